@@ -1,0 +1,303 @@
+package engine
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/big"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/duckdb/duckdb-go/v2/mapping"
+)
+
+// Params are the parameters of a statement: by position, for ? and $1, or by
+// name, for $name and :name. Values are nil, bool, int64, float64, string,
+// json.Number, []byte, []any or map[string]any. An integral json.Number
+// becomes the smallest of BIGINT, HUGEINT and DOUBLE that holds it; text for a
+// parameter that DuckDB knows to be a date, time or number is read as one.
+type Params struct {
+	Positional []any
+	Named      map[string]any
+}
+
+// maxParamDepth bounds lists in lists.
+const maxParamDepth = 32
+
+// bind gives s its parameters, all of them, and no others.
+func (s *stmt) bind(p Params) error {
+	if err := s.checkParams(p); err != nil {
+		return err
+	}
+	for i, d := range s.params {
+		value, ok := p.Named[d.name]
+		if !ok {
+			value = p.Positional[i]
+		}
+		v, err := toValue(value, d.typ, 0)
+		if err != nil {
+			return newError(CodeArgument, "", "parameter $%s: %s", d.name, err)
+		}
+		state := mapping.BindValue(s.raw, mapping.IdxT(i+1), v)
+		mapping.DestroyValue(&v)
+		if state != mapping.StateSuccess {
+			return newError(CodeArgument, "", "parameter $%s cannot be bound", d.name)
+		}
+	}
+	return nil
+}
+
+func (s *stmt) checkParams(p Params) error {
+	if len(p.Named) > 0 && len(p.Positional) > 0 {
+		return newError(CodeArgument, "", "give parameters by position or by name, not both")
+	}
+	if p.Named == nil {
+		if len(p.Positional) != len(s.params) {
+			return newError(CodeArgument, "", "the statement has %d parameters, got %d", len(s.params), len(p.Positional))
+		}
+		return s.checkPositions()
+	}
+	for _, d := range s.params {
+		if _, ok := p.Named[d.name]; !ok {
+			return newError(CodeArgument, fmt.Sprintf("add %q to parameters", d.name), "parameter $%s has no value", d.name)
+		}
+	}
+	for name := range p.Named {
+		if !slices.ContainsFunc(s.params, func(d param) bool { return d.name == name }) {
+			return newError(CodeArgument, "", "the statement has no parameter $%s", name)
+		}
+	}
+	return nil
+}
+
+// checkPositions refuses positional values for named parameters: their order
+// would be a guess.
+func (s *stmt) checkPositions() error {
+	for _, d := range s.params {
+		if _, err := strconv.Atoi(d.name); err != nil {
+			return newError(CodeArgument, "give parameters as an object", "parameter $%s is named", d.name)
+		}
+	}
+	return nil
+}
+
+// toValue makes a DuckDB value; t is what DuckDB expects, nil when it does not
+// know yet.
+func toValue(value any, t *Type, depth int) (mapping.Value, error) {
+	if depth > maxParamDepth {
+		return mapping.Value{}, fmt.Errorf("nested deeper than %d", maxParamDepth)
+	}
+	switch v := value.(type) {
+	case nil:
+		return mapping.CreateNullValue(), nil
+	case bool:
+		return mapping.CreateBool(v), nil
+	case int64:
+		return mapping.CreateInt64(v), nil
+	case int:
+		return mapping.CreateInt64(int64(v)), nil
+	case float64:
+		return mapping.CreateDouble(v), nil
+	case json.Number:
+		return numberValue(v.String(), t)
+	case string:
+		return textValue(v, t)
+	case []byte:
+		return mapping.CreateBlob(v), nil
+	case []any:
+		return listValue(v, t, depth)
+	case map[string]any:
+		return structValue(v, t, depth)
+	}
+	return mapping.Value{}, fmt.Errorf("values of Go type %T are not supported", value)
+}
+
+func numberValue(s string, t *Type) (mapping.Value, error) {
+	if t != nil && t.ID == Decimal {
+		if d, err := decimalValue(s, t); err == nil {
+			return d, nil
+		}
+	}
+	if !strings.ContainsAny(s, ".eE") {
+		if n, err := strconv.ParseInt(s, 10, 64); err == nil {
+			return mapping.CreateInt64(n), nil
+		}
+		if n, ok := new(big.Int).SetString(s, 10); ok && n.BitLen() < 127 {
+			return mapping.CreateHugeInt(hugeInt(n)), nil
+		}
+	}
+	f, err := strconv.ParseFloat(s, 64)
+	if err != nil {
+		return mapping.Value{}, fmt.Errorf("%q is not a number in range", s)
+	}
+	return mapping.CreateDouble(f), nil
+}
+
+func hugeInt(n *big.Int) mapping.HugeInt {
+	low := new(big.Int).And(n, new(big.Int).SetUint64(1<<64-1)).Uint64()
+	high := new(big.Int).Rsh(n, 64).Int64()
+	return mapping.NewHugeInt(low, high)
+}
+
+// decimalValue reads s exactly, or fails when t cannot hold it.
+func decimalValue(s string, t *Type) (mapping.Value, error) {
+	r, ok := new(big.Rat).SetString(s)
+	if !ok || len(s) > 400 {
+		return mapping.Value{}, fmt.Errorf("%q is not a number", s)
+	}
+	r.Mul(r, new(big.Rat).SetInt(new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(t.Scale)), nil)))
+	limit := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(t.Width)), nil)
+	if !r.IsInt() || r.Num().CmpAbs(limit) >= 0 {
+		return mapping.Value{}, fmt.Errorf("%s does not fit %s", s, t)
+	}
+	return mapping.CreateDecimal(mapping.NewDecimal(uint8(t.Width), uint8(t.Scale), hugeInt(r.Num()))), nil
+}
+
+// textValue makes text, or the date or time that t asks for.
+func textValue(s string, t *Type) (mapping.Value, error) {
+	if t == nil {
+		return mapping.CreateVarchar(s), nil
+	}
+	switch t.ID {
+	case Date:
+		if d, err := time.Parse(time.DateOnly, s); err == nil {
+			return mapping.CreateDate(mapping.NewDate(int32(d.Unix() / 86400))), nil
+		}
+	case Timestamp:
+		if at, ok := parseTime(s); ok {
+			return mapping.CreateTimestamp(mapping.NewTimestamp(at.UnixMicro())), nil
+		}
+	case TimestampTZ:
+		if at, ok := parseTime(s); ok {
+			return mapping.CreateTimestampTZ(mapping.NewTimestamp(at.UnixMicro())), nil
+		}
+	case Decimal:
+		return decimalValue(s, t)
+	case HugeInt, BigInt, Integer, SmallInt, TinyInt, UBigInt, UInteger, USmallInt, UTinyInt, Double, Float:
+		return numberValue(s, t)
+	}
+	return mapping.CreateVarchar(s), nil
+}
+
+func parseTime(s string) (time.Time, bool) {
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999", time.DateOnly} {
+		if t, err := time.Parse(layout, s); err == nil {
+			return t, true
+		}
+	}
+	return time.Time{}, false
+}
+
+func listValue(items []any, t *Type, depth int) (mapping.Value, error) {
+	var elem *Type
+	if t != nil {
+		elem = t.Elem
+	}
+	values := make([]mapping.Value, 0, len(items))
+	defer func() { destroyValues(values) }()
+	for i, item := range items {
+		v, err := toValue(item, elem, depth+1)
+		if err != nil {
+			return mapping.Value{}, fmt.Errorf("element %d: %w", i, err)
+		}
+		values = append(values, v)
+	}
+	lt := commonType(values)
+	defer mapping.DestroyLogicalType(&lt)
+	list := mapping.CreateListValue(lt, values)
+	if list.Ptr == nil {
+		return mapping.Value{}, fmt.Errorf("the elements of a list must have one type")
+	}
+	return list, nil
+}
+
+// commonType is the type of the first value that is not NULL; a list of whole
+// and broken numbers is one of DOUBLE.
+func commonType(values []mapping.Value) mapping.LogicalType {
+	best := mapping.TypeSQLNull
+	at := -1
+	for i, v := range values {
+		id := mapping.GetTypeId(mapping.GetValueType(v))
+		if best == mapping.TypeSQLNull && id != mapping.TypeSQLNull || best == mapping.TypeBigInt && id == mapping.TypeDouble {
+			best, at = id, i
+		}
+	}
+	if at < 0 || best < mapping.TypeDecimal && best != mapping.TypeInvalid {
+		return mapping.CreateLogicalType(best)
+	}
+	return copyType(mapping.GetValueType(values[at]))
+}
+
+func structValue(fields map[string]any, t *Type, depth int) (mapping.Value, error) {
+	names := make([]string, 0, len(fields))
+	for name := range fields {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	values := make([]mapping.Value, 0, len(names))
+	defer func() { destroyValues(values) }()
+	types := make([]mapping.LogicalType, 0, len(names))
+	for _, name := range names {
+		v, err := toValue(fields[name], fieldType(t, name), depth+1)
+		if err != nil {
+			return mapping.Value{}, fmt.Errorf("field %q: %w", name, err)
+		}
+		values = append(values, v)
+		types = append(types, copyType(mapping.GetValueType(v)))
+	}
+	lt := mapping.CreateStructType(types, names)
+	defer mapping.DestroyLogicalType(&lt)
+	for i := range types {
+		mapping.DestroyLogicalType(&types[i])
+	}
+	return mapping.CreateStructValue(lt, values), nil
+}
+
+func fieldType(t *Type, name string) *Type {
+	if t == nil {
+		return nil
+	}
+	for _, f := range t.Fields {
+		if f.Name == name {
+			return f.Type
+		}
+	}
+	return nil
+}
+
+// copyType copies a type that DuckDB lends: the value owns it.
+func copyType(lt mapping.LogicalType) mapping.LogicalType {
+	switch id := mapping.GetTypeId(lt); id {
+	case mapping.TypeList:
+		child := mapping.ListTypeChildType(lt)
+		defer mapping.DestroyLogicalType(&child)
+		return mapping.CreateListType(child)
+	case mapping.TypeDecimal:
+		return mapping.CreateDecimalType(mapping.DecimalWidth(lt), mapping.DecimalScale(lt))
+	case mapping.TypeStruct:
+		return copyStruct(lt)
+	default:
+		return mapping.CreateLogicalType(id)
+	}
+}
+
+func copyStruct(lt mapping.LogicalType) mapping.LogicalType {
+	n := mapping.StructTypeChildCount(lt)
+	types := make([]mapping.LogicalType, n)
+	names := make([]string, n)
+	for i := range n {
+		types[i], names[i] = mapping.StructTypeChildType(lt, i), mapping.StructTypeChildName(lt, i)
+	}
+	out := mapping.CreateStructType(types, names)
+	for i := range types {
+		mapping.DestroyLogicalType(&types[i])
+	}
+	return out
+}
+
+func destroyValues(values []mapping.Value) {
+	for i := range values {
+		mapping.DestroyValue(&values[i])
+	}
+}

@@ -1,0 +1,91 @@
+package engine
+
+import (
+	"strings"
+
+	"github.com/spiced-sql/spiced/sqltree"
+)
+
+// Builtins are the functions of this DuckDB, by folded name.
+type Builtins struct {
+	kinds map[string]builtin
+	names []string // as DuckDB lists them, sorted
+}
+
+type builtin struct {
+	scalar, table, random bool
+}
+
+func loadBuiltins(c *conn) (*Builtins, error) {
+	b := &Builtins{kinds: map[string]builtin{}}
+	const query = `SELECT DISTINCT lower(function_name), function_type IN ('table', 'table_macro', 'pragma'),
+		coalesce(stability = 'VOLATILE', false) FROM duckdb_functions() ORDER BY ALL`
+	return b, c.each(query, func(chunk *Chunk) error {
+		for i := range chunk.Len() {
+			b.add(string(chunk.Column(0).Bytes(i)), Value[bool](chunk.Column(1), i), Value[bool](chunk.Column(2), i))
+		}
+		return nil
+	})
+}
+
+func (b *Builtins) add(name string, table, random bool) {
+	k, known := b.kinds[name]
+	if !known {
+		b.names = append(b.names, name)
+	}
+	k.random = k.random || random
+	k.table = k.table || table
+	k.scalar = k.scalar || !table
+	b.kinds[name] = k
+}
+
+// Has reports whether DuckDB has a function of that name, of any kind.
+func (b *Builtins) Has(name string) bool {
+	_, ok := b.kinds[sqltree.Fold(name)]
+	return ok
+}
+
+// Random reports whether each evaluation of the function may give another
+// value, as random() and uuid() do.
+func (b *Builtins) Random(name string) bool { return b.kinds[sqltree.Fold(name)].random }
+
+// Names returns every name, folded and sorted.
+func (b *Builtins) Names() []string { return b.names }
+
+// refusedFunctions are scalar functions with side effects, or that show
+// settings, other definitions or plans, or that only wait.
+var refusedFunctions = set(`
+	currval nextval setseed write_log sleep_ms pg_sleep
+	current_setting getvariable current_query pg_get_viewdef pg_get_constraintdef pg_get_expr
+	json_serialize_plan json_execute_serialized_sql
+	duckdb_profiling_settings duckdb_logs_parsed parse_duckdb_log_message
+	combine finalize stats vector_type`)
+
+// allowedTableFunctions are the built-in functions a statement may have in
+// FROM. All others reach files, the network, settings or the catalog, or run
+// SQL that is made at run time.
+var allowedTableFunctions = set(`
+	range generate_series unnest repeat repeat_row json_each json_tree
+	regexp_split_to_table generate_subscripts pg_timezone_names icu_calendar_names`)
+
+func set(words string) map[string]bool {
+	m := map[string]bool{}
+	for _, w := range strings.Fields(words) {
+		m[w] = true
+	}
+	return m
+}
+
+// refuses reports whether no statement may call the built-in function.
+func (b *Builtins) refuses(name string, inFrom bool) bool {
+	k, known := b.kinds[name]
+	switch {
+	case refusedFunctions[name] || strings.HasPrefix(name, "__internal"):
+		return true
+	case !known:
+		return false // DuckDB will say so
+	case inFrom:
+		return !allowedTableFunctions[name]
+	}
+	return !k.scalar && !allowedTableFunctions[name]
+}

@@ -1,0 +1,140 @@
+package engine
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/spiced-sql/spiced/sqltree"
+)
+
+// Function is what the guard needs to know of a declared function.
+type Function struct {
+	Name      string // as declared
+	Signature string // for messages: f(x int64) → int64
+	Args      []FunctionArg
+	Table     bool   // used in FROM
+	Random    bool   // each evaluation may give another value
+	Once      bool   // has a form in schema once, that evaluates each argument once
+	NotOnce   string // why arguments that change with each evaluation are refused; "" if they are not
+}
+
+// FunctionArg is an argument of a [Function].
+type FunctionArg struct {
+	Name    string
+	Type    string // DuckDB's
+	Numeric bool
+	Table   bool // takes a table, not a value
+}
+
+// Relation is a table or view that statements may read.
+type Relation struct{ Schema, Name string }
+
+// verdictsCached bounds the texts whose verdict a catalog remembers.
+const verdictsCached = 4096
+
+// Catalog is what the statements of one generation may mention. It is
+// immutable but for what the database keeps in it.
+type Catalog struct {
+	Generation uint64
+	relations  map[Relation]Relation // folded → as declared
+	functions  map[string]*Function  // by folded name
+
+	serial  uint64 // set by Publish
+	users   atomic.Int64
+	retired func()
+
+	mu       sync.RWMutex
+	verdicts map[string]*verdict
+}
+
+// NewCatalog makes the catalog of a generation.
+func NewCatalog(generation uint64, relations []Relation, functions []*Function) *Catalog {
+	c := &Catalog{
+		Generation: generation,
+		relations:  make(map[Relation]Relation, len(relations)),
+		functions:  make(map[string]*Function, len(functions)),
+		verdicts:   map[string]*verdict{},
+	}
+	for _, r := range relations {
+		c.relations[Relation{sqltree.Fold(r.Schema), sqltree.Fold(r.Name)}] = r
+	}
+	for _, f := range functions {
+		c.functions[sqltree.Fold(f.Name)] = f
+	}
+	return c
+}
+
+// Retired sets what runs once, when the catalog has been replaced and the last
+// statement that saw it is gone. Call it before Publish.
+func (c *Catalog) Retired(f func()) { c.retired = sync.OnceFunc(f) }
+
+// Function returns the function of that name, or nil.
+func (c *Catalog) Function(name string) *Function { return c.functions[sqltree.Fold(name)] }
+
+// Relation returns the relation that a reference means, if it is declared.
+func (c *Catalog) Relation(catalog, schema, name string) (Relation, bool) {
+	if catalog != "" && sqltree.Fold(catalog) != CatalogName {
+		return Relation{}, false
+	}
+	if schema == "" {
+		schema = Public
+	}
+	r, ok := c.relations[Relation{sqltree.Fold(schema), sqltree.Fold(name)}]
+	return r, ok
+}
+
+// FunctionNames returns the declared functions' names, sorted.
+func (c *Catalog) FunctionNames() []string {
+	names := make([]string, 0, len(c.functions))
+	for _, f := range c.functions {
+		names = append(names, f.Name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// RelationNames returns the declared relations as a statement may write them,
+// sorted; those in schema public without it.
+func (c *Catalog) RelationNames() []string {
+	names := make([]string, 0, len(c.relations))
+	for _, r := range c.relations {
+		if r.Schema == Public {
+			names = append(names, r.Name)
+			continue
+		}
+		names = append(names, r.Schema+"."+r.Name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+func (c *Catalog) verdict(sql string) *verdict {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.verdicts[sql]
+}
+
+func (c *Catalog) remember(sql string, v *verdict) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.verdicts) >= verdictsCached {
+		clear(c.verdicts)
+	}
+	c.verdicts[sql] = v
+}
+
+// release ends one use, taken under the commit lock by acquire.
+func (c *Catalog) release() {
+	if c.users.Add(-1) == 0 && c.retired != nil {
+		c.retired()
+	}
+}
+
+// acquire returns the current catalog, in use until it is released.
+func (db *DB) acquire() *Catalog {
+	db.commit.RLock()
+	defer db.commit.RUnlock()
+	db.current.users.Add(1)
+	return db.current
+}

@@ -1,0 +1,190 @@
+package engine
+
+import (
+	"unsafe"
+
+	"github.com/duckdb/duckdb-go/v2/mapping"
+)
+
+// Chunk is up to 2,048 rows of a result, column by column, in DuckDB's own
+// memory. It and everything read from it is valid until the loop over
+// [Rows.Chunks] goes on.
+type Chunk struct {
+	raw  mapping.DataChunk
+	rows int
+	cols []Vector
+}
+
+// Len is the number of rows.
+func (c *Chunk) Len() int { return c.rows }
+
+// Column returns column i.
+func (c *Chunk) Column(i int) *Vector { return &c.cols[i] }
+
+// Vector is one column of a [Chunk], or the elements of nested values.
+type Vector struct {
+	Type     *Type
+	data     unsafe.Pointer
+	validity unsafe.Pointer // one bit a row, 1 is valid; nil: all valid
+	elem     *Vector        // LIST, ARRAY, MAP
+	fields   []Vector       // STRUCT; UNION: the tag first
+}
+
+// Valid reports whether row i is not NULL.
+func (v *Vector) Valid(i int) bool {
+	if v.validity == nil {
+		return true
+	}
+	word := *(*uint64)(unsafe.Add(v.validity, i/64*8))
+	return word>>(i%64)&1 == 1
+}
+
+// Validity returns the words of the validity mask of n rows, lowest bit first,
+// or nil when every row is valid.
+func (v *Vector) Validity(n int) []uint64 {
+	if v.validity == nil {
+		return nil
+	}
+	return unsafe.Slice((*uint64)(v.validity), (n+63)/64)
+}
+
+// Values returns the first n values of a fixed-width vector. T must have the
+// width of the type: int8…int64, uint8…uint64, float32, float64, bool for the
+// types of these names; int32 days for DATE; int64 for TIME, TIMESTAMP_*
+// (in their unit) and TIMETZ; int16, int32, int64 or [Int128] for DECIMAL by
+// width (≤ 4, ≤ 9, ≤ 18, ≤ 38); [Int128] for HUGEINT, UHUGEINT and UUID;
+// [IntervalValue] for INTERVAL; [ListEntry] for LIST and MAP; uint8, uint16 or
+// uint32 for ENUM by the size of its dictionary.
+func Values[T any](v *Vector, n int) []T {
+	if n == 0 {
+		return nil
+	}
+	return unsafe.Slice((*T)(v.data), n)
+}
+
+// Value returns value i of a fixed-width vector; T is as for [Values].
+func Value[T any](v *Vector, i int) T {
+	var zero T
+	return *(*T)(unsafe.Add(v.data, uintptr(i)*unsafe.Sizeof(zero)))
+}
+
+// Int128 is a 128-bit integer, two's complement.
+type Int128 struct {
+	Low  uint64
+	High int64
+}
+
+// IntervalValue is DuckDB's INTERVAL.
+type IntervalValue struct {
+	Months, Days int32
+	Micros       int64
+}
+
+// ListEntry places the elements of one LIST or MAP value in [Vector.Elem].
+type ListEntry struct{ Offset, Length uint64 }
+
+// Bytes returns value i of VARCHAR, BLOB or BIT without a copy.
+func (v *Vector) Bytes(i int) []byte {
+	const inline = 12
+	at := unsafe.Add(v.data, i*16)
+	n := *(*uint32)(at)
+	if n <= inline {
+		return unsafe.Slice((*byte)(unsafe.Add(at, 4)), n)
+	}
+	return unsafe.Slice(*(**byte)(unsafe.Add(at, 8)), n)
+}
+
+// Elem holds the elements of LIST, ARRAY and MAP values.
+func (v *Vector) Elem() *Vector { return v.elem }
+
+// Field returns member i of STRUCT values. Of UNION values, Field(0) is the
+// tag (UTINYINT) and Field(i+1) member i.
+func (v *Vector) Field(i int) *Vector { return &v.fields[i] }
+
+// EnumIndex returns the place of value i in the dictionary of an ENUM.
+func (v *Vector) EnumIndex(i int) int {
+	switch n := len(v.Type.Values); {
+	case n <= 1<<8-1:
+		return int(Value[uint8](v, i))
+	case n <= 1<<16-1:
+		return int(Value[uint16](v, i))
+	}
+	return int(Value[uint32](v, i))
+}
+
+// load points c at a DuckDB chunk.
+func (c *Chunk) load(raw mapping.DataChunk, columns []Column) {
+	c.raw, c.rows = raw, int(mapping.DataChunkGetSize(raw))
+	if c.cols == nil {
+		c.cols = make([]Vector, len(columns))
+		for i := range c.cols {
+			c.cols[i].Type = columns[i].Type
+		}
+	}
+	for i := range c.cols {
+		c.cols[i].load(mapping.DataChunkGetVector(raw, mapping.IdxT(i)))
+	}
+}
+
+func (v *Vector) load(raw mapping.Vector) {
+	v.data = mapping.VectorGetData(raw)
+	v.validity = mapping.VectorGetValidity(raw)
+	switch v.Type.ID {
+	case List, Map:
+		v.child(v.Type.Elem).load(mapping.ListVectorGetChild(raw))
+	case Array:
+		v.child(v.Type.Elem).load(mapping.ArrayVectorGetChild(raw))
+	case Struct:
+		v.members(v.Type.Fields, raw)
+	case Union:
+		v.members(append([]Field{{"", &Type{ID: UTinyInt}}}, v.Type.Fields...), raw)
+	}
+}
+
+func (v *Vector) child(t *Type) *Vector {
+	if v.elem == nil {
+		v.elem = &Vector{Type: t}
+	}
+	return v.elem
+}
+
+func (v *Vector) members(fields []Field, raw mapping.Vector) {
+	if v.fields == nil {
+		v.fields = make([]Vector, len(fields))
+		for i, f := range fields {
+			v.fields[i].Type = f.Type
+		}
+	}
+	for i := range v.fields {
+		v.fields[i].load(mapping.StructVectorGetChild(raw, mapping.IdxT(i)))
+	}
+}
+
+// size is the number of bytes that rows from to take.
+func (v *Vector) size(from, to int) int64 {
+	var n int64
+	switch v.Type.ID {
+	case Varchar, Blob, Bit:
+		for i := from; i < to; i++ {
+			if v.Valid(i) {
+				n += int64(len(v.Bytes(i)))
+			}
+		}
+	case List, Map:
+		for i := from; i < to; i++ {
+			if v.Valid(i) {
+				e := Value[ListEntry](v, i)
+				n += v.elem.size(int(e.Offset), int(e.Offset+e.Length))
+			}
+		}
+	case Array:
+		return v.elem.size(from*v.Type.Size, to*v.Type.Size)
+	case Struct, Union:
+		for i := range v.fields {
+			n += v.fields[i].size(from, to)
+		}
+	default:
+		return int64(to-from) * 8
+	}
+	return n
+}

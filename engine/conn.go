@@ -1,0 +1,225 @@
+package engine
+
+import (
+	"container/list"
+	"sync"
+	"time"
+
+	"github.com/duckdb/duckdb-go/v2/mapping"
+)
+
+// conn is one DuckDB connection. One goroutine uses it at a time; interrupt
+// may be called by another.
+type conn struct {
+	raw   mapping.Connection
+	parse mapping.PreparedStatement // SELECT json_serialize_sql($1)
+
+	prepared map[stmtKey]*list.Element // of *stmt
+	recent   *list.List                // most recently used first
+}
+
+type stmtKey struct {
+	serial uint64
+	sql    string
+}
+
+// stmt is a prepared statement of a connection. Its plan belongs to the
+// catalog it was bound under: DuckDB never binds it to newer functions.
+type stmt struct {
+	key     stmtKey
+	raw     mapping.PreparedStatement
+	columns []Column
+	params  []param
+}
+
+type param struct {
+	name string
+	typ  *Type // nil while DuckDB has not resolved it
+}
+
+// connect opens a connection and runs setup, if any, on it.
+func (db *DB) connect(setup string) (*conn, error) {
+	c := &conn{prepared: map[stmtKey]*list.Element{}, recent: list.New()}
+	if mapping.Connect(db.raw, &c.raw) != mapping.StateSuccess {
+		return nil, newError(CodeInternal, "", "DuckDB opened no connection")
+	}
+	for _, sql := range []string{"SET errors_as_json = true", setup} {
+		if sql == "" {
+			continue
+		}
+		if err := c.exec(sql); err != nil {
+			c.close()
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+func (c *conn) close() {
+	for _, e := range c.prepared {
+		mapping.DestroyPrepare(&e.Value.(*stmt).raw)
+	}
+	if c.parse.Ptr != nil {
+		mapping.DestroyPrepare(&c.parse)
+	}
+	mapping.Disconnect(&c.raw)
+}
+
+// exec runs SQL of our own and throws its rows away.
+func (c *conn) exec(sql string) error {
+	var res mapping.Result
+	defer mapping.DestroyResult(&res)
+	if mapping.Query(c.raw, sql, &res) != mapping.StateSuccess {
+		return newDuckError(mapping.ResultError(&res))
+	}
+	return nil
+}
+
+// each runs SQL of our own and calls f with every chunk.
+func (c *conn) each(sql string, f func(*Chunk) error) error {
+	var res mapping.Result
+	defer mapping.DestroyResult(&res)
+	if mapping.Query(c.raw, sql, &res) != mapping.StateSuccess {
+		return newDuckError(mapping.ResultError(&res))
+	}
+	columns := resultColumns(&res)
+	var chunk Chunk
+	for {
+		raw := mapping.FetchChunk(res)
+		if raw.Ptr == nil {
+			return nil
+		}
+		chunk.load(raw, columns)
+		err := f(&chunk)
+		mapping.DestroyDataChunk(&raw)
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func resultColumns(res *mapping.Result) []Column {
+	columns := make([]Column, mapping.ColumnCount(res))
+	for i := range columns {
+		at := mapping.IdxT(i)
+		columns[i] = Column{mapping.ColumnName(res, at), newType(mapping.ColumnLogicalType(res, at))}
+	}
+	return columns
+}
+
+// serialize returns DuckDB's parse tree of sql, as JSON.
+func (c *conn) serialize(sql string) ([]byte, error) {
+	if c.parse.Ptr == nil {
+		if mapping.Prepare(c.raw, "SELECT json_serialize_sql($1::VARCHAR)::VARCHAR", &c.parse) != mapping.StateSuccess {
+			defer mapping.DestroyPrepare(&c.parse)
+			return nil, newDuckError(mapping.PrepareError(c.parse))
+		}
+	}
+	v := mapping.CreateVarchar(sql)
+	defer mapping.DestroyValue(&v)
+	if mapping.BindValue(c.parse, 1, v) != mapping.StateSuccess {
+		return nil, newError(CodeParse, "", "the statement cannot be bound as text")
+	}
+	var res mapping.Result
+	defer mapping.DestroyResult(&res)
+	if mapping.ExecutePrepared(c.parse, &res) != mapping.StateSuccess {
+		return nil, newDuckError(mapping.ResultError(&res))
+	}
+	raw := mapping.FetchChunk(res)
+	if raw.Ptr == nil {
+		return nil, newError(CodeInternal, "", "DuckDB returned no parse tree")
+	}
+	defer mapping.DestroyDataChunk(&raw)
+	var chunk Chunk
+	chunk.load(raw, []Column{{"", &Type{ID: Varchar}}})
+	return append([]byte(nil), chunk.Column(0).Bytes(0)...), nil
+}
+
+// prepare returns the statement for sql, bound under the catalog numbered
+// serial, from the connection's cache if it is there.
+func (c *conn) prepare(sql string, serial uint64) (*stmt, error) {
+	key := stmtKey{serial, sql}
+	if e, ok := c.prepared[key]; ok {
+		c.recent.MoveToFront(e)
+		return e.Value.(*stmt), nil
+	}
+	s := &stmt{key: key}
+	if mapping.Prepare(c.raw, sql, &s.raw) != mapping.StateSuccess {
+		err := newDuckError(mapping.PrepareError(s.raw))
+		mapping.DestroyPrepare(&s.raw)
+		return nil, err
+	}
+	s.describe()
+	c.prepared[key] = c.recent.PushFront(s)
+	for c.recent.Len() > statementsCached {
+		c.forget(c.recent.Back().Value.(*stmt))
+	}
+	return s, nil
+}
+
+func (s *stmt) describe() {
+	n := mapping.PreparedStatementColumnCount(s.raw)
+	s.columns = make([]Column, n)
+	for i := range s.columns {
+		at := mapping.IdxT(i)
+		s.columns[i] = Column{
+			mapping.PreparedStatementColumnName(s.raw, at),
+			newType(mapping.PreparedStatementColumnLogicalType(s.raw, at)),
+		}
+	}
+	s.params = make([]param, mapping.NParams(s.raw))
+	for i := range s.params {
+		at := mapping.IdxT(i + 1)
+		s.params[i].name = mapping.ParameterName(s.raw, at)
+		if lt := mapping.ParamLogicalType(s.raw, at); lt.Ptr != nil {
+			s.params[i].typ = newType(lt)
+		}
+	}
+}
+
+func (c *conn) forget(s *stmt) {
+	if e, ok := c.prepared[s.key]; ok {
+		c.recent.Remove(e)
+		delete(c.prepared, s.key)
+		mapping.DestroyPrepare(&s.raw)
+	}
+}
+
+// forgetBefore drops the statements of catalogs older than serial.
+func (c *conn) forgetBefore(serial uint64) {
+	for key, e := range c.prepared {
+		if key.serial < serial {
+			c.forget(e.Value.(*stmt))
+		}
+	}
+}
+
+// interrupter interrupts a connection from another goroutine until it is
+// stopped. An interrupt that arrives before DuckDB begins the statement is
+// lost, so it is repeated.
+type interrupter struct {
+	mu   sync.Mutex
+	done bool
+	raw  mapping.Connection
+}
+
+const interruptEvery = 5 * time.Millisecond
+
+func (i *interrupter) run() {
+	for wait := interruptEvery; ; wait = min(2*wait, 50*interruptEvery) {
+		i.mu.Lock()
+		if i.done {
+			i.mu.Unlock()
+			return
+		}
+		mapping.Interrupt(i.raw)
+		i.mu.Unlock()
+		time.Sleep(wait)
+	}
+}
+
+func (i *interrupter) stop() {
+	i.mu.Lock()
+	i.done = true
+	i.mu.Unlock()
+}

@@ -1,0 +1,257 @@
+// Package engine owns the one DuckDB of the runtime.
+//
+// It opens and locks the database, judges every statement that comes from a
+// user or a model before it runs (guard.go), bounds it in time, rows, bytes
+// and number, interrupts it when its caller leaves, and streams its rows as
+// DuckDB's own vectors. Everything the runtime itself changes goes through
+// [DB.Publish]: one transaction, one generation, one swap.
+//
+//	db, err := engine.Open(ctx, engine.Options{})
+//	defer db.Close()
+//	catalog := engine.NewCatalog(1, relations, functions)
+//	err = db.Publish(ctx, catalog, func(tx *engine.Tx) error {
+//		return tx.Exec(`CREATE OR REPLACE FUNCTION spice.public.twice(x BIGINT) AS 2 * x`)
+//	})
+//	rows, err := db.Query(ctx, engine.Request{SQL: "SELECT twice(21)"})
+//	defer rows.Close()
+//	for chunk, err := range rows.Chunks() { … }
+//
+// User-visible objects live in catalog "spice": schema "public" holds
+// datasets, views and functions, "spiced" the introspection tables, "once" and
+// "core" the forms of functions that the guard sends calls to, "datafusion"
+// the prelude. Accelerated data lives in databases attached beside it.
+//
+// This is the only package that imports the driver.
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/duckdb/duckdb-go/v2/mapping"
+)
+
+// The catalog and the schemas of user-visible objects.
+const (
+	CatalogName = "spice"
+	Public      = "public"     // datasets, views, functions
+	System      = "spiced"     // introspection tables
+	Once        = "once"       // functions that evaluate each argument once
+	Core        = "core"       // bodies with subqueries, before their arguments are bound
+	Prelude     = "datafusion" // macros for bodies written in DataFusion's dialect
+)
+
+// Defaults of [Options].
+const (
+	defaultTimeout   = 30 * time.Second
+	defaultQueue     = 1024
+	defaultSQLBytes  = 1 << 20
+	maxAbandoned     = 8  // statements that ignore interrupts and keep their connection
+	statementsCached = 64 // prepared statements a connection keeps
+)
+
+// Options configures [Open]. The zero value is ready to use.
+type Options struct {
+	Threads     int           // DuckDB worker threads; 0: one for each CPU
+	MemoryLimit string        // such as "4GB"; "": DuckDB's default, 80 % of RAM
+	TempDir     string        // where DuckDB spills; "": a folder made for this run, removed by Close
+	Connections int           // statements running at once; 0: twice the CPUs
+	Queue       int           // statements waiting for a connection; 0: 1024
+	MaxSQL      int           // bytes of one statement; 0: 1 MiB
+	Limits      Limits        // of a statement that does not bring its own
+	Grace       time.Duration // how long after its time limit a statement may take to react; 0: 250 ms
+}
+
+// Limits bounds one statement. A zero field takes the database's value; the
+// database's zero is no limit, but for Timeout, whose default is 30 s.
+type Limits struct {
+	Timeout  time.Duration
+	MaxRows  int64
+	MaxBytes int64 // of rows as DuckDB holds them
+}
+
+// DB is the runtime's DuckDB. It is safe for concurrent use.
+type DB struct {
+	opts     Options
+	raw      mapping.Database
+	tempDir  string // made by Open, removed by Close
+	pool     *pool
+	builtins *Builtins
+
+	write  sync.Mutex // held by the one writer
+	writer *conn
+
+	commit  sync.RWMutex  // held while a publication commits and swaps
+	epoch   atomic.Uint64 // counts publications; odd while one commits
+	current *Catalog      // guarded by commit
+	serial  atomic.Uint64 // numbers catalogs
+}
+
+// Open starts an in-memory DuckDB with the runtime's catalogs. The database is
+// not locked yet: see [DB.Lock].
+func Open(ctx context.Context, opts Options) (*DB, error) {
+	db := &DB{opts: withDefaults(opts)}
+	if err := db.open(ctx); err != nil {
+		db.Close()
+		return nil, fmt.Errorf("open DuckDB: %w", err)
+	}
+	return db, nil
+}
+
+func withDefaults(o Options) Options {
+	cpus := runtime.GOMAXPROCS(0)
+	set := func(field *int, value int) {
+		if *field == 0 {
+			*field = value
+		}
+	}
+	set(&o.Threads, cpus)
+	set(&o.Connections, 2*cpus)
+	set(&o.Queue, defaultQueue)
+	set(&o.MaxSQL, defaultSQLBytes)
+	if o.Limits.Timeout == 0 {
+		o.Limits.Timeout = defaultTimeout
+	}
+	if o.Grace == 0 {
+		o.Grace = 250 * time.Millisecond
+	}
+	return o
+}
+
+func (db *DB) open(ctx context.Context) error {
+	if err := db.openRaw(); err != nil {
+		return err
+	}
+	var err error
+	if db.writer, err = db.connect(""); err != nil {
+		return err
+	}
+	setup := []string{"ATTACH ':memory:' AS " + CatalogName}
+	for _, schema := range []string{Public, System, Once, Core, Prelude} {
+		setup = append(setup, "CREATE SCHEMA "+CatalogName+"."+schema)
+	}
+	for _, sql := range append(setup, searchPath) {
+		if err := db.writer.exec(sql); err != nil {
+			return err
+		}
+	}
+	if db.builtins, err = loadBuiltins(db.writer); err != nil {
+		return err
+	}
+	db.pool = newPool(db.opts.Connections, db.opts.Queue, func() (*conn, error) { return db.connect(searchPath) })
+	db.current = NewCatalog(0, nil, nil)
+	return ctx.Err()
+}
+
+// searchPath makes t, public.t and spice.public.t one name and puts the
+// prelude in front of DuckDB's own functions.
+const searchPath = "SET search_path = '" + CatalogName + "." + Public + "," + CatalogName + "." + Prelude + "'"
+
+func (db *DB) openRaw() error {
+	if db.opts.TempDir == "" {
+		dir, err := os.MkdirTemp("", "spiced-spill-")
+		if err != nil {
+			return err
+		}
+		db.opts.TempDir, db.tempDir = dir, dir
+	}
+	settings := map[string]string{
+		"threads":                      strconv.Itoa(db.opts.Threads),
+		"temp_directory":               db.opts.TempDir,
+		"autoinstall_known_extensions": "false",
+		"autoload_known_extensions":    "false",
+		"allow_community_extensions":   "false",
+		"allow_persistent_secrets":     "false",
+		"preserve_insertion_order":     "true",
+		"custom_user_agent":            "spiced",
+	}
+	if db.opts.MemoryLimit != "" {
+		settings["memory_limit"] = db.opts.MemoryLimit
+	}
+	var config mapping.Config
+	if mapping.CreateConfig(&config) != mapping.StateSuccess {
+		return errors.New("allocate the configuration")
+	}
+	defer mapping.DestroyConfig(&config)
+	for name, value := range settings {
+		if mapping.SetConfig(config, name, value) != mapping.StateSuccess {
+			return fmt.Errorf("DuckDB does not know the setting %s = %q", name, value)
+		}
+	}
+	var message string
+	if mapping.OpenExt(":memory:", &db.raw, config, &message) != mapping.StateSuccess {
+		return errors.New(message)
+	}
+	return nil
+}
+
+// Close waits for running statements, which [DB.Query]'s callers cancel, and
+// closes the database. A statement that ignores interrupts is left behind
+// with its connection.
+func (db *DB) Close() {
+	if db.pool != nil {
+		db.pool.close()
+	}
+	if db.writer != nil {
+		db.writer.close()
+	}
+	if db.raw.Ptr != nil && (db.pool == nil || db.pool.abandoned() == 0) {
+		mapping.Close(&db.raw)
+	}
+	if db.tempDir != "" {
+		os.RemoveAll(db.tempDir)
+	}
+}
+
+// Lock closes DuckDB to everything outside roots, for good: no file or network
+// access elsewhere, no extension, no changed setting. Attaching databases and
+// reading files below roots goes on working.
+func (db *DB) Lock(roots []string) error {
+	list := ""
+	for i, r := range roots {
+		if i > 0 {
+			list += ", "
+		}
+		list += Literal(r)
+	}
+	db.write.Lock()
+	defer db.write.Unlock()
+	for _, sql := range []string{
+		"SET GLOBAL allowed_directories = [" + list + "]",
+		"SET GLOBAL enable_external_access = false",
+		"SET GLOBAL lock_configuration = true",
+	} {
+		if err := db.writer.exec(sql); err != nil {
+			return fmt.Errorf("lock DuckDB: %w", err)
+		}
+	}
+	return nil
+}
+
+// Builtins are the functions that DuckDB brings.
+func (db *DB) Builtins() *Builtins { return db.builtins }
+
+// Current is the catalog that new statements see.
+func (db *DB) Current() *Catalog {
+	db.commit.RLock()
+	defer db.commit.RUnlock()
+	return db.current
+}
+
+// Stats are the numbers of statements at this moment.
+type Stats struct {
+	Running, Waiting, Abandoned int
+}
+
+// Stats returns the present load.
+func (db *DB) Stats() Stats { return db.pool.stats() }
+
+// Version is DuckDB's version, such as "v1.5.5".
+func Version() string { return mapping.LibraryVersion() }

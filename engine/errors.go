@@ -1,0 +1,149 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// Code says what kind of error an [Error] is; doors map it to their statuses.
+type Code string
+
+// The codes of errors.
+const (
+	CodeParse     Code = "parse_error"       // not SQL
+	CodeRefused   Code = "refused"           // SQL that no caller may run
+	CodeNotFound  Code = "not_found"         // unknown table, column or function
+	CodeArgument  Code = "invalid_argument"  // wrong types, arity or parameters
+	CodeExecution Code = "execution_error"   // failed on the data: overflow, bad cast, division
+	CodeTimeout   Code = "timeout"           // over its time limit
+	CodeCancelled Code = "cancelled"         // its caller left
+	CodeLimit     Code = "limit_exceeded"    // over a limit of rows, bytes, memory or text
+	CodeBusy      Code = "too_many_requests" // the queue is full
+	CodeInternal  Code = "internal"          // a fault of ours
+)
+
+// Error is a statement's failure, fit for its author.
+type Error struct {
+	Code    Code
+	Message string
+	Hint    string // what would be right; "" when there is nothing to add
+	Offset  int    // byte offset in the statement, -1 when unknown
+	Line    int    // 1-based, with Offset
+	Column  int    // 1-based, in characters, with Offset
+}
+
+func (e *Error) Error() string {
+	msg := e.Message
+	if e.Line > 0 {
+		msg += fmt.Sprintf(" (line %d, column %d)", e.Line, e.Column)
+	}
+	if e.Hint != "" {
+		msg += "; " + e.Hint
+	}
+	return msg
+}
+
+// newError makes an Error without a place.
+func newError(code Code, hint, format string, args ...any) *Error {
+	return &Error{Code: code, Message: fmt.Sprintf(format, args...), Hint: hint, Offset: -1}
+}
+
+// at sets the place of e within sql.
+func (e *Error) at(sql string, offset int) *Error {
+	if offset < 0 || offset > len(sql) {
+		return e
+	}
+	before := sql[:offset]
+	lineStart := strings.LastIndexByte(before, '\n') + 1
+	e.Offset = offset
+	e.Line = strings.Count(before, "\n") + 1
+	e.Column = utf8.RuneCountInString(before[lineStart:]) + 1
+	return e
+}
+
+// AsError returns err as an [*Error]; what is none becomes CodeInternal.
+func AsError(err error) *Error {
+	var e *Error
+	if errors.As(err, &e) {
+		return e
+	}
+	if errors.Is(err, context.Canceled) {
+		return newError(CodeCancelled, "", "the caller left")
+	}
+	return newError(CodeInternal, "", "%s", err.Error())
+}
+
+// duckError is an error as DuckDB reports it under errors_as_json.
+type duckError struct {
+	kind     string // DuckDB's exception type, such as "Binder"
+	message  string
+	position int // in the text DuckDB saw, -1 when unknown
+	subtype  string
+	object   string // what is missing: "Table", "Scalar Function", …
+	name     string
+}
+
+func (e *duckError) Error() string { return e.message }
+
+func newDuckError(text string) *duckError {
+	e := &duckError{message: text, position: -1}
+	start := strings.IndexByte(text, '{')
+	if start < 0 {
+		return e
+	}
+	var doc struct {
+		Type     string `json:"exception_type"`
+		Message  string `json:"exception_message"`
+		Position string `json:"position"`
+		Subtype  string `json:"error_subtype"`
+		Object   string `json:"type"`
+		Name     string `json:"name"`
+	}
+	if json.Unmarshal([]byte(text[start:]), &doc) != nil || doc.Message == "" {
+		return e
+	}
+	e.kind, e.message, e.subtype, e.object, e.name = doc.Type, doc.Message, doc.Subtype, doc.Object, doc.Name
+	if n, err := strconv.Atoi(doc.Position); err == nil {
+		e.position = n
+	}
+	return e
+}
+
+// codes maps DuckDB's exception types; what is missing is CodeExecution.
+var codes = map[string]Code{
+	"Parser":                 CodeParse,
+	"Syntax":                 CodeParse,
+	"Binder":                 CodeArgument,
+	"Catalog":                CodeNotFound,
+	"Not implemented":        CodeArgument,
+	"Parameter Not Resolved": CodeArgument,
+	"Parameter Not Allowed":  CodeArgument,
+	"Permission":             CodeRefused,
+	"Out of Memory":          CodeLimit,
+	"FATAL":                  CodeInternal,
+	"INTERNAL":               CodeInternal,
+}
+
+// describe turns DuckDB's error about the text it saw into one about the
+// caller's statement sql. origin maps offsets back to it.
+func (e *duckError) describe(sql string, origin func(int) int) *Error {
+	code, ok := codes[e.kind]
+	if !ok {
+		code = CodeExecution
+	}
+	if e.subtype == "COLUMN_NOT_FOUND" || e.subtype == "MISSING_ENTRY" {
+		code = CodeNotFound
+	}
+	message, _, _ := strings.Cut(e.message, "\n\nLINE ")
+	message, _, _ = strings.Cut(message, "\nDid you mean ")
+	out := newError(code, "", "%s", strings.TrimSpace(message))
+	if e.position >= 0 {
+		out.at(sql, origin(e.position))
+	}
+	return out
+}

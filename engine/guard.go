@@ -1,0 +1,302 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/spiced-sql/spiced/nearest"
+	"github.com/spiced-sql/spiced/sqltree"
+)
+
+// The guard judges a statement by DuckDB's own parse of it, never by its text:
+// one statement, SELECT-like, only declared relations, no function that
+// reaches files, the network, settings or other SQL. It also makes a declared
+// function behave as a built-in one (docs/decisions): a literal or parameter
+// argument gets the cast that DuckDB gives it for its own functions, and a
+// call with an argument that changes with each evaluation goes to the form
+// that evaluates it once.
+
+// verdict is a statement that may run.
+type verdict struct {
+	text   string        // what DuckDB gets
+	origin func(int) int // offset in text → offset in the caller's statement
+	calls  []callSite    // of declared functions
+}
+
+// callSite is a call of a declared function, by its offset in the statement.
+type callSite struct {
+	offset   int
+	function *Function
+}
+
+// Names resolves what a text may mention; a [Catalog] is one.
+type Names interface {
+	// Relation returns the declared relation a reference means.
+	Relation(catalog, schema, name string) (Relation, bool)
+	// Function returns the declared function of that name, or nil.
+	Function(name string) *Function
+	// RelationNames and FunctionNames list what there is, for suggestions.
+	RelationNames() []string
+	FunctionNames() []string
+}
+
+var _ Names = (*Catalog)(nil)
+
+// judge returns the verdict on sql under cat.
+func (db *DB) judge(c *conn, cat *Catalog, sql string) (*verdict, error) {
+	if v := cat.verdict(sql); v != nil {
+		return v, nil
+	}
+	tokens, err := db.checkText(sql)
+	if err != nil {
+		return nil, err
+	}
+	text, start, err := selectText(sql, tokens)
+	if err != nil {
+		return nil, err
+	}
+	st, err := parse(c, text)
+	if err != nil {
+		return nil, moveError(err, sql, start)
+	}
+	edits, err := db.Check(text, st, cat)
+	if err != nil {
+		return nil, moveError(err, sql, start)
+	}
+	v := &verdict{}
+	var origin func(int) int
+	text, origin = sqltree.Apply(text, edits)
+	v.text = sql[:start] + text
+	v.origin = func(offset int) int { return origin(max(offset-start, 0)) + start }
+	for _, call := range st.Calls {
+		if f := declared(call, cat); f != nil {
+			v.calls = append(v.calls, callSite{call.Offset + start, f})
+		}
+	}
+	cat.remember(sql, v)
+	return v, nil
+}
+
+// checkText refuses what cannot be a statement at all.
+func (db *DB) checkText(sql string) ([]sqltree.Token, error) {
+	if len(sql) > db.opts.MaxSQL {
+		return nil, newError(CodeLimit, "send data as parameters or declare it as a dataset",
+			"the statement has %d bytes; the limit is %d", len(sql), db.opts.MaxSQL)
+	}
+	if !utf8.ValidString(sql) {
+		at := strings.IndexFunc(sql, func(r rune) bool { return r == utf8.RuneError })
+		return nil, newError(CodeParse, "send the text as UTF-8", "the statement is not UTF-8: byte %d", max(at, 0)).at(sql, at)
+	}
+	if i := strings.IndexByte(sql, 0); i >= 0 {
+		return nil, newError(CodeParse, "remove it", "the statement has a NUL byte").at(sql, i)
+	}
+	tokens := sqltree.Scan(sql)
+	if len(tokens) == 0 {
+		return nil, newError(CodeParse, "send one SELECT statement", "the statement is empty")
+	}
+	return tokens, nil
+}
+
+// selectText returns the SELECT-like text inside sql, which starts at start:
+// all of it, or what follows EXPLAIN [ANALYZE]. Parameters written :name
+// become $name there, which is as long.
+func selectText(sql string, tokens []sqltree.Token) (text string, start int, err error) {
+	if keyword(sql, tokens, 0, "explain") {
+		next := 1
+		if keyword(sql, tokens, 1, "analyze") {
+			next = 2
+		}
+		if next >= len(tokens) || tokens[next].Is(sql, "(") {
+			return "", 0, newError(CodeRefused, "write EXPLAIN or EXPLAIN ANALYZE and then the SELECT",
+				"EXPLAIN takes no options here").at(sql, tokens[0].Start)
+		}
+		start = tokens[next].Start
+	}
+	b := []byte(sql[start:])
+	for _, t := range tokens {
+		if t.Kind == sqltree.NamedParam && t.Start >= start {
+			b[t.Start-start] = '$'
+		}
+	}
+	return string(b), start, nil
+}
+
+func keyword(sql string, tokens []sqltree.Token, i int, word string) bool {
+	return i < len(tokens) && tokens[i].Kind == sqltree.Ident && strings.EqualFold(tokens[i].Text(sql), word)
+}
+
+// parse returns what DuckDB's parser makes of text, or why it may not run.
+func parse(c *conn, text string) (*sqltree.Statement, error) {
+	tree, err := c.serialize(text)
+	if err != nil {
+		return nil, err
+	}
+	st, err := sqltree.Parse(tree)
+	if err == nil {
+		return st, nil
+	}
+	var syntax *sqltree.SyntaxError
+	switch {
+	case !errors.As(err, &syntax):
+		return nil, newError(CodeRefused, "", "%s", err.Error())
+	case syntax.Offset < 0:
+		return nil, refuseKind(text, syntax)
+	}
+	return nil, newError(CodeParse, "", "%s", syntax.Message).at(text, syntax.Offset)
+}
+
+// refuseKind says why a text that is SQL but not one SELECT may not run.
+func refuseKind(text string, syntax *sqltree.SyntaxError) error {
+	tokens := sqltree.Scan(text)
+	if syntax.Type == "parser" || len(tokens) == 0 || tokens[0].Kind != sqltree.Ident {
+		return newError(CodeRefused, "send one SELECT at a time", "%s", syntax.Message)
+	}
+	word := strings.ToUpper(tokens[0].Text(text))
+	hint := "only one SELECT-like statement (SELECT, WITH, FROM, VALUES, DESCRIBE, SUMMARIZE, EXPLAIN) may run"
+	switch word {
+	case "PIVOT", "UNPIVOT":
+		hint = "write it as FROM … " + word + " ( … )"
+	case "SELECT", "WITH", "FROM":
+		return newError(CodeParse, "", "%s", syntax.Message)
+	}
+	return newError(CodeRefused, hint, "%s statements are refused", word).at(text, tokens[0].Start)
+}
+
+// Check judges the parsed text by names and returns the edits that make its
+// calls of declared functions behave as calls of built-in ones. Errors are
+// [*Error]s with offsets in text.
+func (db *DB) Check(text string, st *sqltree.Statement, names Names) ([]sqltree.Edit, error) {
+	for _, show := range st.Shows {
+		if show != "tables" {
+			return nil, newError(CodeRefused, "read spiced.datasets or spiced.functions", "SHOW %s is refused", strings.ToUpper(show))
+		}
+	}
+	for _, r := range st.Relations {
+		if err := checkRelation(text, r, names); err != nil {
+			return nil, err
+		}
+	}
+	for _, c := range st.Calls {
+		if err := db.checkCall(text, c, names); err != nil {
+			return nil, err
+		}
+	}
+	return db.rewrite(text, st, names)
+}
+
+func checkRelation(text string, r sqltree.Relation, names Names) error {
+	if r.Temporal {
+		return newError(CodeRefused, "", "AT (…) is refused: datasets have no versions").at(text, r.Offset)
+	}
+	if _, ok := names.Relation(r.Catalog, r.Schema, r.Name); ok {
+		return nil
+	}
+	written := r.Name
+	if r.Schema != "" {
+		written = r.Schema + "." + written
+	}
+	if r.Catalog != "" {
+		written = r.Catalog + "." + written
+	}
+	hint := "declare it under datasets: or views:"
+	if near := nearest.Name(written, names.RelationNames()); near != "" {
+		hint = fmt.Sprintf("did you mean %q?", near)
+	}
+	return newError(CodeNotFound, hint, "table %q is not declared in the Spicepod", written).at(text, r.Offset)
+}
+
+// declared returns the function of ours that a call means, or nil. A schema
+// that is none of ours is the object of a chained call, x.f().
+func declared(c sqltree.Call, names Names) *Function {
+	if c.Catalog != "" && sqltree.Fold(c.Catalog) != CatalogName {
+		return nil
+	}
+	switch schema := sqltree.Fold(c.Schema); schema {
+	case "", Public:
+		return names.Function(c.Name)
+	case "main", "system", "pg_catalog", "information_schema", System, Once, Core, Prelude:
+		return nil
+	}
+	return names.Function(c.Name)
+}
+
+func (db *DB) checkCall(text string, c sqltree.Call, names Names) error {
+	switch sqltree.Fold(c.Schema) {
+	case Once, Core:
+		return newError(CodeRefused, "call it by its own name", "schema %q is internal", c.Schema).at(text, c.Offset)
+	}
+	f := declared(c, names)
+	if f == nil {
+		if db.builtins.refuses(sqltree.Fold(c.Name), c.Table) {
+			return newError(CodeRefused, "it reaches files, settings, other statements or only waits",
+				"function %q is refused", c.Name).at(text, c.Offset)
+		}
+		return nil
+	}
+	if f.Table != c.Table {
+		hint := fmt.Sprintf("write SELECT … FROM %s(…)", f.Name)
+		if c.Table {
+			hint = fmt.Sprintf("write SELECT %s(…)", f.Name)
+		}
+		return newError(CodeArgument, hint, "%s is a %s function", f.Signature, kindName(f)).at(text, c.Offset)
+	}
+	if c.Window {
+		return newError(CodeArgument, "leave OVER away", "%s is a scalar function, not a window function", f.Signature).at(text, c.Offset)
+	}
+	return checkArgs(text, c, f)
+}
+
+func kindName(f *Function) string {
+	if f.Table {
+		return "table"
+	}
+	return "scalar"
+}
+
+// checkArgs refuses a wrong number of arguments and wrong names; DuckDB checks
+// the types.
+func checkArgs(text string, c sqltree.Call, f *Function) error {
+	fail := func(format string, args ...any) error {
+		return newError(CodeArgument, "", "%s: %s", f.Signature, fmt.Sprintf(format, args...)).at(text, c.Offset)
+	}
+	given := make([]bool, len(f.Args))
+	for i, a := range c.Args {
+		at := i
+		if a.Name != "" {
+			at = slices.IndexFunc(f.Args, func(d FunctionArg) bool { return sqltree.Fold(d.Name) == sqltree.Fold(a.Name) })
+			if at < 0 {
+				return fail("there is no argument named %q", a.Name)
+			}
+		}
+		if at >= len(f.Args) {
+			return fail("expected %d arguments, got %d", len(f.Args), len(c.Args))
+		}
+		if given[at] {
+			return fail("argument %q was given more than once", f.Args[at].Name)
+		}
+		given[at] = true
+	}
+	for i, ok := range given {
+		if ok {
+			continue
+		}
+		if len(c.Args) == 0 || c.Args[0].Name == "" {
+			return fail("expected %d arguments, got %d", len(f.Args), len(c.Args))
+		}
+		return fail("argument %q is missing", f.Args[i].Name)
+	}
+	return nil
+}
+
+// moveError places an error about a part of sql, which begins at start, in sql.
+func moveError(err error, sql string, start int) error {
+	var e *Error
+	if errors.As(err, &e) && e.Offset >= 0 {
+		moved := *e
+		return moved.at(sql, e.Offset+start)
+	}
+	return err
+}

@@ -1,0 +1,118 @@
+package engine
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+)
+
+// pool hands out connections, at most limit at once, to callers in the order
+// they came, at most queue of them waiting.
+type pool struct {
+	open    func() (*conn, error)
+	slots   chan struct{}
+	queue   int64
+	waiting atomic.Int64
+	stuck   atomic.Int64 // connections whose statement ignores interrupts
+
+	mu     sync.Mutex
+	idle   []*conn
+	closed bool
+}
+
+func newPool(limit, queue int, open func() (*conn, error)) *pool {
+	p := &pool{open: open, slots: make(chan struct{}, limit), queue: int64(queue)}
+	return p
+}
+
+// get waits for a connection. The error is an [*Error] with CodeBusy when the
+// queue is full, or ctx's.
+func (p *pool) get(ctx context.Context) (*conn, error) {
+	select {
+	case p.slots <- struct{}{}:
+	default:
+		if err := p.wait(ctx); err != nil {
+			return nil, err
+		}
+	}
+	c, err := p.take()
+	if err != nil {
+		<-p.slots
+	}
+	return c, err
+}
+
+func (p *pool) wait(ctx context.Context) error {
+	defer p.waiting.Add(-1)
+	if p.waiting.Add(1) > p.queue {
+		return newError(CodeBusy, "try again in a moment", "%d statements are waiting already", p.queue)
+	}
+	select {
+	case p.slots <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (p *pool) take() (*conn, error) {
+	p.mu.Lock()
+	if p.closed {
+		p.mu.Unlock()
+		return nil, newError(CodeCancelled, "", "the runtime is shutting down")
+	}
+	if n := len(p.idle); n > 0 {
+		c := p.idle[n-1]
+		p.idle = p.idle[:n-1]
+		p.mu.Unlock()
+		return c, nil
+	}
+	p.mu.Unlock()
+	return p.open()
+}
+
+// put takes a connection back.
+func (p *pool) put(c *conn) {
+	p.mu.Lock()
+	closed := p.closed
+	if !closed {
+		p.idle = append(p.idle, c)
+	}
+	p.mu.Unlock()
+	if closed {
+		c.close()
+	}
+	<-p.slots
+}
+
+// abandon gives up the slot of a connection that does not react, so that
+// others may run, unless too many are in that state. The caller calls the
+// returned function instead of put when the connection is free at last.
+func (p *pool) abandon() (recovered func(*conn)) {
+	if p.stuck.Add(1) > maxAbandoned {
+		return func(c *conn) { p.stuck.Add(-1); p.put(c) }
+	}
+	<-p.slots
+	return func(c *conn) { c.close(); p.stuck.Add(-1) }
+}
+
+func (p *pool) abandoned() int { return int(p.stuck.Load()) }
+
+func (p *pool) stats() Stats {
+	return Stats{Running: len(p.slots), Waiting: int(p.waiting.Load()), Abandoned: p.abandoned()}
+}
+
+// close closes idle connections now and the others as they come back.
+func (p *pool) close() {
+	p.mu.Lock()
+	p.closed = true
+	idle := p.idle
+	p.idle = nil
+	p.mu.Unlock()
+	for _, c := range idle {
+		c.close()
+	}
+	for i := 0; i < cap(p.slots); i++ { // every slot free: every connection back
+		p.slots <- struct{}{}
+	}
+}

@@ -1,0 +1,136 @@
+package sqltree
+
+// Span is a piece of text: text[Start:End]. The zero Span is no text.
+type Span struct{ Start, End int }
+
+// Site is where a [Call] stands in the text.
+type Site struct {
+	Path Span   // its name with catalog and schema, as written
+	Args []Span // one for each argument of the call; zero for the object of a chained call x.f()
+}
+
+// Locate finds call in the text it was parsed from, split into tokens by
+// [Scan]. It reports false when text and tree do not agree on the name or the
+// number of arguments; nothing may be edited then.
+func Locate(sql string, tokens []Token, call Call) (Site, bool) {
+	i := tokenAt(tokens, call.Offset)
+	if i < 0 {
+		return Site{}, false
+	}
+	chained := i > 0 && tokens[i-1].Is(sql, ".")
+	start := tokens[i].Start
+	for i+2 < len(tokens) && isName(tokens[i]) && tokens[i+1].Is(sql, ".") {
+		i += 2
+	}
+	if !isName(tokens[i]) || Fold(tokens[i].Name(sql)) != Fold(call.Name) ||
+		i+1 >= len(tokens) || !tokens[i+1].Is(sql, "(") {
+		return Site{}, false
+	}
+	args, ok := argSpans(sql, tokens[i+2:])
+	if ok && chained && len(args) == len(call.Args)-1 {
+		args = append([]Span{{}}, args...)
+	}
+	return Site{Span{start, tokens[i].End}, args}, ok && len(args) == len(call.Args)
+}
+
+// LocateRelation finds the name of a relation, with catalog and schema as
+// written.
+func LocateRelation(sql string, tokens []Token, r Relation) (Span, bool) {
+	i := tokenAt(tokens, r.Offset)
+	if i < 0 {
+		return Span{}, false
+	}
+	start := tokens[i].Start
+	for i+2 < len(tokens) && isName(tokens[i]) && tokens[i+1].Is(sql, ".") {
+		i += 2
+	}
+	return Span{start, tokens[i].End}, isName(tokens[i]) && Fold(tokens[i].Name(sql)) == Fold(r.Name)
+}
+
+func isName(t Token) bool { return t.Kind == Ident || t.Kind == QuotedIdent }
+
+func tokenAt(tokens []Token, offset int) int {
+	lo, hi := 0, len(tokens)
+	for lo < hi {
+		mid := (lo + hi) / 2
+		if tokens[mid].Start < offset {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	if offset < 0 || lo == len(tokens) || tokens[lo].Start != offset {
+		return -1
+	}
+	return lo
+}
+
+// argSpans reads the arguments up to the closing bracket. The name of a named
+// argument, x := or x =>, is left out of its span.
+func argSpans(sql string, tokens []Token) ([]Span, bool) {
+	var args []Span
+	depth, first := 0, 0
+	for i, t := range tokens {
+		switch {
+		case t.Is(sql, "(") || t.Is(sql, "[") || t.Is(sql, "{"):
+			depth++
+		case depth > 0 && (t.Is(sql, ")") || t.Is(sql, "]") || t.Is(sql, "}")):
+			depth--
+		case depth == 0 && (t.Is(sql, ",") || t.Is(sql, ")")):
+			if i > first {
+				args = append(args, argSpan(sql, tokens[first:i]))
+			}
+			if t.Is(sql, ")") {
+				return args, true
+			}
+			first = i + 1
+		}
+	}
+	return nil, false
+}
+
+func argSpan(sql string, tokens []Token) Span {
+	if len(tokens) > 2 && isName(tokens[0]) && (tokens[1].Is(sql, ":=") || tokens[1].Is(sql, "=>")) {
+		tokens = tokens[2:]
+	}
+	return Span{tokens[0].Start, tokens[len(tokens)-1].End}
+}
+
+// Edit replaces text[Span] by New.
+type Edit struct {
+	Span
+	New string
+}
+
+// Apply makes the edits, which are sorted by Start and do not overlap but may
+// be empty insertions at one place. It also returns a function that maps an
+// offset of the new text to one of the old.
+func Apply(sql string, edits []Edit) (string, func(int) int) {
+	if len(edits) == 0 {
+		return sql, func(offset int) int { return offset }
+	}
+	var out []byte
+	last := 0
+	for _, e := range edits {
+		out = append(out, sql[last:e.Start]...)
+		out = append(out, e.New...)
+		last = e.End
+	}
+	out = append(out, sql[last:]...)
+	return string(out), func(offset int) int { return oldOffset(edits, offset) }
+}
+
+func oldOffset(edits []Edit, offset int) int {
+	shift := 0
+	for _, e := range edits {
+		start := e.Start + shift
+		if offset < start {
+			break
+		}
+		if offset < start+len(e.New) {
+			return e.Start
+		}
+		shift += len(e.New) - (e.End - e.Start)
+	}
+	return offset - shift
+}

@@ -1,0 +1,182 @@
+package sqltree
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// SyntaxError is a statement that DuckDB's parser refused.
+type SyntaxError struct {
+	Message string
+	Offset  int    // byte offset in the statement, -1 when unknown
+	Type    string // DuckDB's error type: "parser", "not implemented", …
+}
+
+func (e *SyntaxError) Error() string { return e.Message }
+
+// Statement lists what a SELECT-like statement mentions, in the order of
+// the text. CTE names are resolved by scope: a reference to one is no Relation.
+type Statement struct {
+	Calls     []Call
+	Relations []Relation
+	Columns   []Column
+	Params    []string // parameter names or numbers, sorted
+	Shows     []string // SHOW commands without a query: "tables", "databases", …
+	Subquery  bool     // holds a subquery expression
+	Aggregate bool     // holds GROUP BY, HAVING or QUALIFY
+	Shape     Shape    // the outermost SELECT
+}
+
+// Shape describes the outermost query node.
+type Shape struct {
+	Plain   bool // one SELECT node without WHERE, GROUP BY, modifiers, CTEs or sample
+	From    bool // it has a FROM clause
+	Columns int  // entries of its select list
+	Alias   bool // one of them has an alias
+	Star    bool // one of them is a star
+}
+
+// Relation is a reference to a table or view.
+type Relation struct {
+	Catalog, Schema, Name string
+	Offset                int
+	Temporal              bool // AT (VERSION …)
+}
+
+// Call is a function call; operators are left out.
+type Call struct {
+	Catalog, Schema, Name string
+	Offset                int
+	Args                  []Arg
+	Table                 bool // in FROM
+	Window                bool
+	SingleRow             bool // evaluated once: its SELECT has no FROM and no enclosing query has one
+	Lambda                bool // inside the body of a lambda
+}
+
+// ArgKind tells arguments apart that need care.
+type ArgKind uint8
+
+// The kinds of arguments.
+const (
+	Expression     ArgKind = iota // anything else
+	StringLiteral                 // 'x'
+	IntegerLiteral                // 42
+	Literal                       // another constant: NULL, 1.5, true, DATE '…'
+	Parameter                     // ?, $1, $name
+	ColumnRef                     // column, or a table named as an argument
+	Query                         // a scalar subquery
+)
+
+// Arg is one argument of a [Call].
+type Arg struct {
+	Name  string // of a named argument, f(x := 1)
+	Kind  ArgKind
+	Parts []string // of a ColumnRef
+	Text  string   // of a StringLiteral
+	CTE   bool     // a ColumnRef or StringLiteral that names a CTE in scope
+	Calls []string // lower-case names of every function called inside
+	CTEs  []string // folded names of the CTEs around the call that are read inside
+}
+
+// Column is a column reference. Names bound by an enclosing lambda are not
+// references.
+type Column struct {
+	Parts  []string
+	Offset int
+	Inner  bool // inside a subquery, where it may name one of its tables' columns
+	Lambda bool // inside the body of a lambda
+}
+
+// Parse decodes the result of json_serialize_sql. A text that DuckDB refused
+// is a [*SyntaxError]; a tree with a node this package does not know is an
+// error too, so that nothing unknown passes unseen.
+func Parse(tree []byte) (*Statement, error) {
+	var doc struct {
+		Error      bool   `json:"error"`
+		Type       string `json:"error_type"`
+		Message    string `json:"error_message"`
+		Position   string `json:"position"`
+		Statements []struct {
+			Node node `json:"node"`
+		} `json:"statements"`
+	}
+	dec := json.NewDecoder(bytes.NewReader(tree))
+	dec.UseNumber()
+	if err := dec.Decode(&doc); err != nil {
+		return nil, fmt.Errorf("decode the parse tree: %w", err)
+	}
+	if doc.Error {
+		offset, err := strconv.Atoi(doc.Position)
+		if err != nil {
+			offset = -1
+		}
+		return nil, &SyntaxError{doc.Message, offset, doc.Type}
+	}
+	if n := len(doc.Statements); n != 1 {
+		return nil, &SyntaxError{fmt.Sprintf("expected one statement, got %d", n), -1, "parser"}
+	}
+	root := doc.Statements[0].Node
+	w := walker{st: &Statement{Shape: shapeOf(root)}}
+	w.query(root, scope{single: true})
+	if w.err != nil {
+		return nil, w.err
+	}
+	w.st.sort()
+	return w.st, nil
+}
+
+// sort puts what was found in the order of the text: the walk follows maps.
+func (st *Statement) sort() {
+	slices.SortStableFunc(st.Calls, func(a, b Call) int { return cmp.Compare(a.Offset, b.Offset) })
+	slices.SortStableFunc(st.Relations, func(a, b Relation) int { return cmp.Compare(a.Offset, b.Offset) })
+	slices.SortStableFunc(st.Columns, func(a, b Column) int { return cmp.Compare(a.Offset, b.Offset) })
+	slices.Sort(st.Params)
+}
+
+// node is one object of the tree.
+type node map[string]any
+
+func (n node) str(key string) string { s, _ := n[key].(string); return s }
+
+func (n node) child(key string) node { m, _ := n[key].(map[string]any); return m }
+
+func (n node) list(key string) []any { l, _ := n[key].([]any); return l }
+
+func (n node) offset() int {
+	num, ok := n["query_location"].(json.Number)
+	if !ok {
+		return -1
+	}
+	i, err := strconv.ParseInt(num.String(), 10, 64)
+	if err != nil { // DuckDB's "unknown" is the largest uint64
+		return -1
+	}
+	return int(i)
+}
+
+func shapeOf(n node) Shape {
+	if n.str("type") != "SELECT_NODE" {
+		return Shape{}
+	}
+	list := n.list("select_list")
+	s := Shape{Columns: len(list), From: n.child("from_table").str("type") != "EMPTY"}
+	for _, e := range list {
+		m, _ := e.(map[string]any)
+		s.Alias = s.Alias || node(m).str("alias") != ""
+		s.Star = s.Star || node(m).str("class") == "STAR"
+	}
+	s.Plain = n["where_clause"] == nil && n["having"] == nil && n["qualify"] == nil && n["sample"] == nil &&
+		len(n.list("modifiers")) == 0 && len(n.list("group_expressions")) == 0 &&
+		len(n.list("group_sets")) == 0 && len(n.child("cte_map").list("map")) == 0 &&
+		n.str("aggregate_handling") == "STANDARD_HANDLING"
+	return s
+}
+
+// Fold is how SQL compares unquoted and quoted names in DuckDB: without case.
+func Fold(name string) string { return strings.ToLower(name) }

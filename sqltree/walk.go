@@ -1,0 +1,371 @@
+package sqltree
+
+import (
+	"fmt"
+	"slices"
+)
+
+// maxDepth bounds the walk; DuckDB's own expression limit is 1000.
+const maxDepth = 4000
+
+// scope is what an enclosing part of the statement brings into view.
+type scope struct {
+	ctes   []string  // folded CTE names
+	lambda []string  // folded lambda parameters
+	inner  bool      // inside a subquery
+	single bool      // no enclosing SELECT has a FROM clause
+	calls  *[]string // collects function names, when not nil
+	read   *[]string // collects the names of outer CTEs that are read, when not nil
+	outer  int       // how many of ctes are around the present argument
+	depth  int
+	inBody bool // inside a lambda's body
+}
+
+func (s scope) deeper() scope { s.depth++; return s }
+
+func (s scope) withCTE(name string) scope {
+	s.ctes = append(slices.Clip(s.ctes), Fold(name))
+	return s
+}
+
+type walker struct {
+	st  *Statement
+	err error
+}
+
+func (w *walker) fail(format string, args ...any) {
+	if w.err == nil {
+		w.err = fmt.Errorf(format, args...)
+	}
+}
+
+// query walks a query node: SELECT, set operation or recursive CTE.
+func (w *walker) query(n node, sc scope) {
+	if n == nil || w.err != nil {
+		return
+	}
+	sc = sc.deeper()
+	if sc.depth > maxDepth {
+		w.fail("the statement is nested too deeply")
+		return
+	}
+	sc = w.ctes(n, sc)
+	switch n.str("type") {
+	case "SELECT_NODE":
+		w.selectNode(n, sc)
+	case "SET_OPERATION_NODE":
+		w.query(n.child("left"), sc)
+		w.query(n.child("right"), sc)
+		for _, c := range n.list("children") {
+			m, _ := c.(map[string]any)
+			w.query(m, sc)
+		}
+	case "RECURSIVE_CTE_NODE":
+		own := sc.withCTE(n.str("cte_name"))
+		w.query(n.child("left"), sc)
+		w.query(n.child("right"), own)
+		w.anything(n["key_targets"], own)
+	case "CTE_NODE":
+		w.query(n.child("query"), sc)
+		sc = sc.withCTE(n.str("cte_name"))
+		w.query(n.child("child"), sc)
+	default:
+		w.fail("the statement has a query node of an unknown type %q", n.str("type"))
+		return
+	}
+	w.anything(n["modifiers"], sc)
+}
+
+// ctes walks the WITH clause of n; each entry sees the ones before it. It
+// returns the scope with all of them.
+func (w *walker) ctes(n node, sc scope) scope {
+	for _, e := range n.child("cte_map").list("map") {
+		entry := node(e.(map[string]any))
+		value := entry.child("value")
+		inner := sc
+		if q := value.child("query"); q.child("node").str("type") == "RECURSIVE_CTE_NODE" {
+			inner = sc.withCTE(entry.str("key"))
+		}
+		w.query(value.child("query").child("node"), inner)
+		w.anything(value["key_targets"], inner)
+		sc = sc.withCTE(entry.str("key"))
+	}
+	return sc
+}
+
+func (w *walker) selectNode(n node, sc scope) {
+	from := n.child("from_table")
+	if t := from.str("type"); t != "EMPTY" {
+		outer := sc
+		outer.single = sc.single && t == "EXPRESSION_LIST"
+		w.from(from, outer)
+		sc.single = false
+	}
+	if len(n.list("group_expressions")) > 0 || n["having"] != nil || n["qualify"] != nil {
+		w.st.Aggregate = true
+	}
+	for _, key := range []string{"select_list", "where_clause", "group_expressions", "having", "qualify", "sample"} {
+		w.anything(n[key], sc)
+	}
+}
+
+// from walks a table reference.
+func (w *walker) from(n node, sc scope) {
+	if n == nil || w.err != nil {
+		return
+	}
+	sc = sc.deeper()
+	if sc.depth > maxDepth {
+		w.fail("the statement is nested too deeply")
+		return
+	}
+	switch n.str("type") {
+	case "EMPTY":
+	case "BASE_TABLE":
+		w.baseTable(n, sc)
+	case "SUBQUERY":
+		w.query(n.child("subquery").child("node"), sc)
+	case "JOIN":
+		w.from(n.child("left"), sc)
+		w.from(n.child("right"), sc)
+		w.anything(n["condition"], sc)
+	case "TABLE_FUNCTION":
+		w.tableFunction(n, sc)
+	case "EXPRESSION_LIST":
+		w.anything(n["values"], sc)
+	case "PIVOT":
+		w.from(n.child("source"), sc)
+		for _, key := range []string{"aggregates", "pivots", "groups"} {
+			w.anything(n[key], sc)
+		}
+	case "SHOW_REF":
+		if q := n.child("query"); q != nil {
+			w.query(q, sc)
+			break
+		}
+		w.st.Shows = append(w.st.Shows, trimQuotes(n.str("table_name")))
+	default:
+		w.fail("the statement has a table reference of an unknown type %q", n.str("type"))
+	}
+}
+
+func (w *walker) baseTable(n node, sc scope) {
+	r := Relation{n.str("catalog_name"), n.str("schema_name"), n.str("table_name"), n.offset(), n["at_clause"] != nil}
+	if r.Catalog == "" && r.Schema == "" && slices.Contains(sc.ctes, Fold(r.Name)) {
+		if sc.read != nil && slices.Contains(sc.ctes[:sc.outer], Fold(r.Name)) {
+			*sc.read = append(*sc.read, Fold(r.Name))
+		}
+		return
+	}
+	w.anything(n["at_clause"], sc)
+	w.st.Relations = append(w.st.Relations, r)
+}
+
+func (w *walker) tableFunction(n node, sc scope) {
+	f := n.child("function")
+	if f.str("class") != "FUNCTION" {
+		w.fail("the statement has a table function of an unknown form %q", f.str("class"))
+		return
+	}
+	c := w.call(f, sc)
+	c.Table = true
+	w.addCall(c, sc)
+}
+
+func (w *walker) addCall(c Call, sc scope) {
+	w.st.Calls = append(w.st.Calls, c)
+	if sc.calls != nil {
+		*sc.calls = append(*sc.calls, Fold(c.Name))
+	}
+}
+
+// call reads a FUNCTION or WINDOW node and walks its arguments.
+func (w *walker) call(n node, sc scope) Call {
+	c := Call{
+		Catalog: n.str("catalog"), Schema: n.str("schema"), Name: n.str("function_name"), Offset: n.offset(),
+		SingleRow: sc.single, Lambda: sc.inBody,
+	}
+	for _, e := range n.list("children") {
+		m, _ := e.(map[string]any)
+		c.Args = append(c.Args, w.arg(m, sc))
+	}
+	return c
+}
+
+func (w *walker) arg(n node, sc scope) Arg {
+	a := Arg{Name: n.str("alias")}
+	inner := sc
+	inner.calls, inner.read, inner.outer = &a.Calls, &a.CTEs, len(sc.ctes)
+	w.expression(n, inner)
+	if sc.calls != nil {
+		*sc.calls = append(*sc.calls, a.Calls...)
+		*sc.read = append(*sc.read, a.CTEs...)
+	}
+	switch n.str("class") {
+	case "CONSTANT":
+		a.Kind = literalKind(n.child("value"))
+		if a.Kind == StringLiteral {
+			a.Text = n.child("value").str("value")
+			a.CTE = slices.Contains(sc.ctes, Fold(a.Text))
+		}
+	case "PARAMETER":
+		a.Kind = Parameter
+	case "COLUMN_REF":
+		a.Kind, a.Parts = ColumnRef, strs(n.list("column_names"))
+		a.CTE = len(a.Parts) == 1 && slices.Contains(sc.ctes, Fold(a.Parts[0]))
+	case "SUBQUERY":
+		a.Kind = Query
+	}
+	return a
+}
+
+func literalKind(value node) ArgKind {
+	switch value.child("type").str("id") {
+	case "VARCHAR", "STRING_LITERAL":
+		return StringLiteral
+	case "INTEGER", "BIGINT", "HUGEINT", "UHUGEINT", "INTEGER_LITERAL":
+		return IntegerLiteral
+	}
+	return Literal
+}
+
+// expression walks one expression node.
+func (w *walker) expression(n node, sc scope) {
+	if n == nil || w.err != nil {
+		return
+	}
+	sc = sc.deeper()
+	if sc.depth > maxDepth {
+		w.fail("the statement is nested too deeply")
+		return
+	}
+	switch n.str("class") {
+	case "FUNCTION":
+		w.function(n, sc)
+	case "WINDOW":
+		c := w.call(n, sc)
+		c.Window = true
+		w.addCall(c, sc)
+		w.rest(n, sc, "children")
+	case "COLUMN_REF":
+		w.column(n, sc)
+	case "PARAMETER":
+		if id := n.str("identifier"); !slices.Contains(w.st.Params, id) {
+			w.st.Params = append(w.st.Params, id)
+		}
+	case "SUBQUERY":
+		w.st.Subquery = true
+		inner := sc
+		inner.inner = true
+		w.query(n.child("subquery").child("node"), inner)
+		w.expression(n.child("child"), sc)
+	case "LAMBDA":
+		w.lambda(n, sc)
+	case "CONSTANT", "CAST", "COMPARISON", "CONJUNCTION", "OPERATOR", "CASE", "STAR", "BETWEEN", "COLLATE",
+		"POSITIONAL_REFERENCE", "DEFAULT", "TYPE":
+		w.rest(n, sc, "")
+	default:
+		w.fail("the statement has an expression of an unknown class %q", n.str("class"))
+	}
+}
+
+func (w *walker) function(n node, sc scope) {
+	c := w.call(n, sc)
+	w.rest(n, sc, "children")
+	if operator, _ := n["is_operator"].(bool); !operator {
+		w.addCall(c, sc)
+	}
+}
+
+func (w *walker) column(n node, sc scope) {
+	parts := strs(n.list("column_names"))
+	if len(parts) > 0 && slices.Contains(sc.lambda, Fold(parts[0])) {
+		return
+	}
+	w.st.Columns = append(w.st.Columns, Column{parts, n.offset(), sc.inner, sc.inBody})
+}
+
+// lambda walks x -> expr with x bound inside. DuckDB's parser also makes a
+// lambda of the JSON operator a -> 'k': with a constant on the right, or with
+// no name on the left, it is that operator.
+func (w *walker) lambda(n node, sc scope) {
+	inner := sc
+	inner.inBody = true
+	for _, p := range lambdaParams(n.child("lhs")) {
+		inner.lambda = append(slices.Clip(inner.lambda), Fold(p))
+	}
+	if len(inner.lambda) == len(sc.lambda) || n.child("expr").str("class") == "CONSTANT" {
+		w.expression(n.child("lhs"), sc)
+		inner = sc
+	}
+	w.expression(n.child("expr"), inner)
+}
+
+func lambdaParams(lhs node) []string {
+	switch lhs.str("class") {
+	case "COLUMN_REF":
+		if names := strs(lhs.list("column_names")); len(names) == 1 {
+			return names
+		}
+	case "FUNCTION":
+		if lhs.str("function_name") != "row" {
+			return nil
+		}
+		var all []string
+		for _, c := range lhs.list("children") {
+			m, _ := c.(map[string]any)
+			all = append(all, lambdaParams(m)...)
+		}
+		return all
+	}
+	return nil
+}
+
+// rest walks every child of n but the key skip.
+func (w *walker) rest(n node, sc scope, skip string) {
+	for key, v := range n {
+		if key != skip && key != "value" && key != "cast_type" {
+			w.anything(v, sc)
+		}
+	}
+}
+
+// anything walks a value of which only the place is known: lists, wrappers
+// such as ORDER BY entries, expressions, query nodes.
+func (w *walker) anything(v any, sc scope) {
+	switch v := v.(type) {
+	case []any:
+		for _, e := range v {
+			w.anything(e, sc)
+		}
+	case map[string]any:
+		n := node(v)
+		switch {
+		case n.str("class") != "":
+			w.expression(n, sc)
+		case n["cte_map"] != nil:
+			w.query(n, sc)
+		case n["named_param_map"] != nil:
+			w.query(n.child("node"), sc)
+		default:
+			w.rest(n, sc.deeper(), "")
+		}
+	}
+}
+
+func strs(list []any) []string {
+	out := make([]string, 0, len(list))
+	for _, e := range list {
+		if s, ok := e.(string); ok {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func trimQuotes(s string) string {
+	if len(s) >= 2 && s[0] == '"' && s[len(s)-1] == '"' {
+		return s[1 : len(s)-1]
+	}
+	return s
+}
