@@ -9,18 +9,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/duckdb/duckdb-go/v2/mapping"
-
 	"github.com/spiced-sql/spiced/sqltree"
 )
 
 // Tx is the write transaction that makes a generation. It lives as long as the
-// function it is given to and is used by one goroutine.
-type Tx struct {
-	db  *DB
-	c   *conn
-	ctx context.Context
-}
+// function it is given to and is used by one goroutine. An error that DuckDB
+// meets while it runs a statement, not while it binds one, ends the
+// transaction.
+type Tx struct{ session }
 
 // Publish runs build in a transaction and makes its changes and next visible
 // to new statements in one step; statements that run keep what they see. When
@@ -32,26 +28,14 @@ func (db *DB) Publish(ctx context.Context, next *Catalog, build func(*Tx) error)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	tx := &Tx{db: db, c: db.writer, ctx: ctx}
+	tx := &Tx{session{db.writer}}
 	if err := tx.Exec("BEGIN TRANSACTION"); err != nil {
 		return err
 	}
-	if err := tx.run(build); err != nil {
+	if err := interruptible(ctx, db.writer, func() error { return build(tx) }); err != nil {
 		return errors.Join(err, db.writer.exec("ROLLBACK"))
 	}
 	return db.commitCatalog(next)
-}
-
-// run calls build, and interrupts what it runs when the context ends.
-func (tx *Tx) run(build func(*Tx) error) error {
-	i := &interrupter{raw: tx.c.raw}
-	stop := context.AfterFunc(tx.ctx, i.run)
-	defer i.stop()
-	defer stop()
-	if err := build(tx); err != nil {
-		return err
-	}
-	return tx.ctx.Err()
 }
 
 // commitCatalog ends the transaction and swaps the catalog. A statement that
@@ -74,30 +58,6 @@ func (db *DB) commitCatalog(next *Catalog) error {
 		last.release()
 	}
 	return nil
-}
-
-// Exec runs one statement of ours; it is not guarded.
-func (tx *Tx) Exec(sql string) error {
-	return publicError(tx.c.exec(sql), sql)
-}
-
-// Describe returns the columns that sql, a SELECT, would have, as the
-// transaction sees the catalog, without running it. An error has its offset
-// in sql.
-func (tx *Tx) Describe(sql string) ([]Column, error) {
-	var raw mapping.PreparedStatement
-	defer mapping.DestroyPrepare(&raw)
-	if mapping.Prepare(tx.c.raw, sql, &raw) != mapping.StateSuccess {
-		return nil, publicError(newDuckError(mapping.PrepareError(raw)), sql)
-	}
-	s := stmt{raw: raw}
-	s.describe()
-	return s.columns, nil
-}
-
-// Query runs a SELECT of ours in the transaction and calls f with every chunk.
-func (tx *Tx) Query(sql string, f func(*Chunk) error) error {
-	return publicError(tx.c.each(sql, f), sql)
 }
 
 // insertBatch is how many rows one INSERT carries.
@@ -152,26 +112,6 @@ func literalOf(v any) string {
 		return "[" + strings.Join(quoted, ", ") + "]::VARCHAR[]"
 	}
 	return "NULL"
-}
-
-// Exec runs one statement of ours outside any generation, on a connection of
-// its own: attaching, loading and detaching data. It is not guarded; ctx
-// interrupts it. Several may run at once.
-func (db *DB) Exec(ctx context.Context, sql string) error {
-	c, err := db.connect(searchPath)
-	if err != nil {
-		return err
-	}
-	defer c.close()
-	i := &interrupter{raw: c.raw}
-	stop := context.AfterFunc(ctx, i.run)
-	defer i.stop()
-	defer stop()
-	err = publicError(c.exec(sql), sql)
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	return err
 }
 
 // Parse returns DuckDB's reading of a SELECT-like text of ours. A text that is

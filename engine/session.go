@@ -1,0 +1,82 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/duckdb/duckdb-go/v2/mapping"
+)
+
+// session runs SQL of our own on one connection, unguarded.
+type session struct{ c *conn }
+
+// Exec runs one statement of ours; it is not guarded.
+func (s session) Exec(sql string) error {
+	return publicError(s.c.exec(sql), sql)
+}
+
+// Describe returns the columns that sql, a SELECT, would have, as the
+// session sees the catalog, without running it. An error has its offset
+// in sql.
+func (s session) Describe(sql string) ([]Column, error) {
+	var raw mapping.PreparedStatement
+	defer mapping.DestroyPrepare(&raw)
+	if mapping.Prepare(s.c.raw, sql, &raw) != mapping.StateSuccess {
+		return nil, publicError(newDuckError(mapping.PrepareError(raw)), sql)
+	}
+	d := stmt{raw: raw}
+	d.describe()
+	return d.columns, nil
+}
+
+// Query runs a SELECT of ours and calls f with every chunk.
+func (s session) Query(sql string, f func(*Chunk) error) error {
+	return publicError(s.c.each(sql, f), sql)
+}
+
+// Stage is a connection to try things out on before they are published:
+// temporary functions and views made here hide the public ones of the same
+// name, here only. It is used by one goroutine. Close it.
+type Stage struct{ session }
+
+// Stage opens a stage. The context interrupts what runs on it.
+func (db *DB) Stage(ctx context.Context) (*Stage, error) {
+	c, err := db.connect(searchPath)
+	if err != nil {
+		return nil, err
+	}
+	return &Stage{session{c}}, ctx.Err()
+}
+
+// Close ends the stage and all that was made on it.
+func (s *Stage) Close() { s.c.close() }
+
+// Run calls f and interrupts what it runs on the stage when ctx ends; the
+// error is ctx's then.
+func (s *Stage) Run(ctx context.Context, f func() error) error {
+	return interruptible(ctx, s.c, f)
+}
+
+// Exec runs one statement of ours outside any generation, on a connection of
+// its own: attaching, loading and detaching data. It is not guarded; ctx
+// interrupts it. Several may run at once.
+func (db *DB) Exec(ctx context.Context, sql string) error {
+	s, err := db.Stage(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	return s.Run(ctx, func() error { return s.Exec(sql) })
+}
+
+// interruptible calls f and interrupts c when ctx ends meanwhile.
+func interruptible(ctx context.Context, c *conn, f func() error) error {
+	i := &interrupter{raw: c.raw}
+	stop := context.AfterFunc(ctx, i.run)
+	defer i.stop()
+	defer stop()
+	err := f()
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return err
+}
