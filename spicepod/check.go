@@ -1,0 +1,280 @@
+package spicepod
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// The rules of this file are those a struct tag cannot say: what one component
+// must hold as a whole.
+
+// functionName is what SQL, tools and MCP clients accept as a name.
+var functionName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
+
+// namePart is one part of a table name that needs no quotes.
+var namePart = regexp.MustCompile(`^[\p{L}\p{N}_][\p{L}\p{N}_$-]*$`)
+
+// secretStores are the kinds of secret stores Spice knows. Only env is served.
+var secretStores = []string{"env", "kubernetes", "keyring", "aws_secrets_manager"}
+
+// failPath records a fault at a path below the value at hand.
+func (d *decoder) failPath(below, message, hint string) {
+	path := pathString(d.path)
+	if below != "" && below[0] != '[' && path != "" {
+		path += "."
+	}
+	path += below
+	d.failAt(d.index.find(parsePath(path)).value, path, message, hint)
+}
+
+// check applies the rules of a struct that was just decoded.
+func (d *decoder) check(v any, o *object) {
+	switch v := v.(type) {
+	case *Function:
+		d.checkFunction(v, o)
+	case *Signature:
+		d.checkSignature(v)
+	case *FunctionTest:
+		d.checkTest(v, o)
+	case *Dataset:
+		d.checkTableName(v.Name)
+	case *View:
+		d.checkTableName(v.Name)
+		d.checkExactlyOne(o, "sql", "sql_ref", "a view needs one of sql or sql_ref")
+	case *Acceleration:
+		if o.value("refresh_check_interval") != nil && o.value("refresh_cron") != nil {
+			d.failPath("refresh_cron", "refresh_check_interval and refresh_cron are mutually exclusive", "keep one of them")
+		}
+	case *SecretStore:
+		d.checkStore(v)
+	}
+}
+
+func (d *decoder) checkFunction(f *Function, o *object) {
+	if f.Name != "" && !functionName.MatchString(f.Name) {
+		d.failPath("name", fmt.Sprintf("function name %q is not allowed", shorten(f.Name)),
+			"a name is 1 to 64 letters, digits, _ or -, that is "+functionName.String())
+	}
+	body, ref := o.value("body"), o.value("body_ref")
+	switch {
+	case body != nil && ref != nil:
+		d.failPath("body_ref", "`body:` and `body_ref:` are mutually exclusive; provide exactly one.", "")
+	case f.Scheme() != "sql" || body != nil && !isBlankText(body) || ref != nil && !isBlankText(ref):
+	case slices.Contains(o.meant, "body") || slices.Contains(o.meant, "body_ref"):
+	case body != nil || ref != nil:
+		d.failPath("body", "the body is empty", "write one SQL expression, or a SELECT for kind: table")
+	default:
+		d.failPath("", "one of `body:` or `body_ref:` is required when `from: sql` but neither was provided.", "add body: with one SQL expression, or a SELECT for kind: table")
+	}
+}
+
+// isBlankText reports a text without characters. A value of another type is
+// not blank: it has a fault of its own.
+func isBlankText(node *yaml.Node) bool {
+	node = target(node)
+	return node != nil && node.Kind == yaml.ScalarNode && strings.TrimSpace(node.Value) == ""
+}
+
+func (d *decoder) checkSignature(s *Signature) {
+	d.unique(len(s.Args), "args", func(i int) (string, string) {
+		return s.Args[i].Name, fmt.Sprintf("duplicate argument '%s' in function signature", s.Args[i].Name)
+	})
+	d.unique(len(s.Tables), "tables", func(i int) (string, string) {
+		return s.Tables[i].Name, fmt.Sprintf("duplicate input table '%s' in SQL function signature", s.Tables[i].Name)
+	})
+	d.unique(len(s.Returns.Columns), "returns", func(i int) (string, string) {
+		name := s.Returns.Columns[i].Name
+		return name, fmt.Sprintf("duplicate output column '%s' in SQL table function return schema", name)
+	})
+	for i, table := range s.Tables {
+		d.unique(len(table.Columns), fmt.Sprintf("tables[%d].columns", i), func(j int) (string, string) {
+			return table.Columns[j].Name, fmt.Sprintf("duplicate column '%s' in input table '%s'", table.Columns[j].Name, table.Name)
+		})
+		if strings.EqualFold(table.Name, "args") {
+			d.failPath(fmt.Sprintf("tables[%d].name", i),
+				fmt.Sprintf("SQL function input table name '%s' conflicts with reserved scalar argument table name 'args'", table.Name),
+				"rename the input table")
+		}
+	}
+}
+
+// unique reports the entries of a list whose names occur before, without case.
+func (d *decoder) unique(n int, list string, entry func(i int) (name, message string)) {
+	if n < 2 {
+		return
+	}
+	first := make(map[string]int, n)
+	for i := range n {
+		name, message := entry(i)
+		key := strings.ToLower(name)
+		earlier, taken := first[key]
+		if !taken || key == "" {
+			first[key] = i
+			continue
+		}
+		at := d.index.find(parsePath(fmt.Sprintf("%s.%s[%d].name", pathString(d.path), list, earlier))).value.position()
+		d.failPath(fmt.Sprintf("%s[%d].name", list, i), message+": first at "+at.String(), "names are compared without case; rename one")
+	}
+}
+
+func (d *decoder) checkTest(t *FunctionTest, o *object) {
+	var given []string
+	for _, key := range []string{"returns", "rows", "error"} {
+		if o.written(key) != nil {
+			given = append(given, key)
+		}
+	}
+	switch {
+	case len(given) == 0:
+		d.failPath("", "a test needs one of returns, rows or error"+d.where(), "returns: null expects NULL, rows: [] expects no rows")
+	case len(given) > 1:
+		d.failPath(given[1], fmt.Sprintf("a test takes exactly one of returns, rows or error, not %s", strings.Join(given, " and ")), "keep one of them")
+	case given[0] == "rows" && o.value("rows") == nil:
+		d.failPath("rows", "rows takes a list, not nothing", "rows: [] expects no rows")
+	case given[0] == "error" && t.Error == "" && (o.value("error") == nil || isBlankText(o.value("error"))):
+		d.failPath("error", "error takes some text of the message that is expected", "")
+	}
+	for i, row := range t.Rows {
+		switch row.(type) {
+		case map[string]any, []any:
+		default:
+			d.failPath(fmt.Sprintf("rows[%d]", i), fmt.Sprintf("rows[%d] takes a mapping by column, or a list in column order", i), "")
+		}
+	}
+}
+
+func (d *decoder) checkExactlyOne(o *object, inline, ref, message string) {
+	has, hasRef := o.value(inline) != nil, o.value(ref) != nil
+	switch {
+	case has && hasRef:
+		d.failPath(ref, fmt.Sprintf("%s and %s are mutually exclusive; provide exactly one", inline, ref), "")
+	case !has && !hasRef && !slices.Contains(o.meant, inline) && !slices.Contains(o.meant, ref):
+		d.failPath("", message+d.where(), "")
+	case has && isBlankText(o.value(inline)):
+		d.failPath(inline, inline+" is empty", "")
+	}
+}
+
+func (d *decoder) checkTableName(name string) {
+	if name == "" {
+		return
+	}
+	parts := nameParts(name)
+	good := len(parts) <= 2 && len(name) <= 256
+	for _, part := range parts {
+		quoted := len(part) > 2 && part[0] == '"' && part[len(part)-1] == '"'
+		good = good && (quoted || namePart.MatchString(part))
+	}
+	if !good {
+		d.failPath("name", fmt.Sprintf("table name %q is not allowed", shorten(name)),
+			`write table or schema.table in letters, digits, _ and -; put any other part in double quotes: '"my table"'`)
+	}
+}
+
+func (d *decoder) checkStore(s *SecretStore) {
+	kind := s.Kind()
+	switch {
+	case s.From == "" || kind == "env":
+	case slices.Contains(secretStores, kind):
+		d.index.notServed = append(d.index.notServed, pathString(d.path)+".from="+s.From)
+	default:
+		d.failPath("from", fmt.Sprintf("unknown secret store %q", shorten(s.From))+didYouMean(kind, secretStores), "one of "+oneOf(secretStores))
+	}
+}
+
+// named is a component with a name, for the rules between components.
+type named struct {
+	kind, list string
+	index      int
+	name       string // as declared
+	key        string // as compared
+}
+
+func (n named) path() string { return fmt.Sprintf("%s[%d].name", n.list, n.index) }
+
+// namedComponents lists every component that other components can name.
+func namedComponents(p *Pod) []named {
+	var all []named
+	add := func(kind, list string, n int, name func(int) string) {
+		for i := range n {
+			declared := name(i)
+			key := strings.ToLower(declared)
+			if kind == "dataset" || kind == "view" {
+				schema, table := qualified(declared)
+				key = strings.ToLower(schema + "." + table)
+			}
+			if declared != "" {
+				all = append(all, named{kind, list, i, declared, key})
+			}
+		}
+	}
+	add("dataset", "datasets", len(p.Datasets), func(i int) string { return p.Datasets[i].Name })
+	add("view", "views", len(p.Views), func(i int) string { return p.Views[i].Name })
+	add("function", "functions", len(p.Functions), func(i int) string { return p.Functions[i].Name })
+	add("catalog", "catalogs", len(p.Catalogs), func(i int) string { return p.Catalogs[i].Name })
+	add("model", "models", len(p.Models), func(i int) string { return p.Models[i].Name })
+	add("embedding", "embeddings", len(p.Embeddings), func(i int) string { return p.Embeddings[i].Name })
+	add("reranker", "rerankers", len(p.Rerankers), func(i int) string { return p.Rerankers[i].Name })
+	add("tool", "tools", len(p.Tools), func(i int) string { return p.Tools[i].Name })
+	add("worker", "workers", len(p.Workers), func(i int) string { return p.Workers[i].Name })
+	add("eval", "evals", len(p.Evals), func(i int) string { return p.Evals[i].Name })
+	add("secret store", "secrets", len(p.Secrets), func(i int) string { return p.Secrets[i].Name })
+	return all
+}
+
+// checkNames refuses names that are declared twice. Datasets and views share
+// one namespace; every other kind has its own.
+func (d *decoder) checkNames(all []named) {
+	first := make(map[string]named, len(all))
+	for _, n := range all {
+		space := n.kind
+		if space == "view" {
+			space = "dataset"
+		}
+		earlier, taken := first[space+" "+n.key]
+		if !taken {
+			first[space+" "+n.key] = n
+			continue
+		}
+		at := d.index.find(parsePath(earlier.path())).value.position()
+		message := fmt.Sprintf("%s %q is declared twice: first at %s", n.kind, n.name, at)
+		if earlier.kind != n.kind {
+			message = fmt.Sprintf("%s %q has the name of a %s: first at %s", n.kind, n.name, earlier.kind, at)
+		}
+		d.failPath(n.path(), message, "names are compared without case; rename one")
+	}
+}
+
+// checkDependencies refuses dependsOn entries that name nothing in the file.
+func (d *decoder) checkDependencies(p *Pod, all []named) {
+	known := map[string]bool{}
+	var names []string
+	for _, n := range all {
+		known[strings.ToLower(n.name)] = true
+		known[strings.TrimPrefix(n.key, ".")] = true
+		names = append(names, n.name)
+	}
+	check := func(list string, i int, dependsOn []string) {
+		for j, name := range dependsOn {
+			_, table := qualified(name)
+			if known[strings.ToLower(name)] || known[table] {
+				continue
+			}
+			d.failPath(fmt.Sprintf("%s[%d].dependsOn[%d]", list, i, j),
+				fmt.Sprintf("dependsOn names %q, which is not declared", shorten(name))+didYouMean(name, names), "")
+		}
+	}
+	for i := range p.Datasets {
+		check("datasets", i, p.Datasets[i].DependsOn)
+	}
+	for i := range p.Views {
+		check("views", i, p.Views[i].DependsOn)
+	}
+	for i := range p.Functions {
+		check("functions", i, p.Functions[i].DependsOn)
+	}
+}

@@ -1,0 +1,161 @@
+package spicepod
+
+import (
+	"strings"
+	"time"
+)
+
+// Access says whether a dataset may be written.
+type Access string
+
+// Accesses.
+const (
+	AccessRead      Access = "read"
+	AccessReadWrite Access = "read_write"
+)
+
+// Dataset is one entry of `datasets:`.
+type Dataset struct {
+	From                  Text            `yaml:"from" required:"true" doc:"Source as connector:path, for example file:flights.parquet. May hold secret references."`
+	Name                  string          `yaml:"name" required:"true" doc:"Table name, or schema.table. In lower case unless quoted."`
+	Description           string          `yaml:"description" doc:"What the data is; shown to people and to models."`
+	Access                Access          `yaml:"access" enum:"read,read_write" default:"read" doc:"Whether statements may write."`
+	TimeColumn            string          `yaml:"time_column" doc:"Column that orders the rows in time; needed for refresh_mode append."`
+	TimeFormat            string          `yaml:"time_format" doc:"How time_column is written."`
+	Params                Params          `yaml:"params" doc:"Settings of the connector. Strings may hold secret references."`
+	Columns               []DatasetColumn `yaml:"columns" doc:"Notes on columns."`
+	Metadata              map[string]any  `yaml:"metadata" doc:"Free-form notes; kept, never interpreted."`
+	Acceleration          *Acceleration   `yaml:"acceleration" doc:"Keep a copy of the data inside the engine."`
+	DependsOn             []string        `yaml:"dependsOn" doc:"Components that must be there first."`
+	ReadyState            string          `yaml:"ready_state" served:"no" enum:"on_registration,on_load" doc:"When the dataset counts as ready."`
+	UnsupportedTypeAction string          `yaml:"unsupported_type_action" served:"no" enum:"error,warn,ignore,string" doc:"What happens to columns of a type that is not supported."`
+	CheckAvailability     string          `yaml:"check_availability" served:"no" enum:"auto,disabled" doc:"Whether the source is checked while it is idle."`
+	Replication           any             `yaml:"replication" served:"no" doc:"Write-through to the source."`
+	Embeddings            []any           `yaml:"embeddings" served:"no" doc:"Older form of columns[].embeddings."`
+	Metrics               any             `yaml:"metrics" served:"no" doc:"Metrics of the dataset."`
+	Vectors               any             `yaml:"vectors" served:"no" doc:"Vector index."`
+}
+
+// Qualified splits the name at its dot and returns each part as the engine
+// knows it: in lower case unless it was quoted. schema is empty for a plain
+// name.
+func (d Dataset) Qualified() (schema, table string) { return qualified(d.Name) }
+
+// DatasetColumn is one entry of `datasets[].columns`.
+type DatasetColumn struct {
+	Name           string         `yaml:"name" required:"true" doc:"Name of the column."`
+	Description    string         `yaml:"description" doc:"What the column means."`
+	Type           string         `yaml:"type" doc:"Type to read the column as."`
+	Metadata       map[string]any `yaml:"metadata" doc:"Free-form notes; kept, never interpreted."`
+	Embeddings     []any          `yaml:"embeddings" served:"no" doc:"Embeddings of the column."`
+	FullTextSearch any            `yaml:"full_text_search" served:"no" doc:"Full-text index of the column."`
+}
+
+// Engine is where accelerated data is kept.
+type Engine string
+
+// Engines. Arrow and DuckDB both mean the DuckDB inside this process.
+const (
+	EngineArrow  Engine = "arrow"
+	EngineDuckDB Engine = "duckdb"
+)
+
+// Mode says where an engine keeps its data.
+type Mode string
+
+// Modes that are served.
+const (
+	ModeMemory Mode = "memory"
+	ModeFile   Mode = "file"
+)
+
+// RefreshMode says what a refresh reads.
+type RefreshMode string
+
+// Refresh modes that are served.
+const (
+	RefreshFull   RefreshMode = "full"
+	RefreshAppend RefreshMode = "append"
+)
+
+// RefreshOnStartup says whether data kept from the last run is refreshed.
+type RefreshOnStartup string
+
+// What happens at start.
+const (
+	RefreshAuto   RefreshOnStartup = "auto"
+	RefreshAlways RefreshOnStartup = "always"
+)
+
+// Acceleration is `datasets[].acceleration` and `views[].acceleration`.
+type Acceleration struct {
+	Enabled                 bool              `yaml:"enabled" default:"true" doc:"Keep the copy."`
+	Engine                  Engine            `yaml:"engine" enum:"arrow,duckdb,sqlite,postgres,cayenne,turso" unserved:"sqlite,postgres,cayenne,turso" default:"duckdb" doc:"Where the copy is kept; arrow and duckdb both mean the DuckDB inside the process."`
+	Mode                    Mode              `yaml:"mode" enum:"memory,file,file_create,file_update" unserved:"file_create,file_update" default:"memory" doc:"In memory or in a file."`
+	RefreshMode             RefreshMode       `yaml:"refresh_mode" enum:"full,append,changes,caching" unserved:"changes,caching" default:"full" doc:"Read everything again, or only what is newer than the newest row."`
+	RefreshCheckInterval    time.Duration     `yaml:"refresh_check_interval" doc:"How often to refresh. Without it: only at start and on request."`
+	RefreshCron             string            `yaml:"refresh_cron" served:"no" doc:"When to refresh, as a cron expression. Instead of refresh_check_interval."`
+	RefreshSQL              string            `yaml:"refresh_sql" doc:"Query that says which rows are kept."`
+	RefreshDataWindow       time.Duration     `yaml:"refresh_data_window" served:"no" doc:"How far back a refresh reads."`
+	RefreshAppendOverlap    time.Duration     `yaml:"refresh_append_overlap" served:"no" doc:"How far an append reads back."`
+	RefreshRetryEnabled     bool              `yaml:"refresh_retry_enabled" default:"true" doc:"Try a failed refresh again."`
+	RefreshRetryMaxAttempts int               `yaml:"refresh_retry_max_attempts" min:"0" doc:"How often to try; 0 for no limit."`
+	RefreshOnStartup        RefreshOnStartup  `yaml:"refresh_on_startup" enum:"auto,always" default:"auto" doc:"Whether data kept from the last run is refreshed at start."`
+	RefreshJitterEnabled    bool              `yaml:"refresh_jitter_enabled" served:"no" doc:"Spread refreshes in time."`
+	RefreshJitterMax        time.Duration     `yaml:"refresh_jitter_max" served:"no" doc:"How far refreshes are spread."`
+	RetentionPeriod         time.Duration     `yaml:"retention_period" served:"no" doc:"How long rows are kept."`
+	RetentionSQL            string            `yaml:"retention_sql" served:"no" doc:"Statement that removes old rows."`
+	RetentionCheckEnabled   bool              `yaml:"retention_check_enabled" served:"no" doc:"Remove old rows."`
+	RetentionCheckInterval  time.Duration     `yaml:"retention_check_interval" served:"no" doc:"How often old rows are removed."`
+	Indexes                 map[string]string `yaml:"indexes" doc:"Indexes by column or (column, column): enabled or unique."`
+	PrimaryKey              string            `yaml:"primary_key" doc:"Primary key: a column or (column, column)."`
+	OnConflict              map[string]string `yaml:"on_conflict" served:"no" doc:"What happens to rows whose key exists: drop or upsert."`
+	Params                  Params            `yaml:"params" doc:"Settings of the engine."`
+}
+
+// View is one entry of `views:`. SQL holds the query wherever it was written;
+// SQLRef is left as declared.
+type View struct {
+	Name         string          `yaml:"name" required:"true" doc:"Name of the view, or schema.view. In lower case unless quoted."`
+	SQL          string          `yaml:"sql" doc:"The query."`
+	SQLRef       string          `yaml:"sql_ref" file:"SQL" doc:"File that holds the query, relative to the file that names it. Instead of sql."`
+	Description  string          `yaml:"description" doc:"What the view shows."`
+	Acceleration *Acceleration   `yaml:"acceleration" doc:"Keep the result inside the engine."`
+	Columns      []DatasetColumn `yaml:"columns" doc:"Notes on columns."`
+	Metadata     map[string]any  `yaml:"metadata" doc:"Free-form notes; kept, never interpreted."`
+	DependsOn    []string        `yaml:"dependsOn" doc:"Components that must be there first."`
+}
+
+// Qualified is Dataset.Qualified for a view.
+func (v View) Qualified() (schema, table string) { return qualified(v.Name) }
+
+func qualified(name string) (schema, table string) {
+	parts := nameParts(name)
+	for i, part := range parts {
+		if len(part) >= 2 && part[0] == '"' && part[len(part)-1] == '"' {
+			parts[i] = strings.ReplaceAll(part[1:len(part)-1], `""`, `"`)
+		} else {
+			parts[i] = strings.ToLower(part)
+		}
+	}
+	if len(parts) == 1 {
+		return "", parts[0]
+	}
+	return strings.Join(parts[:len(parts)-1], "."), parts[len(parts)-1]
+}
+
+// nameParts splits a name at the dots outside of double quotes.
+func nameParts(name string) []string {
+	var parts []string
+	quoted, start := false, 0
+	for i := 0; i < len(name); i++ {
+		switch {
+		case name[i] == '"':
+			quoted = !quoted
+		case name[i] == '.' && !quoted:
+			parts = append(parts, name[start:i])
+			start = i + 1
+		}
+	}
+	return append(parts, name[start:])
+}

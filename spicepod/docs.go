@@ -1,0 +1,161 @@
+package spicepod
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"reflect"
+	"strings"
+)
+
+const docsHead = `# spicepod.yaml
+
+<!-- Written by spicepod.WriteDocs. Do not edit: change the struct tags in
+     spicepod/ and run: go test ./spicepod -run TestDocs -update -->
+
+Every key of the file, with its type, its default and what it means. A key that
+is not in these tables is refused, with the nearest known key.
+
+- **Served** says whether this build acts on the key. What is not served yet is
+  read, checked and listed in one warning, never silently ignored.
+- Entries of component lists are written inline or as ` + "`{ref: path}`" + `: a file with
+  one component, or a folder that holds it as ` + "`dataset.yaml`, `view.yaml`,\n  `function.yaml`" + ` and so on. Paths start at the folder of the file that names
+  them; only ` + "`dependsOn`" + ` may stand beside ` + "`ref`" + `.
+- A duration is ` + "`30s`, `500ms`, `2m30s`, `1d`" + ` or a whole number of seconds. A size is
+  ` + "`128MiB`, `4GB`" + ` or a number of bytes.
+- In ` + "`params`, `env`" + ` and the ` + "`from`" + ` of datasets, ` + "`${env:NAME}`" + ` and ` + "`${secrets:name}`" + `
+  stand for a value from the process environment, ` + "`.env.local`" + ` or ` + "`.env`" + ` (in this
+  order), also inside longer text. ` + "`secrets`" + ` tries the name as written, then in
+  upper case. The values are never printed.
+`
+
+// WriteDocs writes docs/spicepod.md: every key with its type, default, meaning
+// and whether it is served yet.
+func WriteDocs(w io.Writer) error {
+	d := docsWriter{types: describer{}, seen: map[reflect.Type]string{}}
+	d.out.WriteString(docsHead)
+	d.section("", reflect.TypeFor[Pod](), true)
+	_, err := w.Write(d.out.Bytes())
+	return err
+}
+
+// docsWriter writes one table per struct type, at the first place it occurs.
+type docsWriter struct {
+	out   bytes.Buffer
+	types describer
+	seen  map[reflect.Type]string // title of the section of a type
+}
+
+// section writes the table of a type and then those of the types inside it.
+func (d *docsWriter) section(title string, t reflect.Type, served bool) {
+	d.seen[t] = title
+	heading := "## Top level"
+	if title != "" {
+		heading = "## `" + title + "`"
+	}
+	fmt.Fprintf(&d.out, "\n%s\n\n", heading)
+	if !served && title != "" {
+		d.out.WriteString("Not served yet.\n\n")
+	}
+	d.out.WriteString("| key | type | default | served | description |\n|---|---|---|---|---|\n")
+	info := d.types.describe(t)
+	type inner struct {
+		title  string
+		typ    reflect.Type
+		served bool
+	}
+	var inside []inner
+	for i := range info.fields {
+		f := &info.fields[i]
+		below, suffix := structInside(f.typ)
+		d.row(f, served)
+		if below != nil {
+			path := strings.TrimPrefix(title+"."+f.name+suffix, ".")
+			inside = append(inside, inner{path, below, served && f.served})
+		}
+	}
+	for _, in := range inside {
+		if _, done := d.seen[in.typ]; !done {
+			d.section(in.title, in.typ, in.served)
+		} else if d.seen[in.typ] != in.title {
+			fmt.Fprintf(&d.out, "\n## `%s`\n\nThe same keys as `%s`.\n", in.title, d.seen[in.typ])
+		}
+	}
+}
+
+// structInside is the struct type a field holds, with [] for a list of them.
+func structInside(t reflect.Type) (inside reflect.Type, suffix string) {
+	for {
+		switch shapeOf(t) {
+		case shapeStruct:
+			for t.Kind() == reflect.Pointer {
+				t = t.Elem()
+			}
+			return t, suffix
+		case shapeReturns:
+			return reflect.TypeFor[Column](), suffix + "[]"
+		case shapeList:
+			t, suffix = t.Elem(), suffix+"[]"
+		default:
+			return nil, ""
+		}
+	}
+}
+
+func (d *docsWriter) row(f *field, served bool) {
+	fallback := ""
+	switch {
+	case f.required:
+		fallback = "required"
+	case f.fallback != "":
+		fallback = "`" + f.fallback + "`"
+	}
+	mark := "yes"
+	switch {
+	case !served || !f.served:
+		mark = "not yet"
+	case len(f.unserved) > 0:
+		mark = "not yet: `" + strings.Join(f.unserved, "`, `") + "`"
+	}
+	fmt.Fprintf(&d.out, "| `%s` | %s | %s | %s | %s |\n", f.name, typeWords(f), fallback, mark, strings.ReplaceAll(f.doc, "|", `\|`))
+}
+
+// typeWords is the type column of a table.
+func typeWords(f *field) string {
+	if len(f.enum) > 0 {
+		return "`" + strings.Join(f.enum, "`, `") + "`"
+	}
+	return shapeWords(f.typ)
+}
+
+func shapeWords(t reflect.Type) string {
+	kind := shapeOf(t)
+	switch kind {
+	case shapeDuration:
+		return "duration"
+	case shapeSize:
+		return "size"
+	case shapeText:
+		return "text with references"
+	case shapeParams:
+		return "mapping with references"
+	case shapeReturns:
+		return "type, or list of columns"
+	case shapeList:
+		return "list of " + plural(shapeWords(t.Elem()))
+	case shapeMap:
+		return "mapping of " + plural(shapeWords(t.Elem()))
+	default:
+		return strings.TrimPrefix(kind.words(), "a ")
+	}
+}
+
+func plural(words string) string {
+	switch words {
+	case "text", "any value", "text with references":
+		return strings.Replace(words, "any value", "any values", 1)
+	default:
+		head, tail, _ := strings.Cut(words, " ")
+		return strings.TrimSpace(head + "s " + tail)
+	}
+}

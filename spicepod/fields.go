@@ -1,0 +1,190 @@
+package spicepod
+
+import (
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// shape is how a Go type is written in YAML. Decoding, the JSON Schema and the
+// docs all switch on it.
+type shape int
+
+const (
+	shapeAny      shape = iota
+	shapeString         // string and named strings
+	shapeText           // Text: a string with references
+	shapeBool           // bool
+	shapeInt            // int
+	shapeFloat          // float64
+	shapeDuration       // time.Duration
+	shapeSize           // Size
+	shapeParams         // Params: any mapping, strings as Text
+	shapeReturns        // Returns: a type or a list of columns
+	shapeList           // slice
+	shapeMap            // map with string keys
+	shapeStruct         // struct described by its tags
+)
+
+// shapeOf classifies a type; pointers count as what they point to.
+func shapeOf(t reflect.Type) shape {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch t {
+	case reflect.TypeFor[Text]():
+		return shapeText
+	case reflect.TypeFor[time.Duration]():
+		return shapeDuration
+	case reflect.TypeFor[Size]():
+		return shapeSize
+	case reflect.TypeFor[Params]():
+		return shapeParams
+	case reflect.TypeFor[Returns]():
+		return shapeReturns
+	}
+	switch t.Kind() {
+	case reflect.String:
+		return shapeString
+	case reflect.Bool:
+		return shapeBool
+	case reflect.Int:
+		return shapeInt
+	case reflect.Float64:
+		return shapeFloat
+	case reflect.Slice:
+		return shapeList
+	case reflect.Map:
+		return shapeMap
+	case reflect.Struct:
+		return shapeStruct
+	default:
+		return shapeAny
+	}
+}
+
+// field describes one key. Everything comes from the struct tags:
+//
+//	yaml       the key
+//	doc        one sentence for the schema and the docs
+//	default    the value when the key is absent, as written in YAML
+//	required   "true" when the key must be there
+//	enum       the values a string may have
+//	unserved   values of enum that are read but not served yet
+//	served     "no" when the key is read but not served yet
+//	min        the least number
+//	component  the entries are components of this kind and may be `ref:` entries
+//	file       the value names a file; its text goes to this field
+//	presence   this bool field records whether the key is written
+type field struct {
+	index     int
+	name      string
+	doc       string
+	fallback  string
+	required  bool
+	served    bool
+	enum      []string
+	unserved  []string
+	min       *float64
+	component string
+	file      string
+	presence  string
+	shape     shape
+	typ       reflect.Type
+}
+
+// typeInfo describes one struct type.
+type typeInfo struct {
+	typ    reflect.Type
+	fields []field
+	names  []string // keys in declaration order
+	byName map[string]int
+}
+
+// describer builds typeInfo once per type. It is owned by one walk.
+type describer map[reflect.Type]*typeInfo
+
+func (d describer) describe(t reflect.Type) *typeInfo {
+	if info := d[t]; info != nil {
+		return info
+	}
+	info := &typeInfo{typ: t, byName: map[string]int{}}
+	d[t] = info
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name := f.Tag.Get("yaml")
+		if name == "" || name == "-" || !f.IsExported() {
+			continue
+		}
+		info.byName[name] = len(info.fields)
+		info.names = append(info.names, name)
+		info.fields = append(info.fields, describeField(i, name, f))
+	}
+	return info
+}
+
+func describeField(index int, name string, f reflect.StructField) field {
+	described := field{
+		index:     index,
+		name:      name,
+		doc:       f.Tag.Get("doc"),
+		fallback:  f.Tag.Get("default"),
+		required:  f.Tag.Get("required") == "true",
+		served:    f.Tag.Get("served") != "no",
+		enum:      splitTag(f.Tag.Get("enum")),
+		unserved:  splitTag(f.Tag.Get("unserved")),
+		component: f.Tag.Get("component"),
+		file:      f.Tag.Get("file"),
+		presence:  f.Tag.Get("presence"),
+		shape:     shapeOf(f.Type),
+		typ:       f.Type,
+	}
+	if least, err := strconv.ParseFloat(f.Tag.Get("min"), 64); err == nil {
+		described.min = &least
+	}
+	return described
+}
+
+func splitTag(tag string) []string {
+	if tag == "" {
+		return nil
+	}
+	return strings.Split(tag, ",")
+}
+
+// setDefaults writes the defaults of a struct and of the structs inside it. A
+// pointer stays nil: its default is for the reader of the file, who asks the
+// method beside the field.
+func (d describer) setDefaults(v reflect.Value) {
+	info := d.describe(v.Type())
+	for i := range info.fields {
+		f := &info.fields[i]
+		target := v.Field(f.index)
+		if f.shape == shapeStruct && target.Kind() == reflect.Struct {
+			d.setDefaults(target)
+			continue
+		}
+		if f.fallback == "" || target.Kind() == reflect.Pointer {
+			continue
+		}
+		switch f.shape {
+		case shapeString:
+			target.SetString(f.fallback)
+		case shapeBool:
+			target.SetBool(f.fallback == "true")
+		case shapeInt:
+			if n, err := strconv.ParseInt(f.fallback, 10, 64); err == nil {
+				target.SetInt(n)
+			}
+		case shapeDuration:
+			if n, err := ParseDuration(f.fallback); err == nil {
+				target.SetInt(int64(n))
+			}
+		case shapeSize:
+			if n, err := ParseSize(f.fallback); err == nil {
+				target.SetInt(int64(n))
+			}
+		}
+	}
+}

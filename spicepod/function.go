@@ -1,0 +1,160 @@
+package spicepod
+
+import (
+	"strings"
+	"time"
+)
+
+// FunctionKind says what a function returns.
+type FunctionKind string
+
+// Kinds of functions.
+const (
+	KindScalar FunctionKind = "scalar"
+	KindTable  FunctionKind = "table"
+)
+
+// Volatility says when two calls with equal arguments agree.
+type Volatility string
+
+// Volatilities, from the most to the least predictable.
+const (
+	Immutable Volatility = "immutable"
+	Stable    Volatility = "stable"
+	Volatile  Volatility = "volatile"
+)
+
+// Function is one entry of `functions:`. Body holds the SQL wherever it was
+// written; BodyRef is left as declared.
+type Function struct {
+	Name        string         `yaml:"name" required:"true" doc:"Name in SQL and as a tool: letters, digits, _ and -, at most 64."`
+	From        string         `yaml:"from" required:"true" doc:"Where the body comes from: sql, or another source the runtime knows."`
+	Enabled     bool           `yaml:"enabled" default:"true" doc:"Serve the function. false keeps the declaration only."`
+	Description string         `yaml:"description" doc:"What the function does; shown to people and to models."`
+	Kind        FunctionKind   `yaml:"kind" enum:"scalar,table" default:"scalar" doc:"One value per call, or a table."`
+	Volatility  Volatility     `yaml:"volatility" enum:"immutable,stable,volatile" default:"volatile" doc:"Whether equal arguments give equal results."`
+	Signature   Signature      `yaml:"signature" required:"true" doc:"Inputs and output."`
+	Body        string         `yaml:"body" doc:"The SQL: one expression for a scalar function, one SELECT for a table function."`
+	BodyRef     string         `yaml:"body_ref" file:"Body" doc:"File that holds the body, relative to the file that names it. Instead of body."`
+	Version     string         `yaml:"version" default:"0.1.0" doc:"Version of the function."`
+	Tags        []string       `yaml:"tags" doc:"Words to find the function by."`
+	AsTool      *bool          `yaml:"as_tool" default:"true" doc:"Offer the function to models. Without it: true for scalar functions, false for table functions."`
+	Tests       []FunctionTest `yaml:"tests" doc:"Calls with the result they must have; run at load."`
+	Metadata    map[string]any `yaml:"metadata" doc:"Free-form notes; kept, never interpreted."`
+	Params      Params         `yaml:"params" doc:"Settings of the source."`
+	DependsOn   []string       `yaml:"dependsOn" doc:"Components that must be there first."`
+	Limits      *Limits        `yaml:"limits" served:"no" doc:"Limits on each call."`
+	Metrics     any            `yaml:"metrics" served:"no" doc:"Metrics of the function."`
+}
+
+// Scheme returns the part of From before the first colon, in lower case.
+func (f Function) Scheme() string { return schemeOf(f.From) }
+
+// AsToolEffective reports whether the function is offered as a tool: as_tool
+// where written, else true for scalar and false for table functions.
+func (f Function) AsToolEffective() bool {
+	if f.AsTool != nil {
+		return *f.AsTool
+	}
+	return f.Kind != KindTable
+}
+
+// Signature is the inputs and the output of a function.
+type Signature struct {
+	Tables  []TableInput `yaml:"tables" doc:"Table inputs; they come before the arguments in a call."`
+	Args    []Arg        `yaml:"args" doc:"Scalar arguments in call order."`
+	Returns Returns      `yaml:"returns" doc:"Type of the result, or the columns of the resulting table."`
+}
+
+// TableInput is one entry of `signature.tables`.
+type TableInput struct {
+	Name    string   `yaml:"name" required:"true" doc:"Name of the table inside the body; args is reserved."`
+	Columns []Column `yaml:"columns" required:"true" doc:"Columns of the table."`
+}
+
+// Arg is one entry of `signature.args`.
+type Arg struct {
+	Name        string `yaml:"name" required:"true" doc:"Name of the argument inside the body."`
+	Type        string `yaml:"type" required:"true" doc:"Type of the argument, for example int64, utf8, list<float64>."`
+	Description string `yaml:"description" doc:"What the argument means; shown to models."`
+	Default     any    `yaml:"default" presence:"HasDefault" doc:"Value of an argument that a caller leaves out."`
+	Required    *bool  `yaml:"required" doc:"Whether a caller must give it. Without it: true unless there is a default."`
+
+	// HasDefault reports whether default is written; it tells `default: null`
+	// from no default.
+	HasDefault bool `yaml:"-"`
+}
+
+// IsRequired reports whether a caller must give the argument.
+func (a Arg) IsRequired() bool {
+	if a.Required != nil {
+		return *a.Required
+	}
+	return !a.HasDefault
+}
+
+// Column is one column of a table input or of a table result.
+type Column struct {
+	Name        string `yaml:"name" required:"true" doc:"Name of the column."`
+	Type        string `yaml:"type" required:"true" doc:"Type of the column."`
+	Description string `yaml:"description" doc:"What the column means."`
+}
+
+// Returns is `signature.returns`: a type, or a list of columns.
+type Returns struct {
+	// Type is the type of a scalar result; empty for a table.
+	Type string
+	// Columns are the columns of a table result; nil for a scalar.
+	Columns []Column
+}
+
+// IsZero reports whether returns is not written at all.
+func (r Returns) IsZero() bool { return r.Type == "" && r.Columns == nil }
+
+// FunctionTest is one entry of `functions[].tests`: a call, and exactly one of
+// a value, rows or an error.
+type FunctionTest struct {
+	Name      string                      `yaml:"name" doc:"Name of the test in reports."`
+	Args      map[string]any              `yaml:"args" doc:"Arguments of the call by name."`
+	Tables    map[string][]map[string]any `yaml:"tables" doc:"Rows of each table input."`
+	Returns   any                         `yaml:"returns" doc:"The value the call must return; null for NULL."`
+	Tolerance float64                     `yaml:"tolerance" min:"0" doc:"How far a floating-point result may be off."`
+	Rows      []any                       `yaml:"rows" doc:"The rows the call must return, each a mapping by column or a list in column order."`
+	Error     string                      `yaml:"error" doc:"Code of the error the call must end with, for example execution_error, or text that its message must contain."`
+}
+
+// Expectation says which of the three results a FunctionTest names.
+type Expectation string
+
+// What a test expects.
+const (
+	ExpectReturns Expectation = "returns"
+	ExpectRows    Expectation = "rows"
+	ExpectError   Expectation = "error"
+)
+
+// Expects says what the test expects; a nil Returns then means NULL.
+func (t FunctionTest) Expects() Expectation {
+	switch {
+	case t.Error != "":
+		return ExpectError
+	case t.Rows != nil:
+		return ExpectRows
+	default:
+		return ExpectReturns
+	}
+}
+
+// Limits is `functions[].limits`. Zero means no limit of its own.
+type Limits struct {
+	Timeout     time.Duration `yaml:"timeout" doc:"How long one call may run."`
+	MaxRows     int           `yaml:"max_rows" min:"0" doc:"How many rows one call may return."`
+	MaxBytes    Size          `yaml:"max_bytes" doc:"How large one result may be."`
+	Concurrency int           `yaml:"concurrency" min:"0" doc:"How many calls run at once."`
+}
+
+// schemeOf is the part before the first colon, in lower case.
+func schemeOf(from string) string {
+	scheme, _, _ := strings.Cut(from, ":")
+	return strings.ToLower(strings.TrimSpace(scheme))
+}

@@ -1,0 +1,211 @@
+package spicepod
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// located is a node and the file it stands in.
+type located struct {
+	node *yaml.Node
+	src  *source
+}
+
+// index remembers where everything stands. Look-ups walk the YAML tree, so
+// that a load pays nothing for positions nobody asks for.
+type index struct {
+	root      located
+	refs      map[*yaml.Node]located // `ref:` entry to the component it names
+	texts     map[*yaml.Node]*source // body_ref or sql_ref value to its file
+	files     map[string]bool        // every path read or looked for
+	notServed []string
+}
+
+func newIndex() *index {
+	return &index{
+		refs:  map[*yaml.Node]located{},
+		texts: map[*yaml.Node]*source{},
+		files: map[string]bool{},
+	}
+}
+
+func (x *index) filePaths() []string {
+	paths := make([]string, 0, len(x.files))
+	for path := range x.files {
+		paths = append(paths, path)
+	}
+	slices.Sort(paths)
+	return paths
+}
+
+// segment is one step of a path: a key, or an index when key is empty and
+// isIndex is set.
+type segment struct {
+	key     string
+	index   int
+	isIndex bool
+}
+
+// appendTo writes the segment in path form: a[0].b, or ["odd key"].
+func (s segment) appendTo(b []byte) []byte {
+	if s.isIndex {
+		return append(strconv.AppendInt(append(b, '['), int64(s.index), 10), ']')
+	}
+	if !plainKey(s.key) {
+		return append(strconv.AppendQuote(append(b, '['), s.key), ']')
+	}
+	if len(b) > 0 {
+		b = append(b, '.')
+	}
+	return append(b, s.key...)
+}
+
+func pathString(path []segment) string {
+	var b []byte
+	for _, s := range path {
+		b = s.appendTo(b)
+	}
+	return string(b)
+}
+
+func plainKey(key string) bool {
+	if key == "" {
+		return false
+	}
+	return !strings.ContainsFunc(key, func(r rune) bool {
+		return r != '_' && r != '-' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
+	})
+}
+
+// parsePath reads a path as pathString writes it. What cannot be read ends the
+// path there; a trailing =value, as NotServed writes it, is left out.
+func parsePath(path string) []segment {
+	var segments []segment
+	for path != "" {
+		path = strings.TrimPrefix(path, ".")
+		if strings.HasPrefix(path, `["`) {
+			quoted, err := strconv.QuotedPrefix(path[1:])
+			if err != nil {
+				return segments
+			}
+			key, _ := strconv.Unquote(quoted)
+			segments = append(segments, segment{key: key})
+			path = strings.TrimPrefix(path[1+len(quoted):], "]")
+			continue
+		}
+		if strings.HasPrefix(path, "[") {
+			number, rest, _ := strings.Cut(path[1:], "]")
+			n, err := strconv.Atoi(number)
+			if err != nil {
+				return segments
+			}
+			segments = append(segments, segment{index: n, isIndex: true})
+			path = rest
+			continue
+		}
+		end := strings.IndexAny(path, ".[=")
+		if end < 0 {
+			end = len(path)
+		}
+		if end == 0 {
+			return segments
+		}
+		segments = append(segments, segment{key: path[:end]})
+		if path = path[end:]; strings.HasPrefix(path, "=") {
+			return segments
+		}
+	}
+	return segments
+}
+
+// place is where a path leads: the value, the key that leads to it, and the
+// file of a value that was read from body_ref or sql_ref.
+type place struct {
+	value, key located
+	text       *source
+	complete   bool // false when a parent answers for the path
+}
+
+// find walks to the value at path, or as far as there are values.
+func (x *index) find(path []segment) place {
+	at := place{value: x.root, key: x.root}
+	for i, s := range path {
+		current := x.resolve(at.value)
+		next, ok := x.step(current, s)
+		if !ok {
+			if i == len(path)-1 && !s.isIndex {
+				if ref, ok := x.step(current, segment{key: s.key + "_ref"}); ok {
+					ref.text = x.texts[ref.value.node]
+					ref.complete = true
+					return ref
+				}
+			}
+			return at
+		}
+		at = next
+	}
+	at.complete = true
+	return at
+}
+
+// resolve follows a `ref:` entry to its component, and an alias to its anchor.
+func (x *index) resolve(at located) located {
+	for range MaxDepth {
+		if at.node == nil {
+			return at
+		}
+		if target, ok := x.refs[at.node]; ok {
+			at = target
+		} else if at.node.Kind == yaml.AliasNode {
+			at.node = at.node.Alias
+		} else {
+			return at
+		}
+	}
+	return at
+}
+
+func (x *index) step(at located, s segment) (place, bool) {
+	if at.node == nil {
+		return place{}, false
+	}
+	if s.isIndex {
+		if at.node.Kind != yaml.SequenceNode || s.index < 0 || s.index >= len(at.node.Content) {
+			return place{}, false
+		}
+		item := located{at.node.Content[s.index], at.src}
+		return place{value: item, key: item}, true
+	}
+	if at.node.Kind != yaml.MappingNode {
+		return place{}, false
+	}
+	entries, _ := entriesOf(at.node)
+	for _, e := range entries {
+		if keyText(e.key) == s.key {
+			return place{value: located{e.value, at.src}, key: located{e.key, at.src}}, true
+		}
+	}
+	return place{}, false
+}
+
+func (l located) position() Position {
+	if l.src == nil {
+		return Position{}
+	}
+	if l.node == nil {
+		return Position{File: l.src.shown, Line: 1, Column: 1}
+	}
+	return l.src.position(l.src.offset(l.node.Line, l.node.Column))
+}
+
+func (l located) problem(path, message, hint string) Problem {
+	pos := l.position()
+	problem := Problem{Position: pos, Path: path, Message: message, Hint: hint}
+	if l.src != nil {
+		problem.Source = l.src.line(pos.Line)
+	}
+	return problem
+}

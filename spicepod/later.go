@@ -1,0 +1,84 @@
+package spicepod
+
+// The components in this file are read and checked for their keys. Serving
+// them is the work of later builds; Pod.NotServed lists them until then.
+
+// Model is one entry of `models:`.
+type Model struct {
+	Name        string         `yaml:"name" required:"true" doc:"Name of the model in requests."`
+	From        string         `yaml:"from" required:"true" doc:"Provider and model as provider:model."`
+	Description string         `yaml:"description" doc:"What the model is for."`
+	Datasets    []string       `yaml:"datasets" doc:"Datasets its tools may read."`
+	Files       []any          `yaml:"files" doc:"Files of a local model."`
+	Params      Params         `yaml:"params" doc:"Settings of the provider."`
+	Metadata    map[string]any `yaml:"metadata" doc:"Free-form notes; kept, never interpreted."`
+	DependsOn   []string       `yaml:"dependsOn" doc:"Components that must be there first."`
+}
+
+// Embedding is one entry of `embeddings:`.
+type Embedding struct {
+	Name        string         `yaml:"name" required:"true" doc:"Name of the embedding model."`
+	From        string         `yaml:"from" required:"true" doc:"Provider and model as provider:model."`
+	Description string         `yaml:"description" doc:"What the model is for."`
+	Files       []any          `yaml:"files" doc:"Files of a local model."`
+	Datasets    []string       `yaml:"datasets" doc:"Datasets it embeds."`
+	Params      Params         `yaml:"params" doc:"Settings of the provider."`
+	Metadata    map[string]any `yaml:"metadata" doc:"Free-form notes; kept, never interpreted."`
+	DependsOn   []string       `yaml:"dependsOn" doc:"Components that must be there first."`
+}
+
+// Reranker is one entry of `rerankers:`.
+type Reranker struct {
+	Name        string   `yaml:"name" required:"true" doc:"Name of the reranker."`
+	From        string   `yaml:"from" required:"true" doc:"Provider and model as provider:model."`
+	Description string   `yaml:"description" doc:"What the reranker is for."`
+	Params      Params   `yaml:"params" doc:"Settings of the provider."`
+	DependsOn   []string `yaml:"dependsOn" doc:"Components that must be there first."`
+}
+
+// Tool is one entry of `tools:`.
+type Tool struct {
+	From        string          `yaml:"from" required:"true" doc:"Source of the tool: builtin:<name>, mcp:<command or URL>."`
+	Name        string          `yaml:"name" required:"true" doc:"Name of the tool."`
+	Description string          `yaml:"description" doc:"What the tool does."`
+	Params      Params          `yaml:"params" doc:"Settings of the source."`
+	Env         map[string]Text `yaml:"env" doc:"Environment of an MCP command."`
+	DependsOn   []string        `yaml:"dependsOn" doc:"Components that must be there first."`
+	Metrics     any             `yaml:"metrics" doc:"Metrics of the tool."`
+	AsSQL       bool            `yaml:"as_sql" default:"false" doc:"Make the tool callable from SQL."`
+	Signature   *Signature      `yaml:"signature" doc:"Signature of the SQL function; needed with as_sql."`
+}
+
+// Catalog is one entry of `catalogs:`.
+type Catalog struct {
+	From          string         `yaml:"from" required:"true" doc:"Source of the catalog."`
+	Name          string         `yaml:"name" required:"true" doc:"Name of the catalog in SQL."`
+	Description   string         `yaml:"description" doc:"What the catalog holds."`
+	Access        Access         `yaml:"access" enum:"read,read_write,read_write_create" default:"read" doc:"Whether statements may write."`
+	Include       []string       `yaml:"include" doc:"Patterns of the tables to offer."`
+	Params        Params         `yaml:"params" doc:"Settings of the source."`
+	DatasetParams Params         `yaml:"dataset_params" doc:"Settings of each table."`
+	Metadata      map[string]any `yaml:"metadata" doc:"Free-form notes; kept, never interpreted."`
+	DependsOn     []string       `yaml:"dependsOn" doc:"Components that must be there first."`
+}
+
+// Worker is one entry of `workers:`.
+type Worker struct {
+	Name        string   `yaml:"name" required:"true" doc:"Name of the worker."`
+	Type        string   `yaml:"type" doc:"Kind of worker."`
+	Description string   `yaml:"description" doc:"What the worker does."`
+	Models      []any    `yaml:"models" doc:"Models it routes between."`
+	SQL         string   `yaml:"sql" doc:"Statement it runs."`
+	Cron        string   `yaml:"cron" doc:"When it runs."`
+	Params      Params   `yaml:"params" doc:"Settings of the worker."`
+	DependsOn   []string `yaml:"dependsOn" doc:"Components that must be there first."`
+}
+
+// Eval is one entry of `evals:`.
+type Eval struct {
+	Name        string   `yaml:"name" required:"true" doc:"Name of the evaluation."`
+	Description string   `yaml:"description" doc:"What is evaluated."`
+	Dataset     string   `yaml:"dataset" doc:"Dataset of questions and answers."`
+	Scorers     []string `yaml:"scorers" doc:"How answers are scored."`
+	DependsOn   []string `yaml:"dependsOn" doc:"Components that must be there first."`
+}

@@ -1,0 +1,142 @@
+package spicepod
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Load reads the Spicepod at path: a folder, in which it looks for
+// spicepod.yaml and then spicepod.yml, or a file. An error is always Problems:
+// every fault of the file's structure, in file order. The Pod is nil then.
+func Load(path string) (*Pod, error) {
+	pod, _, err := LoadFiles(path)
+	return pod, err
+}
+
+// LoadFiles is Load that also returns the files it read or looked for when the
+// load fails, as Pod.Files does when it succeeds: a watcher can wait for the
+// broken one to be put right.
+func LoadFiles(path string) (*Pod, []string, error) {
+	file, err := findFile(path)
+	if err != nil {
+		missing := []string{file}
+		if other, ok := strings.CutSuffix(file, "spicepod.yaml"); ok {
+			missing = append(missing, other+"spicepod.yml")
+		}
+		return nil, missing, Problems{{
+			Position: Position{File: file}, Message: err.Error(),
+			Hint: "give the path of a Spicepod, or of a folder with a spicepod.yaml",
+		}}
+	}
+	d := &decoder{dir: filepath.Dir(file), index: newIndex(), types: describer{}, parts: map[string]*part{}}
+	d.index.files[file] = true
+	for _, name := range []string{".env", ".env.local"} {
+		d.index.files[filepath.Join(d.dir, name)] = true
+	}
+	pod := d.load(file)
+	files := d.index.filePaths()
+	if len(d.problems) > 0 {
+		d.problems.Sort()
+		if d.full {
+			d.problems = append(d.problems, Problem{
+				Position: Position{File: shownPath(d.dir, file)},
+				Message:  fmt.Sprintf("more than %d problems; the others are left out", MaxProblems),
+			})
+		}
+		return nil, files, d.problems
+	}
+	return pod, files, nil
+}
+
+// findFile returns the absolute path of the Spicepod at path. With an error it
+// is the path to name in the message.
+func findFile(path string) (string, error) {
+	if path == "" {
+		path = "."
+	}
+	absolute, err := filepath.Abs(path)
+	if err != nil {
+		return path, err
+	}
+	info, err := os.Stat(absolute)
+	if err != nil {
+		return absolute, errors.New(reason(err))
+	}
+	if !info.IsDir() {
+		return absolute, nil
+	}
+	for _, name := range []string{"spicepod.yaml", "spicepod.yml"} {
+		file := filepath.Join(absolute, name)
+		if _, err := os.Stat(file); err == nil || !errors.Is(err, fs.ErrNotExist) {
+			return file, nil
+		}
+	}
+	return filepath.Join(absolute, "spicepod.yaml"), errors.New("no spicepod.yaml or spicepod.yml in this folder")
+}
+
+// load reads and decodes the file; faults are in d.problems.
+func (d *decoder) load(file string) *Pod {
+	shown := shownPath(d.dir, file)
+	raw, err := readRegular(file, MaxFileBytes)
+	if err != nil {
+		d.problems = append(d.problems, Problem{Position: Position{File: shown}, Message: "cannot read the file: " + reason(err)})
+		return nil
+	}
+	text, fault, message := cleanText(raw)
+	d.src = newSource(file, shown, text)
+	if fault >= 0 {
+		d.problems = append(d.problems, d.src.problem(fault, "", message, ""))
+		return nil
+	}
+	root, problem := parseYAML(d.src)
+	if problem != nil {
+		d.problems = append(d.problems, *problem)
+		return nil
+	}
+	d.index.root = located{root, d.src}
+	pod := &Pod{Dir: d.dir, File: file, index: d.index}
+	if root.Kind != yaml.MappingNode {
+		d.fail(root, "a Spicepod is a mapping, not "+describeNode(root), "begin with version: v1, kind: Spicepod and name: …, each on a line")
+		return nil
+	}
+	v := reflect.ValueOf(pod).Elem()
+	d.types.setDefaults(v)
+	d.value(root, v, nil)
+	d.finish(pod)
+	return pod
+}
+
+// finish is what can be done only once everything is decoded.
+func (d *decoder) finish(pod *Pod) {
+	all := namedComponents(pod)
+	d.checkNames(all)
+	d.checkDependencies(pod, all)
+	d.resolveTexts(pod.Secrets)
+	slices.Sort(d.index.notServed)
+	d.index.notServed = slices.Compact(d.index.notServed)
+	for _, root := range pod.Runtime.DataRoots {
+		pod.roots = append(pod.roots, d.absolute(root.Reveal()))
+	}
+	if len(pod.roots) == 0 {
+		pod.roots = []string{d.dir}
+	}
+	if dir := pod.Runtime.Query.TempDirectory; dir != "" {
+		pod.Runtime.Query.TempDirectory = d.absolute(dir)
+	}
+}
+
+// absolute resolves a path against the folder of the Spicepod.
+func (d *decoder) absolute(path string) string {
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(d.dir, path)
+}

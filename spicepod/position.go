@@ -1,0 +1,95 @@
+package spicepod
+
+import "go.yaml.in/yaml/v3"
+
+// At returns the position of the value at a path such as
+// functions[2].signature.args[0].type. Where the file has no such value the
+// nearest parent answers, so there is always an answer. A key that is not a
+// plain word is written ["like this"].
+func (p *Pod) At(path string) Position {
+	if p.index == nil {
+		return Position{}
+	}
+	return p.shown(p.index.find(parsePath(path))).position()
+}
+
+// KeyAt is At for the key in front of the value.
+func (p *Pod) KeyAt(path string) Position {
+	if p.index == nil {
+		return Position{}
+	}
+	found := p.index.find(parsePath(path))
+	if !found.complete {
+		return p.shown(found).position()
+	}
+	return found.key.position()
+}
+
+// shown is the node whose position stands for a place: for a `ref:` entry the
+// component it names.
+func (p *Pod) shown(found place) located {
+	if target, ok := p.index.refs[found.value.node]; ok {
+		return target
+	}
+	return found.value
+}
+
+// TextAt returns the position of byte offset inside the text at path, for text
+// in any YAML style and for text that came from body_ref or sql_ref, where the
+// position is in that file. It is exact for every style; an offset beyond the
+// text is its end.
+func (p *Pod) TextAt(path string, offset int) Position {
+	src, at := p.textOffset(path, offset)
+	if src == nil {
+		return p.At(path)
+	}
+	return src.position(at)
+}
+
+// Problem is a Problem at At(path).
+func (p *Pod) Problem(path, message, hint string) Problem {
+	if p.index == nil {
+		return Problem{Path: path, Message: message, Hint: hint}
+	}
+	return p.shown(p.index.find(parsePath(path))).problem(path, message, hint)
+}
+
+// KeyProblem is a Problem at KeyAt(path).
+func (p *Pod) KeyProblem(path, message, hint string) Problem {
+	if p.index == nil {
+		return Problem{Path: path, Message: message, Hint: hint}
+	}
+	found := p.index.find(parsePath(path))
+	if !found.complete {
+		return p.shown(found).problem(path, message, hint)
+	}
+	return found.key.problem(path, message, hint)
+}
+
+// TextProblem is a Problem at TextAt(path, offset).
+func (p *Pod) TextProblem(path string, offset int, message, hint string) Problem {
+	src, at := p.textOffset(path, offset)
+	if src == nil {
+		return p.Problem(path, message, hint)
+	}
+	return src.problem(at, path, message, hint)
+}
+
+// textOffset maps a byte of a text to a byte of the file that holds it.
+func (p *Pod) textOffset(path string, offset int) (*source, int) {
+	if p.index == nil {
+		return nil, 0
+	}
+	found := p.index.find(parsePath(path))
+	if !found.complete {
+		return nil, 0
+	}
+	if found.text != nil {
+		return found.text, max(0, min(offset, len(found.text.text)))
+	}
+	value := p.index.resolve(found.value)
+	if value.node == nil || value.node.Kind != yaml.ScalarNode {
+		return nil, 0
+	}
+	return value.src, scalarOffset(value.src, value.node, offset)
+}

@@ -1,0 +1,143 @@
+package spicepod
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// Position is a place in a file. File is as shown to the user: relative to the
+// Spicepod's folder when below it, else absolute. Line and Column start at 1;
+// Column counts characters (Unicode code points), not bytes or cells. A Line
+// of 0 means the file as a whole, a Column of 0 the line as a whole.
+type Position struct {
+	File   string `json:"file"`
+	Line   int    `json:"line"`
+	Column int    `json:"column"`
+}
+
+// String is file:line:column without the parts that are not known.
+func (p Position) String() string {
+	switch {
+	case p.Line == 0:
+		return p.File
+	case p.Column == 0:
+		return fmt.Sprintf("%s:%d", p.File, p.Line)
+	default:
+		return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column)
+	}
+}
+
+// Severity tells a fault from a remark.
+type Severity int
+
+// Severities. The zero value is Error.
+const (
+	Error Severity = iota
+	Warning
+)
+
+// String is "error" or "warning".
+func (s Severity) String() string {
+	if s == Warning {
+		return "warning"
+	}
+	return "error"
+}
+
+// MarshalText writes the severity as its name.
+func (s Severity) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// Problem is one fault: where, what, and what would be right.
+type Problem struct {
+	Position
+	Severity Severity `json:"severity"`
+	// Component is who the fault belongs to, for example "function f"; empty
+	// for a fault of the file's structure.
+	Component string `json:"component,omitempty"`
+	// Path is the place in the document, for example functions[2].signature.args[0].type.
+	Path    string `json:"path,omitempty"`
+	Message string `json:"message"`
+	Hint    string `json:"hint,omitempty"`
+	// Source is the text of the line.
+	Source string `json:"source,omitempty"`
+}
+
+// Error is the problem on one line.
+func (p Problem) Error() string {
+	var b strings.Builder
+	b.WriteString(p.heading())
+	if p.Hint != "" {
+		b.WriteString(" (" + p.Hint + ")")
+	}
+	return b.String()
+}
+
+func (p Problem) heading() string {
+	heading := p.Message
+	if p.Component != "" {
+		heading = p.Component + ": " + heading
+	}
+	if p.Severity == Warning {
+		heading = "warning: " + heading
+	}
+	if p.File == "" {
+		return heading
+	}
+	return p.Position.String() + ": " + heading
+}
+
+// Problems is every fault of one reading. It is an error when not empty.
+type Problems []Problem
+
+var _ error = Problems(nil)
+
+// Error is WriteText as a string.
+func (p Problems) Error() string {
+	var b strings.Builder
+	p.WriteText(&b)
+	return strings.TrimRight(b.String(), "\n")
+}
+
+// Sort puts the problems in file order: the Spicepod first, then the other
+// files by name; within a file by place. Equal places keep their order.
+func (p Problems) Sort() {
+	slices.SortStableFunc(p, func(a, b Problem) int {
+		if a.File != b.File {
+			if d := fileRank(a.File) - fileRank(b.File); d != 0 {
+				return d
+			}
+			return strings.Compare(a.File, b.File)
+		}
+		if a.Line != b.Line {
+			return a.Line - b.Line
+		}
+		return a.Column - b.Column
+	})
+}
+
+func fileRank(file string) int {
+	if file == "spicepod.yaml" || file == "spicepod.yml" {
+		return 0
+	}
+	return 1
+}
+
+// HasErrors reports whether any problem is more than a warning.
+func (p Problems) HasErrors() bool {
+	return slices.ContainsFunc(p, func(q Problem) bool { return q.Severity == Error })
+}
+
+// WriteJSON writes the problems as a JSON array of objects with the keys file,
+// line, column, severity, component, path, message, hint and source.
+func (p Problems) WriteJSON(w io.Writer) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	if p == nil {
+		p = Problems{}
+	}
+	return encoder.Encode([]Problem(p))
+}

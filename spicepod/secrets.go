@@ -1,0 +1,169 @@
+package spicepod
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/joho/godotenv"
+	"go.yaml.in/yaml/v3"
+)
+
+// reference matches ${store:key}, spaces allowed. Anything else between ${ and
+// } is plain text.
+var reference = regexp.MustCompile(`\$\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*:\s*([A-Za-z0-9_.\-]+)\s*\}`)
+
+// pendingText is a Text with references, to be filled once the whole file is
+// read: secrets may be declared after they are used.
+type pendingText struct {
+	text *string // where Text.value points
+	raw  string
+	at   located
+	path string
+}
+
+// reference notes a Text with references. The value is filled in through its
+// pointer, so copies of the Text made meanwhile see it too.
+func (d *decoder) reference(node *yaml.Node, v reflect.Value) {
+	raw := node.Value
+	if d.dead || !strings.Contains(raw, "${") || !reference.MatchString(raw) {
+		return
+	}
+	value := new(string)
+	v.Set(reflect.ValueOf(Text{Raw: raw, value: value}))
+	d.texts = append(d.texts, pendingText{value, raw, located{node, d.src}, pathString(d.path)})
+}
+
+// vault looks secrets up. It holds values and is gone when the load is over.
+type vault struct {
+	stores   map[string]string // name of a declared store to its kind
+	names    []string
+	env      map[string]string // .env, overridden by .env.local
+	existing []string          // names of variables, for a suggestion
+}
+
+// resolveTexts replaces every reference by its value.
+func (d *decoder) resolveTexts(stores []SecretStore) {
+	v := d.openVault(stores)
+	for _, pending := range d.texts {
+		var out strings.Builder
+		last := 0
+		for _, m := range reference.FindAllStringSubmatchIndex(pending.raw, -1) {
+			store, key := pending.raw[m[2]:m[3]], pending.raw[m[4]:m[5]]
+			value, message, hint := v.lookUp(store, key)
+			if message != "" {
+				d.referenceProblem(pending, m[0], message, hint)
+			}
+			out.WriteString(pending.raw[last:m[0]])
+			out.WriteString(value)
+			last = m[1]
+		}
+		out.WriteString(pending.raw[last:])
+		*pending.text = out.String()
+	}
+}
+
+// referenceProblem points at the reference itself.
+func (d *decoder) referenceProblem(p pendingText, offset int, message, hint string) {
+	if len(d.problems) >= MaxProblems {
+		d.full = true
+		return
+	}
+	at := scalarOffset(p.at.src, p.at.node, offset)
+	d.problems = append(d.problems, p.at.src.problem(at, p.path, message, hint))
+}
+
+func (d *decoder) openVault(stores []SecretStore) *vault {
+	v := &vault{stores: map[string]string{}, env: map[string]string{}, names: []string{"env", "secrets"}}
+	for _, store := range stores {
+		v.stores[store.Name] = store.Kind()
+		v.names = append(v.names, store.Name)
+	}
+	for _, name := range []string{".env", ".env.local"} {
+		for key, value := range d.readEnv(filepath.Join(d.dir, name)) {
+			v.env[key] = value
+		}
+	}
+	for key := range v.env {
+		v.existing = append(v.existing, key)
+	}
+	for _, pair := range os.Environ() {
+		key, _, _ := strings.Cut(pair, "=")
+		v.existing = append(v.existing, key)
+	}
+	slices.Sort(v.existing)
+	return v
+}
+
+// lookUp returns the value of a reference, or a message and a hint.
+func (v *vault) lookUp(store, key string) (value, message, hint string) {
+	kind, declared := v.stores[store]
+	keys := []string{key}
+	switch {
+	case store == "secrets" || declared && kind == "env":
+		keys = []string{key, strings.ToUpper(key)}
+	case declared:
+		return "", fmt.Sprintf("the secret store %q (from: %s) is not served by this build", store, kind),
+			fmt.Sprintf("use ${env:%s}", strings.ToUpper(key))
+	case store != "env":
+		return "", fmt.Sprintf("unknown secret store %q", store) + didYouMean(store, v.names),
+			"known here: " + strings.Join(v.names, ", ")
+	}
+	for _, k := range keys {
+		if value, ok := os.LookupEnv(k); ok {
+			return value, "", ""
+		}
+		if value, ok := v.env[k]; ok {
+			return value, "", ""
+		}
+	}
+	name := keys[len(keys)-1]
+	hint = fmt.Sprintf("set it in the environment, or write %s=… into .env.local or .env", name)
+	if near := Nearest(name, v.existing); near != "" {
+		hint += fmt.Sprintf("; there is a variable %s", near)
+	}
+	return "", fmt.Sprintf("the variable %s is not set", name), hint
+}
+
+// readEnv reads a .env file; a missing one is empty. A fault names the line
+// and never shows it: it may hold a secret.
+func (d *decoder) readEnv(path string) map[string]string {
+	d.index.files[path] = true
+	if _, err := os.Stat(path); os.IsNotExist(err) {
+		return nil
+	}
+	shown := shownPath(d.dir, path)
+	raw, err := readRegular(path, MaxEnvBytes)
+	if err != nil {
+		d.problems = append(d.problems, Problem{Position: Position{File: shown}, Message: "cannot read the file: " + reason(err)})
+		return nil
+	}
+	text := strings.TrimPrefix(raw, "\uFEFF")
+	values, err := godotenv.Unmarshal(text)
+	if err == nil {
+		return values
+	}
+	d.problems = append(d.problems, Problem{
+		Position: Position{File: shown, Line: brokenEnvLine(text)},
+		Message:  "this line is not KEY=value",
+		Hint:     "write KEY=value; put a value with spaces or # in quotes, and close them",
+	})
+	return nil
+}
+
+// brokenEnvLine is the line after the longest beginning that parses.
+func brokenEnvLine(text string) int {
+	const most = 1000
+	lines := strings.SplitAfter(text, "\n")
+	good := 0
+	for n := 1; n <= min(len(lines), most); n++ {
+		if _, err := godotenv.Unmarshal(strings.Join(lines[:n], "")); err == nil {
+			good = n
+		}
+	}
+	return min(good+1, len(lines))
+}
