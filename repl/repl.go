@@ -1,0 +1,173 @@
+package repl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// DefaultURL is where a server listens unless it is told otherwise.
+const DefaultURL = "http://127.0.0.1:8090"
+
+// Limits of a session.
+const (
+	maxStatement = 16 << 20               // bytes of one statement; the server's own limit is lower
+	maxInclude   = 16                     // scripts that include each other
+	maxErrorBody = 64 << 10               // bytes of an error response that are read
+	maxNames     = 20_000                 // names of each kind for completion
+	maxHistory   = 1000                   // statements the history keeps
+	namesAge     = 30 * time.Second       // after which the names are asked for again
+	namesWait    = 200 * time.Millisecond // how long a Tab waits for them
+)
+
+// Options configures [Run] and [Exec].
+type Options struct {
+	Client  *http.Client // nil: a plain one
+	URL     string       // base address of the server; "": [DefaultURL]
+	Header  http.Header  // sent with every request, for example X-API-Key
+	In      io.Reader    // the script; not read when Interactive
+	Out     io.Writer    // results
+	Err     io.Writer    // errors, timing and notes
+	Format  string       // table, csv, json or ndjson; "": table
+	History string       // file of the history; "": none
+
+	// Interactive reads from the terminal with line editing, history and
+	// completion, and goes on after an error. Ctrl-C cancels the statement
+	// that runs, so the caller's context must not end on os.Interrupt.
+	Interactive bool
+	Timing      bool // print how long each statement took
+}
+
+// Run reads statements and commands until the input ends, \q, or ctx is done.
+// A script stops at its first error, a [*StatementError] or the error of a
+// command; an interactive session prints errors and goes on.
+func Run(ctx context.Context, o Options) error {
+	s, err := newSession(o)
+	if err != nil {
+		return err
+	}
+	if !o.Interactive {
+		return s.script(ctx, "", o.In)
+	}
+	names := newNames(ctx, s.client)
+	defer names.close()
+	s.client.seen = names.generation
+	history := openHistory(o.History)
+	t := newTerminal(history, completer{names: names.now}.complete)
+	defer t.Close()
+	return s.interact(ctx, t)
+}
+
+// Exec runs the statements and commands of sql as a script: `spiced sql -c`.
+func Exec(ctx context.Context, o Options, sql string) error {
+	s, err := newSession(o)
+	if err != nil {
+		return err
+	}
+	return s.script(ctx, "", strings.NewReader(sql))
+}
+
+// errQuit ends a session from a command.
+var errQuit = errors.New("quit")
+
+// session is the state of one Run.
+type session struct {
+	client   *client
+	out, err io.Writer
+	format   format
+	timing   bool
+	depth    int // of included scripts
+}
+
+func newSession(o Options) (*session, error) {
+	f, err := parseFormat(o.Format)
+	if err != nil {
+		return nil, err
+	}
+	c, err := newClient(o)
+	if err != nil {
+		return nil, err
+	}
+	s := &session{client: c, out: o.Out, err: o.Err, format: f, timing: o.Timing}
+	if s.out == nil {
+		s.out = io.Discard
+	}
+	if s.err == nil {
+		s.err = io.Discard
+	}
+	return s, nil
+}
+
+// script runs what r holds and stops at the first error. name is the file the
+// script came from, or "".
+func (s *session) script(ctx context.Context, name string, r io.Reader) error {
+	err := s.lines(ctx, name, r)
+	if errors.Is(err, errQuit) && s.depth == 0 {
+		return nil
+	}
+	return err
+}
+
+func (s *session) lines(ctx context.Context, name string, r io.Reader) error {
+	if r == nil {
+		return nil
+	}
+	pending := newSplitter()
+	lines := newLines(r)
+	for {
+		line, err := lines.next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		at := pending.here()
+		if isCommand(line) && pending.idle() {
+			pending.skip()
+			if err := s.command(ctx, line); err != nil {
+				return located(name, at, err)
+			}
+			continue
+		}
+		if err := pending.add(line); err != nil {
+			return located(name, at, err)
+		}
+		if err := s.run(ctx, name, pending.take()); err != nil {
+			return err
+		}
+	}
+	return s.run(ctx, name, pending.rest())
+}
+
+// run runs statements up to the first that fails.
+func (s *session) run(ctx context.Context, name string, statements []statement) error {
+	for _, st := range statements {
+		if err := s.query(ctx, st.SQL); err != nil {
+			return &StatementError{Script: name, Line: st.Line, Column: st.Column, SQL: st.SQL, Err: err}
+		}
+	}
+	return ctx.Err()
+}
+
+// query runs one statement and writes its result.
+func (s *session) query(ctx context.Context, sql string) error {
+	start := time.Now()
+	err := s.client.copy(ctx, s.out, s.format, sql)
+	if s.timing {
+		fmt.Fprintf(s.err, "Time: %s\n", elapsed(time.Since(start)))
+	}
+	return err
+}
+
+// elapsed is a duration with three digits after the point at most.
+func elapsed(d time.Duration) string {
+	if d >= time.Second {
+		return fmt.Sprintf("%.3f s", d.Seconds())
+	}
+	return fmt.Sprintf("%.3f ms", float64(d)/float64(time.Millisecond))
+}
