@@ -8,8 +8,11 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/duckdb/duckdb-go/v2/mapping"
+
+	"github.com/spiced-sql/spiced/sqltree"
 )
 
 // Params are the parameters of a statement: by position, for ? and $1, or by
@@ -22,8 +25,11 @@ type Params struct {
 	Named      map[string]any
 }
 
-// maxParamDepth bounds lists in lists.
-const maxParamDepth = 32
+// Bounds of parameters.
+const (
+	maxParamDepth = 32  // lists in lists
+	maxNumber     = 400 // bytes of a number
+)
 
 // bind gives s its parameters, all of them, and no others.
 func (s *stmt) bind(p Params) error {
@@ -38,6 +44,9 @@ func (s *stmt) bind(p Params) error {
 		v, err := toValue(value, d.typ, 0)
 		if err != nil {
 			return newError(CodeArgument, "", "parameter $%s: %s", d.name, err)
+		}
+		if v.Ptr == nil { // DuckDB does not survive it
+			return newError(CodeArgument, "", "parameter $%s: DuckDB has no value for it", d.name)
 		}
 		state := mapping.BindValue(s.raw, mapping.IdxT(i+1), v)
 		mapping.DestroyValue(&v)
@@ -102,6 +111,9 @@ func toValue(value any, t *Type, depth int) (mapping.Value, error) {
 	case json.Number:
 		return numberValue(v.String(), t)
 	case string:
+		if !utf8.ValidString(v) {
+			return mapping.Value{}, fmt.Errorf("text must be UTF-8")
+		}
 		return textValue(v, t)
 	case []byte:
 		return mapping.CreateBlob(v), nil
@@ -118,6 +130,9 @@ func numberValue(s string, t *Type) (mapping.Value, error) {
 		if d, err := decimalValue(s, t); err == nil {
 			return d, nil
 		}
+	}
+	if len(s) > maxNumber {
+		return mapping.Value{}, fmt.Errorf("%.40q… is not a number in range", s)
 	}
 	if !strings.ContainsAny(s, ".eE") {
 		if n, err := strconv.ParseInt(s, 10, 64); err == nil {
@@ -142,8 +157,11 @@ func hugeInt(n *big.Int) mapping.HugeInt {
 
 // decimalValue reads s exactly, or fails when t cannot hold it.
 func decimalValue(s string, t *Type) (mapping.Value, error) {
+	if len(s) > maxNumber || strings.Trim(s, "0123456789+-.eE") != "" {
+		return mapping.Value{}, fmt.Errorf("%.40q is not a number", s)
+	}
 	r, ok := new(big.Rat).SetString(s)
-	if !ok || len(s) > 400 {
+	if !ok {
 		return mapping.Value{}, fmt.Errorf("%q is not a number", s)
 	}
 	r.Mul(r, new(big.Rat).SetInt(new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(t.Scale)), nil)))
@@ -203,30 +221,84 @@ func listValue(items []any, t *Type, depth int) (mapping.Value, error) {
 		}
 		values = append(values, v)
 	}
-	lt := commonType(values)
-	defer mapping.DestroyLogicalType(&lt)
-	list := mapping.CreateListValue(lt, values)
-	if list.Ptr == nil {
-		return mapping.Value{}, fmt.Errorf("the elements of a list must have one type")
-	}
-	return list, nil
-}
-
-// commonType is the type of the first value that is not NULL; a list of whole
-// and broken numbers is one of DOUBLE.
-func commonType(values []mapping.Value) mapping.LogicalType {
-	best := mapping.TypeSQLNull
-	at := -1
-	for i, v := range values {
-		id := mapping.GetTypeId(mapping.GetValueType(v))
-		if best == mapping.TypeSQLNull && id != mapping.TypeSQLNull || best == mapping.TypeBigInt && id == mapping.TypeDouble {
-			best, at = id, i
+	common := &Type{ID: Null}
+	for _, v := range values {
+		if common = merge(common, readType(mapping.GetValueType(v))); common == nil {
+			return mapping.Value{}, fmt.Errorf("the elements of a list must have one type")
 		}
 	}
-	if at < 0 || best < mapping.TypeDecimal && best != mapping.TypeInvalid {
-		return mapping.CreateLogicalType(best)
+	lt := common.logical()
+	defer mapping.DestroyLogicalType(&lt)
+	return mapping.CreateListValue(lt, values), nil
+}
+
+// merge returns the type that holds values of both, or nil: the wider of two
+// numbers, and so for what lists and structs hold.
+func merge(a, b *Type) *Type {
+	numbers := []TypeID{BigInt, HugeInt, Decimal, Double}
+	i, j := slices.Index(numbers, a.ID), slices.Index(numbers, b.ID)
+	switch {
+	case a.ID == Null:
+		return b
+	case b.ID == Null:
+		return a
+	case a.ID == Decimal && b.ID == Decimal && a.Width == b.Width && a.Scale == b.Scale:
+		return a
+	case a.ID == Decimal && j >= 0 || b.ID == Decimal && i >= 0:
+		return &Type{ID: Double}
+	case i >= 0 && j >= 0:
+		return &Type{ID: numbers[max(i, j)]}
+	case a.ID != b.ID:
+		return nil
+	case a.ID == List:
+		if elem := merge(a.Elem, b.Elem); elem != nil {
+			return &Type{ID: List, Elem: elem}
+		}
+		return nil
+	case a.ID == Struct:
+		return mergeStructs(a, b)
 	}
-	return copyType(mapping.GetValueType(values[at]))
+	return a
+}
+
+func mergeStructs(a, b *Type) *Type {
+	if len(a.Fields) != len(b.Fields) {
+		return nil
+	}
+	out := &Type{ID: Struct}
+	for i, f := range a.Fields {
+		t := merge(f.Type, b.Fields[i].Type)
+		if f.Name != b.Fields[i].Name || t == nil {
+			return nil
+		}
+		out.Fields = append(out.Fields, Field{f.Name, t})
+	}
+	return out
+}
+
+// logical makes DuckDB's form of the type of a parameter. Destroy it.
+func (t *Type) logical() mapping.LogicalType {
+	switch t.ID {
+	case List:
+		elem := t.Elem.logical()
+		defer mapping.DestroyLogicalType(&elem)
+		return mapping.CreateListType(elem)
+	case Decimal:
+		return mapping.CreateDecimalType(uint8(t.Width), uint8(t.Scale))
+	case Struct:
+		types := make([]mapping.LogicalType, len(t.Fields))
+		names := make([]string, len(t.Fields))
+		for i, f := range t.Fields {
+			types[i], names[i] = f.Type.logical(), f.Name
+		}
+		defer func() {
+			for i := range types {
+				mapping.DestroyLogicalType(&types[i])
+			}
+		}()
+		return mapping.CreateStructType(types, names)
+	}
+	return mapping.CreateLogicalType(t.ID)
 }
 
 func structValue(fields map[string]any, t *Type, depth int) (mapping.Value, error) {
@@ -235,23 +307,41 @@ func structValue(fields map[string]any, t *Type, depth int) (mapping.Value, erro
 		names = append(names, name)
 	}
 	slices.Sort(names)
+	if err := checkFields(names); err != nil {
+		return mapping.Value{}, err
+	}
 	values := make([]mapping.Value, 0, len(names))
 	defer func() { destroyValues(values) }()
-	types := make([]mapping.LogicalType, 0, len(names))
+	own := &Type{ID: Struct}
 	for _, name := range names {
 		v, err := toValue(fields[name], fieldType(t, name), depth+1)
 		if err != nil {
 			return mapping.Value{}, fmt.Errorf("field %q: %w", name, err)
 		}
 		values = append(values, v)
-		types = append(types, copyType(mapping.GetValueType(v)))
+		own.Fields = append(own.Fields, Field{name, readType(mapping.GetValueType(v))})
 	}
-	lt := mapping.CreateStructType(types, names)
+	lt := own.logical()
 	defer mapping.DestroyLogicalType(&lt)
-	for i := range types {
-		mapping.DestroyLogicalType(&types[i])
-	}
 	return mapping.CreateStructValue(lt, values), nil
+}
+
+// checkFields refuses what is no STRUCT; DuckDB would end the process.
+func checkFields(names []string) error {
+	if len(names) == 0 {
+		return fmt.Errorf("an object needs at least one field")
+	}
+	seen := map[string]bool{}
+	for _, name := range names {
+		if name == "" || !utf8.ValidString(name) || strings.IndexByte(name, 0) >= 0 {
+			return fmt.Errorf("%q is no name for a field", name)
+		}
+		if seen[sqltree.Fold(name)] {
+			return fmt.Errorf("field %q is there twice: names are compared without case", name)
+		}
+		seen[sqltree.Fold(name)] = true
+	}
+	return nil
 }
 
 func fieldType(t *Type, name string) *Type {
@@ -264,36 +354,6 @@ func fieldType(t *Type, name string) *Type {
 		}
 	}
 	return nil
-}
-
-// copyType copies a type that DuckDB lends: the value owns it.
-func copyType(lt mapping.LogicalType) mapping.LogicalType {
-	switch id := mapping.GetTypeId(lt); id {
-	case mapping.TypeList:
-		child := mapping.ListTypeChildType(lt)
-		defer mapping.DestroyLogicalType(&child)
-		return mapping.CreateListType(child)
-	case mapping.TypeDecimal:
-		return mapping.CreateDecimalType(mapping.DecimalWidth(lt), mapping.DecimalScale(lt))
-	case mapping.TypeStruct:
-		return copyStruct(lt)
-	default:
-		return mapping.CreateLogicalType(id)
-	}
-}
-
-func copyStruct(lt mapping.LogicalType) mapping.LogicalType {
-	n := mapping.StructTypeChildCount(lt)
-	types := make([]mapping.LogicalType, n)
-	names := make([]string, n)
-	for i := range n {
-		types[i], names[i] = mapping.StructTypeChildType(lt, i), mapping.StructTypeChildName(lt, i)
-	}
-	out := mapping.CreateStructType(types, names)
-	for i := range types {
-		mapping.DestroyLogicalType(&types[i])
-	}
-	return out
 }
 
 func destroyValues(values []mapping.Value) {

@@ -13,22 +13,22 @@ type Builtins struct {
 }
 
 type builtin struct {
-	scalar, table, random bool
+	scalar, table, random, aggregate bool
 }
 
 func loadBuiltins(c *conn) (*Builtins, error) {
 	b := &Builtins{kinds: map[string]builtin{}}
 	const query = `SELECT DISTINCT lower(function_name), function_type IN ('table', 'table_macro', 'pragma'),
-		coalesce(stability = 'VOLATILE', false) FROM duckdb_functions() ORDER BY ALL`
+		coalesce(stability = 'VOLATILE', false), function_type = 'aggregate' FROM duckdb_functions() ORDER BY ALL`
 	return b, c.each(query, func(chunk *Chunk) error {
 		for i := range chunk.Len() {
-			b.add(string(chunk.Column(0).Bytes(i)), Value[bool](chunk.Column(1), i), Value[bool](chunk.Column(2), i))
+			b.add(string(chunk.Column(0).Bytes(i)), Value[bool](chunk.Column(1), i), Value[bool](chunk.Column(2), i), Value[bool](chunk.Column(3), i))
 		}
 		return nil
 	})
 }
 
-func (b *Builtins) add(name string, table, random bool) {
+func (b *Builtins) add(name string, table, random, aggregate bool) {
 	k, known := b.kinds[name]
 	if !known {
 		b.names = append(b.names, name)
@@ -36,6 +36,7 @@ func (b *Builtins) add(name string, table, random bool) {
 	k.random = k.random || random
 	k.table = k.table || table
 	k.scalar = k.scalar || !table
+	k.aggregate = k.aggregate || aggregate
 	b.kinds[name] = k
 }
 
@@ -49,6 +50,9 @@ func (b *Builtins) Has(name string) bool {
 // value, as random() and uuid() do.
 func (b *Builtins) Random(name string) bool { return b.kinds[sqltree.Fold(name)].random }
 
+// Aggregate reports whether DuckDB has an aggregate function of that name.
+func (b *Builtins) Aggregate(name string) bool { return b.kinds[sqltree.Fold(name)].aggregate }
+
 // Names returns every name, folded and sorted.
 func (b *Builtins) Names() []string { return b.names }
 
@@ -59,7 +63,8 @@ var refusedFunctions = set(`
 	current_setting getvariable current_query pg_get_viewdef pg_get_constraintdef pg_get_expr
 	json_serialize_plan json_execute_serialized_sql
 	duckdb_profiling_settings duckdb_logs_parsed parse_duckdb_log_message
-	combine finalize stats vector_type`)
+	combine finalize stats vector_type get_block_size getenv
+	pg_conf_load_time pg_postmaster_start_time inet_client_addr inet_client_port inet_server_addr inet_server_port`)
 
 // allowedTableFunctions are the built-in functions a statement may have in
 // FROM. All others reach files, the network, settings or the catalog, or run
@@ -80,7 +85,7 @@ func set(words string) map[string]bool {
 func (b *Builtins) refuses(name string, inFrom bool) bool {
 	k, known := b.kinds[name]
 	switch {
-	case refusedFunctions[name] || strings.HasPrefix(name, "__internal"):
+	case refusedFunctions[name] || strings.HasPrefix(name, "__"):
 		return true
 	case !known:
 		return false // DuckDB will say so

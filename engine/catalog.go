@@ -43,6 +43,7 @@ type Catalog struct {
 	serial  uint64 // set by Publish
 	users   atomic.Int64
 	retired func()
+	gone    func() // set by Publish: tells the drain
 
 	mu       sync.RWMutex
 	verdicts map[string]*verdict
@@ -126,15 +127,32 @@ func (c *Catalog) remember(sql string, v *verdict) {
 
 // release ends one use, taken under the commit lock by acquire.
 func (c *Catalog) release() {
-	if c.users.Add(-1) == 0 && c.retired != nil {
+	if c.users.Add(-1) != 0 {
+		return
+	}
+	if c.retired != nil {
 		c.retired()
+	}
+	if c.gone != nil {
+		c.gone()
 	}
 }
 
-// acquire returns the current catalog, in use until it is released.
-func (db *DB) acquire() *Catalog {
+// acquire returns the current catalog, in use until it is released, and the
+// epoch it belongs to. Read apart, a publication could come between them and
+// the statement would see other functions than its catalog has.
+func (db *DB) acquire() (*Catalog, uint64) {
 	db.commit.RLock()
 	defer db.commit.RUnlock()
 	db.current.users.Add(1)
-	return db.current
+	return db.current, db.epoch.Load()
+}
+
+// Renew returns a catalog that permits the same and belongs to the same
+// generation, for a publication that changes data only.
+func (c *Catalog) Renew() *Catalog {
+	return &Catalog{
+		Generation: c.Generation, relations: c.relations, functions: c.functions,
+		verdicts: map[string]*verdict{},
+	}
 }

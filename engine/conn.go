@@ -16,6 +16,7 @@ type conn struct {
 
 	prepared map[stmtKey]*list.Element // of *stmt
 	recent   *list.List                // most recently used first
+	serial   uint64                    // no statement of an older catalog is in prepared
 }
 
 type stmtKey struct {
@@ -187,6 +188,10 @@ func (c *conn) forget(s *stmt) {
 
 // forgetBefore drops the statements of catalogs older than serial.
 func (c *conn) forgetBefore(serial uint64) {
+	if serial <= c.serial {
+		return
+	}
+	c.serial = serial
 	for key, e := range c.prepared {
 		if key.serial < serial {
 			c.forget(e.Value.(*stmt))
@@ -200,26 +205,48 @@ func (c *conn) forgetBefore(serial uint64) {
 type interrupter struct {
 	mu   sync.Mutex
 	done bool
+	quit chan struct{} // made by run
 	raw  mapping.Connection
 }
 
 const interruptEvery = 5 * time.Millisecond
 
 func (i *interrupter) run() {
-	for wait := interruptEvery; ; wait = min(2*wait, 50*interruptEvery) {
-		i.mu.Lock()
-		if i.done {
-			i.mu.Unlock()
+	quit := make(chan struct{})
+	i.mu.Lock()
+	i.quit = quit
+	i.mu.Unlock()
+	timer := time.NewTimer(interruptEvery)
+	defer timer.Stop()
+	for wait := interruptEvery; i.interrupt(); {
+		select {
+		case <-timer.C:
+		case <-quit:
 			return
 		}
-		mapping.Interrupt(i.raw)
-		i.mu.Unlock()
-		time.Sleep(wait)
+		wait = min(2*wait, 50*interruptEvery)
+		timer.Reset(wait)
 	}
 }
 
+// interrupt reports whether the connection had still to be interrupted.
+func (i *interrupter) interrupt() bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.done {
+		return false
+	}
+	mapping.Interrupt(i.raw)
+	return true
+}
+
+// stop returns when no interrupt can come any more.
 func (i *interrupter) stop() {
 	i.mu.Lock()
+	defer i.mu.Unlock()
 	i.done = true
-	i.mu.Unlock()
+	if i.quit != nil {
+		close(i.quit)
+		i.quit = nil
+	}
 }

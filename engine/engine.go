@@ -84,6 +84,8 @@ type DB struct {
 	tempDir  string // made by Open, removed by Close
 	pool     *pool
 	builtins *Builtins
+	life     context.Context // ends with Close; the one context that is kept
+	stop     context.CancelFunc
 
 	write  sync.Mutex // held by the one writer
 	writer *conn
@@ -92,12 +94,14 @@ type DB struct {
 	epoch   atomic.Uint64 // counts publications; odd while one commits
 	current *Catalog      // guarded by commit
 	serial  atomic.Uint64 // numbers catalogs
+	drain   drain
 }
 
 // Open starts an in-memory DuckDB with the runtime's catalogs. The database is
 // not locked yet: see [DB.Lock].
 func Open(ctx context.Context, opts Options) (*DB, error) {
 	db := &DB{opts: withDefaults(opts)}
+	db.life, db.stop = context.WithCancel(context.Background())
 	if err := db.open(ctx); err != nil {
 		db.Close()
 		return nil, fmt.Errorf("open DuckDB: %w", err)
@@ -192,17 +196,20 @@ func (db *DB) openRaw() error {
 	return nil
 }
 
-// Close waits for running statements, which [DB.Query]'s callers cancel, and
-// closes the database. A statement that ignores interrupts is left behind
-// with its connection.
+// closePatience is how long, beyond the grace, Close waits for the statements
+// it has interrupted.
+const closePatience = 2 * time.Second
+
+// Close interrupts running statements, waits for them to end and closes the
+// database. A statement that ignores the interrupt is left behind with its
+// connection and the database.
 func (db *DB) Close() {
-	if db.pool != nil {
-		db.pool.close()
-	}
+	db.stop()
+	quiet := db.pool == nil || db.pool.close(db.opts.Grace+closePatience)
 	if db.writer != nil {
 		db.writer.close()
 	}
-	if db.raw.Ptr != nil && (db.pool == nil || db.pool.abandoned() == 0) {
+	if db.raw.Ptr != nil && quiet {
 		mapping.Close(&db.raw)
 	}
 	if db.tempDir != "" {
@@ -225,6 +232,8 @@ func (db *DB) Lock(roots []string) error {
 	defer db.write.Unlock()
 	for _, sql := range []string{
 		"SET GLOBAL allowed_directories = [" + list + "]",
+		// What connect sets on each connection; the guard refuses SET.
+		"SET GLOBAL allowed_configs = ['errors_as_json', 'search_path']",
 		"SET GLOBAL enable_external_access = false",
 		"SET GLOBAL lock_configuration = true",
 	} {

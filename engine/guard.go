@@ -54,10 +54,11 @@ func (db *DB) judge(c *conn, cat *Catalog, sql string) (*verdict, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, start, err := selectText(sql, tokens)
+	explain, start, err := explainPrefix(sql, tokens)
 	if err != nil {
 		return nil, err
 	}
+	text := plainText(sql, tokens)[start:]
 	st, err := parse(c, text)
 	if err != nil {
 		return nil, moveError(err, sql, start)
@@ -69,8 +70,8 @@ func (db *DB) judge(c *conn, cat *Catalog, sql string) (*verdict, error) {
 	v := &verdict{}
 	var origin func(int) int
 	text, origin = sqltree.Apply(text, edits)
-	v.text = sql[:start] + text
-	v.origin = func(offset int) int { return origin(max(offset-start, 0)) + start }
+	v.text = explain + text // and nothing of sql that was not judged
+	v.origin = func(offset int) int { return origin(max(offset-len(explain), 0)) + start }
 	for _, call := range st.Calls {
 		if f := declared(call, cat); f != nil {
 			v.calls = append(v.calls, callSite{call.Offset + start, f})
@@ -87,8 +88,15 @@ func (db *DB) checkText(sql string) ([]sqltree.Token, error) {
 			"the statement has %d bytes; the limit is %d", len(sql), db.opts.MaxSQL)
 	}
 	if !utf8.ValidString(sql) {
-		at := strings.IndexFunc(sql, func(r rune) bool { return r == utf8.RuneError })
-		return nil, newError(CodeParse, "send the text as UTF-8", "the statement is not UTF-8: byte %d", max(at, 0)).at(sql, at)
+		at := 0
+		for at < len(sql) {
+			r, n := utf8.DecodeRuneInString(sql[at:])
+			if r == utf8.RuneError && n == 1 {
+				break
+			}
+			at += n
+		}
+		return nil, newError(CodeParse, "send the text as UTF-8", "the statement is not UTF-8: byte %d", at).at(sql, at)
 	}
 	if i := strings.IndexByte(sql, 0); i >= 0 {
 		return nil, newError(CodeParse, "remove it", "the statement has a NUL byte").at(sql, i)
@@ -100,28 +108,33 @@ func (db *DB) checkText(sql string) ([]sqltree.Token, error) {
 	return tokens, nil
 }
 
-// selectText returns the SELECT-like text inside sql, which starts at start:
-// all of it, or what follows EXPLAIN [ANALYZE]. Parameters written :name
-// become $name there, which is as long.
-func selectText(sql string, tokens []sqltree.Token) (text string, start int, err error) {
-	if keyword(sql, tokens, 0, "explain") {
-		next := 1
-		if keyword(sql, tokens, 1, "analyze") {
-			next = 2
-		}
-		if next >= len(tokens) || tokens[next].Is(sql, "(") {
-			return "", 0, newError(CodeRefused, "write EXPLAIN or EXPLAIN ANALYZE and then the SELECT",
-				"EXPLAIN takes no options here").at(sql, tokens[0].Start)
-		}
-		start = tokens[next].Start
+// explainPrefix returns "EXPLAIN " or "EXPLAIN ANALYZE " when sql begins so,
+// else "", and where the SELECT-like text after it starts.
+func explainPrefix(sql string, tokens []sqltree.Token) (prefix string, start int, err error) {
+	if !keyword(sql, tokens, 0, "explain") {
+		return "", 0, nil
 	}
-	b := []byte(sql[start:])
+	next, prefix := 1, "EXPLAIN "
+	if keyword(sql, tokens, 1, "analyze") || keyword(sql, tokens, 1, "analyse") {
+		next, prefix = 2, "EXPLAIN ANALYZE "
+	}
+	if next >= len(tokens) || tokens[next].Is(sql, "(") {
+		return "", 0, newError(CodeRefused, "write EXPLAIN or EXPLAIN ANALYZE and then the SELECT",
+			"EXPLAIN takes no options here").at(sql, tokens[0].Start)
+	}
+	return prefix, tokens[next].Start, nil
+}
+
+// plainText is sql as DuckDB's parser gets it, of the same length: without
+// comments, and with parameters written :name as $name.
+func plainText(sql string, tokens []sqltree.Token) string {
+	b := []byte(sqltree.Plain(sql, tokens))
 	for _, t := range tokens {
-		if t.Kind == sqltree.NamedParam && t.Start >= start {
-			b[t.Start-start] = '$'
+		if t.Kind == sqltree.NamedParam {
+			b[t.Start] = '$'
 		}
 	}
-	return string(b), start, nil
+	return string(b)
 }
 
 func keyword(sql string, tokens []sqltree.Token, i int, word string) bool {
@@ -151,7 +164,10 @@ func parse(c *conn, text string) (*sqltree.Statement, error) {
 // refuseKind says why a text that is SQL but not one SELECT may not run.
 func refuseKind(text string, syntax *sqltree.SyntaxError) error {
 	tokens := sqltree.Scan(text)
-	if syntax.Type == "parser" || len(tokens) == 0 || tokens[0].Kind != sqltree.Ident {
+	switch {
+	case syntax.Type == "parser":
+		return newError(CodeParse, "", "%s", syntax.Message)
+	case syntax.Type == "count" || len(tokens) == 0 || tokens[0].Kind != sqltree.Ident:
 		return newError(CodeRefused, "send one SELECT at a time", "%s", syntax.Message)
 	}
 	word := strings.ToUpper(tokens[0].Text(text))
@@ -211,16 +227,29 @@ func checkRelation(text string, r sqltree.Relation, names Names) error {
 // declared returns the function of ours that a call means, or nil. A schema
 // that is none of ours is the object of a chained call, x.f().
 func declared(c sqltree.Call, names Names) *Function {
-	if c.Catalog != "" && sqltree.Fold(c.Catalog) != CatalogName {
-		return nil
-	}
-	switch schema := sqltree.Fold(c.Schema); schema {
-	case "", Public:
-		return names.Function(c.Name)
-	case "main", "system", "pg_catalog", "information_schema", System, Once, Core, Prelude:
+	schema := sqltree.Fold(c.Schema)
+	if foreignSchemas[schema] || schema == Public && c.Catalog != "" && sqltree.Fold(c.Catalog) != CatalogName {
 		return nil
 	}
 	return names.Function(c.Name)
+}
+
+// foreignSchemas hold no declared function.
+var foreignSchemas = set("main system pg_catalog information_schema " + System + " " + Once + " " + Core + " " + Prelude)
+
+// asFunction returns a call x.f(y) of a declared function, where x is a column
+// that DuckDB's parser took for a schema, as f(x, y).
+func asFunction(c sqltree.Call) sqltree.Call {
+	if schema := sqltree.Fold(c.Schema); schema == "" || schema == Public || c.Table {
+		return c
+	}
+	object := sqltree.Arg{Kind: sqltree.ColumnRef, Parts: []string{c.Schema}}
+	if c.Catalog != "" {
+		object.Parts = []string{c.Catalog, c.Schema}
+	}
+	c.Catalog, c.Schema = "", ""
+	c.Args = append([]sqltree.Arg{object}, c.Args...)
+	return c
 }
 
 func (db *DB) checkCall(text string, c sqltree.Call, names Names) error {
@@ -246,7 +275,7 @@ func (db *DB) checkCall(text string, c sqltree.Call, names Names) error {
 	if c.Window {
 		return newError(CodeArgument, "leave OVER away", "%s is a scalar function, not a window function", f.Signature).at(text, c.Offset)
 	}
-	return checkArgs(text, c, f)
+	return checkArgs(text, asFunction(c), f)
 }
 
 func kindName(f *Function) string {

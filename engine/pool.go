@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // pool hands out connections, at most limit at once, to callers in the order
@@ -17,6 +18,7 @@ type pool struct {
 
 	mu     sync.Mutex
 	idle   []*conn
+	serial uint64 // of the newest catalog
 	closed bool
 }
 
@@ -76,6 +78,7 @@ func (p *pool) put(c *conn) {
 	p.mu.Lock()
 	closed := p.closed
 	if !closed {
+		c.forgetBefore(p.serial)
 		p.idle = append(p.idle, c)
 	}
 	p.mu.Unlock()
@@ -83,6 +86,18 @@ func (p *pool) put(c *conn) {
 		c.close()
 	}
 	<-p.slots
+}
+
+// forgetBefore drops the prepared statements of catalogs older than serial, on
+// idle connections now and on the others as they come back: they hold what
+// these catalogs reach.
+func (p *pool) forgetBefore(serial uint64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.serial = serial
+	for _, c := range p.idle {
+		c.forgetBefore(serial)
+	}
 }
 
 // abandon gives up the slot of a connection that does not react, so that
@@ -102,8 +117,9 @@ func (p *pool) stats() Stats {
 	return Stats{Running: len(p.slots), Waiting: int(p.waiting.Load()), Abandoned: p.abandoned()}
 }
 
-// close closes idle connections now and the others as they come back.
-func (p *pool) close() {
+// close closes idle connections now and the others as they come back. It waits
+// for those, not longer than patience, and reports whether all are closed.
+func (p *pool) close(patience time.Duration) bool {
 	p.mu.Lock()
 	p.closed = true
 	idle := p.idle
@@ -112,7 +128,20 @@ func (p *pool) close() {
 	for _, c := range idle {
 		c.close()
 	}
-	for i := 0; i < cap(p.slots); i++ { // every slot free: every connection back
-		p.slots <- struct{}{}
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	for i := range cap(p.slots) { // every slot free: every connection back
+		select {
+		case p.slots <- struct{}{}:
+		case <-timer.C:
+			for range i {
+				<-p.slots
+			}
+			return false
+		}
 	}
+	for range cap(p.slots) { // who comes now is told at once
+		<-p.slots
+	}
+	return p.abandoned() == 0
 }

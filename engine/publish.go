@@ -16,7 +16,10 @@ import (
 // function it is given to and is used by one goroutine. An error that DuckDB
 // meets while it runs a statement, not while it binds one, ends the
 // transaction.
-type Tx struct{ session }
+type Tx struct {
+	session
+	committed []func()
+}
 
 // Publish runs build in a transaction and makes its changes and next visible
 // to new statements in one step; statements that run keep what they see. When
@@ -28,14 +31,38 @@ func (db *DB) Publish(ctx context.Context, next *Catalog, build func(*Tx) error)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	tx := &Tx{session{db.writer}}
+	tx := &Tx{session: session{db.writer}}
 	if err := tx.Exec("BEGIN TRANSACTION"); err != nil {
 		return err
 	}
-	if err := interruptible(ctx, db.writer, func() error { return build(tx) }); err != nil {
+	if err := db.build(ctx, tx, build); err != nil {
 		return errors.Join(err, db.writer.exec("ROLLBACK"))
 	}
-	return db.commitCatalog(next)
+	// DuckDB takes COMMIT for an aborted transaction and rolls it back.
+	if err := tx.Exec("SELECT 1"); err != nil {
+		return errors.Join(err, db.writer.exec("ROLLBACK"))
+	}
+	if err := db.commitCatalog(next); err != nil {
+		return err
+	}
+	for _, f := range tx.committed {
+		f()
+	}
+	return nil
+}
+
+// build runs f in tx. A panic of f rolls back, so that the writer stays usable,
+// and goes on.
+func (db *DB) build(ctx context.Context, tx *Tx, f func(*Tx) error) error {
+	returned := false
+	defer func() {
+		if !returned {
+			_ = db.writer.exec("ROLLBACK")
+		}
+	}()
+	err := interruptible(ctx, db.writer, func() error { return f(tx) })
+	returned = true
+	return err
 }
 
 // commitCatalog ends the transaction and swaps the catalog. A statement that
@@ -51,9 +78,12 @@ func (db *DB) commitCatalog(next *Catalog) error {
 	last := db.current
 	next.serial = db.serial.Add(1)
 	next.users.Add(1) // the database's own use
+	next.gone = func() { db.drain.remove(next.serial) }
+	db.drain.add(next.serial)
 	db.current = next
 	db.epoch.Add(1)
 	db.commit.Unlock()
+	db.pool.forgetBefore(next.serial)
 	if last != nil {
 		last.release()
 	}
@@ -117,7 +147,8 @@ func literalOf(v any) string {
 // Parse returns DuckDB's reading of a SELECT-like text of ours. A text that is
 // none is an [*Error].
 func (db *DB) Parse(ctx context.Context, text string) (*sqltree.Statement, error) {
-	if _, err := db.checkText(text); err != nil {
+	tokens, err := db.checkText(text)
+	if err != nil {
 		return nil, err
 	}
 	c, err := db.pool.get(ctx)
@@ -125,7 +156,7 @@ func (db *DB) Parse(ctx context.Context, text string) (*sqltree.Statement, error
 		return nil, err
 	}
 	defer db.pool.put(c)
-	return parse(c, text)
+	return parse(c, plainText(text, tokens))
 }
 
 // publicError makes DuckDB's error about sql an [*Error].

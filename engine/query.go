@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"sync/atomic"
 	"time"
 
 	"github.com/duckdb/duckdb-go/v2/mapping"
@@ -29,7 +30,7 @@ type Rows struct {
 	chunks  chan mapping.DataChunk
 	err     error // of the producer; read after chunks is closed
 	rows    int64
-	closed  bool
+	closed  atomic.Bool
 }
 
 // chunksAhead is how many chunks DuckDB may be ahead of the reader.
@@ -43,7 +44,7 @@ const chunksAhead = 4
 // same and its connection is given up.
 func (db *DB) Query(ctx context.Context, req Request) (*Rows, error) {
 	limits := db.limits(req.Limits)
-	ctx, cancel := context.WithTimeoutCause(ctx, limits.Timeout, errTimeout)
+	ctx, cancel := db.bound(ctx, limits.Timeout)
 	c, err := db.pool.get(ctx)
 	if err != nil {
 		defer cancel()
@@ -63,7 +64,19 @@ func (db *DB) Query(ctx context.Context, req Request) (*Rows, error) {
 	return r, nil
 }
 
-var errTimeout = errors.New("over the time limit")
+// The causes of a statement's end that are ours.
+var (
+	errTimeout = errors.New("over the time limit")
+	errClosing = errors.New("the runtime is shutting down")
+)
+
+// bound ends a statement's context with its time limit and with the database.
+func (db *DB) bound(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, errTimeout)
+	ctx, cancelCause := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(db.life, func() { cancelCause(errClosing) })
+	return ctx, func() { stop(); cancel() }
+}
 
 func (db *DB) limits(l Limits) Limits {
 	if l.Timeout == 0 {
@@ -87,9 +100,14 @@ func waitError(ctx context.Context, err error, limits Limits) error {
 
 // stopped is the error of a statement whose context ended.
 func stopped(ctx context.Context, limits Limits) *Error {
-	if errors.Is(context.Cause(ctx), errTimeout) || errors.Is(ctx.Err(), context.DeadlineExceeded) {
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, errTimeout):
 		return newError(CodeTimeout, "make it cheaper, or raise runtime.query.timeout",
 			"the statement took longer than %s", limits.Timeout)
+	case errors.Is(cause, context.DeadlineExceeded):
+		return newError(CodeTimeout, "", "the statement took longer than its caller waits")
+	case errors.Is(cause, errClosing):
+		return newError(CodeCancelled, "", "%s", errClosing)
 	}
 	return newError(CodeCancelled, "", "the statement was cancelled")
 }
@@ -181,11 +199,27 @@ func (r *Rows) next() (mapping.DataChunk, error) {
 // Close ends the statement if it still runs. It does not wait for a statement
 // that ignores the interrupt. Closing again does nothing.
 func (r *Rows) Close() {
-	if r.closed {
+	if r.closed.Swap(true) {
 		return
 	}
-	r.closed = true
 	r.cancel()
+	r.discard()
+}
+
+// discard frees the chunks nobody will read. What the producer adds later, it
+// frees itself.
+func (r *Rows) discard() {
+	for {
+		select {
+		case raw, ok := <-r.chunks:
+			if !ok {
+				return
+			}
+			mapping.DestroyDataChunk(&raw)
+		default:
+			return
+		}
+	}
 }
 
 // producer runs one statement on its connection and feeds its Rows.
@@ -197,21 +231,35 @@ type producer struct {
 	catalog *Catalog
 	verdict *verdict
 	result  mapping.Result
+	active  bool // DuckDB may still work on the statement
 }
 
 func (p *producer) run() {
 	i := &interrupter{raw: p.c.raw}
 	stopInterrupt := context.AfterFunc(p.rows.ctx, i.run)
 	abandon := p.abandonLater()
-	err := p.start()
-	p.rows.started <- err
-	if err == nil {
-		p.rows.err = p.feed()
+	if err := p.guarded(p.start); err != nil {
+		p.rows.started <- err
+	} else {
+		p.rows.started <- nil
+		p.rows.err = p.guarded(p.feed)
 	}
 	close(p.rows.chunks)
+	p.end()
 	stopInterrupt()
 	i.stop()
 	p.finish(abandon())
+}
+
+// guarded calls f. A panic, which is a fault of ours, fails the statement and
+// not the process.
+func (p *producer) guarded(f func() error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = newError(CodeInternal, "please report it with the statement", "the runtime failed on this statement: %v", v)
+		}
+	}()
+	return f()
 }
 
 // abandonLater watches for a statement that goes on after its context and the
@@ -239,14 +287,25 @@ func (p *producer) abandonLater() func() func(*conn) {
 	}
 }
 
-// finish frees what the statement held and gives the connection back.
-func (p *producer) finish(giveBack func(*conn)) {
-	if p.rows.ctx.Err() != nil { // nobody reads what is left
-		for raw := range p.rows.chunks {
-			mapping.DestroyDataChunk(&raw)
-		}
+// end stops a statement that was not read to its end. To destroy its result is
+// not enough: DuckDB's threads would work on, its transaction would stay open,
+// and the connection's next statement would wait for it.
+func (p *producer) end() {
+	if p.active {
+		mapping.Interrupt(p.c.raw)
 	}
 	mapping.DestroyResult(&p.result)
+	if p.active {
+		_ = p.c.exec("SELECT 1") // begins with cleaning up, whatever becomes of it
+		p.active = false
+	}
+}
+
+// finish frees what the statement held and gives the connection back.
+func (p *producer) finish(giveBack func(*conn)) {
+	if p.rows.closed.Load() { // else Close, which comes after the last chunk, frees them
+		p.rows.discard()
+	}
 	if p.catalog != nil {
 		p.catalog.release()
 	}
@@ -257,8 +316,8 @@ func (p *producer) finish(giveBack func(*conn)) {
 // When a publication comes between, it begins again.
 func (p *producer) start() error {
 	for {
-		p.catalog = p.db.acquire()
-		epoch := p.db.epoch.Load()
+		var epoch uint64
+		p.catalog, epoch = p.db.acquire()
 		pending, s, err := p.plan()
 		if p.db.epoch.Load() == epoch {
 			if err != nil {
@@ -267,6 +326,7 @@ func (p *producer) start() error {
 			return p.execute(pending, s)
 		}
 		mapping.DestroyPending(&pending)
+		p.end()
 		p.catalog.release()
 		p.catalog = nil
 		if p.rows.ctx.Err() != nil {
@@ -297,8 +357,10 @@ func (p *producer) plan() (pending mapping.PendingResult, s *stmt, err error) {
 	if pendingStreaming(s.raw, &pending) != mapping.StateSuccess {
 		err = newDuckError(mapping.PendingError(pending))
 		mapping.DestroyPending(&pending)
+		return pending, s, err
 	}
-	return pending, s, err
+	p.active = true
+	return pending, s, nil
 }
 
 // checkResult refuses what slipped through the guard as no query, and types
@@ -324,6 +386,7 @@ func (p *producer) execute(pending mapping.PendingResult, s *stmt) error {
 		return stopped(p.rows.ctx, p.rows.limits)
 	}
 	if mapping.ExecutePending(pending, &p.result) != mapping.StateSuccess {
+		p.active = false
 		return p.explain(newDuckError(mapping.ResultError(&p.result)))
 	}
 	p.rows.columns = s.columns
@@ -340,12 +403,14 @@ func (p *producer) feed() error {
 	for {
 		var raw mapping.DataChunk
 		if fetchStreaming(p.result, &raw) != mapping.StateSuccess {
+			p.active = false
 			if text := mapping.ResultError(&p.result); text != "" {
 				return p.explain(newDuckError(text))
 			}
 			return nil
 		}
 		if mapping.DataChunkGetSize(raw) == 0 {
+			p.active = false
 			mapping.DestroyDataChunk(&raw)
 			return nil
 		}

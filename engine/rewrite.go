@@ -27,9 +27,12 @@ func (db *DB) rewrite(text string, st *sqltree.Statement, names Names) ([]sqltre
 		if f == nil {
 			continue
 		}
-		if err := r.call(c, f); err != nil {
+		if err := r.call(asFunction(c), f); err != nil {
 			return nil, err
 		}
+	}
+	if len(r.hoists) > 0 {
+		r.numberParams()
 	}
 	r.sort()
 	r.hoist()
@@ -54,18 +57,33 @@ func (r *rewriter) call(c sqltree.Call, f *Function) error {
 		return newError(CodeRefused, fmt.Sprintf("write it as %s(…)", f.Name), "this form of a call of %s is not understood", f.Name).
 			at(r.text, c.Offset)
 	}
-	if once {
-		r.edits = append(r.edits, sqltree.Edit{Span: site.Path, New: Qualified(Once, f.Name)})
-	}
 	for i, a := range c.Args {
-		if site.Args[i] == (sqltree.Span{}) {
-			continue
-		}
 		if err := r.arg(a, f.Args[position(a, i, f)], site.Args[i]); err != nil {
 			return err
 		}
 	}
+	if once {
+		r.toOnce(f, site, len(c.Args))
+	}
 	return nil
+}
+
+// toOnce sends a call to the form that evaluates each argument once. A chained
+// x.f(y) becomes f(x, y): a path behind the dot would be taken for a field.
+func (r *rewriter) toOnce(f *Function, site sqltree.Site, args int) {
+	name := Qualified(Once, f.Name)
+	if site.Dot == (sqltree.Span{}) {
+		r.edits = append(r.edits, sqltree.Edit{Span: site.Path, New: name})
+		return
+	}
+	comma := ""
+	if args > 1 {
+		comma = ", "
+	}
+	object := site.Args[0].Start
+	r.edits = append(r.edits,
+		sqltree.Edit{Span: sqltree.Span{Start: object, End: object}, New: name + "("},
+		sqltree.Edit{Span: site.Dot, New: comma})
 }
 
 // once reports whether the call must go to the form that evaluates each
@@ -128,12 +146,12 @@ func (r *rewriter) tableArg(a sqltree.Arg, d FunctionArg, span sqltree.Span) err
 	fail := func(code Code, hint, format string, args ...any) error {
 		return newError(code, hint, format, args...).at(r.text, span.Start)
 	}
-	name := ""
+	var parts []string
 	switch a.Kind {
 	case sqltree.StringLiteral:
-		name = a.Text
+		parts = strings.SplitN(a.Text, ".", 3)
 	case sqltree.ColumnRef:
-		name = strings.Join(a.Parts, ".")
+		parts = a.Parts
 	case sqltree.Query:
 		if len(a.CTEs) > 0 {
 			return fail(CodeArgument, "name the CTE itself as the argument", "a subquery for table argument %q cannot read a CTE", d.Name)
@@ -144,21 +162,20 @@ func (r *rewriter) tableArg(a sqltree.Arg, d FunctionArg, span sqltree.Span) err
 	default:
 		return fail(CodeArgument, "give a table's name or a subquery in parentheses", "argument %q takes a table", d.Name)
 	}
-	target := name
+	target := Identifier(strings.Join(parts, "."))
 	if !a.CTE {
-		catalog, schema, table := splitName(name)
+		catalog, schema, table := pathOf(parts)
 		rel, ok := r.names.Relation(catalog, schema, table)
 		if !ok {
 			return checkRelation(r.text, sqltree.Relation{Catalog: catalog, Schema: schema, Name: table, Offset: span.Start}, r.names)
 		}
-		target = CatalogName + "." + rel.Schema + "." + rel.Name
+		target = Qualified(rel.Schema, rel.Name)
 	}
 	r.edits = append(r.edits, sqltree.Edit{Span: span, New: Literal(target)})
 	return nil
 }
 
-func splitName(name string) (catalog, schema, table string) {
-	parts := strings.Split(name, ".")
+func pathOf(parts []string) (catalog, schema, table string) {
 	switch len(parts) {
 	case 1:
 		return "", "", parts[0]
@@ -170,31 +187,32 @@ func splitName(name string) (catalog, schema, table string) {
 
 func hoistName(i int) string { return fmt.Sprintf("__spiced_table_%d", i+1) }
 
+// sort orders the edits by place. Of two insertions at one place the later
+// made is the outer one.
 func (r *rewriter) sort() {
+	slices.Reverse(r.edits)
 	slices.SortStableFunc(r.edits, func(a, b sqltree.Edit) int {
-		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(b.End, a.End))
+		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.End, b.End))
 	})
 }
 
 // hoist puts the subqueries given as table arguments in front of the
-// statement as CTEs, with the edits that fall inside them.
+// statement as CTEs, with the edits that fall inside them; one inside another
+// comes before it.
 func (r *rewriter) hoist() {
 	if len(r.hoists) == 0 {
 		return
 	}
-	var ctes strings.Builder
-	for i, span := range r.hoists {
-		fmt.Fprintf(&ctes, "%s AS %s, ", hoistName(i), r.inner(span))
+	var ctes []string
+	for i, span := range slices.Backward(r.hoists) {
+		text, _ := sqltree.Apply(r.text[span.Start:span.End], r.inside(span))
+		ctes = append(ctes, hoistName(i)+" AS "+text)
 	}
-	r.edits = slices.DeleteFunc(r.edits, func(e sqltree.Edit) bool {
-		return slices.ContainsFunc(r.hoists, func(s sqltree.Span) bool {
-			return e.Start >= s.Start && e.End <= s.End && e.Span != s
-		})
-	})
+	r.edits = r.outermost(r.edits)
 	first := r.tokens[0]
-	at, text := first.Start, "WITH "+strings.TrimSuffix(ctes.String(), ", ")+" "
+	at, text := first.Start, "WITH "+strings.Join(ctes, ", ")+" "
 	if keyword(r.text, r.tokens, 0, "with") {
-		at, text = first.End, " "+ctes.String()
+		at, text = first.End, " "+strings.Join(ctes, ", ")+","
 		if keyword(r.text, r.tokens, 1, "recursive") {
 			at = r.tokens[1].End
 		}
@@ -202,16 +220,49 @@ func (r *rewriter) hoist() {
 	r.edits = append([]sqltree.Edit{{Span: sqltree.Span{Start: at, End: at}, New: text}}, r.edits...)
 }
 
-// inner is the text of a span with the edits inside it made.
-func (r *rewriter) inner(span sqltree.Span) string {
+// numberParams writes ? as $1, $2, …: a subquery that moves to the front takes
+// its parameters along.
+func (r *rewriter) numberParams() {
+	n := 0
+	for _, t := range r.tokens {
+		if t.Kind != sqltree.Param || r.text[t.Start] != '?' {
+			continue
+		}
+		n++
+		if t.End == t.Start+1 {
+			r.edits = append(r.edits, sqltree.Edit{Span: sqltree.Span{Start: t.Start, End: t.End}, New: fmt.Sprintf("$%d", n)})
+		}
+	}
+}
+
+// inside returns the edits inside span, moved to its start.
+func (r *rewriter) inside(span sqltree.Span) []sqltree.Edit {
 	var inside []sqltree.Edit
 	for _, e := range r.edits {
 		if e.Start >= span.Start && e.End <= span.End && e.Span != span {
-			e.Start -= span.Start
-			e.End -= span.Start
 			inside = append(inside, e)
 		}
 	}
-	text, _ := sqltree.Apply(r.text[span.Start:span.End], inside)
-	return text
+	inside = r.outermost(inside)
+	for i := range inside {
+		inside[i].Start -= span.Start
+		inside[i].End -= span.Start
+	}
+	return inside
+}
+
+// outermost leaves out the edits that fall inside a hoisted subquery which one
+// of the others replaces.
+func (r *rewriter) outermost(edits []sqltree.Edit) []sqltree.Edit {
+	var replaced []sqltree.Span
+	for _, e := range edits {
+		if slices.Contains(r.hoists, e.Span) {
+			replaced = append(replaced, e.Span)
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(edits), func(e sqltree.Edit) bool {
+		return slices.ContainsFunc(replaced, func(s sqltree.Span) bool {
+			return e.Start >= s.Start && e.End <= s.End && e.Span != s
+		})
+	})
 }

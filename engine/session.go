@@ -44,7 +44,11 @@ func (db *DB) Stage(ctx context.Context) (*Stage, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Stage{session{c}}, ctx.Err()
+	if err := ctx.Err(); err != nil {
+		c.close()
+		return nil, err
+	}
+	return &Stage{session{c}}, nil
 }
 
 // Close ends the stage and all that was made on it.
@@ -70,6 +74,9 @@ func (db *DB) Exec(ctx context.Context, sql string) error {
 
 // interruptible calls f and interrupts c when ctx ends meanwhile.
 func interruptible(ctx context.Context, c *conn, f func() error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	i := &interrupter{raw: c.raw}
 	stop := context.AfterFunc(ctx, i.run)
 	defer i.stop()

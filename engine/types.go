@@ -152,6 +152,11 @@ func (t *Type) Supported() bool {
 // newType reads a logical type and destroys it.
 func newType(lt mapping.LogicalType) *Type {
 	defer mapping.DestroyLogicalType(&lt)
+	return readType(lt)
+}
+
+// readType reads a logical type that DuckDB lends.
+func readType(lt mapping.LogicalType) *Type {
 	t := &Type{ID: mapping.GetTypeId(lt)}
 	switch t.ID {
 	case Varchar:

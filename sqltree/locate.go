@@ -1,12 +1,15 @@
 package sqltree
 
+import "strings"
+
 // Span is a piece of text: text[Start:End]. The zero Span is no text.
 type Span struct{ Start, End int }
 
 // Site is where a [Call] stands in the text.
 type Site struct {
 	Path Span   // its name with catalog and schema, as written
-	Args []Span // one for each argument of the call; zero for the object of a chained call x.f()
+	Args []Span // one for each argument of the call; of a chained call x.f(), the first is x
+	Dot  Span   // of a chained call: from the dot after x up to and with the opening bracket
 }
 
 // Locate finds call in the text it was parsed from, split into tokens by
@@ -17,8 +20,7 @@ func Locate(sql string, tokens []Token, call Call) (Site, bool) {
 	if i < 0 {
 		return Site{}, false
 	}
-	chained := i > 0 && tokens[i-1].Is(sql, ".")
-	start := tokens[i].Start
+	first := i
 	for i+2 < len(tokens) && isName(tokens[i]) && tokens[i+1].Is(sql, ".") {
 		i += 2
 	}
@@ -27,10 +29,88 @@ func Locate(sql string, tokens []Token, call Call) (Site, bool) {
 		return Site{}, false
 	}
 	args, ok := argSpans(sql, tokens[i+2:])
-	if ok && chained && len(args) == len(call.Args)-1 {
-		args = append([]Span{{}}, args...)
+	site := Site{Path: Span{tokens[first].Start, tokens[i].End}, Args: args}
+	if !ok || len(args) == len(call.Args) {
+		return site, ok
 	}
-	return Site{Span{start, tokens[i].End}, args}, ok && len(args) == len(call.Args)
+	start := objectStart(sql, tokens, first, i)
+	if start < 0 || len(args) != len(call.Args)-1 {
+		return Site{}, false
+	}
+	site.Path.Start = tokens[i].Start
+	site.Dot = Span{tokens[i-1].Start, tokens[i+1].End}
+	site.Args = append([]Span{{tokens[start].Start, tokens[i-2].End}}, args...)
+	return site, true
+}
+
+// objectStart returns the token at which the object of a chained call starts,
+// or -1: x in x.f(), g(1) in g(1).f(), (a + b) in (a + b).f(). The call's path
+// is the tokens from first to name.
+func objectStart(sql string, tokens []Token, first, name int) int {
+	if first < name { // x.f(), t.x.f()
+		return first
+	}
+	for i := name; i >= 2 && tokens[i-1].Is(sql, "."); {
+		i -= 2
+		switch {
+		case tokens[i].Is(sql, ")"):
+			if i = callStart(sql, tokens, opening(sql, tokens, i)); i < 0 {
+				return -1
+			}
+		case !isName(tokens[i]):
+			return -1
+		}
+		if i == 0 || !tokens[i-1].Is(sql, ".") {
+			return i
+		}
+	}
+	return -1
+}
+
+// callStart returns where the term with the opening bracket at i begins: at
+// the function's name in front, at the bracket itself when there is none, or
+// -1 when that cannot be told.
+func callStart(sql string, tokens []Token, i int) int {
+	if i <= 0 {
+		return i
+	}
+	before := tokens[i-1]
+	switch word := Fold(before.Text(sql)); {
+	case before.Is(sql, ")") || before.Is(sql, "]"):
+		return -1
+	case !isName(before) || before.Kind == Ident && reserved[word]:
+		return i
+	case i > 1 && tokens[i-2].Is(sql, ")"): // FILTER (…), OVER (…)
+		return -1
+	}
+	return i - 1
+}
+
+// reserved are the words of DuckDB that are no function's name when a bracket
+// follows them.
+var reserved = func() map[string]bool {
+	m := map[string]bool{}
+	for w := range strings.FieldsSeq(`and as asc asymmetric between both by case collate desc distinct else except
+		from glob group having ilike in intersect is isnull lambda lateral leading like limit not notnull offset
+		on or order qualify returning select similar symmetric then to trailing union using values when where with`) {
+		m[w] = true
+	}
+	return m
+}()
+
+// opening returns the token of the bracket that the one at i closes, or -1.
+func opening(sql string, tokens []Token, i int) int {
+	for depth := 0; i >= 0; i-- {
+		switch {
+		case tokens[i].Is(sql, ")") || tokens[i].Is(sql, "]") || tokens[i].Is(sql, "}"):
+			depth++
+		case tokens[i].Is(sql, "(") || tokens[i].Is(sql, "[") || tokens[i].Is(sql, "{"):
+			if depth--; depth == 0 {
+				return i
+			}
+		}
+	}
+	return -1
 }
 
 // LocateRelation finds the name of a relation, with catalog and schema as
@@ -102,8 +182,8 @@ type Edit struct {
 	New string
 }
 
-// Apply makes the edits, which are sorted by Start and do not overlap but may
-// be empty insertions at one place. It also returns a function that maps an
+// Apply makes the edits, which are sorted by Start and End and do not overlap;
+// several may be insertions at one place. It also returns a function that maps an
 // offset of the new text to one of the old.
 func Apply(sql string, edits []Edit) (string, func(int) int) {
 	if len(edits) == 0 {

@@ -13,8 +13,8 @@ const (
 	Ident       Kind = iota // unquoted identifier or keyword
 	QuotedIdent             // "quoted identifier"
 	String                  // 'literal', e'literal' or $tag$literal$tag$
-	Number                  // 1, 1.5, 1e3, 1_000, 0x1F
-	Param                   // ?, $1 or $name
+	Number                  // 1, 1.5, 1e3, 1_000
+	Param                   // ?, ?1, $1 or $name
 	NamedParam              // :name, in a place where it can be one
 	Symbol                  // one character of an operator or bracket; "::", ":=" and "=>" are one token
 )
@@ -40,14 +40,38 @@ func (t Token) Name(sql string) string {
 	return s
 }
 
-// Scan splits DuckDB SQL into tokens. It never fails: an unterminated literal
-// or comment extends to the end of the text, where the parser reports it.
+// Scan splits DuckDB SQL into tokens, as DuckDB's own lexer does. It never
+// fails: an unterminated literal or comment extends to the end of the text,
+// where the parser reports it.
 func Scan(sql string) []Token {
 	s := scanner{sql: sql, tokens: make([]Token, 0, len(sql)/4+8)}
 	for s.pos < len(sql) {
 		s.next()
 	}
 	return s.tokens
+}
+
+// Plain returns the text with blanks for all that stands between tokens:
+// comments, and white space that is not ASCII, which DuckDB replaces by a
+// shorter one so that its offsets would be of another text. What remains means
+// the same to DuckDB, has the same length and holds nothing this scanner did
+// not see.
+func Plain(sql string, tokens []Token) string {
+	b := []byte(sql)
+	last := 0
+	for i := range len(tokens) + 1 {
+		end, next := len(sql), len(sql)
+		if i < len(tokens) {
+			end, next = tokens[i].Start, tokens[i].End
+		}
+		for j := last; j < end; j++ {
+			if b[j] != '\n' && b[j] != '\r' {
+				b[j] = ' '
+			}
+		}
+		last = next
+	}
+	return string(b)
 }
 
 type scanner struct {
@@ -72,10 +96,12 @@ func (s *scanner) emit(k Kind, end int) {
 func (s *scanner) next() {
 	c := s.sql[s.pos]
 	switch {
-	case c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f' || c == '\v':
+	case c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f':
 		s.pos++
+	case c >= utf8.RuneSelf && wideSpace(s.sql[s.pos:]) > 0:
+		s.pos += wideSpace(s.sql[s.pos:])
 	case c == '-' && s.peek(1) == '-':
-		s.pos = until(s.sql, s.pos, "\n")
+		s.pos = lineEnd(s.sql, s.pos)
 	case c == '/' && s.peek(1) == '*':
 		s.pos = blockComment(s.sql, s.pos)
 	case c == '\'':
@@ -89,7 +115,7 @@ func (s *scanner) next() {
 	case c == '$':
 		s.dollar()
 	case c == '?':
-		s.emit(Param, s.pos+1)
+		s.emit(Param, digits(s.sql, s.pos+1))
 	case isDigit(c) || c == '.' && isDigit(s.peek(1)):
 		s.emit(Number, number(s.sql, s.pos))
 	case isIdentStart(c):
@@ -102,10 +128,14 @@ func (s *scanner) next() {
 // dollar scans $1, $name and $tag$literal$tag$.
 func (s *scanner) dollar() {
 	i := s.pos + 1
-	for i < len(s.sql) && isIdentPart(s.sql[i]) && s.sql[i] != '$' {
+	if isDigit(s.peek(1)) {
+		s.emit(Param, digits(s.sql, i))
+		return
+	}
+	for end := identifier(s.sql, i); i < end && s.sql[i] != '$'; {
 		i++
 	}
-	if i < len(s.sql) && s.sql[i] == '$' && !isDigit(s.peek(1)) {
+	if i < len(s.sql) && s.sql[i] == '$' {
 		tag := s.sql[s.pos : i+1]
 		s.emit(String, until(s.sql, i+1, tag))
 		return
@@ -126,7 +156,7 @@ func (s *scanner) symbol(c byte) {
 	case two == "::" || two == ":=" || two == "=>":
 		s.emit(Symbol, s.pos+2)
 		return
-	case c == ':' && isIdentStart(s.peek(1)) && s.namedParamHere():
+	case c == ':' && isIdentStart(s.peek(1)) && wideSpace(s.sql[s.pos+1:]) == 0 && s.namedParamHere():
 		s.emit(NamedParam, identifier(s.sql, s.pos+1))
 		return
 	case c == '(' || c == '[' || c == '{':
@@ -137,14 +167,18 @@ func (s *scanner) symbol(c byte) {
 	s.emit(Symbol, s.pos+1)
 }
 
-// namedParamHere tells :name from the colon of a slice, a[1:n], and of a
-// struct or map, {k:v}: inside those brackets a colon after an operand
-// separates, everywhere else it can only start a parameter.
+// namedParamHere tells :name from the colon of a slice, a[1:n], of a struct or
+// map, {k:v}, and of an alias in front, a:expr: inside those brackets a colon
+// after an operand separates, as it does right behind a name; everywhere else
+// it can only start a parameter.
 func (s *scanner) namedParamHere() bool {
-	if n := len(s.brackets); n == 0 || s.brackets[n-1] == '(' || len(s.tokens) == 0 {
+	if len(s.tokens) == 0 {
 		return true
 	}
 	last := s.tokens[len(s.tokens)-1]
+	if n := len(s.brackets); n == 0 || s.brackets[n-1] == '(' {
+		return last.End < s.pos || !isName(last)
+	}
 	if last.Kind != Symbol {
 		return false
 	}
@@ -158,6 +192,25 @@ func until(sql string, pos int, mark string) int {
 		return pos + i + len(mark)
 	}
 	return len(sql)
+}
+
+// lineEnd returns where the line at pos ends: at CR too, as for DuckDB.
+func lineEnd(sql string, pos int) int {
+	if i := strings.IndexAny(sql[pos:], "\r\n"); i >= 0 {
+		return pos + i
+	}
+	return len(sql)
+}
+
+// wideSpace returns the length of the white space beyond ASCII that s starts
+// with, or 0. These are the ones DuckDB takes for a blank outside quotes.
+func wideSpace(s string) int {
+	r, n := utf8.DecodeRuneInString(s)
+	switch {
+	case r == 0xA0 || r >= 0x2000 && r <= 0x200B || r == 0x202F || r == 0x205F || r == 0x2060 || r == 0x3000 || r == 0xFEFF:
+		return n
+	}
+	return 0
 }
 
 // blockComment returns the end of the comment at pos; comments nest.
@@ -196,15 +249,30 @@ func quoted(sql string, pos int, quote byte, backslash bool) int {
 	return len(sql)
 }
 
+// number returns the end of 1, 1_000, 1.5, 1., .5 or 1e-3. DuckDB reads 0x1F
+// as 0 with the alias x1F.
 func number(sql string, pos int) int {
-	i := pos
-	for i < len(sql) {
-		c := sql[i]
-		exponentSign := (c == '+' || c == '-') && (sql[i-1] == 'e' || sql[i-1] == 'E') &&
-			!strings.HasPrefix(sql[pos:], "0x") && !strings.HasPrefix(sql[pos:], "0X")
-		if !isDigit(c) && c != '.' && c != '_' && !isLetter(c) && (i == pos || !exponentSign) {
-			break
+	i := digits(sql, pos)
+	if i < len(sql) && sql[i] == '.' && (i+1 == len(sql) || sql[i+1] != '.') {
+		i = digits(sql, i+1)
+	}
+	if i < len(sql) && sql[i]|0x20 == 'e' {
+		e := i + 1
+		if e < len(sql) && (sql[e] == '+' || sql[e] == '-') {
+			e++
 		}
+		if end := digits(sql, e); end > e {
+			return end
+		}
+	}
+	return i
+}
+
+// digits returns the end of the digits at pos, which may have single
+// underscores between them.
+func digits(sql string, pos int) int {
+	i := pos
+	for i < len(sql) && (isDigit(sql[i]) || i > pos && sql[i] == '_' && i+1 < len(sql) && isDigit(sql[i+1])) {
 		i++
 	}
 	return i
@@ -212,7 +280,7 @@ func number(sql string, pos int) int {
 
 func identifier(sql string, pos int) int {
 	i := pos
-	for i < len(sql) && isIdentPart(sql[i]) {
+	for i < len(sql) && isIdentPart(sql[i]) && (sql[i] < utf8.RuneSelf || wideSpace(sql[i:]) == 0) {
 		i++
 	}
 	return i

@@ -14,7 +14,7 @@ import (
 type SyntaxError struct {
 	Message string
 	Offset  int    // byte offset in the statement, -1 when unknown
-	Type    string // DuckDB's error type: "parser", "not implemented", …
+	Type    string // DuckDB's error type: "parser", "not implemented", …; "count" when it is not one statement
 }
 
 func (e *SyntaxError) Error() string { return e.Message }
@@ -57,6 +57,7 @@ type Call struct {
 	Window                bool
 	SingleRow             bool // evaluated once: its SELECT has no FROM and no enclosing query has one
 	Lambda                bool // inside the body of a lambda
+	Inner                 bool // inside a subquery
 }
 
 // ArgKind tells arguments apart that need care.
@@ -119,7 +120,7 @@ func Parse(tree []byte) (*Statement, error) {
 		return nil, &SyntaxError{doc.Message, offset, doc.Type}
 	}
 	if n := len(doc.Statements); n != 1 {
-		return nil, &SyntaxError{fmt.Sprintf("expected one statement, got %d", n), -1, "parser"}
+		return nil, &SyntaxError{fmt.Sprintf("expected one statement, got %d", n), -1, "count"}
 	}
 	root := doc.Statements[0].Node
 	w := walker{st: &Statement{Shape: shapeOf(root)}}
@@ -178,5 +179,19 @@ func shapeOf(n node) Shape {
 	return s
 }
 
-// Fold is how SQL compares unquoted and quoted names in DuckDB: without case.
-func Fold(name string) string { return strings.ToLower(name) }
+// Fold is how SQL compares unquoted and quoted names in DuckDB: without the
+// case of ASCII letters. To fold more would take two names for one.
+func Fold(name string) string {
+	if !strings.ContainsFunc(name, isUpper) {
+		return name
+	}
+	b := []byte(name)
+	for i, c := range b {
+		if isUpper(rune(c)) {
+			b[i] = c + 'a' - 'A'
+		}
+	}
+	return string(b)
+}
+
+func isUpper(r rune) bool { return r >= 'A' && r <= 'Z' }

@@ -61,7 +61,7 @@ func (w *walker) query(n node, sc scope) {
 			w.query(m, sc)
 		}
 	case "RECURSIVE_CTE_NODE":
-		own := sc.withCTE(n.str("cte_name"))
+		own := sc.withCTE(n.str("cte_name")) // the left side starts it and does not see it
 		w.query(n.child("left"), sc)
 		w.query(n.child("right"), own)
 		w.anything(n["key_targets"], own)
@@ -73,6 +73,7 @@ func (w *walker) query(n node, sc scope) {
 		w.fail("the statement has a query node of an unknown type %q", n.str("type"))
 		return
 	}
+	sc.single = sc.single && n.str("type") == "SELECT_NODE" && n.child("from_table").str("type") == "EMPTY"
 	w.anything(n["modifiers"], sc)
 }
 
@@ -80,14 +81,11 @@ func (w *walker) query(n node, sc scope) {
 // returns the scope with all of them.
 func (w *walker) ctes(n node, sc scope) scope {
 	for _, e := range n.child("cte_map").list("map") {
-		entry := node(e.(map[string]any))
+		m, _ := e.(map[string]any)
+		entry := node(m)
 		value := entry.child("value")
-		inner := sc
-		if q := value.child("query"); q.child("node").str("type") == "RECURSIVE_CTE_NODE" {
-			inner = sc.withCTE(entry.str("key"))
-		}
-		w.query(value.child("query").child("node"), inner)
-		w.anything(value["key_targets"], inner)
+		w.query(value.child("query").child("node"), sc)
+		w.anything(value["key_targets"], sc.withCTE(entry.str("key")))
 		sc = sc.withCTE(entry.str("key"))
 	}
 	return sc
@@ -183,7 +181,7 @@ func (w *walker) addCall(c Call, sc scope) {
 func (w *walker) call(n node, sc scope) Call {
 	c := Call{
 		Catalog: n.str("catalog"), Schema: n.str("schema"), Name: n.str("function_name"), Offset: n.offset(),
-		SingleRow: sc.single, Lambda: sc.inBody,
+		SingleRow: sc.single, Lambda: sc.inBody, Inner: sc.inner,
 	}
 	for _, e := range n.list("children") {
 		m, _ := e.(map[string]any)
@@ -261,7 +259,8 @@ func (w *walker) expression(n node, sc scope) {
 		w.expression(n.child("child"), sc)
 	case "LAMBDA":
 		w.lambda(n, sc)
-	case "CONSTANT", "CAST", "COMPARISON", "CONJUNCTION", "OPERATOR", "CASE", "STAR", "BETWEEN", "COLLATE",
+	case "CONSTANT": // its value is data
+	case "CAST", "COMPARISON", "CONJUNCTION", "OPERATOR", "CASE", "STAR", "BETWEEN", "COLLATE",
 		"POSITIONAL_REFERENCE", "DEFAULT", "TYPE":
 		w.rest(n, sc, "")
 	default:
@@ -321,10 +320,11 @@ func lambdaParams(lhs node) []string {
 	return nil
 }
 
-// rest walks every child of n but the key skip.
+// rest walks every child of n but the key skip. Nothing else may be left out:
+// an expression can hide under any key (* REPLACE holds its own under "value").
 func (w *walker) rest(n node, sc scope, skip string) {
 	for key, v := range n {
-		if key != skip && key != "value" && key != "cast_type" {
+		if key != skip {
 			w.anything(v, sc)
 		}
 	}

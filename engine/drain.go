@@ -1,0 +1,67 @@
+package engine
+
+import (
+	"slices"
+	"sync"
+)
+
+// drain knows which catalogs statements still see, so that what only older
+// ones reach, such as a database that was attached for them, can be taken
+// away. It works as grace periods do in RCU.
+type drain struct {
+	mu      sync.Mutex
+	live    []uint64 // serials, ascending
+	waiting []drainWaiter
+}
+
+type drainWaiter struct {
+	before uint64 // waits for every catalog with a smaller serial
+	f      func()
+}
+
+func (d *drain) add(serial uint64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.live = append(d.live, serial)
+}
+
+func (d *drain) remove(serial uint64) {
+	d.mu.Lock()
+	if i, ok := slices.BinarySearch(d.live, serial); ok {
+		d.live = slices.Delete(d.live, i, i+1)
+	}
+	var ready []func()
+	d.waiting = slices.DeleteFunc(d.waiting, func(w drainWaiter) bool {
+		if d.live[0] < w.before { // the current catalog is always live
+			return false
+		}
+		ready = append(ready, w.f)
+		return true
+	})
+	d.mu.Unlock()
+	for _, f := range ready {
+		f()
+	}
+}
+
+// wait runs f when no catalog older than the newest is live: at once if so.
+func (d *drain) wait(f func()) {
+	d.mu.Lock()
+	if len(d.live) > 1 {
+		d.waiting = append(d.waiting, drainWaiter{d.live[len(d.live)-1], f})
+		d.mu.Unlock()
+		return
+	}
+	d.mu.Unlock()
+	f()
+}
+
+// Drained calls f once, when no statement sees a catalog older than the one
+// that is current now: at once, or when the last such statement ends. f must
+// be quick and must not publish.
+func (db *DB) Drained(f func()) { db.drain.wait(f) }
+
+// Committed calls f after the transaction has committed and its catalog is
+// current, before any other publication begins. f must be quick and must not
+// publish. It is not called when the transaction fails.
+func (tx *Tx) Committed(f func()) { tx.committed = append(tx.committed, f) }
