@@ -21,13 +21,13 @@ const module = "github.com/spiced-sql/spiced/"
 // layers orders the packages: imports run from a later line to an earlier one.
 var layers = [][]string{
 	{"nearest"},
-	{"spicepod", "sqltree", "telemetry"},
+	{"spicepod", "sqltree", "telemetry", "functions/prelude"},
 	{"engine", "fingerprint"},
 	{"format", "functions", "examples"},
 	{"udf", "datasets"},
 	{"sqlapi", "repl"},
 	{"daemon"},
-	{"cmd/spiced"},
+	{"cmd/spiced", "bench"},
 }
 
 // drivers may be imported by package engine alone.

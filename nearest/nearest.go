@@ -5,41 +5,52 @@ package nearest
 
 import "strings"
 
-// maxLen bounds the names that are compared; longer ones are no typing slips.
+// maxLen bounds the names that are compared: longer ones are no typing slips,
+// and comparing takes their product.
 const maxLen = 128
 
-// Name returns the candidate closest to name, without regard to case, or ""
-// when none is close: more than a third of the longer name differs. Equal
-// distances go to the candidate that comes first. The distance is optimal
-// string alignment: insertions, deletions, substitutions and swaps of
-// neighbours count one each.
+// Name returns the candidate that a mistyped name most likely means, or ""
+// when nothing is close: at most one edit for short names, up to three for
+// long ones, where an edit is a letter added, dropped, replaced, or swapped
+// with its neighbour. Case is free. Among equals the first candidate wins.
 func Name(name string, candidates []string) string {
-	want := []rune(strings.ToLower(name))
-	if len(want) == 0 || len(want) > maxLen {
+	runes := []rune(strings.ToLower(name))
+	if len(runes) == 0 || len(runes) > maxLen {
 		return ""
 	}
-	best, bestDistance := "", -1
-	for _, c := range candidates {
-		have := []rune(strings.ToLower(c))
-		limit := max(len(want), len(have)) / 3
-		if bestDistance >= 0 {
-			limit = min(limit, bestDistance-1)
-		}
-		if len(have) > maxLen || limit < 0 || abs(len(want)-len(have)) > limit {
+	best, bestDistance := "", 1+allowedEdits(len(runes))
+	for _, candidate := range candidates {
+		other := []rune(strings.ToLower(candidate))
+		gap := len(other) - len(runes)
+		if len(other) == 0 || len(other) > maxLen || gap >= bestDistance || -gap >= bestDistance {
 			continue
 		}
-		if d := distance(want, have); d <= limit {
-			best, bestDistance = c, d
+		if d := distance(runes, other); d < bestDistance && d < len(other) {
+			best, bestDistance = candidate, d
 		}
 	}
 	return best
 }
 
-// distance is the optimal string alignment distance of a and b.
+func allowedEdits(length int) int {
+	switch {
+	case length <= 4:
+		return 1
+	case length <= 8:
+		return 2
+	default:
+		return 3
+	}
+}
+
+// distance is the Damerau-Levenshtein distance in its optimal string
+// alignment form.
 func distance(a, b []rune) int {
-	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range last {
-		last[j] = j
+	before := make([]int, len(b)+1)
+	above := make([]int, len(b)+1)
+	row := make([]int, len(b)+1)
+	for j := range above {
+		above[j] = j
 	}
 	for i := 1; i <= len(a); i++ {
 		row[0] = i
@@ -48,14 +59,12 @@ func distance(a, b []rune) int {
 			if a[i-1] == b[j-1] {
 				cost = 0
 			}
-			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+cost)
+			row[j] = min(above[j]+1, row[j-1]+1, above[j-1]+cost)
 			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
 				row[j] = min(row[j], before[j-2]+1)
 			}
 		}
-		before, last, row = last, row, before
+		before, above, row = above, row, before
 	}
-	return last[len(b)]
+	return above[len(b)]
 }
-
-func abs(n int) int { return max(n, -n) }

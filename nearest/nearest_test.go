@@ -52,7 +52,7 @@ func TestDistance(t *testing.T) {
 	for range 5000 {
 		a, b := word(), word()
 		d := distance(a, b)
-		if d != distance(b, a) || d > max(len(a), len(b)) || d < abs(len(a)-len(b)) || (d == 0) != (string(a) == string(b)) {
+		if d != distance(b, a) || d > max(len(a), len(b)) || d < max(len(a)-len(b), len(b)-len(a)) || (d == 0) != (string(a) == string(b)) {
 			t.Fatalf("distance(%q, %q) = %d, back %d", string(a), string(b), d, distance(b, a))
 		}
 	}

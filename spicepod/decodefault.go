@@ -6,12 +6,14 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/spiced-sql/spiced/nearest"
 )
 
 // unknownKey reports a key that no field has, and returns the one it seems to
 // mean.
 func (d *decoder) unknownKey(e entry, name string, info *typeInfo) string {
-	near := Nearest(name, info.names)
+	near := nearest.Name(name, info.names)
 	hint := ""
 	switch value := target(e.value); {
 	case near != "":

@@ -11,6 +11,8 @@ import (
 
 	"github.com/joho/godotenv"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/spiced-sql/spiced/nearest"
 )
 
 // reference matches ${store:key}, spaces allowed. Anything else between ${ and
@@ -123,7 +125,7 @@ func (v *vault) lookUp(store, key string) (value, message, hint string) {
 	}
 	name := keys[len(keys)-1]
 	hint = fmt.Sprintf("set it in the environment, or write %s=… into .env.local or .env", name)
-	if near := Nearest(name, v.existing); near != "" {
+	if near := nearest.Name(name, v.existing); near != "" {
 		hint += fmt.Sprintf("; there is a variable %s", near)
 	}
 	return "", fmt.Sprintf("the variable %s is not set", name), hint

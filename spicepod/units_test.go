@@ -13,6 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/spiced-sql/spiced/nearest"
 )
 
 func TestParseDuration(t *testing.T) {
@@ -58,11 +60,11 @@ func TestNearest(t *testing.T) {
 		"knd": "kind", "volatilty": "volatility", "return": "returns", "xyz": "", "": "", "a": "", "arguments": "", "desc": "", "漢字": "",
 	}
 	for name, want := range tests {
-		if got := Nearest(name, candidates); got != want {
-			t.Errorf("Nearest(%q) = %q, want %q", name, got, want)
+		if got := nearest.Name(name, candidates); got != want {
+			t.Errorf("nearest.Name(%q) = %q, want %q", name, got, want)
 		}
 	}
-	if got := Nearest("x", nil); got != "" {
+	if got := nearest.Name("x", nil); got != "" {
 		t.Errorf("nothing is near, but got %q", got)
 	}
 }

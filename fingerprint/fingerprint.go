@@ -1,0 +1,92 @@
+// Package fingerprint makes statements fit for logs and metrics: the same for
+// statements that differ only in their literals, and without any literal.
+//
+//	f := fingerprint.Of("select * from t where name = 'Alice' and id in (1, 2)")
+//	f.Text // select * from t where name = ? and id in (?)
+//	f.ID   // 16 hexadecimal digits
+//
+// The literals go first, by DuckDB's own lexical rules, so that no other
+// parser ever sees one. Then github.com/xwb1989/sqlparser evens out case and
+// spaces, where it reads the statement as DuckDB does; where it may not, the
+// tokens themselves, joined, are the text. Nothing here decides what runs.
+package fingerprint
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"sync"
+)
+
+// Limits.
+const (
+	maxScan  = 64 << 10 // bytes of a statement that are read
+	maxText  = 1000     // bytes of a fingerprint's text
+	maxParse = 4 << 10  // bytes that the parser gets
+	cached   = 1024     // fingerprints that are remembered
+)
+
+// Fingerprint stands for all statements of one shape.
+type Fingerprint struct {
+	ID   string // of the whole text
+	Text string // may be cut
+}
+
+// unreadable is the text of statements whose literals cannot be told apart.
+const unreadable = "(unreadable)"
+
+var memory = cache{made: map[string]Fingerprint{}}
+
+// Of returns the fingerprint of a statement.
+func Of(sql string) Fingerprint {
+	cut := len(sql) > maxScan
+	if cut {
+		sql = sql[:maxScan]
+	}
+	masked, ok := mask(sql)
+	if !ok && !cut {
+		return newFingerprint(unreadable)
+	}
+	return memory.of(masked)
+}
+
+func newFingerprint(text string) Fingerprint {
+	sum := sha256.Sum256([]byte(text))
+	if len(text) > maxText {
+		end := maxText
+		for end > 0 && text[end]&0xC0 == 0x80 { // not within a rune
+			end--
+		}
+		text = text[:end] + " …"
+	}
+	return Fingerprint{ID: hex.EncodeToString(sum[:8]), Text: text}
+}
+
+// cache remembers fingerprints by masked text; it holds no literals.
+type cache struct {
+	mu   sync.Mutex
+	made map[string]Fingerprint
+}
+
+func (c *cache) of(masked string) Fingerprint {
+	c.mu.Lock()
+	f, ok := c.made[masked]
+	c.mu.Unlock()
+	if ok {
+		return f
+	}
+	text, ok := normalize(masked)
+	if !ok {
+		text = masked
+	}
+	f = newFingerprint(text)
+	if len(masked) > maxParse {
+		return f
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.made) >= cached {
+		clear(c.made)
+	}
+	c.made[masked] = f
+	return f
+}

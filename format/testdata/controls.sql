@@ -1,0 +1,1 @@
+{"schema":{"fields":[{"name":"evil","data_type":"Utf8","nullable":true,"dict_id":0,"dict_is_ordered":false,"metadata":{}}]},"data":[{"evil":"a\u001b[31m\nb‮"}],"row_count":1}

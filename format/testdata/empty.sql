@@ -1,0 +1,1 @@
+{"schema":{"fields":[{"name":"id","data_type":"Int32","nullable":true,"dict_id":0,"dict_is_ordered":false,"metadata":{}},{"name":"name","data_type":"Utf8","nullable":true,"dict_id":0,"dict_is_ordered":false,"metadata":{}}]},"data":[],"row_count":0}

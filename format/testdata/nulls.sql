@@ -1,0 +1,1 @@
+{"schema":{"fields":[{"name":"a","data_type":"Int32","nullable":true,"dict_id":0,"dict_is_ordered":false,"metadata":{}},{"name":"b","data_type":"Utf8","nullable":true,"dict_id":0,"dict_is_ordered":false,"metadata":{}}]},"data":[{"a":null,"b":""},{"a":1,"b":null}],"row_count":2}

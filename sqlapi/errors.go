@@ -1,0 +1,150 @@
+package sqlapi
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/spiced-sql/spiced/engine"
+	"github.com/spiced-sql/spiced/spicepod"
+)
+
+// The codes of errors that are the API's own; the others are [engine.Code]s.
+const (
+	codeInvalidRequest engine.Code = "invalid_request"
+	codeTooLarge       engine.Code = "request_too_large"
+	codeSlowBody       engine.Code = "request_timeout"
+	codeMediaType      engine.Code = "unsupported_media_type"
+	codeNoRoute        engine.Code = "route_not_found"
+	codeMethod         engine.Code = "method_not_allowed"
+	codeHost           engine.Code = "host_not_allowed"
+	codeOrigin         engine.Code = "origin_not_allowed"
+	codeUnknownDataset engine.Code = "dataset_not_found"
+	codeNotAccelerated engine.Code = "not_accelerated"
+	codeReloadRefused  engine.Code = "reload_refused"
+	codeNotServed      engine.Code = "not_served"
+	codeShuttingDown   engine.Code = "shutting_down"
+	codeNotSent        engine.Code = "not_sent" // in logs and metrics only
+)
+
+const (
+	statusClientLeft     = 499 // in logs and metrics only: nobody reads it
+	retryAfterSeconds    = "1"
+	headerRetryAfter     = "Retry-After"
+	internalErrorMessage = "internal error; the log has more under this X-Request-Id"
+)
+
+// errorCode is a row of the table from errors to statuses.
+type errorCode struct {
+	code   engine.Code
+	status int
+	text   string
+}
+
+// errorCodes is the one table of what each error is in HTTP. What SQL says
+// about itself, unknown tables among it, is 400: the address was right.
+var errorCodes = []errorCode{
+	{engine.CodeParse, http.StatusBadRequest, "The statement is not SQL."},
+	{engine.CodeRefused, http.StatusBadRequest, "The statement is of a kind that no caller may run."},
+	{engine.CodeNotFound, http.StatusBadRequest, "The statement names an unknown table, column or function."},
+	{engine.CodeArgument, http.StatusBadRequest, "Types, number of arguments or parameters are wrong."},
+	{engine.CodeExecution, http.StatusBadRequest, "The statement failed on the data: an overflow, a bad cast."},
+	{codeInvalidRequest, http.StatusBadRequest, "The request itself is wrong: its body, a parameter."},
+	{codeNotAccelerated, http.StatusBadRequest, "Only accelerated datasets can be refreshed."},
+	{codeHost, http.StatusForbidden, "The Host header names somebody else: see Protection."},
+	{codeOrigin, http.StatusForbidden, "The request comes from another site's page: see Protection."},
+	{codeNoRoute, http.StatusNotFound, "There is no such route."},
+	{codeUnknownDataset, http.StatusNotFound, "There is no dataset of that name."},
+	{codeNotServed, http.StatusNotFound, "This process does not serve the route."},
+	{codeMethod, http.StatusMethodNotAllowed, "The route has other methods: see Allow."},
+	{codeSlowBody, http.StatusRequestTimeout, "The body took too long to arrive."},
+	{engine.CodeLimit, http.StatusRequestEntityTooLarge, "The statement, its result or its memory is over a limit."},
+	{codeTooLarge, http.StatusRequestEntityTooLarge, "The body is over its limit."},
+	{codeMediaType, http.StatusUnsupportedMediaType, "The body is in a form that is not read."},
+	{codeReloadRefused, http.StatusUnprocessableEntity, "The Spicepod has faults; the generation before goes on serving."},
+	{engine.CodeBusy, http.StatusTooManyRequests, "Too many statements wait already: see Retry-After."},
+	{engine.CodeCancelled, statusClientLeft, "The client left; nothing is sent."},
+	{engine.CodeInternal, http.StatusInternalServerError, "A fault of the runtime's own."},
+	{codeShuttingDown, http.StatusServiceUnavailable, "The runtime is shutting down."},
+	{engine.CodeTimeout, http.StatusGatewayTimeout, "The statement was over its time limit."},
+}
+
+func statusOf(code engine.Code) int {
+	for _, row := range errorCodes {
+		if row.code == code {
+			return row.status
+		}
+	}
+	return http.StatusInternalServerError
+}
+
+// requestError is an error of the API's own, or what is sent of another.
+type requestError struct {
+	Message  string            `json:"message"`
+	Code     engine.Code       `json:"code"`
+	Line     int               `json:"line,omitempty"`
+	Column   int               `json:"column,omitempty"`
+	Hint     string            `json:"hint,omitempty"`
+	Problems spicepod.Problems `json:"problems,omitempty"`
+	allow    string            // of a method that is not allowed
+}
+
+func (e *requestError) Error() string {
+	s := e.Message
+	if e.Line > 0 {
+		s += fmt.Sprintf(" (line %d, column %d)", e.Line, e.Column)
+	}
+	if e.Hint != "" {
+		s += "; " + e.Hint
+	}
+	return s
+}
+
+func newError(code engine.Code, hint, format string, args ...any) *requestError {
+	return &requestError{Code: code, Message: fmt.Sprintf(format, args...), Hint: hint}
+}
+
+// asRequestError is what a client is told about an error.
+func asRequestError(err error) *requestError {
+	var own *requestError
+	var sql *engine.Error
+	var size *http.MaxBytesError
+	switch {
+	case errors.As(err, &own):
+		return own
+	case errors.As(err, &sql) && sql.Code == engine.CodeCancelled:
+		return newError(codeShuttingDown, "", "%s", sql.Message) // whoever left is not told
+	case errors.As(err, &sql):
+		return &requestError{Message: sql.Message, Code: sql.Code, Line: sql.Line, Column: sql.Column, Hint: sql.Hint}
+	case errors.As(err, &size):
+		return newError(codeTooLarge, "", "the body is larger than %d bytes", size.Limit)
+	}
+	return newError(engine.CodeInternal, "", internalErrorMessage)
+}
+
+// writeError sends an error: as JSON, or as text alone.
+func writeError(w http.ResponseWriter, e *requestError, plain bool) {
+	h := w.Header()
+	h.Del("Content-Length")
+	status := statusOf(e.Code)
+	if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
+		h.Set(headerRetryAfter, retryAfterSeconds)
+	}
+	if e.allow != "" {
+		h.Set("Allow", e.allow)
+	}
+	if plain {
+		h.Set("Content-Type", "text/plain; charset=utf-8")
+		w.WriteHeader(status)
+		fmt.Fprintln(w, e.Error())
+		return
+	}
+	body, err := json.Marshal(e)
+	if err != nil {
+		body = []byte(`{"message":"internal error","code":"internal"}`)
+	}
+	h.Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	w.Write(append(body, '\n')) //nolint:errcheck // nobody is left to be told
+}

@@ -1,0 +1,171 @@
+package sqlapi
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/spiced-sql/spiced/spicepod"
+)
+
+func (a *API) health(w http.ResponseWriter, _ *http.Request) error {
+	return writeText(w, http.StatusOK, "ok\n")
+}
+
+func (a *API) ready(w http.ResponseWriter, _ *http.Request) error {
+	if !a.opts.Inventory.Ready() {
+		w.Header().Set(headerRetryAfter, retryAfterSeconds)
+		return writeText(w, http.StatusServiceUnavailable, "not ready")
+	}
+	return writeText(w, http.StatusOK, "ready")
+}
+
+func (a *API) status(w http.ResponseWriter, r *http.Request) error {
+	lines := withProblems(a.opts.Inventory.Components(), a.opts.Inventory.Problems())
+	return writeList(w, r, lines, []string{"name", "endpoint", "status", "message"}, func(c Component) []string {
+		return []string{c.Name, c.Endpoint, c.Status, c.Problems.Error()}
+	})
+}
+
+// withProblems adds the problems to the components they belong to, and a line
+// for each component that has none yet; faults of the file's structure belong
+// to "spicepod". The lines have Spice's keys: its clients see more
+// components, some of them with the status Error.
+func withProblems(components []Component, problems spicepod.Problems) []Component {
+	lines := append([]Component{}, components...)
+	at := map[string]int{}
+	for i, c := range lines {
+		at[c.Name] = i
+	}
+	for _, p := range problems {
+		name := p.Component
+		if name == "" {
+			name = "spicepod"
+		}
+		i, known := at[name]
+		if !known {
+			i = len(lines)
+			at[name] = i
+			lines = append(lines, Component{Name: name, Endpoint: "N/A", Status: StatusReady})
+		}
+		if p.Severity == spicepod.Error {
+			lines[i].Status = StatusError
+		}
+		lines[i].Problems = append(lines[i].Problems[:len(lines[i].Problems):len(lines[i].Problems)], p)
+	}
+	return lines
+}
+
+func (a *API) datasets(w http.ResponseWriter, r *http.Request) error {
+	withStatus, err := boolParam(r, "status")
+	if err != nil {
+		return err
+	}
+	source := r.URL.Query().Get("source")
+	list := []Dataset{}
+	for _, d := range a.opts.Inventory.Datasets() {
+		if source != "" && !fromSource(d.From, source) {
+			continue
+		}
+		if withStatus == nil || !*withStatus {
+			d.Status = ""
+		}
+		list = append(list, d)
+	}
+	header := []string{"from", "name", "replication_enabled", "acceleration_enabled", "status"}
+	return writeList(w, r, list, header, func(d Dataset) []string {
+		return []string{d.From, d.Name, strconv.FormatBool(d.ReplicationEnabled), strconv.FormatBool(d.AccelerationEnabled), d.Status}
+	})
+}
+
+// fromSource reports whether a dataset's from is the source or its connector.
+func fromSource(from, source string) bool {
+	connector, _, _ := strings.Cut(from, ":")
+	return strings.EqualFold(from, source) || strings.EqualFold(connector, source)
+}
+
+func (a *API) functions(w http.ResponseWriter, r *http.Request) error {
+	asTool, err := boolParam(r, "as_tool")
+	if err != nil {
+		return err
+	}
+	list := []Function{}
+	for _, f := range a.opts.Inventory.Functions() {
+		if asTool == nil || f.AsTool == *asTool {
+			list = append(list, f)
+		}
+	}
+	header := []string{"name", "kind", "volatility", "from", "description", "signature"}
+	return writeList(w, r, list, header, func(f Function) []string {
+		return []string{f.Name, f.Kind, f.Volatility, f.From, f.Description, f.Signature}
+	})
+}
+
+func (a *API) spicepods(w http.ResponseWriter, r *http.Request) error {
+	list := append([]Spicepod{}, a.opts.Inventory.Spicepods()...)
+	header := []string{"name", "version", "datasets_count", "models_count", "dependencies_count", "functions_count", "views_count"}
+	return writeList(w, r, list, header, func(p Spicepod) []string {
+		return []string{
+			p.Name, p.Version, strconv.Itoa(p.DatasetsCount), strconv.Itoa(p.ModelsCount), strconv.Itoa(p.DependenciesCount),
+			strconv.Itoa(p.FunctionsCount), strconv.Itoa(p.ViewsCount),
+		}
+	})
+}
+
+func (a *API) openapi(w http.ResponseWriter, _ *http.Request) error {
+	w.Header().Set("Content-Type", "application/json")
+	_, err := w.Write(a.openAPI)
+	return err
+}
+
+// writeList sends a list as ?format= asks: json, which is the default, or csv.
+func writeList[T any](w http.ResponseWriter, r *http.Request, list []T, header []string, row func(T) []string) error {
+	switch f := r.URL.Query().Get("format"); f {
+	case "", "json":
+		return writeJSON(w, http.StatusOK, list)
+	case "csv":
+		w.Header().Set("Content-Type", "text/csv; charset=utf-8; header=present")
+		out := csv.NewWriter(w)
+		rows := [][]string{header}
+		for _, item := range list {
+			rows = append(rows, row(item))
+		}
+		return out.WriteAll(rows)
+	default:
+		return newError(codeInvalidRequest, "use json or csv", "the format %q is unknown", f)
+	}
+}
+
+func writeJSON(w http.ResponseWriter, status int, value any) error {
+	body, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Errorf("encode the answer: %w", err)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, err = w.Write(append(body, '\n'))
+	return err
+}
+
+func writeText(w http.ResponseWriter, status int, text string) error {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(status)
+	_, err := w.Write([]byte(text))
+	return err
+}
+
+// boolParam is a query parameter that is true or false, or nil.
+func boolParam(r *http.Request, name string) (*bool, error) {
+	s := r.URL.Query().Get(name)
+	if s == "" {
+		return nil, nil
+	}
+	b, err := strconv.ParseBool(s)
+	if err != nil {
+		return nil, newError(codeInvalidRequest, "use true or false", "%s=%q is no truth value", name, s)
+	}
+	return &b, nil
+}

@@ -1,0 +1,90 @@
+package sqlapi
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+)
+
+// commonAnswers are what any route may answer.
+var commonAnswers = []answer{
+	failure(http.StatusForbidden, "The request comes from another site's page."),
+	failure(http.StatusInternalServerError, "A fault of the runtime's own."),
+}
+
+// openAPI makes the document of the routes. It fails only on a table that
+// cannot be encoded, which the tests would see.
+func openAPI(routes []route, version string) []byte {
+	if version == "" {
+		version = "dev"
+	}
+	paths := map[string]map[string]any{}
+	for _, rt := range routes {
+		if paths[rt.path] == nil {
+			paths[rt.path] = map[string]any{}
+		}
+		paths[rt.path][strings.ToLower(rt.method)] = operation(rt)
+	}
+	document, err := json.Marshal(map[string]any{
+		"openapi":    "3.1.0",
+		"info":       map[string]any{"title": "spiced", "version": version, "description": "SQL over HTTP, and what the runtime is made of."},
+		"paths":      paths,
+		"components": map[string]any{"schemas": schemas},
+	})
+	if err != nil {
+		panic(fmt.Sprintf("sqlapi: the table of routes cannot be encoded: %v", err))
+	}
+	return document
+}
+
+func operation(rt route) map[string]any {
+	op := map[string]any{"operationId": rt.id, "tags": []string{rt.tag}, "summary": rt.summary}
+	if rt.about != "" {
+		op["description"] = rt.about
+	}
+	params := []any{}
+	for _, p := range rt.params {
+		params = append(params, map[string]any{
+			"name": p.name, "in": p.in, "required": p.in == "path", "description": p.about, "schema": p.schema,
+		})
+	}
+	if len(params) > 0 {
+		op["parameters"] = params
+	}
+	if len(rt.body) > 0 {
+		op["requestBody"] = map[string]any{"required": !rt.bodyOptional, "content": contents(rt.body)}
+	}
+	answers := map[string]any{}
+	for _, list := range [][]answer{commonAnswers, rt.answers} {
+		for _, a := range list {
+			answers[strconv.Itoa(a.status)] = map[string]any{"description": a.about, "content": contents(a.body)}
+		}
+	}
+	op["responses"] = answers
+	return op
+}
+
+func contents(list []content) map[string]any {
+	out := map[string]any{}
+	for _, c := range list {
+		entry := map[string]any{}
+		if c.schema != nil {
+			entry["schema"] = c.schema
+		}
+		if c.example != "" {
+			entry["example"] = example(c)
+		}
+		out[c.media] = entry
+	}
+	return out
+}
+
+// example is an example as a value, where it is JSON.
+func example(c content) any {
+	if strings.HasSuffix(c.media, "/json") && json.Valid([]byte(c.example)) {
+		return json.RawMessage(c.example)
+	}
+	return c.example
+}

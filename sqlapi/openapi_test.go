@@ -1,0 +1,179 @@
+package sqlapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"mime"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+var update = flag.Bool("update", false, "rewrite docs/http.md")
+
+// probe is a request for one of a route's declared answers.
+type probe struct {
+	path, body string
+	header     []string
+	status     int
+}
+
+const refreshPath = "/v1/datasets/%s/acceleration/refresh"
+
+var probes = map[string][]probe{
+	"sql": {
+		{"/v1/sql", "SELECT 1 AS a, NULL AS b, [1] AS c", nil, 200},
+		{"/v1/sql", "SELECT 1 AS a, {'x': DATE '2020-01-01'} AS s", []string{"Accept", "application/vnd.spiceai.sql.v1+json"}, 200},
+		{"/v1/sql", "SELECT 1 AS a", []string{"Accept", "application/x-ndjson"}, 200},
+		{"/v1/sql", "SELECT 1 AS a", []string{"Accept", "text/csv"}, 200},
+		{"/v1/sql", "SELECT 1 AS a", []string{"Accept", "text/plain"}, 200},
+		{"/v1/sql", "SELECT 1 AS a", []string{"Accept", "application/vnd.apache.arrow.stream"}, 200},
+		{"/v1/sql", "SELECT", []string{"Accept", "application/json"}, 400},
+		{"/v1/sql", "SELECT", nil, 400},
+		{"/v1/sql", "SELECT 1", []string{"Content-Encoding", "br", "Accept", "application/json"}, 415},
+		{"/v1/sql", "SELECT 1", []string{"Origin", "http://x", "Accept", "application/json"}, 403},
+	},
+	"list_functions": {{"/v1/functions", "", nil, 200}, {"/v1/functions?format=csv", "", nil, 200}, {"/v1/functions?as_tool=x", "", nil, 400}},
+	"get_datasets":   {{"/v1/datasets?status=true", "", nil, 200}, {"/v1/datasets?format=csv", "", nil, 200}, {"/v1/datasets?status=x", "", nil, 400}},
+	"refresh_dataset": {
+		{fmt.Sprintf(refreshPath, "trips"), `{"refresh_mode":"full"}`, nil, 201},
+		{fmt.Sprintf(refreshPath, "plain"), "", nil, 400},
+		{fmt.Sprintf(refreshPath, "nope"), "", nil, 404},
+		{fmt.Sprintf(refreshPath, "trips"), strings.Repeat(" ", maxSmallBody+1), nil, 413},
+	},
+	"get_spicepods": {{"/v1/spicepods", "", nil, 200}, {"/v1/spicepods?format=csv", "", nil, 200}, {"/v1/spicepods?format=x", "", nil, 400}},
+	"get_status":    {{"/v1/status", "", nil, 200}, {"/v1/status?format=csv", "", nil, 200}, {"/v1/status?format=x", "", nil, 400}},
+	"ready":         {{"/v1/ready", "", nil, 200}},
+	"health":        {{"/health", "", nil, 200}},
+	"reload":        {{"/v1/reload", "", nil, 200}},
+	"openapi":       {{"/v1/openapi.json", "", nil, 200}},
+}
+
+// TestTheAnswersAreAsDeclared walks the table against a running server.
+func TestTheAnswersAreAsDeclared(t *testing.T) {
+	f := serve(t, nil)
+	check := newChecker(t, f)
+	for _, rt := range routes() {
+		if len(probes[rt.id]) == 0 {
+			t.Errorf("%s %s has no probe", rt.method, rt.path)
+		}
+		for _, p := range probes[rt.id] {
+			r := f.send(rt.method, p.path, p.body, p.header...)
+			if r.status != p.status {
+				t.Errorf("%s: got %d, want %d: %s", p.path, r.status, p.status, r.body)
+				continue
+			}
+			check(rt, r)
+		}
+	}
+	f.runtime.ready = false
+	check(readyRoute(), f.send("GET", "/v1/ready", ""))
+	f.runtime.reload = Reload{Problems: f.runtime.Problems()}
+	check(reloadRoute(), f.send("POST", "/v1/reload", ""))
+	f.runtime.reloadErr = errors.New("x")
+	check(reloadRoute(), f.send("POST", "/v1/reload", ""))
+}
+
+// newChecker returns what compares an answer with its declaration in the
+// document that the server itself sends.
+func newChecker(t *testing.T, f *fixture) func(route, reply) {
+	document, err := jsonschema.UnmarshalJSON(strings.NewReader(f.send("GET", "/v1/openapi.json", "").body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	compiler := jsonschema.NewCompiler()
+	const base = "http://spiced.test/openapi.json"
+	if err := compiler.AddResource(base, document); err != nil {
+		t.Fatal(err)
+	}
+	escape := strings.NewReplacer("~", "~0", "/", "~1", "{", "%7B", "}", "%7D", "+", "%2B")
+	return func(rt route, r reply) {
+		t.Helper()
+		media, _, err := mime.ParseMediaType(r.header.Get("Content-Type"))
+		if err != nil {
+			t.Errorf("%s: %v", rt.path, err)
+			return
+		}
+		declared := false
+		for _, a := range append(slices.Clone(commonAnswers), rt.answers...) {
+			for _, c := range a.body {
+				if a.status != r.status || c.media != media {
+					continue
+				}
+				declared = true
+				if c.schema == nil {
+					continue
+				}
+				at := fmt.Sprintf("%s#/paths/%s/%s/responses/%d/content/%s/schema", base,
+					escape.Replace(rt.path), strings.ToLower(rt.method), a.status, escape.Replace(media))
+				s, err := compiler.Compile(at)
+				if err != nil {
+					t.Errorf("%s: %v", rt.path, err)
+					continue
+				}
+				value, err := jsonschema.UnmarshalJSON(strings.NewReader(r.body))
+				if err == nil {
+					err = s.Validate(value)
+				}
+				if err != nil {
+					t.Errorf("%s %d: %v\n%s", rt.path, r.status, err, r.body)
+				}
+			}
+		}
+		if !declared {
+			t.Errorf("%s: the answer %d %s is not declared", rt.path, r.status, media)
+		}
+	}
+}
+
+func TestTheExamplesAreAsDeclared(t *testing.T) {
+	for _, rt := range routes() {
+		for _, a := range rt.answers {
+			for _, c := range a.body {
+				if c.example != "" && strings.HasSuffix(c.media, "/json") && !json.Valid([]byte(c.example)) {
+					t.Errorf("%s: the example is not JSON: %s", rt.path, c.example)
+				}
+			}
+		}
+	}
+}
+
+func TestRoutesAreDescribedOnce(t *testing.T) {
+	seen := map[string]bool{}
+	for _, rt := range routes() {
+		if seen[rt.id] || rt.id == "" || rt.summary == "" || rt.tag == "" || len(rt.answers) == 0 || !strings.HasSuffix(rt.summary, ".") {
+			t.Errorf("%s %s is not described, or twice", rt.method, rt.path)
+		}
+		seen[rt.id] = true
+	}
+}
+
+func TestDocs(t *testing.T) {
+	const file = "../docs/http.md"
+	var got bytes.Buffer
+	if err := WriteDocs(&got); err != nil {
+		t.Fatal(err)
+	}
+	if *update {
+		if err := os.MkdirAll("../docs", 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, got.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got.String()); diff != "" {
+		t.Errorf("docs/http.md is stale; run go test ./sqlapi -run TestDocs -update\n%s", diff)
+	}
+}

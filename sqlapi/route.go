@@ -1,0 +1,61 @@
+package sqlapi
+
+import "net/http"
+
+// route is a route and all that is said about it.
+type route struct {
+	method, path string
+	id           string // OpenAPI's operationId
+	tag          string
+	summary      string // a line
+	about        string // more, in Markdown
+	params       []param
+	body         []content // the media types that are read; none: no body
+	bodyOptional bool
+	answers      []answer // besides those every route has
+	plainErrors  bool     // errors are text unless the client accepts JSON
+	quiet        bool     // not worth a line in the log
+	handle       func(*API, http.ResponseWriter, *http.Request) error
+}
+
+// param is a parameter in the path or the query.
+type param struct {
+	name, in, about string
+	schema          schema
+}
+
+// content is a body in one media type.
+type content struct {
+	media   string
+	schema  schema // nil: bytes or text of that type
+	example string
+}
+
+// answer is a status with what comes with it.
+type answer struct {
+	status int
+	about  string
+	body   []content
+}
+
+func asJSON(s schema, example string) []content {
+	return []content{{"application/json", s, example}}
+}
+
+func asList(item schema, example string) []content {
+	return append(asJSON(listOf(item), example), content{"text/csv", nil, ""})
+}
+
+func asText(example string) []content { return []content{{"text/plain", nil, example}} }
+
+// failure is an answer with an error.
+func failure(status int, about string) answer {
+	return answer{status, about, asJSON(ref("Error"), "")}
+}
+
+// either is an answer with an error that is text unless JSON is accepted.
+func either(status int, about string) answer {
+	return answer{status, about, append(asText(""), asJSON(ref("Error"), "")...)}
+}
+
+var formatParam = param{"format", "query", "json, which is the default, or csv", oneOf("json", "csv")}

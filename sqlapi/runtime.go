@@ -1,0 +1,143 @@
+package sqlapi
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/spiced-sql/spiced/engine"
+	"github.com/spiced-sql/spiced/spicepod"
+)
+
+// Querier runs statements. [*engine.DB] is one.
+type Querier interface {
+	Query(ctx context.Context, req engine.Request) (*engine.Rows, error)
+}
+
+// Inventory is what the runtime is made of at this moment. Lists are in the
+// order in which they are shown; the API does not change them.
+type Inventory interface {
+	Ready() bool
+	// Components are the parts of the runtime that have a state: doors first.
+	Components() []Component
+	// Problems are the faults of the last load, whether it was taken over or
+	// not.
+	Problems() spicepod.Problems
+	Datasets() []Dataset
+	Functions() []Function
+	Spicepods() []Spicepod
+}
+
+// Refresher loads a dataset anew. It returns when the refresh has begun; its
+// errors are [ErrUnknownDataset], [ErrNotAccelerated], [ErrInvalidRefresh] or
+// wrap one of them.
+type Refresher interface {
+	Refresh(ctx context.Context, dataset string, o RefreshOptions) error
+}
+
+// Reloader reads the Spicepod again and waits for the outcome. The error is
+// ctx's or a fault of ours; a Spicepod that is refused is an outcome.
+type Reloader interface {
+	Reload(ctx context.Context) (Reload, error)
+}
+
+// Errors of a [Refresher].
+var (
+	ErrUnknownDataset = errors.New("dataset not found")
+	ErrNotAccelerated = errors.New("dataset does not have acceleration enabled")
+	ErrInvalidRefresh = errors.New("invalid refresh")
+)
+
+// The states of a [Component] and a [Dataset], as Spice names them.
+const (
+	StatusInitializing = "Initializing"
+	StatusReady        = "Ready"
+	StatusDisabled     = "Disabled"
+	StatusError        = "Error"
+	StatusRefreshing   = "Refreshing"
+	StatusShuttingDown = "ShuttingDown"
+)
+
+// Component is a line of /v1/status: a door (http, metrics, …) or a part of
+// the Spicepod that has problems.
+type Component struct {
+	Name     string            `json:"name"`
+	Endpoint string            `json:"endpoint"` // host:port; "N/A" when there is none
+	Status   string            `json:"status"`
+	Problems spicepod.Problems `json:"problems,omitempty"`
+}
+
+// Dataset is a dataset or view.
+type Dataset struct {
+	From                string     `json:"from"`
+	Name                string     `json:"name"`
+	ReplicationEnabled  bool       `json:"replication_enabled"` // always false; Spice has it
+	AccelerationEnabled bool       `json:"acceleration_enabled"`
+	Status              string     `json:"status,omitempty"` // shown with ?status=true
+	Description         string     `json:"description,omitempty"`
+	Rows                *int64     `json:"rows,omitempty"`
+	LastRefresh         *time.Time `json:"last_refresh,omitempty"`
+	Error               string     `json:"error,omitempty"`
+}
+
+// Function is a declared function that is served.
+type Function struct {
+	Name         string   `json:"name"`
+	Kind         string   `json:"kind"`
+	Volatility   string   `json:"volatility"`
+	From         string   `json:"from"`
+	Description  string   `json:"description,omitempty"`
+	AsTool       bool     `json:"as_tool"`
+	RegisteredAs []string `json:"registered_as"` // "sql", "tool"
+	Signature    string   `json:"signature"`     // to be read: f(x int64) → int64
+	Arguments    []Field  `json:"arguments"`
+	Tables       []Table  `json:"tables,omitempty"`  // inputs that are tables
+	Returns      *Type    `json:"returns,omitempty"` // of a scalar function
+	Columns      []Field  `json:"columns,omitempty"` // of a table function
+	Checksum     string   `json:"checksum"`
+}
+
+// Type is a type as declared and as DuckDB names it.
+type Type struct {
+	Type       string `json:"type"`
+	DuckDBType string `json:"duckdb_type"`
+}
+
+// Field is a named argument or column.
+type Field struct {
+	Name string `json:"name"`
+	Type
+}
+
+// Table is an input of a function that is a table.
+type Table struct {
+	Name    string  `json:"name"`
+	Columns []Field `json:"columns"`
+}
+
+// Spicepod is a loaded Spicepod.
+type Spicepod struct {
+	Name              string `json:"name"`
+	Version           string `json:"version"`
+	DatasetsCount     int    `json:"datasets_count"`
+	ModelsCount       int    `json:"models_count"`
+	DependenciesCount int    `json:"dependencies_count"`
+	FunctionsCount    int    `json:"functions_count"`
+	ViewsCount        int    `json:"views_count"`
+}
+
+// RefreshOptions replace settings of a dataset's acceleration for one refresh;
+// nil and "" change nothing.
+type RefreshOptions struct {
+	SQL       string `json:"refresh_sql"`
+	Mode      string `json:"refresh_mode"`
+	JitterMax string `json:"refresh_jitter_max"` // a duration such as 10s
+}
+
+// Reload is the outcome of reading the Spicepod again.
+type Reload struct {
+	Accepted   bool              `json:"accepted"`   // whether it made a generation
+	Generation uint64            `json:"generation"` // the one that serves after it
+	Changed    []string          `json:"changed"`    // components made anew or removed
+	Problems   spicepod.Problems `json:"problems"`
+}

@@ -1,0 +1,54 @@
+package sqlapi
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/spiced-sql/spiced/nearest"
+)
+
+// unmatched answers what no route does: with the methods the path has, or with
+// the nearest path.
+func (a *API) unmatched(_ http.ResponseWriter, r *http.Request) error {
+	if allow := a.methods(r); len(allow) > 0 {
+		e := newError(codeMethod, "use "+strings.Join(allow, " or "), "%s has no %s", r.URL.Path, r.Method)
+		e.allow = strings.Join(allow, ", ")
+		return e
+	}
+	hint := "GET /v1/openapi.json lists the routes"
+	if near := a.nearestRoute(r.URL.Path); near != "" {
+		hint = "did you mean " + near + "?"
+	}
+	return newError(codeNoRoute, hint, "there is no route %s", r.URL.Path)
+}
+
+// methods are those that the request's path would have been served with.
+func (a *API) methods(r *http.Request) []string {
+	var allow []string
+	for _, rt := range a.routes {
+		probe := &http.Request{Method: rt.method, URL: r.URL, Host: r.Host}
+		if _, pattern := a.mux.Handler(probe); pattern == rt.method+" "+rt.path && !slices.Contains(allow, rt.method) {
+			allow = append(allow, rt.method)
+		}
+	}
+	if slices.Contains(allow, http.MethodGet) {
+		allow = append(allow, http.MethodHead)
+	}
+	slices.Sort(allow)
+	return allow
+}
+
+func (a *API) nearestRoute(path string) string {
+	paths := make([]string, len(a.routes))
+	for i, rt := range a.routes {
+		paths[i] = rt.path
+	}
+	near := nearest.Name(path, paths)
+	for _, rt := range a.routes {
+		if rt.path == near {
+			return rt.method + " " + near
+		}
+	}
+	return ""
+}

@@ -1,0 +1,153 @@
+package sqlapi
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/spiced-sql/spiced/engine"
+	"github.com/spiced-sql/spiced/format"
+)
+
+// handler decodes a request, calls one method, and encodes what it returns.
+// What it returns as an error, it has not sent.
+type handler func(http.ResponseWriter, *http.Request) error
+
+// wrap is what every route has around its handler: protection, the request's
+// id, errors, panics, metrics and the log.
+func (a *API) wrap(rt route) http.Handler {
+	var h handler = func(w http.ResponseWriter, r *http.Request) error { return rt.handle(a, w, r) }
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		x := newExchange(w, a.opts.WriteTimeout)
+		start := time.Now()
+		ended := a.metrics.HTTPStarted()
+		id := requestID(r.Header.Get("X-Request-Id"))
+		x.Header().Set("X-Request-Id", id)
+		x.Header().Set("X-Content-Type-Options", "nosniff")
+		defer func() {
+			fault := recover()
+			abort := a.recovered(x, fault, id)
+			ended()
+			a.metrics.ObserveHTTP(r.Method, rt.path, x.loggedStatus(), time.Since(start))
+			a.access(x, r, rt, id, start)
+			if abort {
+				panic(http.ErrAbortHandler)
+			}
+		}()
+		err := a.admit(r)
+		if err == nil {
+			err = h(x, r)
+		}
+		if err != nil {
+			a.fail(x, r, rt, err, id)
+		}
+	})
+}
+
+// fail sends an error. When a part of the answer is on its way already, or
+// nobody is there, it breaks the connection off instead: nobody shall take it
+// for a whole answer.
+func (a *API) fail(x *exchange, r *http.Request, rt route, err error, id string) {
+	e := asRequestError(err)
+	switch {
+	case x.stalled:
+		x.code = string(codeNotSent)
+		panic(http.ErrAbortHandler)
+	case r.Context().Err() != nil && e.Code != codeSlowBody: // net/http ends the context then, too
+		x.code = string(engine.CodeCancelled)
+		panic(http.ErrAbortHandler)
+	}
+	x.code = string(e.Code)
+	if e.Code == engine.CodeInternal {
+		a.log.LogAttrs(context.WithoutCancel(r.Context()), slog.LevelError, "internal error",
+			slog.String("request_id", id), slog.String("error", err.Error()))
+	}
+	if x.status != 0 {
+		x.attrs = append(x.attrs, slog.Bool("broken_off", true))
+		panic(http.ErrAbortHandler)
+	}
+	writeError(x, e, rt.plainErrors && !format.AcceptsJSON(accept(r)))
+}
+
+// recovered deals with a panic and reports whether the connection has to be
+// broken off.
+func (a *API) recovered(x *exchange, fault any, id string) (abort bool) {
+	if fault == nil {
+		return false
+	}
+	if err, ok := fault.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+		return true
+	}
+	x.code = string(engine.CodeInternal)
+	a.metrics.HTTPPanicked()
+	a.log.Error("panic in a request", "request_id", id, "panic", fmt.Sprint(fault), "stack", string(debug.Stack()))
+	if x.status != 0 {
+		return true
+	}
+	writeError(x, newError(engine.CodeInternal, "", internalErrorMessage), false)
+	return false
+}
+
+// loggedStatus is the status that was sent, or that stands for none.
+func (x *exchange) loggedStatus() int {
+	switch {
+	case x.code == string(engine.CodeCancelled):
+		return statusClientLeft
+	case x.status == 0:
+		return http.StatusOK // net/http's, for an empty answer
+	}
+	return x.status
+}
+
+// access writes the request's line in the log. It has the route, not the
+// path, and of a statement its fingerprint: never a literal.
+func (a *API) access(x *exchange, r *http.Request, rt route, id string, start time.Time) {
+	level := slog.LevelInfo
+	switch {
+	case rt.quiet:
+		level = slog.LevelDebug
+	case x.loggedStatus() >= http.StatusInternalServerError:
+		level = slog.LevelWarn
+	}
+	ctx := context.WithoutCancel(r.Context())
+	if !a.log.Enabled(ctx, level) {
+		return
+	}
+	attrs := append([]slog.Attr{
+		slog.String("method", r.Method),
+		slog.String("route", rt.path),
+		slog.Int("status", x.loggedStatus()),
+		slog.Duration("took", time.Since(start).Round(time.Microsecond)),
+		slog.Int64("bytes", x.bytes),
+		slog.String("remote", r.RemoteAddr),
+		slog.String("request_id", id),
+	}, x.attrs...)
+	if x.code != "" {
+		attrs = append(attrs, slog.String("code", x.code))
+	}
+	a.log.LogAttrs(ctx, level, "http request", attrs...)
+}
+
+// requestID is the client's id if it is fit to be sent back, or a new one.
+func requestID(theirs string) string {
+	fit := theirs != "" && len(theirs) <= maxRequestID && strings.IndexFunc(theirs, func(r rune) bool {
+		letter := r|0x20 >= 'a' && r|0x20 <= 'z'
+		return !letter && (r < '0' || r > '9') && !strings.ContainsRune("-_.:/+=@", r)
+	}) < 0
+	if fit {
+		return theirs
+	}
+	var raw [16]byte
+	rand.Read(raw[:]) //nolint:errcheck // never fails
+	return hex.EncodeToString(raw[:])
+}
+
+// accept is the whole Accept header.
+func accept(r *http.Request) string { return strings.Join(r.Header.Values("Accept"), ",") }

@@ -1,0 +1,46 @@
+package telemetry
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+
+	"golang.org/x/term"
+)
+
+// The forms of log lines.
+const (
+	FormatAuto = ""     // text on a terminal, JSON elsewhere
+	FormatText = "text" // key=value
+	FormatJSON = "json" // an object on each line
+)
+
+// LogOptions configures [NewLogger]. The zero value is ready to use.
+type LogOptions struct {
+	Level  slog.Leveler // nil: info
+	Format string       // FormatAuto, FormatText or FormatJSON
+}
+
+// NewLogger makes a logger that writes to w.
+func NewLogger(w io.Writer, o LogOptions) *slog.Logger {
+	options := &slog.HandlerOptions{Level: o.Level}
+	if o.Format == FormatJSON || o.Format == FormatAuto && !isTerminal(w) {
+		return slog.New(slog.NewJSONHandler(w, options))
+	}
+	return slog.New(slog.NewTextHandler(w, options))
+}
+
+// ParseLevel reads debug, info, warn or error.
+func ParseLevel(s string) (slog.Level, error) {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(s)); err != nil {
+		return 0, fmt.Errorf("log level %q: want debug, info, warn or error", s)
+	}
+	return level, nil
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}

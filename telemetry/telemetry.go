@@ -1,0 +1,200 @@
+// Package telemetry owns the runtime's metrics and its logger. It imports
+// nothing of ours: the owners of the numbers call it.
+//
+//	log := telemetry.NewLogger(os.Stderr, telemetry.LogOptions{Level: slog.LevelInfo})
+//	m := telemetry.New("v1.2.3")
+//	m.WatchEngine(func() (running, waiting, abandoned int) { … })
+//	m.ObserveHTTP("GET", "/v1/datasets", 200, took)
+//	m.SetGeneration(2)
+//	http.Handle("/metrics", m.Handler())
+//
+// Labels are bounded: a route's pattern, never a path; an error's code, never
+// its text; a declared dataset's name. Each Metrics has a registry of its own,
+// so that two in one process do not see each other.
+package telemetry
+
+import (
+	"net/http"
+	"runtime"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// Metrics are the runtime's numbers. It is safe for concurrent use.
+type Metrics struct {
+	registry *prometheus.Registry
+
+	httpRequests *prometheus.CounterVec
+	httpDuration *prometheus.HistogramVec
+	httpInFlight prometheus.Gauge
+	panics       prometheus.Counter
+
+	queries       *prometheus.CounterVec
+	queryDuration *prometheus.HistogramVec
+	rowsReturned  prometheus.Counter
+	bytesReturned prometheus.Counter
+
+	generation   prometheus.Gauge
+	functions    prometheus.Gauge
+	datasets     prometheus.Gauge
+	loadProblems prometheus.Gauge
+	reloads      *prometheus.CounterVec
+	lastReload   prometheus.Gauge
+
+	datasetRows    *prometheus.GaugeVec
+	datasetRefresh *prometheus.GaugeVec
+	refreshes      *prometheus.CounterVec
+
+	mu    sync.Mutex
+	known map[string]bool // datasets with series
+}
+
+// New makes the metrics of a runtime of this version.
+func New(version string) *Metrics {
+	m := &Metrics{registry: prometheus.NewRegistry(), known: map[string]bool{}}
+	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.makeHTTP()
+	m.makeQueries()
+	m.makeRuntime()
+	build := m.gaugeVec("build_info", "What is running; the value is 1.", "version", "goversion")
+	build.WithLabelValues(version, runtime.Version()).Set(1)
+	return m
+}
+
+// Register adds a collector of somebody else's. It fails when one of its
+// metrics is there already.
+func (m *Metrics) Register(c prometheus.Collector) error { return m.registry.Register(c) }
+
+// Handler serves the metrics to Prometheus.
+func (m *Metrics) Handler() http.Handler {
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{Registry: m.registry, EnableOpenMetrics: true})
+}
+
+func (m *Metrics) makeHTTP() {
+	m.httpRequests = m.counterVec("http_requests_total", "HTTP requests that were answered.", "method", "path", "status")
+	m.httpDuration = m.histogramVec("http_request_duration_seconds", "Time from an HTTP request to the end of its answer.",
+		prometheus.ExponentialBuckets(0.0005, 2.5, 14), "method", "path")
+	m.httpInFlight = m.gauge("http_requests_in_flight", "HTTP requests that are being answered.")
+	m.panics = m.counter("http_panics_total", "HTTP requests that met a fault of the runtime's own.")
+}
+
+func (m *Metrics) makeQueries() {
+	m.queries = m.counterVec("queries_total", "Statements, by how they ended: ok or an error's code.", "outcome")
+	m.queryDuration = m.histogramVec("query_duration_seconds", "Time from a statement's arrival to its last row.",
+		prometheus.ExponentialBuckets(0.0005, 2.5, 14), "outcome")
+	m.rowsReturned = m.counter("rows_returned_total", "Rows that statements returned.")
+	m.bytesReturned = m.counter("query_bytes_returned_total", "Bytes of results, as they were sent.")
+}
+
+func (m *Metrics) makeRuntime() {
+	m.generation = m.gauge("generation", "The generation that new statements see.")
+	m.functions = m.gauge("functions_count", "Functions that are registered.")
+	m.datasets = m.gauge("datasets_count", "Datasets and views that are loaded.")
+	m.loadProblems = m.gauge("load_problems", "Faults of the last load.")
+	m.reloads = m.counterVec("reloads_total", "Readings of the Spicepod, by how they ended.", "outcome")
+	m.lastReload = m.gauge("last_reload_success_timestamp_seconds", "When the Spicepod was last taken over.")
+	m.datasetRows = m.gaugeVec("dataset_rows", "Rows of an accelerated dataset.", "dataset")
+	m.datasetRefresh = m.gaugeVec("dataset_last_refresh_timestamp_seconds", "When a dataset was last refreshed.", "dataset")
+	m.refreshes = m.counterVec("dataset_refreshes_total", "Refreshes of a dataset, by how they ended.", "dataset", "outcome")
+}
+
+// ObserveHTTP counts an answered request. path is the route's pattern.
+func (m *Metrics) ObserveHTTP(method, path string, status int, took time.Duration) {
+	method = boundedMethod(method)
+	m.httpRequests.WithLabelValues(method, path, strconv.Itoa(status)).Inc()
+	m.httpDuration.WithLabelValues(method, path).Observe(took.Seconds())
+}
+
+// boundedMethod keeps clients from inventing label values.
+func boundedMethod(method string) string {
+	switch method {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:
+		return method
+	}
+	return "other"
+}
+
+// HTTPStarted counts a request as being answered, until the returned function
+// is called.
+func (m *Metrics) HTTPStarted() (ended func()) {
+	m.httpInFlight.Inc()
+	return m.httpInFlight.Dec
+}
+
+// HTTPPanicked counts a request that met a fault of ours.
+func (m *Metrics) HTTPPanicked() { m.panics.Inc() }
+
+// ObserveQuery counts a statement: ok or its error's code, and its rows and
+// bytes as far as they were sent.
+func (m *Metrics) ObserveQuery(outcome string, took time.Duration, rows, bytes int64) {
+	m.queries.WithLabelValues(outcome).Inc()
+	m.queryDuration.WithLabelValues(outcome).Observe(took.Seconds())
+	m.rowsReturned.Add(float64(rows))
+	m.bytesReturned.Add(float64(bytes))
+}
+
+// SetGeneration notes what was published: the generation's number, and how
+// many functions, datasets and faults it has.
+func (m *Metrics) SetGeneration(generation uint64, functions, datasets, problems int) {
+	m.generation.Set(float64(generation))
+	m.functions.Set(float64(functions))
+	m.datasets.Set(float64(datasets))
+	m.loadProblems.Set(float64(problems))
+}
+
+// Reloaded counts a reading of the Spicepod. Outcomes are "ok", "refused",
+// "unchanged" and the like; "ok" sets the time of the last success.
+func (m *Metrics) Reloaded(outcome string) {
+	m.reloads.WithLabelValues(outcome).Inc()
+	if outcome == "ok" {
+		m.lastReload.SetToCurrentTime()
+	}
+}
+
+// Refreshed counts a refresh of a dataset. After a success, rows and the time
+// are noted.
+func (m *Metrics) Refreshed(dataset, outcome string, rows int64, at time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.known[dataset] = true
+	m.refreshes.WithLabelValues(dataset, outcome).Inc()
+	if outcome == "ok" {
+		m.datasetRows.WithLabelValues(dataset).Set(float64(rows))
+		m.datasetRefresh.WithLabelValues(dataset).Set(float64(at.UnixMilli()) / 1000)
+	}
+}
+
+// KeepDatasets drops the series of datasets that are no longer declared.
+func (m *Metrics) KeepDatasets(names []string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	keep := make(map[string]bool, len(names))
+	for _, name := range names {
+		keep[name] = true
+	}
+	for name := range m.known {
+		if keep[name] {
+			continue
+		}
+		delete(m.known, name)
+		m.datasetRows.DeleteLabelValues(name)
+		m.datasetRefresh.DeleteLabelValues(name)
+		m.refreshes.DeletePartialMatch(prometheus.Labels{"dataset": name})
+	}
+}
+
+// WatchEngine shows the load of the engine, which load returns. Call it once.
+func (m *Metrics) WatchEngine(load func() (running, waiting, abandoned int)) {
+	show := func(name, help string, pick func(running, waiting, abandoned int) int) {
+		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help},
+			func() float64 { return float64(pick(load())) }))
+	}
+	show("engine_statements_running", "Statements that run.", func(running, _, _ int) int { return running })
+	show("engine_statements_waiting", "Statements that wait for a connection.", func(_, waiting, _ int) int { return waiting })
+	show("engine_statements_abandoned", "Statements that ignore their interrupt.", func(_, _, abandoned int) int { return abandoned })
+}
