@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// pairs is how often the two sides of a ratio run, in turn.
+const pairs = 7
+
+// benchInline compares calls with the same SQL written into the statement.
+func benchInline(ctx context.Context, e *env) ([]row, error) {
+	s, err := e.pointsServer(ctx, "inline")
+	if err != nil {
+		return nil, err
+	}
+	defer s.stop()
+	var rows []row
+	for _, c := range []struct{ what, call, inline string }{
+		{"haversine_km", "SELECT sum(haversine_km(lat1, lon1, lat2, lon2)) FROM points", "SELECT sum(" + haversine + ") FROM points"},
+		{"x * 2654435761", "SELECT bit_xor(internal_hash(x)) FROM points", "SELECT bit_xor(x * 2654435761) FROM points"},
+	} {
+		ratio, err := s.ratio(ctx, c.call, c.inline)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, row{"declared function : inline SQL, 10 million rows, " + c.what, fmt.Sprintf("%.3f", ratio), "≤ 1.05"})
+	}
+	return rows, nil
+}
+
+// benchOnce checks that a volatile argument is evaluated once a row, and what
+// that costs ordinary columns.
+func benchOnce(ctx context.Context, e *env) ([]row, error) {
+	s, err := e.pointsServer(ctx, "once")
+	if err != nil {
+		return nil, err
+	}
+	defer s.stop()
+	status, body, err := s.sql(ctx, "SELECT count(*) AS wrong FROM range(1000000) WHERE zero(random()) <> 0")
+	if err != nil || status != 200 {
+		return nil, fmt.Errorf("status %d: %s: %w", status, body, err)
+	}
+	ratio, err := s.ratio(ctx, "SELECT sum(zero(lat1)) FROM points", "SELECT sum(lat1 - lat1) FROM points")
+	if err != nil {
+		return nil, err
+	}
+	return []row{
+		{"f(random()) with body x - x: rows of a million that are not 0", body, `[{"wrong":0}]`},
+		{"the same f over a column : inline SQL, 10 million rows", fmt.Sprintf("%.3f", ratio), "≤ 1.05"},
+	}, nil
+}
+
+func (e *env) pointsServer(ctx context.Context, name string) (*server, error) {
+	dir, err := e.pod(name, dataset("points")+functions)
+	if err != nil {
+		return nil, err
+	}
+	if err := generate(ctx, dir, "points", fmt.Sprintf(points, rowsOfTables)); err != nil {
+		return nil, err
+	}
+	return e.serve(ctx, dir)
+}
+
+// ratio runs a and b in turn and returns the median of a's times over b's,
+// pair by pair.
+func (s *server) ratio(ctx context.Context, a, b string) (float64, error) {
+	var ratios []float64
+	for i := range pairs + 1 {
+		ta, err := s.timed(ctx, a)
+		if err != nil {
+			return 0, err
+		}
+		tb, err := s.timed(ctx, b)
+		if err != nil {
+			return 0, err
+		}
+		if i > 0 { // the first pair warms up
+			ratios = append(ratios, ta.Seconds()/tb.Seconds())
+		}
+	}
+	return median(ratios), nil
+}
+
+func (s *server) timed(ctx context.Context, statement string) (time.Duration, error) {
+	began := time.Now()
+	status, body, err := s.sql(ctx, statement)
+	if err == nil && status != 200 {
+		err = fmt.Errorf("status %d: %s", status, body)
+	}
+	return time.Since(began), err
+}

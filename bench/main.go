@@ -1,0 +1,84 @@
+// Command bench measures what docs/performance.md states and prints it as
+// tables. Every figure is a ratio or a count from one run, so that it means
+// something on a noisy machine.
+//
+//	go run ./bench            all tables
+//	go run ./bench -only start,reload
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// benchmark is one table row or several, measured together.
+type benchmark struct {
+	name string
+	run  func(context.Context, *env) ([]row, error)
+}
+
+// row is one line of the table.
+type row struct{ what, measured, target string }
+
+// env is what benchmarks share.
+type env struct {
+	binary string // spiced, built for this run
+	dir    string // scratch folder
+}
+
+// benchmarks in the order of the table.
+var benchmarks = []benchmark{
+	{"inline", benchInline},
+	{"once", benchOnce},
+	{"start", benchStart},
+	{"reload", benchReload},
+	{"stream", benchStream},
+	{"point", benchPoint},
+	{"swap", benchSwap},
+}
+
+func main() {
+	only := flag.String("only", "", "names of benchmarks, separated by commas")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, *only); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, only string) error {
+	dir, err := os.MkdirTemp("", "spiced-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	e := &env{binary: filepath.Join(dir, "spiced"), dir: dir}
+	build := exec.CommandContext(ctx, "go", "build", "-o", e.binary, "./cmd/spiced")
+	build.Stderr = os.Stderr
+	if err := build.Run(); err != nil {
+		return fmt.Errorf("build spiced: %w", err)
+	}
+	fmt.Println("| what | measured | must reach |\n|---|---|---|")
+	for _, b := range benchmarks {
+		if only != "" && !slices.Contains(strings.Split(only, ","), b.name) {
+			continue
+		}
+		rows, err := b.run(ctx, e)
+		if err != nil {
+			return fmt.Errorf("%s: %w", b.name, err)
+		}
+		for _, r := range rows {
+			fmt.Printf("| %s | %s | %s |\n", r.what, r.measured, r.target)
+		}
+	}
+	return nil
+}

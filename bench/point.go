@@ -1,0 +1,160 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	pointConnections = 32
+	pointSeconds     = 4 * time.Second
+	placeRows        = 10_000
+	places           = `SELECT range AS id, 'place ' || range AS name, random() * 180 - 90 AS lat, random() * 360 - 180 AS lon FROM range(%d)`
+	pointSQL         = "SELECT name, haversine_km(lat, lon, 47.45, -122.31) AS km FROM places WHERE id = ?"
+)
+
+// benchPoint compares a point query over HTTP with the same statement prepared
+// in this process through database/sql, both from 32 callers, in turn.
+func benchPoint(ctx context.Context, e *env) ([]row, error) {
+	dir, err := e.pod("point", dataset("places")+functions)
+	if err != nil {
+		return nil, err
+	}
+	if err := generate(ctx, dir, "places", fmt.Sprintf(places, placeRows)); err != nil {
+		return nil, err
+	}
+	s, err := e.serve(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	defer s.stop()
+	stmt, closeDB, err := preparedPlaces(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	defer closeDB()
+	var ratios, overHTTP, inProcess []float64
+	for range 3 {
+		h, err := load(ctx, func(ctx context.Context, calls *atomic.Int64) error { return httpCaller(ctx, s, calls) })
+		if err != nil {
+			return nil, err
+		}
+		p, err := load(ctx, func(ctx context.Context, calls *atomic.Int64) error { return preparedCaller(ctx, stmt, calls) })
+		if err != nil {
+			return nil, err
+		}
+		ratios, overHTTP, inProcess = append(ratios, h/p), append(overHTTP, h), append(inProcess, p)
+	}
+	return []row{{
+		fmt.Sprintf("point query over HTTP (%.0f/s) : prepared in-process through database/sql (%.0f/s), 32 callers", median(overHTTP), median(inProcess)),
+		fmt.Sprintf("%.0f %%", 100*median(ratios)), "≥ 60 %",
+	}}, nil
+}
+
+func preparedPlaces(ctx context.Context, dir string) (*sql.Stmt, func(), error) {
+	db, err := sql.Open("duckdb", "")
+	if err != nil {
+		return nil, nil, err
+	}
+	db.SetMaxOpenConns(pointConnections)
+	db.SetMaxIdleConns(pointConnections)
+	for _, ddl := range []string{
+		"CREATE TABLE places AS SELECT * FROM read_parquet('" + dir + "/places.parquet')",
+		"CREATE FUNCTION haversine_km(lat1 DOUBLE, lon1 DOUBLE, lat2 DOUBLE, lon2 DOUBLE) AS CAST((" + haversine + ") AS DOUBLE)",
+	} {
+		if _, err := db.ExecContext(ctx, ddl); err != nil {
+			return nil, nil, err
+		}
+	}
+	stmt, err := db.PrepareContext(ctx, pointSQL)
+	return stmt, func() { db.Close() }, err
+}
+
+// load runs the callers for a while and returns their calls per second.
+func load(ctx context.Context, caller func(context.Context, *atomic.Int64) error) (float64, error) {
+	ctx, cancel := context.WithTimeout(ctx, pointSeconds)
+	defer cancel()
+	var calls atomic.Int64
+	var wg sync.WaitGroup
+	errs := make(chan error, pointConnections)
+	began := time.Now()
+	for range pointConnections {
+		wg.Go(func() {
+			if err := caller(ctx, &calls); err != nil && ctx.Err() == nil {
+				errs <- err
+				cancel()
+			}
+		})
+	}
+	wg.Wait()
+	select {
+	case err := <-errs:
+		return 0, err
+	default:
+		return float64(calls.Load()) / time.Since(began).Seconds(), nil
+	}
+}
+
+func preparedCaller(ctx context.Context, stmt *sql.Stmt, calls *atomic.Int64) error {
+	for i := 0; ctx.Err() == nil; i++ {
+		var name string
+		var km float64
+		if err := stmt.QueryRowContext(context.WithoutCancel(ctx), i%placeRows).Scan(&name, &km); err != nil {
+			return err
+		}
+		calls.Add(1)
+	}
+	return nil
+}
+
+// httpCaller keeps one connection busy. It writes requests and reads answers
+// by hand: the load comes from the machine that is measured, so the caller
+// must cost little.
+func httpCaller(ctx context.Context, s *server, calls *atomic.Int64) error {
+	host := strings.TrimPrefix(s.url, "http://")
+	conn, err := net.Dial("tcp", host)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	defer stop()
+	r := bufio.NewReader(conn)
+	for i := 0; ctx.Err() == nil; i++ {
+		body := fmt.Sprintf(`{"sql":%q,"parameters":[%d]}`, pointSQL, i%placeRows)
+		_, err := fmt.Fprintf(conn, "POST /v1/sql HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", host, len(body), body)
+		if err != nil {
+			return err
+		}
+		if err := readAnswer(r); err != nil {
+			return err
+		}
+		calls.Add(1)
+	}
+	return nil
+}
+
+func readAnswer(r *bufio.Reader) error {
+	res, err := http.ReadResponse(r, nil)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	if _, err := io.Copy(io.Discard, res.Body); err != nil {
+		return err
+	}
+	if res.StatusCode != http.StatusOK {
+		return errors.New(res.Status)
+	}
+	return nil
+}

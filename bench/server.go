@@ -1,0 +1,152 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// server is a running spiced.
+type server struct {
+	url   string
+	cmd   *exec.Cmd
+	log   *bytes.Buffer
+	done  chan error
+	began time.Time
+}
+
+// deadline bounds every wait on a server.
+const deadline = 2 * time.Minute
+
+var address = regexp.MustCompile(`http://127\.0\.0\.1:\d+`)
+
+// serve starts spiced on a Spicepod and waits until it answers.
+func (e *env) serve(ctx context.Context, dir string) (*server, error) {
+	s := &server{log: &bytes.Buffer{}, done: make(chan error, 1), began: time.Now()}
+	s.cmd = exec.CommandContext(ctx, e.binary, "serve", dir, "--http", "127.0.0.1:0", "--metrics", "127.0.0.1:0")
+	s.cmd.Cancel = func() error { return s.cmd.Process.Signal(syscall.SIGTERM) }
+	out, err := s.cmd.StderrPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := s.cmd.Start(); err != nil {
+		return nil, err
+	}
+	found := make(chan string, 1)
+	go s.watch(out, found)
+	select {
+	case s.url = <-found:
+	case err := <-s.done:
+		return nil, fmt.Errorf("spiced ended: %w\n%s", err, s.log)
+	case <-time.After(deadline):
+		return nil, errors.New("spiced printed no address")
+	}
+	return s, s.wait(ctx, "/v1/ready", func(status int, _ string) bool { return status == http.StatusOK })
+}
+
+// watch reads the server's log, finds its address and waits for its end.
+func (s *server) watch(out io.Reader, found chan<- string) {
+	var once sync.Once
+	lines := bufio.NewScanner(out)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		s.log.Write(append(lines.Bytes(), '\n'))
+		if url := address.FindString(lines.Text()); url != "" {
+			once.Do(func() { found <- url })
+		}
+	}
+	s.done <- s.cmd.Wait()
+}
+
+func (s *server) stop() {
+	_ = s.cmd.Process.Signal(syscall.SIGTERM)
+	<-s.done
+}
+
+// wait asks path until ok says so.
+func (s *server) wait(ctx context.Context, path string, ok func(status int, body string) bool) error {
+	ctx, cancel := context.WithTimeout(ctx, deadline)
+	defer cancel()
+	for {
+		status, body, err := s.get(ctx, path)
+		if err == nil && ok(status, body) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%s: %w; last answer %d %q, %v", path, ctx.Err(), status, body, err)
+		case err := <-s.done:
+			return fmt.Errorf("spiced ended: %w\n%s", err, s.log)
+		case <-time.After(500 * time.Microsecond):
+		}
+	}
+}
+
+func (s *server) get(ctx context.Context, path string) (int, string, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url+path, nil)
+	if err != nil {
+		return 0, "", err
+	}
+	return answer(req)
+}
+
+// sql runs a statement and returns its answer as JSON.
+func (s *server) sql(ctx context.Context, statement string) (int, string, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url+"/v1/sql", strings.NewReader(statement))
+	if err != nil {
+		return 0, "", err
+	}
+	req.Header.Set("Content-Type", "text/plain")
+	return answer(req)
+}
+
+func answer(req *http.Request) (int, string, error) {
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return 0, "", err
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	return res.StatusCode, string(body), err
+}
+
+// rss is the resident memory of the server in bytes.
+func (s *server) rss() (int64, error) {
+	status, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(s.cmd.Process.Pid), "status"))
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(status)) {
+		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+			kb, err := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
+			return kb * 1024, err
+		}
+	}
+	return 0, errors.New("no VmRSS")
+}
+
+// pod writes a Spicepod into a new folder.
+func (e *env) pod(name, text string) (string, error) {
+	dir := filepath.Join(e.dir, name)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", err
+	}
+	return dir, os.WriteFile(filepath.Join(dir, "spicepod.yaml"), []byte(header(name)+text), 0o644)
+}
+
+func header(name string) string {
+	return "version: v1\nkind: Spicepod\nname: " + name + "\nruntime:\n  functions: { enabled: true }\n  query: { timeout: 10m }\n"
+}

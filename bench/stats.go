@@ -1,0 +1,15 @@
+package main
+
+import (
+	"cmp"
+	"slices"
+)
+
+// median of the values; the upper one of two.
+func median[T cmp.Ordered](values []T) T {
+	sorted := slices.Sorted(slices.Values(values))
+	return sorted[len(sorted)/2]
+}
+
+// worst is the largest value.
+func worst[T cmp.Ordered](values []T) T { return slices.Max(values) }

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+
+	"github.com/spf13/cobra"
+
+	"github.com/spiced-sql/spiced/daemon"
+	"github.com/spiced-sql/spiced/functions"
+	"github.com/spiced-sql/spiced/spicepod"
+)
+
+func newValidate(std streams) *cobra.Command {
+	var format string
+	cmd := &cobra.Command{
+		Use:   "validate [DIR|FILE]",
+		Short: "Check a Spicepod and everything it declares",
+		Long:  "Read the Spicepod, bind every function and view, open every dataset and run the declared tests. Every fault is shown.\nExit status: 0 good, 1 faults, 2 wrong use.",
+		Args:  atMostOne,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := oneOf("format", format, "text", "json", "sarif"); err != nil {
+				return err
+			}
+			problems, _, err := check(cmd.Context(), podPath(args))
+			if err != nil {
+				return err
+			}
+			return showProblems(std.out, format, problems)
+		},
+	}
+	cmd.Flags().StringVar(&format, "format", "text", "text, json or sarif")
+	return cmd
+}
+
+func newTest(std streams) *cobra.Command {
+	var format string
+	cmd := &cobra.Command{
+		Use:   "test [DIR|FILE]",
+		Short: "Run the tests that functions declare",
+		Args:  atMostOne,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := oneOf("format", format, "text", "junit"); err != nil {
+				return err
+			}
+			problems, results, err := check(cmd.Context(), podPath(args))
+			if err != nil {
+				return err
+			}
+			return showTests(std, format, problems, results)
+		},
+	}
+	cmd.Flags().StringVar(&format, "format", "text", "text or junit")
+	return cmd
+}
+
+// check loads the Spicepod as a server would, but serves nothing.
+func check(ctx context.Context, path string) (spicepod.Problems, []functions.TestResult, error) {
+	d, err := daemon.New(ctx, daemon.Options{Path: path, Check: true, Log: slog.New(slog.DiscardHandler)})
+	var problems spicepod.Problems
+	if errors.As(err, &problems) {
+		return problems, nil, nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	defer d.Close()
+	report := d.Load(ctx, "check")
+	return report.Problems, report.Tests, ctx.Err()
+}
+
+func showProblems(w io.Writer, format string, problems spicepod.Problems) error {
+	var err error
+	switch format {
+	case "json":
+		err = problems.WriteJSON(w)
+	case "sarif":
+		err = problems.WriteSARIF(w)
+	default:
+		problems.WriteText(w)
+		if !problems.HasErrors() {
+			_, err = fmt.Fprintln(w, "the Spicepod is good")
+		}
+	}
+	if err == nil && problems.HasErrors() {
+		return shownError{problems}
+	}
+	return err
+}
+
+// showTests shows the results, and the faults that kept tests from running.
+func showTests(std streams, format string, problems spicepod.Problems, results []functions.TestResult) error {
+	write := functions.WriteText
+	if format == "junit" {
+		write = functions.WriteJUnit
+	}
+	if err := write(std.out, results); err != nil {
+		return err
+	}
+	if problems.HasErrors() {
+		problems.WriteText(std.err)
+		return shownError{problems}
+	}
+	return nil
+}

@@ -1,0 +1,186 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/spiced-sql/spiced/daemon"
+	"github.com/spiced-sql/spiced/datasets"
+	"github.com/spiced-sql/spiced/functions"
+	"github.com/spiced-sql/spiced/spicepod"
+	"github.com/spiced-sql/spiced/sqlapi"
+)
+
+// inventory shows the daemon to the HTTP API.
+type inventory struct {
+	daemon    *daemon.Daemon
+	endpoints func() map[string]string // door → address
+}
+
+var _ sqlapi.Inventory = inventory{}
+
+func (i inventory) Ready() bool { return i.daemon.Ready() }
+
+func (i inventory) Problems() spicepod.Problems {
+	if r := i.daemon.LastReport(); r != nil {
+		return r.Problems
+	}
+	return nil
+}
+
+// Components are the doors, those not served too, as Spice's clients expect,
+// and the parts of the Spicepod that have problems.
+func (i inventory) Components() []sqlapi.Component {
+	open := i.endpoints()
+	var list []sqlapi.Component
+	for _, name := range []string{"http", "flight", "metrics", "opentelemetry"} {
+		c := sqlapi.Component{Name: name, Endpoint: "N/A", Status: sqlapi.StatusDisabled}
+		if address := open[name]; address != "" {
+			c.Endpoint, c.Status = address, sqlapi.StatusReady
+			if !i.Ready() {
+				c.Status = sqlapi.StatusInitializing
+			}
+		}
+		list = append(list, c)
+	}
+	byComponent := map[string]spicepod.Problems{}
+	for _, p := range i.Problems() {
+		name := p.Component
+		if name == "" {
+			name = "spicepod"
+		}
+		byComponent[name] = append(byComponent[name], p)
+	}
+	for _, name := range slices.Sorted(maps.Keys(byComponent)) {
+		c := sqlapi.Component{Name: name, Endpoint: "N/A", Status: sqlapi.StatusReady, Problems: byComponent[name]}
+		if c.Problems.HasErrors() {
+			c.Status = sqlapi.StatusError
+		}
+		list = append(list, c)
+	}
+	return list
+}
+
+var datasetStatus = map[datasets.State]string{
+	datasets.Ready: sqlapi.StatusReady, datasets.Loading: sqlapi.StatusInitializing,
+	datasets.Refreshing: sqlapi.StatusRefreshing, datasets.Failed: sqlapi.StatusError,
+}
+
+func (i inventory) Datasets() []sqlapi.Dataset {
+	list := []sqlapi.Dataset{}
+	for _, s := range i.daemon.Data().Status() {
+		d := sqlapi.Dataset{
+			From: s.From, Name: s.Declared, AccelerationEnabled: s.Acceleration != nil,
+			Status: datasetStatus[s.State], Description: s.Description, Error: s.Error,
+		}
+		if s.Kind == "view" {
+			d.From = "view"
+		}
+		if s.Rows >= 0 {
+			d.Rows = &s.Rows
+		}
+		if !s.Refreshed.IsZero() {
+			d.LastRefresh = &s.Refreshed
+		}
+		list = append(list, d)
+	}
+	return list
+}
+
+func (i inventory) Functions() []sqlapi.Function {
+	list := []sqlapi.Function{}
+	g := i.daemon.Current()
+	if g == nil {
+		return list
+	}
+	for _, f := range g.Functions.Declared() {
+		list = append(list, describeFunction(f))
+	}
+	return list
+}
+
+func describeFunction(f *functions.Function) sqlapi.Function {
+	d := sqlapi.Function{
+		Name: f.Name, Kind: string(f.Kind), Volatility: string(f.Volatility), From: f.Declared.From,
+		Description: f.Declared.Description, AsTool: f.Declared.AsToolEffective(), RegisteredAs: []string{"sql"},
+		Signature: f.Signature(), Arguments: []sqlapi.Field{}, Columns: fields(f.Columns), Checksum: f.Checksum,
+	}
+	if d.AsTool {
+		d.RegisteredAs = append(d.RegisteredAs, "tool")
+	}
+	for _, a := range f.Args {
+		d.Arguments = append(d.Arguments, sqlapi.Field{Name: a.Name, Type: typeOf(a.Type)})
+	}
+	for _, t := range f.Tables {
+		d.Tables = append(d.Tables, sqlapi.Table{Name: t.Name, Columns: fields(t.Columns)})
+	}
+	if f.Returns != nil {
+		t := typeOf(f.Returns)
+		d.Returns = &t
+	}
+	return d
+}
+
+func fields(columns []functions.OutputColumn) []sqlapi.Field {
+	var list []sqlapi.Field
+	for _, c := range columns {
+		list = append(list, sqlapi.Field{Name: c.Name, Type: typeOf(c.Type)})
+	}
+	return list
+}
+
+func typeOf(t *functions.Type) sqlapi.Type {
+	return sqlapi.Type{Type: t.String(), DuckDBType: t.SQL()}
+}
+
+func (i inventory) Spicepods() []sqlapi.Spicepod {
+	g := i.daemon.Current()
+	if g == nil {
+		return []sqlapi.Spicepod{}
+	}
+	p := g.Pod
+	return []sqlapi.Spicepod{{
+		Name: p.Name, Version: p.Version, DatasetsCount: len(p.Datasets), ModelsCount: len(p.Models),
+		DependenciesCount: len(p.Dependencies), FunctionsCount: len(p.Functions), ViewsCount: len(p.Views),
+	}}
+}
+
+// refresher loads datasets anew for the HTTP API.
+type refresher struct{ daemon *daemon.Daemon }
+
+func (r refresher) Refresh(ctx context.Context, dataset string, o sqlapi.RefreshOptions) error {
+	override := datasets.Override{RefreshSQL: o.SQL, RefreshMode: spicepod.RefreshMode(o.Mode)}
+	if o.JitterMax != "" {
+		jitter, err := spicepod.ParseDuration(o.JitterMax)
+		if err != nil {
+			return fmt.Errorf("%w: refresh_jitter_max: %w", sqlapi.ErrInvalidRefresh, err)
+		}
+		override.JitterMax = jitter
+	}
+	err := r.daemon.Data().Trigger(ctx, dataset, override)
+	for ours, theirs := range map[error]error{
+		datasets.ErrUnknown: sqlapi.ErrUnknownDataset, datasets.ErrNotAccelerated: sqlapi.ErrNotAccelerated,
+		datasets.ErrOverride: sqlapi.ErrInvalidRefresh,
+	} {
+		if errors.Is(err, ours) {
+			return fmt.Errorf("%w: %w", theirs, err)
+		}
+	}
+	return err
+}
+
+// reloader reads the Spicepod again for the HTTP API.
+type reloader struct{ daemon *daemon.Daemon }
+
+func (r reloader) Reload(ctx context.Context) (sqlapi.Reload, error) {
+	report, err := r.daemon.Reload(ctx, "request")
+	if err != nil {
+		return sqlapi.Reload{}, err
+	}
+	return sqlapi.Reload{
+		Accepted: report.Accepted, Generation: report.Generation, Changed: report.Changed, Problems: report.Problems,
+	}, nil
+}

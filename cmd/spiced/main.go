@@ -1,0 +1,78 @@
+// Command spiced serves the functions and datasets of a Spicepod.
+//
+//	spiced [serve] [DIR|FILE]   serve a Spicepod over HTTP
+//	spiced validate [DIR|FILE]  check it, and everything it declares
+//	spiced test [DIR|FILE]      run the tests its functions declare
+//	spiced sql [DIR|FILE]       query it from a terminal or a script
+//	spiced init DIR             write a first Spicepod
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spiced-sql/spiced/spicepod"
+)
+
+// Exit statuses.
+const (
+	exitGood   = 0
+	exitFaults = 1 // the Spicepod, a statement or the machine has a fault
+	exitUsage  = 2 // the command line has
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	os.Exit(run(ctx, os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr}))
+}
+
+// streams are the standard streams of a run.
+type streams struct {
+	in       io.Reader
+	out, err io.Writer
+}
+
+// run is the program: it executes one command line and returns its exit
+// status.
+func run(ctx context.Context, args []string, std streams) int {
+	root := newRoot(std)
+	root.SetArgs(args)
+	root.SetIn(std.in)
+	root.SetOut(std.out)
+	root.SetErr(std.err)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return exitGood
+	}
+	var shown shownError
+	if errors.As(err, &shown) {
+		return exitFaults
+	}
+	var problems spicepod.Problems
+	if errors.As(err, &problems) {
+		problems.WriteText(std.err)
+		return exitFaults
+	}
+	fmt.Fprintln(std.err, "spiced:", err)
+	var usage usageError
+	if errors.As(err, &usage) {
+		return exitUsage
+	}
+	return exitFaults
+}
+
+// usageError is a fault of the command line.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+// shownError is a fault that has been printed already.
+type shownError struct{ error }
+
+func (e shownError) Unwrap() error { return e.error }

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/spiced-sql/spiced/datasets"
+)
+
+// slowLoad is how long a load takes before its progress is shown.
+const slowLoad = time.Second
+
+// progress shows long loads on one line of a terminal; elsewhere it is nil,
+// the log says enough.
+func progress(w io.Writer) func(datasets.Progress) {
+	f, ok := w.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return nil
+	}
+	var mu sync.Mutex
+	shown := false
+	return func(p datasets.Progress) {
+		mu.Lock()
+		defer mu.Unlock()
+		switch {
+		case p.Done:
+			if shown {
+				fmt.Fprint(w, "\r\x1b[K")
+			}
+			shown = false
+		case p.Elapsed >= slowLoad:
+			shown = true
+			fmt.Fprint(w, "\r\x1b[K"+progressLine(p))
+		}
+	}
+}
+
+func progressLine(p datasets.Progress) string {
+	line := fmt.Sprintf("dataset %s: %s, %s", p.Dataset, p.Step, p.Elapsed.Round(100*time.Millisecond))
+	switch {
+	case p.Total > 0:
+		line += fmt.Sprintf(", %d %% of %d MB", 100*p.Bytes/p.Total, p.Total>>20)
+	case p.Bytes > 0:
+		line += fmt.Sprintf(", %d MB", p.Bytes>>20)
+	}
+	return line
+}

@@ -1,0 +1,251 @@
+// Package daemon builds generations out of Spicepods, publishes them, and
+// builds the next one when a file changes.
+//
+// One goroutine, [Daemon.Run], loads and reloads; everybody else reads the
+// current [Generation], which is immutable.
+//
+//	d, err := daemon.New(ctx, daemon.Options{Path: "examples/quickstart"})
+//	defer d.Close()
+//	go d.Run(ctx)                      // load, watch, refresh
+//	report := d.Reload(ctx, "request") // also by a file's change
+//	rows, err := d.Query(ctx, engine.Request{SQL: "SELECT haversine_km(0, 0, 0, 1)"})
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/spiced-sql/spiced/datasets"
+	"github.com/spiced-sql/spiced/engine"
+	"github.com/spiced-sql/spiced/functions"
+	"github.com/spiced-sql/spiced/spicepod"
+	"github.com/spiced-sql/spiced/telemetry"
+)
+
+// Options configures [New].
+type Options struct {
+	Path     string             // the Spicepod: a folder or a file
+	StateDir string             // what outlives a run; "": a folder made for this run
+	Strict   bool               // every fault refuses the load
+	Watch    bool               // reload when a file changes
+	Check    bool               // load for `validate` and `test`: nothing is materialised or watched
+	Log      *slog.Logger       // nil: discarded
+	Metrics  *telemetry.Metrics // nil: not counted
+	Progress func(datasets.Progress)
+}
+
+// Daemon is the runtime of one Spicepod.
+type Daemon struct {
+	opts     Options
+	log      *slog.Logger
+	db       *engine.DB
+	data     *datasets.Manager
+	watcher  *watcher // nil unless files are watched
+	tempDir  string   // state of this run only, removed by Close
+	roots    []string
+	requests chan request
+
+	publishing sync.Mutex // held while a generation, or a refresh of one, is published
+	current    atomic.Pointer[Generation]
+	report     atomic.Pointer[Report]
+	ready      atomic.Bool
+}
+
+// Generation is one state of the runtime: what a Spicepod declares and what of
+// it is served. It is immutable.
+type Generation struct {
+	Number    uint64
+	Pod       *spicepod.Pod
+	Functions *functions.Set
+	Datasets  []*datasets.Dataset
+	Views     []*datasets.View
+	Published time.Time
+}
+
+// request asks the loading goroutine for a load.
+type request struct {
+	trigger string
+	reply   chan *Report // buffered; nil when nobody waits
+}
+
+// New reads the Spicepod and opens the engine for it. Nothing is served until
+// [Daemon.Run] or [Daemon.Load] has loaded it. Structural faults are returned
+// as [spicepod.Problems].
+func New(ctx context.Context, opts Options) (*Daemon, error) {
+	pod, err := spicepod.Load(opts.Path)
+	if err != nil {
+		return nil, err
+	}
+	d := &Daemon{opts: opts, log: opts.Log, requests: make(chan request, 1)}
+	if d.log == nil {
+		d.log = slog.New(slog.DiscardHandler)
+	}
+	if err := d.open(ctx, pod); err != nil {
+		d.Close()
+		return nil, err
+	}
+	return d, nil
+}
+
+func (d *Daemon) open(ctx context.Context, pod *spicepod.Pod) error {
+	state, err := d.stateDir()
+	if err != nil {
+		return err
+	}
+	d.roots = pod.DataRoots()
+	if d.db, err = engine.Open(ctx, engineOptions(pod)); err != nil {
+		return err
+	}
+	if err := d.db.Lock(append([]string{state}, d.roots...)); err != nil {
+		return err
+	}
+	if err := d.db.Publish(ctx, engine.NewCatalog(0, nil, nil), d.setup); err != nil {
+		return fmt.Errorf("prepare the catalog: %w", err)
+	}
+	d.data, err = datasets.NewManager(datasets.Options{
+		DB: d.db, Roots: d.roots, StateDir: state, HTTP: http.DefaultClient, Log: d.log,
+		Progress: d.opts.Progress, Parallel: pod.Runtime.DatasetLoadParallelism,
+		Type: duckdbType, Publish: d.publishRefresh,
+		Retry: func(context.Context, []string) { d.ask(request{trigger: "retry"}) },
+	})
+	if err == nil && d.opts.Watch && !d.opts.Check {
+		d.watcher, err = newWatcher(d.log)
+	}
+	return err
+}
+
+// stateDir makes the folder for cached and accelerated data.
+func (d *Daemon) stateDir() (string, error) {
+	if d.opts.StateDir == "" {
+		dir, err := os.MkdirTemp("", "spiced-state-")
+		d.tempDir = dir
+		return dir, err
+	}
+	dir, err := filepath.Abs(d.opts.StateDir)
+	if err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", fmt.Errorf("make the state directory: %w", err)
+	}
+	return dir, nil
+}
+
+func engineOptions(pod *spicepod.Pod) engine.Options {
+	q := pod.Runtime.Query
+	opts := engine.Options{
+		Connections: q.MaxConcurrentQueries,
+		TempDir:     q.TempDirectory,
+		Limits:      engine.Limits{Timeout: q.Timeout, MaxRows: int64(q.MaxRows), MaxBytes: int64(q.MaxBytes)},
+	}
+	if q.MemoryLimit > 0 {
+		opts.MemoryLimit = fmt.Sprintf("%dB", int64(q.MemoryLimit))
+	}
+	return opts
+}
+
+// Close ends the runtime. Run must have returned.
+func (d *Daemon) Close() {
+	if d.data != nil {
+		d.data.Close()
+	}
+	if d.db != nil {
+		d.db.Close()
+	}
+	if d.tempDir != "" {
+		os.RemoveAll(d.tempDir)
+	}
+}
+
+// Run loads the Spicepod, keeps it loaded, and returns when ctx ends. A first
+// load that is refused is an error, [spicepod.Problems].
+func (d *Daemon) Run(ctx context.Context) error {
+	if report := d.Load(ctx, "start"); !report.Accepted {
+		if ctx.Err() != nil {
+			return nil
+		}
+		return report.Problems
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return d.loads(ctx) })
+	group.Go(func() error { return d.data.Run(ctx) })
+	if d.watcher != nil {
+		group.Go(func() error {
+			d.watcher.run(ctx, func() { d.ask(request{trigger: "file"}) })
+			return nil
+		})
+	}
+	err := group.Wait()
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+// loads makes one load after the other, as they are asked for.
+func (d *Daemon) loads(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case r := <-d.requests:
+			report := d.Load(ctx, r.trigger)
+			if r.reply != nil {
+				r.reply <- report
+			}
+		}
+	}
+}
+
+// ask queues a load that nobody waits for; one that is queued already will
+// see the same files.
+func (d *Daemon) ask(r request) {
+	select {
+	case d.requests <- r:
+	default:
+	}
+}
+
+// Reload asks for a load and waits for its outcome. Run must be running.
+func (d *Daemon) Reload(ctx context.Context, trigger string) (*Report, error) {
+	reply := make(chan *Report, 1)
+	select {
+	case d.requests <- request{trigger, reply}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	select {
+	case report := <-reply:
+		return report, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// Current is the generation that serves, or nil before the first load.
+func (d *Daemon) Current() *Generation { return d.current.Load() }
+
+// LastReport is the outcome of the last load, or nil before the first.
+func (d *Daemon) LastReport() *Report { return d.report.Load() }
+
+// Ready reports whether the first generation serves.
+func (d *Daemon) Ready() bool { return d.ready.Load() }
+
+// DB is the engine, for the doors.
+func (d *Daemon) DB() *engine.DB { return d.db }
+
+// Data manages the datasets.
+func (d *Daemon) Data() *datasets.Manager { return d.data }
+
+// Drain makes the runtime say that it is not ready any more, before it ends.
+func (d *Daemon) Drain() { d.ready.Store(false) }

@@ -1,0 +1,120 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spiced-sql/spiced/engine"
+	"github.com/spiced-sql/spiced/functions"
+	"github.com/spiced-sql/spiced/spicepod"
+)
+
+// Report is the outcome of one load.
+type Report struct {
+	Generation uint64                 // the one that serves after it
+	Accepted   bool                   // whether it made that generation
+	Trigger    string                 // start, file, signal, request or retry
+	Time       time.Time              // when it began
+	Duration   time.Duration          //
+	Changed    []string               // components made anew or removed, such as "function f"
+	Problems   spicepod.Problems      // every fault, in file order
+	Tests      []functions.TestResult // of the functions that changed
+}
+
+// Load reads the Spicepod and publishes the generation it makes. A structural
+// fault, any fault under [Options.Strict], or the end of ctx leaves the
+// generation that serves. Only one goroutine loads; others use
+// [Daemon.Reload].
+func (d *Daemon) Load(ctx context.Context, trigger string) *Report {
+	report := &Report{Trigger: trigger, Time: time.Now()}
+	err := d.load(ctx, report)
+	report.Duration = time.Since(report.Time)
+	if g := d.Current(); g != nil {
+		report.Generation = g.Number
+	}
+	var problems spicepod.Problems
+	switch {
+	case errors.As(err, &problems):
+		report.Problems = problems
+	case err != nil:
+		report.Problems = append(report.Problems, spicepod.Problem{
+			Position: spicepod.Position{File: d.opts.Path}, Message: err.Error(),
+		})
+	}
+	report.Accepted = err == nil
+	d.report.Store(report)
+	d.tell(report)
+	if !report.Accepted && d.Current() != nil && ctx.Err() == nil {
+		d.noteRefusal(ctx, report)
+	}
+	return report
+}
+
+// errStrict says that faults of components refuse the load.
+var errStrict = errors.New("strict: a component has a fault")
+
+func (d *Daemon) load(ctx context.Context, report *Report) error {
+	pod, files, err := spicepod.LoadFiles(d.opts.Path)
+	if d.watcher != nil {
+		d.watcher.watch(files, report.Time)
+	}
+	if err != nil {
+		return err
+	}
+	b := newBuild(d, pod, report)
+	b.prepare(ctx)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if d.opts.Strict && report.Problems.HasErrors() {
+		return report.Problems
+	}
+	if err := b.publish(ctx); err != nil {
+		if errors.Is(err, errStrict) {
+			return report.Problems
+		}
+		return fmt.Errorf("publish: %w", err)
+	}
+	d.ready.Store(true)
+	return nil
+}
+
+// tell writes the outcome, and each fault, to the log.
+func (d *Daemon) tell(r *Report) {
+	for _, p := range r.Problems {
+		level, message := d.log.Error, p.Message
+		if p.Severity == spicepod.Warning {
+			level = d.log.Warn
+		}
+		level(message, "component", p.Component, "at", p.Position.String(), "hint", p.Hint)
+	}
+	switch {
+	case !r.Accepted && d.Current() != nil:
+		d.log.Error("the Spicepod was refused; the last one goes on serving", "trigger", r.Trigger, "generation", r.Generation, "problems", len(r.Problems))
+	case r.Accepted:
+		g := d.Current()
+		d.log.Info("generation published", "generation", g.Number, "trigger", r.Trigger, "took", r.Duration.Round(time.Microsecond),
+			"functions", g.Functions.Len(), "datasets", len(g.Datasets), "views", len(g.Views), "changed", len(r.Changed), "problems", len(r.Problems))
+	}
+}
+
+// noteRefusal puts the faults of a refused load where SQL finds them.
+func (d *Daemon) noteRefusal(ctx context.Context, report *Report) {
+	err := d.republish(ctx, func(tx *engine.Tx) error { return fillLoadErrors(tx, report) })
+	if err != nil {
+		d.log.Warn("spiced.load_errors is out of date", "error", err)
+	}
+}
+
+// republish runs build in a publication that leaves the generation as it is.
+func (d *Daemon) republish(ctx context.Context, build func(*engine.Tx) error) error {
+	d.publishing.Lock()
+	defer d.publishing.Unlock()
+	g := d.Current()
+	if g == nil {
+		return errors.New("nothing is published yet")
+	}
+	return d.db.Publish(ctx, d.db.Current().Renew(), build)
+}

@@ -1,0 +1,267 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/spiced-sql/spiced/datasets"
+	"github.com/spiced-sql/spiced/engine"
+	"github.com/spiced-sql/spiced/functions"
+	"github.com/spiced-sql/spiced/spicepod"
+	"github.com/spiced-sql/spiced/udf"
+)
+
+// errFaults ends a transaction in which components failed.
+var errFaults = errors.New("components have faults")
+
+// publish makes the generation in one transaction and serves it. When
+// components fail it is made again without them, since some of DuckDB's errors
+// end a transaction; each round leaves at least one component out.
+func (b *build) publish(ctx context.Context) error {
+	b.d.publishing.Lock()
+	defer b.d.publishing.Unlock()
+	for {
+		b.prune()
+		if b.d.opts.Strict && b.report.Problems.HasErrors() {
+			return errStrict
+		}
+		m := &maker{build: b}
+		g, err := m.publish(ctx)
+		if err == nil {
+			b.d.current.Store(g)
+			return nil
+		}
+		if len(m.failed) == 0 {
+			return err
+		}
+		b.exclude(m.failed)
+	}
+}
+
+// maker is one attempt to make a build.
+type maker struct {
+	*build
+	tx     *engine.Tx
+	made   []string
+	failed []component
+}
+
+// publish makes everything in one transaction. When a component fails it goes
+// on with those that do not use it, to find all faults, and undoes it all.
+func (m *maker) publish(ctx context.Context) (*Generation, error) {
+	g := m.generation()
+	next := engine.NewCatalog(g.Number, m.available(), append(m.set.Engine(), udf.Functions()...))
+	err := m.d.db.Publish(ctx, next, func(tx *engine.Tx) error {
+		m.tx = tx
+		if err := m.make(); err != nil {
+			return err
+		}
+		m.report.Changed = m.made
+		m.report.Problems.Sort()
+		return m.fill(g)
+	})
+	return g, err
+}
+
+func (m *maker) make() error {
+	if err := m.drop(); err != nil {
+		return err
+	}
+	for _, d := range m.build.datasets {
+		if m.lastDataset(d.Relation) == d {
+			continue
+		}
+		if err := d.Install(m.tx); err != nil {
+			return err // it was proven when it was prepared: the source vanished just now
+		}
+		m.made = append(m.made, "dataset "+d.Declared.Name)
+	}
+	changed := m.changed()
+	for _, c := range m.order {
+		if !changed[c] || m.usesFailed(c) {
+			continue
+		}
+		if p := m.create(c); p != nil {
+			m.problem(*p)
+			m.failed = append(m.failed, c)
+			if m.tx.Exec("SELECT 1") != nil {
+				return errFaults // the transaction is over
+			}
+			continue
+		}
+		m.made = append(m.made, c.String())
+	}
+	if len(m.failed) > 0 {
+		return errFaults
+	}
+	m.d.data.Publish(m.tx, m.build.datasets, m.views)
+	return nil
+}
+
+// usesFailed reports whether c uses a component that failed in this attempt.
+func (m *maker) usesFailed(c component) bool {
+	return slices.ContainsFunc(m.needs(c), func(n component) bool { return slices.Contains(m.failed, n) || m.skipped(n) })
+}
+
+// skipped reports whether n was left out in this attempt since something it
+// uses failed.
+func (m *maker) skipped(n component) bool {
+	return slices.ContainsFunc(m.needs(n), func(u component) bool { return slices.Contains(m.failed, u) || m.skipped(u) })
+}
+
+// drop removes functions, views and datasets that are declared no more.
+func (m *maker) drop() error {
+	var ddl []string
+	gone := func(component string, statements []string) {
+		ddl = append(ddl, statements...)
+		m.made = append(m.made, component)
+	}
+	for _, f := range m.set.Removed(m.old.Functions) {
+		gone("function "+f.Name, f.Drop())
+	}
+	kept := m.available()
+	for _, v := range m.old.Views {
+		if !slices.Contains(kept, v.Relation) {
+			gone("view "+v.Declared.Name, v.Drop())
+		}
+	}
+	for _, d := range m.old.Datasets {
+		if !slices.Contains(kept, d.Relation) {
+			gone("dataset "+d.Declared.Name, d.Drop())
+		}
+	}
+	for _, sql := range ddl {
+		if err := m.tx.Exec(sql); err != nil {
+			return fmt.Errorf("%s: %w", sql, err)
+		}
+	}
+	return nil
+}
+
+func (m *maker) create(c component) *spicepod.Problem {
+	if c.view != nil {
+		return asProblem(m.pod, c, c.view.Install(m.tx))
+	}
+	if old := m.old.Functions.Get(c.function.Name); old != nil {
+		for _, sql := range c.function.DropStale(old) {
+			if err := m.tx.Exec(sql); err != nil {
+				return asProblem(m.pod, c, err)
+			}
+		}
+	}
+	return c.function.Create(m.tx, m.pod, functions.Published())
+}
+
+func asProblem(pod *spicepod.Pod, c component, err error) *spicepod.Problem {
+	if err == nil {
+		return nil
+	}
+	var p *spicepod.Problem
+	if errors.As(err, &p) {
+		return p
+	}
+	problem := c.problem(pod, err.Error(), "")
+	return &problem
+}
+
+// problem is a problem of the component as a whole.
+func (c component) problem(pod *spicepod.Pod, message, hint string) spicepod.Problem {
+	p := pod.KeyProblem(c.path()+".name", message, hint)
+	p.Component = c.String()
+	return p
+}
+
+// available are the relations that statements may read.
+func (b *build) available() []engine.Relation {
+	list := append(udf.Relations(), systemRelations...)
+	for _, d := range b.datasets {
+		list = append(list, d.Relation)
+	}
+	for _, v := range b.views {
+		list = append(list, v.Relation)
+	}
+	return list
+}
+
+// prune takes out components that read what cannot be had.
+func (b *build) prune() {
+	for again := true; again; {
+		again = false
+		for _, c := range b.order {
+			_, relations := c.uses()
+			i := slices.IndexFunc(relations, func(r engine.Relation) bool { return b.missing[r] != "" })
+			if i < 0 {
+				continue
+			}
+			b.problem(c.problem(b.pod, "it reads "+b.missing[relations[i]], "mend that first"))
+			b.exclude([]component{c})
+			again = true
+			break
+		}
+	}
+}
+
+// exclude puts the last good versions of components back, and takes those that
+// have none out, with everything that uses them.
+func (b *build) exclude(failed []component) {
+	var gone []string
+	for _, c := range failed {
+		if c.view != nil {
+			b.excludeView(c.view)
+			continue
+		}
+		if last := b.old.Functions.Get(c.function.Name); last != nil && last != c.function {
+			b.set = b.set.With(last)
+			continue
+		}
+		gone = append(gone, c.function.Name)
+	}
+	if len(gone) > 0 {
+		rest, problems := b.set.Without(b.pod, gone...)
+		b.set = rest
+		b.problems(problems)
+		b.excludeCallers(gone)
+	}
+	b.arrange()
+}
+
+// excludeCallers takes out views that call functions that are gone.
+func (b *build) excludeCallers(names []string) {
+	for _, v := range slices.Clone(b.views) {
+		for _, n := range v.Uses.Functions {
+			if slices.Contains(names, n) || b.set.Get(n) == nil {
+				c := component{view: v}
+				b.problem(c.problem(b.pod, fmt.Sprintf("it calls function %q, which has a fault", n), "mend that first"))
+				b.excludeView(v)
+				break
+			}
+		}
+	}
+}
+
+// excludeView replaces v by its last good version or takes it out.
+func (b *build) excludeView(v *datasets.View) {
+	i := slices.Index(b.views, v)
+	if i < 0 {
+		return
+	}
+	b.views = slices.Clone(b.views)
+	if last := b.lastView(v.Relation); last != nil && last != v {
+		b.views[i] = last
+		return
+	}
+	b.views = slices.Delete(b.views, i, i+1)
+	b.missing[v.Relation] = fmt.Sprintf("view %q, which has a fault", v.Declared.Name)
+}
+
+// fill writes the introspection tables.
+func (m *maker) fill(g *Generation) error {
+	return errors.Join(
+		udf.Fill(m.tx, m.pod, m.set, m.old.Functions),
+		datasets.Fill(m.tx, m.d.data.StatusOf(m.build.datasets, m.views)),
+		fillLoadErrors(m.tx, m.report),
+		fillGeneration(m.tx, g, m.report),
+	)
+}
