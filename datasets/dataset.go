@@ -72,7 +72,7 @@ func (c *common) Columns() []Column {
 func (c *common) component() string { return c.kind + " " + c.name }
 
 // reservedSchemas hold what is not the user's.
-var reservedSchemas = []string{engine.System, engine.Once, engine.Core, engine.Prelude, "main", "information_schema", "pg_catalog"}
+var reservedSchemas = []string{engine.System, engine.Core, engine.Prelude, "main", "information_schema", "pg_catalog"}
 
 // relationOf returns the relation that a declared name means.
 func relationOf(schema, table string) (engine.Relation, error) {

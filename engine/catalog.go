@@ -15,7 +15,7 @@ type Function struct {
 	Args      []FunctionArg
 	Table     bool   // used in FROM
 	Random    bool   // each evaluation may give another value
-	Once      bool   // has a form in schema once, that evaluates each argument once
+	Once      bool   // its body evaluates an argument more than once
 	NotOnce   string // why arguments that change with each evaluation are refused; "" if they are not
 }
 

@@ -17,9 +17,9 @@
 //	for chunk, err := range rows.Chunks() { … }
 //
 // User-visible objects live in catalog "spice": schema "public" holds
-// datasets, views and functions, "spiced" the introspection tables, "once" and
-// "core" the forms of functions that the guard sends calls to, "datafusion"
-// the prelude. Accelerated data lives in databases attached beside it.
+// datasets, views and functions, "spiced" the introspection tables, "core"
+// bodies with subqueries before their arguments are bound, "datafusion" the
+// prelude. Accelerated data lives in databases attached beside it.
 //
 // This is the only package that imports the driver.
 package engine
@@ -43,7 +43,6 @@ const (
 	CatalogName = "spice"
 	Public      = "public"     // datasets, views, functions
 	System      = "spiced"     // introspection tables
-	Once        = "once"       // functions that evaluate each argument once
 	Core        = "core"       // bodies with subqueries, before their arguments are bound
 	Prelude     = "datafusion" // macros for bodies written in DataFusion's dialect
 )
@@ -138,7 +137,7 @@ func (db *DB) open(ctx context.Context) error {
 		return err
 	}
 	setup := []string{"ATTACH ':memory:' AS " + CatalogName}
-	for _, schema := range []string{Public, System, Once, Core, Prelude} {
+	for _, schema := range []string{Public, System, Core, Prelude} {
 		setup = append(setup, "CREATE SCHEMA "+CatalogName+"."+schema)
 	}
 	for _, sql := range append(setup, searchPath) {

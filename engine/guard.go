@@ -235,7 +235,7 @@ func declared(c sqltree.Call, names Names) *Function {
 }
 
 // foreignSchemas hold no declared function.
-var foreignSchemas = set("main system pg_catalog information_schema " + System + " " + Once + " " + Core + " " + Prelude)
+var foreignSchemas = set("main system pg_catalog information_schema " + System + " " + Core + " " + Prelude)
 
 // asFunction returns a call x.f(y) of a declared function, where x is a column
 // that DuckDB's parser took for a schema, as f(x, y).
@@ -254,7 +254,7 @@ func asFunction(c sqltree.Call) sqltree.Call {
 
 func (db *DB) checkCall(text string, c sqltree.Call, names Names) error {
 	switch sqltree.Fold(c.Schema) {
-	case Once, Core:
+	case Core:
 		return newError(CodeRefused, "call it by its own name", "schema %q is internal", c.Schema).at(text, c.Offset)
 	}
 	f := declared(c, names)

@@ -65,10 +65,8 @@ var (
 	}
 	fixtureSQL = []string{
 		"CREATE FUNCTION spice.public.twice(x DOUBLE) AS CAST((x + x) AS DOUBLE)",
-		"CREATE FUNCTION spice.once.twice(x) AS list_transform([{'x': x}], lambda __a: spice.public.twice(__a.x))[1]",
 		// same is 0 unless an argument was evaluated twice.
 		"CREATE FUNCTION spice.public.same(a DOUBLE, b VARCHAR) AS CAST((a - a) + (length(b) - length(b)) AS DOUBLE)",
-		"CREATE FUNCTION spice.once.same(a, b) AS list_transform([{'a': a, 'b': b}], lambda __a: spice.public.same(__a.a, __a.b))[1]",
 		"CREATE FUNCTION spice.public.tab(t, n) AS TABLE SELECT *, n AS n FROM query_table(t)",
 		"CREATE TABLE spice.public.hidden AS SELECT 42 AS secret",
 		"CREATE TABLE spice.public.keys AS SELECT 42 AS secret",

@@ -39,8 +39,8 @@ func (db *DB) rewrite(text string, st *sqltree.Statement, names Names) ([]sqltre
 	return r.edits, nil
 }
 
-// call adds the edits of one call: its name, when it goes to another form of
-// the function, and its arguments.
+// call adds the edits of one call and of its arguments. A call that is a
+// column by itself keeps its text as the column's name.
 func (r *rewriter) call(c sqltree.Call, f *Function) error {
 	once, err := r.once(c, f)
 	if err != nil {
@@ -57,38 +57,51 @@ func (r *rewriter) call(c sqltree.Call, f *Function) error {
 		return newError(CodeRefused, fmt.Sprintf("write it as %s(…)", f.Name), "this form of a call of %s is not understood", f.Name).
 			at(r.text, c.Offset)
 	}
+	before := len(r.edits)
 	for i, a := range c.Args {
 		if err := r.arg(a, f.Args[position(a, i, f)], site.Args[i]); err != nil {
 			return err
 		}
 	}
 	if once {
-		r.toOnce(f, site, len(c.Args))
+		r.bindOnce(c, f, site)
+	}
+	if c.Entry && len(r.edits) > before {
+		whole := site.Whole()
+		r.edits = append(r.edits, sqltree.Edit{
+			Span: sqltree.Span{Start: whole.End, End: whole.End}, New: " AS " + Identifier(r.text[whole.Start:whole.End]),
+		})
 	}
 	return nil
 }
 
-// toOnce sends a call to the form that evaluates each argument once. A chained
-// x.f(y) becomes f(x, y): a path behind the dot would be taken for a field.
-func (r *rewriter) toOnce(f *Function, site sqltree.Site, args int) {
-	name := Qualified(Once, f.Name)
-	if site.Dot == (sqltree.Span{}) {
-		r.edits = append(r.edits, sqltree.Edit{Span: site.Path, New: name})
-		return
+// bindOnce makes a call evaluate each of its arguments once per row: f(a, b)
+// becomes (list_transform([{'x': a, 'y': b}], lambda p: f(p.x, p.y))[1]). A
+// lambda's parameter is a value, while a macro's argument is text.
+func (r *rewriter) bindOnce(c sqltree.Call, f *Function, site sqltree.Site) {
+	key := func(i int) string { return Literal(f.Args[position(c.Args[i], i, f)].Name) + ": " }
+	whole := site.Whole()
+	opening := sqltree.Edit{Span: sqltree.Span{Start: whole.Start, End: site.Args[0].Start}, New: "(list_transform([{" + key(0)}
+	r.edits = append(r.edits, opening)
+	for i := 1; i < len(site.Args); i++ {
+		between := sqltree.Span{Start: site.Args[i-1].End, End: site.Args[i].Start}
+		r.edits = append(r.edits, sqltree.Edit{Span: between, New: ", " + key(i)})
 	}
-	comma := ""
-	if args > 1 {
-		comma = ", "
+	fields := make([]string, len(f.Args))
+	for i, a := range f.Args {
+		fields[i] = onceParam + "." + Identifier(a.Name)
 	}
-	object := site.Args[0].Start
-	r.edits = append(r.edits,
-		sqltree.Edit{Span: sqltree.Span{Start: object, End: object}, New: name + "("},
-		sqltree.Edit{Span: site.Dot, New: comma})
+	call := Qualified(Public, f.Name) + "(" + strings.Join(fields, ", ") + ")"
+	closing := sqltree.Span{Start: site.Args[len(site.Args)-1].End, End: whole.End}
+	r.edits = append(r.edits, sqltree.Edit{Span: closing, New: "}], lambda " + onceParam + ": " + call + ")[1])"})
 }
 
-// once reports whether the call must go to the form that evaluates each
-// argument once: one changes with each evaluation, or it holds a parameter in
-// a statement of one row, where DuckDB would plan a repeated parameter anew at
+// onceParam is the lambda's parameter in a call that binds its arguments once.
+const onceParam = "__p"
+
+// once reports whether the call must evaluate each argument once although the
+// body uses it more often: one changes with each evaluation, or it holds a
+// parameter in a statement of one row, where DuckDB would plan a repeated parameter anew at
 // each execution.
 func (r *rewriter) once(c sqltree.Call, f *Function) (bool, error) {
 	random, param := false, false

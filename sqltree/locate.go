@@ -10,6 +10,16 @@ type Site struct {
 	Path Span   // its name with catalog and schema, as written
 	Args []Span // one for each argument of the call; of a chained call x.f(), the first is x
 	Dot  Span   // of a chained call: from the dot after x up to and with the opening bracket
+	Open Span   // the opening bracket
+	End  Span   // the closing bracket
+}
+
+// Whole is the text of the call.
+func (s Site) Whole() Span {
+	if s.Dot != (Span{}) {
+		return Span{s.Args[0].Start, s.End.End}
+	}
+	return Span{s.Path.Start, s.End.End}
 }
 
 // Locate finds call in the text it was parsed from, split into tokens by
@@ -28,8 +38,8 @@ func Locate(sql string, tokens []Token, call Call) (Site, bool) {
 		i+1 >= len(tokens) || !tokens[i+1].Is(sql, "(") {
 		return Site{}, false
 	}
-	args, ok := argSpans(sql, tokens[i+2:])
-	site := Site{Path: Span{tokens[first].Start, tokens[i].End}, Args: args}
+	args, end, ok := argSpans(sql, tokens[i+2:])
+	site := Site{Path: Span{tokens[first].Start, tokens[i].End}, Args: args, Open: spanOf(tokens[i+1]), End: end}
 	if !ok || len(args) == len(call.Args) {
 		return site, ok
 	}
@@ -145,10 +155,11 @@ func tokenAt(tokens []Token, offset int) int {
 	return lo
 }
 
+func spanOf(t Token) Span { return Span{t.Start, t.End} }
+
 // argSpans reads the arguments up to the closing bracket. The name of a named
 // argument, x := or x =>, is left out of its span.
-func argSpans(sql string, tokens []Token) ([]Span, bool) {
-	var args []Span
+func argSpans(sql string, tokens []Token) (args []Span, end Span, ok bool) {
 	depth, first := 0, 0
 	for i, t := range tokens {
 		switch {
@@ -161,12 +172,12 @@ func argSpans(sql string, tokens []Token) ([]Span, bool) {
 				args = append(args, argSpan(sql, tokens[first:i]))
 			}
 			if t.Is(sql, ")") {
-				return args, true
+				return args, spanOf(t), true
 			}
 			first = i + 1
 		}
 	}
-	return nil, false
+	return nil, Span{}, false
 }
 
 func argSpan(sql string, tokens []Token) Span {

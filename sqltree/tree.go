@@ -57,6 +57,7 @@ type Call struct {
 	Window                bool
 	SingleRow             bool // evaluated once: its SELECT has no FROM and no enclosing query has one
 	Lambda                bool // inside the body of a lambda
+	Entry                 bool // an entry of the outermost select list, without an alias
 	Inner                 bool // inside a subquery
 }
 
@@ -128,8 +129,25 @@ func Parse(tree []byte) (*Statement, error) {
 	if w.err != nil {
 		return nil, w.err
 	}
+	w.st.markEntries(root)
 	w.st.sort()
 	return w.st, nil
+}
+
+// markEntries notes which calls are entries of the outermost select list by
+// themselves: their text is the name of a column.
+func (st *Statement) markEntries(root node) {
+	for _, e := range root.list("select_list") {
+		m, _ := e.(map[string]any)
+		n := node(m)
+		if n.str("class") != "FUNCTION" || n.str("alias") != "" {
+			continue
+		}
+		for i := range st.Calls {
+			c := &st.Calls[i]
+			c.Entry = c.Entry || c.Offset >= 0 && c.Offset == n.offset() && c.Name == n.str("function_name")
+		}
+	}
 }
 
 // sort puts what was found in the order of the text: the walk follows maps.

@@ -115,19 +115,19 @@ SELECT * FROM k AT (VERSION => 1)
 -- want: refused: AT 
 SELECT * FROM k AT (TIMESTAMP => now())
 -- want: refused: 
-SELECT once.twice(1)
+SELECT core.twice(1), 1
 -- want: refused: 
-SELECT spice.once.twice(1)
+SELECT spice.core.twice(1)
 -- want: refused: 
 SELECT core.twice(1)
 -- want: refused: 
-SELECT ONCE.twice(1)
+SELECT CORE.twice(1)
 -- want: refused: 
-SELECT "once"."twice"(1)
+SELECT "core"."twice"(1)
 -- want: refused: 
-SELECT * FROM once.tab('hidden', 1)
+SELECT * FROM core.tab('hidden', 1)
 -- want: refused: 
-SELECT i.once.twice(1) FROM k
+SELECT i.core.twice(1) FROM k
 -- want: invalid_argument: 
 SELECT * FROM twice(1)
 -- want: invalid_argument: 

@@ -73,7 +73,7 @@ DROP TABLE k
 -- want: (refused|parse_error): 
 DROP FUNCTION twice
 -- want: (refused|parse_error): 
-DROP SCHEMA once CASCADE
+DROP SCHEMA core CASCADE
 -- want: (refused|parse_error): 
 INSERT INTO k VALUES (1)
 -- want: (refused|parse_error): 
@@ -166,6 +166,6 @@ FROM (SHOW databases)
 -- want: (refused|parse_error): 
 FROM (SHOW ALL TABLES)
 -- want: (refused|parse_error): 
-SHOW TABLES FROM spice.once
+SHOW TABLES FROM spice.core
 -- want: (refused|parse_error): 
 FROM (SHOW TABLES FROM information_schema)

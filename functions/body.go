@@ -1,0 +1,201 @@
+package functions
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/spiced-sql/spiced/engine"
+	"github.com/spiced-sql/spiced/spicepod"
+	"github.com/spiced-sql/spiced/sqltree"
+)
+
+// parsed is a body as DuckDB's parser reads it, inside the text that makes it
+// a statement. Offsets in st and tokens are those of text.
+type parsed struct {
+	text   string
+	start  int // of the body in text
+	length int // of the body
+	st     *sqltree.Statement
+	tokens []sqltree.Token
+}
+
+// body is the SQL of a function, ready to be written for any [Target].
+type body struct {
+	text     string
+	edits    []edit
+	parsed   *parsed
+	subquery bool // it has one itself
+}
+
+// edit replaces a piece of the body: by text, in which the published name of a
+// function becomes the target's, or by the name of a relation.
+type edit struct {
+	sqltree.Span
+	text     string
+	function string // as declared, "" for none
+	relation *engine.Relation
+	literal  bool // the relation's name is a string, for query_table
+}
+
+// render returns the body for a target, and a map of its offsets to the
+// declared body's.
+func (b *body) render(t Target) (string, func(int) int) {
+	edits := make([]sqltree.Edit, len(b.edits))
+	for i, e := range b.edits {
+		edits[i] = sqltree.Edit{Span: e.Span, New: e.text}
+		switch {
+		case e.function != "":
+			edits[i].New = strings.Replace(e.text, engine.Qualified(engine.Public, e.function), t.function(public, e.function, fold(e.function)), 1)
+		case e.relation != nil && e.literal:
+			if name, ok := t.relations[*e.relation]; ok {
+				edits[i].New = engine.Literal(name)
+			}
+		case e.relation != nil:
+			edits[i].New = t.relation(*e.relation)
+		}
+	}
+	return sqltree.Apply(b.text, edits)
+}
+
+// callOffset is where the body calls the function, -1 if it does not.
+func (b *body) callOffset(name string) int {
+	for _, c := range b.parsed.st.Calls {
+		if fold(c.Name) == fold(name) {
+			return c.Offset - b.parsed.start
+		}
+	}
+	return -1
+}
+
+// bodyText is the body without a semicolon at its end, which people put there.
+func bodyText(text string) string {
+	tokens := sqltree.Scan(text)
+	end := len(text)
+	for len(tokens) > 0 && tokens[len(tokens)-1].Is(text, ";") {
+		end = tokens[len(tokens)-1].Start
+		tokens = tokens[:len(tokens)-1]
+	}
+	return text[:end]
+}
+
+// problemAt is a problem at a byte of the body.
+type problemAt struct {
+	offset        int
+	message, hint string
+}
+
+func (p *problemAt) Error() string { return p.message }
+
+func at(offset int, message, hint string) *problemAt { return &problemAt{offset, message, hint} }
+
+// parse reads prefix + body + suffix; an error has its offset in the body.
+func parse(ctx context.Context, db *engine.DB, prefix, text, suffix string) (*parsed, error) {
+	p := &parsed{text: prefix + text + suffix, start: len(prefix), length: len(text)}
+	st, err := db.Parse(ctx, p.text)
+	if err != nil {
+		return nil, p.bodyError(err)
+	}
+	for i := range st.Calls {
+		st.Calls[i].Entry = false // it names no column of anybody's
+	}
+	p.st, p.tokens = st, sqltree.Scan(p.text)
+	return p, nil
+}
+
+// bodyError places an engine's error about p.text in the body.
+func (p *parsed) bodyError(err error) error {
+	var e *engine.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	return at(p.offset(e.Offset), e.Message, e.Hint)
+}
+
+// offset turns an offset of p.text into one of the body.
+func (p *parsed) offset(of int) int { return min(max(of-p.start, 0), p.length) }
+
+const exprAdvice = "The body must be a single SQL expression using the function's argument names."
+
+// parseScalar reads the body of a scalar function and refuses all that is not
+// one expression. The form in brackets is what is created; the bare form tells
+// a list of expressions, and what closes the bracket early, from one.
+func parseScalar(ctx context.Context, db *engine.DB, text string) (*parsed, error) {
+	p, err := parse(ctx, db, "SELECT (\n", text, "\n)")
+	if err != nil {
+		return nil, notExpression(err)
+	}
+	bare, err := parse(ctx, db, "SELECT ", text, "")
+	if err != nil {
+		return nil, notExpression(err)
+	}
+	for _, shape := range []sqltree.Shape{p.st.Shape, bare.st.Shape} {
+		if !shape.Plain || shape.From || shape.Columns != 1 || shape.Alias || shape.Star {
+			return nil, at(0, "failed to parse function body as a SQL expression: it is more than one expression. "+exprAdvice,
+				"put a query in brackets: (SELECT max(v) FROM t)")
+		}
+	}
+	return p, nil
+}
+
+func notExpression(err error) error {
+	var p *problemAt
+	if !errors.As(err, &p) {
+		return err
+	}
+	return at(p.offset, "failed to parse function body as a SQL expression: "+p.message+". "+exprAdvice, p.hint)
+}
+
+// parseTable reads the body of a table function with its inputs as CTEs.
+func parseTable(ctx context.Context, db *engine.DB, text string, inputs []string) (*parsed, error) {
+	if _, err := parse(ctx, db, "", text, ""); err != nil {
+		return nil, notQuery(text, err)
+	}
+	var prefix strings.Builder
+	for i, name := range inputs {
+		prefix.WriteString([]string{"WITH ", ", "}[min(i, 1)] + engine.Identifier(name) + " AS (SELECT 1)")
+	}
+	p, err := parse(ctx, db, prefix.String()+" SELECT * FROM (\n", text, "\n)")
+	if err != nil {
+		return nil, notQuery(text, err)
+	}
+	if len(p.st.Shows) > 0 {
+		return nil, at(0, "SQL table function body must be a single SELECT query: expected a SELECT query", "")
+	}
+	return p, nil
+}
+
+func notQuery(text string, err error) error {
+	var p *problemAt
+	if !errors.As(err, &p) {
+		return err
+	}
+	tokens := sqltree.Scan(text)
+	statements := 1
+	for _, t := range tokens {
+		if t.Is(text, ";") {
+			statements++
+		}
+	}
+	switch {
+	case statements > 1 && len(tokens) > 0:
+		return at(p.offset, "SQL table function body must be a single SELECT query: expected one statement, got "+itoa(statements), "keep one SELECT")
+	case len(tokens) > 0 && tokens[0].Kind == sqltree.Ident && !queryWords[fold(tokens[0].Text(text))]:
+		return at(tokens[0].Start, "SQL table function body must be a single SELECT query: expected a SELECT query", "begin with SELECT or WITH")
+	}
+	return at(p.offset, "failed to parse SQL table function body: "+p.message, p.hint)
+}
+
+var queryWords = map[string]bool{"select": true, "with": true, "from": true, "values": true, "table": true}
+
+// problem places err, from reading the body of the function at path, in the
+// Spicepod.
+func bodyProblem(pod *spicepod.Pod, path, name string, err error) spicepod.Problem {
+	var p *problemAt
+	if !errors.As(err, &p) {
+		p = at(0, err.Error(), "")
+	}
+	problem := pod.TextProblem(path+".body", max(p.offset, 0), p.message, p.hint)
+	problem.Component = "function " + name
+	return problem
+}

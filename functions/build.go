@@ -1,0 +1,276 @@
+package functions
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spiced-sql/spiced/functions/prelude"
+	"github.com/spiced-sql/spiced/nearest"
+	"github.com/spiced-sql/spiced/spicepod"
+	"github.com/spiced-sql/spiced/sqltree"
+)
+
+// builder turns what was read of one function into a [Function].
+type builder struct {
+	c      *compiler
+	f      *Function
+	p      *parsed
+	sites  map[int]site // of calls, by index in st.Calls
+	opaque bool         // a call could not be found in the text
+}
+
+// site is where a call stands, and what its arguments are multiplied by.
+type site struct {
+	sqltree.Site
+	weight func(i int) int
+	target *Function // declared, or nil
+}
+
+// build checks the body of u, which was read, by what is compiled so far.
+func (c *compiler) build(u *unit) (*Function, spicepod.Problems) {
+	f := *u.read
+	b := &builder{c: c, f: &f, p: f.body.parsed, sites: map[int]site{}}
+	var problems spicepod.Problems
+	for _, check := range []func() error{b.callees, b.params, b.columns, b.aggregates, b.locate, b.edits, b.size} {
+		if err := check(); err != nil {
+			return nil, append(problems, bodyProblem(c.pod, u.path, u.declared.Name, err))
+		}
+	}
+	f.Uses.Columns = b.usedColumns()
+	f.Checksum = f.checksum()
+	f.Engine = f.engineFunction()
+	if f.facts.random && f.Volatility != spicepod.Volatile {
+		p := c.pod.Problem(u.path+".volatility", fmt.Sprintf("declared %s, but the body calls a function that gives another value each time", f.Volatility),
+			"declare volatility: volatile")
+		p.Component, p.Severity = f.Component(), spicepod.Warning
+		problems = append(problems, p)
+	}
+	return &f, problems
+}
+
+// callees finds the declared functions that the body calls, or what is missing.
+func (b *builder) callees() error {
+	b.f.uses = map[string]string{}
+	for _, call := range b.p.st.Calls {
+		key := fold(call.Name)
+		g := b.c.done[key]
+		switch {
+		case b.argIndex(call.Schema) >= 0 && !b.f.IsTable():
+			return at(b.p.offset(call.Offset), "a call behind a dot is not understood in a body", "write "+call.Name+"("+call.Schema+")")
+		case g != nil:
+			if !slices.Contains(b.f.Uses.Functions, g.Name) {
+				b.f.Uses.Functions = append(b.f.Uses.Functions, g.Name)
+			}
+			b.f.uses[key] = g.Checksum
+		case b.c.units[key] != nil:
+			name := b.c.units[key].declared.Name
+			return at(b.p.offset(call.Offset), "calls "+name+", which could not be registered", "put "+name+" right first")
+		}
+	}
+	return nil
+}
+
+func (b *builder) params() error {
+	if len(b.p.st.Params) == 0 {
+		return nil
+	}
+	offset := 0
+	for _, t := range b.p.tokens {
+		if t.Kind == sqltree.Param || t.Kind == sqltree.NamedParam {
+			offset = t.Start
+			break
+		}
+	}
+	return at(b.p.offset(offset), "a body has no parameters", "name an argument of the function")
+}
+
+// valueWords are the names that stand for a value without being columns.
+var valueWords = map[string]bool{
+	"current_date": true, "current_time": true, "current_timestamp": true, "localtime": true, "localtimestamp": true,
+}
+
+// columns refuses names that are no argument. In subqueries DuckDB decides:
+// they may be columns of their tables.
+func (b *builder) columns() error {
+	if b.f.IsTable() {
+		return nil
+	}
+	for _, c := range b.p.st.Columns {
+		name := c.Parts[0]
+		if c.Inner || b.argIndex(name) >= 0 || len(c.Parts) == 1 && valueWords[fold(name)] {
+			continue
+		}
+		names := make([]string, len(b.f.Args))
+		for i, a := range b.f.Args {
+			names[i] = a.Name
+		}
+		hint := "declare it under signature.args"
+		if near := nearest.Name(name, names); near != "" {
+			hint = fmt.Sprintf("did you mean %q?", near)
+		}
+		return at(b.p.offset(c.Offset), fmt.Sprintf("%q is not an argument of %s", strings.Join(c.Parts, "."), b.f.Signature()), hint)
+	}
+	return nil
+}
+
+func (b *builder) argIndex(name string) int {
+	return slices.IndexFunc(b.f.Args, func(a Arg) bool { return fold(a.Name) == fold(name) })
+}
+
+// aggregates refuses what needs more than one row, outside of subqueries.
+func (b *builder) aggregates() error {
+	if b.f.IsTable() {
+		return nil
+	}
+	for _, call := range b.p.st.Calls {
+		if call.Inner || call.Table {
+			continue
+		}
+		what := ""
+		switch {
+		case call.Window:
+			what = "a window function"
+		case b.c.done[fold(call.Name)] == nil && b.c.db.Builtins().Aggregate(call.Name):
+			what = "an aggregate"
+		default:
+			continue
+		}
+		return at(b.p.offset(call.Offset), fmt.Sprintf("%s is %s, and a scalar function sees one row", call.Name, what),
+			"read a dataset in a subquery, (SELECT "+call.Name+"(…) FROM …), or use a list function")
+	}
+	return nil
+}
+
+// locate finds the calls whose text matters: those of declared functions and
+// of macros of the prelude, which may evaluate an argument more than once.
+func (b *builder) locate() error {
+	for i, call := range b.p.st.Calls {
+		g := b.c.done[fold(call.Name)]
+		_, rewritten := prelude.Rewrites[fold(call.Name)]
+		if g == nil && !prelude.Has(call.Name) && !rewritten {
+			continue
+		}
+		s, ok := sqltree.Locate(b.p.text, b.p.tokens, call)
+		if !ok || slices.Contains(s.Args, sqltree.Span{}) {
+			b.opaque = true
+			continue
+		}
+		b.sites[i] = site{s, b.weight(call, g, rewritten), g}
+	}
+	return nil
+}
+
+// preludeWeight is how often a macro of the prelude is taken to evaluate an
+// argument.
+const preludeWeight = 4
+
+func (b *builder) weight(call sqltree.Call, g *Function, rewritten bool) func(int) int {
+	return func(i int) int {
+		switch {
+		case g != nil && !g.IsTable():
+			if name := call.Args[i].Name; name != "" {
+				i = slices.IndexFunc(g.Args, func(a Arg) bool { return fold(a.Name) == fold(name) })
+			}
+			if i < 0 || i >= len(g.facts.counts) {
+				return 1
+			}
+			return g.facts.counts[i]
+		case g == nil && !rewritten:
+			return preludeWeight
+		}
+		return 1
+	}
+}
+
+// multiplicity is how often what stands at an offset of the text is evaluated
+// by one evaluation of the body.
+func (b *builder) multiplicity(offset int, lambda bool) int {
+	n := 1
+	for _, s := range b.sites {
+		for i, span := range s.Args {
+			if offset >= span.Start && offset < span.End {
+				n = min(n*s.weight(i), MaxExpansion+1)
+			}
+		}
+	}
+	if lambda || b.opaque {
+		n = max(n, 1) * many
+	}
+	return n
+}
+
+// size counts how often each argument is evaluated and how large a call is
+// once everything in it is expanded.
+func (b *builder) size() error {
+	st, facts := b.p.st, &b.f.facts
+	facts.counts, facts.size, facts.subquery = make([]int, len(b.f.Args)), 1, st.Subquery
+	for _, c := range st.Columns {
+		if i := b.argIndex(c.Parts[0]); i >= 0 {
+			facts.counts[i] = min(facts.counts[i]+b.multiplicity(c.Offset, c.Lambda), MaxExpansion+1)
+		}
+	}
+	for _, call := range st.Calls {
+		g := b.c.done[fold(call.Name)]
+		if g == nil {
+			facts.random = facts.random || b.c.db.Builtins().Random(call.Name)
+			continue
+		}
+		facts.random = facts.random || g.facts.random
+		facts.subquery = facts.subquery || g.facts.subquery
+		facts.size += g.facts.size * max(1, b.multiplicity(call.Offset, false))
+		if facts.size > MaxExpansion {
+			return at(b.p.offset(call.Offset), fmt.Sprintf("one call of %s stands for more than %d calls of declared functions", b.f.Name, MaxExpansion),
+				"a function that uses its argument several times multiplies the calls inside it; compute them once in a subquery or a lambda")
+		}
+	}
+	b.f.body.subquery = st.Subquery
+	return nil
+}
+
+// usedColumns are the columns of datasets that the body reads, as far as names
+// tell: all of them when there is one dataset, else those that are qualified.
+func (b *builder) usedColumns() []UsedColumn {
+	var used []UsedColumn
+	for _, c := range b.p.st.Columns {
+		if len(b.f.Uses.Relations) == 0 || b.argIndex(c.Parts[0]) >= 0 && !b.f.IsTable() {
+			continue
+		}
+		for _, r := range b.f.Uses.Relations {
+			qualified := len(c.Parts) > 1 && fold(c.Parts[len(c.Parts)-2]) == fold(r.Name)
+			alone := len(b.f.Uses.Relations) == 1 && len(b.f.Tables) == 0 && len(c.Parts) == 1 && fold(c.Parts[0]) != reservedTable
+			u := UsedColumn{r, c.Parts[len(c.Parts)-1], b.p.offset(c.Offset)}
+			if (qualified || alone && !b.isArgsColumn(c)) && !slices.ContainsFunc(used, func(v UsedColumn) bool { return v.Relation == r && fold(v.Column) == fold(u.Column) }) {
+				used = append(used, u)
+				break
+			}
+		}
+	}
+	return used
+}
+
+// isArgsColumn reports whether a bare name in a table function is likely one
+// of the table args.
+func (b *builder) isArgsColumn(c sqltree.Column) bool {
+	return b.f.IsTable() && b.argIndex(c.Parts[0]) >= 0
+}
+
+// checksum covers everything that changes what a call gives.
+func (f *Function) checksum() string {
+	h := sha256.New()
+	add := func(parts ...string) {
+		for _, p := range parts {
+			fmt.Fprintf(h, "%d:%s", len(p), p)
+		}
+	}
+	add(f.Signature(), string(f.Kind), string(f.Volatility), f.Declared.Body)
+	for _, name := range f.Uses.Functions {
+		add(fold(name), f.uses[fold(name)])
+	}
+	for _, r := range f.Uses.Relations {
+		add(r.Schema, r.Name)
+	}
+	return hex.EncodeToString(h.Sum(nil))[:16]
+}

@@ -1,0 +1,429 @@
+package functions
+
+import (
+	"context"
+	"reflect"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/spiced-sql/spiced/engine"
+	"github.com/spiced-sql/spiced/functions/prelude"
+	"github.com/spiced-sql/spiced/spicepod"
+)
+
+// Compile reads and orders the enabled functions of the pod. Every problem has
+// its exact place, inside the body too, and the component it belongs to.
+//
+// reuse is the running generation, or nil. A function whose declaration is the
+// same and which calls the same functions is taken from there without being
+// parsed again. A function with a problem stays in its last good version if
+// reuse has one that still works, and so does a function that was removed but
+// is still called; otherwise it is left out, and each of its callers has a
+// problem that names it.
+//
+// Nothing is bound to tables or other functions yet: see [Function.Create].
+func Compile(ctx context.Context, db *engine.DB, pod *spicepod.Pod, relations []engine.Relation, reuse *Set) (*Set, spicepod.Problems) {
+	c := &compiler{
+		ctx: ctx, db: db, pod: pod, reuse: reuse,
+		relations: engine.NewCatalog(0, relations, nil),
+		units:     make(map[string]*unit, len(pod.Functions)),
+		done:      make(map[string]*Function, len(pod.Functions)),
+	}
+	c.collect()
+	c.read()
+	c.keepCalled()
+	for _, group := range c.order() {
+		c.buildGroup(group)
+	}
+	index := make(map[string]int, len(c.list))
+	for _, u := range c.list {
+		c.problems = append(c.problems, u.problems...)
+		index[u.key] = u.index
+	}
+	c.problems.Sort()
+	return newSet(c.built, index), c.problems
+}
+
+// compiler is one run of [Compile].
+type compiler struct {
+	ctx       context.Context
+	db        *engine.DB
+	pod       *spicepod.Pod
+	reuse     *Set
+	relations *engine.Catalog
+	stages    chan *engine.Stage // free ones, while units are read
+
+	list     []*unit          // in the order of the Spicepod
+	units    map[string]*unit // by folded name
+	done     map[string]*Function
+	built    []*Function // callees before callers
+	problems spicepod.Problems
+}
+
+// unit is a declaration on its way to a [Function].
+type unit struct {
+	declared *spicepod.Function
+	index    int
+	path     string
+	key      string    // folded name
+	old      *Function // of the running generation, or nil
+	same     bool      // old has the same declaration
+	read     *Function // types and body, when not same
+	built    *Function // a leaf, built while others were read
+	callees  []string  // folded names of declared functions, once each
+	problems spicepod.Problems
+
+	number, low int // of the search for circles
+	onStack     bool
+}
+
+// collect lists the enabled declarations and refuses names that are taken.
+func (c *compiler) collect() {
+	for i := range c.pod.Functions {
+		d := &c.pod.Functions[i]
+		if !d.Enabled {
+			continue
+		}
+		u := &unit{declared: d, index: i, path: "functions[" + itoa(i) + "]", key: fold(d.Name)}
+		c.list = append(c.list, u)
+		if c.nameTaken(u) {
+			continue
+		}
+		c.units[u.key] = u
+		u.old = c.reuse.Get(d.Name)
+		u.same = u.old != nil && u.old.Name == d.Name && reflect.DeepEqual(u.old.Declared, *d)
+	}
+}
+
+// nameTaken reports whether the name means another function already.
+func (c *compiler) nameTaken(u *unit) bool {
+	r := &reader{pod: c.pod, path: u.path, name: u.declared.Name}
+	of := [2]string{"user function", "scalar UDF"}
+	if u.declared.Kind == spicepod.KindTable {
+		of[0] = "user table function"
+	}
+	switch first := c.units[u.key]; {
+	case first != nil:
+		if first.declared.Kind == spicepod.KindTable {
+			of[1] = "table function"
+		}
+		r.fail(".name", "the other one is at "+c.pod.At(first.path+".name").String(), "%s", takenMessage(of))
+	case c.db.Builtins().Has(u.key) || grammar[u.key]:
+		r.fail(".name", "DuckDB has a function of that name", "%s", takenMessage(of))
+	case u.key == ListUDFs:
+		of[1] = "table function"
+		r.fail(".name", "it lists the functions", "%s", takenMessage(of))
+	default:
+		return false
+	}
+	u.problems = r.problems
+	return true
+}
+
+func takenMessage(of [2]string) string {
+	return "failed to register " + of[0] + " because a " + of[1] +
+		" with this name is already registered; rename the function to avoid changing query semantics"
+}
+
+// ListUDFs is the table function that lists all functions.
+const ListUDFs = "list_udfs"
+
+// grammar are the names of calls that DuckDB's grammar, not its catalog, knows.
+var grammar = map[string]bool{
+	"array": true, "cast": true, "coalesce": true, "columns": true, "exists": true, "extract": true,
+	"grouping": true, "grouping_id": true, "if": true, "ifnull": true, "not": true, "nullif": true, "overlay": true,
+	"position": true, "row": true, "struct": true, "substring": true, "trim": true, "try_cast": true, "unpack": true, "values": true,
+	"map": true, "any": true, "all": true, "some": true, "in": true, "case": true, "lambda": true, "collation": true, "operator": true,
+}
+
+// read reads the declarations that the running generation does not have, on
+// every processor: DuckDB's parser is most of the work.
+func (c *compiler) read() {
+	c.stages = make(chan *engine.Stage, runtimeProcs())
+	group := errgroup.Group{}
+	group.SetLimit(cap(c.stages))
+	for _, u := range c.list {
+		if u.same || len(u.problems) > 0 {
+			continue
+		}
+		group.Go(func() error { c.readUnit(u); c.leaf(u); return nil })
+	}
+	group.Wait() // no error: faults are problems of their units
+	close(c.stages)
+	for s := range c.stages {
+		s.Close()
+	}
+	for _, u := range c.list {
+		c.link(u)
+	}
+}
+
+// readUnit reads one declaration's types and parses its body.
+func (c *compiler) readUnit(u *unit) {
+	d := u.declared
+	r := &reader{pod: c.pod, path: u.path, name: d.Name}
+	f := &Function{
+		Declared: *d, Path: u.path, Name: d.Name, Kind: d.Kind, Volatility: d.Volatility,
+		Source: dedent(d.Body), Position: c.pod.At(u.path),
+	}
+	r.source(d)
+	r.signature(f, d)
+	u.problems = r.problems
+	if len(u.problems) > 0 {
+		return
+	}
+	f.body.text = bodyText(d.Body)
+	var err error
+	if f.IsTable() {
+		f.body.parsed, err = parseTable(c.ctx, c.db, f.body.text, f.inputs())
+	} else {
+		f.body.parsed, err = parseScalar(c.ctx, c.db, f.body.text)
+	}
+	if err != nil {
+		u.problems = append(u.problems, bodyProblem(c.pod, u.path, d.Name, err))
+		return
+	}
+	for _, call := range f.body.parsed.st.Calls {
+		if name := fold(call.Name); !slices.Contains(f.calls, name) {
+			f.calls = append(f.calls, name)
+		}
+	}
+	u.read = f
+}
+
+// leaf builds and proves a unit that needs nothing but DuckDB's own functions,
+// while others are read. c.done is empty then.
+func (c *compiler) leaf(u *unit) {
+	if u.read == nil || len(u.read.body.parsed.st.Relations) > 0 ||
+		slices.ContainsFunc(u.read.calls, func(name string) bool { return c.units[name] != nil || c.reuse.Get(name) != nil }) {
+		return
+	}
+	f, problems := c.build(u)
+	if !problems.HasErrors() {
+		if p := c.proveLeaf(f); p != nil {
+			problems = append(problems, *p)
+		}
+	}
+	if u.problems = problems; !problems.HasErrors() {
+		u.built = f
+	}
+}
+
+// proveLeaf proves f on a stage that is free, or on a new one.
+func (c *compiler) proveLeaf(f *Function) *spicepod.Problem {
+	var stage *engine.Stage
+	select {
+	case stage = <-c.stages:
+	default:
+		var err error
+		if stage, err = c.db.Stage(c.ctx); err != nil {
+			return nil // it is proven when it is made
+		}
+		for _, sql := range prelude.Plain(true) {
+			if stage.Exec(sql) != nil {
+				break // slower, not wrong
+			}
+		}
+	}
+	var p *spicepod.Problem
+	err := stage.Run(c.ctx, func() error { p = f.Prove(stage, c.pod, Published()); return nil })
+	f.proven = err == nil && p == nil
+	select {
+	case c.stages <- stage:
+	default:
+		stage.Close()
+	}
+	return p
+}
+
+// inputs are the tables that the body of a table function sees.
+func (f *Function) inputs() []string {
+	var names []string
+	for _, t := range f.Tables {
+		names = append(names, t.Name)
+	}
+	if len(f.Args) > 0 {
+		names = append(names, reservedTable)
+	}
+	return names
+}
+
+// link finds the declared functions that u calls.
+func (c *compiler) link(u *unit) {
+	for _, name := range u.calls() {
+		if c.units[name] != nil {
+			u.callees = append(u.callees, name)
+		}
+	}
+}
+
+// buildGroup builds the functions of one group: one function, or several that
+// call each other in a circle.
+func (c *compiler) buildGroup(group []*unit) {
+	if len(group) > 1 || slices.Contains(group[0].callees, group[0].key) {
+		for _, u := range group {
+			c.circle(u, group)
+		}
+		return
+	}
+	u := group[0]
+	if u.problems.HasErrors() {
+		c.keep(u)
+		return
+	}
+	if u.built != nil {
+		c.add(u.key, u.built)
+		return
+	}
+	if f := c.unchanged(u); f != nil {
+		c.add(u.key, f)
+		return
+	}
+	if u.read == nil {
+		c.readUnit(u) // the same declaration, but a callee changed
+	}
+	if len(u.problems) == 0 {
+		f, problems := c.build(u)
+		u.problems = problems
+		if !problems.HasErrors() {
+			c.add(u.key, f)
+			return
+		}
+	}
+	c.keep(u)
+}
+
+// keepCalled keeps the functions that are not declared any more but still
+// called, with a problem that names their callers.
+func (c *compiler) keepCalled() {
+	callers := map[string][]*unit{}
+	var order []string
+	for _, u := range c.list {
+		for _, name := range u.calls() {
+			if c.units[name] != nil || c.reuse.Get(name) == nil || prelude.Has(name) {
+				continue
+			}
+			if callers[name] == nil {
+				order = append(order, name)
+			}
+			callers[name] = append(callers[name], u)
+		}
+	}
+	for _, key := range order {
+		f, first := c.reuse.Get(key), callers[key][0]
+		var names []string
+		for _, u := range callers[key] {
+			names = append(names, u.declared.Name)
+		}
+		p := c.pod.TextProblem(first.path+".body", max(first.source().body.callOffset(key), 0),
+			"function "+f.Name+" was removed but is still called by "+strings.Join(names, ", "), "change its callers first")
+		p.Component = f.Component()
+		c.problems = append(c.problems, p)
+		c.keepRemoved(f)
+	}
+}
+
+// keepRemoved adds a function of the running generation and what it calls.
+func (c *compiler) keepRemoved(f *Function) {
+	for name := range f.uses {
+		if g := c.reuse.Get(name); g != nil && c.units[name] == nil && c.done[name] == nil {
+			c.keepRemoved(g)
+		}
+	}
+	if key := fold(f.Name); c.done[key] == nil {
+		c.add(key, f)
+	}
+}
+
+// source is what is known of the unit's body, or nil.
+func (u *unit) source() *Function {
+	if u.read != nil {
+		return u.read
+	}
+	return u.old
+}
+
+// calls are the folded names of all that the unit's body calls.
+func (u *unit) calls() []string {
+	switch {
+	case u.same:
+		return u.old.calls
+	case u.read != nil:
+		return u.read.calls
+	}
+	return nil
+}
+
+func (c *compiler) add(key string, f *Function) {
+	c.done[key] = f
+	c.built = append(c.built, f)
+}
+
+// keep puts the last good version of u, if it still works, in its place.
+func (c *compiler) keep(u *unit) {
+	if u.old != nil && c.done[u.key] == nil && c.works(u.old) {
+		c.add(u.key, u.old)
+	}
+}
+
+// unchanged returns the running version of u when nothing that it depends on
+// differs, at its present place in the file.
+func (c *compiler) unchanged(u *unit) *Function {
+	if !u.same || !c.works(u.old) {
+		return nil
+	}
+	for _, name := range u.old.calls { // a name of the prelude may be declared now
+		if _, used := u.old.uses[name]; !used && c.done[name] != nil {
+			return nil
+		}
+	}
+	at := c.pod.At(u.path)
+	if u.old.Path == u.path && u.old.Position == at {
+		return u.old
+	}
+	moved := *u.old
+	moved.Path, moved.Position = u.path, at
+	return &moved
+}
+
+// works reports whether what f uses is there as it was when f was built.
+func (c *compiler) works(f *Function) bool {
+	for name, checksum := range f.uses {
+		if g := c.done[name]; g == nil || g.Checksum != checksum {
+			return false
+		}
+	}
+	for _, r := range f.Uses.Relations {
+		if _, ok := c.relations.Relation("", r.Schema, r.Name); !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// Relation, Function, RelationNames and FunctionNames let the engine judge a
+// body by what is compiled so far.
+func (c *compiler) Relation(catalog, schema, name string) (engine.Relation, bool) {
+	return c.relations.Relation(catalog, schema, name)
+}
+
+func (c *compiler) Function(name string) *engine.Function {
+	if f := c.done[fold(name)]; f != nil {
+		return f.Engine
+	}
+	return nil
+}
+
+func (c *compiler) RelationNames() []string { return c.relations.RelationNames() }
+
+func (c *compiler) FunctionNames() []string {
+	names := make([]string, 0, len(c.built))
+	for _, f := range c.built {
+		names = append(names, f.Name)
+	}
+	return names
+}
+
+var _ engine.Names = (*compiler)(nil)

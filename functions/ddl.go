@@ -1,0 +1,287 @@
+package functions
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spiced-sql/spiced/engine"
+)
+
+// form is one of the DuckDB functions that a declared function is made of.
+type form uint8
+
+const (
+	public form = iota // what callers name
+	core               // the bare body, its arguments not bound
+)
+
+var schemas = [...]string{public: engine.Public, core: engine.Core}
+
+// Target says where functions are made: published for everybody, or staged as
+// temporary ones for one connection. The zero Target is [Published].
+type Target struct {
+	staged    map[string]bool // folded names of the functions that are temporary
+	relations map[engine.Relation]string
+}
+
+// Published is the target of [engine.DB.Publish].
+func Published() Target { return Target{} }
+
+// Staged is the target of an [engine.Stage]: the given functions are made as
+// temporary ones there, and call each other as such. relations gives datasets
+// another name, such as temp.main."new", where bodies read them; nil is none.
+func Staged(functions []*Function, relations map[engine.Relation]string) Target {
+	t := Target{staged: make(map[string]bool, len(functions)), relations: relations}
+	for _, f := range functions {
+		t.staged[fold(f.Name)] = true
+	}
+	return t
+}
+
+// function names a form of a declared function; key is its folded name.
+func (t Target) function(of form, name, key string) string {
+	if t.staged[key] {
+		return "temp.main." + engine.Identifier(tempName(of, name))
+	}
+	return engine.Qualified(schemas[of], name)
+}
+
+// tempName is the name of a form among temporary functions, which have one
+// schema. A colon is in no function's own name.
+func tempName(of form, name string) string {
+	if of == public {
+		return name
+	}
+	return schemas[of] + ":" + name
+}
+
+func (t Target) relation(r engine.Relation) string {
+	if name, ok := t.relations[r]; ok {
+		return name
+	}
+	return engine.Qualified(r.Schema, r.Name)
+}
+
+// statement is one CREATE with the place of the body in it.
+type statement struct {
+	sql    string
+	start  int           // of the body; -1: it has none
+	origin func(int) int // offset in the rendered body → in the declared one
+}
+
+// DDL returns the statements that create, or replace, every form of f, in
+// order.
+func (f *Function) DDL(t Target) []string {
+	statements := f.statements(t)
+	list := make([]string, len(statements))
+	for i, s := range statements {
+		list[i] = s.sql
+	}
+	return list
+}
+
+// Drop returns the statements that remove f from the published functions.
+func (f *Function) Drop() []string {
+	var list []string
+	for _, of := range f.forms() {
+		list = append(list, f.drop(of))
+	}
+	return list
+}
+
+// DropStale returns the statements that remove the published forms of old that
+// f, which replaces it, does not have.
+func (f *Function) DropStale(old *Function) []string {
+	var list []string
+	for _, of := range old.forms() {
+		if f.IsTable() != old.IsTable() || !slices.Contains(f.forms(), of) {
+			list = append(list, old.drop(of))
+		}
+	}
+	return list
+}
+
+func (f *Function) drop(of form) string {
+	return "DROP MACRO " + f.tableWord() + "IF EXISTS " + engine.Qualified(schemas[of], f.Name)
+}
+
+// tableWord tells DuckDB's table macros, which have names of their own, apart.
+func (f *Function) tableWord() string {
+	if f.IsTable() {
+		return "TABLE "
+	}
+	return ""
+}
+
+// forms are the forms that f has.
+func (f *Function) forms() []form {
+	if f.IsTable() || f.bound() {
+		return []form{core, public}
+	}
+	return []form{public}
+}
+
+// bound reports whether the body is bound to its arguments by a derived table:
+// a subquery in it would capture the caller's columns.
+func (f *Function) bound() bool { return !f.IsTable() && f.body.subquery && len(f.Args) > 0 }
+
+func (f *Function) statements(t Target) []statement {
+	var list []statement
+	if f.IsTable() {
+		list = []statement{f.stub(t), f.create(t, public), f.create(t, core)}
+	} else {
+		for _, of := range f.forms() {
+			list = append(list, f.create(t, of))
+		}
+	}
+	if f.Declared.Description != "" && t.staged == nil {
+		list = append(list, statement{start: -1, sql: "COMMENT ON MACRO " + f.tableWord() +
+			engine.Qualified(engine.Public, f.Name) + " IS " + engine.Literal(f.Declared.Description)})
+	}
+	return list
+}
+
+// create is the statement of one form.
+func (f *Function) create(t Target, of form) statement {
+	var b strings.Builder
+	b.WriteString(f.createName(t, of))
+	s := statement{start: -1}
+	switch {
+	case f.IsTable() && of == core:
+		f.tableCore(&b, t, &s)
+	case f.IsTable():
+		f.tablePublic(&b, t)
+	case of == core:
+		b.WriteString(f.params() + " AS (\n")
+		f.writeBody(&b, t, &s)
+		b.WriteString("\n)")
+	case f.bound():
+		f.binding(&b, t)
+	default:
+		b.WriteString(f.params() + " AS CAST((\n")
+		f.writeBody(&b, t, &s)
+		b.WriteString("\n) AS " + f.Returns.SQL() + ")")
+	}
+	s.sql = b.String()
+	return s
+}
+
+func (f *Function) createName(t Target, of form) string {
+	if t.staged[fold(f.Name)] {
+		return "CREATE OR REPLACE TEMP MACRO " + engine.Identifier(tempName(of, f.Name))
+	}
+	return "CREATE OR REPLACE MACRO " + engine.Qualified(schemas[of], f.Name)
+}
+
+func (f *Function) writeBody(b *strings.Builder, t Target, s *statement) {
+	text, origin := f.body.render(t)
+	s.start, s.origin = b.Len(), origin
+	b.WriteString(text)
+}
+
+// params is the parameter list of a scalar function.
+func (f *Function) params() string {
+	return f.list(func(_ int, a Arg) string { return engine.Identifier(a.Name) + " " + a.Type.SQL() })
+}
+
+// list renders the arguments in brackets.
+func (f *Function) list(render func(i int, a Arg) string) string {
+	parts := make([]string, len(f.Args))
+	for i, a := range f.Args {
+		parts[i] = render(i, a)
+	}
+	return "(" + strings.Join(parts, ", ") + ")"
+}
+
+// unused returns a name that does not occur in the body or the arguments.
+func (f *Function) unused(name string) string {
+	text := fold(f.body.text)
+	for _, a := range f.Args {
+		text += "\x00" + fold(a.Name)
+	}
+	for strings.Contains(text, name) {
+		name += "_"
+	}
+	return name
+}
+
+// binding binds the arguments outside of the body's own tables.
+func (f *Function) binding(b *strings.Builder, t Target) {
+	row := engine.Identifier(f.unused("__spiced_row"))
+	args := f.list(func(_ int, a Arg) string { return row + "." + engine.Identifier(a.Name) })
+	names := f.list(func(_ int, a Arg) string { return engine.Identifier(a.Name) })
+	fmt.Fprintf(b, "%s AS CAST((SELECT %s%s FROM (SELECT %s) %s%s) AS %s)",
+		f.params(), t.function(core, f.Name, fold(f.Name)), args, names[1:len(names)-1], row, names, f.Returns.SQL())
+}
+
+// tablePublic hands the arguments on: the body must not see their names.
+func (f *Function) tablePublic(b *strings.Builder, t Target) {
+	var params, args []string
+	for _, in := range f.Tables {
+		params = append(params, engine.Identifier(in.Name))
+		args = append(args, engine.Identifier(in.Name))
+	}
+	for _, a := range f.Args {
+		params = append(params, engine.Identifier(a.Name)+" "+a.Type.SQL())
+		args = append(args, engine.Identifier(a.Name))
+	}
+	fmt.Fprintf(b, "(%s) AS TABLE SELECT * FROM %s(%s)", strings.Join(params, ", "),
+		t.function(core, f.Name, fold(f.Name)), strings.Join(args, ", "))
+}
+
+// stub is the core of a table function without the body, there while the public
+// form is made: what DuckDB binds then would take the public form's parameters
+// for columns of the body.
+func (f *Function) stub(t Target) statement {
+	params := make([]string, 0, len(f.Tables)+len(f.Args))
+	for i := range cap(params) {
+		params = append(params, fmt.Sprintf("__spiced_arg_%d", i+1))
+	}
+	return statement{sql: f.createName(t, core) + "(" + strings.Join(params, ", ") + ") AS TABLE SELECT 1", start: -1}
+}
+
+// tableCore is the body over its inputs. Every input is read under a name of
+// ours before any gets its own, so that no input hides a table of the caller's
+// that another input means.
+func (f *Function) tableCore(b *strings.Builder, t Target, s *statement) {
+	var params, reads, names []string
+	for i, in := range f.Tables {
+		param, read := fmt.Sprintf("__spiced_table_arg_%d", i+1), fmt.Sprintf("__spiced_input_%d", i+1)
+		params = append(params, param)
+		reads = append(reads, fmt.Sprintf("%s AS (SELECT %s FROM query_table(%s) AS __spiced_source)", read, castColumns(in.Columns), param))
+		names = append(names, engine.Identifier(in.Name)+" AS (FROM "+read+")")
+	}
+	var args, argNames []string
+	for i, a := range f.Args {
+		param := fmt.Sprintf("__spiced_arg_%d", i+1)
+		params = append(params, param+" "+a.Type.SQL())
+		args = append(args, param)
+		argNames = append(argNames, engine.Identifier(a.Name))
+	}
+	if len(args) > 0 {
+		names = append(names, fmt.Sprintf("%s(%s) AS (SELECT %s)", reservedTable, strings.Join(argNames, ", "), strings.Join(args, ", ")))
+	}
+	b.WriteString("(" + strings.Join(params, ", ") + ") AS TABLE ")
+	if ctes := append(reads, names...); len(ctes) > 0 {
+		b.WriteString("WITH " + strings.Join(ctes, ", ") + " ")
+	}
+	aliases := make([]string, len(f.Columns))
+	outputs := make([]string, len(f.Columns))
+	for i, c := range f.Columns {
+		aliases[i] = fmt.Sprintf("__spiced_out_%d", i+1)
+		outputs[i] = fmt.Sprintf("CAST(%s AS %s) AS %s", aliases[i], c.Type.SQL(), engine.Identifier(c.Name))
+	}
+	b.WriteString("SELECT " + strings.Join(outputs, ", ") + " FROM (\n")
+	f.writeBody(b, t, s)
+	b.WriteString("\n) AS __spiced_body(" + strings.Join(aliases, ", ") + ")")
+}
+
+func castColumns(columns []OutputColumn) string {
+	parts := make([]string, len(columns))
+	for i, c := range columns {
+		name := engine.Identifier(c.Name)
+		parts[i] = fmt.Sprintf("CAST(__spiced_source.%s AS %s) AS %s", name, c.Type.SQL(), name)
+	}
+	return strings.Join(parts, ", ")
+}

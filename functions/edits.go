@@ -1,0 +1,167 @@
+package functions
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/spiced-sql/spiced/engine"
+	"github.com/spiced-sql/spiced/functions/prelude"
+	"github.com/spiced-sql/spiced/sqltree"
+)
+
+// edits lets the engine judge the body and collects what changes in its text:
+// the engine's own edits, the full names of functions and relations, so that
+// nothing of the caller's is taken for them, and the calls that DuckDB spells
+// differently.
+func (b *builder) edits() error {
+	if err := b.noTableQueries(); err != nil {
+		return err
+	}
+	checked, err := b.c.db.Check(b.p.text, b.p.st, b.c)
+	if err != nil {
+		return b.p.bodyError(err)
+	}
+	for _, e := range checked {
+		b.edit(edit{Span: e.Span, text: e.New})
+	}
+	for i, call := range b.p.st.Calls {
+		if err := b.editCall(call, b.sites[i]); err != nil {
+			return err
+		}
+	}
+	if err := b.editRelations(); err != nil {
+		return err
+	}
+	slices.SortStableFunc(b.f.body.edits, func(x, y edit) int { return cmp.Compare(x.Start, y.Start) })
+	return nil
+}
+
+// edit adds an edit whose span is one of the parsed text.
+func (b *builder) edit(e edit) {
+	e.Start -= b.p.start
+	e.End -= b.p.start
+	b.f.body.edits = append(b.f.body.edits, e)
+}
+
+// noTableQueries refuses subqueries as table arguments: they would have to move
+// out of the body.
+func (b *builder) noTableQueries() error {
+	for i, call := range b.p.st.Calls {
+		g := b.c.done[fold(call.Name)]
+		if g == nil || !g.IsTable() {
+			continue
+		}
+		for j, a := range call.Args {
+			if j >= len(g.Tables) || a.Kind != sqltree.Query {
+				continue
+			}
+			offset := call.Offset
+			if s, ok := b.sites[i]; ok {
+				offset = s.Args[j].Start
+			}
+			return at(b.p.offset(offset), "in a body, a subquery cannot be the table argument of "+g.Name,
+				"name it first: WITH t AS (SELECT …) SELECT … FROM "+g.Name+"(t, …)")
+		}
+	}
+	return nil
+}
+
+func (b *builder) editCall(call sqltree.Call, s site) error {
+	key := fold(call.Name)
+	switch {
+	case s.Path == sqltree.Span{}:
+		return nil
+	case s.target != nil:
+		b.nameCall(s)
+		b.nameTables(call, s)
+	case key == "named_struct" && call.Schema == "":
+		return b.namedStruct(call, s)
+	case call.Schema == "" && prelude.Rewrites[key] != "":
+		b.edit(edit{Span: s.Path, text: prelude.Rewrites[key]})
+	}
+	return nil
+}
+
+// nameCall writes the full name of the function that is called, or, where the
+// engine has written it behind arguments that are bound once, marks it.
+func (b *builder) nameCall(s site) {
+	name, end := engine.Qualified(engine.Public, s.target.Name), s.Whole().End-b.p.start
+	for i := range b.f.body.edits {
+		e := &b.f.body.edits[i]
+		if e.End == end && e.Start < end && strings.Contains(e.text, name) {
+			e.function = s.target.Name
+			return
+		}
+	}
+	if s.Dot == (sqltree.Span{}) { // a path behind a dot would be a field
+		b.edit(edit{Span: s.Path, text: name, function: s.target.Name})
+	}
+}
+
+// nameTables makes datasets given as table arguments references to them.
+func (b *builder) nameTables(call sqltree.Call, s site) {
+	for i := range s.target.Tables {
+		if i >= len(call.Args) || call.Args[i].CTE {
+			continue
+		}
+		name := call.Args[i].Text
+		if call.Args[i].Kind == sqltree.ColumnRef {
+			name = strings.Join(call.Args[i].Parts, ".")
+		}
+		r, ok := b.relation(name)
+		span := sqltree.Span{Start: s.Args[i].Start - b.p.start, End: s.Args[i].End - b.p.start}
+		j := slices.IndexFunc(b.f.body.edits, func(e edit) bool { return e.Span == span })
+		if ok && j >= 0 {
+			b.f.body.edits[j].relation, b.f.body.edits[j].literal = &r, true
+			b.useRelation(r)
+		}
+	}
+}
+
+// relation finds a relation by a name such as t, public.t or spice.public.t.
+func (b *builder) relation(name string) (engine.Relation, bool) {
+	parts := strings.SplitN(name, ".", 3)
+	for len(parts) < 3 {
+		parts = append([]string{""}, parts...)
+	}
+	return b.c.Relation(parts[0], parts[1], parts[2])
+}
+
+func (b *builder) useRelation(r engine.Relation) {
+	if !slices.Contains(b.f.Uses.Relations, r) {
+		b.f.Uses.Relations = append(b.f.Uses.Relations, r)
+	}
+}
+
+// namedStruct turns named_struct('a', x) into struct_pack("a" := x).
+func (b *builder) namedStruct(call sqltree.Call, s site) error {
+	if len(call.Args)%2 != 0 || len(call.Args) == 0 {
+		return at(b.p.offset(call.Offset), "named_struct takes names and values in turn", "write named_struct('a', 1, 'b', 2)")
+	}
+	b.edit(edit{Span: s.Path, text: prelude.Rewrites["named_struct"]})
+	for i := 0; i < len(call.Args); i += 2 {
+		if call.Args[i].Kind != sqltree.StringLiteral {
+			return at(b.p.offset(s.Args[i].Start), "a field's name in named_struct is a text literal", "write named_struct('a', 1, 'b', 2)")
+		}
+		b.edit(edit{
+			Span: sqltree.Span{Start: s.Args[i].Start, End: s.Args[i+1].Start},
+			text: engine.Identifier(call.Args[i].Text) + " := ",
+		})
+	}
+	return nil
+}
+
+// editRelations writes the full name of every dataset.
+func (b *builder) editRelations() error {
+	for _, ref := range b.p.st.Relations {
+		r, ok := b.c.Relation(ref.Catalog, ref.Schema, ref.Name)
+		span, found := sqltree.LocateRelation(b.p.text, b.p.tokens, ref)
+		if !ok || !found {
+			return at(b.p.offset(ref.Offset), "this form of naming table \""+ref.Name+"\" is not understood", "write FROM "+ref.Name)
+		}
+		b.useRelation(r)
+		b.edit(edit{Span: span, relation: &r})
+	}
+	return nil
+}

@@ -1,0 +1,180 @@
+package functions
+
+import (
+	"strings"
+
+	"github.com/spiced-sql/spiced/engine"
+	"github.com/spiced-sql/spiced/spicepod"
+	"github.com/spiced-sql/spiced/sqltree"
+)
+
+// Function is a declaration that has been read and checked. It is immutable.
+type Function struct {
+	Declared   spicepod.Function
+	Path       string // "functions[2]"
+	Name       string // as declared
+	Kind       spicepod.FunctionKind
+	Volatility spicepod.Volatility
+	Args       []Arg
+	Returns    *Type          // of a scalar function
+	Columns    []OutputColumn // of a table function
+	Tables     []TableInput
+	Source     string // the body without common indentation, lines ended by LF
+	Checksum   string // 16 hex digits over everything that changes what a call gives
+	Uses       Uses
+	Engine     *engine.Function // what the guard needs to know
+	Position   spicepod.Position
+
+	body   body
+	facts  facts
+	proven bool              // its types are checked: it needs nothing but DuckDB's own functions
+	calls  []string          // folded names of everything the body calls
+	uses   map[string]string // checksums of the functions it calls, by folded name
+}
+
+// Arg is a scalar argument.
+type Arg struct {
+	Name string
+	Type *Type
+}
+
+// OutputColumn is a column of a table function's result.
+type OutputColumn struct {
+	Name string
+	Type *Type
+}
+
+// TableInput is a table argument.
+type TableInput struct {
+	Name    string
+	Columns []OutputColumn
+}
+
+// Uses is what a body mentions.
+type Uses struct {
+	Functions []string // declared names, direct, in the order of their first use
+	Relations []engine.Relation
+	Columns   []UsedColumn // best effort
+}
+
+// UsedColumn is a dataset's column that a body reads.
+type UsedColumn struct {
+	Relation engine.Relation
+	Column   string
+	Offset   int // in the body
+}
+
+// facts are what callers of a function need to know of its body.
+type facts struct {
+	counts   []int // how often a call evaluates each argument; 2 is "more than once"
+	random   bool  // each evaluation may give another value
+	subquery bool  // its body, expanded, has a subquery
+	size     int   // calls of declared functions in the expanded body, itself included
+}
+
+// many is the count of an argument that is evaluated more than once.
+const many = 2
+
+// Signature is how a call looks: haversine_km(lat1 float64) → float64.
+func (f *Function) Signature() string {
+	var b strings.Builder
+	b.WriteString(f.Name + "(")
+	for i, t := range f.Tables {
+		comma(&b, i)
+		b.WriteString(t.Name + " " + tableSignature(t.Columns))
+	}
+	for i, a := range f.Args {
+		comma(&b, i+len(f.Tables))
+		b.WriteString(a.Name + " " + a.Type.String())
+	}
+	b.WriteString(") → ")
+	if f.Returns != nil {
+		b.WriteString(f.Returns.String())
+	} else {
+		b.WriteString(tableSignature(f.Columns))
+	}
+	return b.String()
+}
+
+func tableSignature(columns []OutputColumn) string {
+	var b strings.Builder
+	b.WriteString("table(")
+	for i, c := range columns {
+		comma(&b, i)
+		b.WriteString(c.Name + " " + c.Type.String())
+	}
+	return b.String() + ")"
+}
+
+func comma(b *strings.Builder, i int) {
+	if i > 0 {
+		b.WriteString(", ")
+	}
+}
+
+// IsTable reports whether the function is used in FROM.
+func (f *Function) IsTable() bool { return f.Kind == spicepod.KindTable }
+
+// Deterministic reports whether equal arguments over equal data give equal
+// results, by what the body calls.
+func (f *Function) Deterministic() bool { return !f.facts.random }
+
+// Component names the function in problems.
+func (f *Function) Component() string { return "function " + f.Name }
+
+// engineFunction is the function as the guard sees it.
+func (f *Function) engineFunction() *engine.Function {
+	e := &engine.Function{Name: f.Name, Signature: f.Signature(), Table: f.IsTable(), Random: f.facts.random}
+	for _, t := range f.Tables {
+		e.Args = append(e.Args, engine.FunctionArg{Name: t.Name, Type: "VARCHAR", Table: true})
+	}
+	used, repeated := false, false
+	for i, a := range f.Args {
+		e.Args = append(e.Args, engine.FunctionArg{Name: a.Name, Type: a.Type.SQL(), Numeric: a.Type.Numeric()})
+		if !f.IsTable() {
+			used = used || f.facts.counts[i] > 0
+			repeated = repeated || f.facts.counts[i] > 1
+		}
+	}
+	switch {
+	case f.facts.subquery && used:
+		e.NotOnce = "its body has a subquery"
+	case repeated:
+		e.Once = true
+	}
+	return e
+}
+
+// dedent removes the indentation that all lines share, and the blank lines at
+// both ends.
+func dedent(text string) string {
+	text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
+	lines := strings.Split(text, "\n")
+	shared := -1
+	for _, l := range lines {
+		if n := len(l) - len(strings.TrimLeft(l, " \t")); n < len(l) && (shared < 0 || n < shared) {
+			shared = n
+		}
+	}
+	for i, l := range lines {
+		lines[i] = strings.TrimRight(l[min(max(shared, 0), len(l)):], " \t")
+	}
+	return strings.Trim(strings.Join(lines, "\n"), "\n")
+}
+
+func fold(name string) string { return sqltree.Fold(name) }
+
+// FunctionOffset is the byte of the body at which it first calls the declared
+// function of that name, -1 if it does not.
+func (f *Function) FunctionOffset(name string) int { return f.body.callOffset(name) }
+
+// RelationOffset is the byte of the body at which it first names the relation,
+// -1 if it does not.
+func (f *Function) RelationOffset(r engine.Relation) int {
+	for _, e := range f.body.edits {
+		if e.relation != nil && *e.relation == r {
+			return e.Start
+		}
+	}
+	return -1
+}

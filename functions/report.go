@@ -1,0 +1,104 @@
+package functions
+
+import (
+	"encoding/xml"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+)
+
+// junitSuite and junitCase are the parts of the JUnit format that CI systems
+// read.
+type junitSuite struct {
+	XMLName  xml.Name    `xml:"testsuite"`
+	Name     string      `xml:"name,attr"`
+	Tests    int         `xml:"tests,attr"`
+	Failures int         `xml:"failures,attr"`
+	Time     string      `xml:"time,attr"`
+	Cases    []junitCase `xml:"testcase"`
+}
+
+type junitCase struct {
+	Class   string        `xml:"classname,attr"`
+	Name    string        `xml:"name,attr"`
+	File    string        `xml:"file,attr"`
+	Line    int           `xml:"line,attr"`
+	Time    string        `xml:"time,attr"`
+	Failure *junitFailure `xml:"failure,omitempty"`
+}
+
+type junitFailure struct {
+	Message string `xml:"message,attr"`
+	Text    string `xml:",chardata"`
+}
+
+// WriteJUnit writes the results as JUnit XML: one suite, one case a test, the
+// function as its class.
+func WriteJUnit(w io.Writer, results []TestResult) error {
+	suite := junitSuite{Name: "spiced", Tests: len(results)}
+	var total time.Duration
+	for _, r := range results {
+		total += r.Duration
+		c := junitCase{Class: r.Function, Name: r.Name, File: r.Position.File, Line: r.Position.Line, Time: seconds(r.Duration)}
+		if !r.Passed {
+			suite.Failures++
+			c.Failure = &junitFailure{xmlText(r.Message), xmlText(r.Position.String() + ": " + r.Message)}
+		}
+		suite.Cases = append(suite.Cases, c)
+	}
+	suite.Time = seconds(total)
+	if _, err := io.WriteString(w, xml.Header); err != nil {
+		return err
+	}
+	e := xml.NewEncoder(w)
+	e.Indent("", "  ")
+	if err := e.Encode(suite); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, "\n")
+	return err
+}
+
+// xmlText replaces what XML cannot hold.
+func xmlText(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < 0x20 && r != '\t' && r != '\n' {
+			return '\uFFFD'
+		}
+		return r
+	}, s)
+}
+
+func seconds(d time.Duration) string { return fmt.Sprintf("%.6f", d.Seconds()) }
+
+// WriteText writes the results for people: a line for each function and, with
+// its place, for each test that did not pass, then the sum.
+func WriteText(w io.Writer, results []TestResult) error {
+	var b strings.Builder
+	failed := 0
+	for i := 0; i < len(results); {
+		end := i
+		var bad []TestResult
+		var took time.Duration
+		for ; end < len(results) && results[end].Function == results[i].Function; end++ {
+			took += results[end].Duration
+			if !results[end].Passed {
+				bad = append(bad, results[end])
+			}
+		}
+		word := "ok  "
+		if len(bad) > 0 {
+			word = "FAIL"
+		}
+		fmt.Fprintf(&b, "%s  %s  %d/%d  %s\n", word, results[i].Function, end-i-len(bad), end-i, took.Round(10*time.Microsecond))
+		for _, r := range bad {
+			fmt.Fprintf(&b, "      %s: %s: %s\n", r.Position, r.Name, strings.ReplaceAll(r.Message, "\n", "\n        "))
+		}
+		failed += len(bad)
+		i = end
+	}
+	fmt.Fprintf(&b, "%d tests, %d failed\n", len(results), failed)
+	_, err := io.WriteString(w, b.String())
+	return err
+}

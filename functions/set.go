@@ -1,0 +1,134 @@
+package functions
+
+import (
+	"slices"
+
+	"github.com/spiced-sql/spiced/engine"
+	"github.com/spiced-sql/spiced/spicepod"
+)
+
+// Set is the functions of one generation. It is immutable; nil is an empty one.
+type Set struct {
+	ordered  []*Function // callees before callers
+	declared []*Function // as in the Spicepod
+	byName   map[string]*Function
+}
+
+// newSet makes a set of functions given callees first; index is each
+// function's place in the Spicepod, by folded name.
+func newSet(ordered []*Function, index map[string]int) *Set {
+	s := &Set{ordered: ordered, declared: slices.Clone(ordered), byName: make(map[string]*Function, len(ordered))}
+	for _, f := range ordered {
+		s.byName[fold(f.Name)] = f
+	}
+	place := func(f *Function) int {
+		if i, ok := index[fold(f.Name)]; ok {
+			return i
+		}
+		return len(index) // kept though it is not declared any more
+	}
+	slices.SortStableFunc(s.declared, func(a, b *Function) int { return place(a) - place(b) })
+	return s
+}
+
+// All returns the functions, callees before callers.
+func (s *Set) All() []*Function {
+	if s == nil {
+		return nil
+	}
+	return s.ordered
+}
+
+// Declared returns the functions in the order of the Spicepod.
+func (s *Set) Declared() []*Function {
+	if s == nil {
+		return nil
+	}
+	return s.declared
+}
+
+// Get returns the function of that name, in any case, or nil.
+func (s *Set) Get(name string) *Function {
+	if s == nil {
+		return nil
+	}
+	return s.byName[fold(name)]
+}
+
+// Len is the number of functions.
+func (s *Set) Len() int { return len(s.All()) }
+
+// Engine returns the functions as the guard sees them.
+func (s *Set) Engine() []*engine.Function {
+	list := make([]*engine.Function, 0, s.Len())
+	for _, f := range s.All() {
+		list = append(list, f.Engine)
+	}
+	return list
+}
+
+// Changed returns the functions that prev has not, or has with another body,
+// signature or callee: those whose DDL must run. Callees come first.
+func (s *Set) Changed(prev *Set) []*Function {
+	var changed []*Function
+	for _, f := range s.All() {
+		if old := prev.Get(f.Name); old == nil || !sameDDL(old, f) {
+			changed = append(changed, f)
+		}
+	}
+	return changed
+}
+
+func sameDDL(a, b *Function) bool {
+	return a == b || a.Checksum == b.Checksum && a.Name == b.Name && a.Declared.Description == b.Declared.Description
+}
+
+// Removed returns the functions of prev that s has not under that name.
+func (s *Set) Removed(prev *Set) []*Function {
+	var removed []*Function
+	for _, f := range prev.All() {
+		if now := s.Get(f.Name); now == nil || now.Name != f.Name {
+			removed = append(removed, f)
+		}
+	}
+	return removed
+}
+
+// Readers returns the functions whose bodies read one of the relations, for
+// when a dataset's columns have changed. Callees come first.
+func (s *Set) Readers(relations ...engine.Relation) []*Function {
+	var readers []*Function
+	for _, f := range s.All() {
+		if slices.ContainsFunc(f.Uses.Relations, func(r engine.Relation) bool { return slices.Contains(relations, r) }) {
+			readers = append(readers, f)
+		}
+	}
+	return readers
+}
+
+// Without returns the set without the functions of the given names and
+// without everything that calls them, and a problem for each such caller.
+func (s *Set) Without(pod *spicepod.Pod, names ...string) (*Set, spicepod.Problems) {
+	gone := make(map[string]bool, len(names))
+	for _, n := range names {
+		gone[fold(n)] = true
+	}
+	var problems spicepod.Problems
+	var rest []*Function
+	for _, f := range s.All() {
+		missing := slices.IndexFunc(f.Uses.Functions, func(n string) bool { return gone[fold(n)] })
+		switch {
+		case gone[fold(f.Name)]:
+		case missing >= 0:
+			gone[fold(f.Name)] = true
+			problems = append(problems, missingCallee(pod, f.Path, f.Name, f.Uses.Functions[missing], f.body.callOffset(f.Uses.Functions[missing])))
+		default:
+			rest = append(rest, f)
+		}
+	}
+	index := make(map[string]int, s.Len())
+	for i, f := range s.Declared() {
+		index[fold(f.Name)] = i
+	}
+	return newSet(rest, index), problems
+}

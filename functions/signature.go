@@ -1,0 +1,131 @@
+package functions
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/spiced-sql/spiced/spicepod"
+)
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+// reservedTable is the table that holds the scalar arguments in the body of a
+// table function.
+const reservedTable = "args"
+
+// reader reads one declaration and collects what is wrong with it.
+type reader struct {
+	pod      *spicepod.Pod
+	path     string
+	name     string
+	problems spicepod.Problems
+}
+
+func (r *reader) fail(path, hint, format string, args ...any) {
+	p := r.pod.Problem(r.path+path, fmt.Sprintf(format, args...), hint)
+	p.Component = "function " + r.name
+	r.problems = append(r.problems, p)
+}
+
+// signature reads the types and names of d into f.
+func (r *reader) signature(f *Function, d *spicepod.Function) {
+	s := &d.Signature
+	if n := len(s.Args); n > MaxArgs {
+		r.fail(".signature.args", "pass a struct or a list", "%d arguments are too many; the limit is %d", n, MaxArgs)
+		return
+	}
+	if n := len(s.Tables); n > MaxTables {
+		r.fail(".signature.tables", "", "%d table inputs are too many; the limit is %d", n, MaxTables)
+		return
+	}
+	seen := map[string]bool{}
+	for i, t := range s.Tables {
+		r.table(f, i, t, seen)
+	}
+	for i, a := range s.Args {
+		path := fmt.Sprintf(".signature.args[%d]", i)
+		if seen[fold(a.Name)] {
+			r.fail(path+".name", "rename one of them", "duplicate argument '%s' in SQL function signature", a.Name)
+		}
+		seen[fold(a.Name)] = true
+		f.Args = append(f.Args, Arg{a.Name, r.typ(path+".type", a.Type)})
+	}
+	r.returns(f, d)
+}
+
+func (r *reader) table(f *Function, i int, t spicepod.TableInput, seen map[string]bool) {
+	path := fmt.Sprintf(".signature.tables[%d]", i)
+	switch {
+	case fold(t.Name) == reservedTable:
+		r.fail(path+".name", "", "SQL function input table name '%s' conflicts with reserved scalar argument table name 'args'", t.Name)
+	case seen[fold(t.Name)]:
+		r.fail(path+".name", "rename one of them", "duplicate input table '%s' in SQL function signature", t.Name)
+	}
+	seen[fold(t.Name)] = true
+	f.Tables = append(f.Tables, TableInput{t.Name, r.columns(path+".columns", t.Columns, "input table '"+t.Name+"'")})
+}
+
+func (r *reader) columns(path string, declared []spicepod.Column, of string) []OutputColumn {
+	if n := len(declared); n > MaxColumns {
+		r.fail(path, "", "%d columns are too many; the limit is %d", n, MaxColumns)
+		return nil
+	}
+	if len(declared) == 0 {
+		r.fail(path, "list at least one column", "%s has no columns", of)
+	}
+	seen := map[string]bool{}
+	columns := make([]OutputColumn, len(declared))
+	for i, c := range declared {
+		at := fmt.Sprintf("%s[%d]", path, i)
+		if seen[fold(c.Name)] {
+			r.fail(at+".name", "rename one of them", "duplicate output column '%s' in SQL %s", c.Name, of)
+		}
+		seen[fold(c.Name)] = true
+		columns[i] = OutputColumn{c.Name, r.typ(at+".type", c.Type)}
+	}
+	return columns
+}
+
+func (r *reader) typ(path, text string) *Type {
+	t, err := ParseType(text)
+	if err != nil {
+		r.fail(path, "", "%s", err)
+	}
+	return t
+}
+
+func (r *reader) returns(f *Function, d *spicepod.Function) {
+	returns := d.Signature.Returns
+	table := d.Kind == spicepod.KindTable
+	switch {
+	case !table && len(d.Signature.Tables) > 0:
+		r.fail(".signature.tables", "set kind: table, or read a dataset in a subquery", "a scalar function takes no table inputs")
+	case table && returns.IsZero():
+		r.fail(".signature", "", "table return schema is required for a SQL table function — set `signature.returns` to a list of output columns, e.g. `returns: [{ name: value, type: int64 }]`")
+	case table && returns.Columns == nil:
+		r.fail(".signature.returns", "", "table return schema is required for a SQL table function — set `signature.returns` to a list of output columns, not a scalar Arrow type string")
+	case table:
+		f.Columns = r.columns(".signature.returns", returns.Columns, "table function return schema")
+	case returns.IsZero():
+		r.fail(".signature", "", "return type is required for a scalar SQL function — add `signature.returns: <arrow-type>` (e.g. `float64`)")
+	case returns.Columns != nil:
+		r.fail(".signature.returns", "", "scalar return type is required for a scalar SQL function — add `signature.returns: <arrow-type>` (e.g. `float64`), not a table column list")
+	default:
+		f.Returns = r.typ(".signature.returns", returns.Type)
+	}
+}
+
+// source checks where the body comes from and that there is one.
+func (r *reader) source(d *spicepod.Function) {
+	switch scheme := d.Scheme(); {
+	case scheme != "sql":
+		r.fail(".from", "set from: sql and give a body", "the `from` scheme '%s' is unsupported. Supported schemes in this build: {`sql`}. See: https://spiceai.org/docs/reference/spicepod/functions", scheme)
+	case d.Body == "" && d.BodyRef == "":
+		r.fail("", "add body: with one SQL expression", "one of `body:` or `body_ref:` is required when `from: sql` but neither was provided.")
+	case len(d.Body) > MaxBody:
+		r.fail(".body", "", "the body has %d bytes; the limit is %d", len(d.Body), MaxBody)
+	}
+	if n := len(d.Tests); n > MaxTests {
+		r.fail(".tests", "", "%d tests are too many; the limit is %d", n, MaxTests)
+	}
+}

@@ -1,0 +1,250 @@
+package functions
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/spiced-sql/spiced/engine"
+	"github.com/spiced-sql/spiced/spicepod"
+)
+
+// TestResult is what became of one test of a declaration.
+type TestResult struct {
+	Function string
+	Name     string // as declared, or "test 1"
+	Position spicepod.Position
+	Passed   bool
+	Message  string // why it did not pass
+	Duration time.Duration
+}
+
+// TestOptions says which tests [RunTests] runs. The zero value is all.
+type TestOptions struct {
+	// Prev is the running generation: what did not change since is not tested
+	// again, and its published functions are used.
+	Prev *Set
+	// Only limits the run to some functions.
+	Only func(*Function) bool
+	// Relations gives datasets that are not published yet the name they have
+	// on the stage.
+	Relations map[engine.Relation]string
+	// Timeout is how long one test may run; 0 is [TestTimeout].
+	Timeout time.Duration
+}
+
+// RunTests runs the tests of the set's functions on a stage: temporary forms of
+// what changed are made there and called. It returns one result for each test,
+// in the order of the set, and a problem for each that did not pass and for
+// each function that could not be made. Nothing published changes.
+func RunTests(ctx context.Context, stage *engine.Stage, pod *spicepod.Pod, set *Set, o TestOptions) ([]TestResult, spicepod.Problems) {
+	r := &testRun{ctx: ctx, stage: stage, pod: pod, failed: map[string]bool{}, timeout: cmp.Or(o.Timeout, TestTimeout)}
+	var tested []*Function
+	for _, f := range set.All() {
+		if len(f.Declared.Tests) > 0 && !testedBefore(f, o.Prev.Get(f.Name)) && (o.Only == nil || o.Only(f)) {
+			tested = append(tested, f)
+		}
+	}
+	staged := needed(set, tested, o.Prev)
+	r.target = Staged(staged, o.Relations)
+	for _, f := range staged {
+		r.create(f)
+	}
+	for _, f := range tested {
+		for i := range f.Declared.Tests {
+			r.test(f, i)
+		}
+	}
+	return r.results, r.problems
+}
+
+func testedBefore(f, old *Function) bool {
+	return old != nil && (old == f || old.Checksum == f.Checksum && reflect.DeepEqual(old.Declared.Tests, f.Declared.Tests))
+}
+
+// needed are the functions that must be made on the stage to call those that
+// are tested: they themselves and what they call, unless published as it is.
+func needed(set *Set, tested []*Function, prev *Set) []*Function {
+	need := map[string]bool{}
+	var add func(f *Function)
+	add = func(f *Function) {
+		if need[fold(f.Name)] {
+			return
+		}
+		need[fold(f.Name)] = true
+		for name := range f.uses {
+			if g := set.Get(name); g != nil {
+				add(g)
+			}
+		}
+	}
+	for _, f := range tested {
+		add(f)
+	}
+	var list []*Function
+	for _, f := range set.All() {
+		if old := prev.Get(f.Name); need[fold(f.Name)] && (old == nil || old.Checksum != f.Checksum) {
+			list = append(list, f)
+		}
+	}
+	return list
+}
+
+// testRun is one run of [RunTests].
+type testRun struct {
+	ctx      context.Context
+	stage    *engine.Stage
+	pod      *spicepod.Pod
+	target   Target
+	timeout  time.Duration
+	failed   map[string]bool // functions that could not be made, by folded name
+	results  []TestResult
+	problems spicepod.Problems
+}
+
+func (r *testRun) create(f *Function) {
+	for name := range f.uses {
+		if r.failed[name] {
+			r.failed[fold(f.Name)] = true
+			return
+		}
+	}
+	var p *spicepod.Problem
+	if err := r.limited(func() error { p = f.Create(r.stage, r.pod, r.target); return nil }); err != nil && p == nil {
+		q := bodyProblem(r.pod, f.Path, f.Name, err)
+		p = &q
+	}
+	if p != nil {
+		r.failed[fold(f.Name)] = true
+		r.problems = append(r.problems, *p)
+	}
+}
+
+// limited runs f on the stage, not longer than a test may take.
+func (r *testRun) limited(f func() error) error {
+	ctx, cancel := context.WithTimeout(r.ctx, r.timeout)
+	defer cancel()
+	err := r.stage.Run(ctx, f)
+	if errors.Is(err, context.DeadlineExceeded) && r.ctx.Err() == nil {
+		return fmt.Errorf("took longer than %s", r.timeout)
+	}
+	return err
+}
+
+func (r *testRun) test(f *Function, i int) {
+	test := f.Declared.Tests[i]
+	path := fmt.Sprintf("%s.tests[%d]", f.Path, i)
+	result := TestResult{Function: f.Name, Name: test.Name, Position: r.pod.At(path)}
+	if result.Name == "" {
+		result.Name = fmt.Sprintf("test %d", i+1)
+	}
+	start := time.Now()
+	var err error
+	if r.failed[fold(f.Name)] {
+		err = errors.New("the function could not be made")
+	} else {
+		err = r.limited(func() error { return r.call(f, test) })
+	}
+	result.Duration = time.Since(start)
+	result.Passed = err == nil
+	if err != nil {
+		result.Message = err.Error()
+		p := r.pod.Problem(path, "test "+quoteName(result.Name)+" failed: "+result.Message, "")
+		p.Component = f.Component()
+		r.problems = append(r.problems, p)
+	}
+	r.results = append(r.results, result)
+}
+
+func quoteName(s string) string { return fmt.Sprintf("%q", s) }
+
+// call runs one test; the error says why it did not pass.
+func (r *testRun) call(f *Function, test spicepod.FunctionTest) error {
+	c, err := r.prepare(f, test)
+	if err != nil {
+		return err
+	}
+	got, err := r.rows(c.got, c.width)
+	if test.Expects() == spicepod.ExpectError {
+		return r.checkError(c, test.Error, got, err)
+	}
+	if err != nil {
+		return fmt.Errorf("want %s, got the error %w", r.show(c), err)
+	}
+	want, err := r.rows(c.want, c.width)
+	if err != nil {
+		return fmt.Errorf("the expected result: %w", err)
+	}
+	return c.compare(want, got, test.Tolerance)
+}
+
+// checkError compares the error of a call with the one that is expected: a
+// code, such as execution_error, or a part of its text, in any case.
+func (r *testRun) checkError(c *testCall, want string, got [][]cellText, err error) error {
+	if err == nil {
+		return fmt.Errorf("want the error %q, got %s", want, showRows(got, c.table))
+	}
+	if _, argsErr := r.rows(c.args, 0); argsErr != nil {
+		return fmt.Errorf("the arguments: %w", argsErr)
+	}
+	e := engine.AsError(err)
+	if testCodes[engine.Code(want)] {
+		if e.Code != engine.Code(want) {
+			return fmt.Errorf("want an error with code %s, got %s: %s", want, e.Code, e.Message)
+		}
+		return nil
+	}
+	if !strings.Contains(strings.ToLower(e.Error()), strings.ToLower(want)) {
+		return fmt.Errorf("want an error with %q, got %s: %s", want, e.Code, e.Message)
+	}
+	return nil
+}
+
+// testCodes are the codes that `error:` of a test may name: invalid_argument
+// for arguments that do not fit, execution_error for what fails on the data
+// (overflow, division, a cast), limit_exceeded, timeout.
+var testCodes = map[engine.Code]bool{
+	engine.CodeArgument: true, engine.CodeExecution: true, engine.CodeLimit: true, engine.CodeTimeout: true,
+	engine.CodeNotFound: true, engine.CodeRefused: true, engine.CodeParse: true,
+}
+
+func (r *testRun) show(c *testCall) string {
+	want, err := r.rows(c.want, c.width)
+	if err != nil {
+		return "another result"
+	}
+	return showRows(want, c.table)
+}
+
+// cellText is a value as DuckDB writes it; null tells NULL from "NULL".
+type cellText struct {
+	text string
+	null bool
+}
+
+// rows runs a SELECT of VARCHAR columns.
+func (r *testRun) rows(sql string, width int) ([][]cellText, error) {
+	var all [][]cellText
+	err := r.stage.Query(sql, func(chunk *engine.Chunk) error {
+		for i := range chunk.Len() {
+			row := make([]cellText, width)
+			for j := range row {
+				if v := chunk.Column(j); v.Valid(i) {
+					row[j].text = string(v.Bytes(i))
+				} else {
+					row[j].null = true
+				}
+			}
+			all = append(all, row)
+		}
+		return nil
+	})
+	if err == nil && len(all) > MaxTestRows {
+		return nil, fmt.Errorf("the result has more than %d rows", MaxTestRows)
+	}
+	return all, err
+}

@@ -1,0 +1,239 @@
+package udf
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spiced-sql/spiced/engine"
+	"github.com/spiced-sql/spiced/functions"
+	"github.com/spiced-sql/spiced/spicepod"
+)
+
+// runtime is as much of a daemon as these tests need.
+type runtime struct {
+	t         testing.TB
+	db        *engine.DB
+	set       *functions.Set
+	relations []engine.Relation
+}
+
+func start(t testing.TB) *runtime {
+	t.Helper()
+	db, err := engine.Open(t.Context(), engine.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(db.Close)
+	r := &runtime{t: t, db: db, relations: append(Relations(), engine.Relation{Schema: "public", Name: "orders"})}
+	err = db.Publish(t.Context(), engine.NewCatalog(0, r.relations, Functions()), func(tx *engine.Tx) error {
+		if err := Setup(tx, db.Builtins()); err != nil {
+			return err
+		}
+		return tx.Exec("CREATE TABLE spice.public.orders AS SELECT range AS id, range * 10 AS amount FROM range(9)")
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// load publishes the functions as the daemon does and returns all problems.
+func (r *runtime) load(yaml string) spicepod.Problems {
+	r.t.Helper()
+	return r.publish(r.read(yaml))
+}
+
+func (r *runtime) read(yaml string) *spicepod.Pod {
+	r.t.Helper()
+	dir := r.t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "spicepod.yaml"), []byte("version: v1\nkind: Spicepod\nname: test\nfunctions:\n"+yaml), 0o600); err != nil {
+		r.t.Fatal(err)
+	}
+	pod, err := spicepod.Load(dir)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return pod
+}
+
+func (r *runtime) publish(pod *spicepod.Pod) spicepod.Problems {
+	r.t.Helper()
+	set, problems := functions.Compile(r.t.Context(), r.db, pod, r.relations, r.set)
+	for range 3 {
+		var failed *Failed
+		catalog := engine.NewCatalog(1, r.relations, append(set.Engine(), Functions()...))
+		err := r.db.Publish(r.t.Context(), catalog, func(tx *engine.Tx) (err error) {
+			failed, err = Install(tx, pod, set, r.set)
+			if failed != nil {
+				return fmt.Errorf("%v failed", failed.Names)
+			}
+			return err
+		})
+		if failed == nil {
+			if err != nil {
+				r.t.Fatal(err)
+			}
+			r.set = set
+			return problems
+		}
+		var more spicepod.Problems
+		set, more = failed.Rest(pod, set)
+		problems = append(problems, more...)
+	}
+	r.t.Fatal("no generation could be published")
+	return nil
+}
+
+// query returns a result as lines of text.
+func (r *runtime) query(sql string) string {
+	r.t.Helper()
+	rows, err := r.db.Query(context.Background(), engine.Request{SQL: "SELECT COLUMNS(*)::VARCHAR FROM (" + sql + ")"})
+	if err != nil {
+		return "error: " + err.Error()
+	}
+	defer rows.Close()
+	var lines []string
+	for chunk, err := range rows.Chunks() {
+		if err != nil {
+			return "error: " + err.Error()
+		}
+		for i := range chunk.Len() {
+			cells := make([]string, len(rows.Columns()))
+			for j := range cells {
+				if cells[j] = "NULL"; chunk.Column(j).Valid(i) {
+					cells[j] = string(chunk.Column(j).Bytes(i))
+				}
+			}
+			lines = append(lines, strings.Join(cells, "|"))
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+const pod = `
+- name: Total
+  from: sql
+  description: It's the total.
+  volatility: stable
+  signature:
+    args: [{ name: over, type: int64, description: Least amount, default: 5 }]
+    returns: int64
+  body: |
+    (SELECT sum(amount)
+     FROM orders WHERE amount > over)
+- { name: twice, from: sql, as_tool: false, signature: { args: [{ name: x, type: float64 }], returns: float64 }, body: Total(3) * 0 + x + x }
+- name: lines
+  from: sql
+  kind: table
+  signature: { tables: [{ name: t, columns: [{ name: v, type: utf8 }] }], args: [], returns: [{ name: v, type: utf8 }] }
+  body: SELECT v FROM t
+`
+
+func (r *runtime) expect(sql, want string) {
+	r.t.Helper()
+	if got := r.query(sql); got != want {
+		r.t.Errorf("%s\ngot\n%s\nwant\n%s", sql, got, want)
+	}
+}
+
+func TestCatalogue(t *testing.T) {
+	r := start(t)
+	r.expect("SELECT * FROM list_udfs() WHERE source = 'user'", "")
+	if problems := r.load(pod); len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	r.expect("SELECT * FROM list_udfs() WHERE source = 'user'",
+		"lines|user|table|volatile|sql|NULL\nTotal|user|scalar|stable|sql|It's the total.\ntwice|user|scalar|volatile|sql|NULL")
+	r.expect(`SELECT name, source, kind, volatility, "from", description IS NOT NULL FROM list_udfs() WHERE name IN ('abs', 'acos', 'initcap', 'list_udfs')`,
+		"abs|builtin|NULL|NULL|NULL|false\nacos|builtin|NULL|NULL|NULL|true\ninitcap|builtin|NULL|NULL|NULL|true\nlist_udfs|builtin|NULL|NULL|NULL|true")
+	r.expect("SELECT count(*) - count(DISTINCT lower(name)), bool_and(lower(name) >= before) FROM (SELECT name, lag(lower(name), 1, '') OVER () AS before FROM list_udfs())", "0|true")
+	r.expect("SELECT name, arity, arg_names, arg_types, arg_duckdb_types, return_type, return_duckdb_type, as_tool, deterministic, length(checksum), file, line FROM spiced.functions ORDER BY line",
+		"Total|1|[over]|[int64]|[BIGINT]|int64|BIGINT|true|true|16|spicepod.yaml|6\n"+
+			"twice|1|[x]|[float64]|[DOUBLE]|float64|DOUBLE|false|true|16|spicepod.yaml|16\n"+
+			"lines|1|[t]|[table]|[table]|NULL|NULL|false|true|16|spicepod.yaml|17")
+	r.expect("FROM spiced.function_args ORDER BY ALL", "Total|1|over|int64|BIGINT|Least amount|false|5\nlines|1|t|table|table|NULL|true|NULL\ntwice|1|x|float64|DOUBLE|NULL|true|NULL")
+	r.expect("FROM spiced.lineage ORDER BY ALL",
+		"Total|column|orders|amount|spicepod.yaml|14\nTotal|dataset|orders|NULL|spicepod.yaml|15\ntwice|function|Total|NULL|spicepod.yaml|16")
+	r.expect("SELECT twice(2), total(50)", "4.0|210")
+	var comment string
+	stage, err := r.db.Stage(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stage.Close()
+	err = stage.Query("SELECT comment FROM duckdb_functions() WHERE function_name = 'Total' AND schema_name = 'public'", func(c *engine.Chunk) error {
+		comment = string(c.Column(0).Bytes(0))
+		return nil
+	})
+	if err != nil || comment != "It's the total." {
+		t.Error(comment, err)
+	}
+}
+
+func TestReloadRewritesWhatChanged(t *testing.T) {
+	r := start(t)
+	r.load(pod)
+	if problems := r.load(strings.Replace(pod, "- { name: twice", "- { name: extra, from: sql, signature: { args: [], returns: int64 }, body: '1' }\n- { name: twice", 1)); len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	r.expect("SELECT name, line FROM spiced.functions ORDER BY line", "Total|6\nextra|16\ntwice|17\nlines|18")
+	r.load(`- { name: extra, from: sql, signature: { args: [], returns: [{ name: v, type: int64 }] }, kind: table, body: SELECT 1 AS v }`)
+	r.expect("SELECT name, kind FROM list_udfs() WHERE source = 'user'", "extra|table")
+	r.expect("FROM extra()", "1")
+	r.expect("FROM spiced.lineage", "")
+	if got := r.query("SELECT twice(2)"); !strings.HasPrefix(got, "error: ") {
+		t.Error("a removed function answers", got)
+	}
+}
+
+func TestFailuresKeepTheRest(t *testing.T) {
+	r := start(t)
+	problems := r.load(pod + "- { name: bad, from: sql, signature: { args: [], returns: int64 }, body: (SELECT max(nope) FROM orders) }\n" +
+		"- { name: caller, from: sql, signature: { args: [], returns: int64 }, body: bad() }\n")
+	if len(problems) != 2 || !strings.Contains(problems.Error(), `function bad: Referenced column "nope" not found`) || !strings.Contains(problems.Error(), "function caller: calls bad, which could not be registered") {
+		t.Error(problems)
+	}
+	r.expect("SELECT count(*) FROM list_udfs() WHERE source = 'user'", "3")
+	r.expect("SELECT twice(2)", "4.0")
+}
+
+func TestAPreludeNameMayBeDeclared(t *testing.T) {
+	r := start(t)
+	r.load(`- { name: initcap, from: sql, signature: { args: [{ name: s, type: utf8 }], returns: utf8 }, body: upper(s) }`)
+	r.expect("SELECT initcap('ab')", "AB")
+	r.expect("SELECT source FROM list_udfs() WHERE name = 'initcap'", "user")
+	r.load(`- { name: x, from: sql, signature: { args: [], returns: utf8 }, body: initcap('ab') }`)
+	r.expect("SELECT initcap('ab'), x()", "Ab|Ab")
+}
+
+func TestInfo(t *testing.T) {
+	r := start(t)
+	r.load(pod)
+	b, err := json.Marshal(functions.Info(r.set)[0])
+	if err != nil || !strings.HasPrefix(string(b), `{"name":"Total","kind":"scalar","volatility":"stable","from":"sql","description":"It's the total.","as_tool":true,"registered_as":["sql","tool"],"signature":"Total(over int64) → int64"`) {
+		t.Error(err, string(b))
+	}
+	if b, _ := json.Marshal(functions.Info(nil)); string(b) != "[]" {
+		t.Error(string(b))
+	}
+}
+
+// TestConstantFaults: what fails while DuckDB binds or folds a constant is the
+// function's own fault, in a body that is proven in the transaction too.
+func TestConstantFaults(t *testing.T) {
+	for _, body := range []string{
+		"CAST('abc' AS BIGINT)", "DATE 'xx' - DATE 'yy'", "9223372036854775807 + 1", "1 // 0", "error('no')", "CAST(1000 AS TINYINT)",
+		"(SELECT CAST('abc' AS BIGINT) FROM orders)", "(SELECT DATE 'xx' - DATE 'yy' FROM orders)", "(SELECT 9223372036854775807::BIGINT + 1 FROM orders LIMIT 1)",
+		"total(0) + CAST('abc' AS BIGINT)", "(SELECT error('no') FROM orders)",
+	} {
+		r := start(t)
+		problems := r.load(pod + "- { name: odd, from: sql, signature: { args: [], returns: int64 }, body: \"" + body + "\" }\n")
+		t.Logf("%s: %v", body, problems)
+		r.expect("SELECT twice(2)", "4.0")
+	}
+}
