@@ -55,6 +55,7 @@ type Daemon struct {
 	roots    []string
 	requests chan request
 
+	first      *reading   // what New read, for the first load
 	publishing sync.Mutex // held while a generation, or a refresh of one, is published
 	current    atomic.Pointer[Generation]
 	report     atomic.Pointer[Report]
@@ -82,15 +83,15 @@ type request struct {
 // [Daemon.Run] or [Daemon.Load] has loaded it. Structural faults are returned
 // as [spicepod.Problems].
 func New(ctx context.Context, opts Options) (*Daemon, error) {
-	pod, err := spicepod.Load(opts.Path)
-	if err != nil {
+	first := &reading{began: time.Now()}
+	if err := first.read(opts.Path); err != nil {
 		return nil, err
 	}
-	d := &Daemon{opts: opts, log: opts.Log, requests: make(chan request, 1)}
+	d := &Daemon{opts: opts, log: opts.Log, requests: make(chan request, 1), first: first}
 	if d.log == nil {
 		d.log = slog.New(slog.DiscardHandler)
 	}
-	if err := d.open(ctx, pod); err != nil {
+	if err := d.open(ctx, first.pod); err != nil {
 		d.Close()
 		return nil, err
 	}

@@ -52,18 +52,35 @@ func (d *Daemon) Load(ctx context.Context, trigger string) *Report {
 	return report
 }
 
+// reading is a Spicepod as its files were at one moment.
+type reading struct {
+	began time.Time
+	files []string // to watch, those of a refused Spicepod too
+	pod   *spicepod.Pod
+}
+
+func (r *reading) read(path string) (err error) {
+	r.pod, r.files, err = spicepod.LoadFiles(path)
+	return err
+}
+
 // errStrict says that faults of components refuse the load.
 var errStrict = errors.New("strict: a component has a fault")
 
 func (d *Daemon) load(ctx context.Context, report *Report) error {
-	pod, files, err := spicepod.LoadFiles(d.opts.Path)
+	r := d.first
+	var err error
+	if d.first = nil; r == nil {
+		r = &reading{began: report.Time}
+		err = r.read(d.opts.Path)
+	}
 	if d.watcher != nil {
-		d.watcher.watch(files, report.Time)
+		d.watcher.watch(r.files, r.began)
 	}
 	if err != nil {
 		return err
 	}
-	b := newBuild(d, pod, report)
+	b := newBuild(d, r.pod, report)
 	b.prepare(ctx)
 	if ctx.Err() != nil {
 		return ctx.Err()

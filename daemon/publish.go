@@ -9,6 +9,7 @@ import (
 	"github.com/spiced-sql/spiced/datasets"
 	"github.com/spiced-sql/spiced/engine"
 	"github.com/spiced-sql/spiced/functions"
+	"github.com/spiced-sql/spiced/functions/prelude"
 	"github.com/spiced-sql/spiced/spicepod"
 	"github.com/spiced-sql/spiced/udf"
 )
@@ -78,7 +79,28 @@ func (m *maker) make() error {
 		}
 		m.made = append(m.made, "dataset "+d.Declared.Name)
 	}
+	if err := m.makeComponents(); err != nil {
+		return err
+	}
+	if len(m.failed) > 0 {
+		return errFaults
+	}
+	m.d.data.Publish(m.tx, m.build.datasets, m.views)
+	return nil
+}
+
+// manyFunctions is how many functions are worth a plain prelude while they are
+// made.
+const manyFunctions = 100
+
+// makeComponents makes the functions and views that changed, in their order.
+func (m *maker) makeComponents() error {
 	changed := m.changed()
+	if len(changed) >= manyFunctions {
+		if err := m.run(prelude.Plain(false)); err != nil {
+			return err
+		}
+	}
 	for _, c := range m.order {
 		if !changed[c] || m.usesFailed(c) {
 			continue
@@ -93,10 +115,19 @@ func (m *maker) make() error {
 		}
 		m.made = append(m.made, c.String())
 	}
-	if len(m.failed) > 0 {
-		return errFaults
+	if len(changed) >= manyFunctions {
+		return m.run(prelude.Restore())
 	}
-	m.d.data.Publish(m.tx, m.build.datasets, m.views)
+	return nil
+}
+
+// run executes statements that do not fail.
+func (m *maker) run(statements []string) error {
+	for _, sql := range statements {
+		if err := m.tx.Exec(sql); err != nil {
+			return fmt.Errorf("%s: %w", sql, err)
+		}
+	}
 	return nil
 }
 
@@ -132,12 +163,7 @@ func (m *maker) drop() error {
 			gone("dataset "+d.Declared.Name, d.Drop())
 		}
 	}
-	for _, sql := range ddl {
-		if err := m.tx.Exec(sql); err != nil {
-			return fmt.Errorf("%s: %w", sql, err)
-		}
-	}
-	return nil
+	return m.run(ddl)
 }
 
 func (m *maker) create(c component) *spicepod.Problem {

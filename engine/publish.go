@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -91,57 +92,60 @@ func (db *DB) commitCatalog(next *Catalog) error {
 }
 
 // insertBatch is how many rows one INSERT carries.
-const insertBatch = 256
+const insertBatch = 1024
 
 // Insert adds rows to a table, column by column in its order. Values are nil,
-// bool, int, int64, float64, string, []string or time.Time.
+// bool, int, int64, float64, string, []string or time.Time. They travel as one
+// JSON text: DuckDB reads that many times faster than a list of literals.
 func (tx *Tx) Insert(schema, table string, rows [][]any) error {
-	for batch := range slices.Chunk(rows, insertBatch) {
-		var sql strings.Builder
-		sql.WriteString("INSERT INTO " + Qualified(schema, table) + " VALUES ")
-		for i, row := range batch {
-			if i > 0 {
-				sql.WriteString(", ")
-			}
-			sql.WriteString("(")
-			for j, value := range row {
-				if j > 0 {
-					sql.WriteString(", ")
-				}
-				sql.WriteString(literalOf(value))
-			}
-			sql.WriteString(")")
+	if len(rows) == 0 {
+		return nil
+	}
+	name := Qualified(schema, table)
+	columns, err := tx.Describe("SELECT * FROM " + name)
+	if err != nil {
+		return fmt.Errorf("insert into %s.%s: %w", schema, table, err)
+	}
+	types, fields := make([]string, len(columns)), make([]string, len(columns))
+	for i, c := range columns {
+		types[i] = fmt.Sprintf("%q:%q", columnKey(i), c.Type)
+		if c.Type.ID == List {
+			types[i] = fmt.Sprintf("%q:[%q]", columnKey(i), c.Type.Elem)
 		}
-		if err := tx.Exec(sql.String()); err != nil {
+		fields[i] = "r." + columnKey(i)
+	}
+	for batch := range slices.Chunk(rows, insertBatch) {
+		text, err := rowsJSON(batch)
+		if err != nil {
+			return fmt.Errorf("insert into %s.%s: %w", schema, table, err)
+		}
+		err = tx.Exec("INSERT INTO " + name + " SELECT " + strings.Join(fields, ", ") +
+			" FROM (SELECT unnest(from_json(" + Literal(text) + ", " + Literal("[{"+strings.Join(types, ",")+"}]") + ")) AS r)")
+		if err != nil {
 			return fmt.Errorf("insert into %s.%s: %w", schema, table, err)
 		}
 	}
 	return nil
 }
 
-// literalOf renders a Go value as a SQL literal.
-func literalOf(v any) string {
-	switch v := v.(type) {
-	case bool:
-		return strconv.FormatBool(v)
-	case int:
-		return strconv.Itoa(v)
-	case int64:
-		return strconv.FormatInt(v, 10)
-	case float64:
-		return Literal(strconv.FormatFloat(v, 'g', -1, 64)) + "::DOUBLE"
-	case string:
-		return Literal(v)
-	case time.Time:
-		return Literal(v.UTC().Format("2006-01-02 15:04:05.999999")) + "::TIMESTAMP"
-	case []string:
-		quoted := make([]string, len(v))
-		for i, s := range v {
-			quoted[i] = Literal(s)
+func columnKey(i int) string { return "c" + strconv.Itoa(i) }
+
+// rowsJSON is rows as a JSON array of objects with the keys of columnKey.
+func rowsJSON(rows [][]any) (string, error) {
+	list := make([]map[string]any, len(rows))
+	for i, row := range rows {
+		list[i] = make(map[string]any, len(row))
+		for j, v := range row {
+			if t, ok := v.(time.Time); ok {
+				v = t.UTC().Format("2006-01-02 15:04:05.999999")
+			}
+			if v != nil {
+				list[i][columnKey(j)] = v
+			}
 		}
-		return "[" + strings.Join(quoted, ", ") + "]::VARCHAR[]"
 	}
-	return "NULL"
+	text, err := json.Marshal(list)
+	return string(text), err
 }
 
 // Parse returns DuckDB's reading of a SELECT-like text of ours. A text that is

@@ -118,24 +118,48 @@ func (p *parsed) offset(of int) int { return min(max(of-p.start, 0), p.length) }
 const exprAdvice = "The body must be a single SQL expression using the function's argument names."
 
 // parseScalar reads the body of a scalar function and refuses all that is not
-// one expression. The form in brackets is what is created; the bare form tells
-// a list of expressions, and what closes the bracket early, from one.
+// one expression. It is read in the brackets in which it is created; what
+// closes them early, and a list of expressions, which brackets make a row, are
+// told by the body's tokens.
 func parseScalar(ctx context.Context, db *engine.DB, text string) (*parsed, error) {
+	if offset := outside(text); offset >= 0 {
+		return nil, moreThanOne(offset)
+	}
 	p, err := parse(ctx, db, "SELECT (\n", text, "\n)")
 	if err != nil {
 		return nil, notExpression(err)
 	}
-	bare, err := parse(ctx, db, "SELECT ", text, "")
-	if err != nil {
-		return nil, notExpression(err)
-	}
-	for _, shape := range []sqltree.Shape{p.st.Shape, bare.st.Shape} {
-		if !shape.Plain || shape.From || shape.Columns != 1 || shape.Alias || shape.Star {
-			return nil, at(0, "failed to parse function body as a SQL expression: it is more than one expression. "+exprAdvice,
-				"put a query in brackets: (SELECT max(v) FROM t)")
-		}
+	shape := p.st.Shape
+	if !shape.Plain || shape.From || shape.Columns != 1 || shape.Alias || shape.Star {
+		return nil, moreThanOne(0)
 	}
 	return p, nil
+}
+
+func moreThanOne(offset int) error {
+	return at(offset, "failed to parse function body as a SQL expression: it is more than one expression. "+exprAdvice,
+		"put a query in brackets: (SELECT max(v) FROM t)")
+}
+
+// outside returns the place of the first comma, or closing bracket, that
+// stands outside of all brackets of text, or of a query's first word; -1 when
+// there is none.
+func outside(text string) int {
+	depth := 0
+	for i, t := range sqltree.Scan(text) {
+		switch {
+		case i == 0 && t.Kind == sqltree.Ident && queryWords[fold(t.Text(text))]:
+			return t.Start
+		case t.Is(text, "(") || t.Is(text, "[") || t.Is(text, "{"):
+			depth++
+		case t.Is(text, ")") || t.Is(text, "]") || t.Is(text, "}"):
+			depth--
+		}
+		if depth < 0 || depth == 0 && t.Is(text, ",") {
+			return t.Start
+		}
+	}
+	return -1
 }
 
 func notExpression(err error) error {

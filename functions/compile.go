@@ -221,7 +221,8 @@ func (c *compiler) proveLeaf(f *Function) *spicepod.Problem {
 		if stage, err = c.db.Stage(c.ctx); err != nil {
 			return nil // it is proven when it is made
 		}
-		for _, sql := range prelude.Plain(true) {
+		// A type shows without the optimizer, in less than half the time.
+		for _, sql := range append(prelude.Plain(true), "PRAGMA disable_optimizer") {
 			if stage.Exec(sql) != nil {
 				break // slower, not wrong
 			}

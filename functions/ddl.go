@@ -135,10 +135,6 @@ func (f *Function) statements(t Target) []statement {
 			list = append(list, f.create(t, of))
 		}
 	}
-	if f.Declared.Description != "" && t.staged == nil {
-		list = append(list, statement{start: -1, sql: "COMMENT ON MACRO " + f.tableWord() +
-			engine.Qualified(engine.Public, f.Name) + " IS " + engine.Literal(f.Declared.Description)})
-	}
 	return list
 }
 

@@ -1,7 +1,6 @@
 package sqltree
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -108,9 +107,7 @@ func Parse(tree []byte) (*Statement, error) {
 			Node node `json:"node"`
 		} `json:"statements"`
 	}
-	dec := json.NewDecoder(bytes.NewReader(tree))
-	dec.UseNumber()
-	if err := dec.Decode(&doc); err != nil {
+	if err := json.Unmarshal(tree, &doc); err != nil {
 		return nil, fmt.Errorf("decode the parse tree: %w", err)
 	}
 	if doc.Error {
@@ -168,15 +165,11 @@ func (n node) child(key string) node { m, _ := n[key].(map[string]any); return m
 func (n node) list(key string) []any { l, _ := n[key].([]any); return l }
 
 func (n node) offset() int {
-	num, ok := n["query_location"].(json.Number)
-	if !ok {
+	at, ok := n["query_location"].(float64)
+	if !ok || at > 1<<31 { // DuckDB's "unknown" is the largest uint64
 		return -1
 	}
-	i, err := strconv.ParseInt(num.String(), 10, 64)
-	if err != nil { // DuckDB's "unknown" is the largest uint64
-		return -1
-	}
-	return int(i)
+	return int(at)
 }
 
 func shapeOf(n node) Shape {

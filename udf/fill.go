@@ -1,14 +1,155 @@
 package udf
 
 import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
 	"github.com/spiced-sql/spiced/engine"
 	"github.com/spiced-sql/spiced/functions"
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
 // Fill brings the introspection tables from the functions of prev to those of
-// next: the rows of functions that are new, gone or different are rewritten.
+// next: it rewrites the rows of functions that are new, gone or other than
+// they were, be it only their place in the file. prev is nil at start.
 func Fill(tx *engine.Tx, pod *spicepod.Pod, next, prev *functions.Set) error {
-	i := installer{tx: tx, pod: pod, next: next, prev: prev}
-	return i.rows()
+	var stale []string
+	var fresh []*functions.Function
+	for _, old := range prev.All() {
+		if now := next.Get(old.Name); now != old {
+			stale = append(stale, old.Name)
+		}
+	}
+	for _, f := range next.Declared() {
+		if prev.Get(f.Name) != f {
+			fresh = append(fresh, f)
+		}
+	}
+	if err := forget(tx, stale); err != nil {
+		return err
+	}
+	var rows [4][][]any
+	for _, f := range fresh {
+		rows[0] = append(rows[0], []any{f.Name, "user", string(f.Kind), string(f.Volatility), f.Declared.From, textOrNull(f.Declared.Description)})
+		rows[1] = append(rows[1], functionRow(f))
+		rows[2] = append(rows[2], argRows(f)...)
+		rows[3] = append(rows[3], lineageRows(pod, f)...)
+	}
+	for n, t := range columns {
+		if len(rows[n]) == 0 {
+			continue
+		}
+		if err := tx.Insert(engine.System, t.table, rows[n]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// forget deletes the rows of functions.
+func forget(tx *engine.Tx, names []string) error {
+	if len(names) == 0 {
+		return nil
+	}
+	quoted := make([]string, len(names))
+	for n, name := range names {
+		quoted[n] = engine.Literal(name)
+	}
+	list := " IN (" + strings.Join(quoted, ", ") + ")"
+	for _, t := range columns {
+		key := `"function"`
+		switch t.table {
+		case tableUDFs:
+			key = `"source" = 'user' AND "name"`
+		case tableFunctions:
+			key = `"name"`
+		}
+		if err := tx.Exec("DELETE FROM " + engine.Qualified(engine.System, t.table) + " WHERE " + key + list); err != nil {
+			return fmt.Errorf("forget rows of %s: %w", t.table, err)
+		}
+	}
+	return nil
+}
+
+func textOrNull(s string) any {
+	if s == "" {
+		return nil
+	}
+	return s
+}
+
+func functionRow(f *functions.Function) []any {
+	var names, types, duck []string
+	for _, t := range f.Tables {
+		names, types, duck = append(names, t.Name), append(types, "table"), append(duck, "table")
+	}
+	for _, a := range f.Args {
+		names, types, duck = append(names, a.Name), append(types, a.Type.String()), append(duck, a.Type.SQL())
+	}
+	var returns, returnsDuck any
+	if f.Returns != nil {
+		returns, returnsDuck = f.Returns.String(), f.Returns.SQL()
+	}
+	return []any{
+		f.Name, string(f.Kind), string(f.Volatility), f.Declared.From, textOrNull(f.Declared.Description),
+		len(names), names, types, duck, returns, returnsDuck, f.Signature(), f.Declared.AsToolEffective(), f.Deterministic(),
+		f.Checksum, f.Position.File, f.Position.Line,
+	}
+}
+
+func argRows(f *functions.Function) [][]any {
+	var rows [][]any
+	for _, t := range f.Tables {
+		rows = append(rows, []any{f.Name, len(rows) + 1, t.Name, "table", "table", nil, true, nil})
+	}
+	for n, a := range f.Args {
+		d := f.Declared.Signature.Args[n]
+		rows = append(rows, []any{
+			f.Name, len(rows) + 1, a.Name, a.Type.String(), a.Type.SQL(), textOrNull(d.Description), d.IsRequired(), defaultText(d),
+		})
+	}
+	return rows
+}
+
+// defaultText is the default as JSON, NULL when there is none.
+func defaultText(a spicepod.Arg) any {
+	if !a.HasDefault {
+		return nil
+	}
+	b, err := json.Marshal(a.Default)
+	if err != nil { // .inf and .nan, which JSON has not
+		return fmt.Sprint(a.Default)
+	}
+	return string(b)
+}
+
+// lineageRows are what a function depends on, each with the place where it
+// says so.
+func lineageRows(pod *spicepod.Pod, f *functions.Function) [][]any {
+	var rows [][]any
+	add := func(kind, name string, column any, offset int) {
+		at := f.Position
+		if offset >= 0 {
+			at = pod.TextAt(f.Path+".body", offset)
+		}
+		rows = append(rows, []any{f.Name, kind, name, column, at.File, at.Line})
+	}
+	for _, name := range f.Uses.Functions {
+		add("function", name, nil, f.FunctionOffset(name))
+	}
+	for _, r := range f.Uses.Relations {
+		add("dataset", relationName(r), nil, f.RelationOffset(r))
+	}
+	for _, c := range f.Uses.Columns {
+		add("column", relationName(c.Relation), c.Column, c.Offset)
+	}
+	return rows
+}
+
+func relationName(r engine.Relation) string {
+	if r.Schema == engine.Public {
+		return r.Name
+	}
+	return r.Schema + "." + r.Name
 }

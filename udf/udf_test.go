@@ -2,8 +2,6 @@ package udf
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -64,29 +62,27 @@ func (r *runtime) read(yaml string) *spicepod.Pod {
 func (r *runtime) publish(pod *spicepod.Pod) spicepod.Problems {
 	r.t.Helper()
 	set, problems := functions.Compile(r.t.Context(), r.db, pod, r.relations, r.set)
-	for range 3 {
-		var failed *Failed
-		catalog := engine.NewCatalog(1, r.relations, append(set.Engine(), Functions()...))
-		err := r.db.Publish(r.t.Context(), catalog, func(tx *engine.Tx) (err error) {
-			failed, err = Install(tx, pod, set, r.set)
-			if failed != nil {
-				return fmt.Errorf("%v failed", failed.Names)
+	catalog := engine.NewCatalog(1, r.relations, append(set.Engine(), Functions()...))
+	err := r.db.Publish(r.t.Context(), catalog, func(tx *engine.Tx) error {
+		for _, f := range set.Changed(r.set) {
+			if p := f.Create(tx, pod, functions.Published()); p != nil {
+				return p
 			}
-			return err
-		})
-		if failed == nil {
-			if err != nil {
-				r.t.Fatal(err)
-			}
-			r.set = set
-			return problems
 		}
-		var more spicepod.Problems
-		set, more = failed.Rest(pod, set)
-		problems = append(problems, more...)
+		for _, f := range set.Removed(r.set) {
+			for _, sql := range f.Drop() {
+				if err := tx.Exec(sql); err != nil {
+					return err
+				}
+			}
+		}
+		return Fill(tx, pod, set, r.set)
+	})
+	if err != nil {
+		r.t.Fatal(err)
 	}
-	r.t.Fatal("no generation could be published")
-	return nil
+	r.set = set
+	return problems
 }
 
 // query returns a result as lines of text.
@@ -160,19 +156,6 @@ func TestCatalogue(t *testing.T) {
 	r.expect("FROM spiced.lineage ORDER BY ALL",
 		"Total|column|orders|amount|spicepod.yaml|14\nTotal|dataset|orders|NULL|spicepod.yaml|15\ntwice|function|Total|NULL|spicepod.yaml|16")
 	r.expect("SELECT twice(2), total(50)", "4.0|210")
-	var comment string
-	stage, err := r.db.Stage(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer stage.Close()
-	err = stage.Query("SELECT comment FROM duckdb_functions() WHERE function_name = 'Total' AND schema_name = 'public'", func(c *engine.Chunk) error {
-		comment = string(c.Column(0).Bytes(0))
-		return nil
-	})
-	if err != nil || comment != "It's the total." {
-		t.Error(comment, err)
-	}
 }
 
 func TestReloadRewritesWhatChanged(t *testing.T) {
@@ -191,17 +174,6 @@ func TestReloadRewritesWhatChanged(t *testing.T) {
 	}
 }
 
-func TestFailuresKeepTheRest(t *testing.T) {
-	r := start(t)
-	problems := r.load(pod + "- { name: bad, from: sql, signature: { args: [], returns: int64 }, body: (SELECT max(nope) FROM orders) }\n" +
-		"- { name: caller, from: sql, signature: { args: [], returns: int64 }, body: bad() }\n")
-	if len(problems) != 2 || !strings.Contains(problems.Error(), `function bad: Referenced column "nope" not found`) || !strings.Contains(problems.Error(), "function caller: calls bad, which could not be registered") {
-		t.Error(problems)
-	}
-	r.expect("SELECT count(*) FROM list_udfs() WHERE source = 'user'", "3")
-	r.expect("SELECT twice(2)", "4.0")
-}
-
 func TestAPreludeNameMayBeDeclared(t *testing.T) {
 	r := start(t)
 	r.load(`- { name: initcap, from: sql, signature: { args: [{ name: s, type: utf8 }], returns: utf8 }, body: upper(s) }`)
@@ -209,31 +181,4 @@ func TestAPreludeNameMayBeDeclared(t *testing.T) {
 	r.expect("SELECT source FROM list_udfs() WHERE name = 'initcap'", "user")
 	r.load(`- { name: x, from: sql, signature: { args: [], returns: utf8 }, body: initcap('ab') }`)
 	r.expect("SELECT initcap('ab'), x()", "Ab|Ab")
-}
-
-func TestInfo(t *testing.T) {
-	r := start(t)
-	r.load(pod)
-	b, err := json.Marshal(functions.Info(r.set)[0])
-	if err != nil || !strings.HasPrefix(string(b), `{"name":"Total","kind":"scalar","volatility":"stable","from":"sql","description":"It's the total.","as_tool":true,"registered_as":["sql","tool"],"signature":"Total(over int64) → int64"`) {
-		t.Error(err, string(b))
-	}
-	if b, _ := json.Marshal(functions.Info(nil)); string(b) != "[]" {
-		t.Error(string(b))
-	}
-}
-
-// TestConstantFaults: what fails while DuckDB binds or folds a constant is the
-// function's own fault, in a body that is proven in the transaction too.
-func TestConstantFaults(t *testing.T) {
-	for _, body := range []string{
-		"CAST('abc' AS BIGINT)", "DATE 'xx' - DATE 'yy'", "9223372036854775807 + 1", "1 // 0", "error('no')", "CAST(1000 AS TINYINT)",
-		"(SELECT CAST('abc' AS BIGINT) FROM orders)", "(SELECT DATE 'xx' - DATE 'yy' FROM orders)", "(SELECT 9223372036854775807::BIGINT + 1 FROM orders LIMIT 1)",
-		"total(0) + CAST('abc' AS BIGINT)", "(SELECT error('no') FROM orders)",
-	} {
-		r := start(t)
-		problems := r.load(pod + "- { name: odd, from: sql, signature: { args: [], returns: int64 }, body: \"" + body + "\" }\n")
-		t.Logf("%s: %v", body, problems)
-		r.expect("SELECT twice(2)", "4.0")
-	}
 }

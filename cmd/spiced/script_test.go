@@ -53,4 +53,3 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("exit status %d, want %d", status, want)
 	}
 }
-
