@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +14,10 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/duckdb/duckdb-go/v2"
+
+	"github.com/spiced-sql/spiced/functions/prelude"
 )
 
 const (
@@ -61,19 +66,29 @@ func benchPoint(ctx context.Context, e *env) ([]row, error) {
 	}}, nil
 }
 
+// preparedPlaces prepares the statement over the same rows and the same
+// function, prelude and all.
 func preparedPlaces(ctx context.Context, dir string) (*sql.Stmt, func(), error) {
-	db, err := sql.Open("duckdb", "")
+	connector, err := duckdb.NewConnector("", func(c driver.ExecerContext) error {
+		_, err := c.ExecContext(ctx, "CREATE SCHEMA IF NOT EXISTS datafusion; SET search_path = 'memory.main,memory.datafusion'", nil)
+		return err
+	})
 	if err != nil {
 		return nil, nil, err
 	}
+	db := sql.OpenDB(connector)
 	db.SetMaxOpenConns(pointConnections)
 	db.SetMaxIdleConns(pointConnections)
-	for _, ddl := range []string{
-		"CREATE TABLE places AS SELECT * FROM read_parquet('" + dir + "/places.parquet')",
-		"CREATE FUNCTION haversine_km(lat1 DOUBLE, lon1 DOUBLE, lat2 DOUBLE, lon2 DOUBLE) AS CAST((" + haversine + ") AS DOUBLE)",
-	} {
-		if _, err := db.ExecContext(ctx, ddl); err != nil {
-			return nil, nil, err
+	ddl := []string{"CREATE TABLE places AS SELECT * FROM read_parquet('" + dir + "/places.parquet')"}
+	for _, m := range prelude.Macros {
+		if m.Name == "acos" {
+			ddl = append(ddl, strings.ReplaceAll(m.SQL(), "spice.", "memory."))
+		}
+	}
+	ddl = append(ddl, "CREATE FUNCTION haversine_km(lat1 DOUBLE, lon1 DOUBLE, lat2 DOUBLE, lon2 DOUBLE) AS CAST(("+haversine+") AS DOUBLE)")
+	for _, d := range ddl {
+		if _, err := db.ExecContext(ctx, d); err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", d, err)
 		}
 	}
 	stmt, err := db.PrepareContext(ctx, pointSQL)

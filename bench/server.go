@@ -64,9 +64,7 @@ func (s *server) watch(out io.Reader, found chan<- string) {
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
 		s.log.Write(append(lines.Bytes(), '\n'))
-		if url := address.FindString(lines.Text()); url != "" {
-			once.Do(func() { found <- url })
-		}
+		once.Do(func() { found <- address.FindString(lines.Text()) })
 	}
 	s.done <- s.cmd.Wait()
 }

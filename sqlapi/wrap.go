@@ -109,11 +109,8 @@ func (x *exchange) loggedStatus() int {
 // access writes the request's line in the log. It has the route, not the
 // path, and of a statement its fingerprint: never a literal.
 func (a *API) access(x *exchange, r *http.Request, rt route, id string, start time.Time) {
-	level := slog.LevelInfo
-	switch {
-	case rt.quiet:
-		level = slog.LevelDebug
-	case x.loggedStatus() >= http.StatusInternalServerError:
+	level := slog.LevelDebug
+	if x.loggedStatus() >= http.StatusInternalServerError {
 		level = slog.LevelWarn
 	}
 	ctx := context.WithoutCancel(r.Context())
