@@ -88,7 +88,7 @@ func (s *server) wait(ctx context.Context, path string, ok func(status int, body
 			return fmt.Errorf("%s: %w; last answer %d %q, %v", path, ctx.Err(), status, body, err)
 		case err := <-s.done:
 			return fmt.Errorf("spiced ended: %w\n%s", err, s.log)
-		case <-time.After(500 * time.Microsecond):
+		case <-time.After(5 * time.Millisecond):
 		}
 	}
 }

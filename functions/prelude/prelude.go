@@ -75,18 +75,19 @@ func clamped(f string) string {
 	return "CASE WHEN abs(x) <= 1 THEN system.main." + f + "(x) ELSE system.main." + f + "(round(x * 0.5, 9) * 2) END"
 }
 
-// Plain are statements that put DuckDB's own functions in the place of the
-// macros that clamp, with prefix MACRO in a transaction or TEMP MACRO on a
-// stage. Their types are the same, and a body binds in half the time: it is
-// worth it while hundreds of functions are made. [Restore] puts them back.
+// Plain are statements that let a body see DuckDB's own functions in the place
+// of the macros that clamp: in a transaction these are dropped, on a stage
+// hidden by temporary ones. The types are the same, and a body binds in half
+// the time, which is worth it while hundreds of functions are made. [Restore]
+// puts the dropped ones back.
 func Plain(temporary bool) []string {
 	list := make([]string, 0, 2)
 	for _, name := range []string{"acos", "asin"} {
-		macro := "MACRO " + engine.Qualified(engine.Prelude, name)
 		if temporary {
-			macro = "TEMP MACRO " + name
+			list = append(list, "CREATE OR REPLACE TEMP MACRO "+name+"(x) AS system.main."+name+"(x)")
+		} else {
+			list = append(list, "DROP MACRO IF EXISTS "+engine.Qualified(engine.Prelude, name))
 		}
-		list = append(list, "CREATE OR REPLACE "+macro+"(x) AS system.main."+name+"(x)")
 	}
 	return list
 }
