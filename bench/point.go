@@ -22,7 +22,7 @@ import (
 
 const (
 	pointConnections = 32
-	pointSeconds     = 4 * time.Second
+	pointTime        = 4 * time.Second
 	placeRows        = 10_000
 	places           = `SELECT range AS id, 'place ' || range AS name, random() * 180 - 90 AS lat, random() * 360 - 180 AS lon FROM range(%d)`
 	pointSQL         = "SELECT name, haversine_km(lat, lon, 47.45, -122.31) AS km FROM places WHERE id = ?"
@@ -97,7 +97,7 @@ func preparedPlaces(ctx context.Context, dir string) (*sql.Stmt, func(), error) 
 
 // load runs the callers for a while and returns their calls per second.
 func load(ctx context.Context, caller func(context.Context, *atomic.Int64) error) (float64, error) {
-	ctx, cancel := context.WithTimeout(ctx, pointSeconds)
+	ctx, cancel := context.WithTimeout(ctx, pointTime)
 	defer cancel()
 	var calls atomic.Int64
 	var wg sync.WaitGroup

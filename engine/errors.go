@@ -37,6 +37,7 @@ type Error struct {
 	Column  int    // 1-based, in characters, with Offset
 }
 
+// Error is the message with the place and the hint.
 func (e *Error) Error() string {
 	msg := e.Message
 	if e.Line > 0 {

@@ -79,7 +79,7 @@ type API struct {
 func New(opts Options) *API {
 	a := &API{opts: withDefaults(opts), mux: http.NewServeMux(), routes: routes()}
 	a.log, a.metrics = a.opts.Log, a.opts.Metrics
-	a.openAPI = openAPI(a.routes, opts.Version)
+	a.openAPI = mustOpenAPI(a.routes, opts.Version)
 	for _, rt := range a.routes {
 		a.mux.Handle(rt.method+" "+rt.path, a.wrap(rt))
 	}

@@ -16,7 +16,7 @@ var commonAnswers = []answer{
 
 // openAPI makes the document of the routes. It fails only on a table that
 // cannot be encoded, which the tests would see.
-func openAPI(routes []route, version string) []byte {
+func mustOpenAPI(routes []route, version string) []byte {
 	if version == "" {
 		version = "dev"
 	}

@@ -16,6 +16,7 @@ type SyntaxError struct {
 	Type    string // DuckDB's error type: "parser", "not implemented", …; "count" when it is not one statement
 }
 
+// Error is DuckDB's message.
 func (e *SyntaxError) Error() string { return e.Message }
 
 // Statement lists what a SELECT-like statement mentions, in the order of
