@@ -3,9 +3,12 @@ package functions
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spiced-sql/spiced/engine"
+	"github.com/spiced-sql/spiced/nearest"
 	"github.com/spiced-sql/spiced/spicepod"
 	"github.com/spiced-sql/spiced/sqltree"
 )
@@ -83,11 +86,12 @@ func bodyText(text string) string {
 type problemAt struct {
 	offset        int
 	message, hint string
+	missing       string // the function that is not there, when that is the problem
 }
 
 func (p *problemAt) Error() string { return p.message }
 
-func at(offset int, message, hint string) *problemAt { return &problemAt{offset, message, hint} }
+func at(offset int, message, hint string) *problemAt { return &problemAt{offset, message, hint, ""} }
 
 // parse reads prefix + body + suffix; an error has its offset in the body.
 func parse(ctx context.Context, db *engine.DB, prefix, text, suffix string) (*parsed, error) {
@@ -219,7 +223,24 @@ func bodyProblem(pod *spicepod.Pod, path, name string, err error) spicepod.Probl
 	if !errors.As(err, &p) {
 		p = at(0, err.Error(), "")
 	}
-	problem := pod.TextProblem(path+".body", max(p.offset, 0), p.message, p.hint)
+	hint := p.hint
+	if near := nearest.Name(p.missing, callable(pod, p.missing)); near != "" {
+		hint = fmt.Sprintf("did you mean %q?", near)
+	}
+	problem := pod.TextProblem(path+".body", max(p.offset, 0), p.message, hint)
 	problem.Component = "function " + name
 	return problem
+}
+
+// callable are the names a body may have meant by missing: declared functions
+// and the prelude's.
+func callable(pod *spicepod.Pod, missing string) []string {
+	if missing == "" {
+		return nil
+	}
+	names := slices.Clone(preludeNames)
+	for i := range pod.Functions {
+		names = append(names, pod.Functions[i].Name)
+	}
+	return names
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/spiced-sql/spiced/engine"
 	"github.com/spiced-sql/spiced/functions/prelude"
-	"github.com/spiced-sql/spiced/nearest"
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
@@ -226,10 +225,7 @@ func (f *Function) explain(p *problemAt, e *engine.Error) {
 	}
 	for _, c := range f.body.parsed.st.Calls {
 		if f.body.parsed.offset(c.Offset) == p.offset && p.hint == "" && strings.Contains(p.message, "Function") {
-			p.message = fmt.Sprintf("there is no function %q", c.Name)
-			if near := nearest.Name(c.Name, preludeNames); near != "" {
-				p.hint = fmt.Sprintf("did you mean %q?", near)
-			}
+			p.message, p.missing = fmt.Sprintf("there is no function %q", c.Name), c.Name
 		}
 	}
 }
