@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/spiced-sql/spiced/sqltree"
@@ -55,6 +56,11 @@ func (b *Builtins) Aggregate(name string) bool { return b.kinds[sqltree.Fold(nam
 
 // Names returns every name, folded and sorted.
 func (b *Builtins) Names() []string { return b.names }
+
+// allowed returns the names that a statement may call.
+func (b *Builtins) allowed() []string {
+	return slices.DeleteFunc(slices.Clone(b.names), func(name string) bool { return b.refuses(name, false) })
+}
 
 // refusedFunctions are scalar functions with side effects, or that show
 // settings, other definitions or plans, or that only wait.

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/spiced-sql/spiced/nearest"
 )
@@ -19,9 +20,13 @@ func (db *DB) improve(out *Error, e *duckError, v *verdict, cat *Catalog) {
 			}
 		}
 	case e.subtype == "MISSING_ENTRY" && e.name != "":
-		candidates := append(cat.FunctionNames(), db.builtins.names...)
-		if e.object == "Table" {
+		var candidates []string
+		switch {
+		case e.object == "Table":
 			candidates = cat.RelationNames()
+		case strings.HasSuffix(e.object, "Function"):
+			out.Message = fmt.Sprintf("there is no function %q", e.name)
+			candidates = append(cat.FunctionNames(), db.builtins.allowed()...)
 		}
 		if near := nearest.Name(e.name, candidates); near != "" {
 			out.Hint = fmt.Sprintf("did you mean %q?", near)
