@@ -6,8 +6,12 @@ import (
 	"time"
 )
 
-// pairs is how often the two sides of a ratio run, in turn.
-const pairs = 7
+// The two sides of a ratio run in turn, long enough for noise to even out.
+const (
+	ratioTime = 4 * time.Second
+	minPairs  = 11
+	maxPairs  = 101
+)
 
 // benchInline compares calls with the same SQL written into the statement.
 func benchInline(ctx context.Context, e *env) ([]row, error) {
@@ -64,10 +68,11 @@ func (e *env) pointsServer(ctx context.Context, name string) (*server, error) {
 }
 
 // ratio runs a and b in turn and returns the median of a's times over b's,
-// pair by pair.
+// pair by pair. The first pair warms up.
 func (s *server) ratio(ctx context.Context, a, b string) (float64, error) {
 	var ratios []float64
-	for i := range pairs + 1 {
+	began := time.Now()
+	for i := 0; i <= minPairs || i <= maxPairs && time.Since(began) < ratioTime; i++ {
 		ta, err := s.timed(ctx, a)
 		if err != nil {
 			return 0, err
@@ -76,7 +81,7 @@ func (s *server) ratio(ctx context.Context, a, b string) (float64, error) {
 		if err != nil {
 			return 0, err
 		}
-		if i > 0 { // the first pair warms up
+		if i > 0 {
 			ratios = append(ratios, ta.Seconds()/tb.Seconds())
 		}
 	}
