@@ -40,12 +40,18 @@ func newBuild(d *Daemon, pod *spicepod.Pod, report *Report) *build {
 	return &build{d: d, pod: pod, old: old, report: report, missing: map[engine.Relation]string{}}
 }
 
+// problem notes a problem; one that was met before, when the component was
+// tested, say, is noted once.
 func (b *build) problem(p spicepod.Problem) {
-	b.report.Problems = append(b.report.Problems, p)
+	if !slices.Contains(b.report.Problems, p) {
+		b.report.Problems = append(b.report.Problems, p)
+	}
 }
 
 func (b *build) problems(list spicepod.Problems) {
-	b.report.Problems = append(b.report.Problems, list...)
+	for _, p := range list {
+		b.problem(p)
+	}
 }
 
 // prepare compiles and loads. It changes nothing that serves.
@@ -67,7 +73,6 @@ func (b *build) remarks() {
 	}
 	if len(b.pod.Functions) > 0 && !b.pod.Runtime.Functions.Enabled {
 		p := b.pod.KeyProblem("functions", "User-defined functions are declared but disabled. Set `runtime.functions.enabled: true` to register spicepod `functions:` entries.", "")
-		p.Severity = spicepod.Warning
 		b.problem(p)
 	}
 	for _, root := range b.pod.DataRoots() {
@@ -136,6 +141,12 @@ func (b *build) compileFunctions(ctx context.Context) {
 // compileViews compiles the views by what is declared; a view with a fault
 // keeps its last good version.
 func (b *build) compileViews(ctx context.Context) {
+	for i := range b.pod.Views {
+		last := b.lastView(relationOf(b.pod.Views[i].Qualified()))
+		if last != nil && last.Hash == spicepod.Fingerprint(b.pod.Views[i]) {
+			b.revive(component{view: last})
+		}
+	}
 	names := engine.NewCatalog(0, b.declared, append(b.set.Engine(), udf.Functions()...))
 	for i := range b.pod.Views {
 		r := relationOf(b.pod.Views[i].Qualified())
@@ -143,7 +154,9 @@ func (b *build) compileViews(ctx context.Context) {
 		v, problem := datasets.CompileView(ctx, b.d.db, b.pod, i, names, b.reusable(last))
 		if problem != nil {
 			b.problem(*problem)
-			v = last
+			if v = last; v != nil && !b.revive(component{view: v}) {
+				v = nil
+			}
 		}
 		if v == nil {
 			b.missing[r] = fmt.Sprintf("view %q, which has a fault", b.pod.Views[i].Name)
@@ -169,7 +182,7 @@ func (b *build) reusable(v *datasets.View) *datasets.View {
 		return nil
 	}
 	for _, name := range v.Uses.Functions {
-		if b.set.Get(name) != b.old.Functions.Get(name) {
+		if f := b.set.Get(name); f == nil || !f.Same(b.old.Functions.Get(name)) {
 			return nil
 		}
 	}

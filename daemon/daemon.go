@@ -38,7 +38,6 @@ type Options struct {
 	StateDir string             // what outlives a run; "": a folder made for this run
 	Strict   bool               // every fault refuses the load
 	Watch    bool               // reload when a file changes
-	Check    bool               // load for `validate` and `test`: nothing is materialised or watched
 	Log      *slog.Logger       // nil: discarded
 	Metrics  *telemetry.Metrics // nil: not counted
 	Progress func(datasets.Progress)
@@ -54,6 +53,7 @@ type Daemon struct {
 	tempDir  string   // state of this run only, removed by Close
 	roots    []string
 	requests chan request
+	ended    chan struct{} // closed when Run is over
 
 	first      *reading   // what New read, for the first load
 	publishing sync.Mutex // held while a generation, or a refresh of one, is published
@@ -87,7 +87,7 @@ func New(ctx context.Context, opts Options) (*Daemon, error) {
 	if err := first.read(opts.Path); err != nil {
 		return nil, err
 	}
-	d := &Daemon{opts: opts, log: opts.Log, requests: make(chan request, 1), first: first}
+	d := &Daemon{opts: opts, log: opts.Log, requests: make(chan request, 1), ended: make(chan struct{}), first: first}
 	if d.log == nil {
 		d.log = slog.New(slog.DiscardHandler)
 	}
@@ -119,7 +119,7 @@ func (d *Daemon) open(ctx context.Context, pod *spicepod.Pod) error {
 		Type: duckdbType, Publish: d.publishRefresh,
 		Retry: func(context.Context, []string) { d.ask(request{trigger: "retry"}) },
 	})
-	if err == nil && d.opts.Watch && !d.opts.Check {
+	if err == nil && d.opts.Watch {
 		d.watcher, err = newWatcher(d.log)
 	}
 	return err
@@ -157,6 +157,9 @@ func engineOptions(pod *spicepod.Pod) engine.Options {
 
 // Close ends the runtime. Run must have returned.
 func (d *Daemon) Close() {
+	if d.watcher != nil {
+		d.watcher.fs.Close() // unless run did
+	}
 	if d.data != nil {
 		d.data.Close()
 	}
@@ -169,8 +172,9 @@ func (d *Daemon) Close() {
 }
 
 // Run loads the Spicepod, keeps it loaded, and returns when ctx ends. A first
-// load that is refused is an error, [spicepod.Problems].
+// load that is refused is an error, [spicepod.Problems]. It is called once.
 func (d *Daemon) Run(ctx context.Context) error {
+	defer close(d.ended)
 	if report := d.Load(ctx, "start"); !report.Accepted {
 		if ctx.Err() != nil {
 			return nil
@@ -217,17 +221,24 @@ func (d *Daemon) ask(r request) {
 	}
 }
 
+// errEnded answers a request that Run is no more there to serve.
+var errEnded = errors.New("the runtime has ended")
+
 // Reload asks for a load and waits for its outcome. Run must be running.
 func (d *Daemon) Reload(ctx context.Context, trigger string) (*Report, error) {
 	reply := make(chan *Report, 1)
 	select {
 	case d.requests <- request{trigger, reply}:
+	case <-d.ended:
+		return nil, errEnded
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
 	select {
 	case report := <-reply:
 		return report, nil
+	case <-d.ended:
+		return nil, errEnded
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}

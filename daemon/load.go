@@ -43,9 +43,11 @@ func (d *Daemon) Load(ctx context.Context, trigger string) *Report {
 			Position: spicepod.Position{File: d.opts.Path}, Message: err.Error(),
 		})
 	}
+	report.Problems.Sort()
 	report.Accepted = err == nil
 	d.report.Store(report)
 	d.tell(report)
+	d.count(report)
 	if !report.Accepted && d.Current() != nil && ctx.Err() == nil {
 		d.noteRefusal(ctx, report)
 	}
@@ -115,6 +117,31 @@ func (d *Daemon) tell(r *Report) {
 		d.log.Info("generation published", "generation", g.Number, "trigger", r.Trigger, "took", r.Duration.Round(time.Microsecond),
 			"functions", g.Functions.Len(), "datasets", len(g.Datasets), "views", len(g.Views), "changed", len(r.Changed), "problems", len(r.Problems))
 	}
+}
+
+// count keeps the metrics of loads.
+func (d *Daemon) count(r *Report) {
+	m, g := d.opts.Metrics, d.Current()
+	if m == nil {
+		return
+	}
+	if !r.Accepted {
+		m.Reloaded("refused")
+	} else {
+		m.Reloaded("ok")
+	}
+	if g == nil {
+		return
+	}
+	m.SetGeneration(g.Number, g.Functions.Len(), len(g.Datasets)+len(g.Views), len(r.Problems))
+	var names []string
+	for _, d := range g.Datasets {
+		names = append(names, d.Declared.Name)
+	}
+	for _, v := range g.Views {
+		names = append(names, v.Declared.Name)
+	}
+	m.KeepDatasets(names)
 }
 
 // noteRefusal puts the faults of a refused load where SQL finds them.

@@ -24,14 +24,6 @@ func (c component) String() string {
 	return "view " + c.view.Declared.Name
 }
 
-// path is where the component is declared.
-func (c component) path() string {
-	if c.function != nil {
-		return c.function.Path
-	}
-	return c.view.Path
-}
-
 func (c component) uses() (names []string, relations []engine.Relation) {
 	if c.function != nil {
 		return c.function.Uses.Functions, c.function.Uses.Relations
@@ -150,7 +142,7 @@ func (b *build) changed() map[component]bool {
 
 func (b *build) isNew(c component) bool {
 	if c.function != nil {
-		return b.old.Functions.Get(c.function.Name) != c.function
+		return !c.function.Same(b.old.Functions.Get(c.function.Name))
 	}
 	return b.lastView(c.view.Relation) != c.view
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spiced-sql/spiced/functions"
 	"github.com/spiced-sql/spiced/functions/prelude"
 	"github.com/spiced-sql/spiced/spicepod"
+	"github.com/spiced-sql/spiced/sqltree"
 	"github.com/spiced-sql/spiced/udf"
 )
 
@@ -59,7 +60,7 @@ func (m *maker) publish(ctx context.Context) (*Generation, error) {
 		if err := m.make(); err != nil {
 			return err
 		}
-		m.report.Changed = m.made
+		m.report.Generation, m.report.Changed = g.Number, m.made
 		m.report.Problems.Sort()
 		return m.fill(g)
 	})
@@ -194,9 +195,28 @@ func asProblem(pod *spicepod.Pod, c component, err error) *spicepod.Problem {
 
 // problem is a problem of the component as a whole.
 func (c component) problem(pod *spicepod.Pod, message, hint string) spicepod.Problem {
-	p := pod.KeyProblem(c.path()+".name", message, hint)
+	p := pod.KeyProblem(c.pathIn(pod)+".name", message, hint)
 	p.Component = c.String()
 	return p
+}
+
+// pathIn is where pod declares the component; a last good version was declared
+// elsewhere.
+func (c component) pathIn(pod *spicepod.Pod) string {
+	if c.function != nil {
+		for i := range pod.Functions {
+			if sqltree.Fold(pod.Functions[i].Name) == sqltree.Fold(c.function.Name) {
+				return fmt.Sprintf("functions[%d]", i)
+			}
+		}
+		return "functions"
+	}
+	for i := range pod.Views {
+		if relationOf(pod.Views[i].Qualified()) == c.view.Relation {
+			return fmt.Sprintf("views[%d]", i)
+		}
+	}
+	return "views"
 }
 
 // available are the relations that statements may read.
@@ -238,7 +258,8 @@ func (b *build) exclude(failed []component) {
 			b.excludeView(c.view)
 			continue
 		}
-		if last := b.old.Functions.Get(c.function.Name); last != nil && last != c.function {
+		last := b.old.Functions.Get(c.function.Name)
+		if last != nil && last != c.function && b.revive(component{function: last}) {
 			b.set = b.set.With(last)
 			continue
 		}
@@ -248,16 +269,16 @@ func (b *build) exclude(failed []component) {
 		rest, problems := b.set.Without(b.pod, gone...)
 		b.set = rest
 		b.problems(problems)
-		b.excludeCallers(gone)
+		b.excludeCallers()
 	}
 	b.arrange()
 }
 
 // excludeCallers takes out views that call functions that are gone.
-func (b *build) excludeCallers(names []string) {
+func (b *build) excludeCallers() {
 	for _, v := range slices.Clone(b.views) {
 		for _, n := range v.Uses.Functions {
-			if slices.Contains(names, n) || b.set.Get(n) == nil {
+			if b.set.Get(n) == nil {
 				c := component{view: v}
 				b.problem(c.problem(b.pod, fmt.Sprintf("it calls function %q, which has a fault", n), "mend that first"))
 				b.excludeView(v)
@@ -267,6 +288,38 @@ func (b *build) excludeCallers(names []string) {
 	}
 }
 
+// revive reports whether a last good version, c, works in this build. Functions
+// that it calls and that are declared no more stay for it, with a problem.
+func (b *build) revive(c component) bool {
+	names, relations := c.uses()
+	for _, r := range relations {
+		if !slices.Contains(b.declared, r) || b.missing[r] != "" {
+			return false
+		}
+	}
+	for _, n := range names {
+		if b.set.Get(n) != nil {
+			continue
+		}
+		removed := b.old.Functions.Get(n)
+		if removed == nil || !b.pod.Runtime.Functions.Enabled || b.declares(n) || !b.revive(component{function: removed}) {
+			return false
+		}
+		p := b.pod.KeyProblem(c.pathIn(b.pod)+".name", fmt.Sprintf("function %s was removed but is still called by %s", removed.Name, c), "change its callers first")
+		p.Component = removed.Component()
+		b.problem(p)
+		b.set = b.set.With(removed)
+	}
+	return true
+}
+
+// declares reports whether the Spicepod has an enabled function of that name.
+func (b *build) declares(name string) bool {
+	return slices.ContainsFunc(b.pod.Functions, func(f spicepod.Function) bool {
+		return f.Enabled && sqltree.Fold(f.Name) == sqltree.Fold(name)
+	})
+}
+
 // excludeView replaces v by its last good version or takes it out.
 func (b *build) excludeView(v *datasets.View) {
 	i := slices.Index(b.views, v)
@@ -274,7 +327,7 @@ func (b *build) excludeView(v *datasets.View) {
 		return
 	}
 	b.views = slices.Clone(b.views)
-	if last := b.lastView(v.Relation); last != nil && last != v {
+	if last := b.lastView(v.Relation); last != nil && last != v && b.revive(component{view: last}) {
 		b.views[i] = last
 		return
 	}

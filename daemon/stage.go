@@ -22,15 +22,18 @@ func (b *build) test(ctx context.Context) {
 		return
 	}
 	defer stage.Close()
+	changed := b.changed()
 	results, problems := functions.RunTests(ctx, stage, b.pod, b.set, functions.TestOptions{
-		Prev: b.old.Functions, Relations: b.stageRelations(ctx, stage),
+		Prev: b.old.Functions, Relations: b.stageRelations(ctx, stage, changed),
+		Again: func(f *functions.Function) bool { return changed[component{function: f}] },
 	})
 	b.report.Tests = results
 	b.problems(problems)
 	var failed []component
 	for _, r := range results {
 		c := component{function: b.set.Get(r.Function)}
-		if !r.Passed && !slices.Contains(failed, c) {
+		unchanged := b.old.Functions.Get(r.Function) == c.function // it is its own last good version
+		if !r.Passed && !unchanged && !slices.Contains(failed, c) {
 			failed = append(failed, c)
 		}
 	}
@@ -40,8 +43,8 @@ func (b *build) test(ctx context.Context) {
 // stageRelations makes what tested functions read, and is not published as it
 // will be, as temporary views of the stage, and returns their names there. What
 // cannot be made shows when the function that reads it is.
-func (b *build) stageRelations(ctx context.Context, stage *engine.Stage) map[engine.Relation]string {
-	need := b.neededByTests()
+func (b *build) stageRelations(ctx context.Context, stage *engine.Stage, changed map[component]bool) map[engine.Relation]string {
+	need := b.neededByTests(changed)
 	names := map[engine.Relation]string{}
 	queries := map[engine.Relation]string{}
 	for _, d := range b.datasets {
@@ -50,7 +53,7 @@ func (b *build) stageRelations(ctx context.Context, stage *engine.Stage) map[eng
 		}
 	}
 	for _, v := range b.views {
-		if need.relations[v.Relation] && b.lastView(v.Relation) != v {
+		if need.relations[v.Relation] && changed[component{view: v}] {
 			names[v.Relation], queries[v.Relation] = stagedName(v.Relation), v.Query()
 		}
 	}
@@ -66,7 +69,12 @@ func (b *build) stageRelations(ctx context.Context, stage *engine.Stage) map[eng
 			create(d.Relation)
 		}
 	}
-	fresh := b.set.Changed(b.old.Functions)
+	var fresh []*functions.Function
+	for c := range changed {
+		if c.function != nil {
+			fresh = append(fresh, c.function)
+		}
+	}
 	target := functions.Staged(fresh, names)
 	for _, c := range b.order {
 		switch {
@@ -98,7 +106,7 @@ type needed struct {
 	relations map[engine.Relation]bool
 }
 
-func (b *build) neededByTests() needed {
+func (b *build) neededByTests(changed map[component]bool) needed {
 	n := needed{map[*functions.Function]bool{}, map[engine.Relation]bool{}}
 	var add func(component)
 	add = func(c component) {
@@ -116,8 +124,8 @@ func (b *build) neededByTests() needed {
 			add(next)
 		}
 	}
-	for _, f := range b.set.Changed(b.old.Functions) {
-		if len(f.Declared.Tests) > 0 {
+	for _, f := range b.set.All() {
+		if len(f.Declared.Tests) > 0 { // tested or not: it may be that only its tests changed
 			add(component{function: f})
 		}
 	}

@@ -79,8 +79,25 @@ func orNull(s string) any {
 }
 
 // publishRefresh publishes what a refresh changes within a generation.
-func (d *Daemon) publishRefresh(ctx context.Context, _ string, build func(*engine.Tx) error) error {
-	return d.republish(ctx, build)
+func (d *Daemon) publishRefresh(ctx context.Context, what string, build func(*engine.Tx) error) error {
+	err := d.republish(ctx, build)
+	if d.opts.Metrics != nil {
+		d.countRefresh(what, err)
+	}
+	return err
+}
+
+// countRefresh keeps the metrics of the dataset that was refreshed.
+func (d *Daemon) countRefresh(what string, err error) {
+	outcome := "ok"
+	if err != nil {
+		outcome = "failed"
+	}
+	for _, s := range d.data.Status() {
+		if what == "refresh of "+s.Kind+" "+s.Declared {
+			d.opts.Metrics.Refreshed(s.Declared, outcome, s.Rows, s.Refreshed)
+		}
+	}
 }
 
 // duckdbType is the DuckDB type of a declared type.

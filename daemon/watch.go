@@ -2,7 +2,9 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -19,6 +21,9 @@ const (
 	settle     = 20 * time.Millisecond
 	settleMost = 200 * time.Millisecond
 )
+
+// clockStep is how far the clock of file systems is behind ours.
+const clockStep = 10 * time.Millisecond
 
 // watcher tells when one of a set of files changes. It watches the folders
 // they are in, so that renames, and files that are not there yet, are seen.
@@ -45,11 +50,11 @@ type stamp struct {
 }
 
 func newWatcher(log *slog.Logger) (*watcher, error) {
-	fs, err := fsnotify.NewWatcher()
+	notify, err := fsnotify.NewWatcher()
 	if err != nil {
 		return nil, fmt.Errorf("watch files: %w", err)
 	}
-	return &watcher{fs: fs, log: log, files: map[string]stamp{}, dirs: map[string]bool{}, sets: make(chan watchSet, 1)}, nil
+	return &watcher{fs: notify, log: log, files: map[string]stamp{}, dirs: map[string]bool{}, sets: make(chan watchSet, 1)}, nil
 }
 
 // watch makes files the set to watch, in place of the one before. They were
@@ -107,7 +112,7 @@ func (w *watcher) set(s watchSet) {
 		dirs[filepath.Dir(f)] = true
 		is, ok := known[f]
 		if !ok {
-			if is = stampOf(f); is.modified.After(s.since) {
+			if is = stampOf(f); is.modified.After(s.since.Add(-clockStep)) {
 				is = stamp{}
 			}
 		}
@@ -116,26 +121,36 @@ func (w *watcher) set(s watchSet) {
 	w.follow(dirs)
 }
 
-// follow makes dirs the folders that are watched.
+// follow makes dirs the folders that are watched. In place of one that is not
+// there, the nearest above it is.
 func (w *watcher) follow(dirs map[string]bool) {
-	for d := range w.dirs {
-		if !dirs[d] {
-			_ = w.fs.Remove(d) // the folder may be gone
-		}
-	}
+	w.dirs = dirs
+	watched := map[string]bool{}
 	for d := range dirs {
-		if w.dirs[d] {
-			continue
+		err := w.fs.Add(d) // again too: a folder made anew is another one
+		for p := d; err != nil && p != filepath.Dir(p); {
+			p = filepath.Dir(p)
+			if err2 := w.fs.Add(p); err2 == nil {
+				watched[p] = true
+				break
+			}
 		}
-		if err := w.fs.Add(d); err != nil {
+		if err == nil {
+			watched[d] = true
+		} else if !errors.Is(err, fs.ErrNotExist) {
 			w.log.Warn("a folder cannot be watched; edits there need a reload", "folder", d, "error", err)
 		}
 	}
-	w.dirs = dirs
+	for _, d := range w.fs.WatchList() {
+		if !watched[d] {
+			_ = w.fs.Remove(d) // the folder may be gone
+		}
+	}
 }
 
 // check calls changed when a file differs from what was known.
 func (w *watcher) check(changed func()) {
+	w.follow(w.dirs) // first: what is written from now on is told
 	var names []string
 	for f, was := range w.files {
 		if is := stampOf(f); is != was {

@@ -2,6 +2,7 @@ package functions
 
 import (
 	"context"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -34,7 +35,13 @@ func Compile(ctx context.Context, db *engine.DB, pod *spicepod.Pod, relations []
 	c.collect()
 	c.read()
 	c.keepCalled()
-	for _, group := range c.order() {
+	groups := c.order()
+	for _, group := range groups {
+		for _, u := range group {
+			u.group = group
+		}
+	}
+	for _, group := range groups {
 		c.buildGroup(group)
 	}
 	index := make(map[string]int, len(c.list))
@@ -74,6 +81,9 @@ type unit struct {
 	built    *Function // a leaf, built while others were read
 	callees  []string  // folded names of declared functions, once each
 	problems spicepod.Problems
+
+	group []*unit // it and those that call each other in a circle with it
+	begun bool    // the group is being built, or is
 
 	number, low int // of the search for circles
 	onStack     bool
@@ -263,6 +273,12 @@ func (c *compiler) link(u *unit) {
 // buildGroup builds the functions of one group: one function, or several that
 // call each other in a circle.
 func (c *compiler) buildGroup(group []*unit) {
+	if group[0].begun {
+		return
+	}
+	for _, u := range group {
+		u.begun = true
+	}
 	if len(group) > 1 || slices.Contains(group[0].callees, group[0].key) {
 		for _, u := range group {
 			c.circle(u, group)
@@ -364,7 +380,23 @@ func (c *compiler) add(key string, f *Function) {
 
 // keep puts the last good version of u, if it still works, in its place.
 func (c *compiler) keep(u *unit) {
-	if u.old != nil && c.done[u.key] == nil && c.works(u.old) {
+	if u.old == nil || c.done[u.key] != nil {
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(u.old.uses)) {
+		callee, removed := c.units[name], c.reuse.Get(name)
+		switch {
+		case callee != nil:
+			c.buildGroup(callee.group) // the new version may not call it, so that its turn comes later
+		case c.done[name] == nil && removed != nil:
+			p := c.pod.KeyProblem(u.path+".name", "function "+removed.Name+" was removed but is still called by the last good version of "+u.old.Name,
+				"put "+u.old.Name+" right first")
+			p.Component = removed.Component()
+			c.problems = append(c.problems, p)
+			c.keepRemoved(removed)
+		}
+	}
+	if c.works(u.old) {
 		c.add(u.key, u.old)
 	}
 }

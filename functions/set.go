@@ -79,6 +79,9 @@ func (s *Set) Changed(prev *Set) []*Function {
 	return changed
 }
 
+// Same reports whether f is made by the same statements as old.
+func (f *Function) Same(old *Function) bool { return old != nil && sameDDL(old, f) }
+
 func sameDDL(a, b *Function) bool {
 	return a == b || a.Checksum == b.Checksum && a.Name == b.Name && a.Declared.Description == b.Declared.Description
 }
@@ -114,8 +117,22 @@ func (s *Set) Without(pod *spicepod.Pod, names ...string) (*Set, spicepod.Proble
 		gone[fold(n)] = true
 	}
 	var problems spicepod.Problems
+	rest := s.All()
+	for before := -1; before != len(rest); { // a kept function may come before what it calls
+		before = len(rest)
+		rest, problems = withoutCallers(pod, rest, gone, problems)
+	}
+	index := make(map[string]int, s.Len())
+	for i, f := range s.Declared() {
+		index[fold(f.Name)] = i
+	}
+	return newSet(rest, index), problems
+}
+
+// withoutCallers leaves out what is gone and what calls it, which is gone then.
+func withoutCallers(pod *spicepod.Pod, list []*Function, gone map[string]bool, problems spicepod.Problems) ([]*Function, spicepod.Problems) {
 	var rest []*Function
-	for _, f := range s.All() {
+	for _, f := range list {
 		missing := slices.IndexFunc(f.Uses.Functions, func(n string) bool { return gone[fold(n)] })
 		switch {
 		case gone[fold(f.Name)]:
@@ -126,15 +143,11 @@ func (s *Set) Without(pod *spicepod.Pod, names ...string) (*Set, spicepod.Proble
 			rest = append(rest, f)
 		}
 	}
-	index := make(map[string]int, s.Len())
-	for i, f := range s.Declared() {
-		index[fold(f.Name)] = i
-	}
-	return newSet(rest, index), problems
+	return rest, problems
 }
 
 // With returns the set with f in place of the function of its name, in the
-// same place of the order.
+// same place of the order, or before all others if there is none.
 func (s *Set) With(f *Function) *Set {
 	swap := func(list []*Function) []*Function {
 		list = slices.Clone(list)
@@ -145,7 +158,11 @@ func (s *Set) With(f *Function) *Set {
 		}
 		return list
 	}
-	next := &Set{ordered: swap(s.ordered), declared: swap(s.declared), byName: make(map[string]*Function, len(s.byName))}
+	next := &Set{ordered: swap(s.All()), declared: swap(s.Declared()), byName: make(map[string]*Function, s.Len()+1)}
+	if s.Get(f.Name) == nil {
+		next.ordered = append([]*Function{f}, next.ordered...)
+		next.declared = append(next.declared, f)
+	}
 	for _, g := range next.ordered {
 		next.byName[fold(g.Name)] = g
 	}

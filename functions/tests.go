@@ -30,6 +30,9 @@ type TestOptions struct {
 	Prev *Set
 	// Only limits the run to some functions.
 	Only func(*Function) bool
+	// Again says which functions are made, and so tested, again although they
+	// did not change, since datasets or views that they read did.
+	Again func(*Function) bool
 	// Relations gives datasets that are not published yet the name they have
 	// on the stage.
 	Relations map[engine.Relation]string
@@ -43,13 +46,16 @@ type TestOptions struct {
 // each function that could not be made. Nothing published changes.
 func RunTests(ctx context.Context, stage *engine.Stage, pod *spicepod.Pod, set *Set, o TestOptions) ([]TestResult, spicepod.Problems) {
 	r := &testRun{ctx: ctx, stage: stage, pod: pod, failed: map[string]bool{}, timeout: cmp.Or(o.Timeout, TestTimeout)}
+	if o.Again == nil {
+		o.Again = func(*Function) bool { return false }
+	}
 	var tested []*Function
 	for _, f := range set.All() {
-		if len(f.Declared.Tests) > 0 && !testedBefore(f, o.Prev.Get(f.Name)) && (o.Only == nil || o.Only(f)) {
+		if len(f.Declared.Tests) > 0 && (o.Again(f) || !testedBefore(f, o.Prev.Get(f.Name))) && (o.Only == nil || o.Only(f)) {
 			tested = append(tested, f)
 		}
 	}
-	staged := needed(set, tested, o.Prev)
+	staged := needed(set, tested, o)
 	r.target = Staged(staged, o.Relations)
 	for _, f := range staged {
 		r.create(f)
@@ -68,7 +74,7 @@ func testedBefore(f, old *Function) bool {
 
 // needed are the functions that must be made on the stage to call those that
 // are tested: they themselves and what they call, unless published as it is.
-func needed(set *Set, tested []*Function, prev *Set) []*Function {
+func needed(set *Set, tested []*Function, o TestOptions) []*Function {
 	need := map[string]bool{}
 	var add func(f *Function)
 	add = func(f *Function) {
@@ -87,7 +93,7 @@ func needed(set *Set, tested []*Function, prev *Set) []*Function {
 	}
 	var list []*Function
 	for _, f := range set.All() {
-		if old := prev.Get(f.Name); need[fold(f.Name)] && (old == nil || old.Checksum != f.Checksum) {
+		if old := o.Prev.Get(f.Name); need[fold(f.Name)] && (old == nil || old.Checksum != f.Checksum || o.Again(f)) {
 			list = append(list, f)
 		}
 	}
