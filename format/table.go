@@ -26,7 +26,7 @@ const (
 //	| 1 | hello |
 //	+---+-------+
 //
-// NULL is empty. Control characters are escaped: a value neither breaks a
+// NULL is NULL. Control characters are escaped: a value neither breaks a
 // line nor commands a terminal.
 type table struct {
 	buffered
@@ -79,7 +79,7 @@ func (t *table) End() error {
 func (t *table) cell(buf []byte, chunk *engine.Chunk, n, i int) []byte {
 	v := chunk.Column(n)
 	if !v.Valid(i) {
-		return buf
+		return append(buf, "NULL"...)
 	}
 	from := len(buf)
 	return printable(t.values[n](buf, v, i), from)

@@ -14,7 +14,7 @@ type route struct {
 	bodyOptional bool
 	answers      []answer // besides those every route has
 	plainErrors  bool     // errors are text unless the client accepts JSON
-	quiet        bool     // not worth a line in the log
+	quiet        bool     // asked for all the time: a 503 is no warning
 	handle       func(*API, http.ResponseWriter, *http.Request) error
 }
 

@@ -18,7 +18,8 @@ func sqlRoute() route {
 		about: "The body is the statement, as text, or with parameters as JSON. The Accept header chooses the form: the " +
 			"first media type in it that is served wins, JSON when there is none. Rows are sent as they come; when a " +
 			"statement fails on its way, the connection is broken off and the result never ends properly. Leaving ends " +
-			"the statement. Errors are text, or JSON when Accept names a JSON type.\n\n" +
+			"the statement. Errors are text, or JSON when Accept names a JSON type. The X-Spiced-Generation header of an " +
+			"answer names the generation that it comes from.\n\n" +
 			"Integers and decimals are JSON numbers with all their digits, beyond what a JavaScript number holds; NaN and " +
 			"infinities are null; dates and times are ISO 8601; a BLOB is base64; NULL is an explicit null.",
 		body: []content{

@@ -4,12 +4,17 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/spiced-sql/spiced/engine"
 	"github.com/spiced-sql/spiced/fingerprint"
 	"github.com/spiced-sql/spiced/format"
 )
+
+// headerGeneration names the generation that answered: after a reload another
+// one may have other tables and functions.
+const headerGeneration = "X-Spiced-Generation"
 
 // sql runs one statement and streams its rows.
 func (a *API) sql(w http.ResponseWriter, r *http.Request) error {
@@ -38,6 +43,7 @@ func (a *API) run(ctx context.Context, w http.ResponseWriter, req engine.Request
 	defer rows.Close()
 	w.Header().Set("Content-Type", form.ContentType)
 	w.Header().Add("Vary", "Accept")
+	w.Header().Set(headerGeneration, strconv.FormatUint(rows.Generation(), 10))
 	s := newStream(w, form)
 	defer s.stop()
 	return format.Copy(s, rows)

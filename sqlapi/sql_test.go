@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -46,6 +47,17 @@ func TestSQLForms(t *testing.T) {
 	}
 	if rows != 1000 || r.header.Get("Content-Type") != "application/vnd.apache.arrow.stream" {
 		t.Errorf("got %d rows, %v", rows, r.header)
+	}
+}
+
+func TestSQLGeneration(t *testing.T) {
+	f := serve(t, nil)
+	r := f.send("POST", "/v1/sql", "SELECT 1 AS a")
+	if _, err := strconv.ParseUint(r.header.Get("X-Spiced-Generation"), 10, 64); err != nil {
+		t.Errorf("the generation: %v", err)
+	}
+	if r := f.send("POST", "/v1/sql", "SELECT nosuch"); r.header.Get("X-Spiced-Generation") != "" {
+		t.Error("a statement that failed names a generation")
 	}
 }
 

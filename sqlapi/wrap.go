@@ -110,7 +110,7 @@ func (x *exchange) loggedStatus() int {
 // path, and of a statement its fingerprint: never a literal.
 func (a *API) access(x *exchange, r *http.Request, rt route, id string, start time.Time) {
 	level := slog.LevelDebug
-	if x.loggedStatus() >= http.StatusInternalServerError {
+	if x.loggedStatus() >= http.StatusInternalServerError && !rt.quiet {
 		level = slog.LevelWarn
 	}
 	ctx := context.WithoutCancel(r.Context())

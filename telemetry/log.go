@@ -5,6 +5,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"time"
 
 	"golang.org/x/term"
 )
@@ -24,11 +25,29 @@ type LogOptions struct {
 
 // NewLogger makes a logger that writes to w.
 func NewLogger(w io.Writer, o LogOptions) *slog.Logger {
-	options := &slog.HandlerOptions{Level: o.Level}
+	options := &slog.HandlerOptions{Level: o.Level, ReplaceAttr: readable}
 	if o.Format == FormatJSON || o.Format == FormatAuto && !isTerminal(w) {
 		return slog.New(slog.NewJSONHandler(w, options))
 	}
 	return slog.New(slog.NewTextHandler(w, options))
+}
+
+// readable writes a duration as people do, "12.3ms", in JSON too.
+func readable(_ []string, a slog.Attr) slog.Attr {
+	if a.Value.Kind() == slog.KindDuration {
+		a.Value = slog.StringValue(shortDuration(a.Value.Duration()).String())
+	}
+	return a
+}
+
+// shortDuration keeps the digits that matter: three of them or more.
+func shortDuration(d time.Duration) time.Duration {
+	for unit := time.Second; unit >= time.Microsecond; unit /= 1000 {
+		if d.Abs() >= unit {
+			return d.Round(unit / 1000)
+		}
+	}
+	return d
 }
 
 // ParseLevel reads debug, info, warn or error.

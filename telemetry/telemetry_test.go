@@ -59,8 +59,8 @@ func TestLogger(t *testing.T) {
 	var out bytes.Buffer
 	log := telemetry.NewLogger(&out, telemetry.LogOptions{Level: slog.LevelWarn})
 	log.Info("hidden")
-	log.Warn("shown", "n", 1)
-	if got := out.String(); strings.Contains(got, "hidden") || !strings.Contains(got, `"msg":"shown","n":1`) {
+	log.Warn("shown", "n", 1, "took", 12_345_678*time.Nanosecond)
+	if got := out.String(); strings.Contains(got, "hidden") || !strings.Contains(got, `"msg":"shown","n":1,"took":"12.346ms"`) {
 		t.Errorf("got %s", got)
 	}
 	out.Reset()

@@ -59,7 +59,7 @@ func newTest(std streams) *cobra.Command {
 
 // check loads the Spicepod as a server would, but serves nothing.
 func check(ctx context.Context, path string) (spicepod.Problems, []functions.TestResult, error) {
-	d, err := daemon.New(ctx, daemon.Options{Path: path, Check: true, Log: slog.New(slog.DiscardHandler)})
+	d, err := daemon.New(ctx, daemon.Options{Path: path, Log: slog.New(slog.DiscardHandler)})
 	var problems spicepod.Problems
 	if errors.As(err, &problems) {
 		return problems, nil, nil

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 
 	"github.com/spiced-sql/spiced/daemon"
 	"github.com/spiced-sql/spiced/datasets"
@@ -18,11 +16,12 @@ import (
 type inventory struct {
 	daemon    *daemon.Daemon
 	endpoints func() map[string]string // door → address
+	drainer   *drainer
 }
 
 var _ sqlapi.Inventory = inventory{}
 
-func (i inventory) Ready() bool { return i.daemon.Ready() }
+func (i inventory) Ready() bool { return i.daemon.Ready() && !i.drainer.begun.Load() }
 
 func (i inventory) Problems() spicepod.Problems {
 	if r := i.daemon.LastReport(); r != nil {
@@ -31,8 +30,7 @@ func (i inventory) Problems() spicepod.Problems {
 	return nil
 }
 
-// Components are the doors, those not served too, as Spice's clients expect,
-// and the parts of the Spicepod that have problems.
+// Components are the doors, those not served too, as Spice's clients expect.
 func (i inventory) Components() []sqlapi.Component {
 	open := i.endpoints()
 	var list []sqlapi.Component
@@ -40,24 +38,12 @@ func (i inventory) Components() []sqlapi.Component {
 		c := sqlapi.Component{Name: name, Endpoint: "N/A", Status: sqlapi.StatusDisabled}
 		if address := open[name]; address != "" {
 			c.Endpoint, c.Status = address, sqlapi.StatusReady
-			if !i.Ready() {
+			switch {
+			case i.drainer.begun.Load():
+				c.Status = sqlapi.StatusShuttingDown
+			case !i.Ready():
 				c.Status = sqlapi.StatusInitializing
 			}
-		}
-		list = append(list, c)
-	}
-	byComponent := map[string]spicepod.Problems{}
-	for _, p := range i.Problems() {
-		name := p.Component
-		if name == "" {
-			name = "spicepod"
-		}
-		byComponent[name] = append(byComponent[name], p)
-	}
-	for _, name := range slices.Sorted(maps.Keys(byComponent)) {
-		c := sqlapi.Component{Name: name, Endpoint: "N/A", Status: sqlapi.StatusReady, Problems: byComponent[name]}
-		if c.Problems.HasErrors() {
-			c.Status = sqlapi.StatusError
 		}
 		list = append(list, c)
 	}

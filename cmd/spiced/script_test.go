@@ -1,10 +1,14 @@
 package main
 
 import (
+	"io"
+	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -27,9 +31,14 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("HOME", env.WorkDir)
 			env.Setenv("ROOT", examples+"/../..")
-			return nil
+			free, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				return err
+			}
+			env.Setenv("ADDRESS", free.Addr().String()) // for spiced serve
+			return free.Close()
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "ready": ready, "get": get},
 	})
 }
 
@@ -52,4 +61,40 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	if status != want {
 		ts.Fatalf("exit status %d, want %d", status, want)
 	}
+}
+
+// ready waits until a server answers that it is: ready http://host:port.
+func ready(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: ready URL")
+	}
+	again := time.NewTicker(10 * time.Millisecond)
+	defer again.Stop()
+	for late := time.After(patience); ; {
+		resp, err := http.Get(args[0] + "/v1/ready")
+		if err == nil {
+			resp.Body.Close()
+			if resp.StatusCode == http.StatusOK {
+				return
+			}
+		}
+		select {
+		case <-late:
+			ts.Fatalf("no server at %s: %v", args[0], err)
+		case <-again.C:
+		}
+	}
+}
+
+// get prints what an address answers, for stdout: get http://host:port/path.
+func get(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: get URL")
+	}
+	client := http.Client{Timeout: patience}
+	resp, err := client.Get(args[0])
+	ts.Check(err)
+	defer resp.Body.Close()
+	_, err = io.Copy(ts.Stdout(), resp.Body)
+	ts.Check(err)
 }

@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
@@ -58,6 +57,7 @@ type server struct {
 	log     *slog.Logger
 	daemon  *daemon.Daemon
 	metrics *telemetry.Metrics
+	drainer drainer
 	doors   []door
 }
 
@@ -101,10 +101,11 @@ func (s *server) listen(f serveFlags) error {
 		return st.Running, st.Waiting, st.Abandoned
 	})
 	api := sqlapi.New(sqlapi.Options{
-		Querier: s.daemon.DB(), Inventory: inventory{s.daemon, s.endpoints}, Refresher: refresher{s.daemon},
+		Querier:   drainable{s.daemon.DB(), &s.drainer},
+		Inventory: inventory{s.daemon, s.endpoints, &s.drainer}, Refresher: refresher{s.daemon},
 		Reloader: reloader{s.daemon}, Metrics: s.metrics, Log: s.log, Version: version,
 	})
-	if err := s.open("http", "--http", f.http, api, f.allowUnauthenticated); err != nil {
+	if err := s.open("http", "--http", f.http, s.drainer.count(api), f.allowUnauthenticated); err != nil {
 		return err
 	}
 	if f.metrics == "" {
@@ -179,25 +180,6 @@ func (s *server) hangups(ctx context.Context) {
 			}
 		}
 	}
-}
-
-// drain lets requests that run end, as long as runtime.shutdown_timeout says.
-func (s *server) drain() error {
-	s.daemon.Drain()
-	timeout := 30 * time.Second
-	if g := s.daemon.Current(); g != nil && g.Pod.Runtime.ShutdownTimeout > 0 {
-		timeout = g.Pod.Runtime.ShutdownTimeout
-	}
-	s.log.Info("draining", "timeout", timeout)
-	ctx, cancel := context.WithTimeout(context.Background(), timeout)
-	defer cancel()
-	for _, d := range s.doors {
-		if err := d.http.Shutdown(ctx); err != nil {
-			s.log.Warn("requests were cut off", "door", d.name, "error", err)
-			d.http.Close()
-		}
-	}
-	return nil
 }
 
 func (s *server) close() {
