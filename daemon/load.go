@@ -107,7 +107,14 @@ func (d *Daemon) tell(r *Report) {
 		if p.Severity == spicepod.Warning {
 			level = d.log.Warn
 		}
-		level(message, "component", p.Component, "at", p.Position.String(), "hint", p.Hint)
+		attrs := []any{"at", p.Position.String()}
+		if p.Component != "" {
+			attrs = append(attrs, "component", p.Component)
+		}
+		if p.Hint != "" {
+			attrs = append(attrs, "hint", p.Hint)
+		}
+		level(message, attrs...)
 	}
 	switch {
 	case !r.Accepted && d.Current() != nil:

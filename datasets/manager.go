@@ -213,7 +213,11 @@ func (m *Manager) make(ctx context.Context, d *Dataset) (made *Dataset, stale, e
 	if v.stats.stale != nil && d.acceleration != nil {
 		d.state.retryAt(m.clock.Now().Add(m.limits.backoff(1)))
 	}
-	m.log.Info("dataset is ready", "dataset", d.name, "from", d.source.shown, "rows", v.stats.Rows, "took", v.stats.Took)
+	attrs := []any{"dataset", d.name, "from", d.source.shown, "took", v.stats.Took}
+	if v.stats.Rows >= 0 {
+		attrs = append(attrs, "rows", v.stats.Rows)
+	}
+	m.log.Info("dataset is ready", attrs...)
 	return d, v.stats.warning(), nil
 }
 

@@ -218,6 +218,9 @@ func checkRelation(text string, r sqltree.Relation, names Names) error {
 		written = r.Catalog + "." + written
 	}
 	hint := "declare it under datasets: or views:"
+	if sqltree.Fold(r.Schema) == System {
+		hint = "list_udfs(), spiced.functions and spiced.datasets say what there is"
+	}
 	if near := nearest.Name(written, names.RelationNames()); near != "" {
 		hint = fmt.Sprintf("did you mean %q?", near)
 	}

@@ -113,6 +113,9 @@ func (p *parsed) bodyError(err error) error {
 	if !errors.As(err, &e) {
 		return err
 	}
+	if e.Offset >= p.start+p.length { // what follows is ours
+		return at(p.length, "it ends too early", "")
+	}
 	return at(p.offset(e.Offset), e.Message, e.Hint)
 }
 

@@ -2,8 +2,11 @@ package functions
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 
+	"github.com/spiced-sql/spiced/nearest"
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
@@ -89,7 +92,11 @@ func (r *reader) columns(path string, declared []spicepod.Column, of string) []O
 func (r *reader) typ(path, text string) *Type {
 	t, err := ParseType(text)
 	if err != nil {
-		r.fail(path, "", "%s", err)
+		hint := ""
+		if near := nearest.Name(text, slices.Sorted(maps.Keys(scalars))); near != "" {
+			hint = fmt.Sprintf("did you mean %q?", near)
+		}
+		r.fail(path, hint, "%s", err)
 	}
 	return t
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -155,7 +156,12 @@ func TestStateOutlivesARestart(t *testing.T) {
 	t.Parallel()
 	pod := strings.Replace(numbers, "acceleration: { enabled: true }", "acceleration: { mode: file }", 1)
 	dir, state := folder(t, "spicepod.yaml", pod, "k.csv", numbersCSV), t.TempDir()
-	for range 2 {
+	for run := range 2 {
+		if run == 1 {
+			if err := os.Remove(filepath.Join(dir, "k.csv")); err != nil {
+				t.Fatal(err)
+			}
+		}
 		p := start(t, dir, "--state-dir", state)
 		if got := p.sql("SELECT count(*) AS n FROM kept"); got != `[{"n":2}]` {
 			t.Errorf("got %s", got)
