@@ -16,8 +16,7 @@ import (
 // reaches files, the network, settings or other SQL. It also makes a declared
 // function behave as a built-in one (docs/decisions): a literal or parameter
 // argument gets the cast that DuckDB gives it for its own functions, and a
-// call with an argument that changes with each evaluation goes to the form
-// that evaluates it once.
+// call with an argument that changes with each evaluation binds it once.
 
 // verdict is a statement that may run.
 type verdict struct {
