@@ -20,12 +20,13 @@ const module = "github.com/spiced-sql/spiced/"
 
 // layers orders the packages: imports run from a later line to an earlier one.
 var layers = [][]string{
-	{"nearest"},
-	{"spicepod", "sqltree", "telemetry"},
-	{"engine", "fingerprint"},
+	{"nearest", "search"},
+	{"spicepod", "sqltree", "telemetry", "usage", "search/eval"},
+	{"engine", "fingerprint", "tools", "embeddings"},
 	{"format", "functions/prelude", "examples"},
 	{"functions"},
-	{"udf", "datasets"},
+	{"udf", "datasets", "tools/builtin"},
+	{"registry"},
 	{"sqlapi", "repl"},
 	{"daemon"},
 	{"cmd/spiced", "bench"},

@@ -25,6 +25,8 @@ type FunctionArg struct {
 	Type    string // DuckDB's
 	Numeric bool
 	Table   bool // takes a table, not a value
+	// Optional says that a call may leave it out, and every one after it.
+	Optional bool
 }
 
 // Relation is a table or view that statements may read.
@@ -98,8 +100,15 @@ func (c *Catalog) FunctionNames() []string {
 // RelationNames returns the declared relations as a statement may write them,
 // sorted; those in schema public without it.
 func (c *Catalog) RelationNames() []string {
+	return c.names(func(Relation) bool { return true })
+}
+
+func (c *Catalog) names(of func(Relation) bool) []string {
 	names := make([]string, 0, len(c.relations))
 	for _, r := range c.relations {
+		if !of(r) {
+			continue
+		}
 		if r.Schema == Public {
 			names = append(names, r.Name)
 			continue

@@ -12,6 +12,7 @@ import (
 // may be called by another.
 type conn struct {
 	raw   mapping.Connection
+	id    uint64                    // DuckDB's number of it
 	parse mapping.PreparedStatement // SELECT json_serialize_sql($1)
 
 	prepared map[stmtKey]*list.Element // of *stmt
@@ -44,6 +45,7 @@ func (db *DB) connect(setup string) (*conn, error) {
 	if mapping.Connect(db.raw, &c.raw) != mapping.StateSuccess {
 		return nil, newError(CodeInternal, "", "DuckDB opened no connection")
 	}
+	c.id = connectionID(c.raw)
 	for _, sql := range []string{"SET errors_as_json = true", setup} {
 		if sql == "" {
 			continue
@@ -54,6 +56,13 @@ func (db *DB) connect(setup string) (*conn, error) {
 		}
 	}
 	return c, nil
+}
+
+func connectionID(raw mapping.Connection) uint64 {
+	var client mapping.ClientContext
+	mapping.ConnectionGetClientContext(raw, &client)
+	defer mapping.DestroyClientContext(&client)
+	return uint64(mapping.ClientContextGetConnectionId(client))
 }
 
 func (c *conn) close() {

@@ -30,10 +30,12 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
+	"unsafe"
 
 	"github.com/duckdb/duckdb-go/v2/mapping"
 )
@@ -80,8 +82,8 @@ type Limits struct {
 type DB struct {
 	opts     Options
 	raw      mapping.Database
-	tempDir  string // made by Open, removed by Close
-	pool     *pool
+	tempDir  string                // made by Open, removed by Close
+	pools    [maxNesting + 1]*pool // by depth of nesting
 	builtins *Builtins
 	life     context.Context // ends with Close; the one context that is kept
 	stop     context.CancelFunc
@@ -94,6 +96,10 @@ type DB struct {
 	current *Catalog      // guarded by commit
 	serial  atomic.Uint64 // numbers catalogs
 	drain   drain
+
+	handlers sync.Map       // name → Handler
+	running  sync.Map       // connection id → context of its statement
+	native   unsafe.Pointer // see registerNative
 }
 
 // Open starts an in-memory DuckDB with the runtime's catalogs. The database is
@@ -148,7 +154,12 @@ func (db *DB) open(ctx context.Context) error {
 	if db.builtins, err = loadBuiltins(db.writer); err != nil {
 		return err
 	}
-	db.pool = newPool(db.opts.Connections, db.opts.Queue, func() (*conn, error) { return db.connect(searchPath) })
+	if err := db.registerNative(); err != nil {
+		return err
+	}
+	for i := range db.pools {
+		db.pools[i] = newPool(db.opts.Connections, db.opts.Queue, func() (*conn, error) { return db.connect(searchPath) })
+	}
 	db.current = NewCatalog(0, nil, nil)
 	return ctx.Err()
 }
@@ -204,12 +215,16 @@ const closePatience = 2 * time.Second
 // connection and the database.
 func (db *DB) Close() {
 	db.stop()
-	quiet := db.pool == nil || db.pool.close(db.opts.Grace+closePatience)
+	quiet := true
+	for _, p := range slices.Backward(db.pools[:]) { // the inner statements first
+		quiet = (p == nil || p.close(db.opts.Grace+closePatience)) && quiet
+	}
 	if db.writer != nil {
 		db.writer.close()
 	}
 	if db.raw.Ptr != nil && quiet {
 		mapping.Close(&db.raw)
+		db.freeNative()
 	}
 	if db.tempDir != "" {
 		os.RemoveAll(db.tempDir)
@@ -259,7 +274,14 @@ type Stats struct {
 }
 
 // Stats returns the present load.
-func (db *DB) Stats() Stats { return db.pool.stats() }
+func (db *DB) Stats() Stats {
+	var sum Stats
+	for _, p := range db.pools {
+		s := p.stats()
+		sum.Running, sum.Waiting, sum.Abandoned = sum.Running+s.Running, sum.Waiting+s.Waiting, sum.Abandoned+s.Abandoned
+	}
+	return sum
+}
 
 // Version is DuckDB's version, such as "v1.5.5".
 func Version() string { return mapping.LibraryVersion() }

@@ -84,7 +84,9 @@ func (db *DB) commitCatalog(next *Catalog) error {
 	db.current = next
 	db.epoch.Add(1)
 	db.commit.Unlock()
-	db.pool.forgetBefore(next.serial)
+	for _, p := range db.pools {
+		p.forgetBefore(next.serial)
+	}
 	if last != nil {
 		last.release()
 	}
@@ -155,11 +157,15 @@ func (db *DB) Parse(ctx context.Context, text string) (*sqltree.Statement, error
 	if err != nil {
 		return nil, err
 	}
-	c, err := db.pool.get(ctx)
+	pool, err := db.poolFor(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer db.pool.put(c)
+	c, err := pool.get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer pool.put(c)
 	return parse(c, plainText(text, tokens))
 }
 

@@ -125,9 +125,9 @@ func TestSameTextUsesTheNewBody(t *testing.T) {
 		}
 	}
 	idle(t, db)
-	db.pool.mu.Lock()
-	defer db.pool.mu.Unlock()
-	for _, c := range db.pool.idle {
+	db.pools[0].mu.Lock()
+	defer db.pools[0].mu.Unlock()
+	for _, c := range db.pools[0].idle {
 		for key := range c.prepared {
 			if key.serial != db.Current().serial {
 				t.Errorf("the statement of catalog %d is still prepared", key.serial)

@@ -16,6 +16,10 @@ type Request struct {
 	SQL    string
 	Params Params
 	Limits Limits // zero fields take the database's
+	// Allow limits the relations that the statement itself may name; nil is
+	// all that are declared. Another one is refused as if there were none of
+	// its name. Views and functions read what they read.
+	Allow func(Relation) bool
 }
 
 // Rows is the result of a statement, streamed. Close it.
@@ -43,9 +47,13 @@ const chunksAhead = 4
 // within [Options.Grace], Query and the loop over [Rows.Chunks] return all the
 // same and its connection is given up.
 func (db *DB) Query(ctx context.Context, req Request) (*Rows, error) {
+	pool, err := db.poolFor(ctx)
+	if err != nil {
+		return nil, err
+	}
 	limits := db.limits(req.Limits)
 	ctx, cancel := db.bound(ctx, limits.Timeout)
-	c, err := db.pool.get(ctx)
+	c, err := pool.get(ctx)
 	if err != nil {
 		defer cancel()
 		return nil, waitError(ctx, err, limits)
@@ -54,7 +62,7 @@ func (db *DB) Query(ctx context.Context, req Request) (*Rows, error) {
 		limits: limits, ctx: ctx, cancel: cancel, grace: db.opts.Grace,
 		started: make(chan error, 1), chunks: make(chan mapping.DataChunk, chunksAhead),
 	}
-	p := &producer{db: db, c: c, rows: r, req: req}
+	p := &producer{db: db, pool: pool, c: c, rows: r, req: req}
 	go p.run()
 	err = r.waitStarted()
 	if err != nil {
@@ -225,6 +233,7 @@ func (r *Rows) discard() {
 // producer runs one statement on its connection and feeds its Rows.
 type producer struct {
 	db      *DB
+	pool    *pool
 	c       *conn
 	rows    *Rows
 	req     Request
@@ -238,6 +247,7 @@ func (p *producer) run() {
 	i := &interrupter{raw: p.c.raw}
 	stopInterrupt := context.AfterFunc(p.rows.ctx, i.run)
 	abandon := p.abandonLater()
+	p.db.running.Store(p.c.id, p.rows.ctx)
 	if err := p.guarded(p.start); err != nil {
 		p.rows.started <- err
 	} else {
@@ -248,6 +258,7 @@ func (p *producer) run() {
 	p.end()
 	stopInterrupt()
 	i.stop()
+	p.db.running.Delete(p.c.id)
 	p.finish(abandon())
 }
 
@@ -273,15 +284,15 @@ func (p *producer) abandonLater() func() func(*conn) {
 		defer t.Stop()
 		select {
 		case <-done:
-			giveBack <- p.db.pool.put
+			giveBack <- p.pool.put
 		case <-t.C:
-			giveBack <- p.db.pool.abandon()
+			giveBack <- p.pool.abandon()
 		}
 	})
 	return func() func(*conn) {
 		close(done)
 		if stop() {
-			return p.db.pool.put
+			return p.pool.put
 		}
 		return <-giveBack
 	}
@@ -342,7 +353,7 @@ func (p *producer) plan() (pending mapping.PendingResult, s *stmt, err error) {
 			err = p.explain(err)
 		}
 	}()
-	if p.verdict, err = p.db.judge(p.c, p.catalog, p.req.SQL); err != nil {
+	if p.verdict, err = p.db.judge(p.c, p.catalog, p.req); err != nil {
 		return pending, nil, err
 	}
 	if s, err = p.c.prepare(p.verdict.text, p.catalog.serial); err != nil {

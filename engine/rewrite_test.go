@@ -134,12 +134,12 @@ func TestOnceIsNeeded(t *testing.T) {
 
 func judged(t testing.TB, db *DB, sql string) *verdict {
 	t.Helper()
-	c, err := db.pool.get(context.Background())
+	c, err := db.pools[0].get(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer db.pool.put(c)
-	v, err := db.judge(c, db.Current(), sql)
+	defer db.pools[0].put(c)
+	v, err := db.judge(c, db.Current(), Request{SQL: sql})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,199 @@
+package engine
+
+/*
+#include <stdint.h>
+#include <stdlib.h>
+
+void spiced_native_bind(void *);
+void spiced_native_call(void *, void *, void *);
+
+// A connection's number as bind data, which DuckDB copies with its plans.
+static void *spiced_id_new(uint64_t id) {
+	uint64_t *p = malloc(sizeof id);
+	if (p) *p = id;
+	return p;
+}
+static void *spiced_id_copy(void *p) { return spiced_id_new(*(uint64_t *)p); }
+
+static void *spiced_bind_ptr(void) { return (void *)spiced_native_bind; }
+static void *spiced_call_ptr(void) { return (void *)spiced_native_call; }
+static void *spiced_copy_ptr(void) { return (void *)spiced_id_copy; }
+static void *spiced_free_ptr(void) { return (void *)free; }
+*/
+import "C"
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/cgo"
+	"unsafe"
+
+	"github.com/duckdb/duckdb-go/v2/mapping"
+	"golang.org/x/sync/errgroup"
+)
+
+// Native is the name of the one SQL function whose body is Go: two texts in, a
+// handler's name and its input, one text out. Views and macros of ours call
+// it; the guard refuses it to everybody else.
+const Native = "__spiced"
+
+// Handler answers a call of [Native] from SQL: one for each row. ctx ends with
+// the statement. A statement that the handler runs with ctx gets a connection
+// of its own (see maxNesting). The error becomes the statement's.
+type Handler func(ctx context.Context, input string) (string, error)
+
+// rowsAtOnce bounds the calls of one chunk of rows that run at once.
+const rowsAtOnce = 16
+
+// Handle makes the handler of that name, or replaces it; nil removes it.
+func (db *DB) Handle(name string, h Handler) {
+	if h == nil {
+		db.handlers.Delete(name)
+		return
+	}
+	db.handlers.Store(name, h)
+}
+
+// registerNative makes the function in DuckDB.
+func (db *DB) registerNative() error {
+	f := mapping.CreateScalarFunction()
+	defer mapping.DestroyScalarFunction(&f)
+	text := mapping.CreateLogicalType(mapping.TypeVarchar)
+	defer mapping.DestroyLogicalType(&text)
+	mapping.ScalarFunctionSetName(f, Native)
+	mapping.ScalarFunctionAddParameter(f, text)
+	mapping.ScalarFunctionAddParameter(f, text)
+	mapping.ScalarFunctionSetReturnType(f, text)
+	mapping.ScalarFunctionSetVolatile(f) // never folded, never run by a plan
+	handle := C.malloc(C.size_t(unsafe.Sizeof(uintptr(0))))
+	*(*uintptr)(handle) = uintptr(cgo.NewHandle(db))
+	mapping.ScalarFunctionSetExtraInfo(f, handle, nil) // freed with the database, by freeNative
+	mapping.ScalarFunctionSetBind(f, C.spiced_bind_ptr())
+	mapping.ScalarFunctionSetFunction(f, C.spiced_call_ptr())
+	db.native = handle
+	if mapping.RegisterScalarFunction(db.writer.raw, f) != mapping.StateSuccess {
+		return fmt.Errorf("register %s", Native)
+	}
+	return nil
+}
+
+// freeNative ends the function's hold on the database, which is closed.
+func (db *DB) freeNative() {
+	if db.native != nil {
+		cgo.Handle(*(*uintptr)(db.native)).Delete()
+		C.free(db.native)
+		db.native = nil
+	}
+}
+
+func nativeDB(extra unsafe.Pointer) *DB {
+	return cgo.Handle(*(*uintptr)(extra)).Value().(*DB)
+}
+
+// spiced_native_bind notes the connection on which a call is planned, for its
+// statement's context.
+//
+//export spiced_native_bind
+func spiced_native_bind(info unsafe.Pointer) {
+	bind := mapping.BindInfo{Ptr: info}
+	var client mapping.ClientContext
+	mapping.ScalarFunctionGetClientContext(bind, &client)
+	id := mapping.ClientContextGetConnectionId(client)
+	mapping.DestroyClientContext(&client)
+	mapping.ScalarFunctionSetBindData(bind, C.spiced_id_new(C.uint64_t(id)), C.spiced_free_ptr())
+	mapping.ScalarFunctionSetBindDataCopy(bind, C.spiced_copy_ptr())
+}
+
+//export spiced_native_call
+func spiced_native_call(info, input, output unsafe.Pointer) {
+	function := mapping.FunctionInfo{Ptr: info}
+	defer func() {
+		if p := recover(); p != nil {
+			mapping.ScalarFunctionSetError(function, fmt.Sprintf("internal error: %v", p))
+		}
+	}()
+	db := nativeDB(mapping.ScalarFunctionGetExtraInfo(function))
+	id := *(*uint64)(mapping.ScalarFunctionGetBindData(function))
+	if err := db.callNative(id, mapping.DataChunk{Ptr: input}, mapping.Vector{Ptr: output}); err != nil {
+		mapping.ScalarFunctionSetError(function, err.Error())
+	}
+}
+
+var nativeColumns = []Column{{"handler", &Type{ID: Varchar}}, {"input", &Type{ID: Varchar}}}
+
+// callNative answers the rows of one chunk. A NULL gives a NULL.
+func (db *DB) callNative(id uint64, input mapping.DataChunk, output mapping.Vector) error {
+	ctx, ok := db.running.Load(id)
+	if !ok {
+		return errors.New("it can be called by a statement only")
+	}
+	var chunk Chunk
+	chunk.load(input, nativeColumns)
+	answers, err := db.answer(nested(ctx.(context.Context)), &chunk)
+	if err != nil {
+		return err
+	}
+	for i, a := range answers {
+		if a == nil {
+			mapping.VectorEnsureValidityWritable(output)
+			mapping.ValiditySetRowInvalid(mapping.VectorGetValidity(output), mapping.IdxT(i))
+			continue
+		}
+		mapping.VectorAssignStringElement(output, mapping.IdxT(i), *a)
+	}
+	return nil
+}
+
+func (db *DB) answer(ctx context.Context, chunk *Chunk) ([]*string, error) {
+	answers := make([]*string, chunk.Len())
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(rowsAtOnce)
+	for i := range answers {
+		if !chunk.Column(0).Valid(i) || !chunk.Column(1).Valid(i) {
+			continue
+		}
+		name, input := string(chunk.Column(0).Bytes(i)), string(chunk.Column(1).Bytes(i))
+		h, ok := db.handlers.Load(name)
+		if !ok {
+			return nil, errors.Join(fmt.Errorf("there is no handler %q", name), group.Wait())
+		}
+		group.Go(func() (err error) {
+			defer func() {
+				if p := recover(); p != nil {
+					err = fmt.Errorf("internal error in %s: %v", name, p)
+				}
+			}()
+			answer, err := h.(Handler)(ctx, input)
+			answers[i] = &answer
+			return err
+		})
+	}
+	return answers, group.Wait()
+}
+
+// maxNesting is how deep statements run inside statements, through a tool that
+// a statement calls. Each depth has connections of its own, so that statements
+// never wait for those that wait for them.
+const maxNesting = 3
+
+type nestingKey struct{}
+
+// nested is ctx one level deeper.
+func nested(ctx context.Context) context.Context {
+	return context.WithValue(ctx, nestingKey{}, nesting(ctx)+1)
+}
+
+func nesting(ctx context.Context) int {
+	depth, _ := ctx.Value(nestingKey{}).(int)
+	return depth
+}
+
+// poolFor returns the connections for the depth of ctx.
+func (db *DB) poolFor(ctx context.Context) (*pool, error) {
+	depth := nesting(ctx)
+	if depth > maxNesting {
+		return nil, newError(CodeRefused, "call the tool directly", "statements call each other through tools more than %d deep", maxNesting)
+	}
+	return db.pools[depth], nil
+}

@@ -1,0 +1,179 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// openNative opens a database with upper(text), whose body is Go.
+func openNative(t testing.TB, h Handler) *DB {
+	t.Helper()
+	db := open(t)
+	db.Handle("upper", h)
+	upper := &Function{Name: "go_upper", Signature: "go_upper(x utf8) → utf8", Random: true, Args: []FunctionArg{{Name: "x", Type: "VARCHAR"}}}
+	publish(t, db, NewCatalog(1, nil, []*Function{upper}),
+		`CREATE FUNCTION spice.datafusion.go_upper(x VARCHAR) AS `+Native+`('upper', x)`)
+	return db
+}
+
+func texts(ctx context.Context, db *DB, sql string, params ...any) (string, error) {
+	rows, err := db.Query(ctx, Request{SQL: sql, Params: Params{Positional: params}})
+	if err != nil {
+		return "", err
+	}
+	defer rows.Close()
+	var list []string
+	for c, err := range rows.Chunks() {
+		if err != nil {
+			return "", err
+		}
+		for i := range c.Len() {
+			text := "NULL"
+			if c.Column(0).Valid(i) {
+				text = string(c.Column(0).Bytes(i))
+			}
+			list = append(list, text)
+		}
+	}
+	return strings.Join(list, " "), nil
+}
+
+func upper(_ context.Context, s string) (string, error) { return strings.ToUpper(s), nil }
+
+func TestNativeAnswersEachRow(t *testing.T) {
+	db := openNative(t, upper)
+	for sql, want := range map[string]string{
+		"SELECT go_upper('a')": "A",
+		"SELECT go_upper(x) FROM (VALUES ('a'), (NULL), (''), ('größe')) t(x)":                    "A NULL  GRÖSSE",
+		"SELECT string_agg(go_upper(chr((97 + i % 26)::INT)), '') FROM range(5000) t(i)":          strings.Repeat("ABCDEFGHIJKLMNOPQRSTUVWXYZ", 193)[:5000],
+		"SELECT go_upper(x) || go_upper(x) FROM (SELECT 'b' AS x)":                                "BB",
+		"SELECT count(*)::VARCHAR FROM range(4) t(i) WHERE go_upper('k' || i::VARCHAR) LIKE 'K%'": "4",
+	} {
+		got, err := texts(t.Context(), db, sql)
+		if want = strings.ReplaceAll(want, "GRÖSSE", strings.ToUpper("größe")); err != nil || got != want {
+			t.Errorf("%s = %q, %v; want %q", sql, got, err, want)
+		}
+	}
+}
+
+func TestNativeRunsOncePerExecution(t *testing.T) {
+	var calls atomic.Int64
+	db := openNative(t, func(context.Context, string) (string, error) { calls.Add(1); return "x", nil })
+	for _, sql := range []string{"EXPLAIN SELECT go_upper('a')", "SELECT go_upper('a')", "SELECT go_upper('a')"} {
+		if _, err := texts(t.Context(), db, sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if calls.Load() != 2 {
+		t.Errorf("%d calls for two executions and one EXPLAIN", calls.Load())
+	}
+}
+
+func TestNativeFailures(t *testing.T) {
+	for name, h := range map[string]Handler{
+		"no such luck": func(context.Context, string) (string, error) { return "", errors.New("no such luck") },
+		"boom":         func(context.Context, string) (string, error) { panic("boom") },
+		"no handler":   nil,
+	} {
+		db := openNative(t, h)
+		_, err := texts(t.Context(), db, "SELECT go_upper(i::VARCHAR) FROM range(10) t(i)")
+		if e := asError(t, err); e.Code != CodeExecution || !strings.Contains(e.Message, name) {
+			t.Errorf("%s: got %s %v", name, e.Code, e)
+		}
+	}
+}
+
+func TestNativeIsRefusedToCallers(t *testing.T) {
+	db := openNative(t, upper)
+	_, err := texts(t.Context(), db, "SELECT "+Native+"('upper', 'a')")
+	if e := asError(t, err); e.Code != CodeRefused {
+		t.Errorf("got %v", e)
+	}
+}
+
+func TestNativeEndsWithItsStatement(t *testing.T) {
+	began := make(chan struct{})
+	db := openNative(t, func(ctx context.Context, _ string) (string, error) {
+		close(began)
+		<-ctx.Done()
+		return "", ctx.Err()
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { <-began; cancel() }()
+	_, err := texts(ctx, db, "SELECT go_upper('a')")
+	if e := asError(t, err); e.Code != CodeCancelled {
+		t.Errorf("got %v", e)
+	}
+}
+
+// Statements inside statements never wait for those that wait for them.
+func TestNestedStatements(t *testing.T) {
+	var db *DB
+	db = openNative(t, func(ctx context.Context, s string) (string, error) {
+		if s == "0" {
+			return "end", nil
+		}
+		return texts(ctx, db, "SELECT go_upper('"+string(s[0]-1)+"')")
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), waitLimit)
+	defer cancel()
+	done := make(chan error)
+	const callers = 32
+	for range callers {
+		go func() {
+			got, err := texts(ctx, db, "SELECT go_upper('3')")
+			if err == nil && got != "end" {
+				err = errors.New(got)
+			}
+			done <- err
+		}()
+	}
+	for range callers {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+	_, err := texts(ctx, db, "SELECT go_upper('4')")
+	if err == nil || !strings.Contains(err.Error(), "3 deep") {
+		t.Errorf("four deep: %v", err)
+	}
+	eventually(t, "all connections back", func() bool { return db.Stats() == Stats{} })
+}
+
+func TestAllowLimitsWhatAStatementNames(t *testing.T) {
+	db := open(t)
+	relations := []Relation{{Public, "mine"}, {Public, "yours"}, {Public, "mixed"}}
+	lines := &Function{Name: "lines", Signature: "lines(t table) → table(n)", Table: true, Args: []FunctionArg{{Name: "t", Table: true}}}
+	publish(t, db, NewCatalog(1, relations, []*Function{lines}),
+		"CREATE TABLE spice.public.mine AS SELECT 1::BIGINT AS n", "CREATE TABLE spice.public.yours AS SELECT 2::BIGINT AS n",
+		"CREATE VIEW spice.public.mixed AS SELECT n FROM spice.public.mine UNION ALL SELECT n FROM spice.public.yours",
+		"CREATE MACRO spice.public.lines(t) AS TABLE SELECT n FROM query_table(t)")
+	allow := func(r Relation) bool { return r.Name != "yours" }
+	query := func(sql string, allow func(Relation) bool) error {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		_, err := run(ctx, db, Request{SQL: sql, Allow: allow})
+		return err
+	}
+	for _, sql := range []string{"FROM mine", "FROM mixed", "SELECT * FROM lines(mine)", "WITH yours AS (SELECT 3) FROM yours"} {
+		if err := query(sql, allow); err != nil {
+			t.Errorf("%s: %v", sql, err)
+		}
+	}
+	for _, sql := range []string{
+		"FROM yours", "FROM public.yours", `FROM "YOURS"`, "SELECT (SELECT n FROM spice.public.yours)", "DESCRIBE yours", "SUMMARIZE yours",
+		"WITH x AS (FROM yours) FROM x", "SELECT * FROM lines(yours)", "SELECT * FROM lines('yours')", "SELECT * FROM lines((FROM yours))",
+		"SHOW TABLES", "FROM mine UNION ALL FROM yours", "EXPLAIN FROM yours",
+	} {
+		if err := query(sql, nil); err != nil {
+			t.Errorf("%s: %v", sql, err)
+		}
+		if err := query(sql, allow); err == nil {
+			t.Errorf("%s was allowed", sql)
+		}
+	}
+}
