@@ -18,6 +18,9 @@ var functionName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 // namePart is one part of a table name that needs no quotes.
 var namePart = regexp.MustCompile(`^[\p{L}\p{N}_][\p{L}\p{N}_$-]*$`)
 
+// maxSearchTop is how many tools a search returns at most.
+const maxSearchTop = 20
+
 // secretStores are the kinds of secret stores Spice knows. Only env is served.
 var secretStores = []string{"env", "kubernetes", "keyring", "aws_secrets_manager"}
 
@@ -51,6 +54,14 @@ func (d *decoder) check(v any, o *object) {
 		}
 	case *SecretStore:
 		d.checkStore(v)
+	case *Tool:
+		if v.Name != "" && !functionName.MatchString(v.Name) {
+			d.failPath("name", fmt.Sprintf("tool name %q is not allowed", shorten(v.Name)), "a name is 1 to 64 letters, digits, _ or -")
+		}
+	case *SearchTest:
+		if v.Top > maxSearchTop {
+			d.failPath("top", fmt.Sprintf("top is %d; a search returns at most %d tools", v.Top, maxSearchTop), "")
+		}
 	}
 }
 

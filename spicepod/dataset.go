@@ -43,12 +43,43 @@ func (d Dataset) Qualified() (schema, table string) { return qualified(d.Name) }
 
 // DatasetColumn is one entry of `datasets[].columns`.
 type DatasetColumn struct {
-	Name           string         `yaml:"name" required:"true" doc:"Name of the column."`
-	Description    string         `yaml:"description" doc:"What the column means."`
-	Type           string         `yaml:"type" doc:"Type to read the column as."`
-	Metadata       map[string]any `yaml:"metadata" doc:"Free-form notes; kept, never interpreted."`
-	Embeddings     []any          `yaml:"embeddings" served:"no" doc:"Embeddings of the column."`
-	FullTextSearch any            `yaml:"full_text_search" served:"no" doc:"Full-text index of the column."`
+	Name           string            `yaml:"name" required:"true" doc:"Name of the column."`
+	Description    string            `yaml:"description" doc:"What the column means."`
+	Type           string            `yaml:"type" doc:"Type to read the column as."`
+	Metadata       map[string]any    `yaml:"metadata" doc:"Free-form notes; kept, never interpreted."`
+	Embeddings     []ColumnEmbedding `yaml:"embeddings" doc:"Makes the column searchable by the search tool."`
+	FullTextSearch *FullTextSearch   `yaml:"full_text_search" doc:"Makes the column searchable by the search tool."`
+}
+
+// Searchable reports whether the search tool looks into the column.
+func (c DatasetColumn) Searchable() bool {
+	return len(c.Embeddings) > 0 || c.FullTextSearch != nil && c.FullTextSearch.Enabled
+}
+
+// RowIDs are the columns that name a row in what a search finds.
+func (c DatasetColumn) RowIDs() []string {
+	if c.FullTextSearch != nil && len(c.FullTextSearch.RowID) > 0 {
+		return c.FullTextSearch.RowID
+	}
+	for _, e := range c.Embeddings {
+		if len(e.RowID) > 0 {
+			return e.RowID
+		}
+	}
+	return nil
+}
+
+// FullTextSearch is `columns[].full_text_search`.
+type FullTextSearch struct {
+	Enabled bool     `yaml:"enabled" default:"true" doc:"Look into the column."`
+	RowID   []string `yaml:"row_id" doc:"Columns that name a row; shown with what is found."`
+}
+
+// ColumnEmbedding is one entry of `columns[].embeddings`.
+type ColumnEmbedding struct {
+	From     string   `yaml:"from" required:"true" doc:"Embedding model. The search tool uses its own offline one."`
+	RowID    []string `yaml:"row_id" doc:"Columns that name a row; shown with what is found."`
+	Chunking any      `yaml:"chunking" served:"no" doc:"How long texts are cut."`
 }
 
 // Engine is where accelerated data is kept.

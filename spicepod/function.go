@@ -2,7 +2,6 @@ package spicepod
 
 import (
 	"strings"
-	"time"
 )
 
 // FunctionKind says what a function returns.
@@ -43,7 +42,8 @@ type Function struct {
 	Metadata    map[string]any `yaml:"metadata" doc:"Free-form notes; kept, never interpreted."`
 	Params      Params         `yaml:"params" doc:"Settings of the source."`
 	DependsOn   []string       `yaml:"dependsOn" doc:"Components that must be there first."`
-	Limits      *Limits        `yaml:"limits" served:"no" doc:"Limits on each call."`
+	Owner       string         `yaml:"owner" doc:"Agent or team that the tool belongs to. Without it: runtime."`
+	Limits      Limits         `yaml:"limits" doc:"Limits on each call as a tool."`
 	Metrics     any            `yaml:"metrics" served:"no" doc:"Metrics of the function."`
 }
 
@@ -143,14 +143,6 @@ func (t FunctionTest) Expects() Expectation {
 	default:
 		return ExpectReturns
 	}
-}
-
-// Limits is `functions[].limits`. Zero means no limit of its own.
-type Limits struct {
-	Timeout     time.Duration `yaml:"timeout" doc:"How long one call may run."`
-	MaxRows     int           `yaml:"max_rows" min:"0" doc:"How many rows one call may return."`
-	MaxBytes    Size          `yaml:"max_bytes" doc:"How large one result may be."`
-	Concurrency int           `yaml:"concurrency" min:"0" doc:"How many calls run at once."`
 }
 
 // schemeOf is the part before the first colon, in lower case.

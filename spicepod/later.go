@@ -15,18 +15,6 @@ type Model struct {
 	DependsOn   []string       `yaml:"dependsOn" doc:"Components that must be there first."`
 }
 
-// Embedding is one entry of `embeddings:`.
-type Embedding struct {
-	Name        string         `yaml:"name" required:"true" doc:"Name of the embedding model."`
-	From        string         `yaml:"from" required:"true" doc:"Provider and model as provider:model."`
-	Description string         `yaml:"description" doc:"What the model is for."`
-	Files       []any          `yaml:"files" doc:"Files of a local model."`
-	Datasets    []string       `yaml:"datasets" doc:"Datasets it embeds."`
-	Params      Params         `yaml:"params" doc:"Settings of the provider."`
-	Metadata    map[string]any `yaml:"metadata" doc:"Free-form notes; kept, never interpreted."`
-	DependsOn   []string       `yaml:"dependsOn" doc:"Components that must be there first."`
-}
-
 // Reranker is one entry of `rerankers:`.
 type Reranker struct {
 	Name        string   `yaml:"name" required:"true" doc:"Name of the reranker."`
@@ -34,19 +22,6 @@ type Reranker struct {
 	Description string   `yaml:"description" doc:"What the reranker is for."`
 	Params      Params   `yaml:"params" doc:"Settings of the provider."`
 	DependsOn   []string `yaml:"dependsOn" doc:"Components that must be there first."`
-}
-
-// Tool is one entry of `tools:`.
-type Tool struct {
-	From        string          `yaml:"from" required:"true" doc:"Source of the tool: builtin:<name>, mcp:<command or URL>."`
-	Name        string          `yaml:"name" required:"true" doc:"Name of the tool."`
-	Description string          `yaml:"description" doc:"What the tool does."`
-	Params      Params          `yaml:"params" doc:"Settings of the source."`
-	Env         map[string]Text `yaml:"env" doc:"Environment of an MCP command."`
-	DependsOn   []string        `yaml:"dependsOn" doc:"Components that must be there first."`
-	Metrics     any             `yaml:"metrics" doc:"Metrics of the tool."`
-	AsSQL       bool            `yaml:"as_sql" default:"false" doc:"Make the tool callable from SQL."`
-	Signature   *Signature      `yaml:"signature" doc:"Signature of the SQL function; needed with as_sql."`
 }
 
 // Catalog is one entry of `catalogs:`.

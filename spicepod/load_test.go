@@ -255,12 +255,12 @@ tools: []
 datasets:
   - name: d
     from: file:x.csv
-    columns: [{name: a}, {name: b, embeddings: [{from: e}]}]
+    columns: [{name: a}, {name: b, embeddings: [{from: e, chunking: {enabled: true}}]}]
     acceleration: {mode: file_create, refresh_mode: append, refresh_cron: "* * * * *"}
 `)
 	want := []string{
 		"datasets[0].acceleration.mode=file_create", "datasets[0].acceleration.refresh_cron",
-		"datasets[0].columns[1].embeddings", "models", "runtime.auth", "runtime.query.isolation=process",
+		"datasets[0].columns[1].embeddings[0].chunking", "models", "runtime.auth", "runtime.query.isolation=process",
 		"runtime.query.spill_compression", "secrets[0].from=kubernetes:x",
 	}
 	if diff := cmp.Diff(want, pod.NotServed()); diff != "" {

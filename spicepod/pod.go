@@ -18,13 +18,15 @@ type Pod struct {
 	Views     []View     `yaml:"views" component:"view" doc:"Named queries over datasets."`
 	Functions []Function `yaml:"functions" component:"function" doc:"Functions callable from SQL, and as tools."`
 
-	Catalogs   []Catalog   `yaml:"catalogs" component:"catalog" served:"no" doc:"Catalogs of tables from another system."`
-	Models     []Model     `yaml:"models" component:"model" served:"no" doc:"Language models."`
-	Embeddings []Embedding `yaml:"embeddings" component:"embedding" served:"no" doc:"Embedding models."`
-	Rerankers  []Reranker  `yaml:"rerankers" component:"reranker" served:"no" doc:"Reranking models."`
-	Tools      []Tool      `yaml:"tools" component:"tool" served:"no" doc:"Tools: MCP servers, built-ins and HTTP endpoints."`
-	Workers    []Worker    `yaml:"workers" component:"worker" served:"no" doc:"Workers that route between models."`
-	Evals      []Eval      `yaml:"evals" component:"eval" served:"no" doc:"Evaluations of models."`
+	Embeddings  []Embedding  `yaml:"embeddings" component:"embedding" doc:"Embedding models."`
+	Tools       []Tool       `yaml:"tools" component:"tool" doc:"Tools: customised built-in ones. MCP servers are not served yet."`
+	SearchTests []SearchTest `yaml:"search_tests" doc:"Searches for tools with what they must find; run at load."`
+
+	Catalogs  []Catalog  `yaml:"catalogs" component:"catalog" served:"no" doc:"Catalogs of tables from another system."`
+	Models    []Model    `yaml:"models" component:"model" served:"no" doc:"Language models."`
+	Rerankers []Reranker `yaml:"rerankers" component:"reranker" served:"no" doc:"Reranking models."`
+	Workers   []Worker   `yaml:"workers" component:"worker" served:"no" doc:"Workers that route between models."`
+	Evals     []Eval     `yaml:"evals" component:"eval" served:"no" doc:"Evaluations of models."`
 
 	Memory       any            `yaml:"memory" served:"no" doc:"Memory of models."`
 	Snapshots    any            `yaml:"snapshots" served:"no" doc:"Snapshots of accelerated data."`
@@ -43,6 +45,7 @@ type Pod struct {
 // Runtime is the `runtime:` section.
 type Runtime struct {
 	Functions              RuntimeFunctions `yaml:"functions" doc:"The gate of the functions section."`
+	Tools                  RuntimeTools     `yaml:"tools" doc:"The tool registry."`
 	DataRoots              []Text           `yaml:"data_roots" doc:"Folders that datasets may read from; relative ones start at the Spicepod's folder. May hold references. Default: the Spicepod's folder. A change takes a restart."`
 	Query                  Query            `yaml:"query" doc:"Limits on every statement."`
 	DatasetLoadParallelism int              `yaml:"dataset_load_parallelism" min:"0" doc:"How many datasets load at once; 0 leaves it to the runtime."`
@@ -50,19 +53,18 @@ type Runtime struct {
 	OutputLevel            string           `yaml:"output_level" doc:"How much the runtime logs."`
 	Params                 Params           `yaml:"params" doc:"Further settings by name."`
 
-	Auth        *Auth         `yaml:"auth" served:"no" doc:"API keys."`
-	Caching     any           `yaml:"caching" served:"no" doc:"Caches of results."`
-	CORS        any           `yaml:"cors" served:"no" doc:"Cross-origin requests."`
-	CPU         any           `yaml:"cpu" served:"no" doc:"Use of processors."`
-	Flight      any           `yaml:"flight" served:"no" doc:"Arrow Flight SQL."`
-	Postgres    any           `yaml:"postgres" served:"no" doc:"The PostgreSQL protocol."`
-	MCP         *RuntimeMCP   `yaml:"mcp" served:"no" doc:"The MCP server."`
-	Tools       *RuntimeTools `yaml:"tools" served:"no" doc:"The tool registry."`
-	Metrics     any           `yaml:"metrics" served:"no" doc:"Metrics."`
-	ReadyState  string        `yaml:"ready_state" served:"no" enum:"on_registration,on_load" doc:"When datasets count as ready."`
-	TaskHistory *TaskHistory  `yaml:"task_history" served:"no" doc:"The table of past tasks."`
-	Telemetry   any           `yaml:"telemetry" served:"no" doc:"Traces."`
-	TLS         *TLS          `yaml:"tls" served:"no" doc:"Encryption of the listeners."`
+	Auth        *Auth        `yaml:"auth" served:"no" doc:"API keys."`
+	Caching     any          `yaml:"caching" served:"no" doc:"Caches of results."`
+	CORS        any          `yaml:"cors" served:"no" doc:"Cross-origin requests."`
+	CPU         any          `yaml:"cpu" served:"no" doc:"Use of processors."`
+	Flight      any          `yaml:"flight" served:"no" doc:"Arrow Flight SQL."`
+	Postgres    any          `yaml:"postgres" served:"no" doc:"The PostgreSQL protocol."`
+	MCP         *RuntimeMCP  `yaml:"mcp" served:"no" doc:"The MCP server."`
+	Metrics     any          `yaml:"metrics" served:"no" doc:"Metrics."`
+	ReadyState  string       `yaml:"ready_state" served:"no" enum:"on_registration,on_load" doc:"When datasets count as ready."`
+	TaskHistory *TaskHistory `yaml:"task_history" served:"no" doc:"The table of past tasks."`
+	Telemetry   any          `yaml:"telemetry" served:"no" doc:"Traces."`
+	TLS         *TLS         `yaml:"tls" served:"no" doc:"Encryption of the listeners."`
 }
 
 // RuntimeFunctions is `runtime.functions`.
@@ -105,12 +107,6 @@ type APIKey struct {
 // RuntimeMCP is `runtime.mcp`.
 type RuntimeMCP struct {
 	AllowedHosts []string `yaml:"allowed_hosts" doc:"Host names the MCP server answers to."`
-}
-
-// RuntimeTools is `runtime.tools`.
-type RuntimeTools struct {
-	Domains any `yaml:"domains" doc:"Groups of tools."`
-	Search  any `yaml:"search" doc:"Weights of tool search."`
 }
 
 // TaskHistory is `runtime.task_history`.
