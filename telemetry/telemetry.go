@@ -50,6 +50,8 @@ type Metrics struct {
 	datasetRefresh *prometheus.GaugeVec
 	refreshes      *prometheus.CounterVec
 
+	tools toolMetrics
+
 	mu    sync.Mutex
 	known map[string]bool // datasets with series
 }
@@ -61,6 +63,7 @@ func New(version string) *Metrics {
 	m.makeHTTP()
 	m.makeQueries()
 	m.makeRuntime()
+	m.makeTools()
 	build := m.gaugeVec("build_info", "What is running; the value is 1.", "version", "goversion")
 	build.WithLabelValues(version, runtime.Version()).Set(1)
 	return m

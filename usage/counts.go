@@ -1,0 +1,200 @@
+package usage
+
+import (
+	"fmt"
+	"time"
+)
+
+// Counts add up calls. A call that was not OK is in exactly one of the five
+// classes of errors, by its code; a code of none of the others is Failed.
+type Counts struct {
+	Calls     int64         `json:"calls"`
+	Invalid   int64         `json:"invalid,omitempty"`   // invalid_argument(s), parse_error, not_found, tool_not_found
+	Refused   int64         `json:"refused,omitempty"`   // refused, forbidden, unauthorized, approval_required, too_many_requests, rate_limited
+	TimedOut  int64         `json:"timed_out,omitempty"` // timeout, deadline_exceeded
+	Cancelled int64         `json:"cancelled,omitempty"` // cancelled, canceled
+	Failed    int64         `json:"failed,omitempty"`
+	Cached    int64         `json:"cached,omitempty"`
+	Truncated int64         `json:"truncated,omitempty"`
+	Foreign   int64         `json:"foreign,omitempty"`
+	Rows      int64         `json:"rows,omitempty"`
+	Bytes     int64         `json:"bytes,omitempty"`
+	Time      time.Duration `json:"time,omitempty"` // of all calls together
+	Shortest  time.Duration `json:"shortest,omitempty"`
+	Longest   time.Duration `json:"longest,omitempty"`
+	FirstAt   time.Time     `json:"first_at,omitzero"`
+	LastAt    time.Time     `json:"last_at,omitzero"`
+	Latencies Histogram     `json:"latencies"`
+}
+
+// Errors is how many calls were not OK.
+func (c *Counts) Errors() int64 {
+	return c.Invalid + c.Refused + c.TimedOut + c.Cancelled + c.Failed
+}
+
+// Quantile estimates the latency that a share p of the calls, 0 to 1, does
+// not exceed. It is off by a sixth or so at most: see [Histogram].
+func (c *Counts) Quantile(p float64) time.Duration {
+	return min(max(c.Latencies.quantile(p), c.Shortest), c.Longest)
+}
+
+// Merge adds the counts of another day, caller or tool.
+func (c *Counts) Merge(other *Counts) {
+	if other.Calls == 0 {
+		return
+	}
+	c.span(other.FirstAt, other.LastAt, other.Shortest, other.Longest)
+	mine, others := c.numbers(), other.numbers()
+	for i := range mine {
+		*mine[i] += *others[i]
+	}
+	c.Time += other.Time
+	c.Latencies.merge(&other.Latencies)
+}
+
+func (c *Counts) numbers() [11]*int64 {
+	return [...]*int64{
+		&c.Calls, &c.Invalid, &c.Refused, &c.TimedOut, &c.Cancelled, &c.Failed,
+		&c.Cached, &c.Truncated, &c.Foreign, &c.Rows, &c.Bytes,
+	}
+}
+
+// add counts one call.
+func (c *Counts) add(call *Call) {
+	c.span(call.At, call.At, call.Latency, call.Latency)
+	c.Calls++
+	if !call.OK {
+		*c.class(call.Code)++
+	}
+	for _, f := range [...]struct {
+		is bool
+		n  *int64
+	}{{call.Cached, &c.Cached}, {call.Truncated, &c.Truncated}, {call.Foreign, &c.Foreign}} {
+		if f.is {
+			*f.n++
+		}
+	}
+	c.Rows += call.Rows
+	c.Bytes += call.Bytes
+	c.Time += call.Latency
+	c.Latencies.add(call.Latency)
+}
+
+// span widens the times and latencies; it runs before Calls is raised.
+func (c *Counts) span(first, last time.Time, shortest, longest time.Duration) {
+	if c.Calls == 0 {
+		c.FirstAt, c.LastAt, c.Shortest, c.Longest = first, last, shortest, longest
+		return
+	}
+	if first.Before(c.FirstAt) {
+		c.FirstAt = first
+	}
+	if last.After(c.LastAt) {
+		c.LastAt = last
+	}
+	c.Shortest, c.Longest = min(c.Shortest, shortest), max(c.Longest, longest)
+}
+
+// class is where errors of a code are counted.
+func (c *Counts) class(code string) *int64 {
+	switch code {
+	case "invalid_argument", "invalid_arguments", "parse_error", "not_found", "tool_not_found":
+		return &c.Invalid
+	case "refused", "forbidden", "unauthorized", "approval_required", "too_many_requests", "rate_limited":
+		return &c.Refused
+	case "timeout", "deadline_exceeded":
+		return &c.TimedOut
+	case "cancelled", "canceled":
+		return &c.Cancelled
+	}
+	return &c.Failed
+}
+
+// check refuses what no call can have led to.
+func (c *Counts) check() error {
+	for _, n := range c.numbers() {
+		if *n < 0 {
+			return fmt.Errorf("count %d: want 0 or more", *n)
+		}
+	}
+	if c.Errors() > c.Calls || c.Shortest < 0 || c.Shortest > c.Longest || c.Time < 0 {
+		return fmt.Errorf("%d errors in %d calls of %s to %s do not go together", c.Errors(), c.Calls, c.Shortest, c.Longest)
+	}
+	return nil
+}
+
+// Found counts how searches for tools met one tool.
+type Found struct {
+	Returned int64 `json:"returned,omitempty"` // searches that returned it
+	Top      int64 `json:"top,omitempty"`      // searches that returned it first
+	// Chosen is how many of those searches led to a call of it: the search was
+	// the last one of the same session, or of the same caller where neither has
+	// a session, and the call came within ChosenWithin. One search counts once.
+	Chosen int64 `json:"chosen,omitempty"`
+}
+
+func (f *Found) merge(other Found) {
+	f.Returned += other.Returned
+	f.Top += other.Top
+	f.Chosen += other.Chosen
+}
+
+// Searched counts searches.
+type Searched struct {
+	Searches    int64 `json:"searches"`
+	NoGoodMatch int64 `json:"no_good_match,omitempty"`
+}
+
+// Usage is how one caller used one tool on one day.
+type Usage struct {
+	Tool, Owner, Caller string
+	Day                 time.Time // 0:00 UTC
+	Counts
+}
+
+// Hits is how the searches of one day met one tool.
+type Hits struct {
+	Tool string
+	Day  time.Time // 0:00 UTC
+	Found
+}
+
+// SearchDay is how many searches one day had.
+type SearchDay struct {
+	Day time.Time // 0:00 UTC
+	Searched
+}
+
+// Totals are the calls of one tool and what searches made of it.
+type Totals struct {
+	Counts
+	Found
+}
+
+// Verdict says why nobody gets anything from a tool.
+type Verdict string
+
+// The verdicts on a tool.
+const (
+	Alive          Verdict = ""                // some call was OK
+	Broken         Verdict = "broken"          // called, and none was OK: it failed or timed out
+	BadlyDescribed Verdict = "badly_described" // callers get its arguments wrong, or see it in searches and pass it by
+	AlwaysRefused  Verdict = "refused"         // called, and every call was refused or cancelled
+	Unneeded       Verdict = "unneeded"        // no call, and no search returned it
+)
+
+// Verdict judges a tool by its calls and searches. Where searches are few, or
+// models see all tools without one, Unneeded means no more than "not called".
+func (t *Totals) Verdict() Verdict {
+	switch {
+	case t.Calls > t.Errors():
+		return Alive
+	case t.Failed+t.TimedOut > 0:
+		return Broken
+	case t.Invalid > 0 || t.Calls == 0 && t.Returned > 0:
+		return BadlyDescribed
+	case t.Calls > 0:
+		return AlwaysRefused
+	}
+	return Unneeded
+}

@@ -1,0 +1,50 @@
+package usage
+
+import (
+	"cmp"
+	"fmt"
+	"log/slog"
+	"time"
+)
+
+// Options configures [Open]. The zero value is ready to use.
+type Options struct {
+	Dir        string           // where counts are kept; "": nothing outlives the run
+	Calls      int              // how many calls are kept; 0: 10,000
+	Searches   int              // how many searches are kept; 0: 10,000
+	Keys       int              // how many rows of usage, and of hits; 0: 100,000
+	Retention  time.Duration    // how long calls and searches are kept; 0: 8 hours
+	Days       int              // how long daily counts are kept; 0: 400
+	FlushEvery time.Duration    // how often what is new goes to the files; 0: 500 ms
+	Log        *slog.Logger     // nil: slog.Default
+	Now        func() time.Time // nil: time.Now
+}
+
+// withDefaults fills in what is zero and refuses what makes no sense.
+func (o Options) withDefaults() (Options, error) {
+	for _, n := range []struct {
+		name         string
+		value        *int
+		unset, limit int
+	}{
+		{"calls", &o.Calls, 10_000, MaxKept},
+		{"searches", &o.Searches, 10_000, MaxKept},
+		{"keys", &o.Keys, 100_000, MaxKept},
+		{"days", &o.Days, 400, MaxDays},
+	} {
+		*n.value = cmp.Or(*n.value, n.unset)
+		if *n.value < 1 || *n.value > n.limit {
+			return o, fmt.Errorf("usage: %s is %d: want 1 to %d", n.name, *n.value, n.limit)
+		}
+	}
+	o.Retention = cmp.Or(o.Retention, 8*time.Hour)
+	o.FlushEvery = cmp.Or(o.FlushEvery, 500*time.Millisecond)
+	if o.Retention < 0 || o.FlushEvery < 0 {
+		return o, fmt.Errorf("usage: retention is %s, flushing is every %s: want times above 0", o.Retention, o.FlushEvery)
+	}
+	o.Log = cmp.Or(o.Log, slog.Default())
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return o, nil
+}

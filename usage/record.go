@@ -1,0 +1,83 @@
+package usage
+
+import (
+	"slices"
+	"time"
+)
+
+// Call is what became of one call of a tool.
+type Call struct {
+	ID         string        `json:"id,omitempty"`
+	At         time.Time     `json:"at"` // its start; zero: now
+	Tool       string        `json:"tool"`
+	Owner      string        `json:"owner,omitempty"`
+	Caller     string        `json:"caller,omitempty"`
+	Surface    string        `json:"surface,omitempty"` // http, sql, chat, mcp or cli
+	Source     string        `json:"source,omitempty"`
+	OK         bool          `json:"ok,omitempty"`
+	Code       string        `json:"code,omitempty"` // of the error; see [Counts] for its classes
+	Latency    time.Duration `json:"latency,omitempty"`
+	Rows       int64         `json:"rows,omitempty"`
+	Bytes      int64         `json:"bytes,omitempty"`
+	Truncated  bool          `json:"truncated,omitempty"`
+	Cached     bool          `json:"cached,omitempty"`
+	Foreign    bool          `json:"foreign,omitempty"` // the caller does not own the tool
+	RequestID  string        `json:"request_id,omitempty"`
+	SessionID  string        `json:"session_id,omitempty"`
+	UserID     string        `json:"user_id,omitempty"`
+	FlowID     string        `json:"flow_id,omitempty"`
+	StepID     string        `json:"step_id,omitempty"`
+	Generation uint64        `json:"generation,omitempty"`
+	Error      string        `json:"error,omitempty"`
+}
+
+// Search is what became of one search for tools.
+type Search struct {
+	ID          string        `json:"id,omitempty"`
+	At          time.Time     `json:"at"` // its start; zero: now
+	Query       string        `json:"query,omitempty"`
+	Mode        string        `json:"mode,omitempty"`
+	Surface     string        `json:"surface,omitempty"`
+	Caller      string        `json:"caller,omitempty"`
+	SessionID   string        `json:"session_id,omitempty"`
+	Tools       []string      `json:"tools,omitempty"` // what it returned, best first
+	NoGoodMatch bool          `json:"no_good_match,omitempty"`
+	Latency     time.Duration `json:"latency,omitempty"`
+}
+
+// tidy makes the call fit to be kept.
+func (c *Call) tidy() {
+	for _, s := range [...]*string{&c.Tool, &c.Owner, &c.Caller, &c.Source} {
+		*s = tidyText(*s, MaxName)
+	}
+	for _, s := range [...]*string{&c.ID, &c.RequestID, &c.SessionID, &c.UserID, &c.FlowID, &c.StepID} {
+		*s = tidyText(*s, MaxID)
+	}
+	c.Surface, c.Code = tidyText(c.Surface, MaxWord), tidyText(c.Code, MaxWord)
+	c.Error = tidyText(c.Error, MaxText)
+	c.Latency, c.Rows, c.Bytes = max(c.Latency, 0), max(c.Rows, 0), max(c.Bytes, 0)
+}
+
+// tidy makes the search fit to be kept. It copies the list of tools, which
+// stays the caller's.
+func (s *Search) tidy() {
+	s.ID, s.SessionID = tidyText(s.ID, MaxID), tidyText(s.SessionID, MaxID)
+	s.Mode, s.Surface = tidyText(s.Mode, MaxWord), tidyText(s.Surface, MaxWord)
+	s.Query, s.Caller = tidyText(s.Query, MaxText), tidyText(s.Caller, MaxName)
+	s.Latency = max(s.Latency, 0)
+	s.Tools = slices.Clone(s.Tools[:min(len(s.Tools), MaxSearchTools)])
+	for i := range s.Tools {
+		s.Tools[i] = tidyText(s.Tools[i], MaxName)
+	}
+}
+
+// client tells whose search a call follows: a session, or a caller that has
+// none. The zero client is nobody.
+type client struct{ session, caller string }
+
+func clientOf(session, caller string) client {
+	if session != "" {
+		return client{session: session}
+	}
+	return client{caller: caller}
+}

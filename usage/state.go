@@ -1,0 +1,274 @@
+package usage
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+)
+
+// day counts days since 1970-01-01 UTC.
+type day int32
+
+const daySeconds = 24 * 60 * 60
+
+func dayOf(t time.Time) day {
+	return day(min(max(t.Unix()/daySeconds, math.MinInt32), math.MaxInt32))
+}
+
+func (d day) time() time.Time { return time.Unix(int64(d)*daySeconds, 0).UTC() }
+
+type usageKey struct {
+	Tool   string `json:"tool"`
+	Owner  string `json:"owner,omitempty"`
+	Caller string `json:"caller,omitempty"`
+	Day    day    `json:"day"`
+}
+
+type hitKey struct {
+	Tool string `json:"tool"`
+	Day  day    `json:"day"`
+}
+
+// own functions keep a long-lived key from holding a caller's larger text.
+func (k usageKey) own() usageKey {
+	return usageKey{strings.Clone(k.Tool), strings.Clone(k.Owner), strings.Clone(k.Caller), k.Day}
+}
+
+func (k hitKey) own() hitKey { return hitKey{strings.Clone(k.Tool), k.Day} }
+
+func (d day) own() day { return d }
+
+// lastSearch is a client's last search; a bit for each of its tools says
+// whether a call followed.
+type lastSearch struct {
+	search *Search
+	chosen uint64
+}
+
+// state is all that is known. It does no I/O and has no lock.
+type state struct {
+	keys, days int
+	retention  time.Duration
+
+	since    time.Time // when counting began
+	calls    ring[Call]
+	searches ring[Search]
+	clients  map[client]*lastSearch // of searches in the ring
+
+	usage    table[usageKey, Counts]
+	tools    table[string, Totals]
+	hits     table[hitKey, Found]
+	searched table[day, Searched]
+
+	pruned day // when old days were last dropped
+	packed day // when nothing of earlier days was left to make room with
+}
+
+func newState(o Options, now time.Time) *state {
+	return &state{
+		keys: o.Keys, days: o.Days, retention: o.Retention,
+		since: now, calls: newRing[Call](o.Calls), searches: newRing[Search](o.Searches),
+		clients: map[client]*lastSearch{},
+		usage:   newTable[usageKey, Counts](), tools: newTable[string, Totals](),
+		hits: newTable[hitKey, Found](), searched: newTable[day, Searched](),
+	}
+}
+
+// when returns the time of a record. One that lies ahead of the clock, or
+// before the days that are kept, becomes now.
+func (s *state) when(at, now time.Time) time.Time {
+	if at.After(now) || at.Before(now.AddDate(0, 0, 1-s.days)) {
+		at = now
+	}
+	return at.Round(0).UTC()
+}
+
+// addCall counts a tidied call and keeps it.
+func (s *state) addCall(c *Call) {
+	today := dayOf(c.At)
+	s.usageOf(usageKey{c.Tool, c.Owner, c.Caller, today}).add(c)
+	totals := s.toolOf(c.Tool)
+	totals.add(c)
+	if s.follows(c) {
+		totals.Chosen++
+		s.hitsOf(hitKey{c.Tool, today}).Chosen++
+	}
+	s.calls.push(c)
+}
+
+// addSearch counts a tidied search and keeps it.
+func (s *state) addSearch(x *Search) {
+	today := dayOf(x.At)
+	n := s.searched.at(today, day.own)
+	n.Searches++
+	if x.NoGoodMatch {
+		n.NoGoodMatch++
+	}
+	for i, tool := range x.Tools {
+		if slices.Contains(x.Tools[:i], tool) {
+			continue
+		}
+		found := Found{Returned: 1}
+		if i == 0 {
+			found.Top = 1
+		}
+		s.toolOf(tool).Found.merge(found)
+		s.hitsOf(hitKey{tool, today}).merge(found)
+	}
+	if c := clientOf(x.SessionID, x.Caller); c != (client{}) {
+		s.clients[c] = &lastSearch{search: x}
+	}
+	s.forget(s.searches.push(x))
+}
+
+// forget ends what a search that is no longer kept stands for.
+func (s *state) forget(x *Search) {
+	if x == nil {
+		return
+	}
+	c := clientOf(x.SessionID, x.Caller)
+	if last := s.clients[c]; last != nil && last.search == x {
+		delete(s.clients, c)
+	}
+}
+
+// follows tells whether the call is the first of its tool since its client's
+// last search returned that.
+func (s *state) follows(c *Call) bool {
+	last := s.clients[clientOf(c.SessionID, c.Caller)]
+	if last == nil {
+		return false
+	}
+	if after := c.At.Sub(last.search.At); after < 0 || after > ChosenWithin {
+		return false
+	}
+	i := slices.Index(last.search.Tools, c.Tool)
+	if i < 0 || last.chosen>>i&1 == 1 {
+		return false
+	}
+	last.chosen |= 1 << i
+	return true
+}
+
+// usageOf returns the counts of a key. Where there is no room for it, callers
+// share a row; tools do too where there is no room for that.
+func (s *state) usageOf(k usageKey) *Counts {
+	if full := len(s.usage.rows) >= s.keys; full && !s.usage.has(k) {
+		k.Caller = Other
+		if len(s.usage.rows) >= s.keys+s.keys/4 && !s.usage.has(k) {
+			k.Tool, k.Owner = Other, Other
+		}
+	}
+	return s.usage.at(k, usageKey.own)
+}
+
+func (s *state) toolOf(tool string) *Totals {
+	if len(s.tools.rows) >= MaxTools && !s.tools.has(tool) {
+		tool = Other
+	}
+	return s.tools.at(tool, strings.Clone)
+}
+
+func (s *state) hitsOf(k hitKey) *Found {
+	if len(s.hits.rows) >= s.keys && !s.hits.has(k) {
+		k.Tool = Other
+	}
+	return s.hits.at(k, hitKey.own)
+}
+
+// batch is what one record of a file holds. Counts stand as they then were.
+type batch struct {
+	Usage    []row[usageKey, Counts] `json:"usage,omitempty"`
+	Tools    []row[string, Totals]   `json:"tools,omitempty"`
+	Hits     []row[hitKey, Found]    `json:"hits,omitempty"`
+	Searched []row[day, Searched]    `json:"searched,omitempty"`
+	Calls    []*Call                 `json:"calls,omitempty"`
+	Searches []*Search               `json:"searches,omitempty"`
+}
+
+func (b *batch) empty() bool {
+	return len(b.Usage)+len(b.Tools)+len(b.Hits)+len(b.Searched)+len(b.Calls)+len(b.Searches) == 0
+}
+
+// changedRows is how many rows of counts changes would return.
+func (s *state) changedRows() int {
+	return len(s.usage.dirty) + len(s.tools.dirty) + len(s.hits.dirty) + len(s.searched.dirty)
+}
+
+// changes returns what is new since the last changes or clean.
+func (s *state) changes() batch {
+	b := batch{
+		Usage: s.usage.changed(), Tools: s.tools.changed(), Hits: s.hits.changed(), Searched: s.searched.changed(),
+		Calls: s.calls.since(s.calls.written), Searches: s.searches.since(s.searches.written),
+	}
+	s.calls.written, s.searches.written = s.calls.next, s.searches.next
+	return b
+}
+
+// clean makes changes begin with what comes now, and with all calls and
+// searches.
+func (s *state) clean() {
+	s.usage.clean()
+	s.tools.clean()
+	s.hits.clean()
+	s.searched.clean()
+	s.calls.written, s.searches.written = 0, 0
+}
+
+// restore takes over a record of a file: all of it, or nothing with an error.
+// It folds nothing, since a later record may hold the same keys again; tidy
+// does that when all is read.
+func (s *state) restore(b batch, now time.Time) error {
+	if err := s.check(&b); err != nil {
+		return err
+	}
+	for _, r := range b.Usage {
+		k := r.Key
+		k.Tool, k.Owner, k.Caller = tidyText(k.Tool, MaxName), tidyText(k.Owner, MaxName), tidyText(k.Caller, MaxName)
+		*s.usage.at(k, usageKey.own) = r.Value
+	}
+	for _, r := range b.Tools {
+		*s.tools.at(tidyText(r.Key, MaxName), strings.Clone) = r.Value
+	}
+	for _, r := range b.Hits {
+		*s.hits.at(hitKey{tidyText(r.Key.Tool, MaxName), r.Key.Day}, hitKey.own) = r.Value
+	}
+	for _, r := range b.Searched {
+		*s.searched.at(r.Key, day.own) = r.Value
+	}
+	for _, c := range b.Calls {
+		c.tidy()
+		c.At = s.when(c.At, now)
+		s.calls.push(c)
+	}
+	for _, x := range b.Searches {
+		x.tidy()
+		x.At = s.when(x.At, now)
+		s.searches.push(x)
+	}
+	return nil
+}
+
+// check refuses a record that this package cannot have written.
+func (s *state) check(b *batch) error {
+	if n := len(s.usage.rows) + len(s.tools.rows) + len(s.hits.rows) + len(s.searched.rows); n > maxRestored {
+		return fmt.Errorf("%d rows of counts: want at most %d", n, maxRestored)
+	}
+	for i := range b.Usage {
+		if err := b.Usage[i].Value.check(); err != nil {
+			return fmt.Errorf("usage of %q: %w", b.Usage[i].Key.Tool, err)
+		}
+	}
+	for i := range b.Tools {
+		if err := b.Tools[i].Value.check(); err != nil {
+			return fmt.Errorf("totals of %q: %w", b.Tools[i].Key, err)
+		}
+	}
+	if slices.Contains(b.Calls, nil) || slices.Contains(b.Searches, nil) {
+		return errors.New("a call or search is null")
+	}
+	return nil
+}

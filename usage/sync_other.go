@@ -1,0 +1,6 @@
+//go:build !unix
+
+package usage
+
+// syncDir does nothing: this system cannot sync a folder.
+func syncDir(string) error { return nil }

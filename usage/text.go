@@ -1,0 +1,46 @@
+package usage
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// tidyText returns s if it is printable and at most limit bytes long. Else it
+// returns a copy that is: white space becomes a space, what does not print
+// becomes U+FFFD, and a text that was cut ends in an ellipsis.
+func tidyText(s string, limit int) string {
+	if len(s) <= limit && printable(s) {
+		return s
+	}
+	const ellipsis = "…"
+	var b strings.Builder
+	b.Grow(min(len(s), limit))
+	fits := 0 // how much of b leaves room for the ellipsis
+	for _, r := range s {
+		switch {
+		case unicode.IsSpace(r):
+			r = ' '
+		case !unicode.IsPrint(r):
+			r = utf8.RuneError
+		}
+		if b.Len()+utf8.RuneLen(r) > limit {
+			return strings.Clone(b.String()[:fits]) + ellipsis
+		}
+		b.WriteRune(r)
+		if b.Len()+len(ellipsis) <= limit {
+			fits = b.Len()
+		}
+	}
+	return b.String()
+}
+
+// printable is quick on ASCII, which nearly all of these texts are.
+func printable(s string) bool {
+	for i := 0; i < len(s); i++ {
+		if s[i] < ' ' || s[i] >= 0x7f {
+			return utf8.ValidString(s[i:]) && !strings.ContainsFunc(s[i:], func(r rune) bool { return !unicode.IsPrint(r) })
+		}
+	}
+	return true
+}
