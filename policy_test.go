@@ -26,7 +26,7 @@ var layers = [][]string{
 	{"format", "functions/prelude", "examples"},
 	{"functions"},
 	{"udf", "datasets", "tools/builtin"},
-	{"registry"},
+	{"registry", "lint"},
 	{"sqlapi", "repl"},
 	{"daemon"},
 	{"cmd/spiced", "bench"},

@@ -8,8 +8,10 @@ import (
 	"time"
 
 	"github.com/spiced-sql/spiced/datasets"
+	"github.com/spiced-sql/spiced/embeddings"
 	"github.com/spiced-sql/spiced/engine"
 	"github.com/spiced-sql/spiced/functions"
+	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/spicepod"
 	"github.com/spiced-sql/spiced/udf"
 )
@@ -30,6 +32,9 @@ type build struct {
 	declared []engine.Relation          // datasets and views, loaded or not, and the system tables
 	missing  map[engine.Relation]string // declared, but not to be had: what to say
 	order    []component
+
+	embeddings     *embeddings.Set
+	embeddingsHash string
 }
 
 func newBuild(d *Daemon, pod *spicepod.Pod, report *Report) *build {
@@ -57,6 +62,7 @@ func (b *build) problems(list spicepod.Problems) {
 // prepare compiles and loads. It changes nothing that serves.
 func (b *build) prepare(ctx context.Context) {
 	b.remarks()
+	b.prepareEmbeddings()
 	b.prepareDatasets(ctx)
 	b.compileFunctions(ctx)
 	b.compileViews(ctx)
@@ -97,6 +103,7 @@ func (b *build) prepareDatasets(ctx context.Context) {
 	ready, problems := b.d.data.Prepare(ctx, b.pod)
 	b.problems(problems)
 	b.declared = append(b.declared, udf.Relations()...)
+	b.declared = append(b.declared, registry.Relations()...)
 	b.declared = append(b.declared, systemRelations...)
 	have := map[engine.Relation]bool{}
 	for _, d := range ready {
@@ -147,7 +154,7 @@ func (b *build) compileViews(ctx context.Context) {
 			b.revive(component{view: last})
 		}
 	}
-	names := engine.NewCatalog(0, b.declared, append(b.set.Engine(), udf.Functions()...))
+	names := engine.NewCatalog(0, b.declared, append(baseFunctions(), b.set.Engine()...))
 	for i := range b.pod.Views {
 		r := relationOf(b.pod.Views[i].Qualified())
 		last := b.lastView(r)
@@ -194,5 +201,6 @@ func (b *build) generation() *Generation {
 	return &Generation{
 		Number: b.old.Number + 1, Pod: b.pod, Functions: b.set,
 		Datasets: b.datasets, Views: b.views, Published: time.Now(),
+		Embeddings: b.embeddings, embeddingsHash: b.embeddingsHash,
 	}
 }

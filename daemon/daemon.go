@@ -26,10 +26,15 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/spiced-sql/spiced/datasets"
+	"github.com/spiced-sql/spiced/embeddings"
 	"github.com/spiced-sql/spiced/engine"
 	"github.com/spiced-sql/spiced/functions"
+	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/spicepod"
 	"github.com/spiced-sql/spiced/telemetry"
+	"github.com/spiced-sql/spiced/tools/builtin"
+	"github.com/spiced-sql/spiced/udf"
+	"github.com/spiced-sql/spiced/usage"
 )
 
 // Options configures [New].
@@ -49,8 +54,13 @@ type Daemon struct {
 	log      *slog.Logger
 	db       *engine.DB
 	data     *datasets.Manager
-	watcher  *watcher // nil unless files are watched
-	tempDir  string   // state of this run only, removed by Close
+	registry *registry.Registry
+	usage    *usage.Recorder
+	indexes  *builtin.Indexes // of the search tool
+	domains  []string         // of built-in tools
+	closing  sync.WaitGroup   // embedding models that are replaced
+	watcher  *watcher         // nil unless files are watched
+	tempDir  string           // state of this run only, removed by Close
 	roots    []string
 	requests chan request
 	ended    chan struct{} // closed when Run is over
@@ -65,12 +75,18 @@ type Daemon struct {
 // Generation is one state of the runtime: what a Spicepod declares and what of
 // it is served. It is immutable.
 type Generation struct {
-	Number    uint64
-	Pod       *spicepod.Pod
-	Functions *functions.Set
-	Datasets  []*datasets.Dataset
-	Views     []*datasets.View
-	Published time.Time
+	Number     uint64
+	Pod        *spicepod.Pod
+	Functions  *functions.Set
+	Datasets   []*datasets.Dataset
+	Views      []*datasets.View
+	Tools      *registry.Catalog
+	Embeddings *embeddings.Set
+	Published  time.Time
+
+	tools          *udf.ToolSet
+	embeddingsHash string
+	failedSearches map[string]bool // search tests, by fingerprint
 }
 
 // request asks the loading goroutine for a load.
@@ -119,6 +135,9 @@ func (d *Daemon) open(ctx context.Context, pod *spicepod.Pod) error {
 		Type: duckdbType, Publish: d.publishRefresh,
 		Retry: func(context.Context, []string) { d.ask(request{trigger: "retry"}) },
 	})
+	if err == nil {
+		err = d.openTools(pod, state)
+	}
 	if err == nil && d.opts.Watch {
 		d.watcher, err = newWatcher(d.log)
 	}
@@ -163,6 +182,7 @@ func (d *Daemon) Close() {
 	if d.data != nil {
 		d.data.Close()
 	}
+	d.closeTools()
 	if d.db != nil {
 		d.db.Close()
 	}

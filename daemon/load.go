@@ -8,19 +8,21 @@ import (
 
 	"github.com/spiced-sql/spiced/engine"
 	"github.com/spiced-sql/spiced/functions"
+	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
 // Report is the outcome of one load.
 type Report struct {
-	Generation uint64                 // the one that serves after it
-	Accepted   bool                   // whether it made that generation
-	Trigger    string                 // start, file, signal, request or retry
-	Time       time.Time              // when it began
-	Duration   time.Duration          //
-	Changed    []string               // components made anew or removed, such as "function f"
-	Problems   spicepod.Problems      // every fault, in file order
-	Tests      []functions.TestResult // of the functions that changed
+	Generation  uint64                 // the one that serves after it
+	Accepted    bool                   // whether it made that generation
+	Trigger     string                 // start, file, signal, request or retry
+	Time        time.Time              // when it began
+	Duration    time.Duration          //
+	Changed     []string               // components made anew or removed, such as "function f"
+	Problems    spicepod.Problems      // every fault, in file order
+	Tests       []functions.TestResult // of the functions that changed
+	SearchTests []registry.SearchTestResult
 }
 
 // Load reads the Spicepod and publishes the generation it makes. A structural
@@ -91,7 +93,7 @@ func (d *Daemon) load(ctx context.Context, report *Report) error {
 		return report.Problems
 	}
 	if err := b.publish(ctx); err != nil {
-		if errors.Is(err, errStrict) {
+		if errors.Is(err, errStrict) || errors.Is(err, errSearchTests) {
 			return report.Problems
 		}
 		return fmt.Errorf("publish: %w", err)
@@ -140,6 +142,7 @@ func (d *Daemon) count(r *Report) {
 	if g == nil {
 		return
 	}
+	m.SetTools(g.Tools.Len())
 	m.SetGeneration(g.Number, g.Functions.Len(), len(g.Datasets)+len(g.Views), len(r.Problems))
 	var names []string
 	for _, d := range g.Datasets {

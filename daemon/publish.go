@@ -10,6 +10,7 @@ import (
 	"github.com/spiced-sql/spiced/engine"
 	"github.com/spiced-sql/spiced/functions"
 	"github.com/spiced-sql/spiced/functions/prelude"
+	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/spicepod"
 	"github.com/spiced-sql/spiced/sqltree"
 	"github.com/spiced-sql/spiced/udf"
@@ -30,9 +31,8 @@ func (b *build) publish(ctx context.Context) error {
 			return errStrict
 		}
 		m := &maker{build: b}
-		g, err := m.publish(ctx)
+		err := m.publish(ctx)
 		if err == nil {
-			b.d.current.Store(g)
 			return nil
 		}
 		if len(m.failed) == 0 {
@@ -52,19 +52,48 @@ type maker struct {
 
 // publish makes everything in one transaction. When a component fails it goes
 // on with those that do not use it, to find all faults, and undoes it all.
-func (m *maker) publish(ctx context.Context) (*Generation, error) {
+func (m *maker) publish(ctx context.Context) error {
 	g := m.generation()
-	next := engine.NewCatalog(g.Number, m.available(), append(m.set.Engine(), udf.Functions()...))
-	err := m.d.db.Publish(ctx, next, func(tx *engine.Tx) error {
+	next := engine.NewCatalog(g.Number, m.available(), append(baseFunctions(), m.set.Engine()...))
+	next.Published(func() { m.d.serve(m.old, g) })
+	return m.d.db.Publish(ctx, next, func(tx *engine.Tx) error {
 		m.tx = tx
 		if err := m.make(); err != nil {
+			return err
+		}
+		if err := m.makeTools(ctx, g); err != nil {
 			return err
 		}
 		m.report.Generation, m.report.Changed = g.Number, m.made
 		m.report.Problems.Sort()
 		return m.fill(g)
 	})
-	return g, err
+}
+
+// serve makes g the generation that serves. The engine calls it as it swaps.
+func (d *Daemon) serve(old, g *Generation) {
+	d.current.Store(g)
+	d.registry.Publish(g.Tools)
+	cache := g.Pod.Runtime.Tools.Cache
+	if !cache.Enabled {
+		cache.MaxBytes = 0
+	}
+	d.registry.CacheLimit(int64(cache.MaxBytes))
+	if old.Embeddings != nil && old.Embeddings != g.Embeddings {
+		d.closing.Go(func() { old.Embeddings.Close() }) // waits for the calls of it that run
+	}
+}
+
+// makeTools makes the catalog of tools and tries the searches that it must
+// answer.
+func (m *maker) makeTools(ctx context.Context, g *Generation) (err error) {
+	if g.Tools, err = m.catalog(g); err != nil {
+		return err
+	}
+	if m.d.opts.Strict && m.report.Problems.HasErrors() {
+		return errStrict
+	}
+	return m.searchTests(ctx, g)
 }
 
 func (m *maker) make() error {
@@ -221,7 +250,7 @@ func (c component) pathIn(pod *spicepod.Pod) string {
 
 // available are the relations that statements may read.
 func (b *build) available() []engine.Relation {
-	list := append(udf.Relations(), systemRelations...)
+	list := append(append(udf.Relations(), registry.Relations()...), systemRelations...)
 	for _, d := range b.datasets {
 		list = append(list, d.Relation)
 	}

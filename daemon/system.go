@@ -7,6 +7,7 @@ import (
 	"github.com/spiced-sql/spiced/datasets"
 	"github.com/spiced-sql/spiced/engine"
 	"github.com/spiced-sql/spiced/functions"
+	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/udf"
 )
 
@@ -39,7 +40,10 @@ func (d *Daemon) setup(tx *engine.Tx) error {
 			return err
 		}
 	}
-	return udf.Setup(tx, d.db.Builtins())
+	if err := udf.Setup(tx, d.db.Builtins()); err != nil {
+		return err
+	}
+	return registry.Setup(tx)
 }
 
 // fillLoadErrors makes spiced.load_errors the problems of one load.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 
@@ -241,4 +242,14 @@ func matchColumns(have []engine.Column, declared []spicepod.DatasetColumn) ([]Co
 		columns[j].Description = d.Description
 	}
 	return columns, nil
+}
+
+// Version names the state of the data that serves: it changes whenever the
+// rows may have.
+func (c *common) Version() string {
+	v := c.current.Load()
+	if v == nil {
+		return ""
+	}
+	return strconv.FormatInt(v.stats.Refreshed.UnixNano(), 36)
 }

@@ -227,6 +227,9 @@ func listValue(items []any, t *Type, depth int) (mapping.Value, error) {
 			return mapping.Value{}, fmt.Errorf("the elements of a list must have one type")
 		}
 	}
+	if elem != nil && common.ID == Null && simpleNames[elem.ID] != "" {
+		common = elem // else DuckDB, which expects that type, would plan anew
+	}
 	lt := common.logical()
 	defer mapping.DestroyLogicalType(&lt)
 	return mapping.CreateListValue(lt, values), nil

@@ -9,8 +9,9 @@ import (
 
 // Builtins are the functions of this DuckDB, by folded name.
 type Builtins struct {
-	kinds map[string]builtin
-	names []string // as DuckDB lists them, sorted
+	kinds    map[string]builtin
+	names    []string        // as DuckDB lists them, sorted
+	reserved map[string]bool // words that are no names unless quoted
 }
 
 type builtin struct {
@@ -18,7 +19,17 @@ type builtin struct {
 }
 
 func loadBuiltins(c *conn) (*Builtins, error) {
-	b := &Builtins{kinds: map[string]builtin{}}
+	b := &Builtins{kinds: map[string]builtin{}, reserved: map[string]bool{}}
+	const reserved = "SELECT keyword_name FROM duckdb_keywords() WHERE keyword_category = 'reserved'"
+	err := c.each(reserved, func(chunk *Chunk) error {
+		for i := range chunk.Len() {
+			b.reserved[string(chunk.Column(0).Bytes(i))] = true
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
 	const query = `SELECT DISTINCT lower(function_name), function_type IN ('table', 'table_macro', 'pragma'),
 		coalesce(stability = 'VOLATILE', false), function_type = 'aggregate' FROM duckdb_functions() ORDER BY ALL`
 	return b, c.each(query, func(chunk *Chunk) error {

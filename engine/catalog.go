@@ -42,10 +42,11 @@ type Catalog struct {
 	relations  map[Relation]Relation // folded → as declared
 	functions  map[string]*Function  // by folded name
 
-	serial  uint64 // set by Publish
-	users   atomic.Int64
-	retired func()
-	gone    func() // set by Publish: tells the drain
+	serial    uint64 // set by Publish
+	users     atomic.Int64
+	published func()
+	retired   func()
+	gone      func() // set by Publish: tells the drain
 
 	mu       sync.RWMutex
 	verdicts map[string]*verdict
@@ -67,6 +68,11 @@ func NewCatalog(generation uint64, relations []Relation, functions []*Function) 
 	}
 	return c
 }
+
+// Published sets what runs in the same moment as new statements begin to see
+// the catalog: none sees it before. It must be quick and must not use the
+// database. Call it before Publish.
+func (c *Catalog) Published(f func()) { c.published = f }
 
 // Retired sets what runs once, when the catalog has been replaced and the last
 // statement that saw it is gone. Call it before Publish.

@@ -54,8 +54,8 @@ const (
 	defaultTimeout   = 30 * time.Second
 	defaultQueue     = 1024
 	defaultSQLBytes  = 1 << 20
-	maxAbandoned     = 8  // statements that ignore interrupts and keep their connection
-	statementsCached = 64 // prepared statements a connection keeps
+	maxAbandoned     = 8   // statements that ignore interrupts and keep their connection
+	statementsCached = 256 // prepared statements a connection keeps
 )
 
 // Options configures [Open]. The zero value is ready to use.

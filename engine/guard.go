@@ -74,26 +74,27 @@ func (db *DB) judge(c *conn, cat *Catalog, req Request) (*verdict, error) {
 	if err != nil {
 		return nil, err
 	}
-	text := plainText(sql, tokens)[start:]
+	text, back := sqltree.Apply(plainText(sql, tokens)[start:], db.builtins.quoteNames(sql, tokens, start))
+	place := func(offset int) int { return back(offset) + start }
 	st, err := parse(c, text)
 	if err != nil {
-		return nil, moveError(err, sql, start)
+		return nil, moveError(err, sql, place)
 	}
 	if req.Allow != nil && len(st.Shows) > 0 {
 		return nil, newError(CodeRefused, "read the tables that you know of", "SHOW TABLES is refused to those who may not read every table")
 	}
 	edits, err := db.Check(text, st, names)
 	if err != nil {
-		return nil, moveError(err, sql, start)
+		return nil, moveError(err, sql, place)
 	}
 	v := &verdict{}
 	var origin func(int) int
 	text, origin = sqltree.Apply(text, edits)
 	v.text = explain + text // and nothing of sql that was not judged
-	v.origin = func(offset int) int { return origin(max(offset-len(explain), 0)) + start }
+	v.origin = func(offset int) int { return place(origin(max(offset-len(explain), 0))) }
 	for _, call := range st.Calls {
 		if f := declared(call, cat); f != nil {
-			v.calls = append(v.calls, callSite{call.Offset + start, f})
+			v.calls = append(v.calls, callSite{place(call.Offset), f})
 		}
 	}
 	if req.Allow == nil {
@@ -156,6 +157,22 @@ func plainText(sql string, tokens []sqltree.Token) string {
 		}
 	}
 	return string(b)
+}
+
+// quoteNames quotes reserved words that name arguments, as in f(limit := 5),
+// which DuckDB's parser does not take, in the part of sql from start on.
+func (b *Builtins) quoteNames(sql string, tokens []sqltree.Token, start int) []sqltree.Edit {
+	var edits []sqltree.Edit
+	for i := 0; i+1 < len(tokens); i++ {
+		t, next := tokens[i], tokens[i+1]
+		if t.Start < start || t.Kind != sqltree.Ident || !next.Is(sql, ":=") && !next.Is(sql, "=>") || !b.reserved[sqltree.Fold(t.Text(sql))] {
+			continue
+		}
+		edits = append(edits, sqltree.Edit{
+			Span: sqltree.Span{Start: t.Start - start, End: t.End - start}, New: Identifier(sqltree.Fold(t.Text(sql))),
+		})
+	}
+	return edits
 }
 
 func keyword(sql string, tokens []sqltree.Token, i int, word string) bool {
@@ -336,7 +353,7 @@ func checkArgs(text string, c sqltree.Call, f *Function) error {
 		if ok || f.Args[i].Optional {
 			continue
 		}
-		if len(c.Args) == 0 || c.Args[0].Name == "" {
+		if (len(c.Args) == 0 || c.Args[0].Name == "") && !slices.ContainsFunc(f.Args, func(a FunctionArg) bool { return a.Optional }) {
 			return fail("expected %d arguments, got %d", len(f.Args), len(c.Args))
 		}
 		return fail("argument %q is missing", f.Args[i].Name)
@@ -344,12 +361,12 @@ func checkArgs(text string, c sqltree.Call, f *Function) error {
 	return nil
 }
 
-// moveError places an error about a part of sql, which begins at start, in sql.
-func moveError(err error, sql string, start int) error {
+// moveError places an error about a text made of sql in sql.
+func moveError(err error, sql string, place func(int) int) error {
 	var e *Error
 	if errors.As(err, &e) && e.Offset >= 0 {
 		moved := *e
-		return moved.at(sql, e.Offset+start)
+		return moved.at(sql, place(e.Offset))
 	}
 	return err
 }

@@ -177,3 +177,47 @@ func TestAllowLimitsWhatAStatementNames(t *testing.T) {
 		}
 	}
 }
+
+func TestFunctionsOfAStatement(t *testing.T) {
+	db := openNative(t, upper)
+	rows, err := db.Query(t.Context(), Request{SQL: "SELECT go_upper('a'), abs(1), (SELECT go_upper('b'))"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	if got := rows.Functions(); len(got) != 1 || got[0] != "go_upper" {
+		t.Errorf("got %v", got)
+	}
+}
+
+// DuckDB's parser takes no reserved word for the name of an argument.
+func TestReservedWordsNameArguments(t *testing.T) {
+	db := open(t)
+	first := &Function{
+		Name: "first_rows", Signature: "first_rows(n int64, limit int64 := 2) → table(n)", Table: true,
+		Args: []FunctionArg{{Name: "n", Type: "BIGINT", Numeric: true}, {Name: "limit", Type: "BIGINT", Numeric: true, Optional: true}},
+	}
+	publish(t, db, NewCatalog(1, nil, []*Function{first}),
+		`CREATE MACRO spice.public.first_rows(n, "limit" := 2) AS TABLE SELECT range::BIGINT AS n FROM range(n) LIMIT "limit"`)
+	for sql, want := range map[string]int64{
+		"SELECT count(*) FROM first_rows(9)":                                        2,
+		"SELECT count(*) FROM first_rows(9, limit := 3)":                            3,
+		"SELECT count(*) FROM first_rows(9, LIMIT => 4) LIMIT 1":                    4,
+		`SELECT count(*) FROM first_rows(9, "limit" := '5')`:                        5,
+		"SELECT (SELECT count(*) FROM first_rows(limit := 1, n := 9)) + $1::BIGINT": 8,
+	} {
+		params := []any{}
+		if want == 8 {
+			params = append(params, int64(7))
+		}
+		mustInteger(t, db, sql, want, params...)
+	}
+	_, err := run(t.Context(), db, Request{SQL: "SELECT 1, nope FROM first_rows(9, limit := 3)"})
+	if e := asError(t, err); e.Offset != 10 {
+		t.Errorf("%v at %d", e, e.Offset)
+	}
+	_, err = run(t.Context(), db, Request{SQL: "SELECT * FROM first_rows(9, limit := 3) WHERE nope"})
+	if e := asError(t, err); e.Offset != 46 {
+		t.Errorf("%v at %d", e, e.Offset)
+	}
+}

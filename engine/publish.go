@@ -82,6 +82,9 @@ func (db *DB) commitCatalog(next *Catalog) error {
 	next.gone = func() { db.drain.remove(next.serial) }
 	db.drain.add(next.serial)
 	db.current = next
+	if next.published != nil {
+		next.published()
+	}
 	db.epoch.Add(1)
 	db.commit.Unlock()
 	for _, p := range db.pools {

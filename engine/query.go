@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -26,6 +27,7 @@ type Request struct {
 type Rows struct {
 	columns []Column
 	catalog uint64 // generation
+	calls   []callSite
 	limits  Limits
 	ctx     context.Context
 	cancel  context.CancelFunc
@@ -142,6 +144,18 @@ func (r *Rows) Columns() []Column { return r.columns }
 
 // Generation is the generation the statement sees.
 func (r *Rows) Generation() uint64 { return r.catalog }
+
+// Functions returns the declared functions that the statement itself calls,
+// once each, in the order of their first call.
+func (r *Rows) Functions() []string {
+	var names []string
+	for _, c := range r.calls {
+		if !slices.Contains(names, c.function.Name) {
+			names = append(names, c.function.Name)
+		}
+	}
+	return names
+}
 
 // Read is the number of rows read so far.
 func (r *Rows) Read() int64 { return r.rows }
@@ -404,7 +418,7 @@ func (p *producer) execute(pending mapping.PendingResult, s *stmt) error {
 	if len(s.columns) == 0 || s.columns[0].Type.ID == mapping.TypeInvalid {
 		p.rows.columns = resultColumns(&p.result)
 	}
-	p.rows.catalog = p.catalog.Generation
+	p.rows.catalog, p.rows.calls = p.catalog.Generation, p.verdict.calls
 	return nil
 }
 

@@ -177,6 +177,10 @@ func (d describer) setDefaults(v reflect.Value) {
 			if n, err := strconv.ParseInt(f.fallback, 10, 64); err == nil {
 				target.SetInt(n)
 			}
+		case shapeFloat:
+			if n, err := strconv.ParseFloat(f.fallback, 64); err == nil {
+				target.SetFloat(n)
+			}
 		case shapeDuration:
 			if n, err := ParseDuration(f.fallback); err == nil {
 				target.SetInt(int64(n))

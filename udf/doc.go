@@ -1,6 +1,6 @@
-// Package udf is the SQL catalogue of functions: the prelude, list_udfs() and
-// the tables that describe the functions of a generation. It holds nothing of
-// its own between two generations.
+// Package udf publishes functions: in SQL, as a catalogue, and to models, as
+// tools. The catalogue is the prelude, list_udfs() and the tables that describe
+// the functions of a generation.
 //
 //	err := db.Publish(ctx, engine.NewCatalog(0, udf.Relations(), udf.Functions()), func(tx *engine.Tx) error {
 //		return udf.Setup(tx, db.Builtins()) // once at start
@@ -11,6 +11,12 @@
 //		… // f.Create for every function that changed
 //		return udf.Fill(tx, pod, set, running)
 //	})
+//
+// It also makes the tools of functions, which models call: see [NewToolSet].
+// Calls of one function that wait at the same moment share a statement.
+//
+//	offered := udf.NewToolSet(db, set, tools.OwnerRuntime, before)
+//	out, err := offered.Tools[0].Call(ctx, tools.Input{Arguments: map[string]any{"x": json.Number("2")}})
 //
 // Users read the catalogue as list_udfs(), Spice's table function, and as the
 // tables functions, function_args and lineage of schema spiced.

@@ -12,22 +12,22 @@ import (
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
-// runtime is as much of a daemon as these tests need.
-type runtime struct {
+// fixture is as much of a daemon as these tests need.
+type fixture struct {
 	t         testing.TB
 	db        *engine.DB
 	set       *functions.Set
 	relations []engine.Relation
 }
 
-func start(t testing.TB) *runtime {
+func start(t testing.TB) *fixture {
 	t.Helper()
 	db, err := engine.Open(t.Context(), engine.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(db.Close)
-	r := &runtime{t: t, db: db, relations: append(Relations(), engine.Relation{Schema: "public", Name: "orders"})}
+	r := &fixture{t: t, db: db, relations: append(Relations(), engine.Relation{Schema: "public", Name: "orders"})}
 	err = db.Publish(t.Context(), engine.NewCatalog(0, r.relations, Functions()), func(tx *engine.Tx) error {
 		if err := Setup(tx, db.Builtins()); err != nil {
 			return err
@@ -41,12 +41,12 @@ func start(t testing.TB) *runtime {
 }
 
 // load publishes the functions as the daemon does and returns all problems.
-func (r *runtime) load(yaml string) spicepod.Problems {
+func (r *fixture) load(yaml string) spicepod.Problems {
 	r.t.Helper()
 	return r.publish(r.read(yaml))
 }
 
-func (r *runtime) read(yaml string) *spicepod.Pod {
+func (r *fixture) read(yaml string) *spicepod.Pod {
 	r.t.Helper()
 	dir := r.t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "spicepod.yaml"), []byte("version: v1\nkind: Spicepod\nname: test\nfunctions:\n"+yaml), 0o600); err != nil {
@@ -59,7 +59,7 @@ func (r *runtime) read(yaml string) *spicepod.Pod {
 	return pod
 }
 
-func (r *runtime) publish(pod *spicepod.Pod) spicepod.Problems {
+func (r *fixture) publish(pod *spicepod.Pod) spicepod.Problems {
 	r.t.Helper()
 	set, problems := functions.Compile(r.t.Context(), r.db, pod, r.relations, r.set)
 	catalog := engine.NewCatalog(1, r.relations, append(set.Engine(), Functions()...))
@@ -86,7 +86,7 @@ func (r *runtime) publish(pod *spicepod.Pod) spicepod.Problems {
 }
 
 // query returns a result as lines of text.
-func (r *runtime) query(sql string) string {
+func (r *fixture) query(sql string) string {
 	r.t.Helper()
 	rows, err := r.db.Query(context.Background(), engine.Request{SQL: "SELECT COLUMNS(*)::VARCHAR FROM (" + sql + ")"})
 	if err != nil {
@@ -130,7 +130,7 @@ const pod = `
   body: SELECT v FROM t
 `
 
-func (r *runtime) expect(sql, want string) {
+func (r *fixture) expect(sql, want string) {
 	r.t.Helper()
 	if got := r.query(sql); got != want {
 		r.t.Errorf("%s\ngot\n%s\nwant\n%s", sql, got, want)

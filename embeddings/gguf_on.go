@@ -1,0 +1,12 @@
+//go:build gguf
+
+package embeddings
+
+import "github.com/kelindar/search"
+
+// ggufBuilt says that this build holds the library for GGUF models.
+const ggufBuilt = true
+
+func loadGGUF(path string, gpuLayers int) (vectorizer, error) {
+	return search.NewVectorizer(path, gpuLayers)
+}

@@ -1,0 +1,309 @@
+package registry
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/spiced-sql/spiced/embeddings"
+	"github.com/spiced-sql/spiced/search"
+	"github.com/spiced-sql/spiced/tools"
+)
+
+// MaxTools is how many tools a catalog holds.
+const MaxTools = 100_000
+
+// Names of the tools that models get in place of all others. They lead to the
+// registry and are not part of a catalog.
+const (
+	ToolSearch = "tool_search"
+	ToolInvoke = "tool_invoke"
+)
+
+// Reserved reports whether a tool of that name would stand in for tool_search
+// or tool_invoke.
+func Reserved(name string) bool { return name == ToolSearch || name == ToolInvoke }
+
+// Contents is what a [Catalog] is made of.
+type Contents struct {
+	Generation uint64
+	Tools      []tools.Tool
+	// Hidden is what was declared and is not offered.
+	Hidden []Hidden
+	// Embeddings are the models that vectors may come from; nil is none.
+	Embeddings Embeddings
+	// EmbeddingModel is the one to use where nobody names one; "" is the only
+	// one there is.
+	EmbeddingModel string
+	Search         search.Settings
+	// Limits are those of tools that have none of their own.
+	Limits tools.Limits
+	// Functions are the names of declared functions that are served, tools or
+	// not, with their owners: statements that use them are counted.
+	Functions map[string]string
+}
+
+// Embeddings resolves the embedding model of tool_search. [*embeddings.Set] is
+// one.
+type Embeddings interface {
+	Resolve(named string) (embeddings.Model, error)
+}
+
+// Hidden is something that is declared and cannot be called as a tool.
+type Hidden struct {
+	Name   string
+	Stage  string // what keeps it out: as_tool, kind, domain, fault, duplicate …
+	Reason string
+}
+
+// Conflict is a tool that was left out since its name was taken.
+type Conflict struct {
+	Name          string
+	Source        string // of the tool left out
+	First, Second string // where both are declared
+}
+
+// Error names both places.
+func (c Conflict) Error() string {
+	return fmt.Sprintf("a tool named %q is there already, declared at %s; the one at %s is left out", c.Name, c.First, c.Second)
+}
+
+// Catalog is the tools of one generation, sorted by name, bytewise. It is
+// immutable.
+type Catalog struct {
+	Contents
+	Conflicts []Conflict
+
+	entries []*entry
+	byName  map[string]*entry
+	folded  map[string]*entry // by name without case and with __ for /
+	hash    string
+}
+
+// entry is a tool with what is known of it.
+type entry struct {
+	tool   tools.Tool
+	def    *tools.Definition
+	schema func() (*compiled, error)
+	docSum string // of what is searched
+	gate   *gate
+}
+
+// compiled are the schemas of a tool.
+type compiled struct {
+	parameters, returns *tools.Schema
+}
+
+// NewCatalog makes the catalog of a generation. The first of several tools of
+// one name, compared without case, is taken; the others are conflicts. What is
+// unchanged since prev, which may be nil, is carried over with its schemas and
+// limits. Foreign schemas that do not compile are problems; such a tool takes
+// any object.
+func NewCatalog(prev *Catalog, c Contents) (*Catalog, error) {
+	if len(c.Tools) > MaxTools {
+		return nil, fmt.Errorf("%d tools are too many; the limit is %d", len(c.Tools), MaxTools)
+	}
+	next := &Catalog{Contents: c, byName: make(map[string]*entry, len(c.Tools)), folded: make(map[string]*entry, len(c.Tools))}
+	for _, t := range c.Tools {
+		next.add(prev, t)
+	}
+	slices.SortFunc(next.entries, func(a, b *entry) int { return cmp.Compare(a.def.Name, b.def.Name) })
+	next.Tools = nil
+	sum := sha256.New()
+	for _, e := range next.entries {
+		sum.Write([]byte(e.docSum))
+	}
+	fmt.Fprintf(sum, "%+v", c.Search)
+	next.hash = hex.EncodeToString(sum.Sum(nil)[:16])
+	return next, nil
+}
+
+func (c *Catalog) add(prev *Catalog, t tools.Tool) {
+	def := t.Definition()
+	key := fold(def.Name)
+	if first, taken := c.folded[key]; taken {
+		c.Conflicts = append(c.Conflicts, Conflict{def.Name, def.Source, first.def.Declared, def.Declared})
+		c.Hidden = append(c.Hidden, Hidden{def.Name, "duplicate", fmt.Sprintf("a tool of that name is declared at %s", first.def.Declared)})
+		return
+	}
+	e := newEntry(t, def, c.Limits)
+	if last := prev.get(def.Name); last != nil {
+		e.carry(last)
+	}
+	c.folded[key], c.byName[def.Name] = e, e
+	c.entries = append(c.entries, e)
+}
+
+func newEntry(t tools.Tool, def *tools.Definition, defaults tools.Limits) *entry {
+	e := &entry{tool: t, def: def, docSum: documentSum(def), gate: newGate(effective(def.Limits, defaults))}
+	e.schema = sync.OnceValues(func() (*compiled, error) { return compile(def) })
+	return e
+}
+
+// carry takes over from the entry of that name in the generation before what
+// is the same.
+func (e *entry) carry(last *entry) {
+	if last.def.Checksum == e.def.Checksum || sameSchemas(last.def, e.def) {
+		e.schema = last.schema
+	}
+	if last.gate.limits == e.gate.limits {
+		e.gate = last.gate
+	}
+}
+
+func sameSchemas(a, b *tools.Definition) bool {
+	return string(a.Parameters) == string(b.Parameters) && string(a.Returns) == string(b.Returns)
+}
+
+// compile compiles a tool's schemas. A schema that does not compile is an
+// error, beside schemas that take any object and any result.
+func compile(def *tools.Definition) (*compiled, error) {
+	c := &compiled{parameters: tools.Open()}
+	parameters, err := tools.Compile(def.Parameters)
+	if err == nil {
+		c.parameters = parameters
+	} else {
+		err = fmt.Errorf("parameters of %q: %w", def.Name, err)
+	}
+	if len(def.Returns) > 0 {
+		returns, err2 := tools.Compile(def.Returns)
+		if err2 != nil {
+			return c, errors.Join(err, fmt.Errorf("returns of %q: %w", def.Name, err2))
+		}
+		c.returns = returns
+	}
+	return c, err
+}
+
+// effective are a tool's limits with defaults where it has none.
+func effective(own *tools.Limits, defaults tools.Limits) tools.Limits {
+	l := defaults
+	if own == nil {
+		return l
+	}
+	if own.Timeout > 0 {
+		l.Timeout = own.Timeout
+	}
+	if own.MaxRows > 0 {
+		l.MaxRows = own.MaxRows
+	}
+	if own.MaxBytes > 0 {
+		l.MaxBytes = own.MaxBytes
+	}
+	if own.Concurrency > 0 {
+		l.Concurrency = own.Concurrency
+	}
+	return l
+}
+
+// documentSum is a checksum of what search knows of a tool.
+func documentSum(def *tools.Definition) string {
+	h := sha256.New()
+	for _, part := range append([]string{def.Name, def.Description, string(def.Parameters)}, def.Tags...) {
+		fmt.Fprintf(h, "%d:%s", len(part), part)
+	}
+	return string(h.Sum(nil)[:16])
+}
+
+func document(def *tools.Definition) search.Document {
+	return search.Document{Name: def.Name, Description: def.Description, Parameters: def.Parameters, Tags: def.Tags}
+}
+
+// fold is how names are compared: without case, and a server's tool written
+// server/tool as its name server__tool.
+func fold(name string) string {
+	return strings.ToLower(strings.ReplaceAll(name, "/", "__"))
+}
+
+// get returns the entry of that name, or nil; the exact name goes before one
+// in another case.
+func (c *Catalog) get(name string) *entry {
+	if c == nil {
+		return nil
+	}
+	if e := c.byName[name]; e != nil {
+		return e
+	}
+	return c.folded[fold(name)]
+}
+
+// Get returns the definition of the tool of that name, or nil.
+func (c *Catalog) Get(name string) *tools.Definition {
+	if e := c.get(name); e != nil {
+		return e.def
+	}
+	return nil
+}
+
+// Len is the number of tools.
+func (c *Catalog) Len() int {
+	if c == nil {
+		return 0
+	}
+	return len(c.entries)
+}
+
+// Hash identifies what search knows of the catalog: equal catalogs find the
+// same.
+func (c *Catalog) Hash() string { return c.hash }
+
+// All returns the definitions of all tools, sorted by name.
+func (c *Catalog) All() []*tools.Definition { return c.definitions(nil) }
+
+// Visible returns the definitions of the tools that are there in the scope,
+// sorted by name.
+func (c *Catalog) Visible(scope tools.Scope) []*tools.Definition {
+	return c.definitions(func(e *entry) bool { return e.unavailable(scope) == "" })
+}
+
+func (c *Catalog) definitions(of func(*entry) bool) []*tools.Definition {
+	list := []*tools.Definition{}
+	if c == nil {
+		return list
+	}
+	for _, e := range c.entries {
+		if of == nil || of(e) {
+			list = append(list, e.def)
+		}
+	}
+	return list
+}
+
+// unavailable is "" or why the tool is not there in the scope.
+func (e *entry) unavailable(scope tools.Scope) string {
+	if t, ok := e.tool.(tools.Conditional); ok {
+		return t.Available(scope)
+	}
+	return ""
+}
+
+// ForeignFaults compiles the schemas of tools from elsewhere and returns what
+// does not compile. Schemas of our own compile when they are first used.
+func (c *Catalog) ForeignFaults() map[string]error {
+	faults := map[string]error{}
+	for _, e := range c.entries {
+		if e.def.Source == tools.SourceBuiltin || e.def.Source == tools.SourceFunction {
+			continue
+		}
+		if _, err := e.schema(); err != nil {
+			faults[e.def.Name] = err
+		}
+	}
+	return faults
+}
+
+// ReservedName is the name of a tool that stands in for tool_search or
+// tool_invoke, or "".
+func (c *Catalog) ReservedName() string {
+	for _, name := range []string{ToolInvoke, ToolSearch} {
+		if e := c.get(name); e != nil {
+			return e.def.Name
+		}
+	}
+	return ""
+}

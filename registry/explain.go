@@ -1,0 +1,142 @@
+package registry
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spiced-sql/spiced/search"
+	"github.com/spiced-sql/spiced/tools"
+)
+
+// Status says whether a tool can be called in a scope, and what keeps it from
+// being called.
+type Status struct {
+	Name       string  `json:"name"`
+	Callable   bool    `json:"callable"`
+	HiddenBy   string  `json:"hidden_by,omitempty"` // the first stage that it did not pass
+	Reason     string  `json:"reason,omitempty"`
+	Declared   string  `json:"declared,omitempty"` // file:line
+	Warning    string  `json:"warning,omitempty"`
+	Stages     []Stage `json:"stages"`
+	Calls      int64   `json:"calls"`
+	Errors     int64   `json:"errors"`
+	Searches   int64   `json:"searches"` // that returned it
+	Generation uint64  `json:"generation"`
+}
+
+// Stage is a step on the way from a declaration to a call.
+type Stage struct {
+	Stage  string `json:"stage"`
+	Passed bool   `json:"passed"`
+	Reason string `json:"reason,omitempty"`
+}
+
+// Stages that a tool passes in this order; [Hidden] names one of the first.
+const (
+	StageDeclared  = "declared"  // the Spicepod or the runtime has it
+	StageEnabled   = "enabled"   // it, its section and its domain are turned on
+	StageLoaded    = "loaded"    // it has no fault
+	StageAsTool    = "as_tool"   // it is offered as a tool
+	StageCatalog   = "catalog"   // its name is valid and nobody else's
+	StageAvailable = "available" // it is there in the scope
+)
+
+var stages = []string{StageDeclared, StageEnabled, StageLoaded, StageAsTool, StageCatalog, StageAvailable}
+
+// Status explains a tool. The error is [tools.CodeNotFound].
+func (r *Registry) Status(name string, scope tools.Scope) (*Status, error) {
+	c := r.Current()
+	s := &Status{Name: name, Generation: c.Generation}
+	e := c.get(name)
+	switch {
+	case e != nil:
+		s.Name, s.Declared = e.def.Name, e.def.Declared
+		if _, err := e.schema(); err != nil {
+			s.Warning = err.Error() + "; its arguments are not checked"
+		}
+		if s.Reason = e.unavailable(scope); s.Reason != "" {
+			s.HiddenBy = StageAvailable
+		}
+	default:
+		h, err := c.hidden(name)
+		if err != nil {
+			return nil, err
+		}
+		s.Name, s.HiddenBy, s.Reason = h.Name, h.Stage, h.Reason
+	}
+	s.Callable = s.HiddenBy == ""
+	s.Stages = passed(s.HiddenBy, s.Reason)
+	if r.opts.Usage != nil {
+		t := r.opts.Usage.Totals(s.Name)
+		s.Calls, s.Errors, s.Searches = t.Calls, t.Errors(), t.Returned
+	}
+	return s, nil
+}
+
+func (c *Catalog) hidden(name string) (Hidden, error) {
+	for _, h := range c.Hidden {
+		if fold(h.Name) == fold(name) {
+			return h, nil
+		}
+	}
+	return Hidden{}, c.notFound(name)
+}
+
+// passed lists the stages up to the one that hides the tool.
+func passed(hiddenBy, reason string) []Stage {
+	var list []Stage
+	for _, name := range stages {
+		if name == hiddenBy {
+			return append(list, Stage{name, false, reason})
+		}
+		list = append(list, Stage{Stage: name, Passed: true})
+	}
+	return list
+}
+
+// Why says how a search judges one tool, found or not.
+type Why struct {
+	Tool string `json:"tool"`
+	search.Why
+}
+
+// Why explains what a search makes of one tool.
+func (r *Registry) Why(ctx context.Context, q SearchRequest, name string) (*Why, error) {
+	c := r.Current()
+	if _, err := q.check(); err != nil {
+		return nil, err
+	}
+	at := c.position(name)
+	if at < 0 {
+		return nil, c.notFound(name)
+	}
+	query, ix, _, _, err := r.prepare(ctx, c, q)
+	if err != nil {
+		return nil, err
+	}
+	return &Why{c.entries[at].def.Name, ix.words.Why(query, at)}, nil
+}
+
+func (c *Catalog) position(name string) int {
+	e := c.get(name)
+	for i := range c.entries {
+		if c.entries[i] == e {
+			return i
+		}
+	}
+	return -1
+}
+
+// Warnings are what the catalog has to say of itself at load: tools that were
+// left out, and foreign schemas that do not compile.
+func (c *Catalog) Warnings() []string {
+	var list []string
+	for _, conflict := range c.Conflicts {
+		list = append(list, conflict.Error())
+	}
+	for name, err := range c.ForeignFaults() {
+		list = append(list, fmt.Sprintf("tool %q is listed, and its arguments are not checked: %s", name, strings.TrimSpace(err.Error())))
+	}
+	return list
+}

@@ -1,0 +1,189 @@
+package registry
+
+import (
+	"container/list"
+	"context"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/spiced-sql/spiced/embeddings"
+	"github.com/spiced-sql/spiced/search"
+)
+
+// Limits on what is kept for searching.
+const (
+	maxIndexes      = 64
+	maxIndexedTools = 100_000 // in all indexes together, but for the newest
+)
+
+// index is what a catalog is searched by. The vectors of a model are there
+// after the first search that needs them.
+type index struct {
+	words *search.Index
+
+	mu    sync.Mutex               // held while vectors are made: one caller makes them, the others wait
+	dense map[string]*search.Dense // by model; none of builtin:hash
+}
+
+// indexes keeps the indexes of the latest catalogs, the least recently used
+// forgotten first, and what they have in common: the analysis of each tool and
+// its vectors, by the checksum of its texts. A tool that changes is read anew,
+// and no other.
+type indexes struct {
+	log     *slog.Logger
+	vectors *vectors
+
+	mu       sync.Mutex
+	byKey    map[string]*list.Element // of *slot
+	recent   *list.List
+	analyses map[string]*search.Analysis // by document checksum
+	analysed int                         // how many were made, for tests
+}
+
+// slot is an index that is there or being built.
+type slot struct {
+	key   string
+	docs  int
+	ready chan struct{} // closed when built
+	index *index
+}
+
+func newIndexes(dir string, log *slog.Logger) *indexes {
+	return &indexes{
+		log: log, vectors: newVectors(dir, log), byKey: map[string]*list.Element{}, recent: list.New(),
+		analyses: map[string]*search.Analysis{},
+	}
+}
+
+// get returns the index of c, and builds it if nobody does already.
+func (x *indexes) get(ctx context.Context, c *Catalog) (*index, error) {
+	key := c.hash
+	x.mu.Lock()
+	e, ok := x.byKey[key]
+	if ok {
+		x.recent.MoveToFront(e)
+	} else {
+		e = x.recent.PushFront(&slot{key: key, docs: c.Len(), ready: make(chan struct{})})
+		x.byKey[key] = e
+		x.forget()
+	}
+	s := e.Value.(*slot)
+	x.mu.Unlock()
+	if !ok {
+		s.index = x.build(c)
+		close(s.ready)
+		return s.index, nil
+	}
+	select {
+	case <-s.ready:
+		return s.index, nil
+	case <-ctx.Done():
+		return nil, left(ctx)
+	}
+}
+
+// forget drops the indexes that are too many, and analyses nobody needs.
+func (x *indexes) forget() {
+	docs := 0
+	for e := x.recent.Front(); e != nil; {
+		next := e.Next()
+		s := e.Value.(*slot)
+		docs += s.docs
+		if e != x.recent.Front() && (docs > maxIndexedTools || len(x.byKey) > maxIndexes && next == nil) {
+			docs -= s.docs
+			x.recent.Remove(e)
+			delete(x.byKey, s.key)
+		}
+		e = next
+	}
+}
+
+// build makes the words' index of c; analyses of tools that are known are used
+// again.
+func (x *indexes) build(c *Catalog) *index {
+	docs := make([]*search.Analysis, len(c.entries))
+	x.mu.Lock()
+	for i, e := range c.entries {
+		docs[i] = x.analyses[e.docSum]
+	}
+	x.mu.Unlock()
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	made := 0
+	for i, d := range docs {
+		if d != nil {
+			continue
+		}
+		made++
+		group.Go(func() error {
+			docs[i] = search.Analyse(document(c.entries[i].def))
+			return nil
+		})
+	}
+	_ = group.Wait() // nothing fails
+	x.keep(c, docs, made)
+	return &index{words: search.New(docs, c.Search), dense: map[string]*search.Dense{}}
+}
+
+// keep remembers the analyses of the newest catalog, and of it alone: an edit
+// taken back finds its whole index in the list.
+func (x *indexes) keep(c *Catalog, docs []*search.Analysis, made int) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.analysed += made
+	if len(x.analyses) > 2*len(docs)+1024 {
+		clear(x.analyses)
+	}
+	for i, e := range c.entries {
+		x.analyses[e.docSum] = docs[i]
+	}
+}
+
+// vector is the query's side of the vector channel.
+func (x *indexes) vector(ctx context.Context, c *Catalog, ix *index, model embeddings.Model, text string) (search.Vector, error) {
+	if _, ok := model.(embeddings.Hashing); ok {
+		return ix.words.NGrams(text), nil
+	}
+	dense, err := x.dense(ctx, c, ix, model)
+	if err != nil {
+		return nil, err
+	}
+	query, err := model.Embed(ctx, []string{text})
+	if err != nil {
+		return nil, err
+	}
+	return dense.Query(query[0])
+}
+
+// dense returns the tools' vectors, made at the first search that needs them.
+func (x *indexes) dense(ctx context.Context, c *Catalog, ix *index, model embeddings.Model) (*search.Dense, error) {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	if dense := ix.dense[model.Fingerprint()]; dense != nil {
+		return dense, nil
+	}
+	rows, err := x.vectors.of(ctx, c, model)
+	if err != nil {
+		return nil, err
+	}
+	dense := search.NewDense(len(rows[0]))
+	for i, row := range rows {
+		if err := dense.Add(row); err != nil {
+			return nil, fmt.Errorf("the vector of %q: %w", c.entries[i].def.Name, err)
+		}
+	}
+	ix.dense[model.Fingerprint()] = dense
+	return dense, nil
+}
+
+// embeddedText is what a model gets of a tool: the form that Spice gives it.
+func embeddedText(e *entry) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "tool_id: %s\ndescription: %s\nparameters: %s", e.def.Name, e.def.Description, e.def.Parameters)
+	return b.String()
+}

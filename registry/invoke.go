@@ -1,0 +1,303 @@
+package registry
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/spiced-sql/spiced/nearest"
+	"github.com/spiced-sql/spiced/tools"
+)
+
+// Call asks for a call of a tool.
+type Call struct {
+	Name      string
+	Arguments json.RawMessage // as they came; absent is no arguments
+	Scope     tools.Scope
+	// DryRun checks everything and tells what would be done, without doing it.
+	DryRun bool
+	// Events, if set, is told of the call's begin and end, in that order.
+	Events func(Event)
+
+	inner bool // called by tool_invoke: tools of the catalog only
+}
+
+// EventType says what an [Event] tells.
+type EventType string
+
+// The events of a call.
+const (
+	EventToolCall   EventType = "tool_call"
+	EventToolResult EventType = "tool_result"
+)
+
+// Event is a step of a call, for those who watch it.
+type Event struct {
+	Type      EventType       `json:"type"`
+	CallID    string          `json:"call_id"`
+	Tool      string          `json:"tool"`
+	Arguments json.RawMessage `json:"arguments,omitempty"`
+	Result    *tools.Result   `json:"result,omitempty"`
+}
+
+// Invoke calls a tool. Whatever happens is the result: it never panics, and
+// ends with ctx or with the tool's time limit.
+func (r *Registry) Invoke(ctx context.Context, c Call) tools.Result {
+	began := r.opts.Now()
+	id := r.callID()
+	if c.Events != nil {
+		c.Events(Event{Type: EventToolCall, CallID: id, Tool: c.Name, Arguments: c.Arguments})
+	}
+	a := &attempt{registry: r, call: c}
+	result := a.run(ctx)
+	result.Metrics.LatencyMS = milliseconds(r.opts.Now().Sub(began))
+	if c.Scope.Trace != (tools.Trace{}) {
+		result.Trace = &c.Scope.Trace
+	}
+	if !a.isMeta() {
+		r.record(c, id, began, &result, a)
+	}
+	if c.Events != nil {
+		c.Events(Event{Type: EventToolResult, CallID: id, Tool: c.Name, Result: &result})
+	}
+	return result
+}
+
+func milliseconds(d time.Duration) float64 {
+	return float64(d.Round(time.Microsecond)) / float64(time.Millisecond)
+}
+
+// maxChanges is how often a call is made anew since the runtime changed under
+// it.
+const maxChanges = 5
+
+// attempt is one call on its way.
+type attempt struct {
+	registry *Registry
+	call     Call
+	catalog  *Catalog
+	entry    *entry
+	notices  []string
+	cache    string
+}
+
+func (a *attempt) isMeta() bool {
+	return a.entry != nil && a.registry.meta[a.entry.def.Name] == a.entry
+}
+
+// run makes the call, and makes it anew if the tool is replaced before it
+// begins.
+func (a *attempt) run(ctx context.Context) tools.Result {
+	for n := 0; ; n++ {
+		a.catalog, a.notices, a.cache = a.registry.Current(), nil, ""
+		out, err := a.try(ctx)
+		if errors.Is(err, tools.ErrChanged) && ctx.Err() == nil && (n == 0 || n < maxChanges && a.registry.Current() != a.catalog) {
+			continue
+		}
+		return a.result(out, err)
+	}
+}
+
+func (a *attempt) result(out tools.Output, err error) tools.Result {
+	result := tools.Result{Notices: a.notices, Metrics: tools.Metrics{Cache: a.cache}}
+	if a.entry != nil {
+		result.Tool = a.entry.def
+	}
+	if err != nil {
+		result.Error = tools.AsError(err)
+		return result
+	}
+	result.OK, result.Result, result.Rows = true, out.Value, out.Rows
+	return result
+}
+
+// try is the path of a call through the door.
+func (a *attempt) try(ctx context.Context) (tools.Output, error) {
+	if err := a.resolve(); err != nil {
+		return tools.Output{}, err
+	}
+	if reason := a.entry.unavailable(a.call.Scope); reason != "" {
+		return tools.Output{}, tools.NewError(tools.CodeUnavailable, fmt.Sprintf("%s is not available here: %s", a.entry.def.Name, reason), "")
+	}
+	in, err := a.arguments()
+	if err != nil {
+		return tools.Output{}, err
+	}
+	if a.call.DryRun {
+		return a.plan(ctx, in)
+	}
+	key := a.cacheKey(in)
+	if out, ok := a.registry.cache.get(key); ok {
+		a.cache = "hit"
+		return out, nil
+	}
+	if err := a.entry.gate.enter(a.entry.def.Name); err != nil {
+		return tools.Output{}, err
+	}
+	defer a.entry.gate.leave()
+	out, err := a.execute(ctx, in)
+	if err != nil {
+		return out, err
+	}
+	if key != "" {
+		a.cache = "miss"
+		a.registry.cache.put(key, out)
+	}
+	return out, nil
+}
+
+// resolve finds what the name means.
+func (a *attempt) resolve() error {
+	a.entry = a.catalog.get(a.call.Name)
+	if a.entry == nil && !a.call.inner {
+		a.entry = a.registry.meta[a.call.Name]
+	}
+	if a.entry == nil {
+		return a.catalog.notFound(a.call.Name)
+	}
+	return nil
+}
+
+// shownName bounds how much of a made-up name an error shows.
+const shownName = 100
+
+func (c *Catalog) notFound(name string) *tools.Error {
+	shown := name
+	if len(shown) > shownName {
+		shown = shown[:shownName] + "…"
+	}
+	err := tools.NewError(tools.CodeNotFound, fmt.Sprintf("there is no tool %q", shown), "search for one with "+ToolSearch)
+	for _, h := range c.Hidden {
+		if fold(h.Name) == fold(name) {
+			err.Hint = fmt.Sprintf("it is declared, but not a tool: %s", h.Reason)
+			return err
+		}
+	}
+	names := make([]string, len(c.entries))
+	for i, e := range c.entries {
+		names[i] = e.def.Name
+	}
+	if near := nearest.Name(fold(name), names); near != "" {
+		err.Hint, err.DidYouMean = fmt.Sprintf("did you mean %q?", near), []string{near}
+	}
+	return err
+}
+
+// arguments reads, mends and checks the arguments.
+func (a *attempt) arguments() (tools.Input, error) {
+	in := tools.Input{Scope: a.call.Scope, Limits: a.entry.gate.limits}
+	args, notices, err := tools.Parse(a.call.Arguments)
+	if err != nil {
+		return in, err
+	}
+	schemas, _ := a.entry.schema() // what does not compile takes any object
+	schema := schemas.parameters
+	mended, more := schema.Repair(args)
+	a.notices = append(notices, more...)
+	if faults := schema.Check(any(mended)); len(faults) > 0 {
+		bad := tools.NewError(tools.CodeInvalidArguments, tools.FaultsText(faults), "")
+		bad.Faults, bad.Example = faults, schema.Example()
+		return in, bad
+	}
+	in.Arguments = mended
+	in.Raw, _ = tools.Encode(mended) // it came from JSON
+	return in, nil
+}
+
+// plan is the answer to a dry run.
+func (a *attempt) plan(ctx context.Context, in tools.Input) (tools.Output, error) {
+	l := in.Limits
+	dry := struct {
+		DryRun    bool            `json:"dry_run"`
+		Tool      string          `json:"tool"`
+		Arguments json.RawMessage `json:"arguments"`
+		Limits    tools.Limits    `json:"limits"`
+		Plan      json.RawMessage `json:"plan,omitempty"`
+	}{true, a.entry.def.Name, in.Raw, l, nil}
+	if p, ok := a.entry.tool.(tools.Planner); ok {
+		ctx, cancel := context.WithTimeout(ctx, l.Timeout)
+		defer cancel()
+		var err error
+		if dry.Plan, err = p.Plan(ctx, in); err != nil {
+			return tools.Output{}, err
+		}
+	}
+	return tools.JSON(dry)
+}
+
+// execute runs the tool within its limits and checks what it gives.
+func (a *attempt) execute(ctx context.Context, in tools.Input) (tools.Output, error) {
+	limited, cancel := context.WithTimeoutCause(ctx, in.Limits.Timeout, errTimeout)
+	defer cancel()
+	out, err := a.guarded(limited, in)
+	if err != nil {
+		return out, a.ended(ctx, limited, in, err)
+	}
+	return out, a.checkResult(out, in)
+}
+
+var errTimeout = errors.New("over the tool's time limit")
+
+// guarded calls the tool. A panic, which is a fault of its, fails the call and
+// not the process.
+func (a *attempt) guarded(ctx context.Context, in tools.Input) (out tools.Output, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			a.registry.log.Error("a tool panicked", "tool", a.entry.def.Name, "panic", p, "stack", string(debug.Stack()))
+			err = tools.NewError(tools.CodeInternal, fmt.Sprintf("the tool %s failed inside", a.entry.def.Name), "the log has more")
+		}
+	}()
+	return a.entry.tool.Call(ctx, in)
+}
+
+// ended tells a call that its time or its caller ended from one that failed.
+func (a *attempt) ended(ctx, limited context.Context, in tools.Input, err error) error {
+	switch {
+	case errors.Is(err, tools.ErrChanged):
+		return err
+	case ctx.Err() == nil && errors.Is(context.Cause(limited), errTimeout):
+		return &tools.Error{
+			Code: tools.CodeTimeout, Retryable: true, Cause: err,
+			Message: fmt.Sprintf("%s took longer than %s, its time limit", a.entry.def.Name, in.Limits.Timeout),
+		}
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return &tools.Error{Code: tools.CodeTimeout, Retryable: true, Cause: err, Message: "the call took longer than its caller waits"}
+	case ctx.Err() != nil:
+		return &tools.Error{Code: tools.CodeCancelled, Cause: err, Message: "the caller left"}
+	}
+	return err
+}
+
+// checkResult holds a result against the tool's returns and its size. What a
+// declared function gives has its type by DuckDB's word.
+func (a *attempt) checkResult(out tools.Output, in tools.Input) error {
+	if limit := in.Limits.MaxBytes; limit > 0 && int64(len(out.Value)) > limit {
+		return tools.NewError(tools.CodeLimit, fmt.Sprintf("the result has %d bytes; the limit is %d", len(out.Value), limit), "ask for less")
+	}
+	schemas, _ := a.entry.schema()
+	if schemas.returns == nil || a.entry.def.Source == tools.SourceFunction {
+		return nil
+	}
+	value, err := tools.Decode(out.Value)
+	if err != nil {
+		return &tools.Error{Code: tools.CodeInvalidResult, Message: a.entry.def.Name + " did not give JSON", Cause: err}
+	}
+	if faults := schemas.returns.Check(value); len(faults) > 0 {
+		return &tools.Error{
+			Code: tools.CodeInvalidResult, Faults: faults,
+			Message: fmt.Sprintf("%s gave what it does not declare: %s", a.entry.def.Name, tools.FaultsText(faults)),
+		}
+	}
+	return nil
+}
+
+// cacheKey is under what a result is remembered, "" when it is not.
+func (a *attempt) cacheKey(in tools.Input) string {
+	if !a.entry.def.Cacheable {
+		return ""
+	}
+	return a.entry.def.Checksum + string(in.Raw)
+}

@@ -1,0 +1,94 @@
+package registry
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/spiced-sql/spiced/tools"
+)
+
+// The limits of tool_search and tool_invoke; the tool that is invoked has its
+// own.
+var metaLimits = tools.Limits{Timeout: 24 * time.Hour, MaxRows: 1 << 30, MaxBytes: 1 << 30, Concurrency: 4096}
+
+// searchArguments are the arguments of tool_search.
+type searchArguments struct {
+	Query    string   `json:"query" doc:"What the tool should do, in natural language. \"*\" lists all tools by name."`
+	Keywords []string `json:"keywords,omitempty" doc:"Exact phrases to favour, such as names of columns or tables."`
+	Limit    *int     `json:"limit,omitempty" min:"1" doc:"How many tools to return: 5 if left out, at most 20."`
+	MinScore float64  `json:"min_score,omitempty" min:"0" max:"1" doc:"Least score of a tool, from 0 to 1."`
+}
+
+// invokeArguments are the arguments of tool_invoke.
+type invokeArguments struct {
+	ToolID    string         `json:"tool_id" doc:"The tool_id that tool_search returned."`
+	Arguments map[string]any `json:"arguments,omitempty" doc:"Arguments that fit the tool's parameters."`
+}
+
+// Invoked is the response of tool_invoke.
+type Invoked struct {
+	ToolID      string          `json:"tool_id"`
+	Result      json.RawMessage `json:"result"`
+	*tools.Rows                 // of rows that were cut off
+	Notices     []string        `json:"notices,omitempty"`
+}
+
+// metaTools makes tool_search and tool_invoke.
+func (r *Registry) metaTools() map[string]*entry {
+	about := func(name, description string) tools.Definition {
+		return tools.Definition{
+			Name: name, Description: description, Source: tools.SourceBuiltin, Limits: &metaLimits, Declared: "built in",
+			Annotations: tools.Annotations{ReadOnly: name == ToolSearch, Idempotent: name == ToolSearch, OpenWorld: name == ToolInvoke},
+		}
+	}
+	search := Must(tools.Typed(about(ToolSearch,
+		"Find tools for the current step of the task by what they do. Call this before tool_invoke: it returns the best matches with tool_id, description, parameters and score."),
+		r.toolSearch))
+	invoke := Must(tools.Typed(about(ToolInvoke,
+		"Call a tool that tool_search returned, by its tool_id, with arguments that fit its parameters."),
+		r.toolInvoke))
+	return map[string]*entry{
+		ToolSearch: newEntry(search, search.Definition(), metaLimits),
+		ToolInvoke: newEntry(invoke, invoke.Definition(), metaLimits),
+	}
+}
+
+// Must is for definitions of ours, which a test checks.
+func Must(t tools.Tool, err error) tools.Tool {
+	if err != nil {
+		panic(err)
+	}
+	return t
+}
+
+// MetaTools are the definitions of tool_search and tool_invoke, in this order.
+func (r *Registry) MetaTools() []*tools.Definition {
+	return []*tools.Definition{r.meta[ToolSearch].def, r.meta[ToolInvoke].def}
+}
+
+func (r *Registry) toolSearch(ctx context.Context, args searchArguments, in tools.Input) (*Found, error) {
+	q := SearchRequest{Query: args.Query, Keywords: args.Keywords, MinScore: args.MinScore, Scope: in.Scope, EmbeddingModel: in.Scope.EmbeddingModel}
+	if args.Limit != nil {
+		q.Limit = *args.Limit
+	}
+	return r.Search(ctx, q)
+}
+
+// toolInvoke calls a tool of the catalog. Its failure is the error, named by
+// the tool, so that a model can tell what to do next.
+func (r *Registry) toolInvoke(ctx context.Context, args invokeArguments, in tools.Input) (*Invoked, error) {
+	raw, err := tools.Encode(args.Arguments)
+	if err != nil {
+		return nil, err
+	}
+	result := r.Invoke(ctx, Call{Name: args.ToolID, Arguments: raw, Scope: in.Scope, inner: true})
+	if !result.OK {
+		return nil, result.Error.Of(args.ToolID)
+	}
+	invoked := &Invoked{ToolID: result.Tool.Name, Result: result.Result, Notices: result.Notices}
+	if result.Rows != nil && result.Rows.Truncated {
+		invoked.Rows = result.Rows
+	}
+	return invoked, nil
+}

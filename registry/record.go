@@ -1,0 +1,76 @@
+package registry
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/spiced-sql/spiced/tools"
+	"github.com/spiced-sql/spiced/usage"
+)
+
+// callID is a number that no other call of this run has.
+func (r *Registry) callID() string { return "call_" + strconv.FormatUint(r.nextID.Add(1), 36) }
+
+// unknownTool stands for names that no tool has: callers can make up any
+// number of them.
+const unknownTool = "(unknown)"
+
+// record counts a call.
+func (r *Registry) record(c Call, id string, began time.Time, result *tools.Result, a *attempt) {
+	latency := r.opts.Now().Sub(began)
+	tool, code := unknownTool, ""
+	u := usage.Call{
+		ID: id, At: began, Caller: c.Scope.Agent, Surface: string(c.Scope.Surface), OK: result.OK, Latency: latency,
+		Bytes: int64(len(result.Result)), Cached: a.cache == "hit",
+		RequestID: c.Scope.RequestID, SessionID: c.Scope.SessionID, UserID: c.Scope.UserID,
+		FlowID: c.Scope.Trace.FlowID, StepID: c.Scope.Trace.StepID, Generation: a.catalog.Generation,
+	}
+	if a.entry != nil {
+		tool = a.entry.def.Name
+		u.Owner, u.Source = a.entry.def.Owner, a.entry.def.Source
+		u.Foreign = foreign(u.Owner, u.Caller)
+	}
+	if result.Error != nil {
+		code = string(result.Error.Code)
+		u.Error = result.Error.Message
+	}
+	if result.Rows != nil {
+		u.Rows, u.Truncated = int64(result.Rows.Returned), result.Rows.Truncated
+	}
+	u.Tool, u.Code = tool, code
+	if c.DryRun {
+		return
+	}
+	if r.opts.Usage != nil {
+		r.opts.Usage.Call(u)
+	}
+	if r.opts.Metrics != nil {
+		r.opts.Metrics.ToolCall(tool, string(c.Scope.Surface), code, latency)
+	}
+}
+
+// foreign reports whether an agent called a tool of another owner. What the
+// runtime owns belongs to everybody.
+func foreign(owner, caller string) bool {
+	return caller != "" && owner != caller && owner != tools.OwnerRuntime
+}
+
+// Statement counts a SQL statement under the declared functions that it used,
+// once each.
+func (r *Registry) Statement(functions []string, scope tools.Scope, began time.Time, ok bool, code string, rows int64) {
+	if r.opts.Usage == nil {
+		return
+	}
+	c := r.Current()
+	for _, name := range functions {
+		owner, declared := c.Functions[name]
+		if !declared {
+			continue
+		}
+		r.opts.Usage.Call(usage.Call{
+			ID: r.callID(), At: began, Tool: name, Owner: owner, Caller: scope.Agent, Surface: string(tools.SurfaceSQL),
+			Source: tools.SourceFunction, OK: ok, Code: code, Latency: r.opts.Now().Sub(began), Rows: rows,
+			Foreign: foreign(owner, scope.Agent), RequestID: scope.RequestID, Generation: c.Generation,
+		})
+	}
+}

@@ -1,0 +1,61 @@
+package registry
+
+import (
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/spiced-sql/spiced/telemetry"
+	"github.com/spiced-sql/spiced/usage"
+)
+
+// Options configures [New]. The zero value is ready to use.
+type Options struct {
+	Usage   *usage.Recorder    // nil: nothing is recorded
+	Metrics *telemetry.Metrics // nil: nothing is counted there
+	Log     *slog.Logger       // nil: discarded
+	// VectorDir keeps vectors over restarts; "" forgets them.
+	VectorDir string
+	Now       func() time.Time // nil: time.Now
+}
+
+// Registry is the one door to the tools. It is safe for concurrent use.
+type Registry struct {
+	opts    Options
+	log     *slog.Logger
+	current atomic.Pointer[Catalog]
+	cache   *cache
+	indexes *indexes
+	meta    map[string]*entry
+	nextID  atomic.Uint64
+}
+
+// New makes a registry of an empty catalog.
+func New(o Options) *Registry {
+	r := &Registry{opts: o, log: o.Log, cache: newCache()}
+	if r.log == nil {
+		r.log = slog.New(slog.DiscardHandler)
+	}
+	if r.opts.Now == nil {
+		r.opts.Now = time.Now
+	}
+	r.indexes = newIndexes(o.VectorDir, r.log)
+	r.meta = r.metaTools()
+	empty, _ := NewCatalog(nil, Contents{})
+	r.current.Store(empty)
+	return r
+}
+
+// Current is the catalog that new calls and searches see.
+func (r *Registry) Current() *Catalog { return r.current.Load() }
+
+// Publish makes c the current catalog. Calls and searches that run keep the
+// one they began with.
+func (r *Registry) Publish(c *Catalog) { r.current.Store(c) }
+
+// CacheLimit bounds the remembered results of cacheable tools, in bytes; 0
+// turns it off.
+func (r *Registry) CacheLimit(bytes int64) { r.cache.setLimit(bytes) }
+
+// Usage is the record of calls and searches, or nil.
+func (r *Registry) Usage() *usage.Recorder { return r.opts.Usage }

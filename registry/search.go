@@ -1,0 +1,250 @@
+package registry
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spiced-sql/spiced/embeddings"
+	"github.com/spiced-sql/spiced/search"
+	"github.com/spiced-sql/spiced/tools"
+	"github.com/spiced-sql/spiced/usage"
+)
+
+// Limits on a search.
+const (
+	DefaultLimit = 5
+	MaxLimit     = 20
+	MaxQuery     = 16 << 10 // bytes
+	MaxKeywords  = 64
+)
+
+// The modes of a search.
+const (
+	ModeHybrid  = "hybrid_rrf"  // all four channels
+	ModeLexical = "lexical_rrf" // without vectors, which could not be had
+)
+
+// ListAll is the query that lists all tools by name.
+const ListAll = "*"
+
+// SearchRequest asks for tools.
+type SearchRequest struct {
+	Query    string
+	Keywords []string // phrases that are searched for besides the query
+	Limit    int      // 0: [DefaultLimit]; above [MaxLimit]: that
+	MinScore float64  // 0 to 1
+	// EmbeddingModel names the model of the vector channel; "" is the one that
+	// the catalog says.
+	EmbeddingModel string
+	Scope          tools.Scope
+	Explain        bool
+	// Catalog is what to search; nil is the current one.
+	Catalog *Catalog
+}
+
+// Found is the answer to a search. Its JSON is the response of tool_search.
+type Found struct {
+	Query      string      `json:"query"`
+	Keywords   []string    `json:"keywords"`
+	SearchMode string      `json:"search_mode"`
+	Tools      []FoundTool `json:"tools"`
+
+	Total       int      `json:"total,omitempty"`         // of a listing: how many tools there are
+	NoGoodMatch bool     `json:"no_good_match,omitempty"` // what was found is probably not what was sought
+	Fallback    bool     `json:"fallback,omitempty"`      // min_score would have left nothing
+	Notices     []string `json:"notices,omitempty"`
+
+	Confidence float64 `json:"confidence,omitempty"` // with Explain
+}
+
+// FoundTool is a tool that a search found.
+type FoundTool struct {
+	ToolID       string          `json:"tool_id"`
+	Description  string          `json:"description"`
+	Parameters   json.RawMessage `json:"parameters"`
+	Score        float64         `json:"score"` // 0 to 1, the best is 1
+	MatchedTerms []string        `json:"matched_terms"`
+	MatchSources []MatchSource   `json:"match_sources"`
+
+	Definition *tools.Definition `json:"-"`
+}
+
+// MatchSource is what one channel says of a tool.
+type MatchSource struct {
+	Source string  `json:"source"`
+	Rank   int     `json:"rank"`
+	Score  float64 `json:"score"`            // in the channel's own measure
+	Weight float64 `json:"weight,omitempty"` // with Explain
+	Share  float64 `json:"share,omitempty"`  // with Explain: of the tool's score
+}
+
+// Search finds tools by what they do. An embedding model that fails leaves a
+// search without vectors; an error is the request's or ctx's, an
+// [*tools.Error].
+func (r *Registry) Search(ctx context.Context, q SearchRequest) (*Found, error) {
+	began := r.opts.Now()
+	c := q.Catalog
+	if c == nil {
+		c = r.Current()
+	}
+	notices, err := q.check()
+	if err != nil {
+		return nil, err
+	}
+	found, err := r.search(ctx, c, q)
+	if err != nil {
+		return nil, err
+	}
+	found.Notices = append(found.Notices, notices...)
+	r.recordSearch(q, found, began)
+	return found, nil
+}
+
+// check completes the request and refuses a wrong one.
+func (q *SearchRequest) check() (notices []string, err error) {
+	bad := func(format string, args ...any) error {
+		return tools.NewError(tools.CodeInvalidArguments, fmt.Sprintf(format, args...), "")
+	}
+	switch {
+	case strings.TrimSpace(q.Query) == "":
+		return nil, bad("query is empty: say what the tool should do, or %q for a list of all", ListAll)
+	case len(q.Query) > MaxQuery:
+		return nil, bad("query has %d bytes; the limit is %d", len(q.Query), MaxQuery)
+	case len(q.Keywords) > MaxKeywords:
+		return nil, bad("there are %d keywords; the limit is %d", len(q.Keywords), MaxKeywords)
+	case q.Limit < 0:
+		return nil, bad("limit is %d; it is at least 1", q.Limit)
+	case q.MinScore < 0 || q.MinScore > 1:
+		return nil, bad("min_score is %v; it is from 0 to 1", q.MinScore)
+	case q.Limit == 0:
+		q.Limit = DefaultLimit
+	case q.Limit > MaxLimit:
+		notices = append(notices, fmt.Sprintf("limit %d was lowered to %d, the most that a search returns", q.Limit, MaxLimit))
+		q.Limit = MaxLimit
+	}
+	return notices, nil
+}
+
+// search ranks the tools of c.
+func (r *Registry) search(ctx context.Context, c *Catalog, q SearchRequest) (*Found, error) {
+	query, ix, mode, notice, err := r.prepare(ctx, c, q)
+	if err != nil {
+		return nil, err
+	}
+	return c.found(q, mode, notice, ix.words.Search(query)), nil
+}
+
+// prepare makes what a ranking needs: the index and the query with its vector,
+// if one can be had.
+func (r *Registry) prepare(ctx context.Context, c *Catalog, q SearchRequest) (query search.Query, ix *index, mode, notice string, err error) {
+	model, mode, notice := r.model(c, q.EmbeddingModel)
+	if ix, err = r.indexes.get(ctx, c); err != nil {
+		return query, nil, "", "", err
+	}
+	query = search.Query{
+		Text: strings.TrimSpace(q.Query), Keywords: q.Keywords, Limit: q.Limit, MinScore: q.MinScore, Explain: q.Explain,
+		Only: c.only(q.Scope),
+	}
+	if mode == ModeLexical || query.Text == ListAll {
+		return query, ix, mode, notice, nil
+	}
+	query.Vector, err = r.indexes.vector(ctx, c, ix, model, query.Text)
+	if ctx.Err() != nil {
+		return query, nil, "", "", left(ctx)
+	}
+	if err != nil {
+		r.log.Warn("tool search goes on without vectors", "model", model.Name(), "error", err)
+		mode, notice = ModeLexical, "the embedding model could not be asked; the search went by words alone"
+	}
+	return query, ix, mode, notice, nil
+}
+
+// left is the error of a search whose caller left.
+func left(ctx context.Context) error {
+	return &tools.Error{Code: tools.CodeCancelled, Message: "the search was cancelled", Cause: context.Cause(ctx)}
+}
+
+// model returns the embedding model to search with; without one, the mode is
+// lexical and the notice says why.
+func (r *Registry) model(c *Catalog, named string) (m embeddings.Model, mode, notice string) {
+	if named == "" {
+		named = c.EmbeddingModel
+	}
+	if c.Embeddings == nil {
+		return nil, ModeLexical, ""
+	}
+	m, err := c.Embeddings.Resolve(named)
+	if err != nil {
+		return nil, ModeLexical, err.Error()
+	}
+	return m, ModeHybrid, ""
+}
+
+// only hides what is not there in the scope; nil when everything is.
+func (c *Catalog) only(scope tools.Scope) func(int) bool {
+	for _, e := range c.entries {
+		if _, ok := e.tool.(tools.Conditional); ok {
+			return func(i int) bool { return c.entries[i].unavailable(scope) == "" }
+		}
+	}
+	return nil
+}
+
+// found renders an answer.
+func (c *Catalog) found(q SearchRequest, mode, notice string, answer search.Answer) *Found {
+	f := &Found{
+		Query: q.Query, Keywords: q.Keywords, SearchMode: mode, Tools: make([]FoundTool, len(answer.Hits)),
+		NoGoodMatch: answer.NoGoodMatch, Fallback: answer.Fallback,
+	}
+	if f.Keywords == nil {
+		f.Keywords = []string{}
+	}
+	if notice != "" {
+		f.Notices = []string{notice}
+	}
+	if strings.TrimSpace(q.Query) == ListAll {
+		f.Total = answer.Total
+	}
+	if q.Explain {
+		f.Confidence, f.Total = answer.Confidence, answer.Total
+	}
+	for i, h := range answer.Hits {
+		def := c.entries[h.Doc].def
+		t := FoundTool{
+			ToolID: def.Name, Description: def.Description, Parameters: def.Parameters, Score: h.Score,
+			MatchedTerms: h.MatchedTerms, MatchSources: make([]MatchSource, len(h.Sources)), Definition: def,
+		}
+		if t.MatchedTerms == nil {
+			t.MatchedTerms = []string{}
+		}
+		for j, s := range h.Sources {
+			t.MatchSources[j] = MatchSource{Source: s.Source, Rank: s.Rank, Score: s.Score}
+			if q.Explain {
+				t.MatchSources[j].Weight, t.MatchSources[j].Share = s.Weight, s.Share
+			}
+		}
+		f.Tools[i] = t
+	}
+	return f
+}
+
+func (r *Registry) recordSearch(q SearchRequest, f *Found, began time.Time) {
+	took := r.opts.Now().Sub(began)
+	if r.opts.Metrics != nil {
+		r.opts.Metrics.ToolSearch(f.SearchMode, f.NoGoodMatch, took)
+	}
+	if r.opts.Usage == nil || q.Explain {
+		return // who asks why does not search
+	}
+	names := make([]string, len(f.Tools))
+	for i, t := range f.Tools {
+		names[i] = t.ToolID
+	}
+	r.opts.Usage.Search(usage.Search{
+		ID: r.callID(), At: began, Query: q.Query, Mode: f.SearchMode, Surface: string(q.Scope.Surface), Caller: q.Scope.Agent,
+		SessionID: q.Scope.SessionID, Tools: names, NoGoodMatch: f.NoGoodMatch, Latency: took,
+	})
+}

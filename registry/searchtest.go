@@ -1,0 +1,63 @@
+package registry
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spiced-sql/spiced/spicepod"
+)
+
+// SearchTestResult is what became of one search test.
+type SearchTestResult struct {
+	Test    spicepod.SearchTest
+	Passed  bool
+	Rank    int    // of the tool that was expected; 0 when it was not found
+	Message string // why it did not pass
+}
+
+// RunSearchTests searches c as each test says and returns one result for each.
+func (r *Registry) RunSearchTests(ctx context.Context, c *Catalog, tests []spicepod.SearchTest) []SearchTestResult {
+	results := make([]SearchTestResult, len(tests))
+	for i, t := range tests {
+		results[i] = r.runSearchTest(ctx, c, t)
+	}
+	return results
+}
+
+func (r *Registry) runSearchTest(ctx context.Context, c *Catalog, t spicepod.SearchTest) SearchTestResult {
+	result := SearchTestResult{Test: t}
+	expected := c.get(t.Expect)
+	if expected == nil {
+		err := c.notFound(t.Expect)
+		result.Message = "it expects " + strings.TrimPrefix(err.Error(), "there is no ") + ", which is no tool"
+		if err.Hint != "" {
+			result.Message = fmt.Sprintf("it expects %q, which is no tool; %s", t.Expect, err.Hint)
+		}
+		return result
+	}
+	q := SearchRequest{Query: t.Query, Keywords: t.Keywords, Limit: MaxLimit, Catalog: c, Explain: true}
+	found, err := r.Search(ctx, q)
+	if err != nil {
+		result.Message = err.Error()
+		return result
+	}
+	var before []string
+	for i, tool := range found.Tools {
+		if tool.ToolID == expected.def.Name {
+			result.Rank = i + 1
+			break
+		}
+		before = append(before, tool.ToolID)
+	}
+	result.Passed = result.Rank > 0 && result.Rank <= t.Top
+	if !result.Passed {
+		place := "is not found"
+		if result.Rank > 0 {
+			place = fmt.Sprintf("comes at place %d", result.Rank)
+		}
+		result.Message = fmt.Sprintf("a search for %q must find %s among the first %d; it %s, after %s",
+			t.Query, expected.def.Name, t.Top, place, strings.Join(before[:min(len(before), t.Top)], ", "))
+	}
+	return result
+}

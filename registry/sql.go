@@ -1,0 +1,198 @@
+package registry
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/spiced-sql/spiced/engine"
+	"github.com/spiced-sql/spiced/tools"
+)
+
+// sqlTable is a table of schema spiced whose rows are those of the moment it
+// is read.
+type sqlTable struct {
+	name    string
+	columns [][2]string // name, DuckDB's type
+	rows    func(*Registry) any
+}
+
+// Setup makes the registry's tables and the functions tool_search and
+// tool_invoke. Call it once, in the first publication.
+func Setup(tx *engine.Tx) error {
+	statements := []string{searchMacro(), invokeMacro()}
+	for _, t := range sqlTables {
+		statements = append(statements, "CREATE VIEW "+engine.Qualified(engine.System, t.name)+" AS "+t.query())
+	}
+	for _, sql := range statements {
+		if err := tx.Exec(sql); err != nil {
+			return fmt.Errorf("%s: %w", sql, err)
+		}
+	}
+	return nil
+}
+
+// Relations are the tables of this package that statements may read.
+func Relations() []engine.Relation {
+	list := make([]engine.Relation, len(sqlTables))
+	for i, t := range sqlTables {
+		list[i] = engine.Relation{Schema: engine.System, Name: t.name}
+	}
+	return list
+}
+
+// Functions are the functions of this package, for the guard. A declared
+// function of the same name takes its place.
+func Functions() []*engine.Function {
+	return []*engine.Function{
+		{
+			Name: ToolSearch, Table: true, Random: true,
+			Signature: "tool_search(query utf8, keywords list<utf8> := [], limit int64 := 5, min_score float64 := 0) → table(rank, tool_id, …)",
+			Args: []engine.FunctionArg{
+				{Name: "query", Type: "VARCHAR"},
+				{Name: "keywords", Type: "VARCHAR[]", Optional: true},
+				{Name: "limit", Type: "BIGINT", Numeric: true, Optional: true},
+				{Name: "min_score", Type: "DOUBLE", Numeric: true, Optional: true},
+			},
+		},
+		{
+			Name: ToolInvoke, Random: true,
+			Signature: "tool_invoke(tool_id utf8, arguments struct := {}) → json",
+			Args: []engine.FunctionArg{
+				{Name: "tool_id", Type: "VARCHAR"},
+				{Name: "arguments", Type: "JSON", Optional: true},
+			},
+		},
+	}
+}
+
+// Serve answers the tables and functions from r.
+func (r *Registry) Serve(db *engine.DB) {
+	for _, t := range sqlTables {
+		db.Handle("spiced."+t.name, func(context.Context, string) (string, error) {
+			text, err := json.Marshal(t.rows(r))
+			return string(text), err
+		})
+	}
+	db.Handle(ToolSearch, r.searchSQL)
+	db.Handle(ToolInvoke, r.invokeSQL)
+}
+
+// native is a call of a handler of ours.
+func native(handler, input string) string {
+	return engine.Native + "(" + engine.Literal(handler) + ", " + input + ")"
+}
+
+// rowsOf is a query over the JSON list that an expression gives.
+func rowsOf(expression string, columns [][2]string) string {
+	types, list := make([]string, len(columns)), make([]string, len(columns))
+	for i, c := range columns {
+		shape, _ := json.Marshal(c[1])
+		if c[1][0] == '[' || c[1][0] == '{' {
+			shape = []byte(c[1])
+		}
+		types[i] = fmt.Sprintf("%q:%s", c[0], shape)
+		list[i] = "r." + engine.Identifier(c[0])
+	}
+	return fmt.Sprintf("SELECT %s FROM (SELECT unnest(from_json(%s, %s)) AS r)",
+		strings.Join(list, ", "), expression, engine.Literal("[{"+strings.Join(types, ",")+"}]"))
+}
+
+func (t sqlTable) query() string { return rowsOf(native("spiced."+t.name, "''"), t.columns) }
+
+// searchMacro is tool_search as a table function.
+func searchMacro() string {
+	columns := [][2]string{
+		{"rank", "BIGINT"},
+		{"tool_id", "VARCHAR"},
+		{"description", "VARCHAR"},
+		{"parameters", "JSON"},
+		{"score", "DOUBLE"},
+		{"matched_terms", `["VARCHAR"]`},
+		{"match_sources", `[{"source":"VARCHAR","rank":"BIGINT","score":"DOUBLE"}]`},
+		{"owner", "VARCHAR"},
+		{"source", "VARCHAR"},
+		{"no_good_match", "BOOLEAN"},
+	}
+	input := `json_object('query', "query", 'keywords', "keywords", 'limit', "limit", 'min_score', "min_score")::VARCHAR`
+	return "CREATE MACRO " + engine.Qualified(engine.Prelude, ToolSearch) +
+		`("query", "keywords" := [], "limit" := 5, "min_score" := 0.0) AS TABLE ` + rowsOf(native(ToolSearch, input), columns)
+}
+
+// invokeMacro is tool_invoke as a scalar function.
+func invokeMacro() string {
+	input := `json_object('tool_id', "tool_id", 'arguments', to_json("arguments"))::VARCHAR`
+	return "CREATE FUNCTION " + engine.Qualified(engine.Prelude, ToolInvoke) +
+		`("tool_id", "arguments" := '{}'::JSON) AS CAST(` + native(ToolInvoke, input) + ` AS JSON)`
+}
+
+// scopeKey is under which the scope of a statement stands in its context.
+type scopeKey struct{}
+
+// WithScope says on whose behalf the statements run with ctx call tools.
+func WithScope(ctx context.Context, s tools.Scope) context.Context {
+	return context.WithValue(ctx, scopeKey{}, s)
+}
+
+// scopeOf is the scope of calls from a statement.
+func scopeOf(ctx context.Context) tools.Scope {
+	s, _ := ctx.Value(scopeKey{}).(tools.Scope)
+	s.Surface = tools.SurfaceSQL
+	return s
+}
+
+// foundRow is a row of tool_search in SQL.
+type foundRow struct {
+	Rank int `json:"rank"`
+	FoundTool
+	Owner       string `json:"owner"`
+	Source      string `json:"source"`
+	NoGoodMatch bool   `json:"no_good_match"`
+}
+
+func (r *Registry) searchSQL(ctx context.Context, input string) (string, error) {
+	var args struct {
+		Query    *string  `json:"query"`
+		Keywords []string `json:"keywords"`
+		Limit    *int     `json:"limit"`
+		MinScore float64  `json:"min_score"`
+	}
+	if err := json.Unmarshal([]byte(input), &args); err != nil {
+		return "", fmt.Errorf("tool_search: the arguments are query text, keywords list of text, limit number, min_score number: %w", err)
+	}
+	if args.Query == nil {
+		return "[]", nil
+	}
+	q := SearchRequest{Query: *args.Query, Keywords: args.Keywords, MinScore: args.MinScore, Scope: scopeOf(ctx)}
+	if args.Limit != nil {
+		if q.Limit = *args.Limit; q.Limit < 1 {
+			return "", fmt.Errorf("tool_search: limit is %d; it is at least 1", q.Limit)
+		}
+	}
+	found, err := r.Search(ctx, q)
+	if err != nil {
+		return "", fmt.Errorf("tool_search: %w", err)
+	}
+	rows := make([]foundRow, len(found.Tools))
+	for i, t := range found.Tools {
+		rows[i] = foundRow{i + 1, t, t.Definition.Owner, t.Definition.Source, found.NoGoodMatch}
+	}
+	text, err := json.Marshal(rows)
+	return string(text), err
+}
+
+func (r *Registry) invokeSQL(ctx context.Context, input string) (string, error) {
+	var args struct {
+		ToolID    string          `json:"tool_id"`
+		Arguments json.RawMessage `json:"arguments"`
+	}
+	if err := json.Unmarshal([]byte(input), &args); err != nil {
+		return "", fmt.Errorf("tool_invoke: %w", err)
+	}
+	result := r.Invoke(ctx, Call{Name: args.ToolID, Arguments: args.Arguments, Scope: scopeOf(ctx), inner: true})
+	if !result.OK {
+		return "", result.Error.Of(args.ToolID)
+	}
+	return string(result.Result), nil
+}

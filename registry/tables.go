@@ -1,0 +1,361 @@
+package registry
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spiced-sql/spiced/tools"
+	"github.com/spiced-sql/spiced/usage"
+)
+
+// window is how far back dead_tools and hot_tools look: a month.
+const window = 30 * 24 * time.Hour
+
+// sqlTables are the tables of schema spiced that this package has.
+var sqlTables = []sqlTable{
+	{"tools", [][2]string{
+		{"name", "VARCHAR"},
+		{"description", "VARCHAR"},
+		{"parameter_count", "BIGINT"},
+		{"total_invocations", "BIGINT"},
+		{"errors", "BIGINT"},
+		{"last_called_at", "TIMESTAMP"},
+		{"searches", "BIGINT"},
+		{"owner", "VARCHAR"},
+		{"source", "VARCHAR"},
+		{"version", "VARCHAR"},
+		{"tags", `["VARCHAR"]`},
+		{"parameters", "JSON"},
+		{"returns", "JSON"},
+		{"uid", "VARCHAR"},
+		{"checksum", "VARCHAR"},
+		{"cacheable", "BOOLEAN"},
+		{"read_only", "BOOLEAN"},
+		{"declared", "VARCHAR"},
+	}, toolRows},
+	{"tool_calls", [][2]string{
+		{"id", "VARCHAR"},
+		{"called_at", "TIMESTAMP"},
+		{"tool", "VARCHAR"},
+		{"owner", "VARCHAR"},
+		{"caller", "VARCHAR"},
+		{"surface", "VARCHAR"},
+		{"source", "VARCHAR"},
+		{"ok", "BOOLEAN"},
+		{"code", "VARCHAR"},
+		{"latency_ms", "DOUBLE"},
+		{"rows", "BIGINT"},
+		{"bytes", "BIGINT"},
+		{"truncated", "BOOLEAN"},
+		{"cached", "BOOLEAN"},
+		{"foreign_call", "BOOLEAN"},
+		{"request_id", "VARCHAR"},
+		{"session_id", "VARCHAR"},
+		{"user_id", "VARCHAR"},
+		{"flow_id", "VARCHAR"},
+		{"step_id", "VARCHAR"},
+		{"generation", "UBIGINT"},
+		{"error", "VARCHAR"},
+	}, callRows},
+	{"tool_usage", [][2]string{
+		{"tool", "VARCHAR"},
+		{"owner", "VARCHAR"},
+		{"caller", "VARCHAR"},
+		{"day", "DATE"},
+		{"calls", "BIGINT"},
+		{"errors", "BIGINT"},
+		{"invalid", "BIGINT"},
+		{"refused", "BIGINT"},
+		{"timed_out", "BIGINT"},
+		{"cancelled", "BIGINT"},
+		{"failed", "BIGINT"},
+		{"cached", "BIGINT"},
+		{"truncated", "BIGINT"},
+		{"foreign_calls", "BIGINT"},
+		{"rows", "BIGINT"},
+		{"bytes", "BIGINT"},
+		{"total_ms", "DOUBLE"},
+		{"min_ms", "DOUBLE"},
+		{"max_ms", "DOUBLE"},
+		{"p50_ms", "DOUBLE"},
+		{"p95_ms", "DOUBLE"},
+		{"first_at", "TIMESTAMP"},
+		{"last_at", "TIMESTAMP"},
+	}, usageRows},
+	{"searches", [][2]string{
+		{"id", "VARCHAR"},
+		{"searched_at", "TIMESTAMP"},
+		{"query", "VARCHAR"},
+		{"mode", "VARCHAR"},
+		{"surface", "VARCHAR"},
+		{"caller", "VARCHAR"},
+		{"session_id", "VARCHAR"},
+		{"tools", `["VARCHAR"]`},
+		{"no_good_match", "BOOLEAN"},
+		{"latency_ms", "DOUBLE"},
+	}, searchRows},
+	{"dead_tools", [][2]string{
+		{"name", "VARCHAR"},
+		{"owner", "VARCHAR"},
+		{"source", "VARCHAR"},
+		{"description", "VARCHAR"},
+		{"verdict", "VARCHAR"},
+		{"calls", "BIGINT"},
+		{"errors", "BIGINT"},
+		{"invalid", "BIGINT"},
+		{"searches", "BIGINT"},
+		{"chosen", "BIGINT"},
+		{"last_called_at", "TIMESTAMP"},
+		{"observed_days", "DOUBLE"},
+		{"total_calls", "BIGINT"},
+	}, deadRows},
+	{"hot_tools", [][2]string{
+		{"name", "VARCHAR"},
+		{"owner", "VARCHAR"},
+		{"source", "VARCHAR"},
+		{"calls", "BIGINT"},
+		{"calls_per_day", "DOUBLE"},
+		{"share", "DOUBLE"},
+		{"p50_ms", "DOUBLE"},
+		{"p95_ms", "DOUBLE"},
+		{"total_ms", "DOUBLE"},
+		{"errors", "BIGINT"},
+	}, hotRows},
+	{"cross_agent_calls", [][2]string{
+		{"tool", "VARCHAR"},
+		{"owner", "VARCHAR"},
+		{"caller", "VARCHAR"},
+		{"calls", "BIGINT"},
+		{"errors", "BIGINT"},
+		{"first_at", "TIMESTAMP"},
+		{"last_at", "TIMESTAMP"},
+	}, crossRows},
+}
+
+// row is a row of a table, by column.
+type row map[string]any
+
+// sqlTime is a time as from_json reads a TIMESTAMP, nil when there is none.
+func sqlTime(t time.Time) any {
+	if t.IsZero() {
+		return nil
+	}
+	return t.UTC().Format("2006-01-02 15:04:05.999999")
+}
+
+func textOrNull(s string) any {
+	if s == "" {
+		return nil
+	}
+	return s
+}
+
+func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// Stat is a tool with what became of it: the table of all tools that people
+// watch.
+type Stat struct {
+	Name             string     `json:"name"`
+	Description      string     `json:"description"`
+	ParameterCount   int        `json:"parameter_count"`
+	TotalInvocations int64      `json:"total_invocations"`
+	Errors           int64      `json:"errors"`
+	LastCalledAt     *time.Time `json:"last_called_at"`
+	Searches         int64      `json:"searches"` // that returned it
+	Owner            string     `json:"owner"`
+	Source           string     `json:"source"`
+}
+
+// Stats lists the tools of c with what became of them, sorted by name.
+func (r *Registry) Stats(c *Catalog, scope tools.Scope) []Stat {
+	list := []Stat{}
+	for _, def := range c.Visible(scope) {
+		list = append(list, r.stat(def))
+	}
+	return list
+}
+
+func (r *Registry) stat(def *tools.Definition) Stat {
+	s := Stat{Name: def.Name, Description: def.Description, ParameterCount: ParameterCount(def), Owner: def.Owner, Source: def.Source}
+	if r.opts.Usage == nil {
+		return s
+	}
+	t := r.opts.Usage.Totals(def.Name)
+	s.TotalInvocations, s.Errors, s.Searches = t.Calls, t.Errors(), t.Returned
+	if !t.LastAt.IsZero() {
+		s.LastCalledAt = &t.LastAt
+	}
+	return s
+}
+
+// ParameterCount is how many parameters a tool's schema names.
+func ParameterCount(def *tools.Definition) int {
+	var schema struct {
+		Properties map[string]json.RawMessage `json:"properties"`
+	}
+	_ = json.Unmarshal(def.Parameters, &schema) // one that is otherwise has none
+	return len(schema.Properties)
+}
+
+func toolRows(r *Registry) any {
+	rows := []row{}
+	for _, def := range r.Current().All() {
+		s := r.stat(def)
+		last := any(nil)
+		if s.LastCalledAt != nil {
+			last = sqlTime(*s.LastCalledAt)
+		}
+		rows = append(rows, row{
+			"name": s.Name, "description": s.Description, "parameter_count": s.ParameterCount, "total_invocations": s.TotalInvocations,
+			"errors": s.Errors, "last_called_at": last, "searches": s.Searches, "owner": s.Owner, "source": s.Source, "version": def.Version,
+			"tags": append([]string{}, def.Tags...), "parameters": def.Parameters, "returns": def.Returns, "uid": def.UID,
+			"checksum": def.Checksum, "cacheable": def.Cacheable, "read_only": def.Annotations.ReadOnly, "declared": def.Declared,
+		})
+	}
+	return rows
+}
+
+func callRows(r *Registry) any {
+	rows := []row{}
+	if r.opts.Usage == nil {
+		return rows
+	}
+	for _, c := range r.opts.Usage.Calls() {
+		rows = append(rows, row{
+			"id": c.ID, "called_at": sqlTime(c.At), "tool": c.Tool, "owner": textOrNull(c.Owner), "caller": textOrNull(c.Caller), "surface": textOrNull(c.Surface),
+			"source": textOrNull(c.Source), "ok": c.OK, "code": textOrNull(c.Code), "latency_ms": ms(c.Latency), "rows": c.Rows, "bytes": c.Bytes,
+			"truncated": c.Truncated, "cached": c.Cached, "foreign_call": c.Foreign, "request_id": textOrNull(c.RequestID), "session_id": textOrNull(c.SessionID),
+			"user_id": textOrNull(c.UserID), "flow_id": textOrNull(c.FlowID), "step_id": textOrNull(c.StepID), "generation": c.Generation, "error": textOrNull(c.Error),
+		})
+	}
+	return rows
+}
+
+func usageRows(r *Registry) any {
+	rows := []row{}
+	if r.opts.Usage == nil {
+		return rows
+	}
+	for _, u := range r.opts.Usage.Usage() {
+		rows = append(rows, row{
+			"tool": u.Tool, "owner": textOrNull(u.Owner), "caller": textOrNull(u.Caller), "day": u.Day.Format(time.DateOnly), "calls": u.Calls, "errors": u.Errors(),
+			"invalid": u.Invalid, "refused": u.Refused, "timed_out": u.TimedOut, "cancelled": u.Cancelled, "failed": u.Failed,
+			"cached": u.Cached, "truncated": u.Truncated, "foreign_calls": u.Foreign, "rows": u.Rows, "bytes": u.Bytes,
+			"total_ms": ms(u.Time), "min_ms": ms(u.Shortest), "max_ms": ms(u.Longest), "p50_ms": ms(u.Quantile(0.5)), "p95_ms": ms(u.Quantile(0.95)),
+			"first_at": sqlTime(u.FirstAt), "last_at": sqlTime(u.LastAt),
+		})
+	}
+	return rows
+}
+
+func searchRows(r *Registry) any {
+	rows := []row{}
+	if r.opts.Usage == nil {
+		return rows
+	}
+	for _, s := range r.opts.Usage.Searches() {
+		rows = append(rows, row{
+			"id": s.ID, "searched_at": sqlTime(s.At), "query": s.Query, "mode": s.Mode, "surface": textOrNull(s.Surface), "caller": textOrNull(s.Caller),
+			"session_id": textOrNull(s.SessionID), "tools": append([]string{}, s.Tools...), "no_good_match": s.NoGoodMatch, "latency_ms": ms(s.Latency),
+		})
+	}
+	return rows
+}
+
+// deadRows are the tools from which nobody got anything in the last month, and
+// why: broken, badly_described, refused or unneeded.
+func deadRows(r *Registry) any {
+	rows := []row{}
+	if r.opts.Usage == nil {
+		return rows
+	}
+	now := r.opts.Now()
+	month := r.opts.Usage.Window(now.Add(-window))
+	var calls int64
+	for _, t := range month {
+		calls += t.Calls
+	}
+	observed := min(now.Sub(r.opts.Usage.Since()), window).Hours() / 24
+	for _, def := range r.Current().All() {
+		t := month[def.Name]
+		if t == nil {
+			t = &usage.Totals{}
+		}
+		verdict := t.Verdict()
+		if verdict == usage.Alive {
+			continue
+		}
+		rows = append(rows, row{
+			"name": def.Name, "owner": def.Owner, "source": def.Source, "description": def.Description, "verdict": verdict,
+			"calls": t.Calls, "errors": t.Errors(), "invalid": t.Invalid, "searches": t.Returned, "chosen": t.Chosen,
+			"last_called_at": sqlTime(r.opts.Usage.Totals(def.Name).LastAt), "observed_days": observed, "total_calls": calls,
+		})
+	}
+	return rows
+}
+
+// hotRows are the tools called in the last month, the most called first.
+func hotRows(r *Registry) any {
+	rows := []row{}
+	if r.opts.Usage == nil {
+		return rows
+	}
+	now := r.opts.Now()
+	days := max(min(now.Sub(r.opts.Usage.Since()), window).Hours()/24, 1)
+	month := r.opts.Usage.Window(now.Add(-window))
+	var names []string
+	var all int64
+	for name, t := range month {
+		if t.Calls > 0 && name != unknownTool {
+			names, all = append(names, name), all+t.Calls
+		}
+	}
+	slices.SortFunc(names, func(a, b string) int {
+		return cmp.Or(cmp.Compare(month[b].Calls, month[a].Calls), strings.Compare(a, b))
+	})
+	for _, name := range names {
+		t := month[name]
+		owner, source := any(nil), any(nil)
+		if def := r.Current().Get(name); def != nil {
+			owner, source = def.Owner, def.Source
+		}
+		rows = append(rows, row{
+			"name": name, "owner": owner, "source": source, "calls": t.Calls, "calls_per_day": float64(t.Calls) / days,
+			"share": float64(t.Calls) / float64(all), "p50_ms": ms(t.Quantile(0.5)), "p95_ms": ms(t.Quantile(0.95)), "total_ms": ms(t.Time), "errors": t.Errors(),
+		})
+	}
+	return rows
+}
+
+// crossRows are the calls of agents to tools of others.
+func crossRows(r *Registry) any {
+	rows := []row{}
+	if r.opts.Usage == nil {
+		return rows
+	}
+	type pair struct{ tool, owner, caller string }
+	sums := map[pair]*usage.Counts{}
+	var order []pair
+	for _, u := range r.opts.Usage.Usage() {
+		if u.Foreign == 0 {
+			continue
+		}
+		p := pair{u.Tool, u.Owner, u.Caller}
+		if sums[p] == nil {
+			sums[p] = &usage.Counts{}
+			order = append(order, p)
+		}
+		sums[p].Merge(&u.Counts)
+	}
+	for _, p := range order {
+		c := sums[p]
+		rows = append(rows, row{
+			"tool": p.tool, "owner": p.owner, "caller": p.caller, "calls": c.Foreign, "errors": c.Errors(),
+			"first_at": sqlTime(c.FirstAt), "last_at": sqlTime(c.LastAt),
+		})
+	}
+	return rows
+}

@@ -1,0 +1,192 @@
+package search
+
+import (
+	"math"
+	"strings"
+)
+
+// scratch is the memory of one search.
+type scratch struct {
+	scores, part, best, cover, named []float32
+	stamp                            []int32
+}
+
+func newScratch(n int) *scratch {
+	return &scratch{
+		scores: make([]float32, n), part: make([]float32, n), best: make([]float32, n),
+		cover: make([]float32, n), named: make([]float32, n), stamp: make([]int32, n),
+	}
+}
+
+// addParts adds each document's best part of the query to its score for the
+// whole.
+func (ix *Index) addParts(s *scratch, p plan) {
+	if len(p.parts) == 0 {
+		return
+	}
+	clear(s.best)
+	for _, wants := range p.parts {
+		ix.tfidf(s, s.part, wants)
+		top := highest(s.part)
+		if top == 0 {
+			continue
+		}
+		for i, v := range s.part {
+			s.best[i] = max(s.best[i], v/top)
+		}
+	}
+	gain := highest(s.scores) * float32(ix.settings.Rules.Segments)
+	for i, v := range s.best {
+		s.scores[i] += gain * v
+	}
+}
+
+func highest(scores []float32) float32 {
+	var top float32
+	for _, v := range scores {
+		top = max(top, v)
+	}
+	return top
+}
+
+// tfidf scores documents by the words that they share with the query, more
+// for a rare word than for a common one, for a short document than for a long
+// one, and for much of the query than for little.
+func (ix *Index) tfidf(s *scratch, dst []float32, wants []want) {
+	clear(dst)
+	clear(s.cover)
+	clear(s.named)
+	clear(s.stamp)
+	var known float32 // idf of the query's words that the catalogue has
+	for i, w := range wants {
+		stamp := int32(i + 1)
+		for _, way := range w.ways {
+			idf := ix.idf[way.term]
+			gain := w.weight * way.factor * idf * float32(math.Sqrt(float64(idf)))
+			cover := w.weight * way.factor * idf
+			for _, p := range ix.postings(way.term) {
+				dst[p.doc] += gain * p.tf
+				if w.joined || s.stamp[p.doc] == stamp {
+					continue
+				}
+				s.stamp[p.doc] = stamp
+				s.cover[p.doc] += cover
+				if p.where == inName {
+					s.named[p.doc] += way.factor * idf
+				}
+			}
+		}
+		known += w.known(ix)
+	}
+	ix.shape(s, dst, known)
+}
+
+// known is the weight that a document gets for having the word itself; 0 when
+// no document has it.
+func (w want) known(ix *Index) float32 {
+	if w.joined || len(w.ways) == 0 || w.ways[0].factor < 1 {
+		return 0
+	}
+	return w.weight * ix.idf[w.ways[0].term]
+}
+
+// shape applies what depends on a document as a whole.
+func (ix *Index) shape(s *scratch, dst []float32, known float32) {
+	r := ix.settings.Rules
+	for i, v := range dst {
+		if v == 0 {
+			continue
+		}
+		v *= ix.norm[i]
+		if known > 0 {
+			v *= power(min(1, s.cover[i]/known), r.Coverage)
+		}
+		if ix.named[i] > 0 {
+			v *= 1 + float32(r.NameCoverage)*min(1, s.named[i]/ix.named[i])
+		}
+		dst[i] = v
+	}
+}
+
+func power(x float32, exponent float64) float32 {
+	if exponent == .5 {
+		return float32(math.Sqrt(float64(x)))
+	}
+	return float32(math.Pow(float64(x), exponent))
+}
+
+// Gains in the keyword channel, by field.
+var (
+	wordGain   = [fields]float32{3, 2, 1}
+	phraseGain = [fields]float32{6, 4, 2}
+)
+
+// keyword scores documents by where the words of the query land, however
+// often, and by where its phrases do.
+func (ix *Index) keyword(s *scratch, p plan) []float32 {
+	dst := s.scores
+	clear(dst)
+	for _, w := range p.whole {
+		for _, way := range w.ways {
+			gain := w.weight * way.factor * ix.idf[way.term]
+			for _, p := range ix.postings(way.term) {
+				dst[p.doc] += gain * wordGain[p.where]
+			}
+		}
+	}
+	for _, phrase := range p.phrases {
+		for _, p := range ix.candidates(phrase) {
+			if f := ix.docs[p.doc].landing(phrase); f < fields {
+				dst[p.doc] += phraseGain[f] * ix.most
+			}
+		}
+	}
+	return dst
+}
+
+// landing is the first field with a phrase, or fields.
+func (a *Analysis) landing(phrase string) field {
+	for f := range fields {
+		if strings.Contains(a.field(f), phrase) {
+			return f
+		}
+	}
+	return fields
+}
+
+// candidates are the documents that may have a phrase: those with its rarest
+// word.
+func (ix *Index) candidates(phrase string) []posting {
+	var rarest []posting
+	found := false
+	for text := range strings.FieldsSeq(phrase) {
+		id, known := ix.ids[hash64(stem(text))]
+		if !known {
+			if stopWords[text] {
+				continue
+			}
+			return nil
+		}
+		if list := ix.postings(id); !found || len(list) < len(rarest) && !stopWords[text] {
+			rarest, found = list, !stopWords[text]
+		}
+	}
+	return rarest
+}
+
+// schema scores documents by the names, descriptions and possible values of
+// their parameters.
+func (ix *Index) schema(s *scratch, p plan) []float32 {
+	dst := s.scores
+	clear(dst)
+	for _, w := range p.whole {
+		if w.known(ix) == 0 {
+			continue
+		}
+		gain := w.known(ix) / 16
+		for _, p := range ix.postings(w.ways[0].term) {
+			dst[p.doc] += gain * float32(p.schema)
+		}
+	}
+	return dst
+}

@@ -1,0 +1,58 @@
+package search
+
+import (
+	"math"
+	"slices"
+)
+
+// sampled is how many documents at most stand for a catalogue.
+const sampled = 128
+
+// confidence compares the best full_text score with what this catalogue's own
+// documents reach. Words that no document has lower it. The root makes small
+// values easier to tell apart.
+func (ix *Index) confidence(best float32, wants []want) float64 {
+	mass := ix.mass(wants)
+	if mass == 0 || ix.typical == 0 {
+		return 0
+	}
+	return round(math.Sqrt(float64(best/mass) / ix.typical))
+}
+
+// mass is the weight of all words of a query, known and unknown.
+func (ix *Index) mass(wants []want) float32 {
+	var sum float32
+	for _, w := range wants {
+		switch {
+		case w.joined:
+		case w.known(ix) > 0:
+			sum += w.known(ix)
+		default:
+			sum += w.weight * ix.most
+		}
+	}
+	return sum
+}
+
+// typicalScore is the median, over documents, of the best score that their
+// own first sentence reaches, by the weight of its words. It needs no labelled
+// queries.
+func (ix *Index) typicalScore() float64 {
+	n := min(len(ix.docs), sampled)
+	if n == 0 {
+		return 0
+	}
+	reached := make([]float32, n)
+	parallel(n, func(from, to int) {
+		s := newScratch(len(ix.docs))
+		for i := from; i < to; i++ {
+			wants := ix.plan(Query{Text: ix.docs[ix.byName[i*len(ix.docs)/n]].first}).whole
+			ix.tfidf(s, s.scores, wants)
+			if mass := ix.mass(wants); mass > 0 {
+				reached[i] = highest(s.scores) / mass
+			}
+		}
+	})
+	slices.Sort(reached)
+	return float64(reached[n/2])
+}

@@ -1,0 +1,51 @@
+package search
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Channel is one ranked list, and the weight of its vote.
+type Channel struct {
+	Source string
+	Weight float64
+	Ranked []Scored // best first, each document once
+}
+
+// Scored is a document with a channel's own score.
+type Scored struct {
+	Doc   int
+	Score float64
+}
+
+// Fused is a document with its votes.
+type Fused struct {
+	Doc     int
+	Score   float64  // sum of the sources' shares
+	Sources []Source // in order of the channels
+}
+
+// Fuse combines ranked lists by weighted reciprocal rank fusion: a document
+// gets weight / (k + rank) from each list that it is in, where the first rank
+// is 1. Best first, ties by document. Cormack, Clarke and Büttcher, SIGIR 2009.
+func Fuse(k float64, channels ...Channel) []Fused {
+	var out []Fused
+	at := map[int]int{}
+	for _, c := range channels {
+		for i, s := range c.Ranked {
+			n, known := at[s.Doc]
+			if !known {
+				n = len(out)
+				at[s.Doc] = n
+				out = append(out, Fused{Doc: s.Doc})
+			}
+			share := c.Weight / (k + float64(i+1))
+			out[n].Score += share
+			out[n].Sources = append(out[n].Sources, Source{c.Source, i + 1, s.Score, c.Weight, share})
+		}
+	}
+	slices.SortFunc(out, func(a, b Fused) int {
+		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.Doc, b.Doc))
+	})
+	return out
+}

@@ -1,0 +1,249 @@
+package search
+
+import (
+	"math"
+	"slices"
+)
+
+// gramWeights are those of a word's field in its document's n-gram vector.
+var gramWeights = counts{3, 1, 1}
+
+// gramIndex holds the documents' vectors of n-grams: a document's is the sum
+// of its words', so what is stored is the n-grams of each distinct word, and
+// the documents of each word.
+type gramIndex struct {
+	words []string         // sorted
+	ids   map[uint32]int32 // n-grams, by hash
+	idf   []float32        // of each n-gram
+	most  float32          // of an n-gram that no document has
+
+	gramStarts []int32 // of each n-gram's words
+	gramPosts  []gramPost
+	wordStarts []int32 // of each word's documents
+	wordPosts  []wordPost
+
+	norm []float32 // length of each document's vector
+}
+
+type gramPost struct {
+	id     int32 // of the word; while the index is made, of the n-gram
+	weight float32
+}
+
+type wordPost struct {
+	doc int32
+	tf  float32
+}
+
+func newGramIndex(docs []*Analysis) *gramIndex {
+	g := &gramIndex{ids: map[uint32]int32{}, most: idf(len(docs), 1)}
+	b := gramBuilder{gramIndex: g, docs: docs, at: map[string]int32{}}
+	b.collectWords()
+	b.collectGrams()
+	b.postWords()
+	b.countGrams()
+	b.measure()
+	return g
+}
+
+// gramBuilder makes a gramIndex.
+type gramBuilder struct {
+	*gramIndex
+	docs   []*Analysis
+	at     map[string]int32 // words
+	spells []int32          // word of each spelling, document after document
+	first  []int32          // of each document's spells
+	starts []int32          // of each word's n-grams
+	grams  []gramPost
+}
+
+func (b *gramBuilder) collectWords() {
+	sizes := make([]int32, len(b.docs))
+	for i, d := range b.docs {
+		sizes[i] = int32(len(d.vocab))
+		for _, s := range d.vocab {
+			if text := d.spell(s); b.at[text] == 0 {
+				b.at[text] = 1
+				b.words = append(b.words, text)
+			}
+		}
+	}
+	slices.Sort(b.words) // the same order whatever that of the documents
+	for i, text := range b.words {
+		b.at[text] = int32(i)
+	}
+	b.first = starts(sizes)
+	b.spells = make([]int32, 0, b.first[len(b.docs)])
+	for _, d := range b.docs {
+		for _, s := range d.vocab {
+			b.spells = append(b.spells, b.at[d.spell(s)])
+		}
+	}
+}
+
+// collectGrams lists the n-grams of each word, and the words of each n-gram.
+func (b *gramBuilder) collectGrams() {
+	b.starts = make([]int32, 1, len(b.words)+1)
+	var sizes []int32
+	for _, text := range b.words {
+		eachGram(text, func(hash uint32, weight float32) {
+			id, known := b.ids[hash]
+			if !known {
+				id = int32(len(sizes))
+				b.ids[hash] = id
+				sizes = append(sizes, 0)
+			}
+			sizes[id]++
+			b.grams = append(b.grams, gramPost{id, weight})
+		})
+		b.starts = append(b.starts, int32(len(b.grams)))
+	}
+	b.gramStarts = starts(sizes)
+	b.gramPosts = make([]gramPost, len(b.grams))
+	next := slices.Clone(b.gramStarts)
+	for word := range b.words {
+		for _, g := range b.of(int32(word)) {
+			b.gramPosts[next[g.id]] = gramPost{int32(word), g.weight}
+			next[g.id]++
+		}
+	}
+}
+
+// of are the n-grams of a word.
+func (b *gramBuilder) of(word int32) []gramPost { return b.grams[b.starts[word]:b.starts[word+1]] }
+
+// postWords lists the documents of each word.
+func (b *gramBuilder) postWords() {
+	sizes := make([]int32, len(b.words))
+	for _, word := range b.spells {
+		sizes[word]++
+	}
+	b.wordStarts = starts(sizes)
+	b.wordPosts = make([]wordPost, len(b.spells))
+	next := slices.Clone(b.wordStarts)
+	for i, d := range b.docs {
+		for k, s := range d.vocab {
+			word := b.spells[int(b.first[i])+k]
+			b.wordPosts[next[word]] = wordPost{int32(i), s.count.weigh(gramWeights)}
+			next[word]++
+		}
+	}
+}
+
+// countGrams counts the documents of each n-gram.
+func (b *gramBuilder) countGrams() {
+	df := make([]int32, len(b.ids))
+	last := make([]int32, len(b.ids))
+	for i := range b.docs {
+		for _, word := range b.spells[b.first[i]:b.first[i+1]] {
+			for _, g := range b.of(word) {
+				if last[g.id] != int32(i+1) {
+					last[g.id] = int32(i + 1)
+					df[g.id]++
+				}
+			}
+		}
+	}
+	b.idf = make([]float32, len(df))
+	for id, n := range df {
+		b.idf[id] = idf(len(b.docs), n)
+	}
+}
+
+// measure finds the length of each document's vector.
+func (b *gramBuilder) measure() {
+	b.norm = make([]float32, len(b.docs))
+	parallel(len(b.docs), func(from, to int) {
+		sum := make([]float32, len(b.idf))
+		var touched []int32
+		for i := from; i < to; i++ {
+			touched = touched[:0]
+			for k, s := range b.docs[i].vocab {
+				tf := s.count.weigh(gramWeights)
+				for _, g := range b.of(b.spells[int(b.first[i])+k]) {
+					if sum[g.id] == 0 {
+						touched = append(touched, g.id)
+					}
+					sum[g.id] += tf * g.weight
+				}
+			}
+			var squares float64
+			for _, id := range touched {
+				v := float64(sum[id] * b.idf[id])
+				squares += v * v
+				sum[id] = 0
+			}
+			b.norm[i] = float32(math.Sqrt(squares))
+		}
+	})
+}
+
+// gramQuery is a query's vector of n-grams.
+type gramQuery struct {
+	g       *gramIndex
+	ids     []int32
+	weights []float32 // with the idf twice, the query's and the documents'
+	norm    float32   // of the vector, with the n-grams that no document has
+}
+
+// weighed is a word of a query.
+type weighed struct {
+	text   string
+	weight float32
+}
+
+func (g *gramIndex) query(list []weighed) *gramQuery {
+	q := &gramQuery{g: g}
+	sum := map[uint32]float32{}
+	var order []uint32
+	for _, w := range list {
+		eachGram(w.text, func(hash uint32, weight float32) {
+			if _, known := sum[hash]; !known {
+				order = append(order, hash)
+			}
+			sum[hash] += w.weight * weight
+		})
+	}
+	var squares float64
+	for _, hash := range order {
+		idf := g.most
+		id, known := g.ids[hash]
+		if known {
+			idf = g.idf[id]
+			q.ids = append(q.ids, id)
+			q.weights = append(q.weights, sum[hash]*idf*idf)
+		}
+		v := float64(sum[hash] * idf)
+		squares += v * v
+	}
+	q.norm = float32(math.Sqrt(squares))
+	return q
+}
+
+// Cosines implements [Vector].
+func (q *gramQuery) Cosines(dst []float32) {
+	clear(dst)
+	if q.norm == 0 {
+		return
+	}
+	g := q.g
+	like := make([]float32, len(g.words)) // of each word and the query
+	for i, id := range q.ids {
+		for _, p := range g.gramPosts[g.gramStarts[id]:g.gramStarts[id+1]] {
+			like[p.id] += q.weights[i] * p.weight
+		}
+	}
+	for word, v := range like {
+		if v == 0 {
+			continue
+		}
+		for _, p := range g.wordPosts[g.wordStarts[word]:g.wordStarts[word+1]] {
+			dst[p.doc] += v * p.tf
+		}
+	}
+	for i, n := range g.norm {
+		if n > 0 {
+			dst[i] /= n * q.norm
+		}
+	}
+}

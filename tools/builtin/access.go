@@ -1,0 +1,128 @@
+package builtin
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/spiced-sql/spiced/engine"
+	"github.com/spiced-sql/spiced/nearest"
+	"github.com/spiced-sql/spiced/sqltree"
+	"github.com/spiced-sql/spiced/tools"
+)
+
+// access says which datasets a call may read: those that its caller may and
+// its tool may. Each is a list of patterns such as sales* or
+// spice.public.orders; nil is every dataset.
+type access struct{ caller, tool []string }
+
+// restricted reports whether there is anything the call may not read.
+func (a access) restricted() bool { return a.caller != nil || a.tool != nil }
+
+// permits reports whether the call may read the relation.
+func (a access) permits(r engine.Relation) bool {
+	if !a.restricted() {
+		return true
+	}
+	return r.Schema != engine.System && within(a.caller, r) && within(a.tool, r)
+}
+
+// filter is permits for the guard, which takes nil for every relation.
+func (a access) filter() func(engine.Relation) bool {
+	if !a.restricted() {
+		return nil
+	}
+	return a.permits
+}
+
+// key tells accesses apart.
+func (a access) key() string {
+	return fmt.Sprintf("%q %q %t %t", a.caller, a.tool, a.caller == nil, a.tool == nil)
+}
+
+func within(patterns []string, r engine.Relation) bool {
+	if patterns == nil {
+		return true
+	}
+	return slices.ContainsFunc(patterns, func(p string) bool {
+		want := relationOf(p)
+		return matches(want.Schema, r.Schema) && matches(want.Name, r.Name)
+	})
+}
+
+// matches compares without case. A pattern that is none matches nothing.
+func matches(pattern, name string) bool {
+	plain := strings.NewReplacer("/", "\x00") // path.Match stops at a slash
+	ok, err := path.Match(plain.Replace(sqltree.Fold(pattern)), plain.Replace(sqltree.Fold(name)))
+	return ok && err == nil
+}
+
+// readPatterns reads a list such as "sales*, spice.public.orders".
+func readPatterns(text string) ([]string, error) {
+	patterns := []string{}
+	for part := range strings.SplitSeq(text, ",") {
+		p := strings.TrimSpace(part)
+		if p == "" {
+			continue
+		}
+		if _, err := path.Match(p, ""); err != nil {
+			return nil, fmt.Errorf("%q is no pattern: * stands for any text, ? for a character, [ab] for one of several", p)
+		}
+		patterns = append(patterns, p)
+	}
+	if len(patterns) == 0 {
+		return nil, errors.New(`it names no table; "*" is every table of schema public`)
+	}
+	return patterns, nil
+}
+
+// visible are the datasets that a call may read, views last.
+func visible(all []Dataset, a access) []Dataset {
+	var datasets, views []Dataset
+	for _, d := range all {
+		switch {
+		case !a.permits(d.Relation):
+		case d.View:
+			views = append(views, d)
+		default:
+			datasets = append(datasets, d)
+		}
+	}
+	return append(datasets, views...)
+}
+
+// find returns the dataset that a model means by name.
+func find(datasets []Dataset, name string) (Dataset, error) {
+	want := relationOf(name)
+	for _, d := range datasets {
+		if sqltree.Fold(d.Relation.Schema) == want.Schema && sqltree.Fold(d.Relation.Name) == want.Name {
+			return d, nil
+		}
+	}
+	known := make([]string, len(datasets))
+	for i, d := range datasets {
+		known[i] = d.short()
+	}
+	err := tools.NewError(tools.CodeInvalidArguments, "No table named "+name, "there are no tables")
+	if len(known) > 0 {
+		err.Hint = "the tables are " + listed(known)
+	}
+	last := name[strings.LastIndexByte(name, '.')+1:]
+	for _, candidate := range []string{name, last} {
+		if near := nearest.Name(candidate, known); near != "" {
+			err.DidYouMean = []string{near}
+			break
+		}
+	}
+	return Dataset{}, err
+}
+
+// listed joins names, and counts those that are too many to show.
+func listed(names []string) string {
+	if len(names) <= suggestions {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:suggestions], ", "), len(names)-suggestions)
+}

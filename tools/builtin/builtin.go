@@ -1,0 +1,209 @@
+package builtin
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spiced-sql/spiced/nearest"
+	"github.com/spiced-sql/spiced/spicepod"
+	"github.com/spiced-sql/spiced/tools"
+)
+
+// builtin is how one of the tools is made.
+type builtin struct {
+	name  string
+	reads bool // datasets, so that an entry may say which
+	make  func(Env, custom) (tools.Tool, error)
+}
+
+var builtins = []builtin{
+	{"search", true, newSearch},
+	{"table_schema", true, newTableSchema},
+	{"sql", true, newSQL},
+	{"list_datasets", true, newListDatasets},
+	{"get_readiness", false, newGetReadiness},
+	{"get_current_datetime", false, newGetCurrentDatetime},
+	{"random_sample", true, newRandomSample},
+	{"sample_distinct_columns", true, newSampleDistinctColumns},
+	{"top_n_sample", true, newTopNSample},
+	{"time_now", false, newTimeNow},
+	{"list_udfs", false, newListUDFs},
+	{"describe_function", false, newDescribeFunction},
+}
+
+// The sets of built-in tools that a model may name in params.tools, in the
+// order in which it sees them.
+var (
+	// Auto is the set of `tools: auto`.
+	Auto = []string{"search", "table_schema", "sql", "list_datasets", "get_readiness", "get_current_datetime"}
+	// All is the set of `tools: all` and `tools: search_registry`.
+	All = append(slices.Clone(Auto), "random_sample", "sample_distinct_columns", "top_n_sample")
+	// NSQL is the set of `tools: nsql`, for writing SQL.
+	NSQL = []string{
+		"table_schema", "sql", "list_datasets", "get_current_datetime",
+		"random_sample", "sample_distinct_columns", "top_n_sample",
+	}
+)
+
+// DomainsVariable is the environment variable that overrides
+// runtime.tools.domains.
+const DomainsVariable = "TOOL_REGISTRY_DOMAINS"
+
+// DefaultDomain is the domain of all built-in tools.
+const DefaultDomain = "core"
+
+// domains are the groups in which built-in tools are enabled.
+var domains = map[string][]string{
+	DefaultDomain: Names(),
+	"data":        {"sql", "list_datasets", "table_schema", "search", "random_sample", "sample_distinct_columns", "top_n_sample"},
+	"functions":   {"list_udfs", "describe_function"},
+	"status":      {"get_readiness"},
+	"time":        {"get_current_datetime", "time_now"},
+}
+
+// Names lists the built-in tools, sorted.
+func Names() []string {
+	names := make([]string, len(builtins))
+	for i, b := range builtins {
+		names[i] = b.name
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Domains returns the domains that are enabled: those of environ, the value of
+// [DomainsVariable] with commas between them, else those of setting, else
+// [DefaultDomain]. An unknown one is an error.
+func Domains(setting []string, environ string) ([]string, error) {
+	from, list := "runtime.tools.domains", setting
+	if strings.TrimSpace(environ) != "" {
+		from, list = DomainsVariable, strings.Split(environ, ",")
+	}
+	var enabled []string
+	for _, name := range list {
+		name = strings.TrimSpace(name)
+		if name == "" || slices.Contains(enabled, name) {
+			continue
+		}
+		if err := checkDomain(name); err != nil {
+			return nil, fmt.Errorf("%s: %w", from, err)
+		}
+		enabled = append(enabled, name)
+	}
+	if len(enabled) == 0 {
+		return []string{DefaultDomain}, nil
+	}
+	return enabled, nil
+}
+
+func checkDomain(name string) error {
+	if domains[name] != nil {
+		return nil
+	}
+	known := make([]string, 0, len(domains))
+	for d := range domains {
+		known = append(known, d)
+	}
+	slices.Sort(known)
+	return unknown("domain of built-in tools", name, known)
+}
+
+// unknown is the error of a name that there is none of.
+func unknown(what, name string, known []string) error {
+	hint := ""
+	if near := nearest.Name(name, known); near != "" {
+		hint = fmt.Sprintf("; did you mean %q?", near)
+	}
+	return fmt.Errorf("there is no %s %q%s; known here: %s", what, name, hint, strings.Join(known, ", "))
+}
+
+// Load makes the built-in tools of some domains, sorted by name.
+func Load(env Env, enabled []string) ([]tools.Tool, error) {
+	wanted := map[string]bool{}
+	for _, domain := range enabled {
+		if err := checkDomain(domain); err != nil {
+			return nil, err
+		}
+		for _, name := range domains[domain] {
+			wanted[name] = true
+		}
+	}
+	var loaded []tools.Tool
+	for _, b := range builtins {
+		if !wanted[b.name] {
+			continue
+		}
+		tool, err := b.make(env, custom{})
+		if err != nil {
+			return nil, fmt.Errorf("built-in tool %q: %w", b.name, err)
+		}
+		loaded = append(loaded, tool)
+	}
+	slices.SortFunc(loaded, func(a, b tools.Tool) int { return strings.Compare(a.Definition().Name, b.Definition().Name) })
+	return loaded, nil
+}
+
+// custom is how an entry of `tools:` changes a built-in tool; the zero value
+// changes nothing.
+type custom struct {
+	entry spicepod.Tool
+	allow []string // patterns of tables; nil is all
+}
+
+// paramAllowlist names the tables that a customised tool may read.
+const paramAllowlist = "table_allowlist"
+
+// Customise makes the tool of an entry of `tools:` with `from: builtin:<name>`:
+// the built-in one under another name, description, owner or limits, and with
+// the tables that params.table_allowlist names by patterns.
+func Customise(env Env, entry spicepod.Tool) (tools.Tool, error) {
+	name := entry.Builtin()
+	at := slices.IndexFunc(builtins, func(b builtin) bool { return b.name == name })
+	if at < 0 {
+		return nil, unknown("built-in tool", name, Names())
+	}
+	b := builtins[at]
+	c := custom{entry: entry}
+	for key := range entry.Params {
+		switch {
+		case !b.reads:
+			return nil, fmt.Errorf("params.%s: builtin:%s takes no params", key, name)
+		case key != paramAllowlist:
+			return nil, fmt.Errorf("params: %w", unknown("param", key, []string{paramAllowlist}))
+		}
+	}
+	if entry.Params.Has(paramAllowlist) {
+		text, err := entry.Params.String(paramAllowlist)
+		if err == nil {
+			c.allow, err = readPatterns(text)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("params.%s: %w", paramAllowlist, err)
+		}
+	}
+	return b.make(env, c)
+}
+
+// define completes the definition of the built-in tool def.Name and applies
+// what the entry changes.
+func (c custom) define(def tools.Definition) tools.Definition {
+	def.Source, def.Declared = tools.SourceBuiltin, "built in"
+	def.Annotations = tools.Annotations{ReadOnly: true, Idempotent: true}
+	def.Implementation = fmt.Sprintf("builtin:%s %q", def.Name, c.allow)
+	if c.entry.Name == "" {
+		return def
+	}
+	def.Declared = fmt.Sprintf("tools entry %q", c.entry.Name)
+	def.Name, def.Owner = c.entry.Name, c.entry.Owner
+	if c.entry.Description != "" {
+		def.Description = c.entry.Description
+	}
+	if l := c.entry.Limits; l != (spicepod.Limits{}) {
+		def.Limits = &tools.Limits{Timeout: l.Timeout, MaxRows: l.MaxRows, MaxBytes: int64(l.MaxBytes), Concurrency: l.Concurrency}
+	}
+	return def
+}
+
+// access is what a call of the tool may read.
+func (c custom) access(s tools.Scope) access { return access{s.Datasets, c.allow} }

@@ -1,0 +1,214 @@
+package builtin
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/spiced-sql/spiced/engine"
+	"github.com/spiced-sql/spiced/functions"
+	"github.com/spiced-sql/spiced/spicepod"
+	"github.com/spiced-sql/spiced/sqltree"
+)
+
+// Querier runs statements that the guard judges. *[engine.DB] is one.
+type Querier interface {
+	Query(ctx context.Context, req engine.Request) (*engine.Rows, error)
+}
+
+// SearchEngine is a [Querier] that can also read a condition before it runs.
+// *[engine.DB] is one.
+type SearchEngine interface {
+	Querier
+	Parse(ctx context.Context, text string) (*sqltree.Statement, error)
+}
+
+// Env is what the built-in tools work on. Each tool takes from it what it
+// needs. The functions are called for every call of a tool and give what is
+// published then.
+type Env struct {
+	SQL       SearchEngine
+	Datasets  func() []Dataset
+	Functions func() *functions.Set
+	Readiness func() map[string]string // component → state, such as Ready
+	Now       func() time.Time         // nil: time.Now
+	// Generation is the engine's; nil is one for ever.
+	Generation func() uint64
+	// Indexes keeps what searches have read; nil: every tool keeps its own.
+	Indexes *Indexes
+}
+
+func (e Env) now() func() time.Time {
+	if e.Now == nil {
+		return time.Now
+	}
+	return e.Now
+}
+
+func (e Env) generation() uint64 {
+	if e.Generation == nil {
+		return 0
+	}
+	return e.Generation()
+}
+
+func (e Env) indexes() *Indexes {
+	if e.Indexes == nil {
+		return NewIndexes()
+	}
+	return e.Indexes
+}
+
+// Dataset is a published dataset or view as the tools show it.
+type Dataset struct {
+	Relation    engine.Relation
+	View        bool
+	Description string
+	Metadata    map[string]any
+	Columns     []Column
+	Key         []string // columns that name a row; nil when none are known
+	// Version changes whenever the rows may have. "" when nobody can say, as
+	// of a file that is read for each statement.
+	Version string
+}
+
+// Column is a column of a [Dataset].
+type Column struct {
+	Name        string
+	Type        string // DuckDB's
+	Description string
+	NotNull     bool
+	Searchable  bool
+}
+
+// FromDataset returns a declared dataset with the columns it has.
+func FromDataset(r engine.Relation, d spicepod.Dataset, columns []Column) Dataset {
+	out := Dataset{
+		Relation: r, Description: d.Description, Metadata: d.Metadata,
+		Columns: noted(columns, d.Columns), Key: rowIDs(d.Columns),
+	}
+	if d.Acceleration != nil && d.Acceleration.PrimaryKey != "" {
+		out.setKey(d.Acceleration.PrimaryKey)
+	}
+	return out
+}
+
+// FromView returns a declared view with the columns it has.
+func FromView(r engine.Relation, v spicepod.View, columns []Column) Dataset {
+	out := Dataset{
+		Relation: r, View: true, Description: v.Description, Metadata: v.Metadata,
+		Columns: noted(columns, v.Columns), Key: rowIDs(v.Columns),
+	}
+	if v.Acceleration != nil && v.Acceleration.PrimaryKey != "" {
+		out.setKey(v.Acceleration.PrimaryKey)
+	}
+	return out
+}
+
+// noted returns a copy of columns with what their declarations say.
+func noted(columns []Column, notes []spicepod.DatasetColumn) []Column {
+	out := append([]Column(nil), columns...)
+	for _, note := range notes {
+		if c := column(out, note.Name); c != nil {
+			c.Searchable = note.Searchable()
+			if c.Description == "" {
+				c.Description = note.Description
+			}
+		}
+	}
+	return out
+}
+
+func rowIDs(notes []spicepod.DatasetColumn) []string {
+	for _, note := range notes {
+		if ids := note.RowIDs(); note.Searchable() && len(ids) > 0 {
+			return ids
+		}
+	}
+	return nil
+}
+
+// setKey takes a primary key: a column, or (column, column). Its columns are
+// never NULL.
+func (d *Dataset) setKey(text string) {
+	text = strings.TrimSpace(text)
+	if inner, ok := strings.CutPrefix(text, "("); ok {
+		text = strings.TrimSuffix(inner, ")")
+	}
+	d.Key = nil
+	for part := range strings.SplitSeq(text, ",") {
+		if c := column(d.Columns, unquoted(strings.TrimSpace(part))); c != nil {
+			c.NotNull = true
+			d.Key = append(d.Key, c.Name)
+		}
+	}
+}
+
+// Table is the name of the dataset in statements: spice.public.orders.
+func (d Dataset) Table() string {
+	return engine.CatalogName + "." + namePart(d.Relation.Schema) + "." + namePart(d.Relation.Name)
+}
+
+// short is Table without what a statement may leave out.
+func (d Dataset) short() string {
+	if d.Relation.Schema == engine.Public {
+		return namePart(d.Relation.Name)
+	}
+	return namePart(d.Relation.Schema) + "." + namePart(d.Relation.Name)
+}
+
+// searchable are the columns that search looks into.
+func (d Dataset) searchable() []Column {
+	var found []Column
+	for _, c := range d.Columns {
+		if c.Searchable {
+			found = append(found, c)
+		}
+	}
+	return found
+}
+
+// column returns the column of that name, in any case, or nil.
+func column(columns []Column, name string) *Column {
+	for i := range columns {
+		if sqltree.Fold(columns[i].Name) == sqltree.Fold(name) {
+			return &columns[i]
+		}
+	}
+	return nil
+}
+
+func columnNames(columns []Column) []string {
+	names := make([]string, len(columns))
+	for i, c := range columns {
+		names[i] = c.Name
+	}
+	return names
+}
+
+// namePart is a part of a dotted name, quoted where it would not be read back
+// as one.
+func namePart(name string) string {
+	if name == "" || strings.ContainsAny(name, ".\" \t\r\n") {
+		return engine.Identifier(name)
+	}
+	return name
+}
+
+// unquoted is what an identifier stands for, whether it is quoted or not.
+func unquoted(name string) string {
+	if len(name) >= 2 && name[0] == '"' && name[len(name)-1] == '"' {
+		return strings.ReplaceAll(name[1:len(name)-1], `""`, `"`)
+	}
+	return name
+}
+
+// relationOf reads a name that may have a schema and the catalog in front.
+func relationOf(name string) engine.Relation {
+	schema, table := spicepod.Dataset{Name: strings.TrimSpace(name)}.Qualified()
+	schema = strings.TrimPrefix(schema, engine.CatalogName+".")
+	if schema == "" {
+		schema = engine.Public
+	}
+	return engine.Relation{Schema: sqltree.Fold(schema), Name: sqltree.Fold(table)}
+}

@@ -1,0 +1,25 @@
+package builtin
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/spiced-sql/spiced/tools"
+)
+
+// newGetReadiness makes the tool that says what is ready.
+func newGetReadiness(env Env, c custom) (tools.Tool, error) {
+	def := c.define(tools.Definition{
+		Name: "get_readiness",
+		Description: "Says for each component of the runtime (datasets, views, functions, models) whether it is ready. " +
+			"Use it when a table or function is missing or when the state of the system is asked for.",
+		Returns: json.RawMessage(`{"type":"object","additionalProperties":{"type":"string"},"description":"The state of each component, such as Ready."}`),
+		Tags:    []string{"status"},
+	})
+	return tools.Typed(def, func(context.Context, struct{}, tools.Input) (map[string]string, error) {
+		if states := env.Readiness(); states != nil {
+			return states, nil
+		}
+		return map[string]string{}, nil
+	})
+}

@@ -1,0 +1,37 @@
+package builtin
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spiced-sql/spiced/engine"
+	"github.com/spiced-sql/spiced/tools"
+)
+
+type randomSampleArgs struct {
+	Dataset string `json:"dataset" doc:"Name of the table, as list_datasets shows it."`
+	Limit   int    `json:"limit" min:"1" max:"1000" doc:"How many rows."`
+}
+
+// newRandomSample makes the tool that shows some rows.
+func newRandomSample(env Env, c custom) (tools.Tool, error) {
+	def := c.define(tools.Definition{
+		Name: "random_sample",
+		Description: "Returns some rows of a table, chosen at random. " +
+			"Use it to see what typical data looks like before writing SQL. Long strings are cut.",
+		Returns: rowsSchema,
+		Tags:    []string{"data", "sample"},
+	})
+	return tools.Typed(def, func(ctx context.Context, a randomSampleArgs, in tools.Input) (rows, error) {
+		d, err := find(visible(env.Datasets(), c.access(in.Scope)), a.Dataset)
+		if err != nil {
+			return rows{}, err
+		}
+		n := clamp(a.Limit, 1, MaxSample)
+		sql := fmt.Sprintf("SELECT * FROM %s USING SAMPLE reservoir(%d ROWS)", qualified(d), n)
+		return sampled(ctx, env.SQL, sql, n, in)
+	})
+}
+
+// qualified is the dataset's name in statements of ours.
+func qualified(d Dataset) string { return engine.Qualified(d.Relation.Schema, d.Relation.Name) }

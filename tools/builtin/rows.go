@@ -1,0 +1,207 @@
+package builtin
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"unicode/utf8"
+
+	"github.com/spiced-sql/spiced/engine"
+	"github.com/spiced-sql/spiced/format"
+	"github.com/spiced-sql/spiced/tools"
+)
+
+// rows is a result that is a list of rows, each a JSON object.
+type rows struct {
+	lines     [][]byte
+	truncated bool
+}
+
+// Output is the rows as a JSON array with their extent.
+func (r rows) Output() (tools.Output, error) {
+	value := append([]byte{'['}, bytes.Join(r.lines, []byte{','})...)
+	return tools.Output{
+		Value: append(value, ']'),
+		Rows:  &tools.Rows{Returned: len(r.lines), Truncated: r.truncated},
+	}, nil
+}
+
+// extent is how much a result may have.
+type extent struct {
+	rows  int
+	bytes int64
+}
+
+// extentOf is what the call's limits leave of at most n rows.
+func extentOf(l tools.Limits, n int) extent {
+	e := extent{n, DefaultBytes}
+	if l.MaxRows > 0 {
+		e.rows = min(e.rows, l.MaxRows)
+	}
+	if l.MaxBytes > 0 {
+		e.bytes = l.MaxBytes
+	}
+	return e
+}
+
+// query runs a statement and collects its rows up to an extent. It reads one
+// row more, to know whether there is one. Errors are [*tools.Error]s.
+func query(ctx context.Context, db Querier, req engine.Request, e extent) (rows, error) {
+	return read(ctx, db, req, e, func(*engine.Chunk) {})
+}
+
+// read is query that also shows every chunk to each, as it comes.
+func read(ctx context.Context, db Querier, req engine.Request, e extent, each func(*engine.Chunk)) (rows, error) {
+	req.Limits.MaxRows = math.MaxInt64 // rows beyond the extent are cut off, not an error
+	result, err := db.Query(ctx, req)
+	if err != nil {
+		return rows{}, SQLError(err)
+	}
+	defer result.Close()
+	c := &clip{extent: e}
+	form, _ := format.ByName("ndjson")
+	w := form.NewWriter(c)
+	if err := w.Begin(result.Columns()); err != nil {
+		return rows{}, err
+	}
+	for chunk, err := range result.Chunks() {
+		if err != nil {
+			return rows{}, SQLError(err)
+		}
+		each(chunk)
+		if err = w.Write(chunk); err == nil {
+			err = w.Flush()
+		}
+		if errors.Is(err, errFull) {
+			break
+		}
+		if err != nil {
+			return rows{}, err
+		}
+	}
+	return c.collected(e)
+}
+
+// errFull ends the writing of rows that nobody will see.
+var errFull = errors.New("the result is full")
+
+// clip keeps rows, a line each, until they are one more than its extent.
+type clip struct {
+	extent extent
+	buf    []byte
+	ends   int // lines that another one follows
+}
+
+func (c *clip) Write(p []byte) (int, error) {
+	c.buf = append(c.buf, p...)
+	c.ends += bytes.Count(p, []byte{'\n'})
+	if c.ends >= c.extent.rows || int64(len(c.buf)) > c.extent.bytes {
+		return len(p), errFull
+	}
+	return len(p), nil
+}
+
+// collected returns the rows that fit.
+func (c *clip) collected(e extent) (rows, error) {
+	if len(c.buf) == 0 {
+		return rows{}, nil
+	}
+	return fit(bytes.Split(c.buf, []byte{'\n'}), e)
+}
+
+// fit keeps as many lines as an extent has room for. When not even the first
+// one fits, that is an error: an empty list would say that there is nothing.
+func fit(lines [][]byte, e extent) (rows, error) {
+	size := int64(1) // of the brackets, without the comma that the first row saves
+	for i, line := range lines {
+		size += int64(len(line)) + 1
+		switch {
+		case i == e.rows:
+			return rows{lines[:i], true}, nil
+		case size > e.bytes && i == 0:
+			return rows{}, tools.NewError(tools.CodeLimit,
+				fmt.Sprintf("the first row has %d bytes; the limit of a result is %d", len(line), e.bytes), "select fewer columns, or a part of the long ones")
+		case size > e.bytes:
+			return rows{lines[:i], true}, nil
+		}
+	}
+	return rows{lines: lines}, nil
+}
+
+// sampled runs a statement for a sample of a dataset: a list of at most n rows
+// whose long strings are cut.
+func sampled(ctx context.Context, db Querier, sql string, n int, in tools.Input) (rows, error) {
+	e := extentOf(in.Limits, n)
+	wide := e
+	wide.bytes = max(e.bytes, maxRawSample) // before strings are cut
+	r, err := query(ctx, db, engine.Request{SQL: sql, Limits: engine.Limits{Timeout: in.Limits.Timeout}}, wide)
+	if err != nil {
+		return rows{}, err
+	}
+	for i, line := range r.lines {
+		r.lines[i] = cutStrings(line)
+	}
+	cut, err := fit(r.lines, e)
+	cut.truncated = cut.truncated || r.truncated
+	return cut, err
+}
+
+// cutStrings shortens the strings of a JSON text to MaxText characters.
+func cutStrings(line []byte) []byte {
+	if len(line) <= MaxText {
+		return line
+	}
+	var out []byte
+	for i := 0; i < len(line); {
+		if line[i] != '"' {
+			out = append(out, line[i])
+			i++
+			continue
+		}
+		end, cut := stringEnd(line, i)
+		if cut < end {
+			out = append(append(out, line[i:cut]...), "…\""...)
+		} else {
+			out = append(out, line[i:end]...)
+		}
+		i = end
+	}
+	return out
+}
+
+// stringEnd returns where the JSON string at start ends, and where it is cut:
+// at its end, unless it has more than MaxText characters.
+func stringEnd(line []byte, start int) (end, cut int) {
+	characters := 0
+	for i := start + 1; i < len(line); characters++ {
+		switch {
+		case line[i] == '"':
+			if cut == 0 || characters <= MaxText {
+				cut = i + 1
+			}
+			return i + 1, cut
+		case characters == MaxText:
+			cut = i
+		}
+		i += characterLen(line[i:])
+	}
+	return len(line), len(line)
+}
+
+// characterLen is the length of the character that a JSON string goes on with.
+func characterLen(s []byte) int {
+	if s[0] != '\\' {
+		_, n := utf8.DecodeRune(s)
+		return n
+	}
+	if len(s) >= 6 && s[1] == 'u' {
+		return 6
+	}
+	return min(2, len(s))
+}
+
+// clamp brings a number that a schema bounds into its bounds, for callers that
+// checked no schema.
+func clamp(n, least, most int) int { return min(max(n, least), most) }

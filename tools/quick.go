@@ -1,0 +1,169 @@
+package tools
+
+import (
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// quick accepts most valid values of plain schemas, which tools have as a rule,
+// without the library, which allocates for every subschema it applies. What it
+// does not accept is not wrong but left to the library.
+type quick struct {
+	types      []string // none: any
+	enum       []string // texts allowed; nil: any
+	min, max   *float64
+	properties map[string]*quick
+	required   []string
+	closed     bool
+	items      *quick
+}
+
+// covered are the fields of a compiled schema that quick knows or that assert
+// nothing.
+var covered = []string{
+	"DraftVersion", "Location", "Bool", "ID", "Anchor", "Types", "Enum", "Minimum", "Maximum", "Properties", "Required",
+	"AdditionalProperties", "Items", "Items2020", "Format", "Title", "Description", "Default", "Comment",
+	"ReadOnly", "WriteOnly", "Examples", "Deprecated",
+}
+
+// quicken returns nil for a schema with other keywords.
+func quicken(s *jsonschema.Schema) *quick {
+	value := reflect.ValueOf(s).Elem()
+	for _, f := range reflect.VisibleFields(value.Type()) {
+		if f.IsExported() && !slices.Contains(covered, f.Name) && !value.FieldByIndex(f.Index).IsZero() {
+			return nil
+		}
+	}
+	if s.Bool != nil && !*s.Bool {
+		return nil
+	}
+	q := &quick{required: s.Required}
+	if s.Types != nil {
+		q.types = s.Types.ToStrings()
+	}
+	if s.Enum != nil {
+		q.enum = append([]string{}, texts(s.Enum.Values)...)
+	}
+	if s.Minimum != nil {
+		f, _ := s.Minimum.Float64()
+		q.min = &f
+	}
+	if s.Maximum != nil {
+		f, _ := s.Maximum.Float64()
+		q.max = &f
+	}
+	switch extra := s.AdditionalProperties.(type) {
+	case nil:
+	case bool:
+		q.closed = !extra
+	default:
+		return nil
+	}
+	return q.parts(s)
+}
+
+// parts adds what applies to members and items.
+func (q *quick) parts(s *jsonschema.Schema) *quick {
+	items := s.Items2020
+	switch each := s.Items.(type) {
+	case nil:
+	case *jsonschema.Schema:
+		items = each
+	default:
+		return nil
+	}
+	if items != nil {
+		if q.items = quicken(items); q.items == nil {
+			return nil
+		}
+	}
+	for name, p := range s.Properties {
+		member := quicken(p)
+		if member == nil {
+			return nil
+		}
+		if q.properties == nil {
+			q.properties = map[string]*quick{}
+		}
+		q.properties[name] = member
+	}
+	return q
+}
+
+// accepts reports that a value is surely valid. It has no false positives.
+func (q *quick) accepts(value any) bool { return q != nil && q.accept(value, MaxDepth) }
+
+func (q *quick) accept(value any, depth int) bool {
+	switch v := value.(type) {
+	case map[string]any:
+		return depth > 0 && q.enum == nil && q.allows("object") && q.acceptMembers(v, depth-1)
+	case []any:
+		if depth == 0 || q.enum != nil || !q.allows("array") {
+			return false
+		}
+		for _, item := range v {
+			if q.items != nil && !q.items.accept(item, depth-1) || q.items == nil && !scalar(item) {
+				return false
+			}
+		}
+		return true
+	case string:
+		return q.allows("string") && (q.enum == nil || slices.Contains(q.enum, v))
+	case json.Number:
+		return q.enum == nil && q.acceptNumber(v)
+	case bool:
+		return q.enum == nil && q.allows("boolean")
+	case nil:
+		return q.enum == nil && q.allows("null")
+	}
+	return false
+}
+
+func (q *quick) acceptMembers(object map[string]any, depth int) bool {
+	for _, name := range q.required {
+		if _, ok := object[name]; !ok {
+			return false
+		}
+	}
+	for name, member := range object {
+		p := q.properties[name]
+		if p == nil && (q.closed || !scalar(member)) || p != nil && !p.accept(member, depth) {
+			return false
+		}
+	}
+	return true
+}
+
+// acceptNumber compares rounded numbers; rounding keeps their order, so only
+// equal ones need the library.
+func (q *quick) acceptNumber(n json.Number) bool {
+	if !computable(n) || !q.allows("number") && (!q.allows("integer") || strings.ContainsAny(string(n), ".eE")) {
+		return false
+	}
+	if q.min == nil && q.max == nil {
+		return true
+	}
+	f, err := strconv.ParseFloat(string(n), 64)
+	return err == nil && (q.min == nil || f > *q.min) && (q.max == nil || f < *q.max)
+}
+
+func (q *quick) allows(typ string) bool {
+	return len(q.types) == 0 || slices.Contains(q.types, typ)
+}
+
+// scalar reports whether a value has no depth and no number out of bounds; such
+// values are valid where nothing is said of them.
+func scalar(value any) bool {
+	switch v := value.(type) {
+	case nil, bool, string:
+		return true
+	case json.Number:
+		return computable(v)
+	}
+	return false
+}

@@ -1,0 +1,251 @@
+package udf
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spiced-sql/spiced/engine"
+	"github.com/spiced-sql/spiced/tools"
+)
+
+// scalarTool calls a scalar function.
+type scalarTool struct {
+	*callee
+	one   string // the statement of one call
+	many  string // the statement of any number of calls; each parameter is a list
+	queue *queue // nil: each call has a statement of its own
+}
+
+var _ tools.Planner = (*scalarTool)(nil)
+
+func newScalarTool(c *callee, o ToolOptions) *scalarTool {
+	t := &scalarTool{callee: c}
+	t.one, t.many = t.statements()
+	if shareable(c.f, o.Functions) {
+		t.queue = newQueue(t.run)
+	}
+	return t
+}
+
+// statements returns the statements of one and of many calls. Both give the
+// number of the call and its value. The arguments are bound in a subselect:
+// DuckDB plans a statement anew at each execution when a parameter ends up in
+// two places, as it does where a body uses an argument twice.
+func (t *scalarTool) statements() (one, many string) {
+	var named, single, lists []string
+	for i := range t.args {
+		a, column := &t.args[i], fmt.Sprintf("a%d", i)
+		named = append(named, engine.Identifier(a.name)+" := "+column)
+		single = append(single, a.sql(i+1, "")+" AS "+column)
+		lists = append(lists, "unnest("+a.sql(i+1, "[]")+") AS "+column)
+	}
+	call := engine.Identifier(t.f.Name) + "(" + strings.Join(named, ", ") + ")"
+	one = "SELECT 0::BIGINT AS i, " + call + " AS result"
+	if len(single) > 0 {
+		one += " FROM (SELECT " + strings.Join(single, ", ") + ")"
+	}
+	lists = append(lists, fmt.Sprintf("unnest(range($%d::BIGINT)) AS i", len(lists)+1))
+	return one, "SELECT i, " + call + " AS result FROM (SELECT " + strings.Join(lists, ", ") + ")"
+}
+
+// Call evaluates the function once.
+func (t *scalarTool) Call(ctx context.Context, in tools.Input) (tools.Output, error) {
+	args, err := convertAll(t.args, in.Arguments)
+	if err != nil {
+		return tools.Output{}, err
+	}
+	if in.Limits.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, in.Limits.Timeout)
+		defer cancel()
+	}
+	c := &call{args: args, bytes: len(in.Raw), timeout: in.Limits.Timeout}
+	if t.queue != nil {
+		err = t.queue.do(ctx, c)
+	} else {
+		err = t.run(ctx, []*call{c})
+	}
+	if err == nil {
+		err = c.err
+	}
+	if err != nil {
+		return tools.Output{}, failure(ctx, err)
+	}
+	return tools.Output{Value: c.value}, nil
+}
+
+// Plan shows the statement of a call, with its arguments, and DuckDB's plan.
+func (t *scalarTool) Plan(ctx context.Context, in tools.Input) (json.RawMessage, error) {
+	call, err := t.callText(in.Arguments)
+	if err != nil {
+		return nil, err
+	}
+	return t.plan(ctx, "SELECT "+call+" AS result")
+}
+
+// run gives every call its value or its own error. An error of all of them is
+// returned: then none has either.
+func (t *scalarTool) run(ctx context.Context, calls []*call) error {
+	req := t.request(calls)
+	rows, err := t.db.Query(ctx, req)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	if columns := rows.Columns(); columns[1].Type.String() != t.f.Returns.SQL() {
+		return fmt.Errorf("%w: it returned %s", tools.ErrChanged, t.f.Returns)
+	}
+	read := 0
+	for chunk, err := range rows.Chunks() {
+		if err != nil {
+			return err
+		}
+		for i := range chunk.Len() {
+			c := calls[engine.Value[int64](chunk.Column(0), i)]
+			c.value, c.err = appendValue(nil, chunk.Column(1), i)
+		}
+		read += chunk.Len()
+	}
+	if read != len(calls) {
+		return tools.NewError(tools.CodeInternal, fmt.Sprintf("%d calls gave %d values", len(calls), read), "please report it with the function")
+	}
+	return nil
+}
+
+// request is the statement of the calls. Its time limit is that of the most
+// patient one; each call has its own besides.
+func (t *scalarTool) request(calls []*call) engine.Request {
+	req := engine.Request{SQL: t.one, Limits: engine.Limits{MaxRows: int64(len(calls))}}
+	for _, c := range calls {
+		if c.timeout == 0 {
+			req.Limits.Timeout = 0
+			break
+		}
+		req.Limits.Timeout = max(req.Limits.Timeout, c.timeout)
+	}
+	if len(calls) == 1 && !slices.Contains(calls[0].args, nil) { // a NULL by itself has no type: DuckDB would plan anew
+		req.Params.Positional = calls[0].args
+		return req
+	}
+	lists := make([]any, len(t.args), len(t.args)+1)
+	for i := range lists {
+		list := make([]any, len(calls))
+		for n, c := range calls {
+			list[n] = c.args[i]
+		}
+		lists[i] = list
+	}
+	req.SQL, req.Params.Positional = t.many, append(lists, int64(len(calls)))
+	return req
+}
+
+// callText is a call with its arguments as literals.
+func (c *callee) callText(given map[string]any) (string, error) {
+	literals := make([]string, len(c.args))
+	for i, a := range c.args {
+		value, err := a.value(given)
+		if err == nil {
+			literals[i], err = a.typ.Literal(value)
+		}
+		if err != nil {
+			return "", wrongArgument(a.name, err)
+		}
+	}
+	return engine.Identifier(c.f.Name) + "(" + strings.Join(literals, ", ") + ")", nil
+}
+
+// plan is the statement and what DuckDB would do for it.
+func (c *callee) plan(ctx context.Context, sql string) (json.RawMessage, error) {
+	rows, err := c.db.Query(ctx, engine.Request{SQL: "EXPLAIN " + sql})
+	if err != nil {
+		return nil, failure(ctx, err)
+	}
+	defer rows.Close()
+	var plan strings.Builder
+	for chunk, err := range rows.Chunks() {
+		if err != nil {
+			return nil, failure(ctx, err)
+		}
+		for i := range chunk.Len() {
+			plan.Write(chunk.Column(len(rows.Columns()) - 1).Bytes(i))
+		}
+	}
+	return tools.Encode(map[string]string{"sql": sql, "plan": plan.String()})
+}
+
+// call is one call of a scalar function.
+type call struct {
+	args    []any // as [engine.Params] takes them
+	bytes   int   // of the arguments as JSON
+	timeout time.Duration
+
+	value json.RawMessage
+	err   error
+	done  chan struct{} // closed when value or err is there; made by the queue
+
+	batch *batch // that runs it; guarded by the queue
+	over  bool   // it has its result, or its caller left; guarded by the queue
+}
+
+// toolCodes are the codes of a statement's errors in the terms of a call. What
+// is missing is a fault of ours.
+var toolCodes = map[engine.Code]tools.Code{
+	engine.CodeExecution: tools.CodeExecution,
+	engine.CodeTimeout:   tools.CodeTimeout,
+	engine.CodeBusy:      tools.CodeBusy,
+	engine.CodeLimit:     tools.CodeLimit,
+	engine.CodeCancelled: tools.CodeCancelled,
+	engine.CodeNotFound:  tools.CodeExecution,
+	engine.CodeArgument:  tools.CodeExecution,
+}
+
+// failure is the error of a call as its caller sees it, a [*tools.Error].
+func failure(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return gone(ctx)
+	}
+	var e *tools.Error
+	if errors.As(err, &e) {
+		own := *e // others of the batch may have the same
+		return &own
+	}
+	if errors.Is(err, tools.ErrChanged) {
+		return changed(err)
+	}
+	cause := engine.AsError(err)
+	code, ok := toolCodes[cause.Code]
+	if !ok {
+		code = tools.CodeInternal
+	}
+	out := tools.NewError(code, cause.Message, cause.Hint)
+	if out.Cause = err; code == tools.CodeExecution {
+		out.Message = "query failed: " + cause.Message
+	}
+	if cause.Code == engine.CodeNotFound || cause.Code == engine.CodeArgument { // the statement is ours, and was right once
+		out.Hint, out.Cause = changedHint, fmt.Errorf("%w: %w", tools.ErrChanged, err)
+	}
+	return out
+}
+
+const changedHint = "the function, or what it reads, has changed; call it again"
+
+func changed(err error) *tools.Error {
+	e := tools.NewError(tools.CodeExecution, err.Error(), changedHint)
+	e.Cause = err
+	return e
+}
+
+// gone is the error of a call whose caller does not wait any more.
+func gone(ctx context.Context) *tools.Error {
+	e := tools.NewError(tools.CodeCancelled, "the caller left", "")
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		e = tools.NewError(tools.CodeTimeout, "the call took longer than its caller waits", "")
+	}
+	e.Cause = context.Cause(ctx)
+	return e
+}

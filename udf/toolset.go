@@ -1,0 +1,98 @@
+package udf
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spiced-sql/spiced/functions"
+	"github.com/spiced-sql/spiced/tools"
+)
+
+// ToolSet is the tools of the functions of one generation. It is immutable;
+// nil is an empty one.
+type ToolSet struct {
+	Tools   []tools.Tool // by name
+	NoTools []NoTool     // the other functions, by name
+
+	db    Querier
+	owner string
+	made  map[*functions.Function]tools.Tool
+}
+
+// NoTool is a function that is not offered as a tool.
+type NoTool struct {
+	Name     string
+	Stage    Stage  // at which it was left out
+	Reason   string // with what would make it a tool
+	Declared string // file:line
+}
+
+// Stage is a step on the way from a function to its tool.
+type Stage string
+
+// The stages, in their order.
+const (
+	StageAsTool     Stage = "as_tool"    // as_tool: false is written
+	StageKind       Stage = "kind"       // a table function without as_tool: true
+	StageTables     Stage = "tables"     // it takes tables, which no model can pass
+	StageName       Stage = "name"       // models cannot call that name
+	StageDefinition Stage = "definition" // its definition is over a limit
+)
+
+// NewToolSet makes the tools of all functions of set. A tool of prev goes on
+// when its function is the same, at the same place: its queue stays.
+func NewToolSet(db Querier, set *functions.Set, owner string, prev *ToolSet) *ToolSet {
+	s := &ToolSet{db: db, owner: owner, made: map[*functions.Function]tools.Tool{}}
+	for _, f := range set.All() {
+		if tool := prev.reuse(s, f); tool != nil {
+			s.add(f, tool)
+			continue
+		}
+		if n := obstacle(f); n != nil {
+			s.NoTools = append(s.NoTools, *n)
+			continue
+		}
+		tool, err := Tool(db, f, ToolOptions{Owner: owner, Functions: set})
+		if err != nil {
+			s.NoTools = append(s.NoTools, NoTool{f.Name, StageDefinition, err.Error(), place(f.Position)})
+			continue
+		}
+		s.add(f, tool)
+	}
+	slices.SortFunc(s.Tools, func(a, b tools.Tool) int { return strings.Compare(a.Definition().Name, b.Definition().Name) })
+	slices.SortFunc(s.NoTools, func(a, b NoTool) int { return strings.Compare(a.Name, b.Name) })
+	return s
+}
+
+func (s *ToolSet) add(f *functions.Function, tool tools.Tool) {
+	s.Tools = append(s.Tools, tool)
+	s.made[f] = tool
+}
+
+// reuse returns the tool of f in s, if it may go on in next. A function whose
+// declaration, place or callees changed is another *Function.
+func (s *ToolSet) reuse(next *ToolSet, f *functions.Function) tools.Tool {
+	if s == nil || s.db != next.db || s.owner != next.owner {
+		return nil
+	}
+	return s.made[f]
+}
+
+// obstacle says why f is no tool, nil when it may be one.
+func obstacle(f *functions.Function) *NoTool {
+	no := func(stage Stage, format string, args ...any) *NoTool {
+		return &NoTool{f.Name, stage, fmt.Sprintf(format, args...), place(f.Position)}
+	}
+	switch {
+	case f.Declared.AsTool != nil && !*f.Declared.AsTool:
+		return no(StageAsTool, "it has as_tool: false")
+	case !f.Declared.AsToolEffective():
+		return no(StageKind, "a table function is a tool only with as_tool: true")
+	case len(f.Tables) > 0:
+		return no(StageTables, "it takes the table %q, which a model cannot pass; read a dataset in its body instead", f.Tables[0].Name)
+	case !tools.ValidName(f.Name):
+		return no(StageName, "models cannot call %q; a tool's name has letters, digits, _ and -, at most %d", f.Name, tools.MaxName)
+	}
+	return nil
+}
