@@ -85,6 +85,7 @@ type Generation struct {
 	Published  time.Time
 
 	tools          *udf.ToolSet
+	toolFunctions  []*udf.ToolFunction
 	embeddingsHash string
 	failedSearches map[string]bool // search tests, by fingerprint
 }

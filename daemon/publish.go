@@ -54,15 +54,21 @@ type maker struct {
 // on with those that do not use it, to find all faults, and undoes it all.
 func (m *maker) publish(ctx context.Context) error {
 	g := m.generation()
-	next := engine.NewCatalog(g.Number, m.available(), append(baseFunctions(), m.set.Engine()...))
+	if err := m.makeTools(g); err != nil {
+		return err
+	}
+	guarded := append(baseFunctions(), m.set.Engine()...)
+	for _, f := range g.toolFunctions {
+		guarded = append(guarded, f.Engine)
+	}
+	next := engine.NewCatalog(g.Number, m.available(), guarded)
 	next.Published(func() { m.d.serve(m.old, g) })
 	return m.d.db.Publish(ctx, next, func(tx *engine.Tx) error {
 		m.tx = tx
-		if err := m.make(); err != nil {
-			return err
-		}
-		if err := m.makeTools(ctx, g); err != nil {
-			return err
+		for _, step := range []func() error{m.make, func() error { return m.makeToolFunctions(g) }, func() error { return m.searchTests(ctx, g) }} {
+			if err := step(); err != nil {
+				return err
+			}
 		}
 		m.report.Generation, m.report.Changed = g.Number, m.made
 		m.report.Problems.Sort()
@@ -84,16 +90,16 @@ func (d *Daemon) serve(old, g *Generation) {
 	}
 }
 
-// makeTools makes the catalog of tools and tries the searches that it must
-// answer.
-func (m *maker) makeTools(ctx context.Context, g *Generation) (err error) {
+// makeTools makes the catalog of tools, which serves with the generation.
+func (m *maker) makeTools(g *Generation) (err error) {
 	if g.Tools, err = m.catalog(g); err != nil {
 		return err
 	}
+	g.toolFunctions = m.toolFunctions(g.Tools)
 	if m.d.opts.Strict && m.report.Problems.HasErrors() {
 		return errStrict
 	}
-	return m.searchTests(ctx, g)
+	return nil
 }
 
 func (m *maker) make() error {

@@ -135,7 +135,8 @@ func (m *maker) builtins() ([]tools.Tool, error) {
 		return nil, err
 	}
 	for i, entry := range m.pod.Tools {
-		tool, err := customised(env, entry)
+		at := m.pod.At(fmt.Sprintf("tools[%d]", i))
+		tool, err := customised(env, entry, fmt.Sprintf("%s:%d", at.File, at.Line))
 		if err != nil {
 			p := m.pod.Problem(fmt.Sprintf("tools[%d].from", i), err.Error(), "")
 			p.Component = "tool " + entry.Name
@@ -148,11 +149,11 @@ func (m *maker) builtins() ([]tools.Tool, error) {
 	return list, nil
 }
 
-func customised(env builtin.Env, entry spicepod.Tool) (tools.Tool, error) {
+func customised(env builtin.Env, entry spicepod.Tool, declared string) (tools.Tool, error) {
 	if entry.Builtin() == "" {
 		return nil, fmt.Errorf("tools from %q are not served: only builtin:<name> is", entry.Scheme()+":")
 	}
-	return builtin.Customise(env, entry)
+	return builtin.Customise(env, entry, declared)
 }
 
 // toolEnv is what the built-in tools see: always the present state.

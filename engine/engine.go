@@ -83,7 +83,7 @@ type DB struct {
 	opts     Options
 	raw      mapping.Database
 	tempDir  string                // made by Open, removed by Close
-	pools    [maxNesting + 1]*pool // by depth of nesting
+	pools    [MaxNesting + 1]*pool // by depth of nesting
 	builtins *Builtins
 	life     context.Context // ends with Close; the one context that is kept
 	stop     context.CancelFunc
@@ -98,7 +98,7 @@ type DB struct {
 	drain   drain
 
 	handlers sync.Map       // name → Handler
-	running  sync.Map       // connection id → context of its statement
+	running  sync.Map       // connection id → *nativeCalls of its statement
 	native   unsafe.Pointer // see registerNative
 }
 

@@ -40,7 +40,7 @@ const Native = "__spiced"
 
 // Handler answers a call of [Native] from SQL: one for each row. ctx ends with
 // the statement. A statement that the handler runs with ctx gets a connection
-// of its own (see maxNesting). The error becomes the statement's.
+// of its own (see [MaxNesting]). The error becomes the statement's.
 type Handler func(ctx context.Context, input string) (string, error)
 
 // rowsAtOnce bounds the calls of one chunk of rows that run at once.
@@ -120,17 +120,45 @@ func spiced_native_call(info, input, output unsafe.Pointer) {
 	}
 }
 
+// nativeCalls lets the calls of one attempt at a statement begin. DuckDB's
+// threads may work on a statement as soon as it is planned, and it is planned
+// again when a publication comes between: a call must not be made twice.
+type nativeCalls struct {
+	ctx            context.Context // of the statement
+	begun, dropped chan struct{}   // one of them is closed
+}
+
+func newNativeCalls(ctx context.Context) *nativeCalls {
+	return &nativeCalls{ctx: ctx, begun: make(chan struct{}), dropped: make(chan struct{})}
+}
+
+// wait returns the statement's context once the attempt is the one that runs.
+func (n *nativeCalls) wait() (context.Context, error) {
+	select {
+	case <-n.begun:
+		return n.ctx, nil
+	case <-n.dropped:
+		return nil, errors.New("the statement is planned again")
+	case <-n.ctx.Done():
+		return nil, n.ctx.Err()
+	}
+}
+
 var nativeColumns = []Column{{"handler", &Type{ID: Varchar}}, {"input", &Type{ID: Varchar}}}
 
 // callNative answers the rows of one chunk. A NULL gives a NULL.
 func (db *DB) callNative(id uint64, input mapping.DataChunk, output mapping.Vector) error {
-	ctx, ok := db.running.Load(id)
+	natives, ok := db.running.Load(id)
 	if !ok {
 		return errors.New("it can be called by a statement only")
 	}
+	outer, err := natives.(*nativeCalls).wait()
+	if err != nil {
+		return err
+	}
 	var chunk Chunk
 	chunk.load(input, nativeColumns)
-	answers, err := db.answer(nested(ctx.(context.Context)), &chunk)
+	answers, err := db.answer(WithNesting(outer, Nesting(outer)+1), &chunk)
 	if err != nil {
 		return err
 	}
@@ -172,28 +200,32 @@ func (db *DB) answer(ctx context.Context, chunk *Chunk) ([]*string, error) {
 	return answers, group.Wait()
 }
 
-// maxNesting is how deep statements run inside statements, through a tool that
+// MaxNesting is how deep statements run inside statements, through a tool that
 // a statement calls. Each depth has connections of its own, so that statements
 // never wait for those that wait for them.
-const maxNesting = 3
+const MaxNesting = 3
 
 type nestingKey struct{}
 
-// nested is ctx one level deeper.
-func nested(ctx context.Context) context.Context {
-	return context.WithValue(ctx, nestingKey{}, nesting(ctx)+1)
+// WithNesting says that statements run with ctx are that deep inside others.
+// Work that callers of several depths share must be done at one of them, else
+// it waits for connections of those that wait for it.
+func WithNesting(ctx context.Context, depth int) context.Context {
+	return context.WithValue(ctx, nestingKey{}, depth)
 }
 
-func nesting(ctx context.Context) int {
+// Nesting is how deep statements run with ctx are inside others; 0 is not at
+// all.
+func Nesting(ctx context.Context) int {
 	depth, _ := ctx.Value(nestingKey{}).(int)
 	return depth
 }
 
 // poolFor returns the connections for the depth of ctx.
 func (db *DB) poolFor(ctx context.Context) (*pool, error) {
-	depth := nesting(ctx)
-	if depth > maxNesting {
-		return nil, newError(CodeRefused, "call the tool directly", "statements call each other through tools more than %d deep", maxNesting)
+	depth := Nesting(ctx)
+	if depth > MaxNesting {
+		return nil, newError(CodeRefused, "call the tool directly", "statements call each other through tools more than %d deep", MaxNesting)
 	}
 	return db.pools[depth], nil
 }

@@ -261,7 +261,6 @@ func (p *producer) run() {
 	i := &interrupter{raw: p.c.raw}
 	stopInterrupt := context.AfterFunc(p.rows.ctx, i.run)
 	abandon := p.abandonLater()
-	p.db.running.Store(p.c.id, p.rows.ctx)
 	if err := p.guarded(p.start); err != nil {
 		p.rows.started <- err
 	} else {
@@ -343,13 +342,17 @@ func (p *producer) start() error {
 	for {
 		var epoch uint64
 		p.catalog, epoch = p.db.acquire()
+		natives := newNativeCalls(p.rows.ctx)
+		p.db.running.Store(p.c.id, natives)
 		pending, s, err := p.plan()
 		if p.db.epoch.Load() == epoch {
 			if err != nil {
 				return err
 			}
+			close(natives.begun)
 			return p.execute(pending, s)
 		}
+		close(natives.dropped)
 		mapping.DestroyPending(&pending)
 		p.end()
 		p.catalog.release()

@@ -25,6 +25,9 @@ const (
 	ToolInvoke = "tool_invoke"
 )
 
+// BuiltIn is where the definitions of built-in tools stand.
+const BuiltIn = "built in"
+
 // Reserved reports whether a tool of that name would stand in for tool_search
 // or tool_invoke.
 func Reserved(name string) bool { return name == ToolSearch || name == ToolInvoke }
@@ -70,7 +73,11 @@ type Conflict struct {
 
 // Error names both places.
 func (c Conflict) Error() string {
-	return fmt.Sprintf("a tool named %q is there already, declared at %s; the one at %s is left out", c.Name, c.First, c.Second)
+	first := "declared at " + c.First
+	if c.First == BuiltIn {
+		first = c.First
+	}
+	return fmt.Sprintf("a tool named %q is there already, %s; the one at %s is left out", c.Name, first, c.Second)
 }
 
 // Catalog is the tools of one generation, sorted by name, bytewise. It is

@@ -14,10 +14,10 @@ var metaLimits = tools.Limits{Timeout: 24 * time.Hour, MaxRows: 1 << 30, MaxByte
 
 // searchArguments are the arguments of tool_search.
 type searchArguments struct {
-	Query    string   `json:"query" doc:"What the tool should do, in natural language. \"*\" lists all tools by name."`
-	Keywords []string `json:"keywords,omitempty" doc:"Exact phrases to favour, such as names of columns or tables."`
-	Limit    *int     `json:"limit,omitempty" min:"1" doc:"How many tools to return: 5 if left out, at most 20."`
-	MinScore float64  `json:"min_score,omitempty" min:"0" max:"1" doc:"Least score of a tool, from 0 to 1."`
+	Query    string   `json:"query" doc:"What the tool should do. \"*\" lists all tools."`
+	Keywords []string `json:"keywords,omitempty" doc:"Exact phrases to favour, such as column names."`
+	Limit    *int     `json:"limit,omitempty" min:"1" doc:"Tools to return: by default 5, at most 20."`
+	MinScore float64  `json:"min_score,omitempty" min:"0" max:"1" doc:"Least score of a tool."`
 }
 
 // invokeArguments are the arguments of tool_invoke.
@@ -43,10 +43,10 @@ func (r *Registry) metaTools() map[string]*entry {
 		}
 	}
 	search := Must(tools.Typed(about(ToolSearch,
-		"Find tools for the current step of the task by what they do. Call this before tool_invoke: it returns the best matches with tool_id, description, parameters and score."),
+		"Find tools for the current step by what they do. Call this before tool_invoke. Returns the best matches with tool_id, description, parameters and score."),
 		r.toolSearch))
 	invoke := Must(tools.Typed(about(ToolInvoke,
-		"Call a tool that tool_search returned, by its tool_id, with arguments that fit its parameters."),
+		"Call a tool that tool_search returned, by its tool_id."),
 		r.toolInvoke))
 	return map[string]*entry{
 		ToolSearch: newEntry(search, search.Definition(), metaLimits),

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spiced-sql/spiced/engine"
 	"github.com/spiced-sql/spiced/tools"
+	"github.com/spiced-sql/spiced/udf"
 )
 
 // sqlTable is a table of schema spiced whose rows are those of the moment it
@@ -77,6 +78,7 @@ func (r *Registry) Serve(db *engine.DB) {
 	}
 	db.Handle(ToolSearch, r.searchSQL)
 	db.Handle(ToolInvoke, r.invokeSQL)
+	db.Handle(udf.ToolHandler, r.asSQL)
 }
 
 // native is a call of a handler of ours.
@@ -180,6 +182,25 @@ func (r *Registry) searchSQL(ctx context.Context, input string) (string, error) 
 	}
 	text, err := json.Marshal(rows)
 	return string(text), err
+}
+
+// asSQL calls a tool that is a function in SQL.
+func (r *Registry) asSQL(ctx context.Context, input string) (string, error) {
+	var args struct {
+		Tool      string          `json:"tool"`
+		Arguments json.RawMessage `json:"arguments"`
+	}
+	if err := json.Unmarshal([]byte(input), &args); err != nil {
+		return "", err
+	}
+	result := r.Invoke(ctx, Call{Name: args.Tool, Arguments: args.Arguments, Scope: scopeOf(ctx), inner: true})
+	if !result.OK {
+		return "", fmt.Errorf("tool-backed function '%s' call failed: %w", args.Tool, result.Error)
+	}
+	if first := result.Result[0]; first == '{' || first == '[' {
+		return "", fmt.Errorf("tool-backed function '%s' call failed: it gave rows or an object, and a function gives one value", args.Tool)
+	}
+	return string(result.Result), nil
 }
 
 func (r *Registry) invokeSQL(ctx context.Context, input string) (string, error) {

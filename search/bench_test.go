@@ -200,6 +200,9 @@ func heap() uint64 {
 }
 
 func TestMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes seconds")
+	}
 	tools, _ := realTools(t, many)
 	before := heap()
 	docs := analyse(tools)

@@ -7,14 +7,15 @@ import (
 
 // scratch is the memory of one search.
 type scratch struct {
-	scores, part, best, cover, named []float32
-	stamp                            []int32
+	scores, part, best, cover, named, cosines []float32
+	stamp                                     []int32
 }
 
 func newScratch(n int) *scratch {
 	return &scratch{
 		scores: make([]float32, n), part: make([]float32, n), best: make([]float32, n),
-		cover: make([]float32, n), named: make([]float32, n), stamp: make([]int32, n),
+		cover: make([]float32, n), named: make([]float32, n), cosines: make([]float32, n),
+		stamp: make([]int32, n),
 	}
 }
 
@@ -109,8 +110,8 @@ func (ix *Index) shape(s *scratch, dst []float32, known float32) {
 }
 
 func power(x float32, exponent float64) float32 {
-	if exponent == .5 {
-		return float32(math.Sqrt(float64(x)))
+	if exponent == 1 {
+		return x
 	}
 	return float32(math.Pow(float64(x), exponent))
 }
@@ -129,15 +130,15 @@ func (ix *Index) keyword(s *scratch, p plan) []float32 {
 	for _, w := range p.whole {
 		for _, way := range w.ways {
 			gain := w.weight * way.factor * ix.idf[way.term]
-			for _, p := range ix.postings(way.term) {
-				dst[p.doc] += gain * wordGain[p.where]
+			for _, post := range ix.postings(way.term) {
+				dst[post.doc] += gain * wordGain[post.where]
 			}
 		}
 	}
 	for _, phrase := range p.phrases {
-		for _, p := range ix.candidates(phrase) {
-			if f := ix.docs[p.doc].landing(phrase); f < fields {
-				dst[p.doc] += phraseGain[f] * ix.most
+		for _, post := range ix.candidates(phrase) {
+			if f := ix.docs[post.doc].landing(phrase); f < fields {
+				dst[post.doc] += phraseGain[f] * ix.most
 			}
 		}
 	}
@@ -184,8 +185,8 @@ func (ix *Index) schema(s *scratch, p plan) []float32 {
 			continue
 		}
 		gain := w.known(ix) / 16
-		for _, p := range ix.postings(w.ways[0].term) {
-			dst[p.doc] += gain * float32(p.schema)
+		for _, post := range ix.postings(w.ways[0].term) {
+			dst[post.doc] += gain * float32(post.schema)
 		}
 	}
 	return dst

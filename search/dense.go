@@ -9,7 +9,7 @@ import (
 // Vector is the query's side of the vector channel, bound to one query.
 type Vector interface {
 	// Cosines fills dst with the cosine of the query and every document, in
-	// index order.
+	// index order. A search calls it once, from a goroutine of its own.
 	Cosines(dst []float32)
 }
 
@@ -97,29 +97,18 @@ func (q *denseQuery) Cosines(dst []float32) {
 }
 
 // four fills the cosines of four rows at once: each number of the query is
-// read from memory once for all of them, and eight sums do not wait for one
-// another.
+// read from memory once for all of them, and no sum waits for another.
 func (q *denseQuery) four(dst []float32, row int) {
-	unit := q.unit
-	n := len(unit)
-	rows := q.d.rows[row*n:]
+	n := len(q.unit)
+	rows := q.d.rows[row*n : (row+4)*n]
+	unit := q.unit // of the same length as these, which spares checks in the loop
 	a, b, c, d := rows[:n][:len(unit)], rows[n:][:len(unit)], rows[2*n:][:len(unit)], rows[3*n:][:len(unit)]
-	var a0, a1, b0, b1, c0, c1, d0, d1 float32
-	k := 0
-	for ; k+1 < len(unit); k += 2 {
-		u, v := unit[k], unit[k+1]
-		a0 += u * a[k]
-		b0 += u * b[k]
-		c0 += u * c[k]
-		d0 += u * d[k]
-		a1 += v * a[k+1]
-		b1 += v * b[k+1]
-		c1 += v * c[k+1]
-		d1 += v * d[k+1]
+	var w, x, y, z float32
+	for k, v := range unit {
+		w += v * a[k]
+		x += v * b[k]
+		y += v * c[k]
+		z += v * d[k]
 	}
-	if k < len(unit) {
-		u := unit[k]
-		a0, b0, c0, d0 = a0+u*a[k], b0+u*b[k], c0+u*c[k], d0+u*d[k]
-	}
-	dst[0], dst[1], dst[2], dst[3] = a0+a1, b0+b1, c0+c1, d0+d1
+	dst[0], dst[1], dst[2], dst[3] = w, x, y, z
 }

@@ -93,7 +93,8 @@ func Analyse(d Document) *Analysis {
 	a.out.terms = mergeTerms(a.terms)
 	a.out.vocab = slices.Clip(a.out.vocab)
 	a.out.first = strings.Clone(cmp.Or(firstSentence(d.Description), d.Name))
-	return &a.out
+	out := a.out
+	return &out // and not the analyser with it
 }
 
 // analyser collects an Analysis.

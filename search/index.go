@@ -23,7 +23,7 @@ type Index struct {
 	posts  []posting
 	most   float32 // idf of a term that one document has
 
-	norm  []float32 // of each document: what its length does to a score
+	norm  []float32 // of each document: 1 divided by the length of its vector
 	named []float32 // of each document: idf of its name's words
 
 	grams   *gramIndex
@@ -148,7 +148,7 @@ func (ix *Index) measure() {
 				}
 			}
 			if squares > 0 {
-				ix.norm[i] = float32(math.Pow(squares, -ix.settings.Rules.LengthNorm/2))
+				ix.norm[i] = float32(1 / math.Sqrt(squares))
 			}
 		}
 	})

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // The channels.
@@ -99,11 +100,17 @@ func (ix *Index) Search(q Query) Answer {
 
 // eachChannel hands over the scores of each channel that has a weight, which
 // are valid until it returns. It returns the best full_text score for the
-// query as a whole.
+// query as a whole. Vectors are compared meanwhile.
 func (ix *Index) eachChannel(q Query, p plan, do func(source string, weight float64, scores []float32)) (best float32) {
 	s := ix.scratch.Get().(*scratch)
 	defer ix.scratch.Put(s)
 	w := ix.settings
+	var vectors sync.WaitGroup
+	defer vectors.Wait()
+	compare := w.Vector > 0 && q.Vector != nil
+	if compare {
+		vectors.Go(func() { q.Vector.Cosines(s.cosines) })
+	}
 	ix.tfidf(s, s.scores, p.whole)
 	for doc, v := range s.scores {
 		if v > best && (q.Only == nil || q.Only(doc)) {
@@ -120,9 +127,9 @@ func (ix *Index) eachChannel(q Query, p plan, do func(source string, weight floa
 	if w.Schema > 0 {
 		do(Schema, w.Schema, ix.schema(s, p))
 	}
-	if w.Vector > 0 && q.Vector != nil {
-		q.Vector.Cosines(s.scores)
-		do(Vectors, w.Vector, s.scores)
+	if compare {
+		vectors.Wait()
+		do(Vectors, w.Vector, s.cosines)
 	}
 	return best
 }
@@ -151,25 +158,21 @@ func (ix *Index) top(scores []float32, only func(int) bool) []Scored {
 	return out[:min(len(out), depth)]
 }
 
-// How well a query is a name.
-const (
-	notNamed  = iota
-	namedLike // but for case and separators
-	namedFold // but for case
-	namedSame
-)
+// nameLift is how far a document is lifted above all others, relative to the
+// best, when the query is its name; more often the better it is.
+const nameLift = .01
 
+// isNamed says how well a query is a document's name, when it is but for case
+// and separators: 2 when for case alone, 3 when it is the same.
 func (ix *Index) isNamed(doc int, text string) int {
-	name := ix.docs[doc].name
+	name := strings.TrimSpace(ix.docs[doc].name)
 	switch text = strings.TrimSpace(text); {
 	case name == text:
-		return namedSame
+		return 3
 	case strings.EqualFold(name, text):
-		return namedFold
-	case ix.docs[doc].fold != "" && ix.docs[doc].fold == foldName(text):
-		return namedLike
+		return 2
 	}
-	return notNamed
+	return 1
 }
 
 // nameFirst puts the documents first whose name the query is. What lifts them
@@ -178,7 +181,7 @@ func (ix *Index) nameFirst(q Query, fused []Fused) []Fused {
 	if len(q.Text) > MaxQueryBytes {
 		return fused
 	}
-	top := 0.0
+	top := 1.0
 	if len(fused) > 0 {
 		top = fused[0].Score
 	}
@@ -191,7 +194,7 @@ func (ix *Index) nameFirst(q Query, fused []Fused) []Fused {
 			at = len(fused)
 			fused = append(fused, Fused{Doc: int(doc)})
 		}
-		fused[at].lift(max(top, 1)*(1+float64(ix.isNamed(int(doc), q.Text))), ix.settings.Keyword)
+		fused[at].lift(top*(1+nameLift*float64(ix.isNamed(int(doc), q.Text))), ix.settings.Keyword)
 	}
 	return fused
 }

@@ -18,9 +18,8 @@ type Settings struct {
 // Rules shape the channels' scores. Their values are round on purpose: they
 // lie on a plateau, see docs/retrieval.md.
 type Rules struct {
-	Coverage     float64 // exponent of the share of the query that a document covers
+	Coverage     float64 // exponent of the share of the query that a document covers, by which its score is multiplied
 	NameCoverage float64 // gain of a document whose whole name is in the query
-	LengthNorm   float64 // exponent of a document's length; 1: the cosine
 	Pairs        float64 // weight of two words that stand together, to one word
 	Synonyms     float64 // weight of a synonym, to the word itself
 	Chatter      float64 // weight of a conversational word, to any other
@@ -35,7 +34,7 @@ func Default() Settings {
 		FullText: 2, Vector: 1, Keyword: .5, Schema: .1,
 		NoGoodMatch: .17,
 		Rules: Rules{
-			Coverage: .5, NameCoverage: .5, LengthNorm: .7, Pairs: 1,
+			Coverage: 1, NameCoverage: .5, Pairs: 1,
 			Synonyms: .4, Chatter: .6, Numbers: .5, Segments: .25,
 		},
 	}

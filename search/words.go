@@ -189,9 +189,15 @@ func (c *cutter) endCompound() {
 
 // foldName makes names equal that differ in case and separators alone.
 func foldName(name string) string {
+	name = strings.TrimSpace(clip(name, maxFieldBytes))
 	var b strings.Builder
-	for _, w := range words(clip(name, maxFieldBytes)) {
-		b.WriteString(w.text)
+	for _, r := range normalise(name) {
+		if k := classOf(r); k != other && k != joiner {
+			b.WriteRune(unicode.ToLower(r))
+		}
+	}
+	if b.Len() == 0 { // a name of signs alone
+		return name
 	}
 	return b.String()
 }

@@ -1,4 +1,4 @@
-// Package sqlapi is the HTTP API: SQL and what the runtime is made of.
+// Package sqlapi is the HTTP API: SQL, tools, and what the runtime is made of.
 //
 // It decodes a request, calls one method, and encodes what that returns; it
 // computes nothing. One table (routes.go) holds every route with its
@@ -10,6 +10,7 @@
 //		Inventory: runtime, // small interfaces, see runtime.go
 //		Refresher: runtime,
 //		Reloader:  runtime,
+//		Tools:     registry,
 //		Metrics:   metrics,
 //		Log:       log,
 //	})
@@ -25,9 +26,13 @@ package sqlapi
 import (
 	"log/slog"
 	"net/http"
+	"strings"
 	"time"
 
+	"github.com/spiced-sql/spiced/embeddings"
+	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/telemetry"
+	"github.com/spiced-sql/spiced/tools"
 )
 
 // Defaults and limits.
@@ -37,23 +42,29 @@ const (
 	defaultBodyTimeout  = 60 * time.Second // to send a body
 	defaultWriteTimeout = 30 * time.Second // for a piece of an answer to leave
 	flushEvery          = 100 * time.Millisecond
-	pieceSize           = 256 << 10 // bytes that are written under one deadline
-	maxRequestID        = 128       // bytes of an X-Request-Id that is taken over
+	pieceSize           = 256 << 10                   // bytes that are written under one deadline
+	maxRequestID        = 128                         // bytes of an X-Request-Id that is taken over
+	maxScopeText        = 128                         // bytes of each word on whose behalf a request is made
+	maxEnvelope         = tools.MaxArguments + 64<<10 // bytes of the body of :invoke
 
 	headerTimeout  = 10 * time.Second
 	idleTimeout    = 2 * time.Minute
 	maxHeaderBytes = 64 << 10
 )
 
-// Options configures [New]. Querier and Inventory are required; without a
-// Refresher or a Reloader their routes answer that they are not served here.
+// Options configures [New]. Querier and Inventory are required; without the
+// other parts their routes answer that they are not served here.
 type Options struct {
 	Querier   Querier
 	Inventory Inventory
 	Refresher Refresher
 	Reloader  Reloader
-	Metrics   *telemetry.Metrics // nil: of its own
-	Log       *slog.Logger       // nil: discarded
+	Tools     *registry.Registry
+	// Embeddings returns the embedding models of this moment; nil is none.
+	Embeddings func() *embeddings.Set
+
+	Metrics *telemetry.Metrics // nil: of its own
+	Log     *slog.Logger       // nil: discarded
 
 	Version      string        // of the runtime, for the OpenAPI document
 	MaxBody      int64         // bytes of the body of /v1/sql; 0: 32 MiB
@@ -80,11 +91,40 @@ func New(opts Options) *API {
 	a := &API{opts: withDefaults(opts), mux: http.NewServeMux(), routes: routes()}
 	a.log, a.metrics = a.opts.Log, a.opts.Metrics
 	a.openAPI = mustOpenAPI(a.routes, opts.Version)
+	alike := map[string][]route{}
 	for _, rt := range a.routes {
-		a.mux.Handle(rt.method+" "+rt.path, a.wrap(rt))
+		alike[rt.pattern()] = append(alike[rt.pattern()], rt)
 	}
-	a.mux.Handle("/", a.wrap(route{path: "unmatched", handle: (*API).unmatched}))
+	unmatched := a.wrap(route{path: "unmatched", handle: (*API).unmatched})
+	for pattern, list := range alike {
+		a.mux.Handle(pattern, a.choose(list))
+		// Without a pattern of its own, ServeMux would redirect the path to
+		// the one with a slash.
+		if parent, ok := strings.CutSuffix(pattern, "/{name...}"); ok && alike[parent] == nil {
+			a.mux.Handle(parent, unmatched)
+		}
+	}
+	a.mux.Handle("/", unmatched)
 	return a
+}
+
+// choose serves routes of one pattern: the first whose verb ends the path.
+func (a *API) choose(alike []route) http.Handler {
+	if len(alike) == 1 {
+		return a.wrap(alike[0])
+	}
+	handlers := make([]http.Handler, len(alike))
+	for i, rt := range alike {
+		handlers[i] = a.wrap(rt)
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for i, rt := range alike {
+			if strings.HasSuffix(r.URL.Path, rt.verb) {
+				handlers[i].ServeHTTP(w, r)
+				return
+			}
+		}
+	})
 }
 
 func withDefaults(o Options) Options {

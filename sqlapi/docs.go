@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -22,6 +23,12 @@ another site is refused: a web page cannot reach the runtime on a developer's ma
 Every answer has an ` + "`X-Request-Id`" + `, the client's own if it sent one; the log has it too. The log has a
 fingerprint of each statement, never a literal.
 
+## On whose behalf
+
+The routes of SQL and tools take headers that say for whom a request is made: ` + "`X-Spiced-User`, `X-Spiced-Space`,\n`X-Spiced-Session` and `X-Spiced-Agent`" + `. Each is text of at most 128 bytes. They decide which tools are there, and the
+record of calls has them. The context of a body goes before the headers. Answers of these routes have an
+` + "`X-Spiced-Generation`" + `: the generation of the Spicepod that served.
+
 `
 
 // WriteDocs writes docs/http.md.
@@ -29,18 +36,34 @@ func WriteDocs(w io.Writer) error {
 	var b bytes.Buffer
 	b.WriteString(docsHead)
 	b.WriteString("## Routes\n\n| Route | |\n|---|---|\n")
+	anchors := anchors()
 	for _, rt := range routes() {
-		fmt.Fprintf(&b, "| [%s %s](#%s) | %s |\n", rt.method, rt.path, anchor(rt), rt.summary)
+		fmt.Fprintf(&b, "| [%s %s](#%s) | %s |\n", rt.method, rt.path, anchors[rt.id], rt.summary)
 	}
+	told := map[string]route{}
 	for _, rt := range routes() {
-		writeRoute(&b, rt)
+		writeRoute(&b, rt, told)
 	}
 	writeCodes(&b)
 	_, err := w.Write(b.Bytes())
 	return err
 }
 
-// anchor is the id that Markdown renderers give a route's heading.
+// anchors are the ids that Markdown renderers give the routes' headings, by the
+// routes' ids. Equal ones are numbered.
+func anchors() map[string]string {
+	all, times := map[string]string{}, map[string]int{}
+	for _, rt := range routes() {
+		id := anchor(rt)
+		all[rt.id] = id
+		if n := times[id]; n > 0 {
+			all[rt.id] = fmt.Sprintf("%s-%d", id, n)
+		}
+		times[id]++
+	}
+	return all
+}
+
 func anchor(rt route) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -53,7 +76,7 @@ func anchor(rt route) string {
 	}, strings.ToLower(rt.method+" "+rt.path))
 }
 
-func writeRoute(b *bytes.Buffer, rt route) {
+func writeRoute(b *bytes.Buffer, rt route, told map[string]route) {
 	fmt.Fprintf(b, "\n### %s %s\n\n%s\n", rt.method, rt.path, rt.summary)
 	if rt.about != "" {
 		fmt.Fprintf(b, "\n%s\n", rt.about)
@@ -84,7 +107,7 @@ func writeRoute(b *bytes.Buffer, rt route) {
 			}
 		}
 	}
-	writeKeys(b, rt)
+	writeKeys(b, rt, told)
 }
 
 func writeExample(b *bytes.Buffer, what string, c content) {
@@ -96,29 +119,57 @@ func writeExample(b *bytes.Buffer, what string, c content) {
 	fmt.Fprintf(b, ":\n\n```\n%s\n```\n", c.example)
 }
 
-// writeKeys describes the objects that a route reads and answers with.
-func writeKeys(b *bytes.Buffer, rt route) {
-	var seen []string
+// writeKeys describes the objects that a route reads and answers with, each at
+// the first route that has it.
+func writeKeys(b *bytes.Buffer, rt route, told map[string]route) {
 	all := slices.Clone(rt.body)
 	for _, a := range rt.answers {
 		all = append(all, a.body...)
 	}
+	var names []string
 	for _, c := range all {
-		name := refName(c.schema)
-		if name == "" || name == "Error" || name == "Row" || slices.Contains(seen, name) {
+		names = refNames(c.schema, names)
+	}
+	for _, name := range names {
+		if name == "Error" || name == "Problem" || name == "Row" {
+			continue // described at the end, or free
+		}
+		if first, ok := told[name]; ok {
+			fmt.Fprintf(b, "\n%s: as of [%s %s](#%s).\n", name, first.method, first.path, anchors()[first.id])
 			continue
 		}
-		seen = append(seen, name)
+		told[name] = rt
 		fmt.Fprintf(b, "\n%s:\n\n", name)
 		writeProperties(b, schemas[name])
 	}
 }
 
-// refName is the name of the schema that s, or its items, refers to.
-func refName(s schema) string {
-	if items, ok := s["items"].(schema); ok {
-		s = items
+// refNames adds the names of the schemas that s refers to, each before those
+// that it refers to itself.
+func refNames(s schema, names []string) []string {
+	if to, ok := s["$ref"].(string); ok {
+		name := to[strings.LastIndexByte(to, '/')+1:]
+		if slices.Contains(names, name) {
+			return names
+		}
+		return refNames(schemas[name], append(names, name))
 	}
+	if items, ok := s["items"].(schema); ok {
+		names = refNames(items, names)
+	}
+	forms, _ := s["anyOf"].([]any)
+	for _, form := range forms {
+		names = refNames(form.(schema), names)
+	}
+	properties, _ := s["properties"].(schema)
+	for _, key := range slices.Sorted(maps.Keys(properties)) {
+		names = refNames(properties[key].(schema), names)
+	}
+	return names
+}
+
+// refName is the name of the schema that s refers to, or "".
+func refName(s schema) string {
 	to, _ := s["$ref"].(string)
 	return to[strings.LastIndexByte(to, '/')+1:]
 }
@@ -126,13 +177,8 @@ func refName(s schema) string {
 func writeProperties(b *bytes.Buffer, s schema) {
 	properties, _ := s["properties"].(schema)
 	required, _ := s["required"].([]any)
-	names := make([]string, 0, len(properties))
-	for name := range properties {
-		names = append(names, name)
-	}
-	slices.Sort(names)
 	b.WriteString("| Key | Type | |\n|---|---|---|\n")
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(properties)) {
 		p := properties[name].(schema)
 		about, _ := p["description"].(string)
 		if !slices.Contains(required, any(name)) {
@@ -143,7 +189,7 @@ func writeProperties(b *bytes.Buffer, s schema) {
 }
 
 func typeText(s schema) string {
-	if name := refName(s); name != "" && s["items"] == nil {
+	if name := refName(s); name != "" {
 		return name
 	}
 	switch t := s["type"].(type) {
@@ -172,7 +218,8 @@ func joined(words []any, by string) string {
 
 func writeCodes(b *bytes.Buffer) {
 	b.WriteString("\n## Errors\n\n")
-	b.WriteString("An error is an object with these keys, or its text alone on /v1/sql for clients that do not accept JSON:\n\n")
+	b.WriteString("An error is an object with these keys, or its text alone on /v1/sql for clients that do not accept JSON. " +
+		"Calls with an envelope have a ToolResult in its place, and /v1/embeddings an OpenAIError, of the same codes and statuses:\n\n")
 	writeProperties(b, schemas["Error"])
 	b.WriteString("\n| Code | Status | |\n|---|---|---|\n")
 	for _, row := range errorCodes {

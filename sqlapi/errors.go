@@ -8,9 +8,11 @@ import (
 
 	"github.com/spiced-sql/spiced/engine"
 	"github.com/spiced-sql/spiced/spicepod"
+	"github.com/spiced-sql/spiced/tools"
 )
 
-// The codes of errors that are the API's own; the others are [engine.Code]s.
+// The codes of errors that are the API's own; the others are [engine.Code]s
+// and [tools.Code]s, which mean the same where they are the same.
 const (
 	codeInvalidRequest engine.Code = "invalid_request"
 	codeTooLarge       engine.Code = "request_too_large"
@@ -25,6 +27,7 @@ const (
 	codeReloadRefused  engine.Code = "reload_refused"
 	codeNotServed      engine.Code = "not_served"
 	codeShuttingDown   engine.Code = "shutting_down"
+	codeSchemaVersion  engine.Code = "unsupported_schema_version"
 	codeNotSent        engine.Code = "not_sent" // in logs and metrics only
 )
 
@@ -46,28 +49,33 @@ type errorCode struct {
 // about itself, unknown tables among it, is 400: the address was right.
 var errorCodes = []errorCode{
 	{engine.CodeParse, http.StatusBadRequest, "The statement is not SQL."},
-	{engine.CodeRefused, http.StatusBadRequest, "The statement is of a kind that no caller may run."},
+	{engine.CodeRefused, http.StatusBadRequest, "The statement is of a kind that no caller may run, or the tool may not do what was asked."},
 	{engine.CodeNotFound, http.StatusBadRequest, "The statement names an unknown table, column or function."},
 	{engine.CodeArgument, http.StatusBadRequest, "Types, number of arguments or parameters are wrong."},
-	{engine.CodeExecution, http.StatusBadRequest, "The statement failed on the data: an overflow, a bad cast."},
-	{codeInvalidRequest, http.StatusBadRequest, "The request itself is wrong: its body, a parameter."},
+	{engine.CodeExecution, http.StatusBadRequest, "The statement or the tool failed on the data: an overflow, a bad cast."},
+	{codeInvalidRequest, http.StatusBadRequest, "The request itself is wrong: its body, a parameter, a header."},
+	{engine.Code(tools.CodeInvalidArguments), http.StatusBadRequest, "The arguments do not fit the tool's parameters."},
+	{codeSchemaVersion, http.StatusBadRequest, "The schema_version of the body is another one than is spoken here."},
 	{codeNotAccelerated, http.StatusBadRequest, "Only accelerated datasets can be refreshed."},
 	{codeHost, http.StatusForbidden, "The Host header names somebody else: see Protection."},
 	{codeOrigin, http.StatusForbidden, "The request comes from another site's page: see Protection."},
+	{engine.Code(tools.CodeUnavailable), http.StatusForbidden, "The tool is not there for whom the request is made."},
 	{codeNoRoute, http.StatusNotFound, "There is no such route."},
 	{codeUnknownDataset, http.StatusNotFound, "There is no dataset of that name."},
+	{engine.Code(tools.CodeNotFound), http.StatusNotFound, "There is no tool of that name."},
 	{codeNotServed, http.StatusNotFound, "This process does not serve the route."},
 	{codeMethod, http.StatusMethodNotAllowed, "The route has other methods: see Allow."},
 	{codeSlowBody, http.StatusRequestTimeout, "The body took too long to arrive."},
-	{engine.CodeLimit, http.StatusRequestEntityTooLarge, "The statement, its result or its memory is over a limit."},
+	{engine.CodeLimit, http.StatusRequestEntityTooLarge, "The statement, the arguments, a result or its memory is over a limit."},
 	{codeTooLarge, http.StatusRequestEntityTooLarge, "The body is over its limit."},
 	{codeMediaType, http.StatusUnsupportedMediaType, "The body is in a form that is not read."},
 	{codeReloadRefused, http.StatusUnprocessableEntity, "The Spicepod has faults; the generation before goes on serving."},
-	{engine.CodeBusy, http.StatusTooManyRequests, "Too many statements wait already: see Retry-After."},
+	{engine.CodeBusy, http.StatusTooManyRequests, "Too many statements wait, or calls of the tool run, already: see Retry-After."},
 	{engine.CodeCancelled, statusClientLeft, "The client left; nothing is sent."},
 	{engine.CodeInternal, http.StatusInternalServerError, "A fault of the runtime's own."},
+	{engine.Code(tools.CodeInvalidResult), http.StatusBadGateway, "The tool gave what it does not declare."},
 	{codeShuttingDown, http.StatusServiceUnavailable, "The runtime is shutting down."},
-	{engine.CodeTimeout, http.StatusGatewayTimeout, "The statement was over its time limit."},
+	{engine.CodeTimeout, http.StatusGatewayTimeout, "The statement or the tool was over its time limit."},
 }
 
 func statusOf(code engine.Code) int {
@@ -88,6 +96,9 @@ type requestError struct {
 	Hint     string            `json:"hint,omitempty"`
 	Problems spicepod.Problems `json:"problems,omitempty"`
 	allow    string            // of a method that is not allowed
+	status   int               // other than the code's; 0: the code's
+	body     any               // sent in place of the error; nil: the error
+	cause    error             // for the log; nil: the error
 }
 
 func (e *requestError) Error() string {
@@ -103,6 +114,31 @@ func (e *requestError) Error() string {
 
 func newError(code engine.Code, hint, format string, args ...any) *requestError {
 	return &requestError{Code: code, Message: fmt.Sprintf(format, args...), Hint: hint}
+}
+
+// sentStatus is the status that the error is sent with.
+func (e *requestError) sentStatus() int {
+	if e.status != 0 {
+		return e.status
+	}
+	return statusOf(e.Code)
+}
+
+// retryable reports whether the same request may succeed in a moment.
+func (e *requestError) retryable() bool {
+	status := e.sentStatus()
+	return status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable
+}
+
+// sentBody is what the error is sent as by a route.
+func (e *requestError) sentBody(rt route) any {
+	switch {
+	case e.body != nil:
+		return e.body
+	case rt.errorBody != nil:
+		return rt.errorBody(e)
+	}
+	return e
 }
 
 // asRequestError is what a client is told about an error.
@@ -123,12 +159,13 @@ func asRequestError(err error) *requestError {
 	return newError(engine.CodeInternal, "", internalErrorMessage)
 }
 
-// writeError sends an error: as JSON, or as text alone.
-func writeError(w http.ResponseWriter, e *requestError, plain bool) {
+// writeError sends an error: as JSON, in the form that the route has for it,
+// or as text alone.
+func writeError(w http.ResponseWriter, e *requestError, rt route, plain bool) {
 	h := w.Header()
 	h.Del("Content-Length")
-	status := statusOf(e.Code)
-	if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
+	status := e.sentStatus()
+	if e.retryable() {
 		h.Set(headerRetryAfter, retryAfterSeconds)
 	}
 	if e.allow != "" {
@@ -140,7 +177,7 @@ func writeError(w http.ResponseWriter, e *requestError, plain bool) {
 		fmt.Fprintln(w, e.Error())
 		return
 	}
-	body, err := json.Marshal(e)
+	body, err := json.Marshal(e.sentBody(rt))
 	if err != nil {
 		body = []byte(`{"message":"internal error","code":"internal"}`)
 	}

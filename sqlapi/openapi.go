@@ -29,7 +29,7 @@ func mustOpenAPI(routes []route, version string) []byte {
 	}
 	document, err := json.Marshal(map[string]any{
 		"openapi":    "3.1.0",
-		"info":       map[string]any{"title": "spiced", "version": version, "description": "SQL over HTTP, and what the runtime is made of."},
+		"info":       map[string]any{"title": "spiced", "version": version, "description": "SQL and tools over HTTP, and what the runtime is made of."},
 		"paths":      paths,
 		"components": map[string]any{"schemas": schemas},
 	})
@@ -45,7 +45,7 @@ func operation(rt route) map[string]any {
 		op["description"] = rt.about
 	}
 	params := []any{}
-	for _, p := range rt.params {
+	for _, p := range rt.allParams() {
 		params = append(params, map[string]any{
 			"name": p.name, "in": p.in, "required": p.in == "path", "description": p.about, "schema": p.schema,
 		})

@@ -40,6 +40,67 @@ var probes = map[string][]probe{
 		{"/v1/sql", "SELECT 1", []string{"Content-Encoding", "br", "Accept", "application/json"}, 415},
 		{"/v1/sql", "SELECT 1", []string{"Origin", "http://x", "Accept", "application/json"}, 403},
 	},
+	"list_tools": {
+		{"/v1/tools", "", nil, 200},
+		{"/v1/tools?view=full", "", nil, 200},
+		{"/v1/tools?view=stats", "", nil, 200},
+		{"/v1/tools?view=stats&format=csv", "", nil, 200},
+		{"/v1/tools?format=xml", "", nil, 200},
+		{"/v1/tools?view=x", "", nil, 400},
+	},
+	"tool_search_definitions": {{"/v1/tools/search", "", nil, 200}, {"/v1/tools/search?format=openai", "", nil, 200}, {"/v1/tools/search?format=x", "", nil, 400}},
+	"get_tool": {
+		{"/v1/tools/haversine_km", "", nil, 200},
+		{"/v1/tools/huge", "", nil, 200},
+		{"/v1/tools/haversine_km?explain", "", nil, 200},
+		{"/v1/tools/jump", "", nil, 403},
+		{"/v1/tools/nope", "", nil, 404},
+	},
+	"invoke_tool": {
+		{"/v1/tools/haversine_km:invoke", `{"args":` + berlinParis + `,"trace":{"flow_id":"f"}}`, nil, 200},
+		{"/v1/tools/three_rows:invoke", "", nil, 200},
+		{"/v1/tools/fails:invoke", "", nil, 200},
+		{"/v1/tools/haversine_km:invoke", `{"dry_run":true,"args":` + berlinParis + `}`, nil, 200},
+		{"/v1/tools/haversine_km:invoke", "", nil, 400},
+		{"/v1/tools/haversine_km:invoke", "{", nil, 400},
+		{"/v1/tools/jump:invoke", "", nil, 403},
+		{"/v1/tools/haversine_km:invoke", "", []string{"Origin", "http://x"}, 403},
+		{"/v1/tools/nope:invoke", "", nil, 404},
+		{"/v1/tools/huge:invoke", "", nil, 413},
+		{"/v1/tools/huge:invoke", "", []string{"Content-Encoding", "br"}, 415},
+		{"/v1/tools/broken:invoke", "", nil, 500},
+		{"/v1/tools/stops:invoke", "", nil, 503},
+		{"/v1/tools/slow:invoke", "", nil, 504},
+	},
+	"call_tool": {
+		{"/v1/tools/haversine_km", berlinParis, nil, 200},
+		{"/v1/tools/haversine_km", "", nil, 400},
+		{"/v1/tools/jump", "", nil, 403},
+		{"/v1/tools/nope", "", nil, 404},
+		{"/v1/tools/huge", "", nil, 413},
+		{"/v1/tools/huge", "", []string{"Content-Encoding", "br"}, 415},
+		{"/v1/tools/broken", "", nil, 500},
+		{"/v1/tools/lies", "", nil, 502},
+		{"/v1/tools/stops", "", nil, 503},
+		{"/v1/tools/slow", "", nil, 504},
+	},
+	"call_tool_deprecated": {{"/v1/tool/haversine_km", berlinParis, nil, 200}, {"/v1/tool/nope", "", nil, 404}},
+	"search_tools": {
+		{"/v1/tools:search", `{"query":"distance"}`, nil, 200},
+		{"/v1/tools:search", `{"query":"distance","explain":true,"tool":"fails"}`, nil, 200},
+		{"/v1/tools:search", `{"query":""}`, nil, 400},
+		{"/v1/tools:search", `{"query":"x","explain":true,"tool":"nope"}`, nil, 404},
+		{"/v1/tools:search", strings.Repeat(" ", maxSmallBody+1), nil, 413},
+	},
+	"search_tools_by_query": {{"/v1/tools:search?q=*", "", nil, 200}, {"/v1/tools:search?q=distance&explain&tool=haversine_km", "", nil, 200}, {"/v1/tools:search", "", nil, 400}},
+	"create_embeddings": {
+		{"/v1/embeddings", `{"model":"local","input":"x"}`, nil, 200},
+		{"/v1/embeddings", `{"model":"local","input":["x"],"encoding_format":"base64"}`, nil, 200},
+		{"/v1/embeddings", `{"model":"local"}`, nil, 400},
+		{"/v1/embeddings", `{}`, []string{"Origin", "http://x"}, 403},
+		{"/v1/embeddings", `{"model":"nope","input":"x"}`, nil, 404},
+		{"/v1/embeddings", `{}`, []string{"Content-Encoding", "br"}, 415},
+	},
 	"list_functions": {{"/v1/functions", "", nil, 200}, {"/v1/functions?format=csv", "", nil, 200}, {"/v1/functions?as_tool=x", "", nil, 400}},
 	"get_datasets":   {{"/v1/datasets?status=true", "", nil, 200}, {"/v1/datasets?format=csv", "", nil, 200}, {"/v1/datasets?status=x", "", nil, 400}},
 	"refresh_dataset": {
@@ -58,7 +119,7 @@ var probes = map[string][]probe{
 
 // TestTheAnswersAreAsDeclared walks the table against a running server.
 func TestTheAnswersAreAsDeclared(t *testing.T) {
-	f := serve(t, nil)
+	f := serveTools(t, nil)
 	check := newChecker(t, f)
 	for _, rt := range routes() {
 		if len(probes[rt.id]) == 0 {

@@ -1,10 +1,19 @@
 package sqlapi
 
-import "net/http"
+import (
+	"net/http"
+	"slices"
+)
 
 // route is a route and all that is said about it.
 type route struct {
 	method, path string
+	// match is the path in the form of ServeMux, where it cannot have path's
+	// own: a name of several segments, a verb behind it.
+	match string
+	// verb is the end of path that match leaves out. Of routes with the same
+	// match, the one without a verb stands last.
+	verb         string
 	id           string // OpenAPI's operationId
 	tag          string
 	summary      string // a line
@@ -12,10 +21,28 @@ type route struct {
 	params       []param
 	body         []content // the media types that are read; none: no body
 	bodyOptional bool
-	answers      []answer // besides those every route has
-	plainErrors  bool     // errors are text unless the client accepts JSON
-	quiet        bool     // asked for all the time: a 503 is no warning
+	answers      []answer                // besides those every route has
+	plainErrors  bool                    // errors are text unless the client accepts JSON
+	scoped       bool                    // headers say on whose behalf the request is made: see scopeOf
+	quiet        bool                    // asked for all the time: a 503 is no warning
+	errorBody    func(*requestError) any // what an error is sent as; nil: as it is
 	handle       func(*API, http.ResponseWriter, *http.Request) error
+}
+
+// allParams are the route's parameters with those of scopes.
+func (rt route) allParams() []param {
+	if !rt.scoped {
+		return rt.params
+	}
+	return append(slices.Clone(rt.params), scopeParams...)
+}
+
+// pattern is the route's pattern in ServeMux.
+func (rt route) pattern() string {
+	if rt.match != "" {
+		return rt.method + " " + rt.match
+	}
+	return rt.method + " " + rt.path
 }
 
 // param is a parameter in the path or the query.

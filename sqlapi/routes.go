@@ -5,7 +5,10 @@ import "net/http"
 // routes is the one table of the API.
 func routes() []route {
 	return []route{
-		sqlRoute(), functionsRoute(), datasetsRoute(), refreshRoute(), spicepodsRoute(),
+		sqlRoute(),
+		listToolsRoute(), searchDefinitionsRoute(), getToolRoute(), invokeToolRoute(), callToolRoute(), callToolAliasRoute(),
+		searchToolsRoute(), searchToolsByQueryRoute(), embeddingsRoute(),
+		functionsRoute(), datasetsRoute(), refreshRoute(), spicepodsRoute(),
 		statusRoute(), readyRoute(), healthRoute(), reloadRoute(), openAPIRoute(),
 	}
 }
@@ -45,6 +48,7 @@ func sqlRoute() route {
 			either(http.StatusGatewayTimeout, "The statement was over its time limit."),
 		},
 		plainErrors: true,
+		scoped:      true,
 		handle:      (*API).sql,
 	}
 }

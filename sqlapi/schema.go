@@ -1,5 +1,7 @@
 package sqlapi
 
+import "maps"
+
 // schema is a JSON Schema, of the dialect that OpenAPI 3.1 has.
 type schema map[string]any
 
@@ -14,6 +16,9 @@ func typed(name, text string) schema {
 func text(about string) schema    { return typed("string", about) }
 func boolean(about string) schema { return typed("boolean", about) }
 func integer(about string) schema { return typed("integer", about) }
+
+func number(about string) schema   { return typed("number", about) }
+func anything(about string) schema { return schema{"description": about} }
 
 func listOf(items schema) schema { return schema{"type": "array", "items": items} }
 
@@ -52,7 +57,17 @@ func object(properties ...property) schema {
 }
 
 // schemas are those with a name.
-var schemas = map[string]schema{
+var schemas = together(runtimeSchemas, toolSchemas, embeddingSchemas)
+
+func together(parts ...map[string]schema) map[string]schema {
+	all := map[string]schema{}
+	for _, part := range parts {
+		maps.Copy(all, part)
+	}
+	return all
+}
+
+var runtimeSchemas = map[string]schema{
 	"Error": object(
 		must("message", text("What is wrong.")),
 		must("code", text("What kind of error it is; see the table of codes.")),

@@ -4,12 +4,13 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/spiced-sql/spiced/engine"
 	"github.com/spiced-sql/spiced/fingerprint"
 	"github.com/spiced-sql/spiced/format"
+	"github.com/spiced-sql/spiced/registry"
+	"github.com/spiced-sql/spiced/tools"
 )
 
 // headerGeneration names the generation that answered: after a reload another
@@ -18,6 +19,10 @@ const headerGeneration = "X-Spiced-Generation"
 
 // sql runs one statement and streams its rows.
 func (a *API) sql(w http.ResponseWriter, r *http.Request) error {
+	scope, err := scopeOf(w, r, tools.SurfaceSQL)
+	if err != nil {
+		return err
+	}
 	req, err := a.readSQL(w, r)
 	if err != nil {
 		return err
@@ -27,26 +32,36 @@ func (a *API) sql(w http.ResponseWriter, r *http.Request) error {
 		note(w, slog.String("sql", f.Text), slog.String("fingerprint", f.ID))
 	}
 	start := time.Now()
-	rows, err := a.run(r.Context(), w, req, format.Negotiate(accept(r)))
+	functions, rows, err := a.run(registry.WithScope(r.Context(), scope), w, req, format.Negotiate(accept(r)))
 	note(w, slog.Int64("rows", rows))
 	bytes, stalled := sent(w)
-	a.metrics.ObserveQuery(outcome(r.Context(), err, stalled), time.Since(start), rows, bytes)
+	ended := outcome(r.Context(), err, stalled)
+	a.metrics.ObserveQuery(ended, time.Since(start), rows, bytes)
+	if a.opts.Tools != nil {
+		code := ended
+		if err == nil {
+			code = ""
+		}
+		a.opts.Tools.Statement(functions, scope, start, err == nil, code, rows)
+	}
 	return err
 }
 
-// run runs a statement and returns how many rows it wrote.
-func (a *API) run(ctx context.Context, w http.ResponseWriter, req engine.Request, form format.Form) (int64, error) {
+// run runs a statement and returns the declared functions it used and how many
+// rows it wrote.
+func (a *API) run(ctx context.Context, w http.ResponseWriter, req engine.Request, form format.Form) (functions []string, n int64, err error) {
 	rows, err := a.opts.Querier.Query(ctx, req)
 	if err != nil {
-		return 0, err
+		return nil, 0, err
 	}
 	defer rows.Close()
 	w.Header().Set("Content-Type", form.ContentType)
 	w.Header().Add("Vary", "Accept")
-	w.Header().Set(headerGeneration, strconv.FormatUint(rows.Generation(), 10))
+	setGeneration(w, rows.Generation())
 	s := newStream(w, form)
 	defer s.stop()
-	return format.Copy(s, rows)
+	n, err = format.Copy(s, rows)
+	return rows.Functions(), n, err
 }
 
 // outcome is how a statement ended: ok or its error's code.

@@ -33,7 +33,7 @@ func (a *API) wrap(rt route) http.Handler {
 		x.Header().Set("X-Content-Type-Options", "nosniff")
 		defer func() {
 			fault := recover()
-			abort := a.recovered(x, fault, id)
+			abort := a.recovered(x, rt, fault, id)
 			ended()
 			a.metrics.ObserveHTTP(r.Method, rt.path, x.loggedStatus(), time.Since(start))
 			a.access(x, r, rt, id, start)
@@ -66,6 +66,9 @@ func (a *API) fail(x *exchange, r *http.Request, rt route, err error, id string)
 	}
 	x.code = string(e.Code)
 	if e.Code == engine.CodeInternal {
+		if e.cause != nil {
+			err = e.cause
+		}
 		a.log.LogAttrs(context.WithoutCancel(r.Context()), slog.LevelError, "internal error",
 			slog.String("request_id", id), slog.String("error", err.Error()))
 	}
@@ -73,12 +76,12 @@ func (a *API) fail(x *exchange, r *http.Request, rt route, err error, id string)
 		x.attrs = append(x.attrs, slog.Bool("broken_off", true))
 		panic(http.ErrAbortHandler)
 	}
-	writeError(x, e, rt.plainErrors && !format.AcceptsJSON(accept(r)))
+	writeError(x, e, rt, rt.plainErrors && !format.AcceptsJSON(accept(r)))
 }
 
 // recovered deals with a panic and reports whether the connection has to be
 // broken off.
-func (a *API) recovered(x *exchange, fault any, id string) (abort bool) {
+func (a *API) recovered(x *exchange, rt route, fault any, id string) (abort bool) {
 	if fault == nil {
 		return false
 	}
@@ -91,7 +94,7 @@ func (a *API) recovered(x *exchange, fault any, id string) (abort bool) {
 	if x.status != 0 {
 		return true
 	}
-	writeError(x, newError(engine.CodeInternal, "", internalErrorMessage), false)
+	writeError(x, newError(engine.CodeInternal, "", internalErrorMessage), rt, false)
 	return false
 }
 

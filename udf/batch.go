@@ -23,6 +23,7 @@ import (
 type queue struct {
 	run     func(ctx context.Context, calls []*call) error
 	runners int
+	depth   int // of its statements inside others: callers of one depth share a queue
 
 	mu      sync.Mutex
 	running int
@@ -33,8 +34,8 @@ type queue struct {
 // processor: while one runs, the next is on its way.
 const leastRunners = 2
 
-func newQueue(run func(ctx context.Context, calls []*call) error) *queue {
-	return &queue{run: run, runners: max(leastRunners, runtime.GOMAXPROCS(0))}
+func newQueue(depth int, run func(ctx context.Context, calls []*call) error) *queue {
+	return &queue{run: run, depth: depth, runners: max(leastRunners, runtime.GOMAXPROCS(0))}
 }
 
 // batch is the calls that share a statement.
@@ -128,7 +129,7 @@ func (q *queue) next() (context.Context, *batch) {
 	for _, c := range b.calls {
 		c.batch = b
 	}
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(engine.WithNesting(context.Background(), q.depth))
 	b.cancel = cancel
 	return ctx, b
 }

@@ -49,7 +49,7 @@ func held(t *testing.T, r *fixture, name, args string) (*gate, *scalarTool, *syn
 		t.Fatal(err)
 	}
 	scalar := tool.(*scalarTool)
-	scalar.queue.runners = 2
+	scalar.queues[0].runners = 2
 	var wg sync.WaitGroup
 	for range 2 {
 		wg.Go(func() { call1(t, tool, args) })
@@ -123,7 +123,7 @@ func together(t *testing.T, r *fixture, name, first string, args ...string) (*ga
 	got := make([]string, len(args))
 	for i, a := range args {
 		wg.Go(func() { got[i] = call1(t, tool, a) })
-		await(tool.queue, i+1)
+		await(tool.queues[0], i+1)
 	}
 	close(g.open)
 	wg.Wait()
@@ -169,7 +169,7 @@ func TestVolatileFunctionsGiveEachCallItsOwnValue(t *testing.T) {
 		t.Error(got, g.shared.Load())
 	}
 	for _, name := range []string{"hidden", "caller"} {
-		if r.tool(name).(*scalarTool).queue != nil {
+		if r.tool(name).(*scalarTool).queues != nil {
 			t.Errorf("%s: calls share a statement, and random() in its subquery", name)
 		}
 		if a, b := call1(t, r.tool(name), `{}`), call1(t, r.tool(name), `{}`); a == b {
@@ -186,17 +186,17 @@ func TestACallerThatLeavesDisturbsNobody(t *testing.T) {
 	var first, waiting error
 	var second string
 	wg.Go(func() { _, first = tool.Call(leaving, input(t, `{"v":"2"}`)) })
-	await(tool.queue, 1)
+	await(tool.queues[0], 1)
 	wg.Go(func() { second = call1(t, tool, `{"v":"3"}`) })
-	await(tool.queue, 2)
+	await(tool.queues[0], 2)
 	g.open <- struct{}{} // one of the two that run; its runner takes both
 	<-g.arrived
 	late, leaveLate := context.WithCancel(t.Context())
 	wg.Go(func() { _, waiting = tool.Call(late, input(t, `{"v":"4"}`)) })
-	await(tool.queue, 1)
+	await(tool.queues[0], 1)
 	leave()
 	leaveLate()
-	await(tool.queue, 0)
+	await(tool.queues[0], 0)
 	close(g.open)
 	wg.Wait()
 	var e *tools.Error
@@ -238,7 +238,7 @@ func TestABatchThatNobodyWaitsForIsInterrupted(t *testing.T) {
 				t.Error("no error")
 			}
 		})
-		await(tool.queue, i+1)
+		await(tool.queues[0], i+1)
 	}
 	g.open <- struct{}{}
 	<-g.arrived // the three run, held up until their statement's context ends
@@ -246,14 +246,14 @@ func TestABatchThatNobodyWaitsForIsInterrupted(t *testing.T) {
 	g.open <- struct{}{}
 	wg.Wait()
 	close(g.open)
-	await(tool.queue, 0)
+	await(tool.queues[0], 0)
 	if n := g.statements.Load(); n != 3 {
 		t.Errorf("%d statements", n)
 	}
 }
 
 func TestQueueIsBounded(t *testing.T) {
-	q := newQueue(func(context.Context, []*call) error { return nil })
+	q := newQueue(0, func(context.Context, []*call) error { return nil })
 	q.running = q.runners
 	for range MaxWaiting {
 		if _, err := q.enter(&call{}); err != nil {
@@ -281,7 +281,7 @@ func TestQueueIsBounded(t *testing.T) {
 }
 
 func TestAPanicFailsTheCalls(t *testing.T) {
-	q := newQueue(func(context.Context, []*call) error { panic("oh") })
+	q := newQueue(0, func(context.Context, []*call) error { panic("oh") })
 	q.running = q.runners
 	c := &call{}
 	if _, err := q.enter(c); err != nil {

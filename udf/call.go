@@ -18,7 +18,9 @@ type scalarTool struct {
 	*callee
 	one   string // the statement of one call
 	many  string // the statement of any number of calls; each parameter is a list
-	queue *queue // nil: each call has a statement of its own
+	// queues are one for each depth of statements inside statements; nil where
+	// each call has a statement of its own.
+	queues []*queue
 }
 
 var _ tools.Planner = (*scalarTool)(nil)
@@ -27,7 +29,9 @@ func newScalarTool(c *callee, o ToolOptions) *scalarTool {
 	t := &scalarTool{callee: c}
 	t.one, t.many = t.statements()
 	if shareable(c.f, o.Functions) {
-		t.queue = newQueue(t.run)
+		for depth := range engine.MaxNesting + 1 {
+			t.queues = append(t.queues, newQueue(depth, t.run))
+		}
 	}
 	return t
 }
@@ -65,8 +69,8 @@ func (t *scalarTool) Call(ctx context.Context, in tools.Input) (tools.Output, er
 		defer cancel()
 	}
 	c := &call{args: args, bytes: len(in.Raw), timeout: in.Limits.Timeout}
-	if t.queue != nil {
-		err = t.queue.do(ctx, c)
+	if depth := engine.Nesting(ctx); depth < len(t.queues) {
+		err = t.queues[depth].do(ctx, c)
 	} else {
 		err = t.run(ctx, []*call{c})
 	}

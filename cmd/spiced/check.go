@@ -40,7 +40,7 @@ func newTest(std streams) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
 		Use:   "test [DIR|FILE]",
-		Short: "Run the tests that functions declare",
+		Short: "Run the tests of functions and the search tests",
 		Args:  atMostOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := oneOf("format", format, "text", "junit"); err != nil {
@@ -69,7 +69,16 @@ func check(ctx context.Context, path string) (spicepod.Problems, []functions.Tes
 	}
 	defer d.Close()
 	report := d.Load(ctx, "check")
-	return report.Problems, report.Tests, ctx.Err()
+	return report.Problems, append(report.Tests, searchTests(report)...), ctx.Err()
+}
+
+// searchTests are the results of the search tests beside those of functions.
+func searchTests(report *daemon.Report) []functions.TestResult {
+	var list []functions.TestResult
+	for _, r := range report.SearchTests {
+		list = append(list, functions.TestResult{Function: "tool_search", Name: r.Test.Query, Passed: r.Passed, Message: r.Message})
+	}
+	return list
 }
 
 func showProblems(w io.Writer, format string, problems spicepod.Problems) error {

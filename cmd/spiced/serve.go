@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/spiced-sql/spiced/daemon"
+	"github.com/spiced-sql/spiced/embeddings"
 	"github.com/spiced-sql/spiced/engine"
 	"github.com/spiced-sql/spiced/sqlapi"
 	"github.com/spiced-sql/spiced/telemetry"
@@ -103,6 +104,7 @@ func (s *server) listen(f serveFlags) error {
 	api := sqlapi.New(sqlapi.Options{
 		Querier:   drainable{s.daemon.DB(), &s.drainer},
 		Inventory: inventory{s.daemon, s.endpoints, &s.drainer}, Refresher: refresher{s.daemon},
+		Tools: s.daemon.Tools(), Embeddings: s.embeddings,
 		Reloader: reloader{s.daemon}, Metrics: s.metrics, Log: s.log, Version: version,
 	})
 	if err := s.open("http", "--http", f.http, s.drainer.count(api), f.allowUnauthenticated); err != nil {
@@ -189,6 +191,14 @@ func (s *server) close() {
 	if s.daemon != nil {
 		s.daemon.Close()
 	}
+}
+
+// embeddings are the models of the generation that serves.
+func (s *server) embeddings() *embeddings.Set {
+	if g := s.daemon.Current(); g != nil {
+		return g.Embeddings
+	}
+	return nil
 }
 
 // endpoints are the doors, for /v1/status.

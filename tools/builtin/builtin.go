@@ -147,8 +147,9 @@ func Load(env Env, enabled []string) ([]tools.Tool, error) {
 // custom is how an entry of `tools:` changes a built-in tool; the zero value
 // changes nothing.
 type custom struct {
-	entry spicepod.Tool
-	allow []string // patterns of tables; nil is all
+	entry    spicepod.Tool
+	declared string   // file:line
+	allow    []string // patterns of tables; nil is all
 }
 
 // paramAllowlist names the tables that a customised tool may read.
@@ -156,15 +157,16 @@ const paramAllowlist = "table_allowlist"
 
 // Customise makes the tool of an entry of `tools:` with `from: builtin:<name>`:
 // the built-in one under another name, description, owner or limits, and with
-// the tables that params.table_allowlist names by patterns.
-func Customise(env Env, entry spicepod.Tool) (tools.Tool, error) {
+// the tables that params.table_allowlist names by patterns. declared is where
+// the entry stands, as file:line.
+func Customise(env Env, entry spicepod.Tool, declared string) (tools.Tool, error) {
 	name := entry.Builtin()
 	at := slices.IndexFunc(builtins, func(b builtin) bool { return b.name == name })
 	if at < 0 {
 		return nil, unknown("built-in tool", name, Names())
 	}
 	b := builtins[at]
-	c := custom{entry: entry}
+	c := custom{entry: entry, declared: declared}
 	for key := range entry.Params {
 		switch {
 		case !b.reads:
@@ -194,13 +196,13 @@ func (c custom) define(def tools.Definition) tools.Definition {
 	if c.entry.Name == "" {
 		return def
 	}
-	def.Declared = fmt.Sprintf("tools entry %q", c.entry.Name)
+	def.Declared = c.declared
 	def.Name, def.Owner = c.entry.Name, c.entry.Owner
 	if c.entry.Description != "" {
 		def.Description = c.entry.Description
 	}
-	if l := c.entry.Limits; l != (spicepod.Limits{}) {
-		def.Limits = &tools.Limits{Timeout: l.Timeout, MaxRows: l.MaxRows, MaxBytes: int64(l.MaxBytes), Concurrency: l.Concurrency}
+	if l := tools.DeclaredLimits(c.entry.Limits); l != nil {
+		def.Limits = l
 	}
 	return def
 }

@@ -29,8 +29,8 @@ type indexEntry struct {
 func NewIndexes() *Indexes { return &Indexes{building: make(chan struct{}, MaxBuilds)} }
 
 // get returns the index of a key, which build makes when there is none. life
-// is how long it is used; 0 is for ever. A caller whose leader failed tries
-// itself: the leader may only have left.
+// is how long it is used; 0 is for ever. When the call that makes it fails,
+// those that wait try themselves: its caller may only have left.
 func (x *Indexes) get(ctx context.Context, key string, now time.Time, life time.Duration, build func() (*rowIndex, error)) (*rowIndex, error) {
 	for {
 		e, mine := x.entry(key, now, life)

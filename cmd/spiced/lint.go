@@ -1,0 +1,168 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/spiced-sql/spiced/lint"
+	"github.com/spiced-sql/spiced/registry"
+	"github.com/spiced-sql/spiced/spicepod"
+	"github.com/spiced-sql/spiced/tools"
+)
+
+// maxDearest is how many tools the table of costs shows.
+const maxDearest = 10
+
+func newLint(std streams) *cobra.Command {
+	var format, failOn string
+	cmd := &cobra.Command{
+		Use:   "lint [DIR|FILE]",
+		Short: "Find tools that models will confuse, overlook or pay too much for",
+		Long: `Load the Spicepod in DIR, by default this folder, and check what models see of its tools.
+
+Errors
+  no-description          models choose tools by their description
+  instructions            a text gives the model orders, such as to ignore others
+  hidden-text             a text holds what people do not see: invisible characters, comments, base64
+Warnings
+  similar-name            two names are easily taken for each other
+  similar-description     two descriptions are nearly the same
+  short-description       a description says no more than the name
+  long-description        a description is too long to be read well
+  undescribed-parameters  parameters without a description
+  costly-tool             a definition costs many tokens
+
+Then follows what the definitions cost a model that gets all of them, or tool_search, tool_invoke and
+list_datasets in their place, in estimated tokens of o200k_base.
+
+Exit status: 0 nothing reaches --fail-on, 1 something does or the Spicepod has a fault, 2 wrong use.`,
+		Args: atMostOne,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := oneOf("format", format, "text", "json", "sarif"); err != nil {
+				return err
+			}
+			if err := oneOf("fail-on", failOn, "warning", "error", "never"); err != nil {
+				return err
+			}
+			return runLint(cmd.Context(), std, podPath(args), format, failOn)
+		},
+	}
+	cmd.Flags().StringVar(&format, "format", "text", "text, json or sarif")
+	cmd.Flags().StringVar(&failOn, "fail-on", "error", "least finding that fails: warning, error or never")
+	return cmd
+}
+
+func runLint(ctx context.Context, std streams, path, format, failOn string) error {
+	d, err := loadTools(ctx, std, path)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	definitions := d.Tools().Current().All()
+	if len(definitions) > lint.MaxCompared {
+		fmt.Fprintf(std.err, "note: only the first %d of %d tools were compared with each other\n", lint.MaxCompared, len(definitions))
+	}
+	linted := linted{lint.Check(definitions, lint.Options{}), lint.Summarise(definitions, inPlace(d.Tools()))}
+	pod := d.Current().Pod
+	switch format {
+	case "json":
+		err = writeJSON(std.out, linted)
+	case "sarif":
+		err = linted.problems(pod).WriteSARIF(std.out)
+	default:
+		linted.problems(pod).WriteText(std.out)
+		err = writeCosts(std.out, linted.Costs)
+	}
+	if err == nil && linted.fails(failOn) {
+		return shownError{errors.New("the tools have faults")}
+	}
+	return err
+}
+
+// inPlace are the definitions that a model gets in place of all.
+func inPlace(r *registry.Registry) []*tools.Definition {
+	list := r.MetaTools()
+	if d := r.Current().Get("list_datasets"); d != nil {
+		list = append(list, d)
+	}
+	return list
+}
+
+// linted is the outcome of `spiced lint`.
+type linted struct {
+	Findings []lint.Finding `json:"findings"`
+	Costs    lint.Summary   `json:"costs"`
+}
+
+func (l linted) fails(failOn string) bool {
+	return failOn != "never" && slices.ContainsFunc(l.Findings, func(f lint.Finding) bool {
+		return f.Severity == spicepod.Error || failOn == "warning"
+	})
+}
+
+// problems are the findings at their places, in file order.
+func (l linted) problems(pod *spicepod.Pod) spicepod.Problems {
+	list := make(spicepod.Problems, len(l.Findings))
+	for i, f := range l.Findings {
+		p := spicepod.Problem{Position: position(f.Declared), Message: f.Message, Hint: f.Hint}
+		if path := toolPath(pod, f.Tool); path != "" {
+			p = pod.KeyProblem(path+".name", f.Message, f.Hint)
+		}
+		p.Severity, p.Component = f.Severity, "tool "+f.Tool
+		p.Message += " [" + f.Rule + "]"
+		list[i] = p
+	}
+	list.Sort()
+	return list
+}
+
+// toolPath is where the Spicepod declares a tool, or "".
+func toolPath(pod *spicepod.Pod, name string) string {
+	for i := range pod.Functions {
+		if strings.EqualFold(pod.Functions[i].Name, name) {
+			return fmt.Sprintf("functions[%d]", i)
+		}
+	}
+	for i := range pod.Tools {
+		if strings.EqualFold(pod.Tools[i].Name, name) {
+			return fmt.Sprintf("tools[%d]", i)
+		}
+	}
+	return ""
+}
+
+// position reads file:line.
+func position(declared string) spicepod.Position {
+	at := strings.LastIndexByte(declared, ':')
+	if at < 0 {
+		return spicepod.Position{}
+	}
+	line, err := strconv.Atoi(declared[at+1:])
+	if err != nil {
+		return spicepod.Position{}
+	}
+	return spicepod.Position{File: declared[:at], Line: line}
+}
+
+// writeCosts writes what definitions cost, and the dearest of them.
+func writeCosts(w io.Writer, s lint.Summary) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(t, "tokens\twhat a model gets\n%d\tall %d definitions\n", s.Direct, s.Tools)
+	fmt.Fprintf(t, "%d\ttheir names and descriptions alone\n", s.Planner)
+	fmt.Fprintf(t, "%d\ttool_search, tool_invoke and list_datasets in their place\n", s.Registry)
+	if len(s.ByTool) > 0 {
+		fmt.Fprintln(t, "\ntokens\tdearest tools")
+	}
+	for _, c := range s.ByTool[:min(len(s.ByTool), maxDearest)] {
+		fmt.Fprintf(t, "%d\t%s\n", c.Tokens, c.Tool)
+	}
+	return t.Flush()
+}

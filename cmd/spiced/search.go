@@ -1,0 +1,238 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/spiced-sql/spiced/daemon"
+	"github.com/spiced-sql/spiced/registry"
+	"github.com/spiced-sql/spiced/search"
+	"github.com/spiced-sql/spiced/tools"
+)
+
+// maxShownDescription is how many characters of a description a table shows.
+const maxShownDescription = 60
+
+// searchFlags are the flags of `spiced search`.
+type searchFlags struct {
+	limit    int
+	keywords []string
+	minScore float64
+	explain  bool
+	tool     string
+	format   string
+}
+
+func newSearch(std streams) *cobra.Command {
+	var f searchFlags
+	cmd := &cobra.Command{
+		Use:   "search QUERY [DIR|FILE]",
+		Short: "Search the tools of a Spicepod, as tool_search does",
+		Long: `Load the Spicepod in DIR, by default this folder, and search its tools as a model would with tool_search.
+The query * lists all tools by name.
+
+--explain shows what each channel made of a tool: its rank and score there, the weight of the channel
+and its share of the tool's score. --tool NAME tells the same of one tool, found or not, and what keeps
+it from being found.
+
+Exit status: 0 searched, 1 the Spicepod has a fault or there is no such tool, 2 wrong use.`,
+		Example: `  spiced search "distance between two airports"
+  spiced search "flight delay" examples/quickstart --keyword minutes --explain
+  spiced search "distance" --tool delay_band`,
+		Args: searchArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := oneOf("format", f.format, "text", "json"); err != nil {
+				return err
+			}
+			return runSearch(cmd.Context(), std, args[0], podPath(args[1:]), f)
+		},
+	}
+	flags := cmd.Flags()
+	flags.IntVar(&f.limit, "limit", registry.DefaultLimit, fmt.Sprintf("how many tools to show, at most %d", registry.MaxLimit))
+	flags.StringArrayVar(&f.keywords, "keyword", nil, "phrase that is searched for besides the query; may be repeated")
+	flags.Float64Var(&f.minScore, "min-score", 0, "least score of a tool, from 0 to 1")
+	flags.BoolVar(&f.explain, "explain", false, "show how each score came about")
+	flags.StringVar(&f.tool, "tool", "", "also tell why this tool is found or not")
+	flags.StringVar(&f.format, "format", "text", "text or json")
+	return cmd
+}
+
+// searchArgs takes a query and at most one Spicepod.
+func searchArgs(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return usageError{errors.New(`search takes a query: spiced search "what the tool should do" [DIR|FILE]`)}
+	}
+	return atMostOne(cmd, args[1:])
+}
+
+// loadTools loads a Spicepod as a server would, but serves nothing. Faults of
+// components are shown; the others are there.
+func loadTools(ctx context.Context, std streams, path string) (*daemon.Daemon, error) {
+	d, err := daemon.New(ctx, daemon.Options{Path: path, Log: slog.New(slog.DiscardHandler), Progress: progress(std.err)})
+	if err != nil {
+		return nil, err
+	}
+	report := d.Load(ctx, "start")
+	report.Problems.WriteText(std.err)
+	if !report.Accepted {
+		d.Close()
+		return nil, shownError{errors.New("the Spicepod was refused")}
+	}
+	return d, nil
+}
+
+// searched is what a search found, and why of one tool.
+type searched struct {
+	*registry.Found
+	Why *registry.Why `json:"why,omitempty"`
+}
+
+func runSearch(ctx context.Context, std streams, query, path string, f searchFlags) error {
+	if f.limit < 1 {
+		return usageError{fmt.Errorf("--limit takes a number from 1 to %d, not %d", registry.MaxLimit, f.limit)}
+	}
+	d, err := loadTools(ctx, std, path)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	request := registry.SearchRequest{
+		Query: query, Keywords: f.keywords, Limit: f.limit, MinScore: f.minScore, Explain: f.explain,
+		Scope: tools.Scope{Surface: tools.SurfaceCLI},
+	}
+	var answer searched
+	if answer.Found, err = d.Tools().Search(ctx, request); err != nil {
+		return searchError(err)
+	}
+	if f.tool != "" {
+		if answer.Why, err = d.Tools().Why(ctx, request, f.tool); err != nil {
+			return searchError(err)
+		}
+	}
+	if f.format == "json" {
+		return writeJSON(std.out, answer)
+	}
+	for _, notice := range answer.Notices {
+		fmt.Fprintln(std.err, "note:", notice)
+	}
+	return answer.writeText(std.out, f.explain)
+}
+
+// searchError is a fault of the command line if it is one of the request.
+func searchError(err error) error {
+	var refused *tools.Error
+	if !errors.As(err, &refused) {
+		return err
+	}
+	if refused.Code == tools.CodeInvalidArguments {
+		return usageError{errors.New(refused.Message)}
+	}
+	if refused.Hint != "" {
+		return fmt.Errorf("%s (%s)", refused.Message, refused.Hint)
+	}
+	return errors.New(refused.Message)
+}
+
+func writeJSON(w io.Writer, value any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(value)
+}
+
+// writeText writes what was found as a table, the best first.
+func (s searched) writeText(w io.Writer, explain bool) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	if len(s.Tools) > 0 {
+		fmt.Fprintln(t, "rank\tscore\ttool\tdescription\tmatched")
+	}
+	for i, tool := range s.Tools {
+		fmt.Fprintf(t, "%d\t%.3f\t%s\t%s\t%s\n", i+1, tool.Score, tool.ToolID, oneLine(tool.Description, maxShownDescription), strings.Join(tool.MatchedTerms, ", "))
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	switch {
+	case len(s.Tools) == 0:
+		fmt.Fprintln(w, "no tool matches")
+	case s.NoGoodMatch:
+		fmt.Fprintln(w, "probably none of them is what was sought")
+	case s.Fallback:
+		fmt.Fprintln(w, "no tool reaches --min-score; this is the best")
+	}
+	if explain {
+		if err := s.writeExplain(w); err != nil {
+			return err
+		}
+	}
+	if s.Why != nil {
+		return s.writeWhy(w)
+	}
+	return nil
+}
+
+// writeExplain writes what each channel made of each tool.
+func (s searched) writeExplain(w io.Writer) error {
+	fmt.Fprintf(w, "\n%s, %d matched, confidence %.3f\n", s.SearchMode, s.Total, s.Confidence)
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "tool\tchannel\trank\tscore\tweight\tshare")
+	for _, tool := range s.Tools {
+		for _, source := range tool.MatchSources {
+			fmt.Fprintf(t, "%s\t%s\t%d\t%.3f\t%g\t%.3f\n", tool.ToolID, source.Source, source.Rank, source.Score, source.Weight, source.Share)
+		}
+	}
+	return t.Flush()
+}
+
+// cuts say what keeps a tool from being found.
+var cuts = map[search.Cut]string{
+	search.CutRefused:  "it is not there in this scope",
+	search.CutNoMatch:  "no channel ranks it: it has none of the words",
+	search.CutMinScore: "its score is below --min-score",
+	search.CutLimit:    "others are better: raise --limit",
+}
+
+// writeWhy writes why one tool is found or not.
+func (s searched) writeWhy(w io.Writer) error {
+	y := s.Why
+	switch {
+	case y.Cut == "":
+		fmt.Fprintf(w, "\n%s is found: rank %d, score %.3f\n", y.Tool, y.Rank, y.Score)
+	case y.Rank > 0:
+		fmt.Fprintf(w, "\n%s is not shown: rank %d, score %.3f; %s\n", y.Tool, y.Rank, y.Score, cuts[y.Cut])
+	default:
+		fmt.Fprintf(w, "\n%s is not found: %s\n", y.Tool, cuts[y.Cut])
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	if len(y.Channels) > 0 {
+		fmt.Fprintln(t, "channel\trank\tscore\tweight\tshare")
+	}
+	for _, c := range y.Channels {
+		rank := fmt.Sprint(c.Rank)
+		switch {
+		case c.Rank == 0:
+			rank = "none"
+		case !c.Counts:
+			rank += ", too low to count"
+		}
+		fmt.Fprintf(t, "%s\t%s\t%.3f\t%g\t%.3f\n", c.Source, rank, c.Score, c.Weight, c.Share)
+	}
+	return t.Flush()
+}
+
+// oneLine is the beginning of a text, without line breaks.
+func oneLine(text string, most int) string {
+	runes := []rune(strings.Join(strings.Fields(text), " "))
+	if len(runes) <= most {
+		return string(runes)
+	}
+	return string(runes[:most-1]) + "…"
+}

@@ -1,0 +1,215 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/spiced-sql/spiced/embeddings"
+	"github.com/spiced-sql/spiced/search"
+	"github.com/spiced-sql/spiced/search/eval"
+	"github.com/spiced-sql/spiced/spicepod"
+)
+
+// Values of --embedding that are no model of a Spicepod.
+const (
+	embeddingHash = "builtin:hash"
+	embeddingNone = "none"
+)
+
+// searchEvalFlags are the flags of `spiced search-eval`.
+type searchEvalFlags struct {
+	embedding, pod string
+	run            string
+	abstain        bool
+	format         string
+}
+
+func newSearchEval(std streams) *cobra.Command {
+	var f searchEvalFlags
+	cmd := &cobra.Command{
+		Use:   "search-eval DIR...",
+		Short: "Measure tool search against queries with known answers",
+		Long: `Search the tools of each folder for its queries, and compare the rankings with the right answers.
+A folder holds two files of one JSON object a line:
+  tools.jsonl    {"name", "description", "parameters": JSON Schema, "tags": [...]}
+  queries.jsonl  {"id", "query", "relevant": [names of tools]}
+
+The figures are percentages, means over the queries: nDCG@10; R@1, R@5 and R@10, the share of the right tools
+among the first 1, 5 and 10; MRR; hit@5, whether a right tool is among the first five. The settings are the
+ones that spiced comes with.
+
+--run FILE writes the rankings, one {"id", "tools"} a line; of several folders, each to a file of its own:
+--run out.jsonl writes out-<folder>.jsonl.
+--abstain tells how many queries of the other folders, which a catalog cannot answer, are flagged as having
+no good match, and how many of its own are.`,
+		Example: `  spiced search-eval testdata/apibank
+  spiced search-eval testdata/* --embedding small --pod . --run rankings.jsonl`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usageError{errors.New("search-eval takes folders with tools.jsonl and queries.jsonl, got none")}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := oneOf("format", f.format, "table", "json"); err != nil {
+				return err
+			}
+			return runSearchEval(cmd.Context(), std, args, f)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.embedding, "embedding", embeddingHash, "model of the vectors: builtin:hash, none, or one of the Spicepod's by its name")
+	flags.StringVar(&f.pod, "pod", ".", "Spicepod that declares the model")
+	flags.StringVar(&f.run, "run", "", "file for the rankings")
+	flags.BoolVar(&f.abstain, "abstain", false, "also measure how well foreign queries are told from a folder's own")
+	flags.StringVar(&f.format, "format", "table", "table or json")
+	return cmd
+}
+
+func runSearchEval(ctx context.Context, std streams, dirs []string, f searchEvalFlags) error {
+	sets, err := loadSets(dirs)
+	if err != nil {
+		return err
+	}
+	if f.abstain && len(sets) < 2 {
+		return usageError{errors.New("--abstain needs two folders: each is asked the queries of the others")}
+	}
+	options, done, err := f.options()
+	if err != nil {
+		return err
+	}
+	defer done()
+	result := evaluation{Sets: make([]evaluated, len(sets))}
+	reports := make([]eval.Report, len(sets))
+	for i, set := range sets {
+		report, rankings, err := set.Run(ctx, options)
+		if err != nil {
+			return err
+		}
+		reports[i], result.Sets[i] = report, evaluated(report)
+		if err := writeRun(runFile(f.run, set.Name, len(sets)), rankings); err != nil {
+			return err
+		}
+	}
+	result.Mean = evaluated(eval.Mean(reports))
+	if f.abstain {
+		abstentions, err := eval.Abstain(ctx, sets, options, []float64{options.Settings.NoGoodMatch})
+		if err != nil {
+			return err
+		}
+		result.Abstain = (*abstention)(&abstentions[0])
+	}
+	if f.format == "json" {
+		return writeJSON(std.out, result)
+	}
+	if err := eval.WriteTable(std.out, reports); err != nil || result.Abstain == nil {
+		return err
+	}
+	_, err = fmt.Fprintf(std.out, "\nno good match, threshold %.2f: %.1f %% of foreign queries, %.1f %% of own\n",
+		result.Abstain.Threshold, result.Abstain.Rightly, result.Abstain.Falsely)
+	return err
+}
+
+// evaluation is what is printed as JSON.
+type evaluation struct {
+	Sets    []evaluated `json:"sets"`
+	Mean    evaluated   `json:"mean"`
+	Abstain *abstention `json:"abstain,omitempty"`
+}
+
+// evaluated is an [eval.Report] with names for JSON.
+type evaluated struct {
+	Set     string  `json:"set"`
+	Tools   int     `json:"tools"`
+	Queries int     `json:"queries"`
+	NDCG10  float64 `json:"ndcg_10"`
+	R1      float64 `json:"r_1"`
+	R5      float64 `json:"r_5"`
+	R10     float64 `json:"r_10"`
+	MRR     float64 `json:"mrr"`
+	Hit5    float64 `json:"hit_5"`
+}
+
+// abstention is an [eval.Abstention] with names for JSON.
+type abstention struct {
+	Threshold float64 `json:"threshold"`
+	Falsely   float64 `json:"falsely"`
+	Rightly   float64 `json:"rightly"`
+}
+
+// loadSets reads the folders. Their names tell the sets apart.
+func loadSets(dirs []string) ([]*eval.Set, error) {
+	sets := make([]*eval.Set, len(dirs))
+	named := map[string]string{}
+	for i, dir := range dirs {
+		dir = filepath.Clean(dir)
+		set, err := eval.Load(dir)
+		if err != nil {
+			return nil, err
+		}
+		if other, taken := named[set.Name]; taken {
+			return nil, usageError{fmt.Errorf("%s and %s are both named %q; rename one", other, dir, set.Name)}
+		}
+		named[set.Name] = dir
+		sets[i] = set
+	}
+	return sets, nil
+}
+
+// options are the settings with the vectors that are asked for; done frees the
+// model.
+func (f searchEvalFlags) options() (o eval.Options, done func(), err error) {
+	o, done = eval.Options{Settings: search.Default()}, func() {}
+	switch f.embedding {
+	case embeddingHash:
+		return o, done, nil
+	case embeddingNone:
+		o.Settings.Vector = 0
+		return o, done, nil
+	}
+	pod, err := spicepod.Load(f.pod)
+	if err != nil {
+		return o, done, err
+	}
+	set, problems := embeddings.NewSet(pod, embeddings.Options{})
+	done = func() { set.Close() }
+	model, err := set.Model(f.embedding)
+	switch {
+	case errors.Is(err, embeddings.ErrNotLoaded):
+		done()
+		return o, nil, problems
+	case err != nil:
+		done()
+		return o, nil, fmt.Errorf("--embedding: %w", err)
+	}
+	if _, ok := model.(embeddings.Hashing); !ok { // whose features are the index's own
+		o.Embed = model.Embed
+	}
+	return o, done, nil
+}
+
+// runFile is the file for the rankings of one set, "" for none.
+func runFile(run, set string, sets int) string {
+	if run == "" || sets == 1 {
+		return run
+	}
+	ext := filepath.Ext(run)
+	return strings.TrimSuffix(run, ext) + "-" + set + ext
+}
+
+func writeRun(path string, rankings []eval.Ranking) error {
+	if path == "" {
+		return nil
+	}
+	out, err := os.Create(path)
+	if err != nil {
+		return fmt.Errorf("--run: %w", err)
+	}
+	return errors.Join(eval.WriteRun(out, rankings), out.Close())
+}

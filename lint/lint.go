@@ -1,0 +1,131 @@
+// Package lint finds what makes tools hard to choose, dear or dangerous:
+// names and descriptions that look alike, descriptions that are missing or too
+// long, parameters that nobody describes, instructions to the model where a
+// description belongs. It also says what definitions cost in tokens.
+//
+//	for _, f := range lint.Check(catalog.All(), lint.Options{}) {
+//		fmt.Println(f.Declared, f.Severity, f.Tool, f.Message)
+//	}
+//	fmt.Println(lint.Cost(catalog.All(), lint.OpenAI), "tokens")
+//
+// It looks at definitions alone and changes none.
+package lint
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/spiced-sql/spiced/spicepod"
+	"github.com/spiced-sql/spiced/tools"
+)
+
+// The rules. A finding's severity is its rule's.
+const (
+	NoDescription         = "no-description"         // error
+	Instructions          = "instructions"           // error: text that gives the model orders
+	HiddenText            = "hidden-text"            // error: text that people do not see
+	ShortDescription      = "short-description"      // warning
+	LongDescription       = "long-description"       // warning
+	UndescribedParameters = "undescribed-parameters" // warning
+	SimilarName           = "similar-name"           // warning
+	SimilarDescription    = "similar-description"    // warning
+	CostlyTool            = "costly-tool"            // warning
+)
+
+var errorRules = []string{NoDescription, Instructions, HiddenText}
+
+// Limits on the work and on what is shown of it.
+const (
+	// MaxCompared is how many tools are compared with each other: the first ones
+	// by name.
+	MaxCompared = 10_000
+	// MaxAlike is how many other tools one tool is said to look like by one
+	// rule, the nearest first.
+	MaxAlike = 3
+	// maxListed is how many names a message lists.
+	maxListed = 8
+	// maxExcerpt is how many characters of a text a message shows.
+	maxExcerpt = 60
+)
+
+// Options are the thresholds. Zero fields are the defaults.
+type Options struct {
+	Similarity     float64 // cosine from which descriptions are alike; default 0.9
+	MinDescription int     // tokens of a description; default 3
+	MaxDescription int     // tokens of a description; default 400
+	MaxTokens      int     // tokens of a whole definition; default 1,000
+}
+
+func (o Options) withDefaults() Options {
+	return Options{
+		Similarity:     cmp.Or(o.Similarity, .9),
+		MinDescription: cmp.Or(o.MinDescription, 3),
+		MaxDescription: cmp.Or(o.MaxDescription, 400),
+		MaxTokens:      cmp.Or(o.MaxTokens, 1000),
+	}
+}
+
+// Finding is what a rule has to say of a tool.
+type Finding struct {
+	Rule     string            `json:"rule"`
+	Severity spicepod.Severity `json:"severity"`
+	Tool     string            `json:"tool"`
+	Other    string            `json:"other,omitempty"` // the tool that it looks like
+	Message  string            `json:"message"`
+	Hint     string            `json:"hint,omitempty"`
+	// Declared is where the tool is declared, file:line, as its definition has
+	// it.
+	Declared string `json:"declared"`
+}
+
+// Check returns what the rules find, sorted by tool, rule and the other tool,
+// never nil.
+// Tools that the runtime brings are compared with others, and are not checked
+// themselves: nobody but us could mend them.
+func Check(definitions []*tools.Definition, o Options) []Finding {
+	o = o.withDefaults()
+	definitions = slices.Clone(definitions)
+	slices.SortFunc(definitions, func(a, b *tools.Definition) int { return cmp.Compare(a.Name, b.Name) })
+	compared := definitions[:min(len(definitions), MaxCompared)]
+	found := append([]Finding{}, similarNames(compared)...)
+	found = append(found, similarDescriptions(compared, o.Similarity)...)
+	for _, d := range definitions {
+		if !builtIn(d) {
+			found = append(found, checkDescription(d, o)...)
+			found = append(found, checkParameters(d)...)
+			found = append(found, checkTexts(d)...)
+			found = append(found, checkCost(d, o)...)
+		}
+	}
+	slices.SortFunc(found, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(a.Tool, b.Tool), cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Other, b.Other), cmp.Compare(a.Message, b.Message))
+	})
+	return found
+}
+
+// builtIn reports whether nobody but us wrote the definition; an entry of
+// `tools:` that changes a built-in tool is the Spicepod's.
+func builtIn(d *tools.Definition) bool { return d.Declared == "built in" }
+
+// finding is what a rule says of one tool.
+func finding(rule string, d *tools.Definition, message, hint string) Finding {
+	severity := spicepod.Warning
+	if slices.Contains(errorRules, rule) {
+		severity = spicepod.Error
+	}
+	return Finding{Rule: rule, Severity: severity, Tool: d.Name, Message: message, Hint: hint, Declared: d.Declared}
+}
+
+// pair is what a rule says of two tools: it stands at the one that is not
+// built in, of two at the later name.
+func pair(rule string, a, b *tools.Definition, message func(other string) string, hint string) Finding {
+	if a.Name > b.Name {
+		a, b = b, a
+	}
+	if builtIn(b) {
+		a, b = b, a
+	}
+	f := finding(rule, b, message(a.Name), hint)
+	f.Other = a.Name
+	return f
+}

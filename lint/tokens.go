@@ -1,0 +1,99 @@
+package lint
+
+import (
+	"unicode"
+	"unicode/utf8"
+)
+
+// Tokens estimates how many tokens a text has in o200k_base, the vocabulary of
+// OpenAI's models since GPT-4o. The text is cut as that vocabulary cuts it,
+// into words, groups of three digits, marks and white space, and each piece
+// counts what pieces of its kind and length have on average in some 4,000
+// definitions of tools. Over a catalog the estimate is within 3 % of the true
+// count, over one definition mostly within 10 %.
+func Tokens(text string) int {
+	var sum float64
+	for text != "" {
+		n, tokens := piece(text)
+		sum += tokens
+		text = text[n:]
+	}
+	return int(sum + .5)
+}
+
+// piece is the size in bytes of the first piece of a text that is not empty,
+// and its tokens.
+func piece(text string) (size int, tokens float64) {
+	first, size := utf8.DecodeRuneInString(text)
+	next, _ := utf8.DecodeRuneInString(text[size:])
+	switch {
+	case letter(first):
+		return word(text, 0)
+	case unicode.IsNumber(first):
+		return run(text, 3, unicode.IsNumber), 1
+	case letter(next) && first != '\n' && first != '\r': // a mark or a space belongs to the word behind it
+		return word(text, size)
+	case unicode.IsSpace(first) && (first != ' ' || unicode.IsSpace(next) || unicode.IsNumber(next) || size == len(text)):
+		return run(text, len(text), unicode.IsSpace), 1
+	}
+	n := size + run(text[size:], len(text), mark)
+	tokens = 1
+	if more := utf8.RuneCountInString(text[:n]) - 4; more > 0 {
+		tokens += .85 * float64(more)
+	}
+	if first >= utf8.RuneSelf {
+		tokens = 1.5 * float64(utf8.RuneCountInString(text[:n]))
+	}
+	return n, tokens
+}
+
+// word is the piece of a text that begins with a word after prefix bytes. It
+// ends before a capital that follows a small letter.
+func word(text string, prefix int) (size int, tokens float64) {
+	var letters, capitals int
+	var last rune
+	size = len(text)
+	for i, r := range text[prefix:] {
+		if !letter(r) || unicode.IsUpper(r) && unicode.IsLower(last) {
+			size = prefix + i
+			break
+		}
+		letters++
+		if unicode.IsUpper(r) {
+			capitals++
+		}
+		last = r
+	}
+	n := float64(letters)
+	switch spaced := prefix > 0 && text[0] == ' '; {
+	case last >= 0x2e80: // Chinese, Japanese, Korean
+		return size, .75*n + .25
+	case last >= utf8.RuneSelf:
+		return size, max(1, .3*n+.3)
+	case capitals > 1 && spaced:
+		return size, 1 + .15*max(0, n-2)
+	case capitals > 1:
+		return size, 1 + .32*max(0, n-2)
+	case prefix > 0 && !spaced:
+		return size, 1 + .09*max(0, n-2)
+	default:
+		return size, 1 + .05*max(0, n-7)
+	}
+}
+
+// run is the size of the first runes of a text that are of a kind, at most as
+// many as given.
+func run(text string, most int, of func(rune) bool) int {
+	count := 0
+	for i, r := range text {
+		if count == most || !of(r) {
+			return i
+		}
+		count++
+	}
+	return len(text)
+}
+
+func letter(r rune) bool { return unicode.IsLetter(r) || unicode.IsMark(r) }
+
+func mark(r rune) bool { return !letter(r) && !unicode.IsNumber(r) && !unicode.IsSpace(r) }

@@ -1,0 +1,60 @@
+package sqlapi
+
+import (
+	"net/http"
+
+	"github.com/spiced-sql/spiced/embeddings"
+	"github.com/spiced-sql/spiced/engine"
+)
+
+// embed turns texts into vectors, in OpenAI's form.
+func (a *API) embed(w http.ResponseWriter, r *http.Request) error {
+	var set *embeddings.Set
+	if a.opts.Embeddings != nil {
+		set = a.opts.Embeddings()
+	}
+	if set == nil {
+		return newError(codeNotServed, "", "embeddings are not served here")
+	}
+	body, err := a.readBody(w, r, embeddings.MaxRequestBytes)
+	if err != nil {
+		return err
+	}
+	request, err := embeddings.ParseRequest(body)
+	if err != nil {
+		return embeddingError(err)
+	}
+	model, err := set.Model(request.Model)
+	if err != nil {
+		return embeddingError(err)
+	}
+	response, err := embeddings.Answer(r.Context(), model, request)
+	if err != nil {
+		return embeddingError(err)
+	}
+	return writeJSON(w, http.StatusOK, response)
+}
+
+// embeddingError is what is sent of an error of package embeddings, which
+// knows the status: it tells our faults from the provider's.
+func embeddingError(err error) error {
+	wire := embeddings.AsWireError(err)
+	switch {
+	case wire.Status == embeddings.StatusClientClosed:
+		return newError(codeShuttingDown, "", "the embedding was cancelled") // whoever left is not told
+	case wire.Status == http.StatusInternalServerError:
+		return err
+	case wire.Code == "":
+		return &requestError{Code: codeInvalidRequest, Message: wire.Message, status: wire.Status, body: wire}
+	}
+	return &requestError{Code: engine.Code(wire.Code), Message: wire.Message, status: wire.Status, body: wire}
+}
+
+// openAIError is an error of the API's own in OpenAI's form.
+func openAIError(e *requestError) any {
+	wire := &embeddings.WireError{Message: e.Error(), Type: "invalid_request_error", Code: string(e.Code)}
+	if e.sentStatus() >= http.StatusInternalServerError {
+		wire.Type = "server_error"
+	}
+	return wire
+}

@@ -1,0 +1,57 @@
+package sqlapi
+
+import (
+	"net/http"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/spiced-sql/spiced/tools"
+)
+
+// The headers that say on whose behalf a request is made.
+const (
+	headerRequestID = "X-Request-Id"
+	headerUser      = "X-Spiced-User"
+	headerSpace     = "X-Spiced-Space"
+	headerSession   = "X-Spiced-Session"
+	headerAgent     = "X-Spiced-Agent"
+)
+
+// scopeParams describes them.
+var scopeParams = []param{
+	{headerUser, "header", "for whom the request is made", text("")},
+	{headerSpace, "header", "the space that it belongs to; none: across spaces", text("")},
+	{headerSession, "header", "the session that it belongs to", text("")},
+	{headerAgent, "header", "the agent that makes it", text("")},
+}
+
+// named is a word of a scope with what a message calls it.
+type named struct {
+	name string
+	word *string
+}
+
+// scopeOf is on whose behalf a request is made, by its headers.
+func scopeOf(w http.ResponseWriter, r *http.Request, surface tools.Surface) (tools.Scope, error) {
+	s := tools.Scope{RequestID: w.Header().Get(headerRequestID), Surface: surface}
+	for _, f := range [...]named{{headerUser, &s.UserID}, {headerSpace, &s.SpaceID}, {headerSession, &s.SessionID}, {headerAgent, &s.Agent}} {
+		*f.word = r.Header.Get(f.name)
+		if err := checkWord(f.name, *f.word); err != nil {
+			return s, err
+		}
+	}
+	return s, nil
+}
+
+// checkWord refuses what is too long or unfit to be shown: it gets into logs
+// and tables.
+func checkWord(name, word string) error {
+	switch {
+	case len(word) > maxScopeText:
+		return newError(codeInvalidRequest, "", "%s has %d bytes; the limit is %d", name, len(word), maxScopeText)
+	case !utf8.ValidString(word) || strings.ContainsFunc(word, func(r rune) bool { return !unicode.IsPrint(r) }):
+		return newError(codeInvalidRequest, "use letters, digits, spaces and signs", "%s %q has characters that do not print", name, word)
+	}
+	return nil
+}

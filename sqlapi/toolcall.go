@@ -1,0 +1,145 @@
+package sqlapi
+
+import (
+	"log/slog"
+	"net/http"
+	"strings"
+
+	"github.com/spiced-sql/spiced/engine"
+	"github.com/spiced-sql/spiced/registry"
+	"github.com/spiced-sql/spiced/tools"
+)
+
+const (
+	verbInvoke = ":invoke"
+	// headerTruncated is on a raw result that lacks rows: its body cannot say
+	// so.
+	headerTruncated = "X-Spiced-Truncated"
+)
+
+// toolHandler is a handler that needs the registry and a scope.
+type toolHandler func(*API, http.ResponseWriter, *http.Request, tools.Scope) error
+
+// overTools is a toolHandler as a route has it.
+func overTools(h toolHandler) func(*API, http.ResponseWriter, *http.Request) error {
+	return func(a *API, w http.ResponseWriter, r *http.Request) error {
+		if a.opts.Tools == nil {
+			return newError(codeNotServed, "", "tools are not served here")
+		}
+		scope, err := scopeOf(w, r, tools.SurfaceHTTP)
+		if err != nil {
+			return err
+		}
+		setGeneration(w, a.opts.Tools.Current().Generation)
+		return h(a, w, r, scope)
+	}
+}
+
+// invokeTool calls a tool with arguments in an envelope and answers with its
+// Result.
+func (a *API) invokeTool(w http.ResponseWriter, r *http.Request, scope tools.Scope) error {
+	body, err := a.readBody(w, r, maxEnvelope)
+	if err != nil {
+		return err
+	}
+	c := registry.Call{Name: strings.TrimSuffix(r.PathValue("name"), verbInvoke), Scope: scope}
+	if err := decodeEnvelope(body, &c); err != nil {
+		return err
+	}
+	result := a.call(w, r, c)
+	if result.OK || ran(result.Error.Code) {
+		body, err := result.MarshalJSON()
+		if err != nil {
+			return err
+		}
+		return writeBytes(w, "application/json", append(body, '\n'))
+	}
+	e := callError(result.Error)
+	shown := *result.Error
+	shown.Code, shown.Message, shown.Hint = tools.Code(e.Code), e.Message, e.Hint
+	shown.Retryable = shown.Retryable || e.retryable()
+	result.Error = &shown
+	e.body = result
+	return e
+}
+
+// ran reports whether a failed call got to the tool, so that the failure is
+// the tool's answer.
+func ran(c tools.Code) bool {
+	return c == tools.CodeExecution || c == tools.CodeRefused || c == tools.CodeInvalidResult
+}
+
+// resultError is an error of :invoke's own in the form of a Result.
+func resultError(e *requestError) any {
+	return tools.Result{Error: &tools.Error{Code: tools.Code(e.Code), Message: e.Message, Hint: e.Hint, Retryable: e.retryable()}}
+}
+
+// callTool calls a tool with the body as its arguments and answers with what
+// it gave, as Spice does.
+func (a *API) callTool(w http.ResponseWriter, r *http.Request, scope tools.Scope) error {
+	dryRun, err := flagParam(r, "dry_run")
+	if err != nil {
+		return err
+	}
+	if scope.EmbeddingModel, err = a.embeddingModel(r.URL.Query().Get("embedding_model")); err != nil {
+		return err
+	}
+	body, err := a.readBody(w, r, tools.MaxArguments)
+	if err != nil {
+		return err
+	}
+	name := r.PathValue("name")
+	result := a.call(w, r, registry.Call{Name: name, Arguments: body, Scope: scope, DryRun: dryRun})
+	if !result.OK {
+		return rawError(name, result)
+	}
+	if result.Rows != nil && result.Rows.Truncated {
+		w.Header().Set(headerTruncated, "true")
+	}
+	return writeBytes(w, "application/json", result.Result)
+}
+
+// rawError has Spice's messages.
+func rawError(name string, result tools.Result) error {
+	e := callError(result.Error)
+	switch {
+	case e.Code == engine.CodeInternal:
+	case result.Tool == nil:
+		e.Message = "Tool '" + clip(name) + "' not found"
+	default:
+		e.Message = "Error calling tool " + result.Tool.Name + ": " + e.Message
+	}
+	return e
+}
+
+// clip bounds how much of a made-up name an error shows.
+func clip(name string) string {
+	const shown = 100
+	if len(name) <= shown {
+		return name
+	}
+	return strings.ToValidUTF8(name[:shown], "") + "…"
+}
+
+func (a *API) call(w http.ResponseWriter, r *http.Request, c registry.Call) tools.Result {
+	result := a.opts.Tools.Invoke(r.Context(), c)
+	if result.Tool != nil && a.log.Enabled(r.Context(), slog.LevelDebug) {
+		note(w, slog.String("tool", result.Tool.Name))
+	}
+	return result
+}
+
+// callError is what is sent of a call or a search that failed.
+func callError(failed *tools.Error) *requestError {
+	e := &requestError{Code: engine.Code(failed.Code), Message: failed.Message, Hint: failed.Hint}
+	switch failed.Code {
+	case tools.CodeCancelled:
+		e.Code = codeShuttingDown // whoever left is not told
+	case tools.CodeInternal:
+		e.Message, e.Hint, e.cause = internalErrorMessage, "", failed
+		if failed.Cause != nil {
+			e.cause = failed.Cause
+		}
+	}
+	return e
+}

@@ -1,0 +1,206 @@
+package sqlapi
+
+import "net/http"
+
+const (
+	pathTools  = "/v1/tools"
+	matchTool  = "/v1/tools/{name...}" // with server/tool
+	matchAlias = "/v1/tool/{name...}"
+)
+
+var (
+	nameParam  = param{"name", "path", "the tool; that of an MCP server is server__tool, or server/tool", text("")}
+	modelParam = param{"embedding_model", "query", "the embedding model that tool_search compares by; none: the runtime's", text("")}
+)
+
+func listToolsRoute() route {
+	views := schema{"anyOf": []any{listOf(ref("ToolSummary")), listOf(ref("Tool")), listOf(ref("ToolStats"))}}
+	return route{
+		method: "GET", path: pathTools, id: "list_tools", tag: "Tools", scoped: true,
+		summary: "List the tools.",
+		about: "Those that are there for whom the request is made, sorted by name. Equal lists have equal bytes and an equal " +
+			"ETag, except in the view stats. tool_search and tool_invoke are not in the list, since they stand for it.",
+		params: []param{
+			{"view", "query", "planner, the default: names and descriptions; full: the definitions; stats: what became of each", oneOf("planner", "full", "stats")},
+			{"format", "query", "json, which is the default; xml, for prompts, of planner and full; csv, of stats", oneOf("json", "xml", "csv")},
+			{"source", "query", "only tools from builtin, function, mcp or mcp:server", text("")},
+			{"owner", "query", "only those of this owner", text("")},
+			{"tag", "query", "only those with this tag", text("")},
+		},
+		answers: []answer{
+			{http.StatusOK, "The tools.", []content{
+				{"application/json", views, `[{"name":"haversine_km","description":"Haversine great-circle distance in kilometres."}]`},
+				{"application/xml", nil, ""},
+				{"text/csv", nil, ""},
+			}},
+			{http.StatusNotModified, "The client has this list: see If-None-Match.", nil},
+			failure(http.StatusBadRequest, "A parameter or a header is wrong."),
+			failure(http.StatusNotFound, "Tools are not served here."),
+		},
+		handle: overTools((*API).listTools),
+	}
+}
+
+func searchDefinitionsRoute() route {
+	return route{
+		method: "GET", path: pathTools + "/search", id: "tool_search_definitions", tag: "Tools", scoped: true,
+		summary: "Show the definitions that a model gets in place of all tools.",
+		about: "tool_search, tool_invoke, and list_datasets if it is there, in this order: for models of other systems, which " +
+			"call them at POST /v1/tools/{name}. A tool with the name search is defined in GET /v1/tools?view=full.",
+		params: []param{modelParam, {"format", "query", "json, which is the default, or openai: each as a function", oneOf("json", "openai")}},
+		answers: []answer{
+			{http.StatusOK, "The definitions.", asJSON(schema{"anyOf": []any{listOf(ref("ToolDefinition")), listOf(ref("ToolFunction"))}}, "")},
+			{http.StatusNotModified, "The client has these definitions: see If-None-Match.", nil},
+			failure(http.StatusBadRequest, "No embedding model can be chosen, a tool has a reserved name, or a parameter is wrong."),
+			failure(http.StatusNotFound, "Tools are not served here."),
+		},
+		handle: overTools((*API).searchDefinitions),
+	}
+}
+
+func getToolRoute() route {
+	return route{
+		method: "GET", path: pathTools + "/{name}", match: matchTool, id: "get_tool", tag: "Tools", scoped: true,
+		summary: "Show a tool's definition.",
+		params:  []param{nameParam, {"explain", "query", "show instead whether the tool can be called, and what keeps it from being called", boolean("")}},
+		answers: []answer{
+			{http.StatusOK, "The definition, or the explanation.", asJSON(schema{"anyOf": []any{ref("Tool"), ref("ToolStatus")}}, "")},
+			{http.StatusNotModified, "The client has this definition: see If-None-Match.", nil},
+			failure(http.StatusBadRequest, "A parameter or a header is wrong."),
+			failure(http.StatusForbidden, "The tool is not there for whom the request is made."),
+			failure(http.StatusNotFound, "There is no such tool; the hint has the nearest name."),
+		},
+		handle: overTools((*API).getTool),
+	}
+}
+
+func invokeToolRoute() route {
+	unsuccessful := func(status int, about string) answer {
+		return answer{status, about, asJSON(ref("ToolResult"), "")}
+	}
+	return route{
+		method: "POST", path: pathTools + "/{name}" + verbInvoke, match: matchTool, verb: verbInvoke, id: "invoke_tool", tag: "Tools", scoped: true,
+		summary: "Call a tool.",
+		about: "The answer is a ToolResult, whatever happens. A call that got to the tool is 200, also when the tool failed: ok " +
+			"tells. No body is {}.",
+		params: []param{nameParam},
+		body:   asJSON(ref("Invocation"), `{"schema_version":"0.1.0","args":{"lat1":52.5,"lon1":13.4,"lat2":48.9,"lon2":2.4},"trace":{"flow_id":"f1","step_id":"s1"}}`), bodyOptional: true,
+		answers: []answer{
+			{http.StatusOK, "The call ran.", asJSON(ref("ToolResult"), `{"schema_version":"0.1.0","ok":true,"result":870.8,"metrics":{"latency_ms":0.4},"trace":{"flow_id":"f1","step_id":"s1"}}`)},
+			unsuccessful(http.StatusBadRequest, "The body is wrong, or the arguments do not fit the tool's parameters."),
+			unsuccessful(http.StatusForbidden, "The tool is not there for whom the request is made, or the request comes from another site's page."),
+			unsuccessful(http.StatusNotFound, "There is no such tool; did_you_mean has the nearest name."),
+			unsuccessful(http.StatusRequestTimeout, "The body took too long to arrive."),
+			unsuccessful(http.StatusRequestEntityTooLarge, "The arguments or the result are over a limit."),
+			unsuccessful(http.StatusUnsupportedMediaType, "The body is compressed."),
+			unsuccessful(http.StatusTooManyRequests, "Too many calls of the tool run already; see Retry-After."),
+			unsuccessful(http.StatusInternalServerError, "A fault of the runtime's own."),
+			unsuccessful(http.StatusServiceUnavailable, "The runtime is shutting down."),
+			unsuccessful(http.StatusGatewayTimeout, "The tool was over its time limit."),
+		},
+		errorBody: resultError,
+		handle:    overTools((*API).invokeTool),
+	}
+}
+
+// callAnswers are the answers of calls without an envelope.
+func callAnswers() []answer {
+	return []answer{
+		{http.StatusOK, "What the tool gave. X-Spiced-Truncated: true says that rows are missing.", asJSON(anything(""), "870.8")},
+		failure(http.StatusBadRequest, "The arguments or a parameter are wrong, or the tool failed."),
+		failure(http.StatusForbidden, "The tool is not there for whom the request is made, or the request comes from another site's page."),
+		failure(http.StatusNotFound, "There is no such tool; the hint has the nearest name."),
+		failure(http.StatusRequestTimeout, "The body took too long to arrive."),
+		failure(http.StatusRequestEntityTooLarge, "The arguments or the result are over a limit."),
+		failure(http.StatusUnsupportedMediaType, "The body is compressed."),
+		failure(http.StatusTooManyRequests, "Too many calls of the tool run already; see Retry-After."),
+		failure(http.StatusBadGateway, "The tool gave what it does not declare."),
+		failure(http.StatusServiceUnavailable, "The runtime is shutting down."),
+		failure(http.StatusGatewayTimeout, "The tool was over its time limit."),
+	}
+}
+
+func callToolRoute() route {
+	return route{
+		method: "POST", path: pathTools + "/{name}", match: matchTool, id: "call_tool", tag: "Tools", scoped: true,
+		summary: "Call a tool with bare arguments.",
+		about: "The body is the arguments, the answer is what the tool gave, as Spice does it; tool_search and tool_invoke are " +
+			"called here, too. There being no envelope, a tool's own failure is an error of the table below: 400, where Spice has 500.",
+		params: []param{nameParam, modelParam, {"dry_run", "query", "check everything and tell what would be done, without doing it", boolean("")}},
+		body:   asJSON(anObject("The arguments."), `{"lat1":52.5,"lon1":13.4,"lat2":48.9,"lon2":2.4}`), bodyOptional: true,
+		answers: callAnswers(),
+		handle:  overTools((*API).callTool),
+	}
+}
+
+func callToolAliasRoute() route {
+	rt := callToolRoute()
+	rt.path, rt.match, rt.id = "/v1/tool/{name}", matchAlias, "call_tool_deprecated"
+	rt.summary, rt.about = "Call a tool; the old name of POST /v1/tools/{name}.", "Deprecated."
+	return rt
+}
+
+func searchToolsRoute() route {
+	return route{
+		method: "POST", path: pathTools + ":search", id: "search_tools", tag: "Tools", scoped: true,
+		summary: "Find tools by what they do.",
+		about:   "The answer is that of tool_search.",
+		body:    asJSON(ref("ToolSearch"), `{"query":"count distinct values in a column","keywords":["distinct","count"],"limit":3}`),
+		answers: searchAnswers(),
+		handle:  overTools((*API).searchTools),
+	}
+}
+
+func searchToolsByQueryRoute() route {
+	return route{
+		method: "GET", path: pathTools + ":search", id: "search_tools_by_query", tag: "Tools", scoped: true,
+		summary: "Find tools by what they do, in a browser.",
+		params: []param{
+			{"q", "query", "what the tool should do; * lists all by name", text("")},
+			{"keyword", "query", "a phrase to favour; may be given several times", text("")},
+			{"limit", "query", "5 if left out, at most 20", integer("")},
+			{"min_score", "query", "from 0 to 1", number("")},
+			modelParam,
+			{"explain", "query", "add weights and shares", boolean("")},
+			{"tool", "query", "with explain: the tool whose place, or absence, is explained", text("")},
+		},
+		answers: searchAnswers(),
+		handle:  overTools((*API).searchToolsByQuery),
+	}
+}
+
+func searchAnswers() []answer {
+	return []answer{
+		{http.StatusOK, "The tools that were found, the best first.", asJSON(ref("ToolsFound"), "")},
+		failure(http.StatusBadRequest, "The body or a parameter is wrong."),
+		failure(http.StatusNotFound, "There is no tool of the name in tool, or tools are not served here."),
+		failure(http.StatusRequestEntityTooLarge, "The body is over its limit."),
+		failure(http.StatusServiceUnavailable, "The runtime is shutting down."),
+	}
+}
+
+func embeddingsRoute() route {
+	wrong := func(status int, about string) answer { return answer{status, about, asJSON(ref("OpenAIError"), "")} }
+	return route{
+		method: "POST", path: "/v1/embeddings", id: "create_embeddings", tag: "Embeddings",
+		summary: "Turn texts into vectors.",
+		about:   "In OpenAI's form, errors too.",
+		body:    asJSON(ref("EmbeddingRequest"), `{"model":"local","input":["tide tables"]}`),
+		answers: []answer{
+			{http.StatusOK, "A vector for each text.", asJSON(ref("EmbeddingResponse"), "")},
+			wrong(http.StatusBadRequest, "The body is wrong, or the provider refuses the texts."),
+			wrong(http.StatusForbidden, "The request comes from another site's page."),
+			wrong(http.StatusNotFound, "There is no such model, or embeddings are not served here."),
+			wrong(http.StatusRequestTimeout, "The body took too long to arrive."),
+			wrong(http.StatusRequestEntityTooLarge, "The body is over its limit."),
+			wrong(http.StatusUnsupportedMediaType, "The body is compressed."),
+			wrong(http.StatusTooManyRequests, "The provider has too many requests; see Retry-After."),
+			wrong(http.StatusInternalServerError, "A fault of the runtime's own."),
+			wrong(http.StatusBadGateway, "The provider failed."),
+			wrong(http.StatusServiceUnavailable, "The model was not loaded, or the runtime is shutting down."),
+			wrong(http.StatusGatewayTimeout, "The provider took too long."),
+		},
+		errorBody: openAIError,
+		handle:    (*API).embed,
+	}
+}

@@ -1,0 +1,238 @@
+package sqlapi
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spiced-sql/spiced/embeddings"
+	"github.com/spiced-sql/spiced/registry"
+	"github.com/spiced-sql/spiced/tools"
+)
+
+// listTools lists the tools of a scope.
+func (a *API) listTools(w http.ResponseWriter, r *http.Request, scope tools.Scope) error {
+	q := r.URL.Query()
+	catalog := a.opts.Tools.Current()
+	view := q.Get("view")
+	switch view {
+	case "stats":
+		return a.listStats(w, r, catalog, scope)
+	case "", "planner", "full":
+	default:
+		return newError(codeInvalidRequest, "use planner, full or stats", "the view %q is unknown", view)
+	}
+	list := slices.DeleteFunc(catalog.Visible(scope), func(d *tools.Definition) bool { return !wanted(d, q) })
+	switch f := q.Get("format"); f {
+	case "", "json":
+	case "xml":
+		var b bytes.Buffer
+		if err := tools.WriteXML(&b, list); err != nil {
+			return err
+		}
+		return writeTagged(w, r, "application/xml", b.Bytes())
+	default:
+		return newError(codeInvalidRequest, "use json or xml, or csv with view=stats", "the format %q is not served of this view", f)
+	}
+	if view == "full" {
+		return writeCanonical(w, r, list)
+	}
+	short := make([]tools.PlannerView, len(list))
+	for i, d := range list {
+		short[i] = d.Planner()
+	}
+	return writeCanonical(w, r, short)
+}
+
+// wanted reports whether a definition passes the filters of a query.
+func wanted(d *tools.Definition, q url.Values) bool {
+	source, owner, tag := q.Get("source"), q.Get("owner"), q.Get("tag")
+	return (source == "" || fromSource(d.Source, source)) && (owner == "" || d.Owner == owner) && (tag == "" || slices.Contains(d.Tags, tag))
+}
+
+func (a *API) listStats(w http.ResponseWriter, r *http.Request, c *registry.Catalog, scope tools.Scope) error {
+	q := r.URL.Query()
+	list := slices.DeleteFunc(a.opts.Tools.Stats(c, scope), func(s registry.Stat) bool { return !wanted(c.Get(s.Name), q) })
+	header := []string{"name", "description", "parameter_count", "total_invocations", "errors", "last_called_at", "searches", "owner", "source"}
+	number := func(n int64) string { return strconv.FormatInt(n, 10) }
+	return writeList(w, r, list, header, func(s registry.Stat) []string {
+		last := ""
+		if s.LastCalledAt != nil {
+			last = s.LastCalledAt.UTC().Format(time.RFC3339Nano)
+		}
+		return []string{
+			s.Name, s.Description, strconv.Itoa(s.ParameterCount), number(s.TotalInvocations), number(s.Errors), last, number(s.Searches), s.Owner, s.Source,
+		}
+	})
+}
+
+// getTool shows a tool's definition, or why it can be called or not.
+func (a *API) getTool(w http.ResponseWriter, r *http.Request, scope tools.Scope) error {
+	name := r.PathValue("name")
+	explain, err := flagParam(r, "explain")
+	if err != nil {
+		return err
+	}
+	def := a.definition(name)
+	if def != nil && !explain && registry.Reserved(def.Name) {
+		return writeCanonical(w, r, def)
+	}
+	status, err := a.opts.Tools.Status(name, scope)
+	switch {
+	case err != nil:
+		return callError(tools.AsError(err))
+	case explain:
+		return writeJSON(w, http.StatusOK, status)
+	case status.HiddenBy == registry.StageAvailable:
+		return callError(tools.NewError(tools.CodeUnavailable, status.Name+" is not available here: "+status.Reason, ""))
+	case def == nil:
+		return callError(tools.NewError(tools.CodeNotFound, "there is no tool "+strconv.Quote(clip(name)), "it is declared, but not a tool: "+status.Reason))
+	}
+	return writeCanonical(w, r, def)
+}
+
+// definition is that of the tool a call of this name would reach, or nil.
+func (a *API) definition(name string) *tools.Definition {
+	if def := a.opts.Tools.Current().Get(name); def != nil {
+		return def
+	}
+	for _, def := range a.opts.Tools.MetaTools() {
+		if def.Name == name {
+			return def
+		}
+	}
+	return nil
+}
+
+// listDatasets is the tool that models get beside tool_search and tool_invoke.
+const listDatasets = "list_datasets"
+
+// offered is a definition as models take it.
+type offered struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	Parameters  json.RawMessage `json:"parameters"`
+}
+
+// offeredFunction is one in OpenAI's form.
+type offeredFunction struct {
+	Type     string  `json:"type"`
+	Function offered `json:"function"`
+}
+
+// searchDefinitions lists what a model of another system gets in place of all
+// tools.
+func (a *API) searchDefinitions(w http.ResponseWriter, r *http.Request, scope tools.Scope) error {
+	q := r.URL.Query()
+	catalog := a.opts.Tools.Current()
+	if err := searchable(catalog, q.Get("embedding_model")); err != nil {
+		return err
+	}
+	defs := []*tools.Definition{}
+	if visible := catalog.Visible(scope); len(visible) > 0 {
+		defs = a.opts.Tools.MetaTools()
+		if i := slices.IndexFunc(visible, func(d *tools.Definition) bool { return d.Name == listDatasets }); i >= 0 {
+			defs = append(defs, visible[i])
+		}
+	}
+	list, functions := make([]offered, len(defs)), make([]offeredFunction, len(defs))
+	for i, d := range defs {
+		list[i] = offered{d.Name, d.Description, d.Parameters}
+		functions[i] = offeredFunction{"function", list[i]}
+	}
+	switch f := q.Get("format"); f {
+	case "", "json":
+		return writeCanonical(w, r, list)
+	case "openai":
+		return writeCanonical(w, r, functions)
+	default:
+		return newError(codeInvalidRequest, "use json or openai", "the format %q is unknown", f)
+	}
+}
+
+// searchable refuses a catalog that tool_search cannot stand in for: Spice's
+// rules.
+func searchable(c *registry.Catalog, model string) error {
+	if model == "" {
+		model = c.EmbeddingModel
+	}
+	if _, err := resolver(c).Resolve(model); err != nil {
+		return newError(codeInvalidRequest, "", "%s", err)
+	}
+	if name := c.ReservedName(); name != "" {
+		return newError(codeInvalidRequest, "", "Tool name '%s' is reserved for the searchable tool registry. "+
+			"Rename the configured tool or disable searchable registry tools.", name)
+	}
+	return nil
+}
+
+// resolver resolves the embedding models of a catalog.
+func resolver(c *registry.Catalog) registry.Embeddings {
+	if c.Embeddings == nil {
+		return &embeddings.Set{}
+	}
+	return c.Embeddings
+}
+
+// embeddingModel is a name that a request gives, unless no model has it. One
+// that is there and fails leaves a search without vectors.
+func (a *API) embeddingModel(name string) (string, error) {
+	if name == "" {
+		return "", nil
+	}
+	if _, err := resolver(a.opts.Tools.Current()).Resolve(name); errors.Is(err, embeddings.ErrUnknownModel) {
+		return "", newError(codeInvalidRequest, "", "%s", err)
+	}
+	return name, nil
+}
+
+// writeCanonical sends a value as canonical JSON.
+func writeCanonical(w http.ResponseWriter, r *http.Request, value any) error {
+	body, err := tools.Encode(value)
+	if err != nil {
+		return err
+	}
+	return writeTagged(w, r, "application/json", append(body, '\n'))
+}
+
+// writeTagged sends a body with a tag of its bytes, unless the client has that
+// already.
+func writeTagged(w http.ResponseWriter, r *http.Request, media string, body []byte) error {
+	sum := sha256.Sum256(body)
+	tag := `"` + hex.EncodeToString(sum[:8]) + `"`
+	w.Header().Set("ETag", tag)
+	if strings.Contains(r.Header.Get("If-None-Match"), tag) {
+		w.WriteHeader(http.StatusNotModified)
+		return nil
+	}
+	return writeBytes(w, media, body)
+}
+
+func writeBytes(w http.ResponseWriter, media string, body []byte) error {
+	w.Header().Set("Content-Type", media)
+	w.WriteHeader(http.StatusOK)
+	_, err := w.Write(body)
+	return err
+}
+
+// setGeneration names the generation that answers.
+func setGeneration(w http.ResponseWriter, generation uint64) {
+	w.Header().Set(headerGeneration, strconv.FormatUint(generation, 10))
+}
+
+// flagParam is a query parameter that is true also without a value.
+func flagParam(r *http.Request, name string) (bool, error) {
+	if q := r.URL.Query(); q.Has(name) && q.Get(name) == "" {
+		return true, nil
+	}
+	b, err := boolParam(r, name)
+	return b != nil && *b, err
+}

@@ -1,0 +1,126 @@
+package sqlapi
+
+import (
+	"encoding/json"
+	"math"
+	"net/http"
+	"strconv"
+
+	"github.com/spiced-sql/spiced/registry"
+	"github.com/spiced-sql/spiced/tools"
+)
+
+// toolSearch is a search with the tool to be explained.
+type toolSearch struct {
+	registry.SearchRequest
+	tool string
+}
+
+// toolsFound is the answer to a search, with the judgement of one tool.
+type toolsFound struct {
+	*registry.Found
+	Why *registry.Why `json:"why,omitempty"`
+}
+
+// searchTools searches by a body.
+func (a *API) searchTools(w http.ResponseWriter, r *http.Request, scope tools.Scope) error {
+	body, err := a.readBody(w, r, maxSmallBody)
+	if err != nil {
+		return err
+	}
+	s := toolSearch{SearchRequest: registry.SearchRequest{Scope: scope}}
+	if err := s.decode(body); err != nil {
+		return err
+	}
+	return a.search(w, r, s)
+}
+
+var searchKeys = []string{"query", "keywords", "limit", "min_score", "embedding_model", "context", "explain", "tool"}
+
+func (s *toolSearch) decode(body []byte) error {
+	err := decodeObject(body, searchKeys, func(key string, d *json.Decoder) error {
+		switch key {
+		case "query":
+			return d.Decode(&s.Query)
+		case "keywords":
+			return d.Decode(&s.Keywords)
+		case "limit":
+			var limit *int
+			if err := d.Decode(&limit); err != nil {
+				return err
+			}
+			return s.setLimit(limit)
+		case "min_score":
+			return d.Decode(&s.MinScore)
+		case "embedding_model":
+			return d.Decode(&s.EmbeddingModel)
+		case "context":
+			return decodeContext(d, &s.Scope)
+		case "explain":
+			return d.Decode(&s.Explain)
+		}
+		return d.Decode(&s.tool)
+	})
+	if err != nil {
+		return err
+	}
+	return checkScope(&s.Scope)
+}
+
+// setLimit takes over a limit that is given; in a SearchRequest 0 is none.
+func (s *toolSearch) setLimit(limit *int) error {
+	if limit == nil {
+		return nil
+	}
+	if s.Limit = *limit; s.Limit < 1 {
+		return newError(codeInvalidRequest, "", "limit is %d; it is at least 1", s.Limit)
+	}
+	return nil
+}
+
+// searchToolsByQuery searches by the parameters of the query.
+func (a *API) searchToolsByQuery(w http.ResponseWriter, r *http.Request, scope tools.Scope) error {
+	q := r.URL.Query()
+	s := toolSearch{tool: q.Get("tool"), SearchRequest: registry.SearchRequest{
+		Query: q.Get("q"), Keywords: q["keyword"], EmbeddingModel: q.Get("embedding_model"), Scope: scope,
+	}}
+	var err error
+	if s.Explain, err = flagParam(r, "explain"); err != nil {
+		return err
+	}
+	if text := q.Get("limit"); text != "" {
+		limit, err := strconv.Atoi(text)
+		if err != nil {
+			return newError(codeInvalidRequest, "use a whole number from 1", "limit=%q is no number", text)
+		}
+		if err := s.setLimit(&limit); err != nil {
+			return err
+		}
+	}
+	if text := q.Get("min_score"); text != "" {
+		if s.MinScore, err = strconv.ParseFloat(text, 64); err != nil || math.IsNaN(s.MinScore) {
+			return newError(codeInvalidRequest, "use a number from 0 to 1", "min_score=%q is no number", text)
+		}
+	}
+	return a.search(w, r, s)
+}
+
+func (a *API) search(w http.ResponseWriter, r *http.Request, s toolSearch) (err error) {
+	if s.tool != "" && !s.Explain {
+		return newError(codeInvalidRequest, "add explain", "tool names the tool to be explained")
+	}
+	if s.EmbeddingModel, err = a.embeddingModel(s.EmbeddingModel); err != nil {
+		return err
+	}
+	s.Catalog = a.opts.Tools.Current()
+	var answer toolsFound
+	if answer.Found, err = a.opts.Tools.Search(r.Context(), s.SearchRequest); err != nil {
+		return callError(tools.AsError(err))
+	}
+	if s.tool != "" {
+		if answer.Why, err = a.opts.Tools.Why(r.Context(), s.SearchRequest, s.tool); err != nil {
+			return callError(tools.AsError(err))
+		}
+	}
+	return writeJSON(w, http.StatusOK, answer)
+}
