@@ -42,6 +42,8 @@ var benchmarks = []benchmark{
 	{"stream", benchStream},
 	{"point", benchPoint},
 	{"swap", benchSwap},
+	{"search", benchSearch},
+	{"invoke", benchInvoke},
 }
 
 func main() {

@@ -89,9 +89,9 @@ func Analyse(d Document) *Analysis {
 	a.left = maxFieldBytes
 	walkSchema(d.Parameters, func(text string, weight float64) { a.readPart(inParameters, text, weight) })
 	a.end(inParameters)
-	a.out.text = a.text.String()
+	a.out.text = strings.Clone(a.text.String())
 	a.out.terms = mergeTerms(a.terms)
-	a.out.vocab = slices.Clip(a.out.vocab)
+	a.out.vocab = slices.Clone(a.out.vocab) // without the room to grow
 	a.out.first = strings.Clone(cmp.Or(firstSentence(d.Description), d.Name))
 	out := a.out
 	return &out // and not the analyser with it
@@ -186,7 +186,7 @@ func mergeTerms(all []term) []term {
 		last.schema = max(last.schema, t.schema)
 		last.joined = last.joined && t.joined
 	}
-	return slices.Clip(out)
+	return slices.Clone(out) // without the room to grow
 }
 
 // hash64 is FNV-1a.

@@ -32,7 +32,7 @@ func Default() Settings {
 	return Settings{
 		K: 20, Depth: 50,
 		FullText: 2, Vector: 1, Keyword: .5, Schema: .1,
-		NoGoodMatch: .17,
+		NoGoodMatch: .12,
 		Rules: Rules{
 			Coverage: 1, NameCoverage: .5, Pairs: 1,
 			Synonyms: .4, Chatter: .6, Numbers: .5, Segments: .25,

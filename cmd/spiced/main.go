@@ -2,7 +2,10 @@
 //
 //	spiced [serve] [DIR|FILE]   serve a Spicepod over HTTP
 //	spiced validate [DIR|FILE]  check it, and everything it declares
-//	spiced test [DIR|FILE]      run the tests its functions declare
+//	spiced test [DIR|FILE]      run the tests it declares
+//	spiced search QUERY [DIR]   find tools
+//	spiced search-eval DIR...   measure tool search on sets of queries
+//	spiced lint [DIR|FILE]      what is wrong with its tools
 //	spiced sql [DIR|FILE]       query it from a terminal or a script
 //	spiced init DIR             write a first Spicepod
 package main
