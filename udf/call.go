@@ -16,8 +16,8 @@ import (
 // scalarTool calls a scalar function.
 type scalarTool struct {
 	*callee
-	one   string // the statement of one call
-	many  string // the statement of any number of calls; each parameter is a list
+	one  string // the statement of one call
+	many string // the statement of any number of calls; each parameter is a list
 	// queues are one for each depth of statements inside statements; nil where
 	// each call has a statement of its own.
 	queues []*queue
