@@ -42,6 +42,7 @@ var benchmarks = []benchmark{
 	{"stream", benchStream},
 	{"point", benchPoint},
 	{"swap", benchSwap},
+	{"retrieval", benchRetrieval},
 	{"search", benchSearch},
 	{"invoke", benchInvoke},
 }
