@@ -20,13 +20,15 @@ const module = "github.com/spiced-sql/spiced/"
 
 // layers orders the packages: imports run from a later line to an earlier one.
 var layers = [][]string{
-	{"nearest", "search"},
+	{"nearest", "search", "chat"},
 	{"spicepod", "sqltree", "telemetry", "usage", "search/eval"},
-	{"engine", "fingerprint", "tools", "embeddings"},
-	{"format", "functions/prelude", "examples"},
+	{"engine", "fingerprint", "tools", "embeddings", "chat/upstream", "chat/chattest"},
+	{"format", "functions/prelude", "examples", "chat/openai", "chat/anthropic", "chat/responses", "chat/xmltools"},
 	{"functions"},
 	{"udf", "datasets", "tools/builtin"},
 	{"registry", "lint"},
+	{"toolloop", "nsql"},
+	{"models"},
 	{"sqlapi", "repl"},
 	{"daemon"},
 	{"cmd/spiced", "bench"},
