@@ -85,6 +85,23 @@ var sqlTables = []sqlTable{
 		{"first_at", "TIMESTAMP"},
 		{"last_at", "TIMESTAMP"},
 	}, usageRows},
+	{"model_usage", [][2]string{
+		{"model", "VARCHAR"},
+		{"day", "DATE"},
+		{"chats", "BIGINT"},
+		{"failed", "BIGINT"},
+		{"cancelled", "BIGINT"},
+		{"rounds", "BIGINT"},
+		{"tool_calls", "BIGINT"},
+		{"input_tokens", "BIGINT"},
+		{"output_tokens", "BIGINT"},
+		{"cache_read_tokens", "BIGINT"},
+		{"cache_write_tokens", "BIGINT"},
+		{"reasoning_tokens", "BIGINT"},
+		{"total_ms", "DOUBLE"},
+		{"first_token_p50_ms", "DOUBLE"},
+		{"first_token_p95_ms", "DOUBLE"},
+	}, modelUsageRows},
 	{"searches", [][2]string{
 		{"id", "VARCHAR"},
 		{"searched_at", "TIMESTAMP"},
@@ -246,6 +263,23 @@ func usageRows(r *Registry) any {
 			"cached": u.Cached, "truncated": u.Truncated, "foreign_calls": u.Foreign, "rows": u.Rows, "bytes": u.Bytes,
 			"total_ms": ms(u.Time), "min_ms": ms(u.Shortest), "max_ms": ms(u.Longest), "p50_ms": ms(u.Quantile(0.5)), "p95_ms": ms(u.Quantile(0.95)),
 			"first_at": sqlTime(u.FirstAt), "last_at": sqlTime(u.LastAt),
+		})
+	}
+	return rows
+}
+
+// modelUsageRows are the chats with each model, by day.
+func modelUsageRows(r *Registry) any {
+	rows := []row{}
+	if r.opts.Usage == nil {
+		return rows
+	}
+	for _, u := range r.opts.Usage.Models() {
+		rows = append(rows, row{
+			"model": u.Model, "day": u.Day.Format(time.DateOnly), "chats": u.Chats.Chats, "failed": u.Failed, "cancelled": u.Cancelled,
+			"rounds": u.Rounds, "tool_calls": u.ToolCalls, "input_tokens": u.Input, "output_tokens": u.Output,
+			"cache_read_tokens": u.CacheRead, "cache_write_tokens": u.CacheWrite, "reasoning_tokens": u.Reasoning,
+			"total_ms": ms(u.Time), "first_token_p50_ms": ms(u.FirstTokenQuantile(.5)), "first_token_p95_ms": ms(u.FirstTokenQuantile(.95)),
 		})
 	}
 	return rows

@@ -50,7 +50,8 @@ type Metrics struct {
 	datasetRefresh *prometheus.GaugeVec
 	refreshes      *prometheus.CounterVec
 
-	tools toolMetrics
+	tools  toolMetrics
+	models modelMetrics
 
 	mu    sync.Mutex
 	known map[string]bool // datasets with series
@@ -64,6 +65,7 @@ func New(version string) *Metrics {
 	m.makeQueries()
 	m.makeRuntime()
 	m.makeTools()
+	m.makeModels()
 	build := m.gaugeVec("build_info", "What is running; the value is 1.", "version", "goversion")
 	build.WithLabelValues(version, runtime.Version()).Set(1)
 	return m

@@ -62,6 +62,7 @@ type state struct {
 	tools    table[string, Totals]
 	hits     table[hitKey, Found]
 	searched table[day, Searched]
+	models   table[modelKey, Chats]
 
 	pruned day // when old days were last dropped
 	packed day // when nothing of earlier days was left to make room with
@@ -74,6 +75,7 @@ func newState(o Options, now time.Time) *state {
 		clients: map[client]*lastSearch{},
 		usage:   newTable[usageKey, Counts](), tools: newTable[string, Totals](),
 		hits: newTable[hitKey, Found](), searched: newTable[day, Searched](),
+		models: newTable[modelKey, Chats](),
 	}
 }
 
@@ -185,23 +187,24 @@ type batch struct {
 	Tools    []row[string, Totals]   `json:"tools,omitempty"`
 	Hits     []row[hitKey, Found]    `json:"hits,omitempty"`
 	Searched []row[day, Searched]    `json:"searched,omitempty"`
+	Models   []row[modelKey, Chats]  `json:"models,omitempty"`
 	Calls    []*Call                 `json:"calls,omitempty"`
 	Searches []*Search               `json:"searches,omitempty"`
 }
 
 func (b *batch) empty() bool {
-	return len(b.Usage)+len(b.Tools)+len(b.Hits)+len(b.Searched)+len(b.Calls)+len(b.Searches) == 0
+	return len(b.Usage)+len(b.Tools)+len(b.Hits)+len(b.Searched)+len(b.Models)+len(b.Calls)+len(b.Searches) == 0
 }
 
 // changedRows is how many rows of counts changes would return.
 func (s *state) changedRows() int {
-	return len(s.usage.dirty) + len(s.tools.dirty) + len(s.hits.dirty) + len(s.searched.dirty)
+	return len(s.usage.dirty) + len(s.tools.dirty) + len(s.hits.dirty) + len(s.searched.dirty) + len(s.models.dirty)
 }
 
 // changes returns what is new since the last changes or clean.
 func (s *state) changes() batch {
 	b := batch{
-		Usage: s.usage.changed(), Tools: s.tools.changed(), Hits: s.hits.changed(), Searched: s.searched.changed(),
+		Usage: s.usage.changed(), Tools: s.tools.changed(), Hits: s.hits.changed(), Searched: s.searched.changed(), Models: s.models.changed(),
 		Calls: s.calls.since(s.calls.written), Searches: s.searches.since(s.searches.written),
 	}
 	s.calls.written, s.searches.written = s.calls.next, s.searches.next
@@ -215,6 +218,7 @@ func (s *state) clean() {
 	s.tools.clean()
 	s.hits.clean()
 	s.searched.clean()
+	s.models.clean()
 	s.calls.written, s.searches.written = 0, 0
 }
 
@@ -239,6 +243,9 @@ func (s *state) restore(b batch, now time.Time) error {
 	for _, r := range b.Searched {
 		*s.searched.at(r.Key, day.own) = r.Value
 	}
+	for _, r := range b.Models {
+		*s.models.at(modelKey{tidyText(r.Key.Model, MaxName), r.Key.Day}, modelKey.own) = r.Value
+	}
 	for _, c := range b.Calls {
 		c.tidy()
 		c.At = s.when(c.At, now)
@@ -254,7 +261,7 @@ func (s *state) restore(b batch, now time.Time) error {
 
 // check refuses a record that this package cannot have written.
 func (s *state) check(b *batch) error {
-	if n := len(s.usage.rows) + len(s.tools.rows) + len(s.hits.rows) + len(s.searched.rows); n > maxRestored {
+	if n := len(s.usage.rows) + len(s.tools.rows) + len(s.hits.rows) + len(s.searched.rows) + len(s.models.rows); n > maxRestored {
 		return fmt.Errorf("%d rows of counts: want at most %d", n, maxRestored)
 	}
 	for i := range b.Usage {
@@ -265,6 +272,11 @@ func (s *state) check(b *batch) error {
 	for i := range b.Tools {
 		if err := b.Tools[i].Value.check(); err != nil {
 			return fmt.Errorf("totals of %q: %w", b.Tools[i].Key, err)
+		}
+	}
+	for i := range b.Models {
+		if err := b.Models[i].Value.check(); err != nil {
+			return fmt.Errorf("chats with %q: %w", b.Models[i].Key.Model, err)
 		}
 	}
 	if slices.Contains(b.Calls, nil) || slices.Contains(b.Searches, nil) {

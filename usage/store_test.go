@@ -381,6 +381,8 @@ func TestRecordsThatMakeNoSenseAreRefused(t *testing.T) {
 		`{"tools":[{"k":"a","v":{"calls":1,"latencies":[1]}}]}`:          "histogram of 1 numbers",
 		`{"tools":[{"k":"a","v":{"calls":1,"latencies":[48,1]}}]}`:       "histogram bucket 48: want 0 to 47",
 		`{"tools":[{"k":"a","v":{"calls":1,"latencies":"x"}}]}`:          "cannot unmarshal",
+		`{"models":[{"k":{"model":"m"},"v":{"chats":1,"failed":2}}]}`:    `chats with "m": 2 of 1 chats, of 0s, did not succeed`,
+		`{"models":[{"k":{"model":"m"},"v":{"tokens":{"input":-1}}}]}`:   `chats with "m": count -1: want 0 or more`,
 		`{"calls":[null]}`: "a call or search is null",
 		`{"calls":`:        "unexpected end",
 	} {

@@ -52,10 +52,11 @@ type all struct {
 	Hits     []usage.Hits
 	Days     []usage.SearchDay
 	Window   map[string]*usage.Totals
+	Models   []usage.ModelUsage
 }
 
 func everything(r *usage.Recorder) all {
-	return all{r.Since(), r.Calls(), r.Searches(), r.Usage(), r.Hits(), r.SearchDays(), r.Window(time.Time{})}
+	return all{r.Since(), r.Calls(), r.Searches(), r.Usage(), r.Hits(), r.SearchDays(), r.Window(time.Time{}), r.Models()}
 }
 
 // sum checks that totals and daily counts agree, and returns the calls.
@@ -161,7 +162,7 @@ func TestRestartKeepsEverything(t *testing.T) {
 	r := open(t, o)
 	fill(r, c)
 	want := everything(r)
-	if len(want.Calls) == 0 || len(want.Searches) == 0 || len(want.Hits) == 0 {
+	if len(want.Calls) == 0 || len(want.Searches) == 0 || len(want.Hits) == 0 || len(want.Models) != 4 {
 		t.Fatal("nothing was recorded")
 	}
 	for range 3 { // each restart reads what the one before wrote
@@ -198,6 +199,11 @@ func fill(r *usage.Recorder, c *clock) {
 			OK: i%3 == 0, Code: []string{"timeout", "refused", "boom", "not_found", "cancelled"}[i%5], Latency: time.Duration(rnd.Int64N(int64(time.Minute))),
 			Rows: 1, Bytes: 2, Truncated: true, Cached: i%2 == 0, Foreign: true, RequestID: "r", SessionID: "", UserID: "u", FlowID: "f", StepID: "p",
 			Generation: 7, Error: "line\nbreak",
+		})
+		r.Chat(usage.Chat{
+			Model: fmt.Sprint("m", i%2), OK: i%3 == 0, Cancelled: i%3 == 1, Rounds: 2, ToolCalls: i,
+			Tokens:     usage.Tokens{Input: 100, Output: 10, CacheRead: 80, CacheWrite: 5, Reasoning: 3},
+			FirstToken: time.Duration(i) * time.Millisecond, Latency: time.Second,
 		})
 		c.advance(20 * time.Minute)
 	}
