@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -185,12 +186,17 @@ func (r *Registry) model(c *Catalog, named string) (m embeddings.Model, mode, no
 
 // only hides what is not there in the scope; nil when everything is.
 func (c *Catalog) only(scope tools.Scope) func(int) bool {
-	for _, e := range c.entries {
-		if _, ok := e.tool.(tools.Conditional); ok {
-			return func(i int) bool { return c.entries[i].unavailable(scope) == "" }
-		}
+	conditional := slices.ContainsFunc(c.entries, func(e *entry) bool {
+		_, ok := e.tool.(tools.Conditional)
+		return ok
+	})
+	if !conditional && scope.Visible == nil {
+		return nil
 	}
-	return nil
+	return func(i int) bool {
+		e := c.entries[i]
+		return (scope.Visible == nil || scope.Visible(e.def.Name)) && e.unavailable(scope) == ""
+	}
 }
 
 // found renders an answer.

@@ -44,6 +44,8 @@ type Function struct {
 	DependsOn   []string       `yaml:"dependsOn" doc:"Components that must be there first."`
 	Owner       string         `yaml:"owner" doc:"Agent or team that the tool belongs to. Without it: runtime."`
 	Limits      Limits         `yaml:"limits" doc:"Limits on each call as a tool."`
+	Dispatch    string         `yaml:"dispatch" enum:"early,after_response" doc:"When a chat starts a call: as soon as its arguments are complete, which is the default, or after the model's answer."`
+	Parallel    *bool          `yaml:"parallel" default:"true" doc:"Whether a chat runs several calls of the function at once."`
 	Metrics     any            `yaml:"metrics" served:"no" doc:"Metrics of the function."`
 }
 

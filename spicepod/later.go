@@ -3,18 +3,6 @@ package spicepod
 // The components in this file are read and checked for their keys. Serving
 // them is the work of later builds; Pod.NotServed lists them until then.
 
-// Model is one entry of `models:`.
-type Model struct {
-	Name        string         `yaml:"name" required:"true" doc:"Name of the model in requests."`
-	From        string         `yaml:"from" required:"true" doc:"Provider and model as provider:model."`
-	Description string         `yaml:"description" doc:"What the model is for."`
-	Datasets    []string       `yaml:"datasets" doc:"Datasets its tools may read."`
-	Files       []any          `yaml:"files" doc:"Files of a local model."`
-	Params      Params         `yaml:"params" doc:"Settings of the provider."`
-	Metadata    map[string]any `yaml:"metadata" doc:"Free-form notes; kept, never interpreted."`
-	DependsOn   []string       `yaml:"dependsOn" doc:"Components that must be there first."`
-}
-
 // Reranker is one entry of `rerankers:`.
 type Reranker struct {
 	Name        string   `yaml:"name" required:"true" doc:"Name of the reranker."`

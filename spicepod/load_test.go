@@ -249,7 +249,7 @@ func TestNotServedIsListed(t *testing.T) {
   tls:
 secrets:
   - {from: "kubernetes:x", name: k}
-models:
+rerankers:
   - {name: m, from: openai:x, params: {key: "${env:SPICED_TEST_NO_SUCH}"}}
 tools: []
 datasets:
@@ -260,7 +260,7 @@ datasets:
 `)
 	want := []string{
 		"datasets[0].acceleration.mode=file_create", "datasets[0].acceleration.refresh_cron",
-		"datasets[0].columns[1].embeddings[0].chunking", "models", "runtime.auth", "runtime.query.isolation=process",
+		"datasets[0].columns[1].embeddings[0].chunking", "rerankers", "runtime.auth", "runtime.query.isolation=process",
 		"runtime.query.spill_compression", "secrets[0].from=kubernetes:x",
 	}
 	if diff := cmp.Diff(want, pod.NotServed()); diff != "" {

@@ -20,10 +20,10 @@ type Pod struct {
 
 	Embeddings  []Embedding  `yaml:"embeddings" component:"embedding" doc:"Embedding models."`
 	Tools       []Tool       `yaml:"tools" component:"tool" doc:"Tools: customised built-in ones. MCP servers are not served yet."`
+	Models      []Model      `yaml:"models" component:"model" doc:"Language models."`
 	SearchTests []SearchTest `yaml:"search_tests" doc:"Searches for tools with what they must find; run at load."`
 
 	Catalogs  []Catalog  `yaml:"catalogs" component:"catalog" served:"no" doc:"Catalogs of tables from another system."`
-	Models    []Model    `yaml:"models" component:"model" served:"no" doc:"Language models."`
 	Rerankers []Reranker `yaml:"rerankers" component:"reranker" served:"no" doc:"Reranking models."`
 	Workers   []Worker   `yaml:"workers" component:"worker" served:"no" doc:"Workers that route between models."`
 	Evals     []Eval     `yaml:"evals" component:"eval" served:"no" doc:"Evaluations of models."`

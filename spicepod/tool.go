@@ -30,6 +30,8 @@ type Tool struct {
 	Limits      Limits          `yaml:"limits" doc:"Limits on each call."`
 	AsSQL       bool            `yaml:"as_sql" default:"false" doc:"Make the tool callable from SQL, as the function of the signature."`
 	Signature   *Signature      `yaml:"signature" doc:"Signature of the SQL function; needed with as_sql."`
+	Dispatch    string          `yaml:"dispatch" enum:"early,after_response" doc:"When a chat starts a call: as soon as its arguments are complete, or after the model's answer. Without it: early, unless the tool destroys."`
+	Parallel    *bool           `yaml:"parallel" default:"true" doc:"Whether a chat runs several calls of the tool at once."`
 	DependsOn   []string        `yaml:"dependsOn" doc:"Components that must be there first."`
 	Env         map[string]Text `yaml:"env" served:"no" doc:"Environment of an MCP command."`
 	Metrics     any             `yaml:"metrics" served:"no" doc:"Metrics of the tool."`

@@ -58,6 +58,9 @@ type Definition struct {
 	// checksum stays.
 	Cacheable bool    `json:"cacheable,omitempty"`
 	Limits    *Limits `json:"limits,omitempty"`
+	// Dispatch and Parallel say when a chat starts a call of the tool.
+	Dispatch Dispatch `json:"dispatch,omitempty"` // "": early
+	Parallel *bool    `json:"parallel,omitempty"` // false: one call of it after the other; nil: true
 
 	// Implementation is a checksum of what runs; it goes into Checksum.
 	Implementation string `json:"-"`
@@ -65,6 +68,24 @@ type Definition struct {
 	// "built in".
 	Declared string `json:"-"`
 }
+
+// Dispatch says when a chat starts a call that a model asks for.
+type Dispatch string
+
+// The kinds of dispatch.
+const (
+	DispatchEarly         Dispatch = "early"          // once its arguments are complete
+	DispatchAfterResponse Dispatch = "after_response" // once the model has said all it has to say
+)
+
+// AfterResponse reports whether calls wait for the end of the model's answer:
+// the definition says so, or says nothing and the tool destroys.
+func (d *Definition) AfterResponse() bool {
+	return d.Dispatch == DispatchAfterResponse || d.Dispatch == "" && d.Annotations.Destructive
+}
+
+// Serial reports whether the calls of one answer run one after the other.
+func (d *Definition) Serial() bool { return d.Parallel != nil && !*d.Parallel }
 
 // Annotations tell what a call may do, in the terms of MCP's ToolAnnotations.
 type Annotations struct {

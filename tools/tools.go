@@ -89,9 +89,11 @@ type Scope struct {
 	Datasets []string `json:"-"`
 	// EmbeddingModel is the model that tool_search compares by; "" is the
 	// runtime's.
-	EmbeddingModel string  `json:"-"`
-	Surface        Surface `json:"-"`
-	Trace          Trace   `json:"-"`
+	EmbeddingModel string `json:"-"`
+	// Visible limits what tool_search finds; nil is every tool.
+	Visible func(name string) bool `json:"-"`
+	Surface Surface                `json:"-"`
+	Trace   Trace                  `json:"-"`
 }
 
 // Surface is the door a call came through.

@@ -90,9 +90,10 @@ func newCallee(db Querier, f *functions.Function, o ToolOptions) (*callee, error
 		Name: f.Name, Description: f.Declared.Description, Version: f.Declared.Version, Tags: f.Declared.Tags,
 		Parameters: parameters, Returns: returns,
 		Source: tools.SourceFunction, Owner: cmp.Or(f.Declared.Owner, o.Owner),
-		Annotations:    tools.Annotations{ReadOnly: true, Idempotent: f.Volatility != spicepod.Volatile},
-		Cacheable:      cacheable(f, o.Functions),
-		Limits:         limits(f),
+		Annotations: tools.Annotations{ReadOnly: true, Idempotent: f.Volatility != spicepod.Volatile},
+		Cacheable:   cacheable(f, o.Functions),
+		Limits:      limits(f),
+		Dispatch:    tools.Dispatch(f.Declared.Dispatch), Parallel: f.Declared.Parallel,
 		Implementation: f.Checksum, Declared: place(f.Position),
 	})
 	if err != nil {

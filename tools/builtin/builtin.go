@@ -204,6 +204,7 @@ func (c custom) define(def tools.Definition) tools.Definition {
 	if l := tools.DeclaredLimits(c.entry.Limits); l != nil {
 		def.Limits = l
 	}
+	def.Dispatch, def.Parallel = tools.Dispatch(c.entry.Dispatch), c.entry.Parallel
 	return def
 }
 

@@ -1,0 +1,16 @@
+package spicepod
+
+// Model is one entry of `models:`.
+type Model struct {
+	Name        string         `yaml:"name" required:"true" doc:"Name of the model in requests."`
+	From        string         `yaml:"from" required:"true" doc:"Provider and model: openai:<model>, anthropic:<model>."`
+	Description string         `yaml:"description" doc:"What the model is for."`
+	Datasets    []string       `yaml:"datasets" doc:"Datasets that the built-in tools may read for it; patterns with * and ?. Without it: all."`
+	Params      Params         `yaml:"params" doc:"Settings of the provider, and the tools that the model gets; see docs/models.md."`
+	Metadata    map[string]any `yaml:"metadata" doc:"Free-form notes; kept, never interpreted."`
+	DependsOn   []string       `yaml:"dependsOn" doc:"Components that must be there first."`
+	Files       []any          `yaml:"files" served:"no" doc:"Files of a local model."`
+}
+
+// Scheme returns the part of From before the first colon, in lower case.
+func (m Model) Scheme() string { return schemeOf(m.From) }
