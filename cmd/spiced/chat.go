@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/spiced-sql/spiced/repl"
+)
+
+// chatFlags are the flags of `spiced chat`.
+type chatFlags struct {
+	url, apiKey            string
+	model, system, message string
+}
+
+func newChat(std streams) *cobra.Command {
+	var f chatFlags
+	cmd := &cobra.Command{
+		Use:   "chat [DIR|FILE]",
+		Short: "Chat with a model of a Spicepod, and watch the tools it calls",
+		Long: `Load the Spicepod in DIR, by default this folder, or connect to a running spiced with --url, and chat with one
+of its models. Messages come from the terminal, from -m, or from standard input, a line each.
+/help lists the commands: /tools shows what the model can call, /model changes the model.`,
+		Example: `  spiced chat examples/quickstart -m "how far is it from SFO to JFK?"
+  spiced chat --url http://127.0.0.1:8090 --model my-model`,
+		Args: atMostOne,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.url != "" && len(args) > 0 {
+				return usageError{errors.New("give a Spicepod or --url, not both")}
+			}
+			return runChat(cmd.Context(), std, podPath(args), f, cmd.Flags().Changed("message"))
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.url, "url", "", "address of a running spiced, such as "+repl.DefaultURL)
+	flags.StringVar(&f.apiKey, "api-key", os.Getenv("SPICED_API_KEY"), "key for --url (default: $SPICED_API_KEY)")
+	flags.StringVar(&f.model, "model", "", "the model to chat with (default: the only one)")
+	flags.StringVar(&f.system, "system", "", "instructions that stand before the conversation")
+	flags.StringVarP(&f.message, "message", "m", "", "say this, print the answer, and exit")
+	flags.Lookup("api-key").DefValue = ""
+	return cmd
+}
+
+func runChat(ctx context.Context, std streams, path string, f chatFlags, once bool) error {
+	opts := repl.ChatOptions{
+		Options: repl.Options{URL: f.url, Header: http.Header{}, In: std.in, Out: std.out, Err: std.err},
+		Model:   f.model, System: f.system,
+	}
+	if f.apiKey != "" {
+		opts.Header.Set("X-API-Key", f.apiKey)
+	}
+	if f.url == "" {
+		local, err := serveLocal(ctx, std, path)
+		if err != nil {
+			return err
+		}
+		defer local.close()
+		opts.Client, opts.URL = local.client, "http://localhost"
+	}
+	if once {
+		return repl.Ask(ctx, opts, f.message)
+	}
+	in, ok := std.in.(*os.File)
+	if !ok || !term.IsTerminal(int(in.Fd())) {
+		return repl.Chat(ctx, opts)
+	}
+	ctx, stop := signal.NotifyContext(context.WithoutCancel(ctx), syscall.SIGTERM)
+	defer stop()
+	opts.Interactive = true
+	if home, err := os.UserHomeDir(); err == nil {
+		opts.History = filepath.Join(home, ".spiced_chat_history")
+	}
+	return repl.Chat(ctx, opts)
+}

@@ -1,0 +1,275 @@
+package repl
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+
+	"github.com/openai/openai-go/v3"
+	"github.com/openai/openai-go/v3/option"
+)
+
+// Limits of a chat.
+const (
+	maxMessage   = 1 << 20 // bytes of one message
+	maxShownJSON = 120     // characters of a call's arguments that are shown
+)
+
+// The prompt of a chat.
+const chatPrompt = "you> "
+
+// ChatOptions configures [Chat] and [Ask]. Format and Timing are not used.
+type ChatOptions struct {
+	Options
+	Model  string // "": the only one there is
+	System string // instructions before the conversation; "": none
+}
+
+// Chat holds a conversation with a model of the server: it reads messages, a
+// line each, until the input ends, /quit, or ctx is done. Answers stream to
+// Out; calls of tools are shown on Err as they run. A script stops at its
+// first error; an interactive session prints errors and goes on.
+func Chat(ctx context.Context, o ChatOptions) error {
+	s, err := newChat(ctx, o)
+	if err != nil {
+		return err
+	}
+	if !o.Interactive {
+		return s.script(ctx, o.In)
+	}
+	t := newTerminal(openHistory(o.History), s.complete)
+	defer t.Close()
+	return s.interact(ctx, t)
+}
+
+// Ask sends one message and writes the answer.
+func Ask(ctx context.Context, o ChatOptions, message string) error {
+	s, err := newChat(ctx, o)
+	if err != nil {
+		return err
+	}
+	return s.say(ctx, message)
+}
+
+// conversation is the state of one Chat.
+type conversation struct {
+	api      *chatAPI
+	out, err io.Writer
+	model    string
+	system   string
+	messages []openai.ChatCompletionMessageParamUnion
+}
+
+func newChat(ctx context.Context, o ChatOptions) (*conversation, error) {
+	api, err := newChatAPI(o.Options)
+	if err != nil {
+		return nil, err
+	}
+	s := &conversation{api: api, out: o.Out, err: o.Err, system: o.System}
+	if s.out == nil {
+		s.out = io.Discard
+	}
+	if s.err == nil {
+		s.err = io.Discard
+	}
+	return s, s.choose(ctx, o.Model)
+}
+
+// script says each line of r.
+func (s *conversation) script(ctx context.Context, r io.Reader) error {
+	if r == nil {
+		return nil
+	}
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, maxMessage)
+	for lines.Scan() {
+		if err := s.enter(ctx, lines.Text()); err != nil {
+			if errors.Is(err, errQuit) {
+				return nil
+			}
+			return err
+		}
+	}
+	return lines.Err()
+}
+
+// interact holds the conversation at a terminal.
+func (s *conversation) interact(ctx context.Context, t lineReader) error {
+	fmt.Fprintf(s.err, "Chat with %s. /help for help, /quit to leave.\n", s.model)
+	for {
+		line, err := t.ReadLine(ctx, chatPrompt)
+		switch {
+		case errors.Is(err, errAborted):
+			continue
+		case errors.Is(err, io.EOF):
+			fmt.Fprintln(s.err)
+			return nil
+		case err != nil:
+			return err
+		}
+		if strings.TrimSpace(line) != "" {
+			t.Remember(line)
+		}
+		if err := s.attempt(ctx, line); errors.Is(err, errQuit) {
+			return nil
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+}
+
+// attempt enters a line; Ctrl-C ends the answer. The only error it returns is
+// errQuit.
+func (s *conversation) attempt(ctx context.Context, line string) error {
+	running, stop := signal.NotifyContext(ctx, os.Interrupt)
+	defer stop()
+	err := s.enter(running, line)
+	switch {
+	case err == nil || errors.Is(err, errQuit):
+		return err
+	case running.Err() != nil:
+		fmt.Fprintln(s.err, "\ncancelled")
+	default:
+		fmt.Fprintf(s.err, "error: %s\n", printable(err.Error()))
+	}
+	return nil
+}
+
+// enter takes a line: a command, or something to say.
+func (s *conversation) enter(ctx context.Context, line string) error {
+	line = strings.TrimSpace(line)
+	switch {
+	case line == "":
+		return nil
+	case strings.HasPrefix(line, "/"):
+		return s.command(ctx, line)
+	}
+	return s.say(ctx, line)
+}
+
+// say sends a message with all that was said before, and writes the answer as
+// it arrives. A message that got no whole answer is forgotten.
+func (s *conversation) say(ctx context.Context, message string) error {
+	messages := s.messages
+	if s.system != "" {
+		messages = append([]openai.ChatCompletionMessageParamUnion{openai.SystemMessage(s.system)}, messages...)
+	}
+	messages = append(messages[:len(messages):len(messages)], openai.UserMessage(message))
+	stream := s.api.openai.Chat.Completions.NewStreaming(ctx,
+		openai.ChatCompletionNewParams{Model: s.model, Messages: messages},
+		option.WithHeader("X-Spiced-Events", "include"))
+	defer stream.Close()
+	answer := &answerWriter{notes: s.err, out: &endOfLine{w: s.out}}
+	for stream.Next() {
+		if err := answer.chunk(stream.Current()); err != nil {
+			return fmt.Errorf("write the answer: %w", err)
+		}
+	}
+	if err := answer.out.finish(); err != nil {
+		return fmt.Errorf("write the answer: %w", err)
+	}
+	if err := stream.Err(); err != nil {
+		return chatError(ctx, err)
+	}
+	answer.ended(s.err)
+	s.messages = append(s.messages, openai.UserMessage(message), openai.AssistantMessage(answer.text.String()))
+	return nil
+}
+
+// answerWriter writes an answer as it arrives.
+type answerWriter struct {
+	out    *endOfLine
+	notes  io.Writer
+	text   strings.Builder
+	reason string
+}
+
+func (a *answerWriter) chunk(c openai.ChatCompletionChunk) error {
+	if event := c.JSON.ExtraFields["spiced_event"].Raw(); event != "" {
+		return a.event([]byte(event))
+	}
+	for _, choice := range c.Choices {
+		if choice.FinishReason != "" {
+			a.reason = choice.FinishReason
+		}
+		text := choice.Delta.Content + choice.Delta.Refusal
+		a.text.WriteString(text)
+		if _, err := io.WriteString(a.out, printableText(text)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// toolEvent is a step of a call, as the server shows it.
+type toolEvent struct {
+	Type      string          `json:"type"`
+	Tool      string          `json:"tool"`
+	Arguments json.RawMessage `json:"arguments"`
+	OK        bool            `json:"ok"`
+	Error     *struct {
+		Message string `json:"message"`
+	} `json:"error"`
+	LatencyMS float64 `json:"latency_ms"`
+}
+
+// event notes a step of a call on a line of its own.
+func (a *answerWriter) event(raw []byte) error {
+	var e toolEvent
+	if json.Unmarshal(raw, &e) != nil {
+		return nil // of a newer server
+	}
+	if err := a.out.finish(); err != nil {
+		return err
+	}
+	a.out.last = 0
+	var err error
+	switch {
+	case e.Type == "tool_call":
+		_, err = fmt.Fprintf(a.notes, "→ %s %s\n", printable(e.Tool), shownJSON(e.Arguments))
+	case e.Type == "tool_result" && e.OK:
+		_, err = fmt.Fprintf(a.notes, "← %s %.1f ms\n", printable(e.Tool), e.LatencyMS)
+	case e.Type == "tool_result":
+		message := "it failed"
+		if e.Error != nil {
+			message = e.Error.Message
+		}
+		_, err = fmt.Fprintf(a.notes, "← %s %.1f ms: %s\n", printable(e.Tool), e.LatencyMS, printable(message))
+	}
+	return err
+}
+
+// ended says why an answer is not whole.
+func (a *answerWriter) ended(notes io.Writer) {
+	switch a.reason {
+	case "length":
+		fmt.Fprintln(notes, "(cut off: the answer has as many tokens as it may have)")
+	case "content_filter":
+		fmt.Fprintln(notes, "(the provider withheld the rest)")
+	}
+}
+
+// shownJSON is the beginning of a JSON text, in one line.
+func shownJSON(raw json.RawMessage) string {
+	text := []rune(printable(strings.ReplaceAll(string(raw), "\n", " ")))
+	if len(text) > maxShownJSON {
+		return string(text[:maxShownJSON]) + "…"
+	}
+	return string(text)
+}
+
+// printableText is printable that keeps tabs, which answers have in code.
+func printableText(text string) string {
+	parts := strings.Split(text, "\t")
+	for i := range parts {
+		parts[i] = printable(parts[i])
+	}
+	return strings.Join(parts, "\t")
+}
