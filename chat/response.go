@@ -1,6 +1,9 @@
 package chat
 
-import "iter"
+import (
+	"iter"
+	"strings"
+)
 
 // Response is a whole answer.
 type Response struct {
@@ -30,8 +33,15 @@ func Collect(stream iter.Seq2[Delta, error]) (*Response, error) {
 // Collector makes a [Response] of deltas. The zero value is ready to use.
 type Collector struct {
 	response Response
-	calls    map[int]*Call // of this answer, by index
-	round    bool          // the next text belongs to another answer
+	text     growing          // of the last part, while it is written
+	calls    map[int]*growing // arguments of this answer's calls, by index
+	round    bool             // the next text belongs to another answer
+}
+
+// growing is a text that arrives in pieces, and where it goes.
+type growing struct {
+	text strings.Builder
+	into func(string)
 }
 
 // Add takes the next delta.
@@ -41,21 +51,16 @@ func (c *Collector) Add(d Delta) {
 	}
 	switch d.Kind {
 	case DeltaText:
-		c.text(PartText, d.Text)
+		c.write(PartText, d.Text)
 	case DeltaThinking:
-		c.text(PartThinking, d.Text)
+		c.write(PartThinking, d.Text)
 	case DeltaRefusal:
-		c.text(PartRefusal, d.Text)
+		c.write(PartRefusal, d.Text)
 	case DeltaCall:
-		call := *d.Call
-		if c.calls == nil {
-			c.calls = map[int]*Call{}
-		}
-		c.calls[d.Index] = &call
-		c.response.Parts = append(c.response.Parts, Part{Kind: PartCall, Call: &call})
+		c.call(d)
 	case DeltaArguments:
-		if call := c.calls[d.Index]; call != nil {
-			call.Arguments += d.Text
+		if g := c.calls[d.Index]; g != nil {
+			g.text.WriteString(d.Text)
 		}
 	case DeltaPart:
 		c.part(*d.Part)
@@ -64,31 +69,67 @@ func (c *Collector) Add(d Delta) {
 	case DeltaFinish:
 		c.response.Reason = d.Reason
 	case DeltaRound:
+		c.settle()
 		c.calls, c.round = nil, true
 	}
 }
 
-// text adds to the part of that kind that is being written, or begins one.
-func (c *Collector) text(kind PartKind, text string) {
+// write adds to the part of that kind that is being written, or begins one.
+func (c *Collector) write(kind PartKind, text string) {
 	last := len(c.response.Parts) - 1
-	if last < 0 || c.round || c.response.Parts[last].Kind != kind || c.response.Parts[last].Raw != nil {
-		c.response.Parts = append(c.response.Parts, Part{Kind: kind})
+	if c.text.into == nil || c.round || c.response.Parts[last].Kind != kind {
+		c.append(Part{Kind: kind})
 		last++
+		c.text.into = func(s string) { c.response.Parts[last].Text = s }
 	}
+	c.text.text.WriteString(text)
+}
+
+// append ends the text that is being written and begins another part.
+func (c *Collector) append(p Part) {
+	c.text.settle()
+	c.text = growing{}
 	c.round = false
-	c.response.Parts[last].Text += text
+	c.response.Parts = append(c.response.Parts, p)
+}
+
+func (c *Collector) call(d Delta) {
+	call := *d.Call
+	if c.calls == nil {
+		c.calls = map[int]*growing{}
+	}
+	c.append(Part{Kind: PartCall, Call: &call})
+	g := &growing{into: func(s string) { call.Arguments = s }}
+	g.text.WriteString(call.Arguments)
+	c.calls[d.Index] = g
 }
 
 // part takes a part that has ended; of thinking it replaces what was streamed.
 func (c *Collector) part(p Part) {
 	last := len(c.response.Parts) - 1
-	if p.Kind == PartThinking && last >= 0 && !c.round && c.response.Parts[last].Kind == PartThinking && c.response.Parts[last].Raw == nil {
-		c.response.Parts[last] = p
+	if p.Kind == PartThinking && c.text.into != nil && !c.round && c.response.Parts[last].Kind == PartThinking {
+		c.response.Parts[last], c.text = p, growing{}
 		return
 	}
-	c.round = false
-	c.response.Parts = append(c.response.Parts, p)
+	c.append(p)
 }
 
-// Response is what was collected.
-func (c *Collector) Response() *Response { return &c.response }
+// settle puts the text where it goes. More of it may come.
+func (g *growing) settle() {
+	if g.into != nil {
+		g.into(g.text.String())
+	}
+}
+
+func (c *Collector) settle() {
+	c.text.settle()
+	for _, g := range c.calls {
+		g.settle()
+	}
+}
+
+// Response is what was collected so far.
+func (c *Collector) Response() *Response {
+	c.settle()
+	return &c.response
+}
