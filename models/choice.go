@@ -1,0 +1,160 @@
+package models
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spiced-sql/spiced/registry"
+	"github.com/spiced-sql/spiced/tools"
+	"github.com/spiced-sql/spiced/tools/builtin"
+)
+
+// Words of params.tools that stand for sets of tools.
+const (
+	wordAuto     = "auto"
+	wordAll      = "all"
+	wordSearch   = "search_registry"
+	wordNSQL     = "nsql"
+	wordDisabled = "disabled"
+	wordNone     = "none" // the same as disabled
+)
+
+var words = []string{wordAuto, wordAll, wordSearch, wordNSQL, wordDisabled, wordNone}
+
+// parseTools reads params.tools: a comma-separated list of words, of tools by
+// name, of groups, and of tools of a group as group:tool. Words are read in
+// any case, names keep theirs. A word alone is a list of one; "" is a list of
+// none.
+func parseTools(text string) []string {
+	names := parseList(text)
+	for i, name := range names {
+		if word := strings.ToLower(name); slices.Contains(words, word) {
+			names[i] = word
+		}
+	}
+	return names
+}
+
+// parseList reads a comma-separated list without what is empty.
+func parseList(text string) []string {
+	var names []string
+	for name := range strings.SplitSeq(text, ",") {
+		if name = strings.TrimSpace(name); name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// offer is what models choose their tools from.
+type offer struct {
+	catalog *registry.Catalog
+	entries []string            // names of the entries of `tools:`
+	meta    []*tools.Definition // tool_search and tool_invoke
+}
+
+// chosen are tools without duplicates.
+type chosen map[string]*tools.Definition
+
+func (c chosen) add(defs ...*tools.Definition) {
+	for _, d := range defs {
+		if d != nil {
+			c[d.Name] = d
+		}
+	}
+}
+
+// sorted lists the tools by name, bytewise.
+func (c chosen) sorted() []*tools.Definition {
+	list := make([]*tools.Definition, 0, len(c))
+	for _, d := range c {
+		list = append(list, d)
+	}
+	slices.SortFunc(list, func(a, b *tools.Definition) int { return strings.Compare(a.Name, b.Name) })
+	return list
+}
+
+// choose returns the set of tools that the names of params.tools stand for,
+// sorted by name, and the names that stand for nothing.
+func (o offer) choose(names []string) (set []*tools.Definition, unknown []string) {
+	c := chosen{}
+	for _, name := range names {
+		switch name {
+		case wordAuto:
+			c.add(o.broad(builtin.Auto)...)
+		case wordAll, wordSearch:
+			c.add(o.broad(builtin.All)...)
+		case wordNSQL:
+			c.add(o.get(builtin.NSQL)...)
+		case wordDisabled, wordNone:
+		default:
+			found := o.named(name)
+			if len(found) == 0 {
+				unknown = append(unknown, name)
+			}
+			c.add(found...)
+		}
+	}
+	return c.sorted(), unknown
+}
+
+// broad is a set of built-in tools with every tool that the Spicepod declares,
+// functions among them.
+func (o offer) broad(names []string) []*tools.Definition {
+	set := o.get(names)
+	for _, d := range o.catalog.All() {
+		if d.Source == tools.SourceFunction || slices.ContainsFunc(o.entries, func(e string) bool { return from(d, e) }) {
+			set = append(set, d)
+		}
+	}
+	return set
+}
+
+// get returns the tools of these names that there are.
+func (o offer) get(names []string) []*tools.Definition {
+	var set []*tools.Definition
+	for _, name := range names {
+		if d := o.catalog.Get(name); d != nil {
+			set = append(set, d)
+		}
+	}
+	return set
+}
+
+// named returns what one name of a list stands for: a tool, a tool of a group
+// as group:tool, or all tools of a group.
+func (o offer) named(name string) []*tools.Definition {
+	if d := o.catalog.Get(strings.Replace(name, ":", "__", 1)); d != nil {
+		return []*tools.Definition{d}
+	}
+	var set []*tools.Definition
+	for _, d := range o.catalog.All() {
+		if group(d) == name {
+			set = append(set, d)
+		}
+	}
+	return set
+}
+
+// from reports whether the entry of `tools:` of that name brings the tool.
+func from(d *tools.Definition, entry string) bool { return d.Name == entry || group(d) == entry }
+
+// sourceMCP stands before the name of a server in the source of its tools.
+const sourceMCP = "mcp:"
+
+// group is the server that a tool belongs to, or "".
+func group(d *tools.Definition) string {
+	server, ok := strings.CutPrefix(d.Source, sourceMCP)
+	if !ok {
+		return ""
+	}
+	return server
+}
+
+func namesOf(defs []*tools.Definition) []string {
+	names := make([]string, len(defs))
+	for i, d := range defs {
+		names[i] = d.Name
+	}
+	return names
+}

@@ -1,0 +1,96 @@
+package models_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+
+	"github.com/spiced-sql/spiced/chat"
+	"github.com/spiced-sql/spiced/chat/chattest"
+	"github.com/spiced-sql/spiced/registry"
+	"github.com/spiced-sql/spiced/tools"
+)
+
+// pay is a tool whose calls tell that they have begun.
+func pay(t testing.TB, dispatch tools.Dispatch, began func()) tools.Tool {
+	return tool(t, tools.Definition{Name: "pay", Description: "Pays.", Source: tools.SourceFunction, Dispatch: dispatch},
+		func(context.Context, tools.Input) (tools.Output, error) {
+			began()
+			return tools.JSON("paid")
+		})
+}
+
+// An early call begins while the answer that asks for it still comes: this one
+// does not end before.
+func TestInvokedToolsStartEarly(t *testing.T) {
+	server, began := serve(t), make(chan struct{})
+	server.Script(chattest.InTurn(
+		chattest.Say(chattest.Call("c", "tool_invoke", `{"tool_id":"pay"}`), chattest.Text("…"), chattest.Until(began)),
+		chattest.Say(chattest.Text("done")),
+	))
+	set, _, _ := open(t, worlds[1].sections+at(server, "openai:gpt", "tools: search_registry"), []tools.Tool{pay(t, "", sync.OnceFunc(func() { close(began) }))})
+	must(t, set, "m", hello())
+	if got := server.Requests()[1].Results["c"]; got != `{"tool_id":"pay","result":"paid"}` {
+		t.Errorf("result: %s", got)
+	}
+}
+
+// A tool that waits for the end of the answer waits behind tool_invoke too, and
+// when a model calls it by its name without being shown it.
+func TestFoundToolsKeepTheirDispatch(t *testing.T) {
+	for _, call := range []chattest.Step{chattest.Call("c", "tool_invoke", `{"tool_id":"pay"}`), chattest.Call("c", "pay", `{}`)} {
+		testWaits(t, call)
+	}
+}
+
+func testWaits(t *testing.T, call chattest.Step) {
+	t.Helper()
+	server := serve(t)
+	server.Script(chattest.InTurn(
+		chattest.Say(call, chattest.Text("One ", "moment.")),
+		chattest.Say(chattest.Text(" Paid.")),
+	))
+	set, _, _ := open(t, worlds[1].sections+at(server, "openai:gpt", "tools: search_registry"), []tools.Tool{pay(t, tools.DispatchAfterResponse, func() {})})
+	m, err := set.Model("m")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := ""
+	for e, err := range m.Chat(t.Context(), hello(), tools.Scope{}) {
+		switch {
+		case err != nil:
+			t.Fatal(err)
+		case e.Tool != nil && e.Tool.Type == registry.EventToolCall && text != "One moment.":
+			t.Errorf("the call began after %q", text)
+		case e.Tool == nil && e.Kind == chat.DeltaText:
+			text += e.Text
+		}
+	}
+	if text != "One moment. Paid." {
+		t.Errorf("answer: %q", text)
+	}
+}
+
+func TestLeavingEndsTheCall(t *testing.T) {
+	server := serve(t)
+	server.Script(chattest.InTurn(chattest.Say(chattest.Call("c", "wait", `{}`))))
+	ended := make(chan error, 1)
+	wait := tool(t, tools.Definition{Name: "wait", Description: "Waits.", Source: tools.SourceFunction}, func(ctx context.Context, _ tools.Input) (tools.Output, error) {
+		<-ctx.Done()
+		ended <- ctx.Err()
+		return tools.Output{}, ctx.Err()
+	})
+	set, _, _ := open(t, at(server, "openai:gpt", "tools: wait"), []tools.Tool{wait})
+	m, err := set.Model("m")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for e := range m.Chat(t.Context(), hello(), tools.Scope{}) {
+		if e.Tool != nil {
+			break
+		}
+	}
+	if err := <-ended; err == nil {
+		t.Error("the call went on")
+	}
+}

@@ -1,0 +1,152 @@
+package models
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/spiced-sql/spiced/chat/upstream"
+	"github.com/spiced-sql/spiced/toolloop"
+)
+
+// settings are the params of a model, read.
+type settings struct {
+	system    string
+	wish      wish
+	limits    toolloop.Limits
+	xml       bool
+	responses bool // speak POST /v1/responses
+	cache     bool // of prompts, where it must be asked for
+	thinking  bool // with a budget of tokens
+	defaults  map[string]json.RawMessage
+
+	endpoint      *url.URL
+	timeout, idle time.Duration
+	retries       int
+}
+
+// settings reads everything; the first fault is in e.fault.
+func (e *entry) settings() *settings {
+	s := &settings{
+		system: e.text("system_prompt"), wish: e.wish(), limits: e.limits(),
+		xml:   e.word("tool_format", "native", "xml") == "xml",
+		cache: e.word("prompt_cache", "enabled", "disabled") == "enabled",
+
+		endpoint: e.endpoint(), timeout: e.duration("timeout"), idle: e.duration("idle_timeout"),
+		retries: e.number("max_retries", upstream.DefaultRetries, 0, upstream.MaxRetries),
+	}
+	if len(s.system) > MaxSystemPrompt {
+		e.fail("system_prompt", "", "params.system_prompt has %d bytes; the limit is %d", len(s.system), MaxSystemPrompt)
+	}
+	if s.xml && s.wish.native {
+		e.fail("tool_search", "take one of them out", "params.tool_search: native and params.tool_format: xml exclude each other")
+	}
+	e.headers()
+	e.form(s)
+	e.patterns()
+	return s
+}
+
+// headers refuses early what no header may hold.
+func (e *entry) headers() {
+	for _, key := range e.kind.private {
+		if key != "endpoint" {
+			e.header(key)
+		}
+	}
+}
+
+// form reads what the provider's form has of its own.
+func (e *entry) form(s *settings) {
+	asked := e.word("responses_api", "disabled", "enabled") == "enabled"
+	if e.has("responses_api") && !asked && s.wish.native {
+		e.fail("responses_api", "take one of them out", "params.tool_search: native needs the Responses API")
+	}
+	s.responses = e.kind.responses && (asked || s.wish.native)
+	s.defaults = e.overridden(s.responses)
+	s.thinking = thinks(s.defaults[paramThinking])
+	if e.kind.name != "openai" { // others have no keys for what they cache
+		return
+	}
+	for _, key := range []string{"prompt_cache_key", "prompt_cache_retention"} {
+		if text := e.text(key); text != "" {
+			s.defaults[key], _ = json.Marshal(text) // of text
+		}
+	}
+}
+
+// wish reads what the model declares of its tools. `tools` wins over its older
+// name.
+func (e *entry) wish() wish {
+	key := e.toolsKey()
+	return wish{
+		declared: e.has(key), text: e.text(key), embedding: e.text("tool_embedding_model"),
+		threshold: e.number("auto_threshold", DefaultThreshold, 0, MaxThreshold),
+		pinned:    parseList(e.text("pinned_tools")),
+		native:    e.word("tool_search", "registry", "native") == "native",
+		hosted:    e.kind.responses,
+	}
+}
+
+func (e *entry) toolsKey() string {
+	if !e.has("tools") && e.has("spice_tools") {
+		return "spice_tools"
+	}
+	return "tools"
+}
+
+func (e *entry) limits() toolloop.Limits {
+	return toolloop.Limits{
+		Rounds:      e.rounds(),
+		Parallel:    e.number("tool_concurrency", 0, 1, MaxParallel),
+		ResultBytes: int(e.size("tool_result_max_bytes", MaxResultBytes)),
+	}
+}
+
+// rounds reads tool_recursion_limit; 0 means that no call is made. The text of
+// its error is Spice's.
+func (e *entry) rounds() int {
+	const key = "tool_recursion_limit"
+	if !e.has(key) {
+		return DefaultRounds
+	}
+	n, err := strconv.Atoi(e.text(key))
+	if err == nil && (n < 0 || n > MaxRounds) {
+		err = fmt.Errorf("it takes 0 to %d", MaxRounds)
+	}
+	if err != nil {
+		var syntax *strconv.NumError
+		if errors.As(err, &syntax) { // its text repeats the value, which may be a secret
+			err = syntax.Err
+		}
+		e.fail(key, "write a whole number such as 10", "Invalid value specified for `params.recursion_depth`: %v. Error: %v", e.declared.Params[key], err)
+	}
+	if n == 0 {
+		return -1
+	}
+	return n
+}
+
+// patterns refuses a pattern of datasets that is none.
+func (e *entry) patterns() {
+	for i, p := range e.declared.Datasets {
+		if !validPattern(p) && e.fault == nil {
+			e.fault = e.problem(fmt.Sprintf(".datasets[%d]", i), "", "%q is no pattern: * stands for any text, ? for a character, [ab] for one of several", p)
+		}
+	}
+}
+
+// unmatched are the patterns of datasets that match none.
+func (e *entry) unmatched(names []string) []int {
+	var list []int
+	for i, p := range e.declared.Datasets {
+		if !slices.ContainsFunc(names, func(name string) bool { return matches(p, name) }) {
+			list = append(list, i)
+		}
+	}
+	return list
+}

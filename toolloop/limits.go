@@ -1,0 +1,72 @@
+package toolloop
+
+import (
+	"cmp"
+	"time"
+)
+
+// Limits bounds a chat. A field that is 0 is its default.
+type Limits struct {
+	Rounds        int // answers whose calls are made; negative: none
+	Calls         int // of the runtime's tools in one answer
+	Parallel      int // calls that run at once
+	ResultBytes   int // of one result as the model sees it
+	ArgumentBytes int // of one call
+}
+
+// The limits of a chat that sets none. Rounds is that of Spice's
+// tool_recursion_limit.
+const (
+	DefaultRounds        = 10
+	DefaultCalls         = 128
+	DefaultParallel      = 8
+	DefaultResultBytes   = 64 << 10
+	DefaultArgumentBytes = 1 << 20
+)
+
+const (
+	maxBegun   = 4096     // calls that one answer may begin, made or not
+	maxAnswer  = 64 << 20 // bytes of an answer that are kept for the history
+	maxPreview = 4 << 10  // bytes of a result that is too large to be shown
+	maxName    = 100      // bytes of a made-up name in a message
+	buffered   = 32       // deltas between the provider, the loop and a slow client
+)
+
+func (l Limits) effective() Limits {
+	return Limits{
+		Rounds:        max(0, cmp.Or(l.Rounds, DefaultRounds)),
+		Calls:         positive(l.Calls, DefaultCalls),
+		Parallel:      positive(l.Parallel, DefaultParallel),
+		ResultBytes:   positive(l.ResultBytes, DefaultResultBytes),
+		ArgumentBytes: positive(l.ArgumentBytes, DefaultArgumentBytes),
+	}
+}
+
+// MemoryLimits bounds a [Memory]. A field that is 0 is its default.
+type MemoryLimits struct {
+	Entries int           // turns
+	Bytes   int64         // of all turns
+	Age     time.Duration // since a turn was last used
+}
+
+// The limits of a memory that sets none.
+const (
+	DefaultMemoryEntries = 10_000
+	DefaultMemoryBytes   = 64 << 20
+	DefaultMemoryAge     = time.Hour
+)
+
+func (l MemoryLimits) effective() MemoryLimits {
+	return MemoryLimits{
+		Entries: positive(l.Entries, DefaultMemoryEntries),
+		Bytes:   positive(l.Bytes, DefaultMemoryBytes),
+		Age:     positive(l.Age, DefaultMemoryAge),
+	}
+}
+
+func positive[T int | int64 | time.Duration](value, otherwise T) T {
+	if value > 0 {
+		return value
+	}
+	return otherwise
+}
