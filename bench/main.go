@@ -45,6 +45,10 @@ var benchmarks = []benchmark{
 	{"retrieval", benchRetrieval},
 	{"search", benchSearch},
 	{"invoke", benchInvoke},
+	{"firsttoken", benchFirstToken},
+	{"overlap", benchOverlap},
+	{"streams", benchStreams},
+	{"turn", benchTurn},
 }
 
 func main() {

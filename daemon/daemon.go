@@ -29,9 +29,11 @@ import (
 	"github.com/spiced-sql/spiced/embeddings"
 	"github.com/spiced-sql/spiced/engine"
 	"github.com/spiced-sql/spiced/functions"
+	"github.com/spiced-sql/spiced/models"
 	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/spicepod"
 	"github.com/spiced-sql/spiced/telemetry"
+	"github.com/spiced-sql/spiced/toolloop"
 	"github.com/spiced-sql/spiced/tools/builtin"
 	"github.com/spiced-sql/spiced/udf"
 	"github.com/spiced-sql/spiced/usage"
@@ -56,6 +58,7 @@ type Daemon struct {
 	data     *datasets.Manager
 	registry *registry.Registry
 	usage    *usage.Recorder
+	memory   *toolloop.Memory // of chats that wait for their clients
 	indexes  *builtin.Indexes // of the search tool
 	domains  []string         // of built-in tools
 	closing  sync.WaitGroup   // embedding models that are replaced
@@ -82,6 +85,7 @@ type Generation struct {
 	Views      []*datasets.View
 	Tools      *registry.Catalog
 	Embeddings *embeddings.Set
+	Models     *models.Set
 	Published  time.Time
 
 	tools          *udf.ToolSet

@@ -96,6 +96,7 @@ func (m *maker) makeTools(g *Generation) (err error) {
 		return err
 	}
 	g.toolFunctions = m.toolFunctions(g.Tools)
+	m.makeModels(g)
 	if m.d.opts.Strict && m.report.Problems.HasErrors() {
 		return errStrict
 	}
@@ -377,5 +378,6 @@ func (m *maker) fill(g *Generation) error {
 		datasets.Fill(m.tx, m.d.data.StatusOf(m.build.datasets, m.views)),
 		fillLoadErrors(m.tx, m.report),
 		fillGeneration(m.tx, g, m.report),
+		fillModels(m.tx, g),
 	)
 }

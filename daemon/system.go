@@ -26,6 +26,7 @@ var systemRelations = []engine.Relation{
 	{Schema: engine.System, Name: datasets.ColumnsTable},
 	{Schema: engine.System, Name: tableLoadErrors},
 	{Schema: engine.System, Name: tableGenerations},
+	{Schema: engine.System, Name: tableModels},
 }
 
 // setup makes the introspection tables and the prelude, once.
@@ -34,7 +35,8 @@ func (d *Daemon) setup(tx *engine.Tx) error {
 		"CREATE TABLE "+engine.Qualified(engine.System, tableLoadErrors)+` (generation BIGINT, component VARCHAR, severity VARCHAR,
 			"path" VARCHAR, "file" VARCHAR, line INTEGER, "column" INTEGER, message VARCHAR, hint VARCHAR)`,
 		"CREATE TABLE "+engine.Qualified(engine.System, tableGenerations)+` (generation BIGINT, published TIMESTAMP, "trigger" VARCHAR,
-			changed VARCHAR[], functions BIGINT, datasets BIGINT, views BIGINT, problems BIGINT)`)
+			changed VARCHAR[], functions BIGINT, datasets BIGINT, views BIGINT, problems BIGINT)`,
+		"CREATE TABLE "+engine.Qualified(engine.System, tableModels)+modelsDDL)
 	for _, sql := range ddl {
 		if err := tx.Exec(sql); err != nil {
 			return err

@@ -16,6 +16,7 @@ import (
 	"github.com/spiced-sql/spiced/search"
 	"github.com/spiced-sql/spiced/spicepod"
 	"github.com/spiced-sql/spiced/sqltree"
+	"github.com/spiced-sql/spiced/toolloop"
 	"github.com/spiced-sql/spiced/tools"
 	"github.com/spiced-sql/spiced/tools/builtin"
 	"github.com/spiced-sql/spiced/udf"
@@ -38,6 +39,7 @@ func (d *Daemon) openTools(pod *spicepod.Pod, state string) error {
 		return err
 	}
 	d.indexes = builtin.NewIndexes()
+	d.memory = toolloop.NewMemory(toolloop.MemoryLimits{})
 	d.registry = registry.New(registry.Options{Usage: d.usage, Metrics: d.opts.Metrics, Log: d.log, VectorDir: vectors})
 	if m := d.opts.Metrics; m != nil {
 		m.WatchToolCache(func() (entries, bytes int64, hits, misses uint64) {

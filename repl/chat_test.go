@@ -134,11 +134,11 @@ func TestChatForgetsWhatGotNoAnswer(t *testing.T) {
 
 func TestChatCommands(t *testing.T) {
 	s := newChatServer(t)
-	out, notes, err := converse(s, "", "")
+	_, _, err := converse(s, "", "")
 	if err == nil || err.Error() != "there are several models, choose one: m, broken" {
 		t.Errorf("error %v", err)
 	}
-	out, notes, err = converse(s, "m", "/tools\n/tools far\n/model\n/model m\n/clear\n/help\n")
+	out, notes, err := converse(s, "m", "/tools\n/tools far\n/model\n/model m\n/clear\n/help\n")
 	if err != nil {
 		t.Fatal(err)
 	}

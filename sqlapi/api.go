@@ -1,4 +1,5 @@
-// Package sqlapi is the HTTP API: SQL, tools, and what the runtime is made of.
+// Package sqlapi is the HTTP API: SQL, tools, chats, and what the runtime is
+// made of.
 //
 // It decodes a request, calls one method, and encodes what that returns; it
 // computes nothing. One table (routes.go) holds every route with its
@@ -29,6 +30,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spiced-sql/spiced/chat/responses"
 	"github.com/spiced-sql/spiced/embeddings"
 	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/telemetry"
@@ -41,11 +43,15 @@ const (
 	maxSmallBody        = 1 << 20          // bytes of other bodies
 	defaultBodyTimeout  = 60 * time.Second // to send a body
 	defaultWriteTimeout = 30 * time.Second // for a piece of an answer to leave
+	defaultKeepAlive    = 30 * time.Second // of silence in a stream of events
+	defaultMaxChats     = 4096             // that run at once
 	flushEvery          = 100 * time.Millisecond
 	pieceSize           = 256 << 10                   // bytes that are written under one deadline
 	maxRequestID        = 128                         // bytes of an X-Request-Id that is taken over
 	maxScopeText        = 128                         // bytes of each word on whose behalf a request is made
 	maxEnvelope         = tools.MaxArguments + 64<<10 // bytes of the body of :invoke
+	maxEventPart        = 4 << 10                     // bytes of arguments or a result in an event of a chat
+	maxEvents           = 1024                        // of calls in an answer that is no stream
 
 	headerTimeout  = 10 * time.Second
 	idleTimeout    = 2 * time.Minute
@@ -62,6 +68,7 @@ type Options struct {
 	Tools     *registry.Registry
 	// Embeddings returns the embedding models of this moment; nil is none.
 	Embeddings func() *embeddings.Set
+	Chats      Chats
 
 	Metrics *telemetry.Metrics // nil: of its own
 	Log     *slog.Logger       // nil: discarded
@@ -70,6 +77,8 @@ type Options struct {
 	MaxBody      int64         // bytes of the body of /v1/sql; 0: 32 MiB
 	BodyTimeout  time.Duration // to send a body; 0: 60 s
 	WriteTimeout time.Duration // without the client reading; 0: 30 s
+	KeepAlive    time.Duration // of silence before a stream of events has a comment; 0: 30 s
+	MaxChats     int           // that run at once; 0: 4096
 	// AllowedHosts are names that requests over loopback may have in their
 	// Host header, besides localhost and IP addresses; "*" allows any. It
 	// protects a developer's machine from DNS rebinding.
@@ -82,6 +91,8 @@ type API struct {
 	log     *slog.Logger
 	metrics *telemetry.Metrics
 	mux     *http.ServeMux
+	running *running         // chats
+	answers *responses.Store // for requests that continue them
 	routes  []route
 	openAPI []byte
 }
@@ -90,6 +101,7 @@ type API struct {
 func New(opts Options) *API {
 	a := &API{opts: withDefaults(opts), mux: http.NewServeMux(), routes: routes()}
 	a.log, a.metrics = a.opts.Log, a.opts.Metrics
+	a.running, a.answers = &running{limit: a.opts.MaxChats}, responses.NewStore(responses.StoreOptions{})
 	a.openAPI = mustOpenAPI(a.routes, opts.Version)
 	alike := map[string][]route{}
 	for _, rt := range a.routes {
@@ -97,7 +109,7 @@ func New(opts Options) *API {
 	}
 	unmatched := a.wrap(route{path: "unmatched", handle: (*API).unmatched})
 	for pattern, list := range alike {
-		a.mux.Handle(pattern, a.choose(list))
+		a.mux.Handle(pattern, a.choose(list, unmatched))
 		// Without a pattern of its own, ServeMux would redirect the path to
 		// the one with a slash.
 		if parent, ok := strings.CutSuffix(pattern, "/{name...}"); ok && alike[parent] == nil {
@@ -109,8 +121,8 @@ func New(opts Options) *API {
 }
 
 // choose serves routes of one pattern: the first whose verb ends the path.
-func (a *API) choose(alike []route) http.Handler {
-	if len(alike) == 1 {
+func (a *API) choose(alike []route, otherwise http.Handler) http.Handler {
+	if len(alike) == 1 && alike[0].verb == "" {
 		return a.wrap(alike[0])
 	}
 	handlers := make([]http.Handler, len(alike))
@@ -124,6 +136,7 @@ func (a *API) choose(alike []route) http.Handler {
 				return
 			}
 		}
+		otherwise.ServeHTTP(w, r)
 	})
 }
 
@@ -142,6 +155,12 @@ func withDefaults(o Options) Options {
 	}
 	if o.WriteTimeout == 0 {
 		o.WriteTimeout = defaultWriteTimeout
+	}
+	if o.KeepAlive == 0 {
+		o.KeepAlive = defaultKeepAlive
+	}
+	if o.MaxChats == 0 {
+		o.MaxChats = defaultMaxChats
 	}
 	return o
 }

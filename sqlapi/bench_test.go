@@ -2,13 +2,17 @@ package sqlapi
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 
+	"github.com/spiced-sql/spiced/chat"
 	"github.com/spiced-sql/spiced/embeddings"
+	"github.com/spiced-sql/spiced/toolloop"
+	"github.com/spiced-sql/spiced/tools"
 )
 
 // BenchmarkInvoke calls a tool over a real listener, with 32 connections, and
@@ -51,4 +55,29 @@ func BenchmarkInvoke(b *testing.B) {
 			}
 		}
 	})
+}
+
+// BenchmarkChatDelta is what a delta costs between a provider and its client:
+// encoded, written and flushed to a connection.
+func BenchmarkChatDelta(b *testing.B) {
+	for _, form := range forms {
+		b.Run(form.name, func(b *testing.B) {
+			piece := says("Berlin ")
+			f := serveChats(b, &fakeChats{chat: func(context.Context, *chat.Request, tools.Scope) (chatEvents, error) {
+				return func(yield func(toolloop.Event, error) bool) {
+					yield(starts, nil)
+					for b.Loop() {
+						yield(piece, nil)
+					}
+					for _, e := range ends(chat.ReasonStop) {
+						yield(e, nil)
+					}
+				}, nil
+			}}, nil)
+			res := f.open(b.Context(), form.path, form.stream())
+			if _, err := io.Copy(io.Discard, res.Body); err != nil {
+				b.Fatal(err)
+			}
+		})
+	}
 }

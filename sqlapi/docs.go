@@ -25,7 +25,7 @@ fingerprint of each statement, never a literal.
 
 ## On whose behalf
 
-The routes of SQL and tools take headers that say for whom a request is made: ` + "`X-Spiced-User`, `X-Spiced-Space`,\n`X-Spiced-Session` and `X-Spiced-Agent`" + `. Each is text of at most 128 bytes. They decide which tools are there, and the
+The routes of SQL, tools and chats take headers that say for whom a request is made: ` + "`X-Spiced-User`, `X-Spiced-Space`,\n`X-Spiced-Session` and `X-Spiced-Agent`" + `. Each is text of at most 128 bytes. They decide which tools are there, and the
 record of calls has them. The context of a body goes before the headers. Answers of these routes have an
 ` + "`X-Spiced-Generation`" + `: the generation of the Spicepod that served.
 
@@ -98,7 +98,7 @@ func writeRoute(b *bytes.Buffer, rt route, told map[string]route) {
 		for i, c := range a.body {
 			media[i] = "`" + c.media + "`"
 		}
-		fmt.Fprintf(b, "| %d %s | %s | %s |\n", a.status, http.StatusText(a.status), a.about, strings.Join(media, ", "))
+		fmt.Fprintf(b, "| %d %s | %s | %s |\n", a.status, statusText(a.status), a.about, strings.Join(media, ", "))
 	}
 	for _, a := range answers {
 		for _, c := range a.body {
@@ -108,6 +108,14 @@ func writeRoute(b *bytes.Buffer, rt route, told map[string]route) {
 		}
 	}
 	writeKeys(b, rt, told)
+}
+
+// statusText is the name of a status; 499 has none of its own, but nginx's.
+func statusText(status int) string {
+	if status == statusClientLeft {
+		return "Client Closed Request"
+	}
+	return http.StatusText(status)
 }
 
 func writeExample(b *bytes.Buffer, what string, c content) {
@@ -219,7 +227,8 @@ func joined(words []any, by string) string {
 func writeCodes(b *bytes.Buffer) {
 	b.WriteString("\n## Errors\n\n")
 	b.WriteString("An error is an object with these keys, or its text alone on /v1/sql for clients that do not accept JSON. " +
-		"Calls with an envelope have a ToolResult in its place, and /v1/embeddings an OpenAIError, of the same codes and statuses:\n\n")
+		"Calls with an envelope have a ToolResult in its place; /v1/embeddings and the routes of chats have errors in the form of " +
+		"OpenAI or Anthropic; the statuses are the same:\n\n")
 	writeProperties(b, schemas["Error"])
 	b.WriteString("\n| Code | Status | |\n|---|---|---|\n")
 	for _, row := range errorCodes {

@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 
+	"github.com/spiced-sql/spiced/chat"
 	"github.com/spiced-sql/spiced/engine"
 	"github.com/spiced-sql/spiced/spicepod"
 	"github.com/spiced-sql/spiced/tools"
@@ -28,6 +30,7 @@ const (
 	codeNotServed      engine.Code = "not_served"
 	codeShuttingDown   engine.Code = "shutting_down"
 	codeSchemaVersion  engine.Code = "unsupported_schema_version"
+	codeNoRequest      engine.Code = "request_not_found"
 	codeNotSent        engine.Code = "not_sent" // in logs and metrics only
 )
 
@@ -63,6 +66,8 @@ var errorCodes = []errorCode{
 	{codeNoRoute, http.StatusNotFound, "There is no such route."},
 	{codeUnknownDataset, http.StatusNotFound, "There is no dataset of that name."},
 	{engine.Code(tools.CodeNotFound), http.StatusNotFound, "There is no tool of that name."},
+	{engine.Code(chat.CodeNotFound), http.StatusNotFound, "There is no model of that name."},
+	{codeNoRequest, http.StatusNotFound, "No request runs under that id for the user."},
 	{codeNotServed, http.StatusNotFound, "This process does not serve the route."},
 	{codeMethod, http.StatusMethodNotAllowed, "The route has other methods: see Allow."},
 	{codeSlowBody, http.StatusRequestTimeout, "The body took too long to arrive."},
@@ -71,11 +76,17 @@ var errorCodes = []errorCode{
 	{codeMediaType, http.StatusUnsupportedMediaType, "The body is in a form that is not read."},
 	{codeReloadRefused, http.StatusUnprocessableEntity, "The Spicepod has faults; the generation before goes on serving."},
 	{engine.CodeBusy, http.StatusTooManyRequests, "Too many statements wait, or calls of the tool run, already: see Retry-After."},
-	{engine.CodeCancelled, statusClientLeft, "The client left; nothing is sent."},
+	{engine.Code(chat.CodeBusy), http.StatusTooManyRequests, "The model's provider has too many requests, or too many chats run already: see Retry-After."},
+	{engine.CodeCancelled, statusClientLeft, "The client left, and nothing is sent; or another request cancelled the chat."},
 	{engine.CodeInternal, http.StatusInternalServerError, "A fault of the runtime's own."},
 	{engine.Code(tools.CodeInvalidResult), http.StatusBadGateway, "The tool gave what it does not declare."},
+	{engine.Code(chat.CodeUpstream), http.StatusBadGateway, "The model's provider failed."},
+	{engine.Code(chat.CodeRefused), http.StatusBadGateway, "The model's provider refused the key, or does not have the model."},
+	{engine.Code(chat.CodeBroken), http.StatusBadGateway, "The provider's answer broke off, or made no sense."},
+	{engine.Code(chat.CodeUnavailable), http.StatusServiceUnavailable, "The model is declared and was not loaded."},
 	{codeShuttingDown, http.StatusServiceUnavailable, "The runtime is shutting down."},
 	{engine.CodeTimeout, http.StatusGatewayTimeout, "The statement or the tool was over its time limit."},
+	{engine.Code(chat.CodeTimeout), http.StatusGatewayTimeout, "The model's provider took too long."},
 }
 
 func statusOf(code engine.Code) int {
@@ -97,7 +108,9 @@ type requestError struct {
 	Problems spicepod.Problems `json:"problems,omitempty"`
 	allow    string            // of a method that is not allowed
 	status   int               // other than the code's; 0: the code's
+	header   http.Header       // sent with it; nil: Retry-After, if it is retryable
 	body     any               // sent in place of the error; nil: the error
+	SQL      string            `json:"sql,omitempty"` // the statement, when the client has not written it
 	cause    error             // for the log; nil: the error
 }
 
@@ -165,7 +178,10 @@ func writeError(w http.ResponseWriter, e *requestError, rt route, plain bool) {
 	h := w.Header()
 	h.Del("Content-Length")
 	status := e.sentStatus()
-	if e.retryable() {
+	switch {
+	case e.header != nil:
+		maps.Copy(h, e.header)
+	case e.retryable():
 		h.Set(headerRetryAfter, retryAfterSeconds)
 	}
 	if e.allow != "" {

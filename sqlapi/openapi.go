@@ -29,7 +29,7 @@ func mustOpenAPI(routes []route, version string) []byte {
 	}
 	document, err := json.Marshal(map[string]any{
 		"openapi":    "3.1.0",
-		"info":       map[string]any{"title": "spiced", "version": version, "description": "SQL and tools over HTTP, and what the runtime is made of."},
+		"info":       map[string]any{"title": "spiced", "version": version, "description": "SQL, tools and chats over HTTP, and what the runtime is made of."},
 		"paths":      paths,
 		"components": map[string]any{"schemas": schemas},
 	})

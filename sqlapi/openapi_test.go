@@ -14,6 +14,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/spiced-sql/spiced/chat"
 )
 
 var update = flag.Bool("update", false, "rewrite docs/http.md")
@@ -39,6 +41,46 @@ var probes = map[string][]probe{
 		{"/v1/sql", "SELECT", nil, 400},
 		{"/v1/sql", "SELECT 1", []string{"Content-Encoding", "br", "Accept", "application/json"}, 415},
 		{"/v1/sql", "SELECT 1", []string{"Origin", "http://x", "Accept", "application/json"}, 403},
+	},
+	"create_chat_completion": chatProbes(0),
+	"create_message":         chatProbes(1),
+	"create_response":        chatProbes(2),
+	"list_models": {
+		{"/v1/models?status=true&metadata_fields=supports_responses_api", "", nil, 200},
+		{"/v1/models", "", []string{"Anthropic-Version", "2023-06-01"}, 200},
+		{"/v1/models?format=csv", "", nil, 200},
+		{"/v1/models?format=x", "", nil, 400},
+	},
+	"get_model": {
+		{"/v1/models/team/helper", "", nil, 200},
+		{"/v1/models/broken", "", []string{"Anthropic-Version", "2023-06-01"}, 200},
+		{"/v1/models/broken?status=x", "", nil, 400},
+		{"/v1/models/nope", "", nil, 404},
+		{"/v1/models/nope", "", []string{"Anthropic-Version", "2023-06-01"}, 404},
+	},
+	"cancel_request": {
+		{"/v1/requests/nope:cancel", "", nil, 404},
+		{"/v1/requests/nope:cancel", "", []string{headerUser, strings.Repeat("x", 200)}, 400},
+	},
+	"nsql": {
+		{"/v1/nsql", `{"query":"SELECT 42 AS answer"}`, nil, 200},
+		{"/v1/nsql", `{"query":"SELECT 42 AS answer"}`, []string{"Accept", mediaNSQL}, 200},
+		{"/v1/nsql", `{"query":"SELECT 42 AS answer"}`, []string{"Accept", mediaSQL}, 200},
+		{"/v1/nsql", `{"query":"SELECT 42 AS answer"}`, []string{"Accept", "application/vnd.spiceai.sql.v1+json"}, 200},
+		{"/v1/nsql", `{"query":"SELECT 42 AS answer"}`, []string{"Accept", "application/x-ndjson"}, 200},
+		{"/v1/nsql", `{"query":"SELECT 42 AS answer"}`, []string{"Accept", "text/csv"}, 200},
+		{"/v1/nsql", `{"query":"SELECT 42 AS answer"}`, []string{"Accept", "text/plain"}, 200},
+		{"/v1/nsql", `{"query":"SELECT 42 AS answer"}`, []string{"Accept", "application/vnd.apache.arrow.stream"}, 200},
+		{"/v1/nsql", `{"query":"SELECT nothing"}`, nil, 400},
+		{"/v1/nsql", `{}`, nil, 400},
+		{"/v1/nsql", `{"query":"q","model":"model_not_found"}`, nil, 404},
+		{"/v1/nsql", strings.Repeat(" ", maxSmallBody+1), nil, 413},
+		{"/v1/nsql", `{"query":"q"}`, []string{"Content-Encoding", "br"}, 415},
+		{"/v1/nsql", `{"query":"q","model":"rate_limited"}`, nil, 429},
+		{"/v1/nsql", `{"query":"q","model":"cancelled"}`, nil, 499},
+		{"/v1/nsql", `{"query":"q","model":"provider_error"}`, nil, 502},
+		{"/v1/nsql", `{"query":"q","model":"model_not_loaded"}`, nil, 503},
+		{"/v1/nsql", `{"query":"q","model":"provider_timeout"}`, nil, 504},
 	},
 	"list_tools": {
 		{"/v1/tools", "", nil, 200},
@@ -117,9 +159,38 @@ var probes = map[string][]probe{
 	"openapi":       {{"/v1/openapi.json", "", nil, 200}},
 }
 
+// chatProbes are requests for what the doors answer; see [echoes].
+func chatProbes(door int) []probe {
+	form := forms[door]
+	list := []probe{
+		{form.path, form.whole(), nil, 200},
+		{form.path, form.whole(), []string{headerEvents, "include"}, 200},
+		{form.path, form.stream(), nil, 200},
+		{form.path, "{", nil, 400},
+		{form.path, form.whole(), []string{"Origin", "http://x"}, 403},
+		{form.path, form.whole(), []string{"Content-Encoding", "br"}, 415},
+	}
+	for _, c := range []struct {
+		code   chat.Code
+		status int
+	}{
+		{chat.CodeNotFound, 404},
+		{chat.CodeTooLarge, 413},
+		{chat.CodeBusy, 429},
+		{chat.CodeCancelled, 499},
+		{chat.CodeInternal, 500},
+		{chat.CodeUpstream, 502},
+		{chat.CodeUnavailable, 503},
+		{chat.CodeTimeout, 504},
+	} {
+		list = append(list, probe{form.path, strings.Replace(form.whole(), "helper", string(c.code), 1), nil, c.status})
+	}
+	return list
+}
+
 // TestTheAnswersAreAsDeclared walks the table against a running server.
 func TestTheAnswersAreAsDeclared(t *testing.T) {
-	f := serveTools(t, nil)
+	f := serveChats(t, echoes(), nil)
 	check := newChecker(t, f)
 	for _, rt := range routes() {
 		if len(probes[rt.id]) == 0 {

@@ -5,7 +5,8 @@ import "net/http"
 // routes is the one table of the API.
 func routes() []route {
 	return []route{
-		sqlRoute(),
+		sqlRoute(), nsqlRoute(),
+		completionsRoute(), messagesRoute(), responsesRoute(), modelsRoute(), modelRoute(), cancelRoute(),
 		listToolsRoute(), searchDefinitionsRoute(), getToolRoute(), invokeToolRoute(), callToolRoute(), callToolAliasRoute(),
 		searchToolsRoute(), searchToolsByQueryRoute(), embeddingsRoute(),
 		functionsRoute(), datasetsRoute(), refreshRoute(), spicepodsRoute(),

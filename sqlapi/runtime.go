@@ -3,10 +3,14 @@ package sqlapi
 import (
 	"context"
 	"errors"
+	"iter"
 	"time"
 
+	"github.com/spiced-sql/spiced/chat"
 	"github.com/spiced-sql/spiced/engine"
 	"github.com/spiced-sql/spiced/spicepod"
+	"github.com/spiced-sql/spiced/toolloop"
+	"github.com/spiced-sql/spiced/tools"
 )
 
 // Querier runs statements. [*engine.DB] is one.
@@ -39,6 +43,20 @@ type Refresher interface {
 // ctx's or a fault of ours; a Spicepod that is refused is an outcome.
 type Reloader interface {
 	Reload(ctx context.Context) (Reload, error)
+}
+
+// Chats are the language models. Errors are [*chat.Error]s; what is none is a
+// fault of ours.
+type Chats interface {
+	// Models are the declared models in the order of their declarations, those
+	// that could not be loaded too.
+	Models() []Model
+	// Chat asks the model that r names. An error is one of the request; what
+	// fails later is the last pair. Whoever stops early, or ends ctx, ends the
+	// chat.
+	Chat(ctx context.Context, r *chat.Request, scope tools.Scope) (iter.Seq2[toolloop.Event, error], error)
+	// NSQL has a model write a statement, which has been checked.
+	NSQL(ctx context.Context, r NSQL, scope tools.Scope) (*NSQLAnswer, error)
 }
 
 // Errors of a [Refresher].
@@ -124,6 +142,46 @@ type Spicepod struct {
 	DependenciesCount int    `json:"dependencies_count"`
 	FunctionsCount    int    `json:"functions_count"`
 	ViewsCount        int    `json:"views_count"`
+}
+
+// Model is a declared language model.
+type Model struct {
+	Name        string      `json:"id"`
+	Created     int64       `json:"created"`  // seconds since 1970; 0 when nobody knows
+	From        string      `json:"owned_by"` // provider:model
+	Datasets    []string    `json:"datasets"` // that its built-in tools may read; nil is all
+	Status      string      `json:"-"`        // StatusReady or StatusError; shown with ?status=true
+	Description string      `json:"description,omitempty"`
+	Tools       *ModelTools `json:"tools,omitempty"` // nil: it was not loaded
+	Error       string      `json:"error,omitempty"` // why it was not loaded
+}
+
+// ModelTools is what a model gets of the runtime's tools, and why.
+type ModelTools struct {
+	Declared       string   `json:"declared"` // as the Spicepod has it
+	Mode           string   `json:"mode"`     // none, direct, registry, native
+	Reason         string   `json:"reason"`
+	Count          int      `json:"count"`      // of the tools in its set
+	Advertised     []string `json:"advertised"` // names that every request carries
+	Pinned         []string `json:"pinned,omitempty"`
+	EmbeddingModel string   `json:"embedding_model,omitempty"` // that tool_search compares by
+}
+
+// NSQL is a question that a model turns into a statement.
+type NSQL struct {
+	Query          string
+	Model          string
+	SampleData     bool     // values of the tables are shown to the model
+	Datasets       []string // that the statement may name; nil is all
+	PromptCacheKey string   // passed on to the provider
+}
+
+// NSQLAnswer is the statement.
+type NSQLAnswer struct {
+	SQL      string
+	Attempts int // how many statements the model wrote, from 1
+	// Allow is what the statement may read; nil is what every statement may.
+	Allow func(engine.Relation) bool
 }
 
 // RefreshOptions replace settings of a dataset's acceleration for one refresh;

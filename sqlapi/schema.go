@@ -57,7 +57,7 @@ func object(properties ...property) schema {
 }
 
 // schemas are those with a name.
-var schemas = together(runtimeSchemas, toolSchemas, embeddingSchemas)
+var schemas = together(runtimeSchemas, toolSchemas, embeddingSchemas, chatSchemas)
 
 func together(parts ...map[string]schema) map[string]schema {
 	all := map[string]schema{}
@@ -75,6 +75,7 @@ var runtimeSchemas = map[string]schema{
 		may("column", integer("Where in the line, in characters from 1.")),
 		may("hint", text("What would be right.")),
 		may("problems", listOf(ref("Problem"))),
+		may("sql", text("The statement, when a model has written it.")),
 	),
 	"Problem": object(
 		must("file", text("Relative to the Spicepod's folder when below it.")),

@@ -2,6 +2,7 @@ package sqlapi
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"net/http"
 	"time"
@@ -27,12 +28,17 @@ func (a *API) sql(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	return a.statement(w, r, scope, req, outputOf(format.Negotiate(accept(r))))
+}
+
+// statement runs a statement and records what became of it.
+func (a *API) statement(w http.ResponseWriter, r *http.Request, scope tools.Scope, req engine.Request, out output) error {
 	if a.log.Enabled(r.Context(), slog.LevelInfo) {
 		f := fingerprint.Of(req.SQL)
 		note(w, slog.String("sql", f.Text), slog.String("fingerprint", f.ID))
 	}
 	start := time.Now()
-	functions, rows, err := a.run(registry.WithScope(r.Context(), scope), w, req, format.Negotiate(accept(r)))
+	functions, rows, err := a.run(registry.WithScope(r.Context(), scope), w, req, out)
 	note(w, slog.Int64("rows", rows))
 	bytes, stalled := sent(w)
 	ended := outcome(r.Context(), err, stalled)
@@ -47,18 +53,26 @@ func (a *API) sql(w http.ResponseWriter, r *http.Request) error {
 	return err
 }
 
+// output is how rows are written.
+type output struct {
+	contentType string
+	newWriter   func(io.Writer) format.Writer
+}
+
+func outputOf(f format.Form) output { return output{f.ContentType, f.NewWriter} }
+
 // run runs a statement and returns the declared functions it used and how many
 // rows it wrote.
-func (a *API) run(ctx context.Context, w http.ResponseWriter, req engine.Request, form format.Form) (functions []string, n int64, err error) {
+func (a *API) run(ctx context.Context, w http.ResponseWriter, req engine.Request, out output) (functions []string, n int64, err error) {
 	rows, err := a.opts.Querier.Query(ctx, req)
 	if err != nil {
 		return nil, 0, err
 	}
 	defer rows.Close()
-	w.Header().Set("Content-Type", form.ContentType)
+	w.Header().Set("Content-Type", out.contentType)
 	w.Header().Add("Vary", "Accept")
 	setGeneration(w, rows.Generation())
-	s := newStream(w, form)
+	s := newStream(w, out.newWriter(w))
 	defer s.stop()
 	n, err = format.Copy(s, rows)
 	return rows.Functions(), n, err

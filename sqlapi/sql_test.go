@@ -333,7 +333,8 @@ func TestFewRowsAreFlushedWhenNoMoreCome(t *testing.T) {
 		defer rows.Close()
 		form, _ := format.ByName(name)
 		w := &flushes{ResponseRecorder: *httptest.NewRecorder(), flushed: make(chan int, 1)}
-		s := newStream(newExchange(w, time.Second), form)
+		x := newExchange(w, time.Second)
+		s := newStream(x, form.NewWriter(x))
 		if err := s.Begin(rows.Columns()); err != nil {
 			t.Fatal(err)
 		}

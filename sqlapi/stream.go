@@ -23,8 +23,8 @@ type stream struct {
 	err   error // of a flush
 }
 
-func newStream(w http.ResponseWriter, form format.Form) *stream {
-	return &stream{w: w, form: form.NewWriter(w)}
+func newStream(w http.ResponseWriter, form format.Writer) *stream {
+	return &stream{w: w, form: form}
 }
 
 // Begin takes the description of the result.

@@ -28,7 +28,7 @@ func (a *API) methods(r *http.Request) []string {
 	var allow []string
 	for _, rt := range a.routes {
 		probe := &http.Request{Method: rt.method, URL: r.URL, Host: r.Host}
-		if _, pattern := a.mux.Handler(probe); pattern == rt.pattern() && !slices.Contains(allow, rt.method) {
+		if _, pattern := a.mux.Handler(probe); pattern == rt.pattern() && strings.HasSuffix(r.URL.Path, rt.verb) && !slices.Contains(allow, rt.method) {
 			allow = append(allow, rt.method)
 		}
 	}

@@ -69,14 +69,19 @@ func (a *API) fail(x *exchange, r *http.Request, rt route, err error, id string)
 		if e.cause != nil {
 			err = e.cause
 		}
-		a.log.LogAttrs(context.WithoutCancel(r.Context()), slog.LevelError, "internal error",
-			slog.String("request_id", id), slog.String("error", err.Error()))
+		a.logInternal(r.Context(), id, err)
 	}
 	if x.status != 0 {
 		x.attrs = append(x.attrs, slog.Bool("broken_off", true))
 		panic(http.ErrAbortHandler)
 	}
 	writeError(x, e, rt, rt.plainErrors && !format.AcceptsJSON(accept(r)))
+}
+
+// logInternal writes a fault of ours to the log.
+func (a *API) logInternal(ctx context.Context, id string, err error) {
+	a.log.LogAttrs(context.WithoutCancel(ctx), slog.LevelError, "internal error",
+		slog.String("request_id", id), slog.String("error", fmt.Sprint(err)))
 }
 
 // recovered deals with a panic and reports whether the connection has to be

@@ -104,7 +104,7 @@ func (s *server) listen(f serveFlags) error {
 	api := sqlapi.New(sqlapi.Options{
 		Querier:   drainable{s.daemon.DB(), &s.drainer},
 		Inventory: inventory{s.daemon, s.endpoints, &s.drainer}, Refresher: refresher{s.daemon},
-		Tools: s.daemon.Tools(), Embeddings: s.embeddings,
+		Tools: s.daemon.Tools(), Embeddings: s.embeddings, Chats: chats{s.daemon},
 		Reloader: reloader{s.daemon}, Metrics: s.metrics, Log: s.log, Version: version,
 	})
 	if err := s.open("http", "--http", f.http, s.drainer.count(api), f.allowUnauthenticated); err != nil {

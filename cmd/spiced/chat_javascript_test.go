@@ -1,0 +1,213 @@
+package main
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spiced-sql/spiced/chat"
+	"github.com/spiced-sql/spiced/chat/chattest"
+)
+
+// installing is how long the clients may take to come.
+const installing = 3 * time.Minute
+
+// jsQuestion is what testdata/clients/ask.mjs asks.
+type jsQuestion struct {
+	Door   chat.Form `json:"door"`
+	Model  string    `json:"model"`
+	Stream bool      `json:"stream"`
+	Text   string    `json:"text"`
+	Image  string    `json:"image,omitempty"`
+	Tools  []string  `json:"tools,omitempty"`
+	Reply  string    `json:"reply,omitempty"` // the result of every call
+}
+
+// jsAnswer is what a client understood.
+type jsAnswer struct {
+	Text, Reason string
+	Calls        []struct{ ID, Name string }
+	Usage        chat.Usage
+	Replied      bool
+	Error        *struct {
+		Own                  bool
+		Class, Kind, Message string
+		Status               int
+	}
+}
+
+// jsClients is the folder with the official clients for JavaScript, which are
+// installed once per version of the lock file.
+func jsClients(t *testing.T) string {
+	t.Helper()
+	for _, program := range []string{"node", "npm"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skipf("THE JAVASCRIPT CLIENTS ARE NOT TESTED: there is no %s here", program)
+		}
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		cache = os.TempDir()
+	}
+	lock := sha256.Sum256([]byte(read(t, "testdata/clients/package-lock.json")))
+	dir := filepath.Join(cache, "spiced", "test-clients", fmt.Sprintf("%x", lock[:8]))
+	if _, err := os.Stat(filepath.Join(dir, "node_modules")); err != nil {
+		install(t, dir)
+	}
+	// The script stands beside the packages that it imports, under the name of
+	// its text: tests may run side by side.
+	text := read(t, "testdata/clients/ask.mjs")
+	script := filepath.Join(dir, fmt.Sprintf("ask-%x.mjs", sha256.Sum256([]byte(text))))
+	write(t, script, text)
+	return script
+}
+
+// install fetches the clients beside dir and moves them there.
+func install(t *testing.T, dir string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	fresh, err := os.MkdirTemp(filepath.Dir(dir), "new-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(fresh)
+	for _, name := range []string{"package.json", "package-lock.json", ".npmrc"} {
+		write(t, filepath.Join(fresh, name), read(t, "testdata/clients/"+name))
+	}
+	npm := exec.Command("npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts")
+	npm.Dir, npm.WaitDelay = fresh, time.Second
+	late := time.AfterFunc(installing, func() { npm.Process.Kill() }) //nolint:errcheck // it may have ended
+	defer late.Stop()
+	if out, err := npm.CombinedOutput(); err != nil {
+		t.Skipf("THE JAVASCRIPT CLIENTS ARE NOT TESTED: npm ci: %v\n%s", err, out)
+	}
+	if err := os.Rename(fresh, dir); err != nil {
+		if _, there := os.Stat(dir); there != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// javascript asks all questions, one after the other.
+func (c *chatting) javascript(script string, questions []jsQuestion) []jsAnswer {
+	c.t.Helper()
+	input, err := json.Marshal(map[string]any{"url": c.url, "questions": questions})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	var out, complaints bytes.Buffer
+	node := exec.Command("node", script)
+	node.Stdin, node.Stdout, node.Stderr = bytes.NewReader(input), &out, &complaints
+	if err := node.Run(); err != nil {
+		c.t.Fatalf("node: %v\n%s", err, complaints.String())
+	}
+	var answers []jsAnswer
+	if err := json.Unmarshal(out.Bytes(), &answers); err != nil || len(answers) != len(questions) {
+		c.t.Fatalf("%v: %s", err, out.String())
+	}
+	return answers
+}
+
+// atEveryDoor is a question at each door, streaming and not.
+func atEveryDoor(q jsQuestion) []jsQuestion {
+	var all []jsQuestion
+	for _, door := range []chat.Form{chat.FormOpenAI, chat.FormResponses, chat.FormAnthropic} {
+		for _, stream := range []bool{false, true} {
+			one := q
+			one.Door, one.Stream = door, stream
+			if one.Model == "" {
+				one.Model = modelOf[door]
+			}
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+// TestChatJavaScript has the conversations of the other tests with the
+// official clients for JavaScript.
+func TestChatJavaScript(t *testing.T) {
+	t.Parallel()
+	script := jsClients(t)
+	for name, k := range map[string]struct {
+		pod      chatPod
+		answers  func(chattest.Request) chattest.Answer
+		requests int64
+	}{
+		"through search": {registryPod, searching, 3},
+		"direct":         {directPod, calling, 2},
+		"no embeddings":  {chatPod{functions: 25, tools: "auto"}, calling, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := startChat(t, k.pod)
+			c.model.Script(k.answers)
+			questions := atEveryDoor(jsQuestion{Text: distance})
+			for i, a := range c.javascript(script, questions) {
+				if a.Error != nil {
+					t.Errorf("%+v: %+v", questions[i], *a.Error)
+					continue
+				}
+				got := said{text: a.Text, reason: a.Reason, calls: make([]chat.Call, len(a.Calls)), usage: a.Usage}
+				wantAnswer(t, got, nil, k.requests)
+			}
+		})
+	}
+}
+
+// TestChatJavaScriptTools returns the client's calls to it, beside one of the
+// runtime, and passes an image on.
+func TestChatJavaScriptTools(t *testing.T) {
+	t.Parallel()
+	script := jsClients(t)
+	c := startChat(t, directPod)
+	c.model.Script(beside)
+	questions := atEveryDoor(jsQuestion{Text: distance, Tools: []string{"get_location"}, Reply: "the ferry", Image: dot})
+	for i, a := range c.javascript(script, questions) {
+		if a.Error != nil || !a.Replied || !strings.Contains(a.Text, "From the ferry: It is 4129.") {
+			t.Errorf("%+v: %+v", questions[i], a)
+		}
+	}
+	if !slices.ContainsFunc(c.model.Requests(), func(r chattest.Request) bool { return bytes.Contains(r.Body, []byte(dot)) }) {
+		t.Error("the provider got no image")
+	}
+}
+
+// TestChatJavaScriptErrors come as errors of the clients' own types.
+func TestChatJavaScriptErrors(t *testing.T) {
+	t.Parallel()
+	script := jsClients(t)
+	c := startChat(t, directPod)
+	for status, k := range map[int]struct {
+		model  string
+		answer chattest.Answer
+	}{
+		404: {"helpr", chattest.Say()},
+		429: {"", chattest.RateLimited(0)},
+		502: {"", chattest.Unauthorized()},
+	} {
+		c.model.Script(chattest.Always(k.answer))
+		questions := atEveryDoor(jsQuestion{Model: k.model, Text: distance})
+		for i, a := range c.javascript(script, questions) {
+			if e := a.Error; e == nil || !e.Own || e.Status != status || e.Kind == "" || strings.Contains(e.Message, modelKey) {
+				t.Errorf("%d: %+v: %+v", status, questions[i], a)
+			}
+		}
+	}
+	c.model.Script(chattest.Always(chattest.Say(chattest.Text("half of"), chattest.Fail("Overloaded"))))
+	for i, a := range c.javascript(script, atEveryDoor(jsQuestion{Text: distance})) {
+		if stream := i%2 == 1; stream && a.Error == nil {
+			t.Errorf("half a stream passes for a whole one: %+v", a)
+		}
+	}
+}

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"context"
+	"iter"
+
+	"github.com/spiced-sql/spiced/chat"
+	"github.com/spiced-sql/spiced/daemon"
+	"github.com/spiced-sql/spiced/models"
+	"github.com/spiced-sql/spiced/nsql"
+	"github.com/spiced-sql/spiced/sqlapi"
+	"github.com/spiced-sql/spiced/toolloop"
+	"github.com/spiced-sql/spiced/tools"
+)
+
+// chats shows the daemon's language models to the HTTP API.
+type chats struct{ daemon *daemon.Daemon }
+
+var _ sqlapi.Chats = chats{}
+
+// set are the models of the generation that serves.
+func (c chats) set() *models.Set {
+	if g := c.daemon.Current(); g != nil {
+		return g.Models
+	}
+	return &models.Set{}
+}
+
+func (c chats) Models() []sqlapi.Model {
+	list := []sqlapi.Model{}
+	for _, i := range c.set().Infos() {
+		m := sqlapi.Model{Name: i.Name, From: i.From, Description: i.Description, Datasets: i.Datasets, Status: i.Status, Error: i.Error}
+		if i.Status == models.StatusReady {
+			m.Tools = &sqlapi.ModelTools{
+				Declared: i.Tools, Mode: string(i.Mode), Reason: i.Reason, Count: i.Count,
+				Advertised: i.Advertised, Pinned: i.Pinned, EmbeddingModel: i.EmbeddingModel,
+			}
+		}
+		list = append(list, m)
+	}
+	return list
+}
+
+func (c chats) Chat(ctx context.Context, r *chat.Request, scope tools.Scope) (iter.Seq2[toolloop.Event, error], error) {
+	m, err := c.set().Model(r.Model)
+	if err != nil {
+		return nil, err
+	}
+	return m.Chat(ctx, r, scope), nil
+}
+
+func (c chats) NSQL(ctx context.Context, r sqlapi.NSQL, scope tools.Scope) (*sqlapi.NSQLAnswer, error) {
+	answer, err := c.daemon.WriteSQL(ctx, r.Model, nsql.Request{
+		Query: r.Query, Datasets: r.Datasets, SampleData: r.SampleData, PromptCacheKey: r.PromptCacheKey,
+	}, scope)
+	if err != nil {
+		return nil, err
+	}
+	return &sqlapi.NSQLAnswer{SQL: answer.SQL, Attempts: answer.Attempts, Allow: answer.Allow}, nil
+}

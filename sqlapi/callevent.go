@@ -1,0 +1,114 @@
+package sqlapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/spiced-sql/spiced/registry"
+	"github.com/spiced-sql/spiced/tools"
+)
+
+// headerEvents asks for the calls of the runtime's tools beside an answer.
+const (
+	headerEvents  = "X-Spiced-Events"
+	eventsInclude = "include"
+)
+
+var eventsParam = param{headerEvents, "header", "include: the answer tells of the calls of the runtime's tools, too", oneOf(eventsInclude)}
+
+func includesEvents(r *http.Request) bool {
+	return strings.EqualFold(strings.TrimSpace(r.Header.Get(headerEvents)), eventsInclude)
+}
+
+// callEvent is a step of a tool's call as clients see it.
+type callEvent struct {
+	CallID    string          `json:"call_id"`
+	Tool      string          `json:"tool"`
+	Arguments json.RawMessage `json:"arguments,omitempty"` // of tool_call
+	*callOutcome
+	// Truncated says that arguments or result are the beginning of theirs, as
+	// text.
+	Truncated bool `json:"truncated,omitempty"`
+}
+
+// callOutcome is what tool_result has besides.
+type callOutcome struct {
+	OK        bool            `json:"ok"`
+	Result    json.RawMessage `json:"result,omitempty"`
+	Error     *callFault      `json:"error,omitempty"`
+	LatencyMS float64         `json:"latency_ms"`
+}
+
+type callFault struct {
+	Code    tools.Code `json:"code"`
+	Message string     `json:"message"`
+}
+
+func newCallEvent(e *registry.Event) callEvent {
+	c := callEvent{CallID: e.CallID, Tool: clip(e.Tool)}
+	c.Arguments = c.bounded(e.Arguments)
+	if r := e.Result; r != nil {
+		c.callOutcome = &callOutcome{OK: r.OK, Result: c.bounded(r.Result), LatencyMS: r.Metrics.LatencyMS}
+		if r.Error != nil {
+			c.Error = &callFault{r.Error.Code, cut(r.Error.Message)}
+		}
+	}
+	return c
+}
+
+// bounded is a value, or the beginning of its text when it is long. What a
+// model wrote need not be JSON.
+func (c *callEvent) bounded(value json.RawMessage) json.RawMessage {
+	if len(value) <= maxEventPart && (len(value) == 0 || json.Valid(value)) {
+		return value
+	}
+	c.Truncated = c.Truncated || len(value) > maxEventPart
+	text, _ := json.Marshal(cut(string(value))) // a string always can be
+	return text
+}
+
+func cut(text string) string {
+	return strings.ToValidUTF8(text[:min(len(text), maxEventPart)], "")
+}
+
+// encodeCallEvent is an event's data in a stream, where its name stands beside
+// it.
+func encodeCallEvent(e *registry.Event) (json.RawMessage, error) {
+	return json.Marshal(newCallEvent(e))
+}
+
+// callEvents are those of an answer that is no stream.
+type callEvents struct {
+	list    []typedCallEvent
+	dropped bool // there were more than maxEvents
+}
+
+type typedCallEvent struct {
+	Type registry.EventType `json:"type"`
+	callEvent
+}
+
+func (c *callEvents) add(e *registry.Event) {
+	if len(c.list) == maxEvents {
+		c.dropped = true
+		return
+	}
+	c.list = append(c.list, typedCallEvent{e.Type, newCallEvent(e)})
+}
+
+// into adds the events to an answer, which is a JSON object with keys of its
+// own.
+func (c *callEvents) into(body []byte) ([]byte, error) {
+	if c.list == nil {
+		c.list = []typedCallEvent{}
+	}
+	events, err := json.Marshal(c.list)
+	if err != nil {
+		return nil, fmt.Errorf("encode the events: %w", err)
+	}
+	body = bytes.TrimSuffix(bytes.TrimSpace(body), []byte{'}'})
+	return fmt.Appendf(body, `,"spiced_events":%s}`, events), nil
+}

@@ -1,0 +1,170 @@
+package sqlapi
+
+import "net/http"
+
+const (
+	pathModels   = "/v1/models"
+	pathRequests = "/v1/requests"
+	verbCancel   = ":cancel"
+)
+
+// aboutChats is said of each door.
+const aboutChats = "The model may call the runtime's tools, as its Spicepod says, before it answers; the client's own tools are " +
+	"left to the client. Leaving ends the chat and everything that runs for it; so does POST /v1/requests/{id}:cancel. " +
+	"A stream has a comment after every 30 s of silence. An error has a status until the first event was sent; after it, it is an " +
+	"event of the stream. X-Should-Retry: false is on errors that come again.\n\n" +
+	"With X-Spiced-Events: include, the answer also tells of each call of the runtime's tools: tool_call with its arguments, " +
+	"tool_result with ok, result or error, and latency_ms; at most 4 KiB of each. Clients that do not know them pass over them; " +
+	"in an answer that is no stream they stand under spiced_events."
+
+// chatRoute is what the doors have in common. failed is the schema of errors.
+func chatRoute(d *door, id, path, failed string) route {
+	wrong := func(status int, about string) answer { return answer{status, about, asJSON(ref(failed), "")} }
+	return route{
+		method: "POST", path: path, id: id, tag: "Chat", scoped: true,
+		params: []param{eventsParam},
+		answers: []answer{
+			wrong(http.StatusBadRequest, "The body is wrong, or the provider refuses what it asks."),
+			wrong(http.StatusForbidden, "The request comes from another site's page."),
+			wrong(http.StatusNotFound, "There is no such model, the message has the nearest name; or chats are not served here."),
+			wrong(http.StatusRequestTimeout, "The body took too long to arrive."),
+			wrong(http.StatusRequestEntityTooLarge, "The body is over its limit."),
+			wrong(http.StatusUnsupportedMediaType, "The body is compressed."),
+			wrong(http.StatusTooManyRequests, "The provider has too many requests, or too many chats run already; see Retry-After."),
+			wrong(statusClientLeft, "Another request has cancelled this one."),
+			wrong(http.StatusInternalServerError, "A fault of the runtime's own."),
+			wrong(http.StatusBadGateway, "The provider failed, refused the key, or its answer broke off."),
+			wrong(http.StatusServiceUnavailable, "The model was not loaded, or the runtime is shutting down."),
+			wrong(http.StatusGatewayTimeout, "The provider took too long."),
+		},
+		errorBody: d.errorBody,
+		handle:    d.serve,
+	}
+}
+
+// answered puts what a door answers before its errors.
+func (rt route) answered(whole schema, example, events string) route {
+	content := append(asJSON(whole, example), content{"text/event-stream", nil, events})
+	rt.answers = append([]answer{{http.StatusOK, "The answer, whole or as a stream.", content}}, rt.answers...)
+	return rt
+}
+
+func completionsRoute() route {
+	rt := chatRoute(completionsDoor, "create_chat_completion", "/v1/chat/completions", "OpenAIError")
+	rt.summary = "Chat, in the form of OpenAI's Chat Completions."
+	rt.about = aboutChats
+	rt.body = asJSON(ref("ChatRequest"), `{"model":"helper","stream":true,"messages":[{"role":"user","content":"How far is Berlin from Paris?"}]}`)
+	return rt.answered(ref("ChatCompletion"),
+		`{"id":"chatcmpl-A","object":"chat.completion","created":1754000000,"model":"helper","choices":[{"index":0,"message":{"role":"assistant","content":"871 km"},"finish_reason":"stop"}],"usage":{"prompt_tokens":9,"completion_tokens":3,"total_tokens":12}}`,
+		`data: {"id":"chatcmpl-A","object":"chat.completion.chunk","created":1754000000,"model":"helper","choices":[{"index":0,"delta":{"content":"871 km"},"finish_reason":null}]}`)
+}
+
+func messagesRoute() route {
+	rt := chatRoute(messagesDoor, "create_message", "/v1/messages", "AnthropicError")
+	rt.summary = "Chat, in the form of Anthropic's Messages."
+	rt.about = "As POST /v1/chat/completions, errors in Anthropic's form, too."
+	rt.body = asJSON(ref("MessagesRequest"), `{"model":"helper","max_tokens":1000,"messages":[{"role":"user","content":"How far is Berlin from Paris?"}]}`)
+	return rt.answered(ref("MessagesResponse"),
+		`{"id":"msg_A","type":"message","role":"assistant","model":"helper","content":[{"type":"text","text":"871 km"}],"stop_reason":"end_turn","stop_sequence":null,"usage":{"input_tokens":9,"output_tokens":3}}`,
+		"event: content_block_delta\n"+`data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"871 km"}}`)
+}
+
+func responsesRoute() route {
+	rt := chatRoute(responsesDoor, "create_response", "/v1/responses", "OpenAIError")
+	rt.summary = "Chat, in the form of OpenAI's Responses."
+	rt.about = "As POST /v1/chat/completions. Answers are kept in memory for a while, unless store is false, so that " +
+		"previous_response_id can name them; only requests of the same X-Spiced-User can."
+	rt.body = asJSON(ref("ResponsesRequest"), `{"model":"helper","input":"How far is Berlin from Paris?"}`)
+	return rt.answered(ref("ResponsesResponse"), "",
+		"event: response.output_text.delta\n"+`data: {"type":"response.output_text.delta","sequence_number":4,"item_id":"msg_A","output_index":0,"content_index":0,"delta":"871 km"}`)
+}
+
+func modelsRoute() route {
+	return route{
+		method: "GET", path: pathModels, id: "list_models", tag: "Chat",
+		summary: "List the models.",
+		about: "In the order of their declarations, with those that could not be loaded, and with what each gets of the runtime's " +
+			"tools and why. To a request with an Anthropic-Version header the list is in Anthropic's form.",
+		params: []param{
+			{"status", "query", "true adds each model's status", boolean("")},
+			{"metadata_fields", "query", supportsResponses + " adds it under metadata", text("")},
+			formatParam,
+		},
+		answers: []answer{
+			{http.StatusOK, "The models.", append(asJSON(schema{"anyOf": []any{ref("ModelList"), ref("AnthropicModelList")}},
+				`{"object":"list","data":[{"id":"helper","created":0,"owned_by":"openai:gpt-5","datasets":null,"tools":{"declared":"auto","mode":"direct","reason":"8 tools, not more than 20","count":8,"advertised":["sql"]},"object":"model","status":null}]}`),
+				content{"text/csv", nil, ""})},
+			failure(http.StatusBadRequest, "A parameter is wrong."),
+			failure(http.StatusNotFound, "Models are not served here."),
+		},
+		handle: (*API).models,
+	}
+}
+
+func modelRoute() route {
+	missing := schema{"anyOf": []any{ref("OpenAIError"), ref("AnthropicError"), ref("Error")}}
+	return route{
+		method: "GET", path: pathModels + "/{name}", match: pathModels + "/{name...}", id: "get_model", tag: "Chat",
+		summary: "Show a model.",
+		params: []param{
+			{"name", "path", "the model; it may have slashes", text("")},
+			{"status", "query", "true adds its status", boolean("")},
+			{"metadata_fields", "query", supportsResponses + " adds it under metadata", text("")},
+		},
+		answers: []answer{
+			{http.StatusOK, "The model.", asJSON(schema{"anyOf": []any{ref("Model"), ref("AnthropicModel")}}, "")},
+			failure(http.StatusBadRequest, "A parameter is wrong."),
+			{http.StatusNotFound, "There is no such model, the message has the nearest name; or models are not served here.", asJSON(missing, "")},
+		},
+		handle: (*API).model,
+	}
+}
+
+func cancelRoute() route {
+	return route{
+		method: "POST", path: pathRequests + "/{id}" + verbCancel, match: pathRequests + "/{name...}", verb: verbCancel,
+		id: "cancel_request", tag: "Chat", scoped: true,
+		summary: "Cancel a chat that runs.",
+		about:   "With the tools and statements that run for it. Only the X-Spiced-User of the chat can.",
+		params:  []param{{"id", "path", "the chat's X-Request-Id", text("")}},
+		answers: []answer{
+			{http.StatusOK, "It was cancelled.", asJSON(ref("Cancelled"), `{"cancelled":true}`)},
+			failure(http.StatusBadRequest, "A header is wrong."),
+			failure(http.StatusNotFound, "No chat runs under that id for the user."),
+		},
+		handle: (*API).cancelRequest,
+	}
+}
+
+func nsqlRoute() route {
+	return route{
+		method: "POST", path: "/v1/nsql", id: "nsql", tag: "SQL", scoped: true,
+		summary: "Answer a question by a statement that a model writes.",
+		about: "The Accept header chooses the form, as for /v1/sql; application/sql is the statement, which is not run then. The " +
+			"statement is checked like any other. When it fails on the data, sql of the error has it.",
+		body: asJSON(ref("Question"), `{"query":"How many trips were longer than 10 km?","model":"helper"}`),
+		answers: []answer{
+			{http.StatusOK, "The rows, or the statement.", []content{
+				{"application/json", listOf(ref("Row")), `[{"trips":1247}]`},
+				{mediaNSQL, ref("QuestionResult"), ""},
+				{mediaSQL, nil, "SELECT count(*) AS trips FROM trips WHERE km > 10"},
+				{"application/vnd.spiceai.sql.v1+json", ref("Result"), ""},
+				{"application/x-ndjson", nil, ""},
+				{"text/csv", nil, ""},
+				{"text/plain", nil, ""},
+				{"application/vnd.apache.arrow.stream", nil, ""},
+			}},
+			failure(http.StatusBadRequest, "The body is wrong, or no statement was found or it fails on the data."),
+			failure(http.StatusNotFound, "There is no such model, or models are not served here."),
+			failure(http.StatusRequestTimeout, "The body took too long to arrive."),
+			failure(http.StatusRequestEntityTooLarge, "The body or the result is over a limit."),
+			failure(http.StatusUnsupportedMediaType, "The body is compressed."),
+			failure(http.StatusTooManyRequests, "Too many statements wait already, or the provider has too many requests; see Retry-After."),
+			failure(statusClientLeft, "Another request has cancelled this one."),
+			failure(http.StatusBadGateway, "The provider failed."),
+			failure(http.StatusServiceUnavailable, "The model was not loaded, or the runtime is shutting down."),
+			failure(http.StatusGatewayTimeout, "The statement or the provider took too long."),
+		},
+		handle: (*API).nsql,
+	}
+}

@@ -1,0 +1,167 @@
+package sqlapi
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spiced-sql/spiced/chat"
+	"github.com/spiced-sql/spiced/nearest"
+)
+
+// modelLine is a model as OpenAI's clients list it, with Spice's keys and
+// ours.
+type modelLine struct {
+	Model
+	Object   string            `json:"object"`
+	Status   *string           `json:"status"`
+	Metadata map[string]string `json:"metadata,omitempty"`
+}
+
+type modelList struct {
+	Object string      `json:"object"`
+	Data   []modelLine `json:"data"`
+}
+
+// anthropicModel is a model as Anthropic's clients list it.
+type anthropicModel struct {
+	Type        string    `json:"type"`
+	ID          string    `json:"id"`
+	DisplayName string    `json:"display_name"`
+	CreatedAt   time.Time `json:"created_at"`
+}
+
+type anthropicModelList struct {
+	Data    []anthropicModel `json:"data"`
+	HasMore bool             `json:"has_more"`
+	FirstID *string          `json:"first_id"`
+	LastID  *string          `json:"last_id"`
+}
+
+// modelView is what a request wants to see of models.
+type modelView struct {
+	anthropic bool // in Anthropic's form
+	status    bool
+	metadata  bool
+}
+
+// headerAnthropic is in every request of Anthropic's clients.
+const headerAnthropic = "Anthropic-Version"
+
+const supportsResponses = "supports_responses_api"
+
+func readModelView(r *http.Request) (modelView, error) {
+	v := modelView{anthropic: r.Header.Get(headerAnthropic) != ""}
+	var err error
+	if v.status, err = flagParam(r, "status"); err != nil {
+		return v, err
+	}
+	for field := range strings.SplitSeq(r.URL.Query().Get("metadata_fields"), ",") {
+		switch strings.TrimSpace(field) {
+		case "":
+		case supportsResponses:
+			v.metadata = true
+		default:
+			return v, newError(codeInvalidRequest, "use "+supportsResponses, "the metadata field %q is unknown", field)
+		}
+	}
+	return v, nil
+}
+
+// line is a model in OpenAI's form.
+func (v modelView) line(m Model) modelLine {
+	line := modelLine{Model: m, Object: "model"}
+	if v.status {
+		line.Status = &m.Status
+	}
+	if v.metadata {
+		line.Metadata = map[string]string{supportsResponses: "true"} // every model answers in every form
+	}
+	return line
+}
+
+func anthropicLine(m Model) anthropicModel {
+	return anthropicModel{Type: "model", ID: m.Name, DisplayName: m.Name, CreatedAt: time.Unix(m.Created, 0).UTC()}
+}
+
+// models lists the models.
+func (a *API) models(w http.ResponseWriter, r *http.Request) error {
+	if a.opts.Chats == nil {
+		return newError(codeNotServed, "", "models are not served here")
+	}
+	a.nameGeneration(w)
+	view, err := readModelView(r)
+	if err != nil {
+		return err
+	}
+	all := a.opts.Chats.Models()
+	if view.anthropic {
+		return writeJSON(w, http.StatusOK, anthropicList(all))
+	}
+	lines := make([]modelLine, len(all))
+	for i, m := range all {
+		lines[i] = view.line(m)
+	}
+	if f := r.URL.Query().Get("format"); f == "" || f == "json" {
+		return writeJSON(w, http.StatusOK, modelList{"list", lines})
+	}
+	header := []string{"id", "object", "owned_by", "datasets", "status", "error"}
+	return writeList(w, r, lines, header, func(m modelLine) []string {
+		status := ""
+		if m.Status != nil {
+			status = *m.Status
+		}
+		return []string{m.Name, m.Object, m.From, strings.Join(m.Datasets, " "), status, m.Error}
+	})
+}
+
+// anthropicList is the whole list, on one page.
+func anthropicList(all []Model) anthropicModelList {
+	list := anthropicModelList{Data: make([]anthropicModel, len(all))}
+	for i, m := range all {
+		list.Data[i] = anthropicLine(m)
+	}
+	if n := len(all); n > 0 {
+		list.FirstID, list.LastID = &all[0].Name, &all[n-1].Name
+	}
+	return list
+}
+
+// model shows one model.
+func (a *API) model(w http.ResponseWriter, r *http.Request) error {
+	if a.opts.Chats == nil {
+		return newError(codeNotServed, "", "models are not served here")
+	}
+	a.nameGeneration(w)
+	view, err := readModelView(r)
+	if err != nil {
+		return err
+	}
+	m, err := findModel(a.opts.Chats.Models(), r.PathValue("name"))
+	switch {
+	case err != nil && view.anthropic:
+		return messagesDoor.failed(w, err)
+	case err != nil:
+		return completionsDoor.failed(w, err)
+	case view.anthropic:
+		return writeJSON(w, http.StatusOK, anthropicLine(m))
+	}
+	return writeJSON(w, http.StatusOK, view.line(m))
+}
+
+func findModel(all []Model, name string) (Model, error) {
+	names := make([]string, len(all))
+	for i, m := range all {
+		names[i] = m.Name
+	}
+	if i := slices.Index(names, name); i >= 0 {
+		return all[i], nil
+	}
+	text := fmt.Sprintf("there is no model %q", clip(name))
+	if near := nearest.Name(name, names); near != "" {
+		text += fmt.Sprintf("; did you mean %q?", near)
+	}
+	return Model{}, &chat.Error{Code: chat.CodeNotFound, Param: "model", Message: text}
+}

@@ -1,0 +1,185 @@
+package sqlapi
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/spiced-sql/spiced/chat"
+	"github.com/spiced-sql/spiced/engine"
+	"github.com/spiced-sql/spiced/format"
+	"github.com/spiced-sql/spiced/nsql"
+	"github.com/spiced-sql/spiced/tools"
+)
+
+// The forms of /v1/nsql that /v1/sql does not have.
+const (
+	mediaSQL  = "application/sql" // the statement, which is not run
+	mediaJSON = "application/json"
+	mediaNSQL = "application/vnd.spiceai.nsql.v1+json" // the rows with the statement
+)
+
+// nsql answers a question with rows, or with the statement for them.
+func (a *API) nsql(w http.ResponseWriter, r *http.Request) error {
+	if a.opts.Chats == nil {
+		return newError(codeNotServed, "", "models are not served here")
+	}
+	a.nameGeneration(w)
+	scope, err := scopeOf(w, r, tools.SurfaceChat)
+	if err != nil {
+		return err
+	}
+	q, err := a.readNSQL(w, r)
+	if err != nil {
+		return err
+	}
+	scope.Model = q.Model
+	ctx, job, err := a.running.begin(r.Context(), scope)
+	if err == nil {
+		defer job.end()
+		err = blame(ctx, a.question(w, r.WithContext(ctx), q, scope))
+	}
+	var failed *chat.Error
+	if errors.As(err, &failed) {
+		return chatError(w, failed)
+	}
+	return err
+}
+
+// question has the statement written and run.
+func (a *API) question(w http.ResponseWriter, r *http.Request, q NSQL, scope tools.Scope) error {
+	answer, err := a.opts.Chats.NSQL(r.Context(), q, scope)
+	if err != nil {
+		return unwritten(err)
+	}
+	note(w, slog.String("model", q.Model), slog.Int("attempts", answer.Attempts))
+	media, form := negotiateNSQL(accept(r))
+	out := outputOf(form)
+	switch media {
+	case mediaSQL:
+		w.Header().Add("Vary", "Accept")
+		return writeBytes(w, mediaSQL, []byte(answer.SQL))
+	case mediaNSQL:
+		out = withSQL(answer.SQL)
+	}
+	err = a.statement(w, r, scope, engine.Request{SQL: answer.SQL, Allow: answer.Allow}, out)
+	if err == nil || r.Context().Err() != nil {
+		return err
+	}
+	shown := *asRequestError(err)
+	shown.SQL, shown.cause = answer.SQL, err
+	return &shown
+}
+
+// unwritten is what is sent when no attempt of the model runs: the last one,
+// and what is wrong with it.
+func unwritten(err error) error {
+	var failed *nsql.Error
+	if !errors.As(err, &failed) {
+		return err
+	}
+	e := *asRequestError(failed.Cause)
+	e.Message, e.SQL, e.cause = failed.Error(), failed.SQL, err
+	return &e
+}
+
+var nsqlKeys = []string{"query", "model", "stream", "sample_data_enabled", "datasets", "prompt_cache_key"}
+
+// readNSQL reads a question. Rows are streamed whether it says so or not.
+func (a *API) readNSQL(w http.ResponseWriter, r *http.Request) (NSQL, error) {
+	var q NSQL
+	body, err := a.readBody(w, r, maxSmallBody)
+	if err != nil {
+		return q, err
+	}
+	var stream bool
+	fields := map[string]any{
+		"query": &q.Query, "model": &q.Model, "stream": &stream, "sample_data_enabled": &q.SampleData,
+		"datasets": &q.Datasets, "prompt_cache_key": &q.PromptCacheKey,
+	}
+	err = decodeObject(body, nsqlKeys, func(key string, d *json.Decoder) error { return d.Decode(fields[key]) })
+	if err != nil {
+		return q, err
+	}
+	if strings.TrimSpace(q.Query) == "" {
+		return q, newError(codeInvalidRequest, `send {"query": "How many trips were there?"}`, `there is no "query"`)
+	}
+	if q.Model == "" {
+		q.Model, err = onlyModel(a.opts.Chats.Models())
+	}
+	return q, err
+}
+
+// onlyModel is the one model that is served.
+func onlyModel(all []Model) (string, error) {
+	var names []string
+	for _, m := range all {
+		if m.Status != StatusError {
+			names = append(names, m.Name)
+		}
+	}
+	switch len(names) {
+	case 0:
+		return "", newError(codeInvalidRequest, "declare one under models:", "no model is served")
+	case 1:
+		return names[0], nil
+	}
+	return "", newError(codeInvalidRequest, "set model to one of "+strings.Join(names, ", "), "several models are served, and the request names none")
+}
+
+// negotiateNSQL is [format.Negotiate] with the forms that only answers to
+// questions have; media is "" for the others.
+func negotiateNSQL(accept string) (media string, form format.Form) {
+	for part := range strings.SplitSeq(accept, ",") {
+		media, params, err := mime.ParseMediaType(part)
+		if q, failed := strconv.ParseFloat(params["q"], 64); err != nil || failed == nil && q == 0 {
+			continue
+		}
+		if media == mediaSQL || media == mediaNSQL {
+			return media, form
+		}
+		if f := format.Negotiate(media); f.MediaType != mediaJSON || meansJSON(media) {
+			return "", f
+		}
+	}
+	return "", format.Negotiate("")
+}
+
+// meansJSON tells the media types that are JSON's from those that are nobody's,
+// for which [format.Negotiate] has JSON as well.
+func meansJSON(media string) bool {
+	return media == mediaJSON || media == "application/*" || media == "*/*"
+}
+
+// withSQL is the form sql with the statement as its first key.
+func withSQL(sql string) output {
+	form, _ := format.ByName("sql")
+	return output{mediaNSQL, func(w io.Writer) format.Writer {
+		return form.NewWriter(&headed{Writer: w, head: fmt.Appendf(nil, `{"sql":%s,`, format.AppendString(nil, sql))})
+	}}
+}
+
+// headed writes a JSON object with another beginning.
+type headed struct {
+	io.Writer
+	head []byte
+}
+
+// Write writes head in place of the first byte, the brace.
+func (h *headed) Write(p []byte) (int, error) {
+	if h.head == nil || len(p) == 0 {
+		return h.Writer.Write(p)
+	}
+	if _, err := h.Writer.Write(h.head); err != nil {
+		return 0, err
+	}
+	h.head = nil
+	n, err := h.Writer.Write(p[1:])
+	return n + 1, err
+}

@@ -1,0 +1,98 @@
+package sqlapi
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// keepAlive is a comment (HTML Living Standard, 9.2.6), which clients pass
+// over.
+const keepAlive = ": keep-alive\n\n"
+
+// sse sends server-sent events. Each leaves at once. After a while of silence
+// a comment tells the client, and what stands between, that the connection
+// lives; before the first event, too.
+type sse struct {
+	w     http.ResponseWriter
+	every time.Duration
+	gone  context.CancelCauseFunc // told when the client does not read
+
+	mu    sync.Mutex
+	timer *time.Timer
+	begun bool // the header is sent
+	done  bool
+	err   error // of a comment
+}
+
+func newSSE(w http.ResponseWriter, every time.Duration, gone context.CancelCauseFunc) *sse {
+	s := &sse{w: w, every: every, gone: gone}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.timer = time.AfterFunc(every, s.silence)
+	return s
+}
+
+// Write is for what send runs.
+func (s *sse) Write(p []byte) (int, error) { return s.w.Write(p) }
+
+// send sends what write writes.
+func (s *sse) send(write func() error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err != nil {
+		return s.err
+	}
+	if !s.done {
+		s.timer.Reset(s.every)
+	}
+	return s.push(write)
+}
+
+func (s *sse) push(write func() error) error {
+	if !s.begun {
+		s.begun = true
+		h := s.w.Header()
+		h.Set("Content-Type", "text/event-stream")
+		h.Set("Cache-Control", "no-cache")
+		h.Set("X-Accel-Buffering", "no") // nginx would hold events back
+		s.w.WriteHeader(http.StatusOK)
+	}
+	if err := write(); err != nil {
+		return err
+	}
+	if x, ok := s.w.(*exchange); ok {
+		return x.flush()
+	}
+	return nil
+}
+
+// silence sends a comment.
+func (s *sse) silence() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.done || s.err != nil {
+		return
+	}
+	s.err = s.push(func() error {
+		_, err := io.WriteString(s.w, keepAlive)
+		return err
+	})
+	if s.err != nil {
+		s.gone(s.err)
+		return
+	}
+	s.timer.Reset(s.every)
+}
+
+// stop ends the comments: the ResponseWriter is not ours after the handler. It
+// reports whether something was sent, so that an error cannot have a status.
+func (s *sse) stop() (begun bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.done = true
+	s.timer.Stop()
+	return s.begun
+}
