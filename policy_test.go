@@ -22,14 +22,14 @@ const module = "github.com/spiced-sql/spiced/"
 var layers = [][]string{
 	{"nearest", "search", "chat"},
 	{"spicepod", "sqltree", "telemetry", "usage", "search/eval"},
-	{"engine", "fingerprint", "tools", "embeddings", "chat/upstream", "chat/chattest"},
+	{"engine", "fingerprint", "tools", "embeddings", "chat/upstream", "chat/chattest", "mcp/lock"},
 	{"format", "functions/prelude", "examples", "chat/openai", "chat/anthropic", "chat/responses", "chat/xmltools"},
 	{"functions"},
-	{"udf", "datasets", "tools/builtin"},
+	{"udf", "datasets", "tools/builtin", "mcp/client"},
 	{"registry", "lint"},
 	{"toolloop", "nsql"},
 	{"models"},
-	{"sqlapi", "repl"},
+	{"sqlapi", "repl", "mcp/server"},
 	{"daemon"},
 	{"cmd/spiced", "bench"},
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,6 +22,7 @@ import (
 	"github.com/spiced-sql/spiced/spicepod"
 	"github.com/spiced-sql/spiced/toolloop"
 	"github.com/spiced-sql/spiced/tools"
+	"github.com/spiced-sql/spiced/tools/builtin"
 )
 
 // slowDoor is tools that take 300 ms.
@@ -158,12 +160,22 @@ func askOnce(ctx context.Context, address, mode string, list []tools.Tool) error
 	return nil
 }
 
-// turnCatalog are the first tools of bfcl_live, or as many made-up ones.
+// turnCatalog are the built-in tools of `tools: all`, list_datasets among them,
+// and the first tools of bfcl_live, or as many made-up ones.
 func turnCatalog() (list []tools.Tool, from string, err error) {
+	all, err := builtin.Load(builtin.Env{}, []string{"core"})
+	if err != nil {
+		return nil, "", err
+	}
+	for _, t := range all {
+		if slices.Contains(builtin.All, t.Definition().Name) {
+			list = append(list, t)
+		}
+	}
 	raw, err := os.ReadFile("../shared/retrieval/dev/bfcl_live/tools.jsonl")
 	if err != nil {
 		random := rand.New(rand.NewPCG(1, 2))
-		for i := range turnTools {
+		for i := range turnTools - len(list) {
 			d := madeUpTool(random, i)
 			list = append(list, registry.Must(tools.New(tools.Definition{Name: d.Name, Description: d.Description, Parameters: d.Parameters, Source: tools.SourceFunction}, nothing)))
 		}

@@ -19,7 +19,7 @@ type Pod struct {
 	Functions []Function `yaml:"functions" component:"function" doc:"Functions callable from SQL, and as tools."`
 
 	Embeddings  []Embedding  `yaml:"embeddings" component:"embedding" doc:"Embedding models."`
-	Tools       []Tool       `yaml:"tools" component:"tool" doc:"Tools: customised built-in ones. MCP servers are not served yet."`
+	Tools       []Tool       `yaml:"tools" component:"tool" doc:"Tools: customised built-in ones, and MCP servers."`
 	Models      []Model      `yaml:"models" component:"model" doc:"Language models."`
 	SearchTests []SearchTest `yaml:"search_tests" doc:"Searches for tools with what they must find; run at load."`
 
@@ -50,6 +50,7 @@ type Runtime struct {
 	Query                  Query            `yaml:"query" doc:"Limits on every statement."`
 	DatasetLoadParallelism int              `yaml:"dataset_load_parallelism" min:"0" doc:"How many datasets load at once; 0 leaves it to the runtime."`
 	ShutdownTimeout        time.Duration    `yaml:"shutdown_timeout" default:"30s" doc:"How long running requests may take to finish at shutdown."`
+	MCP                    RuntimeMCP       `yaml:"mcp" doc:"The MCP server, /v1/mcp."`
 	OutputLevel            string           `yaml:"output_level" doc:"How much the runtime logs."`
 	Params                 Params           `yaml:"params" doc:"Further settings by name."`
 
@@ -59,7 +60,6 @@ type Runtime struct {
 	CPU         any          `yaml:"cpu" served:"no" doc:"Use of processors."`
 	Flight      any          `yaml:"flight" served:"no" doc:"Arrow Flight SQL."`
 	Postgres    any          `yaml:"postgres" served:"no" doc:"The PostgreSQL protocol."`
-	MCP         *RuntimeMCP  `yaml:"mcp" served:"no" doc:"The MCP server."`
 	Metrics     any          `yaml:"metrics" served:"no" doc:"Metrics."`
 	ReadyState  string       `yaml:"ready_state" served:"no" enum:"on_registration,on_load" doc:"When datasets count as ready."`
 	TaskHistory *TaskHistory `yaml:"task_history" served:"no" doc:"The table of past tasks."`
@@ -104,9 +104,20 @@ type APIKey struct {
 	Keys    []Text `yaml:"keys" doc:"The keys; one that ends in :rw may write."`
 }
 
+// MCPMode says which tools an MCP client is shown.
+type MCPMode string
+
+// What MCP clients are shown.
+const (
+	MCPDirect   MCPMode = "direct"
+	MCPRegistry MCPMode = "registry"
+)
+
 // RuntimeMCP is `runtime.mcp`.
 type RuntimeMCP struct {
-	AllowedHosts []string `yaml:"allowed_hosts" doc:"Host names the MCP server answers to."`
+	AllowedHosts []string `yaml:"allowed_hosts" doc:"Names that requests may have in their Host header. Without it: localhost, 127.0.0.1 and ::1; \"*\" allows any. A change takes a restart."`
+	Mode         MCPMode  `yaml:"mode" enum:"direct,registry" default:"direct" doc:"What tools/list shows: every tool, or tool_search, tool_invoke, list_datasets and the pinned ones."`
+	PinnedTools  []string `yaml:"pinned_tools" doc:"Tools that mode registry lists beside tool_search and tool_invoke."`
 }
 
 // TaskHistory is `runtime.task_history`.

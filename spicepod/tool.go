@@ -33,7 +33,8 @@ type Tool struct {
 	Dispatch    string          `yaml:"dispatch" enum:"early,after_response" doc:"When a chat starts a call: as soon as its arguments are complete, or after the model's answer. Without it: early, unless the tool destroys."`
 	Parallel    *bool           `yaml:"parallel" default:"true" doc:"Whether a chat runs several calls of the tool at once."`
 	DependsOn   []string        `yaml:"dependsOn" doc:"Components that must be there first."`
-	Env         map[string]Text `yaml:"env" served:"no" doc:"Environment of an MCP command."`
+	Env         map[string]Text `yaml:"env" doc:"Environment of an MCP command, beside PATH, HOME and the like."`
+	Pin         string          `yaml:"pin" enum:"none,checksum" default:"none" doc:"Of an MCP server: checksum refuses its tools whose texts changed since spiced mcp pin."`
 	Metrics     any             `yaml:"metrics" served:"no" doc:"Metrics of the tool."`
 }
 
