@@ -9,6 +9,7 @@ import (
 	"github.com/spiced-sql/spiced/chat/chattest"
 	"github.com/spiced-sql/spiced/engine"
 	"github.com/spiced-sql/spiced/nsql"
+	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/tools"
 )
 
@@ -129,4 +130,31 @@ func TestWriteSQL(t *testing.T) {
 		t.Error("a statement of a model with datasets reads another table")
 	}
 	r.want("SELECT chats FROM spiced.model_usage", "2")
+}
+
+// A client that leaves ends the statement of the tool that runs for it.
+func TestLeavingAChatEndsItsStatement(t *testing.T) {
+	p := provider(t)
+	p.Script(chattest.Always(chattest.Say(chattest.Call("c", "sql",
+		`{"query":"SELECT sum(a.range * b.range) FROM range(10000000) a, range(10000000) b"}`))))
+	r := start(t, files{"spicepod.yaml": modelsAt(p, "{name: m, from: 'openai:x', params: {endpoint: URL, tools: sql}}")})
+	m, err := r.Current().Models.Model("m")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, leave := context.WithCancel(t.Context())
+	defer leave()
+	request := &chat.Request{Model: "m", Messages: []chat.Message{chat.Text(chat.RoleUser, "go")}}
+	for e, err := range m.Chat(ctx, request, tools.Scope{}) {
+		if e.Tool != nil && e.Tool.Type == registry.EventToolCall {
+			r.until("the statement runs", func() bool { return r.DB().Stats().Running > 0 })
+			leave()
+		}
+		if err != nil && chat.AsError(err).Code != chat.CodeCancelled {
+			t.Error(err)
+		}
+	}
+	r.until("no statement runs", func() bool { return r.DB().Stats().Running == 0 })
+	r.want("SELECT chats, cancelled FROM spiced.model_usage", "1,1")
+	r.want("SELECT tool, code FROM spiced.tool_calls WHERE tool = 'sql'", "sql,cancelled")
 }

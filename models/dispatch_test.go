@@ -2,6 +2,9 @@ package models_test
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
 	"sync"
 	"testing"
 
@@ -92,5 +95,43 @@ func TestLeavingEndsTheCall(t *testing.T) {
 	}
 	if err := <-ended; err == nil {
 		t.Error("the call went on")
+	}
+}
+
+// Whatever a tool does, the model gets one result for each call, in order.
+func TestToolsThatMisbehave(t *testing.T) {
+	panics := tool(t, tools.Definition{Name: "panics", Description: "Panics.", Source: tools.SourceFunction},
+		func(context.Context, tools.Input) (tools.Output, error) { panic("secret of the stack") })
+	huge := tool(t, tools.Definition{Name: "huge", Description: "Gives 50 MB.", Source: tools.SourceFunction},
+		func(context.Context, tools.Input) (tools.Output, error) {
+			return tools.JSON(strings.Repeat("x", 50<<20))
+		})
+	count := tool(t, tools.Definition{Name: "count", Description: "Counts.", Source: tools.SourceFunction, Parameters: json.RawMessage(`{"type":"object"}`)},
+		func(_ context.Context, in tools.Input) (tools.Output, error) { return tools.Output{Value: in.Raw}, nil })
+	var steps []chattest.Step
+	for i := range 100 {
+		steps = append(steps, chattest.Call(fmt.Sprint("c", i), "count", fmt.Sprintf(`{"n":%d}`, i)))
+	}
+	server := serve(t)
+	server.Script(chattest.InTurn(
+		chattest.Say(append(steps, chattest.Call("p", "panics", `{}`), chattest.Call("h", "huge", `{}`), chattest.Usage(10, 2, 0, 0))...),
+		chattest.Say(chattest.Text("done"), chattest.Usage(20, 3, 0, 0)),
+	))
+	set, _, _ := open(t, at(server, "openai:gpt", "tools: 'panics, huge, count'"), []tools.Tool{panics, huge, count})
+	answer := must(t, set, "m", hello())
+	if answer.Message().Text() != "done" || answer.Usage.Input != 30 || answer.Usage.Output != 5 {
+		t.Errorf("answer %q, usage %+v", answer.Message().Text(), answer.Usage)
+	}
+	got := server.Requests()[1].Results
+	for i := range 100 {
+		if want := fmt.Sprintf(`{"n":%d}`, i); got[fmt.Sprint("c", i)] != want {
+			t.Errorf("call %d has the result %s", i, got[fmt.Sprint("c", i)])
+		}
+	}
+	if p := got["p"]; !strings.HasPrefix(p, "Failed to call the tool panics.") || strings.Contains(p, "secret") {
+		t.Errorf("the panic: %s", p)
+	}
+	if h := got["h"]; len(h) > 8<<10 || !strings.Contains(h, `"bytes":52428802`) && !strings.Contains(h, "limit") {
+		t.Errorf("the large result: %.200s", h)
 	}
 }
