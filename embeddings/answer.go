@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+
+	"github.com/spiced-sql/spiced/provider"
 )
 
 // answer is a decoded answer of a provider: one vector per text, in order.
@@ -97,7 +99,7 @@ func decodeAnswer(body []byte, texts int) (answer, error) {
 		return answer{}, describeJSON(err)
 	}
 	if len(form.Data) == 0 { // some gateways send errors with status 200
-		if message, _ := providerMessage(body); message != "" {
+		if message, _ := provider.Message(body); message != "" {
 			return answer{}, errors.New(message)
 		}
 	}

@@ -12,14 +12,15 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
+
+	"github.com/spiced-sql/spiced/provider"
 )
 
 // fail makes an error with a message that is safe to show.
 func (o *openAI) fail(status int, again bool, cause error, format string, args ...any) *Error {
-	message := oneLine(o.redact(fmt.Sprintf(format, args...)))
+	message := provider.OneLine(o.redact(fmt.Sprintf(format, args...)), MaxMessage)
 	return &Error{Model: o.name, Status: status, Message: message, Retryable: again, Err: cause}
 }
 
@@ -85,10 +86,10 @@ func (o *openAI) answerLimit(texts int) int {
 // refused makes an error of an answer that is not 200.
 func (o *openAI) refused(resp *http.Response) *Error {
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
-	message, code := providerMessage(body)
+	message, code := provider.Message(body)
 	// OpenAI answers 429 also when the account has run out of credit.
 	e := o.fail(resp.StatusCode, retryable(resp.StatusCode) && code != "insufficient_quota", nil, "%s", message)
-	if e.wait = retryAfter(resp.Header); e.Retryable && e.wait > MaxRetryAfter {
+	if e.wait = provider.RetryAfter(resp.Header); e.Retryable && e.wait > MaxRetryAfter {
 		e.Message = strings.TrimSpace(fmt.Sprintf("%s (asks to wait %s, longer than %s)", e.Message, e.wait.Round(time.Second), MaxRetryAfter))
 	}
 	return e
@@ -106,7 +107,7 @@ func (o *openAI) transferError(err error) *Error {
 	if errors.As(err, &outer) {
 		err = outer.Err
 	}
-	var redirect *redirectError
+	var redirect *provider.RedirectError
 	var certificate *tls.CertificateVerificationError
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
@@ -119,11 +120,6 @@ func (o *openAI) transferError(err error) *Error {
 	return o.fail(0, true, nil, "%s", err)
 }
 
-// redirectError is a redirect that is not followed.
-type redirectError struct{ message string }
-
-func (e *redirectError) Error() string { return e.message }
-
 // client follows redirects only where texts and key were meant to go.
 func client(shared *http.Client) *http.Client {
 	c := http.Client{}
@@ -131,43 +127,8 @@ func client(shared *http.Client) *http.Client {
 		c = *shared
 	}
 	c.Jar = nil
-	c.CheckRedirect = func(r *http.Request, via []*http.Request) error {
-		first := via[0]
-		switch {
-		case r.URL.Host != first.URL.Host:
-			return &redirectError{fmt.Sprintf("the endpoint redirects to another host, %q, which is not followed; check params.endpoint", r.URL.Host)}
-		case first.URL.Scheme == "https" && r.URL.Scheme != "https":
-			return &redirectError{"the endpoint redirects from https to " + r.URL.Scheme + ", which is not followed"}
-		case r.Method != first.Method:
-			return &redirectError{"the endpoint redirects as to a page; check params.endpoint"}
-		case len(via) > MaxRedirects:
-			return &redirectError{fmt.Sprintf("the endpoint redirects more than %d times", MaxRedirects)}
-		}
-		return nil
-	}
+	c.CheckRedirect = provider.CheckRedirect
 	return &c
-}
-
-// retryAfter is how long a provider asks to wait: retry-after-ms as OpenAI
-// sends it, or Retry-After in seconds or as a date (RFC 9110, 10.2.3).
-func retryAfter(h http.Header) time.Duration {
-	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil && ms >= 0 {
-		return seconds(ms / 1000)
-	}
-	text := h.Get("Retry-After")
-	if s, err := strconv.ParseFloat(text, 64); err == nil && s >= 0 {
-		return seconds(s)
-	}
-	if at, err := http.ParseTime(text); err == nil {
-		return max(0, time.Until(at))
-	}
-	return 0
-}
-
-// seconds keeps large numbers in range.
-func seconds(s float64) time.Duration {
-	const day = 24 * 60 * 60
-	return time.Duration(min(s, day) * float64(time.Second))
 }
 
 // backoff is how long to wait after so many failed attempts: twice as long
@@ -187,17 +148,5 @@ func wait(ctx context.Context, d time.Duration) error {
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
-	}
-}
-
-// redaction replaces secrets in a text, the longest first.
-func redaction(secrets []string) func(string) string {
-	secrets = slices.DeleteFunc(secrets, func(s string) bool { return s == "" })
-	slices.SortFunc(secrets, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
-	return func(text string) string {
-		for _, secret := range secrets {
-			text = strings.ReplaceAll(text, secret, "***")
-		}
-		return text
 	}
 }

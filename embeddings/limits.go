@@ -30,8 +30,6 @@ const (
 	MaxRetryAfter = time.Minute
 	// MaxAnswerBytes is the size of one answer of a provider.
 	MaxAnswerBytes = 256 << 20
-	// MaxRedirects is how many redirects one request follows.
-	MaxRedirects = 3
 	// MaxMessage is how much of a provider's message is shown.
 	MaxMessage = 400
 	// MaxRequestBytes is the size of the body of POST /v1/embeddings.

@@ -22,8 +22,8 @@ type Options struct {
 	pause func(context.Context, time.Duration) error // nil waits; tests do not
 }
 
-// provider is what can stand before the colon of `from:`.
-type provider struct {
+// kind is a provider: what can stand before the colon of `from:`.
+type kind struct {
 	name    string
 	example string
 	params  []string
@@ -31,8 +31,8 @@ type provider struct {
 }
 
 // providers in the order of messages.
-func providers() []provider {
-	return []provider{
+func providers() []kind {
+	return []kind{
 		{"openai", "openai:text-embedding-3-small", []string{
 			"openai_api_key", "endpoint", "openai_org_id", "openai_project_id", "dimensions", "batch_size", "timeout", "max_retries",
 		}, openOpenAI},
@@ -48,7 +48,7 @@ func Open(pod *spicepod.Pod, i int, o Options) (Model, *spicepod.Problem) {
 	e := &entry{pod: pod, declared: pod.Embeddings[i], path: fmt.Sprintf("embeddings[%d]", i), opts: o}
 	scheme, id, _ := strings.Cut(strings.TrimSpace(e.declared.From), ":")
 	all := providers()
-	at := slices.IndexFunc(all, func(p provider) bool { return p.name == strings.ToLower(scheme) })
+	at := slices.IndexFunc(all, func(p kind) bool { return p.name == strings.ToLower(scheme) })
 	if at < 0 {
 		return nil, e.unknownProvider(scheme, all)
 	}
@@ -100,7 +100,7 @@ func (e *entry) problem(path, hint, format string, args ...any) *spicepod.Proble
 	return &p
 }
 
-func (e *entry) unknownProvider(name string, all []provider) *spicepod.Problem {
+func (e *entry) unknownProvider(name string, all []kind) *spicepod.Problem {
 	names, examples := make([]string, len(all)), make([]string, len(all))
 	for i, p := range all {
 		names[i], examples[i] = p.name, p.example
@@ -114,7 +114,7 @@ func (e *entry) unknownProvider(name string, all []provider) *spicepod.Problem {
 	return e.problem("from", hint, "embedding provider %q is not served by this build", name)
 }
 
-func (e *entry) unknownParam(p provider) *spicepod.Problem {
+func (e *entry) unknownParam(p kind) *spicepod.Problem {
 	for _, key := range slices.Sorted(maps.Keys(e.declared.Params)) {
 		if slices.Contains(p.params, key) {
 			continue

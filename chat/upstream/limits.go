@@ -18,8 +18,6 @@ const (
 	// MaxRetryAfter is the longest wait that a provider may ask for. A request
 	// whose provider asks for more fails at once.
 	MaxRetryAfter = time.Minute
-	// MaxRedirects is how many redirects one request follows.
-	MaxRedirects = 3
 	// MaxRetries is how often a request is sent again at most.
 	MaxRetries = 10
 )

@@ -1,9 +1,10 @@
 package upstream
 
 import (
-	"fmt"
 	"net/http"
 	"sync"
+
+	"github.com/spiced-sql/spiced/provider"
 )
 
 // shared is the transport of all endpoints without one of their own.
@@ -21,14 +22,9 @@ var shared = sync.OnceValue(func() http.RoundTripper {
 	return t
 })
 
-// redirectError is a redirect that is not followed.
-type redirectError struct{ message string }
-
-func (e *redirectError) Error() string { return e.message }
-
 // client follows redirects only where messages and key were meant to go.
 func client(given *http.Client) *http.Client {
-	c := &http.Client{CheckRedirect: checkRedirect}
+	c := &http.Client{CheckRedirect: provider.CheckRedirect}
 	if given != nil {
 		c.Transport = given.Transport
 	}
@@ -36,19 +32,4 @@ func client(given *http.Client) *http.Client {
 		c.Transport = shared()
 	}
 	return c
-}
-
-func checkRedirect(r *http.Request, via []*http.Request) error {
-	first := via[0]
-	switch {
-	case r.URL.Host != first.URL.Host:
-		return &redirectError{fmt.Sprintf("the provider redirects to another host, %q, which is not followed; check params.endpoint", r.URL.Host)}
-	case r.URL.Scheme != first.URL.Scheme:
-		return &redirectError{fmt.Sprintf("the provider redirects from %s to %s, which is not followed; check params.endpoint", first.URL.Scheme, r.URL.Scheme)}
-	case r.Method != first.Method:
-		return &redirectError{"the provider redirects as to a page; check params.endpoint"}
-	case len(via) > MaxRedirects:
-		return &redirectError{fmt.Sprintf("the provider redirects more than %d times", MaxRedirects)}
-	}
-	return nil
 }
