@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
-	"net/http"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -17,7 +15,7 @@ import (
 
 // chatFlags are the flags of `spiced chat`.
 type chatFlags struct {
-	url, apiKey            string
+	connection
 	model, system, message string
 }
 
@@ -33,38 +31,27 @@ of its models. Messages come from the terminal, from -m, or from standard input,
   spiced chat --url http://127.0.0.1:8090 --model my-model`,
 		Args: atMostOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if f.url != "" && len(args) > 0 {
-				return usageError{errors.New("give a Spicepod or --url, not both")}
+			if err := f.check(args); err != nil {
+				return err
 			}
 			return runChat(cmd.Context(), std, podPath(args), f, cmd.Flags().Changed("message"))
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.url, "url", "", "address of a running spiced, such as "+repl.DefaultURL)
-	flags.StringVar(&f.apiKey, "api-key", os.Getenv("SPICED_API_KEY"), "key for --url (default: $SPICED_API_KEY)")
+	f.register(flags)
 	flags.StringVar(&f.model, "model", "", "the model to chat with (default: the only one)")
 	flags.StringVar(&f.system, "system", "", "instructions that stand before the conversation")
 	flags.StringVarP(&f.message, "message", "m", "", "say this, print the answer, and exit")
-	flags.Lookup("api-key").DefValue = ""
 	return cmd
 }
 
 func runChat(ctx context.Context, std streams, path string, f chatFlags, once bool) error {
-	opts := repl.ChatOptions{
-		Options: repl.Options{URL: f.url, Header: http.Header{}, In: std.in, Out: std.out, Err: std.err},
-		Model:   f.model, System: f.system,
+	server, end, err := f.open(ctx, std, path)
+	if err != nil {
+		return err
 	}
-	if f.apiKey != "" {
-		opts.Header.Set("X-API-Key", f.apiKey)
-	}
-	if f.url == "" {
-		local, err := serveLocal(ctx, std, path)
-		if err != nil {
-			return err
-		}
-		defer local.close()
-		opts.Client, opts.URL = local.client, "http://localhost"
-	}
+	defer end()
+	opts := repl.ChatOptions{Options: server, Model: f.model, System: f.system}
 	if once {
 		return repl.Ask(ctx, opts, f.message)
 	}
