@@ -66,6 +66,8 @@ type Options struct {
 	Refresher Refresher
 	Reloader  Reloader
 	Tools     *registry.Registry
+	// MCP is the server behind /v1/mcp.
+	MCP http.Handler
 	// Embeddings returns the embedding models of this moment; nil is none.
 	Embeddings func() *embeddings.Set
 	Chats      Chats

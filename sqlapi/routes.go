@@ -4,14 +4,14 @@ import "net/http"
 
 // routes is the one table of the API.
 func routes() []route {
-	return []route{
+	return append([]route{
 		sqlRoute(), nsqlRoute(),
 		completionsRoute(), messagesRoute(), responsesRoute(), modelsRoute(), modelRoute(), cancelRoute(),
 		listToolsRoute(), searchDefinitionsRoute(), getToolRoute(), invokeToolRoute(), callToolRoute(), callToolAliasRoute(),
 		searchToolsRoute(), searchToolsByQueryRoute(), embeddingsRoute(),
 		functionsRoute(), datasetsRoute(), refreshRoute(), spicepodsRoute(),
 		statusRoute(), readyRoute(), healthRoute(), reloadRoute(), openAPIRoute(),
-	}
+	}, mcpRoutes()...)
 }
 
 func sqlRoute() route {

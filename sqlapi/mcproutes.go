@@ -1,0 +1,47 @@
+package sqlapi
+
+import "net/http"
+
+const pathMCP = "/v1/mcp"
+
+const aboutMCP = "The Model Context Protocol over streamable HTTP: requests are JSON-RPC 2.0. Tools are those of GET /v1/tools; " +
+	"?mode=registry lists tool_search, tool_invoke, list_datasets and the pinned ones instead, ?mode=direct all. Datasets and " +
+	"functions are resources. See docs/mcp.md."
+
+// mcp hands the request to the MCP server.
+func (a *API) mcp(w http.ResponseWriter, r *http.Request) error {
+	if a.opts.MCP == nil {
+		return newError(codeNotServed, "", "MCP is not served here")
+	}
+	a.nameGeneration(w)
+	a.opts.MCP.ServeHTTP(w, r)
+	return nil
+}
+
+// mcpRoute is one method of the server.
+func mcpRoute(method, id, summary, about string, answers ...answer) route {
+	return route{
+		method: method, path: pathMCP, id: id, tag: "MCP", scoped: true, summary: summary, about: about,
+		params: []param{{"mode", "query", "what tools/list shows; without it as runtime.mcp.mode says", oneOf("direct", "registry")}},
+		answers: append(answers,
+			answer{http.StatusBadRequest, "The request is no MCP.", nil},
+			answer{http.StatusForbidden, "The Host or Origin header names somebody else.", nil},
+			answer{http.StatusNotFound, "The session has ended, or MCP is not served here.", nil}),
+		handle: (*API).mcp,
+	}
+}
+
+func mcpRoutes() []route {
+	message := []content{{"application/json", schema{"type": "object"}, ""}, {"text/event-stream", nil, ""}}
+	post := mcpRoute("POST", "mcp_send", "Send a message to the MCP server.", aboutMCP,
+		answer{http.StatusOK, "The answer, at once or as a stream.", message},
+		answer{http.StatusAccepted, "A notification or an answer was taken.", nil},
+		answer{http.StatusRequestEntityTooLarge, "The body is over 32 MiB.", nil})
+	post.body = asJSON(schema{"type": "object"}, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"sql","arguments":{"query":"SELECT 1"}}}`)
+	return []route{
+		post,
+		mcpRoute("GET", "mcp_listen", "Listen to the MCP server: changed lists, progress.", "",
+			answer{http.StatusOK, "The stream of a session.", []content{{"text/event-stream", nil, ""}}}),
+		mcpRoute("DELETE", "mcp_end", "End an MCP session.", "", answer{http.StatusNoContent, "It has ended.", nil}),
+	}
+}
