@@ -32,7 +32,7 @@ const (
 	CostlyTool            = "costly-tool"            // warning
 )
 
-var errorRules = []string{NoDescription, Instructions, HiddenText}
+var errorRules = []string{NoDescription, Instructions, HiddenText, AsksForSecrets, Shadowing, DisguisedName}
 
 // Limits on the work and on what is shown of it.
 const (
@@ -89,6 +89,7 @@ func Check(definitions []*tools.Definition, o Options) []Finding {
 	compared := definitions[:min(len(definitions), MaxCompared)]
 	found := append([]Finding{}, similarNames(compared)...)
 	found = append(found, similarDescriptions(compared, o.Similarity)...)
+	found = append(found, checkTrust(definitions)...)
 	for _, d := range definitions {
 		if !builtIn(d) {
 			found = append(found, checkDescription(d, o)...)

@@ -137,9 +137,15 @@ func WithScope(ctx context.Context, s tools.Scope) context.Context {
 	return context.WithValue(ctx, scopeKey{}, s)
 }
 
-// scopeOf is the scope of calls from a statement.
-func scopeOf(ctx context.Context) tools.Scope {
+// ScopeOf is what [WithScope] said, else the zero Scope.
+func ScopeOf(ctx context.Context) tools.Scope {
 	s, _ := ctx.Value(scopeKey{}).(tools.Scope)
+	return s
+}
+
+// statementScope is the scope of calls from a statement.
+func statementScope(ctx context.Context) tools.Scope {
+	s := ScopeOf(ctx)
 	s.Surface = tools.SurfaceSQL
 	return s
 }
@@ -166,7 +172,7 @@ func (r *Registry) searchSQL(ctx context.Context, input string) (string, error) 
 	if args.Query == nil {
 		return "[]", nil
 	}
-	q := SearchRequest{Query: *args.Query, Keywords: args.Keywords, MinScore: args.MinScore, Scope: scopeOf(ctx)}
+	q := SearchRequest{Query: *args.Query, Keywords: args.Keywords, MinScore: args.MinScore, Scope: statementScope(ctx)}
 	if args.Limit != nil {
 		if q.Limit = *args.Limit; q.Limit < 1 {
 			return "", fmt.Errorf("tool_search: limit is %d; it is at least 1", q.Limit)
@@ -193,7 +199,7 @@ func (r *Registry) asSQL(ctx context.Context, input string) (string, error) {
 	if err := json.Unmarshal([]byte(input), &args); err != nil {
 		return "", err
 	}
-	result := r.Invoke(ctx, Call{Name: args.Tool, Arguments: args.Arguments, Scope: scopeOf(ctx), inner: true})
+	result := r.Invoke(ctx, Call{Name: args.Tool, Arguments: args.Arguments, Scope: statementScope(ctx), inner: true})
 	if !result.OK {
 		return "", fmt.Errorf("tool-backed function '%s' call failed: %w", args.Tool, result.Error)
 	}
@@ -211,7 +217,7 @@ func (r *Registry) invokeSQL(ctx context.Context, input string) (string, error) 
 	if err := json.Unmarshal([]byte(input), &args); err != nil {
 		return "", fmt.Errorf("tool_invoke: %w", err)
 	}
-	result := r.Invoke(ctx, Call{Name: args.ToolID, Arguments: args.Arguments, Scope: scopeOf(ctx), inner: true})
+	result := r.Invoke(ctx, Call{Name: args.ToolID, Arguments: args.Arguments, Scope: statementScope(ctx), inner: true})
 	if !result.OK {
 		return "", result.Error.Of(args.ToolID)
 	}

@@ -66,7 +66,8 @@ type Options struct {
 	Refresher Refresher
 	Reloader  Reloader
 	Tools     *registry.Registry
-	// MCP is the server behind /v1/mcp.
+	// MCP is the server behind /v1/mcp. [registry.ScopeOf] its requests'
+	// contexts is on whose behalf they are made.
 	MCP http.Handler
 	// Embeddings returns the embedding models of this moment; nil is none.
 	Embeddings func() *embeddings.Set

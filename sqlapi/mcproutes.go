@@ -1,27 +1,37 @@
 package sqlapi
 
-import "net/http"
+import (
+	"net/http"
 
-const pathMCP = "/v1/mcp"
+	"github.com/spiced-sql/spiced/registry"
+	"github.com/spiced-sql/spiced/tools"
+)
+
+// PathMCP is where the MCP server is.
+const PathMCP = "/v1/mcp"
 
 const aboutMCP = "The Model Context Protocol over streamable HTTP: requests are JSON-RPC 2.0. Tools are those of GET /v1/tools; " +
 	"?mode=registry lists tool_search, tool_invoke, list_datasets and the pinned ones instead, ?mode=direct all. Datasets and " +
 	"functions are resources. See docs/mcp.md."
 
-// mcp hands the request to the MCP server.
+// mcp hands the request to the MCP server, with its scope in the context.
 func (a *API) mcp(w http.ResponseWriter, r *http.Request) error {
 	if a.opts.MCP == nil {
 		return newError(codeNotServed, "", "MCP is not served here")
 	}
+	scope, err := scopeOf(w, r, tools.SurfaceMCP)
+	if err != nil {
+		return err
+	}
 	a.nameGeneration(w)
-	a.opts.MCP.ServeHTTP(w, r)
+	a.opts.MCP.ServeHTTP(w, r.WithContext(registry.WithScope(r.Context(), scope)))
 	return nil
 }
 
 // mcpRoute is one method of the server.
 func mcpRoute(method, id, summary, about string, answers ...answer) route {
 	return route{
-		method: method, path: pathMCP, id: id, tag: "MCP", scoped: true, summary: summary, about: about,
+		method: method, path: PathMCP, id: id, tag: "MCP", scoped: true, summary: summary, about: about,
 		params: []param{{"mode", "query", "what tools/list shows; without it as runtime.mcp.mode says", oneOf("direct", "registry")}},
 		answers: append(answers,
 			answer{http.StatusBadRequest, "The request is no MCP.", nil},

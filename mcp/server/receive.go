@@ -1,0 +1,142 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/spiced-sql/spiced/spicepod"
+)
+
+// Codes of JSON-RPC errors. The protocol leaves -32000 to -32099 to servers.
+const (
+	codeRefused  = -32000
+	codeNotFound = -32002 // of a resource, before revision 2026-07-28
+)
+
+func invalid(format string, args ...any) error {
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf(format, args...)}
+}
+
+// receive answers the requests that are about tools and resources and leaves
+// the others to the SDK.
+func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		return s.guard(method, func() (mcp.Result, error) { return s.answer(ctx, next, method, req) })
+	}
+}
+
+// guard runs a handler if there is room for one more. A panic, which is a
+// fault of ours, fails the request and not the process.
+func (s *Server) guard(method string, handle func() (mcp.Result, error)) (result mcp.Result, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.log.Error("an MCP request panicked", "method", method, "panic", p, "stack", string(debug.Stack()))
+			result, err = nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the request failed inside; the log has more"}
+		}
+	}()
+	defer s.running.Add(-1)
+	if s.running.Add(1) > maxCalls && !strings.HasPrefix(method, "notifications/") { // one may end a call
+		return nil, &jsonrpc.Error{Code: codeRefused, Message: fmt.Sprintf("%d requests run already, which is the limit; try again in a moment", maxCalls)}
+	}
+	return handle()
+}
+
+// answer answers one request, or leaves it to next, the SDK.
+func (s *Server) answer(ctx context.Context, next mcp.MethodHandler, method string, req mcp.Request) (mcp.Result, error) {
+	sess := sessionOf(ctx)
+	switch req := req.(type) {
+	case *mcp.ServerRequest[*mcp.InitializeParams]:
+		return s.initialize(ctx, next, method, req)
+	case *mcp.ServerRequest[*mcp.CancelledParams]:
+		if id, err := jsonrpc.MakeID(req.Params.RequestID); err == nil {
+			sess.cancelled(id)
+		}
+	case *mcp.ListToolsRequest:
+		return s.listTools(sess, req)
+	case *mcp.CallToolRequest:
+		ctx, cancel := s.bound(ctx, sess, req.Extra)
+		defer cancel()
+		return s.call(ctx, sess, req)
+	}
+	if s.opts.Resources == nil {
+		return next(ctx, method, req)
+	}
+	switch req := req.(type) {
+	case *mcp.ListResourcesRequest:
+		return s.listResources(sess, req)
+	case *mcp.ListResourceTemplatesRequest:
+		return listTemplates(req)
+	case *mcp.ReadResourceRequest:
+		ctx, cancel := s.bound(ctx, sess, req.Extra)
+		defer cancel()
+		return s.readResource(ctx, sess, req)
+	}
+	return next(ctx, method, req)
+}
+
+// bound ends ctx also with the session, and with the HTTP request: without a
+// store of events, nobody could fetch the result any more.
+func (s *Server) bound(ctx context.Context, sess *session, extra *mcp.RequestExtra) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	stop := []func() bool{context.AfterFunc(sess.ended, cancel)}
+	if extra != nil {
+		if request := s.requests.of(extra.Header); request != nil {
+			stop = append(stop, context.AfterFunc(request, cancel))
+		}
+	}
+	return ctx, func() {
+		for _, f := range stop {
+			f()
+		}
+		cancel()
+	}
+}
+
+// initialize lets a session in whose client shakes hands.
+func (s *Server) initialize(ctx context.Context, next mcp.MethodHandler, method string, req *mcp.ServerRequest[*mcp.InitializeParams]) (mcp.Result, error) {
+	sess := sessionOf(ctx)
+	if s.sessions.of(req.Session) == nil { // stdio's is in
+		if err := s.admitSession(sess, req.Session); err != nil {
+			return nil, &jsonrpc.Error{Code: codeRefused, Message: err.Error()}
+		}
+	}
+	result, err := next(ctx, method, req)
+	if r, ok := result.(*mcp.InitializeResult); ok && err == nil && s.mode(sess) == spicepod.MCPRegistry {
+		r.Instructions = "The list has few of the tools. Find one with tool_search by what it does, then call it with tool_invoke by its tool_id."
+	}
+	return result, err
+}
+
+// admitSession enters a session with the lists that it begins with.
+func (s *Server) admitSession(sess *session, sdk *mcp.ServerSession) error {
+	if err := s.sessions.add(sess, sdk); err != nil {
+		return err
+	}
+	for notification, of := range lists {
+		s.sessions.tell(sess, notification, of(s)(sess))
+	}
+	return nil
+}
+
+// lists gives the fingerprint of each list, by the notification that tells of
+// its changes.
+var lists = map[string]func(*Server) func(*session) string{
+	"notifications/tools/list_changed":     func(s *Server) func(*session) string { return s.toolsSum },
+	"notifications/resources/list_changed": func(s *Server) func(*session) string { return s.resourcesSum },
+}
+
+// changed reports whether a list is another than the one that the session
+// knows, which it does from then on.
+func (s *Server) changed(of mcp.Session, notification string, sum func(*session) string) bool {
+	sdk, ok := of.(*mcp.ServerSession)
+	if !ok {
+		return true
+	}
+	sess := s.sessions.of(sdk)
+	return sess != nil && s.sessions.tell(sess, notification, sum(sess))
+}

@@ -1,0 +1,109 @@
+package server
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"sync/atomic"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/spiced-sql/spiced/registry"
+	"github.com/spiced-sql/spiced/spicepod"
+	"github.com/spiced-sql/spiced/tools"
+)
+
+// Options configures [New]. Only Registry is needed.
+type Options struct {
+	Registry *registry.Registry
+	// Scope says on whose behalf an HTTP request makes a session. Where it
+	// names no session and no agent, those are the client's; the request id is
+	// that of each call. nil: nobody's.
+	Scope func(*http.Request) tools.Scope
+	// Settings are those of this moment. nil: mode direct.
+	Settings func() Settings
+	// Resources are what clients may read. nil: nothing.
+	Resources Resources
+	// AllowedHosts are the names besides those of the loopback that requests
+	// may be for and may come from; "*" is any.
+	AllowedHosts []string
+	Version      string       // of the runtime, for clients
+	Log          *slog.Logger // nil: discarded
+}
+
+// Settings is what a reload may change.
+type Settings struct {
+	Mode   spicepod.MCPMode // what tools/list shows; "": direct
+	Pinned []string         // tools that mode registry shows beside its own
+}
+
+// Server serves any number of clients. It is safe for concurrent use.
+type Server struct {
+	opts     Options
+	log      *slog.Logger
+	sdk      *mcp.Server
+	http     http.Handler
+	sessions *sessions
+	requests requests
+	shelf    atomic.Pointer[shelf]
+	running  atomic.Int64
+}
+
+// New makes a server.
+func New(o Options) *Server {
+	s := &Server{opts: o, log: o.Log, sessions: newSessions()}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	if s.opts.Scope == nil {
+		s.opts.Scope = func(*http.Request) tools.Scope { return tools.Scope{} }
+	}
+	if s.opts.Settings == nil {
+		s.opts.Settings = func() Settings { return Settings{} }
+	}
+	// The SDK gets no logger: it would write down session ids, which let
+	// whoever reads them take a session over.
+	s.sdk = mcp.NewServer(&mcp.Implementation{Name: "spiced", Title: "spiced", Version: o.Version}, &mcp.ServerOptions{
+		Capabilities: s.capabilities(), CompletionHandler: s.completer(),
+	})
+	s.sdk.AddReceivingMiddleware(s.receive)
+	s.sdk.AddSendingMiddleware(s.send)
+	s.http = mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s.sdk }, &mcp.StreamableHTTPOptions{
+		MaxRequestBodyBytes: maxBody, DisableLocalhostProtection: true, // admit checks more
+	})
+	return s
+}
+
+func (s *Server) capabilities() *mcp.ServerCapabilities {
+	c := withLog(&mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: true}})
+	if s.opts.Resources != nil {
+		c.Resources = &mcp.ResourceCapabilities{ListChanged: true}
+	}
+	return c
+}
+
+// Close ends all sessions: their calls are cancelled, and it waits for them
+// and for all HTTP requests. Nothing is served afterwards. It goes before
+// [http.Server.Shutdown], which would wait for clients to close their streams.
+func (s *Server) Close() { s.sessions.close() }
+
+// Published tells the sessions that a new generation is served. Those whose
+// list of tools or resources has changed hear of it, the others do not.
+func (s *Server) Published() {
+	// To add something is the SDK's one way to tell all sessions; what is
+	// added is never listed, since the lists are ours. See send.
+	s.sdk.AddTool(&mcp.Tool{Name: "changed", InputSchema: map[string]any{"type": "object"}}, nil)
+	if s.opts.Resources != nil {
+		s.sdk.AddResource(&mcp.Resource{Name: "changed", URI: scheme + "://changed"}, nil)
+	}
+}
+
+// send keeps what does not concern a session from it.
+func (s *Server) send(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		if of := lists[method]; of != nil && !s.changed(req.GetSession(), method, of(s)) {
+			return nil, nil // a notification has no result
+		}
+		return next(ctx, method, req)
+	}
+}
