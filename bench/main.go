@@ -49,6 +49,9 @@ var benchmarks = []benchmark{
 	{"overlap", benchOverlap},
 	{"streams", benchStreams},
 	{"turn", benchTurn},
+	{"mcpcall", benchMCPCall},
+	{"mcpproxy", benchMCPProxy},
+	{"mcplist", benchMCPList},
 }
 
 func main() {
@@ -56,6 +59,12 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
+	if os.Getenv(stdioVariable) != "" {
+		if err := serveEcho(ctx); err != nil {
+			os.Exit(1)
+		}
+		return
+	}
 	if err := run(ctx, *only); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)

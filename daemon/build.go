@@ -11,6 +11,7 @@ import (
 	"github.com/spiced-sql/spiced/embeddings"
 	"github.com/spiced-sql/spiced/engine"
 	"github.com/spiced-sql/spiced/functions"
+	"github.com/spiced-sql/spiced/mcp/client"
 	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/spicepod"
 	"github.com/spiced-sql/spiced/udf"
@@ -35,6 +36,7 @@ type build struct {
 
 	embeddings     *embeddings.Set
 	embeddingsHash string
+	servers        []*client.Server
 }
 
 func newBuild(d *Daemon, pod *spicepod.Pod, report *Report) *build {
@@ -63,6 +65,7 @@ func (b *build) problems(list spicepod.Problems) {
 func (b *build) prepare(ctx context.Context) {
 	b.remarks()
 	b.prepareEmbeddings()
+	b.prepareServers(ctx)
 	b.prepareDatasets(ctx)
 	b.compileFunctions(ctx)
 	b.compileViews(ctx)
@@ -201,6 +204,6 @@ func (b *build) generation() *Generation {
 	return &Generation{
 		Number: b.old.Number + 1, Pod: b.pod, Functions: b.set,
 		Datasets: b.datasets, Views: b.views, Published: time.Now(),
-		Embeddings: b.embeddings, embeddingsHash: b.embeddingsHash,
+		Embeddings: b.embeddings, embeddingsHash: b.embeddingsHash, servers: b.servers,
 	}
 }

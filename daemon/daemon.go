@@ -29,6 +29,7 @@ import (
 	"github.com/spiced-sql/spiced/embeddings"
 	"github.com/spiced-sql/spiced/engine"
 	"github.com/spiced-sql/spiced/functions"
+	"github.com/spiced-sql/spiced/mcp/client"
 	"github.com/spiced-sql/spiced/models"
 	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/spicepod"
@@ -48,6 +49,7 @@ type Options struct {
 	Log      *slog.Logger       // nil: discarded
 	Metrics  *telemetry.Metrics // nil: not counted
 	Progress func(datasets.Progress)
+	Version  string // of the runtime, as MCP servers are told
 }
 
 // Daemon is the runtime of one Spicepod.
@@ -59,12 +61,15 @@ type Daemon struct {
 	registry *registry.Registry
 	usage    *usage.Recorder
 	memory   *toolloop.Memory // of chats that wait for their clients
+	servers  *client.Manager  // MCP servers
+	hear     []func()         // called after each publication
 	indexes  *builtin.Indexes // of the search tool
 	domains  []string         // of built-in tools
 	closing  sync.WaitGroup   // embedding models that are replaced
 	watcher  *watcher         // nil unless files are watched
 	tempDir  string           // state of this run only, removed by Close
 	roots    []string
+	initial  spicepod.Runtime
 	requests chan request
 	ended    chan struct{} // closed when Run is over
 
@@ -89,6 +94,7 @@ type Generation struct {
 	Published  time.Time
 
 	tools          *udf.ToolSet
+	servers        []*client.Server
 	toolFunctions  []*udf.ToolFunction
 	embeddingsHash string
 	failedSearches map[string]bool // search tests, by fingerprint
@@ -124,7 +130,7 @@ func (d *Daemon) open(ctx context.Context, pod *spicepod.Pod) error {
 	if err != nil {
 		return err
 	}
-	d.roots = pod.DataRoots()
+	d.roots, d.initial = pod.DataRoots(), pod.Runtime
 	if d.db, err = engine.Open(ctx, engineOptions(pod)); err != nil {
 		return err
 	}
@@ -186,6 +192,9 @@ func (d *Daemon) Close() {
 	}
 	if d.data != nil {
 		d.data.Close()
+	}
+	if d.servers != nil {
+		d.servers.Close()
 	}
 	d.closeTools()
 	if d.db != nil {
@@ -271,6 +280,15 @@ func (d *Daemon) Reload(ctx context.Context, trigger string) (*Report, error) {
 
 // Current is the generation that serves, or nil before the first load.
 func (d *Daemon) Current() *Generation { return d.current.Load() }
+
+// Runtime is `runtime:` of the generation that serves or, before the first one,
+// of the Spicepod as it was read.
+func (d *Daemon) Runtime() spicepod.Runtime {
+	if g := d.Current(); g != nil {
+		return g.Pod.Runtime
+	}
+	return d.initial
+}
 
 // LastReport is the outcome of the last load, or nil before the first.
 func (d *Daemon) LastReport() *Report { return d.report.Load() }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spiced-sql/spiced/engine"
@@ -79,7 +80,7 @@ func (d *Daemon) load(ctx context.Context, report *Report) error {
 		err = r.read(d.opts.Path)
 	}
 	if d.watcher != nil {
-		d.watcher.watch(r.files, r.began)
+		d.watcher.watch(d.watched(r), r.began)
 	}
 	if err != nil {
 		return err
@@ -98,8 +99,19 @@ func (d *Daemon) load(ctx context.Context, report *Report) error {
 		}
 		return fmt.Errorf("publish: %w", err)
 	}
+	for _, f := range d.hear {
+		f()
+	}
 	d.ready.Store(true)
 	return nil
+}
+
+// watched are the files whose change is a reason to load.
+func (d *Daemon) watched(r *reading) []string {
+	if r.pod == nil {
+		return r.files
+	}
+	return append(slices.Clip(r.files), lockFile(r.pod))
 }
 
 // tell writes the outcome, and each fault, to the log.

@@ -78,7 +78,7 @@ func (d *Daemon) WriteSQL(ctx context.Context, model string, r nsql.Request, sco
 		return nsql.Answer{}, err
 	}
 	scope = m.Scope(scope)
-	writer, err := nsql.New(d.toolEnv(), scope, func(ctx context.Context, r *chat.Request) (*chat.Response, error) {
+	writer, err := nsql.New(d.ToolEnv(), scope, func(ctx context.Context, r *chat.Request) (*chat.Response, error) {
 		return m.Ask(ctx, r, scope)
 	})
 	if err != nil {

@@ -80,6 +80,7 @@ func (m *maker) publish(ctx context.Context) error {
 func (d *Daemon) serve(old, g *Generation) {
 	d.current.Store(g)
 	d.registry.Publish(g.Tools)
+	d.servers.Publish(g.servers)
 	cache := g.Pod.Runtime.Tools.Cache
 	if !cache.Enabled {
 		cache.MaxBytes = 0

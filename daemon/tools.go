@@ -38,6 +38,7 @@ func (d *Daemon) openTools(pod *spicepod.Pod, state string) error {
 	if d.domains, err = builtin.Domains(pod.Runtime.Tools.Domains, os.Getenv(builtin.DomainsVariable)); err != nil {
 		return err
 	}
+	d.openServers()
 	d.indexes = builtin.NewIndexes()
 	d.memory = toolloop.NewMemory(toolloop.MemoryLimits{})
 	d.registry = registry.New(registry.Options{Usage: d.usage, Metrics: d.opts.Metrics, Log: d.log, VectorDir: vectors})
@@ -95,7 +96,7 @@ func (m *maker) catalog(g *Generation) (*registry.Catalog, error) {
 	if err != nil {
 		return nil, err
 	}
-	contents.Tools = append(builtins, g.tools.Tools...)
+	contents.Tools = slices.Concat(builtins, g.tools.Tools, m.serverTools())
 	catalog, err := registry.NewCatalog(m.old.Tools, contents)
 	if err != nil {
 		return nil, err
@@ -131,12 +132,15 @@ func owners(set *functions.Set) map[string]string {
 // `tools:`. An entry of a built-in tool's own name takes its place; one that
 // cannot be made is a problem.
 func (m *maker) builtins() ([]tools.Tool, error) {
-	env := m.d.toolEnv()
+	env := m.d.ToolEnv()
 	list, err := builtin.Load(env, m.d.domains)
 	if err != nil {
 		return nil, err
 	}
 	for i, entry := range m.pod.Tools {
+		if entry.Scheme() == schemeMCP {
+			continue
+		}
 		at := m.pod.At(fmt.Sprintf("tools[%d]", i))
 		tool, err := customised(env, entry, fmt.Sprintf("%s:%d", at.File, at.Line))
 		if err != nil {
@@ -153,13 +157,13 @@ func (m *maker) builtins() ([]tools.Tool, error) {
 
 func customised(env builtin.Env, entry spicepod.Tool, declared string) (tools.Tool, error) {
 	if entry.Builtin() == "" {
-		return nil, fmt.Errorf("tools from %q are not served: only builtin:<name> is", entry.Scheme()+":")
+		return nil, fmt.Errorf("tools from %q are not served: builtin:<name> and mcp:<command or URL> are", entry.Scheme()+":")
 	}
 	return builtin.Customise(env, entry, declared)
 }
 
-// toolEnv is what the built-in tools see: always the present state.
-func (d *Daemon) toolEnv() builtin.Env {
+// ToolEnv is what the built-in tools see: always the present state.
+func (d *Daemon) ToolEnv() builtin.Env {
 	return builtin.Env{
 		SQL: d.db, Datasets: d.toolDatasets, Readiness: d.readiness, Indexes: d.indexes,
 		Functions: func() *functions.Set {
@@ -208,6 +212,9 @@ func (d *Daemon) readiness() map[string]string {
 	states := map[string]string{}
 	for _, s := range d.data.Status() {
 		states[s.Kind+":"+s.Declared] = string(s.State)
+	}
+	for _, s := range d.servers.Status() {
+		states["tool:"+s.Name] = string(s.State)
 	}
 	if g := d.Current(); g != nil {
 		for _, f := range g.Functions.All() {

@@ -170,6 +170,14 @@ func textOrNull(s string) any {
 	return s
 }
 
+// jsonOrNull is for JSON that may be missing.
+func jsonOrNull(raw json.RawMessage) any {
+	if len(raw) == 0 {
+		return nil
+	}
+	return raw
+}
+
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
 // Stat is a tool with what became of it: the table of all tools that people
@@ -228,7 +236,7 @@ func toolRows(r *Registry) any {
 		rows = append(rows, row{
 			"name": s.Name, "description": s.Description, "parameter_count": s.ParameterCount, "total_invocations": s.TotalInvocations,
 			"errors": s.Errors, "last_called_at": last, "searches": s.Searches, "owner": s.Owner, "source": s.Source, "version": def.Version,
-			"tags": append([]string{}, def.Tags...), "parameters": def.Parameters, "returns": def.Returns, "uid": def.UID,
+			"tags": append([]string{}, def.Tags...), "parameters": def.Parameters, "returns": jsonOrNull(def.Returns), "uid": def.UID,
 			"checksum": def.Checksum, "cacheable": def.Cacheable, "read_only": def.Annotations.ReadOnly, "declared": def.Declared,
 		})
 	}

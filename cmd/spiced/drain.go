@@ -25,9 +25,14 @@ type drainer struct {
 	requests atomic.Int64 // that run
 }
 
-// count counts the requests that h answers.
+// count counts the requests that h answers. An MCP client that listens has
+// nothing to end.
 func (d *drainer) count(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet && r.URL.Path == sqlapi.PathMCP {
+			h.ServeHTTP(w, r)
+			return
+		}
 		d.requests.Add(1)
 		defer d.requests.Add(-1)
 		h.ServeHTTP(w, r)
@@ -72,6 +77,7 @@ func (s *server) drain() error {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	s.drainer.idle(ctx)
+	s.mcp.Close() // its streams would keep the doors open
 	for _, d := range s.doors {
 		if err := d.http.Shutdown(ctx); err != nil {
 			s.log.Warn("requests were cut off", "door", d.name, "error", err)

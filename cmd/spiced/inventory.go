@@ -47,6 +47,9 @@ func (i inventory) Components() []sqlapi.Component {
 		}
 		list = append(list, c)
 	}
+	for _, s := range i.daemon.Servers().Status() {
+		list = append(list, sqlapi.Component{Name: "tool " + s.Name, Endpoint: s.From, Status: string(s.State)})
+	}
 	return list
 }
 

@@ -32,6 +32,9 @@ Errors
   no-description          models choose tools by their description
   instructions            a text gives the model orders, such as to ignore others
   hidden-text             a text holds what people do not see: invisible characters, comments, base64
+  asks-for-secrets        a text of an MCP tool asks for keys, files or the conversation
+  shadowing               a text of an MCP tool tells how to use the tools of others
+  disguised-name          a name of an MCP tool passes itself off as another
 Warnings
   similar-name            two names are easily taken for each other
   similar-description     two descriptions are nearly the same
@@ -39,6 +42,9 @@ Warnings
   long-description        a description is too long to be read well
   undescribed-parameters  parameters without a description
   costly-tool             a definition costs many tokens
+  shared-name             tools of two MCP servers have the same name
+  open-link               a text of an MCP tool has a URL with a place to fill in
+  long-text               a text of an MCP tool is far longer than a description
 
 Then follows what the definitions cost a model that gets all of them, or tool_search, tool_invoke and
 list_datasets in their place, in estimated tokens of o200k_base.

@@ -17,6 +17,7 @@ import (
 	"github.com/spiced-sql/spiced/daemon"
 	"github.com/spiced-sql/spiced/embeddings"
 	"github.com/spiced-sql/spiced/engine"
+	mcpserver "github.com/spiced-sql/spiced/mcp/server"
 	"github.com/spiced-sql/spiced/sqlapi"
 	"github.com/spiced-sql/spiced/telemetry"
 )
@@ -59,6 +60,7 @@ type server struct {
 	daemon  *daemon.Daemon
 	metrics *telemetry.Metrics
 	drainer drainer
+	mcp     *mcpserver.Server
 	doors   []door
 }
 
@@ -84,7 +86,7 @@ func serve(ctx context.Context, std streams, path string, f serveFlags) error {
 	defer s.close()
 	if s.daemon, err = daemon.New(ctx, daemon.Options{
 		Path: path, StateDir: f.stateDir, Strict: f.strict, Watch: f.watch,
-		Log: s.log, Metrics: s.metrics, Progress: progress(std.err),
+		Log: s.log, Metrics: s.metrics, Progress: progress(std.err), Version: version,
 	}); err != nil {
 		return err
 	}
@@ -101,7 +103,12 @@ func (s *server) listen(f serveFlags) error {
 		st := s.daemon.DB().Stats()
 		return st.Running, st.Waiting, st.Abandoned
 	})
+	var err error
+	if s.mcp, err = newMCPServer(s.daemon, s.log); err != nil {
+		return err
+	}
 	api := sqlapi.New(sqlapi.Options{
+		MCP:       s.mcp,
 		Querier:   drainable{s.daemon.DB(), &s.drainer},
 		Inventory: inventory{s.daemon, s.endpoints, &s.drainer}, Refresher: refresher{s.daemon},
 		Tools: s.daemon.Tools(), Embeddings: s.embeddings, Chats: chats{s.daemon},
@@ -187,6 +194,9 @@ func (s *server) hangups(ctx context.Context) {
 func (s *server) close() {
 	for _, d := range s.doors {
 		d.listener.Close()
+	}
+	if s.mcp != nil {
+		s.mcp.Close()
 	}
 	if s.daemon != nil {
 		s.daemon.Close()

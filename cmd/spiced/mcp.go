@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"sync"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/spiced-sql/spiced/daemon"
+	mcpserver "github.com/spiced-sql/spiced/mcp/server"
+	"github.com/spiced-sql/spiced/registry"
+	"github.com/spiced-sql/spiced/telemetry"
+	"github.com/spiced-sql/spiced/tools"
+)
+
+// newMCPServer makes the MCP server of a daemon that does not run yet.
+func newMCPServer(d *daemon.Daemon, log *slog.Logger) (*mcpserver.Server, error) {
+	r, err := newResources(d)
+	if err != nil {
+		return nil, err
+	}
+	s := mcpserver.New(mcpserver.Options{
+		Registry: d.Tools(), Resources: r, AllowedHosts: d.Runtime().MCP.AllowedHosts, Version: version, Log: log,
+		Scope: func(r *http.Request) tools.Scope { return registry.ScopeOf(r.Context()) },
+		Settings: func() mcpserver.Settings {
+			m := d.Runtime().MCP
+			return mcpserver.Settings{Mode: m.Mode, Pinned: m.PinnedTools}
+		},
+	})
+	d.WhenPublished(s.Published)
+	return s, nil
+}
+
+func newMCP(std streams) *cobra.Command {
+	var logLevel string
+	cmd := &cobra.Command{
+		Use:   "mcp [DIR|FILE]",
+		Short: "Serve the tools of a Spicepod to an MCP client over standard input and output",
+		Long: `Load the Spicepod in DIR, by default this folder, and serve its functions and tools to an IDE, a desktop
+assistant or another agent, which starts this command. An edit of its files is live at once. The log goes to
+standard error. A server over HTTP is part of spiced serve, at /v1/mcp.`,
+		Example: `  spiced mcp examples/quickstart
+  spiced mcp pin`,
+		Args: atMostOne,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			level, err := telemetry.ParseLevel(logLevel)
+			if err != nil {
+				return usageError{fmt.Errorf("--log-level: %w", err)}
+			}
+			return serveStdio(cmd.Context(), std, podPath(args), level)
+		},
+	}
+	cmd.Flags().StringVar(&logLevel, "log-level", "warn", "debug, info, warn or error")
+	cmd.AddCommand(newMCPPin(std))
+	return cmd
+}
+
+// nopCloser leaves standard output open.
+type nopCloser struct{ io.Writer }
+
+func (nopCloser) Close() error { return nil }
+
+// errClientLeft ends the daemon when the client has closed its end.
+var errClientLeft = errors.New("the MCP client left")
+
+func serveStdio(ctx context.Context, std streams, path string, level slog.Level) error {
+	log := telemetry.NewLogger(std.err, telemetry.LogOptions{Level: level, Format: telemetry.FormatAuto})
+	d, err := daemon.New(ctx, daemon.Options{Path: path, Watch: true, Log: log, Version: version})
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	s, err := newMCPServer(d, log)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	// A client that asked earlier would find no tools.
+	loaded := make(chan struct{})
+	d.WhenPublished(sync.OnceFunc(func() { close(loaded) }))
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return d.Run(ctx) })
+	group.Go(func() error {
+		select {
+		case <-loaded:
+		case <-ctx.Done():
+			return nil
+		}
+		if err := s.Serve(ctx, io.NopCloser(std.in), nopCloser{std.out}); err != nil {
+			return err
+		}
+		return errClientLeft
+	})
+	if err := group.Wait(); !errors.Is(err, errClientLeft) {
+		return err
+	}
+	return nil
+}

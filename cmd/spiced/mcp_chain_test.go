@@ -1,0 +1,85 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// startChain serves a Spicepod to a runtime that serves what it has to the
+// first one.
+func startChain(t *testing.T, pod string) (first, middle, last *program) {
+	t.Helper()
+	last = start(t, folder(t, "spicepod.yaml", pod))
+	middle = start(t, folder(t, "spicepod.yaml", podHead+"tools:\n"+httpServer("last", last.mcpURL())))
+	middle.connected("last")
+	first = start(t, folder(t, "spicepod.yaml", podHead+"tools:\n"+httpServer("middle", middle.mcpURL())))
+	first.connected("middle")
+	return first, middle, last
+}
+
+// TestMCPChain calls a function through three runtimes, which all record the call
+// under the caller's identifier.
+func TestMCPChain(t *testing.T) {
+	t.Parallel()
+	first, middle, last := startChain(t, haversine(t))
+
+	const id = "chain-1"
+	if got := first.call("middle__last_-_haversine_km", coordinates, "X-Request-Id", id); !got.OK || !kilometres.Match(got.Result) {
+		t.Fatalf("%+v, with the tools %q", got, first.toolNames(""))
+	}
+	for name, hop := range map[string]struct {
+		*program
+		surface string
+	}{"first": {first, "http"}, "middle": {middle, "mcp"}, "last": {last, "mcp"}} {
+		got := hop.sql("SELECT request_id, surface, ok FROM spiced.tool_calls WHERE tool LIKE '%haversine_km'")
+		if want := fmt.Sprintf(`[{"request_id":%q,"surface":%q,"ok":true}]`, id, hop.surface); got != want {
+			t.Errorf("%s: got %s, want %s", name, got, want)
+		}
+	}
+}
+
+// TestMCPChainFails has the error of the last runtime in the first.
+func TestMCPChainFails(t *testing.T) {
+	t.Parallel()
+	first, _, _ := startChain(t, podHead+`functions:
+  - name: fail
+    from: sql
+    signature: { args: [{ name: why, type: utf8 }], returns: utf8 }
+    body: error(why)
+`)
+	got := first.call("middle__last_-_fail", `{"why": "the ferry is late"}`)
+	if got.OK || got.Error.Code != "execution_error" || !strings.Contains(got.Error.Message, "the ferry is late") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestMCPServerComesBack starts without its server, says so, and has its tools
+// as soon as the server is there; again after the server was away.
+func TestMCPServerComesBack(t *testing.T) {
+	t.Parallel()
+	address := freeAddress(t)
+	p := start(t, folder(t, "spicepod.yaml", haversine(t)+"tools:\n"+httpServer("late", "http://"+address+"/v1/mcp")))
+	p.eventually("to say that the server is away", func() bool {
+		c := p.component("late")
+		return c.Status != "" && c.Status != "Ready" && len(c.Problems) > 0
+	})
+	if r := p.do("GET", "/v1/ready", ""); r.status != http.StatusOK {
+		t.Errorf("a server that is away makes it not ready: %+v", r)
+	}
+	p.wantCall("haversine_km", coordinates, "4129.")
+	if got := p.call("late__haversine_km", coordinates); got.OK {
+		t.Errorf("a tool of a server that is away answers %s", got.Result)
+	}
+
+	pod := folder(t, "spicepod.yaml", haversine(t))
+	late := start(t, pod, "--http", address)
+	p.eventually("to have the tool", func() bool { return p.call("late__haversine_km", coordinates).OK })
+	p.connected("late")
+
+	late.end()
+	p.eventually("to notice that the server is away", func() bool { return !p.call("late__haversine_km", coordinates).OK })
+	start(t, pod, "--http", address)
+	p.eventually("to have the tool again", func() bool { return p.call("late__haversine_km", coordinates).OK })
+}

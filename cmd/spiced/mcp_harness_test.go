@@ -1,0 +1,293 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// peers are the MCP programs of others, from npm, and the Node.js that runs
+// them.
+type peers struct{ dir, node string }
+
+// leastNode is the major version of Node.js that the peers need.
+const leastNode = 22
+
+// installedPeers installs testdata/mcp/package-lock.json once per version of
+// it, for all tests.
+var installedPeers = sync.OnceValues(installPeers)
+
+// mcpPeers skips the test, loudly, where npm or Node.js is not there.
+func mcpPeers(t *testing.T) peers {
+	t.Helper()
+	p, err := installedPeers()
+	if err != nil {
+		t.Skipf("MCP IS NOT TESTED AGAINST OTHERS' PROGRAMS: %v", err)
+	}
+	return p
+}
+
+func installPeers() (peers, error) {
+	npm, err := exec.LookPath("npm")
+	if err != nil {
+		return peers{}, err
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		cache = os.TempDir()
+	}
+	lock, err := os.ReadFile("testdata/mcp/package-lock.json")
+	if err != nil {
+		return peers{}, err
+	}
+	sum := sha256.Sum256(lock)
+	dir := filepath.Join(cache, "spiced", "test-mcp-peers", fmt.Sprintf("%x", sum[:8]))
+	if _, err := os.Stat(filepath.Join(dir, "node_modules")); err != nil {
+		if err := installBeside(npm, dir); err != nil {
+			return peers{}, err
+		}
+	}
+	node, err := findNode(dir)
+	return peers{dir, node}, err
+}
+
+// installBeside installs in a new folder, which then becomes dir: another
+// process may do the same.
+func installBeside(npm, dir string) error {
+	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
+		return err
+	}
+	fresh, err := os.MkdirTemp(filepath.Dir(dir), "new-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(fresh)
+	for _, name := range []string{"package.json", "package-lock.json", ".npmrc"} {
+		text, err := os.ReadFile(filepath.Join("testdata", "mcp", name))
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(fresh, name), text, 0o600); err != nil {
+			return err
+		}
+	}
+	cmd := exec.Command(npm, "ci", "--no-audit", "--no-fund", "--ignore-scripts")
+	cmd.Dir, cmd.WaitDelay = fresh, time.Second
+	late := time.AfterFunc(installing, func() { cmd.Process.Kill() }) //nolint:errcheck // it may have ended
+	defer late.Stop()
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("npm ci: %w\n%s", err, out)
+	}
+	if err := os.Rename(fresh, dir); err != nil {
+		if _, there := os.Stat(dir); there != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// findNode prefers the Node.js that was installed with the peers to the
+// machine's.
+func findNode(dir string) (string, error) {
+	found, err := filepath.Glob(filepath.Join(dir, "node_modules", "node-linux-*", "bin", "node"))
+	if err != nil {
+		return "", err
+	}
+	if machines, err := exec.LookPath("node"); err == nil {
+		found = append(found, machines)
+	}
+	for _, node := range found {
+		version, err := exec.Command(node, "--version").Output()
+		if err != nil {
+			continue
+		}
+		major, _, _ := strings.Cut(strings.TrimPrefix(string(version), "v"), ".")
+		if n, err := strconv.Atoi(major); err == nil && n >= leastNode {
+			return node, nil
+		}
+	}
+	return "", fmt.Errorf("there is no Node.js of version %d or later", leastNode)
+}
+
+// entry is the script of an official package.
+func (p peers) entry(pkg string) string {
+	return filepath.Join(p.dir, "node_modules", "@modelcontextprotocol", filepath.FromSlash(pkg))
+}
+
+// beside writes a script of testdata/mcp where its imports are found, under
+// the name of its text: tests may run side by side.
+func (p peers) beside(t *testing.T, name string) string {
+	t.Helper()
+	text := read(t, "testdata/mcp/"+name)
+	script := filepath.Join(p.dir, fmt.Sprintf("%x-%s", sha256.Sum256([]byte(text)), name))
+	write(t, script, text)
+	return script
+}
+
+// run runs a script to its end and returns what it printed.
+func (p peers) run(t *testing.T, script string, args ...string) (out string, status int) {
+	t.Helper()
+	cmd := exec.Command(p.node, append([]string{script}, args...)...)
+	var complaints logged
+	cmd.Stderr, cmd.WaitDelay = &complaints, time.Second
+	late := time.AfterFunc(2*patience, func() { cmd.Process.Kill() }) //nolint:errcheck // it may have ended
+	defer late.Stop()
+	text, err := cmd.Output()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	if complaint := complaints.String(); complaint != "" {
+		t.Logf("%s: %s", filepath.Base(script), complaint)
+	}
+	return string(text), cmd.ProcessState.ExitCode()
+}
+
+// background runs a script until the test ends, once it takes connections at
+// the address.
+func (p peers) background(t *testing.T, address string, env []string, script string, args ...string) {
+	t.Helper()
+	said := &logged{}
+	cmd := exec.Command(p.node, append([]string{script}, args...)...)
+	cmd.Env, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = append(os.Environ(), env...), said, said, time.Second
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cmd.Process.Kill() //nolint:errcheck // it may have ended
+		cmd.Wait()         //nolint:errcheck // it was killed
+	})
+	again := time.NewTicker(10 * time.Millisecond)
+	defer again.Stop()
+	for late := time.After(patience); ; {
+		if conn, err := net.Dial("tcp", address); err == nil {
+			conn.Close()
+			return
+		}
+		select {
+		case <-late:
+			t.Fatalf("%s does not listen at %s:\n%s", filepath.Base(script), address, said)
+		case <-again.C:
+		}
+	}
+}
+
+// freeAddress is an address that nobody listens at.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer free.Close()
+	return free.Addr().String()
+}
+
+// mcpURL is where a program serves MCP.
+func (p *program) mcpURL() string { return p.url + "/v1/mcp" }
+
+// httpServer is the entry of a server over HTTP under `tools:`.
+func httpServer(name, url string) string {
+	return fmt.Sprintf("  - { name: %s, from: %q }\n", name, "mcp:"+url)
+}
+
+// component is a line of /v1/status.
+type component struct {
+	Name, Endpoint, Status string
+	Problems               []struct{ Severity, Message string }
+}
+
+// component is the line of /v1/status that an entry of `tools:` has, if it has
+// one.
+func (p *program) component(tool string) component {
+	p.t.Helper()
+	var all []component
+	r := p.do("GET", "/v1/status", "")
+	if err := json.Unmarshal([]byte(r.body), &all); err != nil {
+		p.t.Fatalf("%v: %s", err, r.body)
+	}
+	for _, c := range all {
+		if strings.TrimPrefix(c.Name, "tool ") == tool {
+			return c
+		}
+	}
+	return component{}
+}
+
+// connected waits until all servers of the names are.
+func (p *program) connected(servers ...string) {
+	p.t.Helper()
+	for _, s := range servers {
+		p.eventually("to connect to "+s, func() bool { return p.component(s).Status == "Ready" })
+	}
+}
+
+// toolNames are the names of the tools that a query lists, sorted.
+func (p *program) toolNames(query string) []string {
+	p.t.Helper()
+	var list []struct{ Name string }
+	r := p.do("GET", "/v1/tools"+query, "")
+	if err := json.Unmarshal([]byte(r.body), &list); err != nil {
+		p.t.Fatalf("%v: %s", err, r.body)
+	}
+	names := make([]string, len(list))
+	for i, tool := range list {
+		names[i] = tool.Name
+	}
+	return names
+}
+
+// toolResult is what POST /v1/tools/{name}:invoke answers.
+type toolResult struct {
+	OK     bool
+	Result json.RawMessage
+	Error  struct {
+		Code, Message string
+		Retryable     bool
+	}
+}
+
+// call calls a tool with arguments as JSON.
+func (p *program) call(tool, arguments string, header ...string) toolResult {
+	p.t.Helper()
+	r := p.do("POST", "/v1/tools/"+tool+":invoke", `{"args":`+arguments+`}`, header...)
+	var result toolResult
+	if err := json.Unmarshal([]byte(r.body), &result); err != nil {
+		p.t.Fatalf("%s: %v: %s", tool, err, r.body)
+	}
+	return result
+}
+
+// wantCall calls a tool and checks that its result has the parts.
+func (p *program) wantCall(tool, arguments string, parts ...string) {
+	p.t.Helper()
+	result := p.call(tool, arguments)
+	if !result.OK {
+		p.t.Errorf("%s: %+v", tool, result.Error)
+	}
+	for _, part := range parts {
+		if !strings.Contains(string(result.Result), part) {
+			p.t.Errorf("%s: got %s, want %s", tool, result.Result, part)
+		}
+	}
+}
+
+// haversine is a Spicepod of one function.
+func haversine(t *testing.T) string {
+	first, _, _ := strings.Cut(read(t, "testdata/chat/functions.yaml"), "\n  - name: celsius")
+	return podHead + first + "\n"
+}
+
+// timestamp ends the name of a folder that the conformance suite writes.
+var timestamp = regexp.MustCompile(`-\d{4}-\d{2}-\d{2}T[\d-]+Z$`)

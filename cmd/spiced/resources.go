@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spiced-sql/spiced/daemon"
+	mcpserver "github.com/spiced-sql/spiced/mcp/server"
+	"github.com/spiced-sql/spiced/tools"
+	"github.com/spiced-sql/spiced/tools/builtin"
+)
+
+// resourceRows is how many rows of a dataset an MCP client sees.
+const resourceRows = 5
+
+// resources shows datasets and functions to MCP clients, in the words of the
+// built-in tools.
+type resources struct {
+	daemon *daemon.Daemon
+	tools  map[string]tools.Tool
+}
+
+var _ mcpserver.Resources = resources{}
+
+func newResources(d *daemon.Daemon) (resources, error) {
+	all, err := builtin.Load(d.ToolEnv(), []string{"core"})
+	if err != nil {
+		return resources{}, err
+	}
+	r := resources{d, map[string]tools.Tool{}}
+	for _, t := range all {
+		r.tools[t.Definition().Name] = t
+	}
+	return r, nil
+}
+
+func (r resources) List(scope tools.Scope) []mcpserver.Resource {
+	var list []mcpserver.Resource
+	var listed []struct{ Table, Description string }
+	if r.call(context.Background(), scope, "list_datasets", map[string]any{}, &listed) == nil {
+		for _, d := range listed {
+			list = append(list, mcpserver.Resource{Kind: mcpserver.Datasets, Name: d.Table, Description: d.Description})
+		}
+	}
+	if g := r.daemon.Current(); g != nil {
+		for _, f := range g.Functions.Declared() {
+			list = append(list, mcpserver.Resource{Kind: mcpserver.Functions, Name: f.Name, Description: f.Declared.Description})
+		}
+	}
+	return list
+}
+
+func (r resources) Read(ctx context.Context, scope tools.Scope, kind mcpserver.Kind, name string) (string, error) {
+	read := r.function
+	if kind == mcpserver.Datasets {
+		read = r.dataset
+	}
+	text, err := read(ctx, scope, name)
+	var failed *tools.Error
+	if errors.As(err, &failed) && failed.Code == tools.CodeInvalidArguments {
+		return "", mcpserver.ErrNoResource
+	}
+	return text, err
+}
+
+// dataset is the schema and some rows.
+func (r resources) dataset(ctx context.Context, scope tools.Scope, name string) (string, error) {
+	var schema string
+	if err := r.call(ctx, scope, "table_schema", map[string]any{"tables": []string{name}}, &schema); err != nil {
+		return "", err
+	}
+	var rows json.RawMessage
+	if err := r.call(ctx, scope, "random_sample", map[string]any{"dataset": name, "limit": resourceRows}, &rows); err != nil {
+		return schema, ctx.Err() // the schema is worth showing alone
+	}
+	return fmt.Sprintf("%s\nSome rows:\n\n```json\n%s\n```\n", schema, rows), nil
+}
+
+// function is its documentation.
+func (r resources) function(ctx context.Context, scope tools.Scope, name string) (string, error) {
+	var f struct {
+		Signature, Description, Volatility, Body string
+		Arguments                                []struct{ Name, Type, Description string }
+		Examples                                 []json.RawMessage
+	}
+	if err := r.call(ctx, scope, "describe_function", map[string]any{"name": name}, &f); err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "## `%s`\n\n", f.Signature)
+	if f.Description != "" {
+		fmt.Fprintf(&b, "%s\n\n", f.Description)
+	}
+	for _, a := range f.Arguments {
+		if a.Description != "" {
+			fmt.Fprintf(&b, "- `%s`: %s\n", a.Name, a.Description)
+		}
+	}
+	fmt.Fprintf(&b, "\nVolatility: %s\n\n```sql\n%s\n```\n", f.Volatility, strings.TrimSpace(f.Body))
+	for _, e := range f.Examples {
+		fmt.Fprintf(&b, "\nExample: `%s`\n", e)
+	}
+	return b.String(), nil
+}
+
+// call calls a built-in tool and decodes what it gives. It is no call of a
+// client's and is not counted.
+func (r resources) call(ctx context.Context, scope tools.Scope, name string, args map[string]any, result any) error {
+	raw, err := tools.Encode(args)
+	if err != nil {
+		return err
+	}
+	decoded, _, failed := tools.Parse(raw)
+	if failed != nil {
+		return failed
+	}
+	out, err := r.tools[name].Call(ctx, tools.Input{Raw: raw, Arguments: decoded, Scope: scope})
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(out.Value, result)
+}

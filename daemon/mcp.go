@@ -1,0 +1,48 @@
+package daemon
+
+import (
+	"context"
+	"path/filepath"
+
+	"github.com/spiced-sql/spiced/mcp/client"
+	"github.com/spiced-sql/spiced/mcp/lock"
+	"github.com/spiced-sql/spiced/spicepod"
+	"github.com/spiced-sql/spiced/tools"
+)
+
+// openServers makes the manager of MCP servers.
+func (d *Daemon) openServers() {
+	d.servers = client.New(client.Options{
+		Log: d.log, Version: d.opts.Version,
+		Changed:  func() { d.ask(request{trigger: "mcp"}) },
+		Approved: func(dir string) (client.Approvals, error) { return lock.Open(dir) },
+	})
+}
+
+// Servers are the MCP servers that the Spicepod declares.
+func (d *Daemon) Servers() *client.Manager { return d.servers }
+
+// prepareServers connects to the MCP servers that are new.
+func (b *build) prepareServers(ctx context.Context) {
+	servers, problems := b.d.servers.Prepare(ctx, b.pod)
+	b.servers = servers
+	b.problems(problems)
+}
+
+const schemeMCP = "mcp"
+
+// serverTools are the tools of the MCP servers.
+func (b *build) serverTools() []tools.Tool {
+	var list []tools.Tool
+	for _, s := range b.servers {
+		list = append(list, s.Tools()...)
+	}
+	return list
+}
+
+// lockFile is what says which tools of MCP servers are approved.
+func lockFile(pod *spicepod.Pod) string { return filepath.Join(pod.Dir, lock.Name) }
+
+// WhenPublished has f called after each publication. It is called before
+// [Daemon.Run]; f returns at once.
+func (d *Daemon) WhenPublished(f func()) { d.hear = append(d.hear, f) }
