@@ -10,7 +10,7 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/spiced-sql/spiced/provider"
+	"github.com/spiced-sql/spiced/remote"
 )
 
 // answer is a decoded answer of a provider: one vector per text, in order.
@@ -99,7 +99,7 @@ func decodeAnswer(body []byte, texts int) (answer, error) {
 		return answer{}, describeJSON(err)
 	}
 	if len(form.Data) == 0 { // some gateways send errors with status 200
-		if message, _ := provider.Message(body); message != "" {
+		if message, _ := remote.Message(body); message != "" {
 			return answer{}, errors.New(message)
 		}
 	}

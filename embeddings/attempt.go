@@ -15,12 +15,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spiced-sql/spiced/provider"
+	"github.com/spiced-sql/spiced/remote"
 )
 
 // fail makes an error with a message that is safe to show.
 func (o *openAI) fail(status int, again bool, cause error, format string, args ...any) *Error {
-	message := provider.OneLine(o.redact(fmt.Sprintf(format, args...)), MaxMessage)
+	message := remote.OneLine(o.redact(fmt.Sprintf(format, args...)), MaxMessage)
 	return &Error{Model: o.name, Status: status, Message: message, Retryable: again, Err: cause}
 }
 
@@ -86,10 +86,10 @@ func (o *openAI) answerLimit(texts int) int {
 // refused makes an error of an answer that is not 200.
 func (o *openAI) refused(resp *http.Response) *Error {
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
-	message, code := provider.Message(body)
+	message, code := remote.Message(body)
 	// OpenAI answers 429 also when the account has run out of credit.
 	e := o.fail(resp.StatusCode, retryable(resp.StatusCode) && code != "insufficient_quota", nil, "%s", message)
-	if e.wait = provider.RetryAfter(resp.Header); e.Retryable && e.wait > MaxRetryAfter {
+	if e.wait = remote.RetryAfter(resp.Header); e.Retryable && e.wait > MaxRetryAfter {
 		e.Message = strings.TrimSpace(fmt.Sprintf("%s (asks to wait %s, longer than %s)", e.Message, e.wait.Round(time.Second), MaxRetryAfter))
 	}
 	return e
@@ -107,7 +107,7 @@ func (o *openAI) transferError(err error) *Error {
 	if errors.As(err, &outer) {
 		err = outer.Err
 	}
-	var redirect *provider.RedirectError
+	var redirect *remote.RedirectError
 	var certificate *tls.CertificateVerificationError
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
@@ -127,7 +127,7 @@ func client(shared *http.Client) *http.Client {
 		c = *shared
 	}
 	c.Jar = nil
-	c.CheckRedirect = provider.CheckRedirect
+	c.CheckRedirect = remote.CheckRedirect
 	return &c
 }
 

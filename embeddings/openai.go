@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/spiced-sql/spiced/provider"
+	"github.com/spiced-sql/spiced/remote"
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
@@ -57,7 +57,7 @@ func openOpenAI(e *entry) (Model, *spicepod.Problem) {
 	}
 	o.known.Store(int64(o.wanted))
 	o.authorize = authorization(e.header("openai_api_key"), e.header("openai_org_id"), e.header("openai_project_id"))
-	o.redact = provider.Redaction(e.secrets())
+	o.redact = remote.Redaction(e.secrets())
 	if !e.declared.Params.Has("endpoint") && e.text("openai_api_key") == "" && e.fault == nil {
 		return nil, e.problem("params", "write openai_api_key: ${env:OPENAI_API_KEY}, or endpoint: with the base URL of a server that needs no key",
 			"%s needs params.openai_api_key", e.declared.From)

@@ -13,7 +13,7 @@ import (
 	"slices"
 
 	"github.com/spiced-sql/spiced/nearest"
-	"github.com/spiced-sql/spiced/provider"
+	"github.com/spiced-sql/spiced/remote"
 )
 
 // Request is the body of POST /v1/embeddings in OpenAI's form.
@@ -103,7 +103,7 @@ func requestObject(body []byte) (map[string]json.RawMessage, error) {
 			continue
 		}
 		if !slices.Contains(requestFields, name) {
-			e := invalid(name, "unrecognized request argument: %s", provider.OneLine(name, MaxMessage))
+			e := invalid(name, "unrecognized request argument: %s", remote.OneLine(name, MaxMessage))
 			if near := nearest.Name(name, requestFields); near != "" {
 				e.Message += fmt.Sprintf("; did you mean %q?", near)
 			}

@@ -17,7 +17,7 @@ import (
 	"github.com/openai/openai-go/v3/option"
 
 	"github.com/spiced-sql/spiced/chat"
-	"github.com/spiced-sql/spiced/provider"
+	"github.com/spiced-sql/spiced/remote"
 )
 
 // Options say where a model's provider is.
@@ -67,7 +67,7 @@ func New(o Options) *Endpoint {
 		query:   query,
 		timeout: cmp.Or(o.Timeout, DefaultTimeout),
 		idle:    cmp.Or(o.IdleTimeout, DefaultIdleTimeout),
-		redact:  provider.Redaction(secrets),
+		redact:  remote.Redaction(secrets),
 		// A literal, for openai.NewClient reads OPENAI_API_KEY and others from
 		// the environment.
 		client: openai.Client{Options: append(
@@ -164,7 +164,7 @@ func (e *Endpoint) target(path string) string {
 // line. Secrets are taken out.
 func (e *Endpoint) Fail(code chat.Code, message string) *chat.Error {
 	// The provider's part is at most MaxMessage; ours stands around it.
-	text := provider.OneLine(e.redact(message), 2*MaxMessage)
+	text := remote.OneLine(e.redact(message), 2*MaxMessage)
 	return &chat.Error{Code: code, Message: fmt.Sprintf("model %q: %s", e.model, text)}
 }
 

@@ -12,7 +12,7 @@ import (
 	"strconv"
 
 	"github.com/spiced-sql/spiced/chat"
-	"github.com/spiced-sql/spiced/provider"
+	"github.com/spiced-sql/spiced/remote"
 )
 
 // fail is [Endpoint.Fail] with a cause.
@@ -35,7 +35,7 @@ func (e *Endpoint) unreachable(err error, a *answer) (failed *chat.Error, again 
 	if errors.As(err, &outer) {
 		err = outer.Err
 	}
-	var redirect *provider.RedirectError
+	var redirect *remote.RedirectError
 	var certificate *tls.CertificateVerificationError
 	var network net.Error
 	switch {
@@ -69,12 +69,12 @@ func (e *Endpoint) broken(ctx context.Context, a *answer, err error) *chat.Error
 // refused makes an error of an answer with another status than 2xx. final says
 // that it is useless to ask again, or would be too long to wait.
 func (e *Endpoint) refused(res *http.Response, body []byte) (failed *chat.Error, final bool) {
-	message, code := provider.Message(body)
+	message, code := remote.Message(body)
 	said := strconv.Itoa(res.StatusCode)
 	if res.StatusCode == http.StatusUnauthorized || res.StatusCode == http.StatusForbidden {
 		// OpenAI repeats parts of the key, which redaction does not find.
 		if message = ""; code != "" {
-			said += " " + provider.OneLine(e.redact(code), maxCode)
+			said += " " + remote.OneLine(e.redact(code), maxCode)
 		}
 	}
 	if text := http.StatusText(res.StatusCode); message == "" && text != "" {
@@ -83,10 +83,10 @@ func (e *Endpoint) refused(res *http.Response, body []byte) (failed *chat.Error,
 	said = "(" + said + ")"
 	if message != "" {
 		// Before it is cut, for half a secret is not found.
-		said += ": " + provider.OneLine(e.redact(message), MaxMessage)
+		said += ": " + remote.OneLine(e.redact(message), MaxMessage)
 	}
 	failed = e.status(res.StatusCode, said)
-	failed.RetryAfter = provider.RetryAfter(res.Header)
+	failed.RetryAfter = remote.RetryAfter(res.Header)
 	return failed, code == "insufficient_quota" || failed.RetryAfter > MaxRetryAfter
 }
 

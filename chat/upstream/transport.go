@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"sync"
 
-	"github.com/spiced-sql/spiced/provider"
+	"github.com/spiced-sql/spiced/remote"
 )
 
 // shared is the transport of all endpoints without one of their own.
@@ -24,7 +24,7 @@ var shared = sync.OnceValue(func() http.RoundTripper {
 
 // client follows redirects only where messages and key were meant to go.
 func client(given *http.Client) *http.Client {
-	c := &http.Client{CheckRedirect: provider.CheckRedirect}
+	c := &http.Client{CheckRedirect: remote.CheckRedirect}
 	if given != nil {
 		c.Transport = given.Transport
 	}

@@ -97,7 +97,7 @@ func (s *session) failed(outer context.Context, err error) error {
 			code = tools.CodeInvalidArguments
 		}
 		return tools.NewError(code, "the server answers: "+s.show(answer.Message, maxErrorText), "")
-	case errors.Is(err, errTooLong):
+	case errors.Is(err, errTooLong) || s.process != nil && s.process.overlong.Load():
 		s.report(err)
 		return tooLong()
 	case s.web != nil && s.web.failed.Load() != nil:

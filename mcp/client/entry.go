@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/spiced-sql/spiced/nearest"
+	"github.com/spiced-sql/spiced/remote"
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
@@ -70,7 +71,7 @@ func (e *entry) target() *target {
 		return nil
 	}
 	t.key = spicepod.Fingerprint([]any{t.name, e.declared.From, e.declared.Params, e.declared.Env, t.dir})
-	t.redact = redaction(e.secrets)
+	t.redact = remote.Redaction(e.secrets)
 	return t
 }
 
@@ -210,7 +211,7 @@ func paramPath(key string) string {
 }
 
 func (e *entry) invalid(id, hint string) {
-	e.fail(".from", hint, "Invalid MCP directive 'from: mcp:%s'", oneLine(id, maxLine))
+	e.fail(".from", hint, "Invalid MCP directive 'from: mcp:%s'", remote.OneLine(id, maxLine))
 }
 
 func (e *entry) fail(path, hint, format string, args ...any) {

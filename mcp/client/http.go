@@ -11,6 +11,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/spiced-sql/spiced/remote"
 )
 
 // shared is the transport of all servers without one of their own.
@@ -52,16 +54,8 @@ type webError struct {
 func (e *webError) Error() string { return e.text }
 
 func checkRedirect(r *http.Request, via []*http.Request) error {
-	first := via[0]
-	switch {
-	case r.URL.Host != first.URL.Host:
-		return &webError{text: fmt.Sprintf("the server redirects to another host, %q, which is not followed", r.URL.Host)}
-	case r.URL.Scheme != first.URL.Scheme:
-		return &webError{text: fmt.Sprintf("the server redirects from %s to %s, which is not followed", first.URL.Scheme, r.URL.Scheme)}
-	case r.Method != first.Method:
-		return &webError{text: "the server redirects as to a page"}
-	case len(via) > maxRedirects:
-		return &webError{text: fmt.Sprintf("the server redirects more than %d times", maxRedirects)}
+	if err := remote.CheckRedirect(r, via); err != nil {
+		return &webError{text: err.Error()}
 	}
 	return nil
 }

@@ -22,7 +22,6 @@ const (
 	maxLine      = 1 << 10  // bytes logged of one line of a server's
 	maxLines     = 50       // lines logged in one second
 	maxNamed     = 5        // tools named in one problem
-	maxRedirects = 3
 )
 
 // DefaultDeadline is how long a load waits for servers.

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/spiced-sql/spiced/remote"
 )
 
 // lines logs what a process writes beside the protocol, at debug: one line
@@ -40,7 +42,7 @@ func (l *lines) read(r io.Reader, stream string) {
 }
 
 func (l *lines) add(text, stream string) {
-	text = oneLine(l.redact(text), maxLine)
+	text = remote.OneLine(l.redact(text), maxLine)
 	if text == "" {
 		return
 	}

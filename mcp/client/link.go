@@ -12,6 +12,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/spiced-sql/spiced/remote"
 	"github.com/spiced-sql/spiced/tools"
 )
 
@@ -303,7 +304,7 @@ func (l *link) status() Status {
 	if l.info != nil {
 		s.Protocol = l.info.ProtocolVersion
 		if i := l.info.ServerInfo; i != nil {
-			s.ServerInfo = oneLine(strings.TrimSpace(i.Name+" "+i.Version), maxLine)
+			s.ServerInfo = remote.OneLine(strings.TrimSpace(i.Name+" "+i.Version), maxLine)
 		}
 	}
 	return s

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -21,6 +22,8 @@ type process struct {
 	said   *lines
 	exited chan struct{} // closed when it has ended
 	fate   string        // set before exited is closed: how it ended
+
+	overlong atomic.Bool // it sent a message beyond [maxMessage]
 
 	readers sync.WaitGroup
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/spiced-sql/spiced/remote"
 	"github.com/spiced-sql/spiced/tools"
 )
 
@@ -226,7 +227,7 @@ func named(names []string) string {
 	names = slices.Compact(names)
 	shown := make([]string, 0, maxNamed)
 	for _, name := range names[:min(len(names), maxNamed)] {
-		shown = append(shown, fmt.Sprintf("%q", oneLine(name, 80)))
+		shown = append(shown, fmt.Sprintf("%q", remote.OneLine(name, 80)))
 	}
 	text := strings.Join(shown, ", ")
 	if rest := len(names) - len(shown); rest > 0 {

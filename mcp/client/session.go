@@ -16,6 +16,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/spiced-sql/spiced/remote"
 )
 
 // revision is the revision of the protocol that is asked for. The SDK knows a
@@ -81,7 +83,7 @@ func refuse(next mcp.MethodHandler) mcp.MethodHandler {
 
 // show makes a text of the server's fit for logs and messages.
 func (s *session) show(text string, most int) string {
-	return oneLine(s.target.redact(text), most)
+	return remote.OneLine(s.target.redact(text), most)
 }
 
 // connect makes the handshake.

@@ -79,6 +79,7 @@ func (s *stdio) line() ([]byte, error) {
 		long := bytes.Clone(line)
 		for errors.Is(err, bufio.ErrBufferFull) {
 			if len(long) > maxMessage {
+				s.process.overlong.Store(true) // calls may hear of the end first
 				return nil, errTooLong
 			}
 			line, err = s.lines.ReadSlice('\n')

@@ -1,4 +1,4 @@
-package provider_test
+package remote_test
 
 import (
 	"errors"
@@ -9,7 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/spiced-sql/spiced/provider"
+	"github.com/spiced-sql/spiced/remote"
 )
 
 func TestRedirects(t *testing.T) {
@@ -30,14 +30,14 @@ func TestRedirects(t *testing.T) {
 		{"POST", "https://b.example/v1", 1, `another host, "b.example"`},
 		{"POST", "http://a.example/v1", 1, "from https to http"},
 		{"GET", "https://a.example/login", 1, "as to a page"},
-		{"POST", "https://a.example/v2", provider.MaxRedirects + 1, "more than 3 times"},
+		{"POST", "https://a.example/v2", remote.MaxRedirects + 1, "more than 3 times"},
 	} {
 		via := make([]*http.Request, c.hops)
 		for i := range via {
 			via[i] = first
 		}
-		err := provider.CheckRedirect(request(c.method, c.to), via)
-		var refused *provider.RedirectError
+		err := remote.CheckRedirect(request(c.method, c.to), via)
+		var refused *remote.RedirectError
 		switch {
 		case c.want == "" && err != nil:
 			t.Errorf("%s: %v", c.to, err)
@@ -62,7 +62,7 @@ func TestRetryAfter(t *testing.T) {
 		{"Retry-After", "soon", 0, 0},
 		{"X", "1", 0, 0},
 	} {
-		got := provider.RetryAfter(http.Header{c.header: {c.value}})
+		got := remote.RetryAfter(http.Header{c.header: {c.value}})
 		if got < c.least || got > c.most {
 			t.Errorf("%s: %s gives %s", c.header, c.value, got)
 		}
@@ -83,7 +83,7 @@ func TestMessage(t *testing.T) {
 		`{"error":`:                                               " ",
 		``:                                                        " ",
 	} {
-		if message, code := provider.Message([]byte(body)); message+" "+code != want {
+		if message, code := remote.Message([]byte(body)); message+" "+code != want {
 			t.Errorf("%s gives %q, %q", body, message, code)
 		}
 	}
@@ -97,11 +97,11 @@ func TestOneLine(t *testing.T) {
 		"abcde":         "abcd…",
 		"\xff":          "\uFFFD",
 	} {
-		if got := provider.OneLine(text, 4); got != want && text != "a\n b\x1b[31m" {
+		if got := remote.OneLine(text, 4); got != want && text != "a\n b\x1b[31m" {
 			t.Errorf("%q gives %q", text, got)
 		}
 	}
-	if got := provider.OneLine("a\n b\x1b[31m", 100); got != "a b [31m" {
+	if got := remote.OneLine("a\n b\x1b[31m", 100); got != "a b [31m" {
 		t.Errorf("got %q", got)
 	}
 }
@@ -112,7 +112,7 @@ func FuzzOneLine(f *testing.F) {
 		if most < 0 {
 			return
 		}
-		got := provider.OneLine(text, most)
+		got := remote.OneLine(text, most)
 		if !utf8.ValidString(got) || len(got) > most+len("…") || strings.ContainsAny(got, "\n\r\x00\x1b") {
 			t.Errorf("%q at %d gives %q", text, most, got)
 		}
@@ -121,7 +121,7 @@ func FuzzOneLine(f *testing.F) {
 
 func TestRedaction(t *testing.T) {
 	secrets := []string{"", "key", "key-long"}
-	redact := provider.Redaction(secrets)
+	redact := remote.Redaction(secrets)
 	if got := redact("a key-long and a key"); got != "a *** and a ***" {
 		t.Errorf("got %q", got)
 	}

@@ -1,7 +1,7 @@
-// Package provider is what requests to the providers of models have in common,
-// be they for embeddings or for chats: which redirects are followed, how long a
+// Package remote is what requests to servers of others have in common, be they
+// providers of models or MCP servers: which redirects are followed, how long a
 // refusal asks to wait, what it says, and what of that may be shown.
-package provider
+package remote
 
 import (
 	"cmp"
@@ -30,13 +30,13 @@ func CheckRedirect(r *http.Request, via []*http.Request) error {
 	first := via[0]
 	switch {
 	case r.URL.Host != first.URL.Host:
-		return &RedirectError{fmt.Sprintf("the endpoint redirects to another host, %q, which is not followed; check params.endpoint", r.URL.Host)}
+		return &RedirectError{fmt.Sprintf("the server redirects to another host, %q, which is not followed; check the address", r.URL.Host)}
 	case r.URL.Scheme != first.URL.Scheme:
-		return &RedirectError{fmt.Sprintf("the endpoint redirects from %s to %s, which is not followed; check params.endpoint", first.URL.Scheme, r.URL.Scheme)}
+		return &RedirectError{fmt.Sprintf("the server redirects from %s to %s, which is not followed; check the address", first.URL.Scheme, r.URL.Scheme)}
 	case r.Method != first.Method:
-		return &RedirectError{"the endpoint redirects as to a page; check params.endpoint"}
+		return &RedirectError{"the server redirects as to a page; check the address"}
 	case len(via) > MaxRedirects:
-		return &RedirectError{fmt.Sprintf("the endpoint redirects more than %d times", MaxRedirects)}
+		return &RedirectError{fmt.Sprintf("the server redirects more than %d times", MaxRedirects)}
 	}
 	return nil
 }
@@ -122,7 +122,7 @@ func OneLine(text string, most int) string {
 
 // Redaction returns what replaces secrets in a text, the longest first.
 func Redaction(secrets []string) func(string) string {
-	secrets = slices.DeleteFunc(slices.Clone(secrets), func(s string) bool { return s == "" })
+	secrets = slices.DeleteFunc(slices.Clone(secrets), func(s string) bool { return strings.TrimSpace(s) == "" })
 	slices.SortFunc(secrets, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
 	return func(text string) string {
 		for _, secret := range secrets {
