@@ -34,11 +34,16 @@ func mcpRoute(method, id, summary, about string, answers ...answer) route {
 		method: method, path: PathMCP, id: id, tag: "MCP", scoped: true, summary: summary, about: about,
 		params: []param{{"mode", "query", "what tools/list shows; without it as runtime.mcp.mode says", oneOf("direct", "registry")}},
 		answers: append(answers,
-			answer{http.StatusBadRequest, "The request is no MCP.", nil},
-			answer{http.StatusForbidden, "The Host or Origin header names somebody else.", nil},
-			answer{http.StatusNotFound, "The session has ended, or MCP is not served here.", nil}),
+			mcpFailure(http.StatusBadRequest, "The request is no MCP, or a header is wrong."),
+			mcpFailure(http.StatusForbidden, "The Host or Origin header names somebody else."),
+			mcpFailure(http.StatusNotFound, "The session has ended, or MCP is not served here.")),
 		handle: (*API).mcp,
 	}
+}
+
+// mcpFailure is an error of JSON-RPC or one of ours.
+func mcpFailure(status int, about string) answer {
+	return answer{status, about, asJSON(schema{"type": "object"}, "")}
 }
 
 func mcpRoutes() []route {

@@ -16,6 +16,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/spiced-sql/spiced/chat"
+	"github.com/spiced-sql/spiced/mcp/server"
 )
 
 var update = flag.Bool("update", false, "rewrite docs/http.md")
@@ -25,6 +26,13 @@ type probe struct {
 	path, body string
 	header     []string
 	status     int
+}
+
+// mcpHello begins a session.
+const mcpHello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`
+
+func mcpHeader(more ...string) []string {
+	return append([]string{"Content-Type", "application/json"}, more...)
 }
 
 const refreshPath = "/v1/datasets/%s/acceleration/refresh"
@@ -58,6 +66,15 @@ var probes = map[string][]probe{
 		{"/v1/models/nope", "", nil, 404},
 		{"/v1/models/nope", "", []string{"Anthropic-Version", "2023-06-01"}, 404},
 	},
+	"mcp_send": {
+		{"/v1/mcp", mcpHello, mcpHeader("Accept", "application/json, text/event-stream"), 200},
+		{"/v1/mcp?mode=x", mcpHello, mcpHeader("Accept", "application/json, text/event-stream"), 400},
+		{"/v1/mcp", mcpHello, mcpHeader("X-Spiced-User", strings.Repeat("x", 200)), 400},
+		{"/v1/mcp", mcpHello, mcpHeader("Origin", "http://x"), 403},
+		{"/v1/mcp", mcpHello, mcpHeader("Mcp-Session-Id", "gone"), 404},
+	},
+	"mcp_listen": {{"/v1/mcp", "", []string{"Accept", "text/event-stream", "Mcp-Session-Id", "gone"}, 404}},
+	"mcp_end":    {{"/v1/mcp", "", []string{"Mcp-Session-Id", "gone"}, 404}},
 	"cancel_request": {
 		{"/v1/requests/nope:cancel", "", nil, 404},
 		{"/v1/requests/nope:cancel", "", []string{headerUser, strings.Repeat("x", 200)}, 400},
@@ -190,7 +207,11 @@ func chatProbes(door int) []probe {
 
 // TestTheAnswersAreAsDeclared walks the table against a running server.
 func TestTheAnswersAreAsDeclared(t *testing.T) {
-	f := serveChats(t, echoes(), nil)
+	f := serveChats(t, echoes(), func(o *Options) {
+		s := server.New(server.Options{Registry: o.Tools})
+		t.Cleanup(s.Close)
+		o.MCP = s
+	})
 	check := newChecker(t, f)
 	for _, rt := range routes() {
 		if len(probes[rt.id]) == 0 {
