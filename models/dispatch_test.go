@@ -135,3 +135,18 @@ func TestToolsThatMisbehave(t *testing.T) {
 		t.Errorf("the large result: %.200s", h)
 	}
 }
+
+// What a model thought before it called a tool goes back with the result:
+// DeepSeek's models refuse a request without it.
+func TestThinkingGoesBack(t *testing.T) {
+	server := serve(t)
+	server.Script(chattest.InTurn(
+		chattest.Say(chattest.Thinking("Let me ", "pay."), chattest.Call("c", "pay", `{}`)),
+		chattest.Say(chattest.Text("done")),
+	))
+	set, _, _ := open(t, at(server, "openai:gpt", "tools: pay"), []tools.Tool{pay(t, "", func() {})})
+	must(t, set, "m", hello())
+	if body := string(server.Requests()[1].Body); !strings.Contains(body, `{"role":"assistant","content":null,"reasoning_content":"Let me pay.","tool_calls":[`) {
+		t.Errorf("the second request: %s", body)
+	}
+}

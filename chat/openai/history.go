@@ -192,14 +192,17 @@ func (h *history) result(r *chat.CallResult) error {
 	return nil
 }
 
-// assistant writes an earlier answer. Thinking is left out: no provider of
-// this form wants it back.
+// assistant writes an earlier answer. Thinking of this form goes back as it
+// came, which DeepSeek's and Moonshot's models ask for between calls of tools;
+// OpenAI's own stream none. Thinking that another provider signed is left out.
 func (h *history) assistant(m chat.Message) error {
 	var calls [][]byte
-	text, refusal := m.Text(), ""
+	text, refusal, thinking := m.Text(), "", ""
 	for _, p := range m.Parts {
 		switch {
-		case p.Kind == chat.PartText, p.Kind == chat.PartThinking:
+		case p.Kind == chat.PartText, p.Kind == chat.PartThinking && p.Raw != nil:
+		case p.Kind == chat.PartThinking:
+			thinking += p.Text
 		case p.Kind == chat.PartRefusal:
 			refusal += p.Text
 		case p.Kind == chat.PartCall:
@@ -216,6 +219,9 @@ func (h *history) assistant(m chat.Message) error {
 		o.raw("content", []byte("null"))
 	} else {
 		o.value("content", text)
+	}
+	if thinking != "" {
+		o.value("reasoning_content", thinking)
 	}
 	if refusal != "" {
 		o.value("refusal", refusal)
