@@ -35,7 +35,7 @@ const ephemeral = `"cache_control":{"type":"ephemeral"}`
 
 // lastShown is the last tool that is not deferred, or -1.
 func (c *composer) lastShown() int {
-	list := c.usable()
+	list := c.request.Tools
 	for i := len(list) - 1; i >= 0; i-- {
 		if !list[i].Deferred && !isDeferred(list[i]) {
 			return i

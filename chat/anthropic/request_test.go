@@ -119,7 +119,7 @@ func requests(t *testing.T) map[string]*chat.Request {
 				assistant(chat.Part{Kind: chat.PartRefusal, Text: "I will not."}),
 				chat.Text(chat.RoleUser, "Please."), chat.Text(chat.RoleUser, ""),
 			),
-			Tools:  []chat.Tool{hosted, {Name: "sql", Parameters: json.RawMessage(`{"type": "object", "properties": {"b": {}, "a": {}}}`), Raw: json.RawMessage(`{}`)}},
+			Tools:  []chat.Tool{{Name: "sql", Parameters: json.RawMessage(`{"type": "object", "properties": {"b": {}, "a": {}}}`), Raw: json.RawMessage(`{}`)}},
 			Choice: chat.Choice{Mode: chat.ChoiceTool, Name: "sql"},
 			Settings: chat.Settings{
 				MaxTokens: 77, Temperature: number(1.7), TopP: number(0.5), Stop: []string{"\n", "END"}, Effort: "minimal", User: "u1",
@@ -127,7 +127,6 @@ func requests(t *testing.T) map[string]*chat.Request {
 			},
 		},
 		"no thinking":  {Messages: question("hi").Messages, Settings: chat.Settings{Effort: "none", Format: json.RawMessage(`{"type":"json_object"}`)}},
-		"only hosted":  {Form: chat.FormResponses, Messages: question("hi").Messages, Tools: []chat.Tool{hosted}, Choice: chat.Choice{Mode: chat.ChoiceAuto}},
 		"inserted":     {Messages: append(append(messages(chat.Text(chat.RoleSystem, "Be brief.")), inserted()...), chat.Text(chat.RoleUser, "a"), assistant(says("b")), chat.Text(chat.RoleUser, "c"))},
 		"greeting":     {Messages: messages(assistant(says("How can I help?")), chat.Text(chat.RoleUser, "a"))},
 		"late result":  {Messages: messages(chat.Text(chat.RoleUser, "a"), assistant(call("c1", "now", "{}")), chat.Text(chat.RoleUser, "b"), result("c1", says("12:00")))},
@@ -347,6 +346,7 @@ func TestUnusableRequests(t *testing.T) {
 		r    *chat.Request
 		code chat.Code
 	}{
+		"hosted": {bad(func(r *chat.Request) { r.Form, r.Tools = chat.FormResponses, []chat.Tool{hosted} }), chat.CodeInvalid},
 		"beta":   {parsed(t, with(anthropic.BetaField, `"x"`)), chat.CodeInvalid},
 		"schema": {bad(func(r *chat.Request) { r.Tools = []chat.Tool{{Name: "a", Parameters: json.RawMessage(`{"a"`)}} }), chat.CodeInternal},
 		"own": {bad(func(r *chat.Request) {

@@ -9,15 +9,6 @@ import (
 	"github.com/spiced-sql/spiced/chat"
 )
 
-// usable are the tools that this form can have: all but those that another
-// provider brings.
-func (c *composer) usable() []chat.Tool {
-	if c.own() {
-		return c.request.Tools
-	}
-	return slices.DeleteFunc(slices.Clone(c.request.Tools), chat.Tool.Hosted)
-}
-
 // names are the tools that a search may find.
 func (c *composer) names() map[string]bool {
 	names := map[string]bool{}
@@ -37,7 +28,7 @@ type rendered struct {
 
 // tools are the tools as JSON, in a list that the caller may change.
 func (c *composer) tools() []json.RawMessage {
-	now := &rendered{own: c.own(), tools: c.usable()}
+	now := &rendered{own: c.own(), tools: c.request.Tools}
 	if last := c.provider.rendered.Load(); last != nil && last.own == now.own && slices.EqualFunc(last.tools, now.tools, sameTool) {
 		return slices.Clone(last.forms)
 	}
@@ -73,11 +64,24 @@ func (c *composer) tool(t chat.Tool) json.RawMessage {
 	if c.own() && t.Raw != nil {
 		return t.Raw
 	}
+	if t.Hosted() {
+		c.refuse(t)
+		return nil
+	}
 	raw, err := encode(toolForm{t.Name, t.Description, c.schema(t), t.Strict, t.Deferred})
 	if err != nil && c.err == nil {
 		c.err = fmt.Errorf("the tool %q: %w", t.Name, err)
 	}
 	return raw
+}
+
+// refuse ends a request with a tool that another provider brings.
+func (c *composer) refuse(t chat.Tool) {
+	var form struct{ Type string }
+	_ = json.Unmarshal(t.Raw, &form) // without a type it is none of ours either
+	if c.err == nil {
+		c.err = invalid("tools", "the tool of type %q is one that the model's provider does not have", form.Type)
+	}
 }
 
 // schema is the schema of a tool's parameters, which must say that they are an
