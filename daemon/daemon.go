@@ -50,6 +50,7 @@ type Options struct {
 	Metrics  *telemetry.Metrics // nil: not counted
 	Progress func(datasets.Progress)
 	Version  string // of the runtime, as MCP servers are told
+	Offline  bool   // MCP servers are checked and not connected: nothing of the Spicepod's is started
 }
 
 // Daemon is the runtime of one Spicepod.

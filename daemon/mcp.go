@@ -3,6 +3,8 @@ package daemon
 import (
 	"context"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/spiced-sql/spiced/mcp/client"
 	"github.com/spiced-sql/spiced/mcp/lock"
@@ -13,7 +15,7 @@ import (
 // openServers makes the manager of MCP servers.
 func (d *Daemon) openServers() {
 	d.servers = client.New(client.Options{
-		Log: d.log, Version: d.opts.Version,
+		Log: d.log, Version: d.opts.Version, Offline: d.opts.Offline,
 		Changed:  func() { d.ask(request{trigger: "mcp"}) },
 		Approved: func(dir string) (client.Approvals, error) { return lock.Open(dir) },
 	})
@@ -42,6 +44,15 @@ func (b *build) serverTools() []tools.Tool {
 
 // lockFile is what says which tools of MCP servers are approved.
 func lockFile(pod *spicepod.Pod) string { return filepath.Join(pod.Dir, lock.Name) }
+
+// unasked reports whether a name is that of a tool of a server that this
+// daemon does not ask.
+func (b *build) unasked(tool string) bool {
+	server, _, _ := strings.Cut(strings.ReplaceAll(tool, "/", "__"), "__")
+	return b.d.opts.Offline && slices.ContainsFunc(b.pod.Tools, func(t spicepod.Tool) bool {
+		return t.Scheme() == schemeMCP && strings.EqualFold(t.Name, server)
+	})
+}
 
 // WhenPublished has f called after each publication. It is called before
 // [Daemon.Run]; f returns at once.

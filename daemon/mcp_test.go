@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -141,5 +142,15 @@ func TestMCPToolsCountForModels(t *testing.T) {
 	found, err := r.Tools().Search(t.Context(), registry.SearchRequest{Query: "tide", Scope: tools.Scope{}})
 	if err != nil || len(found.Tools) == 0 || !strings.HasPrefix(found.Tools[0].ToolID, "maps__tide_") {
 		t.Errorf("%+v, %v", found, err)
+	}
+}
+
+func TestOfflineStartsNothing(t *testing.T) {
+	r := prepare(t, files{"spicepod.yaml": "tools:\n- {name: maps, from: 'mcp:touch', params: {mcp_args: started}}\n- {name: bad, from: 'mcp:touch', params: {mcp_arg: x}}\n" +
+		"search_tests: [{query: tide, expect: maps__tide}, {query: tide, expect: nothing}]\n"}, func(o *Options) { o.Offline = true })
+	report := r.Load(t.Context(), "test")
+	r.problems(report, `mcp_arg`, `nothing`)
+	if _, err := os.Stat(filepath.Join(r.dir, "started")); err == nil || len(r.Servers().Status()) != 0 {
+		t.Errorf("the command was run: %v, %v", err, r.Servers().Status())
 	}
 }

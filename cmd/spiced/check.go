@@ -19,13 +19,13 @@ func newValidate(std streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "validate [DIR|FILE]",
 		Short: "Check a Spicepod and everything it declares",
-		Long:  "Read the Spicepod, bind every function and view, open every dataset and run the declared tests. Every fault is shown.\nExit status: 0 good, 1 faults, 2 wrong use.",
+		Long:  "Read the Spicepod, bind every function and view, open every dataset and run the declared tests. Every fault is shown.\nMCP servers are not started, since they are commands of the Spicepod's author.\nExit status: 0 good, 1 faults, 2 wrong use.",
 		Args:  atMostOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := oneOf("format", format, "text", "json", "sarif"); err != nil {
 				return err
 			}
-			problems, _, err := check(cmd.Context(), podPath(args))
+			problems, _, err := check(cmd.Context(), podPath(args), true)
 			if err != nil {
 				return err
 			}
@@ -46,7 +46,7 @@ func newTest(std streams) *cobra.Command {
 			if err := oneOf("format", format, "text", "junit"); err != nil {
 				return err
 			}
-			problems, results, err := check(cmd.Context(), podPath(args))
+			problems, results, err := check(cmd.Context(), podPath(args), false)
 			if err != nil {
 				return err
 			}
@@ -57,9 +57,10 @@ func newTest(std streams) *cobra.Command {
 	return cmd
 }
 
-// check loads the Spicepod as a server would, but serves nothing.
-func check(ctx context.Context, path string) (spicepod.Problems, []functions.TestResult, error) {
-	d, err := daemon.New(ctx, daemon.Options{Path: path, Log: slog.New(slog.DiscardHandler)})
+// check loads the Spicepod as a server would, but serves nothing. offline
+// starts no MCP server.
+func check(ctx context.Context, path string, offline bool) (spicepod.Problems, []functions.TestResult, error) {
+	d, err := daemon.New(ctx, daemon.Options{Path: path, Offline: offline, Log: slog.New(slog.DiscardHandler)})
 	var problems spicepod.Problems
 	if errors.As(err, &problems) {
 		return problems, nil, nil

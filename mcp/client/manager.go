@@ -24,6 +24,9 @@ type Options struct {
 	Changed func()
 	// Deadline is how long Prepare waits for servers; 0: DefaultDeadline.
 	Deadline time.Duration
+	// Offline checks the entries and connects to nobody: no command of the
+	// Spicepod is started.
+	Offline bool
 	// Approved reads the approved tools of the Spicepod in a folder; nil: none
 	// are approved. It is asked for entries with pin: checksum alone.
 	Approved func(dir string) (Approvals, error)
@@ -107,7 +110,7 @@ func (m *Manager) Prepare(ctx context.Context, pod *spicepod.Pod) ([]*Server, sp
 			continue
 		}
 		e := newEntry(pod, i)
-		if t := m.declared(e, len(makers)); t != nil {
+		if t := m.declared(e, len(makers)); t != nil && !m.opts.Offline {
 			makers = append(makers, newMaker(e, m.link(t)))
 			continue
 		}
