@@ -279,31 +279,6 @@ func mergeStructs(a, b *Type) *Type {
 	return out
 }
 
-// logical makes DuckDB's form of the type of a parameter. Destroy it.
-func (t *Type) logical() mapping.LogicalType {
-	switch t.ID {
-	case List:
-		elem := t.Elem.logical()
-		defer mapping.DestroyLogicalType(&elem)
-		return mapping.CreateListType(elem)
-	case Decimal:
-		return mapping.CreateDecimalType(uint8(t.Width), uint8(t.Scale))
-	case Struct:
-		types := make([]mapping.LogicalType, len(t.Fields))
-		names := make([]string, len(t.Fields))
-		for i, f := range t.Fields {
-			types[i], names[i] = f.Type.logical(), f.Name
-		}
-		defer func() {
-			for i := range types {
-				mapping.DestroyLogicalType(&types[i])
-			}
-		}()
-		return mapping.CreateStructType(types, names)
-	}
-	return mapping.CreateLogicalType(t.ID)
-}
-
 func structValue(fields map[string]any, t *Type, depth int) (mapping.Value, error) {
 	names := make([]string, 0, len(fields))
 	for name := range fields {

@@ -16,6 +16,7 @@ type Builtins struct {
 
 type builtin struct {
 	scalar, table, random, aggregate bool
+	unstable                         bool // another statement may get another value of it
 }
 
 func loadBuiltins(c *conn) (*Builtins, error) {
@@ -31,10 +32,15 @@ func loadBuiltins(c *conn) (*Builtins, error) {
 		return nil, err
 	}
 	const query = `SELECT DISTINCT lower(function_name), function_type IN ('table', 'table_macro', 'pragma'),
-		coalesce(stability = 'VOLATILE', false), function_type = 'aggregate' FROM duckdb_functions() ORDER BY ALL`
+		coalesce(stability = 'VOLATILE', false), function_type = 'aggregate',
+		coalesce(stability <> 'CONSISTENT', false) FROM duckdb_functions() ORDER BY ALL`
 	return b, c.each(query, func(chunk *Chunk) error {
 		for i := range chunk.Len() {
-			b.add(string(chunk.Column(0).Bytes(i)), Value[bool](chunk.Column(1), i), Value[bool](chunk.Column(2), i), Value[bool](chunk.Column(3), i))
+			name := string(chunk.Column(0).Bytes(i))
+			b.add(name, Value[bool](chunk.Column(1), i), Value[bool](chunk.Column(2), i), Value[bool](chunk.Column(3), i))
+			k := b.kinds[name]
+			k.unstable = k.unstable || Value[bool](chunk.Column(4), i)
+			b.kinds[name] = k
 		}
 		return nil
 	})

@@ -16,6 +16,7 @@ type Function struct {
 	Table     bool   // used in FROM
 	Random    bool   // each evaluation may give another value
 	Once      bool   // its body evaluates an argument more than once
+	Traits    Traits // of what its body reads and calls
 	NotOnce   string // why arguments that change with each evaluation are refused; "" if they are not
 }
 
@@ -41,6 +42,8 @@ type Catalog struct {
 	Generation uint64
 	relations  map[Relation]Relation // folded → as declared
 	functions  map[string]*Function  // by folded name
+	traits     map[Relation]Traits
+	script     func() []string
 
 	serial    uint64 // set by Publish
 	users     atomic.Int64
@@ -168,6 +171,6 @@ func (db *DB) acquire() (*Catalog, uint64) {
 func (c *Catalog) Renew() *Catalog {
 	return &Catalog{
 		Generation: c.Generation, relations: c.relations, functions: c.functions,
-		verdicts: map[string]*verdict{},
+		traits: c.traits, script: c.script, verdicts: map[string]*verdict{},
 	}
 }

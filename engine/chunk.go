@@ -24,6 +24,7 @@ func (c *Chunk) Column(i int) *Vector { return &c.cols[i] }
 // Vector is one column of a [Chunk], or the elements of nested values.
 type Vector struct {
 	Type     *Type
+	raw      mapping.Vector
 	data     unsafe.Pointer
 	validity unsafe.Pointer // one bit a row, 1 is valid; nil: all valid
 	elem     *Vector        // LIST, ARRAY, MAP
@@ -127,6 +128,7 @@ func (c *Chunk) load(raw mapping.DataChunk, columns []Column) {
 }
 
 func (v *Vector) load(raw mapping.Vector) {
+	v.raw = raw
 	v.data = mapping.VectorGetData(raw)
 	v.validity = mapping.VectorGetValidity(raw)
 	switch v.Type.ID {

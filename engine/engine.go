@@ -100,6 +100,10 @@ type DB struct {
 	handlers sync.Map       // name → Handler
 	running  sync.Map       // connection id → *nativeCalls of its statement
 	native   unsafe.Pointer // see registerNative
+
+	refs     Refs     // nil: no results are kept
+	isolator Isolator // nil: every statement runs here
+	others   func(ctx context.Context, handler, input string) (string, error)
 }
 
 // Open starts an in-memory DuckDB with the runtime's catalogs. The database is

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -23,6 +24,8 @@ type verdict struct {
 	text   string        // what DuckDB gets
 	origin func(int) int // offset in text → offset in the caller's statement
 	calls  []callSite    // of declared functions
+	traits Traits
+	write  bool // it is an INSERT, UPDATE or DELETE
 }
 
 // callSite is a call of a declared function, by its offset in the statement.
@@ -58,8 +61,9 @@ func (r restricted) Relation(catalog, schema, name string) (Relation, bool) {
 func (r restricted) RelationNames() []string { return r.names(r.allow) }
 
 // judge returns the verdict on the request's statement under cat. It is
-// remembered for those who may name every relation.
-func (db *DB) judge(c *conn, cat *Catalog, req Request) (*verdict, error) {
+// remembered for those who may name every relation, unless it reads kept
+// results, which h then holds.
+func (db *DB) judge(ctx context.Context, c *conn, cat *Catalog, req Request, h *held) (*verdict, error) {
 	sql, names := req.SQL, Names(cat)
 	if req.Allow != nil {
 		names = restricted{cat, req.Allow}
@@ -87,7 +91,21 @@ func (db *DB) judge(c *conn, cat *Catalog, req Request) (*verdict, error) {
 	if err != nil {
 		return nil, moveError(err, sql, place)
 	}
-	v := &verdict{}
+	kept, err := h.resolve(ctx, db.refs, text, st)
+	if err != nil {
+		return nil, moveError(err, sql, place)
+	}
+	v := &verdict{traits: db.traits(text, st, cat)}
+	if v.traits.Protected && explain != "" {
+		return nil, newError(CodeRefused, "run the statement itself", "EXPLAIN is refused for tables with a row filter or a column mask: a plan tells of rows that are not shown").at(sql, tokens[0].Start)
+	}
+	if len(kept) > 0 {
+		v.traits.Volatile = true
+		var apart bool
+		if edits, apart = sqltree.Merge(edits, kept); !apart {
+			return nil, newError(CodeArgument, "read it in a CTE: WITH r AS (FROM ref('r_…')) …", "ref cannot stand in a subquery for a table argument").at(sql, tokens[0].Start)
+		}
+	}
 	var origin func(int) int
 	text, origin = sqltree.Apply(text, edits)
 	v.text = explain + text // and nothing of sql that was not judged
@@ -97,7 +115,7 @@ func (db *DB) judge(c *conn, cat *Catalog, req Request) (*verdict, error) {
 			v.calls = append(v.calls, callSite{place(call.Offset), f})
 		}
 	}
-	if req.Allow == nil {
+	if req.Allow == nil && len(kept) == 0 {
 		cat.remember(sql, v)
 	}
 	return v, nil

@@ -182,7 +182,7 @@ func (db *DB) answer(ctx context.Context, chunk *Chunk) ([]*string, error) {
 			continue
 		}
 		name, input := string(chunk.Column(0).Bytes(i)), string(chunk.Column(1).Bytes(i))
-		h, ok := db.handlers.Load(name)
+		h, ok := db.handler(name)
 		if !ok {
 			return nil, errors.Join(fmt.Errorf("there is no handler %q", name), group.Wait())
 		}
@@ -192,12 +192,22 @@ func (db *DB) answer(ctx context.Context, chunk *Chunk) ([]*string, error) {
 					err = fmt.Errorf("internal error in %s: %v", name, p)
 				}
 			}()
-			answer, err := h.(Handler)(ctx, input)
+			answer, err := h(ctx, input)
 			answers[i] = &answer
 			return err
 		})
 	}
 	return answers, group.Wait()
+}
+
+func (db *DB) handler(name string) (Handler, bool) {
+	if h, ok := db.handlers.Load(name); ok {
+		return h.(Handler), true
+	}
+	if db.others == nil {
+		return nil, false
+	}
+	return func(ctx context.Context, input string) (string, error) { return db.others(ctx, name, input) }, true
 }
 
 // MaxNesting is how deep statements run inside statements, through a tool that

@@ -21,13 +21,22 @@ type Request struct {
 	// all that are declared. Another one is refused as if there were none of
 	// its name. Views and functions read what they read.
 	Allow func(Relation) bool
+	// Isolate says that the statement runs outside of this process, if the
+	// database has an [Isolator].
+	Isolate bool
+	// Write permits INSERT, UPDATE and DELETE on relations that are writable.
+	Write bool
+
+	trusted bool // judged already: see QueryTrusted
 }
 
 // Rows is the result of a statement, streamed. Close it.
 type Rows struct {
 	columns []Column
 	catalog uint64 // generation
+	serial  uint64
 	calls   []callSite
+	traits  Traits
 	limits  Limits
 	ctx     context.Context
 	cancel  context.CancelFunc
@@ -145,6 +154,12 @@ func (r *Rows) Columns() []Column { return r.columns }
 // Generation is the generation the statement sees.
 func (r *Rows) Generation() uint64 { return r.catalog }
 
+// Serial is the [Catalog.Serial] of the catalog that the statement sees.
+func (r *Rows) Serial() uint64 { return r.serial }
+
+// Traits are those of all that the statement reads and calls.
+func (r *Rows) Traits() Traits { return r.traits }
+
 // Functions returns the declared functions that the statement itself calls,
 // once each, in the order of their first call.
 func (r *Rows) Functions() []string {
@@ -178,7 +193,7 @@ func (r *Rows) Chunks() iter.Seq2[*Chunk, error] {
 			r.rows += int64(chunk.rows)
 			err = r.overLimit()
 			more := err == nil && yield(chunk, nil)
-			mapping.DestroyDataChunk(&raw)
+			mapping.DestroyDataChunk(&chunk.raw)
 			if err != nil {
 				yield(nil, err)
 			}
@@ -253,6 +268,8 @@ type producer struct {
 	req     Request
 	catalog *Catalog
 	verdict *verdict
+	held    held
+	remote  RemoteRows // nil: it runs here
 	result  mapping.Result
 	active  bool // DuckDB may still work on the statement
 }
@@ -272,6 +289,7 @@ func (p *producer) run() {
 	stopInterrupt()
 	i.stop()
 	p.db.running.Delete(p.c.id)
+	p.held.release()
 	p.finish(abandon())
 }
 
@@ -350,9 +368,13 @@ func (p *producer) start() error {
 				return err
 			}
 			close(natives.begun)
+			if s == nil {
+				return p.isolate()
+			}
 			return p.execute(pending, s)
 		}
 		close(natives.dropped)
+		p.held.release()
 		mapping.DestroyPending(&pending)
 		p.end()
 		p.catalog.release()
@@ -364,19 +386,25 @@ func (p *producer) start() error {
 }
 
 // plan brings the statement to the point where DuckDB's transaction has begun.
+// Without s it is one to be run in another process.
 func (p *producer) plan() (pending mapping.PendingResult, s *stmt, err error) {
 	defer func() {
 		if err != nil {
 			err = p.explain(err)
 		}
 	}()
-	if p.verdict, err = p.db.judge(p.c, p.catalog, p.req); err != nil {
+	if p.req.trusted {
+		p.verdict = &verdict{text: p.req.SQL, origin: func(offset int) int { return offset }}
+	} else if p.verdict, err = p.db.judge(p.rows.ctx, p.c, p.catalog, p.req, &p.held); err != nil {
 		return pending, nil, err
+	}
+	if p.req.Isolate && p.db.isolator != nil && !p.verdict.write {
+		return pending, nil, nil
 	}
 	if s, err = p.c.prepare(p.verdict.text, p.catalog.serial); err != nil {
 		return pending, nil, err
 	}
-	if err = s.checkResult(); err != nil {
+	if err = s.checkResult(p.verdict.write); err != nil {
 		return pending, nil, err
 	}
 	if err = s.bind(p.req.Params); err != nil {
@@ -393,9 +421,16 @@ func (p *producer) plan() (pending mapping.PendingResult, s *stmt, err error) {
 
 // checkResult refuses what slipped through the guard as no query, and types
 // whose values cannot be read.
-func (s *stmt) checkResult() error {
+func (s *stmt) checkResult(write bool) error {
 	switch mapping.PreparedStatementType(s.raw) {
 	case mapping.StatementTypeSelect, mapping.StatementTypeExplain:
+		if write {
+			return newError(CodeInternal, "", "a statement that writes became one that reads")
+		}
+	case mapping.StatementTypeInsert, mapping.StatementTypeUpdate, mapping.StatementTypeDelete:
+		if !write {
+			return newError(CodeRefused, "", "only SELECT-like statements may run")
+		}
 	default:
 		return newError(CodeRefused, "", "only SELECT-like statements may run")
 	}
@@ -421,12 +456,22 @@ func (p *producer) execute(pending mapping.PendingResult, s *stmt) error {
 	if len(s.columns) == 0 || s.columns[0].Type.ID == mapping.TypeInvalid {
 		p.rows.columns = resultColumns(&p.result)
 	}
-	p.rows.catalog, p.rows.calls = p.catalog.Generation, p.verdict.calls
+	p.describeRows()
 	return nil
+}
+
+// describeRows tells the reader what the statement saw.
+func (p *producer) describeRows() {
+	r := p.rows
+	r.catalog, r.serial = p.catalog.Generation, p.catalog.serial
+	r.calls, r.traits = p.verdict.calls, p.verdict.traits
 }
 
 // feed hands the chunks over until the end.
 func (p *producer) feed() error {
+	if p.remote != nil {
+		return p.feedRemote()
+	}
 	var size int64
 	for {
 		var raw mapping.DataChunk
@@ -443,16 +488,24 @@ func (p *producer) feed() error {
 			return nil
 		}
 		size += p.size(raw)
-		if limit := p.rows.limits.MaxBytes; limit > 0 && size > limit {
-			mapping.DestroyDataChunk(&raw)
-			return newError(CodeLimit, "select less, or raise runtime.query.max_bytes", "the result has more than %d bytes", limit)
+		if err := p.hand(raw, size); err != nil {
+			return err
 		}
-		select {
-		case p.rows.chunks <- raw:
-		case <-p.rows.ctx.Done():
-			mapping.DestroyDataChunk(&raw)
-			return stopped(p.rows.ctx, p.rows.limits)
-		}
+	}
+}
+
+// hand gives the reader a chunk, with which the result has size bytes.
+func (p *producer) hand(raw mapping.DataChunk, size int64) error {
+	if limit := p.rows.limits.MaxBytes; limit > 0 && size > limit {
+		mapping.DestroyDataChunk(&raw)
+		return newError(CodeLimit, "select less, or raise runtime.query.max_bytes", "the result has more than %d bytes", limit)
+	}
+	select {
+	case p.rows.chunks <- raw:
+		return nil
+	case <-p.rows.ctx.Done():
+		mapping.DestroyDataChunk(&raw)
+		return stopped(p.rows.ctx, p.rows.limits)
 	}
 }
 

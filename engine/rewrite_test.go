@@ -139,7 +139,7 @@ func judged(t testing.TB, db *DB, sql string) *verdict {
 		t.Fatal(err)
 	}
 	defer db.pools[0].put(c)
-	v, err := db.judge(c, db.Current(), Request{SQL: sql})
+	v, err := db.judge(context.Background(), c, db.Current(), Request{SQL: sql}, &held{})
 	if err != nil {
 		t.Fatal(err)
 	}

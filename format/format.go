@@ -30,6 +30,7 @@ package format
 
 import (
 	"io"
+	"iter"
 
 	"github.com/spiced-sql/spiced/engine"
 )
@@ -83,9 +84,16 @@ func ByName(name string) (Form, bool) {
 	return Form{}, false
 }
 
+// Rows are what [Copy] writes; [*engine.Rows] are some.
+type Rows interface {
+	Columns() []engine.Column
+	Chunks() iter.Seq2[*engine.Chunk, error]
+	Read() int64
+}
+
 // Copy writes all of rows and returns how many there were. It does not close
 // rows.
-func Copy(w Writer, rows *engine.Rows) (int64, error) {
+func Copy(w Writer, rows Rows) (int64, error) {
 	if err := w.Begin(rows.Columns()); err != nil {
 		return 0, err
 	}

@@ -99,7 +99,7 @@ func TestRuntimeAsDeclared(t *testing.T) {
 `)
 	want := Query{
 		Timeout: 150 * time.Second, MaxRows: 1000, MaxBytes: 128 << 20, MemoryLimit: 4 << 30,
-		MaxConcurrentQueries: 8, TempDirectory: filepath.Join(pod.Dir, "tmp"), Isolation: IsolationNone,
+		MaxConcurrentQueries: 8, TempDirectory: filepath.Join(pod.Dir, "tmp"), Isolation: IsolationNone, Isolate: IsolateModels, MaxQueuedQueries: 1024, WorkerMemory: 1 << 30,
 	}
 	if diff := cmp.Diff(want, pod.Runtime.Query); diff != "" {
 		t.Error(diff)
@@ -244,9 +244,9 @@ func TestPositionsAlwaysAnswer(t *testing.T) {
 
 func TestNotServedIsListed(t *testing.T) {
 	pod := mustLoad(t, head+`runtime:
-  auth: {api-key: {enabled: true, keys: ["${env:SPICED_TEST_NO_SUCH}"]}}
+  telemetry: {enabled: true, key: "${env:SPICED_TEST_NO_SUCH}"}
   query: {isolation: process, spill_compression: zstd}
-  tls:
+  caching: {sql_results: {eviction_policy: tiny_lfu}}
 secrets:
   - {from: "kubernetes:x", name: k}
 rerankers:
@@ -260,8 +260,8 @@ datasets:
 `)
 	want := []string{
 		"datasets[0].acceleration.mode=file_create", "datasets[0].acceleration.refresh_cron",
-		"datasets[0].columns[1].embeddings[0].chunking", "rerankers", "runtime.auth", "runtime.query.isolation=process",
-		"runtime.query.spill_compression", "secrets[0].from=kubernetes:x",
+		"datasets[0].columns[1].embeddings[0].chunking", "rerankers", "runtime.caching.sql_results.eviction_policy=tiny_lfu",
+		"runtime.query.spill_compression", "runtime.telemetry", "secrets[0].from=kubernetes:x",
 	}
 	if diff := cmp.Diff(want, pod.NotServed()); diff != "" {
 		t.Error(diff)

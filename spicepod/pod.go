@@ -54,54 +54,24 @@ type Runtime struct {
 	OutputLevel            string           `yaml:"output_level" doc:"How much the runtime logs."`
 	Params                 Params           `yaml:"params" doc:"Further settings by name."`
 
-	Auth        *Auth        `yaml:"auth" served:"no" doc:"API keys."`
-	Caching     any          `yaml:"caching" served:"no" doc:"Caches of results."`
-	CORS        any          `yaml:"cors" served:"no" doc:"Cross-origin requests."`
+	Auth     *Auth    `yaml:"auth" doc:"Who may use the doors. Without it everybody who reaches them; they listen on loopback only."`
+	TLS      *TLS     `yaml:"tls" doc:"Encryption of the doors. SIGHUP reads the files again; which doors are encrypted is settled at start."`
+	CORS     CORS     `yaml:"cors" doc:"Web pages of other sites that may call the HTTP API. A change takes a restart."`
+	Postgres Door     `yaml:"postgres" doc:"The PostgreSQL protocol. A change takes a restart."`
+	Flight   Door     `yaml:"flight" doc:"Arrow Flight SQL. A change takes a restart."`
+	Caching  Caching  `yaml:"caching" doc:"Caches of results."`
+	Results  Results  `yaml:"results" doc:"Results that are kept: references, and those of /v1/queries."`
+
 	CPU         any          `yaml:"cpu" served:"no" doc:"Use of processors."`
-	Flight      any          `yaml:"flight" served:"no" doc:"Arrow Flight SQL."`
-	Postgres    any          `yaml:"postgres" served:"no" doc:"The PostgreSQL protocol."`
 	Metrics     any          `yaml:"metrics" served:"no" doc:"Metrics."`
 	ReadyState  string       `yaml:"ready_state" served:"no" enum:"on_registration,on_load" doc:"When datasets count as ready."`
 	TaskHistory *TaskHistory `yaml:"task_history" served:"no" doc:"The table of past tasks."`
 	Telemetry   any          `yaml:"telemetry" served:"no" doc:"Traces."`
-	TLS         *TLS         `yaml:"tls" served:"no" doc:"Encryption of the listeners."`
 }
 
 // RuntimeFunctions is `runtime.functions`.
 type RuntimeFunctions struct {
 	Enabled bool `yaml:"enabled" default:"false" doc:"Register the functions section. While false, functions are read and checked but not served."`
-}
-
-// Isolation says where a statement runs.
-type Isolation string
-
-// Where statements run.
-const (
-	IsolationNone    Isolation = "none"
-	IsolationProcess Isolation = "process"
-)
-
-// Query is `runtime.query`: limits on every statement. Zero means no limit.
-type Query struct {
-	Timeout              time.Duration `yaml:"timeout" default:"30s" doc:"How long a statement may run; 0 for no limit."`
-	MaxRows              int           `yaml:"max_rows" min:"0" default:"0" doc:"How many rows a statement may return; 0 for no limit."`
-	MaxBytes             Size          `yaml:"max_bytes" doc:"How large a result may be; 0 for no limit."`
-	MemoryLimit          Size          `yaml:"memory_limit" doc:"Memory of the engine, for example 4GiB; 0 leaves it to the engine."`
-	MaxConcurrentQueries int           `yaml:"max_concurrent_queries" min:"0" doc:"How many statements run at once; 0 leaves it to the runtime."`
-	TempDirectory        string        `yaml:"temp_directory" doc:"Where the engine spills to disk; relative to the Spicepod's folder."`
-	Isolation            Isolation     `yaml:"isolation" enum:"none,process" unserved:"process" default:"none" doc:"Where statements written by a model run."`
-	SpillCompression     string        `yaml:"spill_compression" served:"no" doc:"Compression of spilled data."`
-}
-
-// Auth is `runtime.auth`.
-type Auth struct {
-	APIKey *APIKey `yaml:"api-key" doc:"Authentication by API key."`
-}
-
-// APIKey is `runtime.auth.api-key`.
-type APIKey struct {
-	Enabled bool   `yaml:"enabled" default:"true" doc:"Ask for a key."`
-	Keys    []Text `yaml:"keys" doc:"The keys; one that ends in :rw may write."`
 }
 
 // MCPMode says which tools an MCP client is shown.
@@ -129,15 +99,6 @@ type TaskHistory struct {
 	MinPlanDuration        time.Duration `yaml:"min_plan_duration" doc:"Plans of shorter statements are left out."`
 	RetentionPeriod        time.Duration `yaml:"retention_period" default:"8h" doc:"How long entries are kept."`
 	RetentionCheckInterval time.Duration `yaml:"retention_check_interval" default:"15m" doc:"How often old entries are removed."`
-}
-
-// TLS is `runtime.tls`.
-type TLS struct {
-	Enabled         bool   `yaml:"enabled" default:"true" doc:"Encrypt the listeners."`
-	Certificate     Text   `yaml:"certificate" doc:"The certificate as PEM."`
-	CertificateFile string `yaml:"certificate_file" doc:"File of the certificate."`
-	Key             Text   `yaml:"key" doc:"The key as PEM."`
-	KeyFile         string `yaml:"key_file" doc:"File of the key."`
 }
 
 // SecretStore is one entry of `secrets:`.

@@ -1,6 +1,10 @@
 package sqltree
 
-import "strings"
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
 
 // Span is a piece of text: text[Start:End]. The zero Span is no text.
 type Span struct{ Start, End int }
@@ -224,4 +228,19 @@ func oldOffset(edits []Edit, offset int) int {
 		shift += len(e.New) - (e.End - e.Start)
 	}
 	return offset - shift
+}
+
+// Merge returns the edits of both lists in the order that [Apply] takes, and
+// whether none of one overlaps with one of the other.
+func Merge(a, b []Edit) ([]Edit, bool) {
+	all := slices.Concat(a, b)
+	slices.SortStableFunc(all, func(x, y Edit) int {
+		return cmp.Or(cmp.Compare(x.Start, y.Start), cmp.Compare(x.End, y.End))
+	})
+	for i := 1; i < len(all); i++ {
+		if all[i].Start < all[i-1].End {
+			return nil, false
+		}
+	}
+	return all, true
 }

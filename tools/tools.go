@@ -85,6 +85,10 @@ type Scope struct {
 	SessionID string `json:"session_id,omitempty"`
 	Agent     string `json:"agent,omitempty"` // who calls, if an agent does
 	Model     string `json:"model,omitempty"`
+	// Principal is whose key the caller has; "" without keys.
+	Principal string `json:"principal,omitempty"`
+	// Write says that the caller may change data.
+	Write bool `json:"-"`
 	// Datasets limits what built-in tools may read; nil is everything.
 	Datasets []string `json:"-"`
 	// EmbeddingModel is the model that tool_search compares by; "" is the
@@ -95,6 +99,10 @@ type Scope struct {
 	Surface Surface                `json:"-"`
 	Trace   Trace                  `json:"-"`
 }
+
+// Owner tells callers apart whose statements, results and requests are their
+// own.
+func (s Scope) Owner() string { return s.Principal + "\x00" + s.UserID }
 
 // Surface is the door a call came through.
 type Surface string

@@ -1,0 +1,67 @@
+package engine
+
+import (
+	"slices"
+
+	"github.com/duckdb/duckdb-go/v2/mapping"
+)
+
+// ChunkRows is how many rows a chunk has room for.
+const ChunkRows = 2048
+
+// NewChunk makes an empty chunk. Fill it through [Values], [Vector.SetNull],
+// [Vector.SetBytes] and [Vector.Grow], then set its length. Whoever does not
+// hand it on destroys it.
+func NewChunk(columns []Column) *Chunk {
+	types := make([]mapping.LogicalType, len(columns))
+	for i, c := range columns {
+		types[i] = c.Type.logical()
+		defer mapping.DestroyLogicalType(&types[i])
+	}
+	c := &Chunk{}
+	c.load(mapping.CreateDataChunk(types), columns)
+	return c
+}
+
+// SetLen says how many rows are filled, at most ChunkRows.
+func (c *Chunk) SetLen(n int) {
+	mapping.DataChunkSetSize(c.raw, mapping.IdxT(n))
+	c.rows = n
+}
+
+// Detach takes the rows out of the loop over [Rows.Chunks], which goes on
+// without them. Destroy them. The chunk itself can only be read until the loop
+// goes on.
+func (c *Chunk) Detach() *Chunk {
+	own := *c
+	own.cols = slices.Clone(c.cols)
+	for i := range own.cols {
+		own.cols[i].elem, own.cols[i].fields = nil, nil
+		own.cols[i].load(own.cols[i].raw)
+	}
+	c.raw.Ptr = nil
+	return &own
+}
+
+// Destroy frees a chunk made by NewChunk or Detach.
+func (c *Chunk) Destroy() { mapping.DestroyDataChunk(&c.raw) }
+
+// SetNull makes value i NULL.
+func (v *Vector) SetNull(i int) {
+	mapping.VectorEnsureValidityWritable(v.raw)
+	v.validity = mapping.VectorGetValidity(v.raw)
+	mapping.ValiditySetRowInvalid(v.validity, mapping.IdxT(i))
+}
+
+// SetBytes makes value i of VARCHAR, BLOB or BIT a copy of b.
+func (v *Vector) SetBytes(i int, b []byte) {
+	mapping.VectorAssignStringElementLen(v.raw, mapping.IdxT(i), b)
+}
+
+// Grow makes room for n elements of all values of a LIST or MAP together. What
+// was read from [Vector.Elem] before is not valid any more.
+func (v *Vector) Grow(n int) {
+	mapping.ListVectorReserve(v.raw, mapping.IdxT(n))
+	mapping.ListVectorSetSize(v.raw, mapping.IdxT(n))
+	v.elem.load(mapping.ListVectorGetChild(v.raw))
+}

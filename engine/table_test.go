@@ -1,0 +1,91 @@
+package engine
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+type oneRef struct{ table Table }
+
+func (r oneRef) Ref(_ context.Context, name string) (Table, func(), error) {
+	if name != "r_1" {
+		return Table{}, nil, &Error{Code: CodeNotFound, Message: "no result " + name, Offset: -1}
+	}
+	return r.table, func() {}, nil
+}
+
+func TestAKeptResultIsReadByReference(t *testing.T) {
+	db := open(t)
+	dir := t.TempDir()
+	if err := db.Lock([]string{dir}); err != nil {
+		t.Fatal(err)
+	}
+	table := Table{Database: "r_1", Path: filepath.Join(dir, "r_1.duckdb")}
+	ctx := context.Background()
+	const every = `SELECT i, i::VARCHAR AS text, NULL AS "nothing", [i, NULL] AS list, {'a': i, 'b': [i]} AS "struct", MAP {'k': i} AS "map",
+		i::DECIMAL(30,3) AS "decimal", i::HUGEINT AS huge, uuid() AS id, now() AS at, INTERVAL 1 DAY AS took, 'x'::ENUM('x','y') AS "enum", '{"a":1}'::JSON AS json, i AS i
+		FROM range(5000) t(i)`
+	rows, err := db.Query(ctx, Request{SQL: every})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	w, err := db.CreateTable(ctx, table, rows.Columns())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for chunk, err := range rows.Chunks() {
+		if err == nil {
+			err = w.Append(chunk)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	db.UseRefs(oneRef{table})
+	for sql, want := range map[string]string{
+		"SELECT sum(i)::VARCHAR || '/' || sum(list[1])::VARCHAR FROM ref('r_1')":                    "12497500/12497500",
+		"SELECT count(*)::VARCHAR FROM ref('r_1') AS r JOIN ref('r_1') AS s USING (i)":              "5000",
+		`WITH r AS (FROM ref('r_1')) SELECT max("decimal")::VARCHAR FROM r WHERE "nothing" IS NULL`: "4999.000",
+	} {
+		if got := firstText(t, db, sql); got != want {
+			t.Errorf("%s: %s, want %s", sql, got, want)
+		}
+	}
+	for sql, code := range map[string]Code{
+		"FROM ref('r_2')":                 CodeNotFound,
+		"FROM ref('r_' || '1')":           CodeArgument,
+		"FROM ref()":                      CodeArgument,
+		`SELECT * FROM "r_1".main.result`: CodeNotFound,
+	} {
+		if _, err := db.Query(ctx, Request{SQL: sql}); AsError(err).Code != code {
+			t.Errorf("%s: %v, want %s", sql, err, code)
+		}
+	}
+	db.DropTable(table)
+	if _, err := os.Stat(table.Path); !os.IsNotExist(err) {
+		t.Error("the file is still there:", err)
+	}
+}
+
+// firstText is the first value of a statement's result, which is text.
+func firstText(t testing.TB, db *DB, sql string) string {
+	t.Helper()
+	rows, err := db.Query(context.Background(), Request{SQL: sql})
+	if err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
+	defer rows.Close()
+	for chunk, err := range rows.Chunks() {
+		if err != nil {
+			t.Fatalf("%s: %v", sql, err)
+		}
+		return string(chunk.Column(0).Bytes(0))
+	}
+	return ""
+}

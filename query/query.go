@@ -1,0 +1,228 @@
+// Package query is the one door to the engine for the statements of clients:
+// HTTP, the PostgreSQL protocol, Flight SQL and submitted queries all run
+// theirs here.
+//
+// It gives each statement an id under which its owner can see and cancel it,
+// settles whether it runs in a worker, and, when its rows are closed, counts
+// and audits it.
+//
+//	service := query.New(query.Options{DB: db, Tools: registry, Metrics: metrics})
+//	rows, err := service.Query(ctx, query.Request{Request: engine.Request{SQL: sql}, Scope: scope, Door: query.Postgres})
+//	defer rows.Close()
+//	for chunk, err := range rows.Chunks() { … }
+package query
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"sync/atomic"
+	"time"
+
+	"github.com/spiced-sql/spiced/audit"
+	"github.com/spiced-sql/spiced/engine"
+	"github.com/spiced-sql/spiced/fingerprint"
+	"github.com/spiced-sql/spiced/registry"
+	"github.com/spiced-sql/spiced/telemetry"
+	"github.com/spiced-sql/spiced/tools"
+)
+
+// Door is where a statement came in.
+type Door string
+
+// The doors.
+const (
+	HTTP     Door = "http"
+	Postgres Door = "postgres"
+	Flight   Door = "flight"
+	Queries  Door = "queries" // submitted, and read later
+)
+
+// Engine runs and describes statements. [*engine.DB] is one.
+type Engine interface {
+	Query(ctx context.Context, req engine.Request) (*engine.Rows, error)
+	Describe(ctx context.Context, req engine.Request) (*engine.Description, error)
+}
+
+var _ Engine = (*engine.DB)(nil)
+
+// Request is a statement of a client's.
+type Request struct {
+	engine.Request
+	Scope   tools.Scope // on whose behalf; Scope.Write permits to write
+	Door    Door
+	Remote  string // the client's address, where it is known
+	ByModel bool   // a model wrote the statement
+}
+
+// Options configures [New]. DB is required.
+type Options struct {
+	DB      Engine
+	Tools   *registry.Registry // nil: the use of functions is not counted
+	Metrics *telemetry.Metrics // nil: not counted
+	Audit   *audit.Log         // nil: not audited
+	// Isolate says whether a statement runs in a worker; nil: none does.
+	Isolate func(Request) bool
+	// Refuse, if set, returns why no statement is taken any more, or nil.
+	Refuse func() error
+}
+
+// Service runs statements. It is safe for concurrent use.
+type Service struct {
+	opts   Options
+	active active
+}
+
+// New makes a service.
+func New(opts Options) *Service { return &Service{opts: opts} }
+
+// Rows is the result of a statement. Close it: that counts it.
+type Rows struct {
+	*engine.Rows
+	service *Service
+	req     Request
+	job     *job
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+	began   time.Time
+	bytes   int64
+	err     error
+	closed  atomic.Bool
+}
+
+// Query begins a statement. The error is an [*engine.Error].
+func (s *Service) Query(ctx context.Context, req Request) (*Rows, error) {
+	began := time.Now()
+	ctx, cancel := context.WithCancelCause(registry.WithScope(ctx, req.Scope))
+	r := &Rows{service: s, req: req, ctx: ctx, cancel: cancel, began: began}
+	err := s.refused()
+	if err == nil {
+		r.job = s.active.begin(req, began, cancel)
+		r.Rows, err = s.opts.DB.Query(ctx, s.engineRequest(req))
+	}
+	if err != nil {
+		r.err = r.blame(err)
+		r.Close()
+		return nil, r.err
+	}
+	return r, nil
+}
+
+// Describe judges a statement and describes it. The error is an
+// [*engine.Error].
+func (s *Service) Describe(ctx context.Context, req Request) (*engine.Description, error) {
+	if err := s.refused(); err != nil {
+		return nil, err
+	}
+	return s.opts.DB.Describe(registry.WithScope(ctx, req.Scope), s.engineRequest(req))
+}
+
+func (s *Service) refused() error {
+	if s.opts.Refuse == nil {
+		return nil
+	}
+	return s.opts.Refuse()
+}
+
+func (s *Service) engineRequest(req Request) engine.Request {
+	r := req.Request
+	r.Write = req.Scope.Write && !req.ByModel
+	r.Isolate = s.opts.Isolate != nil && s.opts.Isolate(req)
+	return r
+}
+
+// errCancelled is why a statement ends that its owner has cancelled.
+var errCancelled = &engine.Error{Code: engine.CodeCancelled, Message: "the statement was cancelled by its owner", Offset: -1}
+
+// blame is err, unless the statement's owner has cancelled it.
+func (r *Rows) blame(err error) error {
+	if errors.Is(context.Cause(r.ctx), errCancelled) {
+		return errCancelled
+	}
+	return err
+}
+
+// ID is the id under which the statement's owner can cancel it.
+func (r *Rows) ID() string { return r.job.ID }
+
+// Began is when the statement was taken.
+func (r *Rows) Began() time.Time { return r.began }
+
+// Chunks iterates over the rows as [engine.Rows.Chunks] does.
+func (r *Rows) Chunks() iter.Seq2[*engine.Chunk, error] {
+	return func(yield func(*engine.Chunk, error) bool) {
+		for chunk, err := range r.Rows.Chunks() {
+			if err != nil {
+				err = r.blame(err)
+				r.err = err
+			}
+			if !yield(chunk, err) {
+				return
+			}
+		}
+	}
+}
+
+// Sent adds to the bytes that went to the client.
+func (r *Rows) Sent(bytes int64) { r.bytes += bytes }
+
+// Failed says that the rows could not be delivered, or not to their end.
+func (r *Rows) Failed(err error) {
+	if r.err == nil {
+		r.err = err
+	}
+}
+
+// Close ends the statement if it still runs, and counts it. Closing again does
+// nothing.
+func (r *Rows) Close() {
+	if r.closed.Swap(true) {
+		return
+	}
+	var functions []string
+	var rows int64
+	if r.Rows != nil {
+		r.Rows.Close()
+		functions, rows = r.Functions(), r.Read()
+	}
+	outcome := r.outcome()
+	r.cancel(nil)
+	if r.job != nil {
+		r.job.end()
+	}
+	r.record(functions, rows, outcome)
+}
+
+// outcome is ok or the code of the error that ended the statement.
+func (r *Rows) outcome() string {
+	if r.err == nil {
+		return audit.OK
+	}
+	e := engine.AsError(r.err)
+	if e.Code == engine.CodeInternal && r.ctx.Err() != nil {
+		return string(engine.CodeCancelled) // the client left
+	}
+	return string(e.Code)
+}
+
+// record counts and audits the statement.
+func (r *Rows) record(functions []string, rows int64, outcome string) {
+	o, took := r.service.opts, time.Since(r.began)
+	if o.Metrics != nil {
+		o.Metrics.ObserveQuery(outcome, took, rows, r.bytes)
+	}
+	if o.Tools != nil {
+		code := outcome
+		if outcome == audit.OK {
+			code = ""
+		}
+		o.Tools.Statement(functions, r.req.Scope, r.began, outcome == audit.OK, code, rows)
+	}
+	if o.Audit.Enabled() {
+		o.Audit.Record(r.ctx, audit.Entry{
+			Kind: audit.Statement, Door: string(r.req.Door), Principal: r.req.Scope.Principal, User: r.req.Scope.UserID,
+			RequestID: r.req.Scope.RequestID, Remote: r.req.Remote, Fingerprint: fingerprint.Of(r.req.SQL),
+			Rows: rows, Bytes: r.bytes, Took: took, Outcome: outcome,
+		})
+	}
+}
