@@ -32,6 +32,22 @@ type PrincipalLimits struct {
 	MaxConcurrent     int     `yaml:"max_concurrent" min:"0" doc:"How many requests at the same time; 0 for no limit."`
 }
 
+// AuditMode says when calls are recorded.
+type AuditMode string
+
+// When calls are recorded.
+const (
+	AuditAuto AuditMode = "auto" // when keys are needed
+	AuditOn   AuditMode = "on"
+	AuditOff  AuditMode = "off"
+)
+
+// Audit is `runtime.audit`.
+type Audit struct {
+	Mode AuditMode `yaml:"mode" enum:"auto,on,off" default:"auto" doc:"Record each statement, call of a tool and refused key: always, never, or (auto) when keys are needed."`
+	File string    `yaml:"file" doc:"File to which the records are added, a JSON object a line; relative to the Spicepod's folder. Default: the log."`
+}
+
 // TLS is `runtime.tls`.
 type TLS struct {
 	Enabled         bool   `yaml:"enabled" default:"true" doc:"Encrypt the doors."`

@@ -2,6 +2,7 @@ package spicepod
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -45,6 +46,7 @@ func (d *decoder) check(v any, o *object) {
 		d.checkTest(v, o)
 	case *Dataset:
 		d.checkTableName(v.Name)
+		d.checkPolicy(v, o)
 	case *View:
 		d.checkTableName(v.Name)
 		d.checkExactlyOne(o, "sql", "sql_ref", "a view needs one of sql or sql_ref")
@@ -183,6 +185,23 @@ func (d *decoder) checkTableName(name string) {
 	if !good {
 		d.failPath("name", fmt.Sprintf("table name %q is not allowed", shorten(name)),
 			`write table or schema.table in letters, digits, _ and -; put any other part in double quotes: '"my table"'`)
+	}
+}
+
+// checkPolicy refuses a filter or mask that is written and says nothing: it
+// would hide nothing.
+func (d *decoder) checkPolicy(v *Dataset, o *object) {
+	const advice = "write an SQL expression, or leave the key out"
+	if filter := o.value("row_filter"); o.written("row_filter") != nil && (filter == nil || isBlankText(filter)) {
+		d.failPath("row_filter", "row_filter is empty", advice)
+	}
+	if o.written("column_mask") != nil && o.value("column_mask") == nil {
+		d.failPath("column_mask", "column_mask is empty", advice)
+	}
+	for _, column := range slices.Sorted(maps.Keys(v.ColumnMask)) {
+		if strings.TrimSpace(v.ColumnMask[column]) == "" {
+			d.failPath("column_mask."+column, fmt.Sprintf("the mask of column %q is empty", shorten(column)), advice)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package spicepod
 
 import (
+	"maps"
 	"strings"
 	"time"
 )
@@ -16,30 +17,40 @@ const (
 
 // Dataset is one entry of `datasets:`.
 type Dataset struct {
-	From                  Text            `yaml:"from" required:"true" doc:"Source as connector:path, for example file:flights.parquet. May hold secret references."`
-	Name                  string          `yaml:"name" required:"true" doc:"Table name, or schema.table. In lower case unless quoted."`
-	Description           string          `yaml:"description" doc:"What the data is; shown to people and to models."`
-	Access                Access          `yaml:"access" enum:"read,read_write" default:"read" doc:"Whether statements may write."`
-	TimeColumn            string          `yaml:"time_column" doc:"Column that orders the rows in time; needed for refresh_mode append."`
-	TimeFormat            string          `yaml:"time_format" doc:"How time_column is written."`
-	Params                Params          `yaml:"params" doc:"Settings of the connector. Strings may hold secret references."`
-	Columns               []DatasetColumn `yaml:"columns" doc:"Notes on columns."`
-	Metadata              map[string]any  `yaml:"metadata" doc:"Free-form notes; kept, never interpreted."`
-	Acceleration          *Acceleration   `yaml:"acceleration" doc:"Keep a copy of the data inside the engine."`
-	DependsOn             []string        `yaml:"dependsOn" doc:"Components that must be there first."`
-	ReadyState            string          `yaml:"ready_state" served:"no" enum:"on_registration,on_load" doc:"When the dataset counts as ready."`
-	UnsupportedTypeAction string          `yaml:"unsupported_type_action" served:"no" enum:"error,warn,ignore,string" doc:"What happens to columns of a type that is not supported."`
-	CheckAvailability     string          `yaml:"check_availability" served:"no" enum:"auto,disabled" doc:"Whether the source is checked while it is idle."`
-	Replication           any             `yaml:"replication" served:"no" doc:"Write-through to the source."`
-	Embeddings            []any           `yaml:"embeddings" served:"no" doc:"Older form of columns[].embeddings."`
-	Metrics               any             `yaml:"metrics" served:"no" doc:"Metrics of the dataset."`
-	Vectors               any             `yaml:"vectors" served:"no" doc:"Vector index."`
+	From                  Text              `yaml:"from" required:"true" doc:"Source as connector:path, for example file:flights.parquet. May hold secret references."`
+	Name                  string            `yaml:"name" required:"true" doc:"Table name, or schema.table. In lower case unless quoted."`
+	Description           string            `yaml:"description" doc:"What the data is; shown to people and to models."`
+	Access                Access            `yaml:"access" enum:"read,read_write" default:"read" doc:"Whether statements may write."`
+	TimeColumn            string            `yaml:"time_column" doc:"Column that orders the rows in time; needed for refresh_mode append."`
+	TimeFormat            string            `yaml:"time_format" doc:"How time_column is written."`
+	Params                Params            `yaml:"params" doc:"Settings of the connector. Strings may hold secret references."`
+	Columns               []DatasetColumn   `yaml:"columns" doc:"Notes on columns."`
+	RowFilter             string            `yaml:"row_filter" doc:"SQL condition that a row must meet to be seen, for example owner = ctx('user_id'). ctx tells of the caller: user_id, space_id, session_id, agent, model, principal or request_id. principal is proven by a key, the others are what the caller says. Where the condition is NULL, the row is hidden."`
+	ColumnMask            map[string]string `yaml:"column_mask" doc:"SQL expression that callers see in place of a column, by column, for example CASE WHEN ctx('space_id') = 'hr' THEN salary END."`
+	Metadata              map[string]any    `yaml:"metadata" doc:"Free-form notes; kept, never interpreted."`
+	Acceleration          *Acceleration     `yaml:"acceleration" doc:"Keep a copy of the data inside the engine."`
+	DependsOn             []string          `yaml:"dependsOn" doc:"Components that must be there first."`
+	ReadyState            string            `yaml:"ready_state" served:"no" enum:"on_registration,on_load" doc:"When the dataset counts as ready."`
+	UnsupportedTypeAction string            `yaml:"unsupported_type_action" served:"no" enum:"error,warn,ignore,string" doc:"What happens to columns of a type that is not supported."`
+	CheckAvailability     string            `yaml:"check_availability" served:"no" enum:"auto,disabled" doc:"Whether the source is checked while it is idle."`
+	Replication           any               `yaml:"replication" served:"no" doc:"Write-through to the source."`
+	Embeddings            []any             `yaml:"embeddings" served:"no" doc:"Older form of columns[].embeddings."`
+	Metrics               any               `yaml:"metrics" served:"no" doc:"Metrics of the dataset."`
+	Vectors               any               `yaml:"vectors" served:"no" doc:"Vector index."`
 }
 
 // Qualified splits the name at its dot and returns each part as the engine
 // knows it: in lower case unless it was quoted. schema is empty for a plain
 // name.
 func (d Dataset) Qualified() (schema, table string) { return qualified(d.Name) }
+
+// Protected reports whether callers see less than the dataset holds.
+func (d Dataset) Protected() bool { return d.RowFilter != "" || len(d.ColumnMask) > 0 }
+
+// SamePolicy reports whether both let every caller see the same of equal rows.
+func (d Dataset) SamePolicy(o Dataset) bool {
+	return d.RowFilter == o.RowFilter && maps.Equal(d.ColumnMask, o.ColumnMask)
+}
 
 // DatasetColumn is one entry of `datasets[].columns`.
 type DatasetColumn struct {

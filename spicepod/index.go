@@ -205,7 +205,7 @@ func (l located) problem(path, message, hint string) Problem {
 	pos := l.position()
 	problem := Problem{Position: pos, Path: path, Message: message, Hint: hint}
 	if l.src != nil {
-		problem.Source = l.src.line(pos.Line)
+		problem.Source = l.src.shownLine(path, pos.Line)
 	}
 	return problem
 }

@@ -128,8 +128,10 @@ func (d *decoder) finish(pod *Pod) {
 	if len(pod.roots) == 0 {
 		pod.roots = []string{d.dir}
 	}
-	if dir := pod.Runtime.Query.TempDirectory; dir != "" {
-		pod.Runtime.Query.TempDirectory = d.absolute(dir)
+	for _, path := range pod.Runtime.paths() {
+		if *path != "" {
+			*path = d.absolute(*path)
+		}
 	}
 }
 

@@ -462,3 +462,10 @@ func FuzzLoad(f *testing.F) {
 		}
 	})
 }
+
+func TestProblemsShowNoLineWithAKey(t *testing.T) {
+	_, err := Load(write(t, map[string]string{"spicepod.yaml": head + "runtime:\n  auth: {api-key: {keys: [plain-secret-key], kies: [x]}}\n  tls: {key: plain-secret-key, kee: x}\n"}))
+	if err == nil || strings.Contains(fmt.Sprintf("%v %+v", err, err), "plain-secret-key") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -55,6 +55,7 @@ type Runtime struct {
 	Params                 Params           `yaml:"params" doc:"Further settings by name."`
 
 	Auth     *Auth    `yaml:"auth" doc:"Who may use the doors. Without it everybody who reaches them; they listen on loopback only."`
+	Audit    Audit    `yaml:"audit" doc:"The record of who did what. A change takes a restart."`
 	TLS      *TLS     `yaml:"tls" doc:"Encryption of the doors. SIGHUP reads the files again; which doors are encrypted is settled at start."`
 	CORS     CORS     `yaml:"cors" doc:"Web pages of other sites that may call the HTTP API. A change takes a restart."`
 	Postgres Door     `yaml:"postgres" doc:"The PostgreSQL protocol. A change takes a restart."`
@@ -67,6 +68,15 @@ type Runtime struct {
 	ReadyState  string       `yaml:"ready_state" served:"no" enum:"on_registration,on_load" doc:"When datasets count as ready."`
 	TaskHistory *TaskHistory `yaml:"task_history" served:"no" doc:"The table of past tasks."`
 	Telemetry   any          `yaml:"telemetry" served:"no" doc:"Traces."`
+}
+
+// paths are the files and folders that start at the Spicepod's folder.
+func (r *Runtime) paths() []*string {
+	list := []*string{&r.Query.TempDirectory, &r.Audit.File}
+	if r.TLS != nil {
+		list = append(list, &r.TLS.CertificateFile, &r.TLS.KeyFile)
+	}
+	return list
 }
 
 // RuntimeFunctions is `runtime.functions`.

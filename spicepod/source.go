@@ -125,7 +125,17 @@ func (s *source) line(n int) string {
 // problem is a Problem at a byte of the file, with its source line.
 func (s *source) problem(offset int, path, message, hint string) Problem {
 	pos := s.position(offset)
-	return Problem{Position: pos, Path: path, Message: message, Hint: hint, Source: s.line(pos.Line)}
+	return Problem{Position: pos, Path: path, Message: message, Hint: hint, Source: s.shownLine(path, pos.Line)}
+}
+
+// shownLine is line n of a problem at path, unless keys may stand there.
+func (s *source) shownLine(path string, n int) string {
+	for _, secret := range []string{"runtime.auth", "runtime.tls"} {
+		if path == secret || strings.HasPrefix(path, secret+".") {
+			return ""
+		}
+	}
+	return s.line(n)
 }
 
 // errTooLarge is a file beyond its limit.

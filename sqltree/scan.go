@@ -290,3 +290,22 @@ func isDigit(c byte) bool      { return c >= '0' && c <= '9' }
 func isLetter(c byte) bool     { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 func isIdentStart(c byte) bool { return isLetter(c) || c == '_' || c >= utf8.RuneSelf }
 func isIdentPart(c byte) bool  { return isIdentStart(c) || isDigit(c) || c == '$' }
+
+// Joined is sql without comments at its ends and with one space, or one line
+// break, for all that stands between two tokens.
+func Joined(sql string) string {
+	var b strings.Builder
+	last := -1
+	for _, t := range Scan(sql) {
+		switch {
+		case last < 0 || last == t.Start:
+		case strings.ContainsAny(sql[last:t.Start], "\n\r"):
+			b.WriteByte('\n') // texts on two lines are one text
+		default:
+			b.WriteByte(' ')
+		}
+		b.WriteString(sql[t.Start:t.End])
+		last = t.End
+	}
+	return b.String()
+}
