@@ -43,6 +43,7 @@ type Catalog struct {
 	relations  map[Relation]Relation // folded → as declared
 	functions  map[string]*Function  // by folded name
 	traits     map[Relation]Traits
+	writable   map[Relation]string // see SetWritable
 	script     func() []string
 
 	serial    uint64 // set by Publish
@@ -171,6 +172,6 @@ func (db *DB) acquire() (*Catalog, uint64) {
 func (c *Catalog) Renew() *Catalog {
 	return &Catalog{
 		Generation: c.Generation, relations: c.relations, functions: c.functions,
-		traits: c.traits, script: c.script, verdicts: map[string]*verdict{},
+		traits: c.traits, writable: c.writable, script: c.script, verdicts: map[string]*verdict{},
 	}
 }

@@ -161,6 +161,9 @@ func (db *DB) open(ctx context.Context) error {
 	if err := db.registerNative(); err != nil {
 		return err
 	}
+	if err := db.makeCtx(); err != nil {
+		return err
+	}
 	for i := range db.pools {
 		db.pools[i] = newPool(db.opts.Connections, db.opts.Queue, func() (*conn, error) { return db.connect(searchPath) })
 	}

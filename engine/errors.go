@@ -27,11 +27,22 @@ const (
 	CodeInternal  Code = "internal"          // a fault of ours
 )
 
+// Object is a kind of thing that statements name.
+type Object string
+
+// The kinds of things.
+const (
+	ObjectTable    Object = "table"
+	ObjectColumn   Object = "column"
+	ObjectFunction Object = "function"
+)
+
 // Error is a statement's failure, fit for its author.
 type Error struct {
 	Code    Code
 	Message string
 	Hint    string // what would be right; "" when there is nothing to add
+	Missing Object // of CodeNotFound; "" when nobody knows
 	Offset  int    // byte offset in the statement, -1 when unknown
 	Line    int    // 1-based, with Offset
 	Column  int    // 1-based, in characters, with Offset
@@ -142,7 +153,18 @@ func (e *duckError) describe(sql string, origin func(int) int) *Error {
 	}
 	message, _, _ := strings.Cut(e.message, "\n\nLINE ")
 	message, _, _ = strings.Cut(message, "\nDid you mean ")
+	message, _, _ = strings.Cut(message, "\nPossible solutions") // settings that are locked
 	out := newError(code, "", "%s", strings.TrimSpace(message))
+	switch {
+	case e.subtype == "COLUMN_NOT_FOUND":
+		out.Missing = ObjectColumn
+	case e.object == "Table":
+		out.Missing = ObjectTable
+	case strings.HasSuffix(e.object, "Function"):
+		out.Missing = ObjectFunction
+	case e.kind == "TransactionContext":
+		out.Hint = "another statement changed the same rows; try again"
+	}
 	if e.position >= 0 {
 		out.at(sql, origin(e.position))
 	}

@@ -67,7 +67,7 @@ func (db *DB) judge(ctx context.Context, c *conn, cat *Catalog, req Request, h *
 	sql, names := req.SQL, Names(cat)
 	if req.Allow != nil {
 		names = restricted{cat, req.Allow}
-	} else if v := cat.verdict(sql); v != nil {
+	} else if v := cat.verdict(sql); v != nil && (req.Write || !v.write) {
 		return v, nil
 	}
 	tokens, err := db.checkText(sql)
@@ -80,45 +80,75 @@ func (db *DB) judge(ctx context.Context, c *conn, cat *Catalog, req Request, h *
 	}
 	text, back := sqltree.Apply(plainText(sql, tokens)[start:], db.builtins.quoteNames(sql, tokens, start))
 	place := func(offset int) int { return back(offset) + start }
-	st, err := parse(c, text)
+	if explain == "" && changes(sql, tokens) {
+		v, err := db.judgeChange(ctx, c, cat, req, names, text, h)
+		if err != nil {
+			return nil, moveError(err, sql, place)
+		}
+		v = v.moved(place)
+		if req.Allow == nil && len(h.tables) == 0 {
+			cat.remember(sql, v)
+		}
+		return v, nil
+	}
+	st, edits, err := db.examine(ctx, c, names, text, h)
 	if err != nil {
 		return nil, moveError(err, sql, place)
 	}
 	if req.Allow != nil && len(st.Shows) > 0 {
 		return nil, newError(CodeRefused, "read the tables that you know of", "SHOW TABLES is refused to those who may not read every table")
 	}
-	edits, err := db.Check(text, st, names)
-	if err != nil {
-		return nil, moveError(err, sql, place)
-	}
-	kept, err := h.resolve(ctx, db.refs, text, st)
-	if err != nil {
-		return nil, moveError(err, sql, place)
-	}
 	v := &verdict{traits: db.traits(text, st, cat)}
 	if v.traits.Protected && explain != "" {
 		return nil, newError(CodeRefused, "run the statement itself", "EXPLAIN is refused for tables with a row filter or a column mask: a plan tells of rows that are not shown").at(sql, tokens[0].Start)
 	}
-	if len(kept) > 0 {
-		v.traits.Volatile = true
-		var apart bool
-		if edits, apart = sqltree.Merge(edits, kept); !apart {
-			return nil, newError(CodeArgument, "read it in a CTE: WITH r AS (FROM ref('r_…')) …", "ref cannot stand in a subquery for a table argument").at(sql, tokens[0].Start)
-		}
-	}
+	v.traits.Volatile = v.traits.Volatile || len(h.tables) > 0
 	var origin func(int) int
 	text, origin = sqltree.Apply(text, edits)
 	v.text = explain + text // and nothing of sql that was not judged
 	v.origin = func(offset int) int { return place(origin(max(offset-len(explain), 0))) }
-	for _, call := range st.Calls {
-		if f := declared(call, cat); f != nil {
-			v.calls = append(v.calls, callSite{place(call.Offset), f})
-		}
-	}
-	if req.Allow == nil && len(kept) == 0 {
+	v.calls = callSites(st, cat, place)
+	if req.Allow == nil && len(h.tables) == 0 {
 		cat.remember(sql, v)
 	}
 	return v, nil
+}
+
+// examine returns what DuckDB's parser finds in text, if all of it may run,
+// and the edits that make it do so. Kept results that it reads, h then holds.
+func (db *DB) examine(ctx context.Context, c *conn, names Names, text string, h *held) (*sqltree.Statement, []sqltree.Edit, error) {
+	st, err := parse(c, text)
+	if err != nil {
+		return nil, nil, err
+	}
+	edits, err := db.Check(text, st, names)
+	if err != nil {
+		return nil, nil, err
+	}
+	kept, err := h.resolve(ctx, db.refs, text, st)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(kept) == 0 {
+		return st, edits, nil
+	}
+	edits, apart := sqltree.Merge(edits, kept)
+	if !apart {
+		return nil, nil, newError(CodeArgument, "read it in a CTE: WITH r AS (FROM ref('r_…')) …", "ref cannot stand in a subquery for a table argument").at(text, 0)
+	}
+	return st, edits, nil
+}
+
+// callSites are the calls of declared functions; place maps an offset of the
+// judged text to the caller's.
+func callSites(st *sqltree.Statement, cat *Catalog, place func(int) int) []callSite {
+	var sites []callSite
+	for _, call := range st.Calls {
+		if f := declared(call, cat); f != nil {
+			sites = append(sites, callSite{place(call.Offset), f})
+		}
+	}
+	return sites
 }
 
 // checkText refuses what cannot be a statement at all.
@@ -231,7 +261,14 @@ func refuseKind(text string, syntax *sqltree.SyntaxError) error {
 	switch word {
 	case "PIVOT", "UNPIVOT":
 		hint = "write it as FROM … " + word + " ( … )"
-	case "SELECT", "WITH", "FROM":
+	case "INSERT", "UPDATE", "DELETE":
+		hint = "run it by itself"
+	case "WITH":
+		if at, verb := changeInside(text, tokens); verb != "" {
+			return newError(CodeRefused, "put the WITH into its query", "WITH … %s is refused", verb).at(text, at)
+		}
+		return newError(CodeParse, "", "%s", syntax.Message)
+	case "SELECT", "FROM":
 		return newError(CodeParse, "", "%s", syntax.Message)
 	}
 	return newError(CodeRefused, hint, "%s statements are refused", word).at(text, tokens[0].Start)
@@ -280,7 +317,9 @@ func checkRelation(text string, r sqltree.Relation, names Names) error {
 	if near := nearest.Name(written, names.RelationNames()); near != "" {
 		hint = fmt.Sprintf("did you mean %q?", near)
 	}
-	return newError(CodeNotFound, hint, "table %q is not declared in the Spicepod", written).at(text, r.Offset)
+	e := newError(CodeNotFound, hint, "table %q is not declared in the Spicepod", written)
+	e.Missing = ObjectTable
+	return e.at(text, r.Offset)
 }
 
 // declared returns the function of ours that a call means, or nil. A schema
@@ -318,6 +357,9 @@ func (db *DB) checkCall(text string, c sqltree.Call, names Names) error {
 	}
 	f := declared(c, names)
 	if f == nil {
+		if isCtx(c) {
+			return checkCtx(text, c)
+		}
 		if db.builtins.refuses(sqltree.Fold(c.Name), c.Table) {
 			return newError(CodeRefused, "it reaches files, settings, other statements or only waits",
 				"function %q is refused", c.Name).at(text, c.Offset)

@@ -118,7 +118,7 @@ func (p *producer) explainRemote(err error) error {
 	}
 	e := *AsError(err)
 	if e.Offset >= 0 {
-		return e.at(p.req.SQL, p.verdict.origin(e.Offset))
+		e.at(p.req.SQL, p.verdict.origin(e.Offset))
 	}
-	return &e
+	return p.shown(&e)
 }

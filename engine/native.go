@@ -148,17 +148,9 @@ var nativeColumns = []Column{{"handler", &Type{ID: Varchar}}, {"input", &Type{ID
 
 // callNative answers the rows of one chunk. A NULL gives a NULL.
 func (db *DB) callNative(id uint64, input mapping.DataChunk, output mapping.Vector) error {
-	natives, ok := db.running.Load(id)
-	if !ok {
-		return errors.New("it can be called by a statement only")
-	}
-	outer, err := natives.(*nativeCalls).wait()
-	if err != nil {
-		return err
-	}
 	var chunk Chunk
 	chunk.load(input, nativeColumns)
-	answers, err := db.answer(WithNesting(outer, Nesting(outer)+1), &chunk)
+	answers, err := db.answersFor(id, &chunk)
 	if err != nil {
 		return err
 	}
@@ -171,6 +163,30 @@ func (db *DB) callNative(id uint64, input mapping.DataChunk, output mapping.Vect
 		mapping.VectorAssignStringElement(output, mapping.IdxT(i), *a)
 	}
 	return nil
+}
+
+// answersFor answers the rows for the statement that runs on a connection.
+func (db *DB) answersFor(id uint64, chunk *Chunk) ([]*string, error) {
+	natives, ok := db.running.Load(id)
+	if !ok {
+		return withoutStatement(chunk)
+	}
+	ctx, err := natives.(*nativeCalls).wait()
+	if err != nil {
+		return nil, err
+	}
+	return db.answer(WithNesting(ctx, Nesting(ctx)+1), chunk)
+}
+
+// withoutStatement answers where no statement runs: nothing is known of a
+// caller, and no other handler is for such a place.
+func withoutStatement(chunk *Chunk) ([]*string, error) {
+	for i := range chunk.Len() {
+		if chunk.Column(0).Valid(i) && string(chunk.Column(0).Bytes(i)) != Ctx {
+			return nil, errors.New("it can be called by a statement only")
+		}
+	}
+	return make([]*string, chunk.Len()), nil
 }
 
 func (db *DB) answer(ctx context.Context, chunk *Chunk) ([]*string, error) {

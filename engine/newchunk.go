@@ -2,6 +2,7 @@ package engine
 
 import (
 	"slices"
+	"unsafe"
 
 	"github.com/duckdb/duckdb-go/v2/mapping"
 )
@@ -48,15 +49,28 @@ func (c *Chunk) Destroy() { mapping.DestroyDataChunk(&c.raw) }
 
 // SetNull makes value i NULL.
 func (v *Vector) SetNull(i int) {
-	mapping.VectorEnsureValidityWritable(v.raw)
-	v.validity = mapping.VectorGetValidity(v.raw)
-	mapping.ValiditySetRowInvalid(v.validity, mapping.IdxT(i))
+	if v.validity == nil {
+		mapping.VectorEnsureValidityWritable(v.raw)
+		v.validity = mapping.VectorGetValidity(v.raw)
+	}
+	*(*uint64)(unsafe.Add(v.validity, i/64*8)) &^= 1 << (i % 64)
 }
 
 // SetBytes makes value i of VARCHAR, BLOB or BIT a copy of b.
 func (v *Vector) SetBytes(i int, b []byte) {
-	mapping.VectorAssignStringElementLen(v.raw, mapping.IdxT(i), b)
+	if len(b) > inlineBytes {
+		mapping.VectorAssignStringElementLen(v.raw, mapping.IdxT(i), b)
+		return
+	}
+	at := unsafe.Add(v.data, i*16)
+	*(*[16]byte)(at) = [16]byte{}
+	*(*uint32)(at) = uint32(len(b))
+	copy(unsafe.Slice((*byte)(unsafe.Add(at, 4)), inlineBytes), b)
 }
+
+// inlineBytes is the length of the longest text that DuckDB holds in the
+// vector itself.
+const inlineBytes = 12
 
 // Grow makes room for n elements of all values of a LIST or MAP together. What
 // was read from [Vector.Elem] before is not valid any more.

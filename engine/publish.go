@@ -2,13 +2,8 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
-	"strconv"
-	"strings"
-	"time"
 
 	"github.com/spiced-sql/spiced/sqltree"
 )
@@ -20,7 +15,19 @@ import (
 type Tx struct {
 	session
 	committed []func()
+	record    func(sql string)
 }
+
+// Exec runs one statement of ours; it is not guarded.
+func (tx *Tx) Exec(sql string) error {
+	if tx.record != nil {
+		tx.record(sql)
+	}
+	return tx.session.Exec(sql)
+}
+
+// Record calls f with every statement that Exec is given from now on.
+func (tx *Tx) Record(f func(sql string)) { tx.record = f }
 
 // Publish runs build in a transaction and makes its changes and next visible
 // to new statements in one step; statements that run keep what they see. When
@@ -94,63 +101,6 @@ func (db *DB) commitCatalog(next *Catalog) error {
 		last.release()
 	}
 	return nil
-}
-
-// insertBatch is how many rows one INSERT carries.
-const insertBatch = 1024
-
-// Insert adds rows to a table, column by column in its order. Values are nil,
-// bool, int, int64, float64, string, []string or time.Time. They travel as one
-// JSON text: DuckDB reads that many times faster than a list of literals.
-func (tx *Tx) Insert(schema, table string, rows [][]any) error {
-	if len(rows) == 0 {
-		return nil
-	}
-	name := Qualified(schema, table)
-	columns, err := tx.Describe("SELECT * FROM " + name)
-	if err != nil {
-		return fmt.Errorf("insert into %s.%s: %w", schema, table, err)
-	}
-	types, fields := make([]string, len(columns)), make([]string, len(columns))
-	for i, c := range columns {
-		types[i] = fmt.Sprintf("%q:%q", columnKey(i), c.Type)
-		if c.Type.ID == List {
-			types[i] = fmt.Sprintf("%q:[%q]", columnKey(i), c.Type.Elem)
-		}
-		fields[i] = "r." + columnKey(i)
-	}
-	for batch := range slices.Chunk(rows, insertBatch) {
-		text, err := rowsJSON(batch)
-		if err != nil {
-			return fmt.Errorf("insert into %s.%s: %w", schema, table, err)
-		}
-		err = tx.Exec("INSERT INTO " + name + " SELECT " + strings.Join(fields, ", ") +
-			" FROM (SELECT unnest(from_json(" + Literal(text) + ", " + Literal("[{"+strings.Join(types, ",")+"}]") + ")) AS r)")
-		if err != nil {
-			return fmt.Errorf("insert into %s.%s: %w", schema, table, err)
-		}
-	}
-	return nil
-}
-
-func columnKey(i int) string { return "c" + strconv.Itoa(i) }
-
-// rowsJSON is rows as a JSON array of objects with the keys of columnKey.
-func rowsJSON(rows [][]any) (string, error) {
-	list := make([]map[string]any, len(rows))
-	for i, row := range rows {
-		list[i] = make(map[string]any, len(row))
-		for j, v := range row {
-			if t, ok := v.(time.Time); ok {
-				v = t.UTC().Format("2006-01-02 15:04:05.999999")
-			}
-			if v != nil {
-				list[i][columnKey(j)] = v
-			}
-		}
-	}
-	text, err := json.Marshal(list)
-	return string(text), err
 }
 
 // Parse returns DuckDB's reading of a SELECT-like text of ours. A text that is

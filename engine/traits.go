@@ -10,10 +10,18 @@ import (
 type Traits struct {
 	Volatile  bool // an equal statement may give another result: none is kept
 	Protected bool // a row filter or column mask decides what the caller sees
+	Caller    bool // it may give another caller something else: it reads what is protected, or calls ctx or a tool
 }
 
-func (t Traits) with(o Traits) Traits {
-	return Traits{t.Volatile || o.Volatile, t.Protected || o.Protected}
+// With are the traits of what takes over both.
+func (t Traits) With(o Traits) Traits {
+	return Traits{t.Volatile || o.Volatile, t.Protected || o.Protected, t.Caller || o.Caller}
+}
+
+// closed are the traits with what follows from them.
+func (t Traits) closed() Traits {
+	t.Caller = t.Caller || t.Protected
+	return t
 }
 
 // SetTraits says what statements take over from relations. Call it before
@@ -24,7 +32,15 @@ func (c *Catalog) SetTraits(traits map[Relation]Traits) { c.traits = traits }
 func (c *Catalog) Traits(r Relation) Traits {
 	t := c.traits[r]
 	t.Volatile = t.Volatile || r.Schema == System
-	return t
+	return t.closed()
+}
+
+// traits are those of a call of f: what changes with each evaluation changes
+// with each statement.
+func (f *Function) traits() Traits {
+	t := f.Traits
+	t.Volatile = t.Volatile || f.Random
+	return t.closed()
 }
 
 // traits are those of a statement: of all that it mentions.
@@ -32,23 +48,48 @@ func (db *DB) traits(text string, st *sqltree.Statement, cat *Catalog) Traits {
 	t := Traits{Volatile: len(st.Shows) > 0 || mentionsVolatile(text)}
 	for _, r := range st.Relations {
 		if relation, ok := cat.Relation(r.Catalog, r.Schema, r.Name); ok {
-			t = t.with(cat.Traits(relation))
+			t = t.With(cat.Traits(relation))
 		}
 	}
 	for _, c := range st.Calls {
 		f := declared(c, cat)
 		if f == nil {
-			t.Volatile = t.Volatile || db.builtins.kinds[sqltree.Fold(c.Name)].unstable
+			t = t.With(db.builtins.traits(c.Name))
 			continue
 		}
-		t = t.with(f.Traits)
+		t = t.With(f.traits())
 		for i, a := range c.Args {
 			if i < len(f.Args) && f.Args[position(a, i, f)].Table {
-				t = t.with(cat.argTraits(a))
+				t = t.With(cat.argTraits(a))
 			}
 		}
 	}
 	return t
+}
+
+// TextTraits are those of the functions that a text of SQL calls, by its words
+// alone: a column of such a name counts as well. declared returns the declared
+// function of a name, or nil.
+func (db *DB) TextTraits(text string, declared func(name string) *Function) Traits {
+	t := Traits{Volatile: mentionsVolatile(text)}
+	tokens := sqltree.Scan(text)
+	for i := 1; i < len(tokens); i++ {
+		if !tokens[i].Is(text, "(") || tokens[i-1].Kind != sqltree.Ident && tokens[i-1].Kind != sqltree.QuotedIdent {
+			continue
+		}
+		name := tokens[i-1].Name(text)
+		if f := declared(name); f != nil {
+			t = t.With(f.traits())
+		}
+		t = t.With(db.builtins.traits(name))
+	}
+	return t
+}
+
+// traits are those of a call of a built-in function.
+func (b *Builtins) traits(name string) Traits {
+	name = sqltree.Fold(name)
+	return Traits{Volatile: b.kinds[name].unstable, Caller: name == Ctx}
 }
 
 // argTraits are those of the relation that an argument names.
@@ -66,6 +107,19 @@ func (c *Catalog) argTraits(a sqltree.Arg) Traits {
 		return Traits{}
 	}
 	return c.Traits(relation)
+}
+
+// shown is an error of the statement as its caller may see it. What DuckDB says
+// of a value, or of a line of a file, may be of a row that a protected relation
+// hides; names of tables, columns and functions are no secret.
+func (p *producer) shown(e *Error) *Error {
+	if p.verdict == nil || !p.verdict.traits.Protected || e.Code != CodeExecution && e.Code != CodeInternal {
+		return e
+	}
+	out := *e
+	out.Message = "the statement failed on a value of a row"
+	out.Hint = "the value is not shown, since a table has a row filter or a column mask; TRY_CAST gives NULL instead"
+	return &out
 }
 
 // volatileWords are what DuckDB's grammar, not a function, makes volatile.

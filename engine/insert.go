@@ -1,0 +1,128 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// insertBatch is how many rows one INSERT carries.
+const insertBatch = 1024
+
+// Insert adds rows to a table, column by column in its order. Values are nil,
+// bool, int, int64, float64, string, []string or time.Time. They travel as one
+// JSON text: DuckDB reads that many times faster than a list of literals.
+func (tx *Tx) Insert(schema, table string, rows [][]any) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	columns, err := tx.Describe("SELECT * FROM " + Qualified(schema, table))
+	if err != nil {
+		return fmt.Errorf("insert into %s.%s: %w", schema, table, err)
+	}
+	for batch := range slices.Chunk(rows, insertBatch) {
+		text, err := rowsJSON(batch)
+		if err != nil {
+			return fmt.Errorf("insert into %s.%s: %w", schema, table, err)
+		}
+		if err = tx.Exec(insertJSON(schema, table, columns, text)); err != nil {
+			return fmt.Errorf("insert into %s.%s: %w", schema, table, err)
+		}
+	}
+	return nil
+}
+
+func columnKey(i int) string { return "c" + strconv.Itoa(i) }
+
+// rowsJSON is rows as a JSON array of objects with the keys of columnKey.
+func rowsJSON(rows [][]any) (string, error) {
+	list := make([]map[string]any, len(rows))
+	for i, row := range rows {
+		list[i] = make(map[string]any, len(row))
+		for j, v := range row {
+			if t, ok := v.(time.Time); ok {
+				v = t.UTC().Format("2006-01-02 15:04:05.999999")
+			}
+			if v != nil {
+				list[i][columnKey(j)] = v
+			}
+		}
+	}
+	text, err := json.Marshal(list)
+	return string(text), err
+}
+
+// insertJSON is the statement that adds rows as rowsJSON has them.
+func insertJSON(schema, table string, columns []Column, rows string) string {
+	types, fields := make([]string, len(columns)), make([]string, len(columns))
+	for i, c := range columns {
+		types[i] = fmt.Sprintf("%q:%q", columnKey(i), c.Type)
+		if c.Type.ID == List {
+			types[i] = fmt.Sprintf("%q:[%q]", columnKey(i), c.Type.Elem)
+		}
+		fields[i] = "r." + columnKey(i)
+	}
+	return "INSERT INTO " + Qualified(schema, table) + " SELECT " + strings.Join(fields, ", ") +
+		" FROM (SELECT unnest(from_json(" + Literal(rows) + ", " + Literal("[{"+strings.Join(types, ",")+"}]") + ")) AS r)"
+}
+
+// Dump returns the statements that make a table of ours hold what it holds
+// now, wherever the table is the same.
+func (db *DB) Dump(ctx context.Context, schema, table string) ([]string, error) {
+	s, err := db.Stage(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	name := Qualified(schema, table)
+	statements := []string{"DELETE FROM " + name}
+	err = s.Run(ctx, func() error {
+		columns, err := s.Describe("SELECT * FROM " + name)
+		if err != nil {
+			return err
+		}
+		fields := make([]string, len(columns))
+		for i, c := range columns {
+			fields[i] = columnKey(i) + " := " + Identifier(c.Name)
+		}
+		batches := fmt.Sprintf("SELECT to_json(list(struct_pack(%s)))::VARCHAR FROM %s GROUP BY rowid // %d ORDER BY rowid // %[3]d",
+			strings.Join(fields, ", "), name, insertBatch)
+		return s.Query(batches, func(c *Chunk) error {
+			for i := range c.Len() {
+				statements = append(statements, insertJSON(schema, table, columns, string(c.Column(0).Bytes(i))))
+			}
+			return nil
+		})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read %s.%s: %w", schema, table, err)
+	}
+	return statements, nil
+}
+
+// Attached returns the statements that attach the database files which are
+// attached under names that begin with one of the prefixes, read-only.
+func (db *DB) Attached(ctx context.Context, prefixes ...string) ([]string, error) {
+	s, err := db.Stage(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	var statements []string
+	err = s.Run(ctx, func() error {
+		return s.Query("SELECT database_name, path FROM duckdb_databases() WHERE NOT internal AND path IS NOT NULL ORDER BY 1", func(c *Chunk) error {
+			for i := range c.Len() {
+				name, path := string(c.Column(0).Bytes(i)), string(c.Column(1).Bytes(i))
+				if slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(name, p) }) {
+					statements = append(statements, "ATTACH "+Literal(path)+" AS "+Identifier(name)+" (READ_ONLY)")
+				}
+			}
+			return nil
+		})
+	})
+	return statements, err
+}

@@ -1,0 +1,298 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/duckdb/duckdb-go/v2/mapping"
+)
+
+// producer runs one statement on its connection and feeds its Rows.
+type producer struct {
+	db      *DB
+	pool    *pool
+	c       *conn
+	rows    *Rows
+	req     Request
+	catalog *Catalog
+	verdict *verdict
+	held    held
+	remote  RemoteRows // nil: it runs here
+	result  mapping.Result
+	active  bool // DuckDB may still work on the statement
+}
+
+func (p *producer) run() {
+	i := &interrupter{raw: p.c.raw}
+	stopInterrupt := context.AfterFunc(p.rows.ctx, i.run)
+	abandon := p.abandonLater()
+	if err := p.guarded(p.start); err != nil {
+		p.rows.started <- err
+	} else {
+		p.rows.started <- nil
+		p.rows.err = p.guarded(p.feed)
+	}
+	close(p.rows.chunks)
+	p.end()
+	stopInterrupt()
+	i.stop()
+	p.db.running.Delete(p.c.id)
+	p.held.release()
+	p.finish(abandon())
+}
+
+// guarded calls f. A panic, which is a fault of ours, fails the statement and
+// not the process.
+func (p *producer) guarded(f func() error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = newError(CodeInternal, "please report it with the statement", "the runtime failed on this statement: %v", v)
+		}
+	}()
+	return f()
+}
+
+// abandonLater watches for a statement that goes on after its context and the
+// grace ended. The returned function ends the watch and returns how to give
+// the connection back.
+func (p *producer) abandonLater() func() func(*conn) {
+	done := make(chan struct{})
+	giveBack := make(chan func(*conn), 1)
+	stop := context.AfterFunc(p.rows.ctx, func() {
+		t := time.NewTimer(p.rows.grace)
+		defer t.Stop()
+		select {
+		case <-done:
+			giveBack <- p.pool.put
+		case <-t.C:
+			giveBack <- p.pool.abandon()
+		}
+	})
+	return func() func(*conn) {
+		close(done)
+		if stop() {
+			return p.pool.put
+		}
+		return <-giveBack
+	}
+}
+
+// end stops a statement that was not read to its end. To destroy its result is
+// not enough: DuckDB's threads would work on, its transaction would stay open,
+// and the connection's next statement would wait for it.
+func (p *producer) end() {
+	if p.active {
+		mapping.Interrupt(p.c.raw)
+	}
+	mapping.DestroyResult(&p.result)
+	if p.active {
+		_ = p.c.exec("SELECT 1") // begins with cleaning up, whatever becomes of it
+		p.active = false
+	}
+}
+
+// finish frees what the statement held and gives the connection back.
+func (p *producer) finish(giveBack func(*conn)) {
+	if p.rows.closed.Load() { // else Close, which comes after the last chunk, frees them
+		p.rows.discard()
+	}
+	if p.catalog != nil {
+		p.catalog.release()
+	}
+	giveBack(p.c)
+}
+
+// start judges, prepares, binds and begins the statement under one catalog.
+// When a publication comes between, it begins again.
+func (p *producer) start() error {
+	for {
+		var epoch uint64
+		p.catalog, epoch = p.db.acquire()
+		natives := newNativeCalls(p.rows.ctx)
+		p.db.running.Store(p.c.id, natives)
+		pending, s, err := p.plan()
+		if p.db.epoch.Load() == epoch {
+			if err != nil {
+				return err
+			}
+			close(natives.begun)
+			if s == nil {
+				return p.isolate()
+			}
+			return p.execute(pending, s)
+		}
+		close(natives.dropped)
+		p.held.release()
+		mapping.DestroyPending(&pending)
+		p.end()
+		p.catalog.release()
+		p.catalog = nil
+		if p.rows.ctx.Err() != nil {
+			return stopped(p.rows.ctx, p.rows.limits)
+		}
+	}
+}
+
+// plan brings the statement to the point where DuckDB's transaction has begun.
+// Without s it is one to be run in another process.
+func (p *producer) plan() (pending mapping.PendingResult, s *stmt, err error) {
+	defer func() {
+		if err != nil {
+			err = p.explain(err)
+		}
+	}()
+	if p.req.trusted {
+		p.verdict = &verdict{text: p.req.SQL, origin: func(offset int) int { return offset }}
+	} else if p.verdict, err = p.db.judge(p.rows.ctx, p.c, p.catalog, p.req, &p.held); err != nil {
+		return pending, nil, err
+	}
+	if p.req.Isolate && p.db.isolator != nil && !p.verdict.write {
+		return pending, nil, nil
+	}
+	if s, err = p.c.prepare(p.verdict.text, p.catalog.serial); err != nil {
+		return pending, nil, err
+	}
+	if err = s.checkResult(p.verdict.write); err != nil {
+		return pending, nil, err
+	}
+	if err = s.bind(p.req.Params); err != nil {
+		return pending, nil, err
+	}
+	if pendingStreaming(s.raw, &pending) != mapping.StateSuccess {
+		err = newDuckError(mapping.PendingError(pending))
+		mapping.DestroyPending(&pending)
+		return pending, s, err
+	}
+	p.active = true
+	return pending, s, nil
+}
+
+// checkResult refuses what slipped through the guard as no query, and types
+// whose values cannot be read.
+func (s *stmt) checkResult(write bool) error {
+	switch mapping.PreparedStatementType(s.raw) {
+	case mapping.StatementTypeSelect, mapping.StatementTypeExplain:
+		if write {
+			return newError(CodeInternal, "", "a statement that writes became one that reads")
+		}
+	case mapping.StatementTypeInsert, mapping.StatementTypeUpdate, mapping.StatementTypeDelete:
+		if !write {
+			return newError(CodeRefused, "", "only SELECT-like statements may run")
+		}
+	default:
+		return newError(CodeRefused, "", "only SELECT-like statements may run")
+	}
+	for _, c := range s.columns {
+		if !c.Type.Supported() && c.Type.ID != mapping.TypeInvalid {
+			return newError(CodeArgument, fmt.Sprintf("write CAST(%s AS VARCHAR)", Identifier(c.Name)),
+				"column %q has a type that cannot be returned", c.Name)
+		}
+	}
+	return nil
+}
+
+func (p *producer) execute(pending mapping.PendingResult, s *stmt) error {
+	defer mapping.DestroyPending(&pending)
+	if p.rows.ctx.Err() != nil {
+		return stopped(p.rows.ctx, p.rows.limits)
+	}
+	if mapping.ExecutePending(pending, &p.result) != mapping.StateSuccess {
+		p.active = false
+		return p.explain(newDuckError(mapping.ResultError(&p.result)))
+	}
+	p.rows.columns = s.columns
+	if len(s.columns) == 0 || s.columns[0].Type.ID == mapping.TypeInvalid {
+		p.rows.columns = resultColumns(&p.result)
+	}
+	p.describeRows()
+	if p.verdict.write {
+		p.written()
+	}
+	return nil
+}
+
+// describeRows tells the reader what the statement saw.
+func (p *producer) describeRows() {
+	r := p.rows
+	r.catalog, r.serial = p.catalog.Generation, p.catalog.serial
+	r.calls, r.traits = p.verdict.calls, p.verdict.traits
+}
+
+// feed hands the chunks over until the end.
+func (p *producer) feed() error {
+	switch {
+	case p.remote != nil:
+		return p.feedRemote()
+	case p.rows.written:
+		return nil
+	}
+	var size int64
+	for {
+		var raw mapping.DataChunk
+		if fetchStreaming(p.result, &raw) != mapping.StateSuccess {
+			p.active = false
+			if text := mapping.ResultError(&p.result); text != "" {
+				return p.explain(newDuckError(text))
+			}
+			return nil
+		}
+		if mapping.DataChunkGetSize(raw) == 0 {
+			p.active = false
+			mapping.DestroyDataChunk(&raw)
+			return nil
+		}
+		size += p.size(raw)
+		if err := p.hand(raw, size); err != nil {
+			return err
+		}
+	}
+}
+
+// hand gives the reader a chunk, with which the result has size bytes.
+func (p *producer) hand(raw mapping.DataChunk, size int64) error {
+	if limit := p.rows.limits.MaxBytes; limit > 0 && size > limit {
+		mapping.DestroyDataChunk(&raw)
+		return newError(CodeLimit, "select less, or raise runtime.query.max_bytes", "the result has more than %d bytes", limit)
+	}
+	select {
+	case p.rows.chunks <- raw:
+		return nil
+	case <-p.rows.ctx.Done():
+		mapping.DestroyDataChunk(&raw)
+		return stopped(p.rows.ctx, p.rows.limits)
+	}
+}
+
+// size is the number of bytes a chunk's values take, when bytes are limited.
+func (p *producer) size(raw mapping.DataChunk) int64 {
+	if p.rows.limits.MaxBytes == 0 {
+		return 0
+	}
+	var chunk Chunk
+	chunk.load(raw, p.rows.columns)
+	var n int64
+	for i := range chunk.cols {
+		n += chunk.cols[i].size(0, chunk.rows)
+	}
+	return n
+}
+
+// explain makes any error of the statement an [*Error] about its own text.
+func (p *producer) explain(err error) error {
+	if p.rows.ctx.Err() != nil {
+		return stopped(p.rows.ctx, p.rows.limits)
+	}
+	var e *duckError
+	if !errors.As(err, &e) {
+		return AsError(err)
+	}
+	origin := func(offset int) int { return offset }
+	if p.verdict != nil {
+		origin = p.verdict.origin
+	}
+	out := e.describe(p.req.SQL, origin)
+	p.db.improve(out, e, p.verdict, p.catalog)
+	return p.shown(out)
+}
