@@ -86,7 +86,7 @@ type Scope struct {
 	Agent     string `json:"agent,omitempty"` // who calls, if an agent does
 	Model     string `json:"model,omitempty"`
 	// Principal is whose key the caller has; "" without keys.
-	Principal string `json:"principal,omitempty"`
+	Principal string `json:"-"`
 	// Write says that the caller may change data.
 	Write bool `json:"-"`
 	// Datasets limits what built-in tools may read; nil is everything.
@@ -102,7 +102,7 @@ type Scope struct {
 
 // Owner tells callers apart whose statements, results and requests are their
 // own.
-func (s Scope) Owner() string { return s.Principal + "\x00" + s.UserID }
+func (s Scope) Owner() string { return s.Principal + "\x00" + s.UserID + "\x00" + s.SpaceID }
 
 // Surface is the door a call came through.
 type Surface string

@@ -1,0 +1,109 @@
+package auth
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"sync"
+
+	"golang.org/x/time/rate"
+
+	"github.com/spiced-sql/spiced/spicepod"
+)
+
+// Begin takes a place within the principal's rate and concurrency; end gives
+// it back, once however often it is called. The error is a [*LimitError], and
+// end is nil then.
+func (p *Principal) Begin() (end func(), err error) {
+	if p.limiter == nil {
+		return func() {}, nil
+	}
+	return p.limiter.begin(p.Name)
+}
+
+// LimitError is a refusal of one request too many.
+type LimitError struct {
+	Message    string
+	RetryAfter float64 // seconds
+}
+
+// Error is the message.
+func (e *LimitError) Error() string { return e.Message }
+
+// limiter is a token bucket and a number of places.
+type limiter struct {
+	limits spicepod.PrincipalLimits
+	bucket *rate.Limiter // nil: any rate
+	places chan struct{} // one element for each request; nil: any number
+}
+
+// newLimiter is nil when nothing is limited.
+func newLimiter(limits spicepod.PrincipalLimits) *limiter {
+	l := &limiter{limits: limits}
+	if perSecond := limits.RequestsPerSecond; perSecond > 0 {
+		burst := limits.Burst
+		if burst == 0 {
+			burst = max(1, int(min(perSecond, math.MaxInt32)))
+		}
+		l.bucket = rate.NewLimiter(rate.Limit(perSecond), burst)
+	}
+	if limits.MaxConcurrent > 0 {
+		l.places = make(chan struct{}, limits.MaxConcurrent)
+	}
+	if l.bucket == nil && l.places == nil {
+		return nil
+	}
+	return l
+}
+
+func (l *limiter) same(other *limiter) bool {
+	return l != nil && other != nil && l.limits == other.limits
+}
+
+// begin asks for the place first: a request that finds none costs no token.
+func (l *limiter) begin(name string) (end func(), err error) {
+	if !l.enter() {
+		return nil, &LimitError{
+			Message:    fmt.Sprintf("principal %q has %d requests running, as many as it may (max_concurrent); try again when one has ended", name, l.limits.MaxConcurrent),
+			RetryAfter: 1, // nobody knows when one will end
+		}
+	}
+	if l.bucket != nil && !l.bucket.Allow() {
+		l.leave()
+		return nil, l.tooFast(name)
+	}
+	return sync.OnceFunc(l.leave), nil
+}
+
+func (l *limiter) enter() bool {
+	if l.places == nil {
+		return true
+	}
+	select {
+	case l.places <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
+
+func (l *limiter) leave() {
+	if l.places != nil {
+		<-l.places
+	}
+}
+
+// tooFast is the refusal of a request without a token. Another request may
+// take a token between the refusal and the look at the bucket, so the time is
+// an estimate and never 0.
+func (l *limiter) tooFast(name string) error {
+	perSecond := l.limits.RequestsPerSecond
+	wait := min(max((1-l.bucket.Tokens())/perSecond, 0.001), maxRetryAfter.Seconds())
+	return &LimitError{
+		Message: fmt.Sprintf("principal %q may make %s requests a second, %d at once (requests_per_second, burst); try again in %s s",
+			name, decimal(perSecond), l.bucket.Burst(), decimal(math.Ceil(wait*1000)/1000)),
+		RetryAfter: wait,
+	}
+}
+
+func decimal(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
