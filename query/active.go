@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"encoding/hex"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -56,10 +56,12 @@ func (a *active) begin(req Request, began time.Time, cancel context.CancelCauseF
 	return j
 }
 
+// newID is a UUID of version 4 (RFC 9562), which Spice's clients ask for.
 func newID() string {
 	var raw [16]byte
 	rand.Read(raw[:]) //nolint:errcheck // never fails
-	return hex.EncodeToString(raw[:])
+	raw[6], raw[8] = raw[6]&0x0f|0x40, raw[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", raw[:4], raw[4:6], raw[6:8], raw[8:10], raw[10:])
 }
 
 func (j *job) end() {

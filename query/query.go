@@ -42,6 +42,7 @@ const (
 type Engine interface {
 	Query(ctx context.Context, req engine.Request) (*engine.Rows, error)
 	Describe(ctx context.Context, req engine.Request) (*engine.Description, error)
+	Current() *engine.Catalog
 }
 
 var _ Engine = (*engine.DB)(nil)
@@ -225,4 +226,25 @@ func (r *Rows) record(functions []string, rows int64, outcome string) {
 			Rows: rows, Bytes: r.bytes, Took: took, Outcome: outcome,
 		})
 	}
+}
+
+// Serial is that of the catalog which new statements see: it changes with each
+// publication (see [engine.Catalog.Serial]).
+func (s *Service) Serial() uint64 { return s.opts.DB.Current().Serial() }
+
+// Refused is why no statement is taken any more, or nil.
+func (s *Service) Refused() error { return s.refused() }
+
+// Answered is a statement that was answered without being run.
+type Answered struct {
+	Functions   []string // that it uses
+	Rows, Bytes int64
+	Began       time.Time
+	Err         error // of the answer's way to the client
+}
+
+// Answered counts and audits a statement whose result a door remembered.
+func (s *Service) Answered(ctx context.Context, req Request, a Answered) {
+	r := &Rows{service: s, req: req, ctx: ctx, began: a.Began, bytes: a.Bytes, err: a.Err}
+	r.record(a.Functions, a.Rows, r.outcome())
 }
