@@ -1,0 +1,150 @@
+package isolate
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/spiced-sql/spiced/engine"
+)
+
+// What a worker has of its memory's limit.
+const (
+	heapShare   = 8 // a part of it: our own heap, beside DuckDB's
+	spillFactor = 4 // times it: on disk
+)
+
+// leave is how long a worker whose parent is gone waits for its statement.
+const leave = time.Second
+
+// Main is the body of a worker process: it reads frames from in and writes
+// frames to out, and nothing else may. It returns when in ends, which is how a
+// worker notices that its parent is gone; the process has to end then.
+func Main(in io.Reader, out io.Writer) error {
+	s := &server{in: bufio.NewReaderSize(in, 64<<10), out: newFrameWriter(out), queries: make(chan query, 1)}
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	f, err := readFrame(s.in, fromParent)
+	if err != nil {
+		return err
+	}
+	begin, err := decodeJSON[setup](f)
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(begin.TempDir)
+	if why := s.open(ctx, begin); why != nil {
+		return s.out.send(kindFailed, why)
+	}
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		s.serve(ctx)
+	}()
+	err = errors.Join(s.out.send(kindReady, nil), s.read())
+	close(s.queries)
+	stop()
+	select {
+	case <-served:
+		s.db.Close()
+	case <-time.After(leave): // a kernel of DuckDB's that nothing interrupts
+	}
+	return err
+}
+
+// server is a worker.
+type server struct {
+	in      *bufio.Reader
+	out     *frameWriter
+	db      *engine.DB
+	queries chan query
+
+	cancel atomic.Pointer[context.CancelFunc] // of the statement that runs
+	lastID atomic.Uint64                      // of a call
+	calls  sync.Map                           // id → chan answer
+}
+
+// open bounds the process, and makes the database in which statements run.
+func (s *server) open(ctx context.Context, begin setup) *failure {
+	if err := confine(begin.Memory); err != nil {
+		return &failure{Message: fmt.Sprintf("limit the worker: %s", err)}
+	}
+	if begin.Memory > 0 {
+		debug.SetMemoryLimit(begin.Memory / heapShare)
+	}
+	var err error
+	s.db, err = engine.Open(ctx, engine.Options{
+		Threads: begin.Threads, MemoryLimit: begin.MemoryLimit, TempDir: begin.TempDir,
+		Connections: 1, MaxSQL: maxFrame, Grace: leave,
+	})
+	if err != nil {
+		return &failure{Message: err.Error()}
+	}
+	s.db.HandleOthers(s.call)
+	if begin.Memory > 0 {
+		sql := fmt.Sprintf("SET GLOBAL max_temp_directory_size = '%dMiB'", spillFactor*begin.Memory>>20)
+		if err := s.db.Exec(ctx, sql); err != nil {
+			return &failure{Message: err.Error()}
+		}
+	}
+	for i, sql := range begin.Script {
+		if err := s.db.Exec(ctx, sql); err != nil {
+			return &failure{Message: fmt.Sprintf("statement %d of the script: %s", i+1, err), Script: true}
+		}
+	}
+	if err := s.db.Lock(begin.Roots); err != nil {
+		return &failure{Message: err.Error()}
+	}
+	return nil
+}
+
+// read takes frames until the parent is gone.
+func (s *server) read() error {
+	for {
+		f, err := readFrame(s.in, fromParent)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err == nil {
+			err = s.take(f)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (s *server) take(f frame) error {
+	switch f.kind {
+	case kindQuery:
+		q, err := decodeJSON[query](f)
+		if err != nil {
+			return err
+		}
+		select {
+		case s.queries <- q:
+			return nil
+		default:
+			return fmt.Errorf("%w: two statements at once", errFrame)
+		}
+	case kindCancel:
+		if cancel := s.cancel.Load(); cancel != nil {
+			(*cancel)()
+		}
+		return nil
+	case kindAnswer:
+		a, err := decodeJSON[answer](f)
+		if ch, ok := s.calls.LoadAndDelete(a.ID); ok && err == nil {
+			ch.(chan answer) <- a
+		}
+		return err
+	}
+	return fmt.Errorf("%w: frame %q", errFrame, byte(f.kind))
+}

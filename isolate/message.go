@@ -1,0 +1,89 @@
+package isolate
+
+import (
+	"strings"
+	"time"
+
+	"github.com/spiced-sql/spiced/engine"
+)
+
+// setup is what a worker begins with.
+type setup struct {
+	Script      []string
+	Roots       []string // folders that statements may read
+	TempDir     string   // where DuckDB spills
+	Threads     int
+	MemoryLimit string // DuckDB's own
+	Memory      int64  // of the process; 0: no limit
+}
+
+// failure is why a worker does not begin.
+type failure struct {
+	Message string
+	Script  bool // the script fails, so would one of another worker
+}
+
+// query is a judged statement.
+type query struct {
+	SQL      string
+	Params   []byte // see appendParams
+	Tables   []engine.Table
+	Timeout  time.Duration
+	MaxRows  int64
+	MaxBytes int64
+}
+
+// call is a call of one of the runtime's own functions by the statement.
+type call struct {
+	ID      uint64
+	Handler string
+	Input   string
+}
+
+// answer is a call's result, or why there is none.
+type answer struct {
+	ID     uint64
+	Output string
+	Error  *string `json:",omitempty"`
+}
+
+// end is how a statement ended.
+type end struct {
+	Error *problem `json:",omitempty"`
+	Data  int64    // bytes of memory that the worker holds now; 0: unknown
+}
+
+// problem is an engine.Error without what follows from its offset.
+type problem struct {
+	Code    engine.Code
+	Message string
+	Hint    string `json:",omitempty"`
+	Offset  int
+}
+
+func newProblem(err error) *problem {
+	if err == nil {
+		return nil
+	}
+	e := engine.AsError(err)
+	// DuckDB advises to change its settings when memory is short.
+	message, _, _ := strings.Cut(e.Message, "\n\nPossible solutions:")
+	return &problem{e.Code, message, e.Hint, e.Offset}
+}
+
+// err is the problem as an error of a statement.
+func (p *problem) err() *engine.Error {
+	e := &engine.Error{Code: p.Code, Message: p.Message, Hint: p.Hint, Offset: p.Offset}
+	switch p.Code {
+	case engine.CodeParse, engine.CodeRefused, engine.CodeNotFound, engine.CodeArgument, engine.CodeExecution,
+		engine.CodeTimeout, engine.CodeCancelled, engine.CodeLimit, engine.CodeBusy, engine.CodeInternal:
+	default:
+		e.Code = engine.CodeInternal
+	}
+	return e
+}
+
+// newError makes an engine.Error without a place.
+func newError(code engine.Code, message, hint string) *engine.Error {
+	return &engine.Error{Code: code, Message: message, Hint: hint, Offset: -1}
+}

@@ -1,0 +1,10 @@
+//go:build !linux
+
+package isolate
+
+import "os/exec"
+
+func startProcess(cmd *exec.Cmd) error { return cmd.Start() }
+
+// dataBytes is unknown here.
+func dataBytes() int64 { return 0 }

@@ -1,0 +1,263 @@
+package isolate
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/spiced-sql/spiced/engine"
+)
+
+// rows are the rows of a job that a worker runs.
+type rows struct {
+	pool    *Pool
+	worker  *worker
+	job     engine.Job
+	ctx     context.Context // of the job
+	cancel  context.CancelFunc
+	columns []engine.Column
+	calls   sync.WaitGroup // that are being answered
+	pending atomic.Int32   // of them
+	closing sync.Once
+
+	mu      sync.Mutex // held by who reads the worker's frames
+	stop    func()     // of what closes the rows with ctx or the pool
+	decoder *decoder
+	ended   bool // the worker is between statements, or gone
+	err     error
+}
+
+var _ engine.RemoteRows = (*rows)(nil)
+
+func newRows(ctx context.Context, p *Pool, w *worker, job engine.Job) *rows {
+	r := &rows{pool: p, worker: w, job: job}
+	r.ctx, r.cancel = context.WithCancel(ctx)
+	r.mu.Lock() // Close may come at once
+	defer r.mu.Unlock()
+	stopWithPool, stopWithJob := context.AfterFunc(p.life, r.Close), context.AfterFunc(ctx, r.Close)
+	r.stop = func() { stopWithPool(); stopWithJob() }
+	return r
+}
+
+// begin sends the statement and waits until it runs.
+func (r *rows) begin(params []byte) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.worker.served++
+	// A worker that is gone does not take it; its end says why.
+	_ = r.worker.out.send(kindQuery, query{
+		SQL: r.job.SQL, Params: params, Tables: r.job.Tables,
+		Timeout: r.job.Limits.Timeout, MaxRows: r.job.Limits.MaxRows, MaxBytes: r.job.Limits.MaxBytes,
+	})
+	f, err := r.receive()
+	if err != nil {
+		return err
+	}
+	if f.kind == kindEnd {
+		if r.over(f); r.err == nil {
+			r.breach(fmt.Errorf("%w: a statement without columns", errFrame))
+		}
+		return r.err
+	}
+	if r.columns, err = readColumns(f); err != nil {
+		return r.breach(err)
+	}
+	if r.decoder, err = newDecoder(r.columns); err != nil {
+		return r.breach(err)
+	}
+	return nil
+}
+
+func readColumns(f frame) ([]engine.Column, error) {
+	if f.kind != kindColumns {
+		return nil, fmt.Errorf("%w: frame %q instead of columns", errFrame, byte(f.kind))
+	}
+	columns, err := decodeJSON[[]engine.Column](f)
+	if err != nil {
+		return nil, err
+	}
+	return columns, checkColumns(columns)
+}
+
+// Columns implements [engine.RemoteRows].
+func (r *rows) Columns() []engine.Column { return r.columns }
+
+// Next implements [engine.RemoteRows].
+func (r *rows) Next() (*engine.Chunk, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for !r.ended && r.err == nil {
+		f, err := r.receive()
+		if err != nil {
+			return nil, err
+		}
+		if f.kind == kindEnd {
+			r.over(f)
+			continue
+		}
+		chunk, err := r.chunk(f)
+		if err != nil {
+			return nil, r.breach(err)
+		}
+		return chunk, nil
+	}
+	return nil, r.err
+}
+
+func (r *rows) chunk(f frame) (*engine.Chunk, error) {
+	if f.kind != kindRows {
+		return nil, fmt.Errorf("%w: frame %q instead of rows", errFrame, byte(f.kind))
+	}
+	return r.decoder.decode(f.payload)
+}
+
+// receive returns the next frame that is no call; calls are answered beside.
+func (r *rows) receive() (frame, error) {
+	for {
+		select {
+		case f, ok := <-r.worker.frames:
+			if !ok {
+				return f, r.crashed()
+			}
+			if f.kind != kindCall {
+				return f, nil
+			}
+			if err := r.take(f); err != nil {
+				return f, r.breach(err)
+			}
+		case <-r.ctx.Done():
+			r.err = newError(engine.CodeCancelled, "the statement was cancelled", "")
+			return frame{}, r.err
+		}
+	}
+}
+
+// over takes note of the end of the statement.
+func (r *rows) over(f frame) {
+	e, err := decodeJSON[end](f)
+	if err != nil {
+		r.breach(err)
+		return
+	}
+	r.ended = true
+	if e.Error != nil {
+		err := e.Error.err()
+		r.worker.spent = err.Code == engine.CodeInternal // its database may be damaged
+		r.err = err
+	}
+	r.worker.retire(e.Data)
+}
+
+// retire says that a worker is not used again when it has run long or keeps
+// three quarters of its memory.
+func (w *worker) retire(data int64) {
+	if w.served >= maxStatements || w.opts.Memory > 0 && data > w.opts.Memory/4*3 {
+		w.spent = true
+	}
+}
+
+// crashed says why the worker is gone.
+func (r *rows) crashed() error {
+	<-r.worker.exited
+	r.ended, r.err = true, r.worker.fate
+	return r.err
+}
+
+// breach ends a worker that does not keep to the protocol.
+func (r *rows) breach(err error) error {
+	r.pool.opts.Log.Warn("a worker is ended", "error", err)
+	r.worker.kill()
+	r.ended, r.err = true, newError(engine.CodeExecution, "the worker ended: what it sent cannot be read", "")
+	return r.err
+}
+
+// take has a call answered.
+func (r *rows) take(f frame) error {
+	c, err := decodeJSON[call](f)
+	if err != nil {
+		return err
+	}
+	if r.pending.Add(1) > maxCalls {
+		return fmt.Errorf("%w: more than %d calls at once", errFrame, maxCalls)
+	}
+	r.calls.Go(func() {
+		defer r.pending.Add(-1)
+		output, err := r.native(c)
+		reply(r.worker, c.ID, output, err)
+	})
+	return nil
+}
+
+func (r *rows) native(c call) (output string, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("internal error in %s: %v", c.Handler, v)
+		}
+	}()
+	return r.job.Native(r.ctx, c.Handler, c.Input)
+}
+
+// reply answers a call. A worker that is gone does not hear it.
+func reply(w *worker, id uint64, output string, err error) {
+	a := answer{ID: id, Output: output}
+	if err != nil {
+		text := err.Error()
+		a = answer{ID: id, Error: &text}
+	}
+	_ = w.out.send(kindAnswer, a)
+}
+
+// Close implements [engine.RemoteRows]. The worker of a statement that still
+// runs is asked to interrupt it, and killed after the grace; Close does not
+// wait for that, only for the runtime's functions that the statement called.
+func (r *rows) Close() {
+	r.closing.Do(func() {
+		r.cancel()
+		r.mu.Lock()
+		r.stop()
+		ended := r.ended
+		if r.decoder != nil {
+			r.decoder.close()
+		}
+		r.mu.Unlock()
+		if !ended {
+			r.pool.work.Go(r.abort)
+		}
+		r.calls.Wait()
+		if ended {
+			r.pool.settle(r.worker)
+		}
+	})
+}
+
+// abort ends the statement, or its worker.
+func (r *rows) abort() {
+	defer r.pool.settle(r.worker)
+	timer := time.AfterFunc(r.pool.opts.Grace, r.worker.kill)
+	defer timer.Stop()
+	_ = r.worker.out.send(kindCancel, nil)
+	for f := range r.worker.frames {
+		switch f.kind {
+		case kindEnd:
+			e, err := decodeJSON[end](f)
+			r.worker.retire(e.Data)
+			r.worker.spent = r.worker.spent || err != nil
+			return
+		case kindCall:
+			var c call
+			_ = json.Unmarshal(f.payload, &c)
+			reply(r.worker, c.ID, "", context.Canceled)
+		}
+	}
+	r.pool.overrun()
+}
+
+// overrun counts a worker that was killed over its statement.
+func (p *Pool) overrun() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.stats.Killed++
+}

@@ -1,0 +1,95 @@
+package isolate
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spiced-sql/spiced/engine"
+)
+
+// serve runs one statement after the other.
+func (s *server) serve(ctx context.Context) {
+	for q := range s.queries {
+		err := s.out.send(kindEnd, end{Error: newProblem(s.run(ctx, q)), Data: dataBytes()})
+		if err != nil {
+			return // the parent is gone
+		}
+	}
+}
+
+// run runs a statement to its end. The error is an [*engine.Error], or one of
+// the pipe.
+func (s *server) run(ctx context.Context, q query) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	s.cancel.Store(&cancel)
+	defer s.cancel.Store(nil)
+	params, err := readParams(q.Params)
+	if err != nil {
+		return err
+	}
+	detach, err := s.attach(ctx, q.Tables)
+	defer detach()
+	if err != nil {
+		return err
+	}
+	rows, err := s.db.QueryTrusted(ctx, engine.Request{
+		SQL: q.SQL, Params: params,
+		Limits: engine.Limits{Timeout: q.Timeout, MaxRows: q.MaxRows, MaxBytes: q.MaxBytes},
+	})
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	if err := s.out.send(kindColumns, rows.Columns()); err != nil {
+		return err
+	}
+	e := newEncoder(rows.Columns(), s.out)
+	for chunk, err := range rows.Chunks() {
+		if err != nil {
+			return err
+		}
+		if err := e.write(chunk); err != nil {
+			return newError(engine.CodeLimit, "the rows cannot leave the worker: "+err.Error(), "select less at once")
+		}
+	}
+	return nil
+}
+
+// attach makes kept results readable; detach undoes it.
+func (s *server) attach(ctx context.Context, tables []engine.Table) (detach func(), err error) {
+	var attached []string
+	detach = func() {
+		for _, name := range attached {
+			_ = s.db.Exec(context.WithoutCancel(ctx), "DETACH DATABASE IF EXISTS "+engine.Identifier(name))
+		}
+	}
+	for _, t := range tables {
+		sql := "ATTACH IF NOT EXISTS " + engine.Literal(t.Path) + " AS " + engine.Identifier(t.Database) + " (READ_ONLY)"
+		if err := s.db.Exec(ctx, sql); err != nil {
+			return detach, err
+		}
+		attached = append(attached, t.Database)
+	}
+	return detach, nil
+}
+
+// call has the parent call one of the runtime's own functions.
+func (s *server) call(ctx context.Context, handler, input string) (string, error) {
+	id := s.lastID.Add(1)
+	ch := make(chan answer, 1)
+	s.calls.Store(id, ch)
+	defer s.calls.Delete(id)
+	if err := s.out.send(kindCall, call{id, handler, input}); err != nil {
+		return "", err
+	}
+	select {
+	case a := <-ch:
+		if a.Error != nil {
+			return "", errors.New(*a.Error)
+		}
+		return a.Output, nil
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+}

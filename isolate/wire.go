@@ -1,0 +1,161 @@
+package isolate
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+)
+
+// kind says what a frame holds.
+type kind byte
+
+// The frames to a worker.
+const (
+	kindSetup  kind = 'S' // setup, the first frame
+	kindQuery  kind = 'Q' // query; the next one only after kindEnd
+	kindCancel kind = 'X' // nothing: ends the statement that runs, if any
+	kindAnswer kind = 'A' // answer
+)
+
+// The frames of a worker.
+const (
+	kindReady   kind = 'R' // nothing: the setup is done
+	kindFailed  kind = 'F' // failure, instead of kindReady
+	kindColumns kind = 'C' // []engine.Column: the statement has begun
+	kindRows    kind = 'D' // a message of Arrow IPC, see encoder
+	kindCall    kind = 'N' // call; may come at any time until kindEnd
+	kindEnd     kind = 'E' // end: the statement is over
+)
+
+// A frame is the length of its payload (4 bytes, little-endian), its kind
+// (1 byte) and the payload.
+type frame struct {
+	kind    kind
+	payload []byte
+}
+
+// Limits of what crosses a pipe.
+const (
+	headerBytes = 5
+	maxFrame    = 512 << 20 // of any frame; rows are cut into frames of about 1 MiB, but one row may be large
+	maxControl  = 16 << 20  // of a frame of a worker that holds no rows
+	atOnce      = 1 << 20   // of a payload that is allocated before it has arrived
+)
+
+var errFrame = errors.New("the other side breaks the protocol")
+
+// readFrame reads a frame. The error at the end between two frames is io.EOF.
+func readFrame(r io.Reader, limit func(kind) int) (frame, error) {
+	var header [headerBytes]byte
+	if _, err := io.ReadFull(r, header[:]); err != nil {
+		return frame{}, err
+	}
+	f := frame{kind: kind(header[4])}
+	n := int64(binary.LittleEndian.Uint32(header[:]))
+	if most := limit(f.kind); n > int64(most) {
+		return frame{}, fmt.Errorf("%w: frame %q of %d bytes, at most %d", errFrame, byte(f.kind), n, most)
+	}
+	var err error
+	if f.payload, err = readPayload(r, n); errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	return f, err
+}
+
+// readPayload reads n bytes. A large payload is allocated as it arrives: who
+// announces one has to send it.
+func readPayload(r io.Reader, n int64) ([]byte, error) {
+	if n <= atOnce {
+		payload := make([]byte, n)
+		_, err := io.ReadFull(r, payload)
+		return payload, err
+	}
+	var buf bytes.Buffer
+	buf.Grow(atOnce)
+	if _, err := io.CopyN(&buf, r, n); err != nil {
+		return nil, err
+	}
+	return buf.Bytes(), nil
+}
+
+// fromParent and fromWorker are the largest payloads of each side.
+func fromParent(kind) int { return maxFrame }
+
+func fromWorker(k kind) int {
+	switch k {
+	case kindRows:
+		return maxFrame
+	case kindReady, kindFailed, kindColumns, kindCall, kindEnd:
+		return maxControl
+	}
+	return 0
+}
+
+func writeFrame(w io.Writer, k kind, payload []byte) error {
+	if len(payload) > maxFrame {
+		return errTooLarge
+	}
+	var header [headerBytes]byte
+	binary.LittleEndian.PutUint32(header[:], uint32(len(payload)))
+	header[4] = byte(k)
+	if _, err := w.Write(header[:]); err != nil {
+		return err
+	}
+	_, err := w.Write(payload)
+	return err
+}
+
+var errTooLarge = fmt.Errorf("more than %d MiB do not fit a frame", maxFrame>>20)
+
+// decodeJSON reads the payload of a frame.
+func decodeJSON[T any](f frame) (v T, err error) {
+	if err = json.Unmarshal(f.payload, &v); err != nil {
+		err = fmt.Errorf("%w: frame %q: %w", errFrame, byte(f.kind), err)
+	}
+	return v, err
+}
+
+// frameWriter writes frames, from several goroutines.
+type frameWriter struct {
+	mu  sync.Mutex
+	buf *bufio.Writer
+}
+
+func newFrameWriter(w io.Writer) *frameWriter {
+	return &frameWriter{buf: bufio.NewWriterSize(w, 64<<10)}
+}
+
+// write adds a frame that goes out with the next flush, or before.
+func (w *frameWriter) write(k kind, payload []byte) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return writeFrame(w.buf, k, payload)
+}
+
+func (w *frameWriter) flush() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.buf.Flush()
+}
+
+// send writes a frame with v as JSON, or with nothing for nil, at once.
+func (w *frameWriter) send(k kind, v any) error {
+	var payload []byte
+	if v != nil {
+		var err error
+		if payload, err = json.Marshal(v); err != nil {
+			return err
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := writeFrame(w.buf, k, payload); err != nil {
+		return err
+	}
+	return w.buf.Flush()
+}
