@@ -135,7 +135,7 @@ func (l *loader) fill(ctx context.Context) (*version, error) {
 	}
 	path := ""
 	var then func()
-	if l.c.acceleration.Mode == spicepod.ModeFile {
+	if l.m.opts.Files || l.c.acceleration.Mode == spicepod.ModeFile {
 		path = filepath.Join(l.m.dataDir(), fmt.Sprintf("%s-%016x.duckdb", l.name, rand.Uint64()))
 		then = l.m.deleteFile(path)
 	}
@@ -292,9 +292,14 @@ func (m *Manager) loadDataset(ctx context.Context, d *Dataset, o Override) (*ver
 		return nil, err
 	}
 	if d.acceleration == nil {
-		v := &version{query: src.query, format: src.format, resources: src.resources}
+		v := &version{query: src.query, base: src.base, private: src.private, format: src.format, resources: src.resources}
 		v.stats = Stats{Rows: -1, Bytes: src.bytes, Refreshed: m.clock.Now(), stale: src.stale}
-		v.columns, err = matchColumns(src.columns, d.columns)
+		if v.columns, err = matchColumns(src.columns, d.columns); err == nil {
+			err = m.checkPolicy(ctx, d, v)
+		}
+		if err != nil {
+			m.release(v.resources...)
+		}
 		return v, err
 	}
 	defer func() { m.release(src.resources...) }()
@@ -308,7 +313,7 @@ func (m *Manager) loadDataset(ctx context.Context, d *Dataset, o Override) (*ver
 	defer stage.Close()
 	l := &loader{m: m, stage: stage, c: &d.common, name: fileStem(d.Relation)}
 	if err := l.exec(ctx, "CREATE TEMP VIEW "+engine.Identifier(d.Relation.Name)+" AS "+src.query); err != nil {
-		return nil, describeError(err)
+		return nil, d.redacted(err)
 	}
 	if err := l.plan(ctx, d, o); err != nil {
 		return nil, err
@@ -317,11 +322,13 @@ func (m *Manager) loadDataset(ctx context.Context, d *Dataset, o Override) (*ver
 	progress := m.progress(d.name, "load", src.bytes)
 	err = progress.watch(func() (err error) { v, err = l.fill(ctx); return err })
 	if err != nil {
-		f := *describeError(err)
-		f.message, f.hint = d.redact(f.message), d.redact(f.hint)
-		return nil, errors.Join(ctx.Err(), &f)
+		return nil, errors.Join(ctx.Err(), d.redacted(err))
 	}
 	v.format, v.stats.stale = src.format, src.stale
+	if err := m.checkPolicy(ctx, d, v); err != nil {
+		m.release(v.resources...)
+		return nil, err
+	}
 	return v, nil
 }
 

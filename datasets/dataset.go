@@ -39,6 +39,7 @@ type common struct {
 	description  string
 	columns      []spicepod.DatasetColumn
 	acceleration *spicepod.Acceleration // nil when there is none or it is off
+	policy       *policy                // nil: everybody sees all; of datasets only
 
 	current atomic.Pointer[version] // what the public view reads
 	refresh refreshQueue
@@ -48,6 +49,8 @@ type common struct {
 // version is one state of a dataset's data. It is immutable.
 type version struct {
 	query     string   // what the public view selects
+	base      string   // the table that writes go to; "" when there are none
+	private   bool     // no other process can attach what it reads
 	columns   []Column // of query
 	format    string   // of the files, when there are any
 	resources []*resource
@@ -127,8 +130,11 @@ func (m *Manager) compile(ctx context.Context, pod *spicepod.Pod, index int) (*D
 	}
 	if a := decl.Acceleration; a != nil && a.Enabled {
 		d.acceleration = a
-		err = m.checkAcceleration(ctx, d)
+		if err = m.checkAcceleration(ctx, d); err != nil {
+			return d, err
+		}
 	}
+	d.policy, err = m.compilePolicy(ctx, d)
 	d.Hash = spicepod.Fingerprint([]any{decl, d.source.dir})
 	return d, err
 }
@@ -171,11 +177,37 @@ func (d *Dataset) compileParams() error {
 	return err
 }
 
-// Query is what the dataset's view selects now: its source, or its copy.
-func (d *Dataset) Query() string { return d.current.Load().query }
+// Query is what the dataset's view selects now: its source, or its copy, with
+// its policy.
+func (d *Dataset) Query() string { return d.policy.over(d.current.Load()) }
+
+// Base returns the qualified name of the table that writes to the dataset go
+// to. It reports false when the dataset may only be read.
+func (d *Dataset) Base() (string, bool) {
+	v := d.current.Load()
+	return v.base, v.base != ""
+}
 
 // DDL returns the statements that make the dataset's view as it is now.
 func (d *Dataset) DDL() []string { return d.ddl(d.current.Load()) }
+
+// Script returns the statements that make the dataset in another process, where
+// the runtime's data files are attached read-only. What that process cannot
+// reach is a view whose reading says so.
+func (d *Dataset) Script() []string {
+	v := d.current.Load()
+	if !v.private {
+		return d.ddl(v)
+	}
+	columns := make([]string, len(v.columns))
+	for i, c := range v.columns {
+		columns[i] = fmt.Sprintf("CAST(NULL AS %s) AS %s", c.Type, engine.Identifier(c.Name))
+	}
+	why := fmt.Sprintf("dataset %q may be written, and isolated statements do not reach it", d.name)
+	stub := *v
+	stub.query = fmt.Sprintf("SELECT %s FROM (SELECT error(%s) AS why) WHERE why IS NULL", strings.Join(columns, ", "), literal(why))
+	return d.ddl(&stub)
+}
 
 // Drop returns the statements that take it away.
 func (d *Dataset) Drop() []string { return d.drop() }
@@ -186,8 +218,8 @@ func (d *Dataset) Drop() []string { return d.drop() }
 func (d *Dataset) Install(tx *engine.Tx) error {
 	for _, sql := range d.DDL() {
 		if err := tx.Exec(sql); err != nil {
-			f := describeError(err)
-			return &spicepod.Problem{Position: d.state.place(), Path: d.Path, Component: d.component(), Message: d.redact(f.message), Hint: f.hint}
+			f := d.redacted(err)
+			return &spicepod.Problem{Position: d.state.place(), Path: d.Path, Component: d.component(), Message: f.message, Hint: f.hint}
 		}
 	}
 	return nil
@@ -201,7 +233,7 @@ func (c *common) ddl(v *version) []string {
 	if c.relation.Schema != engine.Public {
 		out = append(out, "CREATE SCHEMA IF NOT EXISTS "+engine.CatalogName+"."+engine.Identifier(c.relation.Schema))
 	}
-	out = append(out, "CREATE OR REPLACE VIEW "+name+" AS "+v.query)
+	out = append(out, "CREATE OR REPLACE VIEW "+name+" AS "+c.policy.over(v))
 	if c.description != "" {
 		out = append(out, "COMMENT ON VIEW "+name+" IS "+literal(c.description))
 	}

@@ -10,10 +10,12 @@ import (
 
 	"github.com/spiced-sql/spiced/engine"
 	"github.com/spiced-sql/spiced/nearest"
+	"github.com/spiced-sql/spiced/spicepod"
 )
 
-// A `duckdb:` source is a table of another DuckDB file, attached read-only.
-// Three spellings name it, tried in this order:
+// A `duckdb:` source is a table of another DuckDB file. The file is attached
+// read-only, unless a dataset of it has access: read_write. Three spellings
+// name the table, tried in this order:
 //
 //	from: duckdb:sales.orders         # with params.open: path/to.db, as in Spice
 //	from: duckdb:path/to.db           # table from params.table, else the dataset's name
@@ -92,11 +94,12 @@ func (m *Manager) openDuckDB(ctx context.Context, d *Dataset, out *opened) error
 	if err != nil {
 		return err
 	}
-	db, err := m.attachSource(ctx, t.path)
+	write := d.Declared.Access == spicepod.AccessReadWrite
+	db, err := m.attachSource(ctx, t.path, write)
 	if err != nil {
 		return err
 	}
-	out.resources, out.format = []*resource{db.resource}, "duckdb"
+	out.resources, out.format, out.private = []*resource{db.resource}, "duckdb", !db.readOnly
 	if info, err := os.Stat(t.path); err == nil {
 		out.bytes = info.Size()
 	}
@@ -110,7 +113,68 @@ func (m *Manager) openDuckDB(ctx context.Context, d *Dataset, out *opened) error
 	if errors.As(err, &e) && e.Code == engine.CodeNotFound {
 		return m.missingTable(ctx, db, t)
 	}
+	if err == nil && write {
+		out.base = db.table(schema, t.table)
+		err = m.checkTable(ctx, db, schema, t.table)
+	}
 	return err
+}
+
+// checkTable refuses what can be read but not written.
+func (m *Manager) checkTable(ctx context.Context, db *database, schema, table string) error {
+	found := false
+	err := m.query(ctx, "SELECT 1 FROM duckdb_tables() WHERE database_name = "+literal(db.alias)+
+		" AND lower(schema_name) = lower("+literal(schema)+") AND lower(table_name) = lower("+literal(table)+")",
+		func(c *engine.Chunk) { found = found || c.Len() > 0 })
+	if err == nil && !found {
+		return newFault("access", "name the table that it reads, or set access: read", "%q is a view, which cannot be written", table)
+	}
+	return err
+}
+
+// checkAccess refuses access read_write where writes would not do what they
+// say.
+func (d *Dataset) checkAccess() error {
+	const readOnly = "leave access out, or "
+	switch {
+	case d.Declared.Access != spicepod.AccessReadWrite:
+		return nil
+	case d.source.connector != "duckdb":
+		return newFault("access", readOnly+"keep the data in a DuckDB file (from: duckdb:file.db)", "a %s source cannot be written", d.source.connector)
+	case d.acceleration != nil:
+		return newFault("access", readOnly+"leave acceleration out", "writes would go to the source and not reach the accelerated copy")
+	}
+	for i, t := range d.types {
+		if t != "" {
+			return newFault(fmt.Sprintf("columns[%d].type", i), "leave it out", "a table that is written keeps the types of its columns")
+		}
+	}
+	return nil
+}
+
+// noteWritten notes which files the datasets write. A file is attached once,
+// for those that only read it too.
+func (m *Manager) noteWritten(datasets []*Dataset) {
+	written := map[string]bool{}
+	for _, d := range datasets {
+		if d == nil || d.Declared.Access != spicepod.AccessReadWrite {
+			continue
+		}
+		if t, err := m.findTable(d); err == nil {
+			written[realPath(t.path)] = true
+		}
+	}
+	m.mu.Lock()
+	m.written = written
+	m.mu.Unlock()
+}
+
+// realPath is path without symbolic links.
+func realPath(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return path
 }
 
 // missingTable names the tables that there are.

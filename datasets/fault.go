@@ -21,6 +21,7 @@ type fault struct {
 	offset  int    // byte within the text at path; -1 for the value as a whole
 	key     bool   // the key is meant, not the value
 	message string
+	plain   string // message without the values of rows, where it shows some
 	hint    string
 	retry   bool // the source may come back without a change of the file
 	warning bool // the component is served all the same
@@ -36,6 +37,12 @@ func (f *fault) Error() string {
 // newFault makes a fault about the value at path.
 func newFault(path, hint, format string, args ...any) *fault {
 	return &fault{path: path, offset: -1, hint: hint, message: fmt.Sprintf(format, args...)}
+}
+
+// showing says what to tell in place of a message that shows values of rows.
+func (f *fault) showing(plain string) *fault {
+	f.plain = plain
+	return f
 }
 
 // mayReturn marks a fault of a source that may come back by itself.

@@ -7,8 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/spiced-sql/spiced/spicepod"
 )
 
 func gz(t *testing.T, text string) string {
@@ -291,14 +289,4 @@ func TestDuckDBSource(t *testing.T) {
 	if n := len(w.m.sources); n != 0 {
 		t.Errorf("%d databases are still attached", n)
 	}
-}
-
-func TestReadWriteIsAWarning(t *testing.T) {
-	w := newWorld(t)
-	w.file("a.csv", "a\n1\n")
-	problems := w.reload("datasets: [{name: t, from: 'file:a.csv', access: read_write}]\n")
-	if len(problems) != 1 || problems[0].Severity != spicepod.Warning {
-		t.Fatal(problems)
-	}
-	w.want("SELECT * FROM t", "1")
 }

@@ -87,7 +87,15 @@ func (w *world) commit(build func(*engine.Tx) error) error {
 	w.publish.Lock()
 	defer w.publish.Unlock()
 	w.gen++
-	return w.db.Publish(context.Background(), engine.NewCatalog(w.gen, w.relations(), nil), build)
+	cat := engine.NewCatalog(w.gen, w.relations(), nil)
+	writable := map[engine.Relation]string{}
+	for _, d := range w.served {
+		if table, ok := d.Base(); ok {
+			writable[d.Relation] = table
+		}
+	}
+	cat.SetWritable(writable)
+	return w.db.Publish(context.Background(), cat, build)
 }
 
 func (w *world) relations() []engine.Relation {
@@ -208,8 +216,10 @@ func (w *world) want(sql, rows string) {
 	}
 }
 
-func (w *world) read(sql string) (string, error) {
-	rows, err := w.db.Query(context.Background(), engine.Request{SQL: fmt.Sprintf("SELECT COLUMNS(*)::VARCHAR FROM (%s)", sql)})
+func (w *world) read(sql string) (string, error) { return w.readIn(context.Background(), sql) }
+
+func (w *world) readIn(ctx context.Context, sql string) (string, error) {
+	rows, err := w.db.Query(ctx, engine.Request{SQL: fmt.Sprintf("SELECT COLUMNS(*)::VARCHAR FROM (%s)", sql)})
 	if err != nil {
 		return "", err
 	}

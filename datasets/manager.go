@@ -1,6 +1,7 @@
 package datasets
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,6 +29,7 @@ type Options struct {
 	HTTP     *http.Client // nil: http.DefaultClient; its redirects are ours
 	Log      *slog.Logger
 	Progress func(Progress) // told of loads that take long; called by several goroutines
+	Files    bool           // data accelerated in memory is in files, too, for other processes to attach
 	Parallel int            // loads at once, where the Spicepod does not say; 0: one for each CPU
 	// Type maps a declared column type to DuckDB's, beyond the simple ones.
 	Type func(string) (string, error)
@@ -61,6 +63,7 @@ type Manager struct {
 	mu        sync.Mutex
 	fetching  map[string]*sync.Mutex
 	sources   map[string]*database // attached files of duckdb: sources
+	written   map[string]bool      // real paths of those that the last Prepare's datasets write
 	cacheUse  map[string]*resource // fetched files in use, by name
 	cacheOld  map[string]bool      // fetched files to remove when unused
 	live      map[string]*served   // what is published, by relation
@@ -133,19 +136,22 @@ func (m *Manager) Prepare(ctx context.Context, pod *spicepod.Pod) ([]*Dataset, s
 	ready := make([]*Dataset, len(pod.Datasets))
 	faults := make([][]error, len(pod.Datasets))
 	seen := map[string]int{}
+	compiled := make([]*Dataset, len(pod.Datasets))
 	for i := range pod.Datasets {
 		d, err := m.compile(ctx, pod, i)
 		if err == nil {
-			err = m.checkUnique(pod, d, i, seen)
+			err = cmp.Or(m.checkUnique(pod, d, i, seen), d.checkAccess())
 		}
 		if err != nil {
 			faults[i] = append(faults[i], err)
 			continue
 		}
-		if d.Declared.Access == spicepod.AccessReadWrite {
-			f := newFault("access", "statements may only read it", "access read_write is not served yet")
-			f.warning = true
-			faults[i] = append(faults[i], f)
+		compiled[i] = d
+	}
+	m.noteWritten(compiled)
+	for i, d := range compiled {
+		if d == nil {
+			continue
 		}
 		group.Go(func() error {
 			got, stale, err := m.make(ctx, d)

@@ -45,7 +45,11 @@ func describeError(err error) *fault {
 	case strings.Contains(text, "Could not set lock on file"):
 		return newFault("from", "close the other process, or let it write a copy", "%s", firstLines(text)).mayReturn()
 	}
-	return newFault("from", "", "%s", firstLines(text))
+	f = newFault("from", "", "%s", firstLines(text))
+	if e == nil || e.Code == engine.CodeExecution {
+		f.showing("the source cannot be read; what DuckDB says of it may show rows that callers must not see")
+	}
+	return f
 }
 
 // csvFault says where a CSV file is wrong and which param would help.
@@ -56,12 +60,14 @@ func csvFault(text string) *fault {
 	}
 	row := shorten(group(csvText, text, 1), 80)
 	if n := csvCount.FindStringSubmatch(text); n != nil {
-		return newFault("from", raggedHint, "%s: expected %s columns, found %s: %q", at, n[1], n[2], row)
+		return newFault("from", raggedHint, "%s: expected %s columns, found %s: %q", at, n[1], n[2], row).
+			showing(fmt.Sprintf("%s: expected %s columns, found %s", at, n[1], n[2]))
 	}
 	if c := csvConvert.FindStringSubmatch(text); c != nil {
 		hint := fmt.Sprintf("declare the column with a type that fits (columns: name %s, type utf8), or set params.sample_size: -1, "+
 			"params.nullstr or params.ignore_errors: true", c[1])
-		return newFault("from", hint, "%s: column %q is read as %s, but the value is %q", at, c[1], c[3], shorten(c[2], 80))
+		return newFault("from", hint, "%s: column %q is read as %s, but the value is %q", at, c[1], c[3], shorten(c[2], 80)).
+			showing(fmt.Sprintf("%s: column %q is read as %s, and a value is not", at, c[1], c[3]))
 	}
 	reason := "the row cannot be read"
 	for _, l := range strings.Split(text, "\n")[1:] {
@@ -70,7 +76,8 @@ func csvFault(text string) *fault {
 			break
 		}
 	}
-	return newFault("from", raggedHint, "%s: %s: %q", at, shorten(reason, MaxMessage), row)
+	return newFault("from", raggedHint, "%s: %s: %q", at, shorten(reason, MaxMessage), row).
+		showing(at + ": the row cannot be read")
 }
 
 func group(r *regexp.Regexp, text string, n int) string {

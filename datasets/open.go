@@ -17,6 +17,8 @@ import (
 // opened is a source that can be read now.
 type opened struct {
 	query     string          // SELECT over the source, columns with their declared types
+	base      string          // the table that writes go to; "" when there are none
+	private   bool            // no other process can attach it
 	columns   []engine.Column // of query
 	format    string
 	bytes     int64
@@ -34,9 +36,7 @@ func (m *Manager) open(ctx context.Context, d *Dataset) (*opened, error) {
 	}
 	if err != nil {
 		m.release(out.resources...)
-		f := *describeError(err)
-		f.message, f.hint = d.redact(f.message), d.redact(f.hint)
-		return nil, &f
+		return nil, d.redacted(err)
 	}
 	return out, nil
 }
@@ -184,7 +184,8 @@ func findRagged(path string, s scan) *fault {
 		case errors.Is(err, csv.ErrFieldCount):
 			line, _ := r.FieldPos(0)
 			return newFault("from", raggedHint, "file %q, line %d: expected %d columns, found %d: %q",
-				path, line, expected, len(row), shorten(strings.Join(row, string(r.Comma)), 80))
+				path, line, expected, len(row), shorten(strings.Join(row, string(r.Comma)), 80)).
+				showing(fmt.Sprintf("file %q, line %d: expected %d columns, found %d", path, line, expected, len(row)))
 		case err != nil:
 			return nil
 		}

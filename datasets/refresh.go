@@ -89,6 +89,8 @@ func (m *Manager) checkOverride(ctx context.Context, s *served, o Override) erro
 		return nil
 	case s.view != nil && (o.RefreshSQL != "" || o.RefreshMode == spicepod.RefreshAppend):
 		return fmt.Errorf("%w: a view is refreshed as a whole", ErrOverride)
+	case s.policy != nil && o.RefreshSQL != "":
+		return fmt.Errorf("%w: the copy of a dataset with a row_filter or column_mask holds what the Spicepod says", ErrOverride)
 	case o.RefreshMode != "" && o.RefreshMode != spicepod.RefreshFull && o.RefreshMode != spicepod.RefreshAppend:
 		return fmt.Errorf("%w: refresh_mode %q is not full or append", ErrOverride, o.RefreshMode)
 	case o.RefreshMode == spicepod.RefreshAppend && s.dataset.Declared.TimeColumn == "":

@@ -147,6 +147,9 @@ func (m *Manager) restore(ctx context.Context, d *Dataset) *version {
 	if err == nil {
 		v.columns, err = matchColumns(columns, d.columns)
 	}
+	if err == nil {
+		err = m.checkPolicy(ctx, d, v)
+	}
 	if err != nil {
 		m.log.Warn("kept data cannot be read and is loaded anew", "dataset", d.name, "error", err)
 		m.release(v.resources...)

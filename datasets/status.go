@@ -190,6 +190,9 @@ func (s *served) status() Status {
 	if v != nil {
 		st.Format, st.Stats, st.Columns = v.format, v.stats, v.columns
 	}
+	if s.policy != nil {
+		st.Rows, st.Bytes = -1, -1 // of all rows; nobody may see them
+	}
 	busy, message := s.state.snapshot()
 	st.Error = message
 	if busy {

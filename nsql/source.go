@@ -32,35 +32,15 @@ func New(env builtin.Env, scope tools.Scope, ask func(context.Context, *chat.Req
 }
 
 // Check returns how a database judges and binds a statement without running
-// it: one SELECT-like statement that EXPLAIN takes.
+// it: one SELECT-like statement.
 func Check(db builtin.SearchEngine) func(context.Context, engine.Request) error {
 	return func(ctx context.Context, r engine.Request) error {
 		if _, err := db.Parse(ctx, r.SQL); err != nil {
 			return err
 		}
-		before, after := explain(r.SQL)
-		r.SQL = before + r.SQL + after
-		rows, err := db.Query(ctx, r)
-		if err == nil {
-			rows.Close()
-			return nil
-		}
-		e := *engine.AsError(err)
-		if e.Line > 1 {
-			e.Line, e.Offset = e.Line-1, e.Offset-len(before)
-		}
-		return &e
+		_, err := db.Describe(ctx, r)
+		return err
 	}
-}
-
-// explain is what makes a statement one that is only planned. It takes a line
-// of its own, so that columns stay. EXPLAIN takes what is in parentheses for
-// options.
-func explain(sql string) (before, after string) {
-	if tokens := sqltree.Scan(sql); len(tokens) > 0 && tokens[0].Is(sql, "(") {
-		return "EXPLAIN FROM (\n", "\n)"
-	}
-	return "EXPLAIN\n", ""
 }
 
 // source is the schema as the built-in tools tell it.

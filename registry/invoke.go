@@ -46,6 +46,7 @@ type Event struct {
 // Invoke calls a tool. Whatever happens is the result: it never panics, and
 // ends with ctx or with the tool's time limit.
 func (r *Registry) Invoke(ctx context.Context, c Call) tools.Result {
+	ctx = WithScope(ctx, c.Scope) // what the tool runs, it runs in the name of its caller
 	began := r.opts.Now()
 	id := r.callID()
 	if c.Events != nil {

@@ -1,9 +1,12 @@
 package registry
 
 import (
+	"cmp"
+	"context"
 	"strconv"
 	"time"
 
+	"github.com/spiced-sql/spiced/audit"
 	"github.com/spiced-sql/spiced/tools"
 	"github.com/spiced-sql/spiced/usage"
 )
@@ -44,6 +47,10 @@ func (r *Registry) record(c Call, id string, began time.Time, result *tools.Resu
 	if r.opts.Usage != nil {
 		r.opts.Usage.Call(u)
 	}
+	r.opts.Audit.Record(context.Background(), audit.Entry{
+		Kind: audit.Tool, Door: string(c.Scope.Surface), Principal: c.Scope.Principal, User: c.Scope.UserID, RequestID: c.Scope.RequestID,
+		Tool: tool, Rows: u.Rows, Bytes: u.Bytes, Took: latency, Outcome: cmp.Or(code, audit.OK),
+	})
 	if r.opts.Metrics != nil {
 		r.opts.Metrics.ToolCall(tool, string(c.Scope.Surface), code, latency)
 	}

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/spiced-sql/spiced/audit"
 	"github.com/spiced-sql/spiced/telemetry"
 	"github.com/spiced-sql/spiced/usage"
 )
@@ -14,6 +15,7 @@ type Options struct {
 	Usage   *usage.Recorder    // nil: nothing is recorded
 	Metrics *telemetry.Metrics // nil: nothing is counted there
 	Log     *slog.Logger       // nil: discarded
+	Audit   *audit.Log         // nil: calls are not audited
 	// VectorDir keeps vectors over restarts; "" forgets them.
 	VectorDir string
 	Now       func() time.Time // nil: time.Now

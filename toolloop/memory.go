@@ -55,7 +55,7 @@ func NewMemory(l MemoryLimits) *Memory {
 // owner is whose turns a scope finds. Another model could not read the turn's
 // signatures.
 func owner(s tools.Scope) string {
-	return strings.Join([]string{s.UserID, s.SpaceID, s.Agent, s.Model}, "\x00")
+	return strings.Join([]string{s.Principal, s.UserID, s.SpaceID, s.Agent, s.Model}, "\x00")
 }
 
 // keep remembers a turn under the ids of the client's calls in it.

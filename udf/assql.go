@@ -84,6 +84,9 @@ func wideType(declared string) (*functions.Type, error) {
 	return nil, fmt.Errorf("type %s is not one of whole numbers up to int64, floats, utf8 and boolean", t)
 }
 
+// DDL is the statement that makes the function.
+func (f *ToolFunction) DDL() string { return f.ddl }
+
 // Same reports whether f and old are made by the same statement.
 func (f *ToolFunction) Same(old *ToolFunction) bool { return old != nil && f.ddl == old.ddl }
 

@@ -80,7 +80,7 @@ func TestEachCallerGetsItsOwnAnswer(t *testing.T) {
 - { name: above, from: sql, signature: { args: [{ name: least, type: int64 }], returns: int64 }, body: (SELECT count(*) FROM orders WHERE amount > least) }
 `)
 	g := &gate{DB: r.db}
-	set := NewToolSet(g, r.set, "", nil)
+	set := NewToolSet(g, r.set, ToolOptions{}, nil)
 	above, mix := set.Tools[0], set.Tools[1]
 	var wg sync.WaitGroup
 	for w := range 64 {

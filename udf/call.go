@@ -28,7 +28,7 @@ var _ tools.Planner = (*scalarTool)(nil)
 func newScalarTool(c *callee, o ToolOptions) *scalarTool {
 	t := &scalarTool{callee: c}
 	t.one, t.many = t.statements()
-	if shareable(c.f, o.Functions) {
+	if shareable(c.f, o) {
 		for depth := range engine.MaxNesting + 1 {
 			t.queues = append(t.queues, newQueue(depth, t.run))
 		}

@@ -15,7 +15,7 @@
 // It also makes the tools of functions, which models call: see [NewToolSet].
 // Calls of one function that wait at the same moment share a statement.
 //
-//	offered := udf.NewToolSet(db, set, tools.OwnerRuntime, before)
+//	offered := udf.NewToolSet(db, set, udf.ToolOptions{}, before)
 //	out, err := offered.Tools[0].Call(ctx, tools.Input{Arguments: map[string]any{"x": json.Number("2")}})
 //
 // Users read the catalogue as list_udfs(), Spice's table function, and as the

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/spiced-sql/spiced/engine"
@@ -12,16 +13,35 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
+// Results keeps results that are larger than a call may return.
+// *[results.Store] is one.
+//
+// [results.Store]: https://pkg.go.dev/github.com/spiced-sql/spiced/results#Store
+type Results interface {
+	// Keep keeps the chunks that were read of a result, which it destroys, and
+	// the rest, and returns what stands for it; where it cannot be kept, the
+	// rows that are shown do. The error is the statement's.
+	Keep(ctx context.Context, owner string, first []*engine.Chunk, rest *engine.Rows, shown []json.RawMessage) (tools.Output, error)
+	// Schema is the JSON Schema of what Keep returns.
+	Schema() json.RawMessage
+}
+
+// keptSchema is the schema of rows, or of what stands for rows that are kept.
+func keptSchema(rows json.RawMessage, r Results) json.RawMessage {
+	return fmt.Appendf(nil, `{"anyOf":[%s,%s]}`, rows, r.Schema())
+}
+
 // tableTool calls a table function.
 type tableTool struct {
 	*callee
-	sql string
+	sql     string
+	results Results // nil: rows beyond the limit are cut off
 }
 
 var _ tools.Planner = (*tableTool)(nil)
 
-func newTableTool(c *callee) *tableTool {
-	t := &tableTool{callee: c}
+func newTableTool(c *callee, r Results) *tableTool {
+	t := &tableTool{callee: c, results: r}
 	args := make([]string, len(c.args))
 	for i, a := range c.args {
 		args[i] = engine.Identifier(a.name) + " := " + a.sql(i+1, "")
@@ -30,22 +50,27 @@ func newTableTool(c *callee) *tableTool {
 	return t
 }
 
-// Call returns the rows that the function gives, no more than the limit.
+// Call returns the rows that the function gives, no more than the limit, or
+// what stands for a larger result.
 func (t *tableTool) Call(ctx context.Context, in tools.Input) (tools.Output, error) {
 	args, err := convertAll(t.args, in.Arguments)
 	if err != nil {
 		return tools.Output{}, err
 	}
 	limit := t.maxRows(in.Limits)
+	most := int64(limit) + 1
+	if t.results != nil {
+		most = math.MaxInt64
+	}
 	rows, err := t.db.Query(ctx, engine.Request{
-		SQL: t.sql, Params: engine.Params{Positional: append(args, int64(limit)+1)},
-		Limits: engine.Limits{Timeout: in.Limits.Timeout, MaxRows: int64(limit) + 1},
+		SQL: t.sql, Params: engine.Params{Positional: append(args, most)},
+		Limits: engine.Limits{Timeout: in.Limits.Timeout, MaxRows: most},
 	})
 	if err != nil {
 		return tools.Output{}, failure(ctx, err)
 	}
 	defer rows.Close()
-	out, err := t.read(rows, limit, t.maxBytes(in.Limits))
+	out, err := t.output(ctx, in.Scope.Owner(), rows, limit, t.maxBytes(in.Limits))
 	if err != nil {
 		return tools.Output{}, failure(ctx, err)
 	}
@@ -75,33 +100,98 @@ func stricter[T int | int64](a, b T) T {
 	return min(a, b)
 }
 
-// read renders at most limit rows, of which there is one more if the result is
-// truncated.
-func (t *tableTool) read(rows *engine.Rows, limit, maxBytes int) (tools.Output, error) {
+// output is the rows, or what stands for them.
+func (t *tableTool) output(ctx context.Context, owner string, rows *engine.Rows, limit, maxBytes int) (tools.Output, error) {
+	p := &page{limit: limit, maxBytes: maxBytes, detach: t.results != nil}
+	err := t.read(rows, p)
+	if err != nil || t.results == nil || !p.cut() {
+		p.destroy()
+		return p.output(err)
+	}
+	out, err := t.results.Keep(ctx, owner, p.first, rows, p.rows)
+	if err == nil && (len(out.Value) > maxBytes || p.tooLarge && out.Rows.More == nil) { // nothing that fits stands for it
+		return p.output(nil)
+	}
+	return out, err
+}
+
+// page is the first rows of a result.
+type page struct {
+	limit, maxBytes int
+	detach          bool // first has the chunks that were read
+	first           []*engine.Chunk
+	rows            []json.RawMessage
+	size            int  // of the rows as a JSON array
+	more            bool // there are more rows
+	tooLarge        bool // these have more bytes
+}
+
+// cut reports whether rows are missing.
+func (p *page) cut() bool { return p.more || p.tooLarge }
+
+func (p *page) destroy() {
+	for _, chunk := range p.first {
+		chunk.Destroy()
+	}
+}
+
+// output is the rows as a JSON array with their extent, if there is no error.
+func (p *page) output(err error) (tools.Output, error) {
+	switch {
+	case err != nil:
+		return tools.Output{}, err
+	case p.tooLarge:
+		return tools.Output{}, tools.NewError(tools.CodeLimit, fmt.Sprintf("the result has more than %d bytes", p.maxBytes), "ask for less")
+	}
+	value := make([]byte, 0, p.size+1)
+	value = append(value, '[')
+	for i, row := range p.rows {
+		if i > 0 {
+			value = append(value, ',')
+		}
+		value = append(value, row...)
+	}
+	return tools.Output{Value: append(value, ']'), Rows: &tools.Rows{Returned: len(p.rows), Truncated: p.more}}, nil
+}
+
+// add takes as many rows of a chunk as there is room for, and reports whether
+// there may be room for more.
+func (p *page) add(keys [][]byte, chunk *engine.Chunk) (bool, error) {
+	for i := range chunk.Len() {
+		if p.more = len(p.rows) == p.limit; p.more {
+			return false, nil
+		}
+		row, err := appendRow(nil, keys, chunk, i)
+		if err != nil {
+			return false, err
+		}
+		p.size += len(row) + 1 // with the bracket or the comma before it
+		if p.tooLarge = p.size > p.maxBytes; p.tooLarge {
+			return false, nil
+		}
+		p.rows = append(p.rows, row)
+	}
+	return true, nil
+}
+
+// read fills a page.
+func (t *tableTool) read(rows *engine.Rows, p *page) error {
 	keys, err := t.keys(rows.Columns())
 	if err != nil {
-		return tools.Output{}, err
+		return err
 	}
-	extent := &tools.Rows{}
-	buf := []byte{'['}
 	for chunk, err := range rows.Chunks() {
 		if err != nil {
-			return tools.Output{}, err
+			return err
 		}
-		for i := range chunk.Len() {
-			if extent.Truncated = extent.Returned == limit; extent.Truncated {
-				break
-			}
-			if buf, err = appendRow(buf, keys, chunk, i, extent.Returned > 0); err != nil {
-				return tools.Output{}, err
-			}
-			extent.Returned++
-			if len(buf) > maxBytes {
-				return tools.Output{}, tools.NewError(tools.CodeLimit, fmt.Sprintf("the result has more than %d bytes", maxBytes), "ask for less")
-			}
+		if p.detach {
+			p.first = append(p.first, chunk.Detach())
+		}
+		if room, err := p.add(keys, chunk); err != nil || !room {
+			return err
 		}
 	}
-	return tools.Output{Value: append(buf, ']'), Rows: extent}, nil
+	return nil
 }
 
 // keys are the members' names of a row, rendered, if the columns are those
@@ -120,10 +210,7 @@ func (t *tableTool) keys(columns []engine.Column) ([][]byte, error) {
 	return keys, nil
 }
 
-func appendRow(buf []byte, keys [][]byte, chunk *engine.Chunk, i int, more bool) ([]byte, error) {
-	if more {
-		buf = append(buf, ',')
-	}
+func appendRow(buf []byte, keys [][]byte, chunk *engine.Chunk, i int) ([]byte, error) {
 	buf = append(buf, '{')
 	for n, key := range keys {
 		if n > 0 {

@@ -42,6 +42,19 @@ const (
 type ToolOptions struct {
 	Owner     string         // "": the runtime
 	Functions *functions.Set // where what the function calls is found
+	// Traits are those of what the function reads and calls; nil: it reads and
+	// calls nothing that another statement or caller gets another value of.
+	Traits func(*functions.Function) engine.Traits
+	// Results keeps the results of table functions that are larger than a call
+	// may return; nil: their rows are cut off.
+	Results Results
+}
+
+func (o ToolOptions) traits(f *functions.Function) engine.Traits {
+	if o.Traits == nil {
+		return engine.Traits{}
+	}
+	return o.Traits(f)
 }
 
 // Tool makes the tool of a declared function. A call of a scalar function
@@ -64,7 +77,7 @@ func Tool(db Querier, f *functions.Function, o ToolOptions) (tools.Tool, error) 
 		return nil, err
 	}
 	if f.IsTable() {
-		return newTableTool(c), nil
+		return newTableTool(c, o.Results), nil
 	}
 	return newScalarTool(c, o), nil
 }
@@ -86,12 +99,15 @@ func newCallee(db Querier, f *functions.Function, o ToolOptions) (*callee, error
 	if err != nil {
 		return nil, err
 	}
+	if f.IsTable() && o.Results != nil {
+		returns = keptSchema(returns, o.Results)
+	}
 	def, err := tools.Define(tools.Definition{
 		Name: f.Name, Description: f.Declared.Description, Version: f.Declared.Version, Tags: f.Declared.Tags,
 		Parameters: parameters, Returns: returns,
 		Source: tools.SourceFunction, Owner: cmp.Or(f.Declared.Owner, o.Owner),
 		Annotations: tools.Annotations{ReadOnly: true, Idempotent: f.Volatility != spicepod.Volatile},
-		Cacheable:   cacheable(f, o.Functions),
+		Cacheable:   cacheable(f, o),
 		Limits:      limits(f),
 		Dispatch:    tools.Dispatch(f.Declared.Dispatch), Parallel: f.Declared.Parallel,
 		Implementation: f.Checksum, Declared: place(f.Position),
@@ -119,19 +135,23 @@ func limits(f *functions.Function) *tools.Limits {
 	return l
 }
 
-// cacheable reports whether equal arguments always give equal results: the
-// author says so, and nothing that the function calls reads a dataset or gives
-// another value each time.
-func cacheable(f *functions.Function, set *functions.Set) bool {
-	return f.Volatility == spicepod.Immutable && f.Deterministic() &&
-		!anyCallee(f, set, func(g *functions.Function) bool { return len(g.Uses.Relations) > 0 })
+// cacheable reports whether equal arguments always give equal results, to every
+// caller: the author says so, and nothing that the function calls reads a
+// dataset or gives another value each time. A result that may be kept is its
+// caller's alone.
+func cacheable(f *functions.Function, o ToolOptions) bool {
+	return (o.Results == nil || !f.IsTable()) &&
+		f.Volatility == spicepod.Immutable && f.Deterministic() && o.traits(f) == engine.Traits{} &&
+		!anyCallee(f, o.Functions, func(g *functions.Function) bool { return len(g.Uses.Relations) > 0 })
 }
 
 // shareable reports whether calls of a scalar function may share a statement.
-// A subquery that does not depend on the arguments is computed once for a
-// statement, so that random() in it would give all calls the same value.
-func shareable(f *functions.Function, set *functions.Set) bool {
-	return f.Deterministic() || !anyCallee(f, set, mayQuery)
+// One that depends on its caller, through ctx or a row filter, needs a
+// statement in its caller's name. A subquery that does not depend on the
+// arguments is computed once for a statement, so that random() in it would give
+// all calls the same value.
+func shareable(f *functions.Function, o ToolOptions) bool {
+	return !o.traits(f).Caller && (f.Deterministic() || !anyCallee(f, o.Functions, mayQuery))
 }
 
 // anyCallee reports whether is holds for f or for a function that it calls,

@@ -459,7 +459,7 @@ func TestPlanRunsNothing(t *testing.T) {
 func TestToolSet(t *testing.T) {
 	r := start(t)
 	r.must(pod + series)
-	first := NewToolSet(r.db, r.set, "", nil)
+	first := NewToolSet(r.db, r.set, ToolOptions{}, nil)
 	names := func(s *ToolSet) (list []string) {
 		for _, tool := range s.Tools {
 			list = append(list, tool.Definition().Name)
@@ -477,17 +477,17 @@ func TestToolSet(t *testing.T) {
 		t.Error(got)
 	}
 	r.must(pod + strings.Replace(series, "range(5000)", "range(5001)", 1))
-	second := NewToolSet(r.db, r.set, "", first)
+	second := NewToolSet(r.db, r.set, ToolOptions{}, first)
 	for i, same := range []bool{true, false, true, true} {
 		if (first.Tools[i] == second.Tools[i]) != same {
 			t.Errorf("%s: reused is %v", second.Tools[i].Definition().Name, !same)
 		}
 	}
-	if other := NewToolSet(r.db, r.set, "agent", second); other.Tools[0] == second.Tools[0] || other.Tools[0].Definition().Owner != "agent" {
+	if other := NewToolSet(r.db, r.set, ToolOptions{Owner: "agent"}, second); other.Tools[0] == second.Tools[0] || other.Tools[0].Definition().Owner != "agent" {
 		t.Error("a tool of another owner was reused")
 	}
 	r.must(`- { name: lines, from: sql, kind: table, as_tool: true, signature: { tables: [{ name: t, columns: [{ name: v, type: utf8 }] }], returns: [{ name: v, type: utf8 }] }, body: SELECT v FROM t }`)
-	if n := NewToolSet(r.db, r.set, "", second).NoTools; len(n) != 1 || n[0].Stage != StageTables {
+	if n := NewToolSet(r.db, r.set, ToolOptions{}, second).NoTools; len(n) != 1 || n[0].Stage != StageTables {
 		t.Errorf("%+v", n)
 	}
 	if _, err := Tool(r.db, r.set.Get("lines"), ToolOptions{}); err == nil || !strings.Contains(err.Error(), `it takes the table "t"`) {

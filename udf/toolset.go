@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spiced-sql/spiced/engine"
 	"github.com/spiced-sql/spiced/functions"
 	"github.com/spiced-sql/spiced/tools"
 )
@@ -17,7 +18,13 @@ type ToolSet struct {
 
 	db    Querier
 	owner string
-	made  map[*functions.Function]tools.Tool
+	made  map[*functions.Function]madeTool
+}
+
+// madeTool is a tool with the traits that it was made by.
+type madeTool struct {
+	tool   tools.Tool
+	traits engine.Traits
 }
 
 // NoTool is a function that is not offered as a tool.
@@ -42,41 +49,43 @@ const (
 
 // NewToolSet makes the tools of all functions of set. A tool of prev goes on
 // when its function is the same, at the same place: its queue stays.
-func NewToolSet(db Querier, set *functions.Set, owner string, prev *ToolSet) *ToolSet {
-	s := &ToolSet{db: db, owner: owner, made: map[*functions.Function]tools.Tool{}}
+func NewToolSet(db Querier, set *functions.Set, o ToolOptions, prev *ToolSet) *ToolSet {
+	s := &ToolSet{db: db, owner: o.Owner, made: map[*functions.Function]madeTool{}}
+	o.Functions = set
 	for _, f := range set.All() {
-		if tool := prev.reuse(s, f); tool != nil {
-			s.add(f, tool)
+		traits := o.traits(f)
+		if tool := prev.reuse(s, f, traits); tool != nil {
+			s.add(f, tool, traits)
 			continue
 		}
 		if n := obstacle(f); n != nil {
 			s.NoTools = append(s.NoTools, *n)
 			continue
 		}
-		tool, err := Tool(db, f, ToolOptions{Owner: owner, Functions: set})
+		tool, err := Tool(db, f, o)
 		if err != nil {
 			s.NoTools = append(s.NoTools, NoTool{f.Name, StageDefinition, err.Error(), place(f.Position)})
 			continue
 		}
-		s.add(f, tool)
+		s.add(f, tool, traits)
 	}
 	slices.SortFunc(s.Tools, func(a, b tools.Tool) int { return strings.Compare(a.Definition().Name, b.Definition().Name) })
 	slices.SortFunc(s.NoTools, func(a, b NoTool) int { return strings.Compare(a.Name, b.Name) })
 	return s
 }
 
-func (s *ToolSet) add(f *functions.Function, tool tools.Tool) {
+func (s *ToolSet) add(f *functions.Function, tool tools.Tool, traits engine.Traits) {
 	s.Tools = append(s.Tools, tool)
-	s.made[f] = tool
+	s.made[f] = madeTool{tool, traits}
 }
 
 // reuse returns the tool of f in s, if it may go on in next. A function whose
 // declaration, place or callees changed is another *Function.
-func (s *ToolSet) reuse(next *ToolSet, f *functions.Function) tools.Tool {
-	if s == nil || s.db != next.db || s.owner != next.owner {
+func (s *ToolSet) reuse(next *ToolSet, f *functions.Function, traits engine.Traits) tools.Tool {
+	if s == nil || s.db != next.db || s.owner != next.owner || s.made[f].traits != traits {
 		return nil
 	}
-	return s.made[f]
+	return s.made[f].tool
 }
 
 // obstacle says why f is no tool, nil when it may be one.

@@ -73,10 +73,15 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, sess *session) {
 // enter finds the session of a request, or makes the one that it asks for.
 func (s *Server) enter(r *http.Request) (*session, error) {
 	if id := r.Header.Get(headerSession); id != "" {
-		if sess := s.sessions.enter(id); sess != nil {
-			return sess, nil
+		sess := s.sessions.enter(id)
+		if sess == nil {
+			return nil, errNoSession
 		}
-		return nil, errNoSession
+		if !sess.ownedBy(s.opts.Scope(r)) {
+			s.leave(sess)
+			return nil, errNoSession // somebody else's is none
+		}
+		return sess, nil
 	}
 	mode := spicepod.MCPMode(r.URL.Query().Get("mode"))
 	if mode != "" && mode != spicepod.MCPDirect && mode != spicepod.MCPRegistry {

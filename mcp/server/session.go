@@ -32,6 +32,12 @@ type session struct {
 	told     map[string]string // fingerprints of the lists that it knows, by notification
 }
 
+// ownedBy reports whether a request of that scope may use the session: it has
+// the same key, and names no other user.
+func (s *session) ownedBy(scope tools.Scope) bool {
+	return scope.Principal == s.scope.Principal && (scope.UserID == "" || scope.UserID == s.scope.UserID)
+}
+
 // newSession makes a session, on whose behalf scope says.
 func newSession(scope tools.Scope, mode spicepod.MCPMode) *session {
 	scope.Surface = tools.SurfaceMCP

@@ -2,6 +2,7 @@ package builtin
 
 import (
 	"context"
+	"encoding/json"
 	"strings"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/spiced-sql/spiced/functions"
 	"github.com/spiced-sql/spiced/spicepod"
 	"github.com/spiced-sql/spiced/sqltree"
+	"github.com/spiced-sql/spiced/tools"
 )
 
 // Querier runs statements that the guard judges. *[engine.DB] is one.
@@ -16,11 +18,12 @@ type Querier interface {
 	Query(ctx context.Context, req engine.Request) (*engine.Rows, error)
 }
 
-// SearchEngine is a [Querier] that can also read a condition before it runs.
-// *[engine.DB] is one.
+// SearchEngine is a [Querier] that can also read a condition, and judge and
+// bind a statement, before it runs. *[engine.DB] is one.
 type SearchEngine interface {
 	Querier
 	Parse(ctx context.Context, text string) (*sqltree.Statement, error)
+	Describe(ctx context.Context, req engine.Request) (*engine.Description, error)
 }
 
 // Env is what the built-in tools work on. Each tool takes from it what it
@@ -36,6 +39,22 @@ type Env struct {
 	Generation func() uint64
 	// Indexes keeps what searches have read; nil: every tool keeps its own.
 	Indexes *Indexes
+	// Results keeps what is too large for the result of a statement of a
+	// model's; nil: it is cut off.
+	Results Results
+}
+
+// Results keeps results that are larger than a call may return.
+// *[results.Store] is one.
+//
+// [results.Store]: https://pkg.go.dev/github.com/spiced-sql/spiced/results#Store
+type Results interface {
+	// Keep keeps the chunks that were read of a result, which it destroys, and
+	// the rest, and returns what stands for it; where it cannot be kept, the
+	// rows that are shown do. The error is the statement's.
+	Keep(ctx context.Context, owner string, first []*engine.Chunk, rest *engine.Rows, shown []json.RawMessage) (tools.Output, error)
+	// Schema is the JSON Schema of what Keep returns.
+	Schema() json.RawMessage
 }
 
 func (e Env) now() func() time.Time {

@@ -21,8 +21,11 @@ type indexEntry struct {
 	key   string
 	until time.Time // zero: as long as it is used
 	done  chan struct{}
-	index *rowIndex // nil until done, and when it could not be made
+	index *rowIndex // nil until done, and when it is not kept
 	err   error
+	// personal says that the rows depend on who reads them: each call makes an
+	// index of its own.
+	personal bool
 }
 
 // NewIndexes makes an empty store.
@@ -42,7 +45,10 @@ func (x *Indexes) get(ctx context.Context, key string, now time.Time, life time.
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
-		if e.err == nil {
+		switch {
+		case e.personal:
+			return x.once(ctx, build)
+		case e.err == nil:
 			return e.index, nil
 		}
 	}
@@ -67,27 +73,35 @@ func (x *Indexes) entry(key string, now time.Time, life time.Duration) (e *index
 	return e, mine
 }
 
-// make builds the index of an entry and keeps it, unless that fails.
+// make builds the index of an entry and keeps it, unless that fails or it is
+// its caller's alone.
 func (x *Indexes) make(ctx context.Context, e *indexEntry, build func() (*rowIndex, error)) (*rowIndex, error) {
 	var index *rowIndex
 	err := context.Canceled // what waiting calls see if build panics
 	defer func() { x.finish(e, index, err) }()
+	index, err = x.once(ctx, build)
+	return index, err
+}
+
+// once builds an index, when it is its turn.
+func (x *Indexes) once(ctx context.Context, build func() (*rowIndex, error)) (*rowIndex, error) {
 	select {
 	case x.building <- struct{}{}:
 	case <-ctx.Done():
-		err = ctx.Err()
-		return nil, err
+		return nil, ctx.Err()
 	}
 	defer func() { <-x.building }()
-	index, err = build()
-	return index, err
+	return build()
 }
 
 // finish wakes those who wait and forgets what is beyond the limits.
 func (x *Indexes) finish(e *indexEntry, index *rowIndex, err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	e.index, e.err = index, err
+	e.err = err
+	if e.personal = index != nil && index.personal; !e.personal {
+		e.index = index
+	}
 	close(e.done)
 	size := int64(0)
 	kept := x.entries[:0]

@@ -83,6 +83,35 @@ func TestIndexesWhoseMakerFails(t *testing.T) {
 	})
 }
 
+// An index of rows that depend on their reader is given to nobody else, those
+// who wait for it included.
+func TestPersonalIndexesAreNotShared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := NewIndexes()
+		read := make(chan struct{})
+		got := make(chan bool)
+		for range 5 {
+			go func() {
+				own := &rowIndex{personal: true, bytes: 1}
+				index, err := x.get(t.Context(), "k", time.Time{}, 0, func() (*rowIndex, error) { <-read; return own, nil })
+				got <- index == own && err == nil
+			}()
+		}
+		synctest.Wait()
+		close(read)
+		for range 5 {
+			if !<-got {
+				t.Error("a caller got another's index, or none")
+			}
+		}
+		for _, e := range x.entries {
+			if e.index != nil {
+				t.Error("it is kept")
+			}
+		}
+	})
+}
+
 func TestIndexesWhoseMakerPanics(t *testing.T) {
 	x := NewIndexes()
 	func() {

@@ -2,7 +2,9 @@ package builtin
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -54,21 +56,95 @@ func query(ctx context.Context, db Querier, req engine.Request, e extent) (rows,
 
 // read is query that also shows every chunk to each, as it comes.
 func read(ctx context.Context, db Querier, req engine.Request, e extent, each func(*engine.Chunk)) (rows, error) {
-	req.Limits.MaxRows = math.MaxInt64 // rows beyond the extent are cut off, not an error
-	result, err := db.Query(ctx, req)
+	result, err := begin(ctx, db, req)
 	if err != nil {
-		return rows{}, SQLError(err)
+		return rows{}, err
 	}
 	defer result.Close()
+	lines, err := collect(result, e, each)
+	if err != nil {
+		return rows{}, err
+	}
+	return fit(lines, e)
+}
+
+// begin runs a statement. Rows beyond an extent are not an error: they are cut
+// off, or kept.
+func begin(ctx context.Context, db Querier, req engine.Request) (*engine.Rows, error) {
+	req.Limits.MaxRows = math.MaxInt64
+	result, err := db.Query(ctx, req)
+	if err != nil {
+		return nil, SQLError(err)
+	}
+	return result, nil
+}
+
+// queryOrKeep is query, but that a result beyond its extent is kept for the
+// owner, where results are, and what is returned stands for it.
+func queryOrKeep(ctx context.Context, env Env, owner string, req engine.Request, e extent) (output, error) {
+	result, err := begin(ctx, env.SQL, req)
+	if err != nil {
+		return output{}, err
+	}
+	defer result.Close()
+	var first []*engine.Chunk
+	lines, err := collect(result, e, func(chunk *engine.Chunk) {
+		if env.Results != nil {
+			first = append(first, chunk.Detach())
+		}
+	})
+	shown, tooLarge := fit(lines, e)
+	if env.Results == nil || err != nil || tooLarge == nil && !shown.truncated {
+		for _, chunk := range first {
+			chunk.Destroy()
+		}
+		return shown.output(cmp.Or(err, tooLarge))
+	}
+	out, err := env.Results.Keep(ctx, owner, first, result, rawLines(shown.lines))
+	switch {
+	case err != nil:
+		return output{}, SQLError(err)
+	case int64(len(out.Value)) > e.bytes || tooLarge != nil && out.Rows.More == nil: // nothing that fits stands for it
+		return shown.output(tooLarge)
+	}
+	return output(out), nil
+}
+
+func rawLines(lines [][]byte) []json.RawMessage {
+	list := make([]json.RawMessage, len(lines))
+	for i, line := range lines {
+		list[i] = line
+	}
+	return list
+}
+
+// output is one that is complete.
+type output tools.Output
+
+// Output is the output itself.
+func (o output) Output() (tools.Output, error) { return tools.Output(o), nil }
+
+// output is that of the rows, if there is no error.
+func (r rows) output(err error) (output, error) {
+	if err != nil {
+		return output{}, err
+	}
+	out, err := r.Output()
+	return output(out), err
+}
+
+// collect reads rows as JSON, a line each, until they are one more than an
+// extent has. It shows every chunk that it reads to each.
+func collect(result *engine.Rows, e extent, each func(*engine.Chunk)) ([][]byte, error) {
 	c := &clip{extent: e}
 	form, _ := format.ByName("ndjson")
 	w := form.NewWriter(c)
 	if err := w.Begin(result.Columns()); err != nil {
-		return rows{}, err
+		return nil, err
 	}
 	for chunk, err := range result.Chunks() {
 		if err != nil {
-			return rows{}, SQLError(err)
+			return nil, SQLError(err)
 		}
 		each(chunk)
 		if err = w.Write(chunk); err == nil {
@@ -78,10 +154,10 @@ func read(ctx context.Context, db Querier, req engine.Request, e extent, each fu
 			break
 		}
 		if err != nil {
-			return rows{}, err
+			return nil, err
 		}
 	}
-	return c.collected(e)
+	return c.lines(), nil
 }
 
 // errFull ends the writing of rows that nobody will see.
@@ -103,12 +179,13 @@ func (c *clip) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// collected returns the rows that fit.
-func (c *clip) collected(e extent) (rows, error) {
+// lines are the rows, the last of which may be cut where it is beyond the
+// extent.
+func (c *clip) lines() [][]byte {
 	if len(c.buf) == 0 {
-		return rows{}, nil
+		return nil
 	}
-	return fit(bytes.Split(c.buf, []byte{'\n'}), e)
+	return bytes.Split(c.buf, []byte{'\n'})
 }
 
 // fit keeps as many lines as an extent has room for. When not even the first

@@ -174,6 +174,9 @@ type rowIndex struct {
 	bytes int64 // of the rows
 	// partial says that a dataset was too large to be read whole.
 	partial bool
+	// personal says that another caller may get other rows, by a row filter,
+	// a column mask or a condition with ctx.
+	personal bool
 }
 
 // indexedRow is a row as it is shown, without what a search adds.

@@ -57,8 +57,9 @@ func (r *reader) read(ctx context.Context) (*rowIndex, error) {
 	}
 	x := &rowIndex{}
 	var texts []string
+	db := &noting{Querier: r.db}
 	for i, d := range r.datasets {
-		found, text, err := r.dataset(ctx, d, r.additional[i], share)
+		found, text, err := r.dataset(ctx, db, d, r.additional[i], share)
 		if err != nil {
 			return nil, err
 		}
@@ -70,6 +71,7 @@ func (r *reader) read(ctx context.Context) (*rowIndex, error) {
 		}
 		texts = append(texts, text[:len(found.lines)]...)
 	}
+	x.personal = db.traits.Caller
 	analyses, err := analyse(ctx, texts)
 	if err != nil {
 		return nil, err
@@ -80,9 +82,23 @@ func (r *reader) read(ctx context.Context) (*rowIndex, error) {
 	return x, nil
 }
 
+// noting notes what the statements that it runs depend on.
+type noting struct {
+	Querier
+	traits engine.Traits
+}
+
+func (n *noting) Query(ctx context.Context, req engine.Request) (*engine.Rows, error) {
+	rows, err := n.Querier.Query(ctx, req)
+	if err == nil {
+		n.traits = n.traits.With(rows.Traits())
+	}
+	return rows, err
+}
+
 // dataset reads one dataset: its rows as they are shown, and the text of each
 // that is searched.
-func (r *reader) dataset(ctx context.Context, d Dataset, additional []Column, e extent) (rows, []string, error) {
+func (r *reader) dataset(ctx context.Context, db Querier, d Dataset, additional []Column, e extent) (rows, []string, error) {
 	fields := []string{object(d.searchable()) + ` AS "matches"`}
 	if key := d.key(); len(key) > 0 {
 		fields = append(fields, object(key)+` AS "primary_key"`)
@@ -97,7 +113,7 @@ func (r *reader) dataset(ctx context.Context, d Dataset, additional []Column, e 
 	sql := fmt.Sprintf("SELECT %s FROM %s%s LIMIT %d", strings.Join(fields, ", "), qualified(d), where, e.rows+1)
 	var texts []string
 	req := engine.Request{SQL: sql, Limits: engine.Limits{Timeout: r.timeout}, Allow: r.allow}
-	found, err := read(ctx, r.db, req, e, func(chunk *engine.Chunk) {
+	found, err := read(ctx, db, req, e, func(chunk *engine.Chunk) {
 		for i := range chunk.Len() {
 			texts = append(texts, rowText(chunk.Column(0), i))
 		}

@@ -3,6 +3,7 @@ package builtin
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 
 	"github.com/spiced-sql/spiced/engine"
 	"github.com/spiced-sql/spiced/tools"
@@ -11,27 +12,39 @@ import (
 // rowsSchema is the schema of results that are rows.
 var rowsSchema = json.RawMessage(`{"type":"array","items":{"type":"object"}}`)
 
+// keptSchema is rowsSchema, or what stands for rows that are kept.
+func keptSchema(r Results) json.RawMessage {
+	if r == nil {
+		return rowsSchema
+	}
+	return fmt.Appendf(nil, `{"anyOf":[%s,%s]}`, rowsSchema, r.Schema())
+}
+
 type sqlArgs struct {
 	Query string `json:"query" doc:"One SELECT statement in DuckDB's dialect. Name tables as list_datasets shows them; quote names that are no plain words in double quotes. Add LIMIT or aggregate: of a large result only the first rows come back."`
 }
 
 // newSQL makes the tool that runs a statement of a model's.
 func newSQL(env Env, c custom) (tools.Tool, error) {
+	description := "Runs one read-only SQL query (DuckDB dialect) over the declared datasets, views and functions and returns its rows as JSON objects. " +
+		"Use it for exact answers: filters, joins, aggregates, calculations. " +
+		"Look at list_datasets and table_schema first when the tables or columns are not known."
+	if env.Results != nil {
+		description += " A large result is kept, and you get its first rows and a reference: query it further with FROM ref('r_…')."
+	}
 	def := c.define(tools.Definition{
-		Name: "sql",
-		Description: "Runs one read-only SQL query (DuckDB dialect) over the declared datasets, views and functions and returns its rows as JSON objects. " +
-			"Use it for exact answers: filters, joins, aggregates, calculations. " +
-			"Look at list_datasets and table_schema first when the tables or columns are not known.",
-		Returns: rowsSchema,
+		Name: "sql", Description: description,
+		Returns: keptSchema(env.Results),
 		Tags:    []string{"data", "sql", "query"},
 	})
-	return tools.Typed(def, func(ctx context.Context, a sqlArgs, in tools.Input) (rows, error) {
+	return tools.Typed(def, func(ctx context.Context, a sqlArgs, in tools.Input) (output, error) {
 		most := DefaultRows
 		if in.Limits.MaxRows > 0 {
 			most = in.Limits.MaxRows
 		}
-		return query(ctx, env.SQL, engine.Request{
-			SQL: a.Query, Limits: engine.Limits{Timeout: in.Limits.Timeout}, Allow: c.access(in.Scope).filter(),
-		}, extentOf(in.Limits, most))
+		req := engine.Request{
+			SQL: a.Query, Limits: engine.Limits{Timeout: in.Limits.Timeout}, Allow: c.access(in.Scope).filter(), Isolate: true,
+		}
+		return queryOrKeep(ctx, env, in.Scope.Owner(), req, extentOf(in.Limits, most))
 	})
 }
