@@ -1,0 +1,70 @@
+package pgcatalog
+
+// ownColumns keeps the columns of the introspection tables, which are the same
+// for the life of the runtime: to ask DuckDB takes twenty times as long. The
+// table udfs is what list_udfs() reads; statements do not.
+const ownColumns = `CREATE TABLE spice.pgcatalog.own_columns AS
+	SELECT table_name AS relation, column_name AS name, column_index AS position, data_type AS type
+	FROM duckdb_columns() WHERE database_name = 'spice' AND schema_name = 'spiced' AND table_name <> 'udfs'`
+
+// declaredViews list what the catalog shows, for the other views. Statements
+// cannot read them.
+//
+// An OID is 16384 plus 16 times a slot that a hash chooses, plus the place
+// among the objects of that slot: it is unique as long as no seventeen share
+// one of the 2^27 slots.
+var declaredViews = []view{
+	{"declared_relations", `
+		WITH shown AS (
+			SELECT "schema" AS schema_name, "name", CASE kind WHEN 'view' THEN 'v' ELSE 'r' END AS kind, description, "rows"
+			FROM spice.spiced.datasets WHERE state <> 'error'
+			UNION ALL
+			SELECT DISTINCT 'spiced', relation, 'r', NULL, NULL FROM spice.pgcatalog.own_columns
+		)
+		SELECT *, md5_number_lower('relation ' || schema_name || '.' || "name") % 134000000 AS slot,
+			CAST(16384 + 16 * slot + row_number() OVER (PARTITION BY slot ORDER BY schema_name, "name") - 1 AS BIGINT) AS oid
+		FROM shown`},
+	{"declared_schemas", `
+		WITH names AS (SELECT 'public' AS name UNION SELECT 'spiced' UNION SELECT "schema" FROM spice.spiced.datasets)
+		SELECT name, CASE name
+				WHEN 'public' THEN 'what the Spicepod declares'
+				WHEN 'spiced' THEN 'what the runtime says of itself'
+			END AS description,
+			CASE name WHEN 'public' THEN 2200 ELSE CAST(16384 + 16 * slot + row_number() OVER (PARTITION BY slot ORDER BY name) - 1 AS BIGINT) END AS oid
+		FROM (SELECT name, md5_number_lower('schema ' || name) % 134000000 AS slot FROM names)
+		UNION ALL VALUES ('pg_catalog', 'system catalog schema', 11), ('information_schema', NULL, 13000)`},
+	{"declared_columns", `
+		WITH shown AS (
+			SELECT "schema" AS schema_name, dataset AS relation, "name", "position", type, description FROM spice.spiced.dataset_columns
+			UNION ALL
+			SELECT 'spiced', relation, "name", "position", type, NULL FROM spice.pgcatalog.own_columns
+		)
+		SELECT c.*, r.oid AS relation_oid, spice.pgcatalog.compat_type_oid(c.type) AS type_oid,
+			spice.pgcatalog.compat_type_modifier(c.type) AS modifier
+		FROM shown AS c JOIN spice.pgcatalog.declared_relations AS r ON r.schema_name = c.schema_name AND r."name" = c.relation`},
+	{"declared_arguments", `
+		SELECT "function", "position", "name", spice.pgcatalog.compat_type_oid(duckdb_type) AS type_oid,
+			CASE duckdb_type WHEN 'table' THEN 'table'
+				ELSE spice.pgcatalog.compat_format_type(type_oid, spice.pgcatalog.compat_type_modifier(duckdb_type)) END AS shown, "default", "required"
+		FROM spice.spiced.function_args`},
+	{"declared_functions", `
+		WITH slots AS (
+			SELECT *, md5_number_lower('function ' || "name") % 134000000 AS slot, kind = 'table' AS is_table FROM spice.spiced.functions
+		)
+		SELECT "name", description, is_table, volatility, return_duckdb_type, signature, arg_names,
+			list_transform(arg_duckdb_types, lambda t: spice.pgcatalog.compat_type_oid(t)) AS arg_types,
+			CASE WHEN is_table THEN 2249 ELSE spice.pgcatalog.compat_type_oid(return_duckdb_type) END AS return_oid,
+			CAST(16384 + 16 * slot + row_number() OVER (PARTITION BY slot ORDER BY "name") - 1 AS BIGINT) AS oid
+		FROM slots`},
+	{"declared_signatures", `
+		WITH arguments AS (
+			SELECT "function", string_agg("name" || ' ' || shown, ', ' ORDER BY "position") AS identity,
+				string_agg("name" || ' ' || shown || CASE WHEN "required" THEN '' ELSE coalesce(' DEFAULT ' || "default", '') END, ', '
+					ORDER BY "position") AS arguments
+			FROM spice.pgcatalog.declared_arguments GROUP BY "function"
+		)
+		SELECT f.oid, coalesce(a.identity, '') AS identity_arguments, coalesce(a.arguments, '') AS arguments,
+			CASE WHEN f.is_table THEN 'TABLE' || regexp_extract(f.signature, '→ table(.*)$', 1)
+				ELSE spice.pgcatalog.compat_format_type(f.return_oid, spice.pgcatalog.compat_type_modifier(f.return_duckdb_type)) END AS result
+		FROM spice.pgcatalog.declared_functions AS f LEFT JOIN arguments AS a ON a."function" = f."name"`},
+}

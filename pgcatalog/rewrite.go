@@ -1,0 +1,380 @@
+package pgcatalog
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/spiced-sql/spiced/sqltree"
+)
+
+// Rewrite leads a statement that was written for PostgreSQL to the views and
+// macros of this package and reports whether it changed anything. It knows
+//
+//   - pg_catalog.x and information_schema.x, pg_class and the like without a
+//     schema, and PostgreSQL's own functions;
+//   - casts to regclass and the other OID alias types, to name, jsonb and other
+//     types that DuckDB has not, and array literals: '{1,2}'::int[];
+//   - OPERATOR(pg_catalog.~), COLLATE pg_catalog.default, and in statements on
+//     the catalog the operators ~, ~*, !~ and !~*, which there match anywhere,
+//     format('%I', x) and the division of integers.
+//
+// It works on tokens: strings, comments and line breaks stay as they are, and
+// a statement with none of these is returned unchanged. A rewritten statement
+// stays as it is when it is rewritten again.
+func Rewrite(sql string) (string, bool) {
+	if !mentions(sql) {
+		return sql, false
+	}
+	tokens, ok := scan(sql)
+	if !ok {
+		return sql, false
+	}
+	r := &rewriter{sql: sql, tokens: tokens}
+	if !r.balanced() {
+		return sql, false
+	}
+	r.catalog = slices.ContainsFunc(r.tokens, r.ofCatalog)
+	r.items, r.done = r.listItems(), make([]bool, len(r.tokens))
+	for i := 0; i < len(r.tokens); {
+		i = r.token(i)
+	}
+	if len(r.edits) == 0 {
+		return sql, false
+	}
+	text, _ := sqltree.Apply(sql, r.sorted())
+	return text, true
+}
+
+// scan splits a statement into tokens, unless a quote or comment of it has no
+// end: what would be written behind it would be part of it.
+func scan(sql string) ([]sqltree.Token, bool) {
+	const mark = "\n;"
+	tokens := sqltree.Scan(sql + mark)
+	last := len(tokens) - 1
+	return tokens[:max(last, 0)], last >= 0 && tokens[last].Start == len(sql)+1
+}
+
+type rewriter struct {
+	sql     string
+	tokens  []sqltree.Token
+	items   []clause // what item of a list begins with a token
+	done    []bool   // tokens that have been rewritten before their turn
+	catalog bool     // the statement is about the catalog
+	edits   []edit
+}
+
+// edit is a change of the text. What stands before an operand reaches to the
+// operand's end: of two at one place the one that reaches further is the outer.
+type edit struct {
+	sqltree.Edit
+	reach int
+}
+
+// sorted returns the edits in the order that [sqltree.Apply] takes.
+func (r *rewriter) sorted() []sqltree.Edit {
+	slices.SortStableFunc(r.edits, func(a, b edit) int {
+		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.End, b.End), cmp.Compare(b.reach, a.reach))
+	})
+	list := make([]sqltree.Edit, len(r.edits))
+	for i, e := range r.edits {
+		list[i] = e.Edit
+	}
+	return list
+}
+
+// name is the folded identifier that token i stands for, or "".
+func (r *rewriter) name(i int) string {
+	if i < 0 || i >= len(r.tokens) {
+		return ""
+	}
+	switch t := r.tokens[i]; t.Kind {
+	case sqltree.Ident:
+		return sqltree.Fold(t.Text(r.sql))
+	case sqltree.QuotedIdent:
+		return t.Name(r.sql)
+	}
+	return ""
+}
+
+// word is the keyword that token i is, folded, or "".
+func (r *rewriter) word(i int) string {
+	if i < 0 || i >= len(r.tokens) || r.tokens[i].Kind != sqltree.Ident {
+		return ""
+	}
+	return r.name(i)
+}
+
+func (r *rewriter) is(i int, symbol string) bool {
+	return i >= 0 && i < len(r.tokens) && r.tokens[i].Is(r.sql, symbol)
+}
+
+func (r *rewriter) kind(i int, k sqltree.Kind) bool {
+	return i >= 0 && i < len(r.tokens) && r.tokens[i].Kind == k
+}
+
+// replace puts text in the place of tokens from to last.
+func (r *rewriter) replace(from, last int, text string) {
+	span := sqltree.Span{Start: r.tokens[from].Start, End: r.tokens[last].End}
+	r.edits = append(r.edits, edit{sqltree.Edit{Span: span, New: text}, 0})
+}
+
+func (r *rewriter) insert(offset int, text string) {
+	r.edits = append(r.edits, edit{sqltree.Edit{Span: sqltree.Span{Start: offset, End: offset}, New: text}, 0})
+}
+
+// enclose begins a call of a macro before token from, with an operand that ends
+// with token last; who calls it writes the bracket that ends the call.
+func (r *rewriter) enclose(from, last int, macro string) {
+	r.insert(r.tokens[from].Start, " "+call(macro))
+	r.edits[len(r.edits)-1].reach = r.tokens[last].End
+}
+
+// wrap makes tokens from to last the argument of a macro.
+func (r *rewriter) wrap(from, last int, macro string) {
+	r.enclose(from, last, macro)
+	r.insert(r.tokens[last].End, ")")
+}
+
+// call is the start of a call of a macro.
+func call(macro string) string { return Schema + "." + macroPrefix + macro + "(" }
+
+// ofCatalog reports whether a token names something of the catalog.
+func (r *rewriter) ofCatalog(t sqltree.Token) bool {
+	if t.Kind != sqltree.Ident && t.Kind != sqltree.QuotedIdent {
+		return false
+	}
+	name := sqltree.Fold(t.Name(r.sql))
+	return name == "pg_catalog" || name == "information_schema" || name == "current_setting" || relations[name] && strings.HasPrefix(name, "pg_")
+}
+
+// token looks at token i and returns the next to look at.
+func (r *rewriter) token(i int) int {
+	switch t := r.tokens[i]; t.Kind {
+	case sqltree.Symbol:
+		return r.symbol(i)
+	case sqltree.Ident, sqltree.QuotedIdent:
+		return r.identifier(i)
+	case sqltree.String:
+		r.arrayLiteral(i)
+	}
+	return i + 1
+}
+
+func (r *rewriter) symbol(i int) int {
+	switch {
+	case r.is(i, "::"):
+		return r.cast(i)
+	case r.catalog && (r.is(i, "~") || r.is(i, "!")):
+		return r.match(i)
+	}
+	return i + 1
+}
+
+func (r *rewriter) identifier(i int) int {
+	name := r.name(i)
+	if name == "proargtypes" && r.is(i+1, "[") {
+		r.element(i)
+	}
+	if r.done[i] || r.is(i-1, ".") {
+		return i + 1
+	}
+	schema := (name == "pg_catalog" || name == "information_schema") && r.is(i+1, ".") && r.name(i+2) != ""
+	switch {
+	case schema && r.is(i+3, "("):
+		return r.function(i, i+2)
+	case schema:
+		r.replace(i, i, Schema)
+		return i + 3
+	case r.is(i+1, "("):
+		return r.called(i, name)
+	case r.kind(i, sqltree.QuotedIdent):
+	case keywords[name] && !r.is(i+1, ".") && r.word(i-1) != "as":
+		r.replace(i, i, call(name)+")")
+		r.title(i, i, name)
+		return i + 1
+	case name == "collate":
+		return r.collation(i)
+	}
+	if strings.HasPrefix(name, "pg_") && relations[name] && r.items[i] == fromItem && !r.is(i+1, ".") {
+		r.insert(r.tokens[i].Start, Schema+".")
+	}
+	return i + 1
+}
+
+// called rewrites what stands before a bracket.
+func (r *rewriter) called(i int, name string) int {
+	switch {
+	case name == "operator" && r.name(i+2) == "pg_catalog" && r.is(i+3, "."):
+		return r.operator(i)
+	case name == "cast":
+		return r.castCall(i)
+	case name == "format" && r.catalog:
+		r.replace(i, i, Schema+"."+macroPrefix+name)
+	case ours[name] || renamed[name] != "" || r.catalog && series[name] && r.items[i] == fromItem:
+		return r.function(i, i)
+	}
+	return i + 1
+}
+
+// function rewrites a call of the function with the name at token i; from is
+// where the name with its schema starts.
+func (r *rewriter) function(from, i int) int {
+	name, end := r.name(i), r.closing(i+1)
+	switch {
+	case ours[name]:
+		r.replace(from, i, Schema+"."+macroPrefix+name)
+		if end > 0 {
+			r.title(from, end, name)
+		}
+	case renamed[name] != "":
+		r.replace(from, i, renamed[name])
+	case from < i: // one that DuckDB may have too
+		r.replace(from, i, r.tokens[i].Text(r.sql))
+	}
+	if series[name] && r.items[from] == fromItem && end > 0 {
+		r.nameColumn(end + 1)
+	}
+	return i + 1
+}
+
+// nameColumn names the column of a function in FROM after its alias, which
+// starts with token i: generate_series(1, 3) s is the table s and the column s.
+func (r *rewriter) nameColumn(i int) {
+	if r.word(i) == "as" {
+		i++
+	}
+	name := r.name(i)
+	if name == "" || r.kind(i, sqltree.Ident) && notAlias[name] || r.is(i+1, "(") || r.is(i+1, ".") {
+		return
+	}
+	r.insert(r.tokens[i].End, "("+r.tokens[i].Text(r.sql)+")")
+}
+
+// element rewrites an element of an oidvector: the column's name is token i.
+// Vectors count from 0 and are text here.
+func (r *rewriter) element(i int) {
+	from := i
+	for r.is(from-1, ".") && r.name(from-2) != "" {
+		from -= 2
+	}
+	r.wrap(from, i, "vector")
+	r.insert(r.tokens[i+1].End, "1+")
+}
+
+// title gives an item of a SELECT list that is only this call the name of the
+// function, as PostgreSQL does.
+func (r *rewriter) title(from, last int, name string) {
+	if r.items[from] != selectItem {
+		return
+	}
+	next := last + 1
+	if next == len(r.tokens) || r.is(next, ",") || r.is(next, ";") || r.is(next, ")") || r.word(next) == "from" {
+		r.insert(r.tokens[last].End, ` AS "`+name+`"`)
+	}
+}
+
+// clause is the list that an item stands in.
+type clause byte
+
+const (
+	noItem clause = iota
+	selectItem
+	fromItem
+)
+
+// listItems tells which tokens begin an item of a SELECT list or of FROM.
+func (r *rewriter) listItems() []clause {
+	items := make([]clause, len(r.tokens)+1)
+	within := []clause{noItem} // by depth of brackets
+	for i := range r.tokens {
+		top := len(within) - 1
+		switch word := r.word(i); {
+		case r.opens(i):
+			within = append(within, noItem)
+			if items[i] == fromItem {
+				within[top+1], items[i+1] = fromItem, fromItem
+			}
+		case r.closes(i) && top > 0:
+			within = within[:top]
+		case word == "select":
+			within[top], items[i+1] = selectItem, selectItem
+		case fromWord[word]:
+			within[top], items[i+1] = fromItem, fromItem
+		case r.is(i, ","):
+			items[i+1] = within[top]
+		case word == "where" || word == "on" || word == "group" || word == "order" || word == "union" || r.is(i, ";"):
+			within[top] = noItem
+		}
+	}
+	return items
+}
+
+func (r *rewriter) opens(i int) bool  { return r.is(i, "(") || r.is(i, "[") || r.is(i, "{") }
+func (r *rewriter) closes(i int) bool { return r.is(i, ")") || r.is(i, "]") || r.is(i, "}") }
+
+// balanced reports whether every bracket has its other one.
+func (r *rewriter) balanced() bool {
+	var open []byte
+	for i, t := range r.tokens {
+		switch c := r.sql[t.Start]; {
+		case r.opens(i):
+			open = append(open, c)
+		case r.closes(i):
+			last := len(open) - 1
+			if last < 0 || strings.IndexByte("([{", open[last]) != strings.IndexByte(")]}", c) {
+				return false
+			}
+			open = open[:last]
+		}
+	}
+	return len(open) == 0
+}
+
+// closing returns the bracket that closes the one at token i, or -1.
+func (r *rewriter) closing(i int) int {
+	depth := 0
+	for ; i < len(r.tokens); i++ {
+		switch {
+		case r.opens(i):
+			depth++
+		case r.closes(i):
+			if depth--; depth == 0 {
+				return i
+			}
+		}
+	}
+	return -1
+}
+
+// opening returns the bracket that the one at token i closes, or -1.
+func (r *rewriter) opening(i int) int {
+	depth := 0
+	for ; i >= 0; i-- {
+		switch {
+		case r.closes(i):
+			depth++
+		case r.opens(i):
+			if depth--; depth == 0 {
+				return i
+			}
+		}
+	}
+	return -1
+}
+
+// collation takes out COLLATE with a collation that DuckDB always uses.
+func (r *rewriter) collation(i int) int {
+	last := i + 1
+	if r.name(last) == "pg_catalog" && r.is(last+1, ".") {
+		last += 2
+	}
+	if !collations[sqltree.Fold(r.name(last))] {
+		return i + 1
+	}
+	r.replace(i, last, blank(r.sql[r.tokens[i].Start:r.tokens[last].End]))
+	return last + 1
+}
+
+// blank is the white space of text that keeps its lines, at least one blank.
+func blank(text string) string { return " " + strings.Repeat("\n", strings.Count(text, "\n")) }

@@ -1,0 +1,163 @@
+package pgcatalog_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/spiced-sql/spiced/engine"
+	"github.com/spiced-sql/spiced/pgcatalog"
+	"github.com/spiced-sql/spiced/sqltree"
+)
+
+func TestRewrite(t *testing.T) {
+	for _, c := range []struct{ name, sql, want string }{
+		{"a plain statement", "SELECT a, b::BIGINT FROM orders WHERE name = 'x'", ""},
+		{"words in strings and comments", "SELECT 'pg_catalog.pg_class', $$version()$$ -- pg_class::regclass\n/* COLLATE \"C\" */", ""},
+		{"columns of the same name", "SELECT t.version, version, pg_class FROM t AS pg_type", ""},
+		{"a chained call", "SELECT x.version() FROM t", ""},
+		{"a schema", "SELECT * FROM PG_CATALOG.pg_class, \"information_schema\".tables", "SELECT * FROM pgcatalog.pg_class, pgcatalog.tables"},
+		{"no schema", "SELECT * FROM pg_class c, pg_type JOIN pg_proc ON true", "SELECT * FROM pgcatalog.pg_class c, pgcatalog.pg_type JOIN pgcatalog.pg_proc ON true"},
+		{"brackets in FROM", "SELECT * FROM (pg_class JOIN pg_am ON (pg_am.oid = relam))", "SELECT * FROM (pgcatalog.pg_class JOIN pgcatalog.pg_am ON (pg_am.oid = relam))"},
+		{"a function of DuckDB's", "SELECT pg_catalog.lower('A')", "SELECT lower('A')"},
+		{"a function of ours", "SELECT pg_table_is_visible(c.oid) AND x", "SELECT pgcatalog.compat_pg_table_is_visible(c.oid) AND x"},
+		{"a title", "SELECT version(), current_user FROM t", "SELECT pgcatalog.compat_version() AS \"version\", pgcatalog.compat_current_user() AS \"current_user\" FROM t"},
+		{"no title in a call", "SELECT f(1, version())", "SELECT f(1, pgcatalog.compat_version())"},
+		{"a text as regclass", "SELECT 'a'::regclass::oid", "SELECT  pgcatalog.compat_to_regclass('a')::oid"},
+		{"a column as regclass", "SELECT c.oid::pg_catalog.regclass", "SELECT  pgcatalog.compat_regclass_name(c.oid)"},
+		{"an expression as regclass", "SELECT (a || b)::regclass", "SELECT  pgcatalog.compat_to_regclass((a || b))"},
+		{"CAST", "SELECT CAST(c.oid AS regclass), CAST(x AS pg_catalog.text)", "SELECT pgcatalog.compat_regclass_name(c.oid  ), CAST(x AS text)"},
+		{"types", "SELECT 'a'::name, 'b'::\"char\", '{}'::jsonb", "SELECT 'a'::VARCHAR, 'b'::\"char\", '{}'::JSON"},
+		{"an array", "SELECT '{1,2}'::int[]", "SELECT  pgcatalog.compat_array('{1,2}')::int[]"},
+		{"OPERATOR", "SELECT a OPERATOR(pg_catalog.~) '^x$' COLLATE pg_catalog.default", "SELECT a  ~   pgcatalog.compat_pattern('^x$')  "},
+		{"other operators", "SELECT a OPERATOR(pg_catalog.>=) 1, a OPERATOR(pg_catalog.!~*) 'x'", "SELECT a  >=  1, a  !~   pgcatalog.compat_ipattern('x')"},
+		{"matching on the catalog", "SELECT 1 FROM pg_class WHERE a !~ '^pg_' OR b ~* (x) OR c ~~ 'y'", "SELECT 1 FROM pgcatalog.pg_class WHERE a !~  pgcatalog.compat_pattern('^pg_') OR b ~  pgcatalog.compat_ipattern((x)) OR c ~~ 'y'"},
+		{"matching elsewhere", "SELECT version() WHERE a ~ 'x'", "SELECT pgcatalog.compat_version() WHERE a ~ 'x'"},
+		{"a collation that stays", "SELECT a COLLATE nocase", ""},
+		{"lines stay", "SELECT 1\nFROM pg_class c\nWHERE c.relname COLLATE\n\"C\" = 'x'", "SELECT 1\nFROM pgcatalog.pg_class c\nWHERE c.relname  \n = 'x'"},
+		{"a series", "SELECT s FROM pg_class, generate_series(1, 3) s WHERE s > 1", "SELECT s FROM pgcatalog.pg_class, generate_series(1, 3) s(s) WHERE s > 1"},
+		{"a vector", "SELECT p.proargtypes[0] FROM pg_proc p", "SELECT  pgcatalog.compat_vector(p.proargtypes)[1+0] FROM pgcatalog.pg_proc p"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, changed := pgcatalog.Rewrite(c.sql)
+			want := c.want
+			if want == "" {
+				want = c.sql
+			}
+			if got != want || changed != (c.want != "") {
+				t.Errorf("got  %q, %t\nwant %q", got, changed, want)
+			}
+		})
+	}
+}
+
+// TestNothingInternalShows reads every view whole, and calls what tells
+// definitions and settings, for what the guard keeps from statements.
+func TestNothingInternalShows(t *testing.T) {
+	for _, r := range pgcatalog.Relations() {
+		got, err := query(t, "SELECT * FROM "+r.Schema+"."+r.Name)
+		if err != nil {
+			t.Errorf("%s: %v", r.Name, err)
+		}
+		for _, secret := range []string{"secret", "undeclared", "orders_copy", "broken", "udfs", "compat_", "declared_", "haversine(", "1000)", "memory_limit", "none.csv"} {
+			if strings.Contains(got, secret) {
+				t.Errorf("%s shows %q", r.Name, secret)
+			}
+		}
+	}
+	for _, sql := range []string{
+		"SELECT * FROM pgcatalog.declared_relations",
+		"SELECT * FROM pgcatalog.own_columns",
+		"SELECT * FROM pg_catalog.duckdb_settings",
+		"SELECT current_setting('memory_limit')",
+		"SELECT * FROM pg_catalog.duckdb_functions()",
+		"SELECT pgcatalog.current_setting('temp_directory')",
+		"SELECT core.secret_macro('x')",
+	} {
+		if got, err := query(t, sql); err == nil {
+			t.Errorf("%s gives %q", sql, got)
+		}
+	}
+	for _, sql := range []string{"SELECT pg_get_viewdef('large_orders'::regclass)", "SELECT pg_get_functiondef('haversine'::regproc::oid)"} {
+		got, err := query(t, sql)
+		if _, value, _ := strings.Cut(got, "\n"); err != nil || strings.Trim(value, "\"\n") != "" {
+			t.Errorf("%s gives %q, %v", sql, got, err)
+		}
+	}
+}
+
+func TestRelationsAreOursAlone(t *testing.T) {
+	seen := map[string]bool{}
+	for _, r := range pgcatalog.Relations() {
+		if r.Schema != pgcatalog.Schema || seen[r.Name] || r.Name != sqltree.Fold(r.Name) {
+			t.Errorf("relation %+v", r)
+		}
+		seen[r.Name] = true
+	}
+}
+
+func FuzzRewrite(f *testing.F) {
+	for _, sql := range []string{
+		"SELECT 'a'::regclass, c.oid::regclass FROM pg_class c WHERE a !~ '^pg_' COLLATE \"C\"",
+		"SELECT CAST(x AS regtype), version(), '{1}'::int[] FROM information_schema.tables, generate_series(1,2) s",
+		"SELECT a OPERATOR(pg_catalog.~*) (b)::name FROM pg_type -- x",
+		"SELECT p.proargtypes[0]::regclass::regtype FROM pg_proc, (pg_am)",
+		"SELECT 1",
+	} {
+		f.Add(sql)
+	}
+	f.Fuzz(func(t *testing.T, sql string) {
+		got, changed := pgcatalog.Rewrite(sql)
+		if changed != (got != sql) {
+			t.Fatalf("changed is %t for %q", changed, got)
+		}
+		if again, _ := pgcatalog.Rewrite(got); again != got {
+			t.Fatalf("%q\nonce  %q\ntwice %q", sql, got, again)
+		}
+		if a, b := literals(sql), literals(got); a != b {
+			t.Fatalf("strings were %s, are %s", a, b)
+		}
+	})
+}
+
+// literals are the strings of a text, in their order.
+func literals(sql string) string {
+	var list []string
+	for _, t := range sqltree.Scan(sql) {
+		if t.Kind == sqltree.String {
+			list = append(list, t.Text(sql))
+		}
+	}
+	return strings.Join(list, "\x00")
+}
+
+func BenchmarkRewrite(b *testing.B) {
+	for name, sql := range map[string]string{
+		"plain":   "SELECT o.id, o.amount, c.name FROM orders AS o JOIN customers AS c ON c.id = o.customer_id WHERE o.amount > $1 LIMIT 10",
+		"catalog": "SELECT c.relname, NULL::pg_catalog.text FROM pg_catalog.pg_class c WHERE c.relkind IN ('r', 'v') AND (c.relname) LIKE 'ord%' AND pg_catalog.pg_table_is_visible(c.oid)",
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				pgcatalog.Rewrite(sql)
+			}
+		})
+	}
+}
+
+// BenchmarkCatalog is what one look at the tables costs a client.
+func BenchmarkCatalog(b *testing.B) {
+	db := open(b)
+	text, _ := pgcatalog.Rewrite("SELECT relname, obj_description(oid, 'pg_class') FROM pg_class WHERE pg_table_is_visible(oid)")
+	for b.Loop() {
+		rows, err := db.Query(b.Context(), engine.Request{SQL: text})
+		if err != nil {
+			b.Fatal(err)
+		}
+		for _, err := range rows.Chunks() {
+			if err != nil {
+				b.Fatal(err)
+			}
+		}
+		rows.Close()
+	}
+}

@@ -1,0 +1,1 @@
+SELECT relnamespace::regnamespace AS schema, relname, relkind, oid FROM pg_class ORDER BY ALL

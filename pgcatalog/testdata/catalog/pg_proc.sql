@@ -1,0 +1,1 @@
+SELECT proname, oid, prorettype, proargtypes, proargnames, proretset, provolatile FROM pg_proc ORDER BY 1

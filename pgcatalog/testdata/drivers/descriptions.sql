@@ -1,0 +1,1 @@
+SELECT (SELECT obj_description(c.oid, 'pg_class')) AS relation, col_description(c.oid, 2) AS column, obj_description('haversine'::regproc::oid, 'pg_proc') AS function FROM pg_class c WHERE relname = 'orders'

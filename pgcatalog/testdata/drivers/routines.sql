@@ -1,0 +1,1 @@
+SELECT r.routine_name, r.data_type, r.routine_type, p.parameter_name, p.ordinal_position, p.data_type, p.parameter_default FROM information_schema.routines r LEFT JOIN information_schema.parameters p USING (specific_name) WHERE r.specific_schema = 'public' ORDER BY 1, 5

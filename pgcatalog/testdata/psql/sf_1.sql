@@ -1,0 +1,1 @@
+SELECT 'haversine'::pg_catalog.regproc::pg_catalog.oid

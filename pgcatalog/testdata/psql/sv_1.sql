@@ -1,0 +1,1 @@
+SELECT 'large_orders'::pg_catalog.regclass::pg_catalog.oid

@@ -1,0 +1,2 @@
+SELECT pg_catalog.lower(name) FROM pg_catalog.pg_settings  WHERE pg_catalog.lower(name) LIKE pg_catalog.lower('ser%')
+LIMIT 1000

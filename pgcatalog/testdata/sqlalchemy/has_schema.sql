@@ -1,0 +1,3 @@
+SELECT pg_catalog.pg_namespace.nspname
+FROM pg_catalog.pg_namespace
+WHERE pg_catalog.pg_namespace.nspname = 'public'

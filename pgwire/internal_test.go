@@ -1,0 +1,122 @@
+package pgwire
+
+import (
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/spiced-sql/spiced/sqltree"
+)
+
+func FuzzSplit(f *testing.F) {
+	for _, seed := range []string{"SELECT 1; SELECT 2", "';'; \";\"", "$$;$$;", "/*;*/;--;\n;", "", ";;"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, sql string) {
+		end := 0
+		for _, part := range split(sql) {
+			if part.Start < end || part.End <= part.Start || part.End > len(sql) {
+				t.Fatalf("part %v after %d of %q", part, end, sql)
+			}
+			end = part.End
+			for _, tok := range sqltree.Scan(sql[part.Start:part.End]) {
+				if tok.Is(sql[part.Start:part.End], ";") {
+					t.Fatalf("%q holds a semicolon", sql[part.Start:part.End])
+				}
+			}
+		}
+	})
+}
+
+func FuzzCommand(f *testing.F) {
+	for _, seed := range []string{
+		"SET a.b TO 'x', -1, \"q\"", "SET LOCAL TIME ZONE INTERVAL '1' HOUR", "SHOW ALL", "RESET x", "BEGIN ISOLATION LEVEL SERIALIZABLE, READ ONLY",
+		"DECLARE c SCROLL CURSOR WITH HOLD FOR SELECT 1", "FETCH FORWARD ALL FROM c", "MOVE 3 c", "ROLLBACK TO SAVEPOINT \"a\"", "DISCARD ALL",
+		"DEALLOCATE PREPARE x", "CLOSE ALL", "SET SESSION AUTHORIZATION DEFAULT", "SET ROLE x", "COMMIT AND NO CHAIN", "SET",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, sql string) {
+		cmd, err := parseCommand(sql)
+		if err != nil {
+			if e := asState(err); e.state == stateInternal || e.place > len(sql)+1 {
+				t.Fatalf("%q: %+v", sql, e)
+			}
+			return
+		}
+		if cmd != nil && cmd.run == nil && cmd.fetch == nil && cmd.declare == nil {
+			t.Fatalf("%q is a command that does nothing", sql)
+		}
+	})
+}
+
+func FuzzParameter(f *testing.F) {
+	f.Add(uint32(pgtype.NumericOID), int16(1), []byte{0, 2, 0, 0, 0x40, 0, 0, 2, 0, 12, 0x0d, 0x48})
+	f.Add(uint32(pgtype.Int4ArrayOID), int16(1), []byte("\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x17\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x04\x00\x00\x00\x07"))
+	f.Add(uint32(pgtype.TextArrayOID), int16(0), []byte(`{a,"b\"",{NULL}}`))
+	f.Add(uint32(pgtype.ByteaOID), int16(0), []byte(`\x00ff`))
+	f.Add(uint32(pgtype.IntervalOID), int16(1), make([]byte, 16))
+	f.Add(uint32(pgtype.TimetzOID), int16(1), []byte("\xff\xff\xff\xff\xff\xff\xff\xff\x80\x00\x00\x00"))
+	f.Add(uint32(pgtype.DateOID), int16(1), []byte{0x80, 0, 0, 1})
+	f.Add(uint32(pgtype.VarbitOID), int16(1), []byte{0, 0, 0, 9, 0xaa, 0x80})
+	f.Fuzz(func(t *testing.T, oid uint32, format int16, data []byte) {
+		v, err := decode(oid, format&1, data)
+		if err != nil {
+			if asState(err).state == stateInternal {
+				t.Fatal(err)
+			}
+			return
+		}
+		if n, ok := v.(json.Number); ok && strings.Trim(n.String(), "0123456789+-.eE") != "" {
+			t.Fatalf("%q is no number", n)
+		}
+	})
+}
+
+func TestDecodeNumeric(t *testing.T) {
+	for _, tt := range []struct {
+		high, low uint64
+		negative  bool
+		scale     int
+		want      string
+	}{
+		{0, 0, false, 0, "0"},
+		{0, 0, false, 3, "0.000"},
+		{0, 1, true, 5, "-0.00001"},
+		{0, 10_000, false, 0, "10000"},
+		{0, 10_000, false, 4, "1.0000"},
+		{0, 123_456_789, false, 2, "1234567.89"},
+		{0, 100_000_000, false, 0, "100000000"},
+		{math.MaxUint64, math.MaxUint64, false, 0, "340282366920938463463374607431768211455"},
+		{math.MaxUint64 >> 1, math.MaxUint64, true, 38, "-1.70141183460469231731687303715884105727"},
+	} {
+		got, err := decodeNumeric(binaryNumeric(nil, tt.high, tt.low, tt.negative, tt.scale))
+		if err != nil || got != json.Number(tt.want) {
+			t.Errorf("binary: got %v, %v; want %s", got, err, tt.want)
+		}
+		text := appendDigits(nil, tt.high, tt.low, tt.scale)
+		if string(text) != strings.TrimPrefix(tt.want, "-") {
+			t.Errorf("text: got %s, want %s", text, tt.want)
+		}
+	}
+}
+
+func TestVerbs(t *testing.T) {
+	for sql, want := range map[string]string{
+		"SELECT 1": "SELECT", "(SELECT 1)": "SELECT", "FROM t": "SELECT", "insert INTO t VALUES (1)": "INSERT",
+		"WITH RECURSIVE a(x) AS (SELECT 1), delete AS (SELECT 2) UPDATE t SET x = 1": "UPDATE",
+		"WITH update AS (SELECT 1) SELECT (SELECT 1 FROM delete)":                    "SELECT",
+		"EXPLAIN SELECT 1": "EXPLAIN", "DELETE FROM t": "DELETE", "": "SELECT",
+	} {
+		if got, _ := verbOf(sql, sqltree.Scan(sql)); got != want {
+			t.Errorf("%s: %s, want %s", sql, got, want)
+		}
+	}
+	sql := "INSERT INTO t VALUES (1) RETURNING *"
+	if _, counted := verbOf(sql, sqltree.Scan(sql)); counted {
+		t.Error("RETURNING has a count")
+	}
+}

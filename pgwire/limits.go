@@ -1,0 +1,45 @@
+package pgwire
+
+import "time"
+
+// Limits of a server.
+const (
+	defaultConnections = 500
+	// spareConnections may be open beyond the limit: to be told so, and to
+	// cancel statements.
+	spareConnections = 32
+	defaultAuthTime  = 30 * time.Second
+	defaultIdleTime  = time.Hour
+	writeTime        = 30 * time.Second // for a client to take what is sent
+	watchAfter       = 20 * time.Millisecond
+)
+
+// Limits of what a client may send. A longer message ends the connection.
+const (
+	maxStartup = 10_000   // bytes of the first packet, as PostgreSQL has it
+	maxPackets = 4        // before and with the startup message
+	maxLogin   = 16 << 10 // bytes of a message before the client is known
+	maxMessage = 32 << 20 // bytes of a message, and so of the parameters of a statement
+	maxScript  = 4 << 20  // bytes of a simple query, which may hold several statements
+)
+
+// Limits of what a connection may hold.
+const (
+	maxStatements = 1000     // prepared statements
+	maxPortals    = 1000     // portals and cursors
+	maxOpen       = 4        // portals with rows left: each keeps one of the engine's connections
+	maxHeld       = 64 << 20 // bytes of the texts and parameters of both
+	maxPlans      = 256      // statements whose description is remembered
+	maxPlanText   = 16 << 10 // bytes of a statement that is remembered
+	maxSavepoints = 1000
+	maxSettings   = 100  // settings that differ from their defaults
+	maxSetting    = 1024 // bytes of a setting's value
+)
+
+// Sizes of buffers.
+const (
+	writeChunk = 64 << 10 // rows are collected to so many bytes
+	keepBuffer = 16 << 10 // a larger buffer is given up when the connection waits
+	readAhead  = 4 << 10  // read while a statement runs
+	maxRow     = 1 << 30  // bytes of a row
+)

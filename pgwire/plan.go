@@ -1,0 +1,215 @@
+package pgwire
+
+import (
+	"context"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/spiced-sql/spiced/engine"
+	"github.com/spiced-sql/spiced/query"
+	"github.com/spiced-sql/spiced/sqltree"
+)
+
+// plan is what is known of a statement by its text.
+type plan struct {
+	sql     string   // the client's
+	text    string   // what runs; "" for an empty statement
+	verb    string   // SELECT, INSERT, UPDATE, DELETE or EXPLAIN
+	counted bool     // its one row is the number of rows it wrote
+	command *command // nil: the engine runs it
+
+	params     []uint32 // the types of the parameters
+	columns    []column // of the result
+	described  bool
+	generation uint64 // of the description
+}
+
+// writes reports whether the statement changes data.
+func (p *plan) writes() bool { return p.verb == "INSERT" || p.verb == "UPDATE" || p.verb == "DELETE" }
+
+// planOf returns the plan for a client's statement.
+func (c *conn) planOf(sql string) (*plan, error) {
+	if p := c.plans[sql]; p != nil {
+		return p, nil
+	}
+	p, err := c.newPlan(sql)
+	if err != nil || len(sql) > maxPlanText {
+		return p, err
+	}
+	if len(c.plans) >= maxPlans {
+		clear(c.plans)
+	}
+	c.plans[sql] = p
+	return p, nil
+}
+
+func (c *conn) newPlan(sql string) (*plan, error) {
+	p := &plan{sql: sql}
+	tokens := sqltree.Scan(sql)
+	for len(tokens) > 0 && tokens[len(tokens)-1].Is(sql, ";") {
+		tokens = tokens[:len(tokens)-1]
+	}
+	if len(tokens) == 0 {
+		return p, nil
+	}
+	p.text = sql[:tokens[len(tokens)-1].End]
+	var err error
+	if p.command, err = parseCommand(p.text); err != nil || p.command != nil {
+		return p, err
+	}
+	p.verb, p.counted = verbOf(sql, tokens)
+	if text, rewritten := c.server.opts.Rewrite(p.text); rewritten {
+		p.text = text
+	}
+	return p, nil
+}
+
+// verbs are the words that begin a statement, and what it is called when it
+// has run.
+var verbs = map[string]string{
+	"select": "SELECT", "from": "SELECT", "values": "SELECT", "table": "SELECT", "describe": "SELECT", "summarize": "SELECT",
+	"show": "SELECT", "pivot": "SELECT", "unpivot": "SELECT",
+	"insert": "INSERT", "update": "UPDATE", "delete": "DELETE", "explain": "EXPLAIN",
+}
+
+// verbOf returns the verb of a statement, behind its WITH if it has one, and
+// whether its result is a count: it writes, without RETURNING.
+func verbOf(sql string, tokens []sqltree.Token) (verb string, counted bool) {
+	verb, depth, name := "SELECT", 0, false
+	found := false
+	for i, t := range tokens {
+		word := strings.ToLower(t.Text(sql))
+		switch {
+		case word == "(":
+			depth++
+		case word == ")":
+			depth--
+		case depth > 0 || t.Kind != sqltree.Ident:
+			name = word == "," && depth == 0 // of a CTE
+		case found:
+			if word == "returning" {
+				return verb, false
+			}
+		case i == 0 && word == "with", word == "recursive":
+			name = true
+		case name:
+			name = false
+		default:
+			if known, ok := verbs[word]; ok {
+				verb, found = known, true
+			}
+		}
+	}
+	return verb, verb == "INSERT" || verb == "UPDATE" || verb == "DELETE"
+}
+
+// describe finds out about a plan's parameters and columns, unless that is
+// known and still holds.
+func (c *conn) describe(ctx context.Context, p *plan) error {
+	generation := c.server.opts.Generation()
+	switch {
+	case p.text == "" || p.described && p.generation == generation:
+		return nil
+	case p.command != nil:
+		return c.describeCommand(ctx, p)
+	}
+	if err := c.renew(); err != nil {
+		return err
+	}
+	ctx, stop := c.begin(ctx)
+	defer stop(nil)
+	d, err := c.server.opts.Query.Describe(ctx, c.request(p, nil))
+	c.finish()
+	if err != nil {
+		return p.placed(err)
+	}
+	p.params = make([]uint32, len(d.Params))
+	for i, param := range d.Params {
+		p.params[i] = pgtype.TextOID
+		if param.Type != nil {
+			p.params[i] = typeOf(param.Type).oid
+		}
+	}
+	p.columns = columnsOf(d.Columns)
+	if p.counted {
+		p.columns = nil
+	}
+	p.described, p.generation = true, generation
+	return nil
+}
+
+func (c *conn) describeCommand(ctx context.Context, p *plan) error {
+	cmd := p.command
+	switch {
+	case cmd.declare != nil:
+		inner, err := c.declared(ctx, cmd.declare)
+		if err == nil {
+			p.params = inner.params
+		}
+		return err
+	case cmd.fetch != nil:
+		cursor, err := c.cursorOf(cmd.fetch)
+		if err == nil && !cmd.fetch.move {
+			p.columns = cursor.plan.columns
+		}
+		return err
+	}
+	p.columns = p.columns[:0]
+	for _, name := range cmd.columns {
+		p.columns = append(p.columns, column{name, unsettled})
+	}
+	return nil
+}
+
+// placed is err with its place in the client's text, if that is what ran.
+func (p *plan) placed(err error) error {
+	if !strings.HasPrefix(p.sql, p.text) {
+		return asState(err)
+	}
+	return placed(err, p.sql, 0)
+}
+
+// request is what runs for a plan.
+func (c *conn) request(p *plan, params []any) query.Request {
+	scope := c.scope
+	if c.session.readOnly() {
+		scope.Write = false
+	}
+	return query.Request{
+		Request: engine.Request{SQL: p.text, Params: engine.Params{Positional: params}},
+		Scope:   scope, Door: query.Postgres, Remote: c.remote,
+	}
+}
+
+// begin is the start of work for a client: until finish, its cancel request
+// and its leaving end the context.
+func (c *conn) begin(ctx context.Context) (context.Context, context.CancelCauseFunc) {
+	ctx, stop := context.WithCancelCause(ctx)
+	c.resume(stop)
+	return ctx, stop
+}
+
+// resume goes on with work that was begun before.
+func (c *conn) resume(stop context.CancelCauseFunc) {
+	c.running.set(stop)
+	c.in.watch()
+}
+
+func (c *conn) finish() {
+	c.in.unwatch()
+	c.running.set(nil)
+}
+
+// allowed refuses what cannot run in the state of the transaction.
+func (c *conn) allowed(p *plan) error {
+	switch {
+	case c.session.tx == txFailed && p.text != "" && (p.command == nil || !p.command.aborted):
+		return failure(stateAborted, "ROLLBACK first", "current transaction is aborted, commands ignored until end of transaction block")
+	case !p.writes() || !c.session.readOnly():
+		return nil
+	case c.session.tx != txIdle:
+		return failure(stateReadOnly, "use autocommit: ROLLBACK could not take it back", "%s cannot run in a transaction block", p.verb)
+	}
+	return failure(stateReadOnly, "SET default_transaction_read_only = off", "cannot execute %s in a read-only transaction", p.verb)
+}

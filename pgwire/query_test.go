@@ -1,0 +1,579 @@
+package pgwire_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgproto3"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/spiced-sql/spiced/pgwire"
+)
+
+func TestSimpleQuery(t *testing.T) {
+	f := serve(t, nil)
+	c := f.raw()
+	for _, tt := range []struct {
+		sql         string
+		lines, tags []string
+	}{
+		{"SELECT 1 AS a, 'x' AS b", []string{"1|x"}, []string{"SELECT 1"}},
+		{"SELECT 1; SELECT 2; -- end", []string{"1", "2"}, []string{"SELECT 1", "SELECT 1"}},
+		{"SELECT 'a;b', \"c;d\" FROM (SELECT 2 AS \"c;d\");", []string{"a;b|2"}, []string{"SELECT 1"}},
+		{"SELECT $$a;b$$ /* ; */", []string{"a;b"}, []string{"SELECT 1"}},
+		{"SELECT twice(21)", []string{"42"}, []string{"SELECT 1"}},
+		{"VALUES (1), (NULL)", []string{"1", "∅"}, []string{"SELECT 2"}},
+		{"FROM numbers WHERE id < 0", nil, []string{"SELECT 0"}},
+		{"WITH insert AS (SELECT 5 AS x) SELECT * FROM insert", []string{"5"}, []string{"SELECT 1"}},
+		{"SELECT count(*) FROM numbers", []string{"10000"}, []string{"SELECT 1"}},
+		{"SELECT NULL", []string{"∅"}, []string{"SELECT 1"}},
+	} {
+		lines, tags, err := f.simple(c, tt.sql)
+		if err != nil || !slices.Equal(lines, tt.lines) || !slices.Equal(tags, tt.tags) {
+			t.Errorf("%s: %q, %q, %v; want %q, %q", tt.sql, lines, tags, err, tt.lines, tt.tags)
+		}
+	}
+	if got := f.frontend().exchange(&pgproto3.Query{String: " ; -- nothing"}); got != "EmptyQueryResponse I" {
+		t.Errorf("an empty query: %s", got)
+	}
+}
+
+func TestErrorEndsTheScript(t *testing.T) {
+	f := serve(t, nil)
+	lines, _, err := f.simple(f.raw(), "SELECT 1; SELECT nösuch; SELECT 3")
+	if !slices.Equal(lines, []string{"1"}) {
+		t.Errorf("got %q", lines)
+	}
+	if e := wantState(t, err, "42703", "nösuch"); e.Position != 18 {
+		t.Errorf("position %d", e.Position)
+	}
+}
+
+func TestErrors(t *testing.T) {
+	f := serve(t, nil)
+	c := f.connect("")
+	for _, tt := range []struct {
+		sql, state, text string
+		position         int32
+	}{
+		{"SELECT 1 +", "42601", "syntax error", 0},
+		{"SELEKT 1", "42601", "syntax error", 1},
+		{"SELECT * FROM missing", "42P01", "not declared", 15},
+		{"SELECT 'ä', * FROM missing", "42P01", "not declared", 20},
+		{"DROP TABLE numbers", "42501", "refused", 1},
+		{"SELECT * FROM read_csv('x')", "42501", "refused", 15},
+		{"SELECT twice(1, 2)", "42804", "expected 1 arguments", 8},
+		{"SELECT error('boom')", "22000", "boom", 0},
+		{"COPY numbers TO STDOUT", "0A000", "COPY", 0},
+		{"LISTEN x; NOTIFY x", "0A000", "NOTIFY", 0},
+		{"SET nosuch = 1", "42704", "nosuch", 0},
+		{"SET client_encoding = 'LATIN1'", "22023", "UTF8", 0},
+		{"SET DateStyle = 'German'", "22023", "ISO", 0},
+		{"SET server_version = '1'", "55P02", "server_version", 0},
+		{"RELEASE a", "25P01", "", 0},
+		{"FETCH 1 FROM nosuch", "34000", "nosuch", 0},
+		{"BEGIN WRONG", "42601", `"WRONG"`, 7},
+	} {
+		for _, mode := range []pgx.QueryExecMode{pgx.QueryExecModeSimpleProtocol, pgx.QueryExecModeExec} {
+			sql := tt.sql
+			if mode == pgx.QueryExecModeExec {
+				sql = strings.TrimPrefix(sql, "LISTEN x; ")
+			}
+			_, err := c.Exec(f.context(), sql, mode)
+			if e := wantState(t, err, tt.state, tt.text); tt.position > 0 && e.Position != tt.position {
+				t.Errorf("%s: position %d, want %d", sql, e.Position, tt.position)
+			}
+		}
+	}
+	if _, err := c.Exec(f.context(), "SELECT 1"); err != nil {
+		t.Errorf("after all errors: %v", err)
+	}
+}
+
+// TestParameters sends a value of each kind in each format, of a type that the
+// client or the engine settles.
+func TestParameters(t *testing.T) {
+	f := serve(t, nil)
+	c := f.connect("")
+	day := time.Date(2024, 2, 29, 0, 0, 0, 0, time.UTC)
+	for _, tt := range []struct {
+		sql  string
+		arg  any
+		want string
+	}{
+		{"SELECT $1::INTEGER + 1", 41, "42"},
+		{"SELECT $1::BIGINT", int64(-1 << 63), "-9223372036854775808"},
+		{"SELECT $1::SMALLINT", int16(-5), "-5"},
+		{"SELECT $1::UBIGINT", uint64(1<<64 - 1), "18446744073709551615"},
+		{"SELECT $1::DOUBLE", 2.5, "2.5"},
+		{"SELECT $1::FLOAT", float32(0.25), "0.25"},
+		{"SELECT $1::DECIMAL(9,2)", "12.30", "12.30"},
+		{"SELECT $1::BOOLEAN", true, "true"},
+		{"SELECT $1::VARCHAR", "æ'x", "æ'x"},
+		{"SELECT $1::BLOB", []byte{0, 255}, `\x00\xFF`},
+		{"SELECT $1::DATE", day, "2024-02-29"},
+		{"SELECT $1::TIMESTAMP", day.Add(time.Millisecond), "2024-02-29 00:00:00.001"},
+		{"SELECT $1::TIMESTAMPTZ AT TIME ZONE 'UTC'", day, "2024-02-29 00:00:00"},
+		{"SELECT $1::TIMESTAMP", time.Date(-43, 3, 15, 12, 0, 0, 0, time.UTC), "0044-03-15 (BC) 12:00:00"},
+		{"SELECT $1::TIME", pgtype.Time{Microseconds: 1, Valid: true}, "00:00:00.000001"},
+		{"SELECT $1::UUID", "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11", "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"},
+		{"SELECT $1::INTERVAL", pgtype.Interval{Microseconds: 1, Days: -2, Months: 3, Valid: true}, "3 months -2 days 00:00:00.000001"},
+		{"SELECT $1::INTEGER[]", []int32{1, 2}, "[1, 2]"},
+		{"SELECT $1::VARCHAR[]", []string{"a", `b "c"`, ""}, `[a, 'b "c"', '']`},
+		{"SELECT $1::DATE", nil, ""},
+		{"SELECT name FROM numbers WHERE id = $1", 7, "row 7"},
+		{"SELECT twice($1)", 1.5, "3.0"},
+	} {
+		sql := "SELECT coalesce(v::VARCHAR, '') FROM (" + tt.sql + ") AS t(v)"
+		for mode, name := range map[pgx.QueryExecMode]string{
+			pgx.QueryExecModeCacheStatement: "prepared", pgx.QueryExecModeDescribeExec: "described",
+		} {
+			var got string
+			if err := c.QueryRow(f.context(), sql, mode, tt.arg).Scan(&got); err != nil || got != tt.want {
+				t.Errorf("%s of %v, %s: %q, %v; want %q", tt.sql, tt.arg, name, got, err, tt.want)
+			}
+		}
+	}
+}
+
+func TestTextParameters(t *testing.T) {
+	f := serve(t, nil)
+	c := f.raw()
+	for _, tt := range []struct {
+		oid        uint32
+		text, want string
+	}{
+		{pgtype.BoolOID, "on", "BOOLEAN true"},
+		{pgtype.Int8OID, " 42 ", "BIGINT 42"},
+		{pgtype.Float8OID, "Infinity", "DOUBLE inf"},
+		{pgtype.NumericOID, "NaN", "DOUBLE nan"},
+		{pgtype.NumericOID, "85070591730234615865843651857942052863", "HUGEINT 85070591730234615865843651857942052863"},
+		{pgtype.ByteaOID, `\x0aff`, `BLOB \x0A\xFF`},
+		{pgtype.ByteaOID, `a\\b\001`, `BLOB a\x5Cb\x01`},
+		{pgtype.Int4ArrayOID, "{1,NULL,3}", "BIGINT[] [1, NULL, 3]"},
+		{pgtype.Int4ArrayOID, "[0:1]={{1,2},{3,4}}", "BIGINT[][] [[1, 2], [3, 4]]"},
+		{pgtype.TextArrayOID, `{ a , "NULL", null, "x\"y" }`, `VARCHAR[] [a, 'NULL', NULL, 'x"y']`},
+		{0, "free", "VARCHAR free"},
+	} {
+		r := c.ExecParams(f.context(), "SELECT typeof(x) || ' ' || x::VARCHAR FROM (SELECT $1 AS x)", [][]byte{[]byte(tt.text)}, []uint32{tt.oid}, nil, nil).Read()
+		if r.Err != nil || string(r.Rows[0][0]) != tt.want {
+			t.Errorf("%d %q: %s, %v; want %q", tt.oid, tt.text, r.Rows, r.Err, tt.want)
+		}
+	}
+	for _, tt := range []struct {
+		oid         uint32
+		format      int16
+		text, state string
+	}{
+		{pgtype.BoolOID, 0, "maybe", "22P02"},
+		{pgtype.Int4OID, 0, "1.5", "22P02"},
+		{pgtype.Int4OID, 1, "abc", "22P03"},
+		{pgtype.ByteaOID, 0, `\xf`, "22P02"},
+		{pgtype.ByteaOID, 0, `a\`, "22P02"},
+		{pgtype.TextOID, 0, "\xff", "22P02"},
+		{pgtype.TextOID, 1, "a\x00", "22P03"},
+		{pgtype.Int4ArrayOID, 0, "{1", "22P02"},
+		{pgtype.Int4ArrayOID, 0, "{1}}", "22P02"},
+		{pgtype.Int4ArrayOID, 0, strings.Repeat("{", 9), "54000"},
+		{pgtype.Int4ArrayOID, 1, strings.Repeat("\x7f", 20), "22P03"},
+		{pgtype.PointOID, 1, "xxxxxxxx", "0A000"},
+		{pgtype.TextOID, 7, "x", "08P01"},
+	} {
+		r := c.ExecParams(f.context(), "SELECT $1", [][]byte{[]byte(tt.text)}, []uint32{tt.oid}, []int16{tt.format}, nil).Read()
+		wantState(t, r.Err, tt.state, "")
+	}
+	r := c.ExecParams(f.context(), "SELECT $1", nil, nil, nil, nil).Read()
+	wantState(t, r.Err, "08P01", "supplies 0 parameters")
+}
+
+func TestBatch(t *testing.T) {
+	f := serve(t, nil)
+	c := f.connect("")
+	batch := &pgx.Batch{}
+	for i := range 50 {
+		batch.Queue("SELECT name FROM numbers WHERE id = $1", i+1)
+	}
+	batch.Queue("SELECT nosuch")
+	batch.Queue("SELECT 'not reached'")
+	results := c.SendBatch(f.context(), batch)
+	for i := range 50 {
+		var name string
+		if err := results.QueryRow().Scan(&name); err != nil {
+			if i == 0 && isState(err, "42703") { // pgx prepares all of them first
+				break
+			}
+			t.Fatal(err)
+		}
+	}
+	if err := results.Close(); !isState(err, "42703") {
+		t.Errorf("Close: %v", err)
+	}
+	if err := c.Ping(f.context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func isState(err error, state string) bool {
+	var e *pgconn.PgError
+	return errors.As(err, &e) && e.Code == state
+}
+
+func TestPipelineSkipsToSync(t *testing.T) {
+	f := serve(t, nil)
+	p := f.raw().StartPipeline(f.context())
+	p.SendQueryParams("SELECT 1", nil, nil, nil, nil)
+	p.SendQueryParams("SELECT nosuch", nil, nil, nil, nil)
+	p.SendQueryParams("SELECT 3", nil, nil, nil, nil)
+	if err := p.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	p.SendQueryParams("SELECT 4", nil, nil, nil, nil)
+	if err := p.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for range 6 {
+		r, err := p.GetResults()
+		switch r := r.(type) {
+		case *pgconn.ResultReader:
+			if rows := r.Read(); rows.Err == nil {
+				got = append(got, string(rows.Rows[0][0]))
+			} else {
+				got = append(got, "error")
+			}
+		case *pgconn.PipelineSync:
+			got = append(got, "sync")
+		default:
+			if err != nil {
+				got = append(got, "error")
+			}
+		}
+	}
+	if want := "1 error sync 4 sync"; strings.Join(got[:5], " ") != want {
+		t.Errorf("got %q", got)
+	}
+	if err := p.Close(); err != nil && !isState(err, "42703") {
+		t.Error(err)
+	}
+}
+
+// frontend is a client that writes messages by hand.
+type frontend struct {
+	*pgproto3.Frontend
+	*fixture
+	conn *pgconn.HijackedConn
+}
+
+func (f *fixture) frontend() *frontend {
+	f.Helper()
+	h, err := f.raw().Hijack()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(func() { h.Conn.Close() })
+	if err := h.Conn.SetDeadline(time.Now().Add(waitLimit)); err != nil {
+		f.Fatal(err)
+	}
+	return &frontend{h.Frontend, f, h}
+}
+
+// exchange sends messages and returns what comes back until ReadyForQuery, in
+// a few words each.
+func (f *frontend) exchange(messages ...pgproto3.FrontendMessage) string {
+	f.Helper()
+	for _, m := range messages {
+		f.Send(m)
+	}
+	if err := f.Flush(); err != nil {
+		f.Fatal(err)
+	}
+	return f.answers()
+}
+
+func (f *frontend) answers() string {
+	f.Helper()
+	var words []string
+	for {
+		m, err := f.Receive()
+		if err != nil {
+			return strings.Join(append(words, "end"), " ")
+		}
+		word := strings.TrimPrefix(fmt.Sprintf("%T", m), "*pgproto3.")
+		switch m := m.(type) {
+		case *pgproto3.DataRow:
+			word = string(joined(m.Values))
+		case *pgproto3.CommandComplete:
+			word = string(m.CommandTag)
+		case *pgproto3.ErrorResponse:
+			word = m.Code
+		case *pgproto3.NoticeResponse:
+			word = "notice:" + m.Code
+		case *pgproto3.ParameterDescription:
+			word = fmt.Sprint(m.ParameterOIDs)
+		case *pgproto3.ReadyForQuery:
+			return strings.Join(append(words, string(m.TxStatus)), " ")
+		}
+		words = append(words, word)
+	}
+}
+
+func TestPortals(t *testing.T) {
+	f := serve(t, nil).frontend()
+	want := func(want string, messages ...pgproto3.FrontendMessage) {
+		t.Helper()
+		if got := f.exchange(messages...); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	}
+	parse := &pgproto3.Parse{Query: "SELECT id FROM numbers WHERE id <= $1 ORDER BY id", Name: "s"}
+	bind := &pgproto3.Bind{PreparedStatement: "s", DestinationPortal: "p", Parameters: [][]byte{[]byte("5")}}
+	run := func(rows uint32) *pgproto3.Execute { return &pgproto3.Execute{Portal: "p", MaxRows: rows} }
+	sync := &pgproto3.Sync{}
+	want("ParseComplete [23] RowDescription I", parse, &pgproto3.Describe{ObjectType: 'S', Name: "s"}, sync)
+	want("BindComplete 1 2 PortalSuspended 3 4 PortalSuspended 5 SELECT 1 SELECT 0 I", bind, run(2), run(2), run(2), run(0), sync)
+	want("34000 I", run(0), sync) // the portal ended with the transaction
+	want("notice:25P01 COMMIT BEGIN T", &pgproto3.Query{String: "COMMIT; BEGIN"})
+	want("BindComplete RowDescription 1 PortalSuspended T", bind, &pgproto3.Describe{ObjectType: 'P', Name: "p"}, run(1), sync)
+	want("2 PortalSuspended T", run(1), sync)
+	want("42P03 E", bind, run(1), sync)
+	want("25P02 E", run(1), sync)
+	want("ROLLBACK I", &pgproto3.Query{String: "COMMIT"})
+	want("34000 I", run(1), sync)
+	want("BindComplete 1 PortalSuspended CloseComplete CloseComplete 34000 I", bind, run(1), &pgproto3.Close{ObjectType: 'P', Name: "p"},
+		&pgproto3.Close{ObjectType: 'P', Name: "nosuch"}, run(1), sync)
+	want("CloseComplete 26000 I", &pgproto3.Close{ObjectType: 'S', Name: "s"}, bind, sync)
+	want("ParseComplete [] NoData BindComplete EmptyQueryResponse I", &pgproto3.Parse{Query: " -- nothing"},
+		&pgproto3.Describe{ObjectType: 'S'}, &pgproto3.Bind{}, &pgproto3.Execute{}, sync)
+	want("42601 I", &pgproto3.Parse{Query: "SELECT 1; SELECT 2"}, bind, run(1), sync)
+	want("0A000 I", &pgproto3.FunctionCall{})
+	want("I", &pgproto3.CopyDone{}, sync)
+	f.idle()
+}
+
+func TestTooManyOpenPortals(t *testing.T) {
+	f := serve(t, nil).frontend()
+	f.exchange(&pgproto3.Query{String: "BEGIN"})
+	messages := []pgproto3.FrontendMessage{&pgproto3.Parse{Query: "FROM numbers", Name: "s"}}
+	for i := range 5 {
+		name := fmt.Sprint(i)
+		messages = append(messages, &pgproto3.Bind{PreparedStatement: "s", DestinationPortal: name}, &pgproto3.Execute{Portal: name, MaxRows: 1})
+	}
+	if got := f.exchange(append(messages, &pgproto3.Sync{})...); !strings.HasSuffix(got, "BindComplete 53400 E") || strings.Count(got, "PortalSuspended") != 4 {
+		t.Errorf("got %s", got)
+	}
+	f.exchange(&pgproto3.Query{String: "ROLLBACK"})
+	f.idle()
+}
+
+func TestCursors(t *testing.T) {
+	f := serve(t, nil)
+	c := f.raw()
+	for _, tt := range []struct{ sql, lines, tags, state string }{
+		{"DECLARE c CURSOR FOR SELECT 1", "", "", "25P01"},
+		{"BEGIN", "", "BEGIN", ""},
+		{"DECLARE c NO SCROLL CURSOR FOR SELECT id FROM numbers ORDER BY id", "", "DECLARE CURSOR", ""},
+		{"FETCH c", "1", "FETCH 1", ""},
+		{"FETCH FORWARD 2 FROM c; MOVE 3 IN c", "2 3", "FETCH 2,MOVE 3", ""},
+		{"FETCH 1 FROM c", "7", "FETCH 1", ""},
+		{"MOVE ALL FROM c; FETCH ALL FROM c", "", "MOVE 9993,FETCH 0", ""},
+		{"CLOSE c", "", "CLOSE CURSOR", ""},
+		{"FETCH 1 FROM c", "", "", "34000"},
+		{"ROLLBACK", "", "ROLLBACK", ""},
+		{`DECLARE "H" CURSOR WITH HOLD FOR SELECT 'x'; FETCH ALL "H"`, "x", "DECLARE CURSOR,FETCH 1", ""},
+		{`FETCH ALL "H"; CLOSE ALL`, "", "FETCH 0,CLOSE CURSOR ALL", ""},
+		{"BEGIN; DECLARE d CURSOR FOR SELECT nosuch", "", "BEGIN", "42703"},
+		{"ROLLBACK", "", "ROLLBACK", ""},
+		{"FETCH BACKWARD 1 FROM c", "", "", "55000"},
+	} {
+		lines, tags, err := f.simple(c, tt.sql)
+		if tt.state != "" {
+			wantState(t, err, tt.state, "")
+		} else if err != nil {
+			t.Errorf("%s: %v", tt.sql, err)
+		}
+		if got := strings.Join(lines, " "); got != tt.lines || strings.Join(tags, ",") != tt.tags {
+			t.Errorf("%s: %q, %q", tt.sql, got, tags)
+		}
+	}
+	f.idle()
+}
+
+func TestCursorWithParameters(t *testing.T) {
+	f := serve(t, nil)
+	c := f.connect("")
+	tx, err := c.Begin(f.context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec(f.context(), "DECLARE c CURSOR FOR SELECT id, name FROM numbers WHERE id > $1::INTEGER ORDER BY id", 9998); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := tx.Query(f.context(), "FETCH ALL FROM c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := pgx.CollectRows(rows, func(r pgx.CollectableRow) (string, error) {
+		v, err := r.Values()
+		return fmt.Sprint(v...), err
+	})
+	if want := []string{"9999row 9999", "10000row 10000"}; err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %q, %v", got, err)
+	}
+	if err := tx.Commit(f.context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestResultTypeChanges has a generation come between two uses of a prepared
+// statement.
+func TestResultTypeChanges(t *testing.T) {
+	f := serveOwn(t)
+	c := f.raw()
+	if _, err := c.Prepare(f.context(), "s", "SELECT * FROM words", nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := publish(f.db, fixtureCatalog(2), "DROP TABLE spice.public.words", "CREATE TABLE spice.public.words AS SELECT 7 AS word"); err != nil {
+		t.Fatal(err)
+	}
+	r := c.ExecPrepared(f.context(), "s", nil, nil, nil).Read()
+	wantState(t, r.Err, "0A000", "cached plan must not change result type")
+	if _, err := c.Prepare(f.context(), "t", "SELECT * FROM words", nil); err != nil {
+		t.Fatal(err)
+	}
+	if r := c.ExecPrepared(f.context(), "t", nil, nil, nil).Read(); r.Err != nil || string(r.Rows[0][0]) != "7" {
+		t.Errorf("got %q, %v", r.Rows, r.Err)
+	}
+}
+
+func TestRewrite(t *testing.T) {
+	f := serve(t, func(o *pgwire.Options) {
+		o.Rewrite = func(sql string) (string, bool) {
+			if strings.Contains(sql, "pg_catalog") {
+				return "SELECT 'rewritten' AS x, $1::INTEGER AS y", true
+			}
+			return sql, false
+		}
+	})
+	var x string
+	var y int
+	if err := f.connect("").QueryRow(f.context(), "SELECT * FROM pg_catalog.pg_class WHERE x = $1;", 5).Scan(&x, &y); err != nil || x != "rewritten" || y != 5 {
+		t.Errorf("got %q %d, %v", x, y, err)
+	}
+}
+
+const forever = "SELECT count(*) FROM range(10000000) a, range(10000000) b WHERE a.range % 7 = b.range % 5"
+
+func TestCancel(t *testing.T) {
+	f := serve(t, nil)
+	c := f.raw()
+	other := f.raw()
+	done := make(chan error, 1)
+	go func() { done <- c.ExecParams(context.Background(), forever, nil, nil, nil, nil).Read().Err }()
+	eventually(t, "the statement runs", func() bool { return f.db.Stats().Running == 1 })
+	if err := other.CancelRequest(f.context()); err != nil { // its own: it runs nothing
+		t.Error(err)
+	}
+	if err := c.CancelRequest(f.context()); err != nil {
+		t.Error(err)
+	}
+	wantState(t, <-done, "57014", "cancel")
+	if r := c.ExecParams(f.context(), "SELECT 1", nil, nil, nil, nil).Read(); r.Err != nil {
+		t.Error(r.Err)
+	}
+	f.idle()
+}
+
+func TestStatementTimeout(t *testing.T) {
+	f := serve(t, nil)
+	c := f.raw()
+	_, _, err := f.simple(c, "SET statement_timeout = '50ms'; "+forever)
+	wantState(t, err, "57014", "longer than")
+	lines, _, err := f.simple(c, "SHOW statement_timeout; RESET statement_timeout; SHOW statement_timeout")
+	if want := []string{"50ms", "0"}; err != nil || !slices.Equal(lines, want) {
+		t.Errorf("got %q, %v", lines, err)
+	}
+}
+
+// TestClientLeaves closes the connection while a statement runs, which ends
+// it.
+func TestClientLeaves(t *testing.T) {
+	f := serve(t, nil).frontend()
+	f.Send(&pgproto3.Query{String: forever})
+	if err := f.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the statement runs", func() bool { return f.db.Stats().Running == 1 })
+	f.conn.Conn.Close()
+	f.idle()
+	eventually(t, "the connection is forgotten", func() bool { return f.server.Connections() == 0 })
+}
+
+// TestReadAhead pipelines a query behind one that runs for a while: what was
+// read while watching for the client's leaving is not lost.
+func TestReadAhead(t *testing.T) {
+	f := serve(t, nil).frontend()
+	f.Send(&pgproto3.Query{String: "SET statement_timeout = 200; " + forever})
+	if err := f.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the statement runs", func() bool { return f.db.Stats().Running == 1 })
+	f.Send(&pgproto3.Query{String: "SELECT 'behind'"})
+	f.Send(&pgproto3.Query{String: "SELECT '" + strings.Repeat("x", 20_000) + "' = ''"})
+	if err := f.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	got := []string{f.answers(), f.answers(), f.answers()}
+	want := []string{"SET 57014 I", "RowDescription behind SELECT 1 I", "RowDescription f SELECT 1 I"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q", got)
+	}
+}
+
+// TestClientThatDoesNotRead fills the buffers of a connection: its statement
+// ends with the write's time.
+func TestClientThatDoesNotRead(t *testing.T) {
+	f := serve(t, func(o *pgwire.Options) { o.WriteTimeout = 200 * time.Millisecond }).frontend()
+	f.Send(&pgproto3.Query{String: "SELECT repeat('x', 1000) FROM range(1000000)"})
+	if err := f.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the connection is forgotten", func() bool { return f.server.Connections() == 0 })
+	f.idle()
+}
+
+func TestWriteTags(t *testing.T) {
+	f := serveOwn(t)
+	c := f.raw()
+	lines, tags, err := f.simple(c, "INSERT INTO words VALUES ('a'), ('b')")
+	if isState(err, "42501") {
+		t.Skip("the engine does not let statements write yet")
+	}
+	if err != nil || len(lines) > 0 || !slices.Equal(tags, []string{"INSERT 0 2"}) {
+		t.Errorf("got %q %q %v", lines, tags, err)
+	}
+	r := c.ExecParams(f.context(), "UPDATE words SET word = $1 WHERE word = 'a'", [][]byte{[]byte("c")}, nil, nil, nil).Read()
+	if r.Err != nil || r.CommandTag.String() != "UPDATE 1" {
+		t.Errorf("got %v, %v", r.CommandTag, r.Err)
+	}
+	_, tags, err = f.simple(c, "WITH w AS (SELECT 'c' AS x) DELETE FROM words WHERE word IN (SELECT x FROM w)")
+	if err != nil || !slices.Equal(tags, []string{"DELETE 1"}) {
+		t.Errorf("got %q, %v", tags, err)
+	}
+}
+
+func TestNoWritesWithinATransaction(t *testing.T) {
+	f := serve(t, nil)
+	c := f.raw()
+	_, _, err := f.simple(c, "BEGIN; INSERT INTO words VALUES ('a')")
+	wantState(t, err, "25006", "autocommit")
+	_, _, err = f.simple(c, "ROLLBACK; SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY; DELETE FROM words")
+	wantState(t, err, "25006", "read-only")
+}

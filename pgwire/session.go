@@ -1,0 +1,174 @@
+package pgwire
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// session is what a connection has set, and the state of its transaction.
+type session struct {
+	tx         byte              // I, T or E
+	savepoints []string          // of the transaction, the last one last
+	values     map[string]string // of settings that differ from their defaults, by folded name
+	saved      map[string]string // what values were before the transaction
+	local      map[string]string // the values that end with the transaction, as they were before
+	login      map[string]string // what RESET goes back to
+	timeout    time.Duration     // statement_timeout; 0: none
+}
+
+func newSession(version string) session {
+	number := strings.TrimRight(version[:min(len(version), 2)], ". ")
+	if n, err := strconv.Atoi(number); err == nil {
+		number = strconv.Itoa(n * 10_000)
+	}
+	return session{tx: txIdle, values: map[string]string{"server_version": version, "server_version_num": number}}
+}
+
+// begin ends the login: what is set now is what RESET goes back to.
+func (s *session) begin(user string) {
+	s.values["session_authorization"] = user
+	s.login = maps.Clone(s.values)
+}
+
+// value is that of a setting, "" of one that does not exist.
+func (s *session) value(name string) string {
+	key := strings.ToLower(name)
+	if v, ok := s.values[key]; ok {
+		return v
+	}
+	return settings[key].value
+}
+
+// lookup returns the setting of that name. A name with a dot is a client's own.
+func lookup(name string) (setting, error) {
+	known, ok := settings[strings.ToLower(name)]
+	if !ok && !strings.Contains(name, ".") {
+		return known, failure(stateUnknownSetting, "", "unrecognized configuration parameter %q", name)
+	}
+	if !ok {
+		known.name = name
+	}
+	return known, nil
+}
+
+// set gives a setting a value; local ends with the transaction.
+func (s *session) set(name, value string, local bool) error {
+	known, err := lookup(name)
+	switch {
+	case err != nil:
+		return err
+	case known.fixed:
+		return failure(stateSettingFixed, "", "parameter %q cannot be changed", known.name)
+	case len(value) > maxSetting:
+		return failure(stateProgram, "", "the value of %q has %d bytes; the limit is %d", known.name, len(value), maxSetting)
+	}
+	if known.check != nil {
+		if value, err = known.check(value); err != nil {
+			return err
+		}
+	}
+	key := strings.ToLower(name)
+	if _, held := s.values[key]; !held && len(s.values) >= maxSettings {
+		return failure(stateProgram, "RESET some", "a connection can change %d settings", maxSettings)
+	}
+	s.keepLocal(key, local)
+	s.values[key] = value
+	s.apply()
+	return nil
+}
+
+// keepLocal remembers the value that a setting has after the transaction.
+func (s *session) keepLocal(key string, local bool) {
+	if !local {
+		delete(s.local, key)
+		return
+	}
+	if _, held := s.local[key]; held {
+		return
+	}
+	if s.local == nil {
+		s.local = map[string]string{}
+	}
+	s.local[key] = s.value(key)
+}
+
+// reset gives a setting the value of the login.
+func (s *session) reset(name string) error {
+	known, err := lookup(name)
+	if err != nil || known.fixed {
+		return err
+	}
+	key := strings.ToLower(name)
+	if v, ok := s.login[key]; ok {
+		s.values[key] = v
+	} else {
+		delete(s.values, key)
+	}
+	s.apply()
+	return nil
+}
+
+func (s *session) resetAll() {
+	s.values = maps.Clone(s.login)
+	s.apply()
+}
+
+// apply reads the settings that have an effect.
+func (s *session) apply() {
+	ms, _ := strconv.ParseInt(strings.TrimSuffix(s.value("statement_timeout"), "ms"), 10, 64)
+	s.timeout = time.Duration(ms) * time.Millisecond
+}
+
+// readOnly reports whether statements may not write.
+func (s *session) readOnly() bool {
+	if s.tx == txIdle {
+		return s.value("default_transaction_read_only") == "on"
+	}
+	return true
+}
+
+// open begins a transaction block.
+func (s *session) open() {
+	s.tx = txOpen
+	s.saved = maps.Clone(s.values)
+}
+
+// close ends the transaction block; when it is taken back, so is what was set
+// in it.
+func (s *session) close(commit bool) {
+	if !commit {
+		s.values = s.saved
+	} else {
+		maps.Copy(s.values, s.local)
+	}
+	s.tx, s.savepoints, s.saved, s.local = txIdle, nil, nil, nil
+	s.apply()
+}
+
+// savepoint adds a savepoint.
+func (s *session) savepoint(name string) error {
+	if len(s.savepoints) >= maxSavepoints {
+		return failure(stateProgram, "RELEASE some", "a transaction can have %d savepoints", maxSavepoints)
+	}
+	s.savepoints = append(s.savepoints, name)
+	return nil
+}
+
+// leave forgets the savepoints after that of the name, and that one too unless
+// it is kept.
+func (s *session) leave(name string, keep bool) error {
+	for i, have := range slices.Backward(s.savepoints) {
+		if have != name {
+			continue
+		}
+		if keep {
+			i++
+		}
+		s.savepoints = s.savepoints[:i]
+		return nil
+	}
+	return failure(stateNoSavepoint, "", "savepoint %q does not exist", name)
+}

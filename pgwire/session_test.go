@@ -1,0 +1,233 @@
+package pgwire_test
+
+import (
+	"context"
+	"errors"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgproto3"
+
+	"github.com/spiced-sql/spiced/pgwire"
+)
+
+func TestTransactions(t *testing.T) {
+	f := serve(t, nil).frontend()
+	for _, tt := range [][2]string{
+		{"BEGIN", "BEGIN T"},
+		{"BEGIN", "notice:25001 BEGIN T"},
+		{"SAVEPOINT a; SAVEPOINT b", "SAVEPOINT SAVEPOINT T"},
+		{"SELECT nosuch", "42703 E"},
+		{"SELECT 1", "25P02 E"},
+		{"SET extra_float_digits = 3", "25P02 E"},
+		{"SAVEPOINT c", "25P02 E"},
+		{"ROLLBACK TO a", "ROLLBACK T"},
+		{"ROLLBACK TO SAVEPOINT b", "3B001 E"},
+		{"ROLLBACK TO SAVEPOINT a; RELEASE a", "ROLLBACK RELEASE T"},
+		{"SELECT 1", "RowDescription 1 SELECT 1 T"},
+		{"COMMIT WORK", "COMMIT I"},
+		{"END", "notice:25P01 COMMIT I"},
+		{"ABORT", "notice:25P01 ROLLBACK I"},
+		{
+			"START TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY; SHOW transaction_isolation; END; SHOW TRANSACTION ISOLATION LEVEL",
+			"START TRANSACTION RowDescription repeatable read SHOW COMMIT RowDescription read committed SHOW I",
+		},
+		{"BEGIN; SELECT nosuch", "BEGIN 42703 E"},
+		{"COMMIT", "ROLLBACK I"},
+		{"SAVEPOINT a", "25P01 I"},
+		{"COMMIT AND CHAIN", "0A000 I"},
+	} {
+		if got := f.exchange(&pgproto3.Query{String: tt[0]}); got != tt[1] {
+			t.Errorf("%s: %s; want %s", tt[0], got, tt[1])
+		}
+	}
+}
+
+func TestSettings(t *testing.T) {
+	f := serve(t, nil).frontend()
+	for _, tt := range [][2]string{
+		{"SET extra_float_digits TO 3; SHOW extra_float_digits", "SET RowDescription 3 SHOW I"},
+		{"SET application_name = 'Metabase''s'; SHOW application_name", "SET ParameterStatus RowDescription Metabase's SHOW I"},
+		{"SET SESSION search_path TO a, \"B\"; SHOW search_path", `SET ParameterStatus RowDescription a, "B" SHOW I`},
+		{"SET TIME ZONE 'Europe/Berlin'", "notice:01000 ParameterStatus SET I"},
+		{"SET TimeZone = UTC", "ParameterStatus SET I"},
+		{"SET NAMES 'utf-8'", "ParameterStatus SET I"},
+		{"SET statement_timeout = '2min'; SHOW statement_timeout", "SET RowDescription 120000ms SHOW I"},
+		{"SET statement_timeout = -1", "22023 I"},
+		{"SET DateStyle TO ISO, DMY; SHOW DateStyle", "ParameterStatus SET RowDescription ISO, DMY SHOW I"},
+		{"SET standard_conforming_strings = off", "0A000 I"},
+		{"SET SESSION CHARACTERISTICS AS TRANSACTION READ WRITE", "SET I"},
+		{
+			"BEGIN; SET LOCAL lock_timeout = '1s'; SHOW lock_timeout; COMMIT; SHOW lock_timeout",
+			"BEGIN SET RowDescription 1s SHOW COMMIT RowDescription  SHOW I",
+		},
+		{"BEGIN; SET work_mem = '1MB'; ROLLBACK; SHOW work_mem", "BEGIN SET ROLLBACK RowDescription  SHOW I"},
+		{"SET LOCAL work_mem = 1", "notice:25P01 SET I"},
+		{"SET my.own = 'x'; SHOW my.own", "SET RowDescription x SHOW I"},
+		{"SHOW my.other", "RowDescription 42704 I"},
+		{"RESET my.own; RESET ALL; SHOW server_version_num", "RESET ParameterStatus ParameterStatus ParameterStatus ParameterStatus ParameterStatus ParameterStatus ParameterStatus ParameterStatus RESET RowDescription 160000 SHOW I"},
+		{"SET ROLE NONE; SET ROLE postgres", "SET 0A000 I"},
+		{"DISCARD PLANS", "DISCARD PLANS I"},
+		{"DEALLOCATE nosuch", "26000 I"},
+		{"DEALLOCATE ALL", "DEALLOCATE ALL I"},
+		{"LISTEN a; UNLISTEN *", "LISTEN UNLISTEN I"},
+		{"SET work_mem = '" + strings.Repeat("x", 2000) + "'", "54000 I"},
+	} {
+		got := f.exchange(&pgproto3.Query{String: tt[0]})
+		if sortedWords(got) != sortedWords(tt[1]) {
+			t.Errorf("%s: %s; want %s", tt[0], got, tt[1])
+		}
+	}
+}
+
+// sortedWords makes the order of messages of one statement not matter.
+func sortedWords(s string) string {
+	words := strings.Fields(s)
+	slices.Sort(words)
+	return strings.Join(words, " ")
+}
+
+func TestDiscardAll(t *testing.T) {
+	f := serve(t, nil)
+	c := f.connect("")
+	if _, err := c.Prepare(f.context(), "s", "SELECT 1"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Exec(f.context(), "DISCARD ALL"); err != nil {
+		t.Fatal(err)
+	}
+	r := c.PgConn().ExecPrepared(f.context(), "s", nil, nil, nil).Read()
+	wantState(t, r.Err, "26000", `"s"`)
+}
+
+func TestStartupParameters(t *testing.T) {
+	f := serve(t, nil)
+	c := f.connect("&application_name=test&TimeZone=Europe%2FBerlin&DateStyle=ISO&extra_float_digits=3&unknown_thing=1").PgConn()
+	for name, want := range map[string]string{
+		"server_version": "16.0 (spiced test)", "server_encoding": "UTF8", "client_encoding": "UTF8", "DateStyle": "ISO, MDY",
+		"TimeZone": "Europe/Berlin", "integer_datetimes": "on", "standard_conforming_strings": "on", "IntervalStyle": "postgres",
+		"is_superuser": "off", "in_hot_standby": "off", "default_transaction_read_only": "off",
+		"session_authorization": "ann", "application_name": "test",
+	} {
+		if got := c.ParameterStatus(name); got != want {
+			t.Errorf("%s is %q, want %q", name, got, want)
+		}
+	}
+	for params, state := range map[string]string{"&client_encoding=LATIN1": "22023", "&replication=database": "0A000", "&DateStyle=German": "22023"} {
+		wantState(t, f.refused(params), state, "")
+	}
+}
+
+// refused is the error of a client that connects with these parameters.
+func (f *fixture) refused(params string) error {
+	f.Helper()
+	c, err := connectTo(f.context(), f.dsn(params))
+	if err == nil {
+		c.Close(context.Background())
+	}
+	return err
+}
+
+func TestPsql(t *testing.T) {
+	psql, err := exec.LookPath("psql")
+	if err != nil {
+		t.Skip("psql is not installed")
+	}
+	f := serve(t, nil)
+	cmd := exec.CommandContext(f.context(), psql, "-X", "-A", "-t", "-v", "ON_ERROR_STOP=0", f.dsn(""))
+	cmd.Stdin = strings.NewReader("SELECT twice(21), NULL, 'x';\n\\set FETCH_COUNT 3\nSELECT id FROM numbers ORDER BY id LIMIT 4;\n\\unset FETCH_COUNT\nSELECT nösuch\n  ;\nSELECT $1::INTEGER + 1 \\bind 41 \\g\n\\echo :SERVER_VERSION_NAME\n")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, want := range []string{"42||x\n1\n2\n3\n4\n", `"nösuch"`, "LINE 1: SELECT nösuch\n               ^", "16.0 (spiced test)"} {
+		if !strings.Contains(string(out), want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+}
+
+func TestShutdown(t *testing.T) {
+	f := serve(t, nil)
+	quiet, busy := f.frontend(), f.frontend()
+	busy.Send(&pgproto3.Query{String: "SET statement_timeout = 300; " + forever})
+	if err := busy.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the statement runs", func() bool { return f.db.Stats().Running == 1 })
+	ended := make(chan error, 1)
+	go func() { ended <- f.server.Shutdown(f.context()) }()
+	if got := quiet.answers(); got != "57P01 end" {
+		t.Errorf("the idle client: %s", got)
+	}
+	if got := busy.answers(); got != "SET 57014 I" {
+		t.Errorf("the busy client: %s", got)
+	}
+	if got := busy.answers(); got != "57P01 end" {
+		t.Errorf("the busy client after its statement: %s", got)
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if f.refused("") == nil {
+		t.Error("a client could connect after Shutdown")
+	}
+}
+
+func TestShutdownHasAnEnd(t *testing.T) {
+	f := serve(t, nil)
+	c := f.frontend()
+	c.Send(&pgproto3.Query{String: forever})
+	if err := c.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the statement runs", func() bool { return f.db.Stats().Running == 1 })
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
+	defer cancel()
+	if err := f.server.Shutdown(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v", err)
+	}
+	f.idle()
+}
+
+func TestTooManyConnections(t *testing.T) {
+	f := serve(t, func(o *pgwire.Options) { o.MaxConnections = 2 })
+	a := f.connect("")
+	f.connect("")
+	wantState(t, f.refused(""), "53300", "2 connections already")
+	if err := a.PgConn().CancelRequest(f.context()); err != nil { // goes through
+		t.Error(err)
+	}
+	a.Close(context.Background())
+	eventually(t, "there is room", func() bool { return f.refused("") == nil })
+}
+
+func TestIdleTimeout(t *testing.T) {
+	f := serve(t, func(o *pgwire.Options) { o.IdleTimeout = 100 * time.Millisecond }).frontend()
+	if got := f.answers(); got != "57P05 end" {
+		t.Errorf("got %s", got)
+	}
+}
+
+// TestPanic has a fault of ours end one connection and no other.
+func TestPanic(t *testing.T) {
+	f := serve(t, func(o *pgwire.Options) {
+		o.Rewrite = func(sql string) (string, bool) {
+			if strings.Contains(sql, "fault") {
+				var nobody *pgwire.Server
+				nobody.Connections()
+			}
+			return sql, false
+		}
+	})
+	bad, good := f.frontend(), f.frontend()
+	if got := bad.exchange(&pgproto3.Query{String: "SELECT 'fault'"}); got != "XX000 end" {
+		t.Errorf("got %s", got)
+	}
+	if got := good.exchange(&pgproto3.Query{String: "SELECT 1"}); got != "RowDescription 1 SELECT 1 I" {
+		t.Errorf("got %s", got)
+	}
+}

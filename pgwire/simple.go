@@ -1,0 +1,88 @@
+package pgwire
+
+import (
+	"context"
+	"unicode/utf8"
+
+	"github.com/spiced-sql/spiced/sqltree"
+)
+
+// split returns where the statements of a script stand: what is between
+// semicolons, without those and without blanks and comments around it.
+func split(sql string) []sqltree.Span {
+	var parts []sqltree.Span
+	start, end := -1, 0
+	for _, t := range sqltree.Scan(sql) {
+		if !t.Is(sql, ";") {
+			if start < 0 {
+				start = t.Start
+			}
+			end = t.End
+			continue
+		}
+		if start >= 0 {
+			parts = append(parts, sqltree.Span{Start: start, End: end})
+		}
+		start = -1
+	}
+	if start >= 0 {
+		parts = append(parts, sqltree.Span{Start: start, End: end})
+	}
+	return parts
+}
+
+// simple runs the statements of a simple query in order, up to the first that
+// fails.
+func (c *conn) simple(ctx context.Context, sql string) {
+	c.closePortal(c.portals[""])
+	c.forgetStatement("")
+	if len(sql) > maxScript {
+		c.fail(failure(stateProgram, "send less at once", "a simple query of %d bytes; the limit is %d", len(sql), maxScript))
+		return
+	}
+	parts := split(sql)
+	if len(parts) == 0 {
+		c.out.empty('I') // EmptyQueryResponse
+		return
+	}
+	for _, part := range parts {
+		err := c.simpleStatement(ctx, sql[part.Start:part.End])
+		if err != nil {
+			c.fail(moved(err, sql[:part.Start]))
+			return
+		}
+		if c.out.err != nil {
+			return
+		}
+	}
+}
+
+// moved is an error about what follows before, in the text of both.
+func moved(err error, before string) error {
+	e := *asState(err)
+	if e.place > 0 {
+		e.place += utf8.RuneCountInString(before)
+	}
+	return &e
+}
+
+func (c *conn) simpleStatement(ctx context.Context, sql string) error {
+	p, err := c.planOf(sql)
+	if err == nil {
+		err = c.allowed(p)
+	}
+	if err != nil {
+		return err
+	}
+	portal := &portal{plan: p, simple: true}
+	if p.command != nil {
+		if err := c.describe(ctx, p); err != nil {
+			return err
+		}
+		if len(p.columns) > 0 {
+			c.rowDescription(p.columns, nil)
+		}
+	}
+	defer c.closePortal(portal)
+	return c.execute(ctx, portal, 0)
+}
