@@ -7,7 +7,7 @@
 // OpenAPI document and docs/http.md, so that they cannot drift.
 //
 //	api := sqlapi.New(sqlapi.Options{
-//		Querier:   db,      // *engine.DB is one
+//		Queries:   queries, // *query.Service
 //		Inventory: runtime, // small interfaces, see runtime.go
 //		Refresher: runtime,
 //		Reloader:  runtime,
@@ -30,9 +30,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spiced-sql/spiced/audit"
+	"github.com/spiced-sql/spiced/auth"
 	"github.com/spiced-sql/spiced/chat/responses"
 	"github.com/spiced-sql/spiced/embeddings"
+	"github.com/spiced-sql/spiced/query"
 	"github.com/spiced-sql/spiced/registry"
+	"github.com/spiced-sql/spiced/results"
+	"github.com/spiced-sql/spiced/spicepod"
 	"github.com/spiced-sql/spiced/telemetry"
 	"github.com/spiced-sql/spiced/tools"
 )
@@ -58,10 +63,10 @@ const (
 	maxHeaderBytes = 64 << 10
 )
 
-// Options configures [New]. Querier and Inventory are required; without the
+// Options configures [New]. Queries and Inventory are required; without the
 // other parts their routes answer that they are not served here.
 type Options struct {
-	Querier   Querier
+	Queries   *query.Service
 	Inventory Inventory
 	Refresher Refresher
 	Reloader  Reloader
@@ -72,6 +77,14 @@ type Options struct {
 	// Embeddings returns the embedding models of this moment; nil is none.
 	Embeddings func() *embeddings.Set
 	Chats      Chats
+	Jobs       *query.Jobs    // nil, with Results: queries are not submitted here
+	Results    *results.Store // kept
+	// Keys are the present keys; nil: nobody needs one.
+	Keys func() *auth.Keyring
+	// Cache says how results of /v1/sql are remembered at present; nil: not at
+	// all.
+	Cache func() spicepod.ResultCache
+	Audit *audit.Log // nil: refused keys are not audited
 
 	Metrics *telemetry.Metrics // nil: of its own
 	Log     *slog.Logger       // nil: discarded
@@ -86,6 +99,10 @@ type Options struct {
 	// Host header, besides localhost and IP addresses; "*" allows any. It
 	// protects a developer's machine from DNS rebinding.
 	AllowedHosts []string
+	// AllowedOrigins are the sites whose pages may call the API; "*" is every
+	// site. None: no page of another site.
+	AllowedOrigins []string
+	TLS            bool // the API is served over TLS
 }
 
 // API is the handler of all routes.
@@ -98,6 +115,8 @@ type API struct {
 	answers *responses.Store // for requests that continue them
 	routes  []route
 	openAPI []byte
+	keys    func() *auth.Keyring
+	cache   *resultCache
 }
 
 // New makes the API.
@@ -106,6 +125,11 @@ func New(opts Options) *API {
 	a.log, a.metrics = a.opts.Log, a.opts.Metrics
 	a.running, a.answers = &running{limit: a.opts.MaxChats}, responses.NewStore(responses.StoreOptions{})
 	a.openAPI = mustOpenAPI(a.routes, opts.Version)
+	a.keys, a.cache = opts.Keys, newResultCache()
+	if a.keys == nil {
+		open := &auth.Keyring{}
+		a.keys = func() *auth.Keyring { return open }
+	}
 	alike := map[string][]route{}
 	for _, rt := range a.routes {
 		alike[rt.pattern()] = append(alike[rt.pattern()], rt)
@@ -169,7 +193,15 @@ func withDefaults(o Options) Options {
 }
 
 // ServeHTTP answers a request.
-func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.mux.ServeHTTP(w, r) }
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if a.preflight(w, r) {
+		return
+	}
+	a.mux.ServeHTTP(w, r)
+}
+
+// Close ends what the API does beside its requests.
+func (a *API) Close() { a.cache.close() }
 
 // NewServer makes a server for the API with limits on headers and idle
 // connections. It sets no limit on a whole request: the API bounds each body,

@@ -17,6 +17,9 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/spiced-sql/spiced/engine"
+	"github.com/spiced-sql/spiced/query"
+	"github.com/spiced-sql/spiced/registry"
+	"github.com/spiced-sql/spiced/results"
 	"github.com/spiced-sql/spiced/spicepod"
 	"github.com/spiced-sql/spiced/telemetry"
 )
@@ -119,6 +122,12 @@ func (b *logBuffer) String() string {
 
 func serve(t testing.TB, change func(*Options)) *fixture {
 	t.Helper()
+	return serveWith(t, func(db query.Engine) query.Engine { return db }, change)
+}
+
+// serveWith is serve with another engine around the database.
+func serveWith(t testing.TB, around func(query.Engine) query.Engine, change func(*Options)) *fixture {
+	t.Helper()
 	db, err := engine.Open(context.Background(), engine.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -127,17 +136,27 @@ func serve(t testing.TB, change func(*Options)) *fixture {
 	f := &fixture{t: t, db: db, runtime: &fakeRuntime{ready: true}, metrics: telemetry.New("test"), log: &logBuffer{}}
 	f.runtime.reload = Reload{Accepted: true, Generation: 2, Changed: []string{"function twice"}}
 	opts := Options{
-		Querier: db, Inventory: f.runtime, Refresher: f.runtime, Reloader: f.runtime, Metrics: f.metrics, Version: "test",
+		Inventory: f.runtime, Refresher: f.runtime, Reloader: f.runtime, Metrics: f.metrics, Version: "test",
 		Log: slog.New(slog.NewJSONHandler(f.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 	if change != nil {
 		change(&opts)
 	}
+	opts.Queries = query.New(query.Options{DB: around(db), Tools: opts.Tools, Metrics: f.metrics})
+	store, err := results.New(results.Options{
+		DB: db, Dir: t.TempDir(), Owner: func(ctx context.Context) string { return registry.ScopeOf(ctx).Owner() },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	db.UseRefs(store)
+	opts.Results, opts.Jobs = store, query.NewJobs(query.JobsOptions{Service: opts.Queries, Results: store})
+	t.Cleanup(func() { opts.Jobs.Close(); store.Close() })
 	api := New(opts)
 	f.Server = httptest.NewUnstartedServer(api)
 	f.Config = NewServer(api, opts.Log)
 	f.Start()
-	t.Cleanup(f.Close)
+	t.Cleanup(func() { f.Close(); api.Close() })
 	t.Cleanup(f.Client().CloseIdleConnections)
 	return f
 }

@@ -203,7 +203,7 @@ func TestChatsAreAnsweredWhole(t *testing.T) {
 		f.want(r, 200, "")
 		wantMatch(t, r, form.id)
 		wantMatch(t, r, fmt.Sprintf(form.text, "moin"))
-		if want := (tools.Scope{UserID: "ada", SpaceID: "s", SessionID: "t", Agent: "a", RequestID: "q1", Model: "helper", Surface: tools.SurfaceChat}); fmt.Sprint(got) != fmt.Sprint(want) {
+		if want := (tools.Scope{UserID: "ada", SpaceID: "s", SessionID: "t", Agent: "a", RequestID: "q1", Model: "helper", Write: true, Surface: tools.SurfaceChat}); fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("scope %+v", got)
 		}
 		if r.header.Get(headerRequestID) != "q1" || r.header.Get(headerGeneration) != "7" || r.header.Get("Content-Type") != "application/json" {

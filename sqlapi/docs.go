@@ -19,14 +19,32 @@ The default address is 127.0.0.1:8090. The same, for programs, is at ` + "`GET /
 ## Protection
 
 Over loopback, the Host header must be localhost, an address, or an allowed name, and a request from a page of
-another site is refused: a web page cannot reach the runtime on a developer's machine. There are no CORS headers.
+another site is refused: a web page cannot reach the runtime on a developer's machine. ` + "`runtime.cors`" + ` lets the
+pages of the sites that it names through; without it there are no CORS headers.
 Every answer has an ` + "`X-Request-Id`" + `, the client's own if it sent one; the log has it too. The log has a
 fingerprint of each statement, never a literal.
+
+## Keys
+
+Where ` + "`runtime.auth.api-key`" + ` has keys, every route but ` + "`/health` and `/v1/ready`" + ` needs one: ` + "`X-API-Key: KEY`" + ` or
+` + "`Authorization: Bearer KEY`" + `. Without one the answer is 401. A key that ends in ` + "`:rw`" + ` may also write: INSERT, UPDATE and DELETE
+on datasets with ` + "`access: read_write`" + `, refreshes, reloads; 403 says that another key is needed. A principal's limits
+(requests per second, requests at once) are answered by 429 with Retry-After. Requests, queries and results
+belong to the key and the user who made them; for everybody else they are not there.
+
+## Remembered results
+
+` + "`POST /v1/sql`" + ` answers an equal statement for ` + "`runtime.caching.sql_results.item_ttl`" + ` from the last answer, as long as no
+generation or refresh comes between. ` + "`Results-Cache-Status`" + ` says how an answer came about: ` + "`HIT`, `MISS`, `STALE`" + ` (it is
+made anew meanwhile) or ` + "`BYPASS`" + `. A statement that may answer otherwise (random(), now(), a volatile function, the
+runtime's own tables), or whose rows depend on who asks, is never remembered; ` + "`Cache-Control: no-cache`" + ` asks for a
+new answer.
 
 ## On whose behalf
 
 The routes of SQL, tools and chats take headers that say for whom a request is made: ` + "`X-Spiced-User`, `X-Spiced-Space`,\n`X-Spiced-Session` and `X-Spiced-Agent`" + `. Each is text of at most 128 bytes. They decide which tools are there, and the
-record of calls has them. The context of a body goes before the headers. Answers of these routes have an
+record of calls has them; so do row filters and column masks. With keys, only a principal with ` + "`on_behalf_of`" + ` may
+name another user than its own. The context of a body goes before the headers. Answers of these routes have an
 ` + "`X-Spiced-Generation`" + `: the generation of the Spicepod that served.
 
 `

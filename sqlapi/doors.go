@@ -72,7 +72,7 @@ func responsesTurn(a *API, _ *http.Request, body []byte, scope tools.Scope) (*tu
 	if err != nil {
 		return nil, err
 	}
-	if err := a.answers.Resume(scope.UserID, request); err != nil {
+	if err := a.answers.Resume(scope.Owner(), request); err != nil {
 		return nil, err
 	}
 	o := responses.EncoderOptions{ID: answerID("resp_"), Model: request.Model, Created: time.Now(), Request: request}
@@ -82,7 +82,7 @@ func responsesTurn(a *API, _ *http.Request, body []byte, scope tools.Scope) (*tu
 		encode:  func(r *chat.Response) ([]byte, error) { return responses.EncodeResponse(o, r) },
 	}
 	if request.Store {
-		t.keep = func(r *chat.Response) { a.answers.Keep(scope.UserID, o, r) }
+		t.keep = func(r *chat.Response) { a.answers.Keep(scope.Owner(), o, r) }
 	}
 	return t, nil
 }

@@ -24,6 +24,11 @@ const (
 	codeMethod         engine.Code = "method_not_allowed"
 	codeHost           engine.Code = "host_not_allowed"
 	codeOrigin         engine.Code = "origin_not_allowed"
+	codeUnauthorized   engine.Code = "unauthorized"
+	codeDenied         engine.Code = "permission_denied"
+	codeTooMany        engine.Code = "rate_limited"
+	codeNoQuery        engine.Code = "query_not_found"
+	codeNoResult       engine.Code = "result_not_found"
 	codeUnknownDataset engine.Code = "dataset_not_found"
 	codeNotAccelerated engine.Code = "not_accelerated"
 	codeReloadRefused  engine.Code = "reload_refused"
@@ -60,6 +65,8 @@ var errorCodes = []errorCode{
 	{engine.Code(tools.CodeInvalidArguments), http.StatusBadRequest, "The arguments do not fit the tool's parameters."},
 	{codeSchemaVersion, http.StatusBadRequest, "The schema_version of the body is another one than is spoken here."},
 	{codeNotAccelerated, http.StatusBadRequest, "Only accelerated datasets can be refreshed."},
+	{codeUnauthorized, http.StatusUnauthorized, "The key is missing or not known: see Keys."},
+	{codeDenied, http.StatusForbidden, "The key does not permit it: see Keys."},
 	{codeHost, http.StatusForbidden, "The Host header names somebody else: see Protection."},
 	{codeOrigin, http.StatusForbidden, "The request comes from another site's page: see Protection."},
 	{engine.Code(tools.CodeUnavailable), http.StatusForbidden, "The tool is not there for whom the request is made."},
@@ -68,6 +75,8 @@ var errorCodes = []errorCode{
 	{engine.Code(tools.CodeNotFound), http.StatusNotFound, "There is no tool of that name."},
 	{engine.Code(chat.CodeNotFound), http.StatusNotFound, "There is no model of that name."},
 	{codeNoRequest, http.StatusNotFound, "No request runs under that id for the user."},
+	{codeNoQuery, http.StatusNotFound, "No query of yours has that id."},
+	{codeNoResult, http.StatusNotFound, "No kept result of yours has that name."},
 	{codeNotServed, http.StatusNotFound, "This process does not serve the route."},
 	{codeMethod, http.StatusMethodNotAllowed, "The route has other methods: see Allow."},
 	{codeSlowBody, http.StatusRequestTimeout, "The body took too long to arrive."},
@@ -75,6 +84,7 @@ var errorCodes = []errorCode{
 	{codeTooLarge, http.StatusRequestEntityTooLarge, "The body is over its limit."},
 	{codeMediaType, http.StatusUnsupportedMediaType, "The body is in a form that is not read."},
 	{codeReloadRefused, http.StatusUnprocessableEntity, "The Spicepod has faults; the generation before goes on serving."},
+	{codeTooMany, http.StatusTooManyRequests, "The key's limits are reached: see Retry-After."},
 	{engine.CodeBusy, http.StatusTooManyRequests, "Too many statements wait, or calls of the tool run, already: see Retry-After."},
 	{engine.Code(chat.CodeBusy), http.StatusTooManyRequests, "The model's provider has too many requests, or too many chats run already: see Retry-After."},
 	{engine.CodeCancelled, statusClientLeft, "The client left, and nothing is sent; or another request cancelled the chat."},

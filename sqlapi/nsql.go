@@ -15,6 +15,7 @@ import (
 	"github.com/spiced-sql/spiced/engine"
 	"github.com/spiced-sql/spiced/format"
 	"github.com/spiced-sql/spiced/nsql"
+	"github.com/spiced-sql/spiced/query"
 	"github.com/spiced-sql/spiced/tools"
 )
 
@@ -68,7 +69,9 @@ func (a *API) question(w http.ResponseWriter, r *http.Request, q NSQL, scope too
 	case mediaNSQL:
 		out = withSQL(answer.SQL)
 	}
-	err = a.statement(w, r, scope, engine.Request{SQL: answer.SQL, Allow: answer.Allow}, out)
+	err = a.statement(w, r, query.Request{
+		Request: engine.Request{SQL: answer.SQL, Allow: answer.Allow}, Scope: scope, Door: query.HTTP, Remote: r.RemoteAddr, ByModel: true,
+	}, out, nil)
 	if err == nil || r.Context().Err() != nil {
 		return err
 	}

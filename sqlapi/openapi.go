@@ -4,13 +4,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 )
 
 // commonAnswers are what any route may answer.
 var commonAnswers = []answer{
-	failure(http.StatusForbidden, "The request comes from another site's page."),
+	failure(http.StatusForbidden, "The request comes from another site's page, or its key does not permit it."),
 	failure(http.StatusInternalServerError, "A fault of the runtime's own."),
 }
 
@@ -28,10 +29,13 @@ func mustOpenAPI(routes []route, version string) []byte {
 		paths[rt.path][strings.ToLower(rt.method)] = operation(rt)
 	}
 	document, err := json.Marshal(map[string]any{
-		"openapi":    "3.1.0",
-		"info":       map[string]any{"title": "spiced", "version": version, "description": "SQL, tools and chats over HTTP, and what the runtime is made of."},
-		"paths":      paths,
-		"components": map[string]any{"schemas": schemas},
+		"openapi": "3.1.0",
+		"info":    map[string]any{"title": "spiced", "version": version, "description": "SQL, tools and chats over HTTP, and what the runtime is made of."},
+		"paths":   paths,
+		"components": map[string]any{"schemas": schemas, "securitySchemes": map[string]any{
+			"key":    map[string]any{"type": "apiKey", "in": "header", "name": "X-API-Key"},
+			"bearer": map[string]any{"type": "http", "scheme": "bearer"},
+		}},
 	})
 	if err != nil {
 		panic(fmt.Sprintf("sqlapi: the table of routes cannot be encoded: %v", err))
@@ -39,10 +43,24 @@ func mustOpenAPI(routes []route, version string) []byte {
 	return document
 }
 
+// common are the answers that routes like this one have.
+func (rt route) common() []answer {
+	if rt.open {
+		return commonAnswers
+	}
+	refusal := asJSON(schema{"type": "object"}, "") // in the route's own form
+	return append(slices.Clone(commonAnswers),
+		answer{http.StatusUnauthorized, "A key is needed, or is not known.", refusal},
+		answer{http.StatusTooManyRequests, "The key's limits are reached; see Retry-After.", refusal})
+}
+
 func operation(rt route) map[string]any {
 	op := map[string]any{"operationId": rt.id, "tags": []string{rt.tag}, "summary": rt.summary}
 	if rt.about != "" {
 		op["description"] = rt.about
+	}
+	if !rt.open { // or without a key, where none are declared
+		op["security"] = []any{map[string]any{}, map[string]any{"key": []any{}}, map[string]any{"bearer": []any{}}}
 	}
 	params := []any{}
 	for _, p := range rt.allParams() {
@@ -57,7 +75,7 @@ func operation(rt route) map[string]any {
 		op["requestBody"] = map[string]any{"required": !rt.bodyOptional, "content": contents(rt.body)}
 	}
 	answers := map[string]any{}
-	for _, list := range [][]answer{commonAnswers, rt.answers} {
+	for _, list := range [][]answer{rt.common(), rt.answers} {
 		for _, a := range list {
 			answers[strconv.Itoa(a.status)] = map[string]any{"description": a.about, "content": contents(a.body)}
 		}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"mime"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 
@@ -50,6 +49,32 @@ var probes = map[string][]probe{
 		{"/v1/sql", "SELECT 1", []string{"Content-Encoding", "br", "Accept", "application/json"}, 415},
 		{"/v1/sql", "SELECT 1", []string{"Origin", "http://x", "Accept", "application/json"}, 403},
 	},
+	"active_queries": {
+		{"/v1/sql/active", "", nil, 200},
+		{"/v1/sql/active", "", []string{headerUser, strings.Repeat("x", 200)}, 400},
+	},
+	"cancel_query": {
+		{"/v1/sql/8c6f1f5e-0000-4000-8000-000000000000/cancel", "", nil, 404},
+		{"/v1/sql/x/cancel", "", []string{headerUser, strings.Repeat("x", 200)}, 400},
+	},
+	"submit_query": {
+		{"/v1/queries", `{"sql":"SELECT 1 AS a"}`, nil, 202},
+		{"/v1/queries", `{"sq":"SELECT 1 AS a"}`, nil, 400},
+		{"/v1/queries", "", []string{headerUser, strings.Repeat("x", 200)}, 400},
+	},
+	"list_queries": {
+		{"/v1/queries", "", nil, 200},
+		{"/v1/queries?status=completed&limit=1", "", nil, 200},
+		{"/v1/queries?status=sideways", "", nil, 400},
+		{"/v1/queries?limit=0", "", nil, 400},
+	},
+	"get_query":              {{"/v1/queries/nope", "", nil, 404}},
+	"get_query_status":       {{"/v1/queries/nope/status", "", nil, 404}},
+	"get_query_chunk":        {{"/v1/queries/nope/results/chunks/0", "", nil, 404}},
+	"cancel_submitted_query": {{"/v1/queries/nope/cancel", "", nil, 404}},
+	"list_results":           {{"/v1/results", "", nil, 200}, {"/v1/results", "", []string{headerUser, strings.Repeat("x", 200)}, 400}},
+	"get_result":             {{"/v1/results/r_nope", "", nil, 404}},
+	"delete_result":          {{"/v1/results/r_nope", "", nil, 404}},
 	"create_chat_completion": chatProbes(0),
 	"create_message":         chatProbes(1),
 	"create_response":        chatProbes(2),
@@ -255,7 +280,7 @@ func newChecker(t *testing.T, f *fixture) func(route, reply) {
 			return
 		}
 		declared := false
-		for _, a := range append(slices.Clone(commonAnswers), rt.answers...) {
+		for _, a := range append(rt.common(), rt.answers...) {
 			for _, c := range a.body {
 				if a.status != r.status || c.media != media {
 					continue

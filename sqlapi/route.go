@@ -24,6 +24,8 @@ type route struct {
 	answers      []answer                // besides those every route has
 	plainErrors  bool                    // errors are text unless the client accepts JSON
 	scoped       bool                    // headers say on whose behalf the request is made: see scopeOf
+	open         bool                    // no key is needed
+	writes       bool                    // a key that may write is needed
 	quiet        bool                    // asked for all the time: a 503 is no warning
 	errorBody    func(*requestError) any // what an error is sent as; nil: as it is
 	handle       func(*API, http.ResponseWriter, *http.Request) error

@@ -1,17 +1,20 @@
 package sqlapi
 
-import "net/http"
+import (
+	"net/http"
+	"slices"
+)
 
 // routes is the one table of the API.
 func routes() []route {
-	return append([]route{
-		sqlRoute(), nsqlRoute(),
+	return slices.Concat([]route{
+		sqlRoute(), activeRoute(), cancelActiveRoute(), nsqlRoute(),
 		completionsRoute(), messagesRoute(), responsesRoute(), modelsRoute(), modelRoute(), cancelRoute(),
 		listToolsRoute(), searchDefinitionsRoute(), getToolRoute(), invokeToolRoute(), callToolRoute(), callToolAliasRoute(),
 		searchToolsRoute(), searchToolsByQueryRoute(), embeddingsRoute(),
 		functionsRoute(), datasetsRoute(), refreshRoute(), spicepodsRoute(),
 		statusRoute(), readyRoute(), healthRoute(), reloadRoute(), openAPIRoute(),
-	}, mcpRoutes()...)
+	}, queryRoutes(), mcpRoutes())
 }
 
 func sqlRoute() route {
@@ -84,7 +87,7 @@ func datasetsRoute() route {
 
 func refreshRoute() route {
 	return route{
-		method: "POST", path: "/v1/datasets/{name}/acceleration/refresh", id: "refresh_dataset", tag: "Datasets",
+		method: "POST", path: "/v1/datasets/{name}/acceleration/refresh", id: "refresh_dataset", tag: "Datasets", writes: true,
 		summary: "Load an accelerated dataset anew.",
 		about:   "Returns when the refresh has begun. The rows of before serve until the new ones are there.",
 		params:  []param{{"name", "path", "the dataset", text("")}},
@@ -127,7 +130,7 @@ func statusRoute() route {
 
 func readyRoute() route {
 	return route{
-		method: "GET", path: "/v1/ready", id: "ready", tag: "General", quiet: true,
+		method: "GET", path: "/v1/ready", id: "ready", tag: "General", quiet: true, open: true,
 		summary: "Tell whether the first generation serves.",
 		answers: []answer{
 			{http.StatusOK, "It does.", asText("ready")},
@@ -139,7 +142,7 @@ func readyRoute() route {
 
 func healthRoute() route {
 	return route{
-		method: "GET", path: "/health", id: "health", tag: "General", quiet: true,
+		method: "GET", path: "/health", id: "health", tag: "General", quiet: true, open: true,
 		summary: "Tell that the process answers.",
 		answers: []answer{{http.StatusOK, "It does.", asText("ok")}},
 		handle:  (*API).health,
@@ -148,7 +151,7 @@ func healthRoute() route {
 
 func reloadRoute() route {
 	return route{
-		method: "POST", path: "/v1/reload", id: "reload", tag: "Spicepods",
+		method: "POST", path: "/v1/reload", id: "reload", tag: "Spicepods", writes: true,
 		summary: "Read the Spicepod again and wait for the outcome.",
 		about:   "Components with faults of their own are left out, or stay as they were, and are listed under problems.",
 		answers: []answer{

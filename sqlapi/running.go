@@ -23,9 +23,9 @@ type running struct {
 
 // job is a chat that runs.
 type job struct {
-	table    *running
-	user, id string
-	cancel   context.CancelCauseFunc
+	table     *running
+	owner, id string
+	cancel    context.CancelCauseFunc
 }
 
 // begin enters a chat, which is to run in the context that it returns and to
@@ -36,7 +36,7 @@ func (t *running) begin(ctx context.Context, scope tools.Scope) (context.Context
 	if len(t.jobs) >= t.limit {
 		return nil, nil, &chat.Error{Code: chat.CodeBusy, RetryAfter: time.Second, Message: "too many chats run already; try again in a moment"}
 	}
-	j := &job{table: t, user: scope.UserID, id: scope.RequestID}
+	j := &job{table: t, owner: scope.Owner(), id: scope.RequestID}
 	ctx, j.cancel = context.WithCancelCause(ctx)
 	if t.jobs == nil {
 		t.jobs = map[*job]struct{}{}
@@ -62,14 +62,14 @@ func blame(ctx context.Context, err error) error {
 	return err
 }
 
-// cancel cancels a user's chats of an id, which clients may give to several,
+// cancel cancels an owner's chats of an id, which clients may give to several,
 // and reports whether there was one.
-func (t *running) cancel(user, id string) bool {
+func (t *running) cancel(owner, id string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	found := false
 	for j := range t.jobs {
-		if j.user == user && j.id == id {
+		if j.owner == owner && j.id == id {
 			j.cancel(errStopped)
 			found = true
 		}
@@ -91,8 +91,8 @@ func (a *API) cancelRequest(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	id := strings.TrimSuffix(r.PathValue("name"), verbCancel)
-	if !a.running.cancel(scope.UserID, id) {
-		return newError(codeNoRequest, "it may have ended; X-Spiced-User must be that of the request", "no request runs under the id %q", clip(id))
+	if !a.running.cancel(scope.Owner(), id) {
+		return newError(codeNoRequest, "it may have ended; the key and X-Spiced-User must be those of the request", "no request runs under the id %q", clip(id))
 	}
 	return writeJSON(w, http.StatusOK, cancelled{true})
 }

@@ -13,11 +13,6 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// Querier runs statements. [*engine.DB] is one.
-type Querier interface {
-	Query(ctx context.Context, req engine.Request) (*engine.Rows, error)
-}
-
 // Inventory is what the runtime is made of at this moment. Lists are in the
 // order in which they are shown; the API does not change them.
 type Inventory interface {

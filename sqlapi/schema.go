@@ -152,5 +152,37 @@ var runtimeSchemas = map[string]schema{
 		may("refresh_mode", text("Instead of the declared one.")),
 		may("refresh_jitter_max", text("A duration such as 10s.")),
 	),
-	"Message": object(must("message", text(""))),
+	"ActiveQueries": object(
+		must("queries", listOf(object(
+			must("query_id", text("A UUID.")), must("protocol", text("The door: http, postgres, flight, queries.")),
+			must("sql_preview", text("Without literals.")), must("started_at_ms", integer("Milliseconds since 1970.")),
+		))),
+		must("total_count", integer("")),
+	),
+	"Query": object(
+		must("query_id", text("A UUID.")),
+		must("status", oneOf("PENDING", "RUNNING", "SUCCEEDED", "FAILED", "CANCELLED")),
+		must("sql_preview", text("The beginning of its text.")), must("created_at", schema{"type": "string", "format": "date-time"}),
+		may("error", object(must("error_code", text("")), must("message", text("")))),
+		may("manifest", object(
+			must("format", text("JSON_ARRAY.")),
+			must("schema", object(must("column_count", integer("")), must("columns", listOf(object(
+				must("name", text("")), must("type_name", text("Arrow's.")), must("nullable", boolean("")), must("position", integer("From 0.")),
+			))))),
+			must("total_row_count", integer("")), must("total_chunk_count", integer("")), must("ref", text("The name of the kept result.")),
+		)),
+		may("result", ref("QueryChunk")),
+	),
+	"QueryChunk": object(
+		must("chunk_index", integer("From 0.")), must("row_offset", integer("")), must("row_count", integer("")),
+		may("next_chunk_index", integer("")), may("next_chunk_url", text("")), must("data_array", listOf(ref("Row"))),
+	),
+	"Queries": object(must("queries", listOf(ref("Query"))), must("total_count", integer(""))),
+	"KeptResults": object(must("results", listOf(object(
+		must("ref", text("")), must("rows", integer("")), must("bytes", integer("")),
+		must("columns", listOf(object(must("name", text("")), must("type", text("DuckDB's."))))),
+		must("created_at", schema{"type": "string", "format": "date-time"}), must("expires_at", schema{"type": "string", "format": "date-time"}),
+	)))),
+	"QueryStatus": object(must("query_id", text("")), must("status", text(""))),
+	"Message":     object(must("message", text(""))),
 }

@@ -1,11 +1,13 @@
 package sqlapi
 
 import (
+	"errors"
 	"net/http"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/spiced-sql/spiced/auth"
 	"github.com/spiced-sql/spiced/tools"
 )
 
@@ -32,7 +34,8 @@ type named struct {
 	word *string
 }
 
-// scopeOf is on whose behalf a request is made, by its headers.
+// scopeOf is on whose behalf a request is made, by its headers, as far as its
+// key permits.
 func scopeOf(w http.ResponseWriter, r *http.Request, surface tools.Surface) (tools.Scope, error) {
 	s := tools.Scope{RequestID: w.Header().Get(headerRequestID), Surface: surface}
 	for _, f := range [...]named{{headerUser, &s.UserID}, {headerSpace, &s.SpaceID}, {headerSession, &s.SessionID}, {headerAgent, &s.Agent}} {
@@ -41,7 +44,17 @@ func scopeOf(w http.ResponseWriter, r *http.Request, surface tools.Surface) (too
 			return s, err
 		}
 	}
-	return s, nil
+	return permitted(r, s)
+}
+
+// permitted is what the request's key permits of a scope.
+func permitted(r *http.Request, asked tools.Scope) (tools.Scope, error) {
+	s, err := principalOf(r).Scope(asked)
+	var denied *auth.DeniedError
+	if errors.As(err, &denied) {
+		return s, newError(codeDenied, "", "%s", denied.Message)
+	}
+	return s, err
 }
 
 // checkWord refuses what is too long or unfit to be shown: it gets into logs

@@ -1,24 +1,27 @@
 package sqlapi
 
 import (
-	"context"
 	"io"
 	"log/slog"
 	"net/http"
-	"time"
 
 	"github.com/spiced-sql/spiced/engine"
 	"github.com/spiced-sql/spiced/fingerprint"
 	"github.com/spiced-sql/spiced/format"
-	"github.com/spiced-sql/spiced/registry"
+	"github.com/spiced-sql/spiced/query"
 	"github.com/spiced-sql/spiced/tools"
 )
 
 // headerGeneration names the generation that answered: after a reload another
-// one may have other tables and functions.
-const headerGeneration = "X-Spiced-Generation"
+// one may have other tables and functions. headerQueryID names the statement
+// for /v1/sql/{id}/cancel.
+const (
+	headerGeneration = "X-Spiced-Generation"
+	headerQueryID    = "X-Spiced-Query-Id"
+)
 
-// sql runs one statement and streams its rows.
+// sql runs one statement and streams its rows, or answers with those of an
+// equal one a moment ago.
 func (a *API) sql(w http.ResponseWriter, r *http.Request) error {
 	scope, err := scopeOf(w, r, tools.SurfaceSQL)
 	if err != nil {
@@ -28,29 +31,8 @@ func (a *API) sql(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return a.statement(w, r, scope, req, outputOf(format.Negotiate(accept(r))))
-}
-
-// statement runs a statement and records what became of it.
-func (a *API) statement(w http.ResponseWriter, r *http.Request, scope tools.Scope, req engine.Request, out output) error {
-	if a.log.Enabled(r.Context(), slog.LevelInfo) {
-		f := fingerprint.Of(req.SQL)
-		note(w, slog.String("sql", f.Text), slog.String("fingerprint", f.ID))
-	}
-	start := time.Now()
-	functions, rows, err := a.run(registry.WithScope(r.Context(), scope), w, req, out)
-	note(w, slog.Int64("rows", rows))
-	bytes, stalled := sent(w)
-	ended := outcome(r.Context(), err, stalled)
-	a.metrics.ObserveQuery(ended, time.Since(start), rows, bytes)
-	if a.opts.Tools != nil {
-		code := ended
-		if err == nil {
-			code = ""
-		}
-		a.opts.Tools.Statement(functions, scope, start, err == nil, code, rows)
-	}
-	return err
+	q := query.Request{Request: req, Scope: scope, Door: query.HTTP, Remote: r.RemoteAddr}
+	return a.remembered(w, r, q, outputOf(format.Negotiate(accept(r))))
 }
 
 // output is how rows are written.
@@ -61,32 +43,76 @@ type output struct {
 
 func outputOf(f format.Form) output { return output{f.ContentType, f.NewWriter} }
 
-// run runs a statement and returns the declared functions it used and how many
-// rows it wrote.
-func (a *API) run(ctx context.Context, w http.ResponseWriter, req engine.Request, out output) (functions []string, n int64, err error) {
-	rows, err := a.opts.Querier.Query(ctx, req)
-	if err != nil {
-		return nil, 0, err
-	}
-	defer rows.Close()
-	w.Header().Set("Content-Type", out.contentType)
-	w.Header().Add("Vary", "Accept")
-	setGeneration(w, rows.Generation())
-	s := newStream(w, out.newWriter(w))
-	defer s.stop()
-	n, err = format.Copy(s, rows)
-	return rows.Functions(), n, err
+// copied wants a copy of the bytes of a result, once it is known what the
+// statement reads. [*taking] is one.
+type copied interface {
+	begin(w http.ResponseWriter, rows *query.Rows) io.Writer // nil: none
+	end(rows *query.Rows)                                    // after the last byte
 }
 
-// outcome is how a statement ended: ok or its error's code.
-func outcome(ctx context.Context, err error, stalled bool) string {
-	switch {
-	case err == nil:
-		return "ok"
-	case stalled:
-		return string(codeNotSent)
-	case ctx.Err() != nil:
-		return string(engine.CodeCancelled)
+// statement runs a statement and streams its rows. also may be nil.
+func (a *API) statement(w http.ResponseWriter, r *http.Request, req query.Request, out output, also copied) error {
+	noteStatement(a, w, r, req.SQL)
+	rows, err := a.opts.Queries.Query(r.Context(), req)
+	if err != nil {
+		return err
 	}
-	return string(asRequestError(err).Code)
+	defer rows.Close()
+	h := w.Header()
+	h.Set("Content-Type", out.contentType)
+	h.Add("Vary", "Accept")
+	h.Set(headerQueryID, rows.ID())
+	setGeneration(w, rows.Generation())
+	to := io.Writer(w)
+	if also != nil {
+		if more := also.begin(w, rows); more != nil {
+			to = both{w, more}
+		}
+	}
+	if err := a.send(w, rows, out.newWriter(to)); err != nil {
+		return err
+	}
+	if also != nil {
+		also.end(rows)
+	}
+	return nil
+}
+
+// send writes the rows.
+func (a *API) send(w http.ResponseWriter, rows *query.Rows, form format.Writer) error {
+	s := newStream(w, form)
+	defer s.stop()
+	n, err := format.Copy(s, rows)
+	note(w, slog.Int64("rows", n))
+	bytes, stalled := sent(w)
+	rows.Sent(bytes)
+	if stalled {
+		rows.Failed(&engine.Error{Code: codeNotSent, Message: "the client does not read", Offset: -1})
+	} else if err != nil {
+		rows.Failed(err)
+	}
+	return err
+}
+
+// both writes to the client, and then to another.
+type both struct {
+	w    http.ResponseWriter
+	also io.Writer
+}
+
+func (b both) Write(p []byte) (int, error) {
+	n, err := b.w.Write(p)
+	if err == nil {
+		_, err = b.also.Write(p)
+	}
+	return n, err
+}
+
+// noteStatement adds the statement's fingerprint to the request's line in the
+// log.
+func noteStatement(a *API, w http.ResponseWriter, r *http.Request, sql string) {
+	if a.log.Enabled(r.Context(), slog.LevelDebug) {
+		f := fingerprint.Of(sql)
+		note(w, slog.String("sql", f.Text), slog.String("fingerprint", f.ID))
+	}
 }

@@ -20,6 +20,7 @@ import (
 
 	"github.com/spiced-sql/spiced/engine"
 	"github.com/spiced-sql/spiced/format"
+	"github.com/spiced-sql/spiced/query"
 )
 
 func TestSQLForms(t *testing.T) {
@@ -130,36 +131,39 @@ func TestLargeBodies(t *testing.T) {
 }
 
 func TestTimeoutIs504(t *testing.T) {
-	f := serve(t, func(o *Options) { o.Querier = limited{o.Querier, engine.Limits{Timeout: 50 * time.Millisecond}} })
+	f := serveWith(t, func(db query.Engine) query.Engine { return limited{db, engine.Limits{Timeout: 50 * time.Millisecond}} }, nil)
 	f.want(f.send("POST", "/v1/sql", "SELECT count(*) FROM range(1000000) a, range(1000000) b WHERE a.range % 7 = b.range % 5"), 504, "longer than")
 }
 
 // limited bounds every statement.
 type limited struct {
-	Querier
+	query.Engine
 	limits engine.Limits
 }
 
 func (l limited) Query(ctx context.Context, req engine.Request) (*engine.Rows, error) {
 	req.Limits = l.limits
-	return l.Querier.Query(ctx, req)
+	return l.Engine.Query(ctx, req)
 }
 
 // busy is a runtime with no place left.
-type busy struct{ code engine.Code }
+type busy struct {
+	query.Engine
+	code engine.Code
+}
 
 func (b busy) Query(context.Context, engine.Request) (*engine.Rows, error) {
 	return nil, &engine.Error{Code: b.code, Message: "the runtime says so"}
 }
 
 func TestBusyAndShuttingDown(t *testing.T) {
-	f := serve(t, func(o *Options) { o.Querier = busy{engine.CodeBusy} })
+	f := serveWith(t, func(db query.Engine) query.Engine { return busy{db, engine.CodeBusy} }, nil)
 	r := f.send("POST", "/v1/sql", "SELECT 1")
 	f.want(r, 429, "says so")
 	if r.header.Get("Retry-After") == "" {
 		t.Error("no Retry-After")
 	}
-	f = serve(t, func(o *Options) { o.Querier = busy{engine.CodeCancelled} })
+	f = serveWith(t, func(db query.Engine) query.Engine { return busy{db, engine.CodeCancelled} }, nil)
 	f.want(f.send("POST", "/v1/sql", "SELECT 1"), 503, "says so")
 }
 

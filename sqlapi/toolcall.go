@@ -46,6 +46,9 @@ func (a *API) invokeTool(w http.ResponseWriter, r *http.Request, scope tools.Sco
 	if err := decodeEnvelope(body, &c); err != nil {
 		return err
 	}
+	if c.Scope, err = permitted(r, c.Scope); err != nil {
+		return err
+	}
 	result := a.call(w, r, c)
 	if result.OK || ran(result.Error.Code) {
 		body, err := result.MarshalJSON()

@@ -30,7 +30,7 @@ func (a *API) wrap(rt route) http.Handler {
 		ended := a.metrics.HTTPStarted()
 		id := requestID(r.Header.Get("X-Request-Id"))
 		x.Header().Set("X-Request-Id", id)
-		x.Header().Set("X-Content-Type-Options", "nosniff")
+		a.protect(x.Header())
 		defer func() {
 			fault := recover()
 			abort := a.recovered(x, rt, fault, id)
@@ -43,7 +43,7 @@ func (a *API) wrap(rt route) http.Handler {
 		}()
 		err := a.admit(r)
 		if err == nil {
-			err = h(x, r)
+			err = a.authorised(rt, h)(x, r)
 		}
 		if err != nil {
 			a.fail(x, r, rt, err, id)

@@ -1,0 +1,145 @@
+package sqlapi
+
+import (
+	"bytes"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spiced-sql/spiced/audit"
+	"github.com/spiced-sql/spiced/auth"
+	"github.com/spiced-sql/spiced/spicepod"
+)
+
+// keyring reads the keys of runtime.auth.api-key.
+func keyring(t testing.TB, apiKey string) func() *auth.Keyring {
+	t.Helper()
+	dir := t.TempDir()
+	text := "version: v2\nkind: Spicepod\nname: test\nruntime:\n  auth:\n    api-key: " + apiKey + "\n"
+	if err := os.WriteFile(filepath.Join(dir, "spicepod.yaml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	pod, err := spicepod.Load(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys, problems := auth.NewKeyring(pod)
+	if problems.HasErrors() {
+		t.Fatal(problems)
+	}
+	return func() *auth.Keyring { return keys }
+}
+
+const (
+	readKey  = "read-0123456789abcdef"
+	writeKey = "write-0123456789abcdef"
+	appKey   = "app-0123456789abcdef0"
+	slowKey  = "slow-0123456789abcdef"
+)
+
+const someKeys = "{keys: [" + readKey + ", '" + writeKey + ":rw'], principals: [{name: app, key: " + appKey + ", on_behalf_of: true}," +
+	"{name: slow, key: " + slowKey + ", limits: {requests_per_second: 0.001, burst: 1}}]}"
+
+func TestKeys(t *testing.T) {
+	var audits bytes.Buffer
+	f := serve(t, func(o *Options) {
+		o.Keys = keyring(t, someKeys)
+		o.Audit = audit.New(slog.New(slog.NewJSONHandler(&audits, nil)))
+	})
+	for _, path := range []string{"/health", "/v1/ready"} {
+		f.want(f.send("GET", path, ""), 200, "")
+	}
+	for _, rt := range routes() {
+		if rt.open {
+			continue
+		}
+		if r := f.send(rt.method, strings.NewReplacer("{name}", "x", "{id}", "x").Replace(rt.path), "{}"); r.status != 401 || r.header.Get("WWW-Authenticate") == "" {
+			t.Errorf("%s %s without a key: %d %s", rt.method, rt.path, r.status, r.body)
+		}
+	}
+	f.want(f.send("POST", "/v1/sql", "SELECT 1 AS a", "X-API-Key", "not-the-key-at-all"), 401, "not known")
+	f.want(f.send("POST", "/v1/sql", "SELECT 1 AS a", "X-API-Key", readKey), 200, `[{"a":1}]`)
+	f.want(f.send("POST", "/v1/sql", "SELECT 1 AS a", "Authorization", "Bearer "+readKey), 200, `[{"a":1}]`)
+	f.want(f.send("POST", "/v1/sql", "SELECT 1 AS a", "Authorization", "Bearer "+readKey, "X-API-Key", writeKey), 401, "")
+	f.want(f.send("POST", "/v1/reload", "", "X-API-Key", readKey), 403, ":rw")
+	f.want(f.send("POST", "/v1/reload", "", "X-API-Key", writeKey), 200, "")
+	f.want(f.send("POST", "/v1/sql", "SELECT 1 AS a", "X-API-Key", readKey, "X-Spiced-User", "bob"), 403, "on_behalf_of")
+	f.want(f.send("POST", "/v1/sql", "SELECT 1 AS a", "X-API-Key", appKey, "X-Spiced-User", "bob"), 200, "")
+	f.want(f.send("POST", "/v1/sql", "SELECT 1 AS a", "X-API-Key", slowKey), 200, "")
+	r := f.send("POST", "/v1/sql", "SELECT 1 AS a", "X-API-Key", slowKey)
+	f.want(r, 429, "")
+	if r.header.Get("Retry-After") == "" {
+		t.Error("no Retry-After")
+	}
+	for _, key := range []string{readKey, writeKey, appKey, slowKey, "not-the-key-at-all"} {
+		if strings.Contains(f.log.String(), key) || strings.Contains(audits.String(), key) {
+			t.Errorf("a log has the key %s", key)
+		}
+	}
+	if !strings.Contains(audits.String(), `"kind":"login","door":"http","outcome":"unauthorized"`) {
+		t.Error("refused keys are not audited")
+	}
+}
+
+func TestABodyNamesNobodyElse(t *testing.T) {
+	f := serveTools(t, func(o *Options) { o.Keys = keyring(t, someKeys) })
+	const call = `{"args":{},"context":{"user_id":"bob"}}`
+	f.want(f.send("POST", "/v1/tools/list_udfs:invoke", call, "X-API-Key", readKey), 403, "on_behalf_of")
+	if r := f.send("POST", "/v1/tools/list_udfs:invoke", call, "X-API-Key", appKey); r.status == 403 {
+		t.Errorf("who may act for others: %s", r.body)
+	}
+}
+
+func TestPagesOfOtherSites(t *testing.T) {
+	f := serve(t, func(o *Options) { o.AllowedOrigins = []string{"https://app.example.com"} })
+	r := f.send("OPTIONS", "/v1/sql", "", "Origin", "https://app.example.com", "Access-Control-Request-Method", "POST", "Access-Control-Request-Headers", "x-api-key")
+	if r.status != 204 || r.header.Get("Access-Control-Allow-Origin") != "https://app.example.com" || !strings.Contains(r.header.Get("Access-Control-Allow-Headers"), "X-API-Key") {
+		t.Errorf("the preflight: %d %v", r.status, r.header)
+	}
+	r = f.send("POST", "/v1/sql", "SELECT 1 AS a", "Origin", "https://app.example.com")
+	f.want(r, 200, `[{"a":1}]`)
+	if r.header.Get("Access-Control-Allow-Origin") == "" || !strings.Contains(strings.Join(r.header.Values("Vary"), ","), "Origin") {
+		t.Errorf("the answer: %v", r.header)
+	}
+	r = f.send("OPTIONS", "/v1/sql", "", "Origin", "https://evil.example.com", "Access-Control-Request-Method", "POST")
+	if r.header.Get("Access-Control-Allow-Origin") != "" {
+		t.Error("another site is let through")
+	}
+	f.want(f.send("POST", "/v1/sql", "SELECT 1 AS a", "Origin", "https://evil.example.com"), 403, "other sites")
+	closedOne := serve(t, nil)
+	if r := closedOne.send("OPTIONS", "/v1/sql", "", "Origin", "https://app.example.com", "Access-Control-Request-Method", "POST"); r.header.Get("Access-Control-Allow-Origin") != "" {
+		t.Error("CORS is not off by default")
+	}
+	for header, want := range map[string]string{"X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer"} {
+		if got := r.header.Get(header); header != "" && closedOne.send("GET", "/v1/status", "").header.Get(header) != want {
+			t.Errorf("%s: %q", header, got)
+		}
+	}
+}
+
+func TestActiveQueriesAreTheOwners(t *testing.T) {
+	f := serve(t, func(o *Options) { o.Keys = keyring(t, someKeys) })
+	done := make(chan reply, 1)
+	const long = "SELECT count(*) AS n FROM range(10000000) a, range(10000000) b WHERE a.range % 7 = b.range % 5 AND 'secret' <> 'x'"
+	go func() { done <- f.send("POST", "/v1/sql", long, "X-API-Key", readKey) }()
+	eventually(t, "the statement runs", func() bool { return f.db.Stats().Running > 0 })
+	mine := f.send("GET", "/v1/sql/active", "", "X-API-Key", readKey)
+	if strings.Contains(mine.body, "secret") || !strings.Contains(mine.body, `"total_count":1`) {
+		t.Fatalf("my statements: %s", mine.body)
+	}
+	id := between(mine.body, `"query_id":"`, `"`)
+	f.want(f.send("GET", "/v1/sql/active", "", "X-API-Key", writeKey), 200, `"total_count":0`)
+	f.want(f.send("POST", "/v1/sql/"+id+"/cancel", "", "X-API-Key", writeKey), 404, "")
+	f.want(f.send("POST", "/v1/sql/"+id+"/cancel", "", "X-API-Key", readKey), 200, `"status":"cancelled"`)
+	f.want(<-done, 503, "cancelled by its owner")
+	f.want(f.send("POST", "/v1/sql/"+id+"/cancel", "", "X-API-Key", readKey), 404, "")
+}
+
+// between is the text of s after one mark and before another.
+func between(s, after, before string) string {
+	_, s, _ = strings.Cut(s, after)
+	s, _, _ = strings.Cut(s, before)
+	return s
+}

@@ -1,0 +1,253 @@
+package sqlapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spiced-sql/spiced/engine"
+	"github.com/spiced-sql/spiced/format"
+	"github.com/spiced-sql/spiced/query"
+	"github.com/spiced-sql/spiced/tools"
+)
+
+// maxChunk is how many bytes of JSON a chunk of a submitted query's rows has
+// at most.
+const maxChunk = 256 << 20
+
+// submittedQuery is what is said of a submitted query.
+type submittedQuery struct {
+	QueryID    string         `json:"query_id"`
+	Status     query.State    `json:"status"`
+	SQLPreview string         `json:"sql_preview"`
+	CreatedAt  time.Time      `json:"created_at"`
+	Error      *queryError    `json:"error,omitempty"`
+	Manifest   *queryManifest `json:"manifest,omitempty"`
+	Result     *queryChunk    `json:"result,omitempty"`
+}
+
+type queryError struct {
+	ErrorCode string `json:"error_code"`
+	Message   string `json:"message"`
+}
+
+type queryManifest struct {
+	Format          string      `json:"format"`
+	Schema          querySchema `json:"schema"`
+	TotalRowCount   int64       `json:"total_row_count"`
+	TotalChunkCount int         `json:"total_chunk_count"`
+	Ref             string      `json:"ref"` // FROM ref('…') reads the rows
+}
+
+type querySchema struct {
+	ColumnCount int           `json:"column_count"`
+	Columns     []queryColumn `json:"columns"`
+}
+
+type queryColumn struct {
+	Name     string `json:"name"`
+	TypeName string `json:"type_name"` // Arrow's, as of /v1/sql
+	Nullable bool   `json:"nullable"`
+	Position int    `json:"position"`
+}
+
+type queryChunk struct {
+	ChunkIndex     int             `json:"chunk_index"`
+	RowOffset      int64           `json:"row_offset"`
+	RowCount       int64           `json:"row_count"`
+	NextChunkIndex *int            `json:"next_chunk_index,omitempty"`
+	NextChunkURL   string          `json:"next_chunk_url,omitempty"`
+	DataArray      json.RawMessage `json:"data_array"`
+}
+
+// owned is a handler for what belongs to whoever asks.
+func owned(h func(a *API, w http.ResponseWriter, r *http.Request, scope tools.Scope) error) func(*API, http.ResponseWriter, *http.Request) error {
+	return func(a *API, w http.ResponseWriter, r *http.Request) error {
+		scope, err := scopeOf(w, r, tools.SurfaceSQL)
+		if err != nil {
+			return err
+		}
+		if a.opts.Jobs == nil {
+			return newError(codeNotServed, "", "queries are not kept here")
+		}
+		return h(a, w, r, scope)
+	}
+}
+
+// submit takes a query, which runs by itself.
+func (a *API) submit(w http.ResponseWriter, r *http.Request, scope tools.Scope) error {
+	body, err := a.readBody(w, r, a.opts.MaxBody)
+	if err != nil {
+		return err
+	}
+	req, err := decodeSQL(body)
+	if err != nil {
+		return err
+	}
+	job, err := a.opts.Jobs.Submit(query.Request{Request: req, Scope: scope, Door: query.Queries, Remote: r.RemoteAddr})
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusAccepted, summary(job))
+}
+
+func summary(job *query.Job) submittedQuery {
+	s := submittedQuery{QueryID: job.ID, Status: job.State, SQLPreview: job.Preview, CreatedAt: job.Created.UTC()}
+	if job.Err != nil {
+		s.Error = &queryError{string(job.Err.Code), job.Err.Error()}
+	}
+	return s
+}
+
+// job is the query that the path names.
+func (a *API) job(r *http.Request, scope tools.Scope) (*query.Job, error) {
+	return foundJob(a.opts.Jobs.Get(scope.Owner(), r.PathValue("id")))
+}
+
+// foundJob makes an unknown query 404: the address is wrong, not a statement.
+func foundJob(job *query.Job, err error) (*query.Job, error) {
+	var e *engine.Error
+	if errors.As(err, &e) && e.Code == engine.CodeNotFound {
+		return nil, newError(codeNoQuery, "it may have expired, or be somebody else's", "%s", e.Message)
+	}
+	return job, err
+}
+
+func (a *API) queryStatus(w http.ResponseWriter, r *http.Request, scope tools.Scope) error {
+	job, err := a.job(r, scope)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, summary(job))
+}
+
+// query describes a query and, when it has succeeded, its result with the
+// first rows.
+func (a *API) query(w http.ResponseWriter, r *http.Request, scope tools.Scope) error {
+	job, err := a.job(r, scope)
+	if err != nil {
+		return err
+	}
+	s := summary(job)
+	if job.Result != nil {
+		chunks := job.Chunks()
+		s.Manifest = manifest(job, len(chunks))
+		if len(chunks) > 0 {
+			if s.Result, err = a.chunk(r, scope, job.ID, chunks, 0); err != nil {
+				return err
+			}
+		}
+	}
+	return writeJSON(w, http.StatusOK, s)
+}
+
+func manifest(job *query.Job, chunks int) *queryManifest {
+	m := &queryManifest{
+		Format: "JSON_ARRAY", TotalRowCount: job.Result.Rows, TotalChunkCount: chunks, Ref: job.Result.Name,
+		Schema: querySchema{ColumnCount: len(job.Result.Columns), Columns: []queryColumn{}},
+	}
+	for i, c := range job.Result.Columns {
+		name := string(format.AppendDataType(nil, format.ArrowType(c.Type)))
+		if plain, err := strconv.Unquote(name); err == nil {
+			name = plain
+		}
+		m.Schema.Columns = append(m.Schema.Columns, queryColumn{c.Name, name, true, i})
+	}
+	return m
+}
+
+// chunk reads the rows of a chunk.
+func (a *API) chunk(r *http.Request, scope tools.Scope, id string, chunks []query.JobChunk, index int) (*queryChunk, error) {
+	c := chunks[index]
+	out := &queryChunk{ChunkIndex: c.Index, RowOffset: c.Offset, RowCount: c.Rows}
+	if next := index + 1; next < len(chunks) {
+		out.NextChunkIndex, out.NextChunkURL = &next, fmt.Sprintf("%s/%s/results/chunks/%d", pathQueries, id, next)
+	}
+	rows, err := a.opts.Queries.Query(r.Context(), query.Request{
+		Request: engine.Request{SQL: c.SQL(), Limits: engine.Limits{MaxBytes: maxChunk}}, Scope: scope, Door: query.HTTP, Remote: r.RemoteAddr,
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var b bytes.Buffer
+	form, _ := format.ByName("json")
+	if _, err := format.Copy(form.NewWriter(&b), rows); err != nil {
+		return nil, err
+	}
+	rows.Sent(int64(b.Len()))
+	out.DataArray = b.Bytes()
+	return out, nil
+}
+
+func (a *API) queryChunk(w http.ResponseWriter, r *http.Request, scope tools.Scope) error {
+	job, err := a.job(r, scope)
+	if err != nil {
+		return err
+	}
+	chunks := job.Chunks()
+	index, err := strconv.Atoi(r.PathValue("index"))
+	if err != nil || index < 0 || index >= len(chunks) {
+		return newError(codeNoQuery, "", "the query has %d chunks, from 0; there is no %s", len(chunks), clip(r.PathValue("index")))
+	}
+	chunk, err := a.chunk(r, scope, job.ID, chunks, index)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, chunk)
+}
+
+func (a *API) cancelQuery(w http.ResponseWriter, r *http.Request, scope tools.Scope) error {
+	job, err := foundJob(a.opts.Jobs.Cancel(scope.Owner(), r.PathValue("id")))
+	if err != nil {
+		return err
+	}
+	s := summary(job)
+	if !s.Status.Over() {
+		s.Status = query.Cancelled // it ends in a moment
+	}
+	return writeJSON(w, http.StatusOK, s)
+}
+
+type submittedQueries struct {
+	Queries    []submittedQuery `json:"queries"`
+	TotalCount int              `json:"total_count"`
+}
+
+// stateNames are the states as a filter may name them: as the API answers them
+// or, in lower case, as Spice's clients ask for them.
+var stateNames = map[string]query.State{
+	"pending": query.Pending, "queued": query.Pending, "running": query.Running, "succeeded": query.Succeeded,
+	"completed": query.Succeeded, "failed": query.Failed, "cancelled": query.Cancelled,
+}
+
+func (a *API) listQueries(w http.ResponseWriter, r *http.Request, scope tools.Scope) error {
+	filter, limit := r.URL.Query().Get("status"), len(stateNames)*query.DefaultMaxKept
+	state, known := stateNames[strings.ToLower(filter)]
+	if filter != "" && !known {
+		return newError(codeInvalidRequest, "use pending, running, succeeded, failed or cancelled", "status is %q", clip(filter))
+	}
+	if text := r.URL.Query().Get("limit"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 {
+			return newError(codeInvalidRequest, "", "limit is %q, not a number from 1", clip(text))
+		}
+		limit = n
+	}
+	list := submittedQueries{Queries: []submittedQuery{}}
+	for _, job := range a.opts.Jobs.List(scope.Owner()) {
+		if filter != "" && job.State != state {
+			continue
+		}
+		list.TotalCount++
+		if len(list.Queries) < limit {
+			list.Queries = append(list.Queries, summary(job))
+		}
+	}
+	return writeJSON(w, http.StatusOK, list)
+}

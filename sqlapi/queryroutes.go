@@ -1,0 +1,74 @@
+package sqlapi
+
+import "net/http"
+
+const (
+	pathQueries = "/v1/queries"
+	pathResults = "/v1/results"
+)
+
+// queryRoutes are the routes of submitted queries and kept results.
+func queryRoutes() []route {
+	id := param{"id", "path", "the query, from its submission", text("")}
+	gone := failure(http.StatusNotFound, "No query of yours has that id.")
+	wrong := failure(http.StatusBadRequest, "A header, a parameter or the body is wrong.")
+	query := func(method, path, name, summary, about string, params []param, answers ...answer) route {
+		return route{method: method, path: pathQueries + path, id: name, tag: "Queries", scoped: true, summary: summary, about: about, params: params, answers: append(answers, wrong)}
+	}
+	submit := query("POST", "", "submit_query", "Submit a statement that runs by itself.",
+		"The answer comes at once. The rows are kept for runtime.results.ttl and read in chunks, as a whole by GET /v1/results/{ref}, "+
+			"or in SQL by FROM ref('…'). Only whoever submitted a query sees it.", nil,
+		answer{http.StatusAccepted, "It waits for its turn.", asJSON(ref("Query"), "")},
+		failure(http.StatusRequestEntityTooLarge, "The body is over its limit."))
+	submit.body, submit.handle = asJSON(ref("SQL"), `{"sql":"SELECT * FROM trips WHERE id > $1","parameters":[1000]}`), owned((*API).submit)
+	list := query("GET", "", "list_queries", "List your submitted queries.", "", []param{
+		{"status", "query", "only those that are pending, running, succeeded, failed or cancelled", text("")},
+		{"limit", "query", "how many", integer("")},
+	}, answer{http.StatusOK, "The queries, the newest first.", asJSON(ref("Queries"), "")})
+	list.handle = owned((*API).listQueries)
+	one := query("GET", "/{id}", "get_query", "Describe a submitted query and its result.", "With the first chunk of the rows, when there are any.",
+		[]param{id}, answer{http.StatusOK, "The query.", asJSON(ref("Query"), "")}, gone)
+	one.handle = owned((*API).query)
+	status := query("GET", "/{id}/status", "get_query_status", "Say where a submitted query stands.", "",
+		[]param{id}, answer{http.StatusOK, "The query without its result.", asJSON(ref("Query"), "")}, gone)
+	status.handle = owned((*API).queryStatus)
+	chunk := query("GET", "/{id}/results/chunks/{index}", "get_query_chunk", "Read a chunk of a submitted query's rows.", "",
+		[]param{id, {"index", "path", "from 0", integer("")}},
+		answer{http.StatusOK, "The rows, each an object.", asJSON(ref("QueryChunk"), "")}, gone)
+	chunk.handle = owned((*API).queryChunk)
+	cancel := query("POST", "/{id}/cancel", "cancel_submitted_query", "End a submitted query.", "One that is over stays as it is.",
+		[]param{id}, answer{http.StatusOK, "The query.", asJSON(ref("Query"), "")}, gone)
+	cancel.handle = owned((*API).cancelQuery)
+	return append([]route{submit, list, one, status, chunk, cancel}, resultRoutes()...)
+}
+
+func resultRoutes() []route {
+	name := param{"ref", "path", "the reference, r_…", text("")}
+	gone := failure(http.StatusNotFound, "No kept result of yours has that name.")
+	wrong := failure(http.StatusBadRequest, "A header is wrong.")
+	rows := sqlRoute().answers[0]
+	return []route{
+		{
+			method: "GET", path: pathResults, id: "list_results", tag: "Queries", scoped: true,
+			summary: "List your kept results.",
+			about:   "A tool's result that is over its budget, and that of a submitted query, is kept for a while.",
+			answers: []answer{{http.StatusOK, "The results, the newest first.", asJSON(ref("KeptResults"), "")}, wrong},
+			handle:  owned((*API).listResults),
+		},
+		{
+			method: "GET", path: pathResults + "/{ref}", id: "get_result", tag: "Queries", scoped: true,
+			summary: "Read a kept result.",
+			about:   "In the forms of /v1/sql, by the Accept header.",
+			params:  []param{name},
+			answers: []answer{{http.StatusOK, "The rows.", rows.body}, wrong, gone},
+			handle:  owned((*API).result),
+		},
+		{
+			method: "DELETE", path: pathResults + "/{ref}", id: "delete_result", tag: "Queries", scoped: true,
+			summary: "Forget a kept result.",
+			params:  []param{name},
+			answers: []answer{{http.StatusNoContent, "It is gone.", nil}, wrong, gone},
+			handle:  owned((*API).deleteResult),
+		},
+	}
+}

@@ -1,0 +1,191 @@
+package sqlapi
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spiced-sql/spiced/format"
+	"github.com/spiced-sql/spiced/query"
+	"github.com/spiced-sql/spiced/spicepod"
+	"github.com/spiced-sql/spiced/sqltree"
+)
+
+// The headers that tell how an answer came about, as Spice has them.
+const (
+	headerCacheStatus = "Results-Cache-Status"
+	headerCacheScope  = "Results-Cache-Scope"
+	headerXCache      = "X-Cache" // Spice's older one
+)
+
+// The states of an answer with regard to the cache.
+const (
+	cacheHit    = "HIT"
+	cacheMiss   = "MISS"
+	cacheStale  = "STALE"
+	cacheBypass = "BYPASS"
+)
+
+// maxCachedShare is the largest part of the cache that one result may take.
+const maxCachedShare = 8
+
+func setCacheStatus(h http.Header, status string) {
+	h.Set(headerCacheStatus, status)
+	switch status {
+	case cacheHit, cacheStale:
+		h.Set(headerXCache, "Hit from spiceai")
+		h.Set(headerCacheScope, "shared")
+	case cacheMiss:
+		h.Set(headerXCache, "Miss from spiceai")
+		h.Set(headerCacheScope, "shared")
+	}
+}
+
+// remembered answers a statement from the cache, or runs it and lets the cache
+// take its result.
+func (a *API) remembered(w http.ResponseWriter, r *http.Request, req query.Request, out output) error {
+	settings := a.cacheSettings()
+	if !settings.Enabled {
+		return a.statement(w, r, req, out, nil)
+	}
+	if strings.Contains(strings.ToLower(r.Header.Get("Cache-Control")), "no-cache") {
+		setCacheStatus(w.Header(), cacheBypass)
+		return a.statement(w, r, req, out, nil)
+	}
+	text, ok := cacheText(req, out, settings.CacheKeyType)
+	if !ok {
+		setCacheStatus(w.Header(), cacheBypass)
+		return a.statement(w, r, req, out, nil)
+	}
+	t := &taking{cache: a.cache, text: text, out: out, settings: settings}
+	found, fresh := a.cache.get(t.key(a.opts.Queries.Serial()), settings, time.Now())
+	if found == nil {
+		return a.statement(w, r, req, out, t)
+	}
+	status := cacheHit
+	if !fresh {
+		status = cacheStale
+		a.cache.renew(found.key, func(ctx context.Context) { a.makeAnew(ctx, req, t) })
+	}
+	return a.answerFrom(w, r, req, found, status)
+}
+
+func (a *API) cacheSettings() spicepod.ResultCache {
+	if a.opts.Cache == nil {
+		return spicepod.ResultCache{}
+	}
+	return a.opts.Cache()
+}
+
+// answerFrom sends a remembered result. It counts as a statement.
+func (a *API) answerFrom(w http.ResponseWriter, r *http.Request, req query.Request, found *kept, status string) error {
+	began := time.Now()
+	if err := a.opts.Queries.Refused(); err != nil {
+		return err
+	}
+	noteStatement(a, w, r, req.SQL)
+	h := w.Header()
+	setCacheStatus(h, status)
+	h.Set("Content-Type", found.contentType)
+	h.Add("Vary", "Accept")
+	h.Set("Content-Length", strconv.Itoa(len(found.body)))
+	setGeneration(w, found.generation)
+	_, err := w.Write(found.body)
+	a.opts.Queries.Answered(r.Context(), req, query.Answered{
+		Functions: found.functions, Rows: found.rows, Bytes: int64(len(found.body)), Began: began, Err: err,
+	})
+	return err
+}
+
+// makeAnew runs a statement for the cache alone.
+func (a *API) makeAnew(ctx context.Context, req query.Request, t *taking) {
+	rows, err := a.opts.Queries.Query(ctx, req)
+	if err != nil {
+		return // whoever asks next gets the error
+	}
+	defer rows.Close()
+	to := t.begin(nil, rows)
+	if to == nil {
+		return
+	}
+	if _, err := format.Copy(t.out.newWriter(to), rows); err != nil {
+		rows.Failed(err)
+		return
+	}
+	t.end(rows)
+}
+
+// cacheText is what makes requests equal, besides the state of the data. It
+// reports false for parameters that are not told apart by their text.
+func cacheText(req query.Request, out output, keyType string) (string, bool) {
+	sql := req.SQL
+	if keyType == "plan" {
+		sql = sqltree.Joined(sql)
+	}
+	for _, v := range req.Params.Positional {
+		if _, nested := v.(map[string]any); nested {
+			return "", false
+		}
+	}
+	if len(req.Params.Named) > 0 {
+		return "", false // few statements; their order would have to be settled
+	}
+	return fmt.Sprintf("%s\x00%s\x00%#v", out.contentType, sql, req.Params.Positional), true
+}
+
+// taking lets the cache take the result of a statement that runs.
+type taking struct {
+	cache    *resultCache
+	text     string
+	out      output
+	settings spicepod.ResultCache
+	body     *bounded
+}
+
+// key tells results apart: by the request and by the state of the data.
+func (t *taking) key(serial uint64) string { return strconv.FormatUint(serial, 36) + "\x00" + t.text }
+
+func (t *taking) begin(w http.ResponseWriter, rows *query.Rows) io.Writer {
+	status := cacheMiss
+	if traits := rows.Traits(); traits.Volatile || traits.Protected {
+		status = cacheBypass
+	}
+	if w != nil {
+		setCacheStatus(w.Header(), status)
+	}
+	if status == cacheBypass {
+		return nil
+	}
+	t.body = &bounded{limit: int64(t.settings.MaxSize) / maxCachedShare}
+	return t.body
+}
+
+func (t *taking) end(rows *query.Rows) {
+	if t.body == nil || t.body.over {
+		return
+	}
+	t.cache.put(&kept{
+		key: t.key(rows.Serial()), contentType: t.out.contentType, generation: rows.Generation(),
+		body: t.body.buf, rows: rows.Read(), functions: rows.Functions(), made: rows.Began(),
+	}, int64(t.settings.MaxSize))
+}
+
+// bounded collects bytes unless they become too many.
+type bounded struct {
+	buf   []byte
+	limit int64
+	over  bool
+}
+
+func (b *bounded) Write(p []byte) (int, error) {
+	if b.over = b.over || int64(len(b.buf)+len(p)) > b.limit; b.over {
+		b.buf = nil
+		return len(p), nil
+	}
+	b.buf = append(b.buf, p...)
+	return len(p), nil
+}

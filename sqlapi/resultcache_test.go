@@ -1,0 +1,131 @@
+package sqlapi
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/spiced-sql/spiced/engine"
+	"github.com/spiced-sql/spiced/query"
+	"github.com/spiced-sql/spiced/spicepod"
+)
+
+// counted counts the statements that reach the engine.
+type counted struct {
+	query.Engine
+	n *atomic.Int64
+}
+
+func (c counted) Query(ctx context.Context, req engine.Request) (*engine.Rows, error) {
+	c.n.Add(1)
+	return c.Engine.Query(ctx, req)
+}
+
+func serveCached(t *testing.T, c *spicepod.ResultCache) (*fixture, *atomic.Int64) {
+	var n atomic.Int64
+	var mu sync.Mutex
+	f := serveWith(t, func(db query.Engine) query.Engine { return counted{db, &n} }, func(o *Options) {
+		o.Cache = func() spicepod.ResultCache {
+			mu.Lock()
+			defer mu.Unlock()
+			return *c
+		}
+	})
+	random := &engine.Function{Name: "dice", Signature: "dice() → float64", Random: true, Traits: engine.Traits{Volatile: true}}
+	cat := engine.NewCatalog(1, []engine.Relation{{Schema: "public", Name: "t"}, {Schema: "public", Name: "theirs"}}, []*engine.Function{random})
+	cat.SetTraits(map[engine.Relation]engine.Traits{{Schema: "public", Name: "theirs"}: {Protected: true}})
+	err := f.db.Publish(context.Background(), cat, func(tx *engine.Tx) error {
+		for _, sql := range []string{
+			"CREATE TABLE spice.public.t AS SELECT 1 AS a", "CREATE TABLE spice.public.theirs AS SELECT 1 AS a",
+			"CREATE FUNCTION spice.public.dice() AS random()",
+		} {
+			if err := tx.Exec(sql); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f, &n
+}
+
+func TestEqualStatementsAreAnsweredOnce(t *testing.T) {
+	settings := &spicepod.ResultCache{Enabled: true, MaxSize: 1 << 20, ItemTTL: time.Hour, CacheKeyType: "plan"}
+	f, n := serveCached(t, settings)
+	for _, c := range []struct {
+		sql    string
+		header []string
+		status string
+	}{
+		{"SELECT a FROM t", nil, "MISS"},
+		{"SELECT a FROM t", nil, "HIT"},
+		{"SELECT a  FROM t -- again", nil, "HIT"},
+		{"SELECT a FROM t", []string{"Accept", "text/csv"}, "MISS"},
+		{"SELECT a FROM t", []string{"Cache-Control", "no-cache"}, "BYPASS"},
+		{"SELECT a, 'x' FROM t", nil, "MISS"},
+		{"SELECT random() AS r", nil, "BYPASS"},
+		{"SELECT random() AS r", nil, "BYPASS"},
+		{"SELECT now() AS r", nil, "BYPASS"},
+		{"SELECT current_date AS r", nil, "BYPASS"},
+		{"SELECT a FROM t USING SAMPLE 1", nil, "BYPASS"},
+		{"SELECT dice() AS r", nil, "BYPASS"},
+		{"SELECT a FROM theirs", nil, "BYPASS"},
+		{"SELECT a FROM theirs", nil, "BYPASS"},
+	} {
+		before := n.Load()
+		r := f.send("POST", "/v1/sql", c.sql, c.header...)
+		f.want(r, 200, "")
+		if got := r.header.Get(headerCacheStatus); got != c.status {
+			t.Errorf("%s: %s, want %s", c.sql, got, c.status)
+		}
+		if ran := n.Load() > before; ran == (c.status == "HIT") {
+			t.Errorf("%s (%s): the engine was asked: %t", c.sql, c.status, ran)
+		}
+	}
+	first, second := f.send("POST", "/v1/sql", "SELECT a FROM t"), f.send("POST", "/v1/sql", "SELECT a FROM t")
+	if first.body != second.body || second.header.Get("Content-Type") != first.header.Get("Content-Type") || second.header.Get("X-Spiced-Generation") != "1" {
+		t.Errorf("the answers differ: %v %v", first, second)
+	}
+	body := `{"sql":"SELECT $1::BIGINT AS a","parameters":[%]}`
+	for i, want := range []string{"MISS", "MISS", "HIT"} {
+		value := []string{"1", "2", "1"}[i]
+		r := f.send("POST", "/v1/sql", strings.Replace(body, "%", value, 1), "Content-Type", "application/json")
+		f.want(r, 200, `[{"a":`+value+`}]`)
+		if got := r.header.Get(headerCacheStatus); got != want {
+			t.Errorf("parameter %s: %s, want %s", value, got, want)
+		}
+	}
+	// A publication, of data too, makes what came before old.
+	if err := f.db.Publish(context.Background(), f.db.Current().Renew(), func(tx *engine.Tx) error { return tx.Exec("INSERT INTO spice.public.t VALUES (2)") }); err != nil {
+		t.Fatal(err)
+	}
+	r := f.send("POST", "/v1/sql", "SELECT a FROM t ORDER BY a")
+	f.want(r, 200, `[{"a":1},{"a":2}]`)
+}
+
+func TestOldAnswersServeWhileNewOnesAreMade(t *testing.T) {
+	settings := &spicepod.ResultCache{Enabled: true, MaxSize: 1 << 20, StaleWhileRevalidate: time.Hour, CacheKeyType: "sql"}
+	f, n := serveCached(t, settings)
+	f.want(f.send("POST", "/v1/sql", "SELECT a FROM t"), 200, "")
+	r := f.send("POST", "/v1/sql", "SELECT a FROM t")
+	if got := r.header.Get(headerCacheStatus); got != "STALE" {
+		t.Errorf("got %s, want STALE", got)
+	}
+	eventually(t, "it is made anew", func() bool { return n.Load() == 2 })
+}
+
+func TestTheCacheIsBounded(t *testing.T) {
+	c := newResultCache()
+	defer c.close()
+	for i := range 100 {
+		c.put(&kept{key: string(rune('a' + i)), body: make([]byte, 1000)}, 10_000)
+	}
+	if c.size > 10_000 || c.recent.Len() != len(c.byKey) || c.recent.Len() == 0 {
+		t.Errorf("%d bytes, %d entries, %d keys", c.size, c.recent.Len(), len(c.byKey))
+	}
+}

@@ -1,0 +1,72 @@
+package sqlapi
+
+import (
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/spiced-sql/spiced/engine"
+	"github.com/spiced-sql/spiced/format"
+	"github.com/spiced-sql/spiced/query"
+	"github.com/spiced-sql/spiced/tools"
+)
+
+type keptResult struct {
+	Ref       string       `json:"ref"`
+	Rows      int64        `json:"rows"`
+	Bytes     int64        `json:"bytes"`
+	Columns   []keptColumn `json:"columns"`
+	CreatedAt time.Time    `json:"created_at"`
+	ExpiresAt time.Time    `json:"expires_at"`
+}
+
+type keptColumn struct {
+	Name string `json:"name"`
+	Type string `json:"type"` // DuckDB's
+}
+
+type keptResults struct {
+	Results []keptResult `json:"results"`
+}
+
+func (a *API) listResults(w http.ResponseWriter, _ *http.Request, scope tools.Scope) error {
+	list := keptResults{Results: []keptResult{}}
+	for _, r := range a.opts.Results.List(scope.Owner()) {
+		k := keptResult{Ref: r.Name, Rows: r.Rows, Bytes: r.Bytes, Columns: []keptColumn{}, CreatedAt: r.Created.UTC(), ExpiresAt: r.Expires.UTC()}
+		for _, c := range r.Columns {
+			k.Columns = append(k.Columns, keptColumn{c.Name, c.Type.String()})
+		}
+		list.Results = append(list.Results, k)
+	}
+	return writeJSON(w, http.StatusOK, list)
+}
+
+// result sends the rows of a kept result.
+func (a *API) result(w http.ResponseWriter, r *http.Request, scope tools.Scope) error {
+	name := r.PathValue("ref")
+	if _, err := a.opts.Results.Get(scope.Owner(), name); err != nil {
+		return noResult(err)
+	}
+	req := query.Request{
+		Request: engine.Request{SQL: "FROM " + engine.Ref + "(" + engine.Literal(name) + ")"},
+		Scope:   scope, Door: query.HTTP, Remote: r.RemoteAddr,
+	}
+	return a.statement(w, r, req, outputOf(format.Negotiate(accept(r))), nil)
+}
+
+func (a *API) deleteResult(w http.ResponseWriter, r *http.Request, scope tools.Scope) error {
+	if err := a.opts.Results.Delete(scope.Owner(), r.PathValue("ref")); err != nil {
+		return noResult(err)
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// noResult makes an unknown name 404: the address is wrong, not a statement.
+func noResult(err error) error {
+	var e *engine.Error
+	if errors.As(err, &e) && e.Code == engine.CodeNotFound {
+		return newError(codeNoResult, e.Hint, "%s", e.Message)
+	}
+	return err
+}
