@@ -29,14 +29,11 @@ func benchInvoke(ctx context.Context, e *env) ([]row, error) {
 		return nil, err
 	}
 	defer s.stop()
-	d, err := daemon.New(ctx, daemon.Options{Path: dir})
+	d, err := loaded(ctx, daemon.Options{Path: dir})
 	if err != nil {
 		return nil, err
 	}
 	defer d.Close()
-	if report := d.Load(ctx, "bench"); !report.Accepted {
-		return nil, report.Problems
-	}
 	var ratios, overHTTP, inProcess []float64
 	times := &latencies{}
 	for range 3 {

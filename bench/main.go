@@ -52,6 +52,11 @@ var benchmarks = []benchmark{
 	{"mcpcall", benchMCPCall},
 	{"mcpproxy", benchMCPProxy},
 	{"mcplist", benchMCPList},
+	{"flight", benchFlight},
+	{"pgpoint", benchPostgresPoint},
+	{"isolate", benchIsolate},
+	{"policy", benchPolicy},
+	{"cache", benchCache},
 }
 
 func main() {

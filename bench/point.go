@@ -95,15 +95,19 @@ func preparedPlaces(ctx context.Context, dir string) (*sql.Stmt, func(), error) 
 	return stmt, func() { db.Close() }, err
 }
 
-// load runs the callers for a while and returns their calls per second.
+// load runs 32 callers for a while and returns their calls per second.
 func load(ctx context.Context, caller func(context.Context, *atomic.Int64) error) (float64, error) {
+	return loadBy(ctx, pointConnections, caller)
+}
+
+func loadBy(ctx context.Context, callers int, caller func(context.Context, *atomic.Int64) error) (float64, error) {
 	ctx, cancel := context.WithTimeout(ctx, pointTime)
 	defer cancel()
 	var calls atomic.Int64
 	var wg sync.WaitGroup
-	errs := make(chan error, pointConnections)
+	errs := make(chan error, callers)
 	began := time.Now()
-	for range pointConnections {
+	for range callers {
 		wg.Go(func() {
 			if err := caller(ctx, &calls); err != nil && ctx.Err() == nil {
 				errs <- err

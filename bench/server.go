@@ -33,10 +33,11 @@ const deadline = 2 * time.Minute
 
 var address = regexp.MustCompile(`http://127\.0\.0\.1:\d+`)
 
-// serve starts spiced on a Spicepod and waits until it answers.
-func (e *env) serve(ctx context.Context, dir string) (*server, error) {
+// serve starts spiced on a Spicepod, with flags, and waits until it answers.
+func (e *env) serve(ctx context.Context, dir string, flags ...string) (*server, error) {
 	s := &server{log: &bytes.Buffer{}, done: make(chan error, 1), began: time.Now()}
-	s.cmd = exec.CommandContext(ctx, e.binary, "serve", dir, "--http", "127.0.0.1:0", "--metrics", "127.0.0.1:0")
+	args := append([]string{"serve", dir, "--http", "127.0.0.1:0", "--metrics", "127.0.0.1:0"}, flags...)
+	s.cmd = exec.CommandContext(ctx, e.binary, args...)
 	s.cmd.Cancel = func() error { return s.cmd.Process.Signal(syscall.SIGTERM) }
 	out, err := s.cmd.StderrPipe()
 	if err != nil {
@@ -145,6 +146,7 @@ func (e *env) pod(name, text string) (string, error) {
 	return dir, os.WriteFile(filepath.Join(dir, "spicepod.yaml"), []byte(header(name)+text), 0o644)
 }
 
+// header is the head of a Spicepod whose answers are made each time.
 func header(name string) string {
-	return "version: v1\nkind: Spicepod\nname: " + name + "\nruntime:\n  functions: { enabled: true }\n  query: { timeout: 10m }\n"
+	return "version: v1\nkind: Spicepod\nname: " + name + "\nruntime:\n  functions: { enabled: true }\n  query: { timeout: 10m }\n  caching: { sql_results: { enabled: false } }\n"
 }

@@ -93,18 +93,11 @@ func (s *server) peak(done <-chan struct{}, out chan<- int64) {
 // arrowRatio compares the speed of a download as Arrow with that of a loop
 // over the same chunks in this process, in turn.
 func (s *server) arrowRatio(ctx context.Context, dir string) (float64, error) {
-	db, err := engine.Open(ctx, engine.Options{})
+	db, err := wideTable(ctx, dir)
 	if err != nil {
 		return 0, err
 	}
 	defer db.Close()
-	catalog := engine.NewCatalog(1, []engine.Relation{{Schema: engine.Public, Name: "wide"}}, nil)
-	err = db.Publish(ctx, catalog, func(tx *engine.Tx) error {
-		return tx.Exec("CREATE TABLE spice.public.wide AS SELECT * FROM read_parquet(" + engine.Literal(dir+"/wide.parquet") + ")")
-	})
-	if err != nil {
-		return 0, err
-	}
 	var ratios []float64
 	for range 5 {
 		_, _, arrow, err := s.download(ctx, "SELECT * FROM wide", "application/vnd.apache.arrow.stream")
@@ -118,6 +111,23 @@ func (s *server) arrowRatio(ctx context.Context, dir string) (float64, error) {
 		ratios = append(ratios, inProcess.Seconds()/arrow.Seconds())
 	}
 	return median(ratios), nil
+}
+
+// wideTable holds the rows of wide.parquet in this process.
+func wideTable(ctx context.Context, dir string) (*engine.DB, error) {
+	db, err := engine.Open(ctx, engine.Options{})
+	if err != nil {
+		return nil, err
+	}
+	catalog := engine.NewCatalog(1, []engine.Relation{{Schema: engine.Public, Name: "wide"}}, nil)
+	err = db.Publish(ctx, catalog, func(tx *engine.Tx) error {
+		return tx.Exec("CREATE TABLE spice.public.wide AS SELECT * FROM read_parquet(" + engine.Literal(dir+"/wide.parquet") + ")")
+	})
+	if err != nil {
+		db.Close()
+		return nil, err
+	}
+	return db, nil
 }
 
 func readChunks(ctx context.Context, db *engine.DB) (time.Duration, error) {

@@ -7,14 +7,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spiced-sql/spiced/auth"
 	"github.com/spiced-sql/spiced/datasets"
 	"github.com/spiced-sql/spiced/embeddings"
 	"github.com/spiced-sql/spiced/engine"
 	"github.com/spiced-sql/spiced/functions"
 	"github.com/spiced-sql/spiced/mcp/client"
-	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/spicepod"
-	"github.com/spiced-sql/spiced/udf"
 )
 
 // build makes the next generation out of a Spicepod, beside the old one.
@@ -37,6 +36,7 @@ type build struct {
 	embeddings     *embeddings.Set
 	embeddingsHash string
 	servers        []*client.Server
+	keys           *auth.Keyring
 }
 
 func newBuild(d *Daemon, pod *spicepod.Pod, report *Report) *build {
@@ -105,9 +105,7 @@ func relationOf(schema, name string) engine.Relation {
 func (b *build) prepareDatasets(ctx context.Context) {
 	ready, problems := b.d.data.Prepare(ctx, b.pod)
 	b.problems(problems)
-	b.declared = append(b.declared, udf.Relations()...)
-	b.declared = append(b.declared, registry.Relations()...)
-	b.declared = append(b.declared, systemRelations...)
+	b.declared = append(b.declared, SystemRelations()...)
 	have := map[engine.Relation]bool{}
 	for _, d := range ready {
 		have[d.Relation] = true
@@ -119,7 +117,7 @@ func (b *build) prepareDatasets(ctx context.Context) {
 		if have[r] {
 			continue
 		}
-		if last := b.lastDataset(r); last != nil {
+		if last := b.standIn(i); last != nil {
 			b.datasets = append(b.datasets, last)
 			continue
 		}
@@ -205,5 +203,6 @@ func (b *build) generation() *Generation {
 		Number: b.old.Number + 1, Pod: b.pod, Functions: b.set,
 		Datasets: b.datasets, Views: b.views, Published: time.Now(),
 		Embeddings: b.embeddings, embeddingsHash: b.embeddingsHash, servers: b.servers,
+		order: slices.Clone(b.order), keys: b.keys,
 	}
 }

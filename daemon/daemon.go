@@ -25,13 +25,17 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/spiced-sql/spiced/audit"
+	"github.com/spiced-sql/spiced/auth"
 	"github.com/spiced-sql/spiced/datasets"
 	"github.com/spiced-sql/spiced/embeddings"
 	"github.com/spiced-sql/spiced/engine"
 	"github.com/spiced-sql/spiced/functions"
+	"github.com/spiced-sql/spiced/isolate"
 	"github.com/spiced-sql/spiced/mcp/client"
 	"github.com/spiced-sql/spiced/models"
 	"github.com/spiced-sql/spiced/registry"
+	"github.com/spiced-sql/spiced/results"
 	"github.com/spiced-sql/spiced/spicepod"
 	"github.com/spiced-sql/spiced/telemetry"
 	"github.com/spiced-sql/spiced/toolloop"
@@ -48,9 +52,16 @@ type Options struct {
 	Watch    bool               // reload when a file changes
 	Log      *slog.Logger       // nil: discarded
 	Metrics  *telemetry.Metrics // nil: not counted
+	// Audit makes the log of what is done, as the Spicepod asks for it; nil:
+	// nothing is audited.
+	Audit    func(spicepod.Audit, bool) (*audit.Log, error)
 	Progress func(datasets.Progress)
 	Version  string // of the runtime, as MCP servers are told
-	Offline  bool   // MCP servers are checked and not connected: nothing of the Spicepod's is started
+	// Postgres says that clients of PostgreSQL are served, whose catalog is
+	// made then. It is also made when the Spicepod has an address for them.
+	Postgres bool
+	Worker   []string // starts a process that runs isolated statements; nil: none are isolated
+	Offline  bool     // MCP servers are checked and not connected: nothing of the Spicepod's is started
 }
 
 // Daemon is the runtime of one Spicepod.
@@ -74,7 +85,15 @@ type Daemon struct {
 	requests chan request
 	ended    chan struct{} // closed when Run is over
 
-	first      *reading   // what New read, for the first load
+	first       *reading // what New read, for the first load
+	pgcatalog   bool     // the catalog of PostgreSQL is made
+	setupScript []string // statements that made the runtime's own objects
+	tables      []string // of the runtime's, in schema spiced
+	keys        atomic.Pointer[auth.Keyring]
+	audit       *audit.Log
+	results     *results.Store
+	workers     *isolate.Pool // nil: no statement is isolated
+
 	publishing sync.Mutex // held while a generation, or a refresh of one, is published
 	current    atomic.Pointer[Generation]
 	report     atomic.Pointer[Report]
@@ -97,6 +116,8 @@ type Generation struct {
 	tools          *udf.ToolSet
 	servers        []*client.Server
 	toolFunctions  []*udf.ToolFunction
+	order          []component // functions and views, each after what it uses
+	keys           *auth.Keyring
 	embeddingsHash string
 	failedSearches map[string]bool // search tests, by fingerprint
 }
@@ -119,6 +140,11 @@ func New(ctx context.Context, opts Options) (*Daemon, error) {
 	if d.log == nil {
 		d.log = slog.New(slog.DiscardHandler)
 	}
+	keys, err := d.readKeys(first.pod, &Report{})
+	if err != nil {
+		return nil, err
+	}
+	d.keys.Store(keys)
 	if err := d.open(ctx, first.pod); err != nil {
 		d.Close()
 		return nil, err
@@ -132,6 +158,12 @@ func (d *Daemon) open(ctx context.Context, pod *spicepod.Pod) error {
 		return err
 	}
 	d.roots, d.initial = pod.DataRoots(), pod.Runtime
+	d.pgcatalog = d.opts.Postgres || pod.Runtime.Postgres.Enabled && pod.Runtime.Postgres.Address != ""
+	if d.opts.Audit != nil {
+		if d.audit, err = d.opts.Audit(pod.Runtime.Audit, d.Keys().Enabled()); err != nil {
+			return err
+		}
+	}
 	if d.db, err = engine.Open(ctx, engineOptions(pod)); err != nil {
 		return err
 	}
@@ -141,14 +173,19 @@ func (d *Daemon) open(ctx context.Context, pod *spicepod.Pod) error {
 	if err := d.db.Publish(ctx, engine.NewCatalog(0, nil, nil), d.setup); err != nil {
 		return fmt.Errorf("prepare the catalog: %w", err)
 	}
+	if err := d.findTables(ctx); err != nil {
+		return err
+	}
 	d.data, err = datasets.NewManager(datasets.Options{
 		DB: d.db, Roots: d.roots, StateDir: state, HTTP: http.DefaultClient, Log: d.log,
-		Progress: d.opts.Progress, Parallel: pod.Runtime.DatasetLoadParallelism,
+		Files: pod.Runtime.Query.Isolation == spicepod.IsolationProcess, Progress: d.opts.Progress, Parallel: pod.Runtime.DatasetLoadParallelism,
 		Type: duckdbType, Publish: d.publishRefresh,
 		Retry: func(context.Context, []string) { d.ask(request{trigger: "retry"}) },
 	})
-	if err == nil {
-		err = d.openTools(pod, state)
+	for _, open := range []func(*spicepod.Pod, string) error{d.openResults, d.openWorkers, d.openTools} {
+		if err == nil {
+			err = open(pod, state)
+		}
 	}
 	if err == nil && d.opts.Watch {
 		d.watcher, err = newWatcher(d.log)
@@ -177,6 +214,7 @@ func engineOptions(pod *spicepod.Pod) engine.Options {
 	q := pod.Runtime.Query
 	opts := engine.Options{
 		Connections: q.MaxConcurrentQueries,
+		Queue:       q.MaxQueuedQueries,
 		TempDir:     q.TempDirectory,
 		Limits:      engine.Limits{Timeout: q.Timeout, MaxRows: int64(q.MaxRows), MaxBytes: int64(q.MaxBytes)},
 	}
@@ -198,8 +236,14 @@ func (d *Daemon) Close() {
 		d.servers.Close()
 	}
 	d.closeTools()
+	if d.results != nil {
+		d.results.Close()
+	}
 	if d.db != nil {
 		d.db.Close()
+	}
+	if d.workers != nil {
+		d.workers.Close()
 	}
 	if d.tempDir != "" {
 		os.RemoveAll(d.tempDir)
@@ -296,6 +340,9 @@ func (d *Daemon) LastReport() *Report { return d.report.Load() }
 
 // Ready reports whether the first generation serves.
 func (d *Daemon) Ready() bool { return d.ready.Load() }
+
+// Audit is the log of what is done; nil writes nothing.
+func (d *Daemon) Audit() *audit.Log { return d.audit }
 
 // DB is the engine, for the doors.
 func (d *Daemon) DB() *engine.DB { return d.db }

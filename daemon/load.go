@@ -85,7 +85,12 @@ func (d *Daemon) load(ctx context.Context, report *Report) error {
 	if err != nil {
 		return err
 	}
+	keys, err := d.readKeys(r.pod, report)
+	if err != nil {
+		return err
+	}
 	b := newBuild(d, r.pod, report)
+	b.keys = keys
 	b.prepare(ctx)
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -99,6 +104,7 @@ func (d *Daemon) load(ctx context.Context, report *Report) error {
 		}
 		return fmt.Errorf("publish: %w", err)
 	}
+	d.warmWorkers()
 	for _, f := range d.hear {
 		f()
 	}
@@ -182,5 +188,9 @@ func (d *Daemon) republish(ctx context.Context, build func(*engine.Tx) error) er
 	if g == nil {
 		return errors.New("nothing is published yet")
 	}
-	return d.db.Publish(ctx, d.db.Current().Renew(), build)
+	if err := d.db.Publish(ctx, d.db.Current().Renew(), build); err != nil {
+		return err
+	}
+	d.warmWorkers()
+	return nil
 }

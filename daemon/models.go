@@ -85,7 +85,7 @@ func (d *Daemon) WriteSQL(ctx context.Context, model string, r nsql.Request, sco
 		return nsql.Answer{}, err
 	}
 	writer.Rank = func(ctx context.Context, query string) []string { return d.rank(ctx, query, scope) }
-	return writer.Write(ctx, r)
+	return writer.Write(registry.WithScope(ctx, scope), r) // the model sees samples that its caller may
 }
 
 // rank names the tools that fit a question best. Nobody searched, so nothing

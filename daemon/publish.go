@@ -10,7 +10,7 @@ import (
 	"github.com/spiced-sql/spiced/engine"
 	"github.com/spiced-sql/spiced/functions"
 	"github.com/spiced-sql/spiced/functions/prelude"
-	"github.com/spiced-sql/spiced/registry"
+	"github.com/spiced-sql/spiced/pgcatalog"
 	"github.com/spiced-sql/spiced/spicepod"
 	"github.com/spiced-sql/spiced/sqltree"
 	"github.com/spiced-sql/spiced/udf"
@@ -26,7 +26,7 @@ func (b *build) publish(ctx context.Context) error {
 	b.d.publishing.Lock()
 	defer b.d.publishing.Unlock()
 	for {
-		b.prune()
+		b.settle()
 		if b.d.opts.Strict && b.report.Problems.HasErrors() {
 			return errStrict
 		}
@@ -46,6 +46,7 @@ func (b *build) publish(ctx context.Context) error {
 type maker struct {
 	*build
 	tx     *engine.Tx
+	traits *traits
 	made   []string
 	failed []component
 }
@@ -54,15 +55,15 @@ type maker struct {
 // on with those that do not use it, to find all faults, and undoes it all.
 func (m *maker) publish(ctx context.Context) error {
 	g := m.generation()
+	m.traits = m.readTraits()
 	if err := m.makeTools(g); err != nil {
 		return err
 	}
-	guarded := append(baseFunctions(), m.set.Engine()...)
-	for _, f := range g.toolFunctions {
-		guarded = append(guarded, f.Engine)
-	}
-	next := engine.NewCatalog(g.Number, m.available(), guarded)
+	next := engine.NewCatalog(g.Number, m.available(), m.guarded(g))
+	next.SetTraits(m.traits.relations)
+	next.SetWritable(m.writable())
 	next.Published(func() { m.d.serve(m.old, g) })
+	next.Script(func() []string { return m.d.script(g) })
 	return m.d.db.Publish(ctx, next, func(tx *engine.Tx) error {
 		m.tx = tx
 		for _, step := range []func() error{m.make, func() error { return m.makeToolFunctions(g) }, func() error { return m.searchTests(ctx, g) }} {
@@ -76,9 +77,21 @@ func (m *maker) publish(ctx context.Context) error {
 	})
 }
 
+// writable are the tables behind the datasets that callers may write.
+func (b *build) writable() map[engine.Relation]string {
+	tables := map[engine.Relation]string{}
+	for _, d := range b.datasets {
+		if table, ok := d.Base(); ok {
+			tables[d.Relation] = table
+		}
+	}
+	return tables
+}
+
 // serve makes g the generation that serves. The engine calls it as it swaps.
 func (d *Daemon) serve(old, g *Generation) {
 	d.current.Store(g)
+	d.keys.Store(g.keys)
 	d.registry.Publish(g.Tools)
 	d.servers.Publish(g.servers)
 	cache := g.Pod.Runtime.Tools.Cache
@@ -258,7 +271,10 @@ func (c component) pathIn(pod *spicepod.Pod) string {
 
 // available are the relations that statements may read.
 func (b *build) available() []engine.Relation {
-	list := append(append(udf.Relations(), registry.Relations()...), systemRelations...)
+	list := SystemRelations()
+	if b.d.pgcatalog {
+		list = append(list, pgcatalog.Relations()...)
+	}
 	for _, d := range b.datasets {
 		list = append(list, d.Relation)
 	}

@@ -2,11 +2,14 @@ package daemon
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/spiced-sql/spiced/datasets"
 	"github.com/spiced-sql/spiced/engine"
 	"github.com/spiced-sql/spiced/functions"
+	"github.com/spiced-sql/spiced/pgcatalog"
 	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/udf"
 )
@@ -29,8 +32,14 @@ var systemRelations = []engine.Relation{
 	{Schema: engine.System, Name: tableModels},
 }
 
+// SystemRelations are the introspection tables.
+func SystemRelations() []engine.Relation {
+	return slices.Concat(udf.Relations(), registry.Relations(), systemRelations)
+}
+
 // setup makes the introspection tables and the prelude, once.
 func (d *Daemon) setup(tx *engine.Tx) error {
+	tx.Record(func(sql string) { d.setupScript = append(d.setupScript, sql) })
 	ddl := append(datasets.Tables(),
 		"CREATE TABLE "+engine.Qualified(engine.System, tableLoadErrors)+` (generation BIGINT, component VARCHAR, severity VARCHAR,
 			"path" VARCHAR, "file" VARCHAR, line INTEGER, "column" INTEGER, message VARCHAR, hint VARCHAR)`,
@@ -45,7 +54,15 @@ func (d *Daemon) setup(tx *engine.Tx) error {
 	if err := udf.Setup(tx, d.db.Builtins()); err != nil {
 		return err
 	}
-	return registry.Setup(tx)
+	if err := registry.Setup(tx); err != nil || !d.pgcatalog {
+		return err
+	}
+	for _, sql := range pgcatalog.Setup() { // last: it takes note of the tables above
+		if err := tx.Exec(sql); err != nil {
+			return fmt.Errorf("the catalog of PostgreSQL: %w", err)
+		}
+	}
+	return nil
 }
 
 // fillLoadErrors makes spiced.load_errors the problems of one load.

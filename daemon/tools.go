@@ -41,7 +41,7 @@ func (d *Daemon) openTools(pod *spicepod.Pod, state string) error {
 	d.openServers()
 	d.indexes = builtin.NewIndexes()
 	d.memory = toolloop.NewMemory(toolloop.MemoryLimits{})
-	d.registry = registry.New(registry.Options{Usage: d.usage, Metrics: d.opts.Metrics, Log: d.log, VectorDir: vectors})
+	d.registry = registry.New(registry.Options{Usage: d.usage, Metrics: d.opts.Metrics, Log: d.log, Audit: d.audit, VectorDir: vectors})
 	if m := d.opts.Metrics; m != nil {
 		m.WatchToolCache(func() (entries, bytes int64, hits, misses uint64) {
 			s := d.registry.CacheStats()
@@ -49,6 +49,7 @@ func (d *Daemon) openTools(pod *spicepod.Pod, state string) error {
 		})
 	}
 	d.registry.Serve(d.db)
+	d.db.Handle(engine.Ctx, tellCaller)
 	return nil
 }
 
@@ -84,7 +85,7 @@ func (b *build) prepareEmbeddings() {
 // catalog makes the tools of the generation that is being made.
 func (m *maker) catalog(g *Generation) (*registry.Catalog, error) {
 	t := m.pod.Runtime.Tools
-	g.tools = udf.NewToolSet(m.d.db, m.set, "", m.old.tools)
+	g.tools = udf.NewToolSet(m.d.db, m.set, udf.ToolOptions{Traits: m.traits.of, Results: m.d.results}, m.old.tools)
 	contents := registry.Contents{
 		Generation: g.Number, Embeddings: m.build.embeddings, EmbeddingModel: t.EmbeddingModel,
 		Search: searchSettings(t.Search), Functions: owners(m.set), Hidden: m.hidden(g),
@@ -165,7 +166,7 @@ func customised(env builtin.Env, entry spicepod.Tool, declared string) (tools.To
 // ToolEnv is what the built-in tools see: always the present state.
 func (d *Daemon) ToolEnv() builtin.Env {
 	return builtin.Env{
-		SQL: d.db, Datasets: d.toolDatasets, Readiness: d.readiness, Indexes: d.indexes,
+		SQL: d.db, Datasets: d.toolDatasets, Readiness: d.readiness, Indexes: d.indexes, Results: d.results,
 		Functions: func() *functions.Set {
 			if g := d.Current(); g != nil {
 				return g.Functions

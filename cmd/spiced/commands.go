@@ -28,7 +28,7 @@ func newRoot(std streams) *cobra.Command {
 	}
 	root.Flags().AddFlagSet(serve.Flags())
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(serve, newValidate(std), newTest(std), newSQL(std), newChat(std), newMCP(std), newSearch(std), newSearchEval(std), newLint(std), newInit(std), newSchema(), newVersion())
+	root.AddCommand(serve, newValidate(std), newTest(std), newSQL(std), newChat(std), newMCP(std), newSearch(std), newSearchEval(std), newLint(std), newInit(std), newSchema(), newVersion(), newWorker())
 	return root
 }
 

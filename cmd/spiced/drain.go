@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -52,17 +53,12 @@ func (d *drainer) idle(ctx context.Context) {
 	}
 }
 
-// drainable refuses statements once a shutdown has begun.
-type drainable struct {
-	sqlapi.Querier
-	drainer *drainer
-}
-
-func (q drainable) Query(ctx context.Context, req engine.Request) (*engine.Rows, error) {
-	if q.drainer.begun.Load() {
-		return nil, &engine.Error{Code: engine.CodeCancelled, Message: "the runtime is shutting down"}
+// refuse is why no statement is taken any more, or nil.
+func (d *drainer) refuse() error {
+	if d.begun.Load() {
+		return &engine.Error{Code: engine.CodeCancelled, Message: "the runtime is shutting down", Offset: -1}
 	}
-	return q.Querier.Query(ctx, req)
+	return nil
 }
 
 // drain lets requests that run end, as long as runtime.shutdown_timeout says.
@@ -78,11 +74,15 @@ func (s *server) drain() error {
 	defer cancel()
 	s.drainer.idle(ctx)
 	s.mcp.Close() // its streams would keep the doors open
+	var doors sync.WaitGroup
 	for _, d := range s.doors {
-		if err := d.http.Shutdown(ctx); err != nil {
-			s.log.Warn("requests were cut off", "door", d.name, "error", err)
-			d.http.Close()
-		}
+		doors.Go(func() {
+			if err := d.shutdown(ctx); err != nil {
+				s.log.Warn("requests were cut off", "door", d.name, "error", err)
+				d.close()
+			}
+		})
 	}
+	doors.Wait()
 	return nil
 }

@@ -34,7 +34,7 @@ func (i inventory) Problems() spicepod.Problems {
 func (i inventory) Components() []sqlapi.Component {
 	open := i.endpoints()
 	var list []sqlapi.Component
-	for _, name := range []string{"http", "flight", "metrics", "opentelemetry"} {
+	for _, name := range []string{"http", "flight", "postgres", "metrics", "opentelemetry"} {
 		c := sqlapi.Component{Name: name, Endpoint: "N/A", Status: sqlapi.StatusDisabled}
 		if address := open[name]; address != "" {
 			c.Endpoint, c.Status = address, sqlapi.StatusReady

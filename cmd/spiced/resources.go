@@ -9,6 +9,7 @@ import (
 
 	"github.com/spiced-sql/spiced/daemon"
 	mcpserver "github.com/spiced-sql/spiced/mcp/server"
+	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/tools"
 	"github.com/spiced-sql/spiced/tools/builtin"
 )
@@ -117,7 +118,7 @@ func (r resources) call(ctx context.Context, scope tools.Scope, name string, arg
 	if failed != nil {
 		return failed
 	}
-	out, err := r.tools[name].Call(ctx, tools.Input{Raw: raw, Arguments: decoded, Scope: scope})
+	out, err := r.tools[name].Call(registry.WithScope(ctx, scope), tools.Input{Raw: raw, Arguments: decoded, Scope: scope})
 	if err != nil {
 		return err
 	}

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"os"
 	"os/signal"
@@ -14,10 +14,13 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/spiced-sql/spiced/audit"
 	"github.com/spiced-sql/spiced/daemon"
 	"github.com/spiced-sql/spiced/embeddings"
-	"github.com/spiced-sql/spiced/engine"
 	mcpserver "github.com/spiced-sql/spiced/mcp/server"
+	"github.com/spiced-sql/spiced/pgwire"
+	"github.com/spiced-sql/spiced/query"
+	"github.com/spiced-sql/spiced/spicepod"
 	"github.com/spiced-sql/spiced/sqlapi"
 	"github.com/spiced-sql/spiced/telemetry"
 )
@@ -25,10 +28,12 @@ import (
 // serveFlags are the flags of `spiced serve`.
 type serveFlags struct {
 	http, metrics        string
+	postgres, flight     string
 	stateDir             string
 	logLevel, logFormat  string
 	strict, watch        bool
 	allowUnauthenticated bool
+	tls                  tlsFlags
 }
 
 func newServe(std streams) *cobra.Command {
@@ -45,6 +50,11 @@ func newServe(std streams) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&f.http, "http", "127.0.0.1:8090", "address of the HTTP API; port 0 picks a free one")
 	flags.StringVar(&f.metrics, "metrics", "127.0.0.1:9090", "address of the Prometheus metrics; empty turns them off")
+	flags.StringVar(&f.postgres, "postgres", "", "address of the PostgreSQL protocol, such as 127.0.0.1:5432 (default: closed)")
+	flags.StringVar(&f.flight, "flight", "", "address of Arrow Flight SQL, such as 127.0.0.1:50051 (default: closed)")
+	flags.BoolVar(&f.tls.enabled, "tls-enabled", false, "encrypt every door with the certificate of runtime.tls or the next flags")
+	flags.StringVar(&f.tls.certificateFile, "tls-certificate-file", "", "file of the certificate, as PEM; encrypts every door")
+	flags.StringVar(&f.tls.keyFile, "tls-key-file", "", "file of the certificate's key, as PEM")
 	flags.StringVar(&f.stateDir, "state-dir", "", "folder for what outlives a run: fetched files and accelerated data (default: none does)")
 	flags.BoolVar(&f.strict, "strict", false, "refuse a Spicepod in which any component has a fault")
 	flags.BoolVar(&f.watch, "watch", true, "reload when a file of the Spicepod changes")
@@ -56,19 +66,18 @@ func newServe(std streams) *cobra.Command {
 
 // server is a running `spiced serve`.
 type server struct {
+	flags   serveFlags
 	log     *slog.Logger
 	daemon  *daemon.Daemon
 	metrics *telemetry.Metrics
+	audits  io.Closer // the file of the audit log, if there is one
 	drainer drainer
+	queries *query.Service
+	jobs    *query.Jobs
+	api     *sqlapi.API
 	mcp     *mcpserver.Server
+	tls     *certificates // nil: the doors are not encrypted
 	doors   []door
-}
-
-// door is a listener with what answers there.
-type door struct {
-	name     string
-	listener net.Listener
-	http     *http.Server
 }
 
 func serve(ctx context.Context, std streams, path string, f serveFlags) error {
@@ -80,86 +89,104 @@ func serve(ctx context.Context, std streams, path string, f serveFlags) error {
 		return err
 	}
 	s := &server{
+		flags:   f,
 		log:     telemetry.NewLogger(std.err, telemetry.LogOptions{Level: level, Format: f.logFormat}),
 		metrics: telemetry.New(version),
 	}
 	defer s.close()
 	if s.daemon, err = daemon.New(ctx, daemon.Options{
 		Path: path, StateDir: f.stateDir, Strict: f.strict, Watch: f.watch,
-		Log: s.log, Metrics: s.metrics, Progress: progress(std.err), Version: version,
+		Log: s.log, Metrics: s.metrics, Audit: s.openAudit, Progress: progress(std.err), Version: version, Worker: worker(), Postgres: f.postgres != "",
 	}); err != nil {
 		return err
 	}
-	if err := s.listen(f); err != nil {
+	if err := s.listen(); err != nil {
 		return err
 	}
 	return s.run(ctx)
 }
 
-// listen opens the doors. Addresses that other machines reach need keys, which
-// are not served yet, or the word of the one who starts it.
-func (s *server) listen(f serveFlags) error {
+// openAudit opens the log of what is done.
+func (s *server) openAudit(a spicepod.Audit, keys bool) (*audit.Log, error) {
+	if a.Mode == spicepod.AuditOff || a.Mode == spicepod.AuditAuto && !keys {
+		return nil, nil
+	}
+	if a.File == "" {
+		return audit.New(s.log), nil
+	}
+	file, err := os.OpenFile(a.File, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("runtime.audit.file: %w", err)
+	}
+	s.audits = file
+	return audit.New(telemetry.NewLogger(file, telemetry.LogOptions{Level: slog.LevelInfo, Format: telemetry.FormatJSON})), nil
+}
+
+// listen opens the doors.
+func (s *server) listen() error {
 	s.metrics.WatchEngine(func() (running, waiting, abandoned int) {
 		st := s.daemon.DB().Stats()
 		return st.Running, st.Waiting, st.Abandoned
 	})
-	var err error
-	if s.mcp, err = newMCPServer(s.daemon, s.log); err != nil {
-		return err
+	if t := s.flags.tls.settings(s.daemon.Runtime().TLS); t != nil {
+		s.tls = &certificates{}
+		if err := s.tls.load(t); err != nil {
+			return err
+		}
 	}
-	api := sqlapi.New(sqlapi.Options{
-		MCP:       s.mcp,
-		Querier:   drainable{s.daemon.DB(), &s.drainer},
-		Inventory: inventory{s.daemon, s.endpoints, &s.drainer}, Refresher: refresher{s.daemon},
-		Tools: s.daemon.Tools(), Embeddings: s.embeddings, Chats: chats{s.daemon},
-		Reloader: reloader{s.daemon}, Metrics: s.metrics, Log: s.log, Version: version,
+	s.queries = query.New(query.Options{
+		DB: s.daemon.DB(), Tools: s.daemon.Tools(), Metrics: s.metrics, Audit: s.daemon.Audit(),
+		Isolate: s.daemon.Isolates, Refuse: s.drainer.refuse,
 	})
-	if err := s.open("http", "--http", f.http, s.drainer.count(api), f.allowUnauthenticated); err != nil {
+	s.jobs = query.NewJobs(query.JobsOptions{
+		Service: s.queries, Results: s.daemon.Results(), KeepFor: s.daemon.Runtime().Results.TTL,
+	})
+	if err := s.openAPI(); err != nil {
 		return err
 	}
-	if f.metrics == "" {
+	if err := errors.Join(s.openPostgres(), s.openFlight()); err != nil {
+		return err
+	}
+	if s.flags.metrics == "" {
 		return nil
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", s.metrics.Handler())
 	mux.Handle("GET /", s.metrics.Handler())
-	return s.open("metrics", "--metrics", f.metrics, mux, f.allowUnauthenticated)
+	return s.openHTTP("metrics", "--metrics", s.flags.metrics, s.guarded(s.flags.metrics, mux))
 }
 
-func (s *server) open(name, flag, address string, handler http.Handler, anyAddress bool) error {
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		return usageError{fmt.Errorf("%s takes host:port, not %q: %w", flag, address, err)}
+// openAPI opens the HTTP API, with the MCP server in it.
+func (s *server) openAPI() (err error) {
+	if s.mcp, err = newMCPServer(s.daemon, s.log); err != nil {
+		return err
 	}
-	if !anyAddress && !isLoopback(host) {
-		return fmt.Errorf("%s %s can be reached from other machines and no keys are configured: listen on 127.0.0.1, or add --allow-unauthenticated", flag, address)
+	runtime := s.daemon.Runtime()
+	var origins []string
+	if runtime.CORS.Enabled {
+		if origins = runtime.CORS.AllowedOrigins; len(origins) == 0 {
+			origins = []string{"*"}
+		}
 	}
-	listener, err := net.Listen("tcp", address)
-	if errors.Is(err, syscall.EADDRINUSE) {
-		return fmt.Errorf("%s: %s is in use: choose another address, or port 0 for any", flag, address)
-	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", flag, err)
-	}
-	s.doors = append(s.doors, door{name, listener, sqlapi.NewServer(handler, s.log)})
-	return nil
-}
-
-func isLoopback(host string) bool {
-	if host == "localhost" {
-		return true
-	}
-	ip := net.ParseIP(host)
-	return ip != nil && ip.IsLoopback()
+	s.api = sqlapi.New(sqlapi.Options{
+		MCP: s.mcp, Queries: s.queries, Keys: s.daemon.Keys, Audit: s.daemon.Audit(),
+		Cache:     func() spicepod.ResultCache { return s.daemon.Runtime().Caching.SQLResults },
+		Inventory: inventory{s.daemon, s.endpoints, &s.drainer}, Refresher: refresher{s.daemon},
+		Jobs: s.jobs, Results: s.daemon.Results(),
+		Tools: s.daemon.Tools(), Embeddings: s.embeddings, Chats: chats{s.daemon},
+		Reloader: reloader{s.daemon}, Metrics: s.metrics, Log: s.log, Version: version,
+		AllowedOrigins: origins, TLS: s.tls != nil,
+	})
+	return s.openHTTP("http", "--http", s.flags.http, s.drainer.count(s.api))
 }
 
 // run serves until ctx ends, then drains.
 func (s *server) run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, d := range s.doors {
-		s.log.Info("listening", "door", d.name, "url", "http://"+d.listener.Addr().String())
+		s.log.Info("listening", "door", d.name, "url", d.scheme+"://"+d.listener.Addr().String())
 		group.Go(func() error {
-			if err := d.http.Serve(d.listener); !errors.Is(err, http.ErrServerClosed) {
+			if err := d.serve(d.listener); err != nil && !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, pgwire.ErrServerClosed) {
 				return fmt.Errorf("%s: %w", d.name, err)
 			}
 			return nil
@@ -174,7 +201,7 @@ func (s *server) run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// hangups reloads at SIGHUP.
+// hangups reloads at SIGHUP: the Spicepod, and the certificate.
 func (s *server) hangups(ctx context.Context) {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGHUP)
@@ -187,19 +214,48 @@ func (s *server) hangups(ctx context.Context) {
 			if _, err := s.daemon.Reload(ctx, "signal"); err != nil && ctx.Err() == nil {
 				s.log.Error("reload failed", "error", err)
 			}
+			s.renewCertificate()
 		}
 	}
 }
 
+// renewCertificate reads the certificate again. When that fails, the last one
+// serves on.
+func (s *server) renewCertificate() {
+	if s.tls == nil {
+		return
+	}
+	t := s.flags.tls.settings(s.daemon.Runtime().TLS)
+	if t == nil {
+		s.log.Warn("encryption ends at the next start: runtime.tls was taken out")
+		return
+	}
+	if err := s.tls.load(t); err != nil {
+		s.log.Error("the certificate was not replaced", "error", err)
+		return
+	}
+	s.log.Info("the certificate was replaced")
+}
+
 func (s *server) close() {
 	for _, d := range s.doors {
+		d.close()
 		d.listener.Close()
 	}
 	if s.mcp != nil {
 		s.mcp.Close()
 	}
+	if s.api != nil {
+		s.api.Close()
+	}
+	if s.jobs != nil {
+		s.jobs.Close()
+	}
 	if s.daemon != nil {
 		s.daemon.Close()
+	}
+	if s.audits != nil {
+		s.audits.Close()
 	}
 }
 
@@ -219,5 +275,3 @@ func (s *server) endpoints() map[string]string {
 	}
 	return all
 }
-
-var _ sqlapi.Querier = (*engine.DB)(nil)

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+)
+
+// cachedSQL is a statement of about a millisecond.
+const cachedSQL = "SELECT count(*) AS n, avg(haversine_km(lat, lon, 47.45, -122.31)) AS km FROM places"
+
+// benchCache compares answers from the result cache with the same statement
+// run each time, both over HTTP from 32 callers, in turn.
+func benchCache(ctx context.Context, e *env) ([]row, error) {
+	dir := filepath.Join(e.dir, "cache")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	pod := "version: v1\nkind: Spicepod\nname: cache\nruntime:\n  functions: { enabled: true }\n" + dataset("places") + functions
+	if err := os.WriteFile(filepath.Join(dir, "spicepod.yaml"), []byte(pod), 0o644); err != nil {
+		return nil, err
+	}
+	if err := generate(ctx, dir, "places", fmt.Sprintf(places, placeRows)); err != nil {
+		return nil, err
+	}
+	s, err := e.serve(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	defer s.stop()
+	var remembered, made []float64
+	for range 3 {
+		for _, side := range []struct {
+			header string
+			to     *[]float64
+		}{{"", &remembered}, {"Cache-Control: no-cache\r\n", &made}} {
+			n, err := load(ctx, func(ctx context.Context, calls *atomic.Int64) error { return s.repeat(ctx, side.header, calls) })
+			if err != nil {
+				return nil, err
+			}
+			*side.to = append(*side.to, n)
+		}
+	}
+	return []row{{
+		"result cache: /v1/sql answers of one statement, 32 connections (run each time: " + fmt.Sprintf("%.0f/s)", median(made)),
+		fmt.Sprintf("%.0f/s", median(remembered)), "reported",
+	}}, nil
+}
+
+// repeat sends one statement again and again; see httpCaller.
+func (s *server) repeat(ctx context.Context, header string, calls *atomic.Int64) error {
+	host := strings.TrimPrefix(s.url, "http://")
+	conn, err := net.Dial("tcp", host)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	defer stop()
+	r := bufio.NewReader(conn)
+	request := fmt.Sprintf("POST /v1/sql HTTP/1.1\r\nHost: %s\r\nContent-Type: text/plain\r\n%sContent-Length: %d\r\n\r\n%s", host, header, len(cachedSQL), cachedSQL)
+	for ctx.Err() == nil {
+		if _, err := conn.Write([]byte(request)); err != nil {
+			return err
+		}
+		if err := readAnswer(r); err != nil {
+			return err
+		}
+		calls.Add(1)
+	}
+	return nil
+}

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow/flight/flightsql"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/encoding"
+	"google.golang.org/grpc/encoding/proto"
+	"google.golang.org/grpc/mem"
+)
+
+// anyPort lets a door choose its port; see [server.door].
+const anyPort = "127.0.0.1:0"
+
+// door is the address of a door of that name.
+func (s *server) door(ctx context.Context, name string) (string, error) {
+	status, body, err := s.get(ctx, "/v1/status")
+	if err != nil || status != http.StatusOK {
+		return "", fmt.Errorf("status %d: %s: %w", status, body, err)
+	}
+	var components []struct{ Name, Endpoint string }
+	if err := json.Unmarshal([]byte(body), &components); err != nil {
+		return "", err
+	}
+	for _, c := range components {
+		if c.Name == name {
+			return c.Endpoint, nil
+		}
+	}
+	return "", fmt.Errorf("spiced has no door %q", name)
+}
+
+// flightRuns is how often each side of the ratio runs.
+const flightRuns = 3
+
+// benchFlight reads ten million rows over Flight and watches the server's
+// memory; the speed is compared with reading the chunks in this process. As
+// with the forms over HTTP the client drops what it has received. What it costs
+// to make batches of it is reported beside it: the client of arrow-go shares
+// the machine with the server.
+func benchFlight(ctx context.Context, e *env) ([]row, error) {
+	dir, err := e.pod("flight", dataset("wide"))
+	if err != nil {
+		return nil, err
+	}
+	if err := generate(ctx, dir, "wide", fmt.Sprintf(wide, rowsOfTables)); err != nil {
+		return nil, err
+	}
+	s, err := e.serve(ctx, dir, "--flight", anyPort)
+	if err != nil {
+		return nil, err
+	}
+	defer s.stop()
+	client, err := s.flightClient(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer client.Close()
+	db, err := wideTable(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	defer db.Close()
+	var dropping, decoding []float64
+	var grown int64
+	for range flightRuns {
+		inProcess, err := readChunks(ctx, db)
+		if err != nil {
+			return nil, err
+		}
+		for _, side := range []struct {
+			read func(context.Context, *flightsql.Client) error
+			to   *[]float64
+		}{{dropRows, &dropping}, {decodeRows, &decoding}} {
+			more, took, err := s.overFlight(ctx, client, side.read)
+			if err != nil {
+				return nil, err
+			}
+			grown = max(grown, more)
+			*side.to = append(*side.to, inProcess.Seconds()/took.Seconds())
+		}
+	}
+	return []row{
+		{"10 million rows × 5 over Flight : reading the same chunks in-process, speed", fmt.Sprintf("%.2f", median(dropping)), "≥ 0.6"},
+		{"the same, with the record batches that arrow-go's client makes of it", fmt.Sprintf("%.2f", median(decoding)), "reported"},
+		{"10 million rows × 5 over Flight: memory over idle", fmt.Sprintf("%d MB", grown>>20), "≤ 300 MB"},
+	}, nil
+}
+
+// flightClient connects with windows as fast clients set them.
+func (s *server) flightClient(ctx context.Context) (*flightsql.Client, error) {
+	address, err := s.door(ctx, "flight")
+	if err != nil {
+		return nil, err
+	}
+	return flightsql.NewClient(address, nil, nil, grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithInitialWindowSize(8<<20), grpc.WithInitialConnWindowSize(16<<20), grpc.WithReadBufferSize(256<<10))
+}
+
+// overFlight reads all rows; it returns by how much the server's memory rose
+// over idle at most.
+func (s *server) overFlight(ctx context.Context, client *flightsql.Client, read func(context.Context, *flightsql.Client) error) (grown int64, took time.Duration, err error) {
+	idle, err := s.rss()
+	if err != nil {
+		return 0, 0, err
+	}
+	done := make(chan struct{})
+	peak := make(chan int64, 1)
+	go s.peak(done, peak)
+	began := time.Now()
+	err = read(ctx, client)
+	took = time.Since(began)
+	close(done)
+	return max(<-peak-idle, 0), took, err
+}
+
+// decodeRows reads the record batches.
+func decodeRows(ctx context.Context, client *flightsql.Client) error {
+	info, err := client.Execute(ctx, "SELECT * FROM wide")
+	if err != nil {
+		return err
+	}
+	reader, err := client.DoGet(ctx, info.Endpoint[0].Ticket)
+	if err != nil {
+		return err
+	}
+	defer reader.Release()
+	n := int64(0)
+	for reader.Next() {
+		n += reader.RecordBatch().NumRows()
+	}
+	if reader.Err() == nil && n != rowsOfTables {
+		return fmt.Errorf("%d rows, want %d", n, rowsOfTables)
+	}
+	return reader.Err()
+}
+
+// dropRows reads the messages and looks at none.
+func dropRows(ctx context.Context, client *flightsql.Client) error {
+	info, err := client.Execute(ctx, "SELECT * FROM wide")
+	if err != nil {
+		return err
+	}
+	codec := &dropCodec{CodecV2: encoding.GetCodecV2(proto.Name)}
+	stream, err := client.Client.DoGet(ctx, info.Endpoint[0].Ticket, grpc.ForceCodecV2(codec))
+	if err != nil {
+		return err
+	}
+	for err == nil {
+		_, err = stream.Recv()
+	}
+	if !errors.Is(err, io.EOF) {
+		return err
+	}
+	if least := rowsOfTables * 40; codec.bytes < least {
+		return fmt.Errorf("%d bytes, want at least %d", codec.bytes, least)
+	}
+	return nil
+}
+
+// dropCodec reads nothing of a message but its size.
+type dropCodec struct {
+	encoding.CodecV2
+	bytes int
+}
+
+// Unmarshal implements [encoding.CodecV2].
+func (d *dropCodec) Unmarshal(data mem.BufferSlice, _ any) error {
+	d.bytes += data.Len()
+	return nil
+}

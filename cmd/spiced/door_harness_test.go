@@ -1,0 +1,307 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	arrowflight "github.com/apache/arrow-go/v18/arrow/flight"
+	"github.com/apache/arrow-go/v18/arrow/flight/flightsql"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/spiced-sql/spiced/engine"
+)
+
+// dialPostgres connects to the door of the PostgreSQL protocol.
+func (p *program) dialPostgres(ctx context.Context, user, key string) (*pgx.Conn, error) {
+	config, err := pgx.ParseConfig("postgres://" + p.address("postgres") + "/db?sslmode=disable")
+	if err != nil {
+		return nil, err
+	}
+	config.User, config.Password = user, key
+	return pgx.ConnectConfig(ctx, config)
+}
+
+// dialFlight connects to the door of Flight SQL.
+func (p *program) dialFlight() (*flightsql.Client, error) {
+	return flightsql.NewClient(p.address("flight"), nil, nil, grpc.WithTransportCredentials(insecure.NewCredentials()))
+}
+
+// withBearer sends a key with the calls of Flight SQL; "" is none.
+func withBearer(ctx context.Context, key string) context.Context {
+	if key == "" {
+		return ctx
+	}
+	return metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+key)
+}
+
+// sqlDoor is a way in for statements.
+type sqlDoor struct {
+	name string
+	// run sends a statement and reads all that it gives.
+	run func(ctx context.Context, sql string) outcome
+}
+
+// outcome is what a door answered: rows, or an error by one of the engine's
+// codes.
+type outcome struct {
+	codes []engine.Code // what the door's code stands for; none: rows
+	err   error
+	fault bool // the error is one of the runtime's, or of the connection
+}
+
+// String is the code and the error.
+func (o outcome) String() string {
+	if o.err == nil {
+		return "ok"
+	}
+	return fmt.Sprintf("%v: %v", o.codes, o.err)
+}
+
+// fault is the outcome of what must not happen.
+func fault(err error) outcome { return outcome{err: err, fault: true} }
+
+// doorsFor are all the ways in, for the holder of a key.
+func (p *program) doorsFor(user, key string) []sqlDoor {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	pg, err := p.dialPostgres(ctx, user, key)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.t.Cleanup(func() { pg.Close(context.Background()) })
+	fl, err := p.dialFlight()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.t.Cleanup(func() { fl.Close() })
+	return []sqlDoor{
+		{"http", func(ctx context.Context, sql string) outcome { return p.httpStatement(ctx, key, sql) }},
+		{"postgres simple", func(ctx context.Context, sql string) outcome { return simpleQuery(ctx, pg.PgConn(), sql) }},
+		{"postgres extended", func(ctx context.Context, sql string) outcome { return extendedQuery(ctx, pg.PgConn(), sql) }},
+		{"flight", func(ctx context.Context, sql string) outcome { return flightStatement(withBearer(ctx, key), fl, sql) }},
+		{"flight prepared", func(ctx context.Context, sql string) outcome { return flightPrepared(withBearer(ctx, key), fl, sql) }},
+		{"queries", func(ctx context.Context, sql string) outcome { return p.submitted(ctx, key, sql) }},
+		{"tool", func(ctx context.Context, sql string) outcome { return p.sqlTool(ctx, key, sql) }},
+	}
+}
+
+// exchange sends JSON, reads the answer into out and returns the status.
+func (p *program) exchange(ctx context.Context, method, path, key string, body, out any) (int, error) {
+	text, err := json.Marshal(body)
+	if err != nil {
+		return 0, err
+	}
+	r, err := http.NewRequestWithContext(ctx, method, p.url+path, strings.NewReader(string(text)))
+	if err != nil {
+		return 0, err
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("X-API-Key", key)
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return 0, err
+	}
+	defer resp.Body.Close()
+	return resp.StatusCode, json.NewDecoder(resp.Body).Decode(out)
+}
+
+// httpError is an error as the HTTP API has it.
+type httpError struct {
+	Code    engine.Code
+	Message string
+}
+
+func (e httpError) outcome(status int) outcome {
+	err := fmt.Errorf("status %d: %s: %s", status, e.Code, e.Message)
+	if e.Code == "" || status >= 500 && status != http.StatusGatewayTimeout {
+		return fault(err)
+	}
+	return outcome{codes: []engine.Code{e.Code}, err: err, fault: e.Code == engine.CodeInternal}
+}
+
+func (p *program) httpStatement(ctx context.Context, key, sql string) outcome {
+	var raw json.RawMessage
+	status, err := p.exchange(ctx, "POST", "/v1/sql", key, map[string]string{"sql": sql}, &raw)
+	switch {
+	case err != nil:
+		return fault(err)
+	case status == http.StatusOK:
+		return outcome{}
+	}
+	var e httpError
+	if err := json.Unmarshal(raw, &e); err != nil {
+		return fault(fmt.Errorf("status %d: %s", status, raw))
+	}
+	return e.outcome(status)
+}
+
+// submitted runs a statement as /v1/queries does, and waits for its end.
+func (p *program) submitted(ctx context.Context, key, sql string) outcome {
+	var q struct {
+		httpError
+		QueryID string `json:"query_id"`
+		Status  string
+		Error   *struct {
+			ErrorCode engine.Code `json:"error_code"`
+			Message   string
+		}
+	}
+	status, err := p.exchange(ctx, "POST", "/v1/queries", key, map[string]string{"sql": sql}, &q)
+	if err != nil {
+		return fault(err)
+	}
+	if status != http.StatusAccepted {
+		return q.outcome(status)
+	}
+	for q.Status == "PENDING" || q.Status == "RUNNING" {
+		if status, err := p.exchange(ctx, "GET", "/v1/queries/"+q.QueryID+"/status", key, nil, &q); err != nil || status != http.StatusOK {
+			return fault(fmt.Errorf("status %d, %v", status, err))
+		}
+	}
+	switch {
+	case q.Status == "SUCCEEDED":
+		return outcome{}
+	case q.Error == nil:
+		return fault(fmt.Errorf("it is %s without an error", q.Status))
+	}
+	return httpError{q.Error.ErrorCode, q.Error.Message}.outcome(http.StatusOK)
+}
+
+func (p *program) sqlTool(ctx context.Context, key, sql string) outcome {
+	var result struct {
+		OK    bool
+		Error *httpError
+	}
+	body := map[string]any{"args": map[string]string{"query": sql}}
+	status, err := p.exchange(ctx, "POST", "/v1/tools/sql:invoke", key, body, &result)
+	switch {
+	case err != nil:
+		return fault(err)
+	case result.OK && status == http.StatusOK:
+		return outcome{}
+	case result.Error == nil:
+		return fault(fmt.Errorf("status %d without an error", status))
+	}
+	return result.Error.outcome(status)
+}
+
+// sqlStates are the engine's codes by PostgreSQL's.
+var sqlStates = map[string][]engine.Code{
+	"42601": {engine.CodeParse},
+	"42501": {engine.CodeRefused},
+	"0A000": {engine.CodeRefused}, // PostgreSQL has the statement, the door has not
+	"42P01": {engine.CodeNotFound},
+	"42703": {engine.CodeNotFound},
+	"42883": {engine.CodeNotFound},
+	"42804": {engine.CodeArgument},
+	"22000": {engine.CodeExecution},
+	"57014": {engine.CodeTimeout, engine.CodeCancelled},
+	"54000": {engine.CodeLimit},
+	"53300": {engine.CodeBusy},
+	// The door's own, of statements on the session:
+	"22023": {engine.CodeRefused}, // a value that the setting does not take
+	"42704": {engine.CodeRefused}, // no such setting
+	"55P02": {engine.CodeRefused}, // a setting that is fixed
+	"25P01": {engine.CodeRefused}, // no transaction
+	"26000": {engine.CodeRefused}, // no such prepared statement
+	"34000": {engine.CodeRefused}, // no such cursor
+}
+
+func postgresOutcome(err error) outcome {
+	var e *pgconn.PgError
+	switch {
+	case err == nil:
+		return outcome{}
+	case !errors.As(err, &e):
+		return fault(err)
+	}
+	codes, ok := sqlStates[e.Code]
+	return outcome{codes: codes, err: e, fault: !ok || e.Severity != "ERROR"}
+}
+
+func simpleQuery(ctx context.Context, c *pgconn.PgConn, sql string) outcome {
+	return postgresOutcome(c.Exec(ctx, sql).Close())
+}
+
+// extendedQuery prepares a statement and runs it, with NULLs for parameters.
+func extendedQuery(ctx context.Context, c *pgconn.PgConn, sql string) outcome {
+	prepared, err := c.Prepare(ctx, "", sql, nil)
+	if err != nil {
+		return postgresOutcome(err)
+	}
+	_, err = c.ExecPrepared(ctx, "", make([][]byte, len(prepared.ParamOIDs)), nil, nil).Close()
+	return postgresOutcome(err)
+}
+
+// faultCodes are the gRPC codes that say that the server is at fault.
+var faultCodes = []codes.Code{codes.Unknown, codes.Internal, codes.DataLoss, codes.Unavailable}
+
+func flightOutcome(err error) outcome {
+	if err == nil {
+		return outcome{}
+	}
+	st := status.Convert(err)
+	for _, detail := range st.Details() {
+		if info, ok := detail.(*errdetails.ErrorInfo); ok {
+			code := engine.Code(info.GetReason())
+			return outcome{codes: []engine.Code{code}, err: err, fault: code == engine.CodeInternal}
+		}
+	}
+	return outcome{codes: []engine.Code{engine.Code(st.Code().String())}, err: err, fault: slices.Contains(faultCodes, st.Code())}
+}
+
+func flightStatement(ctx context.Context, c *flightsql.Client, sql string) outcome {
+	info, err := c.Execute(ctx, sql)
+	if err != nil {
+		return flightOutcome(err)
+	}
+	_, err = flightRows(ctx, c, info)
+	return flightOutcome(err)
+}
+
+func flightPrepared(ctx context.Context, c *flightsql.Client, sql string) outcome {
+	prepared, err := c.Prepare(ctx, sql)
+	if err != nil {
+		return flightOutcome(err)
+	}
+	defer prepared.Close(ctx)
+	info, err := prepared.Execute(ctx)
+	if err != nil {
+		return flightOutcome(err)
+	}
+	_, err = flightRows(ctx, c, info)
+	return flightOutcome(err)
+}
+
+// flightRows reads all rows of a FlightInfo and returns their number.
+func flightRows(ctx context.Context, c *flightsql.Client, info *arrowflight.FlightInfo) (int64, error) {
+	var n int64
+	for _, end := range info.Endpoint {
+		reader, err := c.DoGet(ctx, end.Ticket)
+		if err != nil {
+			return n, err
+		}
+		for reader.Next() {
+			n += reader.RecordBatch().NumRows()
+		}
+		err = reader.Err()
+		reader.Release()
+		if err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}

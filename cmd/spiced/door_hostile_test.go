@@ -1,0 +1,227 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spiced-sql/spiced/engine"
+)
+
+// hostilePod is the Spicepod that testdata/hostile speaks of, with a key that
+// may read and one that may write.
+const hostilePod = `version: v2
+kind: Spicepod
+name: hostile
+runtime:
+  functions: { enabled: true }
+  query: { timeout: 300ms, memory_limit: 512MB, max_concurrent_queries: 16 }
+  caching: { sql_results: { enabled: false } }
+  audit: { mode: "off" }
+  auth:
+    api-key:
+      principals:
+        - { name: reader, key: reader-key-0123456789 }
+        - { name: writer, key: "writer-key-0123456789:rw" }
+datasets:
+  - { name: k, from: "file:k.csv", acceleration: { enabled: true } }
+  - { name: orders, from: "duckdb:att.db/o", access: read_write }
+  - { name: '"private orders"', from: "duckdb:att.db/o", row_filter: "id > 1" }
+  - { name: stock, from: "duckdb:att.db/s" }
+functions:
+  - name: twice
+    from: sql
+    signature: { args: [{ name: x, type: float64 }], returns: float64 }
+    body: x + x
+  - name: tab
+    kind: table
+    from: sql
+    signature:
+      tables: [{ name: t, columns: [{ name: i, type: int64 }] }]
+      args: [{ name: n, type: int64 }]
+      returns: [{ name: i, type: int64 }, { name: n, type: int64 }]
+    body: SELECT i, (SELECT n FROM args) AS n FROM t
+`
+
+// hostileFolder is the Spicepod's folder: k, and a database with orders, stock
+// and a table that nobody has declared.
+func hostileFolder(t *testing.T) string {
+	t.Helper()
+	var k strings.Builder
+	k.WriteString("i\n")
+	for i := range 100 {
+		fmt.Fprintln(&k, i)
+	}
+	dir := folder(t, "spicepod.yaml", hostilePod, "k.csv", k.String(), "in.csv", "a\n1\n")
+	db, err := engine.Open(t.Context(), engine.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for _, sql := range []string{
+		"ATTACH " + engine.Literal(filepath.Join(dir, "att.db")) + " AS att",
+		"CREATE TABLE att.main.secret AS SELECT 42 AS secret",
+		"CREATE TABLE att.main.o (id BIGINT, name VARCHAR DEFAULT 'new', price DOUBLE, PRIMARY KEY (id))",
+		"INSERT INTO att.main.o VALUES (1, 'one', 1.5), (2, 'two', 2.5), (3, 'three', NULL)",
+		"CREATE TABLE att.main.s AS SELECT 7::BIGINT AS id, 'bolt' AS name",
+		"DETACH att",
+	} {
+		if err := db.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// attack is an entry of testdata/hostile.
+type attack struct {
+	file string
+	want string // "ok", or a pattern of codes with ": " and text
+	sql  string
+}
+
+// readCorpus reads testdata/hostile; see the README there.
+func readCorpus(t *testing.T, root string) []attack {
+	t.Helper()
+	files, err := filepath.Glob("../../testdata/hostile/*.sql")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no hostile statements", err)
+	}
+	expand := strings.NewReplacer(`\\`, `\`, `\r`, "\r", "{ROOT}", root)
+	var all []attack
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := strings.TrimSuffix(filepath.Base(f), ".sql")
+		for _, entry := range strings.Split("\n"+string(text), "\n-- want: ")[1:] {
+			want, sql, _ := strings.Cut(entry, "\n")
+			all = append(all, attack{name, want, expand.Replace(strings.TrimSuffix(sql, "\n"))})
+		}
+	}
+	return all
+}
+
+// reaction is how long an answer may take beyond the limit of statements, on a
+// busy machine.
+const reaction = 10 * time.Second
+
+// TestHostileStatementsAtEveryDoor sends every statement that must not get
+// through to every door, as somebody who may read. Each is refused by a code
+// of the door's, the door goes on, and no file changes.
+func TestHostileStatementsAtEveryDoor(t *testing.T) {
+	dir := hostileFolder(t)
+	all := readCorpus(t, dir)
+	if len(all) < 1400 {
+		t.Errorf("the corpus has only %d statements", len(all))
+	}
+	t.Chdir(dir) // a file that is named without a folder would be made here
+	p := start(t, dir, sqlDoors("--log-level", "info", "--watch=false")...)
+	before := snapshot(t, dir)
+	for _, door := range p.doorsFor("reader", readerKey) {
+		t.Run(door.name, func(t *testing.T) {
+			sent := sample(all)
+			for _, a := range sent {
+				if fault := attackBy(door, a); fault != nil {
+					t.Errorf("%s: %.200q\n\t%v", a.file, a.sql, fault)
+				}
+			}
+			checkDoor(t, door)
+			t.Logf("%d statements", len(sent))
+		})
+	}
+	if after := snapshot(t, dir); !maps.Equal(before, after) {
+		t.Errorf("files have changed\nbefore %v\nafter  %v", before, after)
+	}
+	writer := p.doorsFor("writer", writerKey)[0]
+	if got := p.do("POST", "/v1/sql", "SELECT count(*) AS n, sum(id) AS id FROM orders", "X-API-Key", writerKey).body; got != `[{"n":3,"id":6}]` {
+		t.Errorf("%s: orders has changed: %s", writer.name, got)
+	}
+	if got := p.metric("http_panics_total"); got != "0" {
+		t.Errorf("%s panics", got)
+	}
+	if strings.Contains(p.log.String(), `"level":"ERROR"`) {
+		t.Errorf("errors in the log:\n%s", p.log)
+	}
+}
+
+// sample leaves out most of the statements where time is short.
+func sample(all []attack) []attack {
+	if !testing.Short() {
+		return all
+	}
+	var some []attack
+	for i, a := range all {
+		if i%10 == 0 && a.file != "endless" && a.file != "memory" {
+			some = append(some, a)
+		}
+	}
+	return some
+}
+
+// attackBy sends a statement to a door and says what is wrong with the answer.
+func attackBy(door sqlDoor, a attack) error {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	began := time.Now()
+	got := door.run(ctx, a.sql)
+	if took := time.Since(began); took > reaction {
+		return fmt.Errorf("took %s", took)
+	}
+	codes, _, _ := strings.Cut(a.want, ": ")
+	switch {
+	case got.fault:
+		return fmt.Errorf("a fault: %s", got)
+	case got.err == nil && a.want != "ok" && !answered(door, a.sql):
+		return fmt.Errorf("was allowed; want %s", a.want)
+	case got.err == nil:
+		return nil
+	case a.want == "ok":
+		return fmt.Errorf("got %s", got)
+	}
+	wanted := regexp.MustCompile("^(" + codes + ")$")
+	if !slices.ContainsFunc(got.codes, func(c engine.Code) bool { return wanted.MatchString(string(c)) }) {
+		return fmt.Errorf("got %s; want %s", got, a.want)
+	}
+	return nil
+}
+
+func answered(door sqlDoor, sql string) bool { return false }
+
+// checkDoor says whether the door still answers.
+func checkDoor(t *testing.T, door sqlDoor) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if got := door.run(ctx, "SELECT twice(i) FROM k"); got.err != nil {
+		t.Errorf("afterwards: %s", got)
+	}
+}
+
+// snapshot is every file below a folder, and what is in it.
+func snapshot(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		files[path] = fmt.Sprintf("%d bytes, %x", len(text), sha256.Sum256(text))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}

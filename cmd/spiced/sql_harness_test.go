@@ -1,0 +1,189 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// sqlPod is the Spicepod that every SQL client has a session with.
+const sqlPod = "../../testdata/spicepods/sqlclients"
+
+// sqlSessions is where the scripts of the sessions are, and what they print.
+const sqlSessions = "testdata/sqlclients"
+
+// Keys of sqlPod.
+const (
+	readerKey = "reader-key-0123456789"
+	writerKey = "writer-key-0123456789"
+)
+
+// endless runs longer than any test waits.
+const endless = "SELECT count(*) AS n FROM range(10000000) a, range(10000000) b WHERE a.range % 7 = b.range % 5"
+
+// sqlDoors open the doors of SQL clients.
+func sqlDoors(args ...string) []string {
+	return append([]string{"--postgres", "127.0.0.1:0", "--flight", "127.0.0.1:0"}, args...)
+}
+
+// startSQL serves sqlPod at every door.
+func startSQL(t *testing.T) *program {
+	t.Helper()
+	return start(t, sqlPod, sqlDoors()...)
+}
+
+// address is where a door listens, as host:port.
+func (p *program) address(door string) (address string) {
+	p.t.Helper()
+	p.eventually("to open "+door, func() (open bool) {
+		_, address, open = strings.Cut(p.door(door), "://")
+		return open
+	})
+	return address
+}
+
+// active waits until the reader has n statements running.
+func (p *program) active(n int) {
+	p.t.Helper()
+	p.eventually(fmt.Sprintf("to run %d statements", n), func() bool {
+		r := p.do("GET", "/v1/sql/active", "", "X-API-Key", readerKey)
+		return r.status == 200 && strings.Count(r.body, `"query_id"`) == n
+	})
+}
+
+// golden compares with a file of sqlSessions.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join(sqlSessions, name)
+	if *update {
+		write(t, path, got)
+	}
+	if want := read(t, path); got != want {
+		t.Errorf("%s is not as expected (-update rewrites it):\n%s", path, got)
+	}
+}
+
+// needs skips the test, loudly, where a program is missing.
+func needs(t *testing.T, what, program string) string {
+	t.Helper()
+	path, err := exec.LookPath(program)
+	if err != nil {
+		t.Skipf("%s IS NOT TESTED: there is no %s here", what, program)
+	}
+	return path
+}
+
+// session runs a client to its end and returns its status and what it wrote.
+func session(t *testing.T, env []string, program string, args ...string) (status int, out string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Env, cmd.Dir, cmd.WaitDelay = append(os.Environ(), env...), sqlSessions, time.Second
+	text, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return cmd.ProcessState.ExitCode(), string(text)
+}
+
+// wantSession runs a client that must succeed, and compares what it wrote with
+// a golden file.
+func wantSession(t *testing.T, file string, env []string, program string, args ...string) {
+	t.Helper()
+	status, out := session(t, env, program, args...)
+	if status != 0 {
+		t.Fatalf("%s: status %d:\n%s", filepath.Base(program), status, out)
+	}
+	golden(t, file, out)
+}
+
+// encrypted is a program with a certificate of its own.
+type encrypted struct {
+	*program
+	root string // the file of the certificate
+	pool *x509.CertPool
+}
+
+// startEncrypted serves sqlPod at every door with TLS.
+func startEncrypted(t *testing.T) *encrypted {
+	t.Helper()
+	certificate, key := selfSigned(t)
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM([]byte(read(t, certificate)))
+
+	ctx, cancel := context.WithCancel(context.Background())
+	p := &program{t: t, log: &logged{}, stop: cancel, status: make(chan int, 1)}
+	args := serveArgs(sqlPod, sqlDoors("--tls-certificate-file", certificate, "--tls-key-file", key))
+	go func() {
+		p.status <- run(ctx, args, streams{strings.NewReader(""), io.Discard, p.log})
+	}()
+	t.Cleanup(p.end)
+
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}
+	defer transport.CloseIdleConnections()
+	client := &http.Client{Transport: transport, Timeout: patience}
+	ready := "https://" + p.address("http") + "/v1/ready"
+	p.eventually("to be ready", func() bool {
+		resp, err := client.Get(ready)
+		if err != nil {
+			return false
+		}
+		defer resp.Body.Close()
+		return resp.StatusCode == http.StatusOK
+	})
+	return &encrypted{p, certificate, pool}
+}
+
+// selfSigned makes a certificate for this machine and returns its files.
+func selfSigned(t *testing.T) (certificate, key string) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "localhost"},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		DNSNames: []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+	}
+	public, err := x509.CreateCertificate(rand.Reader, template, template, &private.PublicKey, private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := folder(t, "tls.crt", inPEM("CERTIFICATE", public), "tls.key", inPEM("PRIVATE KEY", secret))
+	return filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
+}
+
+func inPEM(kind string, der []byte) string {
+	var b bytes.Buffer
+	pem.Encode(&b, &pem.Block{Type: kind, Bytes: der}) //nolint:errcheck // a buffer takes all
+	return b.String()
+}

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/spiced-sql/spiced/daemon"
+	"github.com/spiced-sql/spiced/flight"
+	"github.com/spiced-sql/spiced/pgcatalog"
+	"github.com/spiced-sql/spiced/pgwire"
+	"github.com/spiced-sql/spiced/spicepod"
+)
+
+// addressOf is where a door of SQL clients listens; "" is nowhere. The flag
+// goes before the Spicepod.
+func addressOf(flag string, d spicepod.Door) string {
+	if flag == "" && !d.Enabled {
+		return ""
+	}
+	return cmp.Or(flag, d.Address)
+}
+
+// openPostgres opens the door of the PostgreSQL protocol.
+func (s *server) openPostgres() error {
+	settings := s.daemon.Runtime().Postgres
+	address := addressOf(s.flags.postgres, settings)
+	if address == "" {
+		return nil
+	}
+	listener, err := s.listener("--postgres", address)
+	if err != nil {
+		return err
+	}
+	p := pgwire.New(pgwire.Options{
+		Query: s.queries, Keys: s.daemon.Keys, TLS: s.tlsConfig(), RequireTLS: s.tls != nil,
+		Rewrite: pgcatalog.Rewrite, Version: pgcatalog.ServerVersion + " (spiced " + version + ")",
+		Generation: func() uint64 { return s.daemon.DB().Current().Serial() },
+		Log:        s.log, Audit: s.daemon.Audit(),
+		MaxConnections: settings.Connections, IdleTimeout: settings.IdleTimeout,
+	})
+	s.doors = append(s.doors, door{
+		name: "postgres", scheme: "postgresql", listener: listener, serve: p.Serve, shutdown: p.Shutdown, close: func() { p.Close() },
+	})
+	return nil
+}
+
+// openFlight opens the door of Arrow Flight SQL.
+func (s *server) openFlight() error {
+	settings := s.daemon.Runtime().Flight
+	address := addressOf(s.flags.flight, settings)
+	if address == "" {
+		return nil
+	}
+	listener, err := s.listener("--flight", address)
+	if err != nil {
+		return err
+	}
+	f := flight.New(flight.Options{
+		Query: s.queries, Keys: s.daemon.Keys, TLS: s.tlsConfig(), Tables: s.tables, Version: version,
+		Log: s.log, Audit: s.daemon.Audit(), MaxConnections: settings.Connections,
+	})
+	scheme := "grpc"
+	if s.tls != nil {
+		scheme = "grpc+tls"
+	}
+	s.doors = append(s.doors, door{
+		name: "flight", scheme: scheme, listener: listener, serve: f.Serve, shutdown: f.Shutdown, close: func() { f.Close() },
+	})
+	return nil
+}
+
+// tables are those of this moment, for clients that list them.
+func (s *server) tables() []flight.Table {
+	g := s.daemon.Current()
+	if g == nil {
+		return nil
+	}
+	var list []flight.Table
+	for _, d := range g.Datasets {
+		list = append(list, flight.Table{Schema: d.Relation.Schema, Name: d.Relation.Name})
+	}
+	for _, v := range g.Views {
+		list = append(list, flight.Table{Schema: v.Relation.Schema, Name: v.Relation.Name, View: true})
+	}
+	for _, r := range daemon.SystemRelations() {
+		list = append(list, flight.Table{Schema: r.Schema, Name: r.Name, View: true})
+	}
+	slices.SortFunc(list, func(a, b flight.Table) int {
+		return cmp.Or(cmp.Compare(a.Schema, b.Schema), cmp.Compare(a.Name, b.Name))
+	})
+	return list
+}

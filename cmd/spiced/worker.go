@@ -1,0 +1,34 @@
+package main
+
+import (
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/spiced-sql/spiced/isolate"
+)
+
+// newWorker is the command by which spiced starts the processes that run
+// isolated statements. It speaks to its parent alone.
+func newWorker() *cobra.Command {
+	return &cobra.Command{
+		Use:    workerCommand,
+		Short:  "Run isolated statements for a parent process",
+		Hidden: true,
+		Args:   cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			return isolate.Main(os.Stdin, os.Stdout)
+		},
+	}
+}
+
+const workerCommand = "worker"
+
+// worker is how a worker is started: this program, if it can tell where it is.
+func worker() []string {
+	self, err := os.Executable()
+	if err != nil {
+		return nil
+	}
+	return []string{self, workerCommand}
+}

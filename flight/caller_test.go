@@ -1,0 +1,252 @@
+package flight_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"io"
+	"log/slog"
+	"math/big"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/metadata"
+
+	"github.com/spiced-sql/spiced/audit"
+	"github.com/spiced-sql/spiced/auth"
+	"github.com/spiced-sql/spiced/flight"
+)
+
+// with adds metadata to the calls of a context.
+func with(t testing.TB, pairs ...string) context.Context {
+	return metadata.AppendToOutgoingContext(t.Context(), pairs...)
+}
+
+func basic(text string) string { return "Basic " + base64.StdEncoding.EncodeToString([]byte(text)) }
+
+func TestKeys(t *testing.T) {
+	var log bytes.Buffer
+	h := serve(t, withKeys(t), func(o *flight.Options) { o.Audit = audit.New(slog.New(slog.NewTextHandler(&log, nil))) })
+	c := h.client(t)
+	for name, ctx := range map[string]context.Context{
+		"x-api-key":     with(t, "x-api-key", readKey),
+		"Bearer":        with(t, "authorization", "Bearer "+readKey),
+		"Basic":         with(t, "authorization", basic("anybody:"+readKey)),
+		"Basic, padded": with(t, "authorization", basic(":"+readKey)),
+	} {
+		info, err := c.Execute(ctx, "SELECT 1 AS v")
+		if got := rows(t, c, ctx, info, err); got != `{"v":1}`+"\n" {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+	if log.Len() > 0 {
+		t.Errorf("the audit log has %s", log.String())
+	}
+	for name, ctx := range map[string]context.Context{
+		"no key":           t.Context(),
+		"wrong key":        with(t, "x-api-key", "wrong"),
+		"wrong bearer":     with(t, "authorization", "Bearer wrong"),
+		"bad base64":       with(t, "authorization", "Basic !!"),
+		"other's name":     with(t, "authorization", basic("web:"+readKey)),
+		"another scheme":   with(t, "authorization", "Digest "+readKey),
+		"user for the key": with(t, "authorization", basic(readKey)),
+	} {
+		log.Reset()
+		_, err := c.Execute(ctx, "SELECT 1")
+		wantCode(t, err, codes.Unauthenticated, "send it as authorization")
+		if line := log.String(); !strings.Contains(line, "kind=login door=flight outcome=unauthorized") || strings.Contains(line, "wrong") {
+			t.Errorf("%s: the audit log has %s", name, line)
+		}
+	}
+}
+
+func TestHandshake(t *testing.T) {
+	now := time.Now()
+	h := serve(t, withKeys(t))
+	h.server.SetClock(func() time.Time { return now })
+	c := h.client(t)
+	ctx, err := c.Client.AuthenticateBasicToken(t.Context(), "", readKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	md, _ := metadata.FromOutgoingContext(ctx)
+	token := md.Get("authorization")[0]
+	if strings.Contains(token, readKey) || !strings.HasPrefix(token, "Bearer ") {
+		t.Errorf("the token is %s", token)
+	}
+	info, err := c.Execute(ctx, "SELECT 1 AS v")
+	if got := rows(t, c, ctx, info, err); got != `{"v":1}`+"\n" {
+		t.Error(got)
+	}
+	_, err = c.Execute(with(t, "authorization", token[:len(token)-4]+"AAAA"), "SELECT 1")
+	wantCode(t, err, codes.Unauthenticated, "the key is not known")
+	now = now.Add(flight.TokenLife)
+	_, err = c.Execute(ctx, "SELECT 1")
+	wantCode(t, err, codes.Unauthenticated, "the key is not known")
+	_, err = c.Client.AuthenticateBasicToken(t.Context(), "", "wrong")
+	wantCode(t, err, codes.Unauthenticated, "the key is not known")
+}
+
+func TestHandshakeWithoutKeys(t *testing.T) {
+	c := serve(t).client(t)
+	ctx, err := c.Client.AuthenticateBasicToken(t.Context(), "any", "thing")
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := c.Execute(ctx, "SELECT 1 AS v")
+	if got := rows(t, c, ctx, info, err); got != `{"v":1}`+"\n" {
+		t.Error(got)
+	}
+}
+
+func TestOwners(t *testing.T) {
+	c := serve(t, withKeys(t)).client(t)
+	mine, other := with(t, "x-api-key", webKey, "x-spiced-user", "ann"), with(t, "x-api-key", webKey, "x-spiced-user", "bob")
+	info, err := c.Execute(mine, "SELECT 1 AS v")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = read(other, c, info)
+	wantCode(t, err, codes.NotFound, "the ticket is not known")
+	_, _, err = read(with(t, "x-api-key", readKey), c, info)
+	wantCode(t, err, codes.NotFound, "the ticket is not known")
+	p, err := c.Prepare(mine, "SELECT 1 AS v")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = p.Execute(other)
+	wantCode(t, err, codes.NotFound, "prepared statement is not known")
+	wantCode(t, p.Close(other), codes.NotFound, "prepared statement is not known")
+}
+
+func TestScope(t *testing.T) {
+	c := serve(t, withKeys(t)).client(t)
+	_, err := c.Execute(with(t, "x-api-key", readKey, "x-spiced-user", "ann"), "SELECT 1")
+	wantCode(t, err, codes.PermissionDenied, "may not name user")
+	_, err = c.Execute(with(t, "x-api-key", webKey, "x-spiced-agent", strings.Repeat("a", 200)), "SELECT 1")
+	wantCode(t, err, codes.InvalidArgument, "x-spiced-agent has 200 bytes; the limit is 128")
+	_, err = c.ExecuteUpdate(with(t, "x-api-key", readKey), "DELETE FROM orders")
+	wantCode(t, err, codes.PermissionDenied, "")
+	n, err := c.ExecuteUpdate(with(t, "x-api-key", writeKey), "DELETE FROM orders")
+	if n != 100 || err != nil {
+		t.Errorf("DELETE: %d, %v", n, err)
+	}
+}
+
+// TestLimitOfAPrincipal has one statement at a time.
+func TestLimitOfAPrincipal(t *testing.T) {
+	keys := keyringOf(t, `
+      principals:
+        - {name: one, key: `+readKey+`, limits: {max_concurrent: 1}}
+`)
+	h := serve(t, func(o *flight.Options) { o.Keys = func() *auth.Keyring { return keys } })
+	c := h.client(t)
+	ctx, leave := context.WithCancel(with(t, "x-api-key", readKey))
+	defer leave()
+	_, reader := begun(t, ctx, c)
+	info, err := c.Execute(ctx, "SELECT 1 AS v")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = read(ctx, c, info)
+	wantCode(t, err, codes.ResourceExhausted, "")
+	if detail[*errdetails.RetryInfo](err) == nil {
+		t.Errorf("%v has no RetryInfo", err)
+	}
+	leave()
+	for reader.Next() {
+	}
+	h.idle(t)
+}
+
+func TestHealthNeedsNoKey(t *testing.T) {
+	h := serve(t, withKeys(t))
+	conn, err := grpc.NewClient(h.address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	got, err := healthpb.NewHealthClient(conn).Check(t.Context(), &healthpb.HealthCheckRequest{})
+	if err != nil || got.GetStatus() != healthpb.HealthCheckResponse_SERVING {
+		t.Errorf("Check: %v, %v", got, err)
+	}
+}
+
+func TestTLS(t *testing.T) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	certificate, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
+	h := serve(t, func(o *flight.Options) {
+		o.TLS = &tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &served, nil }}
+	})
+	roots := x509.NewCertPool()
+	roots.AddCert(certificate)
+	c := h.client(t, grpc.WithTransportCredentials(credentials.NewClientTLSFromCert(roots, "")))
+	if got := sql(t, c, "SELECT 1 AS v"); got != `{"v":1}`+"\n" {
+		t.Error(got)
+	}
+	_, err = h.client(t).Execute(t.Context(), "SELECT 1")
+	wantCode(t, err, codes.Unavailable, "")
+}
+
+func TestConnectionsAreBounded(t *testing.T) {
+	h := serve(t, func(o *flight.Options) { o.MaxConnections = 1 })
+	first := h.client(t)
+	sql(t, first, "SELECT 1")
+	conn, err := net.Dial("tcp", h.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	conn.SetReadDeadline(time.Now().Add(waitLimit)) //nolint:errcheck // a test that hangs fails
+	if n, err := conn.Read(make([]byte, 1)); n > 0 || err == nil {
+		t.Errorf("the second connection was answered: %v", err)
+	} else if err != io.EOF && !strings.Contains(err.Error(), "reset") {
+		t.Errorf("the second connection: %v", err)
+	}
+	sql(t, first, "SELECT 1")
+}
+
+// TestPanicsAreRecovered has a fault in what the daemon gives.
+func TestPanicsAreRecovered(t *testing.T) {
+	var log bytes.Buffer
+	h := serve(t, func(o *flight.Options) {
+		o.Tables = func() []flight.Table { panic("out of luck") }
+		o.Log = slog.New(slog.NewTextHandler(&log, nil))
+	})
+	c := h.client(t)
+	info, err := c.GetTables(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = read(t.Context(), c, info)
+	wantCode(t, err, codes.Internal, "the runtime failed on this call")
+	if !strings.Contains(log.String(), "out of luck") || !strings.Contains(log.String(), "DoGet") {
+		t.Errorf("the log has %s", log.String())
+	}
+	sql(t, c, "SELECT 1")
+}

@@ -1,0 +1,25 @@
+package flight
+
+import "time"
+
+// SetClock replaces the clock of tickets, tokens and prepared statements.
+func (s *Server) SetClock(now func() time.Time) { s.service.now = now }
+
+// SetStallLimit sets for how long a client may not read. Call it before Serve.
+func (s *Server) SetStallLimit(d time.Duration) { s.service.stallLimit = d }
+
+// Like reports whether a name is like a pattern of Flight SQL.
+func Like(pattern, name string) bool { return matches(&pattern, name) }
+
+// The limits that tests reach.
+const (
+	TicketLife       = ticketLife
+	TokenLife        = tokenLife
+	PreparedLife     = preparedLife
+	MaxPreparedOwner = maxPreparedOwner
+	MaxBatchBytes    = maxBatchBytes
+	MaxErrorText     = maxErrorText
+)
+
+// Verify checks the header of an Arrow IPC message.
+func Verify(header []byte) error { return verify(header) }
