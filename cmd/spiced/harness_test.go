@@ -64,6 +64,15 @@ func start(t *testing.T, dir string, args ...string) *program {
 func startProcess(t *testing.T, dir string, args ...string) *program {
 	t.Helper()
 	p := &program{t: t, log: &logged{}, status: make(chan int, 1)}
+	p.launch(dir, args...)
+	p.await()
+	return p
+}
+
+// launch starts the process, and does not wait until it serves.
+func (p *program) launch(dir string, args ...string) {
+	t := p.t
+	t.Helper()
 	p.cmd = exec.Command("spiced", serveArgs(dir, args)...)
 	p.cmd.Stderr = p.log
 	if err := p.cmd.Start(); err != nil {
@@ -75,8 +84,6 @@ func startProcess(t *testing.T, dir string, args ...string) *program {
 		p.status <- p.cmd.ProcessState.ExitCode()
 	}()
 	t.Cleanup(p.end)
-	p.await()
-	return p
 }
 
 func serveArgs(dir string, args []string) []string {
