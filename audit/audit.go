@@ -62,8 +62,13 @@ func (l *Log) Record(ctx context.Context, e Entry) {
 	}
 	attrs := []slog.Attr{slog.String("kind", string(e.Kind)), slog.String("door", e.Door), slog.String("outcome", e.Outcome)}
 	for _, word := range [...]struct{ key, value string }{
-		{"principal", e.Principal}, {"user", e.User}, {"tool", e.Tool}, {"fingerprint", e.Fingerprint.ID}, {"sql", e.Fingerprint.Text},
-		{"request_id", e.RequestID}, {"remote", e.Remote},
+		{"principal", e.Principal},
+		{"user", e.User},
+		{"tool", e.Tool},
+		{"fingerprint", e.Fingerprint.ID},
+		{"sql", e.Fingerprint.Text},
+		{"request_id", e.RequestID},
+		{"remote", e.Remote},
 	} {
 		if word.value != "" {
 			attrs = append(attrs, slog.String(word.key, word.value))

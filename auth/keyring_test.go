@@ -141,8 +141,11 @@ func TestNumbersOfKeysOutliveReloads(t *testing.T) {
 	third := ring(second, c, b)
 	fourth := ring(third, c, a, b)
 	for _, got := range [][2]string{
-		{name(first, a), "key-1/key-1"}, {name(second, b), "key-2/key-2"}, {name(third, c), "key-3/key-3"},
-		{name(third, b), "key-2/key-2"}, {name(fourth, a), "key-4/key-4"},
+		{name(first, a), "key-1/key-1"},
+		{name(second, b), "key-2/key-2"},
+		{name(third, c), "key-3/key-3"},
+		{name(third, b), "key-2/key-2"},
+		{name(fourth, a), "key-4/key-4"},
 	} {
 		if got[0] != got[1] {
 			t.Errorf("got %s, want %s", got[0], got[1])

@@ -1,9 +1,7 @@
 package format
 
 import (
-	"bytes"
 	"math"
-	"unicode/utf8"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -45,7 +43,7 @@ func newColumn(t *engine.Type, dt arrow.DataType) column {
 	case engine.Interval:
 		return &converted{dt: dt, width: 16, convert: convertInterval}
 	case engine.Varchar:
-		return newBytes(dt, appendValidUTF8)
+		return &textColumn{*newBytes(dt, appendValidUTF8)}
 	case engine.Blob:
 		return newBytes(dt, func(buf []byte, v *engine.Vector, i int) []byte { return append(buf, v.Bytes(i)...) })
 	case engine.Bit, engine.UUID, engine.TimeTZ:
@@ -56,14 +54,6 @@ func newColumn(t *engine.Type, dt arrow.DataType) column {
 		return newNested(t, dt)
 	}
 	return &rawColumn{dt: dt, width: 8} // 64-bit numbers and times
-}
-
-func appendValidUTF8(buf []byte, v *engine.Vector, i int) []byte {
-	s := v.Bytes(i)
-	if utf8.Valid(s) {
-		return append(buf, s...)
-	}
-	return append(buf, bytes.ToValidUTF8(s, []byte("\uFFFD"))...)
 }
 
 // validity collects which values are not NULL, one bit each.

@@ -44,9 +44,15 @@ type jsAnswer struct {
 	}
 }
 
-// jsClients is the folder with the official clients for JavaScript, which are
-// installed once per version of the lock file.
+// jsClients is the script that asks with the official clients for JavaScript.
 func jsClients(t *testing.T) string {
+	t.Helper()
+	return jsScript(t, jsPackages(t, "testdata/clients"), "testdata/clients/ask.mjs")
+}
+
+// jsPackages is where the packages of a folder of testdata are, which are
+// installed once per version of its lock file.
+func jsPackages(t *testing.T, from string) string {
 	t.Helper()
 	for _, program := range []string{"node", "npm"} {
 		if _, err := exec.LookPath(program); err != nil {
@@ -57,21 +63,27 @@ func jsClients(t *testing.T) string {
 	if err != nil {
 		cache = os.TempDir()
 	}
-	lock := sha256.Sum256([]byte(read(t, "testdata/clients/package-lock.json")))
+	lock := sha256.Sum256([]byte(read(t, from+"/package-lock.json")))
 	dir := filepath.Join(cache, "spiced", "test-clients", fmt.Sprintf("%x", lock[:8]))
 	if _, err := os.Stat(filepath.Join(dir, "node_modules")); err != nil {
-		install(t, dir)
+		install(t, from, dir)
 	}
-	// The script stands beside the packages that it imports, under the name of
-	// its text: tests may run side by side.
-	text := read(t, "testdata/clients/ask.mjs")
-	script := filepath.Join(dir, fmt.Sprintf("ask-%x.mjs", sha256.Sum256([]byte(text))))
+	return dir
+}
+
+// jsScript writes a script beside the packages that it imports, under the name
+// of its text: tests may run side by side.
+func jsScript(t *testing.T, dir, from string) string {
+	t.Helper()
+	text := read(t, from)
+	name := strings.TrimSuffix(filepath.Base(from), ".mjs")
+	script := filepath.Join(dir, fmt.Sprintf("%s-%x.mjs", name, sha256.Sum256([]byte(text))))
 	write(t, script, text)
 	return script
 }
 
-// install fetches the clients beside dir and moves them there.
-func install(t *testing.T, dir string) {
+// install fetches the packages beside dir and moves them there.
+func install(t *testing.T, from, dir string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
 		t.Fatal(err)
@@ -82,7 +94,7 @@ func install(t *testing.T, dir string) {
 	}
 	defer os.RemoveAll(fresh)
 	for _, name := range []string{"package.json", "package-lock.json", ".npmrc"} {
-		write(t, filepath.Join(fresh, name), read(t, "testdata/clients/"+name))
+		write(t, filepath.Join(fresh, name), read(t, filepath.Join(from, name)))
 	}
 	npm := exec.Command("npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts")
 	npm.Dir, npm.WaitDelay = fresh, time.Second

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 
 	arrowflight "github.com/apache/arrow-go/v18/arrow/flight"
@@ -50,7 +49,8 @@ func withBearer(ctx context.Context, key string) context.Context {
 type sqlDoor struct {
 	name string
 	// run sends a statement and reads all that it gives.
-	run func(ctx context.Context, sql string) outcome
+	run      func(ctx context.Context, sql string) outcome
+	postgres bool // it speaks PostgreSQL's dialect
 }
 
 // outcome is what a door answered: rows, or an error by one of the engine's
@@ -88,13 +88,13 @@ func (p *program) doorsFor(user, key string) []sqlDoor {
 	}
 	p.t.Cleanup(func() { fl.Close() })
 	return []sqlDoor{
-		{"http", func(ctx context.Context, sql string) outcome { return p.httpStatement(ctx, key, sql) }},
-		{"postgres simple", func(ctx context.Context, sql string) outcome { return simpleQuery(ctx, pg.PgConn(), sql) }},
-		{"postgres extended", func(ctx context.Context, sql string) outcome { return extendedQuery(ctx, pg.PgConn(), sql) }},
-		{"flight", func(ctx context.Context, sql string) outcome { return flightStatement(withBearer(ctx, key), fl, sql) }},
-		{"flight prepared", func(ctx context.Context, sql string) outcome { return flightPrepared(withBearer(ctx, key), fl, sql) }},
-		{"queries", func(ctx context.Context, sql string) outcome { return p.submitted(ctx, key, sql) }},
-		{"tool", func(ctx context.Context, sql string) outcome { return p.sqlTool(ctx, key, sql) }},
+		{name: "http", run: func(ctx context.Context, sql string) outcome { return p.httpStatement(ctx, key, sql) }},
+		{name: "postgres simple", postgres: true, run: func(ctx context.Context, sql string) outcome { return inSession(ctx, pg.PgConn(), sql, simpleQuery) }},
+		{name: "postgres extended", postgres: true, run: func(ctx context.Context, sql string) outcome { return inSession(ctx, pg.PgConn(), sql, extendedQuery) }},
+		{name: "flight", run: func(ctx context.Context, sql string) outcome { return flightStatement(withBearer(ctx, key), fl, sql) }},
+		{name: "flight prepared", run: func(ctx context.Context, sql string) outcome { return flightPrepared(withBearer(ctx, key), fl, sql) }},
+		{name: "queries", run: func(ctx context.Context, sql string) outcome { return p.submitted(ctx, key, sql) }},
+		{name: "tool", run: func(ctx context.Context, sql string) outcome { return p.sqlTool(ctx, key, sql) }},
 	}
 }
 
@@ -109,6 +109,7 @@ func (p *program) exchange(ctx context.Context, method, path, key string, body, 
 		return 0, err
 	}
 	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", "application/json")
 	r.Header.Set("X-API-Key", key)
 	resp, err := http.DefaultClient.Do(r)
 	if err != nil {
@@ -195,6 +196,11 @@ func (p *program) sqlTool(ctx context.Context, key, sql string) outcome {
 	case result.Error == nil:
 		return fault(fmt.Errorf("status %d without an error", status))
 	}
+	if result.Error.Code == "invalid_arguments" { // so tools call what is wrong with a statement
+		got := result.Error.outcome(status)
+		got.codes = []engine.Code{engine.CodeArgument, engine.CodeParse, engine.CodeNotFound}
+		return got
+	}
 	return result.Error.outcome(status)
 }
 
@@ -232,22 +238,28 @@ func postgresOutcome(err error) outcome {
 	return outcome{codes: codes, err: e, fault: !ok || e.Severity != "ERROR"}
 }
 
-func simpleQuery(ctx context.Context, c *pgconn.PgConn, sql string) outcome {
-	return postgresOutcome(c.Exec(ctx, sql).Close())
+// inSession sends a statement and then makes the session as it was.
+func inSession(ctx context.Context, c *pgconn.PgConn, sql string, send func(context.Context, *pgconn.PgConn, string) error) outcome {
+	got := postgresOutcome(send(ctx, c, sql))
+	if err := c.Exec(ctx, "ROLLBACK; DISCARD ALL").Close(); err != nil {
+		return fault(fmt.Errorf("after %s: %w", got, err))
+	}
+	return got
+}
+
+func simpleQuery(ctx context.Context, c *pgconn.PgConn, sql string) error {
+	return c.Exec(ctx, sql).Close()
 }
 
 // extendedQuery prepares a statement and runs it, with NULLs for parameters.
-func extendedQuery(ctx context.Context, c *pgconn.PgConn, sql string) outcome {
+func extendedQuery(ctx context.Context, c *pgconn.PgConn, sql string) error {
 	prepared, err := c.Prepare(ctx, "", sql, nil)
 	if err != nil {
-		return postgresOutcome(err)
+		return err
 	}
 	_, err = c.ExecPrepared(ctx, "", make([][]byte, len(prepared.ParamOIDs)), nil, nil).Close()
-	return postgresOutcome(err)
+	return err
 }
-
-// faultCodes are the gRPC codes that say that the server is at fault.
-var faultCodes = []codes.Code{codes.Unknown, codes.Internal, codes.DataLoss, codes.Unavailable}
 
 func flightOutcome(err error) outcome {
 	if err == nil {
@@ -260,7 +272,10 @@ func flightOutcome(err error) outcome {
 			return outcome{codes: []engine.Code{code}, err: err, fault: code == engine.CodeInternal}
 		}
 	}
-	return outcome{codes: []engine.Code{engine.Code(st.Code().String())}, err: err, fault: slices.Contains(faultCodes, st.Code())}
+	if st.Code() == codes.InvalidArgument { // the door's own: of parameters
+		return outcome{codes: []engine.Code{engine.CodeArgument}, err: err}
+	}
+	return fault(err)
 }
 
 func flightStatement(ctx context.Context, c *flightsql.Client, sql string) outcome {

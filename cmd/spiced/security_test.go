@@ -94,9 +94,9 @@ func TestEverythingIsAudited(t *testing.T) {
 	}
 	log := string(text)
 	for want, n := range map[string]int{
-		`"kind":"statement","door":"http","outcome":"ok","principal":"key-1","user":"key-1"`:        2,
-		`"kind":"statement","door":"http","outcome":"not_found","principal":"key-1"`:                1,
-		`"kind":"login","door":"http","outcome":"unauthorized"`:                                     1,
+		`"kind":"statement","door":"http","outcome":"ok","principal":"key-1","user":"key-1"`:         2,
+		`"kind":"statement","door":"http","outcome":"not_found","principal":"key-1"`:                 1,
+		`"kind":"login","door":"http","outcome":"unauthorized"`:                                      1,
 		`"kind":"tool","door":"http","outcome":"ok","principal":"key-1","user":"key-1","tool":"sql"`: 1,
 	} {
 		if got := strings.Count(log, want); got != n {

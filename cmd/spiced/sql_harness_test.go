@@ -72,6 +72,20 @@ func (p *program) active(n int) {
 	})
 }
 
+// libpq is the environment that tells the clients made on libpq where the
+// server is.
+func libpq(t *testing.T, p *program, key string) []string {
+	t.Helper()
+	host, port, err := net.SplitHostPort(p.address("postgres"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []string{
+		"PGHOST=" + host, "PGPORT=" + port, "PGUSER=ann", "PGDATABASE=spice", "PGPASSWORD=" + key,
+		"PGCLIENTENCODING=UTF8", "LC_ALL=C.UTF-8", "PYTHONIOENCODING=utf-8", "TZ=UTC",
+	}
+}
+
 // golden compares with a file of sqlSessions.
 func golden(t *testing.T, name, got string) {
 	t.Helper()

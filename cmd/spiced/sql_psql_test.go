@@ -1,9 +1,9 @@
 package main
 
 import (
-	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -18,15 +18,7 @@ type psql struct {
 
 func newPSQL(t *testing.T, p *program, key string) psql {
 	t.Helper()
-	path := needs(t, "PSQL", "psql")
-	host, port, err := net.SplitHostPort(p.address("postgres"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return psql{t, path, []string{
-		"PGHOST=" + host, "PGPORT=" + port, "PGUSER=ann", "PGDATABASE=spice", "PGPASSWORD=" + key,
-		"PGCLIENTENCODING=UTF8", "LC_ALL=C.UTF-8", "TZ=UTC", "PSQL_PAGER=",
-	}}
+	return psql{t, needs(t, "PSQL", "psql"), append(libpq(t, p, key), "PSQL_PAGER=")}
 }
 
 // run runs commands, each as by -c, and returns what psql wrote.
@@ -103,10 +95,14 @@ func TestPSQLBinds(t *testing.T) {
 	t.Parallel()
 	p := startSQL(t)
 	q := newPSQL(t, p, readerKey)
-	if status, out := q.run(`SELECT 1 \bind \g`); status != 0 && strings.Contains(out, "invalid command") {
+	script := filepath.Join(folder(t, "bind.sql", `SELECT twice($1) AS n, $2::VARCHAR AS s \bind 21 x \g`), "bind.sql")
+	status, out := session(t, q.env, q.path, "-X", "-f", script)
+	if strings.Contains(out, `invalid command \bind`) {
 		t.Skip("PSQL'S \\bind IS NOT TESTED: this psql is older than 16")
 	}
-	q.want(`SELECT twice($1) AS n, $2::VARCHAR AS s \bind 21 x \g`, "42 | x")
+	if status != 0 || !strings.Contains(out, "42 | x") {
+		t.Errorf("status %d: %s", status, out)
+	}
 }
 
 // TestPSQLCancels a statement, as by Ctrl-C.

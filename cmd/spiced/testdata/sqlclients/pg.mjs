@@ -25,12 +25,10 @@ say("transaction", [
 
 const other = new pg.Client({ ...options, user: "node" });
 await other.connect();
-const pid = other.processID;
 const long = other.query("SELECT count(*) FROM range(10000000) a, range(10000000) b WHERE a.range % 7 = b.range % 5").catch(failed);
 const cancel = new pg.Client({ ...options, user: "node" });
-cancel.cancel(other, other.activeQuery ?? other._activeQuery);
+cancel.cancel(other, other._activeQuery);
 say("cancelled", await long);
 say("after", (await other.query("SELECT 1 AS a")).rows);
-say("has pid", typeof pid === "number");
 await other.end();
 await client.end();

@@ -6,7 +6,8 @@ const plain = (v) =>
   JSON.parse(
     JSON.stringify(v, (_, x) => (typeof x === "bigint" ? String(x) : x instanceof Uint8Array ? Buffer.from(x).toString("hex") : x)),
   );
-const say = (name, value) => console.log(JSON.stringify([name, plain(value)]));
+const ids = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
+const say = (name, value) => console.log(JSON.stringify([name, plain(value)]).replace(ids, "…"));
 const rows = (table) => table.toArray().map((r) => (r.toJSON ? r.toJSON() : r));
 const failed = (e) => ({ error: String(e.message ?? e) });
 
@@ -20,7 +21,8 @@ const every = await client.sql('SELECT "boolean", "integer", "bigint", "double",
 say("types", rows(every));
 const all = await client.sql("SELECT * FROM every_type");
 say("columns", [all.numRows, all.numCols]);
-say("json", await client.sqlJson("SELECT id, name, born FROM people ORDER BY id"));
+const { execution_time_ms, ...json } = await client.sqlJson("SELECT id, name, born FROM people ORDER BY id");
+say("json", [json, typeof execution_time_ms]);
 say("error", await client.sql("SELECT nosuch FROM people").then(rows, failed));
 say("refused", await client.sql("SELECT * FROM read_csv('/etc/passwd')").then(rows, failed));
 say("refresh", await client.refreshAcceleration("people").then((r) => r ?? "done", failed));
