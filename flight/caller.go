@@ -6,8 +6,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	pb "github.com/apache/arrow-go/v18/arrow/flight/gen/flight"
 	"google.golang.org/grpc/codes"
@@ -160,26 +158,14 @@ func askedScope(meta metadata.MD) (tools.Scope, error) {
 		value *string
 	}{{metaRequestID, &s.RequestID}, {metaUser, &s.UserID}, {metaSpace, &s.SpaceID}, {metaSession, &s.SessionID}, {metaAgent, &s.Agent}} {
 		*word.value = first(meta, word.key)
-		if err := checkWord(word.key, *word.value); err != nil {
-			return s, err
+		if err := tools.CheckWord(*word.value); err != nil {
+			return s, invalid("%s %s", word.key, err)
 		}
 	}
 	if s.RequestID == "" {
 		s.RequestID = rand.Text()
 	}
 	return s, nil
-}
-
-// checkWord refuses what is too long or unfit to be shown: it gets into logs
-// and tables.
-func checkWord(name, word string) error {
-	switch {
-	case len(word) > maxScopeText:
-		return invalid("%s has %d bytes; the limit is %d", name, len(word), maxScopeText)
-	case !utf8.ValidString(word) || strings.ContainsFunc(word, func(r rune) bool { return !unicode.IsPrint(r) }):
-		return invalid("%s %q has characters that do not print; use letters, digits, spaces and signs", name, word)
-	}
-	return nil
 }
 
 // anonymousToken is what Handshake gives where no keys are needed. It means

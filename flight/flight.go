@@ -42,7 +42,6 @@ const (
 	maxStreams    = 128      // calls at once on a connection
 	maxResults    = 512      // results at once, each of which holds a batch or two
 	maxHeaders    = 16 << 10 // bytes of a call's metadata
-	maxScopeText  = 128      // bytes of a word that says on whose behalf
 	maxErrorText  = 2 << 10  // bytes of a message; clients bound their trailers
 	maxBatchBytes = 3 << 20  // bytes of a message to a client, of which many take 4 MiB
 

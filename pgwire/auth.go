@@ -139,6 +139,9 @@ func (c *conn) actFor(user string) error {
 	p := c.principal
 	asked := tools.Scope{Surface: tools.SurfaceSQL}
 	if p.OnBehalfOf && user != p.Name {
+		if err := tools.CheckWord(user); err != nil {
+			return failure(stateAuthorization, "", "the user %s", err)
+		}
 		asked.UserID = user
 	}
 	scope, err := p.Scope(asked)

@@ -53,7 +53,6 @@ const (
 	flushEvery          = 100 * time.Millisecond
 	pieceSize           = 256 << 10                   // bytes that are written under one deadline
 	maxRequestID        = 128                         // bytes of an X-Request-Id that is taken over
-	maxScopeText        = 128                         // bytes of each word on whose behalf a request is made
 	maxEnvelope         = tools.MaxArguments + 64<<10 // bytes of the body of :invoke
 	maxEventPart        = 4 << 10                     // bytes of arguments or a result in an event of a chat
 	maxEvents           = 1024                        // of calls in an answer that is no stream

@@ -3,9 +3,6 @@ package sqlapi
 import (
 	"errors"
 	"net/http"
-	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/spiced-sql/spiced/auth"
 	"github.com/spiced-sql/spiced/tools"
@@ -57,14 +54,10 @@ func permitted(r *http.Request, asked tools.Scope) (tools.Scope, error) {
 	return s, err
 }
 
-// checkWord refuses what is too long or unfit to be shown: it gets into logs
-// and tables.
+// checkWord refuses what is unfit to be a word of a scope.
 func checkWord(name, word string) error {
-	switch {
-	case len(word) > maxScopeText:
-		return newError(codeInvalidRequest, "", "%s has %d bytes; the limit is %d", name, len(word), maxScopeText)
-	case !utf8.ValidString(word) || strings.ContainsFunc(word, func(r rune) bool { return !unicode.IsPrint(r) }):
-		return newError(codeInvalidRequest, "use letters, digits, spaces and signs", "%s %q has characters that do not print", name, word)
+	if err := tools.CheckWord(word); err != nil {
+		return newError(codeInvalidRequest, "", "%s %s", name, err)
 	}
 	return nil
 }
