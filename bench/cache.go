@@ -5,8 +5,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 )
@@ -17,12 +15,8 @@ const cachedSQL = "SELECT count(*) AS n, avg(haversine_km(lat, lon, 47.45, -122.
 // benchCache compares answers from the result cache with the same statement
 // run each time, both over HTTP from 32 callers, in turn.
 func benchCache(ctx context.Context, e *env) ([]row, error) {
-	dir := filepath.Join(e.dir, "cache")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, err
-	}
-	pod := "version: v1\nkind: Spicepod\nname: cache\nruntime:\n  functions: { enabled: true }\n" + dataset("places") + functions
-	if err := os.WriteFile(filepath.Join(dir, "spicepod.yaml"), []byte(pod), 0o644); err != nil {
+	dir, err := e.podWith("cache", "", dataset("places")+functions) // the cache is on unless it is turned off
+	if err != nil {
 		return nil, err
 	}
 	if err := generate(ctx, dir, "places", fmt.Sprintf(places, placeRows)); err != nil {
@@ -47,7 +41,7 @@ func benchCache(ctx context.Context, e *env) ([]row, error) {
 		}
 	}
 	return []row{{
-		"result cache: /v1/sql answers of one statement, 32 connections (run each time: " + fmt.Sprintf("%.0f/s)", median(made)),
+		fmt.Sprintf("result cache: /v1/sql answers of one statement, 32 connections (run each time: %.0f/s)", median(made)),
 		fmt.Sprintf("%.0f/s", median(remembered)), "reported",
 	}}, nil
 }

@@ -39,7 +39,7 @@ func (s *server) door(ctx context.Context, name string) (string, error) {
 }
 
 // flightRuns is how often each side of the ratio runs.
-const flightRuns = 3
+const flightRuns = 5
 
 // benchFlight reads ten million rows over Flight and watches the server's
 // memory; the speed is compared with reading the chunks in this process. As

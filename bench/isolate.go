@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/spiced-sql/spiced/daemon"
@@ -20,12 +18,8 @@ const (
 // benchIsolate measures what a worker process adds to a statement of about
 // 1 ms: p50 of pairs that run one after the other.
 func benchIsolate(ctx context.Context, e *env) ([]row, error) {
-	dir := filepath.Join(e.dir, "isolate")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, err
-	}
-	pod := "version: v1\nkind: Spicepod\nname: isolate\nruntime:\n  functions: { enabled: true }\n  query: { isolation: process }\n" + functions
-	if err := os.WriteFile(filepath.Join(dir, "spicepod.yaml"), []byte(pod), 0o644); err != nil {
+	dir, err := e.podWith("isolate", "  query: { isolation: process }\n", functions)
+	if err != nil {
 		return nil, err
 	}
 	d, err := loaded(ctx, daemon.Options{Path: dir, Worker: []string{e.binary, "worker"}})

@@ -138,15 +138,26 @@ func (s *server) rss() (int64, error) {
 }
 
 // pod writes a Spicepod into a new folder.
-func (e *env) pod(name, text string) (string, error) {
+func (e *env) pod(name, text string) (string, error) { return e.write(name, header(name)+text) }
+
+// podWith is pod with settings of the runtime in place of the usual ones.
+func (e *env) podWith(name, runtime, text string) (string, error) {
+	return e.write(name, headerWith(name, runtime)+text)
+}
+
+func (e *env) write(name, spicepod string) (string, error) {
 	dir := filepath.Join(e.dir, name)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", err
 	}
-	return dir, os.WriteFile(filepath.Join(dir, "spicepod.yaml"), []byte(header(name)+text), 0o644)
+	return dir, os.WriteFile(filepath.Join(dir, "spicepod.yaml"), []byte(spicepod), 0o644)
 }
 
-// header is the head of a Spicepod whose answers are made each time.
-func header(name string) string {
-	return "version: v1\nkind: Spicepod\nname: " + name + "\nruntime:\n  functions: { enabled: true }\n  query: { timeout: 10m }\n  caching: { sql_results: { enabled: false } }\n"
+// usual lets statements take their time, and run each time they are sent.
+const usual = "  query: { timeout: 10m }\n  caching: { sql_results: { enabled: false } }\n"
+
+func header(name string) string { return headerWith(name, usual) }
+
+func headerWith(name, runtime string) string {
+	return "version: v1\nkind: Spicepod\nname: " + name + "\nruntime:\n  functions: { enabled: true }\n" + runtime
 }

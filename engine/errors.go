@@ -153,7 +153,7 @@ func (e *duckError) describe(sql string, origin func(int) int) *Error {
 	}
 	message, _, _ := strings.Cut(e.message, "\n\nLINE ")
 	message, _, _ = strings.Cut(message, "\nDid you mean ")
-	message, _, _ = strings.Cut(message, "\nPossible solutions") // settings that are locked
+	message, _, _ = strings.Cut(message, "\n\nPossible solutions:") // settings that are locked
 	out := newError(code, "", "%s", strings.TrimSpace(message))
 	switch {
 	case e.subtype == "COLUMN_NOT_FOUND":

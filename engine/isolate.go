@@ -19,6 +19,8 @@ type Job struct {
 	Params  Params
 	Tables  []Table // kept results that it reads
 	Limits  Limits
+	// Describe asks for [RemoteRows.Description] and no rows.
+	Describe bool
 	// Native answers the calls that the statement makes of the runtime's own
 	// functions.
 	Native func(ctx context.Context, handler, input string) (string, error)
@@ -27,6 +29,8 @@ type Job struct {
 // RemoteRows are the rows of a job.
 type RemoteRows interface {
 	Columns() []Column
+	// Description is what a job with Describe asks for.
+	Description() *Description
 	// Next returns a chunk made by [NewChunk], which is the caller's, or nil at
 	// the end. The error is an [*Error]; its offset is one in the job's SQL.
 	Next() (*Chunk, error)
@@ -81,13 +85,13 @@ func (db *DB) QueryTrusted(ctx context.Context, req Request) (*Rows, error) {
 func (p *producer) isolate() error {
 	remote, err := p.db.isolator.Run(p.rows.ctx, Job{
 		Catalog: p.catalog, SQL: p.verdict.text, Params: p.req.Params, Tables: p.held.tables,
-		Limits: p.rows.limits, Native: p.db.Native,
+		Limits: p.rows.limits, Describe: p.req.describe, Native: p.db.Native,
 	})
 	if err != nil {
 		return p.explainRemote(err)
 	}
 	p.remote = remote
-	p.rows.columns = remote.Columns()
+	p.rows.columns, p.rows.described = remote.Columns(), remote.Description()
 	p.describeRows()
 	return nil
 }

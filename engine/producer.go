@@ -118,8 +118,12 @@ func (p *producer) start() error {
 				return err
 			}
 			close(natives.begun)
-			if s == nil {
+			switch {
+			case s == nil:
 				return p.isolate()
+			case p.req.describe:
+				p.rows.described = s.description(p.verdict.write)
+				return nil
 			}
 			return p.execute(pending, s)
 		}
@@ -156,6 +160,9 @@ func (p *producer) plan() (pending mapping.PendingResult, s *stmt, err error) {
 	}
 	if err = s.checkResult(p.verdict.write); err != nil {
 		return pending, nil, err
+	}
+	if p.req.describe {
+		return pending, s, nil
 	}
 	if err = s.bind(p.req.Params); err != nil {
 		return pending, nil, err
@@ -225,7 +232,7 @@ func (p *producer) feed() error {
 	switch {
 	case p.remote != nil:
 		return p.feedRemote()
-	case p.rows.written:
+	case p.rows.written, p.rows.described != nil:
 		return nil
 	}
 	var size int64

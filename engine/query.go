@@ -28,26 +28,28 @@ type Request struct {
 	// error, also with that of its limits or its caller, has changed nothing.
 	Write bool
 
-	trusted bool // judged already: see QueryTrusted
+	trusted  bool // judged already: see QueryTrusted
+	describe bool // and do not run it: see Describe
 }
 
 // Rows is the result of a statement, streamed. Close it.
 type Rows struct {
-	columns []Column
-	catalog uint64 // generation
-	serial  uint64
-	calls   []callSite
-	traits  Traits
-	limits  Limits
-	ctx     context.Context
-	cancel  context.CancelFunc
-	grace   time.Duration
-	started chan error
-	chunks  chan mapping.DataChunk
-	written bool  // it has changed rows; set before started
-	err     error // of the producer; read after chunks is closed
-	rows    int64
-	closed  atomic.Bool
+	columns   []Column
+	catalog   uint64 // generation
+	serial    uint64
+	calls     []callSite
+	traits    Traits
+	limits    Limits
+	ctx       context.Context
+	cancel    context.CancelFunc
+	grace     time.Duration
+	started   chan error
+	chunks    chan mapping.DataChunk
+	written   bool         // it has changed rows; set before started
+	described *Description // in place of rows; set before started
+	err       error        // of the producer; read after chunks is closed
+	rows      int64
+	closed    atomic.Bool
 }
 
 // chunksAhead is how many chunks DuckDB may be ahead of the reader.

@@ -70,21 +70,21 @@ type textColumn struct{ bytesColumn }
 // copied again.
 func (c *textColumn) append(v *engine.Vector, from, n int) error {
 	nulls := c.validity.append(v, from, n)
-	first, start := len(c.offsets), len(c.buf)
+	buf, offsets := c.buf, c.offsets
 	for i := from; i < from+n; i++ {
 		if !nulls || v.Valid(i) {
-			c.buf = append(c.buf, v.Bytes(i)...)
+			buf = append(buf, v.Bytes(i)...)
 		}
-		if len(c.buf) > math.MaxInt32 {
+		if len(buf) > math.MaxInt32 {
 			return errTooLong
 		}
-		c.offsets = append(c.offsets, int32(len(c.buf)))
+		offsets = append(offsets, int32(len(buf)))
 	}
-	if allValid(c.buf, c.offsets[first-1:]) {
-		return nil
+	if !allValid(buf, offsets[len(c.offsets)-1:]) {
+		return c.values(v, from, n, nulls)
 	}
-	c.buf, c.offsets = c.buf[:start], c.offsets[:first]
-	return c.values(v, from, n, nulls)
+	c.buf, c.offsets = buf, offsets
+	return nil
 }
 
 // allValid reports whether each text from one offset to the next is UTF-8: they

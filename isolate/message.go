@@ -1,7 +1,6 @@
 package isolate
 
 import (
-	"strings"
 	"time"
 
 	"github.com/spiced-sql/spiced/engine"
@@ -26,6 +25,7 @@ type failure struct {
 // query is a judged statement.
 type query struct {
 	SQL      string
+	Describe bool   // and do not run it
 	Params   []byte // see appendParams
 	Tables   []engine.Table
 	Timeout  time.Duration
@@ -57,7 +57,8 @@ type end struct {
 type problem struct {
 	Code    engine.Code
 	Message string
-	Hint    string `json:",omitempty"`
+	Hint    string        `json:",omitempty"`
+	Missing engine.Object `json:",omitempty"`
 	Offset  int
 }
 
@@ -66,14 +67,12 @@ func newProblem(err error) *problem {
 		return nil
 	}
 	e := engine.AsError(err)
-	// DuckDB advises to change its settings when memory is short.
-	message, _, _ := strings.Cut(e.Message, "\n\nPossible solutions:")
-	return &problem{e.Code, message, e.Hint, e.Offset}
+	return &problem{e.Code, e.Message, e.Hint, e.Missing, e.Offset}
 }
 
 // err is the problem as an error of a statement.
 func (p *problem) err() *engine.Error {
-	e := &engine.Error{Code: p.Code, Message: p.Message, Hint: p.Hint, Offset: p.Offset}
+	e := &engine.Error{Code: p.Code, Message: p.Message, Hint: p.Hint, Missing: p.Missing, Offset: p.Offset}
 	switch p.Code {
 	case engine.CodeParse, engine.CodeRefused, engine.CodeNotFound, engine.CodeArgument, engine.CodeExecution,
 		engine.CodeTimeout, engine.CodeCancelled, engine.CodeLimit, engine.CodeBusy, engine.CodeInternal:

@@ -19,8 +19,9 @@ type rows struct {
 	ctx     context.Context // of the job
 	cancel  context.CancelFunc
 	columns []engine.Column
-	calls   sync.WaitGroup // that are being answered
-	pending atomic.Int32   // of them
+	about   *engine.Description // in place of columns, when the job asks for it
+	calls   sync.WaitGroup      // that are being answered
+	pending atomic.Int32        // of them
 	closing sync.Once
 
 	mu      sync.Mutex // held by who reads the worker's frames
@@ -49,7 +50,7 @@ func (r *rows) begin(params []byte) error {
 	r.worker.served++
 	// A worker that is gone does not take it; its end says why.
 	_ = r.worker.out.send(kindQuery, query{
-		SQL: r.job.SQL, Params: params, Tables: r.job.Tables,
+		SQL: r.job.SQL, Describe: r.job.Describe, Params: params, Tables: r.job.Tables,
 		Timeout: r.job.Limits.Timeout, MaxRows: r.job.Limits.MaxRows, MaxBytes: r.job.Limits.MaxBytes,
 	})
 	f, err := r.receive()
@@ -61,6 +62,12 @@ func (r *rows) begin(params []byte) error {
 			r.breach(fmt.Errorf("%w: a statement without columns", errFrame))
 		}
 		return r.err
+	}
+	if r.job.Describe {
+		if r.about, err = readDescription(f); err != nil {
+			return r.breach(err)
+		}
+		return nil
 	}
 	if r.columns, err = readColumns(f); err != nil {
 		return r.breach(err)
@@ -81,6 +88,34 @@ func readColumns(f frame) ([]engine.Column, error) {
 	}
 	return columns, checkColumns(columns)
 }
+
+func readDescription(f frame) (*engine.Description, error) {
+	if f.kind != kindAbout {
+		return nil, fmt.Errorf("%w: frame %q instead of a description", errFrame, byte(f.kind))
+	}
+	about, err := decodeJSON[engine.Description](f)
+	if err != nil {
+		return nil, err
+	}
+	var types []engine.Column // those that are known
+	for _, c := range about.Columns {
+		if c.Type != nil {
+			types = append(types, c)
+		}
+	}
+	for _, p := range about.Params {
+		if p.Type != nil {
+			types = append(types, engine.Column{Name: p.Name, Type: p.Type})
+		}
+	}
+	if len(types) > 0 {
+		err = checkColumns(types)
+	}
+	return &about, err
+}
+
+// Description implements [engine.RemoteRows].
+func (r *rows) Description() *engine.Description { return r.about }
 
 // Columns implements [engine.RemoteRows].
 func (r *rows) Columns() []engine.Column { return r.columns }
@@ -108,7 +143,7 @@ func (r *rows) Next() (*engine.Chunk, error) {
 }
 
 func (r *rows) chunk(f frame) (*engine.Chunk, error) {
-	if f.kind != kindRows {
+	if f.kind != kindRows || r.decoder == nil {
 		return nil, fmt.Errorf("%w: frame %q instead of rows", errFrame, byte(f.kind))
 	}
 	return r.decoder.decode(f.payload)

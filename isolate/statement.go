@@ -33,10 +33,18 @@ func (s *server) run(ctx context.Context, q query) error {
 	if err != nil {
 		return err
 	}
-	rows, err := s.db.QueryTrusted(ctx, engine.Request{
+	req := engine.Request{
 		SQL: q.SQL, Params: params,
 		Limits: engine.Limits{Timeout: q.Timeout, MaxRows: q.MaxRows, MaxBytes: q.MaxBytes},
-	})
+	}
+	if q.Describe {
+		about, err := s.db.DescribeTrusted(ctx, req)
+		if err != nil {
+			return err
+		}
+		return s.out.send(kindAbout, about)
+	}
+	rows, err := s.db.QueryTrusted(ctx, req)
 	if err != nil {
 		return err
 	}

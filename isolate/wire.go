@@ -27,6 +27,7 @@ const (
 	kindReady   kind = 'R' // nothing: the setup is done
 	kindFailed  kind = 'F' // failure, instead of kindReady
 	kindColumns kind = 'C' // []engine.Column: the statement has begun
+	kindAbout   kind = 'B' // engine.Description, in place of columns and rows
 	kindRows    kind = 'D' // a message of Arrow IPC, see encoder
 	kindCall    kind = 'N' // call; may come at any time until kindEnd
 	kindEnd     kind = 'E' // end: the statement is over
@@ -90,7 +91,7 @@ func fromWorker(k kind) int {
 	switch k {
 	case kindRows:
 		return maxFrame
-	case kindReady, kindFailed, kindColumns, kindCall, kindEnd:
+	case kindReady, kindFailed, kindColumns, kindAbout, kindCall, kindEnd:
 		return maxControl
 	}
 	return 0

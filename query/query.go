@@ -115,7 +115,15 @@ func (s *Service) Describe(ctx context.Context, req Request) (*engine.Descriptio
 	if err := s.refused(); err != nil {
 		return nil, err
 	}
-	return s.opts.DB.Describe(registry.WithScope(ctx, req.Scope), s.engineRequest(req))
+	ctx, cancel := context.WithCancelCause(registry.WithScope(ctx, req.Scope))
+	defer cancel(nil)
+	job := s.active.begin(req, time.Now(), cancel) // it computes what is constant, which may take long
+	defer job.end()
+	d, err := s.opts.DB.Describe(ctx, s.engineRequest(req))
+	if err != nil && errors.Is(context.Cause(ctx), errCancelled) {
+		return nil, errCancelled
+	}
+	return d, err
 }
 
 func (s *Service) refused() error {

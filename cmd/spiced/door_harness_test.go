@@ -32,9 +32,9 @@ func (p *program) dialPostgres(ctx context.Context, user, key string) (*pgx.Conn
 	return pgx.ConnectConfig(ctx, config)
 }
 
-// dialFlight connects to the door of Flight SQL.
-func (p *program) dialFlight() (*flightsql.Client, error) {
-	return flightsql.NewClient(p.address("flight"), nil, nil, grpc.WithTransportCredentials(insecure.NewCredentials()))
+// flightTo connects to an address of Flight SQL.
+func flightTo(address string) (*flightsql.Client, error) {
+	return flightsql.NewClient(address, nil, nil, grpc.WithTransportCredentials(insecure.NewCredentials()))
 }
 
 // withBearer sends a key with the calls of Flight SQL; "" is none.
@@ -82,7 +82,7 @@ func (p *program) doorsFor(user, key string) []sqlDoor {
 		p.t.Fatal(err)
 	}
 	p.t.Cleanup(func() { pg.Close(context.Background()) })
-	fl, err := p.dialFlight()
+	fl, err := flightTo(p.address("flight"))
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -129,6 +129,9 @@ func (e httpError) outcome(status int) outcome {
 	err := fmt.Errorf("status %d: %s: %s", status, e.Code, e.Message)
 	if e.Code == "" || status >= 500 && status != http.StatusGatewayTimeout {
 		return fault(err)
+	}
+	if e.Code == "invalid_request" { // of a body without a statement
+		return outcome{codes: []engine.Code{engine.CodeParse}, err: err}
 	}
 	return outcome{codes: []engine.Code{e.Code}, err: err, fault: e.Code == engine.CodeInternal}
 }
@@ -208,7 +211,7 @@ func (p *program) sqlTool(ctx context.Context, key, sql string) outcome {
 var sqlStates = map[string][]engine.Code{
 	"42601": {engine.CodeParse},
 	"42501": {engine.CodeRefused},
-	"0A000": {engine.CodeRefused}, // PostgreSQL has the statement, the door has not
+	"0A000": {engine.CodeRefused, engine.CodeArgument}, // PostgreSQL has the statement, the door has not; or types that parameters alone would settle
 	"42P01": {engine.CodeNotFound},
 	"42703": {engine.CodeNotFound},
 	"42883": {engine.CodeNotFound},
@@ -221,6 +224,7 @@ var sqlStates = map[string][]engine.Code{
 	"22023": {engine.CodeRefused}, // a value that the setting does not take
 	"42704": {engine.CodeRefused}, // no such setting
 	"55P02": {engine.CodeRefused}, // a setting that is fixed
+	"25006": {engine.CodeRefused}, // no writing in a transaction
 	"25P01": {engine.CodeRefused}, // no transaction
 	"26000": {engine.CodeRefused}, // no such prepared statement
 	"34000": {engine.CodeRefused}, // no such cursor
@@ -272,7 +276,7 @@ func flightOutcome(err error) outcome {
 			return outcome{codes: []engine.Code{code}, err: err, fault: code == engine.CodeInternal}
 		}
 	}
-	if st.Code() == codes.InvalidArgument { // the door's own: of parameters
+	if st.Code() == codes.InvalidArgument || st.Code() == codes.FailedPrecondition { // the door's own: of parameters
 		return outcome{codes: []engine.Code{engine.CodeArgument}, err: err}
 	}
 	return fault(err)

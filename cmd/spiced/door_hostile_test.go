@@ -136,6 +136,9 @@ func TestHostileStatementsAtEveryDoor(t *testing.T) {
 				if fault := attackBy(door, a); fault != nil {
 					t.Errorf("%s: %.200q\n\t%v", a.file, a.sql, fault)
 				}
+				if a.file == "endless" || a.file == "memory" {
+					p.recovers(door)
+				}
 			}
 			checkDoor(t, door)
 			t.Logf("%d statements", len(sent))
@@ -144,9 +147,8 @@ func TestHostileStatementsAtEveryDoor(t *testing.T) {
 	if after := snapshot(t, dir); !maps.Equal(before, after) {
 		t.Errorf("files have changed\nbefore %v\nafter  %v", before, after)
 	}
-	writer := p.doorsFor("writer", writerKey)[0]
 	if got := p.do("POST", "/v1/sql", "SELECT count(*) AS n, sum(id) AS id FROM orders", "X-API-Key", writerKey).body; got != `[{"n":3,"id":6}]` {
-		t.Errorf("%s: orders has changed: %s", writer.name, got)
+		t.Errorf("orders has changed: %s", got)
 	}
 	if got := p.metric("http_panics_total"); got != "0" {
 		t.Errorf("%s panics", got)
@@ -201,6 +203,8 @@ func (a attack) wanted(door sqlDoor) *regexp.Regexp {
 		codes += "|invalid_argument"
 	case door.postgres && strings.Contains(strings.ToLower(a.sql), "current_setting"): // it has one of the session's settings
 		codes += "|execution_error|invalid_argument"
+	case door.postgres && (a.file == "multi" || a.file == "quotes"): // the first of several statements is judged by itself
+		codes += "|not_found"
 	}
 	return regexp.MustCompile("^(" + codes + ")$")
 }
@@ -250,6 +254,17 @@ var harmlessInPostgres = []harmless{
 	{"pg_catalog and information_schema hold what is declared for those who write so", []string{
 		"SELECT pg_catalog.twice(1)", "SELECT information_schema.twice(1)",
 	}},
+}
+
+// recovers waits until the door answers again: a statement that cannot be
+// interrupted may hold the memory for a moment after its time limit.
+func (p *program) recovers(door sqlDoor) {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.t.Context(), patience)
+	defer cancel()
+	p.eventually("to answer by "+door.name, func() bool {
+		return door.run(ctx, "SELECT max(i) FROM k").err == nil && p.metric("engine_statements_abandoned") == "0"
+	})
 }
 
 // checkDoor says whether the door still answers.

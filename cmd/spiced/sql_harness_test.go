@@ -53,6 +53,17 @@ func startSQL(t *testing.T) *program {
 	return start(t, sqlPod, sqlDoors()...)
 }
 
+// sqlPodWith is a copy of sqlPod with another spicepod.yaml.
+func sqlPodWith(t *testing.T, change func(pod string) string) string {
+	t.Helper()
+	pod := read(t, sqlPod+"/spicepod.yaml")
+	changed := change(pod)
+	if changed == pod {
+		t.Fatalf("nothing to change in\n%s", pod)
+	}
+	return folder(t, "spicepod.yaml", changed, "people.csv", read(t, sqlPod+"/people.csv"), "every_type.sql", read(t, sqlPod+"/every_type.sql"))
+}
+
 // address is where a door listens, as host:port.
 func (p *program) address(door string) (address string) {
 	p.t.Helper()

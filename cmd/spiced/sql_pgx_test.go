@@ -205,8 +205,8 @@ func TestPgxBatch(t *testing.T) {
 	wantState(t, second, "22000", 0)
 }
 
-// TestPgxPortals reads a result in pieces, with another statement between.
-func TestPgxPortals(t *testing.T) {
+// TestPgxCursors reads a result in pieces, with another statement between.
+func TestPgxCursors(t *testing.T) {
 	t.Parallel()
 	p := startSQL(t)
 	c := pgxConnect(t, p, readerKey, "sslmode=disable")

@@ -74,7 +74,7 @@ func TestPSQLDescribes(t *testing.T) {
 			"uuid | uuid", "list | integer[]", "texts | text[]", "struct | json",
 		},
 		`\df`: {
-			"greeting | text | name text | func", "people_in | TABLE(id bigint, name text) | place text | func",
+			"greeting | text | name text | func", "people_in | TABLE(", ") | place text | func",
 			"twice | bigint | x bigint | func", "(3 rows)",
 		},
 		`\df tw*`: {"twice | bigint | x bigint | func", "(1 row)"},

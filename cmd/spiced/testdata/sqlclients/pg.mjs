@@ -1,7 +1,7 @@
 // A session of node-postgres: the answers as JSON, a line each.
 import pg from "pg";
 
-const options = JSON.parse(process.argv[2]);
+const { url, ...options } = JSON.parse(process.argv[2]);
 const say = (name, value) => console.log(JSON.stringify([name, value]));
 const failed = (e) => ({ code: e.code, position: e.position, message: e.message });
 
@@ -26,6 +26,9 @@ say("transaction", [
 const other = new pg.Client({ ...options, user: "node" });
 await other.connect();
 const long = other.query("SELECT count(*) FROM range(10000000) a, range(10000000) b WHERE a.range % 7 = b.range % 5").catch(failed);
+// A cancellation reaches only what runs already.
+const active = () => fetch(url + "/v1/sql/active", { headers: { "X-API-Key": options.password } }).then((r) => r.text());
+while (!(await active()).includes("range"));
 const cancel = new pg.Client({ ...options, user: "node" });
 cancel.cancel(other, other._activeQuery);
 say("cancelled", await long);

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgproto3"
+)
+
+// rudePod has 4 places for statements and two clients, of whom one may take 2
+// of them.
+const rudePod = `version: v2
+kind: Spicepod
+name: rude
+runtime:
+  query: { timeout: %s, max_concurrent_queries: 4 }
+  auth:
+    api-key:
+      principals:
+        - { name: honest, key: honest-key-0123456789 }
+        - { name: rude, key: rude-key-0123456789ab, limits: { max_concurrent: %d } }
+`
+
+const (
+	honestKey = "honest-key-0123456789"
+	rudeKey   = "rude-key-0123456789ab"
+)
+
+// rudeClients is how many there are, a fourth of each kind.
+const rudeClients = 50
+
+// A key with a limit cannot keep others from their statements, whatever its
+// clients do and however long their statements may run.
+func TestRudeClientsOfALimitedKey(t *testing.T) {
+	t.Parallel()
+	p := start(t, folder(t, "spicepod.yaml", fmt.Sprintf(rudePod, "10m", 2)), sqlDoors()...)
+	p.rude()
+	p.honest(20)
+	if running := p.metric("engine_statements_running"); running != "2" {
+		t.Errorf("%s statements run, want the 2 that the key may have", running)
+	}
+}
+
+// Without a limit they can, but not for longer than a statement may take.
+func TestRudeClientsEndWithTheirStatements(t *testing.T) {
+	t.Parallel()
+	p := start(t, folder(t, "spicepod.yaml", fmt.Sprintf(rudePod, "3s", 0)), sqlDoors()...)
+	p.rude()
+	p.eventually("to end their statements", func() bool { return p.metric("engine_statements_running") == "0" })
+	p.honest(20)
+}
+
+// honest runs statements, of which none may fail.
+func (p *program) honest(n int) {
+	p.t.Helper()
+	for _, door := range p.doorsFor("honest", honestKey) {
+		for range n {
+			ctx, cancel := context.WithTimeout(p.t.Context(), patience)
+			if got := door.run(ctx, "SELECT count(*) FROM range(1000)"); got.err != nil {
+				p.t.Errorf("%s: %s", door.name, got)
+			}
+			cancel()
+		}
+	}
+}
+
+// rude connects clients that stay until the test ends, and waits until each has
+// done what it does: sent a statement whose rows it does not read, read some of
+// the rows and not the others, sent half a message, or nothing.
+func (p *program) rude() {
+	p.t.Helper()
+	address := p.address("postgres")
+	var clients sync.WaitGroup
+	for i := range rudeClients {
+		clients.Go(func() {
+			nc, err := rudeClient(p.t.Context(), address, i%4)
+			if err != nil {
+				p.t.Errorf("rude client %d: %v", i, err)
+				return
+			}
+			p.t.Cleanup(func() { nc.Close() })
+		})
+	}
+	clients.Wait()
+	p.eventually("to run a statement", func() bool { return p.metric("engine_statements_running") != "0" })
+}
+
+func rudeClient(ctx context.Context, address string, kind int) (net.Conn, error) {
+	if kind == 0 { // sends nothing, not even who it is
+		return net.Dial("tcp", address)
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, "postgres://rude:"+rudeKey+"@"+address+"/db?sslmode=disable")
+	if err != nil {
+		return nil, err
+	}
+	h, err := conn.PgConn().Hijack()
+	if err != nil {
+		return nil, err
+	}
+	switch kind {
+	case 1:
+		h.Frontend.Send(&pgproto3.Query{String: endlessRows})
+	case 2:
+		h.Frontend.Send(&pgproto3.Parse{Query: endlessRows})
+		h.Frontend.Send(&pgproto3.Bind{})
+		h.Frontend.Send(&pgproto3.Execute{MaxRows: 1})
+		h.Frontend.Send(&pgproto3.Flush{})
+	default:
+		_, err = h.Conn.Write([]byte{'Q', 0, 0, 4, 0, 'S', 'E', 'L'}) // of 1,024 bytes
+	}
+	return h.Conn, errors.Join(err, h.Frontend.Flush())
+}

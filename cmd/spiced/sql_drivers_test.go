@@ -1,0 +1,52 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"testing"
+)
+
+// pythons are where a Python may be that has the drivers: the one on the path,
+// and the system's, for which distributions package them.
+var pythons = []string{"python3", "/usr/bin/python3"}
+
+// TestPsycopg has a session of each version of psycopg that is here.
+func TestPsycopg(t *testing.T) {
+	t.Parallel()
+	for module, name := range map[string]string{"psycopg": "psycopg3", "psycopg2": "psycopg2"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			python := pythonWith(t, module)
+			p := startSQL(t)
+			wantSession(t, name+".txt", libpq(t, p, readerKey), python, "session_"+name+".py")
+		})
+	}
+}
+
+// pythonWith is a Python that has a module.
+func pythonWith(t *testing.T, module string) string {
+	t.Helper()
+	for _, python := range pythons {
+		if exec.Command(python, "-c", "import "+module).Run() == nil {
+			return python
+		}
+	}
+	t.Skipf("%s IS NOT TESTED: no Python here has it", module)
+	return ""
+}
+
+// jdbcDriver is where distributions put it.
+const jdbcDriver = "/usr/share/java/postgresql.jar"
+
+// TestJDBC has a session of PostgreSQL's driver for Java.
+func TestJDBC(t *testing.T) {
+	t.Parallel()
+	java := needs(t, "JDBC", "java")
+	needs(t, "JDBC", "javac") // java compiles the session with it
+	if _, err := os.Stat(jdbcDriver); err != nil {
+		t.Skipf("JDBC IS NOT TESTED: %v", err)
+	}
+	p := startSQL(t)
+	url := "jdbc:postgresql://" + p.address("postgres") + "/spice"
+	wantSession(t, "jdbc.txt", nil, java, "-Duser.timezone=UTC", "-Dfile.encoding=UTF-8", "-Dstdout.encoding=UTF-8", "-cp", jdbcDriver, "Session.java", url, readerKey)
+}

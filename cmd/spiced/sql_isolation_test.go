@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"google.golang.org/grpc/credentials/insecure"
+)
+
+// isolatedTime is how long a statement may run in TestSQLIsolation. It is more
+// than a new worker takes to begin on a busy machine.
+const isolatedTime = 3 * time.Second
+
+// Statements that take longer, and more memory. Nothing in the engine ends the
+// slow one; a door that describes statements first meets it then.
+const (
+	slowHog  = "SELECT levenshtein(repeat('a', 200000), repeat('b', 200000))::VARCHAR AS v"
+	largeHog = "SELECT repeat('x', 1000000000) AS v"
+)
+
+// sqlAsk sends a statement and returns its first value, somewhere in a text.
+type sqlAsk func(sql string) (string, error)
+
+// asks are how clients send a statement at each door, by the door.
+func asks(t *testing.T, p *program, key string) map[string]sqlAsk {
+	t.Helper()
+	c := flightConnect(t, p, key, insecure.NewCredentials())
+	return map[string]sqlAsk{
+		"http": func(sql string) (string, error) {
+			r := p.do("POST", "/v1/sql", sql, "X-API-Key", key)
+			if r.status != 200 {
+				return "", fmt.Errorf("status %d: %s", r.status, r.body)
+			}
+			return r.body, nil
+		},
+		"flight":             c.query,
+		"postgres":           pgAsk(p, key, pgx.QueryExecModeSimpleProtocol),
+		"postgres, prepared": pgAsk(p, key, pgx.QueryExecModeCacheStatement),
+	}
+}
+
+// pgAsk asks over a connection of its own.
+func pgAsk(p *program, key string, mode pgx.QueryExecMode) sqlAsk {
+	return func(sql string) (v string, err error) {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		conn, err := pgx.Connect(ctx, pgDSN(p, key, "sslmode=disable"))
+		if err != nil {
+			return "", err
+		}
+		defer conn.Close(ctx) //nolint:errcheck // it was read to its end
+		err = conn.QueryRow(ctx, sql, mode).Scan(&v)
+		return v, err
+	}
+}
+
+// TestSQLIsolation runs statements of readers in processes of their own, which
+// are killed when they overrun. Others are answered meanwhile, at every door.
+func TestSQLIsolation(t *testing.T) {
+	t.Parallel()
+	settings := fmt.Sprintf("query: { timeout: %s, max_bytes: 64MiB, isolation: process, isolate: read_only, workers: 3 }", isolatedTime)
+	dir := sqlPodWith(t, func(pod string) string { return strings.Replace(pod, "query: { timeout: 20s }", settings, 1) })
+	p := startProcess(t, dir, sqlDoors()...)
+	reader, writer := asks(t, p, readerKey), asks(t, p, writerKey)
+	for door, ask := range reader {
+		wantHonest(t, door, ask)
+		began, ended := time.Now(), make(chan error, 1)
+		go func() {
+			_, err := ask(slowHog)
+			ended <- err
+		}()
+		p.active(1)
+		for _, others := range []map[string]sqlAsk{reader, writer} {
+			for other, ask := range others {
+				wantHonest(t, other+" beside "+door, ask)
+			}
+		}
+		select {
+		case err := <-ended:
+			t.Errorf("%s: it ended before the others were answered: %v", door, err)
+		default:
+			wantKilled(t, door, began, <-ended)
+		}
+	}
+	for door, ask := range reader {
+		began := time.Now()
+		_, err := ask(largeHog)
+		wantKilled(t, door, began, err)
+	}
+	p.active(0)
+}
+
+// wantHonest asks what is answered at once.
+func wantHonest(t *testing.T, name string, ask sqlAsk) {
+	t.Helper()
+	if got, err := ask("SELECT twice(id)::VARCHAR || name AS v FROM people WHERE id = 1"); err != nil || !strings.Contains(got, "2Alice") {
+		t.Errorf("%s: got %s, %v", name, got, err)
+	}
+}
+
+// wantKilled checks that a statement failed within a second of its limit.
+func wantKilled(t *testing.T, name string, began time.Time, err error) {
+	t.Helper()
+	if took := time.Since(began); err == nil || took > isolatedTime+time.Second {
+		t.Errorf("%s: it took %s: %v", name, took, err)
+	}
+}
