@@ -107,6 +107,7 @@ func TestAResultIsTheSameInAWorker(t *testing.T) {
 	w := newWorld(t)
 	t.Run("values", w.values)
 	t.Run("shapes", w.shapes)
+	t.Run("descriptions", w.descriptions)
 	t.Run("errors", w.errors)
 	t.Run("parameters", w.parameters)
 }
@@ -136,6 +137,22 @@ func (w *world) shapes(t *testing.T) {
 		"SELECT * FROM (VALUES (1, NULL), (NULL, 'b')) t(a, b)",
 	} {
 		w.same(t, sql, engine.Params{})
+	}
+}
+
+// descriptions are the same wherever they are made, and so are their errors.
+func (w *world) descriptions(t *testing.T) {
+	for _, sql := range []string{
+		"SELECT 1 AS a, [1] AS l, {'x': 'y'} AS s", "SELECT $1 AS a, $2::DATE AS d", "SELECT i FROM range(?) t(i)", "SELECT nope", "EXPLAIN SELECT 1",
+	} {
+		here, hereErr := w.Describe(t.Context(), engine.Request{SQL: sql})
+		there, thereErr := w.Describe(t.Context(), engine.Request{SQL: sql, Isolate: true})
+		if d := cmp.Diff(here, there); d != "" {
+			t.Errorf("%s: in a worker (+) it is another:\n%s", sql, d)
+		}
+		if d := cmp.Diff(hereErr, thereErr); d != "" {
+			t.Errorf("%s: in a worker (+) it fails otherwise:\n%s", sql, d)
+		}
 	}
 }
 
