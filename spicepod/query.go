@@ -30,7 +30,7 @@ type Query struct {
 	MaxConcurrentQueries int            `yaml:"max_concurrent_queries" min:"0" doc:"How many statements run at once; 0 leaves it to the runtime."`
 	MaxQueuedQueries     int            `yaml:"max_queued_queries" min:"0" default:"1024" doc:"How many statements may wait for their turn; one more is refused with 429. A change takes a restart."`
 	TempDirectory        string         `yaml:"temp_directory" doc:"Where the engine spills to disk; relative to the Spicepod's folder."`
-	Isolation            Isolation      `yaml:"isolation" enum:"none,process" default:"none" doc:"Where the statements of isolate run: inside the runtime, or in worker processes that are killed when they overrun. A change takes a restart."`
+	Isolation            Isolation      `yaml:"isolation" enum:"none,process" default:"none" doc:"Where the statements of isolate run: inside the runtime, or in worker processes that are killed when they overrun, and that do not reach datasets with access: read_write. A change takes a restart."`
 	Isolate              IsolationScope `yaml:"isolate" enum:"models,read_only,all" default:"models" doc:"With isolation process: whose statements run in workers: those that models write, also those of read-only callers, or all."`
 	Workers              int            `yaml:"workers" min:"0" doc:"With isolation process: how many workers there are; 0 leaves it to the runtime."`
 	WorkerMemory         Size           `yaml:"worker_memory" default:"1GiB" doc:"With isolation process: how much memory a worker may take before it is ended."`
