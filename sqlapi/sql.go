@@ -83,6 +83,7 @@ func (a *API) send(w http.ResponseWriter, rows *query.Rows, form format.Writer) 
 	s := newStream(w, form)
 	defer s.stop()
 	n, err := format.Copy(s, rows)
+	s.stop() // or a late flush would write what is counted now
 	note(w, slog.Int64("rows", n))
 	bytes, stalled := sent(w)
 	rows.Sent(bytes)

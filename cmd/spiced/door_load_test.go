@@ -57,7 +57,6 @@ const (
 	goroutinesLeft = 25
 	filesLeft      = 25
 	heapLeft       = 32 << 20
-	residentLeft   = 768 << 20
 )
 
 // filesNeeded is how many files 700 clients and their server have open at
