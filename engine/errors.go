@@ -87,6 +87,10 @@ func AsError(err error) *Error {
 	if errors.Is(err, context.Canceled) {
 		return newError(CodeCancelled, "", "the caller left")
 	}
+	var d *duckError
+	if errors.As(err, &d) {
+		return d.describe("", func(int) int { return -1 })
+	}
 	return newError(CodeInternal, "", "%s", err.Error())
 }
 
@@ -106,6 +110,10 @@ func newDuckError(text string) *duckError {
 	e := &duckError{message: text, position: -1}
 	start := strings.IndexByte(text, '{')
 	if start < 0 {
+		// A connection that is being opened does not write JSON yet.
+		if kind, message, ok := strings.Cut(text, " Error: "); ok && codes[kind] != "" {
+			e.kind, e.message = kind, message
+		}
 		return e
 	}
 	var doc struct {

@@ -20,6 +20,8 @@ type producer struct {
 	verdict *verdict
 	held    held
 	remote  RemoteRows // nil: it runs here
+	s       *stmt      // nil until it is prepared
+	began   time.Time
 	result  mapping.Result
 	active  bool // DuckDB may still work on the statement
 }
@@ -28,14 +30,17 @@ func (p *producer) run() {
 	i := &interrupter{raw: p.c.raw}
 	stopInterrupt := context.AfterFunc(p.rows.ctx, i.run)
 	abandon := p.abandonLater()
-	if err := p.guarded(p.start); err != nil {
-		p.rows.started <- err
-	} else {
-		p.rows.started <- nil
-		p.rows.err = p.guarded(p.feed)
+	p.began = time.Now()
+	err := p.guarded(p.start)
+	p.rows.started <- err
+	if err == nil {
+		err = p.guarded(p.feed)
+		p.rows.err = err
 	}
 	close(p.rows.chunks)
+	whole := err == nil && !p.active
 	p.end()
+	p.forgetPlan(whole)
 	stopInterrupt()
 	i.stop()
 	p.db.running.Delete(p.c.id)
@@ -90,6 +95,19 @@ func (p *producer) end() {
 	if p.active {
 		_ = p.c.exec("SELECT 1") // begins with cleaning up, whatever becomes of it
 		p.active = false
+	}
+}
+
+// keptRun is how long a statement may have run for its plan to be kept.
+const keptRun = 20 * time.Millisecond
+
+// forgetPlan drops the statement from the connection's cache unless it ran
+// quickly and to its end. A plan keeps the state of its last run, hash tables
+// and lists, as long as it lives, and to plan a long statement again costs
+// little of what it takes.
+func (p *producer) forgetPlan(whole bool) {
+	if p.s != nil && (!whole || time.Since(p.began) > keptRun) {
+		p.c.forget(p.s)
 	}
 }
 
@@ -158,6 +176,7 @@ func (p *producer) plan() (pending mapping.PendingResult, s *stmt, err error) {
 	if s, err = p.c.prepare(p.verdict.text, p.catalog.serial); err != nil {
 		return pending, nil, err
 	}
+	p.s = s
 	if err = s.checkResult(p.verdict.write); err != nil {
 		return pending, nil, err
 	}

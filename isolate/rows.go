@@ -105,7 +105,7 @@ func readDescription(f frame) (*engine.Description, error) {
 	}
 	for _, p := range about.Params {
 		if p.Type != nil {
-			types = append(types, engine.Column{Name: p.Name, Type: p.Type})
+			types = append(types, engine.Column(p))
 		}
 	}
 	if len(types) > 0 {
