@@ -42,7 +42,7 @@ type conn struct {
 	scope     tools.Scope
 	session   session
 
-	plans      map[string]*plan // by the client's text
+	plans      map[planKey]*plan
 	statements map[string]*prepared
 	portals    map[string]*portal
 	open       int  // portals with rows left
@@ -73,7 +73,7 @@ func (r *running) cancel(cause error) {
 func newConn(s *Server, nc net.Conn) *conn {
 	c := &conn{
 		server: s, remote: nc.RemoteAddr().String(), out: output{nc: nc, timeout: s.opts.WriteTimeout},
-		plans: map[string]*plan{}, statements: map[string]*prepared{}, portals: map[string]*portal{},
+		plans: map[planKey]*plan{}, statements: map[string]*prepared{}, portals: map[string]*portal{},
 	}
 	c.in = newInput(nc, s.opts.IdleTimeout, func() { c.running.cancel(errClosed) })
 	return c

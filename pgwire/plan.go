@@ -18,6 +18,7 @@ type plan struct {
 	verb    string   // SELECT, INSERT, UPDATE, DELETE or EXPLAIN
 	counted bool     // its one row is the number of rows it wrote
 	command *command // nil: the engine runs it
+	typed   bool     // the client says of what types the parameters are
 
 	params     []uint32 // the types of the parameters
 	columns    []column // of the result
@@ -28,19 +29,30 @@ type plan struct {
 // writes reports whether the statement changes data.
 func (p *plan) writes() bool { return p.verb == "INSERT" || p.verb == "UPDATE" || p.verb == "DELETE" }
 
+// planKey is what plans are remembered by.
+type planKey struct {
+	sql   string
+	typed bool
+}
+
 // planOf returns the plan for a client's statement.
-func (c *conn) planOf(sql string) (*plan, error) {
-	if p := c.plans[sql]; p != nil {
+func (c *conn) planOf(sql string, typed bool) (*plan, error) {
+	key := planKey{sql, typed}
+	if p := c.plans[key]; p != nil {
 		return p, nil
 	}
 	p, err := c.newPlan(sql)
-	if err != nil || len(sql) > maxPlanText {
+	if err != nil {
 		return p, err
+	}
+	p.typed = typed
+	if len(sql) > maxPlanText {
+		return p, nil
 	}
 	if len(c.plans) >= maxPlans {
 		clear(c.plans)
 	}
-	c.plans[sql] = p
+	c.plans[key] = p
 	return p, nil
 }
 
@@ -120,6 +132,11 @@ func (c *conn) describe(ctx context.Context, p *plan) error {
 	ctx, stop := c.begin(ctx)
 	defer stop(nil)
 	d, err := c.server.opts.Query.Describe(ctx, c.request(p, nil))
+	if err == nil {
+		if text, settled := c.asText(ctx, p, d); settled != nil {
+			p.text, d = text, settled
+		}
+	}
 	c.finish()
 	if err != nil {
 		return p.placed(err)

@@ -577,3 +577,15 @@ func TestNoWritesWithinATransaction(t *testing.T) {
 	_, _, err = f.simple(c, "ROLLBACK; SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY; DELETE FROM words")
 	wantState(t, err, "25006", "read-only")
 }
+
+// Clients ask for the columns before they send values.
+func TestParametersOfNoTypeAreText(t *testing.T) {
+	c := serve(t, nil).connect("")
+	for _, mode := range []pgx.QueryExecMode{pgx.QueryExecModeCacheStatement, pgx.QueryExecModeDescribeExec, pgx.QueryExecModeExec} {
+		var a, b string
+		var n int64
+		if err := c.QueryRow(context.Background(), "SELECT $1, $2, $3::BIGINT", mode, "x", "y", int64(7)).Scan(&a, &b, &n); err != nil || a != "x" || b != "y" || n != 7 {
+			t.Errorf("mode %d: %q %q %d %v", mode, a, b, n, err)
+		}
+	}
+}

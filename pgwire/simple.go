@@ -67,7 +67,7 @@ func moved(err error, before string) error {
 }
 
 func (c *conn) simpleStatement(ctx context.Context, sql string) error {
-	p, err := c.planOf(sql)
+	p, err := c.planOf(sql, false)
 	if err == nil {
 		err = c.allowed(p)
 	}
