@@ -70,8 +70,9 @@ type Options struct {
 	Grace       time.Duration // how long after its time limit a statement may take to react; 0: 250 ms
 }
 
-// Limits bounds one statement. A zero field takes the database's value; the
-// database's zero is no limit, but for Timeout, whose default is 30 s.
+// Limits bounds one statement. A zero field takes the database's value, and no
+// Timeout goes beyond it; the database's zero is no limit, but for Timeout,
+// whose default is 30 s.
 type Limits struct {
 	Timeout  time.Duration
 	MaxRows  int64

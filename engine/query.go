@@ -102,8 +102,8 @@ func (db *DB) bound(ctx context.Context, limit time.Duration) (context.Context, 
 }
 
 func (db *DB) limits(l Limits) Limits {
-	if l.Timeout == 0 {
-		l.Timeout = db.opts.Limits.Timeout
+	if most := db.opts.Limits.Timeout; l.Timeout == 0 || l.Timeout > most {
+		l.Timeout = most
 	}
 	if l.MaxRows == 0 {
 		l.MaxRows = db.opts.Limits.MaxRows
