@@ -58,7 +58,7 @@ type Options struct {
 	Progress func(datasets.Progress)
 	Version  string // of the runtime, as MCP servers are told
 	// Postgres says that clients of PostgreSQL are served, whose catalog is
-	// made then. It is also made when the Spicepod has an address for them.
+	// made then. It is also made when the Spicepod asks for the door.
 	Postgres bool
 	Worker   []string // starts a process that runs isolated statements; nil: none are isolated
 	Offline  bool     // MCP servers are checked and not connected: nothing of the Spicepod's is started
@@ -158,7 +158,7 @@ func (d *Daemon) open(ctx context.Context, pod *spicepod.Pod) error {
 		return err
 	}
 	d.roots, d.initial = pod.DataRoots(), pod.Runtime
-	d.pgcatalog = d.opts.Postgres || pod.Runtime.Postgres.Enabled && pod.Runtime.Postgres.Address != ""
+	d.pgcatalog = d.opts.Postgres || pod.Runtime.Postgres != nil && pod.Runtime.Postgres.Enabled
 	if d.opts.Audit != nil {
 		if d.audit, err = d.opts.Audit(pod.Runtime.Audit, d.Keys().Enabled()); err != nil {
 			return err

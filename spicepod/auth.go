@@ -63,10 +63,27 @@ type CORS struct {
 	AllowedOrigins []string `yaml:"allowed_origins" doc:"Their origins, such as https://app.example.com; * is every one. Default: *."`
 }
 
-// Door is `runtime.postgres` and `runtime.flight`.
-type Door struct {
-	Enabled     bool          `yaml:"enabled" default:"true" doc:"Open the door, when it has an address."`
-	Address     string        `yaml:"address" doc:"Where it listens, as host:port. The flag of the same name comes first. Without either it stays closed."`
-	Connections int           `yaml:"max_connections" min:"1" default:"1000" doc:"How many clients at once."`
-	IdleTimeout time.Duration `yaml:"idle_timeout" default:"0s" doc:"How long a client may be silent between statements; 0 for no limit."`
+// PostgresAuth says how clients of the PostgreSQL protocol show their key.
+type PostgresAuth string
+
+// How they show it.
+const (
+	PostgresSCRAM    PostgresAuth = "scram-sha-256" // without sending it
+	PostgresPassword PostgresAuth = "password"      // as it is, over TLS or on loopback
+)
+
+// Postgres is `runtime.postgres`.
+type Postgres struct {
+	Enabled        bool          `yaml:"enabled" default:"true" doc:"Open the door."`
+	Address        string        `yaml:"address" default:"127.0.0.1:5432" doc:"Where it listens, as host:port. The flag --postgres goes before it."`
+	Connections    int           `yaml:"max_connections" min:"1" default:"1000" doc:"How many clients at once."`
+	IdleTimeout    time.Duration `yaml:"idle_timeout" default:"1h" doc:"How long a client may be silent between statements."`
+	Authentication PostgresAuth  `yaml:"authentication" enum:"scram-sha-256,password" default:"scram-sha-256" doc:"How clients show their key: by SCRAM, without sending it, or as a password, over TLS or on loopback."`
+}
+
+// Flight is `runtime.flight`.
+type Flight struct {
+	Enabled     bool   `yaml:"enabled" default:"true" doc:"Open the door."`
+	Address     string `yaml:"address" default:"127.0.0.1:50051" doc:"Where it listens, as host:port. The flag --flight goes before it."`
+	Connections int    `yaml:"max_connections" min:"1" default:"1000" doc:"How many clients at once."`
 }

@@ -54,14 +54,14 @@ type Runtime struct {
 	OutputLevel            string           `yaml:"output_level" doc:"How much the runtime logs."`
 	Params                 Params           `yaml:"params" doc:"Further settings by name."`
 
-	Auth     *Auth   `yaml:"auth" doc:"Who may use the doors. Without it everybody who reaches them; they listen on loopback only."`
-	Audit    Audit   `yaml:"audit" doc:"The record of who did what. A change takes a restart."`
-	TLS      *TLS    `yaml:"tls" doc:"Encryption of the doors. SIGHUP reads the files again; which doors are encrypted is settled at start."`
-	CORS     CORS    `yaml:"cors" doc:"Web pages of other sites that may call the HTTP API. A change takes a restart."`
-	Postgres Door    `yaml:"postgres" doc:"The PostgreSQL protocol. A change takes a restart."`
-	Flight   Door    `yaml:"flight" doc:"Arrow Flight SQL. A change takes a restart."`
-	Caching  Caching `yaml:"caching" doc:"Caches of results."`
-	Results  Results `yaml:"results" doc:"Results that are kept: references, and those of /v1/queries."`
+	Auth     *Auth     `yaml:"auth" doc:"Who may use the doors. Without it everybody who reaches them; they listen on loopback only."`
+	Audit    Audit     `yaml:"audit" doc:"The record of who did what. A change takes a restart."`
+	TLS      *TLS      `yaml:"tls" doc:"Encryption of the doors. SIGHUP reads the files again; which doors are encrypted is settled at start."`
+	CORS     CORS      `yaml:"cors" doc:"Web pages of other sites that may call the HTTP API. A change takes a restart."`
+	Postgres *Postgres `yaml:"postgres" doc:"The PostgreSQL protocol. Without it, and without --postgres, it is not served. A change takes a restart."`
+	Flight   *Flight   `yaml:"flight" doc:"Arrow Flight SQL. Without it, and without --flight, it is not served. A change takes a restart."`
+	Caching  Caching   `yaml:"caching" doc:"Caches of results."`
+	Results  Results   `yaml:"results" doc:"Results that are kept: references, and those of /v1/queries."`
 
 	CPU         any          `yaml:"cpu" served:"no" doc:"Use of processors."`
 	Metrics     any          `yaml:"metrics" served:"no" doc:"Metrics."`

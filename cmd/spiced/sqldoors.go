@@ -11,19 +11,16 @@ import (
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
-// addressOf is where a door of SQL clients listens; "" is nowhere. The flag
-// goes before the Spicepod.
-func addressOf(flag string, d spicepod.Door) string {
-	if flag == "" && !d.Enabled {
-		return ""
-	}
-	return cmp.Or(flag, d.Address)
-}
-
 // openPostgres opens the door of the PostgreSQL protocol.
 func (s *server) openPostgres() error {
-	settings := s.daemon.Runtime().Postgres
-	address := addressOf(s.flags.postgres, settings)
+	settings := spicepod.Postgres{}
+	if declared := s.daemon.Runtime().Postgres; declared != nil {
+		settings = *declared
+	}
+	address := s.flags.postgres
+	if address == "" && settings.Enabled {
+		address = settings.Address
+	}
 	if address == "" {
 		return nil
 	}
@@ -37,6 +34,7 @@ func (s *server) openPostgres() error {
 		Generation: func() uint64 { return s.daemon.DB().Current().Serial() },
 		Log:        s.log, Audit: s.daemon.Audit(),
 		MaxConnections: settings.Connections, IdleTimeout: settings.IdleTimeout,
+		Cleartext: settings.Authentication == spicepod.PostgresPassword,
 	})
 	s.doors = append(s.doors, door{
 		name: "postgres", scheme: "postgresql", listener: listener, serve: p.Serve, shutdown: p.Shutdown, close: func() { p.Close() },
@@ -46,8 +44,14 @@ func (s *server) openPostgres() error {
 
 // openFlight opens the door of Arrow Flight SQL.
 func (s *server) openFlight() error {
-	settings := s.daemon.Runtime().Flight
-	address := addressOf(s.flags.flight, settings)
+	settings := spicepod.Flight{}
+	if declared := s.daemon.Runtime().Flight; declared != nil {
+		settings = *declared
+	}
+	address := s.flags.flight
+	if address == "" && settings.Enabled {
+		address = settings.Address
+	}
 	if address == "" {
 		return nil
 	}
