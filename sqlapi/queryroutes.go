@@ -52,7 +52,7 @@ func resultRoutes() []route {
 			method: "GET", path: pathResults, id: "list_results", tag: "Queries", scoped: true,
 			summary: "List your kept results.",
 			about:   "A tool's result that is over its budget, and that of a submitted query, is kept for a while.",
-			answers: []answer{{http.StatusOK, "The results, the newest first.", asJSON(ref("KeptResults"), "")}, wrong},
+			answers: []answer{{http.StatusOK, "The results, the oldest first.", asJSON(ref("KeptResults"), "")}, wrong},
 			handle:  owned((*API).listResults),
 		},
 		{
