@@ -54,7 +54,7 @@ func similarDescriptions(definitions []*tools.Definition, least float64) []Findi
 			}
 			seen[both] = true
 			found = append(found, pair(SimilarDescription, definitions[i], definitions[j],
-				func(other string) string { return fmt.Sprintf("its description is nearly that of %q", other) },
+				func(other string) string { return fmt.Sprintf("its description is nearly that of %q", excerpt(other)) },
 				"say in each description what only that tool does"))
 		}
 	}
