@@ -97,7 +97,7 @@ func (v *verifier) follow(at int) int {
 // field is field i of a table.
 func (v *verifier) field(table, i int) int {
 	vtable := table - int(int32(v.uint32(table)))
-	if 4+2*i+2 > v.uint16(vtable) {
+	if 4+2*i >= v.uint16(vtable) { // as readers have it, also where only half of it is there
 		return 0
 	}
 	offset := v.uint16(vtable + 4 + 2*i)

@@ -33,7 +33,9 @@ func similarNames(definitions []*tools.Definition) []Finding {
 				}
 				seen[[2]int{a, b}] = true
 				found = append(found, pair(SimilarName, definitions[a], definitions[b],
-					func(other string) string { return fmt.Sprintf("its name is easily taken for that of %q", excerpt(other)) },
+					func(other string) string {
+						return fmt.Sprintf("its name is easily taken for that of %q", excerpt(other))
+					},
 					"say in each name what only that tool does, or keep one of them"))
 			}
 		}

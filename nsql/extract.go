@@ -40,7 +40,8 @@ type candidates []string
 // add adds statements without what surrounds them.
 func (c *candidates) add(statements ...string) {
 	for _, s := range statements {
-		s = strings.TrimRight(strings.TrimSpace(s), "; \t\r\n")
+		s = strings.TrimSpace(s)
+		s = strings.TrimRightFunc(s, func(r rune) bool { return r == ';' || unicode.IsSpace(r) })
 		if s != "" && len(*c) < MaxCandidates && !slices.Contains(*c, s) {
 			*c = append(*c, s)
 		}

@@ -42,7 +42,11 @@ func Rewrite(sql string) (string, bool) {
 	if len(r.edits) == 0 {
 		return sql, false
 	}
-	text, _ := sqltree.Apply(sql, r.sorted())
+	edits, apart := sqltree.Merge(r.sorted(), nil)
+	if !apart { // no statement is read in two ways at one place
+		return sql, false
+	}
+	text, _ := sqltree.Apply(sql, edits)
 	return text, true
 }
 
