@@ -170,6 +170,8 @@ func (e *duckError) describe(sql string, origin func(int) int) *Error {
 		out.Missing = ObjectTable
 	case strings.HasSuffix(e.object, "Function"):
 		out.Missing = ObjectFunction
+	case e.kind == "Out of Memory":
+		out.Hint = "make the statement cheaper, or raise runtime.query.memory_limit; worker_memory when it runs isolated"
 	case e.kind == "TransactionContext":
 		out.Hint = "another statement changed the same rows; try again"
 	}

@@ -59,6 +59,14 @@ func TestLimits(t *testing.T) {
 	}
 }
 
+func TestMemoryLimit(t *testing.T) {
+	db := fixture(t, Options{MemoryLimit: "64MB"})
+	_, err := run(t.Context(), db, Request{SQL: "SELECT list(range) FROM range(100000000)"})
+	if e := asError(t, err); e.Code != CodeLimit || !strings.Contains(e.Hint, "runtime.query.memory_limit") {
+		t.Errorf("got %+v", e)
+	}
+}
+
 func TestCallerLeaves(t *testing.T) {
 	db := fixture(t, Options{})
 	check := func(err error, code Code, text string) {
