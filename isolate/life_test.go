@@ -111,7 +111,7 @@ func TestAWorkerTakesTheNextStatement(t *testing.T) {
 }
 
 func TestACallerThatLeavesFreesTheWorker(t *testing.T) {
-	w := newWorld(t)
+	w := newWorld(t, func(o *isolate.Options) { o.Grace = waitLimit }) // no kill stands in for the interrupt
 	for range 5 {
 		ctx, cancel := context.WithCancel(context.Background())
 		rows, err := w.Query(ctx, engine.Request{SQL: "SELECT i, repeat('x', 100) FROM range(10000000) t(i)", Isolate: true})
@@ -131,7 +131,39 @@ func TestACallerThatLeavesFreesTheWorker(t *testing.T) {
 		t.Fatalf("got %+v", got)
 	}
 	if s := w.pool.Stats(); s.Killed > 0 || s.Started != 1 {
-		t.Errorf("got %+v, want one worker that was interrupted", s)
+		t.Errorf("got %+v, want one worker that was interrupted; log:\n%s", s, w.log)
+	}
+}
+
+// Whatever moment a caller leaves at, the worker is interrupted, not killed, and
+// nobody reads what it sends from then on.
+func TestACallerMayLeaveAtAnyMoment(t *testing.T) {
+	w := newWorld(t, func(o *isolate.Options) { o.Grace = waitLimit })
+	cat := w.publish(t)
+	job := engine.Job{Catalog: cat, SQL: "SELECT i, repeat('x', 100) AS x FROM range(10000000) t(i)"}
+	for i := range 100 {
+		ctx, cancel := context.WithCancel(t.Context())
+		if i%2 == 0 {
+			cancel()
+		}
+		rows, err := w.pool.Run(ctx, job)
+		if err == nil && i%4 == 1 {
+			_, err = rows.Next()
+		}
+		cancel()
+		if err == nil {
+			rows.Close()
+			_, err = rows.Next()
+		}
+		if e, ok := errors.AsType[*engine.Error](err); !ok || e.Code != engine.CodeCancelled {
+			t.Fatalf("got %v, want that it was cancelled", err)
+		}
+	}
+	if got := w.isolated("SELECT 1 AS v", 0); got.JSON != `[{"v":1}]` {
+		t.Fatalf("got %+v", got)
+	}
+	if s := w.pool.Stats(); s.Killed > 0 || s.Crashed > 0 {
+		t.Errorf("got %+v, want no worker that was killed; log:\n%s", s, w.log)
 	}
 }
 

@@ -28,7 +28,7 @@ const leave = time.Second
 // frames to out, and nothing else may. It returns when in ends, which is how a
 // worker notices that its parent is gone; the process has to end then.
 func Main(in io.Reader, out io.Writer) error {
-	s := &server{in: bufio.NewReaderSize(in, 64<<10), out: newFrameWriter(out), queries: make(chan query, 1)}
+	s := &server{in: bufio.NewReaderSize(in, 64<<10), out: newFrameWriter(out), statements: make(chan statement, 1)}
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	f, err := readFrame(s.in, fromParent)
@@ -46,10 +46,10 @@ func Main(in io.Reader, out io.Writer) error {
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
-		s.serve(ctx)
+		s.serve()
 	}()
-	err = errors.Join(s.out.send(kindReady, nil), s.read())
-	close(s.queries)
+	err = errors.Join(s.out.send(kindReady, nil), s.read(ctx))
+	close(s.statements)
 	stop()
 	select {
 	case <-served:
@@ -61,14 +61,22 @@ func Main(in io.Reader, out io.Writer) error {
 
 // server is a worker.
 type server struct {
-	in      *bufio.Reader
-	out     *frameWriter
-	db      *engine.DB
-	queries chan query
+	in         *bufio.Reader
+	out        *frameWriter
+	db         *engine.DB
+	statements chan statement
 
-	cancel atomic.Pointer[context.CancelFunc] // of the statement that runs
-	lastID atomic.Uint64                      // of a call
-	calls  sync.Map                           // id → chan answer
+	cancel context.CancelFunc // of the last statement; for read
+	lastID atomic.Uint64      // of a call
+	calls  sync.Map           // id → chan answer
+}
+
+// statement is a query with its life, which begins when it arrives: a cancel
+// that overtakes its run counts.
+type statement struct {
+	query
+	ctx    context.Context
+	cancel context.CancelFunc
 }
 
 // open bounds the process, and makes the database in which statements run.
@@ -106,14 +114,14 @@ func (s *server) open(ctx context.Context, begin setup) *failure {
 }
 
 // read takes frames until the parent is gone.
-func (s *server) read() error {
+func (s *server) read(ctx context.Context) error {
 	for {
 		f, err := readFrame(s.in, fromParent)
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err == nil {
-			err = s.take(f)
+			err = s.take(ctx, f)
 		}
 		if err != nil {
 			return err
@@ -121,22 +129,26 @@ func (s *server) read() error {
 	}
 }
 
-func (s *server) take(f frame) error {
+func (s *server) take(ctx context.Context, f frame) error {
 	switch f.kind {
 	case kindQuery:
 		q, err := decodeJSON[query](f)
 		if err != nil {
 			return err
 		}
+		st := statement{query: q}
+		st.ctx, st.cancel = context.WithCancel(ctx)
 		select {
-		case s.queries <- q:
+		case s.statements <- st:
+			s.cancel = st.cancel
 			return nil
 		default:
+			st.cancel()
 			return fmt.Errorf("%w: two statements at once", errFrame)
 		}
 	case kindCancel:
-		if cancel := s.cancel.Load(); cancel != nil {
-			(*cancel)()
+		if s.cancel != nil {
+			s.cancel()
 		}
 		return nil
 	case kindAnswer:

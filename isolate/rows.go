@@ -27,14 +27,14 @@ type rows struct {
 	mu      sync.Mutex // held by who reads the worker's frames
 	stop    func()     // of what closes the rows with ctx or the pool
 	decoder *decoder
-	ended   bool // the worker is between statements, or gone
-	err     error
+	ended   bool  // the worker is between statements, or gone
+	err     error // of the statement, or of its end before its last row; no frame is read after it
 }
 
 var _ engine.RemoteRows = (*rows)(nil)
 
 func newRows(ctx context.Context, p *Pool, w *worker, job engine.Job) *rows {
-	r := &rows{pool: p, worker: w, job: job}
+	r := &rows{pool: p, worker: w, job: job, ended: true}
 	r.ctx, r.cancel = context.WithCancel(ctx)
 	r.mu.Lock() // Close may come at once
 	defer r.mu.Unlock()
@@ -47,6 +47,10 @@ func newRows(ctx context.Context, p *Pool, w *worker, job engine.Job) *rows {
 func (r *rows) begin(params []byte) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.err != nil { // closed meanwhile
+		return r.err
+	}
+	r.ended = false
 	r.worker.served++
 	// A worker that is gone does not take it; its end says why.
 	_ = r.worker.out.send(kindQuery, query{
@@ -164,10 +168,14 @@ func (r *rows) receive() (frame, error) {
 				return f, r.breach(err)
 			}
 		case <-r.ctx.Done():
-			r.err = newError(engine.CodeCancelled, "the statement was cancelled", "")
+			r.err = errCancelled()
 			return frame{}, r.err
 		}
 	}
+}
+
+func errCancelled() error {
+	return newError(engine.CodeCancelled, "the statement was cancelled", "")
 }
 
 // over takes note of the end of the statement.
@@ -254,6 +262,9 @@ func (r *rows) Close() {
 		r.mu.Lock()
 		r.stop()
 		ended := r.ended
+		if r.err == nil {
+			r.err = errCancelled()
+		}
 		if r.decoder != nil {
 			r.decoder.close()
 		}

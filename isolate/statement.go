@@ -8,9 +8,11 @@ import (
 )
 
 // serve runs one statement after the other.
-func (s *server) serve(ctx context.Context) {
-	for q := range s.queries {
-		err := s.out.send(kindEnd, end{Error: newProblem(s.run(ctx, q)), Data: dataBytes()})
+func (s *server) serve() {
+	for st := range s.statements {
+		err := s.run(st.ctx, st.query)
+		st.cancel()
+		err = s.out.send(kindEnd, end{Error: newProblem(err), Data: dataBytes()})
 		if err != nil {
 			return // the parent is gone
 		}
@@ -20,10 +22,6 @@ func (s *server) serve(ctx context.Context) {
 // run runs a statement to its end. The error is an [*engine.Error], or one of
 // the pipe.
 func (s *server) run(ctx context.Context, q query) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	s.cancel.Store(&cancel)
-	defer s.cancel.Store(nil)
 	params, err := readParams(q.Params)
 	if err != nil {
 		return err
