@@ -49,6 +49,9 @@ func (d *Daemon) Load(ctx context.Context, trigger string) *Report {
 	report.Problems.Sort()
 	report.Accepted = err == nil
 	d.report.Store(report)
+	if report.Accepted {
+		d.ready.Store(true) // who sees it can read the report
+	}
 	d.tell(report)
 	d.count(report)
 	if !report.Accepted && d.Current() != nil && ctx.Err() == nil {
@@ -108,7 +111,6 @@ func (d *Daemon) load(ctx context.Context, report *Report) error {
 	for _, f := range d.hear {
 		f()
 	}
-	d.ready.Store(true)
 	return nil
 }
 
