@@ -64,7 +64,11 @@ type localServer struct {
 
 func serveLocal(ctx context.Context, std streams, path string) (*localServer, error) {
 	log := slog.New(slog.DiscardHandler)
-	d, err := daemon.New(ctx, daemon.Options{Path: path, Log: log, Progress: progress(std.err), Worker: worker()})
+	workers, err := worker()
+	if err != nil {
+		return nil, err
+	}
+	d, err := daemon.New(ctx, daemon.Options{Path: path, Log: log, Progress: progress(std.err), Worker: workers})
 	if err != nil {
 		return nil, err
 	}

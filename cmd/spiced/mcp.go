@@ -71,7 +71,11 @@ var errClientLeft = errors.New("the MCP client left")
 
 func serveStdio(ctx context.Context, std streams, path string, level slog.Level) error {
 	log := telemetry.NewLogger(std.err, telemetry.LogOptions{Level: level, Format: telemetry.FormatAuto})
-	d, err := daemon.New(ctx, daemon.Options{Path: path, Watch: true, Log: log, Version: version, Worker: worker()})
+	workers, err := worker()
+	if err != nil {
+		return err
+	}
+	d, err := daemon.New(ctx, daemon.Options{Path: path, Watch: true, Log: log, Version: version, Worker: workers})
 	if err != nil {
 		return err
 	}

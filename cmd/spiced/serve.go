@@ -94,9 +94,13 @@ func serve(ctx context.Context, std streams, path string, f serveFlags) error {
 		metrics: telemetry.New(version),
 	}
 	defer s.close()
+	workers, err := worker()
+	if err != nil {
+		return err
+	}
 	if s.daemon, err = daemon.New(ctx, daemon.Options{
-		Path: path, StateDir: f.stateDir, Strict: f.strict, Watch: f.watch,
-		Log: s.log, Metrics: s.metrics, Audit: s.openAudit, Progress: progress(std.err), Version: version, Worker: worker(), Postgres: f.postgres != "",
+		Path: path, StateDir: f.stateDir, Strict: f.strict, Watch: f.watch, Log: s.log, Metrics: s.metrics, Audit: s.openAudit,
+		Progress: progress(std.err), Version: version, Worker: workers, Postgres: f.postgres != "",
 	}); err != nil {
 		return err
 	}

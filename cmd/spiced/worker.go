@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -24,11 +25,11 @@ func newWorker() *cobra.Command {
 
 const workerCommand = "worker"
 
-// worker is how a worker is started: this program, if it can tell where it is.
-func worker() []string {
+// worker is how a worker is started: by this program.
+func worker() ([]string, error) {
 	self, err := os.Executable()
 	if err != nil {
-		return nil
+		return nil, fmt.Errorf("workers for isolated statements: %w", err)
 	}
-	return []string{self, workerCommand}
+	return []string{self, workerCommand}, nil
 }
