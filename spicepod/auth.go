@@ -63,6 +63,17 @@ type CORS struct {
 	AllowedOrigins []string `yaml:"allowed_origins" doc:"Their origins, such as https://app.example.com; * is every one. Default: *."`
 }
 
+// Origins are the sites whose pages may call the API; "*" is every one.
+func (c CORS) Origins() []string {
+	switch {
+	case !c.Enabled:
+		return nil
+	case len(c.AllowedOrigins) == 0:
+		return []string{"*"}
+	}
+	return c.AllowedOrigins
+}
+
 // PostgresAuth says how clients of the PostgreSQL protocol show their key.
 type PostgresAuth string
 

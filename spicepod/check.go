@@ -3,6 +3,7 @@ package spicepod
 import (
 	"fmt"
 	"maps"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -53,6 +54,12 @@ func (d *decoder) check(v any, o *object) {
 	case *Acceleration:
 		if o.value("refresh_check_interval") != nil && o.value("refresh_cron") != nil {
 			d.failPath("refresh_cron", "refresh_check_interval and refresh_cron are mutually exclusive", "keep one of them")
+		}
+	case *CORS:
+		for i, origin := range v.AllowedOrigins {
+			if u, err := url.Parse(origin); origin != "*" && (err != nil || u.Scheme == "" || u.Host == "" || origin != u.Scheme+"://"+u.Host) {
+				d.failPath(fmt.Sprintf("allowed_origins[%d]", i), fmt.Sprintf("%q is no origin", shorten(origin)), "write scheme://host or scheme://host:port, without a slash at its end, or *")
+			}
 		}
 	case *SecretStore:
 		d.checkStore(v)

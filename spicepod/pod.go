@@ -95,7 +95,7 @@ const (
 
 // RuntimeMCP is `runtime.mcp`.
 type RuntimeMCP struct {
-	AllowedHosts []string `yaml:"allowed_hosts" doc:"Names that requests may have in their Host header. Without it: localhost, 127.0.0.1 and ::1; \"*\" allows any. A change takes a restart."`
+	AllowedHosts []string `yaml:"allowed_hosts" doc:"Names that requests may have in their Host header: those to /v1/mcp, and all that come over loopback. Without it: localhost, 127.0.0.1 and ::1; \"*\" allows any. A change takes a restart."`
 	Mode         MCPMode  `yaml:"mode" enum:"direct,registry" default:"direct" doc:"What tools/list shows: every tool, or tool_search, tool_invoke, list_datasets and the pinned ones."`
 	PinnedTools  []string `yaml:"pinned_tools" doc:"Tools that mode registry lists beside tool_search and tool_invoke."`
 }

@@ -52,7 +52,7 @@ func (a *API) cancelActive(w http.ResponseWriter, r *http.Request) error {
 
 func activeRoute() route {
 	return route{
-		method: "GET", path: "/v1/sql/active", id: "active_queries", tag: "SQL", scoped: true,
+		method: "GET", path: "/v1/sql/active", id: "active_queries", tag: "SQL", scoped: true, free: true,
 		summary: "List your statements that run.",
 		about:   "Those of the same key and user, whatever door they came in by; sql_preview has no literals.",
 		answers: []answer{
@@ -65,7 +65,7 @@ func activeRoute() route {
 
 func cancelActiveRoute() route {
 	return route{
-		method: "POST", path: "/v1/sql/{id}/cancel", id: "cancel_query", tag: "SQL", scoped: true,
+		method: "POST", path: "/v1/sql/{id}/cancel", id: "cancel_query", tag: "SQL", scoped: true, free: true,
 		summary: "End one of your statements.",
 		params:  []param{{"id", "path", "from /v1/sql/active, or the X-Spiced-Query-Id of its answer", text("")}},
 		answers: []answer{

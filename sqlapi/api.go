@@ -30,8 +30,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spiced-sql/spiced/audit"
-	"github.com/spiced-sql/spiced/auth"
 	"github.com/spiced-sql/spiced/chat/responses"
 	"github.com/spiced-sql/spiced/embeddings"
 	"github.com/spiced-sql/spiced/query"
@@ -78,12 +76,10 @@ type Options struct {
 	Chats      Chats
 	Jobs       *query.Jobs    // nil, with Results: queries are not submitted here
 	Results    *results.Store // kept
-	// Keys are the present keys; nil: nobody needs one.
-	Keys func() *auth.Keyring
 	// Cache says how results of /v1/sql are remembered at present; nil: not at
 	// all.
 	Cache func() spicepod.ResultCache
-	Audit *audit.Log // nil: refused keys are not audited
+	Guard
 
 	Metrics *telemetry.Metrics // nil: of its own
 	Log     *slog.Logger       // nil: discarded
@@ -94,14 +90,7 @@ type Options struct {
 	WriteTimeout time.Duration // without the client reading; 0: 30 s
 	KeepAlive    time.Duration // of silence before a stream of events has a comment; 0: 30 s
 	MaxChats     int           // that run at once; 0: 4096
-	// AllowedHosts are names that requests over loopback may have in their
-	// Host header, besides localhost and IP addresses; "*" allows any. It
-	// protects a developer's machine from DNS rebinding.
-	AllowedHosts []string
-	// AllowedOrigins are the sites whose pages may call the API; "*" is every
-	// site. None: no page of another site.
-	AllowedOrigins []string
-	TLS            bool // the API is served over TLS
+	TLS          bool          // the API is served over TLS
 }
 
 // API is the handler of all routes.
@@ -114,7 +103,6 @@ type API struct {
 	answers *responses.Store // for requests that continue them
 	routes  []route
 	openAPI []byte
-	keys    func() *auth.Keyring
 	cache   *resultCache
 }
 
@@ -124,11 +112,7 @@ func New(opts Options) *API {
 	a.log, a.metrics = a.opts.Log, a.opts.Metrics
 	a.running, a.answers = &running{limit: a.opts.MaxChats}, responses.NewStore(responses.StoreOptions{})
 	a.openAPI = mustOpenAPI(a.routes, opts.Version)
-	a.keys, a.cache = opts.Keys, newResultCache()
-	if a.keys == nil {
-		open := &auth.Keyring{}
-		a.keys = func() *auth.Keyring { return open }
-	}
+	a.cache = newResultCache()
 	alike := map[string][]route{}
 	for _, rt := range a.routes {
 		alike[rt.pattern()] = append(alike[rt.pattern()], rt)

@@ -123,7 +123,7 @@ func modelRoute() route {
 func cancelRoute() route {
 	return route{
 		method: "POST", path: pathRequests + "/{id}" + verbCancel, match: pathRequests + "/{name...}", verb: verbCancel,
-		id: "cancel_request", tag: "Chat", scoped: true,
+		id: "cancel_request", tag: "Chat", scoped: true, free: true,
 		summary: "Cancel a chat that runs.",
 		about:   "With the tools and statements that run for it. Only the X-Spiced-User of the chat can.",
 		params:  []param{{"id", "path", "the chat's X-Request-Id", text("")}},

@@ -2,7 +2,6 @@ package sqlapi
 
 import (
 	"net/http"
-	"slices"
 	"strings"
 )
 
@@ -10,30 +9,27 @@ import (
 // (the Fetch standard's CORS protocol).
 const (
 	corsMethods = "GET, POST, PATCH, DELETE"
-	corsHeaders = "Accept, Authorization, Cache-Control, Content-Type, X-API-Key, X-Request-Id, X-Spiced-User, X-Spiced-Space, X-Spiced-Session, X-Spiced-Agent, X-Spiced-Events, Mcp-Session-Id, Mcp-Protocol-Version, Last-Event-ID"
-	corsExposed = "X-Request-Id, X-Spiced-Generation, Results-Cache-Status, Results-Cache-Scope, X-Cache, Retry-After, Mcp-Session-Id"
 	corsMaxAge  = "600" // seconds
+
+	headerCORSAsked = "Access-Control-Request-Headers"
 )
 
-// originAllowed reports whether the page that sends the request is of an
-// allowed site.
-func (a *API) originAllowed(r *http.Request) bool {
-	origin := r.Header.Get("Origin")
-	return origin != "" && slices.ContainsFunc(a.opts.AllowedOrigins, func(allowed string) bool {
-		return allowed == "*" || strings.EqualFold(allowed, origin)
-	})
-}
+var corsExposed = strings.Join([]string{
+	headerRequestID, headerQueryID, headerGeneration, headerTruncated, headerCacheStatus, headerCacheScope, headerXCache,
+	headerRetryAfter, headerShouldRetry, headerAnthropicID, headerMCPSession,
+}, ", ")
 
 // preflight lets pages of allowed sites through, and answers what their
 // browsers ask first. It reports whether that was all. Keys are never sent by
-// a browser of itself, so any origin may be named back.
+// a browser of itself, so any origin may be named back, and any header let
+// through: clients of models send many of their own.
 func (a *API) preflight(w http.ResponseWriter, r *http.Request) (done bool) {
 	if len(a.opts.AllowedOrigins) == 0 {
 		return false
 	}
 	h := w.Header()
 	h.Add("Vary", "Origin")
-	if !a.originAllowed(r) {
+	if !a.opts.originAllowed(r) {
 		return false
 	}
 	h.Set("Access-Control-Allow-Origin", r.Header.Get("Origin"))
@@ -42,7 +38,10 @@ func (a *API) preflight(w http.ResponseWriter, r *http.Request) (done bool) {
 		return false
 	}
 	h.Set("Access-Control-Allow-Methods", corsMethods)
-	h.Set("Access-Control-Allow-Headers", corsHeaders)
+	if asked := r.Header.Get(headerCORSAsked); asked != "" {
+		h.Add("Vary", headerCORSAsked)
+		h.Set("Access-Control-Allow-Headers", asked)
+	}
 	h.Set("Access-Control-Max-Age", corsMaxAge)
 	w.WriteHeader(http.StatusNoContent)
 	return true

@@ -18,9 +18,10 @@ The default address is 127.0.0.1:8090. The same, for programs, is at ` + "`GET /
 
 ## Protection
 
-Over loopback, the Host header must be localhost, an address, or an allowed name, and a request from a page of
-another site is refused: a web page cannot reach the runtime on a developer's machine. ` + "`runtime.cors`" + ` lets the
-pages of the sites that it names through; without it there are no CORS headers.
+Over loopback, the Host header must be localhost, an address, or a name of ` + "`runtime.mcp.allowed_hosts`" + `, and a
+request from a page of another site is refused: a web page cannot reach the runtime on a developer's machine, nor its
+metrics. ` + "`runtime.cors`" + ` lets the pages of the sites that it names through; without it there are no CORS headers.
+
 Every answer has an ` + "`X-Request-Id`" + `, the client's own if it sent one; the log has it too. The log has a
 fingerprint of each statement, never a literal.
 

@@ -15,9 +15,12 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
+// headerAnthropicID is where Anthropic's clients look for the request's id.
+const headerAnthropicID = "Request-Id"
+
 var (
 	completionsDoor = &door{parse: completionsTurn, encodeError: openai.EncodeError}
-	messagesDoor    = &door{parse: messagesTurn, encodeError: anthropic.EncodeError, idHeader: "Request-Id"}
+	messagesDoor    = &door{parse: messagesTurn, encodeError: anthropic.EncodeError, idHeader: headerAnthropicID}
 	responsesDoor   = &door{parse: responsesTurn, encodeError: responses.EncodeError}
 )
 

@@ -94,8 +94,8 @@ func TestABodyNamesNobodyElse(t *testing.T) {
 
 func TestPagesOfOtherSites(t *testing.T) {
 	f := serve(t, func(o *Options) { o.AllowedOrigins = []string{"https://app.example.com"} })
-	r := f.send("OPTIONS", "/v1/sql", "", "Origin", "https://app.example.com", "Access-Control-Request-Method", "POST", "Access-Control-Request-Headers", "x-api-key")
-	if r.status != 204 || r.header.Get("Access-Control-Allow-Origin") != "https://app.example.com" || !strings.Contains(r.header.Get("Access-Control-Allow-Headers"), "X-API-Key") {
+	r := f.send("OPTIONS", "/v1/sql", "", "Origin", "https://app.example.com", "Access-Control-Request-Method", "POST", "Access-Control-Request-Headers", "x-api-key,x-stainless-os")
+	if r.status != 204 || r.header.Get("Access-Control-Allow-Origin") != "https://app.example.com" || r.header.Get("Access-Control-Allow-Headers") != "x-api-key,x-stainless-os" {
 		t.Errorf("the preflight: %d %v", r.status, r.header)
 	}
 	r = f.send("POST", "/v1/sql", "SELECT 1 AS a", "Origin", "https://app.example.com")
@@ -112,9 +112,23 @@ func TestPagesOfOtherSites(t *testing.T) {
 	if r := closedOne.send("OPTIONS", "/v1/sql", "", "Origin", "https://app.example.com", "Access-Control-Request-Method", "POST"); r.header.Get("Access-Control-Allow-Origin") != "" {
 		t.Error("CORS is not off by default")
 	}
-	for header, want := range map[string]string{"X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer"} {
-		if got := r.header.Get(header); header != "" && closedOne.send("GET", "/v1/status", "").header.Get(header) != want {
-			t.Errorf("%s: %q", header, got)
+}
+
+func TestHeadersForBrowsers(t *testing.T) {
+	want := map[string]string{
+		"X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer",
+		"Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'", "Strict-Transport-Security": "",
+	}
+	for _, encrypted := range []bool{false, true} {
+		f := serve(t, func(o *Options) { o.TLS = encrypted })
+		if encrypted {
+			want["Strict-Transport-Security"] = "max-age=31536000"
+		}
+		r := f.send("GET", "/v1/status", "")
+		for header, value := range want {
+			if got := r.header.Get(header); got != value {
+				t.Errorf("TLS %v: %s is %q, want %q", encrypted, header, got, value)
+			}
 		}
 	}
 }

@@ -10,14 +10,21 @@ import (
 // PathMCP is where the MCP server is.
 const PathMCP = "/v1/mcp"
 
+// headerMCPSession is the session's id.
+const headerMCPSession = "Mcp-Session-Id"
+
 const aboutMCP = "The Model Context Protocol over streamable HTTP: requests are JSON-RPC 2.0. Tools are those of GET /v1/tools; " +
 	"?mode=registry lists tool_search, tool_invoke, list_datasets and the pinned ones instead, ?mode=direct all. Datasets and " +
 	"functions are resources. See docs/mcp.md."
 
-// mcp hands the request to the MCP server, with its scope in the context.
+// mcp hands the request to the MCP server, with its scope in the context. The
+// Host header counts over any connection, as in Spice.
 func (a *API) mcp(w http.ResponseWriter, r *http.Request) error {
 	if a.opts.MCP == nil {
 		return newError(codeNotServed, "", "MCP is not served here")
+	}
+	if !a.opts.hostAllowed(hostname(r.Host)) {
+		return hostError(r)
 	}
 	scope, err := scopeOf(w, r, tools.SurfaceMCP)
 	if err != nil {
@@ -53,10 +60,12 @@ func mcpRoutes() []route {
 		answer{http.StatusAccepted, "A notification or an answer was taken.", nil},
 		answer{http.StatusRequestEntityTooLarge, "The body is over 32 MiB.", nil})
 	post.body = asJSON(schema{"type": "object"}, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"sql","arguments":{"query":"SELECT 1"}}}`)
+	listen := mcpRoute("GET", "mcp_listen", "Listen to the MCP server: changed lists, progress.", "",
+		answer{http.StatusOK, "The stream of a session.", []content{{"text/event-stream", nil, ""}}})
+	listen.free = true
 	return []route{
 		post,
-		mcpRoute("GET", "mcp_listen", "Listen to the MCP server: changed lists, progress.", "",
-			answer{http.StatusOK, "The stream of a session.", []content{{"text/event-stream", nil, ""}}}),
+		listen,
 		mcpRoute("DELETE", "mcp_end", "End an MCP session.", "", answer{http.StatusNoContent, "It has ended.", nil}),
 	}
 }

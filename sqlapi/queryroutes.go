@@ -38,7 +38,7 @@ func queryRoutes() []route {
 	chunk.handle = owned((*API).queryChunk)
 	cancel := query("POST", "/{id}/cancel", "cancel_submitted_query", "End a submitted query.", "One that is over stays as it is.",
 		[]param{id}, answer{http.StatusOK, "The query.", asJSON(ref("Query"), "")}, gone)
-	cancel.handle = owned((*API).cancelQuery)
+	cancel.handle, cancel.free = owned((*API).cancelQuery), true
 	return append([]route{submit, list, one, status, chunk, cancel}, resultRoutes()...)
 }
 

@@ -26,6 +26,7 @@ type route struct {
 	scoped       bool                    // headers say on whose behalf the request is made: see scopeOf
 	open         bool                    // no key is needed
 	writes       bool                    // a key that may write is needed
+	free         bool                    // the limits of a principal don't count it: it waits, or ends what runs
 	quiet        bool                    // asked for all the time: a 503 is no warning
 	errorBody    func(*requestError) any // what an error is sent as; nil: as it is
 	handle       func(*API, http.ResponseWriter, *http.Request) error

@@ -28,8 +28,8 @@ func (a *API) wrap(rt route) http.Handler {
 		x := newExchange(w, a.opts.WriteTimeout)
 		start := time.Now()
 		ended := a.metrics.HTTPStarted()
-		id := requestID(r.Header.Get("X-Request-Id"))
-		x.Header().Set("X-Request-Id", id)
+		id := requestID(r.Header.Get(headerRequestID))
+		x.Header().Set(headerRequestID, id)
 		a.protect(x.Header())
 		defer func() {
 			fault := recover()
@@ -41,7 +41,7 @@ func (a *API) wrap(rt route) http.Handler {
 				panic(http.ErrAbortHandler)
 			}
 		}()
-		err := a.admit(r)
+		err := a.opts.admit(r)
 		if err == nil {
 			err = a.authorised(rt, h)(x, r)
 		}

@@ -72,12 +72,3 @@ func (s *server) tlsConfig() *tls.Config {
 	}
 	return s.tls.config()
 }
-
-// guarded asks for a key where other machines reach the door.
-func (s *server) guarded(address string, h http.Handler) http.Handler {
-	host, _, _ := net.SplitHostPort(address)
-	if isLoopback(host) || !s.daemon.Keys().Enabled() {
-		return h
-	}
-	return sqlapi.RequireKey(s.daemon.Keys, h)
-}

@@ -26,7 +26,7 @@ func newMCPServer(d *daemon.Daemon, log *slog.Logger) (*mcpserver.Server, error)
 		return nil, err
 	}
 	s := mcpserver.New(mcpserver.Options{
-		Registry: d.Tools(), Resources: r, AllowedHosts: d.Runtime().MCP.AllowedHosts, Version: version, Log: log,
+		Registry: d.Tools(), Resources: r, Version: version, Log: log,
 		Scope: func(r *http.Request) tools.Scope { return registry.ScopeOf(r.Context()) },
 		Settings: func() mcpserver.Settings {
 			m := d.Runtime().MCP

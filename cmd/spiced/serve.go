@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -154,10 +156,24 @@ func (s *server) listen() error {
 	if s.flags.metrics == "" {
 		return nil
 	}
+	guard := s.guard()
+	// On this machine Prometheus needs no key.
+	if host, _, _ := net.SplitHostPort(s.flags.metrics); isLoopback(host) {
+		guard.Keys = nil
+	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", s.metrics.Handler())
 	mux.Handle("GET /", s.metrics.Handler())
-	return s.openHTTP("metrics", "--metrics", s.flags.metrics, s.guarded(s.flags.metrics, mux))
+	return s.openHTTP("metrics", "--metrics", s.flags.metrics, guard.Protect(mux))
+}
+
+// guard is what stands before the doors of HTTP.
+func (s *server) guard() sqlapi.Guard {
+	runtime := s.daemon.Runtime()
+	return sqlapi.Guard{
+		Keys: s.daemon.Keys, Audit: s.daemon.Audit(),
+		AllowedHosts: runtime.MCP.AllowedHosts, AllowedOrigins: runtime.CORS.Origins(),
+	}
 }
 
 // openAPI opens the HTTP API, with the MCP server in it.
@@ -165,21 +181,18 @@ func (s *server) openAPI() (err error) {
 	if s.mcp, err = newMCPServer(s.daemon, s.log); err != nil {
 		return err
 	}
-	runtime := s.daemon.Runtime()
-	var origins []string
-	if runtime.CORS.Enabled {
-		if origins = runtime.CORS.AllowedOrigins; len(origins) == 0 {
-			origins = []string{"*"}
-		}
+	guard := s.guard()
+	if slices.Contains(guard.AllowedOrigins, "*") && !s.daemon.Keys().Enabled() {
+		s.log.Warn("any web page that a browser on this machine opens may call the API: runtime.cors allows every site, and there are no keys")
 	}
 	s.api = sqlapi.New(sqlapi.Options{
-		MCP: s.mcp, Queries: s.queries, Keys: s.daemon.Keys, Audit: s.daemon.Audit(),
+		MCP: s.mcp, Queries: s.queries, Guard: guard,
 		Cache:     func() spicepod.ResultCache { return s.daemon.Runtime().Caching.SQLResults },
 		Inventory: inventory{s.daemon, s.endpoints, &s.drainer}, Refresher: refresher{s.daemon},
 		Jobs: s.jobs, Results: s.daemon.Results(),
 		Tools: s.daemon.Tools(), Embeddings: s.embeddings, Chats: chats{s.daemon},
 		Reloader: reloader{s.daemon}, Metrics: s.metrics, Log: s.log, Version: version,
-		AllowedOrigins: origins, TLS: s.tls != nil,
+		TLS: s.tls != nil,
 	})
 	return s.openHTTP("http", "--http", s.flags.http, s.drainer.count(s.api))
 }

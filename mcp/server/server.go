@@ -24,11 +24,8 @@ type Options struct {
 	Settings func() Settings
 	// Resources are what clients may read. nil: nothing.
 	Resources Resources
-	// AllowedHosts are the names besides those of the loopback that requests
-	// may be for and may come from; "*" is any.
-	AllowedHosts []string
-	Version      string       // of the runtime, for clients
-	Log          *slog.Logger // nil: discarded
+	Version   string       // of the runtime, for clients
+	Log       *slog.Logger // nil: discarded
 }
 
 // Settings is what a reload may change.
@@ -69,7 +66,7 @@ func New(o Options) *Server {
 	s.sdk.AddReceivingMiddleware(s.receive)
 	s.sdk.AddSendingMiddleware(s.send)
 	s.http = mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s.sdk }, &mcp.StreamableHTTPOptions{
-		MaxRequestBodyBytes: maxBody, DisableLocalhostProtection: true, // admit checks more
+		MaxRequestBodyBytes: maxBody, DisableLocalhostProtection: true, // see ServeHTTP
 	})
 	return s
 }

@@ -1,0 +1,132 @@
+package sqlapi
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/spiced-sql/spiced/audit"
+	"github.com/spiced-sql/spiced/auth"
+	"github.com/spiced-sql/spiced/query"
+)
+
+// Guard says who may send requests. Its zero value refuses web pages alone.
+type Guard struct {
+	// Keys are the present keys; nil: nobody needs one.
+	Keys  func() *auth.Keyring
+	Audit *audit.Log // nil: refused keys are not audited
+	// AllowedHosts are names that requests over loopback may have in their
+	// Host header, besides localhost and IP addresses, and those of MCP over
+	// any connection; "*" allows any. It protects a developer's machine from
+	// DNS rebinding.
+	AllowedHosts []string
+	// AllowedOrigins are the sites whose pages may send requests; "*" is every
+	// site. None: no page of another site.
+	AllowedOrigins []string
+}
+
+// Protect has the guard stand before a handler that is none of the API's.
+func (g *Guard) Protect(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		err := g.admit(r)
+		if err == nil {
+			_, err = g.principal(w, r)
+		}
+		if err != nil {
+			e := asRequestError(err)
+			http.Error(w, e.Error(), e.sentStatus())
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
+// admit refuses what only a web page of another site would send: on a
+// developer's machine every page in the browser reaches localhost.
+func (g *Guard) admit(r *http.Request) error {
+	host := hostname(r.Host)
+	_, err := netip.ParseAddr(host)
+	// Rebinding needs a name that an attacker's DNS server answers for, and
+	// browsers always send one.
+	safe := err == nil || host == "" || strings.HasSuffix(host, ".localhost")
+	if overLoopback(r) && !safe && !g.hostAllowed(host) {
+		return hostError(r)
+	}
+	if !sameOrigin(r) && !g.originAllowed(r) {
+		return newError(codeOrigin, "runtime.cors can allow them", "requests from pages of other sites are not served")
+	}
+	return nil
+}
+
+func hostError(r *http.Request) error {
+	return newError(codeHost, "use localhost, or add the name to runtime.mcp.allowed_hosts", "the host %q is not served here", clip(r.Host))
+}
+
+// hostAllowed reports whether a host is the loopback or a name that is allowed.
+func (g *Guard) hostAllowed(host string) bool {
+	addr, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && addr.IsLoopback() || slices.ContainsFunc(g.AllowedHosts, func(allowed string) bool {
+		return allowed == "*" || host != "" && hostname(allowed) == host
+	})
+}
+
+// hostname is a host without its port, in one spelling.
+func hostname(hostport string) string {
+	host := hostport
+	if h, _, err := net.SplitHostPort(hostport); err == nil {
+		host = h
+	}
+	return strings.ToLower(strings.TrimSuffix(strings.Trim(host, "[]"), "."))
+}
+
+// overLoopback reports whether the connection came in over a loopback address.
+func overLoopback(r *http.Request) bool {
+	addr, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
+	return ok && addr.IP.IsLoopback()
+}
+
+// originAllowed reports whether the page that sends the request is of an
+// allowed site.
+func (g *Guard) originAllowed(r *http.Request) bool {
+	origin := r.Header.Get("Origin")
+	return origin != "" && slices.ContainsFunc(g.AllowedOrigins, func(allowed string) bool {
+		return allowed == "*" || strings.EqualFold(allowed, origin)
+	})
+}
+
+var crossOrigin = http.NewCrossOriginProtection()
+
+// sameOrigin reports whether a request comes from no page or from one of ours.
+func sameOrigin(r *http.Request) bool {
+	if origin := r.Header.Get("Origin"); origin != "" {
+		u, err := url.Parse(origin)
+		return err == nil && u.Host != "" && strings.EqualFold(u.Host, r.Host)
+	}
+	return crossOrigin.Check(r) == nil
+}
+
+// principal is who sends the request. Keys that are refused are audited.
+func (g *Guard) principal(w http.ResponseWriter, r *http.Request) (*auth.Principal, error) {
+	keys := &auth.Keyring{}
+	if g.Keys != nil {
+		keys = g.Keys()
+	}
+	if !keys.Enabled() {
+		return keys.Anonymous(), nil
+	}
+	why := "a key is needed"
+	if key, ok := auth.FromHeader(r.Header); ok {
+		if p, ok := keys.Lookup(key); ok {
+			return p, nil
+		}
+		why = "the key is not known"
+	}
+	w.Header().Set("WWW-Authenticate", `Bearer realm="spiced"`)
+	g.Audit.Record(r.Context(), audit.Entry{
+		Kind: audit.Login, Door: string(query.HTTP), RequestID: w.Header().Get(headerRequestID), Remote: r.RemoteAddr, Outcome: string(codeUnauthorized),
+	})
+	return nil, newError(codeUnauthorized, "send it as X-API-Key or as Authorization: Bearer", "%s", why)
+}
