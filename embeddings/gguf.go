@@ -31,44 +31,44 @@ type ggufModel struct {
 }
 
 func openFile(e *entry) (Model, *spicepod.Problem) {
-	return openGGUF(e, "from", strings.TrimPrefix(e.id, "//"))
+	return openGGUF(e, ".from", strings.TrimPrefix(e.id, "//"))
 }
 
 // openHuggingFace opens a file that is already here: nothing is downloaded,
 // and the name of the repository is a note.
 func openHuggingFace(e *entry) (Model, *spicepod.Problem) {
 	for _, key := range []string{"file", "model"} {
-		if e.declared.Params.Has(key) {
-			return openGGUF(e, "params."+key, e.text(key))
+		if e.Params.Has(key) {
+			return openGGUF(e, ".params."+key, e.Text(key))
 		}
 	}
-	return nil, e.problem("from", "download a GGUF file of the model and write its path as params.file", "no model is downloaded: %q needs params.file", e.declared.From)
+	return nil, e.Problem(".from", "download a GGUF file of the model and write its path as params.file", "no model is downloaded: %q needs params.file", e.declared.From)
 }
 
 // openGGUF loads the file at a path relative to the Spicepod's folder. at is
 // where the path is written.
 func openGGUF(e *entry, at, path string) (Model, *spicepod.Problem) {
-	layers := e.number("gpu_layers", 0, 0, maxGPULayers)
+	layers := e.Number("gpu_layers", 0, 0, maxGPULayers)
 	switch {
-	case e.fault != nil:
-		return nil, e.fault
+	case e.Fault() != nil:
+		return nil, e.Fault()
 	case !ggufBuilt:
-		return nil, e.problem("from", "build with -tags gguf and install the native library libllama_go, or use openai: with the endpoint of a local server",
+		return nil, e.Problem(".from", "build with -tags gguf and install the native library libllama_go, or use openai: with the endpoint of a local server",
 			"this build does not serve GGUF models")
 	}
 	if !filepath.IsAbs(path) {
-		path = filepath.Join(e.pod.Dir, path)
+		path = filepath.Join(e.Pod.Dir, path)
 	}
 	if err := checkGGUF(path); err != nil {
-		return nil, e.problem(at, "write the path of a GGUF file of an embedding model", "%s", err)
+		return nil, e.Problem(at, "write the path of a GGUF file of an embedding model", "%s", err)
 	}
 	v, err := loadGGUF(path, layers)
 	if err != nil {
-		return nil, e.problem(at, "", "the native library cannot load the file: %s", remote.OneLine(err.Error(), MaxMessage))
+		return nil, e.Problem(at, "", "the native library cannot load the file: %s", remote.OneLine(err.Error(), MaxMessage))
 	}
 	model, err := newGGUF(e.identity(), v)
 	if err != nil {
-		return nil, e.problem(at, "use an embedding model such as all-MiniLM-L6-v2", "%s", errors.Join(err, v.Close()))
+		return nil, e.Problem(at, "use an embedding model such as all-MiniLM-L6-v2", "%s", errors.Join(err, v.Close()))
 	}
 	return model, nil
 }

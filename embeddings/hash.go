@@ -41,9 +41,9 @@ func openHash(e *entry) (Model, *spicepod.Problem) {
 		if near := nearest.Name(e.id, []string{"hash"}); near != "" {
 			hint = `did you mean "builtin:hash"?`
 		}
-		return nil, e.problem("from", hint, "there is no built-in embedding model %q", e.id)
+		return nil, e.Problem(".from", hint, "there is no built-in embedding model %q", e.id)
 	}
-	return &hashModel{e.identity(), e.number("dimensions", hashDimensions, hashLeastDimensions, hashMostDimensions)}, nil
+	return &hashModel{e.identity(), e.Number("dimensions", hashDimensions, hashLeastDimensions, hashMostDimensions)}, nil
 }
 
 func (m *hashModel) Dimensions() int { return m.dimensions }

@@ -45,10 +45,10 @@ func openOpenAI(e *entry) (Model, *spicepod.Problem) {
 		model:    e.id,
 		url:      e.endpoint() + "/embeddings",
 		client:   client(e.opts.HTTP),
-		wanted:   e.number("dimensions", 0, 1, MaxDimensions),
-		batch:    e.number("batch_size", defaultBatch, 1, MaxBatch),
-		timeout:  e.duration("timeout", defaultTimeout, MaxTimeout),
-		retries:  e.number("max_retries", defaultRetries, 0, MaxRetries),
+		wanted:   e.Number("dimensions", 0, 1, MaxDimensions),
+		batch:    e.Number("batch_size", defaultBatch, 1, MaxBatch),
+		timeout:  e.Duration("timeout", defaultTimeout, MaxTimeout),
+		retries:  e.Number("max_retries", defaultRetries, 0, MaxRetries),
 		slots:    make(chan struct{}, MaxConcurrent),
 		pause:    e.opts.pause,
 	}
@@ -56,10 +56,10 @@ func openOpenAI(e *entry) (Model, *spicepod.Problem) {
 		o.pause = wait
 	}
 	o.known.Store(int64(o.wanted))
-	o.authorize = authorization(e.header("openai_api_key"), e.header("openai_org_id"), e.header("openai_project_id"))
-	o.redact = remote.Redaction(e.secrets())
-	if !e.declared.Params.Has("endpoint") && e.text("openai_api_key") == "" && e.fault == nil {
-		return nil, e.problem("params", "write openai_api_key: ${env:OPENAI_API_KEY}, or endpoint: with the base URL of a server that needs no key",
+	o.authorize = authorization(e.Header("openai_api_key"), e.Header("openai_org_id"), e.Header("openai_project_id"))
+	o.redact = remote.Redaction(e.Secrets([]string{"openai_api_key", "openai_org_id", "openai_project_id", "endpoint"}))
+	if !e.Params.Has("endpoint") && e.Text("openai_api_key") == "" && e.Fault() == nil {
+		return nil, e.Problem(".params", "write openai_api_key: ${env:OPENAI_API_KEY}, or endpoint: with the base URL of a server that needs no key",
 			"%s needs params.openai_api_key", e.declared.From)
 	}
 	return o, nil
@@ -67,45 +67,21 @@ func openOpenAI(e *entry) (Model, *spicepod.Problem) {
 
 // endpoint reads the base URL, without a slash at its end.
 func (e *entry) endpoint() string {
-	if !e.declared.Params.Has("endpoint") {
+	if !e.Params.Has("endpoint") {
 		return openAIEndpoint
 	}
 	const hint = "write the base URL, for example http://127.0.0.1:8080/v1"
-	text := e.text("endpoint")
+	text := e.Text("endpoint")
 	u, err := url.Parse(text)
 	switch {
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
-		e.fail("endpoint", hint, "params.endpoint takes an http or https URL")
+		e.FailParam("endpoint", hint, "params.endpoint takes an http or https URL")
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
-		e.fail("endpoint", hint+"; the key goes to params.openai_api_key", "params.endpoint takes a URL without user, query and fragment")
+		e.FailParam("endpoint", hint+"; the key goes to params.openai_api_key", "params.endpoint takes a URL without user, query and fragment")
 	case strings.HasSuffix(strings.TrimRight(u.Path, "/"), "/embeddings"):
-		e.fail("endpoint", hint, "params.endpoint is the base URL; leave /embeddings out")
+		e.FailParam("endpoint", hint, "params.endpoint is the base URL; leave /embeddings out")
 	}
 	return strings.TrimRight(text, "/")
-}
-
-// header reads a param that becomes the value of an HTTP header.
-func (e *entry) header(key string) string {
-	text := e.text(key)
-	if strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' }) {
-		e.fail(key, "", "params.%s holds a character that no header may hold", key)
-	}
-	return text
-}
-
-// secrets lists what messages must not hold: the key always, and every other
-// text that was written as a reference.
-func (e *entry) secrets() []string {
-	secrets := []string{e.text("openai_api_key")}
-	for _, key := range []string{"openai_org_id", "openai_project_id", "endpoint"} {
-		if t, ok := e.declared.Params[key].(spicepod.Text); ok && t.Secret() {
-			secrets = append(secrets, e.text(key))
-			if u, err := url.Parse(e.text(key)); err == nil {
-				secrets = append(secrets, u.Host, u.Hostname())
-			}
-		}
-	}
-	return secrets
 }
 
 func authorization(key, organization, project string) func(*http.Request) {

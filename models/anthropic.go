@@ -40,7 +40,7 @@ func openAnthropic(e *entry, s *settings) chat.Provider {
 	// Compatible servers are often told of with the /v1 that every path has.
 	s.endpoint.Path = strings.TrimSuffix(s.endpoint.Path, "/v1")
 	header := http.Header{}
-	if key := e.header("anthropic_api_key"); key != "" {
+	if key := e.Header("anthropic_api_key"); key != "" {
 		header.Set("X-Api-Key", key)
 	}
 	return anthropic.NewProvider(anthropic.ProviderOptions{

@@ -59,17 +59,17 @@ func (e *entry) open() (*settings, *spicepod.Problem) {
 	}
 	e.kind = all[at]
 	if e.id = strings.TrimSpace(id); e.id == "" {
-		return nil, e.problem(".from", "write "+e.kind.example, "%q names no model", e.declared.From)
+		return nil, e.Problem(".from", "write "+e.kind.example, "%q names no model", e.declared.From)
 	}
-	if problem := e.unknownParam(); problem != nil {
-		return nil, problem
+	if e.Known("a model from "+e.kind.name, e.kind.known()); e.Fault() != nil {
+		return nil, e.Fault()
 	}
 	s := e.settings()
-	if e.fault == nil && !e.has("endpoint") && e.text(e.kind.key) == "" {
-		return nil, e.problem(".params", fmt.Sprintf("write %s: ${env:%s}, or endpoint: with the base URL of a server that needs no key", e.kind.key, strings.ToUpper(e.kind.key)),
+	if e.Fault() == nil && !e.Params.Has("endpoint") && e.Text(e.kind.key) == "" {
+		return nil, e.Problem(".params", fmt.Sprintf("write %s: ${env:%s}, or endpoint: with the base URL of a server that needs no key", e.kind.key, strings.ToUpper(e.kind.key)),
 			"%s needs params.%s", e.declared.From, e.kind.key)
 	}
-	return s, e.fault
+	return s, e.Fault()
 }
 
 // compatible are providers whose servers speak OpenAI's form too, with what to
@@ -95,7 +95,7 @@ func (e *entry) unknownProvider(name string, all []provider) *spicepod.Problem {
 	} else if near := nearest.Name(name, names); near != "" {
 		hint = fmt.Sprintf("did you mean %q? %s", near, hint)
 	}
-	return e.problem(".from", hint, "model provider %q is not served by this build", name)
+	return e.Problem(".from", hint, "model provider %q is not served by this build", name)
 }
 
 // provider connects. Nothing is sent before the first chat.
@@ -110,7 +110,7 @@ func (e *entry) provider(s *settings) chat.Provider {
 // upstream is the provider's server.
 func (e *entry) upstream(s *settings, header http.Header) *upstream.Endpoint {
 	return upstream.New(upstream.Options{
-		Model: e.declared.Name, BaseURL: s.endpoint.String(), Header: header, Secrets: e.secrets(),
+		Model: e.declared.Name, BaseURL: s.endpoint.String(), Header: header, Secrets: e.Secrets(e.kind.private),
 		Timeout: s.timeout, IdleTimeout: s.idle, Retries: s.retries, HTTP: e.http,
 	})
 }

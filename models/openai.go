@@ -57,13 +57,13 @@ func openOpenAI(e *entry, s *settings) chat.Provider {
 // openAIHeader is who we are: the bearer key of OpenAI, the api-key of Azure.
 func (e *entry) openAIHeader() http.Header {
 	header := http.Header{}
-	if key := e.header("openai_api_key"); key != "" {
+	if key := e.Header("openai_api_key"); key != "" {
 		header.Set("Authorization", "Bearer "+key)
 	}
 	for name, param := range map[string]string{
 		"Api-Key": "azure_api_key", "OpenAI-Organization": "openai_org_id", "OpenAI-Project": "openai_project_id",
 	} {
-		if value := e.header(param); value != "" {
+		if value := e.Header(param); value != "" {
 			header.Set(name, value)
 		}
 	}

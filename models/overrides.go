@@ -47,7 +47,7 @@ func (e *entry) overridden(responses bool) map[string]json.RawMessage {
 		}
 		if responses && o.chatOnly {
 			key := e.kind.prefix + o.name
-			e.fail(key, "take it out; the model is asked through the Responses API", "params.%s does not exist in the Responses API", key)
+			e.FailParam(key, "take it out; the model is asked through the Responses API", "params.%s does not exist in the Responses API", key)
 		}
 		defaults[o.name] = value
 	}
@@ -58,12 +58,12 @@ func (e *entry) overridden(responses bool) map[string]json.RawMessage {
 // fix it. Values may be written as text, as Spice has all params.
 func (e *entry) override(o override) json.RawMessage {
 	key := e.kind.prefix + o.name
-	if !e.has(key) {
+	if !e.Params.Has(key) {
 		return nil
 	}
-	value, err := o.kind.encode(e.declared.Params, key)
+	value, err := o.kind.encode(e.Params, key)
 	if err != nil {
-		e.fail(key, "", "params.%s takes %s", key, wants[o.kind])
+		e.FailParam(key, "", "params.%s takes %s", key, wants[o.kind])
 		return nil
 	}
 	return value

@@ -69,7 +69,9 @@ type builder struct {
 // those who ask why.
 func (b *builder) model(i int) *Model {
 	declared := b.pod.Models[i]
-	e := &entry{pod: b.pod, declared: declared, path: fmt.Sprintf("models[%d]", i), http: b.opts.HTTP}
+	e := &entry{declared: declared, http: b.opts.HTTP, Entry: spicepod.Entry{
+		Pod: b.pod, Path: fmt.Sprintf("models[%d]", i), Component: "model " + declared.Name, Params: declared.Params,
+	}}
 	m := &Model{opts: b.opts, info: Info{
 		Name: declared.Name, From: declared.From, Description: declared.Description, Status: StatusReady,
 		Tools: fmt.Sprint(orEmpty(declared.Params[e.toolsKey()])), Mode: ModeNone,
@@ -99,12 +101,12 @@ func (b *builder) load(m *Model, e *entry) *spicepod.Problem {
 		return e.refused(err)
 	}
 	for _, w := range p.warnings {
-		b.problems = append(b.problems, e.remark(e.at(w.param), w.hint, w.message))
+		b.problems = append(b.problems, e.Remark(e.at(w.param), w.hint, w.message))
 	}
 	m.settings = s
 	m.allow(e, b.relations)
 	for _, i := range e.unmatched(b.relations) {
-		b.problems = append(b.problems, e.remark(fmt.Sprintf(".datasets[%d]", i), "the declared ones are "+listed(b.relations),
+		b.problems = append(b.problems, e.Remark(fmt.Sprintf(".datasets[%d]", i), "the declared ones are "+listed(b.relations),
 			fmt.Sprintf("no dataset or view matches %q", e.declared.Datasets[i])))
 	}
 	m.deal(p, b.offer)
@@ -120,9 +122,9 @@ func (e *entry) refused(err error) *spicepod.Problem {
 		hint = "rename the tool, or set `as_tool: false` on the function"
 	}
 	if errors.Is(err, embeddings.ErrUnknownModel) {
-		return e.problem(paramPath("tool_embedding_model"), hint, "%s", err)
+		return e.Problem(spicepod.ParamPath("tool_embedding_model"), hint, "%s", err)
 	}
-	return e.problem(e.at("tools"), hint, "%s", err)
+	return e.Problem(e.at("tools"), hint, "%s", err)
 }
 
 // at is the path of a param; `tools` may be written by its older name.
@@ -130,13 +132,13 @@ func (e *entry) at(param string) string {
 	if param == "tools" {
 		param = e.toolsKey()
 	}
-	return paramPath(param)
+	return spicepod.ParamPath(param)
 }
 
 // connect takes over the provider of the model before, if nothing that it
 // depends on has changed, and with it its connections.
 func (m *Model) connect(e *entry, last *Model) {
-	m.fingerprint = spicepod.Fingerprint([]any{e.declared.Name, e.declared.From, e.declared.Params})
+	m.fingerprint = spicepod.Fingerprint([]any{e.declared.Name, e.declared.From, e.Params})
 	if last != nil && last.provider != nil && last.fingerprint == m.fingerprint && last.opts.HTTP == m.opts.HTTP {
 		m.provider = last.provider
 		return

@@ -29,21 +29,21 @@ type settings struct {
 	retries       int
 }
 
-// settings reads everything; the first fault is in e.fault.
+// settings reads everything; faults stay in e.Problems.
 func (e *entry) settings() *settings {
 	s := &settings{
-		system: e.text("system_prompt"), wish: e.wish(), limits: e.limits(),
+		system: e.Text("system_prompt"), wish: e.wish(), limits: e.limits(),
 		xml:   e.word("tool_format", "native", "xml") == "xml",
 		cache: e.word("prompt_cache", "enabled", "disabled") == "enabled",
 
-		endpoint: e.endpoint(), timeout: e.duration("timeout"), idle: e.duration("idle_timeout"),
-		retries: e.number("max_retries", upstream.DefaultRetries, 0, upstream.MaxRetries),
+		endpoint: e.endpoint(), timeout: e.Duration("timeout", 0, MaxTimeout), idle: e.Duration("idle_timeout", 0, MaxTimeout),
+		retries: e.Number("max_retries", upstream.DefaultRetries, 0, upstream.MaxRetries),
 	}
 	if len(s.system) > MaxSystemPrompt {
-		e.fail("system_prompt", "", "params.system_prompt has %d bytes; the limit is %d", len(s.system), MaxSystemPrompt)
+		e.FailParam("system_prompt", "", "params.system_prompt has %d bytes; the limit is %d", len(s.system), MaxSystemPrompt)
 	}
 	if s.xml && s.wish.native {
-		e.fail("tool_search", "take one of them out", "params.tool_search: native and params.tool_format: xml exclude each other")
+		e.FailParam("tool_search", "take one of them out", "params.tool_search: native and params.tool_format: xml exclude each other")
 	}
 	e.headers()
 	e.form(s)
@@ -55,7 +55,7 @@ func (e *entry) settings() *settings {
 func (e *entry) headers() {
 	for _, key := range e.kind.private {
 		if key != "endpoint" {
-			e.header(key)
+			e.Header(key)
 		}
 	}
 }
@@ -63,8 +63,8 @@ func (e *entry) headers() {
 // form reads what the provider's form has of its own.
 func (e *entry) form(s *settings) {
 	asked := e.word("responses_api", "disabled", "enabled") == "enabled"
-	if e.has("responses_api") && !asked && s.wish.native {
-		e.fail("responses_api", "take one of them out", "params.tool_search: native needs the Responses API")
+	if e.Params.Has("responses_api") && !asked && s.wish.native {
+		e.FailParam("responses_api", "take one of them out", "params.tool_search: native needs the Responses API")
 	}
 	s.responses = e.kind.responses && (asked || s.wish.native)
 	s.defaults = e.overridden(s.responses)
@@ -73,7 +73,7 @@ func (e *entry) form(s *settings) {
 		return
 	}
 	for _, key := range []string{"prompt_cache_key", "prompt_cache_retention"} {
-		if text := e.text(key); text != "" {
+		if text := e.Text(key); text != "" {
 			s.defaults[key], _ = json.Marshal(text) // of text
 		}
 	}
@@ -84,16 +84,16 @@ func (e *entry) form(s *settings) {
 func (e *entry) wish() wish {
 	key := e.toolsKey()
 	return wish{
-		declared: e.has(key), text: e.text(key), embedding: e.text("tool_embedding_model"),
-		threshold: e.number("auto_threshold", DefaultThreshold, 0, MaxThreshold),
-		pinned:    parseList(e.text("pinned_tools")),
+		declared: e.Params.Has(key), text: e.Text(key), embedding: e.Text("tool_embedding_model"),
+		threshold: e.Number("auto_threshold", DefaultThreshold, 0, MaxThreshold),
+		pinned:    parseList(e.Text("pinned_tools")),
 		native:    e.word("tool_search", "registry", "native") == "native",
 		hosted:    e.kind.responses,
 	}
 }
 
 func (e *entry) toolsKey() string {
-	if !e.has("tools") && e.has("spice_tools") {
+	if !e.Params.Has("tools") && e.Params.Has("spice_tools") {
 		return "spice_tools"
 	}
 	return "tools"
@@ -102,7 +102,7 @@ func (e *entry) toolsKey() string {
 func (e *entry) limits() toolloop.Limits {
 	return toolloop.Limits{
 		Rounds:      e.rounds(),
-		Parallel:    e.number("tool_concurrency", 0, 1, MaxParallel),
+		Parallel:    e.Number("tool_concurrency", 0, 1, MaxParallel),
 		ResultBytes: int(e.size("tool_result_max_bytes", MaxResultBytes)),
 	}
 }
@@ -111,10 +111,10 @@ func (e *entry) limits() toolloop.Limits {
 // its error is Spice's.
 func (e *entry) rounds() int {
 	const key = "tool_recursion_limit"
-	if !e.has(key) {
+	if !e.Params.Has(key) {
 		return DefaultRounds
 	}
-	n, err := strconv.Atoi(e.text(key))
+	n, err := strconv.Atoi(e.Text(key))
 	if err == nil && (n < 0 || n > MaxRounds) {
 		err = fmt.Errorf("it takes 0 to %d", MaxRounds)
 	}
@@ -123,7 +123,7 @@ func (e *entry) rounds() int {
 		if errors.As(err, &syntax) { // its text repeats the value, which may be a secret
 			err = syntax.Err
 		}
-		e.fail(key, "write a whole number such as 10", "Invalid value specified for `params.recursion_depth`: %v. Error: %v", e.declared.Params[key], err)
+		e.FailParam(key, "write a whole number such as 10", "Invalid value specified for `params.recursion_depth`: %v. Error: %v", e.Params[key], err)
 	}
 	if n == 0 {
 		return -1
@@ -134,8 +134,8 @@ func (e *entry) rounds() int {
 // patterns refuses a pattern of datasets that is none.
 func (e *entry) patterns() {
 	for i, p := range e.declared.Datasets {
-		if !validPattern(p) && e.fault == nil {
-			e.fault = e.problem(fmt.Sprintf(".datasets[%d]", i), "", "%q is no pattern: * stands for any text, ? for a character, [ab] for one of several", p)
+		if !validPattern(p) {
+			e.Fail(fmt.Sprintf(".datasets[%d]", i), "", "%q is no pattern: * stands for any text, ? for a character, [ab] for one of several", p)
 		}
 	}
 }

@@ -2,10 +2,11 @@
 // views, functions and the rest of what spiced serves.
 //
 // It owns the types of that file, their defaults, where every value stands in
-// the text, the faults a reader of the file can make ([Problems]), `ref:`
-// entries, environment and secret references, the published JSON Schema and
-// the table of keys. It knows nothing about SQL, DuckDB or HTTP, and it
-// imports nothing else of this module.
+// the text, the faults a reader of the file can make ([Problems]), how the
+// params of an entry are read ([Entry]), `ref:` entries, environment and secret
+// references, the published JSON Schema and the table of keys. It knows nothing
+// about SQL, DuckDB or HTTP, and it imports nothing else of this module but
+// nearest.
 //
 //	pod, err := spicepod.Load("path/to/project")
 //	var problems spicepod.Problems

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spiced-sql/spiced/nearest"
 	"github.com/spiced-sql/spiced/remote"
 	"github.com/spiced-sql/spiced/spicepod"
 )
@@ -42,15 +41,16 @@ const (
 
 // entry is one entry of `tools:` while it is read.
 type entry struct {
-	pod      *spicepod.Pod
+	spicepod.Entry
 	declared spicepod.Tool
-	path     string
-	problems spicepod.Problems
 	secrets  []string
 }
 
 func newEntry(pod *spicepod.Pod, i int) *entry {
-	return &entry{pod: pod, declared: pod.Tools[i], path: fmt.Sprintf("tools[%d]", i)}
+	declared := pod.Tools[i]
+	return &entry{declared: declared, Entry: spicepod.Entry{
+		Pod: pod, Path: fmt.Sprintf("tools[%d]", i), Component: "tool " + declared.Name, Params: declared.Params,
+	}}
 }
 
 // target reads the entry; nil when a problem keeps it from serving.
@@ -60,17 +60,17 @@ func (e *entry) target() *target {
 	}
 	_, id, _ := strings.Cut(strings.TrimSpace(e.declared.From), ":")
 	id = strings.TrimSpace(id)
-	t := &target{name: e.declared.Name, from: e.declared.From, dir: e.pod.Dir}
+	t := &target{name: e.declared.Name, from: e.declared.From, dir: e.Pod.Dir}
 	lower := strings.ToLower(id)
 	if strings.HasPrefix(lower, "http://") || strings.HasPrefix(lower, "https://") {
 		e.readURL(t, id)
 	} else {
 		e.readCommand(t, id)
 	}
-	if e.problems.HasErrors() {
+	if e.Problems.HasErrors() {
 		return nil
 	}
-	t.key = spicepod.Fingerprint([]any{t.name, e.declared.From, e.declared.Params, e.declared.Env, t.dir})
+	t.key = spicepod.Fingerprint([]any{t.name, e.declared.From, e.Params, e.declared.Env, t.dir})
 	t.redact = remote.Redaction(e.secrets)
 	return t
 }
@@ -86,13 +86,13 @@ func (e *entry) readCommand(t *target, id string) {
 	case spaced && !strings.ContainsAny(first, `/\`):
 		e.invalid(id, fmt.Sprintf("write mcp:%s, and %q in params.%s", first, strings.TrimSpace(rest), paramArgs))
 	}
-	e.known("a command", paramArgs)
+	e.Known("an MCP server from a command", []string{paramArgs})
 	if t.command = id; strings.ContainsAny(id, `/\`) && !filepath.IsAbs(id) {
-		t.command = filepath.Join(e.pod.Dir, filepath.FromSlash(id))
+		t.command = filepath.Join(e.Pod.Dir, filepath.FromSlash(id))
 	}
-	args, err := splitArgs(e.text(paramArgs))
+	args, err := splitArgs(e.Text(paramArgs))
 	if err != nil {
-		e.fail(".params."+paramArgs, "", "params.%s: %s", paramArgs, err)
+		e.FailParam(paramArgs, "", "params.%s: %s", paramArgs, err)
 	}
 	t.args = args
 	if e.hidden(paramArgs) {
@@ -101,7 +101,7 @@ func (e *entry) readCommand(t *target, id string) {
 	for _, name := range slices.Sorted(maps.Keys(e.declared.Env)) {
 		value := e.declared.Env[name]
 		if name == "" || strings.ContainsAny(name, "=\x00") || strings.Contains(value.Reveal(), "\x00") {
-			e.fail(".env", "", "%q is no variable that a command can be given", name)
+			e.Fail(".env", "", "%q is no variable that a command can be given", name)
 			continue
 		}
 		t.env = append(t.env, name+"="+value.Reveal())
@@ -112,7 +112,7 @@ func (e *entry) readCommand(t *target, id string) {
 }
 
 func (e *entry) readURL(t *target, id string) {
-	e.known("a URL", paramToken, paramHeaders)
+	e.Known("an MCP server from a URL", []string{paramToken, paramHeaders})
 	u, err := url.Parse(id)
 	if err != nil || u.Host == "" {
 		e.invalid("…", "write mcp:https://host/path") // a wrong URL may hold a secret
@@ -145,23 +145,19 @@ var reserved = []string{
 // headers are those of every request.
 func (e *entry) headers() http.Header {
 	h := http.Header{"User-Agent": {"spiced"}}
-	pairs, err := splitHeaders(e.text(paramHeaders))
+	pairs, err := splitHeaders(e.Text(paramHeaders))
 	if err != nil {
-		e.fail(".params."+paramHeaders, `write "Name: value, Name: value"`, "params.%s: %s", paramHeaders, err)
+		e.FailParam(paramHeaders, `write "Name: value, Name: value"`, "params.%s: %s", paramHeaders, err)
 	}
 	for _, pair := range pairs {
 		name := http.CanonicalHeaderKey(pair[0])
 		if slices.Contains(reserved, name) {
-			e.fail(".params."+paramHeaders, "", "params.%s: the protocol sets %s itself", paramHeaders, name)
+			e.FailParam(paramHeaders, "", "params.%s: the protocol sets %s itself", paramHeaders, name)
 		}
 		h.Set(name, pair[1])
 		e.secrets = append(e.secrets, pair[1])
 	}
-	token := e.text(paramToken)
-	if strings.ContainsFunc(token, func(r rune) bool { return r < ' ' || r > '~' }) {
-		e.fail(".params."+paramToken, "", "params.%s holds a character that no header may hold", paramToken)
-	}
-	if token != "" {
+	if token := e.Header(paramToken); token != "" {
 		if h.Get("Authorization") != "" {
 			e.warn(".params."+paramHeaders, fmt.Sprintf("its Authorization is not sent: params.%s goes before it", paramToken))
 		}
@@ -171,60 +167,16 @@ func (e *entry) headers() http.Header {
 	return h
 }
 
-// text reads a param without the space around it: keys often come from files
-// that end in a line break.
-func (e *entry) text(key string) string {
-	text, err := e.declared.Params.String(key)
-	if err != nil {
-		e.fail(".params."+key, "", "%s", err)
-	}
-	return strings.TrimSpace(text)
-}
-
 // hidden reports whether a param was written as a reference to a secret.
 func (e *entry) hidden(key string) bool {
-	text, ok := e.declared.Params[key].(spicepod.Text)
+	text, ok := e.Params[key].(spicepod.Text)
 	return ok && text.Secret()
 }
 
-// known refuses params that nothing reads.
-func (e *entry) known(of string, names ...string) {
-	for _, key := range slices.Sorted(maps.Keys(e.declared.Params)) {
-		if slices.Contains(names, key) {
-			continue
-		}
-		hint := "known here: " + strings.Join(names, ", ")
-		if near := nearest.Name(key, names); near != "" {
-			hint = fmt.Sprintf("did you mean %q? %s", near, hint)
-		}
-		p := e.pod.KeyProblem(e.path+paramPath(key), fmt.Sprintf("unknown param %q of an MCP server from %s", key, of), hint)
-		e.add(p)
-	}
-}
-
-// paramPath writes a key that is not a plain word as Pod.At wants it.
-func paramPath(key string) string {
-	if key != "" && plain(key) == key {
-		return ".params." + key
-	}
-	return fmt.Sprintf(".params[%q]", key)
-}
-
 func (e *entry) invalid(id, hint string) {
-	e.fail(".from", hint, "Invalid MCP directive 'from: mcp:%s'", remote.OneLine(id, maxLine))
-}
-
-func (e *entry) fail(path, hint, format string, args ...any) {
-	e.add(e.pod.Problem(e.path+path, fmt.Sprintf(format, args...), hint))
+	e.Fail(".from", hint, "Invalid MCP directive 'from: mcp:%s'", remote.OneLine(id, maxLine))
 }
 
 func (e *entry) warn(path, message string) {
-	p := e.pod.Problem(e.path+path, message, "")
-	p.Severity = spicepod.Warning
-	e.add(p)
-}
-
-func (e *entry) add(p spicepod.Problem) {
-	p.Component = "tool " + e.declared.Name
-	e.problems = append(e.problems, p)
+	e.Problems = append(e.Problems, e.Remark(path, "", message))
 }

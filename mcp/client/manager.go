@@ -114,7 +114,7 @@ func (m *Manager) Prepare(ctx context.Context, pod *spicepod.Pod) ([]*Server, sp
 			makers = append(makers, newMaker(e, m.link(t)))
 			continue
 		}
-		problems = append(problems, e.problems...)
+		problems = append(problems, e.Problems...)
 	}
 	m.sweep(makers)
 	servers := make([]*Server, len(makers))
@@ -128,7 +128,7 @@ func (m *Manager) Prepare(ctx context.Context, pod *spicepod.Pod) ([]*Server, sp
 			k.warn("", "the server is not there: "+missing+"; it is tried again until it is")
 		}
 		servers[i] = k.server(listing, m.opts.Approved)
-		problems = append(problems, k.problems...)
+		problems = append(problems, k.Problems...)
 	}
 	return servers, problems
 }
@@ -136,7 +136,7 @@ func (m *Manager) Prepare(ctx context.Context, pod *spicepod.Pod) ([]*Server, sp
 // declared is the target of an entry, nil when it cannot be a server.
 func (m *Manager) declared(e *entry, n int) *target {
 	if n >= maxServers {
-		e.fail("", "", "there are more than %d MCP servers", maxServers)
+		e.Fail("", "", "there are more than %d MCP servers", maxServers)
 		return nil
 	}
 	return e.target()

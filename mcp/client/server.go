@@ -98,7 +98,7 @@ func (m *maker) server(l *listing, approved func(dir string) (Approvals, error))
 	}
 	slices.SortFunc(s.listed, func(a, b Listed) int { return strings.Compare(a.Name, b.Name) })
 	refused := m.refused(sums, approved)
-	at := m.pod.At(m.path)
+	at := m.Pod.At(m.Path)
 	declared := fmt.Sprintf("%s:%d", at.File, at.Line)
 	for _, t := range l.tools {
 		if refused[t.Name] {
@@ -124,7 +124,7 @@ func (m *maker) refused(sums map[string]string, approved func(dir string) (Appro
 	}
 	changed, unknown, err := m.check(sums, approved)
 	if err != nil {
-		m.fail(".pin", "run `spiced mcp pin`", "the approved tools cannot be read, so none is taken: %s", err)
+		m.Fail(".pin", "run `spiced mcp pin`", "the approved tools cannot be read, so none is taken: %s", err)
 		for name := range sums {
 			refused[name] = true
 		}
@@ -140,7 +140,7 @@ func (m *maker) check(sums map[string]string, approved func(dir string) (Approva
 	if approved == nil {
 		return nil, nil, errors.New("there is no list of them")
 	}
-	list, err := approved(m.pod.Dir)
+	list, err := approved(m.Pod.Dir)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -216,7 +216,7 @@ func (m *maker) report() {
 	}
 	for _, why := range []string{wrongChanged, wrongUnknown} {
 		if names := m.left[why]; len(names) > 0 {
-			m.fail(".pin", "read them, then run `spiced mcp pin`", "tools of the server %s: %s", why, named(names))
+			m.Fail(".pin", "read them, then run `spiced mcp pin`", "tools of the server %s: %s", why, named(names))
 		}
 	}
 }
