@@ -1,10 +1,10 @@
 package sqlapi
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"strconv"
 	"strings"
@@ -17,8 +17,8 @@ import (
 )
 
 // maxChunk is how many bytes of JSON a chunk of a submitted query's rows has
-// at most.
-const maxChunk = 256 << 20
+// at most. Nothing of it leaves before all is there.
+const maxChunk = 32 << 20
 
 // submittedQuery is what is said of a submitted query.
 type submittedQuery struct {
@@ -138,7 +138,7 @@ func (a *API) query(w http.ResponseWriter, r *http.Request, scope tools.Scope) e
 		chunks := job.Chunks()
 		s.Manifest = manifest(job, len(chunks))
 		if len(chunks) > 0 {
-			if s.Result, err = a.chunk(r, scope, job.ID, chunks, 0); err != nil {
+			if s.Result, err = a.chunk(r, scope, job, chunks, 0); err != nil {
 				return err
 			}
 		}
@@ -162,26 +162,29 @@ func manifest(job *query.Job, chunks int) *queryManifest {
 }
 
 // chunk reads the rows of a chunk.
-func (a *API) chunk(r *http.Request, scope tools.Scope, id string, chunks []query.JobChunk, index int) (*queryChunk, error) {
+func (a *API) chunk(r *http.Request, scope tools.Scope, job *query.Job, chunks []query.JobChunk, index int) (*queryChunk, error) {
 	c := chunks[index]
 	out := &queryChunk{ChunkIndex: c.Index, RowOffset: c.Offset, RowCount: c.Rows}
 	if next := index + 1; next < len(chunks) {
-		out.NextChunkIndex, out.NextChunkURL = &next, fmt.Sprintf("%s/%s/results/chunks/%d", pathQueries, id, next)
+		out.NextChunkIndex, out.NextChunkURL = &next, fmt.Sprintf("%s/%s/results/chunks/%d", pathQueries, job.ID, next)
 	}
 	rows, err := a.opts.Queries.Query(r.Context(), query.Request{
-		Request: engine.Request{SQL: c.SQL(), Limits: engine.Limits{MaxBytes: maxChunk}}, Scope: scope, Door: query.HTTP, Remote: r.RemoteAddr,
+		Request: engine.Request{SQL: c.SQL()}, Scope: scope, Door: query.HTTP, Remote: r.RemoteAddr,
 	})
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	var b bytes.Buffer
+	b := bounded{limit: maxChunk}
 	form, _ := format.ByName("json")
 	if _, err := format.Copy(form.NewWriter(&b), rows); err != nil {
 		return nil, err
 	}
-	rows.Sent(int64(b.Len()))
-	out.DataArray = b.Bytes()
+	if b.over {
+		return nil, newError(engine.CodeLimit, fmt.Sprintf("GET %s/%s streams all rows", pathResults, job.Result.Name), "chunk %d is larger than %d MiB as JSON", c.Index, maxChunk>>20)
+	}
+	rows.Sent(int64(len(b.buf)))
+	out.DataArray = b.buf
 	return out, nil
 }
 
@@ -195,7 +198,7 @@ func (a *API) queryChunk(w http.ResponseWriter, r *http.Request, scope tools.Sco
 	if err != nil || index < 0 || index >= len(chunks) {
 		return newError(codeNoQuery, "", "the query has %d chunks, from 0; there is no %s", len(chunks), clip(r.PathValue("index")))
 	}
-	chunk, err := a.chunk(r, scope, job.ID, chunks, index)
+	chunk, err := a.chunk(r, scope, job, chunks, index)
 	if err != nil {
 		return err
 	}
@@ -227,7 +230,7 @@ var stateNames = map[string]query.State{
 }
 
 func (a *API) listQueries(w http.ResponseWriter, r *http.Request, scope tools.Scope) error {
-	filter, limit := r.URL.Query().Get("status"), len(stateNames)*query.DefaultMaxKept
+	filter, limit := r.URL.Query().Get("status"), math.MaxInt
 	state, known := stateNames[strings.ToLower(filter)]
 	if filter != "" && !known {
 		return newError(codeInvalidRequest, "use pending, running, succeeded, failed or cancelled", "status is %q", clip(filter))

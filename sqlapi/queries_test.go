@@ -68,6 +68,23 @@ func TestSubmittedQueriesAreReadInChunks(t *testing.T) {
 	f.want(f.send("GET", "/v1/results/"+q.Manifest.Ref, ""), 404, "")
 }
 
+func TestSubmittedQueriesWithLargeRows(t *testing.T) {
+	f := serve(t, nil)
+	r := f.send("POST", "/v1/queries", `{"sql":"SELECT repeat('x', 4000000) || range AS s FROM range(10)"}`)
+	f.want(r, 202, "")
+	path := "/v1/queries/" + between(r.body, `"query_id":"`, `"`)
+	eventually(t, "the query is over", func() bool { return strings.Contains(f.send("GET", path+"/status", "").body, "SUCCEEDED") })
+	for _, path := range []string{path, path + "/results/chunks/0"} {
+		r = f.send("GET", path, "")
+		f.want(r, 413, "chunk 0 is larger than 32 MiB as JSON")
+	}
+	_, hint, _ := strings.Cut(r.body, "GET ")
+	ref, _, _ := strings.Cut(hint, " ")
+	if r = f.send("GET", ref, "", "Accept", "text/csv"); r.status != 200 || len(r.body) < 40_000_000 {
+		t.Errorf("%s: %d with %d bytes", ref, r.status, len(r.body))
+	}
+}
+
 func TestSubmittedQueriesAreTheirOwners(t *testing.T) {
 	f := serve(t, func(o *Options) { o.Keys = keyring(t, someKeys) })
 	q := f.submitted("SELECT 1 AS a", "X-API-Key", readKey)

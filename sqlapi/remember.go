@@ -1,6 +1,7 @@
 package sqlapi
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -170,7 +171,8 @@ func (t *taking) end(rows *query.Rows) {
 	}
 	t.cache.put(&kept{
 		key: t.key(rows.Serial()), contentType: t.out.contentType, generation: rows.Generation(),
-		body: t.body.buf, rows: rows.Read(), functions: rows.Functions(), made: rows.Began(),
+		body: bytes.Clone(t.body.buf), // without the room to grow
+		rows: rows.Read(), functions: rows.Functions(), made: rows.Began(),
 	}, int64(t.settings.MaxSize))
 }
 
