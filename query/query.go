@@ -96,7 +96,7 @@ func (s *Service) Query(ctx context.Context, req Request) (*Rows, error) {
 	began := time.Now()
 	ctx, cancel := context.WithCancelCause(registry.WithScope(ctx, req.Scope))
 	r := &Rows{service: s, req: req, ctx: ctx, cancel: cancel, began: began}
-	err := s.refused()
+	err := s.Refused()
 	if err == nil {
 		r.job = s.active.begin(req, began, cancel)
 		r.Rows, err = s.opts.DB.Query(ctx, s.engineRequest(req))
@@ -112,7 +112,7 @@ func (s *Service) Query(ctx context.Context, req Request) (*Rows, error) {
 // Describe judges a statement and describes it. The error is an
 // [*engine.Error].
 func (s *Service) Describe(ctx context.Context, req Request) (*engine.Description, error) {
-	if err := s.refused(); err != nil {
+	if err := s.Refused(); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancelCause(registry.WithScope(ctx, req.Scope))
@@ -126,7 +126,8 @@ func (s *Service) Describe(ctx context.Context, req Request) (*engine.Descriptio
 	return d, err
 }
 
-func (s *Service) refused() error {
+// Refused is why no statement is taken any more, or nil.
+func (s *Service) Refused() error {
 	if s.opts.Refuse == nil {
 		return nil
 	}
@@ -239,9 +240,6 @@ func (r *Rows) record(functions []string, rows int64, outcome string) {
 // Serial is that of the catalog which new statements see: it changes with each
 // publication (see [engine.Catalog.Serial]).
 func (s *Service) Serial() uint64 { return s.opts.DB.Current().Serial() }
-
-// Refused is why no statement is taken any more, or nil.
-func (s *Service) Refused() error { return s.refused() }
 
 // Answered is a statement that was answered without being run.
 type Answered struct {

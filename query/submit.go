@@ -154,7 +154,7 @@ var errClosed = &engine.Error{Code: engine.CodeCancelled, Message: "the runtime 
 // scope names. The error is an [*engine.Error]: CodeBusy when there are too
 // many. What is wrong with the query itself is told by its job.
 func (j *Jobs) Submit(req Request) (*Job, error) {
-	if err := j.opts.Service.refused(); err != nil {
+	if err := j.opts.Service.Refused(); err != nil {
 		return nil, err
 	}
 	req.Door = Queries
