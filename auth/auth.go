@@ -32,7 +32,7 @@ import (
 type Principal struct {
 	Name       string // "" is the anonymous one
 	Write      bool
-	UserID     string // for whom it acts
+	UserID     string // for whom it acts; "": for itself, under its name
 	SpaceID    string
 	OnBehalfOf bool // it may name another user and space
 

@@ -1,7 +1,6 @@
 package auth
 
 import (
-	"cmp"
 	"fmt"
 	"regexp"
 	"runtime"
@@ -231,19 +230,17 @@ func (e *entry) credential(salt []byte) (*credential, error) {
 	if err != nil {
 		return nil, err
 	}
-	digest := digestOf(e.key)
 	return &credential{
 		unnamed: e.unnamed,
 		principal: &Principal{
 			Name:       e.Name,
 			Write:      e.write,
-			UserID:     cmp.Or(e.UserID, e.Name),
+			UserID:     e.UserID,
 			SpaceID:    e.SpaceID,
 			OnBehalfOf: e.OnBehalfOf,
-			digest:     digest,
+			digest:     digestOf(e.key),
 			limiter:    newLimiter(e.limits),
 		},
-		digest:   digest,
 		verifier: v,
 	}, nil
 }

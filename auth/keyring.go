@@ -26,7 +26,6 @@ type Keyring struct {
 type credential struct {
 	principal *Principal
 	unnamed   bool // the principal's name is a number
-	digest    digest
 	verifier  verifier
 }
 
@@ -93,7 +92,7 @@ func (k *Keyring) LookupFor(user, key string) (*Principal, bool) {
 	}
 	given := digestOf(key)
 	c := k.find(user, func(c *credential) int {
-		return subtle.ConstantTimeCompare(c.digest[:], given[:])
+		return subtle.ConstantTimeCompare(c.principal.digest[:], given[:])
 	})
 	if c == nil {
 		return nil, false
@@ -135,7 +134,7 @@ func (k *Keyring) Current(p *Principal) (*Principal, bool) {
 		return p, p.Name == ""
 	}
 	c := k.byName[p.Name]
-	if c == nil || c.digest != p.digest {
+	if c == nil || c.principal.digest != p.digest {
 		return nil, false
 	}
 	return c.principal, true
@@ -153,7 +152,7 @@ func (k *Keyring) Adopt(old *Keyring) {
 	k.number(old)
 	for _, c := range k.credentials {
 		before, ok := old.byName[c.principal.Name]
-		if ok && before.digest == c.digest && before.principal.limiter.same(c.principal.limiter) {
+		if ok && before.principal.digest == c.principal.digest && before.principal.limiter.same(c.principal.limiter) {
 			c.principal.limiter = before.principal.limiter
 		}
 	}
@@ -165,7 +164,7 @@ func (k *Keyring) number(old *Keyring) {
 	known := map[digest]string{}
 	for _, c := range old.credentials {
 		if c.unnamed {
-			known[c.digest] = c.principal.Name
+			known[c.principal.digest] = c.principal.Name
 		}
 	}
 	k.numbered = old.numbered
@@ -173,12 +172,12 @@ func (k *Keyring) number(old *Keyring) {
 		if !c.unnamed {
 			continue
 		}
-		name, ok := known[c.digest]
+		name, ok := known[c.principal.digest]
 		if !ok {
 			k.numbered++
 			name = numberedName(k.numbered)
 		}
-		c.principal.Name, c.principal.UserID = name, name
+		c.principal.Name = name
 	}
 	k.index()
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/spiced-sql/spiced/auth"
+	"github.com/spiced-sql/spiced/tools"
 )
 
 func TestLookup(t *testing.T) {
@@ -18,16 +19,16 @@ func TestLookup(t *testing.T) {
 		name, user, key string
 		want            *auth.Principal
 	}{
-		{"a key without a name", "", keyOne, &auth.Principal{Name: "key-1", UserID: "key-1"}},
-		{"a key that may write", "", keyTwo, &auth.Principal{Name: "key-2", UserID: "key-2", Write: true}},
+		{"a key without a name", "", keyOne, &auth.Principal{Name: "key-1"}},
+		{"a key that may write", "", keyTwo, &auth.Principal{Name: "key-2", Write: true}},
 		{"a principal", "", keyBI, &auth.Principal{Name: "bi", UserID: "reports", SpaceID: "finance"}},
-		{"a principal that serves many", "", keyWeb, &auth.Principal{Name: "web", UserID: "web", Write: true, OnBehalfOf: true}},
-		{"any user name will do", "postgres", keyOne, &auth.Principal{Name: "key-1", UserID: "key-1"}},
+		{"a principal that serves many", "", keyWeb, &auth.Principal{Name: "web", Write: true, OnBehalfOf: true}},
+		{"any user name will do", "postgres", keyOne, &auth.Principal{Name: "key-1"}},
 		{"the principal's own name", "bi", keyBI, &auth.Principal{Name: "bi", UserID: "reports", SpaceID: "finance"}},
 		{"another principal's name", "bi", keyWeb, nil},
 		{"the name of a key without one", "key-1", keyTwo, nil},
-		{"a user name is not a user_id", "reports", keyOne, &auth.Principal{Name: "key-1", UserID: "key-1"}},
-		{"names tell case apart", "BI", keyOne, &auth.Principal{Name: "key-1", UserID: "key-1"}},
+		{"a user name is not a user_id", "reports", keyOne, &auth.Principal{Name: "key-1"}},
+		{"names tell case apart", "BI", keyOne, &auth.Principal{Name: "key-1"}},
 		{"unknown key", "", unknown, nil},
 		{"unknown key of a principal", "bi", unknown, nil},
 		{"no key", "", "", nil},
@@ -132,7 +133,11 @@ func TestNumbersOfKeysOutliveReloads(t *testing.T) {
 		if !ok {
 			t.Fatalf("%s is not known", key)
 		}
-		return p.Name + "/" + p.UserID
+		scope, err := p.Scope(tools.Scope{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p.Name + "/" + scope.UserID
 	}
 	const a, b, c = "aaaa-0123456789abcdef", "bbbb-0123456789abcdef", "cccc-0123456789abcdef"
 	first := ring(nil, a, b)
