@@ -115,6 +115,11 @@ func TestTraits(t *testing.T) {
 		"SELECT random() FROM open":                         volatile,
 		"SELECT now()":                                      volatile,
 		"SELECT current_date":                               volatile,
+		"SELECT \"Current_Timestamp\"":                      volatile,
+		"SELECT age(x) FROM open":                           volatile,
+		"SELECT x.age() FROM open":                          volatile,
+		"SELECT AGE(x, y) FROM open":                        none,
+		"SELECT ago(INTERVAL 1 DAY)":                        volatile,
 		"FROM open USING SAMPLE 3":                          volatile,
 		"FROM spiced.datasets":                              volatile,
 		"SELECT dice()":                                     volatile,
@@ -141,6 +146,8 @@ func TestTraits(t *testing.T) {
 		"a AND ctx ('user_id') = (SELECT max(x) FROM open)": caller,
 		"abs(hidden(1))":       protected,
 		`x."DICE"()`:           volatile,
+		"x - \"current_date\"": volatile,
+		"age(x)":               volatile,
 		"lower(ctx) || random": none, // columns
 	} {
 		if got := db.TextTraits(text, c.Function); got != want {

@@ -54,7 +54,7 @@ func (db *DB) traits(text string, st *sqltree.Statement, cat *Catalog) Traits {
 	for _, c := range st.Calls {
 		f := declared(c, cat)
 		if f == nil {
-			t = t.With(db.builtins.traits(c.Name))
+			t = t.With(db.builtins.traits(c.Name, len(c.Args)))
 			continue
 		}
 		t = t.With(f.traits())
@@ -81,15 +81,17 @@ func (db *DB) TextTraits(text string, declared func(name string) *Function) Trai
 		if f := declared(name); f != nil {
 			t = t.With(f.traits())
 		}
-		t = t.With(db.builtins.traits(name))
+		t = t.With(db.builtins.traits(name, 0))
 	}
 	return t
 }
 
-// traits are those of a call of a built-in function.
-func (b *Builtins) traits(name string) Traits {
+// traits are those of a call of a built-in function with so many arguments, 0
+// where that is not known.
+func (b *Builtins) traits(name string, args int) Traits {
 	name = sqltree.Fold(name)
-	return Traits{Volatile: b.kinds[name].unstable, Caller: name == Ctx}
+	clock := name == "ago" || name == "age" && args != 2 // of which DuckDB does not say so
+	return Traits{Volatile: b.kinds[name].unstable || clock, Caller: name == Ctx}
 }
 
 // argTraits are those of the relation that an argument names.
@@ -122,12 +124,13 @@ func (p *producer) shown(e *Error) *Error {
 	return &out
 }
 
-// volatileWords are what DuckDB's grammar, not a function, makes volatile.
+// volatileWords are what DuckDB's grammar, not a function, makes volatile: in
+// quotes too where no column has the name.
 var volatileWords = set("sample tablesample current_timestamp current_date current_time localtimestamp localtime current_user session_user user")
 
 func mentionsVolatile(text string) bool {
 	for _, t := range sqltree.Scan(text) {
-		if t.Kind == sqltree.Ident && volatileWords[sqltree.Fold(t.Text(text))] {
+		if isName(t) && volatileWords[sqltree.Fold(t.Name(text))] {
 			return true
 		}
 	}
