@@ -240,17 +240,9 @@ func (j *Jobs) run(ctx context.Context, s *submitted) {
 	j.drop(old)
 }
 
-// execute writes the rows of a query into a result. A panic, which is a fault
-// of ours, fails the query and not the process.
+// execute writes the rows of a query into a result.
 func (j *Jobs) execute(ctx context.Context, s *submitted) (result *results.Result, err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = &engine.Error{
-				Code: engine.CodeInternal, Offset: -1, Hint: "please report it with the statement",
-				Message: fmt.Sprintf("the runtime failed on this statement: %v", v),
-			}
-		}
-	}()
+	defer caught(&err)
 	rows, err := j.opts.Service.Query(ctx, s.req)
 	if err != nil {
 		return nil, err
@@ -264,7 +256,10 @@ func (j *Jobs) execute(ctx context.Context, s *submitted) (result *results.Resul
 	return result, nil
 }
 
-func (j *Jobs) keep(ctx context.Context, owner string, rows *Rows) (*results.Result, error) {
+// keep writes the rows. Its panics are caught before the rows are closed, which
+// tells how they ended.
+func (j *Jobs) keep(ctx context.Context, owner string, rows *Rows) (result *results.Result, err error) {
+	defer caught(&err)
 	w, err := j.opts.Results.Create(ctx, owner, rows.Columns())
 	if err != nil {
 		return nil, err
@@ -279,6 +274,17 @@ func (j *Jobs) keep(ctx context.Context, owner string, rows *Rows) (*results.Res
 		}
 	}
 	return w.Close()
+}
+
+// caught makes a panic, which is a fault of ours, an error: it fails the query
+// and not the process. Defer it.
+func caught(err *error) {
+	if v := recover(); v != nil {
+		*err = &engine.Error{
+			Code: engine.CodeInternal, Offset: -1, Hint: "please report it with the statement",
+			Message: fmt.Sprintf("the runtime failed on this statement: %v", v),
+		}
+	}
 }
 
 // end says that a query is over.

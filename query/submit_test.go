@@ -167,6 +167,36 @@ func TestAFailedQueryTellsWhy(t *testing.T) {
 	}
 }
 
+// faulty has a fault of ours: it panics.
+type faulty struct {
+	query.Engine
+	query.Results
+}
+
+func (faulty) Query(context.Context, engine.Request) (*engine.Rows, error) { panic("our fault") }
+
+func (faulty) Create(context.Context, string, []engine.Column) (*results.Writer, error) {
+	panic("our fault")
+}
+
+func TestAPanicFailsTheQuery(t *testing.T) {
+	works, _, log := service(t, nil)
+	for what, opts := range map[string]query.JobsOptions{
+		"while rows are kept": {Service: works, Results: faulty{}},
+		"at the beginning":    {Service: query.New(query.Options{DB: faulty{}}), Results: faulty{}},
+	} {
+		s := &submitting{Jobs: query.NewJobs(opts), t: t}
+		job := s.wait(ada, s.submit(ada, "SELECT 1").ID)
+		s.Close()
+		if job.State != query.Failed || job.Err.Code != engine.CodeInternal || !strings.Contains(job.Err.Message, "our fault") {
+			t.Errorf("%s: %s, %v", what, job.State, job.Err)
+		}
+	}
+	if strings.Count(log.String(), `"outcome":`) != 1 || !strings.Contains(log.String(), `"outcome":"internal"`) {
+		t.Errorf("the log:\n%s", log)
+	}
+}
+
 func TestQueriesAreTheirOwners(t *testing.T) {
 	s := newJobs(t, spicepod.Results{}, query.JobsOptions{})
 	mine := s.wait(ada, s.submit(ada, "SELECT 'of ada' AS x").ID)
