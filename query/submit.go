@@ -386,13 +386,16 @@ func (j *Jobs) List(owner string) []*Job {
 // error is that of Get.
 func (j *Jobs) Cancel(owner, id string) (*Job, error) {
 	j.mu.Lock()
-	defer j.mu.Unlock()
 	s, err := j.find(owner, id)
 	if err != nil {
+		j.mu.Unlock()
 		return nil, err
 	}
 	j.stop(s, errCancelled)
-	return s.view(), nil
+	job, old := s.view(), j.forget()
+	j.mu.Unlock()
+	j.drop(old)
+	return job, nil
 }
 
 // stop ends a query for a reason.

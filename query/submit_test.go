@@ -293,6 +293,22 @@ func TestQueriesAreForgotten(t *testing.T) {
 	}
 }
 
+func TestCancelledQueriesAreForgotten(t *testing.T) {
+	s := newJobs(t, spicepod.Results{}, query.JobsOptions{MaxRunning: 1, MaxKept: 3})
+	kept := s.wait(ada, s.submit(ada, "SELECT 1 AS x").ID)
+	s.submit(ada, endless)
+	for range 3 {
+		if _, err := s.Cancel(ada.Owner(), s.submit(ada, "SELECT 2").ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err := s.Get(ada.Owner(), kept.ID)
+	wantCode(t, "the oldest query", err, engine.CodeNotFound)
+	if results := s.store.List(ada.Owner()); len(results) != 0 {
+		t.Errorf("its result is left: %+v", results)
+	}
+}
+
 func TestManySubmitAtOnce(t *testing.T) {
 	s := newJobs(t, spicepod.Results{}, query.JobsOptions{MaxRunning: 2})
 	var wg sync.WaitGroup
