@@ -35,11 +35,12 @@ const ChunkRows = 10_000
 
 // The defaults of [JobsOptions].
 const (
-	DefaultMaxRunning  = 4
-	DefaultMaxQueued   = 100
-	DefaultMaxPerOwner = 20
-	DefaultMaxKept     = 1000
-	DefaultKeepFor     = 15 * time.Minute
+	DefaultMaxRunning      = 4
+	DefaultMaxQueued       = 100
+	DefaultMaxPerOwner     = 20
+	DefaultMaxKept         = 1000
+	DefaultMaxKeptPerOwner = 100
+	DefaultKeepFor         = 15 * time.Minute
 )
 
 // previewBytes is how much of a submitted query's text is remembered.
@@ -57,14 +58,15 @@ var _ Results = (*results.Store)(nil)
 // JobsOptions configures [NewJobs]. Service and Results are required; a zero
 // number is its default.
 type JobsOptions struct {
-	Service     *Service
-	Results     Results
-	MaxRunning  int              // queries that run at once
-	MaxQueued   int              // queries that wait for their turn
-	MaxPerOwner int              // queries of one owner that run or wait
-	MaxKept     int              // queries that are over and remembered
-	KeepFor     time.Duration    // how long one that has no result is remembered
-	Now         func() time.Time // nil: time.Now
+	Service         *Service
+	Results         Results
+	MaxRunning      int              // queries that run at once
+	MaxQueued       int              // queries that wait for their turn
+	MaxPerOwner     int              // queries of one owner that run or wait
+	MaxKept         int              // queries that are over and remembered
+	MaxKeptPerOwner int              // those of one owner
+	KeepFor         time.Duration    // how long one that has no result is remembered
+	Now             func() time.Time // nil: time.Now
 }
 
 // Job is a submitted query as it stood when it was asked about.
@@ -122,6 +124,7 @@ type Jobs struct {
 	byID    map[string]*submitted
 	order   []*submitted // the same, the oldest first
 	queue   []*submitted // that wait
+	ended   []*submitted // that are over, the first to end first
 	running int
 }
 
@@ -140,6 +143,7 @@ func NewJobs(opts JobsOptions) *Jobs {
 	opts.MaxQueued = cmp.Or(opts.MaxQueued, DefaultMaxQueued)
 	opts.MaxPerOwner = cmp.Or(opts.MaxPerOwner, DefaultMaxPerOwner)
 	opts.MaxKept = cmp.Or(opts.MaxKept, DefaultMaxKept)
+	opts.MaxKeptPerOwner = cmp.Or(opts.MaxKeptPerOwner, DefaultMaxKeptPerOwner)
 	opts.KeepFor = cmp.Or(opts.KeepFor, DefaultKeepFor)
 	if opts.Now == nil {
 		opts.Now = time.Now
@@ -296,24 +300,27 @@ func (j *Jobs) end(s *submitted, err error) {
 			s.State = Cancelled
 		}
 	}
+	j.ended = append(j.ended, s)
 	close(s.over)
 }
 
-// forget removes the queries whose time is over, and the oldest that are too
-// many. It returns them, for their results to be dropped without the lock.
+// forget removes the queries whose time is over, and those that are too many,
+// the first to end first. It returns them, for their results to be dropped
+// without the lock.
 func (j *Jobs) forget() []*submitted {
 	var old []*submitted
-	kept := 0
-	for _, s := range slices.Backward(j.order) {
-		if !s.State.Over() {
-			continue
-		}
-		if kept++; kept > j.opts.MaxKept || j.expired(s) {
+	kept, owned := 0, map[string]int{}
+	for _, s := range slices.Backward(j.ended) {
+		if kept >= j.opts.MaxKept || owned[s.owner] >= j.opts.MaxKeptPerOwner || j.expired(s) {
 			delete(j.byID, s.ID)
 			old = append(old, s)
+			continue
 		}
+		kept++
+		owned[s.owner]++
 	}
-	j.order = slices.DeleteFunc(j.order, func(s *submitted) bool { return j.byID[s.ID] == nil })
+	gone := func(s *submitted) bool { return j.byID[s.ID] == nil }
+	j.order, j.ended = slices.DeleteFunc(j.order, gone), slices.DeleteFunc(j.ended, gone)
 	return old
 }
 

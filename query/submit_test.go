@@ -293,6 +293,48 @@ func TestQueriesAreForgotten(t *testing.T) {
 	}
 }
 
+func TestNobodysQueriesCrowdOutAnothers(t *testing.T) {
+	s := newJobs(t, spicepod.Results{}, query.JobsOptions{MaxKept: 3, MaxKeptPerOwner: 2})
+	kept := s.wait(bob, s.submit(bob, "SELECT 1 AS x").ID)
+	for range 5 {
+		s.wait(ada, s.submit(ada, "nope").ID)
+	}
+	if job, err := s.Get(bob.Owner(), kept.ID); err != nil || len(s.store.List(bob.Owner())) != 1 {
+		t.Errorf("%+v, %v", job, err)
+	}
+	if list := s.List(ada.Owner()); len(list) != 2 {
+		t.Errorf("%d queries are left", len(list))
+	}
+}
+
+func TestExpiredQueriesCrowdOutNone(t *testing.T) {
+	now := time.Unix(0, 0)
+	s := newJobs(t, spicepod.Results{}, query.JobsOptions{MaxKeptPerOwner: 3, KeepFor: time.Minute, Now: func() time.Time { return now }})
+	kept := s.wait(ada, s.submit(ada, "SELECT 1 AS x").ID)
+	s.wait(ada, s.submit(ada, "nope").ID)
+	s.wait(ada, s.submit(ada, "nope").ID)
+	now = now.Add(time.Minute)
+	last := s.wait(ada, s.submit(ada, "SELECT 2 AS x").ID)
+	if list := s.List(ada.Owner()); len(list) != 2 || list[0].ID != last.ID || list[1].ID != kept.ID {
+		t.Errorf("%+v", list)
+	}
+}
+
+func TestAQueryThatRanLongIsNotForgottenAtItsEnd(t *testing.T) {
+	s := newJobs(t, spicepod.Results{}, query.JobsOptions{MaxRunning: 2, MaxKeptPerOwner: 2})
+	long := s.submit(ada, endless)
+	for range 3 {
+		s.wait(ada, s.submit(ada, "SELECT 1 AS x").ID)
+	}
+	if _, err := s.Cancel(ada.Owner(), long.ID); err != nil {
+		t.Fatal(err)
+	}
+	s.wait(ada, long.ID)
+	if _, err := s.Get(ada.Owner(), long.ID); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestCancelledQueriesAreForgotten(t *testing.T) {
 	s := newJobs(t, spicepod.Results{}, query.JobsOptions{MaxRunning: 1, MaxKept: 3})
 	kept := s.wait(ada, s.submit(ada, "SELECT 1 AS x").ID)
