@@ -1,7 +1,9 @@
 package flight_test
 
 import (
+	"bytes"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -13,7 +15,10 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"google.golang.org/grpc/codes"
 
+	"github.com/spiced-sql/spiced/audit"
+	"github.com/spiced-sql/spiced/engine"
 	"github.com/spiced-sql/spiced/flight"
+	"github.com/spiced-sql/spiced/query"
 )
 
 func TestCatalogs(t *testing.T) {
@@ -84,6 +89,25 @@ func TestTablesWithTheirColumns(t *testing.T) {
 		fmt.Fprintf(&out, "-- %s\n%s\n", batches[0].Column(2).ValueStr(i), schema)
 	}
 	golden(t, "columns.txt", out.String())
+}
+
+// What the door asks for itself is no statement of the client's.
+func TestFailedStatementsOfClientsAreAudited(t *testing.T) {
+	var log bytes.Buffer
+	h := serve(t, func(o *flight.Options) {
+		o.Query = query.New(query.Options{DB: database(t, engine.Options{}), Audit: audit.New(slog.New(slog.NewTextHandler(&log, nil)))})
+	})
+	c := h.client(t)
+	info, err := c.GetTables(t.Context(), &flightsql.GetTablesOpts{IncludeSchema: true}) // of a broken view too
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := read(t.Context(), c, info); err != nil || log.Len() > 0 {
+		t.Errorf("%v, the audit log has %s", err, &log)
+	}
+	if _, err := c.Execute(t.Context(), "SELECT nosuch"); err == nil || !strings.Contains(log.String(), "kind=statement door=flight outcome=not_found") {
+		t.Errorf("%v, the audit log has %s", err, &log)
+	}
 }
 
 func TestSQLInfo(t *testing.T) {

@@ -1,9 +1,11 @@
 package pgwire_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"reflect"
 	"slices"
 	"strings"
@@ -15,7 +17,9 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 	"github.com/jackc/pgx/v5/pgtype"
 
+	"github.com/spiced-sql/spiced/audit"
 	"github.com/spiced-sql/spiced/pgwire"
+	"github.com/spiced-sql/spiced/query"
 )
 
 func TestSimpleQuery(t *testing.T) {
@@ -587,5 +591,24 @@ func TestParametersOfNoTypeAreText(t *testing.T) {
 		if err := c.QueryRow(context.Background(), "SELECT $1, $2, $3::BIGINT", mode, "x", "y", int64(7)).Scan(&a, &b, &n); err != nil || a != "x" || b != "y" || n != 7 {
 			t.Errorf("mode %d: %q %q %d %v", mode, a, b, n, err)
 		}
+	}
+}
+
+// What the door asks for itself is no statement of the client's.
+func TestFailedStatementsOfClientsAreAudited(t *testing.T) {
+	var log bytes.Buffer
+	f := serve(t, func(o *pgwire.Options) {
+		db, err := shared()
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Query = query.New(query.Options{DB: db, Audit: audit.New(slog.New(slog.NewTextHandler(&log, nil)))})
+	})
+	c := f.connect("")
+	if _, err := c.Prepare(f.context(), "", "SELECT $1, list_sum($2)"); err != nil || log.Len() > 0 {
+		t.Errorf("%v, the audit log has %s", err, &log)
+	}
+	if _, err := c.Prepare(f.context(), "", "SELECT nosuch"); err == nil || !strings.Contains(log.String(), "kind=statement door=postgres outcome=not_found") {
+		t.Errorf("%v, the audit log has %s", err, &log)
 	}
 }

@@ -23,7 +23,7 @@ func (c *conn) asText(ctx context.Context, p *plan, d *engine.Description) (text
 		return slices.ContainsFunc(d.Params, func(param engine.Param) bool { return untyped(param) && param.Name == name })
 	})
 	req := c.request(p, nil)
-	req.SQL = text
+	req.SQL, req.Probe = text, true
 	described, err := c.server.opts.Query.Describe(ctx, req)
 	if err != nil || slices.ContainsFunc(described.Columns, unknown) {
 		return "", nil

@@ -54,6 +54,7 @@ type Request struct {
 	Door    Door
 	Remote  string // the client's address, where it is known
 	ByModel bool   // a model wrote the statement
+	Probe   bool   // the door describes it for itself: it is nobody's, and not recorded
 }
 
 // Options configures [New]. DB is required.
@@ -93,37 +94,59 @@ type Rows struct {
 
 // Query begins a statement. The error is an [*engine.Error].
 func (s *Service) Query(ctx context.Context, req Request) (*Rows, error) {
-	began := time.Now()
-	ctx, cancel := context.WithCancelCause(registry.WithScope(ctx, req.Scope))
-	r := &Rows{service: s, req: req, ctx: ctx, cancel: cancel, began: began}
-	err := s.Refused()
+	r, err := s.begin(ctx, req)
 	if err == nil {
-		r.job = s.active.begin(req, began, cancel)
-		r.Rows, err = s.opts.DB.Query(ctx, s.engineRequest(req))
+		r.Rows, err = s.opts.DB.Query(r.ctx, s.engineRequest(req))
 	}
 	if err != nil {
-		r.err = r.blame(err)
-		r.Close()
-		return nil, r.err
+		return nil, r.fail(err)
 	}
 	return r, nil
 }
 
-// Describe judges a statement and describes it. The error is an
+// Describe judges a statement and describes it. One that fails is counted and
+// audited as if it had run; others are when they run. The error is an
 // [*engine.Error].
 func (s *Service) Describe(ctx context.Context, req Request) (*engine.Description, error) {
+	r, err := s.begin(ctx, req)
+	defer r.end()
+	var d *engine.Description
+	if err == nil {
+		d, err = s.opts.DB.Describe(r.ctx, s.engineRequest(req)) // it computes what is constant, which may take long
+	}
+	switch {
+	case err == nil:
+		return d, nil
+	case req.Probe:
+		return nil, r.blame(err)
+	}
+	return nil, r.fail(err)
+}
+
+// begin takes a statement, which its owner can see and cancel until its end.
+func (s *Service) begin(ctx context.Context, req Request) (*Rows, error) {
+	r := &Rows{service: s, req: req, began: time.Now()}
+	r.ctx, r.cancel = context.WithCancelCause(registry.WithScope(ctx, req.Scope))
 	if err := s.Refused(); err != nil {
-		return nil, err
+		return r, err
 	}
-	ctx, cancel := context.WithCancelCause(registry.WithScope(ctx, req.Scope))
-	defer cancel(nil)
-	job := s.active.begin(req, time.Now(), cancel) // it computes what is constant, which may take long
-	defer job.end()
-	d, err := s.opts.DB.Describe(ctx, s.engineRequest(req))
-	if err != nil && errors.Is(context.Cause(ctx), errCancelled) {
-		return nil, errCancelled
+	r.job = s.active.begin(req, r.began, r.cancel)
+	return r, nil
+}
+
+// fail ends a statement that gives no rows.
+func (r *Rows) fail(err error) error {
+	r.err = r.blame(err)
+	r.Close()
+	return r.err
+}
+
+// end takes a statement from its owner's sight.
+func (r *Rows) end() {
+	r.cancel(nil)
+	if r.job != nil {
+		r.job.end()
 	}
-	return d, err
 }
 
 // Refused is why no statement is taken any more, or nil.
@@ -196,10 +219,7 @@ func (r *Rows) Close() {
 		functions, rows = r.Functions(), r.Read()
 	}
 	outcome := r.outcome()
-	r.cancel(nil)
-	if r.job != nil {
-		r.job.end()
-	}
+	r.end()
 	r.record(functions, rows, outcome)
 }
 

@@ -89,6 +89,29 @@ func TestStatementsAreAuditedOnce(t *testing.T) {
 	}
 }
 
+func TestDescriptionsThatFailAreAudited(t *testing.T) {
+	s, _, log := service(t, nil)
+	for _, c := range []struct {
+		sql   string
+		probe bool
+		want  string
+	}{
+		{"SELECT 1", false, ""}, // it is when it runs
+		{"SELECT nosuch", true, ""},
+		{"SELECT nosuch", false, `"kind":"statement","door":"postgres","outcome":"not_found","principal":"bi","user":"ann"`},
+	} {
+		log.Reset()
+		req := statement(c.sql, "ann")
+		req.Probe = c.probe
+		if _, err := s.Describe(context.Background(), req); (err != nil) != strings.Contains(c.sql, "nosuch") {
+			t.Errorf("%s: %v", c.sql, err)
+		}
+		if (log.Len() > 0) != (c.want != "") || !strings.Contains(log.String(), c.want) || strings.Count(log.String(), "\n") > 1 {
+			t.Errorf("%s, probe %t: the log is %q", c.sql, c.probe, log)
+		}
+	}
+}
+
 func TestOnlyTheOwnerSeesAndCancelsAStatement(t *testing.T) {
 	s, _, log := service(t, nil)
 	rows, err := s.Query(context.Background(), statement("SELECT range AS x, 'secret' AS s FROM range(100000000000)", "ann"))
