@@ -141,6 +141,42 @@ func TestOnlyTheOwnerSeesAndCancelsAStatement(t *testing.T) {
 	}
 }
 
+// endlessly describes a statement until it is cancelled.
+type endlessly struct {
+	query.Engine
+	began chan struct{}
+}
+
+func (e endlessly) Describe(ctx context.Context, _ engine.Request) (*engine.Description, error) {
+	close(e.began)
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+func TestOnlyTheOwnerCancelsADescription(t *testing.T) {
+	db := endlessly{began: make(chan struct{})}
+	s, _, log := service(t, func(o *query.Options) { o.DB = db })
+	ended := make(chan error, 1)
+	go func() {
+		_, err := s.Describe(t.Context(), statement("SELECT 1", "ann"))
+		ended <- err
+	}()
+	<-db.began
+	ann, bob := statement("", "ann").Scope.Owner(), statement("", "bob").Scope.Owner()
+	list := s.Active(ann)
+	if len(list) != 1 || s.Cancel(bob, list[0].ID) || !s.Cancel(ann, list[0].ID) {
+		t.Fatalf("active: %+v", list)
+	}
+	err := <-ended
+	var e *engine.Error
+	if !errors.As(err, &e) || e.Code != engine.CodeCancelled || !strings.Contains(e.Message, "its owner") {
+		t.Errorf("got %v", err)
+	}
+	if len(s.Active(ann)) != 0 || !strings.Contains(log.String(), `"outcome":"cancelled"`) {
+		t.Errorf("it is still there, or not audited: %s", log)
+	}
+}
+
 func TestWhatAStatementMay(t *testing.T) {
 	for name, c := range map[string]struct {
 		change         func(*query.Request)
