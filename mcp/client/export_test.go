@@ -6,8 +6,8 @@ import "time"
 func Hurried(o Options) Options {
 	o.limits = limits{
 		connect: 20 * time.Second, retry: 5 * time.Millisecond, maxRetry: 50 * time.Millisecond,
-		settle: 5 * time.Millisecond, grace: 150 * time.Millisecond, drain: 5 * time.Second,
-		head: 300 * time.Millisecond, write: 500 * time.Millisecond,
+		settle: 5 * time.Millisecond, grace: 500 * time.Millisecond, drain: 5 * time.Second,
+		head: time.Second, write: time.Second,
 	}
 	return o
 }
@@ -15,7 +15,7 @@ func Hurried(o Options) Options {
 // Impatient gives one attempt little time.
 func Impatient(o Options) Options {
 	o = Hurried(o)
-	o.limits.connect = 300 * time.Millisecond
+	o.limits.connect = 2 * time.Second
 	o.limits.retry = time.Hour
 	o.limits.maxRetry = time.Hour
 	return o

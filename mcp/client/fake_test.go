@@ -13,9 +13,13 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
+
+// hangsFor is how long the tool "hang" takes at most.
+const hangsFor = 20 * time.Second
 
 // fakeVariable makes the test binary a server: see TestMain.
 const fakeVariable = "FAKE_MCP"
@@ -120,7 +124,10 @@ func sdkServer() *mcp.Server {
 				defer knock.Close()
 			}
 		}
-		<-ctx.Done()
+		select {
+		case <-ctx.Done():
+		case <-time.After(hangsFor): // a cancel that overtakes its call does nothing
+		}
 		return nil, ctx.Err()
 	})
 	add("die", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {

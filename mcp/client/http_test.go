@@ -139,7 +139,7 @@ func TestWebThatIsNotThere(t *testing.T) {
 		"refuses the key": {func(w http.ResponseWriter, r *http.Request) { http.Error(w, "no top-secret", http.StatusUnauthorized) }, "the server refused the key (401 Unauthorized); check params.mcp_auth_token"},
 		"is none":         {http.NotFound, "there is no MCP server at that URL (404 Not Found)"},
 		"fails":           {func(w http.ResponseWriter, r *http.Request) { http.Error(w, "", http.StatusServiceUnavailable) }, "the server failed (503 Service Unavailable)"},
-		"hangs":           {hangs(http.MethodPost, nil), "it did not answer within 300ms"},
+		"hangs":           {hangs(http.MethodPost, nil), "it did not answer within 2s"},
 		"is a page":       {func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "<html>") }, "unsupported content type"},
 		"redirects to others": {func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, other.URL, http.StatusTemporaryRedirect)

@@ -187,6 +187,7 @@ func (s *session) explain(err error) error {
 	case !gone(err):
 		text = err.Error()
 	case s.process != nil && s.process.exits(s.limits.grace):
+		s.process.readersEnd(s.limits.grace)
 		text = "the command has ended (" + s.process.fate + ")"
 	default:
 		text = "the server ended the session"

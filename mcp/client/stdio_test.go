@@ -91,10 +91,10 @@ func TestProcess(t *testing.T) {
 
 // TestProcessesEnd checks that nothing of a server's group outlives Close.
 func TestProcessesEnd(t *testing.T) {
-	for _, kind := range []string{"sdk", "stubborn"} {
+	for kind, prepare := range map[string]time.Duration{"sdk": 20 * time.Second, "stubborn": 200 * time.Millisecond} {
 		t.Run(kind, func(t *testing.T) {
 			life := newGate(t)
-			w := newWorld(t, deadline(200*time.Millisecond))
+			w := newWorld(t, deadline(prepare))
 			servers, _ := w.Prepare(t.Context(), w.pod(command("s", kind, variable("FAKE_LIFE", life.address()))))
 			w.Publish(servers)
 			if kind == "sdk" {
@@ -112,8 +112,8 @@ func TestProcessesEnd(t *testing.T) {
 func TestServersThatAreNotThere(t *testing.T) {
 	t.Setenv("TOKEN", "top-secret")
 	for kind, want := range map[string]string{
-		"garbage": "it did not answer within 300ms; the last it wrote: this is no message 199 xxx",
-		"silent":  "it did not answer within 300ms",
+		"garbage": "it did not answer within 2s; the last it wrote: this is no message 199 xxx",
+		"silent":  "it did not answer within 2s",
 		"exit":    "the command has ended (exit status 3); the last it wrote: no token [31m*** [0m for me",
 		"endless": "its list of tools has no end: a page comes twice",
 	} {
