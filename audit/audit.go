@@ -25,8 +25,11 @@ const (
 	Login     Kind = "login" // refused ones only
 )
 
-// OK is the outcome of what succeeded; others are codes of errors.
-const OK = "ok"
+// Outcomes; the others are codes of errors.
+const (
+	OK           = "ok"
+	Unauthorized = "unauthorized" // the key is missing or not known
+)
 
 // Entry is one line.
 type Entry struct {

@@ -145,7 +145,7 @@ func (s *service) principal(ctx context.Context, c login) (*auth.Principal, erro
 // unauthenticated records that a caller is refused.
 func (s *service) unauthenticated(ctx context.Context, why string) error {
 	s.opts.Audit.Record(ctx, audit.Entry{
-		Kind: audit.Login, Door: string(query.Flight), Remote: remoteOf(ctx), Outcome: "unauthorized",
+		Kind: audit.Login, Door: string(query.Flight), Remote: remoteOf(ctx), Outcome: audit.Unauthorized,
 	})
 	return status.Error(codes.Unauthenticated, why+"; send it as authorization: Bearer, or by Handshake as a password")
 }

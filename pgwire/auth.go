@@ -127,7 +127,7 @@ func (c *conn) refuse(user string, err error) error {
 		return err
 	}
 	c.server.opts.Audit.Record(context.Background(), audit.Entry{
-		Kind: audit.Login, Door: string(query.Postgres), User: user, Remote: c.remote, Outcome: "denied",
+		Kind: audit.Login, Door: string(query.Postgres), User: user, Remote: c.remote, Outcome: audit.Unauthorized,
 	})
 	return failure(statePassword, "the password is a key of runtime.auth", "password authentication failed for user %q", user)
 }

@@ -36,6 +36,7 @@ const (
 	Postgres Door = "postgres"
 	Flight   Door = "flight"
 	Queries  Door = "queries" // submitted, and read later
+	Renewal  Door = "renewal" // for the cache of results: of nobody's asking
 )
 
 // Engine runs and describes statements. [*engine.DB] is one.

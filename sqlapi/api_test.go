@@ -142,7 +142,7 @@ func serveWith(t testing.TB, around func(query.Engine) query.Engine, change func
 	if change != nil {
 		change(&opts)
 	}
-	opts.Queries = query.New(query.Options{DB: around(db), Tools: opts.Tools, Metrics: f.metrics})
+	opts.Queries = query.New(query.Options{DB: around(db), Tools: opts.Tools, Metrics: f.metrics, Audit: opts.Audit})
 	store, err := results.New(results.Options{
 		DB: db, Dir: t.TempDir(), Owner: func(ctx context.Context) string { return registry.ScopeOf(ctx).Owner() },
 	})

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/http"
 
+	"github.com/spiced-sql/spiced/audit"
 	"github.com/spiced-sql/spiced/chat"
 	"github.com/spiced-sql/spiced/engine"
 	"github.com/spiced-sql/spiced/spicepod"
@@ -24,7 +25,7 @@ const (
 	codeMethod         engine.Code = "method_not_allowed"
 	codeHost           engine.Code = "host_not_allowed"
 	codeOrigin         engine.Code = "origin_not_allowed"
-	codeUnauthorized   engine.Code = "unauthorized"
+	codeUnauthorized   engine.Code = audit.Unauthorized
 	codeDenied         engine.Code = "permission_denied"
 	codeTooMany        engine.Code = "rate_limited"
 	codeNoQuery        engine.Code = "query_not_found"

@@ -126,7 +126,7 @@ func (g *Guard) principal(w http.ResponseWriter, r *http.Request) (*auth.Princip
 	}
 	w.Header().Set("WWW-Authenticate", `Bearer realm="spiced"`)
 	g.Audit.Record(r.Context(), audit.Entry{
-		Kind: audit.Login, Door: string(query.HTTP), RequestID: w.Header().Get(headerRequestID), Remote: r.RemoteAddr, Outcome: string(codeUnauthorized),
+		Kind: audit.Login, Door: string(query.HTTP), RequestID: w.Header().Get(headerRequestID), Remote: r.RemoteAddr, Outcome: audit.Unauthorized,
 	})
 	return nil, newError(codeUnauthorized, "send it as X-API-Key or as Authorization: Bearer", "%s", why)
 }

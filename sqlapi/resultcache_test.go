@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spiced-sql/spiced/audit"
 	"github.com/spiced-sql/spiced/engine"
 	"github.com/spiced-sql/spiced/query"
 	"github.com/spiced-sql/spiced/spicepod"
@@ -28,6 +29,7 @@ func serveCached(t *testing.T, c *spicepod.ResultCache) (*fixture, *atomic.Int64
 	var n atomic.Int64
 	var mu sync.Mutex
 	f := serveWith(t, func(db query.Engine) query.Engine { return counted{db, &n} }, func(o *Options) {
+		o.Audit = audit.New(o.Log)
 		o.Cache = func() spicepod.ResultCache {
 			mu.Lock()
 			defer mu.Unlock()
@@ -110,13 +112,24 @@ func TestEqualStatementsAreAnsweredOnce(t *testing.T) {
 
 func TestOldAnswersServeWhileNewOnesAreMade(t *testing.T) {
 	settings := &spicepod.ResultCache{Enabled: true, MaxSize: 1 << 20, StaleWhileRevalidate: time.Hour, CacheKeyType: "sql"}
-	f, n := serveCached(t, settings)
+	f, _ := serveCached(t, settings)
 	f.want(f.send("POST", "/v1/sql", "SELECT a FROM t"), 200, "")
 	r := f.send("POST", "/v1/sql", "SELECT a FROM t")
 	if got := r.header.Get(headerCacheStatus); got != "STALE" {
 		t.Errorf("got %s, want STALE", got)
 	}
-	eventually(t, "it is made anew", func() bool { return n.Load() == 2 })
+	eventually(t, "it is made anew", func() bool { return strings.Contains(f.log.String(), `"door":"renewal"`) })
+	asked, renewal := 0, ""
+	for line := range strings.Lines(f.log.String()) {
+		if strings.Contains(line, `"kind":"statement","door":"http"`) {
+			asked++
+		} else if strings.Contains(line, `"door":"renewal"`) {
+			renewal = line
+		}
+	}
+	if asked != 2 || strings.Contains(renewal, "remote") || strings.Contains(renewal, "request_id") {
+		t.Errorf("%d statements were asked for, and the renewal is %s", asked, renewal)
+	}
 }
 
 func TestTheCacheIsBounded(t *testing.T) {
