@@ -19,6 +19,10 @@ func TestOf(t *testing.T) {
 		"SELECT 'unterminated":                                       unreadable,
 		`SELECT 'a\'secret more'`:                                    unreadable,
 		"":                                                           "",
+		"EXPLAIN ANALYZE SELECT * FROM orders WHERE a = 1":           "EXPLAIN ANALYZE SELECT * FROM orders WHERE a = ?",
+		"DESCRIBE orders":                                            "DESCRIBE orders",
+		"CREATE TABLE t AS SELECT * FROM orders":                     "CREATE TABLE t AS SELECT * FROM orders",
+		"INSERT INTO t VALUES (1, 'x')":                              "insert into t values (?)",
 		"SELECT a // 2, b ** 3":                                      "SELECT a // ?, b ** ?",
 	} {
 		if got := Of(sql); got.Text != want {

@@ -23,6 +23,11 @@ func normalize(masked string) (text string, ok bool) {
 	if err != nil {
 		return "", false
 	}
+	switch statement.(type) {
+	case sqlparser.SelectStatement, *sqlparser.Insert, *sqlparser.Update, *sqlparser.Delete:
+	default: // of others, the parser keeps only what they begin with
+		return "", false
+	}
 	buf := sqlparser.NewTrackedBuffer(func(buf *sqlparser.TrackedBuffer, node sqlparser.SQLNode) {
 		if v, isValue := node.(*sqlparser.SQLVal); isValue && v.Type == sqlparser.ValArg {
 			buf.WriteString("?")

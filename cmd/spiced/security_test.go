@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -8,6 +9,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"log/slog"
 	"math/big"
 	"net"
 	"net/http"
@@ -17,6 +19,10 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/spiced-sql/spiced/audit"
+	"github.com/spiced-sql/spiced/spicepod"
+	"github.com/spiced-sql/spiced/telemetry"
 )
 
 const keysPod = `version: v1
@@ -194,5 +200,19 @@ func TestWrongCertificatesAreRefused(t *testing.T) {
 		if status != 1 || !strings.Contains(out, want) {
 			t.Errorf("%v: status %d: %s; want %s", args, status, out, want)
 		}
+	}
+}
+
+// The level of the log is none of the audit's.
+func TestAuditIsWrittenAtEveryLogLevel(t *testing.T) {
+	var log bytes.Buffer
+	s := &server{err: &log, log: telemetry.NewLogger(&log, telemetry.LogOptions{Level: slog.LevelError}), flags: serveFlags{logFormat: telemetry.FormatText}}
+	a, err := s.openAudit(spicepod.Audit{Mode: spicepod.AuditOn}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.Record(t.Context(), audit.Entry{Kind: audit.Login, Door: "http", Outcome: audit.Unauthorized})
+	if !strings.Contains(log.String(), "outcome=unauthorized") {
+		t.Errorf("got %q", log.String())
 	}
 }

@@ -72,6 +72,7 @@ type server struct {
 	log     *slog.Logger
 	daemon  *daemon.Daemon
 	metrics *telemetry.Metrics
+	err     io.Writer // for the log
 	audits  io.Closer // the file of the audit log, if there is one
 	drainer drainer
 	queries *query.Service
@@ -92,6 +93,7 @@ func serve(ctx context.Context, std streams, path string, f serveFlags) error {
 	}
 	s := &server{
 		flags:   f,
+		err:     std.err,
 		log:     telemetry.NewLogger(std.err, telemetry.LogOptions{Level: level, Format: f.logFormat}),
 		metrics: telemetry.New(version),
 	}
@@ -112,13 +114,14 @@ func serve(ctx context.Context, std streams, path string, f serveFlags) error {
 	return s.run(ctx)
 }
 
-// openAudit opens the log of what is done.
+// openAudit opens the log of what is done. It is written whatever the level of
+// the log is.
 func (s *server) openAudit(a spicepod.Audit, keys bool) (*audit.Log, error) {
 	if a.Mode == spicepod.AuditOff || a.Mode == spicepod.AuditAuto && !keys {
 		return nil, nil
 	}
 	if a.File == "" {
-		return audit.New(s.log), nil
+		return audit.New(telemetry.NewLogger(s.err, telemetry.LogOptions{Level: slog.LevelInfo, Format: s.flags.logFormat})), nil
 	}
 	file, err := os.OpenFile(a.File, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
