@@ -3,9 +3,11 @@ package spicepod
 import (
 	"fmt"
 	"maps"
+	"net"
 	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -55,6 +57,14 @@ func (d *decoder) check(v any, o *object) {
 		if o.value("refresh_check_interval") != nil && o.value("refresh_cron") != nil {
 			d.failPath("refresh_cron", "refresh_check_interval and refresh_cron are mutually exclusive", "keep one of them")
 		}
+	case *Query:
+		if o.value("isolate") != nil && v.Isolation != IsolationProcess {
+			d.failPath("isolate", "isolate does nothing without isolation: process", "add isolation: process")
+		}
+	case *Postgres:
+		d.checkAddress(v.Address)
+	case *Flight:
+		d.checkAddress(v.Address)
 	case *CORS:
 		for i, origin := range v.AllowedOrigins {
 			if u, err := url.Parse(origin); origin != "*" && (err != nil || u.Scheme == "" || u.Host == "" || origin != u.Scheme+"://"+u.Host) {
@@ -71,6 +81,17 @@ func (d *decoder) check(v any, o *object) {
 		if v.Top > maxSearchTop {
 			d.failPath("top", fmt.Sprintf("top is %d; a search returns at most %d tools", v.Top, maxSearchTop), "")
 		}
+	}
+}
+
+// checkAddress refuses what no door can listen on.
+func (d *decoder) checkAddress(address string) {
+	_, port, err := net.SplitHostPort(address)
+	if err == nil {
+		_, err = strconv.ParseUint(port, 10, 16)
+	}
+	if err != nil {
+		d.failPath("address", fmt.Sprintf("%q is no address", shorten(address)), "write host:port, such as 127.0.0.1:5432; port 0 picks a free one")
 	}
 }
 
