@@ -16,7 +16,7 @@ type Code string
 // The codes of errors.
 const (
 	CodeParse     Code = "parse_error"       // not SQL
-	CodeRefused   Code = "refused"           // SQL that no caller may run
+	CodeRefused   Code = "refused"           // SQL that the caller may not run
 	CodeNotFound  Code = "not_found"         // unknown table, column or function
 	CodeArgument  Code = "invalid_argument"  // wrong types, arity or parameters
 	CodeExecution Code = "execution_error"   // failed on the data: overflow, bad cast, division

@@ -99,6 +99,6 @@ func (s *Service) Cancel(owner, id string) bool {
 	if j == nil || j.owner != owner {
 		return false
 	}
-	j.cancel(errCancelled)
+	j.cancel(ErrCancelled)
 	return true
 }

@@ -165,13 +165,13 @@ func (s *Service) engineRequest(req Request) engine.Request {
 	return r
 }
 
-// errCancelled is why a statement ends that its owner has cancelled.
-var errCancelled = &engine.Error{Code: engine.CodeCancelled, Message: "the statement was cancelled by its owner", Offset: -1}
+// ErrCancelled is why a statement ends that its owner has cancelled.
+var ErrCancelled = &engine.Error{Code: engine.CodeCancelled, Message: "the statement was cancelled by its owner", Offset: -1}
 
 // blame is err, unless the statement's owner has cancelled it.
 func (r *Rows) blame(err error) error {
-	if errors.Is(context.Cause(r.ctx), errCancelled) {
-		return errCancelled
+	if errors.Is(context.Cause(r.ctx), ErrCancelled) {
+		return ErrCancelled
 	}
 	return err
 }

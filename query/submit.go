@@ -398,7 +398,7 @@ func (j *Jobs) Cancel(owner, id string) (*Job, error) {
 		j.mu.Unlock()
 		return nil, err
 	}
-	j.stop(s, errCancelled)
+	j.stop(s, ErrCancelled)
 	job, old := s.view(), j.forget()
 	j.mu.Unlock()
 	j.drop(old)

@@ -29,8 +29,8 @@ fingerprint of each statement, never a literal.
 
 Where ` + "`runtime.auth.api-key`" + ` has keys, every route but ` + "`/health` and `/v1/ready`" + ` needs one: ` + "`X-API-Key: KEY`" + ` or
 ` + "`Authorization: Bearer KEY`" + `. Without one the answer is 401. A key that ends in ` + "`:rw`" + ` may also write: INSERT, UPDATE and DELETE
-on datasets with ` + "`access: read_write`" + `, refreshes, reloads; 403 says that another key is needed. A principal's limits
-(requests per second, requests at once) are answered by 429 with Retry-After. Requests, queries and results
+on datasets with ` + "`access: read_write`" + `, refreshes, reloads. With another key a statement that writes is refused as any that the caller may not run (400), and
+other routes answer 403. A principal's limits (requests per second, requests at once) are answered by 429 with Retry-After. Requests, queries and results
 belong to the key and the user who made them; for everybody else they are not there.
 
 ## Remembered results

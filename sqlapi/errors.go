@@ -10,6 +10,7 @@ import (
 	"github.com/spiced-sql/spiced/audit"
 	"github.com/spiced-sql/spiced/chat"
 	"github.com/spiced-sql/spiced/engine"
+	"github.com/spiced-sql/spiced/query"
 	"github.com/spiced-sql/spiced/spicepod"
 	"github.com/spiced-sql/spiced/tools"
 )
@@ -58,7 +59,7 @@ type errorCode struct {
 // about itself, unknown tables among it, is 400: the address was right.
 var errorCodes = []errorCode{
 	{engine.CodeParse, http.StatusBadRequest, "The statement is not SQL."},
-	{engine.CodeRefused, http.StatusBadRequest, "The statement is of a kind that no caller may run, or the tool may not do what was asked."},
+	{engine.CodeRefused, http.StatusBadRequest, "The statement is of a kind that the caller may not run, or the tool may not do what was asked."},
 	{engine.CodeNotFound, http.StatusBadRequest, "The statement names an unknown table, column or function."},
 	{engine.CodeArgument, http.StatusBadRequest, "Types, number of arguments or parameters are wrong."},
 	{engine.CodeExecution, http.StatusBadRequest, "The statement or the tool failed on the data: an overflow, a bad cast."},
@@ -88,7 +89,7 @@ var errorCodes = []errorCode{
 	{codeTooMany, http.StatusTooManyRequests, "The key's limits are reached: see Retry-After."},
 	{engine.CodeBusy, http.StatusTooManyRequests, "Too many statements wait, or calls of the tool run, already: see Retry-After."},
 	{engine.Code(chat.CodeBusy), http.StatusTooManyRequests, "The model's provider has too many requests, or too many chats run already: see Retry-After."},
-	{engine.CodeCancelled, statusClientLeft, "The client left, and nothing is sent; or another request cancelled the chat."},
+	{engine.CodeCancelled, statusClientLeft, "The client left, and nothing is sent; or another request cancelled the statement or the chat."},
 	{engine.CodeInternal, http.StatusInternalServerError, "A fault of the runtime's own."},
 	{engine.Code(tools.CodeInvalidResult), http.StatusBadGateway, "The tool gave what it does not declare."},
 	{engine.Code(chat.CodeUpstream), http.StatusBadGateway, "The model's provider failed."},
@@ -173,6 +174,8 @@ func asRequestError(err error) *requestError {
 	switch {
 	case errors.As(err, &own):
 		return own
+	case errors.Is(err, query.ErrCancelled):
+		return newError(engine.CodeCancelled, "", "%s", query.ErrCancelled.Message)
 	case errors.As(err, &sql) && sql.Code == engine.CodeCancelled:
 		return newError(codeShuttingDown, "", "%s", sql.Message) // whoever left is not told
 	case errors.As(err, &sql):

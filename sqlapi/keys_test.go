@@ -147,7 +147,11 @@ func TestActiveQueriesAreTheOwners(t *testing.T) {
 	f.want(f.send("GET", "/v1/sql/active", "", "X-API-Key", writeKey), 200, `"total_count":0`)
 	f.want(f.send("POST", "/v1/sql/"+id+"/cancel", "", "X-API-Key", writeKey), 404, "")
 	f.want(f.send("POST", "/v1/sql/"+id+"/cancel", "", "X-API-Key", readKey), 200, `"status":"cancelled"`)
-	f.want(<-done, 503, "cancelled by its owner")
+	ended := <-done
+	f.want(ended, 499, "cancelled by its owner")
+	if ended.header.Get("Retry-After") != "" {
+		t.Error("a statement that was cancelled asks to be tried again")
+	}
 	f.want(f.send("POST", "/v1/sql/"+id+"/cancel", "", "X-API-Key", readKey), 404, "")
 }
 

@@ -47,6 +47,7 @@ func sqlRoute() route {
 			either(http.StatusRequestEntityTooLarge, "The body, the statement or the result is over a limit."),
 			either(http.StatusUnsupportedMediaType, "The body is compressed."),
 			either(http.StatusTooManyRequests, "Too many statements wait already; see Retry-After."),
+			either(statusClientLeft, "Its owner has cancelled the statement."),
 			either(http.StatusInternalServerError, "A fault of the runtime's own."),
 			either(http.StatusServiceUnavailable, "The runtime is shutting down."),
 			either(http.StatusGatewayTimeout, "The statement was over its time limit."),
