@@ -21,6 +21,7 @@ package flight
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"log/slog"
 	"net"
 	"time"
@@ -109,7 +110,11 @@ func New(o Options) *Server {
 // error. It closes the listener. A connection beyond Options.MaxConnections is
 // closed at once.
 func (s *Server) Serve(l net.Listener) error {
-	return s.grpc.Serve(&boundedListener{Listener: l, most: int64(s.service.opts.MaxConnections)})
+	err := s.grpc.Serve(&boundedListener{Listener: l, most: int64(s.service.opts.MaxConnections)})
+	if errors.Is(err, grpc.ErrServerStopped) {
+		return nil // it was before Serve was called
+	}
+	return err
 }
 
 // Shutdown takes no more calls and waits for those that run. When ctx ends

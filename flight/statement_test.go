@@ -3,8 +3,10 @@ package flight_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"net"
 	"strings"
 	"testing"
 	"time"
@@ -381,4 +383,25 @@ func TestShutdown(t *testing.T) {
 	for reader.Next() {
 	}
 	h.idle(t)
+}
+
+// TestServeAfterTheEnd is a server that ends before it has begun.
+func TestServeAfterTheEnd(t *testing.T) {
+	for name, end := range map[string]func(*flight.Server){
+		"Close":    (*flight.Server).Close,
+		"Shutdown": func(s *flight.Server) { s.Shutdown(t.Context()) }, //nolint:errcheck // nothing runs
+	} {
+		s := flight.New(flight.Options{})
+		end(s)
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Serve(l); err != nil {
+			t.Errorf("Serve after %s: %v", name, err)
+		}
+		if _, err := l.Accept(); !errors.Is(err, net.ErrClosed) {
+			t.Errorf("the listener is open after %s: %v", name, err)
+		}
+	}
 }
