@@ -27,7 +27,9 @@ import (
 
 	"github.com/spiced-sql/spiced/audit"
 	"github.com/spiced-sql/spiced/auth"
+	"github.com/spiced-sql/spiced/engine"
 	"github.com/spiced-sql/spiced/flight"
+	"github.com/spiced-sql/spiced/query"
 )
 
 // with adds metadata to the calls of a context.
@@ -249,4 +251,41 @@ func TestPanicsAreRecovered(t *testing.T) {
 		t.Errorf("the log has %s", log.String())
 	}
 	sql(t, c, "SELECT 1")
+}
+
+// breaking is a database that fails where statements run.
+type breaking struct {
+	*engine.DB
+	query func() error
+}
+
+func (b breaking) Query(context.Context, engine.Request) (*engine.Rows, error) { return nil, b.query() }
+
+// TestFaultsAreLoggedOnce has them in the goroutine that sends rows.
+func TestFaultsAreLoggedOnce(t *testing.T) {
+	db := database(t, engine.Options{})
+	for _, test := range []struct {
+		query func() error
+		want  string
+	}{
+		{func() error { panic("out of luck") }, "the runtime failed on this call"},
+		{func() error { return &engine.Error{Code: engine.CodeInternal, Message: "out of luck", Offset: -1} }, "out of luck"},
+	} {
+		var log bytes.Buffer
+		h := serveOn(t, db, func(o *flight.Options) {
+			o.Query = query.New(query.Options{DB: breaking{db, test.query}})
+			o.Log = slog.New(slog.NewTextHandler(&log, nil))
+		})
+		c := h.client(t)
+		info, err := c.Execute(t.Context(), "SELECT 1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _, err = read(t.Context(), c, info)
+		wantCode(t, err, codes.Internal, test.want)
+		h.server.Close() // else it may write to the log
+		if n := strings.Count(log.String(), "level=ERROR"); n != 1 || !strings.Contains(log.String(), "out of luck") {
+			t.Errorf("the log has %d entries: %s", n, log.String())
+		}
+	}
 }

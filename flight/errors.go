@@ -47,18 +47,21 @@ func (s *service) settle(ctx context.Context, method string, err error, fault an
 	if fault != nil {
 		s.log.LogAttrs(context.WithoutCancel(ctx), slog.LevelError, "panic",
 			slog.String("method", method), slog.Any("value", fault), slog.String("stack", string(debug.Stack())))
-		return status.Error(codes.Internal, "the runtime failed on this call; please report it")
+		return errPanicked
 	}
 	if err == nil {
 		return nil
 	}
 	st := statusOf(err)
-	if st.Code() == codes.Internal {
+	if st.Code() == codes.Internal && !errors.Is(err, errPanicked) {
 		s.log.LogAttrs(context.WithoutCancel(ctx), slog.LevelError, "internal error",
 			slog.String("method", method), slog.String("error", err.Error()))
 	}
 	return st.Err()
 }
+
+// errPanicked is the error of a call that panicked. The log has the panic.
+var errPanicked = status.Error(codes.Internal, "the runtime failed on this call; please report it")
 
 // statusOf is the status that tells a client of an error.
 func statusOf(err error) *status.Status {

@@ -140,7 +140,12 @@ func (s *service) unhindered(ctx context.Context, f func() error) error {
 	done := make(chan error, 1)
 	s.sending.Go(func() {
 		var err error
-		defer func() { done <- s.settle(ctx, "DoGet", err, recover()) }()
+		defer func() {
+			if fault := recover(); fault != nil {
+				err = s.settle(ctx, "DoGet", nil, fault)
+			}
+			done <- err
+		}()
 		err = f()
 	})
 	select {
