@@ -104,12 +104,11 @@ func serve(t testing.TB, with ...func(*flight.Options)) *harness {
 
 func serveOn(t testing.TB, db *engine.DB, with ...func(*flight.Options)) *harness {
 	t.Helper()
-	h := &harness{db: db, queries: query.New(query.Options{DB: db})}
-	o := flight.Options{Query: h.queries, Tables: tables, Version: "1.2.3"}
+	o := flight.Options{Query: query.New(query.Options{DB: db}), Tables: tables, Version: "1.2.3"}
 	for _, change := range with {
 		change(&o)
 	}
-	h.server = flight.New(o)
+	h := &harness{db: db, queries: o.Query, server: flight.New(o)}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

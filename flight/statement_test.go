@@ -24,6 +24,7 @@ import (
 	"github.com/spiced-sql/spiced/engine"
 	"github.com/spiced-sql/spiced/flight"
 	"github.com/spiced-sql/spiced/format"
+	"github.com/spiced-sql/spiced/query"
 	"github.com/spiced-sql/spiced/tools"
 )
 
@@ -360,8 +361,18 @@ func TestClientThatDoesNotReadIsCutOff(t *testing.T) {
 	wantCode(t, reader.Err(), codes.Canceled, "the client does not read")
 }
 
+// hurried is a database that has little time to run statements; it may take
+// its time to describe them.
+type hurried struct{ *engine.DB }
+
+func (h hurried) Query(ctx context.Context, req engine.Request) (*engine.Rows, error) {
+	req.Limits.Timeout = 200 * time.Millisecond
+	return h.DB.Query(ctx, req)
+}
+
 func TestTimeLimit(t *testing.T) {
-	h := serveOn(t, database(t, engine.Options{Limits: engine.Limits{Timeout: 200 * time.Millisecond}}))
+	db := database(t, engine.Options{})
+	h := serveOn(t, db, func(o *flight.Options) { o.Query = query.New(query.Options{DB: hurried{db}}) })
 	c := h.client(t)
 	info, err := c.Execute(t.Context(), "SELECT count(*) FROM range(100000000000)")
 	if err != nil {
