@@ -13,12 +13,13 @@ func Like(pattern, name string) bool { return matches(&pattern, name) }
 
 // The limits that tests reach.
 const (
-	TicketLife       = ticketLife
-	TokenLife        = tokenLife
-	PreparedLife     = preparedLife
-	MaxPreparedOwner = maxPreparedOwner
-	MaxBatchBytes    = maxBatchBytes
-	MaxErrorText     = maxErrorText
+	TicketLife            = ticketLife
+	TokenLife             = tokenLife
+	PreparedLife          = preparedLife
+	MaxPreparedOwner      = maxPreparedOwner
+	MaxPreparedOwnerBytes = maxPreparedOwnerBytes
+	MaxBatchBytes         = maxBatchBytes
+	MaxErrorText          = maxErrorText
 )
 
 // Verify checks the header of an Arrow IPC message.

@@ -14,21 +14,20 @@ import (
 	"github.com/spiced-sql/spiced/engine"
 )
 
-// paramsOf makes parameters of a batch of one row: by the names of its columns,
+// params makes parameters of a batch of one row: by the names of its columns,
 // with $ before them or without, or by their order.
-func paramsOf(batch arrow.RecordBatch, named bool) (params engine.Params, err error) {
+func (r *valueReader) params(batch arrow.RecordBatch, named bool) (params engine.Params, err error) {
 	defer func() {
 		if recover() != nil { // offsets that lie are found when a value is read
 			err = invalid("the parameters are no valid Arrow data")
 		}
 	}()
-	r := &valueReader{left: maxParams}
 	if named {
 		params.Named = make(map[string]any, batch.NumCols())
 	}
 	for i, column := range batch.Columns() {
 		name := batch.ColumnName(i)
-		value, err := r.value(column, 0, 0)
+		value, err := r.item(name, column, 0, 0)
 		if err != nil {
 			return engine.Params{}, invalid("parameter %q: %s", name, err)
 		}
@@ -46,13 +45,39 @@ func paramsOf(batch arrow.RecordBatch, named bool) (params engine.Params, err er
 }
 
 // valueReader makes Go values of Arrow's, as [engine.Params] has them. They
-// share no memory with it. left is how many more there may be.
-type valueReader struct{ left int }
+// share no memory with it: where Arrow refers to a value many times, it is
+// copied as often.
+type valueReader struct {
+	count       int // of the values read
+	bytes, most int // that they take, and may take
+}
+
+// valueBytes is about what a value takes beside its text.
+const valueBytes = 64
+
+// take counts bytes.
+func (r *valueReader) take(n int) error {
+	if r.bytes += n; r.bytes > r.most {
+		return fmt.Errorf("more than %d bytes", r.most)
+	}
+	return nil
+}
+
+// item is value i of an array, kept under a name.
+func (r *valueReader) item(name string, a arrow.Array, i, depth int) (any, error) {
+	if err := r.take(len(name)); err != nil {
+		return nil, err
+	}
+	return r.value(a, i, depth)
+}
 
 // value is value i of an array, in lists of that depth.
 func (r *valueReader) value(a arrow.Array, i, depth int) (any, error) {
-	if r.left--; r.left < 0 {
+	if r.count++; r.count > maxParams {
 		return nil, fmt.Errorf("more than %d values", maxParams)
+	}
+	if err := r.take(valueBytes); err != nil {
+		return nil, err
 	}
 	if depth > maxParamDepth {
 		return nil, fmt.Errorf("nested deeper than %d", maxParamDepth)
@@ -64,7 +89,10 @@ func (r *valueReader) value(a arrow.Array, i, depth int) (any, error) {
 		return v, nil
 	}
 	if v, ok := text(a, i); ok {
-		return v, nil
+		return v, r.take(len(v))
+	}
+	if v, ok := blob(a, i); ok {
+		return v, r.take(len(v))
 	}
 	return r.nested(a, i, depth)
 }
@@ -111,17 +139,11 @@ func unsigned(v uint64) any {
 }
 
 // text is a value of a type that is text for the engine: text itself, and
-// dates and times as ISO 8601; or bytes.
-func text(a arrow.Array, i int) (any, bool) {
+// dates and times as ISO 8601.
+func text(a arrow.Array, i int) (string, bool) {
 	switch a := a.(type) {
 	case array.StringLike:
 		return strings.Clone(a.Value(i)), true
-	case *array.FixedSizeBinary:
-		return bytes.Clone(a.Value(i)), true
-	case *array.Binary:
-		return bytes.Clone(a.Value(i)), true
-	case *array.LargeBinary:
-		return bytes.Clone(a.Value(i)), true
 	case *array.Date32:
 		return a.Value(i).ToTime().Format(time.DateOnly), true
 	case *array.Date64:
@@ -142,6 +164,18 @@ func text(a arrow.Array, i int) (any, bool) {
 	case *array.MonthDayNanoInterval:
 		v := a.Value(i)
 		return fmt.Sprintf("%d months %d days %d microseconds", v.Months, v.Days, v.Nanoseconds/1000), true
+	}
+	return "", false
+}
+
+func blob(a arrow.Array, i int) ([]byte, bool) {
+	switch a := a.(type) {
+	case *array.FixedSizeBinary:
+		return bytes.Clone(a.Value(i)), true
+	case *array.Binary:
+		return bytes.Clone(a.Value(i)), true
+	case *array.LargeBinary:
+		return bytes.Clone(a.Value(i)), true
 	}
 	return nil, false
 }
@@ -179,7 +213,7 @@ func (r *valueReader) nested(a arrow.Array, i, depth int) (any, error) {
 		fields := a.DataType().(*arrow.StructType).Fields()
 		out := make(map[string]any, len(fields))
 		for f, field := range fields {
-			v, err := r.value(a.Field(f), i, depth+1)
+			v, err := r.item(field.Name, a.Field(f), i, depth+1)
 			if err != nil {
 				return nil, err
 			}
@@ -200,7 +234,7 @@ func (r *valueReader) nested(a arrow.Array, i, depth int) (any, error) {
 
 // list has the values [from, to) of an array.
 func (r *valueReader) list(a arrow.Array, from, to int64, depth int) (any, error) {
-	if to-from > int64(r.left) {
+	if to-from > int64(maxParams-r.count) {
 		return nil, fmt.Errorf("more than %d values", maxParams)
 	}
 	out := make([]any, 0, max(to-from, 0))
@@ -223,11 +257,12 @@ func (r *valueReader) entries(a *array.Map, i, depth int) (any, error) {
 	from, to := a.ValueOffsets(i)
 	out := map[string]any{}
 	for j := from; j < to; j++ {
-		v, err := r.value(a.Items(), int(j), depth+1)
+		key := keys.Value(int(j))
+		v, err := r.item(key, a.Items(), int(j), depth+1)
 		if err != nil {
 			return nil, err
 		}
-		out[strings.Clone(keys.Value(int(j)))] = v
+		out[strings.Clone(key)] = v
 	}
 	return out, nil
 }

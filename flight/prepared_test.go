@@ -192,6 +192,69 @@ func TestErrorsOfPreparedStatements(t *testing.T) {
 	wantCode(t, err, codes.NotFound, "the prepared statement is not known")
 }
 
+// repeated is a parameter that is a list of n values, which all are the one of
+// an array: a small message of many bytes.
+func repeated(t testing.TB, n int, value arrow.Array) arrow.RecordBatch {
+	t.Helper()
+	dt := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int32, ValueType: value.DataType()}
+	indices := array.NewInt32Builder(memory.DefaultAllocator)
+	indices.AppendValues(make([]int32, n), nil)
+	values := array.NewDictionaryArray(dt, indices.NewArray(), value)
+	offsets := memory.NewBufferBytes(arrow.Int32Traits.CastToBytes([]int32{0, int32(n)}))
+	list := array.NewListData(array.NewData(arrow.ListOf(dt), 1, []*memory.Buffer{nil, offsets}, []arrow.ArrayData{values.Data()}, 0, 0))
+	return array.NewRecordBatch(arrow.NewSchema([]arrow.Field{field("a", list.DataType())}, nil), []arrow.Array{list}, 1)
+}
+
+func TestParametersAreBounded(t *testing.T) {
+	const most = 1 << 20
+	c := serve(t, func(o *flight.Options) { o.MaxMessage = most }).client(t)
+	p := prepare(t, c, "SELECT len($1::VARCHAR[]) AS n")
+	long := strings.Repeat("x", most/16)
+	for _, test := range []struct {
+		dt    arrow.DataType
+		value string
+	}{
+		{arrow.BinaryTypes.String, `"` + long + `"`},
+		{arrow.BinaryTypes.Binary, `"` + long + `"`},
+		{arrow.MapOf(arrow.BinaryTypes.String, arrow.PrimitiveTypes.Int8), `[{"key": "` + long + `", "value": 1}]`},
+		{arrow.StructOf(field(long, arrow.PrimitiveTypes.Int8)), `{}`},
+		{arrow.ListOf(arrow.PrimitiveTypes.Int8), "[" + strings.Repeat("1, ", most/1024) + "1]"},
+	} {
+		value := record(t, `[{"v": `+test.value+`}]`, field("v", test.dt)).Column(0)
+		p.SetParameters(repeated(t, 30, value))
+		_, err := p.Execute(t.Context())
+		wantCode(t, err, codes.InvalidArgument, `parameter "a": more than 1048576 bytes`)
+	}
+	text := record(t, `[{"v": "`+long+`"}]`, field("v", arrow.BinaryTypes.String)).Column(0)
+	if got := bound(t, c, p, repeated(t, 15, text)); got != `{"n":15}`+"\n" {
+		t.Error(got)
+	}
+}
+
+// TestParametersCountAsTheyAreKept binds small messages of many bytes.
+func TestParametersCountAsTheyAreKept(t *testing.T) {
+	now := time.Now()
+	h := serve(t)
+	h.server.SetClock(func() time.Time { return now })
+	c := h.client(t)
+	const size = flight.MaxPreparedOwnerBytes / 8
+	text := record(t, `[{"v": "`+strings.Repeat("x", size/16)+`"}]`, field("v", arrow.BinaryTypes.String)).Column(0)
+	all := make([]*flightsql.PreparedStatement, 8)
+	for i := range all {
+		now = now.Add(time.Second)
+		all[i] = prepare(t, c, "SELECT len($1::VARCHAR[]) AS n")
+		all[i].SetParameters(repeated(t, 16, text))
+		if _, err := all[i].Execute(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err := all[0].Execute(t.Context())
+	wantCode(t, err, codes.NotFound, "prepare it again")
+	if _, err := all[1].Execute(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestBindingAgainInvalidatesTheTicket(t *testing.T) {
 	c := serve(t).client(t)
 	p := prepare(t, c, "SELECT $1 AS v")

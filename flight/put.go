@@ -26,7 +26,7 @@ func (s *service) DoPut(stream flight.FlightService_DoPutServer) error {
 		return err
 	}
 	ctx := stream.Context()
-	upload := &upload{stream: stream, next: opening, left: s.opts.MaxMessage}
+	upload := &upload{stream: stream, next: opening, left: s.opts.MaxMessage, values: valueReader{most: s.opts.MaxMessage}}
 	var answer proto.Message
 	switch command := command.(type) {
 	case *pb.CommandStatementUpdate:
@@ -59,7 +59,7 @@ func (s *service) bindPrepared(ctx context.Context, command *pb.CommandPreparedS
 	if err != nil {
 		return nil, err
 	}
-	if err := s.prepared.bind(owner, handle, params, u.size); err != nil {
+	if err := s.prepared.bind(owner, handle, params, u.values.bytes); err != nil {
 		return nil, err
 	}
 	return &pb.DoPutPreparedStatementResult{PreparedStatementHandle: handle}, nil
@@ -125,7 +125,7 @@ type upload struct {
 	stream flight.FlightService_DoPutServer
 	next   *flight.FlightData // received and not read yet
 	left   int                // bytes that may still come
-	size   int                // bytes that came
+	values valueReader        // of the parameters in them
 }
 
 // Recv implements [flight.DataStreamReader].
@@ -139,7 +139,6 @@ func (u *upload) Recv() (*flight.FlightData, error) {
 	}
 	u.next = nil
 	n := len(data.GetDataHeader()) + len(data.GetDataBody())
-	u.size += n
 	if u.left -= n; u.left < 0 {
 		return nil, invalid("the parameters are too large")
 	}
@@ -169,7 +168,7 @@ func (u *upload) params(p *prepared) (engine.Params, error) {
 			return params, invalid("there is more than one row of parameters; bind one and run the statement for each")
 		}
 		if batch.NumRows() == 1 {
-			if params, err = paramsOf(batch, p.named()); err != nil {
+			if params, err = u.values.params(batch, p.named()); err != nil {
 				return params, err
 			}
 		}
