@@ -1,7 +1,9 @@
 package flight
 
 import (
+	"runtime"
 	"sync"
+	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
@@ -52,38 +54,62 @@ func (m *message) size() int {
 }
 
 func (m *message) marshal(pool *bufferPool) (mem.BufferSlice, error) {
-	buf := pool.Get(m.size())
-	w := appendWriter((*buf)[:0])
+	buf := pool.get(m.size())
+	w := appendWriter(buf.data[:0])
 	w = protowire.AppendTag(w, fieldHeader, protowire.BytesType)
 	w = protowire.AppendBytes(w, m.header)
 	if m.body > 0 {
 		w = protowire.AppendTag(w, fieldBody, protowire.BytesType)
 		w = protowire.AppendVarint(w, uint64(m.body))
 		if err := m.payload.SerializeBody(&w); err != nil {
-			pool.Put(buf)
+			pool.free.Put(buf)
 			return nil, err
 		}
 	}
-	*buf = w
-	return mem.BufferSlice{mem.NewBuffer(buf, pool)}, nil
+	buf.data = w
+	return mem.BufferSlice{buf.lend()}, nil
 }
 
 // bufferPool has buffers of messages for use again. Those of gRPC's own pool
 // are cleared first, which costs as much as filling them.
-type bufferPool struct{ pool sync.Pool }
+type bufferPool struct {
+	free sync.Pool    // of *buffer
+	lent atomic.Int64 // bytes that gRPC has: of messages that clients have not read
+}
 
-// Get implements [mem.BufferPool].
-func (p *bufferPool) Get(n int) *[]byte {
-	if buf, ok := p.pool.Get().(*[]byte); ok && cap(*buf) >= n {
-		*buf = (*buf)[:n]
-		return buf
+// buffer is one of a pool's. As a [mem.BufferPool] it takes itself back.
+type buffer struct {
+	mem.NopBufferPool
+	data []byte
+	pool *bufferPool
+	lost runtime.Cleanup
+}
+
+func (p *bufferPool) get(n int) *buffer {
+	if b, ok := p.free.Get().(*buffer); ok && cap(b.data) >= n {
+		return b
 	}
-	buf := make([]byte, n, n+n/8) // the next one may be a little larger
-	return &buf
+	return &buffer{data: make([]byte, 0, n+n/8), pool: p} // the next one may be a little larger
+}
+
+// lend gives the buffer to gRPC. What waits for a connection that ends, gRPC
+// leaves to the garbage collector: such a buffer counts until that has it.
+func (b *buffer) lend() mem.Buffer {
+	if n := cap(b.data); !mem.IsBelowBufferPoolingThreshold(n) { // else it does not come back
+		b.pool.lent.Add(int64(n))
+		b.lost = runtime.AddCleanup(b, b.pool.returned, n)
+	}
+	return mem.NewBuffer(&b.data, b)
 }
 
 // Put implements [mem.BufferPool].
-func (p *bufferPool) Put(buf *[]byte) { p.pool.Put(buf) }
+func (b *buffer) Put(*[]byte) {
+	b.lost.Stop()
+	b.pool.returned(cap(b.data))
+	b.pool.free.Put(b)
+}
+
+func (p *bufferPool) returned(n int) { p.lent.Add(-int64(n)) }
 
 // appendWriter collects what is written.
 type appendWriter []byte

@@ -106,6 +106,9 @@ func (s *service) DoGet(ticket *flight.Ticket, stream flight.FlightService_DoGet
 	if !ok {
 		return errNoTicket
 	}
+	if s.buffers.lent.Load() > s.maxUnread {
+		return errManyRuns
+	}
 	if t, ok := command.(*pb.TicketStatementQuery); ok {
 		return s.sendTicket(t.GetStatementHandle(), stream)
 	}

@@ -8,6 +8,12 @@ func (s *Server) SetClock(now func() time.Time) { s.service.now = now }
 // SetStallLimit sets for how long a client may not read. Call it before Serve.
 func (s *Server) SetStallLimit(d time.Duration) { s.service.stallLimit = d }
 
+// SetMaxUnread sets how many bytes clients may leave unread. Call it before Serve.
+func (s *Server) SetMaxUnread(n int64) { s.service.maxUnread = n }
+
+// Unread is how many bytes clients leave unread.
+func (s *Server) Unread() int64 { return s.service.buffers.lent.Load() }
+
 // Like reports whether a name is like a pattern of Flight SQL.
 func Like(pattern, name string) bool { return matches(&pattern, name) }
 

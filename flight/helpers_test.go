@@ -255,15 +255,23 @@ func wantCode(t testing.TB, err error, code codes.Code, text string) {
 // idle waits until no statement runs.
 func (h *harness) idle(t testing.TB) {
 	t.Helper()
+	waitFor(t, "no statement runs", func() bool {
+		return h.db.Stats() == (engine.Stats{}) && len(h.queries.Active(tools.Scope{}.Owner())) == 0
+	})
+}
+
+// waitFor waits until a condition holds.
+func waitFor(t testing.TB, what string, holds func() bool) {
+	t.Helper()
 	deadline := time.NewTimer(waitLimit)
 	defer deadline.Stop()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
-	for h.db.Stats() != (engine.Stats{}) || len(h.queries.Active(tools.Scope{}.Owner())) > 0 {
+	for !holds() {
 		select {
 		case <-tick.C:
 		case <-deadline.C:
-			t.Fatalf("waited %s in vain until no statement runs: %+v", waitLimit, h.db.Stats())
+			t.Fatalf("waited %s in vain until %s", waitLimit, what)
 		}
 	}
 }

@@ -24,14 +24,16 @@ type service struct {
 	sealer   sealer
 	prepared preparedTable
 	running  running
+	buffers  bufferPool
 	sending  sync.WaitGroup // of results; see unhindered
 
 	now        func() time.Time
 	stallLimit time.Duration
+	maxUnread  int64
 }
 
 func newService(o Options) *service {
-	s := &service{opts: o, log: o.Log, sealer: mustSealer(), now: time.Now, stallLimit: stallLimit}
+	s := &service{opts: o, log: o.Log, sealer: mustSealer(), now: time.Now, stallLimit: stallLimit, maxUnread: maxUnread}
 	s.prepared.now = func() time.Time { return s.now() }
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
@@ -59,7 +61,7 @@ func (s *service) transport() []grpc.ServerOption {
 	options := []grpc.ServerOption{
 		grpc.UnaryInterceptor(s.unary),
 		grpc.StreamInterceptor(s.stream),
-		grpc.ForceServerCodecV2(codec{encoding.GetCodecV2(proto.Name), &bufferPool{}}),
+		grpc.ForceServerCodecV2(codec{encoding.GetCodecV2(proto.Name), &s.buffers}),
 		grpc.MaxRecvMsgSize(s.opts.MaxMessage),
 		grpc.MaxConcurrentStreams(maxStreams),
 		grpc.MaxHeaderListSize(maxHeaders),

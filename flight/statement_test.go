@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -18,7 +19,9 @@ import (
 	pb "github.com/apache/arrow-go/v18/arrow/flight/gen/flight"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
 	"github.com/spiced-sql/spiced/engine"
@@ -359,6 +362,66 @@ func TestClientThatDoesNotReadIsCutOff(t *testing.T) {
 	for reader.Next() {
 	}
 	wantCode(t, reader.Err(), codes.Canceled, "the client does not read")
+}
+
+// TestUnreadResultsAreBounded has results of one message, which end when gRPC
+// has taken it.
+func TestUnreadResultsAreBounded(t *testing.T) {
+	h := serve(t)
+	h.server.SetMaxUnread(1 << 20)
+	other := h.client(t)
+	next, err := other.Execute(t.Context(), "SELECT 1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	type download struct {
+		client *flightsql.Client
+		stream arrowflight.FlightService_DoGetClient
+		cancel context.CancelFunc
+	}
+	for name, leave := range map[string]func(download){
+		"reads":   func(d download) { drain(t, d.stream) },
+		"cancels": func(d download) { d.cancel() },
+		"closes":  func(d download) { d.client.Close() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			c := h.client(t, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithInitialWindowSize(1<<16)) // and no more
+			info, err := c.Execute(ctx, "SELECT repeat('x', 2000000) AS s")
+			if err != nil {
+				t.Fatal(err)
+			}
+			stream, err := c.Client.DoGet(ctx, info.Endpoint[0].Ticket)
+			if err != nil {
+				t.Fatal(err)
+			}
+			waitFor(t, "the result is in gRPC's buffers", func() bool { return h.server.Unread() > 1<<20 })
+			h.idle(t)
+			_, _, err = read(t.Context(), other, next)
+			wantCode(t, err, codes.Unavailable, "too many results")
+			leave(download{c, stream, cancel})
+			waitFor(t, "the buffers are empty", func() bool {
+				runtime.GC() // has what waited for a connection
+				return h.server.Unread() == 0
+			})
+			if got := rows(t, other, t.Context(), next, nil); got != `{"1":1}`+"\n" {
+				t.Error(got)
+			}
+		})
+	}
+}
+
+// drain reads a stream to its end.
+func drain(t testing.TB, stream arrowflight.FlightService_DoGetClient) {
+	t.Helper()
+	var err error
+	for err == nil {
+		_, err = stream.Recv()
+	}
+	if err != io.EOF {
+		t.Error(err)
+	}
 }
 
 // hurried is a database that has little time to run statements; it may take
