@@ -12,8 +12,19 @@ import (
 type prepared struct {
 	plan    *plan
 	given   []uint32 // the types of parameters that the client gave; 0: any
-	columns []column // as they were when it was prepared
 	size    int
+	params  []uint32 // the types of the parameters, as the client knows them
+	columns []column // and those of the result
+}
+
+// settle takes over what the plan has now, which the client is to go by.
+func (s *prepared) settle() {
+	s.params, s.columns = slices.Clone(s.plan.params), s.plan.columns
+	for i, oid := range s.given {
+		if i < len(s.params) && oid != 0 {
+			s.params[i] = oid
+		}
+	}
 }
 
 // extended answers a message of the extended query protocol.
@@ -67,7 +78,8 @@ func (c *conn) parse(ctx context.Context, m *pgproto3.Parse) error {
 			return err
 		}
 	}
-	s := &prepared{plan: plan, given: slices.Clone(m.ParameterOIDs), columns: plan.columns, size: len(m.Query) + 4*len(m.ParameterOIDs)}
+	s := &prepared{plan: plan, given: slices.Clone(m.ParameterOIDs), size: len(m.Query) + 4*len(m.ParameterOIDs)}
+	s.settle()
 	if err := c.hold(s.size); err != nil {
 		return err
 	}
@@ -153,7 +165,7 @@ func sameTypes(a, b []column) bool {
 
 // decode reads the parameters of a Bind. size is what they take.
 func (s *prepared) decode(m *pgproto3.Bind) (params []any, size int, err error) {
-	if want := len(s.plan.params); len(m.Parameters) != want {
+	if want := len(s.params); len(m.Parameters) != want {
 		return nil, 0, failure(stateProtocol, "", "bind message supplies %d parameters, but prepared statement %q requires %d", len(m.Parameters), m.PreparedStatement, want)
 	}
 	if err := checkFormats("parameters", m.ParameterFormatCodes, len(m.Parameters)); err != nil {
@@ -161,7 +173,7 @@ func (s *prepared) decode(m *pgproto3.Bind) (params []any, size int, err error) 
 	}
 	params = make([]any, len(m.Parameters))
 	for i, data := range m.Parameters {
-		if params[i], err = decode(s.typeOf(i), formatOf(m.ParameterFormatCodes, i), data); err != nil {
+		if params[i], err = decode(s.params[i], formatOf(m.ParameterFormatCodes, i), data); err != nil {
 			e := *asState(err)
 			e.message = fmt.Sprintf("parameter $%d: %s", i+1, e.message)
 			return nil, 0, &e
@@ -169,14 +181,6 @@ func (s *prepared) decode(m *pgproto3.Bind) (params []any, size int, err error) 
 		size += len(data) + 16
 	}
 	return params, size, nil
-}
-
-// typeOf is the type of parameter i.
-func (s *prepared) typeOf(i int) uint32 {
-	if i < len(s.given) && s.given[i] != 0 {
-		return s.given[i]
-	}
-	return s.plan.params[i]
 }
 
 func (c *conn) describeMessage(ctx context.Context, m *pgproto3.Describe) error {
@@ -198,18 +202,10 @@ func (c *conn) describeMessage(ctx context.Context, m *pgproto3.Describe) error 
 	if err := c.describe(ctx, s.plan); err != nil {
 		return err
 	}
-	s.columns = s.plan.columns
-	c.parameterDescription(s)
+	s.settle()
+	c.out.send(&pgproto3.ParameterDescription{ParameterOIDs: s.params})
 	c.rowsOrNoData(s.columns, nil)
 	return nil
-}
-
-func (c *conn) parameterDescription(s *prepared) {
-	types := make([]uint32, len(s.plan.params))
-	for i := range types {
-		types[i] = s.typeOf(i)
-	}
-	c.out.send(&pgproto3.ParameterDescription{ParameterOIDs: types})
 }
 
 func (c *conn) closeMessage(m *pgproto3.Close) {

@@ -3,9 +3,11 @@ package pgwire_test
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -455,6 +457,46 @@ func TestResultTypeChanges(t *testing.T) {
 	if r := c.ExecPrepared(f.context(), "t", nil, nil, nil).Read(); r.Err != nil || string(r.Rows[0][0]) != "7" {
 		t.Errorf("got %q, %v", r.Rows, r.Err)
 	}
+}
+
+// TestParameterTypeChanges has a generation come between two uses of a
+// prepared statement: its parameters are read as the client was told.
+func TestParameterTypeChanges(t *testing.T) {
+	f := serveOwn(t)
+	c := f.raw()
+	generation := uint64(1)
+	words := func(value string) {
+		t.Helper()
+		generation++
+		if err := publish(f.db, fixtureCatalog(generation), "DROP TABLE spice.public.words", "CREATE TABLE spice.public.words AS SELECT "+value+" AS word"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	describe := func(name string, want uint32) {
+		t.Helper()
+		if d, err := c.Prepare(f.context(), name, "SELECT count(*) FROM words WHERE word = $1", nil); err != nil || d.ParamOIDs[0] != want {
+			t.Fatalf("the parameter of %s: %v, %v; want %d", name, d, err, want)
+		}
+	}
+	found := func(name string, param []byte) {
+		t.Helper()
+		if r := c.ExecPrepared(f.context(), name, [][]byte{param}, []int16{1}, nil).Read(); r.Err != nil || string(r.Rows[0][0]) != "1" {
+			t.Errorf("%s in generation %d: got %q, %v", name, generation, r.Rows, r.Err)
+		}
+	}
+	integer, double, text := binary.BigEndian.AppendUint64(nil, 7), binary.BigEndian.AppendUint64(nil, math.Float64bits(7)), []byte("7")
+	words("7::BIGINT")
+	describe("integer", pgtype.Int8OID)
+	words("7::DOUBLE")
+	found("integer", integer)
+	describe("double", pgtype.Float8OID)
+	words("'7'")
+	found("integer", integer)
+	describe("text", pgtype.TextOID)
+	words("7::BIGINT")
+	found("integer", integer)
+	found("double", double)
+	found("text", text)
 }
 
 func TestRewrite(t *testing.T) {
