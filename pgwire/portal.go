@@ -87,6 +87,9 @@ func (c *conn) advance(ctx context.Context, p *portal, formats []int16, limit in
 	if p.done {
 		return 0, false, nil
 	}
+	if p.plan.counted {
+		limit = 0 // it has no rows
+	}
 	if p.result == nil {
 		if err := c.startPortal(ctx, p, limit); err != nil {
 			p.done = true
