@@ -123,7 +123,7 @@ func (c *conn) talk(ctx context.Context) error {
 		if err := c.handle(ctx, m); err != nil {
 			return err
 		}
-		if c.out.err != nil {
+		if c.out.ease(); c.out.err != nil {
 			return c.out.err
 		}
 	}

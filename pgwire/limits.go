@@ -38,7 +38,7 @@ const (
 
 // Sizes of buffers.
 const (
-	writeChunk = 64 << 10 // rows are collected to so many bytes
+	writeChunk = 64 << 10 // answers are collected to so many bytes
 	keepBuffer = 16 << 10 // a larger buffer is given up when the connection waits
 	readAhead  = 4 << 10  // read while a statement runs
 	maxRow     = 1 << 30  // bytes of a row

@@ -63,6 +63,13 @@ func (o *output) flush() error {
 	return o.err
 }
 
+// ease flushes when much was collected.
+func (o *output) ease() {
+	if len(o.buf) >= writeChunk {
+		_ = o.flush() // kept in o.err
+	}
+}
+
 // rest flushes and gives up a large buffer, before a time of waiting.
 func (o *output) rest() {
 	_ = o.flush() // kept in o.err

@@ -585,6 +585,32 @@ func TestReadAhead(t *testing.T) {
 	}
 }
 
+// TestAnswersAreNotPiledUp has what was answered come before its request ends.
+func TestAnswersAreNotPiledUp(t *testing.T) {
+	f := serve(t, nil)
+	describe := []pgproto3.FrontendMessage{&pgproto3.Parse{Query: "FROM types"}}
+	for range 200 {
+		describe = append(describe, &pgproto3.Describe{ObjectType: 'S'})
+	}
+	for name, messages := range map[string][]pgproto3.FrontendMessage{
+		"a script":   {&pgproto3.Query{String: strings.Repeat("SHOW ALL;", 50) + forever}},
+		"a pipeline": describe,
+	} {
+		c := f.frontend()
+		for _, m := range messages {
+			c.Send(m)
+		}
+		if err := c.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Receive(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		c.conn.Conn.Close()
+	}
+	f.idle()
+}
+
 // TestClientThatDoesNotRead fills the buffers of a connection: its statement
 // ends with the write's time.
 func TestClientThatDoesNotRead(t *testing.T) {

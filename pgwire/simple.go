@@ -51,7 +51,7 @@ func (c *conn) simple(ctx context.Context, sql string) {
 			c.fail(moved(err, sql[:part.Start]))
 			return
 		}
-		if c.out.err != nil {
+		if c.out.ease(); c.out.err != nil {
 			return
 		}
 	}
