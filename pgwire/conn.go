@@ -50,21 +50,41 @@ type conn struct {
 	skip       bool // until the next Sync, after an error
 }
 
-// running is the statement that a connection runs, for others to cancel.
+// running is the statement that a connection runs, for others to cancel. What
+// comes between two statements of a request counts for the next one.
 type running struct {
-	mu   sync.Mutex
-	stop context.CancelCauseFunc
+	mu        sync.Mutex
+	stop      context.CancelCauseFunc // nil between statements
+	busy      bool                    // with a request, up to its ReadyForQuery
+	cancelled bool                    // the request is
+}
+
+// serve begins a request, or goes on with it; rest ends it.
+func (r *running) serve() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.busy = true
+}
+
+func (r *running) rest() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.busy, r.cancelled = false, false
 }
 
 func (r *running) set(stop context.CancelCauseFunc) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.stop = stop
+	if r.cancelled && stop != nil {
+		stop(nil)
+	}
 }
 
 func (r *running) cancel(cause error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.cancelled = r.busy
 	if r.stop != nil {
 		r.stop(cause)
 	}
@@ -140,6 +160,7 @@ func readError(err error) error {
 
 // handle answers a message. An error ends the connection.
 func (c *conn) handle(ctx context.Context, m pgproto3.FrontendMessage) error {
+	c.running.serve()
 	switch m.(type) {
 	case *pgproto3.Terminate:
 		return errClosed
@@ -193,6 +214,7 @@ func (c *conn) ready() {
 	if c.session.tx == txIdle {
 		c.closePortals(func(p *portal) bool { return !p.hold })
 	}
+	c.running.rest()
 	start := c.out.begin('Z')
 	c.out.buf = append(c.out.buf, c.session.tx)
 	c.out.finish(start)

@@ -1,10 +1,14 @@
 package pgwire
 
 import (
+	"context"
 	"encoding/json"
+	"io"
 	"math"
+	"net"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgtype"
 
@@ -101,6 +105,52 @@ func TestDecodeNumeric(t *testing.T) {
 		if string(text) != strings.TrimPrefix(tt.want, "-") {
 			t.Errorf("text: got %s, want %s", text, tt.want)
 		}
+	}
+}
+
+// TestCancelAtTheEnd has a statement end well although it was cancelled: the
+// next one of the request does not run, and the next request does.
+func TestCancelAtTheEnd(t *testing.T) {
+	var r running
+	run := func() context.Context {
+		ctx, stop := context.WithCancelCause(t.Context())
+		r.set(stop)
+		return ctx
+	}
+	r.serve()
+	if ctx := run(); ctx.Err() != nil {
+		t.Error("cancelled before")
+	}
+	r.cancel(nil)
+	r.set(nil)
+	if ctx := run(); ctx.Err() == nil {
+		t.Error("the next statement is not cancelled")
+	}
+	r.set(nil)
+	r.rest()
+	r.cancel(nil)
+	r.serve()
+	if ctx := run(); ctx.Err() != nil {
+		t.Error("the next request is cancelled")
+	}
+}
+
+// TestWatchKeepsWhatItReads has a client send more than the watch reads ahead.
+// A write to a pipe is over when all of it was read.
+func TestWatchKeepsWhatItReads(t *testing.T) {
+	server, client := net.Pipe()
+	defer server.Close()
+	in := newInput(server, time.Hour, func() { t.Error("the client is said to be gone") })
+	in.watch()
+	if _, err := client.Write([]byte("ahead ")); err != nil {
+		t.Fatal(err)
+	}
+	behind := strings.Repeat("x", 2*readAhead)
+	go func() { _, _ = client.Write([]byte(behind)) }() // as much as Read asks for
+	in.unwatch()
+	got := make([]byte, len("ahead ")+len(behind))
+	if _, err := io.ReadFull(in, got); err != nil || string(got) != "ahead "+behind {
+		t.Errorf("got %.20q…, %v", got, err)
 	}
 }
 

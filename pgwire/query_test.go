@@ -293,6 +293,17 @@ func (f *fixture) frontend() *frontend {
 	return &frontend{h.Frontend, f, h}
 }
 
+// cancel asks on another connection to end what runs on this one.
+func (f *frontend) cancel() {
+	f.Helper()
+	request := (&pgproto3.CancelRequest{ProcessID: f.conn.PID, SecretKey: f.conn.SecretKey})
+	sent, err := request.Encode(nil)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.first(sent)
+}
+
 // exchange sends messages and returns what comes back until ReadyForQuery, in
 // a few words each.
 func (f *frontend) exchange(messages ...pgproto3.FrontendMessage) string {
@@ -539,6 +550,35 @@ func TestCancel(t *testing.T) {
 	f.idle()
 }
 
+// TestCancelBetweenStatements has the request come when none runs, but one is
+// to: Rewrite is asked before.
+func TestCancelBetweenStatements(t *testing.T) {
+	var c *pgconn.PgConn
+	f := serve(t, func(o *pgwire.Options) {
+		o.Rewrite = func(sql string) (string, bool) {
+			if strings.Contains(sql, "gap") {
+				if err := c.CancelRequest(context.Background()); err != nil {
+					t.Error(err)
+				}
+			}
+			return sql, false
+		}
+	})
+	c = f.raw()
+	lines, _, err := f.simple(c, "SELECT 1; SELECT 'gap'; SELECT 3")
+	if wantState(t, err, "57014", "cancel"); !slices.Equal(lines, []string{"1"}) {
+		t.Errorf("got %q", lines)
+	}
+	r := c.ExecParams(f.context(), "SELECT 'gap' AS extended", nil, nil, nil, nil).Read()
+	wantState(t, r.Err, "57014", "cancel")
+	if err := c.CancelRequest(f.context()); err != nil { // of nothing
+		t.Error(err)
+	}
+	if r := c.ExecParams(f.context(), "SELECT 1", nil, nil, nil, nil).Read(); r.Err != nil {
+		t.Error(r.Err)
+	}
+}
+
 func TestStatementTimeout(t *testing.T) {
 	f := serve(t, nil)
 	c := f.raw()
@@ -568,7 +608,7 @@ func TestClientLeaves(t *testing.T) {
 // read while watching for the client's leaving is not lost.
 func TestReadAhead(t *testing.T) {
 	f := serve(t, nil).frontend()
-	f.Send(&pgproto3.Query{String: "SET statement_timeout = 200; " + forever})
+	f.Send(&pgproto3.Query{String: forever})
 	if err := f.Flush(); err != nil {
 		t.Fatal(err)
 	}
@@ -578,8 +618,9 @@ func TestReadAhead(t *testing.T) {
 	if err := f.Flush(); err != nil {
 		t.Fatal(err)
 	}
+	f.cancel()
 	got := []string{f.answers(), f.answers(), f.answers()}
-	want := []string{"SET 57014 I", "RowDescription behind SELECT 1 I", "RowDescription f SELECT 1 I"}
+	want := []string{"57014 I", "RowDescription behind SELECT 1 I", "RowDescription f SELECT 1 I"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q", got)
 	}

@@ -12,6 +12,8 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 
 	"github.com/spiced-sql/spiced/pgwire"
+	"github.com/spiced-sql/spiced/query"
+	"github.com/spiced-sql/spiced/tools"
 )
 
 func TestTransactions(t *testing.T) {
@@ -151,9 +153,10 @@ func TestPsql(t *testing.T) {
 }
 
 func TestShutdown(t *testing.T) {
-	f := serve(t, nil)
+	var service *query.Service
+	f := serve(t, func(o *pgwire.Options) { service = o.Query })
 	quiet, busy := f.frontend(), f.frontend()
-	busy.Send(&pgproto3.Query{String: "SET statement_timeout = 300; " + forever})
+	busy.Send(&pgproto3.Query{String: forever})
 	if err := busy.Flush(); err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +166,12 @@ func TestShutdown(t *testing.T) {
 	if got := quiet.answers(); got != "57P01 end" {
 		t.Errorf("the idle client: %s", got)
 	}
-	if got := busy.answers(); got != "SET 57014 I" {
+	eventually(t, "the statement can be cancelled", func() bool { // the server takes no cancel request any more
+		owner := tools.Scope{UserID: "ann"}.Owner()
+		active := service.Active(owner)
+		return len(active) == 1 && service.Cancel(owner, active[0].ID)
+	})
+	if got := busy.answers(); got != "57014 I" {
 		t.Errorf("the busy client: %s", got)
 	}
 	if got := busy.answers(); got != "57P01 end" {
