@@ -65,7 +65,7 @@ func parseFetch(w *words) (*command, error) {
 			return nil, err
 		}
 	case w.takeOne("prior", "first", "last", "absolute", "relative", "backward", "-"):
-		return nil, failure("55000", "FETCH [FORWARD] n", "cursor can only scan forward")
+		return nil, failure(stateNotReady, "FETCH [FORWARD] n", "cursor can only scan forward")
 	default:
 		if err := w.number(&f.count); err != nil {
 			return nil, err

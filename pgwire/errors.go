@@ -38,6 +38,7 @@ const (
 	stateTooMany          = "53300" // too_many_connections
 	stateLimit            = "53400" // configuration_limit_exceeded
 	stateProgram          = "54000" // program_limit_exceeded
+	stateNotReady         = "55000" // object_not_in_prerequisite_state
 	stateSettingFixed     = "55P02" // cant_change_runtime_param
 	stateShutdown         = "57P01"
 	stateIdle             = "57P05" // idle_session_timeout

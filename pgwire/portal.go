@@ -23,7 +23,8 @@ type portal struct {
 	skip    bool     // rows are passed over, not sent
 	size    int      // bytes that are held for it
 	result  *result  // while it runs
-	done    bool
+	done    bool     // all was read
+	failed  bool     // it cannot be run any more
 }
 
 // result is the rows of a statement that runs. Close it.
@@ -84,15 +85,17 @@ func (c *conn) execute(ctx context.Context, p *portal, limit int64) error {
 // up to the limit. It returns their number, or of a statement that writes how
 // many rows it wrote, and whether there may be more.
 func (c *conn) advance(ctx context.Context, p *portal, formats []int16, limit int64) (sent int64, more bool, err error) {
-	if p.done {
+	switch {
+	case p.failed:
+		return 0, false, failure(stateNotReady, "", "portal %q cannot be run", p.name)
+	case p.done:
 		return 0, false, nil
-	}
-	if p.plan.counted {
+	case p.plan.counted:
 		limit = 0 // it has no rows
 	}
 	if p.result == nil {
 		if err := c.startPortal(ctx, p, limit); err != nil {
-			p.done = true
+			p.failed = true
 			return 0, false, p.plan.placed(err)
 		}
 	} else {
@@ -103,6 +106,7 @@ func (c *conn) advance(ctx context.Context, p *portal, formats []int16, limit in
 		sent, more, err = c.sendRows(p, limit)
 	}
 	if err != nil {
+		p.failed = true
 		p.result.rows.Failed(err)
 	}
 	if !more || err != nil {

@@ -377,6 +377,25 @@ func TestPortals(t *testing.T) {
 	f.idle()
 }
 
+// TestFailedPortal has a portal fail after some of its rows.
+func TestFailedPortal(t *testing.T) {
+	f := serve(t, nil).frontend()
+	f.exchange(&pgproto3.Query{String: "BEGIN; SAVEPOINT a"})
+	parse := &pgproto3.Parse{Query: "SELECT CASE WHEN range < 499999 THEN 1 ELSE error('boom') END FROM range(500000)"}
+	bind, run := &pgproto3.Bind{DestinationPortal: "p"}, &pgproto3.Execute{Portal: "p", MaxRows: 1}
+	if got := f.exchange(parse, bind, run, &pgproto3.Sync{}); got != "ParseComplete BindComplete 1 PortalSuspended T" {
+		t.Errorf("at first: %s", got)
+	}
+	all := f.exchange(&pgproto3.Execute{Portal: "p"}, &pgproto3.Sync{})
+	if !strings.HasSuffix(all, "22000 E") {
+		t.Errorf("in the midst: %.30s…", all)
+	}
+	f.exchange(&pgproto3.Query{String: "ROLLBACK TO a"})
+	if got := f.exchange(run, &pgproto3.Sync{}); got != "55000 E" {
+		t.Errorf("afterwards: %s", got)
+	}
+}
+
 func TestTooManyOpenPortals(t *testing.T) {
 	f := serve(t, nil).frontend()
 	f.exchange(&pgproto3.Query{String: "BEGIN"})
@@ -411,6 +430,13 @@ func TestCursors(t *testing.T) {
 		{"BEGIN; DECLARE d CURSOR FOR SELECT nosuch", "", "BEGIN", "42703"},
 		{"ROLLBACK", "", "ROLLBACK", ""},
 		{"FETCH BACKWARD 1 FROM c", "", "", "55000"},
+		{"DECLARE e CURSOR WITH HOLD FOR SELECT error('boom')", "", "DECLARE CURSOR", ""},
+		{"FETCH e", "", "", "22000"},
+		{"FETCH e", "", "", "55000"},
+		{"BEGIN; SAVEPOINT a", "", "BEGIN,SAVEPOINT", ""},
+		{"FETCH e", "", "", "55000"},
+		{"ROLLBACK TO a; MOVE e", "", "ROLLBACK", "55000"},
+		{"ROLLBACK; CLOSE ALL", "", "ROLLBACK,CLOSE CURSOR ALL", ""},
 	} {
 		lines, tags, err := f.simple(c, tt.sql)
 		if tt.state != "" {
