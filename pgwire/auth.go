@@ -41,12 +41,15 @@ func (c *conn) renew() error {
 	p, ok := c.server.opts.Keys().Current(c.principal)
 	switch {
 	case !ok:
-		return fatal{failure(statePassword, "connect again with a key of runtime.auth", "the key of this session is not known any more")}
+		return fatal(failure(statePassword, "connect again with a key of runtime.auth", "the key of this session is not known any more"))
 	case p == c.principal:
 		return nil
 	}
 	c.principal = p
-	return c.actFor(c.user)
+	if err := c.actFor(c.user); err != nil {
+		return fatal(err)
+	}
+	return nil
 }
 
 // private reports whether nobody else can read what the client sends.

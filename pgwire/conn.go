@@ -174,13 +174,9 @@ func (c *conn) handle(ctx context.Context, m pgproto3.FrontendMessage) error {
 	}
 	switch m := m.(type) {
 	case *pgproto3.Query:
-		c.simple(ctx, m.String)
-		c.ready()
-		return nil
+		return c.answered(c.simple(ctx, m.String))
 	case *pgproto3.FunctionCall:
-		c.fail(failure(stateUnsupported, "write SELECT f(…)", "the function call protocol is not served"))
-		c.ready()
-		return nil
+		return c.answered(failure(stateUnsupported, "write SELECT f(…)", "the function call protocol is not served"))
 	case *pgproto3.Flush:
 		_ = c.out.flush() // kept in out.err
 		return nil
@@ -188,24 +184,34 @@ func (c *conn) handle(ctx context.Context, m pgproto3.FrontendMessage) error {
 		return nil // of a COPY that was refused
 	}
 	err := c.extended(ctx, m)
-	if err == nil {
-		return nil
+	c.skip = err != nil
+	return c.fail(err)
+}
+
+// answered ends a request that has no Sync. err is why it failed.
+func (c *conn) answered(err error) error {
+	if err := c.fail(err); err != nil {
+		return err
 	}
-	c.fail(err)
-	c.skip = true
-	var end fatal
-	if errors.As(err, &end) {
-		return end
-	}
+	c.ready()
 	return nil
 }
 
-// fail sends an error, which ends what the client's transaction can do.
-func (c *conn) fail(err error) {
-	c.out.send(asState(err).response("ERROR"))
+// fail sends an error, if there is one, which ends what the client's
+// transaction can do. One that ends the connection is returned in place.
+func (c *conn) fail(err error) error {
+	if err == nil {
+		return nil
+	}
+	e := asState(err)
+	if e.fatal {
+		return e
+	}
+	c.out.send(e.response("ERROR"))
 	if c.session.tx == txOpen {
 		c.session.tx = txFailed
 	}
+	return nil
 }
 
 // ready ends what was asked: outside of a transaction block its portals end,

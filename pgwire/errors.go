@@ -64,13 +64,21 @@ type stateError struct {
 	state   string
 	message string
 	hint    string
-	place   int // 1-based, in characters of the client's text; 0: unknown
+	place   int  // 1-based, in characters of the client's text; 0: unknown
+	fatal   bool // it ends the connection
 }
 
 func (e *stateError) Error() string { return e.message }
 
 func failure(state, hint, format string, args ...any) *stateError {
 	return &stateError{state: state, hint: hint, message: fmt.Sprintf(format, args...)}
+}
+
+// fatal is err as one that ends the connection.
+func fatal(err error) error {
+	e := *asState(err)
+	e.fatal = true
+	return &e
 }
 
 // asState returns err as clients get it.
@@ -126,8 +134,3 @@ var (
 	errIdle     = failure(stateIdle, "connect again", "the connection was idle for too long")
 	errClosed   = errors.New("the client is gone")
 )
-
-// fatal is a failure that ends the connection.
-type fatal struct{ *stateError }
-
-func (f fatal) Unwrap() error { return f.stateError }

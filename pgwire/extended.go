@@ -49,7 +49,7 @@ func (c *conn) extended(ctx context.Context, m pgproto3.FrontendMessage) error {
 		c.closeMessage(m)
 		return nil
 	}
-	return fatal{failure(stateProtocol, "", "a message of type %T was not expected", m)}
+	return fatal(failure(stateProtocol, "", "a message of type %T was not expected", m))
 }
 
 func (c *conn) parse(ctx context.Context, m *pgproto3.Parse) error {

@@ -18,11 +18,13 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgproto3"
 
 	"github.com/spiced-sql/spiced/audit"
 	"github.com/spiced-sql/spiced/auth"
@@ -141,6 +143,49 @@ func TestSCRAM(t *testing.T) {
 	if !strings.Contains(log.String(), "kind=login") || !strings.Contains(log.String(), "user=ann") || strings.Contains(log.String(), "wrong") {
 		t.Errorf("the audit log is %q", log)
 	}
+}
+
+// TestRevokedKey has a reload take the key of sessions that are in the midst of
+// something: their next statement ends them, with one error.
+func TestRevokedKey(t *testing.T) {
+	var keys atomic.Pointer[auth.Keyring]
+	keys.Store(&auth.Keyring{})
+	f := serve(t, func(o *pgwire.Options) { o.Keys = keys.Load })
+	type messages = []pgproto3.FrontendMessage
+	query := func(sql string) messages { return messages{&pgproto3.Query{String: sql}} }
+	begin, sync := messages{&pgproto3.Parse{Query: "BEGIN"}, &pgproto3.Bind{}, &pgproto3.Execute{}}, &pgproto3.Sync{}
+	tests := []struct {
+		before, after messages
+		want          string
+	}{
+		{query("SELECT 1"), query("SELECT 1"), "28P01 end"},
+		{query("SELECT 1"), query("SHOW lc_ctype; SELECT 1; SELECT 2"), "RowDescription C.UTF-8 SHOW 28P01 end"},
+		{query("BEGIN"), query("DECLARE c CURSOR FOR SELECT 'new'"), "28P01 end"},
+		{query("BEGIN; DECLARE c CURSOR FOR FROM numbers; FETCH c"), query("FETCH c"), "RowDescription 28P01 end"},
+		{query("SELECT 1"), messages{&pgproto3.Parse{Query: "SELECT 'new'"}, sync}, "28P01 end"},
+		{
+			messages{&pgproto3.Parse{Name: "s", Query: "SELECT 1"}, sync},
+			messages{&pgproto3.Bind{PreparedStatement: "s"}, &pgproto3.Execute{}, sync},
+			"BindComplete 28P01 end",
+		},
+		{
+			append(begin, &pgproto3.Parse{Query: "FROM numbers"}, &pgproto3.Bind{}, &pgproto3.Execute{MaxRows: 1}, sync),
+			messages{&pgproto3.Execute{MaxRows: 1}, sync},
+			"28P01 end",
+		},
+	}
+	clients := make([]*frontend, len(tests))
+	for i, tt := range tests {
+		clients[i] = f.frontend()
+		clients[i].exchange(tt.before...)
+	}
+	keys.Store(keyring(t))
+	for i, tt := range tests {
+		if got := clients[i].exchange(tt.after...); got != tt.want {
+			t.Errorf("%d: %s; want %s", i, got, tt.want)
+		}
+	}
+	f.idle()
 }
 
 func TestCleartext(t *testing.T) {

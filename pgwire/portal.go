@@ -93,6 +93,9 @@ func (c *conn) advance(ctx context.Context, p *portal, formats []int16, limit in
 	case p.plan.counted:
 		limit = 0 // it has no rows
 	}
+	if err := c.renew(); err != nil {
+		return 0, false, err
+	}
 	if p.result == nil {
 		if err := c.startPortal(ctx, p, limit); err != nil {
 			p.failed = true
@@ -123,9 +126,6 @@ func (c *conn) advance(ctx context.Context, p *portal, formats []int16, limit in
 func (c *conn) startPortal(ctx context.Context, p *portal, limit int64) error {
 	if limit > 0 && c.open >= maxOpen {
 		return failure(stateLimit, "read or close them", "a connection can have %d portals with rows left", maxOpen)
-	}
-	if err := c.renew(); err != nil {
-		return err
 	}
 	ctx, stop := c.begin(ctx)
 	if c.session.timeout > 0 {

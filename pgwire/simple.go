@@ -33,28 +33,25 @@ func split(sql string) []sqltree.Span {
 
 // simple runs the statements of a simple query in order, up to the first that
 // fails.
-func (c *conn) simple(ctx context.Context, sql string) {
+func (c *conn) simple(ctx context.Context, sql string) error {
 	c.closePortal(c.portals[""])
 	c.forgetStatement("")
 	if len(sql) > maxScript {
-		c.fail(failure(stateProgram, "send less at once", "a simple query of %d bytes; the limit is %d", len(sql), maxScript))
-		return
+		return failure(stateProgram, "send less at once", "a simple query of %d bytes; the limit is %d", len(sql), maxScript)
 	}
 	parts := split(sql)
 	if len(parts) == 0 {
 		c.out.empty('I') // EmptyQueryResponse
-		return
 	}
 	for _, part := range parts {
-		err := c.simpleStatement(ctx, sql[part.Start:part.End])
-		if err != nil {
-			c.fail(moved(err, sql[:part.Start]))
-			return
+		if err := c.simpleStatement(ctx, sql[part.Start:part.End]); err != nil {
+			return moved(err, sql[:part.Start])
 		}
 		if c.out.ease(); c.out.err != nil {
-			return
+			return nil // talk ends with it
 		}
 	}
+	return nil
 }
 
 // moved is an error about what follows before, in the text of both.
