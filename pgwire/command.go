@@ -231,14 +231,21 @@ func (w *words) endOfBlock() error {
 	return w.end()
 }
 
-// endBlock ends the transaction block, and its portals.
+// endBlock ends the transaction block, and its portals but for the cursors that
+// are held over from it, or from before.
 func (c *conn) endBlock(commit bool) {
 	if c.session.tx == txIdle {
 		c.out.send(notice(stateNoTransaction, "there is no transaction in progress"))
 		return
 	}
-	c.closePortals(func(p *portal) bool { return !p.hold || !commit && p.cursor })
-	c.session.close(commit && c.session.tx == txOpen)
+	commit = commit && c.session.tx == txOpen
+	for _, p := range c.portals {
+		if !p.hold || p.fresh && !commit {
+			c.closePortal(p)
+		}
+		p.fresh = false
+	}
+	c.session.close(commit)
 }
 
 func parseRollback(w *words) (*command, error) {

@@ -154,7 +154,8 @@ func (c *conn) runDeclare(ctx context.Context, own *portal, d *declare) error {
 		return err
 	}
 	c.portals[d.name] = &portal{
-		name: d.name, plan: plan, params: own.params, columns: plan.columns, cursor: true, hold: d.hold, size: size,
+		name: d.name, plan: plan, params: own.params, columns: plan.columns, size: size,
+		cursor: true, hold: d.hold, fresh: c.session.tx != txIdle,
 	}
 	c.complete("DECLARE CURSOR")
 	return nil

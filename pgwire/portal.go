@@ -20,6 +20,7 @@ type portal struct {
 	simple  bool     // of a simple query: the columns are told when it runs
 	cursor  bool     // made by DECLARE
 	hold    bool     // it outlives the transaction
+	fresh   bool     // made in the transaction block that is open
 	skip    bool     // rows are passed over, not sent
 	size    int      // bytes that are held for it
 	result  *result  // while it runs
