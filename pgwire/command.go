@@ -328,7 +328,6 @@ func parseDiscard(w *words) (*command, error) {
 		c.closePortals(func(*portal) bool { return true })
 		c.forgetStatements()
 		c.session.resetAll()
-		c.reportAll()
 		return nil
 	}), nil
 }

@@ -41,6 +41,7 @@ type conn struct {
 	principal *auth.Principal
 	scope     tools.Scope
 	session   session
+	told      map[string]string // the reported settings, as the client knows them
 
 	plans      map[planKey]*plan
 	statements map[string]*prepared
@@ -93,7 +94,7 @@ func (r *running) cancel(cause error) {
 func newConn(s *Server, nc net.Conn) *conn {
 	c := &conn{
 		server: s, remote: nc.RemoteAddr().String(), out: output{nc: nc, timeout: s.opts.WriteTimeout},
-		plans: map[planKey]*plan{}, statements: map[string]*prepared{}, portals: map[string]*portal{},
+		told: map[string]string{}, plans: map[planKey]*plan{}, statements: map[string]*prepared{}, portals: map[string]*portal{},
 	}
 	c.in = newInput(nc, s.opts.IdleTimeout, func() { c.running.cancel(errClosed) })
 	return c
@@ -215,10 +216,13 @@ func (c *conn) fail(err error) error {
 }
 
 // ready ends what was asked: outside of a transaction block its portals end,
-// too.
+// too. As in PostgreSQL 14 and later it tells of settings that have changed.
 func (c *conn) ready() {
 	if c.session.tx == txIdle {
 		c.closePortals(func(p *portal) bool { return !p.hold })
+	}
+	if c.session.changed {
+		c.report()
 	}
 	c.running.rest()
 	start := c.out.begin('Z')

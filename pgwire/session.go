@@ -17,6 +17,7 @@ type session struct {
 	local      map[string]string // the values that end with the transaction, as they were before
 	login      map[string]string // what RESET goes back to
 	timeout    time.Duration     // statement_timeout; 0: none
+	changed    bool              // since the client was told
 }
 
 func newSession(version string) session {
@@ -116,8 +117,9 @@ func (s *session) resetAll() {
 	s.apply()
 }
 
-// apply reads the settings that have an effect.
+// apply follows a change of settings.
 func (s *session) apply() {
+	s.changed = true
 	ms, _ := strconv.ParseInt(strings.TrimSuffix(s.value("statement_timeout"), "ms"), 10, 64)
 	s.timeout = time.Duration(ms) * time.Millisecond
 }

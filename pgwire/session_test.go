@@ -56,7 +56,8 @@ func TestSettings(t *testing.T) {
 		{"SET SESSION search_path TO a, \"B\"; SHOW search_path", `SET ParameterStatus RowDescription a, "B" SHOW I`},
 		{"SET TIME ZONE 'Europe/Berlin'", "notice:01000 ParameterStatus SET I"},
 		{"SET TimeZone = UTC", "ParameterStatus SET I"},
-		{"SET NAMES 'utf-8'", "ParameterStatus SET I"},
+		{"SET NAMES 'utf-8'", "SET I"},
+		{"SET NAMES 'SQL_ASCII'", "ParameterStatus SET I"},
 		{"SET statement_timeout = '2min'; SHOW statement_timeout", "SET RowDescription 120000ms SHOW I"},
 		{"SET statement_timeout = -1", "22023 I"},
 		{"SET DateStyle TO ISO, DMY; SHOW DateStyle", "ParameterStatus SET RowDescription ISO, DMY SHOW I"},
@@ -70,7 +71,7 @@ func TestSettings(t *testing.T) {
 		{"SET LOCAL work_mem = 1", "notice:25P01 SET I"},
 		{"SET my.own = 'x'; SHOW my.own", "SET RowDescription x SHOW I"},
 		{"SHOW my.other", "RowDescription 42704 I"},
-		{"RESET my.own; RESET ALL; SHOW server_version_num", "RESET ParameterStatus ParameterStatus ParameterStatus ParameterStatus ParameterStatus ParameterStatus ParameterStatus ParameterStatus RESET RowDescription 160000 SHOW I"},
+		{"RESET my.own; RESET ALL; SHOW server_version_num", "RESET ParameterStatus ParameterStatus ParameterStatus ParameterStatus RESET RowDescription 160000 SHOW I"},
 		{"SET ROLE NONE; SET ROLE postgres", "SET 0A000 I"},
 		{"DISCARD PLANS", "DISCARD PLANS I"},
 		{"DEALLOCATE nosuch", "26000 I"},
@@ -81,6 +82,30 @@ func TestSettings(t *testing.T) {
 		got := f.exchange(&pgproto3.Query{String: tt[0]})
 		if sortedWords(got) != sortedWords(tt[1]) {
 			t.Errorf("%s: %s; want %s", tt[0], got, tt[1])
+		}
+	}
+}
+
+// TestSettingsOfTransactions has the client know what a setting is after the
+// block in which it was set.
+func TestSettingsOfTransactions(t *testing.T) {
+	f := serve(t, nil)
+	c := f.raw()
+	for _, tt := range [][2]string{
+		{"SET application_name = 'a'", "a"},
+		{"BEGIN; SET application_name = 'b'", "b"},
+		{"ROLLBACK", "a"},
+		{"BEGIN; SET LOCAL application_name = 'c'", "c"},
+		{"COMMIT", "a"},
+		{"BEGIN; SET application_name = 'd'; SELECT nosuch", "d"},
+		{"COMMIT", "a"},
+		{"BEGIN; SET application_name = 'e'", "e"},
+		{"COMMIT", "e"},
+		{"DISCARD ALL", ""},
+	} {
+		_, _, err := f.simple(c, tt[0])
+		if got := c.ParameterStatus("application_name"); got != tt[1] {
+			t.Errorf("after %s (%v): %q, want %q", tt[0], err, got, tt[1])
 		}
 	}
 }

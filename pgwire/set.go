@@ -143,7 +143,6 @@ func (c *conn) set(name, value string, standard, local bool) error {
 	if strings.EqualFold(name, "TimeZone") && !isUTC(c.session.value(name)) {
 		c.out.send(notice(stateWarning, "times are shown in UTC, whatever TimeZone says"))
 	}
-	c.reportChanged(name)
 	return nil
 }
 
@@ -153,28 +152,10 @@ func isUTC(zone string) bool {
 	})
 }
 
-// reportChanged tells the client of a setting that it may have changed.
-func (c *conn) reportChanged(name string) {
-	for _, known := range reported {
-		if strings.EqualFold(known, name) {
-			c.report(known)
-		}
-	}
-}
-
-func (c *conn) reportAll() {
-	for _, name := range reported {
-		if !settings[strings.ToLower(name)].fixed {
-			c.report(name)
-		}
-	}
-}
-
 func parseReset(w *words) (*command, error) {
 	if w.take("all") {
 		return do("RESET", func(c *conn) error {
 			c.session.resetAll()
-			c.reportAll()
 			return nil
 		}), w.end()
 	}

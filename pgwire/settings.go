@@ -90,7 +90,7 @@ const ineffective = `
 	track_activities transaction_timeout transform_null_equals vacuum_cost_delay work_mem xmlbinary`
 
 // reported are the settings whose value clients are told, and told again when
-// they change it.
+// it has changed.
 var reported = []string{
 	"application_name", "client_encoding", "DateStyle", "default_transaction_read_only", "in_hot_standby",
 	"integer_datetimes", "IntervalStyle", "is_superuser", "search_path", "server_encoding", "server_version",

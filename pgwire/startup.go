@@ -240,9 +240,7 @@ func (c *conn) greet(h *hello) error {
 func (c *conn) welcome(h *hello) {
 	c.session.begin(h.params["user"])
 	c.out.send(&pgproto3.AuthenticationOk{})
-	for _, name := range reported {
-		c.report(name)
-	}
+	c.report()
 	size := shortSecret
 	if h.minor >= newestMinor {
 		size = longSecret
@@ -252,6 +250,15 @@ func (c *conn) welcome(h *hello) {
 	c.ready()
 }
 
-func (c *conn) report(name string) {
-	c.out.send(&pgproto3.ParameterStatus{Name: name, Value: c.session.value(name)})
+// report tells the client of what it does not know yet of the reported
+// settings.
+func (c *conn) report() {
+	for _, name := range reported {
+		value := c.session.value(name)
+		if told, ok := c.told[name]; !ok || told != value {
+			c.told[name] = value
+			c.out.send(&pgproto3.ParameterStatus{Name: name, Value: value})
+		}
+	}
+	c.session.changed = false
 }
