@@ -56,6 +56,8 @@ func (in *input) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// begin is the start of reading from the connection, which close ends; end is
+// its end, and says what its error means.
 func (in *input) begin() (net.Conn, error) {
 	in.mu.Lock()
 	defer in.mu.Unlock()

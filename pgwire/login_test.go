@@ -263,6 +263,29 @@ func TestFirstPackets(t *testing.T) {
 	eventually(t, "no connection is left", func() bool { return f.server.Connections() == 0 })
 }
 
+// TestShutdownDuringHandshake has a client ask for TLS and say no more.
+func TestShutdownDuringHandshake(t *testing.T) {
+	f := serve(t, func(o *pgwire.Options) { o.TLS, o.AuthTimeout = selfSigned(t), time.Hour })
+	nc, err := net.Dial("tcp", f.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	answer := make([]byte, 1)
+	if _, err := nc.Write(packet(80877103)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(nc, answer); err != nil || answer[0] != 'S' {
+		t.Fatalf("got %q, %v", answer, err)
+	}
+	if err := f.server.Shutdown(f.context()); err != nil {
+		t.Error(err)
+	}
+	if got, err := io.ReadAll(nc); err != nil || len(got) > 0 {
+		t.Errorf("got %q, %v", got, err)
+	}
+}
+
 func TestAuthTimeout(t *testing.T) {
 	f := serve(t, func(o *pgwire.Options) { o.AuthTimeout = 50 * time.Millisecond })
 	nc, err := net.Dial("tcp", f.addr)

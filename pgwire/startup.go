@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/binary"
-	"errors"
 	"io"
 	"net"
 	"slices"
@@ -139,19 +138,20 @@ func (c *conn) packet(secured bool) (code uint32, body []byte, err error) {
 // tls-server-end-point. direct is what was read already, if it is not 0: then
 // the client has to name the protocol, as PostgreSQL 17 asks for.
 func (c *conn) secure(ctx context.Context, direct uint32) ([]byte, error) {
-	nc := c.in.nc
+	nc, err := c.in.begin() // the handshake waits for the client, too
+	if err != nil {
+		return nil, errClosed // one who waits for TLS could not be told
+	}
 	if direct != 0 {
 		nc = &prefixed{Conn: nc, head: binary.BigEndian.AppendUint32(nil, direct)}
 	}
-	// The handshake's own time: the deadline of the last read is over when the
-	// client takes its time between packets.
-	if err := nc.SetDeadline(c.in.deadline); err != nil {
+	if err := nc.SetWriteDeadline(c.in.deadline); err != nil {
 		return nil, err
 	}
 	var used *tls.Certificate
 	secured := tls.Server(nc, recordCertificate(c.server.opts.TLS, &used))
-	if err := secured.HandshakeContext(ctx); err != nil {
-		return nil, errors.Join(errClosed, err)
+	if err := c.in.end(secured.HandshakeContext(ctx)); err != nil {
+		return nil, errClosed
 	}
 	if direct != 0 && secured.ConnectionState().NegotiatedProtocol != alpn {
 		secured.Close()
