@@ -1,6 +1,7 @@
 package pgwire
 
 import (
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -165,15 +166,20 @@ var units = map[string]time.Duration{
 	"min": time.Minute, "h": time.Hour, "d": 24 * time.Hour,
 }
 
+// longest is the longest duration, as in PostgreSQL.
+const longest = math.MaxInt32 * time.Millisecond
+
 // checkDuration takes 1500, which are milliseconds, 1500ms, 2s, 5min, 1h or 1d
 // and returns milliseconds.
 func checkDuration(value string) (string, error) {
 	digits := strings.TrimRight(value, "abcdefghijklmnopqrstuvwxyz ")
 	n, err := strconv.ParseInt(digits, 10, 32)
 	unit, ok := units[strings.TrimSpace(value[len(digits):])]
-	if err != nil || n < 0 || !ok {
+	switch {
+	case err != nil || n < 0 || !ok:
 		return "", failure(stateValue, "write milliseconds, or a unit: 30s", "%q is no duration", value)
+	case n > int64(longest/unit):
+		return "", failure(stateValue, "0 is without end", "%q is longer than %d days", value, longest/units["d"])
 	}
-	d := time.Duration(n) * unit
-	return strconv.FormatInt(int64(d/time.Millisecond), 10) + "ms", nil
+	return strconv.FormatInt(int64(time.Duration(n)*unit/time.Millisecond), 10) + "ms", nil
 }
