@@ -2,6 +2,7 @@ package pgwire
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -178,9 +179,27 @@ func (s *prepared) decode(m *pgproto3.Bind) (params []any, size int, err error) 
 			e.message = fmt.Sprintf("parameter $%d: %s", i+1, e.message)
 			return nil, 0, &e
 		}
-		size += len(data) + 16
+		size += sizeOf(params[i])
 	}
 	return params, size, nil
+}
+
+// sizeOf is about what a parameter takes, which may be more than was sent.
+func sizeOf(param any) int {
+	size := 16
+	switch v := param.(type) {
+	case string:
+		size += len(v)
+	case json.Number:
+		size += len(v)
+	case []byte:
+		size += len(v)
+	case []any:
+		for _, item := range v {
+			size += sizeOf(item)
+		}
+	}
+	return size
 }
 
 func (c *conn) describeMessage(ctx context.Context, m *pgproto3.Describe) error {

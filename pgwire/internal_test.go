@@ -1,6 +1,7 @@
 package pgwire
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgproto3"
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/spiced-sql/spiced/sqltree"
@@ -151,6 +153,24 @@ func TestWatchKeepsWhatItReads(t *testing.T) {
 	got := make([]byte, len("ahead ")+len(behind))
 	if _, err := io.ReadFull(in, got); err != nil || string(got) != "ahead "+behind {
 		t.Errorf("got %.20q…, %v", got, err)
+	}
+}
+
+// TestHeldParameters counts what is held of parameters that grow when they are
+// read.
+func TestHeldParameters(t *testing.T) {
+	bits := append([]byte{0, 0, 0x1f, 0x40}, make([]byte, 1000)...)
+	nulls := append([]byte{0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 23, 0, 0, 0, 100, 0, 0, 0, 1}, bytes.Repeat([]byte{0xff}, 400)...)
+	for _, tt := range []struct {
+		oid   uint32
+		data  []byte
+		least int
+	}{{pgtype.VarbitOID, bits, 8000}, {pgtype.Int4ArrayOID, nulls, 1600}, {pgtype.ByteaOID, bits, 1000}, {pgtype.TextOID, nil, 1}} {
+		s := &prepared{params: []uint32{tt.oid}}
+		_, size, err := s.decode(&pgproto3.Bind{Parameters: [][]byte{tt.data}, ParameterFormatCodes: []int16{formatBinary}})
+		if err != nil || size < tt.least || size > 2*len(tt.data)+tt.least+100 {
+			t.Errorf("type %d: %d bytes, %v; want %d", tt.oid, size, err, tt.least)
+		}
 	}
 }
 
