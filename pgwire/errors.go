@@ -40,6 +40,7 @@ const (
 	stateProgram          = "54000" // program_limit_exceeded
 	stateNotReady         = "55000" // object_not_in_prerequisite_state
 	stateSettingFixed     = "55P02" // cant_change_runtime_param
+	stateCancelled        = "57014" // query_canceled
 	stateShutdown         = "57P01"
 	stateIdle             = "57P05" // idle_session_timeout
 	stateInternal         = "XX000"
@@ -52,8 +53,8 @@ var states = map[engine.Code]string{
 	engine.CodeNotFound:  "42P01",
 	engine.CodeArgument:  "42804",
 	engine.CodeExecution: "22000",
-	engine.CodeTimeout:   "57014",
-	engine.CodeCancelled: "57014",
+	engine.CodeTimeout:   stateCancelled,
+	engine.CodeCancelled: stateCancelled,
 	engine.CodeLimit:     stateProgram,
 	engine.CodeBusy:      stateTooMany,
 	engine.CodeInternal:  stateInternal,
@@ -132,5 +133,6 @@ func notice(state, format string, args ...any) *pgproto3.NoticeResponse {
 var (
 	errShutdown = failure(stateShutdown, "connect again", "the server is shutting down")
 	errIdle     = failure(stateIdle, "connect again", "the connection was idle for too long")
+	errLate     = failure(stateCancelled, "connect again", "the login took too long")
 	errClosed   = errors.New("the client is gone")
 )

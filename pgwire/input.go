@@ -34,8 +34,9 @@ func newInput(nc net.Conn, idle time.Duration, gone func()) *input {
 	return &input{nc: nc, idle: idle, gone: gone, ended: make(chan bool, 1)}
 }
 
-// Read waits for the client. The error is errIdle after too long a silence and
-// errShutdown when the server does not wait any more.
+// Read waits for the client. The error is errLate when the login takes too
+// long, errIdle after too long a silence and errShutdown when the server does
+// not wait any more.
 func (in *input) Read(p []byte) (int, error) {
 	if len(in.ahead) > 0 {
 		n := copy(p, in.ahead)
@@ -81,6 +82,8 @@ func (in *input) end(err error) error {
 		return nil
 	case in.closing:
 		return errShutdown
+	case errors.Is(err, os.ErrDeadlineExceeded) && !in.deadline.IsZero():
+		return errLate
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return errIdle
 	}

@@ -294,7 +294,7 @@ func TestAuthTimeout(t *testing.T) {
 	}
 	defer nc.Close()
 	got, err := io.ReadAll(nc)
-	if err != nil || !strings.Contains(string(got), "57P05") {
+	if err != nil || !strings.Contains(string(got), "57014") || !strings.Contains(string(got), "the login took too long") {
 		t.Errorf("got %q, %v", got, err)
 	}
 }
