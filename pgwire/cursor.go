@@ -164,7 +164,7 @@ func (c *conn) runDeclare(ctx context.Context, own *portal, d *declare) error {
 // cursorOf is the portal that a FETCH reads.
 func (c *conn) cursorOf(f *fetch) (*portal, error) {
 	p := c.portals[f.name]
-	if p == nil || p.plan.command != nil || f.name == "" {
+	if p == nil || p.plan.command != nil || p.plan.writes() || f.name == "" {
 		return nil, noCursor(f.name)
 	}
 	return p, nil
