@@ -17,12 +17,13 @@ func (r *rewriter) typeAt(i int) (name string, last int) {
 
 // cast rewrites x::type, where token i is the "::".
 func (r *rewriter) cast(i int) int {
+	from := r.operand(i - 1)
+	r.other[i] = from
 	name, last := r.typeAt(i + 1)
 	if name == "" {
 		return i + 1
 	}
-	from, ok := r.operand(i - 1)
-	if a, is := aliases[name]; is && ok && !r.is(last+1, "[") {
+	if a, is := aliases[name]; is && from >= 0 && !r.is(last+1, "[") {
 		r.enclose(from, last, r.aliasOf(a, from, i-1, last))
 		r.replace(i, last, ")")
 		return last + 1
@@ -65,56 +66,60 @@ func (r *rewriter) aliasOf(a alias, from, last, typ int) string {
 	return a.text
 }
 
-// column reports whether tokens are a column: x, t.x or s.t.x.
+// column reports whether tokens are a column: x, t.x or s.t.x. It looks from
+// their end: where they hold a cast, one is near.
 func (r *rewriter) column(from, last int) bool {
-	for i := from; i <= last; i++ {
-		if (i-from)%2 == 0 && r.name(i) == "" || (i-from)%2 == 1 && !r.is(i, ".") {
+	for ; last > from; last -= 2 {
+		if r.name(last) == "" || !r.is(last-1, ".") {
 			return false
 		}
 	}
-	return true
+	return last == from && r.name(from) != ""
 }
 
 // numeral reports whether tokens are a number, be it in quotes.
 func (r *rewriter) numeral(from, last int) bool {
+	if from != last {
+		return false
+	}
 	text := strings.Trim(r.tokens[from].Text(r.sql), "'")
-	return from == last && text != "" && strings.Trim(text, "0123456789") == ""
+	return text != "" && strings.Trim(text, "0123456789") == ""
 }
 
 // operand returns the first token of the value that ends with token i, before
-// "::": a literal, a parameter, a name, a call, brackets, and casts of them.
-func (r *rewriter) operand(i int) (from int, ok bool) {
+// "::", or -1: a literal, a parameter, a name, a call, brackets, and casts of
+// them. The casts before it have their operands.
+func (r *rewriter) operand(i int) int {
 	if i < 0 {
-		return 0, false
+		return -1
 	}
 	for r.is(i, "]") { // a subscript, a list, or the type x[]
-		open := r.opening(i)
-		if open < 1 {
-			return open, open == 0
+		open := r.other[i]
+		if open == 0 {
+			return 0
 		}
 		if i = open - 1; r.kind(i, sqltree.Symbol) && !r.closes(i) {
-			return open, true
+			return open
 		}
 	}
 	if r.closes(i) {
-		open := r.opening(i)
-		if open < 0 {
-			return 0, false
-		}
-		if i = open; r.name(open-1) == "" || notCalled[r.word(open-1)] {
-			return open, true
+		if i = r.other[i]; r.name(i-1) == "" || notCalled[r.word(i-1)] {
+			return i
 		}
 		i--
 	} else if r.kind(i, sqltree.Symbol) {
-		return 0, false
+		return -1
 	}
 	for r.is(i-1, ".") && r.name(i-2) != "" && r.name(i) != "" {
 		i -= 2
 	}
-	if r.is(i-1, "::") {
-		return r.operand(i - 2)
+	switch {
+	case r.is(i-1, "::"):
+		return r.other[i-1]
+	case r.is(i-1, "."):
+		return -1
 	}
-	return i, !r.is(i-1, ".")
+	return i
 }
 
 // notCalled are words before a bracket that are no functions.
@@ -122,15 +127,12 @@ var notCalled = set("select from where and or not in on when then else case any 
 
 // castCall rewrites CAST(x AS type), where token i is CAST.
 func (r *rewriter) castCall(i int) int {
-	end, as := r.closing(i+1), 0
-	depth := 0
-	for j := i + 1; j < end; j++ {
+	end, as := r.other[i+1], 0
+	for j := i + 2; j < end; j++ {
 		switch {
 		case r.opens(j):
-			depth++
-		case r.closes(j):
-			depth--
-		case depth == 1 && r.word(j) == "as":
+			j = r.other[j]
+		case r.word(j) == "as":
 			as = j
 		}
 	}

@@ -8,7 +8,7 @@ import (
 
 // operator rewrites OPERATOR(pg_catalog.~), where token i is OPERATOR.
 func (r *rewriter) operator(i int) int {
-	end := r.closing(i + 1)
+	end := r.other[i+1]
 	if end < i+5 || r.operatorEnd(i+4) != end-1 {
 		return i + 1
 	}
@@ -80,7 +80,7 @@ func (r *rewriter) operandEnd(i int) (last int, ok bool) {
 	case i >= len(r.tokens):
 		return 0, false
 	case r.is(i, "("):
-		last = r.closing(i)
+		last = r.other[i]
 	case r.name(i) != "":
 		if notCalled[r.word(i)] {
 			return 0, false
@@ -89,7 +89,7 @@ func (r *rewriter) operandEnd(i int) (last int, ok bool) {
 			last += 2
 		}
 		if r.is(last+1, "(") {
-			last = r.closing(last + 1)
+			last = r.other[last+1]
 		}
 	case r.kind(i, sqltree.Symbol):
 		return 0, false

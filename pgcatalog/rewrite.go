@@ -62,6 +62,7 @@ func scan(sql string) ([]sqltree.Token, bool) {
 type rewriter struct {
 	sql     string
 	tokens  []sqltree.Token
+	other   []int    // of a bracket its other one, of a "::" where its operand begins, or -1
 	items   []clause // what item of a list begins with a token
 	done    []bool   // tokens that have been rewritten before their turn
 	catalog bool     // the statement is about the catalog
@@ -224,19 +225,17 @@ func (r *rewriter) called(i int, name string) int {
 // function rewrites a call of the function with the name at token i; from is
 // where the name with its schema starts.
 func (r *rewriter) function(from, i int) int {
-	name, end := r.name(i), r.closing(i+1)
+	name, end := r.name(i), r.other[i+1]
 	switch {
 	case ours[name]:
 		r.replace(from, i, Schema+"."+macroPrefix+name)
-		if end > 0 {
-			r.title(from, end, name)
-		}
+		r.title(from, end, name)
 	case renamed[name] != "":
 		r.replace(from, i, renamed[name])
 	case from < i: // one that DuckDB may have too
 		r.replace(from, i, r.tokens[i].Text(r.sql))
 	}
-	if series[name] && r.items[from] == fromItem && end > 0 {
+	if series[name] && r.items[from] == fromItem {
 		r.nameColumn(end + 1)
 	}
 	return i + 1
@@ -317,54 +316,24 @@ func (r *rewriter) listItems() []clause {
 func (r *rewriter) opens(i int) bool  { return r.is(i, "(") || r.is(i, "[") || r.is(i, "{") }
 func (r *rewriter) closes(i int) bool { return r.is(i, ")") || r.is(i, "]") || r.is(i, "}") }
 
-// balanced reports whether every bracket has its other one.
+// balanced reports whether every bracket has its other one, and notes it.
 func (r *rewriter) balanced() bool {
-	var open []byte
+	r.other = make([]int, len(r.tokens))
+	var open []int
 	for i, t := range r.tokens {
-		switch c := r.sql[t.Start]; {
+		switch {
 		case r.opens(i):
-			open = append(open, c)
+			open = append(open, i)
 		case r.closes(i):
 			last := len(open) - 1
-			if last < 0 || strings.IndexByte("([{", open[last]) != strings.IndexByte(")]}", c) {
+			if last < 0 || strings.IndexByte("([{", r.sql[r.tokens[open[last]].Start]) != strings.IndexByte(")]}", r.sql[t.Start]) {
 				return false
 			}
+			r.other[i], r.other[open[last]] = open[last], i
 			open = open[:last]
 		}
 	}
 	return len(open) == 0
-}
-
-// closing returns the bracket that closes the one at token i, or -1.
-func (r *rewriter) closing(i int) int {
-	depth := 0
-	for ; i < len(r.tokens); i++ {
-		switch {
-		case r.opens(i):
-			depth++
-		case r.closes(i):
-			if depth--; depth == 0 {
-				return i
-			}
-		}
-	}
-	return -1
-}
-
-// opening returns the bracket that the one at token i closes, or -1.
-func (r *rewriter) opening(i int) int {
-	depth := 0
-	for ; i >= 0; i-- {
-		switch {
-		case r.closes(i):
-			depth++
-		case r.opens(i):
-			if depth--; depth == 0 {
-				return i
-			}
-		}
-	}
-	return -1
 }
 
 // collation takes out COLLATE with a collation that DuckDB always uses.

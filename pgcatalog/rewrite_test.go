@@ -3,6 +3,7 @@ package pgcatalog_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spiced-sql/spiced/engine"
 	"github.com/spiced-sql/spiced/pgcatalog"
@@ -47,6 +48,44 @@ func TestRewrite(t *testing.T) {
 				t.Errorf("got  %q, %t\nwant %q", got, changed, want)
 			}
 		})
+	}
+}
+
+// TestRewriteIsLinear repeats what can nest or follow itself to half a megabyte,
+// which takes a fraction of a second, and half a minute or more if each walks
+// over the others.
+func TestRewriteIsLinear(t *testing.T) {
+	const size, limit = 1 << 19, 10 * time.Second
+	for _, c := range []struct{ head, open, middle, shut string }{
+		{"SELECT ", "version(", "", ")"},
+		{"SELECT ", "CAST(", "1", " AS regclass)"},
+		{"SELECT ", "[", "1", "::regclass]"},
+		{"SELECT ", "f(", "1", ")::regclass::name"},
+		{"SELECT 1", "::name", "", ""},
+		{"SELECT 1", "::int[1]::name", "", ""},
+		{"SELECT a", "[1]", "::name", "::regclass"},
+		{"SELECT a", ".a", "::regclass", "::regclass"},
+		{"SELECT '", "1", "'::regclass::text", "::regclass::text"},
+		{"SELECT 'a", "''", "'::regclass::text", "::regclass::text"},
+		{"SELECT a ", "OPERATOR(pg_catalog.~) (", "b", ")"},
+		{"SELECT a ", "OPERATOR(pg_catalog.~ ", "b", ")"},
+		{"SELECT 1 FROM pg_class WHERE a ", "~ (", "1", ")"},
+		{"SELECT 1 FROM pg_class WHERE a ", "!~* b::text ", "", ""},
+		{"SELECT * FROM ", "(", "pg_class", ")"},
+		{"SELECT version() WHERE a", " BETWEEN b /* c */ AND 'd' OR a", "", ""},
+	} {
+		n := size / len(c.open+c.shut)
+		sql := c.head + strings.Repeat(c.open, n) + c.middle + strings.Repeat(c.shut, n)
+		done := make(chan struct{})
+		go func() {
+			pgcatalog.Rewrite(sql)
+			close(done)
+		}()
+		select {
+		case <-done:
+		case <-time.After(limit):
+			t.Fatalf("%s%s%s%s… takes more than %s", c.head, c.open, c.middle, c.shut, limit)
+		}
 	}
 }
 
