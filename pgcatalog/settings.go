@@ -8,7 +8,8 @@ import (
 )
 
 // settings are what current_setting and pg_settings tell: what a client needs
-// to know of any server, and nothing of this one.
+// to know of any server, and nothing of this one. Package pgwire's SHOW tells
+// the same.
 var settings = []struct{ name, value string }{
 	{"DateStyle", "ISO, MDY"},
 	{"IntervalStyle", "postgres"},
@@ -18,25 +19,25 @@ var settings = []struct{ name, value string }{
 	{"client_encoding", "UTF8"},
 	{"client_min_messages", "notice"},
 	{"default_table_access_method", "heap"},
-	{"default_transaction_isolation", "repeatable read"},
-	{"default_transaction_read_only", "on"},
+	{"default_transaction_isolation", "read committed"},
+	{"default_transaction_read_only", "off"},
 	{"extra_float_digits", "1"},
 	{"integer_datetimes", "on"},
 	{"is_superuser", "off"},
 	{"lc_collate", "C"},
-	{"lc_ctype", "C"},
+	{"lc_ctype", "C.UTF-8"},
 	{"lc_messages", "C"},
 	{"lock_timeout", "0"},
 	{"max_identifier_length", "63"},
 	{"max_index_keys", "32"},
-	{"search_path", "public"},
+	{"search_path", `"$user", public`},
 	{"server_encoding", "UTF8"},
 	{"server_version", ServerVersion},
 	{"server_version_num", "150000"},
 	{"standard_conforming_strings", "on"},
 	{"statement_timeout", "0"},
-	{"transaction_isolation", "repeatable read"},
-	{"transaction_read_only", "on"},
+	{"transaction_isolation", "read committed"},
+	{"transaction_read_only", "off"},
 }
 
 // settingOf is the value of the setting whose name is n, or NULL.

@@ -1,0 +1,79 @@
+package pgwire_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/spiced-sql/spiced/datasets"
+	"github.com/spiced-sql/spiced/engine"
+	"github.com/spiced-sql/spiced/pgcatalog"
+	"github.com/spiced-sql/spiced/pgwire"
+	"github.com/spiced-sql/spiced/udf"
+)
+
+// withCatalog is a server whose database has the catalog of PostgreSQL, which
+// knows the view shapes: the columns of types, and lists of every form.
+func withCatalog(t *testing.T) *fixture {
+	t.Helper()
+	db, err := openDB()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(db.Close)
+	shapes := engine.Relation{Schema: "public", Name: "shapes"}
+	catalog := engine.NewCatalog(2, append(pgcatalog.Relations(), shapes), nil)
+	err = db.Publish(context.Background(), catalog, func(tx *engine.Tx) error {
+		sqls := append(datasets.Tables(), `CREATE VIEW spice.public.shapes AS SELECT *, NULL AS "null", [NULL] AS nulls,
+			NULL::BIT[] AS bits, NULL::JSON[] AS jsons, NULL::TIMETZ[3] AS times, NULL::ENUM('a]')[] AS enums, NULL::ENUM('][]') AS enum2,
+			NULL::STRUCT(a INTEGER[])[] AS structs, NULL::MAP(INTEGER, INTEGER[])[] AS maps, NULL::DECIMAL(9, 2)[][] AS nested_decimals,
+			NULL::INTEGER[3][] AS list_of_fixed, NULL::INTEGER[][3] AS fixed_of_lists, NULL::INTEGER[2][3] AS fixed_of_fixed,
+			NULL::TIMESTAMPTZ[][][] AS deep FROM spice.public.types`,
+			"INSERT INTO spice.spiced.datasets (\"schema\", \"name\", kind, state) VALUES ('public', 'shapes', 'view', 'ready')",
+			`INSERT INTO spice.spiced.dataset_columns SELECT schema_name, table_name, column_index, column_name, data_type, NULL
+				FROM duckdb_columns() WHERE table_name = 'shapes'`)
+		if err := execAll(tx, sqls); err != nil {
+			return err
+		}
+		if err := udf.Setup(tx, db.Builtins()); err != nil {
+			return err
+		}
+		return execAll(tx, pgcatalog.Setup())
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return serveDB(t, db, func(o *pgwire.Options) { o.Rewrite, o.Version = pgcatalog.Rewrite, pgcatalog.ServerVersion })
+}
+
+func execAll(tx *engine.Tx, sqls []string) error {
+	for _, sql := range sqls {
+		if err := tx.Exec(sql); err != nil {
+			return fmt.Errorf("%s: %w", sql, err)
+		}
+	}
+	return nil
+}
+
+// TestCatalogTellsSettingsAsShown compares current_setting with SHOW. Of some
+// settings without effect SHOW knows no more than the name.
+func TestCatalogTellsSettingsAsShown(t *testing.T) {
+	f := withCatalog(t)
+	c := f.raw()
+	told, _, err := f.simple(c, "SELECT name, current_setting(name), setting FROM pg_settings")
+	if err != nil || len(told) == 0 {
+		t.Fatal(told, err)
+	}
+	for _, line := range told {
+		parts := strings.Split(line, "|")
+		shown, _, err := f.simple(c, "SHOW "+parts[0])
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if parts[1] != parts[2] || shown[0] != parts[1] && shown[0] != "" {
+			t.Errorf("the catalog tells %s, SHOW %s", line, shown[0])
+		}
+	}
+}
