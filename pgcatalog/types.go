@@ -27,9 +27,9 @@ var types = []pgType{
 	{20, 1016, "int8", "bigint", 8, "N", false, "BIGINT,UINTEGER"},
 	{21, 1005, "int2", "smallint", 2, "N", false, "SMALLINT,TINYINT,UTINYINT"},
 	{22, 1006, "int2vector", "int2vector", -1, "A", false, ""},
-	{23, 1007, "int4", "integer", 4, "N", false, "INTEGER,USMALLINT"},
+	{23, 1007, "int4", "integer", 4, "N", false, "INTEGER,USMALLINT,NULL"},
 	{24, 1008, "regproc", "regproc", 4, "N", false, ""},
-	{25, 1009, "text", "text", -1, "S", true, "VARCHAR,ENUM,BIT"},
+	{25, 1009, "text", "text", -1, "S", true, "VARCHAR,ENUM"},
 	{26, 1028, "oid", "oid", 4, "N", true, ""},
 	{30, 1013, "oidvector", "oidvector", -1, "A", false, ""},
 	{114, 199, "json", "json", -1, "U", false, "JSON"},
@@ -45,7 +45,7 @@ var types = []pgType{
 	{1186, 1187, "interval", "interval", 16, "T", true, "INTERVAL"},
 	{1266, 1270, "timetz", "time with time zone", 12, "D", false, "TIME WITH TIME ZONE"},
 	{1560, 1561, "bit", "bit", -1, "V", false, ""},
-	{1562, 1563, "varbit", "bit varying", -1, "V", true, ""},
+	{1562, 1563, "varbit", "bit varying", -1, "V", true, "BIT"},
 	{1700, 1231, "numeric", "numeric", -1, "N", false, "DECIMAL,HUGEINT,UHUGEINT,UBIGINT,BIGNUM"},
 	{2205, 2210, "regclass", "regclass", 4, "N", false, "table"},
 	{2206, 2211, "regtype", "regtype", 4, "N", false, ""},
@@ -70,7 +70,8 @@ func (m *sqlMap) add(key string, value any) {
 func (m *sqlMap) String() string { return "MAP {" + strings.Join(m.entries, ", ") + "}" }
 
 // typeMacros tell the OID of a DuckDB type and the name that an OID stands for.
-// A type that PostgreSQL has nothing like is json, as package pgwire sends it.
+// They are as package pgwire sends the values: a type that PostgreSQL has nothing
+// like is json, as lists of lists are, and DuckDB makes a column of NULLs INTEGER.
 func typeMacros() []macro {
 	var oids, arrays, names, modified sqlMap
 	for _, t := range types {
@@ -88,13 +89,14 @@ func typeMacros() []macro {
 	}
 	modified.add("1700", "'numeric('||((m-4)>>16)||','||((m-4)&65535)||')'")
 	modified.add("1231", "'numeric('||((m-4)>>16)||','||((m-4)&65535)||')[]'")
-	head := `regexp_extract(t, '^[A-Za-z_]+( WITH TIME ZONE)?')`
+	head := `regexp_extract(t, '^"?([A-Za-z_]+( WITH TIME ZONE)?)', 1)`
+	const nested = `regexp_matches(t, '\]\[\d*\]$')`
 	digits := func(group int) string {
 		return fmt.Sprintf(`TRY_CAST(regexp_extract(t, '^DECIMAL\((\d+),(\d+)\)', %d) AS INTEGER)`, group)
 	}
 	return []macro{
-		one("type_oid", "t", "CAST(coalesce(CASE WHEN suffix(t, ']') THEN "+arrays.String()+"["+head+"] ELSE "+oids.String()+"["+head+"] END, 114) AS BIGINT)"),
-		one("type_modifier", "t", "coalesce(("+digits(1)+" << 16) + "+digits(2)+" + 4, -1)"),
+		one("type_oid", "t", "CAST(coalesce(CASE WHEN "+nested+" THEN NULL WHEN suffix(t, ']') THEN "+arrays.String()+"["+head+"] ELSE "+oids.String()+"["+head+"] END, 114) AS BIGINT)"),
+		one("type_modifier", "t", "CASE WHEN "+nested+" THEN -1 ELSE coalesce(("+digits(1)+" << 16) + "+digits(2)+" + 4, -1) END"),
 		one("format_type", "o, m", "CASE WHEN o IS NULL THEN NULL WHEN m >= 4 AND o IN (1700, 1231) THEN "+modified.String()+
 			"[o::BIGINT] ELSE coalesce("+names.String()+"[o::BIGINT], '???') END"),
 	}

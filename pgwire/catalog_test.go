@@ -56,6 +56,27 @@ func execAll(tx *engine.Tx, sqls []string) error {
 	return nil
 }
 
+// TestCatalogTellsTypesAsSent compares what pg_attribute says of each column
+// with what comes on the wire.
+func TestCatalogTellsTypesAsSent(t *testing.T) {
+	f := withCatalog(t)
+	c := f.raw()
+	sent := c.ExecParams(f.context(), "SELECT * FROM shapes", nil, nil, nil, nil).Read()
+	if sent.Err != nil {
+		t.Fatal(sent.Err)
+	}
+	told, _, err := f.simple(c, `SELECT attname, atttypid, attlen, atttypmod FROM pg_attribute
+		WHERE attrelid = 'shapes'::regclass AND attnum > 0 ORDER BY attnum`)
+	if err != nil || len(told) != len(sent.FieldDescriptions) {
+		t.Fatal(len(told), err)
+	}
+	for i, d := range sent.FieldDescriptions {
+		if want := fmt.Sprintf("%s|%d|%d|%d", d.Name, d.DataTypeOID, d.DataTypeSize, d.TypeModifier); told[i] != want {
+			t.Errorf("the catalog tells %s, sent is %s", told[i], want)
+		}
+	}
+}
+
 // TestCatalogTellsSettingsAsShown compares current_setting with SHOW. Of some
 // settings without effect SHOW knows no more than the name.
 func TestCatalogTellsSettingsAsShown(t *testing.T) {
