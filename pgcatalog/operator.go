@@ -79,7 +79,7 @@ func (r *rewriter) operandEnd(i int) (last int, ok bool) {
 	switch {
 	case i >= len(r.tokens):
 		return 0, false
-	case r.is(i, "("):
+	case r.opens(i):
 		last = r.other[i]
 	case r.name(i) != "":
 		if notCalled[r.word(i)] {
@@ -96,12 +96,14 @@ func (r *rewriter) operandEnd(i int) (last int, ok bool) {
 	default:
 		last = i
 	}
-	for last >= 0 && r.is(last+1, "::") {
-		name, end := r.typeAt(last + 2)
-		if name == "" {
-			break
+	for {
+		switch name, end := r.typeAt(last + 2); {
+		case r.is(last+1, "["): // a subscript, or the type x[]
+			last = r.other[last+1]
+		case r.is(last+1, "::") && name != "":
+			last = end
+		default:
+			return last, true
 		}
-		last = end
 	}
-	return last, last >= 0
 }

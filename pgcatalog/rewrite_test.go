@@ -32,6 +32,7 @@ func TestRewrite(t *testing.T) {
 		{"OPERATOR", "SELECT a OPERATOR(pg_catalog.~) '^x$' COLLATE pg_catalog.default", "SELECT a  ~   pgcatalog.compat_pattern('^x$')  "},
 		{"other operators", "SELECT a OPERATOR(pg_catalog.>=) 1, a OPERATOR(pg_catalog.!~*) 'x'", "SELECT a  >=  1, a  !~   pgcatalog.compat_ipattern('x')"},
 		{"matching on the catalog", "SELECT 1 FROM pg_class WHERE a !~ '^pg_' OR b ~* (x) OR c ~~ 'y'", "SELECT 1 FROM pgcatalog.pg_class WHERE a !~  pgcatalog.compat_pattern('^pg_') OR b ~  pgcatalog.compat_ipattern((x)) OR c ~~ 'y'"},
+		{"matching a subscript", "SELECT 1 FROM pg_class WHERE a ~ b[1]::text", "SELECT 1 FROM pgcatalog.pg_class WHERE a ~  pgcatalog.compat_pattern(b[1]::text)"},
 		{"matching elsewhere", "SELECT version() WHERE a ~ 'x'", "SELECT pgcatalog.compat_version() WHERE a ~ 'x'"},
 		{"a collation that stays", "SELECT a COLLATE nocase", ""},
 		{"lines stay", "SELECT 1\nFROM pg_class c\nWHERE c.relname COLLATE\n\"C\" = 'x'", "SELECT 1\nFROM pgcatalog.pg_class c\nWHERE c.relname  \n = 'x'"},
