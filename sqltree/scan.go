@@ -132,7 +132,7 @@ func (s *scanner) dollar() {
 		s.emit(Param, digits(s.sql, i))
 		return
 	}
-	for end := identifier(s.sql, i); i < end && s.sql[i] != '$'; {
+	for i < len(s.sql) && s.sql[i] != '$' && identPartAt(s.sql, i) {
 		i++
 	}
 	if i < len(s.sql) && s.sql[i] == '$' {
@@ -280,10 +280,14 @@ func digits(sql string, pos int) int {
 
 func identifier(sql string, pos int) int {
 	i := pos
-	for i < len(sql) && isIdentPart(sql[i]) && (sql[i] < utf8.RuneSelf || wideSpace(sql[i:]) == 0) {
+	for i < len(sql) && identPartAt(sql, i) {
 		i++
 	}
 	return i
+}
+
+func identPartAt(sql string, i int) bool {
+	return isIdentPart(sql[i]) && (sql[i] < utf8.RuneSelf || wideSpace(sql[i:]) == 0)
 }
 
 func isDigit(c byte) bool      { return c >= '0' && c <= '9' }
