@@ -176,12 +176,18 @@ func sample(all []attack) []attack {
 func attackBy(door sqlDoor, a attack) error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	began := time.Now()
-	got := door.run(ctx, a.sql)
-	if took := time.Since(began); took > reaction {
-		return fmt.Errorf("took %s", took)
-	}
 	wanted := a.wanted(door)
+	var got outcome
+	for range 5 {
+		began := time.Now()
+		got = door.run(ctx, a.sql)
+		if took := time.Since(began); took > reaction {
+			return fmt.Errorf("took %s", took)
+		}
+		if wanted.MatchString(string(engine.CodeTimeout)) || !slices.Contains(got.codes, engine.CodeTimeout) {
+			break
+		} // else a busy machine took the limit's time to judge it
+	}
 	switch {
 	case got.fault:
 		return fmt.Errorf("a fault: %s", got)
@@ -272,9 +278,13 @@ func checkDoor(t *testing.T, door sqlDoor) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	if got := door.run(ctx, "SELECT twice(i) FROM k"); got.err != nil {
-		t.Errorf("afterwards: %s", got)
+	var got outcome
+	for range 5 { // a busy machine may take longer than the limit
+		if got = door.run(ctx, "SELECT twice(i) FROM k"); got.err == nil {
+			return
+		}
 	}
+	t.Errorf("afterwards: %s", got)
 }
 
 // snapshot is every file below a folder, and what is in it.
