@@ -283,15 +283,39 @@ func (ch *change) composeSet(out *composer, text string, add func(sqltree.Span))
 	}
 }
 
-// written hands over the number of rows that a statement has changed. DuckDB
-// streams no such result: the statement has run to its end and is committed,
-// so that what its caller learns no longer depends on its context.
-func (p *producer) written() {
+// begin begins the transaction of a write.
+func (p *producer) begin() error {
+	if !p.verdict.write {
+		return nil
+	}
+	p.open = true
+	return p.c.exec("BEGIN TRANSACTION")
+}
+
+// commit makes what a write has changed last, unless its caller has given up,
+// and hands over the number of rows. DuckDB streams no such result: the
+// statement has run to its end. From here on, what its caller learns does not
+// depend on its context.
+func (p *producer) commit() error {
 	p.active = false
-	p.rows.written = true
+	if !p.rows.settle() {
+		return stopped(p.rows.ctx, p.rows.limits)
+	}
 	if raw := mapping.FetchChunk(p.result); raw.Ptr != nil {
 		p.rows.chunks <- raw // there is room
 	}
+	if err := p.conclude("COMMIT"); err != nil {
+		return p.explain(err)
+	}
+	p.open, p.rows.written = false, true
+	return nil
+}
+
+// conclude ends the transaction of a write; no interrupt reaches that.
+func (p *producer) conclude(sql string) error {
+	p.interrupter.mu.Lock()
+	defer p.interrupter.mu.Unlock()
+	return p.c.exec(sql)
 }
 
 // composer writes a statement from pieces and remembers where they come from.

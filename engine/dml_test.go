@@ -327,6 +327,58 @@ func TestAbandonedWriteIsRolledBack(t *testing.T) {
 	}
 }
 
+// A write that ended with an error has changed nothing, whatever moment its
+// time is over at: DuckDB does not hear an interrupt while it commits.
+func TestWriteOverItsTimeHasChangedNothing(t *testing.T) {
+	db, _ := writing(t, Options{Grace: time.Millisecond})
+	sum := func() (n int64) {
+		t.Helper()
+		idle(t, db)
+		n, err := integer(context.Background(), db, "SELECT sum(price)::BIGINT FROM orders")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	_, err := changeRows(context.Background(), db, "INSERT INTO orders SELECT 1000 + range, 'some text', 1 FROM range(500000)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const sql = "UPDATE orders SET price = price + 1, name = name || 'x'"
+	began := time.Now()
+	if _, err = changeRows(context.Background(), db, sql); err != nil {
+		t.Fatal(err)
+	}
+	whole := time.Since(began)
+	for i := range time.Duration(20) {
+		before := sum()
+		_, err := run(context.Background(), db, Request{SQL: sql, Write: true, Limits: Limits{Timeout: whole * (i + 1) / 20}})
+		if after := sum(); (after == before) != (err != nil) {
+			t.Errorf("after %d/20 of its time: %v, and the sum went from %d to %d", i+1, err, before, after)
+		}
+	}
+}
+
+// What is left of a write that failed is no transaction that the connection's
+// next statement would see the rows of.
+func TestFailedWriteLeavesNoTransaction(t *testing.T) {
+	db, _ := writing(t, Options{Connections: 1})
+	for i, sql := range []string{
+		"INSERT INTO orders (id) VALUES (1)",
+		"UPDATE orders SET price = CAST(name AS DOUBLE)",
+		"INSERT INTO orders (id) SELECT 1000 + a.range * 1000 + b.range FROM range(100000000) a, range(1000) b",
+	} {
+		if _, err := run(context.Background(), db, Request{SQL: sql, Write: true, Limits: Limits{Timeout: 50 * time.Millisecond}}); err == nil {
+			t.Errorf("%s: no error", sql)
+		}
+		idle(t, db)
+		if err := db.Exec(context.Background(), fmt.Sprintf("INSERT INTO att.main.o (id) VALUES (%d)", 10+i)); err != nil {
+			t.Fatal(err)
+		}
+		mustInteger(t, db, "SELECT count(*) FROM orders", int64(4+i))
+	}
+}
+
 // TestWritesBesidePublications counts that each row is written once although
 // statements begin anew when a publication comes between.
 func TestWritesBesidePublications(t *testing.T) {

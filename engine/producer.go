@@ -11,24 +11,26 @@ import (
 
 // producer runs one statement on its connection and feeds its Rows.
 type producer struct {
-	db      *DB
-	pool    *pool
-	c       *conn
-	rows    *Rows
-	req     Request
-	catalog *Catalog
-	verdict *verdict
-	held    held
-	remote  RemoteRows // nil: it runs here
-	s       *stmt      // nil until it is prepared
-	began   time.Time
-	result  mapping.Result
-	active  bool // DuckDB may still work on the statement
+	db          *DB
+	pool        *pool
+	c           *conn
+	rows        *Rows
+	req         Request
+	catalog     *Catalog
+	verdict     *verdict
+	held        held
+	remote      RemoteRows // nil: it runs here
+	s           *stmt      // nil until it is prepared
+	began       time.Time
+	result      mapping.Result
+	active      bool // DuckDB may still work on the statement
+	open        bool // the transaction of a write may be
+	interrupter *interrupter
 }
 
 func (p *producer) run() {
-	i := &interrupter{raw: p.c.raw}
-	stopInterrupt := context.AfterFunc(p.rows.ctx, i.run)
+	p.interrupter = &interrupter{raw: p.c.raw}
+	stopInterrupt := context.AfterFunc(p.rows.ctx, p.interrupter.run)
 	abandon := p.abandonLater()
 	p.began = time.Now()
 	err := p.guarded(p.start)
@@ -42,7 +44,7 @@ func (p *producer) run() {
 	p.end()
 	p.forgetPlan(whole)
 	stopInterrupt()
-	i.stop()
+	p.interrupter.stop()
 	p.db.running.Delete(p.c.id)
 	p.held.release()
 	p.finish(abandon())
@@ -92,10 +94,13 @@ func (p *producer) end() {
 		mapping.Interrupt(p.c.raw)
 	}
 	mapping.DestroyResult(&p.result)
-	if p.active {
-		_ = p.c.exec("SELECT 1") // begins with cleaning up, whatever becomes of it
-		p.active = false
+	switch { // begins with cleaning up, whatever becomes of it
+	case p.open:
+		_ = p.conclude("ROLLBACK")
+	case p.active:
+		_ = p.c.exec("SELECT 1")
 	}
+	p.active, p.open = false, false
 }
 
 // keptRun is how long a statement may have run for its plan to be kept.
@@ -186,6 +191,9 @@ func (p *producer) plan() (pending mapping.PendingResult, s *stmt, err error) {
 	if err = s.bind(p.req.Params); err != nil {
 		return pending, nil, err
 	}
+	if err = p.begin(); err != nil {
+		return pending, nil, err
+	}
 	if pendingStreaming(s.raw, &pending) != mapping.StateSuccess {
 		err = newDuckError(mapping.PendingError(pending))
 		mapping.DestroyPending(&pending)
@@ -234,7 +242,7 @@ func (p *producer) execute(pending mapping.PendingResult, s *stmt) error {
 	}
 	p.describeRows()
 	if p.verdict.write {
-		p.written()
+		return p.commit()
 	}
 	return nil
 }

@@ -45,6 +45,7 @@ type Rows struct {
 	grace     time.Duration
 	started   chan error
 	chunks    chan mapping.DataChunk
+	settled   atomic.Bool  // see settle
 	written   bool         // it has changed rows; set before started
 	described *Description // in place of rows; set before started
 	err       error        // of the producer; read after chunks is closed
@@ -60,7 +61,8 @@ const chunksAhead = 4
 // The statement sees one generation, the current one, to its end. When ctx
 // ends or the time limit passes, it is interrupted; if it does not react
 // within [Options.Grace], Query and the loop over [Rows.Chunks] return all the
-// same and its connection is given up.
+// same and its connection is given up. A write that commits already is waited
+// for: nothing interrupts it, and its outcome is told.
 func (db *DB) Query(ctx context.Context, req Request) (*Rows, error) {
 	pool, err := db.poolFor(ctx)
 	if err != nil {
@@ -136,7 +138,7 @@ func stopped(ctx context.Context, limits Limits) *Error {
 }
 
 // waitStarted waits until the statement runs or has failed, and not longer
-// than its limit and the grace.
+// than its limit and the grace, but for a write that commits.
 func (r *Rows) waitStarted() error {
 	select {
 	case err := <-r.started:
@@ -145,15 +147,24 @@ func (r *Rows) waitStarted() error {
 	}
 	grace := time.NewTimer(r.grace)
 	defer grace.Stop()
+	var err error
 	select {
-	case err := <-r.started:
-		if err == nil && r.written {
-			return nil
-		}
+	case err = <-r.started:
 	case <-grace.C:
+		if r.settle() {
+			return stopped(r.ctx, r.limits)
+		}
+		err = <-r.started
+	}
+	if err == nil && r.written {
+		return nil
 	}
 	return stopped(r.ctx, r.limits)
 }
+
+// settle reports whether its caller comes first: the write, which commits
+// then, or who waits for it, who gives up then.
+func (r *Rows) settle() bool { return r.settled.CompareAndSwap(false, true) }
 
 // Columns describes the result.
 func (r *Rows) Columns() []Column { return r.columns }
