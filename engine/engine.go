@@ -218,8 +218,8 @@ func (db *DB) openRaw() error {
 // it has interrupted.
 const closePatience = 2 * time.Second
 
-// Close interrupts running statements, waits for them to end and closes the
-// database. A statement that ignores the interrupt is left behind with its
+// Close interrupts running statements and a publication, waits for them to end
+// and closes the database. A statement that ignores the interrupt is left behind with its
 // connection and the database.
 func (db *DB) Close() {
 	db.stop()
@@ -227,6 +227,8 @@ func (db *DB) Close() {
 	for _, p := range slices.Backward(db.pools[:]) { // the inner statements first
 		quiet = (p == nil || p.close(db.opts.Grace+closePatience)) && quiet
 	}
+	db.write.Lock() // until a publication has ended
+	defer db.write.Unlock()
 	if db.writer != nil {
 		db.writer.close()
 	}

@@ -31,11 +31,14 @@ func (tx *Tx) Record(f func(sql string)) { tx.record = f }
 
 // Publish runs build in a transaction and makes its changes and next visible
 // to new statements in one step; statements that run keep what they see. When
-// build fails, or ctx ends, nothing has changed. Publications run one at a
-// time; an error of DuckDB's is an [*Error].
+// build fails, or ctx or the database ends, nothing has changed. Publications
+// run one at a time; an error of DuckDB's is an [*Error].
 func (db *DB) Publish(ctx context.Context, next *Catalog, build func(*Tx) error) error {
 	db.write.Lock()
 	defer db.write.Unlock()
+	if db.life.Err() != nil { // the writer may be gone
+		return errClosing
+	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -68,8 +71,13 @@ func (db *DB) build(ctx context.Context, tx *Tx, f func(*Tx) error) error {
 			_ = db.writer.exec("ROLLBACK")
 		}
 	}()
+	ctx, stop := db.living(ctx)
+	defer stop()
 	err := interruptible(ctx, db.writer, func() error { return f(tx) })
 	returned = true
+	if db.life.Err() != nil {
+		return errClosing
+	}
 	return err
 }
 

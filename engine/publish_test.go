@@ -182,6 +182,28 @@ func TestStreamKeepsItsGeneration(t *testing.T) {
 	}
 }
 
+func TestCloseEndsAPublication(t *testing.T) {
+	db, err := Open(context.Background(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	begun, done := make(chan struct{}), make(chan error)
+	go func() {
+		done <- db.Publish(context.Background(), NewCatalog(1, nil, nil), func(tx *Tx) error {
+			close(begun)
+			return tx.Exec("CREATE TABLE spice.public.endless AS SELECT count(*) FROM range(10000000) a, range(10000000) b")
+		})
+	}()
+	<-begun
+	db.Close()
+	if err := <-done; !errors.Is(err, errClosing) {
+		t.Errorf("during Close: got %v", err)
+	}
+	if err := db.Publish(context.Background(), NewCatalog(2, nil, nil), execAll()); !errors.Is(err, errClosing) {
+		t.Errorf("after Close: got %v", err)
+	}
+}
+
 func TestFailedBuildChangesNothing(t *testing.T) {
 	db := open(t)
 	cat, build := generation(1, func() { t.Error("retired") })

@@ -98,9 +98,15 @@ var (
 // bound ends a statement's context with its time limit and with the database.
 func (db *DB) bound(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errTimeout)
-	ctx, cancelCause := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(db.life, func() { cancelCause(errClosing) })
+	ctx, stop := db.living(ctx)
 	return ctx, func() { stop(); cancel() }
+}
+
+// living ends a context with the database.
+func (db *DB) living(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(db.life, func() { cancel(errClosing) })
+	return ctx, func() { stop(); cancel(nil) }
 }
 
 func (db *DB) limits(l Limits) Limits {
