@@ -71,11 +71,11 @@ func (s *server) attach(ctx context.Context, tables []engine.Table) (detach func
 		}
 	}
 	for _, t := range tables {
+		attached = append(attached, t.Database) // Exec may attach it and tell that the caller has left
 		sql := "ATTACH IF NOT EXISTS " + engine.Literal(t.Path) + " AS " + engine.Identifier(t.Database) + " (READ_ONLY)"
 		if err := s.db.Exec(ctx, sql); err != nil {
 			return detach, err
 		}
-		attached = append(attached, t.Database)
 	}
 	return detach, nil
 }
