@@ -5,7 +5,10 @@ import (
 	"encoding/binary"
 	"fmt"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -53,6 +56,15 @@ var fakes = map[string]func() int{
 		wait()
 		return 0
 	},
+	"leaves a child": func() int {
+		begin()
+		child := exec.Command(os.Args[0])
+		child.Env = append(os.Environ(), workerVariable+"=is a child")
+		child.Stderr = os.Stderr
+		_ = child.Start()
+		return 4
+	},
+	"is a child": func() int { _, _ = os.ReadFile(os.Getenv(fifoVariable)); return 0 },
 	"calls much": func() int {
 		begin()
 		columns()
@@ -63,6 +75,9 @@ var fakes = map[string]func() int{
 		return 0
 	},
 }
+
+// fifoVariable names the file whose end is that of a worker's child.
+const fifoVariable = "SPICED_TEST_FIFO"
 
 func send(k byte, v any) { isolate.SendFrame(os.Stdout, k, v) }
 
@@ -117,6 +132,25 @@ func TestAWorkerThatDoesWhatNoneShouldFailsItsStatement(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestAChildThatKeepsTheStandardErrorIsNotWaitedFor(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "fifo")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	fifo, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer fifo.Close() // ends the children
+	w := newWorld(t, func(o *isolate.Options) {
+		o.Env = []string{workerVariable + "=leaves a child", fifoVariable + "=" + path}
+	})
+	if got := w.isolated("SELECT 1 AS v", waitLimit); got.Err == nil || got.Err.Message != "the worker ended: exit status 4" {
+		t.Fatalf("got %+v", got)
+	}
+	w.pool.Close()
 }
 
 func TestCloseEndsAWorkerThatSaysNothing(t *testing.T) {

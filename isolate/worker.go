@@ -30,7 +30,7 @@ type worker struct {
 	killer chan struct{}  // closed when we end it
 	exited chan struct{}  // closed when it is gone
 	fate   *engine.Error  // set before exited is closed
-	tasks  sync.WaitGroup // its readers
+	reader sync.WaitGroup // read
 
 	served int  // statements; for who has hired it
 	spent  bool // it is not to be used again; for who has hired it
@@ -81,16 +81,16 @@ func (w *worker) start() (err error) {
 	if w.stdout, err = w.cmd.StdoutPipe(); err != nil {
 		return err
 	}
-	stderr, err := w.cmd.StderrPipe()
+	pipe, err := w.cmd.StderrPipe()
 	if err != nil {
 		return err
 	}
-	w.stderr = newStderr(w.opts.Log)
+	w.stderr = &stderr{log: w.opts.Log, pipe: pipe}
 	if err := startProcess(w.cmd); err != nil {
 		return err
 	}
-	w.tasks.Go(w.read)
-	w.tasks.Go(func() { w.stderr.read(stderr) })
+	w.reader.Go(w.read)
+	w.stderr.task.Go(w.stderr.read)
 	return nil
 }
 
@@ -154,13 +154,15 @@ func (w *worker) read() {
 func (w *worker) kill() {
 	w.dying.Do(func() { close(w.killer) })
 	w.end()
+	w.stderr.close()
 }
 
-// end ends the process and our reading of it. A worker has no children and
-// nothing to save.
+// end ends the process, what we read of it and what we write to it. A worker
+// should have no children and has nothing to save.
 func (w *worker) end() {
 	_ = w.cmd.Process.Kill()
 	w.stdout.Close()
+	w.stdin.Close()
 }
 
 func (w *worker) killed() bool { return closed(w.killer) }
@@ -183,9 +185,9 @@ func (w *worker) wait() {
 	if closed(w.exited) {
 		return
 	}
-	w.tasks.Wait()
+	w.reader.Wait()
+	w.stderr.wait()
 	_ = w.cmd.Wait()
-	w.stdin.Close()
 	os.RemoveAll(w.dir)
 	w.fate = w.explain()
 	close(w.exited)
