@@ -2,6 +2,7 @@ package isolate_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"fmt"
 	"os"
@@ -64,7 +65,21 @@ var fakes = map[string]func() int{
 		_ = child.Start()
 		return 4
 	},
-	"is a child": func() int { _, _ = os.ReadFile(os.Getenv(fifoVariable)); return 0 },
+	"is a child": func() int { linger(); return 0 },
+	"does not read": func() int {
+		_, _, _ = isolate.ReadFrame(os.Stdin)
+		send(isolate.KindReady, nil)
+		linger()
+		return 0
+	},
+	"reads no answer": func() int {
+		begin()
+		columns()
+		send(isolate.KindCall, map[string]any{"ID": 1, "Handler": "long"})
+		send(isolate.KindEnd, map[string]any{})
+		linger()
+		return 0
+	},
 	"calls much": func() int {
 		begin()
 		columns()
@@ -76,8 +91,28 @@ var fakes = map[string]func() int{
 	},
 }
 
-// fifoVariable names the file whose end is that of a worker's child.
+// fifoVariable names what linger reads.
 const fifoVariable = "SPICED_TEST_FIFO"
+
+// linger waits until the test ends it, not the parent.
+func linger() { _, _ = os.ReadFile(os.Getenv(fifoVariable)) }
+
+// lingering is fake for those that linger, until the end of the test.
+func lingering(t *testing.T, kind string) (option func(*isolate.Options), end func()) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "fifo")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	fifo, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	option = func(o *isolate.Options) {
+		o.Env = []string{workerVariable + "=" + kind, fifoVariable + "=" + path}
+	}
+	return option, func() { fifo.Close() }
+}
 
 func send(k byte, v any) { isolate.SendFrame(os.Stdout, k, v) }
 
@@ -135,22 +170,34 @@ func TestAWorkerThatDoesWhatNoneShouldFailsItsStatement(t *testing.T) {
 }
 
 func TestAChildThatKeepsTheStandardErrorIsNotWaitedFor(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "fifo")
-	if err := syscall.Mkfifo(path, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	fifo, err := os.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer fifo.Close() // ends the children
-	w := newWorld(t, func(o *isolate.Options) {
-		o.Env = []string{workerVariable + "=leaves a child", fifoVariable + "=" + path}
-	})
+	option, end := lingering(t, "leaves a child")
+	defer end()
+	w := newWorld(t, option)
 	if got := w.isolated("SELECT 1 AS v", waitLimit); got.Err == nil || got.Err.Message != "the worker ended: exit status 4" {
 		t.Fatalf("got %+v", got)
 	}
 	w.pool.Close()
+}
+
+func TestAWorkerThatReadsNothingIsKilled(t *testing.T) {
+	long := strings.Repeat("x", 1<<19) // more than a pipe holds
+	for kind, sql := range map[string]string{
+		"does not read":   "SELECT '" + long + "' AS v",
+		"reads no answer": "SELECT 1 AS v",
+	} {
+		t.Run(kind, func(t *testing.T) {
+			option, end := lingering(t, kind)
+			defer end()
+			w := newWorld(t, option)
+			w.Handle("long", func(context.Context, string) (string, error) { return long, nil })
+			eventually(t, "one killed", func() bool {
+				w.isolated(sql, 100*time.Millisecond)
+				return w.pool.Stats().Killed > 0
+			})
+			eventually(t, "the end of its statements", func() bool { return w.Stats() == engine.Stats{} })
+			w.pool.Close()
+		})
+	}
 }
 
 func TestCloseEndsAWorkerThatSaysNothing(t *testing.T) {

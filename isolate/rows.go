@@ -256,9 +256,12 @@ func reply(w *worker, id uint64, output string, err error) {
 // Close implements [engine.RemoteRows]. The worker of a statement that still
 // runs is asked to interrupt it, and killed after the grace; Close does not
 // wait for that, only for the runtime's functions that the statement called.
+// When the statement has ended without them, the grace is theirs too: they may
+// be stuck in a worker that does not take their answers.
 func (r *rows) Close() {
 	r.closing.Do(func() {
 		r.cancel()
+		timer := time.AfterFunc(r.pool.opts.Grace, r.overrun) // from now: who has the lock may be stuck, too
 		r.mu.Lock()
 		r.stop()
 		ended := r.ended
@@ -270,20 +273,37 @@ func (r *rows) Close() {
 		}
 		r.mu.Unlock()
 		if !ended {
-			r.pool.work.Go(r.abort)
+			r.pool.work.Go(func() { r.abort(timer) })
 		}
 		r.calls.Wait()
 		if ended {
-			r.pool.settle(r.worker)
+			r.settle(timer)
 		}
 	})
 }
 
-// abort ends the statement, or its worker.
-func (r *rows) abort() {
-	defer r.pool.settle(r.worker)
-	timer := time.AfterFunc(r.pool.opts.Grace, r.worker.kill)
-	defer timer.Stop()
+// settle gives the worker back, unless it is being killed.
+func (r *rows) settle(timer *time.Timer) {
+	if !timer.Stop() {
+		r.worker.kill() // nobody else gets it
+	}
+	r.pool.settle(r.worker)
+}
+
+// overrun kills the worker over its statement, and counts it.
+func (r *rows) overrun() {
+	if r.worker.over() {
+		return
+	}
+	r.pool.mu.Lock()
+	r.pool.stats.Killed++
+	r.pool.mu.Unlock()
+	r.worker.kill()
+}
+
+// abort ends the statement; the timer ends its worker.
+func (r *rows) abort(timer *time.Timer) {
+	defer r.settle(timer)
 	_ = r.worker.out.send(kindCancel, nil)
 	for f := range r.worker.frames {
 		switch f.kind {
@@ -298,12 +318,4 @@ func (r *rows) abort() {
 			reply(r.worker, c.ID, "", context.Canceled)
 		}
 	}
-	r.pool.overrun()
-}
-
-// overrun counts a worker that was killed over its statement.
-func (p *Pool) overrun() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.stats.Killed++
 }
