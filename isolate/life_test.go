@@ -99,7 +99,7 @@ func TestMemoryIsBounded(t *testing.T) {
 }
 
 func TestAWorkerTakesTheNextStatement(t *testing.T) {
-	w := newWorld(t)
+	w := newWorld(t, func(o *isolate.Options) { o.Grace = waitLimit })
 	for range 20 {
 		if got := w.isolated("SELECT 1 AS v", 0); got.JSON != `[{"v":1}]` {
 			t.Fatalf("got %+v", got)
@@ -199,9 +199,12 @@ func TestCallsOfOneStatementRunAtOnce(t *testing.T) {
 }
 
 func TestACallEndsWithItsStatement(t *testing.T) {
-	w := newWorld(t)
+	w := newWorld(t, func(o *isolate.Options) { o.Grace = waitLimit })
 	w.Handle("hold", hold)
 	w.declareCalls(t, "hold")
+	if got := w.isolated("SELECT 1 AS v", 0); got.JSON != `[{"v":1}]` { // a worker is there now
+		t.Fatalf("got %+v", got)
+	}
 	if got := w.isolated("SELECT hold('')", 200*time.Millisecond); got.code() != engine.CodeTimeout {
 		t.Errorf("got %+v, want a timeout", got)
 	}
