@@ -67,6 +67,8 @@ func TestEqualStatementsAreAnsweredOnce(t *testing.T) {
 		{"SELECT a FROM t", nil, "MISS"},
 		{"SELECT a FROM t", nil, "HIT"},
 		{"SELECT a  FROM t -- again", nil, "HIT"},
+		{"SELECT a\nFROM t;\n", nil, "HIT"},
+		{"SELECT 'x'\n'y' FROM t", nil, "MISS"},
 		{"SELECT a FROM t", []string{"Accept", "text/csv"}, "MISS"},
 		{"SELECT a FROM t", []string{"Cache-Control", "no-cache"}, "BYPASS"},
 		{"SELECT a, 'x' FROM t", nil, "MISS"},
@@ -89,6 +91,7 @@ func TestEqualStatementsAreAnsweredOnce(t *testing.T) {
 			t.Errorf("%s (%s): the engine was asked: %t", c.sql, c.status, ran)
 		}
 	}
+	f.want(f.send("POST", "/v1/sql", "SELECT 'x' 'y' FROM t"), 400, "syntax error") // though on two lines it is right
 	first, second := f.send("POST", "/v1/sql", "SELECT a FROM t"), f.send("POST", "/v1/sql", "SELECT a FROM t")
 	if first.body != second.body || second.header.Get("Content-Type") != first.header.Get("Content-Type") || second.header.Get("X-Spiced-Generation") != "1" {
 		t.Errorf("the answers differ: %v %v", first, second)

@@ -295,16 +295,21 @@ func isLetter(c byte) bool     { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 func isIdentStart(c byte) bool { return isLetter(c) || c == '_' || c >= utf8.RuneSelf }
 func isIdentPart(c byte) bool  { return isIdentStart(c) || isDigit(c) || c == '$' }
 
-// Joined is sql without comments at its ends and with one space, or one line
-// break, for all that stands between two tokens.
+// Joined is sql with one space for all that stands between two tokens, and
+// nothing for what stands at its ends, semicolons too. A line break is kept
+// where it matters: literals on two lines are one.
 func Joined(sql string) string {
 	var b strings.Builder
+	tokens := Scan(sql)
+	for len(tokens) > 0 && tokens[len(tokens)-1].Is(sql, ";") {
+		tokens = tokens[:len(tokens)-1]
+	}
 	last := -1
-	for _, t := range Scan(sql) {
+	for _, t := range tokens {
 		switch {
 		case last < 0 || last == t.Start:
-		case strings.ContainsAny(sql[last:t.Start], "\n\r"):
-			b.WriteByte('\n') // texts on two lines are one text
+		case sql[last-1] == '\'' && sql[t.Start] == '\'' && strings.ContainsAny(sql[last:t.Start], "\n\r"):
+			b.WriteByte('\n')
 		default:
 			b.WriteByte(' ')
 		}

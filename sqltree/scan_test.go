@@ -110,6 +110,30 @@ func FuzzScan(f *testing.F) {
 	f.Fuzz(func(t *testing.T, sql string) { checkScan(t, sql) })
 }
 
+func TestJoined(t *testing.T) {
+	for _, c := range []struct{ sql, want string }{
+		{"", ""},
+		{" ;", ""},
+		{"SELECT a,b FROM t", "SELECT a,b FROM t"},
+		{"\n-- first\nSELECT  a\r\n\tFROM t -- last\n;\n", "SELECT a FROM t"},
+		{"SELECT a/* - */FROM\u00a0t ;", "SELECT a FROM t"},
+		{"SELECT 1; ;", "SELECT 1"},
+		{"SELECT 1; SELECT 2", "SELECT 1; SELECT 2"},
+		{"SELECT ';'", "SELECT ';'"},
+		{"SELECT 'a\n\n  b' , \"c\n d\", $$\ne  f$$", "SELECT 'a\n\n  b' , \"c\n d\", $$\ne  f$$"},
+		{"SELECT 'a'  'b'", "SELECT 'a' 'b'"}, // a fault
+		{"SELECT 'a'\n\n'b'", "SELECT 'a'\n'b'"},
+		{"SELECT e'a' -- more\r  'b'", "SELECT e'a'\n'b'"},
+		{"SELECT 'a'\ne'b'", "SELECT 'a' e'b'"},
+		{"SELECT 'a'\n\"b\"", "SELECT 'a' \"b\""},
+		{"SELECT 1 -\n-1", "SELECT 1 - -1"},
+	} {
+		if got := Joined(c.sql); got != c.want {
+			t.Errorf("%q: got %q, want %q", c.sql, got, c.want)
+		}
+	}
+}
+
 func TestScanOfRandomText(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	pieces := []string{"'", "\"", "--", "\n", "\r", "/*", "*/", "$", "$a$", "a", "1", ".", "e", ":", "::", ":=", "=>", "(", ")", "[", "]", "{", "}", " ", "\u00a0", "é", "\xc2", "?", "\\", "_", "x'"}
