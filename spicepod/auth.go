@@ -88,7 +88,7 @@ type Postgres struct {
 	Enabled        bool          `yaml:"enabled" default:"true" doc:"Open the door."`
 	Address        string        `yaml:"address" default:"127.0.0.1:5432" doc:"Where it listens, as host:port. The flag --postgres goes before it."`
 	Connections    int           `yaml:"max_connections" min:"1" default:"1000" doc:"How many clients at once."`
-	IdleTimeout    time.Duration `yaml:"idle_timeout" default:"1h" doc:"How long a client may be silent between statements."`
+	IdleTimeout    time.Duration `yaml:"idle_timeout" default:"1h" doc:"How long a client may be silent between statements; 0: 1h."`
 	Authentication PostgresAuth  `yaml:"authentication" enum:"scram-sha-256,password" default:"scram-sha-256" doc:"How clients show their key: by SCRAM, without sending it, or as a password, over TLS or on loopback."`
 }
 

@@ -50,7 +50,7 @@ type ResultCache struct {
 	MaxSize              Size          `yaml:"max_size" default:"128MiB" doc:"How much the cache holds."`
 	ItemTTL              time.Duration `yaml:"item_ttl" default:"1s" doc:"How long an answer serves."`
 	EvictionPolicy       string        `yaml:"eviction_policy" enum:"lru,tiny_lfu" unserved:"tiny_lfu" default:"lru" doc:"Which answers go first when the cache is full."`
-	CacheKeyType         string        `yaml:"cache_key_type" enum:"plan,sql" default:"plan" doc:"What makes statements equal: their text without comments and spaces between words (plan), or to the byte (sql)."`
+	CacheKeyType         string        `yaml:"cache_key_type" enum:"plan,sql" default:"plan" doc:"What makes statements equal: their text to the byte (sql), or but for comments, spaces, line breaks and a semicolon at the end (plan). Statements with named parameters are never answered from the cache."`
 	StaleWhileRevalidate time.Duration `yaml:"stale_while_revalidate_ttl" default:"0s" doc:"How long an answer serves after item_ttl while it is made anew."`
 	HashingAlgorithm     string        `yaml:"hashing_algorithm" served:"no" doc:"How keys are hashed."`
 	Encoding             string        `yaml:"encoding" served:"no" doc:"How answers are compressed."`
