@@ -69,7 +69,7 @@ func catalog(t *testing.T, set string) []*tools.Definition {
 	t.Helper()
 	f, err := os.Open(filepath.Join("../../shared/retrieval/dev", set, "tools.jsonl"))
 	if errors.Is(err, fs.ErrNotExist) {
-		t.Skip("the retrieval sets are not here")
+		t.Skipf("the retrieval sets are not beside the repository: %v", err)
 	}
 	if err != nil {
 		t.Fatal(err)

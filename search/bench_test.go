@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	devSets    = "/work/shared/retrieval/dev"
+	devSets    = "../../shared/retrieval/dev" // beside the repository, no part of it
 	many       = 10_000
 	dimensions = 384
 )
@@ -27,7 +27,7 @@ const (
 func realTools(t testing.TB, n int) (tools []search.Document, queries []string) {
 	t.Helper()
 	if _, err := os.Stat(devSets); err != nil {
-		t.Skipf("the development sets are not there: %v", err)
+		t.Skipf("the retrieval sets are not beside the repository: %v", err)
 	}
 	for _, set := range []string{"mcp_xl", "sealtools", "bfcl", "bfcl_live"} {
 		readLines(t, filepath.Join(devSets, set, "tools.jsonl"), func(line []byte) error {

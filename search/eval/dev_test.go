@@ -11,7 +11,8 @@ import (
 	"github.com/spiced-sql/spiced/search/eval"
 )
 
-const devSets = "/work/shared/retrieval/dev"
+// devSets are beside the repository, no part of it.
+const devSets = "../../../shared/retrieval/dev"
 
 // full prints what docs/retrieval.md shows.
 var full = flag.Bool("full", false, "measure everything, and print the tables of docs/retrieval.md")
@@ -20,7 +21,7 @@ func dev(t testing.TB) []*eval.Set {
 	t.Helper()
 	paths, _ := filepath.Glob(filepath.Join(devSets, "*", "queries.jsonl"))
 	if len(paths) == 0 {
-		t.Skipf("the development sets are not there: %s", devSets)
+		t.Skipf("the retrieval sets are not beside the repository: no %s", devSets)
 	}
 	if testing.Short() {
 		t.Skip("it takes seconds")

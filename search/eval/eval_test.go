@@ -209,7 +209,7 @@ func TestScorerAgrees(t *testing.T) {
 	}
 	scorer := filepath.Join(filepath.Dir(devSets), "score.go")
 	if _, err := os.Stat(scorer); err != nil {
-		t.Skipf("the scorer is not there: %v", err)
+		t.Skipf("score.go, which came with the retrieval sets, is not beside the repository: %v", err)
 	}
 	for _, name := range []string{"apibank", "livemcp"} {
 		s, err := eval.Load(filepath.Join(devSets, name))
