@@ -28,7 +28,7 @@ func TestGGUFEntries(t *testing.T) {
 func TestGGUFModel(t *testing.T) {
 	model := os.Getenv("SPICED_TEST_GGUF")
 	if model == "" {
-		t.Skip("SPICED_TEST_GGUF names no GGUF file")
+		t.Skip("there is no model: set SPICED_TEST_GGUF to a GGUF file of an embedding model")
 	}
 	pod := load(t, "embeddings: [{name: e, from: 'file:mini.gguf'}]\n")
 	if err := os.Symlink(model, filepath.Join(pod.Dir, "mini.gguf")); err != nil {

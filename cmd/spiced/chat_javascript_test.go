@@ -56,7 +56,7 @@ func jsPackages(t *testing.T, from string) string {
 	t.Helper()
 	for _, program := range []string{"node", "npm"} {
 		if _, err := exec.LookPath(program); err != nil {
-			t.Skipf("THE JAVASCRIPT CLIENTS ARE NOT TESTED: there is no %s here", program)
+			t.Skipf("THE JAVASCRIPT CLIENTS ARE NOT TESTED: there is no %s here: install nodejs and npm", program)
 		}
 	}
 	cache, err := os.UserCacheDir()
@@ -101,7 +101,7 @@ func install(t *testing.T, from, dir string) {
 	late := time.AfterFunc(installing, func() { npm.Process.Kill() }) //nolint:errcheck // it may have ended
 	defer late.Stop()
 	if out, err := npm.CombinedOutput(); err != nil {
-		t.Skipf("THE JAVASCRIPT CLIENTS ARE NOT TESTED: npm ci: %v\n%s", err, out)
+		t.Skipf("THE JAVASCRIPT CLIENTS ARE NOT TESTED: let npm reach its registry: npm ci: %v\n%s", err, out)
 	}
 	if err := os.Rename(fresh, dir); err != nil {
 		if _, there := os.Stat(dir); there != nil {

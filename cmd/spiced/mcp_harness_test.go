@@ -33,7 +33,7 @@ func mcpPeers(t *testing.T) peers {
 	t.Helper()
 	p, err := installedPeers()
 	if err != nil {
-		t.Skipf("MCP IS NOT TESTED AGAINST OTHERS' PROGRAMS: %v", err)
+		t.Skipf("MCP IS NOT TESTED AGAINST OTHERS' PROGRAMS: install nodejs and npm, and let npm reach its registry: %v", err)
 	}
 	return p
 }

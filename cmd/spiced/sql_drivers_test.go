@@ -31,20 +31,22 @@ func pythonWith(t *testing.T, module string) string {
 			return python
 		}
 	}
-	t.Skipf("%s IS NOT TESTED: no Python here has it", module)
+	t.Skipf("%s IS NOT TESTED: no Python here has it: install python3-%[1]s", module)
 	return ""
 }
 
-// jdbcDriver is where distributions put it.
-const jdbcDriver = "/usr/share/java/postgresql.jar"
+const (
+	jdk        = "default-jdk-headless"
+	jdbcDriver = "/usr/share/java/postgresql.jar" // where distributions put it
+)
 
 // TestJDBC has a session of PostgreSQL's driver for Java.
 func TestJDBC(t *testing.T) {
 	t.Parallel()
-	java := needs(t, "JDBC", "java")
-	needs(t, "JDBC", "javac") // java compiles the session with it
+	java := needs(t, "JDBC", "java", jdk)
+	needs(t, "JDBC", "javac", jdk) // java compiles the session with it
 	if _, err := os.Stat(jdbcDriver); err != nil {
-		t.Skipf("JDBC IS NOT TESTED: %v", err)
+		t.Skipf("JDBC IS NOT TESTED: install libpostgresql-jdbc-java: %v", err)
 	}
 	p := startSQL(t)
 	url := "jdbc:postgresql://" + p.address("postgres") + "/spice"

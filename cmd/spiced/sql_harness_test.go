@@ -109,12 +109,13 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-// needs skips the test, loudly, where a program is missing.
-func needs(t *testing.T, what, program string) string {
+// needs skips the test, loudly, where a program is missing, which a package of
+// Debian has.
+func needs(t *testing.T, what, program, pkg string) string {
 	t.Helper()
 	path, err := exec.LookPath(program)
 	if err != nil {
-		t.Skipf("%s IS NOT TESTED: there is no %s here", what, program)
+		t.Skipf("%s IS NOT TESTED: there is no %s here: install %s", what, program, pkg)
 	}
 	return path
 }

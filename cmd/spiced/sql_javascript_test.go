@@ -18,7 +18,7 @@ func sqlScript(t *testing.T, script, file string, options map[string]any) {
 	dir := jsPackages(t, sqlSessions)
 	node, err := findNode(dir)
 	if err != nil {
-		t.Skipf("THE JAVASCRIPT CLIENTS ARE NOT TESTED: %v", err)
+		t.Skipf("THE JAVASCRIPT CLIENTS ARE NOT TESTED: %v: install nodejs", err)
 	}
 	out, status := peers{dir, node}.run(t, jsScript(t, dir, sqlSessions+"/"+script), string(argument))
 	if status != 0 {

@@ -18,7 +18,7 @@ type psql struct {
 
 func newPSQL(t *testing.T, p *program, key string) psql {
 	t.Helper()
-	return psql{t, needs(t, "PSQL", "psql"), append(libpq(t, p, key), "PSQL_PAGER=")}
+	return psql{t, needs(t, "PSQL", "psql", "postgresql-client"), append(libpq(t, p, key), "PSQL_PAGER=")}
 }
 
 // run runs commands, each as by -c, and returns what psql wrote.
