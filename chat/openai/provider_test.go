@@ -429,8 +429,10 @@ func TestAgainstAServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer server.Close()
-	endpoint := upstream.New(upstream.Options{Model: "m", BaseURL: server.URL + "/v1", Retries: 1, Timeout: 2 * time.Second, IdleTimeout: 100 * time.Millisecond})
-	p := openai.NewProvider(openai.ProviderOptions{Endpoint: endpoint, Model: "gpt-x"})
+	provider := func(idle time.Duration) chat.Provider {
+		endpoint := upstream.New(upstream.Options{Model: "m", BaseURL: server.URL + "/v1", Retries: 1, Timeout: time.Minute, IdleTimeout: idle})
+		return openai.NewProvider(openai.ProviderOptions{Endpoint: endpoint, Model: "gpt-x"})
+	}
 	good := chattest.Say(chattest.Text("Let me ", "see."), chattest.Begin("c1", "f"), chattest.Begin("c2", "g"),
 		chattest.Arguments("c2", `{"b"`, `:2}`), chattest.Arguments("c1", `{"a":`, `1}`), chattest.Usage(90, 7, 64, 3))
 	const want = `start text:Let me  text:see. call0:c1:f call1:c2:g args1:{"b" args1::2} end1 args0:{"a": args0:1} end0 usage:90/7/64/3/0 finish:calls`
@@ -456,7 +458,11 @@ func TestAgainstAServer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			server.Script(chattest.InTurn(c.answers...))
-			words, err := deltas(p)
+			idle := time.Minute
+			if c.code == chat.CodeTimeout {
+				idle = 100 * time.Millisecond
+			}
+			words, err := deltas(provider(idle))
 			if c.code != "" {
 				if err == nil || chat.AsError(err).Code != c.code {
 					t.Errorf("%q %v", words, err)
