@@ -27,38 +27,33 @@ func (d *drain) add(serial uint64) {
 
 func (d *drain) remove(serial uint64) {
 	d.mu.Lock()
+	defer d.mu.Unlock()
 	if i, ok := slices.BinarySearch(d.live, serial); ok {
 		d.live = slices.Delete(d.live, i, i+1)
 	}
-	var ready []func()
 	d.waiting = slices.DeleteFunc(d.waiting, func(w drainWaiter) bool {
 		if d.live[0] < w.before { // the current catalog is always live
 			return false
 		}
-		ready = append(ready, w.f)
+		w.f() // under the lock: who waits later is called later
 		return true
 	})
-	d.mu.Unlock()
-	for _, f := range ready {
-		f()
-	}
 }
 
 // wait runs f when no catalog older than the newest is live: at once if so.
 func (d *drain) wait(f func()) {
 	d.mu.Lock()
+	defer d.mu.Unlock()
 	if len(d.live) > 1 {
 		d.waiting = append(d.waiting, drainWaiter{d.live[len(d.live)-1], f})
-		d.mu.Unlock()
 		return
 	}
-	d.mu.Unlock()
 	f()
 }
 
 // Drained calls f once, when no statement sees a catalog older than the one
-// that is current now: at once, or when the last such statement ends. f must
-// be quick and must not publish.
+// that is current now: at once, or when the last such statement ends, after
+// those that came before. f must be quick, and neither publish nor call Drained.
 func (db *DB) Drained(f func()) { db.drain.wait(f) }
 
 // Committed calls f after the transaction has committed and its catalog is
