@@ -25,6 +25,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/spiced-sql/spiced/clip"
 	"github.com/spiced-sql/spiced/tools"
 )
 
@@ -89,8 +90,5 @@ func Of(ctx context.Context) *Principal {
 
 // shorten bounds what a caller's text takes in a message.
 func shorten(text string) string {
-	if len(text) > maxShown {
-		return text[:maxShown] + "…"
-	}
-	return text
+	return clip.Shown(text, maxShown)
 }

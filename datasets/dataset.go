@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/spiced-sql/spiced/clip"
 	"github.com/spiced-sql/spiced/engine"
 	"github.com/spiced-sql/spiced/nearest"
 	"github.com/spiced-sql/spiced/spicepod"
@@ -265,7 +266,7 @@ func matchColumns(have []engine.Column, declared []spicepod.DatasetColumn) ([]Co
 			for k, c := range columns {
 				names[k] = c.Name
 			}
-			hint := "it has " + shorten(strings.Join(names, ", "), MaxMessage)
+			hint := "it has " + clip.Shown(strings.Join(names, ", "), MaxMessage)
 			if near := nearest.Name(d.Name, names); near != "" {
 				hint = fmt.Sprintf("did you mean %q?", near)
 			}

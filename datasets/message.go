@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/spiced-sql/spiced/clip"
 	"github.com/spiced-sql/spiced/engine"
 )
 
@@ -58,7 +59,7 @@ func csvFault(text string) *fault {
 	if file := group(csvFile, text, 1); file != "" {
 		at = fmt.Sprintf("file %q, %s", file, at)
 	}
-	row := shorten(group(csvText, text, 1), 80)
+	row := clip.Shown(group(csvText, text, 1), 80)
 	if n := csvCount.FindStringSubmatch(text); n != nil {
 		return newFault("from", raggedHint, "%s: expected %s columns, found %s: %q", at, n[1], n[2], row).
 			showing(fmt.Sprintf("%s: expected %s columns, found %s", at, n[1], n[2]))
@@ -66,7 +67,7 @@ func csvFault(text string) *fault {
 	if c := csvConvert.FindStringSubmatch(text); c != nil {
 		hint := fmt.Sprintf("declare the column with a type that fits (columns: name %s, type utf8), or set params.sample_size: -1, "+
 			"params.nullstr or params.ignore_errors: true", c[1])
-		return newFault("from", hint, "%s: column %q is read as %s, but the value is %q", at, c[1], c[3], shorten(c[2], 80)).
+		return newFault("from", hint, "%s: column %q is read as %s, but the value is %q", at, c[1], c[3], clip.Shown(c[2], 80)).
 			showing(fmt.Sprintf("%s: column %q is read as %s, and a value is not", at, c[1], c[3]))
 	}
 	reason := "the row cannot be read"
@@ -76,7 +77,7 @@ func csvFault(text string) *fault {
 			break
 		}
 	}
-	return newFault("from", raggedHint, "%s: %s: %q", at, shorten(reason, MaxMessage), row).
+	return newFault("from", raggedHint, "%s: %s: %q", at, clip.Shown(reason, MaxMessage), row).
 		showing(at + ": the row cannot be read")
 }
 
@@ -92,16 +93,5 @@ func firstLines(text string) string {
 	text, _, _ = strings.Cut(text, "\nPossible ")
 	text, _, _ = strings.Cut(text, "\nCandidates:")
 	lines := strings.Split(text, "\n")
-	return shorten(strings.Join(lines[:min(len(lines), 3)], " "), MaxMessage)
-}
-
-// shorten cuts a text to n bytes at a rune's begin.
-func shorten(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && s[n]&0xC0 == 0x80 {
-		n--
-	}
-	return s[:n] + "…"
+	return clip.Shown(strings.Join(lines[:min(len(lines), 3)], " "), MaxMessage)
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spiced-sql/spiced/clip"
 	"github.com/spiced-sql/spiced/engine"
 	"github.com/spiced-sql/spiced/functions/prelude"
 	"github.com/spiced-sql/spiced/nearest"
@@ -242,7 +243,7 @@ func (m *Manager) checkMask(ctx context.Context, p *policy, v *version, x *expre
 		for i, c := range v.columns {
 			names[i] = c.Name
 		}
-		hint := "it has " + shorten(strings.Join(names, ", "), MaxMessage)
+		hint := "it has " + clip.Shown(strings.Join(names, ", "), MaxMessage)
 		if near := nearest.Name(x.column, names); near != "" {
 			hint = fmt.Sprintf("did you mean %q?", near)
 		}

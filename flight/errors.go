@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
@@ -18,6 +17,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/spiced-sql/spiced/auth"
+	"github.com/spiced-sql/spiced/clip"
 	"github.com/spiced-sql/spiced/engine"
 )
 
@@ -113,23 +113,11 @@ func retryIn(wait time.Duration) protoadapt.MessageV1 {
 // newStatus makes a status that every client can read: gRPC demands UTF-8, and
 // clients bound the trailers in which it travels.
 func newStatus(code codes.Code, text string, details ...protoadapt.MessageV1) *status.Status {
-	st := status.New(code, clip(strings.ToValidUTF8(text, "\uFFFD")))
+	st := status.New(code, clip.Shown(strings.ToValidUTF8(text, "\uFFFD"), maxErrorText))
 	if with, err := st.WithDetails(details...); err == nil {
 		return with
 	}
 	return st
-}
-
-// clip shortens text to what fits a status.
-func clip(text string) string {
-	if len(text) <= maxErrorText {
-		return text
-	}
-	end := maxErrorText
-	for !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end] + "…"
 }
 
 // invalid is the error of a call that is not as it must be.

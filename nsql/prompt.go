@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spiced-sql/spiced/clip"
 	"github.com/spiced-sql/spiced/engine"
 	"github.com/spiced-sql/spiced/sqltree"
 )
@@ -128,7 +129,7 @@ func (f Function) line() string {
 	}
 	line := fmt.Sprintf("- `%s` (%s)", f.Signature, kind)
 	if text := strings.Join(strings.Fields(f.Description), " "); text != "" {
-		line += ": " + cut(text, MaxDescription)
+		line += ": " + clip.Shown(text, MaxDescription)
 	}
 	return line + "\n"
 }

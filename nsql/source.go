@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/spiced-sql/spiced/chat"
+	"github.com/spiced-sql/spiced/clip"
 	"github.com/spiced-sql/spiced/engine"
 	"github.com/spiced-sql/spiced/nearest"
 	"github.com/spiced-sql/spiced/spicepod"
@@ -211,7 +212,7 @@ func (s *source) samples(ctx context.Context, table string) (string, error) {
 			if i > 0 {
 				b.WriteString(", ")
 			}
-			b.WriteString(cut(string(v), MaxValue))
+			b.WriteString(clip.Shown(string(v), MaxValue))
 		}
 		if c.More {
 			b.WriteString(", …")

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/spiced-sql/spiced/chat"
+	"github.com/spiced-sql/spiced/clip"
 	"github.com/spiced-sql/spiced/engine"
 )
 
@@ -205,15 +206,7 @@ func repair(ask *chat.Request, sql string, err error) *chat.Request {
 		sql = "-- nothing"
 	}
 	next.Messages = append(next.Messages,
-		chat.Text(chat.RoleAssistant, "```sql\n"+cut(sql, MaxRepair)+"\n```"),
-		chat.Text(chat.RoleUser, "This fails: "+cut(err.Error(), MaxRepair)+"\n\nWrite the statement again so that it runs. Answer with SQL only."))
+		chat.Text(chat.RoleAssistant, "```sql\n"+clip.Shown(sql, MaxRepair)+"\n```"),
+		chat.Text(chat.RoleUser, "This fails: "+clip.Shown(err.Error(), MaxRepair)+"\n\nWrite the statement again so that it runs. Answer with SQL only."))
 	return next
-}
-
-// cut shortens text to at most n bytes, whole characters.
-func cut(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	return strings.ToValidUTF8(text[:n], "") + "…"
 }

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 
+	"github.com/spiced-sql/spiced/clip"
 	"github.com/spiced-sql/spiced/engine"
 	"github.com/spiced-sql/spiced/results"
 )
@@ -180,16 +180,7 @@ func (j *Jobs) Submit(req Request) (*Job, error) {
 
 // preview is the beginning of a text on one line.
 func preview(sql string) string {
-	text := strings.Join(strings.Fields(strings.ToValidUTF8(sql[:min(len(sql), 4*previewBytes)], "")), " ")
-	if len(text) <= previewBytes {
-		return text
-	}
-	const sign = "…"
-	cut := previewBytes - len(sign)
-	for cut > 0 && !utf8.RuneStart(text[cut]) {
-		cut--
-	}
-	return text[:cut] + sign
+	return clip.Fit(strings.Join(strings.Fields(clip.To(sql, 4*previewBytes)), " "), previewBytes)
 }
 
 // room says why no query of the owner's is taken, or nil.

@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode/utf8"
 
+	"github.com/spiced-sql/spiced/clip"
 	"github.com/spiced-sql/spiced/engine"
 	"github.com/spiced-sql/spiced/format"
 	"github.com/spiced-sql/spiced/tools"
@@ -171,7 +171,7 @@ func (s *Store) describe(ctx context.Context, r *Result, shown []json.RawMessage
 		Preview: make([]json.RawMessage, 0, previewRows), Stats: s.stats(ctx, r),
 	}
 	for i, c := range r.Columns {
-		ref.Columns[i] = column{c.Name, shorten(c.Type.String(), typeBytes)}
+		ref.Columns[i] = column{c.Name, clip.Fit(c.Type.String(), typeBytes)}
 	}
 	for _, row := range shown[:min(len(shown), previewRows)] {
 		ref.Preview = append(ref.Preview, shortRow(row, r.Columns))
@@ -230,17 +230,5 @@ func shortValue(value json.RawMessage) json.RawMessage {
 	case value[0] != '"' || json.Unmarshal(value, &text) != nil:
 		text = string(value)
 	}
-	return format.AppendString(nil, shorten(text, cellBytes))
-}
-
-// shorten is the beginning of text in at most size bytes, in whole characters.
-func shorten(text string, size int) string {
-	if len(text) <= size {
-		return text
-	}
-	const sign = "…"
-	for size -= len(sign); size > 0 && !utf8.RuneStart(text[size]); {
-		size--
-	}
-	return text[:size] + sign
+	return format.AppendString(nil, clip.Fit(text, cellBytes))
 }

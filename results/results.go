@@ -32,6 +32,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/spiced-sql/spiced/clip"
 	"github.com/spiced-sql/spiced/engine"
 	"github.com/spiced-sql/spiced/spicepod"
 )
@@ -181,12 +182,8 @@ func (s *Store) Close() {
 
 // notFound is the one error about a name that leads nowhere for its caller.
 func notFound(name string) *engine.Error {
-	const shown = 40
-	if len(name) > shown {
-		name = strings.ToValidUTF8(name[:shown], "") + "…"
-	}
 	return &engine.Error{
-		Code: engine.CodeNotFound, Offset: -1, Message: fmt.Sprintf("there is no result %q", name),
+		Code: engine.CodeNotFound, Offset: -1, Message: fmt.Sprintf("there is no result %q", clip.Shown(name, 40)),
 		Hint: "a result is there for its owner, until it expires; run its statement again",
 	}
 }

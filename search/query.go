@@ -1,6 +1,10 @@
 package search
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/spiced-sql/spiced/clip"
+)
 
 // Limits of one query: what lies beyond is not read.
 const (
@@ -48,12 +52,12 @@ type plan struct {
 }
 
 func (ix *Index) plan(q Query) plan {
-	text := clip(q.Text, MaxQueryBytes)
+	text := clip.To(q.Text, MaxQueryBytes)
 	w := wanter{ix: ix, seen: map[string]int{}}
 	w.add(words(text))
 	p := plan{}
 	for _, keyword := range q.Keywords[:min(len(q.Keywords), MaxKeywords)] {
-		list := words(clip(keyword, MaxKeywordBytes))
+		list := words(clip.To(keyword, MaxKeywordBytes))
 		w.add(list)
 		if len(list) > 0 {
 			p.phrases = append(p.phrases, phrase(list))

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/spiced-sql/spiced/clip"
 )
 
 // The channels.
@@ -63,7 +65,7 @@ func (ix *Index) NGrams(text string) Vector {
 func (ix *Index) spoken(text string, synonym float64) []weighed {
 	var out []weighed
 	seen := map[string]bool{}
-	for _, w := range words(clip(text, MaxQueryBytes)) {
+	for _, w := range words(clip.To(text, MaxQueryBytes)) {
 		if stopWords[w.text] || seen[w.text] {
 			continue
 		}

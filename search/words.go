@@ -7,6 +7,8 @@ import (
 
 	"github.com/kljensen/snowball/english"
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/spiced-sql/spiced/clip"
 )
 
 // word is one word of a text, in lower case.
@@ -58,17 +60,6 @@ func isASCII(s string) bool {
 		}
 	}
 	return true
-}
-
-// clip cuts a text at a limit in bytes, between two characters.
-func clip(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	for limit > 0 && !utf8.RuneStart(text[limit]) {
-		limit--
-	}
-	return text[:limit]
 }
 
 // class is what a character is to the cutter.
@@ -189,7 +180,7 @@ func (c *cutter) endCompound() {
 
 // foldName makes names equal that differ in case and separators alone.
 func foldName(name string) string {
-	name = strings.TrimSpace(clip(name, maxFieldBytes))
+	name = strings.TrimSpace(clip.To(name, maxFieldBytes))
 	var b strings.Builder
 	for _, r := range normalise(name) {
 		if k := classOf(r); k != other && k != joiner {

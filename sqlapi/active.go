@@ -45,7 +45,7 @@ func (a *API) cancelActive(w http.ResponseWriter, r *http.Request) error {
 	}
 	id := r.PathValue("id")
 	if !a.opts.Queries.Cancel(scope.Owner(), id) {
-		return newError(codeNoQuery, "it may have ended, or be somebody else's", "no statement runs under the id %q", clip(id))
+		return newError(codeNoQuery, "it may have ended, or be somebody else's", "no statement runs under the id %q", shorten(id))
 	}
 	return writeJSON(w, http.StatusOK, queryStatus{id, "cancelled"})
 }

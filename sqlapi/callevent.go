@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/spiced-sql/spiced/clip"
 	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/tools"
 )
@@ -48,12 +49,12 @@ type callFault struct {
 }
 
 func newCallEvent(e *registry.Event) callEvent {
-	c := callEvent{CallID: e.CallID, Tool: clip(e.Tool)}
+	c := callEvent{CallID: e.CallID, Tool: shorten(e.Tool)}
 	c.Arguments = c.bounded(e.Arguments)
 	if r := e.Result; r != nil {
 		c.callOutcome = &callOutcome{OK: r.OK, Result: c.bounded(r.Result), LatencyMS: r.Metrics.LatencyMS}
 		if r.Error != nil {
-			c.Error = &callFault{r.Error.Code, cut(r.Error.Message)}
+			c.Error = &callFault{r.Error.Code, clip.To(r.Error.Message, maxEventPart)}
 		}
 	}
 	return c
@@ -66,12 +67,8 @@ func (c *callEvent) bounded(value json.RawMessage) json.RawMessage {
 		return value
 	}
 	c.Truncated = c.Truncated || len(value) > maxEventPart
-	text, _ := json.Marshal(cut(string(value))) // a string always can be
+	text, _ := json.Marshal(clip.To(string(value), maxEventPart)) // a string always can be
 	return text
-}
-
-func cut(text string) string {
-	return strings.ToValidUTF8(text[:min(len(text), maxEventPart)], "")
 }
 
 // encodeCallEvent is an event's data in a stream, where its name stands beside

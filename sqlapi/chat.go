@@ -32,7 +32,7 @@ func (a *API) chat(d *door, w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	scope.Model, t.events = t.request.Model, includesEvents(r)
-	note(w, slog.String("model", clip(t.request.Model)), slog.Bool("stream", t.request.Stream))
+	note(w, slog.String("model", shorten(t.request.Model)), slog.Bool("stream", t.request.Stream))
 	ctx, job, err := a.running.begin(r.Context(), scope)
 	if err != nil {
 		return err

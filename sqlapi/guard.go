@@ -62,7 +62,7 @@ func (g *Guard) admit(r *http.Request) error {
 }
 
 func hostError(r *http.Request) error {
-	return newError(codeHost, "use localhost, or add the name to runtime.mcp.allowed_hosts", "the host %q is not served here", clip(r.Host))
+	return newError(codeHost, "use localhost, or add the name to runtime.mcp.allowed_hosts", "the host %q is not served here", shorten(r.Host))
 }
 
 // hostAllowed reports whether a host is the loopback or a name that is allowed.

@@ -159,7 +159,7 @@ func findModel(all []Model, name string) (Model, error) {
 	if i := slices.Index(names, name); i >= 0 {
 		return all[i], nil
 	}
-	text := fmt.Sprintf("there is no model %q", clip(name))
+	text := fmt.Sprintf("there is no model %q", shorten(name))
 	if near := nearest.Name(name, names); near != "" {
 		text += fmt.Sprintf("; did you mean %q?", near)
 	}

@@ -196,7 +196,7 @@ func (a *API) queryChunk(w http.ResponseWriter, r *http.Request, scope tools.Sco
 	chunks := job.Chunks()
 	index, err := strconv.Atoi(r.PathValue("index"))
 	if err != nil || index < 0 || index >= len(chunks) {
-		return newError(codeNoQuery, "", "the query has %d chunks, from 0; there is no %s", len(chunks), clip(r.PathValue("index")))
+		return newError(codeNoQuery, "", "the query has %d chunks, from 0; there is no %s", len(chunks), shorten(r.PathValue("index")))
 	}
 	chunk, err := a.chunk(r, scope, job, chunks, index)
 	if err != nil {
@@ -233,12 +233,12 @@ func (a *API) listQueries(w http.ResponseWriter, r *http.Request, scope tools.Sc
 	filter, limit := r.URL.Query().Get("status"), math.MaxInt
 	state, known := stateNames[strings.ToLower(filter)]
 	if filter != "" && !known {
-		return newError(codeInvalidRequest, "use pending, running, succeeded, failed or cancelled", "status is %q", clip(filter))
+		return newError(codeInvalidRequest, "use pending, running, succeeded, failed or cancelled", "status is %q", shorten(filter))
 	}
 	if text := r.URL.Query().Get("limit"); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 {
-			return newError(codeInvalidRequest, "", "limit is %q, not a number from 1", clip(text))
+			return newError(codeInvalidRequest, "", "limit is %q, not a number from 1", shorten(text))
 		}
 		limit = n
 	}

@@ -92,7 +92,7 @@ func (a *API) cancelRequest(w http.ResponseWriter, r *http.Request) error {
 	}
 	id := strings.TrimSuffix(r.PathValue("name"), verbCancel)
 	if !a.running.cancel(scope.Owner(), id) {
-		return newError(codeNoRequest, "it may have ended; the key and X-Spiced-User must be those of the request", "no request runs under the id %q", clip(id))
+		return newError(codeNoRequest, "it may have ended; the key and X-Spiced-User must be those of the request", "no request runs under the id %q", shorten(id))
 	}
 	return writeJSON(w, http.StatusOK, cancelled{true})
 }

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/spiced-sql/spiced/clip"
 	"github.com/spiced-sql/spiced/engine"
 	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/tools"
@@ -108,21 +109,15 @@ func rawError(name string, result tools.Result) error {
 	switch {
 	case e.Code == engine.CodeInternal:
 	case result.Tool == nil:
-		e.Message = "Tool '" + clip(name) + "' not found"
+		e.Message = "Tool '" + shorten(name) + "' not found"
 	default:
 		e.Message = "Error calling tool " + result.Tool.Name + ": " + e.Message
 	}
 	return e
 }
 
-// clip bounds how much of a made-up name an error shows.
-func clip(name string) string {
-	const shown = 100
-	if len(name) <= shown {
-		return name
-	}
-	return strings.ToValidUTF8(name[:shown], "") + "…"
-}
+// shorten bounds how much of a made-up name an error shows.
+func shorten(name string) string { return clip.Shown(name, 100) }
 
 func (a *API) call(w http.ResponseWriter, r *http.Request, c registry.Call) tools.Result {
 	result := a.opts.Tools.Invoke(r.Context(), c)

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/spiced-sql/spiced/chat"
+	"github.com/spiced-sql/spiced/clip"
 	"github.com/spiced-sql/spiced/tools"
 )
 
@@ -71,26 +71,11 @@ func overview(value json.RawMessage, limit int) json.RawMessage {
 			Bytes     int    `json:"bytes"`
 			Limit     int    `json:"limit"`
 			Preview   string `json:"preview"`
-		}{true, len(value), limit, clip(string(value[:size]), size)})
+		}{true, len(value), limit, clip.To(string(value[:min(size+1, len(value))]), size)})
 		if len(text) <= limit || size == 0 {
 			return text
 		}
 	}
-}
-
-// clip is the beginning of text in at most size bytes. A character that the
-// cut has broken goes.
-func clip(text string, size int) string {
-	text = text[:min(len(text), size)]
-	for n := 1; n < utf8.UTFMax && n <= len(text); n++ {
-		if b := text[len(text)-n]; utf8.RuneStart(b) {
-			if !utf8.FullRuneInString(text[len(text)-n:]) {
-				return text[:len(text)-n]
-			}
-			break
-		}
-	}
-	return text
 }
 
 // failure is the text of a call that failed, with Spice's opening words.
@@ -98,8 +83,8 @@ func failure(tool string, err *tools.Error, limit int) string {
 	if err == nil {
 		err = tools.NewError(tools.CodeInternal, "the tool gave neither a result nor an error", "")
 	}
-	text := fmt.Sprintf("Failed to call the tool %s. An error occurred: %s", shorten(tool, maxName), explain(err))
-	return shorten(text, limit)
+	text := fmt.Sprintf("Failed to call the tool %s. An error occurred: %s", clip.Fit(tool, maxName), explain(err))
+	return clip.Fit(text, limit)
 }
 
 // explain is the message with all that helps to do better.
@@ -118,13 +103,4 @@ func explain(err *tools.Error) string {
 		text += "; for example " + string(err.Example)
 	}
 	return text
-}
-
-// shorten clips text, and shows that it did.
-func shorten(text string, size int) string {
-	if len(text) <= size {
-		return text
-	}
-	const sign = "…"
-	return clip(text, max(0, size-len(sign))) + sign
 }

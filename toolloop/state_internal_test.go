@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/spiced-sql/spiced/chat"
+	"github.com/spiced-sql/spiced/clip"
 	"github.com/spiced-sql/spiced/tools"
 )
 
@@ -219,7 +220,7 @@ func FuzzAnswer(f *testing.F) {
 func TestCutTextsAreWholeCharacters(t *testing.T) {
 	text := "aé€😀z\xff"
 	for size := range len(text) + 2 {
-		got := clip(text, size)
+		got := clip.To(text, size)
 		if !strings.HasPrefix(text, got) || len(got) > size || strings.ToValidUTF8(got, "") != strings.TrimSuffix(got, "\xff") {
 			t.Errorf("%d: %q", size, got)
 		}

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/spiced-sql/spiced/clip"
 	"github.com/spiced-sql/spiced/remote"
 )
 
@@ -72,5 +73,5 @@ func (l *lines) said() string {
 	if l.last == "" {
 		return ""
 	}
-	return "; the last it wrote: " + clip(strings.TrimSpace(l.last), maxReason)
+	return "; the last it wrote: " + clip.Shown(strings.TrimSpace(l.last), maxReason)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/spiced-sql/spiced/clip"
 	"github.com/spiced-sql/spiced/remote"
 	"github.com/spiced-sql/spiced/tools"
 )
@@ -181,7 +182,7 @@ func (m *maker) description(t *mcp.Tool) string {
 	text := describe(t)
 	if len(text) > tools.MaxDescription {
 		m.leave(wrongText, t.Name)
-		text = clip(text, tools.MaxDescription-len("…"))
+		text = clip.Fit(text, tools.MaxDescription)
 	}
 	return text
 }

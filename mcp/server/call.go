@@ -11,6 +11,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/spiced-sql/spiced/clip"
 	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/tools"
 )
@@ -68,7 +69,7 @@ func word(name string) string {
 		}
 		return r
 	}, strings.ToValidUTF8(name, ""))
-	return clip(clean, maxWord)
+	return clip.To(clean, maxWord)
 }
 
 // progress tells a client that asked for it that its call runs, until stop: at

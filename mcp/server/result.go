@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/spiced-sql/spiced/clip"
 	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/tools"
 )
@@ -81,19 +81,5 @@ func failure(r tools.Result) *mcp.CallToolResult {
 
 // shorten is the beginning of what a client made up, for a message.
 func shorten(text string) string {
-	if len(text) <= maxShown {
-		return text
-	}
-	return clip(text, maxShown) + "…"
-}
-
-// clip is the beginning of text in at most size bytes, in whole characters.
-func clip(text string, size int) string {
-	if len(text) <= size {
-		return text
-	}
-	for size > 0 && !utf8.RuneStart(text[size]) {
-		size--
-	}
-	return text[:size]
+	return clip.Shown(text, maxShown)
 }

@@ -136,7 +136,7 @@ func (r rows) output(err error) (output, error) {
 // collect reads rows as JSON, a line each, until they are one more than an
 // extent has. It shows every chunk that it reads to each.
 func collect(result *engine.Rows, e extent, each func(*engine.Chunk)) ([][]byte, error) {
-	c := &clip{extent: e}
+	c := &excerpt{extent: e}
 	form, _ := format.ByName("ndjson")
 	w := form.NewWriter(c)
 	if err := w.Begin(result.Columns()); err != nil {
@@ -163,14 +163,14 @@ func collect(result *engine.Rows, e extent, each func(*engine.Chunk)) ([][]byte,
 // errFull ends the writing of rows that nobody will see.
 var errFull = errors.New("the result is full")
 
-// clip keeps rows, a line each, until they are one more than its extent.
-type clip struct {
+// excerpt keeps rows, a line each, until they are one more than its extent.
+type excerpt struct {
 	extent extent
 	buf    []byte
 	ends   int // lines that another one follows
 }
 
-func (c *clip) Write(p []byte) (int, error) {
+func (c *excerpt) Write(p []byte) (int, error) {
 	c.buf = append(c.buf, p...)
 	c.ends += bytes.Count(p, []byte{'\n'})
 	if c.ends >= c.extent.rows || int64(len(c.buf)) > c.extent.bytes {
@@ -181,7 +181,7 @@ func (c *clip) Write(p []byte) (int, error) {
 
 // lines are the rows, the last of which may be cut where it is beyond the
 // extent.
-func (c *clip) lines() [][]byte {
+func (c *excerpt) lines() [][]byte {
 	if len(c.buf) == 0 {
 		return nil
 	}

@@ -6,10 +6,10 @@ import (
 	"runtime"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/spiced-sql/spiced/clip"
 	"github.com/spiced-sql/spiced/engine"
 	"github.com/spiced-sql/spiced/format"
 	"github.com/spiced-sql/spiced/search"
@@ -163,14 +163,7 @@ func rowText(v *engine.Vector, i int) string {
 		}
 		text = append(text, '\n')
 	}
-	if len(text) <= MaxRowText {
-		return string(text)
-	}
-	end := MaxRowText
-	for end > 0 && !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return string(text[:end])
+	return clip.To(string(text), MaxRowText)
 }
 
 // analyse prepares the texts for the index, on all CPUs.
