@@ -379,6 +379,24 @@ func TestFailedWriteLeavesNoTransaction(t *testing.T) {
 	}
 }
 
+// TestAFailedWriteHoldsNothing writes at once, on another connection, what a
+// write that failed had changed.
+func TestAFailedWriteHoldsNothing(t *testing.T) {
+	db, _ := writing(t, Options{Connections: 4})
+	ctx := context.Background()
+	if _, err := changeRows(ctx, db, "INSERT INTO orders (id, price) SELECT range, 1 FROM range(1000, 300000)"); err != nil {
+		t.Fatal(err)
+	}
+	for range 20 {
+		if _, err := changeRows(ctx, db, "UPDATE orders SET price = CASE WHEN id = 299999 THEN CAST(name AS DOUBLE) ELSE 2 END"); err == nil {
+			t.Fatal("it was to fail")
+		}
+		if n, err := changeRows(ctx, db, "UPDATE orders SET price = 3 WHERE id < 1100"); n != 103 || err != nil {
+			t.Errorf("%d rows, %v", n, err)
+		}
+	}
+}
+
 // TestWritesBesidePublications counts that each row is written once although
 // statements begin anew when a publication comes between.
 func TestWritesBesidePublications(t *testing.T) {

@@ -219,8 +219,8 @@ func (db *DB) openRaw() error {
 const closePatience = 2 * time.Second
 
 // Close interrupts running statements and a publication, waits for them to end
-// and closes the database. A statement that ignores the interrupt is left behind with its
-// connection and the database.
+// and closes the database. A statement that ignores the interrupt is left
+// behind with its connection and the database; a publication is waited for.
 func (db *DB) Close() {
 	db.stop()
 	quiet := true

@@ -34,6 +34,9 @@ func (p *producer) run() {
 	abandon := p.abandonLater()
 	p.began = time.Now()
 	err := p.guarded(p.start)
+	if err != nil && p.open {
+		p.end() // before its caller hears of it: the rows that it has changed are held
+	}
 	p.rows.started <- err
 	if err == nil {
 		err = p.guarded(p.feed)
