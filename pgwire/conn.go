@@ -161,7 +161,6 @@ func readError(err error) error {
 
 // handle answers a message. An error ends the connection.
 func (c *conn) handle(ctx context.Context, m pgproto3.FrontendMessage) error {
-	c.running.serve()
 	switch m.(type) {
 	case *pgproto3.Terminate:
 		return errClosed
@@ -173,16 +172,19 @@ func (c *conn) handle(ctx context.Context, m pgproto3.FrontendMessage) error {
 	if c.skip {
 		return nil
 	}
-	switch m := m.(type) {
-	case *pgproto3.Query:
-		return c.answered(c.simple(ctx, m.String))
-	case *pgproto3.FunctionCall:
-		return c.answered(failure(stateUnsupported, "write SELECT f(…)", "the function call protocol is not served"))
+	switch m.(type) {
 	case *pgproto3.Flush:
 		_ = c.out.flush() // kept in out.err
 		return nil
 	case *pgproto3.CopyData, *pgproto3.CopyDone, *pgproto3.CopyFail:
 		return nil // of a COPY that was refused
+	}
+	c.running.serve()
+	switch m := m.(type) {
+	case *pgproto3.Query:
+		return c.answered(c.simple(ctx, m.String))
+	case *pgproto3.FunctionCall:
+		return c.answered(failure(stateUnsupported, "write SELECT f(…)", "the function call protocol is not served"))
 	}
 	err := c.extended(ctx, m)
 	c.skip = err != nil

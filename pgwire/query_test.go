@@ -613,6 +613,21 @@ func TestCancelBetweenStatements(t *testing.T) {
 	}
 }
 
+// TestCancelBetweenRequests: messages that begin no request are none that a
+// cancel request is about.
+func TestCancelBetweenRequests(t *testing.T) {
+	f := serve(t, nil).frontend()
+	for range 20 {
+		if got := f.exchange(&pgproto3.Query{String: "SELECT 1"}, &pgproto3.CopyDone{}, &pgproto3.Flush{}); got != "RowDescription 1 SELECT 1 I" {
+			t.Fatal(got)
+		}
+		f.cancel()
+		if got := f.exchange(&pgproto3.Query{String: "SELECT 2"}); got != "RowDescription 2 SELECT 1 I" {
+			t.Fatal(got)
+		}
+	}
+}
+
 func TestStatementTimeout(t *testing.T) {
 	f := serve(t, nil)
 	c := f.raw()
