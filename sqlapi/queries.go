@@ -181,7 +181,12 @@ func (a *API) chunk(r *http.Request, scope tools.Scope, job *query.Job, chunks [
 		return nil, err
 	}
 	if b.over {
-		return nil, newError(engine.CodeLimit, fmt.Sprintf("GET %s/%s streams all rows", pathResults, job.Result.Name), "chunk %d is larger than %d MiB as JSON", c.Index, maxChunk>>20)
+		err := &engine.Error{
+			Code: engine.CodeLimit, Offset: -1, Message: fmt.Sprintf("chunk %d is larger than %d MiB as JSON", c.Index, maxChunk>>20),
+			Hint: fmt.Sprintf("GET %s/%s streams all rows", pathResults, job.Result.Name),
+		}
+		rows.Failed(err)
+		return nil, err
 	}
 	rows.Sent(int64(len(b.buf)))
 	out.DataArray = b.buf

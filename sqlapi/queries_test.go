@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/spiced-sql/spiced/audit"
 )
 
 // submitted submits a statement and waits until it is over.
@@ -69,7 +71,7 @@ func TestSubmittedQueriesAreReadInChunks(t *testing.T) {
 }
 
 func TestSubmittedQueriesWithLargeRows(t *testing.T) {
-	f := serve(t, nil)
+	f := serve(t, func(o *Options) { o.Audit = audit.New(o.Log) })
 	r := f.send("POST", "/v1/queries", `{"sql":"SELECT repeat('x', 4000000) || range AS s FROM range(10)"}`)
 	f.want(r, 202, "")
 	path := "/v1/queries/" + between(r.body, `"query_id":"`, `"`)
@@ -77,6 +79,9 @@ func TestSubmittedQueriesWithLargeRows(t *testing.T) {
 	for _, path := range []string{path, path + "/results/chunks/0"} {
 		r = f.send("GET", path, "")
 		f.want(r, 413, "chunk 0 is larger than 32 MiB as JSON")
+	}
+	if n := strings.Count(f.log.String(), `"door":"http","outcome":"limit_exceeded"`); n != 2 {
+		t.Errorf("%d chunks that were refused are audited so", n)
 	}
 	_, hint, _ := strings.Cut(r.body, "GET ")
 	ref, _, _ := strings.Cut(hint, " ")
