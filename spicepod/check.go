@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -67,7 +66,7 @@ func (d *decoder) check(v any, o *object) {
 		d.checkAddress(v.Address)
 	case *CORS:
 		for i, origin := range v.AllowedOrigins {
-			if u, err := url.Parse(origin); origin != "*" && (err != nil || u.Scheme == "" || u.Host == "" || origin != u.Scheme+"://"+u.Host) {
+			if u, err := url.Parse(origin); origin != "*" && (err != nil || u.Scheme == "" || u.Host == "" || !strings.EqualFold(origin, u.Scheme+"://"+u.Host)) {
 				d.failPath(fmt.Sprintf("allowed_origins[%d]", i), fmt.Sprintf("%q is no origin", shorten(origin)), "write scheme://host or scheme://host:port, without a slash at its end, or *")
 			}
 		}
@@ -88,7 +87,7 @@ func (d *decoder) check(v any, o *object) {
 func (d *decoder) checkAddress(address string) {
 	_, port, err := net.SplitHostPort(address)
 	if err == nil {
-		_, err = strconv.ParseUint(port, 10, 16)
+		_, err = net.LookupPort("tcp", port)
 	}
 	if err != nil {
 		d.failPath("address", fmt.Sprintf("%q is no address", shorten(address)), "write host:port, such as 127.0.0.1:5432; port 0 picks a free one")

@@ -296,7 +296,7 @@ func isIdentStart(c byte) bool { return isLetter(c) || c == '_' || c >= utf8.Run
 func isIdentPart(c byte) bool  { return isIdentStart(c) || isDigit(c) || c == '$' }
 
 // Joined is sql with one space for all that stands between two tokens, and
-// nothing for what stands at its ends, semicolons too. A line break is kept
+// nothing for what stands at its ends, semicolons behind it too. A line break is kept
 // where it matters: literals on two lines are one.
 func Joined(sql string) string {
 	var b strings.Builder
