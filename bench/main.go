@@ -76,7 +76,31 @@ func main() {
 	}
 }
 
+// chosen are the benchmarks of these names; all of them for "".
+func chosen(only string) ([]benchmark, error) {
+	if only == "" {
+		return benchmarks, nil
+	}
+	var some []benchmark
+	for name := range strings.SplitSeq(only, ",") {
+		at := slices.IndexFunc(benchmarks, func(b benchmark) bool { return b.name == name })
+		if at < 0 {
+			var names []string
+			for _, b := range benchmarks {
+				names = append(names, b.name)
+			}
+			return nil, fmt.Errorf("-only: there is no benchmark %q; there are %s", name, strings.Join(names, ", "))
+		}
+		some = append(some, benchmarks[at])
+	}
+	return some, nil
+}
+
 func run(ctx context.Context, only string) error {
+	list, err := chosen(only)
+	if err != nil {
+		return err
+	}
 	dir, err := os.MkdirTemp("", "spiced-bench-")
 	if err != nil {
 		return err
@@ -89,10 +113,7 @@ func run(ctx context.Context, only string) error {
 		return fmt.Errorf("build spiced: %w", err)
 	}
 	fmt.Println("| what | measured | must reach |\n|---|---|---|")
-	for _, b := range benchmarks {
-		if only != "" && !slices.Contains(strings.Split(only, ","), b.name) {
-			continue
-		}
+	for _, b := range list {
 		rows, err := b.run(ctx, e)
 		if err != nil {
 			return fmt.Errorf("%s: %w", b.name, err)
