@@ -1,7 +1,7 @@
 // Package audit writes who did what: a line for each statement, call of a tool
-// and refused key, with the principal, a fingerprint in place of the text, and
-// the outcome. No literal of a statement and no argument of a tool gets into
-// it.
+// and request that is not let through, with the principal, a fingerprint in
+// place of the text, and the outcome. No literal of a statement and no argument
+// of a tool gets into it.
 //
 //	log := audit.New(logger) // nil writes nothing
 //	log.Record(ctx, audit.Entry{Kind: audit.Statement, Principal: "bi", Fingerprint: f, Outcome: audit.OK})
@@ -22,13 +22,16 @@ type Kind string
 const (
 	Statement Kind = "statement"
 	Tool      Kind = "tool"
-	Login     Kind = "login" // refused ones only
+	Login     Kind = "login"   // without a key that is known
+	Request   Kind = "request" // not let through, whatever it asked for
 )
 
 // Outcomes; the others are codes of errors.
 const (
 	OK           = "ok"
-	Unauthorized = "unauthorized" // the key is missing or not known
+	Unauthorized = "unauthorized"      // the key is missing or not known
+	Denied       = "permission_denied" // the key does not permit it
+	RateLimited  = "rate_limited"      // the principal's limits are reached
 )
 
 // Entry is one line.
@@ -40,7 +43,7 @@ type Entry struct {
 	RequestID   string
 	Remote      string // the client's address, where it is known
 	Tool        string
-	Fingerprint fingerprint.Fingerprint // of a statement
+	Fingerprint fingerprint.Fingerprint // of a statement, also of one that a tool was given
 	Rows, Bytes int64
 	Took        time.Duration
 	Outcome     string
@@ -77,7 +80,7 @@ func (l *Log) Record(ctx context.Context, e Entry) {
 			attrs = append(attrs, slog.String(word.key, word.value))
 		}
 	}
-	if e.Kind != Login {
+	if e.Kind == Statement || e.Kind == Tool {
 		attrs = append(attrs, slog.Int64("rows", e.Rows), slog.Int64("bytes", e.Bytes), slog.Duration("took", e.Took.Round(time.Microsecond)))
 	}
 	l.log.LogAttrs(context.WithoutCancel(ctx), slog.LevelInfo, "audit", attrs...)

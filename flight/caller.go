@@ -73,6 +73,7 @@ func (s *service) enter(ctx context.Context, method string) (context.Context, er
 	}
 	scope, err := principal.Scope(asked)
 	if err != nil {
+		s.audit(ctx, audit.Request, principal.Name, audit.Denied)
 		return ctx, err
 	}
 	c := &caller{principal, scope, remoteOf(ctx)}
@@ -144,10 +145,25 @@ func (s *service) principal(ctx context.Context, c login) (*auth.Principal, erro
 
 // unauthenticated records that a caller is refused.
 func (s *service) unauthenticated(ctx context.Context, why string) error {
-	s.opts.Audit.Record(ctx, audit.Entry{
-		Kind: audit.Login, Door: string(query.Flight), Remote: remoteOf(ctx), Outcome: audit.Unauthorized,
-	})
+	s.audit(ctx, audit.Login, "", audit.Unauthorized)
 	return status.Error(codes.Unauthenticated, why+"; send it as authorization: Bearer, or by Handshake as a password")
+}
+
+// audit records a call that is not let through.
+func (s *service) audit(ctx context.Context, kind audit.Kind, principal, outcome string) {
+	s.opts.Audit.Record(ctx, audit.Entry{
+		Kind: kind, Door: string(query.Flight), Principal: principal, Remote: remoteOf(ctx), Outcome: outcome,
+	})
+}
+
+// place takes a place for a statement within the limits of its principal; end
+// gives it back.
+func (s *service) place(ctx context.Context, req query.Request) (end func(), err error) {
+	end, err = callerOf(ctx).principal.Begin()
+	if err != nil {
+		s.opts.Query.Denied(ctx, req, audit.RateLimited)
+	}
+	return end, err
 }
 
 // askedScope is on whose behalf a call wants to be, by its metadata.

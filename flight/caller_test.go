@@ -135,9 +135,13 @@ func TestOwners(t *testing.T) {
 }
 
 func TestScope(t *testing.T) {
-	c := serve(t, withKeys(t)).client(t)
+	var log bytes.Buffer
+	c := serve(t, withKeys(t), func(o *flight.Options) { o.Audit = audit.New(slog.New(slog.NewTextHandler(&log, nil))) }).client(t)
 	_, err := c.Execute(with(t, "x-api-key", readKey, "x-spiced-user", "ann"), "SELECT 1")
 	wantCode(t, err, codes.PermissionDenied, "may not name user")
+	if !strings.Contains(log.String(), "kind=request door=flight outcome=permission_denied principal=key-1") {
+		t.Errorf("the audit log has %s", &log)
+	}
 	_, err = c.Execute(with(t, "x-api-key", webKey, "x-spiced-agent", strings.Repeat("a", 200)), "SELECT 1")
 	wantCode(t, err, codes.InvalidArgument, "x-spiced-agent has 200 bytes; the limit is 128")
 	_, err = c.ExecuteUpdate(with(t, "x-api-key", readKey), "DELETE FROM orders")

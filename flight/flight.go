@@ -87,7 +87,7 @@ type Options struct {
 	// Version is that of the runtime, for clients.
 	Version        string
 	Log            *slog.Logger // nil: discarded
-	Audit          *audit.Log   // nil: refused keys are not audited
+	Audit          *audit.Log   // nil: refused calls are not audited
 	MaxConnections int          // 0: 1024
 	MaxMessage     int          // bytes of a message from a client; 0: 16 MiB
 }

@@ -90,7 +90,7 @@ func (s *service) update(ctx context.Context, d *engine.Description, req query.R
 	if !d.Write {
 		return nil, invalid("the statement changes nothing; run it as a query")
 	}
-	end, err := callerOf(ctx).principal.Begin()
+	end, err := s.place(ctx, req)
 	if err != nil {
 		return nil, err
 	}

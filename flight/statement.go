@@ -113,7 +113,7 @@ func (s *service) sendTicket(handle []byte, stream grpc.ServerStream) error {
 		}
 		req = c.request(p.sql, p.params)
 	}
-	end, err := c.principal.Begin()
+	end, err := s.place(stream.Context(), req)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"strconv"
 
+	"github.com/spiced-sql/spiced/audit"
 	"github.com/spiced-sql/spiced/engine"
 	"github.com/spiced-sql/spiced/query"
 )
@@ -136,9 +137,12 @@ func (c *conn) startPortal(ctx context.Context, p *portal, limit int64) error {
 		stop = func(cause error) { cancelled(cause); cancel() }
 	}
 	r := &result{stop: stop}
+	req := c.request(p.plan, p.params)
 	var err error
 	if r.release, err = c.principal.Begin(); err == nil {
-		r.rows, err = c.server.opts.Query.Query(ctx, c.request(p.plan, p.params))
+		r.rows, err = c.server.opts.Query.Query(ctx, req)
+	} else {
+		c.server.opts.Query.Denied(ctx, req, audit.RateLimited)
 	}
 	if err != nil {
 		c.finish()

@@ -262,6 +262,11 @@ func (r *Rows) record(functions []string, rows int64, outcome string) {
 // publication (see [engine.Catalog.Serial]).
 func (s *Service) Serial() uint64 { return s.opts.DB.Current().Serial() }
 
+// Denied counts and audits a statement that a door did not let run.
+func (s *Service) Denied(ctx context.Context, req Request, outcome string) {
+	(&Rows{service: s, req: req, ctx: ctx, began: time.Now()}).record(nil, 0, outcome)
+}
+
 // Answered is a statement that was answered without being run.
 type Answered struct {
 	Functions   []string // that it uses

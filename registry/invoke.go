@@ -81,6 +81,7 @@ type attempt struct {
 	call     Call
 	catalog  *Catalog
 	entry    *entry
+	input    tools.Input // empty until it is checked
 	notices  []string
 	cache    string
 }
@@ -93,7 +94,7 @@ func (a *attempt) isMeta() bool {
 // begins.
 func (a *attempt) run(ctx context.Context) tools.Result {
 	for n := 0; ; n++ {
-		a.catalog, a.notices, a.cache = a.registry.Current(), nil, ""
+		a.catalog, a.input, a.notices, a.cache = a.registry.Current(), tools.Input{}, nil, ""
 		out, err := a.try(ctx)
 		if errors.Is(err, tools.ErrChanged) && ctx.Err() == nil && (n == 0 || n < maxChanges && a.registry.Current() != a.catalog) {
 			continue
@@ -127,6 +128,7 @@ func (a *attempt) try(ctx context.Context) (tools.Output, error) {
 	if err != nil {
 		return tools.Output{}, err
 	}
+	a.input = in
 	if a.call.DryRun {
 		return a.plan(ctx, in)
 	}

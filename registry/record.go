@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spiced-sql/spiced/audit"
+	"github.com/spiced-sql/spiced/fingerprint"
 	"github.com/spiced-sql/spiced/tools"
 	"github.com/spiced-sql/spiced/usage"
 )
@@ -47,13 +48,28 @@ func (r *Registry) record(c Call, id string, began time.Time, result *tools.Resu
 	if r.opts.Usage != nil {
 		r.opts.Usage.Call(u)
 	}
-	r.opts.Audit.Record(context.Background(), audit.Entry{
-		Kind: audit.Tool, Door: string(c.Scope.Surface), Principal: c.Scope.Principal, User: c.Scope.UserID, RequestID: c.Scope.RequestID,
-		Tool: tool, Rows: u.Rows, Bytes: u.Bytes, Took: latency, Outcome: cmp.Or(code, audit.OK),
-	})
+	if r.opts.Audit.Enabled() {
+		r.opts.Audit.Record(context.Background(), audit.Entry{
+			Kind: audit.Tool, Door: string(c.Scope.Surface), Principal: c.Scope.Principal, User: c.Scope.UserID, RequestID: c.Scope.RequestID,
+			Tool: tool, Fingerprint: a.fingerprint(), Rows: u.Rows, Bytes: u.Bytes, Took: latency, Outcome: cmp.Or(code, audit.OK),
+		})
+	}
 	if r.opts.Metrics != nil {
 		r.opts.Metrics.ToolCall(tool, string(c.Scope.Surface), code, latency)
 	}
+}
+
+// fingerprint is that of the statement which the tool was given, if it is one
+// that is given statements.
+func (a *attempt) fingerprint() fingerprint.Fingerprint {
+	if a.entry == nil || a.input.Arguments == nil {
+		return fingerprint.Fingerprint{}
+	}
+	t, ok := a.entry.tool.(tools.Stating)
+	if !ok {
+		return fingerprint.Fingerprint{}
+	}
+	return fingerprint.Of(t.Statement(a.input))
 }
 
 // foreign reports whether an agent called a tool of another owner. What the

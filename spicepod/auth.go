@@ -44,7 +44,7 @@ const (
 
 // Audit is `runtime.audit`.
 type Audit struct {
-	Mode AuditMode `yaml:"mode" enum:"auto,on,off" default:"auto" doc:"Record each statement, call of a tool and refused key: always, never, or (auto) when keys are needed."`
+	Mode AuditMode `yaml:"mode" enum:"auto,on,off" default:"auto" doc:"Record each statement, call of a tool and request that is not let through: always, never, or (auto) when keys are needed."`
 	File string    `yaml:"file" doc:"File to which the records are added, a JSON object a line; relative to the Spicepod's folder. Default: the log."`
 }
 

@@ -27,8 +27,8 @@ const (
 	codeHost           engine.Code = "host_not_allowed"
 	codeOrigin         engine.Code = "origin_not_allowed"
 	codeUnauthorized   engine.Code = audit.Unauthorized
-	codeDenied         engine.Code = "permission_denied"
-	codeTooMany        engine.Code = "rate_limited"
+	codeDenied         engine.Code = audit.Denied
+	codeTooMany        engine.Code = audit.RateLimited
 	codeNoQuery        engine.Code = "query_not_found"
 	codeNoResult       engine.Code = "result_not_found"
 	codeUnknownDataset engine.Code = "dataset_not_found"

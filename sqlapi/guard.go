@@ -10,6 +10,7 @@ import (
 
 	"github.com/spiced-sql/spiced/audit"
 	"github.com/spiced-sql/spiced/auth"
+	"github.com/spiced-sql/spiced/engine"
 	"github.com/spiced-sql/spiced/query"
 )
 
@@ -17,7 +18,7 @@ import (
 type Guard struct {
 	// Keys are the present keys; nil: nobody needs one.
 	Keys  func() *auth.Keyring
-	Audit *audit.Log // nil: refused keys are not audited
+	Audit *audit.Log // nil: refused requests are not audited
 	// AllowedHosts are names that requests over loopback may have in their
 	// Host header, besides localhost and IP addresses, and those of MCP over
 	// any connection; "*" allows any. It protects a developer's machine from
@@ -36,6 +37,7 @@ func (g *Guard) Protect(h http.Handler) http.Handler {
 			_, err = g.principal(w, r)
 		}
 		if err != nil {
+			g.record(w, r, "", err)
 			e := asRequestError(err)
 			http.Error(w, e.Error(), e.sentStatus())
 			return
@@ -108,7 +110,7 @@ func sameOrigin(r *http.Request) bool {
 	return crossOrigin.Check(r) == nil
 }
 
-// principal is who sends the request. Keys that are refused are audited.
+// principal is who sends the request.
 func (g *Guard) principal(w http.ResponseWriter, r *http.Request) (*auth.Principal, error) {
 	keys := &auth.Keyring{}
 	if g.Keys != nil {
@@ -125,8 +127,27 @@ func (g *Guard) principal(w http.ResponseWriter, r *http.Request) (*auth.Princip
 		why = "the key is not known"
 	}
 	w.Header().Set("WWW-Authenticate", `Bearer realm="spiced"`)
-	g.Audit.Record(r.Context(), audit.Entry{
-		Kind: audit.Login, Door: string(query.HTTP), RequestID: w.Header().Get(headerRequestID), Remote: r.RemoteAddr, Outcome: audit.Unauthorized,
-	})
 	return nil, newError(codeUnauthorized, "send it as X-API-Key or as Authorization: Bearer", "%s", why)
+}
+
+// refusals are the errors of requests that are not let through.
+var refusals = map[engine.Code]audit.Kind{
+	codeUnauthorized: audit.Login,
+	codeHost:         audit.Request,
+	codeOrigin:       audit.Request,
+	codeDenied:       audit.Request,
+	codeTooMany:      audit.Request,
+}
+
+// record audits a request that was not let through; other errors are none of
+// its. The principal is "" while nobody knows who sent it.
+func (g *Guard) record(w http.ResponseWriter, r *http.Request, principal string, err error) {
+	code := asRequestError(err).Code
+	kind, refused := refusals[code]
+	if !refused {
+		return
+	}
+	g.Audit.Record(r.Context(), audit.Entry{
+		Kind: kind, Door: string(query.HTTP), Principal: principal, RequestID: w.Header().Get(headerRequestID), Remote: r.RemoteAddr, Outcome: string(code),
+	})
 }

@@ -9,17 +9,27 @@ import (
 	"github.com/spiced-sql/spiced/auth"
 )
 
-// authorised calls h for a request whose key permits the route, within the
-// limits of whoever holds it.
+// authorised calls h for a request that comes from where it may and whose key
+// permits the route, within the limits of whoever holds it.
 func (a *API) authorised(rt route, h handler) handler {
-	if rt.open {
-		return h
-	}
-	return func(w http.ResponseWriter, r *http.Request) error {
+	return func(w http.ResponseWriter, r *http.Request) (err error) {
+		who := ""
+		defer func() {
+			if err != nil {
+				a.opts.record(w, r, who, err)
+			}
+		}()
+		if err := a.opts.admit(r); err != nil {
+			return err
+		}
+		if rt.open {
+			return h(w, r)
+		}
 		p, err := a.opts.principal(w, r)
 		if err != nil {
 			return err
 		}
+		who = p.Name
 		if rt.writes && !p.Write {
 			return newError(codeDenied, "use a key that ends in :rw", "the key may only read")
 		}

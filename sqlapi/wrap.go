@@ -23,7 +23,7 @@ type handler func(http.ResponseWriter, *http.Request) error
 // wrap is what every route has around its handler: protection, the request's
 // id, errors, panics, metrics and the log.
 func (a *API) wrap(rt route) http.Handler {
-	var h handler = func(w http.ResponseWriter, r *http.Request) error { return rt.handle(a, w, r) }
+	h := a.authorised(rt, func(w http.ResponseWriter, r *http.Request) error { return rt.handle(a, w, r) })
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		x := newExchange(w, a.opts.WriteTimeout)
 		start := time.Now()
@@ -41,11 +41,7 @@ func (a *API) wrap(rt route) http.Handler {
 				panic(http.ErrAbortHandler)
 			}
 		}()
-		err := a.opts.admit(r)
-		if err == nil {
-			err = a.authorised(rt, h)(x, r)
-		}
-		if err != nil {
+		if err := h(x, r); err != nil {
 			a.fail(x, r, rt, err, id)
 		}
 	})

@@ -43,6 +43,13 @@ type Planner interface {
 	Plan(ctx context.Context, in Input) (json.RawMessage, error)
 }
 
+// Stating is a [Tool] whose callers give it a SQL statement.
+type Stating interface {
+	Tool
+	// Statement is the one in the arguments, which the schema has accepted.
+	Statement(in Input) string
+}
+
 // Input is what a tool is called with.
 type Input struct {
 	Arguments map[string]any  // decoded with [json.Decoder.UseNumber], checked, defaults filled in

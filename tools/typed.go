@@ -16,7 +16,8 @@ import (
 //
 // The arguments are decoded into In. Out is encoded as JSON; a
 // [json.RawMessage] passes as it is, and a type with the method
-// Output() (Output, error) makes its own output.
+// Output() (Output, error) makes its own output. An In with the method
+// Statement() string makes the tool a [Stating] one.
 func Typed[In, Out any](def Definition, call func(context.Context, In, Input) (Out, error)) (Tool, error) {
 	derived, err := Derive(reflect.TypeFor[In]())
 	if err != nil {
@@ -27,7 +28,7 @@ func Typed[In, Out any](def Definition, call func(context.Context, In, Input) (O
 	} else if err := agree(def.Parameters, derived); err != nil {
 		return nil, fmt.Errorf("tool %q: %w", def.Name, err)
 	}
-	return New(def, func(ctx context.Context, in Input) (Output, error) {
+	tool, err := New(def, func(ctx context.Context, in Input) (Output, error) {
 		args, err := decodeInput[In](in)
 		if err != nil {
 			return Output{}, err
@@ -38,6 +39,24 @@ func Typed[In, Out any](def Definition, call func(context.Context, In, Input) (O
 		}
 		return output(out)
 	})
+	if _, states := any(*new(In)).(stater); states && err == nil {
+		return stating[In]{tool}, nil
+	}
+	return tool, err
+}
+
+// stater is arguments that have a statement in them.
+type stater interface{ Statement() string }
+
+// stating is a [Stating] tool with arguments that are [stater]s.
+type stating[In any] struct{ Tool }
+
+func (stating[In]) Statement(in Input) string {
+	args, err := decodeInput[In](in)
+	if err != nil {
+		return "" // the call failed, too
+	}
+	return any(args).(stater).Statement()
 }
 
 func decodeInput[In any](in Input) (args In, err error) {

@@ -94,16 +94,13 @@ func TestEverythingIsAudited(t *testing.T) {
 	p.do("POST", "/v1/sql", "SELECT nosuch FROM k", "X-API-Key", oneKey)
 	p.do("POST", "/v1/sql", "SELECT 1", "X-API-Key", otherKey)
 	p.do("POST", "/v1/tools/sql:invoke", `{"args":{"query":"SELECT 'a literal' AS a"}}`, "X-API-Key", oneKey)
-	text, err := os.ReadFile(filepath.Join(dir, "audit.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	log := string(text)
+	log := auditLog(t, dir)
 	for want, n := range map[string]int{
 		`"kind":"statement","door":"http","outcome":"ok","principal":"key-1","user":"key-1"`:         2,
 		`"kind":"statement","door":"http","outcome":"not_found","principal":"key-1"`:                 1,
 		`"kind":"login","door":"http","outcome":"unauthorized"`:                                      1,
 		`"kind":"tool","door":"http","outcome":"ok","principal":"key-1","user":"key-1","tool":"sql"`: 1,
+		`"sql":"select ? as a"`: 1, // the tool's
 	} {
 		if got := strings.Count(log, want); got != n {
 			t.Errorf("%d times %s, want %d:\n%s", got, want, n, log)
@@ -115,6 +112,52 @@ func TestEverythingIsAudited(t *testing.T) {
 	if info, err := os.Stat(filepath.Join(dir, "audit.jsonl")); err != nil || info.Mode().Perm() != 0o600 {
 		t.Error(info, err)
 	}
+}
+
+// Who is refused is named, with what they wanted to run where that is known.
+func TestRefusalsAreAudited(t *testing.T) {
+	t.Parallel()
+	dir := folder(t, "spicepod.yaml", strings.Replace(podWith(oneKey), "  auth:\n    api-key:\n", `  audit: { file: audit.jsonl }
+  auth:
+    api-key:
+      principals: [{ name: slow, key: `+otherKey+`, limits: { requests_per_second: 0.0001, burst: 1 } }]
+`, 1), "k.csv", "id\n1\n")
+	p := start(t, dir, sqlDoors()...)
+	p.want(p.do("POST", "/v1/sql", "SELECT 1", "X-API-Key", otherKey), 200)
+	doors := p.doorsFor("slow", otherKey)
+	for _, door := range doors {
+		if got := door.run(t.Context(), "SELECT 'a literal' AS refused"); got.err == nil {
+			t.Errorf("%s lets it through", door.name)
+		}
+	}
+	p.want(p.do("POST", "/v1/reload", "", "X-API-Key", oneKey), 403, ":rw")
+	p.want(p.do("POST", "/v1/sql", "SELECT 1", "X-API-Key", oneKey, "Origin", "https://evil.example"), 403)
+	log := auditLog(t, dir)
+	for want, n := range map[string]int{
+		`"kind":"request","door":"http","outcome":"rate_limited","principal":"slow"`:       3, // a statement, a submitted one, a tool
+		`"kind":"statement","door":"postgres","outcome":"rate_limited","principal":"slow"`: 2,
+		`"kind":"statement","door":"flight","outcome":"rate_limited","principal":"slow"`:   2,
+		`"sql":"select ? as refused"`: 4,
+		`"kind":"request","door":"http","outcome":"permission_denied","principal":"key-1"`: 1,
+		`"kind":"request","door":"http","outcome":"origin_not_allowed","request_id"`:       1,
+	} {
+		if got := strings.Count(log, want); got != n {
+			t.Errorf("%d times %s, want %d:\n%s", got, want, n, log)
+		}
+	}
+	if strings.Contains(log, "literal") || strings.Contains(log, "-0123456789") {
+		t.Errorf("it has a literal or a key: %s", log)
+	}
+}
+
+// auditLog is what runtime.audit.file has.
+func auditLog(t *testing.T, dir string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(dir, "audit.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
 
 // certificate writes a certificate of its own for 127.0.0.1, and its key.

@@ -24,6 +24,9 @@ type sqlArgs struct {
 	Query string `json:"query" doc:"One SELECT statement in DuckDB's dialect. Name tables as list_datasets shows them; quote names that are no plain words in double quotes. Add LIMIT or aggregate: of a large result only the first rows come back."`
 }
 
+// Statement is the statement, for the audit.
+func (a sqlArgs) Statement() string { return a.Query }
+
 // newSQL makes the tool that runs a statement of a model's.
 func newSQL(env Env, c custom) (tools.Tool, error) {
 	description := "Runs one read-only SQL query (DuckDB dialect) over the declared datasets, views and functions and returns its rows as JSON objects. " +
