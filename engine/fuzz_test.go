@@ -11,6 +11,10 @@ import (
 	"github.com/spiced-sql/spiced/sqltree"
 )
 
+// fuzzed are the limits of what a fuzzer makes up. What is asked about it
+// afterwards has the database's: a busy machine may take longer to answer.
+var fuzzed = Limits{Timeout: 20 * time.Millisecond}
+
 // FuzzGuard sends random text to a locked database: no panic, no hang, nothing
 // changes.
 func FuzzGuard(f *testing.F) {
@@ -21,11 +25,11 @@ func FuzzGuard(f *testing.F) {
 			}
 		}
 	}
-	db, _ := locked(f, Options{MemoryLimit: "256MB", Limits: Limits{Timeout: 20 * time.Millisecond, MaxRows: 1000, MaxBytes: 1 << 20}})
+	db, _ := locked(f, Options{MemoryLimit: "256MB", Limits: Limits{MaxRows: 1000, MaxBytes: 1 << 20}})
 	before, runs := state(f, db), 0
 	f.Fuzz(func(t *testing.T, sql string) {
 		start := time.Now()
-		_, err := run(context.Background(), db, Request{SQL: sql})
+		_, err := run(context.Background(), db, Request{SQL: sql, Limits: fuzzed})
 		if took := time.Since(start); took > db.opts.Grace+reaction {
 			t.Errorf("took %s", took)
 		}
@@ -55,10 +59,10 @@ func FuzzChange(f *testing.F) {
 	}
 	f.Add("UPDATE orders SET name = \"x\" AS c0 FROM \"spice\", price = (1 WHERE (2))")
 	f.Add("UPDATE orders SET name = CASE WHEN a THEN {'b': [1, 2]} END, price = x -> x + $1 WHERE $$a$$ = ?")
-	db, _ := writing(f, Options{MemoryLimit: "256MB", Limits: Limits{Timeout: 20 * time.Millisecond, MaxRows: 1000, MaxBytes: 1 << 20}})
+	db, _ := writing(f, Options{MemoryLimit: "256MB", Limits: Limits{MaxRows: 1000, MaxBytes: 1 << 20}})
 	before, rows, runs := others(f, db), contents(f, db), 0
 	f.Fuzz(func(t *testing.T, sql string) {
-		_, err := run(context.Background(), db, Request{SQL: sql, Write: true})
+		_, err := run(context.Background(), db, Request{SQL: sql, Limits: fuzzed, Write: true})
 		idle(t, db)
 		if err != nil && asError(t, err).Code == CodeInternal {
 			t.Errorf("internal: %v", err)
