@@ -3,7 +3,6 @@ package flight
 import (
 	"runtime"
 	"sync"
-	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
@@ -40,6 +39,7 @@ func (c codec) Marshal(v any) (mem.BufferSlice, error) {
 
 // message is a FlightData of an Arrow IPC message.
 type message struct {
+	owner   string // for whom it is
 	header  []byte
 	payload ipc.Payload
 	body    int // bytes of the payload's body
@@ -67,14 +67,14 @@ func (m *message) marshal(pool *bufferPool) (mem.BufferSlice, error) {
 		}
 	}
 	buf.data = w
-	return mem.BufferSlice{buf.lend()}, nil
+	return mem.BufferSlice{buf.lend(m.owner)}, nil
 }
 
 // bufferPool has buffers of messages for use again. Those of gRPC's own pool
 // are cleared first, which costs as much as filling them.
 type bufferPool struct {
-	free sync.Pool    // of *buffer
-	lent atomic.Int64 // bytes that gRPC has: of messages that clients have not read
+	free sync.Pool // of *buffer
+	lent lent
 }
 
 // buffer is one of a pool's. As a [mem.BufferPool] it takes itself back.
@@ -82,6 +82,7 @@ type buffer struct {
 	mem.NopBufferPool
 	data []byte
 	pool *bufferPool
+	loan loan
 	lost runtime.Cleanup
 }
 
@@ -94,10 +95,11 @@ func (p *bufferPool) get(n int) *buffer {
 
 // lend gives the buffer to gRPC. What waits for a connection that ends, gRPC
 // leaves to the garbage collector: such a buffer counts until that has it.
-func (b *buffer) lend() mem.Buffer {
+func (b *buffer) lend(owner string) mem.Buffer {
 	if n := cap(b.data); !mem.IsBelowBufferPoolingThreshold(n) { // else it does not come back
-		b.pool.lent.Add(int64(n))
-		b.lost = runtime.AddCleanup(b, b.pool.returned, n)
+		b.loan = loan{owner, int64(n)}
+		b.pool.lent.add(b.loan)
+		b.lost = runtime.AddCleanup(b, b.pool.lent.end, b.loan)
 	}
 	return mem.NewBuffer(&b.data, b)
 }
@@ -105,11 +107,44 @@ func (b *buffer) lend() mem.Buffer {
 // Put implements [mem.BufferPool].
 func (b *buffer) Put(*[]byte) {
 	b.lost.Stop()
-	b.pool.returned(cap(b.data))
+	b.pool.lent.end(b.loan)
 	b.pool.free.Put(b)
 }
 
-func (p *bufferPool) returned(n int) { p.lent.Add(-int64(n)) }
+// lent counts what gRPC has of messages that clients have not read. The zero
+// value is ready to use.
+type lent struct {
+	mu     sync.Mutex
+	total  int64            // bytes
+	owners map[string]int64 // those of each that are not 0
+}
+
+// loan is what gRPC has of one message.
+type loan struct {
+	owner string
+	bytes int64
+}
+
+func (l *lent) add(one loan) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.owners == nil {
+		l.owners = map[string]int64{}
+	}
+	l.total += one.bytes
+	if l.owners[one.owner] += one.bytes; l.owners[one.owner] == 0 {
+		delete(l.owners, one.owner)
+	}
+}
+
+func (l *lent) end(one loan) { l.add(loan{one.owner, -one.bytes}) }
+
+// bytes is what gRPC has in all, and of an owner's.
+func (l *lent) bytes(owner string) (total, own int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.total, l.owners[owner]
+}
 
 // appendWriter collects what is written.
 type appendWriter []byte
@@ -137,7 +172,7 @@ type sender struct {
 }
 
 func newSender(stream grpc.ServerStream, schema *arrow.Schema) *sender {
-	w := &wire{stream: stream}
+	w := &wire{stream: stream, owner: callerOf(stream.Context()).principal.Name}
 	return &sender{ipc.NewWriterWithPayloadWriter(w, ipc.WithSchema(schema)), w}
 }
 
@@ -189,6 +224,7 @@ func (s *sender) sent() int64 { return s.wire.sent }
 // wire sends Arrow IPC messages.
 type wire struct {
 	stream grpc.ServerStream
+	owner  string
 	sent   int64
 }
 
@@ -203,7 +239,7 @@ func (w *wire) WritePayload(p ipc.Payload) error {
 	if err := p.SerializeBody(&body); err != nil {
 		return err
 	}
-	m := &message{meta.Bytes(), p, int(body)}
+	m := &message{w.owner, meta.Bytes(), p, int(body)}
 	if err := w.stream.SendMsg(m); err != nil {
 		return err
 	}

@@ -106,13 +106,23 @@ func (s *service) DoGet(ticket *flight.Ticket, stream flight.FlightService_DoGet
 	if !ok {
 		return errNoTicket
 	}
-	if s.buffers.lent.Load() > s.maxUnread {
-		return errManyRuns
+	if err := s.unread(callerOf(stream.Context()).principal.Name); err != nil {
+		return err
 	}
 	if t, ok := command.(*pb.TicketStatementQuery); ok {
 		return s.sendTicket(t.GetStatementHandle(), stream)
 	}
 	return s.sendMetadata(command, stream)
+}
+
+// unread refuses results while too much of others has not been read. Without
+// keys all are of one owner.
+func (s *service) unread(principal string) error {
+	total, own := s.buffers.lent.bytes(principal)
+	if total > s.maxUnread || principal != "" && own > s.maxUnread/2 {
+		return errManyRuns
+	}
+	return nil
 }
 
 // serialized is a schema as the messages of Flight have it; none of none.

@@ -12,7 +12,7 @@ func (s *Server) SetStallLimit(d time.Duration) { s.service.stallLimit = d }
 func (s *Server) SetMaxUnread(n int64) { s.service.maxUnread = n }
 
 // Unread is how many bytes clients leave unread.
-func (s *Server) Unread() int64 { return s.service.buffers.lent.Load() }
+func (s *Server) Unread() int64 { total, _ := s.service.buffers.lent.bytes(""); return total }
 
 // Like reports whether a name is like a pattern of Flight SQL.
 func Like(pattern, name string) bool { return matches(&pattern, name) }

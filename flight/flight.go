@@ -42,7 +42,7 @@ const (
 
 	maxStreams    = 128      // calls at once on a connection
 	maxResults    = 512      // results at once, each of which holds a batch or two
-	maxUnread     = 1 << 30  // bytes that clients have not read, also of results that have ended: 2 MiB for each at once
+	maxUnread     = 1 << 30  // bytes that clients have not read, also of results that have ended: 2 MiB for each at once; half of it of one principal
 	maxHeaders    = 16 << 10 // bytes of a call's metadata
 	maxErrorText  = 2 << 10  // bytes of a message; clients bound their trailers
 	maxBatchBytes = 3 << 20  // bytes of a message to a client, of which many take 4 MiB

@@ -412,6 +412,36 @@ func TestUnreadResultsAreBounded(t *testing.T) {
 	}
 }
 
+// One principal leaves others half of what may be unread.
+func TestUnreadResultsOfOnePrincipal(t *testing.T) {
+	h := serve(t, withKeys(t))
+	h.server.SetMaxUnread(3 << 20)
+	c := h.client(t, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithInitialWindowSize(1<<16))
+	other := h.client(t)
+	ask := func(key string) error {
+		ctx := with(t, "x-api-key", key)
+		info, err := other.Execute(ctx, "SELECT 1")
+		if err == nil {
+			_, _, err = read(ctx, other, info)
+		}
+		return err
+	}
+	ctx := with(t, "x-api-key", readKey)
+	info, err := c.Execute(ctx, "SELECT repeat('x', 2000000) AS s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err = c.Client.DoGet(ctx, info.Endpoint[0].Ticket); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "the result is in gRPC's buffers", func() bool { return h.server.Unread() > 3<<19 })
+	h.idle(t)
+	wantCode(t, ask(readKey), codes.Unavailable, "too many results")
+	if err := ask(webKey); err != nil {
+		t.Errorf("another principal: %v", err)
+	}
+}
+
 // drain reads a stream to its end.
 func drain(t testing.TB, stream arrowflight.FlightService_DoGetClient) {
 	t.Helper()
