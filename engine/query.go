@@ -53,8 +53,9 @@ type Rows struct {
 	closed    atomic.Bool
 }
 
-// chunksAhead is how many chunks DuckDB may be ahead of the reader.
-const chunksAhead = 4
+// chunksAhead is how many chunks DuckDB may be ahead of the reader: about as
+// many as the reader sends together, or DuckDB waits meanwhile.
+const chunksAhead = 8
 
 // Query judges a statement and starts it. The error is an [*Error].
 //
