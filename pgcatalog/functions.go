@@ -93,6 +93,8 @@ var texts = []macro{
 	one("quote_ident", "s", quoted("s")),
 	one("quote_literal", "s", `'''' || replace(s::VARCHAR, '''', '''''') || ''''`),
 	one("quote_nullable", "s", `coalesce('''' || replace(s::VARCHAR, '''', '''''') || '''', 'NULL')`),
+	one("parse_ident", "s", `list_transform(regexp_extract_all(s::VARCHAR, '"(?:[^"]|"")*"|[^."\s]+'), lambda part:
+		CASE WHEN starts_with(part, '"') THEN replace(part[2:-2], '""', '"') ELSE lower(part) END)`),
 	one("pattern", "p", `'(?s:.*)(?:' || p || ')(?s:.*)'`),
 	one("ipattern", "p", `'(?s:.*)(?i:' || p || ')(?s:.*)'`),
 	one("pg_encoding_to_char", "n", "CASE n WHEN 6 THEN 'UTF8' ELSE '' END"),

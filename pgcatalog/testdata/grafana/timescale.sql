@@ -1,1 +1,1 @@
-SELECT 1 FROM pg_extension WHERE extname = 'timescaledb'
+select extversion from pg_extension where extname = 'timescaledb'
