@@ -197,6 +197,7 @@ var session = []macro{
 		{"n, missing_ok", "CASE WHEN missing_ok THEN " + settingOf + " ELSE coalesce(" + settingOf + ", error('there is no setting ' || n || ' to show')) END"},
 	}},
 	one("set_config", "n, v, is_local", "v::VARCHAR"),
+	constant("pg_advisory_unlock_all", "''", 0), // nobody holds one
 	constant("pg_backend_pid", "0", 0),
 	constant("pg_is_in_recovery", "false", 0),
 	constant("pg_is_other_temp_schema", "false", 1),

@@ -144,6 +144,12 @@ func (r *rewriter) wrap(from, last int, macro string) {
 // call is the start of a call of a macro.
 func call(macro string) string { return Schema + "." + macroPrefix + macro + "(" }
 
+// OfCatalog reports whether a statement names something of the catalog.
+func OfCatalog(sql string) bool {
+	r := &rewriter{sql: sql}
+	return slices.ContainsFunc(sqltree.Scan(sql), r.ofCatalog)
+}
+
 // ofCatalog reports whether a token names something of the catalog.
 func (r *rewriter) ofCatalog(t sqltree.Token) bool {
 	if t.Kind != sqltree.Ident && t.Kind != sqltree.QuotedIdent {

@@ -24,6 +24,7 @@ var settings = []struct{ name, value string }{
 	{"extra_float_digits", "1"},
 	{"integer_datetimes", "on"},
 	{"is_superuser", "off"},
+	{"jit", "off"},
 	{"lc_collate", "C"},
 	{"lc_ctype", "C.UTF-8"},
 	{"lc_messages", "C"},

@@ -3,6 +3,7 @@ package pgwire_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -44,7 +45,9 @@ func withCatalog(t *testing.T) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return serveDB(t, db, func(o *pgwire.Options) { o.Rewrite, o.Version = pgcatalog.Rewrite, pgcatalog.ServerVersion })
+	return serveDB(t, db, func(o *pgwire.Options) {
+		o.Rewrite, o.Catalog, o.Version = pgcatalog.Rewrite, pgcatalog.OfCatalog, pgcatalog.ServerVersion
+	})
 }
 
 func execAll(tx *engine.Tx, sqls []string) error {
@@ -96,5 +99,40 @@ func TestCatalogTellsSettingsAsShown(t *testing.T) {
 		if parts[1] != parts[2] || shown[0] != parts[1] && shown[0] != "" {
 			t.Errorf("the catalog tells %s, SHOW %s", line, shown[0])
 		}
+	}
+}
+
+// What a parameter is cast to is its type, also where DuckDB would take it for
+// several, and the columns are known before it has a value.
+func TestParametersThatAreCast(t *testing.T) {
+	c := withCatalog(t).connect("")
+	for sql, want := range map[string]string{
+		"SELECT 1 FROM range(3) WHERE range = $1::INTEGER":                                               "[23] [23]",
+		"SELECT range FROM range(3) WHERE CAST($1 AS SMALLINT) < range":                                  "[21] [20]",
+		"SELECT range FROM range(3) WHERE range = $1":                                                    "[20] [20]",
+		"SELECT $1::TIMESTAMP WITH TIME ZONE IS NULL, range + $2::INTEGER FROM range(3)":                 "[1184 23] [16 20]",
+		"SELECT json_object($1::VARCHAR, range), range FROM range(3) WHERE range > $2::DOUBLE PRECISION": "[25 701] [114 20]",
+		"SELECT list_contains($1::BIGINT[], range) FROM range(3) WHERE range < $2::DECIMAL(10, 2)":       "[1016 1700] [16]",
+		"SELECT $1 AS a, $2::INTEGER + 1::BIGINT AS b":                                                   "[25 23] [25 20]",
+		"SELECT $1::OID, $2::oid[] IS NULL, $3::pg_catalog.oid":                                          "[26 1028 26] [20 16 20]",
+		"SELECT list(oid) FROM pg_type WHERE oid = ANY ($1::oid[])":                                      "[1028] [1028]",
+		"SELECT list(range) FROM range(3)":                                                               "[] [1016]",
+	} {
+		d, err := c.Prepare(t.Context(), "", sql)
+		if err != nil {
+			t.Errorf("%s: %v", sql, err)
+			continue
+		}
+		columns := make([]uint32, len(d.Fields))
+		for i, f := range d.Fields {
+			columns[i] = f.DataTypeOID
+		}
+		if got := fmt.Sprint(d.ParamOIDs, columns); got != want {
+			t.Errorf("%s: %s, want %s", sql, got, want)
+		}
+	}
+	var oids []uint32
+	if err := c.QueryRow(t.Context(), "SELECT list(oid ORDER BY oid) FROM pg_type WHERE oid = ANY ($1::oid[])", []uint32{25, 16}).Scan(&oids); err != nil || !slices.Equal(oids, []uint32{16, 25}) {
+		t.Errorf("OIDs in binary: %v, %v", oids, err)
 	}
 }

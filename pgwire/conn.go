@@ -187,8 +187,13 @@ func (c *conn) handle(ctx context.Context, m pgproto3.FrontendMessage) error {
 		return c.answered(failure(stateUnsupported, "write SELECT f(…)", "the function call protocol is not served"))
 	}
 	err := c.extended(ctx, m)
-	c.skip = err != nil
-	return c.fail(err)
+	if err == nil {
+		return nil
+	}
+	c.skip = true
+	err = c.fail(err)
+	_ = c.out.flush() // kept in out.err; a client that sends Flush waits for it, and Sync only after it
+	return err
 }
 
 // answered ends a request that has no Sync. err is why it failed.

@@ -124,7 +124,7 @@ func octal(b []byte) (byte, bool) {
 
 // elementOf are the types of the elements, by the OID of an array.
 var elementOf = func() map[uint32]uint32 {
-	of := map[uint32]uint32{pgtype.VarcharArrayOID: pgtype.TextOID, pgtype.BPCharArrayOID: pgtype.TextOID, pgtype.JSONBArrayOID: pgtype.JSONOID}
+	of := map[uint32]uint32{pgtype.OIDArrayOID: pgtype.OIDOID, pgtype.VarcharArrayOID: pgtype.TextOID, pgtype.BPCharArrayOID: pgtype.TextOID, pgtype.JSONBArrayOID: pgtype.JSONOID}
 	for elem, array := range arrays {
 		of[array] = elem
 	}

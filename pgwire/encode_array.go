@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"strings"
 
+	"github.com/jackc/pgx/v5/pgtype"
+
 	"github.com/spiced-sql/spiced/engine"
 )
 
@@ -59,8 +61,19 @@ func quoteElement(buf []byte, start int) []byte {
 // index, and the elements (PostgreSQL, array_send). An empty one has no
 // dimension.
 func binaryArray(buf []byte, v *engine.Vector, i int) []byte {
+	t := typeOf(v.Elem().Type)
+	return arrayOfElements(buf, v, i, t.oid, t.binary)
+}
+
+// binaryOIDs is binaryArray for a list of BIGINT that is an oid[].
+func binaryOIDs(buf []byte, v *engine.Vector, i int) []byte {
+	return arrayOfElements(buf, v, i, pgtype.OIDOID, func(buf []byte, elem *engine.Vector, at int) []byte {
+		return binary.BigEndian.AppendUint32(buf, uint32(engine.Value[int64](elem, at)))
+	})
+}
+
+func arrayOfElements(buf []byte, v *engine.Vector, i int, oid uint32, encode encoder) []byte {
 	elem := v.Elem()
-	t := typeOf(elem.Type)
 	from, n := elements(v, i)
 	nulls := uint32(0)
 	for at := from; at < from+n; at++ {
@@ -70,14 +83,14 @@ func binaryArray(buf []byte, v *engine.Vector, i int) []byte {
 	}
 	buf = binary.BigEndian.AppendUint32(buf, uint32(min(n, 1)))
 	buf = binary.BigEndian.AppendUint32(buf, nulls)
-	buf = binary.BigEndian.AppendUint32(buf, t.oid)
+	buf = binary.BigEndian.AppendUint32(buf, oid)
 	if n == 0 {
 		return buf
 	}
 	buf = binary.BigEndian.AppendUint32(buf, uint32(n))
 	buf = binary.BigEndian.AppendUint32(buf, 1)
 	for at := from; at < from+n; at++ {
-		buf = appendValue(buf, t.binary, elem, at)
+		buf = appendValue(buf, encode, elem, at)
 	}
 	return buf
 }

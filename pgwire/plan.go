@@ -4,8 +4,6 @@ import (
 	"context"
 	"strings"
 
-	"github.com/jackc/pgx/v5/pgtype"
-
 	"github.com/spiced-sql/spiced/engine"
 	"github.com/spiced-sql/spiced/query"
 	"github.com/spiced-sql/spiced/sqltree"
@@ -19,6 +17,7 @@ type plan struct {
 	counted bool     // its one row is the number of rows it wrote
 	command *command // nil: the engine runs it
 	typed   bool     // the client says of what types the parameters are
+	catalog bool     // it is about PostgreSQL's catalog
 
 	params     []uint32 // the types of the parameters
 	columns    []column // of the result
@@ -72,7 +71,7 @@ func (c *conn) newPlan(sql string) (*plan, error) {
 	}
 	p.verb, p.counted = verbOf(sql, tokens)
 	if text, rewritten := c.server.opts.Rewrite(p.text); rewritten {
-		p.text = text
+		p.text, p.catalog = text, c.server.opts.Catalog(p.text)
 	}
 	return p, nil
 }
@@ -133,22 +132,14 @@ func (c *conn) describe(ctx context.Context, p *plan) error {
 	defer stop(nil)
 	d, err := c.server.opts.Query.Describe(ctx, c.request(p, nil))
 	if err == nil {
-		if text, settled := c.asText(ctx, p, d); settled != nil {
-			p.text, d = text, settled
-		}
+		p.text, d = c.settle(ctx, p, d)
 	}
 	c.finish()
 	if err != nil {
 		return p.placed(err)
 	}
-	p.params = make([]uint32, len(d.Params))
-	for i, param := range d.Params {
-		p.params[i] = pgtype.TextOID
-		if param.Type != nil {
-			p.params[i] = typeOf(param.Type).oid
-		}
-	}
-	p.columns = columnsOf(d.Columns)
+	p.params = p.paramOIDs(d.Params)
+	p.columns = p.columnsOf(d.Columns)
 	if p.counted {
 		p.columns = nil
 	}

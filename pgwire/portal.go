@@ -192,7 +192,7 @@ func (c *conn) encoders(p *portal, formats []int16) error {
 		return nil
 	}
 	if p.simple {
-		p.columns = columnsOf(columns)
+		p.columns = p.plan.columnsOf(columns)
 		c.rowDescription(p.columns, formats)
 	}
 	if len(columns) != len(p.columns) {
@@ -200,7 +200,7 @@ func (c *conn) encoders(p *portal, formats []int16) error {
 	}
 	encoders := p.result.encoders
 	for i, col := range columns {
-		t := typeOf(col.Type)
+		t := p.plan.typeOf(col.Type)
 		told := p.columns[i].typ
 		switch {
 		case told.text == nil: // unsettled

@@ -273,6 +273,24 @@ func TestPipelineSkipsToSync(t *testing.T) {
 	}
 }
 
+// A client may wait for the error before it sends Sync, as asyncpg does.
+func TestErrorsDoNotWaitForSync(t *testing.T) {
+	f := serve(t, nil).frontend()
+	f.Send(&pgproto3.Parse{Query: "SELECT nosuch"})
+	f.Send(&pgproto3.Describe{ObjectType: 'S'})
+	f.Send(&pgproto3.Flush{})
+	if err := f.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	m, err := f.Receive()
+	if e, ok := m.(*pgproto3.ErrorResponse); !ok || e.Code != "42703" {
+		t.Errorf("%T %v, %v", m, m, err)
+	}
+	if got := f.exchange(&pgproto3.Sync{}); got != "I" {
+		t.Error(got)
+	}
+}
+
 // frontend is a client that writes messages by hand.
 type frontend struct {
 	*pgproto3.Frontend

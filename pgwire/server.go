@@ -59,6 +59,9 @@ type Options struct {
 	// Rewrite returns the statement to run in place of one, and whether there
 	// is another; nil: none is rewritten.
 	Rewrite func(sql string) (string, bool)
+	// Catalog reports whether a statement that is rewritten is about
+	// PostgreSQL's catalog: lists of BIGINT are of OIDs there. nil: none is.
+	Catalog func(sql string) bool
 	// Version is the parameter server_version, such as "16.0 (spiced 1.0)".
 	Version string
 	// Generation numbers the catalogs: while it stays, a statement's
@@ -96,6 +99,9 @@ func New(o Options) *Server {
 	if o.Keys == nil {
 		none := &auth.Keyring{}
 		o.Keys = func() *auth.Keyring { return none }
+	}
+	if o.Catalog == nil {
+		o.Catalog = func(string) bool { return false }
 	}
 	if o.Rewrite == nil {
 		o.Rewrite = func(sql string) (string, bool) { return sql, false }

@@ -3,6 +3,7 @@ package pgwire_test
 import (
 	"context"
 	"errors"
+	"net/url"
 	"os/exec"
 	"slices"
 	"strings"
@@ -144,6 +145,11 @@ func TestStartupParameters(t *testing.T) {
 	} {
 		if got := c.ParameterStatus(name); got != want {
 			t.Errorf("%s is %q, want %q", name, got, want)
+		}
+	}
+	for _, encoding := range []string{"utf-8", "'utf-8'", "Unicode"} {
+		if got := f.connect("&client_encoding=" + url.QueryEscape(encoding)).PgConn().ParameterStatus("client_encoding"); got != "UTF8" {
+			t.Errorf("client_encoding %s is %q", encoding, got)
 		}
 	}
 	for params, state := range map[string]string{"&client_encoding=LATIN1": "22023", "&replication=database": "0A000", "&DateStyle=German": "22023"} {

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // setting is one of PostgreSQL's configuration parameters.
@@ -110,10 +111,16 @@ func only(value string) func(string) (string, error) {
 // checkEncoding takes UTF-8, and SQL_ASCII, which asks for the bytes as they
 // are.
 func checkEncoding(value string) (string, error) {
-	switch word := strings.ToUpper(strings.ReplaceAll(value, "-", "")); word {
+	word := strings.Map(func(r rune) rune { // all else is of no account: asyncpg sends 'utf-8', with its quotes
+		if unicode.IsLetter(r) || unicode.IsDigit(r) {
+			return unicode.ToUpper(r)
+		}
+		return -1
+	}, value)
+	switch word {
 	case "UTF8", "UNICODE":
 		return "UTF8", nil
-	case "SQL_ASCII", "SQLASCII":
+	case "SQLASCII":
 		return "SQL_ASCII", nil
 	}
 	return "", failure(stateValue, "use UTF8", "the encoding %q is not served", value)

@@ -100,6 +100,17 @@ func arrayOf(elem *engine.Type) (wireType, bool) {
 	return wireType{arrays[inner.oid], -1, inner.modifier, textArray, binaryArray}, true
 }
 
+// oidArray is the type of lists of BIGINT in statements on the catalog.
+var oidArray = wireType{pgtype.OIDArrayOID, -1, -1, textArray, binaryOIDs}
+
+// typeOf is PostgreSQL's type for one of the plan's result.
+func (p *plan) typeOf(t *engine.Type) wireType {
+	if p.catalog && t.ID == engine.List && t.Elem.ID == engine.BigInt {
+		return oidArray
+	}
+	return typeOf(t)
+}
+
 // column is a column of a result as clients get it.
 type column struct {
 	name string
@@ -107,12 +118,12 @@ type column struct {
 }
 
 // columnsOf describes a result.
-func columnsOf(columns []engine.Column) []column {
+func (p *plan) columnsOf(columns []engine.Column) []column {
 	out := make([]column, len(columns))
 	for i, c := range columns {
 		out[i] = column{c.Name, unsettled}
 		if c.Type != nil {
-			out[i].typ = typeOf(c.Type)
+			out[i].typ = p.typeOf(c.Type)
 		}
 	}
 	return out

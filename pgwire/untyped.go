@@ -5,44 +5,222 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/jackc/pgx/v5/pgtype"
+
 	"github.com/spiced-sql/spiced/engine"
 	"github.com/spiced-sql/spiced/sqltree"
 )
 
-// asText describes a statement whose columns depend on parameters of no type,
-// as in SELECT $1, $2, with these parameters as text: PostgreSQL takes them so,
-// and clients want to know the columns before they send values. It returns nil
-// when the statement is none with text in their place.
-func (c *conn) asText(ctx context.Context, p *plan, d *engine.Description) (text string, described *engine.Description) {
-	untyped := func(param engine.Param) bool { return param.Type == nil }
-	unknown := func(column engine.Column) bool { return column.Type == nil }
-	if p.typed || !slices.ContainsFunc(d.Columns, unknown) || !slices.ContainsFunc(d.Params, untyped) {
-		return "", nil
+// casts are the parameters $1, $2, … that a text casts, by their names: for each
+// the type that is written at its first cast.
+func casts(sql string) map[string]string {
+	found := map[string]string{}
+	r := scanner{sql, sqltree.Scan(sql)}
+	for i := range r.tokens {
+		name, at := r.cast(i)
+		if at == 0 || found[name] != "" {
+			continue
+		}
+		if end := r.typeEnd(at); end <= len(r.tokens) && end > at {
+			found[name] = sql[r.tokens[at].Start:r.tokens[end-1].End]
+		}
 	}
-	text = castParams(p.text, func(name string) bool {
-		return slices.ContainsFunc(d.Params, func(param engine.Param) bool { return untyped(param) && param.Name == name })
-	})
-	req := c.request(p, nil)
-	req.SQL, req.Probe = text, true
-	described, err := c.server.opts.Query.Describe(ctx, req)
-	if err != nil || slices.ContainsFunc(described.Columns, unknown) {
-		return "", nil
-	}
-	return text, described
+	return found
 }
 
-// castParams makes text of the parameters $1, $2, … that are to be, but for
-// those that are cast already.
-func castParams(sql string, which func(name string) bool) string {
+// scanner looks at the tokens of a text.
+type scanner struct {
+	sql    string
+	tokens []sqltree.Token
+}
+
+func (r scanner) is(i int, words ...string) bool {
+	for j, word := range words {
+		if i+j < 0 || i+j >= len(r.tokens) || !strings.EqualFold(r.tokens[i+j].Text(r.sql), word) {
+			return false
+		}
+	}
+	return true
+}
+
+// param is the name of a numbered parameter; "" if token i is none.
+func (r scanner) param(i int) string {
+	name, numbered := strings.CutPrefix(r.tokens[i].Text(r.sql), "$")
+	if r.tokens[i].Kind != sqltree.Param || !numbered {
+		return ""
+	}
+	return name
+}
+
+// cast returns the name of a parameter that is cast, and the token with which
+// its type begins; 0 if token i is none.
+func (r scanner) cast(i int) (name string, at int) {
+	name = r.param(i)
+	switch {
+	case name == "":
+	case r.is(i+1, "::"):
+		return name, i + 2
+	case r.is(i-2, "cast", "(") && r.is(i+1, "as"):
+		return name, i + 2
+	}
+	return name, 0
+}
+
+// typeEnd is the token behind a type that begins with token i, as in
+// pg_catalog.int4[] or TIMESTAMP (3) WITH TIME ZONE.
+func (r scanner) typeEnd(i int) int {
+	for r.is(i+1, ".") {
+		i += 2
+	}
+	end := i + 1
+	if r.is(i, "double", "precision") || r.is(end, "varying") {
+		end++
+	}
+	if r.is(end, "(") {
+		for depth := 0; end < len(r.tokens); end++ {
+			if r.is(end, "(") {
+				depth++
+			}
+			if r.is(end, ")") {
+				if depth--; depth == 0 {
+					end++
+					break
+				}
+			}
+		}
+	}
+	if (r.is(i, "time") || r.is(i, "timestamp")) && (r.is(end, "with", "time", "zone") || r.is(end, "without", "time", "zone")) {
+		end += 3
+	}
+	for r.is(end, "[") {
+		for end < len(r.tokens) && !r.is(end, "]") {
+			end++
+		}
+		end++
+	}
+	return end
+}
+
+// settle completes a description. DuckDB gives no type to a parameter that
+// takes several, as $1 does in $1::INTEGER = id where id is a BIGINT, and does
+// not describe the columns of a statement that has one. What is cast in the
+// text has the type of the cast. What is not, as in SELECT $1, is taken for
+// text, as by PostgreSQL, if the client has not told its type: clients want to
+// know the columns before they send values. text is what is to run.
+func (c *conn) settle(ctx context.Context, p *plan, d *engine.Description) (text string, settled *engine.Description) {
+	untyped := map[string]bool{}
+	for _, param := range d.Params {
+		if param.Type == nil {
+			untyped[param.Name] = true
+		}
+	}
+	unsettled := slices.ContainsFunc(d.Columns, unsettledColumn)
+	if len(untyped) == 0 && !unsettled {
+		return p.text, d
+	}
+	types := c.typesOf(ctx, p, untyped)
+	out := &engine.Description{Columns: d.Columns, Params: slices.Clone(d.Params), Write: d.Write}
+	for i, param := range d.Params {
+		if t := types[param.Name]; t != nil {
+			out.Params[i].Type = t
+		}
+	}
+	if !unsettled {
+		return p.text, out
+	}
+	text = p.text
+	if !p.typed {
+		text = replaceParams(text, func(r scanner, i int) string {
+			if name, at := r.cast(i); untyped[name] && at == 0 {
+				return "CAST($" + name + " AS VARCHAR)"
+			}
+			return ""
+		})
+	}
+	described, err := c.probe(ctx, p, replaceParams(text, func(r scanner, i int) string {
+		if _, at := r.cast(i); at > 0 {
+			return "NULL"
+		}
+		return ""
+	}))
+	if err != nil || slices.ContainsFunc(described.Columns, unsettledColumn) {
+		return p.text, out
+	}
+	out.Columns = described.Columns
+	return text, out
+}
+
+func unsettledColumn(c engine.Column) bool { return c.Type == nil }
+
+// typesOf are the types to which the text casts the parameters.
+func (c *conn) typesOf(ctx context.Context, p *plan, which map[string]bool) map[string]*engine.Type {
+	var names, values []string
+	for name, typ := range casts(p.sql) {
+		if which[name] {
+			names = append(names, name)
+			values = append(values, "CAST(NULL AS "+typ+")")
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	text := "SELECT " + strings.Join(values, ", ")
+	if rewritten, is := c.server.opts.Rewrite(text); is {
+		text = rewritten
+	}
+	d, err := c.probe(ctx, p, text)
+	if err != nil || len(d.Columns) != len(names) {
+		return nil
+	}
+	types := map[string]*engine.Type{}
+	for i, name := range names {
+		types[name] = d.Columns[i].Type
+	}
+	return types
+}
+
+// probe describes a text that is ours.
+func (c *conn) probe(ctx context.Context, p *plan, text string) (*engine.Description, error) {
+	req := c.request(p, nil)
+	req.SQL, req.Probe = text, true
+	return c.server.opts.Query.Describe(ctx, req)
+}
+
+// replaceParams writes what with returns in place of the numbered parameters;
+// "" leaves one as it is.
+func replaceParams(sql string, with func(r scanner, i int) string) string {
 	var edits []sqltree.Edit
-	tokens := sqltree.Scan(sql)
-	for i, t := range tokens {
-		name, numbered := strings.CutPrefix(t.Text(sql), "$")
-		cast := i+1 < len(tokens) && (tokens[i+1].Is(sql, "::") || i > 1 && tokens[i-1].Is(sql, "(") && strings.EqualFold(tokens[i-2].Text(sql), "cast"))
-		if t.Kind == sqltree.Param && numbered && which(name) && !cast {
-			edits = append(edits, sqltree.Edit{Span: sqltree.Span{Start: t.Start, End: t.End}, New: "CAST(" + t.Text(sql) + " AS VARCHAR)"})
+	r := scanner{sql, sqltree.Scan(sql)}
+	for i, t := range r.tokens {
+		if r.param(i) == "" {
+			continue
+		}
+		if text := with(r, i); text != "" {
+			edits = append(edits, sqltree.Edit{Span: sqltree.Span{Start: t.Start, End: t.End}, New: text})
 		}
 	}
 	text, _ := sqltree.Apply(sql, edits)
 	return text
+}
+
+// oidTypes are types that the engine knows as BIGINT. asyncpg, which asks by an
+// oid[] for the types that it does not know, would ask for that one, too.
+var oidTypes = map[string]uint32{"oid": pgtype.OIDOID, "oid[]": pgtype.OIDArrayOID}
+
+// paramOIDs are the types of the parameters for the client.
+func (p *plan) paramOIDs(params []engine.Param) []uint32 {
+	written := casts(p.sql)
+	oids := make([]uint32, len(params))
+	for i, param := range params {
+		name := strings.TrimPrefix(strings.ToLower(strings.ReplaceAll(written[param.Name], " ", "")), "pg_catalog.")
+		switch oid, is := oidTypes[name]; {
+		case is:
+			oids[i] = oid
+		case param.Type != nil:
+			oids[i] = typeOf(param.Type).oid
+		default:
+			oids[i] = pgtype.TextOID
+		}
+	}
+	return oids
 }

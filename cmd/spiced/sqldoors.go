@@ -30,7 +30,7 @@ func (s *server) openPostgres() error {
 	}
 	p := pgwire.New(pgwire.Options{
 		Query: s.queries, Keys: s.daemon.Keys, TLS: s.tlsConfig(), RequireTLS: s.tls != nil,
-		Rewrite: pgcatalog.Rewrite, Version: pgcatalog.ServerVersion + " (spiced " + version + ")",
+		Rewrite: pgcatalog.Rewrite, Catalog: pgcatalog.OfCatalog, Version: pgcatalog.ServerVersion + " (spiced " + version + ")",
 		Generation: func() uint64 { return s.daemon.DB().Current().Serial() },
 		Log:        s.log, Audit: s.daemon.Audit(),
 		MaxConnections: settings.Connections, IdleTimeout: settings.IdleTimeout,
