@@ -23,6 +23,15 @@ func TestPsycopg(t *testing.T) {
 	}
 }
 
+// TestAsyncpg has a session of asyncpg, which encodes values by the types that
+// the server tells and asks the catalog about those that it does not know.
+func TestAsyncpg(t *testing.T) {
+	t.Parallel()
+	python := pythonWith(t, "asyncpg")
+	p := startSQL(t)
+	wantSession(t, "asyncpg.txt", libpq(t, p, readerKey), python, "session_asyncpg.py")
+}
+
 // pythonWith is a Python that has a module.
 func pythonWith(t *testing.T, module string) string {
 	t.Helper()
