@@ -118,8 +118,12 @@ var visible = append([]macro{
 	return list
 }()...)
 
-// definitions tell how an object is written. Only functions have something to
-// show; the text of their bodies is not.
+// hidden is what clients show in the place of a text that is not shown. It is a
+// comment: they take a view or function without any text for one that is gone.
+const hidden = "-- not shown"
+
+// definitions tell how an object is written: of a function all but its body, of
+// a view that it has a text.
 var definitions = []macro{
 	{"obj_description", []overload{
 		{"o", "coalesce(" + descriptionOf("declared_relations") + ", " + descriptionOf("declared_functions") + ", " + descriptionOf("declared_schemas") + ")"},
@@ -131,7 +135,7 @@ var definitions = []macro{
 	constant("pg_get_expr", "NULL::VARCHAR", 2, 3),
 	constant("pg_get_constraintdef", "NULL::VARCHAR", 1, 2),
 	constant("pg_get_indexdef", "NULL::VARCHAR", 1, 3),
-	constant("pg_get_viewdef", "NULL::VARCHAR", 1, 2),
+	{"pg_get_viewdef", []overload{{"o", viewText}, {"o, pretty", viewText}}},
 	constant("pg_get_triggerdef", "NULL::VARCHAR", 1, 2),
 	constant("pg_get_ruledef", "NULL::VARCHAR", 1, 2),
 	constant("pg_get_partkeydef", "NULL::VARCHAR", 1),
@@ -139,7 +143,7 @@ var definitions = []macro{
 	constant("pg_get_statisticsobjdef", "NULL::VARCHAR", 1),
 	constant("pg_get_statisticsobjdef_columns", "NULL::VARCHAR", 1),
 	constant("pg_get_serial_sequence", "NULL::VARCHAR", 2),
-	constant("pg_get_functiondef", "NULL::VARCHAR", 1),
+	one("pg_get_functiondef", "o", ofFunction("definition")),
 	constant("pg_get_function_sqlbody", "NULL::VARCHAR", 1),
 	one("pg_get_function_arguments", "o", ofFunction("arguments")),
 	one("pg_get_function_identity_arguments", "o", ofFunction("identity_arguments")),
@@ -156,6 +160,8 @@ var definitions = []macro{
 	one("pg_get_keywords", "", `TABLE SELECT keyword_name AS word, CASE keyword_category WHEN 'reserved' THEN 'R' WHEN 'type_function' THEN 'T'
 		WHEN 'column_name' THEN 'C' ELSE 'U' END AS catcode, true AS barelabel, keyword_category AS catdesc, '' AS baredesc FROM duckdb_keywords()`),
 }
+
+var viewText = lookup("oid", "CASE kind WHEN 'v' THEN '"+hidden+"' END", "declared_relations", "spice.pgcatalog.compat_to_regclass(o)")
 
 func descriptionOf(from string) string { return lookup("oid", "description", from, "o::BIGINT") }
 

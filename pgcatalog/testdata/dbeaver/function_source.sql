@@ -1,0 +1,1 @@
+SELECT pg_get_functiondef(671138384)

@@ -1,0 +1,1 @@
+SELECT pg_get_functiondef(1240364672)

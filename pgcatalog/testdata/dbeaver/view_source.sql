@@ -1,0 +1,1 @@
+SELECT pg_get_viewdef(1361229216, true)
