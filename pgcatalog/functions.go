@@ -132,7 +132,7 @@ var definitions = []macro{
 	}},
 	one("col_description", "o, n", lookup("relation_oid || ' ' || position", "description", "declared_columns", "o::VARCHAR || ' ' || n::VARCHAR")),
 	constant("shobj_description", "NULL::VARCHAR", 2),
-	constant("pg_get_expr", "NULL::VARCHAR", 2, 3),
+	{"pg_get_expr", []overload{{"e, o", "e::VARCHAR"}, {"e, o, pretty", "e::VARCHAR"}}},
 	constant("pg_get_constraintdef", "NULL::VARCHAR", 1, 2),
 	constant("pg_get_indexdef", "NULL::VARCHAR", 1, 3),
 	{"pg_get_viewdef", []overload{{"o", viewText}, {"o, pretty", viewText}}},

@@ -32,12 +32,12 @@ var systemViews = []view{
 			CASE volatility WHEN 'immutable' THEN 'i' WHEN 'stable' THEN 's' ELSE 'v' END AS provolatile, 's' AS proparallel,
 			len(arg_names)::SMALLINT AS pronargs, coalesce(d.defaults, 0)::SMALLINT AS pronargdefaults, return_oid AS prorettype,
 			array_to_string(arg_types, ' ') AS proargtypes, NULL::BIGINT[] AS proallargtypes, NULL::VARCHAR[] AS proargmodes,
-			CASE WHEN len(arg_names) > 0 THEN arg_names END AS proargnames, NULL::VARCHAR AS proargdefaults, NULL::BIGINT[] AS protrftypes,
+			CASE WHEN len(arg_names) > 0 THEN arg_names END AS proargnames, d.exprs AS proargdefaults, NULL::BIGINT[] AS protrftypes,
 			'' AS prosrc, NULL::VARCHAR AS probin, NULL::VARCHAR AS prosqlbody, NULL::VARCHAR[] AS proconfig, NULL::VARCHAR[] AS proacl,
 			false AS proisagg, false AS proiswindow, 1255::BIGINT AS tableoid
 		FROM spice.pgcatalog.declared_functions AS f
-		LEFT JOIN (SELECT "function", count(*) AS defaults FROM spice.spiced.function_args WHERE NOT "required" GROUP BY "function") AS d
-			ON d."function" = f."name"`},
+		LEFT JOIN (SELECT "function", count(*) AS defaults, string_agg(coalesce("default", 'NULL'), ', ' ORDER BY "position") AS exprs
+			FROM spice.spiced.function_args WHERE NOT "required" GROUP BY "function") AS d ON d."function" = f."name"`},
 	{"pg_description", `
 		SELECT oid AS objoid, 1259::BIGINT AS classoid, 0 AS objsubid, description
 		FROM spice.pgcatalog.declared_relations WHERE description IS NOT NULL
