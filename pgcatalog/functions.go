@@ -185,6 +185,8 @@ var privileges = []macro{
 	constant("has_server_privilege", "false", 2, 3),
 	constant("has_foreign_data_wrapper_privilege", "false", 2, 3),
 	constant("pg_has_role", "true", 2, 3),
+	constant("aclexplode", "unnest([]::STRUCT(grantor BIGINT, grantee BIGINT, privilege_type VARCHAR, is_grantable BOOLEAN)[])", 1),            // no object has a list
+	one("aclexplode", "a", "TABLE SELECT 0::BIGINT AS grantor, 0::BIGINT AS grantee, '' AS privilege_type, false AS is_grantable WHERE false"), // in FROM too
 }
 
 // session are about the server and the caller's place in it. What only the

@@ -132,6 +132,9 @@ var standardViews = []view{
 	{"table_privileges", `
 		SELECT 'spice' AS grantor, 'spice' AS grantee, 'spice' AS table_catalog, schema_name AS table_schema, name AS table_name,
 			'SELECT' AS privilege_type, 'NO' AS is_grantable, 'YES' AS with_hierarchy FROM spice.pgcatalog.declared_relations`},
+	{"routine_privileges", `
+		SELECT 'spice' AS grantor, 'spice' AS grantee, specific_catalog, specific_schema, specific_name, routine_catalog, routine_schema, routine_name,
+			'EXECUTE' AS privilege_type, 'NO' AS is_grantable FROM spice.pgcatalog.routines`},
 	{"role_table_grants", "FROM spice.pgcatalog.table_privileges"},
 	{"column_privileges", `
 		SELECT 'spice' AS grantor, 'spice' AS grantee, 'spice' AS table_catalog, schema_name AS table_schema, relation AS table_name,
