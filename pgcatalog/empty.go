@@ -32,7 +32,7 @@ var empty = map[string]string{
 		"indisclustered, indisvalid, indcheckxmin, indisready, indislive, indisreplident; SMALLINT[] indkey; BIGINT[] indcollation, indclass; SMALLINT[] indoption; VARCHAR indexprs, indpred",
 	"pg_indexes":               "VARCHAR schemaname, tablename, indexname, tablespace, indexdef",
 	"pg_inherits":              "BIGINT inhrelid, inhparent; INTEGER inhseqno; BOOLEAN inhdetachpending",
-	"pg_locks":                 "VARCHAR locktype; BIGINT database, relation; INTEGER pid; VARCHAR mode; BOOLEAN granted",
+	"pg_locks":                 "VARCHAR locktype; BIGINT database, relation; INTEGER page; SMALLINT tuple; VARCHAR virtualxid; BIGINT transactionid, classid, objid; SMALLINT objsubid; VARCHAR virtualtransaction; INTEGER pid; VARCHAR mode; BOOLEAN granted, fastpath; TIMESTAMPTZ waitstart",
 	"pg_matviews":              "VARCHAR schemaname, matviewname, matviewowner, tablespace; BOOLEAN hasindexes, ispopulated; VARCHAR definition",
 	"pg_opclass":               "BIGINT oid, opcmethod; VARCHAR opcname; BIGINT opcnamespace, opcowner, opcfamily, opcintype; BOOLEAN opcdefault; BIGINT opckeytype, tableoid",
 	"pg_operator":              "BIGINT oid; VARCHAR oprname; BIGINT oprnamespace, oprowner; VARCHAR oprkind; BOOLEAN oprcanmerge, oprcanhash; BIGINT oprleft, oprright, oprresult, oprcom, oprnegate; VARCHAR oprcode, oprrest, oprjoin; BIGINT tableoid",
