@@ -1,1 +1,1 @@
-SELECT am.oid,am.* FROM pg_catalog.pg_am am ORDER BY am.oid
+SELECT m.oid, m.* FROM pg_catalog.pg_am m ORDER BY m.oid

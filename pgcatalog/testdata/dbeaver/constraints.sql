@@ -1,7 +1,8 @@
-SELECT c.oid,c.*,t.relname as tabrelname,rt.relnamespace as refnamespace,d.description, case when c.contype='c' then "substring"(pg_get_constraintdef(c.oid), 7) else null end consrc_copy
-FROM pg_catalog.pg_constraint c
-INNER JOIN pg_catalog.pg_class t ON t.oid=c.conrelid
-LEFT OUTER JOIN pg_catalog.pg_class rt ON rt.oid=c.confrelid
-LEFT OUTER JOIN pg_catalog.pg_description d ON d.objoid=c.oid AND d.objsubid=0 AND d.classoid='pg_constraint'::regclass
-WHERE c.conrelid=472346800
-ORDER BY c.oid
+SELECT n.oid, n.*, r.relname AS tabrelname, other.relnamespace AS refnamespace, t.description,
+    CASE WHEN n.contype = 'c' THEN "substring"(pg_get_constraintdef(n.oid), 7) ELSE NULL END AS consrc_copy
+FROM pg_catalog.pg_constraint n
+INNER JOIN pg_catalog.pg_class r ON r.oid = n.conrelid
+LEFT OUTER JOIN pg_catalog.pg_class other ON other.oid = n.confrelid
+LEFT OUTER JOIN pg_catalog.pg_description t ON t.objoid = n.oid AND t.objsubid = 0 AND t.classoid = 'pg_constraint'::regclass
+WHERE n.conrelid = 472346800
+ORDER BY n.oid

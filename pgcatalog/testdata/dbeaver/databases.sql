@@ -1,2 +1,3 @@
-SELECT db.oid,db.* FROM pg_catalog.pg_database db WHERE datallowconn AND NOT datistemplate OR db.datname = 'spice'
-ORDER BY db.datname
+SELECT b.oid, b.* FROM pg_catalog.pg_database b
+WHERE 1 = 1 AND datallowconn AND NOT datistemplate OR b.datname = 'spice'
+ORDER BY b.datname

@@ -1,1 +1,4 @@
-SELECT i.*,c.relnamespace FROM pg_catalog.pg_inherits i,pg_catalog.pg_class c WHERE i.inhrelid=472346800 AND c.oid=i.inhparent ORDER BY i.inhseqno
+SELECT h.*, r.relnamespace
+FROM pg_catalog.pg_inherits h, pg_catalog.pg_class r
+WHERE h.inhrelid = 472346800 AND r.oid = h.inhparent
+ORDER BY h.inhseqno

@@ -1,1 +1,1 @@
-SELECT l.oid,l.* FROM pg_catalog.pg_language l ORDER BY l.oid
+SELECT g.oid, g.* FROM pg_catalog.pg_language g ORDER BY g.oid

@@ -1,3 +1,4 @@
-SELECT a.oid,a.*,pd.description FROM pg_catalog.pg_roles a
-left join pg_catalog.pg_shdescription pd on a.oid = pd.objoid
-ORDER BY a.rolname
+SELECT u.oid, u.*, t.description
+FROM pg_catalog.pg_roles u
+LEFT JOIN pg_catalog.pg_shdescription t ON u.oid = t.objoid
+ORDER BY u.rolname

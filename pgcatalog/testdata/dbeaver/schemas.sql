@@ -1,3 +1,4 @@
-SELECT n.oid,n.*,d.description FROM pg_catalog.pg_namespace n
-LEFT OUTER JOIN pg_catalog.pg_description d ON d.objoid=n.oid AND d.objsubid=0 AND d.classoid='pg_namespace'::regclass
+SELECT s.oid, s.*, t.description
+FROM pg_catalog.pg_namespace s
+LEFT OUTER JOIN pg_catalog.pg_description t ON t.objoid = s.oid AND t.objsubid = 0 AND t.classoid = 'pg_namespace'::regclass
 ORDER BY nspname

@@ -1,1 +1,1 @@
-SELECT current_schema(),session_user
+SELECT current_schema(), session_user

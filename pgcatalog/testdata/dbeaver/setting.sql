@@ -1,1 +1,1 @@
-select * from pg_catalog.pg_settings where name='standard_conforming_strings'
+SELECT * FROM pg_catalog.pg_settings WHERE name = 'standard_conforming_strings'

@@ -1,2 +1,2 @@
-select c.oid,pg_catalog.pg_total_relation_size(c.oid) as total_rel_size,pg_catalog.pg_relation_size(c.oid) as rel_size
-FROM pg_class c WHERE c.relnamespace=2200 ORDER BY c.oid
+SELECT r.oid, pg_catalog.pg_total_relation_size(r.oid) AS total_rel_size, pg_catalog.pg_relation_size(r.oid) AS rel_size
+FROM pg_class r WHERE r.relnamespace = 2200
