@@ -107,16 +107,18 @@ func TestCatalogTellsSettingsAsShown(t *testing.T) {
 func TestParametersThatAreCast(t *testing.T) {
 	c := withCatalog(t).connect("")
 	for sql, want := range map[string]string{
-		"SELECT 1 FROM range(3) WHERE range = $1::INTEGER":                                               "[23] [23]",
-		"SELECT range FROM range(3) WHERE CAST($1 AS SMALLINT) < range":                                  "[21] [20]",
-		"SELECT range FROM range(3) WHERE range = $1":                                                    "[20] [20]",
-		"SELECT $1::TIMESTAMP WITH TIME ZONE IS NULL, range + $2::INTEGER FROM range(3)":                 "[1184 23] [16 20]",
-		"SELECT json_object($1::VARCHAR, range), range FROM range(3) WHERE range > $2::DOUBLE PRECISION": "[25 701] [114 20]",
-		"SELECT list_contains($1::BIGINT[], range) FROM range(3) WHERE range < $2::DECIMAL(10, 2)":       "[1016 1700] [16]",
-		"SELECT $1 AS a, $2::INTEGER + 1::BIGINT AS b":                                                   "[25 23] [25 20]",
-		"SELECT $1::OID, $2::oid[] IS NULL, $3::pg_catalog.oid":                                          "[26 1028 26] [20 16 20]",
-		"SELECT list(oid) FROM pg_type WHERE oid = ANY ($1::oid[])":                                      "[1028] [1028]",
-		"SELECT list(range) FROM range(3)":                                                               "[] [1016]",
+		"SELECT 1 FROM range(3) WHERE range = $1::INTEGER":                                                           "[23] [23]",
+		"SELECT range FROM range(3) WHERE CAST($1 AS SMALLINT) < range":                                              "[21] [20]",
+		"SELECT range FROM range(3) WHERE range = $1":                                                                "[20] [20]",
+		"SELECT $1::TIMESTAMP WITH TIME ZONE IS NULL, range + $2::INTEGER FROM range(3)":                             "[1184 23] [16 20]",
+		"SELECT json_object($1::VARCHAR, range), range FROM range(3) WHERE range > $2::DOUBLE PRECISION":             "[25 701] [114 20]",
+		"SELECT list_contains($1::BIGINT[], range) FROM range(3) WHERE range < $2::DECIMAL(10, 2)":                   "[1016 1700] [16]",
+		"SELECT $1 AS a, $2::INTEGER + 1::BIGINT AS b":                                                               "[25 23] [25 20]",
+		"SELECT $1::OID, $2::oid[] IS NULL, $3::pg_catalog.oid":                                                      "[26 1028 26] [20 16 20]",
+		"SELECT list(oid) FROM pg_type WHERE oid = ANY ($1::oid[])":                                                  "[1028] [1028]",
+		"SELECT range FROM range(3) WHERE range = ANY ($1)":                                                          "[1016] [20]",
+		"SELECT range + $2::INTEGER AS s, * FROM range(3) t WHERE t.range <> ALL($1) AND lower('A' || $3) = any($4)": "[1016 23 25 1009] [20 20]",
+		"SELECT list(range) FROM range(3)":                                                                           "[] [1016]",
 	} {
 		d, err := c.Prepare(t.Context(), "", sql)
 		if err != nil {

@@ -2,7 +2,9 @@ package pgwire
 
 import (
 	"context"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgtype"
@@ -27,6 +29,10 @@ func casts(sql string) map[string]string {
 	}
 	return found
 }
+
+// maxPart is how many tokens a type or a value that is compared may have: they
+// are looked for at each parameter.
+const maxPart = 64
 
 // scanner looks at the tokens of a text.
 type scanner struct {
@@ -67,9 +73,11 @@ func (r scanner) cast(i int) (name string, at int) {
 }
 
 // typeEnd is the token behind a type that begins with token i, as in
-// pg_catalog.int4[] or TIMESTAMP (3) WITH TIME ZONE.
+// pg_catalog.int4[] or TIMESTAMP (3) WITH TIME ZONE, or i for one that is too
+// long.
 func (r scanner) typeEnd(i int) int {
-	for r.is(i+1, ".") {
+	first := i
+	for r.is(i+1, ".") && i < first+maxPart {
 		i += 2
 	}
 	end := i + 1
@@ -78,6 +86,9 @@ func (r scanner) typeEnd(i int) int {
 	}
 	if r.is(end, "(") {
 		for depth := 0; end < len(r.tokens); end++ {
+			if end > first+maxPart {
+				return first
+			}
 			if r.is(end, "(") {
 				depth++
 			}
@@ -94,7 +105,9 @@ func (r scanner) typeEnd(i int) int {
 	}
 	for r.is(end, "[") {
 		for end < len(r.tokens) && !r.is(end, "]") {
-			end++
+			if end++; end > first+maxPart {
+				return first
+			}
 		}
 		end++
 	}
@@ -106,7 +119,8 @@ func (r scanner) typeEnd(i int) int {
 // not describe the columns of a statement that has one. What is cast in the
 // text has the type of the cast. What is not, as in SELECT $1, is taken for
 // text, as by PostgreSQL, if the client has not told its type: clients want to
-// know the columns before they send values. text is what is to run.
+// know the columns before they send values. In x = ANY ($1) it is a list of what
+// x is. text is what is to run.
 func (c *conn) settle(ctx context.Context, p *plan, d *engine.Description) (text string, settled *engine.Description) {
 	untyped := map[string]bool{}
 	for _, param := range d.Params {
@@ -119,6 +133,8 @@ func (c *conn) settle(ctx context.Context, p *plan, d *engine.Description) (text
 		return p.text, d
 	}
 	types := c.typesOf(ctx, p, untyped)
+	lists := c.listsOf(ctx, p, untyped)
+	maps.Copy(types, lists)
 	out := &engine.Description{Columns: d.Columns, Params: slices.Clone(d.Params), Write: d.Write}
 	for i, param := range d.Params {
 		if t := types[param.Name]; t != nil {
@@ -128,18 +144,19 @@ func (c *conn) settle(ctx context.Context, p *plan, d *engine.Description) (text
 	if !unsettled {
 		return p.text, out
 	}
-	text = p.text
-	if !p.typed {
-		text = replaceParams(text, func(r scanner, i int) string {
-			if name, at := r.cast(i); untyped[name] && at == 0 {
-				return "CAST($" + name + " AS VARCHAR)"
-			}
+	text = replaceParams(p.text, func(r scanner, i int) string {
+		if lists[r.param(i)] != nil {
 			return ""
-		})
-	}
+		}
+		return p.asText(r, i, untyped)
+	})
 	described, err := c.probe(ctx, p, replaceParams(text, func(r scanner, i int) string {
-		if _, at := r.cast(i); at > 0 {
+		name, at := r.cast(i)
+		switch {
+		case at > 0:
 			return "NULL"
+		case lists[name] != nil:
+			return "[]"
 		}
 		return ""
 	}))
@@ -148,6 +165,15 @@ func (c *conn) settle(ctx context.Context, p *plan, d *engine.Description) (text
 	}
 	out.Columns = described.Columns
 	return text, out
+}
+
+// asText is parameter i as a text, if it is one of those and neither the text
+// nor the client tells its type; else "".
+func (p *plan) asText(r scanner, i int, which map[string]bool) string {
+	if name, at := r.cast(i); which[name] && at == 0 && !p.typed {
+		return "CAST($" + name + " AS VARCHAR)"
+	}
+	return ""
 }
 
 func unsettledColumn(c engine.Column) bool { return c.Type == nil }
@@ -161,8 +187,9 @@ func (c *conn) typesOf(ctx context.Context, p *plan, which map[string]bool) map[
 			values = append(values, "CAST(NULL AS "+typ+")")
 		}
 	}
+	types := map[string]*engine.Type{}
 	if len(names) == 0 {
-		return nil
+		return types
 	}
 	text := "SELECT " + strings.Join(values, ", ")
 	if rewritten, is := c.server.opts.Rewrite(text); is {
@@ -170,20 +197,111 @@ func (c *conn) typesOf(ctx context.Context, p *plan, which map[string]bool) map[
 	}
 	d, err := c.probe(ctx, p, text)
 	if err != nil || len(d.Columns) != len(names) {
-		return nil
+		return types
 	}
-	types := map[string]*engine.Type{}
 	for i, name := range names {
 		types[name] = d.Columns[i].Type
 	}
 	return types
 }
 
-// probe describes a text that is ours.
+// listsOf are the types of the parameters that are in x = ANY ($1).
+func (c *conn) listsOf(ctx context.Context, p *plan, which map[string]bool) map[string]*engine.Type {
+	found := false
+	known := func(r scanner, i int) string {
+		if _, at := r.cast(i); at > 0 {
+			return "NULL"
+		}
+		return p.asText(r, i, which)
+	}
+	text := replaceParams(p.text, func(r scanner, i int) string {
+		if list := r.listOf(i); which[r.param(i)] && list != "" {
+			found = true
+			return "CASE WHEN true THEN $" + r.param(i) + " ELSE " + replaceParams(list, known) + " END"
+		}
+		return known(r, i)
+	})
+	if !found {
+		return nil
+	}
+	d, err := c.probe(ctx, p, text)
+	if err != nil {
+		return nil
+	}
+	types := map[string]*engine.Type{}
+	for _, param := range d.Params {
+		if which[param.Name] && param.Type != nil && param.Type.ID == engine.List {
+			types[param.Name] = param.Type
+		}
+	}
+	return types
+}
+
+// listOf is a list of the value to which the elements of parameter i are
+// compared; "" if it is none: [x] for $1 in x = ANY ($1).
+func (r scanner) listOf(i int) string {
+	if !r.is(i-1, "(") || !r.is(i+1, ")") || !(r.is(i-2, "any") || r.is(i-2, "all")) {
+		return ""
+	}
+	last := i - 3
+	for last > i-maxPart && last >= 0 && r.tokens[last].Kind == sqltree.Symbol && !r.is(last, ")") { // the operator
+		last--
+	}
+	from := last
+	if r.is(last, ")") {
+		for depth := 0; from >= 0; from-- {
+			if from < last-maxPart {
+				return ""
+			}
+			if r.is(from, ")") {
+				depth++
+			}
+			if r.is(from, "(") {
+				if depth--; depth == 0 {
+					break
+				}
+			}
+		}
+		if r.named(from - 1) {
+			from--
+		}
+	}
+	for r.is(from-1, ".") && r.named(from-2) && from > last-maxPart {
+		from -= 2
+	}
+	if from < 0 || from == last && !r.named(from) {
+		return ""
+	}
+	return "[" + r.sql[r.tokens[from].Start:r.tokens[last].End] + "]"
+}
+
+// named reports whether token i may be a part of a name.
+func (r scanner) named(i int) bool {
+	return i >= 0 && (r.tokens[i].Kind == sqltree.Ident || r.tokens[i].Kind == sqltree.QuotedIdent)
+}
+
+// probe describes a text that is ours. Of its parameters some may be missing,
+// which DuckDB takes for the last ones: they are numbered anew meanwhile.
 func (c *conn) probe(ctx context.Context, p *plan, text string) (*engine.Description, error) {
+	numbers, names := map[string]string{}, map[string]string{}
+	text = replaceParams(text, func(r scanner, i int) string {
+		name := r.param(i)
+		if numbers[name] == "" {
+			numbers[name] = strconv.Itoa(len(numbers) + 1)
+			names[numbers[name]] = name
+		}
+		return "$" + numbers[name]
+	})
 	req := c.request(p, nil)
 	req.SQL, req.Probe = text, true
-	return c.server.opts.Query.Describe(ctx, req)
+	d, err := c.server.opts.Query.Describe(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	for i, param := range d.Params {
+		d.Params[i].Name = names[param.Name]
+	}
+	return d, nil
 }
 
 // replaceParams writes what with returns in place of the numbered parameters;

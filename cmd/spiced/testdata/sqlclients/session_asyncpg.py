@@ -31,6 +31,7 @@ async def main():
         stmt = await conn.prepare(sql)
         say("types", ([t.name for t in stmt.get_parameters()], [(a.name, a.type.name) for a in stmt.get_attributes()]))
     say("wider", await conn.fetchval("SELECT name FROM people WHERE id = $1::INTEGER", 2))
+    say("any", await conn.fetch("SELECT name FROM people WHERE id = ANY($1) AND name <> ALL($2) ORDER BY id", [1, 2, 4], ["Alice"]))
     say("json of a parameter", await conn.fetchrow("SELECT json_object($1::VARCHAR, id) AS j, id FROM people WHERE id = $2::SMALLINT", "k", 2))
     say("table function", await conn.fetch("SELECT id, name FROM people_in($1)", "Oslo"))
 
