@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -270,11 +271,16 @@ func TestTooManyQueriesAreRefused(t *testing.T) {
 	wantCode(t, "after the end", err, engine.CodeCancelled)
 }
 
+// clock is a time that the test moves while queries end.
+type clock struct{ atomic.Int64 }
+
+func (c *clock) time() time.Time { return time.Unix(0, c.Load()) }
+
 func TestQueriesAreForgotten(t *testing.T) {
-	now := time.Unix(0, 0)
-	s := newJobs(t, spicepod.Results{}, query.JobsOptions{MaxKept: 3, KeepFor: time.Minute, Now: func() time.Time { return now }})
+	var now clock
+	s := newJobs(t, spicepod.Results{}, query.JobsOptions{MaxKept: 3, KeepFor: time.Minute, Now: now.time})
 	failed, kept := s.wait(ada, s.submit(ada, "nope").ID), s.wait(ada, s.submit(ada, "SELECT 1 AS x").ID)
-	now = now.Add(time.Minute)
+	now.Add(int64(time.Minute))
 	_, err := s.Get(ada.Owner(), failed.ID)
 	wantCode(t, "a failed query, later", err, engine.CodeNotFound)
 	if err := s.store.Delete(ada.Owner(), kept.Result.Name); err != nil {
@@ -288,6 +294,7 @@ func TestQueriesAreForgotten(t *testing.T) {
 	for range 5 {
 		s.wait(ada, s.submit(ada, "SELECT 1 AS x").ID)
 	}
+	s.Close() // a result is dropped after its query is forgotten
 	if jobs, kept := len(s.List(ada.Owner())), len(s.store.List(ada.Owner())); jobs != 3 || kept != 3 {
 		t.Errorf("%d queries and %d results are left", jobs, kept)
 	}
@@ -308,12 +315,12 @@ func TestNobodysQueriesCrowdOutAnothers(t *testing.T) {
 }
 
 func TestExpiredQueriesCrowdOutNone(t *testing.T) {
-	now := time.Unix(0, 0)
-	s := newJobs(t, spicepod.Results{}, query.JobsOptions{MaxKeptPerOwner: 3, KeepFor: time.Minute, Now: func() time.Time { return now }})
+	var now clock
+	s := newJobs(t, spicepod.Results{}, query.JobsOptions{MaxKeptPerOwner: 3, KeepFor: time.Minute, Now: now.time})
 	kept := s.wait(ada, s.submit(ada, "SELECT 1 AS x").ID)
 	s.wait(ada, s.submit(ada, "nope").ID)
 	s.wait(ada, s.submit(ada, "nope").ID)
-	now = now.Add(time.Minute)
+	now.Add(int64(time.Minute))
 	last := s.wait(ada, s.submit(ada, "SELECT 2 AS x").ID)
 	if list := s.List(ada.Owner()); len(list) != 2 || list[0].ID != last.ID || list[1].ID != kept.ID {
 		t.Errorf("%+v", list)
