@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5/pgtype"
+
 	"github.com/spiced-sql/spiced/datasets"
 	"github.com/spiced-sql/spiced/engine"
 	"github.com/spiced-sql/spiced/pgcatalog"
@@ -106,7 +108,7 @@ func TestCatalogTellsSettingsAsShown(t *testing.T) {
 // several, and the columns are known before it has a value.
 func TestParametersThatAreCast(t *testing.T) {
 	c := withCatalog(t).connect("")
-	for sql, want := range map[string]string{
+	for sql, want := range map[string]string{ // behind a #: the client tells a type
 		"SELECT 1 FROM range(3) WHERE range = $1::INTEGER":                                                           "[23] [23]",
 		"SELECT range FROM range(3) WHERE CAST($1 AS SMALLINT) < range":                                              "[21] [20]",
 		"SELECT range FROM range(3) WHERE range = $1":                                                                "[20] [20]",
@@ -118,9 +120,18 @@ func TestParametersThatAreCast(t *testing.T) {
 		"SELECT list(oid) FROM pg_type WHERE oid = ANY ($1::oid[])":                                                  "[1028] [1028]",
 		"SELECT range FROM range(3) WHERE range = ANY ($1)":                                                          "[1016] [20]",
 		"SELECT range + $2::INTEGER AS s, * FROM range(3) t WHERE t.range <> ALL($1) AND lower('A' || $3) = any($4)": "[1016 23 25 1009] [20 20]",
+		"SELECT range FROM range(3) WHERE range::VARCHAR = ANY ($1)":                                                 "[1009] [20]",
+		"SELECT range FROM range(3) WHERE NOT (range) = ANY ($1)":                                                    "[1016] [20]",
+		"SELECT json_object('a', $1), range FROM range(3)#int2":                                                      "[21] [114 20]",
+		"SELECT json_object($1, $2), range FROM range(3) WHERE range = $3":                                           "[25 25 20] [114 20]",
 		"SELECT list(range) FROM range(3)":                                                                           "[] [1016]",
 	} {
-		d, err := c.Prepare(t.Context(), "", sql)
+		text, told, _ := strings.Cut(sql, "#")
+		var given []uint32
+		if told != "" {
+			given = []uint32{pgtype.Int2OID}
+		}
+		d, err := c.PgConn().Prepare(t.Context(), "", text, given)
 		if err != nil {
 			t.Errorf("%s: %v", sql, err)
 			continue

@@ -65,8 +65,7 @@ func (c *conn) parse(ctx context.Context, m *pgproto3.Parse) error {
 	if parts := split(m.Query); len(parts) > 1 {
 		return failure(stateSyntax, "send them one by one", "cannot insert multiple commands into a prepared statement")
 	}
-	typed := slices.ContainsFunc(m.ParameterOIDs, func(oid uint32) bool { return oid != 0 })
-	plan, err := c.planOf(m.Query, typed)
+	plan, err := c.planOf(m.Query, m.ParameterOIDs...)
 	if err == nil {
 		err = c.allowed(plan)
 	}

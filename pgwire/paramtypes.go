@@ -118,9 +118,9 @@ func (r scanner) typeEnd(i int) int {
 // takes several, as $1 does in $1::INTEGER = id where id is a BIGINT, and does
 // not describe the columns of a statement that has one. What is cast in the
 // text has the type of the cast. What is not, as in SELECT $1, is taken for
-// text, as by PostgreSQL, if the client has not told its type: clients want to
-// know the columns before they send values. In x = ANY ($1) it is a list of what
-// x is. text is what is to run.
+// text, as by PostgreSQL, unless the client tells its type: clients want to know
+// the columns before they send values. In x = ANY ($1) it is a list of what x
+// is. text is what is to run.
 func (c *conn) settle(ctx context.Context, p *plan, d *engine.Description) (text string, settled *engine.Description) {
 	untyped := map[string]bool{}
 	for _, param := range d.Params {
@@ -145,20 +145,16 @@ func (c *conn) settle(ctx context.Context, p *plan, d *engine.Description) (text
 		return p.text, out
 	}
 	text = replaceParams(p.text, func(r scanner, i int) string {
-		if lists[r.param(i)] != nil {
-			return ""
-		}
-		return p.asText(r, i, untyped)
-	})
-	described, err := c.probe(ctx, p, replaceParams(text, func(r scanner, i int) string {
-		name, at := r.cast(i)
-		switch {
-		case at > 0:
-			return "NULL"
-		case lists[name] != nil:
-			return "[]"
+		if name, at := r.cast(i); at == 0 && untyped[name] && lists[name] == nil && p.told(name) == 0 {
+			return "CAST($" + name + " AS VARCHAR)"
 		}
 		return ""
+	})
+	described, err := c.probe(ctx, p, replaceParams(p.text, func(r scanner, i int) string {
+		if lists[r.param(i)] != nil {
+			return "[]"
+		}
+		return p.known(r, i, untyped)
 	}))
 	if err != nil || slices.ContainsFunc(described.Columns, unsettledColumn) {
 		return p.text, out
@@ -167,11 +163,24 @@ func (c *conn) settle(ctx context.Context, p *plan, d *engine.Description) (text
 	return text, out
 }
 
-// asText is parameter i as a text, if it is one of those and neither the text
-// nor the client tells its type; else "".
-func (p *plan) asText(r scanner, i int, which map[string]bool) string {
-	if name, at := r.cast(i); which[name] && at == 0 && !p.typed {
-		return "CAST($" + name + " AS VARCHAR)"
+// told is the type that the client tells of a parameter; 0: none.
+func (p *plan) told(name string) uint32 {
+	if n, err := strconv.Atoi(name); err == nil && 0 < n && n <= len(p.given) {
+		return p.given[n-1]
+	}
+	return 0
+}
+
+// known is what stands for parameter i where only types count: a NULL of the
+// type of its cast, or else of the one that the client tells; "" if DuckDB knows
+// it.
+func (p *plan) known(r scanner, i int, untyped map[string]bool) string {
+	name, at := r.cast(i)
+	switch {
+	case at > 0:
+		return "NULL"
+	case untyped[name]:
+		return "CAST(NULL AS " + sqlType(p.told(name)) + ")"
 	}
 	return ""
 }
@@ -208,12 +217,7 @@ func (c *conn) typesOf(ctx context.Context, p *plan, which map[string]bool) map[
 // listsOf are the types of the parameters that are in x = ANY ($1).
 func (c *conn) listsOf(ctx context.Context, p *plan, which map[string]bool) map[string]*engine.Type {
 	found := false
-	known := func(r scanner, i int) string {
-		if _, at := r.cast(i); at > 0 {
-			return "NULL"
-		}
-		return p.asText(r, i, which)
-	}
+	known := func(r scanner, i int) string { return p.known(r, i, which) }
 	text := replaceParams(p.text, func(r scanner, i int) string {
 		if list := r.listOf(i); which[r.param(i)] && list != "" {
 			found = true
@@ -243,41 +247,16 @@ func (r scanner) listOf(i int) string {
 	if !r.is(i-1, "(") || !r.is(i+1, ")") || !(r.is(i-2, "any") || r.is(i-2, "all")) {
 		return ""
 	}
-	last := i - 3
-	for last > i-maxPart && last >= 0 && r.tokens[last].Kind == sqltree.Symbol && !r.is(last, ")") { // the operator
+	near := r.tokens[max(0, i-maxPart):i]
+	last := len(near) - 3
+	for last >= 0 && near[last].Kind == sqltree.Symbol && !near[last].Is(r.sql, ")") { // the operator
 		last--
 	}
-	from := last
-	if r.is(last, ")") {
-		for depth := 0; from >= 0; from-- {
-			if from < last-maxPart {
-				return ""
-			}
-			if r.is(from, ")") {
-				depth++
-			}
-			if r.is(from, "(") {
-				if depth--; depth == 0 {
-					break
-				}
-			}
-		}
-		if r.named(from - 1) {
-			from--
-		}
-	}
-	for r.is(from-1, ".") && r.named(from-2) && from > last-maxPart {
-		from -= 2
-	}
-	if from < 0 || from == last && !r.named(from) {
+	from := sqltree.TermStart(r.sql, near, last)
+	if from < 0 {
 		return ""
 	}
-	return "[" + r.sql[r.tokens[from].Start:r.tokens[last].End] + "]"
-}
-
-// named reports whether token i may be a part of a name.
-func (r scanner) named(i int) bool {
-	return i >= 0 && (r.tokens[i].Kind == sqltree.Ident || r.tokens[i].Kind == sqltree.QuotedIdent)
+	return "[" + r.sql[near[from].Start:near[last].End] + "]"
 }
 
 // probe describes a text that is ours. Of its parameters some may be missing,

@@ -2,6 +2,8 @@ package pgwire
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spiced-sql/spiced/engine"
@@ -16,7 +18,7 @@ type plan struct {
 	verb    string   // SELECT, INSERT, UPDATE, DELETE or EXPLAIN
 	counted bool     // its one row is the number of rows it wrote
 	command *command // nil: the engine runs it
-	typed   bool     // the client says of what types the parameters are
+	given   []uint32 // the types that the client tells of the parameters; 0: none
 	catalog bool     // it is about PostgreSQL's catalog
 
 	params     []uint32 // the types of the parameters
@@ -30,13 +32,12 @@ func (p *plan) writes() bool { return p.verb == "INSERT" || p.verb == "UPDATE" |
 
 // planKey is what plans are remembered by.
 type planKey struct {
-	sql   string
-	typed bool
+	sql, given string
 }
 
 // planOf returns the plan for a client's statement.
-func (c *conn) planOf(sql string, typed bool) (*plan, error) {
-	key := planKey{sql, typed}
+func (c *conn) planOf(sql string, given ...uint32) (*plan, error) {
+	key := planKey{sql, fmt.Sprint(given)}
 	if p := c.plans[key]; p != nil {
 		return p, nil
 	}
@@ -44,7 +45,7 @@ func (c *conn) planOf(sql string, typed bool) (*plan, error) {
 	if err != nil {
 		return p, err
 	}
-	p.typed = typed
+	p.given = slices.Clone(given)
 	if len(sql) > maxPlanText {
 		return p, nil
 	}

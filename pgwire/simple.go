@@ -64,7 +64,7 @@ func moved(err error, before string) error {
 }
 
 func (c *conn) simpleStatement(ctx context.Context, sql string) error {
-	p, err := c.planOf(sql, false)
+	p, err := c.planOf(sql)
 	if err == nil {
 		err = c.allowed(p)
 	}

@@ -1,6 +1,8 @@
 package pgwire
 
 import (
+	"cmp"
+
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/spiced-sql/spiced/engine"
@@ -87,6 +89,23 @@ var arrays = map[uint32]uint32{
 	pgtype.DateOID: pgtype.DateArrayOID, pgtype.TimeOID: pgtype.TimeArrayOID, pgtype.TimetzOID: pgtype.TimetzArrayOID,
 	pgtype.TimestampOID: pgtype.TimestampArrayOID, pgtype.TimestamptzOID: pgtype.TimestamptzArrayOID,
 	pgtype.IntervalOID: pgtype.IntervalArrayOID, pgtype.JSONOID: pgtype.JSONArrayOID,
+}
+
+// sqlTypes are the types of the engine for PostgreSQL's; others are texts.
+var sqlTypes = map[uint32]string{
+	pgtype.BoolOID: "BOOLEAN", pgtype.ByteaOID: "BLOB", pgtype.UUIDOID: "UUID", pgtype.JSONOID: "JSON", pgtype.JSONBOID: "JSON",
+	pgtype.Int2OID: "SMALLINT", pgtype.Int4OID: "INTEGER", pgtype.Int8OID: "BIGINT", pgtype.OIDOID: "BIGINT",
+	pgtype.Float4OID: "FLOAT", pgtype.Float8OID: "DOUBLE", pgtype.NumericOID: "DECIMAL", pgtype.BitOID: "BIT", pgtype.VarbitOID: "BIT",
+	pgtype.DateOID: "DATE", pgtype.TimeOID: "TIME", pgtype.TimetzOID: "TIMETZ", pgtype.IntervalOID: "INTERVAL",
+	pgtype.TimestampOID: "TIMESTAMP", pgtype.TimestamptzOID: "TIMESTAMPTZ",
+}
+
+// sqlType is the type of the engine for one of PostgreSQL's.
+func sqlType(oid uint32) string {
+	if elem, is := elementOf[oid]; is {
+		return sqlType(elem) + "[]"
+	}
+	return cmp.Or(sqlTypes[oid], "VARCHAR")
 }
 
 // arrayOf is the array type of lists of values of type elem. Lists of lists

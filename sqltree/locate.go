@@ -81,6 +81,29 @@ func objectStart(sql string, tokens []Token, first, name int) int {
 	return -1
 }
 
+// TermStart returns the token at which the term begins that ends with token
+// last, or -1 when that cannot be told: a name, a literal, a call or brackets,
+// and casts of them, as in f(t.x)::DECIMAL(9, 2).
+func TermStart(sql string, tokens []Token, last int) int {
+	for i := last; i >= 0; i -= 2 {
+		switch {
+		case tokens[i].Is(sql, ")"):
+			if i = callStart(sql, tokens, opening(sql, tokens, i)); i < 0 {
+				return -1
+			}
+		case tokens[i].Kind == Symbol:
+			return -1
+		}
+		for i >= 2 && tokens[i-1].Is(sql, ".") && isName(tokens[i]) && isName(tokens[i-2]) {
+			i -= 2
+		}
+		if i < 2 || !tokens[i-1].Is(sql, "::") {
+			return i
+		}
+	}
+	return -1
+}
+
 // callStart returns where the term with the opening bracket at i begins: at
 // the function's name in front, at the bracket itself when there is none, or
 // -1 when that cannot be told.

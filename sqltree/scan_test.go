@@ -173,3 +173,29 @@ func TestApplyMapsOffsets(t *testing.T) {
 		}
 	}
 }
+
+func TestTermStart(t *testing.T) {
+	for sql, want := range map[string]string{
+		"WHERE a.b.c":                     "a.b.c",
+		"WHERE NOT (a)":                   "(a)",
+		"SELECT x + f(t.y, (2))":          "f(t.y, (2))",
+		"1 = s.f(x)::DECIMAL(9, 2)":       "s.f(x)::DECIMAL(9, 2)",
+		"AND \"q\"::pg_catalog.text::x":   "\"q\"::pg_catalog.text::x",
+		"= $1":                            "$1",
+		"x -":                             "",
+		"x)":                              "",
+		"":                                "",
+		"count(*) FILTER (WHERE x)":       "",
+		"OR 'a text'::VARCHAR":            "'a text'::VARCHAR",
+		"a BETWEEN 1 AND (SELECT max(b))": "(SELECT max(b))",
+	} {
+		tokens := Scan(sql)
+		got := ""
+		if i := TermStart(sql, tokens, len(tokens)-1); i >= 0 {
+			got = sql[tokens[i].Start:]
+		}
+		if got != want {
+			t.Errorf("%q: %q, want %q", sql, got, want)
+		}
+	}
+}
