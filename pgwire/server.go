@@ -91,6 +91,7 @@ type Server struct {
 	closing   bool
 	listeners map[net.Listener]bool
 	conns     map[uint32]*conn // by process id
+	seated    int              // of them, those within the limit
 	last      uint32           // process id given
 }
 
@@ -204,7 +205,9 @@ func (s *Server) accept(nc net.Conn) {
 	}
 	c.pid = s.last
 	s.conns[c.pid] = c
-	c.surplus = len(s.conns) > s.opts.MaxConnections
+	if c.surplus = s.seated >= s.opts.MaxConnections; !c.surplus {
+		s.seated++
+	}
 	s.work.Go(func() {
 		defer s.forget(c)
 		c.serve(s.life)
@@ -215,6 +218,9 @@ func (s *Server) forget(c *conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.conns, c.pid)
+	if !c.surplus {
+		s.seated--
+	}
 }
 
 // cancel ends the statement that runs on a connection, for a client that knows

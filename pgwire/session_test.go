@@ -3,6 +3,7 @@ package pgwire_test
 import (
 	"context"
 	"errors"
+	"net"
 	"net/url"
 	"os/exec"
 	"slices"
@@ -236,15 +237,28 @@ func TestShutdownHasAnEnd(t *testing.T) {
 }
 
 func TestTooManyConnections(t *testing.T) {
-	f := serve(t, func(o *pgwire.Options) { o.MaxConnections = 2 })
+	f := serve(t, func(o *pgwire.Options) { o.MaxConnections, o.AuthTimeout = 2, time.Hour })
 	a := f.connect("")
 	f.connect("")
 	wantState(t, f.refused(""), "53300", "2 connections already")
+	f.silent(2)                                                   // is one too many, and stays
 	if err := a.PgConn().CancelRequest(f.context()); err != nil { // goes through
 		t.Error(err)
 	}
 	a.Close(context.Background())
 	eventually(t, "there is room", func() bool { return f.refused("") == nil })
+}
+
+// silent connects, beside those who are, and sends nothing.
+func (f *fixture) silent(connected int) {
+	f.Helper()
+	eventually(f, "the refused are gone", func() bool { return f.server.Connections() == connected })
+	nc, err := net.Dial("tcp", f.addr)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(func() { nc.Close() })
+	eventually(f, "it is connected", func() bool { return f.server.Connections() == connected+1 })
 }
 
 func TestIdleTimeout(t *testing.T) {
