@@ -84,7 +84,7 @@ func (a *API) stream(ctx context.Context, s *chatStream, events chatEvents) erro
 	if err := ctx.Err(); err != nil {
 		return a.failStream(ctx, s, blame(ctx, err))
 	}
-	return s.send(s.encoder.Close)
+	return s.last(s.encoder.Close)
 }
 
 // write sends an event. What the client has not asked for is left out.
@@ -130,7 +130,7 @@ func (a *API) failStream(ctx context.Context, s *chatStream, err error) error {
 	if failed.Code == chat.CodeInternal {
 		a.logInternal(ctx, s.w.Header().Get(headerRequestID), cmp.Or(failed.Cause, err))
 	}
-	return s.send(func() error { return s.encoder.Fail(failed) })
+	return s.last(func() error { return s.encoder.Fail(failed) })
 }
 
 // writeChat sends an answer when it is whole.

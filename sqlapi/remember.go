@@ -93,7 +93,6 @@ func (a *API) answerFrom(w http.ResponseWriter, r *http.Request, req query.Reque
 	setCacheStatus(h, status)
 	h.Set("Content-Type", found.contentType)
 	h.Add("Vary", "Accept")
-	h.Set("Content-Length", strconv.Itoa(len(found.body)))
 	setGeneration(w, found.generation)
 	_, err := w.Write(found.body)
 	a.opts.Queries.Answered(r.Context(), req, query.Answered{

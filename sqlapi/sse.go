@@ -12,7 +12,7 @@ import (
 // over.
 const keepAlive = ": keep-alive\n\n"
 
-// sse sends server-sent events. Each leaves at once. After a while of silence
+// sse sends server-sent events. Each leaves at once, but the last. After a while of silence
 // a comment tells the client, and what stands between, that the connection
 // lives; before the first event, too.
 type sse struct {
@@ -51,7 +51,30 @@ func (s *sse) send(write func() error) error {
 	return s.push(write)
 }
 
+// last writes what ends the stream. It leaves when the handler has returned
+// and given its place back: who reads it may send the next request at once.
+func (s *sse) last(write func() error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.done = true
+	s.timer.Stop()
+	if s.err != nil {
+		return s.err
+	}
+	return s.write(write)
+}
+
 func (s *sse) push(write func() error) error {
+	if err := s.write(write); err != nil {
+		return err
+	}
+	if x, ok := s.w.(*exchange); ok {
+		return x.flush()
+	}
+	return nil
+}
+
+func (s *sse) write(write func() error) error {
 	if !s.begun {
 		s.begun = true
 		h := s.w.Header()
@@ -60,13 +83,7 @@ func (s *sse) push(write func() error) error {
 		h.Set("X-Accel-Buffering", "no") // nginx would hold events back
 		s.w.WriteHeader(http.StatusOK)
 	}
-	if err := write(); err != nil {
-		return err
-	}
-	if x, ok := s.w.(*exchange); ok {
-		return x.flush()
-	}
-	return nil
+	return write()
 }
 
 // silence sends a comment.
