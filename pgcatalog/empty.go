@@ -11,9 +11,11 @@ import (
 // that have it.
 var empty = map[string]string{
 	"pg_aggregate":    "VARCHAR aggfnoid, aggkind; SMALLINT aggnumdirectargs; VARCHAR aggtransfn, aggfinalfn, aggcombinefn; BIGINT aggsortop, aggtranstype; VARCHAR agginitval",
+	"pg_amop":         "BIGINT oid, amopfamily, amoplefttype, amoprighttype; SMALLINT amopstrategy; VARCHAR amoppurpose; BIGINT amopopr, amopmethod, amopsortfamily",
+	"pg_amproc":       "BIGINT oid, amprocfamily, amproclefttype, amprocrighttype; SMALLINT amprocnum; VARCHAR amproc",
 	"pg_attrdef":      "BIGINT oid, adrelid; SMALLINT adnum; VARCHAR adbin",
 	"pg_auth_members": "BIGINT oid, roleid, member, grantor; BOOLEAN admin_option",
-	"pg_cast":         "BIGINT oid, castsource, casttarget, castfunc; VARCHAR castcontext, castmethod",
+	"pg_cast":         "BIGINT oid, castsource, casttarget, castfunc; VARCHAR castcontext, castmethod; BIGINT tableoid",
 	"pg_constraint": "BIGINT oid; VARCHAR conname; BIGINT connamespace; VARCHAR contype; BOOLEAN condeferrable, condeferred, convalidated; " +
 		"BIGINT conrelid, contypid, conindid, conparentid, confrelid; VARCHAR confupdtype, confdeltype, confmatchtype; BOOLEAN conislocal; INTEGER coninhcount; " +
 		"BOOLEAN connoinherit; SMALLINT[] conkey, confkey; BIGINT[] conpfeqop, conppeqop, conffeqop; SMALLINT[] confdelsetcols; BIGINT[] conexclop; VARCHAR conbin, consrc; BIGINT tableoid",
@@ -32,11 +34,13 @@ var empty = map[string]string{
 		"indisclustered, indisvalid, indcheckxmin, indisready, indislive, indisreplident; SMALLINT[] indkey; BIGINT[] indcollation, indclass; SMALLINT[] indoption; VARCHAR indexprs, indpred",
 	"pg_indexes":               "VARCHAR schemaname, tablename, indexname, tablespace, indexdef",
 	"pg_inherits":              "BIGINT inhrelid, inhparent; INTEGER inhseqno; BOOLEAN inhdetachpending",
+	"pg_largeobject_metadata":  "BIGINT oid, lomowner; VARCHAR[] lomacl",
 	"pg_locks":                 "VARCHAR locktype; BIGINT database, relation; INTEGER page; SMALLINT tuple; VARCHAR virtualxid; BIGINT transactionid, classid, objid; SMALLINT objsubid; VARCHAR virtualtransaction; INTEGER pid; VARCHAR mode; BOOLEAN granted, fastpath; TIMESTAMPTZ waitstart",
 	"pg_matviews":              "VARCHAR schemaname, matviewname, matviewowner, tablespace; BOOLEAN hasindexes, ispopulated; VARCHAR definition",
 	"pg_opclass":               "BIGINT oid, opcmethod; VARCHAR opcname; BIGINT opcnamespace, opcowner, opcfamily, opcintype; BOOLEAN opcdefault; BIGINT opckeytype, tableoid",
 	"pg_operator":              "BIGINT oid; VARCHAR oprname; BIGINT oprnamespace, oprowner; VARCHAR oprkind; BOOLEAN oprcanmerge, oprcanhash; BIGINT oprleft, oprright, oprresult, oprcom, oprnegate; VARCHAR oprcode, oprrest, oprjoin; BIGINT tableoid",
 	"pg_opfamily":              "BIGINT oid, opfmethod; VARCHAR opfname; BIGINT opfnamespace, opfowner, tableoid",
+	"pg_parameter_acl":         "BIGINT oid; VARCHAR parname; VARCHAR[] paracl",
 	"pg_partitioned_table":     "BIGINT partrelid; VARCHAR partstrat; SMALLINT partnatts; BIGINT partdefid; SMALLINT[] partattrs; BIGINT[] partclass, partcollation; VARCHAR partexprs",
 	"pg_policies":              "VARCHAR schemaname, tablename, policyname, permissive; VARCHAR[] roles; VARCHAR cmd, qual, with_check",
 	"pg_policy":                "BIGINT oid; VARCHAR polname; BIGINT polrelid; VARCHAR polcmd; BOOLEAN polpermissive; BIGINT[] polroles; VARCHAR polqual, polwithcheck",
@@ -57,7 +61,7 @@ var empty = map[string]string{
 	"pg_stat_user_tables":      "BIGINT relid; VARCHAR schemaname, relname; BIGINT seq_scan, seq_tup_read, idx_scan, idx_tup_fetch, n_tup_ins, n_tup_upd, n_tup_del, n_live_tup, n_dead_tup; TIMESTAMPTZ last_vacuum, last_autovacuum, last_analyze, last_autoanalyze",
 	"pg_statio_user_tables":    "BIGINT relid; VARCHAR schemaname, relname; BIGINT heap_blks_read, heap_blks_hit, idx_blks_read, idx_blks_hit",
 	"pg_statistic_ext":         "BIGINT oid, stxrelid; VARCHAR stxname; BIGINT stxnamespace, stxowner; INTEGER stxstattarget; SMALLINT[] stxkeys; VARCHAR[] stxkind; VARCHAR stxexprs; BIGINT tableoid",
-	"pg_subscription":          "BIGINT oid, subdbid; VARCHAR subname; BIGINT subowner; BOOLEAN subenabled; VARCHAR subconninfo, subslotname, subsynccommit; VARCHAR[] subpublications",
+	"pg_subscription":          "BIGINT oid, subdbid; VARCHAR subskiplsn, subname; BIGINT subowner; BOOLEAN subenabled, subbinary, substream; VARCHAR subtwophasestate; BOOLEAN subdisableonerr; VARCHAR subconninfo, subslotname, subsynccommit; VARCHAR[] subpublications",
 	"pg_trigger":               "BIGINT oid, tgrelid, tgparentid; VARCHAR tgname; BIGINT tgfoid; SMALLINT tgtype; VARCHAR tgenabled; BOOLEAN tgisinternal; BIGINT tgconstrrelid, tgconstrindid, tgconstraint; BOOLEAN tgdeferrable, tginitdeferred; SMALLINT tgnargs; SMALLINT[] tgattr; VARCHAR tgargs, tgqual, tgoldtable, tgnewtable; BIGINT tableoid",
 	"pg_ts_config":             "BIGINT oid; VARCHAR cfgname; BIGINT cfgnamespace, cfgowner, cfgparser",
 	"pg_ts_dict":               "BIGINT oid; VARCHAR dictname; BIGINT dictnamespace, dictowner, dicttemplate; VARCHAR dictinitoption",

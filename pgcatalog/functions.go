@@ -157,6 +157,8 @@ var definitions = []macro{
 	constant("pg_partition_ancestors", "unnest([]::BIGINT[])", 1),
 	one("pg_partition_ancestors", "o", "TABLE SELECT o::BIGINT AS relid WHERE false"),
 	constant("pg_partition_root", "NULL::BIGINT", 1),
+	one("pg_partition_tree", "o", "TABLE SELECT o::BIGINT AS relid, NULL::BIGINT AS parentrelid, true AS isleaf, 0 AS level WHERE false"),
+	one("pg_available_extensions", "", "TABLE SELECT ''::VARCHAR AS name, ''::VARCHAR AS default_version, ''::VARCHAR AS comment WHERE false"),
 	one("pg_get_keywords", "", `TABLE SELECT keyword_name AS word, CASE keyword_category WHEN 'reserved' THEN 'R' WHEN 'type_function' THEN 'T'
 		WHEN 'column_name' THEN 'C' ELSE 'U' END AS catcode, true AS barelabel, keyword_category AS catdesc, '' AS baredesc FROM duckdb_keywords()`),
 }
@@ -231,6 +233,9 @@ var sizes = []macro{
 	constant("pg_indexes_size", "NULL::BIGINT", 1),
 	constant("pg_database_size", "NULL::BIGINT", 1),
 	constant("pg_tablespace_size", "NULL::BIGINT", 1),
+	one("pg_size_pretty", "n", `CASE WHEN abs(n) < 10240 THEN n || ' bytes' WHEN round(abs(n) / 1024) < 10240 THEN round(n / 1024)::BIGINT || ' kB'
+		WHEN round(abs(n) / 1024 ** 2) < 10240 THEN round(n / 1024 ** 2)::BIGINT || ' MB' WHEN round(abs(n) / 1024 ** 3) < 10240 THEN round(n / 1024 ** 3)::BIGINT || ' GB'
+		WHEN round(abs(n) / 1024 ** 4) < 10240 THEN round(n / 1024 ** 4)::BIGINT || ' TB' ELSE round(n / 1024 ** 5)::BIGINT || ' PB' END`),
 	constant("pg_relation_filenode", "NULL::BIGINT", 1),
 	constant("pg_stat_get_numscans", "0::BIGINT", 1),
 	constant("pg_stat_get_live_tuples", "0::BIGINT", 1),

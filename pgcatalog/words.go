@@ -36,6 +36,7 @@ var (
 		"name": "VARCHAR", "char": `"char"`, "xid": "BIGINT", "cid": "BIGINT", "tid": "VARCHAR", "aclitem": "VARCHAR", "jsonb": "JSON",
 		"int2vector": "VARCHAR", "oidvector": "VARCHAR", "cstring": "VARCHAR", "unknown": "VARCHAR", "inet": "VARCHAR", "citext": "VARCHAR",
 		"sql_identifier": "VARCHAR", "character_data": "VARCHAR", "cardinal_number": "INTEGER", "yes_or_no": "VARCHAR", "pg_node_tree": "VARCHAR",
+		"regoper": "VARCHAR", "regoperator": "VARCHAR", "regcollation": "VARCHAR", "regconfig": "VARCHAR", "regdictionary": "VARCHAR", // not named
 	}
 	// collations that compare as DuckDB does.
 	collations = set("default c posix ucs_basic")

@@ -104,6 +104,23 @@ func TestCatalogTellsSettingsAsShown(t *testing.T) {
 	}
 }
 
+// TestCatalogTellsWhatCanBeSet compares the context of a setting with SET.
+func TestCatalogTellsWhatCanBeSet(t *testing.T) {
+	f := withCatalog(t)
+	c := f.raw()
+	told, _, err := f.simple(c, "SELECT name, context, setting FROM pg_settings")
+	if err != nil || len(told) == 0 {
+		t.Fatal(told, err)
+	}
+	for _, line := range told {
+		parts := strings.Split(line, "|")
+		_, _, err := f.simple(c, "SET "+parts[0]+" = '"+parts[2]+"'")
+		if got := err == nil; got != (parts[1] == "user") {
+			t.Errorf("the catalog tells %s, SET %v", line, err)
+		}
+	}
+}
+
 // What a parameter is cast to is its type, also where DuckDB would take it for
 // several, and the columns are known before it has a value.
 func TestParametersThatAreCast(t *testing.T) {

@@ -83,7 +83,7 @@ func TestPSQLDescribes(t *testing.T) {
 		`\l`:      {"spice | spice | UTF8"},
 		`\du`:     {"spice"},
 		`\dT`:     {"List of data types"},
-		`\di`:     {"Did not find any relations."},
+		`\di`:     {"Did not find any"}, // relations, or since psql 18 indexes
 		`\dp`:     {"public | people"},
 	} {
 		q.want(command, lines...)
