@@ -17,7 +17,7 @@ import (
 //     types that DuckDB has not, and array literals: '{1,2}'::int[];
 //   - OPERATOR(pg_catalog.~), COLLATE pg_catalog.default, and in statements on
 //     the catalog the operators ~, ~*, !~ and !~*, which there match anywhere,
-//     format('%I', x) and the division of integers.
+//     format('%I', x), the division of integers and typreceive <> 0.
 //
 // It works on tokens: strings, comments and line breaks stay as they are, and
 // a statement with none of these is returned unchanged. A rewritten statement
@@ -184,8 +184,11 @@ func (r *rewriter) symbol(i int) int {
 
 func (r *rewriter) identifier(i int) int {
 	name := r.name(i)
-	if name == "proargtypes" && r.is(i+1, "[") {
+	switch {
+	case name == "proargtypes" && r.is(i+1, "["):
 		r.element(i)
+	case procedures[name]:
+		r.noProcedure(i)
 	}
 	if r.done[i] || r.is(i-1, ".") {
 		return i + 1
@@ -269,6 +272,18 @@ func (r *rewriter) element(i int) {
 	}
 	r.wrap(from, i, "vector")
 	r.insert(r.tokens[i+1].End, "1+")
+}
+
+// noProcedure rewrites the comparison of a column of regproc, at token i, with
+// 0, which is no procedure: the columns hold names.
+func (r *rewriter) noProcedure(i int) {
+	last := i + 1
+	for r.is(last, "=") || r.is(last, "!") || r.is(last, "<") || r.is(last, ">") {
+		last++
+	}
+	if last > i+1 && r.kind(last, sqltree.Number) && r.tokens[last].Text(r.sql) == "0" {
+		r.replace(last, last, "'-'")
+	}
 }
 
 // title gives an item of a SELECT list that is only this call the name of the

@@ -102,6 +102,13 @@ func typeMacros() []macro {
 	}
 }
 
+// joined are the types of which the names of the input and output functions have
+// no underscore: int4in, and date_in.
+var joined = set("bool bytea char name int8 int2 int2vector int4 regproc text oid oidvector float4 float8 unknown bpchar varchar regclass regtype")
+
+// oneWay are pseudo-types that nobody can send or receive.
+var oneWay = set("any trigger anyelement event_trigger")
+
 // typeView is pg_type.
 func typeView() view {
 	rows := make([]string, 0, 2*len(types))
@@ -110,10 +117,14 @@ func typeView() view {
 		if t.category == "P" || t.category == "X" {
 			kind = "p"
 		}
-		rows = append(rows, fmt.Sprintf("(%d, %s, %d, '%s', '%s', %t, 0, %d, %s)",
-			t.oid, engine.Literal(t.name), t.length, kind, t.category, t.preferred, t.array, engine.Literal(t.name)))
+		stem := t.name
+		if !joined[t.name] {
+			stem += "_"
+		}
+		rows = append(rows, fmt.Sprintf("(%d, %s, %d, '%s', '%s', %t, 0, %d, %s, %t)",
+			t.oid, engine.Literal(t.name), t.length, kind, t.category, t.preferred, t.array, engine.Literal(stem), !oneWay[t.name]))
 		if t.array != 0 {
-			rows = append(rows, fmt.Sprintf("(%d, %s, -1, 'b', 'A', false, %d, 0, 'array_')", t.array, engine.Literal("_"+t.name), t.oid))
+			rows = append(rows, fmt.Sprintf("(%d, %s, -1, 'b', 'A', false, %d, 0, 'array_', true)", t.array, engine.Literal("_"+t.name), t.oid))
 		}
 	}
 	return view{"pg_type", `SELECT CAST(oid AS BIGINT) AS oid, typname, 11::BIGINT AS typnamespace, 10::BIGINT AS typowner,
@@ -121,12 +132,12 @@ func typeView() view {
 		preferred AS typispreferred, true AS typisdefined, ',' AS typdelim, 0::BIGINT AS typrelid,
 		CASE WHEN elem = 0 THEN '-' ELSE 'array_subscript_handler' END AS typsubscript,
 		CAST(elem AS BIGINT) AS typelem, CAST(array_oid AS BIGINT) AS typarray, stem || 'in' AS typinput, stem || 'out' AS typoutput,
-		stem || 'recv' AS typreceive, stem || 'send' AS typsend, '-' AS typmodin, '-' AS typmodout,
+		CASE WHEN sent THEN stem || 'recv' ELSE '-' END AS typreceive, CASE WHEN sent THEN stem || 'send' ELSE '-' END AS typsend, '-' AS typmodin, '-' AS typmodout,
 		'-' AS typanalyze, CASE len WHEN 1 THEN 'c' WHEN 2 THEN 's' WHEN 8 THEN 'd' ELSE 'i' END AS typalign,
 		CASE WHEN len = -1 THEN 'x' ELSE 'p' END AS typstorage, false AS typnotnull, 0::BIGINT AS typbasetype, -1 AS typtypmod,
 		0 AS typndims, CASE WHEN category = 'S' THEN 100 ELSE 0 END::BIGINT AS typcollation, NULL::VARCHAR AS typdefaultbin,
 		NULL::VARCHAR AS typdefault, NULL::VARCHAR[] AS typacl, 1247::BIGINT AS tableoid
-		FROM (VALUES ` + strings.Join(rows, ",\n") + `) AS t(oid, typname, len, kind, category, preferred, elem, array_oid, stem)`}
+		FROM (VALUES ` + strings.Join(rows, ",\n") + `) AS t(oid, typname, len, kind, category, preferred, elem, array_oid, stem, sent)`}
 }
 
 // one is a macro that is called in one way.

@@ -21,6 +21,8 @@ var (
 		"regnamespace": {"to_regnamespace", "to_regnamespace", "regnamespace_name"},
 		"regrole":      {"to_regrole", "to_regrole", "regrole_name"},
 	}
+	// procedures are columns of regproc.
+	procedures = set("typinput typoutput typreceive typsend typmodin typmodout typanalyze aggtransfn aggfinalfn aggcombinefn oprcode oprrest oprjoin")
 	// renamed are functions that DuckDB has under another name.
 	renamed = map[string]string{
 		"json_build_object": "json_object", "jsonb_build_object": "json_object", "json_build_array": "json_array", "jsonb_build_array": "json_array",

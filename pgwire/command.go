@@ -98,8 +98,7 @@ func (w *words) wrong() error {
 
 // parseCommand returns the command that a statement is, or nil for one of the
 // engine's.
-func parseCommand(sql string) (*command, error) {
-	w := newWords(sql)
+func parseCommand(w *words) (*command, error) {
 	first := w.peek()
 	parse, ok := commands[first]
 	if !ok {
@@ -119,14 +118,12 @@ var commands = map[string]func(*words) (*command, error){
 	"discard": parseDiscard, "deallocate": parseDeallocate,
 	"declare": parseDeclare, "fetch": parseFetch, "move": parseMove, "close": parseClose,
 	"listen": parseSilent("LISTEN"), "unlisten": parseSilent("UNLISTEN"), "notify": refuse("NOTIFY"),
-	"copy": refuse("COPY"), "prepare": refuse("PREPARE"), "execute": refuse("EXECUTE"), "lock": refuse("LOCK"),
+	"prepare": refuse("PREPARE"), "execute": refuse("EXECUTE"), "lock": refuse("LOCK"),
 }
 
 // refuse is the parser of what is PostgreSQL's and not served.
 func refuse(tag string) func(*words) (*command, error) {
-	hint := map[string]string{
-		"COPY": "read with SELECT, and write with INSERT", "PREPARE": "prepare through the driver", "EXECUTE": "prepare through the driver",
-	}[tag]
+	hint := map[string]string{"PREPARE": "prepare through the driver", "EXECUTE": "prepare through the driver"}[tag]
 	return func(*words) (*command, error) { return nil, failure(stateUnsupported, hint, "%s is not served", tag) }
 }
 

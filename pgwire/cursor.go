@@ -127,7 +127,7 @@ func noCursor(name string) error { return failure(stateNoCursor, "", "cursor %q 
 // declared is the plan of a cursor's statement, described.
 func (c *conn) declared(ctx context.Context, d *declare) (*plan, error) {
 	p, err := c.planOf(d.sql)
-	if err == nil && (p.command != nil || p.counted) {
+	if err == nil && (p.command != nil || p.counted || p.copy != nil) {
 		err = failure(stateSyntax, "", "a cursor is FOR a SELECT")
 	}
 	if err == nil {

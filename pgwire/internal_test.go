@@ -46,7 +46,7 @@ func FuzzCommand(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, sql string) {
-		cmd, err := parseCommand(sql)
+		cmd, err := parseCommand(newWords(sql))
 		if err != nil {
 			if e := asState(err); e.state == stateInternal || e.place > len(sql)+1 {
 				t.Fatalf("%q: %+v", sql, e)
@@ -229,4 +229,31 @@ func TestParametersOfLongTexts(t *testing.T) {
 	if took := time.Since(began); took > 10*time.Second {
 		t.Errorf("took %s", took)
 	}
+}
+
+// FuzzCopy parses COPY. What it takes is a query of what was written, and can be
+// read back.
+func FuzzCopy(f *testing.F) {
+	for _, seed := range []string{
+		"one TO STDOUT", "a.b(c, \"d e\") TO STDOUT CSV HEADER QUOTE AS '''' FORCE QUOTE c, d", "(SELECT 1) TO STDOUT WITH (FORMAT \"binary\")",
+		"((SELECT ')') UNION (SELECT 1)) TO STDOUT (FORMAT csv, HEADER off, NULL E'\\b', FORCE_QUOTE (a, b), ESCAPE '\\')", "one FROM STDIN",
+		"one TO '/tmp/x'", "() TO STDOUT", "(", "one TO STDOUT (DELIMITER $$,$$)", "one TO STDOUT WITH DELIMITER ';' NULL AS ''",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, sql string) {
+		query, start, out, err := parseCopy(newWords(sql))
+		if err != nil {
+			if e := asState(err); e.state == stateInternal || e.place > len(sql)+1 {
+				t.Fatalf("%q: %+v", sql, e)
+			}
+			return
+		}
+		if query == "" || start > 0 && !strings.HasPrefix(sql[start:], query) {
+			t.Fatalf("%q: the query %q at %d", sql, query, start)
+		}
+		if out.format != copyBinary && (out.delimiter == '\n' || strings.Contains(out.null, "\n") || strings.IndexByte(out.null, out.delimiter) >= 0) {
+			t.Fatalf("%q: %+v", sql, out)
+		}
+	})
 }

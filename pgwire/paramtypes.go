@@ -145,22 +145,26 @@ func (c *conn) settle(ctx context.Context, p *plan, d *engine.Description) (text
 		return p.text, out
 	}
 	text = replaceParams(p.text, func(r scanner, i int) string {
-		if name, at := r.cast(i); at == 0 && untyped[name] && lists[name] == nil && p.told(name) == 0 {
-			return "CAST($" + name + " AS VARCHAR)"
+		if name := r.param(i); lists[name] != nil || strings.HasPrefix(sqlType(p.told(name)), "DECIMAL") { // a number has digits of its own
+			return ""
 		}
-		return ""
+		return p.cast(r, i, untyped)
 	})
-	described, err := c.probe(ctx, p, replaceParams(p.text, func(r scanner, i int) string {
-		if lists[r.param(i)] != nil {
-			return "[]"
+	// A function may take a parameter of its own type for any, and one may be
+	// nothing but NULL where an argument is.
+	for _, known := range []func(r scanner, i int, untyped map[string]bool) string{p.cast, p.null} {
+		described, err := c.probe(ctx, p, replaceParams(p.text, func(r scanner, i int) string {
+			if lists[r.param(i)] != nil {
+				return "[]"
+			}
+			return known(r, i, untyped)
+		}))
+		if err == nil && !slices.ContainsFunc(described.Columns, unsettledColumn) {
+			out.Columns = described.Columns
+			return text, out
 		}
-		return p.known(r, i, untyped)
-	}))
-	if err != nil || slices.ContainsFunc(described.Columns, unsettledColumn) {
-		return p.text, out
 	}
-	out.Columns = described.Columns
-	return text, out
+	return p.text, out
 }
 
 // told is the type that the client tells of a parameter; 0: none.
@@ -171,10 +175,19 @@ func (p *plan) told(name string) uint32 {
 	return 0
 }
 
-// known is what stands for parameter i where only types count: a NULL of the
+// cast is parameter i, cast to the type that the client tells; "" if DuckDB
+// knows its type, or it is cast already.
+func (p *plan) cast(r scanner, i int, untyped map[string]bool) string {
+	if name, at := r.cast(i); at == 0 && untyped[name] {
+		return "CAST($" + name + " AS " + sqlType(p.told(name)) + ")"
+	}
+	return ""
+}
+
+// null is what stands for parameter i where only types count: a NULL of the
 // type of its cast, or else of the one that the client tells; "" if DuckDB knows
 // it.
-func (p *plan) known(r scanner, i int, untyped map[string]bool) string {
+func (p *plan) null(r scanner, i int, untyped map[string]bool) string {
 	name, at := r.cast(i)
 	switch {
 	case at > 0:
@@ -217,7 +230,7 @@ func (c *conn) typesOf(ctx context.Context, p *plan, which map[string]bool) map[
 // listsOf are the types of the parameters that are in x = ANY ($1).
 func (c *conn) listsOf(ctx context.Context, p *plan, which map[string]bool) map[string]*engine.Type {
 	found := false
-	known := func(r scanner, i int) string { return p.known(r, i, which) }
+	known := func(r scanner, i int) string { return p.null(r, i, which) }
 	text := replaceParams(p.text, func(r scanner, i int) string {
 		if list := r.listOf(i); which[r.param(i)] && list != "" {
 			found = true

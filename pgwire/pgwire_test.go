@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 const waitLimit = 30 * time.Second
 
 // fixture is a server over a database with a function, twice, and tables:
-// numbers (1 to 10000), words, and types with a column of every type.
+// numbers (1 to 10000), words, one (a row), and types with a column of every type.
 type fixture struct {
 	testing.TB
 	db     *engine.DB
@@ -107,6 +107,7 @@ func fixtureSQL() []string {
 		"CREATE TABLE spice.public.numbers AS SELECT range::INTEGER AS id, 'row ' || range AS name, range * 1.5::DOUBLE AS x FROM range(1, 10001)",
 		"CREATE UNIQUE INDEX numbers_id ON spice.public.numbers(id)",
 		"CREATE TABLE spice.public.words(word VARCHAR)",
+		"CREATE TABLE spice.public.one AS SELECT 1 AS a, 'x' AS b",
 		"CREATE TABLE spice.public.types AS SELECT " + strings.Join(columns, ", "),
 		"INSERT INTO spice.public.types SELECT " + strings.Repeat("NULL, ", len(everyType)-1) + "NULL",
 	}
@@ -114,7 +115,7 @@ func fixtureSQL() []string {
 
 func fixtureCatalog(generation uint64) *engine.Catalog {
 	return engine.NewCatalog(generation, []engine.Relation{
-		{Schema: "public", Name: "numbers"}, {Schema: "public", Name: "words"}, {Schema: "public", Name: "types"},
+		{Schema: "public", Name: "numbers"}, {Schema: "public", Name: "words"}, {Schema: "public", Name: "one"}, {Schema: "public", Name: "types"},
 	}, []*engine.Function{{
 		Name: "twice", Signature: "twice(x float64) → float64",
 		Args: []engine.FunctionArg{{Name: "x", Type: "DOUBLE", Numeric: true}}, Once: true,

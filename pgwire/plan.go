@@ -15,7 +15,9 @@ import (
 type plan struct {
 	sql     string   // the client's
 	text    string   // what runs; "" for an empty statement
-	verb    string   // SELECT, INSERT, UPDATE, DELETE or EXPLAIN
+	start   int      // where text stands in sql, if it does
+	verb    string   // SELECT, INSERT, UPDATE, DELETE, EXPLAIN or COPY
+	copy    *copyOut // how its rows are written instead of as such
 	counted bool     // its one row is the number of rows it wrote
 	command *command // nil: the engine runs it
 	given   []uint32 // the types that the client tells of the parameters; 0: none
@@ -67,10 +69,16 @@ func (c *conn) newPlan(sql string) (*plan, error) {
 	}
 	p.text = sql[:tokens[len(tokens)-1].End]
 	var err error
-	if p.command, err = parseCommand(p.text); err != nil || p.command != nil {
+	w := newWords(p.text)
+	if w.take("copy") {
+		p.verb = "COPY"
+		p.text, p.start, p.copy, err = parseCopy(w)
+	} else if p.command, err = parseCommand(w); p.command == nil {
+		p.verb, p.counted = verbOf(sql, tokens)
+	}
+	if err != nil || p.command != nil {
 		return p, err
 	}
-	p.verb, p.counted = verbOf(sql, tokens)
 	if text, rewritten := c.server.opts.Rewrite(p.text); rewritten {
 		p.text, p.catalog = text, c.server.opts.Catalog(p.text)
 	}
@@ -141,7 +149,7 @@ func (c *conn) describe(ctx context.Context, p *plan) error {
 	}
 	p.params = p.paramOIDs(d.Params)
 	p.columns = p.columnsOf(d.Columns)
-	if p.counted {
+	if p.counted || p.copy != nil {
 		p.columns = nil
 	}
 	p.described, p.generation = true, generation
@@ -173,10 +181,10 @@ func (c *conn) describeCommand(ctx context.Context, p *plan) error {
 
 // placed is err with its place in the client's text, if that is what ran.
 func (p *plan) placed(err error) error {
-	if !strings.HasPrefix(p.sql, p.text) {
+	if !strings.HasPrefix(p.sql[p.start:], p.text) {
 		return asState(err)
 	}
-	return placed(err, p.sql, 0)
+	return placed(err, p.sql, p.start)
 }
 
 // request is what runs for a plan.

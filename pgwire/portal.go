@@ -35,6 +35,7 @@ type result struct {
 	stop     context.CancelCauseFunc
 	release  func() // of the principal's place
 	encoders []encoder
+	copying  *copying // of a COPY
 
 	// For a portal that is read in parts:
 	next    func() (*engine.Chunk, error, bool)
@@ -92,8 +93,8 @@ func (c *conn) advance(ctx context.Context, p *portal, formats []int16, limit in
 		return 0, false, failure(stateNotReady, "", "portal %q cannot be run", p.name)
 	case p.done:
 		return 0, false, nil
-	case p.plan.counted:
-		limit = 0 // it has no rows
+	case p.plan.counted, p.plan.copy != nil:
+		limit = 0 // it has no rows, or they come whatever the limit
 	}
 	if err := c.renew(); err != nil {
 		return 0, false, err
@@ -109,6 +110,9 @@ func (c *conn) advance(ctx context.Context, p *portal, formats []int16, limit in
 	defer c.finish()
 	if err = c.encoders(p, formats); err == nil {
 		sent, more, err = c.sendRows(p, limit)
+	}
+	if err == nil && p.result.copying != nil {
+		c.endCopy(p.result.copying)
 	}
 	if err != nil {
 		p.failed = true
@@ -188,8 +192,17 @@ func (c *conn) closePortals(which func(*portal) bool) {
 func (c *conn) encoders(p *portal, formats []int16) error {
 	columns := p.result.rows.Columns()
 	p.result.encoders = p.result.encoders[:0]
-	if p.plan.counted || p.skip {
+	switch {
+	case p.plan.counted, p.skip:
 		return nil
+	case p.plan.copy != nil:
+		for _, col := range columns {
+			t := p.plan.typeOf(col.Type)
+			p.result.encoders = append(p.result.encoders, t.encoder(p.plan.copy.format == copyBinary))
+		}
+		var err error
+		p.result.copying, err = c.beginCopy(p.plan.copy, columns)
+		return err
 	}
 	if p.simple {
 		p.columns = p.plan.columnsOf(columns)
@@ -207,10 +220,8 @@ func (c *conn) encoders(p *portal, formats []int16) error {
 			encoders = append(encoders, t.text)
 		case told.oid != t.oid:
 			return failure(stateUnsupported, "prepare it again", "cached plan must not change result type")
-		case formatOf(formats, i) == formatBinary:
-			encoders = append(encoders, t.binary)
 		default:
-			encoders = append(encoders, t.text)
+			encoders = append(encoders, t.encoder(formatOf(formats, i) == formatBinary))
 		}
 	}
 	p.result.encoders = encoders
@@ -266,18 +277,23 @@ func (c *conn) sendSome(r *result, limit int64) (sent int64, more bool, err erro
 	return sent, true, nil
 }
 
-// sendChunk sends rows as DataRow messages. Without encoders they are passed
-// over.
+// sendChunk sends rows, each in a DataRow message or in a CopyData. Without
+// encoders they are passed over.
 func (c *conn) sendChunk(r *result, chunk *engine.Chunk, from, to int) error {
 	if len(r.encoders) == 0 {
 		return nil
 	}
+	kind := byte('D')
+	if r.copying != nil {
+		kind = 'd'
+	}
 	unsent := len(c.out.buf)
 	for i := from; i < to; i++ {
-		start := c.out.begin('D')
-		c.out.buf = binary.BigEndian.AppendUint16(c.out.buf, uint16(len(r.encoders)))
-		for n, encode := range r.encoders {
-			c.out.buf = appendValue(c.out.buf, encode, chunk.Column(n), i)
+		start := c.out.begin(kind)
+		if r.copying != nil {
+			c.out.buf = r.copying.appendRow(c.out.buf, r.encoders, chunk, i)
+		} else {
+			c.out.buf = appendRow(c.out.buf, r.encoders, chunk, i)
 		}
 		c.out.finish(start)
 		if len(c.out.buf) < writeChunk {
@@ -295,6 +311,15 @@ func (c *conn) sendChunk(r *result, chunk *engine.Chunk, from, to int) error {
 	}
 	r.rows.Sent(int64(len(c.out.buf) - unsent))
 	return nil
+}
+
+// appendRow appends a row: the number of its values, and the values.
+func appendRow(buf []byte, encoders []encoder, chunk *engine.Chunk, i int) []byte {
+	buf = binary.BigEndian.AppendUint16(buf, uint16(len(encoders)))
+	for n, encode := range encoders {
+		buf = appendValue(buf, encode, chunk.Column(n), i)
+	}
+	return buf
 }
 
 // rowDescription describes the columns of rows that follow.

@@ -6,9 +6,9 @@
 //	defer server.Shutdown(ctx)
 //
 // Simple and extended queries are served, with parameters and results in text
-// and in binary, portals with row limits, cursors, cancellation, TLS and SCRAM.
-// COPY, the function call protocol, replication and LISTEN's notifications are
-// not.
+// and in binary, portals with row limits, cursors, COPY TO STDOUT, cancellation,
+// TLS and SCRAM. COPY FROM, the function call protocol, replication and LISTEN's
+// notifications are not.
 //
 // # Transactions
 //

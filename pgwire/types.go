@@ -20,6 +20,13 @@ type wireType struct {
 // encoder appends value i of a vector, which is not NULL.
 type encoder func(buf []byte, v *engine.Vector, i int) []byte
 
+func (t wireType) encoder(inBinary bool) encoder {
+	if inBinary {
+		return t.binary
+	}
+	return t.text
+}
+
 // unsettled is the type of a column that the parameters will settle: its
 // values are sent as text, whatever they are.
 var unsettled = wireType{oid: pgtype.TextOID, size: -1, modifier: -1}

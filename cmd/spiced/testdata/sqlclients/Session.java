@@ -1,3 +1,5 @@
+import java.io.ByteArrayOutputStream;
+import java.nio.charset.StandardCharsets;
 import java.sql.Connection;
 import java.sql.DatabaseMetaData;
 import java.sql.DriverManager;
@@ -12,6 +14,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Properties;
+import org.postgresql.PGConnection;
 
 /** A session of PostgreSQL's JDBC driver: java Session.java URL KEY. */
 public class Session {
@@ -27,6 +30,7 @@ public class Session {
             types(c);
             catalog(c);
             pieces(c);
+            copy(c);
             errors(c);
             cancel(c);
         }
@@ -125,6 +129,12 @@ public class Session {
         }
         c.commit();
         c.setAutoCommit(true);
+    }
+
+    static void copy(Connection c) throws Exception {
+        ByteArrayOutputStream out = new ByteArrayOutputStream();
+        long n = c.unwrap(PGConnection.class).getCopyAPI().copyOut("COPY people (name, born) TO STDOUT (FORMAT csv)", out);
+        say("copied", n + " " + out.toString(StandardCharsets.UTF_8).replace("\n", ";"));
     }
 
     static void errors(Connection c) throws SQLException {

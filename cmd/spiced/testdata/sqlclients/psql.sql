@@ -43,3 +43,6 @@ SELECT count(*) FROM range(10000000) a, range(10000000) b WHERE a.range % 7 = b.
 RESET statement_timeout;
 SELECT 1 AS a \; SELECT 2 AS b;
 COPY people TO STDOUT;
+COPY (SELECT id, name, born FROM people WHERE id > 1) TO STDOUT (FORMAT csv, HEADER, NULL '-');
+\copy (SELECT twice(id) AS n FROM people) TO STDOUT CSV HEADER
+COPY people FROM STDIN;

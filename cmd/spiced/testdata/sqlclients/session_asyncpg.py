@@ -3,6 +3,7 @@
 import asyncio
 import datetime
 import decimal
+import io
 import uuid
 
 import asyncpg
@@ -44,6 +45,11 @@ async def main():
         say("cursor", [r["id"] async for r in conn.cursor("SELECT id FROM people ORDER BY id", prefetch=2)])
     async with conn.transaction(isolation="repeatable_read", readonly=True):
         say("read only", await conn.fetchval("SELECT count(*) FROM people"))
+
+    copied = io.BytesIO()
+    say("copied", (await conn.copy_from_query("SELECT id, name FROM people WHERE id > $1", 1, output=copied, format="csv", header=True), copied.getvalue()))
+    copied = io.BytesIO()
+    say("a table copied", (await conn.copy_from_table("people", columns=["name", "born"], output=copied, delimiter="|"), copied.getvalue()))
 
     for sql in (
         "SELECT nosuch FROM people",

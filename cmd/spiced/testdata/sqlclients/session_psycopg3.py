@@ -44,6 +44,14 @@ with conn.transaction(), conn.cursor("pieces") as pieces:
     pieces.execute("SELECT id FROM people ORDER BY id")
     say("server-side cursor", [pieces.fetchone(), pieces.fetchall()])
 
+with conn.cursor() as cur:
+    with cur.copy("COPY (SELECT id, name, born FROM people) TO STDOUT") as copy:
+        say("copied", list(copy.rows()))
+    with cur.copy("COPY (SELECT id, born FROM people WHERE id > %s) TO STDOUT (FORMAT binary)", (1,)) as copy:
+        copy.set_types(["int8", "date"])
+        say("copied in binary", list(copy.rows()))
+conn.commit()
+
 for sql in (
     "SELECT nosuch FROM people",
     "SELEKT 1",
