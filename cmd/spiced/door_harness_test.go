@@ -91,6 +91,9 @@ func (p *program) doorsFor(user, key string) []sqlDoor {
 		{name: "http", run: func(ctx context.Context, sql string) outcome { return p.httpStatement(ctx, key, sql) }},
 		{name: "postgres simple", postgres: true, run: func(ctx context.Context, sql string) outcome { return inSession(ctx, pg.PgConn(), sql, simpleQuery) }},
 		{name: "postgres extended", postgres: true, run: func(ctx context.Context, sql string) outcome { return inSession(ctx, pg.PgConn(), sql, extendedQuery) }},
+		{name: "postgres copy", postgres: true, run: func(ctx context.Context, sql string) outcome {
+			return inSession(ctx, pg.PgConn(), copied(sql), simpleQuery)
+		}},
 		{name: "flight", run: func(ctx context.Context, sql string) outcome { return flightStatement(withBearer(ctx, key), fl, sql) }},
 		{name: "flight prepared", run: func(ctx context.Context, sql string) outcome { return flightPrepared(withBearer(ctx, key), fl, sql) }},
 		{name: "queries", run: func(ctx context.Context, sql string) outcome { return p.submitted(ctx, key, sql) }},
@@ -253,6 +256,15 @@ func inSession(ctx context.Context, c *pgconn.PgConn, sql string, send func(cont
 
 func simpleQuery(ctx context.Context, c *pgconn.PgConn, sql string) error {
 	return c.Exec(ctx, sql).Close()
+}
+
+// copied asks for a statement's rows by COPY, if it is one that could have any.
+func copied(sql string) string {
+	query := strings.TrimRight(sql, "; \n")
+	if query == "" || strings.HasPrefix(strings.ToUpper(query), "EXPLAIN") {
+		return sql
+	}
+	return "COPY (" + query + "\n) TO STDOUT"
 }
 
 // extendedQuery prepares a statement and runs it, with NULLs for parameters.

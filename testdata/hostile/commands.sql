@@ -135,7 +135,7 @@ COPY k TO PROGRAM 'touch {ROOT}/x'
 -- want: (refused|parse_error): 
 COPY k FROM STDIN
 -- want: (refused|parse_error): 
-COPY k TO STDOUT
+COPY k TO '/dev/stderr'
 -- want: (refused|parse_error): 
 COPY (DELETE FROM k) TO '{ROOT}/out.csv'
 -- want: (refused|parse_error): 
