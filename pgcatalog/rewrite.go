@@ -187,7 +187,7 @@ func (r *rewriter) identifier(i int) int {
 	switch {
 	case name == "proargtypes" && r.is(i+1, "["):
 		r.element(i)
-	case procedures[name]:
+	case r.catalog && procedures[name]:
 		r.noProcedure(i)
 	}
 	if r.done[i] || r.is(i-1, ".") {

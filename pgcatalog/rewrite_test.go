@@ -30,6 +30,8 @@ func TestRewrite(t *testing.T) {
 		{"types", "SELECT 'a'::name, 'b'::\"char\", '{}'::jsonb", "SELECT 'a'::VARCHAR, 'b'::\"char\", '{}'::JSON"},
 		{"an array", "SELECT '{1,2}'::int[]", "SELECT  pgcatalog.compat_array('{1,2}')::int[]"},
 		{"OPERATOR", "SELECT a OPERATOR(pg_catalog.~) '^x$' COLLATE pg_catalog.default", "SELECT a  ~   pgcatalog.compat_pattern('^x$')  "},
+		{"no procedure", "SELECT 1 FROM pg_type t WHERE t.typreceive <> 0 OR typsend=0 OR typlen <> 0", "SELECT 1 FROM pgcatalog.pg_type t WHERE t.typreceive <> '-' OR typsend='-' OR typlen <> 0"},
+		{"a column of another table", "SELECT typsend::name FROM mine WHERE typsend <> 0", "SELECT typsend::VARCHAR FROM mine WHERE typsend <> 0"},
 		{"other operators", "SELECT a OPERATOR(pg_catalog.>=) 1, a OPERATOR(pg_catalog.!~*) 'x'", "SELECT a  >=  1, a  !~   pgcatalog.compat_ipattern('x')"},
 		{"matching on the catalog", "SELECT 1 FROM pg_class WHERE a !~ '^pg_' OR b ~* (x) OR c ~~ 'y'", "SELECT 1 FROM pgcatalog.pg_class WHERE a !~  pgcatalog.compat_pattern('^pg_') OR b ~  pgcatalog.compat_ipattern((x)) OR c ~~ 'y'"},
 		{"matching a subscript", "SELECT 1 FROM pg_class WHERE a ~ b[1]::text", "SELECT 1 FROM pgcatalog.pg_class WHERE a ~  pgcatalog.compat_pattern(b[1]::text)"},

@@ -145,13 +145,13 @@ func (c *conn) settle(ctx context.Context, p *plan, d *engine.Description) (text
 		return p.text, out
 	}
 	text = replaceParams(p.text, func(r scanner, i int) string {
-		if name := r.param(i); lists[name] != nil || strings.HasPrefix(sqlType(p.told(name)), "DECIMAL") { // a number has digits of its own
-			return ""
+		if name := r.param(i); lists[name] != nil || strings.HasPrefix(sqlType(p.told(name)), "DECIMAL") {
+			return "" // a DECIMAL by itself would cut the digits of a number
 		}
 		return p.cast(r, i, untyped)
 	})
-	// A function may take a parameter of its own type for any, and one may be
-	// nothing but NULL where an argument is.
+	// DuckDB does not describe json_object($1::VARCHAR, x) before $1 has a value,
+	// and takes NULL::VARCHAR || 'y' for a NULL of no type.
 	for _, known := range []func(r scanner, i int, untyped map[string]bool) string{p.cast, p.null} {
 		described, err := c.probe(ctx, p, replaceParams(p.text, func(r scanner, i int) string {
 			if lists[r.param(i)] != nil {

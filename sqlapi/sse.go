@@ -12,9 +12,9 @@ import (
 // over.
 const keepAlive = ": keep-alive\n\n"
 
-// sse sends server-sent events. Each leaves at once, but the last. After a while of silence
-// a comment tells the client, and what stands between, that the connection
-// lives; before the first event, too.
+// sse sends server-sent events. Each but the last leaves at once. After a while
+// of silence a comment tells the client, and what stands between, that the
+// connection lives; before the first event, too.
 type sse struct {
 	w     http.ResponseWriter
 	every time.Duration
