@@ -28,6 +28,11 @@ func (r *rewriter) cast(i int) int {
 		r.replace(i, last, ")")
 		return last + 1
 	}
+	if name == "regtype" && from >= 0 && r.is(last+1, "[") && r.is(last+2, "]") {
+		r.enclose(from, last+2, "regtype_names")
+		r.replace(i, last+2, ")")
+		return last + 3
+	}
 	r.typeName(i+1, last, name)
 	if r.catalog && integers[name] && r.is(last+1, "/") && r.kind(last+2, sqltree.Number) {
 		r.insert(r.tokens[last+1].End, "/") // PostgreSQL divides integers without a rest
@@ -49,11 +54,14 @@ func (r *rewriter) typeName(from, last int, name string) {
 }
 
 // aliasOf chooses the macro for a cast to an OID alias type: a column holds an
-// OID, and its name is wanted; any other value is a text, unless its own text is
+// OID, and its name is wanted, unless it is compared to a text that is cast so,
+// which becomes an OID; any other value is a text, unless its own text is
 // asked for next, as in '16384'::regclass::text. The type ends with token typ.
 func (r *rewriter) aliasOf(a alias, from, last, typ int) string {
 	next, _ := r.typeAt(typ + 2)
 	switch {
+	case r.column(from, last) && r.comparedToAlias(typ+1):
+		return a.text
 	case r.column(from, last):
 		return a.name
 	case !r.is(typ+1, "::"):
@@ -64,6 +72,21 @@ func (r *rewriter) aliasOf(a alias, from, last, typ int) string {
 		return a.name
 	}
 	return a.text
+}
+
+// comparedToAlias reports whether token i begins a comparison to a text that is
+// cast to an OID alias type.
+func (r *rewriter) comparedToAlias(i int) bool {
+	first := i
+	for r.is(i, "=") || r.is(i, "!") || r.is(i, "<") || r.is(i, ">") {
+		i++
+	}
+	if i == first || !r.kind(i, sqltree.String) || !r.is(i+1, "::") {
+		return false
+	}
+	name, last := r.typeAt(i + 2)
+	_, is := aliases[name]
+	return is && !r.is(last+1, "[")
 }
 
 // column reports whether tokens are a column: x, t.x or s.t.x. It looks from
@@ -152,9 +175,17 @@ func (r *rewriter) castCall(i int) int {
 	return i + 1
 }
 
-// arrayLiteral makes a text that is cast to an array, '{a,b}'::text[], a list.
+// arrayLiteral makes a text that is cast to an array, '{a,b}'::text[], or stands
+// where one must, ANY('{a,b}'), a list.
 func (r *rewriter) arrayLiteral(i int) {
-	if !strings.HasPrefix(r.tokens[i].Text(r.sql), "'{") || !r.is(i+1, "::") {
+	if !strings.HasPrefix(r.tokens[i].Text(r.sql), "'{") {
+		return
+	}
+	if word := r.word(i - 2); r.is(i-1, "(") && r.is(i+1, ")") && (word == "any" || word == "all" || word == "some") {
+		r.wrap(i, i, "array")
+		return
+	}
+	if !r.is(i+1, "::") {
 		return
 	}
 	if _, last := r.typeAt(i + 2); r.name(last) != "" && r.is(last+1, "[") {

@@ -78,6 +78,7 @@ var casts = []macro{
 		ELSE coalesce(`+lookup("typname", "oid", "pg_type", bare("n::VARCHAR"))+`, `+
 		lookup("spice.pgcatalog.compat_format_type(oid, NULL)", "oid", "pg_type", bare("n::VARCHAR"))+`) END`),
 	one("regtype_name", "o", "spice.pgcatalog.compat_format_type(o::BIGINT, NULL)"),
+	one("regtype_names", "l", `list_transform(regexp_extract_all(l::VARCHAR, '\d+'), lambda o: spice.pgcatalog.compat_format_type(o::BIGINT, NULL))`), // of a list or a vector
 	one("to_regproc", "n", `CASE WHEN regexp_full_match(n::VARCHAR, '\d+') THEN TRY_CAST(n::VARCHAR AS BIGINT)
 		ELSE `+lookup(`"name"`, "oid", "declared_functions", `regexp_replace(regexp_replace(`+bare("n::VARCHAR")+`, '^(spice\.)?public\.', ''), '\(.*$', '')`)+` END`),
 	one("regproc_name", "o", `coalesce(`+lookup("oid", `"name"`, "declared_functions", "TRY_CAST(o::VARCHAR AS BIGINT)")+`, `+bare("o::VARCHAR")+`)`),

@@ -135,9 +135,9 @@ func TestRefusalsAreAudited(t *testing.T) {
 	log := auditLog(t, dir)
 	for want, n := range map[string]int{
 		`"kind":"request","door":"http","outcome":"rate_limited","principal":"slow"`:       3, // a statement, a submitted one, a tool
-		`"kind":"statement","door":"postgres","outcome":"rate_limited","principal":"slow"`: 2,
+		`"kind":"statement","door":"postgres","outcome":"rate_limited","principal":"slow"`: 3,
 		`"kind":"statement","door":"flight","outcome":"rate_limited","principal":"slow"`:   2,
-		`"sql":"select ? as refused"`: 4,
+		`"sql":"select ? as refused"`: 5,
 		`"kind":"request","door":"http","outcome":"permission_denied","principal":"key-1"`: 1,
 		`"kind":"request","door":"http","outcome":"origin_not_allowed","request_id"`:       1,
 	} {
