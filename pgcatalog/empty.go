@@ -58,8 +58,8 @@ var empty = map[string]string{
 	"pg_shdepend":              "BIGINT dbid, classid, objid; INTEGER objsubid; BIGINT refclassid, refobjid; VARCHAR deptype",
 	"pg_shdescription":         "BIGINT objoid, classoid; VARCHAR description",
 	"pg_stat_activity":         "BIGINT datid; VARCHAR datname; INTEGER pid; BIGINT usesysid; VARCHAR usename, application_name, client_addr, client_hostname; INTEGER client_port; TIMESTAMPTZ backend_start, xact_start, query_start, state_change; VARCHAR wait_event_type, wait_event, state; BIGINT backend_xid, backend_xmin, query_id; VARCHAR query, backend_type",
-	"pg_stat_user_tables":      "BIGINT relid; VARCHAR schemaname, relname; BIGINT seq_scan, seq_tup_read, idx_scan, idx_tup_fetch, n_tup_ins, n_tup_upd, n_tup_del, n_live_tup, n_dead_tup; TIMESTAMPTZ last_vacuum, last_autovacuum, last_analyze, last_autoanalyze",
-	"pg_statio_user_tables":    "BIGINT relid; VARCHAR schemaname, relname; BIGINT heap_blks_read, heap_blks_hit, idx_blks_read, idx_blks_hit",
+	"pg_stat_all_tables":       statTables,
+	"pg_stat_user_tables":      statTables,
 	"pg_stats":                 "VARCHAR schemaname, tablename, attname; BOOLEAN inherited; FLOAT null_frac; INTEGER avg_width; FLOAT n_distinct; VARCHAR[] most_common_vals; FLOAT[] most_common_freqs; VARCHAR[] histogram_bounds; FLOAT correlation; VARCHAR[] most_common_elems; FLOAT[] most_common_elem_freqs, elem_count_histogram",
 	"pg_statistic_ext":         "BIGINT oid, stxrelid; VARCHAR stxname; BIGINT stxnamespace, stxowner; INTEGER stxstattarget; SMALLINT[] stxkeys; VARCHAR[] stxkind; VARCHAR stxexprs; BIGINT tableoid",
 	"pg_subscription":          "BIGINT oid, subdbid; VARCHAR subskiplsn, subname; BIGINT subowner; BOOLEAN subenabled, subbinary, substream; VARCHAR subtwophasestate; BOOLEAN subdisableonerr; VARCHAR subconninfo, subslotname, subsynccommit; VARCHAR[] subpublications",
@@ -86,6 +86,8 @@ var empty = map[string]string{
 	"view_column_usage":        "VARCHAR view_catalog, view_schema, view_name, table_catalog, table_schema, table_name, column_name",
 	"view_table_usage":         "VARCHAR view_catalog, view_schema, view_name, table_catalog, table_schema, table_name",
 }
+
+const statTables = "BIGINT relid; VARCHAR schemaname, relname; BIGINT seq_scan, seq_tup_read, idx_scan, idx_tup_fetch, n_tup_ins, n_tup_upd, n_tup_del, n_live_tup, n_dead_tup; TIMESTAMPTZ last_vacuum, last_autovacuum, last_analyze, last_autoanalyze"
 
 // emptyViews are the views without rows, by name.
 func emptyViews() []view {

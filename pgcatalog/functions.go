@@ -198,6 +198,9 @@ var session = []macro{
 	constant("version", "'PostgreSQL "+ServerVersion+" (spiced)'", 0),
 	constant("current_database", "'spice'", 0),
 	constant("current_catalog", "'spice'", 0),
+	one("version", "", "TABLE SELECT 'PostgreSQL "+ServerVersion+" (spiced)' AS version"), // in FROM, as TypeORM asks
+	one("current_database", "", "TABLE SELECT 'spice' AS current_database"),
+	one("current_schema", "", "TABLE SELECT 'public' AS current_schema"),
 	constant("current_schema", "'public'", 0),
 	constant("current_user", "'spice'", 0),
 	constant("session_user", "'spice'", 0),

@@ -38,6 +38,10 @@ var systemViews = []view{
 		FROM spice.pgcatalog.declared_functions AS f
 		LEFT JOIN (SELECT "function", count(*) AS defaults, string_agg(coalesce("default", 'NULL'), ', ' ORDER BY "position") AS exprs
 			FROM spice.spiced.function_args WHERE NOT "required" GROUP BY "function") AS d ON d."function" = f."name"`},
+	{"pg_statio_all_tables", `
+		SELECT oid AS relid, schema_name AS schemaname, name AS relname, NULL::BIGINT AS heap_blks_read, NULL::BIGINT AS heap_blks_hit,
+			NULL::BIGINT AS idx_blks_read, NULL::BIGINT AS idx_blks_hit FROM spice.pgcatalog.declared_relations`},
+	{"pg_statio_user_tables", "FROM spice.pgcatalog.pg_statio_all_tables"},
 	{"pg_description", `
 		SELECT oid AS objoid, 1259::BIGINT AS classoid, 0 AS objsubid, description
 		FROM spice.pgcatalog.declared_relations WHERE description IS NOT NULL

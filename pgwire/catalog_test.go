@@ -139,11 +139,13 @@ func TestParametersThatAreCast(t *testing.T) {
 		"SELECT range + $2::INTEGER AS s, * FROM range(3) t WHERE t.range <> ALL($1) AND lower('A' || $3) = any($4)": "[1016 23 25 1009] [20 20]",
 		"SELECT range FROM range(3) WHERE range::VARCHAR = ANY ($1)":                                                 "[1009] [20]",
 		"SELECT range FROM range(3) WHERE NOT (range) = ANY ($1)":                                                    "[1016] [20]",
-		"SELECT $1 || 'y'":                                                 "[25] [25]",
-		"SELECT $1::VARCHAR || 'y', $2":                                    "[25 25] [25 25]",
-		"SELECT json_object('a', $1), range FROM range(3)#int2":            "[21] [114 20]",
-		"SELECT json_object($1, $2), range FROM range(3) WHERE range = $3": "[25 25 20] [114 20]",
-		"SELECT list(range) FROM range(3)":                                 "[] [1016]",
+		"SELECT $1 || 'y'": "[25] [25]",
+		"SELECT relname, relkind FROM pg_class WHERE relname !~ $1 AND relnatts >= $2": "[25 21] [25 25]",
+		"SELECT $1, typname FROM pg_type WHERE typlen = $2":                            "[25 21] [25 25]",
+		"SELECT $1::VARCHAR || 'y', $2":                                                "[25 25] [25 25]",
+		"SELECT json_object('a', $1), range FROM range(3)#int2":                        "[21] [114 20]",
+		"SELECT json_object($1, $2), range FROM range(3) WHERE range = $3":             "[25 25 20] [114 20]",
+		"SELECT list(range) FROM range(3)":                                             "[] [1016]",
 	} {
 		text, told, _ := strings.Cut(sql, "#")
 		var given []uint32

@@ -144,27 +144,80 @@ func (c *conn) settle(ctx context.Context, p *plan, d *engine.Description) (text
 	if !unsettled {
 		return p.text, out
 	}
-	text = replaceParams(p.text, func(r scanner, i int) string {
-		if name := r.param(i); lists[name] != nil || strings.HasPrefix(sqlType(p.told(name)), "DECIMAL") {
-			return "" // a DECIMAL by itself would cut the digits of a number
+	cast, described := c.castSome(ctx, p, d, lists)
+	if slices.ContainsFunc(described.Columns, unsettledColumn) {
+		// DuckDB does not describe json_object($1::VARCHAR, x) before $1 has a value.
+		// NULLs come last: it takes NULL::VARCHAR || 'y' for a NULL of no type.
+		nulls, err := c.probe(ctx, p, p.replaced(lists, func(r scanner, i int) string { return p.null(r, i, cast) }))
+		if err != nil || slices.ContainsFunc(nulls.Columns, unsettledColumn) {
+			return p.text, out
 		}
-		return p.cast(r, i, untyped)
-	})
-	// DuckDB does not describe json_object($1::VARCHAR, x) before $1 has a value,
-	// and takes NULL::VARCHAR || 'y' for a NULL of no type.
-	for _, known := range []func(r scanner, i int, untyped map[string]bool) string{p.cast, p.null} {
-		described, err := c.probe(ctx, p, replaceParams(p.text, func(r scanner, i int) string {
-			if lists[r.param(i)] != nil {
-				return "[]"
-			}
-			return known(r, i, untyped)
-		}))
-		if err == nil && !slices.ContainsFunc(described.Columns, unsettledColumn) {
-			out.Columns = described.Columns
-			return text, out
+		described.Columns = nulls.Columns
+	}
+	out.Columns = described.Columns
+	for i, param := range out.Params {
+		if at := slices.IndexFunc(described.Params, func(found engine.Param) bool { return found.Name == param.Name }); at >= 0 && param.Type == nil {
+			out.Params[i].Type = described.Params[at].Type
 		}
 	}
-	return p.text, out
+	return replaceParams(p.text, func(r scanner, i int) string {
+		if strings.HasPrefix(sqlType(p.told(r.param(i))), "DECIMAL") {
+			return "" // a DECIMAL by itself would cut the digits of a number
+		}
+		return p.cast(r, i, cast)
+	}), out
+}
+
+// maxCasts is how many parameters are tried to be cast one by one, each with a
+// description. Of more all are cast.
+const maxCasts = 32
+
+// castSome finds out which parameters have to be cast for the columns to be
+// known: as long as there is one that DuckDB cannot give a type, it gives none
+// to any. One that it can is not cast: x < CAST($1 AS VARCHAR) is an error where
+// x is a number. described is with these casts.
+func (c *conn) castSome(ctx context.Context, p *plan, d *engine.Description, lists map[string]*engine.Type) (cast map[string]bool, described *engine.Description) {
+	cast, described = map[string]bool{}, &engine.Description{Columns: d.Columns, Params: d.Params}
+	try := func(names ...string) {
+		for _, name := range names {
+			cast[name] = true
+		}
+		found, err := c.probe(ctx, p, p.replaced(lists, func(r scanner, i int) string { return p.cast(r, i, cast) }))
+		if err == nil {
+			described = found
+			return
+		}
+		for _, name := range names {
+			delete(cast, name)
+		}
+	}
+	var names []string
+	for _, param := range d.Params {
+		if param.Type == nil && lists[param.Name] == nil {
+			names = append(names, param.Name)
+		}
+	}
+	if len(names) > maxCasts {
+		try(names...)
+		return cast, described
+	}
+	for _, name := range names {
+		if slices.ContainsFunc(described.Columns, unsettledColumn) {
+			try(name)
+		}
+	}
+	return cast, described
+}
+
+// replaced is the text with [] in place of the parameters that are lists, and
+// with what with returns in place of others.
+func (p *plan) replaced(lists map[string]*engine.Type, with func(r scanner, i int) string) string {
+	return replaceParams(p.text, func(r scanner, i int) string {
+		if lists[r.param(i)] != nil {
+			return "[]"
+		}
+		return with(r, i)
+	})
 }
 
 // told is the type that the client tells of a parameter; 0: none.
@@ -175,24 +228,24 @@ func (p *plan) told(name string) uint32 {
 	return 0
 }
 
-// cast is parameter i, cast to the type that the client tells; "" if DuckDB
-// knows its type, or it is cast already.
-func (p *plan) cast(r scanner, i int, untyped map[string]bool) string {
-	if name, at := r.cast(i); at == 0 && untyped[name] {
+// cast is parameter i, cast to the type that the client tells if it is one of
+// which; "" if it is none of them, or cast already.
+func (p *plan) cast(r scanner, i int, which map[string]bool) string {
+	if name, at := r.cast(i); at == 0 && which[name] {
 		return "CAST($" + name + " AS " + sqlType(p.told(name)) + ")"
 	}
 	return ""
 }
 
 // null is what stands for parameter i where only types count: a NULL of the
-// type of its cast, or else of the one that the client tells; "" if DuckDB knows
-// it.
-func (p *plan) null(r scanner, i int, untyped map[string]bool) string {
+// type of its cast, or if it is one of which of the one that the client tells;
+// "" if it is neither.
+func (p *plan) null(r scanner, i int, which map[string]bool) string {
 	name, at := r.cast(i)
 	switch {
 	case at > 0:
 		return "NULL"
-	case untyped[name]:
+	case which[name]:
 		return "CAST(NULL AS " + sqlType(p.told(name)) + ")"
 	}
 	return ""

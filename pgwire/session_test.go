@@ -56,6 +56,7 @@ func TestSettings(t *testing.T) {
 		{"SET extra_float_digits TO 3; SHOW extra_float_digits", "SET RowDescription 3 SHOW I"},
 		{"SET application_name = 'Metabase''s'; SHOW application_name", "SET ParameterStatus RowDescription Metabase's SHOW I"},
 		{"SET SESSION search_path TO a, \"B\"; SHOW search_path", `SET ParameterStatus RowDescription a, "B" SHOW I`},
+		{"SET TIME ZONE INTERVAL '+00:00' HOUR TO MINUTE", "SET ParameterStatus I"},
 		{"SET TIME ZONE 'Europe/Berlin'", "notice:01000 ParameterStatus SET I"},
 		{"SET TimeZone = UTC", "ParameterStatus SET I"},
 		{"SET NAMES 'utf-8'", "SET I"},

@@ -86,7 +86,7 @@ func (w *words) value() (value string, standard bool, err error) {
 	if w.take("default") {
 		return "", true, w.end()
 	}
-	w.take("interval") // of SET TIME ZONE
+	interval := w.take("interval") // of SET TIME ZONE
 	var parts []string
 	for {
 		sign := ""
@@ -110,6 +110,9 @@ func (w *words) value() (value string, standard bool, err error) {
 			return "", false, w.wrong()
 		}
 		w.at++
+		if interval && !w.take("hour", "to", "minute") {
+			w.take("hour")
+		}
 		if !w.take(",") {
 			return strings.Join(parts, ", "), false, w.end()
 		}
@@ -147,7 +150,7 @@ func (c *conn) set(name, value string, standard, local bool) error {
 }
 
 func isUTC(zone string) bool {
-	return slices.ContainsFunc([]string{"UTC", "GMT", "Etc/UTC", "Zulu", "UCT", "Etc/GMT", "0", "00:00", "local", "default"}, func(known string) bool {
+	return slices.ContainsFunc([]string{"UTC", "GMT", "Etc/UTC", "Zulu", "UCT", "Etc/GMT", "0", "00:00", "+00:00", "local", "default"}, func(known string) bool {
 		return strings.EqualFold(zone, known)
 	})
 }
