@@ -155,9 +155,13 @@ func (c *conn) settle(ctx context.Context, p *plan, d *engine.Description) (text
 		described.Columns = nulls.Columns
 	}
 	out.Columns = described.Columns
+	found := map[string]*engine.Type{}
+	for _, param := range described.Params {
+		found[param.Name] = param.Type
+	}
 	for i, param := range out.Params {
-		if at := slices.IndexFunc(described.Params, func(found engine.Param) bool { return found.Name == param.Name }); at >= 0 && param.Type == nil {
-			out.Params[i].Type = described.Params[at].Type
+		if param.Type == nil {
+			out.Params[i].Type = found[param.Name]
 		}
 	}
 	return replaceParams(p.text, func(r scanner, i int) string {
