@@ -19,10 +19,11 @@ type crew struct {
 	idle     []*worker
 	waiting  []chan hired // in the order they came; each gets one value
 
-	broken *engine.Error // the script fails: there will be no worker
-	fault  *engine.Error // why the last worker did not begin; nil when it did
-	rest   time.Duration // between attempts
-	retry  time.Time     // not before
+	failures int           // of the script, since it last ran through
+	broken   *engine.Error // the script fails, made anew too: there will be no worker
+	fault    *engine.Error // why the last worker did not begin; nil when it did
+	rest     time.Duration // between attempts
+	retry    time.Time     // not before
 }
 
 // hired is a worker for who waits, or why there is none.
@@ -216,7 +217,7 @@ func (p *Pool) start(c *crew) {
 }
 
 func (p *Pool) started(c *crew, w *worker) {
-	c.fault, c.rest = nil, 0
+	c.fault, c.rest, c.failures = nil, 0, 0
 	p.stats.Started++
 	p.ready(w)
 	p.fillUp(c)
@@ -231,6 +232,10 @@ func (p *Pool) failed(c *crew, err error) {
 	}
 	var bad *scriptError
 	if errors.As(err, &bad) {
+		if c.failures++; c.failures < maxScripts {
+			p.fillUp(c) // what the script names may be gone: data that a refresh has replaced since
+			return
+		}
 		if c.broken == nil {
 			p.opts.Log.Error("statements cannot be isolated", "serial", c.key.serial, "error", bad)
 		}

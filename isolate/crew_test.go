@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -118,6 +119,26 @@ func TestAScriptThatFailsIsToldOnceAndTheNextOneHeals(t *testing.T) {
 	w.pool.Prewarm(w.declare(t, "2"))
 	if got := w.isolated("SELECT one() AS v", 0); got.JSON != `[{"v":2}]` {
 		t.Errorf("after the next publication: got %+v", got)
+	}
+}
+
+// TestAScriptIsMadeAnew: what the first one names is gone when the worker reads
+// it, as the file of a dataset that is refreshed at that moment.
+func TestAScriptIsMadeAnew(t *testing.T) {
+	w := newWorld(t)
+	cat := w.declare(t, "1")
+	var made atomic.Int64
+	cat.Script(func() []string {
+		if made.Add(1) == 1 {
+			return []string{"ATTACH 'gone.duckdb' AS data_1 (READ_ONLY)"}
+		}
+		return []string{one("1")}
+	})
+	if got := w.isolated("SELECT one() AS v", 0); got.JSON != `[{"v":1}]` {
+		t.Errorf("got %+v", got)
+	}
+	if log := w.log.String(); strings.Contains(log, "cannot be isolated") || made.Load() < 2 {
+		t.Errorf("%d scripts:\n%s", made.Load(), log)
 	}
 }
 

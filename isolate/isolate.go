@@ -44,6 +44,7 @@ const (
 const (
 	maxStatements = 10_000           // that one worker runs
 	startLimit    = 60 * time.Second // until a worker has run its script
+	maxScripts    = 3                // that fail, each made anew, before a catalog has no workers
 	minBackoff    = 100 * time.Millisecond
 	maxBackoff    = 30 * time.Second
 	maxCalls      = 256 // of the runtime's functions, that one statement waits for at once
