@@ -59,17 +59,9 @@ func columnList(columns []Column) string {
 			name = fmt.Sprintf("%s_%d", c.Name, n)
 		}
 		seen[sqltree.Fold(name)] = true
-		list[i] = Identifier(name) + " " + c.Type.declared()
+		list[i] = Identifier(name) + " " + c.Type.String()
 	}
 	return strings.Join(list, ", ")
-}
-
-// declared is the type of a column that holds its values.
-func (t *Type) declared() string {
-	if t.ID == Null {
-		return "INTEGER"
-	}
-	return t.String()
 }
 
 // Append adds the rows of a chunk.

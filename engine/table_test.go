@@ -18,6 +18,9 @@ func (r oneRef) Ref(_ context.Context, name string) (Table, func(), error) {
 
 func TestAKeptResultIsReadByReference(t *testing.T) {
 	db := open(t)
+	if err := db.Exec(t.Context(), "CREATE TYPE empty AS ENUM (SELECT 'a' WHERE false)"); err != nil {
+		t.Fatal(err)
+	}
 	dir := t.TempDir()
 	if err := db.Lock([]string{dir}); err != nil {
 		t.Fatal(err)
@@ -25,7 +28,8 @@ func TestAKeptResultIsReadByReference(t *testing.T) {
 	table := Table{Database: "r_1", Path: filepath.Join(dir, "r_1.duckdb")}
 	ctx := context.Background()
 	const every = `SELECT i, i::VARCHAR AS text, NULL AS "nothing", [i, NULL] AS list, {'a': i, 'b': [i]} AS "struct", MAP {'k': i} AS "map",
-		i::DECIMAL(30,3) AS "decimal", i::HUGEINT AS huge, uuid() AS id, now() AS at, INTERVAL 1 DAY AS took, 'x'::ENUM('x','y') AS "enum", '{"a":1}'::JSON AS json, i AS i
+		i::DECIMAL(30,3) AS "decimal", i::HUGEINT AS huge, uuid() AS id, now() AS at, INTERVAL 1 DAY AS took, 'x'::ENUM('x','y') AS "enum", '{"a":1}'::JSON AS json, i AS i,
+		NULL::empty AS "empty", [NULL::empty] AS empties
 		FROM range(5000) t(i)`
 	rows, err := db.Query(ctx, Request{SQL: every})
 	if err != nil {
@@ -51,6 +55,7 @@ func TestAKeptResultIsReadByReference(t *testing.T) {
 	for sql, want := range map[string]string{
 		"SELECT sum(i)::VARCHAR || '/' || sum(list[1])::VARCHAR FROM ref('r_1')":                    "12497500/12497500",
 		"SELECT count(*)::VARCHAR FROM ref('r_1') AS r JOIN ref('r_1') AS s USING (i)":              "5000",
+		"SELECT typeof(any_value(empties)) || count(\"empty\") FROM ref('r_1')":                     `"NULL"[]0`,
 		`WITH r AS (FROM ref('r_1')) SELECT max("decimal")::VARCHAR FROM r WHERE "nothing" IS NULL`: "4999.000",
 	} {
 		if got := firstText(t, db, sql); got != want {

@@ -80,7 +80,7 @@ var simpleNames = map[TypeID]string{
 	Blob: "BLOB", Bit: "BIT", UUID: "UUID", Date: "DATE", Time: "TIME", TimeNS: "TIME_NS",
 	TimeTZ: "TIME WITH TIME ZONE", Timestamp: "TIMESTAMP", TimestampS: "TIMESTAMP_S",
 	TimestampMS: "TIMESTAMP_MS", TimestampNS: "TIMESTAMP_NS", TimestampTZ: "TIMESTAMP WITH TIME ZONE",
-	Interval: "INTERVAL", Null: "NULL",
+	Interval: "INTERVAL", Null: `"NULL"`,
 }
 
 // String is the type as DuckDB writes it.
@@ -166,6 +166,9 @@ func readType(lt mapping.LogicalType) *Type {
 	case Enum:
 		for i := range mapping.EnumDictionarySize(lt) {
 			t.Values = append(t.Values, mapping.EnumDictionaryValue(lt, mapping.IdxT(i)))
+		}
+		if len(t.Values) == 0 { // CREATE TYPE … AS ENUM of a query without rows
+			return &Type{ID: Null}
 		}
 	case List:
 		t.Elem = newType(mapping.ListTypeChildType(lt))

@@ -26,6 +26,9 @@ var _ ipc.MessageReader = (*decoder)(nil)
 // Arrow it knows by itself: a schema that somebody sent could have any size in
 // memory.
 func newDecoder(columns []engine.Column) (*decoder, error) {
+	if err := checkRoom(columns); err != nil {
+		return nil, fmt.Errorf("%w: %w", errFrame, err)
+	}
 	var own schemaMessage
 	w := ipc.NewWriterWithPayloadWriter(&own, ipc.WithSchema(format.ArrowSchema(physicalColumns(columns))))
 	if err := w.Close(); err != nil {

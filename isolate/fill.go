@@ -12,16 +12,17 @@ import (
 	"github.com/spiced-sql/spiced/engine"
 )
 
-// bareElements is how many list elements a frame may have beyond a bit of its
-// own for each, as NULLs of no type have none.
-const bareElements = 1 << 16
+// bareElements is the memory, in bytes, that the elements of lists in a frame
+// may take beyond eight times its own, which a byte of BOOLEANs takes: NULLs of
+// no type have none there.
+const bareElements = 1 << 20
 
 var errShort = errors.New("fewer values than rows")
 
 // filler fills the vectors of one chunk with the values of Arrow arrays of the
 // physical types. Buffers and offsets are checked, not their arrays.
 type filler struct {
-	elements int // of lists, that may still come
+	elements int // bytes of the elements of lists, that may still come
 }
 
 // vector fills the first n values of v, which is of type t.
@@ -169,8 +170,8 @@ func (f *filler) lists(v *engine.Vector, t *engine.Type, data arrow.ArrayData, n
 		return err
 	}
 	count := int(places[n])
-	if f.elements -= count; f.elements < 0 {
-		return errors.New("more elements than bytes")
+	if f.elements -= count * room(t.Elem, false); f.elements < 0 {
+		return fmt.Errorf("%d elements, more than there are bytes for", count)
 	}
 	v.Grow(count)
 	for i, entries := 0, engine.Values[engine.ListEntry](v, n); i < n; i++ {

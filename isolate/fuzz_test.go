@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"io"
 	"math"
 	"reflect"
@@ -51,6 +52,7 @@ var crossings = []string{
 	"SELECT i, 'a text of some length' AS s, i % 2 = 0 AS b FROM range(3) t(i)",
 	"SELECT [1, NULL] AS l, {'a': 'x', 'b': [1.5::DECIMAL(4,1)]} AS s, MAP {'k': 1} AS m, [1, 2]::INT[2] AS a",
 	"SELECT union_value(num := 2)::UNION(num INTEGER, str VARCHAR) AS u, 'b'::ENUM('a', 'b') AS e, '101'::BIT AS b, NULL AS n",
+	"SELECT [[1, 2]::INT[2], NULL] AS l, [[1], NULL]::INT[][2] AS a, [NULL] AS n, MAP {[1]: true} AS m",
 	"SELECT '1:00:00+01'::TIMETZ AS z, INTERVAL 1 DAY AS i, uuid() AS id, 1::HUGEINT AS h, now() AS t, 'x'::BLOB AS b",
 }
 
@@ -91,6 +93,57 @@ func TestRowsWithAnyNumberChanged(t *testing.T) {
 			}
 			take(columns, payloads[0][:at])
 		}
+	}
+}
+
+// TestColumnsTooWideForAChunk: a new chunk of them would take all memory.
+func TestColumnsTooWideForAChunk(t *testing.T) {
+	wide := &engine.Type{ID: engine.Array, Size: maxArray, Elem: &engine.Type{ID: engine.HugeInt}}
+	for name, typ := range map[string]*engine.Type{
+		"an ARRAY":           wide,
+		"ARRAYs in a STRUCT": {ID: engine.Struct, Fields: []engine.Field{{Name: "a", Type: wide}, {Name: "b", Type: wide}}},
+		"a LIST of ARRAYs":   {ID: engine.List, Elem: wide},
+		"a UNION of ARRAYs":  {ID: engine.Union, Fields: []engine.Field{{Name: "a", Type: wide}}},
+		"ARRAYs of NULLs":    {ID: engine.Array, Size: 70_000, Elem: &engine.Type{ID: engine.Null}},
+	} {
+		columns := []engine.Column{{Name: "a", Type: typ}}
+		if err := checkColumns(columns); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if _, err := newDecoder(columns); !errors.Is(err, errFrame) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestListsOfMoreThanHasCome: the parent makes no room for a million ARRAYs
+// because a number says that there are as many.
+func TestListsOfMoreThanHasCome(t *testing.T) {
+	db, err := engine.Open(context.Background(), engine.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	text, payloads := crossing(t, db, "SELECT list([]::INT[]) AS l FROM range(100000)")
+	columns, err := readColumns(frame{kindColumns, text})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := newDecoder(columns)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.close()
+	chunk, err := d.decode(payloads[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	chunk.Destroy()
+	fill := filler{elements: 100_000*16 - 1}
+	own := engine.NewChunk(columns)
+	defer own.Destroy()
+	if err := fill.vector(own.Column(0), columns[0].Type, d.ipc.RecordBatch().Column(0).Data(), 1); err == nil {
+		t.Error("room for 100,000 lists in less")
 	}
 }
 
@@ -230,6 +283,7 @@ func TestColumnsThatDuckDBWouldNotSurvive(t *testing.T) {
 		"a UNION of nothing":   {ID: engine.Union},
 		"a name with a zero":   {ID: engine.Struct, Fields: []engine.Field{{Name: "a\x00b", Type: integer}}},
 		"a wide DECIMAL":       {ID: engine.Decimal, Width: 39},
+		"an ENUM of nothing":   {ID: engine.Enum},
 		"an ENUM of twins":     {ID: engine.Enum, Values: []string{"a", "a"}},
 	} {
 		if err := checkColumns([]engine.Column{{Name: "v", Type: typ}}); err == nil {

@@ -93,6 +93,43 @@ func enumWidth(values int) int {
 	return 4
 }
 
+// room is the memory that DuckDB takes for a value of t in a vector, in bytes:
+// without the elements of a LIST, or with those of one each, as in a new chunk.
+func room(t *engine.Type, elements bool) int {
+	switch t.ID {
+	case engine.Boolean:
+		return 1
+	case engine.Varchar, engine.Blob, engine.Bit:
+		return 16
+	case engine.List, engine.Map:
+		if elements {
+			return 16 + room(t.Elem, true)
+		}
+		return 16
+	case engine.Array:
+		return t.Size * room(t.Elem, elements)
+	case engine.Struct, engine.Union:
+		n := 0
+		for _, m := range members(t) {
+			n += room(m, elements)
+		}
+		return n
+	}
+	return width(t)
+}
+
+// checkRoom refuses columns whose chunks take more than maxChunk.
+func checkRoom(columns []engine.Column) error {
+	n := 0
+	for _, c := range columns {
+		n += room(c.Type, true)
+	}
+	if n > maxChunk/engine.ChunkRows {
+		return fmt.Errorf("a row has %d bytes without its texts; at most %d are possible", n, maxChunk/engine.ChunkRows)
+	}
+	return nil
+}
+
 func physicalColumns(columns []engine.Column) []engine.Column {
 	out := make([]engine.Column, len(columns))
 	for i, c := range columns {
@@ -109,6 +146,8 @@ const (
 	maxMembers  = 1 << 14 // of a STRUCT
 	maxTags     = 255     // members of a UNION
 	maxDecimals = 38
+
+	maxChunk = 512 << 20 // bytes of a new chunk; a column of FLOAT[16384] takes a quarter
 )
 
 // checkColumns refuses columns that DuckDB would not survive: a worker may be
@@ -179,6 +218,9 @@ func checkMembers(fields []engine.Field, most, depth, array int) error {
 }
 
 func checkEnum(values []string) error {
+	if len(values) == 0 {
+		return errors.New("is an ENUM without values")
+	}
 	seen := make(map[string]bool, len(values))
 	for _, v := range values {
 		if seen[v] || !plainName(v) {

@@ -47,6 +47,9 @@ func (s *server) run(ctx context.Context, q query) error {
 		return err
 	}
 	defer rows.Close()
+	if err := checkRoom(rows.Columns()); err != nil {
+		return newError(engine.CodeLimit, "the rows cannot leave the worker: "+err.Error(), "select fewer columns at once, or a slice of an ARRAY as a LIST: a[1:100]")
+	}
 	if err := s.out.send(kindColumns, rows.Columns()); err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -130,6 +131,9 @@ func (w *world) shapes(t *testing.T) {
 		"SELECT list(i) AS l FROM range(100000) t(i) GROUP BY i % 3 ORDER BY i % 3",
 		"SELECT list(CASE WHEN i % 7 > 0 THEN 'value ' || i END ORDER BY i) AS l FROM range(50000) t(i)",
 		"SELECT list({'a': i, 'b': CASE WHEN i % 7 > 0 THEN [i, NULL] END} ORDER BY i) AS l FROM range(20000) t(i)",
+		"SELECT list({'n': NULL}) AS l, list([]) AS e, list(true) AS b FROM range(1000000)",
+		"SELECT list([i, i + 1]::INT[2]) AS l FROM range(100000) t(i)",
+		"SELECT list_resize([1], 32768)::INT[32768] AS a FROM range(3)",
 		"SELECT repeat('x', 3000000) AS big FROM range(3)",
 		"SELECT (i % 300)::VARCHAR::ENUM(" + enumOf(300) + ") AS e FROM range(1000) t(i)",
 		"EXPLAIN SELECT 1",
@@ -137,6 +141,40 @@ func (w *world) shapes(t *testing.T) {
 		"SELECT * FROM (VALUES (1, NULL), (NULL, 'b')) t(a, b)",
 	} {
 		w.same(t, sql, engine.Params{})
+	}
+}
+
+// TestAnEnumWithoutValues: CREATE TYPE takes a query without rows.
+func TestAnEnumWithoutValues(t *testing.T) {
+	w := newWorld(t)
+	const script = "CREATE TYPE spice.public.nothing AS ENUM (SELECT 'a' WHERE false)"
+	w.serial++
+	cat := engine.NewCatalog(w.serial, nil, nil)
+	cat.Script(func() []string { return []string{script} })
+	if err := w.Publish(t.Context(), cat, func(tx *engine.Tx) error { return tx.Exec(script) }); err != nil {
+		t.Fatal(err)
+	}
+	for _, sql := range []string{
+		"SELECT NULL::nothing AS v, typeof(NULL::nothing) AS t", "SELECT [NULL::nothing] AS v", "SELECT {'a': NULL::nothing} AS v", "SELECT enum_range(NULL::nothing) AS v",
+	} {
+		w.same(t, sql, engine.Params{})
+		if got := w.isolated(sql, 0); got.Err != nil {
+			t.Errorf("%s: %v", sql, got.Err)
+		}
+	}
+}
+
+// TestRowsTooWideForAChunk: the worker says what is wrong before the parent
+// would end it for that.
+func TestRowsTooWideForAChunk(t *testing.T) {
+	w := newWorld(t)
+	got := w.isolated("SELECT list_resize([1.5::DOUBLE], 40000)::DOUBLE[40000] AS a", 0)
+	want := "the rows cannot leave the worker: a row has 320000 bytes without its texts; at most 262144 are possible"
+	if got.Err == nil || got.Err.Code != engine.CodeLimit || got.Err.Message != want || got.Err.Hint == "" {
+		t.Errorf("got %+v", got.Err)
+	}
+	if log := w.log.String(); strings.Contains(log, "a worker is ended") {
+		t.Error(log)
 	}
 }
 
