@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -98,6 +99,31 @@ func TestSQLIsolation(t *testing.T) {
 		wantHonest(t, door+" afterwards", ask)
 	}
 	p.active(0)
+}
+
+// TestSQLIsolationDuringRefreshes: workers that begin while a refresh replaces
+// the data that they open are begun again.
+func TestSQLIsolationDuringRefreshes(t *testing.T) {
+	t.Parallel()
+	const pod = `version: v1
+kind: Spicepod
+name: refreshed
+runtime: { query: { isolation: process, isolate: all, workers: 1 } }
+datasets: [{ from: "file:k.csv", name: kept, acceleration: { enabled: true } }]
+`
+	rows := "n\n"
+	dir := folder(t, "spicepod.yaml", pod, "k.csv", rows)
+	p := startProcess(t, dir, "--watch=false")
+	for n := 1; n <= 20; n++ {
+		rows += fmt.Sprintln(n)
+		write(t, filepath.Join(dir, "k.csv"), rows)
+		p.want(p.do("POST", "/v1/datasets/kept/acceleration/refresh", ""), 201)
+		p.eventually(fmt.Sprintf("to have %d rows", n), func() bool {
+			r := p.do("POST", "/v1/sql", "SELECT count(*) AS n FROM kept")
+			p.want(r, 200)
+			return r.body == fmt.Sprintf(`[{"n":%d}]`, n)
+		})
+	}
 }
 
 // wantHonest asks what is answered at once.
