@@ -147,7 +147,7 @@ const (
 	maxTags     = 255     // members of a UNION
 	maxDecimals = 38
 
-	maxChunk = 512 << 20 // bytes of a new chunk; a column of FLOAT[16384] takes a quarter
+	maxChunk = 256 << 20 // bytes of a new chunk; a column of FLOAT[8192] takes a quarter
 )
 
 // checkColumns refuses columns that DuckDB would not survive: a worker may be
