@@ -46,6 +46,7 @@ type Error struct {
 	Offset  int    // byte offset in the statement, -1 when unknown
 	Line    int    // 1-based, with Offset
 	Column  int    // 1-based, in characters, with Offset
+	Ran     bool   // the statement had begun to run: the message may have a value of its rows
 }
 
 // Error is the message with the place and the hint.

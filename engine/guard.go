@@ -121,7 +121,7 @@ func (db *DB) examine(ctx context.Context, c *conn, names Names, text string, h 
 	if err != nil {
 		return nil, nil, err
 	}
-	edits, err := db.Check(text, st, names)
+	edits, tables, err := db.check(text, st, names)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -129,14 +129,58 @@ func (db *DB) examine(ctx context.Context, c *conn, names Names, text string, h 
 	if err != nil {
 		return nil, nil, err
 	}
-	if len(kept) == 0 {
-		return st, edits, nil
+	if len(kept) > 0 {
+		apart := true
+		if edits, apart = sqltree.Merge(edits, kept); !apart {
+			return nil, nil, newError(CodeArgument, "read it in a CTE: WITH r AS (FROM ref('r_…')) …", "ref cannot stand in a subquery for a table argument").at(text, 0)
+		}
 	}
-	edits, apart := sqltree.Merge(edits, kept)
-	if !apart {
-		return nil, nil, newError(CodeArgument, "read it in a CTE: WITH r AS (FROM ref('r_…')) …", "ref cannot stand in a subquery for a table argument").at(text, 0)
+	if len(edits) == 0 {
+		return st, nil, nil
 	}
-	return st, edits, nil
+	edited, _ := sqltree.Apply(text, edits)
+	return st, edits, db.verify(c, edited, names, tables, h)
+}
+
+// verify judges a text once more, as it was edited: an edit in another place
+// than was meant would make code of what was a literal. tables are the table
+// arguments that the edits wrote.
+func (db *DB) verify(c *conn, text string, names Names, tables []string, h *held) error {
+	other := newError(CodeRefused, "write its literals and the calls of declared functions plainly", "the statement can be read in two ways")
+	st, err := parse(c, text)
+	var judged *Error
+	switch {
+	case errors.As(err, &judged):
+		return other
+	case err != nil:
+		return err
+	}
+	for _, r := range st.Relations {
+		if !h.has(r) && checkRelation(text, r, names) != nil {
+			return other
+		}
+	}
+	var found []string
+	for _, call := range st.Calls {
+		if db.checkCall(text, call, names) != nil {
+			return other
+		}
+		f := declared(call, names)
+		if f == nil {
+			continue
+		}
+		for i, a := range asFunction(call).Args {
+			if f.Args[position(a, i, f)].Table {
+				found = append(found, a.Text)
+			}
+		}
+	}
+	slices.Sort(found)
+	slices.Sort(tables)
+	if !slices.Equal(found, tables) {
+		return other
+	}
+	return nil
 }
 
 // callSites are the calls of declared functions; place maps an offset of the
@@ -174,6 +218,10 @@ func (db *DB) checkText(sql string) ([]sqltree.Token, error) {
 	tokens := sqltree.Scan(sql)
 	if len(tokens) == 0 {
 		return nil, newError(CodeParse, "send one SELECT statement", "the statement is empty")
+	}
+	if i := sqltree.Shifts(sql, tokens); i >= 0 {
+		return nil, newError(CodeParse, "send it as a parameter, or write a quote in a text as '', not \\'",
+			"white space beyond ASCII stands in a name or a text, where DuckDB might take it for a blank").at(sql, tokens[i].Start)
 	}
 	return tokens, nil
 }
@@ -278,19 +326,25 @@ func refuseKind(text string, syntax *sqltree.SyntaxError) error {
 // calls of declared functions behave as calls of built-in ones. Errors are
 // [*Error]s with offsets in text.
 func (db *DB) Check(text string, st *sqltree.Statement, names Names) ([]sqltree.Edit, error) {
+	edits, _, err := db.check(text, st, names)
+	return edits, err
+}
+
+// check is Check, and also returns the table arguments that the edits write.
+func (db *DB) check(text string, st *sqltree.Statement, names Names) (edits []sqltree.Edit, tables []string, err error) {
 	for _, show := range st.Shows {
 		if show != "tables" {
-			return nil, newError(CodeRefused, "read spiced.datasets or spiced.functions", "SHOW %s is refused", strings.ToUpper(show))
+			return nil, nil, newError(CodeRefused, "read spiced.datasets or spiced.functions", "SHOW %s is refused", strings.ToUpper(show))
 		}
 	}
 	for _, r := range st.Relations {
 		if err := checkRelation(text, r, names); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	for _, c := range st.Calls {
 		if err := db.checkCall(text, c, names); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	return db.rewrite(text, st, names)

@@ -24,6 +24,7 @@ type producer struct {
 	began       time.Time
 	result      mapping.Result
 	active      bool // DuckDB may still work on the statement
+	ran         bool // it has begun to
 	open        bool // the transaction of a write may be
 	interrupter *interrupter
 }
@@ -202,7 +203,7 @@ func (p *producer) plan() (pending mapping.PendingResult, s *stmt, err error) {
 		mapping.DestroyPending(&pending)
 		return pending, s, err
 	}
-	p.active = true
+	p.active, p.ran = true, true
 	return pending, s, nil
 }
 
@@ -330,6 +331,7 @@ func (p *producer) explain(err error) error {
 		origin = p.verdict.origin
 	}
 	out := e.describe(p.req.SQL, origin)
+	out.Ran = p.ran
 	p.db.improve(out, e, p.verdict, p.catalog)
 	return p.shown(out)
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 
 	"github.com/spiced-sql/spiced/sqltree"
 )
@@ -45,6 +46,13 @@ func (h *held) release() {
 		f()
 	}
 	h.tables, h.releases = nil, nil
+}
+
+// has reports whether a relation is the table of one of them.
+func (h *held) has(r sqltree.Relation) bool {
+	return slices.ContainsFunc(h.tables, func(t Table) bool {
+		return r.Catalog == t.Database && r.Schema == "main" && r.Name == tableOfResult
+	})
 }
 
 // resolve returns the edits that put the kept results' tables in place of the

@@ -17,10 +17,12 @@ type rewriter struct {
 	tokens []sqltree.Token
 	edits  []sqltree.Edit
 	hoists []sqltree.Span // subqueries given as table arguments
+	tables []string       // what stands for table arguments now
 }
 
-// rewrite returns the edits for the calls of declared functions in text.
-func (db *DB) rewrite(text string, st *sqltree.Statement, names Names) ([]sqltree.Edit, error) {
+// rewrite returns the edits for the calls of declared functions in text, and
+// the table arguments that they write.
+func (db *DB) rewrite(text string, st *sqltree.Statement, names Names) ([]sqltree.Edit, []string, error) {
 	r := rewriter{db: db, names: names, text: text}
 	for _, c := range st.Calls {
 		f := declared(c, names)
@@ -28,7 +30,7 @@ func (db *DB) rewrite(text string, st *sqltree.Statement, names Names) ([]sqltre
 			continue
 		}
 		if err := r.call(asFunction(c), f); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	if len(r.hoists) > 0 {
@@ -36,7 +38,7 @@ func (db *DB) rewrite(text string, st *sqltree.Statement, names Names) ([]sqltre
 	}
 	r.sort()
 	r.hoist()
-	return r.edits, nil
+	return r.edits, r.tables, nil
 }
 
 // call adds the edits of one call and of its arguments. A call that is a
@@ -169,13 +171,14 @@ func (r *rewriter) tableArg(a sqltree.Arg, d FunctionArg, span sqltree.Span) err
 		if len(a.CTEs) > 0 {
 			return fail(CodeArgument, "name the CTE itself as the argument", "a subquery for table argument %q cannot read a CTE", d.Name)
 		}
-		r.edits = append(r.edits, sqltree.Edit{Span: span, New: Literal(hoistName(len(r.hoists)))})
+		r.table(span, hoistName(len(r.hoists)))
 		r.hoists = append(r.hoists, span)
 		return nil
 	default:
 		return fail(CodeArgument, "give a table's name or a subquery in parentheses", "argument %q takes a table", d.Name)
 	}
-	target := Identifier(strings.Join(parts, "."))
+	name := strings.Join(parts, ".")
+	target := Identifier(name)
 	if !a.CTE {
 		catalog, schema, table := pathOf(parts)
 		rel, ok := r.names.Relation(catalog, schema, table)
@@ -184,8 +187,17 @@ func (r *rewriter) tableArg(a sqltree.Arg, d FunctionArg, span sqltree.Span) err
 		}
 		target = Qualified(rel.Schema, rel.Name)
 	}
-	r.edits = append(r.edits, sqltree.Edit{Span: span, New: Literal(target)})
+	if strings.Contains(name, `"`) { // query_table does not undo that Identifier doubles them
+		return fail(CodeArgument, "read it in a CTE of another name", "argument %q takes a table without quotes in its name", d.Name)
+	}
+	r.table(span, target)
 	return nil
+}
+
+// table writes the name of a table for the argument at span.
+func (r *rewriter) table(span sqltree.Span, name string) {
+	r.edits = append(r.edits, sqltree.Edit{Span: span, New: Literal(name)})
+	r.tables = append(r.tables, name)
 }
 
 func pathOf(parts []string) (catalog, schema, table string) {

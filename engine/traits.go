@@ -113,12 +113,23 @@ func (c *Catalog) argTraits(a sqltree.Arg) Traits {
 
 // shown is an error of the statement as its caller may see it. What DuckDB says
 // of a value, or of a line of a file, may be of a row that a protected relation
-// hides; names of tables, columns and functions are no secret.
+// hides; names of tables, columns and functions are no secret, and it speaks of
+// these before the statement runs.
 func (p *producer) shown(e *Error) *Error {
-	if p.verdict == nil || !p.verdict.traits.Protected || e.Code != CodeExecution && e.Code != CodeInternal {
+	if p.verdict == nil || !p.verdict.traits.Protected {
+		return e
+	}
+	switch e.Code {
+	case CodeExecution, CodeInternal:
+	case CodeParse, CodeRefused, CodeNotFound, CodeArgument:
+		if !e.Ran {
+			return e
+		}
+	default:
 		return e
 	}
 	out := *e
+	out.Code = CodeExecution
 	out.Message = "the statement failed on a value of a row"
 	out.Hint = "the value is not shown, since a table has a row filter or a column mask; TRY_CAST gives NULL instead"
 	return &out

@@ -60,6 +60,7 @@ type problem struct {
 	Hint    string        `json:",omitempty"`
 	Missing engine.Object `json:",omitempty"`
 	Offset  int
+	Ran     bool `json:",omitempty"`
 }
 
 func newProblem(err error) *problem {
@@ -67,12 +68,12 @@ func newProblem(err error) *problem {
 		return nil
 	}
 	e := engine.AsError(err)
-	return &problem{e.Code, e.Message, e.Hint, e.Missing, e.Offset}
+	return &problem{e.Code, e.Message, e.Hint, e.Missing, e.Offset, e.Ran}
 }
 
 // err is the problem as an error of a statement.
 func (p *problem) err() *engine.Error {
-	e := &engine.Error{Code: p.Code, Message: p.Message, Hint: p.Hint, Missing: p.Missing, Offset: p.Offset}
+	e := &engine.Error{Code: p.Code, Message: p.Message, Hint: p.Hint, Missing: p.Missing, Offset: p.Offset, Ran: p.Ran}
 	switch p.Code {
 	case engine.CodeParse, engine.CodeRefused, engine.CodeNotFound, engine.CodeArgument, engine.CodeExecution,
 		engine.CodeTimeout, engine.CodeCancelled, engine.CodeLimit, engine.CodeBusy, engine.CodeInternal:

@@ -210,6 +210,7 @@ func (w *world) errors(t *testing.T) {
 	for _, sql := range []string{
 		"SELECT nope", "SELECT 1 + ", "SELECT 'a'::INTEGER", "SELECT * FROM range(3) t(i) WHERE x = 1",
 		"SELECT 1 / 0 + error('mine')", "SELECT $1", "SELECT abs('x'::DATE)", "SELECT sum(i)::TINYINT FROM range(1000) t(i)",
+		"SELECT timezone('Mars/' || i, TIMESTAMP '2020-01-01') FROM range(3) t(i)",
 	} {
 		w.same(t, sql, engine.Params{})
 	}

@@ -78,6 +78,7 @@ type scanner struct {
 	sql      string
 	pos      int
 	brackets []byte // open brackets, innermost last
+	escapes  bool   // the last String, if there is one, is e'…'
 	tokens   []Token
 }
 
@@ -105,11 +106,11 @@ func (s *scanner) next() {
 	case c == '/' && s.peek(1) == '*':
 		s.pos = blockComment(s.sql, s.pos)
 	case c == '\'':
-		s.emit(String, quoted(s.sql, s.pos, '\'', false))
+		s.literal(0, s.escapes && s.continues())
 	case (c == 'e' || c == 'E') && s.peek(1) == '\'':
-		s.emit(String, quoted(s.sql, s.pos+1, '\'', true))
+		s.literal(1, true)
 	case (c == 'x' || c == 'X' || c == 'b' || c == 'B') && s.peek(1) == '\'':
-		s.emit(String, quoted(s.sql, s.pos+1, '\'', false))
+		s.literal(1, false)
 	case c == '"':
 		s.emit(QuotedIdent, quoted(s.sql, s.pos, '"', false))
 	case c == '$':
@@ -125,6 +126,20 @@ func (s *scanner) next() {
 	}
 }
 
+// literal scans a literal whose quote stands behind a prefix; escapes: a
+// backslash in it escapes what follows.
+func (s *scanner) literal(prefix int, escapes bool) {
+	s.escapes = escapes
+	s.emit(String, quoted(s.sql, s.pos+prefix, '\'', escapes))
+}
+
+// continues reports whether a quote here goes on with the literal before it:
+// there is nothing between but blanks with the end of a line among them.
+func (s *scanner) continues() bool {
+	n := len(s.tokens)
+	return n > 0 && s.tokens[n-1].Kind == String && strings.ContainsAny(s.sql[s.tokens[n-1].End:s.pos], "\r\n")
+}
+
 // dollar scans $1, $name and $tag$literal$tag$.
 func (s *scanner) dollar() {
 	i := s.pos + 1
@@ -137,6 +152,7 @@ func (s *scanner) dollar() {
 	}
 	if i < len(s.sql) && s.sql[i] == '$' {
 		tag := s.sql[s.pos : i+1]
+		s.escapes = false
 		s.emit(String, until(s.sql, i+1, tag))
 		return
 	}
@@ -317,4 +333,33 @@ func Joined(sql string) string {
 		last = t.End
 	}
 	return b.String()
+}
+
+// Shifts returns the first token, or -1, in which DuckDB would take white space
+// beyond ASCII for some between tokens. It makes that one byte long before it
+// parses, and its offsets are of another text then. For this it reads the text
+// in a way of its own (StripUnicodeSpaces), and loses count of the quotes after
+// \' in a literal, and where it may take another $tag$ than DuckDB's parser.
+func Shifts(sql string, tokens []Token) int {
+	lost := false
+	for i, t := range tokens {
+		text := t.Text(sql)
+		switch t.Kind {
+		case String:
+			lost = lost || strings.Contains(text, `\'`) || text[0] == '$' && strange(text[:until(text, 1, "$")])
+		case Ident:
+			lost = lost || strings.Contains(text, "$")
+		case Param, NamedParam:
+			lost = lost || strange(text)
+		}
+		if lost && strings.ContainsFunc(text, func(r rune) bool { return wideSpace(string(r)) > 0 }) {
+			return i
+		}
+	}
+	return -1
+}
+
+// strange reports whether s has characters beyond ASCII.
+func strange(s string) bool {
+	return strings.ContainsFunc(s, func(r rune) bool { return r >= utf8.RuneSelf })
 }

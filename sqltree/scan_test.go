@@ -38,6 +38,10 @@ func TestScan(t *testing.T) {
 		"a /* /* x */ */ b":            "id:a id:b",
 		"a /* /* x */ b":               "id:a",
 		"a+-- x\nb":                    "id:a + id:b",
+		"e'a'\n'\\'' 'x\\'":            "str:e'a' str:'\\'' str:'x\\'",
+		"e'a' -- c\r 'b\\'' 'c'":       "str:e'a' str:'b\\'' str:'c'",
+		"e'a' 'b\\' e'a', \n 'c\\'":    "str:e'a' str:'b\\' str:e'a' , str:'c\\'",
+		"$$a$$\n'b\\' x'00'\n'c\\'":    "str:$$a$$ str:'b\\' str:x'00' str:'c\\'",
 		"'open":                        "str:'open",
 		"$a$open":                      "str:$a$open",
 		"a::INT x := 1 y => 2 >= <>":   "id:a :: id:INT id:x := num:1 id:y => num:2 > = < >",
@@ -55,6 +59,25 @@ func TestScan(t *testing.T) {
 	} {
 		if got := tokens(sql); got != want {
 			t.Errorf("%q\n%s", sql, cmp.Diff(want, got))
+		}
+	}
+}
+
+func TestShifts(t *testing.T) {
+	for sql, want := range map[string]int{
+		"SELECT '\u00a0', \"\u2003\"":                  -1,
+		"SELECT e'\\n', 'a''b', '$a$', '\u00a0'":       -1,
+		"SELECT $1, $name, $a$ \u00a0 ' $a$, '\u00a0'": -1,
+		"SELECT e'\\'', \u00a0 a":                      -1, // between tokens
+		"SELECT '\u00a0', e'\\''":                      -1, // before
+		"SELECT e'\\'\u00a0'":                          1,
+		"SELECT e'\\'', '\u3000'":                      3,
+		"SELECT a$b$, \"\ufeff\"":                      3,
+		"SELECT $\u00e9$ \u00a0 $\u00e9$":              1,
+		"SELECT $\u00e9, '\u00a0'":                     3,
+	} {
+		if got := Shifts(sql, Scan(sql)); got != want {
+			t.Errorf("%q: %d, want %d", sql, got, want)
 		}
 	}
 }

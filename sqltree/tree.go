@@ -96,8 +96,9 @@ type Column struct {
 }
 
 // Parse decodes the result of json_serialize_sql. A text that DuckDB refused
-// is a [*SyntaxError]; a tree with a node this package does not know is an
-// error too, so that nothing unknown passes unseen.
+// is a [*SyntaxError]; a tree with a node this package does not know, or one in a
+// place that it does not look at, is an error too, so that nothing unknown
+// passes unseen.
 func Parse(tree []byte) (*Statement, error) {
 	var doc struct {
 		Error      bool   `json:"error"`
@@ -124,6 +125,9 @@ func Parse(tree []byte) (*Statement, error) {
 	root := doc.Statements[0].Node
 	w := walker{st: &Statement{Shape: shapeOf(root)}}
 	w.query(root, scope{single: true})
+	if w.err == nil && w.seen != count(map[string]any(root)) {
+		w.fail("the statement has an expression in a place that is not understood")
+	}
 	if w.err != nil {
 		return nil, w.err
 	}

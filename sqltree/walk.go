@@ -8,6 +8,10 @@ import (
 // maxDepth bounds the walk; DuckDB's own expression limit is 1000.
 const maxDepth = 4000
 
+// maxArrows is how deep -> and lambda may be nested: DuckDB binds what is
+// inside of each twice, so that 22 take seconds, 45 for ever.
+const maxArrows = 16
+
 // scope is what an enclosing part of the statement brings into view.
 type scope struct {
 	ctes   []string  // folded CTE names
@@ -19,6 +23,7 @@ type scope struct {
 	outer  int       // how many of ctes are around the present argument
 	depth  int
 	inBody bool // inside a lambda's body
+	arrows int  // the lambdas around
 }
 
 func (s scope) deeper() scope { s.depth++; return s }
@@ -29,8 +34,9 @@ func (s scope) withCTE(name string) scope {
 }
 
 type walker struct {
-	st  *Statement
-	err error
+	st   *Statement
+	seen int // expressions and query nodes that were walked
+	err  error
 }
 
 func (w *walker) fail(format string, args ...any) {
@@ -48,6 +54,9 @@ func (w *walker) query(n node, sc scope) {
 	if sc.depth > maxDepth {
 		w.fail("the statement is nested too deeply")
 		return
+	}
+	if n["cte_map"] != nil {
+		w.seen++
 	}
 	sc = w.ctes(n, sc)
 	switch n.str("type") {
@@ -165,6 +174,7 @@ func (w *walker) tableFunction(n node, sc scope) {
 		w.fail("the statement has a table function of an unknown form %q", f.str("class"))
 		return
 	}
+	w.seen++
 	c := w.call(f, sc)
 	c.Table = true
 	w.addCall(c, sc)
@@ -237,6 +247,7 @@ func (w *walker) expression(n node, sc scope) {
 		w.fail("the statement is nested too deeply")
 		return
 	}
+	w.seen++
 	switch n.str("class") {
 	case "FUNCTION":
 		w.function(n, sc)
@@ -286,8 +297,13 @@ func (w *walker) column(n node, sc scope) {
 
 // lambda walks x -> expr with x bound inside. DuckDB's parser also makes a
 // lambda of the JSON operator a -> 'k': with a constant on the right, or with
-// no name on the left, it is that operator.
+// no name on the left, it is that operator. With names it can still turn out to
+// be, and then DuckDB runs all of its left side.
 func (w *walker) lambda(n node, sc scope) {
+	if sc.arrows++; sc.arrows > maxArrows {
+		w.fail("-> and lambda are nested deeper than %d; json_extract(j, '$.a.b') reads through many levels", maxArrows)
+		return
+	}
 	inner := sc
 	inner.inBody = true
 	for _, p := range lambdaParams(n.child("lhs")) {
@@ -296,28 +312,51 @@ func (w *walker) lambda(n node, sc scope) {
 	if len(inner.lambda) == len(sc.lambda) || n.child("expr").str("class") == "CONSTANT" {
 		w.expression(n.child("lhs"), sc)
 		inner = sc
+	} else {
+		w.lambdaHead(n.child("lhs"), sc)
 	}
 	w.expression(n.child("expr"), inner)
 }
 
-func lambdaParams(lhs node) []string {
-	switch lhs.str("class") {
-	case "COLUMN_REF":
-		if names := strs(lhs.list("column_names")); len(names) == 1 {
-			return names
-		}
-	case "FUNCTION":
-		if lhs.str("function_name") != "row" {
-			return nil
-		}
-		var all []string
-		for _, c := range lhs.list("children") {
+// lambdaHead walks all of a lambda's left side that is no parameter.
+func (w *walker) lambdaHead(n node, sc scope) {
+	switch {
+	case isParam(n):
+		w.seen++
+	case isRow(n):
+		w.seen++
+		for _, c := range n.list("children") {
 			m, _ := c.(map[string]any)
-			all = append(all, lambdaParams(m)...)
+			w.lambdaHead(m, sc)
 		}
-		return all
+		w.rest(n, sc, "children")
+	default:
+		w.expression(n, sc)
 	}
-	return nil
+}
+
+func lambdaParams(lhs node) []string {
+	if isParam(lhs) {
+		return strs(lhs.list("column_names"))
+	}
+	if !isRow(lhs) {
+		return nil
+	}
+	var all []string
+	for _, c := range lhs.list("children") {
+		m, _ := c.(map[string]any)
+		all = append(all, lambdaParams(m)...)
+	}
+	return all
+}
+
+func isParam(n node) bool {
+	return n.str("class") == "COLUMN_REF" && len(strs(n.list("column_names"))) == 1
+}
+
+// isRow reports whether n is (x, y), of which the parser makes main.row(x, y).
+func isRow(n node) bool {
+	return n.str("class") == "FUNCTION" && n.str("function_name") == "row" && n.str("schema") == "main" && n.str("catalog") == ""
 }
 
 // rest walks every child of n but the key skip. Nothing else may be left out:
@@ -351,6 +390,26 @@ func (w *walker) anything(v any, sc scope) {
 			w.rest(n, sc.deeper(), "")
 		}
 	}
+}
+
+// count returns how many expressions and query nodes a tree has, wherever they
+// stand.
+func count(v any) int {
+	total := 0
+	switch v := v.(type) {
+	case []any:
+		for _, e := range v {
+			total += count(e)
+		}
+	case map[string]any:
+		if node(v).str("class") != "" || v["cte_map"] != nil {
+			total++
+		}
+		for _, e := range v {
+			total += count(e)
+		}
+	}
+	return total
 }
 
 func strs(list []any) []string {

@@ -214,3 +214,12 @@ UPDATE people SET owner = 'ann'
 DELETE FROM staff
 INSERT INTO open SELECT id, owner, note FROM people
 COPY people TO 'out.csv'
+SELECT (x, (SELECT list(note) FROM 'people.csv')) -> lower('$') AS v FROM (SELECT 1 x)
+SELECT (x, (SELECT list(note) FROM people)) -> lower('$') AS v FROM (SELECT 1 x)
+SELECT (x, (SELECT max(sql) FROM duckdb_views())) -> lower('$') AS v FROM (SELECT 1 x)
+SELECT (x, read_text('spicepod.yaml')) -> lower('$') AS v FROM (SELECT 1 x)
+FROM zones
+SELECT count(*) FROM zones
+SELECT tz FROM zones WHERE timezone(tz, TIMESTAMP '2020-01-01') IS NULL
+SELECT tz::TIMESTAMPTZ FROM zones
+SELECT nosuch FROM zones
