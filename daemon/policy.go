@@ -55,6 +55,11 @@ func (b *build) readTraits() *traits {
 		_, written := d.Base()
 		t.relations[d.Relation] = engine.Traits{Protected: protected, Caller: protected, Volatile: written}
 	}
+	if b.keys.Enabled() {
+		for _, r := range registry.Personal() {
+			t.relations[r] = engine.Traits{Volatile: true, Caller: true}
+		}
+	}
 	for _, c := range b.order {
 		if f := c.function; f != nil {
 			own := b.textTraits(t, c, f.Source)
@@ -130,7 +135,7 @@ func (b *build) refuseCopies() bool {
 		if a := v.Declared.Acceleration; a == nil || !a.Enabled || !of.Caller {
 			continue
 		}
-		what := "it calls ctx or a tool"
+		what := "it calls ctx or a tool, or reads spiced.tool_calls or spiced.searches"
 		if of.Protected {
 			what = "it reads a dataset with a row_filter or column_mask"
 		}

@@ -100,6 +100,84 @@ func TestUsageOutlivesARun(t *testing.T) {
 	}
 }
 
+// keyed is a Spicepod with keys.
+const keyed = `version: v1
+kind: Spicepod
+name: test
+runtime: {functions: {enabled: true}, auth: {api-key: {enabled: true, principals: [{name: ann, key: 0123456789abcdef-ann}, {name: bob, key: 0123456789abcdef-bob}]}}}
+`
+
+// TestTextsOfACallAreItsCallersAlone reads what others called and sought.
+func TestTextsOfACallAreItsCallersAlone(t *testing.T) {
+	const readers = `views:
+- {name: sought, sql: "SELECT query, query AS id FROM spiced.searches", columns: [{name: query, full_text_search: {enabled: true}}]}
+- {name: copied, sql: FROM spiced.tool_calls, acceleration: {}}
+functions:
+- {name: last_error, from: sql, volatility: volatile, signature: {returns: utf8}, body: (SELECT max(error) FROM spiced.tool_calls)}
+`
+	ann := tools.Scope{
+		Principal: "ann", UserID: "ann", SpaceID: "hr", RequestID: "MARK1", SessionID: "MARK2", Trace: tools.Trace{FlowID: "MARK3", StepID: "MARK4"},
+	}
+	elsewhere := ann
+	elsewhere.SpaceID = ""
+	bob := tools.Scope{Principal: "bob", UserID: "bob"}
+	state := t.TempDir()
+	with := func(o *Options) { o.StateDir = state }
+	const calls = "SELECT tool, ok, user_id, error, request_id, session_id, flow_id, step_id FROM spiced.tool_calls WHERE tool = 'sql'"
+	const searches = "SELECT query, session_id, tools FROM spiced.searches"
+	sees := func(t *testing.T, r *rig, scope tools.Scope, marks int, statements ...string) {
+		t.Helper()
+		for _, sql := range statements {
+			if got := answer(t.Context(), r.Daemon, scope, sql); !strings.HasPrefix(got, "1:") || strings.Count(got, "MARK") != marks {
+				t.Errorf("%s of %q sees %s for %s", scope.UserID, scope.SpaceID, got, sql)
+			}
+		}
+	}
+	found := func(r *rig, scope tools.Scope) string {
+		return string(r.Tools().Invoke(t.Context(), registry.Call{Name: "search", Arguments: json.RawMessage(`{"text":"MARK5"}`), Scope: scope}).Result)
+	}
+	t.Run("with keys", func(t *testing.T) {
+		r := start(t, files{"spicepod.yaml": keyed + readers}, with)
+		r.problems(r.LastReport(), "or reads spiced.tool_calls or spiced.searches, and its copy would show every caller the same rows")
+		call := func(name, args string) {
+			r.Tools().Invoke(t.Context(), registry.Call{Name: name, Arguments: json.RawMessage(args), Scope: ann})
+		}
+		call("sql", `{"query":"SELECT 'MARK0'::INT"}`)
+		call("tool_search", `{"query":"MARK5"}`)
+		sees(t, r, ann, 5, calls)
+		sees(t, r, ann, 2, searches)
+		sees(t, r, ann, 1, "SELECT last_error()", "SELECT query FROM sought")
+		if got := found(r, ann); !strings.Contains(got, "MARK5") {
+			t.Errorf("ann finds %s", got)
+		}
+		for _, other := range []tools.Scope{bob, elsewhere, {}} {
+			sees(t, r, other, 0, calls, searches, "SELECT last_error()", "SELECT query FROM sought")
+			if got := found(r, other); strings.Contains(got, "MARK5") {
+				t.Errorf("%s finds %s", other.UserID, got)
+			}
+		}
+		for _, f := range r.Current().Tools.All() {
+			if f.Name == "last_error" && f.Cacheable {
+				t.Error("it is remembered")
+			}
+		}
+	})
+	t.Run("of an earlier run", func(t *testing.T) {
+		r := start(t, files{"spicepod.yaml": keyed}, with)
+		sees(t, r, ann, 0, calls, searches)
+		sees(t, r, tools.Scope{}, 0, calls, searches)
+	})
+	t.Run("without keys", func(t *testing.T) {
+		r := start(t, files{"spicepod.yaml": readers})
+		r.problems(r.LastReport())
+		for user, scope := range map[string]tools.Scope{"ann": {UserID: "ann", SessionID: "MARK2"}, "bob": {UserID: "bob"}} {
+			r.Tools().Invoke(t.Context(), registry.Call{Name: "sql", Arguments: json.RawMessage(`{"query":"SELECT 'MARK0'::INT"}`), Scope: scope})
+			r.wantAs("bob", "SELECT error FROM spiced.tool_calls WHERE user_id = '"+user+"'", "MARK0")
+		}
+		r.wantAs("bob", "SELECT session_id FROM spiced.tool_calls WHERE user_id = 'ann'", "MARK2")
+	})
+}
+
 func TestHiddenToolsSayWhy(t *testing.T) {
 	t.Setenv(builtin.DomainsVariable, "time, data")
 	r := start(t, files{"spicepod.yaml": "functions:\n" + fn("good", "x", "x") + fn("broken", "x", "nope(x)") +

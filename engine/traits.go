@@ -10,7 +10,7 @@ import (
 type Traits struct {
 	Volatile  bool // an equal statement may give another result: none is kept
 	Protected bool // a row filter or column mask decides what the caller sees
-	Caller    bool // it may give another caller something else: it reads what is protected, or calls ctx or a tool
+	Caller    bool // it may give another caller something else: it reads what is protected or personal, or calls ctx or a tool
 }
 
 // With are the traits of what takes over both.

@@ -3,6 +3,8 @@ package registry
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"strconv"
 	"time"
 
@@ -14,6 +16,17 @@ import (
 
 // callID is a number that no other call of this run has.
 func (r *Registry) callID() string { return "call_" + strconv.FormatUint(r.nextID.Add(1), 36) }
+
+// holder names whose a call or a search is, as long as this run: a key without
+// a name may be another's number in the next. "" is everybody: without keys
+// there is one caller.
+func (r *Registry) holder(s tools.Scope) string {
+	if s.Principal == "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(r.run + s.Owner()))
+	return hex.EncodeToString(sum[:16])
+}
 
 // unknownTool stands for names that no tool has: callers can make up any
 // number of them.
@@ -27,7 +40,7 @@ func (r *Registry) record(c Call, id string, began time.Time, result *tools.Resu
 		ID: id, At: began, Caller: c.Scope.Agent, Surface: string(c.Scope.Surface), OK: result.OK, Latency: latency,
 		Bytes: int64(len(result.Result)), Cached: a.cache == "hit",
 		RequestID: c.Scope.RequestID, SessionID: c.Scope.SessionID, UserID: c.Scope.UserID,
-		FlowID: c.Scope.Trace.FlowID, StepID: c.Scope.Trace.StepID, Generation: a.catalog.Generation,
+		FlowID: c.Scope.Trace.FlowID, StepID: c.Scope.Trace.StepID, Generation: a.catalog.Generation, Holder: r.holder(c.Scope),
 	}
 	if a.entry != nil {
 		tool = a.entry.def.Name
@@ -93,7 +106,7 @@ func (r *Registry) Statement(functions []string, scope tools.Scope, began time.T
 		r.opts.Usage.Call(usage.Call{
 			ID: r.callID(), At: began, Tool: name, Owner: owner, Caller: scope.Agent, Surface: string(tools.SurfaceSQL),
 			Source: tools.SourceFunction, OK: ok, Code: code, Latency: r.opts.Now().Sub(began), Rows: rows,
-			Foreign: foreign(owner, scope.Agent), RequestID: scope.RequestID, Generation: c.Generation,
+			Foreign: foreign(owner, scope.Agent), RequestID: scope.RequestID, Generation: c.Generation, Holder: r.holder(scope),
 		})
 	}
 }

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"crypto/rand"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -30,11 +31,12 @@ type Registry struct {
 	indexes *indexes
 	meta    map[string]*entry
 	nextID  atomic.Uint64
+	run     string // what no other run has, and nobody is told
 }
 
 // New makes a registry of an empty catalog.
 func New(o Options) *Registry {
-	r := &Registry{opts: o, log: o.Log, cache: newCache()}
+	r := &Registry{opts: o, log: o.Log, cache: newCache(), run: rand.Text()}
 	if r.log == nil {
 		r.log = slog.New(slog.DiscardHandler)
 	}

@@ -16,7 +16,7 @@ import (
 type sqlTable struct {
 	name    string
 	columns [][2]string // name, DuckDB's type
-	rows    func(*Registry) any
+	rows    func(reader) any
 }
 
 // Setup makes the registry's tables and the functions tool_search and
@@ -41,6 +41,12 @@ func Relations() []engine.Relation {
 		list[i] = engine.Relation{Schema: engine.System, Name: t.name}
 	}
 	return list
+}
+
+// Personal are those of Relations whose rows depend on who reads them, once
+// there are keys.
+func Personal() []engine.Relation {
+	return []engine.Relation{{Schema: engine.System, Name: "tool_calls"}, {Schema: engine.System, Name: "searches"}}
 }
 
 // Functions are the functions of this package, for the guard. A declared
@@ -71,8 +77,8 @@ func Functions() []*engine.Function {
 // Serve answers the tables and functions from r.
 func (r *Registry) Serve(db *engine.DB) {
 	for _, t := range sqlTables {
-		db.Handle("spiced."+t.name, func(context.Context, string) (string, error) {
-			text, err := json.Marshal(t.rows(r))
+		db.Handle("spiced."+t.name, func(ctx context.Context, _ string) (string, error) {
+			text, err := json.Marshal(t.rows(reader{r, r.holder(ScopeOf(ctx))}))
 			return string(text), err
 		})
 	}

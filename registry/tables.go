@@ -155,6 +155,21 @@ var sqlTables = []sqlTable{
 // row is a row of a table, by column.
 type row map[string]any
 
+// reader is who reads a table.
+type reader struct {
+	*Registry
+	holder string
+}
+
+// own is a text that its holder alone may read: an error shows values of rows
+// that a row filter may hide from others.
+func (r reader) own(holder, text string) any {
+	if holder != r.holder {
+		return nil
+	}
+	return textOrNull(text)
+}
+
 // sqlTime is a time as from_json reads a TIMESTAMP, nil when there is none.
 func sqlTime(t time.Time) any {
 	if t.IsZero() {
@@ -225,7 +240,7 @@ func ParameterCount(def *tools.Definition) int {
 	return len(schema.Properties)
 }
 
-func toolRows(r *Registry) any {
+func toolRows(r reader) any {
 	rows := []row{}
 	for _, def := range r.Current().All() {
 		s := r.stat(def)
@@ -243,7 +258,7 @@ func toolRows(r *Registry) any {
 	return rows
 }
 
-func callRows(r *Registry) any {
+func callRows(r reader) any {
 	rows := []row{}
 	if r.opts.Usage == nil {
 		return rows
@@ -252,14 +267,14 @@ func callRows(r *Registry) any {
 		rows = append(rows, row{
 			"id": c.ID, "called_at": sqlTime(c.At), "tool": c.Tool, "owner": textOrNull(c.Owner), "caller": textOrNull(c.Caller), "surface": textOrNull(c.Surface),
 			"source": textOrNull(c.Source), "ok": c.OK, "code": textOrNull(c.Code), "latency_ms": ms(c.Latency), "rows": c.Rows, "bytes": c.Bytes,
-			"truncated": c.Truncated, "cached": c.Cached, "foreign_call": c.Foreign, "request_id": textOrNull(c.RequestID), "session_id": textOrNull(c.SessionID),
-			"user_id": textOrNull(c.UserID), "flow_id": textOrNull(c.FlowID), "step_id": textOrNull(c.StepID), "generation": c.Generation, "error": textOrNull(c.Error),
+			"truncated": c.Truncated, "cached": c.Cached, "foreign_call": c.Foreign, "request_id": r.own(c.Holder, c.RequestID), "session_id": r.own(c.Holder, c.SessionID),
+			"user_id": textOrNull(c.UserID), "flow_id": r.own(c.Holder, c.FlowID), "step_id": r.own(c.Holder, c.StepID), "generation": c.Generation, "error": r.own(c.Holder, c.Error),
 		})
 	}
 	return rows
 }
 
-func usageRows(r *Registry) any {
+func usageRows(r reader) any {
 	rows := []row{}
 	if r.opts.Usage == nil {
 		return rows
@@ -277,7 +292,7 @@ func usageRows(r *Registry) any {
 }
 
 // modelUsageRows are the chats with each model, by day.
-func modelUsageRows(r *Registry) any {
+func modelUsageRows(r reader) any {
 	rows := []row{}
 	if r.opts.Usage == nil {
 		return rows
@@ -293,15 +308,15 @@ func modelUsageRows(r *Registry) any {
 	return rows
 }
 
-func searchRows(r *Registry) any {
+func searchRows(r reader) any {
 	rows := []row{}
 	if r.opts.Usage == nil {
 		return rows
 	}
 	for _, s := range r.opts.Usage.Searches() {
 		rows = append(rows, row{
-			"id": s.ID, "searched_at": sqlTime(s.At), "query": s.Query, "mode": s.Mode, "surface": textOrNull(s.Surface), "caller": textOrNull(s.Caller),
-			"session_id": textOrNull(s.SessionID), "tools": append([]string{}, s.Tools...), "no_good_match": s.NoGoodMatch, "latency_ms": ms(s.Latency),
+			"id": s.ID, "searched_at": sqlTime(s.At), "query": r.own(s.Holder, s.Query), "mode": s.Mode, "surface": textOrNull(s.Surface), "caller": textOrNull(s.Caller),
+			"session_id": r.own(s.Holder, s.SessionID), "tools": append([]string{}, s.Tools...), "no_good_match": s.NoGoodMatch, "latency_ms": ms(s.Latency),
 		})
 	}
 	return rows
@@ -309,7 +324,7 @@ func searchRows(r *Registry) any {
 
 // deadRows are the tools from which nobody got anything in the last month, and
 // why: broken, badly_described, refused or unneeded.
-func deadRows(r *Registry) any {
+func deadRows(r reader) any {
 	rows := []row{}
 	if r.opts.Usage == nil {
 		return rows
@@ -340,7 +355,7 @@ func deadRows(r *Registry) any {
 }
 
 // hotRows are the tools called in the last month, the most called first.
-func hotRows(r *Registry) any {
+func hotRows(r reader) any {
 	rows := []row{}
 	if r.opts.Usage == nil {
 		return rows
@@ -373,7 +388,7 @@ func hotRows(r *Registry) any {
 }
 
 // crossRows are the calls of agents to tools of others.
-func crossRows(r *Registry) any {
+func crossRows(r reader) any {
 	rows := []row{}
 	if r.opts.Usage == nil {
 		return rows

@@ -29,6 +29,7 @@ type Call struct {
 	StepID     string        `json:"step_id,omitempty"`
 	Generation uint64        `json:"generation,omitempty"`
 	Error      string        `json:"error,omitempty"`
+	Holder     string        `json:"holder,omitempty"` // who alone may read the texts; "" is everybody
 }
 
 // Search is what became of one search for tools.
@@ -43,6 +44,7 @@ type Search struct {
 	Tools       []string      `json:"tools,omitempty"` // what it returned, best first
 	NoGoodMatch bool          `json:"no_good_match,omitempty"`
 	Latency     time.Duration `json:"latency,omitempty"`
+	Holder      string        `json:"holder,omitempty"` // who alone may read the texts; "" is everybody
 }
 
 // tidy makes the call fit to be kept.
@@ -50,7 +52,7 @@ func (c *Call) tidy() {
 	for _, s := range [...]*string{&c.Tool, &c.Owner, &c.Caller, &c.Source} {
 		*s = tidyText(*s, MaxName)
 	}
-	for _, s := range [...]*string{&c.ID, &c.RequestID, &c.SessionID, &c.UserID, &c.FlowID, &c.StepID} {
+	for _, s := range [...]*string{&c.ID, &c.RequestID, &c.SessionID, &c.UserID, &c.FlowID, &c.StepID, &c.Holder} {
 		*s = tidyText(*s, MaxID)
 	}
 	c.Surface, c.Code = tidyText(c.Surface, MaxWord), tidyText(c.Code, MaxWord)
@@ -61,7 +63,7 @@ func (c *Call) tidy() {
 // tidy makes the search fit to be kept. It copies the list of tools, which
 // stays the caller's.
 func (s *Search) tidy() {
-	s.ID, s.SessionID = tidyText(s.ID, MaxID), tidyText(s.SessionID, MaxID)
+	s.ID, s.SessionID, s.Holder = tidyText(s.ID, MaxID), tidyText(s.SessionID, MaxID), tidyText(s.Holder, MaxID)
 	s.Mode, s.Surface = tidyText(s.Mode, MaxWord), tidyText(s.Surface, MaxWord)
 	s.Query, s.Caller = tidyText(s.Query, MaxText), tidyText(s.Caller, MaxName)
 	s.Latency = max(s.Latency, 0)
