@@ -253,6 +253,45 @@ func TestCustomisedBuiltinTool(t *testing.T) {
 	}
 }
 
+// TestAllowlistHoldsForTheCallsOfAStatement: what a statement calls reads no
+// more than the tool that it was given to.
+func TestAllowlistHoldsForTheCallsOfAStatement(t *testing.T) {
+	r := start(t, files{"a.csv": "x\n1\n", "b.csv": "x\n2\n", "c.csv": "x\n3\n", "spicepod.yaml": "datasets:\n" +
+		"  - {name: a, from: 'file:a.csv'}\n  - {name: b, from: 'file:b.csv'}\n  - {name: c, from: 'file:c.csv'}\n" +
+		"functions:\n  - {name: all_b, from: sql, volatility: volatile, signature: {returns: utf8}, body: \"(SELECT string_agg(x::VARCHAR, ';') FROM b)\"}\n" +
+		"  - {name: ask_b, from: sql, volatility: volatile, signature: {returns: utf8}, body: \"tool_invoke('sql', {query: 'FROM b'})::VARCHAR\"}\n" +
+		"tools:\n  - {name: sql_ab, from: 'builtin:sql', params: {table_allowlist: 'a,b'}}\n" +
+		"  - {name: sql_ac, from: 'builtin:sql', params: {table_allowlist: 'a,c'}, as_sql: true, signature: {args: [{name: query, type: utf8}], returns: utf8}}\n"})
+	r.problems(r.LastReport())
+	ask := func(tool, query, want string) {
+		t.Helper()
+		args, _ := json.Marshal(map[string]string{"query": query})
+		if got := r.call(tool, string(args)); !strings.Contains(got, want) {
+			t.Errorf("%s: %s\ngot  %s\nwant %s", tool, query, got, want)
+		}
+	}
+	nested := func(tool, query string) string {
+		return "SELECT tool_invoke('" + tool + "', {query: '" + strings.ReplaceAll(query, "'", "''") + "'}) AS r"
+	}
+	const refused = "is not declared"
+	ask("sql_ab", "FROM b", `"x":2`)
+	ask("sql_ab", "FROM c", refused)
+	ask("sql_ab", nested("sql", "FROM b"), `"x":2`)
+	ask("sql_ab", nested("sql", "FROM c"), refused)
+	ask("sql_ab", nested("sql_ac", "FROM a"), `"x":1`)
+	ask("sql_ab", nested("sql_ac", "FROM b"), refused)
+	ask("sql_ab", nested("sql_ac", "FROM c"), refused)
+	ask("sql_ab", nested("sql_ac", nested("sql", "FROM b")), refused)
+	ask("sql_ab", nested("sql", "FROM spiced.tool_calls"), refused)
+	ask("sql_ab", "SELECT tool_invoke('random_sample', {dataset: 'c', \"limit\": 1}) AS r", "No table named c")
+	ask("sql_ab", "SELECT tool_invoke('random_sample', {dataset: 'a', \"limit\": 1}) AS r", `"x":1`)
+	ask("sql_ab", "SELECT sql_ac('FROM b')", refused)
+	ask("sql_ac", "SELECT ask_b()", refused)
+	ask("sql_ac", "SELECT all_b() AS r", `"r":"2"`) // a body reads what its author wrote
+	ask("sql", nested("sql", "FROM c"), `"x":3`)
+	r.want("SELECT ask_b()", `[{"x":2}]`)
+}
+
 func TestToolsAsSQLFunctions(t *testing.T) {
 	const entry = "  - {name: echo_clock, from: 'builtin:describe_function', as_sql: true, signature: {args: [{name: name, type: utf8}], returns: utf8}}\n"
 	pod := "functions:\n" + fn("f", "x", "x") + "tools:\n" +

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/spiced-sql/spiced/nearest"
@@ -224,7 +225,7 @@ func (a *attempt) plan(ctx context.Context, in tools.Input) (tools.Output, error
 		ctx, cancel := context.WithTimeout(ctx, l.Timeout)
 		defer cancel()
 		var err error
-		if dry.Plan, err = p.Plan(ctx, in); err != nil {
+		if dry.Plan, err = p.Plan(a.within(ctx), in); err != nil {
 			return tools.Output{}, err
 		}
 	}
@@ -253,7 +254,18 @@ func (a *attempt) guarded(ctx context.Context, in tools.Input) (out tools.Output
 			err = tools.NewError(tools.CodeInternal, fmt.Sprintf("the tool %s failed inside", a.entry.def.Name), "the log has more")
 		}
 	}()
-	return a.entry.tool.Call(ctx, in)
+	return a.entry.tool.Call(a.within(ctx), in)
+}
+
+// within is ctx for what the tool runs: tools that its statements call read no
+// more than it may.
+func (a *attempt) within(ctx context.Context) context.Context {
+	if a.entry.def.Datasets == nil {
+		return ctx
+	}
+	scope := a.call.Scope
+	scope.Through = append(slices.Clip(scope.Through), a.entry.def.Datasets)
+	return WithScope(ctx, scope)
 }
 
 // ended tells a call that its time or its caller ended from one that failed.

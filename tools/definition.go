@@ -62,6 +62,9 @@ type Definition struct {
 	Dispatch Dispatch `json:"dispatch,omitempty"` // "": early
 	Parallel *bool    `json:"parallel,omitempty"` // false: one call of it after the other; nil: true
 
+	// Datasets are patterns of what the tool's statements may read, and tools
+	// that these call; nil is everything.
+	Datasets []string `json:"-"`
 	// Implementation is a checksum of what runs; it goes into Checksum.
 	Implementation string `json:"-"`
 	// Declared is where the definition stands, for messages: file:line, or

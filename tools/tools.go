@@ -98,6 +98,9 @@ type Scope struct {
 	Write bool `json:"-"`
 	// Datasets limits what built-in tools may read; nil is everything.
 	Datasets []string `json:"-"`
+	// Through are the datasets of the tools that a call comes through, which
+	// limit it as well.
+	Through [][]string `json:"-"`
 	// EmbeddingModel is the model that tool_search compares by; "" is the
 	// runtime's.
 	EmbeddingModel string `json:"-"`

@@ -13,20 +13,20 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// access says which datasets a call may read: those that its caller may and
-// its tool may. Each is a list of patterns such as sales* or
-// spice.public.orders; nil is every dataset.
-type access struct{ caller, tool []string }
+// access says which datasets a call may read: those that its caller may, its
+// tool may, and the tools it comes through may. Each is a list of patterns such
+// as sales* or spice.public.orders; without a list it is every dataset.
+type access [][]string
 
 // restricted reports whether there is anything the call may not read.
-func (a access) restricted() bool { return a.caller != nil || a.tool != nil }
+func (a access) restricted() bool { return len(a) > 0 }
 
 // permits reports whether the call may read the relation.
 func (a access) permits(r engine.Relation) bool {
 	if !a.restricted() {
 		return true
 	}
-	return r.Schema != engine.System && within(a.caller, r) && within(a.tool, r)
+	return r.Schema != engine.System && !slices.ContainsFunc(a, func(patterns []string) bool { return !within(patterns, r) })
 }
 
 // filter is permits for the guard, which takes nil for every relation.
@@ -39,13 +39,10 @@ func (a access) filter() func(engine.Relation) bool {
 
 // key tells accesses apart.
 func (a access) key() string {
-	return fmt.Sprintf("%q %q %t %t", a.caller, a.tool, a.caller == nil, a.tool == nil)
+	return fmt.Sprintf("%q", [][]string(a))
 }
 
 func within(patterns []string, r engine.Relation) bool {
-	if patterns == nil {
-		return true
-	}
 	return slices.ContainsFunc(patterns, func(p string) bool {
 		want := relationOf(p)
 		return matches(want.Schema, r.Schema) && matches(want.Name, r.Name)

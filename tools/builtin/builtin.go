@@ -192,6 +192,7 @@ func Customise(env Env, entry spicepod.Tool, declared string) (tools.Tool, error
 func (c custom) define(def tools.Definition) tools.Definition {
 	def.Source, def.Declared = tools.SourceBuiltin, "built in"
 	def.Annotations = tools.Annotations{ReadOnly: true, Idempotent: true}
+	def.Datasets = c.allow
 	def.Implementation = fmt.Sprintf("builtin:%s %q", def.Name, c.allow)
 	if c.entry.Name == "" {
 		return def
@@ -209,4 +210,7 @@ func (c custom) define(def tools.Definition) tools.Definition {
 }
 
 // access is what a call of the tool may read.
-func (c custom) access(s tools.Scope) access { return access{s.Datasets, c.allow} }
+func (c custom) access(s tools.Scope) access {
+	all := slices.Concat([][]string{s.Datasets, c.allow}, s.Through)
+	return slices.DeleteFunc(all, func(patterns []string) bool { return patterns == nil })
+}
