@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/spiced-sql/spiced/auth"
 	"github.com/spiced-sql/spiced/mcp/server"
 	"github.com/spiced-sql/spiced/tools"
 )
@@ -113,6 +114,57 @@ func TestScopeOfACall(t *testing.T) {
 	}
 	if call(nil)["request"] == second["request"] {
 		t.Error("two calls without a trace have the same")
+	}
+}
+
+// TestSessionIsItsOwnersAlone uses the session of bob in hr for others, with a
+// key that may name anybody, and without keys.
+func TestSessionIsItsOwnersAlone(t *testing.T) {
+	names := func(user, space string) http.Header { return http.Header{"X-User": {user}, "X-Space": {space}} }
+	const here, gone = http.StatusOK, http.StatusNotFound
+	for _, c := range []struct {
+		key         string
+		user, space string
+		want        int
+	}{
+		{"backend", "bob", "hr", here},
+		{"backend", "bob", "sales", gone},
+		{"backend", "bob", "", gone}, // in no space
+		{"backend", "ann", "hr", gone},
+		{"backend", "", "hr", gone}, // for itself
+		{"backend", "", "", gone},
+		{"another", "bob", "hr", gone},
+		{"", "bob", "hr", here},
+		{"", "bob", "sales", gone},
+		{"", "bob", "", here},
+		{"", "ann", "hr", gone},
+		{"", "", "", here},
+	} {
+		principal := &auth.Principal{OnBehalfOf: true} // who sends a request
+		if c.key != "" {
+			principal.Name = "backend"
+		}
+		f := start(t, server.Options{Scope: func(r *http.Request) tools.Scope {
+			scope, err := principal.Scope(tools.Scope{UserID: r.Header.Get("X-User"), SpaceID: r.Header.Get("X-Space")})
+			if err != nil {
+				t.Error(err)
+			}
+			return scope
+		}}, scopes(t))
+		session := &raw{t: t, client: httpClient(t), url: f.url}
+		send := func(header http.Header, body string) *http.Response {
+			request := session.request(t.Context(), http.MethodPost, body)
+			for name, values := range header {
+				request.Header[name] = values
+			}
+			response, _ := session.do(request)
+			return response
+		}
+		session.id = send(names("bob", "hr"), handshake).Header.Get("Mcp-Session-Id")
+		principal.Name = c.key
+		if got := send(names(c.user, c.space), `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"scope"}}`).StatusCode; got != c.want {
+			t.Errorf("key %q for %q in %q: %d, want %d", c.key, c.user, c.space, got, c.want)
+		}
 	}
 }
 

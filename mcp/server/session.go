@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -33,9 +34,13 @@ type session struct {
 }
 
 // ownedBy reports whether a request of that scope may use the session: it has
-// the same key, and names no other user.
+// the same key, and is for the same user in the same space. Without keys, what
+// it does not name is the session's.
 func (s *session) ownedBy(scope tools.Scope) bool {
-	return scope.Principal == s.scope.Principal && (scope.UserID == "" || scope.UserID == s.scope.UserID)
+	if scope.Principal == "" {
+		scope.UserID, scope.SpaceID = cmp.Or(scope.UserID, s.scope.UserID), cmp.Or(scope.SpaceID, s.scope.SpaceID)
+	}
+	return scope.Owner() == s.scope.Owner()
 }
 
 // newSession makes a session, on whose behalf scope says.
