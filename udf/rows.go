@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math"
 	"strings"
 
 	"github.com/spiced-sql/spiced/engine"
@@ -30,6 +29,10 @@ type Results interface {
 func keptSchema(rows json.RawMessage, r Results) json.RawMessage {
 	return fmt.Appendf(nil, `{"anyOf":[%s,%s]}`, rows, r.Schema())
 }
+
+// noLimit is a LIMIT that no result reaches; of a parameter, DuckDB takes no
+// larger one.
+const noLimit = 1<<62 - 1
 
 // tableTool calls a table function.
 type tableTool struct {
@@ -60,7 +63,7 @@ func (t *tableTool) Call(ctx context.Context, in tools.Input) (tools.Output, err
 	limit := t.maxRows(in.Limits)
 	most := int64(limit) + 1
 	if t.results != nil {
-		most = math.MaxInt64
+		most = noLimit
 	}
 	rows, err := t.db.Query(ctx, engine.Request{
 		SQL: t.sql, Params: engine.Params{Positional: append(args, most)},

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spiced-sql/spiced/engine"
 	"github.com/spiced-sql/spiced/results"
 	"github.com/spiced-sql/spiced/spicepod"
 	"github.com/spiced-sql/spiced/tools"
@@ -101,6 +102,18 @@ func TestSmallResultsOfTableFunctionsStayRows(t *testing.T) {
 	valid(t, tool, out, &got)
 	if got.Rows != 4 || len(got.Preview) != 3 || got.Preview[0]["price"] != "3.00" {
 		t.Errorf("%s", out.Value)
+	}
+}
+
+// TestRowsOfNoTable are those of a body of whose rows DuckDB can tell the
+// number: it checks the limit then.
+func TestRowsOfNoTable(t *testing.T) {
+	r := start(t)
+	r.must(`- { name: me, from: sql, kind: table, as_tool: true, volatility: stable, signature: { returns: [{ name: u, type: utf8 }] }, body: "SELECT ctx('user_id') AS u" }`)
+	r.db.Handle(engine.Ctx, func(context.Context, string) (string, error) { return `"ann"`, nil })
+	out, err := r.keeping("me", spicepod.Results{}).Call(t.Context(), input(t, `{}`))
+	if err != nil || string(out.Value) != `[{"u":"ann"}]` {
+		t.Errorf("%s, %v", out.Value, err)
 	}
 }
 
