@@ -263,7 +263,25 @@ func (m *Manager) checkMask(ctx context.Context, p *policy, v *version, x *expre
 	if t := columns[0].Type.String(); t != c.Type {
 		return x.faultAt(0, "give a value of the column's own type", "the mask is %s, and the column %s", t, c.Type)
 	}
+	v.columns[at].Type = maskedType(columns[0].Type).String()
 	return nil
+}
+
+// maskedType is t with text for every ENUM, which tells all of its values to
+// whoever sees one.
+func maskedType(t *engine.Type) *engine.Type {
+	if t.ID == engine.Enum {
+		return &engine.Type{ID: engine.Varchar}
+	}
+	out := *t
+	if t.Elem != nil {
+		out.Elem = maskedType(t.Elem)
+	}
+	out.Fields = slices.Clone(t.Fields)
+	for i, f := range out.Fields {
+		out.Fields[i].Type = maskedType(f.Type)
+	}
+	return &out
 }
 
 // bindFault places what DuckDB does not bind.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -73,6 +74,37 @@ views: [{name: v, sql: "SELECT id, pay FROM t"}]
 				t.Errorf("another refresh_sql: %v", err)
 			}
 			w.wantAs("bob", "FROM t", "2|bob|NULL|NULL")
+		})
+	}
+}
+
+// TestMaskedEnumsAreText asks a type for the values that masks hide.
+func TestMaskedEnumsAreText(t *testing.T) {
+	w := newWorld(t)
+	w.callers()
+	for _, sql := range []string{
+		"ATTACH " + literal(filepath.Join(w.dir, "moods.duckdb")) + " AS m",
+		"CREATE TABLE m.main.moods AS WITH v AS (SELECT 'ok'::ENUM('MARKSAD', 'ok') AS mood) " +
+			"SELECT mood, [mood] AS list, {'m': mood, 'n': 1::TINYINT} AS pair, MAP {mood: 1} AS map, mood AS open FROM v",
+		"DETACH m",
+	} {
+		w.exec(sql)
+	}
+	for name, more := range map[string]string{"table": "", "memory": ", acceleration: {}", "mode file": ", acceleration: {mode: file}"} {
+		t.Run(name, func(t *testing.T) {
+			w.t = t
+			w.ok(`datasets:
+- {name: moods, from: 'duckdb:moods', params: {open: moods.duckdb}, column_mask: {MOOD: "CASE WHEN ctx('user_id') = 'ann' THEN mood END", list: 'NULL', pair: 'NULL', map: "map"}` + more + `}
+`)
+			w.wantAs("ann", "SELECT mood, open FROM moods", "ok|ok")
+			w.wantAs("bob", "SELECT mood, list, pair, open FROM moods", "NULL|NULL|NULL|ok")
+			w.wantAs("bob", "SELECT typeof(mood), typeof(list), typeof(pair), typeof(map) FROM moods", "VARCHAR|VARCHAR[]|STRUCT(m VARCHAR, n TINYINT)|MAP(VARCHAR, INTEGER)")
+			if got, err := w.readIn(t.Context(), "SELECT enum_range(mood) FROM moods"); err == nil {
+				t.Errorf("the values of the type: %s", got)
+			}
+			if s := w.status("moods"); s.Columns[0].Type != "VARCHAR" || s.Columns[4].Type != "ENUM('MARKSAD', 'ok')" {
+				t.Errorf("%+v", s.Columns)
+			}
 		})
 	}
 }

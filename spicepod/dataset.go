@@ -26,7 +26,7 @@ type Dataset struct {
 	Params                Params            `yaml:"params" doc:"Settings of the connector. Strings may hold secret references."`
 	Columns               []DatasetColumn   `yaml:"columns" doc:"Notes on columns."`
 	RowFilter             string            `yaml:"row_filter" doc:"SQL condition that a row must meet to be seen, for example owner = ctx('user_id'). ctx tells of the caller: user_id, space_id, session_id, agent, model, principal or request_id. principal is proven by a key, and so are user_id and space_id unless the principal has on_behalf_of; the others are what the caller says, and so are all where no keys are. Where the condition is NULL, the row is hidden."`
-	ColumnMask            map[string]string `yaml:"column_mask" doc:"SQL expression that callers see in place of a column, by column, for example CASE WHEN ctx('space_id') = 'hr' THEN salary END."`
+	ColumnMask            map[string]string `yaml:"column_mask" doc:"SQL expression that callers see in place of a column, by column, for example CASE WHEN ctx('space_id') = 'hr' THEN salary END. A masked ENUM is text."`
 	Metadata              map[string]any    `yaml:"metadata" doc:"Free-form notes; kept, never interpreted."`
 	Acceleration          *Acceleration     `yaml:"acceleration" doc:"Keep a copy of the data inside the engine."`
 	DependsOn             []string          `yaml:"dependsOn" doc:"Components that must be there first."`
