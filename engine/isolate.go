@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"time"
 )
 
 // Isolator runs judged statements outside of this process.
@@ -79,6 +80,18 @@ func (db *DB) HandleOthers(f func(ctx context.Context, handler, input string) (s
 func (db *DB) QueryTrusted(ctx context.Context, req Request) (*Rows, error) {
 	req.trusted = true
 	return db.Query(ctx, req)
+}
+
+// Quiet waits until DuckDB works on no statement any more, also on none that
+// was closed or has failed, and not longer than patience. It reports whether it
+// came to that. No statement must begin meanwhile.
+func (db *DB) Quiet(patience time.Duration) bool {
+	for _, p := range db.pools {
+		if !p.quiet(patience) {
+			return false
+		}
+	}
+	return true
 }
 
 // isolate begins the statement in another process.

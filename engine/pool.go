@@ -118,7 +118,7 @@ func (p *pool) stats() Stats {
 }
 
 // close closes idle connections now and the others as they come back. It waits
-// for those, not longer than patience, and reports whether all are closed.
+// for those as quiet does, and reports whether all are closed.
 func (p *pool) close(patience time.Duration) bool {
 	p.mu.Lock()
 	p.closed = true
@@ -128,6 +128,12 @@ func (p *pool) close(patience time.Duration) bool {
 	for _, c := range idle {
 		c.close()
 	}
+	return p.quiet(patience)
+}
+
+// quiet waits until no connection is in use, not longer than patience, and
+// reports whether none is.
+func (p *pool) quiet(patience time.Duration) bool {
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	for i := range cap(p.slots) { // every slot free: every connection back

@@ -75,7 +75,7 @@ var fakes = map[string]func() int{
 	"reads no answer": func() int {
 		begin()
 		columns()
-		send(isolate.KindCall, map[string]any{"ID": 1, "Handler": "long"})
+		send(isolate.KindCall, map[string]any{"Number": 1, "ID": 1, "Handler": "long"})
 		send(isolate.KindEnd, map[string]any{})
 		linger()
 		return 0
@@ -84,8 +84,22 @@ var fakes = map[string]func() int{
 		begin()
 		columns()
 		for i := range 10 * isolate.MaxCalls {
-			send(isolate.KindCall, map[string]any{"ID": i, "Handler": "hold"})
+			send(isolate.KindCall, map[string]any{"Number": 1, "ID": i, "Handler": "hold"})
 		}
+		wait()
+		return 0
+	},
+	"calls for another": func() int {
+		begin()
+		columns()
+		send(isolate.KindCall, map[string]any{"Number": 2, "ID": 1, "Handler": "tell"})
+		wait()
+		return 0
+	},
+	"is busy": func() int {
+		begin()
+		columns()
+		send(isolate.KindEnd, map[string]any{"Busy": true})
 		wait()
 		return 0
 	},
@@ -154,6 +168,7 @@ func TestAWorkerThatDoesWhatNoneShouldFailsItsStatement(t *testing.T) {
 		"has rows of zeros":    "execution_error: the worker ended: what it sent cannot be read",
 		"announces much":       "execution_error: the worker",
 		"calls much":           "execution_error: the worker ended: what it sent cannot be read",
+		"calls for another":    "execution_error: the worker ended: what it sent cannot be read",
 		"ends at once":         "internal: no worker starts: the worker ended: exit status 3",
 		"says rubbish":         "internal: no worker starts: the worker",
 	} {
@@ -161,11 +176,27 @@ func TestAWorkerThatDoesWhatNoneShouldFailsItsStatement(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, fake(kind))
 			w.Handle("hold", hold)
+			w.Handle("tell", func(context.Context, string) (string, error) {
+				t.Error("it was called for the wrong statement")
+				return "", nil
+			})
 			got := w.isolated("SELECT 1 AS v", 10*time.Second)
 			if text := fmt.Sprintf("%s: %v", got.code(), got.Err); !strings.HasPrefix(text, want) {
 				t.Errorf("got %q, want it to begin with %q", text, want)
 			}
 		})
+	}
+}
+
+func TestAWorkerThatGoesOnAfterTheEndIsKilled(t *testing.T) {
+	w := newWorld(t, fake("is busy"))
+	for n := 1; n <= 2; n++ {
+		if got := w.isolated("SELECT 1 AS v", 10*time.Second); got.JSON != "[]" {
+			t.Errorf("got %+v", got)
+		}
+		if s := w.pool.Stats(); s.Killed != n {
+			t.Errorf("got %+v, want %d killed", s, n)
+		}
 	}
 }
 

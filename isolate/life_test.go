@@ -98,6 +98,29 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
+// TestAnOverrunPastTheFirstRowsIsKilled: the reader of the rows does not wait
+// for DuckDB, whose next rows never come.
+func TestAnOverrunPastTheFirstRowsIsKilled(t *testing.T) {
+	w := newWorld(t)
+	const late = "SELECT CASE WHEN i = 200000 THEN levenshtein(repeat('a', 200000 + i::INT % 2), repeat('b', 200000)) ELSE i END AS v FROM range(2000000) t(i)"
+	eventually(t, "one killed", func() bool { // its time may be over before it comes to the kernel
+		rows, err := w.Query(t.Context(), engine.Request{SQL: late, Isolate: true, Limits: engine.Limits{Timeout: time.Second}})
+		if err == nil {
+			for _, err = range rows.Chunks() {
+			}
+			rows.Close()
+		}
+		if err == nil || engine.AsError(err).Code != engine.CodeTimeout {
+			t.Fatalf("got %v, want a timeout", err)
+		}
+		eventually(t, "a worker", func() bool { return w.pool.Stats().Idle == 1 })
+		return w.pool.Stats().Killed > 0
+	})
+	if s := w.pool.Stats(); s.Started != s.Killed+1 {
+		t.Errorf("got %+v, want the killed ones replaced", s)
+	}
+}
+
 func TestAWorkerTakesTheNextStatement(t *testing.T) {
 	w := newWorld(t, func(o *isolate.Options) { o.Grace = waitLimit })
 	for range 20 {

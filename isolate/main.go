@@ -21,7 +21,8 @@ const (
 	spillFactor = 4 // times it: on disk
 )
 
-// leave is how long a worker whose parent is gone waits for its statement.
+// leave is how long a worker waits for DuckDB to end a statement: before it says
+// that it does not, and when the parent is gone.
 const leave = time.Second
 
 // Main is the body of a worker process: it reads frames from in and writes

@@ -24,6 +24,7 @@ type failure struct {
 
 // query is a judged statement.
 type query struct {
+	Number   int // of the worker's statements
 	SQL      string
 	Describe bool   // and do not run it
 	Params   []byte // see appendParams
@@ -33,8 +34,11 @@ type query struct {
 	MaxBytes int64
 }
 
-// call is a call of one of the runtime's own functions by the statement.
+// call is a call of one of the runtime's own functions by a statement. A worker
+// that lies about its number gains nothing: the call is answered as the current
+// statement's, or not at all.
 type call struct {
+	Number  int // of the query
 	ID      uint64
 	Handler string
 	Input   string
@@ -50,6 +54,7 @@ type answer struct {
 // end is how a statement ended.
 type end struct {
 	Error *problem `json:",omitempty"`
+	Busy  bool     // DuckDB works on it all the same: the worker is of no use any more
 	Data  int64    // bytes of memory that the worker holds now; 0: unknown
 }
 

@@ -54,7 +54,8 @@ func (r *rows) begin(params []byte) error {
 	r.worker.served++
 	// A worker that is gone does not take it; its end says why.
 	_ = r.worker.out.send(kindQuery, query{
-		SQL: r.job.SQL, Describe: r.job.Describe, Params: params, Tables: r.job.Tables,
+		Number: r.worker.served,
+		SQL:    r.job.SQL, Describe: r.job.Describe, Params: params, Tables: r.job.Tables,
 		Timeout: r.job.Limits.Timeout, MaxRows: r.job.Limits.MaxRows, MaxBytes: r.job.Limits.MaxBytes,
 	})
 	f, err := r.receive()
@@ -187,18 +188,22 @@ func (r *rows) over(f frame) {
 	}
 	r.ended = true
 	if e.Error != nil {
-		err := e.Error.err()
-		r.worker.spent = err.Code == engine.CodeInternal // its database may be damaged
-		r.err = err
+		r.err = e.Error.err()
 	}
-	r.worker.retire(e.Data)
+	r.release(e)
 }
 
-// retire says that a worker is not used again when it has run long or keeps
-// three quarters of its memory.
-func (w *worker) retire(data int64) {
-	if w.served >= maxStatements || w.opts.Memory > 0 && data > w.opts.Memory/4*3 {
+// release says whether the worker is used again. It is not when it has run
+// long or keeps three quarters of its memory, nor when its database may be
+// damaged. One that still works on the statement is killed.
+func (r *rows) release(e end) {
+	w := r.worker
+	if w.served >= maxStatements || w.opts.Memory > 0 && e.Data > w.opts.Memory/4*3 ||
+		e.Error != nil && e.Error.err().Code == engine.CodeInternal {
 		w.spent = true
+	}
+	if e.Busy {
+		r.overrun()
 	}
 }
 
@@ -217,11 +222,15 @@ func (r *rows) breach(err error) error {
 	return r.err
 }
 
-// take has a call answered.
+// take has a call answered. One of another statement is none that the caller
+// of this one may be asked for.
 func (r *rows) take(f frame) error {
 	c, err := decodeJSON[call](f)
 	if err != nil {
 		return err
+	}
+	if c.Number != r.worker.served {
+		return fmt.Errorf("%w: a call of statement %d during statement %d", errFrame, c.Number, r.worker.served)
 	}
 	if r.pending.Add(1) > maxCalls {
 		return fmt.Errorf("%w: more than %d calls at once", errFrame, maxCalls)
@@ -309,8 +318,10 @@ func (r *rows) abort(timer *time.Timer) {
 		switch f.kind {
 		case kindEnd:
 			e, err := decodeJSON[end](f)
-			r.worker.retire(e.Data)
-			r.worker.spent = r.worker.spent || err != nil
+			if err != nil {
+				r.worker.kill()
+			}
+			r.release(e)
 			return
 		case kindCall:
 			var c call

@@ -7,12 +7,16 @@ import (
 	"github.com/spiced-sql/spiced/engine"
 )
 
+// numberKey is the context's key of the number of a statement.
+type numberKey struct{}
+
 // serve runs one statement after the other.
 func (s *server) serve() {
 	for st := range s.statements {
-		err := s.run(st.ctx, st.query)
+		err := s.run(context.WithValue(st.ctx, numberKey{}, st.Number), st.query)
 		st.cancel()
-		err = s.out.send(kindEnd, end{Error: newProblem(err), Data: dataBytes()})
+		busy := !s.db.Quiet(leave) // a parent that has cancelled it does not wait as long
+		err = s.out.send(kindEnd, end{Error: newProblem(err), Busy: busy, Data: dataBytes()})
 		if err != nil {
 			return // the parent is gone
 		}
@@ -85,11 +89,12 @@ func (s *server) attach(ctx context.Context, tables []engine.Table) (detach func
 
 // call has the parent call one of the runtime's own functions.
 func (s *server) call(ctx context.Context, handler, input string) (string, error) {
+	number, _ := ctx.Value(numberKey{}).(int)
 	id := s.lastID.Add(1)
 	ch := make(chan answer, 1)
 	s.calls.Store(id, ch)
 	defer s.calls.Delete(id)
-	if err := s.out.send(kindCall, call{id, handler, input}); err != nil {
+	if err := s.out.send(kindCall, call{number, id, handler, input}); err != nil {
 		return "", err
 	}
 	select {
