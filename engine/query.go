@@ -197,6 +197,10 @@ func (r *Rows) Functions() []string {
 	return names
 }
 
+// Written reports whether the statement has changed rows and committed: what
+// becomes of its result does not undo that.
+func (r *Rows) Written() bool { return r.written }
+
 // Read is the number of rows read so far.
 func (r *Rows) Read() int64 { return r.rows }
 

@@ -79,7 +79,8 @@ type Job struct {
 	Ended   time.Time     // zero until it is over
 	Err     *engine.Error // why it has failed or was cancelled
 	// Result is what it gave, when it has succeeded. Its rows are read by
-	// [JobChunk.SQL], or all at once by its name.
+	// [JobChunk.SQL], or all at once by its name. A write whose number of rows
+	// could not be kept has succeeded without.
 	Result *results.Result
 }
 
@@ -235,7 +236,9 @@ func (j *Jobs) run(ctx context.Context, s *submitted) {
 	j.drop(old)
 }
 
-// execute writes the rows of a query into a result.
+// execute writes the rows of a query into a result. A write has succeeded once
+// it has committed, whoever cancels it then and whether or not there is room for
+// its result.
 func (j *Jobs) execute(ctx context.Context, s *submitted) (result *results.Result, err error) {
 	defer caught(&err)
 	rows, err := j.opts.Service.Query(ctx, s.req)
@@ -243,12 +246,19 @@ func (j *Jobs) execute(ctx context.Context, s *submitted) (result *results.Resul
 		return nil, err
 	}
 	defer rows.Close()
-	if result, err = j.keep(ctx, s.owner, rows); err != nil {
-		rows.Failed(err)
-		return nil, rows.blame(err)
+	if rows.Written() {
+		ctx = context.WithoutCancel(ctx)
 	}
-	rows.Sent(result.Bytes)
-	return result, nil
+	result, err = j.keep(ctx, s.owner, rows)
+	switch {
+	case err == nil:
+		rows.Sent(result.Bytes)
+		return result, nil
+	case rows.Written():
+		return nil, nil
+	}
+	rows.Failed(err)
+	return nil, rows.blame(err)
 }
 
 // keep writes the rows. Its panics are caught before the rows are closed, which

@@ -342,6 +342,71 @@ func TestAQueryThatRanLongIsNotForgottenAtItsEnd(t *testing.T) {
 	}
 }
 
+// creating has something happen before a result is created.
+type creating struct {
+	*results.Store
+	before func() error
+}
+
+func (c *creating) Create(ctx context.Context, owner string, columns []engine.Column) (*results.Writer, error) {
+	if err := c.before(); err != nil {
+		return nil, err
+	}
+	return c.Store.Create(ctx, owner, columns)
+}
+
+func TestAWriteThatHasCommittedHasSucceeded(t *testing.T) {
+	s := newJobs(t, spicepod.Results{}, query.JobsOptions{})
+	for _, sql := range []string{"ATTACH ':memory:' AS att", "CREATE TABLE att.main.o (id BIGINT)"} {
+		if err := s.db.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	orders := engine.Relation{Schema: engine.Public, Name: "orders"}
+	cat := engine.NewCatalog(1, []engine.Relation{orders}, nil)
+	cat.SetWritable(map[engine.Relation]string{orders: "att.main.o"})
+	cat.SetTraits(map[engine.Relation]engine.Traits{orders: {Volatile: true}})
+	err := s.db.Publish(t.Context(), cat, func(tx *engine.Tx) error {
+		return tx.Exec("CREATE VIEW spice.public.orders AS SELECT * FROM att.main.o")
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := &creating{Store: s.store}
+	jobs := query.NewJobs(query.JobsOptions{Service: query.New(query.Options{DB: s.db}), Results: store})
+	t.Cleanup(jobs.Close)
+	s.Jobs = jobs
+	writer := tools.Scope{UserID: "ada", Write: true}
+	written := 0
+	write := func() *query.Job {
+		t.Helper()
+		written += 1000
+		job := s.wait(writer, s.submit(writer, "INSERT INTO orders SELECT i FROM range(1000) t(i)").ID)
+		if got, want := s.text(writer, "SELECT count(*) FROM orders"), fmt.Sprintln(written); got != want {
+			t.Fatalf("there are %s rows, want %s", got, want)
+		}
+		if job.State != query.Succeeded || job.Err != nil {
+			t.Errorf("got %s, %v", job.State, job.Err)
+		}
+		return job
+	}
+	store.before = func() error {
+		for _, job := range jobs.List(writer.Owner()) {
+			if _, err := jobs.Cancel(writer.Owner(), job.ID); err != nil {
+				t.Error(err)
+			}
+		}
+		return nil
+	}
+	if job := write(); job.Result == nil || s.text(writer, job.Chunks()[0].SQL()) != "1000\n" {
+		t.Errorf("cancelled after its commit: got %+v", job)
+	}
+	store.before = func() error { return &engine.Error{Code: engine.CodeBusy, Offset: -1, Message: "no room"} }
+	if job := write(); job.Result != nil || len(job.Chunks()) > 0 {
+		t.Errorf("without room: got %+v", job)
+	}
+}
+
 func TestCancelledQueriesAreForgotten(t *testing.T) {
 	s := newJobs(t, spicepod.Results{}, query.JobsOptions{MaxRunning: 1, MaxKept: 3})
 	kept := s.wait(ada, s.submit(ada, "SELECT 1 AS x").ID)
