@@ -353,9 +353,8 @@ func (s *submitted) view() *Job {
 func (j *Jobs) find(owner, id string) (*submitted, error) {
 	s := j.byID[id]
 	if s == nil || s.owner != owner || s.State.Over() && j.expired(s) {
-		const shown = 40
 		return nil, &engine.Error{
-			Code: engine.CodeNotFound, Offset: -1, Message: fmt.Sprintf("there is no query %q", id[:min(len(id), shown)]),
+			Code: engine.CodeNotFound, Offset: -1, Message: fmt.Sprintf("there is no query %q", clip.Shown(id, 40)),
 			Hint: "a query is there for its owner, until its result expires",
 		}
 	}

@@ -205,6 +205,9 @@ func TestQueriesAreTheirOwners(t *testing.T) {
 	second := s.wait(ada, s.submit(ada, "SELECT 2 AS x").ID)
 	_, unknown := s.Get(bob.Owner(), "none")
 	wantCode(t, "an unknown query", unknown, engine.CodeNotFound)
+	if _, err := s.Get(bob.Owner(), "n"+strings.Repeat("ö", 100)); !strings.Contains(err.Error(), `"n`+strings.Repeat("ö", 19)+`…"`) {
+		t.Errorf("a long id: %v", err)
+	}
 	_, get := s.Get(bob.Owner(), mine.ID)
 	_, wait := s.Wait(t.Context(), bob.Owner(), mine.ID)
 	_, cancel := s.Cancel(bob.Owner(), mine.ID)
