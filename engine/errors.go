@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/spiced-sql/spiced/clip"
 )
 
 // Code says what kind of error an [Error] is; doors map it to their statuses.
@@ -26,6 +28,13 @@ const (
 	CodeBusy      Code = "too_many_requests" // the queue is full
 	CodeInternal  Code = "internal"          // a fault of ours
 )
+
+// MaxMessage is how many bytes the message or the hint of an [Error] has at
+// most. A statement makes up its own, as with error(repeat('x', 50000000)).
+const MaxMessage = 4 << 10
+
+// maxMissing is how many bytes of a missing name a message has.
+const maxMissing = 256
 
 // Object is a kind of thing that statements name.
 type Object string
@@ -63,7 +72,10 @@ func (e *Error) Error() string {
 
 // newError makes an Error without a place.
 func newError(code Code, hint, format string, args ...any) *Error {
-	return &Error{Code: code, Message: fmt.Sprintf(format, args...), Hint: hint, Offset: -1}
+	return &Error{
+		Code: code, Message: clip.Fit(fmt.Sprintf(format, args...), MaxMessage),
+		Hint: clip.Fit(hint, MaxMessage), Offset: -1,
+	}
 }
 
 // at sets the place of e within sql.
@@ -108,6 +120,12 @@ type duckError struct {
 func (e *duckError) Error() string { return e.message }
 
 func newDuckError(text string) *duckError {
+	e := readDuckError(text)
+	e.message, e.name = clip.Fit(e.message, MaxMessage), clip.Fit(e.name, maxMissing)
+	return e
+}
+
+func readDuckError(text string) *duckError {
 	e := &duckError{message: text, position: -1}
 	start := strings.IndexByte(text, '{')
 	if start < 0 {

@@ -64,9 +64,6 @@ func (e *encoder) WritePayload(p ipc.Payload) error {
 	if err := p.SerializeBody(&e.body); err != nil {
 		return err
 	}
-	if e.body.Len() > maxFrame {
-		return errTooLarge
-	}
 	return e.out.write(kindRows, e.body.Bytes())
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -203,6 +204,24 @@ func TestCallsAreAnsweredByTheParent(t *testing.T) {
 	}
 	if got := w.isolated("SELECT double('a') AS v", 0); got.JSON != `[{"v":"aa"}]` {
 		t.Errorf("got %+v", got)
+	}
+}
+
+// TestWhatDoesNotFitAFrameIsTold: the worker says what is wrong before the
+// parent would end it for that.
+func TestWhatDoesNotFitAFrameIsTold(t *testing.T) {
+	w := newWorld(t, func(o *isolate.Options) { o.Memory = noMemoryLimit })
+	long := strings.Repeat("x", 1<<20)
+	w.Handle("fail", func(context.Context, string) (string, error) { return "", errors.New(long) })
+	w.Handle("size", func(_ context.Context, input string) (string, error) { return strconv.Itoa(len(input)), nil })
+	w.declareCalls(t, "fail", "size")
+	w.same(t, "SELECT fail('x')", engine.Params{})
+	got := w.isolated("SELECT size(repeat('x', 20000000)) AS v", 0)
+	if got.Err == nil || !strings.Contains(got.Err.Message, "the input of size cannot leave the worker: more than 16 MiB") {
+		t.Errorf("got %+v", got)
+	}
+	if log := w.log.String(); strings.Contains(log, "a worker is ended") {
+		t.Error(log)
 	}
 }
 

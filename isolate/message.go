@@ -3,6 +3,7 @@ package isolate
 import (
 	"time"
 
+	"github.com/spiced-sql/spiced/clip"
 	"github.com/spiced-sql/spiced/engine"
 )
 
@@ -78,7 +79,12 @@ func newProblem(err error) *problem {
 
 // err is the problem as an error of a statement.
 func (p *problem) err() *engine.Error {
-	e := &engine.Error{Code: p.Code, Message: p.Message, Hint: p.Hint, Missing: p.Missing, Offset: p.Offset, Ran: p.Ran}
+	e := newError(p.Code, p.Message, p.Hint)
+	e.Offset, e.Ran = p.Offset, p.Ran
+	switch p.Missing {
+	case engine.ObjectTable, engine.ObjectColumn, engine.ObjectFunction:
+		e.Missing = p.Missing
+	}
 	switch p.Code {
 	case engine.CodeParse, engine.CodeRefused, engine.CodeNotFound, engine.CodeArgument, engine.CodeExecution,
 		engine.CodeTimeout, engine.CodeCancelled, engine.CodeLimit, engine.CodeBusy, engine.CodeInternal:
@@ -90,5 +96,7 @@ func (p *problem) err() *engine.Error {
 
 // newError makes an engine.Error without a place.
 func newError(code engine.Code, message, hint string) *engine.Error {
-	return &engine.Error{Code: code, Message: message, Hint: hint, Offset: -1}
+	return &engine.Error{
+		Code: code, Message: clip.Fit(message, engine.MaxMessage), Hint: clip.Fit(hint, engine.MaxMessage), Offset: -1,
+	}
 }

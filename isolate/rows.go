@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/spiced-sql/spiced/clip"
 	"github.com/spiced-sql/spiced/engine"
 )
 
@@ -256,7 +257,7 @@ func (r *rows) native(c call) (output string, err error) {
 func reply(w *worker, id uint64, output string, err error) {
 	a := answer{ID: id, Output: output}
 	if err != nil {
-		text := err.Error()
+		text := clip.Fit(err.Error(), engine.MaxMessage)
 		a = answer{ID: id, Error: &text}
 	}
 	_ = w.out.send(kindAnswer, a)

@@ -3,6 +3,7 @@ package isolate
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/spiced-sql/spiced/engine"
 )
@@ -44,7 +45,10 @@ func (s *server) run(ctx context.Context, q query) error {
 		if err != nil {
 			return err
 		}
-		return s.out.send(kindAbout, about)
+		if err := s.out.send(kindAbout, about); err != nil {
+			return cannotLeave("the description", err, "select fewer columns at once")
+		}
+		return nil
 	}
 	rows, err := s.db.QueryTrusted(ctx, req)
 	if err != nil {
@@ -52,10 +56,10 @@ func (s *server) run(ctx context.Context, q query) error {
 	}
 	defer rows.Close()
 	if err := checkRoom(rows.Columns()); err != nil {
-		return newError(engine.CodeLimit, "the rows cannot leave the worker: "+err.Error(), "select fewer columns at once, or a slice of an ARRAY as a LIST: a[1:100]")
+		return cannotLeave("the rows", err, "select fewer columns at once, or a slice of an ARRAY as a LIST: a[1:100]")
 	}
 	if err := s.out.send(kindColumns, rows.Columns()); err != nil {
-		return err
+		return cannotLeave("the columns", err, "select fewer at once")
 	}
 	e := newEncoder(rows.Columns(), s.out)
 	for chunk, err := range rows.Chunks() {
@@ -63,10 +67,14 @@ func (s *server) run(ctx context.Context, q query) error {
 			return err
 		}
 		if err := e.write(chunk); err != nil {
-			return newError(engine.CodeLimit, "the rows cannot leave the worker: "+err.Error(), "select less at once")
+			return cannotLeave("the rows", err, "select less at once")
 		}
 	}
 	return nil
+}
+
+func cannotLeave(what string, err error, hint string) *engine.Error {
+	return newError(engine.CodeLimit, what+" cannot leave the worker: "+err.Error(), hint)
 }
 
 // attach makes kept results readable; detach undoes it.
@@ -95,7 +103,7 @@ func (s *server) call(ctx context.Context, handler, input string) (string, error
 	s.calls.Store(id, ch)
 	defer s.calls.Delete(id)
 	if err := s.out.send(kindCall, call{number, id, handler, input}); err != nil {
-		return "", err
+		return "", fmt.Errorf("the input of %s cannot leave the worker: %w", handler, err)
 	}
 	select {
 	case a := <-ch:

@@ -211,6 +211,7 @@ func (w *world) errors(t *testing.T) {
 		"SELECT nope", "SELECT 1 + ", "SELECT 'a'::INTEGER", "SELECT * FROM range(3) t(i) WHERE x = 1",
 		"SELECT 1 / 0 + error('mine')", "SELECT $1", "SELECT abs('x'::DATE)", "SELECT sum(i)::TINYINT FROM range(1000) t(i)",
 		"SELECT timezone('Mars/' || i, TIMESTAMP '2020-01-01') FROM range(3) t(i)",
+		"SELECT error(repeat('x', 20000000) || '1')",
 	} {
 		w.same(t, sql, engine.Params{})
 	}

@@ -98,8 +98,12 @@ func fromWorker(k kind) int {
 }
 
 func writeFrame(w io.Writer, k kind, payload []byte) error {
-	if len(payload) > maxFrame {
-		return errTooLarge
+	most := fromWorker(k)
+	if most == 0 {
+		most = fromParent(k)
+	}
+	if len(payload) > most {
+		return fmt.Errorf("more than %d MiB do not fit a frame", most>>20)
 	}
 	var header [headerBytes]byte
 	binary.LittleEndian.PutUint32(header[:], uint32(len(payload)))
@@ -110,8 +114,6 @@ func writeFrame(w io.Writer, k kind, payload []byte) error {
 	_, err := w.Write(payload)
 	return err
 }
-
-var errTooLarge = fmt.Errorf("more than %d MiB do not fit a frame", maxFrame>>20)
 
 // decodeJSON reads the payload of a frame.
 func decodeJSON[T any](f frame) (v T, err error) {
