@@ -5,6 +5,32 @@ import (
 	"testing"
 )
 
+// TestTypesThatCannotBeReturned: beside a parameter without a type, no type is
+// known before the statement runs.
+func TestTypesThatCannotBeReturned(t *testing.T) {
+	db := fixture(t, Options{})
+	for _, value := range []string{"1::VARIANT", "1::BIGNUM", "[1::VARIANT]", "{'a': [1::BIGNUM]}", "MAP {1: 1::VARIANT}"} {
+		for sql, params := range map[string][]any{
+			"SELECT 1 AS a, " + value + " AS v":   nil,
+			"SELECT $1 AS a, " + value + " AS v":  {"b"},
+			"SELECT " + value + " AS v, $1 AS a":  {"b"},
+			"SELECT " + value + " AS v WHERE $1":  {true},
+			"SELECT $1 AS a, " + value + "::TEXT": {"b"},
+		} {
+			_, err := run(t.Context(), db, Request{SQL: sql, Params: Params{Positional: params}})
+			if strings.HasSuffix(sql, "TEXT") {
+				if err != nil {
+					t.Errorf("%s: %v", sql, err)
+				}
+				continue
+			}
+			if e := asError(t, err); e.Code != CodeArgument || e.Message != `column "v" has a type that cannot be returned` {
+				t.Errorf("%s: %v", sql, e)
+			}
+		}
+	}
+}
+
 func TestMessagesAreBounded(t *testing.T) {
 	db := fixture(t, Options{})
 	long := strings.Repeat("ö", 10_000)

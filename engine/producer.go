@@ -222,7 +222,13 @@ func (s *stmt) checkResult(write bool) error {
 	default:
 		return newError(CodeRefused, "", "only SELECT-like statements may run")
 	}
-	for _, c := range s.columns {
+	return checkTypes(s.columns)
+}
+
+// checkTypes refuses types whose values cannot be read. What is not known
+// before there are parameters is none of them.
+func checkTypes(columns []Column) error {
+	for _, c := range columns {
 		if !c.Type.Supported() && c.Type.ID != mapping.TypeInvalid {
 			return newError(CodeArgument, fmt.Sprintf("write CAST(%s AS VARCHAR)", Identifier(c.Name)),
 				"column %q has a type that cannot be returned", c.Name)
@@ -243,6 +249,9 @@ func (p *producer) execute(pending mapping.PendingResult, s *stmt) error {
 	p.rows.columns = s.columns
 	if len(s.columns) == 0 || s.columns[0].Type.ID == mapping.TypeInvalid {
 		p.rows.columns = resultColumns(&p.result)
+		if err := checkTypes(p.rows.columns); err != nil {
+			return err
+		}
 	}
 	p.describeRows()
 	if p.verdict.write {

@@ -215,6 +215,7 @@ func (w *world) errors(t *testing.T) {
 	} {
 		w.same(t, sql, engine.Params{})
 	}
+	w.same(t, "SELECT $1 AS a, 1::VARIANT AS v", engine.Params{Positional: []any{"b"}})
 }
 
 func (w *world) parameters(t *testing.T) {
