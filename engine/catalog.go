@@ -33,8 +33,11 @@ type FunctionArg struct {
 // Relation is a table or view that statements may read.
 type Relation struct{ Schema, Name string }
 
-// verdictsCached bounds the texts whose verdict a catalog remembers.
-const verdictsCached = 4096
+// Bounds of what is remembered of statements.
+const (
+	verdictsCached = 4096     // texts whose verdict a catalog remembers
+	textCached     = 16 << 10 // bytes of a text whose verdict or plan is remembered
+)
 
 // Catalog is what the statements of one generation may mention. It is
 // immutable but for what the database keeps in it.
@@ -136,6 +139,9 @@ func (c *Catalog) verdict(sql string) *verdict {
 }
 
 func (c *Catalog) remember(sql string, v *verdict) {
+	if len(sql) > textCached {
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.verdicts) >= verdictsCached {

@@ -310,6 +310,22 @@ func TestStageAndExec(t *testing.T) {
 	}
 }
 
+func TestLongTextsAreNotRemembered(t *testing.T) {
+	db := fixture(t, Options{Connections: 1})
+	for n, want := range map[int]int{10: 1, textCached: 0} {
+		publish(t, db, db.Current().Renew()) // which nobody has asked yet
+		if _, err := texts(t.Context(), db, "SELECT '"+strings.Repeat("x", n)+"' LIMIT 0"); err != nil {
+			t.Fatal(err)
+		}
+		if !db.Quiet(time.Minute) {
+			t.Fatal("the statement goes on")
+		}
+		if verdicts, plans := len(db.Current().verdicts), len(db.pools[0].idle[0].prepared); verdicts != want || plans != want {
+			t.Errorf("of a text of %d bytes: %d verdicts, %d plans; want %d", n, verdicts, plans, want)
+		}
+	}
+}
+
 // TestMemoryStaysFlat runs many statements and one long stream.
 func TestMemoryStaysFlat(t *testing.T) {
 	if testing.Short() || rss(t) == 0 {

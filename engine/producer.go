@@ -111,11 +111,11 @@ func (p *producer) end() {
 const keptRun = 20 * time.Millisecond
 
 // forgetPlan drops the statement from the connection's cache unless it ran
-// quickly and to its end. A plan keeps the state of its last run, hash tables
+// quickly and to its end, and its text is short. A plan keeps the state of its last run, hash tables
 // and lists, as long as it lives, and to plan a long statement again costs
 // little of what it takes.
 func (p *producer) forgetPlan(whole bool) {
-	if p.s != nil && (!whole || time.Since(p.began) > keptRun) {
+	if p.s != nil && (!whole || time.Since(p.began) > keptRun || len(p.s.key.sql) > textCached) {
 		p.c.forget(p.s)
 	}
 }
