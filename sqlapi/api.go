@@ -56,6 +56,7 @@ const (
 	maxEvents           = 1024                        // of calls in an answer that is no stream
 
 	headerTimeout  = 10 * time.Second
+	unreadTimeout  = 20 * time.Second // for the header and a body that no handler reads; less than for a write
 	idleTimeout    = 2 * time.Minute
 	maxHeaderBytes = 64 << 10
 )
@@ -187,12 +188,15 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (a *API) Close() { a.cache.close() }
 
 // NewServer makes a server for the API with limits on headers and idle
-// connections. It sets no limit on a whole request: the API bounds each body,
-// each statement and each write on its own.
+// connections. It sets no limit on a whole request: the API bounds each body
+// that it reads, each statement and each write on its own. Of other bodies
+// net/http awaits the end before it sends the answer: these have a limit here,
+// which net/http lifts once they have arrived.
 func NewServer(h http.Handler, log *slog.Logger) *http.Server {
 	return &http.Server{
 		Handler:           h,
 		ReadHeaderTimeout: headerTimeout,
+		ReadTimeout:       unreadTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),

@@ -1,7 +1,9 @@
 package sqlapi
 
 import (
+	"io"
 	"net/http"
+	"time"
 
 	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/tools"
@@ -31,8 +33,28 @@ func (a *API) mcp(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	a.nameGeneration(w)
-	a.opts.MCP.ServeHTTP(w, r.WithContext(registry.WithScope(r.Context(), scope)))
+	r = r.WithContext(registry.WithScope(r.Context(), scope))
+	if r.ContentLength != 0 {
+		r.Body = &timedBody{ReadCloser: r.Body, control: http.NewResponseController(w), timeout: a.opts.BodyTimeout}
+	}
+	a.opts.MCP.ServeHTTP(w, r)
 	return nil
+}
+
+// timedBody is a body that has a time to arrive from when it is read.
+type timedBody struct {
+	io.ReadCloser
+	control *http.ResponseController
+	timeout time.Duration
+	read    bool
+}
+
+func (b *timedBody) Read(p []byte) (int, error) {
+	if !b.read {
+		b.read = true
+		_ = b.control.SetReadDeadline(time.Now().Add(b.timeout)) // a recorder has none
+	}
+	return b.ReadCloser.Read(p)
 }
 
 // mcpRoute is one method of the server.
