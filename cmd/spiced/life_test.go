@@ -30,7 +30,8 @@ func (p *program) open(ctx context.Context, statement string) *http.Response {
 }
 
 // A statement whose client reads slowly runs when SIGTERM comes: it is
-// finished, new ones are refused, and the program ends well.
+// finished, new ones are refused, SIGHUP changes nothing, and the program ends
+// well.
 func TestTerminationDrains(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -47,6 +48,7 @@ func TestTerminationDrains(t *testing.T) {
 	if r.header.Get("Retry-After") == "" {
 		t.Error("no Retry-After")
 	}
+	p.signal(syscall.SIGHUP)
 	p.want(p.do("GET", "/v1/status", ""), 200, `"status":"ShuttingDown"`)
 	n := 0
 	for lines.Scan() {

@@ -97,6 +97,10 @@ func serve(ctx context.Context, std streams, path string, f serveFlags) error {
 		log:     telemetry.NewLogger(std.err, telemetry.LogOptions{Level: level, Format: f.logFormat}),
 		metrics: telemetry.New(version),
 	}
+	// While it starts and while it ends, the signal does not end the process.
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	defer signal.Stop(hangups)
 	defer s.close()
 	workers, err := worker()
 	if err != nil {
@@ -111,7 +115,7 @@ func serve(ctx context.Context, std streams, path string, f serveFlags) error {
 	if err := s.listen(); err != nil {
 		return err
 	}
-	return s.run(ctx)
+	return s.run(ctx, hangups)
 }
 
 // openAudit opens the log of what is done. It is written whatever the level of
@@ -201,7 +205,7 @@ func (s *server) openAPI() (err error) {
 }
 
 // run serves until ctx ends, then drains.
-func (s *server) run(ctx context.Context) error {
+func (s *server) run(ctx context.Context, hangups <-chan os.Signal) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, d := range s.doors {
 		s.log.Info("listening", "door", d.name, "url", d.scheme+"://"+d.listener.Addr().String())
@@ -213,7 +217,7 @@ func (s *server) run(ctx context.Context) error {
 		})
 	}
 	group.Go(func() error { return s.daemon.Run(ctx) })
-	group.Go(func() error { s.hangups(ctx); return nil })
+	group.Go(func() error { s.reloads(ctx, hangups); return nil })
 	group.Go(func() error {
 		<-ctx.Done()
 		return s.drain()
@@ -221,16 +225,13 @@ func (s *server) run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// hangups reloads at SIGHUP: the Spicepod, and the certificate.
-func (s *server) hangups(ctx context.Context) {
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, syscall.SIGHUP)
-	defer signal.Stop(signals)
+// reloads reloads at each SIGHUP: the Spicepod, and the certificate.
+func (s *server) reloads(ctx context.Context, hangups <-chan os.Signal) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-signals:
+		case <-hangups:
 			if _, err := s.daemon.Reload(ctx, "signal"); err != nil && ctx.Err() == nil {
 				s.log.Error("reload failed", "error", err)
 			}
