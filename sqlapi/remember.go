@@ -53,7 +53,7 @@ func (a *API) remembered(w http.ResponseWriter, r *http.Request, req query.Reque
 	if !settings.Enabled {
 		return a.statement(w, r, req, out, nil)
 	}
-	if strings.Contains(strings.ToLower(r.Header.Get("Cache-Control")), "no-cache") {
+	if strings.Contains(strings.ToLower(strings.Join(r.Header.Values("Cache-Control"), ",")), "no-cache") {
 		setCacheStatus(w.Header(), cacheBypass)
 		return a.statement(w, r, req, out, nil)
 	}

@@ -2,6 +2,7 @@ package sqlapi
 
 import (
 	"context"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -111,6 +112,20 @@ func TestEqualStatementsAreAnsweredOnce(t *testing.T) {
 	}
 	r := f.send("POST", "/v1/sql", "SELECT a FROM t ORDER BY a")
 	f.want(r, 200, `[{"a":1},{"a":2}]`)
+}
+
+// A request may have several lines of the header.
+func TestEveryLineOfCacheControlCounts(t *testing.T) {
+	f, _ := serveCached(t, &spicepod.ResultCache{Enabled: true, MaxSize: 1 << 20, ItemTTL: time.Hour})
+	f.want(f.send("POST", "/v1/sql", "SELECT a FROM t"), 200, "")
+	for _, lines := range [][]string{{"max-age=0", "no-cache"}, {"No-Cache", "max-age=0"}} {
+		r, w := httptest.NewRequest("POST", "/v1/sql", strings.NewReader("SELECT a FROM t")), httptest.NewRecorder()
+		r.Header["Cache-Control"] = lines
+		f.Config.Handler.ServeHTTP(w, r)
+		if got := w.Header().Get(headerCacheStatus); got != "BYPASS" {
+			t.Errorf("%q: %s", lines, got)
+		}
+	}
 }
 
 func TestOldAnswersServeWhileNewOnesAreMade(t *testing.T) {
