@@ -79,6 +79,9 @@ func TestEqualStatementsAreAnsweredOnce(t *testing.T) {
 		{"SELECT current_date AS r", nil, "BYPASS"},
 		{"SELECT a FROM t USING SAMPLE 1", nil, "BYPASS"},
 		{"SELECT dice() AS r", nil, "BYPASS"},
+		{"EXPLAIN ANALYZE SELECT 1", nil, "BYPASS"},
+		{"explain analyze SELECT 1", nil, "BYPASS"},
+		{"/* */ EXPLAIN SELECT 1", nil, "BYPASS"},
 		{"SELECT a FROM theirs", nil, "BYPASS"},
 		{"SELECT a FROM theirs", nil, "BYPASS"},
 	} {
