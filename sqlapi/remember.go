@@ -3,7 +3,7 @@ package sqlapi
 import (
 	"bytes"
 	"context"
-	"fmt"
+	"encoding/json"
 	"io"
 	"net/http"
 	"strconv"
@@ -122,21 +122,17 @@ func (a *API) makeAnew(ctx context.Context, req query.Request, t *taking) {
 }
 
 // cacheText is what makes requests equal, besides the state of the data. It
-// reports false for parameters that are not told apart by their text.
+// reports false for named parameters: they are of few statements.
 func cacheText(req query.Request, out output, keyType string) (string, bool) {
 	sql := req.SQL
 	if keyType == "plan" {
 		sql = sqltree.Joined(sql)
 	}
-	for _, v := range req.Params.Positional {
-		if _, nested := v.(map[string]any); nested {
-			return "", false
-		}
+	params, err := json.Marshal(req.Params.Positional) // 1, 1.0 and "1" differ
+	if err != nil || len(req.Params.Named) > 0 {
+		return "", false
 	}
-	if len(req.Params.Named) > 0 {
-		return "", false // few statements; their order would have to be settled
-	}
-	return fmt.Sprintf("%s\x00%s\x00%#v", out.contentType, sql, req.Params.Positional), true
+	return out.contentType + "\x00" + sql + "\x00" + string(params), true
 }
 
 // taking lets the cache take the result of a statement that runs.

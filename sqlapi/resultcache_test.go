@@ -2,6 +2,7 @@ package sqlapi
 
 import (
 	"context"
+	"fmt"
 	"net/http/httptest"
 	"strings"
 	"sync"
@@ -115,6 +116,34 @@ func TestEqualStatementsAreAnsweredOnce(t *testing.T) {
 	}
 	r := f.send("POST", "/v1/sql", "SELECT a FROM t ORDER BY a")
 	f.want(r, 200, `[{"a":1},{"a":2}]`)
+}
+
+// Parameters of other types make another statement, whichever comes first.
+func TestParametersAreToldApartByType(t *testing.T) {
+	f, _ := serveCached(t, &spicepod.ResultCache{Enabled: true, MaxSize: 1 << 20, ItemTTL: time.Hour})
+	for i, pair := range [][2]string{
+		{`1`, `"1"`},
+		{`1.0`, `"1.0"`},
+		{`1`, `1.0`},
+		{`true`, `"true"`},
+		{`null`, `"null"`},
+		{`[1]`, `["1"]`},
+		{`["a", "b"]`, `["a,b"]`},
+		{`{"a": 1}`, `{"a": "1"}`},
+		{`{"a": 1}`, `"{\"a\":1}"`},
+		{`"<"`, `"\\u003c"`},
+	} {
+		for _, order := range [][]string{{pair[0], pair[1]}, {pair[1], pair[0]}} {
+			sql := fmt.Sprintf("SELECT typeof(?) AS t, %d, '%x'", i, order[0])
+			for i, want := range []string{"MISS", "MISS", "HIT", "HIT"} {
+				body := fmt.Sprintf(`{"sql":%q,"parameters":[%s]}`, sql, order[i%2])
+				r := f.send("POST", "/v1/sql", body, "Content-Type", "application/json")
+				if got := r.header.Get(headerCacheStatus); r.status != 200 || got != want {
+					t.Errorf("%s of %q: %d %s, want %s", order[i%2], order, r.status, got, want)
+				}
+			}
+		}
+	}
 }
 
 // A request may have several lines of the header.
