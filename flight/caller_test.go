@@ -17,6 +17,8 @@ import (
 	"testing"
 	"time"
 
+	arrowflight "github.com/apache/arrow-go/v18/arrow/flight"
+	pb "github.com/apache/arrow-go/v18/arrow/flight/gen/flight"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -24,6 +26,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
 
 	"github.com/spiced-sql/spiced/audit"
 	"github.com/spiced-sql/spiced/auth"
@@ -180,14 +183,107 @@ func TestLimitOfAPrincipal(t *testing.T) {
 
 func TestHealthNeedsNoKey(t *testing.T) {
 	h := serve(t, withKeys(t))
+	got, err := healthpb.NewHealthClient(h.dial(t)).Check(t.Context(), &healthpb.HealthCheckRequest{})
+	if err != nil || got.GetStatus() != healthpb.HealthCheckResponse_SERVING {
+		t.Errorf("Check: %v, %v", got, err)
+	}
+}
+
+// silent begins a call of a method and sends no message.
+func silent(ctx context.Context, t testing.TB, conn *grpc.ClientConn, method string) grpc.ClientStream {
+	t.Helper()
+	stream, err := conn.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, method)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stream
+}
+
+const (
+	getFlightInfo = "/arrow.flight.protocol.FlightService/GetFlightInfo"
+	doGet         = "/arrow.flight.protocol.FlightService/DoGet"
+	doPut         = "/arrow.flight.protocol.FlightService/DoPut"
+)
+
+// dial connects without TLS.
+func (h *harness) dial(t testing.TB) *grpc.ClientConn {
+	t.Helper()
 	conn, err := grpc.NewClient(h.address, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close()
-	got, err := healthpb.NewHealthClient(conn).Check(t.Context(), &healthpb.HealthCheckRequest{})
-	if err != nil || got.GetStatus() != healthpb.HealthCheckResponse_SERVING {
-		t.Errorf("Check: %v, %v", got, err)
+	t.Cleanup(func() { conn.Close() })
+	return conn
+}
+
+// TestCallersWithoutAKeySendNothing has messages that never come: what could be
+// sent of them is not waited for.
+func TestCallersWithoutAKeySendNothing(t *testing.T) {
+	var log bytes.Buffer
+	h := serve(t, withKeys(t), func(o *flight.Options) { o.Audit = audit.New(slog.New(slog.NewTextHandler(&log, nil))) })
+	conn := h.dial(t)
+	for _, method := range []string{getFlightInfo, doGet, doPut} {
+		log.Reset()
+		var answer arrowflight.FlightInfo
+		wantCode(t, silent(t.Context(), t, conn, method).RecvMsg(&answer), codes.Unauthenticated, "a key is needed")
+		if line := log.String(); strings.Count(line, "outcome=unauthorized remote=127.0.0.1:") != 1 || strings.Count(line, "\n") != 1 {
+			t.Errorf("%s: the audit log has %s", method, line)
+		}
+	}
+	var answer healthpb.HealthCheckResponse
+	err := silent(t.Context(), t, conn, healthpb.Health_Check_FullMethodName).RecvMsg(&answer)
+	if err != nil || answer.GetStatus() != healthpb.HealthCheckResponse_SERVING {
+		t.Errorf("Check: %v, %v", &answer, err)
+	}
+}
+
+func TestMessagesThatDoNotArrive(t *testing.T) {
+	var log bytes.Buffer
+	h := serve(t, func(o *flight.Options) { o.Log = slog.New(slog.NewTextHandler(&log, nil)) })
+	statement := prepare(t, h.client(t), "SELECT $1")
+	h.server.SetStallLimit(time.Millisecond)
+	conn := h.dial(t)
+	calls := map[string]grpc.ClientStream{"second message": silent(t.Context(), t, conn, doPut)}
+	command := mustAny(t, &pb.CommandPreparedStatementQuery{PreparedStatementHandle: statement.Handle()})
+	err := calls["second message"].SendMsg(&arrowflight.FlightData{FlightDescriptor: &arrowflight.FlightDescriptor{Type: arrowflight.DescriptorCMD, Cmd: command}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, method := range []string{getFlightInfo, doGet, doPut} {
+		calls[method] = silent(t.Context(), t, conn, method)
+	}
+	for name, call := range calls {
+		var answer arrowflight.FlightInfo
+		if err := call.RecvMsg(&answer); status.Code(err) != codes.DeadlineExceeded || !strings.Contains(err.Error(), "did not arrive in time") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	h.server.Close() // else it may write to the log
+	if log.Len() > 0 {
+		t.Errorf("the log has %s", &log)
+	}
+}
+
+// TestMessagesOfOnePrincipal leave others alone.
+func TestMessagesOfOnePrincipal(t *testing.T) {
+	h := serve(t, withKeys(t))
+	conn, c := h.dial(t), h.client(t)
+	mine, leave := context.WithCancel(with(t, "x-api-key", readKey))
+	defer leave()
+	for range flight.MaxArriving + 1 {
+		silent(mine, t, conn, getFlightInfo)
+	}
+	waitFor(t, "all places are taken", func() bool { return h.server.Arriving("key-1") == flight.MaxArriving })
+	if _, err := c.Execute(with(t, "x-api-key", webKey), "SELECT 1"); err != nil {
+		t.Error(err)
+	}
+	hasty, cancel := context.WithTimeout(with(t, "x-api-key", readKey), 50*time.Millisecond)
+	defer cancel()
+	_, err := c.Execute(hasty, "SELECT 1")
+	wantCode(t, err, codes.DeadlineExceeded, "")
+	leave()
+	if _, err := c.Execute(with(t, "x-api-key", readKey), "SELECT 1"); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -44,6 +44,9 @@ const (
 	maxResults    = 512      // results at once, each of which holds a batch or two
 	maxUnread     = 1 << 30  // bytes that clients have not read, also of results that have ended: 2 MiB for each at once; half of it of one principal
 	maxHeaders    = 16 << 10 // bytes of a call's metadata
+	streamWindow  = 64 << 10 // bytes that a call may send before they are asked for
+	connWindow    = 1 << 20  // bytes on their way on a connection
+	maxArriving   = 8        // messages at once that arrive from one principal
 	maxErrorText  = 2 << 10  // bytes of a message; clients bound their trailers
 	maxBatchBytes = 3 << 20  // bytes of a message to a client, of which many take 4 MiB
 
@@ -60,7 +63,7 @@ const (
 	maxParamDepth  = 32      // lists in lists
 	maxParamFields = 4096    // of a schema of parameters, with its metadata
 
-	stallLimit  = 30 * time.Second // for a client to take a batch
+	stallLimit  = 30 * time.Second // for a client to take a batch, or to send a message
 	cancelGrace = time.Second      // for a cancelled result to end by itself
 
 	handshakeLimit = 10 * time.Second // for TLS and HTTP/2 to begin
@@ -102,8 +105,8 @@ type Server struct {
 func New(o Options) *Server {
 	s := newService(o)
 	server := grpc.NewServer(s.transport()...)
-	pb.RegisterFlightServiceServer(server, s)
-	healthpb.RegisterHealthServer(server, health{})
+	server.RegisterService(early(pb.FlightService_ServiceDesc), s)
+	server.RegisterService(early(healthpb.Health_ServiceDesc), health{})
 	return &Server{server, s}
 }
 

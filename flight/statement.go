@@ -133,16 +133,17 @@ func (s *service) sendTicket(handle []byte, stream grpc.ServerStream) error {
 	return err
 }
 
-// unhindered runs f, which may be held up by a client that does not read, and
-// does not wait for it for long once ctx has ended: when the call returns, gRPC
-// ends what f waits for. Close waits for f.
+// unhindered runs f, which may be held up by a client that neither reads nor
+// sends, and does not wait for it for long once ctx has ended: when the call
+// returns, gRPC ends what f waits for. Close waits for f.
 func (s *service) unhindered(ctx context.Context, f func() error) error {
 	done := make(chan error, 1)
 	s.sending.Go(func() {
 		var err error
 		defer func() {
 			if fault := recover(); fault != nil {
-				err = s.settle(ctx, "DoGet", nil, fault)
+				method, _ := grpc.Method(ctx)
+				err = s.settle(ctx, method, nil, fault)
 			}
 			done <- err
 		}()
