@@ -54,10 +54,10 @@ var xdbcTypes = []xdbcType{
 }
 
 // addTypeInfo adds the rows of GetXdbcTypeInfo for a type, or all, in the order
-// of their codes.
+// of their codes and names.
 func addTypeInfo(b *array.RecordBuilder, code *int32) {
 	types := slices.Clone(xdbcTypes)
-	slices.SortStableFunc(types, func(x, y xdbcType) int { return cmp.Compare(x.code, y.code) })
+	slices.SortFunc(types, func(x, y xdbcType) int { return cmp.Or(cmp.Compare(x.code, y.code), cmp.Compare(x.name, y.name)) })
 	for _, t := range types {
 		if code == nil || *code == int32(t.code) {
 			t.add(b)
