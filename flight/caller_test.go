@@ -264,6 +264,32 @@ func TestMessagesThatDoNotArrive(t *testing.T) {
 	}
 }
 
+// TestCallsWithoutAMessage are faults of the client and not of ours.
+func TestCallsWithoutAMessage(t *testing.T) {
+	var log bytes.Buffer
+	h := serve(t, func(o *flight.Options) { o.Log = slog.New(slog.NewTextHandler(&log, nil)) })
+	conn := h.dial(t)
+	for method, want := range map[string]struct {
+		code codes.Code
+		text string
+	}{
+		doPut:         {codes.InvalidArgument, "the first message is missing"},
+		getFlightInfo: {codes.Internal, "received no request message"}, // gRPC's own answer
+		doGet:         {codes.Internal, "received no request message"},
+	} {
+		call := silent(t.Context(), t, conn, method)
+		if err := call.CloseSend(); err != nil {
+			t.Fatal(err)
+		}
+		var answer arrowflight.FlightInfo
+		wantCode(t, call.RecvMsg(&answer), want.code, want.text)
+	}
+	h.server.Close() // else it may write to the log
+	if log.Len() > 0 {
+		t.Errorf("the log has %s", &log)
+	}
+}
+
 // TestMessagesOfOnePrincipal leave others alone.
 func TestMessagesOfOnePrincipal(t *testing.T) {
 	h := serve(t, withKeys(t))

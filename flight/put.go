@@ -18,6 +18,9 @@ import (
 // runs a statement that writes. The first message says which.
 func (s *service) DoPut(stream flight.FlightService_DoPutServer) error {
 	opening, err := stream.Recv()
+	if errors.Is(err, io.EOF) {
+		return invalid("the first message is missing")
+	}
 	if err != nil {
 		return err
 	}
