@@ -91,6 +91,9 @@ func (r *valueReader) value(a arrow.Array, i, depth int) (any, error) {
 	if v, ok := text(a, i); ok {
 		return v, r.take(len(v))
 	}
+	if v, unit, ok := timeOfDay(a, i); ok {
+		return clock(v, unit)
+	}
 	if v, ok := blob(a, i); ok {
 		return v, r.take(len(v))
 	}
@@ -139,7 +142,7 @@ func unsigned(v uint64) any {
 }
 
 // text is a value of a type that is text for the engine: text itself, and
-// dates and times as ISO 8601.
+// dates and timestamps as ISO 8601.
 func text(a arrow.Array, i int) (string, bool) {
 	switch a := a.(type) {
 	case array.StringLike:
@@ -148,10 +151,6 @@ func text(a arrow.Array, i int) (string, bool) {
 		return a.Value(i).ToTime().Format(time.DateOnly), true
 	case *array.Date64:
 		return a.Value(i).ToTime().Format(time.DateOnly), true
-	case *array.Time32:
-		return clock(a.Value(i).ToTime(a.DataType().(*arrow.Time32Type).Unit)), true
-	case *array.Time64:
-		return clock(a.Value(i).ToTime(a.DataType().(*arrow.Time64Type).Unit)), true
 	case *array.Timestamp:
 		return timestamp(a.Value(i), a.DataType().(*arrow.TimestampType)), true
 	case *array.Duration:
@@ -180,7 +179,27 @@ func blob(a arrow.Array, i int) ([]byte, bool) {
 	return nil, false
 }
 
-func clock(t time.Time) string { return t.Format("15:04:05.999999999") }
+func timeOfDay(a arrow.Array, i int) (int64, arrow.TimeUnit, bool) {
+	switch a := a.(type) {
+	case *array.Time32:
+		return int64(a.Value(i)), a.DataType().(*arrow.Time32Type).Unit, true
+	case *array.Time64:
+		return int64(a.Value(i)), a.DataType().(*arrow.Time64Type).Unit, true
+	}
+	return 0, 0, false
+}
+
+// clock is a time of day as ISO 8601. The end of the day is one.
+func clock(v int64, unit arrow.TimeUnit) (string, error) {
+	day := int64(24 * time.Hour / unit.Multiplier())
+	switch {
+	case v < 0 || v > day:
+		return "", fmt.Errorf("%d %s is no time of day, which is from 00:00:00 to 24:00:00", v, unit)
+	case v == day:
+		return "24:00:00", nil
+	}
+	return time.Time{}.Add(time.Duration(v) * unit.Multiplier()).Format("15:04:05.999999999"), nil
+}
 
 // timestamp has a Z when Arrow's type has a time zone: the value is in UTC
 // then, whatever the zone.
