@@ -6,6 +6,7 @@
 //	scope, err := p.Scope(asked)          // on whose behalf p may act
 //	end, err := p.Begin()                 // within its rate and concurrency
 //	defer end()
+//	leave, err := p.Enter()               // within its concurrency alone
 //
 // A door that speaks SASL lets a client prove that it has a key without sending
 // it:

@@ -21,6 +21,15 @@ func (p *Principal) Begin() (end func(), err error) {
 	return p.limiter.begin(p.Name)
 }
 
+// Enter takes a place within the principal's concurrency alone, for what
+// belongs to a request and is no request of its own. Otherwise it is as Begin.
+func (p *Principal) Enter() (leave func(), err error) {
+	if p.limiter == nil {
+		return func() {}, nil
+	}
+	return p.limiter.enter(p.Name)
+}
+
 // LimitError is a refusal of one request too many.
 type LimitError struct {
 	Message    string
@@ -62,34 +71,27 @@ func (l *limiter) same(other *limiter) bool {
 
 // begin asks for the place first: a request that finds none costs no token.
 func (l *limiter) begin(name string) (end func(), err error) {
-	if !l.enter() {
+	end, err = l.enter(name)
+	if err == nil && l.bucket != nil && !l.bucket.Allow() {
+		end()
+		return nil, l.tooFast(name)
+	}
+	return end, err
+}
+
+// enter takes a place.
+func (l *limiter) enter(name string) (leave func(), err error) {
+	if l.places == nil {
+		return func() {}, nil
+	}
+	select {
+	case l.places <- struct{}{}:
+		return sync.OnceFunc(func() { <-l.places }), nil
+	default:
 		return nil, &LimitError{
 			Message:    fmt.Sprintf("principal %q has %d requests running, as many as it may (max_concurrent); try again when one has ended", name, l.limits.MaxConcurrent),
 			RetryAfter: 1, // nobody knows when one will end
 		}
-	}
-	if l.bucket != nil && !l.bucket.Allow() {
-		l.leave()
-		return nil, l.tooFast(name)
-	}
-	return sync.OnceFunc(l.leave), nil
-}
-
-func (l *limiter) enter() bool {
-	if l.places == nil {
-		return true
-	}
-	select {
-	case l.places <- struct{}{}:
-		return true
-	default:
-		return false
-	}
-}
-
-func (l *limiter) leave() {
-	if l.places != nil {
-		<-l.places
 	}
 }
 

@@ -137,6 +137,30 @@ func TestRefusedForConcurrencyCostsNoToken(t *testing.T) {
 	})
 }
 
+func TestEnterCostsNoToken(t *testing.T) {
+	keys := limited(t, "requests_per_second: 1, burst: 1, max_concurrent: 1")
+	synctest.Test(t, func(t *testing.T) {
+		p := holder(t, keys, keyOne)
+		for range 10 {
+			leave, err := p.Enter()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := p.Enter(); err == nil {
+				t.Error("there is a second place")
+			}
+			if limit := refused(t, p); !strings.Contains(limit.Message, "max_concurrent") {
+				t.Error(limit)
+			}
+			leave()
+		}
+		begin(t, p)()
+		if _, err := holder(t, limited(t, "requests_per_second: 1"), keyOne).Enter(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 func TestConcurrencyIsExact(t *testing.T) {
 	const places, callers = 5, 50
 	p := holder(t, limited(t, fmt.Sprintf("max_concurrent: %d", places)), keyOne)
