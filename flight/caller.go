@@ -163,6 +163,17 @@ func (s *service) place(ctx context.Context, req query.Request) (end func(), err
 	return end, err
 }
 
+// room takes a place for what is no statement of its own: it counts to what its
+// principal does at once, and not to its rate.
+func (s *service) room(ctx context.Context) (leave func(), err error) {
+	principal := callerOf(ctx).principal
+	leave, err = principal.Enter()
+	if err != nil {
+		s.audit(ctx, audit.Request, principal.Name, audit.RateLimited)
+	}
+	return leave, err
+}
+
 // askedScope is on whose behalf a call wants to be, by its metadata.
 func askedScope(meta metadata.MD) (tools.Scope, error) {
 	s := tools.Scope{Surface: tools.SurfaceSQL}

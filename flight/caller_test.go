@@ -17,7 +17,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/apache/arrow-go/v18/arrow"
 	arrowflight "github.com/apache/arrow-go/v18/arrow/flight"
+	"github.com/apache/arrow-go/v18/arrow/flight/flightsql"
 	pb "github.com/apache/arrow-go/v18/arrow/flight/gen/flight"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
@@ -155,30 +157,111 @@ func TestScope(t *testing.T) {
 	}
 }
 
-// TestLimitOfAPrincipal has one statement at a time.
-func TestLimitOfAPrincipal(t *testing.T) {
+// limited asks for the keys of principals with limits: one, which may read,
+// and writer.
+func limited(t testing.TB, limits string) func(*flight.Options) {
+	t.Helper()
 	keys := keyringOf(t, `
       principals:
-        - {name: one, key: `+readKey+`, limits: {max_concurrent: 1}}
+        - {name: one, key: `+readKey+`, limits: {`+limits+`}}
+        - {name: writer, key: "`+writeKey+`:rw", limits: {`+limits+`}}
 `)
-	h := serve(t, func(o *flight.Options) { o.Keys = func() *auth.Keyring { return keys } })
+	return func(o *flight.Options) { o.Keys = func() *auth.Keyring { return keys } }
+}
+
+// TestLimitOfAPrincipal has one statement at a time, whatever is done with it.
+func TestLimitOfAPrincipal(t *testing.T) {
+	var log bytes.Buffer
+	db := database(t, engine.Options{})
+	h := serveOn(t, db, limited(t, "max_concurrent: 1"), func(o *flight.Options) {
+		o.Audit = audit.New(slog.New(slog.NewTextHandler(&log, nil)))
+		o.Query = query.New(query.Options{DB: db, Audit: o.Audit})
+	})
 	c := h.client(t)
 	ctx, leave := context.WithCancel(with(t, "x-api-key", readKey))
 	defer leave()
-	_, reader := begun(t, ctx, c)
-	info, err := c.Execute(ctx, "SELECT 1 AS v")
+	prepared, err := c.Prepare(ctx, "SELECT $1 AS v")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, _, err = read(ctx, c, info)
-	wantCode(t, err, codes.ResourceExhausted, "")
-	if detail[*errdetails.RetryInfo](err) == nil {
-		t.Errorf("%v has no RetryInfo", err)
+	prepared.SetParameters(record(t, `[{"a": 1}]`, field("a", arrow.PrimitiveTypes.Int64)))
+	tables, err := c.GetTables(ctx, &flightsql.GetTablesOpts{IncludeSchema: true})
+	if err != nil {
+		t.Fatal(err)
 	}
-	leave()
+	next, err := c.Execute(ctx, "SELECT 1 AS v")
+	if err != nil {
+		t.Fatal(err)
+	}
+	running, reader := begun(t, ctx, c)
+	for name, test := range map[string]struct {
+		kind string // of the line in the audit
+		call func() error
+	}{
+		"DoGet":         {"statement", func() error { _, _, err := read(ctx, c, next); return err }},
+		"GetFlightInfo": {"statement", func() error { _, err := c.Execute(ctx, "SELECT 2"); return err }},
+		"GetSchema":     {"statement", func() error { _, err := c.GetExecuteSchema(ctx, "SELECT 2"); return err }},
+		"Prepare":       {"statement", func() error { _, err := c.Prepare(ctx, "SELECT 2"); return err }},
+		"DoPut":         {"request", func() error { _, err := prepared.Execute(ctx); return err }},
+		"tables":        {"request", func() error { _, _, err := read(ctx, c, tables); return err }},
+	} {
+		log.Reset()
+		err := test.call()
+		wantCode(t, err, codes.ResourceExhausted, "max_concurrent")
+		if detail[*errdetails.RetryInfo](err) == nil {
+			t.Errorf("%s: %v has no RetryInfo", name, err)
+		}
+		if line := log.String(); strings.Count(line, "\n") != 1 || !strings.Contains(line, "kind="+test.kind+" door=flight outcome=rate_limited principal=one") {
+			t.Errorf("%s: the audit log has %s", name, line)
+		}
+	}
+	if _, err := c.CancelFlightInfo(ctx, &arrowflight.CancelFlightInfoRequest{Info: running}); err != nil {
+		t.Error(err)
+	}
 	for reader.Next() {
 	}
 	h.idle(t)
+}
+
+// TestOneAfterTheOther stays within limits of one.
+func TestOneAfterTheOther(t *testing.T) {
+	c := serve(t, limited(t, "max_concurrent: 1")).client(t)
+	ctx := with(t, "x-api-key", writeKey)
+	row := record(t, `[{"a": 1}]`, field("a", arrow.PrimitiveTypes.Int64))
+	for range 20 {
+		info, err := c.Execute(ctx, "SELECT 1 AS v")
+		if got := rows(t, c, ctx, info, err); got != `{"v":1}`+"\n" {
+			t.Error(got)
+		}
+		p, err := c.Prepare(ctx, "DELETE FROM orders WHERE id = $1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.SetParameters(row)
+		if _, err := p.ExecuteUpdate(ctx); err != nil {
+			t.Error(err)
+		}
+		if _, err := c.ExecuteUpdate(ctx, "DELETE FROM orders WHERE id = 2"); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestRateOfAPrincipal counts what runs, and not what comes before.
+func TestRateOfAPrincipal(t *testing.T) {
+	c := serve(t, limited(t, "requests_per_second: 0.001")).client(t)
+	ctx := with(t, "x-api-key", readKey)
+	p, err := c.Prepare(ctx, "SELECT $1 AS v")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.SetParameters(record(t, `[{"a": 1}]`, field("a", arrow.PrimitiveTypes.Int64)))
+	info, err := p.Execute(ctx)
+	if got := rows(t, c, ctx, info, err); got != `{"v":1}`+"\n" {
+		t.Error(got)
+	}
+	_, _, err = read(ctx, c, info)
+	wantCode(t, err, codes.ResourceExhausted, "requests_per_second")
 }
 
 func TestHealthNeedsNoKey(t *testing.T) {

@@ -125,6 +125,13 @@ func (s *service) addTables(ctx context.Context, b *array.RecordBuilder, command
 	if !inCatalog(command.Catalog) {
 		return nil
 	}
+	if command.GetIncludeSchema() {
+		leave, err := s.room(ctx)
+		if err != nil {
+			return err
+		}
+		defer leave()
+	}
 	for _, t := range s.tables() {
 		kind := typeTable
 		if t.View {

@@ -141,13 +141,12 @@ func (t *preparedTable) over(keep *prepared, counts func(*prepared) bool, most, 
 
 // prepare judges and describes a statement and keeps it.
 func (s *service) prepare(ctx context.Context, sql string) (*pb.ActionCreatePreparedStatementResult, error) {
-	c := callerOf(ctx)
-	d, err := s.opts.Query.Describe(ctx, c.request(sql, engine.Params{}))
+	d, err := s.described(ctx, sql)
 	if err != nil {
 		return nil, err
 	}
 	return &pb.ActionCreatePreparedStatementResult{
-		PreparedStatementHandle: s.prepared.add(prepared{owner: c.scope.Owner(), sql: sql, description: d}),
+		PreparedStatementHandle: s.prepared.add(prepared{owner: callerOf(ctx).scope.Owner(), sql: sql, description: d}),
 		DatasetSchema:           serialized(datasetSchema(d)),
 		ParameterSchema:         serialized(parameterSchema(d)),
 		IsUpdate:                &d.Write,

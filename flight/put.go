@@ -17,6 +17,12 @@ import (
 // DoPut implements Flight: it binds the parameters of a prepared statement, or
 // runs a statement that writes. The first message says which.
 func (s *service) DoPut(stream flight.FlightService_DoPutServer) error {
+	ctx := stream.Context()
+	leave, err := s.room(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	opening, err := stream.Recv()
 	if errors.Is(err, io.EOF) {
 		return invalid("the first message is missing")
@@ -28,11 +34,11 @@ func (s *service) DoPut(stream flight.FlightService_DoPutServer) error {
 	if err != nil {
 		return err
 	}
-	ctx := stream.Context()
-	upload := &upload{stream: stream, next: opening, left: s.opts.MaxMessage, values: valueReader{most: s.opts.MaxMessage}}
+	upload := &upload{stream: stream, leave: leave, next: opening, left: s.opts.MaxMessage, values: valueReader{most: s.opts.MaxMessage}}
 	var answer proto.Message
 	switch command := command.(type) {
 	case *pb.CommandStatementUpdate:
+		leave()
 		answer, err = s.updateStatement(ctx, command)
 	case *pb.CommandPreparedStatementUpdate:
 		answer, err = s.updatePrepared(ctx, command, upload)
@@ -126,6 +132,7 @@ func changed(rows *query.Rows) (int64, error) {
 // upload are the messages of a DoPut, of a bounded size together.
 type upload struct {
 	stream flight.FlightService_DoPutServer
+	leave  func()             // gives back the place in which they are read
 	next   *flight.FlightData // received and not read yet
 	left   int                // bytes that may still come
 	values valueReader        // of the parameters in them
@@ -153,8 +160,10 @@ func (u *upload) Recv() (*flight.FlightData, error) {
 	return data, nil
 }
 
-// params reads the one row of parameters of a statement, or none.
+// params reads the one row of parameters of a statement, or none. It is the
+// last to read.
 func (u *upload) params(p *prepared) (engine.Params, error) {
+	defer u.leave()
 	var params engine.Params
 	reader, err := flight.NewRecordReader(u)
 	if errors.Is(err, io.EOF) {

@@ -11,6 +11,7 @@ import (
 	pb "github.com/apache/arrow-go/v18/arrow/flight/gen/flight"
 	"google.golang.org/grpc"
 
+	"github.com/spiced-sql/spiced/audit"
 	"github.com/spiced-sql/spiced/engine"
 	"github.com/spiced-sql/spiced/format"
 	"github.com/spiced-sql/spiced/query"
@@ -61,7 +62,7 @@ func (s *service) describe(ctx context.Context, command *pb.CommandStatementQuer
 	if err := noTransaction(command.GetTransactionId()); err != nil {
 		return nil, err
 	}
-	d, err := s.opts.Query.Describe(ctx, callerOf(ctx).request(command.GetQuery(), engine.Params{}))
+	d, err := s.described(ctx, command.GetQuery())
 	if err != nil {
 		return nil, err
 	}
@@ -69,6 +70,20 @@ func (s *service) describe(ctx context.Context, command *pb.CommandStatementQuer
 		return nil, invalid("the statement has %d parameters; prepare it and bind them", n)
 	}
 	return d, nil
+}
+
+// described asks the engine about a statement, which may take as long as one
+// that runs: it computes what is constant.
+func (s *service) described(ctx context.Context, sql string) (*engine.Description, error) {
+	c := callerOf(ctx)
+	req := c.request(sql, engine.Params{})
+	leave, err := c.principal.Enter()
+	if err != nil {
+		s.opts.Query.Denied(ctx, req, audit.RateLimited)
+		return nil, err
+	}
+	defer leave()
+	return s.opts.Query.Describe(ctx, req)
 }
 
 func noTransaction(id []byte) error {
