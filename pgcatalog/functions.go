@@ -160,6 +160,8 @@ var definitions = []macro{
 	constant("pg_partition_root", "NULL::BIGINT", 1),
 	one("pg_partition_tree", "o", "TABLE SELECT o::BIGINT AS relid, NULL::BIGINT AS parentrelid, true AS isleaf, 0 AS level WHERE false"),
 	one("pg_available_extensions", "", "TABLE SELECT ''::VARCHAR AS name, ''::VARCHAR AS default_version, ''::VARCHAR AS comment WHERE false"),
+	one("pg_available_extension_versions", "", `TABLE SELECT ''::VARCHAR AS name, ''::VARCHAR AS version, false AS superuser, false AS trusted, false AS relocatable,
+		''::VARCHAR AS schema, []::VARCHAR[] AS requires, ''::VARCHAR AS comment WHERE false`),
 	one("pg_get_keywords", "", `TABLE SELECT keyword_name AS word, CASE keyword_category WHEN 'reserved' THEN 'R' WHEN 'type_function' THEN 'T'
 		WHEN 'column_name' THEN 'C' ELSE 'U' END AS catcode, true AS barelabel, keyword_category AS catdesc, '' AS baredesc FROM duckdb_keywords()`),
 }
@@ -210,10 +212,13 @@ var session = []macro{
 		{"n", "coalesce(" + settingOf + ", error('there is no setting ' || n || ' to show'))"},
 		{"n, missing_ok", "CASE WHEN missing_ok THEN " + settingOf + " ELSE coalesce(" + settingOf + ", error('there is no setting ' || n || ' to show')) END"},
 	}},
+	one("pg_show_all_settings", "", "TABLE FROM spice.pgcatalog.pg_settings"),
 	one("set_config", "n, v, is_local", "v::VARCHAR"),
 	constant("pg_advisory_unlock_all", "''", 0), // nobody holds one
 	constant("pg_backend_pid", "0", 0),
 	constant("pg_is_in_recovery", "false", 0),
+	constant("pg_is_wal_replay_paused", "false", 0),
+	constant("pg_blocking_pids", "[]::INTEGER[]", 1),
 	constant("pg_is_other_temp_schema", "false", 1),
 	constant("pg_my_temp_schema", "0::BIGINT", 0),
 	constant("pg_postmaster_start_time", "NULL::TIMESTAMPTZ", 0),

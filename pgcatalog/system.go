@@ -61,6 +61,7 @@ var systemViews = []view{
 	{"pg_user", `
 		SELECT 'spice' AS usename, 10::BIGINT AS usesysid, false AS usecreatedb, false AS usesuper, false AS userepl, false AS usebypassrls,
 			'********' AS passwd, NULL::TIMESTAMPTZ AS valuntil, NULL::VARCHAR[] AS useconfig`},
+	{"pg_shadow", "SELECT * REPLACE (NULL::VARCHAR AS passwd) FROM spice.pgcatalog.pg_user"},
 	{"pg_group", "SELECT NULL::VARCHAR AS groname, NULL::BIGINT AS grosysid, NULL::BIGINT[] AS grolist WHERE false"},
 	{"pg_am", `
 		SELECT oid::BIGINT AS oid, amname, handler AS amhandler, kind AS amtype, 2601::BIGINT AS tableoid
@@ -149,4 +150,7 @@ var standardViews = []view{
 	{"character_sets", `
 		SELECT NULL::VARCHAR AS character_set_catalog, NULL::VARCHAR AS character_set_schema, 'UTF8' AS character_set_name, 'UCS' AS character_repertoire,
 			'UTF8' AS form_of_use, 'spice' AS default_collate_catalog, 'pg_catalog' AS default_collate_schema, 'C' AS default_collate_name`},
+	{"collations", `
+		SELECT 'spice' AS collation_catalog, 'pg_catalog' AS collation_schema, collname AS collation_name, 'NO PAD' AS pad_attribute
+		FROM spice.pgcatalog.pg_collation`},
 }

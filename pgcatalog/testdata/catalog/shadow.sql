@@ -1,0 +1,1 @@
+SELECT usename, usesuper, passwd, valuntil FROM pg_shadow

@@ -1,0 +1,3 @@
+SELECT gss_authenticated, encrypted
+FROM pg_catalog.pg_stat_gssapi
+WHERE pid = pg_backend_pid()

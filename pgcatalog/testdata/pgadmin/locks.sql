@@ -1,0 +1,21 @@
+SELECT
+    pid,
+    locktype,
+    datname,
+    relation::regclass,
+    page,
+    tuple,
+    virtualxid
+    transactionid,
+    classid::regclass,
+    objid,
+    objsubid,
+    virtualtransaction,
+    mode,
+    granted,
+    fastpath
+FROM
+    pg_catalog.pg_locks l
+    LEFT OUTER JOIN pg_catalog.pg_database d ON (l.database = d.oid)
+ORDER BY
+    pid, locktype
