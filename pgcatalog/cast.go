@@ -33,6 +33,9 @@ func (r *rewriter) cast(i int) int {
 		r.replace(i, last+2, ")")
 		return last + 3
 	}
+	if name == "oid" && procedures[r.name(i-1)] && r.catalog {
+		r.wrap(from, i-1, "to_regproc") // the column holds a name
+	}
 	r.typeName(i+1, last, name)
 	if r.catalog && integers[name] && r.is(last+1, "/") && r.kind(last+2, sqltree.Number) {
 		r.insert(r.tokens[last+1].End, "/") // PostgreSQL divides integers without a rest

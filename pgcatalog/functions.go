@@ -100,6 +100,7 @@ var texts = []macro{
 	one("ipattern", "p", `'(?s:.*)(?i:' || p || ')(?s:.*)'`),
 	one("pg_encoding_to_char", "n", "CASE n WHEN 6 THEN 'UTF8' ELSE '' END"),
 	one("pg_char_to_encoding", "s", "CASE WHEN upper(replace(s, '-', '')) IN ('UTF8', 'UNICODE') THEN 6 ELSE -1 END"),
+	{"encode", []overload{{"s", "encode(s)"}, {"b, form", "CASE form WHEN 'hex' THEN lower(hex(b)) WHEN 'base64' THEN base64(b) ELSE b::VARCHAR END"}}},
 	constant("getdatabaseencoding", "'UTF8'", 0),
 	constant("pg_client_encoding", "'UTF8'", 0),
 	one("oidvectortypes", "v", `array_to_string(list_transform(list_filter(string_split(v, ' '), lambda e: e <> ''),
@@ -223,6 +224,7 @@ var session = []macro{
 	constant("pg_my_temp_schema", "0::BIGINT", 0),
 	constant("pg_postmaster_start_time", "NULL::TIMESTAMPTZ", 0),
 	constant("pg_conf_load_time", "NULL::TIMESTAMPTZ", 0),
+	constant("age", "0", 1), // of a transaction
 	constant("txid_current", "1::BIGINT", 0),
 	constant("txid_current_if_assigned", "NULL::BIGINT", 0),
 	constant("pg_current_xact_id", "1::BIGINT", 0),

@@ -185,8 +185,8 @@ func (r *rewriter) symbol(i int) int {
 func (r *rewriter) identifier(i int) int {
 	name := r.name(i)
 	switch {
-	case name == "proargtypes" && r.is(i+1, "["):
-		r.element(i)
+	case name == "proargtypes":
+		r.vector(i)
 	case r.catalog && procedures[name]:
 		r.noProcedure(i)
 	}
@@ -223,12 +223,15 @@ func (r *rewriter) called(i int, name string) int {
 		return r.operator(i)
 	case name == "cast":
 		return r.castCall(i)
-	case name == "format" && r.catalog:
-		r.replace(i, i, Schema+"."+macroPrefix+name)
-	case ours[name] || renamed[name] != "" || r.catalog && series[name] && r.items[i] == fromItem:
+	case r.ours(i, name) || renamed[name] != "" || r.catalog && series[name] && r.items[i] == fromItem:
 		return r.function(i, i)
 	}
 	return i + 1
+}
+
+// ours reports whether the function with the name at token i is a macro.
+func (r *rewriter) ours(i int, name string) bool {
+	return ours[name] || r.catalog && (differing[name] || name == "age" && transactions[r.name(r.other[i+1]-1)])
 }
 
 // function rewrites a call of the function with the name at token i; from is
@@ -236,7 +239,7 @@ func (r *rewriter) called(i int, name string) int {
 func (r *rewriter) function(from, i int) int {
 	name, end := r.name(i), r.other[i+1]
 	switch {
-	case ours[name]:
+	case r.ours(i, name):
 		r.replace(from, i, Schema+"."+macroPrefix+name)
 		r.title(from, end, name)
 	case renamed[name] != "":
@@ -263,15 +266,22 @@ func (r *rewriter) nameColumn(i int) {
 	r.insert(r.tokens[i].End, "("+r.tokens[i].Text(r.sql)+")")
 }
 
-// element rewrites an element of an oidvector: the column's name is token i.
-// Vectors count from 0 and are text here.
-func (r *rewriter) element(i int) {
+// vector rewrites an element of an oidvector, and a cast of one to a list: the
+// column's name is token i. Vectors count from 0 and are text here.
+func (r *rewriter) vector(i int) {
+	typ, last := r.typeAt(i + 2)
+	element := r.is(i+1, "[")
+	if !element && (!r.is(i+1, "::") || !r.is(last+1, "[") || typ == "regtype") {
+		return
+	}
 	from := i
 	for r.is(from-1, ".") && r.name(from-2) != "" {
 		from -= 2
 	}
 	r.wrap(from, i, "vector")
-	r.insert(r.tokens[i+1].End, "1+")
+	if element {
+		r.insert(r.tokens[i+1].End, "1+")
+	}
 }
 
 // noProcedure rewrites the comparison of a column of regproc, at token i, with

@@ -1,10 +1,10 @@
 package pgcatalog
 
 // systemViews are the catalogs of pg_catalog that have rows, beside pg_type and
-// pg_settings. tableoid, a hidden column in PostgreSQL, comes last.
+// pg_settings. tableoid and xmin, hidden columns in PostgreSQL, come last.
 var systemViews = []view{
 	{"pg_namespace", `
-		SELECT oid, name AS nspname, 10::BIGINT AS nspowner, NULL::VARCHAR[] AS nspacl, 2615::BIGINT AS tableoid
+		SELECT oid, name AS nspname, 10::BIGINT AS nspowner, NULL::VARCHAR[] AS nspacl, 2615::BIGINT AS tableoid, 0::BIGINT AS xmin
 		FROM spice.pgcatalog.declared_schemas`},
 	{"pg_class", `
 		SELECT r.oid, r.name AS relname, n.oid AS relnamespace, 0::BIGINT AS reltype, 0::BIGINT AS reloftype, 10::BIGINT AS relowner,
@@ -14,7 +14,7 @@ var systemViews = []view{
 			coalesce(c.columns, 0)::SMALLINT AS relnatts, 0::SMALLINT AS relchecks, r.kind = 'v' AS relhasrules, false AS relhastriggers,
 			false AS relhassubclass, false AS relrowsecurity, false AS relforcerowsecurity, true AS relispopulated, 'n' AS relreplident,
 			false AS relispartition, 0::BIGINT AS relrewrite, 0::BIGINT AS relfrozenxid, 0::BIGINT AS relminmxid, NULL::VARCHAR[] AS relacl,
-			NULL::VARCHAR[] AS reloptions, NULL::VARCHAR AS relpartbound, 1259::BIGINT AS tableoid
+			NULL::VARCHAR[] AS reloptions, NULL::VARCHAR AS relpartbound, 1259::BIGINT AS tableoid, 0::BIGINT AS xmin
 		FROM spice.pgcatalog.declared_relations AS r JOIN spice.pgcatalog.declared_schemas AS n ON n.name = r.schema_name
 		LEFT JOIN (SELECT relation_oid, count(*) AS columns FROM spice.pgcatalog.declared_columns GROUP BY relation_oid) AS c ON c.relation_oid = r.oid`},
 	{"pg_attribute", `
@@ -23,7 +23,7 @@ var systemViews = []view{
 			t.typbyval AS attbyval, t.typalign AS attalign, t.typstorage AS attstorage, '' AS attcompression, false AS attnotnull,
 			false AS atthasdef, false AS atthasmissing, '' AS attidentity, '' AS attgenerated, false AS attisdropped, true AS attislocal,
 			0 AS attinhcount, t.typcollation AS attcollation, NULL::VARCHAR[] AS attacl, NULL::VARCHAR[] AS attoptions,
-			NULL::VARCHAR[] AS attfdwoptions, NULL::VARCHAR AS attmissingval, 1249::BIGINT AS tableoid
+			NULL::VARCHAR[] AS attfdwoptions, NULL::VARCHAR AS attmissingval, 1249::BIGINT AS tableoid, 0::BIGINT AS xmin
 		FROM spice.pgcatalog.declared_columns AS c JOIN spice.pgcatalog.pg_type AS t ON t.oid = c.type_oid`},
 	{"pg_proc", `
 		SELECT oid, "name" AS proname, 2200::BIGINT AS pronamespace, 10::BIGINT AS proowner, 14::BIGINT AS prolang, 1::FLOAT AS procost,
@@ -34,7 +34,7 @@ var systemViews = []view{
 			array_to_string(arg_types, ' ') AS proargtypes, NULL::BIGINT[] AS proallargtypes, NULL::VARCHAR[] AS proargmodes,
 			CASE WHEN len(arg_names) > 0 THEN arg_names END AS proargnames, d.exprs AS proargdefaults, NULL::BIGINT[] AS protrftypes,
 			'' AS prosrc, NULL::VARCHAR AS probin, NULL::VARCHAR AS prosqlbody, NULL::VARCHAR[] AS proconfig, NULL::VARCHAR[] AS proacl,
-			false AS proisagg, false AS proiswindow, 1255::BIGINT AS tableoid
+			false AS proisagg, false AS proiswindow, 1255::BIGINT AS tableoid, 0::BIGINT AS xmin
 		FROM spice.pgcatalog.declared_functions AS f
 		LEFT JOIN (SELECT "function", count(*) AS defaults, string_agg(coalesce("default", 'NULL'), ', ' ORDER BY "position") AS exprs
 			FROM spice.spiced.function_args WHERE NOT "required" GROUP BY "function") AS d ON d."function" = f."name"`},
@@ -52,30 +52,30 @@ var systemViews = []view{
 		SELECT 16384::BIGINT AS oid, 'spice' AS datname, 10::BIGINT AS datdba, 6 AS encoding, 'c' AS datlocprovider, false AS datistemplate,
 			true AS datallowconn, -1 AS datconnlimit, 0::BIGINT AS datfrozenxid, 0::BIGINT AS datminmxid, 1663::BIGINT AS dattablespace,
 			'C' AS datcollate, 'C.UTF-8' AS datctype, NULL::VARCHAR AS daticulocale, NULL::VARCHAR AS datcollversion, NULL::VARCHAR[] AS datacl,
-			0::BIGINT AS datlastsysoid, 1262::BIGINT AS tableoid`},
+			0::BIGINT AS datlastsysoid, 1262::BIGINT AS tableoid, 0::BIGINT AS xmin`},
 	{"pg_roles", `
 		SELECT 'spice' AS rolname, false AS rolsuper, true AS rolinherit, false AS rolcreaterole, false AS rolcreatedb, true AS rolcanlogin,
 			false AS rolreplication, -1 AS rolconnlimit, '********' AS rolpassword, NULL::TIMESTAMPTZ AS rolvaliduntil, false AS rolbypassrls,
-			NULL::VARCHAR[] AS rolconfig, 10::BIGINT AS oid, 1260::BIGINT AS tableoid`},
-	{"pg_authid", "SELECT oid, rolname, rolsuper, rolinherit, rolcreaterole, rolcreatedb, rolcanlogin, rolreplication, rolbypassrls, rolconnlimit, NULL::VARCHAR AS rolpassword, rolvaliduntil FROM spice.pgcatalog.pg_roles"},
+			NULL::VARCHAR[] AS rolconfig, 10::BIGINT AS oid, 1260::BIGINT AS tableoid, 0::BIGINT AS xmin`},
+	{"pg_authid", "SELECT oid, rolname, rolsuper, rolinherit, rolcreaterole, rolcreatedb, rolcanlogin, rolreplication, rolbypassrls, rolconnlimit, NULL::VARCHAR AS rolpassword, rolvaliduntil, tableoid, xmin FROM spice.pgcatalog.pg_roles"},
 	{"pg_user", `
 		SELECT 'spice' AS usename, 10::BIGINT AS usesysid, false AS usecreatedb, false AS usesuper, false AS userepl, false AS usebypassrls,
 			'********' AS passwd, NULL::TIMESTAMPTZ AS valuntil, NULL::VARCHAR[] AS useconfig`},
 	{"pg_shadow", "SELECT * REPLACE (NULL::VARCHAR AS passwd) FROM spice.pgcatalog.pg_user"},
 	{"pg_group", "SELECT NULL::VARCHAR AS groname, NULL::BIGINT AS grosysid, NULL::BIGINT[] AS grolist WHERE false"},
 	{"pg_am", `
-		SELECT oid::BIGINT AS oid, amname, handler AS amhandler, kind AS amtype, 2601::BIGINT AS tableoid
+		SELECT oid::BIGINT AS oid, amname, handler AS amhandler, kind AS amtype, 2601::BIGINT AS tableoid, 0::BIGINT AS xmin
 		FROM (VALUES (2, 'heap', 'heap_tableam_handler', 't'), (403, 'btree', 'bthandler', 'i')) AS a(oid, amname, handler, kind)`},
 	{"pg_language", `
 		SELECT oid::BIGINT AS oid, lanname, 10::BIGINT AS lanowner, lanname <> 'internal' AS lanispl, true AS lanpltrusted, 0::BIGINT AS lanplcallfoid,
-			0::BIGINT AS laninline, 0::BIGINT AS lanvalidator, NULL::VARCHAR[] AS lanacl, 2612::BIGINT AS tableoid
+			0::BIGINT AS laninline, 0::BIGINT AS lanvalidator, NULL::VARCHAR[] AS lanacl, 2612::BIGINT AS tableoid, 0::BIGINT AS xmin
 		FROM (VALUES (12, 'internal'), (14, 'sql')) AS l(oid, lanname)`},
 	{"pg_collation", `
 		SELECT oid::BIGINT AS oid, collname, 11::BIGINT AS collnamespace, 10::BIGINT AS collowner, provider AS collprovider, true AS collisdeterministic,
-			-1 AS collencoding, locale AS collcollate, locale AS collctype, NULL::VARCHAR AS colliculocale, NULL::VARCHAR AS collversion, 3456::BIGINT AS tableoid
+			-1 AS collencoding, locale AS collcollate, locale AS collctype, NULL::VARCHAR AS colliculocale, NULL::VARCHAR AS collversion, 3456::BIGINT AS tableoid, 0::BIGINT AS xmin
 		FROM (VALUES (100, 'default', 'd', ''), (950, 'C', 'c', 'C'), (951, 'POSIX', 'c', 'POSIX')) AS c(oid, collname, provider, locale)`},
 	{"pg_tablespace", `
-		SELECT 1663::BIGINT AS oid, 'pg_default' AS spcname, 10::BIGINT AS spcowner, NULL::VARCHAR[] AS spcacl, NULL::VARCHAR[] AS spcoptions, 1213::BIGINT AS tableoid`},
+		SELECT 1663::BIGINT AS oid, 'pg_default' AS spcname, 10::BIGINT AS spcowner, NULL::VARCHAR[] AS spcacl, NULL::VARCHAR[] AS spcoptions, 1213::BIGINT AS tableoid, 0::BIGINT AS xmin`},
 	{"pg_tables", `
 		SELECT schema_name AS schemaname, name AS tablename, 'spice' AS tableowner, NULL::VARCHAR AS tablespace, false AS hasindexes, false AS hasrules,
 			false AS hastriggers, false AS rowsecurity FROM spice.pgcatalog.declared_relations WHERE kind = 'r'`},

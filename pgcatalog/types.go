@@ -74,6 +74,7 @@ func (m *sqlMap) String() string { return "MAP {" + strings.Join(m.entries, ", "
 // like is json, as lists of lists are, and DuckDB makes a column of NULLs INTEGER.
 func typeMacros() []macro {
 	var oids, arrays, names, modified sqlMap
+	names.add("0", "'-'")
 	for _, t := range types {
 		names.add(fmt.Sprint(t.oid), engine.Literal(t.sql))
 		if t.array != 0 {
@@ -136,7 +137,7 @@ func typeView() view {
 		'-' AS typanalyze, CASE len WHEN 1 THEN 'c' WHEN 2 THEN 's' WHEN 8 THEN 'd' ELSE 'i' END AS typalign,
 		CASE WHEN len = -1 THEN 'x' ELSE 'p' END AS typstorage, false AS typnotnull, 0::BIGINT AS typbasetype, -1 AS typtypmod,
 		0 AS typndims, CASE WHEN category = 'S' THEN 100 ELSE 0 END::BIGINT AS typcollation, NULL::VARCHAR AS typdefaultbin,
-		NULL::VARCHAR AS typdefault, NULL::VARCHAR[] AS typacl, 1247::BIGINT AS tableoid
+		NULL::VARCHAR AS typdefault, NULL::VARCHAR[] AS typacl, 1247::BIGINT AS tableoid, 0::BIGINT AS xmin
 		FROM (VALUES ` + strings.Join(rows, ",\n") + `) AS t(oid, typname, len, kind, category, preferred, elem, array_oid, stem, sent)`}
 }
 

@@ -22,7 +22,12 @@ var (
 		"regrole":      {"to_regrole", "to_regrole", "regrole_name"},
 	}
 	// procedures are columns of regproc.
-	procedures = set("typinput typoutput typreceive typsend typmodin typmodout typanalyze aggtransfn aggfinalfn aggcombinefn oprcode oprrest oprjoin")
+	procedures = set("typinput typoutput typreceive typsend typmodin typmodout typanalyze amhandler aggtransfn aggfinalfn aggcombinefn oprcode oprrest oprjoin")
+	// differing are functions that DuckDB has too, with another meaning: they are
+	// macros in statements on the catalog alone.
+	differing = set("format encode")
+	// transactions are what age takes beside times: columns and casts of xid.
+	transactions = set("xid xmin xmax transactionid datfrozenxid relfrozenxid relminmxid backend_xid backend_xmin")
 	// renamed are functions that DuckDB has under another name.
 	renamed = map[string]string{
 		"json_build_object": "json_object", "jsonb_build_object": "json_object", "json_build_array": "json_array", "jsonb_build_array": "json_array",
@@ -60,7 +65,7 @@ func set(words string) map[string]bool {
 }
 
 // helpers are macros that only Rewrite writes.
-var helpers = set("format type_oid type_modifier pattern ipattern array vector regclass_name regtype_name regtype_names regproc_name regnamespace_name regrole_name " +
+var helpers = set("age encode format type_oid type_modifier pattern ipattern array vector regclass_name regtype_name regtype_names regproc_name regnamespace_name regrole_name " +
 	"current_user session_user current_role current_catalog")
 
 func functionNames() map[string]bool {

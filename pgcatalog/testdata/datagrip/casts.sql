@@ -1,0 +1,8 @@
+select C.oid,
+       C.xmin as state_number,
+       C.castsource as castsource_id,
+       pg_catalog.quote_ident(SN.nspname) || '.' || pg_catalog.quote_ident(S.typname) as castsource_name,
+       C.castfunc as castfunc_id, C.castcontext, C.castmethod
+from pg_cast C
+     left outer join pg_type S on C.castsource::oid = S.oid
+     left outer join pg_namespace SN on S.typnamespace = SN.oid
