@@ -17,7 +17,8 @@ import (
 //     types that DuckDB has not, and array literals: '{1,2}'::int[];
 //   - OPERATOR(pg_catalog.~), COLLATE pg_catalog.default, and in statements on
 //     the catalog the operators ~, ~*, !~ and !~*, which there match anywhere,
-//     format('%I', x), the division of integers and typreceive <> 0.
+//     format('%I', x), the division of integers, typreceive <> 0, and in FROM
+//     unnest(a, b) and generate_subscripts(a, 1).
 //
 // It works on tokens: strings, comments and line breaks stay as they are, and
 // a statement with none of these is returned unchanged. A rewritten statement
@@ -248,9 +249,49 @@ func (r *rewriter) function(from, i int) int {
 		r.replace(from, i, r.tokens[i].Text(r.sql))
 	}
 	if series[name] && r.items[from] == fromItem {
-		r.nameColumn(end + 1)
+		r.rows(from, i)
 	}
 	return i + 1
+}
+
+// rows rewrites a call in FROM that gives a row for each element; the name of
+// the function is token i. DuckDB has unnest of several lists, and
+// generate_subscripts, in SELECT alone.
+func (r *rewriter) rows(from, i int) {
+	first, end := i+2, r.other[i+1]
+	commas := r.commas(first, end)
+	switch {
+	case r.name(i) == "generate_subscripts":
+		r.insert(r.tokens[from].Start, "(SELECT ")
+		r.insert(r.tokens[end].End, ")")
+	case r.name(i) == "unnest" && len(commas) > 0:
+		r.insert(r.tokens[from].Start, "(SELECT ")
+		for _, comma := range commas {
+			r.replace(comma, comma, "), unnest(")
+		}
+		if r.word(end+1) == "with" && r.word(end+2) == "ordinality" && r.column(first, commas[0]-1) {
+			list := r.sql[r.tokens[first].Start:r.tokens[commas[0]-1].End]
+			r.insert(r.tokens[end].End, ", generate_subscripts("+list+", 1)")
+			r.replace(end+1, end+2, blank(r.sql[r.tokens[end+1].Start:r.tokens[end+2].End]))
+		}
+		r.insert(r.tokens[end].End, ")")
+	}
+	r.nameColumn(end + 1)
+}
+
+// commas returns the commas between the arguments from token first to the
+// bracket end.
+func (r *rewriter) commas(first, end int) []int {
+	var list []int
+	for i := first; i < end; i++ {
+		switch {
+		case r.opens(i):
+			i = r.other[i]
+		case r.is(i, ","):
+			list = append(list, i)
+		}
+	}
+	return list
 }
 
 // nameColumn names the column of a function in FROM after its alias, which

@@ -39,6 +39,13 @@ func TestRewrite(t *testing.T) {
 		{"a collation that stays", "SELECT a COLLATE nocase", ""},
 		{"lines stay", "SELECT 1\nFROM pg_class c\nWHERE c.relname COLLATE\n\"C\" = 'x'", "SELECT 1\nFROM pgcatalog.pg_class c\nWHERE c.relname  \n = 'x'"},
 		{"a series", "SELECT s FROM pg_class, generate_series(1, 3) s WHERE s > 1", "SELECT s FROM pgcatalog.pg_class, generate_series(1, 3) s(s) WHERE s > 1"},
+		{"several lists", "SELECT * FROM pg_index i, unnest(i.indkey, f(1, 2)) k (a, b)", "SELECT * FROM pgcatalog.pg_index i, (SELECT unnest(i.indkey), unnest( f(1, 2))) k (a, b)"},
+		{
+			"several lists with numbers", "SELECT * FROM pg_index i, unnest(i.indkey, i.indoption)\nWITH ORDINALITY k(a, b, n)",
+			"SELECT * FROM pgcatalog.pg_index i, (SELECT unnest(i.indkey), unnest( i.indoption), generate_subscripts(i.indkey, 1))\n  k(a, b, n)",
+		},
+		{"one list with numbers", "SELECT * FROM pg_index i, unnest(i.indkey) WITH ORDINALITY k(a, n)", "SELECT * FROM pgcatalog.pg_index i, unnest(i.indkey) WITH ORDINALITY k(a, n)"},
+		{"subscripts", "SELECT k FROM pg_catalog.generate_subscripts('{1}'::int[], 1) AS k", "SELECT k FROM (SELECT generate_subscripts( pgcatalog.compat_array('{1}')::int[], 1)) AS k(k)"},
 		{"a vector", "SELECT p.proargtypes[0] FROM pg_proc p", "SELECT  pgcatalog.compat_vector(p.proargtypes)[1+0] FROM pgcatalog.pg_proc p"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -78,6 +85,8 @@ func TestRewriteIsLinear(t *testing.T) {
 		{"SELECT 1 FROM pg_class WHERE a ", "~ (", "1", ")"},
 		{"SELECT 1 FROM pg_class WHERE a ", "!~* b::text ", "", ""},
 		{"SELECT * FROM ", "(", "pg_class", ")"},
+		{"SELECT * FROM pg_class, ", "unnest(a, ", "b", ")"},
+		{"SELECT * FROM pg_class, ", "unnest(a, b), ", "pg_am", ""},
 		{"SELECT version() WHERE a", " BETWEEN b /* c */ AND 'd' OR a", "", ""},
 	} {
 		n := size / len(c.open+c.shut)
@@ -149,6 +158,7 @@ func FuzzRewrite(f *testing.F) {
 		"SELECT CAST(x AS regtype), version(), '{1}'::int[] FROM information_schema.tables, generate_series(1,2) s",
 		"SELECT a OPERATOR(pg_catalog.~*) (b)::name FROM pg_type -- x",
 		"SELECT p.proargtypes[0]::regclass::regtype FROM pg_proc, (pg_am)",
+		"SELECT k FROM pg_index i, unnest(i.indkey, '{1}'::int[]) WITH ORDINALITY x(k, o, n), pg_catalog.generate_subscripts(a, 1) s",
 		"SELECT 1",
 	} {
 		f.Add(sql)
