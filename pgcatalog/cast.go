@@ -56,15 +56,17 @@ func (r *rewriter) typeName(from, last int, name string) {
 	}
 }
 
-// aliasOf chooses the macro for a cast to an OID alias type: a column holds an
-// OID, and its name is wanted, unless it is compared to a text that is cast so,
-// which becomes an OID; any other value is a text, unless its own text is
-// asked for next, as in '16384'::regclass::text. The type ends with token typ.
+// aliasOf chooses the macro for a cast to an OID alias type: of a column, which
+// holds an OID or a name, the name is wanted, unless it is compared to a text that
+// is cast so, which becomes an OID, or cast to oid next; any other value is a text,
+// unless its own text is asked for next, as in '16384'::regclass::text. The type ends with token typ.
 func (r *rewriter) aliasOf(a alias, from, last, typ int) string {
 	next, _ := r.typeAt(typ + 2)
 	switch {
 	case r.column(from, last) && r.comparedToAlias(typ+1):
 		return a.text
+	case r.column(from, last) && next == "oid":
+		return a.oid
 	case r.column(from, last):
 		return a.name
 	case !r.is(typ+1, "::"):

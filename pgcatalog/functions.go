@@ -64,6 +64,9 @@ func concat(lists ...[]macro) []macro {
 	return all
 }
 
+// numeral is the OID that o is, or NULL if it is a name already.
+const numeral = "TRY_CAST(o::VARCHAR AS BIGINT)"
+
 // casts are what the casts to OID alias types become, and their functions: for
 // each the OID that a text means and the text of an OID.
 var casts = []macro{
@@ -72,18 +75,17 @@ var casts = []macro{
 		lookup("schema_name || '.' || name", "oid", "declared_relations",
 			`CASE WHEN contains(n::VARCHAR, '.') THEN regexp_replace(`+bare("n::VARCHAR")+`, '^spice\.', '') ELSE 'public.' || `+bare("n::VARCHAR")+` END`)+`) END`),
 	one("regclass_name", "o", `coalesce(`+lookup("oid", `CASE schema_name WHEN 'public' THEN '' ELSE `+quoted("schema_name")+` || '.' END || `+quoted("name"),
-		"declared_relations", "o::BIGINT")+`, map_from_entries(list_transform(map_entries(`+catalogOIDs+`),
-		lambda e: struct_pack(k := e.value::BIGINT, v := e.key)))[o::BIGINT], CASE o::BIGINT WHEN 0 THEN '-' ELSE o::VARCHAR END)`),
+		"declared_relations", numeral)+`, map_from_entries(list_transform(map_entries(`+catalogOIDs+`),
+		lambda e: struct_pack(k := e.value::BIGINT, v := e.key)))[`+numeral+`], CASE `+numeral+` WHEN 0 THEN '-' ELSE o::VARCHAR END)`),
 	one("to_regtype", "n", `CASE WHEN regexp_full_match(n::VARCHAR, '\d+') THEN TRY_CAST(n::VARCHAR AS BIGINT)
 		ELSE coalesce(`+lookup("typname", "oid", "pg_type", bare("n::VARCHAR"))+`, `+
 		lookup("spice.pgcatalog.compat_format_type(oid, NULL)", "oid", "pg_type", bare("n::VARCHAR"))+`) END`),
-	one("regtype_name", "o", "spice.pgcatalog.compat_format_type(o::BIGINT, NULL)"),
 	one("regtype_names", "l", `list_transform(regexp_extract_all(l::VARCHAR, '\d+'), lambda o: spice.pgcatalog.compat_format_type(o::BIGINT, NULL))`), // of a list or a vector
 	one("to_regproc", "n", `CASE WHEN regexp_full_match(n::VARCHAR, '\d+') THEN TRY_CAST(n::VARCHAR AS BIGINT)
 		ELSE `+lookup(`"name"`, "oid", "declared_functions", `regexp_replace(regexp_replace(`+bare("n::VARCHAR")+`, '^(spice\.)?public\.', ''), '\(.*$', '')`)+` END`),
-	one("regproc_name", "o", `coalesce(`+lookup("oid", `"name"`, "declared_functions", "TRY_CAST(o::VARCHAR AS BIGINT)")+`, `+bare("o::VARCHAR")+`)`),
+	one("regproc_name", "o", `coalesce(`+lookup("oid", `"name"`, "declared_functions", numeral)+`, `+bare("o::VARCHAR")+`)`),
 	one("to_regnamespace", "n", `coalesce(TRY_CAST(n::VARCHAR AS BIGINT), `+lookup("name", "oid", "declared_schemas", `replace(n::VARCHAR, '"', '')`)+`)`),
-	one("regnamespace_name", "o", `coalesce(`+lookup("oid", "name", "declared_schemas", "o::BIGINT")+`, o::VARCHAR)`),
+	one("regnamespace_name", "o", `coalesce(`+lookup("oid", "name", "declared_schemas", numeral)+`, o::VARCHAR)`),
 	one("to_regrole", "n", "10::BIGINT"),
 	one("regrole_name", "o", "'spice'"),
 }

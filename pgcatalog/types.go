@@ -73,11 +73,13 @@ func (m *sqlMap) String() string { return "MAP {" + strings.Join(m.entries, ", "
 // They are as package pgwire sends the values: a type that PostgreSQL has nothing
 // like is json, as lists of lists are, and DuckDB makes a column of NULLs INTEGER.
 func typeMacros() []macro {
-	var oids, arrays, names, modified sqlMap
+	var oids, arrays, names, named, modified sqlMap
 	names.add("0", "'-'")
 	for _, t := range types {
 		names.add(fmt.Sprint(t.oid), engine.Literal(t.sql))
+		named.add(engine.Literal(t.name), engine.Literal(t.sql))
 		if t.array != 0 {
+			named.add(engine.Literal("_"+t.name), engine.Literal(t.sql+"[]"))
 			names.add(fmt.Sprint(t.array), engine.Literal(t.sql+"[]"))
 		}
 		for duck := range strings.SplitSeq(t.duck, ",") {
@@ -100,6 +102,7 @@ func typeMacros() []macro {
 		one("type_modifier", "t", "CASE WHEN "+nested+" THEN -1 ELSE coalesce(("+digits(1)+" << 16) + "+digits(2)+" + 4, -1) END"),
 		one("format_type", "o, m", "CASE WHEN o IS NULL THEN NULL WHEN m >= 4 AND o IN (1700, 1231) THEN "+modified.String()+
 			"[o::BIGINT] ELSE coalesce("+names.String()+"[o::BIGINT], '???') END"),
+		one("regtype_name", "o", "coalesce(spice.pgcatalog.compat_format_type("+numeral+", NULL), "+named.String()+"["+bare("o::VARCHAR")+"], o::VARCHAR)"),
 	}
 }
 

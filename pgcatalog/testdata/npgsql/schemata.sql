@@ -1,0 +1,1 @@
+SELECT catalog_name, schema_name, schema_owner FROM information_schema.schemata
