@@ -26,6 +26,9 @@ func (r *rewriter) cast(i int) int {
 	if a, is := aliases[name]; is && from >= 0 && !r.is(last+1, "[") {
 		r.enclose(from, last, r.aliasOf(a, from, i-1, last))
 		r.replace(i, last, ")")
+		if r.column(from, i-1) {
+			r.title(from, last, r.name(i-1))
+		}
 		return last + 1
 	}
 	if name == "regtype" && from >= 0 && r.is(last+1, "[") && r.is(last+2, "]") {

@@ -94,6 +94,8 @@ var casts = []macro{
 // PostgreSQL's anywhere.
 var texts = []macro{
 	one("quote_ident", "s", quoted("s")),
+	one("bpchar", "s", "s::VARCHAR"),
+	one("substring", "s, p", "CASE WHEN regexp_matches(s, p) THEN regexp_extract(s, p || '()', CASE WHEN contains(p, '(') THEN 1 ELSE 0 END) END"), // what matches p
 	one("quote_literal", "s", `'''' || replace(s::VARCHAR, '''', '''''') || ''''`),
 	one("quote_nullable", "s", `coalesce('''' || replace(s::VARCHAR, '''', '''''') || '''', 'NULL')`),
 	one("parse_ident", "s", `list_transform(regexp_extract_all(s::VARCHAR, '"(?:[^"]|"")*"|[^."\s]+'), lambda part:
@@ -138,6 +140,8 @@ var definitions = []macro{
 	constant("shobj_description", "NULL::VARCHAR", 2),
 	{"pg_get_expr", []overload{{"e, o", "e::VARCHAR"}, {"e, o, pretty", "e::VARCHAR"}}},
 	constant("pg_get_constraintdef", "NULL::VARCHAR", 1, 2),
+	constant("pg_indexam_has_property", "NULL::BOOLEAN", 2),
+	one("pg_indexam_has_property", "a, p", "TABLE SELECT NULL::BOOLEAN AS pg_indexam_has_property"), // in FROM too
 	constant("pg_get_indexdef", "NULL::VARCHAR", 1, 3),
 	{"pg_get_viewdef", []overload{{"o", viewText}, {"o, pretty", viewText}}},
 	constant("pg_get_triggerdef", "NULL::VARCHAR", 1, 2),
@@ -260,6 +264,7 @@ var sizes = []macro{
 var arrays = []macro{
 	one("array", "s", `list_transform(CASE WHEN regexp_full_match(s, '\s*\{\s*\}\s*') THEN []::VARCHAR[] ELSE string_split(trim(s, ' {}'), ',') END,
 		lambda e: CASE WHEN upper(trim(e)) = 'NULL' THEN NULL ELSE replace(trim(trim(e), '"'), '\"', '"') END)`),
+	{"array_length", []overload{{"a", "len(a)"}, {"a, n", "CASE WHEN len(a) > 0 AND n = 1 THEN len(a)::INTEGER END"}}},
 	one("array_lower", "a, n", "CASE WHEN len(a) > 0 AND n = 1 THEN 1 END"),
 	one("array_upper", "a, n", "CASE WHEN len(a) > 0 AND n = 1 THEN len(a)::INTEGER END"),
 	one("array_remove", "a, v", "list_filter(a, lambda e: e IS DISTINCT FROM v)"),

@@ -48,6 +48,33 @@ func (r *rewriter) match(i int) int {
 	return end + 1
 }
 
+// anyOf rewrites x = ANY (column), where token i is the "=": DuckDB takes it for
+// a subquery, which cannot stand in the condition of an outer join.
+func (r *rewriter) anyOf(i int) int {
+	end := 0
+	if word := r.word(i + 1); (word == "any" || word == "some") && r.is(i+2, "(") {
+		end = r.other[i+2]
+	}
+	if !r.column(i+3, end-1) {
+		return i + 1
+	}
+	r.replace(i, i+2, " IN ")
+	if r.name(end-1) == "proargtypes" {
+		r.wrap(i+3, end-1, "vector")
+	}
+	r.replace(end, end, " ")
+	return i + 3
+}
+
+// like adds to a pattern of LIKE, a string at token i, that \ escapes: without
+// ESCAPE nothing does in DuckDB.
+func (r *rewriter) like(i int) {
+	word, text := r.word(i-1), r.tokens[i].Text(r.sql)
+	if r.catalog && (word == "like" || word == "ilike") && strings.Contains(text, `\`) && r.word(i+1) != "escape" && !r.operatorAt(i+1) {
+		r.insert(r.tokens[i].End, " ESCAPE chr(92)")
+	}
+}
+
 // operatorEnd returns the last token of the operator that starts with token i,
 // or i-1 if none does.
 func (r *rewriter) operatorEnd(i int) int {

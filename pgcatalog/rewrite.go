@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spiced-sql/spiced/engine"
 	"github.com/spiced-sql/spiced/sqltree"
 )
 
@@ -15,10 +16,12 @@ import (
 //     schema, and PostgreSQL's own functions;
 //   - casts to regclass and the other OID alias types, to name, jsonb and other
 //     types that DuckDB has not, and array literals: '{1,2}'::int[];
-//   - OPERATOR(pg_catalog.~), COLLATE pg_catalog.default, and in statements on
-//     the catalog the operators ~, ~*, !~ and !~*, which there match anywhere,
-//     format('%I', x), the division of integers, typreceive <> 0, and in FROM
-//     unnest(a, b) and generate_subscripts(a, 1).
+//   - OPERATOR(pg_catalog.~) and COLLATE pg_catalog.default;
+//   - in statements on the catalog the operators ~, ~*, !~ and !~*, which there
+//     match anywhere, LIKE 'pg\_%', x = ANY (column), substring(x FROM 'pattern'),
+//     format('%I', x), the division of integers, typreceive <> 0, the alias at,
+//     unnest(a, b) and generate_subscripts(a, 1) in FROM, generate_series in
+//     SELECT.
 //
 // It works on tokens: strings, comments and line breaks stay as they are, and
 // a statement with none of these is returned unchanged. A rewritten statement
@@ -169,6 +172,7 @@ func (r *rewriter) token(i int) int {
 		return r.identifier(i)
 	case sqltree.String:
 		r.arrayLiteral(i)
+		r.like(i)
 	}
 	return i + 1
 }
@@ -179,6 +183,8 @@ func (r *rewriter) symbol(i int) int {
 		return r.cast(i)
 	case r.catalog && (r.is(i, "~") || r.is(i, "!")):
 		return r.match(i)
+	case r.catalog && r.is(i, "=") && !r.operatorAt(i-1):
+		return r.anyOf(i)
 	}
 	return i + 1
 }
@@ -194,7 +200,11 @@ func (r *rewriter) identifier(i int) int {
 	if r.done[i] || r.is(i-1, ".") {
 		return i + 1
 	}
-	schema := (name == "pg_catalog" || name == "information_schema") && r.is(i+1, ".") && r.name(i+2) != ""
+	if name == engine.CatalogName && r.schema(i+2) && r.is(i+1, ".") && !r.is(i+5, "(") {
+		r.replace(i, i+2, Schema)
+		return i + 5
+	}
+	schema := r.schema(i)
 	switch {
 	case schema && r.is(i+3, "("):
 		return r.function(i, i+2)
@@ -210,11 +220,19 @@ func (r *rewriter) identifier(i int) int {
 		return i + 1
 	case name == "collate":
 		return r.collation(i)
+	case name == "at" && r.catalog && r.word(i+1) != "time": // an alias: the word is DuckDB's alone
+		r.replace(i, i, `"at"`)
 	}
 	if strings.HasPrefix(name, "pg_") && relations[name] && r.items[i] == fromItem && !r.is(i+1, ".") {
 		r.insert(r.tokens[i].Start, Schema+".")
 	}
 	return i + 1
+}
+
+// schema reports whether token i is a schema of the catalog, before a name.
+func (r *rewriter) schema(i int) bool {
+	name := r.name(i)
+	return (name == "pg_catalog" || name == "information_schema") && r.is(i+1, ".") && r.name(i+2) != ""
 }
 
 // called rewrites what stands before a bracket.
@@ -224,7 +242,9 @@ func (r *rewriter) called(i int, name string) int {
 		return r.operator(i)
 	case name == "cast":
 		return r.castCall(i)
-	case r.ours(i, name) || renamed[name] != "" || r.catalog && series[name] && r.items[i] == fromItem:
+	case name == "substring" && r.catalog:
+		r.substring(i)
+	case r.ours(i, name) || renamed[name] != "" || r.catalog && series[name] && r.items[i] != noItem:
 		return r.function(i, i)
 	}
 	return i + 1
@@ -250,6 +270,10 @@ func (r *rewriter) function(from, i int) int {
 	}
 	if series[name] && r.items[from] == fromItem {
 		r.rows(from, i)
+	} else if name == "generate_series" && r.items[from] == selectItem && r.catalog {
+		r.insert(r.tokens[from].Start, "unnest(") // DuckDB's is a list there
+		r.insert(r.tokens[end].End, ")")
+		r.title(from, end, name)
 	}
 	return i + 1
 }
@@ -325,6 +349,15 @@ func (r *rewriter) vector(i int) {
 	}
 }
 
+// substring rewrites substring(x FROM 'pattern'), whose name is token i.
+func (r *rewriter) substring(i int) {
+	end := r.other[i+1]
+	if r.word(end-2) == "from" && r.kind(end-1, sqltree.String) {
+		r.replace(i, i, Schema+"."+macroPrefix+"substring")
+		r.replace(end-2, end-2, ",")
+	}
+}
+
 // noProcedure rewrites the comparison of a column of regproc, at token i, with
 // 0, which is no procedure: the columns hold names.
 func (r *rewriter) noProcedure(i int) {
@@ -337,15 +370,15 @@ func (r *rewriter) noProcedure(i int) {
 	}
 }
 
-// title gives an item of a SELECT list that is only this call the name of the
-// function, as PostgreSQL does.
+// title gives an item of a SELECT list that is only this call, or a cast that
+// became one, the name of the function or column, as PostgreSQL does.
 func (r *rewriter) title(from, last int, name string) {
 	if r.items[from] != selectItem {
 		return
 	}
 	next := last + 1
 	if next == len(r.tokens) || r.is(next, ",") || r.is(next, ";") || r.is(next, ")") || r.word(next) == "from" {
-		r.insert(r.tokens[last].End, ` AS "`+name+`"`)
+		r.insert(r.tokens[last].End, " AS "+engine.Identifier(name))
 	}
 }
 

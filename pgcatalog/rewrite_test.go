@@ -24,7 +24,7 @@ func TestRewrite(t *testing.T) {
 		{"a title", "SELECT version(), current_user FROM t", "SELECT pgcatalog.compat_version() AS \"version\", pgcatalog.compat_current_user() AS \"current_user\" FROM t"},
 		{"no title in a call", "SELECT f(1, version())", "SELECT f(1, pgcatalog.compat_version())"},
 		{"a text as regclass", "SELECT 'a'::regclass::oid", "SELECT  pgcatalog.compat_to_regclass('a')::oid"},
-		{"a column as regclass", "SELECT c.oid::pg_catalog.regclass", "SELECT  pgcatalog.compat_regclass_name(c.oid)"},
+		{"a column as regclass", "SELECT c.oid::pg_catalog.regclass", "SELECT  pgcatalog.compat_regclass_name(c.oid) AS \"oid\""},
 		{"an expression as regclass", "SELECT (a || b)::regclass", "SELECT  pgcatalog.compat_to_regclass((a || b))"},
 		{"CAST", "SELECT CAST(c.oid AS regclass), CAST(x AS pg_catalog.text)", "SELECT pgcatalog.compat_regclass_name(c.oid  ), CAST(x AS text)"},
 		{"types", "SELECT 'a'::name, 'b'::\"char\", '{}'::jsonb", "SELECT 'a'::VARCHAR, 'b'::\"char\", '{}'::JSON"},
@@ -46,6 +46,13 @@ func TestRewrite(t *testing.T) {
 		},
 		{"one list with numbers", "SELECT * FROM pg_index i, unnest(i.indkey) WITH ORDINALITY k(a, n)", "SELECT * FROM pgcatalog.pg_index i, unnest(i.indkey) WITH ORDINALITY k(a, n)"},
 		{"subscripts", "SELECT k FROM pg_catalog.generate_subscripts('{1}'::int[], 1) AS k", "SELECT k FROM (SELECT generate_subscripts( pgcatalog.compat_array('{1}')::int[], 1)) AS k(k)"},
+		{"a series in SELECT", "SELECT generate_series(1, attnum) FROM pg_attribute", "SELECT unnest(generate_series(1, attnum)) AS \"generate_series\" FROM pgcatalog.pg_attribute"},
+		{"ANY of a column", "SELECT 1 FROM pg_index i WHERE a=ANY(i.indkey) AND b <> ANY (i.indkey) AND c = ANY ($1)", "SELECT 1 FROM pgcatalog.pg_index i WHERE a IN i.indkey  AND b <> ANY (i.indkey) AND c = ANY ($1)"},
+		{"ANY of a vector", "SELECT 1 FROM pg_proc p WHERE 25 = ANY (p.proargtypes)", "SELECT 1 FROM pgcatalog.pg_proc p WHERE 25  IN  pgcatalog.compat_vector(p.proargtypes) "},
+		{"a pattern that escapes", "SELECT 1 FROM pg_class WHERE a NOT LIKE 'pg\\_%' AND b LIKE 'pg_%' OR c LIKE 'a\\_' || d", "SELECT 1 FROM pgcatalog.pg_class WHERE a NOT LIKE 'pg\\_%' ESCAPE chr(92) AND b LIKE 'pg_%' OR c LIKE 'a\\_' || d"},
+		{"a substring that matches", "SELECT substring(a FROM 'b'), substring(a FROM 2) FROM pg_class", "SELECT pgcatalog.compat_substring(a , 'b'), substring(a FROM 2) FROM pgcatalog.pg_class"},
+		{"an alias that is a word", "SELECT at.attname, now() AT TIME ZONE 'UTC' FROM pg_attribute at", "SELECT \"at\".attname, now() AT TIME ZONE 'UTC' FROM pgcatalog.pg_attribute \"at\""},
+		{"the database", "SELECT * FROM \"spice\".INFORMATION_SCHEMA.columns", "SELECT * FROM pgcatalog.columns"},
 		{"a vector", "SELECT p.proargtypes[0] FROM pg_proc p", "SELECT  pgcatalog.compat_vector(p.proargtypes)[1+0] FROM pgcatalog.pg_proc p"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -159,6 +166,7 @@ func FuzzRewrite(f *testing.F) {
 		"SELECT a OPERATOR(pg_catalog.~*) (b)::name FROM pg_type -- x",
 		"SELECT p.proargtypes[0]::regclass::regtype FROM pg_proc, (pg_am)",
 		"SELECT k FROM pg_index i, unnest(i.indkey, '{1}'::int[]) WITH ORDINALITY x(k, o, n), pg_catalog.generate_subscripts(a, 1) s",
+		"SELECT at.attname::regclass, generate_series(1, 2), substring(a FROM 'b') FROM spice.pg_catalog.pg_attribute at WHERE 25 = ANY (p.proargtypes) AND a LIKE 'pg\\_%'",
 		"SELECT 1",
 	} {
 		f.Add(sql)

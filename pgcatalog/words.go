@@ -25,7 +25,7 @@ var (
 	procedures = set("typinput typoutput typreceive typsend typmodin typmodout typanalyze amhandler aggtransfn aggfinalfn aggcombinefn oprcode oprrest oprjoin")
 	// differing are functions that DuckDB has too, with another meaning: they are
 	// macros in statements on the catalog alone.
-	differing = set("format encode")
+	differing = set("format encode array_length")
 	// transactions are what age takes beside times: columns and casts of xid.
 	transactions = set("xid xmin xmax transactionid datfrozenxid relfrozenxid relminmxid backend_xid backend_xmin")
 	// renamed are functions that DuckDB has under another name.
@@ -34,7 +34,7 @@ var (
 		"json_agg": "json_group_array", "jsonb_agg": "json_group_array", "json_object_agg": "json_group_object", "jsonb_object_agg": "json_group_object",
 	}
 	// series are functions in FROM whose alias names their one column too.
-	series = set("generate_series generate_subscripts unnest regexp_split_to_table string_to_array")
+	series = set("generate_series generate_subscripts unnest regexp_split_to_table string_to_array pg_indexam_has_property")
 	// fromWord are the words before a relation, notAlias those that may follow it.
 	fromWord = set("from join only table lateral")
 	notAlias = set("where join left right inner full cross natural on using group order having limit offset union except intersect with as and or window fetch for lateral")
@@ -65,7 +65,7 @@ func set(words string) map[string]bool {
 }
 
 // helpers are macros that only Rewrite writes.
-var helpers = set("age encode format type_oid type_modifier pattern ipattern array vector regclass_name regtype_name regtype_names regproc_name regnamespace_name regrole_name " +
+var helpers = set("age array_length encode format substring type_oid type_modifier pattern ipattern array vector regclass_name regtype_name regtype_names regproc_name regnamespace_name regrole_name " +
 	"current_user session_user current_role current_catalog")
 
 func functionNames() map[string]bool {

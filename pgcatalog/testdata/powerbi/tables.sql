@@ -1,0 +1,4 @@
+select TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE
+from INFORMATION_SCHEMA.tables
+where TABLE_SCHEMA not in ('information_schema', 'pg_catalog')
+order by TABLE_SCHEMA, TABLE_NAME
