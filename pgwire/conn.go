@@ -47,7 +47,7 @@ type conn struct {
 	statements map[string]*prepared
 	portals    map[string]*portal
 	open       int  // portals with rows left
-	held       int  // bytes of the texts and parameters of both
+	held       int  // bytes of the names, texts and parameters of both
 	skip       bool // until the next Sync, after an error
 }
 

@@ -3,6 +3,7 @@ package pgwire
 import (
 	"context"
 	"strconv"
+	"strings"
 
 	"github.com/spiced-sql/spiced/sqltree"
 )
@@ -149,12 +150,13 @@ func (c *conn) runDeclare(ctx context.Context, own *portal, d *declare) error {
 	if err != nil {
 		return moved(err, own.plan.sql[:d.start])
 	}
-	size := len(d.sql) + own.size
+	size := len(d.name) + len(d.sql) + own.size
 	if err := c.hold(size); err != nil {
 		return err
 	}
-	c.portals[d.name] = &portal{
-		name: d.name, plan: plan, params: own.params, columns: plan.columns, size: size,
+	name := strings.Clone(d.name) // of a statement that is not kept
+	c.portals[name] = &portal{
+		name: name, plan: plan, params: own.params, columns: plan.columns, size: size,
 		cursor: true, hold: d.hold, fresh: c.session.tx != txIdle,
 	}
 	c.complete("DECLARE CURSOR")

@@ -30,6 +30,7 @@ const (
 	stateNoCursor         = "34000"
 	stateNoSavepoint      = "3B001"
 	stateSyntax           = "42601"
+	stateLongName         = "42622" // name_too_long
 	stateNoColumn         = "42703"
 	stateUnknownSetting   = "42704"
 	stateNoFunction       = "42883"

@@ -78,7 +78,7 @@ func (c *conn) parse(ctx context.Context, m *pgproto3.Parse) error {
 			return err
 		}
 	}
-	s := &prepared{plan: plan, given: slices.Clone(m.ParameterOIDs), size: len(m.Query) + 4*len(m.ParameterOIDs)}
+	s := &prepared{plan: plan, given: slices.Clone(m.ParameterOIDs), size: len(m.Name) + len(m.Query) + 4*len(m.ParameterOIDs)}
 	s.settle()
 	if err := c.hold(s.size); err != nil {
 		return err
@@ -91,7 +91,7 @@ func (c *conn) parse(ctx context.Context, m *pgproto3.Parse) error {
 // hold counts bytes that are kept for the client.
 func (c *conn) hold(size int) error {
 	if c.held+size > maxHeld {
-		return failure(stateLimit, "close some", "the statements and parameters of a connection can have %d bytes", maxHeld)
+		return failure(stateLimit, "close some", "the names, statements and parameters of a connection can have %d bytes", maxHeld)
 	}
 	c.held += size
 	return nil
@@ -147,6 +147,7 @@ func (c *conn) bind(ctx context.Context, m *pgproto3.Bind) error {
 	if err != nil {
 		return err
 	}
+	size += len(m.DestinationPortal) + 2*len(m.ResultFormatCodes)
 	if err := c.hold(size); err != nil {
 		return err
 	}

@@ -7,9 +7,11 @@ import (
 	"io"
 	"math"
 	"net"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/jackc/pgx/v5/pgproto3"
 	"github.com/jackc/pgx/v5/pgtype"
@@ -171,6 +173,71 @@ func TestHeldParameters(t *testing.T) {
 		if err != nil || size < tt.least || size > 2*len(tt.data)+tt.least+100 {
 			t.Errorf("type %d: %d bytes, %v; want %d", tt.oid, size, err, tt.least)
 		}
+	}
+}
+
+// TestHeldNames has names count to what a connection holds.
+func TestHeldNames(t *testing.T) {
+	name := strings.Repeat("x", maxHeld/2)
+	c := &conn{
+		server: New(Options{}), session: newSession("16"), plans: map[planKey]*plan{},
+		statements: map[string]*prepared{}, portals: map[string]*portal{},
+	}
+	defer c.server.Close()
+	for what, add := range map[string]func(name string) error{
+		"statements": func(name string) error { return c.parse(t.Context(), &pgproto3.Parse{Name: name}) },
+		"portals": func(name string) error {
+			if err := c.parse(t.Context(), &pgproto3.Parse{}); err != nil {
+				return err
+			}
+			return c.bind(t.Context(), &pgproto3.Bind{DestinationPortal: name})
+		},
+	} {
+		if err := add(name); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+		if err := add("y" + name); err == nil || asState(err).state != stateLimit {
+			t.Errorf("%s: %v", what, err)
+		}
+		c.forgetStatements()
+		c.closePortals(func(*portal) bool { return true })
+		if c.held != 0 {
+			t.Errorf("%s: %d bytes are held at the end", what, c.held)
+		}
+	}
+}
+
+// TestHeldSettings: what a transaction sets and takes back is counted.
+func TestHeldSettings(t *testing.T) {
+	s := newSession("16")
+	s.open()
+	for i := range 3 * maxSettings {
+		name := "my.own" + strconv.Itoa(i)
+		_ = s.set(name, "x", true) // refused from some on
+		_ = s.reset(name, i%2 == 0)
+	}
+	if len(s.values) > maxSettings || len(s.local) > maxSettings {
+		t.Errorf("%d values and %d before", len(s.values), len(s.local))
+	}
+}
+
+// TestPlansAreCopies: a plan that is remembered does not hold the script that
+// its statement is a part of, and counts the types that the client tells.
+func TestPlansAreCopies(t *testing.T) {
+	c := &conn{server: New(Options{}), plans: map[planKey]*plan{}}
+	defer c.server.Close()
+	script := strings.Repeat("SELECT 1;", 10)
+	p, err := c.planOf(script[:8])
+	if err != nil || len(c.plans) != 1 || unsafe.StringData(p.sql) == unsafe.StringData(script) {
+		t.Errorf("%d plans, %v", len(c.plans), err)
+	}
+	for key := range c.plans {
+		if unsafe.StringData(key.sql) == unsafe.StringData(script) {
+			t.Error("the key holds the script")
+		}
+	}
+	if _, err := c.planOf("SELECT 2", make([]uint32, maxPlanText)...); err != nil || len(c.plans) != 1 {
+		t.Errorf("%d plans, %v", len(c.plans), err)
 	}
 }
 

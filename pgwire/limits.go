@@ -28,10 +28,11 @@ const (
 	maxStatements = 1000     // prepared statements
 	maxPortals    = 1000     // portals and cursors
 	maxOpen       = 4        // portals with rows left: each keeps one of the engine's connections
-	maxHeld       = 64 << 20 // bytes of the texts and parameters of both
+	maxHeld       = 64 << 20 // bytes of the names, texts and parameters of both
 	maxPlans      = 256      // statements whose description is remembered
 	maxPlanText   = 16 << 10 // bytes of a statement that is remembered
 	maxSavepoints = 1000
+	maxName       = 63   // bytes of a savepoint's name and of a setting's, as PostgreSQL has it
 	maxSettings   = 100  // settings that differ from their defaults
 	maxSetting    = 1024 // bytes of a setting's value
 )

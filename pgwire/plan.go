@@ -37,19 +37,23 @@ type planKey struct {
 	sql, given string
 }
 
-// planOf returns the plan for a client's statement.
+// oidSize is about what a type that the client tells takes in a key and a plan.
+const oidSize = 16
+
+// planOf returns the plan for a client's statement. It keeps a copy of that,
+// which may be a part of a long script.
 func (c *conn) planOf(sql string, given ...uint32) (*plan, error) {
+	if len(sql)+oidSize*len(given) > maxPlanText {
+		return c.newPlan(strings.Clone(sql), given)
+	}
 	key := planKey{sql, fmt.Sprint(given)}
 	if p := c.plans[key]; p != nil {
 		return p, nil
 	}
-	p, err := c.newPlan(sql)
+	key.sql = strings.Clone(sql)
+	p, err := c.newPlan(key.sql, given)
 	if err != nil {
 		return p, err
-	}
-	p.given = slices.Clone(given)
-	if len(sql) > maxPlanText {
-		return p, nil
 	}
 	if len(c.plans) >= maxPlans {
 		clear(c.plans)
@@ -58,8 +62,8 @@ func (c *conn) planOf(sql string, given ...uint32) (*plan, error) {
 	return p, nil
 }
 
-func (c *conn) newPlan(sql string) (*plan, error) {
-	p := &plan{sql: sql}
+func (c *conn) newPlan(sql string, given []uint32) (*plan, error) {
+	p := &plan{sql: sql, given: slices.Clone(given)}
 	tokens := sqltree.Scan(sql)
 	for len(tokens) > 0 && tokens[len(tokens)-1].Is(sql, ";") {
 		tokens = tokens[:len(tokens)-1]

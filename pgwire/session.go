@@ -46,13 +46,22 @@ func (s *session) value(name string) string {
 // lookup returns the setting of that name. A name with a dot is a client's own.
 func lookup(name string) (setting, error) {
 	known, ok := settings[strings.ToLower(name)]
-	if !ok && !strings.Contains(name, ".") {
+	switch {
+	case ok:
+		return known, nil
+	case !strings.Contains(name, "."):
 		return known, failure(stateUnknownSetting, "", "unrecognized configuration parameter %q", name)
 	}
-	if !ok {
-		known.name = name
+	known.name = name
+	return known, checkName(name)
+}
+
+// checkName refuses a name that is too long to keep.
+func checkName(name string) error {
+	if len(name) > maxName {
+		return failure(stateLongName, "choose a shorter one", "a name of %d bytes; the limit is %d", len(name), maxName)
 	}
-	return known, nil
+	return nil
 }
 
 // set gives a setting a value; local ends with the transaction.
@@ -71,12 +80,18 @@ func (s *session) set(name, value string, local bool) error {
 			return err
 		}
 	}
-	key := strings.ToLower(name)
+	return s.put(strings.ToLower(name), value, local)
+}
+
+// put keeps a value under a folded name, and nothing else of the statement in
+// which they stand.
+func (s *session) put(key, value string, local bool) error {
 	if _, held := s.values[key]; !held && len(s.values) >= maxSettings {
 		return failure(stateProgram, "RESET some", "a connection can change %d settings", maxSettings)
 	}
+	key = strings.Clone(key)
 	s.keepLocal(key, local)
-	s.values[key] = value
+	s.values[key] = strings.Clone(value)
 	s.apply()
 	return nil
 }
@@ -96,14 +111,23 @@ func (s *session) keepLocal(key string, local bool) {
 	s.local[key] = s.value(key)
 }
 
-// reset gives a setting the value of the login.
-func (s *session) reset(name string) error {
+// reset gives a setting the value of the login; local ends with the
+// transaction.
+func (s *session) reset(name string, local bool) error {
 	known, err := lookup(name)
 	if err != nil || known.fixed {
 		return err
 	}
 	key := strings.ToLower(name)
-	if v, ok := s.login[key]; ok {
+	v, ok := s.login[key]
+	if local {
+		if !ok {
+			v = known.value
+		}
+		return s.put(key, v, true)
+	}
+	s.keepLocal(key, false)
+	if ok {
 		s.values[key] = v
 	} else {
 		delete(s.values, key)
@@ -113,7 +137,7 @@ func (s *session) reset(name string) error {
 }
 
 func (s *session) resetAll() {
-	s.values = maps.Clone(s.login)
+	s.values, s.local = maps.Clone(s.login), nil
 	s.apply()
 }
 
@@ -155,7 +179,10 @@ func (s *session) savepoint(name string) error {
 	if len(s.savepoints) >= maxSavepoints {
 		return failure(stateProgram, "RELEASE some", "a transaction can have %d savepoints", maxSavepoints)
 	}
-	s.savepoints = append(s.savepoints, name)
+	if err := checkName(name); err != nil {
+		return err
+	}
+	s.savepoints = append(s.savepoints, strings.Clone(name))
 	return nil
 }
 

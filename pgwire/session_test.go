@@ -24,6 +24,8 @@ func TestTransactions(t *testing.T) {
 		{"BEGIN", "BEGIN T"},
 		{"BEGIN", "notice:25001 BEGIN T"},
 		{"SAVEPOINT a; SAVEPOINT b", "SAVEPOINT SAVEPOINT T"},
+		{"SAVEPOINT " + strings.Repeat("x", 64), "42622 E"},
+		{"ROLLBACK TO b", "ROLLBACK T"},
 		{"SELECT nosuch", "42703 E"},
 		{"SELECT 1", "25P02 E"},
 		{"SET extra_float_digits = 3", "25P02 E"},
@@ -84,6 +86,13 @@ func TestSettings(t *testing.T) {
 		{"DEALLOCATE ALL", "DEALLOCATE ALL I"},
 		{"LISTEN a; UNLISTEN *", "LISTEN UNLISTEN I"},
 		{"SET work_mem = '" + strings.Repeat("x", 2000) + "'", "54000 I"},
+		{"SET a." + strings.Repeat("x", 61) + " = 1", "SET I"},
+		{"SET a." + strings.Repeat("x", 62) + " = 1", "42622 I"},
+		{"BEGIN; SET LOCAL my.own = 'x'; RESET my.own; COMMIT; SHOW my.own", "BEGIN SET RESET COMMIT RowDescription 42704 I"},
+		{
+			"SET my.own = 'x'; BEGIN; SET LOCAL my.own TO DEFAULT; COMMIT; SHOW my.own",
+			"SET BEGIN SET COMMIT RowDescription x SHOW I",
+		},
 	} {
 		got := f.exchange(&pgproto3.Query{String: tt[0]})
 		if sortedWords(got) != sortedWords(tt[1]) {

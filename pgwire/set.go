@@ -136,7 +136,7 @@ func (c *conn) set(name, value string, standard, local bool) error {
 	}
 	var err error
 	if standard {
-		err = c.session.reset(name)
+		err = c.session.reset(name, local)
 	} else {
 		err = c.session.set(name, value, local)
 	}
