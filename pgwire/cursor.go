@@ -139,9 +139,11 @@ func (c *conn) declared(ctx context.Context, d *declare) (*plan, error) {
 
 func (c *conn) runDeclare(ctx context.Context, own *portal, d *declare) error {
 	switch {
+	case d.name == "":
+		return failure(stateNoCursor, "give it a name", "invalid cursor name: must not be empty")
 	case c.session.tx == txIdle && !d.hold:
 		return failure(stateNoTransaction, "BEGIN first, or add WITH HOLD", "DECLARE CURSOR can only be used in transaction blocks")
-	case c.portals[d.name] != nil && c.portals[d.name] != own:
+	case c.portals[d.name] != nil:
 		return failure(stateDuplicateCursor, "close it first", "cursor %q already exists", d.name)
 	case len(c.portals) >= maxPortals:
 		return failure(stateLimit, "close some", "a connection can have %d portals", maxPortals)

@@ -482,6 +482,20 @@ func TestCursors(t *testing.T) {
 	f.idle()
 }
 
+// TestCursorInPlaceOfItsPortal: a DECLARE cannot put its cursor where it runs.
+func TestCursorInPlaceOfItsPortal(t *testing.T) {
+	f := serve(t, nil).frontend()
+	for name, state := range map[string]string{"": "34000", "p": "42P03"} {
+		got := f.exchange(&pgproto3.Query{String: "BEGIN"})
+		got += " " + f.exchange(&pgproto3.Parse{Query: `DECLARE "` + name + `" CURSOR FOR SELECT $1::VARCHAR`},
+			&pgproto3.Bind{DestinationPortal: name, Parameters: [][]byte{[]byte("x")}}, &pgproto3.Execute{Portal: name}, &pgproto3.Sync{})
+		got += " " + f.exchange(&pgproto3.Query{String: "ROLLBACK"})
+		if want := "BEGIN T ParseComplete BindComplete " + state + " E ROLLBACK I"; got != want {
+			t.Errorf("%q: %s", name, got)
+		}
+	}
+}
+
 func TestCursorWithParameters(t *testing.T) {
 	f := serve(t, nil)
 	c := f.connect("")
