@@ -110,8 +110,11 @@ func (db *DB) living(ctx context.Context) (context.Context, context.CancelFunc) 
 	return ctx, func() { stop(); cancel(nil) }
 }
 
+// Timeout is how long a statement may take at most.
+func (db *DB) Timeout() time.Duration { return db.opts.Limits.Timeout }
+
 func (db *DB) limits(l Limits) Limits {
-	if most := db.opts.Limits.Timeout; l.Timeout == 0 || l.Timeout > most {
+	if most := db.Timeout(); l.Timeout == 0 || l.Timeout > most {
 		l.Timeout = most
 	}
 	if l.MaxRows == 0 {

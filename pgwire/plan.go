@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spiced-sql/spiced/engine"
 	"github.com/spiced-sql/spiced/query"
@@ -141,13 +142,7 @@ func (c *conn) describe(ctx context.Context, p *plan) error {
 	if err := c.renew(); err != nil {
 		return err
 	}
-	ctx, stop := c.begin(ctx)
-	defer stop(nil)
-	d, err := c.server.opts.Query.Describe(ctx, c.request(p, nil))
-	if err == nil {
-		p.text, d = c.settle(ctx, p, d)
-	}
-	c.finish()
+	d, err := c.describeText(ctx, p)
 	if err != nil {
 		return p.placed(err)
 	}
@@ -158,6 +153,28 @@ func (c *conn) describe(ctx context.Context, p *plan) error {
 	}
 	p.described, p.generation = true, generation
 	return nil
+}
+
+// describeText asks the engine about a plan's statement, as often as it takes
+// within the time that one statement has.
+func (c *conn) describeText(ctx context.Context, p *plan) (*engine.Description, error) {
+	ctx, stop := c.begin(ctx)
+	defer stop(nil)
+	defer c.finish()
+	end := time.Now().Add(c.server.opts.Query.Timeout())
+	d, err := c.server.opts.Query.Describe(ctx, c.request(p, nil))
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithDeadline(ctx, end)
+	defer cancel()
+	text, d := c.settle(ctx, p, d)
+	if ctx.Err() != nil { // some of it is not known
+		c.server.opts.Query.Denied(ctx, c.request(p, nil), string(engine.CodeCancelled))
+		return nil, failure(stateCancelled, "give the types of the parameters", "the statement was cancelled, or its time was over, while its parameters were looked at")
+	}
+	p.text = text
+	return d, nil
 }
 
 func (c *conn) describeCommand(ctx context.Context, p *plan) error {
@@ -204,9 +221,15 @@ func (c *conn) request(p *plan, params []any) query.Request {
 }
 
 // begin is the start of work for a client: until finish, its cancel request
-// and its leaving end the context.
+// and its leaving end the context. So does statement_timeout.
 func (c *conn) begin(ctx context.Context) (context.Context, context.CancelCauseFunc) {
 	ctx, stop := context.WithCancelCause(ctx)
+	if c.session.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, c.session.timeout)
+		cancelled := stop
+		stop = func(cause error) { cancelled(cause); cancel() }
+	}
 	c.resume(stop)
 	return ctx, stop
 }

@@ -134,12 +134,6 @@ func (c *conn) startPortal(ctx context.Context, p *portal, limit int64) error {
 		return failure(stateLimit, "read or close them", "a connection can have %d portals with rows left", maxOpen)
 	}
 	ctx, stop := c.begin(ctx)
-	if c.session.timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, c.session.timeout)
-		cancelled := stop
-		stop = func(cause error) { cancelled(cause); cancel() }
-	}
 	r := &result{stop: stop}
 	req := c.request(p.plan, p.params)
 	var err error

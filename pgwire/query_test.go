@@ -2,6 +2,7 @@ package pgwire_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -673,6 +674,51 @@ func TestStatementTimeout(t *testing.T) {
 	lines, _, err := f.simple(c, "SHOW statement_timeout; RESET statement_timeout; SHOW statement_timeout")
 	if want := []string{"50ms", "0"}; err != nil || !slices.Equal(lines, want) {
 		t.Errorf("got %q, %v", lines, err)
+	}
+}
+
+// slow is an engine that describes what a client asks for, after so many
+// statements, until it is told to stop.
+type slow struct {
+	query.Engine
+	fast  int
+	limit time.Duration // of a statement; 0: the engine's
+}
+
+func (s *slow) Timeout() time.Duration { return cmp.Or(s.limit, s.Engine.Timeout()) }
+
+func (s *slow) Describe(ctx context.Context, req engine.Request) (*engine.Description, error) {
+	if s.fast--; s.fast < 0 {
+		<-ctx.Done()
+		return nil, &engine.Error{Code: engine.CodeTimeout, Message: "stopped", Offset: -1}
+	}
+	return s.Engine.Describe(ctx, req)
+}
+
+// TestTimeOfDescriptions: DuckDB computes what is constant when it describes a
+// statement, and is asked several times when parameters have no type.
+func TestTimeOfDescriptions(t *testing.T) {
+	for name, tt := range map[string]struct {
+		set    string
+		engine slow
+	}{
+		"the session's":             {"SET statement_timeout = 50", slow{fast: 0}},
+		"the session's, parameters": {"SET statement_timeout = 50", slow{fast: 1}},
+		"the engine's, parameters":  {"", slow{fast: 1, limit: 50 * time.Millisecond}},
+	} {
+		f := serve(t, func(o *pgwire.Options) {
+			db, err := shared()
+			if err != nil {
+				t.Fatal(err)
+			}
+			tt.engine.Engine = db
+			o.Query = query.New(query.Options{DB: &tt.engine})
+		})
+		c := f.frontend()
+		c.exchange(&pgproto3.Query{String: tt.set})
+		if got := c.exchange(&pgproto3.Parse{Query: "SELECT $1, $2"}, &pgproto3.Sync{}); got != "57014 I" {
+			t.Errorf("%s: %s", name, got)
+		}
 	}
 }
 

@@ -44,6 +44,7 @@ type Engine interface {
 	Query(ctx context.Context, req engine.Request) (*engine.Rows, error)
 	Describe(ctx context.Context, req engine.Request) (*engine.Description, error)
 	Current() *engine.Catalog
+	Timeout() time.Duration
 }
 
 var _ Engine = (*engine.DB)(nil)
@@ -261,6 +262,9 @@ func (r *Rows) record(functions []string, rows int64, outcome string) {
 // Serial is that of the catalog which new statements see: it changes with each
 // publication (see [engine.Catalog.Serial]).
 func (s *Service) Serial() uint64 { return s.opts.DB.Current().Serial() }
+
+// Timeout is how long a statement may take at most.
+func (s *Service) Timeout() time.Duration { return s.opts.DB.Timeout() }
 
 // Denied counts and audits a statement that a door did not let run.
 func (s *Service) Denied(ctx context.Context, req Request, outcome string) {
