@@ -176,6 +176,10 @@ func (r *Rows) waitStarted() error {
 // then, or who waits for it, who gives up then.
 func (r *Rows) settle() bool { return r.settled.CompareAndSwap(false, true) }
 
+// Context ends with the statement: when it is closed, cancelled or over its
+// time.
+func (r *Rows) Context() context.Context { return r.ctx }
+
 // Columns describes the result.
 func (r *Rows) Columns() []Column { return r.columns }
 

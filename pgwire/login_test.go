@@ -109,9 +109,12 @@ const (
 	writing = "a-key-that-is-long-enough-2"
 )
 
-func keyring(t testing.TB) *auth.Keyring {
+func keyring(t testing.TB) *auth.Keyring { return limitedKeys(t, "{}") }
+
+// limitedKeys are keys whose holders have the limits.
+func limitedKeys(t testing.TB, limits string) *auth.Keyring {
 	t.Helper()
-	text := "version: v1\nkind: Spicepod\nname: test\nruntime:\n  auth:\n    api-key:\n      keys: [" + goodKey + `, "` + writing + ":rw\"]\n"
+	text := "version: v1\nkind: Spicepod\nname: test\nruntime:\n  auth:\n    api-key:\n      keys: [" + goodKey + `, "` + writing + ":rw\"]\n      limits: " + limits + "\n"
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "spicepod.yaml"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spiced-sql/spiced/audit"
 	"github.com/spiced-sql/spiced/engine"
 	"github.com/spiced-sql/spiced/query"
 	"github.com/spiced-sql/spiced/sqltree"
@@ -142,6 +143,11 @@ func (c *conn) describe(ctx context.Context, p *plan) error {
 	if err := c.renew(); err != nil {
 		return err
 	}
+	leave, err := c.enter(ctx, p)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	d, err := c.describeText(ctx, p)
 	if err != nil {
 		return p.placed(err)
@@ -153,6 +159,21 @@ func (c *conn) describe(ctx context.Context, p *plan) error {
 	}
 	p.described, p.generation = true, generation
 	return nil
+}
+
+// enter takes a place of the principal's for a description. A connection of
+// which a portal has one describes in that.
+func (c *conn) enter(ctx context.Context, p *plan) (leave func(), err error) {
+	for _, open := range c.portals {
+		if open.result != nil && open.result.rows.Context().Err() == nil {
+			return func() {}, nil
+		}
+	}
+	leave, err = c.principal.Enter()
+	if err != nil {
+		c.server.opts.Query.Denied(ctx, c.request(p, nil), audit.RateLimited)
+	}
+	return leave, err
 }
 
 // describeText asks the engine about a plan's statement, as often as it takes

@@ -22,6 +22,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/spiced-sql/spiced/audit"
+	"github.com/spiced-sql/spiced/auth"
 	"github.com/spiced-sql/spiced/engine"
 	"github.com/spiced-sql/spiced/pgwire"
 	"github.com/spiced-sql/spiced/query"
@@ -302,9 +303,11 @@ type frontend struct {
 	conn *pgconn.HijackedConn
 }
 
-func (f *fixture) frontend() *frontend {
+func (f *fixture) frontend() *frontend { return f.frontendWith("") }
+
+func (f *fixture) frontendWith(params string) *frontend {
 	f.Helper()
-	h, err := f.raw().Hijack()
+	h, err := f.connect(params).PgConn().Hijack()
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -433,6 +436,53 @@ func TestTooManyOpenPortals(t *testing.T) {
 	}
 	f.exchange(&pgproto3.Query{String: "ROLLBACK"})
 	f.idle()
+}
+
+// oneAtATime is a server whose clients have one place between them, with its
+// audit log.
+func oneAtATime(t *testing.T) (f *fixture, log *bytes.Buffer) {
+	t.Helper()
+	keys, log := limitedKeys(t, "{max_concurrent: 1}"), &bytes.Buffer{}
+	return serve(t, func(o *pgwire.Options) {
+		db, err := shared()
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Keys = func() *auth.Keyring { return keys }
+		o.Query = query.New(query.Options{DB: db, Audit: audit.New(slog.New(slog.NewTextHandler(log, nil)))})
+	}), log
+}
+
+// TestDescriptionsTakeAPlace of their principal's, as DuckDB computes what is
+// constant for them, unless a portal of their connection has one.
+func TestDescriptionsTakeAPlace(t *testing.T) {
+	f, log := oneAtATime(t)
+	a, b := f.frontendWith("&password="+goodKey), f.frontendWith("&password="+goodKey)
+	parse := func(name string) pgproto3.FrontendMessage {
+		return &pgproto3.Parse{Name: name, Query: "FROM numbers WHERE id < 3 -- " + name}
+	}
+	run, sync := &pgproto3.Execute{MaxRows: 1}, &pgproto3.Sync{}
+	for _, tt := range []struct {
+		by       *frontend
+		messages []pgproto3.FrontendMessage
+		want     string
+	}{
+		{a, []pgproto3.FrontendMessage{parse("s"), &pgproto3.Describe{ObjectType: 'S', Name: "s"}, sync}, "ParseComplete [] RowDescription I"},
+		{b, []pgproto3.FrontendMessage{parse("s"), sync}, "ParseComplete I"},
+		{a, []pgproto3.FrontendMessage{&pgproto3.Query{String: "BEGIN"}}, "BEGIN T"},
+		{a, []pgproto3.FrontendMessage{&pgproto3.Bind{PreparedStatement: "s"}, run, sync}, "BindComplete 1|row 1|1.5 PortalSuspended T"},
+		{b, []pgproto3.FrontendMessage{parse("u"), sync}, "53400 I"},
+		{a, []pgproto3.FrontendMessage{parse("u"), sync}, "ParseComplete T"},
+		{a, []pgproto3.FrontendMessage{&pgproto3.Query{String: "ROLLBACK"}}, "ROLLBACK I"},
+		{b, []pgproto3.FrontendMessage{parse("u"), sync}, "ParseComplete I"},
+	} {
+		if got := tt.by.exchange(tt.messages...); got != tt.want {
+			t.Errorf("%T: %s, want %s", tt.messages[0], got, tt.want)
+		}
+	}
+	if strings.Count(log.String(), "outcome=rate_limited") != 1 {
+		t.Errorf("the audit log has %s", log)
+	}
 }
 
 func TestCursors(t *testing.T) {
