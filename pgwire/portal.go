@@ -33,7 +33,8 @@ type portal struct {
 type result struct {
 	rows     *query.Rows
 	stop     context.CancelCauseFunc
-	release  func() // of the principal's place
+	release  func()      // of the principal's place
+	unhook   func() bool // release from the end of the statement's time
 	encoders []encoder
 	copying  *copying // of a COPY
 
@@ -49,6 +50,7 @@ func (r *result) close() {
 		r.endNext()
 	}
 	if r.rows != nil {
+		r.unhook()
 		r.rows.Close()
 	}
 	if r.release != nil {
@@ -147,6 +149,7 @@ func (c *conn) startPortal(ctx context.Context, p *portal, limit int64) error {
 		r.close()
 		return err
 	}
+	r.unhook = context.AfterFunc(r.rows.Context(), r.release)
 	p.result = r
 	c.open++
 	return nil

@@ -485,6 +485,23 @@ func TestDescriptionsTakeAPlace(t *testing.T) {
 	}
 }
 
+// TestSuspendedPortalsGiveTheirPlaceBack when their time is over, whether
+// anybody asks for more rows or not.
+func TestSuspendedPortalsGiveTheirPlaceBack(t *testing.T) {
+	f, _ := oneAtATime(t)
+	a, b := f.frontendWith("&password="+goodKey), f.frontendWith("&password="+goodKey)
+	a.exchange(&pgproto3.Query{String: "SET statement_timeout = 500; BEGIN"})
+	run, sync := &pgproto3.Execute{MaxRows: 1}, &pgproto3.Sync{}
+	if got := a.exchange(&pgproto3.Parse{Query: "SELECT id FROM numbers"}, &pgproto3.Bind{}, run, sync); got != "ParseComplete BindComplete 1 PortalSuspended T" {
+		t.Fatal(got)
+	}
+	eventually(t, "the place is free", func() bool {
+		return b.exchange(&pgproto3.Query{String: "SELECT 1"}) == "RowDescription 1 SELECT 1 I"
+	})
+	a.exchange(&pgproto3.Query{String: "ROLLBACK"})
+	f.idle()
+}
+
 func TestCursors(t *testing.T) {
 	f := serve(t, nil)
 	c := f.raw()
