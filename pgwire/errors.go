@@ -39,6 +39,7 @@ const (
 	stateTooMany          = "53300" // too_many_connections
 	stateLimit            = "53400" // configuration_limit_exceeded
 	stateProgram          = "54000" // program_limit_exceeded
+	stateTooManyColumns   = "54011"
 	stateNotReady         = "55000" // object_not_in_prerequisite_state
 	stateSettingFixed     = "55P02" // cant_change_runtime_param
 	stateCancelled        = "57014" // query_canceled

@@ -1,6 +1,9 @@
 package pgwire
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // Limits of a server.
 const (
@@ -44,3 +47,7 @@ const (
 	readAhead  = 4 << 10  // read while a statement runs
 	maxRow     = 1 << 30  // bytes of a row
 )
+
+// maxColumns is how many columns a result can have: the protocol counts them
+// with 16 bits.
+const maxColumns = math.MaxInt16

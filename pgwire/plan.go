@@ -152,6 +152,9 @@ func (c *conn) describe(ctx context.Context, p *plan) error {
 	if err != nil {
 		return p.placed(err)
 	}
+	if err := checkColumns(len(d.Columns)); err != nil {
+		return err
+	}
 	p.params = p.paramOIDs(d.Params)
 	p.columns = p.columnsOf(d.Columns)
 	if p.counted || p.copy != nil {

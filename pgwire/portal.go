@@ -188,6 +188,9 @@ func (c *conn) closePortals(which func(*portal) bool) {
 // the client was told is not certain: a new generation may have come between.
 func (c *conn) encoders(p *portal, formats []int16) error {
 	columns := p.result.rows.Columns()
+	if err := checkColumns(len(columns)); err != nil {
+		return err
+	}
 	p.result.encoders = p.result.encoders[:0]
 	switch {
 	case p.plan.counted, p.skip:

@@ -744,6 +744,37 @@ func TestStatementTimeout(t *testing.T) {
 	}
 }
 
+// wide is an engine that describes so many columns.
+type wide struct {
+	query.Engine
+	columns int
+}
+
+func (w wide) Describe(context.Context, engine.Request) (*engine.Description, error) {
+	return &engine.Description{Columns: make([]engine.Column, w.columns)}, nil
+}
+
+// TestTooManyColumns for the protocol, which counts them with 16 bits.
+func TestTooManyColumns(t *testing.T) {
+	db, err := shared()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for columns, want := range map[int]string{math.MaxInt16: "ParseComplete I", math.MaxInt16 + 1: "54011 I"} {
+		f := serve(t, func(o *pgwire.Options) { o.Query = query.New(query.Options{DB: wide{db, columns}}) }).frontend()
+		if got := f.exchange(&pgproto3.Parse{Query: "SELECT COLUMNS(*)"}, &pgproto3.Sync{}); got != want {
+			t.Errorf("%d columns: %s", columns, got)
+		}
+	}
+	if testing.Short() {
+		t.Skip("DuckDB takes seconds for so many")
+	}
+	sql := "SELECT 1" + strings.Repeat(",1", math.MaxInt16)
+	if got := serve(t, nil).frontend().exchange(&pgproto3.Query{String: sql}); got != "54011 I" {
+		t.Errorf("a simple query: %.50s", got)
+	}
+}
+
 // slow is an engine that describes what a client asks for, after so many
 // statements, until it is told to stop.
 type slow struct {

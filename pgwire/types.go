@@ -155,6 +155,14 @@ func (p *plan) columnsOf(columns []engine.Column) []column {
 	return out
 }
 
+// checkColumns refuses a result with more columns than can be told.
+func checkColumns(n int) error {
+	if n > maxColumns {
+		return failure(stateTooManyColumns, "select fewer", "the result has %d columns; the limit is %d", n, maxColumns)
+	}
+	return nil
+}
+
 // formatOf returns the format code for value i of those that a client gave: one
 // for all, one for each, or none, which is text.
 func formatOf(codes []int16, i int) int16 {
