@@ -32,7 +32,9 @@ type plan struct {
 }
 
 // writes reports whether the statement changes data.
-func (p *plan) writes() bool { return p.verb == "INSERT" || p.verb == "UPDATE" || p.verb == "DELETE" }
+func (p *plan) writes() bool { return writes(p.verb) }
+
+func writes(verb string) bool { return verb == "INSERT" || verb == "UPDATE" || verb == "DELETE" }
 
 // planKey is what plans are remembered by.
 type planKey struct {
@@ -127,7 +129,7 @@ func verbOf(sql string, tokens []sqltree.Token) (verb string, counted bool) {
 			}
 		}
 	}
-	return verb, verb == "INSERT" || verb == "UPDATE" || verb == "DELETE"
+	return verb, writes(verb)
 }
 
 // describe finds out about a plan's parameters and columns, unless that is

@@ -958,6 +958,29 @@ func TestNoWritesWithinATransaction(t *testing.T) {
 	wantState(t, err, "25006", "read-only")
 }
 
+// TestScriptsThatWrite: a script is a transaction, of which only the last
+// statement can write.
+func TestScriptsThatWrite(t *testing.T) {
+	f := serveWriting(t)
+	c := f.raw()
+	for _, sql := range []string{
+		"INSERT INTO words VALUES ('a'); selec 1", "SELECT 1; DELETE FROM words; SELECT 2", "INSERT INTO words VALUES ('a'); INSERT INTO words VALUES ('b')",
+		"WITH x AS (SELECT 'a') INSERT INTO words FROM x; COMMIT",
+	} {
+		lines, _, err := f.simple(c, sql)
+		if e := wantState(t, err, "25006", "send it alone"); len(lines) > 0 || e.Position == 0 {
+			t.Errorf("%s: %q, position %d", sql, lines, e.Position)
+		}
+	}
+	_, tags, err := f.simple(c, "SET application_name = 'insert'; SELECT 'delete'; INSERT INTO words VALUES ('c');")
+	if want := []string{"SET", "SELECT 1", "INSERT 0 1"}; err != nil || !slices.Equal(tags, want) {
+		t.Errorf("got %q, %v", tags, err)
+	}
+	if lines, _, err := f.simple(c, "FROM words"); err != nil || !slices.Equal(lines, []string{"c"}) {
+		t.Errorf("got %q, %v", lines, err)
+	}
+}
+
 // Clients ask for the columns before they send values.
 func TestParametersOfNoTypeAreText(t *testing.T) {
 	c := serve(t, nil).connect("")

@@ -15,7 +15,8 @@
 // BEGIN, COMMIT and ROLLBACK keep the state that clients expect, and do not
 // reach the engine: each statement is a transaction of its own and sees the
 // generation that is current when it begins. INSERT, UPDATE and DELETE are
-// refused in a transaction block, since ROLLBACK could not take them back.
+// refused in a transaction block, since ROLLBACK could not take them back, and
+// before the last statement of a simple query.
 //
 // # Types
 //

@@ -43,12 +43,33 @@ func (c *conn) simple(ctx context.Context, sql string) error {
 	if len(parts) == 0 {
 		c.out.empty('I') // EmptyQueryResponse
 	}
+	if err := checkScript(sql, parts); err != nil {
+		return err
+	}
 	for _, part := range parts {
 		if err := c.simpleStatement(ctx, sql[part.Start:part.End]); err != nil {
 			return moved(err, sql[:part.Start])
 		}
 		if c.out.ease(); c.out.err != nil {
 			return nil // talk ends with it
+		}
+	}
+	return nil
+}
+
+// checkScript refuses a script that writes before its last statement: it is one
+// transaction to its client, and what it wrote could not be taken back when a
+// later statement fails.
+func checkScript(sql string, parts []sqltree.Span) error {
+	for _, part := range parts[:max(0, len(parts)-1)] {
+		w := newWords(sql[part.Start:part.End])
+		if _, is := commands[w.peek()]; is || w.take("copy") {
+			continue
+		}
+		if verb, _ := verbOf(w.sql, w.tokens); writes(verb) {
+			e := failure(stateReadOnly, "send it alone", "%s cannot run before other statements of a simple query, whose failure could not take it back", verb)
+			e.place = utf8.RuneCountInString(sql[:part.Start]) + 1
+			return e
 		}
 	}
 	return nil
