@@ -36,6 +36,7 @@ const (
 	stateNoFunction       = "42883"
 	stateDuplicateCursor  = "42P03"
 	stateDuplicatePrepare = "42P05"
+	stateUnknownType      = "42P18" // indeterminate_datatype
 	stateTooMany          = "53300" // too_many_connections
 	stateLimit            = "53400" // configuration_limit_exceeded
 	stateProgram          = "54000" // program_limit_exceeded

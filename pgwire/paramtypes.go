@@ -30,6 +30,17 @@ func casts(sql string) map[string]string {
 	return found
 }
 
+// checkNumbers refuses parameters with a number left out, as in $1 + $3: the
+// engine has no name for what stands in its place.
+func checkNumbers(params []engine.Param) error {
+	for i, param := range params {
+		if param.Name == "" {
+			return failure(stateUnknownType, "number the parameters from $1 on", "could not determine data type of parameter $%d", i+1)
+		}
+	}
+	return nil
+}
+
 // maxPart is how many tokens a type or a value that is compared may have: they
 // are looked for at each parameter.
 const maxPart = 64

@@ -154,9 +154,6 @@ func (c *conn) describe(ctx context.Context, p *plan) error {
 	if err != nil {
 		return p.placed(err)
 	}
-	if err := checkColumns(len(d.Columns)); err != nil {
-		return err
-	}
 	p.params = p.paramOIDs(d.Params)
 	p.columns = p.columnsOf(d.Columns)
 	if p.counted || p.copy != nil {
@@ -189,6 +186,12 @@ func (c *conn) describeText(ctx context.Context, p *plan) (*engine.Description, 
 	defer c.finish()
 	end := time.Now().Add(c.server.opts.Query.Timeout())
 	d, err := c.server.opts.Query.Describe(ctx, c.request(p, nil))
+	if err == nil {
+		err = checkColumns(len(d.Columns))
+	}
+	if err == nil {
+		err = checkNumbers(d.Params)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -207,6 +207,25 @@ func TestTextParameters(t *testing.T) {
 	wantState(t, r.Err, "08P01", "supplies 0 parameters")
 }
 
+// Values are given by the numbers of parameters, so that none may be missing.
+func TestNumbersLeftOut(t *testing.T) {
+	f := serve(t, nil).frontend()
+	for sql, want := range map[string]string{
+		"SELECT $2::INT": "$1", "SELECT $1::INT + $3::INT": "$2", "SELECT $3, $2": "$1", "SELECT $1, $2, $10": "$3", "SELECT $65536": "$1",
+	} {
+		f.Send(&pgproto3.Parse{Query: sql})
+		f.Send(&pgproto3.Sync{})
+		if err := f.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		m, err := f.Receive()
+		if e, ok := m.(*pgproto3.ErrorResponse); !ok || e.Code != "42P18" || !strings.HasSuffix(e.Message, "parameter "+want) {
+			t.Errorf("%s: %v, %v", sql, m, err)
+		}
+		f.answers()
+	}
+}
+
 func TestBatch(t *testing.T) {
 	f := serve(t, nil)
 	c := f.connect("")
