@@ -15,6 +15,8 @@ const (
 	secondsPerDay = 86_400
 	microsPerDay  = secondsPerDay * 1_000_000
 	epochMicros   = epochDays * microsPerDay
+
+	microsPerMinute = 60_000_000
 )
 
 // The infinities of dates, and of times in the engine and on the wire.
@@ -235,6 +237,38 @@ func textInterval(buf []byte, v *engine.Vector, i int) []byte {
 		buf = append(buf, '+')
 	}
 	return appendDuration(buf, left)
+}
+
+// textISOInterval appends an INTERVAL in the style iso_8601: P1Y2M-3DT4H5M6.7S.
+func textISOInterval(buf []byte, v *engine.Vector, i int) []byte {
+	n := engine.Value[engine.IntervalValue](v, i)
+	if n == (engine.IntervalValue{}) {
+		return append(buf, "PT0S"...)
+	}
+	part := func(count int64, unit byte) {
+		if count != 0 {
+			buf = append(strconv.AppendInt(buf, count, 10), unit)
+		}
+	}
+	buf = append(buf, 'P')
+	part(int64(n.Months/12), 'Y')
+	part(int64(n.Months%12), 'M')
+	part(int64(n.Days), 'D')
+	if n.Micros == 0 {
+		return buf
+	}
+	buf = append(buf, 'T')
+	minutes, left := n.Micros/microsPerMinute, n.Micros%microsPerMinute
+	part(minutes/60, 'H')
+	part(minutes%60, 'M')
+	if left == 0 {
+		return buf
+	}
+	if left < 0 {
+		buf, left = append(buf, '-'), -left
+	}
+	buf = strconv.AppendInt(buf, left/1_000_000, 10)
+	return append(appendFraction(buf, left%1_000_000), 'S')
 }
 
 // appendDuration appends hours, of which there may be many, minutes and

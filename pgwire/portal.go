@@ -197,7 +197,7 @@ func (c *conn) encoders(p *portal, formats []int16) error {
 		return nil
 	case p.plan.copy != nil:
 		for _, col := range columns {
-			t := p.plan.typeOf(col.Type)
+			t := c.typeOf(p.plan, col.Type)
 			p.result.encoders = append(p.result.encoders, t.encoder(p.plan.copy.format == copyBinary))
 		}
 		var err error
@@ -213,7 +213,7 @@ func (c *conn) encoders(p *portal, formats []int16) error {
 	}
 	encoders := p.result.encoders
 	for i, col := range columns {
-		t := p.plan.typeOf(col.Type)
+		t := c.typeOf(p.plan, col.Type)
 		told := p.columns[i].typ
 		switch {
 		case told.text == nil: // unsettled
@@ -226,6 +226,16 @@ func (c *conn) encoders(p *portal, formats []int16) error {
 	}
 	p.result.encoders = encoders
 	return nil
+}
+
+// typeOf is PostgreSQL's type for one of a plan's result, whose values are
+// written as the session wants them.
+func (c *conn) typeOf(p *plan, typ *engine.Type) wireType {
+	t := p.typeOf(typ)
+	if c.session.value("IntervalStyle") == isoIntervals {
+		return t.inISO()
+	}
+	return t
 }
 
 // sendRows sends rows up to the limit.

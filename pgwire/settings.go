@@ -32,7 +32,7 @@ var settings = func() map[string]setting {
 		{name: "default_transaction_isolation", value: isolation, check: checkIsolation},
 		{name: "default_transaction_read_only", value: "off", check: checkSwitch},
 		{name: "extra_float_digits", value: "1"},
-		{name: "IntervalStyle", value: "postgres", check: only("postgres")},
+		{name: "IntervalStyle", value: "postgres", check: only("postgres", isoIntervals)},
 		{name: "search_path", value: `"$user", public`},
 		{name: "standard_conforming_strings", value: "on", check: only("on")},
 		{name: "statement_timeout", value: "0", check: checkDuration},
@@ -99,12 +99,18 @@ var reported = []string{
 	"session_authorization", "standard_conforming_strings", "TimeZone",
 }
 
-func only(value string) func(string) (string, error) {
+// isoIntervals is the IntervalStyle of ISO 8601.
+const isoIntervals = "iso_8601"
+
+func only(values ...string) func(string) (string, error) {
 	return func(given string) (string, error) {
-		if strings.EqualFold(given, value) {
-			return value, nil
+		for _, value := range values {
+			if strings.EqualFold(given, value) {
+				return value, nil
+			}
 		}
-		return "", failure(stateUnsupported, "leave it at "+value, "%q is not served; only %q is", given, value)
+		served := strings.Join(values, " or ")
+		return "", failure(stateUnsupported, "leave it at "+served, "%q is not served; only %s is", given, served)
 	}
 }
 

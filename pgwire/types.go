@@ -137,6 +137,17 @@ func (p *plan) typeOf(t *engine.Type) wireType {
 	return typeOf(t)
 }
 
+// inISO is the type with its intervals as ISO 8601 writes them.
+func (t wireType) inISO() wireType {
+	switch t.oid {
+	case pgtype.IntervalOID:
+		t.text = textISOInterval
+	case pgtype.IntervalArrayOID:
+		t.text = func(buf []byte, v *engine.Vector, i int) []byte { return appendArray(buf, v, i, textISOInterval) }
+	}
+	return t
+}
+
 // column is a column of a result as clients get it.
 type column struct {
 	name string
