@@ -2,9 +2,12 @@ package engine
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/duckdb/duckdb-go/v2/mapping"
+
+	"github.com/spiced-sql/spiced/sqltree"
 )
 
 // TypeID is DuckDB's number of a logical type.
@@ -97,7 +100,7 @@ func (t *Type) String() string {
 	case Struct, Union:
 		parts := make([]string, len(t.Fields))
 		for i, f := range t.Fields {
-			parts[i] = fieldName(f.Name) + " " + f.Type.String()
+			parts[i] = f.String()
 		}
 		name := "STRUCT("
 		if t.ID == Union {
@@ -121,14 +124,18 @@ func (t *Type) String() string {
 	return fmt.Sprintf("type %d", t.ID)
 }
 
-func fieldName(s string) string {
-	for i, c := range s {
-		if c != '_' && (c < 'a' || c > 'z') && (i == 0 || c < '0' || c > '9') {
-			return Identifier(s)
-		}
+// String is the member as DuckDB writes it. Those of row(…) have no names.
+func (f Field) String() string {
+	switch {
+	case f.Name == "":
+		return f.Type.String()
+	case plainName.MatchString(f.Name) && !keywords[sqltree.Fold(f.Name)]:
+		return f.Name + " " + f.Type.String()
 	}
-	return s
+	return Identifier(f.Name) + " " + f.Type.String()
 }
+
+var plainName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // Supported reports whether values of the type can be read from a result.
 func (t *Type) Supported() bool {

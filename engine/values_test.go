@@ -182,6 +182,42 @@ func TestEveryTypeIsRead(t *testing.T) {
 	}
 }
 
+func TestTypesAreWrittenAsDuckDBWritesThem(t *testing.T) {
+	db := open(t)
+	stage, err := db.Stage(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stage.Close()
+	names := []string{"plain", "_a1", "1a", "Upper", "Select", "é", "a b", `a"b`}
+	err = stage.Query("SELECT DISTINCT keyword_name FROM duckdb_keywords()", func(c *Chunk) error {
+		for i := range c.Len() {
+			if name := string(c.Column(0).Bytes(i)); name != "plain" {
+				names = append(names, name)
+			}
+		}
+		return nil
+	})
+	if err != nil || len(names) < 400 {
+		t.Fatal(len(names), err)
+	}
+	values := []string{"row(1, 'a')", "[row(row(1), {'from': 2})]", `union_value("select" := 1)`, "MAP {'a': {'end': 1}}"}
+	for _, name := range names {
+		values = append(values, "{"+Literal(name)+": 1}")
+	}
+	for _, value := range values {
+		err := stage.Query("SELECT v, typeof(v) FROM (SELECT "+value+" AS v)", func(c *Chunk) error {
+			if got, want := c.Column(0).Type.String(), string(c.Column(1).Bytes(0)); got != want {
+				t.Errorf("%s: %s, want %s", value, got, want)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Error(value, err)
+		}
+	}
+}
+
 func TestEnumsOfEveryWidth(t *testing.T) {
 	db := open(t)
 	for _, n := range []int{1, 254, 255, 256, 257, 65534, 65535, 65536} {

@@ -60,6 +60,26 @@ func TestColumnsAreThoseOfTheTable(t *testing.T) {
 	}
 }
 
+func TestNamesOfMembers(t *testing.T) {
+	w := newWorld(t, spicepod.Results{})
+	for value, want := range map[string]string{
+		"{'from': 1, 'to': 2}":                                       `{"from":1,"to":2}`,
+		"[{'select': 1}]":                                            `[{"select":1}]`,
+		"MAP {'a': {'end': 1}}":                                      `{"a":{"end":1}}`,
+		`union_value("table" := 1)`:                                  `{"table":1}`,
+		"{'a b': 1, 'é': {'Select': 2}}":                             `{"a b":1,"é":{"Select":2}}`,
+		"row(1, 'a')":                                                `{"v1":1,"v2":"a"}`,
+		"list_zip([1, 2], ['a', NULL])":                              `[{"v1":1,"v2":"a"},{"v1":2,"v2":null}]`,
+		"MAP {row(1): {'a': [row(2)]}}":                              `{"{\"v1\":1}":{"a":[{"v1":2}]}}`,
+		"[row(1, 2), NULL]::STRUCT(a INT, b INT)[2]":                 `[{"a":1,"b":2},null]`,
+		`json_transform('{"a":1}', '{"a":"INTEGER","A":"INTEGER"}')`: `{"a":1,"A_1":null}`,
+		"(SELECT row(i) FROM range(2) t(i) WHERE i = 5)":             `null`,
+	} {
+		r := w.must("ada", "SELECT "+value+" AS v FROM range(3000)")
+		w.expect("ada", "FROM ref('"+r.Name+"') LIMIT 1 OFFSET 2999", `{"v":`+want+`}`)
+	}
+}
+
 func TestOnlyTheOwnerFindsAResult(t *testing.T) {
 	w := newWorld(t, spicepod.Results{})
 	r, other := w.must("ada", "FROM range(10)"), w.must("bob", "FROM range(20)")

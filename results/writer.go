@@ -1,6 +1,7 @@
 package results
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -48,19 +49,42 @@ func newName() string { return namePrefix + strings.ToLower(rand.Text()) }
 // stand there twice, or are empty, get a number, and a column of nothing but
 // NULL has a type.
 func tableColumns(columns []engine.Column) []engine.Column {
-	list, seen := make([]engine.Column, len(columns)), map[string]bool{}
+	list, names := make([]engine.Column, len(columns)), unique{}
 	for i, c := range columns {
-		name := c.Name
-		for n := 1; name == "" || seen[sqltree.Fold(name)]; n++ {
-			name = fmt.Sprintf("%s_%d", c.Name, n)
-		}
-		seen[sqltree.Fold(name)] = true
-		list[i] = engine.Column{Name: name, Type: c.Type}
+		list[i] = engine.Column{Name: names.add(c.Name), Type: tableType(c.Type)}
 		if c.Type.ID == engine.Null {
 			list[i].Type = &engine.Type{ID: engine.Integer}
 		}
 	}
 	return list
+}
+
+// tableType is a type that a table may have: the members of row(…) get the
+// names v1, v2 and so on.
+func tableType(t *engine.Type) *engine.Type {
+	out, names := *t, unique{}
+	if t.Elem != nil {
+		out.Elem = tableType(t.Elem)
+	}
+	out.Fields = nil
+	for i, f := range t.Fields {
+		name := cmp.Or(f.Name, fmt.Sprintf("v%d", i+1))
+		out.Fields = append(out.Fields, engine.Field{Name: names.add(name), Type: tableType(f.Type)})
+	}
+	return &out
+}
+
+// unique are the names that there are already, folded.
+type unique map[string]bool
+
+// add returns the name, or with a number where it is there or is empty.
+func (u unique) add(name string) string {
+	out := name
+	for n := 1; out == "" || u[sqltree.Fold(out)]; n++ {
+		out = fmt.Sprintf("%s_%d", name, n)
+	}
+	u[sqltree.Fold(out)] = true
+	return out
 }
 
 // cannotKeep is a failure to write the table, as an [*engine.Error].
