@@ -20,7 +20,7 @@ const module = "github.com/spiced-sql/spiced/"
 
 // layers orders the packages: imports run from a later line to an earlier one.
 var layers = [][]string{
-	{"clip"},
+	{"clip", "scratch"},
 	{"nearest", "search", "chat", "remote"},
 	{"spicepod", "sqltree", "telemetry", "usage", "search/eval"},
 	{"engine", "fingerprint", "tools", "embeddings", "chat/upstream", "chat/chattest", "mcp/lock"},

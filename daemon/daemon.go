@@ -36,6 +36,7 @@ import (
 	"github.com/spiced-sql/spiced/models"
 	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/results"
+	"github.com/spiced-sql/spiced/scratch"
 	"github.com/spiced-sql/spiced/spicepod"
 	"github.com/spiced-sql/spiced/telemetry"
 	"github.com/spiced-sql/spiced/toolloop"
@@ -79,7 +80,7 @@ type Daemon struct {
 	domains  []string         // of built-in tools
 	closing  sync.WaitGroup   // embedding models that are replaced
 	watcher  *watcher         // nil unless files are watched
-	tempDir  string           // state of this run only, removed by Close
+	tempDir  *scratch.Dir     // state of this run only, removed by Close; nil: Options has a folder
 	roots    []string
 	initial  spicepod.Runtime
 	requests chan request
@@ -153,6 +154,9 @@ func New(ctx context.Context, opts Options) (*Daemon, error) {
 }
 
 func (d *Daemon) open(ctx context.Context, pod *spicepod.Pod) error {
+	for _, dir := range scratch.Sweep() {
+		d.log.Info("removed what a run left that was killed", "folder", dir)
+	}
 	state, err := d.stateDir()
 	if err != nil {
 		return err
@@ -196,9 +200,12 @@ func (d *Daemon) open(ctx context.Context, pod *spicepod.Pod) error {
 // stateDir makes the folder for cached and accelerated data.
 func (d *Daemon) stateDir() (string, error) {
 	if d.opts.StateDir == "" {
-		dir, err := os.MkdirTemp("", "spiced-state-")
+		dir, err := scratch.New("state")
+		if err != nil {
+			return "", err
+		}
 		d.tempDir = dir
-		return dir, err
+		return dir.Path, nil
 	}
 	dir, err := filepath.Abs(d.opts.StateDir)
 	if err != nil {
@@ -245,9 +252,7 @@ func (d *Daemon) Close() {
 	if d.workers != nil {
 		d.workers.Close()
 	}
-	if d.tempDir != "" {
-		os.RemoveAll(d.tempDir)
-	}
+	d.tempDir.Remove()
 }
 
 // Run loads the Spicepod, keeps it loaded, and returns when ctx ends. A first

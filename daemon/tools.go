@@ -28,7 +28,7 @@ func (d *Daemon) openTools(pod *spicepod.Pod, state string) error {
 	h := pod.Runtime.Tools.History
 	options := usage.Options{Calls: h.MaxCalls, Searches: h.MaxSearches, Retention: h.Retention, Days: h.UsageDays, Log: d.log}
 	vectors := ""
-	if d.tempDir == "" {
+	if d.tempDir == nil {
 		options.Dir, vectors = filepath.Join(state, "usage"), filepath.Join(state, "vectors")
 	}
 	var err error

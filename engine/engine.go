@@ -28,7 +28,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"runtime"
 	"slices"
 	"strconv"
@@ -38,6 +37,8 @@ import (
 	"unsafe"
 
 	"github.com/duckdb/duckdb-go/v2/mapping"
+
+	"github.com/spiced-sql/spiced/scratch"
 )
 
 // The catalog and the schemas of user-visible objects.
@@ -83,7 +84,7 @@ type Limits struct {
 type DB struct {
 	opts     Options
 	raw      mapping.Database
-	tempDir  string                // made by Open, removed by Close
+	tempDir  *scratch.Dir          // made by Open, removed by Close
 	pools    [MaxNesting + 1]*pool // by depth of nesting
 	builtins *Builtins
 	life     context.Context // ends with Close; the one context that is kept
@@ -178,11 +179,11 @@ const searchPath = "SET search_path = '" + CatalogName + "." + Public + "," + Ca
 
 func (db *DB) openRaw() error {
 	if db.opts.TempDir == "" {
-		dir, err := os.MkdirTemp("", "spiced-spill-")
+		dir, err := scratch.New("spill")
 		if err != nil {
 			return err
 		}
-		db.opts.TempDir, db.tempDir = dir, dir
+		db.opts.TempDir, db.tempDir = dir.Path, dir
 	}
 	settings := map[string]string{
 		"threads":                      strconv.Itoa(db.opts.Threads),
@@ -236,9 +237,7 @@ func (db *DB) Close() {
 		mapping.Close(&db.raw)
 		db.freeNative()
 	}
-	if db.tempDir != "" {
-		os.RemoveAll(db.tempDir)
-	}
+	db.tempDir.Remove()
 }
 
 // Lock closes DuckDB to everything outside roots, for good: no file or network

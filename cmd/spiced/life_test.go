@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -181,4 +182,33 @@ func TestFailureOnTheWay(t *testing.T) {
 	if _, err := io.Copy(io.Discard, resp.Body); resp.StatusCode == 200 && err == nil {
 		t.Error("a result that failed ended as if it were whole")
 	}
+}
+
+// What a killed process leaves is removed at the next start; what one that
+// lives has, stays.
+func TestFoldersOfKilledProcessesAreRemoved(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	folders := func() []string {
+		all, err := filepath.Glob(filepath.Join(os.TempDir(), "spiced-run-*"))
+		if err != nil || len(all) == 0 {
+			t.Fatal(all, err)
+		}
+		return all
+	}
+	dir := folder(t, "spicepod.yaml", podHead)
+	living := startProcess(t, dir)
+	ofLiving := folders()
+	killed := startProcess(t, dir)
+	killed.signal(os.Kill)
+	killed.wait()
+	<-killed.status
+	killed.status <- 0 // it was asked for
+	if len(folders()) <= len(ofLiving) {
+		t.Fatal("the killed process left nothing")
+	}
+	status, out := spiced(t, "validate", dir)
+	if got := folders(); status != 0 || !slices.Equal(got, ofLiving) {
+		t.Errorf("left over: %q, want %q; status %d: %s", got, ofLiving, status, out)
+	}
+	living.want(living.do("GET", "/v1/ready", ""), 200)
 }
