@@ -223,9 +223,13 @@ func listValue(items []any, t *Type, depth int) (mapping.Value, error) {
 	}
 	common := &Type{ID: Null}
 	for _, v := range values {
-		if common = merge(common, readType(mapping.GetValueType(v))); common == nil {
-			return mapping.Value{}, fmt.Errorf("the elements of a list must have one type")
+		if common = merge(common, readType(mapping.GetValueType(v))); common != nil {
+			continue
 		}
+		if elem != nil { // some are texts that only DuckDB can read, such as infinity: all become texts
+			return listValue(items, nil, depth)
+		}
+		return mapping.Value{}, fmt.Errorf("the elements of a list must have one type")
 	}
 	if elem != nil && common.ID == Null && simpleNames[elem.ID] != "" {
 		common = elem // else DuckDB, which expects that type, would plan anew
