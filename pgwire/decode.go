@@ -48,8 +48,25 @@ func decodeText(oid uint32, s string) (any, error) {
 		return parseFloat(s)
 	case pgtype.NumericOID:
 		return parseNumeric(s)
+	case pgtype.DateOID, pgtype.TimestampOID, pgtype.TimestamptzOID:
+		return moveEra(s), nil
 	}
 	return s, nil
+}
+
+// moveEra is the text of a date or a time before the first year with (BC)
+// behind the day, where DuckDB wants it, for BC at the end.
+func moveEra(s string) string {
+	trimmed := strings.TrimSpace(s)
+	at := len(trimmed) - len(" BC")
+	if at < 0 || !strings.EqualFold(trimmed[at:], " BC") {
+		return s
+	}
+	s = strings.TrimSpace(trimmed[:at])
+	if day := strings.IndexAny(s, " Tt"); day >= 0 {
+		return s[:day] + " (BC) " + strings.TrimSpace(s[day+1:])
+	}
+	return s + " (BC)"
 }
 
 func parseBool(s string) (any, error) {
