@@ -17,13 +17,17 @@ import (
 
 // Params are the parameters of a statement: by position, for ? and $1, or by
 // name, for $name and :name. Values are nil, bool, int64, float64, string,
-// json.Number, []byte, []any or map[string]any. An integral json.Number
+// json.Number, Numeric, []byte, []any or map[string]any. An integral json.Number
 // becomes the smallest of BIGINT, HUGEINT and DOUBLE that holds it; text for a
 // parameter that DuckDB knows to be a date, time or number is read as one.
 type Params struct {
 	Positional []any
 	Named      map[string]any
 }
+
+// Numeric is a json.Number that keeps the digits behind its point: as a
+// DECIMAL that has just them, if there is one, where DuckDB wants no other type.
+type Numeric string
 
 // Bounds of parameters.
 const (
@@ -110,6 +114,8 @@ func toValue(value any, t *Type, depth int) (mapping.Value, error) {
 		return mapping.CreateDouble(v), nil
 	case json.Number:
 		return numberValue(v.String(), t)
+	case Numeric:
+		return numericValue(string(v), t)
 	case string:
 		if !utf8.ValidString(v) {
 			return mapping.Value{}, fmt.Errorf("text must be UTF-8")
@@ -147,6 +153,44 @@ func numberValue(s string, t *Type) (mapping.Value, error) {
 		return mapping.Value{}, fmt.Errorf("%q is not a number in range", s)
 	}
 	return mapping.CreateDouble(f), nil
+}
+
+func numericValue(s string, t *Type) (mapping.Value, error) {
+	if t != nil && t.ID != Decimal {
+		return numberValue(s, t)
+	}
+	if t != nil {
+		if d, err := decimalValue(s, t); err == nil {
+			return d, nil
+		}
+	}
+	if own := decimalOf(s); own != nil {
+		return decimalValue(s, own)
+	}
+	return numberValue(s, nil)
+}
+
+// maxDigits is how many a DECIMAL may have.
+const maxDigits = 38
+
+// decimalOf is the DECIMAL with the digits of a number; nil for an integer, and
+// for one that has too many.
+func decimalOf(s string) *Type {
+	number, exponent, scientific := strings.Cut(strings.ToLower(s), "e")
+	whole, fraction, _ := strings.Cut(strings.TrimLeft(number, "+-"), ".")
+	shift := 0
+	if scientific {
+		var err error
+		if shift, err = strconv.Atoi(exponent); err != nil || max(shift, -shift) > maxNumber {
+			return nil
+		}
+	}
+	scale := max(len(fraction)-shift, 0)
+	width := max(len(strings.TrimLeft(whole, "0"))+shift, 0) + scale
+	if width > maxDigits || !strings.ContainsAny(s, ".eE") {
+		return nil
+	}
+	return &Type{ID: Decimal, Width: max(width, 1), Scale: scale}
 }
 
 func hugeInt(n *big.Int) mapping.HugeInt {
@@ -242,17 +286,15 @@ func listValue(items []any, t *Type, depth int) (mapping.Value, error) {
 // merge returns the type that holds values of both, or nil: the wider of two
 // numbers, and so for what lists and structs hold.
 func merge(a, b *Type) *Type {
-	numbers := []TypeID{BigInt, HugeInt, Decimal, Double}
+	numbers := []TypeID{BigInt, HugeInt, Double}
 	i, j := slices.Index(numbers, a.ID), slices.Index(numbers, b.ID)
 	switch {
 	case a.ID == Null:
 		return b
 	case b.ID == Null:
 		return a
-	case a.ID == Decimal && b.ID == Decimal && a.Width == b.Width && a.Scale == b.Scale:
-		return a
-	case a.ID == Decimal && j >= 0 || b.ID == Decimal && i >= 0:
-		return &Type{ID: Double}
+	case a.ID == Decimal && (j >= 0 || b.ID == Decimal), b.ID == Decimal && i >= 0:
+		return mergeDecimals(a, b)
 	case i >= 0 && j >= 0:
 		return &Type{ID: numbers[max(i, j)]}
 	case a.ID != b.ID:
@@ -266,6 +308,26 @@ func merge(a, b *Type) *Type {
 		return mergeStructs(a, b)
 	}
 	return a
+}
+
+// mergeDecimals returns the DECIMAL that holds numbers of two types, of which
+// one is a DECIMAL, or DOUBLE when none does.
+func mergeDecimals(a, b *Type) *Type {
+	whole, scale := 0, 0
+	for _, t := range []*Type{a, b} {
+		switch t.ID {
+		case Decimal:
+			whole, scale = max(whole, t.Width-t.Scale), max(scale, t.Scale)
+		case BigInt:
+			whole = max(whole, 19)
+		default:
+			return &Type{ID: Double}
+		}
+	}
+	if whole+scale > maxDigits {
+		return &Type{ID: Double}
+	}
+	return &Type{ID: Decimal, Width: whole + scale, Scale: scale}
 }
 
 func mergeStructs(a, b *Type) *Type {

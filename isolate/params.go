@@ -23,6 +23,7 @@ import (
 //	s length bytes        string
 //	b length bytes        []byte
 //	# length bytes        json.Number
+//	. length bytes        engine.Numeric
 //	[ count values        []any
 //	{ count (length bytes value)…   map[string]any, by key
 const maxDepth = 64 // of lists and maps; the engine takes fewer
@@ -69,6 +70,8 @@ func appendValue(buf []byte, value any, depth int) ([]byte, error) {
 		return appendText(append(buf, 'b'), v), nil
 	case json.Number:
 		return appendText(append(buf, '#'), v), nil
+	case engine.Numeric:
+		return appendText(append(buf, '.'), v), nil
 	case []any:
 		return appendList(append(buf, '['), v, depth)
 	case map[string]any:
@@ -180,6 +183,8 @@ func (r *paramReader) value(depth int) any {
 		return slices.Clone(r.take(r.count()))
 	case '#':
 		return json.Number(r.take(r.count()))
+	case '.':
+		return engine.Numeric(r.take(r.count()))
 	case '[':
 		return r.list(depth)
 	case '{':

@@ -3,12 +3,13 @@ package pgwire
 import (
 	"bytes"
 	"encoding/hex"
-	"encoding/json"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/spiced-sql/spiced/engine"
 )
 
 // decode returns a parameter as the engine takes it: see engine.Params. oid is
@@ -96,7 +97,7 @@ func parseNumeric(s string) (any, error) {
 	s = strings.TrimSpace(s)
 	if s != "" && len(s) <= maxNumericText && strings.Trim(s, "0123456789+-.eE") == "" {
 		if _, err := strconv.ParseFloat(s, 64); err == nil {
-			return json.Number(strings.TrimPrefix(s, "+")), nil
+			return engine.Numeric(strings.TrimPrefix(s, "+")), nil
 		}
 	}
 	return parseFloat(s) // NaN and the infinities

@@ -4,12 +4,13 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/hex"
-	"encoding/json"
 	"math"
 	"strconv"
 	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/spiced-sql/spiced/engine"
 )
 
 // fixed are the lengths of binary values, by type.
@@ -159,12 +160,6 @@ func decodeBits(data []byte) (any, error) {
 	return string(out), nil
 }
 
-const (
-	numericNaN   = 0xC000
-	numericInf   = 0xD000
-	numericMinus = 0xF000
-)
-
 // maxWeight bounds the size of a number that is read.
 const maxWeight = 80
 
@@ -226,7 +221,7 @@ func numericText(buf []byte, weight, scale int, digit func(int) (uint64, error))
 		buf = appendFour(buf, d)
 	}
 	if scale == 0 {
-		return json.Number(buf), nil
+		return engine.Numeric(buf), nil
 	}
 	buf = append(buf, '.')
 	point := len(buf)
@@ -237,7 +232,7 @@ func numericText(buf []byte, weight, scale int, digit func(int) (uint64, error))
 		}
 		buf = appendFour(buf, d)
 	}
-	return json.Number(buf[:point+scale]), nil
+	return engine.Numeric(buf[:point+scale]), nil
 }
 
 func appendFour(buf []byte, d uint64) []byte {

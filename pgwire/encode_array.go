@@ -21,10 +21,10 @@ func elements(v *engine.Vector, i int) (from, n int) {
 
 // textArray appends a list as {1,2,NULL,"a b"}.
 func textArray(buf []byte, v *engine.Vector, i int) []byte {
-	return appendArray(buf, v, i, typeOf(v.Elem().Type).text)
+	return textElements(buf, v, i, typeOf(v.Elem().Type).text)
 }
 
-func appendArray(buf []byte, v *engine.Vector, i int, encode encoder) []byte {
+func textElements(buf []byte, v *engine.Vector, i int, encode encoder) []byte {
 	elem := v.Elem()
 	from, n := elements(v, i)
 	buf = append(buf, '{')

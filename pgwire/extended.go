@@ -2,11 +2,12 @@ package pgwire
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 
 	"github.com/jackc/pgx/v5/pgproto3"
+
+	"github.com/spiced-sql/spiced/engine"
 )
 
 // prepared is a prepared statement.
@@ -190,7 +191,7 @@ func sizeOf(param any) int {
 	switch v := param.(type) {
 	case string:
 		size += len(v)
-	case json.Number:
+	case engine.Numeric:
 		size += len(v)
 	case []byte:
 		size += len(v)

@@ -3,7 +3,6 @@ package pgwire
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"io"
 	"math"
 	"net"
@@ -16,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 	"github.com/jackc/pgx/v5/pgtype"
 
+	"github.com/spiced-sql/spiced/engine"
 	"github.com/spiced-sql/spiced/sqltree"
 )
 
@@ -78,7 +78,7 @@ func FuzzParameter(f *testing.F) {
 			}
 			return
 		}
-		if n, ok := v.(json.Number); ok && strings.Trim(n.String(), "0123456789+-.eE") != "" {
+		if n, ok := v.(engine.Numeric); ok && strings.Trim(string(n), "0123456789+-.eE") != "" {
 			t.Fatalf("%q is no number", n)
 		}
 	})
@@ -102,8 +102,11 @@ func TestDecodeNumeric(t *testing.T) {
 		{math.MaxUint64 >> 1, math.MaxUint64, true, 38, "-1.70141183460469231731687303715884105727"},
 	} {
 		got, err := decodeNumeric(binaryNumeric(nil, tt.high, tt.low, tt.negative, tt.scale))
-		if err != nil || got != json.Number(tt.want) {
+		if err != nil || got != engine.Numeric(tt.want) {
 			t.Errorf("binary: got %v, %v; want %s", got, err, tt.want)
+		}
+		if again := numericOfText(nil, tt.want); !bytes.Equal(again, binaryNumeric(nil, tt.high, tt.low, tt.negative, tt.scale)) {
+			t.Errorf("%s as text: got %x", tt.want, again)
 		}
 		text := appendDigits(nil, tt.high, tt.low, tt.scale)
 		if string(text) != strings.TrimPrefix(tt.want, "-") {

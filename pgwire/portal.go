@@ -197,7 +197,7 @@ func (c *conn) encoders(p *portal, formats []int16) error {
 		return nil
 	case p.plan.copy != nil:
 		for _, col := range columns {
-			t := c.typeOf(p.plan, col.Type)
+			t := c.styled(p.plan.typeOf(col.Type))
 			p.result.encoders = append(p.result.encoders, t.encoder(p.plan.copy.format == copyBinary))
 		}
 		var err error
@@ -213,8 +213,8 @@ func (c *conn) encoders(p *portal, formats []int16) error {
 	}
 	encoders := p.result.encoders
 	for i, col := range columns {
-		t := c.typeOf(p.plan, col.Type)
 		told := p.columns[i].typ
+		t := c.styled(p.plan.typeAs(told.oid, col.Type))
 		switch {
 		case told.text == nil: // unsettled
 			encoders = append(encoders, t.text)
@@ -228,10 +228,8 @@ func (c *conn) encoders(p *portal, formats []int16) error {
 	return nil
 }
 
-// typeOf is PostgreSQL's type for one of a plan's result, whose values are
-// written as the session wants them.
-func (c *conn) typeOf(p *plan, typ *engine.Type) wireType {
-	t := p.typeOf(typ)
+// styled is a type whose values are written as the session wants them.
+func (c *conn) styled(t wireType) wireType {
 	if c.session.value("IntervalStyle") == isoIntervals {
 		return t.inISO()
 	}

@@ -234,6 +234,67 @@ func TestNumbersLeftOut(t *testing.T) {
 	}
 }
 
+// A parameter that a client tells to be numeric is one in the result, whatever
+// it is bound as.
+func TestNumericParameters(t *testing.T) {
+	f := serve(t, nil)
+	c := f.raw()
+	for _, tt := range []struct {
+		sql, text, want string
+	}{
+		{"SELECT $1", "5.5", "5.5"},
+		{"SELECT $1", "5", "5"},
+		{"SELECT $1", "-1.50", "-1.50"},
+		{"SELECT $1", "1E+2", "100"},
+		{"SELECT $1", "12345678901234567.890123456789", "12345678901234567.890123456789"},
+		{"SELECT $1", strings.Repeat("9", 39), "1" + strings.Repeat("0", 39)}, // too many for a DECIMAL
+		{"SELECT $1", "0.00000000000000000000000000000000000000025", "0.00000000000000000000000000000000000000025"},
+		{"SELECT $1", "NaN", "NaN"},
+		{"SELECT $1", "-Infinity", "-Infinity"},
+		{"SELECT $1", "∅", "∅"},
+		{"SELECT id + $1 FROM numbers WHERE id = 7", "0.5", "7.5"},
+		{"SELECT id + $1 FROM numbers WHERE id = 7", "2", "9"},
+		{"SELECT id + $1 FROM numbers WHERE id = 7", "∅", "∅"},
+		{"SELECT id - $1 FROM numbers WHERE id = 7", "Infinity", "-Infinity"},
+		{"SELECT coalesce(NULL, $1)", "5", "5"},
+		{"SELECT round($1, 1)", "5.25", "5.3"},
+		{"SELECT [1, 2, 3][$1] + 0.0", "2", "2.0"},
+		{"SELECT count(*) FROM numbers WHERE id < $1", "2.5", "2"},
+		{"SELECT $1#[]", "{1.5,2.25}", "{1.50,2.25}"},
+		{"SELECT $1#[]", "{1,2.5,NULL}", "{1.0,2.5,NULL}"},
+		{"SELECT $1#[]", "{1,-2}", "{1,-2}"},
+		{"SELECT $1#[]", "{1.5,NaN}", "{1.5,NaN}"},
+	} {
+		sql, array := strings.CutSuffix(tt.sql, "#[]")
+		oid := uint32(pgtype.NumericOID)
+		if array {
+			oid = pgtype.NumericArrayOID
+		}
+		param := []byte(tt.text)
+		if tt.text == "∅" {
+			param = nil
+		}
+		texts := c.ExecParams(f.context(), sql, [][]byte{param}, []uint32{oid}, nil, nil).Read()
+		if texts.Err != nil || string(joined(texts.Rows[0])) != tt.want {
+			t.Errorf("%s of %s: %s, %v; want %s", sql, tt.text, texts.Rows, texts.Err, tt.want)
+			continue
+		}
+		if d := texts.FieldDescriptions[0]; d.TypeModifier != -1 {
+			t.Errorf("%s of %s has the modifier %d", sql, tt.text, d.TypeModifier)
+		}
+		// What came is sent in binary, and comes back as before.
+		binary := c.ExecParams(f.context(), sql, [][]byte{param}, []uint32{oid}, nil, []int16{1}).Read()
+		if binary.Err != nil {
+			t.Errorf("%s of %s: %v", sql, tt.text, binary.Err)
+			continue
+		}
+		back := c.ExecParams(f.context(), "SELECT $1", binary.Rows[0], []uint32{binary.FieldDescriptions[0].DataTypeOID}, []int16{1}, nil).Read()
+		if back.Err != nil || string(joined(back.Rows[0])) != tt.want {
+			t.Errorf("%s of %s in binary: %s, %v; want %s", sql, tt.text, back.Rows, back.Err, tt.want)
+		}
+	}
+}
+
 func TestBatch(t *testing.T) {
 	f := serve(t, nil)
 	c := f.connect("")

@@ -2,6 +2,7 @@ package pgwire
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/jackc/pgx/v5/pgtype"
 
@@ -143,9 +144,17 @@ func (t wireType) inISO() wireType {
 	case pgtype.IntervalOID:
 		t.text = textISOInterval
 	case pgtype.IntervalArrayOID:
-		t.text = func(buf []byte, v *engine.Vector, i int) []byte { return appendArray(buf, v, i, textISOInterval) }
+		t.text = func(buf []byte, v *engine.Vector, i int) []byte { return textElements(buf, v, i, textISOInterval) }
 	}
 	return t
+}
+
+// typeAs is typeOf for a column that the client knows as one of the type oid.
+func (p *plan) typeAs(oid uint32, t *engine.Type) wireType {
+	if as, ok := numericOf(t); ok && oid == as.oid {
+		return as
+	}
+	return p.typeOf(t)
 }
 
 // column is a column of a result as clients get it.
@@ -154,13 +163,18 @@ type column struct {
 	typ  wireType
 }
 
-// columnsOf describes a result.
+// columnsOf describes a result. How many digits its numbers have is not known
+// where parameters bring their own.
 func (p *plan) columnsOf(columns []engine.Column) []column {
+	open := slices.Contains(p.given, pgtype.NumericOID) || slices.Contains(p.given, pgtype.NumericArrayOID)
 	out := make([]column, len(columns))
 	for i, c := range columns {
 		out[i] = column{c.Name, unsettled}
 		if c.Type != nil {
 			out[i].typ = p.typeOf(c.Type)
+		}
+		if open {
+			out[i].typ.modifier = -1
 		}
 	}
 	return out
