@@ -146,6 +146,23 @@ func TestParametersThatAreCast(t *testing.T) {
 		"SELECT json_object('a', $1), range FROM range(3)#int2":                        "[21] [114 20]",
 		"SELECT json_object($1, $2), range FROM range(3) WHERE range = $3":             "[25 25 20] [114 20]",
 		"SELECT list(range) FROM range(3)":                                             "[] [1016]",
+		"SELECT count(*) FROM range(3) WHERE range = $1 + 1":                           "[23] [20]",
+		"SELECT count(*) FROM range(3) WHERE range BETWEEN $1 - 1 AND $1 + 1":          "[23] [20]",
+		"SELECT range - $1 AS d, $2 FROM range(3) WHERE range = $3":                    "[20 25 20] [20 25]",
+		"SELECT 1 FROM range(3) t WHERE (t.range + 1) % $1 = 0 AND 2 * $2 < range":     "[20 23] [23]",
+		"SELECT 1 FROM range(3) WHERE abs(sqrt(range) - $1) < 1":                       "[701] [23]",
+		"SELECT 2.5 * $1 + $2 * range, $3 + $4 + range FROM range(3)":                  "[1700 20 20 20] [1700 20]",
+		"SELECT $1 - range::DOUBLE, $2 * (SELECT 1::SMALLINT) FROM range(3)":           "[701 21] [701 21]",
+		"SELECT $1 * 1.5::DECIMAL(9, 2), 1::UTINYINT + $2":                             "[1700 21] [1700 21]",
+		"SELECT $1 + 1, $1 || 'y'":                                                     "[23] [23 25]",
+		"SELECT range + $1 FROM range(3)#int2":                                         "[21] [20]",
+		"SELECT now() - $1, DATE '2024-02-29' - $2":                                    "[1184 1082] [1186 20]",
+		"SELECT DATE '2024-02-29' + $1, $2 * INTERVAL '1 day'":                         "[1186 701] [1114 1186]",
+		"SELECT abs($1), round($2, 2)":                                                 "[701 701] [701 701]",
+		"SELECT -$1, CASE WHEN true THEN 1 END - $2":                                   "[701 701] [701 701]",
+		"SELECT range = $1 AND abs($2) > 1 AND abs($3) > 1 FROM range(3)":              "[20 701 701] [16]",
+		"SELECT repeat(json_object('a', $1), 2)":                                       "[25] [25]",
+		"SELECT 1 FROM range(3) WHERE range + $1 = ANY ($2)":                           "[20 1016] [23]",
 	} {
 		text, told, _ := strings.Cut(sql, "#")
 		var given []uint32

@@ -264,6 +264,7 @@ func TestVerbs(t *testing.T) {
 func FuzzParametersOfText(f *testing.F) {
 	for _, seed := range []string{
 		"SELECT $1::int4[], CAST($2 AS DECIMAL(10, 2))", "id = ANY ($1) AND a.b <> all($2) AND f((x), y) = any($3)", "$1::a.b(c(d))[", "any($1)", ") = any($1)",
+		"a.b + $1 * f(x)[1]::t(1)", "$1 - $2 / (", "DATE 'x' - $1 + $2::int % $3", "$1 +", "* $1 * x::",
 	} {
 		f.Add(seed)
 	}
@@ -274,6 +275,9 @@ func FuzzParametersOfText(f *testing.F) {
 			}
 		}
 		same := replaceParams(sql, func(r scanner, i int) string {
+			if operand, _ := r.operandOf(i); !strings.Contains(sql, operand) {
+				t.Errorf("%q is not in %q", operand, sql)
+			}
 			if list := r.listOf(i); list != "" && !strings.Contains(sql, list[1:len(list)-1]) {
 				t.Errorf("%q is not in %q", list, sql)
 			}
@@ -291,10 +295,14 @@ func TestParametersOfLongTexts(t *testing.T) {
 	began := time.Now()
 	for _, sql := range []string{
 		strings.Repeat("(", n) + "x" + strings.Repeat(") = any($1)", n), strings.Repeat("$1::x(", n), strings.Repeat("$1::x[", n), "$1::" + strings.Repeat("x.", n),
-		strings.Repeat("x.", n) + "y" + strings.Repeat(" = any($1)", n),
+		strings.Repeat("x.", n) + "y" + strings.Repeat(" = any($1)", n), strings.Repeat("$1 + ", n), strings.Repeat("$1 + (", n),
+		strings.Repeat("x + $1 + x", n) + strings.Repeat("::x", n),
 	} {
 		casts(sql)
-		replaceParams(sql, func(r scanner, i int) string { return r.listOf(i) })
+		replaceParams(sql, func(r scanner, i int) string {
+			operand, _ := r.operandOf(i)
+			return r.listOf(i) + operand
+		})
 	}
 	if took := time.Since(began); took > 10*time.Second {
 		t.Errorf("took %s", took)

@@ -1,6 +1,7 @@
 package pgwire
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -131,7 +132,7 @@ func (r scanner) typeEnd(i int) int {
 // text has the type of the cast. What is not, as in SELECT $1, is taken for
 // text, as by PostgreSQL, unless the client tells its type: clients want to know
 // the columns before they send values. In x = ANY ($1) it is a list of what x
-// is. text is what is to run.
+// is, in x + $1 it is what x is. text is what is to run.
 func (c *conn) settle(ctx context.Context, p *plan, d *engine.Description) (text string, settled *engine.Description) {
 	untyped := map[string]bool{}
 	for _, param := range d.Params {
@@ -139,11 +140,11 @@ func (c *conn) settle(ctx context.Context, p *plan, d *engine.Description) (text
 			untyped[param.Name] = true
 		}
 	}
-	unsettled := slices.ContainsFunc(d.Columns, unsettledColumn)
-	if len(untyped) == 0 && !unsettled {
+	if len(untyped) == 0 && !isOpen(d) {
 		return p.text, d
 	}
 	types := c.typesOf(ctx, p, untyped)
+	c.operandsOf(ctx, p, untyped)
 	lists := c.listsOf(ctx, p, untyped)
 	maps.Copy(types, lists)
 	out := &engine.Description{Columns: d.Columns, Params: slices.Clone(d.Params), Write: d.Write}
@@ -152,19 +153,21 @@ func (c *conn) settle(ctx context.Context, p *plan, d *engine.Description) (text
 			out.Params[i].Type = t
 		}
 	}
-	if !unsettled {
+	if !isOpen(d) {
 		return p.text, out
 	}
 	cast, described := c.castSome(ctx, p, d, lists)
-	if slices.ContainsFunc(described.Columns, unsettledColumn) {
+	if isOpen(described) {
 		// DuckDB does not describe json_object($1::VARCHAR, x) before $1 has a value.
 		// NULLs come last: it takes NULL::VARCHAR || 'y' for a NULL of no type.
-		nulls, err := c.probe(ctx, p, p.replaced(lists, func(r scanner, i int) string { return p.null(r, i, cast) }))
-		if err != nil || slices.ContainsFunc(nulls.Columns, unsettledColumn) {
+		nulls, err := c.probe(ctx, p, p.nulls(lists, cast))
+		if err == nil && !isOpen(nulls) {
+			described.Columns = nulls.Columns
+		} else if cast, described = c.guess(ctx, p, d, lists, cast); described == nil {
 			return p.text, out
 		}
-		described.Columns = nulls.Columns
 	}
+	maps.Copy(p.found, cast)
 	out.Columns = described.Columns
 	found := map[string]*engine.Type{}
 	for _, param := range described.Params {
@@ -175,98 +178,150 @@ func (c *conn) settle(ctx context.Context, p *plan, d *engine.Description) (text
 			out.Params[i].Type = found[param.Name]
 		}
 	}
-	return replaceParams(p.text, func(r scanner, i int) string {
-		if strings.HasPrefix(sqlType(p.told(r.param(i))), "DECIMAL") {
-			return "" // a DECIMAL by itself would cut the digits of a number
-		}
-		return p.cast(r, i, cast)
-	}), out
+	maps.DeleteFunc(cast, func(_ string, oid uint32) bool {
+		return strings.HasPrefix(sqlType(oid), "DECIMAL") // by itself it would cut the digits of a number
+	})
+	return replaceParams(p.text, func(r scanner, i int) string { return r.castTo(i, cast) }), out
 }
 
 // maxCasts is how many parameters are tried to be cast one by one, each with a
-// description. Of more all are cast.
+// few descriptions. Of more all are cast.
 const maxCasts = 32
 
 // castSome finds out which parameters have to be cast for the columns to be
 // known: as long as there is one that DuckDB cannot give a type, it gives none
 // to any. One that it can is not cast: x < CAST($1 AS VARCHAR) is an error where
 // x is a number. described is with these casts.
-func (c *conn) castSome(ctx context.Context, p *plan, d *engine.Description, lists map[string]*engine.Type) (cast map[string]bool, described *engine.Description) {
-	cast, described = map[string]bool{}, &engine.Description{Columns: d.Columns, Params: d.Params}
-	try := func(names ...string) {
+func (c *conn) castSome(ctx context.Context, p *plan, d *engine.Description, lists map[string]*engine.Type) (cast map[string]uint32, described *engine.Description) {
+	cast, described = map[string]uint32{}, &engine.Description{Columns: d.Columns, Params: d.Params}
+	try := func(names []string) {
+		more := maps.Clone(cast)
 		for _, name := range names {
-			cast[name] = true
+			more[name] = cmp.Or(p.told(name), pgtype.TextOID)
 		}
-		found, err := c.probe(ctx, p, p.replaced(lists, func(r scanner, i int) string { return p.cast(r, i, cast) }))
-		if err == nil {
-			described = found
-			return
-		}
-		for _, name := range names {
-			delete(cast, name)
+		if found, err := c.probe(ctx, p, p.replaced(lists, more)); err == nil {
+			cast, described = more, found
 		}
 	}
-	var names []string
-	for _, param := range d.Params {
-		if param.Type == nil && lists[param.Name] == nil {
-			names = append(names, param.Name)
+	var names []string // what is told comes first: the others have to suit it
+	for _, told := range []bool{true, false} {
+		for _, param := range d.Params {
+			if param.Type == nil && lists[param.Name] == nil && (p.told(param.Name) != 0) == told {
+				names = append(names, param.Name)
+			}
 		}
 	}
 	if len(names) > maxCasts {
-		try(names...)
+		try(names)
 		return cast, described
 	}
-	for _, name := range names {
-		if slices.ContainsFunc(described.Columns, unsettledColumn) {
-			try(name)
+	for i := range names {
+		if isOpen(described) {
+			try(names[i : i+1])
 		}
 	}
 	return cast, described
 }
 
+// guesses are the types that are tried for parameters that cannot be text, as
+// in abs($1).
+var guesses = []uint32{pgtype.Float8OID, pgtype.Int8OID}
+
+// guess is castSome for what that left over: it tries to give one more parameter
+// a type, and then one to all that are not known to be anything. described is
+// nil if the columns stay unknown.
+func (c *conn) guess(ctx context.Context, p *plan, d *engine.Description, lists map[string]*engine.Type, known map[string]uint32) (cast map[string]uint32, described *engine.Description) {
+	var sets [][]string
+	var all []string
+	for _, param := range d.Params {
+		name := param.Name
+		switch {
+		case param.Type != nil || lists[name] != nil || p.givenType(name) != 0:
+		case known[name] == 0:
+			all, sets = append(all, name), append(sets, []string{name})
+		case p.told(name) == 0:
+			all = append(all, name)
+		}
+	}
+	if len(all) > maxCasts {
+		return known, nil
+	}
+	if len(sets) > 0 && len(all) > 1 {
+		sets = append(sets, all)
+	}
+	for _, names := range sets {
+		for _, oid := range guesses {
+			cast := maps.Clone(known)
+			for _, name := range names {
+				cast[name] = oid
+			}
+			if found, err := c.probe(ctx, p, p.replaced(lists, cast)); err == nil && !isOpen(found) {
+				return cast, found
+			}
+		}
+	}
+	return known, nil
+}
+
 // replaced is the text with [] in place of the parameters that are lists, and
-// with what with returns in place of others.
-func (p *plan) replaced(lists map[string]*engine.Type, with func(r scanner, i int) string) string {
+// with the others cast to these types.
+func (p *plan) replaced(lists map[string]*engine.Type, cast map[string]uint32) string {
 	return replaceParams(p.text, func(r scanner, i int) string {
 		if lists[r.param(i)] != nil {
 			return "[]"
 		}
-		return with(r, i)
+		return r.castTo(i, cast)
 	})
 }
 
-// told is the type that the client tells of a parameter; 0: none.
-func (p *plan) told(name string) uint32 {
+// nulls is replaced with NULL in place of the parameters.
+func (p *plan) nulls(lists map[string]*engine.Type, cast map[string]uint32) string {
+	return replaceParams(p.text, func(r scanner, i int) string {
+		if lists[r.param(i)] != nil {
+			return "[]"
+		}
+		return r.null(i, cast)
+	})
+}
+
+// givenType is the type that the client tells of a parameter; 0: none.
+func (p *plan) givenType(name string) uint32 {
 	if n, err := strconv.Atoi(name); err == nil && 0 < n && n <= len(p.given) {
 		return p.given[n-1]
 	}
 	return 0
 }
 
-// cast is parameter i, cast to the type that the client tells if it is one of
-// which; "" if it is none of them, or cast already.
-func (p *plan) cast(r scanner, i int, which map[string]bool) string {
-	if name, at := r.cast(i); at == 0 && which[name] {
-		return "CAST($" + name + " AS " + sqlType(p.told(name)) + ")"
+// told is the type that the client tells of a parameter, or else what is beside
+// it does; 0: none.
+func (p *plan) told(name string) uint32 { return cmp.Or(p.givenType(name), p.found[name]) }
+
+// castTo is parameter i, cast to its one of these types; "" if it has none, or
+// is cast already.
+func (r scanner) castTo(i int, types map[string]uint32) string {
+	if name, at := r.cast(i); at == 0 && types[name] != 0 {
+		return "CAST($" + name + " AS " + sqlType(types[name]) + ")"
 	}
 	return ""
 }
 
 // null is what stands for parameter i where only types count: a NULL of the
-// type of its cast, or if it is one of which of the one that the client tells;
-// "" if it is neither.
-func (p *plan) null(r scanner, i int, which map[string]bool) string {
+// type of its cast, or of its one of these types; "" if it has neither.
+func (r scanner) null(i int, types map[string]uint32) string {
 	name, at := r.cast(i)
 	switch {
 	case at > 0:
 		return "NULL"
-	case which[name]:
-		return "CAST(NULL AS " + sqlType(p.told(name)) + ")"
+	case types[name] != 0:
+		return "CAST(NULL AS " + sqlType(types[name]) + ")"
 	}
 	return ""
 }
 
-func unsettledColumn(c engine.Column) bool { return c.Type == nil }
+// isOpen reports whether a column is settled by parameters that have no type.
+func isOpen(d *engine.Description) bool {
+	return slices.ContainsFunc(d.Columns, func(c engine.Column) bool { return c.Type == nil })
+}
 
 // typesOf are the types to which the text casts the parameters.
 func (c *conn) typesOf(ctx context.Context, p *plan, which map[string]bool) map[string]*engine.Type {
@@ -295,10 +350,142 @@ func (c *conn) typesOf(ctx context.Context, p *plan, which map[string]bool) map[
 	return types
 }
 
+// operandsOf finds the types of the parameters that stand beside an operator:
+// see besideOperator. They are found with one description or, where one is an
+// error, with one for each.
+func (c *conn) operandsOf(ctx context.Context, p *plan, which map[string]bool) {
+	p.found = map[string]uint32{}
+	at := map[string]int{} // by the names, where one is first
+	r := scanner{p.text, sqltree.Scan(p.text)}
+	for i := range r.tokens {
+		name := r.param(i)
+		if _, seen := at[name]; seen || !which[name] || p.told(name) != 0 {
+			continue
+		}
+		if operand, _ := r.operandOf(i); operand != "" {
+			at[name] = i
+		}
+	}
+	known := func(r scanner, i int) string {
+		if which[r.param(i)] {
+			return "NULL"
+		}
+		return r.null(i, nil)
+	}
+	try := func(names []string) bool {
+		d, err := c.probe(ctx, p, replaceParams(p.text, func(r scanner, i int) string {
+			if name := r.param(i); slices.Contains(names, name) && at[name] == i {
+				operand, _ := r.operandOf(i)
+				// For the operator it is a NULL, since there may be none for two operands of one type.
+				return "CASE WHEN CASE WHEN true THEN $" + name + " ELSE " + replaceParams(operand, known) + " END IS NULL THEN NULL END"
+			}
+			return known(r, i)
+		}))
+		if err != nil {
+			return false
+		}
+		for _, param := range d.Params {
+			if slices.Contains(names, param.Name) && param.Type != nil && param.Type.ID != engine.Null {
+				_, operator := r.operandOf(at[param.Name])
+				p.found[param.Name] = besideOperator(operator, typeOf(param.Type).oid)
+			}
+		}
+		return true
+	}
+	names := slices.Sorted(maps.Keys(at))
+	if len(names) == 0 || try(names) || len(names) == 1 {
+		return
+	}
+	for i := range min(len(names), maxCasts) {
+		try(names[i : i+1])
+	}
+}
+
+// besideOperator is the type of an operand that has none, by that of the other
+// one: the same, as in PostgreSQL, but for what is added to dates and multiplied
+// with intervals.
+func besideOperator(operator string, other uint32) uint32 {
+	switch other {
+	case pgtype.DateOID, pgtype.TimeOID, pgtype.TimetzOID, pgtype.TimestampOID, pgtype.TimestamptzOID:
+		if operator == "+" {
+			return pgtype.IntervalOID
+		}
+	case pgtype.IntervalOID:
+		if operator == "*" || operator == "/" {
+			return pgtype.Float8OID
+		}
+	}
+	return other
+}
+
+// operandOf is the other operand of an operator that parameter i stands beside;
+// "" if there is none, and of a parameter that is cast. Of two operators it is
+// the one that binds more tightly, or the first.
+func (r scanner) operandOf(i int) (operand, operator string) {
+	if _, at := r.cast(i); at > 0 {
+		return "", ""
+	}
+	left, right := r.leftOf(i), r.rightOf(i)
+	sum := func(i int) bool { return r.is(i, "+") || r.is(i, "-") }
+	switch {
+	case left != "" && (right == "" || !sum(i-1) || sum(i+1)):
+		return left, r.tokens[i-1].Text(r.sql)
+	case right != "":
+		return right, r.tokens[i+1].Text(r.sql)
+	}
+	return "", ""
+}
+
+func (r scanner) operator(i int) bool {
+	return r.is(i, "+") || r.is(i, "-") || r.is(i, "*") || r.is(i, "/") || r.is(i, "%")
+}
+
+// leftOf is the operand in front of the operator at which token i is. A
+// parameter has its own from the operator in front of it.
+func (r scanner) leftOf(i int) string {
+	for least := i - maxPart; i >= max(2, least) && r.operator(i-1); i -= 2 {
+		if r.param(i-2) != "" {
+			continue
+		}
+		near := r.tokens[max(0, i-1-maxPart) : i-1]
+		from := sqltree.TermStart(r.sql, near, len(near)-1)
+		if from < 0 {
+			return ""
+		}
+		return r.sql[near[from].Start:near[len(near)-1].End]
+	}
+	return ""
+}
+
+// rightOf is leftOf for the operand behind the operator.
+func (r scanner) rightOf(i int) string {
+	for most := i + maxPart; i+2 < min(len(r.tokens), most) && r.operator(i+1); i += 2 {
+		if r.param(i+2) != "" && !r.is(i+3, "::") {
+			continue
+		}
+		near := r.tokens[i+2 : min(len(r.tokens), i+2+maxPart)]
+		end := i + 2 + sqltree.TermEnd(r.sql, near, 0)
+		for end > i+2 && end < most && r.is(end, "::") {
+			typ := end + 1
+			if end = r.typeEnd(typ); end == typ {
+				return ""
+			}
+		}
+		if end == i+2 || end > len(r.tokens) {
+			return ""
+		}
+		return r.sql[r.tokens[i+2].Start:r.tokens[end-1].End]
+	}
+	return ""
+}
+
 // listsOf are the types of the parameters that are in x = ANY ($1).
 func (c *conn) listsOf(ctx context.Context, p *plan, which map[string]bool) map[string]*engine.Type {
-	found := false
-	known := func(r scanner, i int) string { return p.null(r, i, which) }
+	found, nulls := false, map[string]uint32{}
+	for name := range which {
+		nulls[name] = cmp.Or(p.told(name), pgtype.TextOID)
+	}
+	known := func(r scanner, i int) string { return r.null(i, nulls) }
 	text := replaceParams(p.text, func(r scanner, i int) string {
 		if list := r.listOf(i); which[r.param(i)] && list != "" {
 			found = true
@@ -397,7 +584,7 @@ func (p *plan) paramOIDs(params []engine.Param) []uint32 {
 		case param.Type != nil:
 			oids[i] = typeOf(param.Type).oid
 		default:
-			oids[i] = pgtype.TextOID
+			oids[i] = cmp.Or(p.found[param.Name], pgtype.TextOID)
 		}
 	}
 	return oids

@@ -25,6 +25,8 @@ type plan struct {
 	given   []uint32 // the types that the client tells of the parameters; 0: none
 	catalog bool     // it is about PostgreSQL's catalog
 
+	found map[string]uint32 // the types of parameters that the text tells, by their names: see settle
+
 	params     []uint32 // the types of the parameters
 	columns    []column // of the result
 	described  bool

@@ -295,6 +295,35 @@ func TestNumericParameters(t *testing.T) {
 	}
 }
 
+// Clients that send texts without types give a parameter beside an operator the
+// type of the other operand.
+func TestParametersBesideOperators(t *testing.T) {
+	f := serveWriting(t)
+	c := f.raw()
+	run := func(want, sql string, params ...string) {
+		t.Helper()
+		texts := make([][]byte, len(params))
+		for i, s := range params {
+			texts[i] = []byte(s)
+		}
+		r := c.ExecParams(f.context(), sql, texts, nil, nil, nil).Read()
+		got := r.CommandTag.String()
+		if len(r.Rows) > 0 {
+			got = string(joined(r.Rows[0]))
+		}
+		if r.Err != nil || got != want {
+			t.Errorf("%s of %q: %q, %v; want %q", sql, params, got, r.Err, want)
+		}
+	}
+	run("INSERT 0 1", "INSERT INTO words VALUES ($1 + 1)", "4")
+	run("UPDATE 1", "UPDATE words SET word = word::INTEGER + $1 WHERE word = $2", "7", "5")
+	run("12", "SELECT * FROM words WHERE length(word) % $1 = 0 AND length(word) >= $2 - 5", "2", "7")
+	run("-1.5|1|2.5", "SELECT 0.5 - $1, length(word) / $2, abs($3) FROM words", "2.0", "2", "-2.5")
+	run("0.123450", "SELECT 1.0::DECIMAL(9, 1) * $1", "0.12345")
+	run("2024-03-01 00:00:00|1|3", "SELECT DATE '2024-02-29' + $1, DATE '2024-02-29' - $2, round($3)", "1 day", "2024-02-28", "2.7")
+	run("3", "SELECT $1 + $2", "1", "2")
+}
+
 func TestBatch(t *testing.T) {
 	f := serve(t, nil)
 	c := f.connect("")

@@ -2,6 +2,7 @@ package pgwire
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/jackc/pgx/v5/pgtype"
@@ -166,7 +167,8 @@ type column struct {
 // columnsOf describes a result. How many digits its numbers have is not known
 // where parameters bring their own.
 func (p *plan) columnsOf(columns []engine.Column) []column {
-	open := slices.Contains(p.given, pgtype.NumericOID) || slices.Contains(p.given, pgtype.NumericArrayOID)
+	told := slices.AppendSeq(slices.Clone(p.given), maps.Values(p.found))
+	open := slices.Contains(told, pgtype.NumericOID) || slices.Contains(told, pgtype.NumericArrayOID)
 	out := make([]column, len(columns))
 	for i, c := range columns {
 		out[i] = column{c.Name, unsettled}

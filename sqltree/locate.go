@@ -82,8 +82,9 @@ func objectStart(sql string, tokens []Token, first, name int) int {
 }
 
 // TermStart returns the token at which the term begins that ends with token
-// last, or -1 when that cannot be told: a name, a literal, a call or brackets,
-// and casts of them, as in f(t.x)::DECIMAL(9, 2).
+// last, or -1 when that cannot be told: a name, a literal such as 1 or
+// DATE '2024-02-29', a call or brackets, and casts of them, as in
+// f(t.x)::DECIMAL(9, 2).
 func TermStart(sql string, tokens []Token, last int) int {
 	for i := last; i >= 0; i -= 2 {
 		switch {
@@ -91,8 +92,10 @@ func TermStart(sql string, tokens []Token, last int) int {
 			if i = callStart(sql, tokens, opening(sql, tokens, i)); i < 0 {
 				return -1
 			}
-		case tokens[i].Kind == Symbol:
+		case tokens[i].Kind == Symbol, isReserved(sql, tokens[i]):
 			return -1
+		case tokens[i].Kind == String && i > 0 && isName(tokens[i-1]) && !isReserved(sql, tokens[i-1]):
+			i--
 		}
 		for i >= 2 && tokens[i-1].Is(sql, ".") && isName(tokens[i]) && isName(tokens[i-2]) {
 			i -= 2
@@ -104,6 +107,35 @@ func TermStart(sql string, tokens []Token, last int) int {
 	return -1
 }
 
+// TermEnd returns the token behind the term that begins with token first, or
+// first when that cannot be told. A cast behind the term is no part of it.
+func TermEnd(sql string, tokens []Token, first int) int {
+	i := first + 1
+	switch t := tokens[first]; {
+	case isReserved(sql, t):
+		return first
+	case isName(t):
+		if i < len(tokens) && tokens[i].Kind == String {
+			return i + 1
+		}
+		for i+1 < len(tokens) && tokens[i].Is(sql, ".") && isName(tokens[i+1]) {
+			i += 2
+		}
+	case t.Is(sql, "(") || t.Is(sql, "["):
+		i = first
+	case t.Kind == Symbol:
+		return first
+	}
+	for i < len(tokens) && (tokens[i].Is(sql, "(") || tokens[i].Is(sql, "[")) {
+		end := closing(sql, tokens, i)
+		if end < 0 {
+			return first
+		}
+		i = end + 1
+	}
+	return i
+}
+
 // callStart returns where the term with the opening bracket at i begins: at
 // the function's name in front, at the bracket itself when there is none, or
 // -1 when that cannot be told.
@@ -112,10 +144,10 @@ func callStart(sql string, tokens []Token, i int) int {
 		return i
 	}
 	before := tokens[i-1]
-	switch word := Fold(before.Text(sql)); {
+	switch {
 	case before.Is(sql, ")") || before.Is(sql, "]"):
 		return -1
-	case !isName(before) || before.Kind == Ident && reserved[word]:
+	case !isName(before) || isReserved(sql, before):
 		return i
 	case i > 1 && tokens[i-2].Is(sql, ")"): // FILTER (…), OVER (…)
 		return -1
@@ -123,17 +155,34 @@ func callStart(sql string, tokens []Token, i int) int {
 	return i - 1
 }
 
-// reserved are the words of DuckDB that are no function's name when a bracket
-// follows them.
+// reserved are the words of DuckDB that are no name, and none of a function
+// when a bracket follows them.
 var reserved = func() map[string]bool {
 	m := map[string]bool{}
-	for w := range strings.FieldsSeq(`and as asc asymmetric between both by case collate desc distinct else except
+	for w := range strings.FieldsSeq(`and as asc asymmetric between both by case collate desc distinct else end except
 		from glob group having ilike in intersect is isnull lambda lateral leading like limit not notnull offset
 		on or order qualify returning select similar symmetric then to trailing union using values when where with`) {
 		m[w] = true
 	}
 	return m
 }()
+
+func isReserved(sql string, t Token) bool { return t.Kind == Ident && reserved[Fold(t.Text(sql))] }
+
+// closing returns the token of the bracket that the one at i opens, or -1.
+func closing(sql string, tokens []Token, i int) int {
+	for depth := 0; i < len(tokens); i++ {
+		switch {
+		case tokens[i].Is(sql, "(") || tokens[i].Is(sql, "[") || tokens[i].Is(sql, "{"):
+			depth++
+		case tokens[i].Is(sql, ")") || tokens[i].Is(sql, "]") || tokens[i].Is(sql, "}"):
+			if depth--; depth == 0 {
+				return i
+			}
+		}
+	}
+	return -1
+}
 
 // opening returns the token of the bracket that the one at i closes, or -1.
 func opening(sql string, tokens []Token, i int) int {

@@ -197,6 +197,33 @@ func TestApplyMapsOffsets(t *testing.T) {
 	}
 }
 
+func TestTermEnd(t *testing.T) {
+	for sql, want := range map[string]string{
+		"a.b.c + 1":             "a.b.c",
+		"f(t.y, (2))[1] + 1":    "f(t.y, (2))[1]",
+		"(SELECT 1) * 2":        "(SELECT 1)",
+		"[1, 2]":                "[1, 2]",
+		"x::INTEGER":            "x",
+		"DATE '2024-02-29' + 1": "DATE '2024-02-29'",
+		"'a text' x":            "'a text'",
+		"2.5":                   "2.5",
+		"$1 + 2":                "$1",
+		"f(x":                   "",
+		"- 1":                   "",
+		"CASE WHEN x":           "",
+		"x.":                    "x",
+	} {
+		tokens := Scan(sql)
+		got := ""
+		if i := TermEnd(sql, tokens, 0); i > 0 {
+			got = sql[:tokens[i-1].End]
+		}
+		if got != want {
+			t.Errorf("%q: %q, want %q", sql, got, want)
+		}
+	}
+}
+
 func TestTermStart(t *testing.T) {
 	for sql, want := range map[string]string{
 		"WHERE a.b.c":                     "a.b.c",
@@ -211,6 +238,10 @@ func TestTermStart(t *testing.T) {
 		"count(*) FILTER (WHERE x)":       "",
 		"OR 'a text'::VARCHAR":            "'a text'::VARCHAR",
 		"a BETWEEN 1 AND (SELECT max(b))": "(SELECT max(b))",
+		"x - DATE '2024-02-29'":           "DATE '2024-02-29'",
+		"CASE WHEN x THEN 'a text'":       "'a text'",
+		"SELECT":                          "",
+		"CASE WHEN x THEN y END":          "",
 	} {
 		tokens := Scan(sql)
 		got := ""
