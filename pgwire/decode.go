@@ -51,6 +51,8 @@ func decodeText(oid uint32, s string) (any, error) {
 		return parseNumeric(s)
 	case pgtype.DateOID, pgtype.TimestampOID, pgtype.TimestamptzOID:
 		return moveEra(s), nil
+	case pgtype.IntervalOID:
+		return duckInterval(s), nil
 	}
 	return s, nil
 }

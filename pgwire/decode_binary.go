@@ -136,12 +136,11 @@ func clockText(micros int64) []byte {
 }
 
 func intervalText(data []byte) []byte {
-	micros := int64(binary.BigEndian.Uint64(data))
-	days := int32(binary.BigEndian.Uint32(data[8:]))
-	months := int32(binary.BigEndian.Uint32(data[12:]))
-	buf := append(strconv.AppendInt(nil, int64(months), 10), " months "...)
-	buf = append(strconv.AppendInt(buf, int64(days), 10), " days "...)
-	return append(strconv.AppendInt(buf, micros, 10), " microseconds"...)
+	return interval{
+		micros: int64(binary.BigEndian.Uint64(data)),
+		days:   int64(int32(binary.BigEndian.Uint32(data[8:]))),
+		months: int64(int32(binary.BigEndian.Uint32(data[12:]))),
+	}.text()
 }
 
 // decodeBits reads a number of bits and the bits.

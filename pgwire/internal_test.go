@@ -67,6 +67,9 @@ func FuzzParameter(f *testing.F) {
 	f.Add(uint32(pgtype.TextArrayOID), int16(0), []byte(`{a,"b\"",{NULL}}`))
 	f.Add(uint32(pgtype.ByteaOID), int16(0), []byte(`\x00ff`))
 	f.Add(uint32(pgtype.IntervalOID), int16(1), make([]byte, 16))
+	f.Add(uint32(pgtype.IntervalOID), int16(0), []byte("1 year -2 mons +04:05:06.7"))
+	f.Add(uint32(pgtype.IntervalOID), int16(0), []byte("P1Y2M3DT4H5M6S"))
+	f.Add(uint32(pgtype.DateArrayOID), int16(0), []byte(`{"0044-03-15 BC"}`))
 	f.Add(uint32(pgtype.TimetzOID), int16(1), []byte("\xff\xff\xff\xff\xff\xff\xff\xff\x80\x00\x00\x00"))
 	f.Add(uint32(pgtype.DateOID), int16(1), []byte{0x80, 0, 0, 1})
 	f.Add(uint32(pgtype.VarbitOID), int16(1), []byte{0, 0, 0, 9, 0xaa, 0x80})
@@ -111,6 +114,29 @@ func TestDecodeNumeric(t *testing.T) {
 		text := appendDigits(nil, tt.high, tt.low, tt.scale)
 		if string(text) != strings.TrimPrefix(tt.want, "-") {
 			t.Errorf("text: got %s, want %s", text, tt.want)
+		}
+	}
+}
+
+func TestIntervals(t *testing.T) {
+	for s, want := range map[string]string{
+		"1 year 2 mons -3 days +04:05:06.7": "14 months -3 days 14706700000 microseconds",
+		"-1 years -2 mons +3 days -04:05":   "-14 months 3 days -14700000000 microseconds",
+		"00:00:00":                          "0 months 0 days 0 microseconds",
+		"-00:00:00.000001":                  "0 months 0 days -1 microseconds",
+		"2562047788:00:54.775807":           "0 months 0 days 9223372036854775807 microseconds",
+		"2 weeks 1 hour 2 mins 3.5 secs":    "0 months 14 days 3723500000 microseconds",
+		"P1Y2M3DT4H5M6S":                    "14 months 3 days 14706000000 microseconds",
+		"P-1Y2W":                            "-12 months 14 days 0 microseconds",
+		"PT-0.5S":                           "0 months 0 days -500000 microseconds",
+		"PT0S":                              "0 months 0 days 0 microseconds",
+		// These are left to DuckDB.
+		"": "", "P": "P", "PT": "PT", "P1H": "P1H", "1": "1", "1.5 days": "1.5 days", "3 days ago": "3 days ago", "04:60:00": "04:60:00", "1:2:3:4": "1:2:3:4",
+		"2562047789:00:00": "2562047789:00:00", "2562047788:00:54.775808": "2562047788:00:54.775808", "178956971 years": "178956971 years",
+		"01:-2:03": "01:-2:03", "1:100:00": "1:100:00", "PT.5S": "PT.5S", ":": ":", "1 day :": "1 day :", "9 9": "9 9",
+	} {
+		if got := duckInterval(s); got != want {
+			t.Errorf("%q: %q, want %q", s, got, want)
 		}
 	}
 }

@@ -181,6 +181,8 @@ func TestTextParameters(t *testing.T) {
 		{pgtype.Int2OID, "7", "SMALLINT 7"},
 		{pgtype.JSONOID, `{"a":1}`, `JSON {"a":1}`},
 		{pgtype.IntervalOID, "1 day", "INTERVAL 1 day"},
+		{pgtype.IntervalOID, "-1 days +02:03:00", "INTERVAL -1 day 02:03:00"},
+		{pgtype.IntervalArrayOID, `{"1 year 2 mons -3 days +04:05:06.7",P1DT2H}`, "INTERVAL[] ['1 year 2 months -3 days 04:05:06.7', '1 day 02:00:00']"},
 		{pgtype.TextArrayOID, `{ a , "NULL", null, "x\"y" }`, `VARCHAR[] [a, 'NULL', NULL, 'x"y']`},
 		{0, "free", "VARCHAR free"},
 	} {
