@@ -171,13 +171,22 @@ func parseArray(elem uint32, s string) (any, error) {
 	return list, nil
 }
 
-// maxDimensions is how deep arrays may nest, as in PostgreSQL.
-const maxDimensions = 6
+// Limits of arrays.
+const (
+	maxDimensions = 6                   // as in PostgreSQL
+	maxItems      = maxHeld / paramSize // in all dimensions
+)
+
+// tooLarge is the error for a value that takes too much, before it does.
+func tooLarge() error {
+	return failure(stateLimit, "", "a connection can hold %d bytes of parameters", maxHeld)
+}
 
 type arrayParser struct {
-	elem uint32
-	text string
-	at   int
+	elem  uint32
+	text  string
+	at    int
+	items int
 }
 
 func (p *arrayParser) wrong() error {
@@ -228,9 +237,12 @@ func (p *arrayParser) list(depth int) ([]any, error) {
 
 func (p *arrayParser) item(depth int) (any, error) {
 	p.blanks()
+	p.items++
 	switch {
 	case p.at == len(p.text):
 		return nil, p.wrong()
+	case p.items > maxItems:
+		return nil, tooLarge()
 	case p.text[p.at] == '{':
 		return p.list(depth + 1)
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"math"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5/pgtype"
@@ -152,11 +153,15 @@ func decodeBits(data []byte) (any, error) {
 	if (n+7)/8 != int64(len(bits)) {
 		return nil, failure(stateBinary, "", "a binary bit string of %d bits has %d bytes", n, len(bits))
 	}
-	out := make([]byte, n)
-	for i := range out {
-		out[i] = '0' + bits[i/8]>>(7-i%8)&1
+	if n > maxHeld {
+		return nil, tooLarge()
 	}
-	return string(out), nil
+	var out strings.Builder
+	out.Grow(int(n))
+	for i := range int(n) {
+		out.WriteByte('0' + bits[i/8]>>(7-i%8)&1)
+	}
+	return out.String(), nil
 }
 
 // maxWeight bounds the size of a number that is read.
@@ -256,11 +261,14 @@ func decodeArray(elem uint32, data []byte) (any, error) {
 	case dimensions < 1 || dimensions > maxDimensions || int64(len(data)) < 8*dimensions:
 		return nil, wrong
 	}
-	lengths, total := make([]int, dimensions), int64(1)
+	lengths, total, items := make([]int, dimensions), int64(1), int64(0)
 	for i := range lengths {
 		n := int64(int32(binary.BigEndian.Uint32(data[8*i:])))
 		if total *= n; n < 0 || total > int64(len(data)) { // an element has 4 bytes at least
 			return nil, wrong
+		}
+		if items += total; items > maxItems {
+			return nil, tooLarge()
 		}
 		lengths[i] = int(n)
 	}

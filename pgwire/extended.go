@@ -180,14 +180,19 @@ func (s *prepared) decode(m *pgproto3.Bind) (params []any, size int, err error) 
 			e.message = fmt.Sprintf("parameter $%d: %s", i+1, e.message)
 			return nil, 0, &e
 		}
-		size += sizeOf(params[i])
+		if size += sizeOf(params[i]); size > maxHeld {
+			return nil, 0, tooLarge()
+		}
 	}
 	return params, size, nil
 }
 
+// paramSize is about what a parameter takes at least.
+const paramSize = 16
+
 // sizeOf is about what a parameter takes, which may be more than was sent.
 func sizeOf(param any) int {
-	size := 16
+	size := paramSize
 	switch v := param.(type) {
 	case string:
 		size += len(v)

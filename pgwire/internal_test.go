@@ -3,6 +3,7 @@ package pgwire
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"io"
 	"math"
 	"net"
@@ -232,6 +233,42 @@ func TestHeldNames(t *testing.T) {
 		c.closePortals(func(*portal) bool { return true })
 		if c.held != 0 {
 			t.Errorf("%s: %d bytes are held at the end", what, c.held)
+		}
+	}
+}
+
+// Parameters that would grow too much are refused before they do.
+func TestParametersThatGrow(t *testing.T) {
+	array := func(n uint32, data []byte, lengths ...uint32) []byte {
+		buf := []byte{0, 0, 0, byte(len(lengths) + 1), 0, 0, 0, 1, 0, 0, 0, 23}
+		for _, n := range append([]uint32{n}, lengths...) {
+			buf = append(binary.BigEndian.AppendUint32(buf, n), 0, 0, 0, 1)
+		}
+		return append(buf, data...)
+	}
+	large := make([]byte, maxMessage-100)
+	bits := binary.BigEndian.AppendUint32(nil, uint32(8*len(large)))
+	nulls := bytes.Repeat([]byte{0xff}, len(large))
+	half := bytes.Repeat([]byte{0xff}, len(large)/2)
+	for name, tt := range map[string]struct {
+		oid    uint32
+		format int16
+		params [][]byte
+	}{
+		"bits":         {pgtype.VarbitOID, formatBinary, [][]byte{append(bits, large...)}},
+		"NULLs":        {pgtype.Int4ArrayOID, formatBinary, [][]byte{array(uint32(len(nulls)/4), nulls)}},
+		"deep NULLs":   {pgtype.Int4ArrayOID, formatBinary, [][]byte{array(uint32(len(half)/4), half, 1, 1, 1, 1, 1)}},
+		"empty arrays": {pgtype.Int4ArrayOID, formatBinary, [][]byte{array(uint32(len(nulls)), nulls, 0)}},
+		"arrays":       {pgtype.Int4ArrayOID, formatText, [][]byte{[]byte("{{}" + strings.Repeat(",{}", len(large)/3))}},
+		"several":      {pgtype.Int4ArrayOID, formatBinary, [][]byte{array(uint32(len(half)/5), half[:len(half)/5*4]), array(uint32(len(half)/5), half[:len(half)/5*4])}},
+	} {
+		s := &prepared{}
+		for range tt.params {
+			s.params = append(s.params, tt.oid)
+		}
+		_, _, err := s.decode(&pgproto3.Bind{Parameters: tt.params, ParameterFormatCodes: []int16{tt.format}})
+		if err == nil || asState(err).state != stateLimit {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
