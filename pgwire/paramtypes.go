@@ -42,9 +42,13 @@ func checkNumbers(params []engine.Param) error {
 	return nil
 }
 
-// maxPart is how many tokens a type or a value that is compared may have: they
+// maxPart is how many tokens a type or a value that is compared may have, and
+// maxChain those between a parameter and its operand, as in $1 + $2 + x: they
 // are looked for at each parameter.
-const maxPart = 64
+const (
+	maxPart  = 64
+	maxChain = 16
+)
 
 // scanner looks at the tokens of a text.
 type scanner struct {
@@ -437,13 +441,13 @@ func (r scanner) operandOf(i int) (operand, operator string) {
 }
 
 func (r scanner) operator(i int) bool {
-	return r.is(i, "+") || r.is(i, "-") || r.is(i, "*") || r.is(i, "/") || r.is(i, "%")
+	return i >= 0 && i < len(r.tokens) && r.tokens[i].Kind == sqltree.Symbol && strings.Contains("+-*/%", r.tokens[i].Text(r.sql))
 }
 
 // leftOf is the operand in front of the operator at which token i is. A
 // parameter has its own from the operator in front of it.
 func (r scanner) leftOf(i int) string {
-	for least := i - maxPart; i >= max(2, least) && r.operator(i-1); i -= 2 {
+	for least := i - maxChain; i >= max(2, least) && r.operator(i-1); i -= 2 {
 		if r.param(i-2) != "" {
 			continue
 		}
@@ -459,13 +463,13 @@ func (r scanner) leftOf(i int) string {
 
 // rightOf is leftOf for the operand behind the operator.
 func (r scanner) rightOf(i int) string {
-	for most := i + maxPart; i+2 < min(len(r.tokens), most) && r.operator(i+1); i += 2 {
+	for most := i + maxChain; i+2 < min(len(r.tokens), most) && r.operator(i+1); i += 2 {
 		if r.param(i+2) != "" && !r.is(i+3, "::") {
 			continue
 		}
 		near := r.tokens[i+2 : min(len(r.tokens), i+2+maxPart)]
 		end := i + 2 + sqltree.TermEnd(r.sql, near, 0)
-		for end > i+2 && end < most && r.is(end, "::") {
+		for end > i+2 && end < i+maxPart && r.is(end, "::") {
 			typ := end + 1
 			if end = r.typeEnd(typ); end == typ {
 				return ""
