@@ -129,7 +129,7 @@ func number(a arrow.Array, i int) (any, bool) {
 	case *array.Float64:
 		return a.Value(i), true
 	case *array.Decimal32, *array.Decimal64, *array.Decimal128, *array.Decimal256:
-		return json.Number(a.ValueStr(i)), true
+		return engine.Numeric(a.ValueStr(i)), true
 	}
 	return nil, false
 }

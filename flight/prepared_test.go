@@ -70,6 +70,8 @@ func TestParametersOfEachType(t *testing.T) {
 		{"SELECT $1 AS v", arrow.PrimitiveTypes.Float32, "1.5", "1.5"},
 		{"SELECT $1 AS v", arrow.PrimitiveTypes.Float64, "0.1", "0.1"},
 		{"SELECT ($1::DECIMAL(9,2))::VARCHAR AS v", &arrow.Decimal128Type{Precision: 9, Scale: 2}, `"12.34"`, `"12.34"`},
+		{"SELECT $1 || ' ' || typeof($1) AS v", &arrow.Decimal128Type{Precision: 38, Scale: 2}, `"123456789012345678901234567890.12"`, `"123456789012345678901234567890.12 DECIMAL(32,2)"`},
+		{"SELECT ?::DECIMAL(38,2)::VARCHAR AS v", &arrow.Decimal128Type{Precision: 38, Scale: 2}, `"123456789012345678901234567890.12"`, `"123456789012345678901234567890.12"`},
 		{"SELECT ($1::DECIMAL(9,2))::VARCHAR AS v", &arrow.Decimal256Type{Precision: 40, Scale: 2}, `"-0.05"`, `"-0.05"`},
 		{"SELECT $1 AS v", arrow.BinaryTypes.String, `"it's é"`, `"it's é"`},
 		{"SELECT $1 AS v", arrow.BinaryTypes.LargeString, `"x"`, `"x"`},
