@@ -144,7 +144,7 @@ func numberValue(s string, t *Type) (mapping.Value, error) {
 		if n, err := strconv.ParseInt(s, 10, 64); err == nil {
 			return mapping.CreateInt64(n), nil
 		}
-		if n, ok := new(big.Int).SetString(s, 10); ok && n.BitLen() < 127 {
+		if n, ok := new(big.Int).SetString(s, 10); ok && fitsHugeInt(n) {
 			return mapping.CreateHugeInt(hugeInt(n)), nil
 		}
 	}
@@ -191,6 +191,14 @@ func decimalOf(s string) *Type {
 		return nil
 	}
 	return &Type{ID: Decimal, Width: max(width, 1), Scale: scale}
+}
+
+// fitsHugeInt reports whether n has at most 127 bits and a sign.
+func fitsHugeInt(n *big.Int) bool {
+	if n.Sign() < 0 {
+		n = new(big.Int).Not(n) // two's complement has one more number below zero
+	}
+	return n.BitLen() <= 127
 }
 
 func hugeInt(n *big.Int) mapping.HugeInt {
