@@ -14,7 +14,7 @@ import (
 func (d *Daemon) script(g *Generation) []string {
 	ctx := context.Background()
 	list := slices.Clone(d.setupScript)
-	attached, err := d.db.Attached(ctx, "data_", "source_")
+	attached, err := d.db.Attached(ctx, engine.Hidden+"data_", engine.Hidden+"source_")
 	if err != nil {
 		d.log.Error("workers lack the data", "error", err)
 	}

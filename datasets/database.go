@@ -32,7 +32,7 @@ func (db *database) data() string { return db.table("main", dataTable) }
 // The caller is its first holder. When the last one is gone it is detached
 // and then is called, if any.
 func (m *Manager) attach(ctx context.Context, prefix, path string, readOnly bool, then func()) (*database, error) {
-	db := &database{alias: fmt.Sprintf("%s_%d", prefix, m.serial.Add(1)), path: path, readOnly: readOnly}
+	db := &database{alias: fmt.Sprintf("%s%s_%d", engine.Hidden, prefix, m.serial.Add(1)), path: path, readOnly: readOnly}
 	sql := "ATTACH " + literal(":memory:") + " AS " + engine.Identifier(db.alias)
 	if path != "" {
 		sql = "ATTACH " + literal(path) + " AS " + engine.Identifier(db.alias)

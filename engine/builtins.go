@@ -86,7 +86,7 @@ var refusedFunctions = set(`
 	current_setting getvariable current_query pg_get_viewdef pg_get_constraintdef pg_get_expr
 	json_serialize_plan json_execute_serialized_sql
 	duckdb_profiling_settings duckdb_logs_parsed parse_duckdb_log_message
-	combine finalize stats vector_type get_block_size getenv
+	combine finalize stats vector_type get_block_size getenv make_type
 	pg_conf_load_time pg_postmaster_start_time inet_client_addr inet_client_port inet_server_addr inet_server_port`)
 
 // allowedTableFunctions are the built-in functions a statement may have in

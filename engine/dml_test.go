@@ -24,6 +24,11 @@ func writing(t testing.TB, opts Options) (db *DB, root string) {
 	for _, sql := range []string{
 		"ATTACH " + Literal(filepath.Join(root, "att.db")) + " AS att",
 		"CREATE TABLE att.main.secret AS SELECT 42 AS secret",
+		"ATTACH ':memory:' AS __source_1",
+		"CREATE TYPE __source_1.main.mood AS ENUM ('secret')",
+		"CREATE MACRO __source_1.main.leak() AS (SELECT max(secret) FROM att.main.secret)",
+		"CREATE MACRO __source_1.main.length(t) AS TABLE FROM query_table(t)",
+		"CREATE MACRO __source_1.main.same(t) AS getvariable(t)",
 		"CREATE TABLE att.main.o (id BIGINT, name VARCHAR DEFAULT 'new', price DOUBLE, PRIMARY KEY (id))",
 		"INSERT INTO att.main.o VALUES (1, 'one', 1.5), (2, 'two', 2.5), (3, 'three', NULL)",
 		"CREATE TABLE att.main.s AS SELECT 7::BIGINT AS id, 'bolt' AS name",

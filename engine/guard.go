@@ -155,6 +155,9 @@ func (db *DB) verify(c *conn, text string, names Names, tables []string, h *held
 	case err != nil:
 		return err
 	}
+	if checkHidden(text, st) != nil {
+		return other
+	}
 	for _, r := range st.Relations {
 		if !h.has(r) && checkRelation(text, r, names) != nil {
 			return other
@@ -336,6 +339,9 @@ func (db *DB) check(text string, st *sqltree.Statement, names Names) (edits []sq
 		if show != "tables" {
 			return nil, nil, newError(CodeRefused, "read spiced.datasets or spiced.functions", "SHOW %s is refused", strings.ToUpper(show))
 		}
+	}
+	if err := checkHidden(text, st); err != nil {
+		return nil, nil, err
 	}
 	for _, r := range st.Relations {
 		if err := checkRelation(text, r, names); err != nil {

@@ -97,6 +97,11 @@ func locked(t testing.TB, opts Options) (db *DB, root string) {
 	for _, sql := range []string{
 		"ATTACH " + Literal(filepath.Join(root, "att.db")) + " AS att",
 		"CREATE TABLE att.main.secret AS SELECT 42 AS secret",
+		"ATTACH ':memory:' AS __source_1",
+		"CREATE TYPE __source_1.main.mood AS ENUM ('secret')",
+		"CREATE MACRO __source_1.main.leak() AS (SELECT max(secret) FROM att.main.secret)",
+		"CREATE MACRO __source_1.main.length(t) AS TABLE FROM query_table(t)",
+		"CREATE MACRO __source_1.main.same(t) AS getvariable(t)",
 	} {
 		if err := db.Exec(context.Background(), sql); err != nil {
 			t.Fatal(err)

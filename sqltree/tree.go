@@ -25,6 +25,7 @@ type Statement struct {
 	Calls     []Call
 	Relations []Relation
 	Columns   []Column
+	Types     []Type
 	Params    []string // parameter names or numbers, sorted
 	Shows     []string // SHOW commands without a query: "tables", "databases", …
 	Subquery  bool     // holds a subquery expression
@@ -95,6 +96,9 @@ type Column struct {
 	Lambda bool // inside the body of a lambda
 }
 
+// Type is a type that is named, and not one of DuckDB's own in its grammar.
+type Type struct{ Catalog, Schema, Name string }
+
 // Parse decodes the result of json_serialize_sql. A text that DuckDB refused
 // is a [*SyntaxError]; a tree with a node this package does not know, or one in a
 // place that it does not look at, is an error too, so that nothing unknown
@@ -125,7 +129,7 @@ func Parse(tree []byte) (*Statement, error) {
 	root := doc.Statements[0].Node
 	w := walker{st: &Statement{Shape: shapeOf(root)}}
 	w.query(root, scope{single: true})
-	if w.err == nil && w.seen != count(map[string]any(root)) {
+	if all := w.st.count(map[string]any(root)); w.err == nil && w.seen != all {
 		w.fail("the statement has an expression in a place that is not understood")
 	}
 	if w.err != nil {

@@ -393,20 +393,24 @@ func (w *walker) anything(v any, sc scope) {
 }
 
 // count returns how many expressions and query nodes a tree has, wherever they
-// stand.
-func count(v any) int {
+// stand, and takes note of the types.
+func (st *Statement) count(v any) int {
 	total := 0
 	switch v := v.(type) {
 	case []any:
 		for _, e := range v {
-			total += count(e)
+			total += st.count(e)
 		}
 	case map[string]any:
-		if node(v).str("class") != "" || v["cte_map"] != nil {
+		n := node(v)
+		if n.str("class") != "" || n["cte_map"] != nil {
 			total++
 		}
+		if n.str("type") == "UNBOUND_TYPE_INFO" {
+			st.Types = append(st.Types, Type{n.str("catalog"), n.str("schema"), n.str("name")})
+		}
 		for _, e := range v {
-			total += count(e)
+			total += st.count(e)
 		}
 	}
 	return total
