@@ -250,7 +250,7 @@ var harmlessInPostgres = []harmless{
 		"SELECT * FROM information_schema.tables", `FROM "information_schema"."tables"`, "SELECT * FROM information_schema.schemata",
 		"FROM information_schema.columns", "FROM information_schema.views", "FROM information_schema.character_sets",
 		"SELECT * FROM pg_catalog.pg_class", "SELECT * FROM pg_tables", "FROM pg_catalog.pg_proc", "FROM pg_settings", "FROM pg_views",
-		"FROM pg_namespace", "FROM pg_am",
+		"FROM pg_namespace", "FROM pg_am", "FROM spice.information_schema.tables", "FROM spice.pg_catalog.pg_class",
 	}},
 	{"the functions of the catalog are the door's own and know what the catalog says", []string{
 		"SELECT inet_server_addr()", "SELECT pg_postmaster_start_time()", "SELECT pg_get_expr('x', 1)", "SELECT pg_get_constraintdef(1)",
