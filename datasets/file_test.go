@@ -290,3 +290,34 @@ func TestDuckDBSource(t *testing.T) {
 		t.Errorf("%d databases are still attached", n)
 	}
 }
+
+// TestWhatAFileHasBesideTables: statements cannot name it, whatever name the
+// file is attached under.
+func TestWhatAFileHasBesideTables(t *testing.T) {
+	w := newWorld(t)
+	path := filepath.Join(w.dir, "shop.db")
+	w.exec("ATTACH '" + path + "' AS shop")
+	w.exec("CREATE TABLE shop.main.orders AS SELECT range AS id FROM range(3)")
+	w.exec("CREATE TYPE shop.main.mood AS ENUM ('hidden')")
+	w.exec("CREATE MACRO shop.main.top(t) AS TABLE FROM query_table(t)")
+	w.exec("DETACH shop")
+	for _, access := range []string{"read", "read_write"} {
+		w.ok("datasets: [{name: t, from: 'duckdb:shop.db/orders', access: " + access + "}]\n")
+		w.settle()
+		w.want("SELECT sum(id) FROM t", "3")
+		var alias string
+		err := w.m.query(t.Context(), "SELECT database_name FROM duckdb_databases() WHERE path LIKE '%shop.db'", chunkText(&alias))
+		if err != nil || alias == "" {
+			t.Fatalf("the file is attached as %q, %v", alias, err)
+		}
+		for _, sql := range []string{
+			"FROM " + alias + ".top('" + alias + ".orders')", "FROM " + alias + ".main.top('t')", "SELECT enum_range(NULL::" + alias + ".main.mood)",
+		} {
+			if got, err := w.read(sql); err == nil || !strings.Contains(err.Error(), "attached file") {
+				t.Errorf("%s: %s, %v", sql, got, err)
+			}
+		}
+		w.ok("")
+		w.settle()
+	}
+}
