@@ -52,8 +52,9 @@ func (b *build) readTraits() *traits {
 	}
 	for _, d := range b.datasets {
 		protected := d.Declared.Protected()
-		_, written := d.Base()
-		t.relations[d.Relation] = engine.Traits{Protected: protected, Caller: protected, Volatile: written}
+		t.relations[d.Relation] = engine.Traits{
+			Protected: protected, Caller: protected, Volatile: d.Written(), Written: d.Written(), Files: d.ReadsFiles(),
+		}
 	}
 	if b.keys.Enabled() {
 		for _, r := range registry.Personal() {

@@ -292,7 +292,10 @@ func (m *Manager) loadDataset(ctx context.Context, d *Dataset, o Override) (*ver
 		return nil, err
 	}
 	if d.acceleration == nil {
-		v := &version{query: src.query, base: src.base, private: src.private, format: src.format, resources: src.resources}
+		v := &version{
+			query: src.query, base: src.base, private: src.private, direct: d.source.connector != "duckdb",
+			format: src.format, resources: src.resources,
+		}
 		v.stats = Stats{Rows: -1, Bytes: src.bytes, Refreshed: m.clock.Now(), stale: src.stale}
 		if v.columns, err = matchColumns(src.columns, d.columns); err == nil {
 			err = m.checkPolicy(ctx, d, v)

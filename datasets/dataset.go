@@ -51,7 +51,8 @@ type common struct {
 type version struct {
 	query     string   // what the public view selects
 	base      string   // the table that writes go to; "" when there are none
-	private   bool     // no other process can attach what it reads
+	private   bool     // statements may change the file it reads, which no other process can attach
+	direct    bool     // query reads files of a user's, not a copy
 	columns   []Column // of query
 	format    string   // of the files, when there are any
 	resources []*resource
@@ -188,6 +189,14 @@ func (d *Dataset) Base() (string, bool) {
 	v := d.current.Load()
 	return v.base, v.base != ""
 }
+
+// Written reports whether statements may change what the dataset reads: through
+// it or through another dataset of the same file.
+func (d *Dataset) Written() bool { return d.current.Load().private }
+
+// ReadsFiles reports whether statements read the files themselves, which may be
+// replaced at any time.
+func (d *Dataset) ReadsFiles() bool { return d.current.Load().direct }
 
 // DDL returns the statements that make the dataset's view as it is now.
 func (d *Dataset) DDL() []string { return d.ddl(d.current.Load()) }

@@ -28,10 +28,11 @@ type stmtKey struct {
 // stmt is a prepared statement of a connection. Its plan belongs to the
 // catalog it was bound under: DuckDB never binds it to newer functions.
 type stmt struct {
-	key     stmtKey
-	raw     mapping.PreparedStatement
-	columns []Column
-	params  []param
+	key      stmtKey
+	revision uint64 // of the data it was planned for, see [commits]
+	raw      mapping.PreparedStatement
+	columns  []Column
+	params   []param
 }
 
 type param struct {
@@ -146,14 +147,19 @@ func (c *conn) serialize(sql string) ([]byte, error) {
 }
 
 // prepare returns the statement for sql, bound under the catalog numbered
-// serial, from the connection's cache if it is there.
-func (c *conn) prepare(sql string, serial uint64) (*stmt, error) {
+// serial and planned for this revision of the data, from the connection's cache
+// if it is there.
+func (c *conn) prepare(sql string, serial, revision uint64) (*stmt, error) {
 	key := stmtKey{serial, sql}
 	if e, ok := c.prepared[key]; ok {
-		c.recent.MoveToFront(e)
-		return e.Value.(*stmt), nil
+		s := e.Value.(*stmt)
+		if s.revision == revision {
+			c.recent.MoveToFront(e)
+			return s, nil
+		}
+		c.forget(s)
 	}
-	s := &stmt{key: key}
+	s := &stmt{key: key, revision: revision}
 	if mapping.Prepare(c.raw, sql, &s.raw) != mapping.StateSuccess {
 		err := newDuckError(mapping.PrepareError(s.raw))
 		mapping.DestroyPrepare(&s.raw)
@@ -187,11 +193,25 @@ func (s *stmt) describe() {
 	}
 }
 
+// unsettled reports whether the parameters settle what columns the result has.
+// DuckDB then describes it as one column of no type.
+func (s *stmt) unsettled() bool {
+	return len(s.columns) == 0 || s.columns[0].Type.ID == mapping.TypeInvalid
+}
+
+// forget drops a statement, if it is still kept.
 func (c *conn) forget(s *stmt) {
-	if e, ok := c.prepared[s.key]; ok {
+	if e, ok := c.prepared[s.key]; ok && e.Value == s {
 		c.recent.Remove(e)
 		delete(c.prepared, s.key)
 		mapping.DestroyPrepare(&s.raw)
+	}
+}
+
+// forgetText drops the statement for sql under the catalog numbered serial.
+func (c *conn) forgetText(sql string, serial uint64) {
+	if e, ok := c.prepared[stmtKey{serial, sql}]; ok {
+		c.forget(e.Value.(*stmt))
 	}
 }
 

@@ -11,6 +11,7 @@ type Description struct {
 	Columns []Column // of the result; a Type of nil is settled by the parameters
 	Params  []Param  // in the order of their numbers, or of their first mention
 	Write   bool     // it is an INSERT, UPDATE or DELETE
+	Files   bool     // it reads files, so that its columns may change at any time
 }
 
 // Param is a parameter of a statement.
@@ -40,8 +41,8 @@ func (db *DB) DescribeTrusted(ctx context.Context, req Request) (*Description, e
 }
 
 // description is what is known of a prepared statement.
-func (s *stmt) description(write bool) *Description {
-	d := &Description{Write: write}
+func (s *stmt) description(v *verdict) *Description {
+	d := &Description{Write: v.write, Files: v.traits.Files}
 	for _, column := range s.columns {
 		if column.Type.ID == mapping.TypeInvalid {
 			column.Type = nil

@@ -138,7 +138,7 @@ func (ch *change) checkColumns(c *conn, cat *Catalog, text, table string) error 
 	if len(ch.columns) == 0 {
 		return nil
 	}
-	s, err := c.prepare("SELECT * FROM "+table, cat.serial)
+	s, err := c.prepare("SELECT * FROM "+table, cat.serial, noRevision)
 	if err != nil {
 		return publicError(err, "")
 	}
@@ -283,9 +283,9 @@ func (ch *change) composeSet(out *composer, text string, add func(sqltree.Span))
 	}
 }
 
-// begin begins the transaction of a write.
+// begin begins the transaction, unless it is open.
 func (p *producer) begin() error {
-	if !p.verdict.write {
+	if p.open {
 		return nil
 	}
 	p.open = true
@@ -302,9 +302,13 @@ func (p *producer) commit() error {
 		return stopped(p.rows.ctx, p.rows.limits)
 	}
 	if raw := mapping.FetchChunk(p.result); raw.Ptr != nil {
+		if err := checkChunk(raw, p.rows.columns); err != nil {
+			mapping.DestroyDataChunk(&raw)
+			return err
+		}
 		p.rows.chunks <- raw // there is room
 	}
-	if err := p.conclude("COMMIT"); err != nil {
+	if err := p.db.commits.run(func() error { return p.conclude("COMMIT") }); err != nil {
 		return p.explain(err)
 	}
 	p.open, p.rows.written = false, true

@@ -97,6 +97,7 @@ type DB struct {
 	epoch   atomic.Uint64 // counts publications; odd while one commits
 	current *Catalog      // guarded by commit
 	serial  atomic.Uint64 // numbers catalogs
+	commits commits       // of statements that change rows
 	drain   drain
 
 	handlers sync.Map       // name → Handler

@@ -105,6 +105,9 @@ func (p *producer) isolate() error {
 	}
 	p.remote = remote
 	p.rows.columns, p.rows.described = remote.Columns(), remote.Description()
+	if p.rows.described != nil {
+		p.rows.described.Files = p.verdict.traits.Files
+	}
 	p.describeRows()
 	return nil
 }

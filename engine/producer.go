@@ -25,7 +25,9 @@ type producer struct {
 	result      mapping.Result
 	active      bool // DuckDB may still work on the statement
 	ran         bool // it has begun to
-	open        bool // the transaction of a write may be
+	open        bool // its own transaction may be: of a write, or see current
+	changed     bool // its result has other columns than it had when it was prepared
+	again       bool // a commit outdated its plan: it is planned in the transaction that it runs in
 	interrupter *interrupter
 }
 
@@ -59,7 +61,7 @@ func (p *producer) run() {
 func (p *producer) guarded(f func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			err = newError(CodeInternal, "please report it with the statement", "the runtime failed on this statement: %v", v)
+			err = newError(CodeInternal, hintReport, "the runtime failed on this statement: %v", v)
 		}
 	}()
 	return f()
@@ -111,11 +113,11 @@ func (p *producer) end() {
 const keptRun = 20 * time.Millisecond
 
 // forgetPlan drops the statement from the connection's cache unless it ran
-// quickly and to its end, and its text is short. A plan keeps the state of its last run, hash tables
-// and lists, as long as it lives, and to plan a long statement again costs
-// little of what it takes.
+// quickly and to its end, its columns are the same as before, and its text is
+// short. A plan keeps the state of its last run, hash tables and lists, as long
+// as it lives, and to plan a long statement again costs little of what it takes.
 func (p *producer) forgetPlan(whole bool) {
-	if p.s != nil && (!whole || time.Since(p.began) > keptRun || len(p.s.key.sql) > textCached) {
+	if p.s != nil && (!whole || p.changed || time.Since(p.began) > keptRun || len(p.s.key.sql) > textCached) {
 		p.c.forget(p.s)
 	}
 }
@@ -140,7 +142,7 @@ func (p *producer) start() error {
 		natives := newNativeCalls(p.rows.ctx)
 		p.db.running.Store(p.c.id, natives)
 		pending, s, err := p.plan()
-		if p.db.epoch.Load() == epoch {
+		if p.db.epoch.Load() == epoch && (err != nil || p.current()) {
 			if err != nil {
 				return err
 			}
@@ -149,7 +151,7 @@ func (p *producer) start() error {
 			case s == nil:
 				return p.isolate()
 			case p.req.describe:
-				p.rows.described = s.description(p.verdict.write)
+				p.rows.described = s.description(p.verdict)
 				return nil
 			}
 			return p.execute(pending, s)
@@ -182,10 +184,9 @@ func (p *producer) plan() (pending mapping.PendingResult, s *stmt, err error) {
 	if p.req.Isolate && p.db.isolator != nil && !p.verdict.write {
 		return pending, nil, nil
 	}
-	if s, err = p.c.prepare(p.verdict.text, p.catalog.serial); err != nil {
+	if s, err = p.prepare(); err != nil {
 		return pending, nil, err
 	}
-	p.s = s
 	if err = s.checkResult(p.verdict.write); err != nil {
 		return pending, nil, err
 	}
@@ -195,8 +196,10 @@ func (p *producer) plan() (pending mapping.PendingResult, s *stmt, err error) {
 	if err = s.bind(p.req.Params); err != nil {
 		return pending, nil, err
 	}
-	if err = p.begin(); err != nil {
-		return pending, nil, err
+	if p.verdict.write {
+		if err = p.begin(); err != nil {
+			return pending, nil, err
+		}
 	}
 	if pendingStreaming(s.raw, &pending) != mapping.StateSuccess {
 		err = newDuckError(mapping.PendingError(pending))
@@ -205,6 +208,41 @@ func (p *producer) plan() (pending mapping.PendingResult, s *stmt, err error) {
 	}
 	p.active, p.ran = true, true
 	return pending, s, nil
+}
+
+// prepare returns the judged statement, planned for the data as it is now. The
+// statement's transaction must not see commits that came after its plan, whose
+// statistics do not include them: see current.
+func (p *producer) prepare() (s *stmt, err error) {
+	text, serial, revision := p.verdict.text, p.catalog.serial, uint64(noRevision)
+	if p.req.describe && (p.verdict.traits.Files || p.req.trusted) {
+		p.c.forgetText(text, serial) // what is known of its columns may be outdated
+	}
+	if p.verdict.traits.Written {
+		revision = p.db.commits.revision()
+		p.again = p.again || revision == noRevision && !p.req.describe
+		if p.again {
+			p.c.forgetText(text, serial)
+			if err = p.begin(); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if s, err = p.c.prepare(text, serial, revision); err == nil {
+		p.s = s
+	}
+	return s, err
+}
+
+// current reports whether the plan includes all commits that the statement's
+// transaction sees. If not, the statement is planned again, in the transaction
+// that it runs in: that one does not see later commits.
+func (p *producer) current() bool {
+	if p.s == nil || !p.verdict.traits.Written || p.again || p.req.describe || p.db.commits.holds(p.s.revision) {
+		return true
+	}
+	p.again = true
+	return false
 }
 
 // checkResult refuses what slipped through the guard as no query, and types
@@ -247,7 +285,8 @@ func (p *producer) execute(pending mapping.PendingResult, s *stmt) error {
 		return p.explain(newDuckError(mapping.ResultError(&p.result)))
 	}
 	p.rows.columns = s.columns
-	if len(s.columns) == 0 || s.columns[0].Type.ID == mapping.TypeInvalid {
+	if !hasColumns(&p.result, s.columns) {
+		p.changed = !s.unsettled()
 		p.rows.columns = resultColumns(&p.result)
 		if err := checkTypes(p.rows.columns); err != nil {
 			return err
@@ -289,6 +328,10 @@ func (p *producer) feed() error {
 			p.active = false
 			mapping.DestroyDataChunk(&raw)
 			return nil
+		}
+		if err := checkChunk(raw, p.rows.columns); err != nil {
+			mapping.DestroyDataChunk(&raw)
+			return err
 		}
 		size += p.size(raw)
 		if err := p.hand(raw, size); err != nil {

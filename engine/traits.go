@@ -11,16 +11,22 @@ type Traits struct {
 	Volatile  bool // an equal statement may give another result: none is kept
 	Protected bool // a row filter or column mask decides what the caller sees
 	Caller    bool // it may give another caller something else: it reads what is protected or personal, or calls ctx or a tool
+	Written   bool // statements may change what it reads
+	Files     bool // it reads files, which may be replaced at any time, also by some with other columns
 }
 
 // With are the traits of what takes over both.
 func (t Traits) With(o Traits) Traits {
-	return Traits{t.Volatile || o.Volatile, t.Protected || o.Protected, t.Caller || o.Caller}
+	return Traits{
+		Volatile: t.Volatile || o.Volatile, Protected: t.Protected || o.Protected, Caller: t.Caller || o.Caller,
+		Written: t.Written || o.Written, Files: t.Files || o.Files,
+	}
 }
 
 // closed are the traits with what follows from them.
 func (t Traits) closed() Traits {
 	t.Caller = t.Caller || t.Protected
+	t.Volatile = t.Volatile || t.Written
 	return t
 }
 
@@ -32,6 +38,7 @@ func (c *Catalog) SetTraits(traits map[Relation]Traits) { c.traits = traits }
 func (c *Catalog) Traits(r Relation) Traits {
 	t := c.traits[r]
 	t.Volatile = t.Volatile || r.Schema == System
+	t.Written = t.Written || c.Writable(r)
 	return t.closed()
 }
 

@@ -1,0 +1,117 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+// TestCachedPlansSeeWrites writes what the statistics of cached plans rule out.
+func TestCachedPlansSeeWrites(t *testing.T) {
+	for _, connections := range []int{1, 3} { // with more, each has its own cached plans
+		db, _ := writing(t, Options{Connections: connections})
+		selects := []string{
+			"SELECT count(*) FROM orders WHERE id > 150",
+			"SELECT count(*) FROM orders",
+			"SELECT coalesce(max(id), 0) FROM orders",
+			"SELECT count(*) FROM orders WHERE price IS NULL",
+			"SELECT count(*) FROM orders o JOIN stock s ON o.id = s.id",
+			"SELECT count(*) FROM orders o, orders p WHERE o.id = p.id + 150",
+			"SELECT count(*) FROM tab((SELECT id FROM orders WHERE id > 150), 2)",
+			"SELECT count(*) FROM orders WHERE name = 'new' AND id IN (SELECT id FROM orders WHERE price > 100)",
+		}
+		writes := []string{
+			"INSERT INTO orders VALUES (200, 'new', 1)",
+			"INSERT INTO orders VALUES (7, NULL, NULL)",
+			"UPDATE orders SET price = 1000 WHERE id = 200",
+			"UPDATE orders SET id = 151 WHERE id = 1",
+			"DELETE FROM orders WHERE id = 200",
+			"DELETE FROM orders WHERE true",
+			"INSERT INTO orders VALUES (-1, '', NULL), (300, 'new', 101)",
+		}
+		check := func(after string) {
+			for i, sql := range selects {
+				want, err := integer(context.Background(), db, fmt.Sprintf("%s -- %s %d", sql, after, i))
+				if err != nil {
+					t.Fatal(err)
+				}
+				for range 2 * connections {
+					mustInteger(t, db, sql, want)
+				}
+			}
+		}
+		check("nothing")
+		for _, sql := range writes {
+			for range 2 { // an UPDATE, a DELETE and an INSERT that reads have plans, too
+				_, _ = changeRows(context.Background(), db, sql) // fails where the key is there already
+				check(sql)
+			}
+		}
+	}
+}
+
+// TestPlanIsMadeAgainOnlyAfterWrites requires that plans stay cached where nothing they
+// read was written.
+func TestPlanIsMadeAgainOnlyAfterWrites(t *testing.T) {
+	db, _ := writing(t, Options{Connections: 1})
+	plan := func(sql string) *stmt {
+		t.Helper()
+		mustInteger(t, db, sql, 1)
+		idle(t, db)
+		p := db.pools[0]
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		for _, e := range p.idle[0].prepared {
+			if s := e.Value.(*stmt); s.key.sql == sql {
+				return s
+			}
+		}
+		t.Fatalf("%s: its plan is not cached", sql)
+		return nil
+	}
+	const read, written = "SELECT count(*) FROM k WHERE i = 5", "SELECT count(*) FROM orders WHERE id = 1"
+	first, other := plan(read), plan(written)
+	if plan(read) != first || plan(written) != other {
+		t.Error("without a write a plan was made again")
+	}
+	if _, err := changeRows(context.Background(), db, "INSERT INTO orders VALUES (200, 'x', 1)"); err != nil {
+		t.Fatal(err)
+	}
+	if plan(read) != first {
+		t.Error("the plan of what is only read was made again")
+	}
+	if plan(written) == other {
+		t.Error("the plan of what was written was not made again")
+	}
+}
+
+// TestSnapshotsUnderWrites reads while others write: both parts of a statement
+// must see the same rows, and all that was acknowledged before it began.
+func TestSnapshotsUnderWrites(t *testing.T) {
+	db, _ := writing(t, Options{Connections: 4})
+	const first, last = 1001, 1150
+	var acknowledged atomic.Int64
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for id := int64(first); id <= last; id++ {
+			if _, err := changeRows(context.Background(), db, "INSERT INTO orders (id) VALUES (?)", id); err != nil {
+				t.Errorf("insert %d: %v", id, err)
+			}
+			acknowledged.Add(1)
+		}
+	}()
+	var readers sync.WaitGroup
+	for range 3 {
+		readers.Go(func() {
+			for acknowledged.Load() < last-first+1 && !t.Failed() {
+				mustInteger(t, db, "SELECT (SELECT count(*) FROM orders WHERE id > 1000) - (SELECT count(*) - 3 FROM orders)", 0)
+				mustInteger(t, db, "SELECT greatest(?, count(*)) - count(*) FROM orders WHERE id > 1000", 0, acknowledged.Load())
+			}
+		})
+	}
+	readers.Wait()
+	<-done
+}
