@@ -59,17 +59,7 @@ func TestPlanIsMadeAgainOnlyAfterWrites(t *testing.T) {
 	plan := func(sql string) *stmt {
 		t.Helper()
 		mustInteger(t, db, sql, 1)
-		idle(t, db)
-		p := db.pools[0]
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		for _, e := range p.idle[0].prepared {
-			if s := e.Value.(*stmt); s.key.sql == sql {
-				return s
-			}
-		}
-		t.Fatalf("%s: its plan is not cached", sql)
-		return nil
+		return cachedPlan(t, db, sql)
 	}
 	const read, written = "SELECT count(*) FROM k WHERE i = 5", "SELECT count(*) FROM orders WHERE id = 1"
 	first, other := plan(read), plan(written)
@@ -114,4 +104,83 @@ func TestSnapshotsUnderWrites(t *testing.T) {
 	}
 	readers.Wait()
 	<-done
+}
+
+// cachedPlan is the statement that the one connection of db has cached for sql.
+func cachedPlan(t testing.TB, db *DB, sql string) *stmt {
+	t.Helper()
+	idle(t, db)
+	p := db.pools[0]
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, e := range p.idle[0].prepared {
+		if s := e.Value.(*stmt); s.key.sql == sql {
+			return s
+		}
+	}
+	t.Errorf("%s: its plan is not cached", sql)
+	return nil
+}
+
+// TestColumnsOfResultsAreThoseOfPlans runs statements whose columns do not
+// change: their plans must stay cached.
+func TestColumnsOfResultsAreThoseOfPlans(t *testing.T) {
+	db := fixture(t, Options{Connections: 1})
+	for _, sql := range []string{
+		"SELECT 1 AS a, 2 AS a, 3 AS A FROM k", "SELECT i + 1, i, NULL, 'x', true, 1.5, 1e3 FROM k",
+		"SELECT [NULL] AS l, [] AS e, [i] AS i, [[i::VARCHAR]] AS n, MAP {'k': i} AS m, {'a': i, 'b': [i]} AS s FROM k",
+		"SELECT ROW(i, 'x') AS r, array_value(i, i) AS a, union_value(n := i) AS u, i::DECIMAL(9, 2) AS d, i::VARCHAR::JSON AS j FROM k",
+		"SELECT 'b'::ENUM('a', 'b') AS e, uuid() AS u, 'x'::BLOB AS b, '101'::BIT AS t, DATE '2024-02-29' AS d, INTERVAL 1 DAY AS v FROM k",
+		"SELECT i::HUGEINT AS h, i::UHUGEINT AS u, TIMESTAMPTZ '2024-02-29 12:00:00Z' AS z, TIME '12:00' AS t, i::FLOAT AS f FROM k",
+	} {
+		var first *stmt
+		for range 2 {
+			n, err := run(context.Background(), db, Request{SQL: sql})
+			if err != nil || n != 100 {
+				t.Errorf("%s: %d rows, %v", sql, n, err)
+			}
+			s := cachedPlan(t, db, sql)
+			if first == nil {
+				first = s
+			}
+			if s != first {
+				t.Errorf("%s: its plan was made again", sql)
+			}
+		}
+	}
+}
+
+// TestChunksOfOtherTypesAreRefused offers chunks with columns that they do not
+// have.
+func TestChunksOfOtherTypesAreRefused(t *testing.T) {
+	typ := func(id TypeID) *Type { return &Type{ID: id} }
+	list := func(elem *Type) *Type { return &Type{ID: List, Elem: elem} }
+	object := func(types ...*Type) *Type {
+		out := &Type{ID: Struct}
+		for i, t := range types {
+			out.Fields = append(out.Fields, Field{fmt.Sprint("f", i), t})
+		}
+		return out
+	}
+	types := []*Type{
+		typ(BigInt), typ(Varchar), typ(Double), typ(HugeInt), list(typ(BigInt)), list(typ(Varchar)), list(list(typ(BigInt))),
+		object(typ(BigInt)), object(typ(Varchar)), object(typ(BigInt), typ(BigInt)), list(object(typ(BigInt))), list(object(typ(Varchar))),
+		{ID: Decimal, Width: 9, Scale: 2}, {ID: Decimal, Width: 20, Scale: 2}, {ID: Decimal, Width: 9, Scale: 3},
+		{ID: Array, Elem: typ(BigInt), Size: 2}, {ID: Array, Elem: typ(BigInt), Size: 3},
+		{ID: Map, Elem: object(typ(Varchar), typ(BigInt))}, {ID: Map, Elem: object(typ(BigInt), typ(BigInt))},
+		{ID: Enum, Values: []string{"a"}}, {ID: Enum, Values: []string{"a", "b"}},
+		{ID: Union, Fields: []Field{{"a", typ(BigInt)}}}, {ID: Union, Fields: []Field{{"a", typ(Varchar)}}},
+	}
+	for i, have := range types {
+		chunk := NewChunk([]Column{{"c", have}})
+		for j, want := range types {
+			if err := checkChunk(chunk.raw, []Column{{"c", want}}); (err == nil) != (i == j) {
+				t.Errorf("%s read as %s: %v", have, want, err)
+			}
+		}
+		if err := checkChunk(chunk.raw, []Column{{"c", have}, {"d", have}}); err == nil {
+			t.Errorf("%s: a column that is not there", have)
+		}
+		chunk.Destroy()
+	}
 }

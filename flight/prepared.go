@@ -198,10 +198,11 @@ func (s *service) preparedInfo(ctx context.Context, command *pb.CommandPreparedS
 	if err := p.checkBound(); err != nil {
 		return nil, nil, err
 	}
-	t, err := s.newTicket(c, ticket{Handle: handle, Binding: p.binding})
 	if len(p.description.Params) > 0 {
+		t, err := s.newTicket(c, ticket{Handle: handle, Binding: p.binding})
 		return nil, t, err
 	}
+	t, err := s.newTicket(c, ticket{Handle: handle, Binding: p.binding, Columns: digest(p.description.Columns)})
 	return format.ArrowSchema(p.description.Columns), t, err
 }
 

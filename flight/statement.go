@@ -1,10 +1,13 @@
 package flight
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -25,6 +28,27 @@ type ticket struct {
 	SQL     string `json:",omitempty"`
 	Handle  []byte `json:",omitempty"`
 	Binding int    `json:",omitempty"`
+	Columns []byte `json:",omitempty"` // digest of the columns that GetFlightInfo announced
+}
+
+// errColumnsChanged is the error when the columns of a result differ from those
+// that were announced to the client.
+var errColumnsChanged = &engine.Error{
+	Code: engine.CodeExecution, Message: "the columns of the result have changed since they were described",
+	Hint: "call GetFlightInfo again, or prepare the statement again", Offset: -1,
+}
+
+// digest tells columns apart, by their names and types. It is nil where these
+// are not known.
+func digest(columns []engine.Column) []byte {
+	h := sha256.New()
+	for _, c := range columns {
+		if c.Type == nil {
+			return nil
+		}
+		fmt.Fprintf(h, "%q %s\n", c.Name, c.Type)
+	}
+	return h.Sum(nil)
 }
 
 // newTicket seals a ticket for its owner.
@@ -98,7 +122,7 @@ func (s *service) statementInfo(ctx context.Context, command *pb.CommandStatemen
 	if err != nil {
 		return nil, nil, err
 	}
-	t, err := s.newTicket(callerOf(ctx), ticket{SQL: command.GetQuery()})
+	t, err := s.newTicket(callerOf(ctx), ticket{SQL: command.GetQuery(), Columns: digest(d.Columns)})
 	return format.ArrowSchema(d.Columns), t, err
 }
 
@@ -140,7 +164,7 @@ func (s *service) sendTicket(handle []byte, stream grpc.ServerStream) error {
 		return err
 	}
 	defer done()
-	err = s.unhindered(ctx, func() error { return s.send(ctx, cancel, req, stream) })
+	err = s.unhindered(ctx, func() error { return s.send(ctx, cancel, req, t.Columns, stream) })
 	var ours *engine.Error
 	if err != nil && errors.As(context.Cause(ctx), &ours) {
 		return ours // the engine knows only that it was cancelled
@@ -179,8 +203,9 @@ func (s *service) unhindered(ctx context.Context, f func() error) error {
 	}
 }
 
-// send runs a statement and sends its rows.
-func (s *service) send(ctx context.Context, cancel context.CancelCauseFunc, req query.Request, stream grpc.ServerStream) error {
+// send runs a statement and sends its rows, unless their columns differ from those
+// that were announced.
+func (s *service) send(ctx context.Context, cancel context.CancelCauseFunc, req query.Request, announced []byte, stream grpc.ServerStream) error {
 	rows, err := s.opts.Query.Query(ctx, req)
 	if err != nil {
 		return err
@@ -188,7 +213,11 @@ func (s *service) send(ctx context.Context, cancel context.CancelCauseFunc, req 
 	defer rows.Close()
 	stall := time.AfterFunc(s.stallLimit, func() { cancel(errStalled) })
 	defer stall.Stop()
-	err = s.sendRows(rows, stream, stall)
+	if announced != nil && !bytes.Equal(announced, digest(rows.Columns())) {
+		err = errColumnsChanged
+	} else {
+		err = s.sendRows(rows, stream, stall)
+	}
 	if err != nil {
 		rows.Failed(err)
 	}

@@ -132,6 +132,7 @@ func (c *conn) declared(ctx context.Context, d *declare) (*plan, error) {
 		err = failure(stateSyntax, "", "a cursor is FOR a SELECT")
 	}
 	if err == nil {
+		p.outdate()
 		err = c.describe(ctx, p)
 	}
 	return p, err

@@ -3,6 +3,7 @@ package pgwire
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 
 	"github.com/jackc/pgx/v5/pgproto3"
@@ -73,6 +74,7 @@ func (c *conn) parse(ctx context.Context, m *pgproto3.Parse) error {
 	if err != nil {
 		return err
 	}
+	plan.outdate()
 	// A FETCH may be prepared before its cursor is there.
 	if plan.command == nil || plan.command.fetch == nil {
 		if err := c.describe(ctx, plan); err != nil {
@@ -138,8 +140,8 @@ func (c *conn) bind(ctx context.Context, m *pgproto3.Bind) error {
 	if err := c.describe(ctx, s.plan); err != nil {
 		return err
 	}
-	if s.plan.command == nil && !sameTypes(s.columns, s.plan.columns) {
-		return failure(stateUnsupported, "prepare it again", "cached plan must not change result type")
+	if s.plan.command == nil && !s.plan.sameColumns(s.columns, s.plan.columns) {
+		return s.plan.changed()
 	}
 	if err := checkFormats("columns", m.ResultFormatCodes, len(s.plan.columns)); err != nil {
 		return err
@@ -160,10 +162,18 @@ func (c *conn) bind(ctx context.Context, m *pgproto3.Bind) error {
 	return nil
 }
 
-// sameTypes reports whether values of both would look the same to a client.
-func sameTypes(a, b []column) bool {
-	return slices.EqualFunc(a, b, func(a, b column) bool { return a.typ.oid == b.typ.oid })
+// sameColumns reports whether values of both would look the same to a client.
+func (p *plan) sameColumns(a, b []column) bool {
+	return slices.EqualFunc(a, b, func(a, b column) bool { return a.typ.oid == b.typ.oid && !p.renamed(a.name, b.name) })
 }
+
+// renamed reports whether a column of a file has another name than was
+// announced. The names of expressions with parameters depend on the parameters.
+func (p *plan) renamed(announced, name string) bool {
+	return p.files && announced != name && (len(p.params) == 0 || plainName.MatchString(announced) && plainName.MatchString(name))
+}
+
+var plainName = regexp.MustCompile(`^[\pL_][\pL\pN_]*$`)
 
 // decode reads the parameters of a Bind. size is what they take.
 func (s *prepared) decode(m *pgproto3.Bind) (params []any, size int, err error) {

@@ -30,6 +30,7 @@ type plan struct {
 	params     []uint32 // the types of the parameters
 	columns    []column // of the result
 	described  bool
+	files      bool   // the description is of files: any that was made before may be outdated
 	generation uint64 // of the description
 }
 
@@ -161,8 +162,18 @@ func (c *conn) describe(ctx context.Context, p *plan) error {
 	if p.counted || p.copy != nil {
 		p.columns = nil
 	}
-	p.described, p.generation = true, generation
+	p.described, p.files, p.generation = true, d.Files, generation
 	return nil
+}
+
+// outdate drops a description of files: they may have been replaced since.
+func (p *plan) outdate() { p.described = p.described && !p.files }
+
+// changed is the error when the columns of a result differ from those that were
+// announced. It is PostgreSQL's own: drivers prepare the statement again.
+func (p *plan) changed() error {
+	p.described = false
+	return failure(stateUnsupported, "prepare it again", "cached plan must not change result type")
 }
 
 // enter takes a place of the principal's for a description. A connection of
@@ -220,7 +231,7 @@ func (c *conn) describeCommand(ctx context.Context, p *plan) error {
 	case cmd.fetch != nil:
 		cursor, err := c.cursorOf(cmd.fetch)
 		if err == nil && !cmd.fetch.move {
-			p.columns = cursor.plan.columns
+			p.columns = cursor.columns
 		}
 		return err
 	}

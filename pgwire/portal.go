@@ -209,7 +209,7 @@ func (c *conn) encoders(p *portal, formats []int16) error {
 		c.rowDescription(p.columns, formats)
 	}
 	if len(columns) != len(p.columns) {
-		return failure(stateUnsupported, "prepare it again", "cached plan must not change result type")
+		return p.plan.changed()
 	}
 	encoders := p.result.encoders
 	for i, col := range columns {
@@ -218,8 +218,8 @@ func (c *conn) encoders(p *portal, formats []int16) error {
 		switch {
 		case told.text == nil: // unsettled
 			encoders = append(encoders, t.text)
-		case told.oid != t.oid:
-			return failure(stateUnsupported, "prepare it again", "cached plan must not change result type")
+		case told.oid != t.oid, p.plan.renamed(p.columns[i].name, col.Name):
+			return p.plan.changed()
 		default:
 			encoders = append(encoders, t.encoder(formatOf(formats, i) == formatBinary))
 		}
