@@ -98,6 +98,7 @@ type DB struct {
 	current *Catalog      // guarded by commit
 	serial  atomic.Uint64 // numbers catalogs
 	commits commits       // of statements that change rows
+	keptRun time.Duration // the default but for tests
 	drain   drain
 
 	handlers sync.Map       // name → Handler
@@ -112,7 +113,7 @@ type DB struct {
 // Open starts an in-memory DuckDB with the runtime's catalogs. The database is
 // not locked yet: see [DB.Lock].
 func Open(ctx context.Context, opts Options) (*DB, error) {
-	db := &DB{opts: withDefaults(opts)}
+	db := &DB{opts: withDefaults(opts), keptRun: keptRun}
 	db.life, db.stop = context.WithCancel(context.Background())
 	if err := db.open(ctx); err != nil {
 		db.Close()

@@ -117,7 +117,7 @@ const keptRun = 20 * time.Millisecond
 // short. A plan keeps the state of its last run, hash tables and lists, as long
 // as it lives, and to plan a long statement again costs little of what it takes.
 func (p *producer) forgetPlan(whole bool) {
-	if p.s != nil && (!whole || p.changed || time.Since(p.began) > keptRun || len(p.s.key.sql) > textCached) {
+	if p.s != nil && (!whole || p.changed || time.Since(p.began) > p.db.keptRun || len(p.s.key.sql) > textCached) {
 		p.c.forget(p.s)
 	}
 }
