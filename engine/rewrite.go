@@ -98,8 +98,10 @@ func (r *rewriter) bindOnce(c sqltree.Call, f *Function, site sqltree.Site) {
 	r.edits = append(r.edits, sqltree.Edit{Span: closing, New: "}], lambda " + onceParam + ": " + call + ")[1])"})
 }
 
-// onceParam is the lambda's parameter in a call that binds its arguments once.
-const onceParam = "__p"
+// onceParam is the lambda's parameter in a call that binds its arguments once, a
+// name that no table of the statement has by accident: DuckDB would take __p.x
+// for a column of a table __p.
+const onceParam = "__spiced_once"
 
 // once reports whether the call must evaluate each argument once although the
 // body uses it more often: one changes with each evaluation, or it holds a

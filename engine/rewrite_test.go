@@ -122,12 +122,12 @@ func TestOnceIsNeeded(t *testing.T) {
 		t.Fatal(n, err)
 	}
 	v := judged(t, db, "SELECT same(random(), 'x'), same(1, 'x')")
-	if want := `SELECT (list_transform([{'a': random(), 'b': CAST('x' AS VARCHAR)}], lambda __p: spice."public"."same"(__p."a", __p."b"))[1])` +
+	if want := `SELECT (list_transform([{'a': random(), 'b': CAST('x' AS VARCHAR)}], lambda __spiced_once: spice."public"."same"(__spiced_once."a", __spiced_once."b"))[1])` +
 		` AS "same(random(), 'x')", same(CAST(1 AS DOUBLE), CAST('x' AS VARCHAR)) AS "same(1, 'x')"`; v.text != want {
 		t.Errorf("got  %s\nwant %s", v.text, want)
 	}
 	v = judged(t, db, "SELECT random().same('x')")
-	if want := `SELECT (list_transform([{'a': random(), 'b': CAST('x' AS VARCHAR)}], lambda __p: spice."public"."same"(__p."a", __p."b"))[1]) AS "random().same('x')"`; strings.ReplaceAll(v.text, "  ", " ") != want {
+	if want := `SELECT (list_transform([{'a': random(), 'b': CAST('x' AS VARCHAR)}], lambda __spiced_once: spice."public"."same"(__spiced_once."a", __spiced_once."b"))[1]) AS "random().same('x')"`; strings.ReplaceAll(v.text, "  ", " ") != want {
 		t.Errorf("got  %s\nwant %s", v.text, want)
 	}
 }

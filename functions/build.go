@@ -58,7 +58,7 @@ func (b *builder) callees() error {
 		key := fold(call.Name)
 		g := b.c.done[key]
 		switch {
-		case b.argIndex(call.Schema) >= 0 && !b.f.IsTable():
+		case b.argIndex(call.Schema) >= 0 && !call.Object && !b.f.IsTable(), call.Object && g != nil:
 			return at(b.p.offset(call.Offset), "a call behind a dot is not understood in a body", "write "+call.Name+"("+call.Schema+")")
 		case g != nil:
 			if !slices.Contains(b.f.Uses.Functions, g.Name) {

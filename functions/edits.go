@@ -2,6 +2,7 @@ package functions
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -31,6 +32,9 @@ func (b *builder) edits() error {
 		}
 	}
 	if err := b.editRelations(); err != nil {
+		return err
+	}
+	if err := b.renameLambdas(); err != nil {
 		return err
 	}
 	slices.SortStableFunc(b.f.body.edits, func(x, y edit) int { return cmp.Compare(x.Start, y.Start) })
@@ -148,6 +152,37 @@ func (b *builder) namedStruct(call sqltree.Call, s site) error {
 			Span: sqltree.Span{Start: s.Args[i].Start, End: s.Args[i+1].Start},
 			text: engine.Identifier(call.Args[i].Text) + " := ",
 		})
+	}
+	return nil
+}
+
+// renameLambdas gives the parameters of lambdas and list comprehensions names
+// of this function's own. A macro's arguments are text: in list_transform(l,
+// lambda e: e + n), a column e of the caller's that is given for n would be the
+// lambda's e. A table e of the caller's would be taken for the e of e.field.
+//
+// The new name holds the function's name, in which there is no colon, and the
+// number of the lambda. So it differs from every other lambda's, and a
+// statement can only write it in quotes, on purpose.
+//
+// Where the arguments are bound by a derived table, and in table functions,
+// they are read by a qualified name, which no lambda captures.
+func (b *builder) renameLambdas() error {
+	if b.f.IsTable() || b.p.st.Subquery {
+		return nil
+	}
+	for i, l := range b.p.st.Lambdas {
+		sites, ok := sqltree.LocateLambda(b.p.text, b.p.tokens, l)
+		if !ok {
+			return at(b.p.offset(l.Offset), "this form of a lambda is not understood", "write lambda x: …")
+		}
+		for _, s := range sites {
+			name := engine.Identifier(fmt.Sprintf("%s:%s:%d", l.Params[s.Param].Name, b.f.Name, i+1))
+			if s.Names {
+				name = engine.Identifier(s.Name) + " := " + name
+			}
+			b.edit(edit{Span: s.Span, text: name})
+		}
 	}
 	return nil
 }

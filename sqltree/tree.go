@@ -25,6 +25,7 @@ type Statement struct {
 	Calls     []Call
 	Relations []Relation
 	Columns   []Column
+	Lambdas   []*Lambda
 	Types     []Type
 	Params    []string // parameter names or numbers, sorted
 	Shows     []string // SHOW commands without a query: "tables", "databases", …
@@ -60,6 +61,7 @@ type Call struct {
 	Lambda                bool // inside the body of a lambda
 	Entry                 bool // an entry of the outermost select list, without an alias
 	Inner                 bool // inside a subquery
+	Object                bool // its schema is a lambda's parameter: x.f()
 }
 
 // ArgKind tells arguments apart that need care.
@@ -161,6 +163,7 @@ func (st *Statement) sort() {
 	slices.SortStableFunc(st.Calls, func(a, b Call) int { return cmp.Compare(a.Offset, b.Offset) })
 	slices.SortStableFunc(st.Relations, func(a, b Relation) int { return cmp.Compare(a.Offset, b.Offset) })
 	slices.SortStableFunc(st.Columns, func(a, b Column) int { return cmp.Compare(a.Offset, b.Offset) })
+	slices.SortStableFunc(st.Lambdas, func(a, b *Lambda) int { return cmp.Compare(a.Offset, b.Offset) })
 	slices.Sort(st.Params)
 }
 

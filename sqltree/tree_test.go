@@ -93,29 +93,35 @@ var parseCases = map[string]string{
 	"SELECT list_transform(l, x -> f(x))":                                                            "list_transform(col, expr[f])1; f(col)1L; col l",
 	"SELECT list_reduce(l, (x, y) -> x + y + z)":                                                     "list_reduce(col, expr)1; col l; col z lambda",
 	"SELECT list_transform(l, lambda x: list_transform(x, lambda y: x + y + z))":                     "list_transform(col, expr[list_transform])1; list_transform(col, expr)1L; col l; col z lambda",
-	"SELECT j -> 'k'":                                                   "col j",
-	"SELECT f(j) -> 'k'":                                                "f(col)1; col j",
-	"SELECT (SELECT a FROM t WHERE t.x = b)":                            "table t; col a inner; col t.x inner; col b inner",
-	"WITH c AS (SELECT 1) SELECT * FROM c":                              "",
-	"WITH c AS (FROM c) FROM C":                                         "table c",
-	"WITH c AS (SELECT 1), d AS (FROM c) FROM d, c, e":                  "table e",
-	"WITH d AS (FROM c), c AS (SELECT 1) FROM d":                        "table c",
-	"WITH RECURSIVE c AS (SELECT 1 UNION ALL FROM c) FROM c":            "",
-	"WITH RECURSIVE c AS (FROM c UNION ALL FROM c) FROM c":              "table c",
-	"SELECT * FROM (WITH c AS (SELECT 1) FROM c), c":                    "table c",
-	"WITH c AS MATERIALIZED (SELECT 1) SELECT (SELECT count(*) FROM c)": "count_star()",
-	"WITH c AS (SELECT 1) FROM s.c":                                     "table s.c",
-	"(WITH c AS (SELECT 1) FROM c) UNION ALL FROM c":                    "table c",
-	"SELECT * FROM f(c, 'c', (FROM c))":                                 "table c; f(col, str, query)T; col c",
-	"WITH c AS (SELECT 1) FROM f(c, 'C', (FROM c))":                     "f(col(cte), str(cte), queryreads[c])T; col c",
-	"SELECT * REPLACE (f(a) AS b), COLUMNS(lambda x: g(x)) FROM t":      "table t; list_filter(expr, expr[g]); f(col); g(col)L; col a",
-	"SELECT COLUMNS('x') FROM t":                                        "table t",
-	"SELECT CASE f() WHEN g() THEN h() ELSE i() END":                    "f()1; g()1; h()1; i()1",
-	"SELECT {'a': f()}, [g()], MAP {h(): i()}":                          "*",
-	"SELECT f() IN (g(), (SELECT h()))":                                 "f()1; g()1; h()1",
-	"SELECT EXISTS (SELECT f(x) FROM t)":                                "table t; f(col); col x inner",
-	"SELECT f()::INT, CAST(g() AS DECIMAL(3,1)), TRY_CAST(h() AS DATE)": "f()1; g()1; h()1",
-	"SELECT 1 FROM a JOIN b ON f(a.x) = b.y":                            "table a; table b; f(col); col a.x; col b.y",
+	"SELECT list_reduce(l, lambda x, y: x + y + z)":                                                  "list_reduce(col, expr)1; col l; col z lambda",
+	"SELECT l.list_filter(x -> x > y), list_filter(l, x -> 1)":                                       "l.list_filter(expr)1; list_filter(col, expr)1; col y lambda; col l",
+	"SELECT list_reduce(l, lambda x, y: x, j -> k)":                                                  "list_reduce(col, expr, expr)1; col l; col j; col k",
+	"SELECT list_transform(l, lambda e: f(e -> k))":                                                  "list_transform(col, expr[f])1; f(expr)1L; col l; col k lambda",
+	"SELECT j -> k, f(j -> k, (a, b) -> c)":                                                          "*",
+	"SELECT [x + y for x, i in l if x > i]":                                                          "*",
+	"SELECT j -> 'k'":                                                                                "col j",
+	"SELECT f(j) -> 'k'":                                                                             "f(col)1; col j",
+	"SELECT (SELECT a FROM t WHERE t.x = b)":                                                         "table t; col a inner; col t.x inner; col b inner",
+	"WITH c AS (SELECT 1) SELECT * FROM c":                                                           "",
+	"WITH c AS (FROM c) FROM C":                                                                      "table c",
+	"WITH c AS (SELECT 1), d AS (FROM c) FROM d, c, e":                                               "table e",
+	"WITH d AS (FROM c), c AS (SELECT 1) FROM d":                                                     "table c",
+	"WITH RECURSIVE c AS (SELECT 1 UNION ALL FROM c) FROM c":                                         "",
+	"WITH RECURSIVE c AS (FROM c UNION ALL FROM c) FROM c":                                           "table c",
+	"SELECT * FROM (WITH c AS (SELECT 1) FROM c), c":                                                 "table c",
+	"WITH c AS MATERIALIZED (SELECT 1) SELECT (SELECT count(*) FROM c)":                              "count_star()",
+	"WITH c AS (SELECT 1) FROM s.c":                                                                  "table s.c",
+	"(WITH c AS (SELECT 1) FROM c) UNION ALL FROM c":                                                 "table c",
+	"SELECT * FROM f(c, 'c', (FROM c))":                                                              "table c; f(col, str, query)T; col c",
+	"WITH c AS (SELECT 1) FROM f(c, 'C', (FROM c))":                                                  "f(col(cte), str(cte), queryreads[c])T; col c",
+	"SELECT * REPLACE (f(a) AS b), COLUMNS(lambda x: g(x)) FROM t":                                   "table t; list_filter(expr, expr[g]); f(col); g(col)L; col a",
+	"SELECT COLUMNS('x') FROM t":                                                                     "table t",
+	"SELECT CASE f() WHEN g() THEN h() ELSE i() END":                                                 "f()1; g()1; h()1; i()1",
+	"SELECT {'a': f()}, [g()], MAP {h(): i()}":                                                       "*",
+	"SELECT f() IN (g(), (SELECT h()))":                                                              "f()1; g()1; h()1",
+	"SELECT EXISTS (SELECT f(x) FROM t)":                                                             "table t; f(col); col x inner",
+	"SELECT f()::INT, CAST(g() AS DECIMAL(3,1)), TRY_CAST(h() AS DATE)":                              "f()1; g()1; h()1",
+	"SELECT 1 FROM a JOIN b ON f(a.x) = b.y":                                                         "table a; table b; f(col); col a.x; col b.y",
 	"SELECT 1 FROM a JOIN b USING (x) WHERE f() GROUP BY g() HAVING h() QUALIFY i() ORDER BY j() LIMIT k() OFFSET l()": "table a; table b; f(); g(); h(); i(); j(); k(); l()",
 	"FROM a, LATERAL (SELECT f(a.x) FROM b)":            "table a; table b; f(col); col a.x",
 	"VALUES (f()), (g())":                               "f()1; g()1",
@@ -181,13 +187,61 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
+// TestLocateLambda writes ‹› around every place that names a lambda's parameter.
+func TestLocateLambda(t *testing.T) {
+	db := openDB(t)
+	for text, want := range map[string]string{
+		"list_transform(l, lambda x: x + y)":                                         "list_transform(l, lambda ‹x›: ‹x› + y)",
+		"list_transform(l, lambda x:x)":                                              "list_transform(l, lambda ‹x›:‹x›)",
+		"list_transform(l, x -> x.x + x['x'])":                                       "list_transform(l, ‹x› -> ‹x›.x + ‹x›['x'])",
+		`list_reduce(l, lambda "X", y: x -- x` + "\n + y)":                           `list_reduce(l, lambda ‹"X"›, ‹y›: ‹x› -- x` + "\n + ‹y›)",
+		"list_reduce(l, (a, b) -> a + b, a)":                                         "list_reduce(l, (‹a›, ‹b›) -> ‹a› + ‹b›, a)",
+		"list_filter(a, a -> list_filter(a, lambda a: a))":                           "list_filter(a, ‹a› -> list_filter(‹a›, lambda ‹a›: ‹a›))",
+		"list_transform(l, lambda e: e.f(e.e, 'e', e := 1))":                         "list_transform(l, lambda ‹e›: ‹e›.f(‹e›.e, 'e', e := 1))",
+		"list_transform(l, lambda e: CASE e WHEN 1 THEN 2 WHEN e THEN {'e': e} END)": "list_transform(l, lambda ‹e›: CASE ‹e› WHEN 1 THEN 2 WHEN ‹e› THEN {'e': ‹e›} END)",
+		"[x for x in [x for x in x]]":                                                "[‹x› for ‹x› in [‹x› for ‹x› in x]]",
+		"[x + i for x, i in l if substring(x FROM 1 FOR i)]":                         "[‹x› + ‹i› for ‹x›, ‹i› in l if substring(‹x› FROM 1 FOR ‹i›)]",
+		"[elem for elem in l if elem > 1]":                                           "[‹elem› for ‹elem› in l if ‹elem› > 1]",
+		"[1 for x in l if y]":                                                        "[1 for ‹x› in l if y]",
+		"x -> y":                                                                     "x -> y",
+	} {
+		sql := "SELECT " + text
+		st, err := db.Parse(context.Background(), sql)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		var edits []sqltree.Edit
+		for _, l := range st.Lambdas {
+			sites, ok := sqltree.LocateLambda(sql, sqltree.Scan(sql), l)
+			if !ok {
+				t.Errorf("%s: not located", text)
+			}
+			for _, s := range sites {
+				edits = append(edits, sqltree.Edit{Span: s.Span, New: "‹" + sql[s.Start:s.End] + "›"})
+			}
+		}
+		edits, apart := sqltree.Merge(edits, nil)
+		if got, _ := sqltree.Apply(sql, edits); !apart || got != "SELECT "+want {
+			t.Errorf("got  %s\nwant SELECT %s", got, want)
+		}
+	}
+}
+
 // FuzzParse holds that no tree makes Parse panic.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(`{"error":true,"error_type":"parser","error_message":"bad","position":"7"}`))
 	f.Add([]byte(`{"statements":[{"node":{"type":"SELECT_NODE","cte_map":{"map":[1,{"key":"a","value":{"query":{"node":{"type":"RECURSIVE_CTE_NODE"}}}}]},"select_list":[{"class":"FUNCTION","function_name":"f","children":[{"class":"COLUMN_REF","column_names":["a"]}]}],"from_table":{"type":"SHOW_REF"}}}]}`))
 	f.Add([]byte(`{"statements":[{"node":{"type":"SELECT_NODE","modifiers":[{"x":{"class":"LAMBDA","lhs":{"class":"FUNCTION","function_name":"row"},"expr":{"class":"STAR","replace_list":[{"value":{"class":"WINDOW"}}]}}}],"from_table":{"type":"PIVOT"}}}]}`))
 	f.Fuzz(func(_ *testing.T, tree []byte) {
-		_, _ = sqltree.Parse(tree)
+		st, err := sqltree.Parse(tree)
+		if err != nil {
+			return
+		}
+		const sql = "SELECT [a for a in (lambda a: a -> a)]"
+		for _, l := range st.Lambdas {
+			sqltree.LocateLambda(sql, sqltree.Scan(sql), l)
+		}
 	})
 }
 

@@ -15,7 +15,8 @@ const maxArrows = 16
 // scope is what an enclosing part of the statement brings into view.
 type scope struct {
 	ctes   []string  // folded CTE names
-	lambda []string  // folded lambda parameters
+	lambda []bound   // parameters of the lambdas around, innermost last
+	arg    argument  // what is walked is an argument itself, not a part of one
 	inner  bool      // inside a subquery
 	single bool      // no enclosing SELECT has a FROM clause
 	calls  *[]string // collects function names, when not nil
@@ -193,8 +194,10 @@ func (w *walker) call(n node, sc scope) Call {
 		Catalog: n.str("catalog"), Schema: n.str("schema"), Name: n.str("function_name"), Offset: n.offset(),
 		SingleRow: sc.single, Lambda: sc.inBody, Inner: sc.inner,
 	}
-	for _, e := range n.list("children") {
+	c.Object = object(c, sc)
+	for i, e := range n.list("children") {
 		m, _ := e.(map[string]any)
+		sc.arg = argument{lambda: takesLambda(c, i), named: namedByArgs[Fold(c.Name)]}
 		c.Args = append(c.Args, w.arg(m, sc))
 	}
 	return c
@@ -248,6 +251,8 @@ func (w *walker) expression(n node, sc scope) {
 		return
 	}
 	w.seen++
+	arg := sc.arg
+	sc.arg = argument{}
 	switch n.str("class") {
 	case "FUNCTION":
 		w.function(n, sc)
@@ -257,7 +262,7 @@ func (w *walker) expression(n node, sc scope) {
 		w.addCall(c, sc)
 		w.rest(n, sc, "children")
 	case "COLUMN_REF":
-		w.column(n, sc)
+		w.column(n, sc, arg)
 	case "PARAMETER":
 		if id := n.str("identifier"); !slices.Contains(w.st.Params, id) {
 			w.st.Params = append(w.st.Params, id)
@@ -269,7 +274,7 @@ func (w *walker) expression(n node, sc scope) {
 		w.query(n.child("subquery").child("node"), inner)
 		w.expression(n.child("child"), sc)
 	case "LAMBDA":
-		w.lambda(n, sc)
+		w.lambda(n, sc, arg)
 	case "CONSTANT": // its value is data
 	case "CAST", "COMPARISON", "CONJUNCTION", "OPERATOR", "CASE", "STAR", "BETWEEN", "COLLATE",
 		"POSITIONAL_REFERENCE", "DEFAULT", "TYPE":
@@ -287,76 +292,11 @@ func (w *walker) function(n node, sc scope) {
 	}
 }
 
-func (w *walker) column(n node, sc scope) {
+func (w *walker) column(n node, sc scope, arg argument) {
 	parts := strs(n.list("column_names"))
-	if len(parts) > 0 && slices.Contains(sc.lambda, Fold(parts[0])) {
-		return
+	if len(parts) == 0 || !sc.use(parts[0], n.offset(), arg.named && len(parts) == 1 && n.str("alias") == "") {
+		w.st.Columns = append(w.st.Columns, Column{parts, n.offset(), sc.inner, sc.inBody})
 	}
-	w.st.Columns = append(w.st.Columns, Column{parts, n.offset(), sc.inner, sc.inBody})
-}
-
-// lambda walks x -> expr with x bound inside. DuckDB's parser also makes a
-// lambda of the JSON operator a -> 'k': with a constant on the right, or with
-// no name on the left, it is that operator. With names it can still turn out to
-// be, and then DuckDB runs all of its left side.
-func (w *walker) lambda(n node, sc scope) {
-	if sc.arrows++; sc.arrows > maxArrows {
-		w.fail("-> and lambda are nested deeper than %d; json_extract(j, '$.a.b') reads through many levels", maxArrows)
-		return
-	}
-	inner := sc
-	inner.inBody = true
-	for _, p := range lambdaParams(n.child("lhs")) {
-		inner.lambda = append(slices.Clip(inner.lambda), Fold(p))
-	}
-	if len(inner.lambda) == len(sc.lambda) || n.child("expr").str("class") == "CONSTANT" {
-		w.expression(n.child("lhs"), sc)
-		inner = sc
-	} else {
-		w.lambdaHead(n.child("lhs"), sc)
-	}
-	w.expression(n.child("expr"), inner)
-}
-
-// lambdaHead walks all of a lambda's left side that is no parameter.
-func (w *walker) lambdaHead(n node, sc scope) {
-	switch {
-	case isParam(n):
-		w.seen++
-	case isRow(n):
-		w.seen++
-		for _, c := range n.list("children") {
-			m, _ := c.(map[string]any)
-			w.lambdaHead(m, sc)
-		}
-		w.rest(n, sc, "children")
-	default:
-		w.expression(n, sc)
-	}
-}
-
-func lambdaParams(lhs node) []string {
-	if isParam(lhs) {
-		return strs(lhs.list("column_names"))
-	}
-	if !isRow(lhs) {
-		return nil
-	}
-	var all []string
-	for _, c := range lhs.list("children") {
-		m, _ := c.(map[string]any)
-		all = append(all, lambdaParams(m)...)
-	}
-	return all
-}
-
-func isParam(n node) bool {
-	return n.str("class") == "COLUMN_REF" && len(strs(n.list("column_names"))) == 1
-}
-
-// isRow reports whether n is (x, y), of which the parser makes main.row(x, y).
-func isRow(n node) bool {
-	return n.str("class") == "FUNCTION" && n.str("function_name") == "row" && n.str("schema") == "main" && n.str("catalog") == ""
 }
 
 // rest walks every child of n but the key skip. Nothing else may be left out:

@@ -103,19 +103,20 @@ func Restore() []string {
 	return list
 }
 
-// Macros is the prelude, sorted by name.
+// Macros is the prelude, sorted by name. A macro's arguments are text, so the
+// parameters of lambdas have names that no caller's column has by accident.
 var Macros = []Macro{
 	one("acos", "x", clamped("acos"), "Arc cosine; an argument up to 1e-9 outside of [-1, 1] counts as the bound."),
-	one("array_any_value", "l", "list_filter(l, lambda e: e IS NOT NULL)[1]", "First element that is not NULL."),
+	one("array_any_value", "l", "list_filter(l, lambda __spiced_e: __spiced_e IS NOT NULL)[1]", "First element that is not NULL."),
 	one("array_element", "l, i", "l[i]", "Element i of a list, from 1."),
 	one("array_empty", "l", "len(l) = 0", "Whether a list has no elements."),
 	one("array_join", "l, delimiter", "array_to_string(l, delimiter)", "The elements as one text."),
 	one("array_max", "l", "list_max(l)", "Largest element."),
 	one("array_min", "l", "list_min(l)", "Smallest element."),
-	one("array_positions", "l, element", "list_filter(range(1, len(l) + 1), lambda i: l[i] = element)", "Every position of an element."),
-	one("array_remove_all", "l, element", "list_filter(l, lambda e: e IS DISTINCT FROM element)", "The list without an element."),
+	one("array_positions", "l, element", "list_filter(range(1, len(l) + 1), lambda __spiced_i: l[__spiced_i] = element)", "Every position of an element."),
+	one("array_remove_all", "l, element", "list_filter(l, lambda __spiced_e: __spiced_e IS DISTINCT FROM element)", "The list without an element."),
 	one("array_repeat", "element, count", "repeat([element], count)", "A list of count times the element."),
-	one("array_replace_all", "l, old, new", "list_transform(l, lambda e: CASE WHEN e IS NOT DISTINCT FROM old THEN new ELSE e END)", "The list with an element replaced."),
+	one("array_replace_all", "l, old, new", "list_transform(l, lambda __spiced_e: CASE WHEN __spiced_e IS NOT DISTINCT FROM old THEN new ELSE __spiced_e END)", "The list with an element replaced."),
 	one("array_sum", "l", "list_sum(l)", "Sum of the elements."),
 	one("asin", "x", clamped("asin"), "Arc sine; an argument up to 1e-9 outside of [-1, 1] counts as the bound."),
 	{"btrim", []Overload{{"s", "trim(s)"}, {"s, characters", "trim(s, characters)"}}, "The text without blanks, or the given characters, at both ends."},
@@ -126,7 +127,7 @@ var Macros = []Macro{
 	one("date_format", "ts, format", "strftime(ts, format)", "A date or timestamp as text."),
 	one("find_in_set", "s, list", "CASE WHEN s IS NOT NULL AND list IS NOT NULL THEN coalesce(list_position(string_split(list, ','), s), 0) END", "Position of a text in a comma-separated list, 0 when absent."),
 	one("from_unixtime", "seconds BIGINT", "make_timestamp(seconds * 1000000)", "The timestamp of a number of seconds since 1970."),
-	one("initcap", "s", `array_to_string(list_transform(regexp_extract_all(s, '[\p{L}\p{N}]+|[^\p{L}\p{N}]+'), lambda w: upper(w[1]) || lower(w[2:])), '')`, "The text with each word's first letter in upper case, the others in lower case."),
+	one("initcap", "s", `array_to_string(list_transform(regexp_extract_all(s, '[\p{L}\p{N}]+|[^\p{L}\p{N}]+'), lambda __spiced_w: upper(__spiced_w[1]) || lower(__spiced_w[2:])), '')`, "The text with each word's first letter in upper case, the others in lower case."),
 	one("iszero", "x", "x = 0", "Whether a number is 0."),
 	one("list_empty", "l", "len(l) = 0", "Whether a list has no elements."),
 	one("list_to_string", "l, delimiter", "array_to_string(l, delimiter)", "The elements as one text."),

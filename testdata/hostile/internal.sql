@@ -62,7 +62,7 @@ WITH __spiced_table_1 AS (FROM hidden) FROM tab((SELECT 1), 1)
 -- want: (refused|not_found|invalid_argument|parse_error): 
 SELECT __internal_compress_integral_utinyint(1, 2)
 -- want: (refused|not_found|invalid_argument|parse_error): 
-SELECT __p.x
+SELECT __spiced_once.x
 -- want: (refused|not_found|invalid_argument|parse_error): 
 SELECT core.same(1, 'x')
 -- want: (refused|not_found|invalid_argument|parse_error): 
