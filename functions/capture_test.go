@@ -213,6 +213,12 @@ func TestLambdaBodies(t *testing.T) {
 	db := open(t)
 	for _, tt := range []struct{ args, returns, body, call, want string }{
 		{"j: utf8, k: utf8", "utf8", "(j::JSON -> k)::VARCHAR", `f('{"a": 1}', 'a')`, "1"},
+		{"j: utf8, k: utf8", "utf8", "(j::JSON -> k) || (j -> k)", `f('{"a": 1}', 'a')`, "11"},
+		{"j: utf8, k: utf8", "utf8", "(j -> k) || (j ->> k)", `f('{"a": ' || (random() + 1)::BIGINT::VARCHAR || '}', 'a') IN ('11', '22')`, "true"},
+		{"j: utf8, k: utf8", "utf8", "upper(j -> k) || (SELECT j -> k)", `f('{"a": "x"}', 'a')`, `"X""x"`},
+		{"j: utf8", "utf8", "(j -> 'a') || upper(j -> 'a')", `f('{"a": 1}')`, "11"},
+		{"j: utf8, k: utf8", "utf8", "coalesce(j -> k -> k, 'none')", `f('{"a": {"a": 3}}', 'a')`, "3"},
+		{"j: utf8, k: int64", "utf8", "concat(\"J\" /* j */ -> k, j ->> 0)", `f('[1, 2]', 1)`, "21"},
 		{"j: utf8", "utf8", "(j -> i)::VARCHAR", "", `"i" is not an argument`},
 		{"l: list<utf8>, k: utf8", "list<utf8>", "list_transform(l, lambda e: (e -> k)::VARCHAR)", `f(['{"a": 1}', '{"a": 2}'], 'a')::VARCHAR`, "[1, 2]"},
 		{"l: list<utf8>, k: utf8", "list<utf8>", "list_transform(l, e -> ((e -> k)::VARCHAR))", `f(['{"a": 1}', '{"a": 2}'], 'a')::VARCHAR`, "[1, 2]"},

@@ -37,6 +37,7 @@ func (b *builder) edits() error {
 	if err := b.renameLambdas(); err != nil {
 		return err
 	}
+	b.castJSON()
 	slices.SortStableFunc(b.f.body.edits, func(x, y edit) int { return cmp.Compare(x.Start, y.Start) })
 	return nil
 }
@@ -185,6 +186,21 @@ func (b *builder) renameLambdas() error {
 		}
 	}
 	return nil
+}
+
+// castJSON casts the arguments that stand on the left of JSON's -> to the type
+// that they have: DuckDB expands no argument there, taking it for a lambda's
+// parameter.
+func (b *builder) castJSON() {
+	for _, c := range b.p.st.Columns {
+		i := b.argIndex(c.Parts[0])
+		if !c.JSON || len(c.Parts) > 1 || i < 0 || b.f.IsTable() {
+			continue
+		}
+		if span, ok := sqltree.LocateColumn(b.p.text, b.p.tokens, c); ok {
+			b.edit(edit{Span: span, text: "CAST(" + engine.Identifier(c.Parts[0]) + " AS " + b.f.Args[i].Type.SQL() + ")"})
+		}
+	}
 }
 
 // editRelations writes the full name of every dataset.

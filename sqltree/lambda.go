@@ -28,8 +28,9 @@ type bound struct {
 	param int
 }
 
-// argument is what an expression is as an argument of a function.
+// argument is what an expression is as an argument of a function or operator.
 type argument struct {
+	json   bool // the left side of JSON's ->
 	lambda bool // the one that x -> … makes a lambda
 	named  bool // a column's name there is part of the result
 }
@@ -96,7 +97,9 @@ func (w *walker) lambda(n node, sc scope, arg argument) {
 	lhs := n.child("lhs")
 	params := lambdaParams(lhs)
 	if len(params) == 0 || params[0].Offset >= 0 && !arg.lambda {
-		w.expression(lhs, sc)
+		left := sc
+		left.arg = argument{json: true}
+		w.expression(lhs, left)
 		w.expression(n.child("expr"), sc)
 		return
 	}

@@ -213,6 +213,15 @@ func LocateRelation(sql string, tokens []Token, r Relation) (Span, bool) {
 	return Span{start, tokens[i].End}, isName(tokens[i]) && Fold(tokens[i].Name(sql)) == Fold(r.Name)
 }
 
+// LocateColumn finds the first part of a column's name.
+func LocateColumn(sql string, tokens []Token, c Column) (Span, bool) {
+	i := tokenAt(tokens, c.Offset)
+	if !names(sql, tokens, i, c.Parts[0]) {
+		return Span{}, false
+	}
+	return spanOf(tokens[i]), true
+}
+
 func isName(t Token) bool { return t.Kind == Ident || t.Kind == QuotedIdent }
 
 func tokenAt(tokens []Token, offset int) int {

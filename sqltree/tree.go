@@ -96,6 +96,7 @@ type Column struct {
 	Offset int
 	Inner  bool // inside a subquery, where it may name one of its tables' columns
 	Lambda bool // inside the body of a lambda
+	JSON   bool // the left side of JSON's ->, which DuckDB's parser takes for a lambda's parameter
 }
 
 // Type is a type that is named, and not one of DuckDB's own in its grammar.

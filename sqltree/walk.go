@@ -295,7 +295,7 @@ func (w *walker) function(n node, sc scope) {
 func (w *walker) column(n node, sc scope, arg argument) {
 	parts := strs(n.list("column_names"))
 	if len(parts) == 0 || !sc.use(parts[0], n.offset(), arg.named && len(parts) == 1 && n.str("alias") == "") {
-		w.st.Columns = append(w.st.Columns, Column{parts, n.offset(), sc.inner, sc.inBody})
+		w.st.Columns = append(w.st.Columns, Column{parts, n.offset(), sc.inner, sc.inBody, arg.json})
 	}
 }
 
