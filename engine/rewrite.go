@@ -118,7 +118,19 @@ func (r *rewriter) once(c sqltree.Call, f *Function) (bool, error) {
 			fmt.Sprintf("compute it first: SELECT %s(v) FROM (SELECT … AS v FROM …)", f.Name),
 			"an argument of %s changes with each evaluation, and %s", f.Signature, f.NotOnce).at(r.text, c.Offset)
 	}
+	if f.NotOnce != "" && slices.ContainsFunc(c.Args, r.overRows) {
+		return false, newError(CodeArgument,
+			fmt.Sprintf("compute it first: SELECT %s(v) FROM (SELECT … AS v FROM …)", f.Name),
+			"an argument of %s is computed over several rows, or gives several, and %s", f.Signature, f.NotOnce).at(r.text, c.Offset)
+	}
 	return f.Once && (random || param && c.SingleRow), nil
+}
+
+// overRows reports whether a would see one row alone where a derived table
+// binds it: a window function, unnest, and an aggregate that reads no column,
+// such as count(*). DuckDB computes other aggregates where their columns are.
+func (r *rewriter) overRows(a sqltree.Arg) bool {
+	return a.Many || slices.ContainsFunc(a.Bare, func(name string) bool { return r.names.Function(name) == nil && r.db.builtins.Aggregate(name) })
 }
 
 func (r *rewriter) random(name string) bool {

@@ -87,6 +87,14 @@ type Arg struct {
 	CTE   bool     // a ColumnRef or StringLiteral that names a CTE in scope
 	Calls []string // lower-case names of every function called inside
 	CTEs  []string // folded names of the CTEs around the call that are read inside
+	overRows
+}
+
+// overRows is what an argument, outside of its subqueries, may compute over
+// more than one row.
+type overRows struct {
+	Many bool     // it has a window function, or one that makes several rows
+	Bare []string // lower-case names of the functions in it that read no column
 }
 
 // Column is a column reference. Names bound by an enclosing lambda are not

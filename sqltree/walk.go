@@ -21,6 +21,7 @@ type scope struct {
 	single bool      // no enclosing SELECT has a FROM clause
 	calls  *[]string // collects function names, when not nil
 	read   *[]string // collects the names of outer CTEs that are read, when not nil
+	rows   *overRows // of the argument around, when not nil and not in a subquery of it
 	outer  int       // how many of ctes are around the present argument
 	depth  int
 	inBody bool // inside a lambda's body
@@ -35,9 +36,10 @@ func (s scope) withCTE(name string) scope {
 }
 
 type walker struct {
-	st   *Statement
-	seen int // expressions and query nodes that were walked
-	err  error
+	st    *Statement
+	seen  int // expressions and query nodes that were walked
+	apart int // of st.Columns, those in subqueries of the expression that is walked
+	err   error
 }
 
 func (w *walker) fail(format string, args ...any) {
@@ -207,10 +209,15 @@ func (w *walker) arg(n node, sc scope) Arg {
 	a := Arg{Name: n.str("alias")}
 	inner := sc
 	inner.calls, inner.read, inner.outer = &a.Calls, &a.CTEs, len(sc.ctes)
+	inner.rows = &a.overRows
 	w.expression(n, inner)
 	if sc.calls != nil {
 		*sc.calls = append(*sc.calls, a.Calls...)
 		*sc.read = append(*sc.read, a.CTEs...)
+	}
+	if sc.rows != nil {
+		sc.rows.Many = sc.rows.Many || a.Many
+		sc.rows.Bare = append(sc.rows.Bare, a.Bare...)
 	}
 	switch n.str("class") {
 	case "CONSTANT":
@@ -259,6 +266,9 @@ func (w *walker) expression(n node, sc scope) {
 	case "WINDOW":
 		c := w.call(n, sc)
 		c.Window = true
+		if sc.rows != nil {
+			sc.rows.Many = true
+		}
 		w.addCall(c, sc)
 		w.rest(n, sc, "children")
 	case "COLUMN_REF":
@@ -270,8 +280,10 @@ func (w *walker) expression(n node, sc scope) {
 	case "SUBQUERY":
 		w.st.Subquery = true
 		inner := sc
-		inner.inner = true
+		inner.inner, inner.rows = true, nil
+		apart := len(w.st.Columns) - w.apart
 		w.query(n.child("subquery").child("node"), inner)
+		w.apart = len(w.st.Columns) - apart
 		w.expression(n.child("child"), sc)
 	case "LAMBDA":
 		w.lambda(n, sc, arg)
@@ -284,9 +296,19 @@ func (w *walker) expression(n node, sc scope) {
 	}
 }
 
+// manyRows are DuckDB's functions that make several rows of one.
+var manyRows = map[string]bool{"unnest": true, "unlist": true, "generate_subscripts": true}
+
 func (w *walker) function(n node, sc scope) {
+	before := len(w.st.Columns) - w.apart
 	c := w.call(n, sc)
 	w.rest(n, sc, "children")
+	if name := Fold(c.Name); sc.rows != nil {
+		sc.rows.Many = sc.rows.Many || manyRows[name]
+		if len(w.st.Columns)-w.apart == before {
+			sc.rows.Bare = append(sc.rows.Bare, name)
+		}
+	}
 	if operator, _ := n["is_operator"].(bool); !operator {
 		w.addCall(c, sc)
 	}
