@@ -229,6 +229,8 @@ func TestLambdaBodies(t *testing.T) {
 		{"l: list<int64>", "list<int64>", "list_transform(l, lambda e, : e)", "", "syntax error"},
 		{"l: list<int64>", "list<int64>", "list_transform(l, lambda e: (SELECT e))", "", "subqueries in lambda expressions are not supported"},
 		{"l: list<int64>", "int64", "(SELECT list_sum(list_transform(list(e), lambda e: e + 1)) FROM (SELECT 2 AS e UNION ALL SELECT 3) AS e)", "f([1])", "7"},
+		{"n: int64", "int64", "(SELECT max(list_sum([e + n for e in [value]])) FROM numbers)", "", `FROM t, (SELECT n AS v)`},
+		{"n: int64", "int64", "(SELECT max(list_sum([e + v for e in [value]])) FROM numbers, (SELECT n AS v))", "list([f(e), f(e + 1)])::VARCHAR FROM (VALUES (5)) t(e)", "[[9, 10]]"},
 		{"l: list<int64>", "struct<e: int64, E2: int64>", `list_transform(l, lambda e: struct_pack(e, E2 := e + 1))[1]`, "f([1])::VARCHAR", "{'e': 1, 'E2': 2}"},
 	} {
 		var args []string

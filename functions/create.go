@@ -223,11 +223,29 @@ func (f *Function) explain(p *problemAt, e *engine.Error) {
 			}
 		}
 	}
+	if n := f.lambdaArg(p.offset); n != "" {
+		p.message = fmt.Sprintf("argument %q stands in a lambda of a subquery, where DuckDB reads columns of the subquery's FROM only", n)
+		p.hint = fmt.Sprintf("put it into the FROM and read that column: FROM t, (SELECT %s AS v)", n)
+		return
+	}
 	for _, c := range f.body.parsed.st.Calls {
 		if f.body.parsed.offset(c.Offset) == p.offset && p.hint == "" && strings.Contains(p.message, "Function") {
 			p.message, p.missing = fmt.Sprintf("there is no function %q", c.Name), c.Name
 		}
 	}
+}
+
+// lambdaArg returns the argument that stands at an offset of the body in a
+// lambda of a subquery, or "".
+func (f *Function) lambdaArg(offset int) string {
+	for _, c := range f.body.parsed.st.Columns {
+		name := c.Parts[0]
+		if !f.IsTable() && c.Lambda && c.Inner && f.body.parsed.offset(c.Offset) == offset &&
+			slices.ContainsFunc(f.Args, func(a Arg) bool { return fold(a.Name) == fold(name) }) {
+			return name
+		}
+	}
+	return ""
 }
 
 var preludeNames = func() []string {
