@@ -45,3 +45,27 @@ func TestMessagesAreBounded(t *testing.T) {
 		}
 	}
 }
+
+// TestPivotWithoutIn: DuckDB would read the values in a first statement.
+func TestPivotWithoutIn(t *testing.T) {
+	db := fixture(t, Options{})
+	for sql, offset := range map[string]int{
+		"PIVOT k ON i USING count(*)":                           0,
+		"FROM (PIVOT k ON i USING count(*))":                    6,
+		"WITH p AS (PIVOT k ON i USING count(*)) FROM p":        11,
+		"PIVOT k ON i IN (1) USING count(*)":                    -1,
+		"WITH p AS (PIVOT k ON i IN (1) USING count(*)) FROM p": -1,
+		"SELECT 'pivot' AS \"pivot\"":                           -1,
+	} {
+		_, err := run(t.Context(), db, Request{SQL: sql})
+		if offset < 0 {
+			if err != nil {
+				t.Errorf("%s: %v", sql, err)
+			}
+			continue
+		}
+		if e := asError(t, err); e.Code != CodeRefused || e.Offset != offset || !strings.Contains(e.Hint, "ON year IN (") {
+			t.Errorf("%s: %v", sql, e)
+		}
+	}
+}

@@ -310,17 +310,15 @@ func refuseKind(text string, syntax *sqltree.SyntaxError) error {
 	word := strings.ToUpper(tokens[0].Text(text))
 	hint := "only one SELECT-like statement (SELECT, WITH, FROM, VALUES, DESCRIBE, SUMMARIZE, EXPLAIN) may run"
 	switch word {
-	case "PIVOT", "UNPIVOT":
-		hint = "write it as FROM … " + word + " ( … )"
 	case "INSERT", "UPDATE", "DELETE":
 		hint = "run it by itself"
 	case "WITH":
 		if at, verb := changeInside(text, tokens); verb != "" {
 			return newError(CodeRefused, "put the WITH into its query", "WITH … %s is refused", verb).at(text, at)
 		}
-		return newError(CodeParse, "", "%s", syntax.Message)
-	case "SELECT", "FROM":
-		return newError(CodeParse, "", "%s", syntax.Message)
+		return refusePivot(text, tokens, syntax)
+	case "SELECT", "FROM", "PIVOT", "PIVOT_WIDER":
+		return refusePivot(text, tokens, syntax)
 	}
 	return newError(CodeRefused, hint, "%s statements are refused", word).at(text, tokens[0].Start)
 }

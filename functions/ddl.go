@@ -245,7 +245,7 @@ func (f *Function) tableCore(b *strings.Builder, t Target, s *statement) {
 	for i, in := range f.Tables {
 		param, read := fmt.Sprintf("__spiced_table_arg_%d", i+1), fmt.Sprintf("__spiced_input_%d", i+1)
 		params = append(params, param)
-		reads = append(reads, fmt.Sprintf("%s AS (SELECT %s FROM query_table(%s) AS __spiced_source)", read, castColumns(in.Columns), param))
+		reads = append(reads, fmt.Sprintf("%s AS (SELECT %s FROM query_table(%s) AS %s)", read, castColumns(in.Columns, engine.Source(i+1)), param, engine.Source(i+1)))
 		names = append(names, engine.Identifier(in.Name)+" AS (FROM "+read+")")
 	}
 	var args, argNames []string
@@ -273,11 +273,11 @@ func (f *Function) tableCore(b *strings.Builder, t Target, s *statement) {
 	b.WriteString("\n) AS __spiced_body(" + strings.Join(aliases, ", ") + ")")
 }
 
-func castColumns(columns []OutputColumn) string {
+func castColumns(columns []OutputColumn, source string) string {
 	parts := make([]string, len(columns))
 	for i, c := range columns {
 		name := engine.Identifier(c.Name)
-		parts[i] = fmt.Sprintf("CAST(__spiced_source.%s AS %s) AS %s", name, c.Type.SQL(), name)
+		parts[i] = fmt.Sprintf("CAST(%s.%s AS %s) AS %s", source, name, c.Type.SQL(), name)
 	}
 	return strings.Join(parts, ", ")
 }
