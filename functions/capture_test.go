@@ -66,6 +66,14 @@ var lambdaBodies = []struct{ body, hand, names string }{
 	{`list_transform(l, lambda j: CAST((j::VARCHAR::JSON) -> '$' AS BIGINT) + n)`, "list_transform(L, lambda z1: z1 + N)", "j"},
 	{"list_transform(l, lambda e: plus(e, n))", "list_transform(L, lambda z1: z1 + N)", "e x y"},
 	{"list_transform(l, lambda e: minus(e + n) + minus(n) + e)", "list_transform(L, lambda z1: z1 + N - N)", "e x"},
+	{
+		"list_transform(l || coalesce((SELECT list(value) FROM numbers WHERE value > 99), []), lambda e: e + n)",
+		"list_transform(L || coalesce((SELECT list(value) FROM numbers WHERE value > 99), []), lambda z1: z1 + N)", "e value",
+	},
+	{
+		"list_transform(list_transform(l || coalesce((SELECT list(v) FROM (SELECT max([x for x in [value]][1]) AS v FROM numbers) AS e WHERE v > 99), []), lambda e: {'e': e, 's': n}), lambda e: e.e + e.s * 10 + n)",
+		"list_transform(list_transform(L || coalesce((SELECT [1] WHERE false), []), lambda z1: {'e': z1, 's': N}), lambda z2: z2.e + z2.s * 10 + N)", "e s value",
+	},
 	{"array_replace_all(array_remove_all(l, n), n - 9, n)", "list_transform(list_filter(L, lambda z1: z1 <> N), lambda z2: CASE WHEN z2 = N - 9 THEN N ELSE z2 END)", "e"},
 	{"array_positions(l, n - 9)", "list_filter(range(1, len(L) + 1), lambda z1: L[z1] = N - 9)", "i"},
 }
@@ -114,6 +122,9 @@ func TestLambdasOfABodyCaptureNothing(t *testing.T) {
 	for i, b := range lambdaBodies {
 		yaml += fmt.Sprintf("- { name: f%d, from: sql, %s, body: %q }\n", i, args, b.body)
 		yaml += fmt.Sprintf("- { name: via_f%d, from: sql, %s, body: \"f%[1]d(l, n)\" }\n", i, args)
+		if strings.Contains(b.body, "SELECT") {
+			continue // DuckDB has no subquery in a lambda
+		}
 		yaml += fmt.Sprintf("- { name: inside_f%d, from: sql, %s, body: %q }\n", i, args,
 			fmt.Sprintf("flatten([f%d([e], n) for e in l]) || list_reduce(list_transform(l, lambda x: f%[1]d([x], n + x)), lambda a, b: a || b)", i))
 	}
@@ -131,6 +142,9 @@ func TestLambdasOfABodyCaptureNothing(t *testing.T) {
 				got, err := query(t, db, "SELECT columns(*)::VARCHAR FROM ("+call+")")
 				if handErr != nil {
 					continue // DuckDB cannot do that
+				}
+				if err != nil && strings.Contains(err.Error(), "its body has a subquery") {
+					continue
 				}
 				if ran++; err != nil || got != want {
 					t.Errorf("%s\n%s\n got %q, error %v\nwant %q", b.body, call, got, err, want)
