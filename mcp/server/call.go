@@ -41,6 +41,11 @@ func (s *Server) call(ctx context.Context, sess *session, req *mcp.CallToolReque
 	return success(r, s.shelved().show(r.Tool).form), nil
 }
 
+// known reports whether there is a tool of that name.
+func (s *Server) known(name string) bool {
+	return registry.Reserved(name) || s.opts.Registry.Current().Get(name) != nil
+}
+
 // callScope is on whose behalf a call is made.
 func callScope(sess *session, req *mcp.CallToolRequest) tools.Scope {
 	scope := sess.scope
@@ -76,7 +81,7 @@ func word(name string) string {
 // the begin, and then how many seconds it has run.
 func (s *Server) progress(ctx context.Context, req *mcp.CallToolRequest) (stop func()) {
 	token := req.Params.GetProgressToken()
-	if token == nil {
+	if token == nil || !s.known(req.Params.Name) { // an error goes without
 		return func() {}
 	}
 	notify := func(seconds float64, message string) {

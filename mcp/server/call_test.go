@@ -87,7 +87,7 @@ func scopes(t testing.TB) tools.Tool {
 
 func TestScopeOfACall(t *testing.T) {
 	f := start(t, server.Options{Scope: func(r *http.Request) tools.Scope { return tools.Scope{UserID: r.Header.Get("X-User")} }}, scopes(t))
-	session := f.connect(t, "", nil)
+	session := f.connectIn(t, "2025-11-25", "", nil)
 	call := func(meta mcp.Meta) map[string]string {
 		t.Helper()
 		result, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "scope", Meta: meta})

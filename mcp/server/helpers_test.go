@@ -136,14 +136,24 @@ func start(t testing.TB, o server.Options, list ...tools.Tool) *fixture {
 	return f
 }
 
-// connect makes a session of the SDK's client, with that query in its URL.
+// connect makes a session of the SDK's client, in the newest revision, with that
+// query in its URL.
 func (f *fixture) connect(t testing.TB, query string, o *mcp.ClientOptions) *mcp.ClientSession {
+	t.Helper()
+	return f.connectIn(t, "2026-07-28", query, o)
+}
+
+// connectIn is connect in a revision of the protocol.
+func (f *fixture) connectIn(t testing.TB, revision, query string, o *mcp.ClientOptions) *mcp.ClientSession {
 	t.Helper()
 	transport := &mcp.StreamableClientTransport{Endpoint: f.url + query, HTTPClient: httpClient(t), MaxRetries: -1}
 	client := mcp.NewClient(&mcp.Implementation{Name: "tester", Version: "1"}, o)
-	session, err := client.Connect(t.Context(), transport, nil)
+	session, err := client.Connect(t.Context(), transport, &mcp.ClientSessionOptions{ProtocolVersion: revision})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if got := session.InitializeResult().ProtocolVersion; got != revision {
+		t.Fatalf("revision %s, want %s", got, revision)
 	}
 	t.Cleanup(func() { session.Close() })
 	return session

@@ -16,16 +16,29 @@ import (
 )
 
 const (
-	headerSession = "Mcp-Session-Id"
-	headerRequest = "X-Spiced-Mcp-Request" // ours alone; a client's is replaced
+	headerSession  = "Mcp-Session-Id"
+	headerRevision = "Mcp-Protocol-Version"
+	headerMethod   = "Mcp-Method"
+	headerName     = "Mcp-Name"
+	headerRequest  = "X-Spiced-Mcp-Request" // ours alone; a client's is replaced
 )
 
 // ServeHTTP is the streamable HTTP transport on one path: POST brings
 // messages, GET opens the stream of what the server has to say, DELETE ends
-// the session. The query parameter mode of the URL that makes a session says
-// which tools it lists. Host and Origin are for who mounts the handler to check:
+// the session. Requests of the revision without sessions are POSTs that stand
+// alone. The query parameter mode of the URL that makes a session, or of the
+// request, says which tools it lists. Host and Origin are for who mounts the handler to check:
 // see the security warning of the transport's specification.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	alone, err := standsAlone(w, r)
+	if err != nil {
+		refuseBody(w, err)
+		return
+	}
+	if alone {
+		s.serveAlone(w, r)
+		return
+	}
 	sess, err := s.enter(r)
 	if err != nil {
 		refuse(w, statusOf(err), err)
@@ -33,7 +46,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	defer s.leave(sess)
 	if r.Header.Get(headerSession) == "" || !s.quick(w, r, sess) {
-		s.serve(w, r, sess)
+		s.serve(s.stateful, w, r, sess)
 	}
 }
 
@@ -50,21 +63,21 @@ func statusOf(err error) int {
 }
 
 // serve has the SDK answer a request.
-func (s *Server) serve(w http.ResponseWriter, r *http.Request, sess *session) {
+func (s *Server) serve(sdk http.Handler, w http.ResponseWriter, r *http.Request, sess *session) {
 	ctx, cancel := context.WithCancel(sess.in(r.Context()))
 	defer cancel()
 	if r.Method == http.MethodDelete && s.sessions.remove(sess) {
 		sess.end() // its calls first: the SDK waits for them
 	}
 	stream := newStream(w)
-	if r.Method == http.MethodGet {
+	if r.Method == http.MethodGet || r.Header.Get(headerMethod) == methodListen {
 		alive := stream.keepAlive(ctx, cancel)
 		defer alive.Wait()
 		defer cancel()
 	}
 	numbered, done := s.requests.begin(r.WithContext(ctx))
 	defer done()
-	s.http.ServeHTTP(stream, numbered)
+	sdk.ServeHTTP(stream, numbered)
 }
 
 // enter finds the session of a request, or makes the one that it asks for.
@@ -80,11 +93,16 @@ func (s *Server) enter(r *http.Request) (*session, error) {
 		}
 		return sess, nil
 	}
+	return s.begin(r)
+}
+
+// begin makes the session that a request asks for.
+func (s *Server) begin(r *http.Request) (*session, error) {
 	mode := spicepod.MCPMode(r.URL.Query().Get("mode"))
 	if mode != "" && mode != spicepod.MCPDirect && mode != spicepod.MCPRegistry {
 		return nil, fmt.Errorf("mode is %q; it is %q or %q", shorten(string(mode)), spicepod.MCPDirect, spicepod.MCPRegistry)
 	}
-	sess := newSession(s.opts.Scope(r), mode)
+	sess := s.sessions.session(s.opts.Scope(r), mode)
 	return sess, s.sessions.begin(sess)
 }
 

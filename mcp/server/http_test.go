@@ -33,7 +33,7 @@ func TestProtocolErrors(t *testing.T) {
 		{"a long id", "POST", `{"jsonrpc":"2.0","id":"` + strings.Repeat("x", 5000) + `","method":"tools/list"}`, nil, 200, "greet"},
 		{"unknown session", "POST", ping, map[string]string{"Mcp-Session-Id": "made-up"}, 404, "session"},
 		{"unknown revision", "POST", ping, map[string]string{"Mcp-Protocol-Version": "2020-01-01"}, 400, "supported versions"},
-		{"sessionless revision", "POST", ping, map[string]string{"Mcp-Protocol-Version": "2026-07-28"}, 400, "2026-07-28"},
+		{"sessionless revision", "POST", ping, map[string]string{"Mcp-Protocol-Version": "2026-07-28"}, 400, "-32602"},
 		{"text", "POST", ping, map[string]string{"Content-Type": "text/plain"}, 415, "application/json"},
 		{"does not accept", "POST", ping, map[string]string{"Accept": "text/html"}, 400, "Accept"},
 		{"PUT", "PUT", ping, nil, 405, ""},

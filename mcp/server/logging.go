@@ -19,6 +19,9 @@ func withLog(c *mcp.ServerCapabilities) *mcp.ServerCapabilities {
 // tell writes how a call went into the client's log, if it has asked for one:
 // failures as warnings, the others for debugging.
 func (s *Server) tell(ctx context.Context, req *mcp.CallToolRequest, r tools.Result) {
+	if req.Session == nil { // a plain call of a client without a session asks for none
+		return
+	}
 	entry := map[string]any{"tool": r.Tool.Name, "ok": r.OK, "latency_ms": r.Metrics.LatencyMS}
 	level := mcp.LoggingLevel("debug")
 	if r.Error != nil {

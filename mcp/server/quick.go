@@ -17,16 +17,20 @@ import (
 
 // The SDK hands a message through five goroutines and decodes it as often,
 // which takes longer than most tools. Nearly all messages are plain calls and
-// lists of a session that has begun: those are answered here, in the goroutine
+// lists of a session that has begun, or of a client that needs none: those are answered here, in the goroutine
 // of their HTTP request, with the same functions that answer the SDK. What is
 // in any way special goes to the SDK.
 
 // message is a JSON-RPC request that is answered without the SDK.
 type message struct {
-	id     jsonrpc.ID
-	method string
-	params params
+	id       jsonrpc.ID
+	method   string
+	params   params
+	revision string // that its header names, or ""
 }
+
+// alone reports whether it is of a revision without sessions.
+func (m *message) alone() bool { return m.revision >= sessionless }
 
 // params are the parameters of a request. Other than a struct's fields, the
 // keys of a map have to be right to the letter.
@@ -44,32 +48,32 @@ func (s *Server) quick(w http.ResponseWriter, r *http.Request, sess *session) (a
 		return true
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
-	m := plain(body)
+	m := plain(body, r.Header)
 	if m == nil {
 		return false
 	}
 	ctx, cancel := s.bound(sess.in(r.Context()), sess, nil)
 	defer cancel()
 	if !sess.begin(m.id, cancel) {
-		reply(w, m.id, nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: fmt.Sprintf("a request of id %v runs already", m.id.Raw())})
+		m.reply(w, nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: fmt.Sprintf("a request of id %v runs already", m.id.Raw())})
 		return true
 	}
 	defer sess.done(m.id)
 	result, err := s.guard(m.method, func() (mcp.Result, error) { return s.dispatch(ctx, sess, m) })
-	reply(w, m.id, result, err)
+	m.reply(w, result, err)
 	return true
 }
 
 // plainHeader reports whether the header asks for nothing special.
 func plainHeader(r *http.Request) bool {
-	accept, revision := r.Header.Get("Accept"), r.Header.Get("Mcp-Protocol-Version")
+	accept, revision := r.Header.Get("Accept"), r.Header.Get(headerRevision)
 	return r.Method == http.MethodPost && r.Header.Get("Content-Type") == "application/json" &&
 		strings.Contains(accept, "application/json") && strings.Contains(accept, "text/event-stream") &&
-		(revision == "" || slices.Contains(withSessions, revision)) && r.Header.Get("Last-Event-Id") == ""
+		(revision == "" || slices.Contains(revisions, revision)) && r.Header.Get("Last-Event-Id") == ""
 }
 
-// withSessions are the revisions of the protocol that have sessions.
-var withSessions = slices.DeleteFunc(mcp.SupportedProtocolVersions(), func(v string) bool { return v >= sessionless })
+// revisions are those of the protocol that are spoken.
+var revisions = mcp.SupportedProtocolVersions()
 
 func refuseBody(w http.ResponseWriter, err error) {
 	var tooLarge *http.MaxBytesError
@@ -82,12 +86,12 @@ func refuseBody(w http.ResponseWriter, err error) {
 
 // plain reads a request for tools/call or tools/list without progress; nil: it
 // is something else.
-func plain(body []byte) *message {
+func plain(body []byte, header http.Header) *message {
 	var fields params
 	if json.Unmarshal(body, &fields) != nil || fields.text("jsonrpc") != "2.0" {
 		return nil
 	}
-	m := &message{method: fields.text("method")}
+	m := &message{method: fields.text("method"), revision: header.Get(headerRevision)}
 	var id any
 	if json.Unmarshal(fields["id"], &id) != nil {
 		return nil
@@ -100,6 +104,9 @@ func plain(body []byte) *message {
 		return nil
 	}
 	if json.Unmarshal(fields["params"], &m.params) != nil && fields["params"] != nil {
+		return nil
+	}
+	if m.alone() && !m.announced(header) {
 		return nil
 	}
 	return m.known(len(fields))
@@ -118,7 +125,7 @@ func (m *message) known(fields int) *message {
 		return nil
 	}
 	for key, value := range m.params {
-		if !slices.Contains(of, key) || key == "cursor" && m.params.text(key) == "" || key == "_meta" && special(value) {
+		if !slices.Contains(of, key) || key == "cursor" && m.params.text(key) == "" || key == "_meta" && !m.alone() && special(value) {
 			return nil
 		}
 	}
@@ -141,24 +148,33 @@ func (p params) text(key string) string {
 
 func (s *Server) dispatch(ctx context.Context, sess *session, m *message) (mcp.Result, error) {
 	if m.method == "tools/list" {
-		return s.listTools(sess, &mcp.ListToolsRequest{Session: sess.sdk, Params: &mcp.ListToolsParams{Cursor: m.params.text("cursor")}})
+		return s.quickList(sess, m)
 	}
 	call := &mcp.CallToolParamsRaw{Name: m.params.text("name"), Arguments: m.params["arguments"]}
-	if meta := m.params["_meta"]; meta != nil {
-		call.Meta = mcp.Meta{TraceKey: traceIn(meta)}
+	_ = json.Unmarshal(m.params["_meta"], &call.Meta) // an object, or there is none
+	result, err := s.call(ctx, sess, &mcp.CallToolRequest{Session: sess.sdk, Params: call})
+	if err == nil && m.alone() {
+		result.SetMeta(s.serverMeta())
 	}
-	return s.call(ctx, sess, &mcp.CallToolRequest{Session: sess.sdk, Params: call})
+	return finish(m.revision, result), err
 }
 
-// traceIn is the trace id in a request's _meta, or "".
-func traceIn(meta json.RawMessage) string {
-	var keys params
-	_ = json.Unmarshal(meta, &keys) // an object, by special
-	return keys.text(TraceKey)
+// quickList answers tools/list.
+func (s *Server) quickList(sess *session, m *message) (mcp.Result, error) {
+	result, err := s.listTools(sess, &mcp.ListToolsRequest{Session: sess.sdk, Params: &mcp.ListToolsParams{Cursor: m.params.text("cursor")}})
+	if page, ok := result.(*toolsPage); ok && m.alone() {
+		page.ResultType = "complete"
+		page.SetMeta(s.serverMeta())
+	}
+	return result, err
 }
 
-// reply answers a request.
-func reply(w http.ResponseWriter, id jsonrpc.ID, result mcp.Result, err error) {
+// serverMeta is the _meta of results for clients that made no handshake.
+func (s *Server) serverMeta() mcp.Meta { return mcp.Meta{mcp.MetaKeyServerInfo: s.info} }
+
+// reply answers the request.
+func (m *message) reply(w http.ResponseWriter, result mcp.Result, err error) {
+	id := m.id
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-cache, no-transform")
 	var value []byte
@@ -166,6 +182,10 @@ func reply(w http.ResponseWriter, id jsonrpc.ID, result mcp.Result, err error) {
 		value, err = encode(result)
 	}
 	if err != nil {
+		var e *jsonrpc.Error
+		if m.alone() && errors.As(err, &e) && e.Code == jsonrpc.CodeInvalidParams {
+			w.WriteHeader(http.StatusBadRequest) // as the revision has it
+		}
 		text, _ := jsonrpc.EncodeMessage(&jsonrpc.Response{ID: id, Error: err}) // an error is two words
 		_, _ = w.Write(text)
 		return
@@ -177,6 +197,9 @@ func reply(w http.ResponseWriter, id jsonrpc.ID, result mcp.Result, err error) {
 // encode is a result as JSON. The tools of a page are put together as they
 // are: to check them anew takes longer than all the rest.
 func encode(result mcp.Result) ([]byte, error) {
+	if c, ok := result.(complete); ok {
+		return c.MarshalJSON()
+	}
 	page, ok := result.(*toolsPage)
 	if !ok {
 		return json.Marshal(result)

@@ -39,9 +39,13 @@ func (s *Server) guard(method string, handle func() (mcp.Result, error)) (result
 			result, err = nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the request failed inside; the log has more"}
 		}
 	}()
-	defer s.running.Add(-1)
-	if s.running.Add(1) > maxCalls && !strings.HasPrefix(method, "notifications/") { // one may end a call
-		return nil, &jsonrpc.Error{Code: codeRefused, Message: fmt.Sprintf("%d requests run already, which is the limit; try again in a moment", maxCalls)}
+	running, most := &s.running, int64(maxCalls)
+	if method == methodListen { // it only waits
+		running, most = &s.listening, maxSessions
+	}
+	defer running.Add(-1)
+	if running.Add(1) > most && !strings.HasPrefix(method, "notifications/") { // one may end a call
+		return nil, &jsonrpc.Error{Code: codeRefused, Message: fmt.Sprintf("%d requests run already, which is the limit; try again in a moment", most)}
 	}
 	return handle()
 }
@@ -52,6 +56,11 @@ func (s *Server) answer(ctx context.Context, next mcp.MethodHandler, method stri
 	switch req := req.(type) {
 	case *mcp.ServerRequest[*mcp.InitializeParams]:
 		return s.initialize(ctx, next, method, req)
+	case *mcp.ServerRequest[*mcp.DiscoverParams]:
+		result, err := next(ctx, method, req)
+		return s.instruct(sess, result), err
+	case *mcp.SubscriptionsListenRequest:
+		return s.listen(ctx, next, sess, req)
 	case *mcp.ServerRequest[*mcp.CancelledParams]:
 		if id, err := jsonrpc.MakeID(req.Params.RequestID); err == nil {
 			sess.cancelled(id)
@@ -61,7 +70,8 @@ func (s *Server) answer(ctx context.Context, next mcp.MethodHandler, method stri
 	case *mcp.CallToolRequest:
 		ctx, cancel := s.bound(ctx, sess, req.Extra)
 		defer cancel()
-		return s.call(ctx, sess, req)
+		result, err := s.call(ctx, sess, req)
+		return finish(req.ProtocolVersion(), result), err
 	}
 	if s.opts.Resources == nil {
 		return next(ctx, method, req)
@@ -74,7 +84,8 @@ func (s *Server) answer(ctx context.Context, next mcp.MethodHandler, method stri
 	case *mcp.ReadResourceRequest:
 		ctx, cancel := s.bound(ctx, sess, req.Extra)
 		defer cancel()
-		return s.readResource(ctx, sess, req)
+		result, err := s.readResource(ctx, sess, req)
+		return finish(req.ProtocolVersion(), result), err
 	}
 	return next(ctx, method, req)
 }
@@ -100,27 +111,46 @@ func (s *Server) bound(ctx context.Context, sess *session, extra *mcp.RequestExt
 // initialize lets a session in whose client shakes hands.
 func (s *Server) initialize(ctx context.Context, next mcp.MethodHandler, method string, req *mcp.ServerRequest[*mcp.InitializeParams]) (mcp.Result, error) {
 	sess := sessionOf(ctx)
-	if s.sessions.of(req.Session) == nil { // stdio's is in
-		if err := s.admitSession(sess, req.Session); err != nil {
-			return nil, &jsonrpc.Error{Code: codeRefused, Message: err.Error()}
-		}
+	if err := s.admitSession(sess, req.Session); err != nil {
+		return nil, &jsonrpc.Error{Code: codeRefused, Message: err.Error()}
 	}
 	result, err := next(ctx, method, req)
-	if r, ok := result.(*mcp.InitializeResult); ok && err == nil && s.mode(sess) == spicepod.MCPRegistry {
-		r.Instructions = "The list has few of the tools. Find one with tool_search by what it does, then call it with tool_invoke by its tool_id."
-	}
-	return result, err
+	return s.instruct(sess, result), err
 }
 
-// admitSession enters a session with the lists that it begins with.
+// instruct says in mode registry how to find what is not listed.
+func (s *Server) instruct(sess *session, result mcp.Result) mcp.Result {
+	if s.mode(sess) != spicepod.MCPRegistry {
+		return result
+	}
+	const text = "The list has few of the tools. Find one with tool_search by what it does, then call it with tool_invoke by its tool_id."
+	switch r := result.(type) {
+	case *mcp.InitializeResult:
+		r.Instructions = text
+	case *mcp.DiscoverResult:
+		r.Instructions = text
+	}
+	return result
+}
+
+// admitSession enters a session, unless it is in, with the lists that it begins
+// with.
 func (s *Server) admitSession(sess *session, sdk *mcp.ServerSession) error {
+	if s.sessions.of(sdk) != nil {
+		return nil
+	}
 	if err := s.sessions.add(sess, sdk); err != nil {
 		return err
 	}
+	s.remember(sess)
+	return nil
+}
+
+// remember notes that a session knows the lists as they are now.
+func (s *Server) remember(sess *session) {
 	for notification, of := range lists {
 		s.sessions.tell(sess, notification, of(s)(sess))
 	}
-	return nil
 }
 
 // lists gives the fingerprint of each list, by the notification that tells of

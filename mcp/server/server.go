@@ -36,14 +36,17 @@ type Settings struct {
 
 // Server serves any number of clients. It is safe for concurrent use.
 type Server struct {
-	opts     Options
-	log      *slog.Logger
-	sdk      *mcp.Server
-	http     http.Handler
-	sessions *sessions
-	requests requests
-	shelf    atomic.Pointer[shelf]
-	running  atomic.Int64
+	opts      Options
+	log       *slog.Logger
+	sdk       *mcp.Server
+	info      *mcp.Implementation
+	stateful  http.Handler // of the revisions with sessions
+	stateless http.Handler // of those without
+	sessions  *sessions
+	requests  requests
+	shelf     atomic.Pointer[shelf]
+	running   atomic.Int64 // requests
+	listening atomic.Int64 // subscriptions
 }
 
 // New makes a server.
@@ -60,15 +63,21 @@ func New(o Options) *Server {
 	}
 	// The SDK gets no logger: it would write down session ids, which let
 	// whoever reads them take a session over.
-	s.sdk = mcp.NewServer(&mcp.Implementation{Name: "spiced", Title: "spiced", Version: o.Version}, &mcp.ServerOptions{
+	s.info = &mcp.Implementation{Name: "spiced", Title: "spiced", Version: o.Version}
+	s.sdk = mcp.NewServer(s.info, &mcp.ServerOptions{
 		Capabilities: s.capabilities(), CompletionHandler: s.completer(),
 	})
 	s.sdk.AddReceivingMiddleware(s.receive)
 	s.sdk.AddSendingMiddleware(s.send)
-	s.http = mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s.sdk }, &mcp.StreamableHTTPOptions{
-		MaxRequestBodyBytes: maxBody, DisableLocalhostProtection: true, // see ServeHTTP
-	})
+	s.stateful, s.stateless = s.transport(false), s.transport(true)
 	return s
+}
+
+// transport is the SDK's streamable HTTP.
+func (s *Server) transport(stateless bool) http.Handler {
+	return mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s.sdk }, &mcp.StreamableHTTPOptions{
+		Stateless: stateless, MaxRequestBodyBytes: maxBody, DisableLocalhostProtection: true, // see ServeHTTP
+	})
 }
 
 func (s *Server) capabilities() *mcp.ServerCapabilities {

@@ -43,15 +43,16 @@ func (s *session) ownedBy(scope tools.Scope) bool {
 	return scope.Owner() == s.scope.Owner()
 }
 
-// newSession makes a session, on whose behalf scope says.
-func newSession(scope tools.Scope, mode spicepod.MCPMode) *session {
+// session makes a session, on whose behalf scope says. It ends with the server
+// at the latest.
+func (l *sessions) session(scope tools.Scope, mode spicepod.MCPMode) *session {
 	scope.Surface = tools.SurfaceMCP
 	if scope.SessionID == "" {
 		// Not the protocol's id: that one lets whoever knows it take part.
 		scope.SessionID = "mcp_" + rand.Text()
 	}
 	s := &session{scope: scope, mode: mode, calls: map[jsonrpc.ID]context.CancelFunc{}}
-	s.ended, s.end = context.WithCancel(context.Background())
+	s.ended, s.end = context.WithCancel(l.life)
 	return s
 }
 
@@ -101,11 +102,15 @@ type sessions struct {
 	byID   map[string]*session // over HTTP, by the protocol's id
 	most   int
 	closed bool
+	life   context.Context // ends with close
+	end    context.CancelFunc
 	inUse  sync.WaitGroup // HTTP requests, and sessions that end; none begins once closed is set
 }
 
 func newSessions() *sessions {
-	return &sessions{most: maxSessions, bySDK: map[*mcp.ServerSession]*session{}, byID: map[string]*session{}}
+	l := &sessions{most: maxSessions, bySDK: map[*mcp.ServerSession]*session{}, byID: map[string]*session{}}
+	l.life, l.end = context.WithCancel(context.Background())
+	return l
 }
 
 var (
@@ -246,6 +251,7 @@ func (l *sessions) tell(s *session, list, sum string) bool {
 func (l *sessions) close() {
 	l.mu.Lock()
 	l.closed = true
+	l.end()
 	for _, s := range l.bySDK {
 		l.retire(s)
 	}

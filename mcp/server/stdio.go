@@ -15,7 +15,7 @@ import (
 // client closes in, ctx ends or the server is closed. It closes both streams.
 // Closing in has to end a read of it that waits.
 func (s *Server) Serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
-	sess := newSession(tools.Scope{}, "")
+	sess := s.sessions.session(tools.Scope{}, "")
 	defer sess.end()
 	sdk, err := s.sdk.Connect(sess.in(ctx), &mcp.IOTransport{Reader: in, Writer: out, MaxLineLength: maxBody}, nil)
 	if err != nil {
