@@ -33,7 +33,7 @@ func (a *API) authorised(rt route, h handler) handler {
 		if rt.writes && !p.Write {
 			return newError(codeDenied, "use a key that ends in :rw", "the key may only read")
 		}
-		if !rt.free {
+		if !rt.free && (rt.waits == nil || !rt.waits(r)) {
 			end, err := p.Begin()
 			if err != nil {
 				return overLimit(err)

@@ -2,7 +2,9 @@ package sqlapi
 
 import (
 	"bytes"
+	"io"
 	"log/slog"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -160,4 +162,23 @@ func between(s, after, before string) string {
 	_, s, _ = strings.Cut(s, after)
 	s, _, _ = strings.Cut(s, before)
 	return s
+}
+
+// TestMCPStreamsAreFree: a stream of changed lists only waits, so the limits of
+// a key don't count it.
+func TestMCPStreamsAreFree(t *testing.T) {
+	f := serve(t, func(o *Options) {
+		o.Keys = keyring(t, someKeys)
+		o.MCP = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "served") })
+	})
+	post := func(revision, method string) reply {
+		return f.send("POST", PathMCP, "", "X-API-Key", slowKey, "Mcp-Protocol-Version", revision, "Mcp-Method", method)
+	}
+	for range 3 {
+		f.want(post("2026-07-28", "subscriptions/listen"), 200, "served")
+	}
+	f.want(post("2026-07-28", "tools/list"), 200, "served")
+	f.want(post("2026-07-28", "tools/list"), 429, "")
+	f.want(post("2025-11-25", "subscriptions/listen"), 429, "") // the older ones have no such header
+	f.want(post("2026-07-28", "subscriptions/listen"), 200, "served")
 }

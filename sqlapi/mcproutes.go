@@ -15,7 +15,8 @@ const PathMCP = "/v1/mcp"
 // headerMCPSession is the session's id.
 const headerMCPSession = "Mcp-Session-Id"
 
-const aboutMCP = "The Model Context Protocol over streamable HTTP: requests are JSON-RPC 2.0. Tools are those of GET /v1/tools; " +
+const aboutMCP = "The Model Context Protocol over streamable HTTP: requests are JSON-RPC 2.0. Since revision 2026-07-28 each stands alone, with " +
+	"the headers Mcp-Protocol-Version, Mcp-Method and Mcp-Name; before, they belong to a session. Tools are those of GET /v1/tools; " +
 	"?mode=registry lists tool_search, tool_invoke, list_datasets and the pinned ones instead, ?mode=direct all. Datasets and " +
 	"functions are resources. See docs/mcp.md."
 
@@ -57,6 +58,13 @@ func (b *timedBody) Read(p []byte) (int, error) {
 	return b.ReadCloser.Read(p)
 }
 
+// mcpListens reports whether a message opens the stream of changed lists. The
+// header says so since revision 2026-07-28 of the protocol, in which the server
+// refuses one that says otherwise than the body.
+func mcpListens(r *http.Request) bool {
+	return r.Header.Get("Mcp-Protocol-Version") >= "2026-07-28" && r.Header.Get("Mcp-Method") == "subscriptions/listen"
+}
+
 // mcpRoute is one method of the server.
 func mcpRoute(method, id, summary, about string, answers ...answer) route {
 	return route{
@@ -65,7 +73,7 @@ func mcpRoute(method, id, summary, about string, answers ...answer) route {
 		answers: append(answers,
 			mcpFailure(http.StatusBadRequest, "The request is no MCP, or a header is wrong."),
 			mcpFailure(http.StatusForbidden, "The Host or Origin header names somebody else."),
-			mcpFailure(http.StatusNotFound, "The session has ended, or MCP is not served here.")),
+			mcpFailure(http.StatusNotFound, "The session has ended, there is no such method, or MCP is not served here.")),
 		handle: (*API).mcp,
 	}
 }
@@ -81,13 +89,17 @@ func mcpRoutes() []route {
 		answer{http.StatusOK, "The answer, at once or as a stream.", message},
 		answer{http.StatusAccepted, "A notification or an answer was taken.", nil},
 		answer{http.StatusRequestEntityTooLarge, "The body is over 32 MiB.", nil})
+	post.waits = mcpListens
 	post.body = asJSON(schema{"type": "object"}, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"sql","arguments":{"query":"SELECT 1"}}}`)
-	listen := mcpRoute("GET", "mcp_listen", "Listen to the MCP server: changed lists, progress.", "",
+	listen := mcpRoute("GET", "mcp_listen", "Listen to the MCP server: changed lists, progress.", "Of a session. Since revision 2026-07-28, clients send subscriptions/listen instead.",
 		answer{http.StatusOK, "The stream of a session.", []content{{"text/event-stream", nil, ""}}})
 	listen.free = true
+	sessionless := answer{http.StatusMethodNotAllowed, "The header names a revision without sessions.", []content{{"text/plain", nil, ""}}}
+	listen.answers = append(listen.answers, sessionless)
 	return []route{
 		post,
 		listen,
-		mcpRoute("DELETE", "mcp_end", "End an MCP session.", "", answer{http.StatusNoContent, "It has ended.", nil}),
+		mcpRoute("DELETE", "mcp_end", "End an MCP session.", "Since revision 2026-07-28 there are none.",
+			answer{http.StatusNoContent, "It has ended.", nil}, sessionless),
 	}
 }

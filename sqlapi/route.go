@@ -21,14 +21,15 @@ type route struct {
 	params       []param
 	body         []content // the media types that are read; none: no body
 	bodyOptional bool
-	answers      []answer                // besides those every route has
-	plainErrors  bool                    // errors are text unless the client accepts JSON
-	scoped       bool                    // headers say on whose behalf the request is made: see scopeOf
-	open         bool                    // no key is needed
-	writes       bool                    // a key that may write is needed
-	free         bool                    // the limits of a principal don't count it: it waits, or ends what runs
-	quiet        bool                    // asked for all the time: a 503 is no warning
-	errorBody    func(*requestError) any // what an error is sent as; nil: as it is
+	answers      []answer                 // besides those every route has
+	plainErrors  bool                     // errors are text unless the client accepts JSON
+	scoped       bool                     // headers say on whose behalf the request is made: see scopeOf
+	open         bool                     // no key is needed
+	writes       bool                     // a key that may write is needed
+	free         bool                     // the limits of a principal don't count it: it waits, or ends what runs
+	waits        func(*http.Request) bool // a request is free, too, of which it is true; nil: none
+	quiet        bool                     // asked for all the time: a 503 is no warning
+	errorBody    func(*requestError) any  // what an error is sent as; nil: as it is
 	handle       func(*API, http.ResponseWriter, *http.Request) error
 }
 

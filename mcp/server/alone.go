@@ -2,23 +2,18 @@ package server
 
 import (
 	"bytes"
-	"context"
 	"encoding/base64"
 	"encoding/json"
 	"io"
 	"net/http"
 	"strings"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // Since revision 2026-07-28 there are no sessions over HTTP: each request says
 // in its _meta what the handshake said before, and in its header what it is
 // about. Here it has a session of its own, which ends with it.
-
-// methodListen opens the stream of changed lists.
-const methodListen = "subscriptions/listen"
 
 // metaLogLevel asks for a log of the request.
 const metaLogLevel = "io.modelcontextprotocol/logLevel"
@@ -52,11 +47,7 @@ func (s *Server) serveAlone(w http.ResponseWriter, r *http.Request) {
 		refuse(w, statusOf(err), err)
 		return
 	}
-	defer func() {
-		s.sessions.remove(sess) // one that listened
-		s.sessions.leave(sess)
-		sess.end()
-	}()
+	defer s.leave(sess)
 	// Names that a header cannot hold come encoded; the SDK compares them as
 	// they are.
 	if name, ok := headerText(r.Header.Get(headerName)); ok {
@@ -73,18 +64,6 @@ func headerText(value string) (string, bool) {
 	value, end := strings.CutSuffix(value, "?=")
 	text, err := base64.StdEncoding.Strict().DecodeString(value)
 	return string(text), ok && end && err == nil
-}
-
-// listen answers subscriptions/listen: its client hears of lists that change
-// from now on, until it leaves or the server closes.
-func (s *Server) listen(ctx context.Context, next mcp.MethodHandler, sess *session, req *mcp.SubscriptionsListenRequest) (mcp.Result, error) {
-	if err := s.admitSession(sess, req.Session); err != nil {
-		return nil, &jsonrpc.Error{Code: codeRefused, Message: err.Error()}
-	}
-	s.remember(sess)
-	ctx, cancel := s.bound(ctx, sess, req.Extra)
-	defer cancel()
-	return next(ctx, methodListen, req)
 }
 
 // announced reports whether the header and the _meta of a request that stands

@@ -111,8 +111,10 @@ func (s *Server) bound(ctx context.Context, sess *session, extra *mcp.RequestExt
 // initialize lets a session in whose client shakes hands.
 func (s *Server) initialize(ctx context.Context, next mcp.MethodHandler, method string, req *mcp.ServerRequest[*mcp.InitializeParams]) (mcp.Result, error) {
 	sess := sessionOf(ctx)
-	if err := s.admitSession(sess, req.Session); err != nil {
-		return nil, &jsonrpc.Error{Code: codeRefused, Message: err.Error()}
+	if s.sessions.of(req.Session) == nil { // stdio's is in
+		if err := s.admitSession(sess, req.Session); err != nil {
+			return nil, &jsonrpc.Error{Code: codeRefused, Message: err.Error()}
+		}
 	}
 	result, err := next(ctx, method, req)
 	return s.instruct(sess, result), err
@@ -133,40 +135,40 @@ func (s *Server) instruct(sess *session, result mcp.Result) mcp.Result {
 	return result
 }
 
-// admitSession enters a session, unless it is in, with the lists that it begins
-// with.
+// admitSession enters a session with the lists that it begins with.
 func (s *Server) admitSession(sess *session, sdk *mcp.ServerSession) error {
-	if s.sessions.of(sdk) != nil {
-		return nil
-	}
 	if err := s.sessions.add(sess, sdk); err != nil {
 		return err
 	}
-	s.remember(sess)
+	for notification, list := range lists {
+		s.sessions.tell(sess, notification, list.sum(s, sess))
+	}
 	return nil
 }
 
-// remember notes that a session knows the lists as they are now.
-func (s *Server) remember(sess *session) {
-	for notification, of := range lists {
-		s.sessions.tell(sess, notification, of(s)(sess))
-	}
+// list is one whose changes clients hear of.
+type list struct {
+	sum    func(*Server, *session) string // its fingerprint
+	wanted func(mcp.NotificationSubscriptions) bool
 }
 
-// lists gives the fingerprint of each list, by the notification that tells of
-// its changes.
-var lists = map[string]func(*Server) func(*session) string{
-	"notifications/tools/list_changed":     func(s *Server) func(*session) string { return s.toolsSum },
-	"notifications/resources/list_changed": func(s *Server) func(*session) string { return s.resourcesSum },
+// lists are those, by the notification that tells of their changes.
+var lists = map[string]list{
+	"notifications/tools/list_changed": {
+		(*Server).toolsSum, func(n mcp.NotificationSubscriptions) bool { return n.ToolsListChanged },
+	},
+	"notifications/resources/list_changed": {
+		(*Server).resourcesSum, func(n mcp.NotificationSubscriptions) bool { return n.ResourcesListChanged },
+	},
 }
 
 // changed reports whether a list is another than the one that the session
 // knows, which it does from then on.
-func (s *Server) changed(of mcp.Session, notification string, sum func(*session) string) bool {
+func (s *Server) changed(of mcp.Session, notification string, l list) bool {
 	sdk, ok := of.(*mcp.ServerSession)
 	if !ok {
 		return true
 	}
 	sess := s.sessions.of(sdk)
-	return sess != nil && s.sessions.tell(sess, notification, sum(sess))
+	return sess != nil && s.sessions.tell(sess, notification, l.sum(s, sess))
 }

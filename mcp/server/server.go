@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"sync"
 	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -45,8 +46,10 @@ type Server struct {
 	sessions  *sessions
 	requests  requests
 	shelf     atomic.Pointer[shelf]
-	running   atomic.Int64 // requests
-	listening atomic.Int64 // subscriptions
+	running   atomic.Int64      // requests
+	listening atomic.Int64      // listeners
+	listeners sync.Map          // *listener → nil
+	notify    mcp.MethodHandler // sends a notification
 }
 
 // New makes a server.
@@ -96,6 +99,7 @@ func (s *Server) Close() { s.sessions.close() }
 // Published tells the sessions that a new generation is served. Those whose
 // list of tools or resources has changed hear of it, the others do not.
 func (s *Server) Published() {
+	s.published()
 	// To add something is the SDK's one way to tell all sessions; what is
 	// added is never listed, since the lists are ours. See send.
 	s.sdk.AddTool(&mcp.Tool{Name: "changed", InputSchema: map[string]any{"type": "object"}}, nil)
@@ -104,12 +108,19 @@ func (s *Server) Published() {
 	}
 }
 
-// send keeps what does not concern a session from it.
+// send keeps what does not concern a session from it. Those that listen are
+// told by report.
 func (s *Server) send(next mcp.MethodHandler) mcp.MethodHandler {
+	s.notify = next
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		if of := lists[method]; of != nil && !s.changed(req.GetSession(), method, of(s)) {
+		list, changed := lists[method]
+		if changed && (req.GetParams().GetMeta()[mcp.MetaKeySubscriptionID] != nil || !s.changed(req.GetSession(), method, list)) {
 			return nil, nil // a notification has no result
 		}
-		return next(ctx, method, req)
+		result, err := next(ctx, method, req)
+		if p, ok := req.GetParams().(*mcp.SubscriptionsAcknowledgedParams); ok && err == nil {
+			acknowledged(ctx, p)
+		}
+		return result, err
 	}
 }

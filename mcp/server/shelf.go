@@ -90,6 +90,9 @@ func render(def *tools.Definition) *shown {
 // inputSchema is a tool's parameters. MCP wants the type to be said; a schema
 // from elsewhere may leave it out.
 func inputSchema(parameters json.RawMessage) json.RawMessage {
+	if bytes.Contains(parameters, []byte(headerAnnotation)) {
+		parameters = withoutHeaders(parameters)
+	}
 	if typeOf(parameters) == "object" {
 		return parameters
 	}
@@ -100,6 +103,39 @@ func inputSchema(parameters json.RawMessage) json.RawMessage {
 	schema["type"] = json.RawMessage(`"object"`)
 	text, _ := tools.Encode(schema)
 	return text
+}
+
+// headerAnnotation marks arguments that a tool's own server wants in the header
+// of its requests as well. Between a client and us they are in the body only.
+const headerAnnotation = "x-mcp-header"
+
+// withoutHeaders takes the annotations out of a schema.
+func withoutHeaders(schema json.RawMessage) json.RawMessage {
+	var value any
+	decoder := json.NewDecoder(bytes.NewReader(schema))
+	decoder.UseNumber()
+	if decoder.Decode(&value) != nil {
+		return schema
+	}
+	takeOut(value)
+	text, _ := tools.Encode(value) // it came from JSON
+	return text
+}
+
+func takeOut(value any) {
+	switch value := value.(type) {
+	case map[string]any:
+		if _, named := value[headerAnnotation].(map[string]any); !named { // an argument of that name has a schema
+			delete(value, headerAnnotation)
+		}
+		for _, v := range value {
+			takeOut(v)
+		}
+	case []any:
+		for _, v := range value {
+			takeOut(v)
+		}
+	}
 }
 
 // outputSchema is the schema of a tool's structured content.
