@@ -43,56 +43,72 @@ func installPeers() (peers, error) {
 	if err != nil {
 		return peers{}, err
 	}
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		cache = os.TempDir()
-	}
 	lock, err := os.ReadFile("testdata/mcp/package-lock.json")
 	if err != nil {
 		return peers{}, err
 	}
-	sum := sha256.Sum256(lock)
-	dir := filepath.Join(cache, "spiced", "test-mcp-peers", fmt.Sprintf("%x", sum[:8]))
-	if _, err := os.Stat(filepath.Join(dir, "node_modules")); err != nil {
-		if err := installBeside(npm, dir); err != nil {
-			return peers{}, err
-		}
+	dir, err := installed("test-mcp-peers", string(lock), func(dir string) error { return installNPM(npm, dir) })
+	if err != nil {
+		return peers{}, err
 	}
 	node, err := findNode(dir)
 	return peers{dir, node}, err
 }
 
-// installBeside installs in a new folder, which then becomes dir: another
-// process may do the same.
-func installBeside(npm, dir string) error {
-	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
-		return err
-	}
-	fresh, err := os.MkdirTemp(filepath.Dir(dir), "new-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(fresh)
+// installNPM installs testdata/mcp/package-lock.json in a folder.
+func installNPM(npm, dir string) error {
 	for _, name := range []string{"package.json", "package-lock.json", ".npmrc"} {
 		text, err := os.ReadFile(filepath.Join("testdata", "mcp", name))
 		if err != nil {
 			return err
 		}
-		if err := os.WriteFile(filepath.Join(fresh, name), text, 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
 			return err
 		}
 	}
-	cmd := exec.Command(npm, "ci", "--no-audit", "--no-fund", "--ignore-scripts")
-	cmd.Dir, cmd.WaitDelay = fresh, time.Second
-	late := time.AfterFunc(installing, func() { cmd.Process.Kill() }) //nolint:errcheck // it may have ended
-	defer late.Stop()
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("npm ci: %w\n%s", err, out)
+	return runInstaller(dir, npm, "ci", "--no-audit", "--no-fund", "--ignore-scripts")
+}
+
+// installed is a folder of the cache, whose name has the checksum of what says
+// what is in it. Where it is not there yet, fill fills a new one, which then
+// becomes it: another process may do the same.
+func installed(name, lock string, fill func(dir string) error) (dir string, err error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		cache = os.TempDir()
+	}
+	sum := sha256.Sum256([]byte(lock))
+	dir = filepath.Join(cache, "spiced", name, fmt.Sprintf("%x", sum[:8]))
+	if _, err := os.Stat(dir); err == nil {
+		return dir, nil
+	}
+	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
+		return "", err
+	}
+	fresh, err := os.MkdirTemp(filepath.Dir(dir), "new-")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(fresh)
+	if err := fill(fresh); err != nil {
+		return "", err
 	}
 	if err := os.Rename(fresh, dir); err != nil {
 		if _, there := os.Stat(dir); there != nil {
-			return err
+			return "", err
 		}
+	}
+	return dir, nil
+}
+
+// runInstaller runs a program that installs something, in a folder.
+func runInstaller(dir, program string, args ...string) error {
+	cmd := exec.Command(program, args...)
+	cmd.Dir, cmd.WaitDelay = dir, time.Second
+	late := time.AfterFunc(installing, func() { cmd.Process.Kill() }) //nolint:errcheck // it may have ended
+	defer late.Stop()
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %w\n%s", filepath.Base(program), err, out)
 	}
 	return nil
 }
@@ -138,7 +154,13 @@ func (p peers) beside(t *testing.T, name string) string {
 // run runs a script to its end and returns what it printed.
 func (p peers) run(t *testing.T, script string, args ...string) (out string, status int) {
 	t.Helper()
-	cmd := exec.Command(p.node, append([]string{script}, args...)...)
+	return runScript(t, p.node, append([]string{script}, args...)...)
+}
+
+// runScript runs a program to its end and returns what it printed.
+func runScript(t *testing.T, program string, args ...string) (out string, status int) {
+	t.Helper()
+	cmd := exec.Command(program, args...)
 	var complaints logged
 	cmd.Stderr, cmd.WaitDelay = &complaints, time.Second
 	late := time.AfterFunc(2*patience, func() { cmd.Process.Kill() }) //nolint:errcheck // it may have ended
@@ -149,7 +171,7 @@ func (p peers) run(t *testing.T, script string, args ...string) (out string, sta
 		t.Fatal(err)
 	}
 	if complaint := complaints.String(); complaint != "" {
-		t.Logf("%s: %s", filepath.Base(script), complaint)
+		t.Logf("%s: %s", filepath.Base(args[0]), complaint)
 	}
 	return string(text), cmd.ProcessState.ExitCode()
 }
@@ -158,8 +180,15 @@ func (p peers) run(t *testing.T, script string, args ...string) (out string, sta
 // the address.
 func (p peers) background(t *testing.T, address string, env []string, script string, args ...string) {
 	t.Helper()
+	runBackground(t, address, env, p.node, append([]string{script}, args...)...)
+}
+
+// runBackground runs a program until the test ends, once it takes connections
+// at the address.
+func runBackground(t *testing.T, address string, env []string, program string, args ...string) {
+	t.Helper()
 	said := &logged{}
-	cmd := exec.Command(p.node, append([]string{script}, args...)...)
+	cmd := exec.Command(program, args...)
 	cmd.Env, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = append(os.Environ(), env...), said, said, time.Second
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -177,7 +206,7 @@ func (p peers) background(t *testing.T, address string, env []string, script str
 		}
 		select {
 		case <-late:
-			t.Fatalf("%s does not listen at %s:\n%s", filepath.Base(script), address, said)
+			t.Fatalf("%s does not listen at %s:\n%s", filepath.Base(args[0]), address, said)
 		case <-again.C:
 		}
 	}

@@ -56,8 +56,9 @@ func (r callResult) text() string {
 	return b.String()
 }
 
-// scriptSaw is what testdata/mcp/client.mjs writes.
+// scriptSaw is what a script of testdata/mcp writes that uses our server.
 type scriptSaw struct {
+	Revision     string // the newest, or "" for one with sessions
 	Server       struct{ Name, Version string }
 	Capabilities struct{ Tools, Resources struct{ ListChanged bool } }
 	Pages        [][]string
@@ -66,7 +67,7 @@ type scriptSaw struct {
 		InputSchema, OutputSchema map[string]any
 		Annotations               struct{ ReadOnlyHint bool }
 	}
-	Distance, Fails, Invalid, Unknown, Cancelled callResult
+	Distance, Fails, Invalid, Unknown, Missing, Cancelled callResult
 
 	Resources []struct{ Name, URI, Description string }
 	Texts     []content
@@ -74,8 +75,11 @@ type scriptSaw struct {
 	After     []string
 }
 
-// typescript runs the client; server says where ours is.
-func (p peers) typescript(t *testing.T, dir string, server map[string]any) scriptSaw {
+// script runs a script with an argument.
+type script func(t *testing.T, argument string) (out string, status int)
+
+// use runs the script of a client; server says where ours is.
+func use(t *testing.T, client script, dir string, server map[string]any) scriptSaw {
 	t.Helper()
 	server["coordinates"], server["read"] = json.RawMessage(coordinates), []string{"haversine_km", "spice.public.towns"}
 	server["file"], server["text"] = filepath.Join(dir, "spicepod.yaml"), mcpPod(t, 3)
@@ -83,7 +87,7 @@ func (p peers) typescript(t *testing.T, dir string, server map[string]any) scrip
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, status := p.run(t, p.beside(t, "client.mjs"), string(argument))
+	out, status := client(t, string(argument))
 	var saw scriptSaw
 	if err := json.Unmarshal([]byte(out), &saw); err != nil || status != 0 {
 		t.Fatalf("status %d, %v: %s", status, err, out)
@@ -91,11 +95,23 @@ func (p peers) typescript(t *testing.T, dir string, server map[string]any) scrip
 	return saw
 }
 
-// TestMCPTypeScript uses our server through the official client for
-// TypeScript, over HTTP and over stdio.
+// TestMCPTypeScript uses our server through both versions of the official
+// client for TypeScript.
 func TestMCPTypeScript(t *testing.T) {
 	t.Parallel()
 	npm := mcpPeers(t)
+	for name, revision := range map[string]string{"client.mjs": "", "client2.mjs": "2026-07-28"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testMCPClient(t, revision, func(t *testing.T, argument string) (string, int) {
+				return npm.run(t, npm.beside(t, name), argument)
+			})
+		})
+	}
+}
+
+// testMCPClient uses our server through a client, over HTTP and over stdio.
+func testMCPClient(t *testing.T, revision string, client script) {
 	newPod := func(t *testing.T) string {
 		return folder(t, "spicepod.yaml", mcpPod(t, manyTools), "towns.csv", read(t, "testdata/mcp/towns.csv"))
 	}
@@ -103,7 +119,7 @@ func TestMCPTypeScript(t *testing.T) {
 		t.Parallel()
 		dir := newPod(t)
 		p := start(t, dir)
-		wantSaw(t, npm.typescript(t, dir, map[string]any{"url": p.mcpURL()}))
+		wantSaw(t, revision, use(t, client, dir, map[string]any{"url": p.mcpURL()}))
 		p.eventually("to count the cancelled call", func() bool {
 			return p.sql("SELECT code, surface FROM spiced.tool_calls WHERE tool = 'slow'") == `[{"code":"cancelled","surface":"mcp"}]`
 		})
@@ -115,12 +131,15 @@ func TestMCPTypeScript(t *testing.T) {
 			t.Fatal(err)
 		}
 		dir := newPod(t)
-		wantSaw(t, npm.typescript(t, dir, map[string]any{"command": self, "args": []string{"mcp", dir}}))
+		wantSaw(t, revision, use(t, client, dir, map[string]any{"command": self, "args": []string{"mcp", dir}}))
 	})
 }
 
-func wantSaw(t *testing.T, saw scriptSaw) {
+func wantSaw(t *testing.T, revision string, saw scriptSaw) {
 	t.Helper()
+	if saw.Revision != revision {
+		t.Errorf("it speaks revision %q, want %q", saw.Revision, revision)
+	}
 	if saw.Server.Name != "spiced" || saw.Server.Version == "" || !saw.Capabilities.Tools.ListChanged || !saw.Capabilities.Resources.ListChanged {
 		t.Errorf("it is %+v, with %+v", saw.Server, saw.Capabilities)
 	}
@@ -178,6 +197,9 @@ func wantErrors(t *testing.T, saw scriptSaw) {
 	const invalidParams = -32602
 	if u := saw.Unknown; u.Code != invalidParams || !strings.Contains(u.Message, "haversine_km") {
 		t.Errorf("an unknown tool: %+v", u)
+	}
+	if m := saw.Missing; saw.Revision != "" && (m.Code != invalidParams || !strings.Contains(m.Message, "spiced://functions/nothing")) {
+		t.Errorf("an unknown resource: %+v", m)
 	}
 }
 

@@ -13,8 +13,8 @@
 // current catalog, so no session holds a copy of it, and a call takes the same
 // path as one from anywhere else, [registry.Registry.Invoke].
 //
-// Revisions from 2024-11-05 to 2025-11-25 are spoken over HTTP with sessions;
-// over stdio also newer ones that the SDK knows.
+// Revisions from 2024-11-05 to 2026-07-28 are spoken over both. The last one has
+// no sessions over HTTP: each request stands alone.
 package server
 
 // sessionless is the revision of the protocol that gives sessions up. Its
