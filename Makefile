@@ -22,7 +22,7 @@ fuzz:
 
 # The tables of docs/performance.md.
 bench:
-	go run ./bench
+	go run ./internal/test/bench
 
 # Files that are generated from code; tests fail when they are stale.
 docs:

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spiced-sql/spiced/engine"
+	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
 
 // manyFunctions declares n functions like the seeds' haversine, each a little

@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"github.com/spiced-sql/spiced/functions/prelude"
-	"github.com/spiced-sql/spiced/nearest"
+	"github.com/spiced-sql/spiced/internal/kit/nearest"
+	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 	"github.com/spiced-sql/spiced/spicepod"
-	"github.com/spiced-sql/spiced/sqltree"
 )
 
 // builder turns what was read of one function into a [Function].

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spiced-sql/spiced/engine"
-	"github.com/spiced-sql/spiced/sqltree"
+	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 )
 
 // lambdaBodies are bodies over l, a list, and n. Each stands beside itself as

@@ -3,7 +3,7 @@ package functions
 import (
 	"strings"
 
-	"github.com/spiced-sql/spiced/engine"
+	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
 
 // Implicit coercion of a body's type to the declared one. Spice's own list is

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spiced-sql/spiced/engine"
+	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
 
 // form is one of the DuckDB functions that a declared function is made of.

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spiced-sql/spiced/engine"
 	"github.com/spiced-sql/spiced/functions/prelude"
-	"github.com/spiced-sql/spiced/sqltree"
+	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 )
 
 // edits lets the engine judge the body and collects what changes in its text:

@@ -3,9 +3,9 @@ package functions
 import (
 	"strings"
 
-	"github.com/spiced-sql/spiced/engine"
+	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 	"github.com/spiced-sql/spiced/spicepod"
-	"github.com/spiced-sql/spiced/sqltree"
 )
 
 // Function is a declaration that has been read and checked. It is immutable.

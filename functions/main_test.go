@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spiced-sql/spiced/engine"
 	"github.com/spiced-sql/spiced/functions/prelude"
+	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/spicepod"
 )
 

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/spiced-sql/spiced/nearest"
+	"github.com/spiced-sql/spiced/internal/kit/nearest"
 	"github.com/spiced-sql/spiced/spicepod"
 )
 

@@ -5,7 +5,7 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/spiced-sql/spiced/engine"
+	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
 
 // bounds are the least and greatest values of DuckDB's integers.

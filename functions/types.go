@@ -1,7 +1,7 @@
 package functions
 
 import (
-	"github.com/spiced-sql/spiced/engine"
+	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
 
 // Type is the type of an argument, a column or a result, known in every

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/spiced-sql/spiced/embeddings"
-	"github.com/spiced-sql/spiced/search"
+	"github.com/spiced-sql/spiced/internal/find/embeddings"
+	"github.com/spiced-sql/spiced/internal/find/search"
 	"github.com/spiced-sql/spiced/tools"
 )
 

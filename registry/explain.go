@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/spiced-sql/spiced/search"
+	"github.com/spiced-sql/spiced/internal/find/search"
 	"github.com/spiced-sql/spiced/tools"
 )
 

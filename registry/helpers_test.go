@@ -11,11 +11,11 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/spiced-sql/spiced/embeddings"
+	"github.com/spiced-sql/spiced/internal/find/embeddings"
+	"github.com/spiced-sql/spiced/internal/find/search"
+	"github.com/spiced-sql/spiced/internal/find/usage"
 	"github.com/spiced-sql/spiced/registry"
-	"github.com/spiced-sql/spiced/search"
 	"github.com/spiced-sql/spiced/tools"
-	"github.com/spiced-sql/spiced/usage"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -11,8 +11,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/spiced-sql/spiced/embeddings"
-	"github.com/spiced-sql/spiced/search"
+	"github.com/spiced-sql/spiced/internal/find/embeddings"
+	"github.com/spiced-sql/spiced/internal/find/search"
 )
 
 // Limits on what is kept for searching.

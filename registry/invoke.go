@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/spiced-sql/spiced/nearest"
+	"github.com/spiced-sql/spiced/internal/kit/nearest"
 	"github.com/spiced-sql/spiced/tools"
 )
 

@@ -8,10 +8,10 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/spiced-sql/spiced/audit"
-	"github.com/spiced-sql/spiced/fingerprint"
+	"github.com/spiced-sql/spiced/internal/access/audit"
+	"github.com/spiced-sql/spiced/internal/find/usage"
+	"github.com/spiced-sql/spiced/internal/sql/fingerprint"
 	"github.com/spiced-sql/spiced/tools"
-	"github.com/spiced-sql/spiced/usage"
 )
 
 // callID is a number that no other call of this run has.

@@ -6,9 +6,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/spiced-sql/spiced/audit"
-	"github.com/spiced-sql/spiced/telemetry"
-	"github.com/spiced-sql/spiced/usage"
+	"github.com/spiced-sql/spiced/internal/access/audit"
+	"github.com/spiced-sql/spiced/internal/find/usage"
+	"github.com/spiced-sql/spiced/internal/kit/telemetry"
 )
 
 // Options configures [New]. The zero value is ready to use.

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spiced-sql/spiced/embeddings"
-	"github.com/spiced-sql/spiced/search"
+	"github.com/spiced-sql/spiced/internal/find/embeddings"
+	"github.com/spiced-sql/spiced/internal/find/search"
+	"github.com/spiced-sql/spiced/internal/find/usage"
 	"github.com/spiced-sql/spiced/tools"
-	"github.com/spiced-sql/spiced/usage"
 )
 
 // Limits on a search.

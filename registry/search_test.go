@@ -13,8 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/spiced-sql/spiced/internal/find/search"
 	"github.com/spiced-sql/spiced/registry"
-	"github.com/spiced-sql/spiced/search"
 	"github.com/spiced-sql/spiced/spicepod"
 	"github.com/spiced-sql/spiced/tools"
 )

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spiced-sql/spiced/internal/find/usage"
 	"github.com/spiced-sql/spiced/tools"
-	"github.com/spiced-sql/spiced/usage"
 )
 
 // window is how far back dead_tools and hot_tools look: a month.

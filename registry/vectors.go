@@ -16,7 +16,7 @@ import (
 	"path/filepath"
 	"sync"
 
-	"github.com/spiced-sql/spiced/embeddings"
+	"github.com/spiced-sql/spiced/internal/find/embeddings"
 )
 
 // maxVectors is how many vectors of one model are kept.

@@ -7,7 +7,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/spiced-sql/spiced/nearest"
+	"github.com/spiced-sql/spiced/internal/kit/nearest"
 )
 
 // unknownKey reports a key that no field has, and returns the one it seems to

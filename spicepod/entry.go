@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spiced-sql/spiced/nearest"
+	"github.com/spiced-sql/spiced/internal/kit/nearest"
 )
 
 // Entry is one entry of a section while its owner opens it. What is wrong with

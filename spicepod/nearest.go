@@ -1,6 +1,6 @@
 package spicepod
 
-import "github.com/spiced-sql/spiced/nearest"
+import "github.com/spiced-sql/spiced/internal/kit/nearest"
 
 // didYouMean is a clause for a message, or "".
 func didYouMean(name string, candidates []string) string {

@@ -12,7 +12,7 @@ import (
 	"github.com/joho/godotenv"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/spiced-sql/spiced/nearest"
+	"github.com/spiced-sql/spiced/internal/kit/nearest"
 )
 
 // reference matches ${store:key}, spaces allowed. Anything else between ${ and

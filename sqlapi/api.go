@@ -30,13 +30,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spiced-sql/spiced/chat/responses"
-	"github.com/spiced-sql/spiced/embeddings"
-	"github.com/spiced-sql/spiced/query"
+	"github.com/spiced-sql/spiced/internal/find/embeddings"
+	"github.com/spiced-sql/spiced/internal/kit/telemetry"
+	"github.com/spiced-sql/spiced/internal/llm/chat/responses"
+	"github.com/spiced-sql/spiced/internal/sql/query"
+	"github.com/spiced-sql/spiced/internal/sql/results"
 	"github.com/spiced-sql/spiced/registry"
-	"github.com/spiced-sql/spiced/results"
 	"github.com/spiced-sql/spiced/spicepod"
-	"github.com/spiced-sql/spiced/telemetry"
 	"github.com/spiced-sql/spiced/tools"
 )
 

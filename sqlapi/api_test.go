@@ -16,12 +16,12 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/spiced-sql/spiced/engine"
-	"github.com/spiced-sql/spiced/query"
+	"github.com/spiced-sql/spiced/internal/kit/telemetry"
+	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/sql/query"
+	"github.com/spiced-sql/spiced/internal/sql/results"
 	"github.com/spiced-sql/spiced/registry"
-	"github.com/spiced-sql/spiced/results"
 	"github.com/spiced-sql/spiced/spicepod"
-	"github.com/spiced-sql/spiced/telemetry"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spiced-sql/spiced/chat"
-	"github.com/spiced-sql/spiced/embeddings"
-	"github.com/spiced-sql/spiced/toolloop"
+	"github.com/spiced-sql/spiced/internal/find/embeddings"
+	"github.com/spiced-sql/spiced/internal/llm/chat"
+	"github.com/spiced-sql/spiced/internal/llm/toolloop"
 	"github.com/spiced-sql/spiced/tools"
 )
 

@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/spiced-sql/spiced/clip"
+	"github.com/spiced-sql/spiced/internal/kit/clip"
 	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/tools"
 )

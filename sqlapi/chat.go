@@ -8,8 +8,8 @@ import (
 	"log/slog"
 	"net/http"
 
-	"github.com/spiced-sql/spiced/chat"
-	"github.com/spiced-sql/spiced/toolloop"
+	"github.com/spiced-sql/spiced/internal/llm/chat"
+	"github.com/spiced-sql/spiced/internal/llm/toolloop"
 	"github.com/spiced-sql/spiced/tools"
 )
 

@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spiced-sql/spiced/chat"
+	"github.com/spiced-sql/spiced/internal/llm/chat"
+	"github.com/spiced-sql/spiced/internal/llm/toolloop"
 	"github.com/spiced-sql/spiced/registry"
-	"github.com/spiced-sql/spiced/toolloop"
 	"github.com/spiced-sql/spiced/tools"
 )
 

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spiced-sql/spiced/chat"
-	"github.com/spiced-sql/spiced/chat/anthropic"
-	"github.com/spiced-sql/spiced/chat/openai"
-	"github.com/spiced-sql/spiced/chat/responses"
+	"github.com/spiced-sql/spiced/internal/llm/chat"
+	"github.com/spiced-sql/spiced/internal/llm/chat/anthropic"
+	"github.com/spiced-sql/spiced/internal/llm/chat/openai"
+	"github.com/spiced-sql/spiced/internal/llm/chat/responses"
 	"github.com/spiced-sql/spiced/tools"
 )
 

@@ -3,8 +3,8 @@ package sqlapi
 import (
 	"net/http"
 
-	"github.com/spiced-sql/spiced/embeddings"
-	"github.com/spiced-sql/spiced/engine"
+	"github.com/spiced-sql/spiced/internal/find/embeddings"
+	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
 
 // embed turns texts into vectors, in OpenAI's form.

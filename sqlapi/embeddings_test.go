@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spiced-sql/spiced/embeddings"
+	"github.com/spiced-sql/spiced/internal/find/embeddings"
 )
 
 func TestEmbeddings(t *testing.T) {

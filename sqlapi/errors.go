@@ -7,10 +7,10 @@ import (
 	"maps"
 	"net/http"
 
-	"github.com/spiced-sql/spiced/audit"
-	"github.com/spiced-sql/spiced/chat"
-	"github.com/spiced-sql/spiced/engine"
-	"github.com/spiced-sql/spiced/query"
+	"github.com/spiced-sql/spiced/internal/access/audit"
+	"github.com/spiced-sql/spiced/internal/llm/chat"
+	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/sql/query"
 	"github.com/spiced-sql/spiced/spicepod"
 	"github.com/spiced-sql/spiced/tools"
 )

@@ -8,10 +8,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spiced-sql/spiced/audit"
-	"github.com/spiced-sql/spiced/auth"
-	"github.com/spiced-sql/spiced/engine"
-	"github.com/spiced-sql/spiced/query"
+	"github.com/spiced-sql/spiced/internal/access/audit"
+	"github.com/spiced-sql/spiced/internal/access/auth"
+	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/sql/query"
 )
 
 // Guard says who may send requests. Its zero value refuses web pages alone.

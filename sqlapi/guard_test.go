@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spiced-sql/spiced/audit"
+	"github.com/spiced-sql/spiced/internal/access/audit"
 )
 
 // The MCP server's Host header counts over any connection, also over one that

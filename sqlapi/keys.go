@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"strconv"
 
-	"github.com/spiced-sql/spiced/auth"
+	"github.com/spiced-sql/spiced/internal/access/auth"
 )
 
 // authorised calls h for a request that comes from where it may and whose key

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spiced-sql/spiced/audit"
-	"github.com/spiced-sql/spiced/auth"
+	"github.com/spiced-sql/spiced/internal/access/audit"
+	"github.com/spiced-sql/spiced/internal/access/auth"
 	"github.com/spiced-sql/spiced/spicepod"
 )
 

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spiced-sql/spiced/chat"
-	"github.com/spiced-sql/spiced/nearest"
+	"github.com/spiced-sql/spiced/internal/kit/nearest"
+	"github.com/spiced-sql/spiced/internal/llm/chat"
 )
 
 // modelLine is a model as OpenAI's clients list it, with Spice's keys and

@@ -11,11 +11,11 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/spiced-sql/spiced/chat"
-	"github.com/spiced-sql/spiced/engine"
-	"github.com/spiced-sql/spiced/format"
-	"github.com/spiced-sql/spiced/nsql"
-	"github.com/spiced-sql/spiced/query"
+	"github.com/spiced-sql/spiced/internal/llm/chat"
+	"github.com/spiced-sql/spiced/internal/llm/nsql"
+	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/sql/format"
+	"github.com/spiced-sql/spiced/internal/sql/query"
 	"github.com/spiced-sql/spiced/tools"
 )
 

@@ -14,8 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/spiced-sql/spiced/chat"
-	"github.com/spiced-sql/spiced/mcp/server"
+	"github.com/spiced-sql/spiced/internal/llm/chat"
+	"github.com/spiced-sql/spiced/internal/protocols/mcpserver"
 )
 
 var update = flag.Bool("update", false, "rewrite docs/http.md")
@@ -233,7 +233,7 @@ func chatProbes(door int) []probe {
 // TestTheAnswersAreAsDeclared walks the table against a running server.
 func TestTheAnswersAreAsDeclared(t *testing.T) {
 	f := serveChats(t, echoes(), func(o *Options) {
-		s := server.New(server.Options{Registry: o.Tools})
+		s := mcpserver.New(mcpserver.Options{Registry: o.Tools})
 		t.Cleanup(s.Close)
 		o.MCP = s
 	})

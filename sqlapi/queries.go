@@ -10,9 +10,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spiced-sql/spiced/engine"
-	"github.com/spiced-sql/spiced/format"
-	"github.com/spiced-sql/spiced/query"
+	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/sql/format"
+	"github.com/spiced-sql/spiced/internal/sql/query"
 	"github.com/spiced-sql/spiced/tools"
 )
 

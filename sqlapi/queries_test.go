@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spiced-sql/spiced/audit"
+	"github.com/spiced-sql/spiced/internal/access/audit"
 )
 
 // submitted submits a statement and waits until it is over.

@@ -10,10 +10,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spiced-sql/spiced/format"
-	"github.com/spiced-sql/spiced/query"
+	"github.com/spiced-sql/spiced/internal/sql/format"
+	"github.com/spiced-sql/spiced/internal/sql/query"
+	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 	"github.com/spiced-sql/spiced/spicepod"
-	"github.com/spiced-sql/spiced/sqltree"
 )
 
 // The headers that tell how an answer came about, as Spice has them.

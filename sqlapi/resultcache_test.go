@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spiced-sql/spiced/audit"
-	"github.com/spiced-sql/spiced/engine"
-	"github.com/spiced-sql/spiced/query"
+	"github.com/spiced-sql/spiced/internal/access/audit"
+	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/sql/query"
 	"github.com/spiced-sql/spiced/spicepod"
 )
 

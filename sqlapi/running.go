@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/spiced-sql/spiced/chat"
+	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/tools"
 )
 

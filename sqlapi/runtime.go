@@ -6,10 +6,10 @@ import (
 	"iter"
 	"time"
 
-	"github.com/spiced-sql/spiced/chat"
-	"github.com/spiced-sql/spiced/engine"
+	"github.com/spiced-sql/spiced/internal/llm/chat"
+	"github.com/spiced-sql/spiced/internal/llm/toolloop"
+	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/spicepod"
-	"github.com/spiced-sql/spiced/toolloop"
 	"github.com/spiced-sql/spiced/tools"
 )
 

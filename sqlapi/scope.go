@@ -4,7 +4,7 @@ import (
 	"errors"
 	"net/http"
 
-	"github.com/spiced-sql/spiced/auth"
+	"github.com/spiced-sql/spiced/internal/access/auth"
 	"github.com/spiced-sql/spiced/tools"
 )
 

@@ -5,10 +5,10 @@ import (
 	"log/slog"
 	"net/http"
 
-	"github.com/spiced-sql/spiced/engine"
-	"github.com/spiced-sql/spiced/fingerprint"
-	"github.com/spiced-sql/spiced/format"
-	"github.com/spiced-sql/spiced/query"
+	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/sql/fingerprint"
+	"github.com/spiced-sql/spiced/internal/sql/format"
+	"github.com/spiced-sql/spiced/internal/sql/query"
 	"github.com/spiced-sql/spiced/tools"
 )
 

@@ -19,9 +19,9 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 
-	"github.com/spiced-sql/spiced/engine"
-	"github.com/spiced-sql/spiced/format"
-	"github.com/spiced-sql/spiced/query"
+	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/sql/format"
+	"github.com/spiced-sql/spiced/internal/sql/query"
 )
 
 func TestSQLForms(t *testing.T) {

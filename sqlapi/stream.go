@@ -5,8 +5,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/spiced-sql/spiced/engine"
-	"github.com/spiced-sql/spiced/format"
+	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/sql/format"
 )
 
 // stream writes a result to a client. What a form or net/http holds back is

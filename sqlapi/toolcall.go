@@ -5,8 +5,8 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/spiced-sql/spiced/clip"
-	"github.com/spiced-sql/spiced/engine"
+	"github.com/spiced-sql/spiced/internal/kit/clip"
+	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/tools"
 )

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spiced-sql/spiced/embeddings"
+	"github.com/spiced-sql/spiced/internal/find/embeddings"
 	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/tools"
 )

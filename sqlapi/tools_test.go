@@ -13,13 +13,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/spiced-sql/spiced/embeddings"
-	"github.com/spiced-sql/spiced/engine"
+	"github.com/spiced-sql/spiced/internal/find/embeddings"
+	"github.com/spiced-sql/spiced/internal/find/search"
+	"github.com/spiced-sql/spiced/internal/find/usage"
+	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/registry"
-	"github.com/spiced-sql/spiced/search"
 	"github.com/spiced-sql/spiced/spicepod"
 	"github.com/spiced-sql/spiced/tools"
-	"github.com/spiced-sql/spiced/usage"
 )
 
 // fakeTool is a tool of a few words.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spiced-sql/spiced/nearest"
+	"github.com/spiced-sql/spiced/internal/kit/nearest"
 )
 
 // unmatched answers what no route does: with the methods the path has, or with

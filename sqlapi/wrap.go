@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spiced-sql/spiced/engine"
-	"github.com/spiced-sql/spiced/format"
+	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/sql/format"
 )
 
 // handler decodes a request, calls one method, and encodes what it returns.

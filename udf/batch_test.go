@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spiced-sql/spiced/engine"
+	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/tools"
 )
 

@@ -7,8 +7,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/spiced-sql/spiced/engine"
 	"github.com/spiced-sql/spiced/functions"
+	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/tools"
 )
 

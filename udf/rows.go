@@ -7,15 +7,15 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/spiced-sql/spiced/engine"
-	"github.com/spiced-sql/spiced/format"
+	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/sql/format"
 	"github.com/spiced-sql/spiced/tools"
 )
 
 // Results keeps results that are larger than a call may return.
 // *[results.Store] is one.
 //
-// [results.Store]: https://pkg.go.dev/github.com/spiced-sql/spiced/results#Store
+// [results.Store]: https://pkg.go.dev/github.com/spiced-sql/spiced/internal/sql/results#Store
 type Results interface {
 	// Keep keeps the chunks that were read of a result, which it destroys, and
 	// the rest, and returns what stands for it; where it cannot be kept, the

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spiced-sql/spiced/engine"
-	"github.com/spiced-sql/spiced/results"
+	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/sql/results"
 	"github.com/spiced-sql/spiced/spicepod"
 	"github.com/spiced-sql/spiced/tools"
 )

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/spiced-sql/spiced/engine"
 	"github.com/spiced-sql/spiced/functions"
 	"github.com/spiced-sql/spiced/functions/prelude"
+	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
 
 // Names of the tables in schema spiced.

@@ -7,10 +7,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spiced-sql/spiced/engine"
 	"github.com/spiced-sql/spiced/functions"
+	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 	"github.com/spiced-sql/spiced/spicepod"
-	"github.com/spiced-sql/spiced/sqltree"
 	"github.com/spiced-sql/spiced/tools"
 )
 

@@ -3,8 +3,8 @@ package udf
 import (
 	"math"
 
-	"github.com/spiced-sql/spiced/engine"
-	"github.com/spiced-sql/spiced/format"
+	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/sql/format"
 	"github.com/spiced-sql/spiced/tools"
 )
 

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"github.com/spiced-sql/spiced/repl"
+	"github.com/spiced-sql/spiced/internal/protocols/repl"
 )
 
 // chatFlags are the flags of `spiced chat`.

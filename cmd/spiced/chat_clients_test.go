@@ -11,7 +11,7 @@ import (
 	"github.com/openai/openai-go/v3/responses"
 	"github.com/openai/openai-go/v3/shared"
 
-	"github.com/spiced-sql/spiced/chat"
+	"github.com/spiced-sql/spiced/internal/llm/chat"
 )
 
 // errStream is a stream that a client cannot make sense of.

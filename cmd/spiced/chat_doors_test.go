@@ -9,8 +9,8 @@ import (
 
 	"github.com/openai/openai-go/v3"
 
-	"github.com/spiced-sql/spiced/chat"
-	"github.com/spiced-sql/spiced/chat/chattest"
+	"github.com/spiced-sql/spiced/internal/llm/chat"
+	"github.com/spiced-sql/spiced/internal/test/chattest"
 )
 
 // metaTools are what a model gets in place of many tools.

@@ -9,8 +9,8 @@ import (
 	"github.com/anthropics/anthropic-sdk-go"
 	"github.com/openai/openai-go/v3"
 
-	"github.com/spiced-sql/spiced/chat"
-	"github.com/spiced-sql/spiced/chat/chattest"
+	"github.com/spiced-sql/spiced/internal/llm/chat"
+	"github.com/spiced-sql/spiced/internal/test/chattest"
 )
 
 // seen is an error as a client sees it.

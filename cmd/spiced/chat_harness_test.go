@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spiced-sql/spiced/chat"
-	"github.com/spiced-sql/spiced/chat/chattest"
+	"github.com/spiced-sql/spiced/internal/llm/chat"
+	"github.com/spiced-sql/spiced/internal/test/chattest"
 )
 
 // modelKey is the key of every provider, which nothing may show.

@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spiced-sql/spiced/chat"
-	"github.com/spiced-sql/spiced/chat/chattest"
+	"github.com/spiced-sql/spiced/internal/llm/chat"
+	"github.com/spiced-sql/spiced/internal/test/chattest"
 )
 
 // installing is how long the clients may take to come.

@@ -4,17 +4,17 @@ import (
 	"context"
 	"iter"
 
-	"github.com/spiced-sql/spiced/chat"
-	"github.com/spiced-sql/spiced/daemon"
-	"github.com/spiced-sql/spiced/models"
-	"github.com/spiced-sql/spiced/nsql"
+	"github.com/spiced-sql/spiced/internal/llm/chat"
+	"github.com/spiced-sql/spiced/internal/llm/models"
+	"github.com/spiced-sql/spiced/internal/llm/nsql"
+	"github.com/spiced-sql/spiced/internal/llm/toolloop"
+	"github.com/spiced-sql/spiced/internal/runtime"
 	"github.com/spiced-sql/spiced/sqlapi"
-	"github.com/spiced-sql/spiced/toolloop"
 	"github.com/spiced-sql/spiced/tools"
 )
 
 // chats shows the daemon's language models to the HTTP API.
-type chats struct{ daemon *daemon.Daemon }
+type chats struct{ daemon *runtime.Daemon }
 
 var _ sqlapi.Chats = chats{}
 

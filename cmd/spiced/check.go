@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/spiced-sql/spiced/daemon"
 	"github.com/spiced-sql/spiced/functions"
+	"github.com/spiced-sql/spiced/internal/runtime"
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
@@ -60,7 +60,7 @@ func newTest(std streams) *cobra.Command {
 // check loads the Spicepod as a server would, but serves nothing. offline
 // starts no MCP server.
 func check(ctx context.Context, path string, offline bool) (spicepod.Problems, []functions.TestResult, error) {
-	d, err := daemon.New(ctx, daemon.Options{Path: path, Offline: offline, Log: slog.New(slog.DiscardHandler)})
+	d, err := runtime.New(ctx, runtime.Options{Path: path, Offline: offline, Log: slog.New(slog.DiscardHandler)})
 	var problems spicepod.Problems
 	if errors.As(err, &problems) {
 		return problems, nil, nil
@@ -74,7 +74,7 @@ func check(ctx context.Context, path string, offline bool) (spicepod.Problems, [
 }
 
 // searchTests are the results of the search tests beside those of functions.
-func searchTests(report *daemon.Report) []functions.TestResult {
+func searchTests(report *runtime.Report) []functions.TestResult {
 	var list []functions.TestResult
 	for _, r := range report.SearchTests {
 		list = append(list, functions.TestResult{Function: "tool_search", Name: r.Test.Query, Passed: r.Passed, Message: r.Message})

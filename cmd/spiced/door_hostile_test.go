@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spiced-sql/spiced/engine"
+	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
 
 // hostilePod is the Spicepod that testdata/hostile speaks of, with a key that

@@ -5,16 +5,16 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/spiced-sql/spiced/daemon"
-	"github.com/spiced-sql/spiced/datasets"
 	"github.com/spiced-sql/spiced/functions"
+	"github.com/spiced-sql/spiced/internal/data/datasets"
+	"github.com/spiced-sql/spiced/internal/runtime"
 	"github.com/spiced-sql/spiced/spicepod"
 	"github.com/spiced-sql/spiced/sqlapi"
 )
 
 // inventory shows the daemon to the HTTP API.
 type inventory struct {
-	daemon    *daemon.Daemon
+	daemon    *runtime.Daemon
 	endpoints func() map[string]string // door → address
 	drainer   *drainer
 }
@@ -138,7 +138,7 @@ func (i inventory) Spicepods() []sqlapi.Spicepod {
 }
 
 // refresher loads datasets anew for the HTTP API.
-type refresher struct{ daemon *daemon.Daemon }
+type refresher struct{ daemon *runtime.Daemon }
 
 func (r refresher) Refresh(ctx context.Context, dataset string, o sqlapi.RefreshOptions) error {
 	override := datasets.Override{RefreshSQL: o.SQL, RefreshMode: spicepod.RefreshMode(o.Mode)}
@@ -162,7 +162,7 @@ func (r refresher) Refresh(ctx context.Context, dataset string, o sqlapi.Refresh
 }
 
 // reloader reads the Spicepod again for the HTTP API.
-type reloader struct{ daemon *daemon.Daemon }
+type reloader struct{ daemon *runtime.Daemon }
 
 func (r reloader) Reload(ctx context.Context) (sqlapi.Reload, error) {
 	report, err := r.daemon.Reload(ctx, "request")

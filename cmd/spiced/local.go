@@ -12,9 +12,9 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/spiced-sql/spiced/daemon"
-	"github.com/spiced-sql/spiced/query"
-	"github.com/spiced-sql/spiced/repl"
+	"github.com/spiced-sql/spiced/internal/protocols/repl"
+	"github.com/spiced-sql/spiced/internal/runtime"
+	"github.com/spiced-sql/spiced/internal/sql/query"
 	"github.com/spiced-sql/spiced/sqlapi"
 )
 
@@ -58,7 +58,7 @@ func (c *connection) open(ctx context.Context, std streams, path string) (repl.O
 type localServer struct {
 	client *http.Client
 	dir    string
-	daemon *daemon.Daemon
+	daemon *runtime.Daemon
 	http   *http.Server
 }
 
@@ -68,7 +68,7 @@ func serveLocal(ctx context.Context, std streams, path string) (*localServer, er
 	if err != nil {
 		return nil, err
 	}
-	d, err := daemon.New(ctx, daemon.Options{Path: path, Log: log, Progress: progress(std.err), Worker: workers})
+	d, err := runtime.New(ctx, runtime.Options{Path: path, Log: log, Progress: progress(std.err), Worker: workers})
 	if err != nil {
 		return nil, err
 	}

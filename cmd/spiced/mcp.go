@@ -12,15 +12,15 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/spiced-sql/spiced/daemon"
-	mcpserver "github.com/spiced-sql/spiced/mcp/server"
+	"github.com/spiced-sql/spiced/internal/kit/telemetry"
+	"github.com/spiced-sql/spiced/internal/protocols/mcpserver"
+	"github.com/spiced-sql/spiced/internal/runtime"
 	"github.com/spiced-sql/spiced/registry"
-	"github.com/spiced-sql/spiced/telemetry"
 	"github.com/spiced-sql/spiced/tools"
 )
 
 // newMCPServer makes the MCP server of a daemon that does not run yet.
-func newMCPServer(d *daemon.Daemon, log *slog.Logger) (*mcpserver.Server, error) {
+func newMCPServer(d *runtime.Daemon, log *slog.Logger) (*mcpserver.Server, error) {
 	r, err := newResources(d)
 	if err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ func serveStdio(ctx context.Context, std streams, path string, level slog.Level)
 	if err != nil {
 		return err
 	}
-	d, err := daemon.New(ctx, daemon.Options{Path: path, Watch: true, Log: log, Version: version, Worker: workers})
+	d, err := runtime.New(ctx, runtime.Options{Path: path, Watch: true, Log: log, Version: version, Worker: workers})
 	if err != nil {
 		return err
 	}

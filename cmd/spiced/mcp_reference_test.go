@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spiced-sql/spiced/chat/chattest"
+	"github.com/spiced-sql/spiced/internal/test/chattest"
 )
 
 // referenceServers are the entries of testdata/mcp/reference.yaml.

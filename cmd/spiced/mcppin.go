@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/spiced-sql/spiced/mcp/client"
-	"github.com/spiced-sql/spiced/mcp/lock"
+	"github.com/spiced-sql/spiced/internal/peers/mcpclient"
+	"github.com/spiced-sql/spiced/internal/peers/mcplock"
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
@@ -20,7 +20,7 @@ func newMCPPin(std streams) *cobra.Command {
 		Use:   "pin [DIR|FILE]",
 		Short: "Approve the tools of MCP servers as they are now",
 		Long: `Connect to the MCP servers of the Spicepod in DIR, by default this folder, and write the checksums of their
-tools' texts to ` + lock.Name + ` beside it. With pin: checksum a server's tool is served only as it stands there:
+tools' texts to ` + mcplock.Name + ` beside it. With pin: checksum a server's tool is served only as it stands there:
 read what changed, then commit the file.
 
 Exit status: 0 written, 1 a server is not there, so that nothing was written, 2 wrong use.`,
@@ -43,11 +43,11 @@ func pin(ctx context.Context, std streams, path string, dryRun bool) error {
 		return err
 	}
 	dir := pod.Dir
-	before, err := lock.Open(dir)
+	before, err := mcplock.Open(dir)
 	if err != nil {
 		return fmt.Errorf("%w: mend it, or remove it to approve everything anew", err)
 	}
-	changes := lock.Diff(before.Servers(), after)
+	changes := mcplock.Diff(before.Servers(), after)
 	for _, c := range changes {
 		fmt.Fprintln(std.out, c)
 	}
@@ -55,22 +55,22 @@ func pin(ctx context.Context, std streams, path string, dryRun bool) error {
 	case len(changes) == 0:
 		fmt.Fprintln(std.err, "nothing changed")
 	case !dryRun:
-		if err := lock.Write(dir, after); err != nil {
+		if err := mcplock.Write(dir, after); err != nil {
 			return err
 		}
-		fmt.Fprintf(std.err, "wrote %s\n", filepath.Join(dir, lock.Name))
+		fmt.Fprintf(std.err, "wrote %s\n", filepath.Join(dir, mcplock.Name))
 	}
 	return nil
 }
 
 // listTools connects to every server and lists what it has now.
-func listTools(ctx context.Context, std streams, pod *spicepod.Pod) (map[string][]lock.Entry, error) {
-	m := client.New(client.Options{Version: version, Log: slog.New(slog.DiscardHandler)})
+func listTools(ctx context.Context, std streams, pod *spicepod.Pod) (map[string][]mcplock.Entry, error) {
+	m := mcpclient.New(mcpclient.Options{Version: version, Log: slog.New(slog.DiscardHandler)})
 	defer m.Close()
 	servers, problems := m.Prepare(ctx, pod)
 	missing := false
 	for _, s := range m.Status() {
-		if s.State != client.Ready {
+		if s.State != mcpclient.Ready {
 			fmt.Fprintf(std.err, "tool %s: %s\n", s.Name, s.Error)
 			missing = true
 		}
@@ -79,10 +79,10 @@ func listTools(ctx context.Context, std streams, pod *spicepod.Pod) (map[string]
 		problems.WriteText(std.err)
 		return nil, shownError{errors.New("not every MCP server is there; nothing was written")}
 	}
-	all := map[string][]lock.Entry{}
+	all := map[string][]mcplock.Entry{}
 	for _, s := range servers {
 		for _, t := range s.Listed() {
-			all[s.Name()] = append(all[s.Name()], lock.Entry{Tool: t.Name, Checksum: t.Checksum, Description: t.Description})
+			all[s.Name()] = append(all[s.Name()], mcplock.Entry{Tool: t.Name, Checksum: t.Checksum, Description: t.Description})
 		}
 	}
 	if len(servers) == 0 {

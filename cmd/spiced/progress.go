@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/spiced-sql/spiced/datasets"
+	"github.com/spiced-sql/spiced/internal/data/datasets"
 )
 
 // slowLoad is how long a load takes before its progress is shown.

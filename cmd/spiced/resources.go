@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/spiced-sql/spiced/daemon"
-	mcpserver "github.com/spiced-sql/spiced/mcp/server"
+	"github.com/spiced-sql/spiced/internal/protocols/mcpserver"
+	"github.com/spiced-sql/spiced/internal/runtime"
 	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/tools"
 	"github.com/spiced-sql/spiced/tools/builtin"
@@ -20,13 +20,13 @@ const resourceRows = 5
 // resources shows datasets and functions to MCP clients, in the words of the
 // built-in tools.
 type resources struct {
-	daemon *daemon.Daemon
+	daemon *runtime.Daemon
 	tools  map[string]tools.Tool
 }
 
 var _ mcpserver.Resources = resources{}
 
-func newResources(d *daemon.Daemon) (resources, error) {
+func newResources(d *runtime.Daemon) (resources, error) {
 	all, err := builtin.Load(d.ToolEnv(), []string{"core"})
 	if err != nil {
 		return resources{}, err

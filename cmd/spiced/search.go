@@ -12,9 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/spiced-sql/spiced/daemon"
+	"github.com/spiced-sql/spiced/internal/find/search"
+	"github.com/spiced-sql/spiced/internal/runtime"
 	"github.com/spiced-sql/spiced/registry"
-	"github.com/spiced-sql/spiced/search"
 	"github.com/spiced-sql/spiced/tools"
 )
 
@@ -75,8 +75,8 @@ func searchArgs(cmd *cobra.Command, args []string) error {
 
 // loadTools loads a Spicepod as a server would, but serves nothing. Faults of
 // components are shown; the others are there.
-func loadTools(ctx context.Context, std streams, path string) (*daemon.Daemon, error) {
-	d, err := daemon.New(ctx, daemon.Options{Path: path, Log: slog.New(slog.DiscardHandler), Progress: progress(std.err)})
+func loadTools(ctx context.Context, std streams, path string) (*runtime.Daemon, error) {
+	d, err := runtime.New(ctx, runtime.Options{Path: path, Log: slog.New(slog.DiscardHandler), Progress: progress(std.err)})
 	if err != nil {
 		return nil, err
 	}

@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/spiced-sql/spiced/embeddings"
-	"github.com/spiced-sql/spiced/search"
-	"github.com/spiced-sql/spiced/search/eval"
+	"github.com/spiced-sql/spiced/internal/find/embeddings"
+	"github.com/spiced-sql/spiced/internal/find/eval"
+	"github.com/spiced-sql/spiced/internal/find/search"
 	"github.com/spiced-sql/spiced/spicepod"
 )
 

@@ -20,9 +20,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spiced-sql/spiced/audit"
+	"github.com/spiced-sql/spiced/internal/access/audit"
+	"github.com/spiced-sql/spiced/internal/kit/telemetry"
 	"github.com/spiced-sql/spiced/spicepod"
-	"github.com/spiced-sql/spiced/telemetry"
 )
 
 const keysPod = `version: v1

@@ -16,15 +16,15 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/spiced-sql/spiced/audit"
-	"github.com/spiced-sql/spiced/daemon"
-	"github.com/spiced-sql/spiced/embeddings"
-	mcpserver "github.com/spiced-sql/spiced/mcp/server"
-	"github.com/spiced-sql/spiced/pgwire"
-	"github.com/spiced-sql/spiced/query"
+	"github.com/spiced-sql/spiced/internal/access/audit"
+	"github.com/spiced-sql/spiced/internal/find/embeddings"
+	"github.com/spiced-sql/spiced/internal/kit/telemetry"
+	"github.com/spiced-sql/spiced/internal/protocols/mcpserver"
+	"github.com/spiced-sql/spiced/internal/protocols/pgwire"
+	"github.com/spiced-sql/spiced/internal/runtime"
+	"github.com/spiced-sql/spiced/internal/sql/query"
 	"github.com/spiced-sql/spiced/spicepod"
 	"github.com/spiced-sql/spiced/sqlapi"
-	"github.com/spiced-sql/spiced/telemetry"
 )
 
 // serveFlags are the flags of `spiced serve`.
@@ -70,7 +70,7 @@ func newServe(std streams) *cobra.Command {
 type server struct {
 	flags   serveFlags
 	log     *slog.Logger
-	daemon  *daemon.Daemon
+	daemon  *runtime.Daemon
 	metrics *telemetry.Metrics
 	err     io.Writer // for the log
 	audits  io.Closer // the file of the audit log, if there is one
@@ -106,7 +106,7 @@ func serve(ctx context.Context, std streams, path string, f serveFlags) error {
 	if err != nil {
 		return err
 	}
-	if s.daemon, err = daemon.New(ctx, daemon.Options{
+	if s.daemon, err = runtime.New(ctx, runtime.Options{
 		Path: path, StateDir: f.stateDir, Strict: f.strict, Watch: f.watch, Log: s.log, Metrics: s.metrics, Audit: s.openAudit,
 		Progress: progress(std.err), Version: version, Worker: workers, Postgres: f.postgres != "",
 	}); err != nil {

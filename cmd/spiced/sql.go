@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"github.com/spiced-sql/spiced/repl"
+	"github.com/spiced-sql/spiced/internal/protocols/repl"
 )
 
 // sqlFlags are the flags of `spiced sql`.

@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/spiced-sql/spiced/daemon"
-	"github.com/spiced-sql/spiced/flight"
-	"github.com/spiced-sql/spiced/pgcatalog"
-	"github.com/spiced-sql/spiced/pgwire"
+	"github.com/spiced-sql/spiced/internal/protocols/flightsql"
+	"github.com/spiced-sql/spiced/internal/protocols/pgwire"
+	"github.com/spiced-sql/spiced/internal/protocols/pgwire/pgcatalog"
+	"github.com/spiced-sql/spiced/internal/runtime"
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
@@ -59,7 +59,7 @@ func (s *server) openFlight() error {
 	if err != nil {
 		return err
 	}
-	f := flight.New(flight.Options{
+	f := flightsql.New(flightsql.Options{
 		Query: s.queries, Keys: s.daemon.Keys, TLS: s.tlsConfig(), Tables: s.tables, Version: version,
 		Log: s.log, Audit: s.daemon.Audit(), MaxConnections: settings.Connections,
 	})
@@ -74,22 +74,22 @@ func (s *server) openFlight() error {
 }
 
 // tables are those of this moment, for clients that list them.
-func (s *server) tables() []flight.Table {
+func (s *server) tables() []flightsql.Table {
 	g := s.daemon.Current()
 	if g == nil {
 		return nil
 	}
-	var list []flight.Table
+	var list []flightsql.Table
 	for _, d := range g.Datasets {
-		list = append(list, flight.Table{Schema: d.Relation.Schema, Name: d.Relation.Name})
+		list = append(list, flightsql.Table{Schema: d.Relation.Schema, Name: d.Relation.Name})
 	}
 	for _, v := range g.Views {
-		list = append(list, flight.Table{Schema: v.Relation.Schema, Name: v.Relation.Name, View: true})
+		list = append(list, flightsql.Table{Schema: v.Relation.Schema, Name: v.Relation.Name, View: true})
 	}
-	for _, r := range daemon.SystemRelations() {
-		list = append(list, flight.Table{Schema: r.Schema, Name: r.Name, View: true})
+	for _, r := range runtime.SystemRelations() {
+		list = append(list, flightsql.Table{Schema: r.Schema, Name: r.Name, View: true})
 	}
-	slices.SortFunc(list, func(a, b flight.Table) int {
+	slices.SortFunc(list, func(a, b flightsql.Table) int {
 		return cmp.Or(cmp.Compare(a.Schema, b.Schema), cmp.Compare(a.Name, b.Name))
 	})
 	return list

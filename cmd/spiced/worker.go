@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/spiced-sql/spiced/isolate"
+	"github.com/spiced-sql/spiced/internal/sql/isolate"
 )
 
 // newWorker is the command by which spiced starts the processes that run

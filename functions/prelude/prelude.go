@@ -20,8 +20,8 @@ package prelude
 import (
 	"strings"
 
-	"github.com/spiced-sql/spiced/engine"
-	"github.com/spiced-sql/spiced/sqltree"
+	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 )
 
 // Macro is one function of the prelude.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spiced-sql/spiced/engine"
+	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
 
 // cases are results as DataFusion's documentation gives them, or as follow

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spiced-sql/spiced/engine"
-	"github.com/spiced-sql/spiced/nearest"
-	"github.com/spiced-sql/spiced/sqltree"
+	"github.com/spiced-sql/spiced/internal/kit/nearest"
+	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 	"github.com/spiced-sql/spiced/tools"
 )
 

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spiced-sql/spiced/engine"
+	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/tools"
 	"github.com/spiced-sql/spiced/tools/builtin"
 )

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spiced-sql/spiced/nearest"
+	"github.com/spiced-sql/spiced/internal/kit/nearest"
 	"github.com/spiced-sql/spiced/spicepod"
 	"github.com/spiced-sql/spiced/tools"
 )

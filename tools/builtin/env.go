@@ -6,10 +6,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spiced-sql/spiced/engine"
 	"github.com/spiced-sql/spiced/functions"
+	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 	"github.com/spiced-sql/spiced/spicepod"
-	"github.com/spiced-sql/spiced/sqltree"
 	"github.com/spiced-sql/spiced/tools"
 )
 
@@ -47,7 +47,7 @@ type Env struct {
 // Results keeps results that are larger than a call may return.
 // *[results.Store] is one.
 //
-// [results.Store]: https://pkg.go.dev/github.com/spiced-sql/spiced/results#Store
+// [results.Store]: https://pkg.go.dev/github.com/spiced-sql/spiced/internal/sql/results#Store
 type Results interface {
 	// Keep keeps the chunks that were read of a result, which it destroys, and
 	// the rest, and returns what stands for it; where it cannot be kept, the

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spiced-sql/spiced/results"
+	"github.com/spiced-sql/spiced/internal/sql/results"
 	"github.com/spiced-sql/spiced/spicepod"
 	"github.com/spiced-sql/spiced/tools"
 )

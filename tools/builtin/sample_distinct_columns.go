@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/spiced-sql/spiced/engine"
-	"github.com/spiced-sql/spiced/nearest"
+	"github.com/spiced-sql/spiced/internal/kit/nearest"
+	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/tools"
 )
 

@@ -10,10 +10,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spiced-sql/spiced/format"
-	"github.com/spiced-sql/spiced/nearest"
-	"github.com/spiced-sql/spiced/search"
-	"github.com/spiced-sql/spiced/sqltree"
+	"github.com/spiced-sql/spiced/internal/find/search"
+	"github.com/spiced-sql/spiced/internal/kit/nearest"
+	"github.com/spiced-sql/spiced/internal/sql/format"
+	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 	"github.com/spiced-sql/spiced/tools"
 )
 

@@ -9,10 +9,10 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/spiced-sql/spiced/clip"
-	"github.com/spiced-sql/spiced/engine"
-	"github.com/spiced-sql/spiced/format"
-	"github.com/spiced-sql/spiced/search"
+	"github.com/spiced-sql/spiced/internal/find/search"
+	"github.com/spiced-sql/spiced/internal/kit/clip"
+	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/sql/format"
 	"github.com/spiced-sql/spiced/tools"
 )
 

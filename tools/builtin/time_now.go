@@ -11,7 +11,7 @@ import (
 	"time"
 	_ "time/tzdata" // a machine may have no time zones of its own
 
-	"github.com/spiced-sql/spiced/nearest"
+	"github.com/spiced-sql/spiced/internal/kit/nearest"
 	"github.com/spiced-sql/spiced/tools"
 )
 

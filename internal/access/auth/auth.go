@@ -1,0 +1,95 @@
+// Package auth knows who calls: it holds the keys of a Spicepod, hashed, and
+// the limits of those who hold them.
+//
+//	keys, problems := auth.NewKeyring(pod)
+//	p, ok := keys.Lookup(key)             // constant time in the key
+//	scope, err := p.Scope(asked)          // on whose behalf p may act
+//	end, err := p.Begin()                 // within its rate and concurrency
+//	defer end()
+//	leave, err := p.Enter()               // within its concurrency alone
+//
+// A door that speaks SASL lets a client prove that it has a key without sending
+// it:
+//
+//	exchange := keys.SCRAM(user, certificateHash)
+//	answer, err := exchange.First(mechanism, message)
+//	answer, p, err := exchange.Final(message)
+//
+// Without runtime.auth there is one principal, [Keyring.Anonymous], who may
+// name anybody: the doors listen on loopback then, and the machine's owner is
+// trusted.
+package auth
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spiced-sql/spiced/internal/kit/clip"
+	"github.com/spiced-sql/spiced/tools"
+)
+
+// Principal is who holds a key.
+type Principal struct {
+	Name       string // "" is the anonymous one
+	Write      bool
+	UserID     string // for whom it acts; "": for itself, under its name
+	SpaceID    string
+	OnBehalfOf bool // it may name another user and space
+
+	digest  digest   // of its key
+	limiter *limiter // nil: no limits
+}
+
+// Scope is on whose behalf the principal acts: what asked says as far as it
+// may say so, and its own user and space otherwise. The principal and its
+// right to write are always its own. The error is a [*DeniedError].
+func (p *Principal) Scope(asked tools.Scope) (tools.Scope, error) {
+	scope, user := asked, cmp.Or(p.UserID, p.Name)
+	scope.Principal, scope.Write = p.Name, p.Write
+	if p.OnBehalfOf {
+		scope.UserID = cmp.Or(asked.UserID, user)
+		scope.SpaceID = cmp.Or(asked.SpaceID, p.SpaceID)
+		return scope, nil
+	}
+	if asked.UserID != "" && asked.UserID != user {
+		return tools.Scope{}, &DeniedError{fmt.Sprintf(
+			"principal %q acts for user %q and may not name user %q; leave user_id out, or set on_behalf_of: true on the principal",
+			p.Name, user, shorten(asked.UserID))}
+	}
+	if asked.SpaceID != "" && asked.SpaceID != p.SpaceID {
+		return tools.Scope{}, &DeniedError{fmt.Sprintf(
+			"principal %q may not name space %q; leave space_id out, or set space_id or on_behalf_of: true on the principal",
+			p.Name, shorten(asked.SpaceID))}
+	}
+	scope.UserID, scope.SpaceID = user, p.SpaceID
+	return scope, nil
+}
+
+// DeniedError is a refusal of what a principal may not do.
+type DeniedError struct{ Message string }
+
+// Error is the message.
+func (e *DeniedError) Error() string { return e.Message }
+
+// ErrDenied is the one error of a wrong key: it tells nothing else.
+var ErrDenied = errors.New("the key is not known")
+
+type principalKey struct{}
+
+// With says who calls.
+func With(ctx context.Context, p *Principal) context.Context {
+	return context.WithValue(ctx, principalKey{}, p)
+}
+
+// Of is who calls, or nil.
+func Of(ctx context.Context) *Principal {
+	p, _ := ctx.Value(principalKey{}).(*Principal)
+	return p
+}
+
+// shorten bounds what a caller's text takes in a message.
+func shorten(text string) string {
+	return clip.Shown(text, maxShown)
+}

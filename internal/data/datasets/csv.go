@@ -1,0 +1,67 @@
+package datasets
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spiced-sql/spiced/internal/sql/engine"
+)
+
+// CSV and TSV files. Unlike DuckDB alone, a header is taken for granted and
+// no line at the top is left out unless the params say so, so that rows never
+// vanish because a file looks odd. The delimiter is a comma, or what DuckDB
+// detects when the header has no comma.
+
+var csvOptions = withCommon(map[string]option{
+	"header": optBool, "delim": optText, "sep": optText, "quote": optText, "escape": optText, "comment": optText,
+	"nullstr": optTexts, "dateformat": optText, "timestampformat": optText,
+	"columns": optColumns, "types": optTypes, "names": optTexts, "all_varchar": optBool, "skip": optInt,
+	"ignore_errors": optBool, "null_padding": optBool, "strict_mode": optBool, "max_line_size": optInt,
+	"sample_size": optInt, "files_to_sniff": optInt, "encoding": optText, "compression": optText, "new_line": optText,
+	"decimal_separator": optText, "thousands": optText, "normalize_names": optBool,
+	"allow_quoted_nulls": optBool, "force_not_null": optTexts, "auto_detect": optBool,
+	"auto_type_candidates": optTexts, "buffer_size": optInt, "parallel": optBool,
+})
+
+var csvAliases = map[string]string{
+	"has_header": "header", "delimiter": "delim", "null_value": "nullstr", "null": "nullstr",
+	"date_format": "dateformat", "timestamp_format": "timestampformat", "dtypes": "types", "column_types": "types",
+	"column_names": "names", "maximum_line_size": "max_line_size",
+}
+
+var csvFormat = &format{
+	name: "csv", reader: "read_csv", prefixes: []string{"csv_"}, extensions: []string{".csv"},
+	mediaTypes: []string{"text/csv", "application/csv"},
+	fixed:      []setting{{"header", "true"}, {"skip", "0"}},
+	options:    csvOptions, aliases: csvAliases,
+}
+
+var tsvFormat = &format{
+	name: "tsv", reader: "read_csv", prefixes: []string{"tsv_", "csv_"}, extensions: []string{".tsv", ".tab"},
+	mediaTypes: []string{"text/tab-separated-values"},
+	fixed:      []setting{{"header", "true"}, {"skip", "0"}, {"delim", "'\t'"}},
+	options:    csvOptions, aliases: csvAliases,
+}
+
+// readsCSV reports whether the scan is one of read_csv.
+func (s scan) readsCSV() bool { return s.format.reader == "read_csv" }
+
+// detectDelimiter describes files and settles the delimiter of a CSV: a comma,
+// unless the file only makes sense with another one.
+func detectDelimiter(s scan, describe func(scan) ([]engine.Column, error)) (scan, []engine.Column, error) {
+	if !s.readsCSV() || s.has("delim") || s.has("sep") || s.has("auto_detect") {
+		columns, err := describe(s)
+		return s, columns, err
+	}
+	comma := s.with("delim", "','")
+	columns, err := describe(comma)
+	if err == nil && (len(columns) != 1 || !strings.ContainsAny(columns[0].Name, ";|\t")) {
+		return comma, columns, nil
+	}
+	detected, other := describe(s)
+	withComma := func(c engine.Column) bool { return strings.Contains(c.Name, ",") }
+	if other != nil || len(detected) < 2 || slices.ContainsFunc(detected, withComma) {
+		return comma, columns, err
+	}
+	return s, detected, nil
+}

@@ -1,0 +1,338 @@
+package datasets
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/spicepod"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// world is a Spicepod's folder, an engine and a manager, published as the
+// daemon does it.
+type world struct {
+	t       *testing.T
+	dir     string
+	state   string
+	db      *engine.DB
+	m       *Manager
+	clock   *fakeClock
+	log     *bytes.Buffer
+	publish sync.Mutex
+	gen     uint64
+	served  []*Dataset
+	views   []*View
+	retried chan []string
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := &world{t: t, dir: t.TempDir(), state: t.TempDir(), retried: make(chan []string, 16)}
+	w.start()
+	t.Cleanup(w.stop)
+	return w
+}
+
+// start opens engine and manager, as a new process would.
+func (w *world) start(options ...func(*Options)) {
+	w.t.Helper()
+	var err error
+	if w.db, err = engine.Open(w.t.Context(), engine.Options{}); err != nil {
+		w.t.Fatal(err)
+	}
+	w.log = &bytes.Buffer{}
+	w.clock = &fakeClock{now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+	opts := Options{
+		DB: w.db, Roots: []string{w.dir}, StateDir: w.state, Log: slog.New(slog.NewTextHandler(lockedWriter{w.log, &sync.Mutex{}}, nil)),
+		Publish: func(ctx context.Context, _ string, build func(*engine.Tx) error) error { return w.commit(build) },
+		Retry: func(_ context.Context, names []string) {
+			select {
+			case w.retried <- names:
+			default:
+			}
+		},
+	}
+	for _, o := range options {
+		o(&opts)
+	}
+	if w.m, err = NewManager(opts); err != nil {
+		w.t.Fatal(err)
+	}
+	w.m.clock = w.clock
+	if err := w.db.Lock([]string{w.dir, w.m.StateDir()}); err != nil {
+		w.t.Fatal(err)
+	}
+	w.served, w.views, w.gen = nil, nil, 0
+}
+
+func (w *world) stop() {
+	w.m.Close()
+	w.db.Close()
+}
+
+func (w *world) commit(build func(*engine.Tx) error) error {
+	w.publish.Lock()
+	defer w.publish.Unlock()
+	w.gen++
+	cat := engine.NewCatalog(w.gen, w.relations(), nil)
+	writable := map[engine.Relation]string{}
+	for _, d := range w.served {
+		if table, ok := d.Base(); ok {
+			writable[d.Relation] = table
+		}
+	}
+	cat.SetWritable(writable)
+	return w.db.Publish(context.Background(), cat, build)
+}
+
+func (w *world) relations() []engine.Relation {
+	var out []engine.Relation
+	for _, d := range w.served {
+		out = append(out, d.Relation)
+	}
+	for _, v := range w.views {
+		out = append(out, v.Relation)
+	}
+	return append(out, engine.Relation{Schema: "spiced", Name: "datasets"}, engine.Relation{Schema: "spiced", Name: "dataset_columns"})
+}
+
+// file writes a file below the Spicepod's folder.
+func (w *world) file(name, text string) string {
+	w.t.Helper()
+	path := filepath.Join(w.dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		w.t.Fatal(err)
+	}
+	return path
+}
+
+// load reads a Spicepod with the given sections.
+func (w *world) load(sections string) *spicepod.Pod {
+	w.t.Helper()
+	w.file("spicepod.yaml", "version: v1\nkind: Spicepod\nname: test\n"+sections)
+	pod, err := spicepod.Load(w.dir)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return pod
+}
+
+// reload prepares and publishes a Spicepod, keeping what has a problem.
+func (w *world) reload(sections string) spicepod.Problems {
+	w.t.Helper()
+	pod := w.load(sections)
+	ready, problems := w.m.Prepare(w.t.Context(), pod)
+	last := w.served
+	var old []*View
+	w.served, old, w.views = ready, w.views, nil
+	for _, d := range last {
+		declared := slices.ContainsFunc(pod.Datasets, func(x spicepod.Dataset) bool { return x.Name == d.Declared.Name })
+		if declared && !slices.ContainsFunc(ready, func(r *Dataset) bool { return r.Relation == d.Relation }) {
+			w.served = append(w.served, d)
+		}
+	}
+	for i, decl := range pod.Views {
+		names := engine.NewCatalog(0, w.relations(), nil)
+		var reuse *View
+		for _, v := range old {
+			if v.Declared.Name == decl.Name {
+				reuse = v
+			}
+		}
+		v, problem := CompileView(w.t.Context(), w.db, pod, i, names, reuse)
+		if problem != nil {
+			problems = append(problems, *problem)
+			continue
+		}
+		w.views = append(w.views, v)
+	}
+	err := w.commit(func(tx *engine.Tx) error {
+		for _, d := range w.served {
+			if err := d.Install(tx); err != nil {
+				return err
+			}
+		}
+		var installed []*View
+		for _, v := range w.views {
+			if err := v.Install(tx); err != nil {
+				var p *spicepod.Problem
+				if !asProblem(err, &p) {
+					return err
+				}
+				problems = append(problems, *p)
+				continue
+			}
+			installed = append(installed, v)
+		}
+		w.views = installed
+		w.m.Publish(tx, w.served, w.views)
+		return nil
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return problems
+}
+
+func asProblem(err error, p **spicepod.Problem) bool {
+	got, ok := err.(*spicepod.Problem) //nolint:errorlint
+	*p = got
+	return ok
+}
+
+// ok reloads and wants no problem.
+func (w *world) ok(sections string) {
+	w.t.Helper()
+	if problems := w.reload(sections); problems.HasErrors() {
+		w.t.Fatalf("problems:\n%s", problems.Error())
+	}
+}
+
+// want runs a query and compares its rows, written "a|b, c|d".
+func (w *world) want(sql, rows string) {
+	w.t.Helper()
+	got, err := w.read(sql)
+	if err != nil {
+		w.t.Fatalf("%s: %v", sql, err)
+	}
+	if got != rows {
+		w.t.Errorf("%s:\n got %s\nwant %s", sql, got, rows)
+	}
+}
+
+func (w *world) read(sql string) (string, error) { return w.readIn(context.Background(), sql) }
+
+func (w *world) readIn(ctx context.Context, sql string) (string, error) {
+	rows, err := w.db.Query(ctx, engine.Request{SQL: fmt.Sprintf("SELECT COLUMNS(*)::VARCHAR FROM (%s)", sql)})
+	if err != nil {
+		return "", err
+	}
+	defer rows.Close()
+	var out []string
+	for c, err := range rows.Chunks() {
+		if err != nil {
+			return "", err
+		}
+		for i := range c.Len() {
+			var cells []string
+			for j := range rows.Columns() {
+				cell := "NULL"
+				if c.Column(j).Valid(i) {
+					cell = string(c.Column(j).Bytes(i))
+				}
+				cells = append(cells, cell)
+			}
+			out = append(out, strings.Join(cells, "|"))
+		}
+	}
+	return strings.Join(out, ", "), nil
+}
+
+// status returns that of one dataset.
+func (w *world) status(name string) Status {
+	w.t.Helper()
+	for _, s := range w.m.Status() {
+		if s.Declared == name {
+			return s
+		}
+	}
+	w.t.Fatalf("no status of %q", name)
+	return Status{}
+}
+
+// settle waits until what no statement sees any more is freed.
+func (w *world) settle() {
+	drained := make(chan struct{})
+	w.db.Drained(func() { close(drained) })
+	<-drained
+	w.m.tasks.wait()
+}
+
+// exec runs SQL of the test's own, outside the guard.
+func (w *world) exec(sql string) {
+	w.t.Helper()
+	if err := w.db.Exec(w.t.Context(), sql); err != nil {
+		w.t.Fatalf("%s: %v", sql, err)
+	}
+}
+
+type lockedWriter struct {
+	b  *bytes.Buffer
+	mu *sync.Mutex
+}
+
+func (l lockedWriter) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+// fakeClock moves only when a test says so; a pause is over at once and is
+// written down.
+type fakeClock struct {
+	mu     sync.Mutex
+	now    time.Time
+	pauses []time.Duration
+	hold   bool // timers wait for advance
+	timers []fakeTimer
+	added  chan time.Duration // told of timers while hold is set
+}
+
+type fakeTimer struct {
+	at time.Time
+	c  chan time.Time
+}
+
+func (f *fakeClock) Now() time.Time {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.now
+}
+
+func (f *fakeClock) After(d time.Duration) (<-chan time.Time, func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	c := make(chan time.Time, 1)
+	if !f.hold {
+		f.pauses = append(f.pauses, d)
+		f.now = f.now.Add(min(d, 24*time.Hour))
+		c <- f.now
+		return c, func() {}
+	}
+	at := f.now.Add(min(d, 1000*time.Hour))
+	f.timers = append(f.timers, fakeTimer{at, c})
+	select {
+	case f.added <- d:
+	default:
+	}
+	return c, func() {}
+}
+
+func (f *fakeClock) advance(d time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.now = f.now.Add(d)
+	f.timers = slices.DeleteFunc(f.timers, func(t fakeTimer) bool {
+		if t.at.After(f.now) {
+			return false
+		}
+		t.c <- f.now
+		return true
+	})
+}

@@ -1,0 +1,431 @@
+package datasets
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/spicepod"
+)
+
+const accelerated = "datasets: [{name: t, from: 'file:a.csv', acceleration: {%s}}]\n"
+
+func TestRefreshSwitchesToNewRows(t *testing.T) {
+	for _, mode := range []string{"mode: memory", "mode: file"} {
+		t.Run(mode, func(t *testing.T) {
+			w := newWorld(t)
+			w.file("a.csv", "a\n1\n")
+			w.ok(fmt.Sprintf(accelerated, mode))
+			w.file("a.csv", "a\n2\n3\n")
+			w.want("SELECT * FROM t", "1")
+			if err := w.m.Refresh(t.Context(), "T", Override{}); err != nil {
+				t.Fatal(err)
+			}
+			w.want("SELECT * FROM t", "2, 3")
+			s := w.status("t")
+			if s.Rows != 2 || s.State != Ready || s.Refreshed.IsZero() || (s.Acceleration.File != "") != (mode == "mode: file") {
+				t.Errorf("%+v", s)
+			}
+			w.settle()
+			if n := dataFiles(t, w); mode == "mode: file" && n != 1 || mode != "mode: file" && n != 0 {
+				t.Errorf("%d files of data are left", n)
+			}
+		})
+	}
+}
+
+func dataFiles(t *testing.T, w *world) int {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(w.m.dataDir(), "*.duckdb*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(files)
+}
+
+// Readers see the rows of one load, never of two, while refreshes go on.
+func TestReadersNeverSeeMixedRows(t *testing.T) {
+	w := newWorld(t)
+	rows := func(n int) string { return "a\n" + strings.Repeat(fmt.Sprintf("%d\n", n), 5000) }
+	w.file("a.csv", rows(0))
+	w.ok(fmt.Sprintf(accelerated, "mode: file"))
+	done := make(chan struct{})
+	var readers sync.WaitGroup
+	for range 2 {
+		readers.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				got, err := w.read("SELECT count(*), count(DISTINCT a), (SELECT count(DISTINCT x.a) FROM t x JOIN t y USING (a)) FROM t")
+				if err != nil || got != "5000|1|1" {
+					t.Errorf("a reader got %q, %v", got, err)
+					return
+				}
+			}
+		})
+	}
+	for n := 1; n <= 8; n++ {
+		w.file("a.csv", rows(n))
+		if err := w.m.Refresh(t.Context(), "t", Override{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	close(done)
+	readers.Wait()
+	w.want("SELECT max(a) FROM t", "8")
+}
+
+// A statement that began before a refresh reads its rows to the end, though
+// the database it reads is gone by then.
+func TestStatementOutlivesItsRows(t *testing.T) {
+	w := newWorld(t)
+	w.file("a.csv", "a\n"+strings.Repeat("1\n", 100_000))
+	w.ok(fmt.Sprintf(accelerated, "mode: file"))
+	rows, err := w.db.Query(t.Context(), engine.Request{SQL: "SELECT a FROM t"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	w.file("a.csv", "a\n2\n")
+	if err := w.m.Refresh(t.Context(), "t", Override{}); err != nil {
+		t.Fatal(err)
+	}
+	if n := dataFiles(t, w); n != 2 {
+		t.Errorf("%d files of data while a statement reads the old ones, want 2", n)
+	}
+	n := 0
+	for c, err := range rows.Chunks() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		n += c.Len()
+	}
+	if n != 100_000 {
+		t.Errorf("read %d rows", n)
+	}
+	rows.Close()
+	w.settle()
+	if n := dataFiles(t, w); n != 1 {
+		t.Errorf("%d files of data are left", n)
+	}
+}
+
+func TestFailedRefreshKeepsOldRows(t *testing.T) {
+	w := newWorld(t)
+	w.file("a.csv", "a,b\n1,2\n")
+	w.ok(fmt.Sprintf(accelerated, "mode: file"))
+	for name, text := range map[string]string{"ragged": "a,b\n1,2\n3\n", "gone": ""} {
+		if text == "" {
+			os.Remove(filepath.Join(w.dir, "a.csv"))
+		} else {
+			w.file("a.csv", text)
+		}
+		err := w.m.Refresh(t.Context(), "t", Override{})
+		if err == nil || !strings.Contains(err.Error(), "a.csv") {
+			t.Errorf("%s: error is %v", name, err)
+		}
+		w.want("SELECT * FROM t", "1|2")
+		if s := w.status("t"); s.Error == "" || s.State != Ready || s.Rows != 1 {
+			t.Errorf("%s: status %+v", name, s)
+		}
+	}
+	w.file("a.csv", "a,b\n5,6\n")
+	if err := w.m.Refresh(t.Context(), "t", Override{}); err != nil {
+		t.Fatal(err)
+	}
+	if s := w.status("t"); s.Error != "" {
+		t.Errorf("the error stays: %q", s.Error)
+	}
+}
+
+func TestRefreshErrors(t *testing.T) {
+	w := newWorld(t)
+	w.file("a.csv", "a\n1\n")
+	w.ok("datasets: [{name: t, from: 'file:a.csv', acceleration: {}}, {name: plain, from: 'file:a.csv'}]\n")
+	for _, c := range []struct {
+		name string
+		o    Override
+		want error
+		text string
+	}{
+		{"x", Override{}, ErrUnknown, `dataset "x" not found`},
+		{"plai", Override{}, ErrUnknown, `did you mean "plain"?`},
+		{"plain", Override{}, ErrNotAccelerated, `dataset "plain" does not have acceleration enabled`},
+		{"t", Override{RefreshMode: "append"}, ErrOverride, "needs a time_column"},
+		{"t", Override{RefreshMode: "quick"}, ErrOverride, `"quick" is not full or append`},
+		{"t", Override{RefreshSQL: "SELECT * FROM plain"}, ErrOverride, `reads "plain"`},
+	} {
+		err := w.m.Refresh(t.Context(), c.name, c.o)
+		if !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.text) {
+			t.Errorf("%s %+v: %v", c.name, c.o, err)
+		}
+		if err := w.m.Trigger(t.Context(), c.name, c.o); !errors.Is(err, c.want) {
+			t.Errorf("trigger %s %+v: %v", c.name, c.o, err)
+		}
+	}
+}
+
+func TestRefreshSQL(t *testing.T) {
+	w := newWorld(t)
+	w.file("a.csv", "a,b\n1,x\n2,y\n3,z\n")
+	w.ok("datasets: [{name: sales.t, from: 'file:a.csv', acceleration: {refresh_sql: 'WITH k AS (SELECT 1 AS m) SELECT t.a, b FROM sales.t, k WHERE a > m; -- new'}}]\n")
+	w.want("SELECT * FROM sales.t", "2|y, 3|z")
+	if err := w.m.Refresh(t.Context(), "sales.t", Override{RefreshSQL: "FROM t WHERE a = 1"}); err != nil {
+		t.Fatal(err)
+	}
+	w.want("SELECT * FROM sales.t", "1|x")
+}
+
+func TestAppend(t *testing.T) {
+	for _, mode := range []string{"memory", "file"} {
+		t.Run(mode, func(t *testing.T) {
+			w := newWorld(t)
+			w.file("a.csv", "at,v\n2026-01-01,1\n2026-01-02,2\n")
+			w.ok("datasets: [{name: t, from: 'file:a.csv', time_column: AT, acceleration: {mode: " + mode + ", refresh_mode: append}}]\n")
+			w.file("a.csv", "at,v\n2026-01-01,100\n2026-01-02,200\n2026-01-03,3\n")
+			for range 2 {
+				if err := w.m.Refresh(t.Context(), "t", Override{}); err != nil {
+					t.Fatal(err)
+				}
+				w.want("SELECT v FROM t ORDER BY v", "1, 2, 3")
+			}
+			if s := w.status("t"); s.Rows != 3 {
+				t.Errorf("rows: %d", s.Rows)
+			}
+			w.file("a.csv", "at,w\n2026-01-05,3\n")
+			if err := w.m.Refresh(t.Context(), "t", Override{}); err == nil || !strings.Contains(err.Error(), "other columns now") {
+				t.Error(err)
+			}
+			w.want("SELECT count(*) FROM t", "3")
+			if err := w.m.Refresh(t.Context(), "t", Override{RefreshMode: spicepod.RefreshFull}); err != nil {
+				t.Fatal(err)
+			}
+			w.want("SELECT w FROM t", "3")
+		})
+	}
+}
+
+func TestIndexes(t *testing.T) {
+	w := newWorld(t)
+	w.file("a.csv", "a,b\n1,1\n2,1\n")
+	w.ok("datasets: [{name: t, from: 'file:a.csv', acceleration: {mode: file, primary_key: a, indexes: {'(b, a)': enabled}}}]\n")
+	problems := w.reload("datasets: [{name: t, from: 'file:a.csv', acceleration: {primary_key: b}}]\n")
+	if len(problems) != 1 || problems[0].Path != "datasets[0].acceleration.primary_key" {
+		t.Fatal(problems)
+	}
+	w.want("SELECT count(*) FROM t", "2")
+}
+
+func TestRestart(t *testing.T) {
+	w := newWorld(t)
+	w.file("a.csv", "a\n1\n")
+	w.ok(fmt.Sprintf(accelerated, "mode: file"))
+	leftover := filepath.Join(w.m.dataDir(), "t-0000-1.duckdb")
+	if err := os.WriteFile(leftover, []byte("half"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.file("a.csv", "a\n2\n")
+	w.stop()
+	w.start()
+	if _, err := os.Stat(leftover); err == nil {
+		t.Error("the leftover of a crash is still there")
+	}
+	w.ok(fmt.Sprintf(accelerated, "mode: file"))
+	w.want("SELECT * FROM t", "1") // kept
+	if s := w.status("t"); s.Rows != 1 || s.Format != "csv" {
+		t.Errorf("%+v", s)
+	}
+	if err := w.m.Refresh(t.Context(), "t", Override{}); err != nil {
+		t.Fatal(err)
+	}
+	w.want("SELECT * FROM t", "2")
+	w.file("a.csv", "a\n3\n")
+	w.stop()
+	w.start()
+	w.ok(fmt.Sprintf(accelerated, "mode: file, refresh_on_startup: always"))
+	w.want("SELECT * FROM t", "3")
+	if n := dataFiles(t, w); n != 1 {
+		t.Errorf("%d files of data", n)
+	}
+}
+
+func TestRestartWithBrokenData(t *testing.T) {
+	w := newWorld(t)
+	w.file("a.csv", "a\n1\n")
+	w.ok(fmt.Sprintf(accelerated, "mode: file"))
+	file := w.status("t").Acceleration.File
+	w.stop()
+	if err := os.WriteFile(file, []byte("broken"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.start()
+	w.ok(fmt.Sprintf(accelerated, "mode: file"))
+	w.want("SELECT * FROM t", "1")
+}
+
+func TestOneProcessHoldsTheStateDirectory(t *testing.T) {
+	w := newWorld(t)
+	_, err := NewManager(Options{DB: w.db, StateDir: w.state})
+	if err == nil || !strings.Contains(err.Error(), "is used by another spiced") {
+		t.Fatal(err)
+	}
+}
+
+// A reload loads only what changed, though lines move.
+func TestReloadReusesData(t *testing.T) {
+	w := newWorld(t)
+	w.file("a.csv", "a\n1\n")
+	w.ok(fmt.Sprintf(accelerated, "mode: memory"))
+	before := w.served[0]
+	w.file("a.csv", "a\n2\n")
+	w.ok("# a comment\n" + fmt.Sprintf(accelerated, "mode: memory"))
+	if w.served[0] != before || w.status("t").Position.Line != 5 {
+		t.Errorf("the dataset was made anew, or its place is old: %s", w.status("t").Position)
+	}
+	w.want("SELECT * FROM t", "1")
+	w.ok("datasets: [{name: t, from: 'file:a.csv', description: new, acceleration: {}}]\n")
+	w.want("SELECT * FROM t", "2")
+	w.ok("")
+	w.settle()
+	var n string
+	_ = w.m.query(t.Context(), "SELECT count(*)::VARCHAR FROM duckdb_databases() WHERE database_name LIKE 'load%' OR database_name LIKE 'data%'", chunkText(&n))
+	if n != "0" {
+		t.Errorf("%s databases are still attached", n)
+	}
+}
+
+func TestLastGoodVersionStays(t *testing.T) {
+	w := newWorld(t)
+	w.file("a.csv", "a\n1\n")
+	w.ok(fmt.Sprintf(accelerated, "mode: file"))
+	problems := w.reload("datasets: [{name: t, from: 'file:gone.csv', acceleration: {mode: file}}]\n")
+	if len(problems) != 1 {
+		t.Fatal(problems)
+	}
+	w.want("SELECT * FROM t", "1")
+	if s := w.status("t"); s.State != Ready || !strings.Contains(s.Error, "gone.csv") {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestRefreshesCoalesce(t *testing.T) {
+	w := newWorld(t)
+	w.file("a.csv", "a\n1\n")
+	w.ok(fmt.Sprintf(accelerated, ""))
+	s, err := w.m.accelerated(t.Context(), "t", Override{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	publish, began, goOn := w.m.opts.Publish, make(chan struct{}, 9), make(chan struct{})
+	w.m.opts.Publish = func(ctx context.Context, what string, build func(*engine.Tx) error) error {
+		began <- struct{}{}
+		<-goOn
+		return publish(ctx, what, build)
+	}
+	first := w.m.enqueue(s, Override{})
+	<-began
+	second, third := w.m.enqueue(s, Override{}), w.m.enqueue(s, Override{})
+	other := w.m.enqueue(s, Override{RefreshSQL: "SELECT * FROM t"})
+	if second == first || third != second || other == second {
+		t.Error("wrong refreshes were shared")
+	}
+	close(goOn)
+	for _, c := range []*refreshCall{first, second, other} {
+		<-c.done
+		if c.err != nil {
+			t.Error(c.err)
+		}
+	}
+}
+
+func TestReplacedMeanwhile(t *testing.T) {
+	w := newWorld(t)
+	w.file("a.csv", "a\n1\n")
+	w.ok(fmt.Sprintf(accelerated, ""))
+	s, err := w.m.accelerated(t.Context(), "t", Override{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.ok("datasets: [{name: t, from: 'file:a.csv'}]\n")
+	if err := w.m.refreshNow(t.Context(), s, Override{}); !errors.Is(err, ErrReplaced) {
+		t.Error(err)
+	}
+	w.want("SELECT * FROM t", "1")
+}
+
+func TestSchedule(t *testing.T) {
+	w := newWorld(t)
+	w.clock.hold, w.clock.added = true, make(chan time.Duration, 100)
+	w.file("a.csv", "a\n1\n")
+	w.reload("datasets:\n- {name: t, from: 'file:a.csv', acceleration: {refresh_check_interval: 10m}}\n- {name: b, from: 'file:b.csv'}\n")
+	refreshed := make(chan struct{}, 10)
+	publish := w.m.opts.Publish
+	w.m.opts.Publish = func(ctx context.Context, what string, build func(*engine.Tx) error) error {
+		err := publish(ctx, what, build)
+		refreshed <- struct{}{}
+		return err
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- w.m.Run(ctx) }()
+	waitFor(t, w.clock.added, 5*time.Second)
+	w.clock.advance(5 * time.Second)
+	if got := <-w.retried; len(got) != 1 || got[0] != "b" {
+		t.Errorf("retried %v", got)
+	}
+	w.file("a.csv", "a\n2\n")
+	w.clock.advance(10 * time.Minute)
+	<-refreshed
+	w.settle()
+	w.want("SELECT * FROM t", "2")
+	os.Remove(filepath.Join(w.dir, "a.csv"))
+	w.clock.advance(10 * time.Minute)
+	for w.status("t").Error == "" {
+		runtime.Gosched()
+	}
+	w.file("a.csv", "a\n3\n")
+	w.clock.advance(6 * time.Second) // the retry comes before the interval
+	for w.status("t").Error != "" {
+		runtime.Gosched()
+		w.clock.advance(time.Second)
+	}
+	w.want("SELECT * FROM t", "3")
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+func waitFor(t *testing.T, c <-chan time.Duration, most time.Duration) {
+	t.Helper()
+	for d := range c {
+		if d <= most {
+			return
+		}
+	}
+}
+
+func TestBackoff(t *testing.T) {
+	l := defaultLimits()
+	for failures, want := range map[int]time.Duration{1: 5 * time.Second, 2: 10 * time.Second, 4: 40 * time.Second, 50: 5 * time.Minute} {
+		if got := l.backoff(failures); got != want {
+			t.Errorf("backoff(%d) = %s, want %s", failures, got, want)
+		}
+	}
+	m := &Manager{clock: &fakeClock{}, limits: l}
+	c := &common{acceleration: &spicepod.Acceleration{RefreshRetryEnabled: true, RefreshRetryMaxAttempts: 2}}
+	if m.retryTime(c, 2).IsZero() || !m.retryTime(c, 3).IsZero() {
+		t.Error("refresh_retry_max_attempts is not kept")
+	}
+}

@@ -1,0 +1,116 @@
+package embeddings
+
+import (
+	"context"
+	"math"
+	"math/bits"
+	"strings"
+
+	"github.com/spiced-sql/spiced/internal/find/search"
+	"github.com/spiced-sql/spiced/internal/kit/nearest"
+	"github.com/spiced-sql/spiced/spicepod"
+)
+
+const (
+	hashDimensions      = 1024
+	hashLeastDimensions = 64
+	hashMostDimensions  = 4096
+)
+
+// Hashing marks a model whose vectors are folded from search.Features: whoever
+// keeps an index of those features can compare them as they are, at a better
+// quality than the folded vectors give.
+type Hashing interface {
+	Model
+	// FoldsFeatures does nothing; it tells these models from all others.
+	FoldsFeatures()
+}
+
+// hashModel is `builtin:hash`: no network, no files, and equal vectors for
+// equal texts on every machine and in every version.
+type hashModel struct {
+	identity
+	dimensions int
+}
+
+var _ Hashing = (*hashModel)(nil)
+
+func openHash(e *entry) (Model, *spicepod.Problem) {
+	if !strings.EqualFold(e.id, "hash") {
+		hint := "write builtin:hash"
+		if near := nearest.Name(e.id, []string{"hash"}); near != "" {
+			hint = `did you mean "builtin:hash"?`
+		}
+		return nil, e.Problem(".from", hint, "there is no built-in embedding model %q", e.id)
+	}
+	return &hashModel{e.identity(), e.Number("dimensions", hashDimensions, hashLeastDimensions, hashMostDimensions)}, nil
+}
+
+func (m *hashModel) Dimensions() int { return m.dimensions }
+
+func (m *hashModel) FoldsFeatures() {}
+
+// Embed folds the features of each text into a vector of length 1. A text
+// without features, such as one of punctuation only, has the zero vector.
+func (m *hashModel) Embed(ctx context.Context, texts []string) ([][]float32, error) {
+	if err := checkTexts(m.name, texts); err != nil {
+		return nil, err
+	}
+	vectors := make([][]float32, len(texts))
+	for i, text := range texts {
+		if ctx.Err() != nil {
+			return nil, cancelled(ctx, m.name)
+		}
+		vectors[i] = m.fold(text)
+	}
+	return vectors, nil
+}
+
+// fold is the hashing trick with signs (Weinberger et al., "Feature Hashing
+// for Large Scale Multitask Learning", ICML 2009): every feature adds its
+// weight to one dimension with a sign of its own, so that features that share
+// a dimension cancel out on average. The signed square root of each sum keeps
+// a word that a text repeats from drowning the others (Perronnin et al.,
+// "Improving the Fisher Kernel for Large-Scale Image Classification", ECCV
+// 2010).
+func (m *hashModel) fold(text string) []float32 {
+	sums := make([]float64, m.dimensions)
+	for _, f := range search.Features(text) {
+		h := mix(f.Hash)
+		at, _ := bits.Mul64(h<<1, uint64(m.dimensions))
+		if weight := float64(f.Weight); h>>63 == 0 {
+			sums[at] += weight
+		} else {
+			sums[at] -= weight
+		}
+	}
+	for i, x := range sums {
+		sums[i] = math.Copysign(math.Sqrt(math.Abs(x)), x)
+	}
+	return unit(sums)
+}
+
+// mix spreads a hash over 64 bits: the finaliser of MurmurHash3.
+func mix(hash uint32) uint64 {
+	h := uint64(hash) + 0x9e3779b97f4a7c15
+	h = (h ^ h>>33) * 0xff51afd7ed558ccd
+	h = (h ^ h>>33) * 0xc4ceb9fe1a85ec53
+	return h ^ h>>33
+}
+
+// unit scales a vector to length 1; a zero vector stays zero.
+func unit(sums []float64) []float32 {
+	squares := 0.0
+	for _, x := range sums {
+		squares += float64(x * x) // the conversion keeps a fused multiply-add from changing the last bit
+	}
+	vector := make([]float32, len(sums))
+	if squares == 0 {
+		return vector
+	}
+	length := math.Sqrt(squares)
+	for i, x := range sums {
+		vector[i] = float32(x / length)
+	}
+	return vector
+}

@@ -1,0 +1,209 @@
+package embeddings
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/spiced-sql/spiced/internal/kit/httpx"
+	"github.com/spiced-sql/spiced/spicepod"
+)
+
+const openAIEndpoint = "https://api.openai.com/v1"
+
+// openAI is an OpenAI-compatible endpoint. Its secrets are within closures,
+// where no printer reaches them.
+type openAI struct {
+	identity
+	model     string
+	url       string
+	authorize func(*http.Request)
+	redact    func(string) string
+	client    *http.Client
+	wanted    int          // dimensions to ask for; 0 leaves them to the provider
+	known     atomic.Int64 // dimensions of the answers; 0 before the first
+	batch     int
+	timeout   time.Duration
+	retries   int
+	slots     chan struct{} // one for each request in flight
+	pause     func(context.Context, time.Duration) error
+}
+
+var _ Counter = (*openAI)(nil)
+
+func openOpenAI(e *entry) (Model, *spicepod.Problem) {
+	o := &openAI{
+		identity: e.identity(),
+		model:    e.id,
+		url:      e.endpoint() + "/embeddings",
+		client:   client(e.opts.HTTP),
+		wanted:   e.Number("dimensions", 0, 1, MaxDimensions),
+		batch:    e.Number("batch_size", defaultBatch, 1, MaxBatch),
+		timeout:  e.Duration("timeout", defaultTimeout, MaxTimeout),
+		retries:  e.Number("max_retries", defaultRetries, 0, MaxRetries),
+		slots:    make(chan struct{}, MaxConcurrent),
+		pause:    e.opts.pause,
+	}
+	if o.pause == nil {
+		o.pause = wait
+	}
+	o.known.Store(int64(o.wanted))
+	o.authorize = authorization(e.Header("openai_api_key"), e.Header("openai_org_id"), e.Header("openai_project_id"))
+	o.redact = httpx.Redaction(e.Secrets([]string{"openai_api_key", "openai_org_id", "openai_project_id", "endpoint"}))
+	if !e.Params.Has("endpoint") && e.Text("openai_api_key") == "" && e.Fault() == nil {
+		return nil, e.Problem(".params", "write openai_api_key: ${env:OPENAI_API_KEY}, or endpoint: with the base URL of a server that needs no key",
+			"%s needs params.openai_api_key", e.declared.From)
+	}
+	return o, nil
+}
+
+// endpoint reads the base URL, without a slash at its end.
+func (e *entry) endpoint() string {
+	if !e.Params.Has("endpoint") {
+		return openAIEndpoint
+	}
+	const hint = "write the base URL, for example http://127.0.0.1:8080/v1"
+	text := e.Text("endpoint")
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
+		e.FailParam("endpoint", hint, "params.endpoint takes an http or https URL")
+	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
+		e.FailParam("endpoint", hint+"; the key goes to params.openai_api_key", "params.endpoint takes a URL without user, query and fragment")
+	case strings.HasSuffix(strings.TrimRight(u.Path, "/"), "/embeddings"):
+		e.FailParam("endpoint", hint, "params.endpoint is the base URL; leave /embeddings out")
+	}
+	return strings.TrimRight(text, "/")
+}
+
+func authorization(key, organization, project string) func(*http.Request) {
+	return func(r *http.Request) {
+		for name, value := range map[string]string{"OpenAI-Organization": organization, "OpenAI-Project": project} {
+			if value != "" {
+				r.Header.Set(name, value)
+			}
+		}
+		if key != "" {
+			r.Header.Set("Authorization", "Bearer "+key)
+		}
+	}
+}
+
+// Dimensions is what the Spicepod asks for or the first answer had.
+func (o *openAI) Dimensions() int { return int(o.known.Load()) }
+
+func (o *openAI) Embed(ctx context.Context, texts []string) ([][]float32, error) {
+	vectors, _, err := o.EmbedCounted(ctx, texts)
+	return vectors, err
+}
+
+// EmbedCounted sends the texts in batches, a few at a time. The first batch
+// that fails ends the others.
+func (o *openAI) EmbedCounted(ctx context.Context, texts []string) ([][]float32, Usage, error) {
+	if err := o.check(texts); err != nil {
+		return nil, Usage{}, err
+	}
+	var mu sync.Mutex
+	var usage Usage
+	vectors := make([][]float32, len(texts))
+	group, inner := errgroup.WithContext(ctx)
+	group.SetLimit(MaxConcurrent)
+	from := 0
+	for _, batch := range batches(texts, o.batch, MaxBatchBytes) {
+		into := vectors[from : from+len(batch)]
+		from += len(batch)
+		if inner.Err() != nil {
+			break
+		}
+		group.Go(func() error {
+			a, err := o.send(inner, batch)
+			if err != nil {
+				return err
+			}
+			copy(into, a.vectors)
+			mu.Lock()
+			defer mu.Unlock()
+			usage = usage.plus(a.usage)
+			return nil
+		})
+	}
+	err := group.Wait()
+	if ctx.Err() != nil {
+		return nil, Usage{}, cancelled(ctx, o.name)
+	}
+	if err != nil {
+		return nil, Usage{}, err
+	}
+	return vectors, usage, nil
+}
+
+// check refuses what the provider would refuse with the whole batch.
+func (o *openAI) check(texts []string) error {
+	if err := checkTexts(o.name, texts); err != nil {
+		return err
+	}
+	for i, text := range texts {
+		if text == "" {
+			return &Error{Model: o.name, Message: fmt.Sprintf("text %d is empty", i)}
+		}
+	}
+	return nil
+}
+
+// batches cuts texts into runs of at most count texts and, unless one text
+// alone is longer, at most size bytes.
+func batches(texts []string, count, size int) [][]string {
+	var runs [][]string
+	start, bytes := 0, 0
+	for i, text := range texts {
+		if i > start && (i-start == count || bytes+len(text) > size) {
+			runs = append(runs, texts[start:i])
+			start, bytes = i, 0
+		}
+		bytes += len(text)
+	}
+	if start < len(texts) {
+		runs = append(runs, texts[start:])
+	}
+	return runs
+}
+
+// send asks for one batch until there is an answer or no hope of one.
+func (o *openAI) send(ctx context.Context, texts []string) (answer, error) {
+	body, err := json.Marshal(struct {
+		Model      string   `json:"model"`
+		Input      []string `json:"input"`
+		Encoding   string   `json:"encoding_format"`
+		Dimensions int      `json:"dimensions,omitempty"`
+	}{o.model, texts, "float", o.wanted})
+	if err != nil {
+		return answer{}, err
+	}
+	for attempt := 1; ; attempt++ {
+		a, failed := o.attempt(ctx, body, len(texts))
+		if failed == nil {
+			if a.usage == (Usage{}) {
+				a.usage = EstimateUsage(texts)
+			}
+			return a, nil
+		}
+		if ctx.Err() != nil {
+			return answer{}, cancelled(ctx, o.name)
+		}
+		failed.Attempts = attempt
+		if !failed.Retryable || attempt > o.retries || failed.wait > MaxRetryAfter {
+			return answer{}, failed
+		}
+		if o.pause(ctx, max(failed.wait, backoff(attempt))) != nil {
+			return answer{}, cancelled(ctx, o.name)
+		}
+	}
+}

@@ -1,0 +1,117 @@
+package embeddings
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spiced-sql/spiced/internal/kit/nearest"
+	"github.com/spiced-sql/spiced/spicepod"
+)
+
+// Why a Set gives no model, for errors.Is.
+var (
+	// ErrNoModel says that none is declared.
+	ErrNoModel = errors.New("no embedding model is declared")
+	// ErrSeveralModels says that one out of several must be named.
+	ErrSeveralModels = errors.New("several embedding models are declared")
+	// ErrUnknownModel says that none has the name.
+	ErrUnknownModel = errors.New("no such embedding model")
+	// ErrNotLoaded says that the model is declared but could not be opened.
+	ErrNotLoaded = errors.New("embedding model was not loaded")
+)
+
+// refusal is a message with one of the reasons above.
+type refusal struct {
+	reason  error
+	message string
+}
+
+func (r *refusal) Error() string { return r.message }
+func (r *refusal) Unwrap() error { return r.reason }
+
+// Set is the embedding models of one Spicepod. It is safe for concurrent use
+// until Close; the zero value is empty.
+type Set struct {
+	names  []string         // all that are declared, sorted
+	models map[string]Model // those that could be opened
+}
+
+// NewSet opens every entry of pod.Embeddings. A problem is one that keeps its
+// model from being served, and only that one.
+func NewSet(pod *spicepod.Pod, o Options) (*Set, spicepod.Problems) {
+	s := &Set{models: map[string]Model{}}
+	var problems spicepod.Problems
+	for i, declared := range pod.Embeddings {
+		s.names = append(s.names, declared.Name)
+		model, problem := Open(pod, i, o)
+		if problem != nil {
+			problems = append(problems, *problem)
+			continue
+		}
+		s.models[declared.Name] = model
+	}
+	slices.Sort(s.names)
+	return s, problems
+}
+
+// Names returns the names of all declared models, sorted, as a fresh slice.
+func (s *Set) Names() []string { return slices.Clone(s.names) }
+
+// Model returns the model of that name. An error wraps ErrUnknownModel or
+// ErrNotLoaded.
+func (s *Set) Model(name string) (Model, error) {
+	if m, ok := s.models[name]; ok {
+		return m, nil
+	}
+	if slices.Contains(s.names, name) {
+		return nil, &refusal{ErrNotLoaded, fmt.Sprintf("embedding model %q was not loaded: the log says why", name)}
+	}
+	message := fmt.Sprintf("the embedding model %q does not exist", name)
+	if near := nearest.Name(name, s.names); near != "" {
+		message += fmt.Sprintf("; did you mean %q?", near)
+	}
+	return nil, &refusal{ErrUnknownModel, message}
+}
+
+// Remedy is the entry of `embeddings:` that needs no provider and no network.
+const Remedy = `- {name: local, from: "builtin:hash"}`
+
+// Resolve returns the model that searches tools: the one that
+// tool_embedding_model names or, when named is empty, the only one there is.
+// An error wraps one of ErrNoModel, ErrSeveralModels, ErrUnknownModel and
+// ErrNotLoaded.
+func (s *Set) Resolve(named string) (Model, error) {
+	switch {
+	case named != "" && !slices.Contains(s.names, named):
+		return nil, &refusal{ErrUnknownModel, fmt.Sprintf(
+			"Embedding model '%s' specified by `tool_embedding_model` was not found in the `embeddings` section", named)}
+	case named == "" && len(s.names) == 0:
+		return nil, &refusal{ErrNoModel, "No embedding model configured for searchable tool discovery. " +
+			"Add one model to the `embeddings` section, or set `tool_embedding_model` to reference a configured embedding model. " +
+			"One that works offline: `" + Remedy + "`"}
+	case named == "" && len(s.names) > 1:
+		return nil, &refusal{ErrSeveralModels, fmt.Sprintf("Multiple embedding models are configured for searchable tool discovery: %s. "+
+			"Set `tool_embedding_model` to one of them", strings.Join(s.names, ", "))}
+	case named == "":
+		named = s.names[0]
+	}
+	if m, ok := s.models[named]; ok {
+		return m, nil
+	}
+	return nil, &refusal{ErrNotLoaded, fmt.Sprintf("Embedding model '%s' configured for searchable tool discovery was not loaded. "+
+		"Check earlier embedding model errors and verify the `embeddings` configuration", named)}
+}
+
+// Close frees what models hold outside of Go. It waits for calls that run.
+func (s *Set) Close() error {
+	var errs []error
+	for _, name := range s.names {
+		if c, ok := s.models[name].(io.Closer); ok {
+			errs = append(errs, c.Close())
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,219 @@
+package embeddings
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"net/http"
+	"slices"
+
+	"github.com/spiced-sql/spiced/internal/kit/httpx"
+	"github.com/spiced-sql/spiced/internal/kit/nearest"
+)
+
+// Request is the body of POST /v1/embeddings in OpenAI's form.
+type Request struct {
+	// Model is the name of a model in the Spicepod.
+	Model string
+	// Texts are the input, 1 to MaxInputs of them, none empty.
+	Texts []string
+	// Base64 asks for vectors as base64 of little-endian float32 instead of
+	// arrays of numbers.
+	Base64 bool
+	// Dimensions is the length of the vectors that is asked for; 0 for the
+	// model's own.
+	Dimensions int
+	// User is the caller's word for its user.
+	User string
+}
+
+// Response is the answer to a Request; encoding/json writes it in OpenAI's
+// form.
+type Response struct {
+	Object string `json:"object"` // always "list"
+	Data   []Item `json:"data"`
+	Model  string `json:"model"`
+	Usage  Usage  `json:"usage"`
+}
+
+// Item is one vector of a Response, in the order of the texts.
+type Item struct {
+	Object string `json:"object"` // always "embedding"
+	Index  int    `json:"index"`
+	// Embedding is a []float32, or its base64 as a string.
+	Embedding any `json:"embedding"`
+}
+
+var requestFields = []string{"input", "model", "encoding_format", "dimensions", "user"}
+
+// ParseRequest reads a request. An error is a *WireError.
+func ParseRequest(body []byte) (*Request, error) {
+	if len(body) > MaxRequestBytes {
+		e := invalid("", "the request has more than %d bytes", MaxRequestBytes)
+		e.Status = http.StatusRequestEntityTooLarge
+		return nil, e
+	}
+	fields, err := requestObject(body)
+	if err != nil {
+		return nil, err
+	}
+	r := &Request{}
+	if r.Texts, err = parseInput(fields["input"]); err != nil {
+		return nil, err
+	}
+	if r.Model, err = parseText(fields, "model"); err != nil {
+		return nil, err
+	}
+	if r.Model == "" {
+		return nil, invalid("model", "you must provide a model")
+	}
+	encoding, err := parseText(fields, "encoding_format")
+	switch {
+	case err != nil:
+		return nil, err
+	case encoding != "" && encoding != "float" && encoding != "base64":
+		return nil, invalid("encoding_format", `encoding_format takes "float" or "base64", not %q`, encoding)
+	}
+	r.Base64 = encoding == "base64"
+	if raw := fields["dimensions"]; raw != nil {
+		if json.Unmarshal(raw, &r.Dimensions) != nil || r.Dimensions < 1 || r.Dimensions > MaxDimensions {
+			return nil, invalid("dimensions", "dimensions takes a whole number from 1 to %d", MaxDimensions)
+		}
+	}
+	if r.User, err = parseText(fields, "user"); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// requestObject splits the body into its fields, without those that are null.
+func requestObject(body []byte) (map[string]json.RawMessage, error) {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(body, &fields); err != nil || fields == nil {
+		return nil, invalid("", "the body is not a JSON object")
+	}
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		if bytes.Equal(fields[name], []byte("null")) {
+			delete(fields, name)
+			continue
+		}
+		if !slices.Contains(requestFields, name) {
+			e := invalid(name, "unrecognized request argument: %s", httpx.OneLine(name, MaxMessage))
+			if near := nearest.Name(name, requestFields); near != "" {
+				e.Message += fmt.Sprintf("; did you mean %q?", near)
+			}
+			return nil, e
+		}
+	}
+	return fields, nil
+}
+
+func parseText(fields map[string]json.RawMessage, name string) (string, error) {
+	var text string
+	if raw := fields[name]; raw != nil && json.Unmarshal(raw, &text) != nil {
+		return "", invalid(name, "%s takes a string", name)
+	}
+	return text, nil
+}
+
+// parseInput reads one text or a list of them.
+func parseInput(raw json.RawMessage) ([]string, error) {
+	if raw == nil {
+		return nil, invalid("input", "you must provide an input: a string or an array of strings")
+	}
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		if text == "" {
+			return nil, invalid("input", "input is empty")
+		}
+		return checkInput([]string{text})
+	}
+	var items []json.RawMessage
+	if json.Unmarshal(raw, &items) != nil {
+		return nil, invalid("input", "input takes a string or an array of strings")
+	}
+	switch {
+	case len(items) == 0:
+		return nil, invalid("input", "input is empty")
+	case holdsTokens(items[0]):
+		return nil, invalid("input", "input holds token numbers; send text, because a model here may have another tokenizer")
+	case len(items) > MaxInputs:
+		return nil, invalid("input", "input holds %d texts; at most %d", len(items), MaxInputs)
+	}
+	texts := make([]string, len(items))
+	for i, item := range items {
+		if item[0] != '"' || json.Unmarshal(item, &texts[i]) != nil {
+			return nil, invalid("input", "input[%d] is not a string", i)
+		}
+		if texts[i] == "" {
+			return nil, invalid("input", "input[%d] is empty", i)
+		}
+	}
+	return checkInput(texts)
+}
+
+func holdsTokens(item json.RawMessage) bool {
+	return item[0] == '[' || item[0] == '-' || item[0] >= '0' && item[0] <= '9'
+}
+
+func checkInput(texts []string) ([]string, error) {
+	for i, text := range texts {
+		if len(text) > MaxTextBytes {
+			return nil, invalid("input", "input[%d] has %d bytes; at most %d", i, len(text), MaxTextBytes)
+		}
+	}
+	return texts, nil
+}
+
+// Answer embeds the texts of a request. AsWireError turns an error into what
+// the client is sent.
+func Answer(ctx context.Context, m Model, r *Request) (*Response, error) {
+	if err := r.checkDimensions(m.Dimensions()); err != nil {
+		return nil, err
+	}
+	vectors, usage, err := EmbedCounted(ctx, m, r.Texts)
+	if err != nil {
+		return nil, err
+	}
+	if len(vectors) > 0 {
+		if err := r.checkDimensions(len(vectors[0])); err != nil {
+			return nil, err
+		}
+	}
+	return NewResponse(r, vectors, usage), nil
+}
+
+// checkDimensions compares what is asked for with what there is; 0 is not
+// known yet.
+func (r *Request) checkDimensions(have int) error {
+	if r.Dimensions == 0 || have == 0 || r.Dimensions == have {
+		return nil
+	}
+	return invalid("dimensions", "the model %q gives %d dimensions, not %d; leave dimensions out, or set params.dimensions in the Spicepod",
+		r.Model, have, r.Dimensions)
+}
+
+// NewResponse writes vectors, one per text of the request, in its encoding.
+func NewResponse(r *Request, vectors [][]float32, usage Usage) *Response {
+	out := &Response{Object: "list", Data: make([]Item, len(vectors)), Model: r.Model, Usage: usage}
+	for i, v := range vectors {
+		out.Data[i] = Item{Object: "embedding", Index: i, Embedding: v}
+		if r.Base64 {
+			out.Data[i].Embedding = encodeBase64(v)
+		}
+	}
+	return out
+}
+
+func encodeBase64(v []float32) string {
+	raw := make([]byte, 0, 4*len(v))
+	for _, x := range v {
+		raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(x))
+	}
+	return base64.StdEncoding.EncodeToString(raw)
+}

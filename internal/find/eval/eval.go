@@ -1,0 +1,265 @@
+// Package eval measures package search against labelled queries.
+//
+//	set, err := eval.Load("retrieval/dev/apibank")
+//	report, rankings, err := set.Run(ctx, eval.Options{Settings: search.Default()})
+//	eval.WriteTable(os.Stdout, []eval.Report{report})
+//
+// A set is a folder with tools.jsonl, one {"name", "description",
+// "parameters", "tags"} a line, and queries.jsonl, one {"id", "query",
+// "relevant": [names]} a line. Rankings come from [search.Index.Search] and
+// nothing else.
+package eval
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/spiced-sql/spiced/internal/find/search"
+)
+
+// Limits of a set.
+const (
+	maxTools     = 100_000
+	maxQueries   = 100_000
+	maxLineBytes = 4 << 20
+)
+
+// Set is a catalogue with queries whose right answers are known.
+type Set struct {
+	Name    string // of the folder
+	Tools   []search.Document
+	Queries []Query
+
+	analyse sync.Once
+	docs    []*search.Analysis
+}
+
+// Query is a query and its right answers.
+type Query struct {
+	ID       string   `json:"id"`
+	Text     string   `json:"query"`
+	Relevant []string `json:"relevant"` // names of tools, at least one
+	Kind     string   `json:"kind"`
+}
+
+// ErrSet is a set that cannot be used. Its text says the file and the line.
+var ErrSet = errors.New("retrieval set")
+
+// Load reads a set. The error is [ErrSet] or the file system's.
+func Load(dir string) (*Set, error) {
+	s := &Set{Name: filepath.Base(dir)}
+	names := map[string]bool{}
+	err := eachLine(filepath.Join(dir, "tools.jsonl"), maxTools, func(line []byte) error {
+		var tool search.Document
+		if err := json.Unmarshal(line, &tool); err != nil {
+			return err
+		}
+		switch {
+		case tool.Name == "":
+			return errors.New(`"name" is missing`)
+		case names[tool.Name]:
+			return fmt.Errorf("tool %q is there twice", tool.Name)
+		}
+		names[tool.Name] = true
+		s.Tools = append(s.Tools, tool)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	ids := map[string]bool{}
+	err = eachLine(filepath.Join(dir, "queries.jsonl"), maxQueries, func(line []byte) error {
+		var q Query
+		if err := json.Unmarshal(line, &q); err != nil {
+			return err
+		}
+		if err := q.check(names, ids); err != nil {
+			return err
+		}
+		ids[q.ID] = true
+		s.Queries = append(s.Queries, q)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func (q *Query) check(names, ids map[string]bool) error {
+	switch {
+	case q.ID == "":
+		return errors.New(`"id" is missing`)
+	case ids[q.ID]:
+		return fmt.Errorf("query %q is there twice", q.ID)
+	case q.Text == "":
+		return errors.New(`"query" is missing`)
+	case len(q.Relevant) == 0:
+		return errors.New(`"relevant" names no tool`)
+	}
+	for _, name := range q.Relevant {
+		if !names[name] {
+			return fmt.Errorf("relevant tool %q is not in tools.jsonl", name)
+		}
+	}
+	return nil
+}
+
+// eachLine calls do with each line of a file that is not empty.
+func eachLine(path string, most int, do func(line []byte) error) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	scanner := bufio.NewScanner(f)
+	scanner.Buffer(nil, maxLineBytes)
+	n, used := 0, 0
+	for scanner.Scan() {
+		n++
+		if len(scanner.Bytes()) == 0 {
+			continue
+		}
+		if used++; used > most {
+			return fmt.Errorf("%w: %s:%d: more than %d lines", ErrSet, path, n, most)
+		}
+		if err := do(scanner.Bytes()); err != nil {
+			return fmt.Errorf("%w: %s:%d: %w", ErrSet, path, n, err)
+		}
+	}
+	if err := scanner.Err(); err != nil {
+		return fmt.Errorf("%w: %s:%d: %w", ErrSet, path, n+1, err)
+	}
+	return nil
+}
+
+// Options say how a set is searched.
+type Options struct {
+	Settings search.Settings
+	// Embed makes the vectors of an embedding model; nil: the n-gram vectors
+	// of the index.
+	Embed func(ctx context.Context, texts []string) ([][]float32, error)
+}
+
+// Ranking is the answer to one query.
+type Ranking struct {
+	ID    string   `json:"id"`
+	Tools []string `json:"tools"` // best first
+}
+
+// depth is how many tools a ranking has: as many as are looked at.
+const depth = 10
+
+// analyses reads the tools once.
+func (s *Set) analyses() []*search.Analysis {
+	s.analyse.Do(func() {
+		s.docs = make([]*search.Analysis, len(s.Tools))
+		var group errgroup.Group
+		group.SetLimit(runtime.GOMAXPROCS(0))
+		for i, tool := range s.Tools {
+			group.Go(func() error {
+				s.docs[i] = search.Analyse(tool)
+				return nil
+			})
+		}
+		_ = group.Wait() // none of them fails
+	})
+	return s.docs
+}
+
+// Run searches for every query of a set. The error is ctx's or Embed's.
+func (s *Set) Run(ctx context.Context, o Options) (Report, []Ranking, error) {
+	answers, err := s.search(ctx, o, s.Queries)
+	if err != nil {
+		return Report{}, nil, fmt.Errorf("set %q: %w", s.Name, err)
+	}
+	rankings := make([]Ranking, len(answers))
+	for i, a := range answers {
+		rankings[i] = Ranking{ID: s.Queries[i].ID, Tools: make([]string, len(a.Hits))}
+		for k, hit := range a.Hits {
+			rankings[i].Tools[k] = hit.Name
+		}
+	}
+	return s.report(rankings), rankings, nil
+}
+
+// search answers queries, which may be those of another set.
+func (s *Set) search(ctx context.Context, o Options, queries []Query) ([]search.Answer, error) {
+	index := search.New(s.analyses(), o.Settings)
+	vectors, err := s.vectors(ctx, o, index, queries)
+	if err != nil {
+		return nil, err
+	}
+	answers := make([]search.Answer, len(queries))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i, q := range queries {
+		group.Go(func() error {
+			vector, err := vectors(i)
+			if err != nil {
+				return fmt.Errorf("query %q: %w", q.ID, err)
+			}
+			answers[i] = index.Search(search.Query{Text: q.Text, Limit: depth, Vector: vector})
+			return ctx.Err()
+		})
+	}
+	return answers, group.Wait()
+}
+
+// vectors returns the vector channel of each query.
+func (s *Set) vectors(ctx context.Context, o Options, index *search.Index, queries []Query) (func(i int) (search.Vector, error), error) {
+	if o.Embed == nil {
+		return func(i int) (search.Vector, error) { return index.NGrams(queries[i].Text), nil }, nil
+	}
+	rows, err := embed(ctx, o, len(s.Tools), func(i int) string { return embeddedText(s.Tools[i]) })
+	if err != nil {
+		return nil, err
+	}
+	dense := search.NewDense(len(rows[0]))
+	for i, row := range rows {
+		if err := dense.Add(row); err != nil {
+			return nil, fmt.Errorf("tool %q: %w", s.Tools[i].Name, err)
+		}
+	}
+	asked, err := embed(ctx, o, len(queries), func(i int) string { return queries[i].Text })
+	return func(i int) (search.Vector, error) { return dense.Query(asked[i]) }, err
+}
+
+func embed(ctx context.Context, o Options, n int, text func(i int) string) ([][]float32, error) {
+	texts := make([]string, n)
+	for i := range texts {
+		texts[i] = text(i)
+	}
+	rows, err := o.Embed(ctx, texts)
+	if err == nil && (len(rows) != n || n == 0) {
+		err = fmt.Errorf("the model made %d vectors of %d texts", len(rows), n)
+	}
+	return rows, err
+}
+
+// embeddedText is what a model gets of a tool: the form that Spice gives it.
+func embeddedText(tool search.Document) string {
+	return fmt.Sprintf("tool_id: %s\ndescription: %s\nparameters: %s", tool.Name, tool.Description, tool.Parameters)
+}
+
+// WriteRun writes rankings one a line, as {"id": ..., "tools": [...]}.
+func WriteRun(w io.Writer, rankings []Ranking) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	for _, r := range rankings {
+		if err := encoder.Encode(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}

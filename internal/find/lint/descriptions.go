@@ -1,0 +1,118 @@
+package lint
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/spiced-sql/spiced/internal/find/search"
+	"github.com/spiced-sql/spiced/tools"
+)
+
+// checkDescription finds descriptions that are missing, too short or too long.
+func checkDescription(d *tools.Definition, o Options) []Finding {
+	switch n := Tokens(d.Description); {
+	case strings.TrimSpace(d.Description) == "":
+		return []Finding{finding(NoDescription, d, "it has no description: models choose tools by it",
+			"say in a sentence what it does and what it returns")}
+	case n < o.MinDescription:
+		return []Finding{finding(ShortDescription, d, fmt.Sprintf("its description %q is too short to be found by", excerpt(d.Description)),
+			"say in a sentence what it does and what it returns")}
+	case saysItsName(d):
+		return []Finding{finding(ShortDescription, d, fmt.Sprintf("its description %q says no more than its name", excerpt(d.Description)),
+			"say in a sentence what it does and what it returns")}
+	case n > o.MaxDescription:
+		return []Finding{finding(LongDescription, d, fmt.Sprintf("its description has about %d tokens; more than %d are seldom read well", n, o.MaxDescription),
+			"keep what helps to choose the tool and to fill in its parameters")}
+	}
+	return nil
+}
+
+// small are words that say nothing by themselves.
+var small = []string{"a", "an", "the", "of", "for", "to", "in", "on", "by", "with", "from", "and"}
+
+// saysItsName reports whether a description has no word that the name has not.
+func saysItsName(d *tools.Definition) bool {
+	name := words(d.Name)
+	return !slices.ContainsFunc(words(d.Description), func(w string) bool {
+		return !slices.Contains(name, w) && !slices.Contains(small, w)
+	})
+}
+
+// similarDescriptions compares the descriptions of all tools.
+func similarDescriptions(definitions []*tools.Definition, least float64) []Finding {
+	definitions = slices.DeleteFunc(slices.Clone(definitions), func(d *tools.Definition) bool { return d.Description == "" })
+	var found []Finding
+	seen := map[[2]int]bool{}
+	for i, alike := range nearest(definitions, float32(least)) {
+		for _, j := range alike {
+			both := [2]int{min(i, j), max(i, j)}
+			if seen[both] || builtIn(definitions[i]) && builtIn(definitions[j]) {
+				continue
+			}
+			seen[both] = true
+			found = append(found, pair(SimilarDescription, definitions[i], definitions[j],
+				func(other string) string { return fmt.Sprintf("its description is nearly that of %q", excerpt(other)) },
+				"say in each description what only that tool does"))
+		}
+	}
+	return found
+}
+
+// nearest returns, for each description, which others are at least as near,
+// at most [MaxAlike] of them. The comparison goes by words and parts of words:
+// synonyms and small talk, which help a search, have no say.
+func nearest(definitions []*tools.Definition, least float32) [][]int {
+	settings := search.Default()
+	settings.Rules.Synonyms, settings.Rules.Chatter = 0, 1
+	docs := make([]*search.Analysis, len(definitions))
+	near := make([][]int, len(definitions))
+	each(len(docs), func(i int) {
+		docs[i] = search.Analyse(search.Document{Description: definitions[i].Description})
+	})
+	index := search.New(docs, settings)
+	each(len(docs), func(i int) {
+		cosines := make([]float32, len(docs))
+		index.NGrams(definitions[i].Description).Cosines(cosines)
+		cosines[i] = 0
+		for range MaxAlike {
+			best := 0
+			for j, c := range cosines {
+				if c > cosines[best] {
+					best = j
+				}
+			}
+			if cosines[best] < least {
+				return
+			}
+			near[i] = append(near[i], best)
+			cosines[best] = 0
+		}
+	})
+	return near
+}
+
+// each calls do with 0 to n-1, on all processors.
+func each(n int, do func(i int)) {
+	var wg sync.WaitGroup
+	workers := runtime.GOMAXPROCS(0)
+	for w := range workers {
+		wg.Go(func() {
+			for i := w; i < n; i += workers {
+				do(i)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// excerpt is the beginning of a text.
+func excerpt(text string) string {
+	runes := []rune(text)
+	if len(runes) <= maxExcerpt {
+		return text
+	}
+	return string(runes[:maxExcerpt]) + "…"
+}

@@ -1,0 +1,212 @@
+package search
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/spiced-sql/spiced/internal/kit/clip"
+)
+
+// Limits of one document: what lies beyond is not read.
+const (
+	maxFieldBytes  = 64 << 10 // of the name, the description, all tags, all texts of the schema
+	maxWordBytes   = 64       // longer words are identifiers that nobody types
+	maxSchemaBytes = 1 << 20
+	maxSchemaDepth = 32
+)
+
+// Document is what can be found.
+type Document struct {
+	Name        string
+	Description string
+	Parameters  json.RawMessage // JSON Schema of the arguments; nil, null or {}: none
+	Tags        []string        // read as a part of the description
+}
+
+// field is a part of a document.
+type field uint8
+
+const (
+	inName field = iota
+	inDescription
+	inParameters
+	fields
+)
+
+// Analysis is all that an [Index] needs to know of one document. It is
+// immutable, and depends on the document alone.
+type Analysis struct {
+	name  string
+	fold  string      // the name, see foldName
+	text  string      // the words of all fields, a blank before and after each
+	ends  [fields]int // of the fields in text
+	terms []term      // by id
+	vocab []spelling  // in order of the text
+	first string      // first sentence of the description, or else the name
+}
+
+// counts says how often something is in each field.
+type counts [fields]uint8
+
+func (c *counts) add(f field, n uint8) { c[f] += min(n, 255-c[f]) }
+
+// term is a stem, a compound or a pair of neighbours in a document.
+type term struct {
+	id     uint64
+	count  counts
+	schema uint8 // weight among the parameters, in sixteenths
+	joined bool  // a compound or a pair
+}
+
+// spelling is a distinct word in the text of an Analysis.
+type spelling struct {
+	start uint32
+	size  uint8
+	count counts
+}
+
+func (a *Analysis) spell(s spelling) string { return a.text[s.start : s.start+uint32(s.size)] }
+
+func (a *Analysis) field(f field) string {
+	if f == inName {
+		return a.text[:a.ends[f]]
+	}
+	return a.text[a.ends[f-1]:a.ends[f]]
+}
+
+// Analyse reads a document. This is the costly step: keep the result as long
+// as the document is the same.
+func Analyse(d Document) *Analysis {
+	a := &analyser{stems: map[string]string{}, spellings: map[string]int{}, left: maxFieldBytes}
+	a.out.name, a.out.fold = d.Name, foldName(d.Name)
+	a.read(inName, clip.To(d.Name, maxFieldBytes), 0)
+	a.end(inName)
+	a.read(inDescription, clip.To(d.Description, maxFieldBytes), 0)
+	for _, tag := range d.Tags {
+		a.readPart(inDescription, tag, 0)
+	}
+	a.end(inDescription)
+	a.left = maxFieldBytes
+	walkSchema(d.Parameters, func(text string, weight float64) { a.readPart(inParameters, text, weight) })
+	a.end(inParameters)
+	a.out.text = strings.Clone(a.text.String())
+	a.out.terms = mergeTerms(a.terms)
+	a.out.vocab = slices.Clone(a.out.vocab) // without the room to grow
+	a.out.first = strings.Clone(cmp.Or(firstSentence(d.Description), d.Name))
+	out := a.out
+	return &out // and not the analyser with it
+}
+
+// analyser collects an Analysis.
+type analyser struct {
+	out       Analysis
+	text      strings.Builder
+	terms     []term
+	stems     map[string]string
+	spellings map[string]int
+	left      int // bytes that the parts of a field may still have
+}
+
+func (a *analyser) readPart(f field, text string, weight float64) {
+	text = clip.To(text, a.left)
+	a.left -= len(text)
+	a.read(f, text, weight)
+}
+
+func (a *analyser) read(f field, text string, weight float64) {
+	before := ""
+	for _, w := range words(text) {
+		a.write(f, w.text)
+		if w.parts > 2 { // a pair is the compound of two
+			a.add(f, a.stem(w.compound), weight, true)
+		}
+		if f != inName && stopWords[w.text] {
+			continue
+		}
+		s := a.stem(w.text)
+		a.add(f, s, weight, false)
+		if before != "" && f != inParameters {
+			a.add(f, a.stem(before+w.text), weight, true)
+		}
+		before = s
+	}
+}
+
+// write adds a word to the text and to the vocabulary.
+func (a *analyser) write(f field, text string) {
+	a.text.WriteByte(' ')
+	start := a.text.Len()
+	a.text.WriteString(text)
+	if f != inName && stopWords[text] {
+		return
+	}
+	i, known := a.spellings[text]
+	if !known {
+		i = len(a.out.vocab)
+		a.spellings[text] = i
+		a.out.vocab = append(a.out.vocab, spelling{start: uint32(start), size: uint8(len(text))})
+	}
+	a.out.vocab[i].count.add(f, 1)
+}
+
+func (a *analyser) end(f field) {
+	a.text.WriteByte(' ')
+	a.out.ends[f] = a.text.Len()
+}
+
+// stem is a memory of the costly function of that name.
+func (a *analyser) stem(text string) string {
+	s, known := a.stems[text]
+	if !known {
+		s = stem(text)
+		a.stems[text] = s
+	}
+	return s
+}
+
+func (a *analyser) add(f field, text string, weight float64, joined bool) {
+	t := term{id: hash64(text), schema: uint8(min(weight*16, 255)), joined: joined}
+	t.count.add(f, 1)
+	a.terms = append(a.terms, t)
+}
+
+// mergeTerms makes one term of all with the same id.
+func mergeTerms(all []term) []term {
+	slices.SortFunc(all, func(a, b term) int { return cmp.Compare(a.id, b.id) })
+	var out []term
+	for _, t := range all {
+		if n := len(out); n == 0 || out[n-1].id != t.id {
+			out = append(out, t)
+			continue
+		}
+		last := &out[len(out)-1]
+		for f, n := range t.count {
+			last.count.add(field(f), n)
+		}
+		last.schema = max(last.schema, t.schema)
+		last.joined = last.joined && t.joined
+	}
+	return slices.Clone(out) // without the room to grow
+}
+
+// hash64 is FNV-1a.
+func hash64(s string) uint64 {
+	h := uint64(14695981039346656037)
+	for i := range len(s) {
+		h = (h ^ uint64(s[i])) * 1099511628211
+	}
+	return h
+}
+
+// firstSentence is the text up to the first mark that ends a sentence.
+func firstSentence(text string) string {
+	text = strings.TrimSpace(clip.To(text, maxFieldBytes))
+	for i, r := range text {
+		if r == '\n' || r == '。' || (r == '.' || r == '!' || r == '?') && strings.HasPrefix(text[i+1:], " ") {
+			return text[:i]
+		}
+	}
+	return text
+}

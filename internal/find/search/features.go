@@ -1,0 +1,80 @@
+package search
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/spiced-sql/spiced/internal/kit/clip"
+)
+
+// Character n-grams are of these lengths, in characters, counted with a mark
+// at each end of a word.
+const (
+	shortestGram = 3
+	longestGram  = 5
+)
+
+// Feature is a hashed piece of a text.
+type Feature struct {
+	Hash   uint32 // FNV-1a of "=word" for a word, of the characters for an n-gram
+	Weight float32
+}
+
+// Features are the words of a text, but for the stop words, and the character
+// n-grams of each, counted with ^ before and $ after it. A word weighs 1, and
+// so do its n-grams together, as a vector. What is there more than once is
+// summed. The features are in order of their hash, and the same for ever.
+func Features(text string) []Feature {
+	var out []Feature
+	for _, w := range words(clip.To(text, maxFieldBytes)) {
+		if !stopWords[w.text] {
+			eachGram(w.text, func(hash uint32, weight float32) { out = append(out, Feature{hash, weight}) })
+		}
+	}
+	slices.SortFunc(out, func(a, b Feature) int { return cmp.Or(cmp.Compare(a.Hash, b.Hash), cmp.Compare(a.Weight, b.Weight)) })
+	merged := out[:0]
+	for _, f := range out {
+		if n := len(merged); n > 0 && merged[n-1].Hash == f.Hash {
+			merged[n-1].Weight += f.Weight
+			continue
+		}
+		merged = append(merged, f)
+	}
+	return merged
+}
+
+// eachGram hands over the features of one word of at most maxWordBytes.
+func eachGram(text string, emit func(hash uint32, weight float32)) {
+	emit(hash32("=", text), 1)
+	marked := "^" + text + "$"
+	var at [maxWordBytes + 3]int // where each character begins, and the end
+	n := 0
+	for i := range marked {
+		at[n] = i
+		n++
+	}
+	at[n] = len(marked)
+	count := 0
+	for size := shortestGram; size <= longestGram; size++ {
+		count += max(0, n-size+1)
+	}
+	weight := float32(1 / math.Sqrt(float64(count)))
+	for size := shortestGram; size <= longestGram; size++ {
+		for i := 0; i+size <= n; i++ {
+			emit(hash32("", marked[at[i]:at[i+size]]), weight)
+		}
+	}
+}
+
+// hash32 is FNV-1a of both texts after one another.
+func hash32(a, b string) uint32 {
+	h := uint32(2166136261)
+	for i := range len(a) {
+		h = (h ^ uint32(a[i])) * 16777619
+	}
+	for i := range len(b) {
+		h = (h ^ uint32(b[i])) * 16777619
+	}
+	return h
+}

@@ -1,0 +1,212 @@
+package search
+
+import (
+	"strings"
+
+	"github.com/spiced-sql/spiced/internal/kit/clip"
+)
+
+// Limits of one query: what lies beyond is not read.
+const (
+	MaxQueryBytes   = 16 << 10
+	MaxKeywords     = 64
+	MaxKeywordBytes = 1 << 10
+
+	maxParts  = 8 // of a request of many parts
+	partWords = 4 // that say something; shorter parts belong to the one before
+)
+
+// Query is one search.
+type Query struct {
+	Text     string   // "*": list all by name
+	Keywords []string // phrases that are searched for besides the text
+	Limit    int      // hits to return, above 0
+	MinScore float64  // 0 to 1: hits with a lower score are left out
+	// Only refuses documents: they take no rank and are not counted. It must
+	// answer the same throughout a search; nil: all.
+	Only func(doc int) bool
+	// Vector compares the documents with the query; nil: no vector channel.
+	Vector  Vector
+	Explain bool // fills the weights and shares of the sources
+}
+
+// want is one word of a query: a document has it in any of some ways.
+type want struct {
+	text   string // as the query has it
+	weight float32
+	joined bool // a compound or a pair
+	ways   []way
+}
+
+// way is a term that says what a word of the query says.
+type way struct {
+	term   int32
+	factor float32 // 1: the word itself
+}
+
+// plan is a query as the lexical channels take it.
+type plan struct {
+	whole   []want
+	parts   [][]want // two or more, or none
+	phrases []string
+}
+
+func (ix *Index) plan(q Query) plan {
+	text := clip.To(q.Text, MaxQueryBytes)
+	w := wanter{ix: ix, seen: map[string]int{}}
+	w.add(words(text))
+	p := plan{}
+	for _, keyword := range q.Keywords[:min(len(q.Keywords), MaxKeywords)] {
+		list := words(clip.To(keyword, MaxKeywordBytes))
+		w.add(list)
+		if len(list) > 0 {
+			p.phrases = append(p.phrases, phrase(list))
+		}
+	}
+	p.whole = w.out
+	if ix.settings.Rules.Segments > 0 {
+		for _, part := range parts(text) {
+			w := wanter{ix: ix, seen: map[string]int{}}
+			w.add(words(part))
+			p.parts = append(p.parts, w.out)
+		}
+	}
+	return p
+}
+
+// phrase writes words as the text of an [Analysis] has them.
+func phrase(list []word) string {
+	var b strings.Builder
+	for _, w := range list {
+		b.WriteByte(' ')
+		b.WriteString(w.text)
+	}
+	b.WriteByte(' ')
+	return b.String()
+}
+
+// wanter collects what a text wants, each stem once.
+type wanter struct {
+	ix   *Index
+	out  []want
+	seen map[string]int
+}
+
+func (w *wanter) add(list []word) {
+	all := onlyStopWords(list)
+	before := ""
+	for _, word := range list {
+		if word.parts > 2 {
+			w.want(want{text: word.compound, weight: 1, joined: true}, stem(word.compound))
+		}
+		if stopWords[word.text] && !all {
+			continue
+		}
+		s := stem(word.text)
+		weight := w.ix.weight(word.text)
+		w.want(want{text: word.text, weight: weight}, s, synonyms[s]...)
+		if before != "" {
+			w.want(want{text: before + word.text, weight: weight, joined: true}, pairOf(before, word.text))
+		}
+		before = s
+	}
+}
+
+func (w *wanter) want(one want, stem string, others ...string) {
+	key := stem
+	if one.joined {
+		key = " " + stem
+	}
+	if _, known := w.seen[key]; known {
+		return
+	}
+	w.seen[key] = len(w.out)
+	for i, s := range append([]string{stem}, others...) {
+		factor := float32(1)
+		if i > 0 {
+			factor = float32(w.ix.settings.Rules.Synonyms)
+		}
+		if id, known := w.ix.ids[hash64(s)]; known && factor > 0 {
+			one.ways = append(one.ways, way{id, factor})
+		}
+	}
+	w.out = append(w.out, one)
+}
+
+// weight of a word in a query.
+func (ix *Index) weight(text string) float32 {
+	switch {
+	case chatter[text]:
+		return float32(ix.settings.Rules.Chatter)
+	case text[0] >= '0' && text[0] <= '9':
+		return float32(ix.settings.Rules.Numbers)
+	}
+	return 1
+}
+
+func onlyStopWords(list []word) bool {
+	for _, w := range list {
+		if !stopWords[w.text] {
+			return false
+		}
+	}
+	return true
+}
+
+// parts cuts a request into its parts: sentences, clauses between commas, and
+// what "and" and "then" connect. A text of one part has none.
+func parts(text string) []string {
+	var out []string
+	for _, piece := range cutClauses(text) {
+		switch {
+		case meaningful(piece) >= partWords && len(out) < maxParts:
+			out = append(out, piece)
+		case len(out) > 0:
+			out[len(out)-1] += " " + piece
+		}
+	}
+	if len(out) < 2 {
+		return nil
+	}
+	return out
+}
+
+// meaningful counts the words of a text that say something.
+func meaningful(text string) int {
+	n := 0
+	for _, w := range words(text) {
+		if !stopWords[w.text] && !chatter[w.text] {
+			n++
+		}
+	}
+	return n
+}
+
+var conjunctions = []string{" and ", " then "}
+
+func cutClauses(text string) []string {
+	var out []string
+	from := 0
+	for i := 0; i < len(text); i++ {
+		next := i
+		switch text[i] {
+		case '\n', ';':
+			next = i + 1
+		case '.', '?', '!', ',':
+			if strings.HasPrefix(text[i+1:], " ") {
+				next = i + 1
+			}
+		case ' ':
+			for _, c := range conjunctions {
+				if strings.HasPrefix(text[i:], c) {
+					next = i + len(c) - 1
+				}
+			}
+		}
+		if next > i {
+			out = append(out, text[from:i])
+			from, i = next, next-1
+		}
+	}
+	return append(out, text[from:])
+}

@@ -1,0 +1,306 @@
+package search
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/spiced-sql/spiced/internal/kit/clip"
+)
+
+// The channels.
+const (
+	FullText = "full_text"
+	Keyword  = "keyword"
+	Schema   = "schema"
+	Vectors  = "vector"
+)
+
+// ListAll is the text of a query that lists all documents by name.
+const ListAll = "*"
+
+// Answer is what a search found.
+type Answer struct {
+	Hits []Hit // best first
+	// Total is the number of documents that matched, before the limit and the
+	// cut at MinScore; of a list of all, their number.
+	Total    int
+	Fallback bool // MinScore left nothing, and the best match stands in
+	// NoGoodMatch: nothing matched, or Confidence is below the threshold.
+	NoGoodMatch bool
+	// Confidence compares the best match with what this catalogue's own
+	// documents reach when searched for by their first sentence: 1 is as
+	// good. 0 for a list of all.
+	Confidence float64
+}
+
+// Hit is a document that was found.
+type Hit struct {
+	Doc          int
+	Name         string
+	Score        float64  // 0 to 1; the best hit has 1
+	MatchedTerms []string // words of the query that the document has, sorted
+	Sources      []Source // by rank, then by name
+}
+
+// Source is what one channel says of a document.
+type Source struct {
+	Source string  // full_text, keyword, schema or vector
+	Rank   int     // from 1
+	Score  float64 // in the channel's own measure
+	Weight float64 // of the channel; of a Hit: with Explain
+	Share  float64 // of the document's score; of a Hit: with Explain, and their sum is the score
+}
+
+// NGrams is the vector channel that needs no model: the cosine of hashed words
+// and character n-grams, weighted by their rarity in this index.
+func (ix *Index) NGrams(text string) Vector {
+	return ix.grams.query(ix.spoken(text, ix.settings.Rules.Synonyms))
+}
+
+// spoken are the distinct words of a text with their weights, and their
+// synonyms.
+func (ix *Index) spoken(text string, synonym float64) []weighed {
+	var out []weighed
+	seen := map[string]bool{}
+	for _, w := range words(clip.To(text, MaxQueryBytes)) {
+		if stopWords[w.text] || seen[w.text] {
+			continue
+		}
+		seen[w.text] = true
+		weight := ix.weight(w.text)
+		out = append(out, weighed{w.text, weight})
+		if synonym > 0 {
+			for _, other := range synonyms[stem(w.text)] {
+				out = append(out, weighed{other, float32(synonym)})
+			}
+		}
+	}
+	return out
+}
+
+// Search answers a query. It is pure computation.
+func (ix *Index) Search(q Query) Answer {
+	if strings.TrimSpace(q.Text) == ListAll {
+		return ix.list(q)
+	}
+	var a Answer
+	p := ix.plan(q)
+	var channels []Channel
+	best := ix.eachChannel(q, p, func(source string, weight float64, scores []float32) {
+		channels = append(channels, Channel{source, weight, ix.top(scores, q.Only)})
+	})
+	fused := ix.nameFirst(q, Fuse(ix.settings.K, channels...))
+	a.Total = len(fused)
+	a.Confidence = ix.confidence(best, p.whole)
+	a.NoGoodMatch = len(fused) == 0 || a.Confidence < ix.settings.NoGoodMatch
+	ix.fill(&a, q, p, fused)
+	return a
+}
+
+// eachChannel hands over the scores of each channel that has a weight, which
+// are valid until it returns. It returns the best full_text score for the
+// query as a whole. Vectors are compared meanwhile.
+func (ix *Index) eachChannel(q Query, p plan, do func(source string, weight float64, scores []float32)) (best float32) {
+	s := ix.scratch.Get().(*scratch)
+	defer ix.scratch.Put(s)
+	w := ix.settings
+	var vectors sync.WaitGroup
+	defer vectors.Wait()
+	compare := w.Vector > 0 && q.Vector != nil
+	if compare {
+		vectors.Go(func() { q.Vector.Cosines(s.cosines) })
+	}
+	ix.tfidf(s, s.scores, p.whole)
+	for doc, v := range s.scores {
+		if v > best && (q.Only == nil || q.Only(doc)) {
+			best = v
+		}
+	}
+	if w.FullText > 0 {
+		ix.addParts(s, p)
+		do(FullText, w.FullText, s.scores)
+	}
+	if w.Keyword > 0 {
+		do(Keyword, w.Keyword, ix.keyword(s, p))
+	}
+	if w.Schema > 0 {
+		do(Schema, w.Schema, ix.schema(s, p))
+	}
+	if compare {
+		vectors.Wait()
+		do(Vectors, w.Vector, s.cosines)
+	}
+	return best
+}
+
+// top ranks the documents with a score above 0, down to the depth that counts.
+// Ties are ranked by name.
+func (ix *Index) top(scores []float32, only func(int) bool) []Scored {
+	depth := ix.settings.Depth
+	order := func(a, b Scored) int {
+		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(ix.place[a.Doc], ix.place[b.Doc]))
+	}
+	var out []Scored
+	var least float32 // what a document must reach to be among the first
+	for doc, score := range scores {
+		if score <= 0 || score < least || only != nil && !only(doc) {
+			continue
+		}
+		out = append(out, Scored{doc, float64(score)})
+		if len(out) == 4*depth {
+			slices.SortFunc(out, order)
+			out = out[:depth]
+			least = float32(out[depth-1].Score)
+		}
+	}
+	slices.SortFunc(out, order)
+	return out[:min(len(out), depth)]
+}
+
+// nameLift is how far a document is lifted above all others, relative to the
+// best, when the query is its name; more often the better it is.
+const nameLift = .01
+
+// isNamed says how well a query is a document's name, when it is but for case
+// and separators: 2 when for case alone, 3 when it is the same.
+func (ix *Index) isNamed(doc int, text string) int {
+	name := strings.TrimSpace(ix.docs[doc].name)
+	switch text = strings.TrimSpace(text); {
+	case name == text:
+		return 3
+	case strings.EqualFold(name, text):
+		return 2
+	}
+	return 1
+}
+
+// nameFirst puts the documents first whose name the query is. What lifts them
+// is the keyword channel's share.
+func (ix *Index) nameFirst(q Query, fused []Fused) []Fused {
+	if len(q.Text) > MaxQueryBytes {
+		return fused
+	}
+	top := 1.0
+	if len(fused) > 0 {
+		top = fused[0].Score
+	}
+	for _, doc := range ix.folded[foldName(q.Text)] {
+		if q.Only != nil && !q.Only(int(doc)) {
+			continue
+		}
+		at := slices.IndexFunc(fused, func(f Fused) bool { return f.Doc == int(doc) })
+		if at < 0 {
+			at = len(fused)
+			fused = append(fused, Fused{Doc: int(doc)})
+		}
+		fused[at].lift(top*(1+nameLift*float64(ix.isNamed(int(doc), q.Text))), ix.settings.Keyword)
+	}
+	return fused
+}
+
+// lift raises a document to a score.
+func (f *Fused) lift(score, weight float64) {
+	at := slices.IndexFunc(f.Sources, func(s Source) bool { return s.Source == Keyword })
+	if at < 0 {
+		at = len(f.Sources)
+		f.Sources = append(f.Sources, Source{Source: Keyword, Weight: weight})
+	}
+	f.Sources[at].Rank = 1
+	f.Sources[at].Share += score - f.Score
+	f.Score = score
+}
+
+// fill makes hits of what was fused.
+func (ix *Index) fill(a *Answer, q Query, p plan, fused []Fused) {
+	slices.SortFunc(fused, func(a, b Fused) int {
+		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(ix.place[a.Doc], ix.place[b.Doc]))
+	})
+	for i, f := range fused[:min(len(fused), max(q.Limit, 0))] {
+		hit := Hit{Doc: f.Doc, Name: ix.docs[f.Doc].name, Score: round(f.Score / fused[0].Score), Sources: f.Sources}
+		if hit.Score < q.MinScore {
+			if i > 0 {
+				break
+			}
+			a.Fallback = true
+		}
+		hit.MatchedTerms = ix.matched(p, f.Doc)
+		hit.explain(fused[0].Score, q.Explain)
+		a.Hits = append(a.Hits, hit)
+		if a.Fallback {
+			break
+		}
+	}
+}
+
+// explain rounds the sources' numbers, and makes the shares add up to the
+// hit's score.
+func (h *Hit) explain(top float64, wanted bool) {
+	left := h.Score
+	largest := 0
+	for i := range h.Sources {
+		s := &h.Sources[i]
+		s.Score = round(s.Score)
+		if !wanted {
+			s.Weight, s.Share = 0, 0
+			continue
+		}
+		s.Share = round(s.Share / top)
+		left -= s.Share
+		if s.Share > h.Sources[largest].Share {
+			largest = i
+		}
+	}
+	if wanted {
+		h.Sources[largest].Share = round(h.Sources[largest].Share + left)
+	}
+	slices.SortFunc(h.Sources, func(a, b Source) int {
+		return cmp.Or(cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.Source, b.Source))
+	})
+}
+
+// round keeps three decimals.
+func round(x float64) float64 { return math.Round(x*1000) / 1000 }
+
+// matched are the words and phrases of the query that a document has.
+func (ix *Index) matched(p plan, doc int) []string {
+	out := []string{}
+	d := ix.docs[doc]
+	for _, w := range p.whole {
+		if !w.joined && slices.ContainsFunc(w.ways, func(way way) bool { return ix.has(way.term, doc) }) {
+			out = append(out, w.text)
+		}
+	}
+	for _, phrase := range p.phrases {
+		if d.landing(phrase) < fields {
+			out = append(out, strings.TrimSpace(phrase))
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// has reports whether a document has a term. Postings are by document.
+func (ix *Index) has(term int32, doc int) bool {
+	_, found := slices.BinarySearchFunc(ix.postings(term), int32(doc), func(p posting, doc int32) int {
+		return cmp.Compare(p.doc, doc)
+	})
+	return found
+}
+
+// list answers a query for all documents.
+func (ix *Index) list(q Query) Answer {
+	var a Answer
+	for _, doc := range ix.byName {
+		if q.Only != nil && !q.Only(int(doc)) {
+			continue
+		}
+		if a.Total++; a.Total <= q.Limit {
+			a.Hits = append(a.Hits, Hit{Doc: int(doc), Name: ix.docs[doc].name, Score: 1, MatchedTerms: []string{}})
+		}
+	}
+	a.NoGoodMatch = a.Total == 0
+	return a
+}

@@ -1,0 +1,207 @@
+package search
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/kljensen/snowball/english"
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/spiced-sql/spiced/internal/kit/clip"
+)
+
+// word is one word of a text, in lower case.
+type word struct {
+	text string
+	// compound is set on the first of some words that the text writes as one
+	// (camelCase, snake_case, sha256): all of them, without what parts them.
+	compound string
+	parts    int // of the compound
+}
+
+// words cuts a text into words: runs of letters and digits, cut further where
+// the case changes (getUserName, HTTPServer), between letters and digits, and
+// at underscores and hyphens. Scripts written without spaces give overlapping
+// pairs of characters.
+func words(text string) []word {
+	text = normalise(text)
+	var c cutter
+	for i, r := range text {
+		c.rune(text, i, r)
+	}
+	c.endRun(text, len(text))
+	c.endCompound()
+	return c.out
+}
+
+// normalise makes equal what looks equal: compatibility forms such as the
+// full-width ones, and letters of the Latin script with and without accents.
+func normalise(text string) string {
+	if isASCII(text) {
+		return text
+	}
+	var b strings.Builder
+	latin := false
+	for _, r := range norm.NFKD.String(strings.ToValidUTF8(text, " ")) {
+		if latin && unicode.Is(unicode.Mn, r) {
+			continue
+		}
+		latin = unicode.Is(unicode.Latin, r)
+		b.WriteRune(r)
+	}
+	return norm.NFC.String(b.String())
+}
+
+func isASCII(s string) bool {
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
+
+// class is what a character is to the cutter.
+type class uint8
+
+const (
+	other class = iota
+	lower
+	upper
+	digit
+	unspaced // of a script that puts no spaces between words
+	joiner   // holds the parts of a compound together
+)
+
+var unspacedScripts = []*unicode.RangeTable{
+	unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar,
+}
+
+func classOf(r rune) class {
+	switch {
+	case r >= 'a' && r <= 'z':
+		return lower
+	case r >= 'A' && r <= 'Z':
+		return upper
+	case r >= '0' && r <= '9':
+		return digit
+	case r == '_' || r == '-':
+		return joiner
+	case r < utf8.RuneSelf:
+		return other
+	case unicode.In(r, unspacedScripts...):
+		return unspaced
+	case unicode.IsUpper(r):
+		return upper
+	case unicode.IsLetter(r), unicode.IsMark(r):
+		return lower
+	case unicode.IsNumber(r):
+		return digit
+	}
+	return other
+}
+
+// cutter is in the middle of a text: it has begun a run of characters, which
+// may be a part of a compound.
+type cutter struct {
+	out    []word
+	run    int   // where the run begins
+	part   int   // the compound's first word in out
+	last   class // of the character before
+	before class // of the one before that
+	at     int   // where the character before begins
+}
+
+func (c *cutter) rune(text string, i int, r rune) {
+	k := classOf(r)
+	switch {
+	case k == other:
+		c.endRun(text, i)
+		c.endCompound()
+	case k == joiner:
+		c.endRun(text, i)
+		if c.last == joiner { // "server__tool" is two compounds
+			c.endCompound()
+		}
+	case k == unspaced && c.last != unspaced, k != unspaced && c.last == unspaced:
+		c.endRun(text, i)
+		c.endCompound()
+		c.run = i
+	case c.last == other || c.last == joiner:
+		c.run = i
+	case c.before == upper && c.last == upper && k == lower:
+		c.endRun(text, c.at)
+	case (k == digit) != (c.last == digit), c.last == lower && k == upper:
+		c.endRun(text, i)
+	}
+	c.before, c.last, c.at = c.last, k, i
+}
+
+func (c *cutter) endRun(text string, end int) {
+	if c.last == other || c.last == joiner || c.run >= end {
+		return
+	}
+	run := strings.ToLower(text[c.run:end])
+	c.run = end
+	switch {
+	case c.last == unspaced:
+		c.pairs([]rune(run))
+	case len(run) <= maxWordBytes:
+		c.out = append(c.out, word{text: run})
+	}
+}
+
+// pairs adds the overlapping pairs of a run without spaces.
+func (c *cutter) pairs(run []rune) {
+	if len(run) == 1 {
+		c.out = append(c.out, word{text: string(run)})
+	}
+	for i := 1; i < len(run); i++ {
+		c.out = append(c.out, word{text: string(run[i-1 : i+1])})
+	}
+	c.part = len(c.out)
+}
+
+func (c *cutter) endCompound() {
+	parts := c.out[c.part:]
+	c.part = len(c.out)
+	if len(parts) < 2 {
+		return
+	}
+	var b strings.Builder
+	for _, w := range parts {
+		b.WriteString(w.text)
+	}
+	if b.Len() <= maxWordBytes {
+		parts[0].compound, parts[0].parts = b.String(), len(parts)
+	}
+}
+
+// foldName makes names equal that differ in case and separators alone.
+func foldName(name string) string {
+	name = strings.TrimSpace(clip.To(name, maxFieldBytes))
+	var b strings.Builder
+	for _, r := range normalise(name) {
+		if k := classOf(r); k != other && k != joiner {
+			b.WriteRune(unicode.ToLower(r))
+		}
+	}
+	if b.Len() == 0 { // a name of signs alone
+		return name
+	}
+	return b.String()
+}
+
+// stem is the stem of an English word (Porter2). Other scripts are left alone.
+func stem(text string) string {
+	if len(text) < 3 || !isASCII(text) {
+		return text
+	}
+	return english.Stem(text, true)
+}
+
+// pairOf is the term of two neighbours, of which the first is a stem: the same
+// term as the one word that they make when written together (data base,
+// dataBase, database).
+func pairOf(before, text string) string { return stem(before + text) }

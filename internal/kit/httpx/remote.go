@@ -1,0 +1,133 @@
+// Package httpx is what requests to servers of others have in common, be they
+// providers of models or MCP servers: which redirects are followed, how long a
+// refusal asks to wait, what it says, and what of that may be shown.
+package httpx
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// MaxRedirects is how many redirects one request follows.
+const MaxRedirects = 3
+
+// RedirectError is a redirect that is not followed. Asking again is no use.
+type RedirectError struct{ message string }
+
+// Error says where it leads.
+func (e *RedirectError) Error() string { return e.message }
+
+// CheckRedirect is for [http.Client]: it follows redirects only where texts
+// and key were meant to go. Its errors are a [*RedirectError].
+func CheckRedirect(r *http.Request, via []*http.Request) error {
+	first := via[0]
+	switch {
+	case r.URL.Host != first.URL.Host:
+		return &RedirectError{fmt.Sprintf("the server redirects to another host, %q, which is not followed; check the address", r.URL.Host)}
+	case r.URL.Scheme != first.URL.Scheme:
+		return &RedirectError{fmt.Sprintf("the server redirects from %s to %s, which is not followed; check the address", first.URL.Scheme, r.URL.Scheme)}
+	case r.Method != first.Method:
+		return &RedirectError{"the server redirects as to a page; check the address"}
+	case len(via) > MaxRedirects:
+		return &RedirectError{fmt.Sprintf("the server redirects more than %d times", MaxRedirects)}
+	}
+	return nil
+}
+
+// RetryAfter is how long a provider asks to wait: retry-after-ms as OpenAI
+// sends it, or Retry-After in seconds or as a date (RFC 9110, 10.2.3); 0 when
+// it does not say.
+func RetryAfter(h http.Header) time.Duration {
+	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil && ms >= 0 {
+		return seconds(ms / 1000)
+	}
+	text := h.Get("Retry-After")
+	if s, err := strconv.ParseFloat(text, 64); err == nil && s >= 0 {
+		return seconds(s)
+	}
+	if at, err := http.ParseTime(text); err == nil {
+		return max(0, time.Until(at))
+	}
+	return 0
+}
+
+// seconds keeps large numbers in range.
+func seconds(s float64) time.Duration {
+	const day = 24 * 60 * 60
+	return time.Duration(min(s, day) * float64(time.Second))
+}
+
+// Message finds the message in the body of a refusal. Providers write
+// {"error": {"message": …}}, {"error": "…"}, {"message": "…"}, {"detail": "…"}
+// or one of them in a list. The code is that of the error, or its type. A page
+// of HTML says nothing.
+func Message(body []byte) (message, code string) {
+	var list []json.RawMessage
+	if json.Unmarshal(body, &list) == nil && len(list) > 0 {
+		body = list[0]
+	}
+	var form struct{ Error, Message, Detail json.RawMessage }
+	if json.Unmarshal(body, &form) != nil {
+		text := strings.TrimSpace(string(body))
+		if strings.HasPrefix(text, "<") || strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[") {
+			return "", ""
+		}
+		return text, ""
+	}
+	var inner struct {
+		Message    string
+		Code, Type any
+	}
+	if json.Unmarshal(form.Error, &inner) == nil && inner.Message != "" {
+		code, _ = inner.Code.(string)
+		if kind, ok := inner.Type.(string); ok {
+			code = cmp.Or(code, kind)
+		}
+		return inner.Message, code
+	}
+	for _, raw := range []json.RawMessage{form.Error, form.Message, form.Detail} {
+		var text string
+		if json.Unmarshal(raw, &text) == nil && text != "" {
+			return text, ""
+		}
+	}
+	return "", ""
+}
+
+// OneLine makes a foreign text safe to show: one line, no control characters,
+// at most so many bytes and an ellipsis.
+func OneLine(text string, most int) string {
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(text, "\uFFFD"))
+	text = strings.Join(strings.Fields(text), " ")
+	if len(text) <= most {
+		return text
+	}
+	for text[most]&0xC0 == 0x80 {
+		most--
+	}
+	return text[:most] + "…"
+}
+
+// Redaction returns what replaces secrets in a text, the longest first.
+func Redaction(secrets []string) func(string) string {
+	secrets = slices.DeleteFunc(slices.Clone(secrets), func(s string) bool { return strings.TrimSpace(s) == "" })
+	slices.SortFunc(secrets, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
+	return func(text string) string {
+		for _, secret := range secrets {
+			text = strings.ReplaceAll(text, secret, "***")
+		}
+		return text
+	}
+}

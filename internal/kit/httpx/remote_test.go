@@ -1,0 +1,131 @@
+package httpx_test
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/spiced-sql/spiced/internal/kit/httpx"
+)
+
+func TestRedirects(t *testing.T) {
+	request := func(method, address string) *http.Request {
+		u, err := url.Parse(address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &http.Request{Method: method, URL: u}
+	}
+	first := request("POST", "https://a.example/v1")
+	for _, c := range []struct {
+		method, to string
+		hops       int
+		want       string
+	}{
+		{"POST", "https://a.example/v2", 1, ""},
+		{"POST", "https://b.example/v1", 1, `another host, "b.example"`},
+		{"POST", "http://a.example/v1", 1, "from https to http"},
+		{"GET", "https://a.example/login", 1, "as to a page"},
+		{"POST", "https://a.example/v2", httpx.MaxRedirects + 1, "more than 3 times"},
+	} {
+		via := make([]*http.Request, c.hops)
+		for i := range via {
+			via[i] = first
+		}
+		err := httpx.CheckRedirect(request(c.method, c.to), via)
+		var refused *httpx.RedirectError
+		switch {
+		case c.want == "" && err != nil:
+			t.Errorf("%s: %v", c.to, err)
+		case c.want != "" && (!errors.As(err, &refused) || !strings.Contains(err.Error(), c.want)):
+			t.Errorf("%s: error %v, want %q", c.to, err, c.want)
+		}
+	}
+}
+
+func TestRetryAfter(t *testing.T) {
+	soon := time.Now().Add(time.Hour).UTC().Format(http.TimeFormat)
+	for _, c := range []struct {
+		header, value string
+		least, most   time.Duration
+	}{
+		{"Retry-After", "2", 2 * time.Second, 2 * time.Second},
+		{"Retry-After", "0.5", time.Second / 2, time.Second / 2},
+		{"Retry-After-Ms", "250", time.Second / 4, time.Second / 4},
+		{"Retry-After", "1e300", 24 * time.Hour, 24 * time.Hour},
+		{"Retry-After", soon, 59 * time.Minute, time.Hour},
+		{"Retry-After", "-1", 0, 0},
+		{"Retry-After", "soon", 0, 0},
+		{"X", "1", 0, 0},
+	} {
+		got := httpx.RetryAfter(http.Header{c.header: {c.value}})
+		if got < c.least || got > c.most {
+			t.Errorf("%s: %s gives %s", c.header, c.value, got)
+		}
+	}
+}
+
+func TestMessage(t *testing.T) {
+	for body, want := range map[string]string{
+		`{"error":{"message":"no","code":"bad"}}`:                 "no bad",
+		`{"error":{"message":"no","code":1,"type":"rate_limit"}}`: "no rate_limit",
+		`[{"error":{"message":"no"}}]`:                            "no ",
+		`{"error":"no"}`:                                          "no ",
+		`{"message":"no"}`:                                        "no ",
+		`{"detail":"no"}`:                                         "no ",
+		`no`:                                                      "no ",
+		`<html>no</html>`:                                         " ",
+		`{"x":1}`:                                                 " ",
+		`{"error":`:                                               " ",
+		``:                                                        " ",
+	} {
+		if message, code := httpx.Message([]byte(body)); message+" "+code != want {
+			t.Errorf("%s gives %q, %q", body, message, code)
+		}
+	}
+}
+
+func TestOneLine(t *testing.T) {
+	for text, want := range map[string]string{
+		"a\n b\x1b[31m": "a b [31m",
+		"äöü":           "äö…",
+		"abcd":          "abcd",
+		"abcde":         "abcd…",
+		"\xff":          "\uFFFD",
+	} {
+		if got := httpx.OneLine(text, 4); got != want && text != "a\n b\x1b[31m" {
+			t.Errorf("%q gives %q", text, got)
+		}
+	}
+	if got := httpx.OneLine("a\n b\x1b[31m", 100); got != "a b [31m" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func FuzzOneLine(f *testing.F) {
+	f.Add("a\u2028é\x00", 2)
+	f.Fuzz(func(t *testing.T, text string, most int) {
+		if most < 0 {
+			return
+		}
+		got := httpx.OneLine(text, most)
+		if !utf8.ValidString(got) || len(got) > most+len("…") || strings.ContainsAny(got, "\n\r\x00\x1b") {
+			t.Errorf("%q at %d gives %q", text, most, got)
+		}
+	})
+}
+
+func TestRedaction(t *testing.T) {
+	secrets := []string{"", "key", "key-long"}
+	redact := httpx.Redaction(secrets)
+	if got := redact("a key-long and a key"); got != "a *** and a ***" {
+		t.Errorf("got %q", got)
+	}
+	if secrets[0] != "" || secrets[1] != "key" {
+		t.Error("the caller's list was changed")
+	}
+}

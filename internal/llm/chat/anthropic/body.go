@@ -1,0 +1,220 @@
+package anthropic
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spiced-sql/spiced/internal/llm/chat"
+	"github.com/spiced-sql/spiced/tools"
+)
+
+// composer makes the body of one request. The same request has the same bytes:
+// the fields stand in a fixed order, and what spiced itself has to say is
+// canonical JSON. A client's own messages and tools stay as they are.
+type composer struct {
+	provider *provider
+	request  *chat.Request
+	top      map[string]json.RawMessage // fields, by name
+	beta     string                     // for the header
+	err      error                      // the first one
+}
+
+// leading are the fields that stand in front; the others follow by name.
+var leading = []string{"model", "max_tokens", "tools", "tool_choice", "system", "messages"}
+
+func (c *composer) body() (json.RawMessage, error) {
+	c.top = maps.Clone(c.provider.defaults)
+	if c.top == nil {
+		c.top = map[string]json.RawMessage{}
+	}
+	c.settings()
+	if c.own() {
+		maps.Copy(c.top, c.request.Extra)
+	}
+	c.prompt()
+	c.set("model", c.provider.model)
+	c.set("stream", true)
+	c.takeBeta()
+	if c.err != nil {
+		return nil, c.err
+	}
+	return c.write(), nil
+}
+
+// own reports whether the client speaks this form.
+func (c *composer) own() bool { return c.request.Form == chat.FormAnthropic }
+
+func (c *composer) set(name string, value any) {
+	raw, err := encode(value)
+	if err != nil && c.err == nil {
+		c.err = fmt.Errorf("the field %s of the request: %w", name, err)
+	}
+	c.top[name] = raw
+}
+
+// settings sets what the request asks for.
+func (c *composer) settings() {
+	s := c.request.Settings
+	switch _, ok := c.top["max_tokens"]; {
+	case s.MaxTokens > 0:
+		c.set("max_tokens", s.MaxTokens)
+	case !ok:
+		c.set("max_tokens", c.provider.maxTokens)
+	}
+	if s.Temperature != nil {
+		c.set("temperature", c.temperature(*s.Temperature))
+	}
+	if s.TopP != nil {
+		c.set("top_p", *s.TopP)
+	}
+	if stop := c.stops(s.Stop); len(stop) > 0 {
+		c.set("stop_sequences", stop)
+	}
+	if s.User != "" {
+		c.set("metadata", map[string]string{"user_id": s.User})
+	}
+	c.config(s)
+}
+
+// temperature goes up to 1 here; that of the other forms goes up to 2, and is
+// capped as Anthropic's own endpoint for OpenAI's clients does it:
+// https://platform.claude.com/docs/en/api/openai-sdk.
+func (c *composer) temperature(t float64) float64 {
+	if c.own() {
+		return t
+	}
+	return min(t, 1)
+}
+
+// stops are the sequences to stop at, without blank ones of other forms, which
+// the API refuses.
+func (c *composer) stops(list []string) []string {
+	if c.own() {
+		return list
+	}
+	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return strings.TrimSpace(s) == "" })
+}
+
+// config sets output_config, which replaces the model's as a whole. OpenAI's
+// effort "none" is not to think here, and its form "json_object" is unknown.
+func (c *composer) config(s chat.Settings) {
+	var config outputConfig
+	switch s.Effort {
+	case "none":
+		c.set("thinking", map[string]string{"type": "disabled"})
+	case "minimal":
+		config.Effort = "low"
+	default:
+		config.Effort = s.Effort
+	}
+	var format responseFormat
+	if json.Unmarshal(s.Format, &format) == nil && format.Type == "json_schema" && isObject(format.Schema.Schema) {
+		config.Format = &outputFormat{Type: "json_schema", Schema: c.canonical(format.Schema.Schema)}
+	}
+	if config != (outputConfig{}) {
+		c.set("output_config", config)
+	}
+}
+
+func (c *composer) canonical(raw json.RawMessage) json.RawMessage {
+	canonical, err := tools.Canonical(raw)
+	if err != nil && c.err == nil {
+		c.err = err
+	}
+	return canonical
+}
+
+// prompt sets tools, system and messages, with the marks of the cache.
+func (c *composer) prompt() {
+	list := c.tools()
+	p := &prompt{writer: writer{known: c.names()}}
+	if err := p.add(c.request.Messages); err != nil && c.err == nil {
+		c.err = err
+	}
+	if c.provider.cache {
+		c.mark(list, p.system)
+	}
+	if len(list) > 0 {
+		c.top["tools"] = join(list)
+		c.choice()
+	}
+	if len(p.system) > 0 {
+		c.top["system"] = join(p.system)
+	}
+	c.top["messages"] = join(p.messages())
+}
+
+// choiceForm is a tool_choice.
+type choiceForm struct {
+	Type     string `json:"type"`
+	Name     string `json:"name,omitempty"`
+	Disabled bool   `json:"disable_parallel_tool_use,omitempty"`
+}
+
+// choice sets tool_choice, which the API takes beside tools only.
+func (c *composer) choice() {
+	s := c.request.Choice
+	if c.own() && s.Raw != nil {
+		c.top["tool_choice"] = s.Raw
+		return
+	}
+	form := choiceForm{Disabled: c.request.Settings.ParallelCalls != nil && !*c.request.Settings.ParallelCalls}
+	switch s.Mode {
+	case chat.ChoiceAuto:
+		form.Type = "auto"
+	case chat.ChoiceRequired:
+		form.Type = "any"
+	case chat.ChoiceTool:
+		form.Type, form.Name = "tool", s.Name
+	case chat.ChoiceNone:
+		form = choiceForm{Type: "none"}
+	default:
+		if !form.Disabled {
+			return
+		}
+		form.Type = "auto"
+	}
+	c.set("tool_choice", form)
+}
+
+// takeBeta moves the names of beta features to the header.
+func (c *composer) takeBeta() {
+	var names []string
+	if raw, ok := c.top[BetaField]; ok && json.Unmarshal(raw, &names) != nil && c.err == nil {
+		c.err = invalid(BetaField, "must be a list of strings")
+	}
+	delete(c.top, BetaField)
+	c.beta = strings.Join(names, ",")
+}
+
+// write puts the fields in order.
+func (c *composer) write() json.RawMessage {
+	names := slices.Sorted(maps.Keys(c.top))
+	names = slices.DeleteFunc(names, func(name string) bool { return slices.Contains(leading, name) })
+	var b bytes.Buffer
+	for _, name := range slices.Concat(leading, names) {
+		raw, ok := c.top[name]
+		if !ok {
+			continue
+		}
+		separator := ","
+		if b.Len() == 0 {
+			separator = "{"
+		}
+		b.Grow(len(raw) + len(name) + len(`,"":}`))
+		fmt.Fprintf(&b, "%s%s:", separator, quote(name))
+		b.Write(raw)
+	}
+	b.WriteByte('}')
+	return b.Bytes()
+}
+
+// quote is a text as JSON. A client's field may have any name.
+func quote(text string) []byte {
+	raw, _ := encode(text) // texts cannot fail
+	return raw
+}

@@ -1,0 +1,226 @@
+package anthropic
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/spiced-sql/spiced/internal/llm/chat"
+	"github.com/spiced-sql/spiced/internal/llm/upstream"
+)
+
+// event is an event of a stream; each type has some of the fields.
+type event struct {
+	Type    string          `json:"type"`
+	Index   int             `json:"index"`
+	Message json.RawMessage `json:"message"`
+	Block   json.RawMessage `json:"content_block"`
+	Delta   json.RawMessage `json:"delta"`
+	Usage   *usage          `json:"usage"`
+	Error   *wireError      `json:"error"`
+}
+
+type wireError struct {
+	Type    string `json:"type"`
+	Message string `json:"message"`
+}
+
+// piece is the delta of a block, or of the message.
+type piece struct {
+	Type       string          `json:"type"`
+	Text       string          `json:"text"`
+	Thinking   string          `json:"thinking"`
+	Signature  string          `json:"signature"`
+	JSON       string          `json:"partial_json"`
+	Citation   json.RawMessage `json:"citation"`
+	StopReason *string         `json:"stop_reason"`
+}
+
+// message is an answer: whole, or as message_start has it.
+type message struct {
+	Type       string            `json:"type"`
+	Content    []json.RawMessage `json:"content"`
+	StopReason *string           `json:"stop_reason"`
+	StopText   *string           `json:"stop_sequence"`
+	Usage      usage             `json:"usage"`
+	Error      *wireError        `json:"error"`
+}
+
+// failure is what is wrong with an answer.
+type failure struct {
+	code    chat.Code
+	message string
+}
+
+func broken(format string, args ...any) *failure {
+	return &failure{chat.CodeBroken, "the provider's answer makes no sense: " + fmt.Sprintf(format, args...)}
+}
+
+// decoder makes deltas of the events of one answer. The zero value is ready to
+// use.
+type decoder struct {
+	out    []chat.Delta   // of the event in hand
+	open   map[int]*piled // blocks that have begun and not ended, by index
+	blocks int            // begun so far
+	calls  int
+	text   bool // the last block that began is text
+	began  bool
+	done   bool
+	usage  usage
+	finish chat.Delta
+}
+
+// piled is what an open block holds so far.
+type piled struct {
+	block
+	raw       json.RawMessage // as it began
+	call      int
+	thinking  strings.Builder
+	signature strings.Builder
+	input     strings.Builder
+	said      strings.Builder // the text
+	citations []json.RawMessage
+}
+
+// take reads an event. What it yields is right also when it fails; it is valid
+// until the next call.
+func (d *decoder) take(typ string, data []byte) ([]chat.Delta, *failure) {
+	d.out = d.out[:0]
+	if typ == upstream.EventJSON {
+		return d.out, d.whole(data)
+	}
+	var e event
+	if err := json.Unmarshal(data, &e); err != nil {
+		return nil, broken("an event that is not JSON, or not of its form")
+	}
+	failed := d.event(e)
+	return d.out, failed
+}
+
+func (d *decoder) event(e event) *failure {
+	switch e.Type {
+	case "message_start":
+		return d.start(e.Message)
+	case "content_block_start":
+		return d.openBlock(e.Index, e.Block)
+	case "content_block_delta":
+		return d.piece(e.Index, e.Delta)
+	case "content_block_stop":
+		return d.closeBlock(e.Index)
+	case "message_delta":
+		return d.change(e)
+	case "message_stop":
+		return d.stop()
+	case "error":
+		return providerFailure(e.Error)
+	}
+	return nil // ping, and what is yet to come
+}
+
+func providerFailure(e *wireError) *failure {
+	if e == nil {
+		e = &wireError{}
+	}
+	code := cmp.Or(errorCodes[e.Type], chat.CodeUpstream)
+	what := cmp.Or(e.Type, "an error")
+	return &failure{code, "the provider failed in the middle of its answer: " + what + ": " + cmp.Or(e.Message, "no message")}
+}
+
+func (d *decoder) emit(delta chat.Delta) { d.out = append(d.out, delta) }
+
+// begin yields DeltaStart once.
+func (d *decoder) begin() {
+	if !d.began {
+		d.began = true
+		d.emit(chat.Delta{Kind: chat.DeltaStart})
+	}
+}
+
+func (d *decoder) start(raw json.RawMessage) *failure {
+	if d.began {
+		return broken("a second message_start")
+	}
+	var m message
+	if json.Unmarshal(raw, &m) != nil {
+		return broken("message_start without a message")
+	}
+	d.begin()
+	d.count(m.Usage)
+	return nil
+}
+
+func (d *decoder) count(u usage) {
+	d.usage.update(u)
+	d.emit(chat.Delta{Kind: chat.DeltaUsage, Usage: d.usage.neutral()})
+}
+
+// change takes a message_delta: why the answer ends, and its cost so far.
+func (d *decoder) change(e event) *failure {
+	d.begin()
+	if e.Usage != nil {
+		d.count(*e.Usage)
+	}
+	var p piece
+	if e.Delta != nil && json.Unmarshal(e.Delta, &p) != nil {
+		return broken("a message_delta of another form")
+	}
+	if p.StopReason != nil {
+		d.finish = chat.Delta{Kind: chat.DeltaFinish, Reason: reasonOf(*p.StopReason), Raw: e.Delta, Form: chat.FormAnthropic}
+	}
+	return nil
+}
+
+// stop ends the answer. A call whose block is open is not complete.
+func (d *decoder) stop() *failure {
+	for index, b := range d.open {
+		if b.Type == "tool_use" {
+			return broken("message_stop before the end of the call in block %d", index)
+		}
+	}
+	d.begin()
+	d.done = true
+	if d.finish.Kind == 0 {
+		d.finish = chat.Delta{Kind: chat.DeltaFinish, Reason: chat.ReasonStop}
+		if d.calls > 0 {
+			d.finish.Reason = chat.ReasonCalls
+		}
+	}
+	d.emit(d.finish)
+	return nil
+}
+
+// whole reads an answer that is not streamed.
+func (d *decoder) whole(data []byte) *failure {
+	var m message
+	if json.Unmarshal(data, &m) != nil {
+		return broken("a document of another form; check params.endpoint")
+	}
+	if m.Error != nil || m.Type == "error" {
+		return providerFailure(m.Error)
+	}
+	if m.Type != "message" {
+		return broken("a document of the type %q, not a message; check params.endpoint", m.Type)
+	}
+	d.begin()
+	for i, raw := range m.Content {
+		if failed := d.openBlock(i, raw); failed != nil {
+			return failed
+		}
+		if failed := d.closeBlock(i); failed != nil {
+			return failed
+		}
+	}
+	d.count(m.Usage)
+	if m.StopReason != nil {
+		raw, _ := encode(finishForm{m.StopReason, m.StopText})
+		d.finish = chat.Delta{Kind: chat.DeltaFinish, Reason: reasonOf(*m.StopReason), Raw: raw, Form: chat.FormAnthropic}
+	}
+	return d.stop()
+}
+
+// finishForm is the delta of a message_delta.
+type finishForm struct {
+	StopReason *string `json:"stop_reason"`
+	StopText   *string `json:"stop_sequence"`
+}

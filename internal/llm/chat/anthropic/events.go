@@ -1,0 +1,137 @@
+package anthropic
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/spiced-sql/spiced/internal/llm/chat"
+)
+
+// The forms of events.
+type (
+	startForm struct {
+		Type  string          `json:"type"`
+		Index int             `json:"index"`
+		Block json.RawMessage `json:"content_block"`
+	}
+	pieceForm struct {
+		Type  string          `json:"type"`
+		Index int             `json:"index"`
+		Delta json.RawMessage `json:"delta"`
+	}
+	stopForm struct {
+		Type  string `json:"type"`
+		Index int    `json:"index"`
+	}
+	beginForm struct {
+		Type    string       `json:"type"`
+		Message responseForm `json:"message"`
+	}
+	changeForm struct {
+		Type  string          `json:"type"`
+		Delta json.RawMessage `json:"delta"`
+		Usage usage           `json:"usage"`
+	}
+	endForm struct {
+		Type string `json:"type"`
+	}
+	oursForm struct {
+		Type string          `json:"type"`
+		Data json.RawMessage `json:"data"`
+	}
+)
+
+// event writes an event into the buffer.
+func (e *encoder) event(name string, form any) error {
+	data, err := encode(form)
+	if err != nil {
+		return fmt.Errorf("event %s: %w", name, err)
+	}
+	e.buf.WriteString("event: ")
+	e.buf.WriteString(name)
+	e.buf.WriteString("\ndata: ")
+	e.buf.Write(data)
+	e.buf.WriteString("\n\n")
+	return nil
+}
+
+// flush writes the buffer to the client.
+func (e *encoder) flush() error {
+	if e.buf.Len() == 0 {
+		return nil
+	}
+	_, err := e.w.Write(e.buf.Bytes())
+	e.buf.Reset()
+	return err
+}
+
+func (e *encoder) start() error {
+	if e.started {
+		return nil
+	}
+	e.started = true
+	m := e.o.response()
+	m.Usage = usageOf(e.usage)
+	return e.event("message_start", beginForm{"message_start", m})
+}
+
+// Event writes an event of ours, before, in or after the message.
+func (e *encoder) Event(name string, data json.RawMessage) error {
+	if e.ended {
+		return nil
+	}
+	name = "spiced." + name
+	if err := e.event(name, oursForm{name, data}); err != nil {
+		return err
+	}
+	return e.flush()
+}
+
+// Fail ends the stream with an error, which clients raise.
+func (e *encoder) Fail(failed *chat.Error) error {
+	if e.ended {
+		return nil
+	}
+	e.ended = true
+	if err := e.event("error", errorOf(failed)); err != nil {
+		return err
+	}
+	return e.flush()
+}
+
+// Close ends the message, with the reason of its last DeltaFinish.
+func (e *encoder) Close() error {
+	if e.ended {
+		return nil
+	}
+	e.ended = true
+	if err := e.start(); err != nil {
+		return err
+	}
+	e.endAll()
+	if err := e.drain(); err != nil {
+		return err
+	}
+	delta, err := encode(finishOf(e.finish))
+	if err != nil {
+		return err
+	}
+	if err := e.event("message_delta", changeForm{"message_delta", delta, usageOf(e.usage)}); err != nil {
+		return err
+	}
+	if err := e.event("message_stop", endForm{"message_stop"}); err != nil {
+		return err
+	}
+	return e.flush()
+}
+
+// finishOf is how the message ends: in the provider's words where they still
+// say the same.
+func finishOf(d chat.Delta) any {
+	var own finishForm
+	if d.Form == chat.FormAnthropic && json.Unmarshal(d.Raw, &own) == nil && own.StopReason != nil && reasonOf(*own.StopReason) == d.Reason {
+		return d.Raw
+	}
+	reason := stopReason(d.Reason)
+	return finishForm{StopReason: &reason}
+}

@@ -1,0 +1,105 @@
+package anthropic
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"iter"
+	"net/http"
+	"sync/atomic"
+
+	"github.com/spiced-sql/spiced/internal/llm/chat"
+	"github.com/spiced-sql/spiced/internal/llm/upstream"
+)
+
+// ProviderOptions say how to reach a model.
+type ProviderOptions struct {
+	// Endpoint is the API; its base URL goes without /v1, its headers have the
+	// key, as x-api-key.
+	Endpoint *upstream.Endpoint
+	Model    string // as the provider names it
+	// MaxTokens limits an answer when the request does not; 0 is
+	// [DefaultMaxTokens].
+	MaxTokens int
+	// Defaults are fields of the body that a request may set otherwise.
+	Defaults map[string]json.RawMessage
+	// Cache marks the ends of the tools and of the system prompt for the
+	// provider's prompt cache.
+	Cache bool
+}
+
+// provider is a model behind the Messages API.
+type provider struct {
+	endpoint  *upstream.Endpoint
+	model     string
+	maxTokens int
+	defaults  map[string]json.RawMessage
+	cache     bool
+	rendered  atomic.Pointer[rendered]
+}
+
+var _ chat.Provider = (*provider)(nil)
+
+// NewProvider returns a model behind POST {base}/v1/messages.
+func NewProvider(o ProviderOptions) chat.Provider {
+	p := &provider{endpoint: o.Endpoint, model: o.Model, maxTokens: o.MaxTokens, defaults: o.Defaults, cache: o.Cache}
+	if p.maxTokens <= 0 {
+		p.maxTokens = DefaultMaxTokens
+	}
+	return p
+}
+
+func (p *provider) Form() chat.Form { return chat.FormAnthropic }
+
+// Chat sends the request; the answer is always streamed.
+func (p *provider) Chat(ctx context.Context, r *chat.Request) iter.Seq2[chat.Delta, error] {
+	return func(yield func(chat.Delta, error) bool) {
+		body, header, err := p.request(r)
+		if err != nil {
+			yield(chat.Delta{}, chat.AsError(err))
+			return
+		}
+		p.read(p.endpoint.Stream(ctx, "/v1/messages", body, header), yield)
+	}
+}
+
+// request is the body with the headers that it needs.
+func (p *provider) request(r *chat.Request) (json.RawMessage, http.Header, error) {
+	c := &composer{provider: p, request: r}
+	body, err := c.body()
+	if err != nil {
+		return nil, nil, err
+	}
+	header := http.Header{"Anthropic-Version": {Version}, "Content-Type": {"application/json"}}
+	if c.beta != "" {
+		header.Set("Anthropic-Beta", c.beta)
+	}
+	return body, header, nil
+}
+
+// read yields the deltas of the events up to message_stop, or an error.
+func (p *provider) read(events iter.Seq2[upstream.Event, error], yield func(chat.Delta, error) bool) {
+	var d decoder
+	for event, err := range events {
+		if err != nil {
+			yield(chat.Delta{}, err)
+			return
+		}
+		deltas, failed := d.take(event.Type, event.Data)
+		for _, delta := range deltas {
+			if !yield(delta, nil) {
+				return
+			}
+		}
+		if failed != nil {
+			yield(chat.Delta{}, p.endpoint.Fail(failed.code, failed.message))
+			return
+		}
+		if d.done {
+			return
+		}
+	}
+	broken := p.endpoint.Fail(chat.CodeBroken, "the provider's answer broke off before message_stop")
+	broken.Cause = io.ErrUnexpectedEOF
+	yield(chat.Delta{}, broken)
+}

@@ -1,0 +1,142 @@
+package anthropic
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/spiced-sql/spiced/internal/llm/chat"
+)
+
+// responseForm is an answer that is not streamed, and how a stream begins.
+type responseForm struct {
+	ID         string            `json:"id"`
+	Type       string            `json:"type"`
+	Role       string            `json:"role"`
+	Model      string            `json:"model"`
+	Content    []json.RawMessage `json:"content"`
+	StopReason *string           `json:"stop_reason"`
+	StopText   *string           `json:"stop_sequence"`
+	Details    json.RawMessage   `json:"stop_details,omitempty"`
+	Usage      usage             `json:"usage"`
+}
+
+func (o EncoderOptions) response() responseForm {
+	return responseForm{ID: o.ID, Type: "message", Role: "assistant", Model: o.Model, Content: []json.RawMessage{}}
+}
+
+// EncodeResponse is the body of an answer that is not streamed. A call whose
+// arguments are no object, as one that max_tokens cut, leaves with {}.
+func EncodeResponse(o EncoderOptions, r *chat.Response) ([]byte, error) {
+	form := o.response()
+	form.Usage = usageOf(r.Usage)
+	borders, finish := ownWords(r)
+	for _, p := range r.Parts {
+		blocks, err := answerBlocks(p, &borders)
+		if err != nil {
+			return nil, err
+		}
+		form.Content = append(form.Content, blocks...)
+	}
+	raw, err := encode(finishOf(finish))
+	if err != nil {
+		return nil, err
+	}
+	var end struct {
+		finishForm
+		Details json.RawMessage `json:"stop_details"`
+	}
+	if err := json.Unmarshal(raw, &end); err != nil {
+		return nil, err
+	}
+	form.StopReason, form.StopText, form.Details = end.StopReason, end.StopText, end.Details
+	return encode(form)
+}
+
+// ownWords are what a provider of this form said beside the parts: the ends of
+// its text blocks that have citations, and the end of the answer.
+func ownWords(r *chat.Response) (borders []border, finish chat.Delta) {
+	finish = chat.Delta{Kind: chat.DeltaFinish, Reason: r.Reason}
+	for _, d := range r.Raw {
+		if d.Form != chat.FormAnthropic {
+			continue
+		}
+		switch d.Kind {
+		case chat.DeltaText:
+			if b := textBorder(d.Raw); b.text != "" && len(b.citations) > 0 {
+				borders = append(borders, b)
+			}
+		case chat.DeltaFinish:
+			finish.Raw, finish.Form = d.Raw, d.Form
+		}
+	}
+	return borders, finish
+}
+
+// answerBlocks are the blocks of a part.
+func answerBlocks(p chat.Part, borders *[]border) ([]json.RawMessage, error) {
+	form := block{}
+	switch {
+	case ownRaw(p) != nil:
+		return []json.RawMessage{p.Raw}, nil
+	case p.Kind == chat.PartText || p.Kind == chat.PartRefusal:
+		return textBlocks(p.Text, borders)
+	case p.Kind == chat.PartThinking && p.Text != "":
+		unsigned := ""
+		form = block{Type: "thinking", Thinking: &p.Text, Signature: &unsigned}
+	case p.Kind == chat.PartCall:
+		form = callBlock(*p.Call)
+		form.ID, form.Name = p.Call.ID, p.Call.Name
+	default:
+		return nil, nil
+	}
+	raw, err := encode(form)
+	return []json.RawMessage{raw}, err
+}
+
+// textBlocks is text as blocks of its own where it has citations.
+func textBlocks(text string, borders *[]border) (blocks []json.RawMessage, err error) {
+	add := func(text string, citations []json.RawMessage) {
+		if text == "" || err != nil {
+			return
+		}
+		form := block{Type: "text", Text: &text}
+		if citations != nil {
+			form.Citations = join(citations)
+		}
+		var raw json.RawMessage
+		raw, err = encode(form)
+		blocks = append(blocks, raw)
+	}
+	for len(*borders) > 0 {
+		b := (*borders)[0]
+		before, after, found := strings.Cut(text, b.text)
+		if !found {
+			break
+		}
+		add(before, nil)
+		add(b.text, b.citations)
+		text, *borders = after, (*borders)[1:]
+	}
+	add(text, nil)
+	return blocks, err
+}
+
+// errorForm is an error.
+type errorForm struct {
+	Type  string    `json:"type"`
+	Error wireError `json:"error"`
+}
+
+func errorOf(e *chat.Error) errorForm {
+	kind, ok := errorTypes[e.Status()]
+	if !ok {
+		kind = "api_error"
+	}
+	return errorForm{"error", wireError{kind, e.Message}}
+}
+
+// EncodeError is the body of an error, whose HTTP status is e.Status().
+func EncodeError(e *chat.Error) []byte {
+	raw, _ := encode(errorOf(e)) // strings alone cannot fail
+	return raw
+}

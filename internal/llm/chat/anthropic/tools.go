@@ -1,0 +1,102 @@
+package anthropic
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/spiced-sql/spiced/internal/llm/chat"
+)
+
+// names are the tools that a search may find.
+func (c *composer) names() map[string]bool {
+	names := map[string]bool{}
+	for _, t := range c.request.Tools {
+		names[t.Name] = t.Name != ""
+	}
+	return names
+}
+
+// rendered are the tools of a request as JSON. The next request of the model
+// mostly has the same.
+type rendered struct {
+	own   bool
+	tools []chat.Tool
+	forms []json.RawMessage
+}
+
+// tools are the tools as JSON, in a list that the caller may change.
+func (c *composer) tools() []json.RawMessage {
+	now := &rendered{own: c.own(), tools: c.request.Tools}
+	if last := c.provider.rendered.Load(); last != nil && last.own == now.own && slices.EqualFunc(last.tools, now.tools, sameTool) {
+		return slices.Clone(last.forms)
+	}
+	size := 0
+	for _, t := range now.tools {
+		form := c.tool(t)
+		now.forms = append(now.forms, form)
+		size += len(form)
+	}
+	if c.err == nil && size <= maxRendered {
+		now.tools = slices.Clone(now.tools)
+		c.provider.rendered.Store(now)
+	}
+	return slices.Clone(now.forms)
+}
+
+func sameTool(a, b chat.Tool) bool {
+	return a.Name == b.Name && a.Description == b.Description && a.Deferred == b.Deferred &&
+		bytes.Equal(a.Parameters, b.Parameters) && bytes.Equal(a.Raw, b.Raw) &&
+		(a.Strict == b.Strict || a.Strict != nil && b.Strict != nil && *a.Strict == *b.Strict)
+}
+
+// toolForm is a tool; the order of its fields is that of the body.
+type toolForm struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	InputSchema json.RawMessage `json:"input_schema"`
+	Strict      *bool           `json:"strict,omitempty"`
+	Deferred    bool            `json:"defer_loading,omitempty"`
+}
+
+func (c *composer) tool(t chat.Tool) json.RawMessage {
+	if c.own() && t.Raw != nil {
+		return t.Raw
+	}
+	if t.Hosted() {
+		c.refuse(t)
+		return nil
+	}
+	raw, err := encode(toolForm{t.Name, t.Description, c.schema(t), t.Strict, t.Deferred})
+	if err != nil && c.err == nil {
+		c.err = fmt.Errorf("the tool %q: %w", t.Name, err)
+	}
+	return raw
+}
+
+// refuse ends a request with a tool that another provider brings.
+func (c *composer) refuse(t chat.Tool) {
+	var form struct{ Type string }
+	_ = json.Unmarshal(t.Raw, &form) // without a type it is none of ours either
+	if c.err == nil {
+		c.err = invalid("tools", "the tool of type %q is one that the model's provider does not have", form.Type)
+	}
+}
+
+// schema is the schema of a tool's parameters, which must say that they are an
+// object. That of a client's tool is made canonical; those of the catalog are.
+func (c *composer) schema(t chat.Tool) json.RawMessage {
+	raw := t.Parameters
+	if len(raw) == 0 || string(raw) == "null" {
+		return json.RawMessage(`{"properties":{},"type":"object"}`)
+	}
+	var typed struct{ Type json.RawMessage }
+	if json.Unmarshal(raw, &typed) == nil && typed.Type == nil {
+		raw = withField(raw, `"type":"object"`)
+	}
+	if t.Raw == nil {
+		return raw
+	}
+	return c.canonical(raw)
+}

@@ -1,0 +1,173 @@
+package anthropic
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+
+	"github.com/spiced-sql/spiced/internal/llm/chat"
+)
+
+// Version is the version of the API, in the header anthropic-version.
+const Version = "2023-06-01"
+
+// BetaField is a field of a request's Extra, and of a model's defaults, whose
+// names of beta features travel in the header anthropic-beta: a list of strings.
+// Amazon Bedrock and Vertex AI have it in the body under this name.
+const BetaField = "anthropic_beta"
+
+// DefaultMaxTokens limits an answer when neither the request nor the model
+// does: the API wants a number, and every model allows this one.
+const DefaultMaxTokens = 4096
+
+// Limits.
+const (
+	maxMarks    = 4       // cache_control marks of a request, by the API
+	maxBlocks   = 10_000  // of an answer
+	maxRendered = 1 << 20 // bytes of tools that are kept for the next request
+)
+
+// reasons are the values of stop_reason; one that is new means the end.
+var reasons = map[string]chat.Reason{
+	"end_turn":                      chat.ReasonStop,
+	"stop_sequence":                 chat.ReasonStop,
+	"tool_use":                      chat.ReasonCalls,
+	"max_tokens":                    chat.ReasonLength,
+	"model_context_window_exceeded": chat.ReasonLength,
+	"refusal":                       chat.ReasonFilter,
+	"pause_turn":                    chat.ReasonPause,
+}
+
+func reasonOf(stop string) chat.Reason {
+	if r, ok := reasons[stop]; ok {
+		return r
+	}
+	return chat.ReasonStop
+}
+
+// stopReason is the stop_reason of a reason.
+func stopReason(r chat.Reason) string {
+	switch r {
+	case chat.ReasonCalls:
+		return "tool_use"
+	case chat.ReasonLength:
+		return "max_tokens"
+	case chat.ReasonFilter:
+		return "refusal"
+	case chat.ReasonPause:
+		return "pause_turn"
+	}
+	return "end_turn"
+}
+
+// errorTypes are the types of errors by HTTP status; the others are api_error.
+// Source: https://platform.claude.com/docs/en/api/errors.
+var errorTypes = map[int]string{
+	http.StatusBadRequest:            "invalid_request_error",
+	http.StatusUnauthorized:          "authentication_error",
+	http.StatusForbidden:             "permission_error",
+	http.StatusNotFound:              "not_found_error",
+	http.StatusRequestEntityTooLarge: "request_too_large",
+	http.StatusTooManyRequests:       "rate_limit_error",
+	http.StatusGatewayTimeout:        "timeout_error",
+}
+
+// errorCodes are the types of errors that a provider sends.
+var errorCodes = map[string]chat.Code{
+	"invalid_request_error": chat.CodeInvalid,
+	"request_too_large":     chat.CodeTooLarge,
+	"authentication_error":  chat.CodeRefused,
+	"permission_error":      chat.CodeRefused,
+	"billing_error":         chat.CodeRefused,
+	"not_found_error":       chat.CodeRefused,
+	"rate_limit_error":      chat.CodeBusy,
+	"overloaded_error":      chat.CodeBusy,
+	"timeout_error":         chat.CodeTimeout,
+}
+
+// usage is the usage of an answer. In a message_delta its numbers are the sums
+// so far, and those that did not change may be missing.
+type usage struct {
+	Input      *int64   `json:"input_tokens,omitempty"` // beside what is cached
+	CacheWrite *int64   `json:"cache_creation_input_tokens,omitempty"`
+	CacheRead  *int64   `json:"cache_read_input_tokens,omitempty"`
+	Output     *int64   `json:"output_tokens,omitempty"`
+	Details    *details `json:"output_tokens_details,omitempty"`
+}
+
+type details struct {
+	Thinking int64 `json:"thinking_tokens"`
+}
+
+func usageOf(u chat.Usage) usage {
+	fresh := max(0, u.Input-u.CacheRead-u.CacheWrite)
+	w := usage{Input: &fresh, CacheWrite: &u.CacheWrite, CacheRead: &u.CacheRead, Output: &u.Output}
+	if u.Reasoning > 0 {
+		w.Details = &details{u.Reasoning}
+	}
+	return w
+}
+
+// update takes what a later event knows better.
+func (u *usage) update(v usage) {
+	for _, field := range []struct{ old, new **int64 }{
+		{&u.Input, &v.Input}, {&u.CacheWrite, &v.CacheWrite}, {&u.CacheRead, &v.CacheRead}, {&u.Output, &v.Output},
+	} {
+		if *field.new != nil {
+			*field.old = *field.new
+		}
+	}
+	if v.Details != nil {
+		u.Details = v.Details
+	}
+}
+
+func (u *usage) neutral() chat.Usage {
+	n := chat.Usage{Output: count(u.Output), CacheRead: count(u.CacheRead), CacheWrite: count(u.CacheWrite)}
+	n.Input = count(u.Input) + n.CacheRead + n.CacheWrite
+	if u.Details != nil {
+		n.Reasoning = max(0, u.Details.Thinking)
+	}
+	return n
+}
+
+func count(n *int64) int64 {
+	if n == nil {
+		return 0
+	}
+	return max(0, *n)
+}
+
+// encode is JSON on one line, <, > and & as they are. Only raw JSON that is none
+// can fail.
+func encode(v any) (json.RawMessage, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimRight(b.Bytes(), "\n"), nil
+}
+
+// join is a JSON array of what is JSON already.
+func join(list []json.RawMessage) json.RawMessage {
+	size := len("[]") + len(list)
+	for _, raw := range list {
+		size += len(raw)
+	}
+	out := append(make([]byte, 0, size), '[')
+	for i, raw := range list {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(out, raw...)
+	}
+	return append(out, ']')
+}
+
+// isObject reports whether raw is one whole JSON object.
+func isObject(raw []byte) bool {
+	raw = bytes.TrimLeft(raw, " \t\r\n")
+	return len(raw) > 0 && raw[0] == '{' && json.Valid(raw)
+}

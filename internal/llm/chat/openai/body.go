@@ -1,0 +1,178 @@
+package openai
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spiced-sql/spiced/internal/llm/chat"
+	"github.com/spiced-sql/spiced/tools"
+)
+
+// encode is the body of a request. Fields stand in one order, so that equal
+// requests have equal bytes, and the messages last, so that the next turn of a
+// chat begins with the same bytes.
+func (p *provider) encode(r *chat.Request) ([]byte, error) {
+	toolList, err := encodeTools(r)
+	if err != nil {
+		return nil, err
+	}
+	messages, err := encodeMessages(r)
+	if err != nil {
+		return nil, err
+	}
+	params, err := p.params(r)
+	if err != nil {
+		return nil, err
+	}
+	o := object{b: make([]byte, 0, len(toolList)+len(messages)+1<<10)}
+	o.value("model", p.options.Model)
+	o.raw("stream", []byte("true"))
+	o.raw("stream_options", []byte(`{"include_usage":true}`))
+	if toolList != nil {
+		o.raw("tools", toolList)
+	}
+	for _, name := range slices.Sorted(maps.Keys(params)) {
+		o.raw(strings.Trim(quoted(name), `"`), params[name])
+	}
+	o.raw("messages", messages)
+	return o.end(), nil
+}
+
+func quoted(s string) string {
+	b, _ := tools.Encode(s)
+	return string(b)
+}
+
+// owned are fields that encode writes itself. n has to be 1.
+var owned = []string{"model", "messages", "tools", "stream", "stream_options", "n", "functions", "function_call"}
+
+// params are all other fields: the request's before the defaults.
+func (p *provider) params(r *chat.Request) (map[string]json.RawMessage, error) {
+	params := map[string]json.RawMessage{}
+	if r.Form == chat.FormOpenAI {
+		maps.Copy(params, r.Extra)
+	}
+	limit := p.limitName(params)
+	delete(params, "max_tokens")
+	delete(params, "max_completion_tokens")
+	if r.Settings.MaxTokens > 0 {
+		params[limit] = strconv.AppendInt(nil, int64(r.Settings.MaxTokens), 10)
+	}
+	settings(params, r.Settings)
+	if err := choice(params, r); err != nil {
+		return nil, err
+	}
+	for name, value := range p.options.Defaults {
+		if params[name] == nil && !(isLimit(name) && r.Settings.MaxTokens > 0) {
+			params[name] = value
+		}
+	}
+	if len(r.Tools) == 0 {
+		// OpenAI refuses them without tools.
+		delete(params, "tool_choice")
+		delete(params, "parallel_tool_calls")
+	}
+	for _, name := range owned {
+		delete(params, name)
+	}
+	return params, nil
+}
+
+func isLimit(name string) bool { return name == "max_tokens" || name == "max_completion_tokens" }
+
+// limitName is the name by which the client limits the tokens, for it may know
+// its model better; else the provider's.
+func (p *provider) limitName(extra map[string]json.RawMessage) string {
+	for _, name := range []string{"max_completion_tokens", "max_tokens"} {
+		if extra[name] != nil {
+			return name
+		}
+	}
+	return p.maxTokens
+}
+
+func settings(params map[string]json.RawMessage, s chat.Settings) {
+	set := func(name string, given bool, value any) {
+		if given {
+			params[name], _ = tools.Encode(value)
+		}
+	}
+	set("temperature", s.Temperature != nil, s.Temperature)
+	set("top_p", s.TopP != nil, s.TopP)
+	set("stop", len(s.Stop) > 0, s.Stop)
+	set("parallel_tool_calls", s.ParallelCalls != nil, s.ParallelCalls)
+	set("reasoning_effort", s.Effort != "", s.Effort)
+	set("user", s.User != "", s.User)
+	if s.Format != nil {
+		params["response_format"] = s.Format
+	}
+}
+
+func choice(params map[string]json.RawMessage, r *chat.Request) error {
+	c := r.Choice
+	switch {
+	case c.Raw != nil && r.Form == chat.FormOpenAI:
+		params["tool_choice"] = c.Raw
+	case c.Raw != nil:
+		return chat.Invalid("tool_choice", "this choice of tools cannot be told to the model's provider: %s", show(c.Raw))
+	case c.Mode == chat.ChoiceTool:
+		params["tool_choice"] = json.RawMessage(`{"type":"function","function":{"name":` + quoted(c.Name) + `}}`)
+	case c.Mode != "":
+		params["tool_choice"] = json.RawMessage(quoted(string(c.Mode)))
+	}
+	return nil
+}
+
+// encodeTools writes the tools in the order given; it depends on nothing else
+// of the request. nil is no tools.
+func encodeTools(r *chat.Request) ([]byte, error) {
+	if len(r.Tools) == 0 {
+		return nil, nil
+	}
+	b := []byte("[")
+	for i, tool := range r.Tools {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		switch {
+		case tool.Raw != nil && r.Form == chat.FormOpenAI:
+			b = append(b, tool.Raw...)
+		case tool.Hosted():
+			return nil, chat.Invalid(fmt.Sprintf("tools[%d]", i), "the tool %s is one that the model's provider does not have", hostedName(tool))
+		default:
+			b = append(b, encodeTool(tool)...)
+		}
+	}
+	return append(b, ']'), nil
+}
+
+func hostedName(t chat.Tool) string {
+	var form struct{ Type string }
+	if json.Unmarshal(t.Raw, &form) != nil || form.Type == "" {
+		return show(t.Raw)
+	}
+	return strconv.Quote(form.Type)
+}
+
+func encodeTool(t chat.Tool) []byte {
+	f := object{}
+	f.value("name", t.Name)
+	if t.Description != "" {
+		f.value("description", t.Description)
+	}
+	if t.Parameters == nil {
+		t.Parameters = json.RawMessage(noParameters)
+	}
+	f.raw("parameters", t.Parameters)
+	if t.Strict != nil {
+		f.value("strict", *t.Strict)
+	}
+	o := object{}
+	o.value("type", "function")
+	o.raw("function", f.end())
+	return o.end()
+}

@@ -1,0 +1,184 @@
+package openai
+
+import (
+	"crypto/rand"
+	"strings"
+
+	"github.com/spiced-sql/spiced/internal/llm/chat"
+)
+
+// calls follows the calls of one answer. Each begins with a DeltaCall as soon
+// as its name is known, and ends with a DeltaCallEnd as soon as its arguments
+// are a whole object; at the latest with the answer.
+type calls struct {
+	all   []*call
+	begun int // with a DeltaCall
+}
+
+type call struct {
+	wire  int // the provider's index; -1 when it gave none
+	index int // ours
+	id    string
+	named string
+	begun bool
+	ended bool
+
+	object chat.ObjectScanner
+	// held are arguments that were not passed on: before the name is known,
+	// and as long as the object is empty, for some servers send {} first.
+	held string
+}
+
+// add takes a piece of a call; false says that there are too many.
+func (s *calls) add(w *wireCall, emit func(chat.Delta)) bool {
+	if *w == (wireCall{}) {
+		return true
+	}
+	c := s.find(w)
+	if c == nil {
+		if len(s.all) == MaxCalls {
+			return false
+		}
+		s.nextBegins(emit)
+		c = s.open(w)
+	}
+	if c.named == "" {
+		c.named = w.Function.Name
+	}
+	s.begin(c, emit)
+	c.take(string(w.Function.Arguments), emit)
+	return true
+}
+
+// find is the call that a piece continues; nil when it begins one.
+func (s *calls) find(w *wireCall) *call {
+	for i := len(s.all) - 1; i >= 0; i-- {
+		c := s.all[i]
+		here := w.Index != nil && c.wire == *w.Index
+		if w.Index == nil {
+			here = w.ID == "" || w.ID == c.id
+		}
+		if !here {
+			continue
+		}
+		if c.continuedBy(w) {
+			return c
+		}
+		return nil
+	}
+	return nil
+}
+
+// continuedBy tells a piece of the call from the first piece of another one at
+// the same place. A piece without a name is always a continuation. One with a
+// name is when it repeats the call's: some servers do so with every piece.
+func (c *call) continuedBy(w *wireCall) bool {
+	name := w.Function.Name
+	switch {
+	case name == "" || c.named == "":
+		return true
+	case w.ID != "":
+		return w.ID == c.id && name == c.named
+	}
+	return name == c.named && !c.object.Done()
+}
+
+// nextBegins ends calls whose arguments are whole: what looked empty so far is
+// empty. Others stay open, for calls may be woven into each other.
+func (s *calls) nextBegins(emit func(chat.Delta)) {
+	for _, c := range s.all {
+		if c.begun && c.object.Done() {
+			c.end(emit)
+		}
+	}
+}
+
+func (s *calls) open(w *wireCall) *call {
+	c := &call{wire: -1, id: w.ID}
+	if w.Index != nil {
+		c.wire = *w.Index
+	}
+	for _, other := range s.all {
+		if other.id == c.id {
+			c.id = ""
+		}
+	}
+	if c.id == "" {
+		c.id = "call_" + strings.ToLower(rand.Text())
+	}
+	s.all = append(s.all, c)
+	return c
+}
+
+func (s *calls) begin(c *call, emit func(chat.Delta)) {
+	if c.begun || c.named == "" {
+		return
+	}
+	c.begun = true
+	c.index = s.begun
+	s.begun++
+	emit(chat.Delta{Kind: chat.DeltaCall, Index: c.index, Call: &chat.Call{ID: c.id, Name: c.named}})
+}
+
+// take takes a piece of the arguments. What follows the object is dropped.
+func (c *call) take(piece string, emit func(chat.Delta)) {
+	if c.ended || piece == "" {
+		return
+	}
+	if c.object.Done() {
+		if !c.object.Empty() || !strings.HasPrefix(strings.TrimSpace(piece), "{") {
+			return
+		}
+		c.object, c.held = chat.ObjectScanner{}, ""
+	}
+	if end := c.object.Write(piece); end >= 0 {
+		piece = piece[:end]
+	}
+	if c.object.Empty() {
+		piece = strings.TrimSpace(piece) // models can go on with spaces for long
+	}
+	c.held += piece
+	if !c.begun || c.object.Empty() {
+		return
+	}
+	c.pass(emit)
+	if c.object.Done() {
+		c.end(emit)
+	}
+}
+
+func (c *call) pass(emit func(chat.Delta)) {
+	if c.held != "" {
+		emit(chat.Delta{Kind: chat.DeltaArguments, Index: c.index, Text: c.held})
+		c.held = ""
+	}
+}
+
+// end ends the call, once. Arguments that never came are an empty object.
+func (c *call) end(emit func(chat.Delta)) {
+	if c.ended {
+		return
+	}
+	c.ended = true
+	if c.object.Empty() && blank(c.held) {
+		c.held = "{}"
+	}
+	c.pass(emit)
+	emit(chat.Delta{Kind: chat.DeltaCallEnd, Index: c.index})
+}
+
+func blank(arguments string) bool {
+	t := strings.TrimSpace(arguments)
+	return t == "" || t == "null"
+}
+
+// end ends all calls; false says that one has no name.
+func (s *calls) end(emit func(chat.Delta)) bool {
+	for _, c := range s.all {
+		if !c.begun {
+			return false
+		}
+		c.end(emit)
+	}
+	return true
+}

@@ -1,0 +1,240 @@
+package openai
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	"github.com/spiced-sql/spiced/internal/llm/chat"
+	"github.com/spiced-sql/spiced/internal/llm/upstream"
+)
+
+// decoder makes deltas of the events of one answer. Deltas are valid until the
+// next event.
+type decoder struct {
+	fail func(chat.Code, string) *chat.Error
+
+	out      []chat.Delta
+	began    bool
+	finished bool   // DeltaFinish is out
+	reason   string // the provider's; "" before it is known
+	calls    calls
+}
+
+// event takes an event. An error ends the answer; the deltas come before it.
+func (d *decoder) event(e upstream.Event) ([]chat.Delta, *chat.Error) {
+	d.out = d.out[:0]
+	data := bytes.TrimSpace(e.Data)
+	switch {
+	case d.finished || len(data) == 0:
+		return nil, nil
+	case string(data) == "[DONE]":
+		return d.finish()
+	}
+	var c wireChunk
+	if err := json.Unmarshal(data, &c); err != nil {
+		return nil, d.fail(chat.CodeBroken, "the provider's answer makes no sense: "+err.Error())
+	}
+	if message, kind, found := c.failure(); found || e.Type == "error" {
+		return nil, d.failed(message, kind)
+	}
+	if e.Type == upstream.EventJSON {
+		return d.whole(&c)
+	}
+	return d.out, d.chunk(&c)
+}
+
+// end takes the end of the stream. One that has told its reason is complete,
+// with or without [DONE].
+func (d *decoder) end() ([]chat.Delta, *chat.Error) {
+	d.out = d.out[:0]
+	switch {
+	case d.finished:
+		return nil, nil
+	case d.reason == "":
+		return nil, d.fail(chat.CodeBroken, "the provider's answer broke off: it has no finish_reason")
+	}
+	return d.finish()
+}
+
+func (d *decoder) emit(delta chat.Delta) { d.out = append(d.out, delta) }
+
+func (d *decoder) start() {
+	if !d.began {
+		d.began = true
+		d.emit(chat.Delta{Kind: chat.DeltaStart})
+	}
+}
+
+func (d *decoder) chunk(c *wireChunk) *chat.Error {
+	d.start()
+	for i := range c.Choices {
+		if choice := &c.Choices[i]; choice.Index == 0 {
+			if failed := d.choice(choice); failed != nil {
+				return failed
+			}
+		}
+	}
+	d.usage(c.Usage)
+	return nil
+}
+
+func (d *decoder) choice(c *wireChoice) *chat.Error {
+	if c.Delta == nil {
+		c.Delta = c.Whole
+	}
+	if c.Delta != nil {
+		if failed := d.delta(c.Delta, d.raw(c)); failed != nil {
+			return failed
+		}
+	}
+	d.usage(c.Usage)
+	if c.FinishReason == "" {
+		return nil
+	}
+	d.reason = c.FinishReason
+	if d.reason == "error" { // OpenRouter's
+		return d.fail(chat.CodeUpstream, "the provider failed in the middle of its answer")
+	}
+	return d.endCalls()
+}
+
+// raw is what the chunk has that the neutral form has not; nil mostly.
+func (d *decoder) raw(c *wireChoice) json.RawMessage {
+	var m more
+	if c.Logprobs != nil && !isNull(c.Logprobs) {
+		m.Logprobs = c.Logprobs
+	}
+	if notes := c.Delta.Annotations; notes != nil && !isNull(notes) && string(notes) != "[]" {
+		m.Annotations = notes
+	}
+	if m.Logprobs == nil && m.Annotations == nil {
+		return nil
+	}
+	encoded, _ := json.Marshal(m)
+	return encoded
+}
+
+func (d *decoder) delta(w *wireDelta, raw json.RawMessage) *chat.Error {
+	thinking := w.Reasoning
+	if thinking == "" {
+		thinking = w.Thinking
+	}
+	before := len(d.out)
+	d.text(chat.DeltaThinking, thinking)
+	d.text(chat.DeltaText, w.Content)
+	d.text(chat.DeltaRefusal, w.Refusal)
+	if raw != nil {
+		if len(d.out) == before { // nothing to tell it with
+			d.emit(chat.Delta{Kind: chat.DeltaText})
+		}
+		last := &d.out[len(d.out)-1]
+		last.Raw, last.Form = raw, chat.FormOpenAI
+	}
+	if w.Function != nil {
+		index := 0
+		w.ToolCalls = append(w.ToolCalls, wireCall{Index: &index, Function: *w.Function})
+	}
+	for i := range w.ToolCalls {
+		if !d.calls.add(&w.ToolCalls[i], d.emit) {
+			return d.fail(chat.CodeBroken, "the provider's answer has too many calls of tools")
+		}
+	}
+	return nil
+}
+
+func (d *decoder) text(kind chat.DeltaKind, t text) {
+	if t != "" {
+		d.emit(chat.Delta{Kind: kind, Text: string(t)})
+	}
+}
+
+func (d *decoder) usage(u *gotUsage) {
+	if u == nil || u.Prompt == 0 && u.Completion == 0 {
+		return
+	}
+	usage := chat.Usage{Input: u.Prompt, Output: u.Completion, CacheRead: max(u.Cached, u.CacheHit)}
+	if u.Input != nil {
+		usage.CacheRead = max(usage.CacheRead, u.Input.Cached)
+		usage.CacheWrite = u.Input.Written
+	}
+	if u.Output != nil {
+		usage.Reasoning = u.Output.Reasoning
+	}
+	d.emit(chat.Delta{Kind: chat.DeltaUsage, Usage: usage})
+}
+
+// whole takes an answer that is no stream.
+func (d *decoder) whole(c *wireChunk) ([]chat.Delta, *chat.Error) {
+	if len(c.Choices) == 0 {
+		return nil, d.fail(chat.CodeBroken, "the provider's answer makes no sense: it has no choices")
+	}
+	for i := range c.Choices {
+		if m := c.Choices[i].Whole; m != nil {
+			for j := range m.ToolCalls {
+				m.ToolCalls[j].Index = &j
+			}
+		}
+	}
+	if failed := d.chunk(c); failed != nil {
+		return d.out, failed
+	}
+	return d.finish()
+}
+
+func (d *decoder) endCalls() *chat.Error {
+	if !d.calls.end(d.emit) {
+		return d.fail(chat.CodeBroken, "the provider's answer has a call without a tool's name")
+	}
+	return nil
+}
+
+func (d *decoder) finish() ([]chat.Delta, *chat.Error) {
+	d.start()
+	if failed := d.endCalls(); failed != nil {
+		return d.out, failed
+	}
+	d.finished = true
+	d.emit(chat.Delta{Kind: chat.DeltaFinish, Reason: reasonOf(d.reason, d.calls.begun > 0)})
+	return d.out, nil
+}
+
+// reasonOf is the neutral reason. Servers say stop although there are calls,
+// and the other way round.
+func reasonOf(finish string, calls bool) chat.Reason {
+	switch finish {
+	case "length", "max_tokens":
+		return chat.ReasonLength
+	case "content_filter":
+		return chat.ReasonFilter
+	}
+	if calls {
+		return chat.ReasonCalls
+	}
+	return chat.ReasonStop
+}
+
+// failed is an error that the provider reports within its answer.
+func (d *decoder) failed(message, kind string) *chat.Error {
+	has := func(marks ...string) bool {
+		for _, m := range marks {
+			if strings.Contains(kind, m) {
+				return true
+			}
+		}
+		return false
+	}
+	code := chat.CodeUpstream
+	switch {
+	case has("429", "rate_limit", "insufficient_quota"):
+		code = chat.CodeBusy
+	case has("401", "403", "authentication", "permission"):
+		code = chat.CodeRefused
+	case has("400", "422", "invalid_request", "context_length", "badrequest"):
+		code = chat.CodeInvalid
+	}
+	if message == "" {
+		message = "it does not say why"
+	}
+	return d.fail(code, "the provider failed in the middle of its answer: "+message)
+}

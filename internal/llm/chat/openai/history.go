@@ -1,0 +1,243 @@
+package openai
+
+import (
+	"fmt"
+
+	"github.com/spiced-sql/spiced/internal/llm/chat"
+	"github.com/spiced-sql/spiced/tools"
+)
+
+// encodeMessages writes the chat. Messages of this form go as they came.
+func encodeMessages(r *chat.Request) ([]byte, error) {
+	var h history
+	for i, m := range r.Messages {
+		if err := h.add(m); err != nil {
+			return nil, chat.Invalid(fmt.Sprintf("messages[%d]", i), "messages[%d]: %s", i, err)
+		}
+	}
+	h.flush()
+	return list(nil, h.out), nil
+}
+
+// history collects messages. Pictures in results of tools wait until the last
+// result of an answer, for in this form results are text and stand together.
+type history struct {
+	out      [][]byte
+	pictures []wirePart
+}
+
+type wirePart struct {
+	Type  string     `json:"type"`
+	Text  string     `json:"text,omitempty"`
+	Image *wireImage `json:"image_url,omitempty"`
+}
+
+type wireImage struct {
+	URL    string `json:"url"`
+	Detail string `json:"detail,omitempty"`
+}
+
+func (h *history) add(m chat.Message) error {
+	raw := m.Raw != nil && m.Form == chat.FormOpenAI
+	if m.Role == chat.RoleAssistant || m.Role == chat.RoleSystem || raw && m.Role == chat.RoleUser {
+		h.flush()
+	}
+	if raw {
+		h.out = append(h.out, m.Raw)
+		return nil
+	}
+	switch m.Role {
+	case chat.RoleAssistant:
+		return h.assistant(m)
+	case chat.RoleSystem:
+		return h.system(m)
+	}
+	return h.user(m)
+}
+
+func startsWithResult(m chat.Message) bool {
+	return len(m.Parts) > 0 && m.Parts[0].Kind == chat.PartResult
+}
+
+// flush writes the pictures of results as a message of the user, when none of
+// the user's own follows that can hold them.
+func (h *history) flush() {
+	if h.pictures == nil {
+		return
+	}
+	h.message("user", h.pictures)
+	h.pictures = nil
+}
+
+func (h *history) message(role string, content any) {
+	o := object{}
+	o.value("role", role)
+	o.value("content", content)
+	h.out = append(h.out, o.end())
+}
+
+func (h *history) system(m chat.Message) error {
+	for _, p := range m.Parts {
+		if p.Kind != chat.PartText {
+			return fmt.Errorf("a system message cannot have a part of the kind %q", p.Kind)
+		}
+	}
+	h.message("system", m.Text())
+	return nil
+}
+
+// user writes results, each as a message of the role tool, and then the rest,
+// with the pictures of results before it.
+func (h *history) user(m chat.Message) error {
+	var rest []chat.Part
+	for _, p := range m.Parts {
+		if p.Kind != chat.PartResult {
+			rest = append(rest, p)
+			continue
+		}
+		if err := h.result(p.Result); err != nil {
+			return err
+		}
+	}
+	if len(rest) == 0 && startsWithResult(m) {
+		return nil
+	}
+	pictures := h.pictures
+	h.pictures = nil
+	if pictures == nil && (len(rest) == 0 || len(rest) == 1 && rest[0].Kind == chat.PartText) {
+		h.message("user", chat.Message{Parts: rest}.Text())
+		return nil
+	}
+	content, err := encodeParts(pictures, rest)
+	if err != nil {
+		return err
+	}
+	o := object{}
+	o.value("role", "user")
+	o.raw("content", content)
+	h.out = append(h.out, o.end())
+	return nil
+}
+
+// encodeParts is a list of pictures of results and of parts.
+func encodeParts(pictures []wirePart, parts []chat.Part) ([]byte, error) {
+	out := make([][]byte, 0, len(pictures)+len(parts))
+	for _, p := range pictures {
+		encoded, _ := tools.Encode(p)
+		out = append(out, encoded)
+	}
+	for _, p := range parts {
+		part, err := encodePart(p)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, part)
+	}
+	return list(nil, out), nil
+}
+
+func encodePart(p chat.Part) ([]byte, error) {
+	switch {
+	case p.Raw != nil && p.Form == chat.FormOpenAI:
+		return p.Raw, nil
+	case p.Kind == chat.PartText:
+		return tools.Encode(textOf(p.Text))
+	case p.Kind == chat.PartImage:
+		return tools.Encode(pictureOf(p.Image))
+	}
+	return nil, unknownPart(p)
+}
+
+func unknownPart(p chat.Part) error {
+	if p.Kind == chat.PartOther {
+		return fmt.Errorf("a part that only providers of the form %q know: %s", p.Form, show(p.Raw))
+	}
+	return fmt.Errorf("a part of the kind %q cannot stand in this message", p.Kind)
+}
+
+func textOf(text string) wirePart { return wirePart{Type: "text", Text: text} }
+
+func pictureOf(i *chat.Image) wirePart {
+	target := i.URL
+	if i.Data != "" {
+		target = "data:" + i.MediaType + ";base64," + i.Data
+	}
+	return wirePart{Type: "image_url", Image: &wireImage{target, i.Detail}}
+}
+
+// result writes the answer of a tool; its pictures follow later.
+func (h *history) result(r *chat.CallResult) error {
+	text := r.Text()
+	var pictures []wirePart
+	for _, p := range r.Parts {
+		switch p.Kind {
+		case chat.PartText:
+		case chat.PartImage:
+			pictures = append(pictures, pictureOf(p.Image))
+		default:
+			return unknownPart(p)
+		}
+	}
+	if pictures != nil {
+		h.pictures = append(append(h.pictures, textOf("Pictures in the result of "+r.ID+":")), pictures...)
+		if text == "" {
+			text = "The result is a picture; it follows."
+		}
+	}
+	o := object{}
+	o.value("role", "tool")
+	o.value("tool_call_id", r.ID)
+	o.value("content", text)
+	h.out = append(h.out, o.end())
+	return nil
+}
+
+// assistant writes an earlier answer. Thinking of this form goes back as it
+// came, which DeepSeek's and Moonshot's models ask for between calls of tools;
+// OpenAI's own stream none. Thinking that another provider signed is left out.
+func (h *history) assistant(m chat.Message) error {
+	var calls [][]byte
+	text, refusal, thinking := m.Text(), "", ""
+	for _, p := range m.Parts {
+		switch {
+		case p.Kind == chat.PartText, p.Kind == chat.PartThinking && p.Raw != nil:
+		case p.Kind == chat.PartThinking:
+			thinking += p.Text
+		case p.Kind == chat.PartRefusal:
+			refusal += p.Text
+		case p.Kind == chat.PartCall:
+			calls = append(calls, encodeCall(p.Call))
+		case p.Kind == chat.PartOther && p.Form == chat.FormOpenAI:
+			calls = append(calls, p.Raw)
+		default:
+			return unknownPart(p)
+		}
+	}
+	o := object{}
+	o.value("role", "assistant")
+	if text == "" && calls != nil {
+		o.raw("content", []byte("null"))
+	} else {
+		o.value("content", text)
+	}
+	if thinking != "" {
+		o.value("reasoning_content", thinking)
+	}
+	if refusal != "" {
+		o.value("refusal", refusal)
+	}
+	if calls != nil {
+		o.raw("tool_calls", list(nil, calls))
+	}
+	h.out = append(h.out, o.end())
+	return nil
+}
+
+func encodeCall(c *chat.Call) []byte {
+	arguments := c.Arguments
+	if arguments == "" {
+		arguments = "{}"
+	}
+	call, _ := tools.Encode(wholeCall{c.ID, "function", callFunction{c.Name, arguments}})
+	return call
+}

@@ -1,0 +1,81 @@
+package openai
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"strings"
+
+	"github.com/spiced-sql/spiced/internal/llm/chat"
+	"github.com/spiced-sql/spiced/internal/llm/upstream"
+)
+
+// ProviderOptions say whom to ask, and how.
+type ProviderOptions struct {
+	Endpoint *upstream.Endpoint
+	Model    string // as the provider names it
+	// Defaults are parameters that a request without them is sent with, such
+	// as temperature, by OpenAI's names.
+	Defaults map[string]json.RawMessage
+}
+
+// NewProvider returns a model behind POST {base}/chat/completions.
+func NewProvider(o ProviderOptions) chat.Provider {
+	return &provider{options: o, maxTokens: maxTokensName(o.Endpoint.Host())}
+}
+
+type provider struct {
+	options   ProviderOptions
+	maxTokens string // the name of that parameter
+}
+
+var _ chat.Provider = (*provider)(nil)
+
+// maxTokensName is max_completion_tokens for OpenAI, whose newer models refuse
+// max_tokens, and max_tokens for others, which may know nothing else.
+func maxTokensName(host string) string {
+	if host == "api.openai.com" || strings.HasSuffix(host, ".api.openai.com") || strings.HasSuffix(host, ".openai.azure.com") {
+		return "max_completion_tokens"
+	}
+	return "max_tokens"
+}
+
+// Form is [chat.FormOpenAI].
+func (p *provider) Form() chat.Form { return chat.FormOpenAI }
+
+// Chat sends the request and yields the answer.
+func (p *provider) Chat(ctx context.Context, r *chat.Request) iter.Seq2[chat.Delta, error] {
+	return func(yield func(chat.Delta, error) bool) {
+		body, err := p.encode(r)
+		if err != nil {
+			yield(chat.Delta{}, err)
+			return
+		}
+		d := decoder{fail: p.options.Endpoint.Fail}
+		for event, err := range p.options.Endpoint.Stream(ctx, "/chat/completions", body, nil) {
+			if err != nil {
+				yield(chat.Delta{}, err)
+				return
+			}
+			if !hand(yield)(d.event(event)) {
+				return
+			}
+		}
+		hand(yield)(d.end())
+	}
+}
+
+// hand yields deltas and then the error, and reports whether to go on.
+func hand(yield func(chat.Delta, error) bool) func([]chat.Delta, *chat.Error) bool {
+	return func(deltas []chat.Delta, failed *chat.Error) bool {
+		for _, delta := range deltas {
+			if !yield(delta, nil) {
+				return false
+			}
+		}
+		if failed != nil {
+			yield(chat.Delta{}, failed)
+		}
+		return failed == nil
+	}
+}

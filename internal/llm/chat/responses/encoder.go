@@ -1,0 +1,258 @@
+package responses
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"time"
+
+	"github.com/spiced-sql/spiced/internal/llm/chat"
+)
+
+// EncoderOptions say what an answer tells of itself.
+type EncoderOptions struct {
+	ID      string    // resp_…
+	Model   string    // as the client named it
+	Created time.Time // when the answer began
+	Request *Request  // whose fields are echoed; nil: their defaults
+}
+
+// encoder writes an answer as the events of the Responses API. A server-sent
+// event has the name that is its type.
+type encoder struct {
+	w       io.Writer // nil: only the response is wanted
+	options EncoderOptions
+	echo    *echo
+	buf     bytes.Buffer // the events of one call of a method
+
+	sequence int
+	output   []*item
+	open     *item         // the message or reasoning that is being written
+	calls    map[int]*item // of this round, by the index of their deltas
+	usage    *usage
+	reason   chat.Reason
+	begun    bool
+	ended    bool
+	fault    error // of encoding JSON
+}
+
+var _ chat.Encoder = (*encoder)(nil)
+
+// NewEncoder returns an encoder that writes the events of a streamed answer
+// to w.
+//
+// Calls that arrive interleaved are items of their own, open at the same time.
+// Thinking is a reasoning item with a summary; other providers' thinking goes
+// along in its encrypted_content, so that the client brings it back. Events of
+// ours have the type spiced.<name> and hold their data under the key data: the
+// official clients take a key error at the top for the end of the stream.
+func NewEncoder(w io.Writer, o EncoderOptions) chat.Encoder { return newEncoder(w, o) }
+
+func newEncoder(w io.Writer, o EncoderOptions) *encoder {
+	return &encoder{w: w, options: o, echo: newEcho(o.Request), calls: map[int]*item{}}
+}
+
+// Write writes the events of a delta.
+func (e *encoder) Write(d chat.Delta) error {
+	if e.ended {
+		return nil
+	}
+	e.begin()
+	switch d.Kind {
+	case chat.DeltaText:
+		e.text(d)
+	case chat.DeltaThinking:
+		e.thinking(d.Text, detailOf(d).ID)
+	case chat.DeltaRefusal:
+		e.refusal(d.Text)
+	case chat.DeltaCall:
+		e.call(d)
+	case chat.DeltaArguments:
+		e.arguments(d)
+	case chat.DeltaCallEnd:
+		e.callEnd(d.Index)
+	case chat.DeltaPart:
+		e.part(d.Part)
+	case chat.DeltaUsage:
+		e.usage = newUsage(d.Usage)
+	case chat.DeltaFinish:
+		e.reason = d.Reason
+	case chat.DeltaRound:
+		e.closeOpen(statusCompleted)
+		clear(e.calls)
+	}
+	return e.flush()
+}
+
+// Event writes an event of ours; data that is no object is left out. It is a
+// keepalive with the event in the field spiced_event: OpenAI's JavaScript
+// client throws on types that it does not know, and passes over this one.
+func (e *encoder) Event(name string, data json.RawMessage) error {
+	if e.ended {
+		return nil
+	}
+	ours := map[string]json.RawMessage{}
+	if json.Unmarshal(data, &ours) != nil || ours == nil {
+		ours = map[string]json.RawMessage{}
+	}
+	ours["type"], _ = json.Marshal(name) // of a string
+	e.begin()
+	e.emit(event{Type: "keepalive", Spiced: ours})
+	return e.flush()
+}
+
+// Close ends the answer: response.completed, or response.incomplete when it
+// was cut off.
+func (e *encoder) Close() error {
+	if e.ended {
+		return nil
+	}
+	e.begin()
+	e.finish()
+	status, _ := e.status()
+	e.emit(event{Type: "response." + status, Response: e.response(status)})
+	return e.flush()
+}
+
+// Fail ends the answer: response.failed with what there was, for clients that
+// read up to the response's end, then an error event, at which the official
+// clients throw.
+func (e *encoder) Fail(fault *chat.Error) error {
+	if e.ended {
+		return nil
+	}
+	e.begin()
+	e.ended = true
+	e.emit(event{Type: "response.failed", Response: e.failed(fault)})
+	o := newError(fault)
+	e.emit(event{Type: "error", Code: o.Code, Message: o.Message, Param: o.Param, Error: &o})
+	return e.flush()
+}
+
+// failed is the response as it stands when a fault ends it.
+func (e *encoder) failed(fault *chat.Error) *response {
+	for _, it := range e.output {
+		if it.status == statusInProgress {
+			it.status = statusIncomplete
+		}
+	}
+	r := e.response(statusFailed)
+	r.Error = &responseError{failedCode(fault.Code), fault.Message}
+	r.Cut = nil
+	return r
+}
+
+// finish closes what is open. A call that has not ended was cut off.
+func (e *encoder) finish() {
+	e.ended = true
+	status, _ := e.status()
+	e.closeOpen(status)
+	for _, it := range e.output {
+		if it.call != nil && it.status == statusInProgress {
+			e.closeItem(it, statusIncomplete)
+		}
+	}
+}
+
+// status is how the answer ended, and why when it is incomplete. A refusal in
+// the model's own words is an answer.
+func (e *encoder) status() (string, *incomplete) {
+	switch {
+	case e.reason == chat.ReasonLength:
+		return statusIncomplete, &incomplete{"max_output_tokens"}
+	case e.reason == chat.ReasonFilter && !e.refused():
+		return statusIncomplete, &incomplete{"content_filter"}
+	}
+	return statusCompleted, nil
+}
+
+func (e *encoder) refused() bool {
+	for _, it := range e.output {
+		for _, c := range it.content {
+			if c.refusal {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// begin writes the first two events, once.
+func (e *encoder) begin() {
+	e.buf.Reset()
+	if e.begun {
+		return
+	}
+	e.begun = true
+	e.emit(event{Type: "response.created", Response: e.response(statusInProgress)})
+	e.emit(event{Type: "response.in_progress", Response: e.response(statusInProgress)})
+}
+
+// response is the whole response object as of now.
+func (e *encoder) response(status string) *response {
+	r := &response{
+		ID: e.options.ID, Object: "response", CreatedAt: e.options.Created.Unix(), Status: status,
+		Model: e.options.Model, Output: []any{}, echo: e.echo,
+	}
+	for _, it := range e.output {
+		r.Output = append(r.Output, it.encode())
+	}
+	if status != statusInProgress {
+		_, r.Cut = e.status()
+		r.Usage = e.usage
+		if r.Usage == nil {
+			r.Usage = newUsage(chat.Usage{})
+		}
+	}
+	return r
+}
+
+// flush hands the events over in one piece.
+func (e *encoder) flush() error {
+	if e.w == nil || e.buf.Len() == 0 || e.fault != nil {
+		return e.fault
+	}
+	_, err := e.w.Write(e.buf.Bytes())
+	return err
+}
+
+// event is any event, with the keys that its type has.
+type event struct {
+	Type            string                     `json:"type"`
+	Sequence        int                        `json:"sequence_number"` // from 0, one more each
+	OutputIndex     *int                       `json:"output_index,omitempty"`
+	ItemID          string                     `json:"item_id,omitempty"`
+	ContentIndex    *int                       `json:"content_index,omitempty"`
+	SummaryIndex    *int                       `json:"summary_index,omitempty"`
+	AnnotationIndex *int                       `json:"annotation_index,omitempty"`
+	Delta           *string                    `json:"delta,omitempty"`
+	Text            *string                    `json:"text,omitempty"`
+	Refusal         *string                    `json:"refusal,omitempty"`
+	Arguments       *string                    `json:"arguments,omitempty"`
+	Logprobs        []json.RawMessage          `json:"logprobs,omitzero"`
+	Annotation      json.RawMessage            `json:"annotation,omitempty"`
+	Part            any                        `json:"part,omitempty"`
+	Item            any                        `json:"item,omitempty"`
+	Response        *response                  `json:"response,omitempty"`
+	Code            *string                    `json:"code,omitempty"`
+	Message         string                     `json:"message,omitempty"`
+	Param           *string                    `json:"param,omitempty"`
+	Error           *errorObject               `json:"error,omitempty"`
+	Spiced          map[string]json.RawMessage `json:"spiced_event,omitempty"`
+}
+
+// emit adds an event to the buffer.
+func (e *encoder) emit(v event) {
+	if e.w == nil {
+		return
+	}
+	v.Sequence = e.sequence
+	e.sequence++
+	e.buf.WriteString("event: " + v.Type + "\ndata: ")
+	enc := json.NewEncoder(&e.buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		e.fault = err
+	}
+	e.buf.WriteByte('\n')
+}

@@ -1,0 +1,25 @@
+package responses
+
+import (
+	"bytes"
+
+	"github.com/spiced-sql/spiced/internal/llm/chat"
+)
+
+// DecodeEvents decodes the lines that hold data.
+func DecodeEvents(lines [][]byte) ([]chat.Delta, error) {
+	d := &decoder{fail: func(code chat.Code, message string) *chat.Error { return &chat.Error{Code: code, Message: message} }}
+	var all []chat.Delta
+	for _, line := range lines {
+		data, ok := bytes.CutPrefix(line, []byte("data: "))
+		if !ok {
+			continue
+		}
+		deltas, err := d.event(data)
+		all = append(all, deltas...)
+		if err != nil || d.ended {
+			return all, err
+		}
+	}
+	return all, d.broken()
+}

@@ -1,0 +1,216 @@
+package responses
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/spiced-sql/spiced/internal/llm/chat"
+)
+
+// encodeMessages are the items of a chat. Messages that a client wrote in this
+// form go as they are.
+func encodeMessages(messages []chat.Message) ([]any, error) {
+	t := &transcript{items: []any{}}
+	for i, m := range messages {
+		t.index = i
+		if err := t.message(m); err != nil {
+			return nil, err
+		}
+	}
+	return t.items, nil
+}
+
+// transcript gathers items.
+type transcript struct {
+	items   []any
+	index   int   // of the message
+	role    any   // of content
+	content []any // of the message item that is being made
+}
+
+// message is an item of the type message, as it is sent.
+type message struct {
+	Type    string `json:"type"`
+	Role    any    `json:"role"`
+	Content any    `json:"content"`
+}
+
+// textPart is a part of the type input_text.
+type textPart struct {
+	Type string `json:"type"`
+	Text string `json:"text"`
+}
+
+type imagePart struct {
+	Type   string `json:"type"`
+	URL    string `json:"image_url"`
+	Detail string `json:"detail,omitempty"`
+}
+
+type outputItem struct {
+	Type   string `json:"type"`
+	CallID string `json:"call_id"`
+	Output any    `json:"output"`
+}
+
+func (t *transcript) message(m chat.Message) error {
+	if m.Form == chat.FormResponses && m.Raw != nil && t.written(m.Raw) {
+		return nil
+	}
+	t.role = m.Role
+	if m.Role == chat.RoleTool {
+		t.role = chat.RoleUser // of what is no result
+	}
+	for _, p := range m.Parts {
+		if err := t.part(m.Role, p); err != nil {
+			return err
+		}
+	}
+	t.flush()
+	return nil
+}
+
+// written adds the items that Raw is the array of.
+func (t *transcript) written(raw json.RawMessage) bool {
+	var items []json.RawMessage
+	if json.Unmarshal(raw, &items) != nil {
+		return false
+	}
+	for _, item := range items {
+		if sent, ok := outgoing(item); ok {
+			t.items = append(t.items, sent)
+		}
+	}
+	return true
+}
+
+// flush ends the message item that is being made.
+func (t *transcript) flush() {
+	if len(t.content) > 0 {
+		t.items = append(t.items, message{itemMessage, t.role, t.content})
+	}
+	t.content = nil
+}
+
+// item adds an item after what came before it.
+func (t *transcript) item(value any) {
+	t.flush()
+	t.items = append(t.items, value)
+}
+
+func (t *transcript) part(role chat.Role, p chat.Part) error {
+	switch p.Kind {
+	case chat.PartCall:
+		t.item(callOf(p.Call))
+	case chat.PartResult:
+		output, err := t.output(p.Result)
+		if err != nil {
+			return err
+		}
+		t.item(outputItem{"function_call_output", p.Result.ID, output})
+	case chat.PartThinking:
+		t.thinking(p)
+	case chat.PartOther:
+		return t.other(role, p)
+	default:
+		t.plain(role, p)
+	}
+	return nil
+}
+
+// plain adds a text, an image or a refusal. A text of the assistant is a
+// message of its own, in the short form: parts of the type output_text belong
+// to items with an id for some servers.
+func (t *transcript) plain(role chat.Role, p chat.Part) {
+	if role == chat.RoleAssistant && p.Kind == chat.PartText {
+		t.item(message{itemMessage, role, p.Text})
+		return
+	}
+	t.content = append(t.content, contentOf(role, p))
+}
+
+func (t *transcript) thinking(p chat.Part) {
+	if p.Form != chat.FormResponses || p.Raw == nil {
+		return
+	}
+	if sent, ok := outgoing(p.Raw); ok {
+		t.item(sent)
+	}
+}
+
+// other adds what only has bytes. Of another provider's it is left out where
+// the assistant did it, and an error where the user meant it to be read.
+func (t *transcript) other(role chat.Role, p chat.Part) error {
+	switch {
+	case role == chat.RoleAssistant || role == chat.RoleTool:
+		if p.Form == chat.FormResponses {
+			t.item(p.Raw)
+		}
+		return nil
+	case p.Form == chat.FormResponses:
+		t.content = append(t.content, p.Raw)
+		return nil
+	}
+	file, ok := fileOf(p)
+	if !ok {
+		return chat.Invalid(fmt.Sprintf("messages[%d]", t.index), "content of the type %q cannot be brought into OpenAI's Responses form; send text, images or files", hostedType(p.Raw))
+	}
+	t.content = append(t.content, file)
+	return nil
+}
+
+// output is a result: a text, or parts when there is more than text.
+func (t *transcript) output(r *chat.CallResult) (any, error) {
+	plain := true
+	for _, p := range r.Parts {
+		plain = plain && p.Kind == chat.PartText
+	}
+	if plain {
+		return r.Text(), nil
+	}
+	inner := &transcript{index: t.index}
+	for _, p := range r.Parts {
+		if err := inner.part(chat.RoleUser, p); err != nil {
+			return nil, err
+		}
+	}
+	return inner.content, nil
+}
+
+func callOf(c *chat.Call) callItem {
+	arguments := c.Arguments
+	if strings.TrimSpace(arguments) == "" {
+		arguments = "{}"
+	}
+	return callItem{Type: itemCall, CallID: c.ID, Name: c.Name, Namespace: c.Namespace, Arguments: arguments}
+}
+
+// contentOf is an image, a refusal of the assistant, or a text.
+func contentOf(role chat.Role, p chat.Part) any {
+	switch {
+	case p.Kind == chat.PartImage && p.Image != nil:
+		url := p.Image.URL
+		if url == "" {
+			url = "data:" + p.Image.MediaType + ";base64," + p.Image.Data
+		}
+		return imagePart{"input_image", url, p.Image.Detail}
+	case p.Kind == chat.PartRefusal && role == chat.RoleAssistant:
+		return refusal{"refusal", p.Text}
+	}
+	return textPart{"input_text", p.Text}
+}
+
+// fileOf turns a file of chat completions into one of this form: its fields
+// stand one level higher here.
+func fileOf(p chat.Part) (any, bool) {
+	var part struct {
+		Type string
+		File map[string]json.RawMessage
+	}
+	if p.Form != chat.FormOpenAI || json.Unmarshal(p.Raw, &part) != nil || part.Type != "file" || part.File == nil {
+		return nil, false
+	}
+	part.File["type"] = json.RawMessage(`"input_file"`)
+	return part.File, true
+}

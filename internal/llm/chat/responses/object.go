@@ -1,0 +1,225 @@
+package responses
+
+import (
+	"encoding/json"
+	"errors"
+
+	"github.com/spiced-sql/spiced/internal/llm/chat"
+)
+
+// response is the response object, in OpenAI's order of keys.
+type response struct {
+	ID        string         `json:"id"`
+	Object    string         `json:"object"`
+	CreatedAt int64          `json:"created_at"` // seconds since 1970
+	Status    string         `json:"status"`
+	Error     *responseError `json:"error"`
+	Cut       *incomplete    `json:"incomplete_details"`
+	Model     string         `json:"model"`
+	Output    []any          `json:"output"`
+	Usage     *usage         `json:"usage"`
+	*echo
+}
+
+// echo is what the response repeats of the request, or its default.
+type echo struct {
+	Background        json.RawMessage `json:"background"`
+	Instructions      json.RawMessage `json:"instructions"`
+	MaxOutputTokens   json.RawMessage `json:"max_output_tokens"`
+	MaxToolCalls      json.RawMessage `json:"max_tool_calls"`
+	Metadata          json.RawMessage `json:"metadata"`
+	ParallelToolCalls json.RawMessage `json:"parallel_tool_calls"`
+	PreviousID        json.RawMessage `json:"previous_response_id"`
+	PromptCacheKey    json.RawMessage `json:"prompt_cache_key"`
+	Reasoning         json.RawMessage `json:"reasoning"`
+	SafetyIdentifier  json.RawMessage `json:"safety_identifier"`
+	ServiceTier       json.RawMessage `json:"service_tier"`
+	Store             json.RawMessage `json:"store"`
+	Temperature       json.RawMessage `json:"temperature"`
+	Text              json.RawMessage `json:"text"`
+	ToolChoice        json.RawMessage `json:"tool_choice"`
+	Tools             json.RawMessage `json:"tools"`
+	TopLogprobs       json.RawMessage `json:"top_logprobs"`
+	TopP              json.RawMessage `json:"top_p"`
+	Truncation        json.RawMessage `json:"truncation"`
+	User              json.RawMessage `json:"user"`
+}
+
+func newEcho(r *Request) *echo {
+	var raw map[string]json.RawMessage
+	if r != nil {
+		raw = r.raw
+	}
+	of := func(key, fallback string) json.RawMessage {
+		if value, ok := raw[key]; ok && !isNull(value) {
+			return value
+		}
+		return json.RawMessage(fallback)
+	}
+	return &echo{
+		Background: of("background", "false"), Instructions: of("instructions", "null"),
+		MaxOutputTokens: of("max_output_tokens", "null"), MaxToolCalls: of("max_tool_calls", "null"),
+		Metadata: of("metadata", "{}"), ParallelToolCalls: of("parallel_tool_calls", "true"),
+		PreviousID: of("previous_response_id", "null"), PromptCacheKey: of("prompt_cache_key", "null"),
+		Reasoning: of("reasoning", `{"effort":null,"summary":null}`), SafetyIdentifier: of("safety_identifier", "null"),
+		ServiceTier: of("service_tier", `"default"`), Store: of("store", "true"),
+		Temperature: of("temperature", "1.0"), Text: of("text", `{"format":{"type":"text"}}`),
+		ToolChoice: of("tool_choice", `"auto"`), Tools: of("tools", "[]"),
+		TopLogprobs: of("top_logprobs", "0"), TopP: of("top_p", "1.0"),
+		Truncation: of("truncation", `"disabled"`), User: of("user", "null"),
+	}
+}
+
+type responseError struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+type incomplete struct {
+	Reason string `json:"reason"`
+}
+
+// usage counts tokens; those from a cache are within the input, those of
+// reasoning within the output.
+type usage struct {
+	Input        int64         `json:"input_tokens"`
+	InputDetails inputDetails  `json:"input_tokens_details"`
+	Output       int64         `json:"output_tokens"`
+	Details      outputDetails `json:"output_tokens_details"`
+	Total        int64         `json:"total_tokens"`
+}
+
+type inputDetails struct {
+	Cached     int64 `json:"cached_tokens"`
+	CacheWrite int64 `json:"cache_write_tokens"`
+}
+
+type outputDetails struct {
+	Reasoning int64 `json:"reasoning_tokens"`
+}
+
+func newUsage(u chat.Usage) *usage {
+	return &usage{u.Input, inputDetails{u.CacheRead, u.CacheWrite}, u.Output, outputDetails{u.Reasoning}, u.Input + u.Output}
+}
+
+func (u *usage) neutral() chat.Usage {
+	return chat.Usage{
+		Input: u.Input, Output: u.Output, CacheRead: u.InputDetails.Cached,
+		CacheWrite: u.InputDetails.CacheWrite, Reasoning: u.Details.Reasoning,
+	}
+}
+
+// The states of a response and of its items.
+const (
+	statusInProgress = "in_progress"
+	statusCompleted  = "completed"
+	statusIncomplete = "incomplete"
+	statusFailed     = "failed"
+)
+
+// The types of items that the neutral form knows.
+const (
+	itemMessage   = "message"
+	itemCall      = "function_call"
+	itemReasoning = "reasoning"
+)
+
+// messageItem is an item of the type message.
+type messageItem struct {
+	ID      string `json:"id"`
+	Type    string `json:"type"`
+	Status  string `json:"status"`
+	Role    string `json:"role"`
+	Content []any  `json:"content"`
+}
+
+// outputText is a part of a message. Its lists are there also when empty: the
+// clients that were generated from OpenAI's description rely on that.
+type outputText struct {
+	Type        string            `json:"type"`
+	Text        string            `json:"text"`
+	Annotations []json.RawMessage `json:"annotations"`
+	Logprobs    []json.RawMessage `json:"logprobs"`
+}
+
+type refusal struct {
+	Type    string `json:"type"`
+	Refusal string `json:"refusal"`
+}
+
+// callItem is an item of the type function_call.
+type callItem struct {
+	ID        string `json:"id,omitempty"`
+	Type      string `json:"type"`
+	Status    string `json:"status,omitempty"`
+	CallID    string `json:"call_id"`
+	Name      string `json:"name"`
+	Namespace string `json:"namespace,omitempty"`
+	Arguments string `json:"arguments"`
+}
+
+// reasoningItem is an item of the type reasoning.
+type reasoningItem struct {
+	ID        string        `json:"id"`
+	Type      string        `json:"type"`
+	Summary   []summaryText `json:"summary"`
+	Encrypted string        `json:"encrypted_content,omitempty"`
+}
+
+type summaryText struct {
+	Type string `json:"type"`
+	Text string `json:"text"`
+}
+
+// errorObject is OpenAI's error.
+type errorObject struct {
+	Message string  `json:"message"`
+	Type    string  `json:"type"`
+	Param   *string `json:"param"`
+	Code    *string `json:"code"`
+}
+
+func newError(e *chat.Error) errorObject {
+	o := errorObject{Message: e.Message, Type: "server_error"}
+	code := string(e.Code)
+	switch e.Code {
+	case chat.CodeInvalid:
+		o.Type, code = "invalid_request_error", ""
+	case chat.CodeNotFound, chat.CodeTooLarge:
+		o.Type = "invalid_request_error"
+	case chat.CodeBusy:
+		o.Type, code = "rate_limit_error", "rate_limit_exceeded"
+	}
+	if errors.Is(e, errNotStored) {
+		code = "previous_response_not_found"
+	}
+	if code != "" {
+		o.Code = &code
+	}
+	if e.Param != "" {
+		o.Param = &e.Param
+	}
+	return o
+}
+
+// failedCode is the code of a response that failed; OpenAI names few.
+func failedCode(code chat.Code) string {
+	switch code {
+	case chat.CodeBusy:
+		return "rate_limit_exceeded"
+	case chat.CodeInvalid, chat.CodeTooLarge:
+		return "invalid_prompt"
+	}
+	return "server_error"
+}
+
+// EncodeError is an error as a whole body: {"error":{message,type,param,code}}.
+func EncodeError(e *chat.Error) []byte {
+	body, err := encode(struct {
+		Error errorObject `json:"error"`
+	}{newError(e)})
+	if err != nil { // strings always encode
+		return nil
+	}
+	return body
+}

@@ -1,0 +1,261 @@
+package responses
+
+import (
+	"container/list"
+	"encoding/json"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/spiced-sql/spiced/internal/llm/chat"
+)
+
+// Chain are the messages that an answer rests on, and the answer, without the
+// instructions of any request. It is not to be changed.
+type Chain []chat.Message
+
+// StoreOptions are the limits of a [Store]; 0 takes the defaults of the
+// package.
+type StoreOptions struct {
+	Entries int           // answers
+	Bytes   int           // of all their chains; what two chains share counts twice
+	TTL     time.Duration // since the answer
+}
+
+// Store remembers answers for previous_response_id and item_reference, in
+// memory: the least recently used leave first. It is safe for concurrent use.
+type Store struct {
+	limits StoreOptions
+
+	mu      sync.Mutex
+	entries map[key]*list.Element // of *entry
+	items   map[key]*entry        // by the id of an item of the answer
+	recent  *list.List            // the latest used in front
+	bytes   int
+}
+
+// key is an id of an owner: nobody meets what belongs to another.
+type key struct{ owner, id string }
+
+type entry struct {
+	key   key
+	chain Chain
+	items map[string]json.RawMessage // of the answer, by id
+	bytes int
+	until time.Time
+}
+
+// NewStore returns an empty store.
+func NewStore(o StoreOptions) *Store {
+	if o.Entries <= 0 {
+		o.Entries = DefaultEntries
+	}
+	if o.Bytes <= 0 {
+		o.Bytes = DefaultBytes
+	}
+	if o.TTL <= 0 {
+		o.TTL = DefaultTTL
+	}
+	return &Store{limits: o, entries: map[key]*list.Element{}, items: map[key]*entry{}, recent: list.New()}
+}
+
+// Put remembers the chain of an answer. One that is larger than the whole
+// store is forgotten at once.
+func (s *Store) Put(owner, id string, chain Chain) {
+	e := &entry{key: key{owner, id}, chain: slices.Clone(chain), until: time.Now().Add(s.limits.TTL)}
+	e.items = answerItems(e.chain)
+	e.bytes = len(owner) + len(id) + size(e.chain)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if old := s.entries[e.key]; old != nil {
+		s.drop(old)
+	}
+	if e.bytes > s.limits.Bytes {
+		return
+	}
+	s.entries[e.key] = s.recent.PushFront(e)
+	s.bytes += e.bytes
+	for item := range e.items {
+		s.items[key{owner, item}] = e
+	}
+	for len(s.entries) > s.limits.Entries || s.bytes > s.limits.Bytes {
+		s.drop(s.recent.Back())
+	}
+}
+
+// Get returns the chain of an answer of that owner.
+func (s *Store) Get(owner, id string) (Chain, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.use(s.entries[key{owner, id}])
+	if e == nil {
+		return nil, false
+	}
+	return slices.Clone(e.chain), true
+}
+
+// item finds an item of an answer of that owner.
+func (s *Store) item(owner, id string) (json.RawMessage, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.items[key{owner, id}]
+	if e == nil {
+		return nil, false
+	}
+	if e = s.use(s.entries[e.key]); e == nil {
+		return nil, false
+	}
+	raw, ok := e.items[id]
+	return raw, ok
+}
+
+// use marks an entry as just used; one whose time is over leaves.
+func (s *Store) use(at *list.Element) *entry {
+	if at == nil {
+		return nil
+	}
+	e := at.Value.(*entry)
+	if !time.Now().Before(e.until) {
+		s.drop(at)
+		return nil
+	}
+	s.recent.MoveToFront(at)
+	return e
+}
+
+func (s *Store) drop(at *list.Element) {
+	e := s.recent.Remove(at).(*entry)
+	delete(s.entries, e.key)
+	s.bytes -= e.bytes
+	for item := range e.items {
+		if k := (key{e.key.owner, item}); s.items[k] == e {
+			delete(s.items, k)
+		}
+	}
+}
+
+// Len is the number of answers in the store.
+func (s *Store) Len() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.entries)
+}
+
+// Bytes is the size of all chains in the store, as [StoreOptions] counts it.
+func (s *Store) Bytes() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.bytes
+}
+
+// Resume brings into the request what it only names: the chain of
+// previous_response_id, after the instructions, and the items of
+// item_reference. Its errors are [*chat.Error] of the client's request.
+func (s *Store) Resume(owner string, r *Request) error {
+	if r.resumed {
+		return nil
+	}
+	if r.references {
+		lookup := func(id string) (json.RawMessage, bool) { return s.item(owner, id) }
+		in, err := parseInput(r.raw["input"], lookup)
+		if err != nil {
+			return err
+		}
+		r.Messages = slices.Concat(r.Messages[:r.instructed()], in.messages)
+	}
+	if r.PreviousID != "" {
+		chain, ok := s.Get(owner, r.PreviousID)
+		if !ok {
+			return notStored(r.PreviousID)
+		}
+		r.Messages = slices.Insert(slices.Clone(r.Messages), r.instructed(), chain...)
+	}
+	if len(r.Messages) > chat.MaxMessages {
+		return chat.Invalid("input", "the chat has %d messages; at most %d", len(r.Messages), chat.MaxMessages)
+	}
+	r.resumed = true
+	return nil
+}
+
+// errNotStored is the cause of the error that has a code of its own.
+var errNotStored = errors.New("the response is not in the store")
+
+func notStored(id string) *chat.Error {
+	e := chat.Invalid("previous_response_id", "response %q was not found here; send the whole input: it may have been forgotten, or it was asked for with store: false", id)
+	e.Cause = errNotStored
+	return e
+}
+
+// Keep puts an answer with what it rests on into the store, unless the client
+// does not want that. The options are those the answer was written with.
+func (s *Store) Keep(owner string, o EncoderOptions, response *chat.Response) {
+	if o.Request == nil || !o.Request.Store {
+		return
+	}
+	r := o.Request
+	answer := response.Message()
+	if items := encodeItems(o, response); len(items) > 0 {
+		answer.Raw, answer.Form = join(items), chat.FormResponses
+	}
+	s.Put(owner, o.ID, append(slices.Clone(r.Messages[r.instructed():]), answer))
+}
+
+// instructed is the number of messages that the instructions are.
+func (r *Request) instructed() int {
+	if r.Instructions != "" {
+		return 1
+	}
+	return 0
+}
+
+// answerItems are the items of the last message, by their ids.
+func answerItems(chain Chain) map[string]json.RawMessage {
+	if len(chain) == 0 || chain[len(chain)-1].Form != chat.FormResponses {
+		return nil
+	}
+	var raws []json.RawMessage
+	if json.Unmarshal(chain[len(chain)-1].Raw, &raws) != nil {
+		return nil
+	}
+	items := map[string]json.RawMessage{}
+	for _, raw := range raws {
+		var item struct{ ID, Type string }
+		if json.Unmarshal(raw, &item) == nil && item.ID != "" && item.Type != "item_reference" {
+			items[item.ID] = raw
+		}
+	}
+	return items
+}
+
+// perMessage and perPart are about what the structs of each take.
+const (
+	perMessage = 128
+	perPart    = 256
+)
+
+// size is about the memory that the messages take, in bytes.
+func size(messages []chat.Message) int {
+	n := 0
+	for _, m := range messages {
+		n += perMessage + 2*len(m.Raw) + partsSize(m.Parts) // Raw once more by its items
+	}
+	return n
+}
+
+func partsSize(parts []chat.Part) int {
+	n := 0
+	for _, p := range parts {
+		n += perPart + len(p.Text) + len(p.Raw)
+		if p.Image != nil {
+			n += len(p.Image.Data) + len(p.Image.URL)
+		}
+		if p.Call != nil {
+			n += len(p.Call.ID) + len(p.Call.Name) + len(p.Call.Namespace) + len(p.Call.Arguments)
+		}
+		if p.Result != nil {
+			n += len(p.Result.ID) + len(p.Result.Name) + partsSize(p.Result.Parts)
+		}
+	}
+	return n
+}

@@ -1,0 +1,94 @@
+package xmltools
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/spiced-sql/spiced/internal/llm/chat"
+)
+
+// opening reads an answer as long as it may be nothing but code blocks of
+// calls:
+//
+//	```json
+//	{"name": "search", "arguments": {"query": "tides"}}
+//	```
+//
+// The zero value is ready to use.
+type opening struct {
+	seen    []byte // all of the answer
+	at      int    // in blockForm
+	matched int    // of its literal
+	began   int    // where in seen the object begins
+	object  chat.ObjectScanner
+	calls   []chat.Call
+}
+
+// blockForm is what a block consists of: space and then a literal, each. The
+// object goes on where its name was found.
+var blockForm = []struct{ space, literal string }{
+	{" \t\r\n", "```json"},
+	{" \t\r", "\n"},
+	{" \t\r\n", "{"},
+	{" \t\r\n", `"name"`},
+	{}, // the rest of the object
+	{" \t\r\n", "```"},
+}
+
+const (
+	blockBrace  = 2
+	blockObject = 4
+)
+
+// complete reports whether the answer is calls.
+func (o *opening) complete() bool { return o.at == 0 && o.matched == 0 && len(o.calls) > 0 }
+
+// step takes the next byte and reports whether the answer may still be calls
+// of known tools. A byte that says no is not taken.
+func (o *opening) step(b string, known func(chat.Call) bool) bool {
+	ok := len(o.seen) < MaxBlock
+	switch {
+	case !ok:
+	case o.at == blockObject:
+		ok = o.inObject(b, known)
+	default:
+		ok = o.literal(b)
+	}
+	if ok {
+		o.seen = append(o.seen, b...)
+	}
+	return ok
+}
+
+func (o *opening) literal(b string) bool {
+	want := blockForm[o.at]
+	if o.matched == 0 && strings.Contains(want.space, b) {
+		return true
+	}
+	if want.literal[o.matched] != b[0] {
+		return false
+	}
+	if o.at == blockBrace {
+		o.began, o.object = len(o.seen), chat.ObjectScanner{}
+		o.object.Write(`{"name"`)
+	}
+	if o.matched++; o.matched == len(want.literal) {
+		o.at, o.matched = (o.at+1)%len(blockForm), 0
+	}
+	return true
+}
+
+// inObject takes a byte of the object and, at its end, the call.
+func (o *opening) inObject(b string, known func(chat.Call) bool) bool {
+	if o.object.Write(b) < 0 {
+		return true
+	}
+	o.at++
+	body := string(o.seen[o.began:]) + b
+	c, ok := readCall("", body)
+	if !ok || !json.Valid([]byte(body)) || !known(c) {
+		return false
+	}
+	o.calls = append(o.calls, c)
+	return true
+}

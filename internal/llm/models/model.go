@@ -1,0 +1,166 @@
+package models
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/spiced-sql/spiced/internal/kit/nearest"
+	"github.com/spiced-sql/spiced/internal/llm/chat"
+	"github.com/spiced-sql/spiced/internal/llm/toolloop"
+	"github.com/spiced-sql/spiced/tools"
+)
+
+// Model is a declared model. It is immutable and safe for concurrent use.
+type Model struct {
+	opts        Options
+	info        Info
+	settings    *settings // nil when the model was not loaded
+	provider    chat.Provider
+	fingerprint string // of what the provider depends on
+
+	tools    []toolloop.Tool // sorted by name; the same slice for every chat
+	visible  func(name string) bool
+	listed   atomic.Pointer[[]chat.Message] // the call that shows the datasets, once it was made
+	hasTable bool                           // there is a dataset that its tools may read
+}
+
+// Info is what is known of the model.
+func (m *Model) Info() Info { return m.info }
+
+// unavailable is nil or why the model cannot be used.
+func (m *Model) unavailable() error {
+	if m.settings != nil {
+		return nil
+	}
+	return &chat.Error{
+		Code: chat.CodeUnavailable, Param: "model",
+		Message: fmt.Sprintf("the model %q was not loaded: %s", m.info.Name, m.info.Error),
+	}
+}
+
+// Chat answers a request with the model's system prompt and tools, as
+// [toolloop.Loop] does. An error is a [*chat.Error] and the last pair. Nothing
+// is sent before the range begins; each range is a chat of its own.
+func (m *Model) Chat(ctx context.Context, r *chat.Request, scope tools.Scope) iter.Seq2[toolloop.Event, error] {
+	return func(yield func(toolloop.Event, error) bool) {
+		if err := m.unavailable(); err != nil {
+			yield(toolloop.Event{}, err)
+			return
+		}
+		began := time.Now()
+		scope := m.Scope(scope)
+		done := func(report toolloop.Report, err error) { m.done(report, err, began, scope) }
+		offered := m.offered(scope)
+		if err := checkChoice(r, offered); err != nil {
+			done(toolloop.Report{}, err)
+			yield(toolloop.Event{}, err)
+			return
+		}
+		m.loop(done)(ctx, m.complete(ctx, r, offered, scope), offered, scope)(yield)
+	}
+}
+
+// Ask answers a request as it is, without the model's system prompt and tools,
+// in one piece. An error is a [*chat.Error].
+func (m *Model) Ask(ctx context.Context, r *chat.Request, scope tools.Scope) (*chat.Response, error) {
+	if err := m.unavailable(); err != nil {
+		return nil, err
+	}
+	began := time.Now()
+	scope = m.Scope(scope)
+	bare := toolloop.Loop{Provider: m.provider, Done: func(report toolloop.Report, err error) { m.done(report, err, began, scope) }}
+	var answer chat.Collector
+	for event, err := range bare.Run(ctx, r, nil, scope) {
+		if err != nil {
+			return nil, err
+		}
+		answer.Add(event.Delta)
+	}
+	return answer.Response(), nil
+}
+
+// loop is the way of one chat.
+func (m *Model) loop(done func(toolloop.Report, error)) func(context.Context, *chat.Request, []toolloop.Tool, tools.Scope) iter.Seq2[toolloop.Event, error] {
+	l := &toolloop.Loop{
+		Provider: m.provider, Door: m.opts.Registry, Limits: m.settings.limits, Memory: m.opts.Memory, Log: m.opts.Log, Done: done,
+		Target: m.target,
+	}
+	if m.searchesNatively() {
+		l.Render = m.render
+	}
+	return l.Run
+}
+
+func (m *Model) done(report toolloop.Report, err error, began time.Time, scope tools.Scope) {
+	if m.opts.Done != nil {
+		m.opts.Done(Call{Model: m.info.Name, From: m.info.From, Report: report, Err: err, Took: time.Since(began), Scope: scope})
+	}
+}
+
+// Scope is the caller's with what the model may see. What the caller may not
+// read stays out of reach.
+func (m *Model) Scope(s tools.Scope) tools.Scope {
+	s.Model, s.Surface = m.info.Name, tools.SurfaceChat
+	s.EmbeddingModel, s.Visible = m.info.EmbeddingModel, m.visible
+	if m.info.Datasets != nil {
+		s.Datasets = allowed(m.info.Datasets, s.Datasets)
+	}
+	return s
+}
+
+// offered are the tools of the model that are there in the scope. Where all
+// are, which is the rule, it is one and the same slice.
+func (m *Model) offered(scope tools.Scope) []toolloop.Tool {
+	visible := m.opts.Catalog.Visible(scope)
+	if len(visible) == m.opts.Catalog.Len() {
+		return m.tools
+	}
+	there := map[string]bool{}
+	for _, d := range visible {
+		there[d.Name] = true
+	}
+	return slices.DeleteFunc(slices.Clone(m.tools), func(t toolloop.Tool) bool {
+		return m.visible(t.Name) && !there[t.Name]
+	})
+}
+
+// checkChoice refuses to force a tool that is not there.
+func checkChoice(r *chat.Request, offered []toolloop.Tool) error {
+	if r.Choice.Mode != chat.ChoiceTool {
+		return nil
+	}
+	var names []string
+	for _, t := range r.Tools {
+		names = append(names, t.Name)
+	}
+	for _, t := range offered {
+		names = append(names, t.Name)
+	}
+	if slices.Contains(names, r.Choice.Name) {
+		return nil
+	}
+	hint := ""
+	if near := nearest.Name(r.Choice.Name, names); near != "" {
+		hint = fmt.Sprintf("; did you mean %q?", near)
+	}
+	return chat.Invalid("tool_choice", "tool_choice names %q, which is none of the tools that the model gets%s", r.Choice.Name, hint)
+}
+
+// complete is the request with the model's system prompt in front and, after
+// all leading system messages, what datasets there are.
+func (m *Model) complete(ctx context.Context, r *chat.Request, offered []toolloop.Tool, scope tools.Scope) *chat.Request {
+	shown := m.shownDatasets(ctx, r, offered, scope)
+	if m.settings.system == "" && len(shown) == 0 {
+		return r
+	}
+	c := r.Clone()
+	if m.settings.system != "" {
+		c.Messages = slices.Insert(c.Messages, 0, chat.Text(chat.RoleSystem, m.settings.system))
+	}
+	c.Messages = slices.Insert(c.Messages, place(c.Messages), shown...)
+	return c
+}

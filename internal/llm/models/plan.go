@@ -1,0 +1,216 @@
+package models
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spiced-sql/spiced/internal/find/embeddings"
+	"github.com/spiced-sql/spiced/tools"
+)
+
+// wish is what a model declares of its tools.
+type wish struct {
+	declared  bool   // params.tools is there
+	text      string // and what it says
+	embedding string // params.tool_embedding_model
+	threshold int    // params.auto_threshold
+	pinned    []string
+	native    bool // params.tool_search
+	// hosted says that the provider searches in native mode; else its models
+	// search with ours.
+	hosted bool
+}
+
+// plan is how a model gets its tools.
+type plan struct {
+	mode      Mode
+	reason    string
+	set       []*tools.Definition // sorted by name
+	pinned    []string            // of the set, sorted
+	embedding string              // the model that tool_search compares by
+	warnings  []warning
+}
+
+// warning is a remark on a param.
+type warning struct{ param, message, hint string }
+
+// plan decides. An error keeps the model from being loaded.
+func (w wish) plan(o offer, set *embeddings.Set) (*plan, error) {
+	names := parseTools(w.text)
+	p := &plan{}
+	var unknown []string
+	p.set, unknown = o.choose(names)
+	if len(unknown) > 0 {
+		p.warn("tools", unknownTools(unknown, namesOf(o.catalog.All())), "")
+	}
+	if err := p.decide(w, names, func() (string, error) { return w.searchable(o, set) }); err != nil {
+		return nil, err
+	}
+	p.pin(w.pinned, o)
+	return p, nil
+}
+
+// decide finds the mode. searchable names the embedding model to search with.
+func (p *plan) decide(w wish, names []string, searchable func() (string, error)) error {
+	always, many := slices.Contains(names, wordSearch), len(p.set) > w.threshold
+	sometimes := slices.Contains(names, wordAuto)
+	switch {
+	case !w.declared:
+		p.is(ModeNone, "params.tools is not set")
+	case always && w.native && !many:
+		p.is(ModeDirect, fmt.Sprintf("%s, no more than %d", tally(len(p.set)), w.threshold))
+	case always:
+		embedding, err := searchable()
+		if err != nil {
+			return err
+		}
+		p.search(w, "tools: "+wordSearch, embedding)
+	case sometimes && many:
+		why := fmt.Sprintf("%s, more than %d", tally(len(p.set)), w.threshold)
+		embedding, err := searchable()
+		if err != nil {
+			p.fallBack(why, err)
+			break
+		}
+		p.search(w, why, embedding)
+	case sometimes:
+		p.is(ModeDirect, fmt.Sprintf("%s, no more than %d", tally(len(p.set)), w.threshold))
+	default:
+		p.plain(w)
+	}
+	if len(p.set) == 0 && w.declared {
+		p.is(ModeNone, fmt.Sprintf("tools: %s holds no tool", shown(w.text)))
+		p.embedding = ""
+	}
+	return nil
+}
+
+func (p *plan) is(mode Mode, reason string) { p.mode, p.reason = mode, reason }
+
+// search is a mode with a search.
+func (p *plan) search(w wish, why, embedding string) {
+	mode := ModeRegistry
+	if w.native {
+		mode = ModeNative
+	}
+	if w.native && w.hosted {
+		p.is(mode, why+", and the provider searches")
+		return
+	}
+	p.embedding = embedding
+	p.is(mode, why+", and embedding model "+embedding)
+}
+
+// fallBack sends the tools of `tools: auto` as they are, since they cannot be
+// searched.
+func (p *plan) fallBack(why string, err error) {
+	text := err.Error()
+	var reserved reservedError
+	if errors.As(err, &reserved) {
+		text = reserved.clause()
+	}
+	p.is(ModeDirect, why+", but: "+text)
+	p.warn("tools", fmt.Sprintf("Unable to use searchable tool registry for tools: %s: %s. Falling back to direct tool definitions.", wordAuto, text), "")
+}
+
+// plain is a set that is never searched.
+func (p *plan) plain(w wish) {
+	p.is(ModeDirect, fmt.Sprintf("%s; tools: %s is sent as it is", tally(len(p.set)), shown(w.text)))
+	if w.native && len(p.set) > 0 {
+		p.warn("tool_search", fmt.Sprintf("it does nothing with tools: %s, which sends every tool", shown(w.text)),
+			"write `tools: "+wordAuto+"` or `tools: "+wordSearch+"`")
+	}
+}
+
+// pin keeps the tools of params.pinned_tools that are in the set.
+func (p *plan) pin(names []string, o offer) {
+	var unknown []string
+	for _, name := range names {
+		d := o.catalog.Get(name)
+		switch {
+		case d == nil || !p.has(d.Name):
+			unknown = append(unknown, name)
+		case !slices.Contains(p.pinned, d.Name):
+			p.pinned = append(p.pinned, d.Name)
+		}
+	}
+	slices.Sort(p.pinned)
+	if len(unknown) > 0 {
+		p.warn("pinned_tools", fmt.Sprintf("The following pinned tools are not among the tools of the model: %s. Its tools are: %s.",
+			strings.Join(unknown, ", "), listed(namesOf(p.set))), "")
+	}
+}
+
+// has reports whether the tool of that name is in the set.
+func (p *plan) has(name string) bool {
+	_, found := slices.BinarySearchFunc(p.set, name, func(d *tools.Definition, name string) int { return strings.Compare(d.Name, name) })
+	return found
+}
+
+func (p *plan) warn(param, message, hint string) {
+	p.warnings = append(p.warnings, warning{param, message, hint})
+}
+
+// searchable names the embedding model that the tools are searched with, or
+// says why they cannot be.
+func (w wish) searchable(o offer, set *embeddings.Set) (string, error) {
+	if w.native && w.hosted {
+		return "", nil
+	}
+	model, err := set.Resolve(w.embedding)
+	if err != nil {
+		return "", err
+	}
+	if name := o.catalog.ReservedName(); name != "" {
+		return "", reservedError(name)
+	}
+	return model.Name(), nil
+}
+
+// reservedError is the name of a tool that stands in for tool_search or
+// tool_invoke.
+type reservedError string
+
+func (e reservedError) Error() string {
+	return "Tool" + strings.TrimPrefix(e.clause(), "tool") + ". Rename the configured tool or disable searchable registry tools."
+}
+
+func (e reservedError) clause() string {
+	return fmt.Sprintf("tool name '%s' is reserved for the searchable tool registry", string(e))
+}
+
+// unknownTools is Spice's warning of names that there is no tool of.
+func unknownTools(unknown, available []string) string {
+	return fmt.Sprintf("The following tools were not found in the registry: %s. Available tools are: %s. "+
+		"For details, visit https://spiceai.org/docs/features/large-language-models/tools", strings.Join(unknown, ", "), listed(available))
+}
+
+// listed joins names, and counts those that are too many to show.
+func listed(names []string) string {
+	switch {
+	case len(names) == 0:
+		return "none"
+	case len(names) <= MaxListed:
+		return strings.Join(names, ", ")
+	default:
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:MaxListed], ", "), len(names)-MaxListed)
+	}
+}
+
+// tally counts tools in words.
+func tally(n int) string {
+	if n == 1 {
+		return "1 tool"
+	}
+	return fmt.Sprintf("%d tools", n)
+}
+
+// shown is params.tools in a message.
+func shown(text string) string {
+	if text = strings.TrimSpace(text); text == "" {
+		return `""`
+	}
+	return text
+}

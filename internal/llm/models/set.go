@@ -1,0 +1,211 @@
+package models
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+
+	"github.com/spiced-sql/spiced/internal/find/embeddings"
+	"github.com/spiced-sql/spiced/internal/kit/nearest"
+	"github.com/spiced-sql/spiced/internal/llm/chat"
+	"github.com/spiced-sql/spiced/internal/llm/toolloop"
+	"github.com/spiced-sql/spiced/registry"
+	"github.com/spiced-sql/spiced/spicepod"
+)
+
+// Options are what models share.
+type Options struct {
+	Registry   *registry.Registry // where tools are called
+	Catalog    *registry.Catalog  // the tools of the generation
+	Embeddings *embeddings.Set    // nil is none
+	HTTP       *http.Client       // nil: that of package upstream
+	Log        *slog.Logger       // nil: discarded
+	Memory     *toolloop.Memory   // of turns that wait for clients' tools; nil: none
+	Done       func(Call)         // if set, is told of each chat at its end
+}
+
+// Set is the models of one generation. It is immutable and safe for concurrent
+// use; the zero value is empty.
+type Set struct {
+	models []*Model // in the order of declaration
+	byName map[string]*Model
+}
+
+// NewSet opens every entry of pod.Models. A problem that is no warning keeps
+// its model from being served, and only that one. Models that are declared as
+// in prev, which may be nil, go on with their connections.
+func NewSet(pod *spicepod.Pod, prev *Set, o Options) (*Set, spicepod.Problems) {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Embeddings == nil {
+		o.Embeddings = &embeddings.Set{}
+	}
+	s := &Set{byName: map[string]*Model{}}
+	b := &builder{pod: pod, prev: prev, opts: o, offer: offer{catalog: o.Catalog, meta: o.Registry.MetaTools()}, relations: relations(pod)}
+	for _, t := range pod.Tools {
+		b.offer.entries = append(b.offer.entries, t.Name)
+	}
+	for i := range pod.Models {
+		m := b.model(i)
+		s.models = append(s.models, m)
+		s.byName[m.info.Name] = m
+	}
+	return s, b.problems
+}
+
+// builder makes the models of a set.
+type builder struct {
+	pod       *spicepod.Pod
+	prev      *Set
+	opts      Options
+	offer     offer
+	relations []string
+	problems  spicepod.Problems
+}
+
+// model opens an entry. One that cannot be opened is a model as well, for
+// those who ask why.
+func (b *builder) model(i int) *Model {
+	declared := b.pod.Models[i]
+	e := &entry{declared: declared, http: b.opts.HTTP, Entry: spicepod.Entry{
+		Pod: b.pod, Path: fmt.Sprintf("models[%d]", i), Component: "model " + declared.Name, Params: declared.Params,
+	}}
+	m := &Model{opts: b.opts, info: Info{
+		Name: declared.Name, From: declared.From, Description: declared.Description, Status: StatusReady,
+		Tools: fmt.Sprint(orEmpty(declared.Params[e.toolsKey()])), Mode: ModeNone,
+	}}
+	if problem := b.load(m, e); problem != nil {
+		b.problems = append(b.problems, *problem)
+		m.info.Status, m.info.Error = StatusError, problem.Message
+	}
+	return m
+}
+
+func orEmpty(value any) any {
+	if value == nil {
+		return ""
+	}
+	return value
+}
+
+// load opens the entry into m.
+func (b *builder) load(m *Model, e *entry) *spicepod.Problem {
+	s, problem := e.open()
+	if problem != nil {
+		return problem
+	}
+	p, err := s.wish.plan(b.offer, b.opts.Embeddings)
+	if err != nil {
+		return e.refused(err)
+	}
+	for _, w := range p.warnings {
+		b.problems = append(b.problems, e.Remark(e.at(w.param), w.hint, w.message))
+	}
+	m.settings = s
+	m.allow(e, b.relations)
+	for _, i := range e.unmatched(b.relations) {
+		b.problems = append(b.problems, e.Remark(fmt.Sprintf(".datasets[%d]", i), "the declared ones are "+listed(b.relations),
+			fmt.Sprintf("no dataset or view matches %q", e.declared.Datasets[i])))
+	}
+	m.deal(p, b.offer)
+	m.connect(e, b.prev.get(m.info.Name))
+	b.tell(m, p)
+	return nil
+}
+
+// refused is why a model with `tools: search_registry` cannot have it.
+func (e *entry) refused(err error) *spicepod.Problem {
+	hint := ""
+	if errors.As(err, new(reservedError)) {
+		hint = "rename the tool, or set `as_tool: false` on the function"
+	}
+	if errors.Is(err, embeddings.ErrUnknownModel) {
+		return e.Problem(spicepod.ParamPath("tool_embedding_model"), hint, "%s", err)
+	}
+	return e.Problem(e.at("tools"), hint, "%s", err)
+}
+
+// at is the path of a param; `tools` may be written by its older name.
+func (e *entry) at(param string) string {
+	if param == "tools" {
+		param = e.toolsKey()
+	}
+	return spicepod.ParamPath(param)
+}
+
+// connect takes over the provider of the model before, if nothing that it
+// depends on has changed, and with it its connections.
+func (m *Model) connect(e *entry, last *Model) {
+	m.fingerprint = spicepod.Fingerprint([]any{e.declared.Name, e.declared.From, e.Params})
+	if last != nil && last.provider != nil && last.fingerprint == m.fingerprint && last.opts.HTTP == m.opts.HTTP {
+		m.provider = last.provider
+		return
+	}
+	m.provider = e.provider(m.settings)
+}
+
+// tell logs what was decided, unless the generation before decided the same.
+func (b *builder) tell(m *Model, p *plan) {
+	log := b.opts.Log.With("model", m.info.Name)
+	if last := b.prev.get(m.info.Name); last == nil || last.info.Mode != m.info.Mode || last.info.Reason != m.info.Reason {
+		log.Info("tools of a model", "mode", m.info.Mode, "reason", m.info.Reason, "tools", m.info.Count)
+	}
+	if foreign := p.foreign(); m.info.Datasets != nil && len(foreign) > 0 {
+		log.Info("the datasets of a model limit its built-in tools only", "datasets", m.info.Datasets, "other_tools", listed(foreign))
+	}
+}
+
+func (s *Set) get(name string) *Model {
+	if s == nil {
+		return nil
+	}
+	return s.byName[name]
+}
+
+// Model returns the model of that name. An error is a [*chat.Error] with
+// [chat.CodeNotFound], which tells the nearest name, or
+// [chat.CodeUnavailable], which tells why the model was not loaded.
+func (s *Set) Model(name string) (*Model, error) {
+	if m := s.get(name); m != nil {
+		return m, m.unavailable()
+	}
+	message := fmt.Sprintf("the model %q does not exist", name)
+	if len(name) > maxName {
+		message = fmt.Sprintf("the model %q… does not exist", name[:maxName])
+	}
+	if near := nearest.Name(name, s.names()); near != "" {
+		message += fmt.Sprintf("; did you mean %q?", near)
+	}
+	return nil, &chat.Error{Code: chat.CodeNotFound, Param: "model", Message: message}
+}
+
+// maxName bounds how much of a made-up name an error shows.
+const maxName = 100
+
+func (s *Set) names() []string {
+	var names []string
+	for _, m := range s.All() {
+		names = append(names, m.info.Name)
+	}
+	return names
+}
+
+// All returns the models in the order of declaration, with those that were not
+// loaded.
+func (s *Set) All() []*Model {
+	if s == nil {
+		return nil
+	}
+	return append([]*Model(nil), s.models...)
+}
+
+// Infos returns what is known of the models, in the order of declaration.
+func (s *Set) Infos() []Info {
+	infos := make([]Info, 0, len(s.All()))
+	for _, m := range s.All() {
+		infos = append(infos, m.info)
+	}
+	return infos
+}

@@ -1,0 +1,152 @@
+package models
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/spiced-sql/spiced/internal/llm/toolloop"
+	"github.com/spiced-sql/spiced/internal/llm/upstream"
+)
+
+// settings are the params of a model, read.
+type settings struct {
+	system    string
+	wish      wish
+	limits    toolloop.Limits
+	xml       bool
+	responses bool // speak POST /v1/responses
+	cache     bool // of prompts, where it must be asked for
+	thinking  bool // with a budget of tokens
+	defaults  map[string]json.RawMessage
+
+	endpoint      *url.URL
+	timeout, idle time.Duration
+	retries       int
+}
+
+// settings reads everything; faults stay in e.Problems.
+func (e *entry) settings() *settings {
+	s := &settings{
+		system: e.Text("system_prompt"), wish: e.wish(), limits: e.limits(),
+		xml:   e.word("tool_format", "native", "xml") == "xml",
+		cache: e.word("prompt_cache", "enabled", "disabled") == "enabled",
+
+		endpoint: e.endpoint(), timeout: e.Duration("timeout", 0, MaxTimeout), idle: e.Duration("idle_timeout", 0, MaxTimeout),
+		retries: e.Number("max_retries", upstream.DefaultRetries, 0, upstream.MaxRetries),
+	}
+	if len(s.system) > MaxSystemPrompt {
+		e.FailParam("system_prompt", "", "params.system_prompt has %d bytes; the limit is %d", len(s.system), MaxSystemPrompt)
+	}
+	if s.xml && s.wish.native {
+		e.FailParam("tool_search", "take one of them out", "params.tool_search: native and params.tool_format: xml exclude each other")
+	}
+	e.headers()
+	e.form(s)
+	e.patterns()
+	return s
+}
+
+// headers refuses early what no header may hold.
+func (e *entry) headers() {
+	for _, key := range e.kind.private {
+		if key != "endpoint" {
+			e.Header(key)
+		}
+	}
+}
+
+// form reads what the provider's form has of its own.
+func (e *entry) form(s *settings) {
+	asked := e.word("responses_api", "disabled", "enabled") == "enabled"
+	if e.Params.Has("responses_api") && !asked && s.wish.native {
+		e.FailParam("responses_api", "take one of them out", "params.tool_search: native needs the Responses API")
+	}
+	s.responses = e.kind.responses && (asked || s.wish.native)
+	s.defaults = e.overridden(s.responses)
+	s.thinking = thinks(s.defaults[paramThinking])
+	if e.kind.name != "openai" { // others have no keys for what they cache
+		return
+	}
+	for _, key := range []string{"prompt_cache_key", "prompt_cache_retention"} {
+		if text := e.Text(key); text != "" {
+			s.defaults[key], _ = json.Marshal(text) // of text
+		}
+	}
+}
+
+// wish reads what the model declares of its tools. `tools` wins over its older
+// name.
+func (e *entry) wish() wish {
+	key := e.toolsKey()
+	return wish{
+		declared: e.Params.Has(key), text: e.Text(key), embedding: e.Text("tool_embedding_model"),
+		threshold: e.Number("auto_threshold", DefaultThreshold, 0, MaxThreshold),
+		pinned:    parseList(e.Text("pinned_tools")),
+		native:    e.word("tool_search", "registry", "native") == "native",
+		hosted:    e.kind.responses,
+	}
+}
+
+func (e *entry) toolsKey() string {
+	if !e.Params.Has("tools") && e.Params.Has("spice_tools") {
+		return "spice_tools"
+	}
+	return "tools"
+}
+
+func (e *entry) limits() toolloop.Limits {
+	return toolloop.Limits{
+		Rounds:      e.rounds(),
+		Parallel:    e.Number("tool_concurrency", 0, 1, MaxParallel),
+		ResultBytes: int(e.size("tool_result_max_bytes", MaxResultBytes)),
+	}
+}
+
+// rounds reads tool_recursion_limit; 0 means that no call is made. The text of
+// its error is Spice's.
+func (e *entry) rounds() int {
+	const key = "tool_recursion_limit"
+	if !e.Params.Has(key) {
+		return DefaultRounds
+	}
+	n, err := strconv.Atoi(e.Text(key))
+	if err == nil && (n < 0 || n > MaxRounds) {
+		err = fmt.Errorf("it takes 0 to %d", MaxRounds)
+	}
+	if err != nil {
+		var syntax *strconv.NumError
+		if errors.As(err, &syntax) { // its text repeats the value, which may be a secret
+			err = syntax.Err
+		}
+		e.FailParam(key, "write a whole number such as 10", "Invalid value specified for `params.recursion_depth`: %v. Error: %v", e.Params[key], err)
+	}
+	if n == 0 {
+		return -1
+	}
+	return n
+}
+
+// patterns refuses a pattern of datasets that is none.
+func (e *entry) patterns() {
+	for i, p := range e.declared.Datasets {
+		if !validPattern(p) {
+			e.Fail(fmt.Sprintf(".datasets[%d]", i), "", "%q is no pattern: * stands for any text, ? for a character, [ab] for one of several", p)
+		}
+	}
+}
+
+// unmatched are the patterns of datasets that match none.
+func (e *entry) unmatched(names []string) []int {
+	var list []int
+	for i, p := range e.declared.Datasets {
+		if !slices.ContainsFunc(names, func(name string) bool { return matches(p, name) }) {
+			list = append(list, i)
+		}
+	}
+	return list
+}

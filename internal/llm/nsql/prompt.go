@@ -1,0 +1,147 @@
+package nsql
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spiced-sql/spiced/internal/kit/clip"
+	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/sql/sqltree"
+)
+
+// Schema is what a statement may use.
+type Schema struct {
+	Tables    []Table
+	Functions []Function // that were declared
+	// Allow is which relations a statement may name; nil is every one.
+	Allow func(engine.Relation) bool
+}
+
+// Table is a dataset or view.
+type Table struct {
+	Name string // as statements name it
+	Text string // its columns, in Markdown; "" names the table only
+	// Samples are values of its columns, a line each; "" when there are none.
+	Samples string
+}
+
+// Function is a declared function.
+type Function struct {
+	Name        string
+	Signature   string // haversine_km(lat1 float64) → float64
+	Description string
+	Volatility  string // immutable, stable or volatile
+	Table       bool   // used in FROM
+}
+
+const task = `You write SQL for DuckDB. Answer the question with one SELECT statement that gives what is asked for.
+
+- Answer with the statement only, without explanation.
+- Use DuckDB's dialect and functions.
+- Read only the tables below, by the names they have here. Put names that are no plain words in double quotes.
+- Beside DuckDB's own functions, only the functions below exist. Where one of them computes what is asked for, call it.
+- Only reading is possible: no CREATE, INSERT, COPY, SET or PRAGMA, no files, no URLs.
+`
+
+// prompt is the system text. Equal schemas have equal texts, as long as all
+// functions fit.
+func (w *Writer) prompt(ctx context.Context, s Schema, query string) string {
+	var b strings.Builder
+	b.WriteString(task + "\n# Tables\n")
+	if len(s.Tables) == 0 {
+		b.WriteString("\nThere are none.\n")
+	}
+	var rest []string
+	for _, t := range s.Tables {
+		if text := "\n" + t.text(); t.Text != "" && b.Len()+len(text) <= len(task)+MaxTables {
+			b.WriteString(text)
+		} else {
+			rest = append(rest, t.Name)
+		}
+	}
+	b.WriteString(omitted("tables", rest))
+	b.WriteString(w.functions(ctx, s.Functions, query))
+	return b.String()
+}
+
+func (t Table) text() string {
+	if t.Samples == "" {
+		return t.Text
+	}
+	return t.Text + "\nSome values:\n" + t.Samples
+}
+
+// functions describes those that fit, in their order.
+func (w *Writer) functions(ctx context.Context, list []Function, query string) string {
+	if len(list) == 0 {
+		return ""
+	}
+	told := w.fitting(ctx, list, query)
+	b := strings.Builder{}
+	b.WriteString("\n# Functions\n\n")
+	var rest []string
+	for _, f := range list {
+		if told[f.Name] {
+			b.WriteString(f.line())
+		} else {
+			rest = append(rest, f.Name)
+		}
+	}
+	return b.String() + omitted("functions", rest)
+}
+
+// fitting chooses the functions to describe: all, or the best for the question.
+func (w *Writer) fitting(ctx context.Context, list []Function, query string) map[string]bool {
+	size := 0
+	for _, f := range list {
+		size += len(f.line())
+	}
+	if size > MaxFunctions && w.Rank != nil {
+		list = ranked(list, w.Rank(ctx, query))
+	}
+	told, left := map[string]bool{}, MaxFunctions
+	for _, f := range list {
+		if n := len(f.line()); n <= left {
+			told[f.Name] = true
+			left -= n
+		}
+	}
+	return told
+}
+
+// ranked is list with the functions of these names first.
+func ranked(list []Function, names []string) []Function {
+	rank := map[string]int{}
+	for i, name := range names {
+		rank[sqltree.Fold(name)] = i - len(names)
+	}
+	list = slices.Clone(list)
+	slices.SortStableFunc(list, func(a, b Function) int { return rank[sqltree.Fold(a.Name)] - rank[sqltree.Fold(b.Name)] })
+	return list
+}
+
+func (f Function) line() string {
+	kind := f.Volatility
+	if f.Table {
+		kind += ", in FROM"
+	}
+	line := fmt.Sprintf("- `%s` (%s)", f.Signature, kind)
+	if text := strings.Join(strings.Fields(f.Description), " "); text != "" {
+		line += ": " + clip.Shown(text, MaxDescription)
+	}
+	return line + "\n"
+}
+
+// omitted names what there is no room to describe.
+func omitted(what string, names []string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("\n%d more %s are not described here: ", len(names), what)
+	if len(names) > MaxNames {
+		return text + strings.Join(names[:MaxNames], ", ") + " …\n"
+	}
+	return text + strings.Join(names, ", ") + "\n"
+}

@@ -1,0 +1,223 @@
+package nsql
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spiced-sql/spiced/internal/kit/clip"
+	"github.com/spiced-sql/spiced/internal/kit/nearest"
+	"github.com/spiced-sql/spiced/internal/llm/chat"
+	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/sql/sqltree"
+	"github.com/spiced-sql/spiced/spicepod"
+	"github.com/spiced-sql/spiced/tools"
+	"github.com/spiced-sql/spiced/tools/builtin"
+)
+
+// New makes a writer over what the built-in tools see: the schemas and sample
+// values are those of table_schema and sample_distinct_columns. scope limits
+// the datasets, as it does for them. ask asks the model, which gets no tools.
+func New(env builtin.Env, scope tools.Scope, ask func(context.Context, *chat.Request) (*chat.Response, error)) (*Writer, error) {
+	s := &source{env: env, scope: scope, tools: map[string]tools.Tool{}}
+	loaded, err := builtin.Load(env, []string{"data"})
+	if err != nil {
+		return nil, fmt.Errorf("text to SQL: %w", err)
+	}
+	for _, t := range loaded {
+		s.tools[t.Definition().Name] = t
+	}
+	return &Writer{Chat: ask, Check: Check(env.SQL), Run: env.SQL.Query, Schema: s.schema}, nil
+}
+
+// Check returns how a database judges and binds a statement without running
+// it: one SELECT-like statement.
+func Check(db builtin.SearchEngine) func(context.Context, engine.Request) error {
+	return func(ctx context.Context, r engine.Request) error {
+		if _, err := db.Parse(ctx, r.SQL); err != nil {
+			return err
+		}
+		_, err := db.Describe(ctx, r)
+		return err
+	}
+}
+
+// source is the schema as the built-in tools tell it.
+type source struct {
+	env   builtin.Env
+	scope tools.Scope
+	tools map[string]tools.Tool
+}
+
+func (s *source) schema(ctx context.Context, names []string, samples bool) (Schema, error) {
+	datasets, err := s.datasets(ctx)
+	if err == nil && names != nil {
+		datasets, err = chosen(datasets, names)
+	}
+	if err != nil {
+		return Schema{}, err
+	}
+	out := Schema{Functions: s.functions()}
+	if names != nil || s.scope.Datasets != nil {
+		out.Allow = only(datasets)
+	}
+	size := 0
+	for i, d := range datasets {
+		t := Table{Name: d.Table()}
+		if size <= MaxTables {
+			t, err = s.table(ctx, t.Name, samples && i < MaxSampled)
+		}
+		if err != nil {
+			return Schema{}, err
+		}
+		size += len(t.text())
+		out.Tables = append(out.Tables, t)
+	}
+	return out, nil
+}
+
+// table describes a dataset.
+func (s *source) table(ctx context.Context, name string, samples bool) (Table, error) {
+	t := Table{Name: name}
+	err := s.call(ctx, "table_schema", map[string]any{"tables": []string{name}}, &t.Text)
+	if err == nil && samples {
+		t.Samples, err = s.samples(ctx, name)
+	}
+	return t, err
+}
+
+// datasets are those that the scope may read, in the order of list_datasets.
+func (s *source) datasets(ctx context.Context) ([]builtin.Dataset, error) {
+	byTable := map[string]builtin.Dataset{}
+	for _, d := range s.env.Datasets() {
+		byTable[d.Table()] = d
+	}
+	var listed []struct {
+		Table string `json:"table"`
+	}
+	if err := s.call(ctx, "list_datasets", map[string]any{}, &listed); err != nil {
+		return nil, err
+	}
+	var out []builtin.Dataset
+	for _, l := range listed {
+		if d, ok := byTable[l.Table]; ok { // else a reload came between
+			out = append(out, d)
+		}
+	}
+	return out, nil
+}
+
+// call calls a built-in tool and decodes its result.
+func (s *source) call(ctx context.Context, tool string, args map[string]any, result any) error {
+	raw, err := tools.Encode(args)
+	if err != nil {
+		return fmt.Errorf("arguments of %s: %w", tool, err)
+	}
+	out, err := s.tools[tool].Call(ctx, tools.Input{Arguments: args, Raw: raw, Scope: s.scope})
+	if err != nil {
+		return fmt.Errorf("the schema for the model: %w", err)
+	}
+	return json.Unmarshal(out.Value, result)
+}
+
+// chosen are the datasets of these names, in the order of all.
+func chosen(all []builtin.Dataset, names []string) ([]builtin.Dataset, error) {
+	wanted := map[engine.Relation]bool{}
+	for _, name := range names {
+		wanted[relationOf(name)] = true
+	}
+	var out []builtin.Dataset
+	for _, d := range all {
+		if r := folded(d.Relation); wanted[r] {
+			out = append(out, d)
+			delete(wanted, r)
+		}
+	}
+	for _, name := range names {
+		if wanted[relationOf(name)] {
+			return nil, unknown(name, all)
+		}
+	}
+	return out, nil
+}
+
+// unknown is the error of a dataset that there is not, with the nearest.
+func unknown(name string, all []builtin.Dataset) error {
+	var known []string
+	for _, d := range all {
+		known = append(known, d.Relation.Name, strings.TrimPrefix(d.Table(), engine.CatalogName+"."), d.Table())
+	}
+	if near := nearest.Name(name, known); near != "" {
+		return chat.Invalid("datasets", "there is no dataset %q; did you mean %q?", name, near)
+	}
+	return chat.Invalid("datasets", "there is no dataset %q; GET /v1/datasets lists them", name)
+}
+
+// relationOf reads a name that may have a schema and the catalog in front.
+func relationOf(name string) engine.Relation {
+	schema, table := spicepod.Dataset{Name: strings.TrimSpace(name)}.Qualified()
+	if schema = strings.TrimPrefix(schema, engine.CatalogName+"."); schema == "" {
+		schema = engine.Public
+	}
+	return folded(engine.Relation{Schema: schema, Name: table})
+}
+
+func folded(r engine.Relation) engine.Relation {
+	return engine.Relation{Schema: sqltree.Fold(r.Schema), Name: sqltree.Fold(r.Name)}
+}
+
+// only permits these datasets.
+func only(datasets []builtin.Dataset) func(engine.Relation) bool {
+	allowed := map[engine.Relation]bool{}
+	for _, d := range datasets {
+		allowed[folded(d.Relation)] = true
+	}
+	return func(r engine.Relation) bool { return allowed[folded(r)] }
+}
+
+func (s *source) functions() []Function {
+	var out []Function
+	for _, f := range s.env.Functions().Declared() {
+		out = append(out, Function{f.Name, f.Signature(), f.Declared.Description, string(f.Volatility), f.IsTable()})
+	}
+	return out
+}
+
+// samples are the most frequent values of a table's columns. A table that
+// cannot be read in time has none.
+func (s *source) samples(ctx context.Context, table string) (string, error) {
+	var columns []struct {
+		Column string            `json:"column"`
+		Values []json.RawMessage `json:"values"`
+		More   bool              `json:"more"`
+	}
+	short, cancel := context.WithTimeout(ctx, SampleTime)
+	defer cancel()
+	err := s.call(short, "sample_distinct_columns", map[string]any{"dataset": table, "limit": SampleValues}, &columns)
+	var failed *tools.Error
+	switch {
+	case ctx.Err() != nil:
+		return "", engine.AsError(ctx.Err())
+	case errors.As(err, &failed):
+		return "", nil
+	case err != nil:
+		return "", err
+	}
+	var b strings.Builder
+	for _, c := range columns {
+		b.WriteString("- " + c.Column + ": ")
+		for i, v := range c.Values {
+			if i > 0 {
+				b.WriteString(", ")
+			}
+			b.WriteString(clip.Shown(string(v), MaxValue))
+		}
+		if c.More {
+			b.WriteString(", …")
+		}
+		b.WriteByte('\n')
+	}
+	return b.String(), nil
+}

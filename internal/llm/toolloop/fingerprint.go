@@ -1,0 +1,69 @@
+package toolloop
+
+import (
+	"crypto/sha256"
+	"io"
+
+	"github.com/spiced-sql/spiced/internal/llm/chat"
+)
+
+// fingerprint tells messages apart by what they say. Marks for a provider's
+// cache, which clients move from message to message, are not in it.
+func fingerprint(m chat.Message) (sum [sha256.Size]byte) {
+	h := sha256.New()
+	write := func(texts ...string) {
+		for _, text := range texts {
+			_, _ = io.WriteString(h, text) // a hash takes everything
+			_, _ = h.Write([]byte{0})
+		}
+	}
+	write(string(m.Role))
+	for _, p := range m.Parts {
+		write(string(p.Kind), p.Text)
+		if p.Call != nil {
+			write(p.Call.ID, p.Call.Name, canonical(p.Call.Arguments))
+		}
+		if p.Result != nil {
+			write(p.Result.ID, p.Result.Text())
+		}
+		if p.Image != nil {
+			write(p.Image.URL, p.Image.Data)
+		}
+	}
+	h.Sum(sum[:0])
+	return sum
+}
+
+// lastFingerprint is that of the last message, zero when there is none.
+func lastFingerprint(messages []chat.Message) [sha256.Size]byte {
+	if len(messages) == 0 {
+		return [sha256.Size]byte{}
+	}
+	return fingerprint(messages[len(messages)-1])
+}
+
+// size is about what a turn takes in memory.
+func (t turn) size() int64 {
+	n := int64(1 << 10) // of the turn itself
+	for _, m := range t.before {
+		n += size(m.Parts)
+	}
+	return n + size(t.answer.Parts) + size(t.results)
+}
+
+func size(parts []chat.Part) int64 {
+	var n int64
+	for _, p := range parts {
+		n += int64(len(p.Text)+len(p.Raw)) + 200
+		if p.Call != nil {
+			n += int64(len(p.Call.ID) + len(p.Call.Name) + len(p.Call.Arguments))
+		}
+		if p.Image != nil {
+			n += int64(len(p.Image.URL) + len(p.Image.Data))
+		}
+		if p.Result != nil {
+			n += size(p.Result.Parts)
+		}
+	}
+	return n
+}

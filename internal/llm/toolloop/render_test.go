@@ -1,0 +1,102 @@
+package toolloop_test
+
+import (
+	"context"
+	"encoding/json"
+	"runtime"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/spiced-sql/spiced/internal/llm/chat"
+	"github.com/spiced-sql/spiced/internal/llm/toolloop"
+	"github.com/spiced-sql/spiced/registry"
+	"github.com/spiced-sql/spiced/tools"
+)
+
+func TestRender(t *testing.T) {
+	tests := map[string]struct {
+		result tools.Result
+		want   string
+	}{
+		"a value":   {tools.Result{OK: true, Result: json.RawMessage(`{"km": 878.4}`)}, `{"km": 878.4}`},
+		"text":      {tools.Result{OK: true, Result: json.RawMessage(`"a <b>"`)}, `"a <b>"`},
+		"nothing":   {tools.Result{OK: true}, `null`},
+		"all rows":  {tools.Result{OK: true, Result: json.RawMessage(`[1,2]`), Rows: &tools.Rows{Returned: 2}}, `[1,2]`},
+		"some rows": {tools.Result{OK: true, Result: json.RawMessage(`[1,2]`), Rows: &tools.Rows{Returned: 2, Truncated: true}}, `{"result":[1,2],"truncated":true,"returned":2}`},
+		"a notice":  {tools.Result{OK: true, Result: json.RawMessage(`"<b>"`), Notices: []string{"a < b"}}, `{"result":"<b>","notices":["a < b"]}`},
+		"an error":  {tools.Result{Error: tools.NewError(tools.CodeExecution, "division by zero", "")}, `Failed to call the tool t. An error occurred: division by zero`},
+		"neither":   {tools.Result{}, `Failed to call the tool t. An error occurred: the tool gave neither a result nor an error`},
+	}
+	for name, test := range tests {
+		got := toolloop.Render(&chat.Call{ID: "i", Name: "t"}, test.result, 1<<16)
+		if got.Text() != test.want || got.Error == test.result.OK || got.ID != "i" || got.Name != "t" {
+			t.Errorf("%s: %+v %s", name, got, got.Text())
+		}
+	}
+}
+
+func TestRenderKeepsTheLimit(t *testing.T) {
+	values := map[string]json.RawMessage{
+		"plain":  json.RawMessage(`"` + strings.Repeat("x", 9000) + `"`),
+		"quotes": json.RawMessage(`"` + strings.Repeat(`\"`, 9000) + `"`),
+		"wide":   json.RawMessage(`"` + strings.Repeat("€", 9000) + `"`),
+	}
+	for name, value := range values {
+		for _, limit := range []int{120, 121, 122, 123, 1000, 6000, 8999} {
+			r := tools.Result{OK: true, Result: value}
+			text := toolloop.Render(&chat.Call{}, r, limit).Text()
+			var shown struct {
+				Truncated    bool
+				Bytes, Limit int
+				Preview      string
+			}
+			if err := json.Unmarshal([]byte(text), &shown); err != nil {
+				t.Fatal(err)
+			}
+			if len(text) > limit || !shown.Truncated || shown.Bytes != len(value) || shown.Limit != limit || shown.Preview == "" || len(shown.Preview) > 4096 {
+				t.Errorf("%s, %d: %d bytes, %+v", name, limit, len(text), shown)
+			}
+			if !strings.HasPrefix(string(value), shown.Preview) || !utf8.ValidString(shown.Preview) || strings.ContainsRune(shown.Preview, '\uFFFD') {
+				t.Errorf("%s, %d: preview %q", name, limit, shown.Preview)
+			}
+		}
+	}
+	long := tools.Result{Error: tools.NewError(tools.CodeExecution, strings.Repeat("€", 9000), "")}
+	if got := toolloop.Render(&chat.Call{Name: "t"}, long, 1000).Text(); len(got) > 1000 || !utf8.ValidString(got) || !strings.HasSuffix(got, "…") {
+		t.Errorf("%d bytes", len(got))
+	}
+}
+
+func TestALargeResultIsNotKept(t *testing.T) {
+	const size = 50 << 20
+	d := door(func(context.Context, registry.Call) tools.Result {
+		large := make([]byte, size)
+		for i := range large {
+			large[i] = '1'
+		}
+		return tools.Result{OK: true, Result: large}
+	})
+	m := &model{scripts: []script{asks("one {}"), asks("one {}"), says("done")}}
+	before := heap()
+	o := run(t, &toolloop.Loop{Provider: m, Door: d}, ask("go"), offered("one"), nil)
+	if grown := heap() - before; grown > size/10 {
+		t.Errorf("%d bytes are kept", grown)
+	}
+	for _, e := range o.events {
+		if e.Tool != nil && e.Tool.Result != nil && len(e.Tool.Result.Result) > 5000 {
+			t.Errorf("an event has %d bytes", len(e.Tool.Result.Result))
+		}
+	}
+	if got := m.requests[1].Messages[2].Parts[0].Result.Text(); !strings.HasPrefix(got, `{"truncated":true,"bytes":52428800,"limit":65536,"preview":"1111`) {
+		t.Error(got[:100])
+	}
+	runtime.KeepAlive(m)
+}
+
+func heap() int64 {
+	runtime.GC()
+	var s runtime.MemStats
+	runtime.ReadMemStats(&s)
+	return int64(s.HeapAlloc)
+}

@@ -1,0 +1,110 @@
+package upstream
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/spiced-sql/spiced/internal/kit/httpx"
+	"github.com/spiced-sql/spiced/internal/llm/chat"
+)
+
+// fail is [Endpoint.Fail] with a cause.
+func (e *Endpoint) fail(code chat.Code, cause error, format string, args ...any) *chat.Error {
+	failed := e.Fail(code, fmt.Sprintf(format, args...))
+	failed.Cause = cause
+	return failed
+}
+
+func (e *Endpoint) cancelled(ctx context.Context) *chat.Error {
+	return e.fail(chat.CodeCancelled, ctx.Err(), "the request was cancelled")
+}
+
+// unreachable makes an error of an attempt that got no answer, and says
+// whether to try again. An attempt that took too long is not repeated: the
+// client would wait as long once more. The cause is kept only where it holds
+// no text of others.
+func (e *Endpoint) unreachable(err error, a *answer) (failed *chat.Error, again bool) {
+	var outer *url.Error
+	if errors.As(err, &outer) {
+		err = outer.Err
+	}
+	var redirect *httpx.RedirectError
+	var certificate *tls.CertificateVerificationError
+	var network net.Error
+	switch {
+	case a.late.Load():
+		return e.fail(chat.CodeTimeout, context.DeadlineExceeded, "the provider did not begin to answer within %s (params.timeout)", e.timeout), false
+	case errors.As(err, &redirect), errors.As(err, &certificate):
+		return e.fail(chat.CodeUpstream, nil, "%s", err), false
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return e.fail(chat.CodeUpstream, io.ErrUnexpectedEOF, "the provider closed the connection without an answer"), true
+	case errors.As(err, &network):
+		return e.fail(chat.CodeUpstream, nil, "the provider cannot be reached: %s; check params.endpoint", err), true
+	}
+	return e.fail(chat.CodeUpstream, nil, "the provider cannot be asked: %s", err), true
+}
+
+// broken makes an error of a stream that cannot be read on.
+func (e *Endpoint) broken(ctx context.Context, a *answer, err error) *chat.Error {
+	switch {
+	case ctx.Err() != nil:
+		return e.cancelled(ctx)
+	case a.late.Load():
+		return e.fail(chat.CodeTimeout, context.DeadlineExceeded, "the provider sent nothing for %s in the middle of its answer (params.idle_timeout)", e.idle)
+	case errors.Is(err, errTooLong):
+		return e.fail(chat.CodeBroken, nil, "the provider's answer is too long: at most %d MiB, %d MiB in one event", MaxStreamBytes>>20, MaxEventBytes>>20)
+	case errors.Is(err, errPage):
+		return e.fail(chat.CodeBroken, nil, "the provider answered a page of HTML; check params.endpoint")
+	}
+	return e.fail(chat.CodeBroken, io.ErrUnexpectedEOF, "the provider's answer broke off: %s", err)
+}
+
+// refused makes an error of an answer with another status than 2xx. final says
+// that it is useless to ask again, or would be too long to wait.
+func (e *Endpoint) refused(res *http.Response, body []byte) (failed *chat.Error, final bool) {
+	message, code := httpx.Message(body)
+	said := strconv.Itoa(res.StatusCode)
+	if res.StatusCode == http.StatusUnauthorized || res.StatusCode == http.StatusForbidden {
+		// OpenAI repeats parts of the key, which redaction does not find.
+		if message = ""; code != "" {
+			said += " " + httpx.OneLine(e.redact(code), maxCode)
+		}
+	}
+	if text := http.StatusText(res.StatusCode); message == "" && text != "" {
+		said += " " + text
+	}
+	said = "(" + said + ")"
+	if message != "" {
+		// Before it is cut, for half a secret is not found.
+		said += ": " + httpx.OneLine(e.redact(message), MaxMessage)
+	}
+	failed = e.status(res.StatusCode, said)
+	failed.RetryAfter = httpx.RetryAfter(res.Header)
+	return failed, code == "insufficient_quota" || failed.RetryAfter > MaxRetryAfter
+}
+
+// status says what an HTTP status means for the client.
+func (e *Endpoint) status(status int, said string) *chat.Error {
+	switch status {
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return e.fail(chat.CodeRefused, nil, "the provider refused the key %s; check the model's …_api_key in params", said)
+	case http.StatusPaymentRequired:
+		return e.fail(chat.CodeRefused, nil, "the provider wants to be paid first %s", said)
+	case http.StatusNotFound:
+		return e.fail(chat.CodeRefused, nil, "the provider does not have the model, or the path %s; check from and params.endpoint", said)
+	case http.StatusBadRequest, http.StatusUnprocessableEntity:
+		return e.fail(chat.CodeInvalid, nil, "the provider finds the request wrong %s", said)
+	case http.StatusRequestEntityTooLarge:
+		return e.fail(chat.CodeTooLarge, nil, "the request is too large for the provider %s", said)
+	case http.StatusTooManyRequests:
+		return e.fail(chat.CodeBusy, nil, "the provider takes no more requests for now %s", said)
+	}
+	return e.fail(chat.CodeUpstream, nil, "the provider failed %s", said)
+}

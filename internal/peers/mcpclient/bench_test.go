@@ -1,0 +1,14 @@
+package mcpclient_test
+
+import "testing"
+
+// BenchmarkCall is a call of a tool of a process, there and back.
+func BenchmarkCall(b *testing.B) {
+	w := newWorld(b)
+	echo := tool(b, w.open(command("s", "sdk")), "s__echo")
+	for b.Loop() {
+		if _, err := call(b.Context(), echo, `{"a":1}`); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

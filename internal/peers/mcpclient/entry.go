@@ -1,0 +1,182 @@
+package mcpclient
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/spiced-sql/spiced/internal/kit/httpx"
+	"github.com/spiced-sql/spiced/spicepod"
+)
+
+// target is where a server is and how to reach it.
+type target struct {
+	name   string
+	from   string // as shown: without the query of a URL
+	key    string // equal for equal declarations
+	redact func(string) string
+
+	// A process:
+	dir     string // its working directory
+	command string
+	args    []string
+	env     []string // beside the base environment, sorted
+
+	// A URL; nil for a process:
+	url    *url.URL
+	header http.Header
+}
+
+// The params of an entry.
+const (
+	paramArgs    = "mcp_args"
+	paramToken   = "mcp_auth_token"
+	paramHeaders = "mcp_headers"
+)
+
+// entry is one entry of `tools:` while it is read.
+type entry struct {
+	spicepod.Entry
+	declared spicepod.Tool
+	secrets  []string
+}
+
+func newEntry(pod *spicepod.Pod, i int) *entry {
+	declared := pod.Tools[i]
+	return &entry{declared: declared, Entry: spicepod.Entry{
+		Pod: pod, Path: fmt.Sprintf("tools[%d]", i), Component: "tool " + declared.Name, Params: declared.Params,
+	}}
+}
+
+// target reads the entry; nil when a problem keeps it from serving.
+func (e *entry) target() *target {
+	if e.declared.AsSQL {
+		e.warn(".as_sql", "the tools of a server cannot be SQL functions")
+	}
+	_, id, _ := strings.Cut(strings.TrimSpace(e.declared.From), ":")
+	id = strings.TrimSpace(id)
+	t := &target{name: e.declared.Name, from: e.declared.From, dir: e.Pod.Dir}
+	lower := strings.ToLower(id)
+	if strings.HasPrefix(lower, "http://") || strings.HasPrefix(lower, "https://") {
+		e.readURL(t, id)
+	} else {
+		e.readCommand(t, id)
+	}
+	if e.Problems.HasErrors() {
+		return nil
+	}
+	t.key = spicepod.Fingerprint([]any{t.name, e.declared.From, e.Params, e.declared.Env, t.dir})
+	t.redact = httpx.Redaction(e.secrets)
+	return t
+}
+
+// scheme is what a URL begins with.
+var scheme = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9+.-]*://`)
+
+func (e *entry) readCommand(t *target, id string) {
+	first, rest, spaced := strings.Cut(id, " ")
+	switch {
+	case id == "" || scheme.MatchString(id):
+		e.invalid(id, "write mcp:<command>, or mcp:http://… or mcp:https://…")
+	case spaced && !strings.ContainsAny(first, `/\`):
+		e.invalid(id, fmt.Sprintf("write mcp:%s, and %q in params.%s", first, strings.TrimSpace(rest), paramArgs))
+	}
+	e.Known("an MCP server from a command", []string{paramArgs})
+	if t.command = id; strings.ContainsAny(id, `/\`) && !filepath.IsAbs(id) {
+		t.command = filepath.Join(e.Pod.Dir, filepath.FromSlash(id))
+	}
+	args, err := splitArgs(e.Text(paramArgs))
+	if err != nil {
+		e.FailParam(paramArgs, "", "params.%s: %s", paramArgs, err)
+	}
+	t.args = args
+	if e.hidden(paramArgs) {
+		e.secrets = append(e.secrets, args...)
+	}
+	for _, name := range slices.Sorted(maps.Keys(e.declared.Env)) {
+		value := e.declared.Env[name]
+		if name == "" || strings.ContainsAny(name, "=\x00") || strings.Contains(value.Reveal(), "\x00") {
+			e.Fail(".env", "", "%q is no variable that a command can be given", name)
+			continue
+		}
+		t.env = append(t.env, name+"="+value.Reveal())
+		if value.Secret() {
+			e.secrets = append(e.secrets, value.Reveal())
+		}
+	}
+}
+
+func (e *entry) readURL(t *target, id string) {
+	e.Known("an MCP server from a URL", []string{paramToken, paramHeaders})
+	u, err := url.Parse(id)
+	if err != nil || u.Host == "" {
+		e.invalid("…", "write mcp:https://host/path") // a wrong URL may hold a secret
+		return
+	}
+	if u.User != nil || u.Fragment != "" {
+		e.invalid("…", "leave user and fragment out; the key goes to params."+paramToken)
+		return
+	}
+	if len(e.declared.Env) > 0 {
+		e.warn(".env", "env is for commands; a URL has no use for it")
+	}
+	t.url = u
+	e.secrets = append(e.secrets, u.RawQuery)
+	for _, values := range u.Query() {
+		e.secrets = append(e.secrets, values...)
+	}
+	shown := *u
+	shown.RawQuery = ""
+	t.from = "mcp:" + shown.String()
+	t.header = e.headers()
+}
+
+// reserved are headers that belong to the protocols.
+var reserved = []string{
+	"Accept", "Connection", "Content-Length", "Content-Type", "Host", "Last-Event-Id", "Mcp-Protocol-Version",
+	"Mcp-Session-Id", "Transfer-Encoding",
+}
+
+// headers are those of every request.
+func (e *entry) headers() http.Header {
+	h := http.Header{"User-Agent": {"spiced"}}
+	pairs, err := splitHeaders(e.Text(paramHeaders))
+	if err != nil {
+		e.FailParam(paramHeaders, `write "Name: value, Name: value"`, "params.%s: %s", paramHeaders, err)
+	}
+	for _, pair := range pairs {
+		name := http.CanonicalHeaderKey(pair[0])
+		if slices.Contains(reserved, name) {
+			e.FailParam(paramHeaders, "", "params.%s: the protocol sets %s itself", paramHeaders, name)
+		}
+		h.Set(name, pair[1])
+		e.secrets = append(e.secrets, pair[1])
+	}
+	if token := e.Header(paramToken); token != "" {
+		if h.Get("Authorization") != "" {
+			e.warn(".params."+paramHeaders, fmt.Sprintf("its Authorization is not sent: params.%s goes before it", paramToken))
+		}
+		h.Set("Authorization", "Bearer "+token)
+		e.secrets = append(e.secrets, token)
+	}
+	return h
+}
+
+// hidden reports whether a param was written as a reference to a secret.
+func (e *entry) hidden(key string) bool {
+	text, ok := e.Params[key].(spicepod.Text)
+	return ok && text.Secret()
+}
+
+func (e *entry) invalid(id, hint string) {
+	e.Fail(".from", hint, "Invalid MCP directive 'from: mcp:%s'", httpx.OneLine(id, maxLine))
+}
+
+func (e *entry) warn(path, message string) {
+	e.Problems = append(e.Problems, e.Remark(path, "", message))
+}

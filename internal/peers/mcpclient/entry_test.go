@@ -1,0 +1,195 @@
+package mcpclient_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/spiced-sql/spiced/internal/peers/mcpclient"
+	"github.com/spiced-sql/spiced/spicepod"
+	"github.com/spiced-sql/spiced/tools"
+)
+
+func TestEntriesThatCannotServe(t *testing.T) {
+	for from, want := range map[string]string{
+		"from: 'mcp:'":                                               "5:21: tool x: Invalid MCP directive 'from: mcp:' (write mcp:<command>",
+		"from: 'mcp:ftp://host'":                                     "Invalid MCP directive 'from: mcp:ftp://host'",
+		"from: 'mcp:npx -y pkg'":                                     `(write mcp:npx, and "-y pkg" in params.mcp_args)`,
+		"from: 'mcp:http://user:pass@host/'":                         "(leave user and fragment out; the key goes to params.mcp_auth_token)",
+		"from: 'mcp:https://'":                                       "Invalid MCP directive 'from: mcp:…'",
+		"from: 'mcp:npx', params: {mcp_arg: a}":                      `unknown param "mcp_arg" of an MCP server from a command (did you mean "mcp_args"?`,
+		"from: 'mcp:npx', params: {mcp_auth_token: a}":               "(known here: mcp_args)",
+		"from: 'mcp:npx', params: {mcp_args: '\"a'}":                 "params.mcp_args: a quote, \", is not closed",
+		"from: 'mcp:npx', params: {mcp_args: [a]}":                   "params.mcp_args takes text, not a list",
+		"from: 'mcp:npx', as_sql: true, params: {x: 1}":              "the tools of a server cannot be SQL functions",
+		"from: 'mcp:npx', env: {'A=B': c}":                           `"A=B" is no variable that a command can be given`,
+		"from: 'mcp:http://h/', params: {mcp_headers: nothing}":      "params.mcp_headers: the first header has no name and colon",
+		"from: 'mcp:http://h/', params: {mcp_headers: 'host: x'}":    "params.mcp_headers: the protocol sets Host itself",
+		"from: 'mcp:http://h/', params: {mcp_auth_token: \"a\\nb\"}": "params.mcp_auth_token holds a character that no header may hold",
+	} {
+		t.Run(from, func(t *testing.T) {
+			w := newWorld(t)
+			servers, problems := w.Prepare(t.Context(), w.pod("  - {name: x, "+from+"}\n"))
+			if len(servers) != 0 || !problems.HasErrors() || !strings.Contains(problems[0].Error(), want) {
+				t.Errorf("%d servers, %q, want %q", len(servers), problems[0].Error(), want)
+			}
+		})
+	}
+}
+
+func TestTokenGoesBeforeHeaders(t *testing.T) {
+	s := newSite(t, streamable(t, nil))
+	w := newWeb(t)
+	_, problems := w.Prepare(t.Context(), w.pod(s.entry("params: {mcp_auth_token: t, mcp_headers: 'Authorization: Basic x'}")))
+	if len(problems) != 1 || problems[0].Severity != spicepod.Warning || !strings.Contains(problems[0].Message, "its Authorization is not sent") {
+		t.Error(problems)
+	}
+}
+
+func TestSplitArgs(t *testing.T) {
+	for line, want := range map[string][]string{
+		"":                    nil,
+		" -y  a\tb\n":         {"-y", "a", "b"},
+		`"a b" 'c "d"' e"f"g`: {"a b", `c "d"`, "efg"},
+		`"" ''`:               {"", ""},
+		`"a\"b\\c\n" C:\x`:    {`a"b\c\n`, `C:\x`},
+	} {
+		got, err := mcpclient.SplitArgs(line)
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("%q: %q %v, want %q", line, got, err, want)
+		}
+	}
+}
+
+func TestSplitHeaders(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                              "[]",
+		"A: b, C: d":                    "[[A b] [C d]]",
+		"A:b;C : d;":                    "[[A b] [C d]]",
+		"Accept-Language: de, en; X: y": "[[Accept-Language de, en] [X y]]",
+		"X: http://h/":                  "[[X http://h/]]",
+	} {
+		got, err := mcpclient.SplitHeaders(text)
+		if err != nil || fmt.Sprint(got) != want {
+			t.Errorf("%q: %v %v, want %s", text, got, err, want)
+		}
+	}
+}
+
+func TestToolName(t *testing.T) {
+	for _, c := range [][3]string{
+		{"files", "read_file", "files__read_file"},
+		{"my__files", "read__file", "my_-_files__read_-_file"},
+		{"a_-_b", "c", "a_--_b__c"},
+		{"a", "b.c/d e", "a__b_c_d_e"},
+	} {
+		if got := mcpclient.ToolName(c[0], c[1]); got != c[2] {
+			t.Errorf("%q %q: %q, want %q", c[0], c[1], got, c[2])
+		}
+	}
+	long := strings.Repeat("n", 100)
+	if a, b := mcpclient.ToolName("s", long+"1"), mcpclient.ToolName("s", long+"2"); a == b || len(a) != tools.MaxName || a != mcpclient.ToolName("s", long+"1") {
+		t.Errorf("%q and %q", a, b)
+	}
+}
+
+func TestBackoff(t *testing.T) {
+	var want []time.Duration
+	for _, s := range []time.Duration{1, 1, 2, 3, 5, 8, 13, 21, 34, 55, 60, 60} {
+		want = append(want, s*time.Second)
+	}
+	if diff := cmp.Diff(want, mcpclient.Backoffs(len(want))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// approvals are sums by tool.
+type approvals map[string]string
+
+func (a approvals) Check(_ string, sums map[string]string) (changed, unknown []string) {
+	for name, sum := range sums {
+		switch a[name] {
+		case sum:
+		case "":
+			unknown = append(unknown, name)
+		default:
+			changed = append(changed, name)
+		}
+	}
+	return changed, unknown
+}
+
+func TestPin(t *testing.T) {
+	list := approvals{}
+	w := newWorld(t, func(o *mcpclient.Options) {
+		o.Approved = func(string) (mcpclient.Approvals, error) {
+			if list == nil {
+				return nil, errors.New("the list is broken")
+			}
+			return list, nil
+		}
+	})
+	prepare := func() (*mcpclient.Server, spicepod.Problems) {
+		servers, problems := w.Prepare(t.Context(), w.pod(command("s", "sdk", "pin: checksum")))
+		w.Publish(servers)
+		return servers[0], problems
+	}
+	s, problems := prepare()
+	if len(s.Tools()) != 0 || len(problems) != 1 || !problems.HasErrors() || problems[0].Component != "tool s" ||
+		!strings.Contains(problems[0].Error(), "nobody has approved them") || !strings.Contains(problems[0].Hint, "spiced mcp pin") {
+		t.Error(problems)
+	}
+	for _, l := range s.Listed() {
+		list[l.Name] = l.Checksum
+	}
+	list["word"] = "of another text"
+	s, problems = prepare()
+	if len(s.Tools()) != len(s.Listed())-1 || len(problems) != 1 || !strings.Contains(problems[0].Message, `they changed since they were approved: "word"`) {
+		t.Errorf("%d tools, %v", len(s.Tools()), problems)
+	}
+	list = nil
+	if s, problems = prepare(); len(s.Tools()) != 0 || !problems.HasErrors() || !strings.Contains(problems[0].Message, "the list is broken") {
+		t.Error(problems)
+	}
+}
+
+func FuzzNames(f *testing.F) {
+	f.Add("files", "read_file")
+	f.Add("a_-_b__", "__ü.\x00")
+	f.Fuzz(func(t *testing.T, server, tool string) {
+		if name := mcpclient.ToolName(server, tool); !tools.ValidName(name) || name != mcpclient.ToolName(server, tool) {
+			t.Errorf("%q", name)
+		}
+	})
+}
+
+func FuzzMessages(f *testing.F) {
+	f.Add([]byte(`{"jsonrpc":"2.0","id":1,"result":{}}`))
+	f.Add([]byte(`[{"jsonrpc":"2.0","method":"x"},7]`))
+	f.Fuzz(func(t *testing.T, line []byte) {
+		for _, m := range mcpclient.Messages(line) {
+			if m == nil {
+				t.Error("nil")
+			}
+		}
+	})
+}
+
+func FuzzSplit(f *testing.F) {
+	f.Add(`-y "a b" 'c'`)
+	f.Add("A: b, C: d; e")
+	f.Fuzz(func(t *testing.T, text string) {
+		mcpclient.SplitArgs(text)
+		pairs, _ := mcpclient.SplitHeaders(text)
+		for _, p := range pairs {
+			if p[0] == "" || strings.ContainsAny(p[0]+p[1], "\r\n") {
+				t.Errorf("%q", pairs)
+			}
+		}
+	})
+}

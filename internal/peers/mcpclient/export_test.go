@@ -1,0 +1,44 @@
+package mcpclient
+
+import "time"
+
+// Hurried makes everything that waits wait little.
+func Hurried(o Options) Options {
+	o.limits = limits{
+		connect: 20 * time.Second, retry: 5 * time.Millisecond, maxRetry: 50 * time.Millisecond,
+		settle: 5 * time.Millisecond, grace: 500 * time.Millisecond, drain: 5 * time.Second,
+		head: time.Second, write: time.Second,
+	}
+	return o
+}
+
+// Impatient gives one attempt little time.
+func Impatient(o Options) Options {
+	o = Hurried(o)
+	o.limits.connect = 2 * time.Second
+	o.limits.retry = time.Hour
+	o.limits.maxRetry = time.Hour
+	return o
+}
+
+var (
+	SplitArgs    = splitArgs
+	SplitHeaders = splitHeaders
+	ToolName     = toolName
+	Messages     = messages
+	OutputOf     = output
+)
+
+// Backoffs are the first waits of the defaults.
+func Backoffs(n int) (waits []time.Duration) {
+	for i := range n {
+		waits = append(waits, defaultLimits().backoff(i+1))
+	}
+	return waits
+}
+
+// Patient gives an attempt its time again.
+func Patient(o Options) Options {
+	o.limits.connect = 20 * time.Second
+	return o
+}

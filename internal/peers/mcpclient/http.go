@@ -1,0 +1,217 @@
+package mcpclient
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/spiced-sql/spiced/internal/kit/httpx"
+)
+
+// shared is the transport of all servers without one of their own.
+var shared = sync.OnceValue(func() http.RoundTripper {
+	t, ok := http.DefaultTransport.(*http.Transport)
+	if !ok {
+		return http.DefaultTransport
+	}
+	t = t.Clone()
+	t.MaxIdleConnsPerHost = 64
+	t.MaxResponseHeaderBytes = 256 << 10
+	return t
+})
+
+// web sends the requests of one session: with the headers of its target, to no
+// other host, and for no longer than the session lasts.
+type web struct {
+	base   http.RoundTripper
+	target *target
+	life   context.Context
+	head   time.Duration
+	failed atomic.Pointer[webError] // the last failure
+	sse    atomic.Bool              // the session is one of HTTP+SSE
+}
+
+var _ http.RoundTripper = (*web)(nil)
+
+// client follows redirects only where messages and token were meant to go.
+func (w *web) client() *http.Client {
+	return &http.Client{Transport: w, CheckRedirect: checkRedirect}
+}
+
+// webError is a request that failed: an answer that is no success, or none.
+type webError struct {
+	status int
+	text   string
+}
+
+func (e *webError) Error() string { return e.text }
+
+func checkRedirect(r *http.Request, via []*http.Request) error {
+	if err := httpx.CheckRedirect(r, via); err != nil {
+		return &webError{text: err.Error()}
+	}
+	return nil
+}
+
+// RoundTrip sends one request.
+func (w *web) RoundTrip(r *http.Request) (*http.Response, error) {
+	if to := w.target.url; r.URL.Host != to.Host || r.URL.Scheme != to.Scheme {
+		return nil, w.fail(&webError{text: fmt.Sprintf("the server names another host, %q, which gets no messages", r.URL.Host)})
+	}
+	ctx, cancel := context.WithCancel(r.Context())
+	stop := context.AfterFunc(w.lifeOf(r), cancel)
+	release := func() { stop(); cancel() }
+	waiting := time.AfterFunc(w.patience(r), cancel)
+	sent := r.Clone(ctx)
+	for name, values := range w.target.header {
+		sent.Header[name] = values
+	}
+	res, err := w.base.RoundTrip(sent)
+	late := !waiting.Stop()
+	if err != nil {
+		release()
+		if late && r.Method == http.MethodGet && r.Context().Err() == nil {
+			return noStream(r), nil
+		}
+		return nil, w.fail(unreachable(err))
+	}
+	res.Body = &body{ReadCloser: res.Body, release: release, left: allowance(res), over: overOf(r.Context())}
+	w.note(r, res)
+	return res, nil
+}
+
+// lifeOf is how long a request may last; the one that ends the session outlives
+// it.
+func (w *web) lifeOf(r *http.Request) context.Context {
+	if r.Method == http.MethodDelete {
+		return context.Background()
+	}
+	return w.life
+}
+
+// patience is how long the head of an answer may take; that of a call may take
+// as long as the call.
+func (w *web) patience(r *http.Request) time.Duration {
+	if r.Method == http.MethodPost {
+		return 24 * time.Hour
+	}
+	return w.head
+}
+
+// noStream is what a server answers that sends no notices by itself. It stands
+// for one that does not answer at all.
+func noStream(r *http.Request) *http.Response {
+	return &http.Response{
+		StatusCode: http.StatusMethodNotAllowed, Status: "405 Method Not Allowed",
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{}, Body: http.NoBody, Request: r,
+	}
+}
+
+// unreachable leaves the URL out of an error.
+func unreachable(err error) *webError {
+	var outer *url.Error
+	if errors.As(err, &outer) {
+		err = outer.Err
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return &webError{text: "the server closed the connection without an answer"}
+	}
+	return &webError{text: "the server cannot be reached: " + err.Error()}
+}
+
+func (w *web) fail(e *webError) error {
+	w.failed.Store(e)
+	return e
+}
+
+// note remembers an answer that is no success. Many servers have no stream of
+// notices, which is none.
+func (w *web) note(r *http.Request, res *http.Response) {
+	if res.StatusCode < 400 || r.Method != http.MethodPost && !w.sse.Load() {
+		return
+	}
+	said := fmt.Sprintf("(%d %s)", res.StatusCode, http.StatusText(res.StatusCode))
+	text := "the server failed " + said
+	switch {
+	case res.StatusCode == http.StatusNotFound && r.Header.Get("Mcp-Session-Id") != "":
+		text = "the server no longer knows the session " + said
+	case res.StatusCode == http.StatusUnauthorized, res.StatusCode == http.StatusForbidden:
+		text = fmt.Sprintf("the server refused the key %s; check params.%s", said, paramToken)
+	case res.StatusCode == http.StatusNotFound, res.StatusCode == http.StatusMethodNotAllowed:
+		text = fmt.Sprintf("there is no MCP server at that URL %s", said)
+	case res.StatusCode == http.StatusBadRequest:
+		text = "the server finds the request wrong " + said
+	}
+	w.failed.Store(&webError{res.StatusCode, text})
+}
+
+// legacy reports whether the last answer is one that a server of revision
+// 2024-11-05 gives to streamable HTTP (2025-11-25, basic/transports, backwards
+// compatibility).
+func (w *web) legacy() bool {
+	e := w.failed.Load()
+	if e == nil {
+		return false
+	}
+	switch e.status {
+	case http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed:
+		return true
+	}
+	return false
+}
+
+// body is the body of an answer, of bounded size.
+type body struct {
+	io.ReadCloser
+	release func()
+	left    int64
+	over    *atomic.Bool
+}
+
+// allowance is how long an answer may be. A stream of notices may be endless;
+// the SDK bounds its events.
+func allowance(res *http.Response) int64 {
+	stream := strings.HasPrefix(res.Header.Get("Content-Type"), "text/event-stream")
+	switch {
+	case res.StatusCode >= 300:
+		return maxRefusal
+	case stream && res.Request.Method == http.MethodGet:
+		return 1 << 62
+	}
+	return maxMessage
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		if b.over != nil {
+			b.over.Store(true)
+		}
+		return 0, errTooLong
+	}
+	n, err := b.ReadCloser.Read(p[:min(int64(len(p)), b.left)])
+	b.left -= int64(n)
+	return n, err
+}
+
+// Close ends the request.
+func (b *body) Close() error {
+	err := b.ReadCloser.Close()
+	b.release()
+	return err
+}
+
+// overKey is the key of a context under which a call is told that its answer
+// was too long: the SDK does not hand the cause on.
+type overKey struct{}
+
+func overOf(ctx context.Context) *atomic.Bool {
+	over, _ := ctx.Value(overKey{}).(*atomic.Bool)
+	return over
+}

@@ -1,0 +1,77 @@
+package mcpclient
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spiced-sql/spiced/internal/kit/clip"
+	"github.com/spiced-sql/spiced/internal/kit/httpx"
+)
+
+// lines logs what a process writes beside the protocol, at debug: one line
+// each, bounded in length and number, without control characters and secrets.
+type lines struct {
+	log    *slog.Logger
+	redact func(string) string
+
+	mu      sync.Mutex
+	begin   time.Time // of the second that is counted
+	logged  int       // in it
+	dropped int       // since a line was last logged
+	last    string
+}
+
+// read takes lines from r to its end.
+func (l *lines) read(r io.Reader, stream string) {
+	in := bufio.NewReaderSize(r, maxLine)
+	for {
+		line, err := in.ReadSlice('\n')
+		text := string(line)
+		for errors.Is(err, bufio.ErrBufferFull) { // the rest of a long line
+			_, err = in.ReadSlice('\n')
+		}
+		l.add(text, stream)
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (l *lines) add(text, stream string) {
+	text = httpx.OneLine(l.redact(text), maxLine)
+	if text == "" {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.last = text
+	if now := time.Now(); now.Sub(l.begin) >= time.Second {
+		l.begin, l.logged = now, 0
+	}
+	if l.logged >= maxLines {
+		l.dropped++
+		return
+	}
+	l.logged++
+	attrs := []any{"stream", stream, "line", text}
+	if l.dropped > 0 {
+		attrs = append(attrs, "lines_not_logged", l.dropped)
+		l.dropped = 0
+	}
+	l.log.Debug("an MCP server wrote", attrs...)
+}
+
+// said is the last line, for the message of a server that is gone.
+func (l *lines) said() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.last == "" {
+		return ""
+	}
+	return "; the last it wrote: " + clip.Shown(strings.TrimSpace(l.last), maxReason)
+}

@@ -1,0 +1,311 @@
+package mcpclient
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/spiced-sql/spiced/internal/kit/httpx"
+	"github.com/spiced-sql/spiced/tools"
+)
+
+// State says how it is with a server.
+type State string
+
+// The states of a server.
+const (
+	Initializing State = "Initializing" // the first attempt runs
+	Ready        State = "Ready"
+	Error        State = "Error" // it is tried again
+)
+
+// link keeps a server connected, from session to session. One goroutine, run,
+// owns it.
+type link struct {
+	target    *target
+	log       *slog.Logger
+	limits    limits
+	version   string
+	transport http.RoundTripper
+	changed   func()
+
+	life    context.Context
+	cancel  context.CancelFunc
+	tried   chan struct{} // closed after the first attempt
+	retired chan struct{} // closed when no generation declares the server
+
+	mu      sync.Mutex
+	state   State
+	err     error
+	since   time.Time
+	next    time.Time // of the next attempt
+	session *session  // nil when there is none
+	info    *mcp.InitializeResult
+	listing *listing // the last one, nil when there was none
+	looked  bool     // a load has seen:
+	seen    string   // the sum of the listing, "" when the server was not there
+}
+
+func newLink(ctx context.Context, t *target, o Options, l limits, changed func()) *link {
+	transport := shared()
+	if o.HTTP != nil && o.HTTP.Transport != nil {
+		transport = o.HTTP.Transport
+	}
+	life, cancel := context.WithCancel(ctx)
+	return &link{
+		target: t, log: o.Log.With("server", t.name), limits: l, version: o.Version, transport: transport,
+		changed: changed, life: life, cancel: cancel,
+		tried: make(chan struct{}), retired: make(chan struct{}), state: Initializing, since: time.Now(),
+	}
+}
+
+// run connects, and connects anew, until the link is over.
+func (l *link) run() {
+	defer l.cancel()
+	first := sync.OnceFunc(func() { close(l.tried) })
+	defer first()
+	for failures := 0; ; {
+		began := time.Now()
+		s, err := l.connect()
+		if err == nil {
+			l.ready(s)
+			first()
+			err = l.serve(s)
+			if time.Since(began) > l.limits.maxRetry {
+				failures = 0
+			}
+		}
+		if l.over() {
+			return
+		}
+		failures++
+		wait := l.limits.backoff(failures)
+		l.down(err, wait)
+		first()
+		select {
+		case <-l.life.Done():
+			return
+		case <-time.After(wait):
+		}
+	}
+}
+
+func (l *link) over() bool {
+	select {
+	case <-l.retired:
+		return true
+	default:
+		return l.life.Err() != nil
+	}
+}
+
+// retire ends the link once its calls have ended. It is called once.
+func (l *link) retire() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	close(l.retired)
+	if l.session == nil {
+		l.cancel()
+	}
+}
+
+// connect makes one attempt: a session whose tools are listed.
+func (l *link) connect() (*session, error) {
+	life, end := context.WithCancelCause(l.life)
+	s := &session{
+		target: l.target, log: l.log, limits: l.limits, life: life, end: end,
+		stale: make(chan struct{}, 1), broken: make(chan error, 1),
+	}
+	slow := time.AfterFunc(l.limits.connect, func() { end(errSlow) })
+	err := s.connect(l.version, l.transport)
+	if err == nil {
+		s.listing, err = s.list(life)
+	}
+	if !slow.Stop() {
+		err = errSlow
+	}
+	if err != nil {
+		err = s.explain(err)
+		s.close(errClosed)
+		return nil, err
+	}
+	return s, nil
+}
+
+// serve keeps a session until it ends, and says why it did.
+func (l *link) serve(s *session) error {
+	ended := make(chan error, 1)
+	go func() { ended <- s.cs.Wait() }()
+	err := l.watch(s, ended)
+	switch {
+	case errors.Is(err, errRemoved):
+		l.leave()
+		s.drain(l.life)
+	case !errors.Is(err, errClosed):
+		err = s.explain(err)
+		l.leave()
+	default:
+		l.leave()
+	}
+	s.close(errClosed)
+	return err
+}
+
+// watch returns why the session is to end, or has ended.
+func (l *link) watch(s *session, ended <-chan error) error {
+	var settled <-chan time.Time
+	for {
+		select {
+		case <-l.life.Done():
+			return errClosed
+		case <-l.retired:
+			return errRemoved
+		case err := <-ended:
+			return err
+		case err := <-s.broken:
+			return err
+		case <-s.stale:
+			settled = time.After(l.limits.settle)
+		case <-settled:
+			settled = nil
+			l.list(s)
+		}
+	}
+}
+
+// list takes the tools of a server that says that they changed.
+func (l *link) list(s *session) {
+	ctx, cancel := context.WithTimeout(s.life, l.limits.connect)
+	defer cancel()
+	listing, err := s.list(ctx)
+	if err != nil {
+		l.log.Warn("the changed tools of an MCP server cannot be listed", "error", s.show(err.Error(), maxReason))
+		return
+	}
+	l.log.Info("the tools of an MCP server changed", "tools", listing.total)
+	l.take(func() { l.listing = listing })
+}
+
+// ready takes a session into use.
+func (l *link) ready(s *session) {
+	info := s.cs.InitializeResult()
+	l.log.Info("an MCP server is connected", "tools", s.listing.total, "protocol", info.ProtocolVersion)
+	l.take(func() {
+		l.session, l.listing, l.info = s, s.listing, info
+		l.set(Ready, nil, time.Time{})
+	})
+}
+
+// take changes what there is, and tells of it when a load saw something else.
+func (l *link) take(change func()) {
+	l.mu.Lock()
+	change()
+	news := l.looked && l.seen != l.listing.sum
+	l.mu.Unlock()
+	if news {
+		l.changed()
+	}
+}
+
+func (l *link) set(state State, err error, next time.Time) {
+	if l.state != state {
+		l.since = time.Now()
+	}
+	l.state, l.err, l.next = state, err, next
+}
+
+// down notes that the server is not there. It is told once for each cause.
+func (l *link) down(err error, wait time.Duration) {
+	l.mu.Lock()
+	known := l.state == Error && l.err != nil && l.err.Error() == err.Error()
+	l.set(Error, err, time.Now().Add(wait))
+	l.mu.Unlock()
+	level := slog.LevelWarn
+	if known {
+		level = slog.LevelDebug
+	}
+	l.log.Log(l.life, level, "an MCP server is not there", "error", err, "next_try", wait)
+}
+
+// leave takes the session out of use.
+func (l *link) leave() {
+	l.mu.Lock()
+	l.session = nil
+	l.mu.Unlock()
+}
+
+// enter is the session for a call, which ends with calls.Done.
+func (l *link) enter() (*session, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	select {
+	case <-l.retired:
+		return nil, tools.ErrChanged
+	default:
+	}
+	if l.session == nil {
+		return nil, tools.NewError(tools.CodeUnavailable, l.reason(), "")
+	}
+	l.session.calls.Add(1)
+	return l.session, nil
+}
+
+// unavailable is "" or why the server is not there.
+func (l *link) unavailable() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.session != nil {
+		return ""
+	}
+	return l.reason()
+}
+
+func (l *link) reason() string {
+	why := "it is being connected"
+	if l.err != nil {
+		why = l.err.Error()
+	}
+	return fmt.Sprintf("MCP server %q is not there: %s", l.target.name, why)
+}
+
+// look is what a load sees: the last listing, and "" or why there is no
+// session.
+func (l *link) look() (*listing, string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.looked, l.seen = true, ""
+	switch {
+	case l.session != nil:
+		l.seen = l.listing.sum
+		return l.listing, ""
+	case l.err != nil:
+		return l.listing, l.err.Error()
+	}
+	return l.listing, "it does not answer yet"
+}
+
+func (l *link) status() Status {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := Status{Name: l.target.name, From: l.target.from, State: l.state, Since: l.since, NextTry: l.next}
+	if l.err != nil {
+		s.Error = l.err.Error()
+	}
+	if l.listing != nil {
+		s.Tools = len(l.listing.tools)
+	}
+	if l.info != nil {
+		s.Protocol = l.info.ProtocolVersion
+		if i := l.info.ServerInfo; i != nil {
+			s.ServerInfo = httpx.OneLine(strings.TrimSpace(i.Name+" "+i.Version), maxLine)
+		}
+	}
+	return s
+}

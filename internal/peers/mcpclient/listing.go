@@ -1,0 +1,108 @@
+package mcpclient
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/spiced-sql/spiced/tools"
+)
+
+// listing is what a server said of its tools.
+type listing struct {
+	tools []*mcp.Tool // sorted by name, at most MaxTools
+	total int         // before the rest was left out
+	sum   string      // of everything in it
+}
+
+// list asks for all pages of the server's tools.
+func (s *session) list(ctx context.Context) (*listing, error) {
+	if c := s.cs.InitializeResult().Capabilities; c == nil || c.Tools == nil {
+		return newListing(nil), nil
+	}
+	var all []*mcp.Tool
+	size, cursors := 0, map[string]bool{}
+	for cursor := ""; ; {
+		page, err := s.cs.ListTools(ctx, &mcp.ListToolsParams{Cursor: cursor})
+		if err != nil {
+			return nil, s.ended(fmt.Errorf("its tools cannot be listed: %w", err))
+		}
+		text, err := json.Marshal(page.Tools)
+		if err != nil {
+			return nil, fmt.Errorf("its tools cannot be listed: %w", err)
+		}
+		size += len(text)
+		all = append(all, page.Tools...)
+		switch cursor = page.NextCursor; {
+		case cursor == "":
+			return newListing(all), nil
+		case cursors[cursor]:
+			return nil, errors.New("its list of tools has no end: a page comes twice")
+		case len(cursors) == maxPages, size > maxListing:
+			return nil, fmt.Errorf("its list of tools is too long: at most %d pages and %d MiB", maxPages, maxListing>>20)
+		}
+		cursors[cursor] = true
+	}
+}
+
+// ended is the cause of the session's end, if it has ended, else err.
+func (s *session) ended(err error) error {
+	if cause := context.Cause(s.life); cause != nil {
+		return cause
+	}
+	return err
+}
+
+func newListing(all []*mcp.Tool) *listing {
+	slices.SortStableFunc(all, func(a, b *mcp.Tool) int { return cmp.Compare(a.Name, b.Name) })
+	l := &listing{tools: all[:min(len(all), MaxTools)], total: len(all)}
+	text, _ := json.Marshal(l.tools) // they came from JSON
+	l.sum = digest(text)
+	return l
+}
+
+func digest(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:16])
+}
+
+// Checksum is what approving a tool pins: 32 hex digits over its name and
+// description and the schemas of its arguments and result, as the server gives
+// them. The order of keys does not count.
+func Checksum(t *mcp.Tool) string {
+	text, _ := json.Marshal([]any{t.Name, describe(t), t.InputSchema, t.OutputSchema}) // they came from JSON
+	return digest(text)
+}
+
+// describe is a tool's description, or the title of one that has none.
+func describe(t *mcp.Tool) string {
+	text := cmp.Or(strings.TrimSpace(t.Description), strings.TrimSpace(t.Title))
+	if text == "" && t.Annotations != nil {
+		text = strings.TrimSpace(t.Annotations.Title)
+	}
+	return text
+}
+
+// annotations takes a server's hints with the defaults of the specification
+// (2025-11-25, ToolAnnotations). They come from a stranger, and nothing is
+// allowed on their word: they order calls and tell people what to expect. What
+// says that it only reads is not destructive.
+func annotations(hints *mcp.ToolAnnotations) tools.Annotations {
+	if hints == nil {
+		return tools.Annotations{Destructive: true, OpenWorld: true}
+	}
+	return tools.Annotations{
+		ReadOnly:    hints.ReadOnlyHint,
+		Idempotent:  hints.IdempotentHint,
+		Destructive: !hints.ReadOnlyHint && (hints.DestructiveHint == nil || *hints.DestructiveHint),
+		OpenWorld:   hints.OpenWorldHint == nil || *hints.OpenWorldHint,
+	}
+}

@@ -1,0 +1,230 @@
+package mcpclient
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/spiced-sql/spiced/spicepod"
+)
+
+// Options configures [New]. The zero value is ready to use.
+type Options struct {
+	Log     *slog.Logger // nil: discarded
+	HTTP    *http.Client // nil: a shared one; its redirects and cookies are not used
+	Version string       // ours, as servers are told
+	// Changed is called when a load would see other tools than the last one
+	// did: a server came, or its tools changed. Several causes make one call,
+	// and the calls do not overlap. It comes from a goroutine of the manager,
+	// which Close waits for.
+	Changed func()
+	// Deadline is how long Prepare waits for servers; 0: DefaultDeadline.
+	Deadline time.Duration
+	// Offline checks the entries and connects to nobody: no command of the
+	// Spicepod is started.
+	Offline bool
+	// Approved reads the approved tools of the Spicepod in a folder; nil: none
+	// are approved. It is asked for entries with pin: checksum alone.
+	Approved func(dir string) (Approvals, error)
+
+	limits limits // zero but in tests
+}
+
+// Manager keeps MCP servers connected over generations. It is safe for
+// concurrent use.
+type Manager struct {
+	opts   Options
+	limits limits
+	life   context.Context
+	cancel context.CancelFunc
+	news   chan struct{} // holds a token: Changed is to be called
+	owned  sync.WaitGroup
+
+	mu        sync.Mutex
+	closed    bool
+	links     map[string]*link // by target.key
+	published map[string]bool  // keys
+}
+
+// New makes a manager without servers.
+func New(o Options) *Manager {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	o.Deadline = cmp.Or(o.Deadline, DefaultDeadline)
+	m := &Manager{opts: o, limits: o.limits, news: make(chan struct{}, 1), links: map[string]*link{}}
+	if m.limits == (limits{}) {
+		m.limits = defaultLimits()
+	}
+	m.life, m.cancel = context.WithCancel(context.Background())
+	m.owned.Go(m.tell)
+	return m
+}
+
+// tell calls Changed, after a moment in which more may change.
+func (m *Manager) tell() {
+	for {
+		select {
+		case <-m.life.Done():
+			return
+		case <-m.news:
+		}
+		select {
+		case <-m.life.Done():
+			return
+		case <-time.After(m.limits.settle):
+		}
+		select { // what came meanwhile is told with it
+		case <-m.news:
+		default:
+		}
+		if m.opts.Changed != nil {
+			m.opts.Changed()
+		}
+	}
+}
+
+func (m *Manager) changed() {
+	select {
+	case m.news <- struct{}{}:
+	default:
+	}
+}
+
+// Prepare connects the servers of a Spicepod that are new, all at once, and
+// returns all of them in the order of the file. Servers whose declaration is
+// the same go on with their sessions. One that is not there within the deadline
+// is a warning at its place in the file, and goes on being tried. What cannot
+// be a server is an error there, and left out.
+func (m *Manager) Prepare(ctx context.Context, pod *spicepod.Pod) ([]*Server, spicepod.Problems) {
+	ctx, cancel := context.WithTimeout(ctx, m.opts.Deadline)
+	defer cancel()
+	var problems spicepod.Problems
+	var makers []*maker
+	for i := range pod.Tools {
+		if pod.Tools[i].Scheme() != "mcp" {
+			continue
+		}
+		e := newEntry(pod, i)
+		if t := m.declared(e, len(makers)); t != nil && !m.opts.Offline {
+			makers = append(makers, newMaker(e, m.link(t)))
+			continue
+		}
+		problems = append(problems, e.Problems...)
+	}
+	m.sweep(makers)
+	servers := make([]*Server, len(makers))
+	for i, k := range makers {
+		select {
+		case <-k.link.tried:
+		case <-ctx.Done():
+		}
+		listing, missing := k.link.look()
+		if missing != "" {
+			k.warn("", "the server is not there: "+missing+"; it is tried again until it is")
+		}
+		servers[i] = k.server(listing, m.opts.Approved)
+		problems = append(problems, k.Problems...)
+	}
+	return servers, problems
+}
+
+// declared is the target of an entry, nil when it cannot be a server.
+func (m *Manager) declared(e *entry, n int) *target {
+	if n >= maxServers {
+		e.Fail("", "", "there are more than %d MCP servers", maxServers)
+		return nil
+	}
+	return e.target()
+}
+
+// link is the one that keeps the target connected.
+func (m *Manager) link(t *target) *link {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	l := m.links[t.key]
+	if l == nil {
+		l = newLink(m.life, t, m.opts, m.limits, m.changed)
+		m.links[t.key] = l
+		if m.closed {
+			close(l.tried)
+		} else {
+			m.owned.Go(l.run)
+		}
+	}
+	return l
+}
+
+// sweep retires what neither serves nor is being prepared: the remains of a
+// load that failed.
+func (m *Manager) sweep(makers []*maker) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.keep(func(key string) bool {
+		return m.published[key] || slices.ContainsFunc(makers, func(k *maker) bool { return k.link.target.key == key })
+	})
+}
+
+// keep retires the links of all other keys.
+func (m *Manager) keep(key func(string) bool) {
+	for k, l := range m.links {
+		if !key(k) {
+			delete(m.links, k)
+			l.retire()
+		}
+	}
+}
+
+// Publish tells which servers serve from now on. The others end when their
+// calls have ended.
+func (m *Manager) Publish(servers []*Server) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.published = map[string]bool{}
+	for _, s := range servers {
+		m.published[s.link.target.key] = true
+	}
+	m.keep(func(key string) bool { return m.published[key] })
+}
+
+// Status tells how it is with a server.
+type Status struct {
+	Name       string    `json:"name"`
+	From       string    `json:"from"` // without the query of a URL, which may be a key
+	State      State     `json:"state"`
+	Error      string    `json:"error,omitempty"`
+	Tools      int       `json:"tools"` // that it listed last
+	Since      time.Time `json:"since"` // when the state began
+	NextTry    time.Time `json:"next_try,omitzero"`
+	Protocol   string    `json:"protocol,omitempty"` // the revision agreed on
+	ServerInfo string    `json:"server_info,omitempty"`
+}
+
+// Status lists the servers, sorted by name.
+func (m *Manager) Status() []Status {
+	m.mu.Lock()
+	links := make([]*link, 0, len(m.links))
+	for _, l := range m.links {
+		links = append(links, l)
+	}
+	m.mu.Unlock()
+	list := make([]Status, len(links))
+	for i, l := range links {
+		list[i] = l.status()
+	}
+	slices.SortFunc(list, func(a, b Status) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.From, b.From)) })
+	return list
+}
+
+// Close ends every session, call and process, and waits for all of them.
+func (m *Manager) Close() {
+	m.mu.Lock()
+	m.closed = true
+	m.mu.Unlock()
+	m.cancel()
+	m.owned.Wait()
+}

@@ -1,0 +1,89 @@
+package mcpclient
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/spiced-sql/spiced/tools"
+)
+
+// output is what a call gave, as JSON: the structured content; else the text
+// of a single text, itself JSON if it is an object or array; else the list of
+// contents in their form on the wire.
+func output(r *mcp.CallToolResult) (tools.Output, error) {
+	value, err := valueOf(r)
+	if err == nil && len(value) > MaxResult {
+		err = tooLong()
+	}
+	return tools.Output{Value: value}, err
+}
+
+func tooLong() *tools.Error {
+	return tools.NewError(tools.CodeLimit, fmt.Sprintf("the result has more than %d MiB", MaxResult>>20), "ask for less")
+}
+
+func valueOf(r *mcp.CallToolResult) (json.RawMessage, error) {
+	if r.StructuredContent != nil {
+		return structured(r)
+	}
+	if len(r.Content) == 0 {
+		return json.RawMessage("null"), nil
+	}
+	if text, ok := r.Content[0].(*mcp.TextContent); ok && len(r.Content) == 1 {
+		if value := object(text.Text); value != nil {
+			return value, nil
+		}
+		return tools.Encode(text.Text)
+	}
+	return json.Marshal(r.Content)
+}
+
+// object is the JSON object or array that a text holds, or nil.
+func object(text string) json.RawMessage {
+	text = strings.TrimSpace(text)
+	if !strings.HasPrefix(text, "{") && !strings.HasPrefix(text, "[") {
+		return nil
+	}
+	value, err := tools.Canonical([]byte(text))
+	if err != nil {
+		return nil
+	}
+	return value
+}
+
+// structured is the structured content. The SDK reads its numbers as float64;
+// servers are to repeat it as text, which has all digits.
+func structured(r *mcp.CallToolResult) (json.RawMessage, error) {
+	for _, content := range r.Content {
+		text, ok := content.(*mcp.TextContent)
+		if !ok {
+			continue
+		}
+		var same any
+		if exact := object(text.Text); exact != nil && json.Unmarshal(exact, &same) == nil && reflect.DeepEqual(same, r.StructuredContent) {
+			return exact, nil
+		}
+	}
+	return tools.Encode(r.StructuredContent)
+}
+
+// complaint is the text of a result that is an error.
+func complaint(r *mcp.CallToolResult) string {
+	var texts []string
+	for _, content := range r.Content {
+		if text, ok := content.(*mcp.TextContent); ok && strings.TrimSpace(text.Text) != "" {
+			texts = append(texts, strings.TrimSpace(text.Text))
+		}
+	}
+	if len(texts) > 0 {
+		return strings.Join(texts, "\n")
+	}
+	if value, err := valueOf(r); err == nil && string(value) != "null" {
+		return string(value)
+	}
+	return "the tool failed and does not say why"
+}

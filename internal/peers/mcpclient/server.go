@@ -1,0 +1,238 @@
+package mcpclient
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/spiced-sql/spiced/internal/kit/clip"
+	"github.com/spiced-sql/spiced/internal/kit/httpx"
+	"github.com/spiced-sql/spiced/tools"
+)
+
+// Approvals are the tools that somebody has approved: see pin in the Spicepod.
+type Approvals interface {
+	// Check compares a server's tools, by name with the [Checksum] of each,
+	// with those approved, and returns the names of what changed since and of
+	// what was never approved.
+	Check(server string, sums map[string]string) (changed, unknown []string)
+}
+
+// Server is an MCP server as one generation sees it. It is immutable.
+type Server struct {
+	link   *link
+	tools  []*tool
+	listed []Listed
+}
+
+// Listed is a tool as the server lists it.
+type Listed struct {
+	Name        string // the server's own
+	Description string
+	Checksum    string // see [Checksum]
+}
+
+// Name is the server's name in the Spicepod.
+func (s *Server) Name() string { return s.link.target.name }
+
+// Tools are the tools that are offered, sorted by name. A server that is not
+// there has those of its last session, which are not available.
+func (s *Server) Tools() []tools.Tool {
+	list := make([]tools.Tool, len(s.tools))
+	for i, t := range s.tools {
+		list[i] = t
+	}
+	return list
+}
+
+// Definitions are those of the tools.
+func (s *Server) Definitions() []*tools.Definition {
+	list := make([]*tools.Definition, len(s.tools))
+	for i, t := range s.tools {
+		list[i] = t.def
+	}
+	return list
+}
+
+// Listed are the tools that the server lists under a name that can be used,
+// offered or not, sorted by name.
+func (s *Server) Listed() []Listed { return slices.Clone(s.listed) }
+
+// maker makes a server of a link and an entry.
+type maker struct {
+	*entry
+	link *link
+	left map[string][]string // names of tools by what is wrong with them
+	by   map[string]string   // the tool that has a name, in lower case
+}
+
+// What is wrong with tools.
+const (
+	wrongName    = "are left out: a name has 1 to 300 characters"
+	wrongTwice   = "are left out: another tool has that name already"
+	wrongMade    = "are left out: they cannot be described"
+	wrongChanged = "are left out: they changed since they were approved"
+	wrongUnknown = "are left out: nobody has approved them"
+	wrongSchema  = "take any arguments: their schemas are too large, or no JSON objects"
+	wrongText    = "have descriptions that are too long, which are cut"
+)
+
+func newMaker(e *entry, l *link) *maker {
+	return &maker{entry: e, link: l, left: map[string][]string{}, by: map[string]string{}}
+}
+
+// server makes tools of what the link has listed.
+func (m *maker) server(l *listing, approved func(dir string) (Approvals, error)) *Server {
+	s, sums := &Server{link: m.link}, map[string]string{}
+	if l == nil {
+		return s
+	}
+	for _, t := range l.tools {
+		sums[t.Name] = Checksum(t)
+		if validName(t.Name) {
+			s.listed = append(s.listed, Listed{t.Name, t.Description, sums[t.Name]})
+		}
+	}
+	slices.SortFunc(s.listed, func(a, b Listed) int { return strings.Compare(a.Name, b.Name) })
+	refused := m.refused(sums, approved)
+	at := m.Pod.At(m.Path)
+	declared := fmt.Sprintf("%s:%d", at.File, at.Line)
+	for _, t := range l.tools {
+		if refused[t.Name] {
+			continue
+		}
+		if made := m.tool(t, declared); made != nil {
+			s.tools = append(s.tools, made)
+		}
+	}
+	slices.SortFunc(s.tools, func(a, b *tool) int { return strings.Compare(a.def.Name, b.def.Name) })
+	if l.total > len(l.tools) {
+		m.warn("", fmt.Sprintf("the server has %d tools; the first %d by name are taken", l.total, len(l.tools)))
+	}
+	m.report()
+	return s
+}
+
+// refused are the tools that pin keeps out.
+func (m *maker) refused(sums map[string]string, approved func(dir string) (Approvals, error)) map[string]bool {
+	refused := map[string]bool{}
+	if m.declared.Pin != "checksum" {
+		return refused
+	}
+	changed, unknown, err := m.check(sums, approved)
+	if err != nil {
+		m.Fail(".pin", "run `spiced mcp pin`", "the approved tools cannot be read, so none is taken: %s", err)
+		for name := range sums {
+			refused[name] = true
+		}
+	}
+	m.left[wrongChanged], m.left[wrongUnknown] = changed, unknown
+	for _, name := range slices.Concat(changed, unknown) {
+		refused[name] = true
+	}
+	return refused
+}
+
+func (m *maker) check(sums map[string]string, approved func(dir string) (Approvals, error)) (changed, unknown []string, err error) {
+	if approved == nil {
+		return nil, nil, errors.New("there is no list of them")
+	}
+	list, err := approved(m.Pod.Dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	changed, unknown = list.Check(m.declared.Name, sums)
+	return changed, unknown, nil
+}
+
+// tool makes one tool, or notes why it is left out.
+func (m *maker) tool(t *mcp.Tool, declared string) *tool {
+	if !validName(t.Name) {
+		return m.leave(wrongName, t.Name)
+	}
+	name := toolName(m.declared.Name, t.Name)
+	if m.by[strings.ToLower(name)] != "" {
+		return m.leave(wrongTwice, t.Name)
+	}
+	def, err := tools.Define(tools.Definition{
+		Name: name, Description: m.description(t), Parameters: m.schema(t, t.InputSchema, anyObject), Returns: m.schema(t, t.OutputSchema, ""),
+		Source: "mcp:" + m.declared.Name, Owner: m.declared.Owner, Declared: declared,
+		Annotations: annotations(t.Annotations), Limits: tools.DeclaredLimits(m.declared.Limits),
+		Dispatch: tools.Dispatch(m.declared.Dispatch), Parallel: m.declared.Parallel,
+		Implementation: m.link.target.key + "\x00" + t.Name,
+	})
+	if err != nil {
+		return m.leave(wrongMade, t.Name)
+	}
+	m.by[strings.ToLower(name)] = t.Name
+	return &tool{def: def, name: t.Name, link: m.link}
+}
+
+func (m *maker) leave(why, name string) *tool {
+	m.left[why] = append(m.left[why], name)
+	return nil
+}
+
+// description is bounded.
+func (m *maker) description(t *mcp.Tool) string {
+	text := describe(t)
+	if len(text) > tools.MaxDescription {
+		m.leave(wrongText, t.Name)
+		text = clip.Fit(text, tools.MaxDescription)
+	}
+	return text
+}
+
+// anyObject is the schema of arguments of which nothing is known.
+const anyObject = `{"type":"object"}`
+
+// schema is a tool's schema, or the fallback when it has none that can be
+// shown to others. Whether it compiles is seen by who uses it.
+func (m *maker) schema(t *mcp.Tool, schema any, fallback string) []byte {
+	object, ok := schema.(map[string]any)
+	if ok {
+		if text, err := tools.Encode(object); err == nil && len(text) <= tools.MaxSchema {
+			return text
+		}
+	}
+	if schema != nil {
+		m.leave(wrongSchema, t.Name)
+	}
+	return []byte(fallback)
+}
+
+// validName reports whether a server's name for a tool can be used.
+func validName(name string) bool { return name != "" && utf8.RuneCountInString(name) <= MaxToolName }
+
+// report makes one problem of all tools with the same fault.
+func (m *maker) report() {
+	for _, why := range []string{wrongName, wrongTwice, wrongMade, wrongSchema, wrongText} {
+		if names := m.left[why]; len(names) > 0 {
+			m.warn("", fmt.Sprintf("tools of the server %s: %s", why, named(names)))
+		}
+	}
+	for _, why := range []string{wrongChanged, wrongUnknown} {
+		if names := m.left[why]; len(names) > 0 {
+			m.Fail(".pin", "read them, then run `spiced mcp pin`", "tools of the server %s: %s", why, named(names))
+		}
+	}
+}
+
+// named lists the first of some names.
+func named(names []string) string {
+	slices.Sort(names)
+	names = slices.Compact(names)
+	shown := make([]string, 0, maxNamed)
+	for _, name := range names[:min(len(names), maxNamed)] {
+		shown = append(shown, fmt.Sprintf("%q", httpx.OneLine(name, 80)))
+	}
+	text := strings.Join(shown, ", ")
+	if rest := len(names) - len(shown); rest > 0 {
+		text += fmt.Sprintf(" and %d more", rest)
+	}
+	return text
+}

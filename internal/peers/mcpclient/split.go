@@ -1,0 +1,88 @@
+package mcpclient
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// splitArgs splits a command line at white space. Text in single quotes stands
+// for itself; in double quotes, \" and \\ stand for " and \. A backslash
+// elsewhere is one: paths of Windows have them.
+func splitArgs(line string) ([]string, error) {
+	var args []string
+	var arg strings.Builder
+	var quote rune
+	began, escaped := false, false
+	for _, r := range line {
+		switch {
+		case escaped:
+			if r != '"' && r != '\\' {
+				arg.WriteByte('\\')
+			}
+			arg.WriteRune(r)
+			escaped = false
+		case quote == '"' && r == '\\':
+			escaped = true
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote == 0 && (r == '\'' || r == '"'):
+			quote, began = r, true
+		case quote == 0 && strings.ContainsRune(" \t\r\n", r):
+			if began {
+				args = append(args, arg.String())
+			}
+			arg.Reset()
+			began = false
+		case r == 0:
+			return nil, errors.New("it holds the character NUL")
+		default:
+			arg.WriteRune(r)
+			began = true
+		}
+	}
+	if quote != 0 {
+		return nil, fmt.Errorf("a quote, %c, is not closed", quote)
+	}
+	if began {
+		args = append(args, arg.String())
+	}
+	return args, nil
+}
+
+// headerName is a token of RFC 9110, 5.6.2.
+var headerName = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
+
+// splitHeaders reads "Name: value" pairs with commas or semicolons between
+// them. What follows one of these and does not begin as a pair belongs to the
+// value before it, as in "Accept-Language: de, en". Errors hold no value.
+func splitHeaders(text string) ([][2]string, error) {
+	var pairs [][2]string
+	for text != "" {
+		at := strings.IndexAny(text, ",;")
+		piece, mark := text, ""
+		if text = ""; at >= 0 {
+			piece, mark, text = piece[:at], piece[at:at+1], piece[at+1:]
+		}
+		name, value, ok := strings.Cut(piece, ":")
+		switch name = strings.TrimSpace(name); {
+		case ok && headerName.MatchString(name):
+			pairs = append(pairs, [2]string{name, value})
+		case len(pairs) > 0:
+			pairs[len(pairs)-1][1] += piece
+		case strings.TrimSpace(piece) != "":
+			return nil, errors.New(`the first header has no name and colon`)
+		}
+		if len(pairs) > 0 {
+			pairs[len(pairs)-1][1] += mark
+		}
+	}
+	for i := range pairs {
+		pairs[i][1] = strings.TrimRight(strings.TrimSpace(pairs[i][1]), ",; ")
+		if strings.ContainsFunc(pairs[i][1], func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) {
+			return nil, fmt.Errorf("the value of %s holds a control character", pairs[i][0])
+		}
+	}
+	return pairs, nil
+}

@@ -1,0 +1,145 @@
+package mcplock
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// top is how the file begins.
+const top = `# The MCP tools whose texts somebody has read and approved; written by: spiced mcp pin
+# A server with ` + "`pin: checksum`" + ` serves the tools below while their checksums stay as they are.
+# Review a change of this file as you review code: models do what descriptions say.
+`
+
+// Write puts entries by server in place of those that a folder's file has. It
+// replaces the file as a whole, mode 0644, and the same entries make the same
+// bytes. Servers without tools are left out. A name that is there twice or
+// that the file cannot hold, a wrong checksum and what is over the limits are
+// errors, and leave the file as it is.
+func Write(dir string, servers map[string][]Entry) error {
+	text, err := render(servers)
+	if err == nil {
+		err = replace(filepath.Join(dir, Name), text)
+	}
+	if err != nil {
+		return fmt.Errorf("write the approved MCP tools: %w", err)
+	}
+	return nil
+}
+
+// render writes the text of the file.
+func render(servers map[string][]Entry) ([]byte, error) {
+	b := bytes.NewBufferString(top)
+	entries := 0
+	for _, server := range slices.Sorted(maps.Keys(servers)) {
+		tools := slices.SortedFunc(slices.Values(servers[server]), byTool)
+		if len(tools) == 0 {
+			continue
+		}
+		if entries += len(tools); entries > MaxEntries {
+			return nil, fmt.Errorf("there are more than %d tools, which is the limit", MaxEntries)
+		}
+		if err := check(server, tools); err != nil {
+			return nil, err
+		}
+		fmt.Fprintf(b, "\n%s:\n", key(server))
+		for _, entry := range tools {
+			fmt.Fprintf(b, "  %s: %q%s\n", key(entry.Tool), entry.Checksum, comment(entry.Description))
+		}
+	}
+	if b.Len() > MaxBytes {
+		return nil, fmt.Errorf("they take %d bytes; the limit is %d", b.Len(), MaxBytes)
+	}
+	return b.Bytes(), nil
+}
+
+// check refuses what [Open] would not read.
+func check(server string, tools []Entry) error {
+	if err := checkName(server); err != nil {
+		return fmt.Errorf("servers: %w", err)
+	}
+	for i, entry := range tools {
+		err := checkName(entry.Tool)
+		switch {
+		case err != nil:
+		case !isChecksum(entry.Checksum):
+			err = fmt.Errorf("the checksum of tool %q is %q; 16 to 64 hex digits are needed", excerpt(entry.Tool), excerpt(entry.Checksum))
+		case i > 0 && tools[i-1].Tool == entry.Tool:
+			err = fmt.Errorf("tool %q is there twice", excerpt(entry.Tool))
+		}
+		if err != nil {
+			return fmt.Errorf("server %q: %w", excerpt(server), err)
+		}
+	}
+	return nil
+}
+
+// words are what YAML 1.1 takes for a value that is no text.
+var words = []string{"null", "true", "false", "yes", "no", "on", "off", "y", "n"}
+
+// key writes a name as YAML, in quotes where it needs them. Go's escapes in
+// quotes are all YAML's too (YAML 1.2, 5.7).
+func key(name string) string {
+	if isBare(name) && !slices.Contains(words, strings.ToLower(name)) {
+		return name
+	}
+	return strconv.Quote(name)
+}
+
+// comment is the first line of a description, cut when it is long. What does
+// not show, or acts on a terminal, is escaped.
+func comment(description string) string {
+	text := firstLine(description)
+	if text == "" {
+		return ""
+	}
+	return " # " + text
+}
+
+func firstLine(description string) string {
+	line, more, _ := strings.Cut(strings.TrimSpace(description), "\n")
+	var b strings.Builder
+	shown := 0
+	for _, r := range strings.TrimSpace(line) {
+		piece := string(r)
+		if !unicode.IsPrint(r) {
+			quoted := strconv.QuoteRune(r)
+			piece = quoted[1 : len(quoted)-1]
+		}
+		if shown += len([]rune(piece)); shown >= maxComment {
+			more = line
+			break
+		}
+		b.WriteString(piece)
+	}
+	text := strings.TrimSpace(b.String())
+	if more != "" && text != "" {
+		return text + "…"
+	}
+	return text
+}
+
+// replace puts a file in place of another, so that a reader sees all of one.
+func replace(path string, text []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+Name+".*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return nil
+}

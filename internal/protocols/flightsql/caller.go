@@ -1,0 +1,231 @@
+package flightsql
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+
+	pb "github.com/apache/arrow-go/v18/arrow/flight/gen/flight"
+	"google.golang.org/grpc/codes"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
+
+	"github.com/spiced-sql/spiced/internal/access/audit"
+	"github.com/spiced-sql/spiced/internal/access/auth"
+	"github.com/spiced-sql/spiced/internal/sql/query"
+	"github.com/spiced-sql/spiced/tools"
+)
+
+// The metadata that says who calls, and on whose behalf.
+const (
+	metaAuthorization = "authorization"
+	metaKey           = "x-api-key"
+	metaRequestID     = "x-request-id"
+	metaUser          = "x-spiced-user"
+	metaSpace         = "x-spiced-space"
+	metaSession       = "x-spiced-session"
+	metaAgent         = "x-spiced-agent"
+)
+
+// caller is who makes a call, and on whose behalf.
+type caller struct {
+	principal *auth.Principal
+	scope     tools.Scope
+	remote    string
+}
+
+type callerKey struct{}
+
+// callerOf is who made the call that ctx is of.
+func callerOf(ctx context.Context) *caller {
+	c, _ := ctx.Value(callerKey{}).(*caller)
+	return c
+}
+
+// handshakeMethod is the name of Handshake for gRPC.
+const handshakeMethod = "/arrow.flight.protocol.FlightService/Handshake"
+
+// open are the methods that need no key: Handshake checks its own.
+var open = map[string]bool{
+	healthpb.Health_Check_FullMethodName: true,
+	healthpb.Health_List_FullMethodName:  true,
+	healthpb.Health_Watch_FullMethodName: true,
+	handshakeMethod:                      true,
+}
+
+// enter lets a call in and says in its context who makes it.
+func (s *service) enter(ctx context.Context) (context.Context, error) {
+	meta, _ := metadata.FromIncomingContext(ctx)
+	principal, err := s.principal(ctx, s.login(meta))
+	if err != nil {
+		return ctx, err
+	}
+	asked, err := askedScope(meta)
+	if err != nil {
+		return ctx, err
+	}
+	scope, err := principal.Scope(asked)
+	if err != nil {
+		s.audit(ctx, audit.Request, principal.Name, audit.Denied)
+		return ctx, err
+	}
+	c := &caller{principal, scope, remoteOf(ctx)}
+	return context.WithValue(auth.With(ctx, principal), callerKey{}, c), nil
+}
+
+func remoteOf(ctx context.Context) string {
+	if p, ok := peer.FromContext(ctx); ok && p.Addr != nil {
+		return p.Addr.String()
+	}
+	return ""
+}
+
+// login is a key and the user name that came with it, if any.
+type login struct{ User, Key string }
+
+// login reads a key, as x-api-key, Bearer or Basic, or the token that
+// Handshake gave for one. Both fields are empty where there is none.
+func (s *service) login(meta metadata.MD) login {
+	if key := first(meta, metaKey); key != "" {
+		return login{Key: key}
+	}
+	scheme, rest, _ := strings.Cut(first(meta, metaAuthorization), " ")
+	rest = strings.TrimSpace(rest)
+	switch strings.ToLower(scheme) {
+	case "bearer":
+		if c, ok := s.openToken(rest); ok {
+			return c
+		}
+		return login{Key: rest}
+	case "basic":
+		return basic(rest)
+	}
+	return login{}
+}
+
+func first(meta metadata.MD, key string) string {
+	if values := meta.Get(key); len(values) > 0 {
+		return values[0]
+	}
+	return ""
+}
+
+// basic reads user:key in base64; clients of Arrow leave the padding out.
+func basic(text string) login {
+	raw, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(text, "="))
+	if err != nil {
+		return login{}
+	}
+	user, key, _ := strings.Cut(string(raw), ":")
+	return login{user, key}
+}
+
+// principal is who holds the key.
+func (s *service) principal(ctx context.Context, c login) (*auth.Principal, error) {
+	keys := s.opts.Keys()
+	if !keys.Enabled() {
+		return keys.Anonymous(), nil
+	}
+	if c.Key == "" {
+		return nil, s.unauthenticated(ctx, "a key is needed")
+	}
+	p, ok := keys.LookupFor(c.User, c.Key)
+	if !ok {
+		return nil, s.unauthenticated(ctx, "the key is not known")
+	}
+	return p, nil
+}
+
+// unauthenticated records that a caller is refused.
+func (s *service) unauthenticated(ctx context.Context, why string) error {
+	s.audit(ctx, audit.Login, "", audit.Unauthorized)
+	return status.Error(codes.Unauthenticated, why+"; send it as authorization: Bearer, or by Handshake as a password")
+}
+
+// audit records a call that is not let through.
+func (s *service) audit(ctx context.Context, kind audit.Kind, principal, outcome string) {
+	s.opts.Audit.Record(ctx, audit.Entry{
+		Kind: kind, Door: string(query.Flight), Principal: principal, Remote: remoteOf(ctx), Outcome: outcome,
+	})
+}
+
+// place takes a place for a statement within the limits of its principal; end
+// gives it back.
+func (s *service) place(ctx context.Context, req query.Request) (end func(), err error) {
+	end, err = callerOf(ctx).principal.Begin()
+	if err != nil {
+		s.opts.Query.Denied(ctx, req, audit.RateLimited)
+	}
+	return end, err
+}
+
+// room takes a place for what is no statement of its own: it counts to what its
+// principal does at once, and not to its rate.
+func (s *service) room(ctx context.Context) (leave func(), err error) {
+	principal := callerOf(ctx).principal
+	leave, err = principal.Enter()
+	if err != nil {
+		s.audit(ctx, audit.Request, principal.Name, audit.RateLimited)
+	}
+	return leave, err
+}
+
+// askedScope is on whose behalf a call wants to be, by its metadata.
+func askedScope(meta metadata.MD) (tools.Scope, error) {
+	s := tools.Scope{Surface: tools.SurfaceSQL}
+	for _, word := range [...]struct {
+		key   string
+		value *string
+	}{{metaRequestID, &s.RequestID}, {metaUser, &s.UserID}, {metaSpace, &s.SpaceID}, {metaSession, &s.SessionID}, {metaAgent, &s.Agent}} {
+		*word.value = first(meta, word.key)
+		if err := tools.CheckWord(*word.value); err != nil {
+			return s, invalid("%s %s", word.key, err)
+		}
+	}
+	if s.RequestID == "" {
+		s.RequestID = rand.Text()
+	}
+	return s, nil
+}
+
+// anonymousToken is what Handshake gives where no keys are needed. It means
+// nothing.
+const anonymousToken = "anonymous"
+
+// Handshake gives a token for the key in the metadata, to be sent as
+// authorization: Bearer. The token is the key, sealed: it is as good as the
+// key, and no longer than it, for a day.
+func (s *service) Handshake(stream pb.FlightService_HandshakeServer) error {
+	ctx := stream.Context()
+	meta, _ := metadata.FromIncomingContext(ctx)
+	c := s.login(meta)
+	if _, err := s.principal(ctx, c); err != nil {
+		return err
+	}
+	token := anonymousToken
+	if s.opts.Keys().Enabled() {
+		token = s.newToken(c)
+	}
+	return stream.SendHeader(metadata.Pairs(metaAuthorization, "Bearer "+token))
+}
+
+func (s *service) newToken(c login) string {
+	data, _ := json.Marshal(c) // two strings: it cannot fail
+	return base64.RawURLEncoding.EncodeToString(s.sealer.seal(sealedToken, "", s.now().Add(tokenLife), data))
+}
+
+func (s *service) openToken(token string) (c login, ok bool) {
+	sealed, err := base64.RawURLEncoding.DecodeString(token)
+	if err != nil {
+		return c, false
+	}
+	data, ok := s.sealer.open(sealedToken, "", s.now(), sealed)
+	if !ok {
+		return c, false
+	}
+	return c, json.Unmarshal(data, &c) == nil
+}

@@ -1,0 +1,157 @@
+// Package flightsql is the door for Arrow Flight and Flight SQL clients: ADBC and
+// JDBC drivers, and Spice's own SDKs.
+//
+//	server := flight.New(flight.Options{Query: service, Keys: keys, Tables: tables, Version: "1.0"})
+//	go server.Serve(listener)
+//	defer server.Shutdown(ctx)
+//
+// A client asks with GetFlightInfo and gets a ticket, and reads the rows with
+// DoGet. The statement is judged and described at the first and runs at the
+// second, so that nothing is kept in between: the ticket holds the statement,
+// sealed for its owner. A command is either one of Flight SQL or, as Spice's
+// SDKs send it, the text of a statement.
+//
+// Rows travel as record batches made of DuckDB's vectors, column by column,
+// and have the schema of the Arrow form of /v1/sql.
+//
+// See https://arrow.apache.org/docs/format/Flight.html and
+// https://arrow.apache.org/docs/format/FlightSql.html.
+package flightsql
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"net"
+	"time"
+
+	pb "github.com/apache/arrow-go/v18/arrow/flight/gen/flight"
+	"google.golang.org/grpc"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+
+	"github.com/spiced-sql/spiced/internal/access/audit"
+	"github.com/spiced-sql/spiced/internal/access/auth"
+	"github.com/spiced-sql/spiced/internal/sql/query"
+)
+
+// Limits of what clients may do. The engine bounds the statements themselves.
+const (
+	defaultConnections = 1024
+	defaultMessage     = 16 << 20 // bytes of a message from a client
+
+	maxStreams    = 128      // calls at once on a connection
+	maxResults    = 512      // results at once, each of which holds a batch or two
+	maxUnread     = 1 << 30  // bytes that clients have not read, also of results that have ended: 2 MiB for each at once; half of it of one principal
+	maxHeaders    = 16 << 10 // bytes of a call's metadata
+	streamWindow  = 64 << 10 // bytes that a call may send before they are asked for
+	connWindow    = 1 << 20  // bytes on their way on a connection
+	maxArriving   = 8        // messages at once that arrive from one principal
+	maxErrorText  = 2 << 10  // bytes of a message; clients bound their trailers
+	maxBatchBytes = 3 << 20  // bytes of a message to a client, of which many take 4 MiB
+
+	ticketLife = time.Hour      // from GetFlightInfo to DoGet
+	tokenLife  = 24 * time.Hour // from Handshake on
+
+	maxPrepared           = 4096 // prepared statements in all
+	maxPreparedBytes      = 256 << 20
+	maxPreparedOwner      = 256 // and of one owner
+	maxPreparedOwnerBytes = 64 << 20
+	preparedLife          = time.Hour // without use
+
+	maxParams      = 1 << 16 // values of one binding, those in lists counted
+	maxParamDepth  = 32      // lists in lists
+	maxParamFields = 4096    // of a schema of parameters, with its metadata
+
+	stallLimit  = 30 * time.Second // for a client to take a batch, or to send a message
+	cancelGrace = time.Second      // for a cancelled result to end by itself
+
+	handshakeLimit = 10 * time.Second // for TLS and HTTP/2 to begin
+	idleLimit      = 30 * time.Minute // of a connection without calls
+	pingEvery      = time.Minute      // a silent connection is asked
+	pingLimit      = 20 * time.Second // and has to answer
+	pingAllowed    = 10 * time.Second // a client may ask as often as this
+)
+
+// Table is a table or view that clients are told of. Its columns are those of
+// SELECT * FROM it.
+type Table struct {
+	Schema, Name string
+	View         bool
+}
+
+// Options configures [New]. Query is required.
+type Options struct {
+	Query *query.Service
+	Keys  func() *auth.Keyring // those of this moment; nil: callers need none
+	TLS   *tls.Config          // nil: plain text
+	// Tables are the tables and views of this moment, in any order. nil: none.
+	Tables func() []Table
+	// Version is that of the runtime, for clients.
+	Version        string
+	Log            *slog.Logger // nil: discarded
+	Audit          *audit.Log   // nil: refused calls are not audited
+	MaxConnections int          // 0: 1024
+	MaxMessage     int          // bytes of a message from a client; 0: 16 MiB
+}
+
+// Server serves any number of connections. It is safe for concurrent use.
+type Server struct {
+	grpc    *grpc.Server
+	service *service
+}
+
+// New makes a server.
+func New(o Options) *Server {
+	s := newService(o)
+	server := grpc.NewServer(s.transport()...)
+	server.RegisterService(early(pb.FlightService_ServiceDesc), s)
+	server.RegisterService(early(healthpb.Health_ServiceDesc), health{})
+	return &Server{server, s}
+}
+
+// Serve takes connections until the server is shut down or closed, which is no
+// error. It closes the listener. A connection beyond Options.MaxConnections is
+// closed at once.
+func (s *Server) Serve(l net.Listener) error {
+	err := s.grpc.Serve(&boundedListener{Listener: l, most: int64(s.service.opts.MaxConnections)})
+	if errors.Is(err, grpc.ErrServerStopped) {
+		return nil // it was before Serve was called
+	}
+	return err
+}
+
+// Shutdown takes no more calls and waits for those that run. When ctx ends
+// first, it ends them and returns the error of ctx.
+func (s *Server) Shutdown(ctx context.Context) error {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.grpc.GracefulStop()
+		s.service.sending.Wait()
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		s.grpc.Stop()
+		<-done
+		return ctx.Err()
+	}
+}
+
+// Close ends all calls and waits for them.
+func (s *Server) Close() {
+	s.grpc.Stop()
+	s.service.sending.Wait()
+}
+
+// health says that the server serves. It needs no key, as /health needs none.
+type health struct {
+	healthpb.UnimplementedHealthServer
+}
+
+// Check implements grpc.health.v1.
+func (health) Check(context.Context, *healthpb.HealthCheckRequest) (*healthpb.HealthCheckResponse, error) {
+	return &healthpb.HealthCheckResponse{Status: healthpb.HealthCheckResponse_SERVING}, nil
+}

@@ -1,0 +1,232 @@
+package flightsql
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/flight/flightsql/schema_ref"
+	pb "github.com/apache/arrow-go/v18/arrow/flight/gen/flight"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/sql/format"
+)
+
+// The types of tables.
+const (
+	typeTable = "TABLE"
+	typeView  = "VIEW"
+)
+
+// metadataSchema describes the rows of a command that asks about the server
+// and its tables.
+func metadataSchema(command proto.Message) (*arrow.Schema, error) {
+	switch command := command.(type) {
+	case *pb.CommandGetCatalogs:
+		return schema_ref.Catalogs, nil
+	case *pb.CommandGetDbSchemas:
+		return schema_ref.DBSchemas, nil
+	case *pb.CommandGetTables:
+		if command.GetIncludeSchema() {
+			return schema_ref.TablesWithIncludedSchema, nil
+		}
+		return schema_ref.Tables, nil
+	case *pb.CommandGetTableTypes:
+		return schema_ref.TableTypes, nil
+	case *pb.CommandGetSqlInfo:
+		return schema_ref.SqlInfo, nil
+	case *pb.CommandGetXdbcTypeInfo:
+		return schema_ref.XdbcTypeInfo, nil
+	case *pb.CommandGetPrimaryKeys:
+		return schema_ref.PrimaryKeys, nil
+	case *pb.CommandGetImportedKeys, *pb.CommandGetExportedKeys, *pb.CommandGetCrossReference:
+		return schema_ref.ImportedExportedKeysAndCrossReference, nil
+	}
+	return nil, unsupported("the command %s is not supported", nameOf(command))
+}
+
+// sendMetadata sends the rows of a command that asks about the server and its
+// tables. Of keys there are none.
+func (s *service) sendMetadata(command proto.Message, stream grpc.ServerStream) error {
+	schema, err := metadataSchema(command)
+	if err != nil {
+		return err
+	}
+	b := array.NewRecordBuilder(memory.DefaultAllocator, schema)
+	defer b.Release()
+	switch command := command.(type) {
+	case *pb.CommandGetCatalogs:
+		add(b, engine.CatalogName)
+	case *pb.CommandGetDbSchemas:
+		s.addSchemas(b, command)
+	case *pb.CommandGetTables:
+		err = s.addTables(stream.Context(), b, command)
+	case *pb.CommandGetTableTypes:
+		add(b, typeTable)
+		add(b, typeView)
+	case *pb.CommandGetSqlInfo:
+		addSQLInfo(b, command.GetInfo(), sqlInfo(s.opts.Version, !callerOf(stream.Context()).scope.Write))
+	case *pb.CommandGetXdbcTypeInfo:
+		addTypeInfo(b, command.DataType)
+	}
+	if err != nil {
+		return err
+	}
+	batch := b.NewRecordBatch()
+	defer batch.Release()
+	to := newSender(stream, schema)
+	if batch.NumRows() > 0 {
+		if err := to.write(batch); err != nil {
+			return err
+		}
+	}
+	return to.end()
+}
+
+// add adds a row of text to a table of text.
+func add(b *array.RecordBuilder, row ...string) {
+	for i, word := range row {
+		b.Field(i).(*array.StringBuilder).Append(word)
+	}
+}
+
+// tables are the tables there are, by schema and name.
+func (s *service) tables() []Table {
+	tables := slices.Clone(s.opts.Tables())
+	slices.SortFunc(tables, func(a, b Table) int { return cmp.Or(cmp.Compare(a.Schema, b.Schema), cmp.Compare(a.Name, b.Name)) })
+	return tables
+}
+
+// inCatalog reports whether a filter includes the one catalog there is.
+func inCatalog(filter *string) bool { return filter == nil || *filter == engine.CatalogName }
+
+func (s *service) addSchemas(b *array.RecordBuilder, command *pb.CommandGetDbSchemas) {
+	if !inCatalog(command.Catalog) {
+		return
+	}
+	names := []string{engine.Public}
+	for _, t := range s.tables() {
+		names = append(names, t.Schema)
+	}
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		if matches(command.DbSchemaFilterPattern, name) {
+			add(b, engine.CatalogName, name)
+		}
+	}
+}
+
+func (s *service) addTables(ctx context.Context, b *array.RecordBuilder, command *pb.CommandGetTables) error {
+	if !inCatalog(command.Catalog) {
+		return nil
+	}
+	if command.GetIncludeSchema() {
+		leave, err := s.room(ctx)
+		if err != nil {
+			return err
+		}
+		defer leave()
+	}
+	for _, t := range s.tables() {
+		kind := typeTable
+		if t.View {
+			kind = typeView
+		}
+		if types := command.GetTableTypes(); len(types) > 0 && !slices.Contains(types, kind) ||
+			!matches(command.DbSchemaFilterPattern, t.Schema) || !matches(command.TableNameFilterPattern, t.Name) {
+			continue
+		}
+		add(b, engine.CatalogName, t.Schema, t.Name, kind)
+		if command.GetIncludeSchema() {
+			schema, err := s.tableSchema(ctx, t)
+			if err != nil {
+				return err
+			}
+			b.Field(4).(*array.BinaryBuilder).Append(serialized(schema))
+		}
+	}
+	return nil
+}
+
+// tableSchema describes the rows of a table. One that the caller may not read,
+// or a view that fails, has no columns: it shall not hide the others.
+func (s *service) tableSchema(ctx context.Context, t Table) (*arrow.Schema, error) {
+	req := callerOf(ctx).request("SELECT * FROM "+engine.Qualified(t.Schema, t.Name), engine.Params{})
+	req.Probe = true
+	d, err := s.opts.Query.Describe(ctx, req)
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case err != nil && engine.AsError(err).Code == engine.CodeBusy:
+		return nil, err
+	case err != nil:
+		return arrow.NewSchema(nil, nil), nil
+	}
+	return format.ArrowSchema(settled(d.Columns)), nil
+}
+
+// matches reports whether a name is like a pattern, in which % stands for any
+// text and _ for a character, unless a backslash is before it. A nil pattern
+// matches everything.
+func matches(pattern *string, name string) bool {
+	if pattern == nil {
+		return true
+	}
+	return like(wildcards(*pattern), []rune(name))
+}
+
+// What stands for others in the result of wildcards. They are no characters.
+const (
+	anyText      = -1
+	anyCharacter = -2
+)
+
+func wildcards(pattern string) []rune {
+	var out []rune
+	escaped := false
+	for _, r := range pattern {
+		switch {
+		case escaped:
+			escaped = false
+		case r == '\\':
+			escaped = true
+			continue
+		case r == '%':
+			r = anyText
+		case r == '_':
+			r = anyCharacter
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// like takes time in proportion to the product of the lengths: after anyText
+// only the last one is tried again.
+func like(pattern, name []rune) bool {
+	p, n := 0, 0
+	last, until := -1, 0 // the last anyText, and where what it stands for ends
+	for n < len(name) {
+		switch {
+		case p < len(pattern) && pattern[p] == anyText:
+			last, until = p, n
+			p++
+		case p < len(pattern) && (pattern[p] == anyCharacter || pattern[p] == name[n]):
+			p, n = p+1, n+1
+		case last >= 0:
+			until++
+			p, n = last+1, until
+		default:
+			return false
+		}
+	}
+	for p < len(pattern) && pattern[p] == anyText {
+		p++
+	}
+	return p == len(pattern)
+}

@@ -1,0 +1,287 @@
+package flightsql
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/spiced-sql/spiced/internal/sql/engine"
+)
+
+// params makes parameters of a batch of one row: by the names of its columns,
+// with $ before them or without, or by their order.
+func (r *valueReader) params(batch arrow.RecordBatch, named bool) (params engine.Params, err error) {
+	defer func() {
+		if recover() != nil { // offsets that lie are found when a value is read
+			err = invalid("the parameters are no valid Arrow data")
+		}
+	}()
+	if named {
+		params.Named = make(map[string]any, batch.NumCols())
+	}
+	for i, column := range batch.Columns() {
+		name := batch.ColumnName(i)
+		value, err := r.item(name, column, 0, 0)
+		if err != nil {
+			return engine.Params{}, invalid("parameter %q: %s", name, err)
+		}
+		if !named {
+			params.Positional = append(params.Positional, value)
+			continue
+		}
+		name = strings.TrimPrefix(name, "$")
+		if _, twice := params.Named[name]; twice {
+			return engine.Params{}, invalid("parameter %q is there twice", name)
+		}
+		params.Named[name] = value
+	}
+	return params, nil
+}
+
+// valueReader makes Go values of Arrow's, as [engine.Params] has them. They
+// share no memory with it: where Arrow refers to a value many times, it is
+// copied as often.
+type valueReader struct {
+	count       int // of the values read
+	bytes, most int // that they take, and may take
+}
+
+// valueBytes is about what a value takes beside its text.
+const valueBytes = 64
+
+// take counts bytes.
+func (r *valueReader) take(n int) error {
+	if r.bytes += n; r.bytes > r.most {
+		return fmt.Errorf("more than %d bytes", r.most)
+	}
+	return nil
+}
+
+// item is value i of an array, kept under a name.
+func (r *valueReader) item(name string, a arrow.Array, i, depth int) (any, error) {
+	if err := r.take(len(name)); err != nil {
+		return nil, err
+	}
+	return r.value(a, i, depth)
+}
+
+// value is value i of an array, in lists of that depth.
+func (r *valueReader) value(a arrow.Array, i, depth int) (any, error) {
+	if r.count++; r.count > maxParams {
+		return nil, fmt.Errorf("more than %d values", maxParams)
+	}
+	if err := r.take(valueBytes); err != nil {
+		return nil, err
+	}
+	if depth > maxParamDepth {
+		return nil, fmt.Errorf("nested deeper than %d", maxParamDepth)
+	}
+	if a.IsNull(i) || a.DataType().ID() == arrow.NULL {
+		return nil, nil
+	}
+	if v, ok := number(a, i); ok {
+		return v, nil
+	}
+	if v, ok := text(a, i); ok {
+		return v, r.take(len(v))
+	}
+	if v, unit, ok := timeOfDay(a, i); ok {
+		return clock(v, unit)
+	}
+	if v, ok := blob(a, i); ok {
+		return v, r.take(len(v))
+	}
+	return r.nested(a, i, depth)
+}
+
+// number is a value of a type of numbers. What an int64 cannot hold keeps its
+// digits.
+func number(a arrow.Array, i int) (any, bool) {
+	switch a := a.(type) {
+	case *array.Boolean:
+		return a.Value(i), true
+	case *array.Int8:
+		return int64(a.Value(i)), true
+	case *array.Int16:
+		return int64(a.Value(i)), true
+	case *array.Int32:
+		return int64(a.Value(i)), true
+	case *array.Int64:
+		return a.Value(i), true
+	case *array.Uint8:
+		return int64(a.Value(i)), true
+	case *array.Uint16:
+		return int64(a.Value(i)), true
+	case *array.Uint32:
+		return int64(a.Value(i)), true
+	case *array.Uint64:
+		return unsigned(a.Value(i)), true
+	case *array.Float16:
+		return float64(a.Value(i).Float32()), true
+	case *array.Float32:
+		return float64(a.Value(i)), true
+	case *array.Float64:
+		return a.Value(i), true
+	case *array.Decimal32, *array.Decimal64, *array.Decimal128, *array.Decimal256:
+		return engine.Numeric(a.ValueStr(i)), true
+	}
+	return nil, false
+}
+
+func unsigned(v uint64) any {
+	if v > math.MaxInt64 {
+		return json.Number(fmt.Sprint(v))
+	}
+	return int64(v)
+}
+
+// text is a value of a type that is text for the engine: text itself, and
+// dates and timestamps as ISO 8601.
+func text(a arrow.Array, i int) (string, bool) {
+	switch a := a.(type) {
+	case array.StringLike:
+		return strings.Clone(a.Value(i)), true
+	case *array.Date32:
+		return a.Value(i).ToTime().Format(time.DateOnly), true
+	case *array.Date64:
+		return a.Value(i).ToTime().Format(time.DateOnly), true
+	case *array.Timestamp:
+		return timestamp(a.Value(i), a.DataType().(*arrow.TimestampType)), true
+	case *array.Duration:
+		return duration(a.Value(i), a.DataType().(*arrow.DurationType).Unit), true
+	case *array.MonthInterval:
+		return fmt.Sprintf("%d months", a.Value(i)), true
+	case *array.DayTimeInterval:
+		v := a.Value(i)
+		return fmt.Sprintf("%d days %d milliseconds", v.Days, v.Milliseconds), true
+	case *array.MonthDayNanoInterval:
+		v := a.Value(i)
+		return fmt.Sprintf("%d months %d days %d microseconds", v.Months, v.Days, v.Nanoseconds/1000), true
+	}
+	return "", false
+}
+
+func blob(a arrow.Array, i int) ([]byte, bool) {
+	switch a := a.(type) {
+	case *array.FixedSizeBinary:
+		return bytes.Clone(a.Value(i)), true
+	case *array.Binary:
+		return bytes.Clone(a.Value(i)), true
+	case *array.LargeBinary:
+		return bytes.Clone(a.Value(i)), true
+	}
+	return nil, false
+}
+
+func timeOfDay(a arrow.Array, i int) (int64, arrow.TimeUnit, bool) {
+	switch a := a.(type) {
+	case *array.Time32:
+		return int64(a.Value(i)), a.DataType().(*arrow.Time32Type).Unit, true
+	case *array.Time64:
+		return int64(a.Value(i)), a.DataType().(*arrow.Time64Type).Unit, true
+	}
+	return 0, 0, false
+}
+
+// clock is a time of day as ISO 8601. The end of the day is one.
+func clock(v int64, unit arrow.TimeUnit) (string, error) {
+	day := int64(24 * time.Hour / unit.Multiplier())
+	switch {
+	case v < 0 || v > day:
+		return "", fmt.Errorf("%d %s is no time of day, which is from 00:00:00 to 24:00:00", v, unit)
+	case v == day:
+		return "24:00:00", nil
+	}
+	return time.Time{}.Add(time.Duration(v) * unit.Multiplier()).Format("15:04:05.999999999"), nil
+}
+
+// timestamp has a Z when Arrow's type has a time zone: the value is in UTC
+// then, whatever the zone.
+func timestamp(v arrow.Timestamp, t *arrow.TimestampType) string {
+	s := v.ToTime(t.Unit).Format("2006-01-02T15:04:05.999999999")
+	if t.TimeZone != "" {
+		s += "Z"
+	}
+	return s
+}
+
+func duration(v arrow.Duration, unit arrow.TimeUnit) string {
+	names := [...]string{"seconds", "milliseconds", "microseconds"}
+	if unit == arrow.Nanosecond {
+		return fmt.Sprintf("%d microseconds", int64(v)/1000)
+	}
+	return fmt.Sprintf("%d %s", int64(v), names[unit])
+}
+
+// nested is a value made of others: a list, a struct, a map, or one that a
+// dictionary, a union or an extension holds.
+func (r *valueReader) nested(a arrow.Array, i, depth int) (any, error) {
+	switch a := a.(type) {
+	case *array.Map:
+		return r.entries(a, i, depth)
+	case array.ListLike:
+		from, to := a.ValueOffsets(i)
+		return r.list(a.ListValues(), from, to, depth)
+	case *array.Struct:
+		fields := a.DataType().(*arrow.StructType).Fields()
+		out := make(map[string]any, len(fields))
+		for f, field := range fields {
+			v, err := r.item(field.Name, a.Field(f), i, depth+1)
+			if err != nil {
+				return nil, err
+			}
+			out[field.Name] = v
+		}
+		return out, nil
+	case *array.Dictionary:
+		return r.value(a.Dictionary(), a.GetValueIndex(i), depth+1)
+	case *array.SparseUnion:
+		return r.value(a.Field(a.ChildID(i)), i, depth+1)
+	case *array.DenseUnion:
+		return r.value(a.Field(a.ChildID(i)), int(a.ValueOffset(i)), depth+1)
+	case array.ExtensionArray:
+		return r.value(a.Storage(), i, depth+1)
+	}
+	return nil, fmt.Errorf("values of Arrow type %s are not supported", a.DataType())
+}
+
+// list has the values [from, to) of an array.
+func (r *valueReader) list(a arrow.Array, from, to int64, depth int) (any, error) {
+	if to-from > int64(maxParams-r.count) {
+		return nil, fmt.Errorf("more than %d values", maxParams)
+	}
+	out := make([]any, 0, max(to-from, 0))
+	for i := from; i < to; i++ {
+		v, err := r.value(a, int(i), depth+1)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, v)
+	}
+	return out, nil
+}
+
+// entries is a map, whose keys have to be text, as a struct.
+func (r *valueReader) entries(a *array.Map, i, depth int) (any, error) {
+	keys, ok := a.Keys().(array.StringLike)
+	if !ok {
+		return nil, fmt.Errorf("maps need keys of text, not %s", a.Keys().DataType())
+	}
+	from, to := a.ValueOffsets(i)
+	out := map[string]any{}
+	for j := from; j < to; j++ {
+		key := keys.Value(int(j))
+		v, err := r.item(key, a.Items(), int(j), depth+1)
+		if err != nil {
+			return nil, err
+		}
+		out[strings.Clone(key)] = v
+	}
+	return out, nil
+}

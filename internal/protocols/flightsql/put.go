@@ -1,0 +1,204 @@
+package flightsql
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/apache/arrow-go/v18/arrow/flight"
+	pb "github.com/apache/arrow-go/v18/arrow/flight/gen/flight"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/sql/query"
+)
+
+// DoPut implements Flight: it binds the parameters of a prepared statement, or
+// runs a statement that writes. The first message says which.
+func (s *service) DoPut(stream flight.FlightService_DoPutServer) error {
+	ctx := stream.Context()
+	leave, err := s.room(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	opening, err := stream.Recv()
+	if errors.Is(err, io.EOF) {
+		return invalid("the first message is missing")
+	}
+	if err != nil {
+		return err
+	}
+	command, err := commandOf(opening.GetFlightDescriptor())
+	if err != nil {
+		return err
+	}
+	upload := &upload{stream: stream, leave: leave, next: opening, left: s.opts.MaxMessage, values: valueReader{most: s.opts.MaxMessage}}
+	var answer proto.Message
+	switch command := command.(type) {
+	case *pb.CommandStatementUpdate:
+		leave()
+		answer, err = s.updateStatement(ctx, command)
+	case *pb.CommandPreparedStatementUpdate:
+		answer, err = s.updatePrepared(ctx, command, upload)
+	case *pb.CommandPreparedStatementQuery:
+		answer, err = s.bindPrepared(ctx, command, upload)
+	default:
+		return unsupported("nothing can be put with %s; use INSERT", nameOf(command))
+	}
+	if err != nil {
+		return err
+	}
+	metadata, err := proto.Marshal(answer)
+	if err != nil {
+		return err
+	}
+	return stream.Send(&flight.PutResult{AppMetadata: metadata})
+}
+
+// bindPrepared answers with the handle: that is what clients go on with.
+func (s *service) bindPrepared(ctx context.Context, command *pb.CommandPreparedStatementQuery, u *upload) (proto.Message, error) {
+	owner, handle := callerOf(ctx).scope.Owner(), command.GetPreparedStatementHandle()
+	p, err := s.prepared.get(owner, handle)
+	if err != nil {
+		return nil, err
+	}
+	params, err := u.params(&p)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.prepared.bind(owner, handle, params, u.values.bytes); err != nil {
+		return nil, err
+	}
+	return &pb.DoPutPreparedStatementResult{PreparedStatementHandle: handle}, nil
+}
+
+func (s *service) updatePrepared(ctx context.Context, command *pb.CommandPreparedStatementUpdate, u *upload) (proto.Message, error) {
+	p, err := s.prepared.get(callerOf(ctx).scope.Owner(), command.GetPreparedStatementHandle())
+	if err != nil {
+		return nil, err
+	}
+	params, err := u.params(&p)
+	if err != nil {
+		return nil, err
+	}
+	return s.update(ctx, p.description, callerOf(ctx).request(p.sql, params))
+}
+
+func (s *service) updateStatement(ctx context.Context, command *pb.CommandStatementUpdate) (proto.Message, error) {
+	d, err := s.describe(ctx, &pb.CommandStatementQuery{Query: command.GetQuery(), TransactionId: command.GetTransactionId()})
+	if err != nil {
+		return nil, err
+	}
+	return s.update(ctx, d, callerOf(ctx).request(command.GetQuery(), engine.Params{}))
+}
+
+// update runs a statement that writes and answers with the rows it changed.
+func (s *service) update(ctx context.Context, d *engine.Description, req query.Request) (proto.Message, error) {
+	if !d.Write {
+		return nil, invalid("the statement changes nothing; run it as a query")
+	}
+	end, err := s.place(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	rows, err := s.opts.Query.Query(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	n, err := changed(rows)
+	return &pb.DoPutUpdateResult{RecordCount: n}, err
+}
+
+// changed reads how many rows a statement changed: DuckDB gives one row with
+// their number.
+func changed(rows *query.Rows) (int64, error) {
+	n := int64(-1) // not known, with RETURNING
+	counts := len(rows.Columns()) == 1 && rows.Columns()[0].Name == "Count"
+	for chunk, err := range rows.Chunks() {
+		if err != nil {
+			return 0, err
+		}
+		if counts && chunk.Len() == 1 && chunk.Column(0).Type.ID == engine.BigInt {
+			n = engine.Value[int64](chunk.Column(0), 0)
+		}
+	}
+	return n, nil
+}
+
+// upload are the messages of a DoPut, of a bounded size together.
+type upload struct {
+	stream flight.FlightService_DoPutServer
+	leave  func()             // gives back the place in which they are read
+	next   *flight.FlightData // received and not read yet
+	left   int                // bytes that may still come
+	values valueReader        // of the parameters in them
+}
+
+// Recv implements [flight.DataStreamReader].
+func (u *upload) Recv() (*flight.FlightData, error) {
+	data := u.next
+	if data == nil {
+		var err error
+		if data, err = u.stream.Recv(); err != nil {
+			return nil, err
+		}
+	}
+	u.next = nil
+	n := len(data.GetDataHeader()) + len(data.GetDataBody())
+	if u.left -= n; u.left < 0 {
+		return nil, invalid("the parameters are too large")
+	}
+	if len(data.GetDataHeader()) > 0 {
+		if err := verify(data.GetDataHeader()); err != nil {
+			return nil, invalid("the parameters cannot be read: %s", err)
+		}
+	}
+	return data, nil
+}
+
+// params reads the one row of parameters of a statement, or none. It is the
+// last to read.
+func (u *upload) params(p *prepared) (engine.Params, error) {
+	defer u.leave()
+	var params engine.Params
+	reader, err := flight.NewRecordReader(u)
+	if errors.Is(err, io.EOF) {
+		return params, nil
+	}
+	if err != nil {
+		return params, u.damaged(err)
+	}
+	defer reader.Release()
+	rows := int64(0)
+	for reader.Next() {
+		batch := reader.RecordBatch()
+		if rows += batch.NumRows(); rows > 1 {
+			return params, invalid("there is more than one row of parameters; bind one and run the statement for each")
+		}
+		if batch.NumRows() == 1 {
+			if params, err = u.values.params(batch, p.named()); err != nil {
+				return params, err
+			}
+		}
+	}
+	if err := reader.Err(); err != nil && !errors.Is(err, io.EOF) {
+		return params, u.damaged(err)
+	}
+	return params, nil
+}
+
+// damaged is the error of messages that cannot be read, or of the stream.
+func (u *upload) damaged(err error) error {
+	var st interface{ GRPCStatus() *status.Status }
+	switch {
+	case errors.As(err, &st):
+		return st.GRPCStatus().Err()
+	case u.stream.Context().Err() != nil:
+		return u.stream.Context().Err()
+	}
+	return invalid("the parameters are no Arrow record batch: %s", err)
+}

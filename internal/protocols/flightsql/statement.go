@@ -1,0 +1,250 @@
+package flightsql
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	pb "github.com/apache/arrow-go/v18/arrow/flight/gen/flight"
+	"google.golang.org/grpc"
+
+	"github.com/spiced-sql/spiced/internal/access/audit"
+	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/sql/format"
+	"github.com/spiced-sql/spiced/internal/sql/query"
+	"github.com/spiced-sql/spiced/tools"
+)
+
+// ticket is what GetFlightInfo gives for DoGet: a statement to run, or a
+// prepared one as it was bound.
+type ticket struct {
+	ID      string // of what CancelFlightInfo cancels
+	SQL     string `json:",omitempty"`
+	Handle  []byte `json:",omitempty"`
+	Binding int    `json:",omitempty"`
+	Columns []byte `json:",omitempty"` // digest of the columns that GetFlightInfo announced
+}
+
+// errColumnsChanged is the error when the columns of a result differ from those
+// that were announced to the client.
+var errColumnsChanged = &engine.Error{
+	Code: engine.CodeExecution, Message: "the columns of the result have changed since they were described",
+	Hint: "call GetFlightInfo again, or prepare the statement again", Offset: -1,
+}
+
+// digest tells columns apart, by their names and types. It is nil where these
+// are not known.
+func digest(columns []engine.Column) []byte {
+	h := sha256.New()
+	for _, c := range columns {
+		if c.Type == nil {
+			return nil
+		}
+		fmt.Fprintf(h, "%q %s\n", c.Name, c.Type)
+	}
+	return h.Sum(nil)
+}
+
+// newTicket seals a ticket for its owner.
+func (s *service) newTicket(c *caller, t ticket) ([]byte, error) {
+	t.ID = rand.Text()
+	data, err := json.Marshal(t)
+	if err != nil {
+		return nil, err
+	}
+	handle := s.sealer.seal(sealedTicket, c.scope.Owner(), s.now().Add(ticketLife), data)
+	return packed(&pb.TicketStatementQuery{StatementHandle: handle})
+}
+
+// openTicket reads a ticket of the owner's.
+func (s *service) openTicket(c *caller, handle []byte) (t ticket, err error) {
+	data, ok := s.sealer.open(sealedTicket, c.scope.Owner(), s.now(), handle)
+	if !ok || json.Unmarshal(data, &t) != nil {
+		return t, errNoTicket
+	}
+	return t, nil
+}
+
+// request is a statement of the caller's.
+func (c *caller) request(sql string, params engine.Params) query.Request {
+	scope := c.scope
+	scope.Surface = tools.SurfaceSQL
+	return query.Request{
+		Request: engine.Request{SQL: sql, Params: params},
+		Scope:   scope, Door: query.Flight, Remote: c.remote,
+	}
+}
+
+// describe judges a statement that has to run as it is.
+func (s *service) describe(ctx context.Context, command *pb.CommandStatementQuery) (*engine.Description, error) {
+	if err := noTransaction(command.GetTransactionId()); err != nil {
+		return nil, err
+	}
+	d, err := s.described(ctx, command.GetQuery())
+	if err != nil {
+		return nil, err
+	}
+	if n := len(d.Params); n > 0 {
+		return nil, invalid("the statement has %d parameters; prepare it and bind them", n)
+	}
+	return d, nil
+}
+
+// described asks the engine about a statement, which may take as long as one
+// that runs: it computes what is constant.
+func (s *service) described(ctx context.Context, sql string) (*engine.Description, error) {
+	c := callerOf(ctx)
+	req := c.request(sql, engine.Params{})
+	leave, err := c.principal.Enter()
+	if err != nil {
+		s.opts.Query.Denied(ctx, req, audit.RateLimited)
+		return nil, err
+	}
+	defer leave()
+	return s.opts.Query.Describe(ctx, req)
+}
+
+func noTransaction(id []byte) error {
+	if len(id) > 0 {
+		return invalid("there are no transactions: every statement is one of its own")
+	}
+	return nil
+}
+
+func (s *service) statementInfo(ctx context.Context, command *pb.CommandStatementQuery) (*arrow.Schema, []byte, error) {
+	d, err := s.describe(ctx, command)
+	if err != nil {
+		return nil, nil, err
+	}
+	t, err := s.newTicket(callerOf(ctx), ticket{SQL: command.GetQuery(), Columns: digest(d.Columns)})
+	return format.ArrowSchema(d.Columns), t, err
+}
+
+func (s *service) statementSchema(ctx context.Context, command *pb.CommandStatementQuery) (*arrow.Schema, error) {
+	d, err := s.describe(ctx, command)
+	if err != nil {
+		return nil, err
+	}
+	return format.ArrowSchema(d.Columns), nil
+}
+
+// sendTicket runs the statement of a ticket and sends its rows.
+func (s *service) sendTicket(handle []byte, stream grpc.ServerStream) error {
+	c := callerOf(stream.Context())
+	t, err := s.openTicket(c, handle)
+	if err != nil {
+		return err
+	}
+	req := c.request(t.SQL, engine.Params{})
+	if t.Handle != nil {
+		p, err := s.prepared.get(c.scope.Owner(), t.Handle)
+		if err != nil {
+			return err
+		}
+		if p.binding != t.Binding {
+			return errBoundAgain
+		}
+		req = c.request(p.sql, p.params)
+	}
+	end, err := s.place(stream.Context(), req)
+	if err != nil {
+		return err
+	}
+	defer end()
+	ctx, cancel := context.WithCancelCause(stream.Context())
+	defer cancel(nil)
+	done, err := s.running.begin(&run{c.scope.Owner(), t.ID, cancel})
+	if err != nil {
+		return err
+	}
+	defer done()
+	err = s.unhindered(ctx, func() error { return s.send(ctx, cancel, req, t.Columns, stream) })
+	var ours *engine.Error
+	if err != nil && errors.As(context.Cause(ctx), &ours) {
+		return ours // the engine knows only that it was cancelled
+	}
+	return err
+}
+
+// unhindered runs f, which may be held up by a client that neither reads nor
+// sends, and does not wait for it for long once ctx has ended: when the call
+// returns, gRPC ends what f waits for. Close waits for f.
+func (s *service) unhindered(ctx context.Context, f func() error) error {
+	done := make(chan error, 1)
+	s.sending.Go(func() {
+		var err error
+		defer func() {
+			if fault := recover(); fault != nil {
+				method, _ := grpc.Method(ctx)
+				err = s.settle(ctx, method, nil, fault)
+			}
+			done <- err
+		}()
+		err = f()
+	})
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+	}
+	grace := time.NewTimer(cancelGrace)
+	defer grace.Stop()
+	select {
+	case err := <-done:
+		return err
+	case <-grace.C:
+		return context.Cause(ctx)
+	}
+}
+
+// send runs a statement and sends its rows, unless their columns differ from those
+// that were announced.
+func (s *service) send(ctx context.Context, cancel context.CancelCauseFunc, req query.Request, announced []byte, stream grpc.ServerStream) error {
+	rows, err := s.opts.Query.Query(ctx, req)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	stall := time.AfterFunc(s.stallLimit, func() { cancel(errStalled) })
+	defer stall.Stop()
+	if announced != nil && !bytes.Equal(announced, digest(rows.Columns())) {
+		err = errColumnsChanged
+	} else {
+		err = s.sendRows(rows, stream, stall)
+	}
+	if err != nil {
+		rows.Failed(err)
+	}
+	return err
+}
+
+// sendRows sends rows in batches. stall runs while the client is waited for.
+func (s *service) sendRows(rows *query.Rows, stream grpc.ServerStream, stall *time.Timer) error {
+	batches := format.NewBatcher(rows.Columns())
+	to := newSender(stream, batches.Schema())
+	defer func() { rows.Sent(to.sent()) }()
+	stall.Stop()
+	write := func(batch arrow.RecordBatch) error {
+		stall.Reset(s.stallLimit)
+		defer stall.Stop()
+		return to.write(batch)
+	}
+	for chunk, err := range rows.Chunks() {
+		if err != nil {
+			return err
+		}
+		if err := batches.Add(chunk, write); err != nil {
+			return err
+		}
+	}
+	if err := batches.Emit(write); err != nil {
+		return err
+	}
+	return to.end()
+}

@@ -1,0 +1,218 @@
+package flightsql
+
+import (
+	"encoding/binary"
+	"errors"
+)
+
+// The headers of Arrow IPC messages (Message.fbs).
+const (
+	headerSchema     = 1
+	headerDictionary = 2
+	headerBatch      = 3
+)
+
+// Types of fields (Schema.fbs) that matter here.
+const (
+	typeTimestamp = 10
+	typeUnion     = 14
+	typeLargeList = 21 // later ones, such as views, have no place in parameters
+)
+
+var (
+	errDamaged    = errors.New("an Arrow message is damaged, or has types that parameters do not have")
+	errCompressed = errors.New("an Arrow message is compressed")
+	errDelta      = errors.New("a dictionary is sent in parts")
+	errBigEndian  = errors.New("the numbers are big-endian")
+	errFields     = errors.New("the schema has too many fields, or they are nested too deep")
+)
+
+// verify checks the header of an Arrow IPC message before Arrow's reader gets
+// it: that reader believes every length in it and would allocate or recurse to
+// the end of the process. What is found by reading values, it recovers from.
+func verify(header []byte) error {
+	v := &verifier{buf: header, left: maxParamFields}
+	root := v.follow(0)
+	v.pairs(root, 4)
+	at := v.field(root, 2)
+	if at == 0 {
+		return errDamaged
+	}
+	table := v.follow(at)
+	switch v.byte(v.field(root, 1)) {
+	case headerSchema:
+		v.schema(table)
+	case headerBatch:
+		v.batch(table)
+	case headerDictionary:
+		v.dictionary(table)
+	default:
+		v.fail(errDamaged)
+	}
+	return v.err
+}
+
+// verifier walks a FlatBuffer (https://flatbuffers.dev/internals). All
+// references have to lie in it. Positions are those of tables, fields and
+// vectors; 0 is that of none. left is how many tables may still come: what
+// refers twice to one would be read twice.
+type verifier struct {
+	buf  []byte
+	left int
+	err  error
+}
+
+func (v *verifier) fail(err error) {
+	if v.err == nil {
+		v.err = err
+	}
+}
+
+// bytes are n bytes at a position, or zeros.
+func (v *verifier) bytes(at, n int) []byte {
+	if v.err != nil || at < 0 || n > len(v.buf) || at > len(v.buf)-n {
+		v.fail(errDamaged)
+		return make([]byte, 8)[:n]
+	}
+	return v.buf[at : at+n]
+}
+
+func (v *verifier) byte(at int) byte {
+	if at == 0 {
+		return 0
+	}
+	return v.bytes(at, 1)[0]
+}
+
+func (v *verifier) uint16(at int) int { return int(binary.LittleEndian.Uint16(v.bytes(at, 2))) }
+func (v *verifier) uint32(at int) int { return int(binary.LittleEndian.Uint32(v.bytes(at, 4))) }
+
+// follow returns what a reference refers to.
+func (v *verifier) follow(at int) int {
+	to := at + v.uint32(at)
+	v.bytes(to, 4) // of a table, a vector or a string
+	return to
+}
+
+// field is field i of a table.
+func (v *verifier) field(table, i int) int {
+	vtable := table - int(int32(v.uint32(table)))
+	if 4+2*i >= v.uint16(vtable) { // as readers have it, also where only half of it is there
+		return 0
+	}
+	offset := v.uint16(vtable + 4 + 2*i)
+	if offset == 0 {
+		return 0
+	}
+	return table + offset
+}
+
+// vector is the elements of a vector in field i, each of size bytes, and how
+// many there are. A string is a vector of bytes.
+func (v *verifier) vector(table, i, size int) (at, n int) {
+	field := v.field(table, i)
+	if field == 0 {
+		return 0, 0
+	}
+	at = v.follow(field)
+	n = v.uint32(at)
+	if n > (len(v.buf)-at-4)/size {
+		v.fail(errDamaged)
+		return 0, 0
+	}
+	return at + 4, n
+}
+
+// tables calls check for each table of a vector of them.
+func (v *verifier) tables(table, i int, check func(table int)) {
+	at, n := v.vector(table, i, 4)
+	for j := range n {
+		if v.left--; v.left < 0 {
+			v.fail(errFields)
+		}
+		if v.err != nil {
+			return
+		}
+		check(v.follow(at + 4*j))
+	}
+}
+
+// pairs are the metadata in field i.
+func (v *verifier) pairs(table, i int) {
+	v.tables(table, i, func(pair int) {
+		v.vector(pair, 0, 1)
+		v.vector(pair, 1, 1)
+	})
+}
+
+func (v *verifier) schema(table int) {
+	if at := v.field(table, 0); at != 0 && v.uint16(at) != 0 {
+		v.fail(errBigEndian)
+	}
+	v.fields(table, 1, 0)
+	v.pairs(table, 2)
+	v.vector(table, 3, 8)
+}
+
+// fields are those in field i of a schema or of another field.
+func (v *verifier) fields(table, i, depth int) {
+	if depth > maxParamDepth+1 {
+		v.fail(errFields)
+		return
+	}
+	v.tables(table, i, func(field int) {
+		v.vector(field, 0, 1)
+		v.fieldType(field)
+		if at := v.field(field, 4); at != 0 {
+			v.reference(v.follow(at), 1)
+		}
+		v.fields(field, 5, depth+1)
+		v.pairs(field, 6)
+	})
+}
+
+func (v *verifier) fieldType(field int) {
+	at := v.field(field, 3)
+	if at == 0 {
+		v.fail(errDamaged)
+		return
+	}
+	table := v.follow(at)
+	switch kind := v.byte(v.field(field, 2)); {
+	case kind == 0 || kind > typeLargeList:
+		v.fail(errDamaged)
+	case kind == typeTimestamp:
+		v.vector(table, 1, 1)
+	case kind == typeUnion:
+		v.vector(table, 1, 4)
+	}
+}
+
+// reference checks that field i, if it is there, refers to something.
+func (v *verifier) reference(table, i int) {
+	if at := v.field(table, i); at != 0 {
+		v.follow(at)
+	}
+}
+
+func (v *verifier) batch(table int) {
+	const pair = 16 // a FieldNode and a Buffer have two numbers of 64 bits
+	v.vector(table, 1, pair)
+	v.vector(table, 2, pair)
+	v.vector(table, 4, 8)
+	if v.field(table, 3) != 0 {
+		v.fail(errCompressed)
+	}
+}
+
+func (v *verifier) dictionary(table int) {
+	if v.byte(v.field(table, 2)) != 0 {
+		v.fail(errDelta)
+	}
+	at := v.field(table, 1)
+	if at == 0 {
+		v.fail(errDamaged)
+		return
+	}
+	v.batch(v.follow(at))
+}

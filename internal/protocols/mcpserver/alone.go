@@ -1,0 +1,103 @@
+package mcpserver
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Since revision 2026-07-28 there are no sessions over HTTP: each request says
+// in its _meta what the handshake said before, and in its header what it is
+// about. Here it has a session of its own, which ends with it.
+
+// metaLogLevel asks for a log of the request.
+const metaLogLevel = "io.modelcontextprotocol/logLevel"
+
+// standsAlone reports whether a request is of a revision without sessions, by
+// its header, or else by its body, which can be read again then.
+func standsAlone(w http.ResponseWriter, r *http.Request) (bool, error) {
+	if revision := r.Header.Get(headerRevision); revision != "" || r.Method != http.MethodPost || r.Header.Get(headerSession) != "" {
+		return revision >= sessionless, nil
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if err != nil {
+		return false, err
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	var message struct {
+		Params struct {
+			Meta map[string]json.RawMessage `json:"_meta"`
+		} `json:"params"`
+	}
+	if json.Unmarshal(body, &message) != nil {
+		return false, nil // the SDK says what is wrong
+	}
+	return params(message.Params.Meta).text(mcp.MetaKeyProtocolVersion) >= sessionless, nil
+}
+
+// serveAlone answers a request of a revision without sessions.
+func (s *Server) serveAlone(w http.ResponseWriter, r *http.Request) {
+	sess, err := s.begin(r)
+	if err != nil {
+		refuse(w, statusOf(err), err)
+		return
+	}
+	defer s.leave(sess)
+	// Names that a header cannot hold come encoded; the SDK compares them as
+	// they are.
+	if name, ok := headerText(r.Header.Get(headerName)); ok {
+		r.Header.Set(headerName, name)
+	}
+	if !s.quick(w, r, sess) {
+		s.serve(s.stateless, w, r, sess)
+	}
+}
+
+// headerText decodes a header of the form =?base64?…?=; false: it has another.
+func headerText(value string) (string, bool) {
+	value, ok := strings.CutPrefix(value, "=?base64?")
+	value, end := strings.CutSuffix(value, "?=")
+	text, err := base64.StdEncoding.Strict().DecodeString(value)
+	return string(text), ok && end && err == nil
+}
+
+// announced reports whether the header and the _meta of a request that stands
+// alone say what they must, and nothing special.
+func (m *message) announced(header http.Header) bool {
+	var meta params
+	var capabilities *mcp.ClientCapabilities
+	var client *mcp.Implementation
+	return header.Get(headerMethod) == m.method && header.Get(headerName) == m.params.text("name") &&
+		json.Unmarshal(m.params["_meta"], &meta) == nil &&
+		meta.text(mcp.MetaKeyProtocolVersion) == m.revision &&
+		json.Unmarshal(meta[mcp.MetaKeyClientCapabilities], &capabilities) == nil && capabilities != nil &&
+		(meta[mcp.MetaKeyClientInfo] == nil || json.Unmarshal(meta[mcp.MetaKeyClientInfo], &client) == nil && client != nil) &&
+		meta["progressToken"] == nil && meta[metaLogLevel] == nil
+}
+
+// complete is the result of a request that asks nothing more of its client,
+// which results say since revision 2026-07-28. The SDK adds it to those of its
+// own handlers.
+type complete struct{ mcp.Result }
+
+// finish completes a result for a client of that revision.
+func finish(revision string, result mcp.Result) mcp.Result {
+	if result == nil || revision < sessionless {
+		return result
+	}
+	return complete{result}
+}
+
+// MarshalJSON adds the type to the result's fields, of which there are some.
+func (c complete) MarshalJSON() ([]byte, error) {
+	text, err := json.Marshal(c.Result)
+	if err != nil {
+		return nil, err
+	}
+	return append([]byte(`{"resultType":"complete",`), bytes.TrimPrefix(text, []byte(`{`))...), nil
+}

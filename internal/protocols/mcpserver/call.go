@@ -1,0 +1,113 @@
+package mcpserver
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/spiced-sql/spiced/internal/kit/clip"
+	"github.com/spiced-sql/spiced/registry"
+	"github.com/spiced-sql/spiced/tools"
+)
+
+// TraceKey is the key in a request's _meta under which clients give the id of
+// what they do; it becomes the id of the call's record, here and wherever the
+// tool leads. See [tools.Scope].
+const TraceKey = "spiced/trace"
+
+// call answers tools/call. A tool's own failure is a result that the model may
+// read; only a name that no tool has is the protocol's error.
+func (s *Server) call(ctx context.Context, sess *session, req *mcp.CallToolRequest) (mcp.Result, error) {
+	p := req.Params
+	if !s.sees(sess, p.Name) {
+		return nil, invalid("there is no tool %q", shorten(p.Name))
+	}
+	stop := s.progress(ctx, req)
+	r := s.opts.Registry.Invoke(ctx, registry.Call{Name: p.Name, Arguments: p.Arguments, Scope: callScope(sess, req)})
+	stop()
+	if r.Tool == nil { // the one failure that has none
+		return nil, invalid("%s", r.Error.Error())
+	}
+	s.tell(ctx, req, r)
+	if !r.OK {
+		return failure(r), nil
+	}
+	return success(r, s.shelved().show(r.Tool).form), nil
+}
+
+// known reports whether there is a tool of that name.
+func (s *Server) known(name string) bool {
+	return registry.Reserved(name) || s.opts.Registry.Current().Get(name) != nil
+}
+
+// callScope is on whose behalf a call is made.
+func callScope(sess *session, req *mcp.CallToolRequest) tools.Scope {
+	scope := sess.scope
+	if info := req.ClientInfo(); scope.Agent == "" && info != nil {
+		scope.Agent = word(info.Name)
+	}
+	scope.RequestID = traceOf(req.Params.Meta)
+	return scope
+}
+
+// traceOf is the client's trace id if it is fit to be one, else a new one.
+func traceOf(meta mcp.Meta) string {
+	id, _ := meta[TraceKey].(string)
+	fit := id != "" && len(id) <= maxWord && !strings.ContainsFunc(id, func(r rune) bool { return r <= ' ' || r > '~' })
+	if !fit {
+		return rand.Text()
+	}
+	return id
+}
+
+// word makes a client's name fit for logs and tables.
+func word(name string) string {
+	clean := strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(name, ""))
+	return clip.To(clean, maxWord)
+}
+
+// progress tells a client that asked for it that its call runs, until stop: at
+// the begin, and then how many seconds it has run.
+func (s *Server) progress(ctx context.Context, req *mcp.CallToolRequest) (stop func()) {
+	token := req.Params.GetProgressToken()
+	if token == nil || !s.known(req.Params.Name) { // an error goes without
+		return func() {}
+	}
+	notify := func(seconds float64, message string) {
+		// A client that has left is told nothing, which is no fault.
+		_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: seconds, Message: message})
+	}
+	name := shorten(req.Params.Name)
+	notify(0, name+" begins")
+	done := make(chan struct{})
+	var running sync.WaitGroup
+	running.Go(func() {
+		tick := time.NewTicker(progressEvery)
+		defer tick.Stop()
+		for n := 1; ; n++ {
+			select {
+			case <-done:
+				return
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+				notify(float64(n), fmt.Sprintf("%s has run for %d s", name, n))
+			}
+		}
+	})
+	return func() {
+		close(done)
+		running.Wait()
+	}
+}

@@ -1,0 +1,56 @@
+package mcpserver
+
+import (
+	"context"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// completer answers completion/complete: the names that a resource template
+// may have. Without resources there is nothing to complete.
+func (s *Server) completer() func(context.Context, *mcp.CompleteRequest) (*mcp.CompleteResult, error) {
+	if s.opts.Resources == nil {
+		return nil
+	}
+	return func(ctx context.Context, req *mcp.CompleteRequest) (*mcp.CompleteResult, error) {
+		kind, err := completed(req.Params)
+		if err != nil {
+			return nil, err
+		}
+		return &mcp.CompleteResult{Completion: s.complete(sessionOf(ctx), kind, req.Params.Argument.Value)}, nil
+	}
+}
+
+// completed is the kind of resources whose names are asked for.
+func completed(p *mcp.CompleteParams) (Kind, error) {
+	if p.Ref.Type != "ref/resource" {
+		return "", invalid("there is no %s to complete, only ref/resource", shorten(p.Ref.Type))
+	}
+	for _, t := range templates {
+		if t.URITemplate == p.Ref.URI {
+			if p.Argument.Name != "name" {
+				return "", invalid("%s has no argument %q, only \"name\"", t.URITemplate, shorten(p.Argument.Name))
+			}
+			return Kind(t.Name), nil
+		}
+	}
+	return "", invalid("there is no resource template %q; resources/templates/list has all there are", shorten(p.Ref.URI))
+}
+
+// complete finds the names that begin as a value does, without case.
+func (s *Server) complete(sess *session, kind Kind, value string) mcp.CompletionResultDetails {
+	details := mcp.CompletionResultDetails{Values: []string{}}
+	value = strings.ToLower(value)
+	for _, r := range s.resources(sess) {
+		if r.Kind != kind || !strings.HasPrefix(strings.ToLower(r.Name), value) {
+			continue
+		}
+		details.Total++
+		if len(details.Values) < maxValues {
+			details.Values = append(details.Values, r.Name)
+		}
+	}
+	details.HasMore = details.Total > len(details.Values)
+	return details
+}

@@ -1,0 +1,139 @@
+package mcpserver
+
+import (
+	"cmp"
+	"encoding/base64"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/spiced-sql/spiced/registry"
+	"github.com/spiced-sql/spiced/spicepod"
+	"github.com/spiced-sql/spiced/tools"
+)
+
+// mode is which tools a session lists.
+func (s *Server) mode(sess *session) spicepod.MCPMode {
+	return cmp.Or(sess.mode, s.opts.Settings().Mode, spicepod.MCPDirect)
+}
+
+// listDatasets is listed in mode registry too: what data there is decides what
+// to search a tool for.
+const listDatasets = "list_datasets"
+
+// listed returns the tools that a session lists, sorted by name.
+func (s *Server) listed(f *shelf, sess *session) []*tools.Definition {
+	if s.mode(sess) == spicepod.MCPRegistry {
+		return s.few(f, sess)
+	}
+	visible := f.catalog.Visible(sess.scope)
+	if len(visible) == f.catalog.Len() {
+		visible = f.all()
+	}
+	if sess.scope.Visible == nil {
+		return visible
+	}
+	return slices.DeleteFunc(slices.Clone(visible), func(d *tools.Definition) bool { return !sess.scope.Visible(d.Name) })
+}
+
+// few are the tools of mode registry.
+func (s *Server) few(f *shelf, sess *session) []*tools.Definition {
+	list := s.opts.Registry.MetaTools()
+	wanted := map[*tools.Definition]bool{}
+	for _, name := range append([]string{listDatasets}, s.opts.Settings().Pinned...) {
+		wanted[f.catalog.Get(name)] = true
+	}
+	for _, def := range f.catalog.Visible(sess.scope) {
+		if wanted[def] && s.sees(sess, def.Name) {
+			list = append(list, def)
+		}
+	}
+	slices.SortFunc(list, byName)
+	return list
+}
+
+func byName(a, b *tools.Definition) int { return strings.Compare(a.Name, b.Name) }
+
+// sees reports whether the session's scope has the tool that a name means.
+func (s *Server) sees(sess *session, name string) bool {
+	if sess.scope.Visible == nil || registry.Reserved(name) {
+		return true
+	}
+	def := s.opts.Registry.Current().Get(name)
+	return def != nil && sess.scope.Visible(def.Name)
+}
+
+// toolsSum is the fingerprint of a session's list of tools.
+func (s *Server) toolsSum(sess *session) string {
+	f := s.shelved()
+	list := s.listed(f, sess)
+	if all := f.all(); len(list) > 0 && len(list) == len(all) && &list[0] == &all[0] {
+		return f.sum()
+	}
+	return fingerprint(list)
+}
+
+// toolsPage is a page of tools/list. Its tools, which are encoded already,
+// stand in for those of the SDK's result.
+type toolsPage struct {
+	mcp.ListToolsResult
+	Tools []json.RawMessage `json:"tools"`
+}
+
+// private marks a list: what it has is a matter of the session's scope.
+var private = mcp.Cacheable{CacheScope: "private"}
+
+// listTools answers tools/list.
+func (s *Server) listTools(sess *session, req *mcp.ListToolsRequest) (mcp.Result, error) {
+	cursor := ""
+	if req.Params != nil {
+		cursor = req.Params.Cursor
+	}
+	f := s.shelved()
+	list, next, err := page("tools", s.listed(f, sess), cursor, func(d *tools.Definition) string { return d.Name })
+	if err != nil {
+		return nil, err
+	}
+	result := &toolsPage{Tools: make([]json.RawMessage, len(list))}
+	result.NextCursor, result.Cacheable = next, private
+	for i, def := range list {
+		result.Tools[i] = f.show(def).tool
+	}
+	return result, nil
+}
+
+// page cuts a page out of a list that is sorted by key. A cursor names the
+// last entry of the page before, so that a list that changes in between
+// neither repeats nor leaves out what stays.
+func page[T any](of string, list []T, cursor string, key func(T) string) (out []T, next string, err error) {
+	start := 0
+	if cursor != "" {
+		after, err := readCursor(of, cursor)
+		if err != nil {
+			return nil, "", err
+		}
+		start, _ = slices.BinarySearchFunc(list, after, func(e T, after string) int {
+			if key(e) <= after {
+				return -1
+			}
+			return 1
+		})
+	}
+	out = list[start:]
+	if len(out) > maxPage {
+		out = out[:maxPage]
+		next = base64.RawURLEncoding.EncodeToString([]byte(of + ":" + key(out[maxPage-1])))
+	}
+	return out, next, nil
+}
+
+func readCursor(of, cursor string) (after string, err error) {
+	text, err := base64.RawURLEncoding.DecodeString(cursor)
+	after, ok := strings.CutPrefix(string(text), of+":")
+	if err != nil || !ok {
+		return "", invalid("the cursor %q is none of this list; leave it out to begin anew", shorten(cursor))
+	}
+	return after, nil
+}

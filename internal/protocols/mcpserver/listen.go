@@ -1,0 +1,92 @@
+package mcpserver
+
+import (
+	"context"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// methodListen opens the stream of changed lists, since revision 2026-07-28.
+const methodListen = "subscriptions/listen"
+
+// listener is one request for that stream. A client may make several over
+// stdio, of which the SDK knows the last one only: so it acknowledges and ends
+// them, and the notifications are ours.
+type listener struct {
+	sess  *session
+	sdk   *mcp.ServerSession
+	acked chan *mcp.SubscriptionsAcknowledgedParams // what it hears of; holds one
+	news  chan struct{}                             // holds a token: a generation was published
+	told  map[string]string                         // fingerprints of the lists that it knows, by notification
+}
+
+type listenerKey struct{}
+
+// listen answers subscriptions/listen: its client hears of lists that change
+// from now on, until it cancels or leaves, or the server closes.
+func (s *Server) listen(ctx context.Context, next mcp.MethodHandler, sess *session, req *mcp.SubscriptionsListenRequest) (mcp.Result, error) {
+	l := &listener{
+		sess: sess, sdk: req.Session, told: map[string]string{},
+		acked: make(chan *mcp.SubscriptionsAcknowledgedParams, 1), news: make(chan struct{}, 1),
+	}
+	s.listeners.Store(l, nil)
+	defer s.listeners.Delete(l)
+	for notification, list := range lists {
+		l.told[notification] = list.sum(s, sess)
+	}
+	ctx, cancel := s.bound(context.WithValue(ctx, listenerKey{}, l), sess, req.Extra)
+	var telling sync.WaitGroup
+	telling.Go(func() { s.report(ctx, l) })
+	result, err := next(ctx, methodListen, req)
+	cancel()
+	telling.Wait()
+	return result, err
+}
+
+// acknowledged notes that a listener's client knows what it hears of.
+func acknowledged(ctx context.Context, p *mcp.SubscriptionsAcknowledgedParams) {
+	if l, ok := ctx.Value(listenerKey{}).(*listener); ok {
+		l.acked <- p
+	}
+}
+
+// report notifies a listener of changed lists until ctx ends.
+func (s *Server) report(ctx context.Context, l *listener) {
+	var ack *mcp.SubscriptionsAcknowledgedParams
+	select {
+	case ack = <-l.acked:
+	case <-ctx.Done():
+		return
+	}
+	for {
+		select {
+		case <-l.news:
+		case <-ctx.Done():
+			return
+		}
+		for notification, list := range lists {
+			sum := list.sum(s, l.sess)
+			if !list.wanted(ack.Notifications) || l.told[notification] == sum {
+				continue
+			}
+			l.told[notification] = sum
+			// All these notifications have the same parameters. A client that
+			// has left is told nothing, which is no fault.
+			_, _ = s.notify(ctx, notification, &mcp.ServerRequest[*mcp.ToolListChangedParams]{
+				Session: l.sdk, Params: &mcp.ToolListChangedParams{Meta: mcp.Meta{mcp.MetaKeySubscriptionID: ack.Meta[mcp.MetaKeySubscriptionID]}},
+			})
+		}
+	}
+}
+
+// published wakes the listeners.
+func (s *Server) published() {
+	s.listeners.Range(func(key, _ any) bool {
+		select {
+		case key.(*listener).news <- struct{}{}:
+		default:
+		}
+		return true
+	})
+}

@@ -1,0 +1,221 @@
+package mcpserver
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// The SDK hands a message through five goroutines and decodes it as often,
+// which takes longer than most tools. Nearly all messages are plain calls and
+// lists of a session that has begun, or of a client that needs none: those are answered here, in the goroutine
+// of their HTTP request, with the same functions that answer the SDK. What is
+// in any way special goes to the SDK.
+
+// message is a JSON-RPC request that is answered without the SDK.
+type message struct {
+	id       jsonrpc.ID
+	method   string
+	params   params
+	revision string // that its header names, or ""
+}
+
+// alone reports whether it is of a revision without sessions.
+func (m *message) alone() bool { return m.revision >= sessionless }
+
+// params are the parameters of a request. Other than a struct's fields, the
+// keys of a map have to be right to the letter.
+type params map[string]json.RawMessage
+
+// quick answers a POST to a session; false: it is the SDK's. The request's
+// body can be read again then.
+func (s *Server) quick(w http.ResponseWriter, r *http.Request, sess *session) (answered bool) {
+	if !plainHeader(r) {
+		return false
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if err != nil {
+		refuseBody(w, err)
+		return true
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	m := plain(body, r.Header)
+	if m == nil {
+		return false
+	}
+	ctx, cancel := s.bound(sess.in(r.Context()), sess, nil)
+	defer cancel()
+	if !sess.begin(m.id, cancel) {
+		m.reply(w, nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: fmt.Sprintf("a request of id %v runs already", m.id.Raw())})
+		return true
+	}
+	defer sess.done(m.id)
+	result, err := s.guard(m.method, func() (mcp.Result, error) { return s.dispatch(ctx, sess, m) })
+	m.reply(w, result, err)
+	return true
+}
+
+// plainHeader reports whether the header asks for nothing special.
+func plainHeader(r *http.Request) bool {
+	accept, revision := r.Header.Get("Accept"), r.Header.Get(headerRevision)
+	return r.Method == http.MethodPost && r.Header.Get("Content-Type") == "application/json" &&
+		strings.Contains(accept, "application/json") && strings.Contains(accept, "text/event-stream") &&
+		(revision == "" || slices.Contains(revisions, revision)) && r.Header.Get("Last-Event-Id") == ""
+}
+
+// revisions are those of the protocol that are spoken.
+var revisions = mcp.SupportedProtocolVersions()
+
+func refuseBody(w http.ResponseWriter, err error) {
+	var tooLarge *http.MaxBytesError
+	if errors.As(err, &tooLarge) {
+		refuse(w, http.StatusRequestEntityTooLarge, fmt.Errorf("the message has more than %d bytes", tooLarge.Limit))
+		return
+	}
+	refuse(w, http.StatusBadRequest, errors.New("the message did not arrive whole"))
+}
+
+// plain reads a request for tools/call or tools/list without progress; nil: it
+// is something else.
+func plain(body []byte, header http.Header) *message {
+	var fields params
+	if json.Unmarshal(body, &fields) != nil || fields.text("jsonrpc") != "2.0" {
+		return nil
+	}
+	m := &message{method: fields.text("method"), revision: header.Get(headerRevision)}
+	var id any
+	if json.Unmarshal(fields["id"], &id) != nil {
+		return nil
+	}
+	var err error
+	if m.id, err = jsonrpc.MakeID(id); err != nil || !m.id.IsValid() {
+		return nil
+	}
+	if f, ok := id.(float64); ok && f != float64(int64(f)) {
+		return nil
+	}
+	if json.Unmarshal(fields["params"], &m.params) != nil && fields["params"] != nil {
+		return nil
+	}
+	if m.alone() && !m.announced(header) {
+		return nil
+	}
+	return m.known(len(fields))
+}
+
+// quickParams are the parameters that dispatch reads, by method.
+var quickParams = map[string][]string{
+	"tools/call": {"name", "arguments", "_meta"},
+	"tools/list": {"cursor", "_meta"},
+}
+
+// known returns the message if it has no field that dispatch does not read.
+func (m *message) known(fields int) *message {
+	of := quickParams[m.method]
+	if of == nil || fields > 4 || m.method == "tools/call" && m.params.text("name") == "" {
+		return nil
+	}
+	for key, value := range m.params {
+		if !slices.Contains(of, key) || key == "cursor" && m.params.text(key) == "" || key == "_meta" && !m.alone() && special(value) {
+			return nil
+		}
+	}
+	return m
+}
+
+// special reports whether a request's _meta is read by the protocol.
+func special(meta json.RawMessage) bool {
+	return bytes.Contains(meta, []byte("progressToken")) || bytes.Contains(meta, []byte("io.modelcontextprotocol/")) || meta[0] != '{'
+}
+
+// text is a parameter that is a string, else "".
+func (p params) text(key string) string {
+	var text string
+	if json.Unmarshal(p[key], &text) != nil {
+		return ""
+	}
+	return text
+}
+
+func (s *Server) dispatch(ctx context.Context, sess *session, m *message) (mcp.Result, error) {
+	if m.method == "tools/list" {
+		return s.quickList(sess, m)
+	}
+	call := &mcp.CallToolParamsRaw{Name: m.params.text("name"), Arguments: m.params["arguments"]}
+	_ = json.Unmarshal(m.params["_meta"], &call.Meta) // an object, or there is none
+	result, err := s.call(ctx, sess, &mcp.CallToolRequest{Session: sess.sdk, Params: call})
+	if err == nil && m.alone() {
+		result.SetMeta(s.serverMeta())
+	}
+	return finish(m.revision, result), err
+}
+
+// quickList answers tools/list.
+func (s *Server) quickList(sess *session, m *message) (mcp.Result, error) {
+	result, err := s.listTools(sess, &mcp.ListToolsRequest{Session: sess.sdk, Params: &mcp.ListToolsParams{Cursor: m.params.text("cursor")}})
+	if page, ok := result.(*toolsPage); ok && m.alone() {
+		page.ResultType = "complete"
+		page.SetMeta(s.serverMeta())
+	}
+	return result, err
+}
+
+// serverMeta is the _meta of results for clients that made no handshake.
+func (s *Server) serverMeta() mcp.Meta { return mcp.Meta{mcp.MetaKeyServerInfo: s.info} }
+
+// reply answers the request.
+func (m *message) reply(w http.ResponseWriter, result mcp.Result, err error) {
+	id := m.id
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-cache, no-transform")
+	var value []byte
+	if err == nil {
+		value, err = encode(result)
+	}
+	if err != nil {
+		var e *jsonrpc.Error
+		if m.alone() && errors.As(err, &e) && e.Code == jsonrpc.CodeInvalidParams {
+			w.WriteHeader(http.StatusBadRequest) // as the revision has it
+		}
+		text, _ := jsonrpc.EncodeMessage(&jsonrpc.Response{ID: id, Error: err}) // an error is two words
+		_, _ = w.Write(text)
+		return
+	}
+	name, _ := json.Marshal(id.Raw()) // a string or a number
+	_, _ = w.Write(slices.Concat([]byte(`{"jsonrpc":"2.0","id":`), name, []byte(`,"result":`), value, []byte(`}`)))
+}
+
+// encode is a result as JSON. The tools of a page are put together as they
+// are: to check them anew takes longer than all the rest.
+func encode(result mcp.Result) ([]byte, error) {
+	if c, ok := result.(complete); ok {
+		return c.MarshalJSON()
+	}
+	page, ok := result.(*toolsPage)
+	if !ok {
+		return json.Marshal(result)
+	}
+	frame := *page
+	frame.Tools = []json.RawMessage{}
+	text, err := json.Marshal(&frame)
+	if err != nil {
+		return nil, err
+	}
+	text = bytes.TrimSuffix(text, []byte(`]}`)) // the tools are its last field
+	for i, tool := range page.Tools {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = append(text, tool...)
+	}
+	return append(text, `]}`...), nil
+}

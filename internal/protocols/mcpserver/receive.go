@@ -1,0 +1,174 @@
+package mcpserver
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/spiced-sql/spiced/spicepod"
+)
+
+// Codes of JSON-RPC errors. The protocol leaves -32000 to -32099 to servers.
+const (
+	codeRefused  = -32000
+	codeNotFound = -32002 // of a resource, before revision 2026-07-28
+)
+
+func invalid(format string, args ...any) error {
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf(format, args...)}
+}
+
+// receive answers the requests that are about tools and resources and leaves
+// the others to the SDK.
+func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		return s.guard(method, func() (mcp.Result, error) { return s.answer(ctx, next, method, req) })
+	}
+}
+
+// guard runs a handler if there is room for one more. A panic, which is a
+// fault of ours, fails the request and not the process.
+func (s *Server) guard(method string, handle func() (mcp.Result, error)) (result mcp.Result, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.log.Error("an MCP request panicked", "method", method, "panic", p, "stack", string(debug.Stack()))
+			result, err = nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the request failed inside; the log has more"}
+		}
+	}()
+	running, most := &s.running, int64(maxCalls)
+	if method == methodListen { // it only waits
+		running, most = &s.listening, maxSessions
+	}
+	defer running.Add(-1)
+	if running.Add(1) > most && !strings.HasPrefix(method, "notifications/") { // one may end a call
+		return nil, &jsonrpc.Error{Code: codeRefused, Message: fmt.Sprintf("%d requests run already, which is the limit; try again in a moment", most)}
+	}
+	return handle()
+}
+
+// answer answers one request, or leaves it to next, the SDK.
+func (s *Server) answer(ctx context.Context, next mcp.MethodHandler, method string, req mcp.Request) (mcp.Result, error) {
+	sess := sessionOf(ctx)
+	switch req := req.(type) {
+	case *mcp.ServerRequest[*mcp.InitializeParams]:
+		return s.initialize(ctx, next, method, req)
+	case *mcp.ServerRequest[*mcp.DiscoverParams]:
+		result, err := next(ctx, method, req)
+		return s.instruct(sess, result), err
+	case *mcp.SubscriptionsListenRequest:
+		return s.listen(ctx, next, sess, req)
+	case *mcp.ServerRequest[*mcp.CancelledParams]:
+		if id, err := jsonrpc.MakeID(req.Params.RequestID); err == nil {
+			sess.cancelled(id)
+		}
+	case *mcp.ListToolsRequest:
+		return s.listTools(sess, req)
+	case *mcp.CallToolRequest:
+		ctx, cancel := s.bound(ctx, sess, req.Extra)
+		defer cancel()
+		result, err := s.call(ctx, sess, req)
+		return finish(req.ProtocolVersion(), result), err
+	}
+	if s.opts.Resources == nil {
+		return next(ctx, method, req)
+	}
+	switch req := req.(type) {
+	case *mcp.ListResourcesRequest:
+		return s.listResources(sess, req)
+	case *mcp.ListResourceTemplatesRequest:
+		return listTemplates(req)
+	case *mcp.ReadResourceRequest:
+		ctx, cancel := s.bound(ctx, sess, req.Extra)
+		defer cancel()
+		result, err := s.readResource(ctx, sess, req)
+		return finish(req.ProtocolVersion(), result), err
+	}
+	return next(ctx, method, req)
+}
+
+// bound ends ctx also with the session, and with the HTTP request: without a
+// store of events, nobody could fetch the result any more.
+func (s *Server) bound(ctx context.Context, sess *session, extra *mcp.RequestExtra) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	stop := []func() bool{context.AfterFunc(sess.ended, cancel)}
+	if extra != nil {
+		if request := s.requests.of(extra.Header); request != nil {
+			stop = append(stop, context.AfterFunc(request, cancel))
+		}
+	}
+	return ctx, func() {
+		for _, f := range stop {
+			f()
+		}
+		cancel()
+	}
+}
+
+// initialize lets a session in whose client shakes hands.
+func (s *Server) initialize(ctx context.Context, next mcp.MethodHandler, method string, req *mcp.ServerRequest[*mcp.InitializeParams]) (mcp.Result, error) {
+	sess := sessionOf(ctx)
+	if s.sessions.of(req.Session) == nil { // stdio's is in
+		if err := s.admitSession(sess, req.Session); err != nil {
+			return nil, &jsonrpc.Error{Code: codeRefused, Message: err.Error()}
+		}
+	}
+	result, err := next(ctx, method, req)
+	return s.instruct(sess, result), err
+}
+
+// instruct says in mode registry how to find what is not listed.
+func (s *Server) instruct(sess *session, result mcp.Result) mcp.Result {
+	if s.mode(sess) != spicepod.MCPRegistry {
+		return result
+	}
+	const text = "The list has few of the tools. Find one with tool_search by what it does, then call it with tool_invoke by its tool_id."
+	switch r := result.(type) {
+	case *mcp.InitializeResult:
+		r.Instructions = text
+	case *mcp.DiscoverResult:
+		r.Instructions = text
+	}
+	return result
+}
+
+// admitSession enters a session with the lists that it begins with.
+func (s *Server) admitSession(sess *session, sdk *mcp.ServerSession) error {
+	if err := s.sessions.add(sess, sdk); err != nil {
+		return err
+	}
+	for notification, list := range lists {
+		s.sessions.tell(sess, notification, list.sum(s, sess))
+	}
+	return nil
+}
+
+// list is one whose changes clients hear of.
+type list struct {
+	sum    func(*Server, *session) string // its fingerprint
+	wanted func(mcp.NotificationSubscriptions) bool
+}
+
+// lists are those, by the notification that tells of their changes.
+var lists = map[string]list{
+	"notifications/tools/list_changed": {
+		(*Server).toolsSum, func(n mcp.NotificationSubscriptions) bool { return n.ToolsListChanged },
+	},
+	"notifications/resources/list_changed": {
+		(*Server).resourcesSum, func(n mcp.NotificationSubscriptions) bool { return n.ResourcesListChanged },
+	},
+}
+
+// changed reports whether a list is another than the one that the session
+// knows, which it does from then on.
+func (s *Server) changed(of mcp.Session, notification string, l list) bool {
+	sdk, ok := of.(*mcp.ServerSession)
+	if !ok {
+		return true
+	}
+	sess := s.sessions.of(sdk)
+	return sess != nil && s.sessions.tell(sess, notification, l.sum(s, sess))
+}

@@ -1,0 +1,162 @@
+package mcpserver
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/spiced-sql/spiced/internal/kit/nearest"
+	"github.com/spiced-sql/spiced/tools"
+)
+
+// Resources are what clients may read beside the tools. It is safe for
+// concurrent use.
+type Resources interface {
+	// List returns what there is in the scope, in any order.
+	List(tools.Scope) []Resource
+	// Read renders one of them as Markdown. It is [ErrNoResource] for one that
+	// there is not, which may have gone since it was listed.
+	Read(ctx context.Context, scope tools.Scope, kind Kind, name string) (markdown string, err error)
+}
+
+// Resource is something that clients may read.
+type Resource struct {
+	Kind        Kind
+	Name        string
+	Description string
+}
+
+// Kind is a kind of resources.
+type Kind string
+
+// The kinds of resources.
+const (
+	Datasets  Kind = "datasets"
+	Functions Kind = "functions"
+)
+
+// ErrNoResource is the error of a resource that there is not.
+var ErrNoResource = errors.New("there is no such resource")
+
+const (
+	scheme   = "spiced"
+	markdown = "text/markdown"
+)
+
+// templates describe the URIs of each kind.
+var templates = []*mcp.ResourceTemplate{
+	{Name: string(Datasets), URITemplate: scheme + "://datasets/{name}", MIMEType: markdown, Description: "A dataset: its description, its columns and some rows."},
+	{Name: string(Functions), URITemplate: scheme + "://functions/{name}", MIMEType: markdown, Description: "A SQL function: its signature, its documentation and examples."},
+}
+
+// uri is where a resource is found.
+func (r Resource) uri() string { return scheme + "://" + string(r.Kind) + "/" + url.PathEscape(r.Name) }
+
+// readURI is the kind and the name that a URI leads to.
+func readURI(uri string) (kind Kind, name string, ok bool) {
+	rest, ok := strings.CutPrefix(uri, scheme+"://")
+	host, path, _ := strings.Cut(rest, "/")
+	name, err := url.PathUnescape(path)
+	kind = Kind(host)
+	return kind, name, ok && err == nil && name != "" && (kind == Datasets || kind == Functions)
+}
+
+// resources returns what a session lists, sorted by URI.
+func (s *Server) resources(sess *session) []Resource {
+	list := slices.Clone(s.opts.Resources.List(sess.scope))
+	slices.SortFunc(list, func(a, b Resource) int { return cmp.Compare(a.uri(), b.uri()) })
+	return list
+}
+
+// resourcesSum is the fingerprint of a session's list of resources.
+func (s *Server) resourcesSum(sess *session) string {
+	if s.opts.Resources == nil {
+		return ""
+	}
+	h := sha256.New()
+	for _, r := range s.resources(sess) {
+		fmt.Fprintf(h, "%s %q\n", r.uri(), r.Description)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+// listResources answers resources/list.
+func (s *Server) listResources(sess *session, req *mcp.ListResourcesRequest) (mcp.Result, error) {
+	cursor := ""
+	if req.Params != nil {
+		cursor = req.Params.Cursor
+	}
+	list, next, err := page("resources", s.resources(sess), cursor, Resource.uri)
+	if err != nil {
+		return nil, err
+	}
+	result := &mcp.ListResourcesResult{Cacheable: private, NextCursor: next, Resources: make([]*mcp.Resource, len(list))}
+	for i, r := range list {
+		result.Resources[i] = &mcp.Resource{URI: r.uri(), Name: r.Name, Description: r.Description, MIMEType: markdown}
+	}
+	return result, nil
+}
+
+// listTemplates answers resources/templates/list, which has one page.
+func listTemplates(req *mcp.ListResourceTemplatesRequest) (mcp.Result, error) {
+	if req.Params != nil && req.Params.Cursor != "" {
+		return nil, invalid("the cursor %q is none of this list; leave it out to begin anew", shorten(req.Params.Cursor))
+	}
+	return &mcp.ListResourceTemplatesResult{Cacheable: private, ResourceTemplates: templates}, nil
+}
+
+// readResource answers resources/read.
+func (s *Server) readResource(ctx context.Context, sess *session, req *mcp.ReadResourceRequest) (mcp.Result, error) {
+	uri := req.Params.URI
+	kind, name, ok := readURI(uri)
+	if !ok {
+		return nil, s.noResource(sess, req, "")
+	}
+	text, err := s.opts.Resources.Read(ctx, sess.scope, kind, name)
+	switch {
+	case errors.Is(err, ErrNoResource):
+		return nil, s.noResource(sess, req, kind)
+	case err != nil:
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: fmt.Sprintf("read %q: %v", shorten(uri), err)}
+	case len(text) > maxResource:
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: fmt.Sprintf("%q has %d bytes; the limit is %d", shorten(uri), len(text), maxResource)}
+	}
+	return &mcp.ReadResourceResult{Cacheable: private, Contents: []*mcp.ResourceContents{{URI: uri, MIMEType: markdown, Text: text}}}, nil
+}
+
+// noResource is the error of a URI that leads nowhere, with the nearest that
+// leads somewhere.
+func (s *Server) noResource(sess *session, req *mcp.ReadResourceRequest, kind Kind) error {
+	uri := req.Params.URI
+	var known []string
+	for _, r := range s.resources(sess) {
+		if kind == "" || r.Kind == kind {
+			known = append(known, r.uri())
+		}
+	}
+	message := fmt.Sprintf("there is no resource %q; resources/list has all there are", shorten(uri))
+	if near := nearest.Name(uri, known); near != "" {
+		message = fmt.Sprintf("there is no resource %q; did you mean %q?", shorten(uri), near)
+	}
+	data, _ := json.Marshal(map[string]string{"uri": shorten(uri)})
+	return &jsonrpc.Error{Code: notFoundCode(req.ProtocolVersion()), Message: message, Data: data}
+}
+
+// notFoundCode is the code for what is not there; since the sessionless
+// revision it has none of its own.
+func notFoundCode(revision string) int64 {
+	if revision >= sessionless {
+		return jsonrpc.CodeInvalidParams
+	}
+	return codeNotFound
+}

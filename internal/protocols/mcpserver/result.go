@@ -1,0 +1,85 @@
+package mcpserver
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/spiced-sql/spiced/internal/kit/clip"
+	"github.com/spiced-sql/spiced/registry"
+	"github.com/spiced-sql/spiced/tools"
+)
+
+// success is the result of a call that is OK: its JSON as text, a string as
+// itself; then what there is to say about it; and the JSON once more as
+// structured content where the tool declares what it returns.
+func success(r tools.Result, f form) *mcp.CallToolResult {
+	value := r.Result
+	if len(value) == 0 {
+		value = json.RawMessage("null")
+	}
+	result := &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: textOf(value)}}}
+	if notes := notes(r); notes != "" {
+		result.Content = append(result.Content, &mcp.TextContent{Text: notes})
+	}
+	switch {
+	case f == formWrapped:
+		result.StructuredContent = json.RawMessage(`{"result":` + string(value) + `}`)
+	case f == formObject && value[0] == '{':
+		result.StructuredContent = value
+	}
+	return result
+}
+
+// textOf is a JSON value as text for a model.
+func textOf(value json.RawMessage) string {
+	var text string
+	if value[0] == '"' && json.Unmarshal(value, &text) == nil {
+		return text
+	}
+	return string(value)
+}
+
+// notes says what was done to the arguments and the result.
+func notes(r tools.Result) string {
+	list := r.Notices
+	if r.Rows != nil && r.Rows.Truncated {
+		cut := fmt.Sprintf("the result was cut off after %d rows", r.Rows.Returned)
+		if r.Rows.More != nil {
+			cut += fmt.Sprintf("; there are %d more", *r.Rows.More)
+		}
+		list = append(list[:len(list):len(list)], cut)
+	}
+	return strings.Join(list, "\n")
+}
+
+// failure is the result of a call that failed: what is wrong and all that
+// helps to do better.
+func failure(r tools.Result) *mcp.CallToolResult {
+	err := r.Error
+	if !registry.Reserved(r.Tool.Name) { // the error of what tool_invoke called has its name
+		err = err.Of(r.Tool.Name)
+	}
+	text := err.Error()
+	var names []string // that the hint does not have
+	for _, name := range err.DidYouMean {
+		if quoted := strconv.Quote(name); !strings.Contains(err.Hint, quoted) {
+			names = append(names, quoted)
+		}
+	}
+	if len(names) > 0 {
+		text += "; did you mean " + strings.Join(names, " or ") + "?"
+	}
+	if len(err.Example) > 0 {
+		text += "; for example " + string(err.Example)
+	}
+	return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: text}}}
+}
+
+// shorten is the beginning of what a client made up, for a message.
+func shorten(text string) string {
+	return clip.Shown(text, maxShown)
+}

@@ -1,0 +1,126 @@
+package mcpserver
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"sync"
+	"sync/atomic"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/spiced-sql/spiced/registry"
+	"github.com/spiced-sql/spiced/spicepod"
+	"github.com/spiced-sql/spiced/tools"
+)
+
+// Options configures [New]. Only Registry is needed.
+type Options struct {
+	Registry *registry.Registry
+	// Scope says on whose behalf an HTTP request makes a session. Where it
+	// names no session and no agent, those are the client's; the request id is
+	// that of each call. nil: nobody's.
+	Scope func(*http.Request) tools.Scope
+	// Settings are those of this moment. nil: mode direct.
+	Settings func() Settings
+	// Resources are what clients may read. nil: nothing.
+	Resources Resources
+	Version   string       // of the runtime, for clients
+	Log       *slog.Logger // nil: discarded
+}
+
+// Settings is what a reload may change.
+type Settings struct {
+	Mode   spicepod.MCPMode // what tools/list shows; "": direct
+	Pinned []string         // tools that mode registry shows beside its own
+}
+
+// Server serves any number of clients. It is safe for concurrent use.
+type Server struct {
+	opts      Options
+	log       *slog.Logger
+	sdk       *mcp.Server
+	info      *mcp.Implementation
+	stateful  http.Handler // of the revisions with sessions
+	stateless http.Handler // of those without
+	sessions  *sessions
+	requests  requests
+	shelf     atomic.Pointer[shelf]
+	running   atomic.Int64      // requests
+	listening atomic.Int64      // listeners
+	listeners sync.Map          // *listener → nil
+	notify    mcp.MethodHandler // sends a notification
+}
+
+// New makes a server.
+func New(o Options) *Server {
+	s := &Server{opts: o, log: o.Log, sessions: newSessions()}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	if s.opts.Scope == nil {
+		s.opts.Scope = func(*http.Request) tools.Scope { return tools.Scope{} }
+	}
+	if s.opts.Settings == nil {
+		s.opts.Settings = func() Settings { return Settings{} }
+	}
+	// The SDK gets no logger: it would write down session ids, which let
+	// whoever reads them take a session over.
+	s.info = &mcp.Implementation{Name: "spiced", Title: "spiced", Version: o.Version}
+	s.sdk = mcp.NewServer(s.info, &mcp.ServerOptions{
+		Capabilities: s.capabilities(), CompletionHandler: s.completer(),
+	})
+	s.sdk.AddReceivingMiddleware(s.receive)
+	s.sdk.AddSendingMiddleware(s.send)
+	s.stateful, s.stateless = s.transport(false), s.transport(true)
+	return s
+}
+
+// transport is the SDK's streamable HTTP.
+func (s *Server) transport(stateless bool) http.Handler {
+	return mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s.sdk }, &mcp.StreamableHTTPOptions{
+		Stateless: stateless, MaxRequestBodyBytes: maxBody, DisableLocalhostProtection: true, // see ServeHTTP
+	})
+}
+
+func (s *Server) capabilities() *mcp.ServerCapabilities {
+	c := withLog(&mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: true}})
+	if s.opts.Resources != nil {
+		c.Resources = &mcp.ResourceCapabilities{ListChanged: true}
+	}
+	return c
+}
+
+// Close ends all sessions: their calls are cancelled, and it waits for them
+// and for all HTTP requests. Nothing is served afterwards. It goes before
+// [http.Server.Shutdown], which would wait for clients to close their streams.
+func (s *Server) Close() { s.sessions.close() }
+
+// Published tells the sessions that a new generation is served. Those whose
+// list of tools or resources has changed hear of it, the others do not.
+func (s *Server) Published() {
+	s.published()
+	// To add something is the SDK's one way to tell all sessions; what is
+	// added is never listed, since the lists are ours. See send.
+	s.sdk.AddTool(&mcp.Tool{Name: "changed", InputSchema: map[string]any{"type": "object"}}, nil)
+	if s.opts.Resources != nil {
+		s.sdk.AddResource(&mcp.Resource{Name: "changed", URI: scheme + "://changed"}, nil)
+	}
+}
+
+// send keeps what does not concern a session from it. Those that listen are
+// told by report.
+func (s *Server) send(next mcp.MethodHandler) mcp.MethodHandler {
+	s.notify = next
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		list, changed := lists[method]
+		if changed && (req.GetParams().GetMeta()[mcp.MetaKeySubscriptionID] != nil || !s.changed(req.GetSession(), method, list)) {
+			return nil, nil // a notification has no result
+		}
+		result, err := next(ctx, method, req)
+		if p, ok := req.GetParams().(*mcp.SubscriptionsAcknowledgedParams); ok && err == nil {
+			acknowledged(ctx, p)
+		}
+		return result, err
+	}
+}

@@ -1,0 +1,165 @@
+package mcpserver
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/spiced-sql/spiced/registry"
+	"github.com/spiced-sql/spiced/tools"
+)
+
+// shelf keeps what is made of the definitions of one catalog.
+type shelf struct {
+	catalog *registry.Catalog
+	shown   sync.Map                   // *tools.Definition → *shown
+	all     func() []*tools.Definition // what everybody sees who sees everything
+	sum     func() string              // its fingerprint
+}
+
+// shelved returns the shelf of the current catalog.
+func (s *Server) shelved() *shelf {
+	catalog := s.opts.Registry.Current()
+	if kept := s.shelf.Load(); kept != nil && kept.catalog == catalog {
+		return kept
+	}
+	fresh := &shelf{catalog: catalog}
+	fresh.all = sync.OnceValue(catalog.All)
+	fresh.sum = sync.OnceValue(func() string { return fingerprint(fresh.all()) })
+	s.shelf.Store(fresh)
+	return fresh
+}
+
+// fingerprint identifies a list of tools.
+func fingerprint(list []*tools.Definition) string {
+	h := sha256.New()
+	for _, def := range list {
+		fmt.Fprintf(h, "%s %s\n", def.Name, def.Checksum)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+// form says how a tool's result is given as structured content.
+type form int
+
+// MCP wants an object there. A result that is none is wrapped in one.
+const (
+	formNone form = iota // there is no schema
+	formObject
+	formWrapped // {"result": …}
+)
+
+// shown is a tool as clients see it.
+type shown struct {
+	tool json.RawMessage // MCP's Tool
+	form form            // of its results
+}
+
+// show returns how clients see a tool.
+func (f *shelf) show(def *tools.Definition) *shown {
+	if found, ok := f.shown.Load(def); ok {
+		return found.(*shown)
+	}
+	made := render(def)
+	f.shown.Store(def, made)
+	return made
+}
+
+func render(def *tools.Definition) *shown {
+	output, form := outputSchema(def.Returns)
+	a := def.Annotations
+	tool := &mcp.Tool{
+		Name: def.Name, Description: def.Description, InputSchema: inputSchema(def.Parameters),
+		Annotations: &mcp.ToolAnnotations{
+			ReadOnlyHint: a.ReadOnly, IdempotentHint: a.Idempotent, DestructiveHint: &a.Destructive, OpenWorldHint: &a.OpenWorld,
+		},
+		Meta: mcp.Meta{"spiced/checksum": def.Checksum, "spiced/source": def.Source, "spiced/owner": def.Owner},
+	}
+	if form != formNone {
+		tool.OutputSchema = output
+	}
+	text, _ := tools.Encode(tool) // it has nothing that JSON has not
+	return &shown{text, form}
+}
+
+// inputSchema is a tool's parameters. MCP wants the type to be said; a schema
+// from elsewhere may leave it out.
+func inputSchema(parameters json.RawMessage) json.RawMessage {
+	if bytes.Contains(parameters, []byte(headerAnnotation)) {
+		parameters = withoutHeaders(parameters)
+	}
+	if typeOf(parameters) == "object" {
+		return parameters
+	}
+	var schema map[string]json.RawMessage
+	if json.Unmarshal(parameters, &schema) != nil || schema["type"] != nil {
+		return json.RawMessage(`{"type":"object"}`)
+	}
+	schema["type"] = json.RawMessage(`"object"`)
+	text, _ := tools.Encode(schema)
+	return text
+}
+
+// headerAnnotation marks arguments that a tool's own server wants in the header
+// of its requests as well. Between a client and us they are in the body only.
+const headerAnnotation = "x-mcp-header"
+
+// withoutHeaders takes the annotations out of a schema.
+func withoutHeaders(schema json.RawMessage) json.RawMessage {
+	var value any
+	decoder := json.NewDecoder(bytes.NewReader(schema))
+	decoder.UseNumber()
+	if decoder.Decode(&value) != nil {
+		return schema
+	}
+	takeOut(value)
+	text, _ := tools.Encode(value) // it came from JSON
+	return text
+}
+
+func takeOut(value any) {
+	switch value := value.(type) {
+	case map[string]any:
+		if _, named := value[headerAnnotation].(map[string]any); !named { // an argument of that name has a schema
+			delete(value, headerAnnotation)
+		}
+		for _, v := range value {
+			takeOut(v)
+		}
+	case []any:
+		for _, v := range value {
+			takeOut(v)
+		}
+	}
+}
+
+// outputSchema is the schema of a tool's structured content.
+func outputSchema(returns json.RawMessage) (json.RawMessage, form) {
+	switch {
+	case len(returns) == 0:
+		return nil, formNone
+	case typeOf(returns) == "object":
+		return returns, formObject
+	case bytes.Contains(returns, []byte(`"$ref"`)), bytes.Contains(returns, []byte(`"$dynamicRef"`)):
+		return nil, formNone // references would lead elsewhere in a wrapper
+	}
+	wrapped := fmt.Appendf(nil, `{"type":"object","properties":{"result":%s},"required":["result"]}`, returns)
+	return wrapped, formWrapped
+}
+
+// typeOf is what a schema says the type is, when that is one.
+func typeOf(schema json.RawMessage) string {
+	var s struct {
+		Type json.RawMessage `json:"type"`
+	}
+	var name string
+	if json.Unmarshal(schema, &s) != nil || json.Unmarshal(s.Type, &name) != nil {
+		return ""
+	}
+	return name
+}

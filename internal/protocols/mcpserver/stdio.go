@@ -1,0 +1,42 @@
+package mcpserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/spiced-sql/spiced/tools"
+)
+
+// Serve serves one client over a pair of streams, a message a line, until the
+// client closes in, ctx ends or the server is closed. It closes both streams.
+// Closing in has to end a read of it that waits.
+func (s *Server) Serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
+	sess := s.sessions.session(tools.Scope{}, "")
+	defer sess.end()
+	sdk, err := s.sdk.Connect(sess.in(ctx), &mcp.IOTransport{Reader: in, Writer: out, MaxLineLength: maxBody}, nil)
+	if err != nil {
+		return fmt.Errorf("begin an MCP session: %w", err)
+	}
+	if err := s.admitSession(sess, sdk); err != nil {
+		_ = sdk.Close() // it has not begun
+		return err
+	}
+	defer s.sessions.remove(sess)
+	stop := context.AfterFunc(ctx, func() {
+		sess.end()
+		_ = sdk.Close() // Wait says how it ended
+	})
+	defer stop()
+	err = sdk.Wait()
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case err == nil, sess.ended.Err() != nil, errors.Is(err, io.EOF):
+		return nil
+	}
+	return fmt.Errorf("MCP session: %w", err)
+}

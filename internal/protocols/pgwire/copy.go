@@ -1,0 +1,360 @@
+package pgwire
+
+import (
+	"strings"
+
+	"github.com/spiced-sql/spiced/internal/sql/sqltree"
+)
+
+// copyOut is how COPY … TO STDOUT writes rows.
+// https://www.postgresql.org/docs/15/sql-copy.html
+type copyOut struct {
+	format        copyFormat
+	delimiter     byte
+	null          string
+	quote, escape byte            // of CSV
+	header        bool            // a first row of the columns' names
+	forceAll      bool            // every value is in quotes,
+	force         map[string]bool // or those of these columns
+}
+
+type copyFormat byte
+
+const (
+	copyText copyFormat = iota
+	copyCSV
+	copyBinary
+)
+
+// parseCopy reads COPY {table [(columns)] | (query)} TO STDOUT [[WITH] options].
+// It returns the query that gives the rows, and where that stands: a piece of
+// the statement, or for a table a text of its own with start 0.
+func parseCopy(w *words) (query string, start int, out *copyOut, err error) {
+	if w.is("(") {
+		query, start, err = w.copiedQuery()
+	} else {
+		query, err = w.copiedTable()
+	}
+	switch {
+	case err != nil:
+		return "", 0, nil, err
+	case w.take("from"):
+		return "", 0, nil, failure(stateUnsupported, "write with INSERT", "COPY FROM is not served")
+	case !w.take("to"):
+		return "", 0, nil, w.wrong()
+	case !w.take("stdout"):
+		return "", 0, nil, failure(stateUnsupported, "COPY … TO STDOUT, and let the client write the file", "COPY to a file or a program of the server is not served")
+	}
+	given, err := w.copyOptions()
+	if err != nil {
+		return "", 0, nil, err
+	}
+	out, err = given.out()
+	return query, start, out, err
+}
+
+// is reports whether the next token is a symbol.
+func (w *words) is(symbol string) bool {
+	return w.at < len(w.tokens) && w.tokens[w.at].Is(w.sql, symbol)
+}
+
+// copiedQuery takes a query in brackets, which only reads.
+func (w *words) copiedQuery() (query string, start int, err error) {
+	first, depth := w.at+1, 0
+	for ; w.at < len(w.tokens); w.at++ {
+		if w.is("(") {
+			depth++
+		}
+		if w.is(")") {
+			if depth--; depth == 0 {
+				break
+			}
+		}
+	}
+	if w.at == len(w.tokens) || w.at == first {
+		return "", 0, w.wrong()
+	}
+	tokens := w.tokens[first:w.at]
+	w.at++
+	if verb, _ := verbOf(w.sql, tokens); verb != "SELECT" {
+		return "", 0, failure(stateUnsupported, "copy a SELECT", "COPY of %s is not served", verb)
+	}
+	start = tokens[0].Start
+	return w.sql[start:tokens[len(tokens)-1].End], start, nil
+}
+
+// copiedTable takes a table, with its columns if they are named, and returns a
+// query of it.
+func (w *words) copiedTable() (query string, err error) {
+	first := w.at
+	if _, err := w.settingName(); err != nil {
+		return "", err
+	}
+	table := w.sql[w.tokens[first].Start:w.tokens[w.at-1].End]
+	if !w.take("(") {
+		return "SELECT * FROM " + table, nil
+	}
+	first = w.at
+	if _, err := w.names(); err != nil {
+		return "", err
+	}
+	columns := w.sql[w.tokens[first].Start:w.tokens[w.at-1].End]
+	if !w.take(")") {
+		return "", w.wrong()
+	}
+	return "SELECT " + columns + " FROM " + table, nil
+}
+
+// names takes identifiers with commas between.
+func (w *words) names() (names []string, err error) {
+	for {
+		name, err := w.name()
+		if err != nil {
+			return nil, err
+		}
+		if names = append(names, name); !w.take(",") {
+			return names, nil
+		}
+	}
+}
+
+// copyOptions are options as they were written, by their name.
+type copyOptions struct {
+	values map[string]string
+	force  []string // the columns of force_quote; * is "*"
+}
+
+// copyOptions takes the options in brackets, or as they were written before
+// PostgreSQL 9.0, which psql's users still do: CSV HEADER.
+func (w *words) copyOptions() (given *copyOptions, err error) {
+	given = &copyOptions{values: map[string]string{}}
+	w.take("with")
+	if !w.take("(") {
+		for w.at < len(w.tokens) {
+			if err := w.oldCopyOption(given); err != nil {
+				return nil, err
+			}
+		}
+		return given, nil
+	}
+	for {
+		if err := w.copyOption(given); err != nil {
+			return nil, err
+		}
+		if w.take(")") {
+			return given, w.end()
+		}
+		if !w.take(",") {
+			return nil, w.wrong()
+		}
+	}
+}
+
+func (w *words) copyOption(given *copyOptions) error {
+	name, err := w.name()
+	if err != nil {
+		return err
+	}
+	value := ""
+	switch name {
+	case "header":
+		if value = "true"; !w.is(",") && !w.is(")") {
+			value, err = w.copyValue()
+		}
+	case "force_quote":
+		if star := w.take("*"); star {
+			given.force = []string{"*"}
+		} else if err = w.bracket(&given.force); err != nil {
+			return err
+		}
+	case "format", "delimiter", "null", "quote", "escape", "encoding":
+		value, err = w.copyValue()
+	case "freeze", "force_not_null", "force_null", "default", "on_error", "log_verbosity", "reject_limit":
+		return failure(stateUnsupported, "", "COPY %s is for COPY FROM, which is not served", strings.ToUpper(name))
+	default:
+		return failure(stateSyntax, "", "option %q not recognized", name)
+	}
+	if err != nil {
+		return err
+	}
+	return given.add(name, value)
+}
+
+// bracket takes identifiers in brackets.
+func (w *words) bracket(names *[]string) (err error) {
+	if !w.take("(") {
+		return w.wrong()
+	}
+	if *names, err = w.names(); err == nil && !w.take(")") {
+		err = w.wrong()
+	}
+	return err
+}
+
+func (w *words) oldCopyOption(given *copyOptions) (err error) {
+	switch {
+	case w.take("binary"):
+		return given.add("format", "binary")
+	case w.take("csv"):
+		return given.add("format", "csv")
+	case w.take("header"):
+		return given.add("header", "true")
+	case w.take("force", "quote"):
+		if w.take("*") {
+			given.force = []string{"*"}
+		} else if given.force, err = w.names(); err != nil {
+			return err
+		}
+		return given.add("force_quote", "")
+	}
+	name := w.peek()
+	if !w.takeOne("delimiter", "null", "quote", "escape", "encoding") {
+		return w.wrong()
+	}
+	w.take("as")
+	value, err := w.copyValue()
+	if err != nil {
+		return err
+	}
+	return given.add(name, value)
+}
+
+// copyValue takes a string, a word or a number.
+func (w *words) copyValue() (string, error) {
+	if w.at >= len(w.tokens) {
+		return "", w.wrong()
+	}
+	t := w.tokens[w.at]
+	text := t.Text(w.sql)
+	switch t.Kind {
+	case sqltree.String:
+		if text = stringValue(text); text == t.Text(w.sql) { // of another kind, as $$x$$
+			return "", w.wrong()
+		}
+		if first := t.Text(w.sql)[0]; first == 'e' || first == 'E' {
+			text = escapes.Replace(text)
+		}
+	case sqltree.Ident, sqltree.QuotedIdent:
+		text = t.Name(w.sql)
+	case sqltree.Number:
+	default:
+		return "", w.wrong()
+	}
+	w.at++
+	return text, nil
+}
+
+// escapes are those of E'…' that an option may have.
+var escapes = strings.NewReplacer(`\\`, `\`, `\t`, "\t", `\n`, "\n", `\r`, "\r", `\b`, "\b", `\f`, "\f", `\v`, "\v", `\'`, "'")
+
+func (g *copyOptions) add(name, value string) error {
+	if _, twice := g.values[name]; twice {
+		return failure(stateSyntax, "", "COPY %s is given twice", strings.ToUpper(name))
+	}
+	g.values[name] = value
+	return nil
+}
+
+// out checks the options and completes them.
+func (g *copyOptions) out() (*copyOut, error) {
+	o := &copyOut{delimiter: '\t', null: `\N`}
+	switch strings.ToLower(g.values["format"]) {
+	case "", "text":
+	case "csv":
+		o.format, o.delimiter, o.null, o.quote, o.escape = copyCSV, ',', "", '"', '"'
+	case "binary":
+		o.format = copyBinary
+	default:
+		return nil, failure(stateValue, "use text, csv or binary", "COPY format %q not recognized", g.values["format"])
+	}
+	for name := range g.values {
+		switch name {
+		case "delimiter", "null", "header":
+			if o.format == copyBinary {
+				return nil, failure(stateSyntax, "", "COPY %s is not for the binary format", strings.ToUpper(name))
+			}
+		case "quote", "escape", "force_quote":
+			if o.format != copyCSV {
+				return nil, failure(stateUnsupported, "add FORMAT csv", "COPY %s is for the CSV format", strings.ToUpper(name))
+			}
+		}
+	}
+	if _, err := checkEncoding(g.values["encoding"]); g.values["encoding"] != "" && err != nil {
+		return nil, err
+	}
+	var err error
+	if o.header, err = g.switched("header"); err != nil {
+		return nil, err
+	}
+	for name, to := range map[string]*byte{"delimiter": &o.delimiter, "quote": &o.quote, "escape": &o.escape} {
+		if err := g.oneByte(name, to); err != nil {
+			return nil, err
+		}
+	}
+	if _, given := g.values["escape"]; !given {
+		o.escape = o.quote
+	}
+	if null, given := g.values["null"]; given {
+		o.null = null
+	}
+	o.setForce(g.force)
+	return o, o.check()
+}
+
+func (g *copyOptions) switched(name string) (bool, error) {
+	switch strings.ToLower(g.values[name]) {
+	case "true", "on", "1":
+		return true, nil
+	case "", "false", "off", "0":
+		return false, nil
+	}
+	return false, failure(stateSyntax, "use true or false", "COPY %s %q is no boolean", strings.ToUpper(name), g.values[name])
+}
+
+// oneByte sets what an option gives, a character of one byte.
+func (g *copyOptions) oneByte(name string, to *byte) error {
+	value, given := g.values[name]
+	switch {
+	case !given:
+	case len(value) != 1:
+		return failure(stateUnsupported, "", "COPY %s must be a single one-byte character", strings.ToUpper(name))
+	default:
+		*to = value[0]
+	}
+	return nil
+}
+
+func (o *copyOut) setForce(columns []string) {
+	o.force = map[string]bool{}
+	for _, name := range columns {
+		if name == "*" {
+			o.forceAll = true
+		} else {
+			o.force[name] = true
+		}
+	}
+}
+
+// check refuses what could not be read back.
+func (o *copyOut) check() error {
+	bad := ""
+	switch d := string(o.delimiter); {
+	case o.format == copyBinary:
+	case strings.Contains("\r\n", d):
+		bad = "DELIMITER cannot be newline or carriage return"
+	case strings.ContainsAny(o.null, "\r\n"):
+		bad = "NULL cannot have newline or carriage return"
+	case strings.Contains(o.null, d):
+		bad = "DELIMITER must not appear in the NULL specification"
+	case o.format == copyText && strings.Contains(`\.abcdefghijklmnopqrstuvwxyz0123456789`, d):
+		bad = "DELIMITER cannot be '" + d + "'"
+	case o.format == copyCSV && o.delimiter == o.quote:
+		bad = "DELIMITER and QUOTE must be different"
+	case o.format == copyCSV && strings.IndexByte(o.null, o.quote) >= 0:
+		bad = "QUOTE must not appear in the NULL specification"
+	}
+	if bad != "" {
+		return failure(stateValue, "", "COPY %s", bad)
+	}
+	return nil
+}

@@ -1,0 +1,318 @@
+package pgwire
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/hex"
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/spiced-sql/spiced/internal/sql/engine"
+)
+
+// fixed are the lengths of binary values, by type.
+var fixed = map[uint32]int{
+	pgtype.BoolOID: 1, pgtype.Int2OID: 2, pgtype.Int4OID: 4, pgtype.Int8OID: 8, pgtype.OIDOID: 4,
+	pgtype.Float4OID: 4, pgtype.Float8OID: 8, pgtype.UUIDOID: 16, pgtype.DateOID: 4, pgtype.TimeOID: 8,
+	pgtype.TimetzOID: 12, pgtype.TimestampOID: 8, pgtype.TimestamptzOID: 8, pgtype.IntervalOID: 16,
+}
+
+// decodeBinary reads a binary value. Dates, times, intervals, UUIDs and bit
+// strings become text, which DuckDB reads as the type it needs.
+func decodeBinary(oid uint32, data []byte) (any, error) {
+	if want, ok := fixed[oid]; ok && len(data) != want {
+		return nil, failure(stateBinary, "", "a binary value of the type %d has %d bytes, not %d", oid, want, len(data))
+	}
+	if elem, ok := elementOf[oid]; ok {
+		return decodeArray(elem, data)
+	}
+	switch oid {
+	case pgtype.BoolOID:
+		return data[0] != 0, nil
+	case pgtype.Int2OID:
+		return int64(int16(binary.BigEndian.Uint16(data))), nil
+	case pgtype.Int4OID:
+		return int64(int32(binary.BigEndian.Uint32(data))), nil
+	case pgtype.OIDOID:
+		return int64(binary.BigEndian.Uint32(data)), nil
+	case pgtype.Int8OID:
+		return int64(binary.BigEndian.Uint64(data)), nil
+	case pgtype.Float4OID:
+		return float64(math.Float32frombits(binary.BigEndian.Uint32(data))), nil
+	case pgtype.Float8OID:
+		return math.Float64frombits(binary.BigEndian.Uint64(data)), nil
+	case pgtype.NumericOID:
+		return decodeNumeric(data)
+	case pgtype.ByteaOID:
+		return bytes.Clone(data), nil
+	case pgtype.JSONBOID:
+		if len(data) == 0 || data[0] != 1 {
+			return nil, failure(stateBinary, "", "a binary jsonb value does not begin with its version, 1")
+		}
+		data = data[1:]
+	case pgtype.BitOID, pgtype.VarbitOID:
+		return decodeBits(data)
+	}
+	if s, ok := decodeTime(oid, data); ok {
+		return s, nil
+	}
+	switch oid {
+	case 0, pgtype.TextOID, pgtype.VarcharOID, pgtype.BPCharOID, pgtype.NameOID, pgtype.UnknownOID, pgtype.JSONOID, pgtype.JSONBOID, pgtype.XMLOID:
+		if !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0 {
+			return nil, failure(stateBinary, "", "the text is not UTF-8, or has a zero byte")
+		}
+		return string(data), nil
+	}
+	return nil, failure(stateUnsupported, "send it as text", "binary values of the type %d are not served", oid)
+}
+
+// decodeTime returns a value of a type that is written with digits and marks as
+// its text.
+func decodeTime(oid uint32, data []byte) (string, bool) {
+	var buf []byte
+	switch oid {
+	case pgtype.UUIDOID:
+		buf = hex.AppendEncode(nil, data)
+	case pgtype.DateOID:
+		buf = dateText(int64(int32(binary.BigEndian.Uint32(data))))
+	case pgtype.TimestampOID:
+		buf = timestampText(int64(binary.BigEndian.Uint64(data)), "")
+	case pgtype.TimestamptzOID:
+		buf = timestampText(int64(binary.BigEndian.Uint64(data)), "+00")
+	case pgtype.TimeOID:
+		buf = clockText(int64(binary.BigEndian.Uint64(data)))
+	case pgtype.TimetzOID:
+		west := int64(int32(binary.BigEndian.Uint32(data[8:])))
+		buf = appendOffset(clockText(int64(binary.BigEndian.Uint64(data))), -west)
+	case pgtype.IntervalOID:
+		buf = intervalText(data)
+	default:
+		return "", false
+	}
+	return string(buf), true
+}
+
+func dateText(days int64) []byte {
+	switch days {
+	case math.MaxInt32:
+		return []byte(infinity)
+	case wireDateBefore:
+		return []byte(negativeInfinity)
+	}
+	return duckEra(appendDay(nil, days+epochDays), days+epochDays)
+}
+
+func timestampText(at int64, zone string) []byte {
+	switch at {
+	case timeForever:
+		return []byte(infinity)
+	case wireTimeBefore:
+		return []byte(negativeInfinity)
+	}
+	days, clock := floorDiv(at, microsPerDay)
+	days += epochDays
+	buf := appendClock(append(duckEra(appendDay(nil, days), days), ' '), clock)
+	return append(buf, zone...)
+}
+
+// duckEra appends what DuckDB wants behind a date before the first year: in a
+// timestamp it stands before the time.
+func duckEra(buf []byte, days int64) []byte {
+	if days < firstDay {
+		return append(buf, " (BC)"...)
+	}
+	return buf
+}
+
+// clockText is a time of day; one beyond a day is DuckDB's to refuse.
+func clockText(micros int64) []byte {
+	if micros < 0 || micros > microsPerDay {
+		return strconv.AppendInt(nil, micros, 10)
+	}
+	return appendClock(nil, micros)
+}
+
+func intervalText(data []byte) []byte {
+	return interval{
+		micros: int64(binary.BigEndian.Uint64(data)),
+		days:   int64(int32(binary.BigEndian.Uint32(data[8:]))),
+		months: int64(int32(binary.BigEndian.Uint32(data[12:]))),
+	}.text()
+}
+
+// decodeBits reads a number of bits and the bits.
+func decodeBits(data []byte) (any, error) {
+	if len(data) < 4 {
+		return nil, failure(stateBinary, "", "a binary bit string has %d bytes; at least 4 are needed", len(data))
+	}
+	n, bits := int64(binary.BigEndian.Uint32(data)), data[4:]
+	if (n+7)/8 != int64(len(bits)) {
+		return nil, failure(stateBinary, "", "a binary bit string of %d bits has %d bytes", n, len(bits))
+	}
+	if n > maxHeld {
+		return nil, tooLarge()
+	}
+	var out strings.Builder
+	out.Grow(int(n))
+	for i := range int(n) {
+		out.WriteByte('0' + bits[i/8]>>(7-i%8)&1)
+	}
+	return out.String(), nil
+}
+
+// maxWeight bounds the size of a number that is read.
+const maxWeight = 80
+
+// decodeNumeric reads what binaryNumeric writes.
+func decodeNumeric(data []byte) (any, error) {
+	if len(data) < 8 {
+		return nil, failure(stateBinary, "", "a binary numeric has %d bytes; at least 8 are needed", len(data))
+	}
+	n := int(binary.BigEndian.Uint16(data))
+	weight := int(int16(binary.BigEndian.Uint16(data[2:])))
+	sign := binary.BigEndian.Uint16(data[4:])
+	scale := int(binary.BigEndian.Uint16(data[6:]))
+	switch {
+	case sign == numericNaN:
+		return math.NaN(), nil
+	case sign == numericInf:
+		return math.Inf(1), nil
+	case sign == numericMinus:
+		return math.Inf(-1), nil
+	case sign != 0 && sign != numericNegative, len(data) != 8+2*n:
+		return nil, failure(stateBinary, "", "a binary numeric is not well formed")
+	case n > maxWeight, weight > maxWeight, weight < -maxWeight, scale > maxNumericText:
+		return nil, failure(stateProgram, "", "a numeric has too many digits")
+	}
+	digit := func(i int) (uint64, error) { // to the base 10,000
+		if i < 0 || i >= n {
+			return 0, nil
+		}
+		d := binary.BigEndian.Uint16(data[8+2*i:])
+		if d >= numericBase {
+			return 0, failure(stateBinary, "", "a binary numeric is not well formed")
+		}
+		return uint64(d), nil
+	}
+	buf := make([]byte, 0, 4*n+8)
+	if sign == numericNegative {
+		buf = append(buf, '-')
+	}
+	return numericText(buf, weight, scale, digit)
+}
+
+func numericText(buf []byte, weight, scale int, digit func(int) (uint64, error)) (any, error) {
+	if weight < 0 {
+		buf = append(buf, '0')
+	}
+	start := len(buf)
+	for i := 0; i <= weight; i++ {
+		d, err := digit(i)
+		if err != nil {
+			return nil, err
+		}
+		if len(buf) == start {
+			buf = strconv.AppendUint(buf, d, 10)
+			if d == 0 && i < weight {
+				buf = buf[:start]
+			}
+			continue
+		}
+		buf = appendFour(buf, d)
+	}
+	if scale == 0 {
+		return engine.Numeric(buf), nil
+	}
+	buf = append(buf, '.')
+	point := len(buf)
+	for i := weight + 1; len(buf)-point < scale; i++ {
+		d, err := digit(i)
+		if err != nil {
+			return nil, err
+		}
+		buf = appendFour(buf, d)
+	}
+	return engine.Numeric(buf[:point+scale]), nil
+}
+
+func appendFour(buf []byte, d uint64) []byte {
+	return append(buf, byte('0'+d/1000), byte('0'+d/100%10), byte('0'+d/10%10), byte('0'+d%10))
+}
+
+// decodeArray reads what binaryArray writes, with any number of dimensions.
+func decodeArray(elem uint32, data []byte) (any, error) {
+	wrong := failure(stateBinary, "", "a binary array is not well formed")
+	if len(data) < 12 {
+		return nil, wrong
+	}
+	dimensions := int64(int32(binary.BigEndian.Uint32(data)))
+	own := binary.BigEndian.Uint32(data[8:])
+	if _, nested := elementOf[own]; nested {
+		return nil, failure(stateBinary, "", "a binary array of the type %d has elements of the type %d, which is one of arrays", elem, own)
+	}
+	data = data[12:]
+	switch {
+	case dimensions == 0 && len(data) == 0:
+		return []any{}, nil
+	case dimensions < 1 || dimensions > maxDimensions || int64(len(data)) < 8*dimensions:
+		return nil, wrong
+	}
+	lengths, total, items := make([]int, dimensions), int64(1), int64(0)
+	for i := range lengths {
+		n := int64(int32(binary.BigEndian.Uint32(data[8*i:])))
+		if total *= n; n < 0 || total > int64(len(data)) { // an element has 4 bytes at least
+			return nil, wrong
+		}
+		if items += total; items > maxItems {
+			return nil, tooLarge()
+		}
+		lengths[i] = int(n)
+	}
+	r := arrayReader{own, data[8*dimensions:]}
+	list, err := r.list(lengths)
+	if err == nil && len(r.data) > 0 {
+		return nil, wrong
+	}
+	return list, err
+}
+
+type arrayReader struct {
+	elem uint32
+	data []byte
+}
+
+func (r *arrayReader) list(lengths []int) (any, error) {
+	if len(lengths) == 0 {
+		return r.value()
+	}
+	items := make([]any, lengths[0])
+	for i := range items {
+		item, err := r.list(lengths[1:])
+		if err != nil {
+			return nil, err
+		}
+		items[i] = item
+	}
+	return items, nil
+}
+
+func (r *arrayReader) value() (any, error) {
+	if len(r.data) < 4 {
+		return nil, failure(stateBinary, "", "a binary array ends too early")
+	}
+	n := binary.BigEndian.Uint32(r.data)
+	r.data = r.data[4:]
+	if n == null {
+		return nil, nil
+	}
+	if uint64(n) > uint64(len(r.data)) {
+		return nil, failure(stateBinary, "", "a binary array ends too early")
+	}
+	value := r.data[:n]
+	r.data = r.data[n:]
+	return decodeBinary(r.elem, value)
+}

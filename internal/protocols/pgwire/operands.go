@@ -1,0 +1,146 @@
+package pgwire
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/sql/sqltree"
+)
+
+// maxChain is how many tokens may stand between a parameter and its operand, as
+// in $1 + $2 + x.
+const maxChain = 16
+
+// operandsOf finds the types of the parameters that stand beside an operator:
+// see besideOperator. They are found with one description or, where one is an
+// error, with one for each.
+func (c *conn) operandsOf(ctx context.Context, p *plan, which map[string]bool) {
+	p.found = map[string]uint32{}
+	at := map[string]int{} // by the names, where one is first
+	r := scanner{p.text, sqltree.Scan(p.text)}
+	for i := range r.tokens {
+		name := r.param(i)
+		if _, seen := at[name]; seen || !which[name] || p.told(name) != 0 {
+			continue
+		}
+		if operand, _ := r.operandOf(i); operand != "" {
+			at[name] = i
+		}
+	}
+	known := func(r scanner, i int) string {
+		if which[r.param(i)] {
+			return "NULL"
+		}
+		return r.null(i, nil)
+	}
+	try := func(names []string) bool {
+		d, err := c.probe(ctx, p, replaceParams(p.text, func(r scanner, i int) string {
+			if name := r.param(i); slices.Contains(names, name) && at[name] == i {
+				operand, _ := r.operandOf(i)
+				// For the operator it is a NULL, since there may be none for two operands of one type.
+				return "CASE WHEN CASE WHEN true THEN $" + name + " ELSE " + replaceParams(operand, known) + " END IS NULL THEN NULL END"
+			}
+			return known(r, i)
+		}))
+		if err != nil {
+			return false
+		}
+		for _, param := range d.Params {
+			if slices.Contains(names, param.Name) && param.Type != nil && param.Type.ID != engine.Null {
+				_, operator := r.operandOf(at[param.Name])
+				p.found[param.Name] = besideOperator(operator, typeOf(param.Type).oid)
+			}
+		}
+		return true
+	}
+	names := slices.Sorted(maps.Keys(at))
+	if len(names) == 0 || try(names) || len(names) == 1 {
+		return
+	}
+	for i := range min(len(names), maxCasts) {
+		try(names[i : i+1])
+	}
+}
+
+// besideOperator is the type of an operand that has none, by that of the other
+// one: the same, as in PostgreSQL, but for what is added to dates and multiplied
+// with intervals.
+func besideOperator(operator string, other uint32) uint32 {
+	switch other {
+	case pgtype.DateOID, pgtype.TimeOID, pgtype.TimetzOID, pgtype.TimestampOID, pgtype.TimestamptzOID:
+		if operator == "+" {
+			return pgtype.IntervalOID
+		}
+	case pgtype.IntervalOID:
+		if operator == "*" || operator == "/" {
+			return pgtype.Float8OID
+		}
+	}
+	return other
+}
+
+// operandOf is the other operand of an operator that parameter i stands beside;
+// "" if there is none, and of a parameter that is cast. Of two operators it is
+// the one that binds more tightly, or the first.
+func (r scanner) operandOf(i int) (operand, operator string) {
+	if _, at := r.cast(i); at > 0 {
+		return "", ""
+	}
+	left, right := r.leftOf(i), r.rightOf(i)
+	sum := func(i int) bool { return r.is(i, "+") || r.is(i, "-") }
+	switch {
+	case left != "" && (right == "" || !sum(i-1) || sum(i+1)):
+		return left, r.tokens[i-1].Text(r.sql)
+	case right != "":
+		return right, r.tokens[i+1].Text(r.sql)
+	}
+	return "", ""
+}
+
+func (r scanner) operator(i int) bool {
+	return i >= 0 && i < len(r.tokens) && r.tokens[i].Kind == sqltree.Symbol && strings.Contains("+-*/%", r.tokens[i].Text(r.sql))
+}
+
+// leftOf is the operand in front of the operator at which token i is. A
+// parameter has its own from the operator in front of it.
+func (r scanner) leftOf(i int) string {
+	for least := i - maxChain; i >= max(2, least) && r.operator(i-1); i -= 2 {
+		if r.param(i-2) != "" {
+			continue
+		}
+		near := r.tokens[max(0, i-1-maxPart) : i-1]
+		from := sqltree.TermStart(r.sql, near, len(near)-1)
+		if from < 0 {
+			return ""
+		}
+		return r.sql[near[from].Start:near[len(near)-1].End]
+	}
+	return ""
+}
+
+// rightOf is leftOf for the operand behind the operator.
+func (r scanner) rightOf(i int) string {
+	for most := i + maxChain; i+2 < min(len(r.tokens), most) && r.operator(i+1); i += 2 {
+		if r.param(i+2) != "" && !r.is(i+3, "::") {
+			continue
+		}
+		near := r.tokens[i+2 : min(len(r.tokens), i+2+maxPart)]
+		end := i + 2 + sqltree.TermEnd(r.sql, near, 0)
+		for end > i+2 && end < i+maxPart && r.is(end, "::") {
+			typ := end + 1
+			if end = r.typeEnd(typ); end == typ {
+				return ""
+			}
+		}
+		if end == i+2 || end > len(r.tokens) {
+			return ""
+		}
+		return r.sql[r.tokens[i+2].Start:r.tokens[end-1].End]
+	}
+	return ""
+}

@@ -1,0 +1,458 @@
+package pgcatalog
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/sql/sqltree"
+)
+
+// Rewrite leads a statement that was written for PostgreSQL to the views and
+// macros of this package and reports whether it changed anything. It knows
+//
+//   - pg_catalog.x and information_schema.x, pg_class and the like without a
+//     schema, and PostgreSQL's own functions;
+//   - casts to regclass and the other OID alias types, to name, jsonb and other
+//     types that DuckDB has not, and array literals: '{1,2}'::int[];
+//   - OPERATOR(pg_catalog.~) and COLLATE pg_catalog.default;
+//   - in statements on the catalog the operators ~, ~*, !~ and !~*, which there
+//     match anywhere, LIKE 'pg\_%', x = ANY (column), substring(x FROM 'pattern'),
+//     format('%I', x), the division of integers, typreceive <> 0, the alias at,
+//     unnest(a, b) and generate_subscripts(a, 1) in FROM, generate_series in
+//     SELECT.
+//
+// It works on tokens: strings, comments and line breaks stay as they are, and
+// a statement with none of these is returned unchanged. A rewritten statement
+// stays as it is when it is rewritten again.
+func Rewrite(sql string) (string, bool) {
+	if !mentions(sql) {
+		return sql, false
+	}
+	tokens, ok := scan(sql)
+	if !ok {
+		return sql, false
+	}
+	r := &rewriter{sql: sql, tokens: tokens}
+	if !r.balanced() {
+		return sql, false
+	}
+	r.catalog = slices.ContainsFunc(r.tokens, r.ofCatalog)
+	r.items, r.done = r.listItems(), make([]bool, len(r.tokens))
+	for i := 0; i < len(r.tokens); {
+		i = r.token(i)
+	}
+	if len(r.edits) == 0 {
+		return sql, false
+	}
+	edits, apart := sqltree.Merge(r.sorted(), nil)
+	if !apart { // no statement is read in two ways at one place
+		return sql, false
+	}
+	text, _ := sqltree.Apply(sql, edits)
+	return text, true
+}
+
+// scan splits a statement into tokens, unless a quote or comment of it has no
+// end: what would be written behind it would be part of it.
+func scan(sql string) ([]sqltree.Token, bool) {
+	const mark = "\n;"
+	tokens := sqltree.Scan(sql + mark)
+	last := len(tokens) - 1
+	return tokens[:max(last, 0)], last >= 0 && tokens[last].Start == len(sql)+1
+}
+
+type rewriter struct {
+	sql     string
+	tokens  []sqltree.Token
+	other   []int    // of a bracket its other one, of a "::" where its operand begins, or -1
+	items   []clause // what item of a list begins with a token
+	done    []bool   // tokens that have been rewritten before their turn
+	catalog bool     // the statement is about the catalog
+	edits   []edit
+}
+
+// edit is a change of the text. What stands before an operand reaches to the
+// operand's end: of two at one place the one that reaches further is the outer.
+type edit struct {
+	sqltree.Edit
+	reach int
+}
+
+// sorted returns the edits in the order that [sqltree.Apply] takes.
+func (r *rewriter) sorted() []sqltree.Edit {
+	slices.SortStableFunc(r.edits, func(a, b edit) int {
+		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.End, b.End), cmp.Compare(b.reach, a.reach))
+	})
+	list := make([]sqltree.Edit, len(r.edits))
+	for i, e := range r.edits {
+		list[i] = e.Edit
+	}
+	return list
+}
+
+// name is the folded identifier that token i stands for, or "".
+func (r *rewriter) name(i int) string {
+	if i < 0 || i >= len(r.tokens) {
+		return ""
+	}
+	switch t := r.tokens[i]; t.Kind {
+	case sqltree.Ident:
+		return sqltree.Fold(t.Text(r.sql))
+	case sqltree.QuotedIdent:
+		return t.Name(r.sql)
+	}
+	return ""
+}
+
+// word is the keyword that token i is, folded, or "".
+func (r *rewriter) word(i int) string {
+	if i < 0 || i >= len(r.tokens) || r.tokens[i].Kind != sqltree.Ident {
+		return ""
+	}
+	return r.name(i)
+}
+
+func (r *rewriter) is(i int, symbol string) bool {
+	return i >= 0 && i < len(r.tokens) && r.tokens[i].Is(r.sql, symbol)
+}
+
+func (r *rewriter) kind(i int, k sqltree.Kind) bool {
+	return i >= 0 && i < len(r.tokens) && r.tokens[i].Kind == k
+}
+
+// replace puts text in the place of tokens from to last.
+func (r *rewriter) replace(from, last int, text string) {
+	span := sqltree.Span{Start: r.tokens[from].Start, End: r.tokens[last].End}
+	r.edits = append(r.edits, edit{sqltree.Edit{Span: span, New: text}, 0})
+}
+
+func (r *rewriter) insert(offset int, text string) {
+	r.edits = append(r.edits, edit{sqltree.Edit{Span: sqltree.Span{Start: offset, End: offset}, New: text}, 0})
+}
+
+// enclose begins a call of a macro before token from, with an operand that ends
+// with token last; who calls it writes the bracket that ends the call.
+func (r *rewriter) enclose(from, last int, macro string) {
+	r.insert(r.tokens[from].Start, " "+call(macro))
+	r.edits[len(r.edits)-1].reach = r.tokens[last].End
+}
+
+// wrap makes tokens from to last the argument of a macro.
+func (r *rewriter) wrap(from, last int, macro string) {
+	r.enclose(from, last, macro)
+	r.insert(r.tokens[last].End, ")")
+}
+
+// call is the start of a call of a macro.
+func call(macro string) string { return Schema + "." + macroPrefix + macro + "(" }
+
+// OfCatalog reports whether a statement names something of the catalog.
+func OfCatalog(sql string) bool {
+	r := &rewriter{sql: sql}
+	return slices.ContainsFunc(sqltree.Scan(sql), r.ofCatalog)
+}
+
+// ofCatalog reports whether a token names something of the catalog.
+func (r *rewriter) ofCatalog(t sqltree.Token) bool {
+	if t.Kind != sqltree.Ident && t.Kind != sqltree.QuotedIdent {
+		return false
+	}
+	name := sqltree.Fold(t.Name(r.sql))
+	return name == "pg_catalog" || name == "information_schema" || name == "current_setting" || relations[name] && strings.HasPrefix(name, "pg_")
+}
+
+// token looks at token i and returns the next to look at.
+func (r *rewriter) token(i int) int {
+	switch t := r.tokens[i]; t.Kind {
+	case sqltree.Symbol:
+		return r.symbol(i)
+	case sqltree.Ident, sqltree.QuotedIdent:
+		return r.identifier(i)
+	case sqltree.String:
+		r.arrayLiteral(i)
+		r.like(i)
+	}
+	return i + 1
+}
+
+func (r *rewriter) symbol(i int) int {
+	switch {
+	case r.is(i, "::"):
+		return r.cast(i)
+	case r.catalog && (r.is(i, "~") || r.is(i, "!")):
+		return r.match(i)
+	case r.catalog && r.is(i, "=") && !r.operatorAt(i-1):
+		return r.anyOf(i)
+	}
+	return i + 1
+}
+
+func (r *rewriter) identifier(i int) int {
+	name := r.name(i)
+	switch {
+	case name == "proargtypes":
+		r.vector(i)
+	case r.catalog && procedures[name]:
+		r.noProcedure(i)
+	}
+	if r.done[i] || r.is(i-1, ".") {
+		return i + 1
+	}
+	if name == engine.CatalogName && r.schema(i+2) && r.is(i+1, ".") && !r.is(i+5, "(") {
+		r.replace(i, i+2, Schema)
+		return i + 5
+	}
+	schema := r.schema(i)
+	switch {
+	case schema && r.is(i+3, "("):
+		return r.function(i, i+2)
+	case schema:
+		r.replace(i, i, Schema)
+		return i + 3
+	case r.is(i+1, "("):
+		return r.called(i, name)
+	case r.kind(i, sqltree.QuotedIdent):
+	case keywords[name] && !r.is(i+1, ".") && r.word(i-1) != "as":
+		r.replace(i, i, call(name)+")")
+		r.title(i, i, name)
+		return i + 1
+	case name == "collate":
+		return r.collation(i)
+	case name == "at" && r.catalog && r.word(i+1) != "time": // an alias: the word is DuckDB's alone
+		r.replace(i, i, `"at"`)
+	}
+	if strings.HasPrefix(name, "pg_") && relations[name] && r.items[i] == fromItem && !r.is(i+1, ".") {
+		r.insert(r.tokens[i].Start, Schema+".")
+	}
+	return i + 1
+}
+
+// schema reports whether token i is a schema of the catalog, before a name.
+func (r *rewriter) schema(i int) bool {
+	name := r.name(i)
+	return (name == "pg_catalog" || name == "information_schema") && r.is(i+1, ".") && r.name(i+2) != ""
+}
+
+// called rewrites what stands before a bracket.
+func (r *rewriter) called(i int, name string) int {
+	switch {
+	case name == "operator" && r.name(i+2) == "pg_catalog" && r.is(i+3, "."):
+		return r.operator(i)
+	case name == "cast":
+		return r.castCall(i)
+	case name == "substring" && r.catalog:
+		r.substring(i)
+	case r.ours(i, name) || renamed[name] != "" || r.catalog && series[name] && r.items[i] != noItem:
+		return r.function(i, i)
+	}
+	return i + 1
+}
+
+// ours reports whether the function with the name at token i is a macro.
+func (r *rewriter) ours(i int, name string) bool {
+	return ours[name] || r.catalog && (differing[name] || name == "age" && transactions[r.name(r.other[i+1]-1)])
+}
+
+// function rewrites a call of the function with the name at token i; from is
+// where the name with its schema starts.
+func (r *rewriter) function(from, i int) int {
+	name, end := r.name(i), r.other[i+1]
+	switch {
+	case r.ours(i, name):
+		r.replace(from, i, Schema+"."+macroPrefix+name)
+		r.title(from, end, name)
+	case renamed[name] != "":
+		r.replace(from, i, renamed[name])
+	case from < i: // one that DuckDB may have too
+		r.replace(from, i, r.tokens[i].Text(r.sql))
+	}
+	if series[name] && r.items[from] == fromItem {
+		r.rows(from, i)
+	} else if name == "generate_series" && r.items[from] == selectItem && r.catalog {
+		r.insert(r.tokens[from].Start, "unnest(") // DuckDB's is a list there
+		r.insert(r.tokens[end].End, ")")
+		r.title(from, end, name)
+	}
+	return i + 1
+}
+
+// rows rewrites a call in FROM that gives a row for each element; the name of
+// the function is token i. DuckDB has unnest of several lists, and
+// generate_subscripts, in SELECT alone.
+func (r *rewriter) rows(from, i int) {
+	first, end := i+2, r.other[i+1]
+	commas := r.commas(first, end)
+	switch {
+	case r.name(i) == "generate_subscripts":
+		r.insert(r.tokens[from].Start, "(SELECT ")
+		r.insert(r.tokens[end].End, ")")
+	case r.name(i) == "unnest" && len(commas) > 0:
+		r.insert(r.tokens[from].Start, "(SELECT ")
+		for _, comma := range commas {
+			r.replace(comma, comma, "), unnest(")
+		}
+		if r.word(end+1) == "with" && r.word(end+2) == "ordinality" && r.column(first, commas[0]-1) {
+			list := r.sql[r.tokens[first].Start:r.tokens[commas[0]-1].End]
+			r.insert(r.tokens[end].End, ", generate_subscripts("+list+", 1)")
+			r.replace(end+1, end+2, blank(r.sql[r.tokens[end+1].Start:r.tokens[end+2].End]))
+		}
+		r.insert(r.tokens[end].End, ")")
+	}
+	r.nameColumn(end + 1)
+}
+
+// commas returns the commas between the arguments from token first to the
+// bracket end.
+func (r *rewriter) commas(first, end int) []int {
+	var list []int
+	for i := first; i < end; i++ {
+		switch {
+		case r.opens(i):
+			i = r.other[i]
+		case r.is(i, ","):
+			list = append(list, i)
+		}
+	}
+	return list
+}
+
+// nameColumn names the column of a function in FROM after its alias, which
+// starts with token i: generate_series(1, 3) s is the table s and the column s.
+func (r *rewriter) nameColumn(i int) {
+	if r.word(i) == "as" {
+		i++
+	}
+	name := r.name(i)
+	if name == "" || r.kind(i, sqltree.Ident) && notAlias[name] || r.is(i+1, "(") || r.is(i+1, ".") {
+		return
+	}
+	r.insert(r.tokens[i].End, "("+r.tokens[i].Text(r.sql)+")")
+}
+
+// vector rewrites an element of an oidvector, and a cast of one to a list: the
+// column's name is token i. Vectors count from 0 and are text here.
+func (r *rewriter) vector(i int) {
+	typ, last := r.typeAt(i + 2)
+	element := r.is(i+1, "[")
+	if !element && (!r.is(i+1, "::") || !r.is(last+1, "[") || typ == "regtype") {
+		return
+	}
+	from := i
+	for r.is(from-1, ".") && r.name(from-2) != "" {
+		from -= 2
+	}
+	r.wrap(from, i, "vector")
+	if element {
+		r.insert(r.tokens[i+1].End, "1+")
+	}
+}
+
+// substring rewrites substring(x FROM 'pattern'), whose name is token i.
+func (r *rewriter) substring(i int) {
+	end := r.other[i+1]
+	if r.word(end-2) == "from" && r.kind(end-1, sqltree.String) {
+		r.replace(i, i, Schema+"."+macroPrefix+"substring")
+		r.replace(end-2, end-2, ",")
+	}
+}
+
+// noProcedure rewrites the comparison of a column of regproc, at token i, with
+// 0, which is no procedure: the columns hold names.
+func (r *rewriter) noProcedure(i int) {
+	last := i + 1
+	for r.is(last, "=") || r.is(last, "!") || r.is(last, "<") || r.is(last, ">") {
+		last++
+	}
+	if last > i+1 && r.kind(last, sqltree.Number) && r.tokens[last].Text(r.sql) == "0" {
+		r.replace(last, last, "'-'")
+	}
+}
+
+// title gives an item of a SELECT list that is only this call, or a cast that
+// became one, the name of the function or column, as PostgreSQL does.
+func (r *rewriter) title(from, last int, name string) {
+	if r.items[from] != selectItem {
+		return
+	}
+	next := last + 1
+	if next == len(r.tokens) || r.is(next, ",") || r.is(next, ";") || r.is(next, ")") || r.word(next) == "from" {
+		r.insert(r.tokens[last].End, " AS "+engine.Identifier(name))
+	}
+}
+
+// clause is the list that an item stands in.
+type clause byte
+
+const (
+	noItem clause = iota
+	selectItem
+	fromItem
+)
+
+// listItems tells which tokens begin an item of a SELECT list or of FROM.
+func (r *rewriter) listItems() []clause {
+	items := make([]clause, len(r.tokens)+1)
+	within := []clause{noItem} // by depth of brackets
+	for i := range r.tokens {
+		top := len(within) - 1
+		switch word := r.word(i); {
+		case r.opens(i):
+			within = append(within, noItem)
+			if items[i] == fromItem {
+				within[top+1], items[i+1] = fromItem, fromItem
+			}
+		case r.closes(i) && top > 0:
+			within = within[:top]
+		case word == "select":
+			within[top], items[i+1] = selectItem, selectItem
+		case fromWord[word]:
+			within[top], items[i+1] = fromItem, fromItem
+		case r.is(i, ","):
+			items[i+1] = within[top]
+		case word == "where" || word == "on" || word == "group" || word == "order" || word == "union" || r.is(i, ";"):
+			within[top] = noItem
+		}
+	}
+	return items
+}
+
+func (r *rewriter) opens(i int) bool  { return r.is(i, "(") || r.is(i, "[") || r.is(i, "{") }
+func (r *rewriter) closes(i int) bool { return r.is(i, ")") || r.is(i, "]") || r.is(i, "}") }
+
+// balanced reports whether every bracket has its other one, and notes it.
+func (r *rewriter) balanced() bool {
+	r.other = make([]int, len(r.tokens))
+	var open []int
+	for i, t := range r.tokens {
+		switch {
+		case r.opens(i):
+			open = append(open, i)
+		case r.closes(i):
+			last := len(open) - 1
+			if last < 0 || strings.IndexByte("([{", r.sql[r.tokens[open[last]].Start]) != strings.IndexByte(")]}", r.sql[t.Start]) {
+				return false
+			}
+			r.other[i], r.other[open[last]] = open[last], i
+			open = open[:last]
+		}
+	}
+	return len(open) == 0
+}
+
+// collation takes out COLLATE with a collation that DuckDB always uses.
+func (r *rewriter) collation(i int) int {
+	last := i + 1
+	if r.name(last) == "pg_catalog" && r.is(last+1, ".") {
+		last += 2
+	}
+	if !collations[sqltree.Fold(r.name(last))] {
+		return i + 1
+	}
+	r.replace(i, last, blank(r.sql[r.tokens[i].Start:r.tokens[last].End]))
+	return last + 1
+}
+
+// blank is the white space of text that keeps its lines, at least one blank.
+func blank(text string) string { return " " + strings.Repeat("\n", strings.Count(text, "\n")) }

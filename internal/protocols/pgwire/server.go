@@ -1,0 +1,290 @@
+// Package pgwire serves the PostgreSQL frontend/backend protocol 3.0 and 3.2,
+// so that psql, drivers and BI tools can run statements.
+//
+//	server := pgwire.New(pgwire.Options{Query: service, Keys: keys, Version: "16.0 (spiced 1.0)"})
+//	go server.Serve(listener)
+//	defer server.Shutdown(ctx)
+//
+// Simple and extended queries are served, with parameters and results in text
+// and in binary, portals with row limits, cursors, COPY TO STDOUT, cancellation,
+// TLS and SCRAM. COPY FROM, the function call protocol, replication and LISTEN's
+// notifications are not.
+//
+// # Transactions
+//
+// BEGIN, COMMIT and ROLLBACK keep the state that clients expect, and do not
+// reach the engine: each statement is a transaction of its own and sees the
+// generation that is current when it begins. INSERT, UPDATE and DELETE are
+// refused in a transaction block, since ROLLBACK could not take them back, and
+// before the last statement of a simple query.
+//
+// # Types
+//
+// Each type of the engine has one of PostgreSQL; see typeOf. Lists of values
+// that are not nested are arrays; other nested types are json. Dates and times
+// beyond the range of their type in PostgreSQL become its infinities. Times are
+// shown in UTC, whatever TimeZone says.
+//
+// # Portals
+//
+// A portal with rows left keeps one of the engine's connections, and counts to
+// its principal's concurrency, until it is closed or the statement's time is
+// over.
+package pgwire
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/spiced-sql/spiced/internal/access/audit"
+	"github.com/spiced-sql/spiced/internal/access/auth"
+	"github.com/spiced-sql/spiced/internal/sql/query"
+)
+
+// Options configures [New]. Query is required.
+type Options struct {
+	Query *query.Service
+	// Keys are those of this moment; nil: callers need none.
+	Keys func() *auth.Keyring
+	// TLS is offered to clients that ask for it; nil: none is.
+	TLS        *tls.Config
+	RequireTLS bool // others are refused
+	// Cleartext asks for the key as a password, over TLS and on loopback, in
+	// place of SCRAM.
+	Cleartext bool
+	// Rewrite returns the statement to run in place of one, and whether there
+	// is another; nil: none is rewritten.
+	Rewrite func(sql string) (string, bool)
+	// Catalog reports whether a statement that is rewritten is about
+	// PostgreSQL's catalog: lists of BIGINT are of OIDs there. nil: none is.
+	Catalog func(sql string) bool
+	// Version is the parameter server_version, such as "16.0 (spiced 1.0)".
+	Version string
+	// Generation numbers the catalogs: while it stays, a statement's
+	// description does. nil: it always does.
+	Generation func() uint64
+	Log        *slog.Logger // nil: discarded
+	Audit      *audit.Log   // takes refused logins
+	// MaxConnections is how many clients may be connected; 0: 500.
+	MaxConnections int
+	// AuthTimeout is how long a client may take to say who it is; 0: 30 s.
+	AuthTimeout time.Duration
+	// IdleTimeout is how long a client may be silent; 0: an hour.
+	IdleTimeout time.Duration
+	// WriteTimeout is how long a client may take to read what it was sent; 0:
+	// 30 s.
+	WriteTimeout time.Duration
+}
+
+// Server serves any number of clients. It is safe for concurrent use.
+type Server struct {
+	opts Options
+	life context.Context // ends with Close
+	stop context.CancelFunc
+	work sync.WaitGroup // the connections and listeners
+
+	mu        sync.Mutex
+	closing   bool
+	listeners map[net.Listener]bool
+	conns     map[uint32]*conn // by process id
+	seated    int              // of them, those within the limit
+	last      uint32           // process id given
+}
+
+// New makes a server.
+func New(o Options) *Server {
+	if o.Keys == nil {
+		none := &auth.Keyring{}
+		o.Keys = func() *auth.Keyring { return none }
+	}
+	if o.Catalog == nil {
+		o.Catalog = func(string) bool { return false }
+	}
+	if o.Rewrite == nil {
+		o.Rewrite = func(sql string) (string, bool) { return sql, false }
+	}
+	if o.Generation == nil {
+		o.Generation = func() uint64 { return 0 }
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Version == "" {
+		o.Version = "16.0 (spiced)"
+	}
+	if o.MaxConnections == 0 {
+		o.MaxConnections = defaultConnections
+	}
+	for _, d := range []struct {
+		field *time.Duration
+		value time.Duration
+	}{{&o.AuthTimeout, defaultAuthTime}, {&o.IdleTimeout, defaultIdleTime}, {&o.WriteTimeout, writeTime}} {
+		if *d.field == 0 {
+			*d.field = d.value
+		}
+	}
+	s := &Server{opts: o, listeners: map[net.Listener]bool{}, conns: map[uint32]*conn{}}
+	s.life, s.stop = context.WithCancel(context.Background())
+	return s
+}
+
+// ErrServerClosed is what [Server.Serve] returns after Shutdown or Close.
+var ErrServerClosed = errors.New("pgwire: the server is closed")
+
+// acceptPause is how long Serve waits after a failure that may pass, such as
+// too many open files.
+const acceptPause = 50 * time.Millisecond
+
+// Serve serves the clients of a listener until Shutdown or Close, which close
+// it.
+func (s *Server) Serve(l net.Listener) error {
+	if !s.listen(l) {
+		l.Close()
+		return ErrServerClosed
+	}
+	defer s.unlisten(l)
+	for {
+		nc, err := l.Accept()
+		switch {
+		case err == nil:
+			s.accept(nc)
+		case s.isClosing():
+			return ErrServerClosed
+		case errors.Is(err, net.ErrClosed):
+			return err
+		default:
+			s.opts.Log.Warn("accept a PostgreSQL client", "error", err)
+			select {
+			case <-time.After(acceptPause):
+			case <-s.life.Done():
+			}
+		}
+	}
+}
+
+func (s *Server) listen(l net.Listener) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closing {
+		return false
+	}
+	s.listeners[l] = true
+	s.work.Add(1)
+	return true
+}
+
+func (s *Server) unlisten(l net.Listener) {
+	s.mu.Lock()
+	delete(s.listeners, l)
+	s.mu.Unlock()
+	l.Close()
+	s.work.Done()
+}
+
+func (s *Server) isClosing() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closing
+}
+
+// accept serves a client in a goroutine of its own, if there is room.
+func (s *Server) accept(nc net.Conn) {
+	c := newConn(s, nc)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closing || len(s.conns) >= s.opts.MaxConnections+spareConnections {
+		nc.Close()
+		return
+	}
+	for s.last++; s.last == 0 || s.conns[s.last] != nil; {
+		s.last++
+	}
+	c.pid = s.last
+	s.conns[c.pid] = c
+	if c.surplus = s.seated >= s.opts.MaxConnections; !c.surplus {
+		s.seated++
+	}
+	s.work.Go(func() {
+		defer s.forget(c)
+		c.serve(s.life)
+	})
+}
+
+func (s *Server) forget(c *conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.conns, c.pid)
+	if !c.surplus {
+		s.seated--
+	}
+}
+
+// cancel ends the statement that runs on a connection, for a client that knows
+// its secret.
+func (s *Server) cancel(pid uint32, secret []byte) {
+	s.mu.Lock()
+	c := s.conns[pid]
+	s.mu.Unlock()
+	if c != nil && c.secretIs(secret) {
+		c.running.cancel(nil)
+	}
+}
+
+// Connections is the number of clients that are connected.
+func (s *Server) Connections() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.conns)
+}
+
+// Shutdown takes no more clients, ends those that wait for their next
+// statement, and the others after the one that runs. When ctx ends before
+// that, it ends them all and returns ctx's error.
+func (s *Server) Shutdown(ctx context.Context) error {
+	for _, c := range s.beginClosing() {
+		c.in.close()
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.work.Wait()
+	}()
+	select {
+	case <-done:
+		s.stop()
+		return nil
+	case <-ctx.Done():
+	}
+	s.Close()
+	<-done
+	return ctx.Err()
+}
+
+func (s *Server) beginClosing() []*conn {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closing = true
+	for l := range s.listeners {
+		l.Close()
+	}
+	conns := make([]*conn, 0, len(s.conns))
+	for _, c := range s.conns {
+		conns = append(conns, c)
+	}
+	return conns
+}
+
+// Close ends all connections and their statements, and waits for them.
+func (s *Server) Close() {
+	conns := s.beginClosing()
+	s.stop()
+	for _, c := range conns {
+		c.in.abort()
+	}
+	s.work.Wait()
+}

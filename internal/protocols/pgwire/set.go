@@ -1,0 +1,221 @@
+package pgwire
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spiced-sql/spiced/internal/sql/sqltree"
+)
+
+// parseSet reads SET [SESSION | LOCAL] name {= | TO} value, and its forms with
+// names of their own.
+func parseSet(w *words) (*command, error) {
+	local := false
+	switch {
+	case w.take("session", "characteristics", "as", "transaction"):
+		return w.setModes("default_transaction_", false)
+	case w.take("transaction"):
+		return w.setModes("transaction_", true)
+	case w.take("session", "authorization"), w.take("local", "session", "authorization"):
+		return w.setRole("session_authorization")
+	case w.take("local"):
+		local = true
+	case w.take("session"):
+	}
+	if w.take("role") {
+		return w.setRole("role")
+	}
+	var name string
+	var err error
+	switch {
+	case w.take("time", "zone"):
+		name = "TimeZone"
+	case w.take("names"):
+		name = "client_encoding"
+	default:
+		if name, err = w.settingName(); err != nil {
+			return nil, err
+		}
+		if !w.take("to") && !w.take("=") {
+			return nil, w.wrong()
+		}
+	}
+	value, standard, err := w.value()
+	if err != nil {
+		return nil, err
+	}
+	return do("SET", func(c *conn) error { return c.set(name, value, standard, local) }), nil
+}
+
+func (w *words) setModes(prefix string, local bool) (*command, error) {
+	m, err := w.modes()
+	if err != nil {
+		return nil, err
+	}
+	return do("SET", func(c *conn) error {
+		if local && c.session.tx == txIdle {
+			c.out.send(notice(stateNoTransaction, "SET TRANSACTION can only be used in transaction blocks"))
+			return nil
+		}
+		return m.set(c, prefix, local)
+	}), nil
+}
+
+// setRole takes the role one has.
+func (w *words) setRole(name string) (*command, error) {
+	if !w.takeOne("none", "default") {
+		return nil, failure(stateUnsupported, "connect as another user", "SET %s is not served", strings.ToUpper(strings.ReplaceAll(name, "_", " ")))
+	}
+	return parseSilent("SET")(w)
+}
+
+// settingName takes a name, with dots for one of the client's own.
+func (w *words) settingName() (string, error) {
+	name, err := w.name()
+	for err == nil && w.take(".") {
+		var part string
+		part, err = w.name()
+		name += "." + part
+	}
+	return name, err
+}
+
+// value takes the rest: words, numbers and strings with commas between. DEFAULT
+// is the standard one.
+func (w *words) value() (value string, standard bool, err error) {
+	if w.take("default") {
+		return "", true, w.end()
+	}
+	interval := w.take("interval") // of SET TIME ZONE
+	var parts []string
+	for {
+		sign := ""
+		if w.take("-") {
+			sign = "-"
+		} else {
+			w.take("+")
+		}
+		if w.at >= len(w.tokens) {
+			return "", false, w.wrong()
+		}
+		t := w.tokens[w.at]
+		switch t.Kind {
+		case sqltree.String:
+			parts = append(parts, stringValue(t.Text(w.sql)))
+		case sqltree.Ident, sqltree.Number:
+			parts = append(parts, sign+t.Text(w.sql))
+		case sqltree.QuotedIdent:
+			parts = append(parts, t.Text(w.sql))
+		default:
+			return "", false, w.wrong()
+		}
+		w.at++
+		if interval && !w.take("hour", "to", "minute") {
+			w.take("hour")
+		}
+		if !w.take(",") {
+			return strings.Join(parts, ", "), false, w.end()
+		}
+	}
+}
+
+// stringValue is what a literal in quotes stands for.
+func stringValue(text string) string {
+	text = strings.TrimLeft(text, "eE")
+	if len(text) >= 2 && text[0] == '\'' && text[len(text)-1] == '\'' {
+		return strings.ReplaceAll(text[1:len(text)-1], "''", "'")
+	}
+	return text
+}
+
+// set gives a setting a value, and tells of what it means.
+func (c *conn) set(name, value string, standard, local bool) error {
+	if local && c.session.tx == txIdle {
+		c.out.send(notice(stateNoTransaction, "SET LOCAL can only be used in transaction blocks"))
+		return nil
+	}
+	var err error
+	if standard {
+		err = c.session.reset(name, local)
+	} else {
+		err = c.session.set(name, value, local)
+	}
+	if err != nil {
+		return err
+	}
+	if strings.EqualFold(name, "TimeZone") && !isUTC(c.session.value(name)) {
+		c.out.send(notice(stateWarning, "times are shown in UTC, whatever TimeZone says"))
+	}
+	return nil
+}
+
+func isUTC(zone string) bool {
+	return slices.ContainsFunc([]string{"UTC", "GMT", "Etc/UTC", "Zulu", "UCT", "Etc/GMT", "0", "00:00", "+00:00", "local", "default"}, func(known string) bool {
+		return strings.EqualFold(zone, known)
+	})
+}
+
+func parseReset(w *words) (*command, error) {
+	if w.take("all") {
+		return do("RESET", func(c *conn) error {
+			c.session.resetAll()
+			return nil
+		}), w.end()
+	}
+	if w.take("role") || w.take("session", "authorization") {
+		return parseSilent("RESET")(w)
+	}
+	name := "TimeZone"
+	if !w.take("time", "zone") {
+		var err error
+		if name, err = w.settingName(); err != nil {
+			return nil, err
+		}
+	}
+	if err := w.end(); err != nil {
+		return nil, err
+	}
+	return do("RESET", func(c *conn) error { return c.set(name, "", true, false) }), nil
+}
+
+// parseShow reads SHOW name. Of what is no setting the engine knows more, such
+// as SHOW TABLES.
+func parseShow(w *words) (*command, error) {
+	if w.peek() == "all" && w.at == len(w.tokens)-1 {
+		return &command{tag: "SHOW", columns: []string{"name", "setting", "description"}, run: showAll}, nil
+	}
+	var name string
+	switch {
+	case w.take("transaction", "isolation", "level"):
+		name = "transaction_isolation"
+	case w.take("time", "zone"):
+		name = "TimeZone"
+	case w.take("session", "authorization"):
+		name = "session_authorization"
+	default:
+		var err error
+		if name, err = w.settingName(); err != nil {
+			return nil, err
+		}
+	}
+	known, err := lookup(name)
+	if err != nil || w.end() != nil {
+		return nil, nil
+	}
+	return &command{tag: "SHOW", columns: []string{known.name}, run: func(c *conn) ([]row, error) {
+		value := c.session.value(name)
+		if strings.Contains(name, ".") && value == "" {
+			return nil, failure(stateUnknownSetting, "", "unrecognized configuration parameter %q", name)
+		}
+		return []row{{value}}, nil
+	}}, nil
+}
+
+func showAll(c *conn) ([]row, error) {
+	rows := make([]row, 0, len(settings))
+	for _, s := range settings {
+		rows = append(rows, row{s.name, c.session.value(s.name), ""})
+	}
+	slices.SortFunc(rows, func(a, b row) int { return strings.Compare(strings.ToLower(a[0]), strings.ToLower(b[0])) })
+	return rows, nil
+}

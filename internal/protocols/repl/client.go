@@ -1,0 +1,212 @@
+package repl
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/spiced-sql/spiced/internal/kit/nearest"
+)
+
+// format is a form of results, by the name the user gives it.
+type format string
+
+// The forms of results.
+const (
+	table  format = "table"
+	csv    format = "csv"
+	asJSON format = "json"
+	ndjson format = "ndjson"
+)
+
+var formats = []string{string(table), string(csv), string(asJSON), string(ndjson)}
+
+func parseFormat(name string) (format, error) {
+	switch f := format(strings.ToLower(name)); f {
+	case "":
+		return table, nil
+	case table, csv, asJSON, ndjson:
+		return f, nil
+	}
+	hint := ""
+	if near := nearest.Name(name, formats); near != "" {
+		hint = fmt.Sprintf(" (did you mean %q?)", near)
+	}
+	return "", fmt.Errorf("unknown format %q%s: the formats are %s", name, hint, strings.Join(formats, ", "))
+}
+
+// accept is the Accept header of a form. The second type is for errors.
+func (f format) accept() string {
+	switch f {
+	case csv:
+		return "text/csv, application/json;q=0.1"
+	case asJSON:
+		return "application/json"
+	case ndjson:
+		return "application/x-ndjson, application/json;q=0.1"
+	}
+	return "text/plain, application/json;q=0.1"
+}
+
+// generationHeader names the generation that answered; another one may have
+// other tables and functions.
+const generationHeader = "X-Spiced-Generation"
+
+// client sends statements to POST /v1/sql.
+type client struct {
+	http   *http.Client
+	url    string
+	header http.Header
+	seen   func(generation string) // told of every answer's generation; may be nil
+}
+
+func newClient(o Options) (*client, error) {
+	base := o.URL
+	if base == "" {
+		base = DefaultURL
+	}
+	u, err := url.Parse(base)
+	if err != nil {
+		return nil, fmt.Errorf("server address: %w", err)
+	}
+	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return nil, fmt.Errorf("server address %q: want http://host:port", base)
+	}
+	plain := http.Client{}
+	if o.Client != nil {
+		plain = *o.Client
+	}
+	// A redirect would carry the key to a server the user did not name.
+	plain.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &client{http: &plain, url: u.JoinPath("v1", "sql").String(), header: o.Header}, nil
+}
+
+// copy runs one statement and writes its result to w as it arrives.
+func (c *client) copy(ctx context.Context, w io.Writer, f format, sql string) error {
+	resp, err := c.send(ctx, f, sql)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	out := &endOfLine{w: w}
+	if _, err := io.Copy(out, resp.Body); err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if out.err != nil {
+			return fmt.Errorf("write result: %w", out.err)
+		}
+		return fmt.Errorf("the result was cut off: %w", err)
+	}
+	return out.finish()
+}
+
+// rows runs one statement and hands each row to yield, which it stops after
+// limit rows.
+func (c *client) rows(ctx context.Context, sql string, limit int, yield func(row []byte) error) error {
+	resp, err := c.send(ctx, ndjson, sql)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	lines := bufio.NewScanner(resp.Body)
+	lines.Buffer(nil, maxStatement)
+	for n := 0; n < limit && lines.Scan(); n++ {
+		if len(bytes.TrimSpace(lines.Bytes())) == 0 {
+			continue
+		}
+		if err := yield(lines.Bytes()); err != nil {
+			return fmt.Errorf("read answer: %w", err)
+		}
+	}
+	return lines.Err()
+}
+
+// send posts one statement and answers the response when its status is 200.
+func (c *client) send(ctx context.Context, f format, sql string) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, strings.NewReader(sql))
+	if err != nil {
+		return nil, err
+	}
+	for name, values := range c.header {
+		req.Header[name] = values
+	}
+	req.Header.Set("Content-Type", "text/plain; charset=utf-8")
+	req.Header.Set("Accept", f.accept())
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return nil, unreachable(ctx, c.url, err)
+	}
+	if c.seen != nil {
+		c.seen(resp.Header.Get(generationHeader))
+	}
+	if resp.StatusCode != http.StatusOK {
+		defer resp.Body.Close()
+		return nil, readError(resp)
+	}
+	return resp, nil
+}
+
+// unreachable says which server did not answer.
+func unreachable(ctx context.Context, address string, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if failed := (*url.Error)(nil); errors.As(err, &failed) {
+		err = failed.Err
+	}
+	return fmt.Errorf("no answer from %s: %w", address, err)
+}
+
+// readError reads the error of a response, JSON or plain text.
+func readError(resp *http.Response) error {
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
+	e := &ServerError{Status: resp.StatusCode, Message: strings.TrimSpace(string(body))}
+	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind == "application/json" {
+		var wire struct {
+			Code, Message, Hint string
+			Line, Column        int
+		}
+		if json.Unmarshal(body, &wire) == nil && wire.Message != "" {
+			e.Code, e.Message, e.Hint = wire.Code, wire.Message, wire.Hint
+			e.Line, e.Column = wire.Line, wire.Column
+		}
+	}
+	if e.Message == "" {
+		e.Message = "the server answered " + resp.Status
+	}
+	return e
+}
+
+// endOfLine passes a result on and ends it with a line break, so that the
+// prompt stands on a line of its own.
+type endOfLine struct {
+	w    io.Writer
+	last byte
+	err  error
+}
+
+func (e *endOfLine) Write(p []byte) (int, error) {
+	n, err := e.w.Write(p)
+	if n > 0 {
+		e.last = p[n-1]
+	}
+	e.err = err
+	return n, err
+}
+
+func (e *endOfLine) finish() error {
+	if e.last == '\n' || e.last == 0 {
+		return nil
+	}
+	_, err := e.w.Write([]byte{'\n'})
+	return err
+}

@@ -1,0 +1,106 @@
+package repl
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spiced-sql/spiced/internal/kit/nearest"
+)
+
+// The commands in this file are statements over the introspection tables.
+
+func (s *session) listTables(ctx context.Context, pattern string) error {
+	return s.query(ctx, tablesSQL(pattern))
+}
+
+func (s *session) listFunctions(ctx context.Context, pattern string) error {
+	return s.query(ctx, functionsSQL(pattern))
+}
+
+// describe lists the columns of a table or view.
+func (s *session) describe(ctx context.Context, name string) error {
+	if name == "" {
+		return s.listTables(ctx, "")
+	}
+	found, err := s.findTable(ctx, name)
+	if err != nil {
+		return err
+	}
+	return s.query(ctx, columnsSQL(found))
+}
+
+// tableName is a table or view as the server spells it.
+type tableName struct{ Schema, Name string }
+
+// findTable returns the table that name, or schema.name, means.
+func (s *session) findTable(ctx context.Context, name string) (tableName, error) {
+	wanted := strings.ReplaceAll(name, `"`, "")
+	var found []tableName
+	var known []string
+	err := s.client.rows(ctx, tableNamesSQL, maxNames, func(row []byte) error {
+		var t tableName
+		if err := json.Unmarshal(row, &t); err != nil {
+			return err
+		}
+		known = append(known, qualifiedName(t.Schema, t.Name))
+		if strings.EqualFold(t.Name, wanted) || strings.EqualFold(t.Schema+"."+t.Name, wanted) {
+			found = append(found, t)
+		}
+		return nil
+	})
+	if err != nil {
+		return tableName{}, err
+	}
+	if len(found) > 0 {
+		public := slices.IndexFunc(found, func(t tableName) bool { return t.Schema == publicSchema })
+		return found[max(public, 0)], nil
+	}
+	hint := `\d lists them`
+	if near := nearest.Name(wanted, known); near != "" {
+		hint = "did you mean " + near + "?"
+	}
+	return tableName{}, fmt.Errorf("no table or view %q (%s)", wanted, hint)
+}
+
+// Statements of completion and of \d.
+const (
+	tableNamesSQL    = `SELECT schema, name FROM spiced.datasets ORDER BY ALL`
+	columnNamesSQL   = `SELECT DISTINCT dataset, name FROM spiced.dataset_columns ORDER BY ALL`
+	functionNamesSQL = `SELECT name FROM spiced.functions ORDER BY ALL`
+)
+
+func tablesSQL(pattern string) string {
+	return `SELECT schema, name, kind, state, "rows", "from", description
+FROM spiced.datasets` + where("name", pattern) + `
+ORDER BY schema, name`
+}
+
+func columnsSQL(t tableName) string {
+	return `SELECT name AS "column", type, description
+FROM spiced.dataset_columns
+WHERE schema = ` + literal(t.Schema) + ` AND dataset = ` + literal(t.Name) + `
+ORDER BY position`
+}
+
+func functionsSQL(pattern string) string {
+	return `SELECT name,
+       array_to_string([a || ' ' || coalesce(arg_types[i], '?') FOR a, i IN arg_names], ', ') AS arguments,
+       return_type AS returns, kind, description
+FROM spiced.functions` + where("name", pattern) + `
+ORDER BY name`
+}
+
+// where is the condition of a pattern as psql has them: * and ? stand for any
+// text and any character, and the rest is compared without case.
+func where(column, pattern string) string {
+	if pattern == "" {
+		return ""
+	}
+	like := strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`, `*`, `%`, `?`, `_`).Replace(pattern)
+	return "\nWHERE " + column + " ILIKE " + literal(like) + ` ESCAPE '\'`
+}
+
+func literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }

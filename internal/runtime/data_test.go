@@ -1,0 +1,136 @@
+package runtime
+
+import (
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/spiced-sql/spiced/internal/data/datasets"
+	"github.com/spiced-sql/spiced/internal/kit/telemetry"
+)
+
+func csvOf(n int) string {
+	var b strings.Builder
+	b.WriteString("a\n")
+	for range 3000 {
+		fmt.Fprintf(&b, "%d\n", n*10)
+	}
+	return b.String()
+}
+
+func TestRefreshWhileStatementsRun(t *testing.T) {
+	for _, mode := range []string{"memory", "file"} {
+		t.Run(mode, func(t *testing.T) {
+			metrics := telemetry.New("test")
+			r := start(t, files{
+				"t.csv": csvOf(0), "spicepod.yaml": "datasets: [{name: t, from: 'file:t.csv', acceleration: {mode: " + mode + "}}]\nfunctions:\n" +
+					fn("top", "", "(SELECT max(a) FROM t)"),
+			}, func(o *Options) { o.Metrics = metrics })
+			done := make(chan struct{})
+			var group sync.WaitGroup
+			for range 6 {
+				group.Go(func() {
+					for {
+						select {
+						case <-done:
+							return
+						default:
+						}
+						got, err := ask(t.Context(), r.Daemon, "SELECT count(*) = 3000 AND min(a) = max(a) AND max(a) = top() FROM t")
+						if err != nil || got != "true" {
+							t.Errorf("got %s, %v", got, err)
+							return
+						}
+					}
+				})
+			}
+			for n := 1; n <= 8; n++ {
+				r.write(files{"t.csv": csvOf(n)})
+				if err := r.Data().Refresh(t.Context(), "t", datasets.Override{}); err != nil {
+					t.Errorf("refresh: %v", err)
+				}
+				r.want("SELECT top()", fmt.Sprint(n*10))
+			}
+			close(done)
+			group.Wait()
+			r.want("SELECT max(generation) FROM spiced.generations", "1")
+			if n := r.Current().Number; n != 1 {
+				t.Errorf("generation %d after refreshes, want 1", n)
+			}
+			hasMetrics(t, metrics, `dataset_refreshes_total{dataset="t",outcome="ok"} 8`, `dataset_rows{dataset="t"} 3000`)
+			r.problems(r.pod("functions: []\n"))
+			lacksMetrics(t, metrics, `dataset="t"`)
+		})
+	}
+}
+
+func exposition(m *telemetry.Metrics) string {
+	w := httptest.NewRecorder()
+	m.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	return w.Body.String()
+}
+
+func hasMetrics(t *testing.T, m *telemetry.Metrics, want ...string) {
+	t.Helper()
+	text := exposition(m)
+	for _, w := range want {
+		if !strings.Contains(text, w+"\n") {
+			t.Errorf("no %s in the metrics", w)
+		}
+	}
+}
+
+func lacksMetrics(t *testing.T, m *telemetry.Metrics, part string) {
+	t.Helper()
+	if strings.Contains(exposition(m), part) {
+		t.Errorf("%s in the metrics", part)
+	}
+}
+
+func TestMetricsOfLoads(t *testing.T) {
+	metrics := telemetry.New("test")
+	r := start(t, files{"spicepod.yaml": "functions:\n" + fn("f", "x", "x")}, func(o *Options) { o.Metrics = metrics })
+	r.pod("functions:\n" + fn("f", "x", "x") + fn("g", "x", "nix"))
+	r.pod("nonsense: 1\n")
+	hasMetrics(t, metrics, `reloads_total{outcome="ok"} 2`, `reloads_total{outcome="refused"} 1`, "generation 2", "functions_count 1", "load_problems 1")
+}
+
+func TestStateOutlivesADaemon(t *testing.T) {
+	state := filepath.Join(t.TempDir(), "made", "state")
+	w := &rig{t: t, dir: t.TempDir()}
+	w.write(files{"t.csv": "a\n1\n", "spicepod.yaml": "datasets: [{name: t, from: 'file:t.csv', acceleration: {mode: file}}]\n"})
+	for _, run := range []string{"first", "second"} {
+		t.Run(run, func(t *testing.T) {
+			r := start(t, nil, func(o *Options) { o.Path, o.StateDir = w.dir, state })
+			r.want("SELECT a FROM t", "1")
+			if run == "second" {
+				t.Log(r.LastReport().Problems)
+			}
+		})
+		_ = os.Remove(filepath.Join(w.dir, "t.csv")) // the copy serves then
+	}
+}
+
+func TestDataRoots(t *testing.T) {
+	other := t.TempDir()
+	w := &rig{t: t, dir: other}
+	w.write(files{"o.csv": "a\n7\n"})
+	pod := "datasets: [{name: t, from: 'file:t.csv'}, {name: o, from: 'file:" + other + "/o.csv'}]\n"
+	r := start(t, files{"t.csv": "a\n1\n", "spicepod.yaml": pod})
+	r.want("SELECT a FROM t", "1")
+	if got := r.LastReport().Problems.Error(); !strings.Contains(got, other) || !strings.Contains(got, "data_roots") {
+		t.Errorf("problems: %s", got)
+	}
+	report := r.pod("version: v1\nkind: Spicepod\nname: test\nruntime: {data_roots: ['.', '" + other + "']}\n" + pod)
+	got := report.Problems.Error()
+	if !strings.Contains(got, "takes effect at the next start") || !report.Accepted {
+		t.Errorf("problems: %s", got)
+	}
+	r.want("SELECT a FROM t", "1")
+	again := start(t, nil, func(o *Options) { o.Path = r.dir })
+	again.want("SELECT o.a FROM o, t", "7")
+}

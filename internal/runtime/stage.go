@@ -1,0 +1,133 @@
+package runtime
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/spiced-sql/spiced/functions"
+	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/spicepod"
+)
+
+// test runs the tests of functions that changed, on a stage of their own. A
+// function that fails one is left out or keeps its last good version.
+func (b *build) test(ctx context.Context) {
+	stage, err := b.d.db.Stage(ctx)
+	if err != nil {
+		b.problem(spicepod.Problem{
+			Position: spicepod.Position{File: b.pod.File},
+			Message:  "no connection to test functions on: " + err.Error(),
+		})
+		return
+	}
+	defer stage.Close()
+	changed := b.changed()
+	results, problems := functions.RunTests(ctx, stage, b.pod, b.set, functions.TestOptions{
+		Prev: b.old.Functions, Relations: b.stageRelations(ctx, stage, changed),
+		Again: func(f *functions.Function) bool { return changed[component{function: f}] },
+	})
+	b.report.Tests = results
+	b.problems(problems)
+	var failed []component
+	for _, r := range results {
+		c := component{function: b.set.Get(r.Function)}
+		unchanged := b.old.Functions.Get(r.Function) == c.function // it is its own last good version
+		if !r.Passed && !unchanged && !slices.Contains(failed, c) {
+			failed = append(failed, c)
+		}
+	}
+	b.exclude(failed)
+}
+
+// stageRelations makes what tested functions read, and is not published as it
+// will be, as temporary views of the stage, and returns their names there. What
+// cannot be made shows when the function that reads it is.
+func (b *build) stageRelations(ctx context.Context, stage *engine.Stage, changed map[component]bool) map[engine.Relation]string {
+	need := b.neededByTests(changed)
+	names := map[engine.Relation]string{}
+	queries := map[engine.Relation]string{}
+	for _, d := range b.datasets {
+		if need.relations[d.Relation] && b.lastDataset(d.Relation) != d {
+			names[d.Relation], queries[d.Relation] = stagedName(d.Relation), d.Query()
+		}
+	}
+	for _, v := range b.views {
+		if need.relations[v.Relation] && changed[component{view: v}] {
+			names[v.Relation], queries[v.Relation] = stagedName(v.Relation), v.Query()
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	create := func(r engine.Relation) {
+		sql := "CREATE OR REPLACE TEMP VIEW " + strings.TrimPrefix(names[r], "temp.main.") + " AS " + renamed(queries[r], names)
+		_ = stage.Run(ctx, func() error { return stage.Exec(sql) })
+	}
+	for _, d := range b.datasets {
+		if names[d.Relation] != "" {
+			create(d.Relation)
+		}
+	}
+	var fresh []*functions.Function
+	for c := range changed {
+		if c.function != nil {
+			fresh = append(fresh, c.function)
+		}
+	}
+	target := functions.Staged(fresh, names)
+	for _, c := range b.order {
+		switch {
+		case c.view != nil && names[c.view.Relation] != "":
+			create(c.view.Relation)
+		case c.function != nil && need.functions[c.function] && slices.Contains(fresh, c.function):
+			c.function.Create(stage, b.pod, target)
+		}
+	}
+	return names
+}
+
+func stagedName(r engine.Relation) string {
+	return "temp.main." + engine.Identifier(r.Schema+"."+r.Name)
+}
+
+// renamed makes a query read the stage's relations. Compiled queries write
+// every relation in one way.
+func renamed(query string, names map[engine.Relation]string) string {
+	for r, name := range names {
+		query = strings.ReplaceAll(query, engine.Qualified(r.Schema, r.Name), name)
+	}
+	return query
+}
+
+// needed is what the tested functions use, directly or not.
+type needed struct {
+	functions map[*functions.Function]bool
+	relations map[engine.Relation]bool
+}
+
+func (b *build) neededByTests(changed map[component]bool) needed {
+	n := needed{map[*functions.Function]bool{}, map[engine.Relation]bool{}}
+	var add func(component)
+	add = func(c component) {
+		if c.function != nil {
+			if n.functions[c.function] {
+				return
+			}
+			n.functions[c.function] = true
+		}
+		_, relations := c.uses()
+		for _, r := range relations {
+			n.relations[r] = true
+		}
+		for _, next := range b.needs(c) {
+			add(next)
+		}
+	}
+	for _, f := range b.set.All() {
+		if len(f.Declared.Tests) > 0 { // tested or not: it may be that only its tests changed
+			add(component{function: f})
+		}
+	}
+	return n
+}

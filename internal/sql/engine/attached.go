@@ -1,0 +1,71 @@
+package engine
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/spiced-sql/spiced/internal/sql/sqltree"
+)
+
+// Hidden begins the names of the databases that are attached for datasets.
+// Statements reach what is in them through what is declared alone: a file of a
+// user may have macros and types, too, which no statement may name.
+const Hidden = "__"
+
+func hidden(catalog, schema string) bool {
+	return strings.HasPrefix(catalog, Hidden) || strings.HasPrefix(schema, Hidden)
+}
+
+// checkHidden refuses what an attached file has beside tables.
+func checkHidden(text string, st *sqltree.Statement) error {
+	for _, c := range st.Calls {
+		switch {
+		case hidden(c.Catalog, c.Schema):
+			return newError(CodeRefused, "declare a function", "function %q is in an attached file, of which only tables are served", c.Name).at(text, c.Offset)
+		case typedByText[sqltree.Fold(c.Name)] && !plainType(c):
+			return newError(CodeRefused, "write it as a text", "%s takes its types from one text literal, without %s in it", c.Name, Hidden).at(text, c.Offset)
+		}
+	}
+	for _, t := range st.Types {
+		if hidden(t.Catalog, t.Schema) {
+			return newError(CodeRefused, "", "type %q is in an attached file, of which only tables are served", t.Name)
+		}
+	}
+	return nil
+}
+
+// typedByText are functions whose last argument is a text with the names of
+// types. It may be computed, and DuckDB's parser does not look into it.
+var typedByText = set("from_json from_json_strict json_transform json_transform_strict")
+
+func plainType(c sqltree.Call) bool {
+	if len(c.Args) == 0 {
+		return true // DuckDB says what is wrong
+	}
+	last := c.Args[len(c.Args)-1]
+	return last.Kind == sqltree.StringLiteral && !strings.Contains(last.Text, Hidden)
+}
+
+// Attached returns the statements that attach the database files which are
+// attached under names that begin with one of the prefixes, read-only.
+func (db *DB) Attached(ctx context.Context, prefixes ...string) ([]string, error) {
+	s, err := db.Stage(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	var statements []string
+	err = s.Run(ctx, func() error {
+		return s.Query("SELECT database_name, path FROM duckdb_databases() WHERE NOT internal AND path IS NOT NULL ORDER BY 1", func(c *Chunk) error {
+			for i := range c.Len() {
+				name, path := string(c.Column(0).Bytes(i)), string(c.Column(1).Bytes(i))
+				if slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(name, p) }) {
+					statements = append(statements, "ATTACH "+Literal(path)+" AS "+Identifier(name)+" (READ_ONLY)")
+				}
+			}
+			return nil
+		})
+	})
+	return statements, err
+}

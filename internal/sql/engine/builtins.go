@@ -1,0 +1,119 @@
+package engine
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spiced-sql/spiced/internal/sql/sqltree"
+)
+
+// Builtins are the functions of this DuckDB, by folded name.
+type Builtins struct {
+	kinds    map[string]builtin
+	names    []string        // as DuckDB lists them, sorted
+	reserved map[string]bool // words that are no names unless quoted
+}
+
+type builtin struct {
+	scalar, table, random, aggregate bool
+	unstable                         bool // another statement may get another value of it
+}
+
+func loadBuiltins(c *conn) (*Builtins, error) {
+	b := &Builtins{kinds: map[string]builtin{}, reserved: map[string]bool{}}
+	const reserved = "SELECT keyword_name FROM duckdb_keywords() WHERE keyword_category = 'reserved'"
+	err := c.each(reserved, func(chunk *Chunk) error {
+		for i := range chunk.Len() {
+			b.reserved[string(chunk.Column(0).Bytes(i))] = true
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	const query = `SELECT DISTINCT lower(function_name), function_type IN ('table', 'table_macro', 'pragma'),
+		coalesce(stability = 'VOLATILE', false), function_type = 'aggregate',
+		coalesce(stability <> 'CONSISTENT', false) FROM duckdb_functions() ORDER BY ALL`
+	return b, c.each(query, func(chunk *Chunk) error {
+		for i := range chunk.Len() {
+			name := string(chunk.Column(0).Bytes(i))
+			b.add(name, Value[bool](chunk.Column(1), i), Value[bool](chunk.Column(2), i), Value[bool](chunk.Column(3), i))
+			k := b.kinds[name]
+			k.unstable = k.unstable || Value[bool](chunk.Column(4), i)
+			b.kinds[name] = k
+		}
+		return nil
+	})
+}
+
+func (b *Builtins) add(name string, table, random, aggregate bool) {
+	k, known := b.kinds[name]
+	if !known {
+		b.names = append(b.names, name)
+	}
+	k.random = k.random || random
+	k.table = k.table || table
+	k.scalar = k.scalar || !table
+	k.aggregate = k.aggregate || aggregate
+	b.kinds[name] = k
+}
+
+// Has reports whether DuckDB has a function of that name, of any kind.
+func (b *Builtins) Has(name string) bool {
+	_, ok := b.kinds[sqltree.Fold(name)]
+	return ok
+}
+
+// Random reports whether each evaluation of the function may give another
+// value, as random() and uuid() do.
+func (b *Builtins) Random(name string) bool { return b.kinds[sqltree.Fold(name)].random }
+
+// Aggregate reports whether DuckDB has an aggregate function of that name.
+func (b *Builtins) Aggregate(name string) bool { return b.kinds[sqltree.Fold(name)].aggregate }
+
+// Names returns every name, folded and sorted.
+func (b *Builtins) Names() []string { return b.names }
+
+// allowed returns the names that a statement may call.
+func (b *Builtins) allowed() []string {
+	return slices.DeleteFunc(slices.Clone(b.names), func(name string) bool { return b.refuses(name, false) })
+}
+
+// refusedFunctions are scalar functions with side effects, or that show
+// settings, other definitions or plans, or that only wait.
+var refusedFunctions = set(`
+	currval nextval setseed write_log sleep_ms pg_sleep
+	current_setting getvariable current_query pg_get_viewdef pg_get_constraintdef pg_get_expr
+	json_serialize_plan json_execute_serialized_sql
+	duckdb_profiling_settings duckdb_logs_parsed parse_duckdb_log_message
+	combine finalize stats vector_type get_block_size getenv make_type
+	pg_conf_load_time pg_postmaster_start_time inet_client_addr inet_client_port inet_server_addr inet_server_port`)
+
+// allowedTableFunctions are the built-in functions a statement may have in
+// FROM. All others reach files, the network, settings or the catalog, or run
+// SQL that is made at run time.
+var allowedTableFunctions = set(`
+	range generate_series unnest repeat repeat_row json_each json_tree
+	regexp_split_to_table generate_subscripts pg_timezone_names icu_calendar_names`)
+
+func set(words string) map[string]bool {
+	m := map[string]bool{}
+	for _, w := range strings.Fields(words) {
+		m[w] = true
+	}
+	return m
+}
+
+// refuses reports whether no statement may call the built-in function.
+func (b *Builtins) refuses(name string, inFrom bool) bool {
+	k, known := b.kinds[name]
+	switch {
+	case refusedFunctions[name] || strings.HasPrefix(name, "__"):
+		return true
+	case !known:
+		return false // DuckDB will say so
+	case inFrom:
+		return !allowedTableFunctions[name]
+	}
+	return !k.scalar && !allowedTableFunctions[name]
+}

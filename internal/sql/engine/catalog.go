@@ -1,0 +1,183 @@
+package engine
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/spiced-sql/spiced/internal/sql/sqltree"
+)
+
+// Function is what the guard needs to know of a declared function.
+type Function struct {
+	Name      string // as declared
+	Signature string // for messages: f(x int64) → int64
+	Args      []FunctionArg
+	Table     bool   // used in FROM
+	Random    bool   // each evaluation may give another value
+	Once      bool   // its body evaluates an argument more than once
+	Traits    Traits // of what its body reads and calls
+	NotOnce   string // why arguments that change with each evaluation are refused; "" if they are not
+}
+
+// FunctionArg is an argument of a [Function].
+type FunctionArg struct {
+	Name    string
+	Type    string // DuckDB's
+	Numeric bool
+	Table   bool // takes a table, not a value
+	// Optional says that a call may leave it out, and every one after it.
+	Optional bool
+}
+
+// Relation is a table or view that statements may read.
+type Relation struct{ Schema, Name string }
+
+// Bounds of what is remembered of statements.
+const (
+	verdictsCached = 4096     // texts whose verdict a catalog remembers
+	textCached     = 16 << 10 // bytes of a text whose verdict or plan is remembered
+)
+
+// Catalog is what the statements of one generation may mention. It is
+// immutable but for what the database keeps in it.
+type Catalog struct {
+	Generation uint64
+	relations  map[Relation]Relation // folded → as declared
+	functions  map[string]*Function  // by folded name
+	traits     map[Relation]Traits
+	writable   map[Relation]string // see SetWritable
+	script     func() []string
+
+	serial    uint64 // set by Publish
+	users     atomic.Int64
+	published func()
+	retired   func()
+	gone      func() // set by Publish: tells the drain
+
+	mu       sync.RWMutex
+	verdicts map[string]*verdict
+}
+
+// NewCatalog makes the catalog of a generation.
+func NewCatalog(generation uint64, relations []Relation, functions []*Function) *Catalog {
+	c := &Catalog{
+		Generation: generation,
+		relations:  make(map[Relation]Relation, len(relations)),
+		functions:  make(map[string]*Function, len(functions)),
+		verdicts:   map[string]*verdict{},
+	}
+	for _, r := range relations {
+		c.relations[Relation{sqltree.Fold(r.Schema), sqltree.Fold(r.Name)}] = r
+	}
+	for _, f := range functions {
+		c.functions[sqltree.Fold(f.Name)] = f
+	}
+	return c
+}
+
+// Published sets what runs in the same moment as new statements begin to see
+// the catalog: none sees it before. It must be quick and must not use the
+// database. Call it before Publish.
+func (c *Catalog) Published(f func()) { c.published = f }
+
+// Retired sets what runs once, when the catalog has been replaced and the last
+// statement that saw it is gone. Call it before Publish.
+func (c *Catalog) Retired(f func()) { c.retired = sync.OnceFunc(f) }
+
+// Function returns the function of that name, or nil.
+func (c *Catalog) Function(name string) *Function { return c.functions[sqltree.Fold(name)] }
+
+// Relation returns the relation that a reference means, if it is declared.
+func (c *Catalog) Relation(catalog, schema, name string) (Relation, bool) {
+	if catalog != "" && sqltree.Fold(catalog) != CatalogName {
+		return Relation{}, false
+	}
+	if schema == "" {
+		schema = Public
+	}
+	r, ok := c.relations[Relation{sqltree.Fold(schema), sqltree.Fold(name)}]
+	return r, ok
+}
+
+// FunctionNames returns the declared functions' names, sorted.
+func (c *Catalog) FunctionNames() []string {
+	names := make([]string, 0, len(c.functions))
+	for _, f := range c.functions {
+		names = append(names, f.Name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// RelationNames returns the declared relations as a statement may write them,
+// sorted; those in schema public without it.
+func (c *Catalog) RelationNames() []string {
+	return c.names(func(Relation) bool { return true })
+}
+
+func (c *Catalog) names(of func(Relation) bool) []string {
+	names := make([]string, 0, len(c.relations))
+	for _, r := range c.relations {
+		if !of(r) {
+			continue
+		}
+		if r.Schema == Public {
+			names = append(names, r.Name)
+			continue
+		}
+		names = append(names, r.Schema+"."+r.Name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+func (c *Catalog) verdict(sql string) *verdict {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.verdicts[sql]
+}
+
+func (c *Catalog) remember(sql string, v *verdict) {
+	if len(sql) > textCached {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.verdicts) >= verdictsCached {
+		clear(c.verdicts)
+	}
+	c.verdicts[sql] = v
+}
+
+// release ends one use, taken under the commit lock by acquire.
+func (c *Catalog) release() {
+	if c.users.Add(-1) != 0 {
+		return
+	}
+	if c.retired != nil {
+		c.retired()
+	}
+	if c.gone != nil {
+		c.gone()
+	}
+}
+
+// acquire returns the current catalog, in use until it is released, and the
+// epoch it belongs to. Read apart, a publication could come between them and
+// the statement would see other functions than its catalog has.
+func (db *DB) acquire() (*Catalog, uint64) {
+	db.commit.RLock()
+	defer db.commit.RUnlock()
+	db.current.users.Add(1)
+	return db.current, db.epoch.Load()
+}
+
+// Renew returns a catalog that permits the same and belongs to the same
+// generation, for a publication that changes data only.
+func (c *Catalog) Renew() *Catalog {
+	return &Catalog{
+		Generation: c.Generation, relations: c.relations, functions: c.functions,
+		traits: c.traits, writable: c.writable, script: c.script, verdicts: map[string]*verdict{},
+	}
+}

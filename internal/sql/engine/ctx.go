@@ -1,0 +1,60 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spiced-sql/spiced/internal/kit/nearest"
+	"github.com/spiced-sql/spiced/internal/sql/sqltree"
+)
+
+// Ctx is the SQL function that tells on whose behalf a statement runs:
+// ctx('user_id') → VARCHAR or NULL. Row filters and column masks are written
+// with it, and any statement, body or view may call it.
+//
+// It is also the name of its [Handler], whose input is one of [CtxNames] and
+// whose answer is a JSON text or null. It is asked once for a statement, for
+// each name. Where no statement runs, on a [Stage] or in a [Tx], there is
+// nobody to tell of, and it gives NULL.
+const Ctx = "ctx"
+
+// CtxNames are what [Ctx] may be asked for.
+var CtxNames = []string{"user_id", "space_id", "session_id", "agent", "model", "principal", "request_id"}
+
+// makeCtx makes the function in DuckDB. Its body is a subquery that depends on
+// nothing: DuckDB computes it once for a statement, not for each row.
+func (db *DB) makeCtx() error {
+	err := db.writer.exec("CREATE FUNCTION " + Qualified(Prelude, Ctx) + `("name" VARCHAR) AS ` +
+		"(SELECT CAST(" + Native + "(" + Literal(Ctx) + `, "name") AS JSON)->>'$')`)
+	if err != nil {
+		return fmt.Errorf("make %s: %w", Ctx, err)
+	}
+	db.builtins.add(Ctx, false, false, false)
+	k := db.builtins.kinds[Ctx]
+	k.unstable = true
+	db.builtins.kinds[Ctx] = k
+	slices.Sort(db.builtins.names)
+	return nil
+}
+
+// isCtx reports whether a call that is of no declared function is one of ctx.
+func isCtx(c sqltree.Call) bool { return sqltree.Fold(c.Name) == Ctx }
+
+// checkCtx refuses a call of ctx with anything but one of its names, written
+// out: a name that is made at run time could be asked for once a row.
+func checkCtx(text string, c sqltree.Call) error {
+	known := "the names are " + strings.Join(CtxNames, ", ")
+	if len(c.Args) != 1 || c.Args[0].Kind != sqltree.StringLiteral {
+		return newError(CodeArgument, "write ctx('user_id'); "+known, "ctx takes one name, as a text literal").at(text, c.Offset)
+	}
+	name := c.Args[0].Text
+	if slices.Contains(CtxNames, name) {
+		return nil
+	}
+	hint := known
+	if near := nearest.Name(name, CtxNames); near != "" {
+		hint = fmt.Sprintf("did you mean %q?", near)
+	}
+	return newError(CodeArgument, hint, "ctx knows no %q", name).at(text, c.Offset)
+}

@@ -1,0 +1,360 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/duckdb/duckdb-go/v2/mapping"
+
+	"github.com/spiced-sql/spiced/internal/kit/nearest"
+	"github.com/spiced-sql/spiced/internal/sql/sqltree"
+)
+
+// json_serialize_sql takes SELECT only. An INSERT, UPDATE or DELETE is
+// therefore taken apart by a small grammar of its tokens (see [parseChange]).
+// Its parts, the query or the expressions, are judged as parts of a SELECT,
+// like those of a reader. What DuckDB gets is made of these judged parts and of
+// quoted names. Whatever the grammar does not know is refused.
+
+// SetWritable says which relations an INSERT, UPDATE or DELETE may change, and
+// the qualified SQL name of the table behind each. Call it before Publish.
+func (c *Catalog) SetWritable(tables map[Relation]string) { c.writable = tables }
+
+// Writable reports whether statements with [Request.Write] may change the
+// relation.
+func (c *Catalog) Writable(r Relation) bool { return c.writable[r] != "" }
+
+const (
+	hintReader   = "a key that ends in :rw may write, to datasets with access: read_write"
+	hintNotBase  = "declare it with access: read_write"
+	hintPolicied = "write to the table by other means: a row filter or column mask would not bind the writer"
+	hintChange   = "write INSERT INTO t (a, b) SELECT … or VALUES …, UPDATE t SET a = … WHERE …, or DELETE FROM t WHERE …"
+)
+
+// changes reports whether the statement begins as one that changes rows.
+func changes(text string, tokens []sqltree.Token) bool {
+	return keyword(text, tokens, 0, "insert") || keyword(text, tokens, 0, "update") || keyword(text, tokens, 0, "delete")
+}
+
+// judgeChange is judge for a text that changes rows. The offsets of the
+// verdict and of errors are those in text.
+func (db *DB) judgeChange(ctx context.Context, c *conn, cat *Catalog, req Request, names Names, text string, h *held) (*verdict, error) {
+	tokens := sqltree.Scan(text)
+	if !req.Write {
+		return nil, newError(CodeRefused, hintReader, "%s statements are refused", strings.ToUpper(tokens[0].Text(text))).at(text, tokens[0].Start)
+	}
+	ch, err := db.builtins.parseChange(text, tokens)
+	if err != nil {
+		return nil, err
+	}
+	table, err := ch.base(text, cat, names)
+	if err != nil {
+		return nil, err
+	}
+	if err := ch.checkColumns(c, cat, text, table); err != nil {
+		return nil, err
+	}
+	query, parts := ch.query(text)
+	place := func(offset int) int { return placeIn(parts, offset, ch.target.Offset) }
+	st, edits, err := db.examine(ctx, c, names, query, h)
+	if err != nil {
+		return nil, moveError(err, text, place)
+	}
+	out, ok := ch.compose(text, table, parts, edits)
+	if !ok {
+		return nil, newError(CodeArgument, "compute it first, in a query that the statement reads", "a subquery for a table argument cannot stand here").
+			at(text, ch.target.Offset)
+	}
+	v := &verdict{
+		text: out.b.String(), origin: out.origin, traits: db.traits(query, st, cat),
+		calls: callSites(st, cat, place), write: true,
+	}
+	v.traits.Volatile = true
+	return v, nil
+}
+
+// moved returns the verdict for a text of which v's is a part or a copy: place
+// maps its offsets.
+func (v *verdict) moved(place func(int) int) *verdict {
+	out := *v
+	out.calls = nil
+	for _, c := range v.calls {
+		out.calls = append(out.calls, callSite{place(c.offset), c.function})
+	}
+	out.origin = func(offset int) int {
+		if at := v.origin(offset); at >= 0 {
+			return place(at)
+		}
+		return -1
+	}
+	return &out
+}
+
+// changeInside returns where a text that begins with WITH goes on as one that
+// changes rows, and how.
+func changeInside(text string, tokens []sqltree.Token) (at int, verb string) {
+	depth := 0
+	for i, t := range tokens {
+		switch {
+		case t.Is(text, "("):
+			depth++
+		case t.Is(text, ")"):
+			depth--
+		case depth == 0 && (changes(text, tokens[i:]) || keyword(text, tokens, i, "merge")):
+			return t.Start, strings.ToUpper(t.Text(text))
+		}
+	}
+	return -1, ""
+}
+
+// base returns the table that the change is made to.
+func (ch *change) base(text string, cat *Catalog, names Names) (string, error) {
+	if err := checkRelation(text, ch.target, names); err != nil {
+		return "", err
+	}
+	r, _ := names.Relation(ch.target.Catalog, ch.target.Schema, ch.target.Name)
+	if ch.alias == "" {
+		ch.alias = r.Name
+	}
+	ch.relation = r
+	fail := func(hint, format string) (string, error) {
+		return "", newError(CodeRefused, hint, format, r.Name).at(text, ch.target.Offset)
+	}
+	switch {
+	case !cat.Writable(r):
+		return fail(hintNotBase, "table %q may only be read")
+	case cat.Traits(r).Protected:
+		return fail(hintPolicied, "table %q has a row filter or a column mask, so nobody may write to it here")
+	}
+	return cat.writable[r], nil
+}
+
+// checkColumns refuses names of columns that the table does not have. DuckDB
+// would speak of a table that the caller does not know.
+func (ch *change) checkColumns(c *conn, cat *Catalog, text, table string) error {
+	if len(ch.columns) == 0 {
+		return nil
+	}
+	s, err := c.prepare("SELECT * FROM "+table, cat.serial, noRevision)
+	if err != nil {
+		return publicError(err, "")
+	}
+	names := make([]string, len(s.columns))
+	for i, column := range s.columns {
+		names[i] = column.Name
+	}
+	for _, t := range ch.columns {
+		name := t.Name(text)
+		if slices.ContainsFunc(names, func(n string) bool { return sqltree.Fold(n) == sqltree.Fold(name) }) {
+			continue
+		}
+		hint := ""
+		if near := nearest.Name(name, names); near != "" {
+			hint = fmt.Sprintf("did you mean %q?", near)
+		}
+		e := newError(CodeNotFound, hint, "table %q has no column %q", ch.relation.Name, name)
+		e.Missing = ObjectColumn
+		return e.at(text, t.Start)
+	}
+	return nil
+}
+
+// part is a judged part of a change: text[Span], which stands at offset at of
+// the SELECT that was judged.
+type part struct {
+	sqltree.Span
+	at int
+}
+
+func (p part) len() int { return p.End - p.Start }
+
+// placeIn maps an offset of the judged SELECT to the text; what is ours there
+// is at other.
+func placeIn(parts []part, offset, other int) int {
+	for _, p := range parts {
+		if offset >= p.at && offset <= p.at+p.len() {
+			return p.Start + offset - p.at
+		}
+	}
+	return other
+}
+
+// query returns the SELECT that has the change's parts: the query of an
+// INSERT, or the values and the condition over the relation.
+func (ch *change) query(text string) (string, []part) {
+	if ch.rows != (sqltree.Span{}) {
+		return text[ch.rows.Start:ch.rows.End], []part{{ch.rows, 0}}
+	}
+	var b strings.Builder
+	var parts []part
+	add := func(before string, s sqltree.Span, after string) {
+		b.WriteString(before)
+		parts = append(parts, part{s, b.Len()})
+		b.WriteString(text[s.Start:s.End] + after)
+	}
+	b.WriteString("SELECT ")
+	for i, s := range ch.values {
+		if s != (sqltree.Span{}) {
+			add("(", s, "\n) AS c"+strconv.Itoa(i)+", ") // with an alias: edits add none
+		}
+	}
+	b.WriteString("1")
+	if ch.verb != verbInsert {
+		b.WriteString(" FROM " + Qualified(ch.relation.Schema, ch.relation.Name) + " AS " + Identifier(ch.alias))
+	}
+	if ch.where != (sqltree.Span{}) {
+		add(" WHERE (", ch.where, "\n)")
+	}
+	return b.String(), parts
+}
+
+// compose returns the statement that DuckDB gets. It reports false when an
+// edit of the judged SELECT falls into none of the parts.
+func (ch *change) compose(text, table string, parts []part, edits []sqltree.Edit) (*composer, bool) {
+	out := &composer{}
+	used := 0
+	add := func(s sqltree.Span) {
+		i := slices.IndexFunc(parts, func(p part) bool { return p.Span == s })
+		p := parts[i]
+		var inside []sqltree.Edit
+		for _, e := range edits {
+			if e.Start >= p.at && e.End <= p.at+p.len() {
+				inside = append(inside, sqltree.Edit{Span: sqltree.Span{Start: e.Start - p.at, End: e.End - p.at}, New: e.New})
+			}
+		}
+		used += len(inside)
+		edited, back := sqltree.Apply(text[s.Start:s.End], inside)
+		out.add(edited+"\n", func(offset int) int { return s.Start + back(min(offset, len(edited))) })
+	}
+	switch ch.verb {
+	case verbInsert:
+		ch.composeInsert(out, text, table, add)
+	case verbUpdate:
+		out.own("UPDATE " + table + " AS " + Identifier(ch.alias) + " SET ")
+		ch.composeSet(out, text, add)
+	case verbDelete:
+		out.own("DELETE FROM " + table + " AS " + Identifier(ch.alias))
+	}
+	if ch.where != (sqltree.Span{}) {
+		out.own(" WHERE (")
+		add(ch.where)
+		out.own(")")
+	}
+	return out, used == len(edits)
+}
+
+func (ch *change) composeInsert(out *composer, text, table string, add func(sqltree.Span)) {
+	out.own("INSERT INTO " + table)
+	if ch.byName {
+		out.own(" BY NAME")
+	}
+	for i, c := range ch.columns {
+		out.own([]string{" (", ", "}[min(i, 1)])
+		out.name(text, c)
+	}
+	if len(ch.columns) > 0 {
+		out.own(")")
+	}
+	if ch.rows == (sqltree.Span{}) {
+		out.own(" DEFAULT VALUES")
+		return
+	}
+	out.own(" (")
+	add(ch.rows)
+	out.own(")")
+}
+
+func (ch *change) composeSet(out *composer, text string, add func(sqltree.Span)) {
+	for i, c := range ch.columns {
+		if i > 0 {
+			out.own(", ")
+		}
+		out.name(text, c)
+		if ch.values[i] == (sqltree.Span{}) {
+			out.own(" = DEFAULT")
+			continue
+		}
+		out.own(" = (")
+		add(ch.values[i])
+		out.own(")")
+	}
+}
+
+// begin begins the transaction, unless it is open.
+func (p *producer) begin() error {
+	if p.open {
+		return nil
+	}
+	p.open = true
+	return p.c.exec("BEGIN TRANSACTION")
+}
+
+// commit makes what a write has changed last, unless its caller has given up,
+// and hands over the number of rows. DuckDB streams no such result: the
+// statement has run to its end. From here on, what its caller learns does not
+// depend on its context.
+func (p *producer) commit() error {
+	p.active = false
+	if !p.rows.settle() {
+		return stopped(p.rows.ctx, p.rows.limits)
+	}
+	if raw := mapping.FetchChunk(p.result); raw.Ptr != nil {
+		if err := checkChunk(raw, p.rows.columns); err != nil {
+			mapping.DestroyDataChunk(&raw)
+			return err
+		}
+		p.rows.chunks <- raw // there is room
+	}
+	if err := p.db.commits.run(func() error { return p.conclude("COMMIT") }); err != nil {
+		return p.explain(err)
+	}
+	p.open, p.rows.written = false, true
+	return nil
+}
+
+// conclude ends the transaction of a write; no interrupt reaches that.
+func (p *producer) conclude(sql string) error {
+	p.interrupter.mu.Lock()
+	defer p.interrupter.mu.Unlock()
+	return p.c.exec(sql)
+}
+
+// composer writes a statement from pieces and remembers where they come from.
+type composer struct {
+	b      strings.Builder
+	pieces []piece
+}
+
+type piece struct {
+	at   int // in the statement
+	back func(int) int
+}
+
+// own adds text of ours.
+func (c *composer) own(text string) { c.add(text, func(int) int { return -1 }) }
+
+// name adds a name of the caller's, quoted.
+func (c *composer) name(text string, t sqltree.Token) {
+	c.add(Identifier(t.Name(text)), func(int) int { return t.Start })
+}
+
+func (c *composer) add(text string, back func(int) int) {
+	c.pieces = append(c.pieces, piece{c.b.Len(), back})
+	c.b.WriteString(text)
+}
+
+// origin maps an offset of the statement to the caller's text; -1 when that
+// has nothing there.
+func (c *composer) origin(offset int) int {
+	i, found := slices.BinarySearchFunc(c.pieces, offset, func(p piece, offset int) int { return p.at - offset })
+	if !found {
+		i--
+	}
+	if i < 0 {
+		return -1
+	}
+	return c.pieces[i].back(offset - c.pieces[i].at)
+}

@@ -1,0 +1,298 @@
+// Package engine owns the one DuckDB of the runtime.
+//
+// It opens and locks the database, judges every statement that comes from a
+// user or a model before it runs (guard.go), bounds it in time, rows, bytes
+// and number, interrupts it when its caller leaves, and streams its rows as
+// DuckDB's own vectors. Everything the runtime itself changes goes through
+// [DB.Publish]: one transaction, one generation, one swap.
+//
+//	db, err := engine.Open(ctx, engine.Options{})
+//	defer db.Close()
+//	catalog := engine.NewCatalog(1, relations, functions)
+//	err = db.Publish(ctx, catalog, func(tx *engine.Tx) error {
+//		return tx.Exec(`CREATE OR REPLACE FUNCTION spice.public.twice(x BIGINT) AS 2 * x`)
+//	})
+//	rows, err := db.Query(ctx, engine.Request{SQL: "SELECT twice(21)"})
+//	defer rows.Close()
+//	for chunk, err := range rows.Chunks() { … }
+//
+// User-visible objects live in catalog "spice": schema "public" holds
+// datasets, views and functions, "spiced" the introspection tables, "core"
+// bodies with subqueries before their arguments are bound, "datafusion" the
+// prelude. Accelerated data lives in databases attached beside it.
+//
+// This is the only package that imports the driver.
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"github.com/duckdb/duckdb-go/v2/mapping"
+
+	"github.com/spiced-sql/spiced/internal/kit/scratch"
+)
+
+// The catalog and the schemas of user-visible objects.
+const (
+	CatalogName = "spice"
+	Public      = "public"     // datasets, views, functions
+	System      = "spiced"     // introspection tables
+	Core        = "core"       // bodies with subqueries, before their arguments are bound
+	Prelude     = "datafusion" // macros for bodies written in DataFusion's dialect
+)
+
+// Defaults of [Options].
+const (
+	defaultTimeout   = 30 * time.Second
+	defaultQueue     = 1024
+	defaultSQLBytes  = 1 << 20
+	maxAbandoned     = 8   // statements that ignore interrupts and keep their connection
+	statementsCached = 256 // prepared statements a connection keeps
+)
+
+// Options configures [Open]. The zero value is ready to use.
+type Options struct {
+	Threads     int           // DuckDB worker threads; 0: one for each CPU
+	MemoryLimit string        // such as "4GB"; "": DuckDB's default, 80 % of RAM
+	TempDir     string        // where DuckDB spills; "": a folder made for this run, removed by Close
+	Connections int           // statements running at once; 0: twice the CPUs
+	Queue       int           // statements waiting for a connection; 0: 1024
+	MaxSQL      int           // bytes of one statement; 0: 1 MiB
+	Limits      Limits        // of a statement that does not bring its own
+	Grace       time.Duration // how long after its time limit a statement may take to react; 0: 250 ms
+}
+
+// Limits bounds one statement. A zero field takes the database's value, and no
+// Timeout goes beyond it; the database's zero is no limit, but for Timeout,
+// whose default is 30 s.
+type Limits struct {
+	Timeout  time.Duration
+	MaxRows  int64
+	MaxBytes int64 // of rows as DuckDB holds them
+}
+
+// DB is the runtime's DuckDB. It is safe for concurrent use.
+type DB struct {
+	opts     Options
+	raw      mapping.Database
+	tempDir  *scratch.Dir          // made by Open, removed by Close
+	pools    [MaxNesting + 1]*pool // by depth of nesting
+	builtins *Builtins
+	life     context.Context // ends with Close; the one context that is kept
+	stop     context.CancelFunc
+
+	write  sync.Mutex // held by the one writer
+	writer *conn
+
+	commit  sync.RWMutex  // held while a publication commits and swaps
+	epoch   atomic.Uint64 // counts publications; odd while one commits
+	current *Catalog      // guarded by commit
+	serial  atomic.Uint64 // numbers catalogs
+	commits commits       // of statements that change rows
+	keptRun time.Duration // the default but for tests
+	drain   drain
+
+	handlers sync.Map       // name → Handler
+	running  sync.Map       // connection id → *nativeCalls of its statement
+	native   unsafe.Pointer // see registerNative
+
+	refs     Refs     // nil: no results are kept
+	isolator Isolator // nil: every statement runs here
+	others   func(ctx context.Context, handler, input string) (string, error)
+}
+
+// Open starts an in-memory DuckDB with the runtime's catalogs. The database is
+// not locked yet: see [DB.Lock].
+func Open(ctx context.Context, opts Options) (*DB, error) {
+	db := &DB{opts: withDefaults(opts), keptRun: keptRun}
+	db.life, db.stop = context.WithCancel(context.Background())
+	if err := db.open(ctx); err != nil {
+		db.Close()
+		return nil, fmt.Errorf("open DuckDB: %w", err)
+	}
+	return db, nil
+}
+
+func withDefaults(o Options) Options {
+	cpus := runtime.GOMAXPROCS(0)
+	set := func(field *int, value int) {
+		if *field == 0 {
+			*field = value
+		}
+	}
+	set(&o.Threads, cpus)
+	set(&o.Connections, 2*cpus)
+	set(&o.Queue, defaultQueue)
+	set(&o.MaxSQL, defaultSQLBytes)
+	if o.Limits.Timeout == 0 {
+		o.Limits.Timeout = defaultTimeout
+	}
+	if o.Grace == 0 {
+		o.Grace = 250 * time.Millisecond
+	}
+	return o
+}
+
+func (db *DB) open(ctx context.Context) error {
+	if err := db.openRaw(); err != nil {
+		return err
+	}
+	var err error
+	if db.writer, err = db.connect(""); err != nil {
+		return err
+	}
+	setup := []string{"ATTACH ':memory:' AS " + CatalogName}
+	for _, schema := range []string{Public, System, Core, Prelude} {
+		setup = append(setup, "CREATE SCHEMA "+CatalogName+"."+schema)
+	}
+	for _, sql := range append(setup, searchPath) {
+		if err := db.writer.exec(sql); err != nil {
+			return err
+		}
+	}
+	if db.builtins, err = loadBuiltins(db.writer); err != nil {
+		return err
+	}
+	if err := db.registerNative(); err != nil {
+		return err
+	}
+	if err := db.makeCtx(); err != nil {
+		return err
+	}
+	for i := range db.pools {
+		db.pools[i] = newPool(db.opts.Connections, db.opts.Queue, func() (*conn, error) { return db.connect(searchPath) })
+	}
+	db.current = NewCatalog(0, nil, nil)
+	return ctx.Err()
+}
+
+// searchPath makes t, public.t and spice.public.t one name and puts the
+// prelude in front of DuckDB's own functions.
+const searchPath = "SET search_path = '" + CatalogName + "." + Public + "," + CatalogName + "." + Prelude + "'"
+
+func (db *DB) openRaw() error {
+	if db.opts.TempDir == "" {
+		dir, err := scratch.New("spill")
+		if err != nil {
+			return err
+		}
+		db.opts.TempDir, db.tempDir = dir.Path, dir
+	}
+	settings := map[string]string{
+		"threads":                      strconv.Itoa(db.opts.Threads),
+		"temp_directory":               db.opts.TempDir,
+		"autoinstall_known_extensions": "false",
+		"autoload_known_extensions":    "false",
+		"allow_community_extensions":   "false",
+		"allow_persistent_secrets":     "false",
+		"preserve_insertion_order":     "true",
+		"custom_user_agent":            "spiced",
+	}
+	if db.opts.MemoryLimit != "" {
+		settings["memory_limit"] = db.opts.MemoryLimit
+	}
+	var config mapping.Config
+	if mapping.CreateConfig(&config) != mapping.StateSuccess {
+		return errors.New("allocate the configuration")
+	}
+	defer mapping.DestroyConfig(&config)
+	for name, value := range settings {
+		if mapping.SetConfig(config, name, value) != mapping.StateSuccess {
+			return fmt.Errorf("DuckDB does not know the setting %s = %q", name, value)
+		}
+	}
+	var message string
+	if mapping.OpenExt(":memory:", &db.raw, config, &message) != mapping.StateSuccess {
+		return errors.New(message)
+	}
+	return nil
+}
+
+// closePatience is how long, beyond the grace, Close waits for the statements
+// it has interrupted.
+const closePatience = 2 * time.Second
+
+// Close interrupts running statements and a publication, waits for them to end
+// and closes the database. A statement that ignores the interrupt is left
+// behind with its connection and the database; a publication is waited for.
+func (db *DB) Close() {
+	db.stop()
+	quiet := true
+	for _, p := range slices.Backward(db.pools[:]) { // the inner statements first
+		quiet = (p == nil || p.close(db.opts.Grace+closePatience)) && quiet
+	}
+	db.write.Lock() // until a publication has ended
+	defer db.write.Unlock()
+	if db.writer != nil {
+		db.writer.close()
+	}
+	if db.raw.Ptr != nil && quiet {
+		mapping.Close(&db.raw)
+		db.freeNative()
+	}
+	db.tempDir.Remove()
+}
+
+// Lock closes DuckDB to everything outside roots, for good: no file or network
+// access elsewhere, no extension, no changed setting. Attaching databases and
+// reading files below roots goes on working.
+func (db *DB) Lock(roots []string) error {
+	list := ""
+	for i, r := range roots {
+		if i > 0 {
+			list += ", "
+		}
+		list += Literal(r)
+	}
+	db.write.Lock()
+	defer db.write.Unlock()
+	for _, sql := range []string{
+		"SET GLOBAL allowed_directories = [" + list + "]",
+		// What connect sets on each connection; the guard refuses SET.
+		"SET GLOBAL allowed_configs = ['errors_as_json', 'search_path']",
+		"SET GLOBAL enable_external_access = false",
+		"SET GLOBAL lock_configuration = true",
+	} {
+		if err := db.writer.exec(sql); err != nil {
+			return fmt.Errorf("lock DuckDB: %w", err)
+		}
+	}
+	return nil
+}
+
+// Builtins are the functions that DuckDB brings.
+func (db *DB) Builtins() *Builtins { return db.builtins }
+
+// Current is the catalog that new statements see.
+func (db *DB) Current() *Catalog {
+	db.commit.RLock()
+	defer db.commit.RUnlock()
+	return db.current
+}
+
+// Stats are the numbers of statements at this moment.
+type Stats struct {
+	Running, Waiting, Abandoned int
+}
+
+// Stats returns the present load.
+func (db *DB) Stats() Stats {
+	var sum Stats
+	for _, p := range db.pools {
+		s := p.stats()
+		sum.Running, sum.Waiting, sum.Abandoned = sum.Running+s.Running, sum.Waiting+s.Waiting, sum.Abandoned+s.Abandoned
+	}
+	return sum
+}
+
+// Version is DuckDB's version, such as "v1.5.5".
+func Version() string { return mapping.LibraryVersion() }

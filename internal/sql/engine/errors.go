@@ -1,0 +1,201 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/spiced-sql/spiced/internal/kit/clip"
+)
+
+// Code says what kind of error an [Error] is; doors map it to their statuses.
+type Code string
+
+// The codes of errors.
+const (
+	CodeParse     Code = "parse_error"       // not SQL
+	CodeRefused   Code = "refused"           // SQL that the caller may not run
+	CodeNotFound  Code = "not_found"         // unknown table, column or function
+	CodeArgument  Code = "invalid_argument"  // wrong types, arity or parameters
+	CodeExecution Code = "execution_error"   // failed on the data: overflow, bad cast, division
+	CodeTimeout   Code = "timeout"           // over its time limit
+	CodeCancelled Code = "cancelled"         // its caller left
+	CodeLimit     Code = "limit_exceeded"    // over a limit of rows, bytes, memory or text
+	CodeBusy      Code = "too_many_requests" // the queue is full
+	CodeInternal  Code = "internal"          // a fault of ours
+)
+
+// MaxMessage is how many bytes the message or the hint of an [Error] has at
+// most. A statement makes up its own, as with error(repeat('x', 50000000)).
+const MaxMessage = 4 << 10
+
+// maxMissing is how many bytes of a missing name a message has.
+const maxMissing = 256
+
+// Object is a kind of thing that statements name.
+type Object string
+
+// The kinds of things.
+const (
+	ObjectTable    Object = "table"
+	ObjectColumn   Object = "column"
+	ObjectFunction Object = "function"
+)
+
+// Error is a statement's failure, fit for its author.
+type Error struct {
+	Code    Code
+	Message string
+	Hint    string // what would be right; "" when there is nothing to add
+	Missing Object // of CodeNotFound; "" when nobody knows
+	Offset  int    // byte offset in the statement, -1 when unknown
+	Line    int    // 1-based, with Offset
+	Column  int    // 1-based, in characters, with Offset
+	Ran     bool   // the statement had begun to run: the message may have a value of its rows
+}
+
+// Error is the message with the place and the hint.
+func (e *Error) Error() string {
+	msg := e.Message
+	if e.Line > 0 {
+		msg += fmt.Sprintf(" (line %d, column %d)", e.Line, e.Column)
+	}
+	if e.Hint != "" {
+		msg += "; " + e.Hint
+	}
+	return msg
+}
+
+// newError makes an Error without a place.
+func newError(code Code, hint, format string, args ...any) *Error {
+	return &Error{
+		Code: code, Message: clip.Fit(fmt.Sprintf(format, args...), MaxMessage),
+		Hint: clip.Fit(hint, MaxMessage), Offset: -1,
+	}
+}
+
+// at sets the place of e within sql.
+func (e *Error) at(sql string, offset int) *Error {
+	if offset < 0 || offset > len(sql) {
+		return e
+	}
+	before := sql[:offset]
+	lineStart := strings.LastIndexByte(before, '\n') + 1
+	e.Offset = offset
+	e.Line = strings.Count(before, "\n") + 1
+	e.Column = utf8.RuneCountInString(before[lineStart:]) + 1
+	return e
+}
+
+// AsError returns err as an [*Error]; what is none becomes CodeInternal.
+func AsError(err error) *Error {
+	var e *Error
+	if errors.As(err, &e) {
+		return e
+	}
+	if errors.Is(err, context.Canceled) {
+		return newError(CodeCancelled, "", "the caller left")
+	}
+	var d *duckError
+	if errors.As(err, &d) {
+		return d.describe("", func(int) int { return -1 })
+	}
+	return newError(CodeInternal, "", "%s", err.Error())
+}
+
+// duckError is an error as DuckDB reports it under errors_as_json.
+type duckError struct {
+	kind     string // DuckDB's exception type, such as "Binder"
+	message  string
+	position int // in the text DuckDB saw, -1 when unknown
+	subtype  string
+	object   string // what is missing: "Table", "Scalar Function", …
+	name     string
+}
+
+func (e *duckError) Error() string { return e.message }
+
+func newDuckError(text string) *duckError {
+	e := readDuckError(text)
+	e.message, e.name = clip.Fit(e.message, MaxMessage), clip.Fit(e.name, maxMissing)
+	return e
+}
+
+func readDuckError(text string) *duckError {
+	e := &duckError{message: text, position: -1}
+	start := strings.IndexByte(text, '{')
+	if start < 0 {
+		// A connection that is being opened does not write JSON yet.
+		if kind, message, ok := strings.Cut(text, " Error: "); ok && codes[kind] != "" {
+			e.kind, e.message = kind, message
+		}
+		return e
+	}
+	var doc struct {
+		Type     string `json:"exception_type"`
+		Message  string `json:"exception_message"`
+		Position string `json:"position"`
+		Subtype  string `json:"error_subtype"`
+		Object   string `json:"type"`
+		Name     string `json:"name"`
+	}
+	if json.Unmarshal([]byte(text[start:]), &doc) != nil || doc.Message == "" {
+		return e
+	}
+	e.kind, e.message, e.subtype, e.object, e.name = doc.Type, doc.Message, doc.Subtype, doc.Object, doc.Name
+	if n, err := strconv.Atoi(doc.Position); err == nil {
+		e.position = n
+	}
+	return e
+}
+
+// codes maps DuckDB's exception types; what is missing is CodeExecution.
+var codes = map[string]Code{
+	"Parser":                 CodeParse,
+	"Syntax":                 CodeParse,
+	"Binder":                 CodeArgument,
+	"Catalog":                CodeNotFound,
+	"Not implemented":        CodeArgument,
+	"Parameter Not Resolved": CodeArgument,
+	"Parameter Not Allowed":  CodeArgument,
+	"Permission":             CodeRefused,
+	"Out of Memory":          CodeLimit,
+	"FATAL":                  CodeInternal,
+	"INTERNAL":               CodeInternal,
+}
+
+// describe turns DuckDB's error about the text it saw into one about the
+// caller's statement sql. origin maps offsets back to it.
+func (e *duckError) describe(sql string, origin func(int) int) *Error {
+	code, ok := codes[e.kind]
+	if !ok {
+		code = CodeExecution
+	}
+	if e.subtype == "COLUMN_NOT_FOUND" || e.subtype == "MISSING_ENTRY" {
+		code = CodeNotFound
+	}
+	message, _, _ := strings.Cut(e.message, "\n\nLINE ")
+	message, _, _ = strings.Cut(message, "\nDid you mean ")
+	message, _, _ = strings.Cut(message, "\n\nPossible solutions:") // settings that are locked
+	out := newError(code, "", "%s", strings.TrimSpace(message))
+	switch {
+	case e.subtype == "COLUMN_NOT_FOUND":
+		out.Missing = ObjectColumn
+	case e.object == "Table":
+		out.Missing = ObjectTable
+	case strings.HasSuffix(e.object, "Function"):
+		out.Missing = ObjectFunction
+	case e.kind == "Out of Memory":
+		out.Hint = "make the statement cheaper, or raise runtime.query.memory_limit; worker_memory when it runs isolated"
+	case e.kind == "TransactionContext":
+		out.Hint = "another statement changed the same rows; try again"
+	}
+	if e.position >= 0 {
+		out.at(sql, origin(e.position))
+	}
+	return out
+}

@@ -1,0 +1,490 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/spiced-sql/spiced/internal/kit/nearest"
+	"github.com/spiced-sql/spiced/internal/sql/sqltree"
+)
+
+// The guard judges a statement by DuckDB's own parse of it, never by its text:
+// one statement, SELECT-like, only declared relations, no function that
+// reaches files, the network, settings or other SQL. It also makes a declared
+// function behave as a built-in one (docs/decisions): a literal or parameter
+// argument gets the cast that DuckDB gives it for its own functions, and a
+// call with an argument that changes with each evaluation binds it once.
+
+// verdict is a statement that may run.
+type verdict struct {
+	text   string        // what DuckDB gets
+	origin func(int) int // offset in text → offset in the caller's statement
+	calls  []callSite    // of declared functions
+	traits Traits
+	write  bool // it is an INSERT, UPDATE or DELETE
+}
+
+// callSite is a call of a declared function, by its offset in the statement.
+type callSite struct {
+	offset   int
+	function *Function
+}
+
+// Names resolves what a text may mention; a [Catalog] is one.
+type Names interface {
+	// Relation returns the declared relation a reference means.
+	Relation(catalog, schema, name string) (Relation, bool)
+	// Function returns the declared function of that name, or nil.
+	Function(name string) *Function
+	// RelationNames and FunctionNames list what there is, for suggestions.
+	RelationNames() []string
+	FunctionNames() []string
+}
+
+var _ Names = (*Catalog)(nil)
+
+// restricted is a catalog of which a caller may name some relations only.
+type restricted struct {
+	*Catalog
+	allow func(Relation) bool
+}
+
+func (r restricted) Relation(catalog, schema, name string) (Relation, bool) {
+	relation, ok := r.Catalog.Relation(catalog, schema, name)
+	return relation, ok && r.allow(relation)
+}
+
+func (r restricted) RelationNames() []string { return r.names(r.allow) }
+
+// judge returns the verdict on the request's statement under cat. It is
+// remembered for those who may name every relation, unless it reads kept
+// results, which h then holds.
+func (db *DB) judge(ctx context.Context, c *conn, cat *Catalog, req Request, h *held) (*verdict, error) {
+	sql, names := req.SQL, Names(cat)
+	if req.Allow != nil {
+		names = restricted{cat, req.Allow}
+	} else if v := cat.verdict(sql); v != nil && (req.Write || !v.write) {
+		return v, nil
+	}
+	tokens, err := db.checkText(sql)
+	if err != nil {
+		return nil, err
+	}
+	explain, start, err := explainPrefix(sql, tokens)
+	if err != nil {
+		return nil, err
+	}
+	text, back := sqltree.Apply(plainText(sql, tokens)[start:], db.builtins.quoteNames(sql, tokens, start))
+	place := func(offset int) int { return back(offset) + start }
+	if explain == "" && changes(sql, tokens) {
+		v, err := db.judgeChange(ctx, c, cat, req, names, text, h)
+		if err != nil {
+			return nil, moveError(err, sql, place)
+		}
+		v = v.moved(place)
+		if req.Allow == nil && len(h.tables) == 0 {
+			cat.remember(sql, v)
+		}
+		return v, nil
+	}
+	st, edits, err := db.examine(ctx, c, names, text, h)
+	if err != nil {
+		return nil, moveError(err, sql, place)
+	}
+	if req.Allow != nil && len(st.Shows) > 0 {
+		return nil, newError(CodeRefused, "read the tables that you know of", "SHOW TABLES is refused to those who may not read every table")
+	}
+	v := &verdict{traits: db.traits(text, st, cat)}
+	if v.traits.Protected && explain != "" {
+		return nil, newError(CodeRefused, "run the statement itself", "EXPLAIN is refused for tables with a row filter or a column mask: a plan tells of rows that are not shown").at(sql, tokens[0].Start)
+	}
+	v.traits.Volatile = v.traits.Volatile || len(h.tables) > 0 || explain != "" // ANALYZE gives times
+	var origin func(int) int
+	text, origin = sqltree.Apply(text, edits)
+	v.text = explain + text // and nothing of sql that was not judged
+	v.origin = func(offset int) int { return place(origin(max(offset-len(explain), 0))) }
+	v.calls = callSites(st, cat, place)
+	if req.Allow == nil && len(h.tables) == 0 {
+		cat.remember(sql, v)
+	}
+	return v, nil
+}
+
+// examine returns what DuckDB's parser finds in text, if all of it may run,
+// and the edits that make it do so. Kept results that it reads, h then holds.
+func (db *DB) examine(ctx context.Context, c *conn, names Names, text string, h *held) (*sqltree.Statement, []sqltree.Edit, error) {
+	st, err := parse(c, text)
+	if err != nil {
+		return nil, nil, err
+	}
+	edits, tables, err := db.check(text, st, names)
+	if err != nil {
+		return nil, nil, err
+	}
+	kept, err := h.resolve(ctx, db.refs, text, st)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(kept) > 0 {
+		apart := true
+		if edits, apart = sqltree.Merge(edits, kept); !apart {
+			return nil, nil, newError(CodeArgument, "read it in a CTE: WITH r AS (FROM ref('r_…')) …", "ref cannot stand in a subquery for a table argument").at(text, 0)
+		}
+	}
+	if len(edits) == 0 {
+		return st, nil, nil
+	}
+	edited, _ := sqltree.Apply(text, edits)
+	return st, edits, db.verify(c, edited, names, tables, h)
+}
+
+// verify judges a text once more, as it was edited: an edit in another place
+// than was meant would make code of what was a literal. tables are the table
+// arguments that the edits wrote.
+func (db *DB) verify(c *conn, text string, names Names, tables []string, h *held) error {
+	other := newError(CodeRefused, "write its literals and the calls of declared functions plainly", "the statement can be read in two ways")
+	st, err := parse(c, text)
+	var judged *Error
+	switch {
+	case errors.As(err, &judged):
+		return other
+	case err != nil:
+		return err
+	}
+	if checkHidden(text, st) != nil {
+		return other
+	}
+	for _, r := range st.Relations {
+		if !h.has(r) && checkRelation(text, r, names) != nil {
+			return other
+		}
+	}
+	var found []string
+	for _, call := range st.Calls {
+		if db.checkCall(text, call, names) != nil {
+			return other
+		}
+		f := declared(call, names)
+		if f == nil {
+			continue
+		}
+		for i, a := range asFunction(call).Args {
+			if f.Args[position(a, i, f)].Table {
+				found = append(found, a.Text)
+			}
+		}
+	}
+	slices.Sort(found)
+	slices.Sort(tables)
+	if !slices.Equal(found, tables) {
+		return other
+	}
+	return nil
+}
+
+// callSites are the calls of declared functions; place maps an offset of the
+// judged text to the caller's.
+func callSites(st *sqltree.Statement, cat *Catalog, place func(int) int) []callSite {
+	var sites []callSite
+	for _, call := range st.Calls {
+		if f := declared(call, cat); f != nil {
+			sites = append(sites, callSite{place(call.Offset), f})
+		}
+	}
+	return sites
+}
+
+// checkText refuses what cannot be a statement at all.
+func (db *DB) checkText(sql string) ([]sqltree.Token, error) {
+	if len(sql) > db.opts.MaxSQL {
+		return nil, newError(CodeLimit, "send data as parameters or declare it as a dataset",
+			"the statement has %d bytes; the limit is %d", len(sql), db.opts.MaxSQL)
+	}
+	if !utf8.ValidString(sql) {
+		at := 0
+		for at < len(sql) {
+			r, n := utf8.DecodeRuneInString(sql[at:])
+			if r == utf8.RuneError && n == 1 {
+				break
+			}
+			at += n
+		}
+		return nil, newError(CodeParse, "send the text as UTF-8", "the statement is not UTF-8: byte %d", at).at(sql, at)
+	}
+	if i := strings.IndexByte(sql, 0); i >= 0 {
+		return nil, newError(CodeParse, "remove it", "the statement has a NUL byte").at(sql, i)
+	}
+	tokens := sqltree.Scan(sql)
+	if len(tokens) == 0 {
+		return nil, newError(CodeParse, "send one SELECT statement", "the statement is empty")
+	}
+	if i := sqltree.Shifts(sql, tokens); i >= 0 {
+		return nil, newError(CodeParse, "send it as a parameter, or write a quote in a text as '', not \\'",
+			"white space beyond ASCII stands in a name or a text, where DuckDB might take it for a blank").at(sql, tokens[i].Start)
+	}
+	return tokens, nil
+}
+
+// explainPrefix returns "EXPLAIN " or "EXPLAIN ANALYZE " when sql begins so,
+// else "", and where the SELECT-like text after it starts.
+func explainPrefix(sql string, tokens []sqltree.Token) (prefix string, start int, err error) {
+	if !keyword(sql, tokens, 0, "explain") {
+		return "", 0, nil
+	}
+	next, prefix := 1, "EXPLAIN "
+	if keyword(sql, tokens, 1, "analyze") || keyword(sql, tokens, 1, "analyse") {
+		next, prefix = 2, "EXPLAIN ANALYZE "
+	}
+	if next >= len(tokens) || tokens[next].Is(sql, "(") {
+		return "", 0, newError(CodeRefused, "write EXPLAIN or EXPLAIN ANALYZE and then the SELECT",
+			"EXPLAIN takes no options here").at(sql, tokens[0].Start)
+	}
+	return prefix, tokens[next].Start, nil
+}
+
+// plainText is sql as DuckDB's parser gets it, of the same length: without
+// comments, and with parameters written :name as $name.
+func plainText(sql string, tokens []sqltree.Token) string {
+	b := []byte(sqltree.Plain(sql, tokens))
+	for _, t := range tokens {
+		if t.Kind == sqltree.NamedParam {
+			b[t.Start] = '$'
+		}
+	}
+	return string(b)
+}
+
+// quoteNames quotes reserved words that name arguments, as in f(limit := 5),
+// which DuckDB's parser does not take, in the part of sql from start on.
+func (b *Builtins) quoteNames(sql string, tokens []sqltree.Token, start int) []sqltree.Edit {
+	var edits []sqltree.Edit
+	for i := 0; i+1 < len(tokens); i++ {
+		t, next := tokens[i], tokens[i+1]
+		if t.Start < start || t.Kind != sqltree.Ident || !next.Is(sql, ":=") && !next.Is(sql, "=>") || !b.reserved[sqltree.Fold(t.Text(sql))] {
+			continue
+		}
+		edits = append(edits, sqltree.Edit{
+			Span: sqltree.Span{Start: t.Start - start, End: t.End - start}, New: Identifier(sqltree.Fold(t.Text(sql))),
+		})
+	}
+	return edits
+}
+
+func keyword(sql string, tokens []sqltree.Token, i int, word string) bool {
+	return i < len(tokens) && tokens[i].Kind == sqltree.Ident && strings.EqualFold(tokens[i].Text(sql), word)
+}
+
+// parse returns what DuckDB's parser makes of text, or why it may not run.
+func parse(c *conn, text string) (*sqltree.Statement, error) {
+	tree, err := c.serialize(text)
+	if err != nil {
+		return nil, err
+	}
+	st, err := sqltree.Parse(tree)
+	if err == nil {
+		return st, nil
+	}
+	var syntax *sqltree.SyntaxError
+	switch {
+	case !errors.As(err, &syntax):
+		return nil, newError(CodeRefused, "", "%s", err.Error())
+	case syntax.Offset < 0:
+		return nil, refuseKind(text, syntax)
+	}
+	return nil, newError(CodeParse, "", "%s", syntax.Message).at(text, syntax.Offset)
+}
+
+// refuseKind says why a text that is SQL but not one SELECT may not run.
+func refuseKind(text string, syntax *sqltree.SyntaxError) error {
+	tokens := sqltree.Scan(text)
+	switch {
+	case syntax.Type == "parser":
+		return newError(CodeParse, "", "%s", syntax.Message)
+	case syntax.Type == "count" || len(tokens) == 0 || tokens[0].Kind != sqltree.Ident:
+		return newError(CodeRefused, "send one SELECT at a time", "%s", syntax.Message)
+	}
+	word := strings.ToUpper(tokens[0].Text(text))
+	hint := "only one SELECT-like statement (SELECT, WITH, FROM, VALUES, DESCRIBE, SUMMARIZE, EXPLAIN) may run"
+	switch word {
+	case "INSERT", "UPDATE", "DELETE":
+		hint = "run it by itself"
+	case "WITH":
+		if at, verb := changeInside(text, tokens); verb != "" {
+			return newError(CodeRefused, "put the WITH into its query", "WITH … %s is refused", verb).at(text, at)
+		}
+		return refusePivot(text, tokens, syntax)
+	case "SELECT", "FROM", "PIVOT", "PIVOT_WIDER":
+		return refusePivot(text, tokens, syntax)
+	}
+	return newError(CodeRefused, hint, "%s statements are refused", word).at(text, tokens[0].Start)
+}
+
+// Check judges the parsed text by names and returns the edits that make its
+// calls of declared functions behave as calls of built-in ones. Errors are
+// [*Error]s with offsets in text.
+func (db *DB) Check(text string, st *sqltree.Statement, names Names) ([]sqltree.Edit, error) {
+	edits, _, err := db.check(text, st, names)
+	return edits, err
+}
+
+// check is Check, and also returns the table arguments that the edits write.
+func (db *DB) check(text string, st *sqltree.Statement, names Names) (edits []sqltree.Edit, tables []string, err error) {
+	for _, show := range st.Shows {
+		if show != "tables" {
+			return nil, nil, newError(CodeRefused, "read spiced.datasets or spiced.functions", "SHOW %s is refused", strings.ToUpper(show))
+		}
+	}
+	if err := checkHidden(text, st); err != nil {
+		return nil, nil, err
+	}
+	for _, r := range st.Relations {
+		if err := checkRelation(text, r, names); err != nil {
+			return nil, nil, err
+		}
+	}
+	for _, c := range st.Calls {
+		if err := db.checkCall(text, c, names); err != nil {
+			return nil, nil, err
+		}
+	}
+	return db.rewrite(text, st, names)
+}
+
+func checkRelation(text string, r sqltree.Relation, names Names) error {
+	if r.Temporal {
+		return newError(CodeRefused, "", "AT (…) is refused: datasets have no versions").at(text, r.Offset)
+	}
+	if _, ok := names.Relation(r.Catalog, r.Schema, r.Name); ok {
+		return nil
+	}
+	written := r.Name
+	if r.Schema != "" {
+		written = r.Schema + "." + written
+	}
+	if r.Catalog != "" {
+		written = r.Catalog + "." + written
+	}
+	hint := "declare it under datasets: or views:"
+	if sqltree.Fold(r.Schema) == System {
+		hint = "list_udfs(), spiced.functions and spiced.datasets say what there is"
+	}
+	if near := nearest.Name(written, names.RelationNames()); near != "" {
+		hint = fmt.Sprintf("did you mean %q?", near)
+	}
+	e := newError(CodeNotFound, hint, "table %q is not declared in the Spicepod", written)
+	e.Missing = ObjectTable
+	return e.at(text, r.Offset)
+}
+
+// declared returns the function of ours that a call means, or nil. A schema
+// that is none of ours is the object of a chained call, x.f().
+func declared(c sqltree.Call, names Names) *Function {
+	schema := sqltree.Fold(c.Schema)
+	if foreignSchemas[schema] || schema == Public && c.Catalog != "" && sqltree.Fold(c.Catalog) != CatalogName {
+		return nil
+	}
+	return names.Function(c.Name)
+}
+
+// foreignSchemas hold no declared function.
+var foreignSchemas = set("main system pg_catalog information_schema " + System + " " + Core + " " + Prelude)
+
+// asFunction returns a call x.f(y) of a declared function, where x is a column
+// that DuckDB's parser took for a schema, as f(x, y).
+func asFunction(c sqltree.Call) sqltree.Call {
+	if schema := sqltree.Fold(c.Schema); schema == "" || schema == Public || c.Table {
+		return c
+	}
+	object := sqltree.Arg{Kind: sqltree.ColumnRef, Parts: []string{c.Schema}}
+	if c.Catalog != "" {
+		object.Parts = []string{c.Catalog, c.Schema}
+	}
+	c.Catalog, c.Schema = "", ""
+	c.Args = append([]sqltree.Arg{object}, c.Args...)
+	return c
+}
+
+func (db *DB) checkCall(text string, c sqltree.Call, names Names) error {
+	switch sqltree.Fold(c.Schema) {
+	case Core:
+		return newError(CodeRefused, "call it by its own name", "schema %q is internal", c.Schema).at(text, c.Offset)
+	}
+	f := declared(c, names)
+	if f == nil {
+		if isCtx(c) {
+			return checkCtx(text, c)
+		}
+		if db.builtins.refuses(sqltree.Fold(c.Name), c.Table) {
+			return newError(CodeRefused, "it reaches files, settings, other statements or only waits",
+				"function %q is refused", c.Name).at(text, c.Offset)
+		}
+		return nil
+	}
+	if f.Table != c.Table {
+		hint := fmt.Sprintf("write SELECT … FROM %s(…)", f.Name)
+		if c.Table {
+			hint = fmt.Sprintf("write SELECT %s(…)", f.Name)
+		}
+		return newError(CodeArgument, hint, "%s is a %s function", f.Signature, kindName(f)).at(text, c.Offset)
+	}
+	if c.Window {
+		return newError(CodeArgument, "leave OVER away", "%s is a scalar function, not a window function", f.Signature).at(text, c.Offset)
+	}
+	return checkArgs(text, asFunction(c), f)
+}
+
+func kindName(f *Function) string {
+	if f.Table {
+		return "table"
+	}
+	return "scalar"
+}
+
+// checkArgs refuses a wrong number of arguments and wrong names; DuckDB checks
+// the types.
+func checkArgs(text string, c sqltree.Call, f *Function) error {
+	fail := func(format string, args ...any) error {
+		return newError(CodeArgument, "", "%s: %s", f.Signature, fmt.Sprintf(format, args...)).at(text, c.Offset)
+	}
+	given := make([]bool, len(f.Args))
+	for i, a := range c.Args {
+		at := i
+		if a.Name != "" {
+			at = slices.IndexFunc(f.Args, func(d FunctionArg) bool { return sqltree.Fold(d.Name) == sqltree.Fold(a.Name) })
+			if at < 0 {
+				return fail("there is no argument named %q", a.Name)
+			}
+		}
+		if at >= len(f.Args) {
+			return fail("expected %d arguments, got %d", len(f.Args), len(c.Args))
+		}
+		if given[at] {
+			return fail("argument %q was given more than once", f.Args[at].Name)
+		}
+		given[at] = true
+	}
+	for i, ok := range given {
+		if ok || f.Args[i].Optional {
+			continue
+		}
+		if (len(c.Args) == 0 || c.Args[0].Name == "") && !slices.ContainsFunc(f.Args, func(a FunctionArg) bool { return a.Optional }) {
+			return fail("expected %d arguments, got %d", len(f.Args), len(c.Args))
+		}
+		return fail("argument %q is missing", f.Args[i].Name)
+	}
+	return nil
+}
+
+// moveError places an error about a text made of sql in sql.
+func moveError(err error, sql string, place func(int) int) error {
+	var e *Error
+	if errors.As(err, &e) && e.Offset >= 0 {
+		moved := *e
+		return moved.at(sql, place(e.Offset))
+	}
+	return err
+}

@@ -1,0 +1,140 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spiced-sql/spiced/internal/sql/sqltree"
+)
+
+// Tx is the write transaction that makes a generation. It lives as long as the
+// function it is given to and is used by one goroutine. An error that DuckDB
+// meets while it runs a statement, not while it binds one, ends the
+// transaction.
+type Tx struct {
+	session
+	committed []func()
+	record    func(sql string)
+}
+
+// Exec runs one statement of ours; it is not guarded.
+func (tx *Tx) Exec(sql string) error {
+	if tx.record != nil {
+		tx.record(sql)
+	}
+	return tx.session.Exec(sql)
+}
+
+// Record calls f with every statement that Exec is given from now on.
+func (tx *Tx) Record(f func(sql string)) { tx.record = f }
+
+// Publish runs build in a transaction and makes its changes and next visible
+// to new statements in one step; statements that run keep what they see. When
+// build fails, or ctx or the database ends, nothing has changed. Publications
+// run one at a time; an error of DuckDB's is an [*Error].
+func (db *DB) Publish(ctx context.Context, next *Catalog, build func(*Tx) error) error {
+	db.write.Lock()
+	defer db.write.Unlock()
+	if db.life.Err() != nil { // the writer may be gone
+		return errClosing
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	tx := &Tx{session: session{db.writer}}
+	if err := tx.Exec("BEGIN TRANSACTION"); err != nil {
+		return err
+	}
+	if err := db.build(ctx, tx, build); err != nil {
+		return errors.Join(err, db.writer.exec("ROLLBACK"))
+	}
+	// DuckDB takes COMMIT for an aborted transaction and rolls it back.
+	if err := tx.Exec("SELECT 1"); err != nil {
+		return errors.Join(err, db.writer.exec("ROLLBACK"))
+	}
+	if err := db.commitCatalog(next); err != nil {
+		return err
+	}
+	for _, f := range tx.committed {
+		f()
+	}
+	return nil
+}
+
+// build runs f in tx. A panic of f rolls back, so that the writer stays usable,
+// and goes on.
+func (db *DB) build(ctx context.Context, tx *Tx, f func(*Tx) error) error {
+	returned := false
+	defer func() {
+		if !returned {
+			_ = db.writer.exec("ROLLBACK")
+		}
+	}()
+	ctx, stop := db.living(ctx)
+	defer stop()
+	err := interruptible(ctx, db.writer, func() error { return f(tx) })
+	returned = true
+	if db.life.Err() != nil {
+		return errClosing
+	}
+	return err
+}
+
+// commitCatalog ends the transaction and swaps the catalog. A statement that
+// was being bound meanwhile sees the epoch change and binds again.
+func (db *DB) commitCatalog(next *Catalog) error {
+	db.commit.Lock()
+	db.epoch.Add(1)
+	if err := db.writer.exec("COMMIT"); err != nil {
+		db.epoch.Add(1)
+		db.commit.Unlock()
+		return fmt.Errorf("commit generation %d: %w", next.Generation, err)
+	}
+	last := db.current
+	next.serial = db.serial.Add(1)
+	next.users.Add(1) // the database's own use
+	next.gone = func() { db.drain.remove(next.serial) }
+	db.drain.add(next.serial)
+	db.current = next
+	if next.published != nil {
+		next.published()
+	}
+	db.epoch.Add(1)
+	db.commit.Unlock()
+	for _, p := range db.pools {
+		p.forgetBefore(next.serial)
+	}
+	if last != nil {
+		last.release()
+	}
+	return nil
+}
+
+// Parse returns DuckDB's reading of a SELECT-like text of ours. A text that is
+// none is an [*Error].
+func (db *DB) Parse(ctx context.Context, text string) (*sqltree.Statement, error) {
+	tokens, err := db.checkText(text)
+	if err != nil {
+		return nil, err
+	}
+	pool, err := db.poolFor(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c, err := pool.get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer pool.put(c)
+	return parse(c, plainText(text, tokens))
+}
+
+// publicError makes DuckDB's error about sql an [*Error].
+func publicError(err error, sql string) error {
+	var e *duckError
+	if errors.As(err, &e) {
+		return e.describe(sql, func(offset int) int { return offset })
+	}
+	return err
+}

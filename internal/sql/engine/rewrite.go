@@ -1,0 +1,307 @@
+package engine
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spiced-sql/spiced/internal/sql/sqltree"
+)
+
+// rewriter collects the edits of one text.
+type rewriter struct {
+	db     *DB
+	names  Names
+	text   string
+	tokens []sqltree.Token
+	edits  []sqltree.Edit
+	hoists []sqltree.Span // subqueries given as table arguments
+	tables []string       // what stands for table arguments now
+}
+
+// rewrite returns the edits for the calls of declared functions in text, and
+// the table arguments that they write.
+func (db *DB) rewrite(text string, st *sqltree.Statement, names Names) ([]sqltree.Edit, []string, error) {
+	r := rewriter{db: db, names: names, text: text}
+	for _, c := range st.Calls {
+		f := declared(c, names)
+		if f == nil {
+			continue
+		}
+		if err := r.call(asFunction(c), f); err != nil {
+			return nil, nil, err
+		}
+	}
+	if len(r.hoists) > 0 {
+		r.numberParams()
+	}
+	r.sort()
+	r.hoist()
+	return r.edits, r.tables, nil
+}
+
+// call adds the edits of one call and of its arguments. A call that is a
+// column by itself keeps its text as the column's name.
+func (r *rewriter) call(c sqltree.Call, f *Function) error {
+	once, err := r.once(c, f)
+	if err != nil {
+		return err
+	}
+	if !once && !slices.ContainsFunc(c.Args, needsEdit) && !slices.ContainsFunc(f.Args, isTable) {
+		return nil
+	}
+	if r.tokens == nil {
+		r.tokens = sqltree.Scan(r.text)
+	}
+	site, ok := sqltree.Locate(r.text, r.tokens, c)
+	if !ok {
+		return newError(CodeRefused, fmt.Sprintf("write it as %s(…)", f.Name), "this form of a call of %s is not understood", f.Name).
+			at(r.text, c.Offset)
+	}
+	before := len(r.edits)
+	for i, a := range c.Args {
+		if err := r.arg(a, f.Args[position(a, i, f)], site.Args[i]); err != nil {
+			return err
+		}
+	}
+	if once {
+		r.bindOnce(c, f, site)
+	}
+	if c.Entry && len(r.edits) > before {
+		whole := site.Whole()
+		r.edits = append(r.edits, sqltree.Edit{
+			Span: sqltree.Span{Start: whole.End, End: whole.End}, New: " AS " + Identifier(r.text[whole.Start:whole.End]),
+		})
+	}
+	return nil
+}
+
+// bindOnce makes a call evaluate each of its arguments once per row: f(a, b)
+// becomes (list_transform([{'x': a, 'y': b}], lambda p: f(p.x, p.y))[1]). A
+// lambda's parameter is a value, while a macro's argument is text.
+func (r *rewriter) bindOnce(c sqltree.Call, f *Function, site sqltree.Site) {
+	key := func(i int) string { return Literal(f.Args[position(c.Args[i], i, f)].Name) + ": " }
+	whole := site.Whole()
+	opening := sqltree.Edit{Span: sqltree.Span{Start: whole.Start, End: site.Args[0].Start}, New: "(list_transform([{" + key(0)}
+	r.edits = append(r.edits, opening)
+	for i := 1; i < len(site.Args); i++ {
+		between := sqltree.Span{Start: site.Args[i-1].End, End: site.Args[i].Start}
+		r.edits = append(r.edits, sqltree.Edit{Span: between, New: ", " + key(i)})
+	}
+	fields := make([]string, len(f.Args))
+	for i, a := range f.Args {
+		fields[i] = onceParam + "." + Identifier(a.Name)
+	}
+	call := Qualified(Public, f.Name) + "(" + strings.Join(fields, ", ") + ")"
+	closing := sqltree.Span{Start: site.Args[len(site.Args)-1].End, End: whole.End}
+	r.edits = append(r.edits, sqltree.Edit{Span: closing, New: "}], lambda " + onceParam + ": " + call + ")[1])"})
+}
+
+// onceParam is the lambda's parameter in a call that binds its arguments once, a
+// name that no table of the statement has by accident: DuckDB would take __p.x
+// for a column of a table __p.
+const onceParam = "__spiced_once"
+
+// once reports whether the call must evaluate each argument once although the
+// body uses it more often: one changes with each evaluation, or it holds a
+// parameter in a statement of one row, where DuckDB would plan a repeated parameter anew at
+// each execution.
+func (r *rewriter) once(c sqltree.Call, f *Function) (bool, error) {
+	random, param := false, false
+	for _, a := range c.Args {
+		param = param || a.Kind == sqltree.Parameter
+		random = random || slices.ContainsFunc(a.Calls, r.random)
+	}
+	if random && f.NotOnce != "" {
+		return false, newError(CodeArgument,
+			fmt.Sprintf("compute it first: SELECT %s(v) FROM (SELECT … AS v FROM …)", f.Name),
+			"an argument of %s changes with each evaluation, and %s", f.Signature, f.NotOnce).at(r.text, c.Offset)
+	}
+	if f.NotOnce != "" && slices.ContainsFunc(c.Args, r.overRows) {
+		return false, newError(CodeArgument,
+			fmt.Sprintf("compute it first: SELECT %s(v) FROM (SELECT … AS v FROM …)", f.Name),
+			"an argument of %s is computed over several rows, or gives several, and %s", f.Signature, f.NotOnce).at(r.text, c.Offset)
+	}
+	return f.Once && (random || param && c.SingleRow), nil
+}
+
+// overRows reports whether a would see one row alone where a derived table
+// binds it: a window function, unnest, and an aggregate that reads no column,
+// such as count(*). DuckDB computes other aggregates where their columns are.
+func (r *rewriter) overRows(a sqltree.Arg) bool {
+	return a.Many || slices.ContainsFunc(a.Bare, func(name string) bool { return r.names.Function(name) == nil && r.db.builtins.Aggregate(name) })
+}
+
+func (r *rewriter) random(name string) bool {
+	if f := r.names.Function(name); f != nil {
+		return f.Random
+	}
+	return r.db.builtins.Random(name)
+}
+
+func isTable(a FunctionArg) bool { return a.Table }
+
+func needsEdit(a sqltree.Arg) bool {
+	return a.Kind == sqltree.StringLiteral || a.Kind == sqltree.IntegerLiteral || a.Kind == sqltree.Parameter
+}
+
+// position is the place in the declaration of argument i of a call.
+func position(a sqltree.Arg, i int, f *Function) int {
+	if a.Name == "" {
+		return i
+	}
+	return slices.IndexFunc(f.Args, func(d FunctionArg) bool { return sqltree.Fold(d.Name) == sqltree.Fold(a.Name) })
+}
+
+// arg adds the edit of one argument, which stands at span. DuckDB casts a
+// string literal and an untyped parameter to whatever one of its own functions
+// takes, and an integer literal to any number it fits.
+func (r *rewriter) arg(a sqltree.Arg, d FunctionArg, span sqltree.Span) error {
+	if d.Table {
+		return r.tableArg(a, d, span)
+	}
+	if needsEdit(a) && (a.Kind != sqltree.IntegerLiteral || d.Numeric) {
+		r.edits = append(r.edits,
+			sqltree.Edit{Span: sqltree.Span{Start: span.Start, End: span.Start}, New: "CAST("},
+			sqltree.Edit{Span: sqltree.Span{Start: span.End, End: span.End}, New: " AS " + d.Type + ")"})
+	}
+	return nil
+}
+
+// tableArg turns a table argument into the name that the function's
+// query_table reads. A subquery becomes a CTE in front of the statement.
+func (r *rewriter) tableArg(a sqltree.Arg, d FunctionArg, span sqltree.Span) error {
+	fail := func(code Code, hint, format string, args ...any) error {
+		return newError(code, hint, format, args...).at(r.text, span.Start)
+	}
+	var parts []string
+	switch a.Kind {
+	case sqltree.StringLiteral:
+		parts = strings.SplitN(a.Text, ".", 3)
+	case sqltree.ColumnRef:
+		parts = a.Parts
+	case sqltree.Query:
+		if len(a.CTEs) > 0 {
+			return fail(CodeArgument, "name the CTE itself as the argument", "a subquery for table argument %q cannot read a CTE", d.Name)
+		}
+		r.table(span, hoistName(len(r.hoists)))
+		r.hoists = append(r.hoists, span)
+		return nil
+	default:
+		return fail(CodeArgument, "give a table's name or a subquery in parentheses", "argument %q takes a table", d.Name)
+	}
+	name := strings.Join(parts, ".")
+	target := Identifier(name)
+	if !a.CTE {
+		catalog, schema, table := pathOf(parts)
+		rel, ok := r.names.Relation(catalog, schema, table)
+		if !ok {
+			return checkRelation(r.text, sqltree.Relation{Catalog: catalog, Schema: schema, Name: table, Offset: span.Start}, r.names)
+		}
+		target = Qualified(rel.Schema, rel.Name)
+	}
+	if strings.Contains(name, `"`) { // query_table does not undo that Identifier doubles them
+		return fail(CodeArgument, "read it in a CTE of another name", "argument %q takes a table without quotes in its name", d.Name)
+	}
+	r.table(span, target)
+	return nil
+}
+
+// table writes the name of a table for the argument at span.
+func (r *rewriter) table(span sqltree.Span, name string) {
+	r.edits = append(r.edits, sqltree.Edit{Span: span, New: Literal(name)})
+	r.tables = append(r.tables, name)
+}
+
+func pathOf(parts []string) (catalog, schema, table string) {
+	switch len(parts) {
+	case 1:
+		return "", "", parts[0]
+	case 2:
+		return "", parts[0], parts[1]
+	}
+	return parts[0], parts[1], strings.Join(parts[2:], ".")
+}
+
+func hoistName(i int) string { return fmt.Sprintf("__spiced_table_%d", i+1) }
+
+// sort orders the edits by place. Of two insertions at one place the later
+// made is the outer one.
+func (r *rewriter) sort() {
+	slices.Reverse(r.edits)
+	slices.SortStableFunc(r.edits, func(a, b sqltree.Edit) int {
+		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.End, b.End))
+	})
+}
+
+// hoist puts the subqueries given as table arguments in front of the
+// statement as CTEs, with the edits that fall inside them; one inside another
+// comes before it.
+func (r *rewriter) hoist() {
+	if len(r.hoists) == 0 {
+		return
+	}
+	var ctes []string
+	for i, span := range slices.Backward(r.hoists) {
+		text, _ := sqltree.Apply(r.text[span.Start:span.End], r.inside(span))
+		ctes = append(ctes, hoistName(i)+" AS "+text)
+	}
+	r.edits = r.outermost(r.edits)
+	first := r.tokens[0]
+	at, text := first.Start, "WITH "+strings.Join(ctes, ", ")+" "
+	if keyword(r.text, r.tokens, 0, "with") {
+		at, text = first.End, " "+strings.Join(ctes, ", ")+","
+		if keyword(r.text, r.tokens, 1, "recursive") {
+			at = r.tokens[1].End
+		}
+	}
+	r.edits = append([]sqltree.Edit{{Span: sqltree.Span{Start: at, End: at}, New: text}}, r.edits...)
+}
+
+// numberParams writes ? as $1, $2, …: a subquery that moves to the front takes
+// its parameters along.
+func (r *rewriter) numberParams() {
+	n := 0
+	for _, t := range r.tokens {
+		if t.Kind != sqltree.Param || r.text[t.Start] != '?' {
+			continue
+		}
+		n++
+		if t.End == t.Start+1 {
+			r.edits = append(r.edits, sqltree.Edit{Span: sqltree.Span{Start: t.Start, End: t.End}, New: fmt.Sprintf("$%d", n)})
+		}
+	}
+}
+
+// inside returns the edits inside span, moved to its start.
+func (r *rewriter) inside(span sqltree.Span) []sqltree.Edit {
+	var inside []sqltree.Edit
+	for _, e := range r.edits {
+		if e.Start >= span.Start && e.End <= span.End && e.Span != span {
+			inside = append(inside, e)
+		}
+	}
+	inside = r.outermost(inside)
+	for i := range inside {
+		inside[i].Start -= span.Start
+		inside[i].End -= span.Start
+	}
+	return inside
+}
+
+// outermost leaves out the edits that fall inside a hoisted subquery which one
+// of the others replaces.
+func (r *rewriter) outermost(edits []sqltree.Edit) []sqltree.Edit {
+	var replaced []sqltree.Span
+	for _, e := range edits {
+		if slices.Contains(r.hoists, e.Span) {
+			replaced = append(replaced, e.Span)
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(edits), func(e sqltree.Edit) bool {
+		return slices.ContainsFunc(replaced, func(s sqltree.Span) bool {
+			return e.Start >= s.Start && e.End <= s.End && e.Span != s
+		})
+	})
+}

@@ -1,0 +1,119 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/duckdb/duckdb-go/v2/mapping"
+
+	"github.com/spiced-sql/spiced/internal/sql/sqltree"
+)
+
+// TableWriter fills the table of a kept result. It is used by one goroutine.
+type TableWriter struct {
+	db       *DB
+	table    Table
+	c        *conn
+	appender mapping.Appender
+}
+
+// CreateTable makes the file of a kept result with an empty table. Close or
+// Abort the writer. The file must be in a folder that the database may use.
+func (db *DB) CreateTable(ctx context.Context, t Table, columns []Column) (*TableWriter, error) {
+	c, err := db.connect("")
+	if err != nil {
+		return nil, err
+	}
+	w := &TableWriter{db: db, table: t, c: c}
+	err = interruptible(ctx, c, func() error {
+		for _, sql := range []string{
+			"ATTACH " + Literal(t.Path) + " AS " + Identifier(t.Database) + " (BLOCK_SIZE 16384)", // the least: many results are small
+			"CREATE TABLE " + t.SQL() + " (" + columnList(columns) + ")",
+		} {
+			if err := c.exec(sql); err != nil {
+				return err
+			}
+		}
+		if mapping.AppenderCreateExt(c.raw, t.Database, "main", tableOfResult, &w.appender) != mapping.StateSuccess {
+			return w.appenderError()
+		}
+		return nil
+	})
+	if err != nil {
+		w.Abort()
+		return nil, fmt.Errorf("keep the result: %w", err)
+	}
+	return w, nil
+}
+
+// columnList declares columns; names that stand there twice get a number.
+func columnList(columns []Column) string {
+	seen := map[string]bool{}
+	list := make([]string, len(columns))
+	for i, c := range columns {
+		name := c.Name
+		for n := 1; name == "" || seen[sqltree.Fold(name)]; n++ {
+			name = fmt.Sprintf("%s_%d", c.Name, n)
+		}
+		seen[sqltree.Fold(name)] = true
+		list[i] = Identifier(name) + " " + c.Type.String()
+	}
+	return strings.Join(list, ", ")
+}
+
+// Append adds the rows of a chunk.
+func (w *TableWriter) Append(chunk *Chunk) error {
+	if mapping.AppendDataChunk(w.appender, chunk.raw) != mapping.StateSuccess {
+		return w.appenderError()
+	}
+	return nil
+}
+
+func (w *TableWriter) appenderError() error {
+	return errors.New("keep the result: " + newDuckError(mapping.AppenderError(w.appender)).message)
+}
+
+// Close completes the table, which can be read from now on.
+func (w *TableWriter) Close() error {
+	err := error(nil)
+	if mapping.AppenderClose(w.appender) != mapping.StateSuccess {
+		err = w.appenderError()
+	}
+	mapping.AppenderDestroy(&w.appender)
+	for _, sql := range []string{
+		"CHECKPOINT " + Identifier(w.table.Database),
+		"DETACH " + Identifier(w.table.Database),
+		"ATTACH " + Literal(w.table.Path) + " AS " + Identifier(w.table.Database) + " (READ_ONLY)",
+	} {
+		if err == nil {
+			err = w.c.exec(sql)
+		}
+	}
+	if err != nil {
+		w.Abort()
+		return err
+	}
+	w.c.close()
+	return nil
+}
+
+// Abort takes the table back.
+func (w *TableWriter) Abort() {
+	if w.appender.Ptr != nil {
+		mapping.AppenderDestroy(&w.appender)
+	}
+	w.c.close()
+	w.db.DropTable(w.table)
+}
+
+// DropTable forgets a kept result that nobody reads any more and removes its
+// file.
+func (db *DB) DropTable(t Table) {
+	// It is attached unless its making failed.
+	_ = db.Exec(context.Background(), "DETACH DATABASE IF EXISTS "+Identifier(t.Database))
+	os.Remove(t.Path)
+	os.Remove(t.Path + ".wal")
+}

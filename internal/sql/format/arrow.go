@@ -1,0 +1,111 @@
+package format
+
+import (
+	"io"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+
+	"github.com/spiced-sql/spiced/internal/sql/engine"
+)
+
+// Limits of a record batch: small enough to stay in a processor's cache
+// between DuckDB's vectors and the network, large enough that a batch's own
+// cost does not count.
+const (
+	batchBytes = 1 << 20
+	batchRows  = 1 << 17
+	appendRows = 512 // rows that are added before the size is looked at again
+)
+
+// arrowStream writes an Arrow IPC stream. Many DuckDB vectors make one record
+// batch; each value is copied once, a column at a time.
+type arrowStream struct {
+	w       io.Writer
+	ipc     *ipc.Writer
+	batcher *Batcher
+}
+
+func newArrow(w io.Writer) Writer { return &arrowStream{w: w} }
+
+func (a *arrowStream) Begin(columns []engine.Column) error {
+	a.batcher = NewBatcher(columns)
+	a.ipc = ipc.NewWriter(a.w, ipc.WithSchema(a.batcher.Schema()))
+	return nil
+}
+
+func (a *arrowStream) Write(chunk *engine.Chunk) error { return a.batcher.Add(chunk, a.ipc.Write) }
+
+func (a *arrowStream) Flush() error { return a.batcher.Emit(a.ipc.Write) }
+
+func (a *arrowStream) End() error {
+	if err := a.Flush(); err != nil {
+		return err
+	}
+	return a.ipc.Close()
+}
+
+// Batcher makes Arrow record batches of DuckDB's vectors, for Arrow IPC and
+// Flight. It belongs to one goroutine.
+type Batcher struct {
+	schema  *arrow.Schema
+	columns []column
+	rows    int
+}
+
+// NewBatcher makes a Batcher for results with these columns.
+func NewBatcher(columns []engine.Column) *Batcher {
+	b := &Batcher{schema: ArrowSchema(columns)}
+	for i, c := range columns {
+		b.columns = append(b.columns, newColumn(c.Type, b.schema.Field(i).Type))
+	}
+	return b
+}
+
+// Schema describes the batches.
+func (b *Batcher) Schema() *arrow.Schema { return b.schema }
+
+// Add takes the rows of a chunk and calls emit with every batch that gets
+// full. A batch is valid until emit returns: its memory is used again.
+func (b *Batcher) Add(chunk *engine.Chunk, emit func(arrow.RecordBatch) error) error {
+	for from := 0; from < chunk.Len(); from += appendRows {
+		n := min(appendRows, chunk.Len()-from)
+		size := 0
+		for i, c := range b.columns {
+			if err := c.append(chunk.Column(i), from, n); err != nil {
+				return err
+			}
+			size += c.size()
+		}
+		b.rows += n
+		if size >= batchBytes || b.rows >= batchRows {
+			if err := b.Emit(emit); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Emit calls emit with the rows that have not been emitted yet, if any.
+func (b *Batcher) Emit(emit func(arrow.RecordBatch) error) error {
+	if b.rows == 0 {
+		return nil
+	}
+	arrays := make([]arrow.Array, len(b.columns))
+	for i, c := range b.columns {
+		data := c.data()
+		arrays[i] = array.MakeFromData(data)
+		data.Release()
+	}
+	batch := array.NewRecordBatch(b.schema, arrays, int64(b.rows))
+	err := emit(batch)
+	batch.Release()
+	for i, c := range b.columns {
+		arrays[i].Release()
+		c.reset()
+	}
+	b.rows = 0
+	return err
+}

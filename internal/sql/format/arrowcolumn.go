@@ -1,0 +1,272 @@
+package format
+
+import (
+	"math"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/bitutil"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/spiced-sql/spiced/internal/sql/engine"
+)
+
+// column collects the values of one column, or of a part of a nested one, in
+// Arrow's layout.
+type column interface {
+	// append adds the rows [from, from+n) of a vector.
+	append(v *engine.Vector, from, n int) error
+	// data is what was added. It is valid until reset.
+	data() *array.Data
+	reset()
+	size() int // in bytes
+}
+
+func newColumn(t *engine.Type, dt arrow.DataType) column {
+	switch t.ID {
+	case engine.Null:
+		return &nullColumn{}
+	case engine.Boolean:
+		return &boolColumn{dt: dt}
+	case engine.TinyInt, engine.UTinyInt:
+		return &rawColumn{dt: dt, width: 1}
+	case engine.SmallInt, engine.USmallInt:
+		return &rawColumn{dt: dt, width: 2}
+	case engine.Integer, engine.UInteger, engine.Float, engine.Date:
+		return &rawColumn{dt: dt, width: 4}
+	case engine.HugeInt:
+		return &rawColumn{dt: dt, width: 16}
+	case engine.UHugeInt:
+		return &converted{dt: dt, width: 32, convert: widenUHugeInt}
+	case engine.Decimal:
+		return newDecimal(t, dt)
+	case engine.Interval:
+		return &converted{dt: dt, width: 16, convert: convertInterval}
+	case engine.Varchar:
+		return &textColumn{*newBytes(dt, appendValidUTF8)}
+	case engine.Blob:
+		return newBytes(dt, func(buf []byte, v *engine.Vector, i int) []byte { return append(buf, v.Bytes(i)...) })
+	case engine.Bit, engine.UUID, engine.TimeTZ:
+		return newBytes(dt, plain(t))
+	case engine.Enum:
+		return newEnum(t, dt)
+	case engine.List, engine.Map, engine.Array, engine.Struct, engine.Union:
+		return newNested(t, dt)
+	}
+	return &rawColumn{dt: dt, width: 8} // 64-bit numbers and times
+}
+
+// validity collects which values are not NULL, one bit each.
+type validity struct {
+	bits  []byte // covers all n values once there is a NULL
+	n     int
+	nulls int
+}
+
+// append adds the rows [from, from+n) of v and reports whether there is a NULL
+// among them.
+func (b *validity) append(v *engine.Vector, from, n int) bool {
+	nulls := 0
+	words := v.Validity(from + n)
+	source := arrow.GetBytes(words)
+	if words != nil {
+		nulls = n - bitutil.CountSetBits(source, from, n)
+	}
+	switch {
+	case nulls > 0 && b.nulls == 0:
+		b.grow(b.n)
+		bitutil.SetBitsTo(b.bits, 0, int64(b.n), true)
+		fallthrough
+	case nulls > 0:
+		b.grow(b.n + n)
+		bitutil.CopyBitmap(source, from, n, b.bits, b.n)
+	case b.nulls > 0:
+		b.grow(b.n + n)
+		bitutil.SetBitsTo(b.bits, int64(b.n), int64(n), true)
+	}
+	b.n += n
+	b.nulls += nulls
+	return nulls > 0
+}
+
+// grow makes room for n bits.
+func (b *validity) grow(n int) { b.bits = growBits(b.bits, n) }
+
+// growBits lengthens a bitmap to n bits; new ones are zero.
+func growBits(bits []byte, n int) []byte {
+	for need := (n + 7) / 8; len(bits) < need; {
+		bits = append(bits, 0)
+	}
+	return bits
+}
+
+func (b *validity) reset() { b.bits, b.n, b.nulls = b.bits[:0], 0, 0 }
+
+// buffer is Arrow's validity bitmap; none when nothing is NULL.
+func (b *validity) buffer() *memory.Buffer {
+	if b.nulls == 0 {
+		return nil
+	}
+	return memory.NewBufferBytes(b.bits)
+}
+
+// rawColumn copies values whose layout is the same in DuckDB and Arrow.
+type rawColumn struct {
+	validity
+	dt    arrow.DataType
+	width int
+	buf   []byte
+}
+
+func (c *rawColumn) append(v *engine.Vector, from, n int) error {
+	start := len(c.buf)
+	c.buf = append(c.buf, engine.Values[byte](v, (from+n)*c.width)[from*c.width:]...)
+	if c.validity.append(v, from, n) {
+		clearNulls(c.buf[start:], c.width, v, from, n)
+	}
+	return nil
+}
+
+// clearNulls zeroes the places of NULLs: what DuckDB has there is anybody's.
+func clearNulls(buf []byte, width int, v *engine.Vector, from, n int) {
+	for i := range n {
+		if !v.Valid(from + i) {
+			clear(buf[i*width : (i+1)*width])
+		}
+	}
+}
+
+func (c *rawColumn) data() *array.Data {
+	return array.NewData(c.dt, c.n, []*memory.Buffer{c.buffer(), memory.NewBufferBytes(c.buf)}, nil, c.nulls, 0)
+}
+
+func (c *rawColumn) size() int { return len(c.buf) }
+
+func (c *rawColumn) reset() {
+	c.validity.reset()
+	c.buf = c.buf[:0]
+}
+
+// converted writes values of another layout, n at a time.
+type converted struct {
+	validity
+	dt      arrow.DataType
+	width   int
+	convert func(out []byte, v *engine.Vector, from, n int)
+	buf     []byte
+}
+
+func (c *converted) append(v *engine.Vector, from, n int) error {
+	start := len(c.buf)
+	c.buf = grow(c.buf, n*c.width)
+	c.convert(c.buf[start:], v, from, n)
+	if c.validity.append(v, from, n) {
+		clearNulls(c.buf[start:], c.width, v, from, n)
+	}
+	return nil
+}
+
+// grow lengthens buf by n bytes of any content.
+func grow(buf []byte, n int) []byte {
+	if len(buf)+n <= cap(buf) {
+		return buf[:len(buf)+n]
+	}
+	return append(buf, make([]byte, n)...)
+}
+
+func (c *converted) data() *array.Data {
+	return array.NewData(c.dt, c.n, []*memory.Buffer{c.buffer(), memory.NewBufferBytes(c.buf)}, nil, c.nulls, 0)
+}
+
+func (c *converted) size() int { return len(c.buf) }
+
+func (c *converted) reset() {
+	c.validity.reset()
+	c.buf = c.buf[:0]
+}
+
+func newDecimal(t *engine.Type, dt arrow.DataType) column {
+	switch {
+	case t.Width <= 4:
+		return &converted{dt: dt, width: 16, convert: widen[int16]}
+	case t.Width <= 9:
+		return &converted{dt: dt, width: 16, convert: widen[int32]}
+	case t.Width <= 18:
+		return &converted{dt: dt, width: 16, convert: widen[int64]}
+	}
+	return &rawColumn{dt: dt, width: 16}
+}
+
+// widen extends signed integers to 128 bits.
+func widen[T int16 | int32 | int64](out []byte, v *engine.Vector, from, n int) {
+	to := arrow.GetData[uint64](out)
+	for i, value := range engine.Values[T](v, from+n)[from:] {
+		to[2*i], to[2*i+1] = uint64(value), uint64(int64(value)>>63)
+	}
+}
+
+// widenUHugeInt extends unsigned 128-bit integers to 256 bits.
+func widenUHugeInt(out []byte, v *engine.Vector, from, n int) {
+	to := arrow.GetData[uint64](out)
+	for i, value := range engine.Values[engine.Int128](v, from+n)[from:] {
+		to[4*i], to[4*i+1], to[4*i+2], to[4*i+3] = value.Low, uint64(value.High), 0, 0
+	}
+}
+
+// convertInterval turns microseconds into Arrow's nanoseconds; what does not
+// fit, 292 years of them, becomes the longest that does.
+func convertInterval(out []byte, v *engine.Vector, from, n int) {
+	const limit = math.MaxInt64 / 1000
+	to := arrow.GetData[arrow.MonthDayNanoInterval](out)
+	for i, value := range engine.Values[engine.IntervalValue](v, from+n)[from:] {
+		micros := min(max(value.Micros, -limit), limit)
+		to[i] = arrow.MonthDayNanoInterval{Months: value.Months, Days: value.Days, Nanoseconds: micros * 1000}
+	}
+}
+
+// nullColumn is of the type of a bare NULL.
+type nullColumn struct{ n int }
+
+func (c *nullColumn) append(_ *engine.Vector, _, n int) error {
+	c.n += n
+	return nil
+}
+
+func (c *nullColumn) data() *array.Data {
+	return array.NewData(arrow.Null, c.n, []*memory.Buffer{nil}, nil, c.n, 0)
+}
+
+func (c *nullColumn) size() int { return 0 }
+func (c *nullColumn) reset()    { c.n = 0 }
+
+// boolColumn packs DuckDB's bytes to bits.
+type boolColumn struct {
+	validity
+	dt   arrow.DataType
+	bits []byte
+	len  int
+}
+
+func (c *boolColumn) append(v *engine.Vector, from, n int) error {
+	nulls := c.validity.append(v, from, n)
+	c.bits = growBits(c.bits, c.len+n)
+	for i, value := range engine.Values[uint8](v, from+n)[from:] {
+		if value != 0 && (!nulls || v.Valid(from+i)) {
+			at := c.len + i
+			c.bits[at/8] |= 1 << (at % 8)
+		}
+	}
+	c.len += n
+	return nil
+}
+
+func (c *boolColumn) data() *array.Data {
+	return array.NewData(c.dt, c.n, []*memory.Buffer{c.buffer(), memory.NewBufferBytes(c.bits)}, nil, c.nulls, 0)
+}
+
+func (c *boolColumn) size() int { return len(c.bits) }
+
+func (c *boolColumn) reset() {
+	c.validity.reset()
+	c.bits, c.len = c.bits[:0], 0
+}

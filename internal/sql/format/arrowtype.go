@@ -1,0 +1,186 @@
+package format
+
+import (
+	"strconv"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/spiced-sql/spiced/internal/sql/engine"
+)
+
+// ArrowSchema describes a result's columns in Arrow's types; see [ArrowType].
+func ArrowSchema(columns []engine.Column) *arrow.Schema {
+	fields := make([]arrow.Field, len(columns))
+	for i, c := range columns {
+		fields[i] = arrow.Field{Name: c.Name, Type: ArrowType(c.Type), Nullable: true}
+	}
+	return arrow.NewSchema(fields, nil)
+}
+
+var simpleArrow = map[engine.TypeID]arrow.DataType{
+	engine.Boolean:     arrow.FixedWidthTypes.Boolean,
+	engine.TinyInt:     arrow.PrimitiveTypes.Int8,
+	engine.SmallInt:    arrow.PrimitiveTypes.Int16,
+	engine.Integer:     arrow.PrimitiveTypes.Int32,
+	engine.BigInt:      arrow.PrimitiveTypes.Int64,
+	engine.UTinyInt:    arrow.PrimitiveTypes.Uint8,
+	engine.USmallInt:   arrow.PrimitiveTypes.Uint16,
+	engine.UInteger:    arrow.PrimitiveTypes.Uint32,
+	engine.UBigInt:     arrow.PrimitiveTypes.Uint64,
+	engine.HugeInt:     &arrow.Decimal128Type{Precision: 38},
+	engine.UHugeInt:    &arrow.Decimal256Type{Precision: 39},
+	engine.Float:       arrow.PrimitiveTypes.Float32,
+	engine.Double:      arrow.PrimitiveTypes.Float64,
+	engine.Varchar:     arrow.BinaryTypes.String,
+	engine.Blob:        arrow.BinaryTypes.Binary,
+	engine.Bit:         arrow.BinaryTypes.String,
+	engine.UUID:        arrow.BinaryTypes.String,
+	engine.Date:        arrow.FixedWidthTypes.Date32,
+	engine.Time:        arrow.FixedWidthTypes.Time64us,
+	engine.TimeNS:      arrow.FixedWidthTypes.Time64ns,
+	engine.TimeTZ:      arrow.BinaryTypes.String,
+	engine.Timestamp:   &arrow.TimestampType{Unit: arrow.Microsecond},
+	engine.TimestampS:  &arrow.TimestampType{Unit: arrow.Second},
+	engine.TimestampMS: &arrow.TimestampType{Unit: arrow.Millisecond},
+	engine.TimestampNS: &arrow.TimestampType{Unit: arrow.Nanosecond},
+	engine.TimestampTZ: &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"},
+	engine.Interval:    arrow.FixedWidthTypes.MonthDayNanoInterval,
+	engine.Null:        arrow.Null,
+}
+
+// ArrowType is the Arrow type of a DuckDB type. HUGEINT, which sum() returns,
+// is Decimal128(38, 0), with the 128 bits it has even beyond 38 digits;
+// UHUGEINT is Decimal256(39, 0). ENUM is a dictionary. UUID, BIT and TIME WITH
+// TIME ZONE are text: Arrow has no type that every reader knows.
+func ArrowType(t *engine.Type) arrow.DataType {
+	switch t.ID {
+	case engine.Decimal:
+		return &arrow.Decimal128Type{Precision: int32(t.Width), Scale: int32(t.Scale)}
+	case engine.Enum:
+		return &arrow.DictionaryType{IndexType: enumIndex(t), ValueType: arrow.BinaryTypes.String}
+	case engine.List:
+		return arrow.ListOfField(arrow.Field{Name: "item", Type: ArrowType(t.Elem), Nullable: true})
+	case engine.Array:
+		return arrow.FixedSizeListOfField(int32(t.Size), arrow.Field{Name: "item", Type: ArrowType(t.Elem), Nullable: true})
+	case engine.Struct:
+		return arrow.StructOf(arrowFields(t.Fields)...)
+	case engine.Map:
+		return arrow.MapOf(ArrowType(t.Elem.Fields[0].Type), ArrowType(t.Elem.Fields[1].Type))
+	case engine.Union:
+		codes := make([]arrow.UnionTypeCode, len(t.Fields))
+		for i := range codes {
+			codes[i] = arrow.UnionTypeCode(i)
+		}
+		return arrow.SparseUnionOf(arrowFields(t.Fields), codes)
+	}
+	if dt, ok := simpleArrow[t.ID]; ok {
+		return dt
+	}
+	return arrow.Null
+}
+
+func arrowFields(members []engine.Field) []arrow.Field {
+	fields := make([]arrow.Field, len(members))
+	for i, m := range members {
+		fields[i] = arrow.Field{Name: m.Name, Type: ArrowType(m.Type), Nullable: true}
+	}
+	return fields
+}
+
+// enumIndex is the type of an ENUM's values in DuckDB's vectors.
+func enumIndex(t *engine.Type) arrow.DataType {
+	switch n := len(t.Values); {
+	case n < 1<<8:
+		return arrow.PrimitiveTypes.Uint8
+	case n < 1<<16:
+		return arrow.PrimitiveTypes.Uint16
+	}
+	return arrow.PrimitiveTypes.Uint32
+}
+
+// appendSchema appends the columns as Spice writes an Arrow schema in JSON.
+func appendSchema(buf []byte, columns []engine.Column) []byte {
+	buf = append(buf, `{"fields":[`...)
+	for i, name := range uniqueNames(columns) {
+		if i > 0 {
+			buf = append(buf, ',')
+		}
+		buf = appendField(buf, name, true, ArrowType(columns[i].Type))
+	}
+	return append(buf, "]}"...)
+}
+
+func appendField(buf []byte, name string, nullable bool, dt arrow.DataType) []byte {
+	buf = AppendString(append(buf, `{"name":`...), name)
+	buf = AppendDataType(append(buf, `,"data_type":`...), dt)
+	buf = strconv.AppendBool(append(buf, `,"nullable":`...), nullable)
+	return append(buf, `,"dict_id":0,"dict_is_ordered":false,"metadata":{}}`...)
+}
+
+var arrowNames = map[arrow.Type]string{
+	arrow.NULL: `"Null"`, arrow.BOOL: `"Boolean"`,
+	arrow.INT8: `"Int8"`, arrow.INT16: `"Int16"`, arrow.INT32: `"Int32"`, arrow.INT64: `"Int64"`,
+	arrow.UINT8: `"UInt8"`, arrow.UINT16: `"UInt16"`, arrow.UINT32: `"UInt32"`, arrow.UINT64: `"UInt64"`,
+	arrow.FLOAT32: `"Float32"`, arrow.FLOAT64: `"Float64"`, arrow.STRING: `"Utf8"`, arrow.BINARY: `"Binary"`,
+	arrow.DATE32: `"Date32"`, arrow.INTERVAL_MONTH_DAY_NANO: `{"Interval":"MonthDayNano"}`,
+}
+
+// AppendDataType appends an Arrow type as Arrow's Rust library, and so Spice,
+// writes one in JSON: "Int64", {"Timestamp":["Microsecond",null]}.
+func AppendDataType(buf []byte, dt arrow.DataType) []byte {
+	if name, ok := arrowNames[dt.ID()]; ok {
+		return append(buf, name...)
+	}
+	switch dt := dt.(type) {
+	case *arrow.Decimal128Type:
+		return appendPrecision(append(buf, `{"Decimal128":[`...), dt.Precision, dt.Scale)
+	case *arrow.Decimal256Type:
+		return appendPrecision(append(buf, `{"Decimal256":[`...), dt.Precision, dt.Scale)
+	case *arrow.Time64Type:
+		return append(append(append(buf, `{"Time64":"`...), unitName(dt.Unit)...), `"}`...)
+	case *arrow.TimestampType:
+		buf = append(append(append(buf, `{"Timestamp":["`...), unitName(dt.Unit)...), `",`...)
+		if dt.TimeZone == "" {
+			return append(buf, "null]}"...)
+		}
+		return append(AppendString(buf, dt.TimeZone), "]}"...)
+	case *arrow.DictionaryType:
+		buf = append(AppendDataType(append(buf, `{"Dictionary":[`...), dt.IndexType), ',')
+		return append(AppendDataType(buf, dt.ValueType), "]}"...)
+	case *arrow.ListType:
+		return append(appendArrowField(append(buf, `{"List":`...), dt.ElemField()), '}')
+	case *arrow.FixedSizeListType:
+		buf = append(appendArrowField(append(buf, `{"FixedSizeList":[`...), dt.ElemField()), ',')
+		return append(strconv.AppendInt(buf, int64(dt.Len()), 10), "]}"...)
+	case *arrow.MapType:
+		return append(appendArrowField(append(buf, `{"Map":[`...), dt.ElemField()), ",false]}"...)
+	case *arrow.StructType:
+		return append(appendArrowFields(append(buf, `{"Struct":[`...), dt.Fields()), "]}"...)
+	case *arrow.SparseUnionType:
+		return append(appendArrowFields(append(buf, `{"Union":[[`...), dt.Fields()), `],"Sparse"]}`...)
+	}
+	return AppendString(buf, dt.Name())
+}
+
+func appendPrecision(buf []byte, precision, scale int32) []byte {
+	buf = append(strconv.AppendInt(buf, int64(precision), 10), ',')
+	return append(strconv.AppendInt(buf, int64(scale), 10), "]}"...)
+}
+
+func unitName(u arrow.TimeUnit) string {
+	return [...]string{"Second", "Millisecond", "Microsecond", "Nanosecond"}[u]
+}
+
+func appendArrowField(buf []byte, f arrow.Field) []byte {
+	return appendField(buf, f.Name, f.Nullable, f.Type)
+}
+
+func appendArrowFields(buf []byte, fields []arrow.Field) []byte {
+	for i, f := range fields {
+		if i > 0 {
+			buf = append(buf, ',')
+		}
+		buf = appendArrowField(buf, f)
+	}
+	return buf
+}

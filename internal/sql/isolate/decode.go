@@ -1,0 +1,140 @@
+package isolate
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/sql/format"
+)
+
+// decoder makes chunks of what an encoder wrote. It trusts nothing: a payload
+// in a wrong form is an error, and memory grows only with what has arrived.
+type decoder struct {
+	columns []engine.Column
+	ipc     *ipc.Reader
+	message *ipc.Message // that ipc reads next
+}
+
+var _ ipc.MessageReader = (*decoder)(nil)
+
+// newDecoder makes a decoder for a result with these columns. What they are in
+// Arrow it knows by itself: a schema that somebody sent could have any size in
+// memory.
+func newDecoder(columns []engine.Column) (*decoder, error) {
+	if err := checkRoom(columns); err != nil {
+		return nil, fmt.Errorf("%w: %w", errFrame, err)
+	}
+	var own schemaMessage
+	w := ipc.NewWriterWithPayloadWriter(&own, ipc.WithSchema(format.ArrowSchema(physicalColumns(columns))))
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	d := &decoder{columns: columns, message: own.message}
+	var err error
+	d.ipc, err = ipc.NewReaderFromMessageReader(d, ipc.WithAllocator(noMemory{}))
+	return d, err
+}
+
+// schemaMessage takes the message of a schema from an Arrow writer.
+type schemaMessage struct{ message *ipc.Message }
+
+// Start implements [ipc.PayloadWriter].
+func (s *schemaMessage) Start() error { return nil }
+
+// Close implements [ipc.PayloadWriter].
+func (s *schemaMessage) Close() error { return nil }
+
+// WritePayload implements [ipc.PayloadWriter].
+func (s *schemaMessage) WritePayload(p ipc.Payload) error {
+	s.message = ipc.NewMessage(p.Meta(), memory.NewBufferBytes(nil))
+	return nil
+}
+
+// decode returns the rows of a payload.
+func (d *decoder) decode(payload []byte) (chunk *engine.Chunk, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("%w: rows that cannot be read: %v", errFrame, v)
+		}
+		if err != nil && chunk != nil {
+			chunk.Destroy()
+			chunk = nil
+		}
+	}()
+	if d.message, err = readMessage(payload); err != nil {
+		return nil, err
+	}
+	if !d.ipc.Next() {
+		return nil, fmt.Errorf("%w: no rows in their frame: %w", errFrame, d.ipc.Err())
+	}
+	batch := d.ipc.RecordBatch()
+	n := int(batch.NumRows())
+	if n < 1 || n > engine.ChunkRows || len(batch.Columns()) != len(d.columns) {
+		return nil, fmt.Errorf("%w: %d rows in a frame", errFrame, n)
+	}
+	chunk = engine.NewChunk(d.columns)
+	fill := filler{elements: len(payload)*8 + bareElements}
+	for i, c := range d.columns {
+		if err := fill.vector(chunk.Column(i), c.Type, batch.Column(i).Data(), n); err != nil {
+			return chunk, fmt.Errorf("%w: column %d: %w", errFrame, i+1, err)
+		}
+	}
+	chunk.SetLen(n)
+	return chunk, nil
+}
+
+// close lets go of the last rows.
+func (d *decoder) close() { d.ipc.Release() }
+
+// Message implements [ipc.MessageReader].
+func (d *decoder) Message() (*ipc.Message, error) {
+	m := d.message
+	d.message = nil
+	if m == nil {
+		return nil, io.EOF
+	}
+	return m, nil
+}
+
+// readMessage takes a payload apart; see encoder.
+func readMessage(p []byte) (*ipc.Message, error) {
+	if len(p) < 8 {
+		return nil, fmt.Errorf("%w: rows of %d bytes", errFrame, len(p))
+	}
+	n := int64(binary.LittleEndian.Uint32(p))
+	from := 8 + n + int64(fill(int(n)))
+	if from > int64(len(p)) {
+		return nil, fmt.Errorf("%w: metadata of %d bytes in a payload of %d", errFrame, n, len(p))
+	}
+	meta := p[8 : 8+n]
+	if err := checkMeta(meta); err != nil {
+		return nil, err
+	}
+	return ipc.NewMessage(memory.NewBufferBytes(meta), memory.NewBufferBytes(p[from:])), nil
+}
+
+// Retain implements [ipc.MessageReader].
+func (d *decoder) Retain() {}
+
+// Release implements [ipc.MessageReader].
+func (d *decoder) Release() {}
+
+// noMemory is an allocator that has none: what an encoder writes is read in
+// place.
+type noMemory struct{}
+
+var _ memory.Allocator = noMemory{}
+
+// Allocate implements [memory.Allocator].
+func (noMemory) Allocate(int) []byte { return nil }
+
+// Reallocate implements [memory.Allocator].
+func (noMemory) Reallocate(int, []byte) []byte { return nil }
+
+// Free implements [memory.Allocator].
+func (noMemory) Free([]byte) {}

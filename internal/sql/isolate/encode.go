@@ -1,0 +1,71 @@
+package isolate
+
+import (
+	"bytes"
+	"encoding/binary"
+
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+
+	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/sql/format"
+)
+
+// encoder writes the rows of a result as frames: one message of an Arrow IPC
+// stream each, without the first one, the schema, which the reader knows. The
+// payload is the length of the message's metadata (4 bytes, little-endian), 4
+// zero bytes, the metadata, filled up to 8 bytes, and the message's body.
+type encoder struct {
+	out     *frameWriter
+	batcher *format.Batcher
+	ipc     *ipc.Writer
+	begun   bool // the schema is written
+	body    bytes.Buffer
+}
+
+var _ ipc.PayloadWriter = (*encoder)(nil)
+
+func newEncoder(columns []engine.Column, out *frameWriter) *encoder {
+	e := &encoder{out: out, batcher: format.NewBatcher(physicalColumns(columns))}
+	e.ipc = ipc.NewWriterWithPayloadWriter(e, ipc.WithSchema(e.batcher.Schema()))
+	return e
+}
+
+// write sends the rows of a chunk.
+func (e *encoder) write(chunk *engine.Chunk) error {
+	if err := e.batcher.Add(chunk, e.ipc.Write); err != nil {
+		return err
+	}
+	if err := e.batcher.Emit(e.ipc.Write); err != nil {
+		return err
+	}
+	return e.out.flush()
+}
+
+// Start implements [ipc.PayloadWriter].
+func (e *encoder) Start() error { return nil }
+
+// Close implements [ipc.PayloadWriter].
+func (e *encoder) Close() error { return nil }
+
+// WritePayload implements [ipc.PayloadWriter].
+func (e *encoder) WritePayload(p ipc.Payload) error {
+	if !e.begun {
+		e.begun = true
+		return nil
+	}
+	meta := p.Meta()
+	defer meta.Release()
+	e.body.Reset()
+	var header [8]byte
+	binary.LittleEndian.PutUint32(header[:], uint32(meta.Len()))
+	e.body.Write(header[:])
+	e.body.Write(meta.Bytes())
+	e.body.Write(make([]byte, fill(meta.Len())))
+	if err := p.SerializeBody(&e.body); err != nil {
+		return err
+	}
+	return e.out.write(kindRows, e.body.Bytes())
+}
+
+// fill is what n lacks to a multiple of 8.
+func fill(n int) int { return -n & 7 }

@@ -1,0 +1,163 @@
+package isolate
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/spiced-sql/spiced/internal/sql/engine"
+)
+
+// What a worker has of its memory's limit.
+const (
+	heapShare   = 8 // a part of it: our own heap, beside DuckDB's
+	spillFactor = 4 // times it: on disk
+)
+
+// leave is how long a worker waits for DuckDB to end a statement: before it says
+// that it does not, and when the parent is gone.
+const leave = time.Second
+
+// Main is the body of a worker process: it reads frames from in and writes
+// frames to out, and nothing else may. It returns when in ends, which is how a
+// worker notices that its parent is gone; the process has to end then.
+func Main(in io.Reader, out io.Writer) error {
+	s := &server{in: bufio.NewReaderSize(in, 64<<10), out: newFrameWriter(out), statements: make(chan statement, 1)}
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	f, err := readFrame(s.in, fromParent)
+	if err != nil {
+		return err
+	}
+	begin, err := decodeJSON[setup](f)
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(begin.TempDir)
+	if why := s.open(ctx, begin); why != nil {
+		return s.out.send(kindFailed, why)
+	}
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		s.serve()
+	}()
+	err = errors.Join(s.out.send(kindReady, nil), s.read(ctx))
+	close(s.statements)
+	stop()
+	select {
+	case <-served:
+		s.db.Close()
+	case <-time.After(leave): // a kernel of DuckDB's that nothing interrupts
+	}
+	return err
+}
+
+// server is a worker.
+type server struct {
+	in         *bufio.Reader
+	out        *frameWriter
+	db         *engine.DB
+	statements chan statement
+
+	cancel context.CancelFunc // of the last statement; for read
+	lastID atomic.Uint64      // of a call
+	calls  sync.Map           // id → chan answer
+}
+
+// statement is a query with its life, which begins when it arrives: a cancel
+// that overtakes its run counts.
+type statement struct {
+	query
+	ctx    context.Context
+	cancel context.CancelFunc
+}
+
+// open bounds the process, and makes the database in which statements run.
+func (s *server) open(ctx context.Context, begin setup) *failure {
+	if err := confine(begin.Memory); err != nil {
+		return &failure{Message: fmt.Sprintf("limit the worker: %s", err)}
+	}
+	if begin.Memory > 0 {
+		debug.SetMemoryLimit(begin.Memory / heapShare)
+	}
+	var err error
+	s.db, err = engine.Open(ctx, engine.Options{
+		Threads: begin.Threads, MemoryLimit: begin.MemoryLimit, TempDir: begin.TempDir,
+		Connections: 1, MaxSQL: maxFrame, Grace: leave,
+	})
+	if err != nil {
+		return &failure{Message: err.Error()}
+	}
+	s.db.HandleOthers(s.call)
+	if begin.Memory > 0 {
+		sql := fmt.Sprintf("SET GLOBAL max_temp_directory_size = '%dMiB'", spillFactor*begin.Memory>>20)
+		if err := s.db.Exec(ctx, sql); err != nil {
+			return &failure{Message: err.Error()}
+		}
+	}
+	for i, sql := range begin.Script {
+		if err := s.db.Exec(ctx, sql); err != nil {
+			return &failure{Message: fmt.Sprintf("statement %d of the script: %s", i+1, err), Script: true}
+		}
+	}
+	if err := s.db.Lock(begin.Roots); err != nil {
+		return &failure{Message: err.Error()}
+	}
+	return nil
+}
+
+// read takes frames until the parent is gone.
+func (s *server) read(ctx context.Context) error {
+	for {
+		f, err := readFrame(s.in, fromParent)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err == nil {
+			err = s.take(ctx, f)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (s *server) take(ctx context.Context, f frame) error {
+	switch f.kind {
+	case kindQuery:
+		q, err := decodeJSON[query](f)
+		if err != nil {
+			return err
+		}
+		st := statement{query: q}
+		st.ctx, st.cancel = context.WithCancel(ctx)
+		select {
+		case s.statements <- st:
+			s.cancel = st.cancel
+			return nil
+		default:
+			st.cancel()
+			return fmt.Errorf("%w: two statements at once", errFrame)
+		}
+	case kindCancel:
+		if s.cancel != nil {
+			s.cancel()
+		}
+		return nil
+	case kindAnswer:
+		a, err := decodeJSON[answer](f)
+		if ch, ok := s.calls.LoadAndDelete(a.ID); ok && err == nil {
+			ch.(chan answer) <- a
+		}
+		return err
+	}
+	return fmt.Errorf("%w: frame %q", errFrame, byte(f.kind))
+}

@@ -1,0 +1,132 @@
+package isolate_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/sql/isolate"
+)
+
+// workerVariable makes this binary a worker of the kind that it names.
+const workerVariable = "SPICED_TEST_WORKER"
+
+func TestMain(m *testing.M) {
+	if kind := os.Getenv(workerVariable); kind != "" {
+		os.Exit(asWorker(kind))
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// asWorker is the body of the workers of these tests.
+func asWorker(kind string) int {
+	if fake, ok := fakes[kind]; ok {
+		return fake()
+	}
+	if err := isolate.Main(os.Stdin, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+// waitLimit bounds every wait of these tests.
+const waitLimit = 30 * time.Second
+
+// noMemoryLimit: under the race detector a process maps terabytes at its
+// start, and no limit of its memory lets it go on.
+const noMemoryLimit = -1
+
+// world is a database whose isolated statements run in workers.
+type world struct {
+	*engine.DB
+	pool   *isolate.Pool
+	log    *buffer
+	serial uint64
+}
+
+func options(change ...func(*isolate.Options)) isolate.Options {
+	o := isolate.Options{Command: []string{os.Args[0]}, Env: []string{workerVariable + "=real"}, Workers: 1}
+	if raceDetector {
+		o.Memory = noMemoryLimit
+	}
+	for _, c := range change {
+		c(&o)
+	}
+	return o
+}
+
+func newWorld(t testing.TB, change ...func(*isolate.Options)) *world {
+	t.Helper()
+	db, err := engine.Open(context.Background(), engine.Options{Connections: 8})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{DB: db, log: &buffer{}}
+	o := options(change...)
+	o.Log = slog.New(slog.NewTextHandler(w.log, nil))
+	if w.pool, err = isolate.New(o); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close(); w.pool.Close() })
+	db.UseIsolator(w.pool)
+	w.publish(t)
+	return w
+}
+
+// publish makes a generation of these statements, here and in workers.
+func (w *world) publish(t testing.TB, script ...string) *engine.Catalog {
+	t.Helper()
+	cat := w.offer(t, script, script)
+	w.pool.Prewarm(cat)
+	return cat
+}
+
+// offer publishes a catalog with statements for here and for workers.
+func (w *world) offer(t testing.TB, here, there []string) *engine.Catalog {
+	t.Helper()
+	w.serial++
+	cat := engine.NewCatalog(w.serial, nil, nil)
+	cat.Script(func() []string { return there })
+	err := w.Publish(context.Background(), cat, func(tx *engine.Tx) error {
+		for _, sql := range here {
+			if err := tx.Exec(sql); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cat
+}
+
+// buffer is a log that can be read while it is written.
+type buffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
+}
+
+var _ io.Writer = (*buffer)(nil)

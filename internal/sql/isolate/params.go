@@ -1,0 +1,220 @@
+package isolate
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/spiced-sql/spiced/internal/sql/engine"
+)
+
+// Parameters cross in a form of their own, since JSON has no NaN, no bytes and
+// one kind of number only. A value is a tag and its content; lengths and counts
+// are unsigned varints (encoding/binary):
+//
+//	n                     nil
+//	t, f                  bool
+//	i 8 bytes             int64, little-endian
+//	d 8 bytes             float64, its bits
+//	s length bytes        string
+//	b length bytes        []byte
+//	# length bytes        json.Number
+//	. length bytes        engine.Numeric
+//	[ count values        []any
+//	{ count (length bytes value)…   map[string]any, by key
+const maxDepth = 64 // of lists and maps; the engine takes fewer
+
+var errParams = errors.New("parameters in a wrong form")
+
+// appendParams appends both kinds of parameters.
+func appendParams(buf []byte, p engine.Params) ([]byte, error) {
+	var positional, named any
+	if p.Positional != nil {
+		positional = p.Positional
+	}
+	if p.Named != nil {
+		named = p.Named
+	}
+	buf, err := appendValue(buf, positional, 0)
+	if err != nil {
+		return nil, err
+	}
+	return appendValue(buf, named, 0)
+}
+
+func appendValue(buf []byte, value any, depth int) ([]byte, error) {
+	if depth > maxDepth {
+		return nil, fmt.Errorf("a parameter is nested deeper than %d", maxDepth)
+	}
+	switch v := value.(type) {
+	case nil:
+		return append(buf, 'n'), nil
+	case bool:
+		if v {
+			return append(buf, 't'), nil
+		}
+		return append(buf, 'f'), nil
+	case int:
+		return binary.LittleEndian.AppendUint64(append(buf, 'i'), uint64(v)), nil
+	case int64:
+		return binary.LittleEndian.AppendUint64(append(buf, 'i'), uint64(v)), nil
+	case float64:
+		return binary.LittleEndian.AppendUint64(append(buf, 'd'), math.Float64bits(v)), nil
+	case string:
+		return appendText(append(buf, 's'), v), nil
+	case []byte:
+		return appendText(append(buf, 'b'), v), nil
+	case json.Number:
+		return appendText(append(buf, '#'), v), nil
+	case engine.Numeric:
+		return appendText(append(buf, '.'), v), nil
+	case []any:
+		return appendList(append(buf, '['), v, depth)
+	case map[string]any:
+		return appendMap(append(buf, '{'), v, depth)
+	}
+	return nil, fmt.Errorf("values of Go type %T are not supported", value)
+}
+
+func appendText[T ~string | ~[]byte](buf []byte, s T) []byte {
+	return append(binary.AppendUvarint(buf, uint64(len(s))), s...)
+}
+
+func appendList(buf []byte, list []any, depth int) (_ []byte, err error) {
+	buf = binary.AppendUvarint(buf, uint64(len(list)))
+	for _, v := range list {
+		if buf, err = appendValue(buf, v, depth+1); err != nil {
+			return nil, err
+		}
+	}
+	return buf, nil
+}
+
+func appendMap(buf []byte, m map[string]any, depth int) (_ []byte, err error) {
+	buf = binary.AppendUvarint(buf, uint64(len(m)))
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		if buf, err = appendValue(appendText(buf, name), m[name], depth+1); err != nil {
+			return nil, err
+		}
+	}
+	return buf, nil
+}
+
+// readParams reads what appendParams wrote, and nothing else.
+func readParams(buf []byte) (p engine.Params, err error) {
+	r := &paramReader{buf: buf}
+	positional, named := r.value(0), r.value(0)
+	if len(r.buf) > 0 {
+		r.fail()
+	}
+	var ok bool
+	if p.Positional, ok = positional.([]any); !ok && positional != nil {
+		r.fail()
+	}
+	if p.Named, ok = named.(map[string]any); !ok && named != nil {
+		r.fail()
+	}
+	return p, r.err
+}
+
+// paramReader reads values from a buffer. After the first fault every value is
+// nil.
+type paramReader struct {
+	buf []byte
+	err error
+}
+
+func (r *paramReader) fail() {
+	r.buf, r.err = nil, errParams
+}
+
+// take returns the next n bytes.
+func (r *paramReader) take(n int) []byte {
+	if n < 0 || n > len(r.buf) {
+		r.fail()
+		return nil
+	}
+	b := r.buf[:n]
+	r.buf = r.buf[n:]
+	return b
+}
+
+// count reads a length or a number of values, each of a byte at least.
+func (r *paramReader) count() int {
+	n, size := binary.Uvarint(r.buf)
+	if size <= 0 || n > uint64(len(r.buf)-size) {
+		r.fail()
+		return 0
+	}
+	r.buf = r.buf[size:]
+	return int(n)
+}
+
+func (r *paramReader) word() uint64 {
+	b := r.take(8)
+	if b == nil {
+		return 0
+	}
+	return binary.LittleEndian.Uint64(b)
+}
+
+func (r *paramReader) value(depth int) any {
+	tag := r.take(1)
+	if tag == nil || depth > maxDepth {
+		r.fail()
+		return nil
+	}
+	switch tag[0] {
+	case 'n':
+		return nil
+	case 't', 'f':
+		return tag[0] == 't'
+	case 'i':
+		return int64(r.word())
+	case 'd':
+		return math.Float64frombits(r.word())
+	case 's':
+		return string(r.take(r.count()))
+	case 'b':
+		return slices.Clone(r.take(r.count()))
+	case '#':
+		return json.Number(r.take(r.count()))
+	case '.':
+		return engine.Numeric(r.take(r.count()))
+	case '[':
+		return r.list(depth)
+	case '{':
+		return r.fields(depth)
+	}
+	r.fail()
+	return nil
+}
+
+func (r *paramReader) list(depth int) []any {
+	n := r.count()
+	list := make([]any, 0, min(n, 1024))
+	for range n {
+		list = append(list, r.value(depth+1))
+		if r.err != nil {
+			return nil
+		}
+	}
+	return list
+}
+
+func (r *paramReader) fields(depth int) map[string]any {
+	n := r.count()
+	m := make(map[string]any, min(n, 1024))
+	for range n {
+		name := string(r.take(r.count()))
+		m[name] = r.value(depth + 1)
+		if r.err != nil {
+			return nil
+		}
+	}
+	return m
+}

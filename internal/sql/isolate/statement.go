@@ -1,0 +1,117 @@
+package isolate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spiced-sql/spiced/internal/sql/engine"
+)
+
+// numberKey is the context's key of the number of a statement.
+type numberKey struct{}
+
+// serve runs one statement after the other.
+func (s *server) serve() {
+	for st := range s.statements {
+		err := s.run(context.WithValue(st.ctx, numberKey{}, st.Number), st.query)
+		st.cancel()
+		busy := !s.db.Quiet(leave) // a parent that has cancelled it does not wait as long
+		err = s.out.send(kindEnd, end{Error: newProblem(err), Busy: busy, Data: dataBytes()})
+		if err != nil {
+			return // the parent is gone
+		}
+	}
+}
+
+// run runs a statement to its end. The error is an [*engine.Error], or one of
+// the pipe.
+func (s *server) run(ctx context.Context, q query) error {
+	params, err := readParams(q.Params)
+	if err != nil {
+		return err
+	}
+	detach, err := s.attach(ctx, q.Tables)
+	defer detach()
+	if err != nil {
+		return err
+	}
+	req := engine.Request{
+		SQL: q.SQL, Params: params,
+		Limits: engine.Limits{Timeout: q.Timeout, MaxRows: q.MaxRows, MaxBytes: q.MaxBytes},
+	}
+	if q.Describe {
+		about, err := s.db.DescribeTrusted(ctx, req)
+		if err != nil {
+			return err
+		}
+		if err := s.out.send(kindAbout, about); err != nil {
+			return cannotLeave("the description", err, "select fewer columns at once")
+		}
+		return nil
+	}
+	rows, err := s.db.QueryTrusted(ctx, req)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	if err := checkRoom(rows.Columns()); err != nil {
+		return cannotLeave("the rows", err, "select fewer columns at once, or a slice of an ARRAY as a LIST: a[1:100]")
+	}
+	if err := s.out.send(kindColumns, rows.Columns()); err != nil {
+		return cannotLeave("the columns", err, "select fewer at once")
+	}
+	e := newEncoder(rows.Columns(), s.out)
+	for chunk, err := range rows.Chunks() {
+		if err != nil {
+			return err
+		}
+		if err := e.write(chunk); err != nil {
+			return cannotLeave("the rows", err, "select less at once")
+		}
+	}
+	return nil
+}
+
+func cannotLeave(what string, err error, hint string) *engine.Error {
+	return newError(engine.CodeLimit, what+" cannot leave the worker: "+err.Error(), hint)
+}
+
+// attach makes kept results readable; detach undoes it.
+func (s *server) attach(ctx context.Context, tables []engine.Table) (detach func(), err error) {
+	var attached []string
+	detach = func() {
+		for _, name := range attached {
+			_ = s.db.Exec(context.WithoutCancel(ctx), "DETACH DATABASE IF EXISTS "+engine.Identifier(name))
+		}
+	}
+	for _, t := range tables {
+		attached = append(attached, t.Database) // Exec may attach it and tell that the caller has left
+		sql := "ATTACH IF NOT EXISTS " + engine.Literal(t.Path) + " AS " + engine.Identifier(t.Database) + " (READ_ONLY)"
+		if err := s.db.Exec(ctx, sql); err != nil {
+			return detach, err
+		}
+	}
+	return detach, nil
+}
+
+// call has the parent call one of the runtime's own functions.
+func (s *server) call(ctx context.Context, handler, input string) (string, error) {
+	number, _ := ctx.Value(numberKey{}).(int)
+	id := s.lastID.Add(1)
+	ch := make(chan answer, 1)
+	s.calls.Store(id, ch)
+	defer s.calls.Delete(id)
+	if err := s.out.send(kindCall, call{number, id, handler, input}); err != nil {
+		return "", fmt.Errorf("the input of %s cannot leave the worker: %w", handler, err)
+	}
+	select {
+	case a := <-ch:
+		if a.Error != nil {
+			return "", errors.New(*a.Error)
+		}
+		return a.Output, nil
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+}

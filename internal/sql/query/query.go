@@ -1,0 +1,286 @@
+// Package query is the one door to the engine for the statements of clients:
+// HTTP, the PostgreSQL protocol, Flight SQL and submitted queries all run
+// theirs here.
+//
+// It gives each statement an id under which its owner can see and cancel it,
+// settles whether it runs in a worker, and, when its rows are closed, counts
+// and audits it.
+//
+//	service := query.New(query.Options{DB: db, Tools: registry, Metrics: metrics})
+//	rows, err := service.Query(ctx, query.Request{Request: engine.Request{SQL: sql}, Scope: scope, Door: query.Postgres})
+//	defer rows.Close()
+//	for chunk, err := range rows.Chunks() { … }
+package query
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"sync/atomic"
+	"time"
+
+	"github.com/spiced-sql/spiced/internal/access/audit"
+	"github.com/spiced-sql/spiced/internal/kit/telemetry"
+	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/sql/fingerprint"
+	"github.com/spiced-sql/spiced/registry"
+	"github.com/spiced-sql/spiced/tools"
+)
+
+// Door is where a statement came in.
+type Door string
+
+// The doors.
+const (
+	HTTP     Door = "http"
+	Postgres Door = "postgres"
+	Flight   Door = "flight"
+	Queries  Door = "queries" // submitted, and read later
+	Renewal  Door = "renewal" // for the cache of results: of nobody's asking
+)
+
+// Engine runs and describes statements. [*engine.DB] is one.
+type Engine interface {
+	Query(ctx context.Context, req engine.Request) (*engine.Rows, error)
+	Describe(ctx context.Context, req engine.Request) (*engine.Description, error)
+	Current() *engine.Catalog
+	Timeout() time.Duration
+}
+
+var _ Engine = (*engine.DB)(nil)
+
+// Request is a statement of a client's.
+type Request struct {
+	engine.Request
+	Scope   tools.Scope // on whose behalf; Scope.Write permits to write
+	Door    Door
+	Remote  string // the client's address, where it is known
+	ByModel bool   // a model wrote the statement
+	Probe   bool   // the door describes it for itself: it is nobody's, and not recorded
+}
+
+// Options configures [New]. DB is required.
+type Options struct {
+	DB      Engine
+	Tools   *registry.Registry // nil: the use of functions is not counted
+	Metrics *telemetry.Metrics // nil: not counted
+	Audit   *audit.Log         // nil: not audited
+	// Isolate says whether a statement runs in a worker; nil: none does.
+	Isolate func(Request) bool
+	// Refuse, if set, returns why no statement is taken any more, or nil.
+	Refuse func() error
+}
+
+// Service runs statements. It is safe for concurrent use.
+type Service struct {
+	opts   Options
+	active active
+}
+
+// New makes a service.
+func New(opts Options) *Service { return &Service{opts: opts} }
+
+// Rows is the result of a statement. Close it: that counts it.
+type Rows struct {
+	*engine.Rows
+	service *Service
+	req     Request
+	job     *job
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+	began   time.Time
+	bytes   int64
+	err     error
+	closed  atomic.Bool
+}
+
+// Query begins a statement. The error is an [*engine.Error].
+func (s *Service) Query(ctx context.Context, req Request) (*Rows, error) {
+	r, err := s.begin(ctx, req)
+	if err == nil {
+		r.Rows, err = s.opts.DB.Query(r.ctx, s.engineRequest(req))
+	}
+	if err != nil {
+		return nil, r.fail(err)
+	}
+	return r, nil
+}
+
+// Describe judges a statement and describes it. One that fails is counted and
+// audited as if it had run; others are when they run. The error is an
+// [*engine.Error].
+func (s *Service) Describe(ctx context.Context, req Request) (*engine.Description, error) {
+	r, err := s.begin(ctx, req)
+	defer r.end()
+	var d *engine.Description
+	if err == nil {
+		d, err = s.opts.DB.Describe(r.ctx, s.engineRequest(req)) // it computes what is constant, which may take long
+	}
+	switch {
+	case err == nil:
+		return d, nil
+	case req.Probe:
+		return nil, r.blame(err)
+	}
+	return nil, r.fail(err)
+}
+
+// begin takes a statement, which its owner can see and cancel until its end.
+func (s *Service) begin(ctx context.Context, req Request) (*Rows, error) {
+	r := &Rows{service: s, req: req, began: time.Now()}
+	r.ctx, r.cancel = context.WithCancelCause(registry.WithScope(ctx, req.Scope))
+	if err := s.Refused(); err != nil {
+		return r, err
+	}
+	r.job = s.active.begin(req, r.began, r.cancel)
+	return r, nil
+}
+
+// fail ends a statement that gives no rows.
+func (r *Rows) fail(err error) error {
+	r.err = r.blame(err)
+	r.Close()
+	return r.err
+}
+
+// end takes a statement from its owner's sight.
+func (r *Rows) end() {
+	r.cancel(nil)
+	if r.job != nil {
+		r.job.end()
+	}
+}
+
+// Refused is why no statement is taken any more, or nil.
+func (s *Service) Refused() error {
+	if s.opts.Refuse == nil {
+		return nil
+	}
+	return s.opts.Refuse()
+}
+
+func (s *Service) engineRequest(req Request) engine.Request {
+	r := req.Request
+	r.Write = req.Scope.Write && !req.ByModel
+	r.Isolate = s.opts.Isolate != nil && s.opts.Isolate(req)
+	return r
+}
+
+// ErrCancelled is why a statement ends that its owner has cancelled.
+var ErrCancelled = &engine.Error{Code: engine.CodeCancelled, Message: "the statement was cancelled by its owner", Offset: -1}
+
+// blame is err, unless the statement's owner has cancelled it.
+func (r *Rows) blame(err error) error {
+	if errors.Is(context.Cause(r.ctx), ErrCancelled) {
+		return ErrCancelled
+	}
+	return err
+}
+
+// ID is the id under which the statement's owner can cancel it.
+func (r *Rows) ID() string { return r.job.ID }
+
+// Began is when the statement was taken.
+func (r *Rows) Began() time.Time { return r.began }
+
+// Chunks iterates over the rows as [engine.Rows.Chunks] does.
+func (r *Rows) Chunks() iter.Seq2[*engine.Chunk, error] {
+	return func(yield func(*engine.Chunk, error) bool) {
+		for chunk, err := range r.Rows.Chunks() {
+			if err != nil {
+				err = r.blame(err)
+				r.err = err
+			}
+			if !yield(chunk, err) {
+				return
+			}
+		}
+	}
+}
+
+// Sent adds to the bytes that went to the client.
+func (r *Rows) Sent(bytes int64) { r.bytes += bytes }
+
+// Failed says that the rows could not be delivered, or not to their end.
+func (r *Rows) Failed(err error) {
+	if r.err == nil {
+		r.err = err
+	}
+}
+
+// Close ends the statement if it still runs, and counts it. Closing again does
+// nothing.
+func (r *Rows) Close() {
+	if r.closed.Swap(true) {
+		return
+	}
+	var functions []string
+	var rows int64
+	if r.Rows != nil {
+		r.Rows.Close()
+		functions, rows = r.Functions(), r.Read()
+	}
+	outcome := r.outcome()
+	r.end()
+	r.record(functions, rows, outcome)
+}
+
+// outcome is ok or the code of the error that ended the statement.
+func (r *Rows) outcome() string {
+	if r.err == nil {
+		return audit.OK
+	}
+	e := engine.AsError(r.err)
+	if e.Code == engine.CodeInternal && r.ctx.Err() != nil {
+		return string(engine.CodeCancelled) // the client left
+	}
+	return string(e.Code)
+}
+
+// record counts and audits the statement.
+func (r *Rows) record(functions []string, rows int64, outcome string) {
+	o, took := r.service.opts, time.Since(r.began)
+	if o.Metrics != nil {
+		o.Metrics.ObserveQuery(outcome, took, rows, r.bytes)
+	}
+	if o.Tools != nil {
+		code := outcome
+		if outcome == audit.OK {
+			code = ""
+		}
+		o.Tools.Statement(functions, r.req.Scope, r.began, outcome == audit.OK, code, rows)
+	}
+	if o.Audit.Enabled() {
+		o.Audit.Record(r.ctx, audit.Entry{
+			Kind: audit.Statement, Door: string(r.req.Door), Principal: r.req.Scope.Principal, User: r.req.Scope.UserID,
+			RequestID: r.req.Scope.RequestID, Remote: r.req.Remote, Fingerprint: fingerprint.Of(r.req.SQL),
+			Rows: rows, Bytes: r.bytes, Took: took, Outcome: outcome,
+		})
+	}
+}
+
+// Serial is that of the catalog which new statements see: it changes with each
+// publication (see [engine.Catalog.Serial]).
+func (s *Service) Serial() uint64 { return s.opts.DB.Current().Serial() }
+
+// Timeout is how long a statement may take at most.
+func (s *Service) Timeout() time.Duration { return s.opts.DB.Timeout() }
+
+// Denied counts and audits a statement that a door did not let run.
+func (s *Service) Denied(ctx context.Context, req Request, outcome string) {
+	(&Rows{service: s, req: req, ctx: ctx, began: time.Now()}).record(nil, 0, outcome)
+}
+
+// Answered is a statement that was answered without being run.
+type Answered struct {
+	Functions   []string // that it uses
+	Rows, Bytes int64
+	Began       time.Time
+	Err         error // of the answer's way to the client
+}
+
+// Answered counts and audits a statement whose result a door remembered.
+func (s *Service) Answered(ctx context.Context, req Request, a Answered) {
+	r := &Rows{service: s, req: req, ctx: ctx, began: a.Began, bytes: a.Bytes, err: a.Err}
+	r.record(a.Functions, a.Rows, r.outcome())
+}

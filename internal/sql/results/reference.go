@@ -1,0 +1,234 @@
+package results
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spiced-sql/spiced/internal/kit/clip"
+	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/sql/format"
+	"github.com/spiced-sql/spiced/tools"
+)
+
+// Limits of what is told of a result instead of its rows.
+const (
+	previewRows  = 10
+	previewBytes = 2 << 10 // of the whole reference, if two rows are not more already
+	leastPreview = 2       // rows
+	cellBytes    = 80      // of a value in the preview, as JSON
+	typeBytes    = 80      // of the name of a type
+	statsColumns = 20      // of wider results no statistics are made
+	statsText    = 40      // characters of the least and the greatest text
+	statsTimeout = 5 * time.Second
+	// keepTimeout is how long the rest of a result is waited for, or half of
+	// the time that its caller has left. The rows that there are already stand
+	// for it when it takes longer.
+	keepTimeout = 20 * time.Second
+)
+
+// reference stands for a kept result. Without a name it stands for one that
+// cannot be kept, and the preview is all that there is.
+type reference struct {
+	Ref     string            `json:"ref,omitempty"`
+	Rows    int64             `json:"rows,omitempty"`
+	Columns []column          `json:"columns,omitempty"`
+	Note    string            `json:"note"`
+	Preview []json.RawMessage `json:"preview"`
+	Stats   []json.RawMessage `json:"stats,omitempty"`
+}
+
+type column struct {
+	Name string `json:"name"`
+	Type string `json:"type"`
+}
+
+var referenceSchema = json.RawMessage(`{"type":"object",` +
+	`"description":"Instead of a result that is too large: its first rows, and the reference by which the whole can be queried.",` +
+	`"properties":{` +
+	`"ref":{"type":"string","description":"Query all rows by it: SELECT … FROM ref('r_…')"},` +
+	`"rows":{"type":"integer"},` +
+	`"columns":{"type":"array","items":{"type":"object","properties":{"name":{"type":"string"},"type":{"type":"string"}},"required":["name","type"]}},` +
+	`"note":{"type":"string"},` +
+	`"preview":{"type":"array","items":{"type":"object"}},` +
+	`"stats":{"type":"array","items":{"type":"object"}}},` +
+	`"required":["note","preview"]}`)
+
+// Schema is the JSON Schema of what Keep returns.
+func (s *Store) Schema() json.RawMessage { return referenceSchema }
+
+// Keep keeps a result for its owner: the chunks that were read of it, which it
+// destroys, and the rest, which it does not close. It returns what stands for
+// the result, an object that [Store.Schema] describes, usually in less than 2
+// KiB: its name, the number of its rows, its columns, the first ten rows and
+// what values the columns have.
+//
+// shown are the rows, as JSON objects, that the caller would return of a result
+// that cannot be kept. When this one cannot, since it is too large or takes too
+// long, they are what is returned, with a note that says so. The error is the
+// statement's own, an [*engine.Error].
+func (s *Store) Keep(ctx context.Context, owner string, first []*engine.Chunk, rest *engine.Rows, shown []json.RawMessage) (tools.Output, error) {
+	r, err := s.save(ctx, owner, first, rest)
+	switch {
+	case err == nil:
+		return s.describe(ctx, r, shown)
+	case ctx.Err() == nil && standsFor(err):
+		return cutOff(shown, engine.AsError(err))
+	}
+	return tools.Output{}, err
+}
+
+// patience is how long the rest of a result is waited for: what is told of it
+// must still reach the caller.
+func patience(ctx context.Context) time.Duration {
+	if end, ok := ctx.Deadline(); ok {
+		return min(keepTimeout, time.Until(end)/2)
+	}
+	return keepTimeout
+}
+
+// errPatience is why a result is not kept that takes too long.
+var errPatience = &engine.Error{Code: engine.CodeTimeout, Offset: -1, Message: "it takes too long to read"}
+
+// save reads the rest of a result into a table.
+func (s *Store) save(ctx context.Context, owner string, first []*engine.Chunk, rest *engine.Rows) (*Result, error) {
+	defer func() {
+		for _, chunk := range first {
+			chunk.Destroy()
+		}
+	}()
+	w, err := s.Create(ctx, owner, rest.Columns())
+	if err != nil {
+		return nil, &unkept{err}
+	}
+	defer w.Abort()
+	for _, chunk := range first {
+		if err := w.Append(chunk); err != nil {
+			return nil, &unkept{err}
+		}
+	}
+	timer := time.AfterFunc(patience(ctx), rest.Close)
+	defer timer.Stop()
+	for chunk, err := range rest.Chunks() {
+		if err != nil && !timer.Stop() {
+			return nil, errPatience
+		}
+		if err != nil {
+			return nil, err
+		}
+		if err := w.Append(chunk); err != nil {
+			return nil, &unkept{err}
+		}
+	}
+	if !timer.Stop() {
+		return nil, errPatience
+	}
+	r, err := w.Close()
+	if err != nil {
+		return nil, &unkept{err}
+	}
+	return r, nil
+}
+
+// unkept is the error of a result that was there but could not be kept.
+type unkept struct{ error }
+
+func (e *unkept) Unwrap() error { return e.error }
+
+// standsFor reports whether the first rows of a result are right although the
+// whole failed: it cannot be kept, or is over a limit.
+func standsFor(err error) bool {
+	var not *unkept
+	code := engine.AsError(err).Code
+	return errors.As(err, &not) || code == engine.CodeLimit || code == engine.CodeTimeout
+}
+
+// cutOff is what is told of a result that cannot be kept.
+func cutOff(shown []json.RawMessage, why *engine.Error) (tools.Output, error) {
+	if shown == nil {
+		shown = []json.RawMessage{}
+	}
+	value, err := tools.Encode(reference{
+		Note:    fmt.Sprintf("these are the first rows only; the result cannot be kept: %s. Aggregate, filter, or add LIMIT.", why.Message),
+		Preview: shown,
+	})
+	if err != nil {
+		return tools.Output{}, err
+	}
+	return tools.Output{Value: value, Rows: &tools.Rows{Returned: len(shown), Truncated: true}}, nil
+}
+
+// describe is what is told of a kept result.
+func (s *Store) describe(ctx context.Context, r *Result, shown []json.RawMessage) (tools.Output, error) {
+	ref := reference{
+		Ref: r.Name, Rows: r.Rows, Columns: make([]column, len(r.Columns)),
+		Note: fmt.Sprintf("the result is large: it is kept for %s, and the preview has its first rows; go on with SELECT … FROM ref('%s')",
+			duration(s.opts.Limits.TTL), r.Name),
+		Preview: make([]json.RawMessage, 0, previewRows), Stats: s.stats(ctx, r),
+	}
+	for i, c := range r.Columns {
+		ref.Columns[i] = column{c.Name, clip.Fit(c.Type.String(), typeBytes)}
+	}
+	for _, row := range shown[:min(len(shown), previewRows)] {
+		ref.Preview = append(ref.Preview, shortRow(row, r.Columns))
+	}
+	value, err := tools.Encode(ref)
+	for ; err == nil && len(value) > previewBytes && len(ref.Preview) > leastPreview; value, err = tools.Encode(ref) {
+		ref.Preview = ref.Preview[:len(ref.Preview)-1]
+	}
+	if err != nil {
+		return tools.Output{}, err
+	}
+	more := r.Rows - int64(len(ref.Preview))
+	return tools.Output{Value: value, Rows: &tools.Rows{Returned: len(ref.Preview), Truncated: true, More: &more}}, nil
+}
+
+// duration is a time as people write it: 15m, not 15m0s.
+func duration(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}
+
+// shortRow is a row, a JSON object, with the names of the table's columns and
+// long values cut: text to its beginning, and a list or an object to the
+// beginning of its JSON, as text.
+func shortRow(row json.RawMessage, columns []engine.Column) json.RawMessage {
+	d := json.NewDecoder(bytes.NewReader(row))
+	if open, err := d.Token(); err != nil || open != json.Delim('{') {
+		return row
+	}
+	out := []byte{'{'}
+	for i := 0; d.More() && i < len(columns); i++ {
+		var value json.RawMessage
+		if _, err := d.Token(); err != nil || d.Decode(&value) != nil {
+			return row
+		}
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(format.AppendString(out, columns[i].Name), ':')
+		out = append(out, shortValue(value)...)
+	}
+	return append(out, '}')
+}
+
+func shortValue(value json.RawMessage) json.RawMessage {
+	var text string
+	switch {
+	case len(value) <= cellBytes:
+		return value
+	case value[0] != '"' || json.Unmarshal(value, &text) != nil:
+		text = string(value)
+	}
+	return format.AppendString(nil, clip.Fit(text, cellBytes))
+}

@@ -1,0 +1,330 @@
+// Package results keeps results that are too large to hand over at once. Each
+// is one table in a DuckDB file of its own, for a while, and its owner reads it
+// in SQL by its name: FROM ref('r_…').
+//
+//	store, err := results.New(results.Options{DB: db, Dir: dir, Owner: owner, Limits: pod.Runtime.Results})
+//	defer store.Close()
+//	db.UseRefs(store)
+//	w, err := store.Create(ctx, owner, rows.Columns())
+//	defer w.Abort()
+//	for chunk, err := range rows.Chunks() { err = w.Append(chunk) … }
+//	result, err := w.Close()
+//
+// A name cannot be guessed, and is of no use to anybody but the owner: who asks
+// for another's result, for one that has expired and for one that never was
+// gets the same error.
+//
+// What is kept is bounded in time, number and space. When there are too many,
+// the oldest go first, but never one that a statement reads. Nothing outlives
+// the process: files that an earlier run has left are removed at the start.
+package results
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spiced-sql/spiced/internal/kit/clip"
+	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/spicepod"
+)
+
+// The defaults of [Options.Limits].
+const (
+	DefaultTTL         = 15 * time.Minute
+	DefaultMaxBytes    = 1 << 30
+	DefaultMaxResult   = 256 << 20
+	DefaultMaxResults  = 1000
+	DefaultMaxPerOwner = 100
+)
+
+// DB makes and reads the tables of kept results. [*engine.DB] is one.
+type DB interface {
+	CreateTable(ctx context.Context, t engine.Table, columns []engine.Column) (*engine.TableWriter, error)
+	DropTable(t engine.Table)
+	Query(ctx context.Context, req engine.Request) (*engine.Rows, error)
+}
+
+var _ DB = (*engine.DB)(nil)
+
+// Options configures [New]. DB, Dir and Owner are required.
+type Options struct {
+	DB  DB
+	Dir string // of the files; it is made. The database must be allowed to use it
+	// Owner says whom a statement's context is for.
+	Owner  func(context.Context) string
+	Limits spicepod.Results // zero fields take the defaults
+	Now    func() time.Time // nil: time.Now
+	Log    *slog.Logger     // nil: nothing is logged
+}
+
+// Result is a kept result.
+type Result struct {
+	Name    string
+	Owner   string
+	Columns []engine.Column // of the table: each name is there once
+	Rows    int64
+	Bytes   int64 // of the rows, as DuckDB holds them
+	Created time.Time
+	Expires time.Time
+}
+
+// Store keeps results. It is safe for concurrent use. Close it.
+type Store struct {
+	opts Options
+	quit chan struct{} // closed to end expire
+	done chan struct{} // closed at its end
+
+	mu     sync.Mutex
+	closed bool
+	names  map[string]*kept
+	oldest []*kept        // the same by age
+	open   map[string]int // how many are being written, by owner
+	opened int            // the sum of open
+	space  int64          // bytes of all files, also of those being written and those about to go
+}
+
+var _ engine.Refs = (*Store)(nil)
+
+// kept is a result with its table.
+type kept struct {
+	Result
+	table   engine.Table
+	space   int64 // that it takes
+	readers int   // statements that read it
+	gone    bool  // nobody finds it any more; its last reader drops it
+}
+
+// New makes a store in its folder, which it makes and clears of what an earlier
+// run has left.
+func New(opts Options) (*Store, error) {
+	opts.Limits = withDefaults(opts.Limits)
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
+	if opts.Log == nil {
+		opts.Log = slog.New(slog.DiscardHandler)
+	}
+	dir, err := filepath.Abs(opts.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("the folder of results: %w", err)
+	}
+	opts.Dir = dir
+	if err := clearDir(dir); err != nil {
+		return nil, fmt.Errorf("the folder of results: %w", err)
+	}
+	s := &Store{
+		opts: opts, quit: make(chan struct{}), done: make(chan struct{}),
+		names: map[string]*kept{}, open: map[string]int{},
+	}
+	go s.expire()
+	return s, nil
+}
+
+func withDefaults(l spicepod.Results) spicepod.Results {
+	l.TTL = cmp.Or(l.TTL, DefaultTTL)
+	l.MaxBytes = cmp.Or(l.MaxBytes, DefaultMaxBytes)
+	l.MaxResult = cmp.Or(l.MaxResult, DefaultMaxResult)
+	l.MaxResults = cmp.Or(l.MaxResults, DefaultMaxResults)
+	l.MaxPerUser = cmp.Or(l.MaxPerUser, DefaultMaxPerOwner)
+	return l
+}
+
+// The names of results and of their files.
+const (
+	namePrefix = "r_"
+	fileSuffix = ".duckdb"
+)
+
+// clearDir makes the folder, if there is none, and removes files of results.
+func clearDir(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), namePrefix) || !strings.Contains(e.Name(), fileSuffix) || e.IsDir() {
+			continue
+		}
+		if err := os.Remove(filepath.Join(dir, e.Name())); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// Close drops every result. What a statement reads still goes with its end, and
+// what is being written can only be aborted.
+func (s *Store) Close() {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return
+	}
+	s.closed = true
+	tables := s.removeIf(func(*kept) bool { return true })
+	s.mu.Unlock()
+	close(s.quit)
+	<-s.done
+	s.drop(tables)
+}
+
+// notFound is the one error about a name that leads nowhere for its caller.
+func notFound(name string) *engine.Error {
+	return &engine.Error{
+		Code: engine.CodeNotFound, Offset: -1, Message: fmt.Sprintf("there is no result %q", clip.Shown(name, 40)),
+		Hint: "a result is there for its owner, until it expires; run its statement again",
+	}
+}
+
+// Ref finds the result that a statement reads. See [engine.Refs].
+func (s *Store) Ref(ctx context.Context, name string) (engine.Table, func(), error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k, err := s.find(s.reader(ctx), name)
+	if err != nil {
+		return engine.Table{}, nil, err
+	}
+	k.readers++
+	return k.table, sync.OnceFunc(func() { s.release(k) }), nil
+}
+
+// ownerKey is the context's key of the owner for statements of the store's own.
+type ownerKey struct{}
+
+// reader is whom ctx is for.
+func (s *Store) reader(ctx context.Context) string {
+	if owner, ok := ctx.Value(ownerKey{}).(string); ok {
+		return owner
+	}
+	return s.opts.Owner(ctx)
+}
+
+// release says that a statement reads k no more.
+func (s *Store) release(k *kept) {
+	s.mu.Lock()
+	k.readers--
+	last := k.gone && k.readers == 0
+	if last {
+		s.space -= k.space
+	}
+	s.mu.Unlock()
+	if last {
+		s.opts.DB.DropTable(k.table)
+	}
+}
+
+// find returns the owner's result of that name.
+func (s *Store) find(owner, name string) (*kept, error) {
+	k := s.names[name]
+	if k == nil || k.Owner != owner || !s.opts.Now().Before(k.Expires) {
+		return nil, notFound(name)
+	}
+	return k, nil
+}
+
+// Get returns the owner's result of that name. The error is an [*engine.Error]
+// with CodeNotFound.
+func (s *Store) Get(owner, name string) (*Result, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k, err := s.find(owner, name)
+	if err != nil {
+		return nil, err
+	}
+	r := k.Result
+	return &r, nil
+}
+
+// List returns the owner's results, the oldest first.
+func (s *Store) List(owner string) []*Result {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var list []*Result
+	for _, k := range s.oldest {
+		if found, _ := s.find(owner, k.Name); found != nil {
+			r := k.Result
+			list = append(list, &r)
+		}
+	}
+	return list
+}
+
+// Delete drops the owner's result of that name. The error is that of Get.
+func (s *Store) Delete(owner, name string) error {
+	s.mu.Lock()
+	k, err := s.find(owner, name)
+	if err != nil {
+		s.mu.Unlock()
+		return err
+	}
+	tables := s.removeIf(func(other *kept) bool { return other == k })
+	s.mu.Unlock()
+	s.drop(tables)
+	return nil
+}
+
+// removeIf puts the results for which is holds out of sight. It returns the
+// tables of those that nobody reads, to be dropped without the lock.
+func (s *Store) removeIf(is func(*kept) bool) []engine.Table {
+	var tables []engine.Table
+	s.oldest = slices.DeleteFunc(s.oldest, func(k *kept) bool {
+		if !is(k) {
+			return false
+		}
+		k.gone = true
+		delete(s.names, k.Name)
+		if k.readers == 0 {
+			s.space -= k.space
+			tables = append(tables, k.table)
+		}
+		return true
+	})
+	return tables
+}
+
+func (s *Store) drop(tables []engine.Table) {
+	for _, t := range tables {
+		s.opts.DB.DropTable(t)
+	}
+}
+
+// expire drops results when their time is over, until Close.
+func (s *Store) expire() {
+	defer close(s.done)
+	timer := time.NewTimer(s.opts.Limits.TTL)
+	defer timer.Stop()
+	for {
+		select {
+		case <-timer.C:
+		case <-s.quit:
+			return
+		}
+		timer.Reset(s.dropExpired())
+	}
+}
+
+// dropExpired drops what has expired and returns how long it is until there is
+// more. What is kept from now on has a whole TTL.
+func (s *Store) dropExpired() time.Duration {
+	now, next := s.opts.Now(), s.opts.Limits.TTL
+	s.mu.Lock()
+	tables := s.removeIf(func(k *kept) bool { return !now.Before(k.Expires) })
+	if len(s.oldest) > 0 {
+		next = min(next, s.oldest[0].Expires.Sub(now))
+	}
+	s.mu.Unlock()
+	s.drop(tables)
+	return next
+}

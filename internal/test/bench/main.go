@@ -1,0 +1,126 @@
+// Command bench measures what docs/performance.md states and prints it as
+// tables. Every figure is a ratio or a count from one run, so that it means
+// something on a noisy machine.
+//
+//	go run ./internal/test/bench            all tables
+//	go run ./internal/test/bench -only start,reload
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// benchmark is one table row or several, measured together.
+type benchmark struct {
+	name string
+	run  func(context.Context, *env) ([]row, error)
+}
+
+// row is one line of the table.
+type row struct{ what, measured, target string }
+
+// env is what benchmarks share.
+type env struct {
+	binary string // spiced, built for this run
+	dir    string // scratch folder
+}
+
+// benchmarks in the order of the table.
+var benchmarks = []benchmark{
+	{"inline", benchInline},
+	{"once", benchOnce},
+	{"start", benchStart},
+	{"reload", benchReload},
+	{"stream", benchStream},
+	{"point", benchPoint},
+	{"swap", benchSwap},
+	{"retrieval", benchRetrieval},
+	{"search", benchSearch},
+	{"invoke", benchInvoke},
+	{"firsttoken", benchFirstToken},
+	{"overlap", benchOverlap},
+	{"streams", benchStreams},
+	{"turn", benchTurn},
+	{"mcpcall", benchMCPCall},
+	{"mcpproxy", benchMCPProxy},
+	{"mcplist", benchMCPList},
+	{"flight", benchFlight},
+	{"pgpoint", benchPostgresPoint},
+	{"isolate", benchIsolate},
+	{"policy", benchPolicy},
+	{"cache", benchCache},
+}
+
+func main() {
+	only := flag.String("only", "", "names of benchmarks, separated by commas")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if os.Getenv(stdioVariable) != "" {
+		if err := serveEcho(ctx); err != nil {
+			os.Exit(1)
+		}
+		return
+	}
+	if err := run(ctx, *only); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+// chosen are the benchmarks of these names; all of them for "".
+func chosen(only string) ([]benchmark, error) {
+	if only == "" {
+		return benchmarks, nil
+	}
+	var some []benchmark
+	for name := range strings.SplitSeq(only, ",") {
+		at := slices.IndexFunc(benchmarks, func(b benchmark) bool { return b.name == name })
+		if at < 0 {
+			var names []string
+			for _, b := range benchmarks {
+				names = append(names, b.name)
+			}
+			return nil, fmt.Errorf("-only: there is no benchmark %q; there are %s", name, strings.Join(names, ", "))
+		}
+		some = append(some, benchmarks[at])
+	}
+	return some, nil
+}
+
+func run(ctx context.Context, only string) error {
+	list, err := chosen(only)
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "spiced-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	e := &env{binary: filepath.Join(dir, "spiced"), dir: dir}
+	build := exec.CommandContext(ctx, "go", "build", "-o", e.binary, "./cmd/spiced")
+	build.Stderr = os.Stderr
+	if err := build.Run(); err != nil {
+		return fmt.Errorf("build spiced: %w", err)
+	}
+	fmt.Println("| what | measured | must reach |\n|---|---|---|")
+	for _, b := range list {
+		rows, err := b.run(ctx, e)
+		if err != nil {
+			return fmt.Errorf("%s: %w", b.name, err)
+		}
+		for _, r := range rows {
+			fmt.Printf("| %s | %s | %s |\n", r.what, r.measured, r.target)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,277 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/spiced-sql/spiced/internal/find/search"
+	"github.com/spiced-sql/spiced/internal/protocols/mcpserver"
+	"github.com/spiced-sql/spiced/internal/runtime"
+	"github.com/spiced-sql/spiced/registry"
+	"github.com/spiced-sql/spiced/tools"
+)
+
+// benchMCPCall measures calls over streamable HTTP from 32 connections, a
+// session each.
+func benchMCPCall(ctx context.Context, e *env) ([]row, error) {
+	dir, err := e.pod("mcpcall", functions)
+	if err != nil {
+		return nil, err
+	}
+	s, err := e.serve(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	defer s.stop()
+	times := &latencies{}
+	var rates []float64
+	for range 3 {
+		rate, err := load(ctx, func(ctx context.Context, calls *atomic.Int64) error { return mcpCaller(ctx, s, calls, times) })
+		if err != nil {
+			return nil, err
+		}
+		rates = append(rates, rate)
+	}
+	return []row{{
+		"MCP: tools/call of haversine_km over streamable HTTP, 32 connections",
+		fmt.Sprintf("%.0f/s, p99 %.1f ms", median(rates), times.quantile(0.99)), "≥ 6,000/s, ≤ 30 ms",
+	}}, nil
+}
+
+// mcpCaller keeps one connection busy; see invokeCaller.
+func mcpCaller(ctx context.Context, s *server, calls *atomic.Int64, times *latencies) error {
+	host := strings.TrimPrefix(s.url, "http://")
+	conn, err := net.Dial("tcp", host)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	defer stop()
+	r, session := bufio.NewReader(conn), ""
+	post := func(body, want string) error {
+		head := "POST /v1/mcp HTTP/1.1\r\nHost: " + host + "\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n"
+		if session != "" {
+			head += "Mcp-Session-Id: " + session + "\r\nMcp-Protocol-Version: 2025-11-25\r\n"
+		}
+		if _, err := fmt.Fprintf(conn, "%sContent-Length: %d\r\n\r\n%s", head, len(body), body); err != nil {
+			return err
+		}
+		res, err := http.ReadResponse(r, nil)
+		if err != nil {
+			return err
+		}
+		defer res.Body.Close()
+		answer, err := io.ReadAll(res.Body)
+		if id := res.Header.Get("Mcp-Session-Id"); id != "" {
+			session = id
+		}
+		if err == nil && !bytes.Contains(answer, []byte(want)) {
+			err = fmt.Errorf("%s answers %s", body, answer)
+		}
+		return err
+	}
+	err = post(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}`, "serverInfo")
+	if err == nil {
+		err = post(`{"jsonrpc":"2.0","method":"notifications/initialized"}`, "")
+	}
+	var mine []float64
+	defer func() { times.add(mine) }()
+	for n := 1; err == nil && ctx.Err() == nil; n++ {
+		began := time.Now()
+		err = post(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"haversine_km","arguments":%s}}`, n, haversineArguments()), `"content"`)
+		if err == nil {
+			mine = append(mine, float64(time.Since(began).Microseconds())/1000)
+			calls.Add(1)
+		}
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// stdioVariable makes the program an MCP server with a tool, echo.
+const stdioVariable = "SPICED_BENCH_MCP"
+
+func serveEcho(ctx context.Context) error {
+	s := mcp.NewServer(&mcp.Implementation{Name: "echo", Version: "1"}, nil)
+	s.AddTool(&mcp.Tool{Name: "echo", InputSchema: map[string]any{"type": "object"}}, func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: string(r.Params.Arguments)}}}, nil
+	})
+	return s.Run(ctx, &mcp.StdioTransport{})
+}
+
+// benchMCPProxy compares calls of a stdio server through the registry with
+// calls straight to it, in turn.
+func benchMCPProxy(ctx context.Context, e *env) ([]row, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := e.pod("mcpproxy", "tools: [{name: bench, from: 'mcp:"+self+"', env: {"+stdioVariable+": '1'}}]\n")
+	if err != nil {
+		return nil, err
+	}
+	d, err := runtime.New(ctx, runtime.Options{Path: dir})
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	if report := d.Load(ctx, "bench"); !report.Accepted || report.Problems.HasErrors() {
+		return nil, report.Problems
+	}
+	cmd := exec.CommandContext(ctx, self)
+	cmd.Env = append(os.Environ(), stdioVariable+"=1")
+	direct, err := mcp.NewClient(&mcp.Implementation{Name: "bench", Version: "1"}, nil).Connect(ctx, &mcp.CommandTransport{Command: cmd}, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer direct.Close()
+	var straight, through []float64
+	const rounds = 2000
+	for n := range rounds {
+		args := fmt.Sprintf(`{"n":%d}`, n)
+		began := time.Now()
+		if _, err := direct.CallTool(ctx, &mcp.CallToolParams{Name: "echo", Arguments: json.RawMessage(args)}); err != nil {
+			return nil, err
+		}
+		straight = append(straight, float64(time.Since(began).Microseconds())/1000)
+		began = time.Now()
+		if result := d.Tools().Invoke(ctx, registry.Call{Name: "bench__echo", Arguments: json.RawMessage(args)}); !result.OK {
+			return nil, result.Error
+		}
+		through = append(through, float64(time.Since(began).Microseconds())/1000)
+	}
+	return []row{{
+		fmt.Sprintf("MCP: added to a call of a stdio server, p50 of %d (straight: %.2f ms)", rounds, median(straight)),
+		fmt.Sprintf("%.2f ms", median(through)-median(straight)), "≤ 1 ms",
+	}}, nil
+}
+
+const listedTools = 5000
+
+// benchMCPList measures tools/list of 5,000 tools, page after page, from the
+// SDK's client over HTTP.
+func benchMCPList(ctx context.Context, _ *env) ([]row, error) {
+	random := rand.New(rand.NewPCG(1, 2))
+	var list []tools.Tool
+	for i := range listedTools {
+		d := madeUpTool(random, i)
+		list = append(list, registry.Must(tools.New(tools.Definition{Name: d.Name, Description: d.Description, Parameters: d.Parameters, Source: tools.SourceFunction}, nothing)))
+	}
+	catalog, err := registry.NewCatalog(nil, registry.Contents{Tools: list, Search: search.Default()})
+	if err != nil {
+		return nil, err
+	}
+	r := registry.New(registry.Options{})
+	r.Publish(catalog)
+	s := mcpserver.New(mcpserver.Options{Registry: r})
+	defer s.Close()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	web := &http.Server{Handler: s}
+	go web.Serve(listener) //nolint:errcheck // ends with Close
+	defer web.Close()
+	url := "http://" + listener.Addr().String()
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "bench", Version: "1"}, nil).Connect(ctx, &mcp.StreamableClientTransport{Endpoint: url}, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer session.Close()
+	raw, pages, err := listPages(ctx, url)
+	if err != nil {
+		return nil, err
+	}
+	began := time.Now()
+	n := 0
+	for _, err := range session.Tools(ctx, nil) {
+		if err != nil {
+			return nil, err
+		}
+		n++
+	}
+	if n != listedTools {
+		return nil, fmt.Errorf("%d tools are listed", n)
+	}
+	return []row{{
+		fmt.Sprintf("MCP: tools/list with 5,000 tools, %d pages, to the last byte (decoded by the SDK's client: %.0f ms)", pages, ms(time.Since(began))),
+		fmt.Sprintf("%.0f ms", raw), "≤ 50 ms, paged",
+	}}, nil
+}
+
+// listPages reads all pages as bytes, several times, and returns the median
+// time in milliseconds.
+func listPages(ctx context.Context, url string) (took float64, pages int, err error) {
+	post := func(session, body string) (http.Header, []byte, error) {
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(body))
+		if err != nil {
+			return nil, nil, err
+		}
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Accept", "application/json, text/event-stream")
+		if session != "" {
+			req.Header.Set("Mcp-Session-Id", session)
+		}
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			return nil, nil, err
+		}
+		defer res.Body.Close()
+		answer, err := io.ReadAll(res.Body)
+		return res.Header, answer, err
+	}
+	head, _, err := post("", `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}`)
+	if err != nil {
+		return 0, 0, err
+	}
+	session := head.Get("Mcp-Session-Id")
+	if _, _, err := post(session, `{"jsonrpc":"2.0","method":"notifications/initialized"}`); err != nil {
+		return 0, 0, err
+	}
+	var times []float64
+	for range 11 {
+		began, cursor := time.Now(), ""
+		for pages = 0; pages == 0 || cursor != ""; pages++ {
+			_, answer, err := post(session, `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"cursor":"`+cursor+`"}}`)
+			if err != nil {
+				return 0, 0, err
+			}
+			if cursor, err = nextCursor(answer); err != nil {
+				return 0, 0, err
+			}
+		}
+		times = append(times, ms(time.Since(began)))
+	}
+	return median(times), pages, nil
+}
+
+// nextCursor finds the cursor without decoding the tools.
+func nextCursor(answer []byte) (string, error) {
+	if !bytes.Contains(answer, []byte(`"tools"`)) {
+		return "", errors.New("no tools: " + string(answer[:min(len(answer), 200)]))
+	}
+	_, rest, found := bytes.Cut(answer, []byte(`"nextCursor":"`))
+	if !found {
+		return "", nil
+	}
+	cursor, _, _ := bytes.Cut(rest, []byte(`"`))
+	return string(cursor), nil
+}

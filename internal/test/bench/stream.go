@@ -1,0 +1,146 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/spiced-sql/spiced/internal/sql/engine"
+)
+
+// benchStream reads ten million rows in each form and watches the server's
+// memory; Arrow's speed is compared with reading the chunks in this process.
+func benchStream(ctx context.Context, e *env) ([]row, error) {
+	dir, err := e.pod("stream", dataset("wide"))
+	if err != nil {
+		return nil, err
+	}
+	if err := generate(ctx, dir, "wide", fmt.Sprintf(wide, rowsOfTables)); err != nil {
+		return nil, err
+	}
+	s, err := e.serve(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	defer s.stop()
+	var rows []row
+	for _, form := range []string{"text/csv", "application/x-ndjson", "application/vnd.apache.arrow.stream"} {
+		grown, size, took, err := s.download(ctx, "SELECT * FROM wide", form)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, row{
+			fmt.Sprintf("10 million rows × 5 as %s (%d MB in %.1f s): memory over idle", form, size>>20, took.Seconds()),
+			fmt.Sprintf("%d MB", grown>>20), "≤ 300 MB",
+		})
+	}
+	ratio, err := s.arrowRatio(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	return append(rows, row{"Arrow over HTTP : reading the same chunks in-process, speed", fmt.Sprintf("%.2f", ratio), "≥ 0.5"}), nil
+}
+
+// download reads a result to its end; it returns by how much the server's
+// memory rose over idle at most.
+func (s *server) download(ctx context.Context, statement, form string) (grown, size int64, took time.Duration, err error) {
+	idle, err := s.rss()
+	if err != nil {
+		return 0, 0, 0, err
+	}
+	began := time.Now()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url+"/v1/sql", strings.NewReader(statement))
+	if err != nil {
+		return 0, 0, 0, err
+	}
+	req.Header.Set("Accept", form)
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return 0, 0, 0, err
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		return 0, 0, 0, fmt.Errorf("status %d", res.StatusCode)
+	}
+	done := make(chan struct{})
+	peak := make(chan int64, 1)
+	go s.peak(done, peak)
+	size, err = io.Copy(io.Discard, res.Body)
+	took = time.Since(began)
+	close(done)
+	return max(<-peak-idle, 0), size, took, err
+}
+
+// peak samples the server's memory until done and sends the most it saw.
+func (s *server) peak(done <-chan struct{}, out chan<- int64) {
+	var most int64
+	for {
+		if now, err := s.rss(); err == nil {
+			most = max(most, now)
+		}
+		select {
+		case <-done:
+			out <- most
+			return
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+// arrowRatio compares the speed of a download as Arrow with that of a loop
+// over the same chunks in this process, in turn.
+func (s *server) arrowRatio(ctx context.Context, dir string) (float64, error) {
+	db, err := wideTable(ctx, dir)
+	if err != nil {
+		return 0, err
+	}
+	defer db.Close()
+	var ratios []float64
+	for range 5 {
+		_, _, arrow, err := s.download(ctx, "SELECT * FROM wide", "application/vnd.apache.arrow.stream")
+		if err != nil {
+			return 0, err
+		}
+		inProcess, err := readChunks(ctx, db)
+		if err != nil {
+			return 0, err
+		}
+		ratios = append(ratios, inProcess.Seconds()/arrow.Seconds())
+	}
+	return median(ratios), nil
+}
+
+// wideTable holds the rows of wide.parquet in this process.
+func wideTable(ctx context.Context, dir string) (*engine.DB, error) {
+	db, err := engine.Open(ctx, engine.Options{})
+	if err != nil {
+		return nil, err
+	}
+	catalog := engine.NewCatalog(1, []engine.Relation{{Schema: engine.Public, Name: "wide"}}, nil)
+	err = db.Publish(ctx, catalog, func(tx *engine.Tx) error {
+		return tx.Exec("CREATE TABLE spice.public.wide AS SELECT * FROM read_parquet(" + engine.Literal(dir+"/wide.parquet") + ")")
+	})
+	if err != nil {
+		db.Close()
+		return nil, err
+	}
+	return db, nil
+}
+
+func readChunks(ctx context.Context, db *engine.DB) (time.Duration, error) {
+	began := time.Now()
+	rows, err := db.Query(ctx, engine.Request{SQL: "SELECT * FROM wide", Limits: engine.Limits{Timeout: deadline}})
+	if err != nil {
+		return 0, err
+	}
+	defer rows.Close()
+	for _, err := range rows.Chunks() {
+		if err != nil {
+			return 0, err
+		}
+	}
+	return time.Since(began), nil
+}
