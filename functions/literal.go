@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
 
@@ -65,10 +66,7 @@ func describe(value any) string {
 	if err != nil {
 		return fmt.Sprint(value)
 	}
-	if len(b) > 60 {
-		return string(b[:60]) + "…"
-	}
-	return string(b)
+	return truncate.Ellipsis(string(b), 60)
 }
 
 func (t *Type) numberLiteral(value any) (string, error) {

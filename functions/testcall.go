@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/spicepod"
 )
@@ -272,8 +273,5 @@ func showCell(c cellText) string {
 	if c.null {
 		return "NULL"
 	}
-	if len(c.text) > 200 {
-		return c.text[:200] + "…"
-	}
-	return c.text
+	return truncate.Ellipsis(c.text, 200)
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spiced-sql/spiced/internal/kit/nearest"
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/tools"
 )
 
@@ -169,11 +170,7 @@ func (a *attempt) resolve() error {
 const shownName = 100
 
 func (c *Catalog) notFound(name string) *tools.Error {
-	shown := name
-	if len(shown) > shownName {
-		shown = shown[:shownName] + "…"
-	}
-	err := tools.NewError(tools.CodeNotFound, fmt.Sprintf("there is no tool %q", shown), "search for one with "+ToolSearch)
+	err := tools.NewError(tools.CodeNotFound, fmt.Sprintf("there is no tool %q", truncate.Ellipsis(name, shownName)), "search for one with "+ToolSearch)
 	for _, h := range c.Hidden {
 		if fold(h.Name) == fold(name) {
 			err.Hint = fmt.Sprintf("it is declared, but not a tool: %s", h.Reason)

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
 )
 
 // The rules of this file are those a struct tag cannot say: what one component
@@ -67,14 +69,14 @@ func (d *decoder) check(v any, o *object) {
 	case *CORS:
 		for i, origin := range v.AllowedOrigins {
 			if u, err := url.Parse(origin); origin != "*" && (err != nil || u.Scheme == "" || u.Host == "" || !strings.EqualFold(origin, u.Scheme+"://"+u.Host)) {
-				d.failPath(fmt.Sprintf("allowed_origins[%d]", i), fmt.Sprintf("%q is no origin", shorten(origin)), "write scheme://host or scheme://host:port, without a slash at its end, or *")
+				d.failPath(fmt.Sprintf("allowed_origins[%d]", i), fmt.Sprintf("%q is no origin", truncate.Runes(origin, maxShown)), "write scheme://host or scheme://host:port, without a slash at its end, or *")
 			}
 		}
 	case *SecretStore:
 		d.checkStore(v)
 	case *Tool:
 		if v.Name != "" && !functionName.MatchString(v.Name) {
-			d.failPath("name", fmt.Sprintf("tool name %q is not allowed", shorten(v.Name)), "a name is 1 to 64 letters, digits, _ or -")
+			d.failPath("name", fmt.Sprintf("tool name %q is not allowed", truncate.Runes(v.Name, maxShown)), "a name is 1 to 64 letters, digits, _ or -")
 		}
 	case *SearchTest:
 		if v.Top > maxSearchTop {
@@ -90,13 +92,13 @@ func (d *decoder) checkAddress(address string) {
 		_, err = net.LookupPort("tcp", port)
 	}
 	if err != nil {
-		d.failPath("address", fmt.Sprintf("%q is no address", shorten(address)), "write host:port, such as 127.0.0.1:5432; port 0 picks a free one")
+		d.failPath("address", fmt.Sprintf("%q is no address", truncate.Runes(address, maxShown)), "write host:port, such as 127.0.0.1:5432; port 0 picks a free one")
 	}
 }
 
 func (d *decoder) checkFunction(f *Function, o *object) {
 	if f.Name != "" && !functionName.MatchString(f.Name) {
-		d.failPath("name", fmt.Sprintf("function name %q is not allowed", shorten(f.Name)),
+		d.failPath("name", fmt.Sprintf("function name %q is not allowed", truncate.Runes(f.Name, maxShown)),
 			"a name is 1 to 64 letters, digits, _ or -, that is "+functionName.String())
 	}
 	body, ref := o.value("body"), o.value("body_ref")
@@ -210,7 +212,7 @@ func (d *decoder) checkTableName(name string) {
 		good = good && (quoted || namePart.MatchString(part))
 	}
 	if !good {
-		d.failPath("name", fmt.Sprintf("table name %q is not allowed", shorten(name)),
+		d.failPath("name", fmt.Sprintf("table name %q is not allowed", truncate.Runes(name, maxShown)),
 			`write table or schema.table in letters, digits, _ and -; put any other part in double quotes: '"my table"'`)
 	}
 }
@@ -227,7 +229,7 @@ func (d *decoder) checkPolicy(v *Dataset, o *object) {
 	}
 	for _, column := range slices.Sorted(maps.Keys(v.ColumnMask)) {
 		if strings.TrimSpace(v.ColumnMask[column]) == "" {
-			d.failPath("column_mask."+column, fmt.Sprintf("the mask of column %q is empty", shorten(column)), advice)
+			d.failPath("column_mask."+column, fmt.Sprintf("the mask of column %q is empty", truncate.Runes(column, maxShown)), advice)
 		}
 	}
 }
@@ -239,7 +241,7 @@ func (d *decoder) checkStore(s *SecretStore) {
 	case slices.Contains(secretStores, kind):
 		d.index.notServed = append(d.index.notServed, pathString(d.path)+".from="+s.From)
 	default:
-		d.failPath("from", fmt.Sprintf("unknown secret store %q", shorten(s.From))+didYouMean(kind, secretStores), "one of "+oneOf(secretStores))
+		d.failPath("from", fmt.Sprintf("unknown secret store %q", truncate.Runes(s.From, maxShown))+didYouMean(kind, secretStores), "one of "+oneOf(secretStores))
 	}
 }
 
@@ -322,7 +324,7 @@ func (d *decoder) checkDependencies(p *Pod, all []named) {
 				continue
 			}
 			d.failPath(fmt.Sprintf("%s[%d].dependsOn[%d]", list, i, j),
-				fmt.Sprintf("dependsOn names %q, which is not declared", shorten(name))+didYouMean(name, names), "")
+				fmt.Sprintf("dependsOn names %q, which is not declared", truncate.Runes(name, maxShown))+didYouMean(name, names), "")
 		}
 	}
 	for i := range p.Datasets {

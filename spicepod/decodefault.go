@@ -8,6 +8,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/spiced-sql/spiced/internal/kit/nearest"
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
 )
 
 // unknownKey reports a key that no field has, and returns the one it seems to
@@ -22,7 +23,7 @@ func (d *decoder) unknownKey(e entry, name string, info *typeInfo) string {
 	default:
 		hint = "keys here: " + strings.Join(info.names, ", ")
 	}
-	message := fmt.Sprintf("unknown key %q%s", shorten(name), d.where()) + didYouMean(name, info.names)
+	message := fmt.Sprintf("unknown key %q%s", truncate.Runes(name, maxShown), d.where()) + didYouMean(name, info.names)
 	d.push(name)
 	d.fail(e.key, message, hint)
 	d.pop()
@@ -87,16 +88,6 @@ func describeNode(node *yaml.Node) string {
 		if isNull(node) {
 			return "nothing"
 		}
-		return strconv.Quote(shorten(node.Value))
+		return strconv.Quote(truncate.Runes(node.Value, maxShown))
 	}
-}
-
-// shorten cuts long user text for a message.
-func shorten(s string) string {
-	const most = 60
-	runes := []rune(s)
-	if len(runes) <= most {
-		return s
-	}
-	return string(runes[:most]) + "…"
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
 )
 
 // scalar decodes a node into a string, bool, number, duration, size or Text.
@@ -122,7 +124,7 @@ func boolHint(text string) string {
 func (d *decoder) text(node *yaml.Node, tag string, v reflect.Value, f *field) {
 	isText := tag == "!!str" || tag == "!!timestamp"
 	if f != nil && len(f.enum) > 0 && (!isText || !slices.Contains(f.enum, node.Value)) {
-		message := fmt.Sprintf("%s takes %s, not %q", d.subject(), oneOf(f.enum), shorten(node.Value))
+		message := fmt.Sprintf("%s takes %s, not %q", d.subject(), oneOf(f.enum), truncate.Runes(node.Value, maxShown))
 		d.fail(node, message+didYouMean(node.Value, f.enum), "")
 		return
 	}

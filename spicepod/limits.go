@@ -31,5 +31,8 @@ const syntaxSearchBytes = 4 << 20
 // maxSourceLine is the length of a line that a Problem carries.
 const maxSourceLine = 64 << 10
 
+// maxShown is how many characters of a value a message shows.
+const maxShown = 60
+
 // excerptWidth is how many terminal cells of a source line are shown.
 const excerptWidth = 110

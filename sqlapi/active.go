@@ -3,6 +3,7 @@ package sqlapi
 import (
 	"net/http"
 
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/tools"
 )
 
@@ -45,7 +46,7 @@ func (a *API) cancelActive(w http.ResponseWriter, r *http.Request) error {
 	}
 	id := r.PathValue("id")
 	if !a.opts.Queries.Cancel(scope.Owner(), id) {
-		return newError(codeNoQuery, "it may have ended, or be somebody else's", "no statement runs under the id %q", shorten(id))
+		return newError(codeNoQuery, "it may have ended, or be somebody else's", "no statement runs under the id %q", truncate.Ellipsis(id, maxShown))
 	}
 	return writeJSON(w, http.StatusOK, queryStatus{id, "cancelled"})
 }

@@ -52,6 +52,7 @@ const (
 	pieceSize           = 256 << 10                   // bytes that are written under one deadline
 	maxRequestID        = 128                         // bytes of an X-Request-Id that is taken over
 	maxEnvelope         = tools.MaxArguments + 64<<10 // bytes of the body of :invoke
+	maxShown            = 100                         // bytes of a name or text in a message
 	maxEventPart        = 4 << 10                     // bytes of arguments or a result in an event of a chat
 	maxEvents           = 1024                        // of calls in an answer that is no stream
 

@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/spiced-sql/spiced/internal/kit/clip"
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/tools"
 )
@@ -49,12 +49,12 @@ type callFault struct {
 }
 
 func newCallEvent(e *registry.Event) callEvent {
-	c := callEvent{CallID: e.CallID, Tool: shorten(e.Tool)}
+	c := callEvent{CallID: e.CallID, Tool: truncate.Ellipsis(e.Tool, maxShown)}
 	c.Arguments = c.bounded(e.Arguments)
 	if r := e.Result; r != nil {
 		c.callOutcome = &callOutcome{OK: r.OK, Result: c.bounded(r.Result), LatencyMS: r.Metrics.LatencyMS}
 		if r.Error != nil {
-			c.Error = &callFault{r.Error.Code, clip.To(r.Error.Message, maxEventPart)}
+			c.Error = &callFault{r.Error.Code, truncate.Bytes(r.Error.Message, maxEventPart)}
 		}
 	}
 	return c
@@ -67,7 +67,7 @@ func (c *callEvent) bounded(value json.RawMessage) json.RawMessage {
 		return value
 	}
 	c.Truncated = c.Truncated || len(value) > maxEventPart
-	text, _ := json.Marshal(clip.To(string(value), maxEventPart)) // a string always can be
+	text, _ := json.Marshal(truncate.Bytes(string(value), maxEventPart)) // a string always can be
 	return text
 }
 

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/toolloop"
 	"github.com/spiced-sql/spiced/tools"
@@ -32,7 +33,7 @@ func (a *API) chat(d *door, w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	scope.Model, t.events = t.request.Model, includesEvents(r)
-	note(w, slog.String("model", shorten(t.request.Model)), slog.Bool("stream", t.request.Stream))
+	note(w, slog.String("model", truncate.Ellipsis(t.request.Model, maxShown)), slog.Bool("stream", t.request.Stream))
 	ctx, job, err := a.running.begin(r.Context(), scope)
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/access/audit"
 	"github.com/spiced-sql/spiced/internal/access/auth"
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/query"
 )
@@ -64,7 +65,7 @@ func (g *Guard) admit(r *http.Request) error {
 }
 
 func hostError(r *http.Request) error {
-	return newError(codeHost, "use localhost, or add the name to runtime.mcp.allowed_hosts", "the host %q is not served here", shorten(r.Host))
+	return newError(codeHost, "use localhost, or add the name to runtime.mcp.allowed_hosts", "the host %q is not served here", truncate.Ellipsis(r.Host, maxShown))
 }
 
 // hostAllowed reports whether a host is the loopback or a name that is allowed.

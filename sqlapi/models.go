@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spiced-sql/spiced/internal/kit/nearest"
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 )
 
@@ -159,7 +160,7 @@ func findModel(all []Model, name string) (Model, error) {
 	if i := slices.Index(names, name); i >= 0 {
 		return all[i], nil
 	}
-	text := fmt.Sprintf("there is no model %q", shorten(name))
+	text := fmt.Sprintf("there is no model %q", truncate.Ellipsis(name, maxShown))
 	if near := nearest.Name(name, names); near != "" {
 		text += fmt.Sprintf("; did you mean %q?", near)
 	}

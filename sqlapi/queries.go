@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/format"
 	"github.com/spiced-sql/spiced/internal/sql/query"
@@ -201,7 +202,7 @@ func (a *API) queryChunk(w http.ResponseWriter, r *http.Request, scope tools.Sco
 	chunks := job.Chunks()
 	index, err := strconv.Atoi(r.PathValue("index"))
 	if err != nil || index < 0 || index >= len(chunks) {
-		return newError(codeNoQuery, "", "the query has %d chunks, from 0; there is no %s", len(chunks), shorten(r.PathValue("index")))
+		return newError(codeNoQuery, "", "the query has %d chunks, from 0; there is no %s", len(chunks), truncate.Ellipsis(r.PathValue("index"), maxShown))
 	}
 	chunk, err := a.chunk(r, scope, job, chunks, index)
 	if err != nil {
@@ -238,12 +239,12 @@ func (a *API) listQueries(w http.ResponseWriter, r *http.Request, scope tools.Sc
 	filter, limit := r.URL.Query().Get("status"), math.MaxInt
 	state, known := stateNames[strings.ToLower(filter)]
 	if filter != "" && !known {
-		return newError(codeInvalidRequest, "use pending, running, succeeded, failed or cancelled", "status is %q", shorten(filter))
+		return newError(codeInvalidRequest, "use pending, running, succeeded, failed or cancelled", "status is %q", truncate.Ellipsis(filter, maxShown))
 	}
 	if text := r.URL.Query().Get("limit"); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 {
-			return newError(codeInvalidRequest, "", "limit is %q, not a number from 1", shorten(text))
+			return newError(codeInvalidRequest, "", "limit is %q, not a number from 1", truncate.Ellipsis(text, maxShown))
 		}
 		limit = n
 	}

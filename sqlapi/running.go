@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/tools"
 )
@@ -92,7 +93,7 @@ func (a *API) cancelRequest(w http.ResponseWriter, r *http.Request) error {
 	}
 	id := strings.TrimSuffix(r.PathValue("name"), verbCancel)
 	if !a.running.cancel(scope.Owner(), id) {
-		return newError(codeNoRequest, "it may have ended; the key and X-Spiced-User must be those of the request", "no request runs under the id %q", shorten(id))
+		return newError(codeNoRequest, "it may have ended; the key and X-Spiced-User must be those of the request", "no request runs under the id %q", truncate.Ellipsis(id, maxShown))
 	}
 	return writeJSON(w, http.StatusOK, cancelled{true})
 }

@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/spiced-sql/spiced/internal/kit/clip"
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/tools"
@@ -109,15 +109,12 @@ func rawError(name string, result tools.Result) error {
 	switch {
 	case e.Code == engine.CodeInternal:
 	case result.Tool == nil:
-		e.Message = "Tool '" + shorten(name) + "' not found"
+		e.Message = "Tool '" + truncate.Ellipsis(name, maxShown) + "' not found"
 	default:
 		e.Message = "Error calling tool " + result.Tool.Name + ": " + e.Message
 	}
 	return e
 }
-
-// shorten bounds how much of a made-up name an error shows.
-func shorten(name string) string { return clip.Shown(name, 100) }
 
 func (a *API) call(w http.ResponseWriter, r *http.Request, c registry.Call) tools.Result {
 	result := a.opts.Tools.Invoke(r.Context(), c)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/spiced-sql/spiced/internal/find/embeddings"
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/tools"
 )
@@ -94,7 +95,7 @@ func (a *API) getTool(w http.ResponseWriter, r *http.Request, scope tools.Scope)
 	case status.HiddenBy == registry.StageAvailable:
 		return callError(tools.NewError(tools.CodeUnavailable, status.Name+" is not available here: "+status.Reason, ""))
 	case def == nil:
-		return callError(tools.NewError(tools.CodeNotFound, "there is no tool "+strconv.Quote(shorten(name)), "it is declared, but not a tool: "+status.Reason))
+		return callError(tools.NewError(tools.CodeNotFound, "there is no tool "+strconv.Quote(truncate.Ellipsis(name, maxShown)), "it is declared, but not a tool: "+status.Reason))
 	}
 	return writeCanonical(w, r, def)
 }

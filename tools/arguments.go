@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
 )
 
 // Parse reads the arguments of a call as they arrive and returns them with
@@ -36,7 +38,7 @@ func Parse(raw json.RawMessage) (map[string]any, []string, *Error) {
 			return map[string]any{}, notices, nil
 		case map[string]any:
 			if fault := outOfBounds(v, MaxDepth); fault != nil {
-				return nil, nil, NewError(CodeLimit, fmt.Sprintf("the arguments at %q: %s", clip(fault.Path), fault.Message), "")
+				return nil, nil, NewError(CodeLimit, fmt.Sprintf("the arguments at %q: %s", truncate.Runes(fault.Path, maxClip), fault.Message), "")
 			}
 			return v, notices, nil
 		case string:

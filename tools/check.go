@@ -14,6 +14,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 
 	"github.com/spiced-sql/spiced/internal/kit/nearest"
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
 )
 
 const (
@@ -105,7 +106,7 @@ func (s *Schema) findings(e *jsonschema.ValidationError) []finding {
 		}
 		return one("oneOf", subject(e.InstanceLocation)+" fits more than one of the forms allowed; exactly one is needed")
 	case *kind.PropertyNames:
-		return one("propertyNames", fmt.Sprintf("the name %q in %s is not allowed", clip(k.Property), subject(e.InstanceLocation)))
+		return one("propertyNames", fmt.Sprintf("the name %q in %s is not allowed", truncate.Runes(k.Property, maxClip), subject(e.InstanceLocation)))
 	case *kind.Contains:
 		return one("contains", subject(e.InstanceLocation)+" has no item of the kind needed")
 	case *kind.MinContains:
@@ -132,7 +133,7 @@ func (s *Schema) missing(e *jsonschema.ValidationError, keyword string, names []
 		at := append(slices.Clone(e.InstanceLocation), name)
 		message := subject(at) + " is missing"
 		if because != "" {
-			message += fmt.Sprintf("; it belongs to %q", clip(because))
+			message += fmt.Sprintf("; it belongs to %q", truncate.Runes(because, maxClip))
 		} else if node != nil {
 			if p := target(node.Properties[name]); p != nil && p.Types != nil {
 				message += "; " + phrases(p.Types.ToStrings()) + " is needed"
@@ -151,9 +152,9 @@ func (s *Schema) unknown(e *jsonschema.ValidationError, names []string) []findin
 	}
 	var found []finding
 	for _, name := range names[:min(len(names), maxFindings)] {
-		message := fmt.Sprintf("there is no argument %q", clip(name))
+		message := fmt.Sprintf("there is no argument %q", truncate.Runes(name, maxClip))
 		if len(e.InstanceLocation) > 0 {
-			message = fmt.Sprintf("there is no %q in %s", clip(name), subject(e.InstanceLocation))
+			message = fmt.Sprintf("there is no %q in %s", truncate.Runes(name, maxClip), subject(e.InstanceLocation))
 		}
 		at := append(slices.Clone(e.InstanceLocation), name)
 		found = append(found, finding{Fault: Fault{pointer(at), "additionalProperties", message + suggestion(name, known)}})
@@ -262,7 +263,7 @@ func complaint(k jsonschema.ErrorKind) string {
 	case *kind.MaxLength:
 		return fmt.Sprintf("has %d characters; at most %d are allowed", k.Got, k.Want)
 	case *kind.Pattern:
-		return fmt.Sprintf("is %q; text that matches %s is needed", clip(k.Got), clip(k.Want))
+		return fmt.Sprintf("is %q; text that matches %s is needed", truncate.Runes(k.Got, maxClip), truncate.Runes(k.Want, maxClip))
 	case *kind.MinItems:
 		return fmt.Sprintf("has %d items; at least %d are needed", k.Got, k.Want)
 	case *kind.MaxItems:
@@ -299,7 +300,7 @@ func subject(location []string) string {
 		}
 		name.WriteString(token)
 	}
-	return strconv.Quote(clip(name.String()))
+	return strconv.Quote(truncate.Runes(name.String(), maxClip))
 }
 
 // pointer renders a location as a JSON Pointer (RFC 6901).
@@ -375,12 +376,12 @@ func show(value any) string {
 	if err != nil {
 		return fmt.Sprintf("%T", value)
 	}
-	return clip(string(b))
+	return truncate.Runes(string(b), maxClip)
 }
 
 func number(r *big.Rat) string {
 	if r == nil || r.IsInt() && r.Num().BitLen() < 64 {
-		return clip(r.RatString())
+		return truncate.Runes(r.RatString(), maxClip)
 	}
 	f, _ := r.Float64()
 	return strconv.FormatFloat(f, 'g', -1, 64)
@@ -394,16 +395,4 @@ func texts(values []any) []string {
 		}
 	}
 	return out
-}
-
-// clip shortens text to what fits in a message.
-func clip(text string) string {
-	if len(text) <= maxClip {
-		return text
-	}
-	runes := []rune(text[:min(len(text), 4*maxClip)])
-	if len(runes) <= maxClip {
-		return strings.ToValidUTF8(string(runes), "")
-	}
-	return string(runes[:maxClip]) + "…"
 }

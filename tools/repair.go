@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
 )
 
 // maxRepairs bounds the work of one repair, in subschemas applied.
@@ -79,7 +81,7 @@ func (r *repair) arguments(args map[string]any, before int) map[string]any {
 		if name, inner := r.unwrap(args); inner != nil {
 			other := &repair{schema: r.schema, left: r.left}
 			if bare, n := other.whole(inner); n < min(after, before) {
-				out := fmt.Sprintf("the arguments were inside %q; they were taken out of it", clip(name))
+				out := fmt.Sprintf("the arguments were inside %q; they were taken out of it", truncate.Runes(name, maxClip))
 				r.left, r.notices = other.left, append([]string{out}, other.notices...)
 				return bare
 			}

@@ -9,6 +9,8 @@ import (
 	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
 )
 
 // Limits on schemas and on the values that are checked against them.
@@ -163,7 +165,7 @@ func explain(err error) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &outside):
-		return fmt.Errorf("%q is not part of the schema: %w", clip(outside.URL), errOutside)
+		return fmt.Errorf("%q is not part of the schema: %w", truncate.Runes(outside.URL, maxClip), errOutside)
 	case errors.As(err, &wrong) && errors.As(wrong.Err, &invalid):
 		found := (&Schema{}).findings(invalid)
 		if len(found) == 0 {
@@ -172,7 +174,7 @@ func explain(err error) error {
 		sortFindings(found)
 		return fmt.Errorf("the schema at %q: %s", found[0].Path, found[0].Message)
 	case errors.As(err, &pattern):
-		return fmt.Errorf("the schema: the pattern %q: %w", clip(pattern.Regex), pattern.Err)
+		return fmt.Errorf("the schema: the pattern %q: %w", truncate.Runes(pattern.Regex, maxClip), pattern.Err)
 	}
 	return fmt.Errorf("the schema: %w", err)
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
 )
 
 // same returns the schemas that s applies to the value it is applied to.
@@ -75,7 +77,7 @@ func (s *Schema) survey() error {
 		queue = append(append(queue, inPlace...), below(node)...)
 	}
 	if len(s.unchecked) > 0 && !exact {
-		return fmt.Errorf("the schema: the pattern %q cannot be matched, and not, if, oneOf or contains may depend on it", clip(s.unchecked[0]))
+		return fmt.Errorf("the schema: the pattern %q cannot be matched, and not, if, oneOf or contains may depend on it", truncate.Runes(s.unchecked[0], maxClip))
 	}
 	slices.Sort(s.unchecked)
 	s.unchecked = slices.Compact(s.unchecked)
@@ -93,7 +95,7 @@ func (s *Schema) note(node *jsonschema.Schema) error {
 	}
 	for p := range node.PatternProperties {
 		if p, ok := p.(unmatched); ok {
-			return fmt.Errorf("the schema: the pattern %q of patternProperties cannot be matched", clip(string(p)))
+			return fmt.Errorf("the schema: the pattern %q of patternProperties cannot be matched", truncate.Runes(string(p), maxClip))
 		}
 	}
 	// Their targets depend on the way that led to them, which bounds on cost
@@ -201,7 +203,7 @@ func outOfBounds(value any, depth int) *Fault {
 		}
 	case json.Number:
 		if !computable(v) {
-			return &Fault{Keyword: "type", Message: fmt.Sprintf("%q is no number that can be computed with; at most %d characters and exponents up to %d are", clip(string(v)), maxNumber, maxNumber)}
+			return &Fault{Keyword: "type", Message: fmt.Sprintf("%q is no number that can be computed with; at most %d characters and exponents up to %d are", truncate.Runes(string(v), maxClip), maxNumber, maxNumber)}
 		}
 	}
 	return nil

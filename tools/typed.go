@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
 )
 
 // Typed makes a tool of a function over structs. Without def.Parameters the
@@ -84,7 +86,7 @@ func output(out any) (Output, error) {
 			v = json.RawMessage("null")
 		}
 		if !json.Valid(v) {
-			return Output{}, fmt.Errorf("the result %q is not JSON", clip(string(v)))
+			return Output{}, fmt.Errorf("the result %q is not JSON", truncate.Runes(string(v), maxClip))
 		}
 		return Output{Value: v}, nil
 	}

@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/spiced-sql/spiced/functions"
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/spicepod"
 	"github.com/spiced-sql/spiced/tools"
@@ -150,10 +151,7 @@ func wrong(t *engine.Type, value any) error {
 	if err != nil {
 		shown = fmt.Append(nil, value)
 	}
-	if len(shown) > 60 {
-		shown = append(shown[:60], "…"...)
-	}
-	return fmt.Errorf("%s is no %s", strings.ToValidUTF8(string(shown), ""), t)
+	return fmt.Errorf("%s is no %s", truncate.Ellipsis(strings.ToValidUTF8(string(shown), ""), 60), t)
 }
 
 func convertList(t *engine.Type, items []any) (any, error) {

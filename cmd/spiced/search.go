@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/spiced-sql/spiced/internal/find/search"
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/runtime"
 	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/tools"
@@ -155,7 +156,7 @@ func (s searched) writeText(w io.Writer, explain bool) error {
 		fmt.Fprintln(t, "rank\tscore\ttool\tdescription\tmatched")
 	}
 	for i, tool := range s.Tools {
-		fmt.Fprintf(t, "%d\t%.3f\t%s\t%s\t%s\n", i+1, tool.Score, tool.ToolID, oneLine(tool.Description, maxShownDescription), strings.Join(tool.MatchedTerms, ", "))
+		fmt.Fprintf(t, "%d\t%.3f\t%s\t%s\t%s\n", i+1, tool.Score, tool.ToolID, truncate.Line(tool.Description, maxShownDescription), strings.Join(tool.MatchedTerms, ", "))
 	}
 	if err := t.Flush(); err != nil {
 		return err
@@ -226,13 +227,4 @@ func (s searched) writeWhy(w io.Writer) error {
 		fmt.Fprintf(t, "%s\t%s\t%.3f\t%g\t%.3f\n", c.Source, rank, c.Score, c.Weight, c.Share)
 	}
 	return t.Flush()
-}
-
-// oneLine is the beginning of a text, without line breaks.
-func oneLine(text string, most int) string {
-	runes := []rune(strings.Join(strings.Fields(text), " "))
-	if len(runes) <= most {
-		return string(runes)
-	}
-	return string(runes[:most-1]) + "…"
 }

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/spiced-sql/spiced/internal/find/search"
-	"github.com/spiced-sql/spiced/internal/kit/clip"
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/format"
 	"github.com/spiced-sql/spiced/tools"
@@ -163,7 +163,7 @@ func rowText(v *engine.Vector, i int) string {
 		}
 		text = append(text, '\n')
 	}
-	return clip.To(string(text), MaxRowText)
+	return truncate.Bytes(string(text), MaxRowText)
 }
 
 // analyse prepares the texts for the index, on all CPUs.

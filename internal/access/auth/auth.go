@@ -26,7 +26,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/spiced-sql/spiced/internal/kit/clip"
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/tools"
 )
 
@@ -56,12 +56,12 @@ func (p *Principal) Scope(asked tools.Scope) (tools.Scope, error) {
 	if asked.UserID != "" && asked.UserID != user {
 		return tools.Scope{}, &DeniedError{fmt.Sprintf(
 			"principal %q acts for user %q and may not name user %q; leave user_id out, or set on_behalf_of: true on the principal",
-			p.Name, user, shorten(asked.UserID))}
+			p.Name, user, truncate.Ellipsis(asked.UserID, maxShown))}
 	}
 	if asked.SpaceID != "" && asked.SpaceID != p.SpaceID {
 		return tools.Scope{}, &DeniedError{fmt.Sprintf(
 			"principal %q may not name space %q; leave space_id out, or set space_id or on_behalf_of: true on the principal",
-			p.Name, shorten(asked.SpaceID))}
+			p.Name, truncate.Ellipsis(asked.SpaceID, maxShown))}
 	}
 	scope.UserID, scope.SpaceID = user, p.SpaceID
 	return scope, nil
@@ -87,9 +87,4 @@ func With(ctx context.Context, p *Principal) context.Context {
 func Of(ctx context.Context) *Principal {
 	p, _ := ctx.Value(principalKey{}).(*Principal)
 	return p
-}
-
-// shorten bounds what a caller's text takes in a message.
-func shorten(text string) string {
-	return clip.Shown(text, maxShown)
 }

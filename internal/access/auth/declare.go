@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
@@ -130,7 +131,7 @@ func (r *reader) checkScope(e *entry) bool {
 	good := true
 	for _, field := range []struct{ key, text string }{{"user_id", e.UserID}, {"space_id", e.SpaceID}} {
 		if !plain(field.text) {
-			r.fault(e.Name, e.path+"."+field.key, fmt.Sprintf("%s %q holds a control character", field.key, shorten(field.text)), "take it out")
+			r.fault(e.Name, e.path+"."+field.key, fmt.Sprintf("%s %q holds a control character", field.key, truncate.Ellipsis(field.text, maxShown)), "take it out")
 			good = false
 		}
 	}

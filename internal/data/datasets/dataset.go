@@ -9,8 +9,8 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"github.com/spiced-sql/spiced/internal/kit/clip"
 	"github.com/spiced-sql/spiced/internal/kit/nearest"
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 	"github.com/spiced-sql/spiced/spicepod"
@@ -275,7 +275,7 @@ func matchColumns(have []engine.Column, declared []spicepod.DatasetColumn) ([]Co
 			for k, c := range columns {
 				names[k] = c.Name
 			}
-			hint := "it has " + clip.Shown(strings.Join(names, ", "), MaxMessage)
+			hint := "it has " + truncate.Ellipsis(strings.Join(names, ", "), MaxMessage)
 			if near := nearest.Name(d.Name, names); near != "" {
 				hint = fmt.Sprintf("did you mean %q?", near)
 			}

@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/spiced-sql/spiced/internal/kit/clip"
 	"github.com/spiced-sql/spiced/internal/kit/nearest"
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/spicepod"
 )
@@ -197,7 +197,7 @@ func (m *Manager) missingTable(ctx context.Context, db *database, t duckTable) e
 	if near := nearest.Name(want, names); near != "" {
 		hint = fmt.Sprintf("did you mean %q?", near)
 	} else if len(names) > 0 {
-		hint += "; it has " + clip.Shown(strings.Join(names, ", "), MaxMessage)
+		hint += "; it has " + truncate.Ellipsis(strings.Join(names, ", "), MaxMessage)
 	}
 	return newFault("from", hint, "database %q has no table %q", t.path, want)
 }

@@ -6,7 +6,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/spiced-sql/spiced/internal/kit/clip"
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
 
@@ -59,7 +59,7 @@ func csvFault(text string) *fault {
 	if file := group(csvFile, text, 1); file != "" {
 		at = fmt.Sprintf("file %q, %s", file, at)
 	}
-	row := clip.Shown(group(csvText, text, 1), 80)
+	row := truncate.Ellipsis(group(csvText, text, 1), 80)
 	if n := csvCount.FindStringSubmatch(text); n != nil {
 		return newFault("from", raggedHint, "%s: expected %s columns, found %s: %q", at, n[1], n[2], row).
 			showing(fmt.Sprintf("%s: expected %s columns, found %s", at, n[1], n[2]))
@@ -67,7 +67,7 @@ func csvFault(text string) *fault {
 	if c := csvConvert.FindStringSubmatch(text); c != nil {
 		hint := fmt.Sprintf("declare the column with a type that fits (columns: name %s, type utf8), or set params.sample_size: -1, "+
 			"params.nullstr or params.ignore_errors: true", c[1])
-		return newFault("from", hint, "%s: column %q is read as %s, but the value is %q", at, c[1], c[3], clip.Shown(c[2], 80)).
+		return newFault("from", hint, "%s: column %q is read as %s, but the value is %q", at, c[1], c[3], truncate.Ellipsis(c[2], 80)).
 			showing(fmt.Sprintf("%s: column %q is read as %s, and a value is not", at, c[1], c[3]))
 	}
 	reason := "the row cannot be read"
@@ -77,7 +77,7 @@ func csvFault(text string) *fault {
 			break
 		}
 	}
-	return newFault("from", raggedHint, "%s: %s: %q", at, clip.Shown(reason, MaxMessage), row).
+	return newFault("from", raggedHint, "%s: %s: %q", at, truncate.Ellipsis(reason, MaxMessage), row).
 		showing(at + ": the row cannot be read")
 }
 
@@ -93,5 +93,5 @@ func firstLines(text string) string {
 	text, _, _ = strings.Cut(text, "\nPossible ")
 	text, _, _ = strings.Cut(text, "\nCandidates:")
 	lines := strings.Split(text, "\n")
-	return clip.Shown(strings.Join(lines[:min(len(lines), 3)], " "), MaxMessage)
+	return truncate.Ellipsis(strings.Join(lines[:min(len(lines), 3)], " "), MaxMessage)
 }

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spiced-sql/spiced/internal/kit/clip"
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
 
@@ -185,7 +185,7 @@ func findRagged(path string, s scan) *fault {
 		case errors.Is(err, csv.ErrFieldCount):
 			line, _ := r.FieldPos(0)
 			return newFault("from", raggedHint, "file %q, line %d: expected %d columns, found %d: %q",
-				path, line, expected, len(row), clip.Shown(strings.Join(row, string(r.Comma)), 80)).
+				path, line, expected, len(row), truncate.Ellipsis(strings.Join(row, string(r.Comma)), 80)).
 				showing(fmt.Sprintf("file %q, line %d: expected %d columns, found %d", path, line, expected, len(row)))
 		case err != nil:
 			return nil

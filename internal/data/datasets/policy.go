@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/spiced-sql/spiced/functions/prelude"
-	"github.com/spiced-sql/spiced/internal/kit/clip"
 	"github.com/spiced-sql/spiced/internal/kit/nearest"
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 	"github.com/spiced-sql/spiced/spicepod"
@@ -243,7 +243,7 @@ func (m *Manager) checkMask(ctx context.Context, p *policy, v *version, x *expre
 		for i, c := range v.columns {
 			names[i] = c.Name
 		}
-		hint := "it has " + clip.Shown(strings.Join(names, ", "), MaxMessage)
+		hint := "it has " + truncate.Ellipsis(strings.Join(names, ", "), MaxMessage)
 		if near := nearest.Name(x.column, names); near != "" {
 			hint = fmt.Sprintf("did you mean %q?", near)
 		}

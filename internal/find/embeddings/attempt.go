@@ -16,11 +16,12 @@ import (
 	"time"
 
 	"github.com/spiced-sql/spiced/internal/kit/httpx"
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
 )
 
 // fail makes an error with a message that is safe to show.
 func (o *openAI) fail(status int, again bool, cause error, format string, args ...any) *Error {
-	message := httpx.OneLine(o.redact(fmt.Sprintf(format, args...)), MaxMessage)
+	message := truncate.Line(o.redact(fmt.Sprintf(format, args...)), MaxMessage)
 	return &Error{Model: o.name, Status: status, Message: message, Retryable: again, Err: cause}
 }
 

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/spiced-sql/spiced/internal/kit/httpx"
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
@@ -64,7 +64,7 @@ func openGGUF(e *entry, at, path string) (Model, *spicepod.Problem) {
 	}
 	v, err := loadGGUF(path, layers)
 	if err != nil {
-		return nil, e.Problem(at, "", "the native library cannot load the file: %s", httpx.OneLine(err.Error(), MaxMessage))
+		return nil, e.Problem(at, "", "the native library cannot load the file: %s", truncate.Line(err.Error(), MaxMessage))
 	}
 	model, err := newGGUF(e.identity(), v)
 	if err != nil {
@@ -149,7 +149,7 @@ func (m *ggufModel) embed(ctx context.Context, i int, text string) ([]float32, e
 func (m *ggufModel) checked(i int, v vectorizer, text string) ([]float32, error) {
 	vector, err := v.EmbedText(text)
 	if err != nil {
-		return nil, &Error{Model: m.name, Message: fmt.Sprintf("text %d: %s", i, httpx.OneLine(err.Error(), MaxMessage)), Err: err}
+		return nil, &Error{Model: m.name, Message: fmt.Sprintf("text %d: %s", i, truncate.Line(err.Error(), MaxMessage)), Err: err}
 	}
 	if len(vector) != m.dimensions {
 		return nil, &Error{Model: m.name, Message: fmt.Sprintf("text %d: %d dimensions, not %d", i, len(vector), m.dimensions)}

@@ -12,8 +12,8 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/spiced-sql/spiced/internal/kit/httpx"
 	"github.com/spiced-sql/spiced/internal/kit/nearest"
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
 )
 
 // Request is the body of POST /v1/embeddings in OpenAI's form.
@@ -103,7 +103,7 @@ func requestObject(body []byte) (map[string]json.RawMessage, error) {
 			continue
 		}
 		if !slices.Contains(requestFields, name) {
-			e := invalid(name, "unrecognized request argument: %s", httpx.OneLine(name, MaxMessage))
+			e := invalid(name, "unrecognized request argument: %s", truncate.Line(name, MaxMessage))
 			if near := nearest.Name(name, requestFields); near != "" {
 				e.Message += fmt.Sprintf("; did you mean %q?", near)
 			}

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/spiced-sql/spiced/internal/find/search"
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/tools"
 )
 
@@ -18,10 +19,10 @@ func checkDescription(d *tools.Definition, o Options) []Finding {
 		return []Finding{finding(NoDescription, d, "it has no description: models choose tools by it",
 			"say in a sentence what it does and what it returns")}
 	case n < o.MinDescription:
-		return []Finding{finding(ShortDescription, d, fmt.Sprintf("its description %q is too short to be found by", excerpt(d.Description)),
+		return []Finding{finding(ShortDescription, d, fmt.Sprintf("its description %q is too short to be found by", truncate.Runes(d.Description, maxExcerpt)),
 			"say in a sentence what it does and what it returns")}
 	case saysItsName(d):
-		return []Finding{finding(ShortDescription, d, fmt.Sprintf("its description %q says no more than its name", excerpt(d.Description)),
+		return []Finding{finding(ShortDescription, d, fmt.Sprintf("its description %q says no more than its name", truncate.Runes(d.Description, maxExcerpt)),
 			"say in a sentence what it does and what it returns")}
 	case n > o.MaxDescription:
 		return []Finding{finding(LongDescription, d, fmt.Sprintf("its description has about %d tokens; more than %d are seldom read well", n, o.MaxDescription),
@@ -54,7 +55,9 @@ func similarDescriptions(definitions []*tools.Definition, least float64) []Findi
 			}
 			seen[both] = true
 			found = append(found, pair(SimilarDescription, definitions[i], definitions[j],
-				func(other string) string { return fmt.Sprintf("its description is nearly that of %q", excerpt(other)) },
+				func(other string) string {
+					return fmt.Sprintf("its description is nearly that of %q", truncate.Runes(other, maxExcerpt))
+				},
 				"say in each description what only that tool does"))
 		}
 	}
@@ -106,13 +109,4 @@ func each(n int, do func(i int)) {
 		})
 	}
 	wg.Wait()
-}
-
-// excerpt is the beginning of a text.
-func excerpt(text string) string {
-	runes := []rune(text)
-	if len(runes) <= maxExcerpt {
-		return text
-	}
-	return string(runes[:maxExcerpt]) + "…"
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/tools"
 )
 
@@ -34,7 +35,7 @@ func similarNames(definitions []*tools.Definition) []Finding {
 				seen[[2]int{a, b}] = true
 				found = append(found, pair(SimilarName, definitions[a], definitions[b],
 					func(other string) string {
-						return fmt.Sprintf("its name is easily taken for that of %q", excerpt(other))
+						return fmt.Sprintf("its name is easily taken for that of %q", truncate.Runes(other, maxExcerpt))
 					},
 					"say in each name what only that tool does, or keep one of them"))
 			}

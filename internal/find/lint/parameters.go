@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/tools"
 )
 
@@ -40,7 +41,7 @@ func checkParameters(d *tools.Definition) []Finding {
 func list(names []string) string {
 	shown := make([]string, 0, maxListed)
 	for _, name := range names[:min(len(names), maxListed)] {
-		shown = append(shown, fmt.Sprintf("%q", excerpt(name)))
+		shown = append(shown, fmt.Sprintf("%q", truncate.Runes(name, maxExcerpt)))
 	}
 	text := strings.Join(shown, ", ")
 	if more := len(names) - maxListed; more > 0 {

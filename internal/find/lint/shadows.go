@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/tools"
 )
 
@@ -69,7 +70,7 @@ func (o owners) shadows(t *foreign) []Finding {
 			if other == nil || t.names(name) || !direction.MatchString(around(p.text, at, aroundName)) {
 				continue
 			}
-			f := finding(Shadowing, t.Definition, fmt.Sprintf("it says how to use %q, which is no tool of its server, in %s: %q", excerpt(other.Name), p.place, excerpt(around(p.text, at, maxExcerpt/3))), distrust)
+			f := finding(Shadowing, t.Definition, fmt.Sprintf("it says how to use %q, which is no tool of its server, in %s: %q", truncate.Runes(other.Name, maxExcerpt), p.place, truncate.Runes(around(p.text, at, maxExcerpt/3), maxExcerpt)), distrust)
 			f.Other = other.Name
 			return []Finding{f}
 		}
@@ -148,9 +149,9 @@ func (c candidate) lookAlike(list []candidate, compare func(a, b candidate) stri
 		if how == "" {
 			continue
 		}
-		f := finding(DisguisedName, c.Definition, fmt.Sprintf("its name differs from that of %q of %s by %s", excerpt(other.Name), sourceOf(other.Definition), how), distrust)
+		f := finding(DisguisedName, c.Definition, fmt.Sprintf("its name differs from that of %q of %s by %s", truncate.Runes(other.Name, maxExcerpt), sourceOf(other.Definition), how), distrust)
 		if how == nothing {
-			f = finding(SharedName, c.Definition, fmt.Sprintf("its name is that of %q of %s: models may take one for the other", excerpt(other.Name), sourceOf(other.Definition)),
+			f = finding(SharedName, c.Definition, fmt.Sprintf("its name is that of %q of %s: models may take one for the other", truncate.Runes(other.Name, maxExcerpt), sourceOf(other.Definition)),
 				"offer one of them, or say in its description what only that tool does")
 		}
 		f.Other = other.Name
@@ -164,7 +165,7 @@ func sourceOf(d *tools.Definition) string {
 	server, ok := strings.CutPrefix(d.Source, sourceMCP)
 	switch {
 	case ok:
-		return fmt.Sprintf("server %q", excerpt(server))
+		return fmt.Sprintf("server %q", truncate.Runes(server, maxExcerpt))
 	case builtIn(d):
 		return "the runtime"
 	}

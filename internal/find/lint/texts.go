@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/tools"
 )
 
@@ -70,7 +71,7 @@ func collect(texts []string, value any) []string {
 func order(text string) string {
 	for _, pattern := range orders {
 		if said := pattern.FindString(text); said != "" {
-			return fmt.Sprintf("its text gives the model an order: %q", excerpt(said))
+			return fmt.Sprintf("its text gives the model an order: %q", truncate.Runes(said, maxExcerpt))
 		}
 	}
 	return ""

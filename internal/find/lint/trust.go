@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/tools"
 )
 
@@ -225,7 +226,7 @@ func (p passage) check(d *tools.Definition) []Finding {
 	var found []Finding
 	for _, pattern := range patterns {
 		if said := pattern.in(p); said != "" {
-			found = append(found, finding(pattern.rule, d, fmt.Sprintf("it %s in %s: %q", pattern.message, p.place, excerpt(said)), pattern.hint))
+			found = append(found, finding(pattern.rule, d, fmt.Sprintf("it %s in %s: %q", pattern.message, p.place, truncate.Runes(said, maxExcerpt)), pattern.hint))
 		}
 	}
 	if said := concealed(p.text); said != "" && hidden(p.text) == "" { // else [checkTexts] has it
@@ -291,7 +292,7 @@ func concealed(text string) string {
 		last = r
 	}
 	if said := decoded(text); said != "" {
-		return fmt.Sprintf("base64, which says %q,", excerpt(said))
+		return fmt.Sprintf("base64, which says %q,", truncate.Runes(said, maxExcerpt))
 	}
 	return ""
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spiced-sql/spiced/internal/kit/clip"
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
 )
 
 // Limits of one document: what lies beyond is not read.
@@ -81,9 +81,9 @@ func (a *Analysis) field(f field) string {
 func Analyse(d Document) *Analysis {
 	a := &analyser{stems: map[string]string{}, spellings: map[string]int{}, left: maxFieldBytes}
 	a.out.name, a.out.fold = d.Name, foldName(d.Name)
-	a.read(inName, clip.To(d.Name, maxFieldBytes), 0)
+	a.read(inName, truncate.Bytes(d.Name, maxFieldBytes), 0)
 	a.end(inName)
-	a.read(inDescription, clip.To(d.Description, maxFieldBytes), 0)
+	a.read(inDescription, truncate.Bytes(d.Description, maxFieldBytes), 0)
 	for _, tag := range d.Tags {
 		a.readPart(inDescription, tag, 0)
 	}
@@ -110,7 +110,7 @@ type analyser struct {
 }
 
 func (a *analyser) readPart(f field, text string, weight float64) {
-	text = clip.To(text, a.left)
+	text = truncate.Bytes(text, a.left)
 	a.left -= len(text)
 	a.read(f, text, weight)
 }
@@ -202,7 +202,7 @@ func hash64(s string) uint64 {
 
 // firstSentence is the text up to the first mark that ends a sentence.
 func firstSentence(text string) string {
-	text = strings.TrimSpace(clip.To(text, maxFieldBytes))
+	text = strings.TrimSpace(truncate.Bytes(text, maxFieldBytes))
 	for i, r := range text {
 		if r == '\n' || r == '。' || (r == '.' || r == '!' || r == '?') && strings.HasPrefix(text[i+1:], " ") {
 			return text[:i]

@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/spiced-sql/spiced/internal/kit/clip"
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
 )
 
 // Character n-grams are of these lengths, in characters, counted with a mark
@@ -27,7 +27,7 @@ type Feature struct {
 // summed. The features are in order of their hash, and the same for ever.
 func Features(text string) []Feature {
 	var out []Feature
-	for _, w := range words(clip.To(text, maxFieldBytes)) {
+	for _, w := range words(truncate.Bytes(text, maxFieldBytes)) {
 		if !stopWords[w.text] {
 			eachGram(w.text, func(hash uint32, weight float32) { out = append(out, Feature{hash, weight}) })
 		}

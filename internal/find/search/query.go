@@ -3,7 +3,7 @@ package search
 import (
 	"strings"
 
-	"github.com/spiced-sql/spiced/internal/kit/clip"
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
 )
 
 // Limits of one query: what lies beyond is not read.
@@ -52,12 +52,12 @@ type plan struct {
 }
 
 func (ix *Index) plan(q Query) plan {
-	text := clip.To(q.Text, MaxQueryBytes)
+	text := truncate.Bytes(q.Text, MaxQueryBytes)
 	w := wanter{ix: ix, seen: map[string]int{}}
 	w.add(words(text))
 	p := plan{}
 	for _, keyword := range q.Keywords[:min(len(q.Keywords), MaxKeywords)] {
-		list := words(clip.To(keyword, MaxKeywordBytes))
+		list := words(truncate.Bytes(keyword, MaxKeywordBytes))
 		w.add(list)
 		if len(list) > 0 {
 			p.phrases = append(p.phrases, phrase(list))

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/spiced-sql/spiced/internal/kit/clip"
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
 )
 
 // The channels.
@@ -65,7 +65,7 @@ func (ix *Index) NGrams(text string) Vector {
 func (ix *Index) spoken(text string, synonym float64) []weighed {
 	var out []weighed
 	seen := map[string]bool{}
-	for _, w := range words(clip.To(text, MaxQueryBytes)) {
+	for _, w := range words(truncate.Bytes(text, MaxQueryBytes)) {
 		if stopWords[w.text] || seen[w.text] {
 			continue
 		}

@@ -8,7 +8,7 @@ import (
 	"github.com/kljensen/snowball/english"
 	"golang.org/x/text/unicode/norm"
 
-	"github.com/spiced-sql/spiced/internal/kit/clip"
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
 )
 
 // word is one word of a text, in lower case.
@@ -180,7 +180,7 @@ func (c *cutter) endCompound() {
 
 // foldName makes names equal that differ in case and separators alone.
 func foldName(name string) string {
-	name = strings.TrimSpace(clip.To(name, maxFieldBytes))
+	name = strings.TrimSpace(truncate.Bytes(name, maxFieldBytes))
 	var b strings.Builder
 	for _, r := range normalise(name) {
 		if k := classOf(r); k != other && k != joiner {

@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 )
 
 // MaxRedirects is how many redirects one request follows.
@@ -99,25 +98,6 @@ func Message(body []byte) (message, code string) {
 		}
 	}
 	return "", ""
-}
-
-// OneLine makes a foreign text safe to show: one line, no control characters,
-// at most so many bytes and an ellipsis.
-func OneLine(text string, most int) string {
-	text = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return ' '
-		}
-		return r
-	}, strings.ToValidUTF8(text, "\uFFFD"))
-	text = strings.Join(strings.Fields(text), " ")
-	if len(text) <= most {
-		return text
-	}
-	for text[most]&0xC0 == 0x80 {
-		most--
-	}
-	return text[:most] + "…"
 }
 
 // Redaction returns what replaces secrets in a text, the longest first.

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"unicode/utf8"
 
 	"github.com/spiced-sql/spiced/internal/kit/httpx"
 )
@@ -87,36 +86,6 @@ func TestMessage(t *testing.T) {
 			t.Errorf("%s gives %q, %q", body, message, code)
 		}
 	}
-}
-
-func TestOneLine(t *testing.T) {
-	for text, want := range map[string]string{
-		"a\n b\x1b[31m": "a b [31m",
-		"äöü":           "äö…",
-		"abcd":          "abcd",
-		"abcde":         "abcd…",
-		"\xff":          "\uFFFD",
-	} {
-		if got := httpx.OneLine(text, 4); got != want && text != "a\n b\x1b[31m" {
-			t.Errorf("%q gives %q", text, got)
-		}
-	}
-	if got := httpx.OneLine("a\n b\x1b[31m", 100); got != "a b [31m" {
-		t.Errorf("got %q", got)
-	}
-}
-
-func FuzzOneLine(f *testing.F) {
-	f.Add("a\u2028é\x00", 2)
-	f.Fuzz(func(t *testing.T, text string, most int) {
-		if most < 0 {
-			return
-		}
-		got := httpx.OneLine(text, most)
-		if !utf8.ValidString(got) || len(got) > most+len("…") || strings.ContainsAny(got, "\n\r\x00\x1b") {
-			t.Errorf("%q at %d gives %q", text, most, got)
-		}
-	})
 }
 
 func TestRedaction(t *testing.T) {

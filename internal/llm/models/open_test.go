@@ -124,7 +124,7 @@ func TestOneProblemLeavesTheOthersServing(t *testing.T) {
 	_, err = set.Model("alhpa")
 	wantError(t, err, chat.CodeNotFound, `the model "alhpa" does not exist; did you mean "alpha"?`)
 	_, err = set.Model(strings.Repeat("x", 5000))
-	wantError(t, err, chat.CodeNotFound, `xxx"… does not exist`)
+	wantError(t, err, chat.CodeNotFound, `xxx…" does not exist`)
 	if len(err.Error()) > 200 {
 		t.Errorf("a long message: %s", err)
 	}

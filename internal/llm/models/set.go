@@ -8,6 +8,7 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/find/embeddings"
 	"github.com/spiced-sql/spiced/internal/kit/nearest"
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/toolloop"
 	"github.com/spiced-sql/spiced/registry"
@@ -171,10 +172,7 @@ func (s *Set) Model(name string) (*Model, error) {
 	if m := s.get(name); m != nil {
 		return m, m.unavailable()
 	}
-	message := fmt.Sprintf("the model %q does not exist", name)
-	if len(name) > maxName {
-		message = fmt.Sprintf("the model %q… does not exist", name[:maxName])
-	}
+	message := fmt.Sprintf("the model %q does not exist", truncate.Ellipsis(name, maxName))
 	if near := nearest.Name(name, s.names()); near != "" {
 		message += fmt.Sprintf("; did you mean %q?", near)
 	}

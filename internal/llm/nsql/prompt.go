@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spiced-sql/spiced/internal/kit/clip"
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 )
@@ -129,7 +129,7 @@ func (f Function) line() string {
 	}
 	line := fmt.Sprintf("- `%s` (%s)", f.Signature, kind)
 	if text := strings.Join(strings.Fields(f.Description), " "); text != "" {
-		line += ": " + clip.Shown(text, MaxDescription)
+		line += ": " + truncate.Ellipsis(text, MaxDescription)
 	}
 	return line + "\n"
 }

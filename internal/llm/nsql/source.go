@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/spiced-sql/spiced/internal/kit/clip"
 	"github.com/spiced-sql/spiced/internal/kit/nearest"
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
@@ -212,7 +212,7 @@ func (s *source) samples(ctx context.Context, table string) (string, error) {
 			if i > 0 {
 				b.WriteString(", ")
 			}
-			b.WriteString(clip.Shown(string(v), MaxValue))
+			b.WriteString(truncate.Ellipsis(string(v), MaxValue))
 		}
 		if c.More {
 			b.WriteString(", …")

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/spiced-sql/spiced/internal/kit/clip"
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
@@ -206,7 +206,7 @@ func repair(ask *chat.Request, sql string, err error) *chat.Request {
 		sql = "-- nothing"
 	}
 	next.Messages = append(next.Messages,
-		chat.Text(chat.RoleAssistant, "```sql\n"+clip.Shown(sql, MaxRepair)+"\n```"),
-		chat.Text(chat.RoleUser, "This fails: "+clip.Shown(err.Error(), MaxRepair)+"\n\nWrite the statement again so that it runs. Answer with SQL only."))
+		chat.Text(chat.RoleAssistant, "```sql\n"+truncate.Ellipsis(sql, MaxRepair)+"\n```"),
+		chat.Text(chat.RoleUser, "This fails: "+truncate.Ellipsis(err.Error(), MaxRepair)+"\n\nWrite the statement again so that it runs. Answer with SQL only."))
 	return next
 }

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"runtime/debug"
 
-	"github.com/spiced-sql/spiced/internal/kit/clip"
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/tools"
@@ -46,7 +46,7 @@ func (s *session) invoke(ctx context.Context, name string, arguments json.RawMes
 		if p == nil {
 			return
 		}
-		s.log.Error("a call panicked", "tool", clip.Fit(name, maxName), "panic", p, "stack", string(debug.Stack()))
+		s.log.Error("a call panicked", "tool", truncate.Fit(name, maxName), "panic", p, "stack", string(debug.Stack()))
 		result = tools.Result{Error: &tools.Error{Code: tools.CodeInternal, Message: "the call failed inside", Hint: "the log has more"}}
 		if begun != nil {
 			step(registry.Event{Type: registry.EventToolResult, CallID: begun.CallID, Tool: begun.Tool, Result: &result})
@@ -81,6 +81,6 @@ func (s *session) rendered(c *chat.Call, r tools.Result) (result *chat.CallResul
 	if s.loop.Render == nil {
 		return nil
 	}
-	defer s.recovered(fmt.Sprintf("the renderer of %s", clip.Fit(c.Name, maxName)), func(error) { result = nil })
+	defer s.recovered(fmt.Sprintf("the renderer of %s", truncate.Fit(c.Name, maxName)), func(error) { result = nil })
 	return s.loop.Render(c, r)
 }

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/spiced-sql/spiced/internal/kit/clip"
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/tools"
 )
@@ -71,7 +71,7 @@ func overview(value json.RawMessage, limit int) json.RawMessage {
 			Bytes     int    `json:"bytes"`
 			Limit     int    `json:"limit"`
 			Preview   string `json:"preview"`
-		}{true, len(value), limit, clip.To(string(value[:min(size+1, len(value))]), size)})
+		}{true, len(value), limit, truncate.Bytes(string(value[:min(size+1, len(value))]), size)})
 		if len(text) <= limit || size == 0 {
 			return text
 		}
@@ -83,8 +83,8 @@ func failure(tool string, err *tools.Error, limit int) string {
 	if err == nil {
 		err = tools.NewError(tools.CodeInternal, "the tool gave neither a result nor an error", "")
 	}
-	text := fmt.Sprintf("Failed to call the tool %s. An error occurred: %s", clip.Fit(tool, maxName), explain(err))
-	return clip.Fit(text, limit)
+	text := fmt.Sprintf("Failed to call the tool %s. An error occurred: %s", truncate.Fit(tool, maxName), explain(err))
+	return truncate.Fit(text, limit)
 }
 
 // explain is the message with all that helps to do better.

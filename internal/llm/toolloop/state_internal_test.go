@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spiced-sql/spiced/internal/kit/clip"
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/tools"
 )
@@ -220,7 +220,7 @@ func FuzzAnswer(f *testing.F) {
 func TestCutTextsAreWholeCharacters(t *testing.T) {
 	text := "aé€😀z\xff"
 	for size := range len(text) + 2 {
-		got := clip.To(text, size)
+		got := truncate.Bytes(text, size)
 		if !strings.HasPrefix(text, got) || len(got) > size || strings.ToValidUTF8(got, "") != strings.TrimSuffix(got, "\xff") {
 			t.Errorf("%d: %q", size, got)
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/openai/openai-go/v3/option"
 
 	"github.com/spiced-sql/spiced/internal/kit/httpx"
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 )
 
@@ -164,7 +165,7 @@ func (e *Endpoint) target(path string) string {
 // line. Secrets are taken out.
 func (e *Endpoint) Fail(code chat.Code, message string) *chat.Error {
 	// The provider's part is at most MaxMessage; ours stands around it.
-	text := httpx.OneLine(e.redact(message), 2*MaxMessage)
+	text := truncate.Line(e.redact(message), 2*MaxMessage)
 	return &chat.Error{Code: code, Message: fmt.Sprintf("model %q: %s", e.model, text)}
 }
 

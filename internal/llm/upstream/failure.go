@@ -12,6 +12,7 @@ import (
 	"strconv"
 
 	"github.com/spiced-sql/spiced/internal/kit/httpx"
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 )
 
@@ -74,7 +75,7 @@ func (e *Endpoint) refused(res *http.Response, body []byte) (failed *chat.Error,
 	if res.StatusCode == http.StatusUnauthorized || res.StatusCode == http.StatusForbidden {
 		// OpenAI repeats parts of the key, which redaction does not find.
 		if message = ""; code != "" {
-			said += " " + httpx.OneLine(e.redact(code), maxCode)
+			said += " " + truncate.Line(e.redact(code), maxCode)
 		}
 	}
 	if text := http.StatusText(res.StatusCode); message == "" && text != "" {
@@ -83,7 +84,7 @@ func (e *Endpoint) refused(res *http.Response, body []byte) (failed *chat.Error,
 	said = "(" + said + ")"
 	if message != "" {
 		// Before it is cut, for half a secret is not found.
-		said += ": " + httpx.OneLine(e.redact(message), MaxMessage)
+		said += ": " + truncate.Line(e.redact(message), MaxMessage)
 	}
 	failed = e.status(res.StatusCode, said)
 	failed.RetryAfter = httpx.RetryAfter(res.Header)

@@ -11,7 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/spiced-sql/spiced/internal/kit/clip"
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/tools"
 )
 
@@ -59,7 +59,7 @@ func (s *session) call(outer context.Context, name string, in tools.Input) (tool
 	case r.NeedsInput():
 		return tools.Output{}, tools.NewError(tools.CodeExecution, "the server asks for more input, which this client does not give", "")
 	case r.IsError:
-		text := clip.Shown(s.target.redact(complaint(r)), maxErrorText)
+		text := truncate.Ellipsis(s.target.redact(complaint(r)), maxErrorText)
 		return tools.Output{}, tools.NewError(tools.CodeExecution, text, "")
 	}
 	return output(r)

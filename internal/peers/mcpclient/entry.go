@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/spiced-sql/spiced/internal/kit/httpx"
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
@@ -174,7 +175,7 @@ func (e *entry) hidden(key string) bool {
 }
 
 func (e *entry) invalid(id, hint string) {
-	e.Fail(".from", hint, "Invalid MCP directive 'from: mcp:%s'", httpx.OneLine(id, maxLine))
+	e.Fail(".from", hint, "Invalid MCP directive 'from: mcp:%s'", truncate.Line(id, maxLine))
 }
 
 func (e *entry) warn(path, message string) {

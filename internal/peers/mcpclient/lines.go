@@ -9,8 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/spiced-sql/spiced/internal/kit/clip"
-	"github.com/spiced-sql/spiced/internal/kit/httpx"
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
 )
 
 // lines logs what a process writes beside the protocol, at debug: one line
@@ -43,7 +42,7 @@ func (l *lines) read(r io.Reader, stream string) {
 }
 
 func (l *lines) add(text, stream string) {
-	text = httpx.OneLine(l.redact(text), maxLine)
+	text = truncate.Line(l.redact(text), maxLine)
 	if text == "" {
 		return
 	}
@@ -73,5 +72,5 @@ func (l *lines) said() string {
 	if l.last == "" {
 		return ""
 	}
-	return "; the last it wrote: " + clip.Shown(strings.TrimSpace(l.last), maxReason)
+	return "; the last it wrote: " + truncate.Ellipsis(strings.TrimSpace(l.last), maxReason)
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/spiced-sql/spiced/internal/kit/httpx"
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/tools"
 )
 
@@ -304,7 +304,7 @@ func (l *link) status() Status {
 	if l.info != nil {
 		s.Protocol = l.info.ProtocolVersion
 		if i := l.info.ServerInfo; i != nil {
-			s.ServerInfo = httpx.OneLine(strings.TrimSpace(i.Name+" "+i.Version), maxLine)
+			s.ServerInfo = truncate.Line(strings.TrimSpace(i.Name+" "+i.Version), maxLine)
 		}
 	}
 	return s

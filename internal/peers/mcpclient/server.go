@@ -9,8 +9,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/spiced-sql/spiced/internal/kit/clip"
-	"github.com/spiced-sql/spiced/internal/kit/httpx"
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/tools"
 )
 
@@ -182,7 +181,7 @@ func (m *maker) description(t *mcp.Tool) string {
 	text := describe(t)
 	if len(text) > tools.MaxDescription {
 		m.leave(wrongText, t.Name)
-		text = clip.Fit(text, tools.MaxDescription)
+		text = truncate.Fit(text, tools.MaxDescription)
 	}
 	return text
 }
@@ -228,7 +227,7 @@ func named(names []string) string {
 	names = slices.Compact(names)
 	shown := make([]string, 0, maxNamed)
 	for _, name := range names[:min(len(names), maxNamed)] {
-		shown = append(shown, fmt.Sprintf("%q", httpx.OneLine(name, 80)))
+		shown = append(shown, fmt.Sprintf("%q", truncate.Line(name, 80)))
 	}
 	text := strings.Join(shown, ", ")
 	if rest := len(names) - len(shown); rest > 0 {

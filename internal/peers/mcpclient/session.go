@@ -17,7 +17,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/spiced-sql/spiced/internal/kit/httpx"
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
 )
 
 // revision is the revision of the protocol that is asked for. The SDK knows a
@@ -83,7 +83,7 @@ func refuse(next mcp.MethodHandler) mcp.MethodHandler {
 
 // show makes a text of the server's fit for logs and messages.
 func (s *session) show(text string, most int) string {
-	return httpx.OneLine(s.target.redact(text), most)
+	return truncate.Line(s.target.redact(text), most)
 }
 
 // connect makes the handshake.

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
 )
 
 // SyntaxError is damage to the file.
@@ -64,7 +66,7 @@ func (p *parser) line(text string) error {
 	case body == "" || body[0] == '#':
 		return nil
 	case conflict.MatchString(text):
-		return fmt.Errorf("%q is a merge conflict; keep one side, or run spiced mcp pin", excerpt(text))
+		return fmt.Errorf("%q is a merge conflict; keep one side, or run spiced mcp pin", truncate.Runes(text, maxExcerpt))
 	}
 	name, rest, err := cutName(body)
 	if err != nil {
@@ -79,10 +81,10 @@ func (p *parser) line(text string) error {
 // begin takes the line of a server: its name alone.
 func (p *parser) begin(server, rest string) error {
 	if value, _ := cutComment(rest); value != "" {
-		return fmt.Errorf("server %q is followed by %q; its tools stand below it, indented", excerpt(server), excerpt(value))
+		return fmt.Errorf("server %q is followed by %q; its tools stand below it, indented", truncate.Runes(server, maxExcerpt), truncate.Runes(value, maxExcerpt))
 	}
 	if _, ok := p.servers[server]; ok {
-		return fmt.Errorf("server %q is there twice", excerpt(server))
+		return fmt.Errorf("server %q is there twice", truncate.Runes(server, maxExcerpt))
 	}
 	p.server, p.tools = server, map[string]Entry{}
 	p.servers[server] = p.tools
@@ -95,14 +97,14 @@ func (p *parser) add(tool, rest string) error {
 	checksum, err := strconv.Unquote(value)
 	switch {
 	case err != nil || !isChecksum(checksum):
-		return fmt.Errorf(`the checksum of tool %q is %q; 16 to 64 hex digits in quotes are needed, such as "0123456789abcdef"`, excerpt(tool), excerpt(value))
+		return fmt.Errorf(`the checksum of tool %q is %q; 16 to 64 hex digits in quotes are needed, such as "0123456789abcdef"`, truncate.Runes(tool, maxExcerpt), truncate.Runes(value, maxExcerpt))
 	case p.tools == nil:
-		return fmt.Errorf("tool %q stands below no server", excerpt(tool))
+		return fmt.Errorf("tool %q stands below no server", truncate.Runes(tool, maxExcerpt))
 	case p.entries == MaxEntries:
 		return fmt.Errorf("there are more than %d tools, which is the limit", MaxEntries)
 	}
 	if _, ok := p.tools[tool]; ok {
-		return fmt.Errorf("server %q has tool %q twice", excerpt(p.server), excerpt(tool))
+		return fmt.Errorf("server %q has tool %q twice", truncate.Runes(p.server, maxExcerpt), truncate.Runes(tool, maxExcerpt))
 	}
 	p.tools[tool] = Entry{tool, checksum, comment}
 	p.entries++
@@ -114,7 +116,7 @@ func cutName(text string) (name, rest string, err error) {
 	if text[0] == '"' {
 		quoted, err := strconv.QuotedPrefix(text)
 		if err != nil {
-			return "", "", fmt.Errorf("the quotes of %q are not closed", excerpt(text))
+			return "", "", fmt.Errorf("the quotes of %q are not closed", truncate.Runes(text, maxExcerpt))
 		}
 		name, _ = strconv.Unquote(quoted) // QuotedPrefix has checked it
 		rest = text[len(quoted):]
@@ -122,12 +124,12 @@ func cutName(text string) (name, rest string, err error) {
 		name, _, _ = strings.Cut(text, ":")
 		rest = text[len(name):]
 		if !isBare(name) {
-			return "", "", fmt.Errorf("%q is neither a server nor a tool: a name and a colon are needed", excerpt(text))
+			return "", "", fmt.Errorf("%q is neither a server nor a tool: a name and a colon are needed", truncate.Runes(text, maxExcerpt))
 		}
 	}
 	rest, ok := strings.CutPrefix(rest, ":")
 	if !ok {
-		return "", "", fmt.Errorf("there is no colon after %q", excerpt(name))
+		return "", "", fmt.Errorf("there is no colon after %q", truncate.Runes(name, maxExcerpt))
 	}
 	return name, rest, checkName(name)
 }
@@ -144,18 +146,9 @@ func checkName(name string) error {
 	case name == "":
 		return fmt.Errorf("a name is empty")
 	case len(name) > MaxName:
-		return fmt.Errorf("the name %q has %d bytes; the limit is %d", excerpt(name), len(name), MaxName)
+		return fmt.Errorf("the name %q has %d bytes; the limit is %d", truncate.Runes(name, maxExcerpt), len(name), MaxName)
 	case !utf8.ValidString(name):
-		return fmt.Errorf("the name %q is no valid UTF-8", excerpt(name))
+		return fmt.Errorf("the name %q is no valid UTF-8", truncate.Runes(name, maxExcerpt))
 	}
 	return nil
-}
-
-// excerpt is the beginning of a text.
-func excerpt(text string) string {
-	runes := []rune(text[:min(len(text), utf8.UTFMax*(maxExcerpt+1))])
-	if len(runes) <= maxExcerpt {
-		return text
-	}
-	return string(runes[:maxExcerpt]) + "…"
 }

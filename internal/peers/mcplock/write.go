@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
 )
 
 // top is how the file begins.
@@ -71,12 +73,12 @@ func check(server string, tools []Entry) error {
 		switch {
 		case err != nil:
 		case !isChecksum(entry.Checksum):
-			err = fmt.Errorf("the checksum of tool %q is %q; 16 to 64 hex digits are needed", excerpt(entry.Tool), excerpt(entry.Checksum))
+			err = fmt.Errorf("the checksum of tool %q is %q; 16 to 64 hex digits are needed", truncate.Runes(entry.Tool, maxExcerpt), truncate.Runes(entry.Checksum, maxExcerpt))
 		case i > 0 && tools[i-1].Tool == entry.Tool:
-			err = fmt.Errorf("tool %q is there twice", excerpt(entry.Tool))
+			err = fmt.Errorf("tool %q is there twice", truncate.Runes(entry.Tool, maxExcerpt))
 		}
 		if err != nil {
-			return fmt.Errorf("server %q: %w", excerpt(server), err)
+			return fmt.Errorf("server %q: %w", truncate.Runes(server, maxExcerpt), err)
 		}
 	}
 	return nil

@@ -17,7 +17,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/spiced-sql/spiced/internal/access/auth"
-	"github.com/spiced-sql/spiced/internal/kit/clip"
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
 
@@ -113,7 +113,7 @@ func retryIn(wait time.Duration) protoadapt.MessageV1 {
 // newStatus makes a status that every client can read: gRPC demands UTF-8, and
 // clients bound the trailers in which it travels.
 func newStatus(code codes.Code, text string, details ...protoadapt.MessageV1) *status.Status {
-	st := status.New(code, clip.Shown(strings.ToValidUTF8(text, "\uFFFD"), maxErrorText))
+	st := status.New(code, truncate.Ellipsis(strings.ToValidUTF8(text, "\uFFFD"), maxErrorText))
 	if with, err := st.WithDetails(details...); err == nil {
 		return with
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/spiced-sql/spiced/internal/kit/clip"
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/tools"
 )
@@ -26,7 +26,7 @@ const TraceKey = "spiced/trace"
 func (s *Server) call(ctx context.Context, sess *session, req *mcp.CallToolRequest) (mcp.Result, error) {
 	p := req.Params
 	if !s.sees(sess, p.Name) {
-		return nil, invalid("there is no tool %q", shorten(p.Name))
+		return nil, invalid("there is no tool %q", truncate.Ellipsis(p.Name, maxShown))
 	}
 	stop := s.progress(ctx, req)
 	r := s.opts.Registry.Invoke(ctx, registry.Call{Name: p.Name, Arguments: p.Arguments, Scope: callScope(sess, req)})
@@ -74,7 +74,7 @@ func word(name string) string {
 		}
 		return r
 	}, strings.ToValidUTF8(name, ""))
-	return clip.To(clean, maxWord)
+	return truncate.Bytes(clean, maxWord)
 }
 
 // progress tells a client that asked for it that its call runs, until stop: at
@@ -88,7 +88,7 @@ func (s *Server) progress(ctx context.Context, req *mcp.CallToolRequest) (stop f
 		// A client that has left is told nothing, which is no fault.
 		_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: seconds, Message: message})
 	}
-	name := shorten(req.Params.Name)
+	name := truncate.Ellipsis(req.Params.Name, maxShown)
 	notify(0, name+" begins")
 	done := make(chan struct{})
 	var running sync.WaitGroup

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
 )
 
 // completer answers completion/complete: the names that a resource template
@@ -25,17 +27,17 @@ func (s *Server) completer() func(context.Context, *mcp.CompleteRequest) (*mcp.C
 // completed is the kind of resources whose names are asked for.
 func completed(p *mcp.CompleteParams) (Kind, error) {
 	if p.Ref.Type != "ref/resource" {
-		return "", invalid("there is no %s to complete, only ref/resource", shorten(p.Ref.Type))
+		return "", invalid("there is no %s to complete, only ref/resource", truncate.Ellipsis(p.Ref.Type, maxShown))
 	}
 	for _, t := range templates {
 		if t.URITemplate == p.Ref.URI {
 			if p.Argument.Name != "name" {
-				return "", invalid("%s has no argument %q, only \"name\"", t.URITemplate, shorten(p.Argument.Name))
+				return "", invalid("%s has no argument %q, only \"name\"", t.URITemplate, truncate.Ellipsis(p.Argument.Name, maxShown))
 			}
 			return Kind(t.Name), nil
 		}
 	}
-	return "", invalid("there is no resource template %q; resources/templates/list has all there are", shorten(p.Ref.URI))
+	return "", invalid("there is no resource template %q; resources/templates/list has all there are", truncate.Ellipsis(p.Ref.URI, maxShown))
 }
 
 // complete finds the names that begin as a value does, without case.

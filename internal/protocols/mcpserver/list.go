@@ -9,6 +9,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/spicepod"
 	"github.com/spiced-sql/spiced/tools"
@@ -133,7 +134,7 @@ func readCursor(of, cursor string) (after string, err error) {
 	text, err := base64.RawURLEncoding.DecodeString(cursor)
 	after, ok := strings.CutPrefix(string(text), of+":")
 	if err != nil || !ok {
-		return "", invalid("the cursor %q is none of this list; leave it out to begin anew", shorten(cursor))
+		return "", invalid("the cursor %q is none of this list; leave it out to begin anew", truncate.Ellipsis(cursor, maxShown))
 	}
 	return after, nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/spiced-sql/spiced/internal/kit/nearest"
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/tools"
 )
 
@@ -110,7 +111,7 @@ func (s *Server) listResources(sess *session, req *mcp.ListResourcesRequest) (mc
 // listTemplates answers resources/templates/list, which has one page.
 func listTemplates(req *mcp.ListResourceTemplatesRequest) (mcp.Result, error) {
 	if req.Params != nil && req.Params.Cursor != "" {
-		return nil, invalid("the cursor %q is none of this list; leave it out to begin anew", shorten(req.Params.Cursor))
+		return nil, invalid("the cursor %q is none of this list; leave it out to begin anew", truncate.Ellipsis(req.Params.Cursor, maxShown))
 	}
 	return &mcp.ListResourceTemplatesResult{Cacheable: private, ResourceTemplates: templates}, nil
 }
@@ -127,9 +128,9 @@ func (s *Server) readResource(ctx context.Context, sess *session, req *mcp.ReadR
 	case errors.Is(err, ErrNoResource):
 		return nil, s.noResource(sess, req, kind)
 	case err != nil:
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: fmt.Sprintf("read %q: %v", shorten(uri), err)}
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: fmt.Sprintf("read %q: %v", truncate.Ellipsis(uri, maxShown), err)}
 	case len(text) > maxResource:
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: fmt.Sprintf("%q has %d bytes; the limit is %d", shorten(uri), len(text), maxResource)}
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: fmt.Sprintf("%q has %d bytes; the limit is %d", truncate.Ellipsis(uri, maxShown), len(text), maxResource)}
 	}
 	return &mcp.ReadResourceResult{Cacheable: private, Contents: []*mcp.ResourceContents{{URI: uri, MIMEType: markdown, Text: text}}}, nil
 }
@@ -144,11 +145,11 @@ func (s *Server) noResource(sess *session, req *mcp.ReadResourceRequest, kind Ki
 			known = append(known, r.uri())
 		}
 	}
-	message := fmt.Sprintf("there is no resource %q; resources/list has all there are", shorten(uri))
+	message := fmt.Sprintf("there is no resource %q; resources/list has all there are", truncate.Ellipsis(uri, maxShown))
 	if near := nearest.Name(uri, known); near != "" {
-		message = fmt.Sprintf("there is no resource %q; did you mean %q?", shorten(uri), near)
+		message = fmt.Sprintf("there is no resource %q; did you mean %q?", truncate.Ellipsis(uri, maxShown), near)
 	}
-	data, _ := json.Marshal(map[string]string{"uri": shorten(uri)})
+	data, _ := json.Marshal(map[string]string{"uri": truncate.Ellipsis(uri, maxShown)})
 	return &jsonrpc.Error{Code: notFoundCode(req.ProtocolVersion()), Message: message, Data: data}
 }
 

@@ -8,7 +8,6 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/spiced-sql/spiced/internal/kit/clip"
 	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/tools"
 )
@@ -77,9 +76,4 @@ func failure(r tools.Result) *mcp.CallToolResult {
 		text += "; for example " + string(err.Example)
 	}
 	return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: text}}}
-}
-
-// shorten is the beginning of what a client made up, for a message.
-func shorten(text string) string {
-	return clip.Shown(text, maxShown)
 }

@@ -13,6 +13,8 @@ import (
 
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
+
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
 )
 
 // Limits of a chat.
@@ -233,7 +235,7 @@ func (a *answerWriter) event(raw []byte) error {
 	var err error
 	switch {
 	case e.Type == "tool_call":
-		_, err = fmt.Fprintf(a.notes, "→ %s %s\n", printable(e.Tool), shownJSON(e.Arguments))
+		_, err = fmt.Fprintf(a.notes, "→ %s %s\n", printable(e.Tool), truncate.Runes(printable(strings.ReplaceAll(string(e.Arguments), "\n", " ")), maxShownJSON))
 	case e.Type == "tool_result" && e.OK:
 		_, err = fmt.Fprintf(a.notes, "← %s %.1f ms\n", printable(e.Tool), e.LatencyMS)
 	case e.Type == "tool_result":
@@ -254,15 +256,6 @@ func (a *answerWriter) ended(notes io.Writer) {
 	case "content_filter":
 		fmt.Fprintln(notes, "(the provider withheld the rest)")
 	}
-}
-
-// shownJSON is the beginning of a JSON text, in one line.
-func shownJSON(raw json.RawMessage) string {
-	text := []rune(printable(strings.ReplaceAll(string(raw), "\n", " ")))
-	if len(text) > maxShownJSON {
-		return string(text[:maxShownJSON]) + "…"
-	}
-	return string(text)
 }
 
 // printableText is printable that keeps tabs, which answers have in code.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/spiced-sql/spiced/internal/kit/clip"
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
 )
 
 // Code says what kind of error an [Error] is; doors map it to their statuses.
@@ -73,8 +73,8 @@ func (e *Error) Error() string {
 // newError makes an Error without a place.
 func newError(code Code, hint, format string, args ...any) *Error {
 	return &Error{
-		Code: code, Message: clip.Fit(fmt.Sprintf(format, args...), MaxMessage),
-		Hint: clip.Fit(hint, MaxMessage), Offset: -1,
+		Code: code, Message: truncate.Fit(fmt.Sprintf(format, args...), MaxMessage),
+		Hint: truncate.Fit(hint, MaxMessage), Offset: -1,
 	}
 }
 
@@ -121,7 +121,7 @@ func (e *duckError) Error() string { return e.message }
 
 func newDuckError(text string) *duckError {
 	e := readDuckError(text)
-	e.message, e.name = clip.Fit(e.message, MaxMessage), clip.Fit(e.name, maxMissing)
+	e.message, e.name = truncate.Fit(e.message, MaxMessage), truncate.Fit(e.name, maxMissing)
 	return e
 }
 

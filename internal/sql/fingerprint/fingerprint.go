@@ -15,6 +15,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"sync"
+
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
 )
 
 // Limits.
@@ -52,11 +54,7 @@ func Of(sql string) Fingerprint {
 func newFingerprint(text string) Fingerprint {
 	sum := sha256.Sum256([]byte(text))
 	if len(text) > maxText {
-		end := maxText
-		for end > 0 && text[end]&0xC0 == 0x80 { // not within a rune
-			end--
-		}
-		text = text[:end] + " …"
+		text = truncate.Bytes(text, maxText) + " …"
 	}
 	return Fingerprint{ID: hex.EncodeToString(sum[:8]), Text: text}
 }

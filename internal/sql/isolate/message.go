@@ -3,7 +3,7 @@ package isolate
 import (
 	"time"
 
-	"github.com/spiced-sql/spiced/internal/kit/clip"
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
 
@@ -97,6 +97,6 @@ func (p *problem) err() *engine.Error {
 // newError makes an engine.Error without a place.
 func newError(code engine.Code, message, hint string) *engine.Error {
 	return &engine.Error{
-		Code: code, Message: clip.Fit(message, engine.MaxMessage), Hint: clip.Fit(hint, engine.MaxMessage), Offset: -1,
+		Code: code, Message: truncate.Fit(message, engine.MaxMessage), Hint: truncate.Fit(hint, engine.MaxMessage), Offset: -1,
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/spiced-sql/spiced/internal/kit/clip"
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
 
@@ -257,7 +257,7 @@ func (r *rows) native(c call) (output string, err error) {
 func reply(w *worker, id uint64, output string, err error) {
 	a := answer{ID: id, Output: output}
 	if err != nil {
-		text := clip.Fit(err.Error(), engine.MaxMessage)
+		text := truncate.Fit(err.Error(), engine.MaxMessage)
 		a = answer{ID: id, Error: &text}
 	}
 	_ = w.out.send(kindAnswer, a)

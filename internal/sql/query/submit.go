@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/spiced-sql/spiced/internal/kit/clip"
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/results"
 )
@@ -181,7 +181,7 @@ func (j *Jobs) Submit(req Request) (*Job, error) {
 
 // preview is the beginning of a text on one line.
 func preview(sql string) string {
-	return clip.Fit(strings.Join(strings.Fields(clip.To(sql, 4*previewBytes)), " "), previewBytes)
+	return truncate.Fit(strings.Join(strings.Fields(truncate.Bytes(sql, 4*previewBytes)), " "), previewBytes)
 }
 
 // room says why no query of the owner's is taken, or nil.
@@ -354,7 +354,7 @@ func (j *Jobs) find(owner, id string) (*submitted, error) {
 	s := j.byID[id]
 	if s == nil || s.owner != owner || s.State.Over() && j.expired(s) {
 		return nil, &engine.Error{
-			Code: engine.CodeNotFound, Offset: -1, Message: fmt.Sprintf("there is no query %q", clip.Shown(id, 40)),
+			Code: engine.CodeNotFound, Offset: -1, Message: fmt.Sprintf("there is no query %q", truncate.Ellipsis(id, 40)),
 			Hint: "a query is there for its owner, until its result expires",
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spiced-sql/spiced/internal/kit/clip"
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/format"
 	"github.com/spiced-sql/spiced/tools"
@@ -171,7 +171,7 @@ func (s *Store) describe(ctx context.Context, r *Result, shown []json.RawMessage
 		Preview: make([]json.RawMessage, 0, previewRows), Stats: s.stats(ctx, r),
 	}
 	for i, c := range r.Columns {
-		ref.Columns[i] = column{c.Name, clip.Fit(c.Type.String(), typeBytes)}
+		ref.Columns[i] = column{c.Name, truncate.Fit(c.Type.String(), typeBytes)}
 	}
 	for _, row := range shown[:min(len(shown), previewRows)] {
 		ref.Preview = append(ref.Preview, shortRow(row, r.Columns))
@@ -230,5 +230,5 @@ func shortValue(value json.RawMessage) json.RawMessage {
 	case value[0] != '"' || json.Unmarshal(value, &text) != nil:
 		text = string(value)
 	}
-	return format.AppendString(nil, clip.Fit(text, cellBytes))
+	return format.AppendString(nil, truncate.Fit(text, cellBytes))
 }

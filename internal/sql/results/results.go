@@ -32,7 +32,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/spiced-sql/spiced/internal/kit/clip"
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/spicepod"
 )
@@ -183,7 +183,7 @@ func (s *Store) Close() {
 // notFound is the one error about a name that leads nowhere for its caller.
 func notFound(name string) *engine.Error {
 	return &engine.Error{
-		Code: engine.CodeNotFound, Offset: -1, Message: fmt.Sprintf("there is no result %q", clip.Shown(name, 40)),
+		Code: engine.CodeNotFound, Offset: -1, Message: fmt.Sprintf("there is no result %q", truncate.Ellipsis(name, 40)),
 		Hint: "a result is there for its owner, until it expires; run its statement again",
 	}
 }

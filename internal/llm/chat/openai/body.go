@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/tools"
 )
@@ -118,7 +119,7 @@ func choice(params map[string]json.RawMessage, r *chat.Request) error {
 	case c.Raw != nil && r.Form == chat.FormOpenAI:
 		params["tool_choice"] = c.Raw
 	case c.Raw != nil:
-		return chat.Invalid("tool_choice", "this choice of tools cannot be told to the model's provider: %s", show(c.Raw))
+		return chat.Invalid("tool_choice", "this choice of tools cannot be told to the model's provider: %s", truncate.Ellipsis(string(c.Raw), maxShown))
 	case c.Mode == chat.ChoiceTool:
 		params["tool_choice"] = json.RawMessage(`{"type":"function","function":{"name":` + quoted(c.Name) + `}}`)
 	case c.Mode != "":
@@ -153,7 +154,7 @@ func encodeTools(r *chat.Request) ([]byte, error) {
 func hostedName(t chat.Tool) string {
 	var form struct{ Type string }
 	if json.Unmarshal(t.Raw, &form) != nil || form.Type == "" {
-		return show(t.Raw)
+		return truncate.Ellipsis(string(t.Raw), maxShown)
 	}
 	return strconv.Quote(form.Type)
 }

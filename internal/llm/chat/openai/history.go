@@ -3,6 +3,7 @@ package openai
 import (
 	"fmt"
 
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/tools"
 )
@@ -150,7 +151,7 @@ func encodePart(p chat.Part) ([]byte, error) {
 
 func unknownPart(p chat.Part) error {
 	if p.Kind == chat.PartOther {
-		return fmt.Errorf("a part that only providers of the form %q know: %s", p.Form, show(p.Raw))
+		return fmt.Errorf("a part that only providers of the form %q know: %s", p.Form, truncate.Ellipsis(string(p.Raw), maxShown))
 	}
 	return fmt.Errorf("a part of the kind %q cannot stand in this message", p.Kind)
 }

@@ -8,4 +8,6 @@ const (
 	MaxStop = 64
 	// MaxName is the length of a tool's name.
 	MaxName = 128
+
+	maxShown = 40 // bytes of a value in a message
 )

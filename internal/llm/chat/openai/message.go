@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 )
 
@@ -44,7 +45,7 @@ func setMessages(r *chat.Request, name string, raw json.RawMessage) error {
 func parseMessage(param string, raw json.RawMessage) (chat.Message, error) {
 	var w wireMessage
 	if json.Unmarshal(raw, &w) != nil || isNull(raw) {
-		return chat.Message{}, chat.Invalid(param, "%s is to be an object, not %s", param, show(raw))
+		return chat.Message{}, chat.Invalid(param, "%s is to be an object, not %s", param, truncate.Ellipsis(string(raw), maxShown))
 	}
 	var role string
 	if json.Unmarshal(w.Role, &role) != nil {
@@ -92,7 +93,7 @@ func (w wireMessage) content(param string, may allowed) ([]chat.Part, error) {
 	}
 	var list []json.RawMessage
 	if json.Unmarshal(w.Content, &list) != nil {
-		return nil, chat.Invalid(param, "%s is to be a string or a list of parts, not %s", param, show(w.Content))
+		return nil, chat.Invalid(param, "%s is to be a string or a list of parts, not %s", param, truncate.Ellipsis(string(w.Content), maxShown))
 	}
 	if len(list) > chat.MaxParts {
 		return nil, chat.Invalid(param, "%s has %d parts; at most %d", param, len(list), chat.MaxParts)

@@ -1,12 +1,12 @@
 package openai
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"unicode/utf8"
 
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 )
 
@@ -113,7 +113,7 @@ func decode(param string, raw json.RawMessage, target any) error {
 	if json.Unmarshal(raw, target) == nil {
 		return nil
 	}
-	return chat.Invalid(param, "%s is to be %s, not %s", param, kindOf(target), show(raw))
+	return chat.Invalid(param, "%s is to be %s, not %s", param, kindOf(target), truncate.Ellipsis(string(raw), maxShown))
 }
 
 func kindOf(target any) string {
@@ -130,15 +130,6 @@ func kindOf(target any) string {
 		return "a list"
 	}
 	return "an object"
-}
-
-// show is the beginning of a value, for messages.
-func show(raw []byte) string {
-	const most = 40
-	if len(raw) <= most {
-		return string(raw)
-	}
-	return string(bytes.ToValidUTF8(raw[:most], nil)) + "…"
 }
 
 func legacy(instead string) func(*chat.Request, string, json.RawMessage) error {
@@ -166,7 +157,7 @@ func setStop(r *chat.Request, name string, raw json.RawMessage) error {
 		return nil
 	}
 	if json.Unmarshal(raw, &r.Settings.Stop) != nil {
-		return chat.Invalid(name, "%s is to be a string or a list of strings, not %s", name, show(raw))
+		return chat.Invalid(name, "%s is to be a string or a list of strings, not %s", name, truncate.Ellipsis(string(raw), maxShown))
 	}
 	if n := len(r.Settings.Stop); n > MaxStop {
 		return chat.Invalid(name, "%s has %d texts; at most %d", name, n, MaxStop)
@@ -209,7 +200,7 @@ func typeOf(param string, raw json.RawMessage) (string, error) {
 		Type json.RawMessage `json:"type"`
 	}
 	if json.Unmarshal(raw, &object) != nil || isNull(raw) {
-		return "", chat.Invalid(param, "%s is to be an object, not %s", param, show(raw))
+		return "", chat.Invalid(param, "%s is to be an object, not %s", param, truncate.Ellipsis(string(raw), maxShown))
 	}
 	var kind string
 	if json.Unmarshal(object.Type, &kind) != nil || kind == "" {
@@ -286,7 +277,7 @@ func parameters(param string, raw json.RawMessage) (json.RawMessage, error) {
 		return json.RawMessage(noParameters), nil
 	}
 	if raw[0] != '{' {
-		return nil, chat.Invalid(param, "%s is to be a JSON Schema of an object, not %s", param, show(raw))
+		return nil, chat.Invalid(param, "%s is to be a JSON Schema of an object, not %s", param, truncate.Ellipsis(string(raw), maxShown))
 	}
 	return raw, nil
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 )
 
@@ -25,9 +26,7 @@ func (d *decoder) failed(e *wireError) *chat.Error {
 	if message == "" {
 		message = "no reason given"
 	}
-	if len(message) > maxMessage {
-		message = strings.ToValidUTF8(message[:maxMessage], "") + " …"
-	}
+	message = truncate.Ellipsis(message, maxMessage)
 	if kind != "" {
 		message = fmt.Sprintf("%s (%s)", message, kind)
 	}
