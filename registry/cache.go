@@ -1,96 +1,74 @@
 package registry
 
 import (
-	"container/list"
+	"math"
 	"sync"
 
+	"github.com/spiced-sql/spiced/internal/kit/lru"
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// cache remembers results of tools whose equal calls agree, the least recently
-// used forgotten first. Keys begin with the tool's checksum, so that a tool
-// that changed begins anew.
+// cache holds results of tools that return the same for equal arguments. Keys
+// begin with the tool's checksum, so that a changed tool starts empty.
 type cache struct {
-	mu     sync.Mutex
-	limit  int64
-	size   int64
-	byKey  map[string]*list.Element // of *remembered
-	recent *list.List
+	mu      sync.Mutex
+	limit   int64
+	results *lru.Cache[string, tools.Output]
 
 	hits, misses uint64
 }
 
-type remembered struct {
-	key string
-	out tools.Output
-}
-
-// overhead is about what one remembered result takes beside its texts.
+// overhead is about what one cached result takes beside its texts.
 const overhead = 256
 
 // maxShare is the largest part of the cache that one result may take.
 const maxShare = 16
 
-func (m *remembered) size() int64 { return int64(len(m.key)+len(m.out.Value)) + overhead }
-
 func newCache() *cache {
-	return &cache{byKey: map[string]*list.Element{}, recent: list.New()}
+	return &cache{results: lru.New[string, tools.Output](math.MaxInt, 0, nil)}
 }
 
 func (c *cache) setLimit(bytes int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.limit = bytes
-	c.shrink()
+	c.results.SetMaxWeight(bytes)
 }
 
-// get returns what is remembered under key; "" is under no key.
-func (c *cache) get(key string) (tools.Output, bool) {
+// get returns the result cached under key; nothing is cached under "".
+func (c *cache) get(key string) (out tools.Output, ok bool) {
 	if key == "" {
-		return tools.Output{}, false
+		return out, false
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	e, ok := c.byKey[key]
-	if !ok {
+	if out, ok = c.results.Get(key); ok {
+		c.hits++
+	} else {
 		c.misses++
-		return tools.Output{}, false
 	}
-	c.hits++
-	c.recent.MoveToFront(e)
-	return e.Value.(*remembered).out, true
+	return out, ok
 }
 
 func (c *cache) put(key string, out tools.Output) {
-	m := &remembered{key, out}
+	size := int64(len(key)+len(out.Value)) + overhead
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if _, ok := c.byKey[key]; ok || m.size() > c.limit/maxShare {
-		return
-	}
-	c.byKey[key] = c.recent.PushFront(m)
-	c.size += m.size()
-	c.shrink()
-}
-
-func (c *cache) shrink() {
-	for c.size > c.limit && c.recent.Len() > 0 {
-		m := c.recent.Remove(c.recent.Back()).(*remembered)
-		delete(c.byKey, m.key)
-		c.size -= m.size()
+	if size <= c.limit/maxShare {
+		c.results.Put(key, out, size)
 	}
 }
 
-// CacheStats is the state of the remembered results.
+// CacheStats is the state of the cached results.
 type CacheStats struct {
 	Entries, Bytes int64
 	Hits, Misses   uint64
 }
 
-// CacheStats returns the state of the remembered results.
+// CacheStats returns the state of the cached results.
 func (r *Registry) CacheStats() CacheStats {
 	c := r.cache
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return CacheStats{int64(c.recent.Len()), c.size, c.hits, c.misses}
+	return CacheStats{int64(c.results.Len()), c.results.Weight(), c.hits, c.misses}
 }

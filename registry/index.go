@@ -1,7 +1,6 @@
 package registry
 
 import (
-	"container/list"
 	"context"
 	"fmt"
 	"log/slog"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/find/embeddings"
 	"github.com/spiced-sql/spiced/internal/find/search"
+	"github.com/spiced-sql/spiced/internal/kit/lru"
 )
 
 // Limits on what is kept for searching.
@@ -30,49 +30,40 @@ type index struct {
 	dense map[string]*search.Dense // by model; none of builtin:hash
 }
 
-// indexes keeps the indexes of the latest catalogs, the least recently used
-// forgotten first, and what they have in common: the analysis of each tool and
-// its vectors, by the checksum of its texts. A tool that changes is read anew,
-// and no other.
+// indexes holds the indexes of the catalogs used last and what they share: the
+// analysis of each tool and its vectors, by the checksum of its texts, so that
+// only a tool that changed is analysed again.
 type indexes struct {
 	log     *slog.Logger
 	vectors *vectors
 
 	mu       sync.Mutex
-	byKey    map[string]*list.Element // of *slot
-	recent   *list.List
+	slots    *lru.Cache[string, *slot]   // by the catalog's checksum
 	analyses map[string]*search.Analysis // by document checksum
 	analysed int                         // how many were made, for tests
 }
 
 // slot is an index that is there or being built.
 type slot struct {
-	key   string
-	docs  int
 	ready chan struct{} // closed when built
 	index *index
 }
 
 func newIndexes(dir string, log *slog.Logger) *indexes {
 	return &indexes{
-		log: log, vectors: newVectors(dir, log), byKey: map[string]*list.Element{}, recent: list.New(),
+		log: log, vectors: newVectors(dir, log), slots: lru.New[string, *slot](maxIndexes, maxIndexedTools, nil),
 		analyses: map[string]*search.Analysis{},
 	}
 }
 
-// get returns the index of c, and builds it if nobody does already.
+// get returns the index of c. The first caller builds it, others wait.
 func (x *indexes) get(ctx context.Context, c *Catalog) (*index, error) {
-	key := c.hash
 	x.mu.Lock()
-	e, ok := x.byKey[key]
-	if ok {
-		x.recent.MoveToFront(e)
-	} else {
-		e = x.recent.PushFront(&slot{key: key, docs: c.Len(), ready: make(chan struct{})})
-		x.byKey[key] = e
-		x.forget()
+	s, ok := x.slots.Get(c.hash)
+	if !ok {
+		s = &slot{ready: make(chan struct{})}
+		x.slots.Put(c.hash, s, int64(min(c.Len(), maxIndexedTools))) // the newest stays, however large
 	}
-	s := e.Value.(*slot)
 	x.mu.Unlock()
 	if !ok {
 		s.index = x.build(c)
@@ -84,22 +75,6 @@ func (x *indexes) get(ctx context.Context, c *Catalog) (*index, error) {
 		return s.index, nil
 	case <-ctx.Done():
 		return nil, left(ctx)
-	}
-}
-
-// forget drops the indexes that are too many, and analyses nobody needs.
-func (x *indexes) forget() {
-	docs := 0
-	for e := x.recent.Front(); e != nil; {
-		next := e.Next()
-		s := e.Value.(*slot)
-		docs += s.docs
-		if e != x.recent.Front() && (docs > maxIndexedTools || len(x.byKey) > maxIndexes && next == nil) {
-			docs -= s.docs
-			x.recent.Remove(e)
-			delete(x.byKey, s.key)
-		}
-		e = next
 	}
 }
 

@@ -83,7 +83,7 @@ func (a *API) cacheSettings() spicepod.ResultCache {
 }
 
 // answerFrom sends a remembered result. It counts as a statement.
-func (a *API) answerFrom(w http.ResponseWriter, r *http.Request, req query.Request, found *kept, status string) error {
+func (a *API) answerFrom(w http.ResponseWriter, r *http.Request, req query.Request, found *cachedResult, status string) error {
 	began := time.Now()
 	if err := a.opts.Queries.Refused(); err != nil {
 		return err
@@ -166,7 +166,7 @@ func (t *taking) end(rows *query.Rows) {
 	if t.body == nil || t.body.over {
 		return
 	}
-	t.cache.put(&kept{
+	t.cache.put(&cachedResult{
 		key: t.key(rows.Serial()), contentType: t.out.contentType, generation: rows.Generation(),
 		body: bytes.Clone(t.body.buf), // without the room to grow
 		rows: rows.Read(), functions: rows.Functions(), made: rows.Began(),

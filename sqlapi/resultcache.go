@@ -1,30 +1,28 @@
 package sqlapi
 
 import (
-	"container/list"
 	"context"
+	"math"
 	"sync"
 	"time"
 
+	"github.com/spiced-sql/spiced/internal/kit/lru"
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
-// resultCache remembers results as they were sent, the least recently used
-// forgotten first. It is safe for concurrent use.
+// resultCache holds results as they were sent. It is safe for concurrent use.
 type resultCache struct {
 	mu       sync.Mutex
-	size     int64
-	byKey    map[string]*list.Element // of *kept
-	recent   *list.List
+	results  *lru.Cache[string, *cachedResult]
 	renewing map[string]bool
 
-	life context.Context // of what is made anew; ends with close
+	life context.Context // of renewals; ends with close
 	stop context.CancelFunc
 	work sync.WaitGroup
 }
 
-// kept is a remembered result.
-type kept struct {
+// cachedResult is a result with what answering from it needs.
+type cachedResult struct {
 	key         string
 	contentType string
 	generation  uint64
@@ -34,59 +32,45 @@ type kept struct {
 	made        time.Time
 }
 
-// keptOverhead is about what one result takes beside its texts.
-const keptOverhead = 512
+// resultOverhead is about what one result takes beside its texts.
+const resultOverhead = 512
 
-// maxRenewing bounds the results that are made anew at once.
+// maxRenewing bounds the results that are renewed at once.
 const maxRenewing = 4
 
-func (k *kept) size() int64 { return int64(len(k.key)+len(k.body)) + keptOverhead }
-
 func newResultCache() *resultCache {
-	c := &resultCache{byKey: map[string]*list.Element{}, recent: list.New(), renewing: map[string]bool{}}
+	c := &resultCache{results: lru.New[string, *cachedResult](math.MaxInt, 0, nil), renewing: map[string]bool{}}
 	c.life, c.stop = context.WithCancel(context.Background())
 	return c
 }
 
-// get returns what serves under the key, and whether it is fresh.
-func (c *resultCache) get(key string, s spicepod.ResultCache, now time.Time) (found *kept, fresh bool) {
+// get returns the result under the key, if it may still be served, and whether
+// it is fresh.
+func (c *resultCache) get(key string, s spicepod.ResultCache, now time.Time) (found *cachedResult, fresh bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	e, ok := c.byKey[key]
+	r, ok := c.results.Get(key)
 	if !ok {
 		return nil, false
 	}
-	k := e.Value.(*kept)
-	age := now.Sub(k.made)
+	age := now.Sub(r.made)
 	if age > s.ItemTTL+s.StaleWhileRevalidate {
-		c.forget(e)
+		c.results.Delete(key)
 		return nil, false
 	}
-	c.recent.MoveToFront(e)
-	return k, age <= s.ItemTTL
+	return r, age <= s.ItemTTL
 }
 
-// put takes a result into a cache of limit bytes.
-func (c *resultCache) put(k *kept, limit int64) {
+// put adds a result to a cache of limit bytes.
+func (c *resultCache) put(r *cachedResult, limit int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if e, ok := c.byKey[k.key]; ok {
-		c.forget(e)
-	}
-	c.byKey[k.key] = c.recent.PushFront(k)
-	for c.size += k.size(); c.size > limit && c.recent.Len() > 0; {
-		c.forget(c.recent.Back())
-	}
+	c.results.SetMaxWeight(limit)
+	c.results.Put(r.key, r, int64(len(r.key)+len(r.body))+resultOverhead)
 }
 
-func (c *resultCache) forget(e *list.Element) {
-	k := c.recent.Remove(e).(*kept)
-	delete(c.byKey, k.key)
-	c.size -= k.size()
-}
-
-// renew calls f in the background, unless the result is being made anew
-// already or too many are.
+// renew calls f in the background, unless the result is being renewed already
+// or too many are.
 func (c *resultCache) renew(key string, f func(ctx context.Context)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -104,7 +88,7 @@ func (c *resultCache) renew(key string, f func(ctx context.Context)) {
 	})
 }
 
-// close ends what is made anew and waits for it.
+// close cancels the renewals and waits for them.
 func (c *resultCache) close() {
 	c.stop()
 	c.work.Wait()

@@ -2,28 +2,28 @@ package toolloop
 
 import (
 	"cmp"
-	"container/list"
 	"crypto/sha256"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/spiced-sql/spiced/internal/kit/lru"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// Memory keeps what clients do not see of turns that ended with calls of their
-// tools, until they come back with the results. It is bounded: what was not
-// used for longest goes first, and a chat whose turn was forgotten goes on
-// with what its client sent. It is safe for concurrent use.
+// Memory stores the parts of turns that clients do not see, for turns that
+// ended with calls of the client's tools, until the client returns the results.
+// It is bounded: the least recently used turns are evicted first, and a chat
+// whose turn was evicted continues with what its client sent. It is safe for
+// concurrent use.
 type Memory struct {
 	limits MemoryLimits
 
 	mu    sync.Mutex
-	turns map[memoryKey]*list.Element // of *kept
-	used  *list.List                  // of *kept; the last used is first
-	bytes int64
+	turns *lru.Cache[memoryKey, *stored] // by the first call
+	first map[memoryKey]memoryKey        // of the turn that has the call
 }
 
 // memoryKey finds a turn by one of its calls. The owner is in it so that
@@ -39,17 +39,22 @@ type turn struct {
 	results []chat.Part       // of the others
 }
 
-// kept is a turn in a memory.
-type kept struct {
-	turn  turn
-	keys  []memoryKey
-	bytes int64
-	used  time.Time
+// stored is a turn in a memory.
+type stored struct {
+	turn turn
+	keys []memoryKey
+	used time.Time
 }
 
 // NewMemory makes an empty memory.
 func NewMemory(l MemoryLimits) *Memory {
-	return &Memory{limits: l.effective(), turns: map[memoryKey]*list.Element{}, used: list.New()}
+	m := &Memory{limits: l.effective(), first: map[memoryKey]memoryKey{}}
+	m.turns = lru.New(m.limits.Entries, m.limits.Bytes, func(_ memoryKey, s *stored) {
+		for _, key := range s.keys {
+			delete(m.first, key)
+		}
+	})
+	return m
 }
 
 // owner is whose turns a scope finds. Another model could not read the turn's
@@ -58,65 +63,53 @@ func owner(s tools.Scope) string {
 	return strings.Join([]string{s.Principal, s.UserID, s.SpaceID, s.Agent, s.Model}, "\x00")
 }
 
-// keep remembers a turn under the ids of the client's calls in it.
+// keep stores a turn under the ids of the client's calls in it.
 func (m *Memory) keep(owner string, ids []string, t turn) {
 	if m == nil || len(ids) == 0 {
 		return
 	}
-	k := &kept{turn: t, bytes: t.size(), used: time.Now()}
-	if k.bytes > m.limits.Bytes {
+	size := t.size()
+	if size > m.limits.Bytes {
 		return
 	}
+	s := &stored{turn: t, used: time.Now()}
 	for _, id := range ids {
-		k.keys = append(k.keys, memoryKey{owner, id})
+		s.keys = append(s.keys, memoryKey{owner, id})
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, key := range k.keys {
-		m.forget(m.turns[key])
+	m.expire()
+	for _, key := range s.keys {
+		m.turns.Delete(m.first[key])
 	}
-	e := m.used.PushFront(k)
-	m.bytes += k.bytes
-	for _, key := range k.keys {
-		m.turns[key] = e
+	for _, key := range s.keys {
+		m.first[key] = s.keys[0]
 	}
-	m.shrink()
+	m.turns.Put(s.keys[0], s, size)
 }
 
-// shrink brings the memory within its limits.
-func (m *Memory) shrink() {
-	for m.used.Len() > m.limits.Entries || m.bytes > m.limits.Bytes || m.stale(m.used.Back()) {
-		m.forget(m.used.Back())
-	}
-}
-
-func (m *Memory) stale(e *list.Element) bool {
-	return e != nil && time.Since(e.Value.(*kept).used) > m.limits.Age
-}
-
-func (m *Memory) forget(e *list.Element) {
-	if e == nil {
-		return
-	}
-	k := m.used.Remove(e).(*kept)
-	m.bytes -= k.bytes
-	for _, key := range k.keys {
-		delete(m.turns, key)
+// expire removes the turns that were not used for too long.
+func (m *Memory) expire() {
+	for {
+		key, s, ok := m.turns.Oldest()
+		if !ok || time.Since(s.used) <= m.limits.Age {
+			return
+		}
+		m.turns.Delete(key)
 	}
 }
 
-// recall is the turn that has the call, if it is remembered.
+// recall returns the turn that has the call, if it is stored.
 func (m *Memory) recall(owner, id string) (turn, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.shrink()
-	e, ok := m.turns[memoryKey{owner, id}]
+	m.expire()
+	s, ok := m.turns.Get(m.first[memoryKey{owner, id}])
 	if !ok {
 		return turn{}, false
 	}
-	e.Value.(*kept).used = time.Now()
-	m.used.MoveToFront(e)
-	return e.Value.(*kept).turn, true
+	s.used = time.Now()
+	return s.turn, true
 }
 
 // splice puts the remembered turns of the owner in place of what their client

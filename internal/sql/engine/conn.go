@@ -1,11 +1,12 @@
 package engine
 
 import (
-	"container/list"
 	"sync"
 	"time"
 
 	"github.com/duckdb/duckdb-go/v2/mapping"
+
+	"github.com/spiced-sql/spiced/internal/kit/lru"
 )
 
 // conn is one DuckDB connection. One goroutine uses it at a time; interrupt
@@ -15,9 +16,8 @@ type conn struct {
 	id    uint64                    // DuckDB's number of it
 	parse mapping.PreparedStatement // SELECT json_serialize_sql($1)
 
-	prepared map[stmtKey]*list.Element // of *stmt
-	recent   *list.List                // most recently used first
-	serial   uint64                    // no statement of an older catalog is in prepared
+	prepared *lru.Cache[stmtKey, *stmt]
+	serial   uint64 // no statement of an older catalog is in prepared
 }
 
 type stmtKey struct {
@@ -42,7 +42,8 @@ type param struct {
 
 // connect opens a connection and runs setup, if any, on it.
 func (db *DB) connect(setup string) (*conn, error) {
-	c := &conn{prepared: map[stmtKey]*list.Element{}, recent: list.New()}
+	c := &conn{}
+	c.prepared = lru.New(statementsCached, 0, func(_ stmtKey, s *stmt) { mapping.DestroyPrepare(&s.raw) })
 	if mapping.Connect(db.raw, &c.raw) != mapping.StateSuccess {
 		return nil, newError(CodeInternal, "", "DuckDB opened no connection")
 	}
@@ -67,9 +68,7 @@ func connectionID(raw mapping.Connection) uint64 {
 }
 
 func (c *conn) close() {
-	for _, e := range c.prepared {
-		mapping.DestroyPrepare(&e.Value.(*stmt).raw)
-	}
+	c.prepared.DeleteFunc(func(stmtKey, *stmt) bool { return true })
 	if c.parse.Ptr != nil {
 		mapping.DestroyPrepare(&c.parse)
 	}
@@ -151,13 +150,11 @@ func (c *conn) serialize(sql string) ([]byte, error) {
 // if it is there.
 func (c *conn) prepare(sql string, serial, revision uint64) (*stmt, error) {
 	key := stmtKey{serial, sql}
-	if e, ok := c.prepared[key]; ok {
-		s := e.Value.(*stmt)
+	if s, ok := c.prepared.Get(key); ok {
 		if s.revision == revision {
-			c.recent.MoveToFront(e)
 			return s, nil
 		}
-		c.forget(s)
+		c.prepared.Delete(key)
 	}
 	s := &stmt{key: key, revision: revision}
 	if mapping.Prepare(c.raw, sql, &s.raw) != mapping.StateSuccess {
@@ -166,10 +163,7 @@ func (c *conn) prepare(sql string, serial, revision uint64) (*stmt, error) {
 		return nil, err
 	}
 	s.describe()
-	c.prepared[key] = c.recent.PushFront(s)
-	for c.recent.Len() > statementsCached {
-		c.forget(c.recent.Back().Value.(*stmt))
-	}
+	c.prepared.Put(key, s, 0)
 	return s, nil
 }
 
@@ -199,33 +193,13 @@ func (s *stmt) unsettled() bool {
 	return len(s.columns) == 0 || s.columns[0].Type.ID == mapping.TypeInvalid
 }
 
-// forget drops a statement, if it is still kept.
-func (c *conn) forget(s *stmt) {
-	if e, ok := c.prepared[s.key]; ok && e.Value == s {
-		c.recent.Remove(e)
-		delete(c.prepared, s.key)
-		mapping.DestroyPrepare(&s.raw)
-	}
-}
-
-// forgetText drops the statement for sql under the catalog numbered serial.
-func (c *conn) forgetText(sql string, serial uint64) {
-	if e, ok := c.prepared[stmtKey{serial, sql}]; ok {
-		c.forget(e.Value.(*stmt))
-	}
-}
-
 // forgetBefore drops the statements of catalogs older than serial.
 func (c *conn) forgetBefore(serial uint64) {
 	if serial <= c.serial {
 		return
 	}
 	c.serial = serial
-	for key, e := range c.prepared {
-		if key.serial < serial {
-			c.forget(e.Value.(*stmt))
-		}
-	}
+	c.prepared.DeleteFunc(func(key stmtKey, _ *stmt) bool { return key.serial < serial })
 }
 
 // interrupter interrupts a connection from another goroutine until it is

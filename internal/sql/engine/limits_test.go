@@ -320,7 +320,7 @@ func TestLongTextsAreNotRemembered(t *testing.T) {
 		if !db.Quiet(time.Minute) {
 			t.Fatal("the statement goes on")
 		}
-		if verdicts, plans := len(db.Current().verdicts), len(db.pools[0].idle[0].prepared); verdicts != want || plans != want {
+		if verdicts, plans := len(db.Current().verdicts), db.pools[0].idle[0].prepared.Len(); verdicts != want || plans != want {
 			t.Errorf("of a text of %d bytes: %d verdicts, %d plans; want %d", n, verdicts, plans, want)
 		}
 	}

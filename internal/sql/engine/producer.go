@@ -118,7 +118,7 @@ const keptRun = 20 * time.Millisecond
 // as it lives, and to plan a long statement again costs little of what it takes.
 func (p *producer) forgetPlan(whole bool) {
 	if p.s != nil && (!whole || p.changed || time.Since(p.began) > p.db.keptRun || len(p.s.key.sql) > textCached) {
-		p.c.forget(p.s)
+		p.c.prepared.Delete(p.s.key)
 	}
 }
 
@@ -216,13 +216,13 @@ func (p *producer) plan() (pending mapping.PendingResult, s *stmt, err error) {
 func (p *producer) prepare() (s *stmt, err error) {
 	text, serial, revision := p.verdict.text, p.catalog.serial, uint64(noRevision)
 	if p.req.describe && (p.verdict.traits.Files || p.req.trusted) {
-		p.c.forgetText(text, serial) // what is known of its columns may be outdated
+		p.c.prepared.Delete(stmtKey{serial, text}) // what is known of its columns may be outdated
 	}
 	if p.verdict.traits.Written {
 		revision = p.db.commits.revision()
 		p.again = p.again || revision == noRevision && !p.req.describe
 		if p.again {
-			p.c.forgetText(text, serial)
+			p.c.prepared.Delete(stmtKey{serial, text})
 			if err = p.begin(); err != nil {
 				return nil, err
 			}

@@ -128,11 +128,12 @@ func TestSameTextUsesTheNewBody(t *testing.T) {
 	db.pools[0].mu.Lock()
 	defer db.pools[0].mu.Unlock()
 	for _, c := range db.pools[0].idle {
-		for key := range c.prepared {
+		c.prepared.DeleteFunc(func(key stmtKey, _ *stmt) bool {
 			if key.serial != db.Current().serial {
 				t.Errorf("the statement of catalog %d is still prepared", key.serial)
 			}
-		}
+			return false
+		})
 	}
 }
 

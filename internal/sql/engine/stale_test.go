@@ -115,13 +115,11 @@ func cachedPlan(t testing.TB, db *DB, sql string) *stmt {
 	p := db.pools[0]
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, e := range p.idle[0].prepared {
-		if s := e.Value.(*stmt); s.key.sql == sql {
-			return s
-		}
+	s, ok := p.idle[0].prepared.Get(stmtKey{db.Current().serial, sql})
+	if !ok {
+		t.Errorf("%s: its plan is not cached", sql)
 	}
-	t.Errorf("%s: its plan is not cached", sql)
-	return nil
+	return s
 }
 
 // TestColumnsOfResultsAreThoseOfPlans runs statements whose columns do not

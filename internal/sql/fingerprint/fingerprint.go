@@ -16,6 +16,7 @@ import (
 	"encoding/hex"
 	"sync"
 
+	"github.com/spiced-sql/spiced/internal/kit/lru"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 )
 
@@ -24,7 +25,7 @@ const (
 	maxScan  = 64 << 10 // bytes of a statement that are read
 	maxText  = 1000     // bytes of a fingerprint's text
 	maxParse = 4 << 10  // bytes that the parser gets
-	cached   = 1024     // fingerprints that are remembered
+	cached   = 1024     // fingerprints in the cache
 )
 
 // Fingerprint stands for all statements of one shape.
@@ -36,7 +37,7 @@ type Fingerprint struct {
 // unreadable is the text of statements whose literals cannot be told apart.
 const unreadable = "(unreadable)"
 
-var memory = cache{made: map[string]Fingerprint{}}
+var memory = cache{made: lru.New[string, Fingerprint](cached, 0, nil)}
 
 // Of returns the fingerprint of a statement.
 func Of(sql string) Fingerprint {
@@ -59,15 +60,15 @@ func newFingerprint(text string) Fingerprint {
 	return Fingerprint{ID: hex.EncodeToString(sum[:8]), Text: text}
 }
 
-// cache remembers fingerprints by masked text; it holds no literals.
+// cache holds fingerprints by masked text, which has no literals.
 type cache struct {
 	mu   sync.Mutex
-	made map[string]Fingerprint
+	made *lru.Cache[string, Fingerprint]
 }
 
 func (c *cache) of(masked string) Fingerprint {
 	c.mu.Lock()
-	f, ok := c.made[masked]
+	f, ok := c.made.Get(masked)
 	c.mu.Unlock()
 	if ok {
 		return f
@@ -77,14 +78,10 @@ func (c *cache) of(masked string) Fingerprint {
 		text = masked
 	}
 	f = newFingerprint(text)
-	if len(masked) > maxParse {
-		return f
+	if len(masked) <= maxParse {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.made.Put(masked, f, 0)
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.made) >= cached {
-		clear(c.made)
-	}
-	c.made[masked] = f
 	return f
 }

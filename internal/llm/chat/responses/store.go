@@ -1,13 +1,13 @@
 package responses
 
 import (
-	"container/list"
 	"encoding/json"
 	"errors"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/spiced-sql/spiced/internal/kit/lru"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 )
 
@@ -23,26 +23,23 @@ type StoreOptions struct {
 	TTL     time.Duration // since the answer
 }
 
-// Store remembers answers for previous_response_id and item_reference, in
-// memory: the least recently used leave first. It is safe for concurrent use.
+// Store holds answers for previous_response_id and item_reference, in memory:
+// the least recently used are evicted first. It is safe for concurrent use.
 type Store struct {
 	limits StoreOptions
 
 	mu      sync.Mutex
-	entries map[key]*list.Element // of *entry
-	items   map[key]*entry        // by the id of an item of the answer
-	recent  *list.List            // the latest used in front
-	bytes   int
+	entries *lru.Cache[key, *entry]
+	items   map[key]*entry // by the id of an item of the answer
 }
 
-// key is an id of an owner: nobody meets what belongs to another.
+// key is an id of an owner: no one finds the answers of another.
 type key struct{ owner, id string }
 
 type entry struct {
 	key   key
 	chain Chain
 	items map[string]json.RawMessage // of the answer, by id
-	bytes int
 	until time.Time
 }
 
@@ -57,38 +54,33 @@ func NewStore(o StoreOptions) *Store {
 	if o.TTL <= 0 {
 		o.TTL = DefaultTTL
 	}
-	return &Store{limits: o, entries: map[key]*list.Element{}, items: map[key]*entry{}, recent: list.New()}
+	s := &Store{limits: o, items: map[key]*entry{}}
+	s.entries = lru.New(o.Entries, int64(o.Bytes), s.removed)
+	return s
 }
 
-// Put remembers the chain of an answer. One that is larger than the whole
-// store is forgotten at once.
+// Put stores the chain of an answer, unless it is larger than the whole store.
 func (s *Store) Put(owner, id string, chain Chain) {
 	e := &entry{key: key{owner, id}, chain: slices.Clone(chain), until: time.Now().Add(s.limits.TTL)}
 	e.items = answerItems(e.chain)
-	e.bytes = len(owner) + len(id) + size(e.chain)
+	bytes := len(owner) + len(id) + size(e.chain)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if old := s.entries[e.key]; old != nil {
-		s.drop(old)
-	}
-	if e.bytes > s.limits.Bytes {
+	s.entries.Delete(e.key)
+	if bytes > s.limits.Bytes {
 		return
 	}
-	s.entries[e.key] = s.recent.PushFront(e)
-	s.bytes += e.bytes
 	for item := range e.items {
 		s.items[key{owner, item}] = e
 	}
-	for len(s.entries) > s.limits.Entries || s.bytes > s.limits.Bytes {
-		s.drop(s.recent.Back())
-	}
+	s.entries.Put(e.key, e, int64(bytes))
 }
 
 // Get returns the chain of an answer of that owner.
 func (s *Store) Get(owner, id string) (Chain, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e := s.use(s.entries[key{owner, id}])
+	e := s.use(key{owner, id})
 	if e == nil {
 		return nil, false
 	}
@@ -103,31 +95,25 @@ func (s *Store) item(owner, id string) (json.RawMessage, bool) {
 	if e == nil {
 		return nil, false
 	}
-	if e = s.use(s.entries[e.key]); e == nil {
+	if e = s.use(e.key); e == nil {
 		return nil, false
 	}
 	raw, ok := e.items[id]
 	return raw, ok
 }
 
-// use marks an entry as just used; one whose time is over leaves.
-func (s *Store) use(at *list.Element) *entry {
-	if at == nil {
+// use returns an entry and marks it as just used, or nil. It removes the entry
+// if that has expired.
+func (s *Store) use(k key) *entry {
+	e, ok := s.entries.Get(k)
+	if ok && !time.Now().Before(e.until) {
+		s.entries.Delete(k)
 		return nil
 	}
-	e := at.Value.(*entry)
-	if !time.Now().Before(e.until) {
-		s.drop(at)
-		return nil
-	}
-	s.recent.MoveToFront(at)
 	return e
 }
 
-func (s *Store) drop(at *list.Element) {
-	e := s.recent.Remove(at).(*entry)
-	delete(s.entries, e.key)
-	s.bytes -= e.bytes
+func (s *Store) removed(_ key, e *entry) {
 	for item := range e.items {
 		if k := (key{e.key.owner, item}); s.items[k] == e {
 			delete(s.items, k)
@@ -139,14 +125,14 @@ func (s *Store) drop(at *list.Element) {
 func (s *Store) Len() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.entries)
+	return s.entries.Len()
 }
 
 // Bytes is the size of all chains in the store, as [StoreOptions] counts it.
 func (s *Store) Bytes() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.bytes
+	return int(s.entries.Weight())
 }
 
 // Resume brings into the request what it only names: the chain of
