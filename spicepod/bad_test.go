@@ -2,7 +2,6 @@ package spicepod
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,10 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/spiced-sql/spiced/internal/test/golden"
 )
-
-var update = flag.Bool("update", false, "rewrite golden files")
 
 const wantPrefix = "# want: "
 
@@ -60,7 +57,7 @@ func TestBadFiles(t *testing.T) {
 	}
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
-			if *update {
+			if golden.Update() {
 				rewriteWants(t, file)
 			}
 			raw, err := os.ReadFile(file)
@@ -120,22 +117,5 @@ func TestRendering(t *testing.T) {
 		loadBad(t, file).WriteText(&out)
 		out.WriteString("\n")
 	}
-	golden(t, "testdata/bad.golden", strings.ReplaceAll(out.String(), dir, "DIR"))
-}
-
-// golden compares text with a file, or writes it with -update.
-func golden(t *testing.T, file, got string) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s is stale, run with -update (-file +now):\n%s", file, diff)
-	}
+	golden.Equal(t, "testdata/bad.golden", strings.ReplaceAll(out.String(), dir, "DIR"))
 }

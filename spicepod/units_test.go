@@ -15,6 +15,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/spiced-sql/spiced/internal/kit/nearest"
+	"github.com/spiced-sql/spiced/internal/test/golden"
 )
 
 func TestParseDuration(t *testing.T) {
@@ -125,7 +126,7 @@ func TestDocsAreFresh(t *testing.T) {
 	if err := WriteDocs(&out); err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "../docs/spicepod.md", out.String())
+	golden.Equal(t, "../docs/spicepod.md", out.String())
 }
 
 func TestEveryKeyIsDocumented(t *testing.T) {
@@ -260,5 +261,5 @@ func TestProblemsAsSARIF(t *testing.T) {
 	if err := sampleProblems().WriteSARIF(&out); err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "testdata/problems.sarif", out.String())
+	golden.Equal(t, "testdata/problems.sarif", out.String())
 }

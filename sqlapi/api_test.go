@@ -205,18 +205,6 @@ func (f *fixture) scrape() string {
 	return w.Body.String()
 }
 
-// eventually polls until ok, for a while.
-func eventually(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(10 * time.Second)
-	for !ok() {
-		if time.Now().After(deadline) {
-			t.Fatalf("%s: not within 10 s", what)
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
-}
-
 func TestSmallRoutes(t *testing.T) {
 	f := serve(t, nil)
 	f.want(f.send("GET", "/health", ""), 200, "ok\n")

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/toolloop"
+	"github.com/spiced-sql/spiced/internal/test/wait"
 	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/tools"
 )
@@ -427,7 +428,7 @@ func TestLeavingEndsTheChat(t *testing.T) {
 		readUntil(t, bufio.NewReader(f.open(ctx, form.path, form.stream()).Body), "moin")
 		leave()
 		<-ended
-		eventually(t, "the log", func() bool { return strings.Contains(f.log.String(), `"code":"cancelled"`) })
+		wait.Until(t, "the log", func() bool { return strings.Contains(f.log.String(), `"code":"cancelled"`) })
 	})
 }
 
@@ -469,7 +470,7 @@ func TestWhoDoesNotReadEndsTheChat(t *testing.T) {
 	}}, func(o *Options) { o.WriteTimeout = 50 * time.Millisecond })
 	f.open(t.Context(), forms[1].path, forms[1].stream())
 	<-ended
-	eventually(t, "the log", func() bool { return strings.Contains(f.log.String(), `"code":"not_sent"`) })
+	wait.Until(t, "the log", func() bool { return strings.Contains(f.log.String(), `"code":"not_sent"`) })
 }
 
 func TestSilenceHasComments(t *testing.T) {

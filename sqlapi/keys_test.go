@@ -12,6 +12,7 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/access/audit"
 	"github.com/spiced-sql/spiced/internal/access/auth"
+	"github.com/spiced-sql/spiced/internal/test/wait"
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
@@ -140,7 +141,7 @@ func TestActiveQueriesAreTheOwners(t *testing.T) {
 	done := make(chan reply, 1)
 	const long = "SELECT count(*) AS n FROM range(10000000) a, range(10000000) b WHERE a.range % 7 = b.range % 5 AND 'secret' <> 'x'"
 	go func() { done <- f.send("POST", "/v1/sql", long, "X-API-Key", readKey) }()
-	eventually(t, "the statement runs", func() bool { return f.db.Stats().Running > 0 })
+	wait.Until(t, "the statement runs", func() bool { return f.db.Stats().Running > 0 })
 	mine := f.send("GET", "/v1/sql/active", "", "X-API-Key", readKey)
 	if strings.Contains(mine.body, "secret") || !strings.Contains(mine.body, `"total_count":1`) {
 		t.Fatalf("my statements: %s", mine.body)

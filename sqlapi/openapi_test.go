@@ -4,21 +4,17 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"mime"
-	"os"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/protocols/mcpserver"
+	"github.com/spiced-sql/spiced/internal/test/golden"
 )
-
-var update = flag.Bool("update", false, "rewrite docs/http.md")
 
 // probe is a request for one of a route's declared answers.
 type probe struct {
@@ -334,24 +330,9 @@ func TestRoutesAreDescribedOnce(t *testing.T) {
 }
 
 func TestDocs(t *testing.T) {
-	const file = "../docs/http.md"
 	var got bytes.Buffer
 	if err := WriteDocs(&got); err != nil {
 		t.Fatal(err)
 	}
-	if *update {
-		if err := os.MkdirAll("../docs", 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, got.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got.String()); diff != "" {
-		t.Errorf("docs/http.md is stale; run go test ./sqlapi -run TestDocs -update\n%s", diff)
-	}
+	golden.Equal(t, "../docs/http.md", got.Bytes())
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/spiced-sql/spiced/internal/access/audit"
+	"github.com/spiced-sql/spiced/internal/test/wait"
 )
 
 // submitted submits a statement and waits until it is over.
@@ -16,7 +17,7 @@ func (f *fixture) submitted(sql string, header ...string) submittedQuery {
 	f.want(r, 202, `"query_id"`)
 	id := between(r.body, `"query_id":"`, `"`)
 	var q submittedQuery
-	eventually(f.t, "the query is over", func() bool {
+	wait.Until(f.t, "the query is over", func() bool {
 		q = submittedQuery{}
 		if err := json.Unmarshal([]byte(f.send("GET", "/v1/queries/"+id, "", header...).body), &q); err != nil {
 			f.t.Fatal(err)
@@ -75,7 +76,7 @@ func TestSubmittedQueriesWithLargeRows(t *testing.T) {
 	r := f.send("POST", "/v1/queries", `{"sql":"SELECT repeat('x', 4000000) || range AS s FROM range(10)"}`)
 	f.want(r, 202, "")
 	path := "/v1/queries/" + between(r.body, `"query_id":"`, `"`)
-	eventually(t, "the query is over", func() bool { return strings.Contains(f.send("GET", path+"/status", "").body, "SUCCEEDED") })
+	wait.Until(t, "the query is over", func() bool { return strings.Contains(f.send("GET", path+"/status", "").body, "SUCCEEDED") })
 	for _, path := range []string{path, path + "/results/chunks/0"} {
 		r = f.send("GET", path, "")
 		f.want(r, 413, "chunk 0 is larger than 32 MiB as JSON")
@@ -116,7 +117,7 @@ func TestSubmittedQueriesFailAndAreCancelled(t *testing.T) {
 	r := f.send("POST", "/v1/queries", `{"sql":"SELECT count(*) FROM range(10000000) a, range(10000000) b WHERE a.range % 7 = b.range % 5"}`)
 	id := between(r.body, `"query_id":"`, `"`)
 	f.want(f.send("POST", "/v1/queries/"+id+"/cancel", ""), 200, `"status":"CANCELLED"`)
-	eventually(t, "it is over", func() bool {
+	wait.Until(t, "it is over", func() bool {
 		return strings.Contains(f.send("GET", "/v1/queries/"+id+"/status", "").body, `"status":"CANCELLED"`)
 	})
 	f.want(f.send("GET", "/v1/queries?status=cancelled", ""), 200, `"total_count":1`)

@@ -13,6 +13,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/access/audit"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/query"
+	"github.com/spiced-sql/spiced/internal/test/wait"
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
@@ -168,7 +169,7 @@ func TestOldAnswersServeWhileNewOnesAreMade(t *testing.T) {
 	if got := r.header.Get(headerCacheStatus); got != "STALE" {
 		t.Errorf("got %s, want STALE", got)
 	}
-	eventually(t, "it is made anew", func() bool { return strings.Contains(f.log.String(), `"door":"renewal"`) })
+	wait.Until(t, "it is made anew", func() bool { return strings.Contains(f.log.String(), `"door":"renewal"`) })
 	asked, renewal := 0, ""
 	for line := range strings.Lines(f.log.String()) {
 		if strings.Contains(line, `"kind":"statement","door":"http"`) {

@@ -22,6 +22,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/format"
 	"github.com/spiced-sql/spiced/internal/sql/query"
+	"github.com/spiced-sql/spiced/internal/test/wait"
 )
 
 func TestSQLForms(t *testing.T) {
@@ -194,7 +195,7 @@ func TestErrorsInMidStreamBreakTheConnectionOff(t *testing.T) {
 		if r.status != 200 || r.err == nil {
 			t.Errorf("%s: got %d and %d bytes without an error", accept, r.status, len(r.body))
 		}
-		eventually(t, "the log's line", func() bool { return strings.Contains(f.log.String(), `"broken_off":true`) })
+		wait.Until(t, "the log's line", func() bool { return strings.Contains(f.log.String(), `"broken_off":true`) })
 		if !strings.Contains(f.scrape(), `queries_total{outcome="execution_error"} 1`) {
 			t.Error("not counted")
 		}
@@ -227,15 +228,15 @@ func TestLeavingEndsTheStatement(t *testing.T) {
 				res.Body.Close()
 			}
 		}()
-		eventually(t, "the statement runs", func() bool { return f.db.Stats().Running > 0 || closed(done) })
+		wait.Until(t, "the statement runs", func() bool { return f.db.Stats().Running > 0 || closed(done) })
 		if sql != endless {
 			cancel()
 		}
-		eventually(t, "the statement ends", func() bool { return f.db.Stats().Running == 0 })
+		wait.Until(t, "the statement ends", func() bool { return f.db.Stats().Running == 0 })
 		<-done
 		cancel()
 	}
-	eventually(t, "both are counted", func() bool { return strings.Contains(f.scrape(), `queries_total{outcome="cancelled"} 2`) })
+	wait.Until(t, "both are counted", func() bool { return strings.Contains(f.scrape(), `queries_total{outcome="cancelled"} 2`) })
 	if strings.Contains(f.log.String(), "internal error") {
 		t.Error("leaving is no fault of ours")
 	}
@@ -255,8 +256,8 @@ func TestClientsThatDoNotReadAreGivenUp(t *testing.T) {
 	f := serve(t, func(o *Options) { o.WriteTimeout = 300 * time.Millisecond })
 	conn := dial(t, f)
 	fmt.Fprintf(conn, "POST /v1/sql HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s", len(endless), endless)
-	eventually(t, "the client is given up", func() bool { return strings.Contains(f.scrape(), `queries_total{outcome="not_sent"} 1`) })
-	eventually(t, "the statement ends", func() bool { return f.db.Stats().Running == 0 })
+	wait.Until(t, "the client is given up", func() bool { return strings.Contains(f.scrape(), `queries_total{outcome="not_sent"} 1`) })
+	wait.Until(t, "the statement ends", func() bool { return f.db.Stats().Running == 0 })
 }
 
 func TestBodiesThatDoNotArriveAreGivenUp(t *testing.T) {
@@ -360,7 +361,7 @@ func TestRowsArriveBeforeTheLastOne(t *testing.T) {
 		}
 	}
 	cancel()
-	eventually(t, "the statement ends", func() bool { return f.db.Stats().Running == 0 })
+	wait.Until(t, "the statement ends", func() bool { return f.db.Stats().Running == 0 })
 }
 
 // flushes tells of each flush.

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/test/wait"
 	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/tools"
 )
@@ -154,7 +155,7 @@ func TestTooManyCalls(t *testing.T) {
 	if err := <-done; err == nil {
 		t.Error("the call that was left ended well")
 	}
-	eventually(t, "leaving is logged", func() bool { return strings.Contains(f.log.String(), `"status":499`) })
+	wait.Until(t, "leaving is logged", func() bool { return strings.Contains(f.log.String(), `"status":499`) })
 }
 
 func TestRawCalls(t *testing.T) {

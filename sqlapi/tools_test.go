@@ -17,6 +17,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/find/search"
 	"github.com/spiced-sql/spiced/internal/find/usage"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/test/wait"
 	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/spicepod"
 	"github.com/spiced-sql/spiced/tools"
@@ -458,7 +459,7 @@ func TestStatementsCallToolsAndAreCounted(t *testing.T) {
 	}
 	f.want(f.send("POST", "/v1/sql", "SELECT twice(range) + twice(1) AS x FROM range(3)", "X-Spiced-Agent", "hawken"), 200, `[{"x":2},{"x":4},{"x":6}]`)
 	f.want(f.send("POST", "/v1/sql", "SELECT twice(9223372036854775807) AS x"), 400, "")
-	eventually(t, "the statements are counted", func() bool { return r.Usage().Totals("twice").Calls >= 1 })
+	wait.Until(t, "the statements are counted", func() bool { return r.Usage().Totals("twice").Calls >= 1 })
 	c := r.Usage().Calls()
 	last := c[len(c)-1]
 	for _, call := range c {

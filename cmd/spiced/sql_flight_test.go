@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -18,6 +19,8 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+
+	"github.com/spiced-sql/spiced/internal/test/golden"
 )
 
 // flightSQL is the Flight SQL client of arrow-go, with a context that has a
@@ -97,7 +100,7 @@ func TestFlightSQLStatements(t *testing.T) {
 		text, err := c.query(sql)
 		said.add(sql, text, err)
 	}
-	golden(t, "flight-statements.txt", said.String())
+	golden.Equal(t, filepath.Join(sqlSessions, "flight-statements.txt"), said.String())
 
 	// A statement may be the command itself, as Spice's clients send it.
 	plain, err := c.read(c.Client.Client.GetFlightInfo(c.ctx, &arrowflight.FlightDescriptor{Type: arrowflight.DescriptorCMD, Cmd: []byte("SELECT twice(21) AS n")}))
@@ -157,7 +160,7 @@ func TestFlightSQLPrepared(t *testing.T) {
 		nullable("1", arrow.FixedWidthTypes.Date32), nullable("2", arrow.PrimitiveTypes.Int8), nullable("3", arrow.PrimitiveTypes.Uint64)))
 	text, err := c.read(before.Execute(c.ctx))
 	said.add("born before", text, err)
-	golden(t, "flight-prepared.txt", said.String())
+	golden.Equal(t, filepath.Join(sqlSessions, "flight-prepared.txt"), said.String())
 
 	every.SetParameters(row(t, `[{"1": 21}]`, fields[0]))
 	_, err = c.read(every.Execute(c.ctx))
@@ -190,7 +193,7 @@ func TestFlightSQLCatalog(t *testing.T) {
 		text, err := c.read(list.info())
 		said.add(list.name, text, err)
 	}
-	golden(t, "flight-catalog.txt", said.String())
+	golden.Equal(t, filepath.Join(sqlSessions, "flight-catalog.txt"), said.String())
 	if _, err := c.read(c.GetSqlInfo(c.ctx, []flightsql.SqlInfo{flightsql.SqlInfoFlightSqlServerName})); err != nil {
 		t.Error(err)
 	}

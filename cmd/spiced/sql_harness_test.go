@@ -11,7 +11,6 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"math/big"
@@ -23,9 +22,9 @@ import (
 	"strings"
 	"testing"
 	"time"
-)
 
-var update = flag.Bool("update", false, "rewrite the golden files")
+	"github.com/spiced-sql/spiced/internal/test/golden"
+)
 
 // sqlPod is the Spicepod that every SQL client has a session with.
 const sqlPod = "../../testdata/spicepods/sqlclients"
@@ -97,18 +96,6 @@ func libpq(t *testing.T, p *program, key string) []string {
 	}
 }
 
-// golden compares with a file of sqlSessions.
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join(sqlSessions, name)
-	if *update {
-		write(t, path, got)
-	}
-	if want := read(t, path); got != want {
-		t.Errorf("%s is not as expected (-update rewrites it):\n%s", path, got)
-	}
-}
-
 // needs skips the test, loudly, where a program is missing, which a package of
 // Debian has.
 func needs(t *testing.T, what, program, pkg string) string {
@@ -143,7 +130,7 @@ func wantSession(t *testing.T, file string, env []string, program string, args .
 	if status != 0 {
 		t.Fatalf("%s: status %d:\n%s", filepath.Base(program), status, out)
 	}
-	golden(t, file, out)
+	golden.Equal(t, filepath.Join(sqlSessions, file), out)
 }
 
 // encrypted is a program with a certificate of its own.

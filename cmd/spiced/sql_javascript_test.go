@@ -3,8 +3,11 @@ package main
 import (
 	"encoding/json"
 	"net"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/spiced-sql/spiced/internal/test/golden"
 )
 
 // sqlScript runs a script of sqlSessions with the clients for JavaScript, and
@@ -24,7 +27,7 @@ func sqlScript(t *testing.T, script, file string, options map[string]any) {
 	if status != 0 {
 		t.Fatalf("%s: status %d: %s", script, status, out)
 	}
-	golden(t, file, out)
+	golden.Equal(t, filepath.Join(sqlSessions, file), out)
 }
 
 // TestSQLJavaScriptPostgres has a session of node-postgres.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +14,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/spiced-sql/spiced/internal/test/golden"
 )
 
 // pgDSN is where pgx connects to.
@@ -90,7 +93,7 @@ func TestPgxTypes(t *testing.T) {
 			t.Errorf("%s differs from %s:\n%s", mode, pgxModes[0], seen[mode])
 		}
 	}
-	golden(t, "pgx-types.txt", seen[pgxModes[0]])
+	golden.Equal(t, filepath.Join(sqlSessions, "pgx-types.txt"), seen[pgxModes[0]])
 }
 
 // pgxTypes describes the columns of every_type: a name, a type, the value of

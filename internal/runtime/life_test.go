@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/spiced-sql/spiced/internal/test/wait"
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
@@ -33,7 +34,7 @@ func TestReloadAfterTheEnd(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() { ended <- d.Run(ctx) }()
-	d.until("the first load", d.Ready)
+	wait.Until(t, "the first load", d.Ready)
 	cancel()
 	if err := <-ended; err != nil {
 		t.Errorf("Run: %v", err)

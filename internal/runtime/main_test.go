@@ -8,11 +8,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 
 	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/test/wait"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -44,7 +44,7 @@ func start(t *testing.T, f files, edit ...func(*Options)) *rig {
 			t.Errorf("Run: %v", err)
 		}
 	})
-	r.until("the first load", r.Ready)
+	wait.Until(r.t, "the first load", r.Ready)
 	return r
 }
 
@@ -176,20 +176,10 @@ func (r *rig) changed(report *Report, want ...string) {
 	}
 }
 
-// until waits for a condition, with a deadline.
-func (r *rig) until(what string, f func() bool) {
-	r.t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !f(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			r.t.Fatalf("waited too long for %s; last report: %+v", what, r.LastReport())
-		}
-	}
-}
-
 // untilAnswer waits until a statement answers so.
 func (r *rig) untilAnswer(sql, want string) {
 	r.t.Helper()
-	r.until(sql+" to be "+want, func() bool { got, err := r.ask(sql); return err == nil && got == want })
+	wait.Until(r.t, sql+" to be "+want, func() bool { got, err := r.ask(sql); return err == nil && got == want })
 }
 
 // fn is a scalar function of int64 arguments that returns int64.

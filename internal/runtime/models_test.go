@@ -9,6 +9,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/llm/nsql"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/test/chattest"
+	"github.com/spiced-sql/spiced/internal/test/wait"
 	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/tools"
 )
@@ -147,14 +148,14 @@ func TestLeavingAChatEndsItsStatement(t *testing.T) {
 	request := &chat.Request{Model: "m", Messages: []chat.Message{chat.Text(chat.RoleUser, "go")}}
 	for e, err := range m.Chat(ctx, request, tools.Scope{}) {
 		if e.Tool != nil && e.Tool.Type == registry.EventToolCall {
-			r.until("the statement runs", func() bool { return r.DB().Stats().Running > 0 })
+			wait.Until(r.t, "the statement runs", func() bool { return r.DB().Stats().Running > 0 })
 			leave()
 		}
 		if err != nil && chat.AsError(err).Code != chat.CodeCancelled {
 			t.Error(err)
 		}
 	}
-	r.until("no statement runs", func() bool { return r.DB().Stats().Running == 0 })
+	wait.Until(r.t, "no statement runs", func() bool { return r.DB().Stats().Running == 0 })
 	r.want("SELECT chats, cancelled FROM spiced.model_usage", "1,1")
 	r.want("SELECT tool, code FROM spiced.tool_calls WHERE tool = 'sql'", "sql,cancelled")
 }

@@ -2,7 +2,6 @@ package runtime
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,11 +13,11 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/format"
+	"github.com/spiced-sql/spiced/internal/test/golden"
+	"github.com/spiced-sql/spiced/internal/test/wait"
 	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/tools"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 const escapes = "../../testdata/spicepods/policy-escapes"
 
@@ -95,7 +94,7 @@ func serveEscapes(t *testing.T) *rig {
 // of hidden rows as well.
 func TestNoStatementEscapesAPolicy(t *testing.T) {
 	r := serveEscapes(t)
-	var golden strings.Builder
+	var seen strings.Builder
 	list := statements(t)
 	for _, sql := range list {
 		for _, c := range callers {
@@ -105,29 +104,14 @@ func TestNoStatementEscapesAPolicy(t *testing.T) {
 				t.Errorf("%s: %s sees %s:\n%s", sql, c.name, found, got)
 			}
 			if c.name == "ann" {
-				fmt.Fprintf(&golden, "%s\n\t%s\n", sql, strings.ReplaceAll(got, r.dir, "DIR"))
+				fmt.Fprintf(&seen, "%s\n\t%s\n", sql, strings.ReplaceAll(got, r.dir, "DIR"))
 			}
 		}
 	}
 	if len(list) < 150 {
 		t.Errorf("the corpus has only %d statements", len(list))
 	}
-	file := filepath.Join(escapes, "escapes.golden")
-	if *update {
-		if err := os.WriteFile(file, []byte(golden.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, wanted := strings.Split(golden.String(), "\n"), strings.Split(string(want), "\n")
-	for i := range max(len(got), len(wanted)) {
-		if i >= len(got) || i >= len(wanted) || got[i] != wanted[i] {
-			t.Fatalf("line %d of escapes.golden differs; review it and run with -update:\n%s", i+1, strings.Join(got[min(max(i-1, 0), len(got)):min(i+1, len(got))], "\n"))
-		}
-	}
+	golden.Equal(t, filepath.Join(escapes, "escapes.golden"), seen.String())
 }
 
 // TestCallersShareNoRows runs one text for several callers at once.
@@ -286,7 +270,7 @@ functions: [{name: n, from: sql, volatility: stable, signature: {returns: int64}
 	r := start(t, files{"t.csv": owned, "spicepod.yaml": copies("")})
 	const caller, rows = "it calls ctx or a tool, or reads spiced.tool_calls or spiced.searches, and its copy", "it reads a dataset with a row_filter or column_mask, and its copy"
 	r.problems(r.LastReport(), caller)
-	r.until("the copies", func() bool { return r.as("ann", "FROM indirect") == "1: 2" })
+	wait.Until(r.t, "the copies", func() bool { return r.as("ann", "FROM indirect") == "1: 2" })
 	r.problems(r.pod(copies(protected)), rows, rows, rows, caller, `it reads view "direct", which has a fault`)
 	for _, name := range []string{"direct", "indirect", "called", "mine", "above"} {
 		r.wantAs("ann", "FROM "+name, "error: ")

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/spiced-sql/spiced/internal/test/wait"
 )
 
 func watched(o *Options) { o.Watch = true }
@@ -48,19 +50,19 @@ func TestWatchedFiles(t *testing.T) {
 	r.untilAnswer(all, "3,11,101")
 
 	r.write(files{"spicepod.yaml": "raw:version: ["})
-	r.until("the broken file to be refused", func() bool { return !r.LastReport().Accepted })
+	wait.Until(r.t, "the broken file to be refused", func() bool { return !r.LastReport().Accepted })
 	r.want(all, "3,11,101")
 	r.write(files{"spicepod.yaml": edit("4")})
 	r.untilAnswer(all, "4,11,101")
 
 	r.must(os.Remove(filepath.Join(r.dir, "spicepod.yaml")))
-	r.until("the missing file to be refused", func() bool { return !r.LastReport().Accepted })
+	wait.Until(r.t, "the missing file to be refused", func() bool { return !r.LastReport().Accepted })
 	r.write(files{"spicepod.yaml": edit("5")})
 	r.untilAnswer(all, "5,11,101")
 
 	// A folder goes and comes back, as when a branch is checked out.
 	r.must(os.RemoveAll(filepath.Join(r.dir, "sub")))
-	r.until("the missing folder to be noticed", func() bool { return len(r.LastReport().Problems) > 0 })
+	wait.Until(r.t, "the missing folder to be noticed", func() bool { return len(r.LastReport().Problems) > 0 })
 	r.write(files{"sub/g.sql": "12"})
 	r.untilAnswer(all, "5,12,101")
 	r.write(files{"sub/g.sql": "13"})

@@ -2,18 +2,12 @@ package auth_test
 
 import (
 	"bytes"
-	"flag"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/spiced-sql/spiced/internal/access/auth"
+	"github.com/spiced-sql/spiced/internal/test/golden"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
 
 // TestProblems compares what is wrong with Spicepods, as a user sees it, with
 // testdata/problems.txt.
@@ -47,28 +41,7 @@ func TestProblems(t *testing.T) {
 		}
 		problems.WriteText(&got)
 	}
-	golden(t, "problems.txt", got.Bytes())
-}
-
-// golden compares with a file of testdata; -update writes it.
-func golden(t *testing.T, name string, got []byte) {
-	t.Helper()
-	file := filepath.Join("testdata", name)
-	if *update {
-		if err := os.MkdirAll("testdata", 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(string(want), string(got)); d != "" {
-		t.Error(d)
-	}
+	golden.Equal(t, "testdata/problems.txt", got.Bytes())
 }
 
 func TestNumberOfKeysIsBounded(t *testing.T) {

@@ -3,22 +3,16 @@ package models_test
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/spiced-sql/spiced/internal/test/chattest"
+	"github.com/spiced-sql/spiced/internal/test/golden"
 	"github.com/spiced-sql/spiced/tools"
 )
 
-var update = flag.Bool("update", false, "write the golden files")
-
 // golden compares a field of a body, indented, with a file of testdata.
-func golden(t testing.TB, name string, body []byte, field string) {
+func goldenField(t testing.TB, name string, body []byte, field string) {
 	t.Helper()
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(body, &fields); err != nil {
@@ -29,19 +23,7 @@ func golden(t testing.TB, name string, body []byte, field string) {
 		t.Fatalf("%v in %s", err, body)
 	}
 	b.WriteByte('\n')
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, b.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), b.String()); diff != "" {
-		t.Error(diff)
-	}
+	golden.Equal(t, "testdata/"+name, b.Bytes())
 }
 
 // few are a handful of tools of several owners.
@@ -72,7 +54,7 @@ func TestNativeOpenAI(t *testing.T) {
 	if r.Path != "/v1/responses" {
 		t.Errorf("path %s", r.Path)
 	}
-	golden(t, "native_openai.json", r.Body, "tools")
+	goldenField(t, "native_openai.json", r.Body, "tools")
 }
 
 func TestNativeAnthropic(t *testing.T) {
@@ -91,8 +73,8 @@ func TestNativeAnthropic(t *testing.T) {
 	if len(requests) != 3 {
 		t.Fatalf("%d requests", len(requests))
 	}
-	golden(t, "native_anthropic.json", requests[0].Body, "tools")
-	golden(t, "native_anthropic_found.json", requests[1].Body, "messages")
+	goldenField(t, "native_anthropic.json", requests[0].Body, "tools")
+	goldenField(t, "native_anthropic_found.json", requests[1].Body, "messages")
 	if toolBytes(t, requests[0].Body) != toolBytes(t, requests[1].Body) {
 		t.Error("what was found changes the tools, and the prompt cache is lost")
 	}

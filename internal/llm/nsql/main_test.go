@@ -2,13 +2,11 @@ package nsql_test
 
 import (
 	"context"
-	"flag"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
 	"github.com/spiced-sql/spiced/functions"
@@ -20,8 +18,6 @@ import (
 	"github.com/spiced-sql/spiced/tools/builtin"
 	"github.com/spiced-sql/spiced/udf"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
@@ -171,20 +167,3 @@ func (w *world) writer(t testing.TB, scope tools.Scope, answers ...string) (*nsq
 }
 
 func (w *world) wasRun(sql string) bool { return slices.Contains(w.ran, sql) }
-
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Error(diff)
-	}
-}

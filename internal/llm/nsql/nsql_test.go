@@ -12,6 +12,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/nsql"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/test/golden"
 	"github.com/spiced-sql/spiced/tools"
 )
 
@@ -25,7 +26,7 @@ func TestPrompt(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	golden(t, "prompt.txt", model.asked[0].Messages[0].Text())
+	golden.Equal(t, "testdata/prompt.txt", model.asked[0].Messages[0].Text())
 	if model.asked[2].Messages[0].Text() != model.asked[0].Messages[0].Text() {
 		t.Error("the same question has another prompt")
 	}
@@ -33,7 +34,7 @@ func TestPrompt(t *testing.T) {
 	if _, err := writer.Write(t.Context(), sampled); err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "samples.txt", model.asked[3].Messages[0].Text())
+	golden.Equal(t, "testdata/samples.txt", model.asked[3].Messages[0].Text())
 	if key := string(model.asked[3].Extra["prompt_cache_key"]); key != `"k\"1"` || model.asked[3].Form != chat.FormOpenAI {
 		t.Errorf("key %s of %q", key, model.asked[3].Form)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/spiced-sql/spiced/internal/peers/mcpclient"
+	"github.com/spiced-sql/spiced/internal/test/wait"
 	"github.com/spiced-sql/spiced/tools"
 )
 
@@ -122,7 +123,7 @@ func TestWebListChanged(t *testing.T) {
 	if _, err := call(t.Context(), tool(t, server, "web__grow"), `{}`); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, func() bool {
+	wait.Until(t, "the new tools are listed", func() bool {
 		w.waitChanged()
 		servers, _ := w.Prepare(t.Context(), w.pod(s.entry()))
 		return len(servers[0].Tools()) == len(server.Tools())+3
@@ -187,7 +188,7 @@ func TestWebForgetsTheSession(t *testing.T) {
 	if _, err := call(t.Context(), tool(t, server, "web__word"), `{}`); err == nil || err.Code != tools.CodeUnavailable || !err.Retryable {
 		t.Errorf("%+v", err)
 	}
-	eventually(t, func() bool { _, err := call(t.Context(), tool(t, server, "web__word"), `{}`); return err == nil })
+	wait.Until(t, "a call succeeds", func() bool { _, err := call(t.Context(), tool(t, server, "web__word"), `{}`); return err == nil })
 }
 
 func TestWebGoesAndComes(t *testing.T) {
@@ -202,9 +203,9 @@ func TestWebGoesAndComes(t *testing.T) {
 		!strings.Contains(err.Message, "the server closed the connection without an answer") {
 		t.Errorf("%+v", err)
 	}
-	eventually(t, func() bool { return w.Status()[0].State == mcpclient.Error })
+	wait.Until(t, "the server is in error", func() bool { return w.Status()[0].State == mcpclient.Error })
 	s.set(next)
-	eventually(t, func() bool { _, err := call(t.Context(), tool(t, server, "web__word"), `{}`); return err == nil })
+	wait.Until(t, "a call succeeds", func() bool { _, err := call(t.Context(), tool(t, server, "web__word"), `{}`); return err == nil })
 }
 
 func TestWebAnswersTooMuch(t *testing.T) {
@@ -220,7 +221,7 @@ func TestWebAnswersTooMuch(t *testing.T) {
 			if _, err := call(t.Context(), tool(t, server, "web__big"), `{}`); err == nil || err.Code != tools.CodeLimit {
 				t.Errorf("%+v", err)
 			}
-			eventually(t, func() bool { _, err := call(t.Context(), tool(t, server, "web__word"), `{}`); return err == nil })
+			wait.Until(t, "a call succeeds", func() bool { _, err := call(t.Context(), tool(t, server, "web__word"), `{}`); return err == nil })
 		})
 	}
 }

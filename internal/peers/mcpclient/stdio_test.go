@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spiced-sql/spiced/internal/peers/mcpclient"
+	"github.com/spiced-sql/spiced/internal/test/wait"
 	"github.com/spiced-sql/spiced/tools"
 )
 
@@ -154,26 +155,11 @@ func TestDiesInTheMiddleOfACall(t *testing.T) {
 	}
 	// The tools are the same when it is back, so a load is not needed; nothing
 	// tells when that is but the state.
-	eventually(t, func() bool { _, err := call(t.Context(), tool(t, s, "s__word"), `{}`); return err == nil })
+	wait.Until(t, "a call succeeds", func() bool { _, err := call(t.Context(), tool(t, s, "s__word"), `{}`); return err == nil })
 	select {
 	case <-w.changed:
 		t.Error("Changed is called although nothing did")
 	default:
-	}
-}
-
-// eventually tries until it is true.
-func eventually(t *testing.T, done func() bool) {
-	t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	timeout := time.After(10 * time.Second)
-	for !done() {
-		select {
-		case <-tick.C:
-		case <-timeout:
-			t.Fatal("it does not come true")
-		}
 	}
 }
 
@@ -185,7 +171,7 @@ func TestUnavailable(t *testing.T) {
 		t.Errorf("it is not available: %s", reason)
 	}
 	call(t.Context(), tool(t, s, "s__die"), `{}`)
-	eventually(t, func() bool { return w.Status()[0].State == mcpclient.Error })
+	wait.Until(t, "the server is in error", func() bool { return w.Status()[0].State == mcpclient.Error })
 	if reason := word.Available(tools.Scope{}); reason != `MCP server "s" is not there: the command has ended (exit status 9)` {
 		t.Errorf("available: %q", reason)
 	}
@@ -223,7 +209,7 @@ func TestListChanged(t *testing.T) {
 	if _, err := call(t.Context(), tool(t, s, "s__grow"), `{}`); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, func() bool {
+	wait.Until(t, "the new tools are listed", func() bool {
 		w.waitChanged()
 		servers, _ := w.Prepare(t.Context(), w.pod(command("s", "sdk")))
 		w.Publish(servers)
@@ -302,7 +288,7 @@ func TestHundredMegabytes(t *testing.T) {
 	if err == nil || err.Code != tools.CodeLimit {
 		t.Fatalf("%+v", err)
 	}
-	eventually(t, func() bool { return w.Status()[0].State == mcpclient.Ready })
+	wait.Until(t, "the server is ready", func() bool { return w.Status()[0].State == mcpclient.Ready })
 }
 
 func TestFloodAndBanner(t *testing.T) {

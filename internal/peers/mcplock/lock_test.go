@@ -2,7 +2,6 @@ package mcplock_test
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"io/fs"
 	"os"
@@ -15,9 +14,8 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/spiced-sql/spiced/internal/peers/mcplock"
+	"github.com/spiced-sql/spiced/internal/test/golden"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
@@ -69,19 +67,7 @@ func open(t *testing.T, dir string) *mcplock.File {
 
 func TestText(t *testing.T) {
 	_, text := write(t, odd)
-	golden := filepath.Join("testdata", "odd.lock")
-	if *update {
-		if err := os.WriteFile(golden, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), text); diff != "" {
-		t.Error(diff)
-	}
+	golden.Equal(t, "testdata/odd.lock", text)
 }
 
 // Other programs read the file as the YAML that it is.

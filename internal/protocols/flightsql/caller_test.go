@@ -35,6 +35,7 @@ import (
 	flight "github.com/spiced-sql/spiced/internal/protocols/flightsql"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/query"
+	"github.com/spiced-sql/spiced/internal/test/wait"
 )
 
 // with adds metadata to the calls of a context.
@@ -382,7 +383,7 @@ func TestMessagesOfOnePrincipal(t *testing.T) {
 	for range flight.MaxArriving + 1 {
 		silent(mine, t, conn, getFlightInfo)
 	}
-	waitFor(t, "all places are taken", func() bool { return h.server.Arriving("key-1") == flight.MaxArriving })
+	wait.Until(t, "all places are taken", func() bool { return h.server.Arriving("key-1") == flight.MaxArriving })
 	if _, err := c.Execute(with(t, "x-api-key", webKey), "SELECT 1"); err != nil {
 		t.Error(err)
 	}
@@ -433,7 +434,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	conn.SetReadDeadline(time.Now().Add(waitLimit)) //nolint:errcheck // a test that hangs fails
+	conn.SetReadDeadline(time.Now().Add(wait.Limit)) //nolint:errcheck // a test that hangs fails
 	if n, err := conn.Read(make([]byte, 1)); n > 0 || err == nil {
 		t.Errorf("the second connection was answered: %v", err)
 	} else if err != io.EOF && !strings.Contains(err.Error(), "reset") {

@@ -1,15 +1,12 @@
 package flightsql_test
 
 import (
-	"bytes"
 	"context"
-	"flag"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	arrowflight "github.com/apache/arrow-go/v18/arrow/flight"
@@ -27,16 +24,12 @@ import (
 	flight "github.com/spiced-sql/spiced/internal/protocols/flightsql"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/query"
+	"github.com/spiced-sql/spiced/internal/test/wait"
 	"github.com/spiced-sql/spiced/spicepod"
 	"github.com/spiced-sql/spiced/tools"
 )
 
-var update = flag.Bool("update", false, "rewrite the golden files")
-
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// waitLimit bounds every wait of these tests.
-const waitLimit = 30 * time.Second
 
 // The keys of the tests.
 const (
@@ -226,24 +219,6 @@ func sql(t testing.TB, c *flightsql.Client, text string) string {
 	return rows(t, c, t.Context(), info, err)
 }
 
-// golden compares with a file in testdata.
-func golden(t testing.TB, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(want, []byte(got)) {
-		t.Errorf("%s is not as expected (-update rewrites it):\n%s", path, got)
-	}
-}
-
 // wantCode fails unless err is a status with the code and the text in it.
 func wantCode(t testing.TB, err error, code codes.Code, text string) {
 	t.Helper()
@@ -255,25 +230,9 @@ func wantCode(t testing.TB, err error, code codes.Code, text string) {
 // idle waits until no statement runs.
 func (h *harness) idle(t testing.TB) {
 	t.Helper()
-	waitFor(t, "no statement runs", func() bool {
+	wait.Until(t, "no statement runs", func() bool {
 		return h.db.Stats() == (engine.Stats{}) && len(h.queries.Active(tools.Scope{}.Owner())) == 0
 	})
-}
-
-// waitFor waits until a condition holds.
-func waitFor(t testing.TB, what string, holds func() bool) {
-	t.Helper()
-	deadline := time.NewTimer(waitLimit)
-	defer deadline.Stop()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for !holds() {
-		select {
-		case <-tick.C:
-		case <-deadline.C:
-			t.Fatalf("waited %s in vain until %s", waitLimit, what)
-		}
-	}
 }
 
 // mustAny is a message in a google.protobuf.Any.

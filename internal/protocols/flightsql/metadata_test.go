@@ -19,6 +19,7 @@ import (
 	flight "github.com/spiced-sql/spiced/internal/protocols/flightsql"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/query"
+	"github.com/spiced-sql/spiced/internal/test/golden"
 )
 
 func TestCatalogs(t *testing.T) {
@@ -50,7 +51,7 @@ func TestCatalogs(t *testing.T) {
 		info, err = c.GetTables(ctx, o)
 		list(what, info, err)
 	}
-	golden(t, "catalogs.txt", out.String())
+	golden.Equal(t, "testdata/catalogs.txt", out.String())
 }
 
 // sorted iterates over a map in the order of its keys.
@@ -88,7 +89,7 @@ func TestTablesWithTheirColumns(t *testing.T) {
 		}
 		fmt.Fprintf(&out, "-- %s\n%s\n", batches[0].Column(2).ValueStr(i), schema)
 	}
-	golden(t, "columns.txt", out.String())
+	golden.Equal(t, "testdata/columns.txt", out.String())
 }
 
 // What the door asks for itself is no statement of the client's.
@@ -113,7 +114,7 @@ func TestFailedStatementsOfClientsAreAudited(t *testing.T) {
 func TestSQLInfo(t *testing.T) {
 	c := serve(t).client(t)
 	info, err := c.GetSqlInfo(t.Context(), nil)
-	golden(t, "sqlinfo.txt", strings.ReplaceAll(rows(t, c, t.Context(), info, err), arrow.PkgVersion, "VERSION"))
+	golden.Equal(t, "testdata/sqlinfo.txt", strings.ReplaceAll(rows(t, c, t.Context(), info, err), arrow.PkgVersion, "VERSION"))
 	info, err = c.GetSqlInfo(t.Context(), []flightsql.SqlInfo{flightsql.SqlInfoFlightSqlServerVersion, flightsql.SqlInfoFlightSqlServerName, 9999})
 	want := `{"info_name":0,"value":[0,"spiced"]}` + "\n" + `{"info_name":1,"value":[0,"1.2.3"]}` + "\n"
 	if got := rows(t, c, t.Context(), info, err); got != want {
@@ -124,7 +125,7 @@ func TestSQLInfo(t *testing.T) {
 func TestTypeInfo(t *testing.T) {
 	c := serve(t).client(t)
 	info, err := c.GetXdbcTypeInfo(t.Context(), nil)
-	golden(t, "types.txt", rows(t, c, t.Context(), info, err))
+	golden.Equal(t, "testdata/types.txt", rows(t, c, t.Context(), info, err))
 	date := int32(91)
 	info, err = c.GetXdbcTypeInfo(t.Context(), &date)
 	if got := rows(t, c, t.Context(), info, err); strings.Count(got, "\n") != 1 || !strings.Contains(got, `"DATE"`) {

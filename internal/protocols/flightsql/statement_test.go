@@ -28,6 +28,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/format"
 	"github.com/spiced-sql/spiced/internal/sql/query"
+	"github.com/spiced-sql/spiced/internal/test/wait"
 	"github.com/spiced-sql/spiced/tools"
 )
 
@@ -396,12 +397,12 @@ func TestUnreadResultsAreBounded(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			waitFor(t, "the result is in gRPC's buffers", func() bool { return h.server.Unread() > 1<<20 })
+			wait.Until(t, "the result is in gRPC's buffers", func() bool { return h.server.Unread() > 1<<20 })
 			h.idle(t)
 			_, _, err = read(t.Context(), other, next)
 			wantCode(t, err, codes.Unavailable, "too many results")
 			leave(download{c, stream, cancel})
-			waitFor(t, "the buffers are empty", func() bool {
+			wait.Until(t, "the buffers are empty", func() bool {
 				runtime.GC() // has what waited for a connection
 				return h.server.Unread() == 0
 			})
@@ -434,7 +435,7 @@ func TestUnreadResultsOfOnePrincipal(t *testing.T) {
 	if _, err = c.Client.DoGet(ctx, info.Endpoint[0].Ticket); err != nil {
 		t.Fatal(err)
 	}
-	waitFor(t, "the result is in gRPC's buffers", func() bool { return h.server.Unread() > 3<<19 })
+	wait.Until(t, "the result is in gRPC's buffers", func() bool { return h.server.Unread() > 3<<19 })
 	h.idle(t)
 	wantCode(t, ask(readKey), codes.Unavailable, "too many results")
 	if err := ask(webKey); err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/access/auth"
 	"github.com/spiced-sql/spiced/internal/protocols/mcpserver"
+	"github.com/spiced-sql/spiced/internal/test/golden"
 	"github.com/spiced-sql/spiced/tools"
 )
 
@@ -51,7 +52,7 @@ func TestCallGolden(t *testing.T) {
 	for _, c := range conversation {
 		fmt.Fprintf(&b, "> %s %s\n%s\n", c.method, c.params, indent(t, session.ask(c.method, c.params)))
 	}
-	golden(t, "call.txt", []byte(b.String()))
+	golden.Equal(t, "testdata/call.txt", []byte(b.String()))
 }
 
 func TestTheSDKAnswersTheSame(t *testing.T) {

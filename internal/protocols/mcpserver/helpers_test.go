@@ -3,13 +3,10 @@ package mcpserver_test
 import (
 	"context"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -23,27 +20,7 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-var update = flag.Bool("update", false, "rewrite the golden files")
-
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// golden compares with a file of testdata; -update writes it.
-func golden(t *testing.T, name string, got []byte) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(want) != string(got) {
-		t.Errorf("%s differs; run with -update if that is right:\n%s", path, got)
-	}
-}
 
 type call = func(context.Context, tools.Input) (tools.Output, error)
 

@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/spiced-sql/spiced/internal/protocols/mcpserver"
+	"github.com/spiced-sql/spiced/internal/test/golden"
 	"github.com/spiced-sql/spiced/spicepod"
 	"github.com/spiced-sql/spiced/tools"
 )
@@ -31,7 +32,7 @@ func indent(t *testing.T, text string) []byte {
 func TestListGolden(t *testing.T) {
 	free := tool(t, tools.Definition{Name: "free", Description: "Takes anything.", Source: "mcp:other", Parameters: json.RawMessage(`{"properties":{}}`), Returns: json.RawMessage(`{"$ref":"#/$defs/a","$defs":{"a":{}}}`)}, nil)
 	f := start(t, mcpserver.Options{}, point(t), greet(t), free)
-	golden(t, "list.json", indent(t, f.shake(t, "").ask("tools/list", "{}")))
+	golden.Equal(t, "testdata/list.json", indent(t, f.shake(t, "").ask("tools/list", "{}")))
 }
 
 // conditional is a tool that is there for one user only.

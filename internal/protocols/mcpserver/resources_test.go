@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/spiced-sql/spiced/internal/protocols/mcpserver"
+	"github.com/spiced-sql/spiced/internal/test/golden"
 	"github.com/spiced-sql/spiced/tools"
 )
 
@@ -72,7 +73,7 @@ func TestResourcesGolden(t *testing.T) {
 	} {
 		fmt.Fprintf(&b, "> %s %s\n%s\n", c.method, c.params, indent(t, session.ask(c.method, c.params)))
 	}
-	golden(t, "resources.txt", []byte(b.String()))
+	golden.Equal(t, "testdata/resources.txt", []byte(b.String()))
 }
 
 func TestWithoutResources(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 
 	"github.com/spiced-sql/spiced/internal/protocols/pgwire"
+	"github.com/spiced-sql/spiced/internal/test/wait"
 )
 
 // FuzzStartup sends anything as the first bytes of a connection.
@@ -67,7 +68,7 @@ func (f *fixture) talk(sent []byte) []byte {
 		f.Fatal(err)
 	}
 	defer nc.Close()
-	if err := nc.SetDeadline(time.Now().Add(waitLimit)); err != nil {
+	if err := nc.SetDeadline(time.Now().Add(wait.Limit)); err != nil {
 		f.Fatal(err)
 	}
 	_, _ = nc.Write(sent) // the server may have closed already

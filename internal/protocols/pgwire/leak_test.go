@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgproto3"
+
+	"github.com/spiced-sql/spiced/internal/test/wait"
 )
 
 // TestManyClients has 200 clients, of whom half leave in the midst of a
@@ -27,8 +29,8 @@ func TestManyClients(t *testing.T) {
 	}
 	clients.Wait()
 	f.idle()
-	eventually(t, "the connections are forgotten", func() bool { return f.server.Connections() == 0 })
-	eventually(t, "the goroutines are gone", func() bool { return runtime.NumGoroutine() <= before })
+	wait.Until(t, "the connections are forgotten", func() bool { return f.server.Connections() == 0 })
+	wait.Until(t, "the goroutines are gone", func() bool { return runtime.NumGoroutine() <= before })
 }
 
 func (f *fixture) honest() {

@@ -29,6 +29,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/access/audit"
 	"github.com/spiced-sql/spiced/internal/access/auth"
 	"github.com/spiced-sql/spiced/internal/protocols/pgwire"
+	"github.com/spiced-sql/spiced/internal/test/wait"
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
@@ -208,7 +209,7 @@ func (f *fixture) first(sent []byte) []byte {
 		f.Fatal(err)
 	}
 	defer nc.Close()
-	if err := nc.SetDeadline(time.Now().Add(waitLimit)); err != nil {
+	if err := nc.SetDeadline(time.Now().Add(wait.Limit)); err != nil {
 		f.Fatal(err)
 	}
 	if _, err := nc.Write(sent); err != nil {
@@ -263,7 +264,7 @@ func TestFirstPackets(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", name, got, tt.want)
 		}
 	}
-	eventually(t, "no connection is left", func() bool { return f.server.Connections() == 0 })
+	wait.Until(t, "no connection is left", func() bool { return f.server.Connections() == 0 })
 }
 
 // TestShutdownDuringHandshake has a client ask for TLS and say no more.

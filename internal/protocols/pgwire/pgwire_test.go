@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -19,6 +18,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/protocols/pgwire"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/query"
+	"github.com/spiced-sql/spiced/internal/test/wait"
 )
 
 func TestMain(m *testing.M) {
@@ -33,9 +33,6 @@ func TestMain(m *testing.M) {
 	}
 	os.Exit(code)
 }
-
-// waitLimit bounds every wait of these tests.
-const waitLimit = 30 * time.Second
 
 // fixture is a server over a database with a function, twice, and tables:
 // numbers (1 to 10000), words, one (a row), and types with a column of every type.
@@ -198,7 +195,7 @@ func (f *fixture) dsn(params string) string {
 }
 
 func (f *fixture) context() context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), waitLimit)
+	ctx, cancel := context.WithTimeout(context.Background(), wait.Limit)
 	f.Cleanup(cancel)
 	return ctx
 }
@@ -229,26 +226,10 @@ func wantState(t testing.TB, err error, state, text string) *pgconn.PgError {
 	return e
 }
 
-// eventually waits until f is true.
-func eventually(t testing.TB, what string, f func() bool) {
-	t.Helper()
-	deadline := time.NewTimer(waitLimit)
-	defer deadline.Stop()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for !f() {
-		select {
-		case <-tick.C:
-		case <-deadline.C:
-			t.Fatalf("waited %s in vain until %s", waitLimit, what)
-		}
-	}
-}
-
 // idle waits until no statement runs.
 func (f *fixture) idle() {
 	f.Helper()
-	eventually(f, "no statement runs", func() bool { return f.db.Stats() == engine.Stats{} })
+	wait.Until(f, "no statement runs", func() bool { return f.db.Stats() == engine.Stats{} })
 }
 
 // simple runs a script and returns its rows as text, a line each, and its tags.

@@ -26,6 +26,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/protocols/pgwire"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/query"
+	"github.com/spiced-sql/spiced/internal/test/wait"
 )
 
 func TestSimpleQuery(t *testing.T) {
@@ -431,7 +432,7 @@ func (f *fixture) frontendWith(params string) *frontend {
 		f.Fatal(err)
 	}
 	f.Cleanup(func() { h.Conn.Close() })
-	if err := h.Conn.SetDeadline(time.Now().Add(waitLimit)); err != nil {
+	if err := h.Conn.SetDeadline(time.Now().Add(wait.Limit)); err != nil {
 		f.Fatal(err)
 	}
 	return &frontend{h.Frontend, f, h}
@@ -614,7 +615,7 @@ func TestSuspendedPortalsGiveTheirPlaceBack(t *testing.T) {
 	if got := a.exchange(&pgproto3.Parse{Query: "SELECT id FROM numbers"}, &pgproto3.Bind{}, run, sync); got != "ParseComplete BindComplete 1 PortalSuspended T" {
 		t.Fatal(got)
 	}
-	eventually(t, "the place is free", func() bool {
+	wait.Until(t, "the place is free", func() bool {
 		return b.exchange(&pgproto3.Query{String: "SELECT 1"}) == "RowDescription 1 SELECT 1 I"
 	})
 	a.exchange(&pgproto3.Query{String: "ROLLBACK"})
@@ -794,7 +795,7 @@ func TestCancel(t *testing.T) {
 	other := f.raw()
 	done := make(chan error, 1)
 	go func() { done <- c.ExecParams(context.Background(), forever, nil, nil, nil, nil).Read().Err }()
-	eventually(t, "the statement runs", func() bool { return f.db.Stats().Running == 1 })
+	wait.Until(t, "the statement runs", func() bool { return f.db.Stats().Running == 1 })
 	if err := other.CancelRequest(f.context()); err != nil { // its own: it runs nothing
 		t.Error(err)
 	}
@@ -947,10 +948,10 @@ func TestClientLeaves(t *testing.T) {
 	if err := f.Flush(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the statement runs", func() bool { return f.db.Stats().Running == 1 })
+	wait.Until(t, "the statement runs", func() bool { return f.db.Stats().Running == 1 })
 	f.conn.Conn.Close()
 	f.idle()
-	eventually(t, "the connection is forgotten", func() bool { return f.server.Connections() == 0 })
+	wait.Until(t, "the connection is forgotten", func() bool { return f.server.Connections() == 0 })
 }
 
 // TestReadAhead pipelines a query behind one that runs for a while: what was
@@ -961,7 +962,7 @@ func TestReadAhead(t *testing.T) {
 	if err := f.Flush(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the statement runs", func() bool { return f.db.Stats().Running == 1 })
+	wait.Until(t, "the statement runs", func() bool { return f.db.Stats().Running == 1 })
 	f.Send(&pgproto3.Query{String: "SELECT 'behind'"})
 	f.Send(&pgproto3.Query{String: "SELECT '" + strings.Repeat("x", 20_000) + "' = ''"})
 	if err := f.Flush(); err != nil {
@@ -1009,7 +1010,7 @@ func TestClientThatDoesNotRead(t *testing.T) {
 	if err := f.Flush(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the connection is forgotten", func() bool { return f.server.Connections() == 0 })
+	wait.Until(t, "the connection is forgotten", func() bool { return f.server.Connections() == 0 })
 	f.idle()
 }
 

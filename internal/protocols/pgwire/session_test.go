@@ -15,6 +15,7 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/protocols/pgwire"
 	"github.com/spiced-sql/spiced/internal/sql/query"
+	"github.com/spiced-sql/spiced/internal/test/wait"
 	"github.com/spiced-sql/spiced/tools"
 )
 
@@ -205,13 +206,13 @@ func TestShutdown(t *testing.T) {
 	if err := busy.Flush(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the statement runs", func() bool { return f.db.Stats().Running == 1 })
+	wait.Until(t, "the statement runs", func() bool { return f.db.Stats().Running == 1 })
 	ended := make(chan error, 1)
 	go func() { ended <- f.server.Shutdown(f.context()) }()
 	if got := quiet.answers(); got != "57P01 end" {
 		t.Errorf("the idle client: %s", got)
 	}
-	eventually(t, "the statement can be cancelled", func() bool { // the server takes no cancel request any more
+	wait.Until(t, "the statement can be cancelled", func() bool { // the server takes no cancel request any more
 		owner := tools.Scope{UserID: "ann"}.Owner()
 		active := service.Active(owner)
 		return len(active) == 1 && service.Cancel(owner, active[0].ID)
@@ -237,7 +238,7 @@ func TestShutdownHasAnEnd(t *testing.T) {
 	if err := c.Flush(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the statement runs", func() bool { return f.db.Stats().Running == 1 })
+	wait.Until(t, "the statement runs", func() bool { return f.db.Stats().Running == 1 })
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
 	defer cancel()
 	if err := f.server.Shutdown(ctx); !errors.Is(err, context.DeadlineExceeded) {
@@ -256,19 +257,19 @@ func TestTooManyConnections(t *testing.T) {
 		t.Error(err)
 	}
 	a.Close(context.Background())
-	eventually(t, "there is room", func() bool { return f.refused("") == nil })
+	wait.Until(t, "there is room", func() bool { return f.refused("") == nil })
 }
 
 // silent connects, beside those who are, and sends nothing.
 func (f *fixture) silent(connected int) {
 	f.Helper()
-	eventually(f, "the refused are gone", func() bool { return f.server.Connections() == connected })
+	wait.Until(f, "the refused are gone", func() bool { return f.server.Connections() == connected })
 	nc, err := net.Dial("tcp", f.addr)
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Cleanup(func() { nc.Close() })
-	eventually(f, "it is connected", func() bool { return f.server.Connections() == connected+1 })
+	wait.Until(f, "it is connected", func() bool { return f.server.Connections() == connected+1 })
 }
 
 func TestIdleTimeout(t *testing.T) {

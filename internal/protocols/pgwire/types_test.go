@@ -2,38 +2,15 @@ package pgwire_test
 
 import (
 	"bytes"
-	"flag"
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/spiced-sql/spiced/internal/test/golden"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
-
-func golden(t *testing.T, name string, got []byte) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.MkdirAll("testdata", 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got, want) {
-		t.Errorf("%s differs; got:\n%s", path, got)
-	}
-}
 
 // TestEveryType writes down each type as it looks on the wire, in text and in
 // binary.
@@ -55,7 +32,7 @@ func TestEveryType(t *testing.T) {
 			t.Errorf("%s: NULL is %q, %x", d.Name, text.Rows[1][i], binary.Rows[1][i])
 		}
 	}
-	golden(t, "types.txt", out.Bytes())
+	golden.Equal(t, "testdata/types.txt", out.Bytes())
 }
 
 // TestISOIntervals: what is wanted is what PostgreSQL 15 writes.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"testing"
 	"time"
+
+	"github.com/spiced-sql/spiced/internal/test/wait"
 )
 
 func TestDescribe(t *testing.T) {
@@ -67,5 +69,5 @@ func TestDescribeIsGivenUp(t *testing.T) {
 	if got := firstText(t, db, "SELECT 'others go on'"); got != "others go on" {
 		t.Error(got)
 	}
-	eventually(t, "the deaf one ends", func() bool { return db.Stats().Abandoned == 0 })
+	wait.Until(t, "the deaf one ends", func() bool { return db.Stats().Abandoned == 0 })
 }

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/spiced-sql/spiced/internal/test/wait"
 )
 
 var (
@@ -298,7 +300,7 @@ func TestInterruptedWriteIsRolledBack(t *testing.T) {
 		_, err := changeRows(ctx, db, sql)
 		done <- err
 	}()
-	eventually(t, "it runs", func() bool { return db.Stats().Running == 1 })
+	wait.Until(t, "it runs", func() bool { return db.Stats().Running == 1 })
 	cancel()
 	if e := asError(t, <-done); e.Code != CodeCancelled {
 		t.Errorf("%s: %s", e.Code, e)

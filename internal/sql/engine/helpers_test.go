@@ -7,17 +7,13 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/spiced-sql/spiced/internal/test/wait"
 )
 
-func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m)
-}
-
-// waitLimit bounds every wait of these tests.
-const waitLimit = 30 * time.Second
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func open(t testing.TB) *DB { return openWith(t, Options{}) }
 
@@ -165,24 +161,8 @@ func asError(t testing.TB, err error) *Error {
 	return e
 }
 
-// eventually waits until f is true.
-func eventually(t testing.TB, what string, f func() bool) {
-	t.Helper()
-	deadline := time.NewTimer(waitLimit)
-	defer deadline.Stop()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for !f() {
-		select {
-		case <-tick.C:
-		case <-deadline.C:
-			t.Fatalf("waited %s in vain until %s", waitLimit, what)
-		}
-	}
-}
-
 // idle waits until no statement runs, waits or is abandoned.
 func idle(t testing.TB, db *DB) {
 	t.Helper()
-	eventually(t, "the pool is idle", func() bool { return db.Stats() == Stats{} })
+	wait.Until(t, "the pool is idle", func() bool { return db.Stats() == Stats{} })
 }

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,9 +9,9 @@ import (
 	"strings"
 	"testing"
 	"time"
-)
 
-var update = flag.Bool("update", false, "rewrite the golden files")
+	"github.com/spiced-sql/spiced/internal/test/golden"
+)
 
 // attack is one entry of testdata/hostile/*.sql; see the README there.
 type attack struct{ want, sql string }
@@ -248,27 +247,15 @@ func TestFunctionPolicy(t *testing.T) {
 			fmt.Fprintf(&out, "%s table %s\n", name, verdict(true))
 		}
 	}
-	const golden = "testdata/functions.txt"
-	if *update {
-		if err := os.MkdirAll("testdata", 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(golden, []byte(out.String()), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := golden.File(t, "testdata/functions.txt", out.String())
 	got := map[string]bool{}
 	for line := range strings.Lines(out.String()) {
 		got[line] = true
-		if !strings.Contains(string(want), line) {
+		if !strings.Contains(want, line) {
 			t.Errorf("new or changed, review it and run with -update: %s", line)
 		}
 	}
-	for line := range strings.Lines(string(want)) {
+	for line := range strings.Lines(want) {
 		if !got[line] {
 			t.Errorf("gone, review it and run with -update: %s", line)
 		}

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/spiced-sql/spiced/internal/test/wait"
 )
 
 const endless = "SELECT count(*) FROM range(10000000) a, range(10000000) b"
@@ -173,7 +175,7 @@ func TestQueue(t *testing.T) {
 		_, err := integer(context.Background(), db, "SELECT count(*) FROM k")
 		waited <- err
 	}()
-	eventually(t, "one waits", func() bool { return db.Stats().Waiting == 1 })
+	wait.Until(t, "one waits", func() bool { return db.Stats().Waiting == 1 })
 	_, err = run(context.Background(), db, Request{SQL: "SELECT 1"})
 	if err == nil || asError(t, err).Code != CodeBusy {
 		t.Errorf("got %v", err)
@@ -252,12 +254,12 @@ func TestCloseWhileBusy(t *testing.T) {
 				}
 				failed <- err
 			}()
-			eventually(t, "it runs", func() bool { return db.Stats().Running == 1 })
+			wait.Until(t, "it runs", func() bool { return db.Stats().Running == 1 })
 			closed := make(chan struct{})
 			go func() { db.Close(); close(closed) }()
 			select {
 			case <-closed:
-			case <-time.After(waitLimit):
+			case <-time.After(wait.Limit):
 				t.Fatal("Close hangs")
 			}
 			select {
@@ -265,13 +267,13 @@ func TestCloseWhileBusy(t *testing.T) {
 				if err != nil && asError(t, err).Code != CodeCancelled {
 					t.Error(err)
 				}
-			case <-time.After(waitLimit):
+			case <-time.After(wait.Limit):
 				t.Fatal("the statement hangs")
 			}
 			if _, err := run(context.Background(), db, Request{SQL: "SELECT 1"}); err == nil || asError(t, err).Code != CodeCancelled {
 				t.Errorf("after Close: %v", err)
 			}
-			eventually(t, "the deaf one ends", func() bool { return db.Stats().Abandoned == 0 })
+			wait.Until(t, "the deaf one ends", func() bool { return db.Stats().Abandoned == 0 })
 		})
 	}
 }

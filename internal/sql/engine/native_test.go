@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/spiced-sql/spiced/internal/test/wait"
 )
 
 // openNative opens a database with upper(text), whose body is Go.
@@ -119,7 +121,7 @@ func TestNestedStatements(t *testing.T) {
 		}
 		return texts(ctx, db, "SELECT go_upper('"+string(s[0]-1)+"')")
 	})
-	ctx, cancel := context.WithTimeout(t.Context(), waitLimit)
+	ctx, cancel := context.WithTimeout(t.Context(), wait.Limit)
 	defer cancel()
 	done := make(chan error)
 	const callers = 32
@@ -141,7 +143,7 @@ func TestNestedStatements(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "3 deep") {
 		t.Errorf("four deep: %v", err)
 	}
-	eventually(t, "all connections back", func() bool { return db.Stats() == Stats{} })
+	wait.Until(t, "all connections back", func() bool { return db.Stats() == Stats{} })
 }
 
 func TestAllowLimitsWhatAStatementNames(t *testing.T) {

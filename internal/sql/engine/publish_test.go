@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/spiced-sql/spiced/internal/test/wait"
 )
 
 // generation publishes lo() and hi(), which both answer n, and a table with n.
@@ -41,7 +43,7 @@ func TestStatementsSeeOneGeneration(t *testing.T) {
 		}
 	}
 	next(1)
-	ctx, stop := context.WithTimeout(context.Background(), waitLimit)
+	ctx, stop := context.WithTimeout(context.Background(), wait.Limit)
 	defer stop()
 	done := make(chan struct{})
 	var wg sync.WaitGroup
@@ -178,7 +180,7 @@ func TestStreamKeepsItsGeneration(t *testing.T) {
 	rows.Close()
 	select {
 	case <-retired:
-	case <-time.After(waitLimit):
+	case <-time.After(wait.Limit):
 		t.Fatal("never retired")
 	}
 }

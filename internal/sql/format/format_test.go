@@ -4,10 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"flag"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -16,14 +13,10 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/format"
+	"github.com/spiced-sql/spiced/internal/test/golden"
 )
 
-var update = flag.Bool("update", false, "rewrite the golden files")
-
-func TestMain(m *testing.M) {
-	flag.Parse()
-	goleak.VerifyTestMain(m)
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func open(t testing.TB) *engine.DB {
 	t.Helper()
@@ -236,20 +229,7 @@ func TestGolden(t *testing.T) {
 	for name, sql := range queries {
 		for _, form := range []string{"json", "ndjson", "sql", "csv", "table"} {
 			t.Run(name+"."+form, func(t *testing.T) {
-				got := render(t, db, form, sql)
-				file := filepath.Join("testdata", name+"."+form)
-				if *update {
-					if err := os.WriteFile(file, got, 0o644); err != nil {
-						t.Fatal(err)
-					}
-				}
-				want, err := os.ReadFile(file)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if diff := cmp.Diff(string(want), string(got)); diff != "" {
-					t.Error(diff)
-				}
+				golden.Equal(t, "testdata/"+name+"."+form, render(t, db, form, sql))
 			})
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/spiced-sql/spiced/internal/sql/isolate"
+	"github.com/spiced-sql/spiced/internal/test/wait"
 )
 
 func TestAWorkerIsConfined(t *testing.T) {
@@ -18,7 +19,7 @@ func TestAWorkerIsConfined(t *testing.T) {
 			o.Memory = 512 << 20
 		}
 	})
-	eventually(t, "a worker", func() bool { return w.pool.Stats().Idle == 1 })
+	wait.Until(t, "a worker", func() bool { return w.pool.Stats().Idle == 1 })
 	proc := func(name string) string {
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", w.pool.Pids()[0], name))
 		if err != nil {

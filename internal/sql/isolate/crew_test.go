@@ -14,24 +14,8 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/isolate"
+	"github.com/spiced-sql/spiced/internal/test/wait"
 )
-
-// eventually waits until f holds, as what other processes do tells nobody when
-// it is done.
-func eventually(t *testing.T, what string, f func() bool) {
-	t.Helper()
-	deadline := time.NewTimer(waitLimit)
-	defer deadline.Stop()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for !f() {
-		select {
-		case <-deadline.C:
-			t.Fatalf("it did not come to this: %s", what)
-		case <-tick.C:
-		}
-	}
-}
 
 func one(n string) string { return "CREATE OR REPLACE FUNCTION spice.public.one() AS " + n }
 
@@ -74,7 +58,7 @@ func TestAStatementRunsUnderTheCatalogThatItWasJudgedBy(t *testing.T) {
 		}
 	}
 	rows.Close()
-	eventually(t, "two workers, of the new catalog", func() bool {
+	wait.Until(t, "two workers, of the new catalog", func() bool {
 		s := w.pool.Stats()
 		return s.Workers == 2 && s.Idle == 2
 	})
@@ -83,14 +67,14 @@ func TestAStatementRunsUnderTheCatalogThatItWasJudgedBy(t *testing.T) {
 func TestAPublicationDoesNotWaitAndTheOldWorkersGoOn(t *testing.T) {
 	w := newWorld(t)
 	w.pool.Prewarm(w.declare(t, "1"))
-	eventually(t, "a worker", func() bool { return w.pool.Stats().Idle == 1 })
+	wait.Until(t, "a worker", func() bool { return w.pool.Stats().Idle == 1 })
 	old := w.pool.Pids()
 	w.pool.Prewarm(w.declare(t, "2")) // it returns although the worker is not there yet
-	eventually(t, "another worker", func() bool {
+	wait.Until(t, "another worker", func() bool {
 		pids := w.pool.Pids()
 		return w.pool.Stats().Workers == 1 && len(pids) == 1 && pids[0] != old[0]
 	})
-	eventually(t, "the old process gone", func() bool { return gone(old[0]) })
+	wait.Until(t, "the old process gone", func() bool { return gone(old[0]) })
 }
 
 func gone(pid int) bool { return signal(pid, syscall.Signal(0)) != nil }
@@ -154,13 +138,13 @@ func TestACommandThatCannotBeStartedIsTold(t *testing.T) {
 
 func TestAKilledWorkerIsReplaced(t *testing.T) {
 	w := newWorld(t)
-	eventually(t, "a worker", func() bool { return w.pool.Stats().Idle == 1 })
+	wait.Until(t, "a worker", func() bool { return w.pool.Stats().Idle == 1 })
 	old := w.pool.Pids()[0]
 	for w.pool.Stats().Killed == 0 { // its time may be over before it comes to the kernel
 		if got := w.isolated(endless, 200*time.Millisecond); got.code() != engine.CodeTimeout {
 			t.Fatalf("got %+v", got)
 		}
-		eventually(t, "a worker again", func() bool { return w.pool.Stats().Idle == 1 })
+		wait.Until(t, "a worker again", func() bool { return w.pool.Stats().Idle == 1 })
 	}
 	if got := w.isolated("SELECT 1 AS v", 0); got.JSON != `[{"v":1}]` {
 		t.Fatalf("after the kill: got %+v", got)
@@ -175,12 +159,12 @@ func TestAnIdleWorkerThatEndsIsReplaced(t *testing.T) {
 	if got := w.isolated("SELECT 1 AS v", 0); got.JSON != `[{"v":1}]` {
 		t.Fatalf("got %+v", got)
 	}
-	eventually(t, "a worker", func() bool { return w.pool.Stats().Idle == 1 })
+	wait.Until(t, "a worker", func() bool { return w.pool.Stats().Idle == 1 })
 	old := w.pool.Pids()[0]
 	if err := signal(old, syscall.SIGSEGV); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "another worker", func() bool {
+	wait.Until(t, "another worker", func() bool {
 		pids := w.pool.Pids()
 		return len(pids) == 1 && pids[0] != old
 	})
@@ -191,7 +175,7 @@ func TestAnIdleWorkerThatEndsIsReplaced(t *testing.T) {
 
 func TestAWorkerIsReplacedAfterManyStatements(t *testing.T) {
 	w := newWorld(t)
-	eventually(t, "a worker", func() bool { return w.pool.Stats().Idle == 1 })
+	wait.Until(t, "a worker", func() bool { return w.pool.Stats().Idle == 1 })
 	old := w.pool.Pids()[0]
 	w.pool.Retire()
 	for range 2 {
@@ -199,19 +183,19 @@ func TestAWorkerIsReplacedAfterManyStatements(t *testing.T) {
 			t.Fatalf("got %+v", got)
 		}
 	}
-	eventually(t, "another worker", func() bool {
+	wait.Until(t, "another worker", func() bool {
 		pids := w.pool.Pids()
 		return len(pids) == 1 && pids[0] != old
 	})
 }
 
 func TestMoreStatementsThanWorkersWait(t *testing.T) {
-	w := newWorld(t, func(o *isolate.Options) { o.Workers, o.Grace = 2, waitLimit })
+	w := newWorld(t, func(o *isolate.Options) { o.Workers, o.Grace = 2, wait.Limit })
 	var callers sync.WaitGroup
 	for range 8 {
 		callers.Go(func() {
 			for range 10 {
-				if got := w.isolated("SELECT count(*) AS n FROM range(10000)", waitLimit); got.JSON != `[{"n":10000}]` {
+				if got := w.isolated("SELECT count(*) AS n FROM range(10000)", wait.Limit); got.JSON != `[{"n":10000}]` {
 					t.Errorf("got %+v", got)
 				}
 			}
@@ -243,11 +227,11 @@ func TestWhoWaitsForAWorkerCanLeave(t *testing.T) {
 func TestCloseEndsWhatRunsAndLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
 	w := newWorld(t, func(o *isolate.Options) { o.Workers, o.TempDir = 2, dir })
-	eventually(t, "two workers", func() bool { return w.pool.Stats().Idle == 2 })
+	wait.Until(t, "two workers", func() bool { return w.pool.Stats().Idle == 2 })
 	pids := w.pool.Pids()
 	ended := make(chan result)
-	go func() { ended <- w.isolated(endless, waitLimit) }()
-	eventually(t, "one of them busy", func() bool { return w.pool.Stats().Idle == 1 })
+	go func() { ended <- w.isolated(endless, wait.Limit) }()
+	wait.Until(t, "one of them busy", func() bool { return w.pool.Stats().Idle == 1 })
 	w.pool.Close()
 	if got := <-ended; got.Err == nil {
 		t.Errorf("got %+v, want an error", got)

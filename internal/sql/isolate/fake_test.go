@@ -15,6 +15,7 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/isolate"
+	"github.com/spiced-sql/spiced/internal/test/wait"
 )
 
 // fakes are workers that do what none should: what they do at their start, or
@@ -24,29 +25,29 @@ var fakes = map[string]func() int{
 		fmt.Fprintln(os.Stderr, "it cannot be")
 		return 3
 	},
-	"says nothing":         func() int { wait(); return 0 },
-	"says rubbish":         func() int { fmt.Println(strings.Repeat("rubbish ", 100)); wait(); return 0 },
+	"says nothing":         func() int { drain(); return 0 },
+	"says rubbish":         func() int { fmt.Println(strings.Repeat("rubbish ", 100)); drain(); return 0 },
 	"has no memory":        func() int { begin(); fmt.Fprintln(os.Stderr, "fatal error: runtime: out of memory"); return 2 },
-	"is killed":            func() int { begin(); signal(os.Getpid(), os.Kill); wait(); return 0 },
+	"is killed":            func() int { begin(); signal(os.Getpid(), os.Kill); drain(); return 0 },
 	"has a fault":          func() int { begin(); return 4 },
-	"begins twice":         func() int { begin(); send(isolate.KindReady, nil); wait(); return 0 },
-	"has no columns":       func() int { begin(); send(isolate.KindColumns, []engine.Column{}); wait(); return 0 },
-	"ends without columns": func() int { begin(); send(isolate.KindEnd, map[string]any{}); wait(); return 0 },
+	"begins twice":         func() int { begin(); send(isolate.KindReady, nil); drain(); return 0 },
+	"has no columns":       func() int { begin(); send(isolate.KindColumns, []engine.Column{}); drain(); return 0 },
+	"ends without columns": func() int { begin(); send(isolate.KindEnd, map[string]any{}); drain(); return 0 },
 	"has a bad type": func() int {
 		begin()
 		send(isolate.KindColumns, []engine.Column{{Name: "v", Type: &engine.Type{ID: engine.Array, Size: 1 << 40}}})
-		wait()
+		drain()
 		return 0
 	},
-	"has an unknown kind": func() int { begin(); send('?', nil); wait(); return 0 },
+	"has an unknown kind": func() int { begin(); send('?', nil); drain(); return 0 },
 	"has bad rows": func() int {
 		begin()
 		columns()
 		send(isolate.KindRows, bytes.Repeat([]byte{1}, 1000))
-		wait()
+		drain()
 		return 0
 	},
-	"has rows of zeros": func() int { begin(); columns(); send(isolate.KindRows, make([]byte, 1000)); wait(); return 0 },
+	"has rows of zeros": func() int { begin(); columns(); send(isolate.KindRows, make([]byte, 1000)); drain(); return 0 },
 	"announces much": func() int {
 		begin()
 		columns()
@@ -54,7 +55,7 @@ var fakes = map[string]func() int{
 		binary.LittleEndian.PutUint32(header[:], 1<<32-1)
 		header[4] = byte(isolate.KindRows)
 		os.Stdout.Write(header[:])
-		wait()
+		drain()
 		return 0
 	},
 	"leaves a child": func() int {
@@ -86,21 +87,21 @@ var fakes = map[string]func() int{
 		for i := range 10 * isolate.MaxCalls {
 			send(isolate.KindCall, map[string]any{"Number": 1, "ID": i, "Handler": "hold"})
 		}
-		wait()
+		drain()
 		return 0
 	},
 	"calls for another": func() int {
 		begin()
 		columns()
 		send(isolate.KindCall, map[string]any{"Number": 2, "ID": 1, "Handler": "tell"})
-		wait()
+		drain()
 		return 0
 	},
 	"is busy": func() int {
 		begin()
 		columns()
 		send(isolate.KindEnd, map[string]any{"Busy": true})
-		wait()
+		drain()
 		return 0
 	},
 }
@@ -141,8 +142,8 @@ func begin() {
 	_, _, _ = isolate.ReadFrame(os.Stdin)
 }
 
-// wait waits until the parent is gone; it does not hear anything.
-func wait() {
+// drain ignores the parent until it is gone.
+func drain() {
 	for {
 		if _, _, err := isolate.ReadFrame(os.Stdin); err != nil {
 			return
@@ -204,7 +205,7 @@ func TestAChildThatKeepsTheStandardErrorIsNotWaitedFor(t *testing.T) {
 	option, end := lingering(t, "leaves a child")
 	defer end()
 	w := newWorld(t, option)
-	if got := w.isolated("SELECT 1 AS v", waitLimit); got.Err == nil || got.Err.Message != "the worker ended: exit status 4" {
+	if got := w.isolated("SELECT 1 AS v", wait.Limit); got.Err == nil || got.Err.Message != "the worker ended: exit status 4" {
 		t.Fatalf("got %+v", got)
 	}
 	w.pool.Close()
@@ -221,11 +222,11 @@ func TestAWorkerThatReadsNothingIsKilled(t *testing.T) {
 			defer end()
 			w := newWorld(t, option)
 			w.Handle("long", func(context.Context, string) (string, error) { return long, nil })
-			eventually(t, "one killed", func() bool {
+			wait.Until(t, "one killed", func() bool {
 				w.isolated(sql, 100*time.Millisecond)
 				return w.pool.Stats().Killed > 0
 			})
-			eventually(t, "the end of its statements", func() bool { return w.Stats() == engine.Stats{} })
+			wait.Until(t, "the end of its statements", func() bool { return w.Stats() == engine.Stats{} })
 			w.pool.Close()
 		})
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/isolate"
+	"github.com/spiced-sql/spiced/internal/test/wait"
 )
 
 // isolated runs a statement in a worker and returns its rows as JSON.
@@ -45,7 +46,7 @@ func TestAnOverrunEndsWithinItsLimitAndOthersAreAnswered(t *testing.T) {
 					return
 				default:
 				}
-				got := w.result(engine.Request{SQL: "SELECT 42 AS v", Isolate: i%2 == 0, Limits: engine.Limits{Timeout: waitLimit}})
+				got := w.result(engine.Request{SQL: "SELECT 42 AS v", Isolate: i%2 == 0, Limits: engine.Limits{Timeout: wait.Limit}})
 				if got.JSON != `[{"v":42}]` {
 					t.Errorf("meanwhile, caller %d got %+v", i, got)
 					return
@@ -104,7 +105,7 @@ func TestMemoryIsBounded(t *testing.T) {
 func TestAnOverrunPastTheFirstRowsIsKilled(t *testing.T) {
 	w := newWorld(t)
 	const late = "SELECT CASE WHEN i = 200000 THEN levenshtein(repeat('a', 200000 + i::INT % 2), repeat('b', 200000)) ELSE i END AS v FROM range(2000000) t(i)"
-	eventually(t, "one killed", func() bool { // its time may be over before it comes to the kernel
+	wait.Until(t, "one killed", func() bool { // its time may be over before it comes to the kernel
 		rows, err := w.Query(t.Context(), engine.Request{SQL: late, Isolate: true, Limits: engine.Limits{Timeout: time.Second}})
 		if err == nil {
 			for _, err = range rows.Chunks() {
@@ -114,7 +115,7 @@ func TestAnOverrunPastTheFirstRowsIsKilled(t *testing.T) {
 		if err == nil || engine.AsError(err).Code != engine.CodeTimeout {
 			t.Fatalf("got %v, want a timeout", err)
 		}
-		eventually(t, "a worker", func() bool { return w.pool.Stats().Idle == 1 })
+		wait.Until(t, "a worker", func() bool { return w.pool.Stats().Idle == 1 })
 		return w.pool.Stats().Killed > 0
 	})
 	if s := w.pool.Stats(); s.Started != s.Killed+1 {
@@ -123,7 +124,7 @@ func TestAnOverrunPastTheFirstRowsIsKilled(t *testing.T) {
 }
 
 func TestAWorkerTakesTheNextStatement(t *testing.T) {
-	w := newWorld(t, func(o *isolate.Options) { o.Grace = waitLimit })
+	w := newWorld(t, func(o *isolate.Options) { o.Grace = wait.Limit })
 	for range 20 {
 		if got := w.isolated("SELECT 1 AS v", 0); got.JSON != `[{"v":1}]` {
 			t.Fatalf("got %+v", got)
@@ -135,7 +136,7 @@ func TestAWorkerTakesTheNextStatement(t *testing.T) {
 }
 
 func TestACallerThatLeavesFreesTheWorker(t *testing.T) {
-	w := newWorld(t, func(o *isolate.Options) { o.Grace = waitLimit }) // no kill stands in for the interrupt
+	w := newWorld(t, func(o *isolate.Options) { o.Grace = wait.Limit }) // no kill stands in for the interrupt
 	for range 5 {
 		ctx, cancel := context.WithCancel(context.Background())
 		rows, err := w.Query(ctx, engine.Request{SQL: "SELECT i, repeat('x', 100) FROM range(10000000) t(i)", Isolate: true})
@@ -162,7 +163,7 @@ func TestACallerThatLeavesFreesTheWorker(t *testing.T) {
 // Whatever moment a caller leaves at, the worker is interrupted, not killed, and
 // nobody reads what it sends from then on.
 func TestACallerMayLeaveAtAnyMoment(t *testing.T) {
-	w := newWorld(t, func(o *isolate.Options) { o.Grace = waitLimit })
+	w := newWorld(t, func(o *isolate.Options) { o.Grace = wait.Limit })
 	cat := w.publish(t)
 	job := engine.Job{Catalog: cat, SQL: "SELECT i, repeat('x', 100) AS x FROM range(10000000) t(i)"}
 	for i := range 100 {
@@ -235,13 +236,13 @@ func TestCallsOfOneStatementRunAtOnce(t *testing.T) {
 		return input, nil
 	})
 	w.declareCalls(t, "meet")
-	if got := w.isolated("SELECT count(meet('' || i)) AS n FROM range(8) t(i)", waitLimit); got.JSON != `[{"n":8}]` {
+	if got := w.isolated("SELECT count(meet('' || i)) AS n FROM range(8) t(i)", wait.Limit); got.JSON != `[{"n":8}]` {
 		t.Errorf("got %+v", got)
 	}
 }
 
 func TestACallEndsWithItsStatement(t *testing.T) {
-	w := newWorld(t, func(o *isolate.Options) { o.Grace = waitLimit })
+	w := newWorld(t, func(o *isolate.Options) { o.Grace = wait.Limit })
 	w.Handle("hold", hold)
 	w.declareCalls(t, "hold")
 	if got := w.isolated("SELECT 1 AS v", 0); got.JSON != `[{"v":1}]` { // a worker is there now

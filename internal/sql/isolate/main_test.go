@@ -9,7 +9,6 @@ import (
 	"os"
 	"sync"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 
@@ -38,9 +37,6 @@ func asWorker(kind string) int {
 	}
 	return 0
 }
-
-// waitLimit bounds every wait of these tests.
-const waitLimit = 30 * time.Second
 
 // noMemoryLimit: under the race detector a process maps terabytes at its
 // start, and no limit of its memory lets it go on.

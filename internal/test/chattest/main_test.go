@@ -3,27 +3,19 @@ package chattest_test
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"io"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/test/chattest"
+	"github.com/spiced-sql/spiced/internal/test/golden"
 )
 
-var update = flag.Bool("update", false, "rewrite testdata")
-
-func TestMain(m *testing.M) {
-	flag.Parse()
-	goleak.VerifyTestMain(m)
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // key is the secret that clients send.
 const key = "sk-live-0123456789"
@@ -62,24 +54,6 @@ func post(t testing.TB, url, body string) (resp *http.Response, text string, bro
 	return resp, string(raw), err
 }
 
-// golden compares text with a file of testdata.
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s: %s", path, diff)
-	}
-}
-
 // talk is a script with one of everything.
 var talk = chattest.Say(
 	chattest.Thinking("Let me ", "see. "), chattest.Text("I look ", "it <up>."),
@@ -95,7 +69,7 @@ func TestGolden(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-		golden(t, string(form)+".sse", text)
+		golden.Equal(t, "testdata/"+string(form)+".sse", text)
 		_, text, err = post(t, s.URL+path, `{"model":"m"}`)
 		if err != nil {
 			t.Error(err)
@@ -104,6 +78,6 @@ func TestGolden(t *testing.T) {
 		if err := json.Indent(&indented, []byte(text), "", "  "); err != nil {
 			t.Errorf("%s: %v", text, err)
 		}
-		golden(t, string(form)+".json", indented.String()+"\n")
+		golden.Equal(t, "testdata/"+string(form)+".json", indented.String()+"\n")
 	}
 }

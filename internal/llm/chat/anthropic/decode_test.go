@@ -12,6 +12,7 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/chat/anthropic"
+	"github.com/spiced-sql/spiced/internal/test/golden"
 )
 
 // streams are answers of a provider, by what is special about them.
@@ -55,7 +56,7 @@ func TestStreams(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			golden(t, "streams/"+strings.ReplaceAll(name, " ", "_")+".deltas", show(t, all))
+			golden.Equal(t, "testdata/streams/"+strings.ReplaceAll(name, " ", "_")+".deltas", show(t, all))
 		})
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/chat/anthropic"
+	"github.com/spiced-sql/spiced/internal/test/golden"
 )
 
 func text(s string) chat.Delta { return chat.Delta{Kind: chat.DeltaText, Text: s} }
@@ -84,7 +85,7 @@ func written(t testing.TB, all []chat.Delta) []byte {
 func TestEncoder(t *testing.T) {
 	for name, all := range answers {
 		t.Run(name, func(t *testing.T) {
-			golden(t, "encoder/"+strings.ReplaceAll(name, " ", "_")+".sse", written(t, all))
+			golden.Equal(t, "testdata/encoder/"+strings.ReplaceAll(name, " ", "_")+".sse", written(t, all))
 		})
 	}
 }
@@ -147,7 +148,7 @@ func TestEncoderEvents(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	golden(t, "encoder/events.sse", w.Bytes())
+	golden.Equal(t, "testdata/encoder/events.sse", w.Bytes())
 }
 
 // A writer that fails is heard of, and every method writes once at most.
@@ -199,7 +200,7 @@ func TestEncodeResponse(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			golden(t, "responses/"+strings.ReplaceAll(name, " ", "_")+".json", indent(t, body))
+			golden.Equal(t, "testdata/responses/"+strings.ReplaceAll(name, " ", "_")+".json", indent(t, body))
 		})
 	}
 }

@@ -3,41 +3,16 @@ package anthropic_test
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"io"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/chat/anthropic"
 	"github.com/spiced-sql/spiced/internal/llm/upstream"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
-
-// golden compares got with a file of testdata.
-func golden(t *testing.T, path string, got []byte) {
-	t.Helper()
-	path = filepath.Join("testdata", path)
-	if *update {
-		if err := os.WriteFile(path, got, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("%s: %s", path, diff)
-	}
-}
 
 // provider is a provider whose API answers every request with the same bytes.
 type provider struct {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/chat/anthropic"
+	"github.com/spiced-sql/spiced/internal/test/golden"
 )
 
 // everything is a request with all that the form has. Its white space and the
@@ -61,7 +62,7 @@ func TestParseRequest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "parsed.json", indent(t, raw))
+	golden.Equal(t, "testdata/parsed.json", indent(t, raw))
 }
 
 func TestParseRequestKeepsMessages(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/chat/anthropic"
+	"github.com/spiced-sql/spiced/internal/test/golden"
 )
 
 func tool(name string) chat.Tool {
@@ -152,7 +153,7 @@ func thought(t *testing.T) chat.Message {
 func TestRequests(t *testing.T) {
 	for name, r := range requests(t) {
 		t.Run(name, func(t *testing.T) {
-			golden(t, "requests/"+strings.ReplaceAll(name, " ", "_")+".json", indent(t, sent(t, anthropic.ProviderOptions{Cache: true}, r)))
+			golden.Equal(t, "testdata/requests/"+strings.ReplaceAll(name, " ", "_")+".json", indent(t, sent(t, anthropic.ProviderOptions{Cache: true}, r)))
 		})
 	}
 }

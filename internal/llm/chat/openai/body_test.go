@@ -9,6 +9,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/chat/openai"
 	"github.com/spiced-sql/spiced/internal/llm/upstream"
+	"github.com/spiced-sql/spiced/internal/test/golden"
 )
 
 // sent is the body that a provider posts for a request.
@@ -33,7 +34,7 @@ func sentTo(t testing.TB, base string, r *chat.Request) []byte {
 }
 
 func TestOwnFormIsSentAsItCame(t *testing.T) {
-	golden(t, "own.json", sent(t, parse(t, everything)))
+	golden.Equal(t, "testdata/own.json", sent(t, parse(t, everything)))
 }
 
 // foreign is a request as the door of Anthropic's form makes it.
@@ -73,7 +74,7 @@ func foreign() *chat.Request {
 }
 
 func TestOtherFormsAreTranslated(t *testing.T) {
-	golden(t, "foreign.json", sent(t, foreign()))
+	golden.Equal(t, "testdata/foreign.json", sent(t, foreign()))
 }
 
 func TestSameRequestSameBytes(t *testing.T) {

@@ -3,7 +3,6 @@ package openai_test
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -17,9 +16,8 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/chat/openai"
+	"github.com/spiced-sql/spiced/internal/test/golden"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
 
 // capture is a client that keeps the body of a request.
 func capture(body *[]byte) *http.Client {
@@ -85,7 +83,7 @@ func TestEncoder(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	golden(t, "stream.txt", b.Bytes())
+	golden.Equal(t, "testdata/stream.txt", b.Bytes())
 	for event := range strings.SplitSeq(strings.TrimSpace(b.String()), "\n\n") {
 		if data := strings.TrimPrefix(event, "data: "); data != done && !json.Valid([]byte(data)) {
 			t.Errorf("not JSON: %s", data)
@@ -132,7 +130,7 @@ func TestResponse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "response.json", body)
+	golden.Equal(t, "testdata/response.json", body)
 }
 
 func TestErrors(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/chat/responses"
+	"github.com/spiced-sql/spiced/internal/test/golden"
 )
 
 func text(s string) chat.Delta        { return chat.Delta{Kind: chat.DeltaText, Text: s} }
@@ -72,7 +73,7 @@ var answers = map[string][]chat.Delta{
 func TestStreams(t *testing.T) {
 	for name, deltas := range answers {
 		t.Run(name, func(t *testing.T) {
-			golden(t, "stream/"+strings.ReplaceAll(name, " ", "_")+".sse", []byte(stream(t, options(nil), deltas...)))
+			golden.Equal(t, "testdata/stream/"+strings.ReplaceAll(name, " ", "_")+".sse", []byte(stream(t, options(nil), deltas...)))
 		})
 	}
 }
@@ -210,7 +211,7 @@ func TestFailEndsTheStream(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	golden(t, "stream/failed.sse", b.Bytes())
+	golden.Equal(t, "testdata/stream/failed.sse", b.Bytes())
 }
 
 func TestEventsOfOurs(t *testing.T) {
@@ -251,7 +252,7 @@ func TestEcho(t *testing.T) {
 	if err := json.Indent(&b, body, "", "  "); err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "response.json", append(b.Bytes(), '\n'))
+	golden.Equal(t, "testdata/response.json", append(b.Bytes(), '\n'))
 }
 
 func TestErrors(t *testing.T) {

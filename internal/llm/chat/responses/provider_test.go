@@ -14,6 +14,7 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/chat/responses"
+	"github.com/spiced-sql/spiced/internal/test/golden"
 )
 
 // requests are what providers are asked, by the name of a golden file.
@@ -76,7 +77,7 @@ func requests(t *testing.T) map[string]*chat.Request {
 func TestRequests(t *testing.T) {
 	for name, r := range requests(t) {
 		t.Run(name, func(t *testing.T) {
-			golden(t, "request/"+name+".json", sent(t, responses.ProviderOptions{}, r))
+			golden.Equal(t, "testdata/request/"+name+".json", sent(t, responses.ProviderOptions{}, r))
 		})
 	}
 }
@@ -92,7 +93,7 @@ func TestNamespaces(t *testing.T) {
 			{Name: "tide", Description: "of a port", Namespace: "functions", Deferred: true, Parameters: raw(`{"type":"object"}`)},
 		},
 	}
-	golden(t, "request/namespaces.json", sent(t, responses.ProviderOptions{Namespaces: true, Descriptions: map[string]string{"functions": "The functions of the Spicepod."}}, r))
+	golden.Equal(t, "testdata/request/namespaces.json", sent(t, responses.ProviderOptions{Namespaces: true, Descriptions: map[string]string{"functions": "The functions of the Spicepod."}}, r))
 }
 
 func TestDefaults(t *testing.T) {
@@ -101,9 +102,9 @@ func TestDefaults(t *testing.T) {
 		"response_format": raw(`{"type":"json_object"}`), "service_tier": raw(`"flex"`),
 	}}
 	r := &chat.Request{Messages: []chat.Message{chat.Text(chat.RoleUser, "hi")}}
-	golden(t, "request/defaults.json", sent(t, o, r))
+	golden.Equal(t, "testdata/request/defaults.json", sent(t, o, r))
 	r.Settings = chat.Settings{Temperature: ptr(0.9), MaxTokens: 7, Effort: "low"}
-	golden(t, "request/defaults_overruled.json", sent(t, o, r))
+	golden.Equal(t, "testdata/request/defaults_overruled.json", sent(t, o, r))
 }
 
 func TestRequestsThatCannotBeSent(t *testing.T) {
@@ -169,7 +170,7 @@ func TestAnswers(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, deltas, err := received(t, string(wire))
-			golden(t, "answer/"+name+".txt", []byte(describe(deltas, err)))
+			golden.Equal(t, "testdata/answer/"+name+".txt", []byte(describe(deltas, err)))
 		})
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/chat/xmltools"
+	"github.com/spiced-sql/spiced/internal/test/golden"
 )
 
 // asked is what the model is asked for a request.
@@ -76,7 +77,7 @@ func TestConversation(t *testing.T) {
 	)
 	r.Settings.ParallelCalls = &no
 	got := asked(t, r)
-	golden(t, "conversation.txt", transcript(got))
+	golden.Equal(t, "testdata/conversation.txt", transcript(got))
 	if len(got.Tools) != 0 || got.Settings.ParallelCalls != nil {
 		t.Errorf("tools %v and settings %+v are left", got.Tools, got.Settings)
 	}

@@ -4,12 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"iter"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -18,8 +15,6 @@ import (
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/chat/xmltools"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 // scripted is a model that says pieces, and keeps what it was asked.
 type scripted struct {
@@ -373,23 +368,6 @@ func TestCallsOfTheProviderAreCountedToo(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff([]string{"0", "0{}", "1", `1{"x":1}`, "2", "2{}"}, got); diff != "" {
-		t.Error(diff)
-	}
-}
-
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
 		t.Error(diff)
 	}
 }

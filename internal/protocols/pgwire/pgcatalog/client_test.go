@@ -1,16 +1,13 @@
 package pgcatalog_test
 
 import (
-	"flag"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/spiced-sql/spiced/internal/test/golden"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden results in testdata")
 
 // TestClients runs what clients send, as they send it, through Rewrite and the
 // engine's guard. Each testdata/<client>/<case>.sql has its rows in .txt.
@@ -30,23 +27,7 @@ func TestClients(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			golden(t, strings.TrimSuffix(file, ".sql")+".txt", got)
+			golden.Equal(t, strings.TrimSuffix(file, ".sql")+".txt", got)
 		})
-	}
-}
-
-func golden(t *testing.T, file, got string) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Error(diff)
 	}
 }
