@@ -1,6 +1,7 @@
 package spicepod
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"net/url"
@@ -11,10 +12,17 @@ import (
 	"github.com/spiced-sql/spiced/internal/kit/nearest"
 )
 
-// Entry is one entry of a section while its owner opens it. What is wrong with
-// a param stays in Problems and its reader returns all the same, so that the
-// params can be read in one go before Fault is asked. Paths are below the
-// entry: ".from"; "" is all of it.
+// Entry is one entry of a section while its owner opens it. A fault of a param
+// is added to Problems and its reader returns all the same, so that the params
+// can be read in one go before Fault is checked. Paths are below the entry:
+// ".from"; "" means the whole entry.
+//
+//	e := &spicepod.Entry{Pod: pod, Path: "models[0]", Component: "model m", Params: pod.Models[0].Params}
+//	e.Known("a model from openai", []spicepod.Param{{Name: "timeout", Type: spicepod.ParamDuration, Doc: "…"}})
+//	timeout := e.Duration("timeout", time.Minute, time.Hour)
+//	if problem := e.Fault(); problem != nil {
+//		return problem
+//	}
 type Entry struct {
 	Pod       *Pod
 	Path      string // of the entry: models[0]
@@ -23,7 +31,7 @@ type Entry struct {
 	Problems  Problems
 }
 
-// Problem is about the value at a path. It is not kept.
+// Problem returns a problem of the value at a path.
 func (e *Entry) Problem(path, hint, format string, args ...any) *Problem {
 	p := e.Pod.Problem(e.Path+path, fmt.Sprintf(format, args...), hint)
 	p.Component = e.Component
@@ -37,7 +45,7 @@ func (e *Entry) Remark(path, hint, message string) Problem {
 	return *p
 }
 
-// Fail keeps a Problem.
+// Fail adds a problem.
 func (e *Entry) Fail(path, hint, format string, args ...any) {
 	e.Problems = append(e.Problems, *e.Problem(path, hint, format, args...))
 }
@@ -61,30 +69,111 @@ func ParamPath(key string) string {
 	return string(segment{key: key}.appendTo([]byte(".params")))
 }
 
-// Known refuses every param that is none of names, in the order of the keys;
-// owner is "a model from openai".
-func (e *Entry) Known(owner string, names []string) {
-	for _, key := range slices.Sorted(maps.Keys(e.Params)) {
-		if slices.Contains(names, key) {
+// Known refuses every param that is not declared or does not have its type, in
+// the order of the keys; owner is "a model from openai".
+func (e *Entry) Known(owner string, params []Param) {
+	names := make([]string, len(params))
+	for i, p := range params {
+		names[i] = p.Name
+	}
+	for _, err := range e.Params.Unknown(owner, names) {
+		e.fail(err)
+	}
+	for _, p := range params {
+		if e.Params.Has(p.Name) {
+			_, err := e.Params.Value(p.Name, p.Type)
+			e.fail(err)
+		}
+	}
+}
+
+// fail adds the fault of a param, if err is one.
+func (e *Entry) fail(err error) {
+	var fault *ParamError
+	if !errors.As(err, &fault) {
+		return
+	}
+	locate := e.Pod.Problem
+	if fault.Unknown {
+		locate = e.Pod.KeyProblem
+	}
+	p := locate(e.Path+ParamPath(fault.Key), fault.Message, fault.Hint)
+	p.Component = e.Component
+	e.Problems = append(e.Problems, p)
+}
+
+// Providers are what `from: provider:id` can name.
+type Providers struct {
+	Kind     string            // "model", for messages
+	Examples []string          // a value of from for each provider that is served
+	Others   map[string]string // what to write for providers that are not served
+	Hint     string            // for unknown providers, after the examples
+}
+
+// Provider splits `from: provider:id`.
+func (e *Entry) Provider(from string, known Providers) (name, id string, problem *Problem) {
+	name, id, _ = strings.Cut(strings.TrimSpace(from), ":")
+	var names []string
+	for _, example := range known.Examples {
+		served, _, _ := strings.Cut(example, ":")
+		if served != strings.ToLower(name) {
+			names = append(names, served)
 			continue
 		}
-		hint := "known here: " + strings.Join(names, ", ")
-		if near := nearest.Name(key, names); near != "" {
-			hint = fmt.Sprintf("did you mean %q? %s", near, hint)
+		if id = strings.TrimSpace(id); id == "" {
+			return served, "", e.Problem(".from", "write "+example, "%q names no model", from)
 		}
-		p := e.Pod.KeyProblem(e.Path+ParamPath(key), fmt.Sprintf("unknown param %q of %s", key, owner), hint)
-		p.Component = e.Component
-		e.Problems = append(e.Problems, p)
+		return served, id, nil
 	}
+	hint := "write one of " + strings.Join(known.Examples, ", ") + known.Hint
+	if other := known.Others[strings.ToLower(name)]; other != "" {
+		hint = other
+	} else if near := nearest.Name(name, names); near != "" {
+		hint = fmt.Sprintf("did you mean %q? %s", near, hint)
+	}
+	return "", "", e.Problem(".from", hint, "%s provider %q is not served by this build", known.Kind, name)
+}
+
+// Endpoint reads params.endpoint, the base URL of a provider whose own is
+// fallback, without a slash at the end of its path; key is the param for its
+// key, and routes what the path must not end in.
+func (e *Entry) Endpoint(fallback, key string, routes ...string) *url.URL {
+	text, hint := fallback, "write the base URL, for example "+fallback
+	if e.Params.Has("endpoint") {
+		text = e.Text("endpoint")
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		e.FailParam("endpoint", hint, "params.endpoint takes an http or https URL")
+		return &url.URL{}
+	}
+	if u.User != nil || u.Fragment != "" {
+		e.FailParam("endpoint", hint+"; the key goes to params."+key, "params.endpoint takes a URL without user and fragment")
+	}
+	u.Path = strings.TrimRight(u.Path, "/")
+	for _, route := range routes {
+		if strings.HasSuffix(u.Path, route) {
+			e.FailParam("endpoint", hint, "params.endpoint is the base URL; leave %s out", route)
+		}
+	}
+	return u
+}
+
+// NeedsKey returns a problem if neither the key of a provider nor another
+// endpoint is set.
+func (e *Entry) NeedsKey(from, key string) *Problem {
+	if e.Fault() != nil || e.Params.Has("endpoint") || e.Text(key) != "" {
+		return nil
+	}
+	return e.Problem(".params", fmt.Sprintf("write %s: ${env:%s}, or endpoint: with the base URL of a server that needs no key", key, strings.ToUpper(key)),
+		"%s needs params.%s", from, key)
 }
 
 // Text reads a scalar without the space around it, "" when it is absent: keys
 // often come from files that end in a line break.
 func (e *Entry) Text(key string) string {
 	text, err := e.Params.String(key)
-	if err != nil {
-		e.FailParam(key, "", "%s", err)
-	}
+	e.fail(err)
 	return strings.TrimSpace(text)
 }
 
@@ -97,13 +186,39 @@ func (e *Entry) Header(key string) string {
 	return text
 }
 
+// Word reads one of some words; the first is the default.
+func (e *Entry) Word(key string, words ...string) string {
+	text := strings.ToLower(e.Text(key))
+	if text == "" {
+		return words[0]
+	}
+	if slices.Contains(words, text) {
+		return text
+	}
+	hint := ""
+	if near := nearest.Name(text, words); near != "" {
+		hint = fmt.Sprintf("did you mean %q?", near)
+	}
+	e.FailParam(key, hint, "params.%s takes %s, not %q", key, strings.Join(words, " or "), fmt.Sprint(e.Params[key]))
+	return words[0]
+}
+
 // Number reads a whole number from least to most. The fallback may lie outside.
 func (e *Entry) Number(key string, fallback, least, most int) int {
 	n, err := e.Params.Int(key, fallback)
-	if err != nil {
-		e.FailParam(key, "", "%s", err)
-	} else if e.Params.Has(key) && (n < least || n > most) {
+	e.fail(err)
+	if err == nil && e.Params.Has(key) && (n < least || n > most) {
 		e.FailParam(key, "", "params.%s takes %d to %d", key, least, most)
+	}
+	return n
+}
+
+// Size reads a number of bytes from 1 to most; 0 is the default.
+func (e *Entry) Size(key string, most Size) Size {
+	n, err := valueOr(e.Params, key, ParamSize, Size(0))
+	e.fail(err)
+	if err == nil && e.Params.Has(key) && (n < 1 || n > most) {
+		e.FailParam(key, "", "params.%s takes 1 to %d bytes", key, int64(most))
 	}
 	return n
 }
@@ -112,27 +227,26 @@ func (e *Entry) Number(key string, fallback, least, most int) int {
 // outside.
 func (e *Entry) Duration(key string, fallback, most time.Duration) time.Duration {
 	d, err := e.Params.Duration(key, fallback)
-	if err != nil {
-		e.FailParam(key, "", "%s", err)
-	} else if e.Params.Has(key) && (d <= 0 || d > most) {
+	e.fail(err)
+	if err == nil && e.Params.Has(key) && (d <= 0 || d > most) {
 		e.FailParam(key, "", "params.%s takes more than 0 and at most %s", key, most)
 	}
 	return d
 }
 
-// Secrets lists what messages must not hold, sorted: the texts of keys that end
-// in _api_key, and of the others those that were written as references; of
-// params.endpoint its host and the values of its query too.
-func (e *Entry) Secrets(keys []string) []string {
+// Secrets lists what messages must not hold, sorted: of the params that are
+// declared as secret the texts of those that end in _api_key or are references;
+// of params.endpoint its host and the values of its query too.
+func (e *Entry) Secrets(params []Param) []string {
 	var secrets []string
-	for _, key := range keys {
-		text, _ := e.Params[key].(Text)
-		if !text.Secret() && !strings.HasSuffix(key, "_api_key") {
+	for _, p := range params {
+		text, _ := e.Params[p.Name].(Text)
+		if !p.Secret || !text.Secret() && !strings.HasSuffix(p.Name, "_api_key") {
 			continue
 		}
-		secret, _ := e.Params.String(key) // what is no scalar is refused by Text
+		secret, _ := e.Params.String(p.Name) // what is no scalar is refused by Known
 		secrets = append(secrets, strings.TrimSpace(secret))
-		if u, err := url.Parse(strings.TrimSpace(secret)); key == "endpoint" && err == nil {
+		if u, err := url.Parse(strings.TrimSpace(secret)); p.Name == "endpoint" && err == nil {
 			secrets = append(secrets, u.Host, u.Hostname())
 			secrets = append(secrets, slices.Concat(slices.Collect(maps.Values(u.Query()))...)...)
 		}

@@ -35,10 +35,11 @@ func faults(t *testing.T, e *Entry) (out []string) {
 }
 
 func TestEntryKnowsItsParams(t *testing.T) {
-	names := []string{"endpoint", "timeout"}
+	declared := []Param{{Name: "endpoint"}, {Name: "timeout", Type: ParamDuration}}
 	for params, want := range map[string][]string{
 		"":                          nil,
 		"timeout: 1s, endpoint: e":  nil,
+		"timeout: [1s]":             {`21 .params.timeout: params.timeout takes a duration such as 30s, not a list`},
 		"timeuot: 1s":               {`12 .params.timeuot: unknown param "timeuot" of a model from x (did you mean "timeout"? known here: endpoint, timeout)`},
 		"zz: 1, timeout: 1, aa: ~":  {`31 .params.aa: unknown param "aa" of a model from x (known here: endpoint, timeout)`, `12 .params.zz: unknown param "zz" of a model from x (known here: endpoint, timeout)`},
 		"'a b': 1":                  {`12 .params["a b"]: unknown param "a b" of a model from x (known here: endpoint, timeout)`},
@@ -47,7 +48,7 @@ func TestEntryKnowsItsParams(t *testing.T) {
 		"timeout: 1, Endpoint: 'e'": {`24 .params.Endpoint: unknown param "Endpoint" of a model from x (did you mean "endpoint"? known here: endpoint, timeout)`},
 	} {
 		e := openEntry(t, params)
-		e.Known("a model from x", names)
+		e.Known("a model from x", declared)
 		if diff := cmp.Diff(want, faults(t, e)); diff != "" {
 			t.Errorf("%s: %s", params, diff)
 		}
@@ -142,7 +143,7 @@ func TestEntrySecrets(t *testing.T) {
 	t.Setenv("SPICED_T_LINE", hidden+"\n")
 	t.Setenv("SPICED_T_EMPTY", "")
 	t.Setenv("SPICED_T_URL", "https://in.example:8443/v1?api-version=1&key=a%20b&key=c&none=")
-	keys := []string{"x_api_key", "organization", "endpoint"}
+	declared := []Param{{Name: "x_api_key", Secret: true}, {Name: "organization", Secret: true}, {Name: "endpoint", Secret: true}, {Name: "other"}}
 	for params, want := range map[string][]string{
 		"": nil,
 		"x_api_key: plain, organization: plain, endpoint: 'http://h/?k=v'": {"plain"},
@@ -156,7 +157,7 @@ func TestEntrySecrets(t *testing.T) {
 		"endpoint: '://${env:SPICED_T_SECRET}'":                                          {"://" + hidden},
 	} {
 		e := openEntry(t, params)
-		if diff := cmp.Diff(want, e.Secrets(keys), cmpopts.EquateEmpty()); diff != "" {
+		if diff := cmp.Diff(want, e.Secrets(declared), cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("%s: %s", params, diff)
 		}
 		if len(e.Problems) != 0 {

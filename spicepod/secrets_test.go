@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
-	"time"
 )
 
 const hidden = "s3cr3t-value"
@@ -28,7 +27,7 @@ func TestSecretsAreFoundInOrder(t *testing.T) {
       d: ${secrets:spiced_t_lower}
       plain: ${HOME} $x {env:y}
       number: 12
-      list: ["${env:SPICED_T_BOTH}", {deep: "${env:SPICED_T_BOTH}"}]
+      object: {deep: ["${env:SPICED_T_BOTH}"]}
 secrets:
   - {from: env, name: mine}
 `,
@@ -47,8 +46,8 @@ secrets:
 			t.Errorf("%s is %q, %v, want %q", key, got, err, value)
 		}
 	}
-	if got := fmt.Sprint(d.Params.Reveal()["list"]); got != "[local map[deep:local]]" {
-		t.Errorf("list is %s", got)
+	if got, err := d.Params.Value("object", ParamObject); fmt.Sprint(got) != "map[deep:[local]]" || err != nil {
+		t.Errorf("object is %s, %v", got, err)
 	}
 	if d.Params["plain"].(Text).Secret() || !d.Params["a"].(Text).Secret() {
 		t.Error("Secret tells which texts hold references")
@@ -119,38 +118,5 @@ func TestMissingSecretSuggestsANearName(t *testing.T) {
 	_, err := Load(dir)
 	if err == nil || !strings.Contains(err.Error(), "there is a variable SPICED_T_PASSWORD") || strings.Contains(err.Error(), hidden) {
 		t.Errorf("got %v", err)
-	}
-}
-
-func TestParamsGetters(t *testing.T) {
-	p := Params{
-		"yes": true, "text": Text{Raw: "TRUE"}, "n": json.Number("42"), "ns": Text{Raw: "7"},
-		"d": Text{Raw: "1m30s"}, "seconds": json.Number("5"), "size": Text{Raw: "1KiB"}, "map": map[string]any{}, "list": []any{}, "bad": Text{Raw: "zz"},
-	}
-	check := func(got, want any, err error) {
-		t.Helper()
-		if got != want || err != nil {
-			t.Errorf("got %v, %v, want %v", got, err, want)
-		}
-	}
-	for key, want := range map[string]bool{"yes": true, "text": true, "none": true} {
-		got, err := p.Bool(key, true)
-		check(got, want, err)
-	}
-	for key, want := range map[string]int{"n": 42, "ns": 7, "none": 3} {
-		got, err := p.Int(key, 3)
-		check(got, want, err)
-	}
-	for key, want := range map[string]time.Duration{"d": 90 * time.Second, "seconds": 5 * time.Second, "none": time.Hour} {
-		got, err := p.Duration(key, time.Hour)
-		check(got, want, err)
-	}
-	size, err := p.Size("size", 0)
-	check(size, Size(1024), err)
-	for _, key := range []string{"map", "list", "bad"} {
-		_, err := p.Int(key, 0)
-		if err == nil || !strings.HasPrefix(err.Error(), "params."+key+" takes a whole number, not ") {
-			t.Errorf("%s: %v", key, err)
-		}
 	}
 }

@@ -5,10 +5,8 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
-	"github.com/spiced-sql/spiced/internal/kit/nearest"
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
@@ -25,40 +23,63 @@ type Options struct {
 type kind struct {
 	name    string
 	example string
-	params  []string
+	params  []spicepod.Param
 	open    func(*entry) (Model, *spicepod.Problem)
+}
+
+// params of several providers.
+var (
+	paramDimensions = spicepod.Param{Name: "dimensions", Type: spicepod.ParamInt, Doc: "Length of the vectors."}
+	paramGPULayers  = spicepod.Param{Name: "gpu_layers", Type: spicepod.ParamInt, Doc: "Layers of the model that run on the GPU."}
+)
+
+// openAIParams are the params of an embedding from openai.
+var openAIParams = []spicepod.Param{
+	{Name: "openai_api_key", Secret: true, Doc: "Key, sent as a bearer token."},
+	{Name: "endpoint", Secret: true, Doc: "Base URL of the provider."},
+	{Name: "openai_org_id", Secret: true, Doc: "Sent as OpenAI-Organization."},
+	{Name: "openai_project_id", Secret: true, Doc: "Sent as OpenAI-Project."},
+	paramDimensions,
+	{Name: "batch_size", Type: spicepod.ParamInt, Doc: "Texts of one request."},
+	{Name: "timeout", Type: spicepod.ParamDuration, Doc: "Of one request."},
+	{Name: "max_retries", Type: spicepod.ParamInt, Doc: "How often a request is sent again."},
 }
 
 // providers in the order of messages.
 func providers() []kind {
 	return []kind{
-		{"openai", "openai:text-embedding-3-small", []string{
-			"openai_api_key", "endpoint", "openai_org_id", "openai_project_id", "dimensions", "batch_size", "timeout", "max_retries",
-		}, openOpenAI},
-		{"builtin", "builtin:hash", []string{"dimensions"}, openHash},
-		{"file", "file:model.gguf", []string{"gpu_layers"}, openFile},
-		{"huggingface", "huggingface:sentence-transformers/all-MiniLM-L6-v2", []string{"file", "model", "gpu_layers"}, openHuggingFace},
+		{"openai", "openai:text-embedding-3-small", openAIParams, openOpenAI},
+		{"builtin", "builtin:hash", []spicepod.Param{paramDimensions}, openHash},
+		{"file", "file:model.gguf", []spicepod.Param{paramGPULayers}, openFile},
+		{"huggingface", "huggingface:sentence-transformers/all-MiniLM-L6-v2", []spicepod.Param{
+			{Name: "file", Doc: "Path of a GGUF file of the model."},
+			{Name: "model", Doc: "Another name of file."},
+			paramGPULayers,
+		}, openHuggingFace},
 	}
 }
 
 // Open makes a model of entry i of pod.Embeddings. Nothing is sent anywhere
-// before the first Embed. A problem stands at its place in the file.
+// before the first Embed. A problem has its position in the file.
 func Open(pod *spicepod.Pod, i int, o Options) (Model, *spicepod.Problem) {
 	declared := pod.Embeddings[i]
 	e := &entry{declared: declared, opts: o, Entry: spicepod.Entry{
 		Pod: pod, Path: fmt.Sprintf("embeddings[%d]", i), Component: "embedding " + declared.Name, Params: declared.Params,
 	}}
-	scheme, id, _ := strings.Cut(strings.TrimSpace(e.declared.From), ":")
 	all := providers()
-	at := slices.IndexFunc(all, func(p kind) bool { return p.name == strings.ToLower(scheme) })
-	if at < 0 {
-		return nil, e.unknownProvider(scheme, all)
+	served := spicepod.Providers{Kind: "embedding", Others: map[string]string{
+		"azure": `use openai: with params.endpoint set to the deployment's OpenAI-compatible base URL`,
+	}}
+	for _, p := range all {
+		served.Examples = append(served.Examples, p.example)
 	}
-	p := all[at]
-	if e.id = strings.TrimSpace(id); e.id == "" {
-		return nil, e.Problem(".from", "write "+p.example, "%q names no model", e.declared.From)
+	name, id, problem := e.Provider(declared.From, served)
+	if problem != nil {
+		return nil, problem
 	}
-	if e.Known("an embedding from "+p.name, p.params); e.Fault() != nil {
+	p := all[slices.IndexFunc(all, func(p kind) bool { return p.name == name })]
+	e.id = id
+	if e.Known("an embedding from "+name, p.params); e.Fault() != nil {
 		return nil, e.Fault()
 	}
 	model, problem := p.open(e)
@@ -89,18 +110,4 @@ func (i identity) Fingerprint() string { return i.fingerprint }
 // as they are written.
 func (e *entry) identity() identity {
 	return identity{e.declared.Name, spicepod.Fingerprint([]any{e.declared.From, e.Params["endpoint"], e.Params["dimensions"]})}
-}
-
-func (e *entry) unknownProvider(name string, all []kind) *spicepod.Problem {
-	names, examples := make([]string, len(all)), make([]string, len(all))
-	for i, p := range all {
-		names[i], examples[i] = p.name, p.example
-	}
-	hint := "write one of " + strings.Join(examples, ", ")
-	if name == "azure" {
-		hint = `use openai: with params.endpoint set to the deployment's OpenAI-compatible base URL`
-	} else if near := nearest.Name(name, names); near != "" {
-		hint = fmt.Sprintf("did you mean %q? %s", near, hint)
-	}
-	return e.Problem(".from", hint, "embedding provider %q is not served by this build", name)
 }

@@ -33,7 +33,7 @@ func TestOpenProblems(t *testing.T) {
 		{"from: 'openai:x', params: {endpoint: 'file:///etc'}", "embeddings[0].params.endpoint", "takes an http or https URL"},
 		{"from: 'openai:x', params: {endpoint: ''}", "embeddings[0].params.endpoint", "takes an http or https URL"},
 		{"from: 'openai:x', params: {endpoint: 'http://u:${env:TEST_KEY}@h/v1'}", "embeddings[0].params.endpoint", "without user"},
-		{"from: 'openai:x', params: {endpoint: 'http://h/v1?k=${env:TEST_KEY}'}", "embeddings[0].params.endpoint", "without user"},
+		{"from: 'openai:x', params: {endpoint: 'http://h/v1?k=${env:TEST_KEY}'}", "embeddings[0].params.endpoint", "without a query"},
 		{"from: 'openai:x', params: {endpoint: 'http://h/v1/embeddings/'}", "embeddings[0].params.endpoint", "leave /embeddings out"},
 		{"from: 'openai:x', params: {endpoint: 'http://h', batch_size: 2049}", "embeddings[0].params.batch_size", "takes 1 to 2048"},
 		{"from: 'openai:x', params: {endpoint: 'http://h', batch_size: 0}", "embeddings[0].params.batch_size", "takes 1 to 2048"},

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/url"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -40,10 +38,14 @@ type openAI struct {
 var _ Counter = (*openAI)(nil)
 
 func openOpenAI(e *entry) (Model, *spicepod.Problem) {
+	endpoint := e.Endpoint(openAIEndpoint, "openai_api_key", "/embeddings")
+	if endpoint.RawQuery != "" {
+		e.FailParam("endpoint", "the key goes to params.openai_api_key", "params.endpoint takes a URL without a query")
+	}
 	o := &openAI{
 		identity: e.identity(),
 		model:    e.id,
-		url:      e.endpoint() + "/embeddings",
+		url:      endpoint.JoinPath("embeddings").String(),
 		client:   client(e.opts.HTTP),
 		wanted:   e.Number("dimensions", 0, 1, MaxDimensions),
 		batch:    e.Number("batch_size", defaultBatch, 1, MaxBatch),
@@ -57,31 +59,11 @@ func openOpenAI(e *entry) (Model, *spicepod.Problem) {
 	}
 	o.known.Store(int64(o.wanted))
 	o.authorize = authorization(e.Header("openai_api_key"), e.Header("openai_org_id"), e.Header("openai_project_id"))
-	o.redact = httpx.Redaction(e.Secrets([]string{"openai_api_key", "openai_org_id", "openai_project_id", "endpoint"}))
-	if !e.Params.Has("endpoint") && e.Text("openai_api_key") == "" && e.Fault() == nil {
-		return nil, e.Problem(".params", "write openai_api_key: ${env:OPENAI_API_KEY}, or endpoint: with the base URL of a server that needs no key",
-			"%s needs params.openai_api_key", e.declared.From)
+	o.redact = httpx.Redaction(e.Secrets(openAIParams))
+	if problem := e.NeedsKey(e.declared.From, "openai_api_key"); problem != nil {
+		return nil, problem
 	}
 	return o, nil
-}
-
-// endpoint reads the base URL, without a slash at its end.
-func (e *entry) endpoint() string {
-	if !e.Params.Has("endpoint") {
-		return openAIEndpoint
-	}
-	const hint = "write the base URL, for example http://127.0.0.1:8080/v1"
-	text := e.Text("endpoint")
-	u, err := url.Parse(text)
-	switch {
-	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
-		e.FailParam("endpoint", hint, "params.endpoint takes an http or https URL")
-	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
-		e.FailParam("endpoint", hint+"; the key goes to params.openai_api_key", "params.endpoint takes a URL without user, query and fragment")
-	case strings.HasSuffix(strings.TrimRight(u.Path, "/"), "/embeddings"):
-		e.FailParam("endpoint", hint, "params.endpoint is the base URL; leave /embeddings out")
-	}
-	return strings.TrimRight(text, "/")
 }
 
 func authorization(key, organization, project string) func(*http.Request) {

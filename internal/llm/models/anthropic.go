@@ -7,27 +7,30 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/chat/anthropic"
+	"github.com/spiced-sql/spiced/spicepod"
 )
 
 // anthropicAPI is `anthropic:<model>`, https://docs.claude.com/en/api/messages.
 func anthropicAPI() provider {
 	return provider{
 		name: "anthropic", example: "anthropic:claude-sonnet-4-5", endpoint: "https://api.anthropic.com",
-		routes:  []string{"/messages"},
-		key:     "anthropic_api_key",
-		params:  []string{"anthropic_api_key", "prompt_cache"},
-		private: []string{"anthropic_api_key", "endpoint"},
-		prefix:  "anthropic_",
+		routes: []string{"/messages"},
+		key:    "anthropic_api_key",
+		params: []spicepod.Param{
+			{Name: "anthropic_api_key", Secret: true, Doc: "Key, sent as X-Api-Key."},
+			{Name: "prompt_cache", Doc: "disabled leaves the marks for the prompt cache out."},
+		},
+		prefix: "anthropic_",
 		overrides: []override{
-			{name: "max_tokens", kind: whole},
-			{name: "temperature", kind: number},
-			{name: "top_p", kind: number},
-			{name: "top_k", kind: whole},
-			{name: "stop_sequences", kind: texts},
-			{name: paramThinking, kind: object},
-			{name: "output_config", kind: object},
-			{name: "metadata", kind: object},
-			{name: "service_tier", kind: word},
+			{name: "max_tokens", kind: spicepod.ParamInt},
+			{name: "temperature", kind: spicepod.ParamNumber},
+			{name: "top_p", kind: spicepod.ParamNumber},
+			{name: "top_k", kind: spicepod.ParamInt},
+			{name: "stop_sequences", kind: spicepod.ParamTexts},
+			{name: paramThinking, kind: spicepod.ParamObject},
+			{name: "output_config", kind: spicepod.ParamObject},
+			{name: "metadata", kind: spicepod.ParamObject},
+			{name: "service_tier", kind: spicepod.ParamText},
 		},
 		open: openAnthropic,
 	}
@@ -37,7 +40,7 @@ func anthropicAPI() provider {
 const paramThinking = "thinking"
 
 func openAnthropic(e *entry, s *settings) chat.Provider {
-	// Compatible servers are often told of with the /v1 that every path has.
+	// Endpoints of compatible servers are often written with the /v1 of every path.
 	s.endpoint.Path = strings.TrimSuffix(s.endpoint.Path, "/v1")
 	header := http.Header{}
 	if key := e.Header("anthropic_api_key"); key != "" {

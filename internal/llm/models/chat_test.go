@@ -210,7 +210,7 @@ func TestDatasetsOfAModel(t *testing.T) {
 
 func TestPatternsOfDatasets(t *testing.T) {
 	set, problems, _ := open(t, datasets+strings.Replace(model(""), "name: m,", "name: m, datasets: ['[a'],", 1), nil)
-	if len(problems) != 1 || problems[0].Path != "models[0].datasets[0]" || !strings.Contains(problems[0].Message, `"[a" is no pattern`) || set.Infos()[0].Status != models.StatusError {
+	if len(problems) != 1 || problems[0].Path != "models[0].datasets[0]" || !strings.Contains(problems[0].Message, `"[a" is not a pattern`) || set.Infos()[0].Status != models.StatusError {
 		t.Errorf("%v", problems)
 	}
 	for pattern, want := range map[string][]string{

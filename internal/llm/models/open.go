@@ -1,12 +1,9 @@
 package models
 
 import (
-	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 
-	"github.com/spiced-sql/spiced/internal/kit/nearest"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/chat/xmltools"
 	"github.com/spiced-sql/spiced/internal/llm/upstream"
@@ -17,13 +14,12 @@ import (
 type provider struct {
 	name      string
 	example   string
-	endpoint  string   // without params.endpoint
-	routes    []string // that an endpoint must not end in
-	key       string   // the param that a provider's own endpoint needs
-	params    []string // beside those of every model
-	private   []string // of them, and endpoint, those that may be secrets
-	prefix    string   // of params that are sent along
-	responses bool     // it has the Responses API too, and with it a search of its own
+	endpoint  string           // without params.endpoint
+	routes    []string         // that an endpoint must not end in
+	key       string           // the param that a provider's own endpoint needs
+	params    []spicepod.Param // beside those of every model
+	prefix    string           // of params that are sent along
+	responses bool             // it has the Responses API too, and with it a search of its own
 	overrides []override
 	open      func(*entry, *settings) chat.Provider
 }
@@ -34,68 +30,74 @@ func providers() []provider {
 }
 
 // common are the params of every model.
-var common = []string{
-	"tools", "spice_tools", "tool_embedding_model", "tool_recursion_limit", "auto_threshold", "pinned_tools",
-	"tool_concurrency", "tool_result_max_bytes", "tool_format", "tool_search",
-	"system_prompt", "endpoint", "timeout", "idle_timeout", "max_retries", "prompt_cache_key",
+var common = []spicepod.Param{
+	{Name: "tools", Doc: "The tools that the model gets: auto, all, search_registry, nsql, disabled, or a list of names."},
+	{Name: "spice_tools", Doc: "An older name of tools."},
+	{Name: "tool_embedding_model", Doc: "The embedding model that tools are searched with."},
+	{Name: "tool_recursion_limit", Doc: "Answers with calls before the model must answer without."}, // text: its error is Spice's
+	{Name: "auto_threshold", Type: spicepod.ParamInt, Doc: "The number of tools above which they are searched."},
+	{Name: "pinned_tools", Doc: "Names of tools that are sent beside the registry's."},
+	{Name: "tool_concurrency", Type: spicepod.ParamInt, Doc: "Calls that run at once in a chat."},
+	{Name: "tool_result_max_bytes", Type: spicepod.ParamSize, Doc: "Size of a result above which the model gets a preview."},
+	{Name: "tool_format", Doc: "native, or xml for models without tool calls of their own."},
+	{Name: "tool_search", Doc: "registry, or native for the provider's own search."},
+	{Name: "system_prompt", Doc: "Text before every conversation."},
+	{Name: "endpoint", Secret: true, Doc: "Base URL of the provider."},
+	{Name: "timeout", Type: spicepod.ParamDuration, Doc: "Until the answer begins."},
+	{Name: "idle_timeout", Type: spicepod.ParamDuration, Doc: "Between two pieces of the answer."},
+	{Name: "max_retries", Type: spicepod.ParamInt, Doc: "How often a request is sent again before the first byte of its answer."},
+	{Name: "prompt_cache_key", Doc: "Sent to OpenAI."},
 }
 
 // known are all params of a model from the provider.
-func (p provider) known() []string {
+func (p provider) known() []spicepod.Param {
 	list := slices.Concat(common, p.params)
 	for _, o := range p.overrides {
-		list = append(list, p.prefix+o.name)
+		list = append(list, spicepod.Param{Name: p.prefix + o.name, Type: o.kind, Doc: "Sent where a request does not set " + o.name + "."})
 	}
 	return list
 }
 
 // open reads an entry. A problem keeps it from being served.
 func (e *entry) open() (*settings, *spicepod.Problem) {
-	scheme, id, _ := strings.Cut(strings.TrimSpace(e.declared.From), ":")
 	all := providers()
-	at := slices.IndexFunc(all, func(p provider) bool { return p.name == strings.ToLower(scheme) })
-	if at < 0 {
-		return nil, e.unknownProvider(scheme, all)
+	served := spicepod.Providers{
+		Kind: "model", Others: compatible(), Hint: "; other servers that speak OpenAI's form are openai: with params.endpoint",
 	}
-	e.kind = all[at]
-	if e.id = strings.TrimSpace(id); e.id == "" {
-		return nil, e.Problem(".from", "write "+e.kind.example, "%q names no model", e.declared.From)
+	for _, p := range all {
+		served.Examples = append(served.Examples, p.example)
 	}
-	if e.Known("a model from "+e.kind.name, e.kind.known()); e.Fault() != nil {
+	name, id, problem := e.Provider(e.declared.From, served)
+	if problem != nil {
+		return nil, problem
+	}
+	e.id, e.kind = id, all[slices.IndexFunc(all, func(p provider) bool { return p.name == name })]
+	if e.Known("a model from "+name, e.kind.known()); e.Fault() != nil {
 		return nil, e.Fault()
 	}
 	s := e.settings()
-	if e.Fault() == nil && !e.Params.Has("endpoint") && e.Text(e.kind.key) == "" {
-		return nil, e.Problem(".params", fmt.Sprintf("write %s: ${env:%s}, or endpoint: with the base URL of a server that needs no key", e.kind.key, strings.ToUpper(e.kind.key)),
-			"%s needs params.%s", e.declared.From, e.kind.key)
+	if problem := e.NeedsKey(e.declared.From, e.kind.key); problem != nil {
+		return nil, problem
 	}
 	return s, e.Fault()
 }
 
-// compatible are providers whose servers speak OpenAI's form too, with what to
-// write for them.
-var compatible = map[string]string{
-	"azure":      "https://<resource>.openai.azure.com/openai/v1, and params.azure_api_key",
-	"xai":        "https://api.x.ai/v1",
-	"ollama":     "http://127.0.0.1:11434/v1",
-	"vllm":       "http://127.0.0.1:8000/v1",
-	"openrouter": "https://openrouter.ai/api/v1",
-	"groq":       "https://api.groq.com/openai/v1",
-	"google":     "https://generativelanguage.googleapis.com/v1beta/openai",
-}
-
-func (e *entry) unknownProvider(name string, all []provider) *spicepod.Problem {
-	names, examples := make([]string, len(all)), make([]string, len(all))
-	for i, p := range all {
-		names[i], examples[i] = p.name, p.example
+// compatible returns what to write for providers whose servers speak OpenAI's
+// form too.
+func compatible() map[string]string {
+	advice := map[string]string{}
+	for name, url := range map[string]string{
+		"azure":      "https://<resource>.openai.azure.com/openai/v1, and params.azure_api_key",
+		"xai":        "https://api.x.ai/v1",
+		"ollama":     "http://127.0.0.1:11434/v1",
+		"vllm":       "http://127.0.0.1:8000/v1",
+		"openrouter": "https://openrouter.ai/api/v1",
+		"groq":       "https://api.groq.com/openai/v1",
+		"google":     "https://generativelanguage.googleapis.com/v1beta/openai",
+	} {
+		advice[name] = "use openai: with params.endpoint: " + url
 	}
-	hint := "write one of " + strings.Join(examples, ", ") + "; other servers that speak OpenAI's form are openai: with params.endpoint"
-	if url := compatible[strings.ToLower(name)]; url != "" {
-		hint = "use openai: with params.endpoint: " + url
-	} else if near := nearest.Name(name, names); near != "" {
-		hint = fmt.Sprintf("did you mean %q? %s", near, hint)
-	}
-	return e.Problem(".from", hint, "model provider %q is not served by this build", name)
+	return advice
 }
 
 // provider connects. Nothing is sent before the first chat.
@@ -110,7 +112,7 @@ func (e *entry) provider(s *settings) chat.Provider {
 // upstream is the provider's server.
 func (e *entry) upstream(s *settings, header http.Header) *upstream.Endpoint {
 	return upstream.New(upstream.Options{
-		Model: e.declared.Name, BaseURL: s.endpoint.String(), Header: header, Secrets: e.Secrets(e.kind.private),
+		Model: e.declared.Name, BaseURL: s.endpoint.String(), Header: header, Secrets: e.Secrets(e.kind.known()),
 		Timeout: s.timeout, IdleTimeout: s.idle, Retries: s.retries, HTTP: e.http,
 	})
 }

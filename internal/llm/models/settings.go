@@ -29,14 +29,14 @@ type settings struct {
 	retries       int
 }
 
-// settings reads everything; faults stay in e.Problems.
+// settings reads everything; faults are added to e.Problems.
 func (e *entry) settings() *settings {
 	s := &settings{
 		system: e.Text("system_prompt"), wish: e.wish(), limits: e.limits(),
-		xml:   e.word("tool_format", "native", "xml") == "xml",
-		cache: e.word("prompt_cache", "enabled", "disabled") == "enabled",
+		xml:   e.Word("tool_format", "native", "xml") == "xml",
+		cache: e.Word("prompt_cache", "enabled", "disabled") == "enabled",
 
-		endpoint: e.endpoint(), timeout: e.Duration("timeout", 0, MaxTimeout), idle: e.Duration("idle_timeout", 0, MaxTimeout),
+		endpoint: e.Endpoint(e.kind.endpoint, e.kind.key, e.kind.routes...), timeout: e.Duration("timeout", 0, MaxTimeout), idle: e.Duration("idle_timeout", 0, MaxTimeout),
 		retries: e.Number("max_retries", upstream.DefaultRetries, 0, upstream.MaxRetries),
 	}
 	if len(s.system) > MaxSystemPrompt {
@@ -53,16 +53,16 @@ func (e *entry) settings() *settings {
 
 // headers refuses early what no header may hold.
 func (e *entry) headers() {
-	for _, key := range e.kind.private {
-		if key != "endpoint" {
-			e.Header(key)
+	for _, p := range e.kind.params {
+		if p.Secret {
+			e.Header(p.Name)
 		}
 	}
 }
 
-// form reads what the provider's form has of its own.
+// form reads what only the provider's form has.
 func (e *entry) form(s *settings) {
-	asked := e.word("responses_api", "disabled", "enabled") == "enabled"
+	asked := e.Word("responses_api", "disabled", "enabled") == "enabled"
 	if e.Params.Has("responses_api") && !asked && s.wish.native {
 		e.FailParam("responses_api", "take one of them out", "params.tool_search: native needs the Responses API")
 	}
@@ -87,7 +87,7 @@ func (e *entry) wish() wish {
 		declared: e.Params.Has(key), text: e.Text(key), embedding: e.Text("tool_embedding_model"),
 		threshold: e.Number("auto_threshold", DefaultThreshold, 0, MaxThreshold),
 		pinned:    parseList(e.Text("pinned_tools")),
-		native:    e.word("tool_search", "registry", "native") == "native",
+		native:    e.Word("tool_search", "registry", "native") == "native",
 		hosted:    e.kind.responses,
 	}
 }
@@ -103,7 +103,7 @@ func (e *entry) limits() toolloop.Limits {
 	return toolloop.Limits{
 		Rounds:      e.rounds(),
 		Parallel:    e.Number("tool_concurrency", 0, 1, MaxParallel),
-		ResultBytes: int(e.size("tool_result_max_bytes", MaxResultBytes)),
+		ResultBytes: int(e.Size("tool_result_max_bytes", MaxResultBytes)),
 	}
 }
 
@@ -131,11 +131,11 @@ func (e *entry) rounds() int {
 	return n
 }
 
-// patterns refuses a pattern of datasets that is none.
+// patterns refuses a wrong pattern of datasets.
 func (e *entry) patterns() {
 	for i, p := range e.declared.Datasets {
 		if !validPattern(p) {
-			e.Fail(fmt.Sprintf(".datasets[%d]", i), "", "%q is no pattern: * stands for any text, ? for a character, [ab] for one of several", p)
+			e.Fail(fmt.Sprintf(".datasets[%d]", i), "", "%q is not a pattern: * matches any text, ? a character, [ab] one of several", p)
 		}
 	}
 }

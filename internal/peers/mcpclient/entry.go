@@ -40,6 +40,15 @@ const (
 	paramHeaders = "mcp_headers"
 )
 
+var commandParams = []spicepod.Param{
+	{Name: paramArgs, Secret: true, Doc: "Arguments of the command, split at white space; quotes keep them together."},
+}
+
+var urlParams = []spicepod.Param{
+	{Name: paramToken, Secret: true, Doc: "Sent as Authorization: Bearer …."},
+	{Name: paramHeaders, Secret: true, Doc: "More headers: Name: value, Name: value."},
+}
+
 // entry is one entry of `tools:` while it is read.
 type entry struct {
 	spicepod.Entry
@@ -87,7 +96,9 @@ func (e *entry) readCommand(t *target, id string) {
 	case spaced && !strings.ContainsAny(first, `/\`):
 		e.invalid(id, fmt.Sprintf("write mcp:%s, and %q in params.%s", first, strings.TrimSpace(rest), paramArgs))
 	}
-	e.Known("an MCP server from a command", []string{paramArgs})
+	if e.Known("an MCP server from a command", commandParams); e.Problems.HasErrors() {
+		return
+	}
 	if t.command = id; strings.ContainsAny(id, `/\`) && !filepath.IsAbs(id) {
 		t.command = filepath.Join(e.Pod.Dir, filepath.FromSlash(id))
 	}
@@ -113,7 +124,9 @@ func (e *entry) readCommand(t *target, id string) {
 }
 
 func (e *entry) readURL(t *target, id string) {
-	e.Known("an MCP server from a URL", []string{paramToken, paramHeaders})
+	if e.Known("an MCP server from a URL", urlParams); e.Problems.HasErrors() {
+		return
+	}
 	u, err := url.Parse(id)
 	if err != nil || u.Host == "" {
 		e.invalid("…", "write mcp:https://host/path") // a wrong URL may hold a secret
