@@ -24,10 +24,11 @@ const module = "github.com/spiced-sql/spiced/"
 var layers = [][]string{
 	{"internal/kit"},
 	{"spicepod", "internal/sql/sqltree", "internal/sql/fingerprint"},
+	{"internal/access"},
 	{"internal/sql"},
-	{"functions", "tools", "udf", "internal/access", "internal/data", "internal/find", "internal/peers", "internal/sql/results"},
+	{"functions", "tools", "udf", "internal/data", "internal/find", "internal/peers"},
 	{"registry"},
-	{"internal/llm", "internal/sql/query", "internal/test/chattest"},
+	{"internal/llm", "internal/test/chattest"},
 	{"sqlapi", "internal/protocols"},
 	{"internal/runtime"},
 	{"cmd/spiced", "examples", "internal/test"},

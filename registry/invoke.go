@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/kit/nearest"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/tools"
@@ -57,7 +58,7 @@ func (r *Registry) Invoke(ctx context.Context, c Call) tools.Result {
 	a := &attempt{registry: r, call: c}
 	result := a.run(ctx)
 	result.Metrics.LatencyMS = milliseconds(r.opts.Now().Sub(began))
-	if c.Scope.Trace != (tools.Trace{}) {
+	if c.Scope.Trace != (caller.Trace{}) {
 		result.Trace = &c.Scope.Trace
 	}
 	if !a.isMeta() {

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/tools"
 )
@@ -227,7 +228,7 @@ func (here) Available(s tools.Scope) string {
 
 func TestAvailability(t *testing.T) {
 	r, _ := start(t, greet(t), here{tool(t, tools.Definition{Name: "list_folder", Description: "Lists a folder."}, nil)})
-	space := tools.Scope{SpaceID: "s1"}
+	space := tools.Scope{Caller: caller.Caller{SpaceID: "s1"}}
 	if n := len(r.Current().Visible(tools.Scope{})); n != 1 {
 		t.Errorf("%d tools are visible without a space", n)
 	}
@@ -241,7 +242,7 @@ func TestAvailability(t *testing.T) {
 		t.Errorf("called in a space: %v", result.Error)
 	}
 	for id, want := range map[string]int{"": 0, "s1": 1} {
-		found, err := r.Search(t.Context(), registry.SearchRequest{Query: "folder", Scope: tools.Scope{SpaceID: id}})
+		found, err := r.Search(t.Context(), registry.SearchRequest{Query: "folder", Scope: tools.Scope{Caller: caller.Caller{SpaceID: id}}})
 		if err != nil || len(found.Tools) != want {
 			t.Errorf("a search in space %q finds %d, %v", id, len(found.Tools), err)
 		}
@@ -269,7 +270,7 @@ func TestEvents(t *testing.T) {
 
 func TestResultOfTheInvocationAPI(t *testing.T) {
 	r, _ := start(t, greet(t))
-	result := r.Invoke(t.Context(), registry.Call{Name: "greet", Arguments: json.RawMessage(`{"name":"Ada"}`), Scope: tools.Scope{Trace: tools.Trace{FlowID: "f", StepID: "2"}}})
+	result := r.Invoke(t.Context(), registry.Call{Name: "greet", Arguments: json.RawMessage(`{"name":"Ada"}`), Scope: tools.Scope{Caller: caller.Caller{Trace: caller.Trace{FlowID: "f", StepID: "2"}}}})
 	result.Metrics.LatencyMS = 1.5
 	text, err := json.Marshal(result)
 	want := `{"schema_version":"0.1.0","ok":true,"result":"hello Ada x1","metrics":{"latency_ms":1.5},"trace":{"flow_id":"f","step_id":"2"}}`
@@ -282,7 +283,7 @@ func TestForeignCallsAreCounted(t *testing.T) {
 	r, recorder := start(t, greet(t), tool(t, tools.Definition{Name: "shared"}, nil))
 	for _, agent := range []string{"hawken", "lagan", "lagan", ""} {
 		for _, name := range []string{"greet", "shared"} {
-			r.Invoke(t.Context(), registry.Call{Name: name, Arguments: json.RawMessage(`{"name":"x"}`), Scope: tools.Scope{Agent: agent}})
+			r.Invoke(t.Context(), registry.Call{Name: name, Arguments: json.RawMessage(`{"name":"x"}`), Scope: tools.Scope{Caller: caller.Caller{Agent: agent}}})
 		}
 	}
 	if n := recorder.Totals("greet").Foreign; n != 2 {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spiced-sql/spiced/internal/access/audit"
+	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/find/usage"
 	"github.com/spiced-sql/spiced/internal/sql/fingerprint"
 	"github.com/spiced-sql/spiced/tools"
@@ -20,11 +21,11 @@ func (r *Registry) callID() string { return "call_" + strconv.FormatUint(r.nextI
 // holder names whose a call or a search is, as long as this run: a key without
 // a name may be another's number in the next. "" is everybody: without keys
 // there is one caller.
-func (r *Registry) holder(s tools.Scope) string {
-	if s.Principal == "" {
+func (r *Registry) holder(who caller.Caller) string {
+	if who.Principal == "" {
 		return ""
 	}
-	sum := sha256.Sum256([]byte(r.run + s.Owner()))
+	sum := sha256.Sum256([]byte(r.run + who.Owner()))
 	return hex.EncodeToString(sum[:16])
 }
 
@@ -37,10 +38,10 @@ func (r *Registry) record(c Call, id string, began time.Time, result *tools.Resu
 	latency := r.opts.Now().Sub(began)
 	tool, code := unknownTool, ""
 	u := usage.Call{
-		ID: id, At: began, Caller: c.Scope.Agent, Surface: string(c.Scope.Surface), OK: result.OK, Latency: latency,
+		ID: id, At: began, Caller: c.Scope.Agent, Surface: string(c.Scope.Protocol), OK: result.OK, Latency: latency,
 		Bytes: int64(len(result.Result)), Cached: a.cache == "hit",
 		RequestID: c.Scope.RequestID, SessionID: c.Scope.SessionID, UserID: c.Scope.UserID,
-		FlowID: c.Scope.Trace.FlowID, StepID: c.Scope.Trace.StepID, Generation: a.catalog.Generation, Holder: r.holder(c.Scope),
+		FlowID: c.Scope.Trace.FlowID, StepID: c.Scope.Trace.StepID, Generation: a.catalog.Generation, Holder: r.holder(c.Scope.Caller),
 	}
 	if a.entry != nil {
 		tool = a.entry.def.Name
@@ -63,12 +64,12 @@ func (r *Registry) record(c Call, id string, began time.Time, result *tools.Resu
 	}
 	if r.opts.Audit.Enabled() {
 		r.opts.Audit.Record(context.Background(), audit.Entry{
-			Kind: audit.Tool, Door: string(c.Scope.Surface), Principal: c.Scope.Principal, User: c.Scope.UserID, RequestID: c.Scope.RequestID,
+			Kind: audit.Tool, Door: string(c.Scope.Protocol), Principal: c.Scope.Principal, User: c.Scope.UserID, RequestID: c.Scope.RequestID,
 			Tool: tool, Fingerprint: a.fingerprint(), Rows: u.Rows, Bytes: u.Bytes, Took: latency, Outcome: cmp.Or(code, audit.OK),
 		})
 	}
 	if r.opts.Metrics != nil {
-		r.opts.Metrics.ToolCall(tool, string(c.Scope.Surface), code, latency)
+		r.opts.Metrics.ToolCall(tool, string(c.Scope.Protocol), code, latency)
 	}
 }
 
@@ -92,8 +93,8 @@ func foreign(owner, caller string) bool {
 }
 
 // Statement counts a SQL statement under the declared functions that it used,
-// once each.
-func (r *Registry) Statement(functions []string, scope tools.Scope, began time.Time, ok bool, code string, rows int64) {
+// once each. The code is that of its error, if any.
+func (r *Registry) Statement(functions []string, who caller.Caller, began time.Time, code string, rows int64) {
 	if r.opts.Usage == nil {
 		return
 	}
@@ -104,9 +105,9 @@ func (r *Registry) Statement(functions []string, scope tools.Scope, began time.T
 			continue
 		}
 		r.opts.Usage.Call(usage.Call{
-			ID: r.callID(), At: began, Tool: name, Owner: owner, Caller: scope.Agent, Surface: string(tools.SurfaceSQL),
-			Source: tools.SourceFunction, OK: ok, Code: code, Latency: r.opts.Now().Sub(began), Rows: rows,
-			Foreign: foreign(owner, scope.Agent), RequestID: scope.RequestID, Generation: c.Generation, Holder: r.holder(scope),
+			ID: r.callID(), At: began, Tool: name, Owner: owner, Caller: who.Agent, Surface: string(caller.SQL),
+			Source: tools.SourceFunction, OK: code == "", Code: code, Latency: r.opts.Now().Sub(began), Rows: rows,
+			Foreign: foreign(owner, who.Agent), RequestID: who.RequestID, Generation: c.Generation, Holder: r.holder(who),
 		})
 	}
 }

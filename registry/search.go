@@ -250,7 +250,7 @@ func (r *Registry) recordSearch(q SearchRequest, f *Found, began time.Time) {
 		names[i] = t.ToolID
 	}
 	r.opts.Usage.Search(usage.Search{
-		ID: r.callID(), At: began, Query: q.Query, Mode: f.SearchMode, Surface: string(q.Scope.Surface), Caller: q.Scope.Agent,
-		SessionID: q.Scope.SessionID, Tools: names, NoGoodMatch: f.NoGoodMatch, Latency: took, Holder: r.holder(q.Scope),
+		ID: r.callID(), At: began, Query: q.Query, Mode: f.SearchMode, Surface: string(q.Scope.Protocol), Caller: q.Scope.Agent,
+		SessionID: q.Scope.SessionID, Tools: names, NoGoodMatch: f.NoGoodMatch, Latency: took, Holder: r.holder(q.Scope.Caller),
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/tools"
 	"github.com/spiced-sql/spiced/udf"
@@ -78,7 +79,7 @@ func Functions() []*engine.Function {
 func (r *Registry) Serve(db *engine.DB) {
 	for _, t := range sqlTables {
 		db.Handle("spiced."+t.name, func(ctx context.Context, _ string) (string, error) {
-			text, err := json.Marshal(t.rows(reader{r, r.holder(ScopeOf(ctx))}))
+			text, err := json.Marshal(t.rows(reader{r, r.holder(caller.From(ctx))}))
 			return string(text), err
 		})
 	}
@@ -135,24 +136,22 @@ func invokeMacro() string {
 		`("tool_id", "arguments" := '{}'::JSON) AS CAST(` + native(ToolInvoke, input) + ` AS JSON)`
 }
 
-// scopeKey is under which the scope of a statement stands in its context.
-type scopeKey struct{}
+// reachKey is the context's key of a [tools.Scope] without its caller.
+type reachKey struct{}
 
-// WithScope says on whose behalf the statements run with ctx call tools.
+// WithScope returns a context in which a tool runs statements: they have the
+// scope's caller, and tools that they call reach no more than the scope.
 func WithScope(ctx context.Context, s tools.Scope) context.Context {
-	return context.WithValue(ctx, scopeKey{}, s)
-}
-
-// ScopeOf is what [WithScope] said, else the zero Scope.
-func ScopeOf(ctx context.Context) tools.Scope {
-	s, _ := ctx.Value(scopeKey{}).(tools.Scope)
-	return s
+	ctx = caller.With(ctx, s.Caller)
+	s.Caller = caller.Caller{}
+	return context.WithValue(ctx, reachKey{}, s)
 }
 
 // statementScope is the scope of calls from a statement.
 func statementScope(ctx context.Context) tools.Scope {
-	s := ScopeOf(ctx)
-	s.Surface = tools.SurfaceSQL
+	s, _ := ctx.Value(reachKey{}).(tools.Scope)
+	s.Caller = caller.From(ctx)
+	s.Protocol = caller.SQL
 	return s
 }
 

@@ -3,8 +3,8 @@ package sqlapi
 import (
 	"net/http"
 
+	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
-	"github.com/spiced-sql/spiced/tools"
 )
 
 type activeQuery struct {
@@ -21,12 +21,12 @@ type activeQueries struct {
 
 // active lists the caller's statements that run.
 func (a *API) active(w http.ResponseWriter, r *http.Request) error {
-	scope, err := scopeOf(w, r, tools.SurfaceHTTP)
+	who, err := callerOf(w, r, caller.HTTP)
 	if err != nil {
 		return err
 	}
 	list := activeQueries{Queries: []activeQuery{}}
-	for _, q := range a.opts.Queries.Active(scope.Owner()) {
+	for _, q := range a.opts.Queries.Active(who.Owner()) {
 		list.Queries = append(list.Queries, activeQuery{q.ID, string(q.Door), q.SQL, q.Began.UnixMilli()})
 	}
 	list.TotalCount = len(list.Queries)
@@ -40,12 +40,12 @@ type queryStatus struct {
 
 // cancelActive ends a statement of the caller's.
 func (a *API) cancelActive(w http.ResponseWriter, r *http.Request) error {
-	scope, err := scopeOf(w, r, tools.SurfaceHTTP)
+	who, err := callerOf(w, r, caller.HTTP)
 	if err != nil {
 		return err
 	}
 	id := r.PathValue("id")
-	if !a.opts.Queries.Cancel(scope.Owner(), id) {
+	if !a.opts.Queries.Cancel(who.Owner(), id) {
 		return newError(codeNoQuery, "it may have ended, or be somebody else's", "no statement runs under the id %q", truncate.Ellipsis(id, maxShown))
 	}
 	return writeJSON(w, http.StatusOK, queryStatus{id, "cancelled"})

@@ -70,7 +70,7 @@ type Options struct {
 	Refresher Refresher
 	Reloader  Reloader
 	Tools     *registry.Registry
-	// MCP is the server behind /v1/mcp. [registry.ScopeOf] its requests'
+	// MCP is the server behind /v1/mcp. [caller.From] its requests'
 	// contexts is on whose behalf they are made.
 	MCP http.Handler
 	// Embeddings returns the embedding models of this moment; nil is none.

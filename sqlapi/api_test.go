@@ -20,7 +20,6 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/query"
 	"github.com/spiced-sql/spiced/internal/sql/results"
-	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
@@ -142,9 +141,13 @@ func serveWith(t testing.TB, around func(query.Engine) query.Engine, change func
 	if change != nil {
 		change(&opts)
 	}
-	opts.Queries = query.New(query.Options{DB: around(db), Tools: opts.Tools, Metrics: f.metrics, Audit: opts.Audit})
+	queries := query.Options{DB: around(db), Metrics: f.metrics, Audit: opts.Audit}
+	if opts.Tools != nil {
+		queries.Usage = opts.Tools
+	}
+	opts.Queries = query.New(queries)
 	store, err := results.New(results.Options{
-		DB: db, Dir: t.TempDir(), Owner: func(ctx context.Context) string { return registry.ScopeOf(ctx).Owner() },
+		DB: db, Dir: t.TempDir(),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -9,10 +9,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/find/embeddings"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/toolloop"
-	"github.com/spiced-sql/spiced/tools"
 )
 
 // BenchmarkInvoke calls a tool over a real listener, with 32 connections, and
@@ -63,7 +63,7 @@ func BenchmarkChatDelta(b *testing.B) {
 	for _, form := range forms {
 		b.Run(form.name, func(b *testing.B) {
 			piece := says("Berlin ")
-			f := serveChats(b, &fakeChats{chat: func(context.Context, *chat.Request, tools.Scope) (chatEvents, error) {
+			f := serveChats(b, &fakeChats{chat: func(context.Context, *chat.Request, caller.Caller) (chatEvents, error) {
 				return func(yield func(toolloop.Event, error) bool) {
 					yield(starts, nil)
 					for b.Loop() {

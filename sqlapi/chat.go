@@ -8,10 +8,10 @@ import (
 	"log/slog"
 	"net/http"
 
+	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/toolloop"
-	"github.com/spiced-sql/spiced/tools"
 )
 
 // chat answers a chat, as a stream or whole.
@@ -20,7 +20,7 @@ func (a *API) chat(d *door, w http.ResponseWriter, r *http.Request) error {
 		return newError(codeNotServed, "", "chats are not served here")
 	}
 	a.nameGeneration(w)
-	scope, err := scopeOf(w, r, tools.SurfaceChat)
+	who, err := callerOf(w, r, caller.Chat)
 	if err != nil {
 		return err
 	}
@@ -28,18 +28,18 @@ func (a *API) chat(d *door, w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	t, err := d.parse(a, r, body, scope)
+	t, err := d.parse(a, r, body, who)
 	if err != nil {
 		return err
 	}
-	scope.Model, t.events = t.request.Model, includesEvents(r)
+	who.Model, t.events = t.request.Model, includesEvents(r)
 	note(w, slog.String("model", truncate.Ellipsis(t.request.Model, maxShown)), slog.Bool("stream", t.request.Stream))
-	ctx, job, err := a.running.begin(r.Context(), scope)
+	ctx, job, err := a.running.begin(r.Context(), who)
 	if err != nil {
 		return err
 	}
 	defer job.end()
-	events, err := a.opts.Chats.Chat(ctx, t.request, scope)
+	events, err := a.opts.Chats.Chat(ctx, t.request, who)
 	switch {
 	case err != nil:
 	case t.request.Stream:

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/toolloop"
 	"github.com/spiced-sql/spiced/internal/test/wait"
@@ -23,17 +24,17 @@ import (
 // fakeChats answers as it is told to.
 type fakeChats struct {
 	models []Model
-	chat   func(ctx context.Context, r *chat.Request, scope tools.Scope) (chatEvents, error)
-	nsql   func(ctx context.Context, q NSQL, scope tools.Scope) (*NSQLAnswer, error)
+	chat   func(ctx context.Context, r *chat.Request, scope caller.Caller) (chatEvents, error)
+	nsql   func(ctx context.Context, q NSQL, scope caller.Caller) (*NSQLAnswer, error)
 }
 
 func (f *fakeChats) Models() []Model { return f.models }
 
-func (f *fakeChats) Chat(ctx context.Context, r *chat.Request, scope tools.Scope) (chatEvents, error) {
+func (f *fakeChats) Chat(ctx context.Context, r *chat.Request, scope caller.Caller) (chatEvents, error) {
 	return f.chat(ctx, r, scope)
 }
 
-func (f *fakeChats) NSQL(ctx context.Context, q NSQL, scope tools.Scope) (*NSQLAnswer, error) {
+func (f *fakeChats) NSQL(ctx context.Context, q NSQL, scope caller.Caller) (*NSQLAnswer, error) {
 	return f.nsql(ctx, q, scope)
 }
 
@@ -86,7 +87,7 @@ func yields(err error, events ...toolloop.Event) chatEvents {
 
 // script makes every chat yield the same.
 func script(err error, events ...toolloop.Event) *fakeChats {
-	return &fakeChats{chat: func(context.Context, *chat.Request, tools.Scope) (chatEvents, error) {
+	return &fakeChats{chat: func(context.Context, *chat.Request, caller.Caller) (chatEvents, error) {
 		return yields(err, events...), nil
 	}}
 }
@@ -104,13 +105,13 @@ func echoes() *fakeChats {
 	}
 	return &fakeChats{
 		models: twoModels(),
-		chat: func(_ context.Context, r *chat.Request, _ tools.Scope) (chatEvents, error) {
+		chat: func(_ context.Context, r *chat.Request, _ caller.Caller) (chatEvents, error) {
 			if err := fails(r.Model); err != nil {
 				return nil, err
 			}
 			return yields(nil, echoed(r)...), nil
 		},
-		nsql: func(_ context.Context, q NSQL, _ tools.Scope) (*NSQLAnswer, error) {
+		nsql: func(_ context.Context, q NSQL, _ caller.Caller) (*NSQLAnswer, error) {
 			return &NSQLAnswer{SQL: q.Query, Attempts: 1}, fails(q.Model)
 		},
 	}
@@ -192,8 +193,8 @@ func wantMatch(t *testing.T, r reply, pattern string) {
 
 func TestChatsAreAnsweredWhole(t *testing.T) {
 	eachForm(t, func(t *testing.T, form form) {
-		var got tools.Scope
-		f := serveChats(t, &fakeChats{chat: func(_ context.Context, r *chat.Request, scope tools.Scope) (chatEvents, error) {
+		var got caller.Caller
+		f := serveChats(t, &fakeChats{chat: func(_ context.Context, r *chat.Request, scope caller.Caller) (chatEvents, error) {
 			got = scope
 			if r.Model != "helper" || len(r.Messages) != 1 || r.Messages[0].Text() != "hi" {
 				t.Errorf("got %+v", r)
@@ -204,7 +205,7 @@ func TestChatsAreAnsweredWhole(t *testing.T) {
 		f.want(r, 200, "")
 		wantMatch(t, r, form.id)
 		wantMatch(t, r, fmt.Sprintf(form.text, "moin"))
-		if want := (tools.Scope{UserID: "ada", SpaceID: "s", SessionID: "t", Agent: "a", RequestID: "q1", Model: "helper", Write: true, Surface: tools.SurfaceChat}); fmt.Sprint(got) != fmt.Sprint(want) {
+		if want := (caller.Caller{UserID: "ada", SpaceID: "s", SessionID: "t", Agent: "a", RequestID: "q1", Model: "helper", Write: true, Protocol: caller.Chat}); fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("scope %+v", got)
 		}
 		if r.header.Get(headerRequestID) != "q1" || r.header.Get(headerGeneration) != "7" || r.header.Get("Content-Type") != "application/json" {
@@ -266,7 +267,7 @@ func TestChatErrorsHaveAStatus(t *testing.T) {
 		for _, c := range chatFailures {
 			for _, body := range []string{form.whole(), form.stream()} {
 				for _, late := range []bool{false, true} {
-					chats.chat = func(context.Context, *chat.Request, tools.Scope) (chatEvents, error) {
+					chats.chat = func(context.Context, *chat.Request, caller.Caller) (chatEvents, error) {
 						if late {
 							return yields(c.err), nil
 						}
@@ -289,7 +290,7 @@ func TestChatErrorsHaveAStatus(t *testing.T) {
 
 func TestErrorsAroundChatsHaveTheDoorsForm(t *testing.T) {
 	eachForm(t, func(t *testing.T, form form) {
-		chats := &fakeChats{chat: func(context.Context, *chat.Request, tools.Scope) (chatEvents, error) { panic("secret /etc") }}
+		chats := &fakeChats{chat: func(context.Context, *chat.Request, caller.Caller) (chatEvents, error) { panic("secret /etc") }}
 		f := serveChats(t, chats, func(o *Options) { o.BodyTimeout = time.Minute })
 		for _, c := range []struct {
 			body   string
@@ -380,7 +381,7 @@ func readUntil(t *testing.T, lines *bufio.Reader, text string) {
 func TestDeltasLeaveAtOnce(t *testing.T) {
 	eachForm(t, func(t *testing.T, form form) {
 		seen := make(chan struct{})
-		f := serveChats(t, &fakeChats{chat: func(ctx context.Context, _ *chat.Request, _ tools.Scope) (chatEvents, error) {
+		f := serveChats(t, &fakeChats{chat: func(ctx context.Context, _ *chat.Request, _ caller.Caller) (chatEvents, error) {
 			return func(yield func(toolloop.Event, error) bool) {
 				yield(starts, nil)
 				for i := range 5 {
@@ -406,7 +407,7 @@ func TestDeltasLeaveAtOnce(t *testing.T) {
 
 // waits yields what is given and waits for the end of ctx, which it reports.
 func waitsAfter(ended chan<- error, events ...toolloop.Event) *fakeChats {
-	return &fakeChats{chat: func(ctx context.Context, _ *chat.Request, _ tools.Scope) (chatEvents, error) {
+	return &fakeChats{chat: func(ctx context.Context, _ *chat.Request, _ caller.Caller) (chatEvents, error) {
 		return func(yield func(toolloop.Event, error) bool) {
 			for _, e := range events {
 				if !yield(e, nil) {
@@ -436,7 +437,7 @@ func TestLeavingEndsAWholeAnswer(t *testing.T) {
 	ended, began := make(chan error, 1), make(chan struct{})
 	chats := waitsAfter(ended)
 	inner := chats.chat
-	chats.chat = func(ctx context.Context, r *chat.Request, s tools.Scope) (chatEvents, error) {
+	chats.chat = func(ctx context.Context, r *chat.Request, s caller.Caller) (chatEvents, error) {
 		close(began)
 		return inner(ctx, r, s)
 	}
@@ -460,7 +461,7 @@ func TestLeavingEndsAWholeAnswer(t *testing.T) {
 // TestWhoDoesNotReadEndsTheChat: nobody reads what is sent without end.
 func TestWhoDoesNotReadEndsTheChat(t *testing.T) {
 	ended := make(chan bool, 1)
-	f := serveChats(t, &fakeChats{chat: func(context.Context, *chat.Request, tools.Scope) (chatEvents, error) {
+	f := serveChats(t, &fakeChats{chat: func(context.Context, *chat.Request, caller.Caller) (chatEvents, error) {
 		return func(yield func(toolloop.Event, error) bool) {
 			piece := says(strings.Repeat("x", 1<<20))
 			for yield(piece, nil) {
@@ -476,7 +477,7 @@ func TestWhoDoesNotReadEndsTheChat(t *testing.T) {
 func TestSilenceHasComments(t *testing.T) {
 	eachForm(t, func(t *testing.T, form form) {
 		seen := make(chan struct{})
-		f := serveChats(t, &fakeChats{chat: func(context.Context, *chat.Request, tools.Scope) (chatEvents, error) {
+		f := serveChats(t, &fakeChats{chat: func(context.Context, *chat.Request, caller.Caller) (chatEvents, error) {
 			return func(yield func(toolloop.Event, error) bool) {
 				<-seen // before the first delta, the header is sent with a comment
 				yield(starts, nil)
@@ -507,7 +508,7 @@ func TestSilenceHasComments(t *testing.T) {
 func TestAnErrorAfterACommentIsAnEvent(t *testing.T) {
 	eachForm(t, func(t *testing.T, form form) {
 		seen := make(chan struct{})
-		f := serveChats(t, &fakeChats{chat: func(context.Context, *chat.Request, tools.Scope) (chatEvents, error) {
+		f := serveChats(t, &fakeChats{chat: func(context.Context, *chat.Request, caller.Caller) (chatEvents, error) {
 			return func(yield func(toolloop.Event, error) bool) {
 				<-seen
 				yield(toolloop.Event{}, &chat.Error{Code: chat.CodeUpstream, Message: "down"})
@@ -564,7 +565,7 @@ func TestCancelBeforeTheFirstDelta(t *testing.T) {
 	began, ended := make(chan struct{}), make(chan error, 1)
 	chats := waitsAfter(ended)
 	inner := chats.chat
-	chats.chat = func(ctx context.Context, r *chat.Request, s tools.Scope) (chatEvents, error) {
+	chats.chat = func(ctx context.Context, r *chat.Request, s caller.Caller) (chatEvents, error) {
 		close(began)
 		return inner(ctx, r, s)
 	}
@@ -631,7 +632,7 @@ func TestEventsAreBounded(t *testing.T) {
 func TestResponsesAreContinued(t *testing.T) {
 	for _, stream := range []bool{false, true} {
 		var asked []chat.Message
-		f := serveChats(t, &fakeChats{chat: func(_ context.Context, r *chat.Request, _ tools.Scope) (chatEvents, error) {
+		f := serveChats(t, &fakeChats{chat: func(_ context.Context, r *chat.Request, _ caller.Caller) (chatEvents, error) {
 			asked = r.Messages
 			return yields(nil, answers("moin")...), nil
 		}}, nil)

@@ -13,8 +13,8 @@ import (
 	"github.com/openai/openai-go/v3/responses"
 	"github.com/openai/openai-go/v3/shared"
 
+	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
-	"github.com/spiced-sql/spiced/tools"
 )
 
 // The official clients of OpenAI and Anthropic, unchanged.
@@ -91,7 +91,7 @@ func TestOpenAIClientSeesErrors(t *testing.T) {
 	asked := 0
 	chats := echoes()
 	inner := chats.chat
-	chats.chat = func(ctx context.Context, r *chat.Request, s tools.Scope) (chatEvents, error) {
+	chats.chat = func(ctx context.Context, r *chat.Request, s caller.Caller) (chatEvents, error) {
 		asked++
 		return inner(ctx, r, s)
 	}

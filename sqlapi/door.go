@@ -9,14 +9,14 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
-	"github.com/spiced-sql/spiced/tools"
 )
 
 // door is a form that chats are asked for and answered in.
 type door struct {
-	parse       func(a *API, r *http.Request, body []byte, scope tools.Scope) (*turn, error)
+	parse       func(a *API, r *http.Request, body []byte, who caller.Caller) (*turn, error)
 	encodeError func(*chat.Error) []byte
 	idHeader    string // where its clients look for the request's id; "": in X-Request-Id
 }

@@ -8,11 +8,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/chat/anthropic"
 	"github.com/spiced-sql/spiced/internal/llm/chat/openai"
 	"github.com/spiced-sql/spiced/internal/llm/chat/responses"
-	"github.com/spiced-sql/spiced/tools"
 )
 
 // headerAnthropicID is where Anthropic's clients look for the request's id.
@@ -24,7 +24,7 @@ var (
 	responsesDoor   = &door{parse: responsesTurn, encodeError: responses.EncodeError}
 )
 
-func completionsTurn(_ *API, _ *http.Request, body []byte, _ tools.Scope) (*turn, error) {
+func completionsTurn(_ *API, _ *http.Request, body []byte, _ caller.Caller) (*turn, error) {
 	request, err := openai.ParseRequest(body)
 	if err != nil {
 		return nil, err
@@ -37,7 +37,7 @@ func completionsTurn(_ *API, _ *http.Request, body []byte, _ tools.Scope) (*turn
 	}, nil
 }
 
-func messagesTurn(_ *API, r *http.Request, body []byte, _ tools.Scope) (*turn, error) {
+func messagesTurn(_ *API, r *http.Request, body []byte, _ caller.Caller) (*turn, error) {
 	request, err := anthropic.ParseRequest(body)
 	if err != nil {
 		return nil, err
@@ -70,12 +70,12 @@ func addBetas(request *chat.Request, headers []string) {
 
 // responsesTurn continues the answer that the request names, and keeps its own
 // for requests to come.
-func responsesTurn(a *API, _ *http.Request, body []byte, scope tools.Scope) (*turn, error) {
+func responsesTurn(a *API, _ *http.Request, body []byte, who caller.Caller) (*turn, error) {
 	request, err := responses.ParseRequest(body)
 	if err != nil {
 		return nil, err
 	}
-	if err := a.answers.Resume(scope.Owner(), request); err != nil {
+	if err := a.answers.Resume(who.Owner(), request); err != nil {
 		return nil, err
 	}
 	o := responses.EncoderOptions{ID: answerID("resp_"), Model: request.Model, Created: time.Now(), Request: request}
@@ -85,7 +85,7 @@ func responsesTurn(a *API, _ *http.Request, body []byte, scope tools.Scope) (*tu
 		encode:  func(r *chat.Response) ([]byte, error) { return responses.EncodeResponse(o, r) },
 	}
 	if request.Store {
-		t.keep = func(r *chat.Response) { a.answers.Keep(scope.Owner(), o, r) }
+		t.keep = func(r *chat.Response) { a.answers.Keep(who.Owner(), o, r) }
 	}
 	return t, nil
 }

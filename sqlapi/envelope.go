@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/tools"
 )
@@ -27,7 +28,7 @@ func decodeEnvelope(body []byte, c *registry.Call) error {
 		case "schema_version":
 			return decodeVersion(d)
 		case "context":
-			return decodeContext(d, &c.Scope)
+			return decodeContext(d, &c.Scope.Caller)
 		case "trace":
 			return decodeTrace(d, &c.Scope.Trace)
 		case "dry_run":
@@ -38,7 +39,7 @@ func decodeEnvelope(body []byte, c *registry.Call) error {
 	if err != nil {
 		return err
 	}
-	return checkScope(&c.Scope)
+	return checkCaller(&c.Scope.Caller)
 }
 
 // decodeVersion reads a schema_version. Versions of one major number agree.
@@ -57,7 +58,7 @@ func decodeVersion(d *json.Decoder) error {
 
 // decodeContext puts the body's context over what the headers say. Keys that
 // are not known are for others and left out.
-func decodeContext(d *json.Decoder, s *tools.Scope) error {
+func decodeContext(d *json.Decoder, s *caller.Caller) error {
 	err := d.Decode(s)
 	var wrong *json.UnmarshalTypeError
 	switch {
@@ -69,7 +70,7 @@ func decodeContext(d *json.Decoder, s *tools.Scope) error {
 	return err
 }
 
-func decodeTrace(d *json.Decoder, t *tools.Trace) error {
+func decodeTrace(d *json.Decoder, t *caller.Trace) error {
 	var raw json.RawMessage
 	if err := d.Decode(&raw); err != nil || string(raw) == "null" {
 		return err
@@ -78,8 +79,8 @@ func decodeTrace(d *json.Decoder, t *tools.Trace) error {
 	return decodeObject(raw, traceKeys, func(key string, d *json.Decoder) error { return d.Decode(words[key]) })
 }
 
-// checkScope checks what a body says of its scope.
-func checkScope(s *tools.Scope) error {
+// checkCaller checks what a body says of its caller.
+func checkCaller(s *caller.Caller) error {
 	for _, f := range [...]named{
 		{"context.user_id", &s.UserID},
 		{"context.space_id", &s.SpaceID},

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"os"
 	"time"
+
+	"github.com/spiced-sql/spiced/internal/access/auth"
 )
 
 // exchange is the ResponseWriter of every handler: it remembers what was sent
@@ -20,6 +22,8 @@ type exchange struct {
 	stalled bool   // a write was given up: the client does not read
 	code    string // of the error, if any
 	attrs   []slog.Attr
+
+	principal *auth.Principal // nil until the request is authorised
 }
 
 func newExchange(w http.ResponseWriter, timeout time.Duration) *exchange {

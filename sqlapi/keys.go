@@ -40,16 +40,20 @@ func (a *API) authorised(rt route, h handler) handler {
 			}
 			defer end()
 		}
-		return h(w, r.WithContext(auth.With(r.Context(), p)))
+		if x, ok := w.(*exchange); ok {
+			x.principal = p
+		}
+		return h(w, r)
 	}
 }
 
-// principalOf is who sent a request that was let through.
-func principalOf(r *http.Request) *auth.Principal {
-	if p := auth.Of(r.Context()); p != nil {
-		return p
+// principalOf returns the principal of the request that w answers, or one
+// without rights.
+func principalOf(w http.ResponseWriter) *auth.Principal {
+	if x, ok := w.(*exchange); ok && x.principal != nil {
+		return x.principal
 	}
-	return (&auth.Keyring{}).Anonymous()
+	return &auth.Principal{}
 }
 
 // overLimit is the refusal of one request too many.

@@ -5,8 +5,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/spiced-sql/spiced/registry"
-	"github.com/spiced-sql/spiced/tools"
+	"github.com/spiced-sql/spiced/internal/access/caller"
 )
 
 // PathMCP is where the MCP server is.
@@ -20,7 +19,7 @@ const aboutMCP = "The Model Context Protocol over streamable HTTP: requests are 
 	"?mode=registry lists tool_search, tool_invoke, list_datasets and the pinned ones instead, ?mode=direct all. Datasets and " +
 	"functions are resources. See docs/mcp.md."
 
-// mcp hands the request to the MCP server, with its scope in the context. The
+// mcp hands the request to the MCP server, with its caller in the context. The
 // Host header counts over any connection, as in Spice.
 func (a *API) mcp(w http.ResponseWriter, r *http.Request) error {
 	if a.opts.MCP == nil {
@@ -29,12 +28,12 @@ func (a *API) mcp(w http.ResponseWriter, r *http.Request) error {
 	if !a.opts.hostAllowed(hostname(r.Host)) {
 		return hostError(r)
 	}
-	scope, err := scopeOf(w, r, tools.SurfaceMCP)
+	who, err := callerOf(w, r, caller.MCP)
 	if err != nil {
 		return err
 	}
 	a.nameGeneration(w)
-	r = r.WithContext(registry.WithScope(r.Context(), scope))
+	r = r.WithContext(caller.With(r.Context(), who))
 	if r.ContentLength != 0 {
 		r.Body = &timedBody{ReadCloser: r.Body, control: http.NewResponseController(w), timeout: a.opts.BodyTimeout}
 	}

@@ -11,12 +11,12 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/nsql"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/format"
 	"github.com/spiced-sql/spiced/internal/sql/query"
-	"github.com/spiced-sql/spiced/tools"
 )
 
 // The forms of /v1/nsql that /v1/sql does not have.
@@ -32,7 +32,7 @@ func (a *API) nsql(w http.ResponseWriter, r *http.Request) error {
 		return newError(codeNotServed, "", "models are not served here")
 	}
 	a.nameGeneration(w)
-	scope, err := scopeOf(w, r, tools.SurfaceChat)
+	who, err := callerOf(w, r, caller.Chat)
 	if err != nil {
 		return err
 	}
@@ -40,11 +40,11 @@ func (a *API) nsql(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	scope.Model = q.Model
-	ctx, job, err := a.running.begin(r.Context(), scope)
+	who.Model = q.Model
+	ctx, job, err := a.running.begin(r.Context(), who)
 	if err == nil {
 		defer job.end()
-		err = blame(ctx, a.question(w, r.WithContext(ctx), q, scope))
+		err = blame(ctx, a.question(w, r.WithContext(ctx), q, who))
 	}
 	var failed *chat.Error
 	if errors.As(err, &failed) {
@@ -54,8 +54,8 @@ func (a *API) nsql(w http.ResponseWriter, r *http.Request) error {
 }
 
 // question has the statement written and run.
-func (a *API) question(w http.ResponseWriter, r *http.Request, q NSQL, scope tools.Scope) error {
-	answer, err := a.opts.Chats.NSQL(r.Context(), q, scope)
+func (a *API) question(w http.ResponseWriter, r *http.Request, q NSQL, who caller.Caller) error {
+	answer, err := a.opts.Chats.NSQL(r.Context(), q, who)
 	if err != nil {
 		return unwritten(err)
 	}
@@ -70,7 +70,7 @@ func (a *API) question(w http.ResponseWriter, r *http.Request, q NSQL, scope too
 		out = withSQL(answer.SQL)
 	}
 	err = a.statement(w, r, query.Request{
-		Request: engine.Request{SQL: answer.SQL, Allow: answer.Allow}, Scope: scope, Door: query.HTTP, Remote: r.RemoteAddr, ByModel: true,
+		Request: engine.Request{SQL: answer.SQL, Allow: answer.Allow}, Caller: who, Door: query.HTTP, Remote: r.RemoteAddr, ByModel: true,
 	}, out, nil)
 	if err == nil || r.Context().Err() != nil {
 		return err

@@ -9,15 +9,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
-	"github.com/spiced-sql/spiced/tools"
 )
 
 // writesSQL answers every question with a statement.
 func writesSQL(sql string) *fakeChats {
 	return &fakeChats{
 		models: []Model{{Name: "helper", Status: StatusReady}, {Name: "broken", Status: StatusError}},
-		nsql: func(context.Context, NSQL, tools.Scope) (*NSQLAnswer, error) {
+		nsql: func(context.Context, NSQL, caller.Caller) (*NSQLAnswer, error) {
 			return &NSQLAnswer{SQL: sql, Attempts: 2}, nil
 		},
 	}
@@ -64,8 +64,8 @@ func TestQuestionsAreAnswered(t *testing.T) {
 func TestQuestionsAreRead(t *testing.T) {
 	chats := writesSQL("SELECT 1")
 	var got NSQL
-	var scope tools.Scope
-	chats.nsql = func(_ context.Context, q NSQL, s tools.Scope) (*NSQLAnswer, error) {
+	var scope caller.Caller
+	chats.nsql = func(_ context.Context, q NSQL, s caller.Caller) (*NSQLAnswer, error) {
 		got, scope = q, s
 		return &NSQLAnswer{SQL: "SELECT 1", Attempts: 1}, nil
 	}
@@ -74,7 +74,7 @@ func TestQuestionsAreRead(t *testing.T) {
 	if diff := cmp.Diff(NSQL{"q", "helper", true, []string{"a", "b"}, "k"}, got); diff != "" {
 		t.Error(diff)
 	}
-	if scope.UserID != "ada" || scope.Model != "helper" || scope.Surface != tools.SurfaceChat {
+	if scope.UserID != "ada" || scope.Model != "helper" || scope.Protocol != caller.Chat {
 		t.Errorf("scope %+v", scope)
 	}
 	f.want(f.send("POST", "/v1/nsql", `{"query":"q","model":"other"}`), 200, "")
@@ -114,7 +114,7 @@ func TestQuestionsThatFail(t *testing.T) {
 	chats := writesSQL("")
 	f = serveChats(t, chats, nil)
 	for _, c := range chatFailures {
-		chats.nsql = func(context.Context, NSQL, tools.Scope) (*NSQLAnswer, error) { return nil, c.err }
+		chats.nsql = func(context.Context, NSQL, caller.Caller) (*NSQLAnswer, error) { return nil, c.err }
 		r := f.send("POST", "/v1/nsql", question)
 		f.want(r, c.status, c.want)
 		if got := r.header.Get("Retry-After") + "/" + r.header.Get("X-Should-Retry"); got != c.headers && c.status != 500 || strings.Contains(r.body, "secret") {
@@ -126,7 +126,7 @@ func TestQuestionsThatFail(t *testing.T) {
 func TestQuestionsAreCancelled(t *testing.T) {
 	began := make(chan struct{})
 	chats := writesSQL("")
-	chats.nsql = func(ctx context.Context, _ NSQL, _ tools.Scope) (*NSQLAnswer, error) {
+	chats.nsql = func(ctx context.Context, _ NSQL, _ caller.Caller) (*NSQLAnswer, error) {
 		close(began)
 		<-ctx.Done()
 		return nil, &chat.Error{Code: chat.CodeCancelled, Message: "the client left"}

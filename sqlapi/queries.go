@@ -10,11 +10,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/format"
 	"github.com/spiced-sql/spiced/internal/sql/query"
-	"github.com/spiced-sql/spiced/tools"
 )
 
 // maxChunk is how many bytes of JSON a chunk of a submitted query's rows has
@@ -67,21 +67,21 @@ type queryChunk struct {
 }
 
 // owned is a handler for what belongs to whoever asks.
-func owned(h func(a *API, w http.ResponseWriter, r *http.Request, scope tools.Scope) error) func(*API, http.ResponseWriter, *http.Request) error {
+func owned(h func(a *API, w http.ResponseWriter, r *http.Request, who caller.Caller) error) func(*API, http.ResponseWriter, *http.Request) error {
 	return func(a *API, w http.ResponseWriter, r *http.Request) error {
-		scope, err := scopeOf(w, r, tools.SurfaceSQL)
+		who, err := callerOf(w, r, caller.SQL)
 		if err != nil {
 			return err
 		}
 		if a.opts.Jobs == nil {
 			return newError(codeNotServed, "", "queries are not kept here")
 		}
-		return h(a, w, r, scope)
+		return h(a, w, r, who)
 	}
 }
 
 // submit takes a query, which runs by itself.
-func (a *API) submit(w http.ResponseWriter, r *http.Request, scope tools.Scope) error {
+func (a *API) submit(w http.ResponseWriter, r *http.Request, who caller.Caller) error {
 	body, err := a.readBody(w, r, a.opts.MaxBody)
 	if err != nil {
 		return err
@@ -90,7 +90,7 @@ func (a *API) submit(w http.ResponseWriter, r *http.Request, scope tools.Scope) 
 	if err != nil {
 		return err
 	}
-	job, err := a.opts.Jobs.Submit(query.Request{Request: req, Scope: scope, Door: query.Queries, Remote: r.RemoteAddr})
+	job, err := a.opts.Jobs.Submit(query.Request{Request: req, Caller: who, Door: query.Queries, Remote: r.RemoteAddr})
 	if err != nil {
 		return err
 	}
@@ -106,8 +106,8 @@ func summary(job *query.Job) submittedQuery {
 }
 
 // job is the query that the path names.
-func (a *API) job(r *http.Request, scope tools.Scope) (*query.Job, error) {
-	return foundJob(a.opts.Jobs.Get(scope.Owner(), r.PathValue("id")))
+func (a *API) job(r *http.Request, who caller.Caller) (*query.Job, error) {
+	return foundJob(a.opts.Jobs.Get(who.Owner(), r.PathValue("id")))
 }
 
 // foundJob makes an unknown query 404: the address is wrong, not a statement.
@@ -119,8 +119,8 @@ func foundJob(job *query.Job, err error) (*query.Job, error) {
 	return job, err
 }
 
-func (a *API) queryStatus(w http.ResponseWriter, r *http.Request, scope tools.Scope) error {
-	job, err := a.job(r, scope)
+func (a *API) queryStatus(w http.ResponseWriter, r *http.Request, who caller.Caller) error {
+	job, err := a.job(r, who)
 	if err != nil {
 		return err
 	}
@@ -129,8 +129,8 @@ func (a *API) queryStatus(w http.ResponseWriter, r *http.Request, scope tools.Sc
 
 // query describes a query and, when it has succeeded, its result with the
 // first rows.
-func (a *API) query(w http.ResponseWriter, r *http.Request, scope tools.Scope) error {
-	job, err := a.job(r, scope)
+func (a *API) query(w http.ResponseWriter, r *http.Request, who caller.Caller) error {
+	job, err := a.job(r, who)
 	if err != nil {
 		return err
 	}
@@ -139,7 +139,7 @@ func (a *API) query(w http.ResponseWriter, r *http.Request, scope tools.Scope) e
 		chunks := job.Chunks()
 		s.Manifest = manifest(job, len(chunks))
 		if len(chunks) > 0 {
-			if s.Result, err = a.chunk(r, scope, job, chunks, 0); err != nil {
+			if s.Result, err = a.chunk(r, who, job, chunks, 0); err != nil {
 				return err
 			}
 		}
@@ -163,14 +163,14 @@ func manifest(job *query.Job, chunks int) *queryManifest {
 }
 
 // chunk reads the rows of a chunk.
-func (a *API) chunk(r *http.Request, scope tools.Scope, job *query.Job, chunks []query.JobChunk, index int) (*queryChunk, error) {
+func (a *API) chunk(r *http.Request, who caller.Caller, job *query.Job, chunks []query.JobChunk, index int) (*queryChunk, error) {
 	c := chunks[index]
 	out := &queryChunk{ChunkIndex: c.Index, RowOffset: c.Offset, RowCount: c.Rows}
 	if next := index + 1; next < len(chunks) {
 		out.NextChunkIndex, out.NextChunkURL = &next, fmt.Sprintf("%s/%s/results/chunks/%d", pathQueries, job.ID, next)
 	}
 	rows, err := a.opts.Queries.Query(r.Context(), query.Request{
-		Request: engine.Request{SQL: c.SQL()}, Scope: scope, Door: query.HTTP, Remote: r.RemoteAddr,
+		Request: engine.Request{SQL: c.SQL()}, Caller: who, Door: query.HTTP, Remote: r.RemoteAddr,
 	})
 	if err != nil {
 		return nil, err
@@ -194,8 +194,8 @@ func (a *API) chunk(r *http.Request, scope tools.Scope, job *query.Job, chunks [
 	return out, nil
 }
 
-func (a *API) queryChunk(w http.ResponseWriter, r *http.Request, scope tools.Scope) error {
-	job, err := a.job(r, scope)
+func (a *API) queryChunk(w http.ResponseWriter, r *http.Request, who caller.Caller) error {
+	job, err := a.job(r, who)
 	if err != nil {
 		return err
 	}
@@ -204,15 +204,15 @@ func (a *API) queryChunk(w http.ResponseWriter, r *http.Request, scope tools.Sco
 	if err != nil || index < 0 || index >= len(chunks) {
 		return newError(codeNoQuery, "", "the query has %d chunks, from 0; there is no %s", len(chunks), truncate.Ellipsis(r.PathValue("index"), maxShown))
 	}
-	chunk, err := a.chunk(r, scope, job, chunks, index)
+	chunk, err := a.chunk(r, who, job, chunks, index)
 	if err != nil {
 		return err
 	}
 	return writeJSON(w, http.StatusOK, chunk)
 }
 
-func (a *API) cancelQuery(w http.ResponseWriter, r *http.Request, scope tools.Scope) error {
-	job, err := foundJob(a.opts.Jobs.Cancel(scope.Owner(), r.PathValue("id")))
+func (a *API) cancelQuery(w http.ResponseWriter, r *http.Request, who caller.Caller) error {
+	job, err := foundJob(a.opts.Jobs.Cancel(who.Owner(), r.PathValue("id")))
 	if err != nil {
 		return err
 	}
@@ -235,7 +235,7 @@ var stateNames = map[string]query.State{
 	"completed": query.Succeeded, "failed": query.Failed, "cancelled": query.Cancelled,
 }
 
-func (a *API) listQueries(w http.ResponseWriter, r *http.Request, scope tools.Scope) error {
+func (a *API) listQueries(w http.ResponseWriter, r *http.Request, who caller.Caller) error {
 	filter, limit := r.URL.Query().Get("status"), math.MaxInt
 	state, known := stateNames[strings.ToLower(filter)]
 	if filter != "" && !known {
@@ -249,7 +249,7 @@ func (a *API) listQueries(w http.ResponseWriter, r *http.Request, scope tools.Sc
 		limit = n
 	}
 	list := submittedQueries{Queries: []submittedQuery{}}
-	for _, job := range a.opts.Jobs.List(scope.Owner()) {
+	for _, job := range a.opts.Jobs.List(who.Owner()) {
 		if filter != "" && job.State != state {
 			continue
 		}

@@ -104,7 +104,7 @@ func (a *API) answerFrom(w http.ResponseWriter, r *http.Request, req query.Reque
 // makeAnew runs a statement for the cache alone: the request that it was once
 // made for is answered already.
 func (a *API) makeAnew(ctx context.Context, req query.Request, t *taking) {
-	req.Door, req.Remote, req.Scope.RequestID = query.Renewal, "", ""
+	req.Door, req.Remote, req.Caller.RequestID = query.Renewal, "", ""
 	rows, err := a.opts.Queries.Query(ctx, req)
 	if err != nil {
 		return // whoever asks next gets the error

@@ -5,10 +5,10 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/format"
 	"github.com/spiced-sql/spiced/internal/sql/query"
-	"github.com/spiced-sql/spiced/tools"
 )
 
 type keptResult struct {
@@ -29,9 +29,9 @@ type keptResults struct {
 	Results []keptResult `json:"results"`
 }
 
-func (a *API) listResults(w http.ResponseWriter, _ *http.Request, scope tools.Scope) error {
+func (a *API) listResults(w http.ResponseWriter, _ *http.Request, who caller.Caller) error {
 	list := keptResults{Results: []keptResult{}}
-	for _, r := range a.opts.Results.List(scope.Owner()) {
+	for _, r := range a.opts.Results.List(who.Owner()) {
 		k := keptResult{Ref: r.Name, Rows: r.Rows, Bytes: r.Bytes, Columns: []keptColumn{}, CreatedAt: r.Created.UTC(), ExpiresAt: r.Expires.UTC()}
 		for _, c := range r.Columns {
 			k.Columns = append(k.Columns, keptColumn{c.Name, c.Type.String()})
@@ -42,20 +42,20 @@ func (a *API) listResults(w http.ResponseWriter, _ *http.Request, scope tools.Sc
 }
 
 // result sends the rows of a kept result.
-func (a *API) result(w http.ResponseWriter, r *http.Request, scope tools.Scope) error {
+func (a *API) result(w http.ResponseWriter, r *http.Request, who caller.Caller) error {
 	name := r.PathValue("ref")
-	if _, err := a.opts.Results.Get(scope.Owner(), name); err != nil {
+	if _, err := a.opts.Results.Get(who.Owner(), name); err != nil {
 		return noResult(err)
 	}
 	req := query.Request{
 		Request: engine.Request{SQL: "FROM " + engine.Ref + "(" + engine.Literal(name) + ")"},
-		Scope:   scope, Door: query.HTTP, Remote: r.RemoteAddr,
+		Caller:  who, Door: query.HTTP, Remote: r.RemoteAddr,
 	}
 	return a.statement(w, r, req, outputOf(format.Negotiate(accept(r))), nil)
 }
 
-func (a *API) deleteResult(w http.ResponseWriter, r *http.Request, scope tools.Scope) error {
-	if err := a.opts.Results.Delete(scope.Owner(), r.PathValue("ref")); err != nil {
+func (a *API) deleteResult(w http.ResponseWriter, r *http.Request, who caller.Caller) error {
+	if err := a.opts.Results.Delete(who.Owner(), r.PathValue("ref")); err != nil {
 		return noResult(err)
 	}
 	w.WriteHeader(http.StatusNoContent)

@@ -23,7 +23,7 @@ type route struct {
 	bodyOptional bool
 	answers      []answer                 // besides those every route has
 	plainErrors  bool                     // errors are text unless the client accepts JSON
-	scoped       bool                     // headers say on whose behalf the request is made: see scopeOf
+	scoped       bool                     // headers say on whose behalf the request is made: see callerOf
 	open         bool                     // no key is needed
 	writes       bool                     // a key that may write is needed
 	free         bool                     // the limits of a principal don't count it: it waits, or ends what runs

@@ -8,9 +8,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
-	"github.com/spiced-sql/spiced/tools"
 )
 
 // running are the chats that run, for those who want to cancel one. The zero
@@ -31,13 +31,13 @@ type job struct {
 
 // begin enters a chat, which is to run in the context that it returns and to
 // be ended.
-func (t *running) begin(ctx context.Context, scope tools.Scope) (context.Context, *job, error) {
+func (t *running) begin(ctx context.Context, who caller.Caller) (context.Context, *job, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.jobs) >= t.limit {
 		return nil, nil, &chat.Error{Code: chat.CodeBusy, RetryAfter: time.Second, Message: "too many chats run already; try again in a moment"}
 	}
-	j := &job{table: t, owner: scope.Owner(), id: scope.RequestID}
+	j := &job{table: t, owner: who.Owner(), id: who.RequestID}
 	ctx, j.cancel = context.WithCancelCause(ctx)
 	if t.jobs == nil {
 		t.jobs = map[*job]struct{}{}
@@ -87,12 +87,12 @@ var errStopped = &chat.Error{Code: chat.CodeCancelled, Message: "the request was
 
 // cancelRequest cancels a chat that runs.
 func (a *API) cancelRequest(w http.ResponseWriter, r *http.Request) error {
-	scope, err := scopeOf(w, r, tools.SurfaceHTTP)
+	who, err := callerOf(w, r, caller.HTTP)
 	if err != nil {
 		return err
 	}
 	id := strings.TrimSuffix(r.PathValue("name"), verbCancel)
-	if !a.running.cancel(scope.Owner(), id) {
+	if !a.running.cancel(who.Owner(), id) {
 		return newError(codeNoRequest, "it may have ended; the key and X-Spiced-User must be those of the request", "no request runs under the id %q", truncate.Ellipsis(id, maxShown))
 	}
 	return writeJSON(w, http.StatusOK, cancelled{true})

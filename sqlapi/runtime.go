@@ -6,11 +6,11 @@ import (
 	"iter"
 	"time"
 
+	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/toolloop"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/spicepod"
-	"github.com/spiced-sql/spiced/tools"
 )
 
 // Inventory is what the runtime is made of at this moment. Lists are in the
@@ -49,9 +49,9 @@ type Chats interface {
 	// Chat asks the model that r names. An error is one of the request; what
 	// fails later is the last pair. Whoever stops early, or ends ctx, ends the
 	// chat.
-	Chat(ctx context.Context, r *chat.Request, scope tools.Scope) (iter.Seq2[toolloop.Event, error], error)
+	Chat(ctx context.Context, r *chat.Request, who caller.Caller) (iter.Seq2[toolloop.Event, error], error)
 	// NSQL has a model write a statement, which has been checked.
-	NSQL(ctx context.Context, r NSQL, scope tools.Scope) (*NSQLAnswer, error)
+	NSQL(ctx context.Context, r NSQL, who caller.Caller) (*NSQLAnswer, error)
 }
 
 // Errors of a [Refresher].

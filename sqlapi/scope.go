@@ -5,7 +5,7 @@ import (
 	"net/http"
 
 	"github.com/spiced-sql/spiced/internal/access/auth"
-	"github.com/spiced-sql/spiced/tools"
+	"github.com/spiced-sql/spiced/internal/access/caller"
 )
 
 // The headers that say on whose behalf a request is made.
@@ -25,28 +25,28 @@ var scopeParams = []param{
 	{headerAgent, "header", "the agent that makes it", text("")},
 }
 
-// named is a word of a scope with what a message calls it.
+// named is a text of a caller with what a message calls it.
 type named struct {
 	name string
 	word *string
 }
 
-// scopeOf is on whose behalf a request is made, by its headers, as far as its
+// callerOf is on whose behalf a request is made, by its headers, as far as its
 // key permits.
-func scopeOf(w http.ResponseWriter, r *http.Request, surface tools.Surface) (tools.Scope, error) {
-	s := tools.Scope{RequestID: w.Header().Get(headerRequestID), Surface: surface}
+func callerOf(w http.ResponseWriter, r *http.Request, protocol caller.Protocol) (caller.Caller, error) {
+	s := caller.Caller{RequestID: w.Header().Get(headerRequestID), Protocol: protocol}
 	for _, f := range [...]named{{headerUser, &s.UserID}, {headerSpace, &s.SpaceID}, {headerSession, &s.SessionID}, {headerAgent, &s.Agent}} {
 		*f.word = r.Header.Get(f.name)
 		if err := checkWord(f.name, *f.word); err != nil {
 			return s, err
 		}
 	}
-	return permitted(r, s)
+	return permitted(w, s)
 }
 
-// permitted is what the request's key permits of a scope.
-func permitted(r *http.Request, asked tools.Scope) (tools.Scope, error) {
-	s, err := principalOf(r).Scope(asked)
+// permitted is asked as far as the request's key permits it.
+func permitted(w http.ResponseWriter, asked caller.Caller) (caller.Caller, error) {
+	s, err := principalOf(w).Caller(asked)
 	var denied *auth.DeniedError
 	if errors.As(err, &denied) {
 		return s, newError(codeDenied, "", "%s", denied.Message)
@@ -54,9 +54,9 @@ func permitted(r *http.Request, asked tools.Scope) (tools.Scope, error) {
 	return s, err
 }
 
-// checkWord refuses what is unfit to be a word of a scope.
+// checkWord refuses what is unfit to be a text of a caller.
 func checkWord(name, word string) error {
-	if err := tools.CheckWord(word); err != nil {
+	if err := caller.CheckWord(word); err != nil {
 		return newError(codeInvalidRequest, "", "%s %s", name, err)
 	}
 	return nil

@@ -5,11 +5,11 @@ import (
 	"log/slog"
 	"net/http"
 
+	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/fingerprint"
 	"github.com/spiced-sql/spiced/internal/sql/format"
 	"github.com/spiced-sql/spiced/internal/sql/query"
-	"github.com/spiced-sql/spiced/tools"
 )
 
 // headerGeneration names the generation that answered: after a reload another
@@ -23,7 +23,7 @@ const (
 // sql runs one statement and streams its rows, or answers with those of an
 // equal one a moment ago.
 func (a *API) sql(w http.ResponseWriter, r *http.Request) error {
-	scope, err := scopeOf(w, r, tools.SurfaceSQL)
+	who, err := callerOf(w, r, caller.SQL)
 	if err != nil {
 		return err
 	}
@@ -31,7 +31,7 @@ func (a *API) sql(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	q := query.Request{Request: req, Scope: scope, Door: query.HTTP, Remote: r.RemoteAddr}
+	q := query.Request{Request: req, Caller: who, Door: query.HTTP, Remote: r.RemoteAddr}
 	return a.remembered(w, r, q, outputOf(format.Negotiate(accept(r))))
 }
 

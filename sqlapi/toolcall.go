@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/registry"
@@ -19,7 +20,7 @@ const (
 )
 
 // toolHandler is a handler that needs the registry and a scope.
-type toolHandler func(*API, http.ResponseWriter, *http.Request, tools.Scope) error
+type toolHandler func(*API, http.ResponseWriter, *http.Request, caller.Caller) error
 
 // overTools is a toolHandler as a route has it.
 func overTools(h toolHandler) func(*API, http.ResponseWriter, *http.Request) error {
@@ -27,27 +28,27 @@ func overTools(h toolHandler) func(*API, http.ResponseWriter, *http.Request) err
 		if a.opts.Tools == nil {
 			return newError(codeNotServed, "", "tools are not served here")
 		}
-		scope, err := scopeOf(w, r, tools.SurfaceHTTP)
+		who, err := callerOf(w, r, caller.HTTP)
 		if err != nil {
 			return err
 		}
 		setGeneration(w, a.opts.Tools.Current().Generation)
-		return h(a, w, r, scope)
+		return h(a, w, r, who)
 	}
 }
 
 // invokeTool calls a tool with arguments in an envelope and answers with its
 // Result.
-func (a *API) invokeTool(w http.ResponseWriter, r *http.Request, scope tools.Scope) error {
+func (a *API) invokeTool(w http.ResponseWriter, r *http.Request, who caller.Caller) error {
 	body, err := a.readBody(w, r, maxEnvelope)
 	if err != nil {
 		return err
 	}
-	c := registry.Call{Name: strings.TrimSuffix(r.PathValue("name"), verbInvoke), Scope: scope}
+	c := registry.Call{Name: strings.TrimSuffix(r.PathValue("name"), verbInvoke), Scope: tools.Scope{Caller: who}}
 	if err := decodeEnvelope(body, &c); err != nil {
 		return err
 	}
-	if c.Scope, err = permitted(r, c.Scope); err != nil {
+	if c.Scope.Caller, err = permitted(w, c.Scope.Caller); err != nil {
 		return err
 	}
 	result := a.call(w, r, c)
@@ -80,11 +81,12 @@ func resultError(e *requestError) any {
 
 // callTool calls a tool with the body as its arguments and answers with what
 // it gave, as Spice does.
-func (a *API) callTool(w http.ResponseWriter, r *http.Request, scope tools.Scope) error {
+func (a *API) callTool(w http.ResponseWriter, r *http.Request, who caller.Caller) error {
 	dryRun, err := flagParam(r, "dry_run")
 	if err != nil {
 		return err
 	}
+	scope := tools.Scope{Caller: who}
 	if scope.EmbeddingModel, err = a.embeddingModel(r.URL.Query().Get("embedding_model")); err != nil {
 		return err
 	}

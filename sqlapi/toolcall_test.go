@@ -283,7 +283,7 @@ func FuzzDecodeEnvelope(f *testing.F) {
 		if len(c.Arguments) > 0 && !json.Valid(c.Arguments) {
 			t.Fatalf("%q: the arguments %q are not JSON", body, c.Arguments)
 		}
-		if err := checkScope(&c.Scope); err != nil {
+		if err := checkCaller(&c.Scope.Caller); err != nil {
 			t.Fatalf("%q: %v", body, err)
 		}
 		var plain struct {

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/find/embeddings"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/registry"
@@ -20,18 +21,18 @@ import (
 )
 
 // listTools lists the tools of a scope.
-func (a *API) listTools(w http.ResponseWriter, r *http.Request, scope tools.Scope) error {
+func (a *API) listTools(w http.ResponseWriter, r *http.Request, who caller.Caller) error {
 	q := r.URL.Query()
 	catalog := a.opts.Tools.Current()
 	view := q.Get("view")
 	switch view {
 	case "stats":
-		return a.listStats(w, r, catalog, scope)
+		return a.listStats(w, r, catalog, who)
 	case "", "planner", "full":
 	default:
 		return newError(codeInvalidRequest, "use planner, full or stats", "the view %q is unknown", view)
 	}
-	list := slices.DeleteFunc(catalog.Visible(scope), func(d *tools.Definition) bool { return !wanted(d, q) })
+	list := slices.DeleteFunc(catalog.Visible(tools.Scope{Caller: who}), func(d *tools.Definition) bool { return !wanted(d, q) })
 	switch f := q.Get("format"); f {
 	case "", "json":
 	case "xml":
@@ -59,9 +60,9 @@ func wanted(d *tools.Definition, q url.Values) bool {
 	return (source == "" || fromSource(d.Source, source)) && (owner == "" || d.Owner == owner) && (tag == "" || slices.Contains(d.Tags, tag))
 }
 
-func (a *API) listStats(w http.ResponseWriter, r *http.Request, c *registry.Catalog, scope tools.Scope) error {
+func (a *API) listStats(w http.ResponseWriter, r *http.Request, c *registry.Catalog, who caller.Caller) error {
 	q := r.URL.Query()
-	list := slices.DeleteFunc(a.opts.Tools.Stats(c, scope), func(s registry.Stat) bool { return !wanted(c.Get(s.Name), q) })
+	list := slices.DeleteFunc(a.opts.Tools.Stats(c, tools.Scope{Caller: who}), func(s registry.Stat) bool { return !wanted(c.Get(s.Name), q) })
 	header := []string{"name", "description", "parameter_count", "total_invocations", "errors", "last_called_at", "searches", "owner", "source"}
 	number := func(n int64) string { return strconv.FormatInt(n, 10) }
 	return writeList(w, r, list, header, func(s registry.Stat) []string {
@@ -76,7 +77,7 @@ func (a *API) listStats(w http.ResponseWriter, r *http.Request, c *registry.Cata
 }
 
 // getTool shows a tool's definition, or why it can be called or not.
-func (a *API) getTool(w http.ResponseWriter, r *http.Request, scope tools.Scope) error {
+func (a *API) getTool(w http.ResponseWriter, r *http.Request, who caller.Caller) error {
 	name := r.PathValue("name")
 	explain, err := flagParam(r, "explain")
 	if err != nil {
@@ -86,7 +87,7 @@ func (a *API) getTool(w http.ResponseWriter, r *http.Request, scope tools.Scope)
 	if def != nil && !explain && registry.Reserved(def.Name) {
 		return writeCanonical(w, r, def)
 	}
-	status, err := a.opts.Tools.Status(name, scope)
+	status, err := a.opts.Tools.Status(name, tools.Scope{Caller: who})
 	switch {
 	case err != nil:
 		return callError(tools.AsError(err))
@@ -131,14 +132,14 @@ type offeredFunction struct {
 
 // searchDefinitions lists what a model of another system gets in place of all
 // tools.
-func (a *API) searchDefinitions(w http.ResponseWriter, r *http.Request, scope tools.Scope) error {
+func (a *API) searchDefinitions(w http.ResponseWriter, r *http.Request, who caller.Caller) error {
 	q := r.URL.Query()
 	catalog := a.opts.Tools.Current()
 	if err := searchable(catalog, q.Get("embedding_model")); err != nil {
 		return err
 	}
 	defs := []*tools.Definition{}
-	if visible := catalog.Visible(scope); len(visible) > 0 {
+	if visible := catalog.Visible(tools.Scope{Caller: who}); len(visible) > 0 {
 		defs = a.opts.Tools.MetaTools()
 		if i := slices.IndexFunc(visible, func(d *tools.Definition) bool { return d.Name == listDatasets }); i >= 0 {
 			defs = append(defs, visible[i])

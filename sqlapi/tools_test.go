@@ -100,7 +100,7 @@ func waits(ctx context.Context, _ tools.Input) (tools.Output, error) {
 
 func who(_ context.Context, in tools.Input) (tools.Output, error) {
 	s := in.Scope
-	return tools.JSON([]string{s.UserID, s.SpaceID, s.SessionID, s.Agent, s.RequestID, s.Model, string(s.Surface)})
+	return tools.JSON([]string{s.UserID, s.SpaceID, s.SessionID, s.Agent, s.RequestID, s.Model, string(s.Protocol)})
 }
 
 // spaceTool is there in one space alone.

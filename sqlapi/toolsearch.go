@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/tools"
 )
@@ -23,12 +24,12 @@ type toolsFound struct {
 }
 
 // searchTools searches by a body.
-func (a *API) searchTools(w http.ResponseWriter, r *http.Request, scope tools.Scope) error {
+func (a *API) searchTools(w http.ResponseWriter, r *http.Request, who caller.Caller) error {
 	body, err := a.readBody(w, r, maxSmallBody)
 	if err != nil {
 		return err
 	}
-	s := toolSearch{SearchRequest: registry.SearchRequest{Scope: scope}}
+	s := toolSearch{SearchRequest: registry.SearchRequest{Scope: tools.Scope{Caller: who}}}
 	if err := s.decode(body); err != nil {
 		return err
 	}
@@ -55,7 +56,7 @@ func (s *toolSearch) decode(body []byte) error {
 		case "embedding_model":
 			return d.Decode(&s.EmbeddingModel)
 		case "context":
-			return decodeContext(d, &s.Scope)
+			return decodeContext(d, &s.Scope.Caller)
 		case "explain":
 			return d.Decode(&s.Explain)
 		}
@@ -64,7 +65,7 @@ func (s *toolSearch) decode(body []byte) error {
 	if err != nil {
 		return err
 	}
-	return checkScope(&s.Scope)
+	return checkCaller(&s.Scope.Caller)
 }
 
 // setLimit takes over a limit that is given; in a SearchRequest 0 is none.
@@ -79,10 +80,10 @@ func (s *toolSearch) setLimit(limit *int) error {
 }
 
 // searchToolsByQuery searches by the parameters of the query.
-func (a *API) searchToolsByQuery(w http.ResponseWriter, r *http.Request, scope tools.Scope) error {
+func (a *API) searchToolsByQuery(w http.ResponseWriter, r *http.Request, who caller.Caller) error {
 	q := r.URL.Query()
 	s := toolSearch{tool: q.Get("tool"), SearchRequest: registry.SearchRequest{
-		Query: q.Get("q"), Keywords: q["keyword"], EmbeddingModel: q.Get("embedding_model"), Scope: scope,
+		Query: q.Get("q"), Keywords: q["keyword"], EmbeddingModel: q.Get("embedding_model"), Scope: tools.Scope{Caller: who},
 	}}
 	var err error
 	if s.Explain, err = flagParam(r, "explain"); err != nil {

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"strings"
+
+	"github.com/spiced-sql/spiced/internal/access/caller"
 )
 
 // Result is the outcome of a call, whatever door it came through.
@@ -14,7 +16,7 @@ type Result struct {
 	Rows    *Rows           `json:"-"`                // extent of a result of rows, shown beside it
 	Notices []string        `json:"notices,omitempty"`
 	Metrics Metrics         `json:"metrics"`
-	Trace   *Trace          `json:"trace,omitempty"`
+	Trace   *caller.Trace   `json:"trace,omitempty"`
 
 	// Tool is the definition of what was called, nil when there is none.
 	Tool *Definition `json:"-"`

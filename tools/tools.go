@@ -16,6 +16,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+
+	"github.com/spiced-sql/spiced/internal/access/caller"
 )
 
 // Tool is something that a model, a statement or a client may call. It is safe
@@ -75,6 +77,12 @@ type Rows struct {
 	More *int64 `json:"more,omitempty"`
 }
 
+// Cut is the output of a list of rows that has more than those returned, as many
+// as more if it is known.
+func Cut(value json.RawMessage, returned int, more *int64) Output {
+	return Output{Value: value, Rows: &Rows{Returned: returned, Truncated: true, More: more}}
+}
+
 // JSON is the output of a value as JSON.
 func JSON(value any) (Output, error) {
 	b, err := json.Marshal(value)
@@ -84,18 +92,10 @@ func JSON(value any) (Output, error) {
 	return Output{Value: b}, nil
 }
 
-// Scope is who calls and on whose behalf. Every field may be empty.
+// Scope is who calls a tool and what the call may reach. The zero Scope reaches
+// everything.
 type Scope struct {
-	UserID    string `json:"user_id,omitempty"`
-	SpaceID   string `json:"space_id,omitempty"` // "": across spaces
-	RequestID string `json:"request_id,omitempty"`
-	SessionID string `json:"session_id,omitempty"`
-	Agent     string `json:"agent,omitempty"` // who calls, if an agent does
-	Model     string `json:"model,omitempty"`
-	// Principal is whose key the caller has; "" without keys.
-	Principal string `json:"-"`
-	// Write says that the caller may change data.
-	Write bool `json:"-"`
+	caller.Caller
 	// Datasets limits what built-in tools may read; nil is everything.
 	Datasets []string `json:"-"`
 	// Through are the datasets of the tools that a call comes through, which
@@ -106,30 +106,6 @@ type Scope struct {
 	EmbeddingModel string `json:"-"`
 	// Visible limits what tool_search finds; nil is every tool.
 	Visible func(name string) bool `json:"-"`
-	Surface Surface                `json:"-"`
-	Trace   Trace                  `json:"-"`
-}
-
-// Owner tells callers apart whose statements, results and requests are their
-// own.
-func (s Scope) Owner() string { return s.Principal + "\x00" + s.UserID + "\x00" + s.SpaceID }
-
-// Surface is the door a call came through.
-type Surface string
-
-// The doors.
-const (
-	SurfaceHTTP Surface = "http"
-	SurfaceSQL  Surface = "sql"
-	SurfaceChat Surface = "chat"
-	SurfaceMCP  Surface = "mcp"
-	SurfaceCLI  Surface = "cli"
-)
-
-// Trace places a call in the flow of its caller; it comes back with the result.
-type Trace struct {
-	FlowID string `json:"flow_id,omitempty"`
-	StepID string `json:"step_id,omitempty"`
 }
 
 // function is a tool made of a definition and a function.

@@ -9,18 +9,16 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/format"
+	"github.com/spiced-sql/spiced/internal/sql/results"
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// Results keeps results that are larger than a call may return.
-// *[results.Store] is one.
-//
-// [results.Store]: https://pkg.go.dev/github.com/spiced-sql/spiced/internal/sql/results#Store
+// Results stores results that are larger than a call may return.
+// [*results.Store] is one.
 type Results interface {
-	// Keep keeps the chunks that were read of a result, which it destroys, and
-	// the rest, and returns what stands for it; where it cannot be kept, the
-	// rows that are shown do. The error is the statement's.
-	Keep(ctx context.Context, owner string, first []*engine.Chunk, rest *engine.Rows, shown []json.RawMessage) (tools.Output, error)
+	// Keep stores the chunks that were read of a result, which it destroys, and
+	// the rest for the caller of ctx. The error is the statement's.
+	Keep(ctx context.Context, first []*engine.Chunk, rest *engine.Rows, shown []json.RawMessage) (results.Summary, error)
 	// Schema is the JSON Schema of what Keep returns.
 	Schema() json.RawMessage
 }
@@ -73,7 +71,7 @@ func (t *tableTool) Call(ctx context.Context, in tools.Input) (tools.Output, err
 		return tools.Output{}, failure(ctx, err)
 	}
 	defer rows.Close()
-	out, err := t.output(ctx, in.Scope.Owner(), rows, limit, t.maxBytes(in.Limits))
+	out, err := t.output(ctx, rows, limit, t.maxBytes(in.Limits))
 	if err != nil {
 		return tools.Output{}, failure(ctx, err)
 	}
@@ -104,18 +102,18 @@ func stricter[T int | int64](a, b T) T {
 }
 
 // output is the rows, or what stands for them.
-func (t *tableTool) output(ctx context.Context, owner string, rows *engine.Rows, limit, maxBytes int) (tools.Output, error) {
+func (t *tableTool) output(ctx context.Context, rows *engine.Rows, limit, maxBytes int) (tools.Output, error) {
 	p := &page{limit: limit, maxBytes: maxBytes, detach: t.results != nil}
 	err := t.read(rows, p)
 	if err != nil || t.results == nil || !p.cut() {
 		p.destroy()
 		return p.output(err)
 	}
-	out, err := t.results.Keep(ctx, owner, p.first, rows, p.rows)
-	if err == nil && (len(out.Value) > maxBytes || p.tooLarge && out.Rows.More == nil) { // nothing that fits stands for it
+	s, err := t.results.Keep(ctx, p.first, rows, p.rows)
+	if err == nil && (len(s.Value) > maxBytes || p.tooLarge && s.More == nil) { // the summary does not fit either
 		return p.output(nil)
 	}
-	return out, err
+	return tools.Cut(s.Value, s.Rows, s.More), err
 }
 
 // page is the first rows of a result.

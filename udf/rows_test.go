@@ -20,7 +20,6 @@ func (r *fixture) keeping(name string, limits spicepod.Results) tools.Tool {
 	r.t.Helper()
 	store, err := results.New(results.Options{
 		DB: r.db, Dir: filepath.Join(r.t.TempDir(), "results"), Limits: limits,
-		Owner: func(context.Context) string { return tools.Scope{}.Owner() },
 	})
 	if err != nil {
 		r.t.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 
+	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/models"
 	"github.com/spiced-sql/spiced/internal/llm/nsql"
@@ -41,18 +42,18 @@ func (c chats) Models() []sqlapi.Model {
 	return list
 }
 
-func (c chats) Chat(ctx context.Context, r *chat.Request, scope tools.Scope) (iter.Seq2[toolloop.Event, error], error) {
+func (c chats) Chat(ctx context.Context, r *chat.Request, who caller.Caller) (iter.Seq2[toolloop.Event, error], error) {
 	m, err := c.set().Model(r.Model)
 	if err != nil {
 		return nil, err
 	}
-	return m.Chat(ctx, r, scope), nil
+	return m.Chat(ctx, r, tools.Scope{Caller: who}), nil
 }
 
-func (c chats) NSQL(ctx context.Context, r sqlapi.NSQL, scope tools.Scope) (*sqlapi.NSQLAnswer, error) {
+func (c chats) NSQL(ctx context.Context, r sqlapi.NSQL, who caller.Caller) (*sqlapi.NSQLAnswer, error) {
 	answer, err := c.daemon.WriteSQL(ctx, r.Model, nsql.Request{
 		Query: r.Query, Datasets: r.Datasets, SampleData: r.SampleData, PromptCacheKey: r.PromptCacheKey,
-	}, scope)
+	}, tools.Scope{Caller: who})
 	if err != nil {
 		return nil, err
 	}

@@ -90,7 +90,7 @@ func serveLocal(ctx context.Context, std streams, path string) (*localServer, er
 		return nil, fmt.Errorf("open a socket: %w", err)
 	}
 	s.http = sqlapi.NewServer(sqlapi.New(sqlapi.Options{
-		Queries: query.New(query.Options{DB: d.DB(), Tools: d.Tools(), Isolate: d.Isolates}), Inventory: inventory{d, func() map[string]string { return nil }, &drainer{}}, Tools: d.Tools(), Chats: chats{d}, Log: log, Version: version,
+		Queries: query.New(query.Options{DB: d.DB(), Usage: d.Tools(), Isolate: d.Isolates}), Inventory: inventory{d, func() map[string]string { return nil }, &drainer{}}, Tools: d.Tools(), Chats: chats{d}, Log: log, Version: version,
 	}), log)
 	go s.http.Serve(listener) //nolint:errcheck // ends with close
 	s.client = &http.Client{Transport: &http.Transport{

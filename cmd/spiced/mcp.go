@@ -12,10 +12,10 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/kit/telemetry"
 	"github.com/spiced-sql/spiced/internal/protocols/mcpserver"
 	"github.com/spiced-sql/spiced/internal/runtime"
-	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/tools"
 )
 
@@ -27,7 +27,7 @@ func newMCPServer(d *runtime.Daemon, log *slog.Logger) (*mcpserver.Server, error
 	}
 	s := mcpserver.New(mcpserver.Options{
 		Registry: d.Tools(), Resources: r, Version: version, Log: log,
-		Scope: func(r *http.Request) tools.Scope { return registry.ScopeOf(r.Context()) },
+		Scope: func(r *http.Request) tools.Scope { return tools.Scope{Caller: caller.From(r.Context())} },
 		Settings: func() mcpserver.Settings {
 			m := d.Runtime().MCP
 			return mcpserver.Settings{Mode: m.Mode, Pinned: m.PinnedTools}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/find/search"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/runtime"
@@ -107,7 +108,7 @@ func runSearch(ctx context.Context, std streams, query, path string, f searchFla
 	defer d.Close()
 	request := registry.SearchRequest{
 		Query: query, Keywords: f.keywords, Limit: f.limit, MinScore: f.minScore, Explain: f.explain,
-		Scope: tools.Scope{Surface: tools.SurfaceCLI},
+		Scope: tools.Scope{Caller: caller.Caller{Protocol: caller.CLI}},
 	}
 	var answer searched
 	if answer.Found, err = d.Tools().Search(ctx, request); err != nil {

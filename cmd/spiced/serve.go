@@ -148,7 +148,7 @@ func (s *server) listen() error {
 		}
 	}
 	s.queries = query.New(query.Options{
-		DB: s.daemon.DB(), Tools: s.daemon.Tools(), Metrics: s.metrics, Audit: s.daemon.Audit(),
+		DB: s.daemon.DB(), Usage: s.daemon.Tools(), Metrics: s.metrics, Audit: s.daemon.Audit(),
 		Isolate: s.daemon.Isolates, Refuse: s.drainer.refuse,
 	})
 	s.jobs = query.NewJobs(query.JobsOptions{

@@ -1,7 +1,6 @@
 package runtime
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,7 +8,6 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/isolate"
 	"github.com/spiced-sql/spiced/internal/sql/query"
 	"github.com/spiced-sql/spiced/internal/sql/results"
-	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
@@ -17,7 +15,6 @@ import (
 func (d *Daemon) openResults(pod *spicepod.Pod, state string) (err error) {
 	d.results, err = results.New(results.Options{
 		DB: d.db, Dir: filepath.Join(state, "results"), Limits: pod.Runtime.Results, Log: d.log,
-		Owner: func(ctx context.Context) string { return registry.ScopeOf(ctx).Owner() },
 	})
 	if err != nil {
 		return fmt.Errorf("kept results: %w", err)
@@ -64,7 +61,7 @@ func (d *Daemon) Isolates(r query.Request) bool {
 	case spicepod.IsolateAll:
 		return true
 	case spicepod.IsolateReadOnly:
-		return r.ByModel || !r.Scope.Write
+		return r.ByModel || !r.Caller.Write
 	}
 	return r.ByModel
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/nsql"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
@@ -42,7 +43,7 @@ func (r *rig) say(model, text string) string {
 	}
 	var answer chat.Collector
 	request := &chat.Request{Model: model, Messages: []chat.Message{chat.Text(chat.RoleUser, text)}}
-	for e, err := range m.Chat(r.t.Context(), request, tools.Scope{RequestID: "r1"}) {
+	for e, err := range m.Chat(r.t.Context(), request, tools.Scope{Caller: caller.Caller{RequestID: "r1"}}) {
 		if err != nil {
 			return "error: " + err.Error()
 		}

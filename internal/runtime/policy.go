@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/spiced-sql/spiced/functions"
+	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/data/datasets"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
@@ -17,7 +18,7 @@ import (
 // tellCaller answers ctx('user_id') and the like with what the doors know of
 // the statement's caller.
 func tellCaller(ctx context.Context, name string) (string, error) {
-	s := registry.ScopeOf(ctx)
+	s := caller.From(ctx)
 	value, ok := map[string]string{
 		"user_id": s.UserID, "space_id": s.SpaceID, "session_id": s.SessionID, "agent": s.Agent,
 		"model": s.Model, "principal": s.Principal, "request_id": s.RequestID,

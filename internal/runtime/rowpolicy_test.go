@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/format"
 	"github.com/spiced-sql/spiced/internal/test/golden"
@@ -27,11 +28,11 @@ var callers = []struct {
 	scope  tools.Scope
 	hidden *regexp.Regexp
 }{
-	{"ann", tools.Scope{UserID: "ann"}, regexp.MustCompile(`MARKBOB|MARKNONE|MARKMAIL|98700\d`)},
-	{"bob", tools.Scope{UserID: "bob"}, regexp.MustCompile(`MARKANN|MARKNONE|MARKMAIL|98700\d`)},
-	{"bob of hr", tools.Scope{UserID: "bob", SpaceID: "hr"}, regexp.MustCompile(`MARKANN|MARKNONE|MARKMAIL|98700[126]`)},
+	{"ann", tools.Scope{Caller: caller.Caller{UserID: "ann"}}, regexp.MustCompile(`MARKBOB|MARKNONE|MARKMAIL|98700\d`)},
+	{"bob", tools.Scope{Caller: caller.Caller{UserID: "bob"}}, regexp.MustCompile(`MARKANN|MARKNONE|MARKMAIL|98700\d`)},
+	{"bob of hr", tools.Scope{Caller: caller.Caller{UserID: "bob", SpaceID: "hr"}}, regexp.MustCompile(`MARKANN|MARKNONE|MARKMAIL|98700[126]`)},
 	{"nobody", tools.Scope{}, regexp.MustCompile(`MARKANN|MARKBOB|MARKNONE|MARKMAIL|98700\d`)},
-	{"another", tools.Scope{UserID: "x' OR 'a' = 'a", SpaceID: "sales"}, regexp.MustCompile(`MARKANN|MARKBOB|MARKNONE|MARKMAIL|98700\d`)},
+	{"another", tools.Scope{Caller: caller.Caller{UserID: "x' OR 'a' = 'a", SpaceID: "sales"}}, regexp.MustCompile(`MARKANN|MARKBOB|MARKNONE|MARKMAIL|98700\d`)},
 }
 
 // statements are those of escapes.sql.
@@ -47,7 +48,7 @@ func statements(t *testing.T) []string {
 
 // answer is what a caller gets for a statement: its rows, sorted, or its error.
 func answer(ctx context.Context, d *Daemon, scope tools.Scope, sql string) string {
-	rows, err := d.DB().Query(registry.WithScope(ctx, scope), engine.Request{SQL: sql})
+	rows, err := d.DB().Query(caller.With(ctx, scope.Caller), engine.Request{SQL: sql})
 	if err != nil {
 		return "error: " + err.Error()
 	}
@@ -158,7 +159,7 @@ func TestCallsOfToolsKeepTheirCaller(t *testing.T) {
 				got := ""
 				for _, call := range []string{`note_of {"who":1}`, `note_of {"who":3}`, `whoami {}`} {
 					name, args, _ := strings.Cut(call, " ")
-					result := r.Tools().Invoke(t.Context(), registry.Call{Name: name, Arguments: []byte(args), Scope: tools.Scope{UserID: user}})
+					result := r.Tools().Invoke(t.Context(), registry.Call{Name: name, Arguments: []byte(args), Scope: tools.Scope{Caller: caller.Caller{UserID: user}}})
 					if !result.OK {
 						t.Errorf("%s: %v", call, result.Error)
 						return
@@ -181,7 +182,7 @@ func dataset(more string) string {
 }
 
 func (r *rig) as(user, sql string) string {
-	return answer(r.t.Context(), r.Daemon, tools.Scope{UserID: user}, sql)
+	return answer(r.t.Context(), r.Daemon, tools.Scope{Caller: caller.Caller{UserID: user}}, sql)
 }
 
 func (r *rig) wantAs(user, sql, want string) {
@@ -199,7 +200,7 @@ functions: [{name: n, from: sql, volatility: stable, signature: {returns: int64}
 `
 	r := start(t, files{"t.csv": owned, "spicepod.yaml": dataset("") + readers})
 	call := func(user string) string {
-		result := r.Tools().Invoke(t.Context(), registry.Call{Name: "n", Scope: tools.Scope{UserID: user}})
+		result := r.Tools().Invoke(t.Context(), registry.Call{Name: "n", Scope: tools.Scope{Caller: caller.Caller{UserID: user}}})
 		return string(result.Result)
 	}
 	check := func(all bool) {
@@ -217,7 +218,7 @@ functions: [{name: n, from: sql, volatility: stable, signature: {returns: int64}
 				t.Errorf("the tool gives %s, want %s", got, want)
 			}
 		}
-		dry := r.Tools().Invoke(t.Context(), registry.Call{Name: "n", DryRun: true, Scope: tools.Scope{UserID: "ann"}})
+		dry := r.Tools().Invoke(t.Context(), registry.Call{Name: "n", DryRun: true, Scope: tools.Scope{Caller: caller.Caller{UserID: "ann"}}})
 		if dry.OK != all {
 			t.Errorf("a dry run gives %s %v", dry.Result, dry.Error)
 		}

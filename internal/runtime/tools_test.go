@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/tools"
 	"github.com/spiced-sql/spiced/tools/builtin"
@@ -34,7 +35,7 @@ func toolsPod(t *testing.T) files {
 // call calls a tool and returns its result or error as text.
 func (r *rig) call(name, args string) string {
 	r.t.Helper()
-	result := r.Tools().Invoke(context.Background(), registry.Call{Name: name, Arguments: json.RawMessage(args), Scope: tools.Scope{Surface: tools.SurfaceHTTP}})
+	result := r.Tools().Invoke(context.Background(), registry.Call{Name: name, Arguments: json.RawMessage(args), Scope: tools.Scope{Caller: caller.Caller{Protocol: caller.HTTP}}})
 	if !result.OK {
 		return string(result.Error.Code) + " " + result.Error.Error()
 	}
@@ -82,7 +83,7 @@ func TestToolsOfOthersAreCounted(t *testing.T) {
 	r := start(t, toolsPod(t))
 	for _, agent := range []string{"navigator", "cook", "cook"} {
 		r.Tools().Invoke(t.Context(), registry.Call{
-			Name: "haversine_km", Arguments: json.RawMessage(`{"lat1":0,"lon1":0,"lat2":0,"lon2":1}`), Scope: tools.Scope{Agent: agent},
+			Name: "haversine_km", Arguments: json.RawMessage(`{"lat1":0,"lon1":0,"lat2":0,"lon2":1}`), Scope: tools.Scope{Caller: caller.Caller{Agent: agent}},
 		})
 	}
 	r.want("SELECT tool, owner, caller, calls FROM spiced.cross_agent_calls", "haversine_km,navigator,cook,2")
@@ -115,12 +116,10 @@ func TestTextsOfACallAreItsCallersAlone(t *testing.T) {
 functions:
 - {name: last_error, from: sql, volatility: volatile, signature: {returns: utf8}, body: (SELECT max(error) FROM spiced.tool_calls)}
 `
-	ann := tools.Scope{
-		Principal: "ann", UserID: "ann", SpaceID: "hr", RequestID: "MARK1", SessionID: "MARK2", Trace: tools.Trace{FlowID: "MARK3", StepID: "MARK4"},
-	}
+	ann := tools.Scope{Caller: caller.Caller{Principal: "ann", UserID: "ann", SpaceID: "hr", RequestID: "MARK1", SessionID: "MARK2", Trace: caller.Trace{FlowID: "MARK3", StepID: "MARK4"}}}
 	elsewhere := ann
 	elsewhere.SpaceID = ""
-	bob := tools.Scope{Principal: "bob", UserID: "bob"}
+	bob := tools.Scope{Caller: caller.Caller{Principal: "bob", UserID: "bob"}}
 	state := t.TempDir()
 	with := func(o *Options) { o.StateDir = state }
 	const calls = "SELECT tool, ok, user_id, error, request_id, session_id, flow_id, step_id FROM spiced.tool_calls WHERE tool = 'sql'"
@@ -170,7 +169,7 @@ functions:
 	t.Run("without keys", func(t *testing.T) {
 		r := start(t, files{"spicepod.yaml": readers})
 		r.problems(r.LastReport())
-		for user, scope := range map[string]tools.Scope{"ann": {UserID: "ann", SessionID: "MARK2"}, "bob": {UserID: "bob"}} {
+		for user, scope := range map[string]tools.Scope{"ann": {Caller: caller.Caller{UserID: "ann", SessionID: "MARK2"}}, "bob": {Caller: caller.Caller{UserID: "bob"}}} {
 			r.Tools().Invoke(t.Context(), registry.Call{Name: "sql", Arguments: json.RawMessage(`{"query":"SELECT 'MARK0'::INT"}`), Scope: scope})
 			r.wantAs("bob", "SELECT error FROM spiced.tool_calls WHERE user_id = '"+user+"'", "MARK0")
 		}

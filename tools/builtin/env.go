@@ -8,9 +8,9 @@ import (
 
 	"github.com/spiced-sql/spiced/functions"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/sql/results"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 	"github.com/spiced-sql/spiced/spicepod"
-	"github.com/spiced-sql/spiced/tools"
 )
 
 // Querier runs statements that the guard judges. *[engine.DB] is one.
@@ -44,15 +44,12 @@ type Env struct {
 	Results Results
 }
 
-// Results keeps results that are larger than a call may return.
-// *[results.Store] is one.
-//
-// [results.Store]: https://pkg.go.dev/github.com/spiced-sql/spiced/internal/sql/results#Store
+// Results stores results that are larger than a call may return.
+// [*results.Store] is one.
 type Results interface {
-	// Keep keeps the chunks that were read of a result, which it destroys, and
-	// the rest, and returns what stands for it; where it cannot be kept, the
-	// rows that are shown do. The error is the statement's.
-	Keep(ctx context.Context, owner string, first []*engine.Chunk, rest *engine.Rows, shown []json.RawMessage) (tools.Output, error)
+	// Keep stores the chunks that were read of a result, which it destroys, and
+	// the rest for the caller of ctx. The error is the statement's.
+	Keep(ctx context.Context, first []*engine.Chunk, rest *engine.Rows, shown []json.RawMessage) (results.Summary, error)
 	// Schema is the JSON Schema of what Keep returns.
 	Schema() json.RawMessage
 }

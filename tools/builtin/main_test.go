@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/spiced-sql/spiced/functions"
+	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/spicepod"
 	"github.com/spiced-sql/spiced/tools"
@@ -237,7 +238,7 @@ func (w *world) call(tool tools.Tool, args string, in tools.Input) (tools.Output
 		w.t.Fatal(err)
 	}
 	in.Arguments = values
-	out, err := tool.Call(w.t.Context(), in)
+	out, err := tool.Call(caller.With(w.t.Context(), in.Scope.Caller), in)
 	if err != nil {
 		var e *tools.Error
 		if !errors.As(err, &e) {

@@ -1,12 +1,12 @@
 package builtin_test
 
 import (
-	"context"
 	"encoding/json"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/sql/results"
 	"github.com/spiced-sql/spiced/spicepod"
 	"github.com/spiced-sql/spiced/tools"
@@ -18,7 +18,6 @@ func (w *world) keeping(limits spicepod.Results) *results.Store {
 	w.t.Helper()
 	store, err := results.New(results.Options{
 		DB: w.DB, Dir: filepath.Join(w.t.TempDir(), "results"), Limits: limits,
-		Owner: func(context.Context) string { return tools.Scope{}.Owner() },
 	})
 	if err != nil {
 		w.t.Fatal(err)
@@ -66,12 +65,15 @@ func TestSQLKeepsLargeResults(t *testing.T) {
 	if list := store.List(tools.Scope{}.Owner()); len(list) != 1 {
 		t.Errorf("%d results are kept", len(list))
 	}
-	out, err := w.call(w.tool("sql"), `{"query": "FROM ref('`+got.Ref+`')"}`, tools.Input{Scope: tools.Scope{UserID: "eve"}})
-	if err != nil || !strings.Contains(string(out.Value), `"ref"`) {
-		t.Errorf("a large result of a reference: %s, %v", out.Value, err)
+	if again, _ := w.standIn("FROM ref('"+got.Ref+"')", tools.Input{}); again.Ref == "" || again.Ref == got.Ref {
+		t.Errorf("a large result of a reference: %+v", again)
 	}
-	if list := store.List(tools.Scope{UserID: "eve"}.Owner()); len(list) != 1 {
-		t.Errorf("%d results are kept for the caller", len(list))
+	eve := tools.Scope{Caller: caller.Caller{UserID: "eve"}}
+	if _, err := w.call(w.tool("sql"), `{"query": "FROM ref('`+got.Ref+`')"}`, tools.Input{Scope: eve}); err == nil || !strings.Contains(err.Error(), "there is no result") {
+		t.Errorf("another user reads it: %v", err)
+	}
+	if w.standIn("FROM range(100000)", tools.Input{Scope: eve}); len(store.List(eve.Owner())) != 1 {
+		t.Errorf("%d results are kept for the caller", len(store.List(eve.Owner())))
 	}
 }
 

@@ -79,9 +79,9 @@ func begin(ctx context.Context, db Querier, req engine.Request) (*engine.Rows, e
 	return result, nil
 }
 
-// queryOrKeep is query, but that a result beyond its extent is kept for the
-// owner, where results are, and what is returned stands for it.
-func queryOrKeep(ctx context.Context, env Env, owner string, req engine.Request, e extent) (output, error) {
+// queryOrKeep is query, but a result beyond its extent is stored, if it can be,
+// and its summary returned.
+func queryOrKeep(ctx context.Context, env Env, req engine.Request, e extent) (output, error) {
 	result, err := begin(ctx, env.SQL, req)
 	if err != nil {
 		return output{}, err
@@ -100,14 +100,14 @@ func queryOrKeep(ctx context.Context, env Env, owner string, req engine.Request,
 		}
 		return shown.output(cmp.Or(err, tooLarge))
 	}
-	out, err := env.Results.Keep(ctx, owner, first, result, rawLines(shown.lines))
+	s, err := env.Results.Keep(ctx, first, result, rawLines(shown.lines))
 	switch {
 	case err != nil:
 		return output{}, SQLError(err)
-	case int64(len(out.Value)) > e.bytes || tooLarge != nil && out.Rows.More == nil: // nothing that fits stands for it
+	case int64(len(s.Value)) > e.bytes || tooLarge != nil && s.More == nil: // the summary does not fit either
 		return shown.output(tooLarge)
 	}
-	return output(out), nil
+	return output(tools.Cut(s.Value, s.Rows, s.More)), nil
 }
 
 func rawLines(lines [][]byte) []json.RawMessage {

@@ -48,6 +48,6 @@ func newSQL(env Env, c custom) (tools.Tool, error) {
 		req := engine.Request{
 			SQL: a.Query, Limits: engine.Limits{Timeout: in.Limits.Timeout}, Allow: c.access(in.Scope).filter(), Isolate: true,
 		}
-		return queryOrKeep(ctx, env, in.Scope.Owner(), req, extentOf(in.Limits, most))
+		return queryOrKeep(ctx, env, req, extentOf(in.Limits, most))
 	})
 }

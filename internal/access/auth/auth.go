@@ -3,7 +3,7 @@
 //
 //	keys, problems := auth.NewKeyring(pod)
 //	p, ok := keys.Lookup(key)             // constant time in the key
-//	scope, err := p.Scope(asked)          // on whose behalf p may act
+//	who, err := p.Caller(asked)           // on whose behalf p may act
 //	end, err := p.Begin()                 // within its rate and concurrency
 //	defer end()
 //	leave, err := p.Enter()               // within its concurrency alone
@@ -22,12 +22,11 @@ package auth
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 
+	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
-	"github.com/spiced-sql/spiced/tools"
 )
 
 // Principal is who holds a key.
@@ -42,29 +41,30 @@ type Principal struct {
 	limiter *limiter // nil: no limits
 }
 
-// Scope is on whose behalf the principal acts: what asked says as far as it
-// may say so, and its own user and space otherwise. The principal and its
-// right to write are always its own. The error is a [*DeniedError].
-func (p *Principal) Scope(asked tools.Scope) (tools.Scope, error) {
-	scope, user := asked, cmp.Or(p.UserID, p.Name)
-	scope.Principal, scope.Write = p.Name, p.Write
+// Caller returns the caller that a request of the principal has: what it asked
+// for as far as the principal may name it, and the principal's own user and space
+// otherwise. Principal and Write are always the principal's own. The error is a
+// [*DeniedError].
+func (p *Principal) Caller(asked caller.Caller) (caller.Caller, error) {
+	who, user := asked, cmp.Or(p.UserID, p.Name)
+	who.Principal, who.Write = p.Name, p.Write
 	if p.OnBehalfOf {
-		scope.UserID = cmp.Or(asked.UserID, user)
-		scope.SpaceID = cmp.Or(asked.SpaceID, p.SpaceID)
-		return scope, nil
+		who.UserID = cmp.Or(asked.UserID, user)
+		who.SpaceID = cmp.Or(asked.SpaceID, p.SpaceID)
+		return who, nil
 	}
 	if asked.UserID != "" && asked.UserID != user {
-		return tools.Scope{}, &DeniedError{fmt.Sprintf(
+		return caller.Caller{}, &DeniedError{fmt.Sprintf(
 			"principal %q acts for user %q and may not name user %q; leave user_id out, or set on_behalf_of: true on the principal",
 			p.Name, user, truncate.Ellipsis(asked.UserID, maxShown))}
 	}
 	if asked.SpaceID != "" && asked.SpaceID != p.SpaceID {
-		return tools.Scope{}, &DeniedError{fmt.Sprintf(
+		return caller.Caller{}, &DeniedError{fmt.Sprintf(
 			"principal %q may not name space %q; leave space_id out, or set space_id or on_behalf_of: true on the principal",
 			p.Name, truncate.Ellipsis(asked.SpaceID, maxShown))}
 	}
-	scope.UserID, scope.SpaceID = user, p.SpaceID
-	return scope, nil
+	who.UserID, who.SpaceID = user, p.SpaceID
+	return who, nil
 }
 
 // DeniedError is a refusal of what a principal may not do.
@@ -75,16 +75,3 @@ func (e *DeniedError) Error() string { return e.Message }
 
 // ErrDenied is the one error of a wrong key: it tells nothing else.
 var ErrDenied = errors.New("the key is not known")
-
-type principalKey struct{}
-
-// With says who calls.
-func With(ctx context.Context, p *Principal) context.Context {
-	return context.WithValue(ctx, principalKey{}, p)
-}
-
-// Of is who calls, or nil.
-func Of(ctx context.Context) *Principal {
-	p, _ := ctx.Value(principalKey{}).(*Principal)
-	return p
-}

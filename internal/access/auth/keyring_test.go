@@ -1,7 +1,6 @@
 package auth_test
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -10,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/spiced-sql/spiced/internal/access/auth"
-	"github.com/spiced-sql/spiced/tools"
+	"github.com/spiced-sql/spiced/internal/access/caller"
 )
 
 func TestLookup(t *testing.T) {
@@ -107,16 +106,6 @@ func TestManyKeys(t *testing.T) {
 	}
 }
 
-func TestContext(t *testing.T) {
-	if p := auth.Of(context.Background()); p != nil {
-		t.Error(p)
-	}
-	p := &auth.Principal{Name: "bi"}
-	if got := auth.Of(auth.With(context.Background(), p)); got != p {
-		t.Error(got)
-	}
-}
-
 // A key without a name keeps its number for as long as the process knows it,
 // and no other key gets it: what belongs to key-1 is never another's.
 func TestNumbersOfKeysOutliveReloads(t *testing.T) {
@@ -133,7 +122,7 @@ func TestNumbersOfKeysOutliveReloads(t *testing.T) {
 		if !ok {
 			t.Fatalf("%s is not known", key)
 		}
-		scope, err := p.Scope(tools.Scope{})
+		scope, err := p.Caller(caller.Caller{})
 		if err != nil {
 			t.Fatal(err)
 		}

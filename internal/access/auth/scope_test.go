@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/spiced-sql/spiced/internal/access/auth"
-	"github.com/spiced-sql/spiced/tools"
+	"github.com/spiced-sql/spiced/internal/access/caller"
 )
 
 func TestScope(t *testing.T) {
@@ -21,29 +21,29 @@ func TestScope(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		p     *auth.Principal
-		asked tools.Scope
-		want  tools.Scope
+		asked caller.Caller
+		want  caller.Caller
 	}{
-		{"its own user and space", bi, tools.Scope{}, tools.Scope{UserID: "reports", SpaceID: "finance", Principal: "bi"}},
-		{"its own user, named", bi, tools.Scope{UserID: "reports"}, tools.Scope{UserID: "reports", SpaceID: "finance", Principal: "bi"}},
-		{"its own space, named", bi, tools.Scope{SpaceID: "finance"}, tools.Scope{UserID: "reports", SpaceID: "finance", Principal: "bi"}},
-		{"the name is the user without user_id", plain, tools.Scope{}, tools.Scope{UserID: "ci", Principal: "ci", Write: true}},
-		{"no space is every space", plain, tools.Scope{}, tools.Scope{UserID: "ci", Principal: "ci", Write: true}},
-		{"for another", web, tools.Scope{UserID: "ann", SpaceID: "hr"}, tools.Scope{UserID: "ann", SpaceID: "hr", Principal: "web"}},
-		{"for another in its own space", web, tools.Scope{UserID: "ann"}, tools.Scope{UserID: "ann", SpaceID: "public", Principal: "web"}},
-		{"for itself", web, tools.Scope{}, tools.Scope{UserID: "site", SpaceID: "public", Principal: "web"}},
-		{"anonymous", anonymous, tools.Scope{}, tools.Scope{Write: true}},
-		{"anonymous for another", anonymous, tools.Scope{UserID: "ann", SpaceID: "hr"}, tools.Scope{UserID: "ann", SpaceID: "hr", Write: true}},
-		{"a caller cannot take the right to write", bi, tools.Scope{Write: true}, tools.Scope{UserID: "reports", SpaceID: "finance", Principal: "bi"}},
-		{"nor another principal's name", web, tools.Scope{Principal: "bi"}, tools.Scope{UserID: "site", SpaceID: "public", Principal: "web"}},
+		{"its own user and space", bi, caller.Caller{}, caller.Caller{UserID: "reports", SpaceID: "finance", Principal: "bi"}},
+		{"its own user, named", bi, caller.Caller{UserID: "reports"}, caller.Caller{UserID: "reports", SpaceID: "finance", Principal: "bi"}},
+		{"its own space, named", bi, caller.Caller{SpaceID: "finance"}, caller.Caller{UserID: "reports", SpaceID: "finance", Principal: "bi"}},
+		{"the name is the user without user_id", plain, caller.Caller{}, caller.Caller{UserID: "ci", Principal: "ci", Write: true}},
+		{"no space is every space", plain, caller.Caller{}, caller.Caller{UserID: "ci", Principal: "ci", Write: true}},
+		{"for another", web, caller.Caller{UserID: "ann", SpaceID: "hr"}, caller.Caller{UserID: "ann", SpaceID: "hr", Principal: "web"}},
+		{"for another in its own space", web, caller.Caller{UserID: "ann"}, caller.Caller{UserID: "ann", SpaceID: "public", Principal: "web"}},
+		{"for itself", web, caller.Caller{}, caller.Caller{UserID: "site", SpaceID: "public", Principal: "web"}},
+		{"anonymous", anonymous, caller.Caller{}, caller.Caller{Write: true}},
+		{"anonymous for another", anonymous, caller.Caller{UserID: "ann", SpaceID: "hr"}, caller.Caller{UserID: "ann", SpaceID: "hr", Write: true}},
+		{"a caller cannot take the right to write", bi, caller.Caller{Write: true}, caller.Caller{UserID: "reports", SpaceID: "finance", Principal: "bi"}},
+		{"nor another principal's name", web, caller.Caller{Principal: "bi"}, caller.Caller{UserID: "site", SpaceID: "public", Principal: "web"}},
 		{
 			"the rest stays", bi,
-			tools.Scope{RequestID: "r", SessionID: "s", Agent: "a", Model: "m", Datasets: []string{"d"}, EmbeddingModel: "e"},
-			tools.Scope{UserID: "reports", SpaceID: "finance", Principal: "bi", RequestID: "r", SessionID: "s", Agent: "a", Model: "m", Datasets: []string{"d"}, EmbeddingModel: "e"},
+			caller.Caller{RequestID: "r", SessionID: "s", Agent: "a", Model: "m"},
+			caller.Caller{UserID: "reports", SpaceID: "finance", Principal: "bi", RequestID: "r", SessionID: "s", Agent: "a", Model: "m"},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := c.p.Scope(c.asked)
+			got, err := c.p.Caller(c.asked)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -61,7 +61,7 @@ func TestScopeOfAnotherIsDenied(t *testing.T) {
 		"a long one": strings.Repeat("x", 100_000),
 	} {
 		t.Run(name, func(t *testing.T) {
-			scope, err := p.Scope(tools.Scope{UserID: user, RequestID: "r"})
+			scope, err := p.Caller(caller.Caller{UserID: user, RequestID: "r"})
 			var denied *auth.DeniedError
 			if !errors.As(err, &denied) {
 				t.Fatalf("%T: %v", err, err)
@@ -69,7 +69,7 @@ func TestScopeOfAnotherIsDenied(t *testing.T) {
 			if !strings.Contains(denied.Message, `"bi"`) || !strings.Contains(denied.Message, "on_behalf_of") || len(denied.Message) > 400 {
 				t.Error(denied)
 			}
-			if d := cmp.Diff(tools.Scope{}, scope); d != "" {
+			if d := cmp.Diff(caller.Caller{}, scope); d != "" {
 				t.Error("a refused caller has a scope: ", d)
 			}
 		})
@@ -78,7 +78,7 @@ func TestScopeOfAnotherIsDenied(t *testing.T) {
 
 func TestScopeOfAnotherSpaceIsDenied(t *testing.T) {
 	for _, p := range []*auth.Principal{{Name: "bi", SpaceID: "finance"}, {Name: "ci"}} {
-		_, err := p.Scope(tools.Scope{SpaceID: "hr"})
+		_, err := p.Caller(caller.Caller{SpaceID: "hr"})
 		var denied *auth.DeniedError
 		if !errors.As(err, &denied) || !strings.Contains(denied.Message, "on_behalf_of") {
 			t.Errorf("%s: %v", p.Name, err)

@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"github.com/spiced-sql/spiced/internal/access/auth"
+	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/spicepod"
-	"github.com/spiced-sql/spiced/tools"
 )
 
 // TestNoKeyIsShown prints everything there is in every way there is.
@@ -47,7 +47,7 @@ func TestNoKeyIsShown(t *testing.T) {
 		_, limit := p.Begin()
 		printAll(&out, limit)
 		end()
-		_, denied := p.Scope(tools.Scope{UserID: "ann"})
+		_, denied := p.Caller(caller.Caller{UserID: "ann"})
 		printAll(&out, denied)
 		s := keys.SCRAM(p.Name, nil)
 		_, _, err := newClient(key).run(s)

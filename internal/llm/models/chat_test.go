@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/models"
 	"github.com/spiced-sql/spiced/internal/test/chattest"
@@ -58,7 +59,7 @@ func TestAConversationThroughTheRegistry(t *testing.T) {
 		t.Errorf("%v %v", requests[1].Results, requests[2].Results)
 	}
 	if len(calls) != 1 || calls[0].Model != "m" || calls[0].From != "openai:gpt" || calls[0].Err != nil || calls[0].Report.Rounds != 3 ||
-		calls[0].Report.Calls != 2 || calls[0].Took <= 0 || calls[0].Scope.Surface != tools.SurfaceChat || calls[0].Scope.EmbeddingModel != "local" {
+		calls[0].Report.Calls != 2 || calls[0].Took <= 0 || calls[0].Scope.Protocol != caller.Chat || calls[0].Scope.EmbeddingModel != "local" {
 		t.Errorf("%+v", calls)
 	}
 }
@@ -289,7 +290,7 @@ func TestConditionalToolsAreSentWhereTheyAreThere(t *testing.T) {
 	list := append(functions(t, 2), sometimes{tool(t, tools.Definition{Name: "secret", Description: "d", Source: tools.SourceFunction}, nil)})
 	set, _, _ := open(t, at(server, "openai:gpt", "tools: all"), list)
 	for user, want := range map[string][]string{"ada": {"f00", "f01", "secret"}, "bob": {"f00", "f01"}} {
-		if _, err := ask(t, set, "m", hello(), tools.Scope{UserID: user}); err != nil {
+		if _, err := ask(t, set, "m", hello(), tools.Scope{Caller: caller.Caller{UserID: user}}); err != nil {
 			t.Fatal(err)
 		}
 		requests := server.Requests()

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/kit/nearest"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/toolloop"
@@ -104,7 +105,7 @@ func (m *Model) done(report toolloop.Report, err error, began time.Time, scope t
 // Scope is the caller's with what the model may see. What the caller may not
 // read stays out of reach.
 func (m *Model) Scope(s tools.Scope) tools.Scope {
-	s.Model, s.Surface = m.info.Name, tools.SurfaceChat
+	s.Model, s.Protocol = m.info.Name, caller.Chat
 	s.EmbeddingModel, s.Visible = m.info.EmbeddingModel, m.visible
 	if m.info.Datasets != nil {
 		s.Datasets = allowed(m.info.Datasets, s.Datasets)

@@ -14,6 +14,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/toolloop"
 	"github.com/spiced-sql/spiced/registry"
@@ -180,7 +181,7 @@ func runIn(ctx context.Context, t testing.TB, l *toolloop.Loop, r *chat.Request,
 		Provider: l.Provider, Door: l.Door, Limits: l.Limits, Memory: l.Memory, Log: l.Log, Render: l.Render,
 		Done: func(r toolloop.Report, err error) { o.report, o.failed, o.done = r, err, o.done+1 },
 	}
-	for e, err := range copied.Run(ctx, r, list, tools.Scope{UserID: "ada", Model: "m"}) {
+	for e, err := range copied.Run(ctx, r, list, tools.Scope{Caller: caller.Caller{UserID: "ada", Model: "m"}}) {
 		if o.err != nil {
 			t.Fatal("something follows the error")
 		}

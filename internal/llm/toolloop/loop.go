@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/tools"
@@ -61,7 +62,7 @@ type Report struct {
 // waited for.
 func (l *Loop) Run(ctx context.Context, r *chat.Request, runtime []Tool, scope tools.Scope) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
-		scope.Surface = tools.SurfaceChat
+		scope.Protocol = caller.Chat
 		messages, recalled := l.Memory.splice(owner(scope), r.Messages)
 		if len(runtime) == 0 || r.Choice.Mode == chat.ChoiceNone && !recalled {
 			l.pass(ctx, l.plain(r, messages, recalled), yield)

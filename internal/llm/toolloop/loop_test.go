@@ -313,7 +313,7 @@ func TestRenderOfTheCaller(t *testing.T) {
 func TestUnknownToolsAreTriedAtTheDoor(t *testing.T) {
 	r := registry.New(registry.Options{})
 	greet, err := tools.New(tools.Definition{Name: "greet", Description: "Says hello.", Source: tools.SourceFunction, Declared: "x:1"},
-		func(_ context.Context, in tools.Input) (tools.Output, error) { return tools.JSON(in.Scope.Surface) })
+		func(_ context.Context, in tools.Input) (tools.Output, error) { return tools.JSON(in.Scope.Protocol) })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/toolloop"
 	"github.com/spiced-sql/spiced/tools"
@@ -28,7 +29,7 @@ func converse(t *testing.T, memory *toolloop.Memory, scripts ...script) *convers
 	m := &model{scripts: scripts}
 	return &conversation{
 		t: t, model: m, loop: &toolloop.Loop{Provider: m, Door: echo, Memory: memory},
-		scope: tools.Scope{UserID: "ada"}, request: ask("go", "theirs"),
+		scope: tools.Scope{Caller: caller.Caller{UserID: "ada"}}, request: ask("go", "theirs"),
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/peers/mcpclient"
 	"github.com/spiced-sql/spiced/spicepod"
 	"github.com/spiced-sql/spiced/tools"
@@ -110,7 +111,7 @@ func tool(t testing.TB, s *mcpclient.Server, name string) tools.Tool {
 }
 
 func call(ctx context.Context, tool tools.Tool, args string) (string, *tools.Error) {
-	out, err := tool.Call(ctx, tools.Input{Raw: json.RawMessage(args), Scope: tools.Scope{RequestID: "trace-1"}})
+	out, err := tool.Call(ctx, tools.Input{Raw: json.RawMessage(args), Scope: tools.Scope{Caller: caller.Caller{RequestID: "trace-1"}}})
 	if err != nil {
 		return "", tools.AsError(err)
 	}

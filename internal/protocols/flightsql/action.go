@@ -115,7 +115,7 @@ func (s *service) createPrepared(ctx context.Context, req *pb.ActionCreatePrepar
 }
 
 func (s *service) closePrepared(ctx context.Context, req *pb.ActionClosePreparedStatementRequest) (proto.Message, error) {
-	return nil, s.prepared.remove(callerOf(ctx).scope.Owner(), req.GetPreparedStatementHandle())
+	return nil, s.prepared.remove(clientOf(ctx).Owner(), req.GetPreparedStatementHandle())
 }
 
 func (s *service) cancelFlightInfo(ctx context.Context, req *flight.CancelFlightInfoRequest) (proto.Message, error) {
@@ -151,12 +151,12 @@ func (s *service) cancel(ctx context.Context, info *flight.FlightInfo) error {
 	if !ok {
 		return errNoTicket
 	}
-	c := callerOf(ctx)
+	c := clientOf(ctx)
 	t, err := s.openTicket(c, sealed.GetStatementHandle())
 	if err != nil {
 		return err
 	}
-	if !s.running.cancel(c.scope.Owner(), t.ID) {
+	if !s.running.cancel(c.Owner(), t.ID) {
 		return errNotRunning
 	}
 	return nil

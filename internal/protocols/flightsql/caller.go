@@ -16,8 +16,8 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/access/audit"
 	"github.com/spiced-sql/spiced/internal/access/auth"
+	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/sql/query"
-	"github.com/spiced-sql/spiced/tools"
 )
 
 // The metadata that says who calls, and on whose behalf.
@@ -31,18 +31,18 @@ const (
 	metaAgent         = "x-spiced-agent"
 )
 
-// caller is who makes a call, and on whose behalf.
-type caller struct {
+// client is who makes a call.
+type client struct {
+	caller.Caller
 	principal *auth.Principal
-	scope     tools.Scope
 	remote    string
 }
 
-type callerKey struct{}
+type clientKey struct{}
 
-// callerOf is who made the call that ctx is of.
-func callerOf(ctx context.Context) *caller {
-	c, _ := ctx.Value(callerKey{}).(*caller)
+// clientOf returns who made the call that ctx belongs to.
+func clientOf(ctx context.Context) *client {
+	c, _ := ctx.Value(clientKey{}).(*client)
 	return c
 }
 
@@ -64,17 +64,16 @@ func (s *service) enter(ctx context.Context) (context.Context, error) {
 	if err != nil {
 		return ctx, err
 	}
-	asked, err := askedScope(meta)
+	asked, err := askedCaller(meta)
 	if err != nil {
 		return ctx, err
 	}
-	scope, err := principal.Scope(asked)
+	who, err := principal.Caller(asked)
 	if err != nil {
 		s.audit(ctx, audit.Request, principal.Name, audit.Denied)
 		return ctx, err
 	}
-	c := &caller{principal, scope, remoteOf(ctx)}
-	return context.WithValue(auth.With(ctx, principal), callerKey{}, c), nil
+	return context.WithValue(ctx, clientKey{}, &client{who, principal, remoteOf(ctx)}), nil
 }
 
 func remoteOf(ctx context.Context) string {
@@ -156,7 +155,7 @@ func (s *service) audit(ctx context.Context, kind audit.Kind, principal, outcome
 // place takes a place for a statement within the limits of its principal; end
 // gives it back.
 func (s *service) place(ctx context.Context, req query.Request) (end func(), err error) {
-	end, err = callerOf(ctx).principal.Begin()
+	end, err = clientOf(ctx).principal.Begin()
 	if err != nil {
 		s.opts.Query.Denied(ctx, req, audit.RateLimited)
 	}
@@ -166,7 +165,7 @@ func (s *service) place(ctx context.Context, req query.Request) (end func(), err
 // room takes a place for what is no statement of its own: it counts to what its
 // principal does at once, and not to its rate.
 func (s *service) room(ctx context.Context) (leave func(), err error) {
-	principal := callerOf(ctx).principal
+	principal := clientOf(ctx).principal
 	leave, err = principal.Enter()
 	if err != nil {
 		s.audit(ctx, audit.Request, principal.Name, audit.RateLimited)
@@ -174,15 +173,15 @@ func (s *service) room(ctx context.Context) (leave func(), err error) {
 	return leave, err
 }
 
-// askedScope is on whose behalf a call wants to be, by its metadata.
-func askedScope(meta metadata.MD) (tools.Scope, error) {
-	s := tools.Scope{Surface: tools.SurfaceSQL}
+// askedCaller is on whose behalf a call wants to be, by its metadata.
+func askedCaller(meta metadata.MD) (caller.Caller, error) {
+	s := caller.Caller{Protocol: caller.SQL}
 	for _, word := range [...]struct {
 		key   string
 		value *string
 	}{{metaRequestID, &s.RequestID}, {metaUser, &s.UserID}, {metaSpace, &s.SpaceID}, {metaSession, &s.SessionID}, {metaAgent, &s.Agent}} {
 		*word.value = first(meta, word.key)
-		if err := tools.CheckWord(*word.value); err != nil {
+		if err := caller.CheckWord(*word.value); err != nil {
 			return s, invalid("%s %s", word.key, err)
 		}
 	}

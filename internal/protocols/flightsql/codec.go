@@ -172,7 +172,7 @@ type sender struct {
 }
 
 func newSender(stream grpc.ServerStream, schema *arrow.Schema) *sender {
-	w := &wire{stream: stream, owner: callerOf(stream.Context()).principal.Name}
+	w := &wire{stream: stream, owner: clientOf(stream.Context()).principal.Name}
 	return &sender{ipc.NewWriterWithPayloadWriter(w, ipc.WithSchema(schema)), w}
 }
 

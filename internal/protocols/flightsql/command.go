@@ -106,7 +106,7 @@ func (s *service) DoGet(ticket *flight.Ticket, stream flight.FlightService_DoGet
 	if !ok {
 		return errNoTicket
 	}
-	if err := s.unread(callerOf(stream.Context()).principal.Name); err != nil {
+	if err := s.unread(clientOf(stream.Context()).principal.Name); err != nil {
 		return err
 	}
 	if t, ok := command.(*pb.TicketStatementQuery); ok {

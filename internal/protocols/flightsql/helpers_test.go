@@ -21,12 +21,12 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 
 	"github.com/spiced-sql/spiced/internal/access/auth"
+	"github.com/spiced-sql/spiced/internal/access/caller"
 	flight "github.com/spiced-sql/spiced/internal/protocols/flightsql"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/query"
 	"github.com/spiced-sql/spiced/internal/test/wait"
 	"github.com/spiced-sql/spiced/spicepod"
-	"github.com/spiced-sql/spiced/tools"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -231,7 +231,7 @@ func wantCode(t testing.TB, err error, code codes.Code, text string) {
 func (h *harness) idle(t testing.TB) {
 	t.Helper()
 	wait.Until(t, "no statement runs", func() bool {
-		return h.db.Stats() == (engine.Stats{}) && len(h.queries.Active(tools.Scope{}.Owner())) == 0
+		return h.db.Stats() == (engine.Stats{}) && len(h.queries.Active(caller.Caller{}.Owner())) == 0
 	})
 }
 

@@ -70,7 +70,7 @@ func (s *service) sendMetadata(command proto.Message, stream grpc.ServerStream) 
 		add(b, typeTable)
 		add(b, typeView)
 	case *pb.CommandGetSqlInfo:
-		addSQLInfo(b, command.GetInfo(), sqlInfo(s.opts.Version, !callerOf(stream.Context()).scope.Write))
+		addSQLInfo(b, command.GetInfo(), sqlInfo(s.opts.Version, !clientOf(stream.Context()).Write))
 	case *pb.CommandGetXdbcTypeInfo:
 		addTypeInfo(b, command.DataType)
 	}
@@ -156,7 +156,7 @@ func (s *service) addTables(ctx context.Context, b *array.RecordBuilder, command
 // tableSchema describes the rows of a table. One that the caller may not read,
 // or a view that fails, has no columns: it shall not hide the others.
 func (s *service) tableSchema(ctx context.Context, t Table) (*arrow.Schema, error) {
-	req := callerOf(ctx).request("SELECT * FROM "+engine.Qualified(t.Schema, t.Name), engine.Params{})
+	req := clientOf(ctx).request("SELECT * FROM "+engine.Qualified(t.Schema, t.Name), engine.Params{})
 	req.Probe = true
 	d, err := s.opts.Query.Describe(ctx, req)
 	switch {

@@ -146,7 +146,7 @@ func (s *service) prepare(ctx context.Context, sql string) (*pb.ActionCreatePrep
 		return nil, err
 	}
 	return &pb.ActionCreatePreparedStatementResult{
-		PreparedStatementHandle: s.prepared.add(prepared{owner: callerOf(ctx).scope.Owner(), sql: sql, description: d}),
+		PreparedStatementHandle: s.prepared.add(prepared{owner: clientOf(ctx).Owner(), sql: sql, description: d}),
 		DatasetSchema:           serialized(datasetSchema(d)),
 		ParameterSchema:         serialized(parameterSchema(d)),
 		IsUpdate:                &d.Write,
@@ -189,9 +189,9 @@ func parameterSchema(d *engine.Description) *arrow.Schema {
 // left out where parameters may settle it: drivers compare it with that of the
 // rows.
 func (s *service) preparedInfo(ctx context.Context, command *pb.CommandPreparedStatementQuery) (*arrow.Schema, []byte, error) {
-	c := callerOf(ctx)
+	c := clientOf(ctx)
 	handle := command.GetPreparedStatementHandle()
-	p, err := s.prepared.get(c.scope.Owner(), handle)
+	p, err := s.prepared.get(c.Owner(), handle)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -216,7 +216,7 @@ func (p *prepared) checkBound() error {
 }
 
 func (s *service) preparedSchema(ctx context.Context, command *pb.CommandPreparedStatementQuery) (*arrow.Schema, error) {
-	p, err := s.prepared.get(callerOf(ctx).scope.Owner(), command.GetPreparedStatementHandle())
+	p, err := s.prepared.get(clientOf(ctx).Owner(), command.GetPreparedStatementHandle())
 	if err != nil {
 		return nil, err
 	}

@@ -59,7 +59,7 @@ func (s *service) DoPut(stream flight.FlightService_DoPutServer) error {
 
 // bindPrepared answers with the handle: that is what clients go on with.
 func (s *service) bindPrepared(ctx context.Context, command *pb.CommandPreparedStatementQuery, u *upload) (proto.Message, error) {
-	owner, handle := callerOf(ctx).scope.Owner(), command.GetPreparedStatementHandle()
+	owner, handle := clientOf(ctx).Owner(), command.GetPreparedStatementHandle()
 	p, err := s.prepared.get(owner, handle)
 	if err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ func (s *service) bindPrepared(ctx context.Context, command *pb.CommandPreparedS
 }
 
 func (s *service) updatePrepared(ctx context.Context, command *pb.CommandPreparedStatementUpdate, u *upload) (proto.Message, error) {
-	p, err := s.prepared.get(callerOf(ctx).scope.Owner(), command.GetPreparedStatementHandle())
+	p, err := s.prepared.get(clientOf(ctx).Owner(), command.GetPreparedStatementHandle())
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +83,7 @@ func (s *service) updatePrepared(ctx context.Context, command *pb.CommandPrepare
 	if err != nil {
 		return nil, err
 	}
-	return s.update(ctx, p.description, callerOf(ctx).request(p.sql, params))
+	return s.update(ctx, p.description, clientOf(ctx).request(p.sql, params))
 }
 
 func (s *service) updateStatement(ctx context.Context, command *pb.CommandStatementUpdate) (proto.Message, error) {
@@ -91,7 +91,7 @@ func (s *service) updateStatement(ctx context.Context, command *pb.CommandStatem
 	if err != nil {
 		return nil, err
 	}
-	return s.update(ctx, d, callerOf(ctx).request(command.GetQuery(), engine.Params{}))
+	return s.update(ctx, d, clientOf(ctx).request(command.GetQuery(), engine.Params{}))
 }
 
 // update runs a statement that writes and answers with the rows it changed.

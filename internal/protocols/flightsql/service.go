@@ -143,7 +143,7 @@ func (c *callStream) RecvMsg(m any) error {
 	ctx, cancel := context.WithTimeoutCause(c.ctx, c.service.stallLimit, errLate)
 	defer cancel()
 	err := c.service.unhindered(ctx, func() error {
-		places := c.service.arriving.of(callerOf(ctx).principal.Name)
+		places := c.service.arriving.of(clientOf(ctx).principal.Name)
 		select {
 		case places <- struct{}{}:
 			defer func() { <-places }()

@@ -18,7 +18,6 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/format"
 	"github.com/spiced-sql/spiced/internal/sql/query"
-	"github.com/spiced-sql/spiced/tools"
 )
 
 // ticket is what GetFlightInfo gives for DoGet: a statement to run, or a
@@ -52,19 +51,19 @@ func digest(columns []engine.Column) []byte {
 }
 
 // newTicket seals a ticket for its owner.
-func (s *service) newTicket(c *caller, t ticket) ([]byte, error) {
+func (s *service) newTicket(c *client, t ticket) ([]byte, error) {
 	t.ID = rand.Text()
 	data, err := json.Marshal(t)
 	if err != nil {
 		return nil, err
 	}
-	handle := s.sealer.seal(sealedTicket, c.scope.Owner(), s.now().Add(ticketLife), data)
+	handle := s.sealer.seal(sealedTicket, c.Owner(), s.now().Add(ticketLife), data)
 	return packed(&pb.TicketStatementQuery{StatementHandle: handle})
 }
 
 // openTicket reads a ticket of the owner's.
-func (s *service) openTicket(c *caller, handle []byte) (t ticket, err error) {
-	data, ok := s.sealer.open(sealedTicket, c.scope.Owner(), s.now(), handle)
+func (s *service) openTicket(c *client, handle []byte) (t ticket, err error) {
+	data, ok := s.sealer.open(sealedTicket, c.Owner(), s.now(), handle)
 	if !ok || json.Unmarshal(data, &t) != nil {
 		return t, errNoTicket
 	}
@@ -72,12 +71,10 @@ func (s *service) openTicket(c *caller, handle []byte) (t ticket, err error) {
 }
 
 // request is a statement of the caller's.
-func (c *caller) request(sql string, params engine.Params) query.Request {
-	scope := c.scope
-	scope.Surface = tools.SurfaceSQL
+func (c *client) request(sql string, params engine.Params) query.Request {
 	return query.Request{
 		Request: engine.Request{SQL: sql, Params: params},
-		Scope:   scope, Door: query.Flight, Remote: c.remote,
+		Caller:  c.Caller, Door: query.Flight, Remote: c.remote,
 	}
 }
 
@@ -99,7 +96,7 @@ func (s *service) describe(ctx context.Context, command *pb.CommandStatementQuer
 // described asks the engine about a statement, which may take as long as one
 // that runs: it computes what is constant.
 func (s *service) described(ctx context.Context, sql string) (*engine.Description, error) {
-	c := callerOf(ctx)
+	c := clientOf(ctx)
 	req := c.request(sql, engine.Params{})
 	leave, err := c.principal.Enter()
 	if err != nil {
@@ -122,7 +119,7 @@ func (s *service) statementInfo(ctx context.Context, command *pb.CommandStatemen
 	if err != nil {
 		return nil, nil, err
 	}
-	t, err := s.newTicket(callerOf(ctx), ticket{SQL: command.GetQuery(), Columns: digest(d.Columns)})
+	t, err := s.newTicket(clientOf(ctx), ticket{SQL: command.GetQuery(), Columns: digest(d.Columns)})
 	return format.ArrowSchema(d.Columns), t, err
 }
 
@@ -136,14 +133,14 @@ func (s *service) statementSchema(ctx context.Context, command *pb.CommandStatem
 
 // sendTicket runs the statement of a ticket and sends its rows.
 func (s *service) sendTicket(handle []byte, stream grpc.ServerStream) error {
-	c := callerOf(stream.Context())
+	c := clientOf(stream.Context())
 	t, err := s.openTicket(c, handle)
 	if err != nil {
 		return err
 	}
 	req := c.request(t.SQL, engine.Params{})
 	if t.Handle != nil {
-		p, err := s.prepared.get(c.scope.Owner(), t.Handle)
+		p, err := s.prepared.get(c.Owner(), t.Handle)
 		if err != nil {
 			return err
 		}
@@ -159,7 +156,7 @@ func (s *service) sendTicket(handle []byte, stream grpc.ServerStream) error {
 	defer end()
 	ctx, cancel := context.WithCancelCause(stream.Context())
 	defer cancel(nil)
-	done, err := s.running.begin(&run{c.scope.Owner(), t.ID, cancel})
+	done, err := s.running.begin(&run{c.Owner(), t.ID, cancel})
 	if err != nil {
 		return err
 	}

@@ -24,12 +24,12 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
+	"github.com/spiced-sql/spiced/internal/access/caller"
 	flight "github.com/spiced-sql/spiced/internal/protocols/flightsql"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/format"
 	"github.com/spiced-sql/spiced/internal/sql/query"
 	"github.com/spiced-sql/spiced/internal/test/wait"
-	"github.com/spiced-sql/spiced/tools"
 )
 
 // typed are expressions of every type over the number i.
@@ -313,7 +313,7 @@ func TestClientThatLeavesEndsItsStatement(t *testing.T) {
 	h := serve(t)
 	ctx, leave := context.WithCancel(t.Context())
 	_, reader := begun(t, ctx, h.client(t))
-	if n := len(h.queries.Active(tools.Scope{}.Owner())); n != 1 {
+	if n := len(h.queries.Active(caller.Caller{}.Owner())); n != 1 {
 		t.Errorf("%d statements run", n)
 	}
 	leave()

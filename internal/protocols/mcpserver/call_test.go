@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/spiced-sql/spiced/internal/access/auth"
+	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/protocols/mcpserver"
 	"github.com/spiced-sql/spiced/internal/test/golden"
 	"github.com/spiced-sql/spiced/tools"
@@ -81,13 +82,15 @@ func scopes(t testing.TB) tools.Tool {
 	return tool(t, tools.Definition{Name: "scope"}, func(_ context.Context, in tools.Input) (tools.Output, error) {
 		return tools.JSON(map[string]string{
 			"user": in.Scope.UserID, "agent": in.Scope.Agent, "request": in.Scope.RequestID,
-			"session": in.Scope.SessionID, "surface": string(in.Scope.Surface),
+			"session": in.Scope.SessionID, "surface": string(in.Scope.Protocol),
 		})
 	})
 }
 
 func TestScopeOfACall(t *testing.T) {
-	f := start(t, mcpserver.Options{Scope: func(r *http.Request) tools.Scope { return tools.Scope{UserID: r.Header.Get("X-User")} }}, scopes(t))
+	f := start(t, mcpserver.Options{Scope: func(r *http.Request) tools.Scope {
+		return tools.Scope{Caller: caller.Caller{UserID: r.Header.Get("X-User")}}
+	}}, scopes(t))
 	session := f.connectIn(t, "2025-11-25", "", nil)
 	call := func(meta mcp.Meta) map[string]string {
 		t.Helper()
@@ -146,11 +149,11 @@ func TestSessionIsItsOwnersAlone(t *testing.T) {
 			principal.Name = "backend"
 		}
 		f := start(t, mcpserver.Options{Scope: func(r *http.Request) tools.Scope {
-			scope, err := principal.Scope(tools.Scope{UserID: r.Header.Get("X-User"), SpaceID: r.Header.Get("X-Space")})
+			who, err := principal.Caller(caller.Caller{UserID: r.Header.Get("X-User"), SpaceID: r.Header.Get("X-Space")})
 			if err != nil {
 				t.Error(err)
 			}
-			return scope
+			return tools.Scope{Caller: who}
 		}}, scopes(t))
 		session := &raw{t: t, client: httpClient(t), url: f.url}
 		send := func(header http.Header, body string) *http.Response {

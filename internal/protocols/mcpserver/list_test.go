@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/protocols/mcpserver"
 	"github.com/spiced-sql/spiced/internal/test/golden"
 	"github.com/spiced-sql/spiced/spicepod"
@@ -71,7 +72,7 @@ func TestWhatIsListed(t *testing.T) {
 		want        string
 	}{
 		{"direct", "", mcpserver.Options{}, "greet list_datasets point"},
-		{"ada sees hers", "", mcpserver.Options{Scope: as(tools.Scope{UserID: "ada"})}, "greet hers list_datasets point"},
+		{"ada sees hers", "", mcpserver.Options{Scope: as(tools.Scope{Caller: caller.Caller{UserID: "ada"}})}, "greet hers list_datasets point"},
 		{"the scope hides", "", mcpserver.Options{Scope: as(tools.Scope{Visible: onlyPoint})}, "point"},
 		{"registry by settings", "", mcpserver.Options{Settings: registryMode}, "greet list_datasets point tool_invoke tool_search"},
 		{"registry by URL", "?mode=registry", mcpserver.Options{}, "list_datasets tool_invoke tool_search"},

@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/spicepod"
 	"github.com/spiced-sql/spiced/tools"
 )
@@ -46,7 +47,7 @@ func (s *session) ownedBy(scope tools.Scope) bool {
 // session makes a session, on whose behalf scope says. It ends with the server
 // at the latest.
 func (l *sessions) session(scope tools.Scope, mode spicepod.MCPMode) *session {
-	scope.Surface = tools.SurfaceMCP
+	scope.Protocol = caller.MCP
 	if scope.SessionID == "" {
 		// Not the protocol's id: that one lets whoever knows it take part.
 		scope.SessionID = "mcp_" + rand.Text()

@@ -11,8 +11,8 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/access/audit"
 	"github.com/spiced-sql/spiced/internal/access/auth"
+	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/sql/query"
-	"github.com/spiced-sql/spiced/tools"
 )
 
 // login finds out who the client is. tlsData is the data of the channel
@@ -140,22 +140,22 @@ func (c *conn) refuse(user string, err error) error {
 // it is a label.
 func (c *conn) actFor(user string) error {
 	p := c.principal
-	asked := tools.Scope{Surface: tools.SurfaceSQL}
+	asked := caller.Caller{Protocol: caller.SQL}
 	if p.OnBehalfOf && user != p.Name {
-		if err := tools.CheckWord(user); err != nil {
+		if err := caller.CheckWord(user); err != nil {
 			return failure(stateAuthorization, "", "the user %s", err)
 		}
 		asked.UserID = user
 	}
-	scope, err := p.Scope(asked)
+	who, err := p.Caller(asked)
 	if err != nil {
 		asked.UserID = ""
-		scope, err = p.Scope(asked)
+		who, err = p.Caller(asked)
 	}
 	if err != nil {
 		return failure(stateAuthorization, "", "%s", err)
 	}
-	c.scope = scope
+	c.caller = who
 	return nil
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 
 	"github.com/spiced-sql/spiced/internal/access/auth"
-	"github.com/spiced-sql/spiced/tools"
+	"github.com/spiced-sql/spiced/internal/access/caller"
 )
 
 // The states of a connection's transaction, as ReadyForQuery has them.
@@ -39,7 +39,7 @@ type conn struct {
 
 	user      string // of the startup message
 	principal *auth.Principal
-	scope     tools.Scope
+	caller    caller.Caller
 	session   session
 	told      map[string]string // the reported settings, as the client knows them
 

@@ -252,13 +252,13 @@ func (p *plan) placed(err error) error {
 
 // request is what runs for a plan.
 func (c *conn) request(p *plan, params []any) query.Request {
-	scope := c.scope
+	who := c.caller
 	if c.session.readOnly() {
-		scope.Write = false
+		who.Write = false
 	}
 	return query.Request{
 		Request: engine.Request{SQL: p.text, Params: engine.Params{Positional: params}},
-		Scope:   scope, Door: query.Postgres, Remote: c.remote,
+		Caller:  who, Door: query.Postgres, Remote: c.remote,
 	}
 }
 

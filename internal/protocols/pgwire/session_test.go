@@ -13,10 +13,10 @@ import (
 
 	"github.com/jackc/pgx/v5/pgproto3"
 
+	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/protocols/pgwire"
 	"github.com/spiced-sql/spiced/internal/sql/query"
 	"github.com/spiced-sql/spiced/internal/test/wait"
-	"github.com/spiced-sql/spiced/tools"
 )
 
 func TestTransactions(t *testing.T) {
@@ -213,7 +213,7 @@ func TestShutdown(t *testing.T) {
 		t.Errorf("the idle client: %s", got)
 	}
 	wait.Until(t, "the statement can be cancelled", func() bool { // the server takes no cancel request any more
-		owner := tools.Scope{UserID: "ann"}.Owner()
+		owner := caller.Caller{UserID: "ann"}.Owner()
 		active := service.Active(owner)
 		return len(active) == 1 && service.Cancel(owner, active[0].ID)
 	})

@@ -12,8 +12,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgproto3"
-
-	"github.com/spiced-sql/spiced/internal/access/auth"
 )
 
 // The codes that stand in place of a version in a connection's first packet.
@@ -66,7 +64,7 @@ func (c *conn) start(ctx context.Context) (context.Context, error) {
 	c.backend.SetMaxBodyLen(maxMessage)
 	c.in.loginBy(time.Time{})
 	c.welcome(h)
-	return auth.With(ctx, c.principal), c.out.err
+	return ctx, c.out.err
 }
 
 // firstPackets answers what comes before the startup message, which it

@@ -42,10 +42,10 @@ type job struct {
 func (a *active) begin(req Request, began time.Time, cancel context.CancelCauseFunc) *job {
 	j := &job{
 		Active: Active{
-			ID: newID(), Door: req.Door, Principal: req.Scope.Principal, User: req.Scope.UserID,
-			RequestID: req.Scope.RequestID, Began: began,
+			ID: newID(), Door: req.Door, Principal: req.Caller.Principal, User: req.Caller.UserID,
+			RequestID: req.Caller.RequestID, Began: began,
 		},
-		sql: req.SQL, owner: req.Scope.Owner(), table: a, cancel: cancel,
+		sql: req.SQL, owner: req.Caller.Owner(), table: a, cancel: cancel,
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -70,7 +70,7 @@ func (j *job) end() {
 	delete(j.table.jobs, j.ID)
 }
 
-// Active returns the statements of an owner (see [tools.Scope.Owner]) that run,
+// Active returns the statements of an owner (see [caller.Caller.Owner]) that run,
 // the oldest first.
 func (s *Service) Active(owner string) []Active {
 	s.active.mu.Lock()

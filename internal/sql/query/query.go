@@ -6,8 +6,8 @@
 // settles whether it runs in a worker, and, when its rows are closed, counts
 // and audits it.
 //
-//	service := query.New(query.Options{DB: db, Tools: registry, Metrics: metrics})
-//	rows, err := service.Query(ctx, query.Request{Request: engine.Request{SQL: sql}, Scope: scope, Door: query.Postgres})
+//	service := query.New(query.Options{DB: db, Usage: registry, Metrics: metrics})
+//	rows, err := service.Query(ctx, query.Request{Request: engine.Request{SQL: sql}, Caller: who, Door: query.Postgres})
 //	defer rows.Close()
 //	for chunk, err := range rows.Chunks() { … }
 package query
@@ -20,11 +20,10 @@ import (
 	"time"
 
 	"github.com/spiced-sql/spiced/internal/access/audit"
+	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/kit/telemetry"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/fingerprint"
-	"github.com/spiced-sql/spiced/registry"
-	"github.com/spiced-sql/spiced/tools"
 )
 
 // Door is where a statement came in.
@@ -52,17 +51,27 @@ var _ Engine = (*engine.DB)(nil)
 // Request is a statement of a client's.
 type Request struct {
 	engine.Request
-	Scope   tools.Scope // on whose behalf; Scope.Write permits to write
+	Caller  caller.Caller // Caller.Write permits writing
 	Door    Door
 	Remote  string // the client's address, where it is known
 	ByModel bool   // a model wrote the statement
 	Probe   bool   // the door describes it for itself: it is nobody's, and not recorded
 }
 
+// Usage counts the declared functions that statements use.
+// [*registry.Registry] is one.
+//
+// [*registry.Registry]: https://pkg.go.dev/github.com/spiced-sql/spiced/registry#Registry
+type Usage interface {
+	// Statement counts a statement under its functions. The code is that of its
+	// error, if any.
+	Statement(functions []string, who caller.Caller, began time.Time, code string, rows int64)
+}
+
 // Options configures [New]. DB is required.
 type Options struct {
 	DB      Engine
-	Tools   *registry.Registry // nil: the use of functions is not counted
+	Usage   Usage              // nil: the use of functions is not counted
 	Metrics *telemetry.Metrics // nil: not counted
 	Audit   *audit.Log         // nil: not audited
 	// Isolate says whether a statement runs in a worker; nil: none does.
@@ -128,7 +137,7 @@ func (s *Service) Describe(ctx context.Context, req Request) (*engine.Descriptio
 // begin takes a statement, which its owner can see and cancel until its end.
 func (s *Service) begin(ctx context.Context, req Request) (*Rows, error) {
 	r := &Rows{service: s, req: req, began: time.Now()}
-	r.ctx, r.cancel = context.WithCancelCause(registry.WithScope(ctx, req.Scope))
+	r.ctx, r.cancel = context.WithCancelCause(caller.With(ctx, req.Caller))
 	if err := s.Refused(); err != nil {
 		return r, err
 	}
@@ -161,7 +170,7 @@ func (s *Service) Refused() error {
 
 func (s *Service) engineRequest(req Request) engine.Request {
 	r := req.Request
-	r.Write = req.Scope.Write && !req.ByModel
+	r.Write = req.Caller.Write && !req.ByModel
 	r.Isolate = s.opts.Isolate != nil && s.opts.Isolate(req)
 	return r
 }
@@ -243,17 +252,17 @@ func (r *Rows) record(functions []string, rows int64, outcome string) {
 	if o.Metrics != nil {
 		o.Metrics.ObserveQuery(outcome, took, rows, r.bytes)
 	}
-	if o.Tools != nil {
+	if o.Usage != nil {
 		code := outcome
 		if outcome == audit.OK {
 			code = ""
 		}
-		o.Tools.Statement(functions, r.req.Scope, r.began, outcome == audit.OK, code, rows)
+		o.Usage.Statement(functions, r.req.Caller, r.began, code, rows)
 	}
 	if o.Audit.Enabled() {
 		o.Audit.Record(r.ctx, audit.Entry{
-			Kind: audit.Statement, Door: string(r.req.Door), Principal: r.req.Scope.Principal, User: r.req.Scope.UserID,
-			RequestID: r.req.Scope.RequestID, Remote: r.req.Remote, Fingerprint: fingerprint.Of(r.req.SQL),
+			Kind: audit.Statement, Door: string(r.req.Door), Principal: r.req.Caller.Principal, User: r.req.Caller.UserID,
+			RequestID: r.req.Caller.RequestID, Remote: r.req.Remote, Fingerprint: fingerprint.Of(r.req.SQL),
 			Rows: rows, Bytes: r.bytes, Took: took, Outcome: outcome,
 		})
 	}

@@ -9,21 +9,20 @@ import (
 	"testing"
 
 	"github.com/spiced-sql/spiced/internal/access/audit"
+	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/query"
-	"github.com/spiced-sql/spiced/registry"
-	"github.com/spiced-sql/spiced/tools"
 )
 
 // seen is an engine that notes what it is asked.
 type seen struct {
 	*engine.DB
 	req   engine.Request
-	scope tools.Scope
+	scope caller.Caller
 }
 
 func (s *seen) Query(ctx context.Context, req engine.Request) (*engine.Rows, error) {
-	s.req, s.scope = req, registry.ScopeOf(ctx)
+	s.req, s.scope = req, caller.From(ctx)
 	return s.DB.Query(ctx, req)
 }
 
@@ -47,7 +46,7 @@ func service(t *testing.T, change func(*query.Options)) (*query.Service, *seen, 
 func statement(sql, user string) query.Request {
 	return query.Request{
 		Request: engine.Request{SQL: sql}, Door: query.Postgres, Remote: "127.0.0.1:9",
-		Scope: tools.Scope{Principal: "bi", UserID: user, RequestID: "r1"},
+		Caller: caller.Caller{Principal: "bi", UserID: user, RequestID: "r1"},
 	}
 }
 
@@ -119,7 +118,7 @@ func TestOnlyTheOwnerSeesAndCancelsAStatement(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer rows.Close()
-	ann, bob := statement("", "ann").Scope.Owner(), statement("", "bob").Scope.Owner()
+	ann, bob := statement("", "ann").Caller.Owner(), statement("", "bob").Caller.Owner()
 	list := s.Active(ann)
 	if len(list) != 1 || list[0].ID != rows.ID() || list[0].Door != query.Postgres || strings.Contains(list[0].SQL, "secret") {
 		t.Errorf("active: %+v", list)
@@ -162,7 +161,7 @@ func TestOnlyTheOwnerCancelsADescription(t *testing.T) {
 		ended <- err
 	}()
 	<-db.began
-	ann, bob := statement("", "ann").Scope.Owner(), statement("", "bob").Scope.Owner()
+	ann, bob := statement("", "ann").Caller.Owner(), statement("", "bob").Caller.Owner()
 	list := s.Active(ann)
 	if len(list) != 1 || s.Cancel(bob, list[0].ID) || !s.Cancel(ann, list[0].ID) {
 		t.Fatalf("active: %+v", list)
@@ -183,8 +182,8 @@ func TestWhatAStatementMay(t *testing.T) {
 		write, isolate bool
 	}{
 		"a reader":              {func(*query.Request) {}, false, false},
-		"a writer":              {func(r *query.Request) { r.Scope.Write = true }, true, false},
-		"a model of a writer's": {func(r *query.Request) { r.Scope.Write, r.ByModel = true, true }, false, true},
+		"a writer":              {func(r *query.Request) { r.Caller.Write = true }, true, false},
+		"a model of a writer's": {func(r *query.Request) { r.Caller.Write, r.ByModel = true, true }, false, true},
 	} {
 		s, db, _ := service(t, func(o *query.Options) { o.Isolate = func(r query.Request) bool { return r.ByModel } })
 		req := statement("SELECT 1", "ann")

@@ -156,7 +156,7 @@ func NewJobs(opts JobsOptions) *Jobs {
 var errClosed = &engine.Error{Code: engine.CodeCancelled, Message: "the runtime is shutting down", Offset: -1}
 
 // Submit takes a query, which runs when it is its turn, for the owner that its
-// scope names. The error is an [*engine.Error]: CodeBusy when there are too
+// caller is. The error is an [*engine.Error]: CodeBusy when there are too
 // many. What is wrong with the query itself is told by its job.
 func (j *Jobs) Submit(req Request) (*Job, error) {
 	if err := j.opts.Service.Refused(); err != nil {
@@ -165,7 +165,7 @@ func (j *Jobs) Submit(req Request) (*Job, error) {
 	req.Door = Queries
 	s := &submitted{
 		Job:   Job{ID: newID(), State: Pending, Preview: preview(req.SQL), Created: j.opts.Now()},
-		owner: req.Scope.Owner(), req: req, over: make(chan struct{}),
+		owner: req.Caller.Owner(), req: req, over: make(chan struct{}),
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()

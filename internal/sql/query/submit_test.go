@@ -14,16 +14,15 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/format"
 	"github.com/spiced-sql/spiced/internal/sql/query"
 	"github.com/spiced-sql/spiced/internal/sql/results"
-	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/spicepod"
-	"github.com/spiced-sql/spiced/tools"
 )
 
-var ada, bob = tools.Scope{UserID: "ada"}, tools.Scope{UserID: "bob"}
+var ada, bob = caller.Caller{UserID: "ada"}, caller.Caller{UserID: "bob"}
 
 // submitting is a list of submitted queries over a database.
 type submitting struct {
@@ -43,7 +42,6 @@ func newJobs(t testing.TB, limits spicepod.Results, opts query.JobsOptions) *sub
 	t.Cleanup(db.Close)
 	store, err := results.New(results.Options{
 		DB: db, Dir: filepath.Join(t.TempDir(), "results"), Limits: limits,
-		Owner: func(ctx context.Context) string { return registry.ScopeOf(ctx).Owner() },
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -56,11 +54,11 @@ func newJobs(t testing.TB, limits spicepod.Results, opts query.JobsOptions) *sub
 	return &submitting{jobs, t, db, store}
 }
 
-func request(scope tools.Scope, sql string) query.Request {
-	return query.Request{Request: engine.Request{SQL: sql}, Scope: scope}
+func request(scope caller.Caller, sql string) query.Request {
+	return query.Request{Request: engine.Request{SQL: sql}, Caller: scope}
 }
 
-func (s *submitting) submit(scope tools.Scope, sql string) *query.Job {
+func (s *submitting) submit(scope caller.Caller, sql string) *query.Job {
 	s.t.Helper()
 	job, err := s.Submit(request(scope, sql))
 	if err != nil {
@@ -70,7 +68,7 @@ func (s *submitting) submit(scope tools.Scope, sql string) *query.Job {
 }
 
 // wait waits for a query's end.
-func (s *submitting) wait(scope tools.Scope, id string) *query.Job {
+func (s *submitting) wait(scope caller.Caller, id string) *query.Job {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -85,9 +83,9 @@ func (s *submitting) wait(scope tools.Scope, id string) *query.Job {
 }
 
 // text is the rows of a statement as CSV.
-func (s *submitting) text(scope tools.Scope, sql string) string {
+func (s *submitting) text(scope caller.Caller, sql string) string {
 	s.t.Helper()
-	rows, err := s.db.Query(registry.WithScope(context.Background(), scope), engine.Request{SQL: sql})
+	rows, err := s.db.Query(caller.With(context.Background(), scope), engine.Request{SQL: sql})
 	if err != nil {
 		s.t.Fatal(sql, err)
 	}
@@ -220,7 +218,7 @@ func TestQueriesAreTheirOwners(t *testing.T) {
 	if list := s.List(ada.Owner()); len(list) != 2 || list[0].ID != second.ID || list[1].ID != mine.ID {
 		t.Errorf("%+v", list)
 	}
-	_, err := s.db.Query(registry.WithScope(t.Context(), bob), engine.Request{SQL: mine.Chunks()[0].SQL()})
+	_, err := s.db.Query(caller.With(t.Context(), bob), engine.Request{SQL: mine.Chunks()[0].SQL()})
 	wantCode(t, "another's rows", err, engine.CodeNotFound)
 }
 
@@ -379,7 +377,7 @@ func TestAWriteThatHasCommittedHasSucceeded(t *testing.T) {
 	jobs := query.NewJobs(query.JobsOptions{Service: query.New(query.Options{DB: s.db}), Results: store})
 	t.Cleanup(jobs.Close)
 	s.Jobs = jobs
-	writer := tools.Scope{UserID: "ada", Write: true}
+	writer := caller.Caller{UserID: "ada", Write: true}
 	written := 0
 	write := func() *query.Job {
 		t.Helper()
@@ -431,7 +429,7 @@ func TestManySubmitAtOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for n := range 8 {
 		wg.Go(func() {
-			scope := tools.Scope{UserID: fmt.Sprint(n % 3)}
+			scope := caller.Caller{UserID: fmt.Sprint(n % 3)}
 			for i := range 5 {
 				job := s.submit(scope, fmt.Sprintf("SELECT %d AS n FROM range(%d)", n, i))
 				if i%2 == 1 {

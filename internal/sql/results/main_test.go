@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/format"
 	"github.com/spiced-sql/spiced/internal/sql/results"
@@ -27,17 +28,13 @@ type world struct {
 	store *results.Store
 }
 
-type ownerKey struct{}
-
-// as is a context of an owner's.
-func as(owner string) context.Context {
-	return context.WithValue(context.Background(), ownerKey{}, owner)
+// as returns a context of a user's.
+func as(user string) context.Context {
+	return caller.With(context.Background(), caller.Caller{UserID: user})
 }
 
-func ownerOf(ctx context.Context) string {
-	owner, _ := ctx.Value(ownerKey{}).(string)
-	return owner
-}
+// ownerOf returns what the store knows a user as.
+func ownerOf(user string) string { return caller.Caller{UserID: user}.Owner() }
 
 func newWorld(t testing.TB, limits spicepod.Results) *world {
 	t.Helper()
@@ -58,7 +55,7 @@ func newWorld(t testing.TB, limits spicepod.Results) *world {
 // start makes the store, as the start of a runtime does.
 func (w *world) start(limits spicepod.Results) {
 	w.t.Helper()
-	store, err := results.New(results.Options{DB: w.db, Dir: w.dir, Owner: ownerOf, Limits: limits})
+	store, err := results.New(results.Options{DB: w.db, Dir: w.dir, Limits: limits})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -87,7 +84,7 @@ func (w *world) keep(owner, sql string) (*results.Result, error) {
 		return nil, err
 	}
 	defer rows.Close()
-	writer, err := w.store.Create(as(owner), owner, rows.Columns())
+	writer, err := w.store.Create(as(owner), ownerOf(owner), rows.Columns())
 	if err != nil {
 		return nil, err
 	}

@@ -9,10 +9,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/format"
-	"github.com/spiced-sql/spiced/tools"
 )
 
 // Limits of what is told of a result instead of its rows.
@@ -61,25 +61,30 @@ var referenceSchema = json.RawMessage(`{"type":"object",` +
 // Schema is the JSON Schema of what Keep returns.
 func (s *Store) Schema() json.RawMessage { return referenceSchema }
 
-// Keep keeps a result for its owner: the chunks that were read of it, which it
-// destroys, and the rest, which it does not close. It returns what stands for
-// the result, an object that [Store.Schema] describes, usually in less than 2
-// KiB: its name, the number of its rows, its columns, the first ten rows and
-// what values the columns have.
+// Summary is returned in place of a large result.
+type Summary struct {
+	Value json.RawMessage // an object of [Store.Schema]
+	Rows  int             // in the preview
+	More  *int64          // further rows; nil when unknown, because the result is not stored
+}
+
+// Keep stores a result for the caller of ctx: the chunks that were read of it,
+// which it destroys, and the rest, which it does not close. The summary usually
+// has less than 2 KiB: the result's name, the number of its rows, its columns,
+// the first ten rows and statistics of the columns.
 //
-// shown are the rows, as JSON objects, that the caller would return of a result
-// that cannot be kept. When this one cannot, since it is too large or takes too
-// long, they are what is returned, with a note that says so. The error is the
-// statement's own, an [*engine.Error].
-func (s *Store) Keep(ctx context.Context, owner string, first []*engine.Chunk, rest *engine.Rows, shown []json.RawMessage) (tools.Output, error) {
-	r, err := s.save(ctx, owner, first, rest)
+// shown are the first rows as JSON objects. When the result is too large to be
+// stored, or takes too long to read, the summary is these rows and a note that
+// says so. The error is the statement's own, an [*engine.Error].
+func (s *Store) Keep(ctx context.Context, first []*engine.Chunk, rest *engine.Rows, shown []json.RawMessage) (Summary, error) {
+	r, err := s.save(ctx, first, rest)
 	switch {
 	case err == nil:
 		return s.describe(ctx, r, shown)
 	case ctx.Err() == nil && standsFor(err):
 		return cutOff(shown, engine.AsError(err))
 	}
-	return tools.Output{}, err
+	return Summary{}, err
 }
 
 // patience is how long the rest of a result is waited for: what is told of it
@@ -95,13 +100,13 @@ func patience(ctx context.Context) time.Duration {
 var errPatience = &engine.Error{Code: engine.CodeTimeout, Offset: -1, Message: "it takes too long to read"}
 
 // save reads the rest of a result into a table.
-func (s *Store) save(ctx context.Context, owner string, first []*engine.Chunk, rest *engine.Rows) (*Result, error) {
+func (s *Store) save(ctx context.Context, first []*engine.Chunk, rest *engine.Rows) (*Result, error) {
 	defer func() {
 		for _, chunk := range first {
 			chunk.Destroy()
 		}
 	}()
-	w, err := s.Create(ctx, owner, rest.Columns())
+	w, err := s.Create(ctx, caller.From(ctx).Owner(), rest.Columns())
 	if err != nil {
 		return nil, &unkept{err}
 	}
@@ -148,22 +153,19 @@ func standsFor(err error) bool {
 }
 
 // cutOff is what is told of a result that cannot be kept.
-func cutOff(shown []json.RawMessage, why *engine.Error) (tools.Output, error) {
+func cutOff(shown []json.RawMessage, why *engine.Error) (Summary, error) {
 	if shown == nil {
 		shown = []json.RawMessage{}
 	}
-	value, err := tools.Encode(reference{
+	value, err := reference{
 		Note:    fmt.Sprintf("these are the first rows only; the result cannot be kept: %s. Aggregate, filter, or add LIMIT.", why.Message),
 		Preview: shown,
-	})
-	if err != nil {
-		return tools.Output{}, err
-	}
-	return tools.Output{Value: value, Rows: &tools.Rows{Returned: len(shown), Truncated: true}}, nil
+	}.encode()
+	return Summary{Value: value, Rows: len(shown)}, err
 }
 
 // describe is what is told of a kept result.
-func (s *Store) describe(ctx context.Context, r *Result, shown []json.RawMessage) (tools.Output, error) {
+func (s *Store) describe(ctx context.Context, r *Result, shown []json.RawMessage) (Summary, error) {
 	ref := reference{
 		Ref: r.Name, Rows: r.Rows, Columns: make([]column, len(r.Columns)),
 		Note: fmt.Sprintf("the result is large: it is kept for %s, and the preview has its first rows; go on with SELECT … FROM ref('%s')",
@@ -176,15 +178,21 @@ func (s *Store) describe(ctx context.Context, r *Result, shown []json.RawMessage
 	for _, row := range shown[:min(len(shown), previewRows)] {
 		ref.Preview = append(ref.Preview, shortRow(row, r.Columns))
 	}
-	value, err := tools.Encode(ref)
-	for ; err == nil && len(value) > previewBytes && len(ref.Preview) > leastPreview; value, err = tools.Encode(ref) {
+	value, err := ref.encode()
+	for ; err == nil && len(value) > previewBytes && len(ref.Preview) > leastPreview; value, err = ref.encode() {
 		ref.Preview = ref.Preview[:len(ref.Preview)-1]
 	}
-	if err != nil {
-		return tools.Output{}, err
-	}
 	more := r.Rows - int64(len(ref.Preview))
-	return tools.Output{Value: value, Rows: &tools.Rows{Returned: len(ref.Preview), Truncated: true, More: &more}}, nil
+	return Summary{Value: value, Rows: len(ref.Preview), More: &more}, err
+}
+
+// encode renders a reference as one line of JSON.
+func (r reference) encode() (json.RawMessage, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(r)
+	return bytes.TrimRight(b.Bytes(), "\n"), err
 }
 
 // duration is a time as people write it: 15m, not 15m0s.

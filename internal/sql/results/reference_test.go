@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/sql/results"
 	"github.com/spiced-sql/spiced/spicepod"
 	"github.com/spiced-sql/spiced/tools"
 )
@@ -25,14 +26,14 @@ type told struct {
 
 // told keeps a statement's result after its first chunk, for which shown
 // stands.
-func (w *world) told(owner, sql string, shown ...string) (told, tools.Output, error) {
+func (w *world) told(owner, sql string, shown ...string) (told, results.Summary, error) {
 	w.t.Helper()
-	return w.toldBy(as(owner), owner, sql, shown...)
+	return w.toldBy(as(owner), sql, shown...)
 }
 
-func (w *world) toldBy(ctx context.Context, owner, sql string, shown ...string) (told, tools.Output, error) {
+func (w *world) toldBy(ctx context.Context, sql string, shown ...string) (told, results.Summary, error) {
 	w.t.Helper()
-	rows, err := w.db.Query(as(owner), engine.Request{SQL: sql})
+	rows, err := w.db.Query(ctx, engine.Request{SQL: sql})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -49,7 +50,7 @@ func (w *world) toldBy(ctx context.Context, owner, sql string, shown ...string) 
 	for i, line := range shown {
 		lines[i] = json.RawMessage(line)
 	}
-	out, err := w.store.Keep(ctx, owner, first, rows, lines)
+	out, err := w.store.Keep(ctx, first, rows, lines)
 	if err != nil {
 		return told{}, out, err
 	}
@@ -83,7 +84,7 @@ func TestALargeResultIsToldInLittle(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(out.Value) > 2048 || len(got.Preview) != 10 || out.Rows.Returned != 10 || !out.Rows.Truncated || *out.Rows.More != 999_990 {
+	if len(out.Value) > 2048 || len(got.Preview) != 10 || out.Rows != 10 || *out.More != 999_990 {
 		t.Errorf("%d bytes, %d rows shown, %+v: %s", len(out.Value), len(got.Preview), out.Rows, out.Value)
 	}
 	w.expect("ada", "SELECT count(*) AS n, sum(order_id) AS s FROM ref('"+got.Ref+"')", `{"n":1000000,"s":499999500000}`)
@@ -160,7 +161,7 @@ func TestWhatCannotBeKeptIsCutOff(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Ref != "" || len(got.Preview) != 2 || out.Rows.Returned != 2 || !out.Rows.Truncated || out.Rows.More != nil || !strings.Contains(got.Note, "more than 1048576 bytes") {
+	if got.Ref != "" || len(got.Preview) != 2 || out.Rows != 2 || out.More != nil || !strings.Contains(got.Note, "more than 1048576 bytes") {
 		t.Errorf("%s, %+v", out.Value, out.Rows)
 	}
 	if len(w.files()) != 0 {
@@ -172,11 +173,11 @@ func TestWhatTakesTooLongIsCutOff(t *testing.T) {
 	w := newWorld(t, spicepod.Results{})
 	ctx, cancel := context.WithTimeout(as("ada"), 2*time.Second)
 	defer cancel()
-	got, _, err := w.toldBy(ctx, "ada", "SELECT i FROM range(1000000000000) r(i) WHERE i < 1000000 OR hash(i) = 1", `{"i":0}`)
+	got, _, err := w.toldBy(ctx, "SELECT i FROM range(1000000000000) r(i) WHERE i < 1000000 OR hash(i) = 1", `{"i":0}`)
 	if err != nil || got.Ref != "" || len(got.Preview) != 1 || !strings.Contains(got.Note, "too long") || ctx.Err() != nil {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if _, _, err = w.toldBy(as("ada"), "ada", "SELECT i FROM range(100000) r(i)", `{"i":0}`); err != nil {
+	if _, _, err = w.toldBy(as("ada"), "SELECT i FROM range(100000) r(i)", `{"i":0}`); err != nil {
 		t.Error(err)
 	}
 }

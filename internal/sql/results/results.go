@@ -2,7 +2,7 @@
 // is one table in a DuckDB file of its own, for a while, and its owner reads it
 // in SQL by its name: FROM ref('r_…').
 //
-//	store, err := results.New(results.Options{DB: db, Dir: dir, Owner: owner, Limits: pod.Runtime.Results})
+//	store, err := results.New(results.Options{DB: db, Dir: dir, Limits: pod.Runtime.Results})
 //	defer store.Close()
 //	db.UseRefs(store)
 //	w, err := store.Create(ctx, owner, rows.Columns())
@@ -32,6 +32,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/spicepod"
@@ -55,12 +56,10 @@ type DB interface {
 
 var _ DB = (*engine.DB)(nil)
 
-// Options configures [New]. DB, Dir and Owner are required.
+// Options configures [New]. DB and Dir are required.
 type Options struct {
-	DB  DB
-	Dir string // of the files; it is made. The database must be allowed to use it
-	// Owner says whom a statement's context is for.
-	Owner  func(context.Context) string
+	DB     DB
+	Dir    string           // of the files; it is made. The database must be allowed to use it
 	Limits spicepod.Results // zero fields take the defaults
 	Now    func() time.Time // nil: time.Now
 	Log    *slog.Logger     // nil: nothing is logged
@@ -192,23 +191,12 @@ func notFound(name string) *engine.Error {
 func (s *Store) Ref(ctx context.Context, name string) (engine.Table, func(), error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	k, err := s.find(s.reader(ctx), name)
+	k, err := s.find(caller.From(ctx).Owner(), name)
 	if err != nil {
 		return engine.Table{}, nil, err
 	}
 	k.readers++
 	return k.table, sync.OnceFunc(func() { s.release(k) }), nil
-}
-
-// ownerKey is the context's key of the owner for statements of the store's own.
-type ownerKey struct{}
-
-// reader is whom ctx is for.
-func (s *Store) reader(ctx context.Context) string {
-	if owner, ok := ctx.Value(ownerKey{}).(string); ok {
-		return owner
-	}
-	return s.opts.Owner(ctx)
 }
 
 // release says that a statement reads k no more.

@@ -95,19 +95,19 @@ func TestOnlyTheOwnerFindsAResult(t *testing.T) {
 		if got, want := err.Error(), strings.ReplaceAll(unknown.Error(), "r_none", r.Name); got != want {
 			t.Errorf("another's result: %s; an unknown one: %s", got, want)
 		}
-		_, err = w.store.Get(owner, r.Name)
+		_, err = w.store.Get(ownerOf(owner), r.Name)
 		wantCode(t, "get another's", err, engine.CodeNotFound)
-		wantCode(t, "delete another's", w.store.Delete(owner, r.Name), engine.CodeNotFound)
+		wantCode(t, "delete another's", w.store.Delete(ownerOf(owner), r.Name), engine.CodeNotFound)
 	}
 	_, err := w.query("ada", `SELECT * FROM "`+r.Name+`".main.result`)
 	wantCode(t, "past the reference", err, engine.CodeNotFound)
-	if got, err := w.store.Get("ada", r.Name); err != nil || got.Rows != 10 || got.Owner != "ada" {
+	if got, err := w.store.Get(ownerOf("ada"), r.Name); err != nil || got.Rows != 10 || got.Owner != ownerOf("ada") {
 		t.Errorf("get: %+v, %v", got, err)
 	}
-	if list := w.store.List("ada"); len(list) != 1 || list[0].Name != r.Name {
+	if list := w.store.List(ownerOf("ada")); len(list) != 1 || list[0].Name != r.Name {
 		t.Errorf("list: %+v", list)
 	}
-	if err := w.store.Delete("ada", r.Name); err != nil {
+	if err := w.store.Delete(ownerOf("ada"), r.Name); err != nil {
 		t.Fatal(err)
 	}
 	_, err = w.query("ada", ref(r))
@@ -120,13 +120,13 @@ func TestOnlyTheOwnerFindsAResult(t *testing.T) {
 func TestAResultExpires(t *testing.T) {
 	w := newWorld(t, spicepod.Results{}) // the database is outside of the bubble
 	synctest.Test(t, func(t *testing.T) {
-		store, err := results.New(results.Options{DB: w.db, Dir: w.dir, Owner: ownerOf, Limits: spicepod.Results{TTL: time.Minute}})
+		store, err := results.New(results.Options{DB: w.db, Dir: w.dir, Limits: spicepod.Results{TTL: time.Minute}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer store.Close()
 		keep := func() *results.Result {
-			writer, err := store.Create(t.Context(), "ada", []engine.Column{{Name: "x", Type: &engine.Type{ID: engine.Integer}}})
+			writer, err := store.Create(t.Context(), ownerOf("ada"), []engine.Column{{Name: "x", Type: &engine.Type{ID: engine.Integer}}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -140,7 +140,7 @@ func TestAResultExpires(t *testing.T) {
 		time.Sleep(40 * time.Second)
 		second := keep()
 		time.Sleep(20*time.Second - time.Nanosecond)
-		if _, err := store.Get("ada", first.Name); err != nil {
+		if _, err := store.Get(ownerOf("ada"), first.Name); err != nil {
 			t.Error("too early:", err)
 		}
 		_, release, err := store.Ref(as("ada"), first.Name)
@@ -149,9 +149,9 @@ func TestAResultExpires(t *testing.T) {
 		}
 		time.Sleep(time.Nanosecond)
 		synctest.Wait()
-		_, err = store.Get("ada", first.Name)
+		_, err = store.Get(ownerOf("ada"), first.Name)
 		wantCode(t, "an expired result", err, engine.CodeNotFound)
-		if list := store.List("ada"); len(list) != 1 || list[0].Name != second.Name {
+		if list := store.List(ownerOf("ada")); len(list) != 1 || list[0].Name != second.Name {
 			t.Errorf("left: %+v", list)
 		}
 		if len(w.files()) != 2 {
@@ -174,7 +174,7 @@ func TestTheOldestMakeRoom(t *testing.T) {
 	w := newWorld(t, spicepod.Results{MaxPerUser: 2, MaxResults: 3})
 	a1, a2, b := w.must("ada", "FROM range(1)"), w.must("ada", "FROM range(2)"), w.must("bob", "FROM range(3)")
 	a3 := w.must("ada", "FROM range(4)")
-	_, err := w.store.Get("ada", a1.Name)
+	_, err := w.store.Get(ownerOf("ada"), a1.Name)
 	wantCode(t, "over the owner's number", err, engine.CodeNotFound)
 	_, release, err := w.store.Ref(as("ada"), a2.Name)
 	if err != nil {
@@ -182,7 +182,7 @@ func TestTheOldestMakeRoom(t *testing.T) {
 	}
 	defer release()
 	w.must("eve", "FROM range(5)") // the oldest is in use: the next one goes
-	_, err = w.store.Get("bob", b.Name)
+	_, err = w.store.Get(ownerOf("bob"), b.Name)
 	wantCode(t, "over the number of all", err, engine.CodeNotFound)
 	w.expect("ada", ref(a2), `{"n":2}`)
 	w.expect("ada", ref(a3), `{"n":4}`)
@@ -201,7 +201,7 @@ func TestSpaceIsBounded(t *testing.T) {
 	fill := func() {
 		for range 6 {
 			last := w.must("ada", "SELECT hash(i) AS h FROM range(100000) r(i)") // 800 kB that do not compress
-			list := w.store.List("ada")
+			list := w.store.List(ownerOf("ada"))
 			if len(list) == 0 || len(list) > 5 || list[len(list)-1].Name != last.Name {
 				t.Errorf("left: %d results", len(list))
 			}
@@ -213,12 +213,12 @@ func TestSpaceIsBounded(t *testing.T) {
 	fill()
 	_, err := w.keep("ada", "SELECT i FROM range(1000000) r(i)")
 	wantCode(t, "a result over its limit", err, engine.CodeLimit)
-	if n := len(w.store.List("ada")); len(w.files()) != n {
+	if n := len(w.store.List(ownerOf("ada"))); len(w.files()) != n {
 		t.Errorf("%d results and files %q after one that was refused", n, w.files())
 	}
 	fill()
 	var releases []func()
-	for _, r := range w.store.List("ada") {
+	for _, r := range w.store.List(ownerOf("ada")) {
 		_, release, err := w.store.Ref(as("ada"), r.Name)
 		if err != nil {
 			t.Fatal(err)
@@ -241,7 +241,7 @@ func TestAStatementReadsAResultThatGoesMeanwhile(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer rows.Close()
-	if err := w.store.Delete("ada", r.Name); err != nil {
+	if err := w.store.Delete(ownerOf("ada"), r.Name); err != nil {
 		t.Fatal(err)
 	}
 	n := 0
@@ -291,14 +291,14 @@ func TestARestartLeavesNothing(t *testing.T) {
 func TestAnAbortedWriterLeavesNothing(t *testing.T) {
 	w := newWorld(t, spicepod.Results{MaxPerUser: 1})
 	for range 3 {
-		writer, err := w.store.Create(t.Context(), "ada", []engine.Column{{Name: "x", Type: &engine.Type{ID: engine.Integer}}})
+		writer, err := w.store.Create(t.Context(), ownerOf("ada"), []engine.Column{{Name: "x", Type: &engine.Type{ID: engine.Integer}}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		writer.Abort()
 		writer.Abort()
 	}
-	if len(w.files()) != 0 || len(w.store.List("ada")) != 0 {
+	if len(w.files()) != 0 || len(w.store.List(ownerOf("ada"))) != 0 {
 		t.Errorf("files %q", w.files())
 	}
 	if _, err := w.keep("ada", "SELECT row(1, 2) AS unnamed"); err != nil {
@@ -323,7 +323,7 @@ func TestManyWritersAndReaders(t *testing.T) {
 				} else if want := fmt.Sprintf("{\"n\":%d}\n", 1000*(i+1)); got != want {
 					t.Errorf("got %s, want %s", got, want)
 				}
-				_ = w.store.Delete(owner, r.Name)
+				_ = w.store.Delete(ownerOf(owner), r.Name)
 			}
 		})
 	}
@@ -340,7 +340,7 @@ func TestDroppedFilesAreClosed(t *testing.T) {
 		r := w.must("ada", "FROM range(10)")
 		w.expect("ada", ref(r), `{"n":10}`)
 		w.idle()
-		if err := w.store.Delete("ada", r.Name); err != nil {
+		if err := w.store.Delete(ownerOf("ada"), r.Name); err != nil {
 			t.Fatal(err)
 		}
 	}

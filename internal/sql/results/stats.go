@@ -18,7 +18,6 @@ func (s *Store) stats(ctx context.Context, r *Result) []json.RawMessage {
 	if len(r.Columns) > statsColumns {
 		return nil
 	}
-	ctx = context.WithValue(ctx, ownerKey{}, r.Owner)
 	rows, err := s.opts.DB.Query(ctx, engine.Request{SQL: statsSQL(r), Limits: engine.Limits{Timeout: statsTimeout}})
 	if err != nil {
 		return nil

@@ -1,0 +1,80 @@
+// Package caller owns the identity of whoever makes a request. SQL, tools and
+// protocols take it from the context.
+//
+//	ctx = caller.With(ctx, caller.Caller{UserID: "ann", Protocol: caller.HTTP})
+//	who := caller.From(ctx)
+//	results := store.List(who.Owner())
+package caller
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Caller is who makes a request and on whose behalf. Every field may be empty.
+type Caller struct {
+	UserID    string `json:"user_id,omitempty"`
+	SpaceID   string `json:"space_id,omitempty"` // "": across spaces
+	RequestID string `json:"request_id,omitempty"`
+	SessionID string `json:"session_id,omitempty"`
+	Agent     string `json:"agent,omitempty"` // the agent that calls, if any
+	Model     string `json:"model,omitempty"` // the model that calls, if any
+	// Principal is the name of the key's holder; "" without keys.
+	Principal string   `json:"-"`
+	Write     bool     `json:"-"` // may change data
+	Protocol  Protocol `json:"-"`
+	Trace     Trace    `json:"-"`
+}
+
+// Owner identifies whose statements, results and requests the caller's are.
+func (c Caller) Owner() string { return c.Principal + "\x00" + c.UserID + "\x00" + c.SpaceID }
+
+// Protocol is how a call arrived.
+type Protocol string
+
+// The protocols.
+const (
+	HTTP Protocol = "http"
+	SQL  Protocol = "sql"
+	Chat Protocol = "chat"
+	MCP  Protocol = "mcp"
+	CLI  Protocol = "cli"
+)
+
+// Trace is the position of a call in the caller's flow. It is returned with the
+// result.
+type Trace struct {
+	FlowID string `json:"flow_id,omitempty"`
+	StepID string `json:"step_id,omitempty"`
+}
+
+type contextKey struct{}
+
+// With returns a context that carries the caller.
+func With(ctx context.Context, c Caller) context.Context {
+	return context.WithValue(ctx, contextKey{}, c)
+}
+
+// From returns the caller that the context carries, or the zero Caller.
+func From(ctx context.Context) Caller {
+	c, _ := ctx.Value(contextKey{}).(Caller)
+	return c
+}
+
+// MaxWord is the largest size in bytes of each text of a [Caller].
+const MaxWord = 128
+
+// CheckWord returns why a text cannot be part of a [Caller], or nil: these texts
+// are written to logs and tables.
+func CheckWord(word string) error {
+	switch {
+	case len(word) > MaxWord:
+		return fmt.Errorf("has %d bytes; the limit is %d", len(word), MaxWord)
+	case !utf8.ValidString(word) || strings.ContainsFunc(word, func(r rune) bool { return !unicode.IsPrint(r) }):
+		return fmt.Errorf("%q has characters that do not print; use letters, digits, spaces and signs", word)
+	}
+	return nil
+}
