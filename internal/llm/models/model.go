@@ -87,7 +87,7 @@ func (m *Model) Ask(ctx context.Context, r *chat.Request, scope tools.Scope) (*c
 // loop is the way of one chat.
 func (m *Model) loop(done func(toolloop.Report, error)) func(context.Context, *chat.Request, []toolloop.Tool, tools.Scope) iter.Seq2[toolloop.Event, error] {
 	l := &toolloop.Loop{
-		Provider: m.provider, Door: m.opts.Registry, Limits: m.settings.limits, Memory: m.opts.Memory, Log: m.opts.Log, Done: done,
+		Provider: m.provider, Invoker: m.opts.Registry, Limits: m.settings.limits, Memory: m.opts.Memory, Log: m.opts.Log, Done: done,
 		Target: m.target,
 	}
 	if m.searchesNatively() {

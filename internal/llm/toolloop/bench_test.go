@@ -27,12 +27,12 @@ func (n talks) Chat(context.Context, *chat.Request) iter.Seq2[chat.Delta, error]
 	}
 }
 
-// BenchmarkDelta is what the loop adds to a delta that passes.
+// BenchmarkDelta measures what the loop adds to a delta that passes through.
 func BenchmarkDelta(b *testing.B) {
 	for name, list := range map[string][]toolloop.Tool{"loop": offered("one"), "pass": nil} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
-			l := &toolloop.Loop{Provider: talks(b.N), Door: echo}
+			l := &toolloop.Loop{Provider: talks(b.N), Invoker: echo}
 			n := 0
 			for _, err := range l.Run(b.Context(), ask("go"), list, tools.Scope{}) {
 				if err != nil {
@@ -47,14 +47,14 @@ func BenchmarkDelta(b *testing.B) {
 	}
 }
 
-// BenchmarkChat is what a chat of one answer costs with a hundred tools.
+// BenchmarkChat measures a chat of one answer with a hundred tools.
 func BenchmarkChat(b *testing.B) {
 	var names []string
 	for i := range 100 {
 		names = append(names, string(rune('a'+i%26))+string(rune('a'+i/26)))
 	}
 	slices.Sort(names)
-	list, l := offered(names...), &toolloop.Loop{Provider: talks(10), Door: echo}
+	list, l := offered(names...), &toolloop.Loop{Provider: talks(10), Invoker: echo}
 	b.ReportAllocs()
 	for b.Loop() {
 		for _, err := range l.Run(b.Context(), ask("go"), list, tools.Scope{}) {

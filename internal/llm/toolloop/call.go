@@ -12,34 +12,34 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// start makes a call beside everything else.
+// start runs a call in a goroutine of its own.
 func (s *session) start(ctx context.Context, c *call) {
 	s.report.Calls++
 	made, arguments := c.Call, json.RawMessage(c.arguments.String())
 	s.workers.Go(func() {
 		result := s.invoke(ctx, made.Name, arguments)
-		s.tell(note{call: c, result: s.render(&made, result)})
+		s.send(note{call: c, result: s.render(&made, result)})
 	})
 }
 
-// tell reaches conduct, unless that has failed.
-func (s *session) tell(n note) {
+// send hands a note to conduct, or drops it when conduct has failed.
+func (s *session) send(n note) {
 	select {
 	case s.notes <- n:
 	case <-s.over:
 	}
 }
 
-// invoke goes through the door. The door recovers what its tools do; its own
-// panic fails the call alone, and the call's end is told all the same.
+// invoke makes a call. The registry recovers panics of tools. A panic of the registry
+// itself fails only this call, and the end of the call is still sent.
 func (s *session) invoke(ctx context.Context, name string, arguments json.RawMessage) (result tools.Result) {
-	var begun *registry.Event // without its end
+	var begun *registry.Event // its end has not been sent
 	step := func(e registry.Event) {
 		if begun = &e; e.Type == registry.EventToolResult {
 			begun = nil
 			e.Result = s.bounded(e.Result)
 		}
-		s.tell(note{step: &e})
+		s.send(note{step: &e})
 	}
 	defer func() {
 		p := recover()
@@ -47,16 +47,16 @@ func (s *session) invoke(ctx context.Context, name string, arguments json.RawMes
 			return
 		}
 		s.log.Error("a call panicked", "tool", truncate.Fit(name, maxName), "panic", p, "stack", string(debug.Stack()))
-		result = tools.Result{Error: &tools.Error{Code: tools.CodeInternal, Message: "the call failed inside", Hint: "the log has more"}}
+		result = tools.Result{Error: &tools.Error{Code: tools.CodeInternal, Message: "internal error in the call", Hint: "see the log"}}
 		if begun != nil {
 			step(registry.Event{Type: registry.EventToolResult, CallID: begun.CallID, Tool: begun.Tool, Result: &result})
 		}
 	}()
-	return s.loop.Door.Invoke(ctx, registry.Call{Name: name, Arguments: arguments, Scope: s.scope, Events: step})
+	return s.loop.Invoker.Invoke(ctx, registry.Call{Name: name, Arguments: arguments, Scope: s.scope, Events: step})
 }
 
-// bounded is a result as events show it: what is too large for the model is
-// too large to wait for a slow client.
+// bounded returns a result as events carry it. A result too large for the model would
+// block a slow client too, so events carry its overview.
 func (s *session) bounded(r *tools.Result) *tools.Result {
 	if r == nil || len(r.Result) <= s.limits.ResultBytes {
 		return r
@@ -66,7 +66,7 @@ func (s *session) bounded(r *tools.Result) *tools.Result {
 	return &small
 }
 
-// render is the result as the model sees it.
+// render returns the result as the model sees it.
 func (s *session) render(c *chat.Call, r tools.Result) *chat.CallResult {
 	result := s.rendered(c, r)
 	if result == nil {
@@ -76,7 +76,7 @@ func (s *session) render(c *chat.Call, r tools.Result) *chat.CallResult {
 	return result
 }
 
-// rendered asks the loop's own renderer, if it has one that works.
+// rendered calls [Loop.Render], if set; nil means the default.
 func (s *session) rendered(c *chat.Call, r tools.Result) (result *chat.CallResult) {
 	if s.loop.Render == nil {
 		return nil

@@ -17,12 +17,12 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// fate makes chats by chance.
+// fate generates random chats.
 type fate struct{ *rand.Rand }
 
 func (f fate) wait() time.Duration { return time.Duration(f.IntN(500)) * ms }
 
-// script is an answer with calls that grow side by side, and any end.
+// script returns an answer with interleaved calls and a random end.
 func (f fate) script() script {
 	s := script{chat.Delta{Kind: chat.DeltaStart}}
 	var growing []int
@@ -33,7 +33,7 @@ func (f fate) script() script {
 			s = append(s, text("x"), f.wait())
 		case 1:
 			if i < calls {
-				s = append(s, begins(i, fmt.Sprint(i), []string{"one", "serial", "late", "theirs", "nobody"}[f.IntN(5)]))
+				s = append(s, begins(i, fmt.Sprint(i), []string{"one", "serial", "late", "theirs", "unknown"}[f.IntN(5)]))
 				growing = append(growing, i)
 				i++
 			}
@@ -60,8 +60,8 @@ func (f fate) end() script {
 	return script{usage(1, 1)}
 }
 
-// door takes its time.
-func (f fate) door() door {
+// invoker returns an invoker whose calls take a random time.
+func (f fate) invoker() invoker {
 	waits := make(chan time.Duration, 1000)
 	for range cap(waits) {
 		waits <- f.wait()
@@ -76,10 +76,10 @@ func (f fate) door() door {
 	}
 }
 
-// TestChatsByChance holds what every chat promises: each call has one begin
-// and one end, each request is well-formed, the end comes once, usage is
-// right, and nothing runs after it, which the bubble would notice.
-func TestChatsByChance(t *testing.T) {
+// TestRandomChats checks the invariants of every chat: each call has one begin and one
+// end, each request is well-formed, there is exactly one end, usage is right, and no
+// goroutine outlives it, which the bubble would detect.
+func TestRandomChats(t *testing.T) {
 	for seed := range cases(2000) {
 		synctest.Test(t, func(t *testing.T) {
 			f := fate{rand.New(rand.NewPCG(seed, 7))}
@@ -94,7 +94,7 @@ func TestChatsByChance(t *testing.T) {
 			}
 			leave := f.IntN(80)
 			l := &toolloop.Loop{
-				Provider: m, Door: f.door(), Memory: toolloop.NewMemory(toolloop.MemoryLimits{}),
+				Provider: m, Invoker: f.invoker(), Memory: toolloop.NewMemory(toolloop.MemoryLimits{}),
 				Limits: toolloop.Limits{Rounds: 1 + f.IntN(4), Parallel: 1 + f.IntN(3), Calls: 1 + f.IntN(5)},
 			}
 			o := runIn(ctx, t, l, ask("go", "theirs"), offered("one", "serial", "late"), func(n int, _ toolloop.Event) bool { return n == leave })
@@ -129,7 +129,7 @@ func check(t *testing.T, o *outcome, m *model, stayed bool) {
 	}
 }
 
-// cases is how many are tried; fewer when time is short.
+// cases returns how many chats to try; fewer with -short.
 func cases(n uint64) uint64 {
 	if testing.Short() {
 		return n / 10

@@ -1,18 +1,18 @@
-// Package toolloop lets a language model use the runtime's tools while it
-// answers. It owns the loop: ask the model, make the calls that its answer
-// asks for, ask again with their results, until it has said all it has to say.
+// Package toolloop lets a language model use the runtime's tools while it answers. It
+// owns the loop: send a request, make the calls of the answer, send another request
+// with their results, until the model calls no more tools.
 //
-//	loop := &toolloop.Loop{Provider: provider, Door: registry, Memory: memory, Log: log}
+//	loop := &toolloop.Loop{Provider: provider, Invoker: registry, Memory: memory, Log: log}
 //	for event, err := range loop.Run(ctx, request, tools, scope) {
 //		...
 //	}
 //
-// A call starts the moment its arguments are complete, while the answer still
-// streams, and calls run side by side. Their results reach the model in the
-// order of the calls, each call with exactly one, whatever breaks: that is the
-// matter of the type answer, which starts no goroutine and reads no clock.
+// A call starts as soon as its arguments are complete, while the answer still streams,
+// and calls run concurrently. The model receives their results in the order of the
+// calls, exactly one per call, whatever fails. The type answer ensures that; it starts
+// no goroutine and reads no clock.
 //
-// Tools that the client brought are the client's: their calls pass through,
-// and the turn ends with them. What the runtime did in that turn stays in the
-// [Memory] until the client comes back with its results.
+// Calls of tools that the client brought pass through to the client, and the turn ends
+// with them. What the runtime did in that turn stays in the [Memory] until the client
+// sends the results.
 package toolloop

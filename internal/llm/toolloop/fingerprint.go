@@ -7,13 +7,13 @@ import (
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 )
 
-// fingerprint tells messages apart by what they say. Marks for a provider's
-// cache, which clients move from message to message, are not in it.
+// fingerprint hashes the content of a message. It excludes cache marks, which clients
+// move from message to message.
 func fingerprint(m chat.Message) (sum [sha256.Size]byte) {
 	h := sha256.New()
 	write := func(texts ...string) {
 		for _, text := range texts {
-			_, _ = io.WriteString(h, text) // a hash takes everything
+			_, _ = io.WriteString(h, text) // a hash never fails
 			_, _ = h.Write([]byte{0})
 		}
 	}
@@ -34,7 +34,8 @@ func fingerprint(m chat.Message) (sum [sha256.Size]byte) {
 	return sum
 }
 
-// lastFingerprint is that of the last message, zero when there is none.
+// lastFingerprint returns the fingerprint of the last message, zero if there are no
+// messages.
 func lastFingerprint(messages []chat.Message) [sha256.Size]byte {
 	if len(messages) == 0 {
 		return [sha256.Size]byte{}
@@ -42,9 +43,9 @@ func lastFingerprint(messages []chat.Message) [sha256.Size]byte {
 	return fingerprint(messages[len(messages)-1])
 }
 
-// size is about what a turn takes in memory.
+// size estimates the bytes that a turn takes in memory.
 func (t turn) size() int64 {
-	n := int64(1 << 10) // of the turn itself
+	n := int64(1 << 10) // the turn itself
 	for _, m := range t.before {
 		n += size(m.Parts)
 	}

@@ -23,12 +23,11 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// script is an answer: deltas, and between them times to wait ([time.Duration]),
-// channels to wait for, functions to call, and at its end perhaps an error.
+// script is an answer: deltas, and between them durations to wait ([time.Duration]),
+// channels to wait for, functions to call, and at the end possibly an error.
 type script []any
 
-// model answers from scripts, one for each request; the last one again and
-// again.
+// model answers each request with the next script; the last one repeats.
 type model struct {
 	scripts  []script
 	requests []*chat.Request
@@ -89,7 +88,7 @@ func usage(in, out int64) chat.Delta {
 
 func finish(r chat.Reason) chat.Delta { return chat.Delta{Kind: chat.DeltaFinish, Reason: r} }
 
-// begins, arguments and ends are a call in its pieces.
+// begins, arguments and ends are the pieces of a call.
 func begins(i int, id, name string) chat.Delta {
 	return chat.Delta{Kind: chat.DeltaCall, Index: i, Call: &chat.Call{ID: id, Name: name}}
 }
@@ -100,7 +99,7 @@ func arguments(i int, s string) chat.Delta {
 
 func ends(i int) chat.Delta { return chat.Delta{Kind: chat.DeltaCallEnd, Index: i} }
 
-// asks is a script of whole calls, "name arguments" each, that ends with
+// asks returns a script of whole calls, "name arguments" each, that ends with
 // [chat.ReasonCalls].
 func asks(calls ...string) script {
 	s := script{chat.Delta{Kind: chat.DeltaStart}}
@@ -111,34 +110,34 @@ func asks(calls ...string) script {
 	return append(s, finish(chat.ReasonCalls))
 }
 
-// says is a script of text that ends with [chat.ReasonStop].
+// says returns a script of text that ends with [chat.ReasonStop].
 func says(s string) script {
 	return script{chat.Delta{Kind: chat.DeltaStart}, text(s), usage(10, 1), finish(chat.ReasonStop)}
 }
 
-// door makes calls with a function, and tells of them as the registry does.
-type door func(ctx context.Context, c registry.Call) tools.Result
+// invoker makes calls with a function, and emits events as the registry does.
+type invoker func(ctx context.Context, c registry.Call) tools.Result
 
-func (d door) Invoke(ctx context.Context, c registry.Call) tools.Result {
+func (d invoker) Invoke(ctx context.Context, c registry.Call) tools.Result {
 	c.Events(registry.Event{Type: registry.EventToolCall, CallID: "call_" + c.Name, Tool: c.Name, Arguments: c.Arguments})
 	r := d(ctx, c)
 	c.Events(registry.Event{Type: registry.EventToolResult, CallID: "call_" + c.Name, Tool: c.Name, Result: &r})
 	return r
 }
 
-// echo gives the arguments back.
-var echo = door(func(_ context.Context, c registry.Call) tools.Result {
+// echo returns the arguments.
+var echo = invoker(func(_ context.Context, c registry.Call) tools.Result {
 	return tools.Result{OK: true, Result: json.RawMessage(`{"echo":` + string(c.Arguments) + `}`)}
 })
 
 // hangs returns when it is cancelled.
-var hangs = door(func(ctx context.Context, _ registry.Call) tools.Result {
+var hangs = invoker(func(ctx context.Context, _ registry.Call) tools.Result {
 	<-ctx.Done()
 	return tools.Result{Error: tools.NewError(tools.CodeCancelled, "the caller left", "")}
 })
 
-// offered are runtime tools of these names; a name that begins with "serial"
-// or "late" is such a tool.
+// offered returns runtime tools with these names; a prefix "serial" or "late" sets that
+// trait.
 func offered(names ...string) []toolloop.Tool {
 	var list []toolloop.Tool
 	for _, n := range names {
@@ -150,7 +149,7 @@ func offered(names ...string) []toolloop.Tool {
 	return list
 }
 
-// ask is a request of one message.
+// ask returns a request of one message.
 func ask(s string, tools ...string) *chat.Request {
 	r := &chat.Request{Model: "m", Messages: []chat.Message{chat.Text(chat.RoleUser, s)}}
 	for _, t := range tools {
@@ -159,16 +158,16 @@ func ask(s string, tools ...string) *chat.Request {
 	return r
 }
 
-// outcome is what came of a run.
+// outcome is the result of a run.
 type outcome struct {
 	events []toolloop.Event
 	err    error
 	report toolloop.Report
-	failed error // as Done was told
+	failed error // passed to Done
 	done   int
 }
 
-// run runs a chat to its end, or until stop says so.
+// run runs a chat to its end, or until stop returns true.
 func run(t testing.TB, l *toolloop.Loop, r *chat.Request, list []toolloop.Tool, stop func(n int, e toolloop.Event) bool) *outcome {
 	t.Helper()
 	return runIn(t.Context(), t, l, r, list, stop)
@@ -178,7 +177,7 @@ func runIn(ctx context.Context, t testing.TB, l *toolloop.Loop, r *chat.Request,
 	t.Helper()
 	o := &outcome{}
 	copied := toolloop.Loop{
-		Provider: l.Provider, Door: l.Door, Limits: l.Limits, Memory: l.Memory, Log: l.Log, Render: l.Render,
+		Provider: l.Provider, Invoker: l.Invoker, Limits: l.Limits, Memory: l.Memory, Log: l.Log, Render: l.Render,
 		Done: func(r toolloop.Report, err error) { o.report, o.failed, o.done = r, err, o.done+1 },
 	}
 	for e, err := range copied.Run(ctx, r, list, tools.Scope{Caller: caller.Caller{UserID: "ada", Model: "m"}}) {
@@ -200,7 +199,7 @@ func runIn(ctx context.Context, t testing.TB, l *toolloop.Loop, r *chat.Request,
 	return o
 }
 
-// String shows the events in short: what the client sees.
+// String summarizes the events that the client sees.
 func (o *outcome) String() string {
 	var b strings.Builder
 	for _, e := range o.events {
@@ -237,7 +236,7 @@ func show(e toolloop.Event) string {
 	return "text " + e.Text
 }
 
-// deltas are the events without the steps of calls.
+// deltas returns the events without the steps of calls.
 func (o *outcome) deltas() string {
 	kept := &outcome{err: o.err}
 	for _, e := range o.events {
@@ -248,7 +247,7 @@ func (o *outcome) deltas() string {
 	return kept.String()
 }
 
-// transcript shows messages in short.
+// transcript summarizes messages.
 func transcript(messages []chat.Message) string {
 	var b strings.Builder
 	for _, m := range messages {
@@ -268,8 +267,8 @@ func transcript(messages []chat.Message) string {
 	return b.String()
 }
 
-// wellFormed fails the test unless every call has one result directly after
-// the message that it stands in, and every result its call.
+// wellFormed fails the test unless the message after each call has exactly one result
+// for it, and every result has a call.
 func wellFormed(t testing.TB, messages []chat.Message) {
 	t.Helper()
 	var open []string
@@ -309,7 +308,7 @@ func equal(t testing.TB, what, got, want string) {
 	}
 }
 
-// sorted are lines in order.
+// sorted returns the sorted lines.
 func sorted(lines []string) string {
 	return strings.Join(slices.Sorted(slices.Values(lines)), "\n")
 }

@@ -5,17 +5,16 @@ import (
 	"time"
 )
 
-// Limits bounds a chat. A field that is 0 is its default.
+// Limits bounds a chat. A zero field means its default.
 type Limits struct {
-	Rounds        int // answers whose calls are made; negative: none
-	Calls         int // of the runtime's tools in one answer
-	Parallel      int // calls that run at once
-	ResultBytes   int // of one result as the model sees it
+	Rounds        int // answers whose calls are made; negative: 0
+	Calls         int // of runtime tools in one answer
+	Parallel      int // calls running at once
+	ResultBytes   int // of one result as shown to the model
 	ArgumentBytes int // of one call
 }
 
-// The limits of a chat that sets none. Rounds is that of Spice's
-// tool_recursion_limit.
+// The default limits of a chat. DefaultRounds is that of Spice's tool_recursion_limit.
 const (
 	DefaultRounds        = 10
 	DefaultCalls         = 128
@@ -25,10 +24,10 @@ const (
 )
 
 const (
-	maxBegun   = 4096     // calls that one answer may begin, made or not
-	maxAnswer  = 64 << 20 // bytes of an answer that are kept for the history
-	maxPreview = 4 << 10  // bytes of a result that is too large to be shown
-	maxName    = 100      // bytes of a made-up name in a message
+	maxBegun   = 4096     // calls in one answer, made or refused
+	maxAnswer  = 64 << 20 // bytes of an answer stored in the history
+	maxPreview = 4 << 10  // bytes of the preview of a large result
+	maxName    = 100      // bytes of an invented tool name in a message
 	buffered   = 32       // deltas between the provider, the loop and a slow client
 )
 
@@ -42,14 +41,14 @@ func (l Limits) effective() Limits {
 	}
 }
 
-// MemoryLimits bounds a [Memory]. A field that is 0 is its default.
+// MemoryLimits bounds a [Memory]. A zero field means its default.
 type MemoryLimits struct {
 	Entries int           // turns
 	Bytes   int64         // of all turns
 	Age     time.Duration // since a turn was last used
 }
 
-// The limits of a memory that sets none.
+// The default limits of a memory.
 const (
 	DefaultMemoryEntries = 10_000
 	DefaultMemoryBytes   = 64 << 20

@@ -13,67 +13,66 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// Door is where calls are made; [registry.Registry] is one. It returns soon
-// after its context has ended.
-type Door interface {
+// Invoker makes calls; [registry.Registry] implements it. It must return soon after its
+// context has ended.
+type Invoker interface {
 	Invoke(ctx context.Context, c registry.Call) tools.Result
 }
 
-var _ Door = (*registry.Registry)(nil)
+var _ Invoker = (*registry.Registry)(nil)
 
 // Loop answers chats with one model. It is safe for concurrent use.
 type Loop struct {
 	Provider chat.Provider
-	Door     Door
+	Invoker  Invoker
 	Limits   Limits
-	Memory   *Memory      // nil: turns with calls of the client's tools are not remembered
+	Memory   *Memory      // nil: turns with calls of client tools are not stored
 	Log      *slog.Logger // nil: discarded
-	// Target, if set, is the tool that a complete call is of in the end: of one
-	// that leads to another tool, or that names a tool which was not offered.
-	// False leaves what the offer says.
+	// Target, if set, returns the tool that a complete call finally runs: for a tool
+	// that calls another tool, and for a name that was not offered. False means the
+	// offer decides.
 	Target func(*chat.Call) (Tool, bool)
-	// Render makes what the model sees of a result, within
-	// [Limits.ResultBytes]. Nil, and one that returns nil, is [Render].
+	// Render, if set, renders a result for the model, within [Limits.ResultBytes]. If
+	// it returns nil, [Render] does.
 	Render func(*chat.Call, tools.Result) *chat.CallResult
-	// Done, if set, is told once how each chat went, after everything that
-	// belongs to it has ended. The error is the one that was yielded, or
-	// [chat.CodeCancelled] when the consumer left before the end.
+	// Done, if set, is called once per chat, after everything that belongs to it has
+	// ended. The error is the one that was yielded, or [chat.CodeCancelled] if the
+	// consumer left early.
 	Done func(Report, error)
 }
 
-// Report is what a chat did.
+// Report sums up a chat.
 type Report struct {
-	Rounds     int // answers that were asked for
-	Calls      int // of the runtime's tools that were made
+	Rounds     int // answers requested
+	Calls      int // of the runtime's tools
 	Usage      chat.Usage
-	FirstToken time.Duration // until the first text, thinking, refusal or call; 0: none came
-	Reason     chat.Reason   // "" when the chat did not end well
+	FirstToken time.Duration // until the first text, thinking, refusal or call; 0: there was none
+	Reason     chat.Reason   // "" if the chat failed
 }
 
-// Run chats: the answer of the model, and of those that follow it once the
-// calls of runtime tools have their results, as one stream. It has one
-// [chat.DeltaStart], then a [chat.DeltaRound] before every further answer, the
-// sum of the usage and one [chat.DeltaFinish]; or it ends with a
-// [*chat.Error]. Calls of runtime tools are events of their own and no deltas;
-// those of the client's tools are numbered from 0.
+// Run yields the model's answer, and the answers that follow once calls of runtime
+// tools have their results, as one stream: one [chat.DeltaStart], a [chat.DeltaRound]
+// before every further answer, the summed usage and one [chat.DeltaFinish], or a
+// [*chat.Error]. Calls of runtime tools are events of their own, not deltas; calls of
+// client tools are numbered from 0.
 //
-// Without runtime tools, and with a choice of none, the answer passes as it
-// is. Leaving the range or ending ctx ends the request and every call, and is
-// waited for.
+// Without runtime tools, and with tool choice none, the answer passes through
+// unchanged. Leaving the range or ending ctx cancels the request and every call, and
+// waits for them.
 func (l *Loop) Run(ctx context.Context, r *chat.Request, runtime []Tool, scope tools.Scope) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		scope.Protocol = caller.Chat
-		messages, recalled := l.Memory.splice(owner(scope), r.Messages)
-		if len(runtime) == 0 || r.Choice.Mode == chat.ChoiceNone && !recalled {
-			l.pass(ctx, l.plain(r, messages, recalled), yield)
+		messages, restored := l.Memory.splice(owner(scope), r.Messages)
+		if len(runtime) == 0 || r.Choice.Mode == chat.ChoiceNone && !restored {
+			l.pass(ctx, l.plain(r, messages, restored), yield)
 			return
 		}
 		ctx, cancel := context.WithCancel(ctx)
 		s := newSession(l, r, messages, newOffer(r.Tools, runtime), scope)
-		var left error = cancelled(context.Canceled) // until the end has come
+		var left error = cancelled(context.Canceled) // until the chat has ended
 		defer func() {
 			cancel()
-			for range s.out { // it is closed once everything has ended
+			for range s.out { // closed once everything has ended
 			}
 			if left != nil {
 				s.report.Reason = ""
@@ -95,21 +94,21 @@ func (l *Loop) Run(ctx context.Context, r *chat.Request, runtime []Tool, scope t
 	}
 }
 
-// plain is the request as it passes without runtime tools.
-func (l *Loop) plain(r *chat.Request, messages []chat.Message, recalled bool) *chat.Request {
+// plain returns the request to send when no runtime tool is offered.
+func (l *Loop) plain(r *chat.Request, messages []chat.Message, restored bool) *chat.Request {
 	toolless := len(r.Tools) == 0 && r.Choice.Mode == chat.ChoiceNone
-	if !recalled && !toolless {
+	if !restored && !toolless {
 		return r
 	}
 	r = r.Clone()
 	r.Messages = messages
-	if toolless { // providers refuse a choice without tools
+	if toolless { // providers reject a tool choice without tools
 		r.Choice = chat.Choice{}
 	}
 	return r
 }
 
-// pass yields the provider's answer as it is.
+// pass yields the provider's answer unchanged.
 func (l *Loop) pass(ctx context.Context, r *chat.Request, yield func(Event, error) bool) {
 	began := time.Now()
 	report := Report{Rounds: 1}
@@ -133,7 +132,7 @@ func (l *Loop) pass(ctx context.Context, r *chat.Request, yield func(Event, erro
 	yield(Event{}, failed)
 }
 
-// note counts a delta that passes.
+// note counts a delta.
 func (r *Report) note(d chat.Delta, began time.Time) {
 	switch d.Kind {
 	case chat.DeltaText, chat.DeltaThinking, chat.DeltaRefusal, chat.DeltaCall:
@@ -160,10 +159,10 @@ func (l *Loop) log() *slog.Logger {
 	return l.Log
 }
 
-var errUnfinished = &chat.Error{Code: chat.CodeBroken, Message: "the model's answer broke off before its end"}
+var errUnfinished = &chat.Error{Code: chat.CodeBroken, Message: "the model's answer ended unexpectedly"}
 
-// ended is why a chat failed, as the client is told: its own leaving comes
-// before what followed from it.
+// ended returns the error of a failed chat as the client sees it: cancellation takes
+// precedence over the errors that it caused.
 func ended(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return cancelled(ctx.Err())
@@ -173,7 +172,7 @@ func ended(ctx context.Context, err error) error {
 
 func cancelled(cause error) *chat.Error {
 	if errors.Is(cause, context.DeadlineExceeded) {
-		return &chat.Error{Code: chat.CodeTimeout, Message: "the chat took longer than it may", Cause: cause}
+		return &chat.Error{Code: chat.CodeTimeout, Message: "the chat exceeded its time limit", Cause: cause}
 	}
-	return &chat.Error{Code: chat.CodeCancelled, Message: "the client left", Cause: cause}
+	return &chat.Error{Code: chat.CodeCancelled, Message: "the client closed the connection", Cause: cause}
 }

@@ -31,7 +31,7 @@ func TestRounds(t *testing.T) {
 		{chat.Delta{Kind: chat.DeltaStart}, text("it is 1"), usage(150, 5), finish(chat.ReasonStop)},
 	}}
 	list := offered("two", "one")
-	o := run(t, &toolloop.Loop{Provider: m, Door: echo}, ask("what is it?"), list, nil)
+	o := run(t, &toolloop.Loop{Provider: m, Invoker: echo}, ask("what is it?"), list, nil)
 	equal(t, "deltas", o.deltas(), `
 start
 text hm
@@ -92,7 +92,7 @@ func TestForcedChoiceHoldsForOneRound(t *testing.T) {
 		m := &model{scripts: []script{asks("one {}"), says("done")}}
 		r := ask("go")
 		r.Choice = chat.Choice{Mode: mode, Name: "one"}
-		run(t, &toolloop.Loop{Provider: m, Door: echo}, r, offered("one"), nil)
+		run(t, &toolloop.Loop{Provider: m, Invoker: echo}, r, offered("one"), nil)
 		if first, second := m.requests[0].Choice, m.requests[1].Choice; first.Mode != mode || second.Mode != chat.ChoiceAuto || second.Name != "" {
 			t.Errorf("%s: %+v, then %+v", mode, first, second)
 		}
@@ -109,7 +109,7 @@ func TestClientTools(t *testing.T) {
 	}}}
 	r := ask("go", "theirs", "both")
 	r.Tools = append(r.Tools, chat.Tool{Raw: json.RawMessage(`{"type":"web_search"}`)}, chat.Tool{Raw: json.RawMessage(`{"type":"code"}`)})
-	o := run(t, &toolloop.Loop{Provider: m, Door: echo}, r, offered("ours", "both"), nil)
+	o := run(t, &toolloop.Loop{Provider: m, Invoker: echo}, r, offered("ours", "both"), nil)
 	equal(t, "deltas", o.deltas(), `
 start
 call 0 b theirs
@@ -157,7 +157,7 @@ func TestRoundLimit(t *testing.T) {
 			}
 			m.scripts = append(m.scripts, test.last)
 			var log bytes.Buffer
-			l := &toolloop.Loop{Provider: m, Door: echo, Limits: toolloop.Limits{Rounds: test.rounds}, Log: slog.New(slog.NewTextHandler(&log, nil))}
+			l := &toolloop.Loop{Provider: m, Invoker: echo, Limits: toolloop.Limits{Rounds: test.rounds}, Log: slog.New(slog.NewTextHandler(&log, nil))}
 			o := run(t, l, ask("go", "theirs"), offered("one"), nil)
 			if len(m.requests) != test.requests || o.report.Rounds != test.requests || o.report.Reason != test.reason || o.report.Calls != test.requests-1 {
 				t.Errorf("%d requests, %+v", len(m.requests), o.report)
@@ -168,7 +168,7 @@ func TestRoundLimit(t *testing.T) {
 				}
 				wellFormed(t, r.Messages)
 			}
-			if !strings.Contains(log.String(), "limit of rounds") {
+			if !strings.Contains(log.String(), "limit of tool rounds") {
 				t.Errorf("log %q", log.String())
 			}
 		})
@@ -181,7 +181,7 @@ func TestPauseAsksAgain(t *testing.T) {
 		{begins(0, "a", "one"), arguments(0, "{}"), ends(0), begins(1, "b", "one"), arguments(1, `{"x`), finish(chat.ReasonPause)},
 		says("found"),
 	}}
-	o := run(t, &toolloop.Loop{Provider: m, Door: echo}, ask("go"), offered("one"), nil)
+	o := run(t, &toolloop.Loop{Provider: m, Invoker: echo}, ask("go"), offered("one"), nil)
 	equal(t, "deltas", o.deltas(), "text searching\nround\nround\nstart\ntext found\nusage 10 1\nfinish stop")
 	equal(t, "last request", transcript(m.requests[2].Messages), `
 user: go
@@ -197,7 +197,7 @@ func TestReasonsThatEndAChat(t *testing.T) {
 			begins(1, "b", "late"), arguments(1, "{}"), ends(1),
 			begins(2, "c", "one"), arguments(2, `{"x`), usage(7, 7), finish(reason),
 		}}}
-		o := run(t, &toolloop.Loop{Provider: m, Door: echo}, ask("go"), offered("one", "late"), nil)
+		o := run(t, &toolloop.Loop{Provider: m, Invoker: echo}, ask("go"), offered("one", "late"), nil)
 		equal(t, string(reason), o.deltas(), "usage 7 7\nfinish "+string(reason))
 		if o.report.Calls != 1 || len(m.requests) != 1 || o.failed != nil {
 			t.Errorf("%s: %+v, %d requests, %v", reason, o.report, len(m.requests), o.failed)
@@ -210,12 +210,12 @@ func TestCallsThatAreNotMade(t *testing.T) {
 	tests := map[string]struct{ call, history, result string }{
 		"a list":         {`one [1]`, `{}`, `the arguments are a list; an object is needed; arguments are one JSON object, such as {"name": "value"}; for example {}`},
 		"half an object": {`one {"x":`, `{}`, `the arguments are not JSON: unexpected EOF; arguments are one JSON object, such as {"name": "value"}; for example {}`},
-		"too long":       {`one {"x":"0123456789012"}`, `{}`, `the arguments have more than 20 bytes; call it with less`},
+		"too long":       {`one {"x":"0123456789012"}`, `{}`, `the arguments exceed 20 bytes; pass less`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			m := &model{scripts: []script{asks(test.call), says("sorry")}}
-			o := run(t, &toolloop.Loop{Provider: m, Door: echo, Limits: limits}, ask("go"), offered("one"), nil)
+			o := run(t, &toolloop.Loop{Provider: m, Invoker: echo, Limits: limits}, ask("go"), offered("one"), nil)
 			equal(t, "request", transcript(m.requests[1].Messages[1:]), `
 assistant: id_one_0=one(`+test.history+`)
 tool: id_one_0→Failed to call the tool one. An error occurred: `+test.result)
@@ -225,7 +225,7 @@ tool: id_one_0→Failed to call the tool one. An error occurred: `+test.result)
 		})
 	}
 	m := &model{scripts: []script{asks("one {}", "one {}", "one {}"), says("sorry")}}
-	o := run(t, &toolloop.Loop{Provider: m, Door: echo, Limits: limits}, ask("go"), offered("one"), nil)
+	o := run(t, &toolloop.Loop{Provider: m, Invoker: echo, Limits: limits}, ask("go"), offered("one"), nil)
 	third := m.requests[1].Messages[2].Parts[2].Result.Text()
 	if o.report.Calls != 2 || !strings.HasSuffix(third, "an answer may call at most 2 tools; call the others in the next answer") {
 		t.Errorf("%d calls; %s", o.report.Calls, third)
@@ -242,11 +242,11 @@ func TestArgumentsThatAreMended(t *testing.T) {
 	} {
 		var got string
 		m := &model{scripts: []script{asks("one " + args), says("done")}}
-		d := door(func(_ context.Context, c registry.Call) tools.Result {
+		d := invoker(func(_ context.Context, c registry.Call) tools.Result {
 			got = string(c.Arguments)
 			return tools.Result{OK: true}
 		})
-		run(t, &toolloop.Loop{Provider: m, Door: d}, ask("go"), offered("one"), nil)
+		run(t, &toolloop.Loop{Provider: m, Invoker: d}, ask("go"), offered("one"), nil)
 		if in := m.requests[1].Messages[1].Parts[0].Call.Arguments; got != args || in != history {
 			t.Errorf("%q: called with %q, in the history %q", args, got, in)
 		}
@@ -256,7 +256,7 @@ func TestArgumentsThatAreMended(t *testing.T) {
 func TestIDsAreMadeUnique(t *testing.T) {
 	twice := script{begins(0, "0", "one"), ends(0), begins(1, "0", "one"), ends(1), begins(2, "", "one"), ends(2), finish(chat.ReasonCalls)}
 	m := &model{scripts: []script{twice, twice, says("done")}}
-	run(t, &toolloop.Loop{Provider: m, Door: echo}, ask("go"), offered("one"), nil)
+	run(t, &toolloop.Loop{Provider: m, Invoker: echo}, ask("go"), offered("one"), nil)
 	seen := map[string]bool{}
 	for _, message := range m.requests[2].Messages {
 		for _, c := range message.Calls() {
@@ -271,26 +271,26 @@ func TestIDsAreMadeUnique(t *testing.T) {
 
 func TestPanics(t *testing.T) {
 	secret := "sk-secret"
-	begun := door(func(context.Context, registry.Call) tools.Result { panic(secret) })
+	begun := invoker(func(context.Context, registry.Call) tools.Result { panic(secret) })
 	render := func(*chat.Call, tools.Result) *chat.CallResult { panic(secret) }
-	t.Run("door", func(t *testing.T) {
+	t.Run("invoker", func(t *testing.T) {
 		m := &model{scripts: []script{asks("one {}"), says("sorry")}}
-		o := run(t, &toolloop.Loop{Provider: m, Door: begun}, ask("go"), offered("one"), nil)
+		o := run(t, &toolloop.Loop{Provider: m, Invoker: begun}, ask("go"), offered("one"), nil)
 		equal(t, "events", o.String(), "start\ntool_call one\ntool_result one\nround\ntext sorry\nusage 10 1\nfinish stop")
-		if got := transcript(m.requests[1].Messages); !strings.Contains(got, "the call failed inside") || strings.Contains(got, secret) {
+		if got := transcript(m.requests[1].Messages); !strings.Contains(got, "internal error in the call") || strings.Contains(got, secret) {
 			t.Error(got)
 		}
 	})
 	t.Run("render", func(t *testing.T) {
 		m := &model{scripts: []script{asks("one {}"), says("well")}}
-		run(t, &toolloop.Loop{Provider: m, Door: echo, Render: render}, ask("go"), offered("one"), nil)
+		run(t, &toolloop.Loop{Provider: m, Invoker: echo, Render: render}, ask("go"), offered("one"), nil)
 		if got := m.requests[1].Messages[2].Parts[0].Result.Text(); got != `{"echo":{}}` {
 			t.Error(got)
 		}
 	})
 	t.Run("provider", func(t *testing.T) {
 		m := &model{scripts: []script{{text("a"), func() { panic(secret) }}}}
-		o := run(t, &toolloop.Loop{Provider: m, Door: echo}, ask("go"), offered("one"), nil)
+		o := run(t, &toolloop.Loop{Provider: m, Invoker: echo}, ask("go"), offered("one"), nil)
 		if chat.AsError(o.err).Code != chat.CodeInternal || strings.Contains(o.err.Error(), secret) || !errors.Is(o.failed, o.err) {
 			t.Errorf("%v, %v", o.err, o.failed)
 		}
@@ -304,13 +304,13 @@ func TestRenderOfTheCaller(t *testing.T) {
 		result.ID, result.Found = "", []string{"two"}
 		return result
 	}
-	run(t, &toolloop.Loop{Provider: m, Door: echo, Render: render}, ask("go"), offered("one"), nil)
+	run(t, &toolloop.Loop{Provider: m, Invoker: echo, Render: render}, ask("go"), offered("one"), nil)
 	if got := m.requests[1].Messages[2].Parts[0].Result; got.ID != "id_one_0" || len(got.Found) != 1 || got.Text() != `{"echo":{}}` {
 		t.Errorf("%+v", got)
 	}
 }
 
-func TestUnknownToolsAreTriedAtTheDoor(t *testing.T) {
+func TestUnknownToolsAreInvoked(t *testing.T) {
 	r := registry.New(registry.Options{})
 	greet, err := tools.New(tools.Definition{Name: "greet", Description: "Says hello.", Source: tools.SourceFunction, Declared: "x:1"},
 		func(_ context.Context, in tools.Input) (tools.Output, error) { return tools.JSON(in.Scope.Protocol) })
@@ -323,7 +323,7 @@ func TestUnknownToolsAreTriedAtTheDoor(t *testing.T) {
 	}
 	r.Publish(catalog)
 	m := &model{scripts: []script{asks("greet {}", "gret {}"), says("done")}}
-	run(t, &toolloop.Loop{Provider: m, Door: r}, ask("go"), offered(registry.ToolSearch), nil)
+	run(t, &toolloop.Loop{Provider: m, Invoker: r}, ask("go"), offered(registry.ToolSearch), nil)
 	equal(t, "results", transcript(m.requests[1].Messages[2:]),
 		`tool: id_greet_0→"chat" id_gret_1→Failed to call the tool gret. An error occurred: there is no tool "gret"; did you mean "greet"?`)
 }
@@ -335,7 +335,7 @@ func TestEqualChatsSendEqualRequests(t *testing.T) {
 		m := &model{scripts: []script{asks("alpha {}", `bravo {"b":1,"a":2}`, "charlie {}"), says("done")}}
 		list := offered(names...)
 		list[0], list[i%5] = list[i%5], list[0]
-		run(t, &toolloop.Loop{Provider: m, Door: echo}, ask("go", "theirs", "mine"), list, nil)
+		run(t, &toolloop.Loop{Provider: m, Invoker: echo}, ask("go", "theirs", "mine"), list, nil)
 		sent, err := json.Marshal(m.requests)
 		if err != nil {
 			t.Fatal(err)
@@ -355,14 +355,14 @@ func TestTooManyCallsEndTheAnswer(t *testing.T) {
 		s = append(s, begins(i, fmt.Sprint(i), "one"))
 	}
 	m := &model{scripts: []script{append(s, finish(chat.ReasonCalls))}}
-	o := run(t, &toolloop.Loop{Provider: m, Door: echo}, ask("go"), offered("one"), nil)
+	o := run(t, &toolloop.Loop{Provider: m, Invoker: echo}, ask("go"), offered("one"), nil)
 	if chat.AsError(o.err).Code != chat.CodeBroken {
 		t.Error(o.err)
 	}
 }
 
 func TestProviderFaults(t *testing.T) {
-	// None of these is a provider's due; none may stop the chat or be called.
+	// No correct provider sends these; none may stop the chat or be called.
 	odd := script{
 		chat.Delta{Kind: chat.DeltaCall, Index: 0},
 		arguments(7, "{}"), ends(7), ends(0),
@@ -373,9 +373,9 @@ func TestProviderFaults(t *testing.T) {
 		begins(2, "b", "one"), finish(chat.ReasonStop), text("after the end"),
 	}
 	m := &model{scripts: []script{odd, says("done")}}
-	o := run(t, &toolloop.Loop{Provider: m, Door: echo}, ask("go"), offered("one"), nil)
+	o := run(t, &toolloop.Loop{Provider: m, Invoker: echo}, ask("go"), offered("one"), nil)
 	equal(t, "deltas", o.deltas(), "round\nstart\ntext done\nusage 10 1\nfinish stop")
 	equal(t, "request", transcript(m.requests[1].Messages[1:]), `
 assistant: a=one({}) b=one({})
-tool: a→{"echo":{}} b→Failed to call the tool one. An error occurred: the arguments are not complete; write all of them`)
+tool: a→{"echo":{}} b→Failed to call the tool one. An error occurred: the arguments are incomplete; repeat the call with all arguments`)
 }

@@ -26,17 +26,17 @@ type Memory struct {
 	first map[memoryKey]memoryKey        // of the turn that has the call
 }
 
-// memoryKey finds a turn by one of its calls. The owner is in it so that
-// nobody finds a turn of another by a call's id.
+// memoryKey identifies a turn by one of its calls. It includes the owner so that no one
+// finds another owner's turn by a call id.
 type memoryKey struct{ owner, id string }
 
-// turn is what the runtime did between a client's request and the answer that
-// calls the client's tools.
+// turn is what the runtime did between a client's request and the answer that calls the
+// client's tools.
 type turn struct {
 	after   [sha256.Size]byte // the fingerprint of the message that it followed
 	before  []chat.Message    // earlier answers and their results
 	answer  chat.Message      // the one with the client's calls, and others
-	results []chat.Part       // of the others
+	results []chat.Part       // of the runtime's calls
 }
 
 // stored is a turn in a memory.
@@ -46,7 +46,7 @@ type stored struct {
 	used time.Time
 }
 
-// NewMemory makes an empty memory.
+// NewMemory returns an empty memory.
 func NewMemory(l MemoryLimits) *Memory {
 	m := &Memory{limits: l.effective(), first: map[memoryKey]memoryKey{}}
 	m.turns = lru.New(m.limits.Entries, m.limits.Bytes, func(_ memoryKey, s *stored) {
@@ -57,14 +57,14 @@ func NewMemory(l MemoryLimits) *Memory {
 	return m
 }
 
-// owner is whose turns a scope finds. Another model could not read the turn's
-// signatures.
+// owner returns the owner of the turns of a scope. It includes the model, because
+// another model cannot verify the turn's signatures.
 func owner(s tools.Scope) string {
 	return strings.Join([]string{s.Principal, s.UserID, s.SpaceID, s.Agent, s.Model}, "\x00")
 }
 
-// keep stores a turn under the ids of the client's calls in it.
-func (m *Memory) keep(owner string, ids []string, t turn) {
+// store adds a turn under the ids of the client's calls in it.
+func (m *Memory) store(owner string, ids []string, t turn) {
 	if m == nil || len(ids) == 0 {
 		return
 	}
@@ -99,8 +99,8 @@ func (m *Memory) expire() {
 	}
 }
 
-// recall returns the turn that has the call, if it is stored.
-func (m *Memory) recall(owner, id string) (turn, bool) {
+// load returns the turn that has the call, if it is stored.
+func (m *Memory) load(owner, id string) (turn, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.expire()
@@ -112,15 +112,14 @@ func (m *Memory) recall(owner, id string) (turn, bool) {
 	return s.turn, true
 }
 
-// splice puts the remembered turns of the owner in place of what their client
-// knows of them, and reports whether there was one. The messages that it is
-// given do not change.
+// splice replaces what the client knows of stored turns with the whole turns, and
+// reports whether there were any. It does not modify its argument.
 func (m *Memory) splice(owner string, messages []chat.Message) ([]chat.Message, bool) {
 	if m == nil {
 		return messages, false
 	}
-	var spliced []chat.Message // nil: as messages
-	copied := 0                // of messages into spliced
+	var spliced []chat.Message // nil: same as messages
+	copied := 0                // messages copied into spliced
 	for i := 0; i < len(messages); {
 		n := assistants(messages[i:])
 		if t, ok := m.find(owner, messages, i, n); ok {
@@ -138,8 +137,8 @@ func (m *Memory) splice(owner string, messages []chat.Message) ([]chat.Message, 
 	return append(spliced, messages[copied:]...), true
 }
 
-// assistants counts the assistant's messages at the beginning: a form may give
-// an answer as several.
+// assistants counts the leading assistant messages: some chat APIs send one answer as
+// several.
 func assistants(messages []chat.Message) int {
 	n := slices.IndexFunc(messages, func(m chat.Message) bool { return m.Role != chat.RoleAssistant })
 	if n < 0 {
@@ -148,15 +147,15 @@ func assistants(messages []chat.Message) int {
 	return n
 }
 
-// find is the turn whose answer the n messages from i are. They must stand
-// where it stood and have its calls: ids alone do not tell, as some servers
-// count them from 0.
+// find returns the turn whose answer is the n messages from i. They must follow the
+// same message and have the same calls: ids alone do not suffice, as some servers count
+// them from 0.
 func (m *Memory) find(owner string, messages []chat.Message, i, n int) (turn, bool) {
 	calls := callsOf(messages[i : i+n])
 	if len(calls) == 0 {
 		return turn{}, false
 	}
-	t, ok := m.recall(owner, calls[0].ID)
+	t, ok := m.load(owner, calls[0].ID)
 	if !ok || t.after != lastFingerprint(messages[:i]) {
 		return turn{}, false
 	}
@@ -177,8 +176,8 @@ func callsOf(messages []chat.Message) []*chat.Call {
 	return calls
 }
 
-// same reports whether two calls are one. Clients write arguments anew, and
-// some write {} for none.
+// same reports whether two calls are equal. Clients re-encode arguments, and some write
+// {} for empty ones.
 func same(a, b *chat.Call) bool {
 	return a.ID == b.ID && a.Name == b.Name && canonical(a.Arguments) == canonical(b.Arguments)
 }
@@ -191,8 +190,8 @@ func canonical(arguments string) string {
 	return string(c)
 }
 
-// seen is the answer with those calls of the client's tools that the client
-// still has: it may have dropped some, which will get no result.
+// seen returns the answer without the calls of client tools that the client has
+// dropped, which will get no result.
 func (t turn) seen(client []chat.Message) chat.Message {
 	has := map[string]bool{}
 	for _, c := range callsOf(client) {
@@ -209,8 +208,8 @@ func (t turn) seen(client []chat.Message) chat.Message {
 }
 
 // withResults adds the runtime's results to those that the client sends in
-// messages[next:]: in its message when that is the user's, which must be one
-// for the forms that have them there, else in one before.
+// messages[next:]: to its user message, for APIs that require all results in one, else
+// in a message of their own before it.
 func (t turn) withResults(spliced, messages []chat.Message, next int) ([]chat.Message, int) {
 	if len(t.results) == 0 {
 		return spliced, next

@@ -16,7 +16,7 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// conversation is a client that keeps what it sees.
+// conversation is a client that stores what it sees.
 type conversation struct {
 	t       *testing.T
 	model   *model
@@ -28,12 +28,12 @@ type conversation struct {
 func converse(t *testing.T, memory *toolloop.Memory, scripts ...script) *conversation {
 	m := &model{scripts: scripts}
 	return &conversation{
-		t: t, model: m, loop: &toolloop.Loop{Provider: m, Door: echo, Memory: memory},
+		t: t, model: m, loop: &toolloop.Loop{Provider: m, Invoker: echo, Memory: memory},
 		scope: tools.Scope{Caller: caller.Caller{UserID: "ada"}}, request: ask("go", "theirs"),
 	}
 }
 
-// turn asks, and takes the answer into the client's history.
+// turn sends a request and appends the answer to the client's history.
 func (c *conversation) turn() chat.Message {
 	c.t.Helper()
 	var collector chat.Collector
@@ -51,8 +51,8 @@ func (c *conversation) turn() chat.Message {
 	return answer
 }
 
-// results answers the calls as the client's form has it: each in a message of
-// the role tool, or all in one of the user.
+// results answers the calls in the way of the client's API: each in a message with role
+// tool, or all in one user message.
 func (c *conversation) results(role chat.Role, calls []*chat.Call) {
 	c.request = c.request.Clone()
 	var parts []chat.Part
@@ -69,15 +69,15 @@ func (c *conversation) results(role chat.Role, calls []*chat.Call) {
 	}
 }
 
-// sent is the last request to the provider.
+// sent returns the last request to the provider.
 func (c *conversation) sent() string {
 	r := c.model.requests[len(c.model.requests)-1]
 	wellFormed(c.t, r.Messages)
 	return transcript(r.Messages)
 }
 
-// mixed are answers of a turn with a hidden round, and calls of both kinds in
-// its second.
+// mixed are the answers of a turn with a hidden round, and calls of both kinds in its
+// second answer.
 func mixed() []script {
 	return []script{
 		append(script{text("first ")}, asks(`ours {"n":1}`)...),
@@ -141,7 +141,7 @@ tool: id_ours_0_1→{"echo":{"n":2}}
 tool: id_theirs_1_1→their result`)
 }
 
-func TestClientsThatWriteTheirHistoryAnew(t *testing.T) {
+func TestClientsThatRewriteTheirHistory(t *testing.T) {
 	whole := `
 user: go
 assistant: first  id_ours_0=ours({"n":1})
@@ -226,7 +226,7 @@ func TestWhoFindsATurn(t *testing.T) {
 func TestMemoryIsBounded(t *testing.T) {
 	tests := map[string]struct {
 		limits toolloop.MemoryLimits
-		kept   []bool // of four turns, of which the first was used in between
+		kept   []bool // of four turns; the first was used in between
 	}{
 		"by default":      {toolloop.MemoryLimits{}, []bool{true, true, true, true}},
 		"by number":       {toolloop.MemoryLimits{Entries: 3}, []bool{true, false, true, true}},
@@ -260,7 +260,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
-func TestAClientsCallThatIsTooLongIsNotRemembered(t *testing.T) {
+func TestAClientsCallThatIsTooLongIsNotStored(t *testing.T) {
 	c := converse(t, toolloop.NewMemory(toolloop.MemoryLimits{}), asks("ours {}", `theirs {"x":"0123456789"}`), says("done"))
 	c.loop.Limits.ArgumentBytes = 10
 	answer := c.turn()
@@ -270,7 +270,7 @@ func TestAClientsCallThatIsTooLongIsNotRemembered(t *testing.T) {
 	equal(t, "request", c.sent(), "user: go\nassistant: id_theirs_1=theirs({\"x\":\"0123456789\"})\ntool: id_theirs_1→their result")
 }
 
-func TestATurnIsToldToTheModelEvenWithoutTools(t *testing.T) {
+func TestATurnIsSentToTheModelEvenWithoutTools(t *testing.T) {
 	c := converse(t, toolloop.NewMemory(toolloop.MemoryLimits{}), mixed()...)
 	c.results(chat.RoleTool, c.turn().Calls())
 	c.request.Choice.Mode = chat.ChoiceNone

@@ -9,22 +9,22 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// Tool is a tool of the runtime as the model is shown it.
+// Tool is a tool of the runtime as shown to the model.
 type Tool struct {
 	chat.Tool
-	AfterResponse bool // its calls wait for the end of the answer
-	Serial        bool // its calls wait for those of such tools before them
+	AfterResponse bool // its calls wait until the answer ends
+	Serial        bool // its calls run one after another
 }
 
-// offer is what a model may call in one chat.
+// offer is the set of tools that a model may call in one chat.
 type offer struct {
 	tools  []chat.Tool // sorted by name, bytewise
 	byName map[string]traits
 }
 
-// newOffer merges the client's tools with the runtime's. Of equal names the
-// first one counts, and the client's before the runtime's. Tools that the
-// provider brings have no name and come first, as the client listed them.
+// newOffer merges the client's tools with the runtime's. Of equal names the first one
+// wins, and the client's wins over the runtime's. Tools hosted by the provider have no
+// name and come first, in the client's order.
 func newOffer(client []chat.Tool, runtime []Tool) offer {
 	o := offer{
 		tools:  make([]chat.Tool, 0, len(client)+len(runtime)),
@@ -51,12 +51,12 @@ func (o *offer) add(t chat.Tool, tr traits) {
 	}
 }
 
-// traits are those of the named tool. A name that nobody offered is the
-// runtime's: models call what tool_search has found by its name, and the door
-// says what is right.
+// traits returns the traits of the named tool. A name that was not offered counts as a
+// runtime tool: models call tools that tool_search returned by name, and the registry
+// reports unknown ones.
 func (o *offer) traits(name string) traits { return o.byName[name] }
 
-// exampleOf is the least arguments that a schema accepts, nil when it is none.
+// exampleOf returns minimal arguments that a schema accepts, nil if there are none.
 func exampleOf(parameters json.RawMessage) json.RawMessage {
 	schema, err := tools.Compile(parameters)
 	if err != nil {

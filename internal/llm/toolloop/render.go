@@ -11,14 +11,13 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// Render is a result as the model sees it, in at most limit bytes: of a call
-// that is OK its JSON, else a sentence that says what went wrong and what
-// would be right.
+// Render renders a result for the model, in at most limit bytes: the JSON of a
+// successful call, else a sentence that says what went wrong and what would be right.
 //
 // Rows that were cut off and notices make it {"result":…,"truncated":true,
-// "returned":n,"notices":[…]}. What is over the limit becomes
-// {"truncated":true,"bytes":n,"limit":n,"preview":"…"}, which has about 60 bytes
-// besides the preview whatever the limit is.
+// "returned":n,"notices":[…]}. A result over the limit becomes
+// {"truncated":true,"bytes":n,"limit":n,"preview":"…"}, where everything but the
+// preview takes about 60 bytes whatever the limit is.
 func Render(c *chat.Call, r tools.Result, limit int) *chat.CallResult {
 	text := ""
 	if r.OK {
@@ -31,7 +30,7 @@ func Render(c *chat.Call, r tools.Result, limit int) *chat.CallResult {
 
 func textParts(text string) []chat.Part { return []chat.Part{{Kind: chat.PartText, Text: text}} }
 
-// success is the text of a result that is OK.
+// success returns the text of a successful result.
 func success(r tools.Result, limit int) string {
 	value := r.Result
 	if len(value) == 0 {
@@ -63,10 +62,10 @@ func success(r tools.Result, limit int) string {
 	return string(value)
 }
 
-// overview tells of a result that is too large to be shown.
+// overview describes a result that is too large to show.
 func overview(value json.RawMessage, limit int) json.RawMessage {
 	for size := min(maxPreview, limit, len(value)); ; size /= 2 {
-		text, _ := tools.Encode(struct { // it has nothing that JSON has not
+		text, _ := tools.Encode(struct { // its value is JSON already
 			Truncated bool   `json:"truncated"`
 			Bytes     int    `json:"bytes"`
 			Limit     int    `json:"limit"`
@@ -78,19 +77,19 @@ func overview(value json.RawMessage, limit int) json.RawMessage {
 	}
 }
 
-// failure is the text of a call that failed, with Spice's opening words.
+// failure returns the text of a failed call, with the prefix that Spice uses.
 func failure(tool string, err *tools.Error, limit int) string {
 	if err == nil {
-		err = tools.NewError(tools.CodeInternal, "the tool gave neither a result nor an error", "")
+		err = tools.NewError(tools.CodeInternal, "the tool returned neither a result nor an error", "")
 	}
 	text := fmt.Sprintf("Failed to call the tool %s. An error occurred: %s", truncate.Fit(tool, maxName), explain(err))
 	return truncate.Fit(text, limit)
 }
 
-// explain is the message with all that helps to do better.
+// explain returns the message with everything that helps to fix the call.
 func explain(err *tools.Error) string {
 	text := err.Error()
-	var names []string // that the hint does not have
+	var names []string // those missing from the hint
 	for _, name := range err.DidYouMean {
 		if quoted := strconv.Quote(name); !strings.Contains(err.Hint, quoted) {
 			names = append(names, quoted)

@@ -26,7 +26,7 @@ func TestRender(t *testing.T) {
 		"some rows": {tools.Result{OK: true, Result: json.RawMessage(`[1,2]`), Rows: &tools.Rows{Returned: 2, Truncated: true}}, `{"result":[1,2],"truncated":true,"returned":2}`},
 		"a notice":  {tools.Result{OK: true, Result: json.RawMessage(`"<b>"`), Notices: []string{"a < b"}}, `{"result":"<b>","notices":["a < b"]}`},
 		"an error":  {tools.Result{Error: tools.NewError(tools.CodeExecution, "division by zero", "")}, `Failed to call the tool t. An error occurred: division by zero`},
-		"neither":   {tools.Result{}, `Failed to call the tool t. An error occurred: the tool gave neither a result nor an error`},
+		"neither":   {tools.Result{}, `Failed to call the tool t. An error occurred: the tool returned neither a result nor an error`},
 	}
 	for name, test := range tests {
 		got := toolloop.Render(&chat.Call{ID: "i", Name: "t"}, test.result, 1<<16)
@@ -70,7 +70,7 @@ func TestRenderKeepsTheLimit(t *testing.T) {
 
 func TestALargeResultIsNotKept(t *testing.T) {
 	const size = 50 << 20
-	d := door(func(context.Context, registry.Call) tools.Result {
+	d := invoker(func(context.Context, registry.Call) tools.Result {
 		large := make([]byte, size)
 		for i := range large {
 			large[i] = '1'
@@ -79,7 +79,7 @@ func TestALargeResultIsNotKept(t *testing.T) {
 	})
 	m := &model{scripts: []script{asks("one {}"), asks("one {}"), says("done")}}
 	before := heap()
-	o := run(t, &toolloop.Loop{Provider: m, Door: d}, ask("go"), offered("one"), nil)
+	o := run(t, &toolloop.Loop{Provider: m, Invoker: d}, ask("go"), offered("one"), nil)
 	if grown := heap() - before; grown > size/10 {
 		t.Errorf("%d bytes are kept", grown)
 	}

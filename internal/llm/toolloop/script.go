@@ -6,15 +6,15 @@ import (
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 )
 
-// script writes down an answer as the parts of a message.
+// script records an answer as the parts of a message.
 type script struct {
 	parts []chat.Part
-	kind  chat.PartKind // of the part that is being written, "" when none is
+	kind  chat.PartKind // of the part being written, "" if there is none
 	text  strings.Builder
-	bytes int // of all that is kept
+	bytes int // total
 }
 
-// write takes a piece of text, thinking or refusal.
+// write appends a piece of text, thinking or refusal.
 func (s *script) write(kind chat.PartKind, text string) {
 	if text == "" {
 		return
@@ -27,7 +27,7 @@ func (s *script) write(kind chat.PartKind, text string) {
 	s.text.WriteString(text)
 }
 
-// add takes a whole part; of thinking it replaces what was streamed.
+// add appends a whole part; a whole part of thinking replaces what was streamed.
 func (s *script) add(p chat.Part) {
 	if p.Kind == chat.PartThinking && s.kind == chat.PartThinking {
 		s.drop()
@@ -40,7 +40,7 @@ func (s *script) add(p chat.Part) {
 	s.parts = append(s.parts, p)
 }
 
-// close ends the part that is being written.
+// close ends the part being written.
 func (s *script) close() {
 	if s.kind != "" {
 		s.parts = append(s.parts, chat.Part{Kind: s.kind, Text: s.text.String()})

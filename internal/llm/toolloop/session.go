@@ -15,41 +15,41 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// session is one chat on its way. One goroutine, conduct, owns it; one reads
-// the provider, and one makes each call that runs. It goes on when the client
-// reads slowly: calls start and end, and only the provider is held up.
+// session is one running chat. One goroutine, conduct, owns it; another reads the
+// provider, and each running call has one. A slow client blocks only the reader: calls
+// still start and end.
 type session struct {
 	loop   *Loop
 	limits Limits
 	log    *slog.Logger
 	scope  tools.Scope
-	asked  *chat.Request // by the client
+	asked  *chat.Request // the client's request
 	offer  offer
 	ids    map[string]bool
 
-	messages []chat.Message // of the next request
-	known    int            // of them the client knows
+	messages []chat.Message // for the next request
+	known    int            // how many of them the client knows
 
-	out     chan Event // to the client; closed at the very end
+	out     chan Event // to the client; closed last
 	queue   []Event    // waits for room in out
-	notes   chan note  // from the calls that run
+	notes   chan note  // from the running calls
 	over    chan struct{}
 	workers sync.WaitGroup
 
 	began   time.Time
-	started bool // the client has its DeltaStart
-	counted bool // the provider told of tokens
+	started bool // the client has received DeltaStart
+	counted bool // the provider has reported usage
 	report  Report
-	err     error // to be read once out is closed
+	err     error // read it once out is closed
 }
 
-// arrival is what the reader got of the provider.
+// arrival is one item read from the provider.
 type arrival struct {
 	delta chat.Delta
 	err   error
 }
 
-// note is what a running call tells: a step, or its result.
+// note is what a running call reports: a step, or its result.
 type note struct {
 	step   *registry.Event
 	call   *call
@@ -83,7 +83,7 @@ func (s *session) conduct(ctx context.Context) {
 	}
 }
 
-// recovered turns a panic into an error that the client may see.
+// recovered turns a panic into an error that is safe to show to the client.
 func (s *session) recovered(what string, fail func(error)) {
 	if p := recover(); p != nil {
 		s.log.Error(what+" panicked", "panic", p, "stack", string(debug.Stack()))
@@ -91,7 +91,7 @@ func (s *session) recovered(what string, fail func(error)) {
 	}
 }
 
-// rounds asks until the model has said all it had to say.
+// rounds requests answers until the model calls no more tools.
 func (s *session) rounds(ctx context.Context) error {
 	for {
 		s.report.Rounds++
@@ -110,7 +110,7 @@ func (s *session) rounds(ctx context.Context) error {
 	}
 }
 
-// request is the next one to the provider.
+// request returns the next request to the provider.
 func (s *session) request(barred bool) *chat.Request {
 	r := *s.asked
 	r.Messages, r.Tools = slices.Clip(s.messages), s.offer.tools
@@ -124,11 +124,11 @@ func (s *session) request(barred bool) *chat.Request {
 	return &r
 }
 
-// newAnswer is the state of the answer to the next request.
+// newAnswer returns the state of the answer to the next request.
 func (s *session) newAnswer() *answer {
 	spent := s.report.Rounds > s.limits.Rounds
 	if spent {
-		s.log.Warn("the limit of rounds of tool calls is reached; the model is asked once more and calls nothing",
+		s.log.Warn("the limit of tool rounds is reached; requesting a last answer without tool calls",
 			"model", s.scope.Model, "rounds", s.limits.Rounds, "request", s.scope.RequestID)
 	}
 	return &answer{
@@ -137,8 +137,8 @@ func (s *session) newAnswer() *answer {
 	}
 }
 
-// ask sends the next request and returns its answer once it is settled: read
-// to its end, every call with its result.
+// ask sends the next request and returns its answer once it is settled: read to its
+// end, with a result for every call.
 func (s *session) ask(ctx context.Context) (*answer, error) {
 	round, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -147,7 +147,7 @@ func (s *session) ask(ctx context.Context) (*answer, error) {
 	fail := func(err error) {
 		if err != nil && a.ending == open {
 			failed = err
-			a.cut("the answer broke off")
+			a.cut("the answer ended unexpectedly")
 			cancel()
 		}
 	}
@@ -170,14 +170,14 @@ func (s *session) ask(ctx context.Context) (*answer, error) {
 		case <-left:
 			left = nil
 			fail(ctx.Err())
-			a.cut("the client left")
+			a.cut("the client closed the connection")
 		}
 	}
 	return a, cmp.Or(ctx.Err(), failed)
 }
 
-// ports are the channels that may be used now: nothing more is read while the
-// client has not taken what waits for it.
+// ports returns the channels to use now: the provider is not read while events wait for
+// the client.
 func (s *session) ports(stream <-chan arrival) (in <-chan arrival, out chan<- Event, head Event) {
 	if len(s.queue) > 0 {
 		return nil, s.out, s.queue[0]
@@ -185,7 +185,7 @@ func (s *session) ports(stream <-chan arrival) (in <-chan arrival, out chan<- Ev
 	return stream, nil, Event{}
 }
 
-// arrived takes what came from the provider.
+// arrived handles what came from the provider.
 func (s *session) arrived(a *answer, got arrival) error {
 	if got.err != nil {
 		return got.err
@@ -205,7 +205,7 @@ func (s *session) arrived(a *answer, got arrival) error {
 	return err
 }
 
-// noted takes what a running call told.
+// noted handles a note from a running call.
 func (s *session) noted(a *answer, n note) {
 	if n.step != nil {
 		s.emit(Event{Tool: n.step})
@@ -214,8 +214,8 @@ func (s *session) noted(a *answer, n note) {
 	a.finished(n.call, n.result)
 }
 
-// emit sends an event to the client, or keeps it until there is room. Events
-// of calls are bounded by their number, and deltas by [session.ports].
+// emit sends an event to the client, or queues it. Events of calls are bounded by the
+// number of calls, deltas by [session.ports].
 func (s *session) emit(e Event) {
 	if len(s.queue) == 0 {
 		select {
@@ -228,11 +228,11 @@ func (s *session) emit(e Event) {
 }
 
 func (s *session) pop() {
-	s.queue[0] = Event{} // it may hold a large result
+	s.queue[0] = Event{} // release a large result
 	s.queue = s.queue[1:]
 }
 
-// drain sends what still waits.
+// drain sends the queued events.
 func (s *session) drain(ctx context.Context) error {
 	for len(s.queue) > 0 {
 		select {
@@ -245,7 +245,7 @@ func (s *session) drain(ctx context.Context) error {
 	return nil
 }
 
-// finish ends the chat well.
+// finish ends the chat successfully.
 func (s *session) finish(a *answer, reason chat.Reason) {
 	if reason == chat.ReasonCalls && a.shown > 0 {
 		s.remember(a)
@@ -261,7 +261,7 @@ func (s *session) finish(a *answer, reason chat.Reason) {
 	s.emit(Event{Delta: last})
 }
 
-// read starts the reader of an answer. It ends with the answer or with ctx.
+// read starts the reader of an answer, which ends with the answer or with ctx.
 func (s *session) read(ctx context.Context, r *chat.Request) <-chan arrival {
 	arrivals := make(chan arrival, buffered)
 	send := func(a arrival) bool {
@@ -284,8 +284,8 @@ func (s *session) read(ctx context.Context, r *chat.Request) <-chan arrival {
 	return arrivals
 }
 
-// remember keeps what the client does not see of a turn that ends with calls
-// of its tools.
+// remember stores what the client does not see of a turn that ends with calls of client
+// tools.
 func (s *session) remember(a *answer) {
 	t := turn{
 		after:  lastFingerprint(s.asked.Messages),
@@ -298,10 +298,10 @@ func (s *session) remember(a *answer) {
 	for _, c := range a.calls {
 		if c.client {
 			if c.phase != done || c.long {
-				return // the history would not be whole
+				return // the history would be incomplete
 			}
 			ids = append(ids, c.ID)
 		}
 	}
-	s.loop.Memory.keep(owner(s.scope), ids, t)
+	s.loop.Memory.store(owner(s.scope), ids, t)
 }

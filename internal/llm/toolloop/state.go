@@ -10,32 +10,32 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// phase is where a call stands. It only ever moves on.
+// phase is the state of a call; it only advances.
 type phase int
 
 const (
-	growing phase = iota // its arguments arrive
-	ready                // they are complete; it starts as soon as it may
-	running              // it is being made
-	done                 // it has its result, or is the client's and complete
+	growing phase = iota // receiving arguments
+	ready                // arguments are complete; waits to start
+	running              // the call is running
+	done                 // has its result, or is a complete call of a client tool
 )
 
-// call is a call of the answer.
+// call is one call of an answer.
 type call struct {
-	chat.Call // as the history has it: Arguments are an object
+	chat.Call // as in the history: Arguments are an object
 	phase     phase
-	traits        // of its tool
-	shown     int // its number for the client, when it is the client's
+	traits        // of the tool
+	shown     int // its number for the client, if it is a call of a client tool
 	arguments strings.Builder
-	long      bool // more arguments came than are kept
+	long      bool // arguments exceed the limit
 	result    *chat.CallResult
 }
 
-// traits are what the loop must know of a tool.
+// traits are what the loop has to know about a tool.
 type traits struct {
-	client     bool // the client brought it
+	client     bool // a client tool
 	serial     bool
-	late       bool // waits for the end of the answer
+	late       bool // waits until the answer ends
 	parameters json.RawMessage
 }
 
@@ -44,39 +44,39 @@ type ending int
 
 const (
 	open   ending = iota
-	normal        // the model has said all it had to say
-	cut           // by a limit or a filter, a broken stream, a client that left
+	normal        // the model ended it
+	cut           // a limit or filter, a broken stream or a client that left
 )
 
-// answer is the state of one answer of the model: what it said, and where its
-// calls stand. It takes what happens (take, end, cut, finished) and says what
-// to do (next, settled, verdict). It starts nothing itself.
+// answer is the state machine of one answer: what the model said, and the state of its
+// calls. Methods take, end, cut and finished feed it events; next, settled and verdict
+// say what to do. It starts nothing itself.
 //
-// Every call of a runtime tool that began has exactly one result when the
-// answer is settled; a call starts at most once, and only with complete
-// arguments; nothing starts after a cut.
+// When the answer is settled, every call of a runtime tool that began has exactly one
+// result. A call starts at most once, and only with complete arguments. Nothing starts
+// after a cut.
 type answer struct {
 	limits Limits
 	traits func(name string) traits
 	target func(*chat.Call) (Tool, bool) // may be nil
 	ids    map[string]bool               // of all calls of the chat
-	barred bool                          // no call is made: the rounds are used up
+	barred bool                          // calls are refused: the rounds are used up
 
 	script  script
-	calls   []*call       // in the order of their beginning
-	byIndex map[int]*call // as the provider counts
-	shown   int           // calls of the client
-	own     int           // calls of the runtime's tools
+	calls   []*call       // in order of arrival
+	byIndex map[int]*call // the provider's numbering
+	shown   int           // calls of client tools
+	own     int           // calls of runtime tools
 	running int
-	pending int // calls of the runtime's tools without a result
+	pending int // calls of runtime tools without a result
 
 	usage  chat.Usage
 	ending ending
 	finish chat.Delta
 }
 
-// take takes what the provider sent next, and returns what the client sees of
-// it. An error says that the answer is beyond a limit.
+// take handles the next delta of the provider and returns what the client sees of it.
+// It returns an error if the answer exceeds a limit.
 func (a *answer) take(d chat.Delta) (seen chat.Delta, show bool, err error) {
 	if a.ending != open {
 		return d, false, nil
@@ -121,16 +121,16 @@ func (a *answer) within() error {
 }
 
 func tooLarge(limit string) error {
-	return &chat.Error{Code: chat.CodeBroken, Message: "the model's answer has more than " + limit + "; the rest is not read"}
+	return &chat.Error{Code: chat.CodeBroken, Message: "the model's answer exceeds " + limit + "; the rest was discarded"}
 }
 
-// begin takes the beginning of a call.
+// begin handles the beginning of a call.
 func (a *answer) begin(d chat.Delta) (chat.Delta, bool, error) {
 	if d.Call == nil {
 		return d, false, nil
 	}
 	if len(a.calls) == maxBegun {
-		return d, false, tooLarge(fmt.Sprintf("%d calls of tools", maxBegun))
+		return d, false, tooLarge(fmt.Sprintf("%d tool calls", maxBegun))
 	}
 	c := &call{Call: *d.Call, traits: a.traits(d.Call.Name)}
 	c.ID, c.Arguments = a.unique(c.ID), ""
@@ -158,8 +158,8 @@ func (a *answer) begin(d chat.Delta) (chat.Delta, bool, error) {
 	return d, false, a.within()
 }
 
-// unique is the id, or one like it when the chat has it already: some servers
-// count calls from 0 in every answer, and some give no ids.
+// unique returns the id, or a new one if the chat has it already: some servers count
+// calls from 0 in every answer, and some send no ids.
 func (a *answer) unique(id string) string {
 	free := id
 	for n := 1; free == "" || a.ids[free]; n++ {
@@ -169,7 +169,7 @@ func (a *answer) unique(id string) string {
 	return free
 }
 
-// grow takes more of a call's arguments.
+// grow appends to a call's arguments.
 func (a *answer) grow(d chat.Delta) (chat.Delta, bool) {
 	c := a.byIndex[d.Index]
 	if c == nil || c.phase != growing {
@@ -186,7 +186,7 @@ func (a *answer) grow(d chat.Delta) (chat.Delta, bool) {
 	return d, c.client
 }
 
-// complete takes the end of a call's arguments.
+// complete handles the end of a call's arguments.
 func (a *answer) complete(d chat.Delta) (chat.Delta, bool) {
 	c := a.byIndex[d.Index]
 	if c == nil || c.phase != growing {
@@ -205,7 +205,7 @@ func (a *answer) complete(d chat.Delta) (chat.Delta, bool) {
 	return d, false
 }
 
-// follow gives a call the traits of the tool that it leads to.
+// follow gives a call the traits of the tool that it finally runs.
 func (a *answer) follow(c *call) {
 	if a.target == nil {
 		return
@@ -215,12 +215,11 @@ func (a *answer) follow(c *call) {
 	}
 }
 
-// check holds the arguments against what every tool takes, an object, or text
-// that can be read as one. The tool's own schema is checked when the call is
-// made.
+// check checks that the arguments are an object, or text that can be repaired to one.
+// The tool's own schema is checked when the call is made.
 func (a *answer) check(c *call) *tools.Error {
 	if c.long {
-		return tools.NewError(tools.CodeLimit, fmt.Sprintf("the arguments have more than %d bytes", a.limits.ArgumentBytes), "call it with less")
+		return tools.NewError(tools.CodeLimit, fmt.Sprintf("the arguments exceed %d bytes", a.limits.ArgumentBytes), "pass less")
 	}
 	raw := c.arguments.String()
 	object, _, err := tools.Parse(json.RawMessage(raw))
@@ -230,15 +229,15 @@ func (a *answer) check(c *call) *tools.Error {
 	}
 	c.Arguments = raw
 	if !strings.HasPrefix(strings.TrimSpace(raw), "{") {
-		mended, _ := tools.Encode(object) // it came from JSON
-		c.Arguments = string(mended)
+		repaired, _ := tools.Encode(object) // it came from JSON
+		c.Arguments = string(repaired)
 	}
 	return nil
 }
 
-// refuse gives a call its result without making it.
+// refuse sets the result of a call without making it.
 func (a *answer) refuse(c *call, why *tools.Error) {
-	if c.phase == growing { // the history needs an object
+	if c.phase == growing { // the history requires an object
 		c.Arguments = "{}"
 	}
 	c.phase = done
@@ -246,7 +245,7 @@ func (a *answer) refuse(c *call, why *tools.Error) {
 	a.pending--
 }
 
-// end takes the end of the answer.
+// end handles the end of the answer.
 func (a *answer) end(d chat.Delta) {
 	a.finish = d
 	if d.Reason != chat.ReasonStop && d.Reason != chat.ReasonCalls {
@@ -256,13 +255,13 @@ func (a *answer) end(d chat.Delta) {
 	a.ending = normal
 	for _, c := range a.calls {
 		if c.phase == growing && !c.client {
-			a.refuse(c, tools.NewError(tools.CodeInvalidArguments, "the arguments are not complete", "write all of them"))
+			a.refuse(c, tools.NewError(tools.CodeInvalidArguments, "the arguments are incomplete", "repeat the call with all arguments"))
 		}
 	}
 }
 
-// cut ends the answer before its time. What has not started never does; what
-// runs is waited for.
+// cut ends the answer early. Calls that have not started are refused; running calls are
+// awaited.
 func (a *answer) cut(why string) {
 	if a.ending == cut {
 		return
@@ -275,14 +274,14 @@ func (a *answer) cut(why string) {
 	}
 }
 
-// next is a call that starts now, nil when none may: at most
-// [Limits.Parallel] run at once, a serial one waits for those before it, and a
-// late one for the end of the answer.
+// next returns a call to start now, nil if none may: at most [Limits.Parallel] run at
+// once, a serial call waits for the serial calls before it, and a late one for the end
+// of the answer.
 func (a *answer) next() *call {
 	if a.running >= a.limits.Parallel || a.running == a.pending || a.ending == cut {
 		return nil
 	}
-	waits := false // serial calls do, for one before them
+	waits := false // serial calls, for one before them
 	for _, c := range a.calls {
 		free := !(c.serial && waits) && !(c.late && a.ending == open)
 		if c.phase == ready && free {
@@ -295,7 +294,7 @@ func (a *answer) next() *call {
 	return nil
 }
 
-// finished takes the result of a call that ran.
+// finished sets the result of a call that ran.
 func (a *answer) finished(c *call, result *chat.CallResult) {
 	if c.phase != running {
 		return
@@ -305,12 +304,12 @@ func (a *answer) finished(c *call, result *chat.CallResult) {
 	a.pending--
 }
 
-// settled reports whether the answer has ended and every call of a runtime
-// tool has its result.
+// settled reports whether the answer has ended and every call of a runtime tool has its
+// result.
 func (a *answer) settled() bool { return a.ending != open && a.pending == 0 }
 
-// verdict says what comes after a settled answer: another one, or the end for
-// a reason.
+// verdict returns what follows a settled answer: another round, or the end with a
+// reason.
 func (a *answer) verdict() (again bool, reason chat.Reason) {
 	reason = a.finish.Reason
 	switch {
@@ -328,13 +327,13 @@ func (a *answer) verdict() (again bool, reason chat.Reason) {
 	return true, reason
 }
 
-// message is the answer as a message of the chat.
+// message returns the answer as a message of the chat.
 func (a *answer) message() chat.Message {
 	a.script.close()
 	return chat.Message{Role: chat.RoleAssistant, Parts: a.script.parts}
 }
 
-// results are those of the runtime's tools, in the order of the calls.
+// results returns the results of runtime tools, in the order of the calls.
 func (a *answer) results() []chat.Part {
 	var parts []chat.Part
 	for _, c := range a.calls {
@@ -345,7 +344,7 @@ func (a *answer) results() []chat.Part {
 	return parts
 }
 
-// history is the answer and its results, as the next request has them.
+// history returns the answer and its results, as the next request has them.
 func (a *answer) history() []chat.Message {
 	var messages []chat.Message
 	if m := a.message(); len(m.Parts) > 0 {

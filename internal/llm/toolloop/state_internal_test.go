@@ -13,27 +13,27 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// game plays an answer by chance: calls of all kinds that grow side by side,
-// results in any order, an end of any kind at any point. It checks what the
-// type answer promises after every move.
+// game feeds a random answer to the state machine: interleaved calls of all kinds,
+// results in any order, any end at any point. After every move it checks the invariants
+// of the type answer.
 type game struct {
 	t      testing.TB
-	choose func(n int) int // one of n
+	choose func(n int) int // a random number below n
 	a      *answer
 
-	growing []int // indexes of calls that take arguments
+	growing []int // indexes of calls that receive arguments
 	texts   map[int]string
 	running []*call
 	started []*call
 	moves   []string
 }
 
-// kinds of tools by name.
+// kinds maps tool names to their traits.
 var kinds = map[string]traits{
 	"plain": {}, "serial": {serial: true}, "late": {late: true}, "late_serial": {late: true, serial: true}, "theirs": {client: true},
 }
 
-// Arguments as models write them, right and wrong; the last is too long.
+// Arguments as models write them, valid and invalid; the last one is too long.
 var written = []string{`{"a":{"b":"}"}}`, `{}`, ``, `"{}"`, `[1]`, `{"a":`, `nonsense`, `{"a":"` + strings.Repeat("x", 100) + `"}`}
 
 func play(t testing.TB, choose func(int) int) {
@@ -57,7 +57,7 @@ func (g *game) fail(format string, args ...any) {
 	g.t.Fatalf("%s\nafter %s", fmt.Sprintf(format, args...), strings.Join(g.moves, ", "))
 }
 
-// move does one thing.
+// move makes one random step.
 func (g *game) move() {
 	switch g.choose(6) {
 	case 0, 1:
@@ -104,7 +104,7 @@ func (g *game) take(d chat.Delta) {
 	g.start()
 }
 
-// start starts what may start.
+// start starts the calls that may start.
 func (g *game) start() {
 	for c := g.a.next(); c != nil; c = g.a.next() {
 		g.moves = append(g.moves, "start "+c.ID)
@@ -128,7 +128,7 @@ func (g *game) start() {
 	}
 }
 
-// result ends a call that runs.
+// result ends a running call.
 func (g *game) result() {
 	if len(g.running) == 0 {
 		return
@@ -137,13 +137,13 @@ func (g *game) result() {
 	c := g.running[n]
 	g.moves = append(g.moves, "result "+c.ID)
 	g.running = slices.Delete(g.running, n, n+1)
-	for range 1 + g.choose(2) { // the second one counts for nothing
+	for range 1 + g.choose(2) { // the second one must be ignored
 		g.a.finished(c, &chat.CallResult{ID: c.ID, Name: c.Name})
 	}
 	g.start()
 }
 
-// end ends the answer: well, by a limit, broken or because the client left.
+// end ends the answer: normally, by a limit, broken or by the client.
 func (g *game) end() {
 	reasons := []chat.Reason{chat.ReasonStop, chat.ReasonCalls, chat.ReasonLength, chat.ReasonFilter, chat.ReasonPause}
 	n := g.choose(len(reasons) + 2)
@@ -151,16 +151,16 @@ func (g *game) end() {
 	if n < len(reasons) {
 		g.take(chat.Delta{Kind: chat.DeltaFinish, Reason: reasons[n]})
 		if n < 2 && g.choose(5) == 0 { // the client leaves while calls still run
-			g.a.cut("the client left")
+			g.a.cut("the client closed the connection")
 		}
 	} else {
-		g.a.cut("the answer broke off")
+		g.a.cut("the answer ended unexpectedly")
 	}
 	g.start()
 	g.take(chat.Delta{Kind: chat.DeltaCall, Index: 100, Call: &chat.Call{ID: "late", Name: "plain"}})
 }
 
-// settled checks how it all ended.
+// settled checks the final state.
 func (g *game) settled() {
 	if !g.a.settled() || g.a.next() != nil || g.a.running != 0 {
 		g.fail("it is not settled: %d running, %d pending", g.a.running, g.a.pending)

@@ -19,7 +19,7 @@ import (
 
 const ms = time.Millisecond
 
-// clock is a door whose calls take their time; it notes when they ran.
+// clock is an invoker whose calls take time; it records when they ran.
 type clock struct {
 	takes time.Duration
 	began time.Time
@@ -30,7 +30,7 @@ type clock struct {
 }
 
 func (c *clock) Invoke(ctx context.Context, call registry.Call) tools.Result {
-	return door(func(ctx context.Context, call registry.Call) tools.Result {
+	return invoker(func(ctx context.Context, call registry.Call) tools.Result {
 		from := c.enter()
 		defer c.leave(call.Name, from)
 		select {
@@ -57,7 +57,7 @@ func (c *clock) leave(name string, from time.Duration) {
 	c.spans = append(c.spans, fmt.Sprintf("%s %v-%v", name, from, time.Since(c.began)))
 }
 
-// whole is a call in one piece.
+// whole returns the deltas of a whole call.
 func whole(i int, name string) []any {
 	return []any{begins(i, fmt.Sprint("id", i), name), arguments(i, "{}"), ends(i)}
 }
@@ -81,7 +81,7 @@ func TestCallsRunWhileTheAnswerStreams(t *testing.T) {
 			join(200*ms, whole(0, "one"), 200*ms, whole(1, "two"), 200*ms, whole(2, "three"), 400*ms, finish(chat.ReasonCalls)),
 			says("done"),
 		}}
-		o := run(t, &toolloop.Loop{Provider: m, Door: c}, ask("go"), offered("one", "two", "three"), nil)
+		o := run(t, &toolloop.Loop{Provider: m, Invoker: c}, ask("go"), offered("one", "two", "three"), nil)
 		if took := time.Since(c.began); took > 1100*ms {
 			t.Errorf("the round took %v", took)
 		}
@@ -97,7 +97,7 @@ func TestEventsAreYieldedWhileTheProviderIsSilent(t *testing.T) {
 		c := &clock{takes: 300 * ms, began: time.Now()}
 		m := &model{scripts: []script{join(whole(0, "one"), time.Second, finish(chat.ReasonCalls)), says("done")}}
 		var seen []string
-		run(t, &toolloop.Loop{Provider: m, Door: c}, ask("go"), offered("one"), func(_ int, e toolloop.Event) bool {
+		run(t, &toolloop.Loop{Provider: m, Invoker: c}, ask("go"), offered("one"), func(_ int, e toolloop.Event) bool {
 			seen = append(seen, fmt.Sprint(time.Since(c.began), " ", show(e)))
 			return false
 		})
@@ -132,7 +132,7 @@ func TestOrderOfCalls(t *testing.T) {
 					s = append(s, whole(i, n)...)
 				}
 				m := &model{scripts: []script{append(s, time.Second, finish(chat.ReasonCalls)), says("done")}}
-				run(t, &toolloop.Loop{Provider: m, Door: c, Limits: toolloop.Limits{Parallel: test.parallel}}, ask("go"), offered(test.calls...), nil)
+				run(t, &toolloop.Loop{Provider: m, Invoker: c, Limits: toolloop.Limits{Parallel: test.parallel}}, ask("go"), offered(test.calls...), nil)
 				equal(t, "calls", sorted(c.spans), test.want)
 				wellFormed(t, m.requests[1].Messages)
 				for i, p := range m.requests[1].Messages[2].Parts {
@@ -153,7 +153,7 @@ func TestHundredParallelCalls(t *testing.T) {
 			s = append(s, whole(i, "one")...)
 		}
 		m := &model{scripts: []script{append(s, finish(chat.ReasonCalls)), says("done")}}
-		o := run(t, &toolloop.Loop{Provider: m, Door: c}, ask("go"), offered("one"), nil)
+		o := run(t, &toolloop.Loop{Provider: m, Invoker: c}, ask("go"), offered("one"), nil)
 		if c.top != toolloop.DefaultParallel || time.Since(c.began) != 1300*ms || o.report.Calls != 100 {
 			t.Errorf("%d at once, %v, %d calls", c.top, time.Since(c.began), o.report.Calls)
 		}
@@ -173,7 +173,7 @@ func TestSlowClient(t *testing.T) {
 		}
 		m := &model{scripts: []script{append(s, finish(chat.ReasonCalls)), says("done")}}
 		var sent int64
-		run(t, &toolloop.Loop{Provider: m, Door: c}, ask("go"), offered("one"), func(n int, _ toolloop.Event) bool {
+		run(t, &toolloop.Loop{Provider: m, Invoker: c}, ask("go"), offered("one"), func(n int, _ toolloop.Event) bool {
 			if n == 1 {
 				time.Sleep(time.Hour) // of the bubble's clock
 				sent = m.sent.Load()
@@ -197,7 +197,7 @@ func TestBrokenStreamCancelsCalls(t *testing.T) {
 				began := time.Now()
 				s := join(text("a"), whole(0, "one"), whole(1, "late"), begins(2, "c", "one"), usage(9, 9), 300*ms)
 				m := &model{scripts: []script{append(s, end...)}}
-				o := run(t, &toolloop.Loop{Provider: m, Door: hangs}, ask("go"), offered("one", "late"), nil)
+				o := run(t, &toolloop.Loop{Provider: m, Invoker: hangs}, ask("go"), offered("one", "late"), nil)
 				if got := o.String(); !strings.HasPrefix(got, "text a\ntool_call one\ntool_result one\nerror ") {
 					t.Error(got)
 				}
@@ -220,7 +220,7 @@ func TestASlowClientMissesNothing(t *testing.T) {
 			s = append(s, whole(i, "one")...)
 		}
 		m := &model{scripts: []script{append(s, errors.New("reset"))}}
-		o := run(t, &toolloop.Loop{Provider: m, Door: echo}, ask("go"), offered("one"), func(n int, _ toolloop.Event) bool {
+		o := run(t, &toolloop.Loop{Provider: m, Invoker: echo}, ask("go"), offered("one"), func(n int, _ toolloop.Event) bool {
 			if n == 1 {
 				time.Sleep(time.Hour) // of the bubble's clock
 			}
@@ -253,7 +253,7 @@ func TestTheContextEnds(t *testing.T) {
 							time.AfterFunc(time.Second, cancel)
 						}
 						m := &model{scripts: []script{s}}
-						o := runIn(ctx, t, &toolloop.Loop{Provider: m, Door: hangs, Limits: toolloop.Limits{Parallel: 1}}, ask("go"), list, nil)
+						o := runIn(ctx, t, &toolloop.Loop{Provider: m, Invoker: hangs, Limits: toolloop.Limits{Parallel: 1}}, ask("go"), list, nil)
 						if chat.AsError(o.err).Code != code || !errors.Is(o.failed, o.err) || o.report.Calls > 1 || len(m.requests) != 1 {
 							t.Errorf("%v, %v, %+v", o.err, o.failed, o.report)
 						}
@@ -267,14 +267,14 @@ func TestTheContextEnds(t *testing.T) {
 
 func TestLeavingAtEveryEvent(t *testing.T) {
 	s := join(chat.Delta{Kind: chat.DeltaStart}, text("a"), whole(0, "one"), text("b"), whole(1, "theirs"), whole(2, "late"), 100*ms, whole(3, "serial"), finish(chat.ReasonCalls))
-	for _, d := range []toolloop.Door{echo, hangs} {
+	for _, d := range []toolloop.Invoker{echo, hangs} {
 		for _, scripts := range [][]script{{s}, {join(whole(0, "one"), whole(1, "late"), finish(chat.ReasonStop)), says("b")}} {
 			for n := 1; ; n++ {
 				stopped := false
 				synctest.Test(t, func(t *testing.T) {
 					ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 					defer cancel()
-					l := &toolloop.Loop{Provider: &model{scripts: scripts}, Door: d, Memory: toolloop.NewMemory(toolloop.MemoryLimits{})}
+					l := &toolloop.Loop{Provider: &model{scripts: scripts}, Invoker: d, Memory: toolloop.NewMemory(toolloop.MemoryLimits{})}
 					o := runIn(ctx, t, l, ask("go", "theirs"), offered("one", "late", "serial"), func(i int, e toolloop.Event) bool {
 						stopped = i == n && e.Kind != chat.DeltaFinish
 						return stopped

@@ -25,10 +25,10 @@ import (
 	"github.com/spiced-sql/spiced/tools/builtin"
 )
 
-// slowDoor is tools that take 300 ms.
-type slowDoor struct{}
+// slowInvoker is tools that take 300 ms.
+type slowInvoker struct{}
 
-func (slowDoor) Invoke(ctx context.Context, _ registry.Call) tools.Result {
+func (slowInvoker) Invoke(ctx context.Context, _ registry.Call) tools.Result {
 	if err := pause(ctx, 300*time.Millisecond); err != nil {
 		return tools.Result{Error: tools.AsError(err)}
 	}
@@ -57,7 +57,7 @@ func benchOverlap(ctx context.Context, _ *env) ([]row, error) {
 			fifth, chattest.Call("c", "slow", `{"n":`, `3}`), fifth, fifth)
 	})
 	endpoint := upstream.New(upstream.Options{Model: "m", BaseURL: provider.URL + "/v1"})
-	loop := toolloop.Loop{Provider: openai.NewProvider(openai.ProviderOptions{Endpoint: endpoint, Model: "x"}), Door: slowDoor{}}
+	loop := toolloop.Loop{Provider: openai.NewProvider(openai.ProviderOptions{Endpoint: endpoint, Model: "x"}), Invoker: slowInvoker{}}
 	slow := []toolloop.Tool{{Tool: chat.Tool{Name: "slow", Parameters: json.RawMessage(`{"type":"object"}`)}}}
 	var rounds []float64
 	for range 5 {
