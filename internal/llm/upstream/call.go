@@ -17,11 +17,11 @@ import (
 type call struct {
 	endpoint *Endpoint
 	attempts int
-	answer   *answer     // of the last attempt, when it succeeded
-	failed   *chat.Error // of the last attempt, when it did not
+	answer   *answer     // of the last attempt, if it succeeded
+	failed   *chat.Error // of the last attempt, if it failed
 }
 
-// send returns the answer whose head has arrived.
+// send sends the request and returns the answer once its headers have arrived.
 func (c *call) send(ctx context.Context, path string, body []byte, header http.Header) (*answer, *chat.Error) {
 	var res *http.Response
 	err := c.endpoint.client.Post(ctx, c.endpoint.target(path), body, &res,
@@ -36,13 +36,13 @@ func (c *call) send(ctx context.Context, path string, body []byte, header http.H
 		c.failed.Retried = c.attempts > 1
 		return nil, c.failed
 	case err != nil || c.answer == nil:
-		return nil, c.endpoint.fail(chat.CodeInternal, nil, "the request cannot be sent; check params.endpoint, which is to be a URL as https://host/v1")
+		return nil, c.endpoint.fail(chat.CodeInternal, nil, "cannot build the request: params.endpoint must be a URL such as https://host/v1")
 	}
 	return c.answer, nil
 }
 
-// attempt sends the request once. The client around it sends it again after an
-// error, and after the statuses 408, 409, 429 and 5xx.
+// attempt sends the request once. The client that calls it retries after an error, and
+// after status 408, 409, 429 and 5xx.
 func (c *call) attempt(req *http.Request, next option.MiddlewareNext) (*http.Response, error) {
 	c.attempts++
 	c.failed = nil
@@ -71,8 +71,8 @@ func (c *call) attempt(req *http.Request, next option.MiddlewareNext) (*http.Res
 	return res, nil
 }
 
-// refused makes an error of an answer that is none, and marks the answer when
-// it is useless to ask again.
+// refused returns the error of an answer with an error status, and marks the answer if
+// a retry is useless.
 func (c *call) refused(res *http.Response) *chat.Error {
 	body, _ := io.ReadAll(io.LimitReader(res.Body, MaxErrorBytes))
 	failed, final := c.endpoint.refused(res, body)
@@ -82,11 +82,11 @@ func (c *call) refused(res *http.Response) *chat.Error {
 	return failed
 }
 
-// shouldRetry is the header by which OpenAI tells its clients whether to send
-// a request again. It is the only way to tell our client.
+// shouldRetry is the header by which OpenAI's servers control retries, and the only way
+// to control the retries of its client.
 const shouldRetry = "X-Should-Retry"
 
-// giveUp is an answer that the client does not try again.
+// giveUp returns an answer that the client does not retry.
 func giveUp() *http.Response {
 	return &http.Response{
 		StatusCode: http.StatusBadGateway,
@@ -95,12 +95,12 @@ func giveUp() *http.Response {
 	}
 }
 
-// answer is the body of an answer, of bounded size. A read that takes too long
-// ends the attempt.
+// answer is the body of an answer, bounded in size. A read that exceeds the idle
+// timeout ends the attempt.
 type answer struct {
 	body   io.ReadCloser
 	cancel context.CancelFunc // of the attempt
-	timer  *time.Timer        // runs expire
+	timer  *time.Timer        // calls expire
 	idle   time.Duration
 	late   atomic.Bool
 	read   int64
@@ -108,7 +108,7 @@ type answer struct {
 
 var _ io.ReadCloser = (*answer)(nil)
 
-// errTooLong is an answer beyond a limit.
+// errTooLong is returned for an answer that exceeds a limit.
 var errTooLong = errors.New("too long")
 
 func (a *answer) expire() {
@@ -116,8 +116,8 @@ func (a *answer) expire() {
 	a.cancel()
 }
 
-// Read waits for the next piece as long as idle allows. The time between two
-// reads is the reader's and does not count.
+// Read waits for data at most for the idle timeout. The time between two reads, which
+// is the reader's, does not count.
 func (a *answer) Read(p []byte) (int, error) {
 	a.timer.Reset(a.idle)
 	n, err := a.body.Read(p)
@@ -129,7 +129,7 @@ func (a *answer) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// drain waits a moment for the end of a stream whose last event was there.
+// drain waits a moment for the end of a stream after its last event.
 func (a *answer) drain() {
 	a.idle = min(a.idle, endGrace)
 	var rest [1]byte

@@ -1,9 +1,9 @@
-// Package upstream sends requests to the providers of models and reads the
-// server-sent events that they answer.
+// Package upstream sends requests to model providers and reads the server-sent events
+// of their answers.
 //
-// It owns what all providers share: connections, retries before the first
-// byte, time-outs, limits, and errors that name the model and hold no secret.
-// It knows nothing about what bodies and events say.
+// It owns what all providers share: connections, retries before the first byte,
+// timeouts, limits, and errors that name the model and contain no secret. It does not
+// interpret bodies or events.
 //
 //	endpoint := upstream.New(upstream.Options{
 //		Model:   "assistant",
@@ -16,6 +16,6 @@
 //		...
 //	}
 //
-// Requests go through the official OpenAI client, which brings retries with
-// backoff and Retry-After; nothing is read from the environment.
+// Requests go through the official OpenAI client, which implements retries with backoff
+// and Retry-After. The environment is not read.
 package upstream

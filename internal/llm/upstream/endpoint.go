@@ -21,19 +21,19 @@ import (
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 )
 
-// Options say where a model's provider is.
+// Options configures an [Endpoint].
 type Options struct {
-	Model       string        // its name in the Spicepod, for messages
-	BaseURL     string        // http or https, without a slash at its end; every request keeps its query
-	Header      http.Header   // of every request, with the key
-	Secrets     []string      // texts that no message may hold
-	Timeout     time.Duration // until the head of an answer is there; 0: DefaultTimeout
-	IdleTimeout time.Duration // between two pieces of a stream; 0: DefaultIdleTimeout
-	Retries     int           // how often a request is sent again; negative: DefaultRetries
+	Model       string        // in the Spicepod, for messages
+	BaseURL     string        // http or https, without a trailing slash; its query is sent with every request
+	Header      http.Header   // sent with every request; includes the key
+	Secrets     []string      // removed from messages
+	Timeout     time.Duration // until the headers of an answer arrive; 0: DefaultTimeout
+	IdleTimeout time.Duration // between two reads of a stream; 0: DefaultIdleTimeout
+	Retries     int           // how often a request is sent again at most; negative: DefaultRetries
 	HTTP        *http.Client  // nil: the shared one; its redirects and cookies are not used
 }
 
-// Endpoint is a provider as one model reaches it. It is safe for concurrent
+// Endpoint sends the requests of one model to its provider. It is safe for concurrent
 // use; requests share connections.
 type Endpoint struct {
 	model   string
@@ -45,8 +45,7 @@ type Endpoint struct {
 	redact  func(string) string
 }
 
-// New returns the endpoint. A base URL that is none is reported by the first
-// request.
+// New returns an endpoint. The first request reports an invalid base URL.
 func New(o Options) *Endpoint {
 	secrets := slices.Clone(o.Secrets)
 	base, err := url.Parse(o.BaseURL)
@@ -69,8 +68,8 @@ func New(o Options) *Endpoint {
 		timeout: cmp.Or(o.Timeout, DefaultTimeout),
 		idle:    cmp.Or(o.IdleTimeout, DefaultIdleTimeout),
 		redact:  httpx.Redaction(secrets),
-		// A literal, for openai.NewClient reads OPENAI_API_KEY and others from
-		// the environment.
+		// A literal, because openai.NewClient reads OPENAI_API_KEY and others from the
+		// environment.
 		client: openai.Client{Options: append(
 			headers(o.Header),
 			option.WithBaseURL(base.String()),
@@ -80,8 +79,8 @@ func New(o Options) *Endpoint {
 	}
 }
 
-// headers are the options for the headers of every request. What the client
-// adds about itself is left out.
+// headers returns the options that set the headers of every request and remove those
+// that identify the client.
 func headers(h http.Header) []option.RequestOption {
 	options := []option.RequestOption{
 		option.WithHeader("User-Agent", "spiced"),
@@ -106,13 +105,13 @@ func set(h http.Header) []option.RequestOption {
 	return options
 }
 
-// Stream posts body to path, which begins with a slash, and yields the events
-// of the answer. header is set beside, and in place of, the endpoint's own.
+// Stream posts body to path, which begins with a slash, and yields the events of the
+// answer. header overrides the endpoint's own headers.
 //
-// An error is a [*chat.Error] and the last pair. The request is sent again
-// only before the first event. A consumer that stops, or ctx as it ends, ends
-// the request at once. The end of a stream is no error here, wherever it
-// comes: only the reader of the events knows whether something is missing.
+// An error is a [*chat.Error] in the last pair. The request is retried only before the
+// first event. The request ends as soon as the consumer stops or ctx ends. A stream
+// that ends early is not an error here: only the reader of the events knows whether
+// something is missing.
 func (e *Endpoint) Stream(ctx context.Context, path string, body []byte, header http.Header) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		c := &call{endpoint: e}
@@ -128,7 +127,7 @@ func (e *Endpoint) Stream(ctx context.Context, path string, body []byte, header 
 	}
 }
 
-// events yields what an answer holds; nil also when the consumer stops.
+// events yields the events of an answer; it returns nil if the consumer stops.
 func (e *Endpoint) events(ctx context.Context, answer *answer, yield func(Event, error) bool) *chat.Error {
 	d := newDecoder(answer)
 	for {
@@ -150,7 +149,7 @@ func (e *Endpoint) events(ctx context.Context, answer *answer, yield func(Event,
 	}
 }
 
-// target is the path with the query of the base URL.
+// target returns the path with the query of the base URL.
 func (e *Endpoint) target(path string) string {
 	if e.query == "" {
 		return path
@@ -161,13 +160,13 @@ func (e *Endpoint) target(path string) string {
 	return path + "?" + e.query
 }
 
-// Fail is an error that names the model: message says what is wrong, in one
-// line. Secrets are taken out.
+// Fail returns an error that names the model; message says in one line what is wrong.
+// Secrets are removed from it.
 func (e *Endpoint) Fail(code chat.Code, message string) *chat.Error {
-	// The provider's part is at most MaxMessage; ours stands around it.
+	// The provider's part is at most MaxMessage; leave room for ours.
 	text := truncate.Line(e.redact(message), 2*MaxMessage)
 	return &chat.Error{Code: code, Message: fmt.Sprintf("model %q: %s", e.model, text)}
 }
 
-// Host is the host of the base URL, without its port.
+// Host returns the host of the base URL, without the port.
 func (e *Endpoint) Host() string { return e.host }

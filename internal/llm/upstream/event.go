@@ -9,19 +9,19 @@ import (
 
 // Event is one server-sent event.
 type Event struct {
-	// Type is its name; "" when the provider gave none. EventJSON is an answer
-	// that is no stream.
+	// Type is the event's name, "" if the provider sent none. EventJSON is an answer
+	// that is not a stream.
 	Type string
 	// Data is valid until the next event.
 	Data []byte
 }
 
-// EventJSON is the type of the only event of an answer that is one JSON
-// document: some servers do not stream although they are asked to.
+// EventJSON is the type of the only event of an answer that is one JSON document: some
+// servers ignore the request to stream.
 const EventJSON = "json"
 
-// last reports whether nothing follows the event in any of the forms: OpenAI's
-// [DONE], message_stop of Anthropic, and the ends of a response.
+// last reports whether the event ends the stream in any of the APIs: OpenAI's [DONE],
+// Anthropic's message_stop, and the final events of a response.
 func (e Event) last() bool {
 	switch e.Type {
 	case "message_stop", "response.completed", "response.incomplete", "response.failed":
@@ -32,13 +32,12 @@ func (e Event) last() bool {
 
 // decoder reads the events of an answer, which may be one JSON document.
 //
-// It is ours because the client's own forgets the last event of a stream that
-// ends without an empty line, and does not bound data over several lines.
-// Lines end as in the WHATWG's HTML standard, 9.2.6, except that a lone CR,
-// which no provider sends, ends none.
+// The decoder of the OpenAI client drops the last event of a stream that ends without
+// an empty line, and does not bound multi-line data. Lines end as in the WHATWG HTML
+// standard, 9.2.6, except that a lone CR, which no provider sends, does not end a line.
 type decoder struct {
 	lines *bufio.Reader
-	long  []byte // a line beyond the buffer of lines
+	long  []byte // a line longer than the buffer
 	data  []byte
 	typ   string // of the last event that had one
 	began bool
@@ -49,7 +48,7 @@ func newDecoder(r io.Reader) *decoder {
 	return &decoder{lines: bufio.NewReaderSize(r, readBytes)}
 }
 
-// next returns the next event; io.EOF at the end.
+// next returns the next event, io.EOF at the end.
 func (d *decoder) next() (Event, error) {
 	if !d.began {
 		d.began = true
@@ -66,12 +65,11 @@ func (d *decoder) next() (Event, error) {
 	return d.event()
 }
 
-// errPage is HTML in place of an answer.
-var errPage = errors.New("a page")
+// errPage is returned for an answer that is HTML.
+var errPage = errors.New("an HTML page")
 
-// first is the first byte of the answer that is neither space nor a byte order
-// mark; it is not taken. What an answer is, its content type does not tell
-// reliably.
+// first peeks at the first byte that is neither white space nor a byte order mark.
+// Content types are not reliable.
 func (d *decoder) first() (byte, error) {
 	if mark, _ := d.lines.Peek(3); string(mark) == "\uFEFF" {
 		_, _ = d.lines.Discard(len(mark))
@@ -87,7 +85,7 @@ func (d *decoder) first() (byte, error) {
 	}
 }
 
-// document is the whole answer as one event.
+// document returns the whole answer as one event.
 func (d *decoder) document() (Event, error) {
 	d.ended = true
 	data, err := io.ReadAll(io.LimitReader(d.lines, MaxEventBytes+1))
@@ -97,7 +95,7 @@ func (d *decoder) document() (Event, error) {
 	return Event{Type: EventJSON, Data: data}, err
 }
 
-// event reads lines up to the empty one, or to the end, that ends an event
+// event reads lines up to the empty line, or the end of the stream, that ends an event
 // with data.
 func (d *decoder) event() (Event, error) {
 	d.data = d.data[:0]
@@ -145,7 +143,7 @@ func (d *decoder) filled(typed bool) Event {
 	return Event{Type: d.typ, Data: d.data}
 }
 
-// line is the next line without its end; with io.EOF it is the last one.
+// line returns the next line without its terminator; with io.EOF it is the last one.
 func (d *decoder) line() ([]byte, error) {
 	line, err := d.lines.ReadSlice('\n')
 	if err == bufio.ErrBufferFull {

@@ -27,10 +27,9 @@ func (e *Endpoint) cancelled(ctx context.Context) *chat.Error {
 	return e.fail(chat.CodeCancelled, ctx.Err(), "the request was cancelled")
 }
 
-// unreachable makes an error of an attempt that got no answer, and says
-// whether to try again. An attempt that took too long is not repeated: the
-// client would wait as long once more. The cause is kept only where it holds
-// no text of others.
+// unreachable returns the error of an attempt that got no answer, and reports whether
+// to retry. A timeout is not retried: the client would wait as long again. The cause is
+// wrapped only where it contains no text of the provider.
 func (e *Endpoint) unreachable(err error, a *answer) (failed *chat.Error, again bool) {
 	var outer *url.Error
 	if errors.As(err, &outer) {
@@ -47,28 +46,28 @@ func (e *Endpoint) unreachable(err error, a *answer) (failed *chat.Error, again 
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return e.fail(chat.CodeUpstream, io.ErrUnexpectedEOF, "the provider closed the connection without an answer"), true
 	case errors.As(err, &network):
-		return e.fail(chat.CodeUpstream, nil, "the provider cannot be reached: %s; check params.endpoint", err), true
+		return e.fail(chat.CodeUpstream, nil, "cannot reach the provider: %s; check params.endpoint", err), true
 	}
-	return e.fail(chat.CodeUpstream, nil, "the provider cannot be asked: %s", err), true
+	return e.fail(chat.CodeUpstream, nil, "cannot send the request to the provider: %s", err), true
 }
 
-// broken makes an error of a stream that cannot be read on.
+// broken returns the error of a stream that cannot be read to its end.
 func (e *Endpoint) broken(ctx context.Context, a *answer, err error) *chat.Error {
 	switch {
 	case ctx.Err() != nil:
 		return e.cancelled(ctx)
 	case a.late.Load():
-		return e.fail(chat.CodeTimeout, context.DeadlineExceeded, "the provider sent nothing for %s in the middle of its answer (params.idle_timeout)", e.idle)
+		return e.fail(chat.CodeTimeout, context.DeadlineExceeded, "the provider sent nothing for %s in the middle of the answer (params.idle_timeout)", e.idle)
 	case errors.Is(err, errTooLong):
-		return e.fail(chat.CodeBroken, nil, "the provider's answer is too long: at most %d MiB, %d MiB in one event", MaxStreamBytes>>20, MaxEventBytes>>20)
+		return e.fail(chat.CodeBroken, nil, "the provider's answer is too long: it exceeds %d MiB, or %d MiB in one event", MaxStreamBytes>>20, MaxEventBytes>>20)
 	case errors.Is(err, errPage):
-		return e.fail(chat.CodeBroken, nil, "the provider answered a page of HTML; check params.endpoint")
+		return e.fail(chat.CodeBroken, nil, "the provider answered with an HTML page; check params.endpoint")
 	}
-	return e.fail(chat.CodeBroken, io.ErrUnexpectedEOF, "the provider's answer broke off: %s", err)
+	return e.fail(chat.CodeBroken, io.ErrUnexpectedEOF, "the provider's answer ended unexpectedly: %s", err)
 }
 
-// refused makes an error of an answer with another status than 2xx. final says
-// that it is useless to ask again, or would be too long to wait.
+// refused returns the error of an answer whose status is not 2xx. final reports that a
+// retry is useless or would have to wait too long.
 func (e *Endpoint) refused(res *http.Response, body []byte) (failed *chat.Error, final bool) {
 	message, code := httpx.Message(body)
 	said := strconv.Itoa(res.StatusCode)
@@ -83,7 +82,7 @@ func (e *Endpoint) refused(res *http.Response, body []byte) (failed *chat.Error,
 	}
 	said = "(" + said + ")"
 	if message != "" {
-		// Before it is cut, for half a secret is not found.
+		// Redact before shortening: half a secret would not be found.
 		said += ": " + truncate.Line(e.redact(message), MaxMessage)
 	}
 	failed = e.status(res.StatusCode, said)
@@ -91,21 +90,21 @@ func (e *Endpoint) refused(res *http.Response, body []byte) (failed *chat.Error,
 	return failed, code == "insufficient_quota" || failed.RetryAfter > MaxRetryAfter
 }
 
-// status says what an HTTP status means for the client.
+// status maps an HTTP status to an error.
 func (e *Endpoint) status(status int, said string) *chat.Error {
 	switch status {
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return e.fail(chat.CodeRefused, nil, "the provider refused the key %s; check the model's …_api_key in params", said)
+		return e.fail(chat.CodeRefused, nil, "the provider rejected the API key %s; check params.…_api_key of the model", said)
 	case http.StatusPaymentRequired:
-		return e.fail(chat.CodeRefused, nil, "the provider wants to be paid first %s", said)
+		return e.fail(chat.CodeRefused, nil, "the provider requires payment %s", said)
 	case http.StatusNotFound:
-		return e.fail(chat.CodeRefused, nil, "the provider does not have the model, or the path %s; check from and params.endpoint", said)
+		return e.fail(chat.CodeRefused, nil, "the provider has no such model or path %s; check from and params.endpoint", said)
 	case http.StatusBadRequest, http.StatusUnprocessableEntity:
-		return e.fail(chat.CodeInvalid, nil, "the provider finds the request wrong %s", said)
+		return e.fail(chat.CodeInvalid, nil, "the provider rejected the request as invalid %s", said)
 	case http.StatusRequestEntityTooLarge:
 		return e.fail(chat.CodeTooLarge, nil, "the request is too large for the provider %s", said)
 	case http.StatusTooManyRequests:
-		return e.fail(chat.CodeBusy, nil, "the provider takes no more requests for now %s", said)
+		return e.fail(chat.CodeBusy, nil, "the provider is rate limiting or overloaded %s", said)
 	}
 	return e.fail(chat.CodeUpstream, nil, "the provider failed %s", said)
 }

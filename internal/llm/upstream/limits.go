@@ -2,47 +2,45 @@ package upstream
 
 import "time"
 
-// Limits on what a provider may answer.
+// Limits on the answers of a provider.
 const (
-	// MaxStreamBytes is the size of a whole stream.
+	// MaxStreamBytes limits a whole stream.
 	MaxStreamBytes = 256 << 20
-	// MaxEventBytes is the size of one event, and of an answer that is one
-	// JSON document.
+	// MaxEventBytes limits one event, and an answer that is one JSON document.
 	MaxEventBytes = 32 << 20
-	// MaxErrorBytes is how much of a refusal is read.
+	// MaxErrorBytes is how much of an error response is read.
 	MaxErrorBytes = 64 << 10
 	// MaxMessage is how much of a provider's message is shown.
 	MaxMessage = 1 << 10
-	// maxCode is how much of its code is.
+	// maxCode is how much of a provider's error code is shown.
 	maxCode = 64
-	// MaxRetryAfter is the longest wait that a provider may ask for. A request
-	// whose provider asks for more fails at once.
+	// MaxRetryAfter is the longest wait that a provider may request. A longer
+	// Retry-After fails the request at once.
 	MaxRetryAfter = time.Minute
-	// MaxRetries is how often a request is sent again at most.
+	// MaxRetries is the largest number of retries.
 	MaxRetries = 10
 )
 
-// What options leave open.
+// Defaults of [Options].
 const (
-	// DefaultTimeout is how long the head of an answer may take; a server that
-	// has to load its model first is slow.
+	// DefaultTimeout is how long the headers of an answer may take; a server that has
+	// to load its model first is slow.
 	DefaultTimeout = 2 * time.Minute
-	// DefaultIdleTimeout is how long a stream may be silent; a model that
-	// thinks is.
+	// DefaultIdleTimeout is how long a stream may be silent, as while a model thinks.
 	DefaultIdleTimeout = 5 * time.Minute
-	// DefaultRetries is what OpenAI's and Anthropic's own clients do.
+	// DefaultRetries is that of the clients of OpenAI and Anthropic.
 	DefaultRetries = 2
 )
 
 const (
-	// maxConnections is how many connections to one host are kept for the next
-	// requests; each stream of HTTP/1.1 holds one.
+	// maxConnections is how many idle connections to one host are kept open; each
+	// HTTP/1.1 stream uses one.
 	maxConnections = 512
-	// maxHeadBytes is the size of an answer's head.
+	// maxHeadBytes limits the headers of an answer.
 	maxHeadBytes = 256 << 10
-	// readBytes is what a stream buffers.
+	// readBytes is the size of a stream's read buffer.
 	readBytes = 16 << 10
-	// endGrace is how long the end of a stream is awaited after its last
-	// event. A connection whose stream has ended can be used again.
+	// endGrace is how long to wait for the end of a stream after its last event, so
+	// that its connection can be reused.
 	endGrace = 100 * time.Millisecond
 )

@@ -7,7 +7,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/kit/httpx"
 )
 
-// shared is the transport of all endpoints without one of their own.
+// shared is the transport of all endpoints that are not given one.
 var shared = sync.OnceValue(func() http.RoundTripper {
 	t, ok := http.DefaultTransport.(*http.Transport)
 	if !ok {
@@ -17,12 +17,12 @@ var shared = sync.OnceValue(func() http.RoundTripper {
 	t.MaxIdleConns = 2 * maxConnections
 	t.MaxIdleConnsPerHost = maxConnections
 	t.MaxResponseHeaderBytes = maxHeadBytes
-	// A server that compresses collects events before it sends them.
+	// A server that compresses buffers events before it sends them.
 	t.DisableCompression = true
 	return t
 })
 
-// client follows redirects only where messages and key were meant to go.
+// client returns a client that follows redirects only to the same host.
 func client(given *http.Client) *http.Client {
 	c := &http.Client{CheckRedirect: httpx.CheckRedirect}
 	if given != nil {

@@ -156,8 +156,8 @@ func TestRefusals(t *testing.T) {
 		after    time.Duration
 		message  string
 	}{
-		"key":           {status: 401, body: `{"error":{"message":"bad key sk-ve****cret\nsorry","code":"invalid_api_key"}}`, code: chat.CodeRefused, attempts: 1, message: `model "m": the provider refused the key (401 invalid_api_key Unauthorized); check the model's …_api_key in params`},
-		"model":         {status: 404, body: `{"error":"no such model"}`, code: chat.CodeRefused, attempts: 1, message: `does not have the model, or the path (404): no such model; check from`},
+		"key":           {status: 401, body: `{"error":{"message":"bad key sk-ve****cret\nsorry","code":"invalid_api_key"}}`, code: chat.CodeRefused, attempts: 1, message: `model "m": the provider rejected the API key (401 invalid_api_key Unauthorized); check params.…_api_key of the model`},
+		"model":         {status: 404, body: `{"error":"no such model"}`, code: chat.CodeRefused, attempts: 1, message: `has no such model or path (404): no such model; check from`},
 		"wrong":         {status: 400, body: `{"detail":"temperature is 9"}`, code: chat.CodeInvalid, attempts: 1, message: "(400): temperature is 9"},
 		"not processed": {status: 422, body: `{"message":"no"}`, code: chat.CodeInvalid, attempts: 1, message: "(422): no"},
 		"in a list":     {status: 400, body: `[{"error":{"code":400,"message":"Gemini says no"}}]`, code: chat.CodeInvalid, attempts: 1, message: "Gemini says no"},
@@ -169,7 +169,7 @@ func TestRefusals(t *testing.T) {
 		"no quota":      {status: 429, header: http.Header{"Retry-After-Ms": {"1"}}, body: `{"error":{"message":"pay","code":"insufficient_quota"}}`, code: chat.CodeBusy, attempts: 1, after: time.Millisecond, message: "pay"},
 		"page":          {status: 500, header: http.Header{"Retry-After-Ms": {"1"}}, body: "<html>oops</html>", code: chat.CodeUpstream, attempts: 2, after: time.Millisecond, message: "(500 Internal Server Error)"},
 		"overloaded":    {status: 529, header: http.Header{"Retry-After-Ms": {"1"}}, body: `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`, code: chat.CodeUpstream, attempts: 2, after: time.Millisecond, message: "(529): Overloaded"},
-		"told not to":   {status: 500, header: http.Header{"X-Should-Retry": {"false"}}, code: chat.CodeUpstream, attempts: 1},
+		"no retry":      {status: 500, header: http.Header{"X-Should-Retry": {"false"}}, code: chat.CodeUpstream, attempts: 1},
 		"not modified":  {status: 304, code: chat.CodeUpstream, attempts: 1},
 		"endless":       {status: 400, body: "a" + strings.Repeat("b", 1<<20), code: chat.CodeInvalid, attempts: 1, message: "ab"},
 	} {
@@ -271,8 +271,7 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
-// hang answers what there is and then nothing, until the client leaves, which
-// it reports.
+// hang sends body and then nothing until the client leaves, which it signals.
 func hang(body string) (http.HandlerFunc, <-chan struct{}) {
 	left := make(chan struct{}, 8)
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -312,8 +311,8 @@ func TestHangs(t *testing.T) {
 	}
 }
 
-// inBubble starts a provider in a bubble of synctest, where no network is, and
-// returns the way to it.
+// inBubble starts a provider in a synctest bubble, which has no network, and returns a
+// transport to it.
 func inBubble(t *testing.T, h http.Handler) *http.Transport {
 	l := make(pipes)
 	server := &http.Server{Handler: h}
@@ -330,7 +329,7 @@ func inBubble(t *testing.T, h http.Handler) *http.Transport {
 	return transport
 }
 
-// pipes is a listener to which connections come by themselves.
+// pipes is a listener of in-memory connections.
 type pipes chan net.Conn
 
 func (p pipes) Accept() (net.Conn, error) {
@@ -476,7 +475,7 @@ func TestRedirects(t *testing.T) {
 		"same host":  {307, "/v2/x", ""},
 		"other host": {307, other.URL, "another host"},
 		"as a page":  {302, "/v2/x", "as to a page"},
-		"circle":     {307, "/v1/x", "more than 3 times"},
+		"cycle":      {307, "/v1/x", "more than 3 times"},
 		"to nowhere": {307, "", "307"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -526,7 +525,7 @@ func TestTLS(t *testing.T) {
 	}
 	o.HTTP = nil
 	if _, err := all(t.Context(), upstream.New(o)); err == nil || err.Retried || !strings.Contains(err.Message, "certificate") {
-		t.Errorf("a certificate that nobody knows: %v", err)
+		t.Errorf("a certificate of an unknown authority: %v", err)
 	}
 }
 
