@@ -85,7 +85,7 @@ func responsesTurn(a *API, _ *http.Request, body []byte, who caller.Caller) (*tu
 		encode:  func(r *chat.Response) ([]byte, error) { return responses.EncodeResponse(o, r) },
 	}
 	if request.Store {
-		t.keep = func(r *chat.Response) { a.answers.Keep(who.Owner(), o, r) }
+		t.keep = func(r *chat.Response) { a.answers.Save(who.Owner(), o, r) }
 	}
 	return t, nil
 }

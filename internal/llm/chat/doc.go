@@ -1,16 +1,15 @@
-// Package chat is the form that every chat takes inside the runtime, whatever
-// form its client and its model's provider speak.
+// Package chat defines the request, the answer and the errors of a chat, independent of
+// the API that the client and the model's provider speak.
 //
-// A door decodes a client's request into a [Request]; a [Provider] answers it
-// as a stream of [Delta]; the door's [Encoder] writes the deltas in the
-// client's form. Streaming is the only way inside: [Collect] makes one
-// [Response] of a stream.
+// An endpoint decodes a client's request into a [Request]; a [Provider] answers it with
+// a stream of [Delta]; the endpoint's [Encoder] writes the deltas to the client.
+// Internally all answers are streams: [Collect] makes a [Response] of one.
 //
 //	request, err := openai.ParseRequest(body)
 //	for delta, err := range provider.Chat(ctx, request) {
 //		...
 //	}
 //
-// What a form has and this package does not know is kept as it was written
-// (Raw, Extra) and sent to providers of that form unchanged.
+// What an API has beyond this package is preserved as written (Raw, Extra) and sent to
+// providers of that API unchanged.
 package chat

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Code says what kind of an [Error] it is, in every form.
+// Code classifies an [Error], whatever the API.
 type Code string
 
 // The codes.
@@ -15,33 +15,33 @@ const (
 	CodeInvalid     Code = "invalid_request"   // the client's request is wrong
 	CodeNotFound    Code = "model_not_found"   //
 	CodeTooLarge    Code = "request_too_large" //
-	CodeBusy        Code = "rate_limited"      // by the provider, or by a limit of ours: RetryAfter
+	CodeBusy        Code = "rate_limited"      // by the provider, or by one of our limits: RetryAfter
 	CodeUpstream    Code = "provider_error"    // the provider failed
-	CodeRefused     Code = "provider_refused"  // it refused our key, or does not have the model
+	CodeRefused     Code = "provider_refused"  // it rejected the API key, or has no such model
 	CodeTimeout     Code = "provider_timeout"  // it took too long
-	CodeBroken      Code = "stream_broken"     // its answer broke off, or made no sense
-	CodeUnavailable Code = "model_not_loaded"  // the model is declared and was not loaded
-	CodeCancelled   Code = "cancelled"         // the client left
-	CodeInternal    Code = "internal"          // a fault of ours
+	CodeBroken      Code = "stream_broken"     // its answer ended unexpectedly, or was invalid
+	CodeUnavailable Code = "model_not_loaded"  // the model is declared but not loaded
+	CodeCancelled   Code = "cancelled"         // the client closed the connection
+	CodeInternal    Code = "internal"          // a bug
 )
 
-// Error is a chat that failed, fit for the client.
+// Error is the error of a failed chat, safe to show to the client.
 type Error struct {
 	Code       Code
 	Message    string
-	Param      string        // the field of the request that is wrong, in the client's form
-	RetryAfter time.Duration // when to try again; 0: nobody knows
-	Retried    bool          // we tried several times already
+	Param      string        // the invalid field of the request, in the client's API
+	RetryAfter time.Duration // when to try again; 0: unknown
+	Retried    bool          // the request has been retried already
 	Cause      error         // for the log
 }
 
-// Error is the message.
+// Error returns the message.
 func (e *Error) Error() string { return e.Message }
 
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Cause }
 
-// statuses is the one table of what each code is in HTTP.
+// statuses maps each code to its HTTP status.
 var statuses = map[Code]int{
 	CodeInvalid:     http.StatusBadRequest,
 	CodeNotFound:    http.StatusNotFound,
@@ -56,7 +56,7 @@ var statuses = map[Code]int{
 	CodeInternal:    http.StatusInternalServerError,
 }
 
-// Status is the HTTP status of the error.
+// Status returns the HTTP status of the error.
 func (e *Error) Status() int {
 	if s, ok := statuses[e.Code]; ok {
 		return s
@@ -64,13 +64,13 @@ func (e *Error) Status() int {
 	return http.StatusInternalServerError
 }
 
-// Invalid is an error of the client's request.
+// Invalid returns an error of the client's request.
 func Invalid(param, format string, args ...any) *Error {
 	return &Error{Code: CodeInvalid, Param: param, Message: fmt.Sprintf(format, args...)}
 }
 
-// AsError returns err as an [*Error]; what is none is a fault of ours, whose
-// text stays in the log.
+// AsError returns err as an [*Error]. Any other error is internal: its text appears in
+// the log only.
 func AsError(err error) *Error {
 	var e *Error
 	if errors.As(err, &e) {

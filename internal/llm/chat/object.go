@@ -1,21 +1,21 @@
 package chat
 
-// ObjectScanner finds the end of a JSON object that arrives in pieces, cut
-// anywhere. The zero value is ready to use.
+// ObjectScanner finds the end of a JSON object that arrives in pieces of any size. The
+// zero value is ready to use.
 //
-// It counts braces and brackets outside of strings and does not check the
-// rest: whoever needs valid JSON parses what it has found.
+// It counts braces and brackets outside of strings and checks nothing else: a caller
+// that needs valid JSON must parse what it found.
 type ObjectScanner struct {
 	depth   int
-	inside  bool // of a string
-	escaped bool // the next byte of it is
+	inside  bool // a string
+	escaped bool // the next byte of the string is escaped
 	began   bool
-	filled  bool // the object has something between its braces
+	filled  bool // the object is not empty
 	done    bool
 }
 
-// Write takes the next piece. end is where in piece the object ends, -1 when
-// it does not end there. What follows the end is not looked at.
+// Write scans the next piece. end is the offset in piece where the object ends, -1 if
+// it does not. What follows the end is ignored.
 func (s *ObjectScanner) Write(piece string) (end int) {
 	for i := 0; i < len(piece); i++ {
 		if s.done {
@@ -32,11 +32,11 @@ func (s *ObjectScanner) Write(piece string) (end int) {
 // Done reports whether the object has ended.
 func (s *ObjectScanner) Done() bool { return s.done }
 
-// Empty reports whether nothing stood between the braces so far: some servers
-// send {} before the arguments proper.
+// Empty reports whether there is nothing between the braces so far: some servers send
+// {} before the actual arguments.
 func (s *ObjectScanner) Empty() bool { return !s.filled }
 
-// step takes a byte and reports whether the object ends with it.
+// step scans a byte and reports whether the object ends with it.
 func (s *ObjectScanner) step(b byte) bool {
 	switch {
 	case s.escaped:

@@ -8,7 +8,7 @@ import (
 // Form is an API for chats.
 type Form string
 
-// The forms that are spoken.
+// The supported APIs.
 const (
 	FormOpenAI    Form = "openai"    // POST /v1/chat/completions
 	FormResponses Form = "responses" // POST /v1/responses, of OpenAI
@@ -17,7 +17,7 @@ const (
 
 // Limits on a request.
 const (
-	MaxRequestBytes = 64 << 20 // of its body; images are within it
+	MaxRequestBytes = 64 << 20 // of the body, including images
 	MaxMessages     = 10_000
 	MaxTools        = 4_096
 	MaxParts        = 10_000 // of one message
@@ -25,30 +25,29 @@ const (
 
 // Request asks a model for its next message.
 type Request struct {
-	Model    string // as the client names it
+	Model    string // as named by the client
 	Messages []Message
 	Tools    []Tool
 	Choice   Choice
 	Settings Settings
 
 	Stream       bool // the client wants a stream
-	IncludeUsage bool // with the tokens at its end, in [FormOpenAI]
+	IncludeUsage bool // with usage at its end, for [FormOpenAI]
 
-	// Form is what the client speaks. Extra is what else its request has at
-	// the top level; a provider of that form sends it as it is.
+	// Form is the client's API. Extra has the other fields at the top level of its
+	// request; a provider of that form sends them unchanged.
 	Form  Form
 	Extra map[string]json.RawMessage
 }
 
-// Clone returns a copy whose lists can be changed.
+// Clone returns a copy whose slices can be modified.
 func (r *Request) Clone() *Request {
 	c := *r
 	c.Messages, c.Tools = slices.Clone(r.Messages), slices.Clone(r.Tools)
 	return &c
 }
 
-// Settings are how the model shall answer; nil, 0 and "" leave it to the
-// provider.
+// Settings control the answer; nil, 0 and "" mean the provider's default.
 type Settings struct {
 	MaxTokens     int // of the answer
 	Temperature   *float64
@@ -60,23 +59,23 @@ type Settings struct {
 	User          string          // on whose behalf, for the provider's abuse detection
 }
 
-// Choice says whether the model calls a tool.
+// Choice controls whether the model calls a tool.
 type Choice struct {
 	Mode ChoiceMode
 	Name string // with [ChoiceTool]
-	// Raw is a choice in the request's form that the modes do not cover.
+	// Raw is a choice in the request's form that no mode covers.
 	Raw json.RawMessage
 }
 
 // ChoiceMode is a kind of [Choice].
 type ChoiceMode string
 
-// The modes; "" leaves it to the provider.
+// The modes; "" means the provider's default.
 const (
 	ChoiceAuto     ChoiceMode = "auto"
 	ChoiceNone     ChoiceMode = "none"
 	ChoiceRequired ChoiceMode = "required" // some tool
-	ChoiceTool     ChoiceMode = "tool"     // the one that is named
+	ChoiceTool     ChoiceMode = "tool"     // the named one
 )
 
 // Tool is a tool that the model may call.
@@ -85,25 +84,24 @@ type Tool struct {
 	Description string
 	Parameters  json.RawMessage // JSON Schema of an object
 	Strict      *bool
-	// Deferred tools are not shown to the model before a search has found
-	// them; for providers with a search of their own.
+	// Deferred tools are hidden from the model until a search finds them, for providers
+	// that have such a search.
 	Deferred bool
 	// Namespace groups deferred tools, for providers that have namespaces.
 	Namespace string
-	// Raw is a client's tool as it was written, in the request's form. Without
-	// Name and Parameters it is one that the provider brings (a web search,
-	// say), which other providers cannot have.
+	// Raw is a client's tool as written, in the request's form. Without Name and
+	// Parameters it is a hosted tool of the provider (web search, for example), which
+	// other providers lack.
 	Raw json.RawMessage
 }
 
-// Hosted reports whether it is a tool that the provider brings.
+// Hosted reports whether the provider runs the tool.
 func (t Tool) Hosted() bool { return t.Raw != nil && t.Name == "" }
 
-// Role is who speaks.
+// Role is the author of a message.
 type Role string
 
-// The roles. Results of calls may stand in messages of the roles user and
-// tool.
+// The roles. Results of calls may be in messages of roles user and tool.
 const (
 	RoleSystem    Role = "system" // and OpenAI's developer
 	RoleUser      Role = "user"
@@ -115,8 +113,8 @@ const (
 type Message struct {
 	Role  Role
 	Parts []Part
-	// Raw is the message as the client wrote it, in Form; a provider of that
-	// form sends it in place of Parts. Whoever changes Parts clears it.
+	// Raw is the message as the client wrote it, in Form; a provider of that form sends
+	// it instead of Parts. Code that changes Parts clears it.
 	Raw  json.RawMessage
 	Form Form
 }
@@ -126,7 +124,7 @@ func Text(role Role, text string) Message {
 	return Message{Role: role, Parts: []Part{{Kind: PartText, Text: text}}}
 }
 
-// Text is the text of the message, its parts joined.
+// Text returns the text of the message, its parts joined.
 func (m Message) Text() string {
 	var text []byte
 	for _, p := range m.Parts {
@@ -137,7 +135,7 @@ func (m Message) Text() string {
 	return string(text)
 }
 
-// Calls are the calls of tools in the message.
+// Calls returns the tool calls in the message.
 func (m Message) Calls() []*Call {
 	var calls []*Call
 	for _, p := range m.Parts {
@@ -148,7 +146,7 @@ func (m Message) Calls() []*Call {
 	return calls
 }
 
-// PartKind says what a [Part] holds.
+// PartKind is the kind of a [Part].
 type PartKind string
 
 // The kinds of parts.
@@ -159,7 +157,7 @@ const (
 	PartRefusal  PartKind = "refusal"  // Text
 	PartCall     PartKind = "call"
 	PartResult   PartKind = "result"
-	PartOther    PartKind = "other" // Raw only: what has no meaning here
+	PartOther    PartKind = "other" // Raw only: unknown to this package
 )
 
 // Part is a piece of a message.
@@ -169,14 +167,14 @@ type Part struct {
 	Image  *Image
 	Call   *Call
 	Result *CallResult
-	// Raw is the part as its author wrote it, in Form. A provider of that form
-	// sends it in place of the rest, except for calls of tools, whose
-	// arguments may have been mended.
+	// Raw is the part as written by its author, in Form. A provider of that form sends
+	// it instead of the other fields, except for calls, whose arguments may have been
+	// repaired.
 	Raw  json.RawMessage
 	Form Form
 }
 
-// Image is a picture, by URL or by its bytes.
+// Image is an image, by URL or as data.
 type Image struct {
 	URL       string // http, https
 	MediaType string // image/png …, with Data
@@ -189,19 +187,19 @@ type Call struct {
 	ID        string
 	Name      string
 	Namespace string // of a tool that has one
-	Arguments string // JSON of an object; what else a model writes is a fault of the call
+	Arguments string // a JSON object; anything else is an error of the call
 }
 
 // CallResult is the answer to a [Call].
 type CallResult struct {
-	ID    string // of the call
-	Name  string // of its tool; "" when the client did not say
+	ID    string // of the [Call]
+	Name  string // of the tool; "" if the client did not name it
 	Parts []Part // text and images
 	Error bool   // the call failed
-	// Found are the names of tools that a search has found, for providers
-	// that show deferred tools by name.
+	// Found are names of tools that a search found, for providers that show deferred
+	// tools by name.
 	Found []string
 }
 
-// Text is the text of the result, its parts joined.
+// Text returns the text of the result, its parts joined.
 func (r *CallResult) Text() string { return Message{Parts: r.Parts}.Text() }

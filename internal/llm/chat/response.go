@@ -10,15 +10,14 @@ type Response struct {
 	Parts  []Part
 	Reason Reason
 	Usage  Usage
-	// Raw are the deltas' Raw, in order, for the door of that form.
+	// Raw are the Raw of the deltas, in order, for an encoder of that form.
 	Raw []Delta
 }
 
-// Message is the answer as a message of the chat.
+// Message returns the answer as a message of the chat.
 func (r *Response) Message() Message { return Message{Role: RoleAssistant, Parts: r.Parts} }
 
-// Collect reads a stream to its end. An error leaves what came before it in
-// the response.
+// Collect reads a stream to its end. On an error, the response has what came before.
 func Collect(stream iter.Seq2[Delta, error]) (*Response, error) {
 	var c Collector
 	for d, err := range stream {
@@ -30,21 +29,21 @@ func Collect(stream iter.Seq2[Delta, error]) (*Response, error) {
 	return c.Response(), nil
 }
 
-// Collector makes a [Response] of deltas. The zero value is ready to use.
+// Collector builds a [Response] from deltas. The zero value is ready to use.
 type Collector struct {
 	response Response
-	text     growing          // of the last part, while it is written
+	text     growing          // of the last part, while it grows
 	calls    map[int]*growing // arguments of this answer's calls, by index
 	round    bool             // the next text belongs to another answer
 }
 
-// growing is a text that arrives in pieces, and where it goes.
+// growing is a text that arrives in pieces, and its destination.
 type growing struct {
 	text strings.Builder
 	into func(string)
 }
 
-// Add takes the next delta.
+// Add adds the next delta.
 func (c *Collector) Add(d Delta) {
 	if d.Raw != nil {
 		c.response.Raw = append(c.response.Raw, d)
@@ -69,12 +68,12 @@ func (c *Collector) Add(d Delta) {
 	case DeltaFinish:
 		c.response.Reason = d.Reason
 	case DeltaRound:
-		c.settle()
+		c.flush()
 		c.calls, c.round = nil, true
 	}
 }
 
-// write adds to the part of that kind that is being written, or begins one.
+// write appends to the current part if it has that kind, else begins one.
 func (c *Collector) write(kind PartKind, text string) {
 	last := len(c.response.Parts) - 1
 	if c.text.into == nil || c.round || c.response.Parts[last].Kind != kind {
@@ -85,9 +84,9 @@ func (c *Collector) write(kind PartKind, text string) {
 	c.text.text.WriteString(text)
 }
 
-// append ends the text that is being written and begins another part.
+// append ends the current text and appends another part.
 func (c *Collector) append(p Part) {
-	c.text.settle()
+	c.text.flush()
 	c.text = growing{}
 	c.round = false
 	c.response.Parts = append(c.response.Parts, p)
@@ -104,7 +103,7 @@ func (c *Collector) call(d Delta) {
 	c.calls[d.Index] = g
 }
 
-// part takes a part that has ended; of thinking it replaces what was streamed.
+// part appends a part that has ended; a part of thinking replaces what was streamed.
 func (c *Collector) part(p Part) {
 	last := len(c.response.Parts) - 1
 	if p.Kind == PartThinking && c.text.into != nil && !c.round && c.response.Parts[last].Kind == PartThinking {
@@ -114,22 +113,22 @@ func (c *Collector) part(p Part) {
 	c.append(p)
 }
 
-// settle puts the text where it goes. More of it may come.
-func (g *growing) settle() {
+// flush stores the text received so far. More may follow.
+func (g *growing) flush() {
 	if g.into != nil {
 		g.into(g.text.String())
 	}
 }
 
-func (c *Collector) settle() {
-	c.text.settle()
+func (c *Collector) flush() {
+	c.text.flush()
 	for _, g := range c.calls {
-		g.settle()
+		g.flush()
 	}
 }
 
-// Response is what was collected so far.
+// Response returns what was collected so far.
 func (c *Collector) Response() *Response {
-	c.settle()
+	c.flush()
 	return &c.response
 }

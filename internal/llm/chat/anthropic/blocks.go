@@ -7,8 +7,8 @@ import (
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 )
 
-// block is a content block, of a request or of an answer, with the fields that
-// have a meaning here.
+// block is a content block of a request or an answer, with the fields that this package
+// interprets.
 type block struct {
 	Type      string          `json:"type"`
 	Text      *string         `json:"text,omitempty"`
@@ -25,7 +25,7 @@ type block struct {
 	Citations json.RawMessage `json:"citations,omitempty"`
 }
 
-// source is where an image comes from.
+// source is the source of an image.
 type source struct {
 	Type      string `json:"type"` // base64, url, file
 	MediaType string `json:"media_type,omitempty"`
@@ -33,13 +33,13 @@ type source struct {
 	URL       string `json:"url,omitempty"`
 }
 
-// writer makes blocks of parts, for a request.
+// writer converts parts to blocks of a request.
 type writer struct {
 	known map[string]bool // the request's tools, by name
 }
 
-// part is a part as a block, or nil when this form has none for it: the API
-// refuses empty text, and thinking that it has not signed.
+// part returns the block of a part, or nil to leave it out: the API rejects empty text,
+// and thinking that it has not signed.
 func (w *writer) part(p chat.Part) (json.RawMessage, error) {
 	if raw := ownRaw(p); raw != nil {
 		return raw, nil
@@ -60,7 +60,7 @@ func (w *writer) part(p chat.Part) (json.RawMessage, error) {
 	return nil, nil
 }
 
-// parts are the blocks of parts.
+// parts returns the blocks of parts.
 func (w *writer) parts(parts []chat.Part) ([]json.RawMessage, error) {
 	var blocks []json.RawMessage
 	for _, p := range parts {
@@ -75,7 +75,7 @@ func (w *writer) parts(parts []chat.Part) ([]json.RawMessage, error) {
 	return blocks, nil
 }
 
-// ownRaw is the part as it was written, if that still says the same.
+// ownRaw returns the part as written, if it has not been changed since.
 func ownRaw(p chat.Part) json.RawMessage {
 	if p.Form != chat.FormAnthropic || p.Raw == nil {
 		return nil
@@ -89,8 +89,8 @@ func ownRaw(p chat.Part) json.RawMessage {
 	return p.Raw
 }
 
-// callBlock is a call; arguments that are no object leave as {}, the result of
-// the call says what was wrong with them.
+// callBlock returns the block of a call. Arguments that are not an object are sent as
+// {}; the result of the call says what was wrong with them.
 func callBlock(c chat.Call) block {
 	input := json.RawMessage(c.Arguments)
 	if !isObject(input) {
@@ -99,9 +99,8 @@ func callBlock(c chat.Call) block {
 	return block{Type: "tool_use", ID: identifier(c.ID), Name: identifier(c.Name), Input: input}
 }
 
-// result is the result of a call. What a search has found stands alone: the API
-// does not mix references with text, and refuses one to a tool that the request
-// does not have.
+// result returns the result of a call. References to tools found by a search cannot be
+// mixed with text, and may only refer to tools of the request.
 func (w *writer) result(r *chat.CallResult) (json.RawMessage, error) {
 	content, err := w.parts(r.Parts)
 	if err != nil {
@@ -130,7 +129,7 @@ func (w *writer) references(names []string) []json.RawMessage {
 	return found
 }
 
-// sourceOf is where an image comes from; a data: URL (RFC 2397) becomes bytes.
+// sourceOf returns the source of an image; a data: URL (RFC 2397) becomes data.
 func sourceOf(i chat.Image) *source {
 	if i.Data != "" {
 		return &source{Type: "base64", MediaType: i.MediaType, Data: i.Data}
@@ -143,8 +142,8 @@ func sourceOf(i chat.Image) *source {
 	return &source{Type: "url", URL: i.URL}
 }
 
-// identifier replaces what the API refuses in the id and the name of a call:
-// all but letters, digits, _ and -. Calls of other providers may have it.
+// identifier replaces characters that the API rejects in the id and the name of a call:
+// all but letters, digits, _ and -. Calls of other providers may have them.
 func identifier(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

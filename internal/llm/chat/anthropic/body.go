@@ -12,18 +12,18 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// composer makes the body of one request. The same request has the same bytes:
-// the fields stand in a fixed order, and what spiced itself has to say is
-// canonical JSON. A client's own messages and tools stay as they are.
+// composer encodes the body of one request. Equal requests have equal bytes: the order
+// of fields is fixed, and what spiced adds is canonical JSON. A client's own messages
+// and tools stay as written.
 type composer struct {
 	provider *provider
 	request  *chat.Request
 	top      map[string]json.RawMessage // fields, by name
 	beta     string                     // for the header
-	err      error                      // the first one
+	err      error                      // the first error
 }
 
-// leading are the fields that stand in front; the others follow by name.
+// leading are the first fields; the others follow by name.
 var leading = []string{"model", "max_tokens", "tools", "tool_choice", "system", "messages"}
 
 func (c *composer) body() (json.RawMessage, error) {
@@ -45,18 +45,18 @@ func (c *composer) body() (json.RawMessage, error) {
 	return c.write(), nil
 }
 
-// own reports whether the client speaks this form.
+// own reports whether the client uses this API.
 func (c *composer) own() bool { return c.request.Form == chat.FormAnthropic }
 
 func (c *composer) set(name string, value any) {
 	raw, err := encode(value)
 	if err != nil && c.err == nil {
-		c.err = fmt.Errorf("the field %s of the request: %w", name, err)
+		c.err = fmt.Errorf("encode the field %s: %w", name, err)
 	}
 	c.top[name] = raw
 }
 
-// settings sets what the request asks for.
+// settings sets the fields of the request's settings.
 func (c *composer) settings() {
 	s := c.request.Settings
 	switch _, ok := c.top["max_tokens"]; {
@@ -80,8 +80,8 @@ func (c *composer) settings() {
 	c.config(s)
 }
 
-// temperature goes up to 1 here; that of the other forms goes up to 2, and is
-// capped as Anthropic's own endpoint for OpenAI's clients does it:
+// temperature is at most 1 in this API, and at most 2 in others; it is capped as in
+// Anthropic's OpenAI compatibility endpoint:
 // https://platform.claude.com/docs/en/api/openai-sdk.
 func (c *composer) temperature(t float64) float64 {
 	if c.own() {
@@ -90,8 +90,7 @@ func (c *composer) temperature(t float64) float64 {
 	return min(t, 1)
 }
 
-// stops are the sequences to stop at, without blank ones of other forms, which
-// the API refuses.
+// stops returns the stop sequences without blank ones, which the API rejects.
 func (c *composer) stops(list []string) []string {
 	if c.own() {
 		return list
@@ -99,8 +98,8 @@ func (c *composer) stops(list []string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return strings.TrimSpace(s) == "" })
 }
 
-// config sets output_config, which replaces the model's as a whole. OpenAI's
-// effort "none" is not to think here, and its form "json_object" is unknown.
+// config sets output_config, which replaces the model's default as a whole. OpenAI's
+// effort "none" disables thinking; its format "json_object" is not supported.
 func (c *composer) config(s chat.Settings) {
 	var config outputConfig
 	switch s.Effort {
@@ -128,7 +127,7 @@ func (c *composer) canonical(raw json.RawMessage) json.RawMessage {
 	return canonical
 }
 
-// prompt sets tools, system and messages, with the marks of the cache.
+// prompt sets tools, system and messages, with the cache marks.
 func (c *composer) prompt() {
 	list := c.tools()
 	p := &prompt{writer: writer{known: c.names()}}
@@ -155,7 +154,7 @@ type choiceForm struct {
 	Disabled bool   `json:"disable_parallel_tool_use,omitempty"`
 }
 
-// choice sets tool_choice, which the API takes beside tools only.
+// choice sets tool_choice, which the API accepts only with tools.
 func (c *composer) choice() {
 	s := c.request.Choice
 	if c.own() && s.Raw != nil {
@@ -191,7 +190,7 @@ func (c *composer) takeBeta() {
 	c.beta = strings.Join(names, ",")
 }
 
-// write puts the fields in order.
+// write returns the body with the fields in order.
 func (c *composer) write() json.RawMessage {
 	names := slices.Sorted(maps.Keys(c.top))
 	names = slices.DeleteFunc(names, func(name string) bool { return slices.Contains(leading, name) })
@@ -213,8 +212,8 @@ func (c *composer) write() json.RawMessage {
 	return b.Bytes()
 }
 
-// quote is a text as JSON. A client's field may have any name.
+// quote returns a text as JSON. The name of a client's field is arbitrary.
 func quote(text string) []byte {
-	raw, _ := encode(text) // texts cannot fail
+	raw, _ := encode(text) // encoding a string cannot fail
 	return raw
 }

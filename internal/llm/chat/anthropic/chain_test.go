@@ -18,7 +18,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/test/chattest"
 )
 
-// chain is a door with a model behind it.
+// chain is an endpoint with a model behind it.
 func chain(model chat.Provider) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -53,16 +53,16 @@ func launch(t *testing.T, answers ...chattest.Answer) (*chattest.Server, chat.Pr
 	return server, anthropic.NewProvider(anthropic.ProviderOptions{Endpoint: endpoint, Model: "claude-test"})
 }
 
-// A conversation of the official client with a provider, with us between them:
-// what the client sends back reaches the provider byte for byte.
+// The official client talks to a provider through us: what it sends back reaches the
+// provider byte for byte.
 func TestConversation(t *testing.T) {
 	provider, model := launch(t,
 		chattest.Say(chattest.Thinking("Let me ", "look."), chattest.Text("One ", "moment."), chattest.Call("toolu_1", "sql", `{"query":`, `"SELECT 1"}`), chattest.Usage(90, 7, 64, 8)),
 		chattest.Say(chattest.Text("It is 1."), chattest.Usage(120, 5, 90, 0)),
 	)
-	door := httptest.NewServer(chain(model))
-	t.Cleanup(door.Close)
-	client := sdk.NewClient(option.WithBaseURL(door.URL), option.WithAPIKey("k"), option.WithMaxRetries(0))
+	endpoint := httptest.NewServer(chain(model))
+	t.Cleanup(endpoint.Close)
+	client := sdk.NewClient(option.WithBaseURL(endpoint.URL), option.WithAPIKey("k"), option.WithMaxRetries(0))
 
 	ask := params()
 	first := accumulate(t, client, ask)
@@ -104,7 +104,7 @@ func accumulate(t *testing.T, client sdk.Client, p sdk.MessageNewParams) *sdk.Me
 	return &m
 }
 
-// Whoever leaves in the middle of an answer ends the request.
+// A client that leaves in the middle of an answer ends the request.
 func TestLeaves(t *testing.T) {
 	hang := chattest.Say(chattest.Text("One "))
 	hang.Hang = true

@@ -37,7 +37,7 @@ type piece struct {
 	StopReason *string         `json:"stop_reason"`
 }
 
-// message is an answer: whole, or as message_start has it.
+// message is an answer: whole, or as in message_start.
 type message struct {
 	Type       string            `json:"type"`
 	Content    []json.RawMessage `json:"content"`
@@ -47,34 +47,33 @@ type message struct {
 	Error      *wireError        `json:"error"`
 }
 
-// failure is what is wrong with an answer.
+// failure is the error of an answer.
 type failure struct {
 	code    chat.Code
 	message string
 }
 
 func broken(format string, args ...any) *failure {
-	return &failure{chat.CodeBroken, "the provider's answer makes no sense: " + fmt.Sprintf(format, args...)}
+	return &failure{chat.CodeBroken, "the provider's answer is invalid: " + fmt.Sprintf(format, args...)}
 }
 
-// decoder makes deltas of the events of one answer. The zero value is ready to
-// use.
+// decoder converts the events of one answer to deltas. The zero value is ready to use.
 type decoder struct {
-	out    []chat.Delta   // of the event in hand
+	out    []chat.Delta   // of the current event
 	open   map[int]*piled // blocks that have begun and not ended, by index
-	blocks int            // begun so far
+	blocks int            // number of blocks begun
 	calls  int
-	text   bool // the last block that began is text
+	text   bool // the last block is text
 	began  bool
 	done   bool
 	usage  usage
 	finish chat.Delta
 }
 
-// piled is what an open block holds so far.
+// piled is the state of an open block.
 type piled struct {
 	block
-	raw       json.RawMessage // as it began
+	raw       json.RawMessage // its content_block_start
 	call      int
 	thinking  strings.Builder
 	signature strings.Builder
@@ -83,8 +82,8 @@ type piled struct {
 	citations []json.RawMessage
 }
 
-// take reads an event. What it yields is right also when it fails; it is valid
-// until the next call.
+// take decodes an event. The deltas are valid until the next call, even if there is an
+// error.
 func (d *decoder) take(typ string, data []byte) ([]chat.Delta, *failure) {
 	d.out = d.out[:0]
 	if typ == upstream.EventJSON {
@@ -92,7 +91,7 @@ func (d *decoder) take(typ string, data []byte) ([]chat.Delta, *failure) {
 	}
 	var e event
 	if err := json.Unmarshal(data, &e); err != nil {
-		return nil, broken("an event that is not JSON, or not of its form")
+		return nil, broken("an event is not JSON, or has fields of the wrong type")
 	}
 	failed := d.event(e)
 	return d.out, failed
@@ -115,7 +114,7 @@ func (d *decoder) event(e event) *failure {
 	case "error":
 		return providerFailure(e.Error)
 	}
-	return nil // ping, and what is yet to come
+	return nil // ping, and future types
 }
 
 func providerFailure(e *wireError) *failure {
@@ -124,12 +123,12 @@ func providerFailure(e *wireError) *failure {
 	}
 	code := cmp.Or(errorCodes[e.Type], chat.CodeUpstream)
 	what := cmp.Or(e.Type, "an error")
-	return &failure{code, "the provider failed in the middle of its answer: " + what + ": " + cmp.Or(e.Message, "no message")}
+	return &failure{code, "the provider failed in the middle of the answer: " + what + ": " + cmp.Or(e.Message, "no message")}
 }
 
 func (d *decoder) emit(delta chat.Delta) { d.out = append(d.out, delta) }
 
-// begin yields DeltaStart once.
+// begin emits DeltaStart once.
 func (d *decoder) begin() {
 	if !d.began {
 		d.began = true
@@ -155,7 +154,7 @@ func (d *decoder) count(u usage) {
 	d.emit(chat.Delta{Kind: chat.DeltaUsage, Usage: d.usage.neutral()})
 }
 
-// change takes a message_delta: why the answer ends, and its cost so far.
+// change handles a message_delta: the stop reason, and the usage so far.
 func (d *decoder) change(e event) *failure {
 	d.begin()
 	if e.Usage != nil {
@@ -163,7 +162,7 @@ func (d *decoder) change(e event) *failure {
 	}
 	var p piece
 	if e.Delta != nil && json.Unmarshal(e.Delta, &p) != nil {
-		return broken("a message_delta of another form")
+		return broken("an invalid message_delta")
 	}
 	if p.StopReason != nil {
 		d.finish = chat.Delta{Kind: chat.DeltaFinish, Reason: reasonOf(*p.StopReason), Raw: e.Delta, Form: chat.FormAnthropic}
@@ -171,7 +170,7 @@ func (d *decoder) change(e event) *failure {
 	return nil
 }
 
-// stop ends the answer. A call whose block is open is not complete.
+// stop ends the answer. A call whose block is open is incomplete.
 func (d *decoder) stop() *failure {
 	for index, b := range d.open {
 		if b.Type == "tool_use" {
@@ -190,17 +189,17 @@ func (d *decoder) stop() *failure {
 	return nil
 }
 
-// whole reads an answer that is not streamed.
+// whole decodes an answer that is not streamed.
 func (d *decoder) whole(data []byte) *failure {
 	var m message
 	if json.Unmarshal(data, &m) != nil {
-		return broken("a document of another form; check params.endpoint")
+		return broken("the document is not a message; check params.endpoint")
 	}
 	if m.Error != nil || m.Type == "error" {
 		return providerFailure(m.Error)
 	}
 	if m.Type != "message" {
-		return broken("a document of the type %q, not a message; check params.endpoint", m.Type)
+		return broken("the document has type %q, not message; check params.endpoint", m.Type)
 	}
 	d.begin()
 	for i, raw := range m.Content {

@@ -6,8 +6,8 @@ import (
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 )
 
-// openBlock takes a content_block_start, which may have some of the block, or
-// all of it.
+// openBlock handles a content_block_start, which may have none, part or all of the
+// block.
 func (d *decoder) openBlock(index int, raw json.RawMessage) *failure {
 	b := &piled{raw: raw}
 	switch {
@@ -16,7 +16,7 @@ func (d *decoder) openBlock(index int, raw json.RawMessage) *failure {
 	case d.blocks == maxBlocks:
 		return broken("more than %d blocks", maxBlocks)
 	case json.Unmarshal(raw, &b.block) != nil || b.Type == "":
-		return broken("block %d begins without a type, or in another form", index)
+		return broken("block %d begins without a type, or is invalid", index)
 	}
 	d.begin()
 	if d.open == nil {
@@ -51,10 +51,10 @@ func (d *decoder) opened(b *piled) *failure {
 	return nil
 }
 
-// cited takes the citations that a text block begins with.
+// cited handles the citations that a text block begins with.
 func (d *decoder) cited(b *piled) *failure {
 	if len(b.Citations) > 0 && json.Unmarshal(b.Citations, &b.citations) != nil {
-		return broken("citations that are no list")
+		return broken("citations are not a list")
 	}
 	return nil
 }
@@ -73,7 +73,7 @@ func (d *decoder) think(b *piled, text string) {
 	}
 }
 
-// piece takes a content_block_delta.
+// piece handles a content_block_delta.
 func (d *decoder) piece(index int, raw json.RawMessage) *failure {
 	b := d.open[index]
 	if b == nil {
@@ -81,7 +81,7 @@ func (d *decoder) piece(index int, raw json.RawMessage) *failure {
 	}
 	var p piece
 	if json.Unmarshal(raw, &p) != nil {
-		return broken("a delta of block %d in another form", index)
+		return broken("an invalid delta of block %d", index)
 	}
 	switch p.Type {
 	case "text_delta":
@@ -101,7 +101,7 @@ func (d *decoder) piece(index int, raw json.RawMessage) *failure {
 	return nil
 }
 
-// closeBlock takes a content_block_stop.
+// closeBlock handles a content_block_stop.
 func (d *decoder) closeBlock(index int) *failure {
 	b := d.open[index]
 	if b == nil {
@@ -127,8 +127,8 @@ func (d *decoder) closeBlock(index int) *failure {
 	return nil
 }
 
-// border says that a text block ends, or begins after another, in the form
-// that [textBorder] reads.
+// border emits the end of a text block, or its beginning after another one, as
+// [textBorder] decodes it.
 func (d *decoder) border(b *piled, citations []json.RawMessage) {
 	said := ""
 	if citations != nil {
@@ -143,8 +143,7 @@ func (d *decoder) border(b *piled, citations []json.RawMessage) {
 	}
 }
 
-// endCall completes a call: one without deltas has its arguments from the
-// beginning.
+// endCall completes a call: without deltas, its arguments are those of its start.
 func (d *decoder) endCall(b *piled) {
 	if b.input.Len() == 0 {
 		input := "{}"
@@ -156,24 +155,24 @@ func (d *decoder) endCall(b *piled) {
 	d.emit(chat.Delta{Kind: chat.DeltaCallEnd, Index: b.call})
 }
 
-// foreign is a block of a tool that the provider brings.
+// foreign handles a block of a hosted tool.
 func (d *decoder) foreign(b *piled) *failure {
 	if b.input.Len() == 0 {
 		return d.part(chat.PartOther, "", b.raw)
 	}
 	var f fields
 	if json.Unmarshal(b.raw, &f) != nil || !json.Valid([]byte(b.input.String())) {
-		return broken("a block of the type %q whose input is not JSON", b.Type)
+		return broken("the input of a block of type %q is not JSON", b.Type)
 	}
 	f["input"] = json.RawMessage(b.input.String())
 	return d.part(chat.PartOther, "", f)
 }
 
-// part yields a block as it must stand in the history.
+// part emits a block for the history.
 func (d *decoder) part(kind chat.PartKind, text string, form any) *failure {
 	raw, err := encode(form)
 	if err != nil {
-		return broken("a block that is not JSON")
+		return broken("a block is not JSON")
 	}
 	d.emit(chat.Delta{Kind: chat.DeltaPart, Part: &chat.Part{Kind: kind, Text: text, Raw: raw, Form: chat.FormAnthropic}})
 	return nil

@@ -15,7 +15,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/test/golden"
 )
 
-// streams are answers of a provider, by what is special about them.
+// streams are answers of a provider, by their special feature.
 var streams = map[string]string{
 	"text": sse(start, textStart(0), ping, textPiece(0, "Hel"), textPiece(0, "lo <b>&\n"), stop(0), change("end_turn", 15), end),
 	"calls": sse(start, textStart(0), textPiece(0, "Let me look."), stop(0),
@@ -61,7 +61,7 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-// show is a delta a line.
+// show formats one delta per line.
 func show(t testing.TB, all []chat.Delta) []byte {
 	t.Helper()
 	kinds := map[chat.DeltaKind]string{
@@ -102,24 +102,24 @@ func TestBrokenStreams(t *testing.T) {
 		code         chat.Code
 		want         string
 	}{
-		{"nothing", "", chat.CodeBroken, "broke off before message_stop"},
-		{"no end", sse(start, textStart(0), textPiece(0, "x"), stop(0), change("end_turn", 1)), chat.CodeBroken, "broke off before message_stop"},
+		{"nothing", "", chat.CodeBroken, "ended before message_stop"},
+		{"no end", sse(start, textStart(0), textPiece(0, "x"), stop(0), change("end_turn", 1)), chat.CodeBroken, "ended before message_stop"},
 		{"open call", sse(start, callStart(0, "t", "sql", "{}"), callPiece(0, "{}"), change("tool_use", 1), end), chat.CodeBroken, "before the end of the call in block 0"},
 		{"no JSON", "data: {\"type\":\n\n", chat.CodeBroken, "not JSON"},
-		{"other type", sse(`{"type":"content_block_stop","index":"a"}`), chat.CodeBroken, "not of its form"},
+		{"other type", sse(`{"type":"content_block_stop","index":"a"}`), chat.CodeBroken, "fields of the wrong type"},
 		{"two starts", sse(start, start), chat.CodeBroken, "second message_start"},
 		{"start without message", sse(`{"type":"message_start"}`), chat.CodeBroken, "message_start without a message"},
 		{"block twice", sse(start, textStart(0), textStart(0)), chat.CodeBroken, "block 0 begins twice"},
 		{"block without type", sse(start, `{"type":"content_block_start","index":0,"content_block":{}}`), chat.CodeBroken, "without a type"},
 		{"delta of no block", sse(start, textPiece(4, "x")), chat.CodeBroken, "delta of block 4"},
-		{"delta of another form", sse(start, textStart(0), `{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":1}}`), chat.CodeBroken, "another form"},
+		{"delta of another form", sse(start, textStart(0), `{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":1}}`), chat.CodeBroken, "invalid delta of block 0"},
 		{"end of no block", sse(start, stop(4)), chat.CodeBroken, "end of block 4"},
 		{"nameless call", sse(start, callStart(0, "t", "", "{}")), chat.CodeBroken, "without an id or a name"},
-		{"message_delta of another form", sse(start, `{"type":"message_delta","delta":[1]}`), chat.CodeBroken, "message_delta of another form"},
+		{"message_delta of another form", sse(start, `{"type":"message_delta","delta":[1]}`), chat.CodeBroken, "invalid message_delta"},
 		{
 			"input of a server's call",
 			sse(start, `{"type":"content_block_start","index":0,"content_block":{"type":"server_tool_use","id":"s","name":"n","input":{}}}`, callPiece(0, `{"q`), stop(0)),
-			chat.CodeBroken, `type "server_tool_use" whose input is not JSON`,
+			chat.CodeBroken, `input of a block of type "server_tool_use" is not JSON`,
 		},
 		{"overloaded", sse(start, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded sk-secret"}}`), chat.CodeBusy, "overloaded_error: Overloaded ***"},
 		{"rate limit", sse(start, `{"type":"error","error":{"type":"rate_limit_error","message":"slow"}}`), chat.CodeBusy, "slow"},
@@ -127,9 +127,9 @@ func TestBrokenStreams(t *testing.T) {
 		{"time", sse(start, `{"type":"error","error":{"type":"timeout_error","message":"late"}}`), chat.CodeTimeout, "late"},
 		{"bare error", sse(start, `{"type":"error"}`), chat.CodeUpstream, "no message"},
 		{"document with an error", `{"type":"error","error":{"type":"overloaded_error","message":"busy"}}`, chat.CodeBusy, "busy"},
-		{"other document", `{"object":"list"}`, chat.CodeBroken, `the type "", not a message`},
-		{"list", `[1]`, chat.CodeBroken, "another form"},
-		{"citations", sse(start, `{"type":"content_block_start","index":0,"content_block":{"type":"text","text":"","citations":1}}`), chat.CodeBroken, "citations that are no list"},
+		{"other document", `{"object":"list"}`, chat.CodeBroken, `the document has type "", not message`},
+		{"list", `[1]`, chat.CodeBroken, "not a message"},
+		{"citations", sse(start, `{"type":"content_block_start","index":0,"content_block":{"type":"text","text":"","citations":1}}`), chat.CodeBroken, "citations are not a list"},
 		{"document without a name", `{"type":"message","content":[{"type":"tool_use","id":"t"}]}`, chat.CodeBroken, "without an id or a name"},
 		{"too many blocks", sse(start) + strings.Repeat(sse(textStart(0), stop(0)), 10_001), chat.CodeBroken, "more than 10000 blocks"},
 	}
@@ -147,8 +147,8 @@ func TestBrokenStreams(t *testing.T) {
 	}
 }
 
-// A stream that is cut anywhere gives the whole answer, or an error and no call
-// that is complete but wrong.
+// A stream that is cut anywhere gives the whole answer, or an error and no call that is
+// complete but wrong.
 func TestCutAtEveryByte(t *testing.T) {
 	for name, stream := range streams {
 		t.Run(name, func(t *testing.T) {
@@ -172,7 +172,7 @@ func TestCutAtEveryByte(t *testing.T) {
 	}
 }
 
-// complete are the arguments of the calls that have ended, by index.
+// complete returns the arguments of the calls that have ended, by index.
 func complete(all []chat.Delta) map[int]string {
 	said, ended := map[int]string{}, map[int]string{}
 	for _, d := range all {
@@ -180,7 +180,7 @@ func complete(all []chat.Delta) map[int]string {
 		case chat.DeltaArguments:
 			said[d.Index] += d.Text
 		case chat.DeltaCallEnd:
-			ended[d.Index] += said[d.Index] // twice would show
+			ended[d.Index] += said[d.Index] // a second end would show
 		}
 	}
 	return ended
@@ -230,7 +230,7 @@ func FuzzStream(f *testing.F) {
 	})
 }
 
-// checkOrder checks what every stream of deltas promises.
+// checkOrder checks the invariants of a stream of deltas.
 func checkOrder(t *testing.T, all []chat.Delta, err error) {
 	t.Helper()
 	open, next := map[int]bool{}, 0

@@ -1,5 +1,5 @@
-// Package anthropic speaks Anthropic's Messages API, version 2023-06-01: as a
-// door, to clients, and as a provider, to models.
+// Package anthropic implements Anthropic's Messages API, version 2023-06-01, for
+// clients and for providers.
 //
 //	request, err := anthropic.ParseRequest(body)
 //	encoder := anthropic.NewEncoder(w, anthropic.EncoderOptions{ID: "msg_1", Model: request.Model})
@@ -13,10 +13,10 @@
 //	}
 //	return encoder.Close()
 //
-// What a client writes reaches a model of this form byte for byte: every
-// message and every block keeps its text beside what is understood of it.
+// A client's request reaches a model of this API byte for byte: every message and every
+// block retains its original JSON.
 //
 // Source: https://platform.claude.com/docs/en/api/messages and
-// https://platform.claude.com/docs/en/build-with-claude/streaming, and the types
-// of github.com/anthropics/anthropic-sdk-go.
+// https://platform.claude.com/docs/en/build-with-claude/streaming, and the types of
+// github.com/anthropics/anthropic-sdk-go.
 package anthropic

@@ -9,22 +9,21 @@ import (
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 )
 
-// EncoderOptions say what an answer calls itself.
+// EncoderOptions are fields of the answer.
 type EncoderOptions struct {
 	ID    string // msg_…
-	Model string // as the client named it
+	Model string // as named by the client
 }
 
-// encoder writes server-sent events. Its blocks leave one after the other, as
-// clients expect them: what belongs to another block than the first that is
-// open waits for its turn.
+// encoder writes server-sent events. Clients expect blocks one after another, so deltas
+// of any block but the first open one wait.
 type encoder struct {
 	w       io.Writer
 	o       EncoderOptions
-	buf     bytes.Buffer // the events of the delta in hand
+	buf     bytes.Buffer // the events of the current delta
 	started bool
 	ended   bool // by Fail or Close
-	index   int  // of the first block in line
+	index   int  // of the first queued block
 	line    []*sending
 	calls   map[int]*sending
 	usage   chat.Usage
@@ -34,24 +33,24 @@ type encoder struct {
 // sending is a block that is being sent, or waits.
 type sending struct {
 	kind    string
-	start   json.RawMessage   // the block as it begins
-	waiting []json.RawMessage // deltas that are yet to be sent
+	start   json.RawMessage   // content_block_start
+	waiting []json.RawMessage // deltas not sent yet
 	began   bool
 	ended   bool
 }
 
-// NewEncoder returns the encoder for the stream of an answer. It does not flush
-// w; every method calls Write once at most.
+// NewEncoder returns an encoder for the stream of an answer. It does not flush w; every
+// method calls Write at most once.
 //
-// Beside the answer, [chat.Encoder.Event] writes events named spiced.<name>
-// with the data {"type":"spiced.<name>","data":…}. Anthropic's clients pass over
-// names, or types, that they do not know.
+// [chat.Encoder.Event] writes events named spiced.<name> with the data
+// {"type":"spiced.<name>","data":…}. Anthropic's clients ignore unknown names and
+// types.
 func NewEncoder(w io.Writer, o EncoderOptions) chat.Encoder {
 	return &encoder{w: w, o: o, calls: map[int]*sending{}}
 }
 
-// Write writes a delta. The message begins with the first that says something,
-// so that it can begin with the usage.
+// Write writes a delta. The message begins with the first delta that has content, so
+// that message_start can have the usage.
 func (e *encoder) Write(d chat.Delta) error {
 	if e.ended {
 		return nil
@@ -111,7 +110,7 @@ func (b *sending) add(d deltaForm) error {
 	return err
 }
 
-// text adds to the text block, or ends it where the provider's own ended.
+// text appends to the text block, or ends it where the provider's own block ended.
 func (e *encoder) text(d chat.Delta) error {
 	if d.Text != "" {
 		if err := e.prose("text", deltaForm{Type: "text_delta", Text: &d.Text}); err != nil {
@@ -144,7 +143,8 @@ func textBorder(raw json.RawMessage) (b border) {
 	return b
 }
 
-// prose adds to the text or the thinking at the end of the line, or begins one.
+// prose appends to the last block if it is of that kind, text or thinking, else begins
+// one.
 func (e *encoder) prose(kind string, d deltaForm) error {
 	if n := len(e.line); n > 0 && e.line[n-1].kind == kind && !e.line[n-1].ended {
 		return e.line[n-1].add(d)
@@ -161,8 +161,7 @@ func (e *encoder) prose(kind string, d deltaForm) error {
 	return b.add(d)
 }
 
-// push puts a block at the end of the line. Text and thinking in front of it
-// have ended.
+// push queues a block. Text and thinking before it have ended.
 func (e *encoder) push(kind string, form any) (*sending, error) {
 	e.endProse()
 	raw, err := encode(form)
@@ -190,9 +189,8 @@ func (e *encoder) call(d chat.Delta) error {
 	return err
 }
 
-// part writes a part that has ended: the signature of thinking whose text was
-// streamed, or a block of the provider's as a whole. Parts of other forms have
-// no block here.
+// part writes a part that has ended: the signature of streamed thinking, or a whole
+// block of the provider. Parts of other APIs have no block.
 func (e *encoder) part(p chat.Part) error {
 	if p.Raw == nil || p.Form != chat.FormAnthropic {
 		e.endProse()
@@ -215,8 +213,8 @@ func (e *encoder) part(p chat.Part) error {
 	return err
 }
 
-// drain sends what the first block in line has, and goes on to the next as long
-// as blocks have ended.
+// drain sends what the first queued block has, and continues with the next one while
+// blocks have ended.
 func (e *encoder) drain() error {
 	for len(e.line) > 0 {
 		b := e.line[0]

@@ -41,7 +41,7 @@ var (
 	round  = chat.Delta{Kind: chat.DeltaRound}
 )
 
-// answers are streams of deltas as providers of any form may yield them.
+// answers are streams of deltas of providers of any API.
 var answers = map[string][]chat.Delta{
 	"text":        {begins, text("Hel"), text("lo <b>"), cost(chat.Usage{Input: 1100, Output: 7, CacheRead: 1000, CacheWrite: 60}), finish(chat.ReasonStop)},
 	"usage first": {begins, cost(chat.Usage{Input: 30}), text("Hi"), cost(chat.Usage{Input: 30, Output: 9, Reasoning: 5}), finish(chat.ReasonLength)},
@@ -66,7 +66,7 @@ var answers = map[string][]chat.Delta{
 	"nothing": {},
 }
 
-// written is the stream of an answer.
+// written returns the stream of an answer.
 func written(t testing.TB, all []chat.Delta) []byte {
 	t.Helper()
 	var w bytes.Buffer
@@ -90,8 +90,8 @@ func TestEncoder(t *testing.T) {
 	}
 }
 
-// What a provider of this form streams reaches a client of this form with the
-// same meaning.
+// A stream of a provider of this API reaches a client of this API with the same
+// meaning.
 func TestStreamsPassThrough(t *testing.T) {
 	for name, stream := range streams {
 		if name == "interleaved" || name == "no reason" { // leaves in another order, and with a reason
@@ -113,8 +113,8 @@ func TestStreamsPassThrough(t *testing.T) {
 	}
 }
 
-// meaning leaves out what may differ: how often the usage is told, and the
-// borders of text without citations.
+// meaning removes what may differ: how often the usage is sent, and the borders of text
+// without citations.
 func meaning(t *testing.T, all []chat.Delta) []byte {
 	t.Helper()
 	var kept []chat.Delta
@@ -151,7 +151,7 @@ func TestEncoderEvents(t *testing.T) {
 	golden.Equal(t, "testdata/encoder/events.sse", w.Bytes())
 }
 
-// A writer that fails is heard of, and every method writes once at most.
+// Errors of the writer are returned, and every method writes at most once.
 func TestEncoderWriter(t *testing.T) {
 	w := &counting{}
 	e := anthropic.NewEncoder(w, anthropic.EncoderOptions{})

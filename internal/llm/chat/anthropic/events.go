@@ -7,7 +7,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 )
 
-// The forms of events.
+// The JSON of events.
 type (
 	startForm struct {
 		Type  string          `json:"type"`
@@ -41,7 +41,7 @@ type (
 	}
 )
 
-// event writes an event into the buffer.
+// event appends an event to the buffer.
 func (e *encoder) event(name string, form any) error {
 	data, err := encode(form)
 	if err != nil {
@@ -87,7 +87,7 @@ func (e *encoder) Event(name string, data json.RawMessage) error {
 	return e.flush()
 }
 
-// Fail ends the stream with an error, which clients raise.
+// Fail ends the stream with an error event, for which clients raise an exception.
 func (e *encoder) Fail(failed *chat.Error) error {
 	if e.ended {
 		return nil
@@ -99,7 +99,7 @@ func (e *encoder) Fail(failed *chat.Error) error {
 	return e.flush()
 }
 
-// Close ends the message, with the reason of its last DeltaFinish.
+// Close ends the message with the reason of its last DeltaFinish.
 func (e *encoder) Close() error {
 	if e.ended {
 		return nil
@@ -125,8 +125,8 @@ func (e *encoder) Close() error {
 	return e.flush()
 }
 
-// finishOf is how the message ends: in the provider's words where they still
-// say the same.
+// finishOf returns how the message ends, as the provider wrote it if that still
+// applies.
 func finishOf(d chat.Delta) any {
 	var own finishForm
 	if d.Form == chat.FormAnthropic && json.Unmarshal(d.Raw, &own) == nil && own.StopReason != nil && reasonOf(*own.StopReason) == d.Reason {

@@ -32,7 +32,7 @@ func (p *provider) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// open returns the provider with the options; endpoint and model are set.
+// open returns a provider with the options; it sets endpoint and model.
 func (p *provider) open(o anthropic.ProviderOptions) chat.Provider {
 	o.Endpoint = upstream.New(upstream.Options{
 		Model: "assistant", BaseURL: "http://api.test", Header: http.Header{"X-Api-Key": {"sk-secret"}},
@@ -42,7 +42,7 @@ func (p *provider) open(o anthropic.ProviderOptions) chat.Provider {
 	return anthropic.NewProvider(o)
 }
 
-// sent is the body that the provider gets for a request.
+// sent returns the body that the provider gets for a request.
 func sent(t testing.TB, o anthropic.ProviderOptions, r *chat.Request) []byte {
 	t.Helper()
 	p := &provider{answer: []byte(hello)}
@@ -52,7 +52,7 @@ func sent(t testing.TB, o anthropic.ProviderOptions, r *chat.Request) []byte {
 	return p.body
 }
 
-// deltas are the deltas of an answer.
+// deltas returns the deltas of an answer.
 func deltas(t testing.TB, answer []byte) ([]chat.Delta, error) {
 	t.Helper()
 	var all []chat.Delta
@@ -70,7 +70,7 @@ func question(text string) *chat.Request {
 	return &chat.Request{Messages: []chat.Message{chat.Text(chat.RoleUser, text)}}
 }
 
-// indent shows JSON over several lines; the order of its fields stays.
+// indent indents JSON and preserves the order of fields.
 func indent(t *testing.T, raw []byte) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -81,7 +81,7 @@ func indent(t *testing.T, raw []byte) []byte {
 	return b.Bytes()
 }
 
-// sse is a stream of events, each one line of JSON with its type.
+// sse returns a stream of events, each one line of JSON with its type.
 func sse(events ...string) string {
 	var b strings.Builder
 	for _, e := range events {

@@ -8,11 +8,10 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// mark marks the end of what the provider shall cache: the last tool that is
-// not deferred, for the API refuses a mark on a deferred one, and the last
-// block of the system prompt. The client's own marks count to the limit of
-// four; a client that sets times to live gets none of ours, because a longer
-// one may not follow a shorter one.
+// mark marks the end of what the provider should cache: the last tool that is not
+// deferred, as the API rejects a mark on a deferred one, and the last block of the
+// system prompt. The client's marks count towards the limit of four. A client that sets
+// a TTL gets no marks of ours, because a longer TTL must not follow a shorter one.
 func (c *composer) mark(list, system []json.RawMessage) {
 	free := maxMarks
 	if c.own() {
@@ -30,10 +29,10 @@ func (c *composer) mark(list, system []json.RawMessage) {
 	}
 }
 
-// ephemeral is a mark.
+// ephemeral is a cache mark.
 const ephemeral = `"cache_control":{"type":"ephemeral"}`
 
-// lastShown is the last tool that is not deferred, or -1.
+// lastShown returns the index of the last tool that is not deferred, or -1.
 func (c *composer) lastShown() int {
 	list := c.request.Tools
 	for i := len(list) - 1; i >= 0; i-- {
@@ -44,7 +43,7 @@ func (c *composer) lastShown() int {
 	return -1
 }
 
-// isDeferred reads it from a tool that the provider brings.
+// isDeferred reports whether a hosted tool is deferred.
 func isDeferred(t chat.Tool) bool {
 	var f struct {
 		Deferred bool `json:"defer_loading"`
@@ -55,7 +54,7 @@ func isDeferred(t chat.Tool) bool {
 // marks are the cache_control marks of a client.
 type marks struct {
 	count int
-	lives bool // one has a time to live
+	lives bool // one has a TTL
 }
 
 func (c *composer) clientMarks() marks {
@@ -79,8 +78,8 @@ func (c *composer) clientMarks() marks {
 	return m
 }
 
-// find counts the marks in raw. In the input of a call it may count what is no
-// mark; then ours are left out for nothing, and the request is still right.
+// find counts the marks in raw. It may count keys in the input of a call that are not
+// marks; then ours are left out needlessly, and the request is still valid.
 func (m *marks) find(raw json.RawMessage) {
 	if !bytes.Contains(raw, []byte(`"cache_control"`)) {
 		return
@@ -116,8 +115,7 @@ func isMarked(raw json.RawMessage) bool {
 	return ok
 }
 
-// withField is a JSON object with a field more at its end; the rest keeps its
-// bytes.
+// withField appends a field to a JSON object without changing its other bytes.
 func withField(object json.RawMessage, field string) json.RawMessage {
 	head := bytes.TrimRight(object, " \t\r\n")
 	head = bytes.TrimRight(head[:max(0, len(head)-1)], " \t\r\n")

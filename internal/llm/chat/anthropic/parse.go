@@ -9,11 +9,11 @@ import (
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 )
 
-// ParseRequest reads the body of POST /v1/messages. Its errors are [*chat.Error]
-// with a Param in Anthropic's manner, such as messages.2.content.0.type.
+// ParseRequest decodes the body of POST /v1/messages. Its errors are [*chat.Error] with
+// a Param in Anthropic's style, such as messages.2.content.0.type.
 //
-// Fields that have no meaning here, thinking and top_k among them, stay in
-// Extra; so do metadata and output_config, which other providers get in parts.
+// Fields without a neutral form, such as thinking and top_k, stay in Extra; so do
+// metadata and output_config, of which other providers get parts.
 func ParseRequest(body []byte) (*chat.Request, error) {
 	if len(body) > chat.MaxRequestBytes {
 		return nil, &chat.Error{Code: chat.CodeTooLarge, Message: fmt.Sprintf("the request has %d bytes; the limit is %d", len(body), chat.MaxRequestBytes)}
@@ -52,7 +52,7 @@ func parseBody(body []byte) (fields, error) {
 	return f, nil
 }
 
-// invalid is an error of the field at path.
+// invalid returns an error of the field at path.
 func invalid(path, format string, args ...any) error {
 	return chat.Invalid(path, "%s: %s", path, fmt.Sprintf(format, args...))
 }
@@ -72,7 +72,7 @@ func objectAt(raw json.RawMessage, path string) (fields, error) {
 	return f, nil
 }
 
-// optional reads a field that may be missing or null.
+// optional decodes a field that may be missing or null.
 func optional[T any](f fields, path, name, kind string) (value T, err error) {
 	raw, ok := f[name]
 	if !ok || string(raw) == "null" {
@@ -84,15 +84,15 @@ func optional[T any](f fields, path, name, kind string) (value T, err error) {
 	return value, nil
 }
 
-// required reads a field that must be there.
+// required decodes a required field.
 func required[T any](f fields, path, name, kind string) (value T, err error) {
 	if raw, ok := f[name]; !ok || string(raw) == "null" {
-		return value, invalid(under(path, name), "is required, %s", kind)
+		return value, invalid(under(path, name), "is required: %s", kind)
 	}
 	return optional[T](f, path, name, kind)
 }
 
-// name reads a string that must be there and not be empty.
+// name decodes a required string that must not be empty.
 func name(f fields, path, key string) (string, error) {
 	s, err := required[string](f, path, key, "a string")
 	if err == nil && s == "" {
@@ -113,8 +113,8 @@ func parseHead(r *chat.Request, f fields) (err error) {
 	return nil
 }
 
-// parseSystem makes one message in front of the system prompt, whose parts are
-// its blocks.
+// parseSystem converts the system prompt to the first message, with its blocks as
+// parts.
 func parseSystem(r *chat.Request, f fields) error {
 	raw, ok := f["system"]
 	delete(f, "system")
@@ -149,7 +149,7 @@ func parseMessages(r *chat.Request, f fields) error {
 	return nil
 }
 
-// roles are those of messages; some models take system messages among them.
+// roles are the roles of messages; some models accept system messages among them.
 var roles = map[string]chat.Role{"user": chat.RoleUser, "assistant": chat.RoleAssistant, "system": chat.RoleSystem}
 
 func parseMessage(raw json.RawMessage, path string) (chat.Message, error) {
@@ -163,16 +163,16 @@ func parseMessage(raw json.RawMessage, path string) (chat.Message, error) {
 		return m, err
 	}
 	if m.Role = roles[role]; m.Role == "" {
-		return m, invalid(path+".role", `must be "user" or "assistant", not %q`, role)
+		return m, invalid(path+".role", `must be "user" or "assistant", got %q`, role)
 	}
 	if _, ok := f["content"]; !ok {
-		return m, invalid(path+".content", "is required, a string or a list of blocks")
+		return m, invalid(path+".content", "is required: a string or a list of blocks")
 	}
 	m.Parts, err = parseContent(f["content"], path+".content", role)
 	return m, err
 }
 
-// parseContent reads text, or a list of blocks, that stands with a role.
+// parseContent decodes text, or a list of blocks, of a message with that role.
 func parseContent(raw json.RawMessage, path, role string) ([]chat.Part, error) {
 	var text string
 	if json.Unmarshal(raw, &text) == nil && string(raw) != "null" {
@@ -195,8 +195,7 @@ func parseContent(raw json.RawMessage, path, role string) ([]chat.Part, error) {
 	return parts, nil
 }
 
-// parseBlock reads a block. One of a type that is not known is for a provider
-// of this form.
+// parseBlock decodes a block. One of an unknown type is for a provider of this API.
 func parseBlock(raw json.RawMessage, path, role string) (chat.Part, error) {
 	p := chat.Part{Kind: chat.PartOther, Raw: raw, Form: chat.FormAnthropic}
 	f, err := objectAt(raw, path)
@@ -226,7 +225,7 @@ func parseBlock(raw json.RawMessage, path, role string) (chat.Part, error) {
 	return p, err
 }
 
-// parseImage leaves an image that only Anthropic has, a file, as it is.
+// parseImage leaves an image in a file, which only Anthropic supports, as it is.
 func parseImage(p *chat.Part, f fields, path string) error {
 	raw, err := required[json.RawMessage](f, path, "source", "an object")
 	if err != nil {
@@ -258,7 +257,7 @@ func parseImage(p *chat.Part, f fields, path string) error {
 
 func parseCall(p *chat.Part, f fields, path, role string) (err error) {
 	if role != "assistant" {
-		return invalid(path+".type", "tool_use stands in messages of the assistant only")
+		return invalid(path+".type", "tool_use is allowed in assistant messages only")
 	}
 	call := &chat.Call{}
 	if call.ID, err = name(f, path, "id"); err != nil {
@@ -277,7 +276,7 @@ func parseCall(p *chat.Part, f fields, path, role string) (err error) {
 
 func parseResult(p *chat.Part, f fields, path, role string) (err error) {
 	if role != "user" {
-		return invalid(path+".type", "tool_result stands in messages of the user only")
+		return invalid(path+".type", "tool_result is allowed in user messages only")
 	}
 	result := &chat.CallResult{}
 	if result.ID, err = name(f, path, "tool_use_id"); err != nil {
@@ -296,7 +295,7 @@ func parseResult(p *chat.Part, f fields, path, role string) (err error) {
 	return nil
 }
 
-// references are the names in the tool_reference blocks among parts.
+// references returns the names in the tool_reference blocks among parts.
 func references(parts []chat.Part) []string {
 	var names []string
 	for _, p := range parts {

@@ -15,8 +15,8 @@ import (
 	"github.com/spiced-sql/spiced/internal/test/golden"
 )
 
-// everything is a request with all that the form has. Its white space and the
-// order of its fields are unusual on purpose.
+// everything is a request with all features of the API. Its white space and the order
+// of its fields are unusual on purpose.
 const everything = `{
   "max_tokens": 1024, "model": "assistant", "stream": true, "top_k": 5,
   "system": [{"text":"Be brief.","type":"text","cache_control":{"type":"ephemeral"}}],
@@ -99,7 +99,7 @@ func TestParseChoice(t *testing.T) {
 	}
 }
 
-// with is a small request with a field more.
+// with returns a small request with an additional field.
 func with(field, raw string) string {
 	fields := map[string]json.RawMessage{
 		"model": json.RawMessage(`"assistant"`), "max_tokens": json.RawMessage(`10`),
@@ -131,7 +131,7 @@ func TestBadRequests(t *testing.T) {
 		{with("model", "1"), "model", "must be a string"},
 		{with("model", `""`), "model", "must not be empty"},
 		{with("stream", `"yes"`), "stream", "must be true or false"},
-		{with("max_tokens", ""), "max_tokens", "is required, an integer"},
+		{with("max_tokens", ""), "max_tokens", "is required: an integer"},
 		{with("max_tokens", "1.5"), "max_tokens", "must be an integer"},
 		{with("max_tokens", "-1"), "max_tokens", "must not be negative"},
 		{with("temperature", `"hot"`), "temperature", "must be a number"},
@@ -148,7 +148,7 @@ func TestBadRequests(t *testing.T) {
 		{with("messages", "["+strings.Repeat(`{"role":"user","content":"x"},`, chat.MaxMessages)+`{}]`), "messages", "10001 messages; the limit is 10000"},
 		{with("messages", "[1]"), "messages.0", "must be an object"},
 		{with("messages", `[{"content":"x"}]`), "messages.0.role", "is required"},
-		{with("messages", `[{"role":"tool","content":"x"}]`), "messages.0.role", `must be "user" or "assistant", not "tool"`},
+		{with("messages", `[{"role":"tool","content":"x"}]`), "messages.0.role", `must be "user" or "assistant", got "tool"`},
 		{with("messages", `[{"role":"user"}]`), "messages.0.content", "is required"},
 		{with("messages", `[{"role":"user","content":null}]`), "messages.0.content", "must be a string or a list"},
 		{user(strings.Repeat(`{"type":"text","text":"x"},`, chat.MaxParts) + `{}`), "messages.2.content", "10001 blocks"},
@@ -163,10 +163,10 @@ func TestBadRequests(t *testing.T) {
 		{user(`{"type":"image","source":{"type":"base64"}}`), at + ".source.media_type", "is required"},
 		{user(`{"type":"image","source":{"type":"base64","media_type":"image/png"}}`), at + ".source.data", "is required"},
 		{user(`{"type":"image","source":{"type":"url","url":""}}`), at + ".source.url", "must not be empty"},
-		{user(`{"type":"tool_use"}`), at + ".type", "of the assistant only"},
+		{user(`{"type":"tool_use"}`), at + ".type", "in assistant messages only"},
 		{user(`{"type":"tool_result"}`), at + ".tool_use_id", "is required"},
 		{user(`{"type":"tool_result","tool_use_id":"t","is_error":1}`), at + ".is_error", "must be true or false"},
-		{user(`{"type":"tool_result","tool_use_id":"t","content":[{"type":"tool_result"}]}`), at + ".content.0.type", "of the user only"},
+		{user(`{"type":"tool_result","tool_use_id":"t","content":[{"type":"tool_result"}]}`), at + ".content.0.type", "in user messages only"},
 		{with("messages", `[{"role":"assistant","content":[{"type":"tool_use","name":"x"}]}]`), "messages.0.content.0.id", "is required"},
 		{with("messages", `[{"role":"assistant","content":[{"type":"tool_use","id":"x"}]}]`), "messages.0.content.0.name", "is required"},
 		{with("messages", `[{"role":"assistant","content":[{"type":"tool_use","id":"x","name":"y","input":"{}"}]}]`), "messages.0.content.0.input", "must be an object"},
@@ -179,10 +179,10 @@ func TestBadRequests(t *testing.T) {
 		{with("tools", `[{"name":"a","strict":1}]`), "tools.0.strict", "true or false"},
 		{with("tools", `[{"name":"a","defer_loading":1}]`), "tools.0.defer_loading", "true or false"},
 		{with("tools", `[{"name":"a"}]`), "tools.0.input_schema", "is required"},
-		{with("tools", `[{"name":"a","input_schema":{}},{"name":"a","input_schema":{}}]`), "tools.1.name", `"a" is the name of tools.0 already`},
+		{with("tools", `[{"name":"a","input_schema":{}},{"name":"a","input_schema":{}}]`), "tools.1.name", `"a" is already the name of tools.0`},
 		{with("tool_choice", `"auto"`), "tool_choice", "must be an object"},
 		{with("tool_choice", `{}`), "tool_choice.type", "is required"},
-		{with("tool_choice", `{"type":"some"}`), "tool_choice.type", `"auto", "any", "tool" or "none", not "some"`},
+		{with("tool_choice", `{"type":"some"}`), "tool_choice.type", `"auto", "any", "tool" or "none", got "some"`},
 		{with("tool_choice", `{"type":"tool"}`), "tool_choice.name", "is required"},
 		{with("tool_choice", `{"type":"any","disable_parallel_tool_use":1}`), "tool_choice.disable_parallel_tool_use", "true or false"},
 	}
@@ -202,7 +202,7 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
-// A request without an answer, to fill the provider's cache, stays one.
+// A request without an answer, which fills the provider's cache, remains one.
 func TestNoTokens(t *testing.T) {
 	r, err := anthropic.ParseRequest([]byte(with("max_tokens", "0")))
 	if err != nil {

@@ -7,18 +7,18 @@ import (
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 )
 
-// prompt is what a request has of system blocks and messages.
+// prompt collects the system blocks and messages of a request.
 type prompt struct {
 	writer
 	system []json.RawMessage
 	turns  []turn
 }
 
-// turn is one message of the request, made of one or more of the chat. Results
-// of calls stand in front of the rest, as the API wants them.
+// turn is one message of the request, made of one or more messages of the chat. Results
+// of calls come first, as the API requires.
 type turn struct {
 	role    chat.Role
-	raw     json.RawMessage // a client's message as it was written, while it stands alone
+	raw     json.RawMessage // a client's message as written, unless merged
 	results []json.RawMessage
 	blocks  []json.RawMessage
 }
@@ -47,8 +47,8 @@ func (p *prompt) add(messages []chat.Message) error {
 	return nil
 }
 
-// message adds a message to the turn of its role, or begins one. Results of
-// calls are the user's.
+// message appends a message to the last turn if that has its role, else begins one.
+// Results of calls are the user's.
 func (p *prompt) message(m chat.Message, own bool) error {
 	t := turn{role: m.Role, raw: m.Raw}
 	if m.Role == chat.RoleTool {
@@ -80,7 +80,7 @@ func (t *turn) add(blocks []json.RawMessage) {
 	}
 }
 
-// merge adds another message of the role, block by block.
+// merge appends the blocks of another message of the same role.
 func (t *turn) merge(other turn) error {
 	for _, side := range []*turn{t, &other} {
 		if err := side.open(); err != nil {
@@ -92,7 +92,7 @@ func (t *turn) merge(other turn) error {
 	return nil
 }
 
-// open takes a client's message apart into its blocks.
+// open splits a client's message into blocks.
 func (t *turn) open() error {
 	if t.raw == nil {
 		return nil
@@ -120,7 +120,7 @@ func (m messageForm) blocks() (list []json.RawMessage, err error) {
 	return []json.RawMessage{raw}, err
 }
 
-// messages are the turns as JSON.
+// messages returns the turns as JSON.
 func (p *prompt) messages() []json.RawMessage {
 	var list []json.RawMessage
 	for _, t := range p.turns {
@@ -133,9 +133,8 @@ func (p *prompt) messages() []json.RawMessage {
 	return list
 }
 
-// userFirst moves the first user message to the front when the chat begins with
-// calls of the assistant, which the runtime puts there: the API's chats begin
-// with the user.
+// userFirst moves the first user message to the front if the chat begins with calls of
+// the assistant, which the runtime inserts: the API requires the user's message first.
 func userFirst(messages []chat.Message) []chat.Message {
 	first := slices.IndexFunc(messages, func(m chat.Message) bool { return m.Role != chat.RoleSystem })
 	if first < 0 || messages[first].Role != chat.RoleAssistant || len(messages[first].Calls()) == 0 {

@@ -12,23 +12,22 @@ import (
 	"github.com/spiced-sql/spiced/internal/llm/upstream"
 )
 
-// ProviderOptions say how to reach a model.
+// ProviderOptions configures a provider.
 type ProviderOptions struct {
-	// Endpoint is the API; its base URL goes without /v1, its headers have the
-	// key, as x-api-key.
+	// Endpoint is the API; its base URL is without /v1, its headers have the key, as
+	// x-api-key.
 	Endpoint *upstream.Endpoint
-	Model    string // as the provider names it
-	// MaxTokens limits an answer when the request does not; 0 is
-	// [DefaultMaxTokens].
+	Model    string // as named by the provider
+	// MaxTokens limits an answer if the request does not; 0 means [DefaultMaxTokens].
 	MaxTokens int
-	// Defaults are fields of the body that a request may set otherwise.
+	// Defaults are fields of the body for requests that do not set them.
 	Defaults map[string]json.RawMessage
-	// Cache marks the ends of the tools and of the system prompt for the
-	// provider's prompt cache.
+	// Cache marks the ends of the tools and of the system prompt for the provider's
+	// prompt cache.
 	Cache bool
 }
 
-// provider is a model behind the Messages API.
+// provider is a model of the Messages API.
 type provider struct {
 	endpoint  *upstream.Endpoint
 	model     string
@@ -40,7 +39,7 @@ type provider struct {
 
 var _ chat.Provider = (*provider)(nil)
 
-// NewProvider returns a model behind POST {base}/v1/messages.
+// NewProvider returns a provider that sends POST {base}/v1/messages.
 func NewProvider(o ProviderOptions) chat.Provider {
 	p := &provider{endpoint: o.Endpoint, model: o.Model, maxTokens: o.MaxTokens, defaults: o.Defaults, cache: o.Cache}
 	if p.maxTokens <= 0 {
@@ -63,7 +62,7 @@ func (p *provider) Chat(ctx context.Context, r *chat.Request) iter.Seq2[chat.Del
 	}
 }
 
-// request is the body with the headers that it needs.
+// request returns the body and the headers that it requires.
 func (p *provider) request(r *chat.Request) (json.RawMessage, http.Header, error) {
 	c := &composer{provider: p, request: r}
 	body, err := c.body()
@@ -99,7 +98,7 @@ func (p *provider) read(events iter.Seq2[upstream.Event, error], yield func(chat
 			return
 		}
 	}
-	broken := p.endpoint.Fail(chat.CodeBroken, "the provider's answer broke off before message_stop")
+	broken := p.endpoint.Fail(chat.CodeBroken, "the provider's answer ended before message_stop")
 	broken.Cause = io.ErrUnexpectedEOF
 	yield(chat.Delta{}, broken)
 }

@@ -40,7 +40,7 @@ func number(f float64) *float64 { return &f }
 
 var no = false
 
-// found is the result of a search for tools.
+// found is the result of a tool search.
 func found(id string, names ...string) chat.Message {
 	m := result(id, says("text for other providers"))
 	m.Parts[0].Result.Found = names
@@ -60,7 +60,7 @@ func assistant(parts ...chat.Part) chat.Message {
 	return chat.Message{Role: chat.RoleAssistant, Parts: parts}
 }
 
-// inserted is what the runtime puts in front of a chat.
+// inserted is what the runtime inserts at the front of a chat.
 func inserted() []chat.Message {
 	const id = "initial_list_datasets"
 	return messages(assistant(call(id, "list_datasets", "{}")), result(id, says("[]")))
@@ -77,7 +77,7 @@ func parsed(t *testing.T, body string) *chat.Request {
 
 var hosted = chat.Tool{Raw: json.RawMessage(`{"type":"web_search"}`)}
 
-// requests are requests of the runtime, by what is special about them.
+// requests are requests of the runtime, by their special feature.
 func requests(t *testing.T) map[string]*chat.Request {
 	mixed := parsed(t, everything)
 	mixed.Messages = append(mixed.Messages[:1:1], append(inserted(), mixed.Messages[1:]...)...)
@@ -137,7 +137,7 @@ func requests(t *testing.T) map[string]*chat.Request {
 	}
 }
 
-// thought is an answer with thinking and calls, as the loop keeps it.
+// thought is an answer with thinking and calls, as the tool loop stores it.
 func thought(t *testing.T) chat.Message {
 	all, err := deltas(t, []byte(streams["document"]))
 	if err != nil {
@@ -167,7 +167,7 @@ func TestNoMarksWithoutCache(t *testing.T) {
 	}
 }
 
-// clientMarks are those of the request everything.
+// clientMarks are the cache marks of the request everything.
 func clientMarks(name string) int {
 	if name == "everything" || name == "mixed" {
 		return 2
@@ -175,7 +175,7 @@ func clientMarks(name string) int {
 	return 0
 }
 
-// The client's bytes reach the provider as they are.
+// The client's bytes reach the provider unchanged.
 func TestKeepsBytes(t *testing.T) {
 	type wire struct {
 		System, Thinking json.RawMessage
@@ -198,8 +198,8 @@ func TestKeepsBytes(t *testing.T) {
 	}
 }
 
-// A message that was changed is made of its parts; each of them keeps its bytes
-// as far as it still says the same.
+// A message that was changed is encoded from its parts; each unchanged part retains its
+// bytes.
 func TestChangedMessages(t *testing.T) {
 	const blocks = `{"role":"assistant","content":[` +
 		`{"type":"tool_use","id":"t1","name":"sql","input":{"q":1},"cache_control":{"type":"ephemeral"}},` +
@@ -260,7 +260,7 @@ func TestMarksAreFourAtMost(t *testing.T) {
 	}
 }
 
-// A client's own mark on the last tool stands for ours.
+// A client's own mark on the last tool replaces ours.
 func TestMarkIsThereAlready(t *testing.T) {
 	r := parsed(t, with("tools", `[{"name":"a","input_schema":{},"cache_control":{"type":"ephemeral"}}]`))
 	if body := sent(t, anthropic.ProviderOptions{Cache: true}, r); bytes.Count(body, []byte("cache_control")) != 1 {
@@ -373,7 +373,7 @@ func TestEqualRequestsHaveEqualBytes(t *testing.T) {
 	}
 }
 
-// What is kept of one request does not show in another.
+// State of one request does not leak into another.
 func TestToolsOfTheLastRequest(t *testing.T) {
 	changed := func(change func(*chat.Tool)) []chat.Tool {
 		list := []chat.Tool{tool("add"), tool("sub")}

@@ -7,7 +7,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 )
 
-// responseForm is an answer that is not streamed, and how a stream begins.
+// responseForm is an answer that is not streamed, and the beginning of a stream.
 type responseForm struct {
 	ID         string            `json:"id"`
 	Type       string            `json:"type"`
@@ -24,8 +24,8 @@ func (o EncoderOptions) response() responseForm {
 	return responseForm{ID: o.ID, Type: "message", Role: "assistant", Model: o.Model, Content: []json.RawMessage{}}
 }
 
-// EncodeResponse is the body of an answer that is not streamed. A call whose
-// arguments are no object, as one that max_tokens cut, leaves with {}.
+// EncodeResponse returns the body of an answer that is not streamed. A call whose
+// arguments are not an object, as when cut off by max_tokens, is sent with {}.
 func EncodeResponse(o EncoderOptions, r *chat.Response) ([]byte, error) {
 	form := o.response()
 	form.Usage = usageOf(r.Usage)
@@ -52,8 +52,8 @@ func EncodeResponse(o EncoderOptions, r *chat.Response) ([]byte, error) {
 	return encode(form)
 }
 
-// ownWords are what a provider of this form said beside the parts: the ends of
-// its text blocks that have citations, and the end of the answer.
+// ownWords returns what a provider of this API sent in addition to the parts: the ends
+// of text blocks with citations, and the end of the answer.
 func ownWords(r *chat.Response) (borders []border, finish chat.Delta) {
 	finish = chat.Delta{Kind: chat.DeltaFinish, Reason: r.Reason}
 	for _, d := range r.Raw {
@@ -72,7 +72,7 @@ func ownWords(r *chat.Response) (borders []border, finish chat.Delta) {
 	return borders, finish
 }
 
-// answerBlocks are the blocks of a part.
+// answerBlocks returns the blocks of a part.
 func answerBlocks(p chat.Part, borders *[]border) ([]json.RawMessage, error) {
 	form := block{}
 	switch {
@@ -93,7 +93,7 @@ func answerBlocks(p chat.Part, borders *[]border) ([]json.RawMessage, error) {
 	return []json.RawMessage{raw}, err
 }
 
-// textBlocks is text as blocks of its own where it has citations.
+// textBlocks returns text as blocks, one for each part with citations.
 func textBlocks(text string, borders *[]border) (blocks []json.RawMessage, err error) {
 	add := func(text string, citations []json.RawMessage) {
 		if text == "" || err != nil {
@@ -135,8 +135,8 @@ func errorOf(e *chat.Error) errorForm {
 	return errorForm{"error", wireError{kind, e.Message}}
 }
 
-// EncodeError is the body of an error, whose HTTP status is e.Status().
+// EncodeError returns the body of an error response, whose HTTP status is e.Status().
 func EncodeError(e *chat.Error) []byte {
-	raw, _ := encode(errorOf(e)) // strings alone cannot fail
+	raw, _ := encode(errorOf(e)) // encoding strings cannot fail
 	return raw
 }

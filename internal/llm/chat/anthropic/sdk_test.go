@@ -16,15 +16,15 @@ import (
 	"github.com/spiced-sql/spiced/internal/llm/chat/anthropic"
 )
 
-// door serves one answer to the official client; it keeps the last request.
-type door struct {
+// endpoint serves one answer to the official client and records the last request.
+type endpoint struct {
 	answer  []chat.Delta
-	fail    *chat.Error // in place of the answer
+	fail    *chat.Error // instead of the answer
 	breaks  *chat.Error // at the end of a stream
 	request *chat.Request
 }
 
-func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (d *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	request, err := anthropic.ParseRequest(body)
 	if err == nil && d.fail != nil {
@@ -50,7 +50,7 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(raw)
 }
 
-func (d *door) stream(w http.ResponseWriter, o anthropic.EncoderOptions) {
+func (d *endpoint) stream(w http.ResponseWriter, o anthropic.EncoderOptions) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	e := anthropic.NewEncoder(w, o)
 	for _, data := range []string{`{"type":"message_stop","index":"x","delta":"y","usage":[1],"message":"z"}`, `[1]`, `"text"`, `null`} {
@@ -67,7 +67,7 @@ func (d *door) stream(w http.ResponseWriter, o anthropic.EncoderOptions) {
 }
 
 // client is the official one.
-func (d *door) client(t *testing.T) sdk.Client {
+func (d *endpoint) client(t *testing.T) sdk.Client {
 	t.Helper()
 	server := httptest.NewServer(d)
 	t.Cleanup(server.Close)
@@ -97,7 +97,7 @@ func TestOfficialClient(t *testing.T) {
 	}
 	for name, answer := range all {
 		t.Run(name, func(t *testing.T) {
-			d := &door{answer: answer}
+			d := &endpoint{answer: answer}
 			client := d.client(t)
 			whole, err := client.Messages.New(t.Context(), params())
 			if err != nil {
@@ -116,16 +116,16 @@ func TestOfficialClient(t *testing.T) {
 			if err := stream.Err(); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(told(whole), told(&streamed)); diff != "" {
+			if diff := cmp.Diff(seen(whole), seen(&streamed)); diff != "" {
 				t.Error(diff)
 			}
 		})
 	}
 }
 
-// told is what a client sees of a message; text stands together, for a stream
-// may cut it into blocks.
-func told(m *sdk.Message) any {
+// seen returns what a client sees of a message; text is joined, because a stream may
+// split it into blocks.
+func seen(m *sdk.Message) any {
 	type block struct{ Type, Text, Thinking, Signature, ID, Name, Input, Citation string }
 	var blocks []block
 	for _, c := range m.Content {
@@ -147,7 +147,7 @@ func told(m *sdk.Message) any {
 }
 
 func TestOfficialClientErrors(t *testing.T) {
-	d := &door{fail: &chat.Error{Code: chat.CodeNotFound, Message: `no model "assistant"`}}
+	d := &endpoint{fail: &chat.Error{Code: chat.CodeNotFound, Message: `no model "assistant"`}}
 	client := d.client(t)
 	_, err := client.Messages.New(t.Context(), params())
 	var failed *sdk.Error

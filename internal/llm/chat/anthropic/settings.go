@@ -24,7 +24,7 @@ func parseTools(r *chat.Request, f fields) error {
 			return err
 		}
 		if first, ok := taken[t.Name]; ok && t.Name != "" {
-			return invalid(path+".name", "%q is the name of tools.%d already", t.Name, first)
+			return invalid(path+".name", "%q is already the name of tools.%d", t.Name, first)
 		}
 		taken[t.Name] = i
 		r.Tools = append(r.Tools, t)
@@ -32,8 +32,8 @@ func parseTools(r *chat.Request, f fields) error {
 	return nil
 }
 
-// parseTool reads a tool. One with a type of its own is Anthropic's: a web
-// search, an editor.
+// parseTool decodes a tool. One with a type is hosted by Anthropic: web search, an
+// editor.
 func parseTool(raw json.RawMessage, path string) (chat.Tool, error) {
 	t := chat.Tool{Raw: raw}
 	f, err := objectAt(raw, path)
@@ -57,7 +57,7 @@ func parseTool(raw json.RawMessage, path string) (chat.Tool, error) {
 		return t, err
 	}
 	if t.Parameters = f["input_schema"]; !isObject(t.Parameters) {
-		return t, invalid(path+".input_schema", "is required, a JSON schema of an object")
+		return t, invalid(path+".input_schema", "is required: a JSON schema of an object")
 	}
 	return t, nil
 }
@@ -82,7 +82,7 @@ func parseChoice(r *chat.Request, f fields) error {
 		return err
 	}
 	if r.Choice.Mode, ok = choices[kind]; !ok {
-		return invalid("tool_choice.type", `must be "auto", "any", "tool" or "none", not %q`, kind)
+		return invalid("tool_choice.type", `must be "auto", "any", "tool" or "none", got %q`, kind)
 	}
 	if r.Choice.Mode == chat.ChoiceTool {
 		if r.Choice.Name, err = name(c, "tool_choice", "name"); err != nil {
@@ -97,8 +97,8 @@ func parseChoice(r *chat.Request, f fields) error {
 	return err
 }
 
-// parseSettings reads what every provider has. A max_tokens of 0, which fills
-// the provider's cache without an answer, is Anthropic's alone and stays in
+// parseSettings decodes the settings that every provider has. A max_tokens of 0, which
+// fills the provider's cache without an answer, is specific to Anthropic and stays in
 // Extra.
 func parseSettings(r *chat.Request, f fields) (err error) {
 	s := &r.Settings
@@ -126,8 +126,7 @@ func parseSettings(r *chat.Request, f fields) (err error) {
 	return nil
 }
 
-// parseConfig reads what other providers can use of the fields that stay in
-// Extra.
+// parseConfig decodes what other providers can use of the fields that stay in Extra.
 func parseConfig(r *chat.Request, f fields) error {
 	metadata, err := optional[struct {
 		UserID *string `json:"user_id"`
@@ -149,7 +148,7 @@ func parseConfig(r *chat.Request, f fields) error {
 	return err
 }
 
-// outputConfig is how hard the model shall work, and the form of its answer.
+// outputConfig has the effort of the model and the format of its answer.
 type outputConfig struct {
 	Effort string        `json:"effort,omitempty"` // low, medium, high, xhigh, max
 	Format *outputFormat `json:"format,omitempty"`
@@ -160,7 +159,7 @@ type outputFormat struct {
 	Schema json.RawMessage `json:"schema"`
 }
 
-// responseFormat is OpenAI's name for the form of an answer.
+// responseFormat is OpenAI's response_format.
 type responseFormat struct {
 	Type   string     `json:"type"`
 	Schema jsonSchema `json:"json_schema"`
@@ -172,7 +171,7 @@ type jsonSchema struct {
 	Strict bool            `json:"strict,omitempty"`
 }
 
-// openFormat is a schema for the answer in OpenAI's form, which wants a name.
+// openFormat returns OpenAI's response_format for a schema; it requires a name.
 func openFormat(schema json.RawMessage) (json.RawMessage, error) {
 	if !isObject(schema) {
 		return nil, invalid("output_config.format.schema", "must be an object")

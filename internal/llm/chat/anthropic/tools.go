@@ -9,7 +9,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 )
 
-// names are the tools that a search may find.
+// names returns the tools that a search may find.
 func (c *composer) names() map[string]bool {
 	names := map[string]bool{}
 	for _, t := range c.request.Tools {
@@ -18,15 +18,15 @@ func (c *composer) names() map[string]bool {
 	return names
 }
 
-// rendered are the tools of a request as JSON. The next request of the model
-// mostly has the same.
+// rendered caches the tools of a request as JSON: the model's next request usually has
+// the same tools.
 type rendered struct {
 	own   bool
 	tools []chat.Tool
 	forms []json.RawMessage
 }
 
-// tools are the tools as JSON, in a list that the caller may change.
+// tools returns the tools as JSON, in a list that the caller may modify.
 func (c *composer) tools() []json.RawMessage {
 	now := &rendered{own: c.own(), tools: c.request.Tools}
 	if last := c.provider.rendered.Load(); last != nil && last.own == now.own && slices.EqualFunc(last.tools, now.tools, sameTool) {
@@ -51,7 +51,7 @@ func sameTool(a, b chat.Tool) bool {
 		(a.Strict == b.Strict || a.Strict != nil && b.Strict != nil && *a.Strict == *b.Strict)
 }
 
-// toolForm is a tool; the order of its fields is that of the body.
+// toolForm is a tool, with fields in the order of the body.
 type toolForm struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description,omitempty"`
@@ -70,22 +70,22 @@ func (c *composer) tool(t chat.Tool) json.RawMessage {
 	}
 	raw, err := encode(toolForm{t.Name, t.Description, c.schema(t), t.Strict, t.Deferred})
 	if err != nil && c.err == nil {
-		c.err = fmt.Errorf("the tool %q: %w", t.Name, err)
+		c.err = fmt.Errorf("encode the tool %q: %w", t.Name, err)
 	}
 	return raw
 }
 
-// refuse ends a request with a tool that another provider brings.
+// refuse rejects a hosted tool of another provider.
 func (c *composer) refuse(t chat.Tool) {
 	var form struct{ Type string }
-	_ = json.Unmarshal(t.Raw, &form) // without a type it is none of ours either
+	_ = json.Unmarshal(t.Raw, &form) // without a type it is rejected as well
 	if c.err == nil {
-		c.err = invalid("tools", "the tool of type %q is one that the model's provider does not have", form.Type)
+		c.err = invalid("tools", "the model's provider does not support tools of type %q", form.Type)
 	}
 }
 
-// schema is the schema of a tool's parameters, which must say that they are an
-// object. That of a client's tool is made canonical; those of the catalog are.
+// schema returns the schema of a tool's parameters, which must have type object.
+// Schemas of a client's tools are made canonical; those of the catalog are already.
 func (c *composer) schema(t chat.Tool) json.RawMessage {
 	raw := t.Parameters
 	if len(raw) == 0 || string(raw) == "null" {

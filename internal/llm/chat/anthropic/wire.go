@@ -8,26 +8,26 @@ import (
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 )
 
-// Version is the version of the API, in the header anthropic-version.
+// Version is the version of the API, sent in the header anthropic-version.
 const Version = "2023-06-01"
 
-// BetaField is a field of a request's Extra, and of a model's defaults, whose
-// names of beta features travel in the header anthropic-beta: a list of strings.
-// Amazon Bedrock and Vertex AI have it in the body under this name.
+// BetaField is a field of a request's Extra, and of a model's defaults: a list of beta
+// features, sent in the header anthropic-beta. Amazon Bedrock and Vertex AI accept it
+// in the body under this name.
 const BetaField = "anthropic_beta"
 
-// DefaultMaxTokens limits an answer when neither the request nor the model
-// does: the API wants a number, and every model allows this one.
+// DefaultMaxTokens limits an answer if neither the request nor the model does: the API
+// requires a number, and every model accepts this one.
 const DefaultMaxTokens = 4096
 
 // Limits.
 const (
-	maxMarks    = 4       // cache_control marks of a request, by the API
+	maxMarks    = 4       // cache_control marks in a request, a limit of the API
 	maxBlocks   = 10_000  // of an answer
-	maxRendered = 1 << 20 // bytes of tools that are kept for the next request
+	maxRendered = 1 << 20 // bytes of tools cached for the next request
 )
 
-// reasons are the values of stop_reason; one that is new means the end.
+// reasons maps stop_reason; an unknown value means a normal end.
 var reasons = map[string]chat.Reason{
 	"end_turn":                      chat.ReasonStop,
 	"stop_sequence":                 chat.ReasonStop,
@@ -45,7 +45,7 @@ func reasonOf(stop string) chat.Reason {
 	return chat.ReasonStop
 }
 
-// stopReason is the stop_reason of a reason.
+// stopReason returns the stop_reason of a reason.
 func stopReason(r chat.Reason) string {
 	switch r {
 	case chat.ReasonCalls:
@@ -60,8 +60,8 @@ func stopReason(r chat.Reason) string {
 	return "end_turn"
 }
 
-// errorTypes are the types of errors by HTTP status; the others are api_error.
-// Source: https://platform.claude.com/docs/en/api/errors.
+// errorTypes are the error types by HTTP status; all others are api_error. Source:
+// https://platform.claude.com/docs/en/api/errors.
 var errorTypes = map[int]string{
 	http.StatusBadRequest:            "invalid_request_error",
 	http.StatusUnauthorized:          "authentication_error",
@@ -72,7 +72,7 @@ var errorTypes = map[int]string{
 	http.StatusGatewayTimeout:        "timeout_error",
 }
 
-// errorCodes are the types of errors that a provider sends.
+// errorCodes maps the error types of providers.
 var errorCodes = map[string]chat.Code{
 	"invalid_request_error": chat.CodeInvalid,
 	"request_too_large":     chat.CodeTooLarge,
@@ -85,10 +85,10 @@ var errorCodes = map[string]chat.Code{
 	"timeout_error":         chat.CodeTimeout,
 }
 
-// usage is the usage of an answer. In a message_delta its numbers are the sums
-// so far, and those that did not change may be missing.
+// usage is the usage of an answer. In a message_delta the numbers are cumulative, and
+// unchanged ones may be missing.
 type usage struct {
-	Input      *int64   `json:"input_tokens,omitempty"` // beside what is cached
+	Input      *int64   `json:"input_tokens,omitempty"` // without cached tokens
 	CacheWrite *int64   `json:"cache_creation_input_tokens,omitempty"`
 	CacheRead  *int64   `json:"cache_read_input_tokens,omitempty"`
 	Output     *int64   `json:"output_tokens,omitempty"`
@@ -108,7 +108,7 @@ func usageOf(u chat.Usage) usage {
 	return w
 }
 
-// update takes what a later event knows better.
+// update applies the usage of a later event.
 func (u *usage) update(v usage) {
 	for _, field := range []struct{ old, new **int64 }{
 		{&u.Input, &v.Input}, {&u.CacheWrite, &v.CacheWrite}, {&u.CacheRead, &v.CacheRead}, {&u.Output, &v.Output},
@@ -138,8 +138,8 @@ func count(n *int64) int64 {
 	return max(0, *n)
 }
 
-// encode is JSON on one line, <, > and & as they are. Only raw JSON that is none
-// can fail.
+// encode returns JSON on one line, with <, > and & unescaped. Only an invalid
+// RawMessage can fail.
 func encode(v any) (json.RawMessage, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -150,7 +150,7 @@ func encode(v any) (json.RawMessage, error) {
 	return bytes.TrimRight(b.Bytes(), "\n"), nil
 }
 
-// join is a JSON array of what is JSON already.
+// join returns a JSON array of JSON values.
 func join(list []json.RawMessage) json.RawMessage {
 	size := len("[]") + len(list)
 	for _, raw := range list {

@@ -13,9 +13,9 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// encode is the body of a request. Fields stand in one order, so that equal
-// requests have equal bytes, and the messages last, so that the next turn of a
-// chat begins with the same bytes.
+// encode returns the body of a request. The order of fields is fixed, so that equal
+// requests have equal bytes, and messages come last, so that the next turn of a chat
+// has the same prefix.
 func (p *provider) encode(r *chat.Request) ([]byte, error) {
 	toolList, err := encodeTools(r)
 	if err != nil {
@@ -48,10 +48,10 @@ func quoted(s string) string {
 	return string(b)
 }
 
-// owned are fields that encode writes itself. n has to be 1.
+// owned are fields that encode writes itself. n must be 1.
 var owned = []string{"model", "messages", "tools", "stream", "stream_options", "n", "functions", "function_call"}
 
-// params are all other fields: the request's before the defaults.
+// params are all other fields: those of the request override the defaults.
 func (p *provider) params(r *chat.Request) (map[string]json.RawMessage, error) {
 	params := map[string]json.RawMessage{}
 	if r.Form == chat.FormOpenAI {
@@ -73,7 +73,7 @@ func (p *provider) params(r *chat.Request) (map[string]json.RawMessage, error) {
 		}
 	}
 	if len(r.Tools) == 0 {
-		// OpenAI refuses them without tools.
+		// OpenAI rejects them without tools.
 		delete(params, "tool_choice")
 		delete(params, "parallel_tool_calls")
 	}
@@ -85,8 +85,8 @@ func (p *provider) params(r *chat.Request) (map[string]json.RawMessage, error) {
 
 func isLimit(name string) bool { return name == "max_tokens" || name == "max_completion_tokens" }
 
-// limitName is the name by which the client limits the tokens, for it may know
-// its model better; else the provider's.
+// limitName returns the name by which the client limits the tokens, as it may know its
+// model better, else the provider's.
 func (p *provider) limitName(extra map[string]json.RawMessage) string {
 	for _, name := range []string{"max_completion_tokens", "max_tokens"} {
 		if extra[name] != nil {
@@ -119,7 +119,7 @@ func choice(params map[string]json.RawMessage, r *chat.Request) error {
 	case c.Raw != nil && r.Form == chat.FormOpenAI:
 		params["tool_choice"] = c.Raw
 	case c.Raw != nil:
-		return chat.Invalid("tool_choice", "this choice of tools cannot be told to the model's provider: %s", truncate.Ellipsis(string(c.Raw), maxShown))
+		return chat.Invalid("tool_choice", "the model's provider does not support this tool choice: %s", truncate.Ellipsis(string(c.Raw), maxShown))
 	case c.Mode == chat.ChoiceTool:
 		params["tool_choice"] = json.RawMessage(`{"type":"function","function":{"name":` + quoted(c.Name) + `}}`)
 	case c.Mode != "":
@@ -128,8 +128,8 @@ func choice(params map[string]json.RawMessage, r *chat.Request) error {
 	return nil
 }
 
-// encodeTools writes the tools in the order given; it depends on nothing else
-// of the request. nil is no tools.
+// encodeTools encodes the tools in the given order; it depends on nothing else in the
+// request. nil means no tools.
 func encodeTools(r *chat.Request) ([]byte, error) {
 	if len(r.Tools) == 0 {
 		return nil, nil
@@ -143,7 +143,7 @@ func encodeTools(r *chat.Request) ([]byte, error) {
 		case tool.Raw != nil && r.Form == chat.FormOpenAI:
 			b = append(b, tool.Raw...)
 		case tool.Hosted():
-			return nil, chat.Invalid(fmt.Sprintf("tools[%d]", i), "the tool %s is one that the model's provider does not have", hostedName(tool))
+			return nil, chat.Invalid(fmt.Sprintf("tools[%d]", i), "the model's provider does not support the tool %s", hostedName(tool))
 		default:
 			b = append(b, encodeTool(tool)...)
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/test/golden"
 )
 
-// sent is the body that a provider posts for a request.
+// sent returns the body that a provider posts for a request.
 func sent(t testing.TB, r *chat.Request) []byte {
 	t.Helper()
 	return sentTo(t, "http://127.0.0.1/v1", r)
@@ -37,7 +37,7 @@ func TestOwnFormIsSentAsItCame(t *testing.T) {
 	golden.Equal(t, "testdata/own.json", sent(t, parse(t, everything)))
 }
 
-// foreign is a request as the door of Anthropic's form makes it.
+// foreign is a request as package anthropic decodes it.
 func foreign() *chat.Request {
 	half, no := 0.5, false
 	image := chat.Part{Kind: chat.PartImage, Image: &chat.Image{MediaType: "image/png", Data: "AAAA"}}
@@ -87,8 +87,8 @@ func TestSameRequestSameBytes(t *testing.T) {
 	}
 }
 
-// The bytes of the tools depend on the tools alone, and a chat that goes on
-// begins with the bytes that it had.
+// The bytes of the tools depend only on the tools, and a chat that continues has its
+// previous bytes as a prefix.
 func TestAChatThatGoesOnKeepsItsBytes(t *testing.T) {
 	r := foreign()
 	before := string(sent(t, r))

@@ -7,16 +7,16 @@ import (
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 )
 
-// calls follows the calls of one answer. Each begins with a DeltaCall as soon
-// as its name is known, and ends with a DeltaCallEnd as soon as its arguments
-// are a whole object; at the latest with the answer.
+// calls tracks the calls of one answer. Each begins with a DeltaCall as soon as its
+// name is known, and ends with a DeltaCallEnd as soon as its arguments are a whole
+// object, or at the end of the answer.
 type calls struct {
 	all   []*call
-	begun int // with a DeltaCall
+	begun int // calls with a DeltaCall
 }
 
 type call struct {
-	wire  int // the provider's index; -1 when it gave none
+	wire  int // the provider's index; -1 if it sent none
 	index int // ours
 	id    string
 	named string
@@ -24,12 +24,12 @@ type call struct {
 	ended bool
 
 	object chat.ObjectScanner
-	// held are arguments that were not passed on: before the name is known,
-	// and as long as the object is empty, for some servers send {} first.
+	// held are arguments not passed on yet: before the name is known, and while the
+	// object is empty, as some servers send {} first.
 	held string
 }
 
-// add takes a piece of a call; false says that there are too many.
+// add handles a piece of a call; false means that there are too many.
 func (s *calls) add(w *wireCall, emit func(chat.Delta)) bool {
 	if *w == (wireCall{}) {
 		return true
@@ -50,7 +50,7 @@ func (s *calls) add(w *wireCall, emit func(chat.Delta)) bool {
 	return true
 }
 
-// find is the call that a piece continues; nil when it begins one.
+// find returns the call that a piece continues; nil if it begins one.
 func (s *calls) find(w *wireCall) *call {
 	for i := len(s.all) - 1; i >= 0; i-- {
 		c := s.all[i]
@@ -69,9 +69,9 @@ func (s *calls) find(w *wireCall) *call {
 	return nil
 }
 
-// continuedBy tells a piece of the call from the first piece of another one at
-// the same place. A piece without a name is always a continuation. One with a
-// name is when it repeats the call's: some servers do so with every piece.
+// continuedBy reports whether a piece continues the call, rather than beginning another
+// one at the same index. A piece without a name always does. One with a name does if it
+// repeats the call's: some servers repeat it in every piece.
 func (c *call) continuedBy(w *wireCall) bool {
 	name := w.Function.Name
 	switch {
@@ -83,8 +83,8 @@ func (c *call) continuedBy(w *wireCall) bool {
 	return name == c.named && !c.object.Done()
 }
 
-// nextBegins ends calls whose arguments are whole: what looked empty so far is
-// empty. Others stay open, for calls may be woven into each other.
+// nextBegins ends calls whose arguments are whole: an object that was empty so far is
+// empty. Others stay open, because calls may be interleaved.
 func (s *calls) nextBegins(emit func(chat.Delta)) {
 	for _, c := range s.all {
 		if c.begun && c.object.Done() {
@@ -120,7 +120,7 @@ func (s *calls) begin(c *call, emit func(chat.Delta)) {
 	emit(chat.Delta{Kind: chat.DeltaCall, Index: c.index, Call: &chat.Call{ID: c.id, Name: c.named}})
 }
 
-// take takes a piece of the arguments. What follows the object is dropped.
+// take handles a piece of the arguments. What follows the object is dropped.
 func (c *call) take(piece string, emit func(chat.Delta)) {
 	if c.ended || piece == "" {
 		return
@@ -135,7 +135,7 @@ func (c *call) take(piece string, emit func(chat.Delta)) {
 		piece = piece[:end]
 	}
 	if c.object.Empty() {
-		piece = strings.TrimSpace(piece) // models can go on with spaces for long
+		piece = strings.TrimSpace(piece) // models can append white space for a long time
 	}
 	c.held += piece
 	if !c.begun || c.object.Empty() {
@@ -154,7 +154,7 @@ func (c *call) pass(emit func(chat.Delta)) {
 	}
 }
 
-// end ends the call, once. Arguments that never came are an empty object.
+// end ends the call, once. Missing arguments become an empty object.
 func (c *call) end(emit func(chat.Delta)) {
 	if c.ended {
 		return
@@ -172,7 +172,7 @@ func blank(arguments string) bool {
 	return t == "" || t == "null"
 }
 
-// end ends all calls; false says that one has no name.
+// end ends all calls; false means that one has no name.
 func (s *calls) end(emit func(chat.Delta)) bool {
 	for _, c := range s.all {
 		if !c.begun {

@@ -9,19 +9,19 @@ import (
 	"github.com/spiced-sql/spiced/internal/llm/upstream"
 )
 
-// decoder makes deltas of the events of one answer. Deltas are valid until the
-// next event.
+// decoder converts the events of one answer to deltas, which are valid until the next
+// event.
 type decoder struct {
 	fail func(chat.Code, string) *chat.Error
 
 	out      []chat.Delta
 	began    bool
-	finished bool   // DeltaFinish is out
-	reason   string // the provider's; "" before it is known
+	finished bool   // DeltaFinish was emitted
+	reason   string // the provider's; "" until it is known
 	calls    calls
 }
 
-// event takes an event. An error ends the answer; the deltas come before it.
+// event decodes an event. An error ends the answer; the deltas precede it.
 func (d *decoder) event(e upstream.Event) ([]chat.Delta, *chat.Error) {
 	d.out = d.out[:0]
 	data := bytes.TrimSpace(e.Data)
@@ -33,7 +33,7 @@ func (d *decoder) event(e upstream.Event) ([]chat.Delta, *chat.Error) {
 	}
 	var c wireChunk
 	if err := json.Unmarshal(data, &c); err != nil {
-		return nil, d.fail(chat.CodeBroken, "the provider's answer makes no sense: "+err.Error())
+		return nil, d.fail(chat.CodeBroken, "the provider's answer is invalid: "+err.Error())
 	}
 	if message, kind, found := c.failure(); found || e.Type == "error" {
 		return nil, d.failed(message, kind)
@@ -44,15 +44,15 @@ func (d *decoder) event(e upstream.Event) ([]chat.Delta, *chat.Error) {
 	return d.out, d.chunk(&c)
 }
 
-// end takes the end of the stream. One that has told its reason is complete,
-// with or without [DONE].
+// end handles the end of the stream. An answer with a finish reason is complete, with
+// or without [DONE].
 func (d *decoder) end() ([]chat.Delta, *chat.Error) {
 	d.out = d.out[:0]
 	switch {
 	case d.finished:
 		return nil, nil
 	case d.reason == "":
-		return nil, d.fail(chat.CodeBroken, "the provider's answer broke off: it has no finish_reason")
+		return nil, d.fail(chat.CodeBroken, "the provider's answer ended unexpectedly: it has no finish_reason")
 	}
 	return d.finish()
 }
@@ -94,12 +94,12 @@ func (d *decoder) choice(c *wireChoice) *chat.Error {
 	}
 	d.reason = c.FinishReason
 	if d.reason == "error" { // OpenRouter's
-		return d.fail(chat.CodeUpstream, "the provider failed in the middle of its answer")
+		return d.fail(chat.CodeUpstream, "the provider failed in the middle of the answer")
 	}
 	return d.endCalls()
 }
 
-// raw is what the chunk has that the neutral form has not; nil mostly.
+// raw returns the fields of the chunk that a delta does not have, usually nil.
 func (d *decoder) raw(c *wireChoice) json.RawMessage {
 	var m more
 	if c.Logprobs != nil && !isNull(c.Logprobs) {
@@ -125,7 +125,7 @@ func (d *decoder) delta(w *wireDelta, raw json.RawMessage) *chat.Error {
 	d.text(chat.DeltaText, w.Content)
 	d.text(chat.DeltaRefusal, w.Refusal)
 	if raw != nil {
-		if len(d.out) == before { // nothing to tell it with
+		if len(d.out) == before { // no delta to attach it to
 			d.emit(chat.Delta{Kind: chat.DeltaText})
 		}
 		last := &d.out[len(d.out)-1]
@@ -137,7 +137,7 @@ func (d *decoder) delta(w *wireDelta, raw json.RawMessage) *chat.Error {
 	}
 	for i := range w.ToolCalls {
 		if !d.calls.add(&w.ToolCalls[i], d.emit) {
-			return d.fail(chat.CodeBroken, "the provider's answer has too many calls of tools")
+			return d.fail(chat.CodeBroken, "the provider's answer has too many tool calls")
 		}
 	}
 	return nil
@@ -164,10 +164,10 @@ func (d *decoder) usage(u *gotUsage) {
 	d.emit(chat.Delta{Kind: chat.DeltaUsage, Usage: usage})
 }
 
-// whole takes an answer that is no stream.
+// whole handles an answer that is not a stream.
 func (d *decoder) whole(c *wireChunk) ([]chat.Delta, *chat.Error) {
 	if len(c.Choices) == 0 {
-		return nil, d.fail(chat.CodeBroken, "the provider's answer makes no sense: it has no choices")
+		return nil, d.fail(chat.CodeBroken, "the provider's answer is invalid: it has no choices")
 	}
 	for i := range c.Choices {
 		if m := c.Choices[i].Whole; m != nil {
@@ -184,7 +184,7 @@ func (d *decoder) whole(c *wireChunk) ([]chat.Delta, *chat.Error) {
 
 func (d *decoder) endCalls() *chat.Error {
 	if !d.calls.end(d.emit) {
-		return d.fail(chat.CodeBroken, "the provider's answer has a call without a tool's name")
+		return d.fail(chat.CodeBroken, "the provider's answer has a tool call without a name")
 	}
 	return nil
 }
@@ -199,8 +199,8 @@ func (d *decoder) finish() ([]chat.Delta, *chat.Error) {
 	return d.out, nil
 }
 
-// reasonOf is the neutral reason. Servers say stop although there are calls,
-// and the other way round.
+// reasonOf returns the reason. Servers send stop although there are calls, and vice
+// versa.
 func reasonOf(finish string, calls bool) chat.Reason {
 	switch finish {
 	case "length", "max_tokens":
@@ -214,7 +214,7 @@ func reasonOf(finish string, calls bool) chat.Reason {
 	return chat.ReasonStop
 }
 
-// failed is an error that the provider reports within its answer.
+// failed returns an error that the provider reports within its answer.
 func (d *decoder) failed(message, kind string) *chat.Error {
 	has := func(marks ...string) bool {
 		for _, m := range marks {
@@ -234,7 +234,7 @@ func (d *decoder) failed(message, kind string) *chat.Error {
 		code = chat.CodeInvalid
 	}
 	if message == "" {
-		message = "it does not say why"
+		message = "no message"
 	}
-	return d.fail(code, "the provider failed in the middle of its answer: "+message)
+	return d.fail(code, "the provider failed in the middle of the answer: "+message)
 }

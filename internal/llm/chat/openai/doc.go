@@ -1,7 +1,7 @@
-// Package openai speaks OpenAI's Chat Completions, POST /v1/chat/completions,
-// to clients and to providers; a great many servers speak it too.
+// Package openai implements OpenAI's Chat Completions API, POST /v1/chat/completions,
+// for clients and for providers, many of which are compatible with it.
 //
-// It owns the wire form alone. The door is pure functions:
+// It owns the wire format only. The server side is pure functions:
 //
 //	request, err := openai.ParseRequest(body)
 //	encoder := openai.NewEncoder(w, openai.EncoderOptions{ID: "chatcmpl-1", Model: request.Model})
@@ -14,5 +14,5 @@
 //
 //	provider := openai.NewProvider(openai.ProviderOptions{Endpoint: endpoint, Model: "gpt-5-mini"})
 //
-// The form is at https://platform.openai.com/docs/api-reference/chat.
+// The API: https://platform.openai.com/docs/api-reference/chat.
 package openai

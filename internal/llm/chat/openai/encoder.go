@@ -9,20 +9,19 @@ import (
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 )
 
-// EncoderOptions are what every chunk of an answer says.
+// EncoderOptions are fields of every chunk of an answer.
 type EncoderOptions struct {
 	ID           string // chatcmpl-…
-	Model        string // as the client named it
+	Model        string // as named by the client
 	Created      time.Time
-	IncludeUsage bool // a chunk with the tokens at the end
+	IncludeUsage bool // send a chunk with the usage at the end
 }
 
-// NewEncoder writes an answer as chat.completion.chunk events. The reason and
-// the tokens come with Close, for only then it is sure that no other answer of
-// the model follows.
+// NewEncoder returns an encoder that writes chat.completion.chunk events. Close writes
+// the reason and the usage, as only then no other answer of the model can follow.
 //
-// [chat.Encoder.Event] writes a chunk whose delta is empty, with the event in
-// the field spiced_event: clients pass over both.
+// [chat.Encoder.Event] writes a chunk with an empty delta and the event in the field
+// spiced_event: clients ignore both.
 func NewEncoder(w io.Writer, o EncoderOptions) chat.Encoder {
 	e := &encoder{w: w, include: o.IncludeUsage, calls: map[int]int{}}
 	e.json = json.NewEncoder(&e.event)
@@ -79,13 +78,13 @@ type callFunction struct {
 	Arguments string `json:"arguments"`
 }
 
-// more is Raw of our deltas: what the form has and the neutral one has not.
+// more is Raw of our deltas: fields of the API that a delta does not have.
 type more struct {
 	Logprobs    json.RawMessage `json:"logprobs,omitempty"`
 	Annotations json.RawMessage `json:"annotations,omitempty"`
 }
 
-// encoder writes one answer. Each event is one write.
+// encoder writes one answer, one write per event.
 type encoder struct {
 	w     io.Writer
 	event bytes.Buffer
@@ -94,7 +93,7 @@ type encoder struct {
 
 	began   bool
 	ended   bool
-	written int         // calls
+	written int         // number of calls
 	calls   map[int]int // their index here, by the index in the model's answer
 	spoke   bool        // text was written
 	parted  bool        // the next text belongs to another answer
@@ -105,7 +104,7 @@ type encoder struct {
 
 var _ chat.Encoder = (*encoder)(nil)
 
-// Write writes a delta; what has no chunk of its own is kept for Close.
+// Write writes a delta; Close writes what has no chunk of its own.
 func (e *encoder) Write(d chat.Delta) error {
 	switch d.Kind {
 	case chat.DeltaStart:
@@ -134,7 +133,7 @@ func (e *encoder) Write(d chat.Delta) error {
 	return nil
 }
 
-// text puts a blank line between the texts of two answers of the model.
+// text inserts a blank line between the texts of two answers of the model.
 func (e *encoder) text(text string) string {
 	if text == "" {
 		return ""
@@ -202,7 +201,7 @@ func (e *encoder) write(data any) error {
 	if err := e.json.Encode(data); err != nil {
 		return err
 	}
-	e.event.WriteByte('\n') // the second: Encode has written one
+	e.event.WriteByte('\n') // the second one; Encode has written the first
 	_, err := e.w.Write(e.event.Bytes())
 	return err
 }
@@ -218,7 +217,7 @@ func (e *encoder) Event(name string, data json.RawMessage) error {
 	return e.write(out)
 }
 
-// named adds the type to an object; another value gets the name data.
+// named adds the type to an object; any other value becomes the field data.
 func named(name string, data json.RawMessage) json.RawMessage {
 	o := object{}
 	o.value("type", name)
@@ -233,8 +232,8 @@ func named(name string, data json.RawMessage) json.RawMessage {
 	return o.end()
 }
 
-// Fail writes the error as OpenAI does in the middle of a stream: an event
-// with the field error, at which its clients throw.
+// Fail writes the error as OpenAI does in the middle of a stream: an event with the
+// field error, for which clients raise an exception.
 func (e *encoder) Fail(failed *chat.Error) error {
 	err := e.write(json.RawMessage(EncodeError(failed)))
 	e.ended = true
@@ -270,7 +269,7 @@ func (e *encoder) tokens() error {
 	return e.write(out)
 }
 
-// finishReason is the reason as OpenAI names it. Without a call for the client
+// finishReason returns OpenAI's name of the reason. Without calls for the client,
 // tool_calls would leave it nothing to do.
 func finishReason(r chat.Reason, calls bool) string {
 	switch {

@@ -19,7 +19,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/test/golden"
 )
 
-// capture is a client that keeps the body of a request.
+// capture is a client that records the body of a request.
 func capture(body *[]byte) *http.Client {
 	return &http.Client{Transport: transport(func(r *http.Request) (*http.Response, error) {
 		b, err := io.ReadAll(r.Body)
@@ -30,8 +30,8 @@ func capture(body *[]byte) *http.Client {
 
 var options = openai.EncoderOptions{ID: "chatcmpl-1", Model: "assistant", Created: time.Unix(1_700_000_000, 0), IncludeUsage: true}
 
-// conversation is an answer of two rounds with calls, of which the client sees
-// those of the second.
+// conversation is an answer of two rounds with calls; the client sees those of the
+// second.
 var conversation = []chat.Delta{
 	{Kind: chat.DeltaStart},
 	{Kind: chat.DeltaThinking, Text: "hm"},
@@ -111,7 +111,7 @@ data: [DONE]
 func TestReasons(t *testing.T) {
 	for reason, want := range map[chat.Reason]string{
 		chat.ReasonStop: "stop", chat.ReasonLength: "length", chat.ReasonFilter: "content_filter", chat.ReasonPause: "stop", "": "stop",
-		chat.ReasonCalls: "stop", // of calls that the client does not see
+		chat.ReasonCalls: "stop", // the calls are hidden from the client
 	} {
 		var b bytes.Buffer
 		encode(t, &b, options, []chat.Delta{{Kind: chat.DeltaFinish, Reason: reason}}).Close()
@@ -148,8 +148,8 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// door serves the deltas as the daemon does.
-func door(t *testing.T, deltas []chat.Delta, failed *chat.Error) sdk.Client {
+// endpoint serves the deltas as the daemon does.
+func endpoint(t *testing.T, deltas []chat.Delta, failed *chat.Error) sdk.Client {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		request, err := openai.ParseRequest(body)
@@ -186,7 +186,7 @@ var ask = sdk.ChatCompletionNewParams{Model: "m", Messages: []sdk.ChatCompletion
 
 // The official client reads what the encoder writes.
 func TestOfficialClient(t *testing.T) {
-	c := door(t, conversation, nil)
+	c := endpoint(t, conversation, nil)
 	s := c.Chat.Completions.NewStreaming(t.Context(), ask)
 	var streamed sdk.ChatCompletionAccumulator
 	for s.Next() {
@@ -219,7 +219,7 @@ func TestOfficialClient(t *testing.T) {
 }
 
 func TestOfficialClientSeesAFailure(t *testing.T) {
-	c := door(t, conversation[:3], &chat.Error{Code: chat.CodeBroken, Message: "it broke off"})
+	c := endpoint(t, conversation[:3], &chat.Error{Code: chat.CodeBroken, Message: "it broke off"})
 	s := c.Chat.Completions.NewStreaming(t.Context(), ask)
 	for s.Next() {
 	}
@@ -228,7 +228,7 @@ func TestOfficialClientSeesAFailure(t *testing.T) {
 	}
 }
 
-// What the encoder writes the provider reads.
+// The provider reads what the encoder writes.
 func TestRoundTrip(t *testing.T) {
 	want := slices.Clone(conversation[4:]) // its last answer
 	var b bytes.Buffer
@@ -243,7 +243,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// The answer of a provider is a message that the next request can hold.
+// The answer of a provider is a valid message of the next request.
 func TestAnswerGoesIntoTheNextRequest(t *testing.T) {
 	r, err := chat.Collect(saying(rich).Chat(t.Context(), hello))
 	if err != nil {

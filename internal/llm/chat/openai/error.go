@@ -17,8 +17,8 @@ type errorBody struct {
 	Code    *string `json:"code"`
 }
 
-// kinds are the type and the code of errors that OpenAI names otherwise than
-// we do; all others are a server_error with our code.
+// kinds are the type and code of errors for which OpenAI has names of its own; all
+// others are a server_error with our code.
 var kinds = map[chat.Code]struct{ kind, code string }{
 	chat.CodeInvalid:  {"invalid_request_error", ""},
 	chat.CodeNotFound: {"invalid_request_error", "model_not_found"},
@@ -26,8 +26,8 @@ var kinds = map[chat.Code]struct{ kind, code string }{
 	chat.CodeBusy:     {"rate_limit_error", "rate_limit_exceeded"},
 }
 
-// EncodeError is the body of an answer with the status of the error:
-// {"error": {"message", "type", "param", "code"}}.
+// EncodeError returns the body of an error response: {"error": {"message", "type",
+// "param", "code"}}.
 func EncodeError(e *chat.Error) []byte {
 	kind, ok := kinds[e.Code]
 	if !ok {
@@ -37,7 +37,7 @@ func EncodeError(e *chat.Error) []byte {
 	if e.Code == chat.CodeNotFound && param == "" {
 		param = "model"
 	}
-	// Strings alone cannot fail to encode.
+	// Strings cannot fail to encode.
 	body, _ := tools.Encode(wireError{errorBody{e.Message, kind.kind, orNull(param), orNull(kind.code)}})
 	return body
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// encodeMessages writes the chat. Messages of this form go as they came.
+// encodeMessages encodes the chat. Messages of this form are sent as written.
 func encodeMessages(r *chat.Request) ([]byte, error) {
 	var h history
 	for i, m := range r.Messages {
@@ -20,8 +20,8 @@ func encodeMessages(r *chat.Request) ([]byte, error) {
 	return list(nil, h.out), nil
 }
 
-// history collects messages. Pictures in results of tools wait until the last
-// result of an answer, for in this form results are text and stand together.
+// history collects messages. In this API results are consecutive text messages, so
+// images in results wait until the last result of an answer.
 type history struct {
 	out      [][]byte
 	pictures []wirePart
@@ -60,8 +60,8 @@ func startsWithResult(m chat.Message) bool {
 	return len(m.Parts) > 0 && m.Parts[0].Kind == chat.PartResult
 }
 
-// flush writes the pictures of results as a message of the user, when none of
-// the user's own follows that can hold them.
+// flush writes the images of results as a user message, if no user message follows that
+// can hold them.
 func (h *history) flush() {
 	if h.pictures == nil {
 		return
@@ -80,15 +80,15 @@ func (h *history) message(role string, content any) {
 func (h *history) system(m chat.Message) error {
 	for _, p := range m.Parts {
 		if p.Kind != chat.PartText {
-			return fmt.Errorf("a system message cannot have a part of the kind %q", p.Kind)
+			return fmt.Errorf("a system message cannot have a part of kind %q", p.Kind)
 		}
 	}
 	h.message("system", m.Text())
 	return nil
 }
 
-// user writes results, each as a message of the role tool, and then the rest,
-// with the pictures of results before it.
+// user writes results, each as a message of role tool, and then the rest, preceded by
+// the images of results.
 func (h *history) user(m chat.Message) error {
 	var rest []chat.Part
 	for _, p := range m.Parts {
@@ -120,7 +120,7 @@ func (h *history) user(m chat.Message) error {
 	return nil
 }
 
-// encodeParts is a list of pictures of results and of parts.
+// encodeParts encodes images of results and parts as a list.
 func encodeParts(pictures []wirePart, parts []chat.Part) ([]byte, error) {
 	out := make([][]byte, 0, len(pictures)+len(parts))
 	for _, p := range pictures {
@@ -151,9 +151,9 @@ func encodePart(p chat.Part) ([]byte, error) {
 
 func unknownPart(p chat.Part) error {
 	if p.Kind == chat.PartOther {
-		return fmt.Errorf("a part that only providers of the form %q know: %s", p.Form, truncate.Ellipsis(string(p.Raw), maxShown))
+		return fmt.Errorf("only providers of %q support this part: %s", p.Form, truncate.Ellipsis(string(p.Raw), maxShown))
 	}
-	return fmt.Errorf("a part of the kind %q cannot stand in this message", p.Kind)
+	return fmt.Errorf("a part of kind %q is not allowed in this message", p.Kind)
 }
 
 func textOf(text string) wirePart { return wirePart{Type: "text", Text: text} }
@@ -166,7 +166,7 @@ func pictureOf(i *chat.Image) wirePart {
 	return wirePart{Type: "image_url", Image: &wireImage{target, i.Detail}}
 }
 
-// result writes the answer of a tool; its pictures follow later.
+// result writes the result of a call; its images follow later.
 func (h *history) result(r *chat.CallResult) error {
 	text := r.Text()
 	var pictures []wirePart
@@ -180,9 +180,9 @@ func (h *history) result(r *chat.CallResult) error {
 		}
 	}
 	if pictures != nil {
-		h.pictures = append(append(h.pictures, textOf("Pictures in the result of "+r.ID+":")), pictures...)
+		h.pictures = append(append(h.pictures, textOf("Images in the result of "+r.ID+":")), pictures...)
 		if text == "" {
-			text = "The result is a picture; it follows."
+			text = "The result is an image; it follows."
 		}
 	}
 	o := object{}
@@ -193,9 +193,9 @@ func (h *history) result(r *chat.CallResult) error {
 	return nil
 }
 
-// assistant writes an earlier answer. Thinking of this form goes back as it
-// came, which DeepSeek's and Moonshot's models ask for between calls of tools;
-// OpenAI's own stream none. Thinking that another provider signed is left out.
+// assistant writes an earlier answer. Thinking of this form is returned as it came,
+// which DeepSeek's and Moonshot's models require between tool calls; OpenAI streams
+// none. Thinking signed by another provider is left out.
 func (h *history) assistant(m chat.Message) error {
 	var calls [][]byte
 	text, refusal, thinking := m.Text(), "", ""

@@ -1,12 +1,12 @@
 package openai
 
-// Limits of the form, beside those of package chat.
+// Limits of the API, in addition to those of package chat.
 const (
-	// MaxCalls is how many calls one answer may hold.
+	// MaxCalls limits the calls of one answer.
 	MaxCalls = 1024
-	// MaxStop is how many texts may stop an answer.
+	// MaxStop limits the stop sequences.
 	MaxStop = 64
-	// MaxName is the length of a tool's name.
+	// MaxName limits the bytes of a tool name.
 	MaxName = 128
 
 	maxShown = 40 // bytes of a value in a message

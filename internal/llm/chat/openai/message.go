@@ -18,7 +18,7 @@ type wireMessage struct {
 	ToolCallID json.RawMessage `json:"tool_call_id"`
 	Audio      json.RawMessage `json:"audio"`
 	Function   json.RawMessage `json:"function_call"`
-	// Reasoning is what servers beside OpenAI's give and take back.
+	// Reasoning is returned and accepted by servers other than OpenAI's.
 	Reasoning json.RawMessage `json:"reasoning_content"`
 }
 
@@ -45,7 +45,7 @@ func setMessages(r *chat.Request, name string, raw json.RawMessage) error {
 func parseMessage(param string, raw json.RawMessage) (chat.Message, error) {
 	var w wireMessage
 	if json.Unmarshal(raw, &w) != nil || isNull(raw) {
-		return chat.Message{}, chat.Invalid(param, "%s is to be an object, not %s", param, truncate.Ellipsis(string(raw), maxShown))
+		return chat.Message{}, chat.Invalid(param, "%s must be an object, got %s", param, truncate.Ellipsis(string(raw), maxShown))
 	}
 	var role string
 	if json.Unmarshal(w.Role, &role) != nil {
@@ -64,36 +64,36 @@ func parseMessage(param string, raw json.RawMessage) (chat.Message, error) {
 	case "tool":
 		m.Parts, err = w.result(param)
 	case "function":
-		err = chat.Invalid(param+".role", "%s.role is %q, which is not supported any more; use tool with tool_call_id", param, role)
+		err = chat.Invalid(param+".role", "%s.role is %q, which is no longer supported; use tool with tool_call_id", param, role)
 	default:
-		err = chat.Invalid(param+".role", "%s.role is %q; system, developer, user, assistant and tool are known", param, role)
+		err = chat.Invalid(param+".role", "%s.role must be system, developer, user, assistant or tool, got %q", param, role)
 	}
 	return m, err
 }
 
-// allowed says which parts a message may have beside text.
+// allowed are the kinds of parts that a message may have in addition to text.
 type allowed int
 
 const (
 	onlyText allowed = iota
 	orRefusal
 	orImage
-	anything // that has a type: what is not known here is the provider's to judge
+	anything // with a type: the provider decides about unknown ones
 )
 
-// content reads a string or a list of parts.
+// content decodes a string or a list of parts.
 func (w wireMessage) content(param string, may allowed) ([]chat.Part, error) {
 	param += ".content"
 	var text string
 	if w.Content == nil || isNull(w.Content) {
-		return nil, chat.Invalid(param, "%s is missing: a string or a list of parts", param)
+		return nil, chat.Invalid(param, "%s is missing: it must be a string or a list of parts", param)
 	}
 	if json.Unmarshal(w.Content, &text) == nil {
 		return []chat.Part{{Kind: chat.PartText, Text: text}}, nil
 	}
 	var list []json.RawMessage
 	if json.Unmarshal(w.Content, &list) != nil {
-		return nil, chat.Invalid(param, "%s is to be a string or a list of parts, not %s", param, truncate.Ellipsis(string(w.Content), maxShown))
+		return nil, chat.Invalid(param, "%s must be a string or a list of parts, got %s", param, truncate.Ellipsis(string(w.Content), maxShown))
 	}
 	if len(list) > chat.MaxParts {
 		return nil, chat.Invalid(param, "%s has %d parts; at most %d", param, len(list), chat.MaxParts)
@@ -124,7 +124,7 @@ func parsePart(param string, raw json.RawMessage, may allowed) (chat.Part, error
 	case may == anything:
 		return chat.Part{Kind: chat.PartOther, Raw: raw, Form: chat.FormOpenAI}, nil
 	}
-	return chat.Part{}, chat.Invalid(param+".type", "%s.type is %q, which a message of this role cannot have", param, kind)
+	return chat.Part{}, chat.Invalid(param+".type", "%s.type is %q, which is not allowed in a message of this role", param, kind)
 }
 
 func textPart(param string, kind chat.PartKind, raw json.RawMessage) (chat.Part, error) {
@@ -145,7 +145,7 @@ func imagePart(param string, raw json.RawMessage) (chat.Part, error) {
 		ImageURL struct{ URL, Detail string } `json:"image_url"`
 	}
 	if json.Unmarshal(raw, &form) != nil || form.ImageURL.URL == "" {
-		return chat.Part{}, chat.Invalid(param, "%s is to be an object with the string url", param)
+		return chat.Part{}, chat.Invalid(param, "%s must be an object with a string url", param)
 	}
 	image := &chat.Image{Detail: form.ImageURL.Detail}
 	target := form.ImageURL.URL
@@ -156,19 +156,19 @@ func imagePart(param string, raw json.RawMessage) (chat.Part, error) {
 	case "data":
 		media, data, ok := strings.Cut(rest, ";base64,")
 		if !ok || !strings.Contains(media, "/") {
-			return chat.Part{}, chat.Invalid(param+".url", "%s.url is to be data:image/…;base64,… (RFC 2397)", param)
+			return chat.Part{}, chat.Invalid(param+".url", "%s.url must be data:image/…;base64,… (RFC 2397)", param)
 		}
 		image.MediaType, image.Data = media, data
 	default:
-		return chat.Part{}, chat.Invalid(param+".url", "%s.url is to begin with http:, https: or data:", param)
+		return chat.Part{}, chat.Invalid(param+".url", "%s.url must begin with http:, https: or data:", param)
 	}
 	return chat.Part{Kind: chat.PartImage, Image: image}, nil
 }
 
-// assistant reads what a model has answered earlier.
+// assistant decodes an earlier answer of a model.
 func (w wireMessage) assistant(param string) ([]chat.Part, error) {
 	if w.Function != nil && !isNull(w.Function) {
-		return nil, chat.Invalid(param+".function_call", "%s.function_call is not supported any more; use tool_calls", param)
+		return nil, chat.Invalid(param+".function_call", "%s.function_call is no longer supported; use tool_calls", param)
 	}
 	var parts []chat.Part
 	for _, f := range []struct {
@@ -224,7 +224,7 @@ func (w wireMessage) calls(param string) ([]chat.Part, error) {
 	return parts, nil
 }
 
-// parseCall reads a call of a function; calls of other tools stay as they are.
+// parseCall decodes a function call; calls of other tools stay as they are.
 func parseCall(param string, raw json.RawMessage) (chat.Part, error) {
 	kind, err := typeOf(param, raw)
 	if err != nil {
@@ -238,7 +238,7 @@ func parseCall(param string, raw json.RawMessage) (chat.Part, error) {
 		Function struct{ Name, Arguments string }
 	}
 	if json.Unmarshal(raw, &form) != nil {
-		return chat.Part{}, chat.Invalid(param, "%s is to have the strings id, function.name and function.arguments", param)
+		return chat.Part{}, chat.Invalid(param, "%s must have the strings id, function.name and function.arguments", param)
 	}
 	if form.ID == "" {
 		return chat.Part{}, chat.Invalid(param+".id", "%s.id is missing", param)
@@ -250,11 +250,11 @@ func parseCall(param string, raw json.RawMessage) (chat.Part, error) {
 	return chat.Part{Kind: chat.PartCall, Call: call}, nil
 }
 
-// result reads what a tool has answered.
+// result decodes the result of a tool.
 func (w wireMessage) result(param string) ([]chat.Part, error) {
 	var id string
 	if json.Unmarshal(w.ToolCallID, &id) != nil || id == "" {
-		return nil, chat.Invalid(param+".tool_call_id", "%s.tool_call_id is missing or not a string: the id of the call that it answers", param)
+		return nil, chat.Invalid(param+".tool_call_id", "%s.tool_call_id must be a string: the id of the call that it answers", param)
 	}
 	parts, err := w.content(param, orImage)
 	if err != nil {

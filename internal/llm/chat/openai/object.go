@@ -6,8 +6,8 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// object writes a JSON object whose fields stay in order. What is JSON already
-// is copied as it stands.
+// object writes a JSON object with fields in order. Values that are JSON already are
+// copied.
 type object struct{ b []byte }
 
 func (o *object) key(name string) {
@@ -26,14 +26,14 @@ func (o *object) raw(name string, value []byte) {
 	o.b = append(o.b, value...)
 }
 
-// value writes a value that can be encoded: strings, numbers, and the forms of
-// this package.
+// value encodes a value that cannot fail to encode: strings, numbers, and the wire
+// types of this package.
 func (o *object) value(name string, value any) {
 	encoded, _ := tools.Encode(value)
 	o.raw(name, encoded)
 }
 
-// fields adds the fields of another object.
+// fields appends the fields of another object.
 func (o *object) fields(other []byte) {
 	inner := bytes.TrimSpace(other[1:])
 	if inner[0] == '}' {
@@ -49,7 +49,7 @@ func (o *object) end() []byte {
 	return append(o.b, '}')
 }
 
-// list appends values of JSON as a JSON list.
+// list appends JSON values as a JSON list.
 func list(b []byte, values [][]byte) []byte {
 	b = append(b, '[')
 	for i, v := range values {

@@ -10,12 +10,12 @@ import (
 	"github.com/spiced-sql/spiced/internal/llm/upstream"
 )
 
-// ProviderOptions say whom to ask, and how.
+// ProviderOptions configures a provider.
 type ProviderOptions struct {
 	Endpoint *upstream.Endpoint
-	Model    string // as the provider names it
-	// Defaults are parameters that a request without them is sent with, such
-	// as temperature, by OpenAI's names.
+	Model    string // as named by the provider
+	// Defaults are parameters, by OpenAI's names, that are sent with requests that lack
+	// them, such as temperature.
 	Defaults map[string]json.RawMessage
 }
 
@@ -31,8 +31,8 @@ type provider struct {
 
 var _ chat.Provider = (*provider)(nil)
 
-// maxTokensName is max_completion_tokens for OpenAI, whose newer models refuse
-// max_tokens, and max_tokens for others, which may know nothing else.
+// maxTokensName returns max_completion_tokens for OpenAI, whose newer models reject
+// max_tokens, and max_tokens for others, which may support nothing else.
 func maxTokensName(host string) string {
 	if host == "api.openai.com" || strings.HasSuffix(host, ".api.openai.com") || strings.HasSuffix(host, ".openai.azure.com") {
 		return "max_completion_tokens"
@@ -40,7 +40,7 @@ func maxTokensName(host string) string {
 	return "max_tokens"
 }
 
-// Form is [chat.FormOpenAI].
+// Form returns [chat.FormOpenAI].
 func (p *provider) Form() chat.Form { return chat.FormOpenAI }
 
 // Chat sends the request and yields the answer.

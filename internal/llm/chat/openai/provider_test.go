@@ -25,8 +25,8 @@ type transport func(*http.Request) (*http.Response, error)
 
 func (t transport) RoundTrip(r *http.Request) (*http.Response, error) { return t(r) }
 
-// streaming is a provider whose answers are what body returns. What it is sent
-// is passed to sent, which may be nil.
+// streaming returns a provider whose answers are what body returns. Requests are passed
+// to sent, which may be nil.
 func streaming(base string, body func() io.Reader, sent func([]byte)) chat.Provider {
 	return openai.NewProvider(openai.ProviderOptions{Model: "gpt-x", Endpoint: upstream.New(upstream.Options{
 		Model: "m", BaseURL: base,
@@ -46,7 +46,7 @@ func saying(stream string) chat.Provider {
 
 var hello = &chat.Request{Model: "m", Messages: []chat.Message{chat.Text(chat.RoleUser, "hello")}}
 
-// deltas reads an answer and writes each delta as a word.
+// deltas reads an answer and formats each delta as a word.
 func deltas(p chat.Provider) ([]string, error) {
 	var words []string
 	for d, err := range p.Chat(context.Background(), hello) {
@@ -87,7 +87,7 @@ func word(d chat.Delta) string {
 	return fmt.Sprintf("%+v", d)
 }
 
-// stream writes chunks of deltas as events; what is no object stays as it is.
+// stream returns a stream of chunks; a value that is not an object is written as is.
 func stream(chunks ...string) string {
 	var b strings.Builder
 	for _, c := range chunks {
@@ -237,10 +237,10 @@ func TestBadStreams(t *testing.T) {
 	}{
 		"nothing":            {"", chat.CodeBroken, "no finish_reason"},
 		"the end is missing": {stream(text), chat.CodeBroken, "no finish_reason"},
-		"garbage":            {stream(text, "{nonsense"), chat.CodeBroken, "makes no sense"},
-		"another shape":      {stream(`"hello"`), chat.CodeBroken, "makes no sense"},
+		"garbage":            {stream(text, "{nonsense"), chat.CodeBroken, "answer is invalid"},
+		"another shape":      {stream(`"hello"`), chat.CodeBroken, "answer is invalid"},
 		"no choices":         {`{"id":"x"}`, chat.CodeBroken, "no choices"},
-		"half a document":    {`{"choices":[`, chat.CodeBroken, "makes no sense"},
+		"half a document":    {`{"choices":[`, chat.CodeBroken, "answer is invalid"},
 		"an error":           {stream(text, `{"error":{"message":"it burns","type":"server_error","param":null,"code":null}}`), chat.CodeUpstream, "it burns"},
 		"an error in text":   {stream(text, `{"error":"it burns"}`), chat.CodeUpstream, "it burns"},
 		"an error event":     {"event: error\ndata: {\"message\":\"it burns\"}\n\n", chat.CodeUpstream, "it burns"},
@@ -251,10 +251,10 @@ func TestBadStreams(t *testing.T) {
 		"OpenRouter's":       {stream(text, "finish:error"), chat.CodeUpstream, "in the middle"},
 		"an error in JSON":   {`{"error":{"message":"no key","code":"invalid_authentication"}}`, chat.CodeRefused, "no key"},
 		"a call with no name": {
-			stream(`calls:{"index":0,"id":"c","function":{"arguments":"{}"}}`, "finish:tool_calls", done), chat.CodeBroken, "without a tool's name",
+			stream(`calls:{"index":0,"id":"c","function":{"arguments":"{}"}}`, "finish:tool_calls", done), chat.CodeBroken, "tool call without a name",
 		},
 		"too many calls": {
-			stream(`calls:` + strings.TrimSuffix(strings.Repeat(`{"function":{"name":"f","arguments":"{\"a\":1}"}},`, openai.MaxCalls+1), ",")), chat.CodeBroken, "too many calls",
+			stream(`calls:` + strings.TrimSuffix(strings.Repeat(`{"function":{"name":"f","arguments":"{\"a\":1}"}},`, openai.MaxCalls+1), ",")), chat.CodeBroken, "too many tool calls",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -270,7 +270,7 @@ func TestBadStreams(t *testing.T) {
 	}
 }
 
-// rich is an answer with everything, in the bytes of OpenAI.
+// rich is an answer with all features, in OpenAI's bytes.
 var rich = stream(
 	`delta:{"role":"assistant","content":"","refusal":null}`,
 	`delta:{"reasoning_content":"hm"}`,
@@ -284,8 +284,8 @@ var rich = stream(
 	done,
 )
 
-// A stream that is cut anywhere gives the whole answer or an error; what came
-// before is the beginning of the whole answer, and a call that ended is whole.
+// A stream cut anywhere gives the whole answer or an error; what came before is a
+// prefix of the whole answer, and a call that ended is whole.
 func TestCutsGiveTheWholeAnswerOrAnError(t *testing.T) {
 	for _, body := range []string{rich, strings.ReplaceAll(rich, "\n", "\r\n")} {
 		whole, err := deltas(saying(body))
@@ -329,7 +329,7 @@ func TestPiecesOfTheStreamDoNotMatter(t *testing.T) {
 	}
 }
 
-// Arguments may be cut anywhere between chunks: the call is the same.
+// Arguments may be split anywhere between chunks: the call is the same.
 func TestPiecesOfArgumentsDoNotMatter(t *testing.T) {
 	const arguments = `{"a":"}\\\"{","b":[{"c":{}}]}`
 	for cut := range len(arguments) + 1 {
@@ -368,7 +368,7 @@ func FuzzStream(f *testing.F) {
 	})
 }
 
-// grammar checks what chat.Provider promises about the order of deltas.
+// grammar checks the order of deltas that chat.Provider requires.
 type grammar struct {
 	t     *testing.T
 	began bool
@@ -422,7 +422,7 @@ func (g *grammar) next(d chat.Delta, err error) {
 	}
 }
 
-// The provider of package chattest is written from the published form alone.
+// The provider of package chattest is written from OpenAI's documentation alone.
 func TestAgainstAServer(t *testing.T) {
 	server, err := chattest.Start()
 	if err != nil {

@@ -10,10 +10,9 @@ import (
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 )
 
-// ParseRequest decodes the body of POST /v1/chat/completions. Messages keep
-// how they were written; what this package does not know is in Extra. Errors
-// are [*chat.Error] with the path of the field, such as
-// messages[2].content[0].type.
+// ParseRequest decodes the body of POST /v1/chat/completions. Messages retain their
+// original JSON; unknown fields are in Extra. Errors are [*chat.Error] with the path of
+// the field, such as messages[2].content[0].type.
 func ParseRequest(body []byte) (*chat.Request, error) {
 	if len(body) > chat.MaxRequestBytes {
 		return nil, &chat.Error{Code: chat.CodeTooLarge, Message: fmt.Sprintf("the request has %d bytes; at most %d", len(body), chat.MaxRequestBytes)}
@@ -47,28 +46,28 @@ func notJSON(err error) error {
 	if errors.As(err, &syntax) {
 		return chat.Invalid("", "the request is not JSON: %s at byte %d", syntax, syntax.Offset)
 	}
-	return chat.Invalid("", "the request is to be a JSON object")
+	return chat.Invalid("", "the request must be a JSON object")
 }
 
 func complete(r *chat.Request) error {
 	if r.Model == "" {
-		return chat.Invalid("model", "model is missing: which model shall answer")
+		return chat.Invalid("model", "model is missing: the name of the model to use")
 	}
 	if len(r.Messages) == 0 {
-		return chat.Invalid("messages", "messages is missing: at least one is needed")
+		return chat.Invalid("messages", "messages is missing: at least one message is required")
 	}
 	return nil
 }
 
-// field is a field of the request that has a meaning here.
+// field is a field of the request that the runtime interprets.
 type field struct {
 	name string
 	set  func(r *chat.Request, name string, raw json.RawMessage) error
-	// kept says that Extra has it too: which of two names the client used.
+	// kept means that Extra has it too: which of two names the client used.
 	kept bool
 }
 
-// known are the fields, in the order in which faults are reported.
+// known are the fields, in the order in which errors are reported.
 var known = []field{
 	{name: "model", set: into(func(r *chat.Request) *string { return &r.Model })},
 	{name: "messages", set: setMessages},
@@ -101,19 +100,19 @@ func extra(fields map[string]json.RawMessage) map[string]json.RawMessage {
 
 func isNull(raw []byte) bool { return string(raw) == "null" }
 
-// into decodes a field into a place of the request.
-func into[T any](place func(*chat.Request) *T) func(*chat.Request, string, json.RawMessage) error {
+// into decodes a field into target.
+func into[T any](target func(*chat.Request) *T) func(*chat.Request, string, json.RawMessage) error {
 	return func(r *chat.Request, name string, raw json.RawMessage) error {
-		return decode(name, raw, place(r))
+		return decode(name, raw, target(r))
 	}
 }
 
-// decode reads one value and says what it is to be.
+// decode decodes one value; its error names the expected type.
 func decode(param string, raw json.RawMessage, target any) error {
 	if json.Unmarshal(raw, target) == nil {
 		return nil
 	}
-	return chat.Invalid(param, "%s is to be %s, not %s", param, kindOf(target), truncate.Ellipsis(string(raw), maxShown))
+	return chat.Invalid(param, "%s must be %s, got %s", param, kindOf(target), truncate.Ellipsis(string(raw), maxShown))
 }
 
 func kindOf(target any) string {
@@ -123,7 +122,7 @@ func kindOf(target any) string {
 	case *bool, **bool:
 		return "true or false"
 	case *int:
-		return "a whole number"
+		return "an integer"
 	case **float64:
 		return "a number"
 	case *[]json.RawMessage:
@@ -134,18 +133,17 @@ func kindOf(target any) string {
 
 func legacy(instead string) func(*chat.Request, string, json.RawMessage) error {
 	return func(_ *chat.Request, name string, _ json.RawMessage) error {
-		return chat.Invalid(name, "%s is not supported any more; use %s", name, instead)
+		return chat.Invalid(name, "%s is no longer supported; use %s", name, instead)
 	}
 }
 
-// setMaxTokens takes both names of it; max_completion_tokens comes later and
-// wins.
+// setMaxTokens handles both names; max_completion_tokens comes later and wins.
 func setMaxTokens(r *chat.Request, name string, raw json.RawMessage) error {
 	if err := decode(name, raw, &r.Settings.MaxTokens); err != nil {
 		return err
 	}
 	if r.Settings.MaxTokens < 1 {
-		return chat.Invalid(name, "%s is %d; at least 1 is needed", name, r.Settings.MaxTokens)
+		return chat.Invalid(name, "%s must be at least 1, got %d", name, r.Settings.MaxTokens)
 	}
 	return nil
 }
@@ -157,7 +155,7 @@ func setStop(r *chat.Request, name string, raw json.RawMessage) error {
 		return nil
 	}
 	if json.Unmarshal(raw, &r.Settings.Stop) != nil {
-		return chat.Invalid(name, "%s is to be a string or a list of strings, not %s", name, truncate.Ellipsis(string(raw), maxShown))
+		return chat.Invalid(name, "%s must be a string or a list of strings, got %s", name, truncate.Ellipsis(string(raw), maxShown))
 	}
 	if n := len(r.Settings.Stop); n > MaxStop {
 		return chat.Invalid(name, "%s has %d texts; at most %d", name, n, MaxStop)
@@ -189,18 +187,18 @@ func setN(_ *chat.Request, name string, raw json.RawMessage) error {
 		return err
 	}
 	if n != 1 {
-		return chat.Invalid(name, "%s is %d; only 1 is supported: ask again for another answer", name, n)
+		return chat.Invalid(name, "%s is %d; only 1 is supported: send another request for another answer", name, n)
 	}
 	return nil
 }
 
-// typeOf is the field type of an object that has to have it.
+// typeOf returns the required field type of an object.
 func typeOf(param string, raw json.RawMessage) (string, error) {
 	var object struct {
 		Type json.RawMessage `json:"type"`
 	}
 	if json.Unmarshal(raw, &object) != nil || isNull(raw) {
-		return "", chat.Invalid(param, "%s is to be an object, not %s", param, truncate.Ellipsis(string(raw), maxShown))
+		return "", chat.Invalid(param, "%s must be an object, got %s", param, truncate.Ellipsis(string(raw), maxShown))
 	}
 	var kind string
 	if json.Unmarshal(object.Type, &kind) != nil || kind == "" {
@@ -247,7 +245,7 @@ func parseTool(param string, raw json.RawMessage) (chat.Tool, error) {
 	}
 	param += ".function"
 	if json.Unmarshal(raw, &form) != nil {
-		return tool, chat.Invalid(param, "%s is to be an object", param)
+		return tool, chat.Invalid(param, "%s must be an object", param)
 	}
 	f := form.Function
 	for _, part := range []struct {
@@ -263,13 +261,13 @@ func parseTool(param string, raw json.RawMessage) (chat.Tool, error) {
 		}
 	}
 	if tool.Name == "" || len(tool.Name) > MaxName {
-		return tool, chat.Invalid(param+".name", "%s.name is to have 1 to %d bytes", param, MaxName)
+		return tool, chat.Invalid(param+".name", "%s.name must have 1 to %d bytes", param, MaxName)
 	}
 	tool.Parameters, err = parameters(param+".parameters", f.Parameters)
 	return tool, err
 }
 
-// noParameters is the schema of a tool that takes nothing.
+// noParameters is the schema of a tool without parameters.
 const noParameters = `{"type":"object","properties":{}}`
 
 func parameters(param string, raw json.RawMessage) (json.RawMessage, error) {
@@ -277,12 +275,12 @@ func parameters(param string, raw json.RawMessage) (json.RawMessage, error) {
 		return json.RawMessage(noParameters), nil
 	}
 	if raw[0] != '{' {
-		return nil, chat.Invalid(param, "%s is to be a JSON Schema of an object, not %s", param, truncate.Ellipsis(string(raw), maxShown))
+		return nil, chat.Invalid(param, "%s must be a JSON Schema of an object, got %s", param, truncate.Ellipsis(string(raw), maxShown))
 	}
 	return raw, nil
 }
 
-// setChoice reads tool_choice; forms beside the modes stay as they are.
+// setChoice decodes tool_choice; objects other than a named function stay as they are.
 func setChoice(r *chat.Request, name string, raw json.RawMessage) error {
 	var mode string
 	if json.Unmarshal(raw, &mode) == nil {
@@ -291,7 +289,7 @@ func setChoice(r *chat.Request, name string, raw json.RawMessage) error {
 			r.Choice.Mode = m
 			return nil
 		}
-		return chat.Invalid(name, "%s is %q; auto, none, required and an object are known", name, mode)
+		return chat.Invalid(name, "%s must be auto, none, required or an object, got %q", name, mode)
 	}
 	kind, err := typeOf(name, raw)
 	if err != nil {

@@ -98,7 +98,7 @@ assistant: text(so) refusal(no)
 	}
 }
 
-// bad are requests and where their fault is.
+// bad are invalid requests and the position of the error.
 var bad = []struct{ body, param, says string }{
 	{``, "", "not JSON"},
 	{`{"model":"m",}`, "", "byte 14"},
@@ -106,17 +106,17 @@ var bad = []struct{ body, param, says string }{
 	{`null`, "model", "model is missing"},
 	{"{\"model\":\"\xff\"}", "", "UTF-8"},
 	{`{"messages":[{"role":"user","content":"a"}]}`, "model", "missing"},
-	{`{"model":7}`, "model", "a string, not 7"},
+	{`{"model":7}`, "model", "a string, got 7"},
 	{`{"model":"m"}`, "messages", "missing"},
 	{`{"model":"m","messages":{}}`, "messages", "a list"},
 	{`{"model":"m","messages":[]}`, "messages", "at least one"},
 	{`{"model":"m","messages":["a"]}`, "messages[0]", "an object"},
 	{`{"model":"m","messages":[null]}`, "messages[0]", "an object"},
 	{`{"model":"m","messages":[{"content":"a"}]}`, "messages[0].role", "missing"},
-	{`{"model":"m","messages":[{"role":"robot","content":"a"}]}`, "messages[0].role", `"robot"; system, developer`},
+	{`{"model":"m","messages":[{"role":"robot","content":"a"}]}`, "messages[0].role", `must be system, developer, user, assistant or tool, got "robot"`},
 	{`{"model":"m","messages":[{"role":"function","name":"f","content":"a"}]}`, "messages[0].role", "tool_call_id"},
 	{`{"model":"m","messages":[{"role":"user"}]}`, "messages[0].content", "missing"},
-	{`{"model":"m","messages":[{"role":"user","content":7}]}`, "messages[0].content", "not 7"},
+	{`{"model":"m","messages":[{"role":"user","content":7}]}`, "messages[0].content", "got 7"},
 	{`{"model":"m","messages":[{"role":"user","content":[{"text":"a"}]}]}`, "messages[0].content[0].type", "missing"},
 	{`{"model":"m","messages":[{"role":"user","content":[{"type":"text"}]}]}`, "messages[0].content[0].text", "missing"},
 	{`{"model":"m","messages":[{"role":"user","content":["a"]}]}`, "messages[0].content[0]", "an object"},
@@ -131,7 +131,7 @@ var bad = []struct{ body, param, says string }{
 	{`{"model":"m","messages":[{"role":"assistant","tool_calls":[{"type":"function","function":{"name":"f"}}]}]}`, "messages[0].tool_calls[0].id", "missing"},
 	{`{"model":"m","messages":[{"role":"assistant","tool_calls":[{"type":"function","id":"c"}]}]}`, "messages[0].tool_calls[0].function.name", "missing"},
 	{`{"model":"m","messages":[{"role":"assistant","tool_calls":[{"type":"function","id":"c","function":{"name":"f","arguments":{}}}]}]}`, "messages[0].tool_calls[0]", "strings"},
-	{`{"model":"m","messages":[{"role":"tool","content":"a"}]}`, "messages[0].tool_call_id", "missing"},
+	{`{"model":"m","messages":[{"role":"tool","content":"a"}]}`, "messages[0].tool_call_id", "must be a string"},
 	{minimal(`"tools":{}`), "tools", "a list"},
 	{minimal(`"tools":[{"type":"function"}]`), "tools[0].function.name", "1 to 128"},
 	{minimal(`"tools":[{"type":"function","function":{"name":7}}]`), "tools[0].function.name", "a string"},
@@ -140,7 +140,7 @@ var bad = []struct{ body, param, says string }{
 	{minimal(`"tool_choice":{"type":"function"}`), "tool_choice.function.name", "missing"},
 	{minimal(`"functions":[]`), "functions", "use tools"},
 	{minimal(`"function_call":"auto"`), "function_call", "use tool_choice"},
-	{minimal(`"max_tokens":1.5`), "max_tokens", "whole number"},
+	{minimal(`"max_tokens":1.5`), "max_tokens", "an integer"},
 	{minimal(`"max_tokens":0`), "max_tokens", "at least 1"},
 	{minimal(`"temperature":"hot"`), "temperature", "a number"},
 	{minimal(`"stop":7`), "stop", "list of strings"},
@@ -181,7 +181,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// What is parsed can be sent, and says the same when it is parsed again.
+// An accepted request can be sent, and decodes to the same request.
 func FuzzParseRequest(f *testing.F) {
 	f.Add([]byte(everything))
 	for _, c := range bad {

@@ -8,7 +8,7 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// completion is the answer to a request that wants no stream.
+// completion is the answer to a request that does not stream.
 type completion struct {
 	ID      string       `json:"id"`
 	Object  string       `json:"object"`
@@ -40,8 +40,8 @@ type wholeCall struct {
 	Function callFunction `json:"function"`
 }
 
-// EncodeResponse is a chat.completion of one choice. Several texts are joined
-// by a blank line, as of several answers of the model.
+// EncodeResponse returns a chat.completion of one choice. Texts of several answers of
+// the model are joined by a blank line.
 func EncodeResponse(o EncoderOptions, r *chat.Response) ([]byte, error) {
 	m := wholeMessage{Role: "assistant", Annotations: []json.RawMessage{}}
 	texts := map[chat.PartKind][]string{}
@@ -76,7 +76,7 @@ func joined(texts []string) *string {
 	return &text
 }
 
-// gather puts together what the deltas had beside the neutral form.
+// gather merges the Raw of the deltas.
 func gather(raw []chat.Delta, m *wholeMessage) json.RawMessage {
 	type logprobs struct {
 		Content []json.RawMessage `json:"content"`
@@ -105,7 +105,7 @@ func gather(raw []chat.Delta, m *wholeMessage) json.RawMessage {
 	return encoded
 }
 
-// wireUsage are the tokens, in both directions.
+// wireUsage is the usage, in both directions.
 type wireUsage struct {
 	Prompt     int64             `json:"prompt_tokens"`
 	Completion int64             `json:"completion_tokens"`

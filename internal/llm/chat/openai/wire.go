@@ -6,9 +6,8 @@ import (
 	"strings"
 )
 
-// wireChunk is what a provider sends: a chat.completion.chunk, a whole
-// chat.completion, or an error. Compatible servers differ; the fields allow
-// for what they are known to do.
+// wireChunk is what a provider sends: a chat.completion.chunk, a whole chat.completion,
+// or an error. The fields cover the known differences of compatible servers.
 type wireChunk struct {
 	Choices []wireChoice    `json:"choices"`
 	Usage   *gotUsage       `json:"usage"`
@@ -25,16 +24,16 @@ type wireChoice struct {
 	Whole        *wireDelta      `json:"message"`
 	Logprobs     json.RawMessage `json:"logprobs"`
 	FinishReason string          `json:"finish_reason"`
-	Usage        *gotUsage       `json:"usage"` // Moonshot's
+	Usage        *gotUsage       `json:"usage"` // Moonshot
 }
 
 type wireDelta struct {
 	Content     text            `json:"content"`
 	Reasoning   text            `json:"reasoning_content"`
-	Thinking    text            `json:"reasoning"` // OpenRouter's, Ollama's
+	Thinking    text            `json:"reasoning"` // OpenRouter, Ollama
 	Refusal     text            `json:"refusal"`
 	ToolCalls   []wireCall      `json:"tool_calls"`
-	Function    *wireFunction   `json:"function_call"` // before tool_calls
+	Function    *wireFunction   `json:"function_call"` // predecessor of tool_calls
 	Annotations json.RawMessage `json:"annotations"`
 }
 
@@ -49,8 +48,7 @@ type wireFunction struct {
 	Arguments arguments `json:"arguments"`
 }
 
-// text is a string; of a list of parts (Mistral's) it is their text, and of
-// anything else nothing.
+// text is a string, the text of a list of parts (Mistral), or empty for anything else.
 type text string
 
 // UnmarshalJSON never fails on valid JSON.
@@ -84,8 +82,8 @@ func (a *arguments) UnmarshalJSON(raw []byte) error {
 type gotUsage struct {
 	Prompt     int64 `json:"prompt_tokens"`
 	Completion int64 `json:"completion_tokens"`
-	Cached     int64 `json:"cached_tokens"`           // Moonshot's
-	CacheHit   int64 `json:"prompt_cache_hit_tokens"` // DeepSeek's
+	Cached     int64 `json:"cached_tokens"`           // Moonshot
+	CacheHit   int64 `json:"prompt_cache_hit_tokens"` // DeepSeek
 	Input      *struct {
 		Cached  int64 `json:"cached_tokens"`
 		Written int64 `json:"cache_write_tokens"`
@@ -95,7 +93,7 @@ type gotUsage struct {
 	} `json:"completion_tokens_details"`
 }
 
-// failure finds an error in a chunk: its message and what names its kind.
+// failure returns the error in a chunk: its message and its kind.
 func (c *wireChunk) failure() (message, kind string, found bool) {
 	if c.Error == nil || isNull(c.Error) {
 		return string(c.Message), kindName(c.Code, string(c.Type)), c.Object == "error"
@@ -113,7 +111,7 @@ func (c *wireChunk) failure() (message, kind string, found bool) {
 	return e.Message, kindName(e.Code, kind), true
 }
 
-// kindName is the code and the type of an error in one text.
+// kindName returns the code and the type of an error as one text.
 func kindName(code any, kind string) string {
 	encoded, _ := json.Marshal(code)
 	return strings.ToLower(string(bytes.Trim(encoded, `"`)) + " " + kind)

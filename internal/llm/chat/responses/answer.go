@@ -6,15 +6,15 @@ import (
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 )
 
-// EncodeResponse is an answer as a whole: the object that its stream would
-// have ended with.
+// EncodeResponse returns an answer that is not streamed: the object with which its
+// stream would have ended.
 func EncodeResponse(o EncoderOptions, r *chat.Response) ([]byte, error) {
 	e := replay(o, r)
 	status, _ := e.status()
 	return encode(e.response(status))
 }
 
-// encodeItems are the items of an answer.
+// encodeItems returns the items of an answer.
 func encodeItems(o EncoderOptions, r *chat.Response) []json.RawMessage {
 	e := replay(o, r)
 	items := make([]json.RawMessage, 0, len(e.output))
@@ -26,12 +26,12 @@ func encodeItems(o EncoderOptions, r *chat.Response) []json.RawMessage {
 	return items
 }
 
-// replay writes the answer with an encoder that has no writer.
+// replay feeds the answer to an encoder without a writer.
 func replay(o EncoderOptions, r *chat.Response) *encoder {
 	e := newEncoder(nil, o)
 	for i, p := range r.Parts {
 		if i > 0 && p.Kind == chat.PartText && r.Parts[i-1].Kind == chat.PartText {
-			e.closeOpen(statusCompleted) // the text of another round
+			e.closeOpen(statusCompleted) // text of another round
 		}
 		e.replay(i, p, r.Reason)
 		if p.Kind == chat.PartText {
@@ -43,8 +43,8 @@ func replay(o EncoderOptions, r *chat.Response) *encoder {
 	return e
 }
 
-// replay writes a part. A call that the answer's limit has cut off is not
-// complete: no client may take it for one.
+// replay writes a part. A call cut off by the token limit is marked incomplete so that
+// no client runs it.
 func (e *encoder) replay(index int, p chat.Part, reason chat.Reason) {
 	switch p.Kind {
 	case chat.PartText:
@@ -62,8 +62,8 @@ func (e *encoder) replay(index int, p chat.Part, reason chat.Reason) {
 	}
 }
 
-// details adds log probabilities and annotations to a text. With several texts
-// nobody knows which they belong to, and they are left out.
+// details adds log probabilities and annotations to a text. With several texts it is
+// unknown which one they belong to, and they are left out.
 func (e *encoder) details(r *chat.Response) {
 	texts := 0
 	for _, p := range r.Parts {

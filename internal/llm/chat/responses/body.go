@@ -10,23 +10,23 @@ import (
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 )
 
-// order is how the keys of a request follow each other; others come after
-// them by name, and the input last. Equal requests have equal bytes.
+// order is the order of the keys of a request; other keys follow by name, and the input
+// is last. Equal requests have equal bytes.
 var order = []string{
 	"model", "stream", "store", "include", "tools", "tool_choice", "parallel_tool_calls",
 	"max_output_tokens", "temperature", "top_p", "reasoning", "text", "user",
 }
 
-// shared are the keys of chat completions that mean the same in this form.
+// shared are the keys of chat completions that mean the same in the Responses API.
 var shared = []string{"metadata", "prompt_cache_key", "prompt_cache_retention", "safety_identifier", "service_tier"}
 
-// body is what is sent, by key.
+// body is the body to send, by key.
 type body struct {
 	values map[string]json.RawMessage
 	err    error
 }
 
-// set renders a value; the first fault stays.
+// set encodes a value; the first error is retained.
 func (b *body) set(key string, value any) {
 	raw, err := encode(value)
 	if err != nil && b.err == nil {
@@ -35,8 +35,8 @@ func (b *body) set(key string, value any) {
 	b.values[key] = raw
 }
 
-// add sets a key, or fills in an object what it lacks: reasoning and text have
-// keys from several places.
+// add sets a key, or merges missing keys into an object: reasoning and text come from
+// several sources.
 func (b *body) add(key string, raw json.RawMessage) {
 	own, ok := b.values[key]
 	switch {
@@ -47,7 +47,7 @@ func (b *body) add(key string, raw json.RawMessage) {
 	}
 }
 
-// render writes the object.
+// render encodes the object.
 func (b *body) render() ([]byte, error) {
 	if b.err != nil {
 		return nil, b.err
@@ -75,7 +75,7 @@ func (b *body) render() ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// separator stands before a key.
+// separator returns what precedes a key.
 func separator(written int) byte {
 	if written == 0 {
 		return '{'
@@ -83,7 +83,7 @@ func separator(written int) byte {
 	return ','
 }
 
-// body is the request in this form. A fault of it is a [*chat.Error].
+// body returns the request in the Responses API. Errors in it are [*chat.Error].
 func (p *provider) body(r *chat.Request) ([]byte, error) {
 	if len(r.Settings.Stop) > 0 {
 		return nil, chat.Invalid("stop", "OpenAI's Responses API has no stop sequences; leave stop out, or set params.responses_api: disabled for this model")
@@ -118,7 +118,7 @@ func (p *provider) tools(b *body, r *chat.Request) error {
 		return err
 	}
 	if len(tools) == 0 {
-		return nil // and no choice: servers refuse one without tools
+		return nil // and no choice: servers reject one without tools
 	}
 	b.set("tools", tools)
 	choice, err := toolChoice(r.Choice, r.Form)
@@ -152,8 +152,8 @@ func (b *body) settings(s chat.Settings) {
 	}
 }
 
-// extra adds what the client wrote beside: all of it in this form, of chat
-// completions what means the same here.
+// extra adds the client's other fields: all of them from a Responses request, and from
+// chat completions those that mean the same.
 func (b *body) extra(r *chat.Request) {
 	switch r.Form {
 	case chat.FormResponses:
@@ -175,13 +175,13 @@ func (b *body) extra(r *chat.Request) {
 	}
 }
 
-// include asks for the reasoning in the form in which it can be sent back,
-// beside what the client asks for.
+// include requests encrypted reasoning, which can be sent back, in addition to what the
+// client requests.
 func (b *body) include() {
 	const encrypted = "reasoning.encrypted_content"
 	var include []string
 	if raw, ok := b.values["include"]; ok && json.Unmarshal(raw, &include) != nil {
-		return // the provider says what is wrong with it
+		return // the provider reports what is wrong
 	}
 	if !slices.Contains(include, encrypted) {
 		include = append(include, encrypted)
@@ -189,8 +189,8 @@ func (b *body) include() {
 	b.set("include", include)
 }
 
-// encrypts reports whether a model may be asked for encrypted reasoning.
-// OpenAI refuses that with those of its models that do not reason.
+// encrypts reports whether encrypted reasoning can be requested. OpenAI rejects that
+// for its models that do not reason.
 func encrypts(model string) bool {
 	for _, prefix := range []string{"gpt-3.5", "gpt-4", "chatgpt-"} {
 		if strings.HasPrefix(model, prefix) {
@@ -200,7 +200,7 @@ func encrypts(model string) bool {
 	return true
 }
 
-// quote renders a string.
+// quote encodes a string.
 func quote(text string) json.RawMessage {
 	raw, err := encode(text)
 	if err != nil {

@@ -12,28 +12,28 @@ import (
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 )
 
-// decoder turns the events of a response into deltas. It does not matter
-// whether a server sends an item in pieces, whole at its end, or both.
+// decoder converts the events of a response to deltas, whether a server sends an item
+// in pieces, whole at its end, or both.
 type decoder struct {
 	fail  func(chat.Code, string) *chat.Error
 	began bool
 	ended bool
 	items map[string]*incoming
 	calls int
-	out   []chat.Delta // of the event at hand
+	out   []chat.Delta // of the current event
 }
 
-// incoming is what has been seen of an item.
+// incoming is the state of an item being received.
 type incoming struct {
-	id    string // of reasoning
+	id    string // of a reasoning item
 	call  int    // index of the call; -1 for other items
-	ended bool   // of a call
+	ended bool   // the call has ended
 	done  bool
 	text  strings.Builder // arguments of a call
-	seen  bool            // some of its text was streamed
+	seen  bool            // some of the text was streamed
 }
 
-// wireEvent has the fields of all events that are read.
+// wireEvent has the fields of all supported events.
 type wireEvent struct {
 	Type        string            `json:"type"`
 	OutputIndex *int              `json:"output_index"`
@@ -46,12 +46,12 @@ type wireEvent struct {
 	Item        json.RawMessage   `json:"item"`
 	Response    *wireResponse     `json:"response"`
 
-	// An error event has these, or the same under error.
-	Code    any        `json:"code"` // a word; some servers send a number
+	// Error events have these, or the same under error.
+	Code    any        `json:"code"` // a string; some servers send a number
 	Message string     `json:"message"`
 	Error   *wireError `json:"error"`
 
-	// Of a whole response, which is no event.
+	// Of a whole response that is not streamed.
 	Object string `json:"object"`
 }
 
@@ -90,8 +90,8 @@ type wireItem struct {
 	} `json:"summary"`
 }
 
-// event takes the data of the next event. The deltas count also when there is
-// an error; after it, or once ended is set, nothing follows.
+// event decodes the data of the next event. Deltas are valid even if there is an error.
+// Nothing follows an error, or once ended is set.
 func (d *decoder) event(data []byte) ([]chat.Delta, error) {
 	d.out = nil
 	if bytes.Equal(bytes.TrimSpace(data), []byte("[DONE]")) {
@@ -104,7 +104,7 @@ func (d *decoder) event(data []byte) ([]chat.Delta, error) {
 	}
 	read := readers[e.Type]
 	if read == nil && errors.As(err, new(*json.UnmarshalTypeError)) {
-		return nil, nil // an event that is not needed, with fields of other types
+		return nil, nil // an unsupported event whose fields have other types
 	}
 	if err != nil {
 		return nil, d.unreadable("event", err)
@@ -119,11 +119,11 @@ func (d *decoder) event(data []byte) ([]chat.Delta, error) {
 }
 
 func (d *decoder) unreadable(what string, err error) *chat.Error {
-	return d.fail(chat.CodeBroken, "the provider sent an unreadable "+what+": "+err.Error())
+	return d.fail(chat.CodeBroken, "the provider sent an invalid "+what+": "+err.Error())
 }
 
-// emit adds a delta. The first one is preceded by DeltaStart, so that a
-// failure before it can still get a status of its own.
+// emit appends a delta. DeltaStart precedes only the first one, so that an earlier
+// error can still set the HTTP status.
 func (d *decoder) emit(delta chat.Delta) {
 	if !d.began {
 		d.began = true
@@ -132,7 +132,7 @@ func (d *decoder) emit(delta chat.Delta) {
 	d.out = append(d.out, delta)
 }
 
-// whole takes a response that was not streamed.
+// whole decodes a response that was not streamed.
 func (d *decoder) whole(data []byte) ([]chat.Delta, error) {
 	r := &wireResponse{}
 	if err := json.Unmarshal(data, r); err != nil {
@@ -142,8 +142,8 @@ func (d *decoder) whole(data []byte) ([]chat.Delta, error) {
 	return d.out, err
 }
 
-// readers is the table of the events that are read. Events that only announce
-// or repeat what others bring are not in it.
+// readers are the supported events. Events that only announce or repeat others are not
+// supported.
 var readers = map[string]func(*decoder, *wireEvent) error{
 	"response.output_item.added": (*decoder).itemAdded,
 	"response.output_item.done": func(d *decoder, e *wireEvent) error {
@@ -174,16 +174,16 @@ var readers = map[string]func(*decoder, *wireEvent) error{
 	"error":               func(d *decoder, e *wireEvent) error { return d.failed(e.fault()) },
 }
 
-// at is what has been seen of the item of an event. Servers that leave out
-// output_index have ids (llama.cpp, of calls the call_id alone); those that
-// change ids on the way have the index.
+// at returns the state of an event's item. Servers that omit output_index send ids
+// (llama.cpp only the call_id of calls); those that change ids along the way send the
+// index.
 func (d *decoder) at(e *wireEvent) *incoming {
 	key := e.ItemID
 	switch {
 	case e.OutputIndex != nil:
 		key = strconv.Itoa(*e.OutputIndex)
 	case e.Item != nil:
-		item, _ := d.parse(e.Item) // whoever reads the item says what is wrong with it
+		item, _ := d.parse(e.Item) // the reader of the item reports errors
 		key = cmp.Or(item.ID, item.CallID)
 	}
 	if d.items == nil {
@@ -218,7 +218,7 @@ func (d *decoder) thinking(e *wireEvent) error {
 	return d.text(d.at(e), chat.DeltaThinking, e.Delta, detail{})
 }
 
-// paragraph stands between two parts of a summary.
+// paragraph separates two parts of a summary.
 func (d *decoder) paragraph(e *wireEvent) error {
 	if e.Summary == 0 {
 		return nil
@@ -238,8 +238,8 @@ func (d *decoder) itemAdded(e *wireEvent) error {
 	return err
 }
 
-// parse reads an item. One whose fields are of other types than here is none
-// that matters here, unless it says it is.
+// parse decodes an item. An item whose fields have unexpected types is ignored, unless
+// it claims a supported type.
 func (d *decoder) parse(raw json.RawMessage) (*wireItem, error) {
 	item := &wireItem{}
 	err := json.Unmarshal(raw, item)
@@ -274,8 +274,8 @@ func (d *decoder) arguments(in *incoming, text string) error {
 	return nil
 }
 
-// argumentsDone ends a call early when its arguments can be used. Otherwise
-// the item's end says whether the model wrote them so or was cut off.
+// argumentsDone ends a call early if its arguments are usable. Otherwise the end of the
+// item shows whether the model wrote them so or was cut off.
 func (d *decoder) argumentsDone(in *incoming, all string) error {
 	if in.call < 0 || in.ended {
 		return nil
@@ -287,7 +287,7 @@ func (d *decoder) argumentsDone(in *incoming, all string) error {
 	return err
 }
 
-// catchUp adds what the whole arguments have beyond those that were streamed.
+// catchUp emits the arguments that were not streamed.
 func (d *decoder) catchUp(in *incoming, all string) error {
 	if rest, ok := strings.CutPrefix(all, in.text.String()); ok {
 		return d.arguments(in, rest)
@@ -302,7 +302,7 @@ func (d *decoder) end(in *incoming) {
 	}
 }
 
-// itemDone takes a whole item.
+// itemDone handles a whole item.
 func (d *decoder) itemDone(in *incoming, raw json.RawMessage) error {
 	item, err := d.parse(raw)
 	if err != nil || in.done {
@@ -327,7 +327,7 @@ func (d *decoder) itemDone(in *incoming, raw json.RawMessage) error {
 	return err
 }
 
-// message yields the texts of a message that were not streamed.
+// message emits the texts of a message that were not streamed.
 func (d *decoder) message(in *incoming, item *wireItem) error {
 	if in.seen {
 		return nil
@@ -362,7 +362,7 @@ func (item *wireItem) thinking() string {
 	return strings.Join(paragraphs, "\n\n")
 }
 
-// part keeps an item for the next request.
+// part records an item for the next request.
 func (d *decoder) part(kind chat.PartKind, text string, raw json.RawMessage) {
 	d.emit(chat.Delta{Kind: chat.DeltaPart, Part: &chat.Part{
 		Kind: kind, Text: text, Raw: raw, Form: chat.FormResponses,
@@ -377,8 +377,7 @@ func (d *decoder) ending(e *wireEvent) error {
 	return d.finish(e.Response)
 }
 
-// finish takes the response as it ended. Its items count when none was
-// streamed.
+// finish handles the final response. Its items are used only if none was streamed.
 func (d *decoder) finish(r *wireResponse) error {
 	if len(d.items) == 0 {
 		for _, raw := range r.Output {
@@ -394,14 +393,14 @@ func (d *decoder) finish(r *wireResponse) error {
 	case statusFailed:
 		return d.failed(r.Error)
 	case "cancelled", "queued", statusInProgress:
-		return d.fail(chat.CodeUpstream, "the provider left the response "+r.Status)
+		return d.fail(chat.CodeUpstream, "the provider ended the response with status "+r.Status)
 	}
 	d.ended = true
 	d.emit(chat.Delta{Kind: chat.DeltaFinish, Reason: d.reason(r)})
 	return nil
 }
 
-// reason is why the answer ended.
+// reason returns why the answer ended.
 func (d *decoder) reason(r *wireResponse) chat.Reason {
 	switch {
 	case r.Status == statusIncomplete && r.Cut != nil && r.Cut.Reason == "content_filter":
@@ -414,7 +413,7 @@ func (d *decoder) reason(r *wireResponse) chat.Reason {
 	return chat.ReasonStop
 }
 
-// broken is the error of a stream that just ends.
+// broken returns the error of a stream without a final event.
 func (d *decoder) broken() *chat.Error {
-	return d.fail(chat.CodeBroken, "the provider's answer broke off before its end")
+	return d.fail(chat.CodeBroken, "the provider's answer ended unexpectedly")
 }

@@ -9,43 +9,42 @@ import (
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 )
 
-// EncoderOptions say what an answer tells of itself.
+// EncoderOptions are fields of the response.
 type EncoderOptions struct {
 	ID      string    // resp_…
-	Model   string    // as the client named it
-	Created time.Time // when the answer began
-	Request *Request  // whose fields are echoed; nil: their defaults
+	Model   string    // as named by the client
+	Created time.Time // the time the answer began
+	Request *Request  // its fields are echoed; nil: their defaults
 }
 
-// encoder writes an answer as the events of the Responses API. A server-sent
-// event has the name that is its type.
+// encoder writes an answer as events of the Responses API. The name of a server-sent
+// event is its type.
 type encoder struct {
-	w       io.Writer // nil: only the response is wanted
+	w       io.Writer // nil: only the response is needed
 	options EncoderOptions
 	echo    *echo
-	buf     bytes.Buffer // the events of one call of a method
+	buf     bytes.Buffer // the events of one method call
 
 	sequence int
 	output   []*item
-	open     *item         // the message or reasoning that is being written
+	open     *item         // the message or reasoning being written
 	calls    map[int]*item // of this round, by the index of their deltas
 	usage    *usage
 	reason   chat.Reason
 	begun    bool
 	ended    bool
-	fault    error // of encoding JSON
+	fault    error // an error of encoding JSON
 }
 
 var _ chat.Encoder = (*encoder)(nil)
 
-// NewEncoder returns an encoder that writes the events of a streamed answer
-// to w.
+// NewEncoder returns an encoder that writes the events of a streamed answer to w.
 //
-// Calls that arrive interleaved are items of their own, open at the same time.
-// Thinking is a reasoning item with a summary; other providers' thinking goes
-// along in its encrypted_content, so that the client brings it back. Events of
-// ours have the type spiced.<name> and hold their data under the key data: the
-// official clients take a key error at the top for the end of the stream.
+// Interleaved calls are items that are open at the same time. Thinking is a reasoning
+// item with a summary; thinking of other providers is in its encrypted_content, so that
+// the client sends it back. Events of ours have the type spiced.<name> and their data
+// under the key data: the official clients treat a top-level key error as the end of
+// the stream.
 func NewEncoder(w io.Writer, o EncoderOptions) chat.Encoder { return newEncoder(w, o) }
 
 func newEncoder(w io.Writer, o EncoderOptions) *encoder {
@@ -84,9 +83,9 @@ func (e *encoder) Write(d chat.Delta) error {
 	return e.flush()
 }
 
-// Event writes an event of ours; data that is no object is left out. It is a
-// keepalive with the event in the field spiced_event: OpenAI's JavaScript
-// client throws on types that it does not know, and passes over this one.
+// Event writes an event of ours; data that is not an object is dropped. It is a
+// keepalive with the event in the field spiced_event: OpenAI's JavaScript client throws
+// on unknown types but ignores this one.
 func (e *encoder) Event(name string, data json.RawMessage) error {
 	if e.ended {
 		return nil
@@ -95,14 +94,14 @@ func (e *encoder) Event(name string, data json.RawMessage) error {
 	if json.Unmarshal(data, &ours) != nil || ours == nil {
 		ours = map[string]json.RawMessage{}
 	}
-	ours["type"], _ = json.Marshal(name) // of a string
+	ours["type"], _ = json.Marshal(name) // encoding a string cannot fail
 	e.begin()
 	e.emit(event{Type: "keepalive", Spiced: ours})
 	return e.flush()
 }
 
-// Close ends the answer: response.completed, or response.incomplete when it
-// was cut off.
+// Close ends the answer with response.completed, or with response.incomplete if it was
+// cut off.
 func (e *encoder) Close() error {
 	if e.ended {
 		return nil
@@ -114,9 +113,8 @@ func (e *encoder) Close() error {
 	return e.flush()
 }
 
-// Fail ends the answer: response.failed with what there was, for clients that
-// read up to the response's end, then an error event, at which the official
-// clients throw.
+// Fail ends the answer with response.failed, for clients that read to the end of the
+// response, and an error event, for which the official clients throw.
 func (e *encoder) Fail(fault *chat.Error) error {
 	if e.ended {
 		return nil
@@ -129,7 +127,7 @@ func (e *encoder) Fail(fault *chat.Error) error {
 	return e.flush()
 }
 
-// failed is the response as it stands when a fault ends it.
+// failed returns the response at the time of an error.
 func (e *encoder) failed(fault *chat.Error) *response {
 	for _, it := range e.output {
 		if it.status == statusInProgress {
@@ -154,8 +152,8 @@ func (e *encoder) finish() {
 	}
 }
 
-// status is how the answer ended, and why when it is incomplete. A refusal in
-// the model's own words is an answer.
+// status returns how the answer ended, and why if it is incomplete. A refusal in the
+// model's own words is an answer.
 func (e *encoder) status() (string, *incomplete) {
 	switch {
 	case e.reason == chat.ReasonLength:
@@ -188,7 +186,7 @@ func (e *encoder) begin() {
 	e.emit(event{Type: "response.in_progress", Response: e.response(statusInProgress)})
 }
 
-// response is the whole response object as of now.
+// response returns the current response object.
 func (e *encoder) response(status string) *response {
 	r := &response{
 		ID: e.options.ID, Object: "response", CreatedAt: e.options.Created.Unix(), Status: status,
@@ -207,7 +205,7 @@ func (e *encoder) response(status string) *response {
 	return r
 }
 
-// flush hands the events over in one piece.
+// flush writes the buffered events at once.
 func (e *encoder) flush() error {
 	if e.w == nil || e.buf.Len() == 0 || e.fault != nil {
 		return e.fault
@@ -216,10 +214,10 @@ func (e *encoder) flush() error {
 	return err
 }
 
-// event is any event, with the keys that its type has.
+// event has the keys of all event types.
 type event struct {
 	Type            string                     `json:"type"`
-	Sequence        int                        `json:"sequence_number"` // from 0, one more each
+	Sequence        int                        `json:"sequence_number"` // from 0, incremented by one
 	OutputIndex     *int                       `json:"output_index,omitempty"`
 	ItemID          string                     `json:"item_id,omitempty"`
 	ContentIndex    *int                       `json:"content_index,omitempty"`
@@ -241,7 +239,7 @@ type event struct {
 	Spiced          map[string]json.RawMessage `json:"spiced_event,omitempty"`
 }
 
-// emit adds an event to the buffer.
+// emit appends an event to the buffer.
 func (e *encoder) emit(v event) {
 	if e.w == nil {
 		return

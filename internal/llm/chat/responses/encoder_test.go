@@ -32,7 +32,7 @@ var (
 	cost  = chat.Delta{Kind: chat.DeltaUsage, Usage: chat.Usage{Input: 12, Output: 7, CacheRead: 4, CacheWrite: 2, Reasoning: 3}}
 )
 
-// answers are the kinds of answers that there are.
+// answers are streams of all kinds.
 var answers = map[string][]chat.Delta{
 	"text":    {start, text("Hel"), text("lo <b>&"), cost, finish(chat.ReasonStop)},
 	"nothing": {start, finish(chat.ReasonStop)},
@@ -78,7 +78,7 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-// events reads a stream back.
+// events decodes a stream.
 func events(t *testing.T, wire string) []map[string]any {
 	t.Helper()
 	var all []map[string]any
@@ -93,9 +93,9 @@ func events(t *testing.T, wire string) []map[string]any {
 	return all
 }
 
-// TestStreamsAreWellFormed checks what holds for every stream: numbers without
-// a gap, items that begin at the next index and end once, and a last event
-// whose response has what the items ended with.
+// TestStreamsAreWellFormed checks the invariants of a stream: consecutive numbers,
+// items that begin at the next index and end once, and a last event whose response has
+// the final items.
 func TestStreamsAreWellFormed(t *testing.T) {
 	for name, deltas := range answers {
 		t.Run(name, func(t *testing.T) { wellFormed(t, stream(t, options(nil), deltas...)) })
@@ -139,10 +139,10 @@ func wellFormed(t *testing.T, wire string) {
 	}
 }
 
-// TestWholeIsTheStreamsEnd compares both ways of the door.
+// TestWholeIsTheStreamsEnd compares the stream and the document of an answer.
 func TestWholeIsTheStreamsEnd(t *testing.T) {
 	for name, deltas := range answers {
-		if name == "hosted" { // where an annotation stands among the log probabilities is free
+		if name == "hosted" { // the position of an annotation among the log probabilities is free
 			continue
 		}
 		t.Run(name, func(t *testing.T) { wholeIsEnd(t, deltas) })
@@ -169,8 +169,7 @@ func wholeIsEnd(t *testing.T, deltas []chat.Delta) {
 	}
 }
 
-// TestAnItemKeepsItsID checks that reasoning which began under our id ends
-// under it too.
+// TestAnItemKeepsItsID checks that reasoning that began with our id ends with it too.
 func TestAnItemKeepsItsID(t *testing.T) {
 	theirs := chat.Part{Kind: chat.PartThinking, Text: "Hm", Form: chat.FormResponses, Raw: json.RawMessage(`{"type":"reasoning","id":"rs_theirs","summary":[],"encrypted_content":"gAAA"}`)}
 	wire := stream(t, options(nil), start, chat.Delta{Kind: chat.DeltaThinking, Text: "Hm"}, chat.Delta{Kind: chat.DeltaPart, Part: &theirs}, finish(chat.ReasonStop))
@@ -180,8 +179,7 @@ func TestAnItemKeepsItsID(t *testing.T) {
 	}
 }
 
-// TestForeignThinkingComesBack sends another provider's thinking to a client
-// and back.
+// TestForeignThinkingComesBack sends another provider's thinking to a client and back.
 func TestForeignThinkingComesBack(t *testing.T) {
 	signed := answers["signed thinking"]
 	collected, err := chat.Collect(sequence(signed))
@@ -269,8 +267,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestRoundTrip sends random answers through the encoder and back through the
-// provider.
+// TestRoundTrip sends random answers through the encoder and the provider.
 func TestRoundTrip(t *testing.T) {
 	for seed := range uint64(60) {
 		deltas := randomAnswer(rand.New(rand.NewPCG(seed, 7)))
@@ -288,7 +285,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// randomAnswer has texts, refusals and calls whose arguments interleave.
+// randomAnswer has texts, refusals and interleaved calls.
 func randomAnswer(r *rand.Rand) []chat.Delta {
 	deltas := []chat.Delta{start}
 	var open []int

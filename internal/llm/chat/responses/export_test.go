@@ -6,7 +6,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 )
 
-// DecodeEvents decodes the lines that hold data.
+// DecodeEvents decodes the data lines of a stream.
 func DecodeEvents(lines [][]byte) ([]chat.Delta, error) {
 	d := &decoder{fail: func(code chat.Code, message string) *chat.Error { return &chat.Error{Code: code, Message: message} }}
 	var all []chat.Delta

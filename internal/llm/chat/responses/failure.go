@@ -8,7 +8,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 )
 
-// fault is the error of an error event, in either of its shapes.
+// fault returns the error of an error event, in either of its forms.
 func (e *wireEvent) fault() *wireError {
 	if e.Error != nil {
 		return e.Error
@@ -16,7 +16,7 @@ func (e *wireEvent) fault() *wireError {
 	return &wireError{Code: e.Code, Message: e.Message}
 }
 
-// failed is the error of an answer that failed at the provider.
+// failed returns the error of an answer that failed at the provider.
 func (d *decoder) failed(e *wireError) *chat.Error {
 	if e == nil {
 		e = &wireError{}
@@ -24,16 +24,16 @@ func (d *decoder) failed(e *wireError) *chat.Error {
 	kind := e.kind()
 	message := e.Message
 	if message == "" {
-		message = "no reason given"
+		message = "no message"
 	}
 	message = truncate.Ellipsis(message, maxMessage)
 	if kind != "" {
 		message = fmt.Sprintf("%s (%s)", message, kind)
 	}
-	return d.fail(codeOf(kind), "the provider failed within its answer: "+message)
+	return d.fail(codeOf(kind), "the provider failed in the middle of the answer: "+message)
 }
 
-// kind is the code of the error, or else its type.
+// kind returns the code of the error, else its type.
 func (e *wireError) kind() string {
 	if text, ok := e.Code.(string); ok && text != "" {
 		return text
@@ -41,8 +41,8 @@ func (e *wireError) kind() string {
 	return e.Type
 }
 
-// codeOf says what a failure within an answer is. OpenAI's codes name what is
-// wrong with the request, a limit, or its own fault.
+// codeOf maps a code of OpenAI, which names an error of the request, a limit, or a
+// server error.
 func codeOf(kind string) chat.Code {
 	switch {
 	case kind == "rate_limit_exceeded" || kind == "insufficient_quota" || strings.HasPrefix(kind, "rate_limit"):

@@ -8,15 +8,15 @@ import (
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 )
 
-// fields reads an object of a request key by key and keeps the first fault.
-// Keys are compared exactly, as OpenAI does.
+// fields decodes an object of a request key by key and retains the first error. Keys
+// are case-sensitive, as at OpenAI.
 type fields struct {
-	path   string // of the object, with a dot at its end, or ""
+	path   string // of the object, with a trailing dot, or ""
 	values map[string]json.RawMessage
 	err    *chat.Error
 }
 
-// object opens raw, which stands at path.
+// object opens raw, the value at path.
 func object(path string, raw json.RawMessage) *fields {
 	f := &fields{}
 	if err := json.Unmarshal(raw, &f.values); err != nil || f.values == nil {
@@ -28,14 +28,14 @@ func object(path string, raw json.RawMessage) *fields {
 	return f
 }
 
-// has reports whether the key is there and not null.
+// has reports whether the key is present and not null.
 func (f *fields) has(key string) bool {
 	raw, ok := f.values[key]
 	return ok && !isNull(raw)
 }
 
-// read decodes a key, which holds what want says; an absent or null one leaves
-// into as it is.
+// read decodes a key of the type described by want; an absent or null one leaves into
+// unchanged.
 func (f *fields) read(key, want string, into any) {
 	if !f.has(key) {
 		return
@@ -45,14 +45,14 @@ func (f *fields) read(key, want string, into any) {
 	}
 }
 
-// text reads a string.
+// text decodes a string.
 func (f *fields) text(key string) string {
 	var text string
 	f.read(key, "a string", &text)
 	return text
 }
 
-// required reads a string that must be there and not be empty.
+// required decodes a string that must be present and not empty.
 func (f *fields) required(key string) string {
 	text := f.text(key)
 	if text == "" {
@@ -61,7 +61,7 @@ func (f *fields) required(key string) string {
 	return text
 }
 
-// list reads an array, of at most limit elements.
+// list decodes an array of at most limit elements.
 func (f *fields) list(key string, limit int) []json.RawMessage {
 	var list []json.RawMessage
 	f.read(key, "an array", &list)
@@ -72,14 +72,14 @@ func (f *fields) list(key string, limit int) []json.RawMessage {
 	return list
 }
 
-// fail notes a fault of a key, unless there is one already.
+// fail records an error of a key, unless there is one already.
 func (f *fields) fail(key, format string, args ...any) {
 	if f.err == nil {
 		f.err = chat.Invalid(f.path+key, format, args...)
 	}
 }
 
-// also takes over a fault that was found further down.
+// also records an error of a nested object.
 func (f *fields) also(err *chat.Error) {
 	if f.err == nil {
 		f.err = err
@@ -94,10 +94,10 @@ func isString(raw json.RawMessage) bool {
 	return len(raw) > 0 && raw[0] == '"'
 }
 
-// at is the path of an element.
+// at returns the path of an element.
 func at(path string, index int) string { return fmt.Sprintf("%s[%d]", path, index) }
 
-// encode renders a value as JSON, with <, > and & as they are.
+// encode returns a value as JSON, with <, > and & unescaped.
 func encode(value any) (json.RawMessage, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

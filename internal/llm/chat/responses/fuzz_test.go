@@ -12,8 +12,8 @@ import (
 	"github.com/spiced-sql/spiced/internal/llm/chat/responses"
 )
 
-// FuzzParseRequest checks that a request is read or refused with a fault of
-// the client's, and that what was read can be echoed.
+// FuzzParseRequest checks that a request is accepted or rejected with an error of the
+// client's, and that an accepted one can be echoed.
 func FuzzParseRequest(f *testing.F) {
 	for _, body := range []string{
 		`{"model":"m","input":"x"}`,
@@ -45,8 +45,8 @@ func FuzzParseRequest(f *testing.F) {
 	})
 }
 
-// FuzzDecoder checks that any stream gives well-formed deltas, which our
-// encoder can write, and an end or an error.
+// FuzzDecoder checks that any stream gives well-formed deltas, which our encoder
+// accepts, and an end or an error.
 func FuzzDecoder(f *testing.F) {
 	files, _ := filepath.Glob("testdata/*/*.sse")
 	for _, file := range files {

@@ -9,16 +9,16 @@ import (
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 )
 
-// input gathers the messages of a request's items.
+// input collects the messages of a request's items.
 type input struct {
-	lookup     func(id string) (json.RawMessage, bool) // of items by reference; nil leaves them
+	lookup     func(id string) (json.RawMessage, bool) // of referenced items; nil leaves references
 	messages   []chat.Message
 	items      [][]json.RawMessage // of each message, as written
 	references bool
 }
 
-// parseInput reads input: a text, or a list of items. lookup finds the items
-// that are only named; without it a reference stays one.
+// parseInput decodes input: a text, or a list of items. lookup resolves references to
+// items; nil leaves them.
 func parseInput(raw json.RawMessage, lookup func(string) (json.RawMessage, bool)) (*input, *chat.Error) {
 	in := &input{lookup: lookup}
 	f := &fields{values: map[string]json.RawMessage{"input": raw}}
@@ -36,7 +36,7 @@ func parseInput(raw json.RawMessage, lookup func(string) (json.RawMessage, bool)
 	return in.close(), f.err
 }
 
-// close gives each message its items, as the array that Raw is.
+// close sets Raw of each message to the array of its items.
 func (in *input) close() *input {
 	for i, items := range in.items {
 		in.messages[i].Raw, in.messages[i].Form = join(items), chat.FormResponses
@@ -44,7 +44,7 @@ func (in *input) close() *input {
 	return in
 }
 
-// join makes one array of items, which stay as they were written.
+// join returns an array of items, which stay as written.
 func join(items []json.RawMessage) json.RawMessage {
 	return slices.Concat([]byte("["), bytes.Join(asBytes(items), []byte(",")), []byte("]"))
 }
@@ -57,7 +57,7 @@ func asBytes(items []json.RawMessage) [][]byte {
 	return all
 }
 
-// item takes the next item, which stands at path.
+// item decodes the item at path.
 func (in *input) item(path string, raw json.RawMessage, f *fields) {
 	o := object(path, raw)
 	defer func() { f.also(o.err) }()
@@ -87,8 +87,8 @@ func (in *input) add(m chat.Message, raw json.RawMessage) {
 	in.items = append(in.items, []json.RawMessage{raw})
 }
 
-// assistant adds to the assistant's message: its items follow each other here,
-// while other forms have them in one message.
+// assistant appends to the assistant's message: the Responses API has consecutive items
+// where other APIs have one message.
 func (in *input) assistant(p chat.Part, raw json.RawMessage) {
 	last := len(in.messages) - 1
 	if last < 0 || in.messages[last].Role != chat.RoleAssistant || len(in.messages[last].Parts) >= chat.MaxParts {
@@ -128,8 +128,8 @@ func (in *input) merge() {
 	in.messages, in.items = in.messages[:last], in.items[:last]
 }
 
-// reasoning takes an item of reasoning. One that holds another provider's
-// thinking gives it in that provider's form.
+// reasoning decodes a reasoning item. Thinking of another provider in it is restored in
+// that provider's form.
 func (in *input) reasoning(o *fields, raw json.RawMessage) {
 	part := chat.Part{Kind: chat.PartThinking, Text: parseThinking(o), Raw: raw, Form: chat.FormResponses}
 	if form, inner, ok := unseal(o.text("encrypted_content")); ok {
@@ -138,7 +138,7 @@ func (in *input) reasoning(o *fields, raw json.RawMessage) {
 	in.assistant(part, raw)
 }
 
-// reference takes an item that only names another.
+// reference resolves an item_reference.
 func (in *input) reference(path string, o *fields, raw json.RawMessage, f *fields) {
 	id := o.required("id")
 	in.references = true
@@ -148,14 +148,14 @@ func (in *input) reference(path string, o *fields, raw json.RawMessage, f *field
 	}
 	found, ok := in.lookup(id)
 	if !ok {
-		o.fail("id", "item %q was not found here: it may have been forgotten, or its answer was not stored; send the whole item", id)
+		o.fail("id", "item %q not found: it may have expired, or its answer was not stored; send the whole item", id)
 		return
 	}
 	in.item(path, found, f)
 }
 
-// other keeps what has no meaning here: with the assistant's items, or, when
-// it answers one of them, as a message of the role tool.
+// other records an unknown item: as part of the assistant's message, or, if it is the
+// result of a call, as a message of role tool.
 func (in *input) other(kind string, raw json.RawMessage) {
 	part := chat.Part{Kind: chat.PartOther, Raw: raw, Form: chat.FormResponses}
 	if strings.HasSuffix(kind, "_output") || strings.HasSuffix(kind, "_response") {
@@ -179,8 +179,8 @@ func parseResult(o *fields) *chat.CallResult {
 	return r
 }
 
-// parseThinking is the text of a reasoning item: its summary, or else its
-// content. The parts of either are paragraphs.
+// parseThinking returns the text of a reasoning item: its summary, else its content.
+// Parts become paragraphs.
 func parseThinking(o *fields) string {
 	for _, key := range []string{"summary", "content"} {
 		var parts []struct{ Text string }
@@ -204,7 +204,7 @@ func parseContent(o *fields) []chat.Part {
 	return parseParts(o, "content")
 }
 
-// parseParts reads a text or a list of parts.
+// parseParts decodes a text or a list of parts.
 func parseParts(o *fields, key string) []chat.Part {
 	if isString(o.values[key]) {
 		return []chat.Part{{Kind: chat.PartText, Text: o.text(key)}}
@@ -218,8 +218,7 @@ func parseParts(o *fields, key string) []chat.Part {
 	return parts
 }
 
-// parsePart reads one part; of the types that it does not know, and of files,
-// only the bytes are kept.
+// parsePart decodes one part; only Raw is set for files and unknown types.
 func parsePart(o *fields, raw json.RawMessage) chat.Part {
 	switch kind := o.required("type"); {
 	case kind == "input_text" || kind == "output_text" || kind == "text":

@@ -8,17 +8,17 @@ import (
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 )
 
-// item is an item of an answer that is being written.
+// item is an item of an answer being written.
 type item struct {
 	index   int
 	kind    string
 	id      string
 	status  string
 	content []*content      // of a message
-	call    *chat.Call      // without its arguments
+	call    *chat.Call      // without arguments
 	text    strings.Builder // arguments of a call, summary of reasoning
-	sealed  string          // of reasoning: its encrypted_content
-	raw     json.RawMessage // the item as its provider wrote it
+	sealed  string          // encrypted_content of reasoning
+	raw     json.RawMessage // the item as written by the provider
 }
 
 // content is a part of a message.
@@ -30,7 +30,7 @@ type content struct {
 	done        bool
 }
 
-// encode is the item as of now.
+// encode returns the current item.
 func (it *item) encode() any {
 	switch {
 	case it.raw != nil:
@@ -68,15 +68,15 @@ func orEmpty(list []json.RawMessage) []json.RawMessage {
 	return list
 }
 
-// prefixes are what ids of items begin with; OpenAI's server refuses others
-// when the items come back to it. ownMark follows in the ids that we make, so
-// that they are known as such: no server has ever seen those.
+// prefixes are the prefixes of item ids; OpenAI's server rejects others when items are
+// sent back. ownMark follows it in ids that we make, so that they can be recognized: no
+// server has ever seen those.
 var prefixes = map[string]string{itemMessage: "msg_", itemCall: "fc_", itemReasoning: "rs_"}
 
 const ownMark = "spiced_"
 
-// newItem begins an item. Its id is made of the response's and its index, so
-// that it is unique among all answers.
+// newItem begins an item. Its id combines the response id and its index, so that it is
+// unique among all answers.
 func (e *encoder) newItem(kind string) *item {
 	it := &item{index: len(e.output), kind: kind, status: statusInProgress}
 	it.id = prefixes[kind] + ownMark + strings.TrimPrefix(e.options.ID, "resp_") + "_" + strconv.Itoa(it.index)
@@ -84,16 +84,15 @@ func (e *encoder) newItem(kind string) *item {
 	return it
 }
 
-// added says that an item has begun.
+// added writes the event of an item that has begun.
 func (e *encoder) added(it *item) {
 	e.emit(event{Type: "response.output_item.added", OutputIndex: &it.index, Item: it.encode()})
 }
 
-// ensure returns the open item of that kind, or closes what is open and begins
-// one.
+// ensure returns the open item if it has that kind, else closes it and begins one.
 func (e *encoder) ensure(kind string) *item { return e.ensureNamed(kind, "") }
 
-// ensureNamed gives an item that it begins the id that its provider gave it.
+// ensureNamed is ensure with the provider's id for a new item.
 func (e *encoder) ensureNamed(kind, id string) *item {
 	if e.open != nil && e.open.kind == kind {
 		return e.open
@@ -107,8 +106,8 @@ func (e *encoder) ensureNamed(kind, id string) *item {
 	return e.open
 }
 
-// ensureContent returns the last part of the open message when it is of that
-// kind, or begins one.
+// ensureContent returns the last part of the open message if it has that kind, else
+// begins one.
 func (e *encoder) ensureContent(isRefusal bool) (*item, *content, int) {
 	it := e.ensure(itemMessage)
 	last := len(it.content) - 1
@@ -123,8 +122,8 @@ func (e *encoder) ensureContent(isRefusal bool) (*item, *content, int) {
 	return it, c, last
 }
 
-// detail is what a delta of text brings besides, in this form. ID is of the
-// reasoning item that begins with it.
+// detail is what a text delta of this form has in addition. ID is that of the reasoning
+// item that begins with it.
 type detail struct {
 	ID         string            `json:"id,omitempty"`
 	Logprobs   []json.RawMessage `json:"logprobs,omitempty"`
@@ -172,7 +171,7 @@ func (e *encoder) refusal(text string) {
 	e.emit(event{Type: "response.refusal.delta", OutputIndex: &it.index, ItemID: it.id, ContentIndex: &at, Delta: &text})
 }
 
-// thinking adds to the summary of a reasoning item.
+// thinking appends to the summary of a reasoning item.
 func (e *encoder) thinking(text, id string) {
 	if text == "" {
 		return
@@ -208,8 +207,8 @@ func (e *encoder) callEnd(index int) {
 	}
 }
 
-// part takes a part that has ended: thinking with what its provider needs to
-// read it again, or an item of this form.
+// part handles a part that has ended: thinking with its signature, or an item of this
+// form.
 func (e *encoder) part(p *chat.Part) {
 	switch {
 	case p == nil:
@@ -246,7 +245,7 @@ func (e *encoder) thought(p *chat.Part) {
 	e.closeOpen(statusCompleted)
 }
 
-// closeOpen ends the message or reasoning that is being written.
+// closeOpen ends the message or reasoning being written.
 func (e *encoder) closeOpen(status string) {
 	if e.open != nil {
 		e.closeItem(e.open, status)

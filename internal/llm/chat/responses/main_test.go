@@ -30,7 +30,7 @@ func options(r *responses.Request) responses.EncoderOptions {
 	return responses.EncoderOptions{ID: "resp_0a1b2c", Model: "assistant", Created: time.Unix(1_700_000_000, 0), Request: r}
 }
 
-// stream writes deltas with an encoder and closes it.
+// stream encodes deltas and closes the encoder.
 func stream(t *testing.T, o responses.EncoderOptions, deltas ...chat.Delta) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -57,7 +57,7 @@ func sequence(deltas []chat.Delta) iter.Seq2[chat.Delta, error] {
 	}
 }
 
-// sse frames events; each is the JSON of one, with its type.
+// sse returns the stream of events, each given as JSON with its type.
 func sse(events ...string) string {
 	var b strings.Builder
 	for _, e := range events {
@@ -68,8 +68,8 @@ func sse(events ...string) string {
 	return b.String()
 }
 
-// fake is a provider that answers every request with the same bytes and keeps
-// the last request.
+// fake is a provider that answers every request with the same bytes and records the
+// last request.
 type fake struct {
 	*httptest.Server
 	status      int
@@ -100,7 +100,7 @@ func (f *fake) provider(o responses.ProviderOptions) chat.Provider {
 	return responses.NewProvider(o)
 }
 
-// sent is the body that the provider sends for a request, indented.
+// sent returns the body that the provider sends for a request, indented.
 func sent(t *testing.T, o responses.ProviderOptions, r *chat.Request) []byte {
 	t.Helper()
 	f := newFake(t, sse(`{"type":"response.completed","response":{"status":"completed","output":[]}}`))
@@ -117,7 +117,7 @@ func sent(t *testing.T, o responses.ProviderOptions, r *chat.Request) []byte {
 	return append(b.Bytes(), '\n')
 }
 
-// received collects what a provider makes of an answer.
+// received collects the deltas of an answer.
 func received(t *testing.T, answer string) (*chat.Response, []chat.Delta, error) {
 	t.Helper()
 	return deltasOf(t, newFake(t, answer))

@@ -8,8 +8,8 @@ import (
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 )
 
-// encodeMessages are the items of a chat. Messages that a client wrote in this
-// form go as they are.
+// encodeMessages returns the items of a chat. Messages that a client wrote in this form
+// are sent as written.
 func encodeMessages(messages []chat.Message) ([]any, error) {
 	t := &transcript{items: []any{}}
 	for i, m := range messages {
@@ -21,22 +21,22 @@ func encodeMessages(messages []chat.Message) ([]any, error) {
 	return t.items, nil
 }
 
-// transcript gathers items.
+// transcript collects items.
 type transcript struct {
 	items   []any
 	index   int   // of the message
 	role    any   // of content
-	content []any // of the message item that is being made
+	content []any // of the current message item
 }
 
-// message is an item of the type message, as it is sent.
+// message is an outgoing item of type message.
 type message struct {
 	Type    string `json:"type"`
 	Role    any    `json:"role"`
 	Content any    `json:"content"`
 }
 
-// textPart is a part of the type input_text.
+// textPart is a part of type input_text.
 type textPart struct {
 	Type string `json:"type"`
 	Text string `json:"text"`
@@ -60,7 +60,7 @@ func (t *transcript) message(m chat.Message) error {
 	}
 	t.role = m.Role
 	if m.Role == chat.RoleTool {
-		t.role = chat.RoleUser // of what is no result
+		t.role = chat.RoleUser // of everything except results
 	}
 	for _, p := range m.Parts {
 		if err := t.part(m.Role, p); err != nil {
@@ -71,7 +71,7 @@ func (t *transcript) message(m chat.Message) error {
 	return nil
 }
 
-// written adds the items that Raw is the array of.
+// written adds the items of the array in Raw.
 func (t *transcript) written(raw json.RawMessage) bool {
 	var items []json.RawMessage
 	if json.Unmarshal(raw, &items) != nil {
@@ -85,7 +85,7 @@ func (t *transcript) written(raw json.RawMessage) bool {
 	return true
 }
 
-// flush ends the message item that is being made.
+// flush ends the current message item.
 func (t *transcript) flush() {
 	if len(t.content) > 0 {
 		t.items = append(t.items, message{itemMessage, t.role, t.content})
@@ -93,7 +93,7 @@ func (t *transcript) flush() {
 	t.content = nil
 }
 
-// item adds an item after what came before it.
+// item adds an item after flushing.
 func (t *transcript) item(value any) {
 	t.flush()
 	t.items = append(t.items, value)
@@ -119,9 +119,9 @@ func (t *transcript) part(role chat.Role, p chat.Part) error {
 	return nil
 }
 
-// plain adds a text, an image or a refusal. A text of the assistant is a
-// message of its own, in the short form: parts of the type output_text belong
-// to items with an id for some servers.
+// plain adds a text, an image or a refusal. A text of the assistant is a message of its
+// own, in the short form: some servers accept parts of type output_text only in items
+// with an id.
 func (t *transcript) plain(role chat.Role, p chat.Part) {
 	if role == chat.RoleAssistant && p.Kind == chat.PartText {
 		t.item(message{itemMessage, role, p.Text})
@@ -139,8 +139,8 @@ func (t *transcript) thinking(p chat.Part) {
 	}
 }
 
-// other adds what only has bytes. Of another provider's it is left out where
-// the assistant did it, and an error where the user meant it to be read.
+// other adds a part that only has Raw. One of another provider is left out of the
+// assistant's messages and is an error in the user's.
 func (t *transcript) other(role chat.Role, p chat.Part) error {
 	switch {
 	case role == chat.RoleAssistant || role == chat.RoleTool:
@@ -154,13 +154,13 @@ func (t *transcript) other(role chat.Role, p chat.Part) error {
 	}
 	file, ok := fileOf(p)
 	if !ok {
-		return chat.Invalid(fmt.Sprintf("messages[%d]", t.index), "content of the type %q cannot be brought into OpenAI's Responses form; send text, images or files", hostedType(p.Raw))
+		return chat.Invalid(fmt.Sprintf("messages[%d]", t.index), "content of type %q is not supported by OpenAI's Responses API; send text, images or files", hostedType(p.Raw))
 	}
 	t.content = append(t.content, file)
 	return nil
 }
 
-// output is a result: a text, or parts when there is more than text.
+// output returns a result: a text, or parts if it has more than text.
 func (t *transcript) output(r *chat.CallResult) (any, error) {
 	plain := true
 	for _, p := range r.Parts {
@@ -186,7 +186,7 @@ func callOf(c *chat.Call) callItem {
 	return callItem{Type: itemCall, CallID: c.ID, Name: c.Name, Namespace: c.Namespace, Arguments: arguments}
 }
 
-// contentOf is an image, a refusal of the assistant, or a text.
+// contentOf returns an image, a refusal of the assistant, or a text.
 func contentOf(role chat.Role, p chat.Part) any {
 	switch {
 	case p.Kind == chat.PartImage && p.Image != nil:
@@ -201,8 +201,7 @@ func contentOf(role chat.Role, p chat.Part) any {
 	return textPart{"input_text", p.Text}
 }
 
-// fileOf turns a file of chat completions into one of this form: its fields
-// stand one level higher here.
+// fileOf converts a file of chat completions, whose fields are nested one level deeper.
 func fileOf(p chat.Part) (any, bool) {
 	var part struct {
 		Type string

@@ -11,7 +11,7 @@ import (
 type response struct {
 	ID        string         `json:"id"`
 	Object    string         `json:"object"`
-	CreatedAt int64          `json:"created_at"` // seconds since 1970
+	CreatedAt int64          `json:"created_at"` // seconds since the Unix epoch
 	Status    string         `json:"status"`
 	Error     *responseError `json:"error"`
 	Cut       *incomplete    `json:"incomplete_details"`
@@ -21,7 +21,7 @@ type response struct {
 	*echo
 }
 
-// echo is what the response repeats of the request, or its default.
+// echo are the fields of the request, or their defaults, that the response repeats.
 type echo struct {
 	Background        json.RawMessage `json:"background"`
 	Instructions      json.RawMessage `json:"instructions"`
@@ -79,8 +79,7 @@ type incomplete struct {
 	Reason string `json:"reason"`
 }
 
-// usage counts tokens; those from a cache are within the input, those of
-// reasoning within the output.
+// usage counts tokens; input includes cached ones, output includes reasoning.
 type usage struct {
 	Input        int64         `json:"input_tokens"`
 	InputDetails inputDetails  `json:"input_tokens_details"`
@@ -109,7 +108,7 @@ func (u *usage) neutral() chat.Usage {
 	}
 }
 
-// The states of a response and of its items.
+// The states of a response and of items.
 const (
 	statusInProgress = "in_progress"
 	statusCompleted  = "completed"
@@ -117,14 +116,14 @@ const (
 	statusFailed     = "failed"
 )
 
-// The types of items that the neutral form knows.
+// The types of items with a neutral form.
 const (
 	itemMessage   = "message"
 	itemCall      = "function_call"
 	itemReasoning = "reasoning"
 )
 
-// messageItem is an item of the type message.
+// messageItem is an item of type message.
 type messageItem struct {
 	ID      string `json:"id"`
 	Type    string `json:"type"`
@@ -133,8 +132,8 @@ type messageItem struct {
 	Content []any  `json:"content"`
 }
 
-// outputText is a part of a message. Its lists are there also when empty: the
-// clients that were generated from OpenAI's description rely on that.
+// outputText is a part of a message. Its lists are present even when empty: generated
+// clients rely on that.
 type outputText struct {
 	Type        string            `json:"type"`
 	Text        string            `json:"text"`
@@ -147,7 +146,7 @@ type refusal struct {
 	Refusal string `json:"refusal"`
 }
 
-// callItem is an item of the type function_call.
+// callItem is an item of type function_call.
 type callItem struct {
 	ID        string `json:"id,omitempty"`
 	Type      string `json:"type"`
@@ -158,7 +157,7 @@ type callItem struct {
 	Arguments string `json:"arguments"`
 }
 
-// reasoningItem is an item of the type reasoning.
+// reasoningItem is an item of type reasoning.
 type reasoningItem struct {
 	ID        string        `json:"id"`
 	Type      string        `json:"type"`
@@ -202,7 +201,7 @@ func newError(e *chat.Error) errorObject {
 	return o
 }
 
-// failedCode is the code of a response that failed; OpenAI names few.
+// failedCode returns the code of a failed response; OpenAI defines few.
 func failedCode(code chat.Code) string {
 	switch code {
 	case chat.CodeBusy:
@@ -213,12 +212,13 @@ func failedCode(code chat.Code) string {
 	return "server_error"
 }
 
-// EncodeError is an error as a whole body: {"error":{message,type,param,code}}.
+// EncodeError returns the body of an error response:
+// {"error":{message,type,param,code}}.
 func EncodeError(e *chat.Error) []byte {
 	body, err := encode(struct {
 		Error errorObject `json:"error"`
 	}{newError(e)})
-	if err != nil { // strings always encode
+	if err != nil { // encoding strings cannot fail
 		return nil
 	}
 	return body

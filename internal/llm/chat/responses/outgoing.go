@@ -6,13 +6,12 @@ import (
 	"strings"
 )
 
-// outgoing is an item as it goes to a server, unchanged but for two things
-// that servers refuse; ok is false when it is left out.
+// outgoing returns an item to send, unchanged except for what servers reject; ok is
+// false if it must be left out.
 //
-// An id that we made is taken off: with store: false OpenAI may look for an
-// item by its id and not find it. Reasoning goes only to those who can read
-// it: not another provider's, and none that has neither encrypted_content nor
-// content.
+// Ids that we made are removed: with store: false OpenAI may look up an item by its id
+// and fail. Reasoning of another provider is left out, as is reasoning with neither
+// encrypted_content nor content.
 func outgoing(item json.RawMessage) (sent json.RawMessage, ok bool) {
 	if !bytes.Contains(item, []byte(ownMark)) && !bytes.Contains(item, []byte(itemReasoning)) {
 		return item, true
@@ -38,7 +37,7 @@ func outgoing(item json.RawMessage) (sent json.RawMessage, ok bool) {
 	return item, true
 }
 
-// itemID is the id of an item, "" when it has none.
+// itemID returns the id of an item, "" if it has none.
 func itemID(item json.RawMessage) string {
 	var written struct {
 		ID string `json:"id"`
@@ -49,8 +48,8 @@ func itemID(item json.RawMessage) string {
 	return written.ID
 }
 
-// withID gives an item another id, "" takes it off. It returns nil for what is
-// no object.
+// withID sets the id of an item; "" removes it. It returns nil if the item is not an
+// object.
 func withID(item json.RawMessage, id string) json.RawMessage {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(item, &fields) != nil || fields == nil {

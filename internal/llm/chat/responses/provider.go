@@ -10,44 +10,43 @@ import (
 	"github.com/spiced-sql/spiced/internal/llm/upstream"
 )
 
-// ProviderOptions say whom a [chat.Provider] of this form asks.
+// ProviderOptions configures a [chat.Provider] of the Responses API.
 type ProviderOptions struct {
-	Endpoint *upstream.Endpoint // its base URL is what /responses follows
-	Model    string             // as the provider names it
+	Endpoint *upstream.Endpoint // requests go to its base URL + /responses
+	Model    string             // as named by the provider
 
-	// Defaults are sent where a request has nothing of its own. Their names
-	// are those of the Responses API; those of chat completions that stand for
-	// the same (max_tokens, max_completion_tokens, reasoning_effort,
-	// verbosity, response_format) are brought over.
+	// Defaults are parameters for requests that lack them, by their names in the
+	// Responses API; equivalent ones of chat completions (max_tokens,
+	// max_completion_tokens, reasoning_effort, verbosity, response_format) are
+	// converted.
 	Defaults map[string]json.RawMessage
 
-	// Namespaces sends deferred tools to the provider's own search: grouped by
-	// their namespaces, with defer_loading, beside a tool of the type
-	// tool_search. Without it they are sent as any other tool.
+	// Namespaces uses the provider's tool search for deferred tools: they are sent
+	// grouped by namespace, with defer_loading, and a tool of type tool_search.
+	// Otherwise they are sent as ordinary tools.
 	Namespaces bool
-	// Descriptions are what the model reads of a namespace before it looks
-	// into it; one without gets a plain sentence.
+	// Descriptions describe the namespaces to the model; a namespace without one gets a
+	// generic sentence.
 	Descriptions map[string]string
 }
 
 type provider struct {
 	options  ProviderOptions
-	defaults map[string]json.RawMessage // by their names in this form
+	defaults map[string]json.RawMessage // by their names in this API
 }
 
 var _ chat.Provider = (*provider)(nil)
 
-// NewProvider returns a provider that asks POST {base}/responses. Nothing is
-// stored there: the whole chat is sent each time, and reasoning comes back
-// encrypted and goes along.
+// NewProvider returns a provider that sends POST {base}/responses. Nothing is stored
+// there: each request has the whole chat, including encrypted reasoning.
 func NewProvider(o ProviderOptions) chat.Provider {
 	return &provider{options: o, defaults: renameDefaults(o.Defaults)}
 }
 
-// Form is [chat.FormResponses].
+// Form returns [chat.FormResponses].
 func (p *provider) Form() chat.Form { return chat.FormResponses }
 
-// Chat asks the model.
+// Chat sends the request and yields the answer.
 func (p *provider) Chat(ctx context.Context, r *chat.Request) iter.Seq2[chat.Delta, error] {
 	return func(yield func(chat.Delta, error) bool) {
 		body, err := p.body(r)
@@ -79,7 +78,7 @@ func (p *provider) Chat(ctx context.Context, r *chat.Request) iter.Seq2[chat.Del
 	}
 }
 
-// renameDefaults brings the names of chat completions into this form.
+// renameDefaults converts the names of chat completions.
 func renameDefaults(defaults map[string]json.RawMessage) map[string]json.RawMessage {
 	renamed := maps.Clone(defaults)
 	move := func(from, to string, wrap func(json.RawMessage) any) {
@@ -109,8 +108,8 @@ func renameDefaults(defaults map[string]json.RawMessage) map[string]json.RawMess
 	return renamed
 }
 
-// merged adds to an object what it lacks of another. What is no object stays
-// as it is.
+// merged adds missing keys of another object. A value that is not an object is
+// unchanged.
 func merged(own, more json.RawMessage) json.RawMessage {
 	var into, from map[string]json.RawMessage
 	if json.Unmarshal(own, &into) != nil || json.Unmarshal(more, &from) != nil || into == nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/test/golden"
 )
 
-// requests are what providers are asked, by the name of a golden file.
+// requests are requests of a provider, by the name of a golden file.
 func requests(t *testing.T) map[string]*chat.Request {
 	image := &chat.Image{MediaType: "image/png", Data: "AAAA"}
 	return map[string]*chat.Request{
@@ -155,8 +155,7 @@ func TestEqualRequestsHaveEqualBytes(t *testing.T) {
 	}
 }
 
-// TestAnswers decodes the streams in testdata/answer, each into the deltas
-// that stand beside it.
+// TestAnswers decodes the streams in testdata/answer and compares the deltas.
 func TestAnswers(t *testing.T) {
 	files, err := filepath.Glob("testdata/answer/*.sse")
 	if err != nil || len(files) == 0 {
@@ -180,7 +179,7 @@ var kinds = map[chat.DeltaKind]string{
 	chat.DeltaArguments: "arguments", chat.DeltaCallEnd: "call end", chat.DeltaPart: "part", chat.DeltaUsage: "usage", chat.DeltaFinish: "finish",
 }
 
-// describe is a line for each delta.
+// describe returns one line per delta.
 func describe(deltas []chat.Delta, err error) string {
 	var b strings.Builder
 	for _, d := range deltas {
@@ -268,8 +267,8 @@ func TestProvidersStatus(t *testing.T) {
 	}
 }
 
-// TestCutAnywhere cuts a stream at every byte: the answer is whole, or there is
-// an error, and no call is complete that is not.
+// TestCutAnywhere cuts a stream at every byte: the answer is whole, or there is an
+// error, and an unfinished call is not complete.
 func TestCutAnywhere(t *testing.T) {
 	file, err := os.ReadFile("testdata/answer/tool_search.sse")
 	if err != nil {

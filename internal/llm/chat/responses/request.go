@@ -7,31 +7,30 @@ import (
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 )
 
-// Request is what a client asks at POST /v1/responses.
+// Request is a request to POST /v1/responses.
 type Request struct {
 	*chat.Request
-	// Instructions are the first message as well, of the role system. A
-	// request that names this one's answer does not inherit them.
+	// Instructions are also the first message, of role system. A request that names
+	// this one's answer does not inherit them.
 	Instructions string
-	PreviousID   string // previous_response_id; [Store.Resume] brings its chain
-	Store        bool   // whether the answer may be named later; OpenAI's default is true
+	PreviousID   string // previous_response_id; [Store.Resume] loads its chain
+	Store        bool   // whether later requests may name the answer; OpenAI's default is true
 
-	raw        map[string]json.RawMessage // as the client wrote it, for the echo
-	references bool                       // the input has items of the type item_reference
+	raw        map[string]json.RawMessage // as written by the client, for the echo
+	references bool                       // the input has items of type item_reference
 	resumed    bool
 }
 
-// known are the keys that have a place in the neutral form or mean nothing to
-// a provider; the rest becomes Extra.
+// known are the keys that have a neutral form or mean nothing to a provider; all others
+// become Extra.
 var known = []string{
 	"model", "input", "instructions", "tools", "tool_choice", "stream", "store", "background", "conversation",
 	"previous_response_id", "max_output_tokens", "temperature", "top_p", "parallel_tool_calls", "reasoning", "text",
 }
 
-// ParseRequest reads the body of POST /v1/responses. Its errors are
-// [*chat.Error] and name the field as OpenAI does: input[2].content[0].type.
-// A request for a conversation or for work in the background is refused: the
-// runtime keeps neither.
+// ParseRequest decodes the body of POST /v1/responses. Its errors are [*chat.Error] and
+// name the field as OpenAI does: input[2].content[0].type. Conversations and background
+// responses are not supported.
 func ParseRequest(body []byte) (*Request, error) {
 	if len(body) > chat.MaxRequestBytes {
 		return nil, &chat.Error{Code: chat.CodeTooLarge, Message: "the request is larger than 64 MiB"}
@@ -57,27 +56,26 @@ func ParseRequest(body []byte) (*Request, error) {
 	return r, nil
 }
 
-// refuse names what the runtime does not keep.
+// refuse rejects unsupported features.
 func (f *fields) refuse() {
 	var background bool
 	f.read("background", "true or false", &background)
 	if background {
-		f.fail("background", "background answers are not kept here; leave background out and read the answer from the stream")
+		f.fail("background", "background responses are not supported; leave background out and read the answer from the stream")
 	}
 	if f.has("conversation") {
-		f.fail("conversation", "conversations are not kept here; send the whole input, or previous_response_id")
+		f.fail("conversation", "conversations are not supported; send the whole input, or previous_response_id")
 	}
 }
 
-// settings reads how the model shall answer, and puts aside what the neutral
-// form does not know.
+// settings decodes the settings and sets aside unknown parts.
 func (r *Request) settings(f *fields) {
 	s := &r.Settings
 	r.Extra = maps.Clone(f.values)
 	for _, key := range known {
 		delete(r.Extra, key)
 	}
-	f.read("max_output_tokens", "a whole number", &s.MaxTokens)
+	f.read("max_output_tokens", "an integer", &s.MaxTokens)
 	if f.has("max_output_tokens") && s.MaxTokens < 1 {
 		f.fail("max_output_tokens", "max_output_tokens must be at least 1")
 	}
@@ -92,8 +90,7 @@ func (r *Request) settings(f *fields) {
 	r.nested(f, "text", func(inner *fields) { s.Format = nestFormat(inner) }, "format")
 }
 
-// nested reads the part of an object that the neutral form knows; the rest of
-// the object stays in Extra.
+// nested decodes the known part of an object; the rest of it stays in Extra.
 func (r *Request) nested(f *fields, key string, read func(*fields), taken string) {
 	if !f.has(key) {
 		return
@@ -113,7 +110,7 @@ func (r *Request) nested(f *fields, key string, read func(*fields), taken string
 	}
 }
 
-// messages are the instructions and the input.
+// messages returns the instructions and the input.
 func (r *Request) messages(f *fields) []chat.Message {
 	var messages []chat.Message
 	if r.Instructions != "" {
@@ -128,8 +125,8 @@ func (r *Request) messages(f *fields) []chat.Message {
 	return append(messages, input.messages...)
 }
 
-// nestFormat turns text.format into OpenAI's response_format of chat
-// completions: a JSON schema stands one level deeper there.
+// nestFormat converts text.format to response_format of chat completions, which nests a
+// JSON schema one level deeper.
 func nestFormat(f *fields) json.RawMessage {
 	if !f.has("format") {
 		return nil
@@ -157,7 +154,7 @@ func nestFormat(f *fields) json.RawMessage {
 	return nested
 }
 
-// flattenFormat is the reverse of nestFormat.
+// flattenFormat is the inverse of nestFormat.
 func flattenFormat(format json.RawMessage) json.RawMessage {
 	var nested struct {
 		Type   string                     `json:"type"`

@@ -17,8 +17,8 @@ import (
 	"github.com/spiced-sql/spiced/internal/llm/chat/responses"
 )
 
-// door serves POST /v1/responses with scripted answers, as the runtime does.
-type door struct {
+// endpoint serves POST /v1/responses with scripted answers, as the runtime does.
+type endpoint struct {
 	deltas []chat.Delta
 	fault  *chat.Error // after the deltas
 	store  *responses.Store
@@ -26,7 +26,7 @@ type door struct {
 	number int
 }
 
-func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (d *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	request, err := responses.ParseRequest(body)
 	if err == nil {
@@ -47,7 +47,7 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	d.number++
 	o.ID += string(rune('0' + d.number))
 	collected, _ := chat.Collect(sequence(d.deltas))
-	d.store.Keep("", o, collected)
+	d.store.Save("", o, collected)
 	if !request.Stream {
 		answer, _ := responses.EncodeResponse(o, collected)
 		w.Header().Set("Content-Type", "application/json")
@@ -58,7 +58,7 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	d.stream(responses.NewEncoder(w, o))
 }
 
-func (d *door) stream(e chat.Encoder) {
+func (d *endpoint) stream(e chat.Encoder) {
 	_ = e.Event("tool_call", json.RawMessage(`{"tool":"tide","error":null}`))
 	for _, delta := range d.deltas {
 		_ = e.Write(delta)
@@ -71,8 +71,8 @@ func (d *door) stream(e chat.Encoder) {
 	_ = e.Close()
 }
 
-// official is the official Go client of a door.
-func official(t *testing.T, d *door) openai.Client {
+// official is the official Go client of an endpoint.
+func official(t *testing.T, d *endpoint) openai.Client {
 	d.store = responses.NewStore(responses.StoreOptions{})
 	server := httptest.NewServer(d)
 	t.Cleanup(server.Close)
@@ -90,7 +90,7 @@ func question(text string) sdk.ResponseNewParams {
 func TestOfficialClientReadsAStream(t *testing.T) {
 	for name, deltas := range answers {
 		t.Run(name, func(t *testing.T) {
-			client := official(t, &door{deltas: deltas})
+			client := official(t, &endpoint{deltas: deltas})
 			events := client.Responses.NewStreaming(t.Context(), question("hi"))
 			var accumulated sdk.ResponseAccumulator
 			var final sdk.Response
@@ -116,7 +116,7 @@ func TestOfficialClientReadsAStream(t *testing.T) {
 	}
 }
 
-// accumulate gives an event to the client's accumulator.
+// accumulate passes an event to the client's accumulator.
 func accumulate(t *testing.T, a *sdk.ResponseAccumulator, e sdk.ResponseStreamEventUnion) {
 	t.Helper()
 	var event sdk.ResponsesServerEventUnion
@@ -129,7 +129,7 @@ func accumulate(t *testing.T, a *sdk.ResponseAccumulator, e sdk.ResponseStreamEv
 }
 
 func TestOfficialClientReadsAResponse(t *testing.T) {
-	d := &door{deltas: answers["calls"]}
+	d := &endpoint{deltas: answers["calls"]}
 	client := official(t, d)
 	params := question("hi")
 	params.Instructions = openai.String("Be brief.")
@@ -149,10 +149,10 @@ func TestOfficialClientReadsAResponse(t *testing.T) {
 	}
 }
 
-// TestOfficialClientGoesOn answers a call by previous_response_id, and once
-// more by the items of the answer.
+// TestOfficialClientGoesOn answers a call by previous_response_id, and again by the
+// items of the answer.
 func TestOfficialClientGoesOn(t *testing.T) {
-	d := &door{deltas: answers["calls"]}
+	d := &endpoint{deltas: answers["calls"]}
 	client := official(t, d)
 	first, err := client.Responses.New(t.Context(), question("hi"))
 	if err != nil {
@@ -186,7 +186,7 @@ func wantChain(t *testing.T, r *responses.Request) {
 }
 
 func TestOfficialClientReadsErrors(t *testing.T) {
-	client := official(t, &door{fault: &chat.Error{Code: chat.CodeBusy, Message: "slow down"}})
+	client := official(t, &endpoint{fault: &chat.Error{Code: chat.CodeBusy, Message: "slow down"}})
 	var fault *openai.Error
 	if _, err := client.Responses.New(t.Context(), question("hi")); !errors.As(err, &fault) || fault.StatusCode != 429 || fault.Code != "rate_limit_exceeded" || fault.Message != "slow down" {
 		t.Errorf("%v", err)
@@ -199,7 +199,7 @@ func TestOfficialClientReadsErrors(t *testing.T) {
 }
 
 func TestOfficialClientSeesAStreamFail(t *testing.T) {
-	client := official(t, &door{deltas: []chat.Delta{start, text("half")}, fault: &chat.Error{Code: chat.CodeBroken, Message: "it broke off"}})
+	client := official(t, &endpoint{deltas: []chat.Delta{start, text("half")}, fault: &chat.Error{Code: chat.CodeBroken, Message: "it broke off"}})
 	events := client.Responses.NewStreaming(t.Context(), question("hi"))
 	failed := false
 	for events.Next() {

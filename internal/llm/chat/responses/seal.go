@@ -8,12 +8,12 @@ import (
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 )
 
-// sealPrefix begins the encrypted_content that we write.
+// sealPrefix is the prefix of the encrypted_content that we write.
 const sealPrefix = "spiced."
 
-// sealed is another provider's thinking in the encrypted_content of a
-// reasoning item, the field whose content a client hands back unread. It hides
-// nothing: the provider checks the thinking by the signature within.
+// sealed is another provider's thinking in the encrypted_content of a reasoning item,
+// which clients send back unread. It is not encrypted: the provider verifies the
+// signature within.
 type sealed struct {
 	Form chat.Form       `json:"form"`
 	Raw  json.RawMessage `json:"raw"`

@@ -11,20 +11,19 @@ import (
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 )
 
-// Chain are the messages that an answer rests on, and the answer, without the
-// instructions of any request. It is not to be changed.
+// Chain is the messages of a chat up to and including an answer, without instructions.
+// It must not be modified.
 type Chain []chat.Message
 
-// StoreOptions are the limits of a [Store]; 0 takes the defaults of the
-// package.
+// StoreOptions are the limits of a [Store]; 0 means the default.
 type StoreOptions struct {
 	Entries int           // answers
-	Bytes   int           // of all their chains; what two chains share counts twice
+	Bytes   int           // of all chains; what two chains share counts twice
 	TTL     time.Duration // since the answer
 }
 
-// Store holds answers for previous_response_id and item_reference, in memory:
-// the least recently used are evicted first. It is safe for concurrent use.
+// Store stores answers for previous_response_id and item_reference in memory and evicts
+// the least recently used ones. It is safe for concurrent use.
 type Store struct {
 	limits StoreOptions
 
@@ -76,7 +75,7 @@ func (s *Store) Put(owner, id string, chain Chain) {
 	s.entries.Put(e.key, e, int64(bytes))
 }
 
-// Get returns the chain of an answer of that owner.
+// Get returns the chain of an owner's answer.
 func (s *Store) Get(owner, id string) (Chain, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,7 +86,7 @@ func (s *Store) Get(owner, id string) (Chain, bool) {
 	return slices.Clone(e.chain), true
 }
 
-// item finds an item of an answer of that owner.
+// item returns an item of an owner's answer.
 func (s *Store) item(owner, id string) (json.RawMessage, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -121,23 +120,23 @@ func (s *Store) removed(_ key, e *entry) {
 	}
 }
 
-// Len is the number of answers in the store.
+// Len returns the number of answers in the store.
 func (s *Store) Len() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.entries.Len()
 }
 
-// Bytes is the size of all chains in the store, as [StoreOptions] counts it.
+// Bytes returns the size of all chains, as [StoreOptions] counts it.
 func (s *Store) Bytes() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return int(s.entries.Weight())
 }
 
-// Resume brings into the request what it only names: the chain of
-// previous_response_id, after the instructions, and the items of
-// item_reference. Its errors are [*chat.Error] of the client's request.
+// Resume resolves references of the request: it adds the chain of previous_response_id
+// after the instructions, and the items of item_reference. Its errors are [*chat.Error]
+// of the client's request.
 func (s *Store) Resume(owner string, r *Request) error {
 	if r.resumed {
 		return nil
@@ -164,18 +163,18 @@ func (s *Store) Resume(owner string, r *Request) error {
 	return nil
 }
 
-// errNotStored is the cause of the error that has a code of its own.
-var errNotStored = errors.New("the response is not in the store")
+// errNotStored is the cause of an error that has a code of its own.
+var errNotStored = errors.New("response not stored")
 
 func notStored(id string) *chat.Error {
-	e := chat.Invalid("previous_response_id", "response %q was not found here; send the whole input: it may have been forgotten, or it was asked for with store: false", id)
+	e := chat.Invalid("previous_response_id", "response %q not found: it may have expired, or store was false; send the whole input", id)
 	e.Cause = errNotStored
 	return e
 }
 
-// Keep puts an answer with what it rests on into the store, unless the client
-// does not want that. The options are those the answer was written with.
-func (s *Store) Keep(owner string, o EncoderOptions, response *chat.Response) {
+// Save stores an answer and the messages before it, unless the client set store: false.
+// The options must be those of the encoder.
+func (s *Store) Save(owner string, o EncoderOptions, response *chat.Response) {
 	if o.Request == nil || !o.Request.Store {
 		return
 	}
@@ -187,7 +186,7 @@ func (s *Store) Keep(owner string, o EncoderOptions, response *chat.Response) {
 	s.Put(owner, o.ID, append(slices.Clone(r.Messages[r.instructed():]), answer))
 }
 
-// instructed is the number of messages that the instructions are.
+// instructed returns how many messages the instructions are.
 func (r *Request) instructed() int {
 	if r.Instructions != "" {
 		return 1
@@ -195,7 +194,7 @@ func (r *Request) instructed() int {
 	return 0
 }
 
-// answerItems are the items of the last message, by their ids.
+// answerItems returns the items of the last message by id.
 func answerItems(chain Chain) map[string]json.RawMessage {
 	if len(chain) == 0 || chain[len(chain)-1].Form != chat.FormResponses {
 		return nil
@@ -214,17 +213,17 @@ func answerItems(chain Chain) map[string]json.RawMessage {
 	return items
 }
 
-// perMessage and perPart are about what the structs of each take.
+// perMessage and perPart approximate the size of the structs.
 const (
 	perMessage = 128
 	perPart    = 256
 )
 
-// size is about the memory that the messages take, in bytes.
+// size approximates the memory that the messages take, in bytes.
 func size(messages []chat.Message) int {
 	n := 0
 	for _, m := range messages {
-		n += perMessage + 2*len(m.Raw) + partsSize(m.Parts) // Raw once more by its items
+		n += perMessage + 2*len(m.Raw) + partsSize(m.Parts) // Raw again for its items
 	}
 	return n
 }

@@ -37,14 +37,14 @@ func texts(messages []chat.Message) string {
 func TestChainGoesOn(t *testing.T) {
 	s := responses.NewStore(responses.StoreOptions{})
 	first := mustParse(t, `{"model":"m","instructions":"Be brief.","input":"one"}`)
-	s.Keep("ann", named("resp_1", first), said("eins"))
+	s.Save("ann", named("resp_1", first), said("eins"))
 	second := mustParse(t, `{"model":"m","instructions":"Be kind.","input":"two","previous_response_id":"resp_1"}`)
 	if err := s.Resume("ann", second); err != nil {
 		t.Fatal(err)
 	}
-	s.Keep("ann", named("resp_2", second), said("zwei"))
+	s.Save("ann", named("resp_2", second), said("zwei"))
 	third := mustParse(t, `{"model":"m","input":"three","previous_response_id":"resp_2"}`)
-	for range 2 { // the second time does nothing
+	for range 2 { // the second time must do nothing
 		if err := s.Resume("ann", third); err != nil {
 			t.Fatal(err)
 		}
@@ -59,8 +59,8 @@ func TestChainGoesOn(t *testing.T) {
 
 func TestWhatIsNotStored(t *testing.T) {
 	s := responses.NewStore(responses.StoreOptions{})
-	s.Keep("ann", named("resp_1", mustParse(t, `{"model":"m","input":"one","store":false}`)), said("eins"))
-	s.Keep("ann", named("resp_2", mustParse(t, `{"model":"m","input":"one"}`)), said("eins"))
+	s.Save("ann", named("resp_1", mustParse(t, `{"model":"m","input":"one","store":false}`)), said("eins"))
+	s.Save("ann", named("resp_2", mustParse(t, `{"model":"m","input":"one"}`)), said("eins"))
 	for _, c := range []struct{ owner, id string }{{"ann", "resp_1"}, {"bob", "resp_2"}, {"", "resp_2"}} {
 		err := s.Resume(c.owner, mustParse(t, `{"model":"m","input":"x","previous_response_id":"`+c.id+`"}`))
 		var fault *chat.Error
@@ -76,7 +76,7 @@ func TestReferences(t *testing.T) {
 	s := responses.NewStore(responses.StoreOptions{})
 	answer := said("eins")
 	answer.Parts = append(answer.Parts, chat.Part{Kind: chat.PartCall, Call: &chat.Call{ID: "c1", Name: "f", Arguments: "{}"}})
-	s.Keep("ann", named("resp_1", mustParse(t, `{"model":"m","input":"one"}`)), answer)
+	s.Save("ann", named("resp_1", mustParse(t, `{"model":"m","input":"one"}`)), answer)
 	body := `{"model":"m","input":[{"role":"user","content":"one"},{"type":"item_reference","id":"msg_spiced_1_0"},{"id":"fc_spiced_1_1"},{"type":"function_call_output","call_id":"c1","output":"1"}]}`
 	r := mustParse(t, body)
 	if err := s.Resume("ann", r); err != nil {
@@ -120,7 +120,7 @@ func TestTheLeastRecentlyUsedLeaves(t *testing.T) {
 	}
 }
 
-// TestBoundsHold puts random chains from several goroutines; run it with -race.
+// TestBoundsHold stores random chains from several goroutines; run it with -race.
 func TestBoundsHold(t *testing.T) {
 	const entries, bytes = 20, 40_000
 	s := responses.NewStore(responses.StoreOptions{Entries: entries, Bytes: bytes})

@@ -6,10 +6,9 @@ import (
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 )
 
-// parseTools reads the client's tools. A namespace stands in the list as it
-// was written, and each of its functions once more by its name: the namespace
-// is what a provider of this form gets, the functions are what a call of the
-// model may name.
+// parseTools decodes the client's tools. A namespace is listed as written, followed by
+// each of the functions in it: a provider of this API gets the namespace, and calls of
+// the model name the functions.
 func parseTools(f *fields) []chat.Tool {
 	var tools []chat.Tool
 	for i, raw := range f.list("tools", chat.MaxTools) {
@@ -57,8 +56,8 @@ func parseFunction(o *fields, namespace string, raw json.RawMessage) chat.Tool {
 	return t
 }
 
-// parseChoice reads tool_choice: a word, a function, or a form of this API
-// alone, which is kept as it is.
+// parseChoice decodes tool_choice: a string, a function, or an object specific to this
+// API, which stays as written.
 func parseChoice(f *fields) chat.Choice {
 	const want = `"auto", "none", "required", or an object with a type`
 	if !f.has("tool_choice") {
@@ -70,7 +69,7 @@ func parseChoice(f *fields) chat.Choice {
 		switch mode {
 		case chat.ChoiceAuto, chat.ChoiceNone, chat.ChoiceRequired:
 		default:
-			f.fail("tool_choice", "tool_choice is %q; it must be %s", mode, want)
+			f.fail("tool_choice", "tool_choice must be %s, got %q", want, mode)
 		}
 		return chat.Choice{Mode: mode}
 	}
@@ -82,13 +81,13 @@ func parseChoice(f *fields) chat.Choice {
 	return chat.Choice{Raw: raw}
 }
 
-// toolChoice is a choice in this form; nil leaves it to the provider.
+// toolChoice returns a choice in this API; nil means the provider's default.
 func toolChoice(c chat.Choice, form chat.Form) (any, error) {
 	switch {
 	case c.Raw != nil && form == chat.FormResponses:
 		return c.Raw, nil
 	case c.Raw != nil:
-		return nil, chat.Invalid("tool_choice", `tool_choice cannot be brought into OpenAI's Responses form; use "auto", "none", "required" or the name of one function`)
+		return nil, chat.Invalid("tool_choice", `OpenAI's Responses API does not support this tool_choice; use "auto", "none", "required" or the name of one function`)
 	case c.Mode == chat.ChoiceTool:
 		return struct {
 			Type string `json:"type"`
@@ -100,7 +99,7 @@ func toolChoice(c chat.Choice, form chat.Form) (any, error) {
 	return c.Mode, nil
 }
 
-// function is a tool of the type function, in the order in which it is sent.
+// function is a tool of type function; fields are in the order in which they are sent.
 type function struct {
 	Type        string          `json:"type"`
 	Name        string          `json:"name"`
@@ -110,7 +109,7 @@ type function struct {
 	Deferred    bool            `json:"defer_loading,omitempty"`
 }
 
-// namespace is a tool of the type namespace.
+// namespace is a tool of type namespace.
 type namespace struct {
 	Type        string `json:"type"`
 	Name        string `json:"name"`
@@ -118,13 +117,13 @@ type namespace struct {
 	Tools       []any  `json:"tools"`
 }
 
-// search is the provider's own search over the deferred tools.
+// search is the provider's search for deferred tools.
 type search struct {
 	Type string `json:"type"`
 }
 
-// newFunction says strict always: the API takes a tool without it for a strict
-// one where its schema allows.
+// newFunction always sets strict: without it the API treats a tool as strict if its
+// schema allows.
 func newFunction(t chat.Tool, deferred bool) function {
 	f := function{Type: "function", Name: t.Name, Description: t.Description, Parameters: t.Parameters, Deferred: deferred}
 	if len(f.Parameters) == 0 {
@@ -134,20 +133,20 @@ func newFunction(t chat.Tool, deferred bool) function {
 	return f
 }
 
-// toolset makes the list of tools that a request sends.
+// toolset builds the list of tools of a request.
 type toolset struct {
 	form         chat.Form
-	native       bool // deferred tools are sent as such
+	native       bool // deferred tools are sent with defer_loading
 	descriptions map[string]string
 
 	tools    []any
 	spaces   map[string]*namespace // ours, by name
-	searched bool                  // the client brings the search
+	searched bool                  // the client sent the search
 	deferred bool                  // one of ours is deferred
 }
 
-// encode keeps the order of the tools. A namespace of ours stands where its
-// first tool does, the search after all the others.
+// encode preserves the order of the tools. A namespace of ours comes where its first
+// tool is, the search last.
 func (s *toolset) encode(tools []chat.Tool) ([]any, error) {
 	s.spaces = map[string]*namespace{}
 	for _, t := range tools {
@@ -164,12 +163,12 @@ func (s *toolset) encode(tools []chat.Tool) ([]any, error) {
 func (s *toolset) add(t chat.Tool) error {
 	switch {
 	case t.Raw != nil && s.form == chat.FormResponses:
-		if t.Namespace == "" { // else it goes with its namespace
+		if t.Namespace == "" { // else it is sent in its namespace
 			s.tools = append(s.tools, t.Raw)
 		}
 		s.searched = s.searched || t.Hosted() && hostedType(t.Raw) == "tool_search"
 	case t.Hosted():
-		return chat.Invalid("tools", "the tool of type %q is one of another provider; this model is asked through OpenAI's Responses API", hostedType(t.Raw))
+		return chat.Invalid("tools", "OpenAI's Responses API does not support tools of type %q; leave it out", hostedType(t.Raw))
 	case !s.native || !t.Deferred:
 		s.tools = append(s.tools, newFunction(t, false))
 	default:
@@ -197,7 +196,7 @@ func (s *toolset) deferTool(t chat.Tool) {
 	space.Tools = append(space.Tools, newFunction(t, true))
 }
 
-// hostedType is the type of a tool that some provider brings.
+// hostedType returns the type of a hosted tool.
 func hostedType(raw json.RawMessage) string {
 	var tool struct{ Type string }
 	if json.Unmarshal(raw, &tool) != nil || tool.Type == "" {

@@ -9,19 +9,19 @@ import (
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 )
 
-// Unnamed is the name of a call whose model forgot the name. There is no such
-// tool, so that the model learns of it.
+// Unnamed is the name of a call for which the model gave no name. No such tool exists,
+// so the model gets an error.
 const Unnamed = "unnamed_tool_call"
 
-// written is a call as models write it. Some say parameters for arguments.
+// written is a call as models write it. Some write parameters for arguments.
 type written struct {
 	Name       string          `json:"name"`
 	Arguments  json.RawMessage `json:"arguments"`
 	Parameters json.RawMessage `json:"parameters"`
 }
 
-// readCall makes a call of what stands between the tags; name is that of the
-// tag itself, if it has one. It is not ok when the text has nothing of a call.
+// readCall parses the text between the tags of a call; name is the one in the tag
+// itself, if any. ok is false if the text is not a call.
 func readCall(name, body string) (c chat.Call, ok bool) {
 	c = chat.Call{ID: "call_" + rand.Text(), Name: name, Arguments: body}
 	if name != "" {
@@ -29,7 +29,7 @@ func readCall(name, body string) (c chat.Call, ok bool) {
 	}
 	var w written
 	if json.Unmarshal([]byte(body), &w) != nil {
-		return mended(c)
+		return repaired(c)
 	}
 	if w.Arguments == nil {
 		w.Arguments = w.Parameters
@@ -48,7 +48,7 @@ func named(name string) string {
 	return name
 }
 
-// arguments are the JSON of the object, which may be written as a string.
+// arguments returns the object as JSON; it may be written as a string.
 func arguments(raw json.RawMessage) string {
 	var text string
 	switch {
@@ -60,15 +60,15 @@ func arguments(raw json.RawMessage) string {
 	return string(raw)
 }
 
-// The beginnings of the two members of a call that is no JSON.
+// The beginnings of the two members of a call that is not valid JSON.
 var (
 	nameMember      = regexp.MustCompile(`^\{\s*"name"\s*:\s*"([^"\\]{1,64})"`)
 	argumentsMember = regexp.MustCompile(`"(?:arguments|parameters)"\s*:\s*`)
 )
 
-// mended takes from a call that is no JSON its name and its arguments as they
-// are written. They are never empty: empty arguments would be valid.
-func mended(c chat.Call) (chat.Call, bool) {
+// repaired extracts the name and the arguments, as written, of a call that is not valid
+// JSON. They are never empty: empty arguments would be valid.
+func repaired(c chat.Call) (chat.Call, bool) {
 	body := c.Arguments
 	name, member := nameMember.FindStringSubmatch(body), argumentsMember.FindStringIndex(body)
 	if name == nil && member == nil {
@@ -84,8 +84,8 @@ func mended(c chat.Call) (chat.Call, bool) {
 	return c, true
 }
 
-// alone is the object that text begins with when nothing but closing braces
-// follows it, else the text.
+// alone returns the object that text begins with if only closing braces follow it, else
+// the text.
 func alone(text string) string {
 	var object chat.ObjectScanner
 	if end := object.Write(text); end >= 0 && text[0] == '{' && strings.Trim(text[end:], "} \t\r\n") == "" {
@@ -94,16 +94,16 @@ func alone(text string) string {
 	return text
 }
 
-// jsonText follows JSON that arrives in pieces to the first < outside of a
-// string. The zero value is ready to use.
+// jsonText scans JSON that arrives in pieces for the first < outside of a string. The
+// zero value is ready to use.
 type jsonText struct {
 	inside, escaped bool
 	found           bool
 	at              int // with found
 }
 
-// bracket takes the next piece, which begins at from, and reports whether
-// there was a < outside of a string.
+// bracket scans the next piece, which begins at from, and reports whether there is a <
+// outside of a string.
 func (t *jsonText) bracket(piece string, from int) bool {
 	for i := 0; i < len(piece) && !t.found; i++ {
 		switch b := piece[i]; {

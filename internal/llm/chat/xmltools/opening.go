@@ -7,8 +7,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 )
 
-// opening reads an answer as long as it may be nothing but code blocks of
-// calls:
+// opening parses an answer while it may consist only of code blocks of calls:
 //
 //	```json
 //	{"name": "search", "arguments": {"query": "tides"}}
@@ -16,16 +15,16 @@ import (
 //
 // The zero value is ready to use.
 type opening struct {
-	seen    []byte // all of the answer
-	at      int    // in blockForm
-	matched int    // of its literal
-	began   int    // where in seen the object begins
+	seen    []byte // the whole answer
+	at      int    // index in blockForm
+	matched int    // bytes of its literal
+	began   int    // offset of the object in seen
 	object  chat.ObjectScanner
 	calls   []chat.Call
 }
 
-// blockForm is what a block consists of: space and then a literal, each. The
-// object goes on where its name was found.
+// blockForm is the syntax of a block: white space and a literal, in turn. The object
+// continues where its name was found.
 var blockForm = []struct{ space, literal string }{
 	{" \t\r\n", "```json"},
 	{" \t\r", "\n"},
@@ -40,11 +39,11 @@ const (
 	blockObject = 4
 )
 
-// complete reports whether the answer is calls.
+// complete reports whether the answer consists of calls.
 func (o *opening) complete() bool { return o.at == 0 && o.matched == 0 && len(o.calls) > 0 }
 
-// step takes the next byte and reports whether the answer may still be calls
-// of known tools. A byte that says no is not taken.
+// step parses the next byte and reports whether the answer may still consist of calls
+// of known tools. It does not consume a byte that rules it out.
 func (o *opening) step(b string, known func(chat.Call) bool) bool {
 	ok := len(o.seen) < MaxBlock
 	switch {
@@ -78,7 +77,7 @@ func (o *opening) literal(b string) bool {
 	return true
 }
 
-// inObject takes a byte of the object and, at its end, the call.
+// inObject parses a byte of the object and, at its end, the call.
 func (o *opening) inObject(b string, known func(chat.Call) bool) bool {
 	if o.object.Write(b) < 0 {
 		return true

@@ -1,36 +1,36 @@
 package xmltools
 
-// quoting follows a text and knows whether its present place is quoted: in a
-// code block or code span of Markdown (CommonMark 4.5 and 6.1), or in a
-// <think> element at the beginning of the text.
+// quoting tracks whether the current position of a text is quoted: in a code block or
+// code span of Markdown (CommonMark 4.5 and 6.1), or in a <think> element at the
+// beginning of the text.
 type quoting struct {
-	place  place
+	at     position
 	indent int
-	mark   byte // ` or ~: what the line begins with
-	run    int  // how often
+	mark   byte // ` or ~: the character that the line begins with
+	run    int  // how many
 	bare   bool // only white space follows it
 	ticks  bool // a backtick follows it
 
-	fence    byte // that opened the block; 0: outside of one
+	fence    byte // the fence of the open block; 0: none
 	fenceRun int
 
-	span  int // backticks that opened a code span; 0: outside of one
-	row   int // backticks just before the present place
+	span  int // backticks that opened a code span; 0: none
+	row   int // backticks just before the position
 	head  string
 	tail  string
 	think bool
 }
 
-// place is where in its line a text is.
-type place int
+// position is a position within a line.
+type position int
 
 const (
-	inIndent place = iota
+	inIndent position = iota
 	inMark
 	inRest
 )
 
-// maxIndent is how far the line that opens or closes a block may be indented.
+// maxIndent is how far a fence may be indented.
 const maxIndent = 3
 
 const (
@@ -40,14 +40,14 @@ const (
 
 // quoted reports whether what follows is quoted.
 func (q *quoting) quoted() bool {
-	q.settle()
+	q.endRun()
 	return q.think || q.fence != 0 || q.span != 0 || q.opens()
 }
 
 // opens reports whether the line opens a block so far.
 func (q *quoting) opens() bool { return q.run >= 3 && (q.mark == '~' || !q.ticks) }
 
-// pass takes the next piece of the text.
+// pass scans the next piece of the text.
 func (q *quoting) pass(text string) {
 	for i := range len(text) {
 		q.step(text[i])
@@ -62,14 +62,14 @@ func (q *quoting) step(b byte) {
 	}
 	q.spans(b)
 	switch {
-	case q.place == inIndent && b == ' ' && q.indent < maxIndent:
+	case q.at == inIndent && b == ' ' && q.indent < maxIndent:
 		q.indent++
-	case q.place == inIndent && (b == '`' || b == '~'):
-		q.place, q.mark, q.run, q.bare = inMark, b, 1, true
-	case q.place == inMark && b == q.mark:
+	case q.at == inIndent && (b == '`' || b == '~'):
+		q.at, q.mark, q.run, q.bare = inMark, b, 1, true
+	case q.at == inMark && b == q.mark:
 		q.run++
 	default:
-		q.place = inRest
+		q.at = inRest
 		q.bare = q.bare && (b == ' ' || b == '\t' || b == '\r')
 		q.ticks = q.ticks || b == '`'
 	}
@@ -86,23 +86,23 @@ func (q *quoting) endLine() {
 	q.newLine()
 }
 
-// newLine forgets the line.
+// newLine resets the state of the line.
 func (q *quoting) newLine() {
-	q.place, q.indent, q.mark, q.run, q.bare, q.ticks = inIndent, 0, 0, 0, false, false
+	q.at, q.indent, q.mark, q.run, q.bare, q.ticks = inIndent, 0, 0, 0, false, false
 	q.span, q.row = 0, 0
 }
 
-// spans follows code spans, which runs of as many backticks open and close.
+// spans tracks code spans, which are delimited by runs of equally many backticks.
 func (q *quoting) spans(b byte) {
 	if b == '`' {
 		q.row++
 		return
 	}
-	q.settle()
+	q.endRun()
 }
 
-// settle ends a run of backticks.
-func (q *quoting) settle() {
+// endRun ends a run of backticks.
+func (q *quoting) endRun() {
 	switch {
 	case q.row == 0:
 	case q.span == 0:
@@ -113,7 +113,7 @@ func (q *quoting) settle() {
 	q.row = 0
 }
 
-// thinking follows the element that an answer may begin with.
+// thinking tracks the element that an answer may begin with.
 func (q *quoting) thinking(b byte) {
 	if q.think {
 		q.tail += string(b)

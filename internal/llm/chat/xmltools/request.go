@@ -17,25 +17,25 @@ const (
 	responseEnd = "</tool_response>"
 )
 
-// inWords returns the request as a model without tools takes it, and the tools
-// that it may call.
+// inWords returns the request for a model without tools, and the tools that it may
+// call.
 func inWords(r *chat.Request) (*chat.Request, []chat.Tool) {
-	told, hosted := shown(r)
-	if len(told) == 0 && !slices.ContainsFunc(r.Messages, speaksOfCalls) {
+	described, hosted := shown(r)
+	if len(described) == 0 && !slices.ContainsFunc(r.Messages, speaksOfCalls) {
 		return r, nil
 	}
 	c := r.Clone()
 	c.Tools, c.Messages = hosted, history(r.Messages)
-	if len(told) > 0 {
-		c.Messages = withSystem(c.Messages, instructions(told, r.Choice, r.Settings.ParallelCalls))
+	if len(described) > 0 {
+		c.Messages = withSystem(c.Messages, instructions(described, r.Choice, r.Settings.ParallelCalls))
 		c.Choice, c.Settings.ParallelCalls = chat.Choice{}, nil
 	}
-	return c, told
+	return c, described
 }
 
-// shown splits the tools into those that are told in words and those that the
-// provider brings. Deferred tools are told once a search has found them.
-func shown(r *chat.Request) (told, hosted []chat.Tool) {
+// shown splits the tools into those described as text and those hosted by the provider.
+// Deferred tools are described once a search has found them.
+func shown(r *chat.Request) (described, hosted []chat.Tool) {
 	found := map[string]bool{}
 	for _, m := range r.Messages {
 		for _, p := range m.Parts {
@@ -51,13 +51,13 @@ func shown(r *chat.Request) (told, hosted []chat.Tool) {
 		case t.Hosted():
 			hosted = append(hosted, t)
 		case !t.Deferred || found[t.Name]:
-			told = append(told, t)
+			described = append(described, t)
 		}
 	}
-	return told, hosted
+	return described, hosted
 }
 
-// instructions are the tools and how to call them.
+// instructions describes the tools and how to call them.
 func instructions(list []chat.Tool, choice chat.Choice, parallel *bool) string {
 	definitions := make([]*tools.Definition, len(list))
 	for i, t := range list {
@@ -65,7 +65,7 @@ func instructions(list []chat.Tool, choice chat.Choice, parallel *bool) string {
 	}
 	var b strings.Builder
 	b.WriteString("You can call these tools:\n\n")
-	_ = tools.WriteXML(&b, definitions) // a Builder takes everything
+	_ = tools.WriteXML(&b, definitions) // writing to a Builder cannot fail
 	b.WriteString(howToCall)
 	if parallel == nil || *parallel {
 		b.WriteString("- Several calls are several <tool_call> blocks, one after the other.\n")
@@ -89,7 +89,7 @@ To call a tool, write the call as JSON between these tags:
 - When no tool is needed, answer without these tags.
 `
 
-// inChoice is whether the model shall call a tool, in words.
+// inChoice describes the tool choice.
 func inChoice(c chat.Choice) string {
 	switch c.Mode {
 	case chat.ChoiceNone:
@@ -102,7 +102,7 @@ func inChoice(c chat.Choice) string {
 	return ""
 }
 
-// withSystem adds text to the first system message, or puts one in front.
+// withSystem appends text to the first system message, or inserts one at the front.
 func withSystem(messages []chat.Message, text string) []chat.Message {
 	at := slices.IndexFunc(messages, func(m chat.Message) bool { return m.Role == chat.RoleSystem })
 	if at < 0 {
@@ -117,8 +117,8 @@ func withSystem(messages []chat.Message, text string) []chat.Message {
 	return messages
 }
 
-// plainText reports whether a message is nothing but its text: many servers
-// take the text of a message as a string only.
+// plainText reports whether a message consists of text only: many servers accept the
+// text of a message only as a string.
 func plainText(m chat.Message) bool {
 	return !slices.ContainsFunc(m.Parts, func(p chat.Part) bool { return p.Kind != chat.PartText || p.Raw != nil })
 }
@@ -129,12 +129,12 @@ func speaksOfCalls(m chat.Message) bool {
 	})
 }
 
-// history is a copy of messages with calls and results as text. Results that
-// follow one another become one message of the user's.
+// history returns a copy of the messages with calls and results as text. Consecutive
+// results become one user message.
 func history(messages []chat.Message) []chat.Message {
-	names := map[string]string{} // of tools, by the id of the call
+	names := map[string]string{} // of tools, by call id
 	var out []chat.Message
-	results := false // the last message of out is results
+	results := false // the last message of out has results
 	for _, m := range messages {
 		for _, c := range m.Calls() {
 			names[c.ID] = c.Name
@@ -143,18 +143,18 @@ func history(messages []chat.Message) []chat.Message {
 			out, results = append(out, m), false
 			continue
 		}
-		told := inText(m, names)
+		text := inText(m, names)
 		if results && m.Role == chat.RoleTool {
 			last := &out[len(out)-1]
-			last.Parts = joined(append(last.Parts, told.Parts...))
+			last.Parts = joined(append(last.Parts, text.Parts...))
 			continue
 		}
-		out, results = append(out, told), m.Role == chat.RoleTool
+		out, results = append(out, text), m.Role == chat.RoleTool
 	}
 	return out
 }
 
-// inText is a message with its calls and results as text.
+// inText returns a message with calls and results as text.
 func inText(m chat.Message, names map[string]string) chat.Message {
 	out := chat.Message{Role: m.Role}
 	if m.Role == chat.RoleTool {
@@ -174,7 +174,7 @@ func inText(m chat.Message, names map[string]string) chat.Message {
 	return out
 }
 
-// joined puts texts that follow one another into one part, a line each.
+// joined merges consecutive texts into one part, one line each.
 func joined(parts []chat.Part) []chat.Part {
 	var out []chat.Part
 	for _, p := range parts {
@@ -192,8 +192,8 @@ func joined(parts []chat.Part) []chat.Part {
 	return out
 }
 
-// callText is a call as the model writes it. Arguments that are no JSON are
-// shown as text.
+// callText returns a call as the model writes it. Arguments that are not JSON become a
+// string.
 func callText(c *chat.Call) string {
 	arguments := strings.TrimSpace(c.Arguments)
 	switch {
@@ -205,14 +205,14 @@ func callText(c *chat.Call) string {
 	return callTag + "\n{\"name\": " + quoted(c.Name) + ", \"arguments\": " + arguments + "}\n" + callEnd
 }
 
-// quoted is text as a JSON string, with <, > and & as they are.
+// quoted returns text as a JSON string, with <, > and & unescaped.
 func quoted(text string) string {
-	b, _ := tools.Encode(text) // a string always has a form in JSON
+	b, _ := tools.Encode(text) // a string always has a JSON form
 	return string(b)
 }
 
-// resultParts is a result as text, and its images after it. A result cannot
-// close its own tag.
+// resultParts returns a result as text, followed by its images. A result cannot close
+// its own tag.
 func resultParts(r *chat.CallResult, name string) []chat.Part {
 	if r.Name != "" {
 		name = r.Name

@@ -13,7 +13,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/test/golden"
 )
 
-// asked is what the model is asked for a request.
+// asked returns the request that the model gets.
 func asked(t *testing.T, r *chat.Request) *chat.Request {
 	t.Helper()
 	before, err := json.Marshal(r)
@@ -30,7 +30,7 @@ func asked(t *testing.T, r *chat.Request) *chat.Request {
 	return model.asked
 }
 
-// transcript is a request's messages as text.
+// transcript returns a request's messages as text.
 func transcript(r *chat.Request) string {
 	var b strings.Builder
 	for _, m := range r.Messages {
@@ -150,13 +150,13 @@ func TestDeferredToolsAreToldOnceFound(t *testing.T) {
 	late := chat.Tool{Name: "late", Deferred: true}
 	r := ask([]chat.Tool{late, someTools[0]}, chat.Text(chat.RoleUser, "hi"))
 	if strings.Contains(transcript(asked(t, r)), "late") {
-		t.Error("told before it was found")
+		t.Error("described before it was found")
 	}
 	found := result("c", "")
 	found.Parts[0].Result.Found = []string{"late"}
 	r.Messages = append(r.Messages, found)
 	if !strings.Contains(transcript(asked(t, r)), "<name>late</name>") {
-		t.Error("not told")
+		t.Error("not described")
 	}
 }
 

@@ -7,9 +7,9 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// scanner tells calls from text in an answer that arrives in pieces, cut
-// anywhere: the same answer gives the same calls and the same text, however it
-// is cut. It keeps back what may be the beginning of a tag, and calls.
+// scanner separates calls from text in an answer that arrives in pieces of any size:
+// the same answer gives the same calls and text, however it is split. It buffers calls
+// and possible beginnings of tags.
 type scanner struct {
 	out   *answer
 	tools map[string]chat.Tool
@@ -17,31 +17,31 @@ type scanner struct {
 
 	opening opening // with starting
 	quoting quoting
-	held    string // with tagging, opened, calling and closing: the tag so far, and the space behind it
-	skip    bool   // white space: it follows a call
+	held    string // with tagging, opened, calling and closing: the tag so far, and the space after it
+	skip    bool   // skip white space after a call
 
-	// With calling.
-	name   string // that the tag has
-	end    string // the tag that closes it
+	// In state calling.
+	name   string // in the tag
+	end    string // the closing tag
 	body   []byte
 	object chat.ObjectScanner
 	text   jsonText
 }
 
-// state is where in an answer a scanner is.
+// state is the state of a scanner.
 type state int
 
 const (
 	starting state = iota // the answer may be code blocks of calls
 	passing               // text
-	tagging               // in what may be a tag
+	tagging               // in a possible tag
 	opened                // between a tag and its object
 	calling               // in the object
-	closing               // behind it, where the closing tag belongs
+	closing               // after the object, before the closing tag
 )
 
-// maxRescans is how many calls at the end of an answer are closed within a
-// string, as when a quotation mark is missing.
+// maxRescans limits how many calls at the end of an answer are closed within a string,
+// as when a quotation mark is missing.
 const maxRescans = 64
 
 const functionTag = "<function="
@@ -54,14 +54,14 @@ func newScanner(list []chat.Tool, out *answer) *scanner {
 	return s
 }
 
-// write takes the next piece of the answer.
+// write scans the next piece of the answer.
 func (s *scanner) write(text string) {
 	for text != "" {
 		text = s.step(text)
 	}
 }
 
-// step takes some of text and returns the rest.
+// step scans part of text and returns the rest.
 func (s *scanner) step(text string) string {
 	switch s.state {
 	case starting:
@@ -79,7 +79,7 @@ func (s *scanner) step(text string) string {
 	}
 }
 
-// start goes on while the answer may be calls in code blocks.
+// start scans while the answer may be calls in code blocks.
 func (s *scanner) start(text string) string {
 	for i := range len(text) {
 		if !s.opening.step(text[i:i+1], s.known) {
@@ -92,7 +92,7 @@ func (s *scanner) start(text string) string {
 
 func (s *scanner) known(c chat.Call) bool { return s.tools[c.Name].Name != "" }
 
-// plain passes text up to what may be a tag.
+// plain passes text up to a possible tag.
 func (s *scanner) plain(text string) string {
 	if s.skip {
 		text = strings.TrimLeft(text, " \t\r\n")
@@ -112,14 +112,14 @@ func (s *scanner) plain(text string) string {
 	return text[at+1:]
 }
 
-// release passes text that is none of a call.
+// release passes text that is not part of a call.
 func (s *scanner) release(text string) {
 	s.quoting.pass(text)
 	s.out.text(text)
 	s.state, s.held = passing, ""
 }
 
-// tag goes on while held is the beginning of a tag.
+// tag scans while held is the beginning of a tag.
 func (s *scanner) tag(text string) string {
 	longer := s.held + text[:1]
 	name, isFunction := strings.CutPrefix(longer, functionTag)
@@ -138,8 +138,7 @@ func (s *scanner) tag(text string) string {
 	return text[1:]
 }
 
-// gap passes over the space between a tag and its object. A tag without an
-// object is text.
+// gap skips the space between a tag and its object. A tag without an object is text.
 func (s *scanner) gap(text string) string {
 	switch {
 	case text[0] == '{':
@@ -158,8 +157,8 @@ func (s *scanner) open() {
 	s.state, s.body, s.object, s.text = calling, nil, chat.ObjectScanner{}, jsonText{}
 }
 
-// call goes on to the end of the object, or to a closing tag that stands in it
-// outside of a string, where no valid object has one.
+// call scans to the end of the object, or to a closing tag within it but outside of a
+// string, which valid JSON cannot have.
 func (s *scanner) call(text string) string {
 	from := len(s.body)
 	piece := text[:min(len(text), MaxCall-from)]
@@ -183,8 +182,8 @@ func (s *scanner) call(text string) string {
 	return rest
 }
 
-// closeAt ends the call where its closing tag stands in the body, and returns
-// what follows the tag.
+// closeAt ends the call at the closing tag in the body, and returns what follows the
+// tag.
 func (s *scanner) closeAt(at int) string {
 	rest := string(s.body[at+len(s.end):])
 	s.body = s.body[:at]
@@ -196,8 +195,8 @@ func (s *scanner) closeAt(at int) string {
 	return rest
 }
 
-// endCall yields the call, or as text what nothing can be made of. complete
-// says that nothing of the call is missing.
+// endCall yields the call, or its text if it cannot be parsed. complete means that no
+// part of the call is missing.
 func (s *scanner) endCall(complete bool) (ok bool) {
 	c, ok := readCall(s.name, string(s.body))
 	if !ok {
@@ -215,8 +214,7 @@ func (s *scanner) yield(c chat.Call, complete bool) {
 	s.out.call(c, complete)
 }
 
-// after passes over the closing tag, which may be missing. Another object is
-// another call.
+// after skips the closing tag, which may be missing. Another object is another call.
 func (s *scanner) after(text string) string {
 	longer := s.held + text[:1]
 	switch {
@@ -237,15 +235,15 @@ func (s *scanner) after(text string) string {
 	return text
 }
 
-// close ends the answer. cut says that the model could not finish it: then a
-// call that is not at its end stays without one.
+// close ends the answer. cut means that the model could not finish it: then an
+// unfinished call gets no end.
 func (s *scanner) close(cut bool) {
 	for range maxRescans {
 		at := strings.Index(string(s.body), s.end)
 		if s.state != calling || at < 0 {
 			break
 		}
-		s.write(s.closeAt(at)) // a string has no end
+		s.write(s.closeAt(at)) // the string is not terminated
 	}
 	switch s.state {
 	case starting:
@@ -257,7 +255,7 @@ func (s *scanner) close(cut bool) {
 	}
 }
 
-// block yields the calls of an answer that is nothing but code blocks of them.
+// block yields the calls of an answer that consists of code blocks of calls.
 func (s *scanner) block() {
 	if !s.opening.complete() {
 		s.release(string(s.opening.seen))
@@ -268,8 +266,8 @@ func (s *scanner) block() {
 	}
 }
 
-// abandon ends an answer that broke off: what is no call by then is text, and
-// the beginning of a call is dropped.
+// abandon ends an answer that failed: held text that is not yet a call becomes text,
+// and the beginning of a call is dropped.
 func (s *scanner) abandon() {
 	switch s.state {
 	case starting:

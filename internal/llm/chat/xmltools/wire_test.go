@@ -13,8 +13,8 @@ import (
 	"github.com/spiced-sql/spiced/internal/test/chattest"
 )
 
-// TestOverHTTP has a conversation of two rounds with a server that knows no
-// tools, which sends its text a few bytes at a time.
+// TestOverHTTP has a conversation of two rounds with a server that has no tools and
+// sends its text a few bytes at a time.
 func TestOverHTTP(t *testing.T) {
 	server, err := chattest.Start()
 	if err != nil {

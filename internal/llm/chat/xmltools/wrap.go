@@ -7,23 +7,23 @@ import (
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 )
 
-// Wrap returns a provider that sends p no tools, tells the model of them in
-// words, and reads the calls in its text. Requests without tools and calls pass
-// as they are. Tools that the provider brings itself are left to it.
+// Wrap returns a provider that describes tools to p as text instead of sending them,
+// and parses calls from the text of the answer. Requests without tools and calls pass
+// unchanged. Hosted tools are sent to p.
 //
-// Every call has an id of ours. An answer with calls ends with
-// [chat.ReasonCalls] where the model just stopped. A call that is no valid JSON
-// has what the model wrote as its arguments.
+// Every call gets an id of ours. An answer with calls ends with [chat.ReasonCalls]
+// where the model just stopped. The arguments of a call that is not valid JSON are the
+// text that the model wrote.
 func Wrap(p chat.Provider) chat.Provider { return &provider{p} }
 
 type provider struct{ inner chat.Provider }
 
 var _ chat.Provider = (*provider)(nil)
 
-// Form is that of the provider within.
+// Form returns the form of the wrapped provider.
 func (p *provider) Form() chat.Form { return p.inner.Form() }
 
-// Chat sends the request in words and yields the answer with its calls.
+// Chat sends the request with tools as text and yields the answer with its calls.
 func (p *provider) Chat(ctx context.Context, r *chat.Request) iter.Seq2[chat.Delta, error] {
 	plain, tools := inWords(r)
 	stream := p.inner.Chat(ctx, plain)
@@ -47,11 +47,11 @@ func (p *provider) Chat(ctx context.Context, r *chat.Request) iter.Seq2[chat.Del
 	}
 }
 
-// answer makes the deltas of an answer from those of the provider.
+// answer converts the deltas of the provider.
 type answer struct {
 	scanner *scanner
 	calls   int         // so far
-	native  map[int]int // index of a call that the provider itself made → ours
+	native  map[int]int // index of a native call of the provider → ours
 	out     []chat.Delta
 }
 
@@ -61,8 +61,8 @@ func newAnswer(tools []chat.Tool) *answer {
 	return a
 }
 
-// next takes a delta, or the error that ends the answer, and returns what is
-// known by then.
+// next handles a delta, or the error that ends the answer, and returns the deltas known
+// by then.
 func (a *answer) next(d chat.Delta, err error) []chat.Delta {
 	a.out = nil
 	switch {
@@ -86,7 +86,7 @@ func (a *answer) finish(d chat.Delta) {
 	a.out = append(a.out, d)
 }
 
-// renumbered is a delta with the index that its call has among all calls.
+// renumbered returns a delta with the index of its call among all calls.
 func (a *answer) renumbered(d chat.Delta) chat.Delta {
 	switch d.Kind {
 	case chat.DeltaCall:
@@ -99,8 +99,7 @@ func (a *answer) renumbered(d chat.Delta) chat.Delta {
 	return d
 }
 
-// text yields text of the answer. What the provider sent of it is left out: it
-// would show the tags.
+// text yields text of the answer, without Raw, which contains the tags.
 func (a *answer) text(text string) {
 	if text == "" {
 		return
@@ -112,7 +111,7 @@ func (a *answer) text(text string) {
 	a.out = append(a.out, chat.Delta{Kind: chat.DeltaText, Text: text})
 }
 
-// call yields a call. One that is not complete has no end.
+// call yields a call. An incomplete one has no end.
 func (a *answer) call(c chat.Call, complete bool) {
 	arguments := c.Arguments
 	c.Arguments = ""

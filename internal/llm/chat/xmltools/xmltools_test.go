@@ -16,7 +16,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/llm/chat/xmltools"
 )
 
-// scripted is a model that says pieces, and keeps what it was asked.
+// scripted is a model that answers with pieces and records its requests.
 type scripted struct {
 	pieces []string
 	reason chat.Reason
@@ -57,7 +57,7 @@ func ask(tools []chat.Tool, messages ...chat.Message) *chat.Request {
 	return &chat.Request{Model: "m", Tools: tools, Messages: messages}
 }
 
-// said is what a client gets of an answer, a line for each part.
+// said returns what a client sees of an answer, one line per part.
 func said(t testing.TB, reason chat.Reason, pieces ...string) string {
 	t.Helper()
 	model := &scripted{pieces: pieces, reason: reason}
@@ -207,7 +207,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// cut cuts text into pieces at random.
+// cut splits text into random pieces.
 func cut(text string, r *rand.Rand) []string {
 	var pieces []string
 	for text != "" {
@@ -217,7 +217,7 @@ func cut(text string, r *rand.Rand) []string {
 	return pieces
 }
 
-// fragments are what random answers are made of.
+// fragments are the parts of random answers.
 var fragments = []string{
 	"<tool_call>", "</tool_call>", "{", "}", `{"name":"search","arguments":{"query":"a"}}`, `"name":"search"`, `"arguments":`, `"`, `\`, "\n", " ",
 	"<function=search>", "</function>", "`", fence, fence + "json", "~~~", "<think>", "</think>", "<", ">", "text", "é", "[", "]",
@@ -339,7 +339,7 @@ func TestStoppingEarly(t *testing.T) {
 	}
 }
 
-// native is a provider that makes a call itself between two of the text's.
+// native is a provider that makes a call of its own between two of the text.
 type native struct{ scripted }
 
 func (n *native) Chat(context.Context, *chat.Request) iter.Seq2[chat.Delta, error] {
