@@ -1,6 +1,7 @@
-// Package nsql turns a question into SQL: it asks a model, has the guard judge
-// what comes back, and has the model repair what fails. It owns the prompt,
-// what of an answer is the statement, and when to give up.
+// Package nsql turns a question into SQL: it sends the question to a model, checks the
+// statement that it writes, and has the model correct a statement that fails. It owns
+// the prompt, the extraction of the statement from an answer, and the limit of
+// attempts.
 //
 //	writer, err := nsql.New(env, scope, func(ctx context.Context, r *chat.Request) (*chat.Response, error) {
 //		return chat.Collect(provider.Chat(ctx, r))
@@ -8,7 +9,7 @@
 //	answer, err := writer.Write(ctx, nsql.Request{Query: "Which customers ordered most?"})
 //	rows, err := db.Query(ctx, engine.Request{SQL: answer.SQL, Allow: answer.Allow})
 //
-// Nothing that a model writes runs before the guard has let it pass, with the
+// Nothing that a model writes runs unless the guard accepts it, and only with the
 // tables that the question may read.
 package nsql
 
@@ -16,32 +17,31 @@ import "time"
 
 // Limits on a question and its prompt.
 const (
-	// DefaultAttempts is how often a model is asked, as in Spice.
+	// DefaultAttempts is the default number of attempts, as in Spice.
 	DefaultAttempts = 10
 	MaxAttempts     = 20
-	// MaxQuery is the size of a question in bytes.
+	// MaxQuery limits a question, in bytes.
 	MaxQuery = 64 << 10
-	// MaxTables and MaxFunctions are how many bytes of the prompt describe
-	// tables and functions. Those beyond are named.
+	// MaxTables and MaxFunctions limit the bytes of the prompt that describe tables and
+	// functions. The others are only named.
 	MaxTables    = 64 << 10
 	MaxFunctions = 32 << 10
-	// MaxNames is how many names the prompt lists of what it does not
-	// describe.
+	// MaxNames limits the names that the prompt lists without a description.
 	MaxNames = 100
-	// MaxDescription is how many bytes of a function's description are told.
+	// MaxDescription limits the bytes of a function's description.
 	MaxDescription = 512
-	// MaxSampled is how many tables have sample values.
+	// MaxSampled limits the tables that have sample values.
 	MaxSampled = 20
-	// SampleValues is how many values of a column are shown, each with at most
-	// MaxValue bytes.
+	// SampleValues is how many values of a column are shown, each with at most MaxValue
+	// bytes.
 	SampleValues = 3
 	MaxValue     = 64
-	// SampleTime is how long sampling one table may take. What takes longer
-	// has no sample.
+	// SampleTime limits the sampling of one table. A table that takes longer has no
+	// sample.
 	SampleTime = 2 * time.Second
-	// MaxRepair is how many bytes of a failed statement, and of its error, the
-	// model sees again.
+	// MaxRepair limits the bytes of a failed statement, and of its error, that are sent
+	// back to the model.
 	MaxRepair = 8 << 10
-	// MaxCandidates is how many parts of an answer are tried as SQL.
+	// MaxCandidates limits the parts of an answer that are tried as SQL.
 	MaxCandidates = 16
 )

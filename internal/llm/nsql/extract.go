@@ -7,16 +7,14 @@ import (
 	"unicode/utf8"
 )
 
-// Candidates returns the parts of a model's answer that may be its statement,
-// the likeliest first, at most [MaxCandidates]. Which of them is SQL only a
-// parser can tell.
+// Candidates returns the parts of a model's answer that may be its statement, most
+// likely first, at most [MaxCandidates]. Only a parser can tell which of them is SQL.
 //
-// It is the last code block that is marked as SQL; without one, they are the
-// other code blocks, the last one first; without blocks, the whole answer, and
-// what begins with the first line like SELECT …, to the end of the answer, to
-// an empty line before prose, or to a semicolon. A statement that is broken is
-// not cut down to a part that happens to be whole. What stands before </think>
-// is left out.
+// The candidate is the last code block marked as SQL. Without one, the candidates are
+// the other code blocks, last first. Without blocks, they are the whole answer and the
+// text from the first line that looks like SELECT …, up to the end of the answer, an
+// empty line before prose, or a semicolon. An invalid statement is not cut down to a
+// part that happens to be valid. Text before </think> is ignored.
 func Candidates(text string) []string {
 	if at := strings.LastIndex(text, "</think>"); at >= 0 {
 		text = text[at+len("</think>"):]
@@ -37,7 +35,7 @@ func Candidates(text string) []string {
 
 type candidates []string
 
-// add adds statements without what surrounds them.
+// add appends trimmed statements.
 func (c *candidates) add(statements ...string) {
 	for _, s := range statements {
 		s = strings.TrimSpace(s)
@@ -48,8 +46,8 @@ func (c *candidates) add(statements ...string) {
 	}
 }
 
-// blocks returns the code blocks of Markdown in text, those marked as SQL and
-// others, the last first. One that is not closed goes to the end.
+// blocks returns the Markdown code blocks in text, those marked as SQL and others, last
+// first. An unclosed block extends to the end.
 func blocks(text string) (sql, others []string) {
 	var open, language string
 	began := 0
@@ -81,8 +79,8 @@ func blocks(text string) (sql, others []string) {
 	return sql, others
 }
 
-// fence returns the backticks that a line begins with, at least three, and
-// what follows them.
+// fence returns the backticks that a line begins with, at least three, and what follows
+// them.
 func fence(line string) (mark, info string) {
 	line = strings.TrimSpace(line)
 	info = strings.TrimLeft(line, "`")
@@ -93,8 +91,8 @@ func fence(line string) (mark, info string) {
 	return mark, strings.TrimSpace(info)
 }
 
-// firstLine is where the first line begins that a statement may begin with, or
-// the end of text. A line that ends as a sentence is none.
+// firstLine returns the offset of the first line that may begin a statement, or the end
+// of text. A line that ends like a sentence does not.
 func firstLine(text string) int {
 	at := 0
 	for line := range strings.Lines(text) {
@@ -106,13 +104,13 @@ func firstLine(text string) int {
 	return at
 }
 
-// lastOf is the last byte of a line that is no space.
+// lastOf returns the last byte of a line that is not white space.
 func lastOf(line string) string {
 	line = strings.TrimSpace(line)
 	return line[max(0, len(line)-1):]
 }
 
-// beginsSelect reports whether a line begins as a statement may.
+// beginsSelect reports whether a line may begin a statement.
 func beginsSelect(line string) bool {
 	words := strings.Fields(strings.TrimLeft(line, " \t("))
 	if len(words) == 0 {
@@ -125,8 +123,7 @@ func beginsSelect(line string) bool {
 	return false
 }
 
-// ends are the beginnings of text that may be a whole statement, the longest
-// first.
+// ends returns the prefixes of text that may be a whole statement, longest first.
 func ends(text string) []string {
 	all := []string{text}
 	for end := len(text); len(all) < MaxCandidates-1; {
@@ -145,8 +142,8 @@ func ends(text string) []string {
 	return all
 }
 
-// isProse reports whether text begins as a sentence does: with a capital letter
-// that no other capital follows.
+// isProse reports whether text begins like a sentence: with a capital letter that is
+// not followed by another one.
 func isProse(text string) bool {
 	first, n := utf8.DecodeRuneInString(text)
 	second, _ := utf8.DecodeRuneInString(text[n:])

@@ -51,7 +51,7 @@ func FuzzCandidates(f *testing.F) {
 	})
 }
 
-// FuzzAnswer gives the writer any answer of a model: what it returns runs, and
+// FuzzAnswer passes any answer of a model to the writer: what it returns runs, and
 // reads nothing else.
 func FuzzAnswer(f *testing.F) {
 	for _, seed := range []string{"SELECT 1", "```sql\nSELECT word FROM secret\n```", "DROP TABLE orders", "SELECT * FROM read_text('/etc/passwd')", "FROM orders;", "EXPLAIN ANALYZE SELECT 1", "SHOW TABLES"} {

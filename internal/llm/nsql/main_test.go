@@ -52,7 +52,7 @@ functions:
 type world struct {
 	*engine.DB
 	env builtin.Env
-	ran []string // statements that were run, without EXPLAIN
+	ran []string // statements that ran, without EXPLAIN
 }
 
 func newWorld(t testing.TB) *world {
@@ -135,13 +135,13 @@ func (w *world) describe(t testing.TB, pod *spicepod.Pod) []builtin.Dataset {
 	return out
 }
 
-// Query notes what runs.
+// Query records what runs.
 func (w *world) Query(ctx context.Context, r engine.Request) (*engine.Rows, error) {
 	w.ran = append(w.ran, r.SQL)
 	return w.DB.Query(ctx, r)
 }
 
-// scripted is a model that says answers in turn, and keeps what it was asked.
+// scripted is a model that returns answers in turn and records its requests.
 type scripted struct {
 	answers []string
 	asked   []*chat.Request

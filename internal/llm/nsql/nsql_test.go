@@ -76,7 +76,7 @@ func TestRepair(t *testing.T) {
 	w := newWorld(t)
 	for name, c := range map[string]struct {
 		answers []string
-		told    []string // what the model reads of its last fault
+		report  []string // what the model reads of its last error
 	}{
 		"an unknown column":         {[]string{"SELECT id,\n  nam FROM orders", "SELECT id FROM orders"}, []string{"nam", "(line 2, column 3)"}},
 		"an unknown table":          {[]string{"SELECT * FROM ordrs", "SELECT * FROM orders"}, []string{`"ordrs"`, `did you mean "orders"?`, "(line 1, column 15)"}},
@@ -107,7 +107,7 @@ func TestRepair(t *testing.T) {
 				t.Errorf("usage %+v", got.Usage)
 			}
 			messages := model.asked[last].Messages
-			for _, part := range c.told {
+			for _, part := range c.report {
 				if text := messages[len(messages)-1].Text(); !strings.Contains(text, part) {
 					t.Errorf("the model reads %q, without %q", text, part)
 				}
@@ -122,7 +122,7 @@ func TestRepair(t *testing.T) {
 	}
 }
 
-// code is what the engine says of a statement.
+// code returns the engine's error code for a statement.
 func (w *world) code(t *testing.T, sql string) engine.Code {
 	t.Helper()
 	rows, err := w.DB.Query(t.Context(), engine.Request{SQL: sql})
@@ -172,7 +172,7 @@ func TestRequestsThatAreWrong(t *testing.T) {
 	}{
 		"the question is empty":                            {nsql.Request{Query: " \n"}, tools.Scope{}},
 		"the question has 65537 bytes":                     {nsql.Request{Query: strings.Repeat("x", nsql.MaxQuery+1)}, tools.Scope{}},
-		"no dataset is named":                              {nsql.Request{Query: "q", Datasets: []string{}}, tools.Scope{}},
+		"datasets is empty":                              {nsql.Request{Query: "q", Datasets: []string{}}, tools.Scope{}},
 		`no dataset "ordrs"; did you mean "orders"?`:       {nsql.Request{Query: "q", Datasets: []string{"hr.people", "ordrs"}}, tools.Scope{}},
 		`no dataset "hr.peple"; did you mean "hr.people"?`: {nsql.Request{Query: "q", Datasets: []string{"hr.peple"}}, tools.Scope{}},
 		`no dataset "secret"; GET /v1/datasets lists them`: {nsql.Request{Query: "q", Datasets: []string{"secret"}}, tools.Scope{Datasets: []string{"orders"}}},
@@ -272,7 +272,7 @@ func TestCheckPlacesErrors(t *testing.T) {
 	}
 }
 
-// bounded is a writer whose schema is made up.
+// bounded returns a writer with a generated schema.
 func bounded(schema nsql.Schema, rank func(context.Context, string) []string) (*nsql.Writer, *scripted) {
 	model := &scripted{answers: []string{"SELECT 1"}}
 	return &nsql.Writer{

@@ -14,16 +14,16 @@ import (
 // Schema is what a statement may use.
 type Schema struct {
 	Tables    []Table
-	Functions []Function // that were declared
-	// Allow is which relations a statement may name; nil is every one.
+	Functions []Function // declared functions
+	// Allow reports which relations a statement may use; nil means all.
 	Allow func(engine.Relation) bool
 }
 
 // Table is a dataset or view.
 type Table struct {
-	Name string // as statements name it
-	Text string // its columns, in Markdown; "" names the table only
-	// Samples are values of its columns, a line each; "" when there are none.
+	Name string // as statements refer to it
+	Text string // its columns, in Markdown; "" lists only the name
+	// Samples are values of its columns, one line each; "" if there are none.
 	Samples string
 }
 
@@ -36,16 +36,16 @@ type Function struct {
 	Table       bool   // used in FROM
 }
 
-const task = `You write SQL for DuckDB. Answer the question with one SELECT statement that gives what is asked for.
+const task = `You write SQL for DuckDB. Answer the question with one SELECT statement that returns what is asked for.
 
 - Answer with the statement only, without explanation.
 - Use DuckDB's dialect and functions.
-- Read only the tables below, by the names they have here. Put names that are no plain words in double quotes.
-- Beside DuckDB's own functions, only the functions below exist. Where one of them computes what is asked for, call it.
+- Read only the tables below, by the names they have here. Put names that are not plain identifiers in double quotes.
+- Apart from DuckDB's built-in functions, only the functions below exist. Where one of them computes what is asked for, call it.
 - Only reading is possible: no CREATE, INSERT, COPY, SET or PRAGMA, no files, no URLs.
 `
 
-// prompt is the system text. Equal schemas have equal texts, as long as all
+// prompt returns the system message. Equal schemas have equal texts, as long as all
 // functions fit.
 func (w *Writer) prompt(ctx context.Context, s Schema, query string) string {
 	var b strings.Builder
@@ -73,17 +73,17 @@ func (t Table) text() string {
 	return t.Text + "\nSome values:\n" + t.Samples
 }
 
-// functions describes those that fit, in their order.
+// functions describes the functions that fit, in their order.
 func (w *Writer) functions(ctx context.Context, list []Function, query string) string {
 	if len(list) == 0 {
 		return ""
 	}
-	told := w.fitting(ctx, list, query)
+	fits := w.fitting(ctx, list, query)
 	b := strings.Builder{}
 	b.WriteString("\n# Functions\n\n")
 	var rest []string
 	for _, f := range list {
-		if told[f.Name] {
+		if fits[f.Name] {
 			b.WriteString(f.line())
 		} else {
 			rest = append(rest, f.Name)
@@ -92,7 +92,7 @@ func (w *Writer) functions(ctx context.Context, list []Function, query string) s
 	return b.String() + omitted("functions", rest)
 }
 
-// fitting chooses the functions to describe: all, or the best for the question.
+// fitting chooses the functions to describe: all, or the best matches of the question.
 func (w *Writer) fitting(ctx context.Context, list []Function, query string) map[string]bool {
 	size := 0
 	for _, f := range list {
@@ -101,17 +101,17 @@ func (w *Writer) fitting(ctx context.Context, list []Function, query string) map
 	if size > MaxFunctions && w.Rank != nil {
 		list = ranked(list, w.Rank(ctx, query))
 	}
-	told, left := map[string]bool{}, MaxFunctions
+	fits, left := map[string]bool{}, MaxFunctions
 	for _, f := range list {
 		if n := len(f.line()); n <= left {
-			told[f.Name] = true
+			fits[f.Name] = true
 			left -= n
 		}
 	}
-	return told
+	return fits
 }
 
-// ranked is list with the functions of these names first.
+// ranked returns list with the named functions first.
 func ranked(list []Function, names []string) []Function {
 	rank := map[string]int{}
 	for i, name := range names {
@@ -134,7 +134,7 @@ func (f Function) line() string {
 	return line + "\n"
 }
 
-// omitted names what there is no room to describe.
+// omitted names what does not fit into the prompt.
 func omitted(what string, names []string) string {
 	if len(names) == 0 {
 		return ""

@@ -17,9 +17,9 @@ import (
 	"github.com/spiced-sql/spiced/tools/builtin"
 )
 
-// New makes a writer over what the built-in tools see: the schemas and sample
-// values are those of table_schema and sample_distinct_columns. scope limits
-// the datasets, as it does for them. ask asks the model, which gets no tools.
+// New returns a writer that uses the built-in tools: schemas and sample values are
+// those of table_schema and sample_distinct_columns. scope limits the datasets, as it
+// does for the tools. ask sends a request without tools to the model.
 func New(env builtin.Env, scope tools.Scope, ask func(context.Context, *chat.Request) (*chat.Response, error)) (*Writer, error) {
 	s := &source{env: env, scope: scope, tools: map[string]tools.Tool{}}
 	loaded, err := builtin.Load(env, []string{"data"})
@@ -32,8 +32,8 @@ func New(env builtin.Env, scope tools.Scope, ask func(context.Context, *chat.Req
 	return &Writer{Chat: ask, Check: Check(env.SQL), Run: env.SQL.Query, Schema: s.schema}, nil
 }
 
-// Check returns how a database judges and binds a statement without running
-// it: one SELECT-like statement.
+// Check returns a function that checks and binds a statement without running it. It
+// accepts one SELECT-like statement.
 func Check(db builtin.SearchEngine) func(context.Context, engine.Request) error {
 	return func(ctx context.Context, r engine.Request) error {
 		if _, err := db.Parse(ctx, r.SQL); err != nil {
@@ -44,7 +44,7 @@ func Check(db builtin.SearchEngine) func(context.Context, engine.Request) error 
 	}
 }
 
-// source is the schema as the built-in tools tell it.
+// source is the schema as the built-in tools return it.
 type source struct {
 	env   builtin.Env
 	scope tools.Scope
@@ -88,7 +88,7 @@ func (s *source) table(ctx context.Context, name string, samples bool) (Table, e
 	return t, err
 }
 
-// datasets are those that the scope may read, in the order of list_datasets.
+// datasets returns the datasets that the scope may read, in the order of list_datasets.
 func (s *source) datasets(ctx context.Context) ([]builtin.Dataset, error) {
 	byTable := map[string]builtin.Dataset{}
 	for _, d := range s.env.Datasets() {
@@ -102,7 +102,7 @@ func (s *source) datasets(ctx context.Context) ([]builtin.Dataset, error) {
 	}
 	var out []builtin.Dataset
 	for _, l := range listed {
-		if d, ok := byTable[l.Table]; ok { // else a reload came between
+		if d, ok := byTable[l.Table]; ok { // else a reload has removed it
 			out = append(out, d)
 		}
 	}
@@ -113,16 +113,16 @@ func (s *source) datasets(ctx context.Context) ([]builtin.Dataset, error) {
 func (s *source) call(ctx context.Context, tool string, args map[string]any, result any) error {
 	raw, err := tools.Encode(args)
 	if err != nil {
-		return fmt.Errorf("arguments of %s: %w", tool, err)
+		return fmt.Errorf("encode the arguments of %s: %w", tool, err)
 	}
 	out, err := s.tools[tool].Call(ctx, tools.Input{Arguments: args, Raw: raw, Scope: s.scope})
 	if err != nil {
-		return fmt.Errorf("the schema for the model: %w", err)
+		return fmt.Errorf("read the schema for the model: %w", err)
 	}
 	return json.Unmarshal(out.Value, result)
 }
 
-// chosen are the datasets of these names, in the order of all.
+// chosen returns the named datasets, in the order of all.
 func chosen(all []builtin.Dataset, names []string) ([]builtin.Dataset, error) {
 	wanted := map[engine.Relation]bool{}
 	for _, name := range names {
@@ -143,7 +143,7 @@ func chosen(all []builtin.Dataset, names []string) ([]builtin.Dataset, error) {
 	return out, nil
 }
 
-// unknown is the error of a dataset that there is not, with the nearest.
+// unknown returns the error for an unknown dataset, with the nearest name.
 func unknown(name string, all []builtin.Dataset) error {
 	var known []string
 	for _, d := range all {
@@ -155,7 +155,7 @@ func unknown(name string, all []builtin.Dataset) error {
 	return chat.Invalid("datasets", "there is no dataset %q; GET /v1/datasets lists them", name)
 }
 
-// relationOf reads a name that may have a schema and the catalog in front.
+// relationOf parses a name with an optional schema and catalog.
 func relationOf(name string) engine.Relation {
 	schema, table := spicepod.Dataset{Name: strings.TrimSpace(name)}.Qualified()
 	if schema = strings.TrimPrefix(schema, engine.CatalogName+"."); schema == "" {
@@ -168,7 +168,7 @@ func folded(r engine.Relation) engine.Relation {
 	return engine.Relation{Schema: sqltree.Fold(r.Schema), Name: sqltree.Fold(r.Name)}
 }
 
-// only permits these datasets.
+// only returns a function that allows these datasets.
 func only(datasets []builtin.Dataset) func(engine.Relation) bool {
 	allowed := map[engine.Relation]bool{}
 	for _, d := range datasets {
@@ -185,8 +185,8 @@ func (s *source) functions() []Function {
 	return out
 }
 
-// samples are the most frequent values of a table's columns. A table that
-// cannot be read in time has none.
+// samples returns the most frequent values of a table's columns, or none if the table
+// cannot be read in time.
 func (s *source) samples(ctx context.Context, table string) (string, error) {
 	var columns []struct {
 		Column string            `json:"column"`

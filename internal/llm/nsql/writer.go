@@ -14,67 +14,66 @@ import (
 // Request is a question.
 type Request struct {
 	Query          string
-	Datasets       []string // that may be read; nil: all that the writer knows
-	SampleData     bool     // show the model values of the columns
-	PromptCacheKey string   // for providers that have one
+	Datasets       []string // that may be read; nil: all datasets of the writer
+	SampleData     bool     // show sample values to the model
+	PromptCacheKey string   // for providers that support one
 }
 
-// Answer is a statement that the guard has let pass.
+// Answer is a statement that the guard has accepted.
 type Answer struct {
 	SQL      string
-	Attempts int        // how often the model was asked
+	Attempts int        // number of requests to the model
 	Usage    chat.Usage // of all attempts
-	// Allow is what the statement may read, for [engine.Request].
+	// Allow limits what the statement may read, for [engine.Request].
 	Allow func(engine.Relation) bool
 }
 
-// Writer writes SQL. Its fields are set once; then it is safe for concurrent
-// use if they are.
+// Writer writes SQL. It is safe for concurrent use if its functions are; its fields
+// must not change.
 type Writer struct {
-	// Chat asks the model, which has no tools.
+	// Chat sends a request without tools to the model.
 	Chat func(ctx context.Context, r *chat.Request) (*chat.Response, error)
-	// Check judges and binds a statement without running it. An error is an
+	// Check checks and binds a statement without running it. An error is an
 	// [*engine.Error].
 	Check func(ctx context.Context, r engine.Request) error
-	// Run runs a statement that passed Check up to its first rows, to find
-	// what only fails on the data. nil: it is not tried.
+	// Run runs a statement that passed Check up to its first rows, to find errors that
+	// depend on the data. If nil, the statement is not run.
 	Run func(ctx context.Context, r engine.Request) (*engine.Rows, error)
-	// Schema says what the model may use. datasets are names as they were
-	// requested, nil for all; one that there is not is a [*chat.Error].
+	// Schema returns what the model may use. datasets are names as requested, nil for
+	// all; an unknown one is a [*chat.Error].
 	Schema func(ctx context.Context, datasets []string, samples bool) (Schema, error)
-	// Rank names functions, the best for a question first. It is asked when
-	// there are too many for the prompt; nil: they keep their order.
+	// Rank returns names of functions, the best matches of a question first. It is
+	// called if there are too many for the prompt; nil preserves their order.
 	Rank     func(ctx context.Context, query string) []string
-	Attempts int // at most this many; 0: [DefaultAttempts]
+	Attempts int // 0: [DefaultAttempts]
 }
 
-// Error is a question that no attempt has answered.
+// Error is returned for a question that no attempt has answered.
 type Error struct {
-	SQL      string // the last statement; "" when there was none
+	SQL      string // the last statement; "" if there was none
 	Attempts int
-	Repeated bool  // the model wrote the same twice
+	Repeated bool  // the last two statements are equal
 	Cause    error // of the last attempt, an [*engine.Error]
 }
 
-// Error says how the last attempt failed.
+// Error describes the failure of the last attempt.
 func (e *Error) Error() string {
 	times := fmt.Sprintf("%d attempts", e.Attempts)
 	if e.Attempts == 1 {
 		times = "1 attempt"
 	}
 	if e.Repeated {
-		times += ", the last two alike"
+		times += ", the last two identical"
 	}
-	return fmt.Sprintf("the model wrote no SQL that runs (%s): %s", times, e.Cause)
+	return fmt.Sprintf("the model wrote no valid SQL (%s): %s", times, e.Cause)
 }
 
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Cause }
 
-// Write answers a question with a statement. An error is a [*chat.Error] for
-// what is wrong with the request or the model, an [*Error] when the model could
-// not do it, and an [*engine.Error] when the database could not; the answer
-// then has what was used.
+// Write answers a question with a statement. It returns a [*chat.Error] if the request
+// or the model fails, an [*Error] if the model writes no valid statement, and an
+// [*engine.Error] if the database fails. With an error, the answer has the usage only.
 func (w *Writer) Write(ctx context.Context, r Request) (Answer, error) {
 	if err := r.check(); err != nil {
 		return Answer{}, err
@@ -113,7 +112,7 @@ func (r Request) check() error {
 	case len(r.Query) > MaxQuery:
 		return chat.Invalid("query", "the question has %d bytes; the limit is %d", len(r.Query), MaxQuery)
 	case r.Datasets != nil && len(r.Datasets) == 0:
-		return chat.Invalid("datasets", "no dataset is named; leave datasets out to ask about all")
+		return chat.Invalid("datasets", "datasets is empty; leave it out to use all datasets")
 	}
 	return nil
 }
@@ -125,19 +124,19 @@ func (w *Writer) attempts() int {
 	return min(w.Attempts, MaxAttempts)
 }
 
-// firstAsk is the request for the first attempt.
+// firstAsk returns the request of the first attempt.
 func (r Request) firstAsk(prompt string) *chat.Request {
 	ask := &chat.Request{Messages: []chat.Message{
 		chat.Text(chat.RoleSystem, prompt), chat.Text(chat.RoleUser, r.Query),
 	}}
 	if r.PromptCacheKey != "" {
-		key, _ := json.Marshal(r.PromptCacheKey) // a string always has a form in JSON
+		key, _ := json.Marshal(r.PromptCacheKey) // a string always has a JSON form
 		ask.Form, ask.Extra = chat.FormOpenAI, map[string]json.RawMessage{"prompt_cache_key": key}
 	}
 	return ask
 }
 
-// ask has the model answer and counts it.
+// ask sends a request and counts it.
 func (w *Writer) ask(ctx context.Context, r *chat.Request, answer *Answer) (string, error) {
 	answer.Attempts++
 	response, err := w.Chat(ctx, r)
@@ -150,7 +149,7 @@ func (w *Writer) ask(ctx context.Context, r *chat.Request, answer *Answer) (stri
 	return response.Message().Text(), nil
 }
 
-// judge returns the statement of an answer, and why it cannot run.
+// judge returns the statement of an answer, and the error why it cannot run.
 func (w *Writer) judge(ctx context.Context, text string, allow func(engine.Relation) bool) (string, error) {
 	sql, err := w.find(ctx, text, allow)
 	if err != nil || w.Run == nil {
@@ -159,8 +158,8 @@ func (w *Writer) judge(ctx context.Context, text string, allow func(engine.Relat
 	return sql, w.try(ctx, engine.Request{SQL: sql, Allow: allow})
 }
 
-// find returns the first part of an answer that is SQL, whatever the guard
-// says of it. When none is, it is the first part, with its error.
+// find returns the first part of an answer that is SQL, whether or not the guard
+// accepts it. If there is none, it returns the first part and its error.
 func (w *Writer) find(ctx context.Context, text string, allow func(engine.Relation) bool) (sql string, err error) {
 	for i, part := range Candidates(text) {
 		e := w.Check(ctx, engine.Request{SQL: part, Allow: allow})
@@ -190,16 +189,15 @@ func (w *Writer) try(ctx context.Context, r engine.Request) error {
 	return nil
 }
 
-// hopeless are the errors that another statement would meet as well.
+// hopeless are the errors that any other statement would cause as well.
 var hopeless = map[engine.Code]bool{engine.CodeCancelled: true, engine.CodeBusy: true, engine.CodeInternal: true}
 
 func repairable(ctx context.Context, err error) bool {
 	return ctx.Err() == nil && !hopeless[engine.AsError(err).Code]
 }
 
-// repair is the request after a failed attempt: what came before, the
-// statement, and what is wrong with it. Only the end is new, so that prompt
-// caches hold.
+// repair returns the request after a failed attempt: the previous request, the
+// statement, and its error. Messages are only appended, so that prompt caches hit.
 func repair(ask *chat.Request, sql string, err error) *chat.Request {
 	next := ask.Clone()
 	if sql == "" {
