@@ -10,7 +10,8 @@ import (
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
-// anthropicAPI is `anthropic:<model>`, https://docs.claude.com/en/api/messages.
+// anthropicAPI returns the provider `anthropic:<model>`,
+// https://docs.claude.com/en/api/messages.
 func anthropicAPI() provider {
 	return provider{
 		name: "anthropic", example: "anthropic:claude-sonnet-4-5", endpoint: "https://api.anthropic.com",
@@ -36,11 +37,11 @@ func anthropicAPI() provider {
 	}
 }
 
-// paramThinking is the field that makes a model think.
+// paramThinking is the field that enables thinking.
 const paramThinking = "thinking"
 
 func openAnthropic(e *entry, s *settings) chat.Provider {
-	// Endpoints of compatible servers are often written with the /v1 of every path.
+	// Compatible servers often document their base URL with /v1.
 	s.endpoint.Path = strings.TrimSuffix(s.endpoint.Path, "/v1")
 	header := http.Header{}
 	if key := e.Header("anthropic_api_key"); key != "" {
@@ -51,8 +52,7 @@ func openAnthropic(e *entry, s *settings) chat.Provider {
 	})
 }
 
-// thinks reports whether the model shall think before it answers, by a budget
-// of tokens.
+// thinks reports whether thinking is enabled with a budget of tokens.
 func thinks(setting json.RawMessage) bool {
 	var thinking struct{ Type string }
 	return json.Unmarshal(setting, &thinking) == nil && thinking.Type == "enabled"

@@ -19,14 +19,14 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// at is a model of the server.
+// at returns a model of the server.
 func at(server *chattest.Server, from, params string) string {
 	return fmt.Sprintf("models: [{name: m, from: %q, params: {endpoint: '%s/v1', %s}}]\n", from, server.URL, params)
 }
 
 const datasets = "datasets: [{name: sales, from: 'file:sales.csv'}, {name: hr.people, from: 'file:people.csv'}]\n"
 
-// listing is list_datasets that counts its calls and gives what the caller may
+// listing is a list_datasets that counts its calls and returns what the caller may
 // read.
 func listing(t testing.TB, calls *atomic.Int64) tools.Tool {
 	return tool(t, tools.Definition{Name: "list_datasets", Description: "Lists.", Source: tools.SourceBuiltin}, func(_ context.Context, in tools.Input) (tools.Output, error) {
@@ -111,7 +111,7 @@ func TestSystemPromptAndDatasetsStandInFront(t *testing.T) {
 	}
 }
 
-// wantOrder wants the parts in the text, one after the other.
+// wantOrder checks that text has the parts, in order.
 func wantOrder(t testing.TB, text string, parts []string) {
 	t.Helper()
 	rest := text
@@ -234,7 +234,7 @@ func TestForcedToolMustBeThere(t *testing.T) {
 	var done []models.Call
 	s.options.Done = func(c models.Call) { done = append(done, c) }
 	set, _ = models.NewSet(load(t, worlds[1].sections+at(server, "openai:gpt", "tools: auto")), set, s.options)
-	for name, want := range map[string]string{"tool_serch": `did you mean "tool_search"?`, "f01": `tool_choice names "f01", which is none of the tools that the model gets`} {
+	for name, want := range map[string]string{"tool_serch": `did you mean "tool_search"?`, "f01": `tool_choice names "f01", which is not a tool of the model`} {
 		r := hello()
 		r.Choice = chat.Choice{Mode: chat.ChoiceTool, Name: name}
 		_, err := ask(t, set, "m", r, tools.Scope{})

@@ -9,22 +9,21 @@ import (
 	"github.com/spiced-sql/spiced/tools/builtin"
 )
 
-// Words of params.tools that stand for sets of tools.
+// Keywords of params.tools, each a set of tools.
 const (
 	wordAuto     = "auto"
 	wordAll      = "all"
 	wordSearch   = "search_registry"
 	wordNSQL     = "nsql"
 	wordDisabled = "disabled"
-	wordNone     = "none" // the same as disabled
+	wordNone     = "none" // same as disabled
 )
 
 var words = []string{wordAuto, wordAll, wordSearch, wordNSQL, wordDisabled, wordNone}
 
-// parseTools reads params.tools: a comma-separated list of words, of tools by
-// name, of groups, and of tools of a group as group:tool. Words are read in
-// any case, names keep theirs. A word alone is a list of one; "" is a list of
-// none.
+// parseTools parses params.tools: a comma-separated list of keywords, tool names,
+// groups, and group:tool. Keywords are case-insensitive, names are not. A keyword alone
+// is a list of one; "" is an empty list.
 func parseTools(text string) []string {
 	names := parseList(text)
 	for i, name := range names {
@@ -35,7 +34,7 @@ func parseTools(text string) []string {
 	return names
 }
 
-// parseList reads a comma-separated list without what is empty.
+// parseList parses a comma-separated list and drops empty elements.
 func parseList(text string) []string {
 	var names []string
 	for name := range strings.SplitSeq(text, ",") {
@@ -53,7 +52,7 @@ type offer struct {
 	meta    []*tools.Definition // tool_search and tool_invoke
 }
 
-// chosen are tools without duplicates.
+// chosen is a set of tools by name.
 type chosen map[string]*tools.Definition
 
 func (c chosen) add(defs ...*tools.Definition) {
@@ -64,7 +63,7 @@ func (c chosen) add(defs ...*tools.Definition) {
 	}
 }
 
-// sorted lists the tools by name, bytewise.
+// sorted returns the tools sorted by name, bytewise.
 func (c chosen) sorted() []*tools.Definition {
 	list := make([]*tools.Definition, 0, len(c))
 	for _, d := range c {
@@ -74,8 +73,8 @@ func (c chosen) sorted() []*tools.Definition {
 	return list
 }
 
-// choose returns the set of tools that the names of params.tools stand for,
-// sorted by name, and the names that stand for nothing.
+// choose returns the tools that the names of params.tools select, sorted by name, and
+// the names that select nothing.
 func (o offer) choose(names []string) (set []*tools.Definition, unknown []string) {
 	c := chosen{}
 	for _, name := range names {
@@ -98,8 +97,8 @@ func (o offer) choose(names []string) (set []*tools.Definition, unknown []string
 	return c.sorted(), unknown
 }
 
-// broad is a set of built-in tools with every tool that the Spicepod declares,
-// functions among them.
+// broad returns a set of built-in tools and every tool that the Spicepod declares,
+// including functions.
 func (o offer) broad(names []string) []*tools.Definition {
 	set := o.get(names)
 	for _, d := range o.catalog.All() {
@@ -110,7 +109,7 @@ func (o offer) broad(names []string) []*tools.Definition {
 	return set
 }
 
-// get returns the tools of these names that there are.
+// get returns the tools of these names that exist.
 func (o offer) get(names []string) []*tools.Definition {
 	var set []*tools.Definition
 	for _, name := range names {
@@ -121,8 +120,8 @@ func (o offer) get(names []string) []*tools.Definition {
 	return set
 }
 
-// named returns what one name of a list stands for: a tool, a tool of a group
-// as group:tool, or all tools of a group.
+// named returns what one name of a list selects: a tool, a tool of a group as
+// group:tool, or all tools of a group.
 func (o offer) named(name string) []*tools.Definition {
 	if d := o.catalog.Get(strings.Replace(name, ":", "__", 1)); d != nil {
 		return []*tools.Definition{d}
@@ -136,13 +135,13 @@ func (o offer) named(name string) []*tools.Definition {
 	return set
 }
 
-// from reports whether the entry of `tools:` of that name brings the tool.
+// from reports whether the named entry of `tools:` provides the tool.
 func from(d *tools.Definition, entry string) bool { return d.Name == entry || group(d) == entry }
 
-// sourceMCP stands before the name of a server in the source of its tools.
+// sourceMCP is the prefix of a server's name in the source of its tools.
 const sourceMCP = "mcp:"
 
-// group is the server that a tool belongs to, or "".
+// group returns the server of a tool, or "".
 func group(d *tools.Definition) string {
 	server, ok := strings.CutPrefix(d.Source, sourceMCP)
 	if !ok {

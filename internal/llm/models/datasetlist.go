@@ -11,17 +11,16 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// listDatasets is the tool that every model with it sees called once, before
-// it is asked anything.
+// listDatasets is the tool whose call and result are inserted before the first request,
+// for models that have it.
 const listDatasets = "list_datasets"
 
-// listCallID is the identifier of that call; Spice has the same.
+// listCallID is the id of that call, as in Spice.
 const listCallID = "initial_list_datasets"
 
-// shownDatasets are the call of list_datasets and its result, as they stand
-// before a conversation; none when the model does not have the tool. The
-// result is remembered as long as the generation lasts, so that prompts begin
-// alike.
+// shownDatasets returns the call of list_datasets and its result, to be inserted before
+// a conversation; nil if the model does not have the tool. The result is cached for the
+// generation, so that prompts have the same prefix.
 func (m *Model) shownDatasets(ctx context.Context, r *chat.Request, offered []toolloop.Tool, scope tools.Scope) []chat.Message {
 	switch {
 	case !m.hasTable || r.Choice.Mode == chat.ChoiceNone || m.thinks(r):
@@ -29,8 +28,8 @@ func (m *Model) shownDatasets(ctx context.Context, r *chat.Request, offered []to
 	case !slices.ContainsFunc(offered, func(t toolloop.Tool) bool { return t.Name == listDatasets }):
 		return nil
 	}
-	// A caller that may read less than the model gets a list of its own; nil,
-	// which is everything, differs from an empty list.
+	// A caller with fewer datasets than the model gets its own list; nil, which means
+	// all, differs from an empty list.
 	whole := (scope.Datasets == nil) == (m.info.Datasets == nil) && slices.Equal(scope.Datasets, m.info.Datasets)
 	if shown := m.listed.Load(); shown != nil && whole {
 		return *shown
@@ -43,12 +42,12 @@ func (m *Model) shownDatasets(ctx context.Context, r *chat.Request, offered []to
 	return *m.listed.Load()
 }
 
-// listNow makes the call. Without its result the chat goes on: the model can
-// make it again.
+// listNow makes the call. If it fails, the chat continues without: the model can call
+// the tool.
 func (m *Model) listNow(ctx context.Context, scope tools.Scope) []chat.Message {
 	result := m.opts.Registry.Invoke(ctx, registry.Call{Name: listDatasets, Arguments: json.RawMessage("{}"), Scope: scope})
 	if !result.OK {
-		m.opts.Log.Warn("the datasets could not be listed for a model", "model", m.info.Name, "error", result.Error)
+		m.opts.Log.Warn("cannot list the datasets for a model", "model", m.info.Name, "error", result.Error)
 		return nil
 	}
 	call := &chat.Call{ID: listCallID, Name: listDatasets, Arguments: "{}"}
@@ -65,8 +64,8 @@ func (m *Model) resultBytes() int {
 	return toolloop.DefaultResultBytes
 }
 
-// thinks reports whether the model shall think by a budget: then Anthropic
-// refuses a call in the history that no thinking stands before,
+// thinks reports whether thinking is enabled with a budget: then Anthropic rejects a
+// call in the history without thinking before it,
 // https://docs.claude.com/en/docs/build-with-claude/extended-thinking.
 func (m *Model) thinks(r *chat.Request) bool {
 	if m.provider.Form() != chat.FormAnthropic {
@@ -79,8 +78,8 @@ func (m *Model) thinks(r *chat.Request) bool {
 	return thinks(setting)
 }
 
-// place is where in the messages the call stands: after the system's.
-func place(messages []chat.Message) int {
+// insertAt returns the index at which the call is inserted: after the system messages.
+func insertAt(messages []chat.Message) int {
 	at := slices.IndexFunc(messages, func(m chat.Message) bool { return m.Role != chat.RoleSystem })
 	if at < 0 {
 		return len(messages)

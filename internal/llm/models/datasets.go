@@ -8,14 +8,14 @@ import (
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
-// The catalog and the schema that a dataset's name may leave out.
+// The catalog and schema that a dataset's name may omit.
 const (
 	catalogName = "spice"
 	publicName  = "public"
 )
 
-// relations are the datasets and views of a Spicepod, by the names they are
-// declared with, sorted.
+// relations returns the datasets and views of a Spicepod by their declared names,
+// sorted.
 func relations(pod *spicepod.Pod) []string {
 	var names []string
 	for _, d := range pod.Datasets {
@@ -28,8 +28,7 @@ func relations(pod *spicepod.Pod) []string {
 	return names
 }
 
-// allowed are the names that any of the patterns matches; nil patterns match
-// all.
+// allowed returns the names that match any of the patterns; nil patterns match all.
 func allowed(names, patterns []string) []string {
 	if patterns == nil {
 		return names
@@ -43,9 +42,9 @@ func allowed(names, patterns []string) []string {
 	return list
 }
 
-// matches compares a pattern such as sales* or spice.public.orders with a
-// dataset's name, schema by schema and name by name, without case. A pattern
-// that is none matches nothing.
+// matches reports whether a dataset's name matches a pattern such as sales* or
+// spice.public.orders. Schemas and names are compared separately, ignoring case. An
+// invalid pattern matches nothing.
 func matches(pattern, name string) bool {
 	schema, table := split(pattern)
 	otherSchema, otherTable := split(name)
@@ -62,7 +61,7 @@ func split(name string) (schema, table string) {
 }
 
 func match(pattern, name string) bool {
-	plain := strings.NewReplacer("/", "\x00") // path.Match stops at a slash
+	plain := strings.NewReplacer("/", "\x00") // * of path.Match stops at a slash
 	ok, err := path.Match(plain.Replace(pattern), plain.Replace(name))
 	return ok && err == nil
 }

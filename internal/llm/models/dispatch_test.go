@@ -14,7 +14,7 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// pay is a tool whose calls tell that they have begun.
+// pay is a tool whose calls signal that they have begun.
 func pay(t testing.TB, dispatch tools.Dispatch, began func()) tools.Tool {
 	return tool(t, tools.Definition{Name: "pay", Description: "Pays.", Source: tools.SourceFunction, Dispatch: dispatch},
 		func(context.Context, tools.Input) (tools.Output, error) {
@@ -23,8 +23,8 @@ func pay(t testing.TB, dispatch tools.Dispatch, began func()) tools.Tool {
 		})
 }
 
-// An early call begins while the answer that asks for it still comes: this one
-// does not end before.
+// An early call begins while its answer is still streaming: this one does not end
+// before.
 func TestInvokedToolsStartEarly(t *testing.T) {
 	server, began := serve(t), make(chan struct{})
 	server.Script(chattest.InTurn(
@@ -38,8 +38,8 @@ func TestInvokedToolsStartEarly(t *testing.T) {
 	}
 }
 
-// A tool that waits for the end of the answer waits behind tool_invoke too, and
-// when a model calls it by its name without being shown it.
+// A tool that waits for the end of the answer also waits when called through
+// tool_invoke, and when a model calls it by name without having been shown it.
 func TestFoundToolsKeepTheirDispatch(t *testing.T) {
 	for _, call := range []chattest.Step{chattest.Call("c", "tool_invoke", `{"tool_id":"pay"}`), chattest.Call("c", "pay", `{}`)} {
 		testWaits(t, call)
@@ -136,8 +136,8 @@ func TestToolsThatMisbehave(t *testing.T) {
 	}
 }
 
-// What a model thought before it called a tool goes back with the result:
-// DeepSeek's models refuse a request without it.
+// Thinking before a call is sent back with the result: DeepSeek's models reject a
+// request without it.
 func TestThinkingGoesBack(t *testing.T) {
 	server := serve(t)
 	server.Script(chattest.InTurn(

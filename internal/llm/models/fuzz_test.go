@@ -8,8 +8,8 @@ import (
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
-// A model is loaded or it is a problem, whatever its params say, and what it
-// sends is sorted and has no name twice.
+// For any params, a model is loaded or there is a problem, and the tools that it sends
+// are sorted and unique.
 func FuzzParams(f *testing.F) {
 	for _, seed := range [][4]string{
 		{"openai:gpt", "tools", "auto", "sal*"},

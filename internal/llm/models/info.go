@@ -14,8 +14,8 @@ type Mode string
 const (
 	ModeNone     Mode = "none"     // no tools
 	ModeDirect   Mode = "direct"   // every definition
-	ModeRegistry Mode = "registry" // tool_search and tool_invoke in place of them
-	ModeNative   Mode = "native"   // every definition, held back until it is found
+	ModeRegistry Mode = "registry" // tool_search and tool_invoke instead
+	ModeNative   Mode = "native"   // every definition, deferred until a search finds it
 )
 
 // The states of a model.
@@ -24,8 +24,7 @@ const (
 	StatusError = "Error"
 )
 
-// Info is what is known of a model that is declared. Its lists are not to be
-// changed.
+// Info describes a declared model. Its slices must not be modified.
 type Info struct {
 	Name, From, Description string
 
@@ -34,19 +33,19 @@ type Info struct {
 
 	Tools          string // params.tools as declared
 	Mode           Mode
-	Reason         string   // of the mode, in one sentence
+	Reason         string   // why this mode, in one sentence
 	Count          int      // tools in the model's set
-	Advertised     []string // names of what the model is sent, sorted
+	Advertised     []string // names of the tools that the model is sent, sorted
 	Pinned         []string // names of tools that are always sent, sorted
-	EmbeddingModel string   // that tool_search compares by; "" when nothing is compared
-	Datasets       []string // that its built-in tools may read, as declared; nil is all
+	EmbeddingModel string   // used by tool_search; "" if there is no semantic search
+	Datasets       []string // that its built-in tools may read, as declared; nil: all
 }
 
 // Call is the record of one chat.
 type Call struct {
 	Model, From string
 	Report      toolloop.Report
-	Err         error // nil when the answer is complete
+	Err         error // nil if the answer is complete
 	Took        time.Duration
 	Scope       tools.Scope
 }

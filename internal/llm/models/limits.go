@@ -2,12 +2,12 @@ package models
 
 import "time"
 
-// Limits on what a declaration may ask for.
+// Limits and defaults of a declaration.
 const (
-	// DefaultThreshold is up to how many tools `tools: auto` sends as they
-	// are; Spice's AUTO_SEARCH_TOOL_THRESHOLD.
+	// DefaultThreshold is the largest number of tools that `tools: auto` sends
+	// directly; Spice's AUTO_SEARCH_TOOL_THRESHOLD.
 	DefaultThreshold = 20
-	// DefaultRounds is tool_recursion_limit where a model says nothing.
+	// DefaultRounds is the default tool_recursion_limit.
 	DefaultRounds = 10
 	// MaxRounds is the largest tool_recursion_limit.
 	MaxRounds = 1000
@@ -19,11 +19,10 @@ const (
 	MaxResultBytes = 64 << 20
 	// MaxTimeout is the largest timeout and idle_timeout.
 	MaxTimeout = time.Hour
-	// MaxSystemPrompt is the size of a system_prompt in bytes.
+	// MaxSystemPrompt limits a system_prompt, in bytes.
 	MaxSystemPrompt = 1 << 20
-	// MaxTokens is the largest number of tokens that a model may be told to
-	// answer with.
+	// MaxTokens is the largest token limit of an answer.
 	MaxTokens = 10_000_000
-	// MaxListed is how many names one message lists.
+	// MaxListed limits the names listed in one message.
 	MaxListed = 100
 )

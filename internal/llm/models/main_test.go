@@ -27,10 +27,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// key is the secret of all models here.
+// key is the secret of all models in tests.
 const key = "sk-very-secret-key"
 
-// load reads a Spicepod of these sections.
+// load loads a Spicepod of these sections.
 func load(t testing.TB, sections string) *spicepod.Pod {
 	t.Helper()
 	dir := t.TempDir()
@@ -45,12 +45,12 @@ func load(t testing.TB, sections string) *spicepod.Pod {
 	return pod
 }
 
-// model is a `models:` section of one model whose server nobody asks.
+// model is a `models:` section of one model whose server is never contacted.
 func model(params string) string {
 	return "models: [{name: m, from: 'openai:gpt', params: {endpoint: 'http://127.0.0.1:1/v1', " + params + "}}]\n"
 }
 
-// tool makes a tool in memory.
+// tool returns a tool in memory.
 func tool(t testing.TB, def tools.Definition, call func(context.Context, tools.Input) (tools.Output, error)) tools.Tool {
 	t.Helper()
 	if call == nil {
@@ -73,7 +73,7 @@ func builtins(t testing.TB) []tools.Tool {
 	return list
 }
 
-// functions are n tools of declared functions, f00 and on.
+// functions returns n tools of declared functions, from f00.
 func functions(t testing.TB, n int) []tools.Tool {
 	t.Helper()
 	var list []tools.Tool
@@ -86,7 +86,7 @@ func functions(t testing.TB, n int) []tools.Tool {
 	return list
 }
 
-// stage is everything that models stand on.
+// stage is everything that models depend on.
 type stage struct {
 	registry *registry.Registry
 	catalog  *registry.Catalog
@@ -94,7 +94,7 @@ type stage struct {
 	options  models.Options
 }
 
-// newStage makes a registry of the tools; embeddings are those of the pod.
+// newStage registers the tools; embeddings are those of the pod.
 func newStage(t testing.TB, pod *spicepod.Pod, list []tools.Tool) *stage {
 	t.Helper()
 	s := &stage{registry: registry.New(registry.Options{}), log: &bytes.Buffer{}}
@@ -130,7 +130,7 @@ func (l *lockedWriter) Write(b []byte) (int, error) {
 	return l.w.Write(b)
 }
 
-// open makes the models of a Spicepod over the tools.
+// open opens the models of a Spicepod with the tools.
 func open(t testing.TB, sections string, list []tools.Tool) (*models.Set, spicepod.Problems, *stage) {
 	t.Helper()
 	pod := load(t, sections)
@@ -170,7 +170,7 @@ func ask(t testing.TB, set *models.Set, name string, r *chat.Request, scope tool
 	return c.Response(), nil
 }
 
-// must is ask without an error.
+// must is ask that fails the test on an error.
 func must(t testing.TB, set *models.Set, name string, r *chat.Request) *chat.Response {
 	t.Helper()
 	response, err := ask(t, set, name, r, tools.Scope{})
@@ -185,7 +185,7 @@ func hello() *chat.Request {
 	return &chat.Request{Model: "m", Form: chat.FormOpenAI, Messages: []chat.Message{chat.Text(chat.RoleUser, "hi")}}
 }
 
-// texts are the messages of problems, with warnings marked.
+// texts returns the messages of problems, with warnings marked.
 func texts(problems spicepod.Problems) string {
 	var all []string
 	for _, p := range problems {

@@ -19,20 +19,20 @@ import (
 type Model struct {
 	opts        Options
 	info        Info
-	settings    *settings // nil when the model was not loaded
+	settings    *settings // nil if the model was not loaded
 	provider    chat.Provider
-	fingerprint string // of what the provider depends on
+	fingerprint string // of everything that the provider depends on
 
 	tools    []toolloop.Tool // sorted by name; the same slice for every chat
 	visible  func(name string) bool
-	listed   atomic.Pointer[[]chat.Message] // the call that shows the datasets, once it was made
-	hasTable bool                           // there is a dataset that its tools may read
+	listed   atomic.Pointer[[]chat.Message] // the cached call of list_datasets
+	hasTable bool                           // the model's tools may read some dataset
 }
 
-// Info is what is known of the model.
+// Info returns the description of the model.
 func (m *Model) Info() Info { return m.info }
 
-// unavailable is nil or why the model cannot be used.
+// unavailable returns why the model cannot be used, or nil.
 func (m *Model) unavailable() error {
 	if m.settings != nil {
 		return nil
@@ -43,9 +43,9 @@ func (m *Model) unavailable() error {
 	}
 }
 
-// Chat answers a request with the model's system prompt and tools, as
-// [toolloop.Loop] does. An error is a [*chat.Error] and the last pair. Nothing
-// is sent before the range begins; each range is a chat of its own.
+// Chat answers a request with the model's system prompt and tools, as [toolloop.Loop]
+// does. An error is a [*chat.Error] in the last pair. Nothing is sent before the range
+// begins; each range is a separate chat.
 func (m *Model) Chat(ctx context.Context, r *chat.Request, scope tools.Scope) iter.Seq2[toolloop.Event, error] {
 	return func(yield func(toolloop.Event, error) bool) {
 		if err := m.unavailable(); err != nil {
@@ -65,8 +65,8 @@ func (m *Model) Chat(ctx context.Context, r *chat.Request, scope tools.Scope) it
 	}
 }
 
-// Ask answers a request as it is, without the model's system prompt and tools,
-// in one piece. An error is a [*chat.Error].
+// Ask answers a request without the model's system prompt and tools, in one piece. An
+// error is a [*chat.Error].
 func (m *Model) Ask(ctx context.Context, r *chat.Request, scope tools.Scope) (*chat.Response, error) {
 	if err := m.unavailable(); err != nil {
 		return nil, err
@@ -84,7 +84,7 @@ func (m *Model) Ask(ctx context.Context, r *chat.Request, scope tools.Scope) (*c
 	return answer.Response(), nil
 }
 
-// loop is the way of one chat.
+// loop returns the function that runs one chat.
 func (m *Model) loop(done func(toolloop.Report, error)) func(context.Context, *chat.Request, []toolloop.Tool, tools.Scope) iter.Seq2[toolloop.Event, error] {
 	l := &toolloop.Loop{
 		Provider: m.provider, Invoker: m.opts.Registry, Limits: m.settings.limits, Memory: m.opts.Memory, Log: m.opts.Log, Done: done,
@@ -102,8 +102,7 @@ func (m *Model) done(report toolloop.Report, err error, began time.Time, scope t
 	}
 }
 
-// Scope is the caller's with what the model may see. What the caller may not
-// read stays out of reach.
+// Scope returns the caller's scope limited to what the model may read.
 func (m *Model) Scope(s tools.Scope) tools.Scope {
 	s.Model, s.Protocol = m.info.Name, caller.Chat
 	s.EmbeddingModel, s.Visible = m.info.EmbeddingModel, m.visible
@@ -113,8 +112,8 @@ func (m *Model) Scope(s tools.Scope) tools.Scope {
 	return s
 }
 
-// offered are the tools of the model that are there in the scope. Where all
-// are, which is the rule, it is one and the same slice.
+// offered returns the tools of the model that exist in the scope. Usually that is all
+// of them, and always the same slice.
 func (m *Model) offered(scope tools.Scope) []toolloop.Tool {
 	visible := m.opts.Catalog.Visible(scope)
 	if len(visible) == m.opts.Catalog.Len() {
@@ -129,7 +128,7 @@ func (m *Model) offered(scope tools.Scope) []toolloop.Tool {
 	})
 }
 
-// checkChoice refuses to force a tool that is not there.
+// checkChoice rejects a tool choice that names an unknown tool.
 func checkChoice(r *chat.Request, offered []toolloop.Tool) error {
 	if r.Choice.Mode != chat.ChoiceTool {
 		return nil
@@ -148,11 +147,11 @@ func checkChoice(r *chat.Request, offered []toolloop.Tool) error {
 	if near := nearest.Name(r.Choice.Name, names); near != "" {
 		hint = fmt.Sprintf("; did you mean %q?", near)
 	}
-	return chat.Invalid("tool_choice", "tool_choice names %q, which is none of the tools that the model gets%s", r.Choice.Name, hint)
+	return chat.Invalid("tool_choice", "tool_choice names %q, which is not a tool of the model%s", r.Choice.Name, hint)
 }
 
-// complete is the request with the model's system prompt in front and, after
-// all leading system messages, what datasets there are.
+// complete returns the request with the model's system prompt first and, after all
+// leading system messages, the list of datasets.
 func (m *Model) complete(ctx context.Context, r *chat.Request, offered []toolloop.Tool, scope tools.Scope) *chat.Request {
 	shown := m.shownDatasets(ctx, r, offered, scope)
 	if m.settings.system == "" && len(shown) == 0 {
@@ -162,6 +161,6 @@ func (m *Model) complete(ctx context.Context, r *chat.Request, offered []toolloo
 	if m.settings.system != "" {
 		c.Messages = slices.Insert(c.Messages, 0, chat.Text(chat.RoleSystem, m.settings.system))
 	}
-	c.Messages = slices.Insert(c.Messages, place(c.Messages), shown...)
+	c.Messages = slices.Insert(c.Messages, insertAt(c.Messages), shown...)
 	return c
 }

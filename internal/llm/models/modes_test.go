@@ -17,7 +17,7 @@ import (
 	"github.com/spiced-sql/spiced/tools/builtin"
 )
 
-// world is what a Spicepod has of embedding models.
+// world is a Spicepod's embedding models.
 type world struct{ name, sections, params string }
 
 var worlds = []world{
@@ -29,7 +29,7 @@ var worlds = []world{
 	{"broken", "embeddings: [{name: bad, from: 'openai:x'}]\n", ""},
 }
 
-// The texts of Spice when a search cannot be had.
+// Spice's texts when there is no search.
 var refusals = map[string]string{
 	"no embedding": "No embedding model configured for searchable tool discovery. Add one model to the `embeddings` section, " +
 		"or set `tool_embedding_model` to reference a configured embedding model. One that works offline: `" + embeddings.Remedy + "`",
@@ -41,7 +41,7 @@ var refusals = map[string]string{
 
 var resolved = map[string]string{"one embedding": "local", "several, one named": "zeta"}
 
-// searches says when a value of params.tools leads to a search.
+// searches reports whether a value of params.tools leads to a search.
 type searches int
 
 const (
@@ -53,7 +53,7 @@ const (
 func TestModes(t *testing.T) {
 	values := []struct {
 		tools    string
-		builtins int // of its set
+		builtins int // of the set
 		broad    bool
 		searches searches
 	}{
@@ -88,7 +88,7 @@ func TestModes(t *testing.T) {
 	}
 }
 
-// checkMode holds what was decided against the rules.
+// checkMode checks the decision against the rules.
 func checkMode(t *testing.T, info models.Info, problems spicepod.Problems, world string, count int, how searches, wants bool) {
 	t.Helper()
 	refusal := refusals[world]
@@ -129,12 +129,12 @@ func check(t *testing.T, info models.Info, problems spicepod.Problems, mode mode
 	}
 }
 
-// checkLog wants one line about each model that is served, at most.
+// checkLog checks that there is at most one line about each loaded model.
 func checkLog(t *testing.T, s *stage, info models.Info) {
 	t.Helper()
 	want := 1
 	if info.Status == models.StatusError {
-		want = 0 // it is a problem, which whoever loads logs
+		want = 0 // it is a problem, which the caller logs
 	}
 	if got := strings.Count(s.log.String(), "\n"); got != want {
 		t.Errorf("%d lines in the log:\n%s", got, s.log)
@@ -149,11 +149,11 @@ func TestReasons(t *testing.T) {
 	for _, c := range []struct{ sections, want string }{
 		{model(""), "none: params.tools is not set"},
 		{model("tools: null"), "none: params.tools is not set"},
-		{model("tools: ''"), `none: tools: "" holds no tool`},
-		{model("tools: disabled"), "none: tools: disabled holds no tool"},
-		{model("tools: None"), "none: tools: None holds no tool"},
-		{model("tools: ' , '"), "none: tools: , holds no tool"},
-		{model("tools: sql"), "direct: 1 tool; tools: sql is sent as it is"},
+		{model("tools: ''"), `none: tools: "" has no tool`},
+		{model("tools: disabled"), "none: tools: disabled has no tool"},
+		{model("tools: None"), "none: tools: None has no tool"},
+		{model("tools: ' , '"), "none: tools: , has no tool"},
+		{model("tools: sql"), "direct: 1 tool; tools: sql is sent unchanged"},
 		{model("tools: auto"), "direct: 20 tools, no more than 20"},
 		{one + model("tools: auto, auto_threshold: 19"), "registry: 20 tools, more than 19, and embedding model local"},
 		{one + model("tools: search_registry"), "registry: tools: search_registry, and embedding model local"},
@@ -162,7 +162,7 @@ func TestReasons(t *testing.T) {
 		{model("tools: search_registry, tool_search: native"), "native: tools: search_registry, and the provider searches"},
 		{model("tools: search_registry, auto_threshold: 23, tool_search: native"), "direct: 23 tools, no more than 23"},
 		{model("spice_tools: auto"), "direct: 20 tools, no more than 20"},
-		{model("spice_tools: all, tools: sql"), "direct: 1 tool; tools: sql is sent as it is"},
+		{model("spice_tools: all, tools: sql"), "direct: 1 tool; tools: sql is sent unchanged"},
 	} {
 		t.Run(c.sections, func(t *testing.T) {
 			set, _, _ := open(t, c.sections, append(builtins(t), functions(t, 14)...))

@@ -11,7 +11,7 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// golden compares a field of a body, indented, with a file of testdata.
+// goldenField compares a field of a body, indented, with a file in testdata.
 func goldenField(t testing.TB, name string, body []byte, field string) {
 	t.Helper()
 	var fields map[string]json.RawMessage

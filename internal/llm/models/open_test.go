@@ -141,7 +141,7 @@ func wantError(t testing.TB, err error, code chat.Code, text string) {
 	}
 }
 
-// sent is what the provider got of a request, as JSON.
+// sent returns the JSON of a request as the provider received it.
 func sent(t testing.TB, r chattest.Request) map[string]any {
 	t.Helper()
 	var body map[string]any

@@ -9,7 +9,7 @@ import (
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
-// openAI is `openai:<model>`: OpenAI and every server that speaks its form,
+// openAI returns the provider `openai:<model>`: OpenAI and every compatible server,
 // https://platform.openai.com/docs/api-reference/chat/create.
 func openAI() provider {
 	return provider{
@@ -61,7 +61,8 @@ func openOpenAI(e *entry, s *settings) chat.Provider {
 	return openai.NewProvider(openai.ProviderOptions{Endpoint: endpoint, Model: e.id, Defaults: s.defaults})
 }
 
-// openAIHeader is who we are: the bearer key of OpenAI, the api-key of Azure.
+// openAIHeader returns the header with the key: a bearer token for OpenAI, api-key for
+// Azure.
 func (e *entry) openAIHeader() http.Header {
 	header := http.Header{}
 	if key := e.Header("openai_api_key"); key != "" {

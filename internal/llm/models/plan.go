@@ -10,16 +10,16 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// wish is what a model declares of its tools.
+// wish is what a model declares about its tools.
 type wish struct {
-	declared  bool   // params.tools is there
-	text      string // and what it says
+	declared  bool   // params.tools is set
+	text      string // the value of params.tools
 	embedding string // params.tool_embedding_model
 	threshold int    // params.auto_threshold
 	pinned    []string
 	native    bool // params.tool_search
-	// hosted says that the provider searches in native mode; else its models
-	// search with ours.
+	// hosted means that the provider searches in native mode; otherwise models search
+	// with our tool_search.
 	hosted bool
 }
 
@@ -29,14 +29,14 @@ type plan struct {
 	reason    string
 	set       []*tools.Definition // sorted by name
 	pinned    []string            // of the set, sorted
-	embedding string              // the model that tool_search compares by
+	embedding string              // the model that tool_search uses
 	warnings  []warning
 }
 
-// warning is a remark on a param.
+// warning is a warning about a param.
 type warning struct{ param, message, hint string }
 
-// plan decides. An error keeps the model from being loaded.
+// plan makes the plan. With an error, the model is not loaded.
 func (w wish) plan(o offer, set *embeddings.Set) (*plan, error) {
 	names := parseTools(w.text)
 	p := &plan{}
@@ -52,7 +52,7 @@ func (w wish) plan(o offer, set *embeddings.Set) (*plan, error) {
 	return p, nil
 }
 
-// decide finds the mode. searchable names the embedding model to search with.
+// decide chooses the mode. searchable returns the embedding model to search with.
 func (p *plan) decide(w wish, names []string, searchable func() (string, error)) error {
 	always, many := slices.Contains(names, wordSearch), len(p.set) > w.threshold
 	sometimes := slices.Contains(names, wordAuto)
@@ -81,7 +81,7 @@ func (p *plan) decide(w wish, names []string, searchable func() (string, error))
 		p.plain(w)
 	}
 	if len(p.set) == 0 && w.declared {
-		p.is(ModeNone, fmt.Sprintf("tools: %s holds no tool", shown(w.text)))
+		p.is(ModeNone, fmt.Sprintf("tools: %s has no tool", shown(w.text)))
 		p.embedding = ""
 	}
 	return nil
@@ -89,7 +89,7 @@ func (p *plan) decide(w wish, names []string, searchable func() (string, error))
 
 func (p *plan) is(mode Mode, reason string) { p.mode, p.reason = mode, reason }
 
-// search is a mode with a search.
+// search sets a mode with a search.
 func (p *plan) search(w wish, why, embedding string) {
 	mode := ModeRegistry
 	if w.native {
@@ -103,8 +103,7 @@ func (p *plan) search(w wish, why, embedding string) {
 	p.is(mode, why+", and embedding model "+embedding)
 }
 
-// fallBack sends the tools of `tools: auto` as they are, since they cannot be
-// searched.
+// fallBack sends the tools of `tools: auto` directly, because they cannot be searched.
 func (p *plan) fallBack(why string, err error) {
 	text := err.Error()
 	var reserved reservedError
@@ -115,16 +114,16 @@ func (p *plan) fallBack(why string, err error) {
 	p.warn("tools", fmt.Sprintf("Unable to use searchable tool registry for tools: %s: %s. Falling back to direct tool definitions.", wordAuto, text), "")
 }
 
-// plain is a set that is never searched.
+// plain sets the mode of a set that is never searched.
 func (p *plan) plain(w wish) {
-	p.is(ModeDirect, fmt.Sprintf("%s; tools: %s is sent as it is", tally(len(p.set)), shown(w.text)))
+	p.is(ModeDirect, fmt.Sprintf("%s; tools: %s is sent unchanged", tally(len(p.set)), shown(w.text)))
 	if w.native && len(p.set) > 0 {
-		p.warn("tool_search", fmt.Sprintf("it does nothing with tools: %s, which sends every tool", shown(w.text)),
+		p.warn("tool_search", fmt.Sprintf("it has no effect with tools: %s, which sends every tool", shown(w.text)),
 			"write `tools: "+wordAuto+"` or `tools: "+wordSearch+"`")
 	}
 }
 
-// pin keeps the tools of params.pinned_tools that are in the set.
+// pin pins the tools of params.pinned_tools that are in the set.
 func (p *plan) pin(names []string, o offer) {
 	var unknown []string
 	for _, name := range names {
@@ -143,7 +142,7 @@ func (p *plan) pin(names []string, o offer) {
 	}
 }
 
-// has reports whether the tool of that name is in the set.
+// has reports whether the named tool is in the set.
 func (p *plan) has(name string) bool {
 	_, found := slices.BinarySearchFunc(p.set, name, func(d *tools.Definition, name string) int { return strings.Compare(d.Name, name) })
 	return found
@@ -153,8 +152,8 @@ func (p *plan) warn(param, message, hint string) {
 	p.warnings = append(p.warnings, warning{param, message, hint})
 }
 
-// searchable names the embedding model that the tools are searched with, or
-// says why they cannot be.
+// searchable returns the embedding model for searching tools, or why there is no
+// search.
 func (w wish) searchable(o offer, set *embeddings.Set) (string, error) {
 	if w.native && w.hosted {
 		return "", nil
@@ -169,8 +168,7 @@ func (w wish) searchable(o offer, set *embeddings.Set) (string, error) {
 	return model.Name(), nil
 }
 
-// reservedError is the name of a tool that stands in for tool_search or
-// tool_invoke.
+// reservedError is the name of a tool that collides with tool_search or tool_invoke.
 type reservedError string
 
 func (e reservedError) Error() string {
@@ -181,13 +179,13 @@ func (e reservedError) clause() string {
 	return fmt.Sprintf("tool name '%s' is reserved for the searchable tool registry", string(e))
 }
 
-// unknownTools is Spice's warning of names that there is no tool of.
+// unknownTools returns Spice's warning about names of unknown tools.
 func unknownTools(unknown, available []string) string {
 	return fmt.Sprintf("The following tools were not found in the registry: %s. Available tools are: %s. "+
 		"For details, visit https://spiceai.org/docs/features/large-language-models/tools", strings.Join(unknown, ", "), listed(available))
 }
 
-// listed joins names, and counts those that are too many to show.
+// listed joins names, and counts those beyond MaxListed.
 func listed(names []string) string {
 	switch {
 	case len(names) == 0:
@@ -199,7 +197,7 @@ func listed(names []string) string {
 	}
 }
 
-// tally counts tools in words.
+// tally returns a number of tools as text.
 func tally(n int) string {
 	if n == 1 {
 		return "1 tool"
@@ -207,7 +205,7 @@ func tally(n int) string {
 	return fmt.Sprintf("%d tools", n)
 }
 
-// shown is params.tools in a message.
+// shown returns params.tools for a message.
 func shown(text string) string {
 	if text = strings.TrimSpace(text); text == "" {
 		return `""`

@@ -16,7 +16,7 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// toolBytes is the field tools of a request, byte for byte.
+// toolBytes returns the field tools of a request, byte for byte.
 func toolBytes(t testing.TB, body []byte) string {
 	t.Helper()
 	var fields struct{ Tools json.RawMessage }
@@ -26,8 +26,8 @@ func toolBytes(t testing.TB, body []byte) string {
 	return string(fields.Tools)
 }
 
-// Two thousand requests, with a reload of other tools before every twentieth,
-// carry the same tool bytes.
+// Two thousand requests, with a reload of other tools before every twentieth, have the
+// same tool bytes.
 func TestToolBytesOutliveUnrelatedReloads(t *testing.T) {
 	const reloads, each = 100, 20
 	server := serve(t)
@@ -63,7 +63,7 @@ func TestToolBytesOutliveUnrelatedReloads(t *testing.T) {
 	}
 }
 
-// chats n times, a few at once.
+// chats runs n chats, a few at once.
 func chats(t testing.TB, set *models.Set, n int) {
 	t.Helper()
 	m, err := set.Model("m")

@@ -110,7 +110,7 @@ func (b *builder) load(m *Model, e *entry) *spicepod.Problem {
 		b.problems = append(b.problems, e.Remark(fmt.Sprintf(".datasets[%d]", i), "the declared ones are "+listed(b.relations),
 			fmt.Sprintf("no dataset or view matches %q", e.declared.Datasets[i])))
 	}
-	m.deal(p, b.offer)
+	m.useTools(p, b.offer)
 	m.connect(e, b.prev.get(m.info.Name))
 	b.tell(m, p)
 	return nil

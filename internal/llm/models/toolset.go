@@ -12,8 +12,8 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// deal gives the model the tools of its plan.
-func (m *Model) deal(p *plan, o offer) {
+// useTools gives the model the tools of its plan.
+func (m *Model) useTools(p *plan, o offer) {
 	set := map[string]bool{}
 	for _, d := range p.set {
 		set[d.Name] = true
@@ -36,7 +36,7 @@ func (m *Model) allow(e *entry, relations []string) {
 	}
 }
 
-// advertised is what the model is sent, sorted by name.
+// advertised returns the tools that the model is sent, sorted by name.
 func (p *plan) advertised(o offer, hosted bool) []toolloop.Tool {
 	var list []toolloop.Tool
 	switch p.mode {
@@ -54,23 +54,22 @@ func (p *plan) advertised(o offer, hosted bool) []toolloop.Tool {
 	return list
 }
 
-// direct are the tools that stand beside a search: list_datasets, and those
-// that are pinned.
+// direct returns the tools sent alongside a search: list_datasets and the pinned ones.
 func (p *plan) direct() []*tools.Definition {
 	return slices.DeleteFunc(slices.Clone(p.set), func(d *tools.Definition) bool {
 		return d.Name != listDatasets && !slices.Contains(p.pinned, d.Name)
 	})
 }
 
-// target is the tool that a call is of in the end: the one that tool_invoke
-// calls, and one that a search has found and the model calls by its name.
+// target returns the tool that a call finally runs: the one that tool_invoke calls, and
+// one that a search has found and the model calls by its name.
 func (m *Model) target(c *chat.Call) (toolloop.Tool, bool) {
 	name := c.Name
 	if name == registry.ToolInvoke {
 		var invoked struct {
 			ToolID string `json:"tool_id"`
 		}
-		_ = json.Unmarshal([]byte(c.Arguments), &invoked) // the door says what is wrong with others
+		_ = json.Unmarshal([]byte(c.Arguments), &invoked) // the registry reports invalid arguments
 		name = invoked.ToolID
 	}
 	d := m.opts.Catalog.Get(name)
@@ -80,8 +79,8 @@ func (m *Model) target(c *chat.Call) (toolloop.Tool, bool) {
 	return toolloop.Tool{AfterResponse: d.AfterResponse(), Serial: d.Serial()}, true
 }
 
-// deferred are all tools of the set, held back but for the direct ones. A
-// provider that searches by itself gets them in namespaces.
+// deferred returns all tools of the set, deferred except for the direct ones. A
+// provider with its own search gets them in namespaces.
 func (p *plan) deferred(hosted bool) []toolloop.Tool {
 	list, direct := plain(p.set), namesOf(p.direct())
 	for i, d := range p.set {
@@ -96,7 +95,7 @@ func (p *plan) deferred(hosted bool) []toolloop.Tool {
 	return list
 }
 
-// finder is tool_search where what it finds is called by name, without
+// finder returns tool_search for models that call what it finds by name, without
 // tool_invoke.
 func finder(meta []*tools.Definition) toolloop.Tool {
 	at := slices.IndexFunc(meta, func(d *tools.Definition) bool { return d.Name == registry.ToolSearch })
@@ -116,11 +115,10 @@ func plain(defs []*tools.Definition) []toolloop.Tool {
 	return list
 }
 
-// unfit are the characters that the name of a namespace may not have.
+// unfit are the characters that are invalid in the name of a namespace.
 var unfit = regexp.MustCompile(`[^a-zA-Z0-9_-]+`)
 
-// namespace groups a tool with those of its owner or, without one, of its
-// source.
+// namespace returns the owner of a tool, else its source.
 func namespace(d *tools.Definition) string {
 	name := d.Owner
 	switch {
@@ -136,18 +134,17 @@ func namespace(d *tools.Definition) string {
 	return name[:min(len(name), tools.MaxName)]
 }
 
-// foreign are the tools of the set that are not built in.
+// foreign returns the tools of the set that are not built in.
 func (p *plan) foreign() []string {
 	return namesOf(slices.DeleteFunc(slices.Clone(p.set), func(d *tools.Definition) bool { return d.Source == tools.SourceBuiltin }))
 }
 
-// searchesNatively reports whether the provider shows what our tool_search
+// searchesNatively reports whether the provider loads the tools that our tool_search
 // finds.
 func (m *Model) searchesNatively() bool { return m.info.Mode == ModeNative && !m.settings.wish.hosted }
 
-// render adds to the result of tool_search the names that it found, by which
-// the provider brings the tools forth. Other results are nil: rendered as
-// always.
+// render adds the names of the tools found to the result of tool_search, so that the
+// provider loads them. For other results it returns nil: the default rendering.
 func (m *Model) render(c *chat.Call, r tools.Result) *chat.CallResult {
 	if c.Name != registry.ToolSearch || !r.OK {
 		return nil
