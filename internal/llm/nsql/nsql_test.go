@@ -172,7 +172,7 @@ func TestRequestsThatAreWrong(t *testing.T) {
 	}{
 		"the question is empty":                            {nsql.Request{Query: " \n"}, tools.Scope{}},
 		"the question has 65537 bytes":                     {nsql.Request{Query: strings.Repeat("x", nsql.MaxQuery+1)}, tools.Scope{}},
-		"datasets is empty":                              {nsql.Request{Query: "q", Datasets: []string{}}, tools.Scope{}},
+		"datasets is empty":                                {nsql.Request{Query: "q", Datasets: []string{}}, tools.Scope{}},
 		`no dataset "ordrs"; did you mean "orders"?`:       {nsql.Request{Query: "q", Datasets: []string{"hr.people", "ordrs"}}, tools.Scope{}},
 		`no dataset "hr.peple"; did you mean "hr.people"?`: {nsql.Request{Query: "q", Datasets: []string{"hr.peple"}}, tools.Scope{}},
 		`no dataset "secret"; GET /v1/datasets lists them`: {nsql.Request{Query: "q", Datasets: []string{"secret"}}, tools.Scope{Datasets: []string{"orders"}}},
