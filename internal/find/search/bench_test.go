@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	devSets    = "../../../../shared/retrieval/dev" // beside the repository, no part of it
+	devSets    = "../../../../shared/retrieval/dev" // outside of the repository
 	many       = 10_000
 	dimensions = 384
 )
@@ -63,7 +63,7 @@ func readLines(t testing.TB, path string, each func([]byte) error) {
 	}
 }
 
-// madeTools are tools of made-up words, as frequent as words are.
+// madeTools are tools of generated words, with a realistic frequency distribution.
 func madeTools(n int) (tools []search.Document, queries []string) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	zipf := rand.NewZipf(rnd, 1.1, 4, 20_000)

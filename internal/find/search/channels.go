@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// scratch is the memory of one search.
+// scratch is the working memory of one search.
 type scratch struct {
 	scores, part, best, cover, named, cosines []float32
 	stamp                                     []int32
@@ -19,8 +19,8 @@ func newScratch(n int) *scratch {
 	}
 }
 
-// addParts adds each document's best part of the query to its score for the
-// whole.
+// addParts adds the best score of the query's parts to each document's score for the
+// whole query.
 func (ix *Index) addParts(s *scratch, p plan) {
 	if len(p.parts) == 0 {
 		return
@@ -50,15 +50,15 @@ func highest(scores []float32) float32 {
 	return top
 }
 
-// tfidf scores documents by the words that they share with the query, more
-// for a rare word than for a common one, for a short document than for a long
-// one, and for much of the query than for little.
+// tfidf scores documents by the words that they share with the query: higher for a rare
+// word than for a common one, for a short document than for a long one, and for a large
+// share of the query than for a small one.
 func (ix *Index) tfidf(s *scratch, dst []float32, wants []want) {
 	clear(dst)
 	clear(s.cover)
 	clear(s.named)
 	clear(s.stamp)
-	var known float32 // idf of the query's words that the catalogue has
+	var known float32 // idf of the query's words that occur in the index
 	for i, w := range wants {
 		stamp := int32(i + 1)
 		for _, way := range w.ways {
@@ -82,8 +82,8 @@ func (ix *Index) tfidf(s *scratch, dst []float32, wants []want) {
 	ix.shape(s, dst, known)
 }
 
-// known is the weight that a document gets for having the word itself; 0 when
-// no document has it.
+// known returns the weight for a document that has the word itself; 0 if no document
+// has it.
 func (w want) known(ix *Index) float32 {
 	if w.joined || len(w.ways) == 0 || w.ways[0].factor < 1 {
 		return 0
@@ -91,7 +91,7 @@ func (w want) known(ix *Index) float32 {
 	return w.weight * ix.idf[w.ways[0].term]
 }
 
-// shape applies what depends on a document as a whole.
+// shape applies the factors that depend on a document as a whole.
 func (ix *Index) shape(s *scratch, dst []float32, known float32) {
 	r := ix.settings.Rules
 	for i, v := range dst {
@@ -122,8 +122,8 @@ var (
 	phraseGain = [fields]float32{6, 4, 2}
 )
 
-// keyword scores documents by where the words of the query land, however
-// often, and by where its phrases do.
+// keyword scores documents by the fields in which the words and phrases of the query
+// occur, however often.
 func (ix *Index) keyword(s *scratch, p plan) []float32 {
 	dst := s.scores
 	clear(dst)
@@ -145,7 +145,7 @@ func (ix *Index) keyword(s *scratch, p plan) []float32 {
 	return dst
 }
 
-// landing is the first field with a phrase, or fields.
+// landing returns the first field with a phrase, or fields if there is none.
 func (a *Analysis) landing(phrase string) field {
 	for f := range fields {
 		if strings.Contains(a.field(f), phrase) {
@@ -155,8 +155,7 @@ func (a *Analysis) landing(phrase string) field {
 	return fields
 }
 
-// candidates are the documents that may have a phrase: those with its rarest
-// word.
+// candidates returns the documents that may have a phrase: those with its rarest word.
 func (ix *Index) candidates(phrase string) []posting {
 	var rarest []posting
 	found := false
@@ -175,8 +174,8 @@ func (ix *Index) candidates(phrase string) []posting {
 	return rarest
 }
 
-// schema scores documents by the names, descriptions and possible values of
-// their parameters.
+// schema scores documents by the names, descriptions and possible values of their
+// parameters.
 func (ix *Index) schema(s *scratch, p plan) []float32 {
 	dst := s.scores
 	clear(dst)

@@ -5,12 +5,11 @@ import (
 	"slices"
 )
 
-// sampled is how many documents at most stand for a catalogue.
+// sampled is how many documents at most represent an index.
 const sampled = 128
 
-// confidence compares the best full_text score with what this catalogue's own
-// documents reach. Words that no document has lower it. The root makes small
-// values easier to tell apart.
+// confidence compares the best full_text score with those that this index's own
+// documents reach. Words that no document has lower it. The root spreads small values.
 func (ix *Index) confidence(best float32, wants []want) float64 {
 	mass := ix.mass(wants)
 	if mass == 0 || ix.typical == 0 {
@@ -19,7 +18,7 @@ func (ix *Index) confidence(best float32, wants []want) float64 {
 	return round(math.Sqrt(float64(best/mass) / ix.typical))
 }
 
-// mass is the weight of all words of a query, known and unknown.
+// mass returns the weight of all words of a query, known and unknown.
 func (ix *Index) mass(wants []want) float32 {
 	var sum float32
 	for _, w := range wants {
@@ -34,9 +33,8 @@ func (ix *Index) mass(wants []want) float32 {
 	return sum
 }
 
-// typicalScore is the median, over documents, of the best score that their
-// own first sentence reaches, by the weight of its words. It needs no labelled
-// queries.
+// typicalScore returns the median, over documents, of the best score for their own
+// first sentence divided by the weight of its words. It needs no labelled queries.
 func (ix *Index) typicalScore() float64 {
 	n := min(len(ix.docs), sampled)
 	if n == 0 {

@@ -6,32 +6,31 @@ import (
 	"math"
 )
 
-// Vector is the query's side of the vector channel, bound to one query.
+// Vector is the query of the vector channel.
 type Vector interface {
-	// Cosines fills dst with the cosine of the query and every document, in
-	// index order. A search calls it once, from a goroutine of its own.
+	// Cosines fills dst with the cosine of the query and every document, in index
+	// order. A search calls it once, from a separate goroutine.
 	Cosines(dst []float32)
 }
 
-// ErrVector is a vector that cannot be compared.
-var ErrVector = errors.New("vector cannot be compared")
+// ErrVector is returned for a vector that cannot be compared.
+var ErrVector = errors.New("invalid vector")
 
-// Dense holds an embedding model's vectors of the documents, and compares
-// exactly. Add all documents in index order, then search; from then on it is
-// safe for concurrent use.
+// Dense holds an embedding model's vectors of the documents and compares exactly. Add
+// all documents in index order before searching; then it is safe for concurrent use.
 type Dense struct {
 	dim  int
-	rows []float32 // after one another, each of length 1 or 0
+	rows []float32 // concatenated, each of length 1 or 0
 }
 
-// NewDense makes a Dense for vectors of dim numbers.
+// NewDense returns an empty Dense for vectors of dim dimensions.
 func NewDense(dim int) *Dense { return &Dense{dim: dim} }
 
-// Len is the number of vectors.
+// Len returns the number of vectors.
 func (d *Dense) Len() int { return len(d.rows) / max(d.dim, 1) }
 
-// Add copies and normalises the next document's vector. A vector of zeros is
-// like nothing. The error is [ErrVector]: another dimension, NaN or infinity.
+// Add copies and normalizes the next document's vector. A zero vector is similar to
+// nothing. The error is [ErrVector]: a wrong dimension, NaN or infinity.
 func (d *Dense) Add(vec []float32) error {
 	unit, err := d.unit(vec)
 	if err != nil {
@@ -41,7 +40,7 @@ func (d *Dense) Add(vec []float32) error {
 	return nil
 }
 
-// Query prepares the query's vector, which it copies. The error is [ErrVector].
+// Query returns the query's normalized vector. The error is [ErrVector].
 func (d *Dense) Query(vec []float32) (Vector, error) {
 	unit, err := d.unit(vec)
 	if err != nil {
@@ -52,7 +51,7 @@ func (d *Dense) Query(vec []float32) (Vector, error) {
 
 func (d *Dense) unit(vec []float32) ([]float32, error) {
 	if len(vec) != d.dim {
-		return nil, fmt.Errorf("%w: it has %d dimensions, where %d are wanted", ErrVector, len(vec), d.dim)
+		return nil, fmt.Errorf("%w: it has %d dimensions; must have %d", ErrVector, len(vec), d.dim)
 	}
 	var squares float64
 	for i, v := range vec {
@@ -96,12 +95,12 @@ func (q *denseQuery) Cosines(dst []float32) {
 	}
 }
 
-// four fills the cosines of four rows at once: each number of the query is
-// read from memory once for all of them, and no sum waits for another.
+// four computes the cosines of four rows at once: each number of the query is loaded
+// once for all of them, and the four sums are independent.
 func (q *denseQuery) four(dst []float32, row int) {
 	n := len(q.unit)
 	rows := q.d.rows[row*n : (row+4)*n]
-	unit := q.unit // of the same length as these, which spares checks in the loop
+	unit := q.unit // equal lengths eliminate bounds checks in the loop
 	a, b, c, d := rows[:n][:len(unit)], rows[n:][:len(unit)], rows[2*n:][:len(unit)], rows[3*n:][:len(unit)]
 	var w, x, y, z float32
 	for k, v := range unit {

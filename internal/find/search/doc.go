@@ -1,5 +1,5 @@
-// Package search finds documents that have a name, a description and a JSON
-// Schema: tools, mostly, but rows of a dataset as well.
+// Package search finds documents that have a name, a description and a JSON Schema:
+// usually tools, but also rows of a dataset.
 //
 //	docs := []*search.Analysis{
 //		search.Analyse(search.Document{Name: "get_weather", Description: "Current weather of a city."}),
@@ -9,10 +9,9 @@
 //	text := "will it rain in Paris"
 //	answer := index.Search(search.Query{Text: text, Limit: 5, Vector: index.NGrams(text)})
 //
-// Four channels each make a ranked list: full_text, keyword, schema and
-// vector. [Fuse] combines the ranks, not the scores. Everything is pure
-// computation on an immutable [Index]; vectors of an embedding model come in
-// from outside, as a [Dense].
+// Four channels rank the documents: full_text, keyword, schema and vector. [Fuse]
+// combines ranks, not scores. Everything is pure computation on an immutable [Index];
+// vectors of an embedding model are passed in as a [Dense].
 //
-// docs/retrieval.md says what each rule is worth, and how it was measured.
+// docs/retrieval.md has the effect of each rule, and how it was measured.
 package search

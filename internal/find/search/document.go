@@ -9,20 +9,20 @@ import (
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 )
 
-// Limits of one document: what lies beyond is not read.
+// Limits of one document; what exceeds them is ignored.
 const (
 	maxFieldBytes  = 64 << 10 // of the name, the description, all tags, all texts of the schema
-	maxWordBytes   = 64       // longer words are identifiers that nobody types
+	maxWordBytes   = 64       // longer words are identifiers that no one types
 	maxSchemaBytes = 1 << 20
 	maxSchemaDepth = 32
 )
 
-// Document is what can be found.
+// Document is a searchable document.
 type Document struct {
 	Name        string
 	Description string
 	Parameters  json.RawMessage // JSON Schema of the arguments; nil, null or {}: none
-	Tags        []string        // read as a part of the description
+	Tags        []string        // part of the description
 }
 
 // field is a part of a document.
@@ -35,28 +35,28 @@ const (
 	fields
 )
 
-// Analysis is all that an [Index] needs to know of one document. It is
-// immutable, and depends on the document alone.
+// Analysis is what an [Index] needs of one document. It is immutable and depends on the
+// document alone.
 type Analysis struct {
 	name  string
 	fold  string      // the name, see foldName
-	text  string      // the words of all fields, a blank before and after each
-	ends  [fields]int // of the fields in text
+	text  string      // the words of all fields, a space before and after each
+	ends  [fields]int // end offsets of the fields in text
 	terms []term      // by id
-	vocab []spelling  // in order of the text
-	first string      // first sentence of the description, or else the name
+	vocab []spelling  // in order of text
+	first string      // first sentence of the description, else the name
 }
 
-// counts says how often something is in each field.
+// counts is how often something occurs in each field.
 type counts [fields]uint8
 
 func (c *counts) add(f field, n uint8) { c[f] += min(n, 255-c[f]) }
 
-// term is a stem, a compound or a pair of neighbours in a document.
+// term is a stem, a compound or a pair of adjacent words in a document.
 type term struct {
 	id     uint64
 	count  counts
-	schema uint8 // weight among the parameters, in sixteenths
+	schema uint8 // weight in the parameters, in sixteenths
 	joined bool  // a compound or a pair
 }
 
@@ -76,8 +76,8 @@ func (a *Analysis) field(f field) string {
 	return a.text[a.ends[f-1]:a.ends[f]]
 }
 
-// Analyse reads a document. This is the costly step: keep the result as long
-// as the document is the same.
+// Analyse analyses a document. This is the expensive step: reuse the result while the
+// document is unchanged.
 func Analyse(d Document) *Analysis {
 	a := &analyser{stems: map[string]string{}, spellings: map[string]int{}, left: maxFieldBytes}
 	a.out.name, a.out.fold = d.Name, foldName(d.Name)
@@ -93,20 +93,20 @@ func Analyse(d Document) *Analysis {
 	a.end(inParameters)
 	a.out.text = strings.Clone(a.text.String())
 	a.out.terms = mergeTerms(a.terms)
-	a.out.vocab = slices.Clone(a.out.vocab) // without the room to grow
+	a.out.vocab = slices.Clone(a.out.vocab) // drop excess capacity
 	a.out.first = strings.Clone(cmp.Or(firstSentence(d.Description), d.Name))
 	out := a.out
-	return &out // and not the analyser with it
+	return &out // do not retain the analyser
 }
 
-// analyser collects an Analysis.
+// analyser builds an Analysis.
 type analyser struct {
 	out       Analysis
 	text      strings.Builder
 	terms     []term
 	stems     map[string]string
 	spellings map[string]int
-	left      int // bytes that the parts of a field may still have
+	left      int // remaining bytes for the parts of a field
 }
 
 func (a *analyser) readPart(f field, text string, weight float64) {
@@ -134,7 +134,7 @@ func (a *analyser) read(f field, text string, weight float64) {
 	}
 }
 
-// write adds a word to the text and to the vocabulary.
+// write appends a word to the text and to the vocabulary.
 func (a *analyser) write(f field, text string) {
 	a.text.WriteByte(' ')
 	start := a.text.Len()
@@ -156,7 +156,7 @@ func (a *analyser) end(f field) {
 	a.out.ends[f] = a.text.Len()
 }
 
-// stem is a memory of the costly function of that name.
+// stem caches the function of that name.
 func (a *analyser) stem(text string) string {
 	s, known := a.stems[text]
 	if !known {
@@ -172,7 +172,7 @@ func (a *analyser) add(f field, text string, weight float64, joined bool) {
 	a.terms = append(a.terms, t)
 }
 
-// mergeTerms makes one term of all with the same id.
+// mergeTerms merges the terms with the same id.
 func mergeTerms(all []term) []term {
 	slices.SortFunc(all, func(a, b term) int { return cmp.Compare(a.id, b.id) })
 	var out []term
@@ -188,7 +188,7 @@ func mergeTerms(all []term) []term {
 		last.schema = max(last.schema, t.schema)
 		last.joined = last.joined && t.joined
 	}
-	return slices.Clone(out) // without the room to grow
+	return slices.Clone(out) // drop excess capacity
 }
 
 // hash64 is FNV-1a.
@@ -200,7 +200,7 @@ func hash64(s string) uint64 {
 	return h
 }
 
-// firstSentence is the text up to the first mark that ends a sentence.
+// firstSentence returns the text up to the first end of a sentence.
 func firstSentence(text string) string {
 	text = strings.TrimSpace(truncate.Bytes(text, maxFieldBytes))
 	for i, r := range text {

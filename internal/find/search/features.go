@@ -8,23 +8,22 @@ import (
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 )
 
-// Character n-grams are of these lengths, in characters, counted with a mark
-// at each end of a word.
+// Lengths of character n-grams, including a mark at each end of a word.
 const (
 	shortestGram = 3
 	longestGram  = 5
 )
 
-// Feature is a hashed piece of a text.
+// Feature is a hashed part of a text.
 type Feature struct {
 	Hash   uint32 // FNV-1a of "=word" for a word, of the characters for an n-gram
 	Weight float32
 }
 
-// Features are the words of a text, but for the stop words, and the character
-// n-grams of each, counted with ^ before and $ after it. A word weighs 1, and
-// so do its n-grams together, as a vector. What is there more than once is
-// summed. The features are in order of their hash, and the same for ever.
+// Features returns the words of a text, except for stop words, and the character
+// n-grams of each, with ^ before and $ after it. A word weighs 1, and so do its n-grams
+// together, as a vector. Weights of equal features are summed. The features are sorted
+// by hash; they must never change.
 func Features(text string) []Feature {
 	var out []Feature
 	for _, w := range words(truncate.Bytes(text, maxFieldBytes)) {
@@ -44,11 +43,11 @@ func Features(text string) []Feature {
 	return merged
 }
 
-// eachGram hands over the features of one word of at most maxWordBytes.
+// eachGram emits the features of one word of at most maxWordBytes.
 func eachGram(text string, emit func(hash uint32, weight float32)) {
 	emit(hash32("=", text), 1)
 	marked := "^" + text + "$"
-	var at [maxWordBytes + 3]int // where each character begins, and the end
+	var at [maxWordBytes + 3]int // offset of each character, and the end
 	n := 0
 	for i := range marked {
 		at[n] = i
@@ -67,7 +66,7 @@ func eachGram(text string, emit func(hash uint32, weight float32)) {
 	}
 }
 
-// hash32 is FNV-1a of both texts after one another.
+// hash32 is FNV-1a of the concatenation.
 func hash32(a, b string) uint32 {
 	h := uint32(2166136261)
 	for i := range len(a) {

@@ -11,7 +11,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/find/search"
 )
 
-// Stored vectors are made of features: a change here makes them useless.
+// Stored vectors are made of features: a change here invalidates them.
 func TestFeaturesStayTheSame(t *testing.T) {
 	got := ""
 	for _, f := range search.Features("The cat, Ünï 天") {

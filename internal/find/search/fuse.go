@@ -5,29 +5,29 @@ import (
 	"slices"
 )
 
-// Channel is one ranked list, and the weight of its vote.
+// Channel is one ranked list and its weight.
 type Channel struct {
 	Source string
 	Weight float64
-	Ranked []Scored // best first, each document once
+	Ranked []Scored // best first, no duplicates
 }
 
-// Scored is a document with a channel's own score.
+// Scored is a document with the score of a channel.
 type Scored struct {
 	Doc   int
 	Score float64
 }
 
-// Fused is a document with its votes.
+// Fused is a document with its sources.
 type Fused struct {
 	Doc     int
-	Score   float64  // sum of the sources' shares
-	Sources []Source // in order of the channels
+	Score   float64  // sum of the shares
+	Sources []Source // in the order of the channels
 }
 
-// Fuse combines ranked lists by weighted reciprocal rank fusion: a document
-// gets weight / (k + rank) from each list that it is in, where the first rank
-// is 1. Best first, ties by document. Cormack, Clarke and Büttcher, SIGIR 2009.
+// Fuse combines ranked lists by weighted reciprocal rank fusion: a document gets weight
+// / (k + rank) from each list that contains it, with ranks from 1. Best first, ties by
+// document. Cormack, Clarke and Büttcher, SIGIR 2009.
 func Fuse(k float64, channels ...Channel) []Fused {
 	var out []Fused
 	at := map[int]int{}

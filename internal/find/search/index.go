@@ -8,30 +8,30 @@ import (
 	"sync"
 )
 
-// Index answers searches over some documents. It is immutable and safe for
+// Index answers searches over a set of documents. It is immutable and safe for
 // concurrent use.
 type Index struct {
-	settings Settings
-	docs     []*Analysis
-	byName   []int32 // documents
-	place    []int32 // of each document in byName
-	folded   map[string][]int32
+	settings   Settings
+	docs       []*Analysis
+	byName     []int32 // documents
+	rankByName []int32 // position of each document in byName
+	folded     map[string][]int32
 
 	ids    map[uint64]int32 // terms
 	idf    []float32        // of each term
-	starts []int32          // of each term's postings, and their end
+	starts []int32          // offset of each term's postings, and the end
 	posts  []posting
-	most   float32 // idf of a term that one document has
+	most   float32 // idf of a term in one document
 
-	norm  []float32 // of each document: 1 divided by the length of its vector
-	named []float32 // of each document: idf of its name's words
+	norm  []float32 // inverse length of each document's vector
+	named []float32 // idf of the words of each document's name
 
 	grams   *gramIndex
 	typical float64 // see typicalScore
 	scratch sync.Pool
 }
 
-// posting says what a term does in a document.
+// posting is the occurrence of a term in a document.
 type posting struct {
 	doc    int32
 	tf     float32 // weighted by field and damped
@@ -39,10 +39,10 @@ type posting struct {
 	schema uint8   // as in term
 }
 
-// fieldWeights are those of a word in full_text.
+// fieldWeights are the weights of a word in full_text.
 var fieldWeights = counts{3, 2, 1}
 
-// New indexes documents. They are numbered from 0 in the order given.
+// New returns an index of documents, which are numbered from 0 in the order given.
 func New(docs []*Analysis, s Settings) *Index {
 	ix := &Index{settings: s, docs: slices.Clone(docs)}
 	ix.scratch.New = func() any { return newScratch(len(docs)) }
@@ -58,12 +58,12 @@ func New(docs []*Analysis, s Settings) *Index {
 	return ix
 }
 
-// Len is the number of documents.
+// Len returns the number of documents.
 func (ix *Index) Len() int { return len(ix.docs) }
 
 func (ix *Index) sortNames() {
 	ix.byName = make([]int32, len(ix.docs))
-	ix.place = make([]int32, len(ix.docs))
+	ix.rankByName = make([]int32, len(ix.docs))
 	ix.folded = make(map[string][]int32, len(ix.docs))
 	for i, d := range ix.docs {
 		ix.byName[i] = int32(i)
@@ -72,12 +72,12 @@ func (ix *Index) sortNames() {
 		}
 	}
 	slices.SortStableFunc(ix.byName, func(a, b int32) int { return cmp.Compare(ix.docs[a].name, ix.docs[b].name) })
-	for place, doc := range ix.byName {
-		ix.place[doc] = int32(place)
+	for rank, doc := range ix.byName {
+		ix.rankByName[doc] = int32(rank)
 	}
 }
 
-// invert makes the postings.
+// invert builds the postings.
 func (ix *Index) invert() {
 	ix.ids = map[uint64]int32{}
 	var df []int32
@@ -120,7 +120,8 @@ func (ix *Index) posting(doc int32, t term) posting {
 	return p
 }
 
-// weigh sums the counts, damped: the second time says less than the first.
+// weigh returns the weighted sum of the counts, damped: a second occurrence counts less
+// than the first.
 func (c counts) weigh(weights counts) float32 {
 	var sum float64
 	for f, n := range c {
@@ -129,7 +130,7 @@ func (c counts) weigh(weights counts) float32 {
 	return float32(sum)
 }
 
-// measure finds the documents' lengths.
+// measure computes the lengths of the document vectors.
 func (ix *Index) measure() {
 	ix.norm = make([]float32, len(ix.docs))
 	ix.named = make([]float32, len(ix.docs))
@@ -156,11 +157,10 @@ func (ix *Index) measure() {
 
 func (ix *Index) postings(id int32) []posting { return ix.posts[ix.starts[id]:ix.starts[id+1]] }
 
-// idf is the inverse document frequency of what n of all documents have.
+// idf returns the inverse document frequency of what n of all documents have.
 func idf(all int, n int32) float32 { return float32(math.Log(1 + float64(all)/float64(n))) }
 
-// starts turns the sizes of lists into where each begins when they stand
-// after one another, and where the last one ends.
+// starts converts sizes of concatenated lists to offsets, with the end last.
 func starts(sizes []int32) []int32 {
 	out := make([]int32, len(sizes)+1)
 	for i, n := range sizes {
@@ -169,7 +169,7 @@ func starts(sizes []int32) []int32 {
 	return out
 }
 
-// parallel calls f with the parts of 0..n, one for each CPU.
+// parallel calls f with parts of the range 0 to n, one for each CPU.
 func parallel(n int, f func(from, to int)) {
 	cpus := runtime.GOMAXPROCS(0)
 	var wait sync.WaitGroup

@@ -5,17 +5,17 @@ import (
 	"slices"
 )
 
-// gramWeights are those of a word's field in its document's n-gram vector.
+// gramWeights are the weights of a word's fields in its document's n-gram vector.
 var gramWeights = counts{3, 1, 1}
 
-// gramIndex holds the documents' vectors of n-grams: a document's is the sum
-// of its words', so what is stored is the n-grams of each distinct word, and
-// the documents of each word.
+// gramIndex holds the n-gram vectors of documents. A document's vector is the sum of
+// its words' vectors, so the index stores the n-grams of each distinct word and the
+// documents of each word.
 type gramIndex struct {
 	words []string         // sorted
 	ids   map[uint32]int32 // n-grams, by hash
 	idf   []float32        // of each n-gram
-	most  float32          // of an n-gram that no document has
+	most  float32          // of an n-gram in no document
 
 	gramStarts []int32 // of each n-gram's words
 	gramPosts  []gramPost
@@ -26,7 +26,7 @@ type gramIndex struct {
 }
 
 type gramPost struct {
-	id     int32 // of the word; while the index is made, of the n-gram
+	id     int32 // of the word; during construction of the n-gram
 	weight float32
 }
 
@@ -46,14 +46,14 @@ func newGramIndex(docs []*Analysis) *gramIndex {
 	return g
 }
 
-// gramBuilder makes a gramIndex.
+// gramBuilder builds a gramIndex.
 type gramBuilder struct {
 	*gramIndex
 	docs   []*Analysis
 	at     map[string]int32 // words
-	spells []int32          // word of each spelling, document after document
-	first  []int32          // of each document's spells
-	starts []int32          // of each word's n-grams
+	spells []int32          // word of each spelling, grouped by document
+	first  []int32          // start of each document's spells
+	starts []int32          // offsets of each word's n-grams
 	grams  []gramPost
 }
 
@@ -68,7 +68,7 @@ func (b *gramBuilder) collectWords() {
 			}
 		}
 	}
-	slices.Sort(b.words) // the same order whatever that of the documents
+	slices.Sort(b.words) // independent of the order of documents
 	for i, text := range b.words {
 		b.at[text] = int32(i)
 	}
@@ -81,7 +81,7 @@ func (b *gramBuilder) collectWords() {
 	}
 }
 
-// collectGrams lists the n-grams of each word, and the words of each n-gram.
+// collectGrams computes the n-grams of each word, and the words of each n-gram.
 func (b *gramBuilder) collectGrams() {
 	b.starts = make([]int32, 1, len(b.words)+1)
 	var sizes []int32
@@ -109,10 +109,10 @@ func (b *gramBuilder) collectGrams() {
 	}
 }
 
-// of are the n-grams of a word.
+// of returns the n-grams of a word.
 func (b *gramBuilder) of(word int32) []gramPost { return b.grams[b.starts[word]:b.starts[word+1]] }
 
-// postWords lists the documents of each word.
+// postWords computes the documents of each word.
 func (b *gramBuilder) postWords() {
 	sizes := make([]int32, len(b.words))
 	for _, word := range b.spells {
@@ -150,7 +150,7 @@ func (b *gramBuilder) countGrams() {
 	}
 }
 
-// measure finds the length of each document's vector.
+// measure computes the length of each document's vector.
 func (b *gramBuilder) measure() {
 	b.norm = make([]float32, len(b.docs))
 	parallel(len(b.docs), func(from, to int) {
@@ -178,15 +178,15 @@ func (b *gramBuilder) measure() {
 	})
 }
 
-// gramQuery is a query's vector of n-grams.
+// gramQuery is a query's n-gram vector.
 type gramQuery struct {
 	g       *gramIndex
 	ids     []int32
-	weights []float32 // with the idf twice, the query's and the documents'
-	norm    float32   // of the vector, with the n-grams that no document has
+	weights []float32 // multiplied by the idf twice, for the query and the documents
+	norm    float32   // of the vector, including n-grams in no document
 }
 
-// weighed is a word of a query.
+// weighed is a word of a query and its weight.
 type weighed struct {
 	text   string
 	weight float32
@@ -227,7 +227,7 @@ func (q *gramQuery) Cosines(dst []float32) {
 		return
 	}
 	g := q.g
-	like := make([]float32, len(g.words)) // of each word and the query
+	like := make([]float32, len(g.words)) // similarity of each word and the query
 	for i, id := range q.ids {
 		for _, p := range g.gramPosts[g.gramStarts[id]:g.gramStarts[id+1]] {
 			like[p.id] += q.weights[i] * p.weight

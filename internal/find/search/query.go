@@ -6,7 +6,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 )
 
-// Limits of one query: what lies beyond is not read.
+// Limits of one query; what exceeds them is ignored.
 const (
 	MaxQueryBytes   = 16 << 10
 	MaxKeywords     = 64
@@ -19,32 +19,32 @@ const (
 // Query is one search.
 type Query struct {
 	Text     string   // "*": list all by name
-	Keywords []string // phrases that are searched for besides the text
-	Limit    int      // hits to return, above 0
-	MinScore float64  // 0 to 1: hits with a lower score are left out
-	// Only refuses documents: they take no rank and are not counted. It must
-	// answer the same throughout a search; nil: all.
+	Keywords []string // phrases to search for in addition to the text
+	Limit    int      // maximum number of hits, above 0
+	MinScore float64  // 0 to 1: excludes hits with a lower score
+	// Only reports which documents may match; others take no rank and are not
+	// counted. It must be deterministic; nil: all.
 	Only func(doc int) bool
 	// Vector compares the documents with the query; nil: no vector channel.
 	Vector  Vector
-	Explain bool // fills the weights and shares of the sources
+	Explain bool // return the weights and shares of the sources
 }
 
-// want is one word of a query: a document has it in any of some ways.
+// want is one word of a query, which a document can match in several ways.
 type want struct {
-	text   string // as the query has it
+	text   string // as in the query
 	weight float32
 	joined bool // a compound or a pair
 	ways   []way
 }
 
-// way is a term that says what a word of the query says.
+// way is a term that matches a word of the query.
 type way struct {
 	term   int32
 	factor float32 // 1: the word itself
 }
 
-// plan is a query as the lexical channels take it.
+// plan is a query prepared for the lexical channels.
 type plan struct {
 	whole   []want
 	parts   [][]want // two or more, or none
@@ -74,7 +74,7 @@ func (ix *Index) plan(q Query) plan {
 	return p
 }
 
-// phrase writes words as the text of an [Analysis] has them.
+// phrase returns words as in the text of an [Analysis].
 func phrase(list []word) string {
 	var b strings.Builder
 	for _, w := range list {
@@ -85,7 +85,7 @@ func phrase(list []word) string {
 	return b.String()
 }
 
-// wanter collects what a text wants, each stem once.
+// wanter collects the words of a query, each stem once.
 type wanter struct {
 	ix   *Index
 	out  []want
@@ -133,7 +133,7 @@ func (w *wanter) want(one want, stem string, others ...string) {
 	w.out = append(w.out, one)
 }
 
-// weight of a word in a query.
+// weight returns the weight of a word in a query.
 func (ix *Index) weight(text string) float32 {
 	switch {
 	case chatter[text]:
@@ -153,8 +153,8 @@ func onlyStopWords(list []word) bool {
 	return true
 }
 
-// parts cuts a request into its parts: sentences, clauses between commas, and
-// what "and" and "then" connect. A text of one part has none.
+// parts splits a request into its parts: sentences, clauses between commas, and what
+// "and" and "then" connect. A text of one part has none.
 func parts(text string) []string {
 	var out []string
 	for _, piece := range cutClauses(text) {
@@ -171,7 +171,7 @@ func parts(text string) []string {
 	return out
 }
 
-// meaningful counts the words of a text that say something.
+// meaningful counts the meaningful words of a text.
 func meaningful(text string) int {
 	n := 0
 	for _, w := range words(text) {

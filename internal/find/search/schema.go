@@ -6,23 +6,22 @@ import (
 	"slices"
 )
 
-// Weights of what a JSON Schema says, in the schema channel.
+// Weights of the parts of a JSON Schema, in the schema channel.
 const (
 	keyWeight   = 4.0 // a parameter's name
-	proseWeight = .25 // of a parameter's weight: its description, and each value it may have
-	nesting     = .5  // of the weight one level above
+	proseWeight = .25 // relative to the parameter: its description, and each possible value
+	nesting     = .5  // relative to the level above
 )
 
-// Where a JSON Schema holds further schemas.
+// Keywords of JSON Schema that contain further schemas.
 var (
 	schemasByKey  = []string{"properties", "patternProperties"}
 	namedSchemas  = []string{"$defs", "definitions"}
 	schemasAtHand = []string{"items", "prefixItems", "additionalProperties", "anyOf", "oneOf", "allOf", "then", "else"}
 )
 
-// walkSchema hands over the parameters' names, descriptions and possible
-// values, each with its weight. JSON Schema's own words are left out. What is
-// no schema says nothing.
+// walkSchema emits the parameters' names, descriptions and possible values with their
+// weights. Keywords of JSON Schema are not emitted. Invalid schemas are ignored.
 func walkSchema(doc json.RawMessage, emit func(text string, weight float64)) {
 	if len(doc) == 0 || len(doc) > maxSchemaBytes {
 		return
@@ -68,7 +67,7 @@ func (emit schemaWalk) schema(node any, weight float64, depth int) {
 	}
 }
 
-// prose hands over a parameter's description and the values that it may have.
+// prose emits a parameter's description and possible values.
 func (emit schemaWalk) prose(object map[string]any, weight float64) {
 	if text, ok := object["description"].(string); ok {
 		emit(text, weight)

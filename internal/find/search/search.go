@@ -21,18 +21,17 @@ const (
 // ListAll is the text of a query that lists all documents by name.
 const ListAll = "*"
 
-// Answer is what a search found.
+// Answer is the result of a search.
 type Answer struct {
 	Hits []Hit // best first
-	// Total is the number of documents that matched, before the limit and the
-	// cut at MinScore; of a list of all, their number.
+	// Total is the number of documents that matched, before Limit and MinScore apply;
+	// for ListAll, the number of documents.
 	Total    int
-	Fallback bool // MinScore left nothing, and the best match stands in
-	// NoGoodMatch: nothing matched, or Confidence is below the threshold.
+	Fallback bool // MinScore excluded all hits, and the best one is returned anyway
+	// NoGoodMatch means that nothing matched, or Confidence is below the threshold.
 	NoGoodMatch bool
-	// Confidence compares the best match with what this catalogue's own
-	// documents reach when searched for by their first sentence: 1 is as
-	// good. 0 for a list of all.
+	// Confidence compares the best match with the scores that the index's own documents
+	// reach for their first sentence: 1 is as good. It is 0 for ListAll.
 	Confidence float64
 }
 
@@ -41,27 +40,26 @@ type Hit struct {
 	Doc          int
 	Name         string
 	Score        float64  // 0 to 1; the best hit has 1
-	MatchedTerms []string // words of the query that the document has, sorted
+	MatchedTerms []string // words of the query in the document, sorted
 	Sources      []Source // by rank, then by name
 }
 
-// Source is what one channel says of a document.
+// Source is the rank and score of a document in one channel.
 type Source struct {
 	Source string  // full_text, keyword, schema or vector
 	Rank   int     // from 1
-	Score  float64 // in the channel's own measure
+	Score  float64 // on the channel's own scale
 	Weight float64 // of the channel; of a Hit: with Explain
-	Share  float64 // of the document's score; of a Hit: with Explain, and their sum is the score
+	Share  float64 // share in the document's score; of a Hit: with Explain, and the shares sum up to the score
 }
 
-// NGrams is the vector channel that needs no model: the cosine of hashed words
-// and character n-grams, weighted by their rarity in this index.
+// NGrams returns a vector channel that needs no model: the cosine of hashed words and
+// character n-grams, weighted by idf in this index.
 func (ix *Index) NGrams(text string) Vector {
 	return ix.grams.query(ix.spoken(text, ix.settings.Rules.Synonyms))
 }
 
-// spoken are the distinct words of a text with their weights, and their
-// synonyms.
+// spoken returns the distinct words of a text and their synonyms, with weights.
 func (ix *Index) spoken(text string, synonym float64) []weighed {
 	var out []weighed
 	seen := map[string]bool{}
@@ -100,9 +98,9 @@ func (ix *Index) Search(q Query) Answer {
 	return a
 }
 
-// eachChannel hands over the scores of each channel that has a weight, which
-// are valid until it returns. It returns the best full_text score for the
-// query as a whole. Vectors are compared meanwhile.
+// eachChannel calls do with the scores of each channel that has a weight; they are
+// valid until it returns. It returns the best full_text score for the query as a whole.
+// Vectors are compared concurrently.
 func (ix *Index) eachChannel(q Query, p plan, do func(source string, weight float64, scores []float32)) (best float32) {
 	s := ix.scratch.Get().(*scratch)
 	defer ix.scratch.Put(s)
@@ -136,15 +134,15 @@ func (ix *Index) eachChannel(q Query, p plan, do func(source string, weight floa
 	return best
 }
 
-// top ranks the documents with a score above 0, down to the depth that counts.
-// Ties are ranked by name.
+// top ranks the documents with a score above 0, up to Settings.Depth. Ties are ranked
+// by name.
 func (ix *Index) top(scores []float32, only func(int) bool) []Scored {
 	depth := ix.settings.Depth
 	order := func(a, b Scored) int {
-		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(ix.place[a.Doc], ix.place[b.Doc]))
+		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(ix.rankByName[a.Doc], ix.rankByName[b.Doc]))
 	}
 	var out []Scored
-	var least float32 // what a document must reach to be among the first
+	var least float32 // the least score among the first
 	for doc, score := range scores {
 		if score <= 0 || score < least || only != nil && !only(doc) {
 			continue
@@ -160,12 +158,12 @@ func (ix *Index) top(scores []float32, only func(int) bool) []Scored {
 	return out[:min(len(out), depth)]
 }
 
-// nameLift is how far a document is lifted above all others, relative to the
-// best, when the query is its name; more often the better it is.
+// nameLift is how far a document whose name is the query is lifted above all others,
+// relative to the best; multiplied by the result of isNamed.
 const nameLift = .01
 
-// isNamed says how well a query is a document's name, when it is but for case
-// and separators: 2 when for case alone, 3 when it is the same.
+// isNamed reports how well a query matches a document's name: 0 not, 1 except for case
+// and separators, 2 except for case, 3 exactly.
 func (ix *Index) isNamed(doc int, text string) int {
 	name := strings.TrimSpace(ix.docs[doc].name)
 	switch text = strings.TrimSpace(text); {
@@ -177,8 +175,8 @@ func (ix *Index) isNamed(doc int, text string) int {
 	return 1
 }
 
-// nameFirst puts the documents first whose name the query is. What lifts them
-// is the keyword channel's share.
+// nameFirst puts documents first whose name is the query. The lift is added to the
+// share of the keyword channel.
 func (ix *Index) nameFirst(q Query, fused []Fused) []Fused {
 	if len(q.Text) > MaxQueryBytes {
 		return fused
@@ -213,10 +211,10 @@ func (f *Fused) lift(score, weight float64) {
 	f.Score = score
 }
 
-// fill makes hits of what was fused.
+// fill makes hits of the fused documents.
 func (ix *Index) fill(a *Answer, q Query, p plan, fused []Fused) {
 	slices.SortFunc(fused, func(a, b Fused) int {
-		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(ix.place[a.Doc], ix.place[b.Doc]))
+		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(ix.rankByName[a.Doc], ix.rankByName[b.Doc]))
 	})
 	for i, f := range fused[:min(len(fused), max(q.Limit, 0))] {
 		hit := Hit{Doc: f.Doc, Name: ix.docs[f.Doc].name, Score: round(f.Score / fused[0].Score), Sources: f.Sources}
@@ -235,8 +233,8 @@ func (ix *Index) fill(a *Answer, q Query, p plan, fused []Fused) {
 	}
 }
 
-// explain rounds the sources' numbers, and makes the shares add up to the
-// hit's score.
+// explain rounds the numbers of the sources so that the shares sum up to the hit's
+// score.
 func (h *Hit) explain(top float64, wanted bool) {
 	left := h.Score
 	largest := 0
@@ -261,10 +259,10 @@ func (h *Hit) explain(top float64, wanted bool) {
 	})
 }
 
-// round keeps three decimals.
+// round rounds to three decimals.
 func round(x float64) float64 { return math.Round(x*1000) / 1000 }
 
-// matched are the words and phrases of the query that a document has.
+// matched returns the words and phrases of the query that a document has.
 func (ix *Index) matched(p plan, doc int) []string {
 	out := []string{}
 	d := ix.docs[doc]
@@ -282,7 +280,7 @@ func (ix *Index) matched(p plan, doc int) []string {
 	return slices.Compact(out)
 }
 
-// has reports whether a document has a term. Postings are by document.
+// has reports whether a document has a term. Postings are sorted by document.
 func (ix *Index) has(term int32, doc int) bool {
 	_, found := slices.BinarySearchFunc(ix.postings(term), int32(doc), func(p posting, doc int32) int {
 		return cmp.Compare(p.doc, doc)
@@ -290,7 +288,7 @@ func (ix *Index) has(term int32, doc int) bool {
 	return found
 }
 
-// list answers a query for all documents.
+// list answers a ListAll query.
 func (ix *Index) list(q Query) Answer {
 	var a Answer
 	for _, doc := range ix.byName {

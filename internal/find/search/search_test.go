@@ -161,7 +161,7 @@ func TestMatchedTerms(t *testing.T) {
 	}
 }
 
-// catalogue makes documents whose words overlap, and queries for them.
+// catalogue generates documents whose words overlap, and queries for them.
 func catalogue(seed uint64) (docs []search.Document, queries []string) {
 	rnd := rand.New(rand.NewPCG(seed, seed))
 	list := strings.Fields("user file mail order weather stock price city train music send get list create delete update of the please report daily")
@@ -327,7 +327,7 @@ func TestSearchesRunAtTheSameTime(t *testing.T) {
 	wait.Wait()
 }
 
-// FuzzSearch reads anything as a document and as a query.
+// FuzzSearch uses any input as a document and as a query.
 func FuzzSearch(f *testing.F) {
 	f.Add("get_users", "Lists users.", `{"properties":{"a":{"enum":["b"]}}}`, "users, and then files", "get users")
 	f.Add("获取", "ﬁle\x00ÅＡ１", `[{"properties":1}]`, "*", "")

@@ -1,33 +1,32 @@
 package search
 
-// Settings are the weights of a search.
+// Settings are the parameters of a search.
 type Settings struct {
-	K     float64 // the fusion's constant: the smaller, the more the first ranks count
+	K     float64 // the constant of the rank fusion: the smaller, the more the first ranks count
 	Depth int     // ranks of a channel that count
 
-	FullText, Vector, Keyword, Schema float64 // weight of each channel's vote
+	FullText, Vector, Keyword, Schema float64 // weights of the channels
 
-	// NoGoodMatch is the [Answer]'s Confidence below which the best match is
-	// called no good one; 0: confidence is not measured, and nothing is
-	// flagged but an empty answer.
+	// NoGoodMatch is the Confidence below which [Answer].NoGoodMatch is set; 0:
+	// confidence is not computed, and only an empty answer sets it.
 	NoGoodMatch float64
 
 	Rules Rules
 }
 
-// Rules shape the channels' scores. Their values are round on purpose: they
+// Rules are parameters of the channels' scores. They are round numbers on purpose: they
 // lie on a plateau, see docs/retrieval.md.
 type Rules struct {
-	Coverage     float64 // exponent of the share of the query that a document covers, by which its score is multiplied
+	Coverage     float64 // exponent of the share of the query that a document covers, a factor of its score
 	NameCoverage float64 // gain of a document whose whole name is in the query
-	Pairs        float64 // weight of two words that stand together, to one word
-	Synonyms     float64 // weight of a synonym, to the word itself
-	Chatter      float64 // weight of a conversational word, to any other
-	Numbers      float64 // weight of a number in the query, to a word
-	Segments     float64 // weight of the best part of a request of many parts, to the whole
+	Pairs        float64 // weight of two adjacent words, relative to one word
+	Synonyms     float64 // weight of a synonym, relative to the word
+	Chatter      float64 // weight of a conversational word, relative to others
+	Numbers      float64 // weight of a number in the query, relative to a word
+	Segments     float64 // weight of the best part of a multi-part request, relative to the whole
 }
 
-// Default returns the settings that docs/retrieval.md arrives at.
+// Default returns the settings recommended by docs/retrieval.md.
 func Default() Settings {
 	return Settings{
 		K: 20, Depth: 50,

@@ -2,7 +2,7 @@ package search
 
 import "strings"
 
-// stopWords carry no meaning of their own.
+// stopWords have no meaning of their own.
 var stopWords = set(`
 a about above after again all also am an and any are as at be because been before being below between both but
 by can cannot could d did do does doing don down during each etc few for from further had has have having he
@@ -13,7 +13,7 @@ up upon ve very via was we were what when where whether which while who whom who
 without would you your yours yourself yourselves
 `)
 
-// chatter are words of talking to somebody: they seldom say what is wanted.
+// chatter are conversational words: they seldom say what the user wants.
 var chatter = set(`
 able absolutely actually additionally afterwards ago ahead alright although always amazing anybody anyone
 anything apparently appreciate assist assistance aware away awesome back basically become believe besides best

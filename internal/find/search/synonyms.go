@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// synonyms are groups of words that tools and people use for one another.
+// synonyms are groups of words that tools and people use interchangeably.
 var synonyms = groups(`
 get fetch retrieve obtain read lookup view show display
 search find query lookup locate discover seek
@@ -140,7 +140,7 @@ directory dir
 admin administrator
 `)
 
-// groups maps each word's stem to the other stems that share a line with it.
+// groups maps each word's stem to the other stems in its lines.
 func groups(list string) map[string][]string {
 	m := map[string][]string{}
 	for line := range strings.Lines(list) {

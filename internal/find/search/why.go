@@ -2,39 +2,39 @@ package search
 
 import "cmp"
 
-// Why explains what a query makes of one document, found or not.
+// Why explains the rank of one document, whether or not it is a hit.
 type Why struct {
-	// Rank among all that matched, from 1; 0: no channel ranks the document.
+	// Rank among all matches, from 1; 0: no channel ranks the document.
 	Rank  int     `json:"rank"`
 	Score float64 `json:"score"`
-	// Cut is what keeps the document from the hits; empty: it is one.
+	// Cut is why the document is not a hit; empty: it is one.
 	Cut      Cut          `json:"cut,omitempty"`
 	Channels []WhyChannel `json:"channels"`
 }
 
-// WhyChannel says what one channel makes of the document.
+// WhyChannel is the rank of the document in one channel.
 type WhyChannel struct {
 	Source string  `json:"source"`
-	Rank   int     `json:"rank"` // from 1; 0: it does not match at all
+	Rank   int     `json:"rank"` // from 1; 0: no match
 	Score  float64 `json:"score"`
-	Counts bool    `json:"counts"` // the rank is within the depth that counts
+	Counts bool    `json:"counts"` // the rank is within Settings.Depth
 	Weight float64 `json:"weight"`
-	Share  float64 `json:"share"` // of the document's score
+	Share  float64 `json:"share"` // share in the document's score
 }
 
-// Cut is what keeps a document from the hits.
+// Cut is why a document is not a hit.
 type Cut string
 
 // The values of [Cut].
 const (
-	CutRefused  Cut = "refused"   // by Only
+	CutRefused  Cut = "refused"   // rejected by Only
 	CutNoMatch  Cut = "no_match"  // no channel ranks it
-	CutMinScore Cut = "min_score" // its score is lower
-	CutLimit    Cut = "limit"     // others are better
+	CutMinScore Cut = "min_score" // its score is below MinScore
+	CutLimit    Cut = "limit"     // others rank higher
 )
 
-// Why explains a document's place in the answer to a query. A document that
-// Only refuses is told nothing more.
+// Why explains the rank of a document in the answer to a query. For a document that
+// Only rejects, only Cut is set.
 func (ix *Index) Why(q Query, doc int) Why {
 	if doc < 0 || doc >= len(ix.docs) {
 		return Why{Cut: CutNoMatch}
@@ -65,7 +65,7 @@ func (ix *Index) Why(q Query, doc int) Why {
 	return why
 }
 
-// find looks a document up among all that matched.
+// find returns a document among all matches.
 func (ix *Index) find(q Query, doc int) (hit Hit, at int) {
 	q.Limit, q.MinScore, q.Explain = len(ix.docs), 0, true
 	for i, hit := range ix.Search(q).Hits {
@@ -92,7 +92,7 @@ func (ix *Index) whyChannels(q Query, doc int) []WhyChannel {
 func (ix *Index) rank(scores []float32, only func(int) bool, doc int) int {
 	rank := 1
 	for other, score := range scores {
-		better := cmp.Or(cmp.Compare(score, scores[doc]), cmp.Compare(ix.place[doc], ix.place[other])) > 0
+		better := cmp.Or(cmp.Compare(score, scores[doc]), cmp.Compare(ix.rankByName[doc], ix.rankByName[other])) > 0
 		if better && (only == nil || only(other)) {
 			rank++
 		}

@@ -11,19 +11,18 @@ import (
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 )
 
-// word is one word of a text, in lower case.
+// word is a word of a text, in lower case.
 type word struct {
 	text string
-	// compound is set on the first of some words that the text writes as one
-	// (camelCase, snake_case, sha256): all of them, without what parts them.
+	// compound is set on the first of several words that the text writes as one
+	// (camelCase, snake_case, sha256): all of them, without separators.
 	compound string
-	parts    int // of the compound
+	parts    int // number of words in the compound
 }
 
-// words cuts a text into words: runs of letters and digits, cut further where
-// the case changes (getUserName, HTTPServer), between letters and digits, and
-// at underscores and hyphens. Scripts written without spaces give overlapping
-// pairs of characters.
+// words splits a text into words: runs of letters and digits, split where the case
+// changes (getUserName, HTTPServer), between letters and digits, and at underscores and
+// hyphens. Scripts without spaces give overlapping pairs of characters.
 func words(text string) []word {
 	text = normalise(text)
 	var c cutter
@@ -35,8 +34,8 @@ func words(text string) []word {
 	return c.out
 }
 
-// normalise makes equal what looks equal: compatibility forms such as the
-// full-width ones, and letters of the Latin script with and without accents.
+// normalise maps equivalent characters to one: compatibility forms such as full-width
+// ones, and Latin letters with and without accents.
 func normalise(text string) string {
 	if isASCII(text) {
 		return text
@@ -62,7 +61,7 @@ func isASCII(s string) bool {
 	return true
 }
 
-// class is what a character is to the cutter.
+// class is the class of a character.
 type class uint8
 
 const (
@@ -70,8 +69,8 @@ const (
 	lower
 	upper
 	digit
-	unspaced // of a script that puts no spaces between words
-	joiner   // holds the parts of a compound together
+	unspaced // of a script without spaces between words
+	joiner   // joins the parts of a compound
 )
 
 var unspacedScripts = []*unicode.RangeTable{
@@ -102,15 +101,15 @@ func classOf(r rune) class {
 	return other
 }
 
-// cutter is in the middle of a text: it has begun a run of characters, which
-// may be a part of a compound.
+// cutter is the state of splitting a text, within a run of characters that may be part
+// of a compound.
 type cutter struct {
 	out    []word
-	run    int   // where the run begins
-	part   int   // the compound's first word in out
-	last   class // of the character before
+	run    int   // start of the run
+	part   int   // index of the compound's first word in out
+	last   class // of the previous character
 	before class // of the one before that
-	at     int   // where the character before begins
+	at     int   // offset of the previous character
 }
 
 func (c *cutter) rune(text string, i int, r rune) {
@@ -178,7 +177,7 @@ func (c *cutter) endCompound() {
 	}
 }
 
-// foldName makes names equal that differ in case and separators alone.
+// foldName maps names that differ only in case and separators to one.
 func foldName(name string) string {
 	name = strings.TrimSpace(truncate.Bytes(name, maxFieldBytes))
 	var b strings.Builder
@@ -187,13 +186,13 @@ func foldName(name string) string {
 			b.WriteRune(unicode.ToLower(r))
 		}
 	}
-	if b.Len() == 0 { // a name of signs alone
+	if b.Len() == 0 { // a name of punctuation only
 		return name
 	}
 	return b.String()
 }
 
-// stem is the stem of an English word (Porter2). Other scripts are left alone.
+// stem returns the stem of an English word (Porter2). Other scripts are unchanged.
 func stem(text string) string {
 	if len(text) < 3 || !isASCII(text) {
 		return text
@@ -201,7 +200,6 @@ func stem(text string) string {
 	return english.Stem(text, true)
 }
 
-// pairOf is the term of two neighbours, of which the first is a stem: the same
-// term as the one word that they make when written together (data base,
-// dataBase, database).
+// pairOf returns the term of two adjacent words, the first one a stem. It is the same
+// term as the word that they form when joined (data base, dataBase, database).
 func pairOf(before, text string) string { return stem(before + text) }
