@@ -11,7 +11,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/find/search"
 )
 
-// devSets are beside the repository, no part of it.
+// devSets are outside of the repository.
 const devSets = "../../../../shared/retrieval/dev"
 
 // full prints what docs/retrieval.md shows.
@@ -50,7 +50,7 @@ func run(t *testing.T, sets []*eval.Set, o eval.Options) []eval.Report {
 	return reports
 }
 
-// TestDevelopmentSets holds the level of docs/retrieval.md.
+// TestDevelopmentSets checks the figures of docs/retrieval.md.
 func TestDevelopmentSets(t *testing.T) {
 	reports := run(t, dev(t), options())
 	if mean := eval.Mean(reports); mean.NDCG10 < 70 || mean.R5 < 75 {
@@ -103,8 +103,8 @@ func TestEveryToolIsFoundByItsName(t *testing.T) {
 	}
 }
 
-// TestAblations prints what each rule is worth, and what tuning is worth on a
-// set that was left out.
+// TestAblations prints the effect of each rule, and of tuning on a set that was left
+// out.
 func TestAblations(t *testing.T) {
 	if !*full {
 		t.Skip("it takes minutes; -full runs it")

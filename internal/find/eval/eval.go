@@ -34,7 +34,7 @@ const (
 	maxLineBytes = 4 << 20
 )
 
-// Set is a catalogue with queries whose right answers are known.
+// Set is a catalogue with labelled queries.
 type Set struct {
 	Name    string // of the folder
 	Tools   []search.Document
@@ -44,7 +44,7 @@ type Set struct {
 	docs    []*search.Analysis
 }
 
-// Query is a query and its right answers.
+// Query is a query and the tools that are relevant for it.
 type Query struct {
 	ID       string   `json:"id"`
 	Text     string   `json:"query"`
@@ -52,7 +52,7 @@ type Query struct {
 	Kind     string   `json:"kind"`
 }
 
-// ErrSet is a set that cannot be used. Its text says the file and the line.
+// ErrSet is returned for an invalid set. Its text has the file and the line.
 var ErrSet = errors.New("retrieval set")
 
 // Load reads a set. The error is [ErrSet] or the file system's.
@@ -68,7 +68,7 @@ func Load(dir string) (*Set, error) {
 		case tool.Name == "":
 			return errors.New(`"name" is missing`)
 		case names[tool.Name]:
-			return fmt.Errorf("tool %q is there twice", tool.Name)
+			return fmt.Errorf("tool %q is defined twice", tool.Name)
 		}
 		names[tool.Name] = true
 		s.Tools = append(s.Tools, tool)
@@ -101,11 +101,11 @@ func (q *Query) check(names, ids map[string]bool) error {
 	case q.ID == "":
 		return errors.New(`"id" is missing`)
 	case ids[q.ID]:
-		return fmt.Errorf("query %q is there twice", q.ID)
+		return fmt.Errorf("query %q is defined twice", q.ID)
 	case q.Text == "":
 		return errors.New(`"query" is missing`)
 	case len(q.Relevant) == 0:
-		return errors.New(`"relevant" names no tool`)
+		return errors.New(`"relevant" is empty`)
 	}
 	for _, name := range q.Relevant {
 		if !names[name] {
@@ -143,11 +143,11 @@ func eachLine(path string, most int, do func(line []byte) error) error {
 	return nil
 }
 
-// Options say how a set is searched.
+// Options are the options of a run.
 type Options struct {
 	Settings search.Settings
-	// Embed makes the vectors of an embedding model; nil: the n-gram vectors
-	// of the index.
+	// Embed computes the vectors of an embedding model; nil: the n-gram vectors of the
+	// index.
 	Embed func(ctx context.Context, texts []string) ([][]float32, error)
 }
 
@@ -157,10 +157,10 @@ type Ranking struct {
 	Tools []string `json:"tools"` // best first
 }
 
-// depth is how many tools a ranking has: as many as are looked at.
+// depth is the number of tools in a ranking.
 const depth = 10
 
-// analyses reads the tools once.
+// analyses analyses the tools once.
 func (s *Set) analyses() []*search.Analysis {
 	s.analyse.Do(func() {
 		s.docs = make([]*search.Analysis, len(s.Tools))
@@ -172,7 +172,7 @@ func (s *Set) analyses() []*search.Analysis {
 				return nil
 			})
 		}
-		_ = group.Wait() // none of them fails
+		_ = group.Wait() // none of them returns an error
 	})
 	return s.docs
 }
@@ -193,7 +193,7 @@ func (s *Set) Run(ctx context.Context, o Options) (Report, []Ranking, error) {
 	return s.report(rankings), rankings, nil
 }
 
-// search answers queries, which may be those of another set.
+// search answers queries, possibly those of another set.
 func (s *Set) search(ctx context.Context, o Options, queries []Query) ([]search.Answer, error) {
 	index := search.New(s.analyses(), o.Settings)
 	vectors, err := s.vectors(ctx, o, index, queries)
@@ -242,17 +242,17 @@ func embed(ctx context.Context, o Options, n int, text func(i int) string) ([][]
 	}
 	rows, err := o.Embed(ctx, texts)
 	if err == nil && (len(rows) != n || n == 0) {
-		err = fmt.Errorf("the model made %d vectors of %d texts", len(rows), n)
+		err = fmt.Errorf("the model returned %d vectors for %d texts", len(rows), n)
 	}
 	return rows, err
 }
 
-// embeddedText is what a model gets of a tool: the form that Spice gives it.
+// embeddedText returns the text of a tool that is embedded, in Spice's format.
 func embeddedText(tool search.Document) string {
 	return fmt.Sprintf("tool_id: %s\ndescription: %s\nparameters: %s", tool.Name, tool.Description, tool.Parameters)
 }
 
-// WriteRun writes rankings one a line, as {"id": ..., "tools": [...]}.
+// WriteRun writes rankings, one per line, as {"id": ..., "tools": [...]}.
 func WriteRun(w io.Writer, rankings []Ranking) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)

@@ -94,12 +94,12 @@ func TestLoadRefuses(t *testing.T) {
 	for _, c := range []struct{ about, tools, queries, want string }{
 		{"no JSON", "{\n", mailQueries, "tools.jsonl:1"},
 		{"no name", mailTools + "{}\n", mailQueries, `tools.jsonl:5: "name" is missing`},
-		{"a name twice", mailTools + `{"name":"send_mail"}`, mailQueries, `tools.jsonl:5: tool "send_mail" is there twice`},
+		{"a name twice", mailTools + `{"name":"send_mail"}`, mailQueries, `tools.jsonl:5: tool "send_mail" is defined twice`},
 		{"a wrong type", `{"name":1}`, mailQueries, "tools.jsonl:1"},
 		{"no id", mailTools, `{"query":"a","relevant":["send_mail"]}`, `queries.jsonl:1: "id" is missing`},
-		{"an id twice", mailTools, mailQueries + mailQueries, `queries.jsonl:4: query "1" is there twice`},
+		{"an id twice", mailTools, mailQueries + mailQueries, `queries.jsonl:4: query "1" is defined twice`},
 		{"no query", mailTools, `{"id":"1","relevant":["send_mail"]}`, `queries.jsonl:1: "query" is missing`},
-		{"no answer", mailTools, `{"id":"1","query":"a"}`, `queries.jsonl:1: "relevant" names no tool`},
+		{"no answer", mailTools, `{"id":"1","query":"a"}`, `queries.jsonl:1: "relevant" is empty`},
 		{"an unknown answer", mailTools, `{"id":"1","query":"a","relevant":["b"]}`, `queries.jsonl:1: relevant tool "b" is not in tools.jsonl`},
 		{"a line too long", `{"name":"` + strings.Repeat("x", 5<<20) + `"}`, mailQueries, "tools.jsonl:1"},
 	} {
@@ -201,8 +201,8 @@ func TestAbstain(t *testing.T) {
 	}
 }
 
-// TestScorerAgrees compares the figures with those of the scorer that the sets
-// came with.
+// TestScorerAgrees compares the figures with those of the scorer published with the
+// sets.
 func TestScorerAgrees(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it compiles the scorer")
@@ -236,7 +236,7 @@ func TestScorerAgrees(t *testing.T) {
 	}
 }
 
-// FuzzLoad reads anything as a set.
+// FuzzLoad loads any input as a set.
 func FuzzLoad(f *testing.F) {
 	f.Add(mailTools, mailQueries)
 	f.Add("{}\n\n", "[]")

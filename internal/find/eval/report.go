@@ -7,19 +7,18 @@ import (
 	"strings"
 )
 
-// Report says how good the rankings of a set are: means over its queries, in
-// percent.
+// Report has the quality of the rankings of a set: means over the queries, in percent.
 type Report struct {
 	Set     string
 	Tools   int
 	Queries int
 
-	NDCG10 float64 // discounted cumulative gain of the first ten, to the best possible
-	R1     float64 // share of the right tools among the first one, five, ten
+	NDCG10 float64 // discounted cumulative gain of the first ten, relative to the best possible
+	R1     float64 // share of the relevant tools among the first one, five, ten
 	R5     float64
 	R10    float64
-	MRR    float64 // one divided by the rank of the first right tool in the first ten
-	Hit5   float64 // a right tool is among the first five
+	MRR    float64 // reciprocal rank of the first relevant tool in the first ten
+	Hit5   float64 // a relevant tool is among the first five
 }
 
 func (s *Set) report(rankings []Ranking) Report {
@@ -43,7 +42,7 @@ func (r *Report) figures() []*float64 {
 	return []*float64{&r.NDCG10, &r.R1, &r.R5, &r.R10, &r.MRR, &r.Hit5}
 }
 
-// score judges one ranking, each figure from 0 to 1.
+// score scores one ranking; each figure is from 0 to 1.
 func score(tools, relevant []string) Report {
 	right := map[string]bool{}
 	for _, name := range relevant {
@@ -59,7 +58,7 @@ func score(tools, relevant []string) Report {
 		if !right[name] {
 			continue
 		}
-		delete(right, name) // found twice counts once
+		delete(right, name) // duplicates count once
 		r.NDCG10 += gain(i) / ideal
 		r.R10 += 1 / all
 		if i < 5 {
@@ -76,10 +75,10 @@ func score(tools, relevant []string) Report {
 	return r
 }
 
-// gain of a right tool at an index.
+// gain returns the gain of a relevant tool at an index.
 func gain(i int) float64 { return 1 / math.Log2(float64(i)+2) }
 
-// Mean is the mean over sets, each with the same weight.
+// Mean returns the mean over sets with equal weights.
 func Mean(reports []Report) Report {
 	mean := Report{Set: "mean"}
 	for _, r := range reports {

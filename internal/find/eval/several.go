@@ -12,17 +12,17 @@ type Candidate struct {
 	Options
 }
 
-// LeftOut is how a set fares with the settings that were chosen without it.
+// LeftOut is the result of a set with settings chosen without it.
 type LeftOut struct {
 	Report
 	Chosen string // the candidate with the best mean over the other sets
 }
 
-// LeaveOneOut reports each set with the candidate whose mean nDCG@10 is best
-// over the sets that share no tool and no query with it: what tuning is worth
-// on a catalogue that was never seen.
+// LeaveOneOut reports each set with the candidate whose mean nDCG@10 is best over the
+// sets that share no tool and no query with it: the effect of tuning on an unseen
+// catalogue.
 func LeaveOneOut(ctx context.Context, sets []*Set, candidates []Candidate) ([]LeftOut, error) {
-	reports := make([][]Report, len(candidates)) // of each candidate and set
+	reports := make([][]Report, len(candidates)) // by candidate and set
 	for i, c := range candidates {
 		for _, s := range sets {
 			r, _, err := s.Run(ctx, c.Options)
@@ -53,8 +53,7 @@ func LeaveOneOut(ctx context.Context, sets []*Set, candidates []Candidate) ([]Le
 	return out, nil
 }
 
-// related reports whether two sets share a tool, by name and description, or
-// a query.
+// related reports whether two sets share a tool, by name and description, or a query.
 func related(a, b *Set) bool {
 	known := map[string]bool{}
 	for _, t := range a.Tools {
@@ -71,17 +70,16 @@ func related(a, b *Set) bool {
 	return slices.ContainsFunc(b.Queries, func(q Query) bool { return known["?"+q.Text] })
 }
 
-// Abstention says how well a threshold on [search.Answer.Confidence] tells
-// the queries of a catalogue from those that are foreign to it. Shares are
-// percentages: means over sets.
+// Abstention is how well a threshold on [search.Answer.Confidence] separates a
+// catalogue's own queries from foreign ones. Shares are percentages: means over sets.
 type Abstention struct {
 	Threshold float64
-	Falsely   float64 // flagged among a set's own queries
-	Rightly   float64 // flagged among the queries of sets that are not related
+	Falsely   float64 // flagged among the set's own queries
+	Rightly   float64 // flagged among the queries of unrelated sets
 }
 
-// Abstain measures thresholds. Each set's tools are searched for its own
-// queries, and for some of every other set's.
+// Abstain measures thresholds: it searches each set's tools for its own queries, and
+// for a sample of the queries of every other set.
 func Abstain(ctx context.Context, sets []*Set, o Options, thresholds []float64) ([]Abstention, error) {
 	out := make([]Abstention, len(thresholds))
 	for i, t := range thresholds {
@@ -104,7 +102,7 @@ func Abstain(ctx context.Context, sets []*Set, o Options, thresholds []float64) 
 	return out, nil
 }
 
-// fromEach is how many queries of another set stand for it.
+// fromEach is the size of the sample of another set's queries.
 const fromEach = 100
 
 func foreignQueries(s *Set, sets []*Set) []Query {
@@ -132,7 +130,7 @@ func (s *Set) confidences(ctx context.Context, o Options, queries []Query) ([]fl
 	return out, nil
 }
 
-// shareBelow is the percentage of values below a threshold.
+// shareBelow returns the percentage of values below a threshold.
 func shareBelow(values []float64, threshold float64) float64 {
 	n := 0
 	for _, v := range values {
