@@ -36,7 +36,7 @@ Errors
   shadowing               a text of an MCP tool tells how to use the tools of others
   disguised-name          a name of an MCP tool passes itself off as another
 Warnings
-  similar-name            two names are easily taken for each other
+  similar-name            two names are easily confused
   similar-description     two descriptions are nearly the same
   short-description       a description says no more than the name
   long-description        a description is too long to be read well

@@ -10,7 +10,7 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// Form is how a model gets definitions.
+// Form is the form in which a model gets definitions.
 type Form string
 
 // The forms.
@@ -19,8 +19,7 @@ const (
 	Planner Form = "planner" // names and descriptions
 )
 
-// Render writes definitions as a model gets them: a JSON list without white
-// space.
+// Render returns definitions as a model gets them: a JSON list without white space.
 func Render(definitions []*tools.Definition, form Form) string {
 	entries := make([]string, len(definitions))
 	for i, d := range definitions {
@@ -43,7 +42,7 @@ func render(d *tools.Definition, form Form) string {
 		}{"function", function{d.Name, d.Description, d.Parameters}}
 	}
 	text, err := tools.Encode(entry)
-	if err != nil { // only a definition that [tools.Define] has not seen
+	if err != nil { // not made by [tools.Define]
 		return d.Name + d.Description + string(d.Parameters)
 	}
 	return string(text)
@@ -54,7 +53,7 @@ func Cost(definitions []*tools.Definition, form Form) int {
 	return Tokens(Render(definitions, form))
 }
 
-// checkCost finds a definition that is dear.
+// checkCost reports an expensive definition.
 func checkCost(d *tools.Definition, o Options) []Finding {
 	n := Cost([]*tools.Definition{d}, OpenAI)
 	if n <= o.MaxTokens {
@@ -64,24 +63,24 @@ func checkCost(d *tools.Definition, o Options) []Finding {
 		"shorten its descriptions, or split the tool")}
 }
 
-// Summary is what definitions cost a model, in tokens.
+// Summary is the cost of definitions, in tokens.
 type Summary struct {
 	Tools    int `json:"tools"`
 	Direct   int `json:"direct"`   // all definitions
-	Registry int `json:"registry"` // what it gets in place of them
+	Registry int `json:"registry"` // the tools sent instead
 	Planner  int `json:"planner"`  // all names and descriptions
-	// ByTool is each tool's definition, the dearest first.
+	// ByTool is the cost of each tool's definition, most expensive first.
 	ByTool []ToolCost `json:"by_tool"`
 }
 
-// ToolCost is what one definition costs.
+// ToolCost is the cost of one definition.
 type ToolCost struct {
 	Tool   string `json:"tool"`
 	Tokens int    `json:"tokens"`
 }
 
-// Summarise estimates what definitions cost, and what those cost that a model
-// gets in place of them: tool_search, tool_invoke and list_datasets.
+// Summarise estimates the cost of definitions, and of those that a model gets instead:
+// tool_search, tool_invoke and list_datasets.
 func Summarise(definitions, instead []*tools.Definition) Summary {
 	s := Summary{
 		Tools: len(definitions), Direct: Cost(definitions, OpenAI), Registry: Cost(instead, OpenAI), Planner: Cost(definitions, Planner),

@@ -12,7 +12,7 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// checkDescription finds descriptions that are missing, too short or too long.
+// checkDescription reports descriptions that are missing, too short or too long.
 func checkDescription(d *tools.Definition, o Options) []Finding {
 	switch n := Tokens(d.Description); {
 	case strings.TrimSpace(d.Description) == "":
@@ -25,16 +25,16 @@ func checkDescription(d *tools.Definition, o Options) []Finding {
 		return []Finding{finding(ShortDescription, d, fmt.Sprintf("its description %q says no more than its name", truncate.Runes(d.Description, maxExcerpt)),
 			"say in a sentence what it does and what it returns")}
 	case n > o.MaxDescription:
-		return []Finding{finding(LongDescription, d, fmt.Sprintf("its description has about %d tokens; more than %d are seldom read well", n, o.MaxDescription),
-			"keep what helps to choose the tool and to fill in its parameters")}
+		return []Finding{finding(LongDescription, d, fmt.Sprintf("its description has about %d tokens; models often miss details beyond %d", n, o.MaxDescription),
+			"keep what helps to choose the tool and to pass arguments")}
 	}
 	return nil
 }
 
-// small are words that say nothing by themselves.
+// small are words without meaning of their own.
 var small = []string{"a", "an", "the", "of", "for", "to", "in", "on", "by", "with", "from", "and"}
 
-// saysItsName reports whether a description has no word that the name has not.
+// saysItsName reports whether every word of a description is in the name.
 func saysItsName(d *tools.Definition) bool {
 	name := words(d.Name)
 	return !slices.ContainsFunc(words(d.Description), func(w string) bool {
@@ -64,9 +64,9 @@ func similarDescriptions(definitions []*tools.Definition, least float64) []Findi
 	return found
 }
 
-// nearest returns, for each description, which others are at least as near,
-// at most [MaxAlike] of them. The comparison goes by words and parts of words:
-// synonyms and small talk, which help a search, have no say.
+// nearest returns, for each description, the others with at least that similarity, at
+// most [MaxAlike] of them. It compares words and parts of words: synonyms and
+// conversational words, which a search considers, do not count.
 func nearest(definitions []*tools.Definition, least float32) [][]int {
 	settings := search.Default()
 	settings.Rules.Synonyms, settings.Rules.Chatter = 0, 1
@@ -97,7 +97,7 @@ func nearest(definitions []*tools.Definition, least float32) [][]int {
 	return near
 }
 
-// each calls do with 0 to n-1, on all processors.
+// each calls do with 0 to n-1 on all CPUs.
 func each(n int, do func(i int)) {
 	var wg sync.WaitGroup
 	workers := runtime.GOMAXPROCS(0)

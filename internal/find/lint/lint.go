@@ -1,14 +1,14 @@
-// Package lint finds what makes tools hard to choose, dear or dangerous:
-// names and descriptions that look alike, descriptions that are missing or too
-// long, parameters that nobody describes, instructions to the model where a
-// description belongs. It also says what definitions cost in tokens.
+// Package lint reports what makes tools hard to choose, expensive or dangerous: names
+// and descriptions that look alike, descriptions that are missing or too long,
+// undescribed parameters, instructions to the model in a description. It also estimates
+// the tokens of definitions.
 //
 //	for _, f := range lint.Check(catalog.All(), lint.Options{}) {
 //		fmt.Println(f.Declared, f.Severity, f.Tool, f.Message)
 //	}
 //	fmt.Println(lint.Cost(catalog.All(), lint.OpenAI), "tokens")
 //
-// It looks at definitions alone and changes none.
+// It reads definitions only and does not modify them.
 package lint
 
 import (
@@ -19,11 +19,11 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// The rules. A finding's severity is its rule's.
+// The rules. The severity of a finding is that of its rule.
 const (
 	NoDescription         = "no-description"         // error
-	Instructions          = "instructions"           // error: text that gives the model orders
-	HiddenText            = "hidden-text"            // error: text that people do not see
+	Instructions          = "instructions"           // error: text that gives orders to the model
+	HiddenText            = "hidden-text"            // error: text that people cannot see
 	ShortDescription      = "short-description"      // warning
 	LongDescription       = "long-description"       // warning
 	UndescribedParameters = "undescribed-parameters" // warning
@@ -34,13 +34,12 @@ const (
 
 var errorRules = []string{NoDescription, Instructions, HiddenText, AsksForSecrets, Shadowing, DisguisedName}
 
-// Limits on the work and on what is shown of it.
+// Limits on the work and on what is reported.
 const (
-	// MaxCompared is how many tools are compared with each other: the first ones
-	// by name.
+	// MaxCompared is how many tools are compared with each other: the first by name.
 	MaxCompared = 10_000
-	// MaxAlike is how many other tools one tool is said to look like by one
-	// rule, the nearest first.
+	// MaxAlike is how many other tools one rule reports as similar to one tool, most
+	// similar first.
 	MaxAlike = 3
 	// maxListed is how many names a message lists.
 	maxListed = 8
@@ -48,9 +47,9 @@ const (
 	maxExcerpt = 60
 )
 
-// Options are the thresholds. Zero fields are the defaults.
+// Options are the thresholds. A zero field means its default.
 type Options struct {
-	Similarity     float64 // cosine from which descriptions are alike; default 0.9
+	Similarity     float64 // cosine from which descriptions are similar; default 0.9
 	MinDescription int     // tokens of a description; default 3
 	MaxDescription int     // tokens of a description; default 400
 	MaxTokens      int     // tokens of a whole definition; default 1,000
@@ -65,7 +64,7 @@ func (o Options) withDefaults() Options {
 	}
 }
 
-// Finding is what a rule has to say of a tool.
+// Finding is what a rule reports about a tool.
 type Finding struct {
 	Rule     string            `json:"rule"`
 	Severity spicepod.Severity `json:"severity"`
@@ -73,15 +72,13 @@ type Finding struct {
 	Other    string            `json:"other,omitempty"` // the tool that it looks like
 	Message  string            `json:"message"`
 	Hint     string            `json:"hint,omitempty"`
-	// Declared is where the tool is declared, file:line, as its definition has
-	// it.
+	// Declared is where the tool is declared, file:line.
 	Declared string `json:"declared"`
 }
 
-// Check returns what the rules find, sorted by tool, rule and the other tool,
-// never nil.
-// Tools that the runtime brings are compared with others, and are not checked
-// themselves: nobody but us could mend them.
+// Check returns the findings of all rules, sorted by tool, rule and the other tool,
+// never nil. Built-in tools are compared with others but not checked themselves: users
+// cannot change them.
 func Check(definitions []*tools.Definition, o Options) []Finding {
 	o = o.withDefaults()
 	definitions = slices.Clone(definitions)
@@ -104,11 +101,11 @@ func Check(definitions []*tools.Definition, o Options) []Finding {
 	return found
 }
 
-// builtIn reports whether nobody but us wrote the definition; an entry of
-// `tools:` that changes a built-in tool is the Spicepod's.
+// builtIn reports whether the definition is ours; an entry of `tools:` that changes a
+// built-in tool belongs to the Spicepod.
 func builtIn(d *tools.Definition) bool { return d.Declared == "built in" }
 
-// finding is what a rule says of one tool.
+// finding returns a finding about one tool.
 func finding(rule string, d *tools.Definition, message, hint string) Finding {
 	severity := spicepod.Warning
 	if slices.Contains(errorRules, rule) {
@@ -117,8 +114,8 @@ func finding(rule string, d *tools.Definition, message, hint string) Finding {
 	return Finding{Rule: rule, Severity: severity, Tool: d.Name, Message: message, Hint: hint, Declared: d.Declared}
 }
 
-// pair is what a rule says of two tools: it stands at the one that is not
-// built in, of two at the later name.
+// pair returns a finding about two tools, for the one that is not built in, or of two
+// for the later name.
 func pair(rule string, a, b *tools.Definition, message func(other string) string, hint string) Finding {
 	if a.Name > b.Name {
 		a, b = b, a

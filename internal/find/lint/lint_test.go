@@ -16,7 +16,7 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// tool is a definition of a function.
+// tool returns a definition of a function.
 func tool(name, description, parameters string) *tools.Definition {
 	return &tools.Definition{
 		Name: name, Description: description, Parameters: json.RawMessage(parameters),
@@ -24,7 +24,7 @@ func tool(name, description, parameters string) *tools.Definition {
 	}
 }
 
-// said lists findings as rule: message.
+// said formats findings as rule: message.
 func said(found []lint.Finding) []string {
 	list := []string{}
 	for _, f := range found {
@@ -49,7 +49,7 @@ func TestRules(t *testing.T) {
 		{"more than its name", tool("getUserInfo", "Gets the address of a user.", `{}`), []string{}},
 		{
 			"too long", tool("f", strings.Repeat(good+" ", 40), `{}`),
-			[]string{"long-description: its description has about 423 tokens; more than 400 are seldom read well"},
+			[]string{"long-description: its description has about 423 tokens; models often miss details beyond 400"},
 		},
 		{
 			"dear", tool("f", good, object(fmt.Sprintf(`"a":{"description":%q}`, strings.Repeat(good, 100)))),
@@ -89,14 +89,14 @@ func TestOrders(t *testing.T) {
 		"Returns the instructions of a recipe.":                 false,
 		"Tells the user's time zone.":                           false,
 	} {
-		for place, d := range map[string]*tools.Definition{
+		for where, d := range map[string]*tools.Definition{
 			"description": tool("f", good+" "+text, `{}`),
 			"parameter":   tool("f", good, fmt.Sprintf(`{"properties":{"a":{"description":"A.","items":[{"description":%q}]}}}`, text)),
 		} {
 			found := lint.Check([]*tools.Definition{d}, lint.Options{})
 			got := slices.ContainsFunc(found, func(f lint.Finding) bool { return f.Rule == lint.Instructions && f.Severity == spicepod.Error })
 			if got != flagged || len(found) > 1 {
-				t.Errorf("%s %q: %v, want an order: %v", place, text, said(found), flagged)
+				t.Errorf("%s %q: %v, want an order: %v", where, text, said(found), flagged)
 			}
 		}
 	}
@@ -191,7 +191,7 @@ func TestSimilarDescriptions(t *testing.T) {
 	}
 }
 
-// What the runtime brings is compared, and not found fault with.
+// Built-in tools are compared, but not reported.
 func TestBuiltinTools(t *testing.T) {
 	ours, other := tool("list_tables", good, `{"properties":{"a":{}}}`), tool("list_table", good, `{}`)
 	ours.Declared, other.Declared = "built in", "built in"
@@ -222,7 +222,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// The order in which tools come changes nothing, and they stay as they are.
+// The result does not depend on the order of tools, and tools are not modified.
 func TestOrderOfTools(t *testing.T) {
 	list := []*tools.Definition{
 		tool("get_user", good, `{}`), tool("getUser", good, `{}`), tool("user_get", good, `{}`), tool("get_users", good, `{"properties":{"b":{},"a":{}}}`),

@@ -11,14 +11,14 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// minVaried is the least length of a word of which another spelling is looked
-// for: of short words, most that differ by a letter are two words.
+// minVaried is the minimum length of words that are checked for spelling variants:
+// short words that differ by a letter are usually different words.
 const minVaried = 5
 
-// similarNames finds names of the same words, in whatever order and however
-// joined, and names of which one word is spelt in another way.
+// similarNames reports names of the same words, in any order and however joined, and
+// names of which one word is a spelling variant.
 func similarNames(definitions []*tools.Definition) []Finding {
-	same := map[string][]int{} // tools by what their names could be
+	same := map[string][]int{} // tools by the variants of their names
 	for i, d := range definitions {
 		for _, key := range spellings(words(d.Name)) {
 			same[key] = append(same[key], i)
@@ -35,7 +35,7 @@ func similarNames(definitions []*tools.Definition) []Finding {
 				seen[[2]int{a, b}] = true
 				found = append(found, pair(SimilarName, definitions[a], definitions[b],
 					func(other string) string {
-						return fmt.Sprintf("its name is easily taken for that of %q", truncate.Runes(other, maxExcerpt))
+						return fmt.Sprintf("its name is easily confused with %q", truncate.Runes(other, maxExcerpt))
 					},
 					"say in each name what only that tool does, or keep one of them"))
 			}
@@ -44,7 +44,7 @@ func similarNames(definitions []*tools.Definition) []Finding {
 	return found
 }
 
-// words are the words of a text in lower case, the plural's s taken off:
+// words returns the words of a text in lower case, without the plural's s:
 // getUser_infos is get, user and info.
 func words(text string) []string {
 	var list []string
@@ -68,11 +68,10 @@ func words(text string) []string {
 	return list
 }
 
-// spellings are the texts that two names share when they look alike: all words
-// as one; the words sorted; and the same with a gap for a letter, or in place
-// of one, in one of them. So words that differ by a letter added or replaced
-// have a text in common. The first letter counts too much for that, and words
-// with digits are no two spellings of one.
+// spellings returns the texts that two names share if they look alike: all words
+// joined; the words sorted; and the latter with a gap at or instead of a letter of one
+// word. So words that differ by one added or replaced letter share a text. The first
+// letter, and words with digits, are not varied.
 func spellings(words []string) []string {
 	keys := map[string]bool{strings.Join(words, ""): true, key(words): true}
 	for i, word := range words {
@@ -93,11 +92,11 @@ func spellings(words []string) []string {
 	return slices.Collect(maps.Keys(keys))
 }
 
-// ordered are words that give the others their order: celsius_to_kelvin is not
-// kelvin_to_celsius.
+// ordered are words that make the order of the others significant: celsius_to_kelvin is
+// not kelvin_to_celsius.
 var ordered = []string{"to", "2", "from", "into", "by", "as"}
 
-// key is the words as one text, in an order that does not matter.
+// key returns the words as one text, independent of their order.
 func key(words []string) string {
 	if !slices.ContainsFunc(words, func(w string) bool { return slices.Contains(ordered, w) }) {
 		words = slices.Sorted(slices.Values(words))

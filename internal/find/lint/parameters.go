@@ -10,14 +10,14 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// checkParameters finds parameters that have no description, all in one
-// finding. One that refers to another schema may be described there.
+// checkParameters reports parameters without a description, all in one finding. One
+// that refers to another schema may be described there.
 func checkParameters(d *tools.Definition) []Finding {
 	var schema struct {
 		Properties map[string]json.RawMessage `json:"properties"`
 	}
 	if json.Unmarshal(d.Parameters, &schema) != nil {
-		return nil // a schema that is wrong is a fault elsewhere
+		return nil // an invalid schema is reported elsewhere
 	}
 	var names []string
 	for name, raw := range schema.Properties {
@@ -37,7 +37,7 @@ func checkParameters(d *tools.Definition) []Finding {
 		"say what each means, in which unit or form")}
 }
 
-// list names the first of several names.
+// list joins the first of several names.
 func list(names []string) string {
 	shown := make([]string, 0, maxListed)
 	for _, name := range names[:min(len(names), maxListed)] {

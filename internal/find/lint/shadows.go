@@ -10,11 +10,11 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// reserved are the names of tools that models get in place of all others, which
-// are in no catalog.
+// reserved are the names of tools that models get instead of all others, which are in
+// no catalog.
 var reserved = []string{"tool_search", "tool_invoke"}
 
-// runtimeTools are definitions of those, with their names alone.
+// runtimeTools returns definitions of those, with names only.
 func runtimeTools() []*tools.Definition {
 	list := make([]*tools.Definition, len(reserved))
 	for i, name := range reserved {
@@ -23,8 +23,8 @@ func runtimeTools() []*tools.Definition {
 	return list
 }
 
-// owners lists definitions by what they may be called: a name as models see it,
-// and one without that of its server.
+// owners maps names to definitions: the name that models see, and the name without the
+// server's prefix.
 type owners map[string][]*tools.Definition
 
 func ownersOf(definitions []*tools.Definition) owners {
@@ -40,8 +40,8 @@ func ownersOf(definitions []*tools.Definition) owners {
 
 func (o owners) add(name string, d *tools.Definition) { o[name] = append(o[name], d) }
 
-// other returns somebody else's tool of that name, or nil when a tool of the
-// server itself goes by it.
+// other returns another owner's tool of that name, or nil if the server itself has a
+// tool of that name.
 func (o owners) other(name string, t *foreign) *tools.Definition {
 	list := o[name]
 	if len(list) == 0 || slices.ContainsFunc(list, func(d *tools.Definition) bool { return d.Source == t.Source }) {
@@ -51,14 +51,14 @@ func (o owners) other(name string, t *foreign) *tools.Definition {
 }
 
 var (
-	// identifier is a name that no prose has: of several parts.
+	// identifier is a name of several parts, as prose does not have.
 	identifier = regexp.MustCompile(`[A-Za-z][A-Za-z0-9]*(?:[_-]+[A-Za-z0-9]+)+|[a-z]+(?:[A-Z][a-z0-9]+)+`)
-	// direction is a word of those that say what to do.
+	// direction is a word of an instruction.
 	direction = regexp.MustCompile(`(?i)\b(must|always|never|before|instead|do not|don['’]?t|prefer|first|replaces?|whenever|requires?|required|ensure)\b`)
 )
 
-// shadows finds the first text that says how to use a tool of somebody else: so
-// a server acts on calls that are not for it.
+// shadows reports the first text that says how to use another owner's tool: this way a
+// server affects calls of other servers.
 func (o owners) shadows(t *foreign) []Finding {
 	for _, p := range t.passages {
 		if !strings.ContainsRune(p.text, ' ') {
@@ -70,7 +70,7 @@ func (o owners) shadows(t *foreign) []Finding {
 			if other == nil || t.names(name) || !direction.MatchString(around(p.text, at, aroundName)) {
 				continue
 			}
-			f := finding(Shadowing, t.Definition, fmt.Sprintf("it says how to use %q, which is no tool of its server, in %s: %q", truncate.Runes(other.Name, maxExcerpt), p.place, truncate.Runes(around(p.text, at, maxExcerpt/3), maxExcerpt)), distrust)
+			f := finding(Shadowing, t.Definition, fmt.Sprintf("it says how to use %q, which is not a tool of this server, in %s: %q", truncate.Runes(other.Name, maxExcerpt), p.where, truncate.Runes(around(p.text, at, maxExcerpt/3), maxExcerpt)), distrust)
 			f.Other = other.Name
 			return []Finding{f}
 		}
@@ -78,21 +78,21 @@ func (o owners) shadows(t *foreign) []Finding {
 	return nil
 }
 
-// around is the part of a text with so many bytes more on either side.
+// around returns the range of a text, extended by so many bytes on either side.
 func around(text string, at []int, more int) string {
 	return strings.ToValidUTF8(text[max(at[0]-more, 0):min(at[1]+more, len(text))], "")
 }
 
-// names reports whether a word is a name or value of the tool's own schemas.
+// names reports whether a word is a name or value in the tool's own schemas.
 func (t *foreign) names(word string) bool {
 	return slices.ContainsFunc(t.passages, func(p passage) bool { return p.text == word })
 }
 
-// candidate is a tool with its name as it is compared.
+// candidate is a tool with its name prepared for comparison.
 type candidate struct {
 	*tools.Definition
-	name     string // without its server's, without case and without what joins words
-	skeleton string // that with one character for all that look alike
+	name     string // without the server's prefix, case and separators
+	skeleton string // name with one character for all that look alike
 }
 
 func candidateOf(d *tools.Definition) candidate {
@@ -102,20 +102,21 @@ func candidateOf(d *tools.Definition) candidate {
 
 var (
 	joints = strings.NewReplacer("_", "", "-", "", ".", "")
-	// confusable are the skeletons of Unicode's UTS #39, section 4, for the
-	// characters that names may have.
+	// confusable maps to the skeletons of Unicode's UTS #39, section 4, for characters
+	// that names may have.
 	confusable = strings.NewReplacer("0", "o", "1", "l", "i", "l", "5", "s", "rn", "m", "vv", "w")
 )
 
-// letters are those of a name, each once: names that look alike have the same.
+// letters returns the distinct letters of a name: names that look alike have the same
+// ones.
 func (c candidate) letters() string {
 	set := []byte(c.skeleton)
 	slices.Sort(set)
 	return string(slices.Compact(set))
 }
 
-// lookAlikes finds tools of servers whose names are taken for those of another
-// server's tools, or of ours. Each is reported once, with the first of them.
+// lookAlikes reports tools of servers whose names are easily confused with those of
+// another server's tools, or of ours. Each is reported once, with the first of them.
 func lookAlikes(ours, theirs []*tools.Definition) []Finding {
 	var found []Finding
 	own, seen := []candidate{}, map[string][]candidate{} // by their letters
@@ -138,8 +139,8 @@ func lookAlikes(ours, theirs []*tools.Definition) []Finding {
 	return found
 }
 
-// lookAlike says that a tool looks like the first of some that it does look
-// like, or nothing.
+// lookAlike reports that a tool's name resembles the first matching one of a list, or
+// returns nil.
 func (c candidate) lookAlike(list []candidate, compare func(a, b candidate) string) *Finding {
 	for _, other := range list {
 		if other.Source == c.Source {
@@ -151,7 +152,7 @@ func (c candidate) lookAlike(list []candidate, compare func(a, b candidate) stri
 		}
 		f := finding(DisguisedName, c.Definition, fmt.Sprintf("its name differs from that of %q of %s by %s", truncate.Runes(other.Name, maxExcerpt), sourceOf(other.Definition), how), distrust)
 		if how == nothing {
-			f = finding(SharedName, c.Definition, fmt.Sprintf("its name is that of %q of %s: models may take one for the other", truncate.Runes(other.Name, maxExcerpt), sourceOf(other.Definition)),
+			f = finding(SharedName, c.Definition, fmt.Sprintf("its name is that of %q of %s: models may confuse the two", truncate.Runes(other.Name, maxExcerpt), sourceOf(other.Definition)),
 				"offer one of them, or say in its description what only that tool does")
 		}
 		f.Other = other.Name
@@ -160,7 +161,7 @@ func (c candidate) lookAlike(list []candidate, compare func(a, b candidate) stri
 	return nil
 }
 
-// sourceOf says whose a tool is.
+// sourceOf returns the owner of a tool.
 func sourceOf(d *tools.Definition) string {
 	server, ok := strings.CutPrefix(d.Source, sourceMCP)
 	switch {
@@ -172,12 +173,12 @@ func sourceOf(d *tools.Definition) string {
 	return "the Spicepod"
 }
 
-// nothing is by what equal names differ.
+// nothing is the difference of equal names.
 const nothing = "nothing"
 
-// resembles says by what little two names differ, or "". Names that differ by
-// any letter are mostly two words, such as get_trace and get_trade; those with
-// two letters swapped, or one of them doubled, seldom are.
+// resembles returns the small difference between two names, or "". Names that differ by
+// any letter are mostly two words, such as get_trace and get_trade; those with two
+// letters swapped, or one of them doubled, seldom are.
 func resembles(a, b candidate) string {
 	switch {
 	case a.name == b.name:
@@ -197,7 +198,7 @@ func resembles(a, b candidate) string {
 	return ""
 }
 
-// misspells says that a name is another but for one letter, or "".
+// misspells reports that a name differs from another by one letter, or returns "".
 func misspells(a, b candidate) string {
 	if x, y, ok := slip(a.name, b.name); ok && max(len(x), len(y)) == 1 {
 		return "one letter"
@@ -205,9 +206,9 @@ func misspells(a, b candidate) string {
 	return ""
 }
 
-// slip returns what two names have between a beginning and an end in common,
-// and whether it is so little that one may be the other misspelt. Names with
-// other digits are two names, and of short ones most are.
+// slip returns what two names have between their common prefix and suffix, and whether
+// it is so small that one may be a misspelling of the other. Names with different
+// digits, and most short names, are not.
 func slip(a, b string) (x, y string, ok bool) {
 	if gap := len(a) - len(b); gap < -1 || gap > 1 || min(len(a), len(b)) < minDisguised {
 		return "", "", false
@@ -221,8 +222,8 @@ func slip(a, b string) (x, y string, ok bool) {
 	return a, b, len(a) <= 2 && len(b) <= 2 && !strings.ContainsAny(a+b, "0123456789")
 }
 
-// doubled reports whether a letter by which the longer of two texts is longer
-// stands beside its like there.
+// doubled reports whether the letter that the longer of two texts has in addition is
+// next to an equal one.
 func doubled(a, b, letter string) bool {
 	return strings.Count(a, letter+letter) != strings.Count(b, letter+letter)
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// orders are the phrases by which a description gives orders to the model that
-// reads it, as known attacks have them. Few and general: they find the
-// careless attack, and mean nothing where they do not match.
+// orders are phrases by which a description gives orders to the model, from known
+// attacks. They are few and general: they find careless attacks, and their absence
+// proves nothing.
 var orders = []*regexp.Regexp{
 	regexp.MustCompile(`(?i)\b(ignore|disregard|forget|override)\b.{0,30}\b(previous|prior|above|earlier|preceding|other|system)\b.{0,20}\b(instructions?|prompts?|rules|guidelines)\b`),
 	regexp.MustCompile(`(?i)\b(do not|don['’]?t|never|without)\s+(tell|inform|notify|alert|warn)(ing)?\s+(the|your|any)\s+users?\b`),
@@ -29,14 +29,14 @@ var (
 	blob = regexp.MustCompile(`[A-Za-z0-9+/]{120,}={0,2}`)
 )
 
-// checkTexts looks for orders and for what people do not see, in all the text
-// that a definition has.
+// checkTexts checks all text of a definition for orders and for text that people cannot
+// see.
 func checkTexts(d *tools.Definition) []Finding {
 	texts := []string{d.Description}
 	if schema, err := tools.Decode(d.Parameters); err == nil {
 		texts = collect(texts, schema)
 	}
-	const hint = "take it out, or do not offer the tool: models may follow it as if the user had said it"
+	const hint = "remove it, or do not offer the tool: models may follow it as if the user had said it"
 	said := map[string]bool{} // each rule once
 	var found []Finding
 	for _, text := range texts {
@@ -50,7 +50,7 @@ func checkTexts(d *tools.Definition) []Finding {
 	return found
 }
 
-// collect adds all text of a decoded JSON value, names and values.
+// collect appends all text of a decoded JSON value, names and values.
 func collect(texts []string, value any) []string {
 	switch v := value.(type) {
 	case string:
@@ -67,7 +67,7 @@ func collect(texts []string, value any) []string {
 	return texts
 }
 
-// order says which order a text gives, or "".
+// order describes the order in a text, or returns "".
 func order(text string) string {
 	for _, pattern := range orders {
 		if said := pattern.FindString(text); said != "" {
@@ -77,7 +77,7 @@ func order(text string) string {
 	return ""
 }
 
-// hidden says what of a text people do not see, or "".
+// hidden describes what people cannot see in a text, or returns "".
 func hidden(text string) string {
 	for _, r := range text {
 		if invisible(r) {
@@ -93,9 +93,9 @@ func hidden(text string) string {
 	return ""
 }
 
-// invisible reports whether a character changes a text and not its looks:
-// those of zero width, those that reorder it, and tags. The joiners and marks
-// that Arabic, Indic scripts and emoji are written with are none.
+// invisible reports whether a character is not visible: zero-width characters, those
+// that reorder text, and tags. Joiners and marks that Arabic, Indic scripts and emoji
+// need are excluded.
 func invisible(r rune) bool {
 	switch r {
 	case '\u00ad', '\u200c', '\u200d', '\u200e', '\u200f', '\u061c':

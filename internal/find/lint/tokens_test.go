@@ -16,7 +16,7 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// The true counts are those of tiktoken's o200k_base, taken with
+// The true counts are those of tiktoken's o200k_base, from
 // github.com/tiktoken-go/tokenizer v0.10.0.
 var counted = []struct {
 	text string
@@ -63,8 +63,7 @@ func TestTokensOfCatalogs(t *testing.T) {
 	}
 }
 
-// catalog reads the tools of a retrieval set, which is no part of the
-// repository.
+// catalog reads the tools of a retrieval set outside of the repository.
 func catalog(t *testing.T, set string) []*tools.Definition {
 	t.Helper()
 	f, err := os.Open(filepath.Join("../../../../shared/retrieval/dev", set, "tools.jsonl"))
@@ -91,7 +90,7 @@ func catalog(t *testing.T, set string) []*tools.Definition {
 	return list
 }
 
-// Real catalogs hold no attacks, and few names that look alike.
+// Real catalogs have no attacks, and few names that look alike.
 func TestRealCatalogs(t *testing.T) {
 	for _, set := range []string{"bfcl_live", "livemcp"} {
 		list := catalog(t, set)

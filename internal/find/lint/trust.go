@@ -18,29 +18,29 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// The rules of trust, for the tools of MCP servers alone: others wrote their
-// texts, and may change them. [Instructions] and [HiddenText] go further there.
+// The rules of trust, for tools of MCP servers only: their texts are written by third
+// parties and may change. [Instructions] and [HiddenText] check more there.
 const (
-	AsksForSecrets = "asks-for-secrets" // error: text that has the model hand over files, secrets or the conversation
-	Shadowing      = "shadowing"        // error: text that says how to use a tool of somebody else
-	DisguisedName  = "disguised-name"   // error: a name that is another's but for what is easily overlooked
+	AsksForSecrets = "asks-for-secrets" // error: text that has the model pass on files, secrets or the conversation
+	Shadowing      = "shadowing"        // error: text that says how to use another owner's tool
+	DisguisedName  = "disguised-name"   // error: a name that differs from another by something easily overlooked
 	SharedName     = "shared-name"      // warning: a name that a tool of another server, or of ours, has too
-	OpenLink       = "open-link"        // warning: an address that is to be filled in
-	LongText       = "long-text"        // warning: a text far longer than others
+	OpenLink       = "open-link"        // warning: an address with a placeholder
+	LongText       = "long-text"        // warning: an unusually long text
 )
 
 // Limits of the rules of trust.
 const (
-	leastPhrase  = 12   // bytes of a text in which phrases are looked for
-	minDisguised = 6    // letters of a name of which a misspelling is looked for
-	maxText      = 4000 // characters of a text; those of public servers have fewer
-	leastCode    = 40   // characters of base64 that are decoded
-	leastGap     = 40   // spaces in a row, or lines
+	leastPhrase  = 12   // minimum bytes of a text to check for phrases
+	minDisguised = 6    // minimum letters of a name to check for misspellings
+	maxText      = 4000 // characters of a text; those of public servers are shorter
+	leastCode    = 40   // minimum characters of base64 to decode
+	leastGap     = 40   // spaces or lines in a row
 	maxPlace     = 120  // bytes of the path to a text
-	aroundName   = 100  // bytes before and after a tool's name that may say how to use it
+	aroundName   = 100  // bytes before and after a tool's name to check for directions
 )
 
-// sourceMCP stands before the name of a server in the source of its tools.
+// sourceMCP is the prefix of a server's name in the source of its tools.
 const sourceMCP = "mcp:"
 
 // checkTrust applies the rules of trust.
@@ -71,7 +71,7 @@ type foreign struct {
 
 // passage is one of the texts of a definition.
 type passage struct {
-	place string // for messages: its description
+	where string // for messages: "its description"
 	text  string
 	plain string // see [plain]
 }
@@ -84,12 +84,11 @@ func foreignOf(d *tools.Definition) *foreign {
 			t.walk(name+" at ", "", schema)
 		}
 	}
-	slices.SortStableFunc(t.passages, func(a, b passage) int { return strings.Compare(a.place, b.place) })
+	slices.SortStableFunc(t.passages, func(a, b passage) int { return strings.Compare(a.where, b.where) })
 	return t
 }
 
-// ownName is a tool's name as its server has it, but for characters that are
-// escaped.
+// ownName returns the name that the server gives a tool, except for escaped characters.
 func ownName(d *tools.Definition) string {
 	if _, own, ok := strings.Cut(d.Name, "__"); ok && isForeign(d) {
 		return own
@@ -99,12 +98,12 @@ func ownName(d *tools.Definition) string {
 
 func isForeign(d *tools.Definition) bool { return strings.HasPrefix(d.Source, sourceMCP) }
 
-func (t *foreign) add(place, text string) {
-	t.passages = append(t.passages, passage{place, text, plain(text)})
+func (t *foreign) add(where, text string) {
+	t.passages = append(t.passages, passage{where, text, plain(text)})
 }
 
-// walk adds all text of a decoded JSON value, names and values, each with its
-// place as a JSON Pointer (RFC 6901).
+// walk adds all text of a decoded JSON value, names and values, each with its position
+// as a JSON Pointer (RFC 6901).
 func (t *foreign) walk(what, path string, value any) {
 	switch v := value.(type) {
 	case string:
@@ -127,8 +126,8 @@ func (t *foreign) walk(what, path string, value any) {
 
 var pointerEscape = strings.NewReplacer("~", "~0", "/", "~1")
 
-// plain is a text as a model reads it: one form of each character (Unicode's
-// NFKC), in lower case, without the invisible ones, each white space one space.
+// plain returns a text as a model reads it: normalized (Unicode's NFKC), in lower case,
+// without invisible characters, white space as one space.
 func plain(text string) string {
 	var b strings.Builder
 	space := false
@@ -154,8 +153,8 @@ type pattern struct {
 	phrases             []phrase
 }
 
-// phrase is an expression, and words of which each match has one: to look for
-// those is quick, and mostly enough.
+// phrase is an expression, and words of which each match contains one: a fast check
+// that mostly suffices.
 type phrase struct {
 	words []string
 	find  *regexp.Regexp
@@ -172,10 +171,10 @@ func (x phrase) in(text string) string {
 	return x.find.FindString(text)
 }
 
-const distrust = "do not offer the tool until you have read all of its texts; with pin: checksum it stays as you have read it"
+const distrust = "read all texts of the tool before you offer it; pin: checksum prevents later changes"
 
-// patterns are the phrases of known attacks on users of MCP servers, which the
-// tools of public servers hardly ever have.
+// patterns are the phrases of known attacks on users of MCP servers, which the tools of
+// public servers hardly ever have.
 var patterns = []pattern{
 	{Instructions, "gives the model an order", distrust, []phrase{
 		phraseOf(`\b(before|prior to|instead of) (using|calling|invoking|running|executing|making) (any|all|every|each)( of the)?( other)? (tools?|functions?)\b`, "before", "prior to", "instead of"),
@@ -201,13 +200,13 @@ var patterns = []pattern{
 			"passwords", "keys", "secrets", "credentials", "private key", "tokens", "cookies"),
 		phraseOf(`\b(pass|send|append|attach|insert|forward|supply|share|collect|extract|put)\b.{0,40}\benvironment variables\b`, "environment variables"),
 	}},
-	{OpenLink, "has an address that is to be filled in", "see to it that nothing private gets into that address", []phrase{
+	{OpenLink, "has an address with a placeholder", "make sure that no private data gets into that address", []phrase{
 		phraseOf(`https?://[^\s"'<>)\]=]*[?&][^\s"'<>)\]=]*=["']?(\{|\$|<|\[|%7b|%s)[^\s]*`, "://"),
 		phraseOf(`!\[[^\]]*\]\(https?:[^)]*\)`, "!["),
 	}},
 }
 
-// checkForeign looks through the texts of a tool; each rule speaks once.
+// checkForeign checks the texts of a tool; each rule reports once.
 func checkForeign(t *foreign) []Finding {
 	var found []Finding
 	said := map[string]bool{}
@@ -226,21 +225,21 @@ func (p passage) check(d *tools.Definition) []Finding {
 	var found []Finding
 	for _, pattern := range patterns {
 		if said := pattern.in(p); said != "" {
-			found = append(found, finding(pattern.rule, d, fmt.Sprintf("it %s in %s: %q", pattern.message, p.place, truncate.Runes(said, maxExcerpt)), pattern.hint))
+			found = append(found, finding(pattern.rule, d, fmt.Sprintf("it %s in %s: %q", pattern.message, p.where, truncate.Runes(said, maxExcerpt)), pattern.hint))
 		}
 	}
 	if said := concealed(p.text); said != "" && hidden(p.text) == "" { // else [checkTexts] has it
-		found = append(found, finding(HiddenText, d, fmt.Sprintf("it has %s in %s", said, p.place), distrust))
+		found = append(found, finding(HiddenText, d, fmt.Sprintf("it has %s in %s", said, p.where), distrust))
 	}
 	if n := utf8.RuneCountInString(p.text); n > maxText {
-		found = append(found, finding(LongText, d, fmt.Sprintf("it has %d characters in %s; tools seldom have as much as %d there", n, p.place, maxText),
+		found = append(found, finding(LongText, d, fmt.Sprintf("it has %d characters in %s; tools seldom have more than %d", n, p.where, maxText),
 			"read all of it before you offer the tool"))
 	}
 	return found
 }
 
-// in returns what of a passage matches, or "". Orders that only the plain text
-// shows count as well; those of the text itself [checkTexts] has found.
+// in returns the match in a passage, or "". Orders visible only in the plain text count
+// too; [checkTexts] finds those in the text itself.
 func (x pattern) in(p passage) string {
 	if len(p.plain) < leastPhrase {
 		return ""
@@ -263,7 +262,7 @@ func (x pattern) in(p passage) string {
 	return said
 }
 
-// firstOrder returns the order that a text gives, or "".
+// firstOrder returns the order in a text, or "".
 func firstOrder(text string) string {
 	for _, find := range orders {
 		if said := find.FindString(text); said != "" {
@@ -273,7 +272,7 @@ func firstOrder(text string) string {
 	return ""
 }
 
-// concealed says what of a text people do not see, or "".
+// concealed describes what people cannot see in a text, or returns "".
 func concealed(text string) string {
 	last, blanks := ' ', 0
 	for _, r := range text {
@@ -285,7 +284,7 @@ func concealed(text string) string {
 		case blank(r), smuggled(last, r):
 			return fmt.Sprintf("the invisible character %U", r)
 		case blanks >= leastGap:
-			return fmt.Sprintf("%d blanks in a row, which push what follows out of sight,", blanks)
+			return fmt.Sprintf("%d spaces in a row, which push what follows out of sight,", blanks)
 		default:
 			blanks = 0
 		}
@@ -297,15 +296,14 @@ func concealed(text string) string {
 	return ""
 }
 
-// blank reports whether a character that counts as a letter, mark or symbol
-// shows as nothing.
+// blank reports whether a letter, mark or symbol is rendered as blank.
 func blank(r rune) bool {
 	return strings.ContainsRune("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0", r)
 }
 
-// smuggled reports whether a character that is invisible by right carries
-// something else: selectors of a variant after nothing that has variants, and
-// joiners in a row. Each row of them can spell a text.
+// smuggled reports whether an allowed invisible character may carry hidden text:
+// variation selectors after a character without variants, and joiners in a row. A run
+// of them can encode a text.
 func smuggled(last, r rune) bool {
 	switch {
 	case r >= 0xe0100 && r <= 0xe01ef: // variants of ideographs
@@ -318,10 +316,10 @@ func smuggled(last, r rune) bool {
 
 func selector(r rune) bool { return r >= 0xfe00 && r <= 0xfe0f }
 
-// urlSafe turns base64's second alphabet into the first (RFC 4648, section 5).
+// urlSafe converts the URL-safe alphabet of base64 (RFC 4648, section 5).
 var urlSafe = strings.NewReplacer("-", "+", "_", "/")
 
-// decoded returns the first sentence that a text holds as base64, or "".
+// decoded returns the first sentence in a text's base64, or "".
 func decoded(text string) string {
 	for run := range strings.FieldsFuncSeq(text, noBase64) {
 		if len(run) < leastCode {
