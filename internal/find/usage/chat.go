@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// Chat is what became of one chat with a declared model: one request of a
-// client, with all its rounds.
+// Chat is the record of one chat with a declared model: one request of a client with
+// all its rounds.
 type Chat struct {
-	At         time.Time // its start; zero: now
+	At         time.Time // start; zero: now
 	Model      string
 	OK         bool
-	Cancelled  bool // the client left
+	Cancelled  bool // the client closed the connection
 	Rounds     int  // requests to the provider
 	ToolCalls  int  // of the runtime's tools
 	Tokens     Tokens
@@ -22,9 +22,9 @@ type Chat struct {
 	Latency    time.Duration
 }
 
-// Tokens are what chats cost, as the provider counts them.
+// Tokens are the tokens of chats, as counted by the provider.
 type Tokens struct {
-	Input      int64 `json:"input,omitempty"` // with those of the caches
+	Input      int64 `json:"input,omitempty"` // including the caches
 	Output     int64 `json:"output,omitempty"`
 	CacheRead  int64 `json:"cache_read,omitempty"`
 	CacheWrite int64 `json:"cache_write,omitempty"`
@@ -35,7 +35,7 @@ func (t *Tokens) numbers() [5]*int64 {
 	return [...]*int64{&t.Input, &t.Output, &t.CacheRead, &t.CacheWrite, &t.Reasoning}
 }
 
-// Chats add up chats.
+// Chats are sums over chats.
 type Chats struct {
 	Chats      int64 `json:"chats"`
 	Failed     int64 `json:"failed,omitempty"`
@@ -43,8 +43,8 @@ type Chats struct {
 	Rounds     int64 `json:"rounds,omitempty"`
 	ToolCalls  int64 `json:"tool_calls,omitempty"`
 	Tokens     `json:"tokens"`
-	Time       time.Duration `json:"time,omitempty"` // of all chats together
-	FirstToken Histogram     `json:"first_token"`    // of those that had one
+	Time       time.Duration `json:"time,omitempty"` // of all chats
+	FirstToken Histogram     `json:"first_token"`    // of chats that had one
 }
 
 func (c *Chats) add(x *Chat) {
@@ -67,7 +67,7 @@ func (c *Chats) add(x *Chat) {
 	}
 }
 
-// check refuses what no chat can have led to.
+// check rejects impossible values.
 func (c *Chats) check() error {
 	t := c.Tokens.numbers()
 	for _, n := range append(t[:], &c.Chats, &c.Failed, &c.Cancelled, &c.Rounds, &c.ToolCalls) {
@@ -76,16 +76,16 @@ func (c *Chats) check() error {
 		}
 	}
 	if c.Failed+c.Cancelled > c.Chats || c.Time < 0 {
-		return fmt.Errorf("%d of %d chats, of %s, did not succeed: that does not go together", c.Failed+c.Cancelled, c.Chats, c.Time)
+		return fmt.Errorf("%d of %d chats, of %s, did not succeed, which is impossible", c.Failed+c.Cancelled, c.Chats, c.Time)
 	}
 	return nil
 }
 
-// FirstTokenQuantile estimates the time to the first token that a share p of
-// the chats does not exceed; 0 when no chat had one.
+// FirstTokenQuantile estimates the time to the first token that a share p of the chats
+// does not exceed; 0 if no chat had one.
 func (c *Chats) FirstTokenQuantile(p float64) time.Duration { return c.FirstToken.quantile(p) }
 
-// ModelUsage is what one model was asked on one day.
+// ModelUsage is the usage of one model on one day.
 type ModelUsage struct {
 	Model string
 	Day   time.Time // 0:00 UTC
@@ -99,8 +99,8 @@ type modelKey struct {
 
 func (k modelKey) own() modelKey { return modelKey{strings.Clone(k.Model), k.Day} }
 
-// Chat records a chat. It touches memory only and never fails. Only models
-// that are declared belong here, since there are few of them.
+// Chat records a chat. It only changes memory and never fails. It is meant for declared
+// models only, whose number is small.
 func (r *Recorder) Chat(c Chat) {
 	c.Model = tidyText(c.Model, MaxName)
 	now := r.now()
@@ -109,7 +109,7 @@ func (r *Recorder) Chat(c Chat) {
 	r.state.models.at(modelKey{c.Model, dayOf(r.state.when(c.At, now))}, modelKey.own).add(&c)
 }
 
-// Models returns the chats of the days that are kept, sorted by model and day.
+// Models returns the chats of the retained days, sorted by model and day.
 func (r *Recorder) Models() []ModelUsage {
 	rows := copyRows(&r.mu, &r.state.models)
 	slices.SortFunc(rows, func(a, b row[modelKey, Chats]) int {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Counts add up calls. A call that was not OK is in exactly one of the five
-// classes of errors, by its code; a code of none of the others is Failed.
+// Counts are sums over calls. A failed call is in exactly one of the five classes of
+// errors, by its code; Failed has the codes of no other class.
 type Counts struct {
 	Calls     int64         `json:"calls"`
 	Invalid   int64         `json:"invalid,omitempty"`   // invalid_argument(s), parse_error, not_found, tool_not_found
@@ -19,7 +19,7 @@ type Counts struct {
 	Foreign   int64         `json:"foreign,omitempty"`
 	Rows      int64         `json:"rows,omitempty"`
 	Bytes     int64         `json:"bytes,omitempty"`
-	Time      time.Duration `json:"time,omitempty"` // of all calls together
+	Time      time.Duration `json:"time,omitempty"` // of all calls
 	Shortest  time.Duration `json:"shortest,omitempty"`
 	Longest   time.Duration `json:"longest,omitempty"`
 	FirstAt   time.Time     `json:"first_at,omitzero"`
@@ -27,13 +27,13 @@ type Counts struct {
 	Latencies Histogram     `json:"latencies"`
 }
 
-// Errors is how many calls were not OK.
+// Errors returns how many calls failed.
 func (c *Counts) Errors() int64 {
 	return c.Invalid + c.Refused + c.TimedOut + c.Cancelled + c.Failed
 }
 
-// Quantile estimates the latency that a share p of the calls, 0 to 1, does
-// not exceed. It is off by a sixth or so at most: see [Histogram].
+// Quantile estimates the latency that a share p of the calls, 0 to 1, does not exceed.
+// The error is at most about a sixth: see [Histogram].
 func (c *Counts) Quantile(p float64) time.Duration {
 	return min(max(c.Latencies.quantile(p), c.Shortest), c.Longest)
 }
@@ -59,7 +59,7 @@ func (c *Counts) numbers() [11]*int64 {
 	}
 }
 
-// add counts one call.
+// add adds one call.
 func (c *Counts) add(call *Call) {
 	c.span(call.At, call.At, call.Latency, call.Latency)
 	c.Calls++
@@ -80,7 +80,7 @@ func (c *Counts) add(call *Call) {
 	c.Latencies.add(call.Latency)
 }
 
-// span widens the times and latencies; it runs before Calls is raised.
+// span widens the times and latencies; it must run before Calls is incremented.
 func (c *Counts) span(first, last time.Time, shortest, longest time.Duration) {
 	if c.Calls == 0 {
 		c.FirstAt, c.LastAt, c.Shortest, c.Longest = first, last, shortest, longest
@@ -95,7 +95,7 @@ func (c *Counts) span(first, last time.Time, shortest, longest time.Duration) {
 	c.Shortest, c.Longest = min(c.Shortest, shortest), max(c.Longest, longest)
 }
 
-// class is where errors of a code are counted.
+// class returns the counter for an error code.
 func (c *Counts) class(code string) *int64 {
 	switch code {
 	case "invalid_argument", "invalid_arguments", "parse_error", "not_found", "tool_not_found":
@@ -110,7 +110,7 @@ func (c *Counts) class(code string) *int64 {
 	return &c.Failed
 }
 
-// check refuses what no call can have led to.
+// check rejects impossible values.
 func (c *Counts) check() error {
 	for _, n := range c.numbers() {
 		if *n < 0 {
@@ -118,18 +118,18 @@ func (c *Counts) check() error {
 		}
 	}
 	if c.Errors() > c.Calls || c.Shortest < 0 || c.Shortest > c.Longest || c.Time < 0 {
-		return fmt.Errorf("%d errors in %d calls of %s to %s do not go together", c.Errors(), c.Calls, c.Shortest, c.Longest)
+		return fmt.Errorf("%d errors in %d calls of %s to %s are impossible", c.Errors(), c.Calls, c.Shortest, c.Longest)
 	}
 	return nil
 }
 
-// Found counts how searches for tools met one tool.
+// Found counts searches that found one tool.
 type Found struct {
 	Returned int64 `json:"returned,omitempty"` // searches that returned it
 	Top      int64 `json:"top,omitempty"`      // searches that returned it first
-	// Chosen is how many of those searches led to a call of it: the search was
-	// the last one of the same session, or of the same caller where neither has
-	// a session, and the call came within ChosenWithin. One search counts once.
+	// Chosen is how many of those searches led to a call of the tool: the last search
+	// of the same session, or of the same caller if neither has a session, with the
+	// call within ChosenWithin. One search counts once.
 	Chosen int64 `json:"chosen,omitempty"`
 }
 
@@ -145,46 +145,46 @@ type Searched struct {
 	NoGoodMatch int64 `json:"no_good_match,omitempty"`
 }
 
-// Usage is how one caller used one tool on one day.
+// Usage is the usage of one tool by one caller on one day.
 type Usage struct {
 	Tool, Owner, Caller string
 	Day                 time.Time // 0:00 UTC
 	Counts
 }
 
-// Hits is how the searches of one day met one tool.
+// Hits counts one day's searches that found one tool.
 type Hits struct {
 	Tool string
 	Day  time.Time // 0:00 UTC
 	Found
 }
 
-// SearchDay is how many searches one day had.
+// SearchDay counts the searches of one day.
 type SearchDay struct {
 	Day time.Time // 0:00 UTC
 	Searched
 }
 
-// Totals are the calls of one tool and what searches made of it.
+// Totals are the calls of one tool and the searches that found it.
 type Totals struct {
 	Counts
 	Found
 }
 
-// Verdict says why nobody gets anything from a tool.
+// Verdict is why no caller benefits from a tool.
 type Verdict string
 
 // The verdicts on a tool.
 const (
-	Alive          Verdict = ""                // some call was OK
-	Broken         Verdict = "broken"          // called, and none was OK: it failed or timed out
-	BadlyDescribed Verdict = "badly_described" // callers get its arguments wrong, or see it in searches and pass it by
+	Alive          Verdict = ""                // some call succeeded
+	Broken         Verdict = "broken"          // called, and every call failed or timed out
+	BadlyDescribed Verdict = "badly_described" // callers pass wrong arguments, or do not call it after a search returned it
 	AlwaysRefused  Verdict = "refused"         // called, and every call was refused or cancelled
-	Unneeded       Verdict = "unneeded"        // no call, and no search returned it
+	Unneeded       Verdict = "unneeded"        // not called, and not returned by a search
 )
 
-// Verdict judges a tool by its calls and searches. Where searches are few, or
-// models see all tools without one, Unneeded means no more than "not called".
+// Verdict judges a tool by its calls and searches. If there are few searches, or models
+// see all tools without one, Unneeded only means "not called".
 func (t *Totals) Verdict() Verdict {
 	switch {
 	case t.Calls > t.Errors():

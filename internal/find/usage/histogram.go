@@ -13,9 +13,8 @@ const (
 	latencyUnit    = 13 // the first bucket is 2^13 ns = 8.192 µs wide
 )
 
-// Histogram counts latencies in fixed buckets, two for each doubling from
-// 8 µs to 100 s; the last has no end. Histograms of several days merge by
-// addition.
+// Histogram counts latencies in fixed buckets, two per doubling from 8 µs to 100 s; the
+// last one is unbounded. Histograms merge by addition.
 type Histogram [latencyBuckets]uint32
 
 func bucketOf(d time.Duration) int {
@@ -27,7 +26,7 @@ func bucketOf(d time.Duration) int {
 	return min(2*e+int(v>>(e-1)&1), latencyBuckets-1)
 }
 
-// lowerBound is the shortest latency of a bucket.
+// lowerBound returns the shortest latency of a bucket.
 func lowerBound(bucket int) time.Duration {
 	if bucket < 2 {
 		return time.Duration(bucket) << latencyUnit
@@ -38,7 +37,7 @@ func lowerBound(bucket int) time.Duration {
 
 func (h *Histogram) add(d time.Duration) { h.raise(bucketOf(d), 1) }
 
-// raise stops at the largest number that a bucket holds.
+// raise adds to a bucket and saturates at the largest number.
 func (h *Histogram) raise(bucket int, n uint32) {
 	h[bucket] += min(n, math.MaxUint32-h[bucket])
 }

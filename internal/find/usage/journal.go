@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// format is the version of the files that this package writes.
+// format is the version of the files.
 const format = 1
 
 // head is the first record of a file.
@@ -20,7 +20,7 @@ type head struct {
 	Format     int       `json:"spiced_usage"`
 	Generation uint64    `json:"generation"`
 	Since      time.Time `json:"since"`
-	Records    int       `json:"records,omitempty"` // of a snapshot, without this one
+	Records    int       `json:"records,omitempty"` // of a snapshot, excluding this one
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -37,7 +37,7 @@ func appendRecord(dst []byte, v any) ([]byte, error) {
 	return append(append(dst, payload...), '\n'), nil
 }
 
-// payloadOf returns the JSON of a line whose checksum is right.
+// payloadOf returns the JSON of a line with a valid checksum.
 func payloadOf(line []byte) ([]byte, error) {
 	sum, payload, ok := bytes.Cut(line, []byte(" "))
 	if !ok || len(sum) != checksumDigits {
@@ -50,14 +50,13 @@ func payloadOf(line []byte) ([]byte, error) {
 	return payload, nil
 }
 
-// errTorn reports that the last record of a file is incomplete, as a process
-// that was killed leaves it. All before it was read.
+// errTorn means that the last record of a file is incomplete, because a process was
+// killed. All records before it were read.
 var errTorn = errors.New("the last record is incomplete")
 
-// readFile reads a journal or a snapshot and gives each batch to take, unless
-// the file is older than a generation. It stops at the first record that
-// cannot be read or that take refuses. Without a head, the one it returns is
-// zero.
+// readFile reads a journal or a snapshot and passes each batch to take, unless the file
+// is older than a generation. It stops at the first record that is invalid or that take
+// rejects. If there is no valid head, it returns a zero one.
 func readFile(r io.Reader, oldest uint64, take func(batch) error) (head, error) {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, maxRecord+checksumDigits+2)

@@ -2,24 +2,23 @@ package usage
 
 import "time"
 
-// Bounds on what is kept of one record, in bytes of text. What is longer is
-// cut.
+// Limits of one record, in bytes of text. Longer texts are shortened.
 const (
-	// MaxName is the length of a tool, owner, caller or source.
+	// MaxName limits a tool, owner, caller or source.
 	MaxName = 200
-	// MaxID is the length of an identifier.
+	// MaxID limits an identifier.
 	MaxID = 128
-	// MaxWord is the length of a surface, mode or error code.
+	// MaxWord limits a surface, mode or error code.
 	MaxWord = 64
-	// MaxText is the length of a query or an error.
+	// MaxText limits a query or an error.
 	MaxText = 500
-	// MaxSearchTools is how many tools of a search are kept and counted.
+	// MaxSearchTools is how many tools of a search are stored and counted.
 	MaxSearchTools = 64
 )
 
-// Bounds on what is kept of all records.
+// Limits of all records.
 const (
-	// MaxTools is how many tools have totals; more share those of [Other].
+	// MaxTools is how many tools have totals; further ones share those of [Other].
 	MaxTools = 20_000
 	// MaxKept is the largest value of Options.Calls, Searches and Keys.
 	MaxKept = 1_000_000
@@ -29,18 +28,18 @@ const (
 	ChosenWithin = 10 * time.Minute
 )
 
-// Other stands for the callers, owners and tools that had no room.
+// Other replaces callers, owners and tools beyond a limit.
 const Other = "(other)"
 
-// rowsAtOnce is how many rows are copied while calls wait.
+// rowsAtOnce is how many rows are copied under the lock.
 const rowsAtOnce = 500
 
-// Bounds on the files.
+// Limits of the files.
 const (
 	maxJournal    = 16 << 20 // bytes; then a snapshot is taken
 	maxRecord     = maxJournal
 	maxChanges    = 10_000      // rows of counts in one record; then a snapshot is taken
-	snapshotItems = 100         // of each kind in one record of a snapshot: far from maxRecord, however long their texts
-	maxRestored   = 4 * MaxKept // rows of counts that are read from the files
+	snapshotItems = 100         // of each kind in one record of a snapshot: far below maxRecord, however long their texts
+	maxRestored   = 4 * MaxKept // rows of counts read from the files
 	maxRetryPause = time.Minute
 )

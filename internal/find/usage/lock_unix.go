@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// lockFile takes a lock that the end of the process gives back.
+// lockFile locks the file until the process ends.
 func lockFile(path string) (*os.File, error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {

@@ -9,18 +9,18 @@ import (
 
 // Options configures [Open]. The zero value is ready to use.
 type Options struct {
-	Dir        string           // where counts are kept; "": nothing outlives the run
-	Calls      int              // how many calls are kept; 0: 10,000
-	Searches   int              // how many searches are kept; 0: 10,000
-	Keys       int              // how many rows of usage, and of hits; 0: 100,000
-	Retention  time.Duration    // how long calls and searches are kept; 0: 8 hours
-	Days       int              // how long daily counts are kept; 0: 400
-	FlushEvery time.Duration    // how often what is new goes to the files; 0: 500 ms
+	Dir        string           // folder of the files; "": nothing is persisted
+	Calls      int              // calls to retain; 0: 10,000
+	Searches   int              // searches to retain; 0: 10,000
+	Keys       int              // rows of usage, and of hits; 0: 100,000
+	Retention  time.Duration    // of calls and searches; 0: 8 hours
+	Days       int              // retention of daily counts; 0: 400
+	FlushEvery time.Duration    // interval of writes to the files; 0: 500 ms
 	Log        *slog.Logger     // nil: slog.Default
 	Now        func() time.Time // nil: time.Now
 }
 
-// withDefaults fills in what is zero and refuses what makes no sense.
+// withDefaults sets defaults and rejects invalid values.
 func (o Options) withDefaults() (Options, error) {
 	for _, n := range []struct {
 		name         string

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// Call is what became of one call of a tool.
+// Call is the record of one tool call.
 type Call struct {
 	ID         string        `json:"id,omitempty"`
-	At         time.Time     `json:"at"` // its start; zero: now
+	At         time.Time     `json:"at"` // start; zero: now
 	Tool       string        `json:"tool"`
 	Owner      string        `json:"owner,omitempty"`
 	Caller     string        `json:"caller,omitempty"`
@@ -29,25 +29,25 @@ type Call struct {
 	StepID     string        `json:"step_id,omitempty"`
 	Generation uint64        `json:"generation,omitempty"`
 	Error      string        `json:"error,omitempty"`
-	Holder     string        `json:"holder,omitempty"` // who alone may read the texts; "" is everybody
+	Holder     string        `json:"holder,omitempty"` // the only owner who may read the texts; "" means everyone
 }
 
-// Search is what became of one search for tools.
+// Search is the record of one search for tools.
 type Search struct {
 	ID          string        `json:"id,omitempty"`
-	At          time.Time     `json:"at"` // its start; zero: now
+	At          time.Time     `json:"at"` // start; zero: now
 	Query       string        `json:"query,omitempty"`
 	Mode        string        `json:"mode,omitempty"`
 	Surface     string        `json:"surface,omitempty"`
 	Caller      string        `json:"caller,omitempty"`
 	SessionID   string        `json:"session_id,omitempty"`
-	Tools       []string      `json:"tools,omitempty"` // what it returned, best first
+	Tools       []string      `json:"tools,omitempty"` // the results, best first
 	NoGoodMatch bool          `json:"no_good_match,omitempty"`
 	Latency     time.Duration `json:"latency,omitempty"`
-	Holder      string        `json:"holder,omitempty"` // who alone may read the texts; "" is everybody
+	Holder      string        `json:"holder,omitempty"` // the only owner who may read the texts; "" means everyone
 }
 
-// tidy makes the call fit to be kept.
+// tidy shortens and cleans the texts.
 func (c *Call) tidy() {
 	for _, s := range [...]*string{&c.Tool, &c.Owner, &c.Caller, &c.Source} {
 		*s = tidyText(*s, MaxName)
@@ -60,8 +60,8 @@ func (c *Call) tidy() {
 	c.Latency, c.Rows, c.Bytes = max(c.Latency, 0), max(c.Rows, 0), max(c.Bytes, 0)
 }
 
-// tidy makes the search fit to be kept. It copies the list of tools, which
-// stays the caller's.
+// tidy shortens and cleans the texts. It copies the list of tools, which belongs to the
+// caller.
 func (s *Search) tidy() {
 	s.ID, s.SessionID, s.Holder = tidyText(s.ID, MaxID), tidyText(s.SessionID, MaxID), tidyText(s.Holder, MaxID)
 	s.Mode, s.Surface = tidyText(s.Mode, MaxWord), tidyText(s.Surface, MaxWord)
@@ -73,8 +73,8 @@ func (s *Search) tidy() {
 	}
 }
 
-// client tells whose search a call follows: a session, or a caller that has
-// none. The zero client is nobody.
+// client identifies whose search a call follows: a session, or a caller without one.
+// The zero client is unknown.
 type client struct{ session, caller string }
 
 func clientOf(session, caller string) client {

@@ -13,22 +13,21 @@ type Recorder struct {
 	log   *slog.Logger
 	every time.Duration
 
-	mu    sync.Mutex // guards state; nothing is written to a file under it
+	mu    sync.Mutex // guards state; not held during I/O
 	state *state
 
-	store *store        // nil: nothing outlives the run
-	pause time.Duration // between tries that fail
-	retry time.Time     // when the next one may be
+	store *store        // nil: nothing is persisted
+	pause time.Duration // between failed attempts
+	retry time.Time     // earliest time of the next attempt
 
 	stop  chan struct{}
 	ended chan struct{}
 	close func() error
 }
 
-// Open loads what an earlier run left in the folder and starts the goroutine
-// that writes to it; Close ends that. A second process on the same folder is
-// refused. A damaged file is copied to its name with ".damaged" and read as
-// far as it can be.
+// Open loads the files in the folder and starts the goroutine that writes to them,
+// which Close ends. It fails if another process uses the folder. A damaged file is
+// copied to its name with ".damaged" and read as far as possible.
 func Open(o Options) (*Recorder, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -48,7 +47,7 @@ func Open(o Options) (*Recorder, error) {
 	return r, nil
 }
 
-// load opens the folder, reads it and writes it anew.
+// load opens the folder, reads the files and rewrites them.
 func (r *Recorder) load(o Options) error {
 	var err error
 	if r.store, err = openStore(o.Dir, o.Log); err != nil {
@@ -93,7 +92,7 @@ func (r *Recorder) tick(now time.Time) {
 		return
 	}
 	if r.pause == 0 {
-		r.log.Warn("usage counts are kept in memory only until they can be written", "error", err)
+		r.log.Warn("cannot write usage counts; they are in memory only until a later write succeeds", "error", err)
 	}
 	r.pause = min(max(2*r.pause, r.every), maxRetryPause)
 	r.retry = now.Add(r.pause)
@@ -110,7 +109,7 @@ func (r *Recorder) flush(now time.Time) error {
 	if s == nil {
 		return nil
 	}
-	// A snapshot for each retention, so that the files too lose what is older.
+	// Take a snapshot once per retention, so that the files drop expired records too.
 	if s.stale || moved || many || now.Sub(s.taken) > retention {
 		return r.snapshot(now)
 	}
@@ -131,8 +130,8 @@ func (r *Recorder) snapshot(now time.Time) error {
 	return r.store.snapshot(r.everything(), r.Since(), now)
 }
 
-// everything returns all there is, as of its end: what changes while rows are
-// copied comes once more, in the last batches.
+// everything returns the whole state as of when it returns: what changes while rows are
+// copied is repeated in the last batches.
 func (r *Recorder) everything() []batch {
 	r.mu.Lock()
 	r.state.clean()
@@ -148,8 +147,8 @@ func (r *Recorder) everything() []batch {
 	return append(rows.split(snapshotItems), last.split(snapshotItems)...)
 }
 
-// Close writes what is new and frees the folder. Records that come later are
-// counted in memory only. Closing again returns the same.
+// Close writes the changes and unlocks the folder. Later records are counted in memory
+// only. Further calls return the same error.
 func (r *Recorder) Close() error { return r.close() }
 
 func (r *Recorder) end() error {
@@ -162,9 +161,8 @@ func (r *Recorder) end() error {
 	return err
 }
 
-// Call records a call. It touches memory only and never fails. Calls of names
-// that no tool has belong under one name, since callers can make up any number
-// of them.
+// Call records a call. It only changes memory and never fails. Calls of unknown tools
+// should be recorded under one name, as callers can invent any number of names.
 func (r *Recorder) Call(c Call) {
 	c.tidy()
 	now := r.now()
@@ -174,7 +172,7 @@ func (r *Recorder) Call(c Call) {
 	r.state.addCall(&c)
 }
 
-// Search records a search for tools. It touches memory only and never fails.
+// Search records a search for tools. It only changes memory and never fails.
 func (r *Recorder) Search(s Search) {
 	s.tidy()
 	now := r.now()

@@ -1,16 +1,16 @@
 package usage
 
-// ring keeps the last items that were pushed. Items are never changed once
-// they are in, so that readers may share them.
+// ring holds the last items that were pushed. Items are immutable, so that readers may
+// share them.
 type ring[T any] struct {
 	items       []*T
-	first, next uint64 // numbers of the oldest item, and of the one to come
-	written     uint64 // number of the first item that no file has
+	first, next uint64 // numbers of the oldest item, and of the next one
+	written     uint64 // number of the first item that is in no file
 }
 
 func newRing[T any](size int) ring[T] { return ring[T]{items: make([]*T, size)} }
 
-// push adds an item and returns the one it displaced, or nil.
+// push adds an item and returns the one that it evicted, or nil.
 func (r *ring[T]) push(item *T) (displaced *T) {
 	if r.next-r.first == uint64(len(r.items)) {
 		displaced = r.drop()
@@ -28,7 +28,7 @@ func (r *ring[T]) oldest() *T {
 	return r.items[r.first%uint64(len(r.items))]
 }
 
-// drop removes the oldest item and returns it. There must be one.
+// drop removes the oldest item and returns it. The ring must not be empty.
 func (r *ring[T]) drop() *T {
 	slot := &r.items[r.first%uint64(len(r.items))]
 	item := *slot
@@ -37,7 +37,7 @@ func (r *ring[T]) drop() *T {
 	return item
 }
 
-// since returns the items from a number on that are still there, oldest first.
+// since returns the remaining items from a number on, oldest first.
 func (r *ring[T]) since(number uint64) []*T {
 	var out []*T
 	for i := max(number, r.first); i < r.next; i++ {

@@ -32,7 +32,7 @@ type hitKey struct {
 	Day  day    `json:"day"`
 }
 
-// own functions keep a long-lived key from holding a caller's larger text.
+// own methods copy a key, so that a stored key does not retain a caller's larger text.
 func (k usageKey) own() usageKey {
 	return usageKey{strings.Clone(k.Tool), strings.Clone(k.Owner), strings.Clone(k.Caller), k.Day}
 }
@@ -41,14 +41,14 @@ func (k hitKey) own() hitKey { return hitKey{strings.Clone(k.Tool), k.Day} }
 
 func (d day) own() day { return d }
 
-// lastSearch is a client's last search; a bit for each of its tools says
-// whether a call followed.
+// lastSearch is a client's last search; called has a bit for each result, set when a
+// call followed.
 type lastSearch struct {
 	search *Search
 	chosen uint64
 }
 
-// state is all that is known. It does no I/O and has no lock.
+// state is the whole state. It does no I/O and has no lock.
 type state struct {
 	keys, days int
 	retention  time.Duration
@@ -65,7 +65,7 @@ type state struct {
 	models   table[modelKey, Chats]
 
 	pruned day // when old days were last dropped
-	packed day // when nothing of earlier days was left to make room with
+	packed day // when nothing before today was left to drop
 }
 
 func newState(o Options, now time.Time) *state {
@@ -79,8 +79,8 @@ func newState(o Options, now time.Time) *state {
 	}
 }
 
-// when returns the time of a record. One that lies ahead of the clock, or
-// before the days that are kept, becomes now.
+// when returns the time of a record. A time in the future, or before the retained days,
+// becomes now.
 func (s *state) when(at, now time.Time) time.Time {
 	if at.After(now) || at.Before(now.AddDate(0, 0, 1-s.days)) {
 		at = now
@@ -88,7 +88,7 @@ func (s *state) when(at, now time.Time) time.Time {
 	return at.Round(0).UTC()
 }
 
-// addCall counts a tidied call and keeps it.
+// addCall counts and stores a tidied call.
 func (s *state) addCall(c *Call) {
 	today := dayOf(c.At)
 	s.usageOf(usageKey{c.Tool, c.Owner, c.Caller, today}).add(c)
@@ -101,7 +101,7 @@ func (s *state) addCall(c *Call) {
 	s.calls.push(c)
 }
 
-// addSearch counts a tidied search and keeps it.
+// addSearch counts and stores a tidied search.
 func (s *state) addSearch(x *Search) {
 	today := dayOf(x.At)
 	n := s.searched.at(today, day.own)
@@ -126,7 +126,7 @@ func (s *state) addSearch(x *Search) {
 	s.forget(s.searches.push(x))
 }
 
-// forget ends what a search that is no longer kept stands for.
+// forget drops the lastSearch of a search that is dropped.
 func (s *state) forget(x *Search) {
 	if x == nil {
 		return
@@ -137,8 +137,8 @@ func (s *state) forget(x *Search) {
 	}
 }
 
-// follows tells whether the call is the first of its tool since its client's
-// last search returned that.
+// follows reports whether the call is the first of this tool since the client's last
+// search returned it.
 func (s *state) follows(c *Call) bool {
 	last := s.clients[clientOf(c.SessionID, c.Caller)]
 	if last == nil {
@@ -155,8 +155,8 @@ func (s *state) follows(c *Call) bool {
 	return true
 }
 
-// usageOf returns the counts of a key. Where there is no room for it, callers
-// share a row; tools do too where there is no room for that.
+// usageOf returns the counts of a key. Beyond the limit, callers share a row, and then
+// tools.
 func (s *state) usageOf(k usageKey) *Counts {
 	if full := len(s.usage.rows) >= s.keys; full && !s.usage.has(k) {
 		k.Caller = Other
@@ -181,7 +181,7 @@ func (s *state) hitsOf(k hitKey) *Found {
 	return s.hits.at(k, hitKey.own)
 }
 
-// batch is what one record of a file holds. Counts stand as they then were.
+// batch is the content of one record of a file. Counts are absolute.
 type batch struct {
 	Usage    []row[usageKey, Counts] `json:"usage,omitempty"`
 	Tools    []row[string, Totals]   `json:"tools,omitempty"`
@@ -196,12 +196,12 @@ func (b *batch) empty() bool {
 	return len(b.Usage)+len(b.Tools)+len(b.Hits)+len(b.Searched)+len(b.Models)+len(b.Calls)+len(b.Searches) == 0
 }
 
-// changedRows is how many rows of counts changes would return.
+// changedRows returns how many rows of counts changes would return.
 func (s *state) changedRows() int {
 	return len(s.usage.dirty) + len(s.tools.dirty) + len(s.hits.dirty) + len(s.searched.dirty) + len(s.models.dirty)
 }
 
-// changes returns what is new since the last changes or clean.
+// changes returns the changes since the last changes or clean.
 func (s *state) changes() batch {
 	b := batch{
 		Usage: s.usage.changed(), Tools: s.tools.changed(), Hits: s.hits.changed(), Searched: s.searched.changed(), Models: s.models.changed(),
@@ -211,8 +211,7 @@ func (s *state) changes() batch {
 	return b
 }
 
-// clean makes changes begin with what comes now, and with all calls and
-// searches.
+// clean makes changes return only later changes, and all calls and searches.
 func (s *state) clean() {
 	s.usage.clean()
 	s.tools.clean()
@@ -222,9 +221,9 @@ func (s *state) clean() {
 	s.calls.written, s.searches.written = 0, 0
 }
 
-// restore takes over a record of a file: all of it, or nothing with an error.
-// It folds nothing, since a later record may hold the same keys again; tidy
-// does that when all is read.
+// restore applies a record of a file, or returns an error and applies nothing. It does
+// not enforce limits, because a later record may have the same keys; tidy does that
+// when everything is read.
 func (s *state) restore(b batch, now time.Time) error {
 	if err := s.check(&b); err != nil {
 		return err
@@ -259,7 +258,7 @@ func (s *state) restore(b batch, now time.Time) error {
 	return nil
 }
 
-// check refuses a record that this package cannot have written.
+// check rejects a record that this package cannot have written.
 func (s *state) check(b *batch) error {
 	if n := len(s.usage.rows) + len(s.tools.rows) + len(s.hits.rows) + len(s.searched.rows) + len(s.models.rows); n > maxRestored {
 		return fmt.Errorf("%d rows of counts: want at most %d", n, maxRestored)

@@ -13,36 +13,36 @@ import (
 	"time"
 )
 
-// The files of the folder. A damaged one is copied aside, over the last copy.
+// The files in the folder. A damaged one is copied, replacing an earlier copy.
 const (
-	lockName     = "usage.lock" // held by the process that uses the folder
+	lockName     = "usage.lock" // locked by the process that uses the folder
 	snapshotName = "usage.snapshot"
 	journalName  = "usage.journal"
 	unfinished   = ".new"
 	setAside     = ".damaged"
 )
 
-// ErrLocked reports that another process keeps its counts in the same folder.
-var ErrLocked = errors.New("another spiced uses it; give each its own")
+// ErrLocked means that another process uses the folder.
+var ErrLocked = errors.New("another spiced process uses it; give each process its own")
 
-// store is the folder. One goroutine at a time uses it.
+// store is the folder. It is not safe for concurrent use.
 type store struct {
 	dir  string
 	log  *slog.Logger
 	lock *os.File
 
-	generation uint64 // of the files
+	generation uint64 // of both files
 	journal    *os.File
 	size       int64     // of the journal
 	limit      int64     // of size
-	taken      time.Time // when the last snapshot was
-	stale      bool      // the journal lacks something: only a snapshot will do
+	taken      time.Time // time of the last snapshot
+	stale      bool      // the journal lacks changes: a snapshot is required
 }
 
-// openStore makes the folder and locks it.
+// openStore creates the folder and locks it.
 func openStore(dir string, log *slog.Logger) (*store, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("make the usage directory: %w", err)
+		return nil, fmt.Errorf("create the usage directory: %w", err)
 	}
 	lock, err := lockFile(filepath.Join(dir, lockName))
 	if err != nil {
@@ -53,8 +53,8 @@ func openStore(dir string, log *slog.Logger) (*store, error) {
 
 func (s *store) path(name string) string { return filepath.Join(s.dir, name) }
 
-// load gives each batch of the files to take. Damage costs what stands behind
-// it, and a warning. It returns when counting began; zero: there is nothing.
+// load passes each batch of the files to take. After damage, the rest of a file is
+// skipped with a warning. It returns when counting began; zero if there are no files.
 func (s *store) load(take func(batch) error) (time.Time, error) {
 	snapshot, err := s.read(snapshotName, 1, take)
 	if err != nil {
@@ -82,11 +82,11 @@ func (s *store) read(name string, oldest uint64, take func(batch) error) (head, 
 	switch {
 	case err == nil:
 	case errors.Is(err, errTorn) && name == journalName:
-		s.log.Info("the last counts before the end of the last run are lost", "file", f.Name())
+		s.log.Info("the last counts of the previous run are lost", "file", f.Name())
 	default:
-		s.log.Warn("usage counts are damaged; what can be read is kept", "file", f.Name(), "copy", f.Name()+setAside, "error", err)
+		s.log.Warn("the usage file is damaged; counts up to the damage are used", "file", f.Name(), "copy", f.Name()+setAside, "error", err)
 		if err := s.copyAside(f); err != nil {
-			return h, fmt.Errorf("set damaged usage counts aside: %w", err)
+			return h, fmt.Errorf("copy the damaged usage file: %w", err)
 		}
 	}
 	return h, nil
@@ -109,8 +109,8 @@ func create(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 }
 
-// append adds a batch to the journal in one write. It reports whether it did;
-// without, the store is stale.
+// append appends a batch to the journal in one write and reports whether it did; if
+// not, the store is stale.
 func (s *store) append(b batch) (bool, error) {
 	s.stale = true // until the write has succeeded
 	record, err := appendRecord(nil, b)
@@ -126,18 +126,18 @@ func (s *store) append(b batch) (bool, error) {
 	return true, nil
 }
 
-// snapshot replaces both files by one that holds everything and an empty
-// journal. A crash between the two leaves a journal of the old generation,
-// which is not read.
+// snapshot replaces both files: the snapshot by one with everything, the journal by an
+// empty one. After a crash between the two, the journal has the old generation and is
+// ignored.
 func (s *store) snapshot(everything []batch, since, now time.Time) error {
-	s.stale = true // until all has succeeded
+	s.stale = true // until everything has succeeded
 	h := head{Format: format, Generation: s.generation + 1, Since: since}
 	if err := s.writeSnapshot(h, everything); err != nil {
 		return fmt.Errorf("write a snapshot of usage: %w", err)
 	}
 	s.generation = h.Generation
 	if err := s.newJournal(h); err != nil {
-		return fmt.Errorf("begin a journal of usage: %w", err)
+		return fmt.Errorf("create a journal of usage: %w", err)
 	}
 	s.taken, s.stale = now, false
 	return nil
@@ -176,7 +176,7 @@ func writeRecords(f io.Writer, h head, batches []batch) error {
 
 func (s *store) newJournal(h head) error {
 	if s.journal != nil {
-		s.journal.Close() // the snapshot has all of it
+		s.journal.Close() // the snapshot includes it
 		s.journal = nil
 	}
 	record, err := appendRecord(nil, h)
@@ -194,7 +194,7 @@ func (s *store) newJournal(h head) error {
 	return nil
 }
 
-// close gives the folder back.
+// close closes the journal and unlocks the folder.
 func (s *store) close() error {
 	var err error
 	if s.journal != nil {
@@ -203,8 +203,8 @@ func (s *store) close() error {
 	return errors.Join(err, s.lock.Close())
 }
 
-// split parts a batch into some of at most n items of each kind, so that no
-// record is large.
+// split splits a batch into batches of at most n items of each kind, to bound the size
+// of records.
 func (b batch) split(n int) []batch {
 	var out []batch
 	for !b.empty() {

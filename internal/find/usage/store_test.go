@@ -18,7 +18,7 @@ import (
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// manual opens a recorder that flushes when a test says so.
+// manual opens a recorder that flushes when a test calls flush.
 func manual(t *testing.T, dir string, log *bytes.Buffer) *Recorder {
 	t.Helper()
 	r, err := Open(Options{
@@ -39,8 +39,8 @@ func (r *Recorder) mustFlush(t *testing.T) {
 	}
 }
 
-// told is what a recorder tells, without rows that say nothing.
-type told struct {
+// reported is what a recorder returns, without empty rows.
+type reported struct {
 	Calls    []Call
 	Searches []Search
 	Usage    []Usage
@@ -48,12 +48,12 @@ type told struct {
 	Totals   []Totals
 }
 
-func tell(r *Recorder) told {
-	return told{r.Calls(), r.Searches(), r.Usage(), r.Hits(), []Totals{r.Totals("a"), r.Totals("b")}}
+func report(r *Recorder) reported {
+	return reported{r.Calls(), r.Searches(), r.Usage(), r.Hits(), []Totals{r.Totals("a"), r.Totals("b")}}
 }
 
-// loaded is what a new process would tell of the files.
-func loaded(t *testing.T, dir string) told {
+// loaded returns what a new process would return for the files.
+func loaded(t *testing.T, dir string) reported {
 	t.Helper()
 	o, err := Options{Calls: 100, Searches: 100, Now: func() time.Time { return noon }}.withDefaults()
 	if err != nil {
@@ -64,34 +64,34 @@ func loaded(t *testing.T, dir string) told {
 	if _, err := s.load(func(b batch) error { return r.state.restore(b, noon) }); err != nil {
 		t.Fatal(err)
 	}
-	return tell(r)
+	return report(r)
 }
 
-// recordSome records what differs from time to time.
+// recordSome records different calls over time.
 func recordSome(r *Recorder, i int) {
 	r.Search(Search{ID: fmt.Sprint(i), Caller: "x", Tools: []string{"a", "b"}})
 	r.Call(Call{ID: fmt.Sprint(i), Tool: []string{"a", "b"}[i%2], Caller: fmt.Sprint(i % 3), OK: i%2 == 0, Latency: time.Duration(i) * time.Millisecond})
 }
 
-// journalOf records some batches, each flushed, and returns the folder's two
-// files and what was told after each batch.
-func journalOf(t *testing.T, batches int) (snapshot, journal []byte, after []told) {
+// journalOf records some batches, each flushed, and returns the folder's two files and
+// what was reported after each batch.
+func journalOf(t *testing.T, batches int) (snapshot, journal []byte, after []reported) {
 	t.Helper()
 	dir := t.TempDir()
 	r := manual(t, dir, &bytes.Buffer{})
 	recordSome(r, 100)
-	r.store.stale = true // the first is in the snapshot
+	r.store.stale = true // the first one is in the snapshot
 	r.mustFlush(t)
-	after = append(after, tell(r))
+	after = append(after, report(r))
 	for i := range batches {
 		recordSome(r, i)
 		r.mustFlush(t)
-		after = append(after, tell(r))
+		after = append(after, report(r))
 	}
 	return readAll(t, dir, snapshotName), readAll(t, dir, journalName), after
 }
 
-// same fails the test when two tell different things.
+// same fails the test if two reports differ.
 func same(t *testing.T, want, got any, format string, args ...any) {
 	t.Helper()
 	if !reflect.DeepEqual(want, got) {
@@ -129,7 +129,7 @@ func TestJournalCutAnywhere(t *testing.T) {
 	writeAll(t, dir, snapshotName, snapshot)
 	for n := 0; n <= len(journal); n += cutStep() {
 		writeAll(t, dir, journalName, journal[:n])
-		// A record counts when its last byte is there; the line feed need not be.
+		// A record counts once its last byte is written, with or without the line feed.
 		records := bytes.Count(append(journal[:n:n], journal[n:min(n+1, len(journal))]...), []byte("\n"))
 		same(t, after[max(records-1, 0)], loaded(t, dir), "cut at byte %d of %d", n, len(journal))
 	}
@@ -147,7 +147,7 @@ func TestSnapshotCutAnywhere(t *testing.T) {
 			same(t, all, got, "whole snapshot")
 			continue
 		}
-		// What the journal holds is there, as it last stood, and never twice.
+		// The content of the journal is restored in its last state, and never twice.
 		same(t, all.Totals, got.Totals, "cut at byte %d", n)
 		if len(got.Calls) != len(all.Calls)-1 {
 			t.Fatalf("cut at byte %d: %d calls", n, len(got.Calls))
@@ -168,7 +168,7 @@ func TestCrashBetweenSnapshotAndJournal(t *testing.T) {
 	oldJournal := readAll(t, dir, journalName)
 	r.store.stale = true
 	r.mustFlush(t)
-	want := tell(r)
+	want := report(r)
 	writeAll(t, dir, snapshotName+unfinished, []byte("half a snap"))
 	for name, journal := range map[string][]byte{"of the old generation": oldJournal, "empty": nil, "half a head": readAll(t, dir, journalName)[:20]} {
 		writeAll(t, dir, journalName, journal)
@@ -186,7 +186,7 @@ func TestDamageIsSetAside(t *testing.T) {
 	writeAll(t, dir, journalName, journal)
 	var log bytes.Buffer
 	r := manual(t, dir, &log)
-	same(t, after[1], tell(r), "damaged in record 3")
+	same(t, after[1], report(r), "damaged in record 3")
 	if !bytes.Equal(readAll(t, dir, journalName+setAside), journal) {
 		t.Error("the damaged journal was not set aside")
 	}
@@ -224,7 +224,7 @@ func TestFullJournalGivesASnapshot(t *testing.T) {
 		if n := len(readAll(t, dir, journalName)); n > 4096 {
 			t.Fatalf("a journal of %d bytes", n)
 		}
-		same(t, tell(r), loaded(t, dir), "after %d", i)
+		same(t, report(r), loaded(t, dir), "after %d", i)
 	}
 	if len(snapshots) < 3 || len(snapshots) > 25 {
 		t.Errorf("%d snapshots", len(snapshots))
@@ -258,7 +258,7 @@ func TestFailedWritesAreMadeUpFor(t *testing.T) {
 	}
 	recordSome(r, 2)
 	r.tick(noon.Add(48 * time.Hour)) // so does the snapshot
-	r.tick(noon.Add(48 * time.Hour)) // too early for another try
+	r.tick(noon.Add(48 * time.Hour)) // too early for another attempt
 	if n := strings.Count(log.String(), "level=WARN"); n != 1 {
 		t.Errorf("%d warnings:\n%s", n, log.String())
 	}
@@ -269,7 +269,7 @@ func TestFailedWritesAreMadeUpFor(t *testing.T) {
 	if r.pause != 0 || r.store.stale {
 		t.Fatalf("it did not recover: %s", log.String())
 	}
-	same(t, tell(r).Totals, loaded(t, dir).Totals, "after the recovery")
+	same(t, report(r).Totals, loaded(t, dir).Totals, "after the recovery")
 }
 
 func TestKilled(t *testing.T) {
@@ -314,7 +314,7 @@ func TestKilled(t *testing.T) {
 
 const childCalls = 7
 
-// recordUntilKilled tells how many calls are in the files.
+// recordUntilKilled prints how many calls are in the files.
 func recordUntilKilled(dir string) {
 	r, err := Open(Options{Dir: dir, FlushEvery: 24 * time.Hour})
 	if err != nil {
@@ -377,7 +377,7 @@ func TestRecordsThatMakeNoSenseAreRefused(t *testing.T) {
 	for payload, want := range map[string]string{
 		`{"usage":[{"k":{"tool":"a"},"v":{"calls":-1}}]}`:                `usage of "a": count -1: want 0 or more`,
 		`{"tools":[{"k":"a","v":{"calls":1,"failed":2}}]}`:               `totals of "a": 2 errors in 1 calls`,
-		`{"tools":[{"k":"a","v":{"calls":1,"shortest":3,"longest":2}}]}`: `1 calls of 3ns to 2ns do not go together`,
+		`{"tools":[{"k":"a","v":{"calls":1,"shortest":3,"longest":2}}]}`: `1 calls of 3ns to 2ns are impossible`,
 		`{"tools":[{"k":"a","v":{"calls":1,"latencies":[1]}}]}`:          "histogram of 1 numbers",
 		`{"tools":[{"k":"a","v":{"calls":1,"latencies":[48,1]}}]}`:       "histogram bucket 48: want 0 to 47",
 		`{"tools":[{"k":"a","v":{"calls":1,"latencies":"x"}}]}`:          "cannot unmarshal",
@@ -410,8 +410,8 @@ func TestToolsAreBounded(t *testing.T) {
 	}
 }
 
-// TestBatchTooLargeForTheJournal floods one flush with more than a journal, or
-// a record, may hold.
+// TestBatchTooLargeForTheJournal flushes more at once than a journal, or a record, may
+// hold.
 func TestBatchTooLargeForTheJournal(t *testing.T) {
 	dir := t.TempDir()
 	r := manual(t, dir, &bytes.Buffer{})
@@ -423,7 +423,7 @@ func TestBatchTooLargeForTheJournal(t *testing.T) {
 	if n := r.store.generation; n != 2 {
 		t.Errorf("generation %d, want a second snapshot", n)
 	}
-	same(t, tell(r).Totals, loaded(t, dir).Totals, "after the flood")
+	same(t, report(r).Totals, loaded(t, dir).Totals, "after the flood")
 	r.store.limit = maxJournal
 	for i := range maxChanges + 1 {
 		r.Call(Call{Tool: "a", Caller: fmt.Sprint("caller", i)})
@@ -432,10 +432,10 @@ func TestBatchTooLargeForTheJournal(t *testing.T) {
 	if n := r.store.generation; n != 3 {
 		t.Errorf("generation %d, want a snapshot for %d callers", n, maxChanges)
 	}
-	same(t, tell(r).Totals, loaded(t, dir).Totals, "after many callers")
+	same(t, report(r).Totals, loaded(t, dir).Totals, "after many callers")
 }
 
-// FuzzLoad reads any file, and any JSON behind a right checksum.
+// FuzzLoad reads any file, and any JSON with a valid checksum.
 func FuzzLoad(f *testing.F) {
 	f.Add([]byte("00000000 {}\n"), []byte(`{"usage":[{"k":{"tool":"a","day":20000},"v":{"calls":1,"latencies":[3,1]}}],"calls":[{"tool":"a"}],"searches":[null]}`))
 	f.Add([]byte{}, []byte(`{"tools":[{"k":"a","v":{"calls":-1,"returned":9}}],"hits":[{"k":{"tool":"\u0000","day":-5}}],"searched":[{"k":1}]}`))
@@ -454,8 +454,8 @@ func FuzzLoad(f *testing.F) {
 		r := &Recorder{now: func() time.Time { return noon }, state: st}
 		r.Call(Call{Tool: "a", Caller: "x"})
 		r.Search(Search{Tools: []string{"a"}, Caller: "x"})
-		tell(r)
-		// What was taken over can be written and read again.
+		report(r)
+		// What was restored can be written and read again.
 		for _, b := range r.everything() {
 			record, err := appendRecord(nil, b)
 			if err != nil {

@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// syncDir makes a renamed file outlive a loss of power.
+// syncDir makes a renamed file durable.
 func syncDir(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {

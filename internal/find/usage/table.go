@@ -6,14 +6,14 @@ import (
 	"sync"
 )
 
-// row is one line of a table, and one in the files.
+// row is one row of a table, and of the files.
 type row[K comparable, V any] struct {
 	Key   K `json:"k"`
 	Value V `json:"v"`
 	dirty bool
 }
 
-// table is counts by key that knows which of them changed.
+// table is counts by key; it tracks which rows changed.
 type table[K comparable, V any] struct {
 	rows  map[K]*row[K, V]
 	dirty []*row[K, V]
@@ -28,8 +28,8 @@ func (t *table[K, V]) has(k K) bool {
 	return ok
 }
 
-// at returns the value of a key to be changed. It makes one where there is
-// none, with a key that own has copied.
+// at returns the value of a key, to be modified. It adds a missing one, with a key
+// copied by own.
 func (t *table[K, V]) at(k K, own func(K) K) *V {
 	r := t.rows[k]
 	if r == nil {
@@ -43,7 +43,7 @@ func (t *table[K, V]) at(k K, own func(K) K) *V {
 	return &r.Value
 }
 
-// changed copies the rows that changed since the last time.
+// changed copies the rows that changed since the last call.
 func (t *table[K, V]) changed() []row[K, V] {
 	out := make([]row[K, V], len(t.dirty))
 	for i, r := range t.dirty {
@@ -53,7 +53,7 @@ func (t *table[K, V]) changed() []row[K, V] {
 	return out
 }
 
-// clean says that all rows are known elsewhere as they are.
+// clean marks all rows as unchanged.
 func (t *table[K, V]) clean() {
 	for _, r := range t.dirty {
 		r.dirty = false
@@ -62,9 +62,9 @@ func (t *table[K, V]) clean() {
 	t.dirty = t.dirty[:0]
 }
 
-// copyRows copies the rows of a table that a lock guards, in no order. It
-// takes the lock for a few rows at a time, so that nobody waits for a large
-// table: each row is whole, but two may differ in age.
+// copyRows copies the rows of a table guarded by a lock, in any order. It holds the
+// lock for a few rows at a time, so that a large table does not block callers: each row
+// is consistent, but rows may differ in age.
 func copyRows[K comparable, V any](lock sync.Locker, t *table[K, V]) []row[K, V] {
 	lock.Lock()
 	rows := slices.AppendSeq(make([]*row[K, V], 0, len(t.rows)), maps.Values(t.rows))

@@ -6,9 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// tidyText returns s if it is printable and at most limit bytes long. Else it
-// returns a copy that is: white space becomes a space, what does not print
-// becomes U+FFFD, and a text that was cut ends in an ellipsis.
+// tidyText returns s if it is printable and at most limit bytes long. Otherwise it
+// returns a copy: white space becomes a space, unprintable characters become U+FFFD,
+// and a shortened text ends in an ellipsis.
 func tidyText(s string, limit int) string {
 	if len(s) <= limit && printable(s) {
 		return s
@@ -16,7 +16,7 @@ func tidyText(s string, limit int) string {
 	const ellipsis = "…"
 	var b strings.Builder
 	b.Grow(min(len(s), limit))
-	fits := 0 // how much of b leaves room for the ellipsis
+	fits := 0 // bytes of b that leave room for the ellipsis
 	for _, r := range s {
 		switch {
 		case unicode.IsSpace(r):
@@ -35,7 +35,7 @@ func tidyText(s string, limit int) string {
 	return b.String()
 }
 
-// printable is quick on ASCII, which nearly all of these texts are.
+// printable is fast for ASCII, which most texts are.
 func printable(s string) bool {
 	for i := 0; i < len(s); i++ {
 		if s[i] < ' ' || s[i] >= 0x7f {

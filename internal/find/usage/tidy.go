@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// tidy drops what is too old and makes room for new keys. It reports whether
-// counts moved to other rows, which only a snapshot can record.
+// tidy drops what is too old and makes room for new keys. It reports whether counts
+// moved to other rows, which only a snapshot can record.
 func (s *state) tidy(now time.Time) (moved bool) {
 	s.expire(now)
 	today := dayOf(now)
@@ -47,8 +47,8 @@ func (s *state) dropBefore(first day) {
 	maps.DeleteFunc(s.models.rows, func(k modelKey, _ *row[modelKey, Chats]) bool { return k.Day < first })
 }
 
-// foldCallers makes a quarter of the room free. It gives up the callers of the
-// oldest days, then these days themselves, but nothing of today.
+// foldCallers frees a quarter of the rows: it merges the callers of the oldest days,
+// then drops these days, except for today.
 func (s *state) foldCallers(today day) (moved bool) {
 	past := slices.DeleteFunc(slices.Collect(maps.Keys(s.usage.rows)), func(k usageKey) bool { return k.Day >= today })
 	slices.SortFunc(past, func(a, b usageKey) int { return cmp.Compare(a.Day, b.Day) })

@@ -22,7 +22,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/find/usage"
 )
 
-// open opens a recorder that the test's end closes.
+// open opens a recorder and closes it at the end of the test.
 func open(t *testing.T, o usage.Options) *usage.Recorder {
 	t.Helper()
 	if o.Log == nil {
@@ -43,7 +43,7 @@ func closeIt(t *testing.T, r *usage.Recorder) {
 	}
 }
 
-// all is everything that a recorder tells.
+// all is everything that a recorder reports.
 type all struct {
 	Since    time.Time
 	Calls    []usage.Call
@@ -80,7 +80,7 @@ func sum(t *testing.T, r *usage.Recorder) int64 {
 	return calls
 }
 
-// clock is a time that a test moves.
+// clock is a time that a test changes.
 type clock struct {
 	mu sync.Mutex
 	at time.Time
@@ -148,7 +148,7 @@ func TestCountsAreExactFromManyGoroutines(t *testing.T) {
 			t.Errorf("searches found tool2 %+v, want %+v", found, want)
 		}
 		if n := len(r.Calls()); n != 10_000 {
-			t.Errorf("%d calls are kept", n)
+			t.Errorf("%d calls are retained", n)
 		}
 	}
 	check(r)
@@ -156,16 +156,16 @@ func TestCountsAreExactFromManyGoroutines(t *testing.T) {
 	check(open(t, o))
 }
 
-func TestRestartKeepsEverything(t *testing.T) {
+func TestRestartPreservesEverything(t *testing.T) {
 	c := newClock()
-	o := usage.Options{Dir: filepath.Join(t.TempDir(), "made", "anew"), Now: c.now, Retention: 24 * time.Hour}
+	o := usage.Options{Dir: filepath.Join(t.TempDir(), "made", "new"), Now: c.now, Retention: 24 * time.Hour}
 	r := open(t, o)
 	fill(r, c)
 	want := everything(r)
 	if len(want.Calls) == 0 || len(want.Searches) == 0 || len(want.Hits) == 0 || len(want.Models) != 4 {
 		t.Fatal("nothing was recorded")
 	}
-	for range 3 { // each restart reads what the one before wrote
+	for range 3 { // each restart reads what the previous one wrote
 		closeIt(t, r)
 		c.advance(time.Second)
 		r = open(t, o)
@@ -251,8 +251,8 @@ func TestFlushedWithoutClose(t *testing.T) {
 	})
 }
 
-// copyFolder copies what a crash would leave: the journal before the snapshot
-// that may replace it.
+// copyFolder copies what a crash would leave: the journal before the snapshot that may
+// replace it.
 func copyFolder(t *testing.T, from, to string) {
 	t.Helper()
 	for _, name := range []string{"usage.journal", "usage.snapshot"} {
@@ -328,7 +328,7 @@ func TestOptions(t *testing.T) {
 		"keys is -5":                           {Keys: -5},
 		"days is 4000: want 1 to 3660":         {Days: 4000},
 		"retention is -1s, flushing is every ": {Retention: -time.Second},
-		"make the usage directory":             {Dir: file},
+		"create the usage directory":             {Dir: file},
 	} {
 		if _, err := usage.Open(o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
@@ -418,7 +418,7 @@ func TestCallersShareARowWhenThereAreTooMany(t *testing.T) {
 	}
 	restart()
 	c.advance(24 * time.Hour)
-	restart() // the first day's callers make room
+	restart() // the callers of the first day are merged
 	if n := len(r.Usage()); n > 15 {
 		t.Errorf("%d rows of the first day leave no quarter of the room", n)
 	}
@@ -430,7 +430,7 @@ func TestCallersShareARowWhenThereAreTooMany(t *testing.T) {
 	if n := sum(t, r); n != 501 {
 		t.Errorf("%d calls", n)
 	}
-	for i := range 50 { // tools that nobody can bound either
+	for i := range 50 { // tools of which there is no bound either
 		r.Call(usage.Call{Tool: fmt.Sprint("made-up", i), Caller: "x"})
 		r.Search(usage.Search{Tools: []string{fmt.Sprint("made-up", i)}})
 	}
@@ -496,7 +496,7 @@ func TestChosen(t *testing.T) {
 		{"another tool", search, 0, usage.Call{Tool: "c", Caller: "hawken"}, passedBy},
 		{"by the same session", usage.Search{SessionID: "1", Caller: "x", Tools: search.Tools}, 0, usage.Call{Tool: "a", Caller: "y", SessionID: "1"}, chosen},
 		{"a caller named as a session", usage.Search{SessionID: "1", Tools: search.Tools}, 0, usage.Call{Tool: "a", Caller: "1"}, passedBy},
-		{"nobody", usage.Search{Tools: search.Tools}, 0, usage.Call{Tool: "a"}, passedBy},
+		{"no caller", usage.Search{Tools: search.Tools}, 0, usage.Call{Tool: "a"}, passedBy},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			clock := newClock()

@@ -7,47 +7,47 @@ import (
 	"time"
 )
 
-// Since is when counting began: on the first run with this folder.
+// Since returns when counting began: on the first run with this folder.
 func (r *Recorder) Since() time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.state.since
 }
 
-// Calls returns the calls that are kept, the last recorded first.
+// Calls returns the retained calls, latest first.
 func (r *Recorder) Calls() []Call {
 	now := r.now()
 	r.mu.Lock()
 	r.state.expire(now)
-	kept := r.state.calls.since(0)
+	items := r.state.calls.since(0)
 	r.mu.Unlock()
-	return newestFirst(kept)
+	return newestFirst(items)
 }
 
-// Searches returns the searches that are kept, the last recorded first. Their
-// lists of tools are shared; do not change them.
+// Searches returns the retained searches, latest first. Their lists of tools are shared
+// and must not be modified.
 func (r *Recorder) Searches() []Search {
 	now := r.now()
 	r.mu.Lock()
 	r.state.expire(now)
-	kept := r.state.searches.since(0)
+	items := r.state.searches.since(0)
 	r.mu.Unlock()
-	return newestFirst(kept)
+	return newestFirst(items)
 }
 
-func newestFirst[T any](kept []*T) []T {
-	out := make([]T, 0, len(kept))
-	for _, item := range slices.Backward(kept) {
+func newestFirst[T any](items []*T) []T {
+	out := make([]T, 0, len(items))
+	for _, item := range slices.Backward(items) {
 		out = append(out, *item)
 	}
 	return out
 }
 
-// Usage returns the counts of the days that are kept, sorted by tool, owner,
-// caller and day. Calls that come meanwhile may be in some rows.
+// Usage returns the counts of the retained days, sorted by tool, owner, caller and day.
+// Concurrent calls may be in some rows only.
 func (r *Recorder) Usage() []Usage {
 	rows := copyRows(&r.mu, &r.state.usage)
-	sorted := make([]*row[usageKey, Counts], len(rows)) // rows are large to move
+	sorted := make([]*row[usageKey, Counts], len(rows)) // pointers, because rows are large
 	for i := range rows {
 		sorted[i] = &rows[i]
 	}
@@ -62,8 +62,8 @@ func (r *Recorder) Usage() []Usage {
 	return out
 }
 
-// Hits returns how searches met each tool on the days that are kept, sorted
-// by tool and day.
+// Hits returns how often searches found each tool on the retained days, sorted by tool
+// and day.
 func (r *Recorder) Hits() []Hits {
 	rows := copyRows(&r.mu, &r.state.hits)
 	slices.SortFunc(rows, func(a, b row[hitKey, Found]) int {
@@ -76,8 +76,7 @@ func (r *Recorder) Hits() []Hits {
 	return out
 }
 
-// SearchDays returns how many searches there were on each of the days that are
-// kept, oldest first.
+// SearchDays returns the number of searches of each retained day, oldest first.
 func (r *Recorder) SearchDays() []SearchDay {
 	rows := copyRows(&r.mu, &r.state.searched)
 	slices.SortFunc(rows, func(a, b row[day, Searched]) int { return cmp.Compare(a.Key, b.Key) })
@@ -88,8 +87,8 @@ func (r *Recorder) SearchDays() []SearchDay {
 	return out
 }
 
-// Totals returns the counts of a tool since counting began; daily counts may
-// reach less far back. A tool of which nothing is known has zeros.
+// Totals returns the counts of a tool since counting began, which may be before the
+// retained days. For an unknown tool they are zero.
 func (r *Recorder) Totals(tool string) Totals {
 	tool = tidyText(tool, MaxName)
 	r.mu.Lock()
@@ -100,7 +99,7 @@ func (r *Recorder) Totals(tool string) Totals {
 	return Totals{}
 }
 
-// Window adds up the days from the one of a time on, by tool.
+// Window sums up the days from the given one on, by tool.
 func (r *Recorder) Window(from time.Time) map[string]*Totals {
 	first := dayOf(from)
 	out := map[string]*Totals{}
