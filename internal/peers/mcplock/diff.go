@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Kind says what became of a tool.
+// Kind is a kind of [Change].
 type Kind string
 
 // The kinds of change.
@@ -20,11 +20,10 @@ const (
 type Change struct {
 	Kind         Kind
 	Server, Tool string
-	Description  string // its beginning, as the file shows it; of a removed tool the former
+	Description  string // its beginning, as in the file; of a removed tool the last one
 }
 
-// String returns a line for a terminal, such as "added maps/route: Finds the
-// way."
+// String returns a line for a terminal, such as "added maps/route: Finds the way."
 func (c Change) String() string {
 	text := fmt.Sprintf("%s %s/%s", c.Kind, key(c.Server), key(c.Tool))
 	if c.Description != "" {
@@ -33,8 +32,8 @@ func (c Change) String() string {
 	return text
 }
 
-// Diff returns what differs between entries by server, sorted by server and
-// tool. A description alone makes no difference.
+// Diff returns the differences between entries by server, sorted by server and tool.
+// Descriptions are not compared.
 func Diff(before, after map[string][]Entry) []Change {
 	changes := missing(Added, after, before)
 	changes = append(changes, missing(Removed, before, after)...)
@@ -52,7 +51,7 @@ func Diff(before, after map[string][]Entry) []Change {
 	return changes
 }
 
-// missing are the entries of one that the other has not.
+// missing returns changes for the entries of one that other lacks.
 func missing(kind Kind, one, other map[string][]Entry) []Change {
 	var changes []Change
 	for server, entries := range one {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Whatever is read can be written, and reads the same.
+// A file that can be read can be written, and then reads the same.
 func FuzzParse(f *testing.F) {
 	f.Add("maps:\n  route: \"0123456789abcdef\" # Finds.\n")
 	f.Add("\"a\\u200b\": # x\r\n \"null\": \"0000000000000000\" # # \\u200b …\n")
@@ -43,7 +43,7 @@ func rendered(t *testing.T, f *File) string {
 	return string(text)
 }
 
-// Any names and descriptions come back, or are refused.
+// Any names and descriptions round-trip, or are rejected.
 func FuzzRender(f *testing.F) {
 	f.Add("maps", "route", "Finds.\nMore.")
 	f.Add("null", "a\nb", "# \u202e\x1b[31m")

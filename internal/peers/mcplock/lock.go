@@ -1,11 +1,10 @@
-// Package mcplock owns spicepod.mcp.lock, the file beside a Spicepod that says
-// which texts of MCP tools somebody has read and approved.
+// Package mcplock owns spicepod.mcp.lock, the file next to a Spicepod with the MCP
+// tools whose texts have been read and approved.
 //
-// A server may change a tool's description and schemas at any time, and models
-// follow what stands there. With `pin: checksum` a tool is served only while
-// its checksum is the one in this file, which is kept with the Spicepod and
-// reviewed like it: one tool a line, sorted, the beginning of its description
-// beside it.
+// A server may change a tool's description and schemas at any time, and models follow
+// them. With `pin: checksum` a tool is served only while its checksum matches this
+// file, which is versioned and reviewed with the Spicepod: one tool per line, sorted,
+// with the beginning of the description.
 //
 //	maps:
 //	  route: "0123456789abcdef" # Finds the way between two places.
@@ -22,7 +21,7 @@
 //	}
 //	err = lock.Write(dir, servers)
 //
-// What goes into a checksum is up to the caller.
+// The caller defines what the checksum covers.
 package mcplock
 
 import (
@@ -53,19 +52,19 @@ const (
 
 // Entry is an approved tool.
 type Entry struct {
-	Tool        string // its name as the server has it
-	Checksum    string // 16 to 64 hex digits in lower case
-	Description string // for people: of it, the beginning of the first line is written
+	Tool        string // as the server names it
+	Checksum    string // 16 to 64 lower-case hex digits
+	Description string // for people: the beginning of the first line is written
 }
 
-// File is what the file says; the zero File approves nothing. It does not
-// change, and is safe for concurrent use.
+// File is the content of the file; the zero File approves nothing. It is immutable and
+// safe for concurrent use.
 type File struct {
 	servers map[string]map[string]Entry
 }
 
-// Open reads the file in a folder; one that is not there approves nothing.
-// Damage is a [*SyntaxError].
+// Open reads the file in a folder; a missing file approves nothing. An invalid file is
+// a [*SyntaxError].
 func Open(dir string) (*File, error) {
 	path := filepath.Join(dir, Name)
 	text, err := read(path)
@@ -73,19 +72,19 @@ func Open(dir string) (*File, error) {
 		return &File{}, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("approved MCP tools: %w", err)
+		return nil, fmt.Errorf("read the approved MCP tools: %w", err)
 	}
 	return parse(path, string(text))
 }
 
-// read reads a regular file that is not over the limit.
+// read reads a regular file within the size limit.
 func read(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is no regular file", path)
+		return nil, fmt.Errorf("%s is not a regular file", path)
 	}
 	f, err := os.Open(path)
 	if err != nil {
@@ -94,14 +93,14 @@ func read(path string) ([]byte, error) {
 	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, MaxBytes+1))
 	if err == nil && len(text) > MaxBytes {
-		err = fmt.Errorf("%s has more than %d bytes, which is the limit", path, MaxBytes)
+		err = fmt.Errorf("%s exceeds the limit of %d bytes", path, MaxBytes)
 	}
 	return text, err
 }
 
-// Check compares a server's tools, checksums by name, with what is approved.
-// It returns, sorted, the names of those that have another checksum and of
-// those that nobody has approved.
+// Check compares a server's tools, checksums by name, with the approved ones. It
+// returns, sorted, the names of tools with another checksum and of tools that are not
+// approved.
 func (f *File) Check(server string, tools map[string]string) (changed, unknown []string) {
 	approved := f.servers[server]
 	for name, checksum := range tools {
@@ -117,9 +116,9 @@ func (f *File) Check(server string, tools map[string]string) (changed, unknown [
 	return changed, unknown
 }
 
-// Servers returns a copy of the entries by server, sorted by tool. Their
-// descriptions are as far as the file has them. To approve the tools of some
-// servers only, replace those and write it back.
+// Servers returns a copy of the entries by server, sorted by tool. Descriptions are as
+// in the file. To approve the tools of some servers only, replace their entries and
+// write the result.
 func (f *File) Servers() map[string][]Entry {
 	servers := make(map[string][]Entry, len(f.servers))
 	for server, tools := range f.servers {

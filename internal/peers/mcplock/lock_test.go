@@ -25,7 +25,7 @@ const (
 	sum3 = "0123456789012345" // digits alone, which YAML takes for a number
 )
 
-// odd are entries whose names and descriptions need care.
+// odd are entries whose names and descriptions need quoting.
 var odd = map[string][]mcplock.Entry{
 	"maps": {
 		{Tool: "route", Checksum: sum1, Description: "Finds the way between two places."},
@@ -70,7 +70,7 @@ func TestText(t *testing.T) {
 	golden.Equal(t, "testdata/odd.lock", text)
 }
 
-// Other programs read the file as the YAML that it is.
+// Other programs can parse the file as YAML.
 func TestTextIsYAML(t *testing.T) {
 	_, text := write(t, odd)
 	var got map[string]map[string]string
@@ -91,7 +91,7 @@ func TestTextIsYAML(t *testing.T) {
 	}
 }
 
-// What is read is written again byte by byte.
+// Reading and writing a file does not change its bytes.
 func TestWriteWhatWasRead(t *testing.T) {
 	dir, text := write(t, odd)
 	_, again := write(t, open(t, dir).Servers())
@@ -132,7 +132,7 @@ func TestNoFileApprovesNothing(t *testing.T) {
 	}
 }
 
-// Changes to what Servers returns reach no one.
+// Changes to the result of Servers do not affect the file.
 func TestServersIsACopy(t *testing.T) {
 	dir, _ := write(t, odd)
 	f := open(t, dir)
@@ -146,23 +146,23 @@ func TestServersIsACopy(t *testing.T) {
 func TestOpenDamaged(t *testing.T) {
 	const begin = "# comment\nmaps:\n"
 	for _, c := range []struct{ name, text, want string }{
-		{"a conflict", begin + "<<<<<<< HEAD\n", `:3: "<<<<<<< HEAD" is a merge conflict; keep one side, or run spiced mcp pin`},
-		{"no name", begin + "  - route\n", `:3: "- route" is neither a server nor a tool: a name and a colon are needed`},
-		{"another form", `{"maps": {}}`, `:1: "{\"maps\": {}}" is neither a server nor a tool: a name and a colon are needed`},
+		{"a conflict", begin + "<<<<<<< HEAD\n", `:3: "<<<<<<< HEAD" is a merge conflict; resolve it, or run spiced mcp pin`},
+		{"no name", begin + "  - route\n", `:3: "- route" is neither a server nor a tool: a line must begin with a name and a colon`},
+		{"another form", `{"maps": {}}`, `:1: "{\"maps\": {}}" is neither a server nor a tool: a line must begin with a name and a colon`},
 		{"no colon", begin + "  \"route\" x\n", `:3: there is no colon after "route"`},
 		{"open quotes", begin + "  \"route: x\n", `:3: the quotes of "\"route: x" are not closed`},
-		{"a tab", begin + "\troute: x\n", `:3: "\troute: x" is neither a server nor a tool: a name and a colon are needed`},
-		{"no checksum", begin + "  route:\n", `:3: the checksum of tool "route" is ""; 16 to 64 hex digits in quotes are needed, such as "0123456789abcdef"`},
-		{"a short checksum", begin + "  route: \"01\" # x\n", `:3: the checksum of tool "route" is "\"01\""; 16 to 64 hex digits in quotes are needed, such as "0123456789abcdef"`},
-		{"a long checksum", begin + "  route: \"" + strings.Repeat("a", 65) + "\"\n", `:3: the checksum of tool "route" is "\"` + strings.Repeat("a", 59) + `…"; 16 to 64 hex digits in quotes are needed, such as "0123456789abcdef"`},
-		{"no quotes", begin + "  route: 0123456789012345\n", `:3: the checksum of tool "route" is "0123456789012345"; 16 to 64 hex digits in quotes are needed, such as "0123456789abcdef"`},
-		{"no server", "  route: \"" + sum1 + "\"\n", `:1: tool "route" stands below no server`},
-		{"a server with a value", "maps: \"" + sum1 + "\"\n", `:1: server "maps" is followed by "\"0123456789abcdef\""; its tools stand below it, indented`},
-		{"a server twice", begin + "maps: # again\n", `:3: server "maps" is there twice`},
+		{"a tab", begin + "\troute: x\n", `:3: "\troute: x" is neither a server nor a tool: a line must begin with a name and a colon`},
+		{"no checksum", begin + "  route:\n", `:3: the checksum of tool "route" must be 16 to 64 hex digits in quotes, such as "0123456789abcdef", got ""`},
+		{"a short checksum", begin + "  route: \"01\" # x\n", `:3: the checksum of tool "route" must be 16 to 64 hex digits in quotes, such as "0123456789abcdef", got "\"01\""`},
+		{"a long checksum", begin + "  route: \"" + strings.Repeat("a", 65) + "\"\n", `:3: the checksum of tool "route" must be 16 to 64 hex digits in quotes, such as "0123456789abcdef", got "\"` + strings.Repeat("a", 59) + `…"`},
+		{"no quotes", begin + "  route: 0123456789012345\n", `:3: the checksum of tool "route" must be 16 to 64 hex digits in quotes, such as "0123456789abcdef", got "0123456789012345"`},
+		{"no server", "  route: \"" + sum1 + "\"\n", `:1: tool "route" is not below a server`},
+		{"a server with a value", "maps: \"" + sum1 + "\"\n", `:1: server "maps" is followed by "\"0123456789abcdef\""; list the tools below it, indented`},
+		{"a server twice", begin + "maps: # again\n", `:3: server "maps" is listed twice`},
 		{"a tool twice", begin + strings.Repeat("  route: \""+sum1+"\"\n", 2), `:4: server "maps" has tool "route" twice`},
 		{"an empty name", begin + "  \"\": \"" + sum1 + "\"\n", `:3: a name is empty`},
 		{"a long name", strings.Repeat("a", mcplock.MaxName+1) + ":\n", fmt.Sprintf(`:1: the name %q has 1201 bytes; the limit is 1200`, strings.Repeat("a", 60)+"…")},
-		{"no UTF-8", begin + `  "\xff": "` + sum1 + "\"\n", `:3: the name "\xff" is no valid UTF-8`},
+		{"no UTF-8", begin + `  "\xff": "` + sum1 + "\"\n", `:3: the name "\xff" is not valid UTF-8`},
 	} {
 		dir := t.TempDir()
 		path := filepath.Join(dir, mcplock.Name)
@@ -177,7 +177,7 @@ func TestOpenDamaged(t *testing.T) {
 	}
 }
 
-// An editor's line ends and blanks are no damage.
+// An editor's line ends and trailing blanks are accepted.
 func TestOpenTolerates(t *testing.T) {
 	dir := t.TempDir()
 	text := "\r\nmaps: # ours\r\n    route:   \"" + sum1 + "\"   \r\n\r\n  # note\r\n\"b\":\r\n b: \"" + sum2 + "\" #c"
@@ -221,9 +221,9 @@ func TestWriteRefuses(t *testing.T) {
 	}{
 		{"no name of a server", "write the approved MCP tools: servers: a name is empty", map[string][]mcplock.Entry{"": entries(1, "t")}},
 		{"no name of a tool", `write the approved MCP tools: server "m": a name is empty`, map[string][]mcplock.Entry{"m": {{Checksum: sum1}}}},
-		{"no UTF-8", `write the approved MCP tools: server "m": the name "\xff" is no valid UTF-8`, map[string][]mcplock.Entry{"m": {{Tool: "\xff", Checksum: sum1}}}},
-		{"a wrong checksum", `write the approved MCP tools: server "m": the checksum of tool "t" is "ABCDEF0123456789"; 16 to 64 hex digits are needed`, map[string][]mcplock.Entry{"m": {{Tool: "t", Checksum: "ABCDEF0123456789"}}}},
-		{"a tool twice", `write the approved MCP tools: server "m": tool "t0" is there twice`, map[string][]mcplock.Entry{"m": append(entries(3, "t"), entries(1, "t")...)}},
+		{"no UTF-8", `write the approved MCP tools: server "m": the name "\xff" is not valid UTF-8`, map[string][]mcplock.Entry{"m": {{Tool: "\xff", Checksum: sum1}}}},
+		{"a wrong checksum", `write the approved MCP tools: server "m": the checksum of tool "t" must be 16 to 64 hex digits, got "ABCDEF0123456789"`, map[string][]mcplock.Entry{"m": {{Tool: "t", Checksum: "ABCDEF0123456789"}}}},
+		{"a tool twice", `write the approved MCP tools: server "m": tool "t0" is listed twice`, map[string][]mcplock.Entry{"m": append(entries(3, "t"), entries(1, "t")...)}},
 		{"many bytes", "", map[string][]mcplock.Entry{"m": entries(16_000, strings.Repeat("x", 1100))}},
 	} {
 		err := mcplock.Write(dir, c.servers)
@@ -236,7 +236,7 @@ func TestWriteRefuses(t *testing.T) {
 	}
 }
 
-// As many tools as the limit says are allowed, and no more.
+// As many tools as the limit are accepted, and no more.
 func TestTheMost(t *testing.T) {
 	all := map[string][]mcplock.Entry{"m": entries(mcplock.MaxEntries, "t")}
 	dir, text := write(t, all)
@@ -244,7 +244,7 @@ func TestTheMost(t *testing.T) {
 		t.Errorf("%d tools", got)
 	}
 	all["n"] = entries(1, "t")
-	want := "write the approved MCP tools: there are more than 100000 tools, which is the limit"
+	want := "write the approved MCP tools: there are more tools than the limit of 100000"
 	if err := mcplock.Write(dir, all); err == nil || err.Error() != want {
 		t.Errorf("one more is written: %v, want %s", err, want)
 	}

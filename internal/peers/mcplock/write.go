@@ -15,17 +15,16 @@ import (
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 )
 
-// top is how the file begins.
-const top = `# The MCP tools whose texts somebody has read and approved; written by: spiced mcp pin
-# A server with ` + "`pin: checksum`" + ` serves the tools below while their checksums stay as they are.
+// top is the beginning of the file.
+const top = `# The MCP tools whose texts have been read and approved; written by: spiced mcp pin
+# A server with ` + "`pin: checksum`" + ` serves the tools below while their checksums match.
 # Review a change of this file as you review code: models do what descriptions say.
 `
 
-// Write puts entries by server in place of those that a folder's file has. It
-// replaces the file as a whole, mode 0644, and the same entries make the same
-// bytes. Servers without tools are left out. A name that is there twice or
-// that the file cannot hold, a wrong checksum and what is over the limits are
-// errors, and leave the file as it is.
+// Write replaces the entries in a folder's file. It replaces the file atomically, mode
+// 0644; equal entries give equal bytes. Servers without tools are left out. Duplicate
+// or invalid names, invalid checksums and exceeded limits are errors and leave the file
+// unchanged.
 func Write(dir string, servers map[string][]Entry) error {
 	text, err := render(servers)
 	if err == nil {
@@ -37,7 +36,7 @@ func Write(dir string, servers map[string][]Entry) error {
 	return nil
 }
 
-// render writes the text of the file.
+// render returns the text of the file.
 func render(servers map[string][]Entry) ([]byte, error) {
 	b := bytes.NewBufferString(top)
 	entries := 0
@@ -47,7 +46,7 @@ func render(servers map[string][]Entry) ([]byte, error) {
 			continue
 		}
 		if entries += len(tools); entries > MaxEntries {
-			return nil, fmt.Errorf("there are more than %d tools, which is the limit", MaxEntries)
+			return nil, fmt.Errorf("there are more tools than the limit of %d", MaxEntries)
 		}
 		if err := check(server, tools); err != nil {
 			return nil, err
@@ -58,12 +57,12 @@ func render(servers map[string][]Entry) ([]byte, error) {
 		}
 	}
 	if b.Len() > MaxBytes {
-		return nil, fmt.Errorf("they take %d bytes; the limit is %d", b.Len(), MaxBytes)
+		return nil, fmt.Errorf("the file would have %d bytes; the limit is %d", b.Len(), MaxBytes)
 	}
 	return b.Bytes(), nil
 }
 
-// check refuses what [Open] would not read.
+// check rejects what [Open] would reject.
 func check(server string, tools []Entry) error {
 	if err := checkName(server); err != nil {
 		return fmt.Errorf("servers: %w", err)
@@ -73,9 +72,9 @@ func check(server string, tools []Entry) error {
 		switch {
 		case err != nil:
 		case !isChecksum(entry.Checksum):
-			err = fmt.Errorf("the checksum of tool %q is %q; 16 to 64 hex digits are needed", truncate.Runes(entry.Tool, maxExcerpt), truncate.Runes(entry.Checksum, maxExcerpt))
+			err = fmt.Errorf("the checksum of tool %q must be 16 to 64 hex digits, got %q", truncate.Runes(entry.Tool, maxExcerpt), truncate.Runes(entry.Checksum, maxExcerpt))
 		case i > 0 && tools[i-1].Tool == entry.Tool:
-			err = fmt.Errorf("tool %q is there twice", truncate.Runes(entry.Tool, maxExcerpt))
+			err = fmt.Errorf("tool %q is listed twice", truncate.Runes(entry.Tool, maxExcerpt))
 		}
 		if err != nil {
 			return fmt.Errorf("server %q: %w", truncate.Runes(server, maxExcerpt), err)
@@ -84,11 +83,11 @@ func check(server string, tools []Entry) error {
 	return nil
 }
 
-// words are what YAML 1.1 takes for a value that is no text.
+// words are values that YAML 1.1 does not parse as text.
 var words = []string{"null", "true", "false", "yes", "no", "on", "off", "y", "n"}
 
-// key writes a name as YAML, in quotes where it needs them. Go's escapes in
-// quotes are all YAML's too (YAML 1.2, 5.7).
+// key returns a name as YAML, quoted if necessary. All of Go's escapes are valid in
+// YAML (YAML 1.2, 5.7).
 func key(name string) string {
 	if isBare(name) && !slices.Contains(words, strings.ToLower(name)) {
 		return name
@@ -96,8 +95,8 @@ func key(name string) string {
 	return strconv.Quote(name)
 }
 
-// comment is the first line of a description, cut when it is long. What does
-// not show, or acts on a terminal, is escaped.
+// comment returns the first line of a description, shortened. Unprintable characters
+// are escaped.
 func comment(description string) string {
 	text := firstLine(description)
 	if text == "" {
@@ -129,7 +128,7 @@ func firstLine(description string) string {
 	return text
 }
 
-// replace puts a file in place of another, so that a reader sees all of one.
+// replace replaces a file atomically.
 func replace(path string, text []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+Name+".*")
 	if err != nil {
