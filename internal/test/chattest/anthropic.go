@@ -7,7 +7,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 )
 
-// anthropic is the form of POST /v1/messages.
+// anthropic implements POST /v1/messages.
 type anthropic struct {
 	*exchange
 	pinged bool
@@ -27,7 +27,7 @@ func (a *anthropic) typed(name string, data object) {
 func (a *anthropic) begin() {
 	m := a.message([]any{}, nil)
 	u := a.tokens()
-	u["output_tokens"] = min(1, a.usage().Output) // what is known by now
+	u["output_tokens"] = min(1, a.usage().Output) // known by now
 	m["usage"] = u
 	a.typed("message_start", object{"message": m})
 }
@@ -99,7 +99,7 @@ func (a *anthropic) stop() string {
 	return "end_turn"
 }
 
-// tokens counts the input beside the cache only, as Anthropic does.
+// tokens excludes cached tokens from the input, as Anthropic does.
 func (a *anthropic) tokens() object {
 	u := a.usage()
 	return object{
@@ -133,8 +133,8 @@ func (a *anthropic) block(p *part) object {
 	return object{"type": "tool_use", "id": p.id, "name": p.name, "input": inputOf(p.text)}
 }
 
-// inputOf is the arguments as JSON. Arguments that are none cannot be sent in
-// an answer that is not streamed; they become a string.
+// inputOf returns the arguments as JSON. Invalid arguments cannot be sent in an answer
+// that is not streamed; they become a string.
 func inputOf(arguments string) any {
 	if arguments == "" {
 		return object{}

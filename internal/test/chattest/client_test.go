@@ -17,7 +17,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/test/chattest"
 )
 
-// heard is what an official client understood.
+// heard is what an official client decoded.
 type heard struct {
 	Text, Thinking, Reason string
 	Calls                  []call
@@ -26,7 +26,7 @@ type heard struct {
 
 type call struct{ ID, Name, Arguments string }
 
-// clients ask for an answer with the official clients.
+// clients send requests with the official clients.
 var clients = map[chat.Form]struct {
 	whole, stream func(context.Context, *chattest.Server) (heard, error)
 }{
@@ -95,7 +95,7 @@ func responsesWhole(ctx context.Context, s *chattest.Server) (heard, error) {
 	return responsesHeard(r), nil
 }
 
-// responsesStream checks that the pieces make the whole.
+// responsesStream checks that the pieces add up to the whole.
 func responsesStream(ctx context.Context, s *chattest.Server) (heard, error) {
 	client := openAI(s)
 	stream := client.Responses.NewStreaming(ctx, responsesParams)
@@ -204,8 +204,8 @@ func anthropicHeard(m *anthropic.Message) heard {
 	return h
 }
 
-// TestClientsUnderstand reads every form with the provider's own client,
-// written at once, an event at a time, and in bytes.
+// TestClientsUnderstand reads every API with the provider's own client, written at
+// once, one event at a time, and in bytes.
 func TestClientsUnderstand(t *testing.T) {
 	reasons := map[chat.Form]string{chat.FormOpenAI: "tool_calls", chat.FormResponses: "completed", chat.FormAnthropic: "tool_use"}
 	for form, client := range clients {
@@ -227,7 +227,7 @@ func TestClientsUnderstand(t *testing.T) {
 			for how, ask := range map[string]func(context.Context, *chattest.Server) (heard, error){"whole": client.whole, "stream": client.stream} {
 				got, err := ask(t.Context(), s)
 				if form == chat.FormAnthropic && how == "whole" {
-					got.Calls[0].Arguments = want.Calls[0].Arguments // the client writes it anew
+					got.Calls[0].Arguments = want.Calls[0].Arguments // the client re-encodes it
 				}
 				if diff := cmp.Diff(want, got); err != nil || diff != "" {
 					t.Errorf("%s, %s, chunks of %d: %v %s", form, how, size, err, diff)
@@ -255,7 +255,7 @@ func TestReasons(t *testing.T) {
 	}
 }
 
-// TestWovenCalls weaves the arguments of two calls into each other.
+// TestWovenCalls interleaves the arguments of two calls.
 func TestWovenCalls(t *testing.T) {
 	s := start(t, chattest.Always(chattest.Say(
 		chattest.Begin("a", "first"), chattest.Begin("b", "second"),
@@ -271,8 +271,8 @@ func TestWovenCalls(t *testing.T) {
 	}
 }
 
-// failure is what a client says of an error: its status, and the kind in the
-// provider's words.
+// failure is an error as a client reports it: its status, and the provider's name for
+// its kind.
 func failure(t *testing.T, err error) (status int, kind string, retryAfter string) {
 	t.Helper()
 	var o *openai.Error
@@ -317,7 +317,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestFailedStreams breaks a stream off by an error in the provider's form.
+// TestFailedStreams ends a stream with an error of the provider's API.
 func TestFailedStreams(t *testing.T) {
 	s := start(t, chattest.Always(chattest.Say(chattest.Text("half of"), chattest.Fail("Overloaded"), chattest.Text("the rest"))))
 	for form, client := range clients {

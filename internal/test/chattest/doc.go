@@ -1,7 +1,6 @@
-// Package chattest is a provider of language models for tests: a server on
-// 127.0.0.1 that speaks the published forms of OpenAI Chat Completions, OpenAI
-// Responses and Anthropic Messages, streaming and not, and answers what a test
-// tells it to.
+// Package chattest is a model provider for tests: a server on 127.0.0.1 that implements
+// the published APIs of OpenAI Chat Completions, OpenAI Responses and Anthropic
+// Messages, streaming and not, and answers as scripted by a test.
 //
 //	model, err := chattest.Start()
 //	...
@@ -13,13 +12,13 @@
 //	... // a client of model.URL + "/v1"
 //	model.Requests()[1].Results["call_1"] // what the client sent for it
 //
-// The forms are written from the providers' references and share no code with
-// the packages that they test:
+// The APIs are implemented from the providers' references and share no code with the
+// packages under test:
 //
-//   - https://platform.openai.com/docs/api-reference/chat-streaming
-//   - https://platform.openai.com/docs/api-reference/responses-streaming
-//   - https://docs.claude.com/en/docs/build-with-claude/streaming
+// - https://platform.openai.com/docs/api-reference/chat-streaming -
+// https://platform.openai.com/docs/api-reference/responses-streaming -
+// https://docs.claude.com/en/docs/build-with-claude/streaming
 //
-// Names, times and identifiers of an answer depend on the number of its request
-// alone: the same script gives the same bytes.
+// Names, times and ids of an answer depend only on the number of the request: equal
+// scripts give equal bytes.
 package chattest

@@ -13,16 +13,16 @@ import (
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 )
 
-// created is when every answer was made, in Unix seconds.
+// created is the time of every answer, in Unix seconds.
 const created = 1_700_000_000
 
-// errCut ends an exchange whose connection is to break.
+// errCut ends an exchange whose connection must break.
 var errCut = errors.New("the script cuts the connection")
 
-// object is JSON; its keys are written in order of their names.
+// object is JSON, encoded with sorted keys.
 type object = map[string]any
 
-// exchange is a request with its answer.
+// exchange is a request and its answer.
 type exchange struct {
 	ctx     context.Context
 	w       http.ResponseWriter
@@ -31,20 +31,20 @@ type exchange struct {
 
 	form   form
 	parts  []*part
-	failed bool  // the stream, by the script
+	failed bool  // a Fail step ended the stream
 	sent   int   // bytes of the body
 	err    error // why nothing more can be sent
 }
 
-// form writes answers in one of the forms.
+// form encodes answers of one API.
 type form interface {
 	headers(http.Header)
 	begin()               // a stream
 	open(*part)           // a part of it
-	piece(*part, string)  // more of a part
-	shut(*part)           // the end of a part
-	end()                 // of the stream
-	fail(message string)  // of a stream that breaks off
+	piece(*part, string)  // more of the part
+	shut(*part)           // the end of the part
+	end()                 // the end of the stream
+	fail(message string)  // an error in the stream
 	whole() object        // an answer that is not streamed
 	failure(fault) object // the body of an error
 }
@@ -60,17 +60,17 @@ func (e *exchange) newForm() form {
 	}
 }
 
-// part is a piece of an answer: text, thinking or a call.
+// part is a part of an answer: text, thinking or a call.
 type part struct {
 	kind     stepKind // stepText, stepThinking or stepBegin
 	index    int      // in the answer
 	call     int      // among the calls
 	id, name string   // of the call
-	text     string   // so far; of a call its arguments
+	text     string   // so far; of a call the arguments
 	shut     bool
 }
 
-// run answers. It returns an error when the connection is to break.
+// run answers the request. It returns an error if the connection must break.
 func (e *exchange) run() error {
 	e.form = e.newForm()
 	switch a := e.answer; {
@@ -119,7 +119,7 @@ func (e *exchange) body() {
 	}
 }
 
-// silent passes over what streams have.
+// silent ignores the methods for streams.
 type silent struct{ form }
 
 func (silent) open(*part)          {}
@@ -138,7 +138,7 @@ func (e *exchange) stream() {
 	e.form.end()
 }
 
-// play takes the steps, up to one that fails a stream.
+// play runs the steps, up to one that fails a stream.
 func (e *exchange) play(f form) {
 	for _, s := range e.answer.Steps {
 		if e.err != nil || e.failed {
@@ -179,7 +179,7 @@ func (e *exchange) step(f form, s Step) {
 	}
 }
 
-// prose is the part for text or thinking: the last one, or a new one.
+// prose returns the part for text or thinking: the last one, or a new one.
 func (e *exchange) prose(f form, kind stepKind) *part {
 	if n := len(e.parts); n > 0 && e.parts[n-1].kind == kind && !e.parts[n-1].shut {
 		return e.parts[n-1]
@@ -239,7 +239,7 @@ func (e *exchange) call(id string) *part {
 	return nil
 }
 
-// text is all that was said in parts of that kind.
+// text returns all text in parts of that kind.
 func (e *exchange) text(kind stepKind) string {
 	var text string
 	for _, p := range e.parts {
@@ -288,7 +288,7 @@ func (e *exchange) reason() chat.Reason {
 	return chat.ReasonStop
 }
 
-// identifier makes an identifier of the request's number, such as msg_0007.
+// identifier returns an id with the request's number, such as msg_0007.
 func (e *exchange) identifier(prefix string) string {
 	return fmt.Sprintf("%s%04d", prefix, e.request.N)
 }
@@ -304,7 +304,7 @@ func (e *exchange) event(name string, data object) {
 	e.write(append(text, "\n\n"...))
 }
 
-// write sends text in the sizes that the answer wants, up to its cut.
+// write sends text in chunks of the size that the answer sets, up to its cut.
 func (e *exchange) write(text []byte) {
 	size := e.answer.ChunkBytes
 	if size <= 0 {
@@ -331,12 +331,12 @@ func (e *exchange) flush() {
 	}
 }
 
-// encode writes JSON as providers do, without escapes for HTML.
+// encode encodes JSON as providers do, without escapes for HTML.
 func encode(v any) []byte {
 	var text bytes.Buffer
 	enc := json.NewEncoder(&text)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil { // objects of text and numbers have no error
+	if err := enc.Encode(v); err != nil { // text and numbers cannot fail
 		return []byte("null")
 	}
 	return bytes.TrimSuffix(text.Bytes(), []byte("\n"))

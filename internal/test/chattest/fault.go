@@ -8,7 +8,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 )
 
-// fault is an error of a provider, which each form writes in its own way.
+// fault is an error of a provider, which each API encodes in its own way.
 type fault struct {
 	kind    faultKind
 	message string
@@ -24,8 +24,7 @@ const (
 	faultOverload
 )
 
-// faults are what the forms call each kind. OpenAI's two forms have the same
-// errors.
+// faults are the errors by kind. OpenAI's two APIs have the same errors.
 var faults = [...]struct {
 	openAIStatus    int
 	openAIType      string
@@ -46,8 +45,8 @@ func (f fault) status(form chat.Form) int {
 	return faults[f.kind].openAIStatus
 }
 
-// RateLimited refuses a request for its rate; retryAfter is sent in whole
-// seconds, 0 leaves it out.
+// RateLimited rejects a request for its rate; retryAfter is sent in whole seconds,
+// unless 0.
 func RateLimited(retryAfter time.Duration) Answer {
 	f := &fault{kind: faultRate, message: "This request would exceed the rate limit of the organization.", header: http.Header{}}
 	if retryAfter > 0 {
@@ -56,19 +55,18 @@ func RateLimited(retryAfter time.Duration) Answer {
 	return Answer{fault: f}
 }
 
-// Unauthorized refuses a request for its key. As OpenAI does, it repeats the
-// key in part: what passes messages on must know that.
+// Unauthorized rejects a request for its key. As at OpenAI, the message has part of the
+// key, which code that passes on messages must handle.
 func Unauthorized() Answer {
 	return Answer{fault: &fault{kind: faultKey, message: "Incorrect API key provided: sk-li****6789."}}
 }
 
-// ServerError is a fault of the provider, status 500.
+// ServerError is an error of the provider, status 500.
 func ServerError() Answer {
 	return Answer{fault: &fault{kind: faultServer, message: "The server had an error while processing your request."}}
 }
 
-// Overloaded is a provider with too many requests: status 503, in Anthropic's
-// form 529.
+// Overloaded is an overloaded provider: status 503, or 529 for Anthropic.
 func Overloaded() Answer {
 	return Answer{fault: &fault{kind: faultOverload, message: "Overloaded"}}
 }

@@ -42,7 +42,8 @@ var paths = map[chat.Form]string{
 	chat.FormOpenAI: "/v1/chat/completions", chat.FormResponses: "/v1/responses", chat.FormAnthropic: "/v1/messages",
 }
 
-// post sends a body and returns the answer with all that came of its body.
+// post sends a body and returns the response and the part of the body that was
+// received.
 func post(t testing.TB, url, body string) (resp *http.Response, text string, broken error) {
 	t.Helper()
 	resp, err := http.Post(url, "application/json", strings.NewReader(body))
@@ -54,7 +55,7 @@ func post(t testing.TB, url, body string) (resp *http.Response, text string, bro
 	return resp, string(raw), err
 }
 
-// talk is a script with one of everything.
+// talk is a script with one of each step.
 var talk = chattest.Say(
 	chattest.Thinking("Let me ", "see. "), chattest.Text("I look ", "it <up>."),
 	chattest.Call("call_1", "sql", `{"query":`, ` "SELECT 1"}`), chattest.Call("call_2", "now"),

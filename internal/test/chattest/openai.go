@@ -6,10 +6,10 @@ import (
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 )
 
-// openAI is the form of POST /v1/chat/completions.
+// openAI implements POST /v1/chat/completions.
 type openAI struct {
 	*exchange
-	spoke bool // the chunk with the role is out
+	spoke bool // the chunk with the role was sent
 }
 
 func (o *openAI) headers(h http.Header) {
@@ -24,8 +24,8 @@ func (o *openAI) frame(kind string, choices ...any) object {
 	}
 }
 
-// chunk writes a delta. With tokens at the end, every chunk before has a null
-// in their place.
+// chunk writes a delta. If the usage comes at the end, every chunk before has a null
+// usage.
 func (o *openAI) chunk(delta object, finish any) {
 	c := o.frame("chat.completion.chunk", object{"index": 0, "delta": delta, "logprobs": nil, "finish_reason": finish})
 	if o.request.usage {
@@ -36,8 +36,8 @@ func (o *openAI) chunk(delta object, finish any) {
 
 func (o *openAI) begin() {}
 
-// role writes the chunk that comes before all others; content is null in an
-// answer that begins with calls.
+// role writes the chunk that precedes all others; content is null in an answer that
+// begins with calls.
 func (o *openAI) role(content any) {
 	if !o.spoke {
 		o.spoke = true

@@ -9,29 +9,29 @@ import (
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 )
 
-// Request is a request as it came, with what scripts ask for most.
+// Request is a recorded request, with the fields that scripts need most.
 type Request struct {
 	N      int       // 1 is the first since Start
-	Form   chat.Form // by the path
-	Path   string    // with the query
+	Form   chat.Form // from the path
+	Path   string    // including the query
 	Header http.Header
 	Body   []byte
 
 	Model   string
 	Stream  bool
-	System  string            // all system text; of the forms that allow several, joined by newlines
-	User    string            // the text that a user wrote last
+	System  string            // all system text, joined by newlines
+	User    string            // the last text of a user
 	Tools   []string          // their names, in order
-	Results map[string]string // of calls, text by the identifier of the call
+	Results map[string]string // results of calls: text by call id
 
-	usage     bool // a stream of [chat.FormOpenAI] has its tokens
-	encrypted bool // an answer of [chat.FormResponses] has its reasoning
+	usage     bool // a stream of [chat.FormOpenAI] must have its usage
+	encrypted bool // an answer of [chat.FormResponses] must have its reasoning
 }
 
 // Has reports whether the request offers the tool.
 func (r Request) Has(tool string) bool { return slices.Contains(r.Tools, tool) }
 
-// wireRequest is what the three forms have in common, and what they have not.
+// wireRequest has the fields of all three APIs.
 type wireRequest struct {
 	Model         string
 	Stream        bool
@@ -70,8 +70,7 @@ type block struct {
 	Content    content // of a tool_result
 }
 
-// UnmarshalJSON reads what it can: a request that makes no sense is recorded
-// as well.
+// UnmarshalJSON accepts everything: invalid requests are recorded as well.
 func (c *content) UnmarshalJSON(raw []byte) error {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {
@@ -96,7 +95,7 @@ func (c content) text() string {
 // input is text or a list of items.
 type input []wireMessage
 
-// UnmarshalJSON reads both.
+// UnmarshalJSON accepts both.
 func (in *input) UnmarshalJSON(raw []byte) error {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {
@@ -110,7 +109,7 @@ func (in *input) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// decode fills in what the body says. A body that is not JSON says nothing.
+// decode sets the fields from the body. A body that is not JSON is ignored.
 func (r *Request) decode() {
 	var w wireRequest
 	_ = json.Unmarshal(r.Body, &w)
@@ -160,8 +159,7 @@ func (r *Request) message(m wireMessage) {
 	}
 }
 
-// user reads a message of a user, which in [chat.FormAnthropic] has the
-// results.
+// user decodes a user message, which in [chat.FormAnthropic] has the results.
 func (r *Request) user(c content) {
 	if text := c.text(); text != "" {
 		r.User = text

@@ -7,7 +7,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 )
 
-// responses is the form of POST /v1/responses.
+// responses implements POST /v1/responses.
 type responses struct {
 	*exchange
 	sequence int // of the next event
@@ -18,7 +18,7 @@ func (r *responses) headers(h http.Header) {
 	h.Set("Openai-Processing-Ms", "1")
 }
 
-// typed writes an event, whose name is its type, with its number.
+// typed writes a numbered event, whose name is its type.
 func (r *responses) typed(name string, data object) {
 	data["type"], data["sequence_number"] = name, r.sequence
 	r.sequence++
@@ -34,7 +34,7 @@ func (r *responses) of(p *part, name string, more object) {
 	r.typed(name, data)
 }
 
-// item is the identifier of a part.
+// item returns the id of a part.
 func (r *responses) item(p *part) string {
 	prefix := map[stepKind]string{stepText: "msg_", stepThinking: "rs_", stepBegin: "fc_"}[p.kind]
 	return fmt.Sprintf("%s_%d", r.identifier(prefix), p.index)
@@ -86,7 +86,7 @@ func (r *responses) shut(p *part) {
 	r.typed("response.output_item.done", object{"output_index": p.index, "item": r.output(p, "completed")})
 }
 
-// output is a part as an item of the output.
+// output returns a part as an item of the output.
 func (r *responses) output(p *part, status string) object {
 	done := status == "completed"
 	item := object{"id": r.item(p), "status": status}
@@ -98,7 +98,7 @@ func (r *responses) output(p *part, status string) object {
 		}
 	case stepThinking:
 		item["type"], item["summary"] = "reasoning", []any{}
-		delete(item, "status") // which reasoning has only when it is sent back
+		delete(item, "status") // reasoning has it only when it is sent back
 		if done {
 			item["summary"] = []any{summaryText(p.text)}
 		}
@@ -126,7 +126,7 @@ func (r *responses) status() string {
 	return "completed"
 }
 
-// incomplete is why an answer is not all there.
+// incomplete returns why an answer is incomplete.
 func (r *responses) incomplete() any {
 	switch r.reason() {
 	case chat.ReasonLength:

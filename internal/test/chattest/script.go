@@ -9,32 +9,30 @@ import (
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 )
 
-// Answer is what the server answers to a request. The zero value is an answer
-// without text.
+// Answer is the server's answer to a request. The zero value is an answer without text.
 type Answer struct {
-	Steps []Step // what the model does, in order
+	Steps []Step // actions of the model, in order
 
-	Status int         // 0 is 200
-	Header http.Header // beside the headers of the form
-	Body   []byte      // sent as it is, in place of Steps
+	Status int         // 0 means 200
+	Header http.Header // in addition to the headers of the API
+	Body   []byte      // sent instead of Steps
 
-	ChunkBytes int  // the most bytes of the body written at once; 0: an event at once
+	ChunkBytes int  // the most bytes of the body per write; 0: one event per write
 	Cut        int  // bytes of the body after which the connection breaks; 0: none, less than 0: before the status
-	Hang       bool // after Steps or Body, and without them before the status, nothing comes until the client leaves
+	Hang       bool // after Steps or Body, or before the status without them, nothing is sent until the client leaves
 
 	fault *fault
 }
 
-// Say is an answer of steps.
+// Say returns an answer of steps.
 func Say(steps ...Step) Answer { return Answer{Steps: steps} }
 
-// Always answers every request alike.
+// Always returns the same answer for every request.
 func Always(a Answer) func(Request) Answer {
 	return func(Request) Answer { return a }
 }
 
-// InTurn gives each request the next answer. A request too many gets an error
-// of status 500 that says so.
+// InTurn returns the next answer for each request, and then an error of status 500.
 func InTurn(answers ...Answer) func(Request) Answer {
 	var mu sync.Mutex
 	next := 0
@@ -51,12 +49,12 @@ func InTurn(answers ...Answer) func(Request) Answer {
 	}
 }
 
-// Step is a thing the model does: [Text], [Call], [Wait] and the others.
+// Step is an action of the model: [Text], [Call], [Wait] and the others.
 type Step struct {
 	kind     stepKind
 	id, name string   // of a call
-	pieces   []string // each is an event of its own
-	ends     bool     // the call, which begins and ends with this step
+	pieces   []string // one event each
+	ends     bool     // the call begins and ends with this step
 	pause    time.Duration
 	until    <-chan struct{}
 	usage    chat.Usage
@@ -78,12 +76,12 @@ const (
 	stepRaw
 )
 
-// Text says something, piece by piece.
+// Text says a text, piece by piece.
 func Text(pieces ...string) Step { return Step{kind: stepText, pieces: pieces} }
 
-// Thinking thinks, piece by piece: a summary of reasoning in
-// [chat.FormResponses], a signed block in [chat.FormAnthropic], and
-// reasoning_content, which compatible servers have, in [chat.FormOpenAI].
+// Thinking thinks, piece by piece: a summary of reasoning in [chat.FormResponses], a
+// signed block in [chat.FormAnthropic], and reasoning_content, as compatible servers
+// have it, in [chat.FormOpenAI].
 func Thinking(pieces ...string) Step { return Step{kind: stepThinking, pieces: pieces} }
 
 // Call calls a tool; each piece of the arguments is an event.
@@ -91,41 +89,39 @@ func Call(id, name string, arguments ...string) Step {
 	return Step{kind: stepBegin, id: id, name: name, pieces: arguments, ends: true}
 }
 
-// Begin begins a call that [Arguments] continue and [End] ends, so that calls
-// can be woven into each other. OpenAI's forms do so; Anthropic's ends a block
-// before the next begins.
+// Begin begins a call that [Arguments] continue and [End] ends, so that calls can be
+// interleaved, as in OpenAI's APIs. Anthropic's ends a block before the next begins.
 func Begin(id, name string) Step { return Step{kind: stepBegin, id: id, name: name} }
 
-// Arguments are more arguments of a call. Without its [Begin] they are nothing.
+// Arguments adds arguments to a call. It is ignored without [Begin].
 func Arguments(id string, pieces ...string) Step {
 	return Step{kind: stepArguments, id: id, pieces: pieces}
 }
 
-// End ends a call. What a script does not end ends with the answer.
+// End ends a call. Calls without it end with the answer.
 func End(id string) Step { return Step{kind: stepEnd, id: id} }
 
-// Wait does nothing for a while.
+// Wait pauses.
 func Wait(d time.Duration) Step { return Step{kind: stepWait, pause: d} }
 
-// Until does nothing until the channel is closed.
+// Until waits until the channel is closed.
 func Until(closed <-chan struct{}) Step { return Step{kind: stepWait, until: closed} }
 
-// Usage are the tokens of the answer: all that went in, all that came out, and
-// what of the first was read from a cache and written to one. It may stand
-// anywhere; without it the numbers are 0.
+// Usage sets the tokens of the answer: all input, all output, and the input read from a
+// cache and written to one. Its position is irrelevant; without it the numbers are 0.
 func Usage(in, out, cacheRead, cacheWrite int64) Step {
 	return Step{kind: stepUsage, usage: chat.Usage{Input: in, Output: out, CacheRead: cacheRead, CacheWrite: cacheWrite}}
 }
 
-// Finish is why the answer ends. It may stand anywhere; without it an answer
-// with calls ends for those, and others because all is said.
+// Finish sets why the answer ends. Its position is irrelevant; the default is calls if
+// there are any, else stop.
 func Finish(r chat.Reason) Step { return Step{kind: stepFinish, reason: r} }
 
-// Fail breaks a stream off with an error in its form. Answers that are not
-// streamed pass it over.
+// Fail ends a stream with an error of the API. It is ignored in answers that are not
+// streamed.
 func Fail(message string) Step { return Step{kind: stepFail, pieces: []string{message}} }
 
-// Raw writes text into a stream as it stands, such as a comment that keeps a
-// connection open or an event that no other step makes. Answers that are not
-// streamed pass it over.
+// Raw writes text into a stream unchanged, such as a comment that keeps a connection
+// alive or an event that no other step writes. It is ignored in answers that are not
+// streamed.
 func Raw(text string) Step { return Step{kind: stepRaw, pieces: []string{text}} }

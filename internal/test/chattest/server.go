@@ -15,16 +15,16 @@ import (
 
 // Limits of a server.
 const (
-	MaxBodyBytes = chat.MaxRequestBytes + 1<<20 // of a request; the runtime may add tools to what it got
-	MaxRecorded  = 10_000                       // requests that are kept; later ones are answered only
+	MaxBodyBytes = chat.MaxRequestBytes + 1<<20 // of a request; the runtime may add tools to a client's
+	MaxRecorded  = 10_000                       // recorded requests; later ones are only answered
 )
 
-// Server is a provider of models. Its methods may be called at any time.
+// Server is a model provider. Its methods are safe for concurrent use.
 type Server struct {
 	URL string // http://127.0.0.1:port; the paths are below /v1
 
 	http   *http.Server
-	served chan struct{}      // closed when nothing more is accepted
+	served chan struct{}      // closed when no more requests are accepted
 	leave  context.CancelFunc // ends answers that wait or hang
 
 	mu       sync.Mutex
@@ -35,12 +35,12 @@ type Server struct {
 	busy     sync.WaitGroup
 }
 
-// Start starts a server on a free port. Until it has a script, it answers
-// every request with an error.
+// Start starts a server on a free port. Until it has a script, it answers every request
+// with an error.
 func Start() (*Server, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return nil, fmt.Errorf("start a provider of models: %w", err)
+		return nil, fmt.Errorf("start a model provider: %w", err)
 	}
 	ctx, leave := context.WithCancel(context.Background())
 	s := &Server{
@@ -50,18 +50,18 @@ func Start() (*Server, error) {
 	s.http = &http.Server{Handler: s, BaseContext: func(net.Listener) context.Context { return ctx }}
 	go func() {
 		defer close(s.served)
-		s.http.Serve(listener) //nolint:errcheck // it ends with Close
+		s.http.Serve(listener) //nolint:errcheck // ends with Close
 	}()
 	return s, nil
 }
 
-// Close breaks off what is being answered and waits for its end.
+// Close ends the running answers and waits for them.
 func (s *Server) Close() {
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()
 	s.leave()
-	s.http.Close() //nolint:errcheck // the listener is all that it closes
+	s.http.Close() //nolint:errcheck // closes only the listener
 	<-s.served
 	s.busy.Wait()
 }
@@ -76,23 +76,21 @@ func (s *Server) enter() bool {
 	return !s.closed
 }
 
-// Script sets what is answered from now on. The function may be called by
-// several requests at a time.
+// Script sets the answers from now on. The function may be called concurrently.
 func (s *Server) Script(answer func(Request) Answer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.script = answer
 }
 
-// Requests are the requests so far, in the order of their arrival.
+// Requests returns the requests so far, in order of arrival.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.requests)
 }
 
-// forms are the paths of the forms, behind whatever a client's endpoint begins
-// with.
+// forms are the paths of the APIs, after any prefix.
 var forms = []struct {
 	path string
 	form chat.Form
@@ -111,7 +109,7 @@ func formOf(path string) chat.Form {
 	return ""
 }
 
-// ServeHTTP answers a request as the script says.
+// ServeHTTP answers a request as scripted.
 func (s *Server) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 	if !s.enter() {
 		return

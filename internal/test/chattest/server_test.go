@@ -16,7 +16,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/test/chattest"
 )
 
-// TestRequestsAreRead sends the same conversation in every form.
+// TestRequestsAreRead sends the same conversation to every API.
 func TestRequestsAreRead(t *testing.T) {
 	bodies := map[chat.Form]string{
 		chat.FormOpenAI: `{"model":"m","stream":true,"messages":[
@@ -106,8 +106,8 @@ func TestScripts(t *testing.T) {
 	}
 }
 
-// TestCuts cuts every form all over: the client gets exactly what stands before
-// the cut, and learns that it is not all.
+// TestCuts cuts answers at many positions: the client gets exactly the bytes before the
+// cut, and an error.
 func TestCuts(t *testing.T) {
 	const body = `{"model":"m","stream":true}`
 	cut := func(path string, at int) (string, error) {
@@ -135,8 +135,8 @@ func TestCuts(t *testing.T) {
 	}
 }
 
-// TestHang hangs before the status, and in the midst of a stream, until the
-// client leaves.
+// TestHang hangs before the status, and in the middle of a stream, until the client
+// leaves.
 func TestHang(t *testing.T) {
 	for form, client := range clients {
 		for _, steps := range [][]chattest.Step{nil, {chattest.Text("half")}} {
@@ -198,7 +198,7 @@ func TestClose(t *testing.T) {
 	s.Close()
 }
 
-// TestRaw passes text into streams as it stands.
+// TestRaw writes text into streams unchanged.
 func TestRaw(t *testing.T) {
 	s := start(t, chattest.Always(chattest.Say(chattest.Raw(": still here\n\n"), chattest.Text("so"))))
 	for form, client := range clients {
@@ -213,7 +213,7 @@ func TestRaw(t *testing.T) {
 	}
 }
 
-// TestBrokenArguments come as they are, whatever they are.
+// TestBrokenArguments are sent unchanged.
 func TestBrokenArguments(t *testing.T) {
 	s := start(t, chattest.Always(chattest.Say(chattest.Call("c", "f", `{"x": `))))
 	for form, path := range paths {
@@ -225,7 +225,7 @@ func TestBrokenArguments(t *testing.T) {
 	}
 }
 
-// FuzzRequest sends any body to every form: the server answers and goes on.
+// FuzzRequest sends any body to every API: the server answers and continues.
 func FuzzRequest(f *testing.F) {
 	f.Add(`{"model":"m","messages":[{"role":"user","content":"hi"}]}`)
 	f.Add(`{"stream":true,"input":[{"role":"user","content":[{"type":"input_text","text":"hi"}]}]}`)
