@@ -12,10 +12,10 @@ import (
 // cachedSQL is a statement of about a millisecond.
 const cachedSQL = "SELECT count(*) AS n, avg(haversine_km(lat, lon, 47.45, -122.31)) AS km FROM places"
 
-// benchCache compares answers from the result cache with the same statement
-// run each time, both over HTTP from 32 callers, in turn.
+// benchCache compares answers from the result cache with running the same statement
+// each time, alternately, both over HTTP from 32 callers.
 func benchCache(ctx context.Context, e *env) ([]row, error) {
-	dir, err := e.podWith("cache", "", dataset("places")+functions) // the cache is on unless it is turned off
+	dir, err := e.podWith("cache", "", dataset("places")+functions) // the cache is enabled by default
 	if err != nil {
 		return nil, err
 	}
@@ -27,12 +27,12 @@ func benchCache(ctx context.Context, e *env) ([]row, error) {
 		return nil, err
 	}
 	defer s.stop()
-	var remembered, made []float64
+	var cached, made []float64
 	for range 3 {
 		for _, side := range []struct {
 			header string
 			to     *[]float64
-		}{{"", &remembered}, {"Cache-Control: no-cache\r\n", &made}} {
+		}{{"", &cached}, {"Cache-Control: no-cache\r\n", &made}} {
 			n, err := load(ctx, func(ctx context.Context, calls *atomic.Int64) error { return s.repeat(ctx, side.header, calls) })
 			if err != nil {
 				return nil, err
@@ -42,11 +42,11 @@ func benchCache(ctx context.Context, e *env) ([]row, error) {
 	}
 	return []row{{
 		fmt.Sprintf("result cache: /v1/sql answers of one statement, 32 connections (run each time: %.0f/s)", median(made)),
-		fmt.Sprintf("%.0f/s", median(remembered)), "reported",
+		fmt.Sprintf("%.0f/s", median(cached)), "reported",
 	}}, nil
 }
 
-// repeat sends one statement again and again; see httpCaller.
+// repeat sends the same statement repeatedly; see httpCaller.
 func (s *server) repeat(ctx context.Context, header string, calls *atomic.Int64) error {
 	host := strings.TrimPrefix(s.url, "http://")
 	conn, err := net.Dial("tcp", host)

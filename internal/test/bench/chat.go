@@ -18,15 +18,15 @@ import (
 	"github.com/spiced-sql/spiced/internal/test/chattest"
 )
 
-// model declares a model whose provider is at the address.
+// model declares a model whose provider has this address.
 func model(address, params string) string {
 	return "models: [{name: m, from: 'openai:x', params: {endpoint: '" + address + "/v1'" + params + "}}]\n"
 }
 
 const question = `{"model":"m","stream":true,"messages":[{"role":"user","content":"how far is it?"}]}`
 
-// benchFirstToken compares the time to the first token through spiced, with
-// its tools in the request, with that through a plain proxy, in turn.
+// benchFirstToken compares the time to the first token through spiced, with its tools
+// in the request, and through a plain proxy, alternately.
 func benchFirstToken(ctx context.Context, e *env) ([]row, error) {
 	provider, err := chattest.Start()
 	if err != nil {
@@ -63,7 +63,7 @@ func benchFirstToken(ctx context.Context, e *env) ([]row, error) {
 		if err != nil {
 			return nil, err
 		}
-		if i >= 20 { // connections are there, code is warm
+		if i >= 20 { // after warm-up
 			theirs, ours = theirs+proxied, ours+served
 		}
 	}
@@ -76,8 +76,8 @@ func benchFirstToken(ctx context.Context, e *env) ([]row, error) {
 
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// firstToken is how long the first text takes to come. The rest of the answer
-// is read, so that the connection can be used again.
+// firstToken returns how long the first text takes. It reads the rest of the answer, so
+// that the connection can be reused.
 func firstToken(ctx context.Context, base string) (time.Duration, error) {
 	began := time.Now()
 	var first time.Duration
@@ -92,7 +92,7 @@ func firstToken(ctx context.Context, base string) (time.Duration, error) {
 	return first, err
 }
 
-// chunks asks the question and gives each piece of the answer to take.
+// chunks asks the question and passes each piece of the answer to take.
 func chunks(ctx context.Context, base string, take func(string)) error {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, base+"/v1/chat/completions", strings.NewReader(question))
 	if err != nil {
@@ -116,7 +116,7 @@ func chunks(ctx context.Context, base string, take func(string)) error {
 	return lines.Err()
 }
 
-// streams keeps a connection for each stream.
+// streams has a connection for each stream.
 var streams = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 1000}}
 
 const (
@@ -125,7 +125,7 @@ const (
 	streamEvery = 100 * time.Millisecond
 )
 
-// benchStreams holds many streams at once: a token for each every 100 ms.
+// benchStreams runs many concurrent streams with a token every 100 ms each.
 func benchStreams(ctx context.Context, e *env) ([]row, error) {
 	provider, err := chattest.Start()
 	if err != nil {
@@ -172,8 +172,8 @@ func benchStreams(ctx context.Context, e *env) ([]row, error) {
 	}, nil
 }
 
-// holdStreams opens the streams over two seconds and returns the longest stall
-// of each: how much later than its time a token came after the one before.
+// holdStreams starts the streams over two seconds and returns the longest stall of
+// each: how late a token came after the previous one.
 func holdStreams(ctx context.Context, base string, watch func()) ([]time.Duration, error) {
 	var mu sync.Mutex
 	var all []time.Duration

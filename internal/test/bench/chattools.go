@@ -25,7 +25,7 @@ import (
 	"github.com/spiced-sql/spiced/tools/builtin"
 )
 
-// slowInvoker is tools that take 300 ms.
+// slowInvoker makes calls that take 300 ms.
 type slowInvoker struct{}
 
 func (slowInvoker) Invoke(ctx context.Context, _ registry.Call) tools.Result {
@@ -35,9 +35,9 @@ func (slowInvoker) Invoke(ctx context.Context, _ registry.Call) tools.Result {
 	return tools.Result{OK: true, Result: json.RawMessage(`42`)}
 }
 
-// benchOverlap measures a round of a stream of 1 s in which three tools of
-// 300 ms are called, with their arguments complete at 0.2, 0.4 and 0.6 s: from
-// the request to the request that has the results.
+// benchOverlap measures a round of a stream of 1 s in which three tools of 300 ms are
+// called, with their arguments complete at 0.2, 0.4 and 0.6 s: from the request to the
+// request that has the results.
 func benchOverlap(ctx context.Context, _ *env) ([]row, error) {
 	provider, err := chattest.Start()
 	if err != nil {
@@ -78,9 +78,9 @@ func benchOverlap(ctx context.Context, _ *env) ([]row, error) {
 
 const turnTools = 100
 
-// benchTurn counts the tokens of a turn with 100 tools, as the provider gets
-// it, with every definition and with tool_search. The tools are those of the
-// retrieval set bfcl_live where it is there, else made up.
+// benchTurn counts the tokens of a turn with 100 tools, as the provider gets it, with
+// every definition and with tool_search. The tools are those of the retrieval set
+// bfcl_live if it is available, else generated.
 func benchTurn(ctx context.Context, _ *env) ([]row, error) {
 	provider, err := chattest.Start()
 	if err != nil {
@@ -117,7 +117,7 @@ func benchTurn(ctx context.Context, _ *env) ([]row, error) {
 	}, nil
 }
 
-// askOnce asks a model that has the tools in a mode one question.
+// askOnce sends one question to a model that has the tools in a mode.
 func askOnce(ctx context.Context, address, mode string, list []tools.Tool) error {
 	file, err := os.CreateTemp("", "spiced-bench-*.yaml")
 	if err != nil {
@@ -160,8 +160,8 @@ func askOnce(ctx context.Context, address, mode string, list []tools.Tool) error
 	return nil
 }
 
-// turnCatalog are the built-in tools of `tools: all`, list_datasets among them,
-// and the first tools of bfcl_live, or as many made-up ones.
+// turnCatalog returns the built-in tools of `tools: all`, including list_datasets, and
+// the first tools of bfcl_live, or generated ones.
 func turnCatalog() (list []tools.Tool, from string, err error) {
 	all, err := builtin.Load(builtin.Env{}, []string{"core"})
 	if err != nil {
@@ -186,7 +186,7 @@ func turnCatalog() (list []tools.Tool, from string, err error) {
 		if err := json.Unmarshal([]byte(line), &d); err != nil {
 			return nil, "", err
 		}
-		d.Source, d.Name = tools.SourceFunction, strings.ReplaceAll(d.Name, ".", "_") // as providers want names
+		d.Source, d.Name = tools.SourceFunction, strings.ReplaceAll(d.Name, ".", "_") // to satisfy the providers' rules for names
 		t, err := tools.New(d, nothing)
 		if err != nil {
 			return nil, "", err

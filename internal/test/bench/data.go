@@ -6,13 +6,14 @@ import (
 	"fmt"
 	"path/filepath"
 
-	_ "github.com/duckdb/duckdb-go/v2" // the driver that the in-process sides of the ratios use
+	_ "github.com/duckdb/duckdb-go/v2" // the driver of the in-process sides of the ratios
 )
 
-// haversine is the seed's body, with the columns of table points.
+// haversine is the body of the function in the seed Spicepod, with the columns of table
+// points.
 const haversine = `6371 * acos(cos(radians(lat1)) * cos(radians(lat2)) * cos(radians(lon2) - radians(lon1)) + sin(radians(lat1)) * sin(radians(lat2)))`
 
-// functions are the two functions of the seed, and one that uses its argument
+// functions are the two functions of the seed Spicepod, and one that uses its argument
 // twice.
 const functions = `functions:
   - name: haversine_km
@@ -33,8 +34,7 @@ const functions = `functions:
     body: x - x
 `
 
-// generate writes the rows of query as a Parquet file into the Spicepod's
-// folder.
+// generate writes the rows of a query as a Parquet file into the Spicepod's folder.
 func generate(ctx context.Context, dir, name, query string) error {
 	db, err := sql.Open("duckdb", "")
 	if err != nil {
@@ -46,7 +46,7 @@ func generate(ctx context.Context, dir, name, query string) error {
 	return err
 }
 
-// dataset declares a Parquet file that is kept in memory.
+// dataset declares a Parquet file accelerated in memory.
 func dataset(name string) string {
 	return fmt.Sprintf("datasets:\n  - name: %s\n    from: file:%s.parquet\n    acceleration: { enabled: true, mode: memory }\n", name, name)
 }

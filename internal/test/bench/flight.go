@@ -17,11 +17,11 @@ import (
 	"google.golang.org/grpc/mem"
 )
 
-// anyPort lets a door choose its port; see [server.door].
+// anyPort lets a listener choose its port; see [server.endpoint].
 const anyPort = "127.0.0.1:0"
 
-// door is the address of a door of that name.
-func (s *server) door(ctx context.Context, name string) (string, error) {
+// endpoint returns the address of the named protocol.
+func (s *server) endpoint(ctx context.Context, name string) (string, error) {
 	status, body, err := s.get(ctx, "/v1/status")
 	if err != nil || status != http.StatusOK {
 		return "", fmt.Errorf("status %d: %s: %w", status, body, err)
@@ -35,17 +35,16 @@ func (s *server) door(ctx context.Context, name string) (string, error) {
 			return c.Endpoint, nil
 		}
 	}
-	return "", fmt.Errorf("spiced has no door %q", name)
+	return "", fmt.Errorf("spiced does not serve %q", name)
 }
 
 // flightRuns is how often each side of the ratio runs.
 const flightRuns = 5
 
-// benchFlight reads ten million rows over Flight and watches the server's
-// memory; the speed is compared with reading the chunks in this process. As
-// with the forms over HTTP the client drops what it has received. What it costs
-// to make batches of it is reported beside it: the client of arrow-go shares
-// the machine with the server.
+// benchFlight reads ten million rows over Flight and samples the server's memory; the
+// speed is relative to reading the chunks in this process. As in benchStream the client
+// discards what it receives. The cost of decoding record batches, as arrow-go's client
+// shares the machine with the server, is reported separately.
 func benchFlight(ctx context.Context, e *env) ([]row, error) {
 	dir, err := e.pod("flight", dataset("wide"))
 	if err != nil {
@@ -95,9 +94,9 @@ func benchFlight(ctx context.Context, e *env) ([]row, error) {
 	}, nil
 }
 
-// flightClient connects with windows as fast clients set them.
+// flightClient connects with the window sizes of fast clients.
 func (s *server) flightClient(ctx context.Context) (*flightsql.Client, error) {
-	address, err := s.door(ctx, "flight")
+	address, err := s.endpoint(ctx, "flight")
 	if err != nil {
 		return nil, err
 	}
@@ -105,8 +104,8 @@ func (s *server) flightClient(ctx context.Context) (*flightsql.Client, error) {
 		grpc.WithInitialWindowSize(8<<20), grpc.WithInitialConnWindowSize(16<<20), grpc.WithReadBufferSize(256<<10))
 }
 
-// overFlight reads all rows; it returns by how much the server's memory rose
-// over idle at most.
+// overFlight reads all rows; it returns how far the server's memory rose above idle at
+// most.
 func (s *server) overFlight(ctx context.Context, client *flightsql.Client, read func(context.Context, *flightsql.Client) error) (grown int64, took time.Duration, err error) {
 	idle, err := s.rss()
 	if err != nil {
@@ -143,7 +142,7 @@ func decodeRows(ctx context.Context, client *flightsql.Client) error {
 	return reader.Err()
 }
 
-// dropRows reads the messages and looks at none.
+// dropRows receives the messages without decoding them.
 func dropRows(ctx context.Context, client *flightsql.Client) error {
 	info, err := client.Execute(ctx, "SELECT * FROM wide")
 	if err != nil {
@@ -166,7 +165,7 @@ func dropRows(ctx context.Context, client *flightsql.Client) error {
 	return nil
 }
 
-// dropCodec reads nothing of a message but its size.
+// dropCodec records only the size of a message.
 type dropCodec struct {
 	encoding.CodecV2
 	bytes int

@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// The two sides of a ratio run in turn, long enough for noise to even out.
+// The two sides of a ratio alternate, long enough to average out noise.
 const (
 	ratioTime = 4 * time.Second
 	minPairs  = 11
 	maxPairs  = 101
 )
 
-// benchInline compares calls with the same SQL written into the statement.
+// benchInline compares calls with the same SQL inlined in the statement.
 func benchInline(ctx context.Context, e *env) ([]row, error) {
 	s, err := e.pointsServer(ctx, "inline")
 	if err != nil {
@@ -34,8 +34,8 @@ func benchInline(ctx context.Context, e *env) ([]row, error) {
 	return rows, nil
 }
 
-// benchOnce checks that a volatile argument is evaluated once a row, and what
-// that costs ordinary columns.
+// benchOnce checks that a volatile argument is evaluated once per row, and what that
+// costs for ordinary columns.
 func benchOnce(ctx context.Context, e *env) ([]row, error) {
 	s, err := e.pointsServer(ctx, "once")
 	if err != nil {
@@ -67,8 +67,8 @@ func (e *env) pointsServer(ctx context.Context, name string) (*server, error) {
 	return e.serve(ctx, dir)
 }
 
-// ratio runs a and b in turn and returns the median of a's times over b's,
-// pair by pair. The first pair warms up.
+// ratio runs a and b alternately and returns the median ratio of their times. The first
+// pair is warm-up.
 func (s *server) ratio(ctx context.Context, a, b string) (float64, error) {
 	var ratios []float64
 	began := time.Now()

@@ -16,9 +16,9 @@ import (
 	"github.com/spiced-sql/spiced/registry"
 )
 
-// benchInvoke compares calls of haversine_km over HTTP with calls through the
-// same door in this process, both from 32 callers, in turn. No call repeats
-// another's arguments, so that no result is remembered.
+// benchInvoke compares calls of haversine_km over HTTP with calls of the registry in
+// this process, alternately, both from 32 callers. All arguments differ, so that no
+// result is cached.
 func benchInvoke(ctx context.Context, e *env) ([]row, error) {
 	dir, err := e.pod("invoke", functions)
 	if err != nil {
@@ -50,13 +50,13 @@ func benchInvoke(ctx context.Context, e *env) ([]row, error) {
 	return []row{
 		{":invoke of haversine_km over HTTP, 32 connections", fmt.Sprintf("%.0f/s, p99 %.1f ms", median(overHTTP), times.quantile(0.99)), "≥ 8,000/s, ≤ 25 ms"},
 		{
-			fmt.Sprintf(":invoke over HTTP : the same door in-process (%.0f/s), 32 callers", median(inProcess)),
+			fmt.Sprintf(":invoke over HTTP : the registry in-process (%.0f/s), 32 callers", median(inProcess)),
 			fmt.Sprintf("%.0f %%", 100*median(ratios)), "≥ 50 %",
 		},
 	}, nil
 }
 
-// latencies are the times of calls, in milliseconds.
+// latencies are the latencies of calls, in milliseconds.
 type latencies struct {
 	mu  sync.Mutex
 	all []float64

@@ -15,8 +15,8 @@ const (
 	millisecond = "SELECT sum(i * 7 % 13) AS s, count(DISTINCT i % 100) AS n FROM range(30000) t(i) WHERE i >= $1"
 )
 
-// benchIsolate measures what a worker process adds to a statement of about
-// 1 ms: p50 of pairs that run one after the other.
+// benchIsolate measures what a worker process adds to a statement of about 1 ms: p50 of
+// consecutive pairs.
 func benchIsolate(ctx context.Context, e *env) ([]row, error) {
 	dir, err := e.podWith("isolate", "  query: { isolation: process }\n", functions)
 	if err != nil {
@@ -37,7 +37,7 @@ func benchIsolate(ctx context.Context, e *env) ([]row, error) {
 		if err != nil {
 			return nil, err
 		}
-		if i >= 20 { // the worker is there, plans are remembered
+		if i >= 20 { // the worker runs, plans are cached
 			here, there = append(here, ms(direct)), append(there, ms(remote))
 		}
 	}
@@ -47,7 +47,7 @@ func benchIsolate(ctx context.Context, e *env) ([]row, error) {
 	}}, nil
 }
 
-// isolated is how long the statement takes in a worker, or here.
+// isolated returns how long the statement takes in a worker, or in this process.
 func isolated(ctx context.Context, db *engine.DB, isolate bool) (time.Duration, error) {
 	began := time.Now()
 	rows, err := db.Query(ctx, engine.Request{SQL: millisecond, Params: engine.Params{Positional: []any{int64(10)}}, Isolate: isolate})

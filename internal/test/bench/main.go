@@ -1,6 +1,6 @@
-// Command bench measures what docs/performance.md states and prints it as
-// tables. Every figure is a ratio or a count from one run, so that it means
-// something on a noisy machine.
+// Command bench measures the figures in docs/performance.md and prints them as tables.
+// Every figure is a ratio or a count from one run, so that it is meaningful on a noisy
+// machine.
 //
 //	go run ./internal/test/bench            all tables
 //	go run ./internal/test/bench -only start,reload
@@ -18,7 +18,7 @@ import (
 	"strings"
 )
 
-// benchmark is one table row or several, measured together.
+// benchmark measures one or several table rows.
 type benchmark struct {
 	name string
 	run  func(context.Context, *env) ([]row, error)
@@ -27,13 +27,13 @@ type benchmark struct {
 // row is one line of the table.
 type row struct{ what, measured, target string }
 
-// env is what benchmarks share.
+// env is shared by all benchmarks.
 type env struct {
 	binary string // spiced, built for this run
-	dir    string // scratch folder
+	dir    string // temporary folder
 }
 
-// benchmarks in the order of the table.
+// benchmarks are listed in the order of the table.
 var benchmarks = []benchmark{
 	{"inline", benchInline},
 	{"once", benchOnce},
@@ -76,7 +76,7 @@ func main() {
 	}
 }
 
-// chosen are the benchmarks of these names; all of them for "".
+// chosen returns the named benchmarks; all of them for "".
 func chosen(only string) ([]benchmark, error) {
 	if only == "" {
 		return benchmarks, nil
@@ -89,7 +89,7 @@ func chosen(only string) ([]benchmark, error) {
 			for _, b := range benchmarks {
 				names = append(names, b.name)
 			}
-			return nil, fmt.Errorf("-only: there is no benchmark %q; there are %s", name, strings.Join(names, ", "))
+			return nil, fmt.Errorf("-only: there is no benchmark %q; use %s", name, strings.Join(names, ", "))
 		}
 		some = append(some, benchmarks[at])
 	}

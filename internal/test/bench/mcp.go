@@ -26,8 +26,8 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// benchMCPCall measures calls over streamable HTTP from 32 connections, a
-// session each.
+// benchMCPCall measures calls over streamable HTTP from 32 connections with one session
+// each.
 func benchMCPCall(ctx context.Context, e *env) ([]row, error) {
 	dir, err := e.pod("mcpcall", functions)
 	if err != nil {
@@ -117,8 +117,8 @@ func serveEcho(ctx context.Context) error {
 	return s.Run(ctx, &mcp.StdioTransport{})
 }
 
-// benchMCPProxy compares calls of a stdio server through the registry with
-// calls straight to it, in turn.
+// benchMCPProxy compares calls of a stdio server through the registry with direct
+// calls, alternately.
 func benchMCPProxy(ctx context.Context, e *env) ([]row, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -166,8 +166,8 @@ func benchMCPProxy(ctx context.Context, e *env) ([]row, error) {
 
 const listedTools = 5000
 
-// benchMCPList measures tools/list of 5,000 tools, page after page, from the
-// SDK's client over HTTP.
+// benchMCPList measures tools/list of 5,000 tools, page by page, with the SDK's client
+// over HTTP.
 func benchMCPList(ctx context.Context, _ *env) ([]row, error) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var list []tools.Tool
@@ -217,7 +217,7 @@ func benchMCPList(ctx context.Context, _ *env) ([]row, error) {
 	}}, nil
 }
 
-// listPages reads all pages as bytes, several times, and returns the median
+// listPages reads all pages without decoding, several times, and returns the median
 // time in milliseconds.
 func listPages(ctx context.Context, url string) (took float64, pages int, err error) {
 	post := func(session, body string) (http.Header, []byte, error) {

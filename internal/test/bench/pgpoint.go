@@ -14,12 +14,12 @@ import (
 
 const postgresConnections = 16
 
-// postgresSQL is pointSQL as PostgreSQL numbers parameters.
+// postgresSQL is pointSQL with PostgreSQL's parameter syntax.
 var postgresSQL = strings.Replace(pointSQL, "?", "$1", 1)
 
-// benchPostgresPoint compares a point query that pgx has prepared with the same
-// in this process, both from 16 callers, in turn. In-process it has the guard,
-// the pool and the plan of each execution as well.
+// benchPostgresPoint compares a point query prepared by pgx with the same in this
+// process, alternately, both from 16 callers. The in-process side includes the guard,
+// the pool and the planning of each execution as well.
 func benchPostgresPoint(ctx context.Context, e *env) ([]row, error) {
 	dir, err := e.pod("pgpoint", dataset("places")+functions)
 	if err != nil {
@@ -33,7 +33,7 @@ func benchPostgresPoint(ctx context.Context, e *env) ([]row, error) {
 		return nil, err
 	}
 	defer s.stop()
-	address, err := s.door(ctx, "postgres")
+	address, err := s.endpoint(ctx, "postgres")
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +60,7 @@ func benchPostgresPoint(ctx context.Context, e *env) ([]row, error) {
 	}}, nil
 }
 
-// loaded is a runtime in this process that serves its Spicepod.
+// loaded returns a runtime in this process that serves its Spicepod.
 func loaded(ctx context.Context, o runtime.Options) (*runtime.Daemon, error) {
 	d, err := runtime.New(ctx, o)
 	if err != nil {
@@ -73,8 +73,7 @@ func loaded(ctx context.Context, o runtime.Options) (*runtime.Daemon, error) {
 	return d, nil
 }
 
-// pgxCaller keeps one connection busy. pgx prepares the statement at its first
-// use.
+// pgxCaller keeps one connection busy. pgx prepares the statement on first use.
 func pgxCaller(ctx context.Context, address string, calls *atomic.Int64) error {
 	c, err := pgx.Connect(ctx, "postgresql://bench@"+address+"/spice?sslmode=disable")
 	if err != nil {

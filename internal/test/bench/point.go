@@ -28,8 +28,8 @@ const (
 	pointSQL         = "SELECT name, haversine_km(lat, lon, 47.45, -122.31) AS km FROM places WHERE id = ?"
 )
 
-// benchPoint compares a point query over HTTP with the same statement prepared
-// in this process through database/sql, both from 32 callers, in turn.
+// benchPoint compares a point query over HTTP with the same statement prepared in this
+// process through database/sql, alternately, both from 32 callers.
 func benchPoint(ctx context.Context, e *env) ([]row, error) {
 	dir, err := e.pod("point", dataset("places")+functions)
 	if err != nil {
@@ -66,8 +66,7 @@ func benchPoint(ctx context.Context, e *env) ([]row, error) {
 	}}, nil
 }
 
-// preparedPlaces prepares the statement over the same rows and the same
-// function, prelude and all.
+// preparedPlaces prepares the statement with the same rows, function and schemas.
 func preparedPlaces(ctx context.Context, dir string) (*sql.Stmt, func(), error) {
 	connector, err := duckdb.NewConnector("", func(c driver.ExecerContext) error {
 		_, err := c.ExecContext(ctx, "CREATE SCHEMA IF NOT EXISTS datafusion; SET search_path = 'memory.main,memory.datafusion'", nil)
@@ -136,9 +135,8 @@ func preparedCaller(ctx context.Context, stmt *sql.Stmt, calls *atomic.Int64) er
 	return nil
 }
 
-// httpCaller keeps one connection busy. It writes requests and reads answers
-// by hand: the load comes from the machine that is measured, so the caller
-// must cost little.
+// httpCaller keeps one connection busy. It writes requests and parses answers by hand,
+// because the load generator shares the machine with the server and must be cheap.
 func httpCaller(ctx context.Context, s *server, calls *atomic.Int64) error {
 	host := strings.TrimPrefix(s.url, "http://")
 	conn, err := net.Dial("tcp", host)

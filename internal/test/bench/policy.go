@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// protected is the table of ten million rows with a policy, beside itself
-// without one. Nobody is root.
+// protected declares the table of ten million rows with and without a policy. No caller
+// is root.
 const protected = `datasets:
   - name: wide
     from: file:wide.parquet
@@ -18,8 +18,8 @@ const protected = `datasets:
     column_mask: { name: "left(name, 6)" }
 `
 
-// benchPolicy compares a scan through a row filter and a mask with the same
-// written by hand, without ctx, which tells a policy who asks.
+// benchPolicy compares a scan through a row filter and a mask with the equivalent SQL,
+// without ctx, the function for the caller's attributes.
 func benchPolicy(ctx context.Context, e *env) ([]row, error) {
 	dir, err := e.pod("policy", protected)
 	if err != nil {
@@ -45,7 +45,7 @@ func benchPolicy(ctx context.Context, e *env) ([]row, error) {
 	return []row{{"row filter and mask : the same written by hand, scan of 10 million rows, time", fmt.Sprintf("%.2f", ratio), "reported"}}, nil
 }
 
-// same fails unless both statements have one answer.
+// same returns an error unless both statements have the same answer.
 func (s *server) same(ctx context.Context, a, b string) error {
 	_, first, err := s.sql(ctx, a)
 	if err != nil {

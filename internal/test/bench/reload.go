@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// benchReload changes one of 1,000 functions and measures from the write of
-// the file to the first answer of the new body.
+// benchReload changes one of 1,000 functions and measures the time from writing the
+// file to the first answer of the new body.
 func benchReload(ctx context.Context, e *env) ([]row, error) {
 	const n, rounds = 1000, 15
 	dir, err := e.pod("reload", manyFunctions(n, 1))

@@ -9,14 +9,14 @@ import (
 	"github.com/spiced-sql/spiced/internal/find/search"
 )
 
-// developmentSets are labelled queries that are not part of the repository.
+// developmentSets are labelled queries outside of the repository.
 const developmentSets = "../shared/retrieval/dev/*"
 
-// benchRetrieval measures the ranking on the development sets, where they are.
+// benchRetrieval measures the ranking on the development sets, if they are available.
 func benchRetrieval(ctx context.Context, _ *env) ([]row, error) {
 	dirs, err := filepath.Glob(developmentSets)
 	if err != nil || len(dirs) == 0 {
-		return []row{{"retrieval on the development sets", "not here", ""}}, err
+		return []row{{"retrieval on the development sets", "not available", ""}}, err
 	}
 	var sets []*eval.Set
 	var reports []eval.Report
@@ -47,11 +47,11 @@ func benchRetrieval(ctx context.Context, _ *env) ([]row, error) {
 	return []row{
 		{"tool search on the nine development sets, builtin:hash, nDCG@10 / R@5", fmt.Sprintf("%.1f / %.1f", mean.NDCG10, mean.R5), "≥ 70 / ≥ 75"},
 		{"the same, each set with the settings that are best on the others", fmt.Sprintf("%.1f / %.1f", out.NDCG10, out.R5), "reported"},
-		{"queries flagged no_good_match: of other sets, of its own", fmt.Sprintf("%.1f %%, %.1f %%", found[0].Rightly, found[0].Falsely), "≥ 27 %, ≤ 5 %"},
+		{"queries flagged no_good_match: of other sets, of the same set", fmt.Sprintf("%.1f %%, %.1f %%", found[0].Rightly, found[0].Falsely), "≥ 27 %, ≤ 5 %"},
 	}, nil
 }
 
-// candidates are the settings that leaving one set out chooses from.
+// candidates are the settings to choose from when one set is left out.
 func candidates() []eval.Candidate {
 	vary := func(name string, change func(*search.Settings)) eval.Candidate {
 		s := search.Default()
@@ -59,7 +59,7 @@ func candidates() []eval.Candidate {
 		return eval.Candidate{Name: name, Options: eval.Options{Settings: s}}
 	}
 	return []eval.Candidate{
-		vary("as it is", func(*search.Settings) {}),
+		vary("default", func(*search.Settings) {}),
 		vary("k 60", func(s *search.Settings) { s.K = 60 }),
 		vary("full text 1", func(s *search.Settings) { s.FullText = 1 }),
 		vary("keyword 1", func(s *search.Settings) { s.Keyword = 1 }),

@@ -28,12 +28,12 @@ type server struct {
 	began time.Time
 }
 
-// deadline bounds every wait on a server.
+// deadline limits every wait for a server.
 const deadline = 2 * time.Minute
 
 var address = regexp.MustCompile(`http://127\.0\.0\.1:\d+`)
 
-// serve starts spiced on a Spicepod, with flags, and waits until it answers.
+// serve starts spiced on a Spicepod, with flags, and waits until it serves.
 func (e *env) serve(ctx context.Context, dir string, flags ...string) (*server, error) {
 	s := &server{log: &bytes.Buffer{}, done: make(chan error, 1), began: time.Now()}
 	args := append([]string{"serve", dir, "--http", "127.0.0.1:0", "--metrics", "127.0.0.1:0"}, flags...)
@@ -58,7 +58,7 @@ func (e *env) serve(ctx context.Context, dir string, flags ...string) (*server, 
 	return s, s.wait(ctx, "/v1/ready", func(status int, _ string) bool { return status == http.StatusOK })
 }
 
-// watch reads the server's log, finds its address and waits for its end.
+// watch reads the server's log, finds its address and waits for the process to end.
 func (s *server) watch(out io.Reader, found chan<- string) {
 	var once sync.Once
 	lines := bufio.NewScanner(out)
@@ -75,7 +75,7 @@ func (s *server) stop() {
 	<-s.done
 }
 
-// wait asks path until ok says so.
+// wait requests path until ok returns true.
 func (s *server) wait(ctx context.Context, path string, ok func(status int, body string) bool) error {
 	ctx, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()
@@ -122,7 +122,7 @@ func answer(req *http.Request) (int, string, error) {
 	return res.StatusCode, string(body), err
 }
 
-// rss is the resident memory of the server in bytes.
+// rss returns the resident memory of the server in bytes.
 func (s *server) rss() (int64, error) {
 	status, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(s.cmd.Process.Pid), "status"))
 	if err != nil {
@@ -140,7 +140,7 @@ func (s *server) rss() (int64, error) {
 // pod writes a Spicepod into a new folder.
 func (e *env) pod(name, text string) (string, error) { return e.write(name, header(name)+text) }
 
-// podWith is pod with settings of the runtime in place of the usual ones.
+// podWith is pod with other settings of the runtime.
 func (e *env) podWith(name, runtime, text string) (string, error) {
 	return e.write(name, headerWith(name, runtime)+text)
 }
@@ -153,7 +153,7 @@ func (e *env) write(name, spicepod string) (string, error) {
 	return dir, os.WriteFile(filepath.Join(dir, "spicepod.yaml"), []byte(spicepod), 0o644)
 }
 
-// usual lets statements take their time, and run each time they are sent.
+// usual allows long statements and disables the result cache.
 const usual = "  query: { timeout: 10m }\n  caching: { sql_results: { enabled: false } }\n"
 
 func header(name string) string { return headerWith(name, usual) }

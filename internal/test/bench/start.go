@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// manyFunctions declares n functions with bodies of the seed's size.
+// manyFunctions declares n functions with bodies as long as in the seed Spicepod.
 func manyFunctions(n int, factor int) string {
 	var b strings.Builder
 	b.WriteString("functions:\n")
@@ -33,7 +33,7 @@ func manyFunctions(n int, factor int) string {
 	return b.String()
 }
 
-// benchStart measures from starting the process until /v1/ready says so.
+// benchStart measures the time from starting the process until /v1/ready succeeds.
 func benchStart(ctx context.Context, e *env) ([]row, error) {
 	var rows []row
 	for _, c := range []struct {

@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// median of the values; the upper one of two.
+// median returns the median; the upper one of two.
 func median[T cmp.Ordered](values []T) T {
 	sorted := slices.Sorted(slices.Values(values))
 	return sorted[len(sorted)/2]
 }
 
-// worst is the largest value.
+// worst returns the largest value.
 func worst[T cmp.Ordered](values []T) T { return slices.Max(values) }

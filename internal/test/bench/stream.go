@@ -11,8 +11,8 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
 
-// benchStream reads ten million rows in each form and watches the server's
-// memory; Arrow's speed is compared with reading the chunks in this process.
+// benchStream reads ten million rows in each format and samples the server's memory;
+// the speed of Arrow is relative to reading the chunks in this process.
 func benchStream(ctx context.Context, e *env) ([]row, error) {
 	dir, err := e.pod("stream", dataset("wide"))
 	if err != nil {
@@ -44,8 +44,8 @@ func benchStream(ctx context.Context, e *env) ([]row, error) {
 	return append(rows, row{"Arrow over HTTP : reading the same chunks in-process, speed", fmt.Sprintf("%.2f", ratio), "≥ 0.5"}), nil
 }
 
-// download reads a result to its end; it returns by how much the server's
-// memory rose over idle at most.
+// download reads a result to its end; it returns how far the server's memory rose above
+// idle at most.
 func (s *server) download(ctx context.Context, statement, form string) (grown, size int64, took time.Duration, err error) {
 	idle, err := s.rss()
 	if err != nil {
@@ -74,7 +74,7 @@ func (s *server) download(ctx context.Context, statement, form string) (grown, s
 	return max(<-peak-idle, 0), size, took, err
 }
 
-// peak samples the server's memory until done and sends the most it saw.
+// peak samples the server's memory until done and sends the maximum.
 func (s *server) peak(done <-chan struct{}, out chan<- int64) {
 	var most int64
 	for {
@@ -90,8 +90,8 @@ func (s *server) peak(done <-chan struct{}, out chan<- int64) {
 	}
 }
 
-// arrowRatio compares the speed of a download as Arrow with that of a loop
-// over the same chunks in this process, in turn.
+// arrowRatio compares the speed of a download as Arrow with a loop over the same chunks
+// in this process, alternately.
 func (s *server) arrowRatio(ctx context.Context, dir string) (float64, error) {
 	db, err := wideTable(ctx, dir)
 	if err != nil {
@@ -113,7 +113,7 @@ func (s *server) arrowRatio(ctx context.Context, dir string) (float64, error) {
 	return median(ratios), nil
 }
 
-// wideTable holds the rows of wide.parquet in this process.
+// wideTable loads the rows of wide.parquet in this process.
 func wideTable(ctx context.Context, dir string) (*engine.DB, error) {
 	db, err := engine.Open(ctx, engine.Options{})
 	if err != nil {

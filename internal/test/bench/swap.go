@@ -17,8 +17,8 @@ const (
 	swapCallers = 16
 )
 
-// benchSwap reloads under load: two functions change together, and no answer
-// may fail or hold one of each.
+// benchSwap reloads under load: two functions change together, and no answer may fail
+// or mix their versions.
 func benchSwap(ctx context.Context, e *env) ([]row, error) {
 	dir, err := e.pod("swap", twins(0))
 	if err != nil {
@@ -53,7 +53,7 @@ func benchSwap(ctx context.Context, e *env) ([]row, error) {
 	}}, nil
 }
 
-// twins declares two functions that always return the same number.
+// twins declares two functions that return the same number.
 func twins(n int) string {
 	one := "  - { name: twin_%s, from: sql, signature: { args: [{ name: x, type: int64 }], returns: int64 }, body: 'x + %d' }\n"
 	return "functions:\n" + fmt.Sprintf(one, "a", n) + fmt.Sprintf(one, "b", n)

@@ -18,8 +18,8 @@ const (
 	vectorLength = 384
 )
 
-// benchSearch measures searches over a catalog of made-up tools whose texts
-// are about as long as those of real ones.
+// benchSearch measures searches over a catalog of generated tools with texts of
+// realistic length.
 func benchSearch(context.Context, *env) ([]row, error) {
 	random := rand.New(rand.NewPCG(1, 2))
 	documents := make([]search.Document, catalogTools)
@@ -58,14 +58,14 @@ func benchSearch(context.Context, *env) ([]row, error) {
 	}, nil
 }
 
-// forEach calls f with 0 to n-1 on all processors.
+// forEach calls f with 0 to n-1 on all CPUs.
 func forEach(n int, f func(int)) {
 	var group errgroup.Group
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i := range n {
 		group.Go(func() error { f(i); return nil })
 	}
-	_ = group.Wait() // nothing fails
+	_ = group.Wait() // no function returns an error
 }
 
 func heap() uint64 {
@@ -103,7 +103,7 @@ func sentence(random *rand.Rand, words int) string {
 	return text
 }
 
-// word is one of some thousand; a few of them are much more common.
+// word returns one of a few thousand words; a few of them are much more common.
 func word(random *rand.Rand) string {
 	const first, middle, last = "bcdfghjklmnprstvwz", "aeiou", "lmnrstx"
 	n := int(3000 * random.Float64() * random.Float64() * random.Float64())
