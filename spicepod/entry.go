@@ -72,11 +72,7 @@ func ParamPath(key string) string {
 // Known refuses every param that is not declared or does not have its type, in
 // the order of the keys; owner is "a model from openai".
 func (e *Entry) Known(owner string, params []Param) {
-	names := make([]string, len(params))
-	for i, p := range params {
-		names[i] = p.Name
-	}
-	for _, err := range e.Params.Unknown(owner, names) {
+	for _, err := range e.Params.Unknown(owner, ParamNames(params)) {
 		e.fail(err)
 	}
 	for _, p := range params {

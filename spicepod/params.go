@@ -26,6 +26,15 @@ type Param struct {
 	Doc    string
 }
 
+// ParamNames returns the names of params.
+func ParamNames(params []Param) []string {
+	names := make([]string, len(params))
+	for i, p := range params {
+		names[i] = p.Name
+	}
+	return names
+}
+
 // ParamType is what a param takes. Scalars may be written as text.
 type ParamType int
 
@@ -39,7 +48,7 @@ const (
 	ParamSize                      // Size
 	ParamFlag                      // bool, or string
 	ParamTexts                     // []string
-	ParamTextMap                   // map[string]string, not empty
+	ParamTextMap                   // map[string]string
 	ParamTextsMap                  // []string or map[string]string
 	ParamObject                    // map[string]any
 )
@@ -198,9 +207,6 @@ func (p Params) textMap(key string, m map[string]any, t ParamType) (any, error) 
 			return nil, p.wrong(key, t, v, fmt.Sprintf(" for %q", name))
 		}
 		texts[name] = text
-	}
-	if len(texts) == 0 {
-		return nil, p.wrong(key, t, m, " without names")
 	}
 	return texts, nil
 }

@@ -43,7 +43,7 @@ func TestParamValues(t *testing.T) {
 		{list(map[string]any{}), ParamTexts, nil, "text or a list of texts, not a mapping in the list"},
 		{map[string]any{"a": text("INT")}, ParamTextMap, map[string]string{"a": "INT"}, ""},
 		{map[string]any{"a": list()}, ParamTextMap, nil, `a mapping of names to values, not a list for "a"`},
-		{map[string]any{}, ParamTextMap, nil, "a mapping of names to values, not a mapping without names"},
+		{map[string]any{}, ParamTextMap, map[string]string{}, ""},
 		{list(text("INT")), ParamTextMap, nil, "a mapping of names to values, not a list"},
 		{list(text("INT")), ParamTextsMap, []string{"INT"}, ""},
 		{text("INT"), ParamTextsMap, nil, `a mapping of names to values, or a list of texts, not "INT"`},

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/spicepod"
 )
 
 // CSV and TSV files. Unlike DuckDB alone, a header is taken for granted and
@@ -12,15 +13,15 @@ import (
 // vanish because a file looks odd. The delimiter is a comma, or what DuckDB
 // detects when the header has no comma.
 
-var csvOptions = withCommon(map[string]option{
-	"header": optBool, "delim": optText, "sep": optText, "quote": optText, "escape": optText, "comment": optText,
-	"nullstr": optTexts, "dateformat": optText, "timestampformat": optText,
-	"columns": optColumns, "types": optTypes, "names": optTexts, "all_varchar": optBool, "skip": optInt,
-	"ignore_errors": optBool, "null_padding": optBool, "strict_mode": optBool, "max_line_size": optInt,
-	"sample_size": optInt, "files_to_sniff": optInt, "encoding": optText, "compression": optText, "new_line": optText,
-	"decimal_separator": optText, "thousands": optText, "normalize_names": optBool,
-	"allow_quoted_nulls": optBool, "force_not_null": optTexts, "auto_detect": optBool,
-	"auto_type_candidates": optTexts, "buffer_size": optInt, "parallel": optBool,
+var csvOptions = withCommon(map[string]spicepod.ParamType{
+	"header": spicepod.ParamBool, "delim": spicepod.ParamText, "sep": spicepod.ParamText, "quote": spicepod.ParamText, "escape": spicepod.ParamText, "comment": spicepod.ParamText,
+	"nullstr": spicepod.ParamTexts, "dateformat": spicepod.ParamText, "timestampformat": spicepod.ParamText,
+	"columns": spicepod.ParamTextMap, "types": spicepod.ParamTextsMap, "names": spicepod.ParamTexts, "all_varchar": spicepod.ParamBool, "skip": spicepod.ParamInt,
+	"ignore_errors": spicepod.ParamBool, "null_padding": spicepod.ParamBool, "strict_mode": spicepod.ParamBool, "max_line_size": spicepod.ParamInt,
+	"sample_size": spicepod.ParamInt, "files_to_sniff": spicepod.ParamInt, "encoding": spicepod.ParamText, "compression": spicepod.ParamText, "new_line": spicepod.ParamText,
+	"decimal_separator": spicepod.ParamText, "thousands": spicepod.ParamText, "normalize_names": spicepod.ParamBool,
+	"allow_quoted_nulls": spicepod.ParamBool, "force_not_null": spicepod.ParamTexts, "auto_detect": spicepod.ParamBool,
+	"auto_type_candidates": spicepod.ParamTexts, "buffer_size": spicepod.ParamInt, "parallel": spicepod.ParamBool,
 })
 
 var csvAliases = map[string]string{

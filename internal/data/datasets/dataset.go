@@ -145,21 +145,15 @@ func (m *Manager) compile(ctx context.Context, pod *spicepod.Pod, index int) (*D
 func (d *Dataset) compileParams() error {
 	params, own := d.Declared.Params, connectors[d.source.connector]
 	if d.source.connector == "duckdb" {
-		for key := range params {
-			if !slices.Contains(own, key) {
-				hint := "known: " + strings.Join(own, ", ")
-				if near := nearest.Name(key, own); near != "" {
-					hint = fmt.Sprintf("did you mean %q?", near)
-				}
-				return keyFault(key, hint, "params.%s is not a setting of connector duckdb", key)
-			}
+		for _, unknown := range params.Unknown("a dataset from duckdb", spicepod.ParamNames(own)) {
+			return unknown
 		}
 		return nil
 	}
 	if params.Has("file_format") {
 		name, err := params.String("file_format")
 		if err != nil {
-			return newFault("params.file_format", "", "%s", err)
+			return err
 		}
 		if d.format, err = formatByName(name); err != nil {
 			return err

@@ -34,7 +34,7 @@ func (m *Manager) findTable(d *Dataset) (duckTable, error) {
 		if params.Has(key) {
 			path, err := params.String(key)
 			if err != nil {
-				return duckTable{}, newFault("params."+key, "", "%s", err)
+				return duckTable{}, err
 			}
 			t := splitTable(d.source.target)
 			t.path = d.source.absolute(path)
@@ -52,7 +52,7 @@ func (m *Manager) findTable(d *Dataset) (duckTable, error) {
 	if params.Has("table") {
 		text, err := params.String("table")
 		if err != nil {
-			return duckTable{}, newFault("params.table", "", "%s", err)
+			return duckTable{}, err
 		}
 		if name != "" {
 			return duckTable{}, newFault("params.table", "name the table once", "from names table %q already", name)

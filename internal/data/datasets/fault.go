@@ -3,6 +3,7 @@ package datasets
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spiced-sql/spiced/spicepod"
 )
@@ -51,13 +52,27 @@ func (f *fault) mayReturn() *fault {
 	return f
 }
 
-// asFault returns err as a fault; what is none is about `from`.
+// asFault returns err as a fault. An error without a path is about `from`.
 func asFault(err error) *fault {
-	var f *fault
-	if errors.As(err, &f) {
+	if f := faultOf(err); f != nil {
 		return f
 	}
-	return &fault{path: "from", offset: -1, message: err.Error()}
+	return newFault("from", "", "%s", err)
+}
+
+// faultOf returns the fault in err, or nil.
+func faultOf(err error) *fault {
+	var f *fault
+	var p *spicepod.ParamError
+	switch {
+	case errors.As(err, &f):
+		return f
+	case errors.As(err, &p):
+		f = newFault(strings.TrimPrefix(spicepod.ParamPath(p.Key), "."), p.Hint, "%s", p.Message)
+		f.key = p.Unknown
+		return f
+	}
+	return nil
 }
 
 // problem places the fault in the file. component is "dataset x" or "view x",

@@ -159,7 +159,7 @@ func (m *Manager) folder(ctx context.Context, d *Dataset, dir string) (files, er
 	if d.Declared.Params.Has("file_extension") {
 		text, err := d.Declared.Params.String("file_extension")
 		if err != nil {
-			return files{}, newFault("params.file_extension", "", "%s", err)
+			return files{}, err
 		}
 		wanted = "." + strings.TrimPrefix(strings.ToLower(text), ".")
 		if strings.ContainsAny(wanted, "*?[/\\") {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/spiced-sql/spiced/internal/kit/nearest"
+	"github.com/spiced-sql/spiced/spicepod"
 )
 
 // format is a kind of file.
@@ -15,9 +16,9 @@ type format struct {
 	prefixes   []string // of its params, such as csv_
 	extensions []string
 	mediaTypes []string
-	fixed      []setting         // unless the params say otherwise
-	options    map[string]option // by DuckDB's name
-	aliases    map[string]string // other names to DuckDB's
+	fixed      []setting                     // unless the params say otherwise
+	options    map[string]spicepod.ParamType // by DuckDB's name
+	aliases    map[string]string             // other names to DuckDB's
 }
 
 // formats that are served; the first of several with an extension wins.

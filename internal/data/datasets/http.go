@@ -42,22 +42,21 @@ func (m *Manager) newDownload(d *Dataset) (*download, error) {
 	}
 	out := &download{url: d.source.target, header: http.Header{}}
 	out.header.Set("User-Agent", "spiced")
-	fail := func(key string, err error) (*download, error) { return nil, newFault("params."+key, "", "%s", err) }
 	if out.timeout, err = p.Duration("client_timeout", m.limits.fetchTimeout); err != nil {
-		return fail("client_timeout", err)
+		return nil, err
 	}
 	retries, err := p.Int("max_retries", m.limits.fetchAttempts-1)
 	if err != nil {
-		return fail("max_retries", err)
+		return nil, err
 	}
 	out.attempts = 1 + max(0, min(retries, 10))
 	user, err := p.String("http_username")
 	if err != nil {
-		return fail("http_username", err)
+		return nil, err
 	}
 	password, err := p.String("http_password")
 	if err != nil {
-		return fail("http_password", err)
+		return nil, err
 	}
 	if user != "" || password != "" {
 		r := http.Request{Header: out.header}
@@ -71,13 +70,12 @@ func (d *download) addHeaders(p spicepod.Params) error {
 	if !p.Has("http_headers") {
 		return nil
 	}
-	headers, ok := p["http_headers"].(map[string]any)
-	if !ok {
-		return newFault("params.http_headers", "write it as a mapping of names to values", "params.http_headers takes a mapping")
+	headers, err := p.Value("http_headers", spicepod.ParamTextMap)
+	if err != nil {
+		return err
 	}
-	for name, value := range headers {
-		text, ok := scalarText(value)
-		if !ok || strings.ContainsAny(name+text, "\r\n") {
+	for name, text := range headers.(map[string]string) {
+		if strings.ContainsAny(name+text, "\r\n") {
 			return newFault("params.http_headers", "", "header %q takes a text of one line", name)
 		}
 		d.header.Set(name, text)

@@ -1,14 +1,16 @@
 package datasets
 
+import "github.com/spiced-sql/spiced/spicepod"
+
 // JSON files: an array of objects or objects one after the other (.json), or
 // one object on each line (.ndjson, .jsonl).
 
-var jsonOptions = withCommon(map[string]option{
-	"format": optText, "records": optText, "columns": optColumns, "maximum_depth": optInt,
-	"maximum_object_size": optInt, "ignore_errors": optBool, "dateformat": optText, "timestampformat": optText,
-	"sample_size": optInt, "compression": optText, "convert_strings_to_integers": optBool,
-	"field_appearance_threshold": optNumber, "map_inference_threshold": optInt, "maximum_sample_files": optInt,
-	"auto_detect": optBool,
+var jsonOptions = withCommon(map[string]spicepod.ParamType{
+	"format": spicepod.ParamText, "records": spicepod.ParamText, "columns": spicepod.ParamTextMap, "maximum_depth": spicepod.ParamInt,
+	"maximum_object_size": spicepod.ParamInt, "ignore_errors": spicepod.ParamBool, "dateformat": spicepod.ParamText, "timestampformat": spicepod.ParamText,
+	"sample_size": spicepod.ParamInt, "compression": spicepod.ParamText, "convert_strings_to_integers": spicepod.ParamBool,
+	"field_appearance_threshold": spicepod.ParamNumber, "map_inference_threshold": spicepod.ParamInt, "maximum_sample_files": spicepod.ParamInt,
+	"auto_detect": spicepod.ParamBool,
 })
 
 var jsonAliases = map[string]string{

@@ -26,8 +26,8 @@ const raggedHint = "repair the file, or set params.null_padding: true to fill sh
 
 // describeError makes a fault of an error of DuckDB's about a source.
 func describeError(err error) *fault {
-	var f *fault
-	if errors.As(err, &f) {
+	f := faultOf(err)
+	if f != nil {
 		return f
 	}
 	text := err.Error()

@@ -1,7 +1,6 @@
 package datasets
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -13,29 +12,10 @@ import (
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
-// option is the kind of value a param takes.
-type option uint8
-
-const (
-	optBool    option = iota
-	optInt            // a whole number
-	optNumber         // any number
-	optText           // text
-	optTexts          // text, or a list of them
-	optTypes          // a mapping of column to type, or a list of types
-	optColumns        // a mapping of column to type
-	optAny            // true, false or text
-)
-
-var optionWords = [...]string{
-	"true or false", "a whole number", "a number", "text", "text or a list of texts",
-	"a mapping of columns to types, or a list of types", "a mapping of columns to types", "true, false or text",
-}
-
 // commonOptions are those of every file format.
-var commonOptions = map[string]option{
-	"filename": optAny, "union_by_name": optBool,
-	"hive_partitioning": optBool, "hive_types": optColumns, "hive_types_autocast": optBool,
+var commonOptions = map[string]spicepod.ParamType{
+	"filename": spicepod.ParamFlag, "union_by_name": spicepod.ParamBool,
+	"hive_partitioning": spicepod.ParamBool, "hive_types": spicepod.ParamTextMap, "hive_types_autocast": spicepod.ParamBool,
 }
 
 var commonAliases = map[string]string{
@@ -45,7 +25,7 @@ var commonAliases = map[string]string{
 }
 
 // withCommon adds what every format has.
-func withCommon(options map[string]option) map[string]option {
+func withCommon(options map[string]spicepod.ParamType) map[string]spicepod.ParamType {
 	all := maps.Clone(commonOptions)
 	maps.Copy(all, options)
 	return all
@@ -62,9 +42,10 @@ func literalList(list []string) string {
 	return "[" + strings.Join(quoted, ", ") + "]"
 }
 
-// settings turns params into settings of the format, sorted by name. Keys in
-// own are the connector's. Every fault is about one key.
-func (f *format) settings(params spicepod.Params, own []string) ([]setting, error) {
+// settings turns params into settings of the format, sorted by name, and leaves
+// out those of the connector. Every fault is about one key.
+func (f *format) settings(params spicepod.Params, connector []spicepod.Param) ([]setting, error) {
+	own := spicepod.ParamNames(connector)
 	var out []setting
 	from := map[string]string{}
 	for _, key := range slices.Sorted(maps.Keys(params)) {
@@ -79,11 +60,14 @@ func (f *format) settings(params spicepod.Params, own []string) ([]setting, erro
 			return nil, keyFault(key, "keep one of them", "params.%s and params.%s both set %s", other, key, name)
 		}
 		from[name] = key
-		value, err := optionValue(f.options[name], params[key])
+		value, err := params.Value(key, f.options[name])
 		if err != nil {
-			return nil, newFault("params."+key, "", "params.%s takes %s%s", key, optionWords[f.options[name]], err)
+			return nil, err
 		}
-		out = append(out, setting{name, spiceValue(name, value)})
+		if m, ok := value.(map[string]string); ok && len(m) == 0 {
+			return nil, newFault("params."+key, "", "params.%s names no column", key)
+		}
+		out = append(out, setting{name, spiceValue(name, sqlOf(value))})
 	}
 	for _, x := range f.fixed {
 		if from[x.name] == "" && !(x.name == "delim" && from["sep"] != "") {
@@ -151,40 +135,24 @@ func (f *format) known(own []string) []string {
 	return append(names, slices.Sorted(maps.Keys(f.options))...)
 }
 
-// optionValue renders a value of params as SQL. The error ends "takes …".
-func optionValue(kind option, value any) (string, error) {
-	switch kind {
-	case optTexts:
-		if list, ok := value.([]any); ok {
-			return textList(list)
+// sqlOf renders a value of params as SQL.
+func sqlOf(value any) string {
+	switch v := value.(type) {
+	case string:
+		return literal(v)
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64)
+	case []string:
+		return literalList(v)
+	case map[string]string: // a struct of texts; DuckDB reads the types
+		parts := make([]string, 0, len(v))
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			parts = append(parts, literal(name)+": "+literal(v[name]))
 		}
-		kind = optText
-	case optTypes, optColumns:
-		if list, ok := value.([]any); ok && kind == optTypes {
-			return textList(list)
-		}
-		return typeMap(value)
+		return "{" + strings.Join(parts, ", ") + "}"
+	default:
+		return fmt.Sprint(v)
 	}
-	text, ok := scalarText(value)
-	if !ok {
-		return "", fmt.Errorf(", not %s", kindOf(value))
-	}
-	lower := strings.ToLower(text)
-	switch {
-	case (kind == optBool || kind == optAny) && (lower == "true" || lower == "false"):
-		return lower, nil
-	case kind == optInt:
-		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
-			return strconv.FormatInt(n, 10), nil
-		}
-	case kind == optNumber:
-		if n, err := strconv.ParseFloat(text, 64); err == nil && n-n == 0 {
-			return strconv.FormatFloat(n, 'f', -1, 64), nil
-		}
-	case kind == optText || kind == optAny:
-		return literal(text), nil
-	}
-	return "", fmt.Errorf(", not %s", shownValue(value))
 }
 
 // spiceValue turns Spice's words for a value into DuckDB's.
@@ -201,67 +169,4 @@ func spiceValue(name, value string) string {
 		lower = duck
 	}
 	return literal(strings.ReplaceAll(lower, "''", "'"))
-}
-
-// scalarText is the revealed text of a scalar.
-func scalarText(value any) (string, bool) {
-	switch v := value.(type) {
-	case spicepod.Text:
-		return v.Reveal(), true
-	case json.Number:
-		return v.String(), true
-	case bool:
-		return strconv.FormatBool(v), true
-	}
-	return "", false
-}
-
-// shownValue is a value as written.
-func shownValue(value any) string {
-	if text, ok := value.(spicepod.Text); ok {
-		return strconv.Quote(text.Raw)
-	}
-	return fmt.Sprint(value)
-}
-
-func kindOf(value any) string {
-	switch value.(type) {
-	case []any:
-		return "a list"
-	case map[string]any:
-		return "a mapping"
-	case nil:
-		return "null"
-	}
-	return fmt.Sprint(value)
-}
-
-func textList(list []any) (string, error) {
-	texts := make([]string, len(list))
-	for i, e := range list {
-		text, ok := scalarText(e)
-		if !ok {
-			return "", fmt.Errorf(", not %s in the list", kindOf(e))
-		}
-		texts[i] = text
-	}
-	return literalList(texts), nil
-}
-
-// typeMap renders a mapping of names to types as a struct of texts; DuckDB
-// reads the types.
-func typeMap(value any) (string, error) {
-	m, ok := value.(map[string]any)
-	if !ok || len(m) == 0 {
-		return "", fmt.Errorf(", not %s", kindOf(value))
-	}
-	parts := make([]string, 0, len(m))
-	for _, name := range slices.Sorted(maps.Keys(m)) {
-		text, ok := scalarText(m[name])
-		if !ok {
-			return "", fmt.Errorf(", not %s for %q", kindOf(m[name]), name)
-		}
-		parts = append(parts, literal(name)+": "+literal(text))
-	}
-	return "{" + strings.Join(parts, ", ") + "}", nil
 }

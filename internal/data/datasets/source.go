@@ -10,13 +10,28 @@ import (
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
-// connectors that this build serves, and what their params may be beside the
-// options of the file format.
-var connectors = map[string][]string{
-	"file":   {"file_format", "file_extension"},
-	"http":   {"file_format", "http_username", "http_password", "http_headers", "client_timeout", "max_retries"},
-	"https":  {"file_format", "http_username", "http_password", "http_headers", "client_timeout", "max_retries"},
-	"duckdb": {"open", "duckdb_open", "table"},
+var paramFileFormat = spicepod.Param{Name: "file_format", Doc: "Format of the files, if their names do not show it."}
+
+var httpParams = []spicepod.Param{
+	paramFileFormat,
+	{Name: "http_username", Doc: "User of basic authentication."},
+	{Name: "http_password", Secret: true, Doc: "Password of basic authentication."},
+	{Name: "http_headers", Type: spicepod.ParamTextMap, Secret: true, Doc: "More headers, by name."},
+	{Name: "client_timeout", Type: spicepod.ParamDuration, Doc: "Of one download."},
+	{Name: "max_retries", Type: spicepod.ParamInt, Doc: "How often a download is tried again."},
+}
+
+// connectors that this build serves, with their params beside the options of
+// the file format.
+var connectors = map[string][]spicepod.Param{
+	"file":  {paramFileFormat, {Name: "file_extension", Doc: "Extension of the files of a folder."}},
+	"http":  httpParams,
+	"https": httpParams,
+	"duckdb": {
+		{Name: "open", Doc: "Path of the database; from names the table."},
+		{Name: "duckdb_open", Doc: "Another name of open."},
+		{Name: "table", Doc: "The table, if from is the path of the database."},
+	},
 }
 
 const servedConnectors = "file, duckdb, http, https"

@@ -193,7 +193,7 @@ func FuzzSource(f *testing.F) {
 	f.Fuzz(func(t *testing.T, path, key, value string) {
 		for _, format := range formats {
 			var given any = spicepod.Text{Raw: value}
-			if kind := format.options[key]; kind == optTypes || kind == optColumns {
+			if kind := format.options[key]; kind == spicepod.ParamTextsMap || kind == spicepod.ParamTextMap {
 				given = map[string]any{value: spicepod.Text{Raw: value}}
 			}
 			settings, err := format.settings(spicepod.Params{key: given}, nil)
