@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spiced-sql/spiced/internal/kit/httpx"
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
@@ -160,11 +161,7 @@ func transferError(ctx context.Context, d *download, err error) error {
 	if errors.Is(err, errSlow) || errors.Is(context.Cause(ctx), errSlow) {
 		return &httpError{message: fmt.Sprintf("the server took longer than %s (params.client_timeout)", d.timeout), again: true}
 	}
-	var u *url.Error
-	if errors.As(err, &u) {
-		err = u.Err
-	}
-	return &httpError{message: err.Error(), again: ctx.Err() == nil}
+	return &httpError{message: httpx.Cause(err).Error(), again: ctx.Err() == nil}
 }
 
 // save writes the body to a new file and says how long it is.

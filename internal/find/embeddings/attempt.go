@@ -4,13 +4,11 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -101,35 +99,18 @@ func retryable(status int) bool {
 	return slices.Contains([]int{http.StatusRequestTimeout, http.StatusConflict, http.StatusTooManyRequests}, status) || status >= 500
 }
 
-// transferError keeps the URL out of an error of the client's. Nothing that
-// concerns certificates or redirects goes away by itself.
+// transferError makes an error of one of the HTTP client's.
 func (o *openAI) transferError(err error) *Error {
-	var outer *url.Error
-	if errors.As(err, &outer) {
-		err = outer.Err
-	}
-	var redirect *httpx.RedirectError
-	var certificate *tls.CertificateVerificationError
+	err = httpx.Cause(err)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		return o.fail(0, true, context.DeadlineExceeded, "no full answer within %s (params.timeout)", o.timeout)
-	case errors.As(err, &redirect), errors.As(err, &certificate):
+	case httpx.Permanent(err):
 		return o.fail(0, false, nil, "%s", err)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return o.fail(0, true, io.ErrUnexpectedEOF, "the connection was closed before the end of the answer")
 	}
 	return o.fail(0, true, nil, "%s", err)
-}
-
-// client follows redirects only where texts and key were meant to go.
-func client(shared *http.Client) *http.Client {
-	c := http.Client{}
-	if shared != nil {
-		c = *shared
-	}
-	c.Jar = nil
-	c.CheckRedirect = httpx.CheckRedirect
-	return &c
 }
 
 // backoff is how long to wait after so many failed attempts: twice as long

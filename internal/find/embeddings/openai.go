@@ -46,7 +46,7 @@ func openOpenAI(e *entry) (Model, *spicepod.Problem) {
 		identity: e.identity(),
 		model:    e.id,
 		url:      endpoint.JoinPath("embeddings").String(),
-		client:   client(e.opts.HTTP),
+		client:   httpx.Client(e.opts.HTTP),
 		wanted:   e.Number("dimensions", 0, 1, MaxDimensions),
 		batch:    e.Number("batch_size", defaultBatch, 1, MaxBatch),
 		timeout:  e.Duration("timeout", defaultTimeout, MaxTimeout),

@@ -2,13 +2,11 @@ package upstream
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"net/url"
 	"strconv"
 
 	"github.com/spiced-sql/spiced/internal/kit/httpx"
@@ -31,17 +29,12 @@ func (e *Endpoint) cancelled(ctx context.Context) *chat.Error {
 // to retry. A timeout is not retried: the client would wait as long again. The cause is
 // wrapped only where it contains no text of the provider.
 func (e *Endpoint) unreachable(err error, a *answer) (failed *chat.Error, again bool) {
-	var outer *url.Error
-	if errors.As(err, &outer) {
-		err = outer.Err
-	}
-	var redirect *httpx.RedirectError
-	var certificate *tls.CertificateVerificationError
+	err = httpx.Cause(err)
 	var network net.Error
 	switch {
 	case a.late.Load():
 		return e.fail(chat.CodeTimeout, context.DeadlineExceeded, "the provider did not begin to answer within %s (params.timeout)", e.timeout), false
-	case errors.As(err, &redirect), errors.As(err, &certificate):
+	case httpx.Permanent(err):
 		return e.fail(chat.CodeUpstream, nil, "%s", err), false
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return e.fail(chat.CodeUpstream, io.ErrUnexpectedEOF, "the provider closed the connection without an answer"), true

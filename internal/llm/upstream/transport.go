@@ -22,12 +22,9 @@ var shared = sync.OnceValue(func() http.RoundTripper {
 	return t
 })
 
-// client returns a client that follows redirects only to the same host.
+// client returns the client of an endpoint.
 func client(given *http.Client) *http.Client {
-	c := &http.Client{CheckRedirect: httpx.CheckRedirect}
-	if given != nil {
-		c.Transport = given.Transport
-	}
+	c := httpx.Client(given)
 	if c.Transport == nil {
 		c.Transport = shared()
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -116,10 +115,7 @@ func noStream(r *http.Request) *http.Response {
 
 // unreachable leaves the URL out of an error.
 func unreachable(err error) *webError {
-	var outer *url.Error
-	if errors.As(err, &outer) {
-		err = outer.Err
-	}
+	err = httpx.Cause(err)
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return &webError{text: "the server closed the connection without an answer"}
 	}

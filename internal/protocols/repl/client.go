@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"mime"
@@ -13,6 +12,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/spiced-sql/spiced/internal/kit/httpx"
 	"github.com/spiced-sql/spiced/internal/kit/nearest"
 )
 
@@ -160,10 +160,7 @@ func unreachable(ctx context.Context, address string, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if failed := (*url.Error)(nil); errors.As(err, &failed) {
-		err = failed.Err
-	}
-	return fmt.Errorf("no answer from %s: %w", address, err)
+	return fmt.Errorf("no answer from %s: %w", address, httpx.Cause(err))
 }
 
 // readError reads the error of a response, JSON or plain text.

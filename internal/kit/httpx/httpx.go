@@ -1,13 +1,24 @@
-// Package httpx is what requests to servers of others have in common, be they
-// providers of models or MCP servers: which redirects are followed, how long a
-// refusal asks to wait, what it says, and what of that may be shown.
+// Package httpx has helpers for outbound HTTP to model providers and MCP
+// servers: which redirects are followed, which failures are permanent, how long
+// a server asks to wait, what its error says and which parts of that may be
+// shown.
+//
+//	client := httpx.Client(shared)
+//	res, err := client.Do(req)
+//	if err != nil {
+//		return fmt.Errorf("the server cannot be reached: %w", httpx.Cause(err)) // without the URL
+//	}
+//	wait := httpx.RetryAfter(res.Header)
 package httpx
 
 import (
 	"cmp"
+	"crypto/tls"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,14 +28,43 @@ import (
 // MaxRedirects is how many redirects one request follows.
 const MaxRedirects = 3
 
-// RedirectError is a redirect that is not followed. Asking again is no use.
+// Client returns a client with the transport of another, which may be nil,
+// without its cookies and with [CheckRedirect].
+func Client(of *http.Client) *http.Client {
+	c := &http.Client{CheckRedirect: CheckRedirect}
+	if of != nil {
+		c.Transport = of.Transport
+	}
+	return c
+}
+
+// Cause returns the cause of an error of [http.Client], without the URL, which
+// may hold a secret.
+func Cause(err error) error {
+	var outer *url.Error
+	if errors.As(err, &outer) {
+		return outer.Err
+	}
+	return err
+}
+
+// Permanent reports whether a request failed for a reason that a retry does not
+// change: a redirect or a certificate.
+func Permanent(err error) bool {
+	var redirect *RedirectError
+	var certificate *tls.CertificateVerificationError
+	return errors.As(err, &redirect) || errors.As(err, &certificate)
+}
+
+// RedirectError is a redirect that is not followed.
 type RedirectError struct{ message string }
 
-// Error says where it leads.
+// Error returns where the redirect leads.
 func (e *RedirectError) Error() string { return e.message }
 
-// CheckRedirect is for [http.Client]: it follows redirects only where texts
-// and key were meant to go. Its errors are a [*RedirectError].
+// CheckRedirect is for [http.Client]: it follows redirects only to the same
+// host and scheme, so that texts and keys reach no one else. Its errors are a
+// [*RedirectError].
 func CheckRedirect(r *http.Request, via []*http.Request) error {
 	first := via[0]
 	switch {
@@ -40,9 +80,9 @@ func CheckRedirect(r *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// RetryAfter is how long a provider asks to wait: retry-after-ms as OpenAI
-// sends it, or Retry-After in seconds or as a date (RFC 9110, 10.2.3); 0 when
-// it does not say.
+// RetryAfter returns how long a server asks to wait: retry-after-ms as OpenAI
+// sends it, or Retry-After in seconds or as a date (RFC 9110, 10.2.3); 0 without
+// either.
 func RetryAfter(h http.Header) time.Duration {
 	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil && ms >= 0 {
 		return seconds(ms / 1000)
@@ -63,10 +103,10 @@ func seconds(s float64) time.Duration {
 	return time.Duration(min(s, day) * float64(time.Second))
 }
 
-// Message finds the message in the body of a refusal. Providers write
+// Message returns the message in the body of an error response. Providers write
 // {"error": {"message": …}}, {"error": "…"}, {"message": "…"}, {"detail": "…"}
 // or one of them in a list. The code is that of the error, or its type. A page
-// of HTML says nothing.
+// of HTML has no message.
 func Message(body []byte) (message, code string) {
 	var list []json.RawMessage
 	if json.Unmarshal(body, &list) == nil && len(list) > 0 {
@@ -100,7 +140,7 @@ func Message(body []byte) (message, code string) {
 	return "", ""
 }
 
-// Redaction returns what replaces secrets in a text, the longest first.
+// Redaction returns a function that replaces secrets in a text, the longest first.
 func Redaction(secrets []string) func(string) string {
 	secrets = slices.DeleteFunc(slices.Clone(secrets), func(s string) bool { return strings.TrimSpace(s) == "" })
 	slices.SortFunc(secrets, func(a, b string) int { return cmp.Compare(len(b), len(a)) })

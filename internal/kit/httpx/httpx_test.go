@@ -3,6 +3,7 @@ package httpx_test
 import (
 	"errors"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
@@ -43,6 +44,27 @@ func TestRedirects(t *testing.T) {
 		case c.want != "" && (!errors.As(err, &refused) || !strings.Contains(err.Error(), c.want)):
 			t.Errorf("%s: error %v, want %q", c.to, err, c.want)
 		}
+	}
+}
+
+func TestClient(t *testing.T) {
+	s := httptest.NewTLSServer(http.RedirectHandler("https://elsewhere.example/", http.StatusTemporaryRedirect))
+	defer s.Close()
+	for name, c := range map[string]struct {
+		client *http.Client
+		want   string
+	}{
+		"redirect":    {s.Client(), `another host, "elsewhere.example"`},
+		"certificate": {nil, "certificate"},
+	} {
+		_, err := httpx.Client(c.client).Get(s.URL + "/?key=secret")
+		cause := httpx.Cause(err)
+		if cause == nil || !httpx.Permanent(cause) || !strings.Contains(cause.Error(), c.want) || strings.Contains(cause.Error(), "secret") {
+			t.Errorf("%s: %v", name, cause)
+		}
+	}
+	if err := errors.New("reset"); httpx.Permanent(err) || httpx.Cause(err) != err {
+		t.Error("other errors are not permanent")
 	}
 }
 
