@@ -3,14 +3,13 @@ package functions
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/spiced-sql/spiced/functions/prelude"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/test/podtest"
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
@@ -20,15 +19,7 @@ const head = "version: v1\nkind: Spicepod\nname: test\nfunctions:\n"
 // load reads a Spicepod whose functions section is given.
 func load(t testing.TB, functions string) *spicepod.Pod {
 	t.Helper()
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "spicepod.yaml"), []byte(head+functions), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	pod, err := spicepod.Load(dir)
-	if err != nil {
-		t.Fatalf("load: %v\n%s", err, functions)
-	}
-	return pod
+	return podtest.Load(t, "functions:\n"+functions)
 }
 
 // open opens a database with the prelude and two datasets.

@@ -5,30 +5,19 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/spiced-sql/spiced/internal/access/audit"
 	"github.com/spiced-sql/spiced/internal/access/auth"
+	"github.com/spiced-sql/spiced/internal/test/podtest"
 	"github.com/spiced-sql/spiced/internal/test/wait"
-	"github.com/spiced-sql/spiced/spicepod"
 )
 
 // keyring reads the keys of runtime.auth.api-key.
 func keyring(t testing.TB, apiKey string) func() *auth.Keyring {
 	t.Helper()
-	dir := t.TempDir()
-	text := "version: v2\nkind: Spicepod\nname: test\nruntime:\n  auth:\n    api-key: " + apiKey + "\n"
-	if err := os.WriteFile(filepath.Join(dir, "spicepod.yaml"), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	pod, err := spicepod.Load(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	keys, problems := auth.NewKeyring(pod)
+	keys, problems := auth.NewKeyring(podtest.Load(t, "runtime:\n  auth:\n    api-key: "+apiKey+"\n"))
 	if problems.HasErrors() {
 		t.Fatal(problems)
 	}

@@ -2,13 +2,12 @@ package udf
 
 import (
 	"context"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/spiced-sql/spiced/functions"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/test/podtest"
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
@@ -48,15 +47,7 @@ func (r *fixture) load(yaml string) spicepod.Problems {
 
 func (r *fixture) read(yaml string) *spicepod.Pod {
 	r.t.Helper()
-	dir := r.t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "spicepod.yaml"), []byte("version: v1\nkind: Spicepod\nname: test\nfunctions:\n"+yaml), 0o600); err != nil {
-		r.t.Fatal(err)
-	}
-	pod, err := spicepod.Load(dir)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	return pod
+	return podtest.Load(r.t, "functions:\n"+yaml)
 }
 
 func (r *fixture) publish(pod *spicepod.Pod) spicepod.Problems {

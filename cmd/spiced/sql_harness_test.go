@@ -3,17 +3,12 @@ package main
 import (
 	"bytes"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
-	"math/big"
 	"net"
 	"net/http"
 	"os"
@@ -24,6 +19,7 @@ import (
 	"time"
 
 	"github.com/spiced-sql/spiced/internal/test/golden"
+	"github.com/spiced-sql/spiced/internal/test/selfsigned"
 )
 
 // sqlPod is the Spicepod that every SQL client has a session with.
@@ -173,25 +169,12 @@ func startEncrypted(t *testing.T) *encrypted {
 // selfSigned makes a certificate for this machine and returns its files.
 func selfSigned(t *testing.T) (certificate, key string) {
 	t.Helper()
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	made := selfsigned.Certificate(t)
+	secret, err := x509.MarshalPKCS8PrivateKey(made.PrivateKey)
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "localhost"},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		DNSNames: []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
-	}
-	public, err := x509.CreateCertificate(rand.Reader, template, template, &private.PublicKey, private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	secret, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := folder(t, "tls.crt", inPEM("CERTIFICATE", public), "tls.key", inPEM("PRIVATE KEY", secret))
+	dir := folder(t, "tls.crt", inPEM("CERTIFICATE", made.Certificate[0]), "tls.key", inPEM("PRIVATE KEY", secret))
 	return filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
 }
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spiced-sql/spiced/internal/test/podtest"
 	"github.com/spiced-sql/spiced/spicepod"
 	"github.com/spiced-sql/spiced/tools"
 	"github.com/spiced-sql/spiced/tools/builtin"
@@ -124,7 +125,7 @@ func TestPatterns(t *testing.T) {
 // entries reads the `tools:` of a Spicepod.
 func (w *world) entries(yaml string) []spicepod.Tool {
 	w.t.Helper()
-	return w.read("tools:\n" + yaml).Tools
+	return podtest.Load(w.t, "tools:\n"+yaml).Tools
 }
 
 func TestCustomise(t *testing.T) {

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -17,6 +15,7 @@ import (
 	"github.com/spiced-sql/spiced/functions"
 	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/test/podtest"
 	"github.com/spiced-sql/spiced/spicepod"
 	"github.com/spiced-sql/spiced/tools"
 	"github.com/spiced-sql/spiced/tools/builtin"
@@ -100,7 +99,7 @@ func newWorld(t testing.TB) *world {
 	}
 	t.Cleanup(db.Close)
 	w := &world{DB: db, t: t, now: time.Date(2026, 5, 6, 13, 45, 0, 999_999, time.UTC)}
-	pod := w.read(pod)
+	pod := podtest.Load(w.t, pod)
 	relations := udf.Relations()
 	for _, table := range tables {
 		relations = append(relations, engine.Relation{Schema: table.schema, Name: table.name})
@@ -124,20 +123,6 @@ func newWorld(t testing.TB) *world {
 		Indexes:   builtin.NewIndexes(),
 	}
 	return w
-}
-
-// read reads a Spicepod with the given sections.
-func (w *world) read(sections string) *spicepod.Pod {
-	w.t.Helper()
-	dir := w.t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "spicepod.yaml"), []byte("version: v1\nkind: Spicepod\nname: test\n"+sections), 0o600); err != nil {
-		w.t.Fatal(err)
-	}
-	pod, err := spicepod.Load(dir)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return pod
 }
 
 func (w *world) publish(tx *engine.Tx, pod *spicepod.Pod) error {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/access/auth"
 	"github.com/spiced-sql/spiced/internal/access/caller"
+	"github.com/spiced-sql/spiced/internal/test/podtest"
 )
 
 func TestLookup(t *testing.T) {
@@ -54,7 +55,7 @@ func TestKeyringsWithoutKeys(t *testing.T) {
 		"disabled":   "runtime: {auth: {api-key: {enabled: false, keys: [" + keyOne + "]}}}\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			keys, problems := auth.NewKeyring(loadText(t, sections))
+			keys, problems := auth.NewKeyring(podtest.Load(t, sections))
 			if len(problems) > 0 {
 				t.Error(problems)
 			}

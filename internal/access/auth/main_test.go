@@ -1,14 +1,13 @@
 package auth_test
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
 
 	"github.com/spiced-sql/spiced/internal/access/auth"
+	"github.com/spiced-sql/spiced/internal/test/podtest"
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
@@ -34,21 +33,7 @@ const four = `
 // load reads a Spicepod whose runtime.auth.api-key has the given content.
 func load(t testing.TB, apiKey string) *spicepod.Pod {
 	t.Helper()
-	return loadText(t, "runtime:\n auth:\n  api-key:\n"+strings.ReplaceAll(apiKey, "\n", "\n  "))
-}
-
-func loadText(t testing.TB, sections string) *spicepod.Pod {
-	t.Helper()
-	dir := t.TempDir()
-	text := "version: v1\nkind: Spicepod\nname: test\n" + sections
-	if err := os.WriteFile(filepath.Join(dir, "spicepod.yaml"), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	pod, err := spicepod.Load(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return pod
+	return podtest.Load(t, "runtime:\n auth:\n  api-key:\n"+strings.ReplaceAll(apiKey, "\n", "\n  "))
 }
 
 // keyring reads keys that have no fault.

@@ -2,15 +2,9 @@ package auth_test
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/sha256"
 	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
 	"errors"
-	"math/big"
 	"net"
 	"testing"
 	"time"
@@ -19,11 +13,12 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 
 	"github.com/spiced-sql/spiced/internal/access/auth"
+	"github.com/spiced-sql/spiced/internal/test/selfsigned"
 )
 
 // TestPostgresClient has pgconn log in over a socket, with and without TLS.
 func TestPostgresClient(t *testing.T) {
-	keys, certificate := keyring(t, four), selfSigned(t)
+	keys, certificate := keyring(t, four), selfsigned.Certificate(t)
 	for _, c := range []struct {
 		name, user, key, binding string
 		tls                      bool
@@ -40,7 +35,7 @@ func TestPostgresClient(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			server := &backend{keys: keys}
 			if c.tls {
-				server.certificate = certificate
+				server.certificate = &certificate
 			}
 			config, err := pgconn.ParseConfig("postgres://127.0.0.1/db?sslmode=disable")
 			if err != nil {
@@ -159,22 +154,4 @@ func receive[M pgproto3.FrontendMessage](wire *pgproto3.Backend, state uint32) (
 		return m, errors.New("another message was due")
 	}
 	return m, nil
-}
-
-// selfSigned is a certificate for 127.0.0.1.
-func selfSigned(t *testing.T) *tls.Certificate {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"},
-		NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }

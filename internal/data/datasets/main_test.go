@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/test/podtest"
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
@@ -125,12 +126,7 @@ func (w *world) file(name, text string) string {
 // load reads a Spicepod with the given sections.
 func (w *world) load(sections string) *spicepod.Pod {
 	w.t.Helper()
-	w.file("spicepod.yaml", "version: v1\nkind: Spicepod\nname: test\n"+sections)
-	pod, err := spicepod.Load(w.dir)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return pod
+	return podtest.LoadIn(w.t, w.dir, sections)
 }
 
 // reload prepares and publishes a Spicepod, keeping what has a problem.

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/spiced-sql/spiced/internal/find/embeddings"
+	"github.com/spiced-sql/spiced/internal/test/podtest"
 )
 
 func TestGGUFEntries(t *testing.T) {
@@ -17,7 +18,7 @@ func TestGGUFEntries(t *testing.T) {
 		"from: 'huggingface:a/b', params: {file: absent.gguf}":    "embeddings[0].params.file",
 		"from: 'huggingface:a/b', params: {model: spicepod.yaml}": "embeddings[0].params.model",
 	} {
-		_, problem := embeddings.Open(load(t, "embeddings: [{name: e, "+entry+"}]\n"), 0, embeddings.Options{})
+		_, problem := embeddings.Open(podtest.Load(t, "embeddings: [{name: e, "+entry+"}]\n"), 0, embeddings.Options{})
 		if problem == nil || problem.Path != path || !strings.Contains(problem.Hint, "GGUF file") {
 			t.Errorf("%s: %v", entry, problem)
 		}
@@ -30,7 +31,7 @@ func TestGGUFModel(t *testing.T) {
 	if model == "" {
 		t.Skip("there is no model: set SPICED_TEST_GGUF to a GGUF file of an embedding model")
 	}
-	pod := load(t, "embeddings: [{name: e, from: 'file:mini.gguf'}]\n")
+	pod := podtest.Load(t, "embeddings: [{name: e, from: 'file:mini.gguf'}]\n")
 	if err := os.Symlink(model, filepath.Join(pod.Dir, "mini.gguf")); err != nil {
 		t.Fatal(err)
 	}

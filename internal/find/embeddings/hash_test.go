@@ -14,11 +14,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/spiced-sql/spiced/internal/find/embeddings"
+	"github.com/spiced-sql/spiced/internal/test/podtest"
 )
 
 func openHash(t testing.TB, params string) embeddings.Model {
 	t.Helper()
-	m, problem := embeddings.Open(load(t, "embeddings: [{name: local, from: 'builtin:hash'"+params+"}]\n"), 0, embeddings.Options{})
+	m, problem := embeddings.Open(podtest.Load(t, "embeddings: [{name: local, from: 'builtin:hash'"+params+"}]\n"), 0, embeddings.Options{})
 	if problem != nil {
 		t.Fatal(problem)
 	}

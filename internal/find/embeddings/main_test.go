@@ -7,8 +7,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -17,28 +15,13 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/spiced-sql/spiced/internal/find/embeddings"
-	"github.com/spiced-sql/spiced/spicepod"
+	"github.com/spiced-sql/spiced/internal/test/podtest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // key is the secret that no message may show.
 const key = "sk-live-0123456789"
-
-// load reads a Spicepod with the given sections.
-func load(t testing.TB, sections string) *spicepod.Pod {
-	t.Helper()
-	dir := t.TempDir()
-	text := "version: v1\nkind: Spicepod\nname: test\n" + sections
-	if err := os.WriteFile(filepath.Join(dir, "spicepod.yaml"), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	pod, err := spicepod.Load(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return pod
-}
 
 // pauses writes down how long a model waits, and does not wait.
 type pauses struct {
@@ -109,7 +92,7 @@ func (p *provider) open(t testing.TB, params string) embeddings.Model {
 		params = ", " + params
 	}
 	t.Setenv("TEST_KEY", key)
-	pod := load(t, "embeddings: [{name: e, from: 'openai:m', params: {endpoint: '"+p.URL+"/v1', openai_api_key: '${env:TEST_KEY}'"+params+"}}]\n")
+	pod := podtest.Load(t, "embeddings: [{name: e, from: 'openai:m', params: {endpoint: '"+p.URL+"/v1', openai_api_key: '${env:TEST_KEY}'"+params+"}}]\n")
 	m, problem := embeddings.Open(pod, 0, p.options())
 	if problem != nil {
 		t.Fatal(problem)

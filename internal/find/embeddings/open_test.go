@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/spiced-sql/spiced/internal/find/embeddings"
+	"github.com/spiced-sql/spiced/internal/test/podtest"
 )
 
 func TestOpenProblems(t *testing.T) {
@@ -52,7 +53,7 @@ func TestOpenProblems(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.entry, func(t *testing.T) {
-			pod := load(t, "embeddings: [{name: e, "+c.entry+"}]\n")
+			pod := podtest.Load(t, "embeddings: [{name: e, "+c.entry+"}]\n")
 			m, problem := embeddings.Open(pod, 0, embeddings.Options{})
 			if problem == nil {
 				t.Fatalf("opened %v", m)
@@ -72,7 +73,7 @@ func TestModelsWithoutGGUFSayWhatTheyNeed(t *testing.T) {
 		t.Skip("this build serves GGUF models")
 	}
 	for _, entry := range []string{"from: 'file:m.gguf'", "from: 'huggingface:a/b', params: {file: m.gguf}", "from: 'huggingface:a/b', params: {model: m.gguf}"} {
-		_, problem := embeddings.Open(load(t, "embeddings: [{name: e, "+entry+"}]\n"), 0, embeddings.Options{})
+		_, problem := embeddings.Open(podtest.Load(t, "embeddings: [{name: e, "+entry+"}]\n"), 0, embeddings.Options{})
 		if problem == nil || !strings.Contains(problem.Hint, "-tags gguf") || !strings.Contains(problem.Hint, "native library") {
 			t.Errorf("%s: %v", entry, problem)
 		}
@@ -90,7 +91,7 @@ func TestAModelPrintsNoSecrets(t *testing.T) {
 }
 
 func TestSet(t *testing.T) {
-	pod := load(t, "embeddings: [{name: z, from: 'builtin:hash'}, {name: bad, from: 'builtin:no'}, {name: a, from: 'builtin:hash', params: {dimensions: 64}}]\n")
+	pod := podtest.Load(t, "embeddings: [{name: z, from: 'builtin:hash'}, {name: bad, from: 'builtin:no'}, {name: a, from: 'builtin:hash', params: {dimensions: 64}}]\n")
 	set, problems := embeddings.NewSet(pod, embeddings.Options{})
 	defer set.Close()
 	if len(problems) != 1 || problems[0].Component != "embedding bad" {
@@ -143,7 +144,7 @@ func TestResolve(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			set, _ := embeddings.NewSet(load(t, "embeddings: ["+c.entries+"]\n"), embeddings.Options{})
+			set, _ := embeddings.NewSet(podtest.Load(t, "embeddings: ["+c.entries+"]\n"), embeddings.Options{})
 			m, err := set.Resolve(c.named)
 			if c.reason == nil {
 				if err != nil || m.Name() != c.model {
@@ -159,7 +160,7 @@ func TestResolve(t *testing.T) {
 }
 
 func TestTheRemedyIsAnEntryThatOpens(t *testing.T) {
-	set, problems := embeddings.NewSet(load(t, "embeddings:\n"+embeddings.Remedy+"\n"), embeddings.Options{})
+	set, problems := embeddings.NewSet(podtest.Load(t, "embeddings:\n"+embeddings.Remedy+"\n"), embeddings.Options{})
 	if m, err := set.Resolve(""); len(problems) > 0 || err != nil || m.Name() != "local" {
 		t.Errorf("%v %v %v", m, err, problems)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/spiced-sql/spiced/internal/find/embeddings"
+	"github.com/spiced-sql/spiced/internal/test/podtest"
 )
 
 func TestEmbedSendsOpenAIsRequest(t *testing.T) {
@@ -51,7 +52,7 @@ func TestEmbedSendsOpenAIsRequest(t *testing.T) {
 
 func TestAnEndpointNeedsNoKey(t *testing.T) {
 	p := newProvider(t, func(_ int, r request, w http.ResponseWriter) { answer(w, r) })
-	pod := load(t, "embeddings: [{name: e, from: 'openai:m', params: {endpoint: '"+p.URL+"/'}}]\n")
+	pod := podtest.Load(t, "embeddings: [{name: e, from: 'openai:m', params: {endpoint: '"+p.URL+"/'}}]\n")
 	m, problem := embeddings.Open(pod, 0, p.options())
 	if problem != nil {
 		t.Fatal(problem)
@@ -118,7 +119,7 @@ type transport func(*http.Request) (*http.Response, error)
 func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 func TestOnlySoManyRequestsAreInFlight(t *testing.T) {
-	pod := load(t, "embeddings: [{name: e, from: 'openai:m', params: {endpoint: 'http://h', batch_size: 1}}]\n")
+	pod := podtest.Load(t, "embeddings: [{name: e, from: 'openai:m', params: {endpoint: 'http://h', batch_size: 1}}]\n")
 	synctest.Test(t, func(t *testing.T) {
 		var now atomic.Int64
 		release := make(chan struct{})
@@ -324,7 +325,7 @@ func TestAnEndpointFromASecretIsNotShown(t *testing.T) {
 	p := newProvider(t, nil)
 	p.Close()
 	t.Setenv("TEST_URL", p.URL)
-	pod := load(t, "embeddings: [{name: e, from: 'openai:m', params: {endpoint: '${env:TEST_URL}', max_retries: 0}}]\n")
+	pod := podtest.Load(t, "embeddings: [{name: e, from: 'openai:m', params: {endpoint: '${env:TEST_URL}', max_retries: 0}}]\n")
 	m, problem := embeddings.Open(pod, 0, p.options())
 	if problem != nil {
 		t.Fatal(problem)
@@ -366,7 +367,7 @@ func TestCancel(t *testing.T) {
 func TestCancelBetweenAttempts(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	p := newProvider(t, text(503, ""))
-	pod := load(t, "embeddings: [{name: e, from: 'openai:m', params: {endpoint: '"+p.URL+"'}}]\n")
+	pod := podtest.Load(t, "embeddings: [{name: e, from: 'openai:m', params: {endpoint: '"+p.URL+"'}}]\n")
 	m, problem := embeddings.Open(pod, 0, embeddings.WithPause(embeddings.Options{HTTP: p.Client()}, func(ctx context.Context, _ time.Duration) error {
 		cancel()
 		return ctx.Err()

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/spiced-sql/spiced/internal/find/embeddings"
+	"github.com/spiced-sql/spiced/internal/test/podtest"
 )
 
 func TestParseRequest(t *testing.T) {
@@ -159,7 +160,7 @@ func TestAnswerRefusesOtherDimensions(t *testing.T) {
 func TestAsWireError(t *testing.T) {
 	var set embeddings.Set
 	_, unknown := set.Model("x")
-	failed, _ := embeddings.NewSet(load(t, "embeddings: [{name: bad, from: 'x:y'}]\n"), embeddings.Options{})
+	failed, _ := embeddings.NewSet(podtest.Load(t, "embeddings: [{name: bad, from: 'x:y'}]\n"), embeddings.Options{})
 	_, notLoaded := failed.Model("bad")
 	cases := []struct {
 		err                error

@@ -328,7 +328,7 @@ func TestOptions(t *testing.T) {
 		"keys is -5":                           {Keys: -5},
 		"days is 4000: want 1 to 3660":         {Days: 4000},
 		"retention is -1s, flushing is every ": {Retention: -time.Second},
-		"create the usage directory":             {Dir: file},
+		"create the usage directory":           {Dir: file},
 	} {
 		if _, err := usage.Open(o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)

@@ -16,6 +16,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/models"
 	"github.com/spiced-sql/spiced/internal/test/chattest"
+	"github.com/spiced-sql/spiced/internal/test/podtest"
 	"github.com/spiced-sql/spiced/tools"
 )
 
@@ -46,7 +47,7 @@ func TestAConversationThroughTheRegistry(t *testing.T) {
 	set, _, s := open(t, worlds[1].sections+at(server, "openai:gpt", "tools: auto"), list)
 	var calls []models.Call
 	s.options.Done = func(c models.Call) { calls = append(calls, c) }
-	set, _ = models.NewSet(load(t, worlds[1].sections+at(server, "openai:gpt", "tools: auto")), set, s.options)
+	set, _ = models.NewSet(podtest.Load(t, worlds[1].sections+at(server, "openai:gpt", "tools: auto")), set, s.options)
 	answer := must(t, set, "m", hello())
 	requests := server.Requests()
 	if got := answer.Message().Text(); got != "It is 8." || len(requests) != 3 {
@@ -233,7 +234,7 @@ func TestForcedToolMustBeThere(t *testing.T) {
 	set, _, s := open(t, worlds[1].sections+at(server, "openai:gpt", "tools: auto"), append(builtins(t), functions(t, 25)...))
 	var done []models.Call
 	s.options.Done = func(c models.Call) { done = append(done, c) }
-	set, _ = models.NewSet(load(t, worlds[1].sections+at(server, "openai:gpt", "tools: auto")), set, s.options)
+	set, _ = models.NewSet(podtest.Load(t, worlds[1].sections+at(server, "openai:gpt", "tools: auto")), set, s.options)
 	for name, want := range map[string]string{"tool_serch": `did you mean "tool_search"?`, "f01": `tool_choice names "f01", which is not a tool of the model`} {
 		r := hello()
 		r.Choice = chat.Choice{Mode: chat.ChoiceTool, Name: name}

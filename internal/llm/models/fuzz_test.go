@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/spiced-sql/spiced/internal/llm/models"
+	"github.com/spiced-sql/spiced/internal/test/podtest"
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
@@ -23,7 +24,7 @@ func FuzzParams(f *testing.F) {
 	} {
 		f.Add(seed[0], seed[1], seed[2], seed[3])
 	}
-	s := newStage(f, load(f, worlds[1].sections), append(builtins(f), functions(f, 16)...))
+	s := newStage(f, podtest.Load(f, worlds[1].sections), append(builtins(f), functions(f, 16)...))
 	f.Fuzz(func(t *testing.T, from, key, value, dataset string) {
 		pod := &spicepod.Pod{Models: []spicepod.Model{{
 			Name: "m", From: from, Datasets: []string{dataset},

@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -19,6 +17,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/models"
 	"github.com/spiced-sql/spiced/internal/test/chattest"
+	"github.com/spiced-sql/spiced/internal/test/podtest"
 	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/spicepod"
 	"github.com/spiced-sql/spiced/tools"
@@ -29,21 +28,6 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // key is the secret of all models in tests.
 const key = "sk-very-secret-key"
-
-// load loads a Spicepod of these sections.
-func load(t testing.TB, sections string) *spicepod.Pod {
-	t.Helper()
-	dir := t.TempDir()
-	text := "version: v1\nkind: Spicepod\nname: test\n" + sections
-	if err := os.WriteFile(filepath.Join(dir, "spicepod.yaml"), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	pod, err := spicepod.Load(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return pod
-}
 
 // model is a `models:` section of one model whose server is never contacted.
 func model(params string) string {
@@ -133,7 +117,7 @@ func (l *lockedWriter) Write(b []byte) (int, error) {
 // open opens the models of a Spicepod with the tools.
 func open(t testing.TB, sections string, list []tools.Tool) (*models.Set, spicepod.Problems, *stage) {
 	t.Helper()
-	pod := load(t, sections)
+	pod := podtest.Load(t, sections)
 	s := newStage(t, pod, list)
 	set, problems := models.NewSet(pod, nil, s.options)
 	return set, problems, s

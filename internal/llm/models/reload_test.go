@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/spiced-sql/spiced/internal/llm/models"
+	"github.com/spiced-sql/spiced/internal/test/podtest"
 	"github.com/spiced-sql/spiced/tools"
 )
 
@@ -32,7 +33,7 @@ func TestToolBytesOutliveUnrelatedReloads(t *testing.T) {
 	const reloads, each = 100, 20
 	server := serve(t)
 	sections := at(server, "openai:gpt", "tools: 'f00, f01, f02, nsql'")
-	pod := load(t, sections)
+	pod := podtest.Load(t, sections)
 	list := append(builtins(t), functions(t, 3)...)
 	s := newStage(t, pod, list)
 	set, _ := models.NewSet(pod, nil, s.options)
@@ -99,14 +100,14 @@ func counted(n *int) *http.Client {
 func TestUnchangedModelsKeepTheirConnections(t *testing.T) {
 	server := serve(t)
 	sections := at(server, "openai:gpt", "tools: f00")
-	pod := load(t, sections)
+	pod := podtest.Load(t, sections)
 	s := newStage(t, pod, functions(t, 1))
 	connections := 0
 	s.options.HTTP = counted(&connections)
 	defer s.options.HTTP.CloseIdleConnections()
 	var set *models.Set
 	for range 3 {
-		set, _ = models.NewSet(load(t, sections), set, s.options)
+		set, _ = models.NewSet(podtest.Load(t, sections), set, s.options)
 		must(t, set, "m", hello())
 	}
 	if connections != 1 {
@@ -116,7 +117,7 @@ func TestUnchangedModelsKeepTheirConnections(t *testing.T) {
 
 func TestChangesShowInTheNextGeneration(t *testing.T) {
 	server := serve(t)
-	s := newStage(t, load(t, ""), functions(t, 1))
+	s := newStage(t, podtest.Load(t, ""), functions(t, 1))
 	var set *models.Set
 	for i, c := range []struct{ params, want string }{
 		{"tools: f00, openai_seed: 1", `"seed":1`},
@@ -124,7 +125,7 @@ func TestChangesShowInTheNextGeneration(t *testing.T) {
 		{"openai_seed: 2", `"seed":2`},
 	} {
 		before := set
-		set, _ = models.NewSet(load(t, at(server, "openai:gpt", c.params)), before, s.options)
+		set, _ = models.NewSet(podtest.Load(t, at(server, "openai:gpt", c.params)), before, s.options)
 		must(t, set, "m", hello())
 		if body := server.Requests()[i].Body; !bytes.Contains(body, []byte(c.want)) {
 			t.Errorf("%s: %s", c.params, body)

@@ -2,8 +2,6 @@ package nsql_test
 
 import (
 	"context"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 
@@ -13,6 +11,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/nsql"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/test/podtest"
 	"github.com/spiced-sql/spiced/spicepod"
 	"github.com/spiced-sql/spiced/tools"
 	"github.com/spiced-sql/spiced/tools/builtin"
@@ -29,10 +28,7 @@ var tables = []struct{ schema, name, sql string }{
 	{"hr", "people", `SELECT 'Ada' AS name, repeat('x', 100) AS note`},
 }
 
-const pod = `version: v1
-kind: Spicepod
-name: test
-datasets:
+const pod = `datasets:
   - { from: "file:orders.csv", name: orders, description: All orders, columns: [ { name: amount, description: In cents } ], acceleration: { primary_key: id } }
   - { from: "file:secret.csv", name: secret }
   - { from: "file:mytable.csv", name: '"my table"' }
@@ -63,7 +59,7 @@ func newWorld(t testing.TB) *world {
 	}
 	t.Cleanup(db.Close)
 	w := &world{DB: db}
-	pod := readPod(t)
+	pod := podtest.Load(t, pod)
 	relations := udf.Relations()
 	for _, table := range tables {
 		relations = append(relations, engine.Relation{Schema: table.schema, Name: table.name})
@@ -81,19 +77,6 @@ func newWorld(t testing.TB) *world {
 		SQL: w, Datasets: func() []builtin.Dataset { return datasets }, Functions: func() *functions.Set { return set },
 	}
 	return w
-}
-
-func readPod(t testing.TB) *spicepod.Pod {
-	t.Helper()
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "spicepod.yaml"), []byte(pod), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	p, err := spicepod.Load(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
 }
 
 func create(tx *engine.Tx, db *engine.DB, pod *spicepod.Pod, set *functions.Set) error {

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/peers/mcpclient"
+	"github.com/spiced-sql/spiced/internal/test/podtest"
 	"github.com/spiced-sql/spiced/spicepod"
 	"github.com/spiced-sql/spiced/tools"
 )
@@ -63,15 +63,7 @@ func deadline(d time.Duration) func(*mcpclient.Options) {
 // pod loads entries of `tools:`, each with two spaces before it.
 func (w *world) pod(entries ...string) *spicepod.Pod {
 	w.t.Helper()
-	text := "version: v1\nkind: Spicepod\nname: test\ntools:\n" + strings.Join(entries, "")
-	if err := os.WriteFile(filepath.Join(w.dir, "spicepod.yaml"), []byte(text), 0o600); err != nil {
-		w.t.Fatal(err)
-	}
-	pod, err := spicepod.Load(w.dir)
-	if err != nil {
-		w.t.Fatalf("%s\n%s", err, text)
-	}
-	return pod
+	return podtest.LoadIn(w.t, w.dir, "tools:\n"+strings.Join(entries, ""))
 }
 
 // command is an entry for a fake, and more lines.

@@ -3,8 +3,6 @@ package flightsql_test
 import (
 	"context"
 	"net"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -25,8 +23,8 @@ import (
 	flight "github.com/spiced-sql/spiced/internal/protocols/flightsql"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/query"
+	"github.com/spiced-sql/spiced/internal/test/podtest"
 	"github.com/spiced-sql/spiced/internal/test/wait"
-	"github.com/spiced-sql/spiced/spicepod"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -137,16 +135,7 @@ func keyring(t testing.TB) *auth.Keyring {
 // keyringOf reads runtime.auth.api-key.
 func keyringOf(t testing.TB, text string) *auth.Keyring {
 	t.Helper()
-	dir := t.TempDir()
-	doc := "version: v1\nkind: Spicepod\nname: test\nruntime:\n  auth:\n    api-key:" + text
-	if err := os.WriteFile(filepath.Join(dir, "spicepod.yaml"), []byte(doc), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	pod, err := spicepod.Load(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	keys, problems := auth.NewKeyring(pod)
+	keys, problems := auth.NewKeyring(podtest.Load(t, "runtime:\n  auth:\n    api-key:"+text))
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}

@@ -155,7 +155,9 @@ func TestRequestsThatStandAlone(t *testing.T) {
 }
 
 func TestScopeOfACallAlone(t *testing.T) {
-	f := start(t, mcpserver.Options{Scope: func(r *http.Request) tools.Scope { return tools.Scope{Caller: caller.Caller{UserID: r.Header.Get("X-User")}} }}, scopes(t))
+	f := start(t, mcpserver.Options{Scope: func(r *http.Request) tools.Scope {
+		return tools.Scope{Caller: caller.Caller{UserID: r.Header.Get("X-User")}}
+	}}, scopes(t))
 	client := &raw{t: t, client: httpClient(t), url: f.url}
 	for _, content := range []string{"application/json", "application/json; charset=utf-8"} {
 		request := f.alone(t.Context(), t, "tools/call", "scope", message("tools/call", `{"name":"scope","_meta":{"spiced/trace":"t-1"}}`))

@@ -1,6 +1,7 @@
 package pgwire_test
 
 import (
+	"crypto/tls"
 	"encoding/binary"
 	"io"
 	"net"
@@ -10,12 +11,15 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 
 	"github.com/spiced-sql/spiced/internal/protocols/pgwire"
+	"github.com/spiced-sql/spiced/internal/test/selfsigned"
 	"github.com/spiced-sql/spiced/internal/test/wait"
 )
 
 // FuzzStartup sends anything as the first bytes of a connection.
 func FuzzStartup(f *testing.F) {
-	fix := serve(f, func(o *pgwire.Options) { o.TLS = selfSigned(f) })
+	fix := serve(f, func(o *pgwire.Options) {
+		o.TLS = &tls.Config{Certificates: []tls.Certificate{selfsigned.Certificate(f)}}
+	})
 	for _, seed := range [][]byte{
 		packet(3<<16, "user", "ann", "database", "db", "client_encoding", "UTF8"),
 		packet(3<<16|9999, "user", "ann", "_pq_.x", "1"),

@@ -3,20 +3,12 @@ package pgwire_test
 import (
 	"bytes"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/binary"
 	"errors"
 	"io"
 	"log/slog"
-	"math/big"
 	"net"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -29,28 +21,12 @@ import (
 	"github.com/spiced-sql/spiced/internal/access/audit"
 	"github.com/spiced-sql/spiced/internal/access/auth"
 	"github.com/spiced-sql/spiced/internal/protocols/pgwire"
+	"github.com/spiced-sql/spiced/internal/test/podtest"
+	"github.com/spiced-sql/spiced/internal/test/selfsigned"
 	"github.com/spiced-sql/spiced/internal/test/wait"
-	"github.com/spiced-sql/spiced/spicepod"
 )
 
 func connectTo(ctx context.Context, dsn string) (*pgx.Conn, error) { return pgx.Connect(ctx, dsn) }
-
-func selfSigned(t testing.TB) *tls.Config {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, NotAfter: time.Now().Add(time.Hour),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}, MinVersion: tls.VersionTLS12}
-}
 
 func (f *fixture) tlsDSN(mode string) string {
 	return "postgres://ann@" + f.addr + "/db?" + mode
@@ -68,7 +44,9 @@ func (f *fixture) one(dsn string) error {
 }
 
 func TestTLS(t *testing.T) {
-	f := serve(t, func(o *pgwire.Options) { o.TLS, o.RequireTLS = selfSigned(t), true })
+	f := serve(t, func(o *pgwire.Options) {
+		o.TLS, o.RequireTLS = &tls.Config{Certificates: []tls.Certificate{selfsigned.Certificate(t)}}, true
+	})
 	for _, mode := range []string{"sslmode=require", "sslmode=require&sslnegotiation=direct"} {
 		if err := f.one(f.tlsDSN(mode)); err != nil {
 			t.Errorf("%s: %v", mode, err)
@@ -79,7 +57,9 @@ func TestTLS(t *testing.T) {
 
 // TestStatementsOverTLS has the watch for the client's leaving run over TLS.
 func TestStatementsOverTLS(t *testing.T) {
-	f := serve(t, func(o *pgwire.Options) { o.TLS = selfSigned(t) })
+	f := serve(t, func(o *pgwire.Options) {
+		o.TLS = &tls.Config{Certificates: []tls.Certificate{selfsigned.Certificate(t)}}
+	})
 	c, err := connectTo(f.context(), f.tlsDSN("sslmode=require"))
 	if err != nil {
 		t.Fatal(err)
@@ -115,16 +95,7 @@ func keyring(t testing.TB) *auth.Keyring { return limitedKeys(t, "{}") }
 // limitedKeys are keys whose holders have the limits.
 func limitedKeys(t testing.TB, limits string) *auth.Keyring {
 	t.Helper()
-	text := "version: v1\nkind: Spicepod\nname: test\nruntime:\n  auth:\n    api-key:\n      keys: [" + goodKey + `, "` + writing + ":rw\"]\n      limits: " + limits + "\n"
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "spicepod.yaml"), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	pod, err := spicepod.Load(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	keys, problems := auth.NewKeyring(pod)
+	keys, problems := auth.NewKeyring(podtest.Load(t, "runtime:\n  auth:\n    api-key:\n      keys: ["+goodKey+`, "`+writing+":rw\"]\n      limits: "+limits+"\n"))
 	if len(problems) > 0 || !keys.Enabled() {
 		t.Fatal(problems)
 	}
@@ -134,7 +105,7 @@ func limitedKeys(t testing.TB, limits string) *auth.Keyring {
 func TestSCRAM(t *testing.T) {
 	keys, log := keyring(t), &bytes.Buffer{}
 	f := serve(t, func(o *pgwire.Options) {
-		o.Keys, o.TLS = func() *auth.Keyring { return keys }, selfSigned(t)
+		o.Keys, o.TLS = func() *auth.Keyring { return keys }, &tls.Config{Certificates: []tls.Certificate{selfsigned.Certificate(t)}}
 		o.Audit = audit.New(slog.New(slog.NewTextHandler(log, nil)))
 	})
 	for _, mode := range []string{"sslmode=disable", "sslmode=require", "sslmode=require&channel_binding=require", "sslmode=disable&user=someone"} {
@@ -269,7 +240,9 @@ func TestFirstPackets(t *testing.T) {
 
 // TestShutdownDuringHandshake has a client ask for TLS and say no more.
 func TestShutdownDuringHandshake(t *testing.T) {
-	f := serve(t, func(o *pgwire.Options) { o.TLS, o.AuthTimeout = selfSigned(t), time.Hour })
+	f := serve(t, func(o *pgwire.Options) {
+		o.TLS, o.AuthTimeout = &tls.Config{Certificates: []tls.Certificate{selfsigned.Certificate(t)}}, time.Hour
+	})
 	nc, err := net.Dial("tcp", f.addr)
 	if err != nil {
 		t.Fatal(err)
