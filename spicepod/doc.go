@@ -5,8 +5,7 @@
 // the text, the faults a reader of the file can make ([Problems]), how the
 // params of an entry are read ([Entry]), `ref:` entries, environment and secret
 // references, the published JSON Schema and the table of keys. It knows nothing
-// about SQL, DuckDB or HTTP, and it imports nothing else of this module but
-// nearest.
+// about SQL, DuckDB or HTTP, and of this module it imports the kit only.
 //
 //	pod, err := spicepod.Load("path/to/project")
 //	var problems spicepod.Problems

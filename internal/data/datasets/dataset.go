@@ -145,8 +145,8 @@ func (m *Manager) compile(ctx context.Context, pod *spicepod.Pod, index int) (*D
 func (d *Dataset) compileParams() error {
 	params, own := d.Declared.Params, connectors[d.source.connector]
 	if d.source.connector == "duckdb" {
-		for _, unknown := range params.Unknown("a dataset from duckdb", spicepod.ParamNames(own)) {
-			return unknown
+		if unknown := params.Unknown("a dataset from duckdb", spicepod.ParamNames(own)); len(unknown) > 0 {
+			return unknown[0]
 		}
 		return nil
 	}
