@@ -19,7 +19,7 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// The rules. The severity of a finding is that of its rule.
+// The rules. The severity of a finding is that of the rule.
 const (
 	NoDescription         = "no-description"         // error
 	Instructions          = "instructions"           // error: text that gives orders to the model

@@ -63,7 +63,7 @@ func TestRules(t *testing.T) {
 			"many parameters", tool("f", good, object(`"a":{},"b":{},"c":{},"d":{},"e":{},"f":{},"g":{},"h":{},"i":{},"j":{}`)),
 			[]string{`undescribed-parameters: no description of "a", "b", "c", "d", "e", "f", "g", "h" and 2 more`},
 		},
-		{"a schema that is none", tool("f", good, `[1]`), []string{}},
+		{"an invalid schema", tool("f", good, `[1]`), []string{}},
 		{"no JSON", tool("f", good, `{`), []string{}},
 	} {
 		if diff := cmp.Diff(c.want, said(lint.Check([]*tools.Definition{c.tool}, lint.Options{}))); diff != "" {

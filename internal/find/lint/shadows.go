@@ -116,7 +116,7 @@ func (c candidate) letters() string {
 }
 
 // lookAlikes reports tools of servers whose names are easily confused with those of
-// another server's tools, or of ours. Each is reported once, with the first of them.
+// another server's tools, or the runtime's. Each is reported once, with the first of them.
 func lookAlikes(ours, theirs []*tools.Definition) []Finding {
 	var found []Finding
 	own, seen := []candidate{}, map[string][]candidate{} // by their letters

@@ -24,7 +24,7 @@ const (
 	AsksForSecrets = "asks-for-secrets" // error: text that has the model pass on files, secrets or the conversation
 	Shadowing      = "shadowing"        // error: text that says how to use another owner's tool
 	DisguisedName  = "disguised-name"   // error: a name that differs from another by something easily overlooked
-	SharedName     = "shared-name"      // warning: a name that a tool of another server, or of ours, has too
+	SharedName     = "shared-name"      // warning: a name that a tool of another server, or a built-in one, has too
 	OpenLink       = "open-link"        // warning: an address with a placeholder
 	LongText       = "long-text"        // warning: an unusually long text
 )
@@ -40,7 +40,7 @@ const (
 	aroundName   = 100  // bytes before and after a tool's name to check for directions
 )
 
-// sourceMCP is the prefix of a server's name in the source of its tools.
+// sourceMCP is the prefix of a server's name in the source of tools.
 const sourceMCP = "mcp:"
 
 // checkTrust applies the rules of trust.

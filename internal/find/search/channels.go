@@ -145,7 +145,7 @@ func (ix *Index) keyword(s *scratch, p plan) []float32 {
 	return dst
 }
 
-// landing returns the first field with a phrase, or fields if there is none.
+// landing returns the first field with a phrase, or fields if no field has it.
 func (a *Analysis) landing(phrase string) field {
 	for f := range fields {
 		if strings.Contains(a.field(f), phrase) {

@@ -34,7 +34,7 @@ func (ix *Index) mass(wants []want) float32 {
 }
 
 // typicalScore returns the median, over documents, of the best score for their own
-// first sentence divided by the weight of its words. It needs no labelled queries.
+// first sentence divided by the weight of the words. It needs no labelled queries.
 func (ix *Index) typicalScore() float64 {
 	n := min(len(ix.docs), sampled)
 	if n == 0 {

@@ -8,8 +8,8 @@ import (
 // gramWeights are the weights of a word's fields in its document's n-gram vector.
 var gramWeights = counts{3, 1, 1}
 
-// gramIndex holds the n-gram vectors of documents. A document's vector is the sum of
-// its words' vectors, so the index stores the n-grams of each distinct word and the
+// gramIndex holds the n-gram vectors of documents. A document's vector is the sum over
+// the words' vectors, so the index stores the n-grams of each distinct word and the
 // documents of each word.
 type gramIndex struct {
 	words []string         // sorted

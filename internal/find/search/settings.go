@@ -17,7 +17,7 @@ type Settings struct {
 // Rules are parameters of the channels' scores. They are round numbers on purpose: they
 // lie on a plateau, see docs/retrieval.md.
 type Rules struct {
-	Coverage     float64 // exponent of the share of the query that a document covers, a factor of its score
+	Coverage     float64 // exponent of the share of the query that a document covers, multiplied with the score
 	NameCoverage float64 // gain of a document whose whole name is in the query
 	Pairs        float64 // weight of two adjacent words, relative to one word
 	Synonyms     float64 // weight of a synonym, relative to the word

@@ -89,7 +89,7 @@ func (u Usage) Plus(v Usage) Usage {
 // writes whole events; an error is the writer's.
 type Encoder interface {
 	Write(Delta) error
-	// Event writes an event of ours, in a way that clients ignore if they do not know
+	// Event writes an event that the API does not define, in a way that clients ignore if they do not know
 	// it.
 	Event(name string, data json.RawMessage) error
 	// Fail ends the stream with an error.

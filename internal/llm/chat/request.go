@@ -34,7 +34,7 @@ type Request struct {
 	Stream       bool // the client wants a stream
 	IncludeUsage bool // with usage at its end, for [FormOpenAI]
 
-	// Form is the client's API. Extra has the other fields at the top level of its
+	// Form is the client's API. Extra has the other fields at the top level of the
 	// request; a provider of that form sends them unchanged.
 	Form  Form
 	Extra map[string]json.RawMessage

@@ -138,7 +138,7 @@ func (o offer) named(name string) []*tools.Definition {
 // from reports whether the named entry of `tools:` provides the tool.
 func from(d *tools.Definition, entry string) bool { return d.Name == entry || group(d) == entry }
 
-// sourceMCP is the prefix of a server's name in the source of its tools.
+// sourceMCP is the prefix of a server's name in the source of tools.
 const sourceMCP = "mcp:"
 
 // group returns the server of a tool, or "".

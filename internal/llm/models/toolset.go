@@ -12,7 +12,7 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// useTools gives the model the tools of its plan.
+// useTools gives the model the tools of the plan.
 func (m *Model) useTools(p *plan, o offer) {
 	set := map[string]bool{}
 	for _, d := range p.set {

@@ -39,7 +39,7 @@ const (
 	// SampleTime limits the sampling of one table. A table that takes longer has no
 	// sample.
 	SampleTime = 2 * time.Second
-	// MaxRepair limits the bytes of a failed statement, and of its error, that are sent
+	// MaxRepair limits the bytes of a failed statement and the error that are sent
 	// back to the model.
 	MaxRepair = 8 << 10
 	// MaxCandidates limits the parts of an answer that are tried as SQL.

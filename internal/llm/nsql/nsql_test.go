@@ -76,7 +76,7 @@ func TestRepair(t *testing.T) {
 	w := newWorld(t)
 	for name, c := range map[string]struct {
 		answers []string
-		report  []string // what the model reads of its last error
+		report  []string // what the model reads about the last error
 	}{
 		"an unknown column":         {[]string{"SELECT id,\n  nam FROM orders", "SELECT id FROM orders"}, []string{"nam", "(line 2, column 3)"}},
 		"an unknown table":          {[]string{"SELECT * FROM ordrs", "SELECT * FROM orders"}, []string{`"ordrs"`, `did you mean "orders"?`, "(line 1, column 15)"}},
@@ -314,7 +314,7 @@ func TestWithoutTables(t *testing.T) {
 	if _, err := writer.Write(t.Context(), question); err != nil {
 		t.Fatal(err)
 	}
-	if prompt := model.asked[0].Messages[0].Text(); !strings.HasSuffix(prompt, "# Tables\n\nThere are none.\n") {
+	if prompt := model.asked[0].Messages[0].Text(); !strings.HasSuffix(prompt, "# Tables\n\nThere are no tables.\n") {
 		t.Errorf("the prompt ends %q", prompt[len(prompt)-60:])
 	}
 }

@@ -22,8 +22,8 @@ type Schema struct {
 // Table is a dataset or view.
 type Table struct {
 	Name string // as statements refer to it
-	Text string // its columns, in Markdown; "" lists only the name
-	// Samples are values of its columns, one line each; "" if there are none.
+	Text string // the columns, in Markdown; "" lists only the name
+	// Samples are sample values of the columns, one line each; "" without samples.
 	Samples string
 }
 
@@ -51,7 +51,7 @@ func (w *Writer) prompt(ctx context.Context, s Schema, query string) string {
 	var b strings.Builder
 	b.WriteString(task + "\n# Tables\n")
 	if len(s.Tables) == 0 {
-		b.WriteString("\nThere are none.\n")
+		b.WriteString("\nThere are no tables.\n")
 	}
 	var rest []string
 	for _, t := range s.Tables {

@@ -159,7 +159,7 @@ func (w *Writer) judge(ctx context.Context, text string, allow func(engine.Relat
 }
 
 // find returns the first part of an answer that is SQL, whether or not the guard
-// accepts it. If there is none, it returns the first part and its error.
+// accepts it. Otherwise it returns the first part and the error.
 func (w *Writer) find(ctx context.Context, text string, allow func(engine.Relation) bool) (sql string, err error) {
 	for i, part := range Candidates(text) {
 		e := w.Check(ctx, engine.Request{SQL: part, Allow: allow})

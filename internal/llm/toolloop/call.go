@@ -12,7 +12,7 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// start runs a call in a goroutine of its own.
+// start runs a call in a separate goroutine.
 func (s *session) start(ctx context.Context, c *call) {
 	s.report.Calls++
 	made, arguments := c.Call, json.RawMessage(c.arguments.String())

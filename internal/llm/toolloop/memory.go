@@ -26,7 +26,7 @@ type Memory struct {
 	first map[memoryKey]memoryKey        // of the turn that has the call
 }
 
-// memoryKey identifies a turn by one of its calls. It includes the owner so that no one
+// memoryKey identifies a turn by one of the calls. It includes the owner so that no one
 // finds another owner's turn by a call id.
 type memoryKey struct{ owner, id string }
 

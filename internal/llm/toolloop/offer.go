@@ -56,7 +56,7 @@ func (o *offer) add(t chat.Tool, tr traits) {
 // reports unknown ones.
 func (o *offer) traits(name string) traits { return o.byName[name] }
 
-// exampleOf returns minimal arguments that a schema accepts, nil if there are none.
+// exampleOf returns minimal arguments that a schema accepts, nil if it knows none.
 func exampleOf(parameters json.RawMessage) json.RawMessage {
 	schema, err := tools.Compile(parameters)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 // script records an answer as the parts of a message.
 type script struct {
 	parts []chat.Part
-	kind  chat.PartKind // of the part being written, "" if there is none
+	kind  chat.PartKind // of the part being written, "" between parts
 	text  strings.Builder
 	bytes int // total
 }

@@ -48,7 +48,7 @@ const (
 	cut           // a limit or filter, a broken stream or a client that left
 )
 
-// answer is the state machine of one answer: what the model said, and the state of its
+// answer is the state machine of one answer: what the model said, and the state of the
 // calls. Methods take, end, cut and finished feed it events; next, settled and verdict
 // say what to do. It starts nothing itself.
 //

@@ -83,7 +83,7 @@ func (c *call) refused(res *http.Response) *chat.Error {
 }
 
 // shouldRetry is the header by which OpenAI's servers control retries, and the only way
-// to control the retries of its client.
+// to control retries in the client.
 const shouldRetry = "X-Should-Retry"
 
 // giveUp returns an answer that the client does not retry.

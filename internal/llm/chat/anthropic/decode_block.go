@@ -143,7 +143,7 @@ func (d *decoder) border(b *piled, citations []json.RawMessage) {
 	}
 }
 
-// endCall completes a call: without deltas, its arguments are those of its start.
+// endCall completes a call: without deltas, its arguments are those of the start.
 func (d *decoder) endCall(b *piled) {
 	if b.input.Len() == 0 {
 		input := "{}"

@@ -75,7 +75,7 @@ func (e *encoder) start() error {
 	return e.event("message_start", beginForm{"message_start", m})
 }
 
-// Event writes an event of ours, before, in or after the message.
+// Event writes an event of the runtime, before, in or after the message.
 func (e *encoder) Event(name string, data json.RawMessage) error {
 	if e.ended {
 		return nil
@@ -99,7 +99,7 @@ func (e *encoder) Fail(failed *chat.Error) error {
 	return e.flush()
 }
 
-// Close ends the message with the reason of its last DeltaFinish.
+// Close ends the message with the reason of the last DeltaFinish.
 func (e *encoder) Close() error {
 	if e.ended {
 		return nil

@@ -11,7 +11,7 @@ import (
 // mark marks the end of what the provider should cache: the last tool that is not
 // deferred, as the API rejects a mark on a deferred one, and the last block of the
 // system prompt. The client's marks count towards the limit of four. A client that sets
-// a TTL gets no marks of ours, because a longer TTL must not follow a shorter one.
+// a TTL gets no marks from us, because a longer TTL must not follow a shorter one.
 func (c *composer) mark(list, system []json.RawMessage) {
 	free := maxMarks
 	if c.own() {

@@ -16,7 +16,7 @@ import (
 )
 
 // everything is a request with all features of the API. Its white space and the order
-// of its fields are unusual on purpose.
+// of the fields are unusual on purpose.
 const everything = `{
   "max_tokens": 1024, "model": "assistant", "stream": true, "top_k": 5,
   "system": [{"text":"Be brief.","type":"text","cache_control":{"type":"ephemeral"}}],

@@ -148,7 +148,7 @@ func parseConfig(r *chat.Request, f fields) error {
 	return err
 }
 
-// outputConfig has the effort of the model and the format of its answer.
+// outputConfig has the effort of the model and the format of the answer.
 type outputConfig struct {
 	Effort string        `json:"effort,omitempty"` // low, medium, high, xhigh, max
 	Format *outputFormat `json:"format,omitempty"`

@@ -104,7 +104,7 @@ type encoder struct {
 
 var _ chat.Encoder = (*encoder)(nil)
 
-// Write writes a delta; Close writes what has no chunk of its own.
+// Write writes a delta; Close writes what has no separate chunk.
 func (e *encoder) Write(d chat.Delta) error {
 	switch d.Kind {
 	case chat.DeltaStart:

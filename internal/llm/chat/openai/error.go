@@ -17,7 +17,7 @@ type errorBody struct {
 	Code    *string `json:"code"`
 }
 
-// kinds are the type and code of errors for which OpenAI has names of its own; all
+// kinds are the type and code of errors for which OpenAI has other names; all
 // others are a server_error with our code.
 var kinds = map[chat.Code]struct{ kind, code string }{
 	chat.CodeInvalid:  {"invalid_request_error", ""},

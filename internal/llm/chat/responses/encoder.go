@@ -42,7 +42,7 @@ var _ chat.Encoder = (*encoder)(nil)
 //
 // Interleaved calls are items that are open at the same time. Thinking is a reasoning
 // item with a summary; thinking of other providers is in its encrypted_content, so that
-// the client sends it back. Events of ours have the type spiced.<name> and their data
+// the client sends it back. Events of the runtime have the type spiced.<name> and their data
 // under the key data: the official clients treat a top-level key error as the end of
 // the stream.
 func NewEncoder(w io.Writer, o EncoderOptions) chat.Encoder { return newEncoder(w, o) }
@@ -83,7 +83,7 @@ func (e *encoder) Write(d chat.Delta) error {
 	return e.flush()
 }
 
-// Event writes an event of ours; data that is not an object is dropped. It is a
+// Event writes an event of the runtime; data that is not an object is dropped. It is a
 // keepalive with the event in the field spiced_event: OpenAI's JavaScript client throws
 // on unknown types but ignores this one.
 func (e *encoder) Event(name string, data json.RawMessage) error {

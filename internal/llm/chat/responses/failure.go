@@ -8,7 +8,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 )
 
-// fault returns the error of an error event, in either of its forms.
+// fault returns the error of an error event, in either form.
 func (e *wireEvent) fault() *wireError {
 	if e.Error != nil {
 		return e.Error

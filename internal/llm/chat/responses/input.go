@@ -36,7 +36,7 @@ func parseInput(raw json.RawMessage, lookup func(string) (json.RawMessage, bool)
 	return in.close(), f.err
 }
 
-// close sets Raw of each message to the array of its items.
+// close sets Raw of each message to the array of items.
 func (in *input) close() *input {
 	for i, items := range in.items {
 		in.messages[i].Raw, in.messages[i].Form = join(items), chat.FormResponses

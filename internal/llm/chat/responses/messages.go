@@ -119,8 +119,8 @@ func (t *transcript) part(role chat.Role, p chat.Part) error {
 	return nil
 }
 
-// plain adds a text, an image or a refusal. A text of the assistant is a message of its
-// own, in the short form: some servers accept parts of type output_text only in items
+// plain adds a text, an image or a refusal. Each text of the assistant is a
+// separate message, in the short form: some servers accept parts of type output_text only in items
 // with an id.
 func (t *transcript) plain(role chat.Role, p chat.Part) {
 	if role == chat.RoleAssistant && p.Kind == chat.PartText {

@@ -163,7 +163,7 @@ func (s *Store) Resume(owner string, r *Request) error {
 	return nil
 }
 
-// errNotStored is the cause of an error that has a code of its own.
+// errNotStored is the cause of an error that has a separate code.
 var errNotStored = errors.New("response not stored")
 
 func notStored(id string) *chat.Error {

@@ -142,10 +142,10 @@ type toolset struct {
 	tools    []any
 	spaces   map[string]*namespace // ours, by name
 	searched bool                  // the client sent the search
-	deferred bool                  // one of ours is deferred
+	deferred bool                  // one of the runtime's tools is deferred
 }
 
-// encode preserves the order of the tools. A namespace of ours comes where its first
+// encode preserves the order of the tools. Our namespaces come where their first
 // tool is, the search last.
 func (s *toolset) encode(tools []chat.Tool) ([]any, error) {
 	s.spaces = map[string]*namespace{}

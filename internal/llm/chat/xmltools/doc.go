@@ -16,7 +16,7 @@
 // {"name": …, "arguments": {…}} with the name of a tool of the request.
 //
 // Quoted text is not a call: code blocks and code spans of Markdown, and
-// <think>…</think> at the beginning of an answer. A code span ends at the end of its
+// <think>…</think> at the beginning of an answer. A code span ends at the end of the
 // line; an unclosed code block extends to the end of the answer. So a call after an odd
 // backtick in the same line remains text.
 //

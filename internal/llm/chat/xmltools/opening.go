@@ -17,7 +17,7 @@ import (
 type opening struct {
 	seen    []byte // the whole answer
 	at      int    // index in blockForm
-	matched int    // bytes of its literal
+	matched int    // bytes of the literal
 	began   int    // offset of the object in seen
 	object  chat.ObjectScanner
 	calls   []chat.Call

@@ -11,7 +11,7 @@ import (
 // and parses calls from the text of the answer. Requests without tools and calls pass
 // unchanged. Hosted tools are sent to p.
 //
-// Every call gets an id of ours. An answer with calls ends with [chat.ReasonCalls]
+// Every call gets a new id. An answer with calls ends with [chat.ReasonCalls]
 // where the model just stopped. The arguments of a call that is not valid JSON are the
 // text that the model wrote.
 func Wrap(p chat.Provider) chat.Provider { return &provider{p} }
@@ -86,7 +86,7 @@ func (a *answer) finish(d chat.Delta) {
 	a.out = append(a.out, d)
 }
 
-// renumbered returns a delta with the index of its call among all calls.
+// renumbered returns a delta with the index of the call among all calls.
 func (a *answer) renumbered(d chat.Delta) chat.Delta {
 	switch d.Kind {
 	case chat.DeltaCall:

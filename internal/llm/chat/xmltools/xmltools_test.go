@@ -339,7 +339,7 @@ func TestStoppingEarly(t *testing.T) {
 	}
 }
 
-// native is a provider that makes a call of its own between two of the text.
+// native is a provider that makes a native call between two of the text.
 type native struct{ scripted }
 
 func (n *native) Chat(context.Context, *chat.Request) iter.Seq2[chat.Delta, error] {
