@@ -1,11 +1,10 @@
-// Package sqltree reads what DuckDB's own parser made of a statement.
+// Package sqltree decodes DuckDB's own parse tree of a statement.
 //
 // DuckDB's json_serialize_sql renders a SELECT as a tree. [Parse] decodes that
-// tree and [Statement] says what the statement mentions: relations, function
-// calls with their arguments, columns, parameters. Nothing here decides what
-// may run; package engine does, on these facts. [Scan] splits SQL text into
-// tokens, so that a call found in the tree can be found, and edited, in the
-// text the user wrote.
+// tree and [Statement] lists what the statement names: relations, function
+// calls with their arguments, columns, parameters. Package engine decides what
+// may run, based on these facts. [Scan] splits SQL text into tokens, so that a
+// call in the tree can be located, and edited, in the text the user wrote.
 //
 //	st, err := sqltree.Parse(tree)            // tree: json_serialize_sql(text)
 //	for _, c := range st.Calls {

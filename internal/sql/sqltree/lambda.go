@@ -5,19 +5,19 @@ import (
 	"slices"
 )
 
-// Lambda is a lambda function or a list comprehension. Which parameter a name
-// means is decided as DuckDB does: by the innermost lambda that has it.
+// Lambda is a lambda function or a list comprehension. As in DuckDB, a name refers
+// to the parameter of the innermost lambda that has it.
 type Lambda struct {
 	Params []LambdaName // in order
-	Uses   []LambdaName // where they are read
-	Offset int          // of the first parameter behind the word lambda, of ->, or of a comprehension's [
+	Uses   []LambdaName // the references to them
+	Offset int          // of the first parameter after the word lambda, of ->, or of a comprehension's [
 }
 
-// LambdaName is a place that names a parameter of a [Lambda].
+// LambdaName is an occurrence of a parameter of a [Lambda].
 type LambdaName struct {
 	Name   string // as written
 	Param  int    // the index of the parameter
-	Offset int    // -1 for the parameters of all but x -> …: DuckDB does not say
+	Offset int    // -1 for the parameters of all but x -> …: DuckDB does not report it
 	Names  bool   // the function around takes a name from it: struct_pack(x) is struct_pack(x := x)
 }
 
@@ -28,10 +28,10 @@ type bound struct {
 	param int
 }
 
-// argument is what an expression is as an argument of a function or operator.
+// argument describes an expression as an argument of a function or operator.
 type argument struct {
 	json   bool // the left side of JSON's ->
-	lambda bool // the one that x -> … makes a lambda
+	lambda bool // where x -> … is a lambda
 	named  bool // a column's name there is part of the result
 }
 
@@ -43,8 +43,8 @@ var lambdaFunctions = map[string]bool{
 	"reduce": true, "array_reduce": true, "list_reduce": true,
 }
 
-// namedByArgs are DuckDB's functions whose result has the names of columns
-// given as arguments.
+// namedByArgs are DuckDB's functions whose result has the names of columns passed
+// as arguments.
 var namedByArgs = map[string]bool{"struct_pack": true, "struct_insert": true, "struct_update": true, "union_value": true, "alias": true}
 
 // LambdaFunctions are the names of DuckDB's functions that take a lambda.
@@ -57,9 +57,8 @@ func LambdaFunctions() []string {
 	return names
 }
 
-// takesLambda reports whether argument i of c is the place of a lambda. Of
-// l.list_filter(…) DuckDB's parser makes a call in a schema l, without l among
-// the arguments.
+// takesLambda reports whether argument i of c may be a lambda. DuckDB's parser
+// reads l.list_filter(…) as a call in a schema l, without l among the arguments.
 func takesLambda(c Call, i int) bool {
 	if c.Schema != "" && Fold(c.Schema) != "main" {
 		i++
@@ -67,7 +66,7 @@ func takesLambda(c Call, i int) bool {
 	return i == 1 && lambdaFunctions[Fold(c.Name)]
 }
 
-// use notes that name is read at offset, if it is a lambda's parameter.
+// use records a reference to name at offset, if it is a lambda's parameter.
 func (sc scope) use(name string, offset int, names bool) bool {
 	folded := Fold(name)
 	for _, b := range slices.Backward(sc.lambda) {
@@ -79,19 +78,19 @@ func (sc scope) use(name string, offset int, names bool) bool {
 	return false
 }
 
-// object notes the parameter that a call x.f() is made on, and reports whether
-// there is one. DuckDB's parser itself writes the schema main before functions.
+// object records a reference to the parameter that a call x.f() is made on, and
+// reports whether there is one. DuckDB's parser adds the schema main to functions.
 func object(c Call, sc scope) bool {
 	return c.Schema != "" && c.Catalog == "" && Fold(c.Schema) != "main" && sc.use(c.Schema, c.Offset, false)
 }
 
 // lambda walks lambda x: expr, x -> expr and the lambdas that DuckDB's parser
-// makes of a list comprehension, with x bound inside. It also makes a lambda of
-// the JSON operator a -> 'k', which is one only as the second argument of a
-// function that takes lambdas. The parameters of all but x -> … have no offset.
+// generates for a list comprehension, with x bound inside. The parser also reads
+// the JSON operator a -> 'k' as a lambda, which it is only as the second argument
+// of a function that takes lambdas. The parameters of all but x -> … have no offset.
 func (w *walker) lambda(n node, sc scope, arg argument) {
 	if sc.arrows++; sc.arrows > maxArrows {
-		w.fail("-> and lambda are nested deeper than %d; json_extract(j, '$.a.b') reads through many levels", maxArrows)
+		w.fail("-> and lambda are nested deeper than %d; use json_extract(j, '$.a.b') for several levels", maxArrows)
 		return
 	}
 	lhs := n.child("lhs")
@@ -114,7 +113,7 @@ func (w *walker) lambda(n node, sc scope, arg argument) {
 	w.expression(n.child("expr"), sc)
 }
 
-// lambdaHead walks all of a lambda's left side that is no parameter.
+// lambdaHead walks the parts of a lambda's left side that are not parameters.
 func (w *walker) lambdaHead(n node, sc scope) {
 	switch {
 	case isParam(n):
@@ -150,23 +149,23 @@ func isParam(n node) bool {
 	return n.str("class") == "COLUMN_REF" && len(strs(n.list("column_names"))) == 1
 }
 
-// isRow reports whether n is (x, y), of which the parser makes main.row(x, y),
-// or the x, y of lambda x, y: …, of which it makes row(x, y).
+// isRow reports whether n is (x, y), which the parser reads as main.row(x, y), or
+// the x, y of lambda x, y: …, which it reads as row(x, y).
 func isRow(n node) bool {
 	return n.str("class") == "FUNCTION" && n.str("function_name") == "row" && n.str("catalog") == "" &&
 		(n.str("schema") == "main" || n.str("schema") == "")
 }
 
-// NameSite is where a text names a parameter of a lambda.
+// NameSite is the position of an occurrence of a lambda's parameter.
 type NameSite struct {
 	LambdaName
 	Span
 }
 
-// LocateLambda finds every place that names a parameter of l in the text it
-// was parsed from, each once, in the order of the text: the parameters
-// themselves and their uses. It reports false when text and tree do not agree;
-// nothing may be edited then. A lambda that only the parser wrote has none.
+// LocateLambda finds every occurrence of the parameters of l in the text it was
+// parsed from, without duplicates, in the order of the text: declarations and
+// uses. It reports false when text and tree do not agree; the text must not be
+// edited then. A lambda that the parser generated has none.
 func LocateLambda(sql string, tokens []Token, l *Lambda) ([]NameSite, bool) {
 	at := tokenAt(tokens, l.Offset)
 	if at < 0 {
@@ -174,7 +173,7 @@ func LocateLambda(sql string, tokens []Token, l *Lambda) ([]NameSite, bool) {
 	}
 	comprehension := tokens[at].Is(sql, "[")
 	if comprehension && len(l.Uses) > 0 && !slices.ContainsFunc(l.Uses, func(u LambdaName) bool { return u.Offset != l.Offset }) {
-		return nil, true // [… for … if …] has two more lambdas, over the elements so far
+		return nil, true // [… for … if …] has two more lambdas, over intermediate elements
 	}
 	first := at
 	if comprehension {
@@ -199,7 +198,7 @@ func LocateLambda(sql string, tokens []Token, l *Lambda) ([]NameSite, bool) {
 		sites = append(sites, NameSite{u, spanOf(tokens[token])})
 	}
 	slices.SortStableFunc(sites, func(a, b NameSite) int { return cmp.Compare(a.Start, b.Start) })
-	// CASE x WHEN 1 … WHEN 2 … reads x twice at one place.
+	// CASE x WHEN 1 … WHEN 2 … reads x twice at one position.
 	return slices.CompactFunc(sites, func(a, b NameSite) bool { return a.Span == b.Span }), true
 }
 
@@ -208,7 +207,7 @@ func names(sql string, tokens []Token, i int, name string) bool {
 	return i >= 0 && i < len(tokens) && isName(tokens[i]) && tokens[i].Name(sql) == name
 }
 
-// comprehensionNames returns the token behind the word for of the list
+// comprehensionNames returns the index of the token after the word for in the list
 // comprehension whose bracket is token i, or -1.
 func comprehensionNames(sql string, tokens []Token, i int) int {
 	for depth := 0; i < len(tokens); i++ {

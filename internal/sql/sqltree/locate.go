@@ -6,19 +6,19 @@ import (
 	"strings"
 )
 
-// Span is a piece of text: text[Start:End]. The zero Span is no text.
+// Span is a part of a text: text[Start:End]. The zero Span means no text.
 type Span struct{ Start, End int }
 
-// Site is where a [Call] stands in the text.
+// Site is the position of a [Call] in the text.
 type Site struct {
 	Path Span   // its name with catalog and schema, as written
 	Args []Span // one for each argument of the call; of a chained call x.f(), the first is x
-	Dot  Span   // of a chained call: from the dot after x up to and with the opening bracket
+	Dot  Span   // of a chained call: from the dot after x through the opening bracket
 	Open Span   // the opening bracket
 	End  Span   // the closing bracket
 }
 
-// Whole is the text of the call.
+// Whole returns the span of the call.
 func (s Site) Whole() Span {
 	if s.Dot != (Span{}) {
 		return Span{s.Args[0].Start, s.End.End}
@@ -26,9 +26,9 @@ func (s Site) Whole() Span {
 	return Span{s.Path.Start, s.End.End}
 }
 
-// Locate finds call in the text it was parsed from, split into tokens by
-// [Scan]. It reports false when text and tree do not agree on the name or the
-// number of arguments; nothing may be edited then.
+// Locate finds call in the text it was parsed from, split into tokens by [Scan].
+// It reports false when text and tree do not agree on the name or the number of
+// arguments; the text must not be edited then.
 func Locate(sql string, tokens []Token, call Call) (Site, bool) {
 	i := tokenAt(tokens, call.Offset)
 	if i < 0 {
@@ -57,9 +57,9 @@ func Locate(sql string, tokens []Token, call Call) (Site, bool) {
 	return site, true
 }
 
-// objectStart returns the token at which the object of a chained call starts,
-// or -1: x in x.f(), g(1) in g(1).f(), (a + b) in (a + b).f(). The call's path
-// is the tokens from first to name.
+// objectStart returns the token at which the object of a chained call starts, or
+// -1: x in x.f(), g(1) in g(1).f(), (a + b) in (a + b).f(). The call's path is the
+// tokens from first to name.
 func objectStart(sql string, tokens []Token, first, name int) int {
 	if first < name { // x.f(), t.x.f()
 		return first
@@ -81,9 +81,9 @@ func objectStart(sql string, tokens []Token, first, name int) int {
 	return -1
 }
 
-// TermStart returns the token at which the term begins that ends with token
-// last, or -1 when that cannot be told: a name, a literal such as 1 or
-// DATE '2024-02-29', a call or brackets, and casts of them, as in
+// TermStart returns the first token of the term that ends with token last, or -1
+// when that is ambiguous. A term is a name, a literal such as 1 or
+// DATE '2024-02-29', a call, an expression in brackets, or a cast of one, as in
 // f(t.x)::DECIMAL(9, 2).
 func TermStart(sql string, tokens []Token, last int) int {
 	for i := last; i >= 0; i -= 2 {
@@ -107,8 +107,8 @@ func TermStart(sql string, tokens []Token, last int) int {
 	return -1
 }
 
-// TermEnd returns the token behind the term that begins with token first, or
-// first when that cannot be told. A cast behind the term is no part of it.
+// TermEnd returns the token after the term that begins with token first, or first
+// when that is ambiguous. A cast after the term is not part of it.
 func TermEnd(sql string, tokens []Token, first int) int {
 	i := first + 1
 	switch t := tokens[first]; {
@@ -136,9 +136,9 @@ func TermEnd(sql string, tokens []Token, first int) int {
 	return i
 }
 
-// callStart returns where the term with the opening bracket at i begins: at
-// the function's name in front, at the bracket itself when there is none, or
-// -1 when that cannot be told.
+// callStart returns the first token of the term with the opening bracket at i: the
+// function's name before it, the bracket itself if there is none, or -1 when that
+// is ambiguous.
 func callStart(sql string, tokens []Token, i int) int {
 	if i <= 0 {
 		return i
@@ -155,8 +155,8 @@ func callStart(sql string, tokens []Token, i int) int {
 	return i - 1
 }
 
-// reserved are the words of DuckDB that are no name, and none of a function
-// when a bracket follows them.
+// reserved are the words of DuckDB that cannot be names, nor names of functions
+// when a bracket follows.
 var reserved = func() map[string]bool {
 	m := map[string]bool{}
 	for w := range strings.FieldsSeq(`and as asc asymmetric between both by case collate desc distinct else end except
@@ -199,8 +199,7 @@ func opening(sql string, tokens []Token, i int) int {
 	return -1
 }
 
-// LocateRelation finds the name of a relation, with catalog and schema as
-// written.
+// LocateRelation finds the name of a relation, with catalog and schema as written.
 func LocateRelation(sql string, tokens []Token, r Relation) (Span, bool) {
 	i := tokenAt(tokens, r.Offset)
 	if i < 0 {
@@ -242,8 +241,8 @@ func tokenAt(tokens []Token, offset int) int {
 
 func spanOf(t Token) Span { return Span{t.Start, t.End} }
 
-// argSpans reads the arguments up to the closing bracket. The name of a named
-// argument, x := or x =>, is left out of its span.
+// argSpans returns the arguments up to the closing bracket. The span of a named
+// argument excludes the name, x := or x =>.
 func argSpans(sql string, tokens []Token) (args []Span, end Span, ok bool) {
 	depth, first := 0, 0
 	for i, t := range tokens {
@@ -272,15 +271,15 @@ func argSpan(sql string, tokens []Token) Span {
 	return Span{tokens[0].Start, tokens[len(tokens)-1].End}
 }
 
-// Edit replaces text[Span] by New.
+// Edit replaces text[Span] with New.
 type Edit struct {
 	Span
 	New string
 }
 
 // Apply makes the edits, which are sorted by Start and End and do not overlap;
-// several may be insertions at one place. It also returns a function that maps an
-// offset of the new text to one of the old.
+// several may be insertions at one position. It also returns a function that maps
+// an offset of the new text to one of the old.
 func Apply(sql string, edits []Edit) (string, func(int) int) {
 	if len(edits) == 0 {
 		return sql, func(offset int) int { return offset }
@@ -311,8 +310,8 @@ func oldOffset(edits []Edit, offset int) int {
 	return offset - shift
 }
 
-// Merge returns the edits of both lists in the order that [Apply] takes, and
-// whether none of one overlaps with one of the other.
+// Merge returns the edits of both lists in the order that [Apply] requires, and
+// whether no edit of one overlaps an edit of the other.
 func Merge(a, b []Edit) ([]Edit, bool) {
 	all := slices.Concat(a, b)
 	slices.SortStableFunc(all, func(x, y Edit) int {

@@ -15,7 +15,7 @@ const (
 	String                  // 'literal', e'literal' or $tag$literal$tag$
 	Number                  // 1, 1.5, 1e3, 1_000
 	Param                   // ?, ?1, $1 or $name
-	NamedParam              // :name, in a place where it can be one
+	NamedParam              // :name, where the grammar allows one
 	Symbol                  // one character of an operator or bracket; "::", ":=" and "=>" are one token
 )
 
@@ -25,13 +25,13 @@ type Token struct {
 	Start, End int
 }
 
-// Text is the token's own text within sql.
+// Text returns the token's text within sql.
 func (t Token) Text(sql string) string { return sql[t.Start:t.End] }
 
 // Is reports whether the token is the symbol s.
 func (t Token) Is(sql, s string) bool { return t.Kind == Symbol && t.Text(sql) == s }
 
-// Name is the identifier the token stands for: unquoted, case kept.
+// Name returns the identifier without quotes, with its case.
 func (t Token) Name(sql string) string {
 	s := t.Text(sql)
 	if t.Kind == QuotedIdent && len(s) >= 2 {
@@ -40,9 +40,9 @@ func (t Token) Name(sql string) string {
 	return s
 }
 
-// Scan splits DuckDB SQL into tokens, as DuckDB's own lexer does. It never
-// fails: an unterminated literal or comment extends to the end of the text,
-// where the parser reports it.
+// Scan splits DuckDB SQL into tokens, as DuckDB's own lexer does. It never fails:
+// an unterminated literal or comment extends to the end of the text, where the
+// parser reports it.
 func Scan(sql string) []Token {
 	s := scanner{sql: sql, tokens: make([]Token, 0, len(sql)/4+8)}
 	for s.pos < len(sql) {
@@ -51,11 +51,10 @@ func Scan(sql string) []Token {
 	return s.tokens
 }
 
-// Plain returns the text with blanks for all that stands between tokens:
-// comments, and white space that is not ASCII, which DuckDB replaces by a
-// shorter one so that its offsets would be of another text. What remains means
-// the same to DuckDB, has the same length and holds nothing this scanner did
-// not see.
+// Plain returns the text with spaces for everything between tokens: comments, and
+// white space that is not ASCII, which DuckDB replaces with a shorter one so that
+// its offsets would be those of another text. The result means the same to DuckDB,
+// has the same length and contains nothing that Scan did not see.
 func Plain(sql string, tokens []Token) string {
 	b := []byte(sql)
 	last := 0
@@ -78,7 +77,7 @@ type scanner struct {
 	sql      string
 	pos      int
 	brackets []byte // open brackets, innermost last
-	escapes  bool   // the last String, if there is one, is e'…'
+	escapes  bool   // the last String is e'…'
 	tokens   []Token
 }
 
@@ -126,15 +125,15 @@ func (s *scanner) next() {
 	}
 }
 
-// literal scans a literal whose quote stands behind a prefix; escapes: a
-// backslash in it escapes what follows.
+// literal scans a literal whose quote comes after a prefix; with escapes, a
+// backslash escapes the next character.
 func (s *scanner) literal(prefix int, escapes bool) {
 	s.escapes = escapes
 	s.emit(String, quoted(s.sql, s.pos+prefix, '\'', escapes))
 }
 
-// continues reports whether a quote here goes on with the literal before it:
-// there is nothing between but blanks with the end of a line among them.
+// continues reports whether a quote here continues the literal before it: only
+// white space with a line break is between them.
 func (s *scanner) continues() bool {
 	n := len(s.tokens)
 	return n > 0 && s.tokens[n-1].Kind == String && strings.ContainsAny(s.sql[s.tokens[n-1].End:s.pos], "\r\n")
@@ -183,10 +182,10 @@ func (s *scanner) symbol(c byte) {
 	s.emit(Symbol, s.pos+1)
 }
 
-// namedParamHere tells :name from the colon of a slice, a[1:n], of a struct or
-// map, {k:v}, and of an alias in front, a:expr: inside those brackets a colon
-// after an operand separates, as it does right behind a name; everywhere else
-// it can only start a parameter.
+// namedParamHere distinguishes :name from the colon of a slice, a[1:n], of a struct
+// or map, {k:v}, and of a prefix alias, a:expr: inside those brackets a colon after
+// an operand separates, as it does directly after a name; everywhere else it can
+// only start a parameter.
 func (s *scanner) namedParamHere() bool {
 	if len(s.tokens) == 0 {
 		return true
@@ -210,7 +209,7 @@ func until(sql string, pos int, mark string) int {
 	return len(sql)
 }
 
-// lineEnd returns where the line at pos ends: at CR too, as for DuckDB.
+// lineEnd returns the end of the line at pos; as in DuckDB, CR ends a line too.
 func lineEnd(sql string, pos int) int {
 	if i := strings.IndexAny(sql[pos:], "\r\n"); i >= 0 {
 		return pos + i
@@ -218,8 +217,8 @@ func lineEnd(sql string, pos int) int {
 	return len(sql)
 }
 
-// wideSpace returns the length of the white space beyond ASCII that s starts
-// with, or 0. These are the ones DuckDB takes for a blank outside quotes.
+// wideSpace returns the length of the non-ASCII white space that s starts with, or
+// 0. The list is that of DuckDB, which reads them as spaces outside quotes.
 func wideSpace(s string) int {
 	r, n := utf8.DecodeRuneInString(s)
 	switch {
@@ -229,7 +228,7 @@ func wideSpace(s string) int {
 	return 0
 }
 
-// blockComment returns the end of the comment at pos; comments nest.
+// blockComment returns the end of the comment at pos; comments can be nested.
 func blockComment(sql string, pos int) int {
 	depth := 0
 	for i := pos; i < len(sql); i++ {
@@ -265,8 +264,8 @@ func quoted(sql string, pos int, quote byte, backslash bool) int {
 	return len(sql)
 }
 
-// number returns the end of 1, 1_000, 1.5, 1., .5 or 1e-3. DuckDB reads 0x1F
-// as 0 with the alias x1F.
+// number returns the end of 1, 1_000, 1.5, 1., .5 or 1e-3. DuckDB reads 0x1F as 0
+// with the alias x1F.
 func number(sql string, pos int) int {
 	i := digits(sql, pos)
 	if i < len(sql) && sql[i] == '.' && (i+1 == len(sql) || sql[i+1] != '.') {
@@ -311,9 +310,9 @@ func isLetter(c byte) bool     { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 func isIdentStart(c byte) bool { return isLetter(c) || c == '_' || c >= utf8.RuneSelf }
 func isIdentPart(c byte) bool  { return isIdentStart(c) || isDigit(c) || c == '$' }
 
-// Joined is sql with one space for all that stands between two tokens, and
-// nothing for what stands at its ends, semicolons behind it too. A line break is kept
-// where it matters: literals on two lines are one.
+// Joined returns sql with one space for everything between two tokens, and without
+// white space and comments at both ends and semicolons at the end. A line break is
+// kept where it matters: literals on two lines are one.
 func Joined(sql string) string {
 	var b strings.Builder
 	tokens := Scan(sql)
@@ -336,10 +335,10 @@ func Joined(sql string) string {
 }
 
 // Shifts returns the first token, or -1, in which DuckDB would take white space
-// beyond ASCII for some between tokens. It makes that one byte long before it
-// parses, and its offsets are of another text then. For this it reads the text
-// in a way of its own (StripUnicodeSpaces), and loses count of the quotes after
-// \' in a literal, and where it may take another $tag$ than DuckDB's parser.
+// beyond ASCII for space between tokens. DuckDB shortens such space to one byte
+// before it parses, so that its offsets are those of another text. The code that
+// does so (StripUnicodeSpaces) loses track of the quotes after \' in a literal, and
+// where it may read another $tag$ than DuckDB's parser.
 func Shifts(sql string, tokens []Token) int {
 	lost := false
 	for i, t := range tokens {

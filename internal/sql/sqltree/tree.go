@@ -9,18 +9,18 @@ import (
 	"strings"
 )
 
-// SyntaxError is a statement that DuckDB's parser refused.
+// SyntaxError is an error of DuckDB's parser.
 type SyntaxError struct {
 	Message string
 	Offset  int    // byte offset in the statement, -1 when unknown
-	Type    string // DuckDB's error type: "parser", "not implemented", …; "count" when it is not one statement
+	Type    string // DuckDB's error type: "parser", "not implemented", …; "count" if there is not exactly one statement
 }
 
 // Error is DuckDB's message.
 func (e *SyntaxError) Error() string { return e.Message }
 
-// Statement lists what a SELECT-like statement mentions, in the order of
-// the text. CTE names are resolved by scope: a reference to one is no Relation.
+// Statement lists what a SELECT-like statement names, in the order of the text. CTE
+// names are resolved by scope: a reference to one is not a Relation.
 type Statement struct {
 	Calls     []Call
 	Relations []Relation
@@ -28,7 +28,7 @@ type Statement struct {
 	Lambdas   []*Lambda
 	Types     []Type
 	Params    []string // parameter names or numbers, sorted
-	Shows     []string // SHOW commands without a query: "tables", "databases", …
+	Shows     []string // SHOW statements without a query: "tables", "databases", …
 	Subquery  bool     // holds a subquery expression
 	Aggregate bool     // holds GROUP BY, HAVING or QUALIFY
 	Shape     Shape    // the outermost SELECT
@@ -36,7 +36,7 @@ type Statement struct {
 
 // Shape describes the outermost query node.
 type Shape struct {
-	Plain   bool // one SELECT node without WHERE, GROUP BY, modifiers, CTEs or sample
+	Plain   bool // a single SELECT node without WHERE, GROUP BY, modifiers, CTEs or sample
 	From    bool // it has a FROM clause
 	Columns int  // entries of its select list
 	Alias   bool // one of them has an alias
@@ -50,7 +50,7 @@ type Relation struct {
 	Temporal              bool // AT (VERSION …)
 }
 
-// Call is a function call; operators are left out.
+// Call is a function call; operators are excluded.
 type Call struct {
 	Catalog, Schema, Name string
 	Offset                int
@@ -64,7 +64,7 @@ type Call struct {
 	Object                bool // its schema is a lambda's parameter: x.f()
 }
 
-// ArgKind tells arguments apart that need care.
+// ArgKind classifies arguments.
 type ArgKind uint8
 
 // The kinds of arguments.
@@ -90,11 +90,11 @@ type Arg struct {
 	overRows
 }
 
-// overRows is what an argument, outside of its subqueries, may compute over
-// more than one row.
+// overRows describes how an argument, outside its subqueries, may depend on more
+// than one row.
 type overRows struct {
-	Many bool     // it has a window function, or one that makes several rows
-	Bare []string // lower-case names of the functions in it that read no column
+	Many bool     // it has a window function, or a function that returns several rows
+	Bare []string // lower-case names of its functions that read no column
 }
 
 // Column is a column reference. Names bound by an enclosing lambda are not
@@ -102,18 +102,17 @@ type overRows struct {
 type Column struct {
 	Parts  []string
 	Offset int
-	Inner  bool // inside a subquery, where it may name one of its tables' columns
+	Inner  bool // inside a subquery, where it may refer to a column of the subquery's tables
 	Lambda bool // inside the body of a lambda
-	JSON   bool // the left side of JSON's ->, which DuckDB's parser takes for a lambda's parameter
+	JSON   bool // the left side of JSON's ->, which DuckDB's parser reads as a lambda's parameter
 }
 
-// Type is a type that is named, and not one of DuckDB's own in its grammar.
+// Type is a named type that is not built into DuckDB's grammar.
 type Type struct{ Catalog, Schema, Name string }
 
-// Parse decodes the result of json_serialize_sql. A text that DuckDB refused
-// is a [*SyntaxError]; a tree with a node this package does not know, or one in a
-// place that it does not look at, is an error too, so that nothing unknown
-// passes unseen.
+// Parse decodes the result of json_serialize_sql. A text that DuckDB's parser
+// rejected is a [*SyntaxError]. A tree with an unknown node, or a node at an unknown
+// position, is an error too, so that nothing is overlooked.
 func Parse(tree []byte) (*Statement, error) {
 	var doc struct {
 		Error      bool   `json:"error"`
@@ -141,7 +140,7 @@ func Parse(tree []byte) (*Statement, error) {
 	w := walker{st: &Statement{Shape: shapeOf(root)}}
 	w.query(root, scope{single: true})
 	if all := w.st.count(map[string]any(root)); w.err == nil && w.seen != all {
-		w.fail("the statement has an expression in a place that is not understood")
+		w.fail("the statement has an expression at a position that is not supported")
 	}
 	if w.err != nil {
 		return nil, w.err
@@ -151,8 +150,8 @@ func Parse(tree []byte) (*Statement, error) {
 	return w.st, nil
 }
 
-// markEntries notes which calls are entries of the outermost select list by
-// themselves: their text is the name of a column.
+// markEntries marks the calls that are entries of the outermost select list: their
+// text is the name of a column.
 func (st *Statement) markEntries(root node) {
 	for _, e := range root.list("select_list") {
 		m, _ := e.(map[string]any)
@@ -167,7 +166,7 @@ func (st *Statement) markEntries(root node) {
 	}
 }
 
-// sort puts what was found in the order of the text: the walk follows maps.
+// sort sorts everything in the order of the text: the walk iterates over maps.
 func (st *Statement) sort() {
 	slices.SortStableFunc(st.Calls, func(a, b Call) int { return cmp.Compare(a.Offset, b.Offset) })
 	slices.SortStableFunc(st.Relations, func(a, b Relation) int { return cmp.Compare(a.Offset, b.Offset) })
@@ -176,7 +175,7 @@ func (st *Statement) sort() {
 	slices.Sort(st.Params)
 }
 
-// node is one object of the tree.
+// node is an object of the tree.
 type node map[string]any
 
 func (n node) str(key string) string { s, _ := n[key].(string); return s }
@@ -211,8 +210,8 @@ func shapeOf(n node) Shape {
 	return s
 }
 
-// Fold is how SQL compares unquoted and quoted names in DuckDB: without the
-// case of ASCII letters. To fold more would take two names for one.
+// Fold returns name as DuckDB compares it, quoted or not: ASCII letters are
+// lowered. Folding more would confuse distinct names.
 func Fold(name string) string {
 	if !strings.ContainsFunc(name, isUpper) {
 		return name

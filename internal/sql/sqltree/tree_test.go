@@ -177,7 +177,7 @@ func TestParseRefuses(t *testing.T) {
 		`{"statements":[{"node":{"type":"SELECT_NODE","select_list":[{"class":"NEW"}]}}]}`:                                    "unknown class",
 		`{"statements":[{"node":{"type":"SELECT_NODE","from_table":{"type":"NEW"}}}]}`:                                        "unknown type",
 		`{"statements":[{"node":{"type":"SELECT_NODE","from_table":{"type":"TABLE_FUNCTION","function":{"class":"CASE"}}}}]}`: "unknown form",
-		`{"statements":[{"node":{"type":"SELECT_NODE","from_table":{"type":"EMPTY","order":[{"class":"FUNCTION"}]}}}]}`:       "a place that is not understood",
+		`{"statements":[{"node":{"type":"SELECT_NODE","from_table":{"type":"EMPTY","order":[{"class":"FUNCTION"}]}}}]}`:       "a position that is not supported",
 		`[`: "decode the parse tree",
 	} {
 		_, err := sqltree.Parse([]byte(tree))

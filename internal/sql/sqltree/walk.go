@@ -5,27 +5,27 @@ import (
 	"slices"
 )
 
-// maxDepth bounds the walk; DuckDB's own expression limit is 1000.
+// maxDepth limits the walk; DuckDB's own expression limit is 1000.
 const maxDepth = 4000
 
-// maxArrows is how deep -> and lambda may be nested: DuckDB binds what is
-// inside of each twice, so that 22 take seconds, 45 for ever.
+// maxArrows is the limit of nested -> and lambda: DuckDB binds the inside of each
+// twice, so that 22 take seconds and 45 never finish.
 const maxArrows = 16
 
-// scope is what an enclosing part of the statement brings into view.
+// scope is what the enclosing parts of the statement bring into scope.
 type scope struct {
 	ctes   []string  // folded CTE names
-	lambda []bound   // parameters of the lambdas around, innermost last
-	arg    argument  // what is walked is an argument itself, not a part of one
+	lambda []bound   // parameters of the enclosing lambdas, innermost last
+	arg    argument  // set if the expression is an argument itself, not a part of one
 	inner  bool      // inside a subquery
 	single bool      // no enclosing SELECT has a FROM clause
 	calls  *[]string // collects function names, when not nil
 	read   *[]string // collects the names of outer CTEs that are read, when not nil
-	rows   *overRows // of the argument around, when not nil and not in a subquery of it
-	outer  int       // how many of ctes are around the present argument
+	rows   *overRows // of the enclosing argument; nil outside one or in its subqueries
+	outer  int       // number of ctes outside the current argument
 	depth  int
 	inBody bool // inside a lambda's body
-	arrows int  // the lambdas around
+	arrows int  // number of enclosing lambdas
 }
 
 func (s scope) deeper() scope { s.depth++; return s }
@@ -37,8 +37,8 @@ func (s scope) withCTE(name string) scope {
 
 type walker struct {
 	st    *Statement
-	seen  int // expressions and query nodes that were walked
-	apart int // of st.Columns, those in subqueries of the expression that is walked
+	seen  int // expressions and query nodes walked so far
+	apart int // number of st.Columns in subqueries of the current expression
 	err   error
 }
 
@@ -73,7 +73,7 @@ func (w *walker) query(n node, sc scope) {
 			w.query(m, sc)
 		}
 	case "RECURSIVE_CTE_NODE":
-		own := sc.withCTE(n.str("cte_name")) // the left side starts it and does not see it
+		own := sc.withCTE(n.str("cte_name")) // the left side is the anchor and does not see the CTE
 		w.query(n.child("left"), sc)
 		w.query(n.child("right"), own)
 		w.anything(n["key_targets"], own)
@@ -89,7 +89,7 @@ func (w *walker) query(n node, sc scope) {
 	w.anything(n["modifiers"], sc)
 }
 
-// ctes walks the WITH clause of n; each entry sees the ones before it. It
+// ctes walks the WITH clause of n, in which each entry sees the ones before it, and
 // returns the scope with all of them.
 func (w *walker) ctes(n node, sc scope) scope {
 	for _, e := range n.child("cte_map").list("map") {
@@ -296,7 +296,7 @@ func (w *walker) expression(n node, sc scope) {
 	}
 }
 
-// manyRows are DuckDB's functions that make several rows of one.
+// manyRows are DuckDB's functions that return several rows for one.
 var manyRows = map[string]bool{"unnest": true, "unlist": true, "generate_subscripts": true}
 
 func (w *walker) function(n node, sc scope) {
@@ -321,8 +321,8 @@ func (w *walker) column(n node, sc scope, arg argument) {
 	}
 }
 
-// rest walks every child of n but the key skip. Nothing else may be left out:
-// an expression can hide under any key (* REPLACE holds its own under "value").
+// rest walks every child of n except skip. Nothing else may be omitted: an
+// expression can be under any key (* REPLACE has its own under "value").
 func (w *walker) rest(n node, sc scope, skip string) {
 	for key, v := range n {
 		if key != skip {
@@ -331,8 +331,8 @@ func (w *walker) rest(n node, sc scope, skip string) {
 	}
 }
 
-// anything walks a value of which only the place is known: lists, wrappers
-// such as ORDER BY entries, expressions, query nodes.
+// anything walks a value of unknown type: lists, wrappers such as ORDER BY entries,
+// expressions, query nodes.
 func (w *walker) anything(v any, sc scope) {
 	switch v := v.(type) {
 	case []any:
@@ -354,8 +354,8 @@ func (w *walker) anything(v any, sc scope) {
 	}
 }
 
-// count returns how many expressions and query nodes a tree has, wherever they
-// stand, and takes note of the types.
+// count returns the number of expressions and query nodes anywhere in a tree, and
+// collects the types.
 func (st *Statement) count(v any) int {
 	total := 0
 	switch v := v.(type) {
