@@ -2,6 +2,7 @@ package sqltree
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 )
 
@@ -49,12 +50,7 @@ var namedByArgs = map[string]bool{"struct_pack": true, "struct_insert": true, "s
 
 // LambdaFunctions are the names of DuckDB's functions that take a lambda.
 func LambdaFunctions() []string {
-	var names []string
-	for name := range lambdaFunctions {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
+	return slices.Sorted(maps.Keys(lambdaFunctions))
 }
 
 // takesLambda reports whether argument i of c may be a lambda. DuckDB's parser
@@ -212,16 +208,11 @@ func names(sql string, tokens []Token, i int, name string) bool {
 func comprehensionNames(sql string, tokens []Token, i int) int {
 	for depth := 0; i < len(tokens); i++ {
 		t := tokens[i]
-		switch {
-		case t.Is(sql, "(") || t.Is(sql, "[") || t.Is(sql, "{"):
-			depth++
-		case t.Is(sql, ")") || t.Is(sql, "]") || t.Is(sql, "}"):
-			depth--
-		case depth == 1 && t.Kind == Ident && Fold(t.Text(sql)) == "for":
-			return i + 1
-		}
-		if depth == 0 {
+		if depth += nesting(sql, t); depth == 0 {
 			break
+		}
+		if depth == 1 && t.Kind == Ident && Fold(t.Text(sql)) == "for" {
+			return i + 1
 		}
 	}
 	return -1

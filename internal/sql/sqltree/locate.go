@@ -172,13 +172,8 @@ func isReserved(sql string, t Token) bool { return t.Kind == Ident && reserved[F
 // closing returns the token of the bracket that the one at i opens, or -1.
 func closing(sql string, tokens []Token, i int) int {
 	for depth := 0; i < len(tokens); i++ {
-		switch {
-		case tokens[i].Is(sql, "(") || tokens[i].Is(sql, "[") || tokens[i].Is(sql, "{"):
-			depth++
-		case tokens[i].Is(sql, ")") || tokens[i].Is(sql, "]") || tokens[i].Is(sql, "}"):
-			if depth--; depth == 0 {
-				return i
-			}
+		if depth += nesting(sql, tokens[i]); depth == 0 {
+			return i
 		}
 	}
 	return -1
@@ -187,13 +182,8 @@ func closing(sql string, tokens []Token, i int) int {
 // opening returns the token of the bracket that the one at i closes, or -1.
 func opening(sql string, tokens []Token, i int) int {
 	for depth := 0; i >= 0; i-- {
-		switch {
-		case tokens[i].Is(sql, ")") || tokens[i].Is(sql, "]") || tokens[i].Is(sql, "}"):
-			depth++
-		case tokens[i].Is(sql, "(") || tokens[i].Is(sql, "[") || tokens[i].Is(sql, "{"):
-			if depth--; depth == 0 {
-				return i
-			}
+		if depth -= nesting(sql, tokens[i]); depth == 0 {
+			return i
 		}
 	}
 	return -1
@@ -224,19 +214,24 @@ func LocateColumn(sql string, tokens []Token, c Column) (Span, bool) {
 func isName(t Token) bool { return t.Kind == Ident || t.Kind == QuotedIdent }
 
 func tokenAt(tokens []Token, offset int) int {
-	lo, hi := 0, len(tokens)
-	for lo < hi {
-		mid := (lo + hi) / 2
-		if tokens[mid].Start < offset {
-			lo = mid + 1
-		} else {
-			hi = mid
-		}
-	}
-	if offset < 0 || lo == len(tokens) || tokens[lo].Start != offset {
+	i, found := slices.BinarySearchFunc(tokens, offset, func(t Token, offset int) int { return t.Start - offset })
+	if !found {
 		return -1
 	}
-	return lo
+	return i
+}
+
+// nesting is 1 for an opening bracket, -1 for a closing one, and 0 otherwise.
+func nesting(sql string, t Token) int {
+	if t.Kind == Symbol {
+		switch t.Text(sql) {
+		case "(", "[", "{":
+			return 1
+		case ")", "]", "}":
+			return -1
+		}
+	}
+	return 0
 }
 
 func spanOf(t Token) Span { return Span{t.Start, t.End} }
@@ -246,11 +241,9 @@ func spanOf(t Token) Span { return Span{t.Start, t.End} }
 func argSpans(sql string, tokens []Token) (args []Span, end Span, ok bool) {
 	depth, first := 0, 0
 	for i, t := range tokens {
-		switch {
-		case t.Is(sql, "(") || t.Is(sql, "[") || t.Is(sql, "{"):
-			depth++
-		case depth > 0 && (t.Is(sql, ")") || t.Is(sql, "]") || t.Is(sql, "}")):
-			depth--
+		switch n := nesting(sql, t); {
+		case n > 0 || n < 0 && depth > 0:
+			depth += n
 		case depth == 0 && (t.Is(sql, ",") || t.Is(sql, ")")):
 			if i > first {
 				args = append(args, argSpan(sql, tokens[first:i]))
