@@ -40,7 +40,7 @@ func TestServeSQL(t *testing.T) {
 		"SELECT f('a')":                           "Could not convert",
 		"SELECT nosuch FROM k":                    "nosuch",
 		"SELECT 1; SELECT 2":                      "one statement",
-		"INSERT INTO kept VALUES (3, 'c')":        "may only be read",
+		"INSERT INTO kept VALUES (3, 'c')":        "is read-only",
 		"SELECT * FROM read_csv('/etc/passwd')":   "refused",
 		"SELECT DATE '2026-01-02' AS d":           `[{"d":"2026-01-02"}]`,
 		"SELECT 0.10::DECIMAL(4, 2) AS x":         `[{"x":0.10}]`,

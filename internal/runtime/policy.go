@@ -25,7 +25,7 @@ func tellCaller(ctx context.Context, name string) (string, error) {
 	}[name]
 	switch {
 	case !ok:
-		return "", fmt.Errorf("ctx knows no %q", name)
+		return "", fmt.Errorf("ctx has no name %q", name)
 	case value == "":
 		return "null", nil
 	}

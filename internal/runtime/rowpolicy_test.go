@@ -287,5 +287,5 @@ func TestCtxIsReserved(t *testing.T) {
 	if report := r.LastReport(); len(report.Problems) != 1 || !strings.Contains(report.Problems[0].Hint, "DuckDB has a function of that name") {
 		t.Errorf("%v", report.Problems)
 	}
-	r.problems(r.pod("functions: [{name: f, from: sql, volatility: stable, signature: {returns: utf8}, body: \"ctx('user')\"}]\n"), `ctx knows no "user"`)
+	r.problems(r.pod("functions: [{name: f, from: sql, volatility: stable, signature: {returns: utf8}, body: \"ctx('user')\"}]\n"), `ctx has no name "user"`)
 }

@@ -1,20 +1,20 @@
--- want: refused: may only be read
+-- want: refused: is read-only
 INSERT INTO stock VALUES (1, 'x')
--- want: refused: may only be read
+-- want: refused: is read-only
 INSERT INTO k SELECT i FROM k
--- want: refused: may only be read
+-- want: refused: is read-only
 UPDATE k SET i = -1 WHERE i = 0
--- want: refused: may only be read
+-- want: refused: is read-only
 UPDATE "my table.x" SET v = 0
--- want: refused: may only be read
+-- want: refused: is read-only
 DELETE FROM k WHERE true
--- want: refused: may only be read
+-- want: refused: is read-only
 DELETE FROM spice.public.k
--- want: refused: may only be read
+-- want: refused: is read-only
 DELETE FROM "K"
--- want: refused: may only be read
+-- want: refused: is read-only
 DELETE/**/FROM/**/k
--- want: refused: may only be read
+-- want: refused: is read-only
 DELETE FROM k;;;
 -- want: refused: row filter
 DELETE FROM "private orders"

@@ -34,13 +34,13 @@ SELECT list_transform([1], lambda x0: list_transform([1], lambda x1: list_transf
 WITH "hid""den" AS (SELECT 1::BIGINT AS i) FROM tab('hid"den', 1)
 -- want: invalid_argument: without quotes in its name
 WITH """{ROOT}/in.csv""" AS (SELECT 1::BIGINT AS i) FROM tab('"{ROOT}/in.csv"', 1)
--- want: parse_error: white space beyond ASCII
+-- want: parse_error: contains white space beyond ASCII
 SELECT e'\\' ' AS v
--- want: parse_error: white space beyond ASCII
+-- want: parse_error: contains white space beyond ASCII
 SELECT e'\\'' AS v, 'a b' AS w
--- want: parse_error: white space beyond ASCII
+-- want: parse_error: contains white space beyond ASCII
 SELECT 1 AS a$b$, 2 AS "a　b"
--- want: parse_error: white space beyond ASCII
+-- want: parse_error: contains white space beyond ASCII
 WITH "memory.main.hidden" AS (SELECT 1::BIGINT AS i) SELECT b.* FROM (SELECT e'\\'             ' z) q, range(1) tab('i'), tab('memory.main.hidden', 1) b
 -- want: ok
 SELECT '5 000 $' AS v, "a b" FROM (SELECT 1 AS "a b")

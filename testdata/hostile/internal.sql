@@ -155,33 +155,33 @@ FROM tab((FROM ref('r_1')), 1)
 FROM ref('r_1') JOIN ref('r_2') ON true
 -- want: (refused|not_found|invalid_argument|parse_error): 
 DESCRIBE FROM ref('r_1')
--- want: refused: attached file
+-- want: refused: attached database file
 SELECT __source_1.main.leak()
--- want: refused: attached file
+-- want: refused: attached database file
 SELECT "__source_1".leak() AS v
--- want: refused: attached file
+-- want: refused: attached database file
 FROM __SOURCE_1.length('att.main.secret')
--- want: refused: attached file
+-- want: refused: attached database file
 FROM __source_1.main.length('hidden')
--- want: refused: attached file
+-- want: refused: attached database file
 SELECT __source_1.same('threads')
--- want: refused: attached file
+-- want: refused: attached database file
 SELECT i.__source_1.same('threads') FROM k
--- want: refused: attached file
+-- want: refused: attached database file
 EXPLAIN FROM __source_1.length('hidden')
--- want: refused: attached file
+-- want: refused: attached database file
 SELECT enum_range(NULL::__source_1.main.mood)
--- want: refused: attached file
+-- want: refused: attached database file
 SELECT typeof(CAST(NULL AS STRUCT(a "__source_1".mood[])))
--- want: refused: attached file
+-- want: refused: attached database file
 SELECT __source_1.mood 'secret'
 -- want: refused: make_type
 SELECT make_type('__source_' || '1.main.mood')
--- want: refused: types from one text
+-- want: refused: must be one text literal
 SELECT from_json('"secret"', '"__source_1.main.mood"')
--- want: refused: types from one text
+-- want: refused: must be one text literal
 SELECT json_transform('"secret"', '"' || '__source_1.main.mood"')
--- want: refused: types from one text
+-- want: refused: must be one text literal
 SELECT j.from_json('"__source_1.main.mood"') FROM (SELECT '"secret"' AS j)
 -- want: ok
 SELECT from_json('{"a": 1}', '{"a": "INTEGER"}') AS v, j.json_transform('{"a": "INTEGER"}') AS w FROM (SELECT '{"a": 1}' AS j)

@@ -128,7 +128,7 @@ func TestPolicyFaults(t *testing.T) {
 	w.file("t.csv", ownedCSV)
 	for policy, want := range map[string]string{
 		`row_filter: owner = `:                                        "8:25: syntax error",
-		`row_filter: owner == ctx('user')`:                            `8:26: ctx knows no "user"; the names are user_id`,
+		`row_filter: owner == ctx('user')`:                            `8:26: ctx has no name "user"; the names are user_id`,
 		`row_filter: owner = ctx(owner)`:                              "8:25: ctx takes one name",
 		`row_filter: ownr = 'x'`:                                      `8:17: Referenced column "ownr" not found`,
 		`row_filter: owner`:                                           "8:17: row_filter is a condition, not VARCHAR",

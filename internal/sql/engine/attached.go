@@ -8,47 +8,47 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 )
 
-// Hidden begins the names of the databases that are attached for datasets.
-// Statements reach what is in them through what is declared alone: a file of a
-// user may have macros and types, too, which no statement may name.
+// Hidden is the prefix of the names of databases that are attached for datasets.
+// Statements read them through declared relations only: a user's file may also
+// have macros and types, which no statement may name.
 const Hidden = "__"
 
 func hidden(catalog, schema string) bool {
 	return strings.HasPrefix(catalog, Hidden) || strings.HasPrefix(schema, Hidden)
 }
 
-// checkHidden refuses what an attached file has beside tables.
+// checkHidden refuses what an attached file has besides tables.
 func checkHidden(text string, st *sqltree.Statement) error {
 	for _, c := range st.Calls {
 		switch {
 		case hidden(c.Catalog, c.Schema):
-			return newError(CodeRefused, "declare a function", "function %q is in an attached file, of which only tables are served", c.Name).at(text, c.Offset)
+			return newError(CodeRefused, "declare the function in the Spicepod", "function %q is in an attached database file, of which only tables can be read", c.Name).at(text, c.Offset)
 		case typedByText[sqltree.Fold(c.Name)] && !plainType(c):
-			return newError(CodeRefused, "write it as a text", "%s takes its types from one text literal, without %s in it", c.Name, Hidden).at(text, c.Offset)
+			return newError(CodeRefused, "write the types as a text literal", "the types of %s must be one text literal without %s", c.Name, Hidden).at(text, c.Offset)
 		}
 	}
 	for _, t := range st.Types {
 		if hidden(t.Catalog, t.Schema) {
-			return newError(CodeRefused, "", "type %q is in an attached file, of which only tables are served", t.Name)
+			return newError(CodeRefused, "", "type %q is in an attached database file, of which only tables can be read", t.Name)
 		}
 	}
 	return nil
 }
 
-// typedByText are functions whose last argument is a text with the names of
-// types. It may be computed, and DuckDB's parser does not look into it.
+// typedByText are functions whose last argument is a text that names types. It
+// may be computed, and DuckDB's parser does not look into it.
 var typedByText = set("from_json from_json_strict json_transform json_transform_strict")
 
 func plainType(c sqltree.Call) bool {
 	if len(c.Args) == 0 {
-		return true // DuckDB says what is wrong
+		return true // DuckDB reports the error
 	}
 	last := c.Args[len(c.Args)-1]
 	return last.Kind == sqltree.StringLiteral && !strings.Contains(last.Text, Hidden)
 }
 
-// Attached returns the statements that attach the database files which are
-// attached under names that begin with one of the prefixes, read-only.
+// Attached returns the statements that attach, read-only, the database files
+// whose names begin with one of the prefixes.
 func (db *DB) Attached(ctx context.Context, prefixes ...string) ([]string, error) {
 	s, err := db.Stage(ctx)
 	if err != nil {

@@ -18,24 +18,24 @@ import (
 // Params are the parameters of a statement: by position, for ? and $1, or by
 // name, for $name and :name. Values are nil, bool, int64, float64, string,
 // json.Number, Numeric, []byte, []any or map[string]any. An integral json.Number
-// becomes the smallest of BIGINT, HUGEINT and DOUBLE that holds it; text for a
-// parameter that DuckDB knows to be a date, time or number is read as one.
+// becomes the smallest of BIGINT, HUGEINT and DOUBLE that holds it; text is
+// parsed where DuckDB knows the parameter to be a date, time or number.
 type Params struct {
 	Positional []any
 	Named      map[string]any
 }
 
-// Numeric is a json.Number that keeps the digits behind its point: as a
-// DECIMAL that has just them, if there is one, where DuckDB wants no other type.
+// Numeric is a json.Number that keeps its digits after the point: it becomes the
+// narrowest DECIMAL that holds them, if DuckDB expects no other type.
 type Numeric string
 
-// Bounds of parameters.
+// Limits of parameters.
 const (
 	maxParamDepth = 32  // lists in lists
 	maxNumber     = 400 // bytes of a number
 )
 
-// bind gives s its parameters, all of them, and no others.
+// bind binds the parameters of s: all of them, and no others.
 func (s *stmt) bind(p Params) error {
 	if err := s.checkParams(p); err != nil {
 		return err
@@ -49,8 +49,8 @@ func (s *stmt) bind(p Params) error {
 		if err != nil {
 			return newError(CodeArgument, "", "parameter $%s: %s", d.name, err)
 		}
-		if v.Ptr == nil { // DuckDB does not survive it
-			return newError(CodeArgument, "", "parameter $%s: DuckDB has no value for it", d.name)
+		if v.Ptr == nil { // DuckDB would crash
+			return newError(CodeArgument, "", "parameter $%s: DuckDB cannot represent its value", d.name)
 		}
 		state := mapping.BindValue(s.raw, mapping.IdxT(i+1), v)
 		mapping.DestroyValue(&v)
@@ -95,8 +95,8 @@ func (s *stmt) checkPositions() error {
 	return nil
 }
 
-// toValue makes a DuckDB value; t is what DuckDB expects, nil when it does not
-// know yet.
+// toValue makes a DuckDB value; t is the type that DuckDB expects, nil when it is
+// not known yet.
 func toValue(value any, t *Type, depth int) (mapping.Value, error) {
 	if depth > maxParamDepth {
 		return mapping.Value{}, fmt.Errorf("nested deeper than %d", maxParamDepth)
@@ -170,11 +170,11 @@ func numericValue(s string, t *Type) (mapping.Value, error) {
 	return numberValue(s, nil)
 }
 
-// maxDigits is how many a DECIMAL may have.
+// maxDigits is the number of digits that a DECIMAL may have.
 const maxDigits = 38
 
-// decimalOf is the DECIMAL with the digits of a number; nil for an integer, and
-// for one that has too many.
+// decimalOf returns the DECIMAL with the digits of a number; nil for an integer,
+// and for a number with too many digits.
 func decimalOf(s string) *Type {
 	number, exponent, scientific := strings.Cut(strings.ToLower(s), "e")
 	whole, fraction, _ := strings.Cut(strings.TrimLeft(number, "+-"), ".")
@@ -196,7 +196,7 @@ func decimalOf(s string) *Type {
 // fitsHugeInt reports whether n has at most 127 bits and a sign.
 func fitsHugeInt(n *big.Int) bool {
 	if n.Sign() < 0 {
-		n = new(big.Int).Not(n) // two's complement has one more number below zero
+		n = new(big.Int).Not(n) // two's complement has one more negative number
 	}
 	return n.BitLen() <= 127
 }
@@ -207,7 +207,7 @@ func hugeInt(n *big.Int) mapping.HugeInt {
 	return mapping.NewHugeInt(low, high)
 }
 
-// decimalValue reads s exactly, or fails when t cannot hold it.
+// decimalValue parses s exactly, or fails when t cannot hold it.
 func decimalValue(s string, t *Type) (mapping.Value, error) {
 	if len(s) > maxNumber || strings.Trim(s, "0123456789+-.eE") != "" {
 		return mapping.Value{}, fmt.Errorf("%.40q is not a number", s)
@@ -224,7 +224,7 @@ func decimalValue(s string, t *Type) (mapping.Value, error) {
 	return mapping.CreateDecimal(mapping.NewDecimal(uint8(t.Width), uint8(t.Scale), hugeInt(r.Num()))), nil
 }
 
-// textValue makes text, or the date or time that t asks for.
+// textValue makes a text, or the date, time or number that t requires.
 func textValue(s string, t *Type) (mapping.Value, error) {
 	if t == nil {
 		return mapping.CreateVarchar(s), nil
@@ -278,13 +278,13 @@ func listValue(items []any, t *Type, depth int) (mapping.Value, error) {
 		if common = merge(common, readType(mapping.GetValueType(v))); common != nil {
 			continue
 		}
-		if elem != nil { // some are texts that only DuckDB can read, such as infinity: all become texts
+		if elem != nil { // only DuckDB can parse some texts, such as infinity: pass all as text
 			return listValue(items, nil, depth)
 		}
 		return mapping.Value{}, fmt.Errorf("the elements of a list must have one type")
 	}
 	if elem != nil && common.ID == Null && simpleNames[elem.ID] != "" {
-		common = elem // else DuckDB, which expects that type, would plan anew
+		common = elem // otherwise DuckDB, which expects that type, plans again
 	}
 	lt := common.logical()
 	defer mapping.DestroyLogicalType(&lt)
@@ -292,7 +292,7 @@ func listValue(items []any, t *Type, depth int) (mapping.Value, error) {
 }
 
 // merge returns the type that holds values of both, or nil: the wider of two
-// numbers, and so for what lists and structs hold.
+// numbers, and the same for the members of lists and structs.
 func merge(a, b *Type) *Type {
 	numbers := []TypeID{BigInt, HugeInt, Double}
 	i, j := slices.Index(numbers, a.ID), slices.Index(numbers, b.ID)
@@ -318,8 +318,8 @@ func merge(a, b *Type) *Type {
 	return a
 }
 
-// mergeDecimals returns the DECIMAL that holds numbers of two types, of which
-// one is a DECIMAL, or DOUBLE when none does.
+// mergeDecimals returns the DECIMAL that holds numbers of two types, at least one
+// of them a DECIMAL, or DOUBLE when none does.
 func mergeDecimals(a, b *Type) *Type {
 	whole, scale := 0, 0
 	for _, t := range []*Type{a, b} {
@@ -378,7 +378,7 @@ func structValue(fields map[string]any, t *Type, depth int) (mapping.Value, erro
 	return mapping.CreateStructValue(lt, values), nil
 }
 
-// checkFields refuses what is no STRUCT; DuckDB would end the process.
+// checkFields refuses fields that no STRUCT can have; DuckDB would end the process.
 func checkFields(names []string) error {
 	if len(names) == 0 {
 		return fmt.Errorf("an object needs at least one field")
@@ -386,10 +386,10 @@ func checkFields(names []string) error {
 	seen := map[string]bool{}
 	for _, name := range names {
 		if name == "" || !utf8.ValidString(name) || strings.IndexByte(name, 0) >= 0 {
-			return fmt.Errorf("%q is no name for a field", name)
+			return fmt.Errorf("%q is not a valid field name", name)
 		}
 		if seen[sqltree.Fold(name)] {
-			return fmt.Errorf("field %q is there twice: names are compared without case", name)
+			return fmt.Errorf("field %q is given twice: field names are case-insensitive", name)
 		}
 		seen[sqltree.Fold(name)] = true
 	}

@@ -7,16 +7,16 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 )
 
-// Builtins are the functions of this DuckDB, by folded name.
+// Builtins are the functions of the linked DuckDB, by folded name.
 type Builtins struct {
 	kinds    map[string]builtin
 	names    []string        // as DuckDB lists them, sorted
-	reserved map[string]bool // words that are no names unless quoted
+	reserved map[string]bool // words that must be quoted as names
 }
 
 type builtin struct {
 	scalar, table, random, aggregate bool
-	unstable                         bool // another statement may get another value of it
+	unstable                         bool // its value may differ between statements
 }
 
 func loadBuiltins(c *conn) (*Builtins, error) {
@@ -64,8 +64,8 @@ func (b *Builtins) Has(name string) bool {
 	return ok
 }
 
-// Random reports whether each evaluation of the function may give another
-// value, as random() and uuid() do.
+// Random reports whether the value may change with each evaluation, as for
+// random() and uuid().
 func (b *Builtins) Random(name string) bool { return b.kinds[sqltree.Fold(name)].random }
 
 // Aggregate reports whether DuckDB has an aggregate function of that name.
@@ -79,8 +79,8 @@ func (b *Builtins) allowed() []string {
 	return slices.DeleteFunc(slices.Clone(b.names), func(name string) bool { return b.refuses(name, false) })
 }
 
-// refusedFunctions are scalar functions with side effects, or that show
-// settings, other definitions or plans, or that only wait.
+// refusedFunctions are scalar functions that have side effects, show settings,
+// other definitions or plans, or sleep.
 var refusedFunctions = set(`
 	currval nextval setseed write_log sleep_ms pg_sleep
 	current_setting getvariable current_query pg_get_viewdef pg_get_constraintdef pg_get_expr
@@ -90,8 +90,8 @@ var refusedFunctions = set(`
 	pg_conf_load_time pg_postmaster_start_time inet_client_addr inet_client_port inet_server_addr inet_server_port`)
 
 // allowedTableFunctions are the built-in functions a statement may have in
-// FROM. All others reach files, the network, settings or the catalog, or run
-// SQL that is made at run time.
+// FROM. All others access files, the network, settings or the catalog, or run
+// SQL that is built at run time.
 var allowedTableFunctions = set(`
 	range generate_series unnest repeat repeat_row json_each json_tree
 	regexp_split_to_table generate_subscripts pg_timezone_names icu_calendar_names`)
@@ -104,14 +104,14 @@ func set(words string) map[string]bool {
 	return m
 }
 
-// refuses reports whether no statement may call the built-in function.
+// refuses reports whether statements may not call the built-in function.
 func (b *Builtins) refuses(name string, inFrom bool) bool {
 	k, known := b.kinds[name]
 	switch {
 	case refusedFunctions[name] || strings.HasPrefix(name, "__"):
 		return true
 	case !known:
-		return false // DuckDB will say so
+		return false // DuckDB reports it
 	case inFrom:
 		return !allowedTableFunctions[name]
 	}

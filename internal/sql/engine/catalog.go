@@ -8,7 +8,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 )
 
-// Function is what the guard needs to know of a declared function.
+// Function is what the guard must know about a declared function.
 type Function struct {
 	Name      string // as declared
 	Signature string // for messages: f(x int64) → int64
@@ -16,8 +16,8 @@ type Function struct {
 	Table     bool   // used in FROM
 	Random    bool   // each evaluation may give another value
 	Once      bool   // its body evaluates an argument more than once
-	Traits    Traits // of what its body reads and calls
-	NotOnce   string // why arguments that change with each evaluation are refused; "" if they are not
+	Traits    Traits // of the relations and functions that its body uses
+	NotOnce   string // why arguments that change with each evaluation are refused; "" if they are allowed
 }
 
 // FunctionArg is an argument of a [Function].
@@ -26,21 +26,21 @@ type FunctionArg struct {
 	Type    string // DuckDB's
 	Numeric bool
 	Table   bool // takes a table, not a value
-	// Optional says that a call may leave it out, and every one after it.
+	// Optional says that a call may omit it and every argument after it.
 	Optional bool
 }
 
 // Relation is a table or view that statements may read.
 type Relation struct{ Schema, Name string }
 
-// Bounds of what is remembered of statements.
+// Limits of what is cached for statements.
 const (
-	verdictsCached = 4096     // texts whose verdict a catalog remembers
-	textCached     = 16 << 10 // bytes of a text whose verdict or plan is remembered
+	verdictsCached = 4096     // verdicts that a catalog caches
+	textCached     = 16 << 10 // bytes of a text whose verdict or plan is cached
 )
 
-// Catalog is what the statements of one generation may mention. It is
-// immutable but for what the database keeps in it.
+// Catalog is what the statements of one generation may name. It is immutable
+// except for the state that the database keeps in it.
 type Catalog struct {
 	Generation uint64
 	relations  map[Relation]Relation // folded → as declared
@@ -53,7 +53,7 @@ type Catalog struct {
 	users     atomic.Int64
 	published func()
 	retired   func()
-	gone      func() // set by Publish: tells the drain
+	gone      func() // set by Publish: notifies the drain
 
 	mu       sync.RWMutex
 	verdicts map[string]*verdict
@@ -76,13 +76,13 @@ func NewCatalog(generation uint64, relations []Relation, functions []*Function) 
 	return c
 }
 
-// Published sets what runs in the same moment as new statements begin to see
-// the catalog: none sees it before. It must be quick and must not use the
+// Published sets a function that runs at the moment when new statements begin to
+// see the catalog, before any of them does. It must be quick and must not use the
 // database. Call it before Publish.
 func (c *Catalog) Published(f func()) { c.published = f }
 
-// Retired sets what runs once, when the catalog has been replaced and the last
-// statement that saw it is gone. Call it before Publish.
+// Retired sets a function that runs once, when the catalog has been replaced and
+// the last statement that saw it has ended. Call it before Publish.
 func (c *Catalog) Retired(f func()) { c.retired = sync.OnceFunc(f) }
 
 // Function returns the function of that name, or nil.
@@ -111,7 +111,7 @@ func (c *Catalog) FunctionNames() []string {
 }
 
 // RelationNames returns the declared relations as a statement may write them,
-// sorted; those in schema public without it.
+// sorted; those in schema public without the schema.
 func (c *Catalog) RelationNames() []string {
 	return c.names(func(Relation) bool { return true })
 }
@@ -138,7 +138,7 @@ func (c *Catalog) verdict(sql string) *verdict {
 	return c.verdicts[sql]
 }
 
-func (c *Catalog) remember(sql string, v *verdict) {
+func (c *Catalog) cache(sql string, v *verdict) {
 	if len(sql) > textCached {
 		return
 	}
@@ -163,9 +163,9 @@ func (c *Catalog) release() {
 	}
 }
 
-// acquire returns the current catalog, in use until it is released, and the
-// epoch it belongs to. Read apart, a publication could come between them and
-// the statement would see other functions than its catalog has.
+// acquire returns the current catalog, in use until it is released, and its
+// epoch. If they were read separately, a publication could come between and the
+// statement would see other functions than those in the catalog.
 func (db *DB) acquire() (*Catalog, uint64) {
 	db.commit.RLock()
 	defer db.commit.RUnlock()
@@ -173,8 +173,8 @@ func (db *DB) acquire() (*Catalog, uint64) {
 	return db.current, db.epoch.Load()
 }
 
-// Renew returns a catalog that permits the same and belongs to the same
-// generation, for a publication that changes data only.
+// Renew returns a catalog with the same content and generation, for a publication
+// that changes only data.
 func (c *Catalog) Renew() *Catalog {
 	return &Catalog{
 		Generation: c.Generation, relations: c.relations, functions: c.functions,

@@ -6,8 +6,8 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 )
 
-// change is an INSERT, UPDATE or DELETE taken apart. A zero span is a part
-// that the statement does not have.
+// change is a parsed INSERT, UPDATE or DELETE. The span of a part that the
+// statement does not have is zero.
 type change struct {
 	verb     verb
 	target   sqltree.Relation // as written
@@ -38,8 +38,8 @@ type changeParser struct {
 	change   change
 }
 
-// parseChange takes a statement apart by this grammar, in which a query and an
-// expr are any tokens with closed brackets:
+// parseChange parses a statement by this grammar, in which a query and an expr
+// are any tokens with balanced brackets:
 //
 //	INSERT INTO name [BY NAME] [(column, …)] {query | DEFAULT VALUES}
 //	UPDATE name [[AS] alias] SET column = {expr | DEFAULT}, … [WHERE expr]
@@ -65,8 +65,8 @@ func (b *Builtins) parseChange(text string, tokens []sqltree.Token) (*change, er
 	return &p.change, err
 }
 
-// check refuses a text that is not one statement, with every literal and
-// bracket closed, or that has a clause of which nothing is known here.
+// check refuses a text that is not one statement with every literal and bracket
+// closed, or that has a clause outside the grammar.
 func (p *changeParser) check() error {
 	if all := sqltree.Scan(p.text + "\n;"); !all[len(all)-1].Is(p.text+"\n;", ";") {
 		return p.fail(CodeParse, len(p.tokens)-1, "close it", "the statement ends inside a quoted text")
@@ -107,15 +107,15 @@ func (p *changeParser) checkClause(i int) error {
 	after := func(word string) bool { return i > 0 && keyword(p.text, p.tokens, i-1, word) }
 	switch changed := keyword(p.text, p.tokens, 0, string(verbUpdate)); {
 	case at("returning") && !after("as") && !p.symbol(i-1, "."):
-		return refuse("read the rows with a SELECT of its own", "RETURNING")
+		return refuse("read the rows with a separate SELECT", "RETURNING")
 	case at("conflict") && after("on") && (keyword(p.text, p.tokens, i+1, "do") || keyword(p.text, p.tokens, i+1, "on") || p.symbol(i+1, "(")):
-		return refuse("read first which rows there are", "ON CONFLICT")
+		return refuse("read the existing rows first", "ON CONFLICT")
 	case at("using") && keyword(p.text, p.tokens, 0, string(verbDelete)):
 		return refuse("write WHERE … IN (SELECT …)", "DELETE … USING")
 	case at("from") && changed && !after("distinct"):
 		return refuse("write SET a = (SELECT … FROM …)", "UPDATE … FROM")
 	case at("or") && i == 1:
-		return refuse("read first which rows there are", "INSERT OR …")
+		return refuse("read the existing rows first", "INSERT OR …")
 	}
 	return nil
 }
@@ -223,7 +223,7 @@ func (p *changeParser) remove() error {
 	return p.condition()
 }
 
-// condition reads WHERE expr, if there is one, and wants no more.
+// condition reads an optional WHERE expr up to the end of the statement.
 func (p *changeParser) condition() error {
 	if !p.accept("where") {
 		return p.end()

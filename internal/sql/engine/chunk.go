@@ -7,8 +7,8 @@ import (
 )
 
 // Chunk is up to 2,048 rows of a result, column by column, in DuckDB's own
-// memory. It and everything read from it is valid until the loop over
-// [Rows.Chunks] goes on.
+// memory. It and everything read from it is valid until the next iteration over
+// [Rows.Chunks].
 type Chunk struct {
 	raw  mapping.DataChunk
 	rows int
@@ -51,11 +51,11 @@ func (v *Vector) Validity(n int) []uint64 {
 
 // Values returns the first n values of a fixed-width vector. T must have the
 // width of the type: int8…int64, uint8…uint64, float32, float64, bool for the
-// types of these names; int32 days for DATE; int64 for TIME, TIMESTAMP_*
-// (in their unit) and TIMETZ; int16, int32, int64 or [Int128] for DECIMAL by
-// width (≤ 4, ≤ 9, ≤ 18, ≤ 38); [Int128] for HUGEINT, UHUGEINT and UUID;
+// types of these names; int32 days for DATE; int64 for TIME, TIMESTAMP_* (in
+// their unit) and TIMETZ; int16, int32, int64 or [Int128] for DECIMAL by width
+// (≤ 4, ≤ 9, ≤ 18, ≤ 38); [Int128] for HUGEINT, UHUGEINT and UUID;
 // [IntervalValue] for INTERVAL; [ListEntry] for LIST and MAP; uint8, uint16 or
-// uint32 for ENUM by the size of its dictionary.
+// uint32 for ENUM by the size of the dictionary.
 func Values[T any](v *Vector, n int) []T {
 	if n == 0 {
 		return nil
@@ -81,7 +81,7 @@ type IntervalValue struct {
 	Micros       int64
 }
 
-// ListEntry places the elements of one LIST or MAP value in [Vector.Elem].
+// ListEntry locates the elements of one LIST or MAP value in [Vector.Elem].
 type ListEntry struct{ Offset, Length uint64 }
 
 // Bytes returns value i of VARCHAR, BLOB or BIT without a copy.
@@ -102,7 +102,7 @@ func (v *Vector) Elem() *Vector { return v.elem }
 // tag (UTINYINT) and Field(i+1) member i.
 func (v *Vector) Field(i int) *Vector { return &v.fields[i] }
 
-// EnumIndex returns the place of value i in the dictionary of an ENUM.
+// EnumIndex returns the index of value i in the dictionary of an ENUM.
 func (v *Vector) EnumIndex(i int) int {
 	switch n := len(v.Type.Values); {
 	case n <= 1<<8-1:

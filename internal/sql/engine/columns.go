@@ -2,9 +2,9 @@ package engine
 
 import "github.com/duckdb/duckdb-go/v2/mapping"
 
-// When a file has changed, DuckDB silently rebinds a prepared statement that
-// reads it before it executes it. The columns that the statement was prepared
-// with may therefore differ from those of its result, which decide.
+// DuckDB silently binds a prepared statement again when a file that it reads has
+// changed. The columns it was prepared with may therefore differ from those of
+// the result; the result's are used.
 
 // hasColumns reports whether a result has these columns.
 func hasColumns(res *mapping.Result, columns []Column) bool {
@@ -21,7 +21,7 @@ func hasColumns(res *mapping.Result, columns []Column) bool {
 }
 
 // checkChunk refuses a chunk whose vectors do not have the types of the columns:
-// to read them as such would read memory that is not theirs.
+// reading them as such would access invalid memory.
 func checkChunk(raw mapping.DataChunk, columns []Column) error {
 	if n := int(mapping.DataChunkGetColumnCount(raw)); n != len(columns) {
 		return newError(CodeInternal, hintReport, "DuckDB returned %d columns, not %d", n, len(columns))
@@ -43,9 +43,9 @@ func (t *Type) owned(lt mapping.LogicalType, names bool) bool {
 	return t.is(lt, names)
 }
 
-// is reports whether newType would read t from a logical type. Without names,
-// what does not change where values are in memory is not compared: the names of
-// members, and the alias JSON.
+// is reports whether newType would read t from a logical type. Without names, it
+// ignores what does not affect the layout in memory: the names of members, and
+// the alias JSON.
 func (t *Type) is(lt mapping.LogicalType, names bool) bool {
 	id := mapping.GetTypeId(lt)
 	if id == Enum && mapping.EnumDictionarySize(lt) == 0 {
@@ -60,7 +60,7 @@ func (t *Type) is(lt mapping.LogicalType, names bool) bool {
 	case Decimal:
 		return t.Width == int(mapping.DecimalWidth(lt)) && t.Scale == int(mapping.DecimalScale(lt))
 	case Enum:
-		return int(mapping.EnumDictionarySize(lt)) == len(t.Values) // its values: no file has ENUMs, so they cannot change
+		return int(mapping.EnumDictionarySize(lt)) == len(t.Values) // the values cannot change: no file has ENUMs
 	case List:
 		return t.Elem.owned(mapping.ListTypeChildType(lt), names)
 	case Array:

@@ -3,9 +3,9 @@ package engine
 import "sync/atomic"
 
 // commits counts the commits of statements that change rows. A plan embeds the
-// statistics that its tables had when it was made, and does not read what they
-// rule out. DuckDB does not invalidate it, so it is valid only until the next
-// such commit begins.
+// statistics of the tables at planning time and skips the data they rule out.
+// DuckDB does not invalidate it, so it is valid only until the next such commit
+// begins.
 type commits struct{ began, ended atomic.Uint64 }
 
 // run runs a commit.
@@ -19,10 +19,10 @@ func (c *commits) run(commit func() error) error {
 // one that reads nothing that statements can change.
 const noRevision = 0
 
-// revision numbers the state of the data for plans that are made from now on;
-// noRevision while a commit is under way.
+// revision numbers the state of the data for plans made from now on; it is
+// noRevision during a commit.
 func (c *commits) revision() uint64 {
-	ended := c.ended.Load() // first: what has ended by now has begun before
+	ended := c.ended.Load() // read first: a commit that ended by now began earlier
 	began := c.began.Load()
 	if began != ended {
 		return noRevision

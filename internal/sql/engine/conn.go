@@ -13,7 +13,7 @@ import (
 // may be called by another.
 type conn struct {
 	raw   mapping.Connection
-	id    uint64                    // DuckDB's number of it
+	id    uint64                    // DuckDB's connection id
 	parse mapping.PreparedStatement // SELECT json_serialize_sql($1)
 
 	prepared *lru.Cache[stmtKey, *stmt]
@@ -25,11 +25,11 @@ type stmtKey struct {
 	sql    string
 }
 
-// stmt is a prepared statement of a connection. Its plan belongs to the
-// catalog it was bound under: DuckDB never binds it to newer functions.
+// stmt is a prepared statement of a connection. Its plan belongs to the catalog
+// it was bound under: DuckDB never binds it to newer functions.
 type stmt struct {
 	key      stmtKey
-	revision uint64 // of the data it was planned for, see [commits]
+	revision uint64 // of the data at planning time, see [commits]
 	raw      mapping.PreparedStatement
 	columns  []Column
 	params   []param
@@ -45,7 +45,7 @@ func (db *DB) connect(setup string) (*conn, error) {
 	c := &conn{}
 	c.prepared = lru.New(statementsCached, 0, func(_ stmtKey, s *stmt) { mapping.DestroyPrepare(&s.raw) })
 	if mapping.Connect(db.raw, &c.raw) != mapping.StateSuccess {
-		return nil, newError(CodeInternal, "", "DuckDB opened no connection")
+		return nil, newError(CodeInternal, "", "DuckDB did not open a connection")
 	}
 	c.id = connectionID(c.raw)
 	for _, sql := range []string{"SET errors_as_json = true", setup} {
@@ -75,7 +75,7 @@ func (c *conn) close() {
 	mapping.Disconnect(&c.raw)
 }
 
-// exec runs SQL of our own and throws its rows away.
+// exec runs internal SQL and discards its rows.
 func (c *conn) exec(sql string) error {
 	var res mapping.Result
 	defer mapping.DestroyResult(&res)
@@ -85,7 +85,7 @@ func (c *conn) exec(sql string) error {
 	return nil
 }
 
-// each runs SQL of our own and calls f with every chunk.
+// each runs internal SQL and calls f with every chunk.
 func (c *conn) each(sql string, f func(*Chunk) error) error {
 	var res mapping.Result
 	defer mapping.DestroyResult(&res)
@@ -147,7 +147,7 @@ func (c *conn) serialize(sql string) ([]byte, error) {
 
 // prepare returns the statement for sql, bound under the catalog numbered
 // serial and planned for this revision of the data, from the connection's cache
-// if it is there.
+// if present.
 func (c *conn) prepare(sql string, serial, revision uint64) (*stmt, error) {
 	key := stmtKey{serial, sql}
 	if s, ok := c.prepared.Get(key); ok {
@@ -187,9 +187,9 @@ func (s *stmt) describe() {
 	}
 }
 
-// unsettled reports whether the parameters settle what columns the result has.
-// DuckDB then describes it as one column of no type.
-func (s *stmt) unsettled() bool {
+// unresolved reports whether the columns of the result depend on the parameters.
+// DuckDB then describes it as one column without a type.
+func (s *stmt) unresolved() bool {
 	return len(s.columns) == 0 || s.columns[0].Type.ID == mapping.TypeInvalid
 }
 
@@ -203,8 +203,8 @@ func (c *conn) forgetBefore(serial uint64) {
 }
 
 // interrupter interrupts a connection from another goroutine until it is
-// stopped. An interrupt that arrives before DuckDB begins the statement is
-// lost, so it is repeated.
+// stopped. An interrupt that arrives before DuckDB begins the statement is lost,
+// so it is repeated.
 type interrupter struct {
 	mu   sync.Mutex
 	done bool
@@ -232,7 +232,7 @@ func (i *interrupter) run() {
 	}
 }
 
-// interrupt reports whether the connection had still to be interrupted.
+// interrupt interrupts the connection, and reports false once stopped.
 func (i *interrupter) interrupt() bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -243,7 +243,7 @@ func (i *interrupter) interrupt() bool {
 	return true
 }
 
-// stop returns when no interrupt can come any more.
+// stop returns when no further interrupt can come.
 func (i *interrupter) stop() {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -9,21 +9,21 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 )
 
-// Ctx is the SQL function that tells on whose behalf a statement runs:
-// ctx('user_id') → VARCHAR or NULL. Row filters and column masks are written
-// with it, and any statement, body or view may call it.
+// Ctx is the SQL function that returns an attribute of the statement's caller:
+// ctx('user_id') → VARCHAR or NULL. Row filters and column masks use it, and any
+// statement, body or view may call it.
 //
-// It is also the name of its [Handler], whose input is one of [CtxNames] and
-// whose answer is a JSON text or null. It is asked once for a statement, for
-// each name. Where no statement runs, on a [Stage] or in a [Tx], there is
-// nobody to tell of, and it gives NULL.
+// It is also the name of the [Handler], whose input is a name of [CtxNames] and
+// whose output is a JSON text or null. It is called once per statement for each
+// name. Where no statement runs, on a [Stage] or in a [Tx], there is no caller
+// and ctx returns NULL.
 const Ctx = "ctx"
 
-// CtxNames are what [Ctx] may be asked for.
+// CtxNames are the arguments that [Ctx] accepts.
 var CtxNames = []string{"user_id", "space_id", "session_id", "agent", "model", "principal", "request_id"}
 
-// makeCtx makes the function in DuckDB. Its body is a subquery that depends on
-// nothing: DuckDB computes it once for a statement, not for each row.
+// makeCtx creates the function in DuckDB. Its body is an uncorrelated subquery:
+// DuckDB computes it once per statement, not for each row.
 func (db *DB) makeCtx() error {
 	err := db.writer.exec("CREATE FUNCTION " + Qualified(Prelude, Ctx) + `("name" VARCHAR) AS ` +
 		"(SELECT CAST(" + Native + "(" + Literal(Ctx) + `, "name") AS JSON)->>'$')`)
@@ -38,11 +38,11 @@ func (db *DB) makeCtx() error {
 	return nil
 }
 
-// isCtx reports whether a call that is of no declared function is one of ctx.
+// isCtx reports whether a call of no declared function is a call of ctx.
 func isCtx(c sqltree.Call) bool { return sqltree.Fold(c.Name) == Ctx }
 
-// checkCtx refuses a call of ctx with anything but one of its names, written
-// out: a name that is made at run time could be asked for once a row.
+// checkCtx refuses a call of ctx with anything but one of the names as a literal:
+// a name computed at run time could be evaluated for every row.
 func checkCtx(text string, c sqltree.Call) error {
 	known := "the names are " + strings.Join(CtxNames, ", ")
 	if len(c.Args) != 1 || c.Args[0].Kind != sqltree.StringLiteral {
@@ -56,5 +56,5 @@ func checkCtx(text string, c sqltree.Call) error {
 	if near := nearest.Name(name, CtxNames); near != "" {
 		hint = fmt.Sprintf("did you mean %q?", near)
 	}
-	return newError(CodeArgument, hint, "ctx knows no %q", name).at(text, c.Offset)
+	return newError(CodeArgument, hint, "ctx has no name %q", name).at(text, c.Offset)
 }

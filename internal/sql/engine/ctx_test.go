@@ -44,14 +44,14 @@ func TestCtxIsOfTheStatementsCaller(t *testing.T) {
 		}
 	}
 	if got, err := texts(t.Context(), db, "SELECT count(*)::VARCHAR FROM mine"); got != "0" || err != nil {
-		t.Errorf("nobody has %s rows, %v", got, err)
+		t.Errorf("no caller has %s rows, %v", got, err)
 	}
 	if got, err := texts(t.Context(), db, "SELECT ctx('user_id')"); got != "NULL" || err != nil {
-		t.Errorf("nobody is %s, %v", got, err)
+		t.Errorf("no caller is %s, %v", got, err)
 	}
 }
 
-// Where no statement runs, nobody is known, and other handlers refuse.
+// Where no statement runs, there is no caller, and other handlers refuse.
 func TestCtxOnAStage(t *testing.T) {
 	var asked atomic.Int64
 	db := openCtx(t, &asked)
@@ -71,7 +71,7 @@ func TestCtxOnAStage(t *testing.T) {
 	if err != nil || rows != 1 || asked.Load() != 0 {
 		t.Errorf("%d rows, asked %d times, %v", rows, asked.Load(), err)
 	}
-	if err := stage.Exec("SELECT " + Native + "('upper', 'a')"); err == nil || !strings.Contains(err.Error(), "by a statement only") {
+	if err := stage.Exec("SELECT " + Native + "('upper', 'a')"); err == nil || !strings.Contains(err.Error(), "only be called by a statement") {
 		t.Errorf("another handler: %v", err)
 	}
 }
@@ -80,7 +80,7 @@ func TestCtxTakesKnownNamesOnly(t *testing.T) {
 	var asked atomic.Int64
 	db := openCtx(t, &asked)
 	for sql, want := range map[string]string{
-		"SELECT ctx('user')":                            `ctx knows no "user"`,
+		"SELECT ctx('user')":                            `ctx has no name "user"`,
 		"SELECT ctx('usre_id')":                         `did you mean "user_id"?`,
 		"SELECT ctx(owner) FROM mine":                   "as a text literal",
 		"SELECT ctx($1)":                                "as a text literal",
@@ -165,8 +165,8 @@ func TestErrorsOfProtectedRowsShowNoValues(t *testing.T) {
 	publish(t, db, c, "CREATE TABLE spice.public.secret AS SELECT 'VALUE' AS v", "CREATE VIEW spice.public.open AS SELECT 'VALUE' AS v")
 	for sql, want := range map[string]string{
 		"SELECT v::INTEGER FROM open":       "VALUE",
-		"SELECT v::INTEGER FROM secret":     "on a value of a row",
-		"SELECT error(v) FROM secret":       "on a value of a row",
+		"SELECT v::INTEGER FROM secret":     "on a value in a row",
+		"SELECT error(v) FROM secret":       "on a value in a row",
 		"SELECT nope FROM secret":           `"nope"`,
 		"SELECT nope(v) FROM secret":        `"nope"`,
 		"EXPLAIN SELECT * FROM secret":      "EXPLAIN is refused",

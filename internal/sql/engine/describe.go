@@ -8,7 +8,7 @@ import (
 
 // Description is what is known of a statement before it runs.
 type Description struct {
-	Columns []Column // of the result; a Type of nil is settled by the parameters
+	Columns []Column // of the result; a Type of nil depends on the parameters
 	Params  []Param  // in the order of their numbers, or of their first mention
 	Write   bool     // it is an INSERT, UPDATE or DELETE
 	Files   bool     // it reads files, so that its columns may change at any time
@@ -17,12 +17,12 @@ type Description struct {
 // Param is a parameter of a statement.
 type Param struct {
 	Name string // of $name; "1" of ? and $1
-	Type *Type  // nil: any, it is settled by the value
+	Type *Type  // nil: the type of the value
 }
 
-// Describe judges a statement and describes it, without running it. DuckDB
-// computes what is constant in it all the same: it is bounded, given up and
-// isolated as by [DB.Query]. The error is an [*Error].
+// Describe judges a statement and describes it, without running it. Since DuckDB
+// evaluates its constants nevertheless, it is bounded, abandoned and isolated as
+// by [DB.Query]. The error is an [*Error].
 func (db *DB) Describe(ctx context.Context, req Request) (*Description, error) {
 	req.describe = true
 	rows, err := db.Query(ctx, req)
@@ -33,14 +33,14 @@ func (db *DB) Describe(ctx context.Context, req Request) (*Description, error) {
 	return rows.described, nil
 }
 
-// DescribeTrusted describes a statement that another process of ours has
-// judged. The guard does not look at it.
+// DescribeTrusted describes a statement that another process of the runtime has
+// judged. The guard is skipped.
 func (db *DB) DescribeTrusted(ctx context.Context, req Request) (*Description, error) {
 	req.trusted = true
 	return db.Describe(ctx, req)
 }
 
-// description is what is known of a prepared statement.
+// description describes a prepared statement.
 func (s *stmt) description(v *verdict) *Description {
 	d := &Description{Write: v.write, Files: v.traits.Files}
 	for _, column := range s.columns {

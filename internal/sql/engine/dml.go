@@ -13,13 +13,13 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 )
 
-// json_serialize_sql takes SELECT only. An INSERT, UPDATE or DELETE is
-// therefore taken apart by a small grammar of its tokens (see [parseChange]).
-// Its parts, the query or the expressions, are judged as parts of a SELECT,
-// like those of a reader. What DuckDB gets is made of these judged parts and of
-// quoted names. Whatever the grammar does not know is refused.
+// json_serialize_sql takes SELECT only, so a small grammar of tokens parses an
+// INSERT, UPDATE or DELETE (see [parseChange]). Its parts, the query or the
+// expressions, are judged as parts of a SELECT. The statement that DuckDB gets is
+// composed of these judged parts and of quoted names. What the grammar does not
+// know is refused.
 
-// SetWritable says which relations an INSERT, UPDATE or DELETE may change, and
+// SetWritable sets which relations an INSERT, UPDATE or DELETE may change, and
 // the qualified SQL name of the table behind each. Call it before Publish.
 func (c *Catalog) SetWritable(tables map[Relation]string) { c.writable = tables }
 
@@ -28,19 +28,19 @@ func (c *Catalog) SetWritable(tables map[Relation]string) { c.writable = tables 
 func (c *Catalog) Writable(r Relation) bool { return c.writable[r] != "" }
 
 const (
-	hintReader   = "a key that ends in :rw may write, to datasets with access: read_write"
+	hintReader   = "use a key that ends in :rw and a dataset with access: read_write"
 	hintNotBase  = "declare it with access: read_write"
-	hintPolicied = "write to the table by other means: a row filter or column mask would not bind the writer"
+	hintPolicied = "write to the table outside the runtime: row filters and column masks do not apply to writes"
 	hintChange   = "write INSERT INTO t (a, b) SELECT … or VALUES …, UPDATE t SET a = … WHERE …, or DELETE FROM t WHERE …"
 )
 
-// changes reports whether the statement begins as one that changes rows.
+// changes reports whether the statement begins with INSERT, UPDATE or DELETE.
 func changes(text string, tokens []sqltree.Token) bool {
 	return keyword(text, tokens, 0, "insert") || keyword(text, tokens, 0, "update") || keyword(text, tokens, 0, "delete")
 }
 
-// judgeChange is judge for a text that changes rows. The offsets of the
-// verdict and of errors are those in text.
+// judgeChange is judge for a text that changes rows. Offsets in the verdict and
+// in errors are offsets in text.
 func (db *DB) judgeChange(ctx context.Context, c *conn, cat *Catalog, req Request, names Names, text string, h *held) (*verdict, error) {
 	tokens := sqltree.Scan(text)
 	if !req.Write {
@@ -58,43 +58,43 @@ func (db *DB) judgeChange(ctx context.Context, c *conn, cat *Catalog, req Reques
 		return nil, err
 	}
 	query, parts := ch.query(text)
-	place := func(offset int) int { return placeIn(parts, offset, ch.target.Offset) }
+	relocate := func(offset int) int { return offsetIn(parts, offset, ch.target.Offset) }
 	st, edits, err := db.examine(ctx, c, names, query, h)
 	if err != nil {
-		return nil, moveError(err, text, place)
+		return nil, moveError(err, text, relocate)
 	}
 	out, ok := ch.compose(text, table, parts, edits)
 	if !ok {
-		return nil, newError(CodeArgument, "compute it first, in a query that the statement reads", "a subquery for a table argument cannot stand here").
+		return nil, newError(CodeArgument, "compute it first, in a query that the statement reads", "a subquery cannot be a table argument here").
 			at(text, ch.target.Offset)
 	}
 	v := &verdict{
 		text: out.b.String(), origin: out.origin, traits: db.traits(query, st, cat),
-		calls: callSites(st, cat, place), write: true,
+		calls: callSites(st, cat, relocate), write: true,
 	}
 	v.traits.Volatile = true
 	return v, nil
 }
 
-// moved returns the verdict for a text of which v's is a part or a copy: place
-// maps its offsets.
-func (v *verdict) moved(place func(int) int) *verdict {
+// moved returns the verdict for a text that contains v's text, or a copy of it;
+// relocate maps its offsets.
+func (v *verdict) moved(relocate func(int) int) *verdict {
 	out := *v
 	out.calls = nil
 	for _, c := range v.calls {
-		out.calls = append(out.calls, callSite{place(c.offset), c.function})
+		out.calls = append(out.calls, callSite{relocate(c.offset), c.function})
 	}
 	out.origin = func(offset int) int {
 		if at := v.origin(offset); at >= 0 {
-			return place(at)
+			return relocate(at)
 		}
 		return -1
 	}
 	return &out
 }
 
-// changeInside returns where a text that begins with WITH goes on as one that
-// changes rows, and how.
+// changeInside returns the position at which a text that begins with WITH
+// continues with a statement that changes rows, and the verb of that.
 func changeInside(text string, tokens []sqltree.Token) (at int, verb string) {
 	depth := 0
 	for i, t := range tokens {
@@ -110,7 +110,7 @@ func changeInside(text string, tokens []sqltree.Token) (at int, verb string) {
 	return -1, ""
 }
 
-// base returns the table that the change is made to.
+// base returns the table that the statement changes.
 func (ch *change) base(text string, cat *Catalog, names Names) (string, error) {
 	if err := checkRelation(text, ch.target, names); err != nil {
 		return "", err
@@ -125,15 +125,15 @@ func (ch *change) base(text string, cat *Catalog, names Names) (string, error) {
 	}
 	switch {
 	case !cat.Writable(r):
-		return fail(hintNotBase, "table %q may only be read")
+		return fail(hintNotBase, "table %q is read-only")
 	case cat.Traits(r).Protected:
-		return fail(hintPolicied, "table %q has a row filter or a column mask, so nobody may write to it here")
+		return fail(hintPolicied, "table %q has a row filter or a column mask, so statements cannot write to it")
 	}
 	return cat.writable[r], nil
 }
 
-// checkColumns refuses names of columns that the table does not have. DuckDB
-// would speak of a table that the caller does not know.
+// checkColumns refuses columns that the table does not have. DuckDB's error
+// would name a table that the caller does not know.
 func (ch *change) checkColumns(c *conn, cat *Catalog, text, table string) error {
 	if len(ch.columns) == 0 {
 		return nil
@@ -162,8 +162,8 @@ func (ch *change) checkColumns(c *conn, cat *Catalog, text, table string) error 
 	return nil
 }
 
-// part is a judged part of a change: text[Span], which stands at offset at of
-// the SELECT that was judged.
+// part is a judged part of a change: text[Span], at offset at of the SELECT that
+// was judged.
 type part struct {
 	sqltree.Span
 	at int
@@ -171,9 +171,9 @@ type part struct {
 
 func (p part) len() int { return p.End - p.Start }
 
-// placeIn maps an offset of the judged SELECT to the text; what is ours there
-// is at other.
-func placeIn(parts []part, offset, other int) int {
+// offsetIn maps an offset of the judged SELECT to the text; an offset outside the
+// parts becomes other.
+func offsetIn(parts []part, offset, other int) int {
 	for _, p := range parts {
 		if offset >= p.at && offset <= p.at+p.len() {
 			return p.Start + offset - p.at
@@ -182,8 +182,8 @@ func placeIn(parts []part, offset, other int) int {
 	return other
 }
 
-// query returns the SELECT that has the change's parts: the query of an
-// INSERT, or the values and the condition over the relation.
+// query returns a SELECT with the parts of the change: the query of an INSERT,
+// or the values and the condition over the relation.
 func (ch *change) query(text string) (string, []part) {
 	if ch.rows != (sqltree.Span{}) {
 		return text[ch.rows.Start:ch.rows.End], []part{{ch.rows, 0}}
@@ -198,7 +198,7 @@ func (ch *change) query(text string) (string, []part) {
 	b.WriteString("SELECT ")
 	for i, s := range ch.values {
 		if s != (sqltree.Span{}) {
-			add("(", s, "\n) AS c"+strconv.Itoa(i)+", ") // with an alias: edits add none
+			add("(", s, "\n) AS c"+strconv.Itoa(i)+", ") // the alias keeps edits from adding one
 		}
 	}
 	b.WriteString("1")
@@ -211,8 +211,8 @@ func (ch *change) query(text string) (string, []part) {
 	return b.String(), parts
 }
 
-// compose returns the statement that DuckDB gets. It reports false when an
-// edit of the judged SELECT falls into none of the parts.
+// compose returns the statement that DuckDB gets. It reports false when an edit
+// of the judged SELECT is in none of the parts.
 func (ch *change) compose(text, table string, parts []part, edits []sqltree.Edit) (*composer, bool) {
 	out := &composer{}
 	used := 0
@@ -283,7 +283,7 @@ func (ch *change) composeSet(out *composer, text string, add func(sqltree.Span))
 	}
 }
 
-// begin begins the transaction, unless it is open.
+// begin begins a transaction, unless one is open.
 func (p *producer) begin() error {
 	if p.open {
 		return nil
@@ -292,13 +292,13 @@ func (p *producer) begin() error {
 	return p.c.exec("BEGIN TRANSACTION")
 }
 
-// commit makes what a write has changed last, unless its caller has given up,
-// and hands over the number of rows. DuckDB streams no such result: the
-// statement has run to its end. From here on, what its caller learns does not
-// depend on its context.
+// commit commits a write after everything else, unless its caller has given up,
+// and sends the number of rows. DuckDB does not stream such a result: the
+// statement has run to the end. From here on the outcome that the caller learns
+// does not depend on its context.
 func (p *producer) commit() error {
 	p.active = false
-	if !p.rows.settle() {
+	if !p.rows.claim() {
 		return stopped(p.rows.ctx, p.rows.limits)
 	}
 	if raw := mapping.FetchChunk(p.result); raw.Ptr != nil {
@@ -306,7 +306,7 @@ func (p *producer) commit() error {
 			mapping.DestroyDataChunk(&raw)
 			return err
 		}
-		p.rows.chunks <- raw // there is room
+		p.rows.chunks <- raw // does not block: the channel has room
 	}
 	if err := p.db.commits.run(func() error { return p.conclude("COMMIT") }); err != nil {
 		return p.explain(err)
@@ -315,14 +315,14 @@ func (p *producer) commit() error {
 	return nil
 }
 
-// conclude ends the transaction of a write; no interrupt reaches that.
+// conclude ends the transaction of a write, without interrupts.
 func (p *producer) conclude(sql string) error {
 	p.interrupter.mu.Lock()
 	defer p.interrupter.mu.Unlock()
 	return p.c.exec(sql)
 }
 
-// composer writes a statement from pieces and remembers where they come from.
+// composer writes a statement from pieces and records where they come from.
 type composer struct {
 	b      strings.Builder
 	pieces []piece
@@ -333,10 +333,10 @@ type piece struct {
 	back func(int) int
 }
 
-// own adds text of ours.
+// own adds text that is not the caller's.
 func (c *composer) own(text string) { c.add(text, func(int) int { return -1 }) }
 
-// name adds a name of the caller's, quoted.
+// name adds a name from the caller's text, quoted.
 func (c *composer) name(text string, t sqltree.Token) {
 	c.add(Identifier(t.Name(text)), func(int) int { return t.Start })
 }
@@ -346,8 +346,8 @@ func (c *composer) add(text string, back func(int) int) {
 	c.b.WriteString(text)
 }
 
-// origin maps an offset of the statement to the caller's text; -1 when that
-// has nothing there.
+// origin maps an offset of the statement to the caller's text; -1 when the text
+// there is not the caller's.
 func (c *composer) origin(offset int) int {
 	i, found := slices.BinarySearchFunc(c.pieces, offset, func(p piece, offset int) int { return p.at - offset })
 	if !found {

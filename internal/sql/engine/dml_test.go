@@ -154,8 +154,8 @@ func TestWritesAreRefused(t *testing.T) {
 	for _, c := range []struct {
 		sql, want string // code at offset: text
 	}{
-		{"INSERT INTO stock VALUES (1, 'x')", `refused at 12: table "stock" may only be read`},
-		{"UPDATE k SET i = 1", `refused at 7: table "k" may only be read (line 1, column 8); declare it with access: read_write`},
+		{"INSERT INTO stock VALUES (1, 'x')", `refused at 12: table "stock" is read-only`},
+		{"UPDATE k SET i = 1", `refused at 7: table "k" is read-only (line 1, column 8); declare it with access: read_write`},
 		{"DELETE FROM \"private orders\"", "refused at 12: row filter"},
 		{"DELETE FROM hidden", "not_found at 12: is not declared"},
 		{"DELETE FROM att.main.o", "not_found at 12: is not declared"},
@@ -174,8 +174,8 @@ func TestWritesAreRefused(t *testing.T) {
 		{"WITH x AS (SELECT 9) DELETE FROM orders", "refused at 21: WITH … DELETE"},
 		{"MERGE INTO orders USING stock ON false WHEN NOT MATCHED THEN INSERT VALUES (9, 'x', 1)", "refused at 0: MERGE"},
 		{"TRUNCATE orders", "refused at 0: TRUNCATE"},
-		{"EXPLAIN DELETE FROM orders", "refused at 8: run it by itself"},
-		{"EXPLAIN ANALYZE DELETE FROM orders", "refused at 16: run it by itself"},
+		{"EXPLAIN DELETE FROM orders", "refused at 8: run it as a separate statement"},
+		{"EXPLAIN ANALYZE DELETE FROM orders", "refused at 16: run it as a separate statement"},
 		{"DELETE FROM orders; SELECT 1", "refused at 18: one statement"},
 		{"DELETE FROM orders;; DELETE FROM orders;", "refused at 18: one statement"},
 		{"INSERT INTO orders SELECT * FROM read_csv('x')", "refused at 33: read_csv"},
@@ -361,7 +361,7 @@ func TestWriteOverItsTimeHasChangedNothing(t *testing.T) {
 		before := sum()
 		_, err := run(context.Background(), db, Request{SQL: sql, Write: true, Limits: Limits{Timeout: whole * (i + 1) / 20}})
 		if after := sum(); (after == before) != (err != nil) {
-			t.Errorf("after %d/20 of its time: %v, and the sum went from %d to %d", i+1, err, before, after)
+			t.Errorf("after %d/20 of the time: %v, and the sum went from %d to %d", i+1, err, before, after)
 		}
 	}
 }
@@ -405,7 +405,7 @@ func TestAFailedWriteHoldsNothing(t *testing.T) {
 }
 
 // TestWritesBesidePublications counts that each row is written once although
-// statements begin anew when a publication comes between.
+// statements begin again when a publication comes between.
 func TestWritesBesidePublications(t *testing.T) {
 	db, _ := writing(t, Options{})
 	const writers, each = 4, 25

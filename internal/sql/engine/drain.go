@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// drain knows which catalogs statements still see, so that what only older
-// ones reach, such as a database that was attached for them, can be taken
-// away. It works as grace periods do in RCU.
+// drain tracks which catalogs statements still see, so that resources of older
+// catalogs, such as attached databases, can be released. It works like grace
+// periods in RCU.
 type drain struct {
 	mu      sync.Mutex
 	live    []uint64 // serials, ascending
@@ -35,12 +35,12 @@ func (d *drain) remove(serial uint64) {
 		if d.live[0] < w.before { // the current catalog is always live
 			return false
 		}
-		w.f() // under the lock: who waits later is called later
+		w.f() // under the lock, in the order of wait
 		return true
 	})
 }
 
-// wait runs f when no catalog older than the newest is live: at once if so.
+// wait runs f when no catalog older than the newest is live, possibly at once.
 func (d *drain) wait(f func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -51,9 +51,9 @@ func (d *drain) wait(f func()) {
 	f()
 }
 
-// Drained calls f once, when no statement sees a catalog older than the one
-// that is current now: at once, or when the last such statement ends, after
-// those that came before. f must be quick, and neither publish nor call Drained.
+// Drained calls f once, when no statement sees a catalog older than the current
+// one: at once, or when the last such statement ends, in the order of the calls.
+// f must be quick, and must neither publish nor call Drained.
 func (db *DB) Drained(f func()) { db.drain.wait(f) }
 
 // Committed calls f after the transaction has committed and its catalog is

@@ -1,10 +1,10 @@
-// Package engine owns the one DuckDB of the runtime.
+// Package engine owns the runtime's DuckDB instance.
 //
-// It opens and locks the database, judges every statement that comes from a
-// user or a model before it runs (guard.go), bounds it in time, rows, bytes
-// and number, interrupts it when its caller leaves, and streams its rows as
-// DuckDB's own vectors. Everything the runtime itself changes goes through
-// [DB.Publish]: one transaction, one generation, one swap.
+// It opens and locks the database, judges every statement of a user or a model
+// before it runs (guard.go), limits its time, rows, bytes and concurrency,
+// interrupts it when its caller disconnects, and streams its rows as DuckDB's own
+// vectors. All changes by the runtime itself go through [DB.Publish]: one
+// transaction, one generation, one swap.
 //
 //	db, err := engine.Open(ctx, engine.Options{})
 //	defer db.Close()
@@ -71,9 +71,9 @@ type Options struct {
 	Grace       time.Duration // how long after its time limit a statement may take to react; 0: 250 ms
 }
 
-// Limits bounds one statement. A zero field takes the database's value, and no
-// Timeout goes beyond it; the database's zero is no limit, but for Timeout,
-// whose default is 30 s.
+// Limits limits one statement. A zero field takes the database's value, and a
+// Timeout above the database's is lowered to it. Zero in the database's limits
+// means no limit, except for Timeout, whose default is 30 s.
 type Limits struct {
 	Timeout  time.Duration
 	MaxRows  int64
@@ -87,7 +87,7 @@ type DB struct {
 	tempDir  *scratch.Dir          // made by Open, removed by Close
 	pools    [MaxNesting + 1]*pool // by depth of nesting
 	builtins *Builtins
-	life     context.Context // ends with Close; the one context that is kept
+	life     context.Context // ends with Close
 	stop     context.CancelFunc
 
 	write  sync.Mutex // held by the one writer
@@ -98,14 +98,14 @@ type DB struct {
 	current *Catalog      // guarded by commit
 	serial  atomic.Uint64 // numbers catalogs
 	commits commits       // of statements that change rows
-	keptRun time.Duration // the default but for tests
+	maxRun  time.Duration // of a statement whose plan is cached; maxPlanRun except in tests
 	drain   drain
 
 	handlers sync.Map       // name → Handler
-	running  sync.Map       // connection id → *nativeCalls of its statement
+	running  sync.Map       // connection id → *nativeCalls of the statement
 	native   unsafe.Pointer // see registerNative
 
-	refs     Refs     // nil: no results are kept
+	refs     Refs     // nil: no results are stored
 	isolator Isolator // nil: every statement runs here
 	others   func(ctx context.Context, handler, input string) (string, error)
 }
@@ -113,7 +113,7 @@ type DB struct {
 // Open starts an in-memory DuckDB with the runtime's catalogs. The database is
 // not locked yet: see [DB.Lock].
 func Open(ctx context.Context, opts Options) (*DB, error) {
-	db := &DB{opts: withDefaults(opts), keptRun: keptRun}
+	db := &DB{opts: withDefaults(opts), maxRun: maxPlanRun}
 	db.life, db.stop = context.WithCancel(context.Background())
 	if err := db.open(ctx); err != nil {
 		db.Close()
@@ -175,8 +175,8 @@ func (db *DB) open(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// searchPath makes t, public.t and spice.public.t one name and puts the
-// prelude in front of DuckDB's own functions.
+// searchPath makes t, public.t and spice.public.t the same name and puts the
+// prelude before DuckDB's own functions.
 const searchPath = "SET search_path = '" + CatalogName + "." + Public + "," + CatalogName + "." + Prelude + "'"
 
 func (db *DB) openRaw() error {
@@ -217,17 +217,17 @@ func (db *DB) openRaw() error {
 	return nil
 }
 
-// closePatience is how long, beyond the grace, Close waits for the statements
-// it has interrupted.
+// closePatience is how long, in addition to the grace, Close waits for the
+// statements it has interrupted.
 const closePatience = 2 * time.Second
 
 // Close interrupts running statements and a publication, waits for them to end
-// and closes the database. A statement that ignores the interrupt is left
-// behind with its connection and the database; a publication is waited for.
+// and closes the database. A statement that ignores the interrupt is abandoned
+// with its connection and the database; a publication is always waited for.
 func (db *DB) Close() {
 	db.stop()
 	quiet := true
-	for _, p := range slices.Backward(db.pools[:]) { // the inner statements first
+	for _, p := range slices.Backward(db.pools[:]) { // innermost statements first
 		quiet = (p == nil || p.close(db.opts.Grace+closePatience)) && quiet
 	}
 	db.write.Lock() // until a publication has ended
@@ -242,9 +242,9 @@ func (db *DB) Close() {
 	db.tempDir.Remove()
 }
 
-// Lock closes DuckDB to everything outside roots, for good: no file or network
-// access elsewhere, no extension, no changed setting. Attaching databases and
-// reading files below roots goes on working.
+// Lock permanently denies DuckDB everything outside roots: files and network
+// access elsewhere, extensions, and changes to settings. Attaching databases and
+// reading files below roots remain possible.
 func (db *DB) Lock(roots []string) error {
 	list := ""
 	for i, r := range roots {
@@ -269,7 +269,7 @@ func (db *DB) Lock(roots []string) error {
 	return nil
 }
 
-// Builtins are the functions that DuckDB brings.
+// Builtins returns the built-in functions of DuckDB.
 func (db *DB) Builtins() *Builtins { return db.builtins }
 
 // Current is the catalog that new statements see.
@@ -279,12 +279,12 @@ func (db *DB) Current() *Catalog {
 	return db.current
 }
 
-// Stats are the numbers of statements at this moment.
+// Stats are the current numbers of statements.
 type Stats struct {
 	Running, Waiting, Abandoned int
 }
 
-// Stats returns the present load.
+// Stats returns the current load.
 func (db *DB) Stats() Stats {
 	var sum Stats
 	for _, p := range db.pools {

@@ -29,36 +29,36 @@ const (
 	CodeInternal  Code = "internal"          // a fault of ours
 )
 
-// MaxMessage is how many bytes the message or the hint of an [Error] has at
-// most. A statement makes up its own, as with error(repeat('x', 50000000)).
+// MaxMessage is the maximum length in bytes of the message and of the hint of an
+// [Error]. A statement can produce any text, as with error(repeat('x', 50000000)).
 const MaxMessage = 4 << 10
 
-// maxMissing is how many bytes of a missing name a message has.
+// maxMissing is the maximum length in bytes of a missing name.
 const maxMissing = 256
 
-// Object is a kind of thing that statements name.
+// Object is a kind of object that statements name.
 type Object string
 
-// The kinds of things.
+// The kinds of objects.
 const (
 	ObjectTable    Object = "table"
 	ObjectColumn   Object = "column"
 	ObjectFunction Object = "function"
 )
 
-// Error is a statement's failure, fit for its author.
+// Error is a statement's failure, for its author.
 type Error struct {
 	Code    Code
 	Message string
-	Hint    string // what would be right; "" when there is nothing to add
-	Missing Object // of CodeNotFound; "" when nobody knows
+	Hint    string // what would be right; may be ""
+	Missing Object // of CodeNotFound; "" if unknown
 	Offset  int    // byte offset in the statement, -1 when unknown
 	Line    int    // 1-based, with Offset
 	Column  int    // 1-based, in characters, with Offset
-	Ran     bool   // the statement had begun to run: the message may have a value of its rows
+	Ran     bool   // the statement had begun to run: the message may contain values of rows
 }
 
-// Error is the message with the place and the hint.
+// Error returns the message with its position and hint.
 func (e *Error) Error() string {
 	msg := e.Message
 	if e.Line > 0 {
@@ -70,7 +70,7 @@ func (e *Error) Error() string {
 	return msg
 }
 
-// newError makes an Error without a place.
+// newError makes an Error without a position.
 func newError(code Code, hint, format string, args ...any) *Error {
 	return &Error{
 		Code: code, Message: truncate.Fit(fmt.Sprintf(format, args...), MaxMessage),
@@ -78,7 +78,7 @@ func newError(code Code, hint, format string, args ...any) *Error {
 	}
 }
 
-// at sets the place of e within sql.
+// at sets the position of e within sql.
 func (e *Error) at(sql string, offset int) *Error {
 	if offset < 0 || offset > len(sql) {
 		return e
@@ -91,14 +91,14 @@ func (e *Error) at(sql string, offset int) *Error {
 	return e
 }
 
-// AsError returns err as an [*Error]; what is none becomes CodeInternal.
+// AsError returns err as an [*Error]; any other error becomes CodeInternal.
 func AsError(err error) *Error {
 	var e *Error
 	if errors.As(err, &e) {
 		return e
 	}
 	if errors.Is(err, context.Canceled) {
-		return newError(CodeCancelled, "", "the caller left")
+		return newError(CodeCancelled, "", "the caller disconnected")
 	}
 	var d *duckError
 	if errors.As(err, &d) {
@@ -129,7 +129,7 @@ func readDuckError(text string) *duckError {
 	e := &duckError{message: text, position: -1}
 	start := strings.IndexByte(text, '{')
 	if start < 0 {
-		// A connection that is being opened does not write JSON yet.
+		// A connection that is being opened does not report JSON yet.
 		if kind, message, ok := strings.Cut(text, " Error: "); ok && codes[kind] != "" {
 			e.kind, e.message = kind, message
 		}
@@ -153,7 +153,7 @@ func readDuckError(text string) *duckError {
 	return e
 }
 
-// codes maps DuckDB's exception types; what is missing is CodeExecution.
+// codes maps DuckDB's exception types; a type that is not listed is CodeExecution.
 var codes = map[string]Code{
 	"Parser":                 CodeParse,
 	"Syntax":                 CodeParse,
@@ -168,7 +168,7 @@ var codes = map[string]Code{
 	"INTERNAL":               CodeInternal,
 }
 
-// describe turns DuckDB's error about the text it saw into one about the
+// describe converts DuckDB's error about the text it saw to an error about the
 // caller's statement sql. origin maps offsets back to it.
 func (e *duckError) describe(sql string, origin func(int) int) *Error {
 	code, ok := codes[e.kind]
@@ -190,7 +190,7 @@ func (e *duckError) describe(sql string, origin func(int) int) *Error {
 	case strings.HasSuffix(e.object, "Function"):
 		out.Missing = ObjectFunction
 	case e.kind == "Out of Memory":
-		out.Hint = "make the statement cheaper, or raise runtime.query.memory_limit; worker_memory when it runs isolated"
+		out.Hint = "make the statement cheaper, or raise runtime.query.memory_limit (worker_memory if it runs isolated)"
 	case e.kind == "TransactionContext":
 		out.Hint = "another statement changed the same rows; try again"
 	}

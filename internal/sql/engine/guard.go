@@ -12,14 +12,14 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 )
 
-// The guard judges a statement by DuckDB's own parse of it, never by its text:
-// one statement, SELECT-like, only declared relations, no function that
-// reaches files, the network, settings or other SQL. It also makes a declared
-// function behave as a built-in one (docs/decisions): a literal or parameter
-// argument gets the cast that DuckDB gives it for its own functions, and a
-// call with an argument that changes with each evaluation binds it once.
+// The guard judges a statement by DuckDB's own parse tree, never by its text: one
+// statement, SELECT-like, only declared relations, no function that accesses
+// files, the network, settings or other SQL. It also makes a declared function
+// behave like a built-in one (docs/decisions): a literal or parameter argument
+// gets the cast that DuckDB gives it for its own functions, and an argument that
+// changes with each evaluation is bound once per call.
 
-// verdict is a statement that may run.
+// verdict describes a statement that may run.
 type verdict struct {
 	text   string        // what DuckDB gets
 	origin func(int) int // offset in text → offset in the caller's statement
@@ -34,13 +34,13 @@ type callSite struct {
 	function *Function
 }
 
-// Names resolves what a text may mention; a [Catalog] is one.
+// Names resolves the names in a text; a [Catalog] does.
 type Names interface {
-	// Relation returns the declared relation a reference means.
+	// Relation returns the declared relation that a reference names.
 	Relation(catalog, schema, name string) (Relation, bool)
 	// Function returns the declared function of that name, or nil.
 	Function(name string) *Function
-	// RelationNames and FunctionNames list what there is, for suggestions.
+	// RelationNames and FunctionNames list all names, for suggestions.
 	RelationNames() []string
 	FunctionNames() []string
 }
@@ -60,9 +60,9 @@ func (r restricted) Relation(catalog, schema, name string) (Relation, bool) {
 
 func (r restricted) RelationNames() []string { return r.names(r.allow) }
 
-// judge returns the verdict on the request's statement under cat. It is
-// remembered for those who may name every relation, unless it reads kept
-// results, which h then holds.
+// judge returns the verdict on the request's statement under cat. It is cached for
+// callers who may name every relation, unless it reads stored results, which h
+// then holds.
 func (db *DB) judge(ctx context.Context, c *conn, cat *Catalog, req Request, h *held) (*verdict, error) {
 	sql, names := req.SQL, Names(cat)
 	if req.Allow != nil {
@@ -79,43 +79,43 @@ func (db *DB) judge(ctx context.Context, c *conn, cat *Catalog, req Request, h *
 		return nil, err
 	}
 	text, back := sqltree.Apply(plainText(sql, tokens)[start:], db.builtins.quoteNames(sql, tokens, start))
-	place := func(offset int) int { return back(offset) + start }
+	relocate := func(offset int) int { return back(offset) + start }
 	if explain == "" && changes(sql, tokens) {
 		v, err := db.judgeChange(ctx, c, cat, req, names, text, h)
 		if err != nil {
-			return nil, moveError(err, sql, place)
+			return nil, moveError(err, sql, relocate)
 		}
-		v = v.moved(place)
+		v = v.moved(relocate)
 		if req.Allow == nil && len(h.tables) == 0 {
-			cat.remember(sql, v)
+			cat.cache(sql, v)
 		}
 		return v, nil
 	}
 	st, edits, err := db.examine(ctx, c, names, text, h)
 	if err != nil {
-		return nil, moveError(err, sql, place)
+		return nil, moveError(err, sql, relocate)
 	}
 	if req.Allow != nil && len(st.Shows) > 0 {
-		return nil, newError(CodeRefused, "read the tables that you know of", "SHOW TABLES is refused to those who may not read every table")
+		return nil, newError(CodeRefused, "query the tables by name", "SHOW TABLES is refused to callers who may not read every table")
 	}
 	v := &verdict{traits: db.traits(text, st, cat)}
 	if v.traits.Protected && explain != "" {
-		return nil, newError(CodeRefused, "run the statement itself", "EXPLAIN is refused for tables with a row filter or a column mask: a plan tells of rows that are not shown").at(sql, tokens[0].Start)
+		return nil, newError(CodeRefused, "run the statement itself", "EXPLAIN is refused for tables with a row filter or a column mask: a plan reveals hidden rows").at(sql, tokens[0].Start)
 	}
-	v.traits.Volatile = v.traits.Volatile || len(h.tables) > 0 || explain != "" // ANALYZE gives times
+	v.traits.Volatile = v.traits.Volatile || len(h.tables) > 0 || explain != "" // ANALYZE returns times
 	var origin func(int) int
 	text, origin = sqltree.Apply(text, edits)
-	v.text = explain + text // and nothing of sql that was not judged
-	v.origin = func(offset int) int { return place(origin(max(offset-len(explain), 0))) }
-	v.calls = callSites(st, cat, place)
+	v.text = explain + text // only judged text
+	v.origin = func(offset int) int { return relocate(origin(max(offset-len(explain), 0))) }
+	v.calls = callSites(st, cat, relocate)
 	if req.Allow == nil && len(h.tables) == 0 {
-		cat.remember(sql, v)
+		cat.cache(sql, v)
 	}
 	return v, nil
 }
 
-// examine returns what DuckDB's parser finds in text, if all of it may run,
-// and the edits that make it do so. Kept results that it reads, h then holds.
+// examine returns the parse tree of text, if all of it may run, and the edits to
+// apply before it runs. h then holds the stored results that it reads.
 func (db *DB) examine(ctx context.Context, c *conn, names Names, text string, h *held) (*sqltree.Statement, []sqltree.Edit, error) {
 	st, err := parse(c, text)
 	if err != nil {
@@ -125,14 +125,14 @@ func (db *DB) examine(ctx context.Context, c *conn, names Names, text string, h 
 	if err != nil {
 		return nil, nil, err
 	}
-	kept, err := h.resolve(ctx, db.refs, text, st)
+	refs, err := h.resolve(ctx, db.refs, text, st)
 	if err != nil {
 		return nil, nil, err
 	}
-	if len(kept) > 0 {
+	if len(refs) > 0 {
 		apart := true
-		if edits, apart = sqltree.Merge(edits, kept); !apart {
-			return nil, nil, newError(CodeArgument, "read it in a CTE: WITH r AS (FROM ref('r_…')) …", "ref cannot stand in a subquery for a table argument").at(text, 0)
+		if edits, apart = sqltree.Merge(edits, refs); !apart {
+			return nil, nil, newError(CodeArgument, "read it in a CTE: WITH r AS (FROM ref('r_…')) …", "ref cannot be used in a subquery for a table argument").at(text, 0)
 		}
 	}
 	if len(edits) == 0 {
@@ -142,11 +142,10 @@ func (db *DB) examine(ctx context.Context, c *conn, names Names, text string, h 
 	return st, edits, db.verify(c, edited, names, tables, h)
 }
 
-// verify judges a text once more, as it was edited: an edit in another place
-// than was meant would make code of what was a literal. tables are the table
-// arguments that the edits wrote.
+// verify judges the edited text: an edit at a wrong position could turn part of a
+// literal into code. tables are the table arguments that the edits wrote.
 func (db *DB) verify(c *conn, text string, names Names, tables []string, h *held) error {
-	other := newError(CodeRefused, "write its literals and the calls of declared functions plainly", "the statement can be read in two ways")
+	other := newError(CodeRefused, "simplify its literals and its calls of declared functions", "the statement is ambiguous")
 	st, err := parse(c, text)
 	var judged *Error
 	switch {
@@ -186,19 +185,19 @@ func (db *DB) verify(c *conn, text string, names Names, tables []string, h *held
 	return nil
 }
 
-// callSites are the calls of declared functions; place maps an offset of the
-// judged text to the caller's.
-func callSites(st *sqltree.Statement, cat *Catalog, place func(int) int) []callSite {
+// callSites returns the calls of declared functions; relocate maps an offset of
+// the judged text to the caller's.
+func callSites(st *sqltree.Statement, cat *Catalog, relocate func(int) int) []callSite {
 	var sites []callSite
 	for _, call := range st.Calls {
 		if f := declared(call, cat); f != nil {
-			sites = append(sites, callSite{place(call.Offset), f})
+			sites = append(sites, callSite{relocate(call.Offset), f})
 		}
 	}
 	return sites
 }
 
-// checkText refuses what cannot be a statement at all.
+// checkText refuses a text that cannot be a statement.
 func (db *DB) checkText(sql string) ([]sqltree.Token, error) {
 	if len(sql) > db.opts.MaxSQL {
 		return nil, newError(CodeLimit, "send data as parameters or declare it as a dataset",
@@ -224,12 +223,12 @@ func (db *DB) checkText(sql string) ([]sqltree.Token, error) {
 	}
 	if i := sqltree.Shifts(sql, tokens); i >= 0 {
 		return nil, newError(CodeParse, "send it as a parameter, or write a quote in a text as '', not \\'",
-			"white space beyond ASCII stands in a name or a text, where DuckDB might take it for a blank").at(sql, tokens[i].Start)
+			"a name or a text contains white space beyond ASCII, which DuckDB might read as a space").at(sql, tokens[i].Start)
 	}
 	return tokens, nil
 }
 
-// explainPrefix returns "EXPLAIN " or "EXPLAIN ANALYZE " when sql begins so,
+// explainPrefix returns "EXPLAIN " or "EXPLAIN ANALYZE " if sql begins with it,
 // else "", and where the SELECT-like text after it starts.
 func explainPrefix(sql string, tokens []sqltree.Token) (prefix string, start int, err error) {
 	if !keyword(sql, tokens, 0, "explain") {
@@ -258,8 +257,8 @@ func plainText(sql string, tokens []sqltree.Token) string {
 	return string(b)
 }
 
-// quoteNames quotes reserved words that name arguments, as in f(limit := 5),
-// which DuckDB's parser does not take, in the part of sql from start on.
+// quoteNames quotes reserved words used as argument names, as in f(limit := 5),
+// which DuckDB's parser rejects, in the part of sql from start on.
 func (b *Builtins) quoteNames(sql string, tokens []sqltree.Token, start int) []sqltree.Edit {
 	var edits []sqltree.Edit
 	for i := 0; i+1 < len(tokens); i++ {
@@ -278,7 +277,7 @@ func keyword(sql string, tokens []sqltree.Token, i int, word string) bool {
 	return i < len(tokens) && tokens[i].Kind == sqltree.Ident && strings.EqualFold(tokens[i].Text(sql), word)
 }
 
-// parse returns what DuckDB's parser makes of text, or why it may not run.
+// parse returns the parse tree of text, or why it may not run.
 func parse(c *conn, text string) (*sqltree.Statement, error) {
 	tree, err := c.serialize(text)
 	if err != nil {
@@ -298,7 +297,7 @@ func parse(c *conn, text string) (*sqltree.Statement, error) {
 	return nil, newError(CodeParse, "", "%s", syntax.Message).at(text, syntax.Offset)
 }
 
-// refuseKind says why a text that is SQL but not one SELECT may not run.
+// refuseKind explains why a text that is SQL but not one SELECT may not run.
 func refuseKind(text string, syntax *sqltree.SyntaxError) error {
 	tokens := sqltree.Scan(text)
 	switch {
@@ -311,7 +310,7 @@ func refuseKind(text string, syntax *sqltree.SyntaxError) error {
 	hint := "only one SELECT-like statement (SELECT, WITH, FROM, VALUES, DESCRIBE, SUMMARIZE, EXPLAIN) may run"
 	switch word {
 	case "INSERT", "UPDATE", "DELETE":
-		hint = "run it by itself"
+		hint = "run it as a separate statement"
 	case "WITH":
 		if at, verb := changeInside(text, tokens); verb != "" {
 			return newError(CodeRefused, "put the WITH into its query", "WITH … %s is refused", verb).at(text, at)
@@ -323,9 +322,9 @@ func refuseKind(text string, syntax *sqltree.SyntaxError) error {
 	return newError(CodeRefused, hint, "%s statements are refused", word).at(text, tokens[0].Start)
 }
 
-// Check judges the parsed text by names and returns the edits that make its
-// calls of declared functions behave as calls of built-in ones. Errors are
-// [*Error]s with offsets in text.
+// Check judges the parsed text by names and returns the edits that make its calls
+// of declared functions behave like calls of built-in ones. Errors are [*Error]s
+// with offsets in text.
 func (db *DB) Check(text string, st *sqltree.Statement, names Names) ([]sqltree.Edit, error) {
 	edits, _, err := db.check(text, st, names)
 	return edits, err
@@ -370,7 +369,7 @@ func checkRelation(text string, r sqltree.Relation, names Names) error {
 	}
 	hint := "declare it under datasets: or views:"
 	if sqltree.Fold(r.Schema) == System {
-		hint = "list_udfs(), spiced.functions and spiced.datasets say what there is"
+		hint = "see list_udfs(), spiced.functions and spiced.datasets"
 	}
 	if near := nearest.Name(written, names.RelationNames()); near != "" {
 		hint = fmt.Sprintf("did you mean %q?", near)
@@ -380,8 +379,8 @@ func checkRelation(text string, r sqltree.Relation, names Names) error {
 	return e.at(text, r.Offset)
 }
 
-// declared returns the function of ours that a call means, or nil. A schema
-// that is none of ours is the object of a chained call, x.f().
+// declared returns the declared function that a call names, or nil. Any other
+// schema is the object of a chained call, x.f().
 func declared(c sqltree.Call, names Names) *Function {
 	schema := sqltree.Fold(c.Schema)
 	if foreignSchemas[schema] || schema == Public && c.Catalog != "" && sqltree.Fold(c.Catalog) != CatalogName {
@@ -390,7 +389,7 @@ func declared(c sqltree.Call, names Names) *Function {
 	return names.Function(c.Name)
 }
 
-// foreignSchemas hold no declared function.
+// foreignSchemas contain no declared functions.
 var foreignSchemas = set("main system pg_catalog information_schema " + System + " " + Core + " " + Prelude)
 
 // asFunction returns a call x.f(y) of a declared function, where x is a column
@@ -409,8 +408,7 @@ func asFunction(c sqltree.Call) sqltree.Call {
 }
 
 func (db *DB) checkCall(text string, c sqltree.Call, names Names) error {
-	switch sqltree.Fold(c.Schema) {
-	case Core:
+	if sqltree.Fold(c.Schema) == Core {
 		return newError(CodeRefused, "call it by its own name", "schema %q is internal", c.Schema).at(text, c.Offset)
 	}
 	f := declared(c, names)
@@ -419,7 +417,7 @@ func (db *DB) checkCall(text string, c sqltree.Call, names Names) error {
 			return checkCtx(text, c)
 		}
 		if db.builtins.refuses(sqltree.Fold(c.Name), c.Table) {
-			return newError(CodeRefused, "it reaches files, settings, other statements or only waits",
+			return newError(CodeRefused, "it accesses files or settings, runs SQL, or sleeps",
 				"function %q is refused", c.Name).at(text, c.Offset)
 		}
 		return nil
@@ -432,7 +430,7 @@ func (db *DB) checkCall(text string, c sqltree.Call, names Names) error {
 		return newError(CodeArgument, hint, "%s is a %s function", f.Signature, kindName(f)).at(text, c.Offset)
 	}
 	if c.Window {
-		return newError(CodeArgument, "leave OVER away", "%s is a scalar function, not a window function", f.Signature).at(text, c.Offset)
+		return newError(CodeArgument, "remove OVER", "%s is a scalar function, not a window function", f.Signature).at(text, c.Offset)
 	}
 	return checkArgs(text, asFunction(c), f)
 }
@@ -479,12 +477,12 @@ func checkArgs(text string, c sqltree.Call, f *Function) error {
 	return nil
 }
 
-// moveError places an error about a text made of sql in sql.
-func moveError(err error, sql string, place func(int) int) error {
+// moveError moves the offset of an error about a part or copy of sql to sql.
+func moveError(err error, sql string, relocate func(int) int) error {
 	var e *Error
 	if errors.As(err, &e) && e.Offset >= 0 {
 		moved := *e
-		return moved.at(sql, place(e.Offset))
+		return moved.at(sql, relocate(e.Offset))
 	}
 	return err
 }

@@ -109,7 +109,7 @@ func locked(t testing.TB, opts Options) (db *DB, root string) {
 	return db, root
 }
 
-// run reads a statement to its end and returns the number of its rows.
+// run reads a statement to its end and returns the number of rows.
 func run(ctx context.Context, db *DB, req Request) (int64, error) {
 	rows, err := db.Query(ctx, req)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 )
 
-// improve says in the runtime's own words what DuckDB cannot know: the
-// signature of a declared function, and names that come close.
+// improve adds what DuckDB cannot know: the signature of a declared function, and
+// similar names.
 func (db *DB) improve(out *Error, e *duckError, v *verdict, cat *Catalog) {
 	switch {
 	case e.kind == "Binder" && e.subtype == "" && v != nil:
@@ -22,7 +22,7 @@ func (db *DB) improve(out *Error, e *duckError, v *verdict, cat *Catalog) {
 					out.Hint = fmt.Sprintf("give one that has it, or a subquery: (SELECT … AS %s FROM …)", f[2])
 					return
 				}
-				out.Message = fmt.Sprintf("%s does not take these arguments: no implicit cast fits them", call.function.Signature)
+				out.Message = fmt.Sprintf("%s does not take these arguments: there is no implicit cast", call.function.Signature)
 				out.Hint = "cast them, for example CAST(x AS " + firstType(call.function) + ")"
 				return
 			}
@@ -42,14 +42,14 @@ func (db *DB) improve(out *Error, e *duckError, v *verdict, cat *Catalog) {
 	}
 }
 
-// Source is the name under which the body of a table function reads its table
-// argument of that number, from 1.
+// Source is the name under which the body of a table function reads its n-th
+// table argument, counted from 1.
 func Source(n int) string { return fmt.Sprintf("__spiced_source_%d", n) }
 
 // missingColumn is DuckDB's error about a column that a [Source] lacks.
 var missingColumn = regexp.MustCompile(`"__spiced_source_(\d+)" does not have a column named "(.*)"`)
 
-// tableArg is the name of the table argument of that number.
+// tableArg returns the name of the table argument with that number.
 func (f *Function) tableArg(number string) string {
 	n, _ := strconv.Atoi(number)
 	for _, a := range f.Args {
@@ -69,8 +69,8 @@ func firstType(f *Function) string {
 	return "VARCHAR"
 }
 
-// refusePivot says why a query is not one SELECT to DuckDB: it has a PIVOT whose
-// values DuckDB would look for in a first statement. The word is reserved.
+// refusePivot explains why DuckDB does not see one SELECT: a PIVOT without values
+// makes it find them with a first statement. The word is reserved.
 func refusePivot(text string, tokens []sqltree.Token, syntax *sqltree.SyntaxError) error {
 	for i, t := range tokens {
 		if keyword(text, tokens, i, "pivot") || keyword(text, tokens, i, "pivot_wider") {

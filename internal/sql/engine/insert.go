@@ -13,9 +13,9 @@ import (
 // insertBatch is how many rows one INSERT carries.
 const insertBatch = 1024
 
-// Insert adds rows to a table, column by column in its order. Values are nil,
-// bool, int, int64, float64, string, []string or time.Time. They travel as one
-// JSON text: DuckDB reads that many times faster than a list of literals.
+// Insert adds rows to a table, in column order. Values are nil, bool,
+// int, int64, float64, string, []string or time.Time. They are passed as one JSON
+// text, which DuckDB reads many times faster than a list of literals.
 func (tx *Tx) Insert(schema, table string, rows [][]any) error {
 	if len(rows) == 0 {
 		return nil
@@ -38,7 +38,7 @@ func (tx *Tx) Insert(schema, table string, rows [][]any) error {
 
 func columnKey(i int) string { return "c" + strconv.Itoa(i) }
 
-// rowsJSON is rows as a JSON array of objects with the keys of columnKey.
+// rowsJSON returns rows as a JSON array of objects with the keys of columnKey.
 func rowsJSON(rows [][]any) (string, error) {
 	list := make([]map[string]any, len(rows))
 	for i, row := range rows {
@@ -56,7 +56,7 @@ func rowsJSON(rows [][]any) (string, error) {
 	return string(text), err
 }
 
-// insertJSON is the statement that adds rows as rowsJSON has them.
+// insertJSON returns the statement that inserts the output of rowsJSON.
 func insertJSON(schema, table string, columns []Column, rows string) string {
 	types, fields := make([]string, len(columns)), make([]string, len(columns))
 	for i, c := range columns {
@@ -70,8 +70,8 @@ func insertJSON(schema, table string, columns []Column, rows string) string {
 		" FROM (SELECT unnest(from_json(" + Literal(rows) + ", " + Literal("[{"+strings.Join(types, ",")+"}]") + ")) AS r)"
 }
 
-// Dump returns the statements that make a table of ours hold what it holds
-// now, wherever the table is the same.
+// Dump returns the statements that give a table of the runtime its current rows in
+// a database with the same table.
 func (db *DB) Dump(ctx context.Context, schema, table string) ([]string, error) {
 	s, err := db.Stage(ctx)
 	if err != nil {

@@ -6,34 +6,33 @@ import (
 	"time"
 )
 
-// Isolator runs judged statements outside of this process.
+// Isolator runs judged statements outside this process.
 type Isolator interface {
-	// Run begins the job. The error is an [*Error]. Rows come until the end of
-	// ctx, which also ends the job.
+	// Run begins the job. The error is an [*Error]. Rows can be read until ctx
+	// ends, which also ends the job.
 	Run(ctx context.Context, job Job) (RemoteRows, error)
 }
 
 // Job is a judged statement for an [Isolator].
 type Job struct {
-	Catalog *Catalog // what it was judged by; in use until the job's rows are closed
+	Catalog *Catalog // that it was judged under; in use until the job's rows are closed
 	SQL     string   // as DuckDB gets it
 	Params  Params
-	Tables  []Table // kept results that it reads
+	Tables  []Table // stored results that it reads
 	Limits  Limits
 	// Describe asks for [RemoteRows.Description] and no rows.
 	Describe bool
-	// Native answers the calls that the statement makes of the runtime's own
-	// functions.
+	// Native answers the statement's calls of [Native].
 	Native func(ctx context.Context, handler, input string) (string, error)
 }
 
 // RemoteRows are the rows of a job.
 type RemoteRows interface {
 	Columns() []Column
-	// Description is what a job with Describe asks for.
+	// Description is the result of a job with Describe.
 	Description() *Description
-	// Next returns a chunk made by [NewChunk], which is the caller's, or nil at
-	// the end. The error is an [*Error]; its offset is one in the job's SQL.
+	// Next returns a chunk made by [NewChunk], which the caller owns, or nil at the
+	// end. The error is an [*Error] whose offset is one in the job's SQL.
 	Next() (*Chunk, error)
 	// Close ends the job. It may be called at any time and more than once.
 	Close()
@@ -43,12 +42,12 @@ type RemoteRows interface {
 // statements run.
 func (db *DB) UseIsolator(i Isolator) { db.isolator = i }
 
-// Script sets what makes a database in which the catalog's judged statements
-// run: statements in the order in which they are executed. Call it before
+// Script sets the function that returns the SQL statements, in execution order,
+// which set up a database for the catalog's judged statements. Call it before
 // Publish; f is called at most once for each worker.
 func (c *Catalog) Script(f func() []string) { c.script = f }
 
-// MakeScript returns what [Catalog.Script] set.
+// MakeScript calls the function set by [Catalog.Script].
 func (c *Catalog) MakeScript() []string {
 	if c.script == nil {
 		return nil
@@ -56,8 +55,8 @@ func (c *Catalog) MakeScript() []string {
 	return c.script()
 }
 
-// Serial numbers the published catalogs of a database, from 1: each publication,
-// also one that changes data alone, has its own.
+// Serial numbers the published catalogs of a database, from 1. Each publication
+// has its own, even one that changes only data.
 func (c *Catalog) Serial() uint64 { return c.serial }
 
 // Native calls the handler of that name as a statement would.
@@ -69,22 +68,22 @@ func (db *DB) Native(ctx context.Context, handler, input string) (string, error)
 	return h.(Handler)(WithNesting(ctx, Nesting(ctx)+1), input)
 }
 
-// HandleOthers makes the handler of every name that has none: a worker hands
-// the calls on. Call it before statements run.
+// HandleOthers sets the handler for all names without one; a worker forwards the
+// calls. Call it before statements run.
 func (db *DB) HandleOthers(f func(ctx context.Context, handler, input string) (string, error)) {
 	db.others = f
 }
 
-// QueryTrusted runs a statement that another process of ours has judged. The
-// guard does not look at it.
+// QueryTrusted runs a statement that another process of the runtime has judged.
+// The guard is skipped.
 func (db *DB) QueryTrusted(ctx context.Context, req Request) (*Rows, error) {
 	req.trusted = true
 	return db.Query(ctx, req)
 }
 
-// Quiet waits until DuckDB works on no statement any more, also on none that
-// was closed or has failed, and not longer than patience. It reports whether it
-// came to that. No statement must begin meanwhile.
+// Quiet waits at most patience until DuckDB runs no statement, including closed
+// and failed ones, and reports whether that is the case. No statement may begin
+// meanwhile.
 func (db *DB) Quiet(patience time.Duration) bool {
 	for _, p := range db.pools {
 		if !p.quiet(patience) {
@@ -112,7 +111,7 @@ func (p *producer) isolate() error {
 	return nil
 }
 
-// feedRemote hands the chunks of another process over until the end.
+// feedRemote sends the chunks of another process to the reader.
 func (p *producer) feedRemote() error {
 	defer p.remote.Close()
 	var size int64
@@ -125,13 +124,13 @@ func (p *producer) feedRemote() error {
 			return nil
 		}
 		size += p.size(chunk.raw)
-		if err := p.hand(chunk.raw, size); err != nil {
+		if err := p.send(chunk.raw, size); err != nil {
 			return err
 		}
 	}
 }
 
-// explainRemote is explain for what another process says of the judged text.
+// explainRemote is explain for an error of another process about the judged text.
 func (p *producer) explainRemote(err error) error {
 	if p.rows.ctx.Err() != nil {
 		return stopped(p.rows.ctx, p.rows.limits)
@@ -140,5 +139,5 @@ func (p *producer) explainRemote(err error) error {
 	if e.Offset >= 0 {
 		e.at(p.req.SQL, p.verdict.origin(e.Offset))
 	}
-	return p.shown(&e)
+	return p.redact(&e)
 }

@@ -1,7 +1,7 @@
 package engine
 
-// keywords are the words of DuckDB's grammar, which it writes in quotes where
-// they are names.
+// keywords are the words of DuckDB's grammar, which it quotes when they are used
+// as names.
 var keywords = set(`
 	abort absolute access action add admin after aggregate all also alter always analyse analyze and anti any
 	array as asc asof assertion assignment asymmetric at attach attribute authorization backward before begin

@@ -94,7 +94,7 @@ func TestCallerLeaves(t *testing.T) {
 	ctx, cancel = context.WithTimeout(context.Background(), 20*time.Millisecond)
 	defer cancel()
 	_, err = run(ctx, db, Request{SQL: endless})
-	check(err, CodeTimeout, "longer than its caller waits")
+	check(err, CodeTimeout, "its caller's deadline")
 
 	ctx, cancel = context.WithCancel(context.Background())
 	defer cancel()
@@ -315,7 +315,7 @@ func TestStageAndExec(t *testing.T) {
 func TestLongTextsAreNotRemembered(t *testing.T) {
 	db := fixture(t, Options{Connections: 1})
 	for n, want := range map[int]int{10: 1, textCached: 0} {
-		publish(t, db, db.Current().Renew()) // which nobody has asked yet
+		publish(t, db, db.Current().Renew()) // not used by any statement yet
 		if _, err := texts(t.Context(), db, "SELECT '"+strings.Repeat("x", n)+"' LIMIT 0"); err != nil {
 			t.Fatal(err)
 		}

@@ -2,7 +2,7 @@ package engine
 
 import "github.com/duckdb/duckdb-go/v2/mapping"
 
-// logical makes DuckDB's form of the type. Destroy it.
+// logical makes DuckDB's form of the type. The caller destroys it.
 func (t *Type) logical() mapping.LogicalType {
 	switch t.ID {
 	case List:

@@ -33,20 +33,20 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Native is the name of the one SQL function whose body is Go: two texts in, a
-// handler's name and its input, one text out. Views and macros of ours call
-// it; the guard refuses it to everybody else.
+// Native is the name of the only SQL function implemented in Go. It takes two
+// texts, the name of a handler and its input, and returns a text. The runtime's
+// own views and macros call it; the guard refuses it to all other callers.
 const Native = "__spiced"
 
-// Handler answers a call of [Native] from SQL: one for each row. ctx ends with
-// the statement. A statement that the handler runs with ctx gets a connection
-// of its own (see [MaxNesting]). The error becomes the statement's.
+// Handler answers a call of [Native] from SQL, once for each row. ctx ends with
+// the statement. A statement that the handler runs with ctx gets a separate
+// connection (see [MaxNesting]). Its error fails the statement.
 type Handler func(ctx context.Context, input string) (string, error)
 
-// rowsAtOnce bounds the calls of one chunk of rows that run at once.
+// rowsAtOnce limits the concurrent calls for one chunk of rows.
 const rowsAtOnce = 16
 
-// Handle makes the handler of that name, or replaces it; nil removes it.
+// Handle sets or replaces the handler of that name; nil removes it.
 func (db *DB) Handle(name string, h Handler) {
 	if h == nil {
 		db.handlers.Delete(name)
@@ -55,7 +55,7 @@ func (db *DB) Handle(name string, h Handler) {
 	db.handlers.Store(name, h)
 }
 
-// registerNative makes the function in DuckDB.
+// registerNative creates the function in DuckDB.
 func (db *DB) registerNative() error {
 	f := mapping.CreateScalarFunction()
 	defer mapping.DestroyScalarFunction(&f)
@@ -65,7 +65,7 @@ func (db *DB) registerNative() error {
 	mapping.ScalarFunctionAddParameter(f, text)
 	mapping.ScalarFunctionAddParameter(f, text)
 	mapping.ScalarFunctionSetReturnType(f, text)
-	mapping.ScalarFunctionSetVolatile(f) // never folded, never run by a plan
+	mapping.ScalarFunctionSetVolatile(f) // never folded, never evaluated during planning
 	handle := C.malloc(C.size_t(unsafe.Sizeof(uintptr(0))))
 	*(*uintptr)(handle) = uintptr(cgo.NewHandle(db))
 	mapping.ScalarFunctionSetExtraInfo(f, handle, nil) // freed with the database, by freeNative
@@ -78,7 +78,7 @@ func (db *DB) registerNative() error {
 	return nil
 }
 
-// freeNative ends the function's hold on the database, which is closed.
+// freeNative releases the function's reference to the closed database.
 func (db *DB) freeNative() {
 	if db.native != nil {
 		cgo.Handle(*(*uintptr)(db.native)).Delete()
@@ -91,8 +91,8 @@ func nativeDB(extra unsafe.Pointer) *DB {
 	return cgo.Handle(*(*uintptr)(extra)).Value().(*DB)
 }
 
-// spiced_native_bind notes the connection on which a call is planned, for its
-// statement's context.
+// spiced_native_bind records the connection on which a call is planned, to find
+// the context of the statement.
 //
 //export spiced_native_bind
 func spiced_native_bind(info unsafe.Pointer) {
@@ -120,9 +120,9 @@ func spiced_native_call(info, input, output unsafe.Pointer) {
 	}
 }
 
-// nativeCalls lets the calls of one attempt at a statement begin. DuckDB's
-// threads may work on a statement as soon as it is planned, and it is planned
-// again when a publication comes between: a call must not be made twice.
+// nativeCalls delays the calls of one attempt at a statement. DuckDB's threads may
+// work on a statement as soon as it is planned, and it is planned again after a
+// concurrent publication: a call must not be made twice.
 type nativeCalls struct {
 	ctx            context.Context // of the statement
 	begun, dropped chan struct{}   // one of them is closed
@@ -132,7 +132,7 @@ func newNativeCalls(ctx context.Context) *nativeCalls {
 	return &nativeCalls{ctx: ctx, begun: make(chan struct{}), dropped: make(chan struct{})}
 }
 
-// wait returns the statement's context once the attempt is the one that runs.
+// wait returns the statement's context once this attempt is the one that runs.
 func (n *nativeCalls) wait() (context.Context, error) {
 	select {
 	case <-n.begun:
@@ -146,7 +146,7 @@ func (n *nativeCalls) wait() (context.Context, error) {
 
 var nativeColumns = []Column{{"handler", &Type{ID: Varchar}}, {"input", &Type{ID: Varchar}}}
 
-// callNative answers the rows of one chunk. A NULL gives a NULL.
+// callNative answers the rows of one chunk. A NULL argument gives NULL.
 func (db *DB) callNative(id uint64, input mapping.DataChunk, output mapping.Vector) error {
 	var chunk Chunk
 	chunk.load(input, nativeColumns)
@@ -165,7 +165,7 @@ func (db *DB) callNative(id uint64, input mapping.DataChunk, output mapping.Vect
 	return nil
 }
 
-// answersFor answers the rows for the statement that runs on a connection.
+// answersFor answers the rows for the statement that runs on the connection.
 func (db *DB) answersFor(id uint64, chunk *Chunk) ([]*string, error) {
 	natives, ok := db.running.Load(id)
 	if !ok {
@@ -178,12 +178,12 @@ func (db *DB) answersFor(id uint64, chunk *Chunk) ([]*string, error) {
 	return db.answer(WithNesting(ctx, Nesting(ctx)+1), chunk)
 }
 
-// withoutStatement answers where no statement runs: nothing is known of a
-// caller, and no other handler is for such a place.
+// withoutStatement answers where no statement runs: there is no caller, and no
+// handler other than ctx works there.
 func withoutStatement(chunk *Chunk) ([]*string, error) {
 	for i := range chunk.Len() {
 		if chunk.Column(0).Valid(i) && string(chunk.Column(0).Bytes(i)) != Ctx {
-			return nil, errors.New("it can be called by a statement only")
+			return nil, errors.New("it can only be called by a statement")
 		}
 	}
 	return make([]*string, chunk.Len()), nil
@@ -226,22 +226,22 @@ func (db *DB) handler(name string) (Handler, bool) {
 	return func(ctx context.Context, input string) (string, error) { return db.others(ctx, name, input) }, true
 }
 
-// MaxNesting is how deep statements run inside statements, through a tool that
-// a statement calls. Each depth has connections of its own, so that statements
-// never wait for those that wait for them.
+// MaxNesting is how deep statements run inside statements, through a tool that a
+// statement calls. Each depth has separate connections, so that statements never
+// wait for those that wait for them.
 const MaxNesting = 3
 
 type nestingKey struct{}
 
-// WithNesting says that statements run with ctx are that deep inside others.
-// Work that callers of several depths share must be done at one of them, else
-// it waits for connections of those that wait for it.
+// WithNesting sets how deep statements run with ctx are inside others. Work that
+// callers of several depths share must use a single depth, or it may wait for
+// connections of statements that wait for it.
 func WithNesting(ctx context.Context, depth int) context.Context {
 	return context.WithValue(ctx, nestingKey{}, depth)
 }
 
-// Nesting is how deep statements run with ctx are inside others; 0 is not at
-// all.
+// Nesting is how deep statements run with ctx are inside others; 0 is the top
+// level.
 func Nesting(ctx context.Context) int {
 	depth, _ := ctx.Value(nestingKey{}).(int)
 	return depth
@@ -251,7 +251,7 @@ func Nesting(ctx context.Context) int {
 func (db *DB) poolFor(ctx context.Context) (*pool, error) {
 	depth := Nesting(ctx)
 	if depth > MaxNesting {
-		return nil, newError(CodeRefused, "call the tool directly", "statements call each other through tools more than %d deep", MaxNesting)
+		return nil, newError(CodeRefused, "call the tool directly", "statements are nested through tools more than %d deep", MaxNesting)
 	}
 	return db.pools[depth], nil
 }

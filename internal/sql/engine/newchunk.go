@@ -11,8 +11,8 @@ import (
 const ChunkRows = 2048
 
 // NewChunk makes an empty chunk. Fill it through [Values], [Vector.SetNull],
-// [Vector.SetBytes] and [Vector.Grow], then set its length. Whoever does not
-// hand it on destroys it.
+// [Vector.SetBytes] and [Vector.Grow], then set its length. Its owner destroys it
+// or passes it on.
 func NewChunk(columns []Column) *Chunk {
 	types := make([]mapping.LogicalType, len(columns))
 	for i, c := range columns {
@@ -24,15 +24,14 @@ func NewChunk(columns []Column) *Chunk {
 	return c
 }
 
-// SetLen says how many rows are filled, at most ChunkRows.
+// SetLen sets the number of filled rows, at most ChunkRows.
 func (c *Chunk) SetLen(n int) {
 	mapping.DataChunkSetSize(c.raw, mapping.IdxT(n))
 	c.rows = n
 }
 
-// Detach takes the rows out of the loop over [Rows.Chunks], which goes on
-// without them. Destroy them. The chunk itself can only be read until the loop
-// goes on.
+// Detach takes the rows out of the iteration over [Rows.Chunks]; the caller
+// destroys them. The chunk itself can be read only until the next iteration.
 func (c *Chunk) Detach() *Chunk {
 	own := *c
 	own.cols = slices.Clone(c.cols)
@@ -68,12 +67,12 @@ func (v *Vector) SetBytes(i int, b []byte) {
 	copy(unsafe.Slice((*byte)(unsafe.Add(at, 4)), inlineBytes), b)
 }
 
-// inlineBytes is the length of the longest text that DuckDB holds in the
-// vector itself.
+// inlineBytes is the length of the longest text that DuckDB stores in the vector
+// itself.
 const inlineBytes = 12
 
-// Grow makes room for n elements of all values of a LIST or MAP together. What
-// was read from [Vector.Elem] before is not valid any more.
+// Grow makes room for n elements of all values of a LIST or MAP together. What was
+// read from [Vector.Elem] before is no longer valid.
 func (v *Vector) Grow(n int) {
 	mapping.ListVectorReserve(v.raw, mapping.IdxT(n))
 	mapping.ListVectorSetSize(v.raw, mapping.IdxT(n))

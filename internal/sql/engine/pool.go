@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// pool hands out connections, at most limit at once, to callers in the order
-// they came, at most queue of them waiting.
+// pool lends connections, at most limit at once, to callers in order of arrival,
+// of which at most queue wait.
 type pool struct {
 	open    func() (*conn, error)
 	slots   chan struct{}
@@ -23,8 +23,7 @@ type pool struct {
 }
 
 func newPool(limit, queue int, open func() (*conn, error)) *pool {
-	p := &pool{open: open, slots: make(chan struct{}, limit), queue: int64(queue)}
-	return p
+	return &pool{open: open, slots: make(chan struct{}, limit), queue: int64(queue)}
 }
 
 // get waits for a connection. The error is an [*Error] with CodeBusy when the
@@ -89,8 +88,8 @@ func (p *pool) put(c *conn) {
 }
 
 // forgetBefore drops the prepared statements of catalogs older than serial, on
-// idle connections now and on the others as they come back: they hold what
-// these catalogs reach.
+// idle connections now and on the others when they are returned: they hold
+// resources of these catalogs.
 func (p *pool) forgetBefore(serial uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -100,9 +99,9 @@ func (p *pool) forgetBefore(serial uint64) {
 	}
 }
 
-// abandon gives up the slot of a connection that does not react, so that
-// others may run, unless too many are in that state. The caller calls the
-// returned function instead of put when the connection is free at last.
+// abandon gives up the slot of a connection that does not react, so that others
+// may run, unless too many are in that state. The caller calls the returned
+// function instead of put when the connection is free again.
 func (p *pool) abandon() (recovered func(*conn)) {
 	if p.stuck.Add(1) > maxAbandoned {
 		return func(c *conn) { p.stuck.Add(-1); p.put(c) }
@@ -117,8 +116,8 @@ func (p *pool) stats() Stats {
 	return Stats{Running: len(p.slots), Waiting: int(p.waiting.Load()), Abandoned: p.abandoned()}
 }
 
-// close closes idle connections now and the others as they come back. It waits
-// for those as quiet does, and reports whether all are closed.
+// close closes idle connections now and the others when they are returned. It
+// waits for those as quiet does, and reports whether all are closed.
 func (p *pool) close(patience time.Duration) bool {
 	p.mu.Lock()
 	p.closed = true
@@ -131,8 +130,8 @@ func (p *pool) close(patience time.Duration) bool {
 	return p.quiet(patience)
 }
 
-// quiet waits until no connection is in use, not longer than patience, and
-// reports whether none is.
+// quiet waits at most patience until no connection is in use, and reports whether
+// that is the case.
 func (p *pool) quiet(patience time.Duration) bool {
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
@@ -146,7 +145,7 @@ func (p *pool) quiet(patience time.Duration) bool {
 			return false
 		}
 	}
-	for range cap(p.slots) { // who comes now is told at once
+	for range cap(p.slots) { // callers from now on fail at once
 		<-p.slots
 	}
 	return p.abandoned() == 0

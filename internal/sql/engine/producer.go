@@ -9,7 +9,7 @@ import (
 	"github.com/duckdb/duckdb-go/v2/mapping"
 )
 
-// producer runs one statement on its connection and feeds its Rows.
+// producer runs one statement on its connection and fills its Rows.
 type producer struct {
 	db          *DB
 	pool        *pool
@@ -19,15 +19,15 @@ type producer struct {
 	catalog     *Catalog
 	verdict     *verdict
 	held        held
-	remote      RemoteRows // nil: it runs here
+	remote      RemoteRows // nil: it runs in this process
 	s           *stmt      // nil until it is prepared
 	began       time.Time
 	result      mapping.Result
 	active      bool // DuckDB may still work on the statement
-	ran         bool // it has begun to
-	open        bool // its own transaction may be: of a write, or see current
-	changed     bool // its result has other columns than it had when it was prepared
-	again       bool // a commit outdated its plan: it is planned in the transaction that it runs in
+	ran         bool // it has begun to run
+	open        bool // its own transaction may be open: of a write, or see current
+	changed     bool // the columns of the result differ from those it was prepared with
+	replan      bool // a commit outdated its plan: it is planned in the transaction that it runs in
 	interrupter *interrupter
 }
 
@@ -38,7 +38,7 @@ func (p *producer) run() {
 	p.began = time.Now()
 	err := p.guarded(p.start)
 	if err != nil && p.open {
-		p.end() // before its caller hears of it: the rows that it has changed are held
+		p.end() // before its caller gets the error: it locks the rows it changed
 	}
 	p.rows.started <- err
 	if err == nil {
@@ -56,7 +56,7 @@ func (p *producer) run() {
 	p.finish(abandon())
 }
 
-// guarded calls f. A panic, which is a fault of ours, fails the statement and
+// guarded calls f. A panic, which is a bug of the runtime, fails the statement and
 // not the process.
 func (p *producer) guarded(f func() error) (err error) {
 	defer func() {
@@ -67,9 +67,9 @@ func (p *producer) guarded(f func() error) (err error) {
 	return f()
 }
 
-// abandonLater watches for a statement that goes on after its context and the
-// grace ended. The returned function ends the watch and returns how to give
-// the connection back.
+// abandonLater watches for a statement that continues after the context and the
+// grace end. The returned function ends the watch and returns how to give the
+// connection back.
 func (p *producer) abandonLater() func() func(*conn) {
 	done := make(chan struct{})
 	giveBack := make(chan func(*conn), 1)
@@ -92,15 +92,15 @@ func (p *producer) abandonLater() func() func(*conn) {
 	}
 }
 
-// end stops a statement that was not read to its end. To destroy its result is
-// not enough: DuckDB's threads would work on, its transaction would stay open,
-// and the connection's next statement would wait for it.
+// end stops a statement whose rows were not all read. Destroying its result is not
+// enough: DuckDB's threads would continue, its transaction would stay open, and
+// the connection's next statement would wait for it.
 func (p *producer) end() {
 	if p.active {
 		mapping.Interrupt(p.c.raw)
 	}
 	mapping.DestroyResult(&p.result)
-	switch { // begins with cleaning up, whatever becomes of it
+	switch { // either statement cleans up first, even if it fails
 	case p.open:
 		_ = p.conclude("ROLLBACK")
 	case p.active:
@@ -109,20 +109,20 @@ func (p *producer) end() {
 	p.active, p.open = false, false
 }
 
-// keptRun is how long a statement may have run for its plan to be kept.
-const keptRun = 20 * time.Millisecond
+// maxPlanRun is how long a statement may run for its plan to stay cached.
+const maxPlanRun = 20 * time.Millisecond
 
-// forgetPlan drops the statement from the connection's cache unless it ran
-// quickly and to its end, its columns are the same as before, and its text is
-// short. A plan keeps the state of its last run, hash tables and lists, as long
-// as it lives, and to plan a long statement again costs little of what it takes.
+// forgetPlan drops the statement from the connection's cache unless it ran quickly
+// and to the end, its columns are unchanged, and its text is short. A plan keeps
+// the state of the last run, such as hash tables and lists, and planning a long
+// statement again costs little compared to running it.
 func (p *producer) forgetPlan(whole bool) {
-	if p.s != nil && (!whole || p.changed || time.Since(p.began) > p.db.keptRun || len(p.s.key.sql) > textCached) {
+	if p.s != nil && (!whole || p.changed || time.Since(p.began) > p.db.maxRun || len(p.s.key.sql) > textCached) {
 		p.c.prepared.Delete(p.s.key)
 	}
 }
 
-// finish frees what the statement held and gives the connection back.
+// finish frees the statement's resources and gives the connection back.
 func (p *producer) finish(giveBack func(*conn)) {
 	if p.rows.closed.Load() { // else Close, which comes after the last chunk, frees them
 		p.rows.discard()
@@ -133,8 +133,8 @@ func (p *producer) finish(giveBack func(*conn)) {
 	giveBack(p.c)
 }
 
-// start judges, prepares, binds and begins the statement under one catalog.
-// When a publication comes between, it begins again.
+// start judges, prepares, binds and begins the statement under one catalog. After
+// a concurrent publication it starts over.
 func (p *producer) start() error {
 	for {
 		var epoch uint64
@@ -168,8 +168,8 @@ func (p *producer) start() error {
 	}
 }
 
-// plan brings the statement to the point where DuckDB's transaction has begun.
-// Without s it is one to be run in another process.
+// plan prepares the statement up to the start of DuckDB's transaction. It returns
+// no s if the statement runs in another process.
 func (p *producer) plan() (pending mapping.PendingResult, s *stmt, err error) {
 	defer func() {
 		if err != nil {
@@ -210,18 +210,18 @@ func (p *producer) plan() (pending mapping.PendingResult, s *stmt, err error) {
 	return pending, s, nil
 }
 
-// prepare returns the judged statement, planned for the data as it is now. The
-// statement's transaction must not see commits that came after its plan, whose
-// statistics do not include them: see current.
+// prepare returns the judged statement, planned for the current data. The
+// statement's transaction must not see commits after its plan was made, because
+// the plan's statistics do not include them: see current.
 func (p *producer) prepare() (s *stmt, err error) {
 	text, serial, revision := p.verdict.text, p.catalog.serial, uint64(noRevision)
 	if p.req.describe && (p.verdict.traits.Files || p.req.trusted) {
-		p.c.prepared.Delete(stmtKey{serial, text}) // what is known of its columns may be outdated
+		p.c.prepared.Delete(stmtKey{serial, text}) // its columns may be outdated
 	}
 	if p.verdict.traits.Written {
 		revision = p.db.commits.revision()
-		p.again = p.again || revision == noRevision && !p.req.describe
-		if p.again {
+		p.replan = p.replan || revision == noRevision && !p.req.describe
+		if p.replan {
 			p.c.prepared.Delete(stmtKey{serial, text})
 			if err = p.begin(); err != nil {
 				return nil, err
@@ -235,18 +235,18 @@ func (p *producer) prepare() (s *stmt, err error) {
 }
 
 // current reports whether the plan includes all commits that the statement's
-// transaction sees. If not, the statement is planned again, in the transaction
-// that it runs in: that one does not see later commits.
+// transaction sees. If not, the statement is planned again in the transaction
+// that it runs in, which does not see later commits.
 func (p *producer) current() bool {
-	if p.s == nil || !p.verdict.traits.Written || p.again || p.req.describe || p.db.commits.holds(p.s.revision) {
+	if p.s == nil || !p.verdict.traits.Written || p.replan || p.req.describe || p.db.commits.holds(p.s.revision) {
 		return true
 	}
-	p.again = true
+	p.replan = true
 	return false
 }
 
-// checkResult refuses what slipped through the guard as no query, and types
-// whose values cannot be read.
+// checkResult refuses a statement that passed the guard but is not a query, and
+// types whose values cannot be read.
 func (s *stmt) checkResult(write bool) error {
 	switch mapping.PreparedStatementType(s.raw) {
 	case mapping.StatementTypeSelect, mapping.StatementTypeExplain:
@@ -263,8 +263,8 @@ func (s *stmt) checkResult(write bool) error {
 	return checkTypes(s.columns)
 }
 
-// checkTypes refuses types whose values cannot be read. What is not known
-// before there are parameters is none of them.
+// checkTypes refuses types whose values cannot be read. Types that depend on the
+// parameters are skipped.
 func checkTypes(columns []Column) error {
 	for _, c := range columns {
 		if !c.Type.Supported() && c.Type.ID != mapping.TypeInvalid {
@@ -286,7 +286,7 @@ func (p *producer) execute(pending mapping.PendingResult, s *stmt) error {
 	}
 	p.rows.columns = s.columns
 	if !hasColumns(&p.result, s.columns) {
-		p.changed = !s.unsettled()
+		p.changed = !s.unresolved()
 		p.rows.columns = resultColumns(&p.result)
 		if err := checkTypes(p.rows.columns); err != nil {
 			return err
@@ -299,14 +299,14 @@ func (p *producer) execute(pending mapping.PendingResult, s *stmt) error {
 	return nil
 }
 
-// describeRows tells the reader what the statement saw.
+// describeRows copies what the statement saw to its rows.
 func (p *producer) describeRows() {
 	r := p.rows
 	r.catalog, r.serial = p.catalog.Generation, p.catalog.serial
 	r.calls, r.traits = p.verdict.calls, p.verdict.traits
 }
 
-// feed hands the chunks over until the end.
+// feed sends the chunks to the reader.
 func (p *producer) feed() error {
 	switch {
 	case p.remote != nil:
@@ -334,14 +334,14 @@ func (p *producer) feed() error {
 			return err
 		}
 		size += p.size(raw)
-		if err := p.hand(raw, size); err != nil {
+		if err := p.send(raw, size); err != nil {
 			return err
 		}
 	}
 }
 
-// hand gives the reader a chunk, with which the result has size bytes.
-func (p *producer) hand(raw mapping.DataChunk, size int64) error {
+// send gives the reader a chunk, with which the result has size bytes.
+func (p *producer) send(raw mapping.DataChunk, size int64) error {
 	if limit := p.rows.limits.MaxBytes; limit > 0 && size > limit {
 		mapping.DestroyDataChunk(&raw)
 		return newError(CodeLimit, "select less, or raise runtime.query.max_bytes", "the result has more than %d bytes", limit)
@@ -369,7 +369,7 @@ func (p *producer) size(raw mapping.DataChunk) int64 {
 	return n
 }
 
-// explain makes any error of the statement an [*Error] about its own text.
+// explain converts any error of the statement to an [*Error] about its own text.
 func (p *producer) explain(err error) error {
 	if p.rows.ctx.Err() != nil {
 		return stopped(p.rows.ctx, p.rows.limits)
@@ -385,5 +385,5 @@ func (p *producer) explain(err error) error {
 	out := e.describe(p.req.SQL, origin)
 	out.Ran = p.ran
 	p.db.improve(out, e, p.verdict, p.catalog)
-	return p.shown(out)
+	return p.redact(out)
 }

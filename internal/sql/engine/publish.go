@@ -8,17 +8,16 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 )
 
-// Tx is the write transaction that makes a generation. It lives as long as the
-// function it is given to and is used by one goroutine. An error that DuckDB
-// meets while it runs a statement, not while it binds one, ends the
-// transaction.
+// Tx is the write transaction that makes a generation. It is valid during the call
+// of the function it is passed to and is used by one goroutine. An error while
+// DuckDB runs, rather than binds, a statement aborts the transaction.
 type Tx struct {
 	session
 	committed []func()
 	record    func(sql string)
 }
 
-// Exec runs one statement of ours; it is not guarded.
+// Exec runs one internal statement, which is not guarded.
 func (tx *Tx) Exec(sql string) error {
 	if tx.record != nil {
 		tx.record(sql)
@@ -26,13 +25,13 @@ func (tx *Tx) Exec(sql string) error {
 	return tx.session.Exec(sql)
 }
 
-// Record calls f with every statement that Exec is given from now on.
+// Record calls f with every statement passed to Exec from now on.
 func (tx *Tx) Record(f func(sql string)) { tx.record = f }
 
-// Publish runs build in a transaction and makes its changes and next visible
-// to new statements in one step; statements that run keep what they see. When
-// build fails, or ctx or the database ends, nothing has changed. Publications
-// run one at a time; an error of DuckDB's is an [*Error].
+// Publish runs build in a transaction and makes its changes and next visible to
+// new statements in one step; running statements keep what they see. If build
+// fails, or ctx or the database ends, nothing changes. Publications run one at a
+// time; an error of DuckDB is an [*Error].
 func (db *DB) Publish(ctx context.Context, next *Catalog, build func(*Tx) error) error {
 	db.write.Lock()
 	defer db.write.Unlock()
@@ -63,7 +62,7 @@ func (db *DB) Publish(ctx context.Context, next *Catalog, build func(*Tx) error)
 }
 
 // build runs f in tx. A panic of f rolls back, so that the writer stays usable,
-// and goes on.
+// and propagates.
 func (db *DB) build(ctx context.Context, tx *Tx, f func(*Tx) error) error {
 	returned := false
 	defer func() {
@@ -81,8 +80,8 @@ func (db *DB) build(ctx context.Context, tx *Tx, f func(*Tx) error) error {
 	return err
 }
 
-// commitCatalog ends the transaction and swaps the catalog. A statement that
-// was being bound meanwhile sees the epoch change and binds again.
+// commitCatalog ends the transaction and swaps the catalog. A statement that is
+// being bound meanwhile sees the new epoch and binds again.
 func (db *DB) commitCatalog(next *Catalog) error {
 	db.commit.Lock()
 	db.epoch.Add(1)
@@ -111,8 +110,8 @@ func (db *DB) commitCatalog(next *Catalog) error {
 	return nil
 }
 
-// Parse returns DuckDB's reading of a SELECT-like text of ours. A text that is
-// none is an [*Error].
+// Parse returns DuckDB's parse tree of an internal SELECT-like text. The error for
+// any other text is an [*Error].
 func (db *DB) Parse(ctx context.Context, text string) (*sqltree.Statement, error) {
 	tokens, err := db.checkText(text)
 	if err != nil {
@@ -130,7 +129,7 @@ func (db *DB) Parse(ctx context.Context, text string) (*sqltree.Statement, error
 	return parse(c, plainText(text, tokens))
 }
 
-// publicError makes DuckDB's error about sql an [*Error].
+// publicError converts DuckDB's error about sql to an [*Error].
 func publicError(err error, sql string) error {
 	var e *duckError
 	if errors.As(err, &e) {

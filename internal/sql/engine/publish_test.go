@@ -59,7 +59,7 @@ func TestStatementsSeeOneGeneration(t *testing.T) {
 				}
 				sql := "SELECT lo(), hi(), (SELECT n FROM gen), lo()"
 				if (i+g)%3 == 0 {
-					sql += fmt.Sprintf(" -- %d", i) // judged and prepared anew
+					sql += fmt.Sprintf(" -- %d", i) // judged and prepared again
 				}
 				gen, err := oneGeneration(ctx, db, sql)
 				if err != nil {

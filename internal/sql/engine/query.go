@@ -11,21 +11,21 @@ import (
 	"github.com/duckdb/duckdb-go/v2/mapping"
 )
 
-// Request is a statement of a user's or a model's.
+// Request is a statement of a user or a model.
 type Request struct {
 	SQL    string
 	Params Params
 	Limits Limits // zero fields take the database's
-	// Allow limits the relations that the statement itself may name; nil is
-	// all that are declared. Another one is refused as if there were none of
-	// its name. Views and functions read what they read.
+	// Allow limits the relations that the statement itself may name; nil allows
+	// all. Any other relation is reported as undeclared. Views and functions are
+	// not limited.
 	Allow func(Relation) bool
-	// Isolate says that the statement runs outside of this process, if the
-	// database has an [Isolator].
+	// Isolate runs the statement outside this process, if the database has an
+	// [Isolator].
 	Isolate bool
-	// Write permits INSERT, UPDATE and DELETE on relations that are writable.
-	// Their result is one BIGINT, the number of rows. One that ends with an
-	// error, also with that of its limits or its caller, has changed nothing.
+	// Write permits INSERT, UPDATE and DELETE on writable relations. The result is
+	// one BIGINT, the number of rows. A statement that ends with an error, including
+	// a limit or a cancellation, has changed nothing.
 	Write bool
 
 	trusted  bool // judged already: see QueryTrusted
@@ -45,25 +45,25 @@ type Rows struct {
 	grace     time.Duration
 	started   chan error
 	chunks    chan mapping.DataChunk
-	settled   atomic.Bool  // see settle
+	claimed   atomic.Bool  // see claim
 	written   bool         // it has changed rows; set before started
-	described *Description // in place of rows; set before started
+	described *Description // instead of rows; set before started
 	err       error        // of the producer; read after chunks is closed
 	rows      int64
 	closed    atomic.Bool
 }
 
-// chunksAhead is how many chunks DuckDB may be ahead of the reader: about as
-// many as the reader sends together, or DuckDB waits meanwhile.
+// chunksAhead is how many chunks DuckDB may be ahead of the reader: about as many
+// as the reader sends at once, otherwise DuckDB waits meanwhile.
 const chunksAhead = 8
 
 // Query judges a statement and starts it. The error is an [*Error].
 //
-// The statement sees one generation, the current one, to its end. When ctx
-// ends or the time limit passes, it is interrupted; if it does not react
-// within [Options.Grace], Query and the loop over [Rows.Chunks] return all the
-// same and its connection is given up. A write that commits already is waited
-// for: nothing interrupts it, and its outcome is told.
+// The statement sees the current generation until it ends. When ctx ends or the
+// time limit passes, it is interrupted; if it does not react within
+// [Options.Grace], Query and the iteration over [Rows.Chunks] return nevertheless
+// and its connection is abandoned. A write that is already committing is waited
+// for: it is not interrupted, and its outcome is returned.
 func (db *DB) Query(ctx context.Context, req Request) (*Rows, error) {
 	pool, err := db.poolFor(ctx)
 	if err != nil {
@@ -90,27 +90,27 @@ func (db *DB) Query(ctx context.Context, req Request) (*Rows, error) {
 	return r, nil
 }
 
-// The causes of a statement's end that are ours.
+// The runtime's own reasons for ending a statement.
 var (
 	errTimeout = errors.New("over the time limit")
 	errClosing = errors.New("the runtime is shutting down")
 )
 
-// bound ends a statement's context with its time limit and with the database.
+// bound limits a statement's context to its time limit and the database's life.
 func (db *DB) bound(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errTimeout)
 	ctx, stop := db.living(ctx)
 	return ctx, func() { stop(); cancel() }
 }
 
-// living ends a context with the database.
+// living limits a context to the database's life.
 func (db *DB) living(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(db.life, func() { cancel(errClosing) })
 	return ctx, func() { stop(); cancel(nil) }
 }
 
-// Timeout is how long a statement may take at most.
+// Timeout is the longest time that a statement may take.
 func (db *DB) Timeout() time.Duration { return db.opts.Limits.Timeout }
 
 func (db *DB) limits(l Limits) Limits {
@@ -133,22 +133,22 @@ func waitError(ctx context.Context, err error, limits Limits) error {
 	return AsError(err)
 }
 
-// stopped is the error of a statement whose context ended.
+// stopped returns the error of a statement whose context ended.
 func stopped(ctx context.Context, limits Limits) *Error {
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, errTimeout):
 		return newError(CodeTimeout, "make it cheaper, or raise runtime.query.timeout",
 			"the statement took longer than %s", limits.Timeout)
 	case errors.Is(cause, context.DeadlineExceeded):
-		return newError(CodeTimeout, "", "the statement took longer than its caller waits")
+		return newError(CodeTimeout, "", "the statement exceeded its caller's deadline")
 	case errors.Is(cause, errClosing):
 		return newError(CodeCancelled, "", "%s", errClosing)
 	}
 	return newError(CodeCancelled, "", "the statement was cancelled")
 }
 
-// waitStarted waits until the statement runs or has failed, and not longer
-// than its limit and the grace, but for a write that commits.
+// waitStarted waits until the statement runs or has failed, at most for its limit
+// and the grace unless it is a write that commits.
 func (r *Rows) waitStarted() error {
 	select {
 	case err := <-r.started:
@@ -161,7 +161,7 @@ func (r *Rows) waitStarted() error {
 	select {
 	case err = <-r.started:
 	case <-grace.C:
-		if r.settle() {
+		if r.claim() {
 			return stopped(r.ctx, r.limits)
 		}
 		err = <-r.started
@@ -172,12 +172,12 @@ func (r *Rows) waitStarted() error {
 	return stopped(r.ctx, r.limits)
 }
 
-// settle reports whether its caller comes first: the write, which commits
-// then, or who waits for it, who gives up then.
-func (r *Rows) settle() bool { return r.settled.CompareAndSwap(false, true) }
+// claim reports whether the call is the first one. Either the write claims its
+// rows and then commits, or the waiting caller does and then gives up.
+func (r *Rows) claim() bool { return r.claimed.CompareAndSwap(false, true) }
 
-// Context ends with the statement: when it is closed, cancelled or over its
-// time.
+// Context returns a context that ends when the statement is closed, cancelled or
+// over its time limit.
 func (r *Rows) Context() context.Context { return r.ctx }
 
 // Columns describes the result.
@@ -186,14 +186,14 @@ func (r *Rows) Columns() []Column { return r.columns }
 // Generation is the generation the statement sees.
 func (r *Rows) Generation() uint64 { return r.catalog }
 
-// Serial is the [Catalog.Serial] of the catalog that the statement sees.
+// Serial is the [Catalog.Serial] of the catalog the statement sees.
 func (r *Rows) Serial() uint64 { return r.serial }
 
-// Traits are those of all that the statement reads and calls.
+// Traits are the combined traits of all that the statement reads and calls.
 func (r *Rows) Traits() Traits { return r.traits }
 
-// Functions returns the declared functions that the statement itself calls,
-// once each, in the order of their first call.
+// Functions returns the declared functions that the statement itself calls, without
+// duplicates, in the order of their first call.
 func (r *Rows) Functions() []string {
 	var names []string
 	for _, c := range r.calls {
@@ -204,15 +204,15 @@ func (r *Rows) Functions() []string {
 	return names
 }
 
-// Written reports whether the statement has changed rows and committed: what
-// becomes of its result does not undo that.
+// Written reports whether the statement has changed rows and committed. Failing to
+// read the result does not undo that.
 func (r *Rows) Written() bool { return r.written }
 
 // Read is the number of rows read so far.
 func (r *Rows) Read() int64 { return r.rows }
 
-// Chunks iterates over the rows. An error is an [*Error] and the last thing
-// yielded; rows before it are valid but incomplete.
+// Chunks iterates over the rows. An error is an [*Error] and ends the iteration;
+// rows before it are valid but incomplete.
 func (r *Rows) Chunks() iter.Seq2[*Chunk, error] {
 	return func(yield func(*Chunk, error) bool) {
 		chunk := &Chunk{}
@@ -251,7 +251,7 @@ func (r *Rows) overLimit() error {
 // next returns the next chunk, or a nil one at the end.
 func (r *Rows) next() (mapping.DataChunk, error) {
 	if r.written {
-		return <-r.chunks, nil // and then a nil one: it is closed
+		return <-r.chunks, nil // and then nil: the channel is closed
 	}
 	select {
 	case raw, ok := <-r.chunks:
@@ -272,8 +272,8 @@ func (r *Rows) next() (mapping.DataChunk, error) {
 	}
 }
 
-// Close ends the statement if it still runs. It does not wait for a statement
-// that ignores the interrupt. Closing again does nothing.
+// Close ends the statement if it still runs. It does not wait for a statement that
+// ignores the interrupt. Further calls do nothing.
 func (r *Rows) Close() {
 	if r.closed.Swap(true) {
 		return
@@ -282,8 +282,8 @@ func (r *Rows) Close() {
 	r.discard()
 }
 
-// discard frees the chunks nobody will read. What the producer adds later, it
-// frees itself.
+// discard frees the chunks that no one will read. The producer frees those that it
+// adds later.
 func (r *Rows) discard() {
 	for {
 		select {

@@ -7,40 +7,39 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 )
 
-// Ref is the table function that reads a kept result: FROM ref('r_7f3a…').
+// Ref is the table function that reads a stored result: FROM ref('r_7f3a…').
 const Ref = "ref"
 
-// Table is a kept result: one table in a DuckDB file of its own, which is
-// attached read-only.
+// Table is a stored result: one table in a separate DuckDB file, attached
+// read-only.
 type Table struct {
-	Database string // under which it is attached
+	Database string // name under which it is attached
 	Path     string // of the file
 }
 
-// SQL is the table's qualified name.
+// SQL returns the table's qualified name.
 func (t Table) SQL() string { return Identifier(t.Database) + ".main." + Identifier(tableOfResult) }
 
-// tableOfResult is the one table of a kept result's file.
+// tableOfResult is the only table in the file of a stored result.
 const tableOfResult = "result"
 
-// Refs finds kept results.
+// Refs finds stored results.
 type Refs interface {
-	// Ref returns the kept result of that name if the statement's caller, whom
-	// ctx names, may read it. It stays until release is called. The error is
-	// an [*Error].
+	// Ref returns the stored result of that name if the statement's caller, from
+	// ctx, may read it. It stays until release is called. The error is an [*Error].
 	Ref(ctx context.Context, name string) (t Table, release func(), err error)
 }
 
-// UseRefs sets where ref('…') looks. Call it before statements run.
+// UseRefs sets where ref('…') looks results up. Call it before statements run.
 func (db *DB) UseRefs(r Refs) { db.refs = r }
 
-// held are the kept results that a statement reads, until it ends.
+// held are the stored results that a statement reads, until it ends.
 type held struct {
 	tables   []Table
 	releases []func()
 }
 
-// release lets go of them.
+// release releases them.
 func (h *held) release() {
 	for _, f := range h.releases {
 		f()
@@ -48,15 +47,15 @@ func (h *held) release() {
 	h.tables, h.releases = nil, nil
 }
 
-// has reports whether a relation is the table of one of them.
+// has reports whether a relation is one of their tables.
 func (h *held) has(r sqltree.Relation) bool {
 	return slices.ContainsFunc(h.tables, func(t Table) bool {
 		return r.Catalog == t.Database && r.Schema == "main" && r.Name == tableOfResult
 	})
 }
 
-// resolve returns the edits that put the kept results' tables in place of the
-// calls of ref in text, and holds them.
+// resolve returns the edits that replace the calls of ref in text with the tables
+// of stored results, and holds these.
 func (h *held) resolve(ctx context.Context, refs Refs, text string, st *sqltree.Statement) ([]sqltree.Edit, error) {
 	var edits []sqltree.Edit
 	var tokens []sqltree.Token
@@ -69,7 +68,7 @@ func (h *held) resolve(ctx context.Context, refs Refs, text string, st *sqltree.
 		}
 		site, ok := sqltree.Locate(text, tokens, c)
 		if !ok || len(c.Args) != 1 || c.Args[0].Kind != sqltree.StringLiteral || c.Args[0].Name != "" {
-			return nil, newError(CodeArgument, "write FROM ref('r_…') with the reference that a result came with", "ref takes one text").at(text, c.Offset)
+			return nil, newError(CodeArgument, "write FROM ref('r_…') with the reference of a result", "ref takes one text literal").at(text, c.Offset)
 		}
 		table, err := h.hold(ctx, refs, c.Args[0].Text)
 		if err != nil {
@@ -87,7 +86,7 @@ func isRef(c sqltree.Call) bool {
 
 func (h *held) hold(ctx context.Context, refs Refs, name string) (Table, error) {
 	if refs == nil {
-		return Table{}, newError(CodeNotFound, "", "no results are kept here")
+		return Table{}, newError(CodeNotFound, "", "results are not stored here")
 	}
 	table, release, err := refs.Ref(ctx, name)
 	if err != nil {

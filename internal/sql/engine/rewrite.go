@@ -16,8 +16,8 @@ type rewriter struct {
 	text   string
 	tokens []sqltree.Token
 	edits  []sqltree.Edit
-	hoists []sqltree.Span // subqueries given as table arguments
-	tables []string       // what stands for table arguments now
+	hoists []sqltree.Span // subqueries passed as table arguments
+	tables []string       // the names that replace table arguments
 }
 
 // rewrite returns the edits for the calls of declared functions in text, and
@@ -41,8 +41,8 @@ func (db *DB) rewrite(text string, st *sqltree.Statement, names Names) ([]sqltre
 	return r.edits, r.tables, nil
 }
 
-// call adds the edits of one call and of its arguments. A call that is a
-// column by itself keeps its text as the column's name.
+// call adds the edits of one call and its arguments. A call that is a column by
+// itself keeps its text as the column's name.
 func (r *rewriter) call(c sqltree.Call, f *Function) error {
 	once, err := r.once(c, f)
 	if err != nil {
@@ -56,7 +56,7 @@ func (r *rewriter) call(c sqltree.Call, f *Function) error {
 	}
 	site, ok := sqltree.Locate(r.text, r.tokens, c)
 	if !ok {
-		return newError(CodeRefused, fmt.Sprintf("write it as %s(…)", f.Name), "this form of a call of %s is not understood", f.Name).
+		return newError(CodeRefused, fmt.Sprintf("write it as %s(…)", f.Name), "this form of a call of %s is not supported", f.Name).
 			at(r.text, c.Offset)
 	}
 	before := len(r.edits)
@@ -77,9 +77,9 @@ func (r *rewriter) call(c sqltree.Call, f *Function) error {
 	return nil
 }
 
-// bindOnce makes a call evaluate each of its arguments once per row: f(a, b)
-// becomes (list_transform([{'x': a, 'y': b}], lambda p: f(p.x, p.y))[1]). A
-// lambda's parameter is a value, while a macro's argument is text.
+// bindOnce makes a call evaluate each argument once per row: f(a, b) becomes
+// (list_transform([{'x': a, 'y': b}], lambda p: f(p.x, p.y))[1]). A lambda's
+// parameter is a value, while a macro's argument is text.
 func (r *rewriter) bindOnce(c sqltree.Call, f *Function, site sqltree.Site) {
 	key := func(i int) string { return Literal(f.Args[position(c.Args[i], i, f)].Name) + ": " }
 	whole := site.Whole()
@@ -98,15 +98,15 @@ func (r *rewriter) bindOnce(c sqltree.Call, f *Function, site sqltree.Site) {
 	r.edits = append(r.edits, sqltree.Edit{Span: closing, New: "}], lambda " + onceParam + ": " + call + ")[1])"})
 }
 
-// onceParam is the lambda's parameter in a call that binds its arguments once, a
-// name that no table of the statement has by accident: DuckDB would take __p.x
-// for a column of a table __p.
+// onceParam is the lambda's parameter in a call that binds its arguments once. No
+// table of the statement has the name by accident: DuckDB would read __p.x as a
+// column of a table __p.
 const onceParam = "__spiced_once"
 
-// once reports whether the call must evaluate each argument once although the
-// body uses it more often: one changes with each evaluation, or it holds a
-// parameter in a statement of one row, where DuckDB would plan a repeated parameter anew at
-// each execution.
+// once reports whether the call must evaluate each argument once although the body
+// uses one more often: an argument changes with each evaluation, or it contains a
+// parameter in a statement of one row, where DuckDB would plan a repeated
+// parameter again at each execution.
 func (r *rewriter) once(c sqltree.Call, f *Function) (bool, error) {
 	random, param := false, false
 	for _, a := range c.Args {
@@ -121,14 +121,14 @@ func (r *rewriter) once(c sqltree.Call, f *Function) (bool, error) {
 	if f.NotOnce != "" && slices.ContainsFunc(c.Args, r.overRows) {
 		return false, newError(CodeArgument,
 			fmt.Sprintf("compute it first: SELECT %s(v) FROM (SELECT … AS v FROM …)", f.Name),
-			"an argument of %s is computed over several rows, or gives several, and %s", f.Signature, f.NotOnce).at(r.text, c.Offset)
+			"an argument of %s reads or returns several rows, and %s", f.Signature, f.NotOnce).at(r.text, c.Offset)
 	}
 	return f.Once && (random || param && c.SingleRow), nil
 }
 
-// overRows reports whether a would see one row alone where a derived table
-// binds it: a window function, unnest, and an aggregate that reads no column,
-// such as count(*). DuckDB computes other aggregates where their columns are.
+// overRows reports whether a would see only one row where a derived table binds
+// it: a window function, unnest, and an aggregate that reads no column, such as
+// count(*). DuckDB computes other aggregates where their columns are.
 func (r *rewriter) overRows(a sqltree.Arg) bool {
 	return a.Many || slices.ContainsFunc(a.Bare, func(name string) bool { return r.names.Function(name) == nil && r.db.builtins.Aggregate(name) })
 }
@@ -146,7 +146,7 @@ func needsEdit(a sqltree.Arg) bool {
 	return a.Kind == sqltree.StringLiteral || a.Kind == sqltree.IntegerLiteral || a.Kind == sqltree.Parameter
 }
 
-// position is the place in the declaration of argument i of a call.
+// position is the index in the declaration of argument i of a call.
 func position(a sqltree.Arg, i int, f *Function) int {
 	if a.Name == "" {
 		return i
@@ -154,9 +154,9 @@ func position(a sqltree.Arg, i int, f *Function) int {
 	return slices.IndexFunc(f.Args, func(d FunctionArg) bool { return sqltree.Fold(d.Name) == sqltree.Fold(a.Name) })
 }
 
-// arg adds the edit of one argument, which stands at span. DuckDB casts a
-// string literal and an untyped parameter to whatever one of its own functions
-// takes, and an integer literal to any number it fits.
+// arg adds the edit of one argument, which is at span. DuckDB casts a string
+// literal and an untyped parameter to whatever its own functions take, and an
+// integer literal to any numeric type that holds it.
 func (r *rewriter) arg(a sqltree.Arg, d FunctionArg, span sqltree.Span) error {
 	if d.Table {
 		return r.tableArg(a, d, span)
@@ -169,8 +169,8 @@ func (r *rewriter) arg(a sqltree.Arg, d FunctionArg, span sqltree.Span) error {
 	return nil
 }
 
-// tableArg turns a table argument into the name that the function's
-// query_table reads. A subquery becomes a CTE in front of the statement.
+// tableArg replaces a table argument with the name that the function's query_table
+// reads. A subquery becomes a CTE in front of the statement.
 func (r *rewriter) tableArg(a sqltree.Arg, d FunctionArg, span sqltree.Span) error {
 	fail := func(code Code, hint, format string, args ...any) error {
 		return newError(code, hint, format, args...).at(r.text, span.Start)
@@ -189,7 +189,7 @@ func (r *rewriter) tableArg(a sqltree.Arg, d FunctionArg, span sqltree.Span) err
 		r.hoists = append(r.hoists, span)
 		return nil
 	default:
-		return fail(CodeArgument, "give a table's name or a subquery in parentheses", "argument %q takes a table", d.Name)
+		return fail(CodeArgument, "pass a table name or a subquery in parentheses", "argument %q takes a table", d.Name)
 	}
 	name := strings.Join(parts, ".")
 	target := Identifier(name)
@@ -201,7 +201,7 @@ func (r *rewriter) tableArg(a sqltree.Arg, d FunctionArg, span sqltree.Span) err
 		}
 		target = Qualified(rel.Schema, rel.Name)
 	}
-	if strings.Contains(name, `"`) { // query_table does not undo that Identifier doubles them
+	if strings.Contains(name, `"`) { // query_table does not unescape quotes that Identifier doubles
 		return fail(CodeArgument, "read it in a CTE of another name", "argument %q takes a table without quotes in its name", d.Name)
 	}
 	r.table(span, target)
@@ -226,8 +226,8 @@ func pathOf(parts []string) (catalog, schema, table string) {
 
 func hoistName(i int) string { return fmt.Sprintf("__spiced_table_%d", i+1) }
 
-// sort orders the edits by place. Of two insertions at one place the later
-// made is the outer one.
+// sort orders the edits by position. Of two insertions at one position, the one
+// added later is the outer one.
 func (r *rewriter) sort() {
 	slices.Reverse(r.edits)
 	slices.SortStableFunc(r.edits, func(a, b sqltree.Edit) int {
@@ -235,9 +235,9 @@ func (r *rewriter) sort() {
 	})
 }
 
-// hoist puts the subqueries given as table arguments in front of the
-// statement as CTEs, with the edits that fall inside them; one inside another
-// comes before it.
+// hoist moves the subqueries passed as table arguments to the front of the
+// statement as CTEs, with the edits inside them; a nested one comes before the one
+// that contains it.
 func (r *rewriter) hoist() {
 	if len(r.hoists) == 0 {
 		return
@@ -259,7 +259,7 @@ func (r *rewriter) hoist() {
 	r.edits = append([]sqltree.Edit{{Span: sqltree.Span{Start: at, End: at}, New: text}}, r.edits...)
 }
 
-// numberParams writes ? as $1, $2, …: a subquery that moves to the front takes
+// numberParams rewrites ? as $1, $2, …: a subquery that moves to the front takes
 // its parameters along.
 func (r *rewriter) numberParams() {
 	n := 0
@@ -290,8 +290,8 @@ func (r *rewriter) inside(span sqltree.Span) []sqltree.Edit {
 	return inside
 }
 
-// outermost leaves out the edits that fall inside a hoisted subquery which one
-// of the others replaces.
+// outermost omits the edits that are inside a hoisted subquery which another edit
+// replaces.
 func (r *rewriter) outermost(edits []sqltree.Edit) []sqltree.Edit {
 	var replaced []sqltree.Span
 	for _, e := range edits {

@@ -6,17 +6,16 @@ import (
 	"github.com/duckdb/duckdb-go/v2/mapping"
 )
 
-// session runs SQL of our own on one connection, unguarded.
+// session runs internal SQL on one connection, unguarded.
 type session struct{ c *conn }
 
-// Exec runs one statement of ours; it is not guarded.
+// Exec runs one internal statement, which is not guarded.
 func (s session) Exec(sql string) error {
 	return publicError(s.c.exec(sql), sql)
 }
 
-// Describe returns the columns that sql, a SELECT, would have, as the
-// session sees the catalog, without running it. An error has its offset
-// in sql.
+// Describe returns the columns that sql, a SELECT, would have in the session's
+// view of the catalog, without running it. The offset of an error is one in sql.
 func (s session) Describe(sql string) ([]Column, error) {
 	var raw mapping.PreparedStatement
 	defer mapping.DestroyPrepare(&raw)
@@ -28,14 +27,14 @@ func (s session) Describe(sql string) ([]Column, error) {
 	return d.columns, nil
 }
 
-// Query runs a SELECT of ours and calls f with every chunk.
+// Query runs an internal SELECT and calls f with every chunk.
 func (s session) Query(sql string, f func(*Chunk) error) error {
 	return publicError(s.c.each(sql, f), sql)
 }
 
-// Stage is a connection to try things out on before they are published:
-// temporary functions and views made here hide the public ones of the same
-// name, here only. It is used by one goroutine. Close it.
+// Stage is a connection to test objects on before they are published: temporary
+// functions and views made on it hide the public ones of the same name, on this
+// connection only. It is used by one goroutine. Close it.
 type Stage struct{ session }
 
 // Stage opens a stage. The context interrupts what runs on it.
@@ -51,18 +50,18 @@ func (db *DB) Stage(ctx context.Context) (*Stage, error) {
 	return &Stage{session{c}}, nil
 }
 
-// Close ends the stage and all that was made on it.
+// Close ends the stage and drops everything made on it.
 func (s *Stage) Close() { s.c.close() }
 
-// Run calls f and interrupts what it runs on the stage when ctx ends; the
-// error is ctx's then.
+// Run calls f and interrupts what it runs on the stage when ctx ends; the error is
+// then that of ctx.
 func (s *Stage) Run(ctx context.Context, f func() error) error {
 	return interruptible(ctx, s.c, f)
 }
 
-// Exec runs one statement of ours outside any generation, on a connection of
-// its own: attaching, loading and detaching data. It is not guarded; ctx
-// interrupts it. Several may run at once.
+// Exec runs one internal statement outside any generation, on a separate
+// connection, to attach, load or detach data. It is not guarded; ctx interrupts
+// it. Several may run concurrently.
 func (db *DB) Exec(ctx context.Context, sql string) error {
 	s, err := db.Stage(ctx)
 	if err != nil {
@@ -72,7 +71,7 @@ func (db *DB) Exec(ctx context.Context, sql string) error {
 	return s.Run(ctx, func() error { return s.Exec(sql) })
 }
 
-// interruptible calls f and interrupts c when ctx ends meanwhile.
+// interruptible calls f and interrupts c if ctx ends meanwhile.
 func interruptible(ctx context.Context, c *conn, f func() error) error {
 	if err := ctx.Err(); err != nil {
 		return err

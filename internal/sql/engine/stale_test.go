@@ -57,7 +57,7 @@ func TestCachedPlansSeeWrites(t *testing.T) {
 // read was written.
 func TestPlanIsMadeAgainOnlyAfterWrites(t *testing.T) {
 	db, _ := writing(t, Options{Connections: 1})
-	db.keptRun = time.Hour // of a busy machine, too
+	db.maxRun = time.Hour // even on a busy machine
 	plan := func(sql string) *stmt {
 		t.Helper()
 		mustInteger(t, db, sql, 1)
@@ -126,7 +126,7 @@ func cachedPlan(t testing.TB, db *DB, sql string) *stmt {
 // change: their plans must stay cached.
 func TestColumnsOfResultsAreThoseOfPlans(t *testing.T) {
 	db := fixture(t, Options{Connections: 1})
-	db.keptRun = time.Hour // of a busy machine, too
+	db.maxRun = time.Hour // even on a busy machine
 	for _, sql := range []string{
 		"SELECT 1 AS a, 2 AS a, 3 AS A FROM k", "SELECT i + 1, i, NULL, 'x', true, 1.5, 1e3 FROM k",
 		"SELECT [NULL] AS l, [] AS e, [i] AS i, [[i::VARCHAR]] AS n, MAP {'k': i} AS m, {'a': i, 'b': [i]} AS s FROM k",

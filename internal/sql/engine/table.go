@@ -12,7 +12,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 )
 
-// TableWriter fills the table of a kept result. It is used by one goroutine.
+// TableWriter fills the table of a stored result. It is used by one goroutine.
 type TableWriter struct {
 	db       *DB
 	table    Table
@@ -20,8 +20,8 @@ type TableWriter struct {
 	appender mapping.Appender
 }
 
-// CreateTable makes the file of a kept result with an empty table. Close or
-// Abort the writer. The file must be in a folder that the database may use.
+// CreateTable creates the file of a stored result with an empty table. Close or
+// Abort the writer. The file must be in a folder that the database may access.
 func (db *DB) CreateTable(ctx context.Context, t Table, columns []Column) (*TableWriter, error) {
 	c, err := db.connect("")
 	if err != nil {
@@ -30,7 +30,7 @@ func (db *DB) CreateTable(ctx context.Context, t Table, columns []Column) (*Tabl
 	w := &TableWriter{db: db, table: t, c: c}
 	err = interruptible(ctx, c, func() error {
 		for _, sql := range []string{
-			"ATTACH " + Literal(t.Path) + " AS " + Identifier(t.Database) + " (BLOCK_SIZE 16384)", // the least: many results are small
+			"ATTACH " + Literal(t.Path) + " AS " + Identifier(t.Database) + " (BLOCK_SIZE 16384)", // the minimum: many results are small
 			"CREATE TABLE " + t.SQL() + " (" + columnList(columns) + ")",
 		} {
 			if err := c.exec(sql); err != nil {
@@ -44,12 +44,12 @@ func (db *DB) CreateTable(ctx context.Context, t Table, columns []Column) (*Tabl
 	})
 	if err != nil {
 		w.Abort()
-		return nil, fmt.Errorf("keep the result: %w", err)
+		return nil, fmt.Errorf("store the result: %w", err)
 	}
 	return w, nil
 }
 
-// columnList declares columns; names that stand there twice get a number.
+// columnList declares columns; repeated names get a number.
 func columnList(columns []Column) string {
 	seen := map[string]bool{}
 	list := make([]string, len(columns))
@@ -73,10 +73,10 @@ func (w *TableWriter) Append(chunk *Chunk) error {
 }
 
 func (w *TableWriter) appenderError() error {
-	return errors.New("keep the result: " + newDuckError(mapping.AppenderError(w.appender)).message)
+	return errors.New("store the result: " + newDuckError(mapping.AppenderError(w.appender)).message)
 }
 
-// Close completes the table, which can be read from now on.
+// Close completes the table, which can be read from then on.
 func (w *TableWriter) Close() error {
 	err := error(nil)
 	if mapping.AppenderClose(w.appender) != mapping.StateSuccess {
@@ -100,7 +100,7 @@ func (w *TableWriter) Close() error {
 	return nil
 }
 
-// Abort takes the table back.
+// Abort discards the table.
 func (w *TableWriter) Abort() {
 	if w.appender.Ptr != nil {
 		mapping.AppenderDestroy(&w.appender)
@@ -109,10 +109,10 @@ func (w *TableWriter) Abort() {
 	w.db.DropTable(w.table)
 }
 
-// DropTable forgets a kept result that nobody reads any more and removes its
+// DropTable detaches a stored result that no one reads any more and removes its
 // file.
 func (db *DB) DropTable(t Table) {
-	// It is attached unless its making failed.
+	// It is attached unless its creation failed.
 	_ = db.Exec(context.Background(), "DETACH DATABASE IF EXISTS "+Identifier(t.Database))
 	os.Remove(t.Path)
 	os.Remove(t.Path + ".wal")

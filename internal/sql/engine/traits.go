@@ -6,16 +6,16 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 )
 
-// Traits are what a statement takes over from what it reads and calls.
+// Traits are properties that a statement inherits from what it reads and calls.
 type Traits struct {
-	Volatile  bool // an equal statement may give another result: none is kept
+	Volatile  bool // an equal statement may give another result, which must not be cached
 	Protected bool // a row filter or column mask decides what the caller sees
-	Caller    bool // it may give another caller something else: it reads what is protected or personal, or calls ctx or a tool
+	Caller    bool // its result depends on the caller: it reads protected or personal data, or calls ctx or a tool
 	Written   bool // statements may change what it reads
-	Files     bool // it reads files, which may be replaced at any time, also by some with other columns
+	Files     bool // it reads files, which may be replaced at any time, even by files with other columns
 }
 
-// With are the traits of what takes over both.
+// With returns the union of both.
 func (t Traits) With(o Traits) Traits {
 	return Traits{
 		Volatile: t.Volatile || o.Volatile, Protected: t.Protected || o.Protected, Caller: t.Caller || o.Caller,
@@ -23,18 +23,17 @@ func (t Traits) With(o Traits) Traits {
 	}
 }
 
-// closed are the traits with what follows from them.
+// closed adds the traits that follow from t.
 func (t Traits) closed() Traits {
 	t.Caller = t.Caller || t.Protected
 	t.Volatile = t.Volatile || t.Written
 	return t
 }
 
-// SetTraits says what statements take over from relations. Call it before
-// Publish.
+// SetTraits sets the traits of relations. Call it before Publish.
 func (c *Catalog) SetTraits(traits map[Relation]Traits) { c.traits = traits }
 
-// Traits are the relation's.
+// Traits returns the traits of the relation.
 func (c *Catalog) Traits(r Relation) Traits {
 	t := c.traits[r]
 	t.Volatile = t.Volatile || r.Schema == System
@@ -42,15 +41,15 @@ func (c *Catalog) Traits(r Relation) Traits {
 	return t.closed()
 }
 
-// traits are those of a call of f: what changes with each evaluation changes
-// with each statement.
+// traits returns the traits of a call of f: what changes with each evaluation also
+// changes with each statement.
 func (f *Function) traits() Traits {
 	t := f.Traits
 	t.Volatile = t.Volatile || f.Random
 	return t.closed()
 }
 
-// traits are those of a statement: of all that it mentions.
+// traits returns the traits of a statement: of all that it names.
 func (db *DB) traits(text string, st *sqltree.Statement, cat *Catalog) Traits {
 	t := Traits{Volatile: len(st.Shows) > 0 || mentionsVolatile(text)}
 	for _, r := range st.Relations {
@@ -74,9 +73,9 @@ func (db *DB) traits(text string, st *sqltree.Statement, cat *Catalog) Traits {
 	return t
 }
 
-// TextTraits are those of the functions that a text of SQL calls, by its words
-// alone: a column of such a name counts as well. declared returns the declared
-// function of a name, or nil.
+// TextTraits returns the traits of the functions that a SQL text calls, based on
+// its words alone: a column with the name of a function counts as well. declared
+// returns the declared function of a name, or nil.
 func (db *DB) TextTraits(text string, declared func(name string) *Function) Traits {
 	t := Traits{Volatile: mentionsVolatile(text)}
 	tokens := sqltree.Scan(text)
@@ -93,15 +92,15 @@ func (db *DB) TextTraits(text string, declared func(name string) *Function) Trai
 	return t
 }
 
-// traits are those of a call of a built-in function with so many arguments, 0
-// where that is not known.
+// traits returns the traits of a call of a built-in function with args arguments,
+// or 0 if the number is unknown.
 func (b *Builtins) traits(name string, args int) Traits {
 	name = sqltree.Fold(name)
-	clock := name == "ago" || name == "age" && args != 2 // of which DuckDB does not say so
+	clock := name == "ago" || name == "age" && args != 2 // DuckDB does not mark them as volatile
 	return Traits{Volatile: b.kinds[name].unstable || clock, Caller: name == Ctx}
 }
 
-// argTraits are those of the relation that an argument names.
+// argTraits returns the traits of the relation that an argument names.
 func (c *Catalog) argTraits(a sqltree.Arg) Traits {
 	parts := a.Parts
 	if a.Kind == sqltree.StringLiteral {
@@ -118,11 +117,11 @@ func (c *Catalog) argTraits(a sqltree.Arg) Traits {
 	return c.Traits(relation)
 }
 
-// shown is an error of the statement as its caller may see it. What DuckDB says
-// of a value, or of a line of a file, may be of a row that a protected relation
-// hides; names of tables, columns and functions are no secret, and it speaks of
-// these before the statement runs.
-func (p *producer) shown(e *Error) *Error {
+// redact hides values in an error of the statement. DuckDB's message about a value,
+// or about a line of a file, may show a row that a protected relation hides. Names
+// of tables, columns and functions are not secret, and errors about them come
+// before the statement runs.
+func (p *producer) redact(e *Error) *Error {
 	if p.verdict == nil || !p.verdict.traits.Protected {
 		return e
 	}
@@ -137,13 +136,13 @@ func (p *producer) shown(e *Error) *Error {
 	}
 	out := *e
 	out.Code = CodeExecution
-	out.Message = "the statement failed on a value of a row"
-	out.Hint = "the value is not shown, since a table has a row filter or a column mask; TRY_CAST gives NULL instead"
+	out.Message = "the statement failed on a value in a row"
+	out.Hint = "the value is hidden because a table has a row filter or a column mask; TRY_CAST returns NULL instead"
 	return &out
 }
 
-// volatileWords are what DuckDB's grammar, not a function, makes volatile: in
-// quotes too where no column has the name.
+// volatileWords are volatile by DuckDB's grammar rather than as functions: even in
+// quotes if no column has the name.
 var volatileWords = set("sample tablesample current_timestamp current_date current_time localtimestamp localtime current_user session_user user")
 
 func mentionsVolatile(text string) bool {

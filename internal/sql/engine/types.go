@@ -10,10 +10,10 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 )
 
-// TypeID is DuckDB's number of a logical type.
+// TypeID is DuckDB's id of a logical type.
 type TypeID = mapping.Type
 
-// The types a result may have.
+// The types that a result may have.
 const (
 	Boolean     = mapping.TypeBoolean
 	TinyInt     = mapping.TypeTinyInt
@@ -86,7 +86,7 @@ var simpleNames = map[TypeID]string{
 	Interval: "INTERVAL", Null: `"NULL"`,
 }
 
-// String is the type as DuckDB writes it.
+// String returns the type as DuckDB writes it.
 func (t *Type) String() string {
 	switch t.ID {
 	case Decimal:
@@ -124,7 +124,7 @@ func (t *Type) String() string {
 	return fmt.Sprintf("type %d", t.ID)
 }
 
-// String is the member as DuckDB writes it. Those of row(…) have no names.
+// String returns the member as DuckDB writes it. Members of row(…) have no names.
 func (f Field) String() string {
 	switch {
 	case f.Name == "":
@@ -162,7 +162,7 @@ func newType(lt mapping.LogicalType) *Type {
 	return readType(lt)
 }
 
-// readType reads a logical type that DuckDB lends.
+// readType reads a logical type that DuckDB owns.
 func readType(lt mapping.LogicalType) *Type {
 	t := &Type{ID: mapping.GetTypeId(lt)}
 	switch t.ID {
