@@ -2,6 +2,6 @@
 
 package isolate
 
-// confine does nothing: the system has no such limits. What a worker does too
-// long still ends with it.
+// confine does nothing: the system has no such limits. A worker that exceeds its
+// time is still killed.
 func confine(int64) error { return nil }

@@ -8,13 +8,13 @@ import (
 	"syscall"
 )
 
-// maxFiles bounds the files that a worker has open.
+// maxFiles is the limit of open files of a worker.
 const maxFiles = 1024
 
-// confine sets the limits of this process, and those of its own that make it
-// the first to be ended when the machine runs out of memory. 0 is no limit.
+// confine sets the limits of this process and those that make it the first to be
+// killed when the machine runs out of memory. 0 is no limit.
 func confine(memory int64) error {
-	signal.Ignore(syscall.SIGXFSZ) // a write beyond the limit fails and does not end the process
+	signal.Ignore(syscall.SIGXFSZ) // a write beyond the limit fails instead of killing the process
 	limits := map[int]uint64{syscall.RLIMIT_CORE: 0, syscall.RLIMIT_NOFILE: maxFiles}
 	if memory > 0 {
 		limits[syscall.RLIMIT_DATA] = uint64(memory)
@@ -25,11 +25,11 @@ func confine(memory int64) error {
 			return fmt.Errorf("resource %d to %d: %w", resource, value, err)
 		}
 	}
-	offerMemory()
+	preferOOMKill()
 	return nil
 }
 
-// limit lowers a limit for good; one that is lower already stays.
+// limit lowers a limit permanently; a limit that is already lower stays.
 func limit(resource int, value uint64) error {
 	var now syscall.Rlimit
 	if err := syscall.Getrlimit(resource, &now); err != nil {

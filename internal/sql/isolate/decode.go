@@ -12,19 +12,18 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/format"
 )
 
-// decoder makes chunks of what an encoder wrote. It trusts nothing: a payload
-// in a wrong form is an error, and memory grows only with what has arrived.
+// decoder decodes the chunks of an encoder. It trusts nothing: a malformed payload
+// is an error, and memory use is bounded by the bytes received.
 type decoder struct {
 	columns []engine.Column
 	ipc     *ipc.Reader
-	message *ipc.Message // that ipc reads next
+	message *ipc.Message // next message for ipc
 }
 
 var _ ipc.MessageReader = (*decoder)(nil)
 
-// newDecoder makes a decoder for a result with these columns. What they are in
-// Arrow it knows by itself: a schema that somebody sent could have any size in
-// memory.
+// newDecoder makes a decoder for a result with these columns. It derives the Arrow
+// schema from them: a schema sent by a worker could take any amount of memory.
 func newDecoder(columns []engine.Column) (*decoder, error) {
 	if err := checkRoom(columns); err != nil {
 		return nil, fmt.Errorf("%w: %w", errFrame, err)
@@ -40,7 +39,7 @@ func newDecoder(columns []engine.Column) (*decoder, error) {
 	return d, err
 }
 
-// schemaMessage takes the message of a schema from an Arrow writer.
+// schemaMessage captures the schema message of an Arrow writer.
 type schemaMessage struct{ message *ipc.Message }
 
 // Start implements [ipc.PayloadWriter].
@@ -59,7 +58,7 @@ func (s *schemaMessage) WritePayload(p ipc.Payload) error {
 func (d *decoder) decode(payload []byte) (chunk *engine.Chunk, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			err = fmt.Errorf("%w: rows that cannot be read: %v", errFrame, v)
+			err = fmt.Errorf("%w: malformed rows: %v", errFrame, v)
 		}
 		if err != nil && chunk != nil {
 			chunk.Destroy()
@@ -70,7 +69,7 @@ func (d *decoder) decode(payload []byte) (chunk *engine.Chunk, err error) {
 		return nil, err
 	}
 	if !d.ipc.Next() {
-		return nil, fmt.Errorf("%w: no rows in their frame: %w", errFrame, d.ipc.Err())
+		return nil, fmt.Errorf("%w: no rows in the frame: %w", errFrame, d.ipc.Err())
 	}
 	batch := d.ipc.RecordBatch()
 	n := int(batch.NumRows())
@@ -88,7 +87,7 @@ func (d *decoder) decode(payload []byte) (chunk *engine.Chunk, err error) {
 	return chunk, nil
 }
 
-// close lets go of the last rows.
+// close releases the last rows.
 func (d *decoder) close() { d.ipc.Release() }
 
 // Message implements [ipc.MessageReader].
@@ -101,7 +100,7 @@ func (d *decoder) Message() (*ipc.Message, error) {
 	return m, nil
 }
 
-// readMessage takes a payload apart; see encoder.
+// readMessage splits a payload; see encoder.
 func readMessage(p []byte) (*ipc.Message, error) {
 	if len(p) < 8 {
 		return nil, fmt.Errorf("%w: rows of %d bytes", errFrame, len(p))
@@ -124,8 +123,8 @@ func (d *decoder) Retain() {}
 // Release implements [ipc.MessageReader].
 func (d *decoder) Release() {}
 
-// noMemory is an allocator that has none: what an encoder writes is read in
-// place.
+// noMemory is an allocator that never allocates: the output of an encoder is read
+// in place.
 type noMemory struct{}
 
 var _ memory.Allocator = noMemory{}

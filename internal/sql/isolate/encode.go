@@ -10,10 +10,10 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/format"
 )
 
-// encoder writes the rows of a result as frames: one message of an Arrow IPC
-// stream each, without the first one, the schema, which the reader knows. The
-// payload is the length of the message's metadata (4 bytes, little-endian), 4
-// zero bytes, the metadata, filled up to 8 bytes, and the message's body.
+// encoder writes the rows of a result as frames. Each is one message of an Arrow IPC
+// stream, except the schema, which the reader derives. The payload is the length of
+// the message's metadata (4 bytes, little-endian), 4 zero bytes, the metadata,
+// padded to 8 bytes, and the message's body.
 type encoder struct {
 	out     *frameWriter
 	batcher *format.Batcher
@@ -67,5 +67,5 @@ func (e *encoder) WritePayload(p ipc.Payload) error {
 	return e.out.write(kindRows, e.body.Bytes())
 }
 
-// fill is what n lacks to a multiple of 8.
+// fill is the padding of n bytes to a multiple of 8.
 func fill(n int) int { return -n & 7 }

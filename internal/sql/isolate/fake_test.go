@@ -160,18 +160,18 @@ func TestAWorkerThatDoesWhatNoneShouldFailsItsStatement(t *testing.T) {
 		"has no memory":        "limit_exceeded: the statement took more ",
 		"is killed":            "limit_exceeded: the statement took more ",
 		"has a fault":          "execution_error: the worker ended: exit status 4",
-		"begins twice":         "execution_error: the worker ended: what it sent cannot be read",
-		"has no columns":       "execution_error: the worker ended: what it sent cannot be read",
-		"ends without columns": "execution_error: the worker ended: what it sent cannot be read",
-		"has a bad type":       "execution_error: the worker ended: what it sent cannot be read",
-		"has an unknown kind":  "execution_error: the worker ended",
-		"has bad rows":         "execution_error: the worker ended: what it sent cannot be read",
-		"has rows of zeros":    "execution_error: the worker ended: what it sent cannot be read",
+		"begins twice":         "execution_error: the worker was killed: it sent an invalid message",
+		"has no columns":       "execution_error: the worker was killed: it sent an invalid message",
+		"ends without columns": "execution_error: the worker was killed: it sent an invalid message",
+		"has a bad type":       "execution_error: the worker was killed: it sent an invalid message",
+		"has an unknown kind":  "execution_error: the worker was killed",
+		"has bad rows":         "execution_error: the worker was killed: it sent an invalid message",
+		"has rows of zeros":    "execution_error: the worker was killed: it sent an invalid message",
 		"announces much":       "execution_error: the worker",
-		"calls much":           "execution_error: the worker ended: what it sent cannot be read",
-		"calls for another":    "execution_error: the worker ended: what it sent cannot be read",
-		"ends at once":         "internal: no worker starts: the worker ended: exit status 3",
-		"says rubbish":         "internal: no worker starts: the worker",
+		"calls much":           "execution_error: the worker was killed: it sent an invalid message",
+		"calls for another":    "execution_error: the worker was killed: it sent an invalid message",
+		"ends at once":         "internal: no worker could be started: the worker ended: exit status 3",
+		"says rubbish":         "internal: no worker could be started: the worker",
 	} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
@@ -226,7 +226,7 @@ func TestAWorkerThatReadsNothingIsKilled(t *testing.T) {
 				w.isolated(sql, 100*time.Millisecond)
 				return w.pool.Stats().Killed > 0
 			})
-			wait.Until(t, "the end of its statements", func() bool { return w.Stats() == engine.Stats{} })
+			wait.Until(t, "the end of the statements", func() bool { return w.Stats() == engine.Stats{} })
 			w.pool.Close()
 		})
 	}

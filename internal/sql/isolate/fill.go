@@ -12,17 +12,17 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
 
-// bareElements is the memory, in bytes, that the elements of lists in a frame
-// may take beyond eight times its own, which a byte of BOOLEANs takes: NULLs of
-// no type have none there.
+// bareElements is the memory, in bytes, that list elements in a frame may take in
+// addition to eight times the frame's size, the factor of BOOLEANs: NULLs without a
+// type take no bytes in a frame.
 const bareElements = 1 << 20
 
 var errShort = errors.New("fewer values than rows")
 
 // filler fills the vectors of one chunk with the values of Arrow arrays of the
-// physical types. Buffers and offsets are checked, not their arrays.
+// physical types. It checks their buffers and offsets.
 type filler struct {
-	elements int // bytes of the elements of lists, that may still come
+	elements int // remaining bytes for list elements
 }
 
 // vector fills the first n values of v, which is of type t.
@@ -64,7 +64,7 @@ func buffer(data arrow.ArrayData, i, size int) ([]byte, error) {
 	return b.Bytes()[:size], nil
 }
 
-// nulls takes the NULLs of data over.
+// nulls copies the NULLs of data.
 func nulls(v *engine.Vector, data arrow.ArrayData, n int) error {
 	if data.NullN() == 0 {
 		return nil
@@ -77,7 +77,7 @@ func nulls(v *engine.Vector, data arrow.ArrayData, n int) error {
 	return nil
 }
 
-// setNulls makes those of n values NULL whose bit is not set.
+// setNulls sets those of n values to NULL whose bit is not set.
 func setNulls(v *engine.Vector, valid []byte, n int) {
 	for at, b := range valid {
 		for missing := ^b; missing != 0; missing &= missing - 1 {
@@ -115,27 +115,27 @@ func numbers(v *engine.Vector, t *engine.Type, data arrow.ArrayData, n int) erro
 func checkIndexes(v *engine.Vector, t *engine.Type, n int) error {
 	for i := range n {
 		if v.Valid(i) && v.EnumIndex(i) >= len(t.Values) {
-			return errors.New("an ENUM of a value that it does not have")
+			return errors.New("an ENUM value outside its dictionary")
 		}
 	}
 	return nil
 }
 
-// offsets returns n+1 places in something of size units, in ascending order.
+// offsets returns n+1 ascending positions, at most size.
 func offsets(data arrow.ArrayData, n, size int) ([]int32, error) {
 	raw, err := buffer(data, 1, (n+1)*4)
 	if err != nil {
 		return nil, err
 	}
-	places := arrow.GetData[int32](raw)
+	bounds := arrow.GetData[int32](raw)
 	last := int32(0)
-	for _, p := range places {
+	for _, p := range bounds {
 		if p < last || int(p) > size {
-			return nil, fmt.Errorf("values that end at %d of %d", p, size)
+			return nil, fmt.Errorf("offset %d of %d", p, size)
 		}
 		last = p
 	}
-	return places, nil
+	return bounds, nil
 }
 
 func texts(v *engine.Vector, t *engine.Type, data arrow.ArrayData, n int) error {
@@ -143,7 +143,7 @@ func texts(v *engine.Vector, t *engine.Type, data arrow.ArrayData, n int) error 
 	if b := data.Buffers()[2]; b != nil {
 		all = b.Bytes()
 	}
-	places, err := offsets(data, n, len(all))
+	bounds, err := offsets(data, n, len(all))
 	if err != nil {
 		return err
 	}
@@ -151,7 +151,7 @@ func texts(v *engine.Vector, t *engine.Type, data arrow.ArrayData, n int) error 
 		if !v.Valid(i) {
 			continue
 		}
-		s := all[places[i]:places[i+1]]
+		s := all[bounds[i]:bounds[i+1]]
 		if t.ID == engine.Varchar && !utf8.Valid(s) {
 			s = bytes.ToValidUTF8(s, []byte("\uFFFD"))
 		}
@@ -165,17 +165,17 @@ func texts(v *engine.Vector, t *engine.Type, data arrow.ArrayData, n int) error 
 
 func (f *filler) lists(v *engine.Vector, t *engine.Type, data arrow.ArrayData, n int) error {
 	elem := data.Children()[0]
-	places, err := offsets(data, n, elem.Len())
+	bounds, err := offsets(data, n, elem.Len())
 	if err != nil {
 		return err
 	}
-	count := int(places[n])
+	count := int(bounds[n])
 	if f.elements -= count * room(t.Elem, false); f.elements < 0 {
-		return fmt.Errorf("%d elements, more than there are bytes for", count)
+		return fmt.Errorf("%d elements, more than the frame has bytes for", count)
 	}
 	v.Grow(count)
 	for i, entries := 0, engine.Values[engine.ListEntry](v, n); i < n; i++ {
-		entries[i] = engine.ListEntry{Offset: uint64(places[i]), Length: uint64(places[i+1] - places[i])}
+		entries[i] = engine.ListEntry{Offset: uint64(bounds[i]), Length: uint64(bounds[i+1] - bounds[i])}
 	}
 	return f.vector(v.Elem(), t.Elem, elem, count)
 }
@@ -192,7 +192,7 @@ func (f *filler) members(v *engine.Vector, t *engine.Type, data arrow.ArrayData,
 	}
 	for i := range n {
 		if tag := v.Field(0); v.Valid(i) && (!tag.Valid(i) || int(engine.Value[uint8](tag, i)) >= len(t.Fields)) {
-			return errors.New("a UNION without one of its members")
+			return errors.New("a UNION value without a valid member")
 		}
 	}
 	return nil

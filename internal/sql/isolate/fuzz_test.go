@@ -15,7 +15,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/format"
 )
 
-// crossing is a result as it crosses: its columns and the payloads of its rows.
+// crossing is a result as it is sent: the columns and the payloads of the rows.
 func crossing(f testing.TB, db *engine.DB, sql string) (columns []byte, payloads [][]byte) {
 	f.Helper()
 	rows, err := db.Query(context.Background(), engine.Request{SQL: sql})

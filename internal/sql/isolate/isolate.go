@@ -1,12 +1,12 @@
-// Package isolate runs statements in worker processes of their own, which can
-// be killed: some of DuckDB's kernels can neither be interrupted nor bounded
-// in memory, as in levenshtein(repeat('a', 200000), repeat('b', 200000)).
+// Package isolate runs statements in separate worker processes, which can be killed:
+// some of DuckDB's kernels can neither be interrupted nor limited in memory, such as
+// levenshtein(repeat('a', 200000), repeat('b', 200000)).
 //
-// A [Pool] is the runtime's side. It keeps workers ready that hold what the
-// newest catalog declares, hands each one statement at a time and reads its
-// rows as Arrow batches from a pipe; the pipe is the flow control. A worker
-// that overruns the time or the memory of its statement ends, and another
-// takes its place. The parent does not trust what a worker sends.
+// A [Pool] is the runtime's side. It keeps workers ready with the newest catalog,
+// gives each one statement at a time and reads the rows as Arrow batches from a
+// pipe; the pipe is the flow control. A worker that exceeds the time or memory of a
+// statement is killed and replaced. The parent does not trust the data that a
+// worker sends.
 //
 //	pool, err := isolate.New(isolate.Options{Roots: roots})
 //	defer pool.Close()
@@ -37,28 +37,28 @@ const (
 	defaultGrace   = 250 * time.Millisecond
 	defaultThreads = 2
 	minWorkers     = 2
-	minMemory      = 256 << 20 // a worker that holds nothing needs about 150 MiB
+	minMemory      = 256 << 20 // an empty worker needs about 150 MiB
 )
 
 // Limits of a worker's life.
 const (
-	maxStatements = 10_000           // that one worker runs
-	startLimit    = 60 * time.Second // until a worker has run its script
-	maxScripts    = 3                // that fail, each made anew, before a catalog has no workers
+	maxStatements = 10_000           // that a worker runs
+	startLimit    = 60 * time.Second // for running the script
+	maxScripts    = 3                // failures of newly made scripts before a catalog has no workers
 	minBackoff    = 100 * time.Millisecond
 	maxBackoff    = 30 * time.Second
-	maxCalls      = 256 // of the runtime's functions, that one statement waits for at once
+	maxCalls      = 256 // concurrent calls of the runtime's functions by one statement
 )
 
 // Options configures [New]. The zero value is ready to use.
 type Options struct {
 	Command     []string      // starts a worker; nil: this executable with the argument worker
-	Env         []string      // its environment, as name=value, beside TZ; nothing else of ours reaches it
-	Workers     int           // statements that run at once, at each depth of nesting; 0: one for each CPU, at least 2
-	Memory      int64         // bytes that a worker may hold, at least 256 MiB; 0: 1 GiB; below 0: no limit
+	Env         []string      // the worker's environment, as name=value, besides TZ; nothing else is inherited
+	Workers     int           // statements that run concurrently, at each depth of nesting; 0: one for each CPU, at least 2
+	Memory      int64         // bytes of memory of a worker, at least 256 MiB; 0: 1 GiB; below 0: no limit
 	Roots       []string      // folders that a worker's DuckDB may read
 	TempDir     string        // where workers spill; "": the system's folder
-	Grace       time.Duration // between the end of a statement's time and that of its worker; 0: 250 ms
+	Grace       time.Duration // between a statement's time limit and the end of the worker; 0: 250 ms
 	Threads     int           // of each worker's DuckDB; 0: 2
 	MemoryLimit string        // of each worker's DuckDB, such as "600MiB"; "": 60 % of Memory
 	Log         *slog.Logger  // nil: no log
@@ -68,7 +68,7 @@ func withDefaults(o Options) (Options, error) {
 	if len(o.Command) == 0 {
 		self, err := os.Executable()
 		if err != nil {
-			return o, fmt.Errorf("find the program of workers: %w", err)
+			return o, fmt.Errorf("find the worker executable: %w", err)
 		}
 		o.Command = []string{self, "worker"}
 	}
@@ -91,8 +91,8 @@ func withDefaults(o Options) (Options, error) {
 	return o, nil
 }
 
-// inherited is what every worker finds in its environment: one line instead of
-// stacks when the Go runtime ends it, and our time zone.
+// inherited is the environment of every worker: one line instead of stacks when the
+// Go runtime crashes, and the time zone of this process.
 func inherited() []string {
 	env := []string{"GOTRACEBACK=none"}
 	if tz, ok := os.LookupEnv("TZ"); ok {
@@ -104,15 +104,15 @@ func inherited() []string {
 // Pool is a set of workers. It is safe for concurrent use.
 type Pool struct {
 	opts Options
-	life context.Context // ends with Close; the one context that is kept
+	life context.Context // ends with Close
 	stop context.CancelFunc
-	work sync.WaitGroup // of everything the pool has begun
+	work sync.WaitGroup // all goroutines of the pool
 
 	mu     sync.Mutex
 	closed bool
-	crews  map[crewKey]*crew
+	groups map[groupKey]*group
 	newest uint64 // serial of the newest catalog
-	stats  Stats  // but for what is counted when asked
+	stats  Stats  // without the numbers that Stats counts
 }
 
 var _ engine.Isolator = (*Pool)(nil)
@@ -123,19 +123,19 @@ func New(opts Options) (*Pool, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Pool{opts: opts, crews: map[crewKey]*crew{}}
+	p := &Pool{opts: opts, groups: map[groupKey]*group{}}
 	p.life, p.stop = context.WithCancel(context.Background())
 	return p, nil
 }
 
-// Run implements [engine.Isolator]: it waits for a worker that holds the job's
-// catalog and begins the statement there.
+// Run implements [engine.Isolator]: it waits for a worker with the job's catalog and
+// starts the statement in it.
 func (p *Pool) Run(ctx context.Context, job engine.Job) (engine.RemoteRows, error) {
 	params, err := appendParams(nil, job.Params)
 	if err != nil {
 		return nil, newError(engine.CodeArgument, err.Error(), "")
 	}
-	w, err := p.hire(ctx, job.Catalog)
+	w, err := p.acquire(ctx, job.Catalog)
 	if err != nil {
 		return nil, err
 	}
@@ -147,30 +147,30 @@ func (p *Pool) Run(ctx context.Context, job engine.Job) (engine.RemoteRows, erro
 	return r, nil
 }
 
-// Prewarm makes workers ready for a catalog that has been published. It does
-// not wait for them. Those of older catalogs end when one of them is ready and
-// their statements are over.
+// Prewarm starts the workers of a published catalog, without waiting for them. The
+// workers of older catalogs end once one of the new ones is ready and their
+// statements are finished.
 func (p *Pool) Prewarm(cat *engine.Catalog) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.fillUp(p.crewOf(cat, 0))
+	p.fillUp(p.groupOf(cat, 0))
 }
 
-// Stats are numbers of a pool: of workers and statements at this moment, and
-// of workers since its beginning.
+// Stats are statistics of a pool: current numbers of workers and statements, and
+// totals since it was made.
 type Stats struct {
 	Workers, Idle, Waiting int
-	Started                int // those that became ready
-	Killed                 int // over the time of their statement
-	Crashed                int // ended by themselves, as for want of memory
+	Started                int // became ready
+	Killed                 int // exceeded the time of their statement
+	Crashed                int // ended by themselves, for example out of memory
 }
 
-// Stats returns the present numbers.
+// Stats returns the current statistics.
 func (p *Pool) Stats() Stats {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := p.stats
-	for _, c := range p.crews {
+	for _, c := range p.groups {
 		s.Workers, s.Idle, s.Waiting = s.Workers+c.alive, s.Idle+len(c.idle), s.Waiting+len(c.waiting)
 	}
 	return s
@@ -178,13 +178,13 @@ func (p *Pool) Stats() Stats {
 
 var errClosed = errors.New("the runtime is shutting down")
 
-// Close ends all workers and what runs there, and returns when they are gone.
+// Close ends all workers and their statements, and waits until they are gone.
 func (p *Pool) Close() {
 	p.mu.Lock()
 	p.closed = true
-	for _, c := range p.crews {
+	for _, c := range p.groups {
 		c.refuse(newError(engine.CodeCancelled, errClosed.Error(), ""))
-		c.dismissIdle()
+		c.killIdle()
 	}
 	p.mu.Unlock()
 	p.stop()

@@ -160,8 +160,8 @@ func TestACallerThatLeavesFreesTheWorker(t *testing.T) {
 	}
 }
 
-// Whatever moment a caller leaves at, the worker is interrupted, not killed, and
-// nobody reads what it sends from then on.
+// Whenever a caller disconnects, the worker is interrupted, not killed, and no one
+// reads what it sends from then on.
 func TestACallerMayLeaveAtAnyMoment(t *testing.T) {
 	w := newWorld(t, func(o *isolate.Options) { o.Grace = wait.Limit })
 	cat := w.publish(t)
@@ -197,9 +197,9 @@ func TestCallsAreAnsweredByTheParent(t *testing.T) {
 	fail := errors.New("it does not want to")
 	w.Handle("double", func(_ context.Context, input string) (string, error) { return input + input, nil })
 	w.Handle("fail", func(context.Context, string) (string, error) { return "", fail })
-	w.declareCalls(t, "double", "fail", "nobody")
+	w.declareCalls(t, "double", "fail", "noone")
 	for _, sql := range []string{
-		"SELECT double('a' || i) AS v FROM range(100) t(i)", "SELECT double(NULL) AS v", "SELECT fail('x')", "SELECT nobody('x')",
+		"SELECT double('a' || i) AS v FROM range(100) t(i)", "SELECT double(NULL) AS v", "SELECT fail('x')", "SELECT noone('x')",
 	} {
 		w.same(t, sql, engine.Params{})
 	}
@@ -218,7 +218,7 @@ func TestWhatDoesNotFitAFrameIsTold(t *testing.T) {
 	w.declareCalls(t, "fail", "size")
 	w.same(t, "SELECT fail('x')", engine.Params{})
 	got := w.isolated("SELECT size(repeat('x', 20000000)) AS v", 0)
-	if got.Err == nil || !strings.Contains(got.Err.Message, "the input of size cannot leave the worker: more than 16 MiB") {
+	if got.Err == nil || !strings.Contains(got.Err.Message, "the input of size cannot be sent by the worker: more than 16 MiB") {
 		t.Errorf("got %+v", got)
 	}
 	if log := w.log.String(); strings.Contains(log, "a worker is ended") {

@@ -15,19 +15,19 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
 
-// What a worker has of its memory's limit.
+// Shares of a worker's memory limit.
 const (
-	heapShare   = 8 // a part of it: our own heap, beside DuckDB's
-	spillFactor = 4 // times it: on disk
+	heapShare   = 8 // the Go heap takes this part of it
+	spillFactor = 4 // the spill files take this many times it
 )
 
-// leave is how long a worker waits for DuckDB to end a statement: before it says
-// that it does not, and when the parent is gone.
-const leave = time.Second
+// endWait is how long a worker waits for DuckDB to end a statement before it reports
+// that it does not, and after the parent is gone.
+const endWait = time.Second
 
-// Main is the body of a worker process: it reads frames from in and writes
-// frames to out, and nothing else may. It returns when in ends, which is how a
-// worker notices that its parent is gone; the process has to end then.
+// Main is the body of a worker process: it reads frames from in and writes frames to
+// out, which nothing else may use. It returns when in ends because the parent is
+// gone; the process must exit then.
 func Main(in io.Reader, out io.Writer) error {
 	s := &server{in: bufio.NewReaderSize(in, 64<<10), out: newFrameWriter(out), statements: make(chan statement, 1)}
 	ctx, stop := context.WithCancel(context.Background())
@@ -55,7 +55,7 @@ func Main(in io.Reader, out io.Writer) error {
 	select {
 	case <-served:
 		s.db.Close()
-	case <-time.After(leave): // a kernel of DuckDB's that nothing interrupts
+	case <-time.After(endWait): // a kernel of DuckDB that cannot be interrupted
 	}
 	return err
 }
@@ -72,15 +72,15 @@ type server struct {
 	calls  sync.Map           // id → chan answer
 }
 
-// statement is a query with its life, which begins when it arrives: a cancel
-// that overtakes its run counts.
+// statement is a query with a context that begins when it arrives: a cancellation
+// that arrives before it runs takes effect.
 type statement struct {
 	query
 	ctx    context.Context
 	cancel context.CancelFunc
 }
 
-// open bounds the process, and makes the database in which statements run.
+// open limits the process and opens the database in which statements run.
 func (s *server) open(ctx context.Context, begin setup) *failure {
 	if err := confine(begin.Memory); err != nil {
 		return &failure{Message: fmt.Sprintf("limit the worker: %s", err)}
@@ -91,7 +91,7 @@ func (s *server) open(ctx context.Context, begin setup) *failure {
 	var err error
 	s.db, err = engine.Open(ctx, engine.Options{
 		Threads: begin.Threads, MemoryLimit: begin.MemoryLimit, TempDir: begin.TempDir,
-		Connections: 1, MaxSQL: maxFrame, Grace: leave,
+		Connections: 1, MaxSQL: maxFrame, Grace: endWait,
 	})
 	if err != nil {
 		return &failure{Message: err.Error()}
@@ -114,7 +114,7 @@ func (s *server) open(ctx context.Context, begin setup) *failure {
 	return nil
 }
 
-// read takes frames until the parent is gone.
+// read handles frames until the parent is gone.
 func (s *server) read(ctx context.Context) error {
 	for {
 		f, err := readFrame(s.in, fromParent)

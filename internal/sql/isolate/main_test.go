@@ -38,8 +38,8 @@ func asWorker(kind string) int {
 	return 0
 }
 
-// noMemoryLimit: under the race detector a process maps terabytes at its
-// start, and no limit of its memory lets it go on.
+// noMemoryLimit: under the race detector a process maps terabytes when it starts,
+// which no memory limit allows.
 const noMemoryLimit = -1
 
 // world is a database whose isolated statements run in workers.

@@ -7,7 +7,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
 
-// setup is what a worker begins with.
+// setup is the first message to a worker.
 type setup struct {
 	Script      []string
 	Roots       []string // folders that statements may read
@@ -17,17 +17,17 @@ type setup struct {
 	Memory      int64  // of the process; 0: no limit
 }
 
-// failure is why a worker does not begin.
+// failure is why a worker cannot start.
 type failure struct {
 	Message string
-	Script  bool // the script fails, so would one of another worker
+	Script  bool // the script failed, and would fail in any worker
 }
 
 // query is a judged statement.
 type query struct {
-	Number   int // of the worker's statements
+	Number   int // counts the worker's statements
 	SQL      string
-	Describe bool   // and do not run it
+	Describe bool   // instead of running it
 	Params   []byte // see appendParams
 	Tables   []engine.Table
 	Timeout  time.Duration
@@ -35,9 +35,8 @@ type query struct {
 	MaxBytes int64
 }
 
-// call is a call of one of the runtime's own functions by a statement. A worker
-// that lies about its number gains nothing: the call is answered as the current
-// statement's, or not at all.
+// call is a call of one of the runtime's own functions by a statement. The call is
+// answered for the current statement or rejected, whatever number a worker sends.
 type call struct {
 	Number  int // of the query
 	ID      uint64
@@ -45,21 +44,21 @@ type call struct {
 	Input   string
 }
 
-// answer is a call's result, or why there is none.
+// answer is the result of a call, or its error.
 type answer struct {
 	ID     uint64
 	Output string
 	Error  *string `json:",omitempty"`
 }
 
-// end is how a statement ended.
+// end reports how a statement ended.
 type end struct {
 	Error *problem `json:",omitempty"`
-	Busy  bool     // DuckDB works on it all the same: the worker is of no use any more
-	Data  int64    // bytes of memory that the worker holds now; 0: unknown
+	Busy  bool     // DuckDB still works on it: the worker cannot be used again
+	Data  int64    // bytes of memory that the worker uses now; 0: unknown
 }
 
-// problem is an engine.Error without what follows from its offset.
+// problem is an engine.Error without the fields that follow from its offset.
 type problem struct {
 	Code    engine.Code
 	Message string
@@ -77,7 +76,7 @@ func newProblem(err error) *problem {
 	return &problem{e.Code, e.Message, e.Hint, e.Missing, e.Offset, e.Ran}
 }
 
-// err is the problem as an error of a statement.
+// err converts the problem to an error of a statement.
 func (p *problem) err() *engine.Error {
 	e := newError(p.Code, p.Message, p.Hint)
 	e.Offset, e.Ran = p.Offset, p.Ran
@@ -94,7 +93,7 @@ func (p *problem) err() *engine.Error {
 	return e
 }
 
-// newError makes an engine.Error without a place.
+// newError makes an engine.Error without a position.
 func newError(code engine.Code, message, hint string) *engine.Error {
 	return &engine.Error{
 		Code: code, Message: truncate.Fit(message, engine.MaxMessage), Hint: truncate.Fit(hint, engine.MaxMessage), Offset: -1,

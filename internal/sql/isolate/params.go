@@ -12,9 +12,9 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
 
-// Parameters cross in a form of their own, since JSON has no NaN, no bytes and
-// one kind of number only. A value is a tag and its content; lengths and counts
-// are unsigned varints (encoding/binary):
+// Parameters have their own encoding, since JSON has no NaN, no bytes and a single
+// kind of number. A value is a tag and its content; lengths and counts are unsigned
+// varints (encoding/binary):
 //
 //	n                     nil
 //	t, f                  bool
@@ -26,9 +26,9 @@ import (
 //	. length bytes        engine.Numeric
 //	[ count values        []any
 //	{ count (length bytes value)…   map[string]any, by key
-const maxDepth = 64 // of lists and maps; the engine takes fewer
+const maxDepth = 64 // of lists and maps; the engine's limit is lower
 
-var errParams = errors.New("parameters in a wrong form")
+var errParams = errors.New("malformed parameters")
 
 // appendParams appends both kinds of parameters.
 func appendParams(buf []byte, p engine.Params) ([]byte, error) {
@@ -104,7 +104,7 @@ func appendMap(buf []byte, m map[string]any, depth int) (_ []byte, err error) {
 	return buf, nil
 }
 
-// readParams reads what appendParams wrote, and nothing else.
+// readParams reads the output of appendParams.
 func readParams(buf []byte) (p engine.Params, err error) {
 	r := &paramReader{buf: buf}
 	positional, named := r.value(0), r.value(0)
@@ -121,8 +121,7 @@ func readParams(buf []byte) (p engine.Params, err error) {
 	return p, r.err
 }
 
-// paramReader reads values from a buffer. After the first fault every value is
-// nil.
+// paramReader reads values from a buffer. After the first error every value is nil.
 type paramReader struct {
 	buf []byte
 	err error
@@ -143,7 +142,7 @@ func (r *paramReader) take(n int) []byte {
 	return b
 }
 
-// count reads a length or a number of values, each of a byte at least.
+// count reads a length or a number of values, each of at least one byte.
 func (r *paramReader) count() int {
 	n, size := binary.Uvarint(r.buf)
 	if size <= 0 || n > uint64(len(r.buf)-size) {

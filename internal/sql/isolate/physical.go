@@ -9,10 +9,10 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
 
-// physical is the type of the bits that DuckDB holds of a value of t. Rows
-// cross as columns of these types, whose Arrow form is an exact copy: what
-// DuckDB has and Arrow lacks, such as an INTERVAL of microseconds or the bits
-// of a TIME WITH TIME ZONE, comes back as it was. Fields have no names.
+// physical is the type of the bits that DuckDB stores for a value of t. Rows are
+// sent as columns of these types, whose Arrow form is an exact copy: values that
+// Arrow lacks, such as an INTERVAL of microseconds or the bits of a TIME WITH TIME
+// ZONE, stay unchanged. Fields have no names.
 func physical(t *engine.Type) *engine.Type {
 	switch t.ID {
 	case engine.Boolean, engine.Null:
@@ -39,7 +39,7 @@ var unsignedOf = map[int]engine.TypeID{
 
 var tagType = &engine.Type{ID: engine.UTinyInt}
 
-// members are the types of what [engine.Vector.Field] returns.
+// members returns the types of the vectors of [engine.Vector.Field].
 func members(t *engine.Type) []*engine.Type {
 	var list []*engine.Type
 	if t.ID == engine.Union {
@@ -51,8 +51,8 @@ func members(t *engine.Type) []*engine.Type {
 	return list
 }
 
-// width is the number of bytes of a value of a type of fixed width, which
-// [engine.Values] tells; BOOLEAN is not asked for.
+// width is the number of bytes of a value of a fixed-width type other than BOOLEAN,
+// see [engine.Values].
 func width(t *engine.Type) int {
 	switch t.ID {
 	case engine.TinyInt, engine.UTinyInt:
@@ -93,8 +93,8 @@ func enumWidth(values int) int {
 	return 4
 }
 
-// room is the memory that DuckDB takes for a value of t in a vector, in bytes:
-// without the elements of a LIST, or with those of one each, as in a new chunk.
+// room is the memory, in bytes, that DuckDB uses for a value of t in a vector:
+// without the elements of a LIST, or with one element each, as in a new chunk.
 func room(t *engine.Type, elements bool) int {
 	switch t.ID {
 	case engine.Boolean:
@@ -125,7 +125,7 @@ func checkRoom(columns []engine.Column) error {
 		n += room(c.Type, true)
 	}
 	if n > maxChunk/engine.ChunkRows {
-		return fmt.Errorf("a row has %d bytes without its texts; at most %d are possible", n, maxChunk/engine.ChunkRows)
+		return fmt.Errorf("a row has %d bytes without texts; the limit is %d", n, maxChunk/engine.ChunkRows)
 	}
 	return nil
 }
@@ -138,11 +138,11 @@ func physicalColumns(columns []engine.Column) []engine.Column {
 	return out
 }
 
-// Limits of the types of a result, which its worker tells.
+// Limits of the types in a result, as sent by a worker.
 const (
 	maxColumns  = 1 << 16
-	maxNesting  = 60      // Arrow's readers go to 64
-	maxArray    = 100_000 // elements of an ARRAY, those in an ARRAY of them counted together: DuckDB's limit of one
+	maxNesting  = 60      // Arrow's readers accept 64
+	maxArray    = 100_000 // elements of an ARRAY including nested ones: DuckDB's limit for one
 	maxMembers  = 1 << 14 // of a STRUCT
 	maxTags     = 255     // members of a UNION
 	maxDecimals = 38
@@ -150,15 +150,15 @@ const (
 	maxChunk = 256 << 20 // bytes of a new chunk; a column of FLOAT[8192] takes a quarter
 )
 
-// checkColumns refuses columns that DuckDB would not survive: a worker may be
-// in the hands of its statement.
+// checkColumns refuses columns that would crash DuckDB: a statement may have taken
+// over its worker.
 func checkColumns(columns []engine.Column) error {
 	if len(columns) == 0 || len(columns) > maxColumns {
 		return fmt.Errorf("%w: %d columns", errFrame, len(columns))
 	}
 	for _, c := range columns {
 		if err := checkType(c.Type, 0, 1); err != nil {
-			return fmt.Errorf("%w: the type of a column: %w", errFrame, err)
+			return fmt.Errorf("%w: a column type: %w", errFrame, err)
 		}
 	}
 	return nil
@@ -208,7 +208,7 @@ func checkMembers(fields []engine.Field, most, depth, array int) error {
 	}
 	for _, f := range fields {
 		if !plainName(f.Name) {
-			return errors.New("has a member without a proper name")
+			return errors.New("has a member with an invalid name")
 		}
 		if err := checkType(f.Type, depth+1, array); err != nil {
 			return err
@@ -224,12 +224,12 @@ func checkEnum(values []string) error {
 	seen := make(map[string]bool, len(values))
 	for _, v := range values {
 		if seen[v] || !plainName(v) {
-			return errors.New("is an ENUM with improper values")
+			return errors.New("is an ENUM with invalid values")
 		}
 		seen[v] = true
 	}
 	return nil
 }
 
-// plainName reports whether s can cross into C as UTF-8.
+// plainName reports whether s can be passed to C as UTF-8.
 func plainName(s string) bool { return utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 }

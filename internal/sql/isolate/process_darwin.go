@@ -1,4 +1,4 @@
 package isolate
 
-// offerMemory has no counterpart here.
-func offerMemory() {}
+// preferOOMKill has no counterpart here.
+func preferOOMKill() {}

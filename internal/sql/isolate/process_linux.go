@@ -13,9 +13,9 @@ import (
 // does not name.
 const prSetNoNewPrivs = 38
 
-// startProcess starts a command that can never gain rights, whatever it
-// executes. A process inherits that from the thread that starts it, and a
-// thread cannot give it up: it is one that ends with its goroutine.
+// startProcess starts a command that cannot gain privileges, whatever it executes. A
+// process inherits that from the thread that starts it. Since the thread cannot
+// undo it, the thread ends with its goroutine.
 func startProcess(cmd *exec.Cmd) error {
 	done := make(chan error)
 	go func() {
@@ -29,12 +29,12 @@ func startProcess(cmd *exec.Cmd) error {
 	return <-done
 }
 
-// offerMemory makes this process the first to be ended when the machine has no
-// memory left.
-func offerMemory() { _ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0) }
+// preferOOMKill makes this process the first to be killed when the machine runs out
+// of memory.
+func preferOOMKill() { _ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0) }
 
-// dataBytes is the memory that counts for RLIMIT_DATA, see proc_pid_statm(5);
-// 0 when it is unknown.
+// dataBytes is the memory that counts towards RLIMIT_DATA, see proc_pid_statm(5); 0
+// if unknown.
 func dataBytes() int64 {
 	text, err := os.ReadFile("/proc/self/statm")
 	fields := bytes.Fields(text)

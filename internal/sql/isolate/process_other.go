@@ -6,5 +6,5 @@ import "os/exec"
 
 func startProcess(cmd *exec.Cmd) error { return cmd.Start() }
 
-// dataBytes is unknown here.
+// dataBytes is unknown on this system.
 func dataBytes() int64 { return 0 }

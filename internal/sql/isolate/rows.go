@@ -12,7 +12,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
 
-// rows are the rows of a job that a worker runs.
+// rows are the rows of a job in a worker.
 type rows struct {
 	pool    *Pool
 	worker  *worker
@@ -20,16 +20,16 @@ type rows struct {
 	ctx     context.Context // of the job
 	cancel  context.CancelFunc
 	columns []engine.Column
-	about   *engine.Description // in place of columns, when the job asks for it
-	calls   sync.WaitGroup      // that are being answered
-	pending atomic.Int32        // of them
+	about   *engine.Description // instead of columns, if the job describes
+	calls   sync.WaitGroup      // calls in progress
+	pending atomic.Int32        // number of calls in progress
 	closing sync.Once
 
-	mu      sync.Mutex // held by who reads the worker's frames
-	stop    func()     // of what closes the rows with ctx or the pool
+	mu      sync.Mutex // held while reading the worker's frames
+	stop    func()     // stops closing the rows with ctx or the pool
 	decoder *decoder
 	ended   bool  // the worker is between statements, or gone
-	err     error // of the statement, or of its end before its last row; no frame is read after it
+	err     error // of the statement, or why it ended early; no frame is read after it
 }
 
 var _ engine.RemoteRows = (*rows)(nil)
@@ -37,7 +37,7 @@ var _ engine.RemoteRows = (*rows)(nil)
 func newRows(ctx context.Context, p *Pool, w *worker, job engine.Job) *rows {
 	r := &rows{pool: p, worker: w, job: job, ended: true}
 	r.ctx, r.cancel = context.WithCancel(ctx)
-	r.mu.Lock() // Close may come at once
+	r.mu.Lock() // Close may be called at once
 	defer r.mu.Unlock()
 	stopWithPool, stopWithJob := context.AfterFunc(p.life, r.Close), context.AfterFunc(ctx, r.Close)
 	r.stop = func() { stopWithPool(); stopWithJob() }
@@ -53,7 +53,7 @@ func (r *rows) begin(params []byte) error {
 	}
 	r.ended = false
 	r.worker.served++
-	// A worker that is gone does not take it; its end says why.
+	// If the worker is gone, receive returns the reason.
 	_ = r.worker.out.send(kindQuery, query{
 		Number: r.worker.served,
 		SQL:    r.job.SQL, Describe: r.job.Describe, Params: params, Tables: r.job.Tables,
@@ -65,21 +65,21 @@ func (r *rows) begin(params []byte) error {
 	}
 	if f.kind == kindEnd {
 		if r.over(f); r.err == nil {
-			r.breach(fmt.Errorf("%w: a statement without columns", errFrame))
+			r.violation(fmt.Errorf("%w: a statement without columns", errFrame))
 		}
 		return r.err
 	}
 	if r.job.Describe {
 		if r.about, err = readDescription(f); err != nil {
-			return r.breach(err)
+			return r.violation(err)
 		}
 		return nil
 	}
 	if r.columns, err = readColumns(f); err != nil {
-		return r.breach(err)
+		return r.violation(err)
 	}
 	if r.decoder, err = newDecoder(r.columns); err != nil {
-		return r.breach(err)
+		return r.violation(err)
 	}
 	return nil
 }
@@ -103,7 +103,7 @@ func readDescription(f frame) (*engine.Description, error) {
 	if err != nil {
 		return nil, err
 	}
-	var types []engine.Column // those that are known
+	var types []engine.Column // of known type
 	for _, c := range about.Columns {
 		if c.Type != nil {
 			types = append(types, c)
@@ -141,7 +141,7 @@ func (r *rows) Next() (*engine.Chunk, error) {
 		}
 		chunk, err := r.chunk(f)
 		if err != nil {
-			return nil, r.breach(err)
+			return nil, r.violation(err)
 		}
 		return chunk, nil
 	}
@@ -155,7 +155,7 @@ func (r *rows) chunk(f frame) (*engine.Chunk, error) {
 	return r.decoder.decode(f.payload)
 }
 
-// receive returns the next frame that is no call; calls are answered beside.
+// receive returns the next frame that is not a call; calls are answered in parallel.
 func (r *rows) receive() (frame, error) {
 	for {
 		select {
@@ -167,7 +167,7 @@ func (r *rows) receive() (frame, error) {
 				return f, nil
 			}
 			if err := r.take(f); err != nil {
-				return f, r.breach(err)
+				return f, r.violation(err)
 			}
 		case <-r.ctx.Done():
 			r.err = errCancelled()
@@ -180,24 +180,24 @@ func errCancelled() error {
 	return newError(engine.CodeCancelled, "the statement was cancelled", "")
 }
 
-// over takes note of the end of the statement.
+// over records the end of the statement.
 func (r *rows) over(f frame) {
 	e, err := decodeJSON[end](f)
 	if err != nil {
-		r.breach(err)
+		r.violation(err)
 		return
 	}
 	r.ended = true
 	if e.Error != nil {
 		r.err = e.Error.err()
 	}
-	r.release(e)
+	r.finish(e)
 }
 
-// release says whether the worker is used again. It is not when it has run
-// long or keeps three quarters of its memory, nor when its database may be
-// damaged. One that still works on the statement is killed.
-func (r *rows) release(e end) {
+// finish decides whether the worker is reused. It is not after many statements, if
+// it uses three quarters of the memory limit, or if its database may be damaged. A worker
+// that still works on the statement is killed.
+func (r *rows) finish(e end) {
 	w := r.worker
 	if w.served >= maxStatements || w.opts.Memory > 0 && e.Data > w.opts.Memory/4*3 ||
 		e.Error != nil && e.Error.err().Code == engine.CodeInternal {
@@ -208,23 +208,23 @@ func (r *rows) release(e end) {
 	}
 }
 
-// crashed says why the worker is gone.
+// crashed returns why the worker is gone.
 func (r *rows) crashed() error {
 	<-r.worker.exited
 	r.ended, r.err = true, r.worker.fate
 	return r.err
 }
 
-// breach ends a worker that does not keep to the protocol.
-func (r *rows) breach(err error) error {
-	r.pool.opts.Log.Warn("a worker is ended", "error", err)
+// violation kills a worker that violates the protocol.
+func (r *rows) violation(err error) error {
+	r.pool.opts.Log.Warn("killing a worker", "error", err)
 	r.worker.kill()
-	r.ended, r.err = true, newError(engine.CodeExecution, "the worker ended: what it sent cannot be read", "")
+	r.ended, r.err = true, newError(engine.CodeExecution, "the worker was killed: it sent an invalid message", "")
 	return r.err
 }
 
-// take has a call answered. One of another statement is none that the caller
-// of this one may be asked for.
+// take answers a call. A call for another statement is a protocol violation: it must
+// not be answered for this statement's caller.
 func (r *rows) take(f frame) error {
 	c, err := decodeJSON[call](f)
 	if err != nil {
@@ -253,7 +253,7 @@ func (r *rows) native(c call) (output string, err error) {
 	return r.job.Native(r.ctx, c.Handler, c.Input)
 }
 
-// reply answers a call. A worker that is gone does not hear it.
+// reply answers a call, if the worker still runs.
 func reply(w *worker, id uint64, output string, err error) {
 	a := answer{ID: id, Output: output}
 	if err != nil {
@@ -263,15 +263,14 @@ func reply(w *worker, id uint64, output string, err error) {
 	_ = w.out.send(kindAnswer, a)
 }
 
-// Close implements [engine.RemoteRows]. The worker of a statement that still
-// runs is asked to interrupt it, and killed after the grace; Close does not
-// wait for that, only for the runtime's functions that the statement called.
-// When the statement has ended without them, the grace is theirs too: they may
-// be stuck in a worker that does not take their answers.
+// Close implements [engine.RemoteRows]. It asks the worker of a running statement to
+// interrupt it and kills the worker after the grace, without waiting for either. It
+// waits only for calls of the runtime's functions. After the end of the statement the
+// grace limits those too: they may be blocked by a worker that does not read answers.
 func (r *rows) Close() {
 	r.closing.Do(func() {
 		r.cancel()
-		timer := time.AfterFunc(r.pool.opts.Grace, r.overrun) // from now: who has the lock may be stuck, too
+		timer := time.AfterFunc(r.pool.opts.Grace, r.overrun) // before locking: the holder of the lock may be blocked
 		r.mu.Lock()
 		r.stop()
 		ended := r.ended
@@ -287,20 +286,20 @@ func (r *rows) Close() {
 		}
 		r.calls.Wait()
 		if ended {
-			r.settle(timer)
+			r.giveBack(timer)
 		}
 	})
 }
 
-// settle gives the worker back, unless it is being killed.
-func (r *rows) settle(timer *time.Timer) {
+// giveBack gives the worker back, unless it is being killed.
+func (r *rows) giveBack(timer *time.Timer) {
 	if !timer.Stop() {
-		r.worker.kill() // nobody else gets it
+		r.worker.kill() // no one else uses it
 	}
-	r.pool.settle(r.worker)
+	r.pool.release(r.worker)
 }
 
-// overrun kills the worker over its statement, and counts it.
+// overrun kills the worker for exceeding its time, and counts it.
 func (r *rows) overrun() {
 	if r.worker.over() {
 		return
@@ -311,9 +310,9 @@ func (r *rows) overrun() {
 	r.worker.kill()
 }
 
-// abort ends the statement; the timer ends its worker.
+// abort cancels the statement; the timer kills its worker.
 func (r *rows) abort(timer *time.Timer) {
-	defer r.settle(timer)
+	defer r.giveBack(timer)
 	_ = r.worker.out.send(kindCancel, nil)
 	for f := range r.worker.frames {
 		switch f.kind {
@@ -322,7 +321,7 @@ func (r *rows) abort(timer *time.Timer) {
 			if err != nil {
 				r.worker.kill()
 			}
-			r.release(e)
+			r.finish(e)
 			return
 		case kindCall:
 			var c call

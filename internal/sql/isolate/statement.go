@@ -8,15 +8,15 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
 
-// numberKey is the context's key of the number of a statement.
+// numberKey is the context key of the number of a statement.
 type numberKey struct{}
 
-// serve runs one statement after the other.
+// serve runs statements one after another.
 func (s *server) serve() {
 	for st := range s.statements {
 		err := s.run(context.WithValue(st.ctx, numberKey{}, st.Number), st.query)
 		st.cancel()
-		busy := !s.db.Quiet(leave) // a parent that has cancelled it does not wait as long
+		busy := !s.db.Quiet(endWait) // a parent that has cancelled it does not wait as long
 		err = s.out.send(kindEnd, end{Error: newProblem(err), Busy: busy, Data: dataBytes()})
 		if err != nil {
 			return // the parent is gone
@@ -24,7 +24,7 @@ func (s *server) serve() {
 	}
 }
 
-// run runs a statement to its end. The error is an [*engine.Error], or one of
+// run runs a statement to its end. The error is an [*engine.Error], or an error of
 // the pipe.
 func (s *server) run(ctx context.Context, q query) error {
 	params, err := readParams(q.Params)
@@ -46,7 +46,7 @@ func (s *server) run(ctx context.Context, q query) error {
 			return err
 		}
 		if err := s.out.send(kindAbout, about); err != nil {
-			return cannotLeave("the description", err, "select fewer columns at once")
+			return notSent("the description", err, "select fewer columns at once")
 		}
 		return nil
 	}
@@ -56,10 +56,10 @@ func (s *server) run(ctx context.Context, q query) error {
 	}
 	defer rows.Close()
 	if err := checkRoom(rows.Columns()); err != nil {
-		return cannotLeave("the rows", err, "select fewer columns at once, or a slice of an ARRAY as a LIST: a[1:100]")
+		return notSent("the rows", err, "select fewer columns at once, or a slice of an ARRAY as a LIST: a[1:100]")
 	}
 	if err := s.out.send(kindColumns, rows.Columns()); err != nil {
-		return cannotLeave("the columns", err, "select fewer at once")
+		return notSent("the columns", err, "select fewer at once")
 	}
 	e := newEncoder(rows.Columns(), s.out)
 	for chunk, err := range rows.Chunks() {
@@ -67,17 +67,17 @@ func (s *server) run(ctx context.Context, q query) error {
 			return err
 		}
 		if err := e.write(chunk); err != nil {
-			return cannotLeave("the rows", err, "select less at once")
+			return notSent("the rows", err, "select less at once")
 		}
 	}
 	return nil
 }
 
-func cannotLeave(what string, err error, hint string) *engine.Error {
-	return newError(engine.CodeLimit, what+" cannot leave the worker: "+err.Error(), hint)
+func notSent(what string, err error, hint string) *engine.Error {
+	return newError(engine.CodeLimit, what+" cannot be sent by the worker: "+err.Error(), hint)
 }
 
-// attach makes kept results readable; detach undoes it.
+// attach attaches stored results; detach undoes it.
 func (s *server) attach(ctx context.Context, tables []engine.Table) (detach func(), err error) {
 	var attached []string
 	detach = func() {
@@ -86,7 +86,7 @@ func (s *server) attach(ctx context.Context, tables []engine.Table) (detach func
 		}
 	}
 	for _, t := range tables {
-		attached = append(attached, t.Database) // Exec may attach it and tell that the caller has left
+		attached = append(attached, t.Database) // Exec may attach it and still return the error of ctx
 		sql := "ATTACH IF NOT EXISTS " + engine.Literal(t.Path) + " AS " + engine.Identifier(t.Database) + " (READ_ONLY)"
 		if err := s.db.Exec(ctx, sql); err != nil {
 			return detach, err
@@ -95,7 +95,7 @@ func (s *server) attach(ctx context.Context, tables []engine.Table) (detach func
 	return detach, nil
 }
 
-// call has the parent call one of the runtime's own functions.
+// call asks the parent to call one of the runtime's own functions.
 func (s *server) call(ctx context.Context, handler, input string) (string, error) {
 	number, _ := ctx.Value(numberKey{}).(int)
 	id := s.lastID.Add(1)
@@ -103,7 +103,7 @@ func (s *server) call(ctx context.Context, handler, input string) (string, error
 	s.calls.Store(id, ch)
 	defer s.calls.Delete(id)
 	if err := s.out.send(kindCall, call{number, id, handler, input}); err != nil {
-		return "", fmt.Errorf("the input of %s cannot leave the worker: %w", handler, err)
+		return "", fmt.Errorf("the input of %s cannot be sent by the worker: %w", handler, err)
 	}
 	select {
 	case a := <-ch:

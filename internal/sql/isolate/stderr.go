@@ -10,15 +10,15 @@ import (
 	"time"
 )
 
-// Bounds of what is logged of a worker's standard error.
+// Limits of what is logged from a worker's standard error.
 const (
 	maxLine  = 1 << 10
 	maxLines = 20
-	maxWait  = time.Second // for the rest of it
+	maxWait  = time.Second // for the remaining output
 )
 
-// stderr is what a worker says outside of the protocol: the Go runtime, or
-// C++, at its end. It is logged, and tells whether memory was short.
+// stderr is the output of a worker outside the protocol: messages of the Go runtime
+// or of C++ when it ends. It is logged, and shows whether memory was short.
 type stderr struct {
 	log   *slog.Logger
 	pipe  io.ReadCloser
@@ -42,8 +42,8 @@ func (s *stderr) read() {
 	}
 }
 
-// wait waits for the end of what a process said that is gone. A child of it may
-// have the pipe, and keep it.
+// wait waits for the remaining output of a process that is gone. A child of it may
+// still have the pipe open.
 func (s *stderr) wait() {
 	defer time.AfterFunc(maxWait, s.close).Stop()
 	s.task.Wait()
@@ -51,9 +51,9 @@ func (s *stderr) wait() {
 
 func (s *stderr) close() { s.pipe.Close() }
 
-// shortage are the words of who found no memory, also for the stack of a
-// thread: the Go runtime, C++ and the system. They end a process and leave it
-// no other way to tell.
+// shortage are messages of the Go runtime, C++ and the system that memory, or a
+// thread's stack, could not be allocated. They end a process, which has no other way
+// to report it.
 var shortage = []string{"out of memory", "cannot allocate memory", "std::bad_alloc", "pthread_create failed"}
 
 func (s *stderr) add(line string) {
@@ -68,5 +68,5 @@ func (s *stderr) add(line string) {
 	}
 }
 
-// noMemory reports whether memory was short. Ask after wait.
+// noMemory reports whether memory was short. Call it after wait.
 func (s *stderr) noMemory() bool { return s.short }

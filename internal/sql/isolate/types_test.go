@@ -73,7 +73,7 @@ func (w *world) same(t *testing.T, sql string, params engine.Params) {
 	}
 }
 
-// typeCases are a value of each type, most of them at an end of its range.
+// typeCases are a value of each type, most of them at an end of the range.
 var typeCases = []string{
 	"true", "false", "NULL",
 	"(-128)::TINYINT", "(-32768)::SMALLINT", "(-2147483648)::INTEGER", "(-9223372036854775808)::BIGINT",
@@ -170,7 +170,7 @@ func TestAnEnumWithoutValues(t *testing.T) {
 func TestRowsTooWideForAChunk(t *testing.T) {
 	w := newWorld(t, func(o *isolate.Options) { o.Memory = noMemoryLimit })
 	got := w.isolated("SELECT list_resize([1.5::DOUBLE], 20000)::DOUBLE[20000] AS a", 0)
-	want := "the rows cannot leave the worker: a row has 160000 bytes without its texts; at most 131072 are possible"
+	want := "the rows cannot be sent by the worker: a row has 160000 bytes without texts; the limit is 131072"
 	if got.Err == nil || got.Err.Code != engine.CodeLimit || got.Err.Message != want || got.Err.Hint == "" {
 		t.Errorf("got %+v", got.Err)
 	}

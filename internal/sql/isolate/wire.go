@@ -11,7 +11,7 @@ import (
 	"sync"
 )
 
-// kind says what a frame holds.
+// kind is the kind of a frame.
 type kind byte
 
 // The frames to a worker.
@@ -25,32 +25,33 @@ const (
 // The frames of a worker.
 const (
 	kindReady   kind = 'R' // nothing: the setup is done
-	kindFailed  kind = 'F' // failure, instead of kindReady
+	kindFailed  kind = 'F' // failure; instead of kindReady
 	kindColumns kind = 'C' // []engine.Column: the statement has begun
-	kindAbout   kind = 'B' // engine.Description, in place of columns and rows
+	kindAbout   kind = 'B' // engine.Description, instead of columns and rows
 	kindRows    kind = 'D' // a message of Arrow IPC, see encoder
 	kindCall    kind = 'N' // call; may come at any time until kindEnd
 	kindEnd     kind = 'E' // end: the statement is over
 )
 
-// A frame is the length of its payload (4 bytes, little-endian), its kind
-// (1 byte) and the payload.
+// A frame is the length of the payload (4 bytes, little-endian), the kind (1 byte)
+// and the payload.
 type frame struct {
 	kind    kind
 	payload []byte
 }
 
-// Limits of what crosses a pipe.
+// Limits of the frames.
 const (
 	headerBytes = 5
-	maxFrame    = 512 << 20 // of any frame; rows are cut into frames of about 1 MiB, but one row may be large
-	maxControl  = 16 << 20  // of a frame of a worker that holds no rows
+	maxFrame    = 512 << 20 // of any frame; rows are split into frames of about 1 MiB, but a single row may be large
+	maxControl  = 16 << 20  // of a worker's frame other than rows
 	atOnce      = 1 << 20   // of a payload that is allocated before it has arrived
 )
 
-var errFrame = errors.New("the other side breaks the protocol")
+var errFrame = errors.New("protocol violation")
 
-// readFrame reads a frame. The error at the end between two frames is io.EOF.
+// readFrame reads a frame. At the end of the stream, between frames, the error is
+// io.EOF.
 func readFrame(r io.Reader, limit func(kind) int) (frame, error) {
 	var header [headerBytes]byte
 	if _, err := io.ReadFull(r, header[:]); err != nil {
@@ -68,8 +69,8 @@ func readFrame(r io.Reader, limit func(kind) int) (frame, error) {
 	return f, err
 }
 
-// readPayload reads n bytes. A large payload is allocated as it arrives: who
-// announces one has to send it.
+// readPayload reads n bytes. A large payload is allocated as it arrives, not when it
+// is announced.
 func readPayload(r io.Reader, n int64) ([]byte, error) {
 	if n <= atOnce {
 		payload := make([]byte, n)
@@ -84,7 +85,7 @@ func readPayload(r io.Reader, n int64) ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
-// fromParent and fromWorker are the largest payloads of each side.
+// fromParent and fromWorker are the largest payloads in each direction.
 func fromParent(kind) int { return maxFrame }
 
 func fromWorker(k kind) int {
@@ -103,7 +104,7 @@ func writeFrame(w io.Writer, k kind, payload []byte) error {
 		most = fromParent(k)
 	}
 	if len(payload) > most {
-		return fmt.Errorf("more than %d MiB do not fit a frame", most>>20)
+		return fmt.Errorf("more than %d MiB do not fit in a frame", most>>20)
 	}
 	var header [headerBytes]byte
 	binary.LittleEndian.PutUint32(header[:], uint32(len(payload)))
@@ -133,7 +134,7 @@ func newFrameWriter(w io.Writer) *frameWriter {
 	return &frameWriter{buf: bufio.NewWriterSize(w, 64<<10)}
 }
 
-// write adds a frame that goes out with the next flush, or before.
+// write adds a frame, which is sent with the next flush or earlier.
 func (w *frameWriter) write(k kind, payload []byte) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -146,7 +147,7 @@ func (w *frameWriter) flush() error {
 	return w.buf.Flush()
 }
 
-// send writes a frame with v as JSON, or with nothing for nil, at once.
+// send writes and flushes a frame with v as JSON, or without a payload for nil.
 func (w *frameWriter) send(k kind, v any) error {
 	var payload []byte
 	if v != nil {

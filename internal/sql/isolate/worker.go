@@ -16,35 +16,35 @@ import (
 
 // worker is the pool's side of a process.
 type worker struct {
-	crew   *crew
+	group  *group
 	opts   *Options
 	cmd    *exec.Cmd
-	dir    string // where it spills; removed after its end
+	dir    string // where it spills; removed when it has ended
 	stdin  io.Closer
 	stdout io.ReadCloser
 	out    *frameWriter
 	stderr *stderr
-	frames chan frame // closed at its end
+	frames chan frame // closed when it ends
 
 	dying  sync.Once
-	killer chan struct{}  // closed when we end it
+	killer chan struct{}  // closed by kill
 	exited chan struct{}  // closed when it is gone
-	fate   *engine.Error  // set before exited is closed
+	fate   *engine.Error  // why it ended; set before exited is closed
 	reader sync.WaitGroup // read
 
-	served int  // statements; for who has hired it
-	spent  bool // it is not to be used again; for who has hired it
+	served int  // statements; owned by the caller of acquire
+	spent  bool // it must not be used again; owned by the caller of acquire
 }
 
-// scriptError is why no worker of a catalog can begin.
+// scriptError is why no worker of a catalog can start.
 type scriptError struct{ message string }
 
 func (e *scriptError) Error() string { return e.message }
 
 // newWorker starts a process and waits until it is ready.
-func (p *Pool) newWorker(c *crew) (*worker, error) {
+func (p *Pool) newWorker(c *group) (*worker, error) {
 	w := &worker{
-		crew: c, opts: &p.opts,
+		group: c, opts: &p.opts,
 		frames: make(chan frame), killer: make(chan struct{}), exited: make(chan struct{}),
 	}
 	if err := w.start(); err != nil {
@@ -94,12 +94,12 @@ func (w *worker) start() (err error) {
 	return nil
 }
 
-// begin has the process run the script.
+// begin makes the process run the script.
 func (w *worker) begin(ctx context.Context, script []string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, startLimit, fmt.Errorf("it was not ready within %s", startLimit))
 	defer cancel()
 	defer context.AfterFunc(ctx, w.kill)()
-	// A process that is gone does not take it; its end says why.
+	// If the process is gone, frames is closed and fate has the reason.
 	_ = w.out.send(kindSetup, setup{
 		Script: script, Roots: w.opts.Roots, TempDir: w.dir,
 		Threads: w.opts.Threads, MemoryLimit: w.opts.MemoryLimit, Memory: max(w.opts.Memory, 0),
@@ -114,7 +114,7 @@ func (w *worker) begin(ctx context.Context, script []string) error {
 	case f.kind == kindReady:
 		return nil
 	case f.kind != kindFailed:
-		return fmt.Errorf("%w: frame %q instead of the first", errFrame, byte(f.kind))
+		return fmt.Errorf("%w: frame %q instead of the first one", errFrame, byte(f.kind))
 	}
 	why, err := decodeJSON[failure](f)
 	if err != nil {
@@ -126,8 +126,8 @@ func (w *worker) begin(ctx context.Context, script []string) error {
 	return errors.New(why.Message)
 }
 
-// read hands over the frames of the process to its end. Who does not keep to
-// the form of frames is ended.
+// read forwards the frames of the process to its end, and kills a process that
+// violates the protocol.
 func (w *worker) read() {
 	defer close(w.frames)
 	in := bufio.NewReaderSize(w.stdout, 64<<10)
@@ -135,7 +135,7 @@ func (w *worker) read() {
 		f, err := readFrame(in, fromWorker)
 		if err != nil {
 			if errors.Is(err, errFrame) {
-				w.opts.Log.Warn("a worker is ended", "error", err)
+				w.opts.Log.Warn("killing a worker", "error", err)
 				w.kill()
 			}
 			break
@@ -150,15 +150,15 @@ func (w *worker) read() {
 	w.end()
 }
 
-// kill ends the process, whatever it does. It may be called more than once.
+// kill ends the process. It may be called more than once.
 func (w *worker) kill() {
 	w.dying.Do(func() { close(w.killer) })
 	w.end()
 	w.stderr.close()
 }
 
-// end ends the process, what we read of it and what we write to it. A worker
-// should have no children and has nothing to save.
+// end ends the process and closes its pipes. A worker has no children and nothing to
+// save.
 func (w *worker) end() {
 	_ = w.cmd.Process.Kill()
 	w.stdout.Close()
@@ -179,8 +179,8 @@ func closed(ch <-chan struct{}) bool {
 	}
 }
 
-// wait waits for the end of the process. It may be called more than once, by
-// one goroutine.
+// wait waits for the end of the process. It may be called more than once, by one
+// goroutine.
 func (w *worker) wait() {
 	if closed(w.exited) {
 		return
@@ -193,12 +193,12 @@ func (w *worker) wait() {
 	close(w.exited)
 }
 
-// explain says why a process ended.
+// explain returns why a process ended.
 func (w *worker) explain() *engine.Error {
 	status, _ := w.cmd.ProcessState.Sys().(syscall.WaitStatus)
 	switch {
 	case w.killed():
-		return newError(engine.CodeExecution, "the worker was ended", "")
+		return newError(engine.CodeExecution, "the worker was killed", "")
 	case w.stderr.noMemory(), status.Signaled() && status.Signal() == syscall.SIGKILL: // by the system
 		return w.noMemory()
 	}
@@ -207,7 +207,7 @@ func (w *worker) explain() *engine.Error {
 
 func (w *worker) noMemory() *engine.Error {
 	if w.opts.Memory < 0 {
-		return newError(engine.CodeLimit, "the statement took more memory than there is for its worker", "")
+		return newError(engine.CodeLimit, "the statement ran out of memory in its worker", "")
 	}
 	return newError(engine.CodeLimit,
 		fmt.Sprintf("the statement took more than %d MiB of memory in its worker", w.opts.Memory>>20), "")

@@ -130,7 +130,7 @@ func TestACommandThatCannotBeStartedIsTold(t *testing.T) {
 	w := newWorld(t, func(o *isolate.Options) { o.Command = []string{filepath.Join(t.TempDir(), "nothing")} })
 	for range 2 {
 		got := w.isolated("SELECT 1", 0)
-		if got.code() != engine.CodeInternal || !strings.Contains(got.Err.Message, "no worker starts") {
+		if got.code() != engine.CodeInternal || !strings.Contains(got.Err.Message, "no worker could be started") {
 			t.Errorf("got %+v", got)
 		}
 	}
@@ -246,7 +246,7 @@ func TestCloseEndsWhatRunsAndLeavesNothing(t *testing.T) {
 	}
 }
 
-// refs are kept results by their name.
+// refs are stored results by name.
 type refs map[string]engine.Table
 
 func (r refs) Ref(_ context.Context, name string) (engine.Table, func(), error) {
@@ -278,7 +278,7 @@ func TestKeptResultsCanBeRead(t *testing.T) {
 	}
 }
 
-// keep makes the kept result of a statement.
+// keep stores the result of a statement.
 func (w *world) keep(t *testing.T, table engine.Table, sql string) {
 	t.Helper()
 	ctx := context.Background()
