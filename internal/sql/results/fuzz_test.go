@@ -9,8 +9,8 @@ import (
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
-// FuzzRef asks for results by any name and in any spelling of the call: nobody
-// but the owner reads the one that is there, and every failure is told as one.
+// FuzzRef asks for results by any name and in any spelling of the call: no one
+// but the owner reads the existing one, and every failure has the same error.
 func FuzzRef(f *testing.F) {
 	w := newWorld(f, spicepod.Results{})
 	r := w.must("ada", "SELECT 'of ada alone' AS secret")

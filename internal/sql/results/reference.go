@@ -15,24 +15,24 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/format"
 )
 
-// Limits of what is told of a result instead of its rows.
+// Limits of what is returned instead of a large result.
 const (
 	previewRows  = 10
-	previewBytes = 2 << 10 // of the whole reference, if two rows are not more already
+	previewBytes = 2 << 10 // of the whole reference, unless two rows are larger
 	leastPreview = 2       // rows
 	cellBytes    = 80      // of a value in the preview, as JSON
 	typeBytes    = 80      // of the name of a type
-	statsColumns = 20      // of wider results no statistics are made
-	statsText    = 40      // characters of the least and the greatest text
+	statsColumns = 20      // wider results have no statistics
+	statsText    = 40      // characters of the smallest and largest text
 	statsTimeout = 5 * time.Second
-	// keepTimeout is how long the rest of a result is waited for, or half of
-	// the time that its caller has left. The rows that there are already stand
-	// for it when it takes longer.
+	// keepTimeout is how long reading the rest of a result may take, if that is not
+	// more than half of the caller's remaining time. After that, only the rows read
+	// so far are returned.
 	keepTimeout = 20 * time.Second
 )
 
-// reference stands for a kept result. Without a name it stands for one that
-// cannot be kept, and the preview is all that there is.
+// reference replaces a large result. It has no name if the result cannot be stored;
+// then the preview is all there is.
 type reference struct {
 	Ref     string            `json:"ref,omitempty"`
 	Rows    int64             `json:"rows,omitempty"`
@@ -58,7 +58,7 @@ var referenceSchema = json.RawMessage(`{"type":"object",` +
 	`"stats":{"type":"array","items":{"type":"object"}}},` +
 	`"required":["note","preview"]}`)
 
-// Schema is the JSON Schema of what Keep returns.
+// Schema is the JSON Schema of the output of Keep.
 func (s *Store) Schema() json.RawMessage { return referenceSchema }
 
 // Summary is returned in place of a large result.
@@ -81,14 +81,14 @@ func (s *Store) Keep(ctx context.Context, first []*engine.Chunk, rest *engine.Ro
 	switch {
 	case err == nil:
 		return s.describe(ctx, r, shown)
-	case ctx.Err() == nil && standsFor(err):
-		return cutOff(shown, engine.AsError(err))
+	case ctx.Err() == nil && partial(err):
+		return truncated(shown, engine.AsError(err))
 	}
 	return Summary{}, err
 }
 
-// patience is how long the rest of a result is waited for: what is told of it
-// must still reach the caller.
+// patience is how long reading the rest of a result may take, so that the reference
+// still reaches the caller.
 func patience(ctx context.Context) time.Duration {
 	if end, ok := ctx.Deadline(); ok {
 		return min(keepTimeout, time.Until(end)/2)
@@ -96,10 +96,10 @@ func patience(ctx context.Context) time.Duration {
 	return keepTimeout
 }
 
-// errPatience is why a result is not kept that takes too long.
+// errPatience is the error of a result that takes too long.
 var errPatience = &engine.Error{Code: engine.CodeTimeout, Offset: -1, Message: "it takes too long to read"}
 
-// save reads the rest of a result into a table.
+// save stores the rest of a result in a table.
 func (s *Store) save(ctx context.Context, first []*engine.Chunk, rest *engine.Rows) (*Result, error) {
 	defer func() {
 		for _, chunk := range first {
@@ -108,12 +108,12 @@ func (s *Store) save(ctx context.Context, first []*engine.Chunk, rest *engine.Ro
 	}()
 	w, err := s.Create(ctx, caller.From(ctx).Owner(), rest.Columns())
 	if err != nil {
-		return nil, &unkept{err}
+		return nil, &unstored{err}
 	}
 	defer w.Abort()
 	for _, chunk := range first {
 		if err := w.Append(chunk); err != nil {
-			return nil, &unkept{err}
+			return nil, &unstored{err}
 		}
 	}
 	timer := time.AfterFunc(patience(ctx), rest.Close)
@@ -126,7 +126,7 @@ func (s *Store) save(ctx context.Context, first []*engine.Chunk, rest *engine.Ro
 			return nil, err
 		}
 		if err := w.Append(chunk); err != nil {
-			return nil, &unkept{err}
+			return nil, &unstored{err}
 		}
 	}
 	if !timer.Stop() {
@@ -134,41 +134,41 @@ func (s *Store) save(ctx context.Context, first []*engine.Chunk, rest *engine.Ro
 	}
 	r, err := w.Close()
 	if err != nil {
-		return nil, &unkept{err}
+		return nil, &unstored{err}
 	}
 	return r, nil
 }
 
-// unkept is the error of a result that was there but could not be kept.
-type unkept struct{ error }
+// unstored is the error of a result that could be read but not stored.
+type unstored struct{ error }
 
-func (e *unkept) Unwrap() error { return e.error }
+func (e *unstored) Unwrap() error { return e.error }
 
-// standsFor reports whether the first rows of a result are right although the
-// whole failed: it cannot be kept, or is over a limit.
-func standsFor(err error) bool {
-	var not *unkept
+// partial reports whether the first rows of a result may be returned although the
+// whole failed: it cannot be stored, or exceeds a limit.
+func partial(err error) bool {
+	var not *unstored
 	code := engine.AsError(err).Code
 	return errors.As(err, &not) || code == engine.CodeLimit || code == engine.CodeTimeout
 }
 
-// cutOff is what is told of a result that cannot be kept.
-func cutOff(shown []json.RawMessage, why *engine.Error) (Summary, error) {
+// truncated returns the first rows of a result that cannot be stored.
+func truncated(shown []json.RawMessage, why *engine.Error) (Summary, error) {
 	if shown == nil {
 		shown = []json.RawMessage{}
 	}
 	value, err := reference{
-		Note:    fmt.Sprintf("these are the first rows only; the result cannot be kept: %s. Aggregate, filter, or add LIMIT.", why.Message),
+		Note:    fmt.Sprintf("these are the first rows only; the result cannot be stored: %s. Aggregate, filter, or add LIMIT.", why.Message),
 		Preview: shown,
 	}.encode()
 	return Summary{Value: value, Rows: len(shown)}, err
 }
 
-// describe is what is told of a kept result.
+// describe returns the reference to a stored result.
 func (s *Store) describe(ctx context.Context, r *Result, shown []json.RawMessage) (Summary, error) {
 	ref := reference{
 		Ref: r.Name, Rows: r.Rows, Columns: make([]column, len(r.Columns)),
-		Note: fmt.Sprintf("the result is large: it is kept for %s, and the preview has its first rows; go on with SELECT … FROM ref('%s')",
+		Note: fmt.Sprintf("the result is large: it is stored for %s, and the preview has the first rows; query it with SELECT … FROM ref('%s')",
 			duration(s.opts.Limits.TTL), r.Name),
 		Preview: make([]json.RawMessage, 0, previewRows), Stats: s.stats(ctx, r),
 	}
@@ -195,7 +195,7 @@ func (r reference) encode() (json.RawMessage, error) {
 	return bytes.TrimRight(b.Bytes(), "\n"), err
 }
 
-// duration is a time as people write it: 15m, not 15m0s.
+// duration formats a duration as people write it: 15m, not 15m0s.
 func duration(d time.Duration) string {
 	text := d.String()
 	if strings.HasSuffix(text, "m0s") {
@@ -207,9 +207,9 @@ func duration(d time.Duration) string {
 	return text
 }
 
-// shortRow is a row, a JSON object, with the names of the table's columns and
-// long values cut: text to its beginning, and a list or an object to the
-// beginning of its JSON, as text.
+// shortRow returns a row, a JSON object, with the column names of the table and
+// long values truncated: text to a prefix, and a list or an object to a
+// prefix of the JSON, as text.
 func shortRow(row json.RawMessage, columns []engine.Column) json.RawMessage {
 	d := json.NewDecoder(bytes.NewReader(row))
 	if open, err := d.Token(); err != nil || open != json.Delim('{') {

@@ -1,6 +1,6 @@
-// Package results keeps results that are too large to hand over at once. Each
-// is one table in a DuckDB file of its own, for a while, and its owner reads it
-// in SQL by its name: FROM ref('r_…').
+// Package results stores results that are too large to return at once. Each is a
+// table in a separate DuckDB file, for a limited time. The owner reads it in SQL by
+// name: FROM ref('r_…').
 //
 //	store, err := results.New(results.Options{DB: db, Dir: dir, Limits: pod.Runtime.Results})
 //	defer store.Close()
@@ -10,13 +10,12 @@
 //	for chunk, err := range rows.Chunks() { err = w.Append(chunk) … }
 //	result, err := w.Close()
 //
-// A name cannot be guessed, and is of no use to anybody but the owner: who asks
-// for another's result, for one that has expired and for one that never was
-// gets the same error.
+// A name cannot be guessed and is of use only to the owner: the error is the same
+// for another owner's result, an expired one and one that never existed.
 //
-// What is kept is bounded in time, number and space. When there are too many,
-// the oldest go first, but never one that a statement reads. Nothing outlives
-// the process: files that an earlier run has left are removed at the start.
+// Stored results are limited in time, number and space. If there are too many, the
+// oldest are dropped first, but never one that a statement reads. None outlives the
+// process: New removes the files of earlier runs.
 package results
 
 import (
@@ -47,7 +46,7 @@ const (
 	DefaultMaxPerOwner = 100
 )
 
-// DB makes and reads the tables of kept results. [*engine.DB] is one.
+// DB makes and reads the tables of stored results. [*engine.DB] implements it.
 type DB interface {
 	CreateTable(ctx context.Context, t engine.Table, columns []engine.Column) (*engine.TableWriter, error)
 	DropTable(t engine.Table)
@@ -59,51 +58,51 @@ var _ DB = (*engine.DB)(nil)
 // Options configures [New]. DB and Dir are required.
 type Options struct {
 	DB     DB
-	Dir    string           // of the files; it is made. The database must be allowed to use it
+	Dir    string           // of the files; New makes it. The database must be allowed to access it
 	Limits spicepod.Results // zero fields take the defaults
 	Now    func() time.Time // nil: time.Now
 	Log    *slog.Logger     // nil: nothing is logged
 }
 
-// Result is a kept result.
+// Result is a stored result.
 type Result struct {
 	Name    string
 	Owner   string
-	Columns []engine.Column // of the table: each name is there once
+	Columns []engine.Column // of the table: the names are unique
 	Rows    int64
 	Bytes   int64 // of the rows, as DuckDB holds them
 	Created time.Time
 	Expires time.Time
 }
 
-// Store keeps results. It is safe for concurrent use. Close it.
+// Store stores results. It is safe for concurrent use. Close it.
 type Store struct {
 	opts Options
 	quit chan struct{} // closed to end expire
-	done chan struct{} // closed at its end
+	done chan struct{} // closed when expire returns
 
 	mu     sync.Mutex
 	closed bool
-	names  map[string]*kept
-	oldest []*kept        // the same by age
-	open   map[string]int // how many are being written, by owner
+	names  map[string]*stored
+	oldest []*stored      // the same results, oldest first
+	open   map[string]int // number of results being written, by owner
 	opened int            // the sum of open
-	space  int64          // bytes of all files, also of those being written and those about to go
+	space  int64          // bytes of all files, including those being written or about to be dropped
 }
 
 var _ engine.Refs = (*Store)(nil)
 
-// kept is a result with its table.
-type kept struct {
+// stored is a result with its table.
+type stored struct {
 	Result
 	table   engine.Table
-	space   int64 // that it takes
+	space   int64 // bytes of the file
 	readers int   // statements that read it
-	gone    bool  // nobody finds it any more; its last reader drops it
+	gone    bool  // removed; the last reader drops it
 }
 
-// New makes a store in its folder, which it makes and clears of what an earlier
-// run has left.
+// New makes a store in its folder, which it creates and clears of the files of
+// earlier runs.
 func New(opts Options) (*Store, error) {
 	opts.Limits = withDefaults(opts.Limits)
 	if opts.Now == nil {
@@ -114,15 +113,15 @@ func New(opts Options) (*Store, error) {
 	}
 	dir, err := filepath.Abs(opts.Dir)
 	if err != nil {
-		return nil, fmt.Errorf("the folder of results: %w", err)
+		return nil, fmt.Errorf("prepare the results folder: %w", err)
 	}
 	opts.Dir = dir
 	if err := clearDir(dir); err != nil {
-		return nil, fmt.Errorf("the folder of results: %w", err)
+		return nil, fmt.Errorf("prepare the results folder: %w", err)
 	}
 	s := &Store{
 		opts: opts, quit: make(chan struct{}), done: make(chan struct{}),
-		names: map[string]*kept{}, open: map[string]int{},
+		names: map[string]*stored{}, open: map[string]int{},
 	}
 	go s.expire()
 	return s, nil
@@ -143,7 +142,7 @@ const (
 	fileSuffix = ".duckdb"
 )
 
-// clearDir makes the folder, if there is none, and removes files of results.
+// clearDir makes the folder, if it does not exist, and removes files of results.
 func clearDir(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -163,8 +162,8 @@ func clearDir(dir string) error {
 	return nil
 }
 
-// Close drops every result. What a statement reads still goes with its end, and
-// what is being written can only be aborted.
+// Close drops every result. Results that statements read are dropped when these end,
+// and open writers can only be aborted.
 func (s *Store) Close() {
 	s.mu.Lock()
 	if s.closed {
@@ -172,18 +171,18 @@ func (s *Store) Close() {
 		return
 	}
 	s.closed = true
-	tables := s.removeIf(func(*kept) bool { return true })
+	tables := s.removeIf(func(*stored) bool { return true })
 	s.mu.Unlock()
 	close(s.quit)
 	<-s.done
 	s.drop(tables)
 }
 
-// notFound is the one error about a name that leads nowhere for its caller.
+// notFound is the only error for a name without a result for the caller.
 func notFound(name string) *engine.Error {
 	return &engine.Error{
 		Code: engine.CodeNotFound, Offset: -1, Message: fmt.Sprintf("there is no result %q", truncate.Ellipsis(name, 40)),
-		Hint: "a result is there for its owner, until it expires; run its statement again",
+		Hint: "a result is available to its owner until it expires; run the statement again",
 	}
 }
 
@@ -199,8 +198,8 @@ func (s *Store) Ref(ctx context.Context, name string) (engine.Table, func(), err
 	return k.table, sync.OnceFunc(func() { s.release(k) }), nil
 }
 
-// release says that a statement reads k no more.
-func (s *Store) release(k *kept) {
+// release ends a statement's use of k.
+func (s *Store) release(k *stored) {
 	s.mu.Lock()
 	k.readers--
 	last := k.gone && k.readers == 0
@@ -214,7 +213,7 @@ func (s *Store) release(k *kept) {
 }
 
 // find returns the owner's result of that name.
-func (s *Store) find(owner, name string) (*kept, error) {
+func (s *Store) find(owner, name string) (*stored, error) {
 	k := s.names[name]
 	if k == nil || k.Owner != owner || !s.opts.Now().Before(k.Expires) {
 		return nil, notFound(name)
@@ -257,17 +256,17 @@ func (s *Store) Delete(owner, name string) error {
 		s.mu.Unlock()
 		return err
 	}
-	tables := s.removeIf(func(other *kept) bool { return other == k })
+	tables := s.removeIf(func(other *stored) bool { return other == k })
 	s.mu.Unlock()
 	s.drop(tables)
 	return nil
 }
 
-// removeIf puts the results for which is holds out of sight. It returns the
-// tables of those that nobody reads, to be dropped without the lock.
-func (s *Store) removeIf(is func(*kept) bool) []engine.Table {
+// removeIf removes the results for which is holds from the index. It returns the
+// tables without readers, to be dropped without the lock.
+func (s *Store) removeIf(is func(*stored) bool) []engine.Table {
 	var tables []engine.Table
-	s.oldest = slices.DeleteFunc(s.oldest, func(k *kept) bool {
+	s.oldest = slices.DeleteFunc(s.oldest, func(k *stored) bool {
 		if !is(k) {
 			return false
 		}
@@ -288,7 +287,7 @@ func (s *Store) drop(tables []engine.Table) {
 	}
 }
 
-// expire drops results when their time is over, until Close.
+// expire drops expired results until Close.
 func (s *Store) expire() {
 	defer close(s.done)
 	timer := time.NewTimer(s.opts.Limits.TTL)
@@ -303,12 +302,12 @@ func (s *Store) expire() {
 	}
 }
 
-// dropExpired drops what has expired and returns how long it is until there is
-// more. What is kept from now on has a whole TTL.
+// dropExpired drops expired results and returns the time until the next ones expire,
+// at most the TTL of new results.
 func (s *Store) dropExpired() time.Duration {
 	now, next := s.opts.Now(), s.opts.Limits.TTL
 	s.mu.Lock()
-	tables := s.removeIf(func(k *kept) bool { return !now.Before(k.Expires) })
+	tables := s.removeIf(func(k *stored) bool { return !now.Before(k.Expires) })
 	if len(s.oldest) > 0 {
 		next = min(next, s.oldest[0].Expires.Sub(now))
 	}

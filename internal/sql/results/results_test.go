@@ -160,7 +160,7 @@ func TestAResultExpires(t *testing.T) {
 		release()
 		release()
 		if len(w.files()) != 1 {
-			t.Errorf("files %q; nobody reads the first any more", w.files())
+			t.Errorf("files %q; no one reads the first any more", w.files())
 		}
 		time.Sleep(40 * time.Second)
 		synctest.Wait()

@@ -2,11 +2,11 @@ package results
 
 import "github.com/spiced-sql/spiced/internal/sql/engine"
 
-// valueSize is about how many bytes DuckDB takes for a value: its place in a
-// vector, or what stands there of a longer one.
+// valueSize is the approximate size of a value in DuckDB: its slot in a vector, or
+// the reference there to a longer one.
 const valueSize = 8
 
-// chunkSize is about how many bytes DuckDB takes for the rows of a chunk.
+// chunkSize is the approximate size in bytes of the rows of a chunk in DuckDB.
 func chunkSize(c *engine.Chunk, columns int) int64 {
 	var n int64
 	for i := range columns {
@@ -15,7 +15,7 @@ func chunkSize(c *engine.Chunk, columns int) int64 {
 	return n
 }
 
-// vectorSize is that of the values from one to, but not with, another.
+// vectorSize is the approximate size of the values in [from, to).
 func vectorSize(v *engine.Vector, from, to int) int64 {
 	n := int64(to-from) * valueSize
 	switch v.Type.ID {

@@ -12,8 +12,8 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/format"
 )
 
-// stats are what values the columns of a result have, an object for each, or
-// nil: they are a help, and no call fails for the lack of them.
+// stats returns statistics of the columns of a result, an object for each. They are
+// optional: on failure it returns nil.
 func (s *Store) stats(ctx context.Context, r *Result) []json.RawMessage {
 	if len(r.Columns) > statsColumns {
 		return nil
@@ -39,8 +39,8 @@ func (s *Store) stats(ctx context.Context, r *Result) []json.RawMessage {
 	return list
 }
 
-// statsSQL is a statement of one row with a struct for each column, named by
-// its number.
+// statsSQL returns a statement with one row that has a struct for each column, named
+// by its number.
 func statsSQL(r *Result) string {
 	list := make([]string, len(r.Columns))
 	for i, c := range r.Columns {
@@ -49,7 +49,7 @@ func statsSQL(r *Result) string {
 	return fmt.Sprintf("SELECT %s FROM %s(%s)", strings.Join(list, ", "), engine.Ref, engine.Literal(r.Name))
 }
 
-// columnStats are the members of a column's struct.
+// columnStats returns the members of a column's struct.
 func columnStats(c engine.Column) string {
 	name := engine.Identifier(c.Name)
 	members := "'name': " + engine.Literal(c.Name)
@@ -68,7 +68,7 @@ func columnStats(c engine.Column) string {
 	return members
 }
 
-// ordered reports whether the least and the greatest value say something.
+// ordered reports whether the smallest and largest values are informative.
 func ordered(t *engine.Type) bool {
 	switch t.ID {
 	case engine.Varchar, engine.Blob, engine.Bit, engine.UUID:

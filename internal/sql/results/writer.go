@@ -14,22 +14,22 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 )
 
-// Writer fills a result. It is used by one goroutine. Close or Abort it; to
-// abort it after Close does nothing.
+// Writer fills a result. It is used by one goroutine. Close or Abort it; Abort after
+// Close does nothing.
 type Writer struct {
 	store *Store
-	k     *kept
-	table *engine.TableWriter // nil after the end
+	k     *stored
+	table *engine.TableWriter // nil after Close or Abort
 }
 
-// Create begins a result of the owner's. The error is an [*engine.Error]:
-// CodeBusy when too many are written or read at once.
+// Create begins a result of the owner. The error is an [*engine.Error]: CodeBusy if
+// too many are being written or read.
 func (s *Store) Create(ctx context.Context, owner string, columns []engine.Column) (*Writer, error) {
 	if err := s.begin(owner); err != nil {
 		return nil, err
 	}
 	name := newName()
-	k := &kept{
+	k := &stored{
 		Result: Result{Name: name, Owner: owner, Columns: tableColumns(columns)},
 		table:  engine.Table{Database: name, Path: filepath.Join(s.opts.Dir, name+fileSuffix)},
 	}
@@ -37,17 +37,16 @@ func (s *Store) Create(ctx context.Context, owner string, columns []engine.Colum
 	var err error
 	if w.table, err = s.opts.DB.CreateTable(ctx, k.table, k.Columns); err != nil {
 		s.end(k)
-		return nil, cannotKeep(err)
+		return nil, writeError(err)
 	}
 	return w, nil
 }
 
-// newName is a name that nobody can guess: it has 128 random bits and more.
+// newName returns a name that cannot be guessed: it has at least 128 random bits.
 func newName() string { return namePrefix + strings.ToLower(rand.Text()) }
 
-// tableColumns are the columns of the table that holds a result: names that
-// stand there twice, or are empty, get a number, and a column of nothing but
-// NULL has a type.
+// tableColumns returns the columns of the table that stores a result: repeated and
+// empty names get a number, and a column of only NULL gets a type.
 func tableColumns(columns []engine.Column) []engine.Column {
 	list, names := make([]engine.Column, len(columns)), unique{}
 	for i, c := range columns {
@@ -59,7 +58,7 @@ func tableColumns(columns []engine.Column) []engine.Column {
 	return list
 }
 
-// tableType is a type that a table may have: the members of row(…) get the
+// tableType returns t as the type of a table's column: the members of row(…) get the
 // names v1, v2 and so on.
 func tableType(t *engine.Type) *engine.Type {
 	out, names := *t, unique{}
@@ -74,10 +73,10 @@ func tableType(t *engine.Type) *engine.Type {
 	return &out
 }
 
-// unique are the names that there are already, folded.
+// unique is a set of folded names.
 type unique map[string]bool
 
-// add returns the name, or with a number where it is there or is empty.
+// add returns the name, with a number appended if it is empty or already used.
 func (u unique) add(name string) string {
 	out := name
 	for n := 1; out == "" || u[sqltree.Fold(out)]; n++ {
@@ -87,8 +86,8 @@ func (u unique) add(name string) string {
 	return out
 }
 
-// cannotKeep is a failure to write the table, as an [*engine.Error].
-func cannotKeep(err error) error {
+// writeError converts a failure to write the table to an [*engine.Error].
+func writeError(err error) error {
 	var e *engine.Error
 	if errors.As(err, &e) {
 		return e
@@ -102,16 +101,16 @@ func cannotKeep(err error) error {
 	}
 }
 
-// begin makes room for one more result of the owner's.
+// begin reserves a slot for one more result of the owner.
 func (s *Store) begin(owner string) error {
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
 		return &engine.Error{Code: engine.CodeCancelled, Offset: -1, Message: "the runtime is shutting down"}
 	}
-	mine := func(k *kept) bool { return k.Owner == owner }
-	first, ok := s.makeRoom(mine, func() bool { return s.count(owner) >= s.opts.Limits.MaxPerUser })
-	more, fits := s.makeRoom(anybody, func() bool { return len(s.oldest)+s.opened >= s.opts.Limits.MaxResults })
+	own := func(k *stored) bool { return k.Owner == owner }
+	first, ok := s.makeRoom(own, func() bool { return s.count(owner) >= s.opts.Limits.MaxPerUser })
+	more, fits := s.makeRoom(anyOwner, func() bool { return len(s.oldest)+s.opened >= s.opts.Limits.MaxResults })
 	if ok = ok && fits; ok {
 		s.open[owner]++
 		s.opened++
@@ -121,15 +120,15 @@ func (s *Store) begin(owner string) error {
 	if !ok {
 		return &engine.Error{
 			Code: engine.CodeBusy, Offset: -1, Hint: "try again in a moment",
-			Message: "no further result can be kept: all that there may be are being written or read",
+			Message: "no further result can be stored: all slots are being written or read",
 		}
 	}
 	return nil
 }
 
-func anybody(*kept) bool { return true }
+func anyOwner(*stored) bool { return true }
 
-// count is how many results the owner has, also being written.
+// count returns the number of the owner's results, including those being written.
 func (s *Store) count(owner string) int {
 	n := s.open[owner]
 	for _, k := range s.oldest {
@@ -140,12 +139,12 @@ func (s *Store) count(owner string) int {
 	return n
 }
 
-// makeRoom takes away the oldest results for which is holds and which nobody
-// reads, as long as there are too many. It returns their tables, and whether
-// that was enough.
-func (s *Store) makeRoom(is func(*kept) bool, tooMany func() bool) (tables []engine.Table, ok bool) {
+// makeRoom removes the oldest results for which is holds and which have no readers,
+// as long as there are too many. It returns their tables, and whether that was
+// enough.
+func (s *Store) makeRoom(is func(*stored) bool, tooMany func() bool) (tables []engine.Table, ok bool) {
 	for tooMany() {
-		var victim *kept
+		var victim *stored
 		for _, k := range s.oldest {
 			if k.readers == 0 && is(k) {
 				victim = k
@@ -155,14 +154,14 @@ func (s *Store) makeRoom(is func(*kept) bool, tooMany func() bool) (tables []eng
 		if victim == nil {
 			return tables, false
 		}
-		s.opts.Log.Debug("a kept result made room for another", "result", victim.Name, "bytes", victim.space)
-		tables = append(tables, s.removeIf(func(k *kept) bool { return k == victim })...)
+		s.opts.Log.Debug("removed a stored result to make room", "result", victim.Name, "bytes", victim.space)
+		tables = append(tables, s.removeIf(func(k *stored) bool { return k == victim })...)
 	}
 	return tables, true
 }
 
-// end gives back what begin and Append have taken.
-func (s *Store) end(k *kept) {
+// end releases what begin and Append reserved.
+func (s *Store) end(k *stored) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.space -= k.space
@@ -177,30 +176,29 @@ func (s *Store) leave(owner string) {
 	}
 }
 
-// Append adds the rows of a chunk. The error is an [*engine.Error]: CodeLimit
-// when the result, or all results together, are over their limit. Abort the
-// writer then.
+// Append adds the rows of a chunk. The error is an [*engine.Error]: CodeLimit if the
+// result, or all results together, exceed their limit. Abort the writer then.
 func (w *Writer) Append(chunk *engine.Chunk) error {
 	size, limit := chunkSize(chunk, len(w.k.Columns)), int64(w.store.opts.Limits.MaxResult)
 	if w.k.Bytes+size > limit {
 		return &engine.Error{
 			Code: engine.CodeLimit, Offset: -1, Hint: "select less, or raise runtime.results.max_result_bytes",
-			Message: fmt.Sprintf("the result has more than %d bytes, the limit of one that is kept", limit),
+			Message: fmt.Sprintf("the result has more than %d bytes, the limit of a stored result", limit),
 		}
 	}
 	if err := w.store.take(w.k, size); err != nil {
 		return err
 	}
 	if err := w.table.Append(chunk); err != nil {
-		return cannotKeep(err)
+		return writeError(err)
 	}
 	w.k.Bytes += size
 	w.k.Rows += int64(chunk.Len())
 	return nil
 }
 
-// take accounts for more space, or less, of a result that is being written.
-func (s *Store) take(k *kept, more int64) error {
+// take adds to, or subtracts from, the space of a result that is being written.
+func (s *Store) take(k *stored, more int64) error {
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
@@ -209,7 +207,7 @@ func (s *Store) take(k *kept, more int64) error {
 	s.space += more
 	k.space += more
 	limit := int64(s.opts.Limits.MaxBytes)
-	tables, ok := s.makeRoom(anybody, func() bool { return s.space > limit })
+	tables, ok := s.makeRoom(anyOwner, func() bool { return s.space > limit })
 	s.mu.Unlock()
 	s.drop(tables)
 	if ok {
@@ -217,18 +215,18 @@ func (s *Store) take(k *kept, more int64) error {
 	}
 	return &engine.Error{
 		Code: engine.CodeLimit, Offset: -1, Hint: "try again later, or raise runtime.results.max_bytes",
-		Message: fmt.Sprintf("no more than %d bytes of results are kept, and those that are there are in use", limit),
+		Message: fmt.Sprintf("stored results are limited to %d bytes, and all of them are in use", limit),
 	}
 }
 
-// Close completes the result, which its owner can read from now on. After an
-// error, which is an [*engine.Error], there is none.
+// Close completes the result, which its owner can read from then on. After an error,
+// which is an [*engine.Error], there is no result.
 func (w *Writer) Close() (*Result, error) {
 	table := w.table
 	w.table = nil
-	if err := table.Close(); err != nil { // which has dropped it
+	if err := table.Close(); err != nil { // it has dropped the table
 		w.store.end(w.k)
-		return nil, cannotKeep(err)
+		return nil, writeError(err)
 	}
 	if err := w.store.publish(w.k); err != nil {
 		w.store.end(w.k)
@@ -239,8 +237,8 @@ func (w *Writer) Close() (*Result, error) {
 	return &r, nil
 }
 
-// publish lets the owner find a result whose table is complete.
-func (s *Store) publish(k *kept) error {
+// publish makes a result with a complete table visible to its owner.
+func (s *Store) publish(k *stored) error {
 	if info, err := os.Stat(k.table.Path); err == nil {
 		if err := s.take(k, info.Size()-k.space); err != nil {
 			return err
@@ -259,7 +257,7 @@ func (s *Store) publish(k *kept) error {
 	return nil
 }
 
-// Abort takes back a result that was not completed.
+// Abort discards a result that was not completed.
 func (w *Writer) Abort() {
 	if w.table == nil {
 		return
