@@ -1,14 +1,14 @@
-// Package fingerprint makes statements fit for logs and metrics: the same for
-// statements that differ only in their literals, and without any literal.
+// Package fingerprint makes statements suitable for logs and metrics: equal for
+// statements that differ only in literals, and without any literal.
 //
 //	f := fingerprint.Of("select * from t where name = 'Alice' and id in (1, 2)")
 //	f.Text // select * from t where name = ? and id in (?)
 //	f.ID   // 16 hexadecimal digits
 //
-// The literals go first, by DuckDB's own lexical rules, so that no other
-// parser ever sees one. Then github.com/xwb1989/sqlparser evens out case and
-// spaces, where it reads the statement as DuckDB does; where it may not, the
-// tokens themselves, joined, are the text. Nothing here decides what runs.
+// Literals are removed first, by DuckDB's own lexical rules, so that no other parser
+// sees one. Then github.com/xwb1989/sqlparser normalizes case and spaces, if it
+// reads the statement as DuckDB does; otherwise the text is the joined tokens. The
+// result does not decide what runs.
 package fingerprint
 
 import (
@@ -25,16 +25,16 @@ const (
 	maxScan  = 64 << 10 // bytes of a statement that are read
 	maxText  = 1000     // bytes of a fingerprint's text
 	maxParse = 4 << 10  // bytes that the parser gets
-	cached   = 1024     // fingerprints in the cache
+	cached   = 1024     // fingerprints
 )
 
-// Fingerprint stands for all statements of one shape.
+// Fingerprint identifies all statements of one shape.
 type Fingerprint struct {
 	ID   string // of the whole text
-	Text string // may be cut
+	Text string // may be truncated
 }
 
-// unreadable is the text of statements whose literals cannot be told apart.
+// unreadable is the text of statements whose literals cannot be identified.
 const unreadable = "(unreadable)"
 
 var memory = cache{made: lru.New[string, Fingerprint](cached, 0, nil)}
@@ -60,7 +60,7 @@ func newFingerprint(text string) Fingerprint {
 	return Fingerprint{ID: hex.EncodeToString(sum[:8]), Text: text}
 }
 
-// cache holds fingerprints by masked text, which has no literals.
+// cache caches fingerprints by masked text; it has no literals.
 type cache struct {
 	mu   sync.Mutex
 	made *lru.Cache[string, Fingerprint]

@@ -7,9 +7,9 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 )
 
-// mask returns the statement's tokens with a ? for each literal and none of
-// its comments. It is not ok when the last literal or quoted name has no end:
-// then the quotes before may have been read the wrong way round.
+// mask returns the statement's tokens with a ? for each literal and without
+// comments. ok is false if the last literal or quoted name is not closed: then the
+// roles of the quotes before it may be reversed.
 func mask(sql string) (masked string, ok bool) {
 	tokens := sqltree.Scan(sql)
 	if n := len(tokens); n > 0 && !closed(tokens[n-1], sql) {
@@ -18,7 +18,7 @@ func mask(sql string) (masked string, ok bool) {
 		ok = true
 	}
 	var b []byte
-	last := "" // what was written last
+	last := "" // the last word written
 	for i, t := range tokens {
 		word := t.Text(sql)
 		switch t.Kind {
@@ -27,7 +27,7 @@ func mask(sql string) (masked string, ok bool) {
 		case sqltree.Ident:
 			word = strings.ToValidUTF8(word, "\uFFFD")
 			if i > 0 && tokens[i-1].Kind == sqltree.Number && adjacent(tokens, i) {
-				continue // 0xFF: DuckDB reads a number and a name, its author meant one number
+				continue // 0xFF: DuckDB reads a number and a name, the author meant one number
 			}
 		case sqltree.QuotedIdent:
 			word = strings.ToValidUTF8(flat(word), "\uFFFD")
@@ -50,7 +50,7 @@ func mask(sql string) (masked string, ok bool) {
 // one more literal adds nothing: in (?, ?, ?) becomes in (?).
 func endsInList(s []byte) bool { return bytes.HasSuffix(s, []byte("?,")) }
 
-// flat makes a quoted name one line.
+// flat puts a quoted name on one line.
 func flat(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {
@@ -62,8 +62,8 @@ func flat(s string) string {
 
 func adjacent(tokens []sqltree.Token, i int) bool { return tokens[i-1].End == tokens[i].Start }
 
-// spaced decides about a space between two tokens: always the same one,
-// however the statement was laid out, except within operators.
+// spaced reports whether a space is written between two tokens. Except within
+// operators, it does not depend on the layout of the statement.
 func spaced(last, next string, adjacent bool) bool {
 	switch {
 	case next == "," || next == ")" || next == "]" || next == ";" || next == "." || next == "::":
@@ -80,7 +80,7 @@ func spaced(last, next string, adjacent bool) bool {
 
 func isOperator(s string) bool { return len(s) > 0 && strings.Contains("<>=!|&*/%+-~^@#:", s[:1]) }
 
-// closed reports whether a literal or quoted name has its closing mark.
+// closed reports whether a literal or quoted name has its closing quote.
 func closed(t sqltree.Token, sql string) bool {
 	s := t.Text(sql)
 	switch t.Kind {

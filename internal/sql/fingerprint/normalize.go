@@ -8,8 +8,8 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 )
 
-// normalize evens out the spelling of a masked statement. It is not ok when
-// the parser, whose grammar is MySQL's, cannot read it or may misread it.
+// normalize normalizes the spelling of a masked statement. ok is false if the parser,
+// whose grammar is MySQL's, rejects it or may misread it.
 func normalize(masked string) (text string, ok bool) {
 	if len(masked) > maxParse || doubtful(masked) {
 		return "", false
@@ -25,7 +25,7 @@ func normalize(masked string) (text string, ok bool) {
 	}
 	switch statement.(type) {
 	case sqlparser.SelectStatement, *sqlparser.Insert, *sqlparser.Update, *sqlparser.Delete:
-	default: // of others, the parser keeps only what they begin with
+	default: // of other statements, the parser keeps only the beginning
 		return "", false
 	}
 	buf := sqlparser.NewTrackedBuffer(func(buf *sqlparser.TrackedBuffer, node sqlparser.SQLNode) {
@@ -38,13 +38,13 @@ func normalize(masked string) (text string, ok bool) {
 	statement.Format(buf)
 	text = buf.String()
 	if !strings.Contains(strings.ToLower(masked), "dual") {
-		text = strings.ReplaceAll(text, " from dual", "") // the parser's own
+		text = strings.ReplaceAll(text, " from dual", "") // added by the parser
 	}
 	return text, true
 }
 
-// misread are the words whose meaning the parser's grammar does not know or
-// takes for a name.
+// misread are the words whose meaning the parser's grammar does not know or reads as
+// a name.
 var misread = map[string]bool{
 	"limit": true, "offset": true, "asof": true, "try_cast": true, "positional": true, "anti": true, "semi": true,
 	"date": true, "timestamp": true, "time": true, "interval": true, "e": true, "x": true, "b": true, "u": true, "binary": true,

@@ -10,13 +10,13 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
 
-// Limits of a record batch: small enough to stay in a processor's cache
-// between DuckDB's vectors and the network, large enough that a batch's own
-// cost does not count.
+// Limits of a record batch: small enough to stay in a processor's cache between
+// DuckDB's vectors and the network, large enough that the overhead of a batch is
+// negligible.
 const (
 	batchBytes = 1 << 20
 	batchRows  = 1 << 17
-	appendRows = 512 // rows that are added before the size is looked at again
+	appendRows = 512 // rows added between checks of the size
 )
 
 // arrowStream writes an Arrow IPC stream. Many DuckDB vectors make one record
@@ -46,8 +46,8 @@ func (a *arrowStream) End() error {
 	return a.ipc.Close()
 }
 
-// Batcher makes Arrow record batches of DuckDB's vectors, for Arrow IPC and
-// Flight. It belongs to one goroutine.
+// Batcher converts DuckDB's vectors to Arrow record batches, for Arrow IPC and
+// Flight. It is used by one goroutine.
 type Batcher struct {
 	schema  *arrow.Schema
 	columns []column
@@ -66,8 +66,8 @@ func NewBatcher(columns []engine.Column) *Batcher {
 // Schema describes the batches.
 func (b *Batcher) Schema() *arrow.Schema { return b.schema }
 
-// Add takes the rows of a chunk and calls emit with every batch that gets
-// full. A batch is valid until emit returns: its memory is used again.
+// Add adds the rows of a chunk and calls emit with every full batch. A batch is valid
+// until emit returns: its memory is reused.
 func (b *Batcher) Add(chunk *engine.Chunk, emit func(arrow.RecordBatch) error) error {
 	for from := 0; from < chunk.Len(); from += appendRows {
 		n := min(appendRows, chunk.Len()-from)

@@ -12,11 +12,11 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
 
-// errTooLong: Arrow counts with 32 bits, as every reader can.
+// errTooLong is returned since Arrow offsets have 32 bits in the types used here.
 var errTooLong = errors.New("values of more than 2 GiB do not fit an Arrow batch")
 
-// bytesColumn holds text and binary values: all of them one after the other,
-// and where each begins.
+// bytesColumn holds text and binary values: the concatenated values and their
+// offsets.
 type bytesColumn struct {
 	validity
 	dt      arrow.DataType
@@ -33,7 +33,7 @@ func (c *bytesColumn) append(v *engine.Vector, from, n int) error {
 	return c.values(v, from, n, c.validity.append(v, from, n))
 }
 
-// values adds the values of rows, of which some are NULL if nulls is set.
+// values adds the values of rows; nulls says whether some are NULL.
 func (c *bytesColumn) values(v *engine.Vector, from, n int, nulls bool) error {
 	for i := from; i < from+n; i++ {
 		if !nulls || v.Valid(i) {
@@ -62,12 +62,11 @@ func (c *bytesColumn) reset() {
 	}
 }
 
-// textColumn holds text. What is no UTF-8 in it becomes U+FFFD.
+// textColumn holds text. Bytes that are not UTF-8 become U+FFFD.
 type textColumn struct{ bytesColumn }
 
-// append copies the texts and looks at all of them at once, which takes a
-// fraction of the time that looking at each takes. Those with a fault are
-// copied again.
+// append copies the texts and validates all of them at once, which takes a fraction
+// of the time of validating each. If that fails, invalid texts are copied again.
 func (c *textColumn) append(v *engine.Vector, from, n int) error {
 	nulls := c.validity.append(v, from, n)
 	buf, offsets := c.buf, c.offsets
@@ -87,8 +86,8 @@ func (c *textColumn) append(v *engine.Vector, from, n int) error {
 	return nil
 }
 
-// allValid reports whether each text from one offset to the next is UTF-8: they
-// are together, and none begins within a character.
+// allValid reports whether each text between two offsets is UTF-8: all are valid
+// together, and none begins within a character.
 func allValid(buf []byte, offsets []int32) bool {
 	if !utf8.Valid(buf[offsets[0]:]) {
 		return false
@@ -103,7 +102,7 @@ func allValid(buf []byte, offsets []int32) bool {
 
 func appendValidUTF8(buf []byte, v *engine.Vector, i int) []byte { return appendValid(buf, v.Bytes(i)) }
 
-// enumColumn is a dictionary and the places of the values in it.
+// enumColumn is a dictionary and the indexes of the values in it.
 type enumColumn struct {
 	rawColumn
 	dictionary *array.Data

@@ -16,7 +16,7 @@ import (
 type column interface {
 	// append adds the rows [from, from+n) of a vector.
 	append(v *engine.Vector, from, n int) error
-	// data is what was added. It is valid until reset.
+	// data returns what was added. It is valid until reset.
 	data() *array.Data
 	reset()
 	size() int // in bytes
@@ -63,8 +63,7 @@ type validity struct {
 	nulls int
 }
 
-// append adds the rows [from, from+n) of v and reports whether there is a NULL
-// among them.
+// append adds the rows [from, from+n) of v and reports whether any of them is NULL.
 func (b *validity) append(v *engine.Vector, from, n int) bool {
 	nulls := 0
 	words := v.Validity(from + n)
@@ -102,7 +101,7 @@ func growBits(bits []byte, n int) []byte {
 
 func (b *validity) reset() { b.bits, b.n, b.nulls = b.bits[:0], 0, 0 }
 
-// buffer is Arrow's validity bitmap; none when nothing is NULL.
+// buffer returns Arrow's validity bitmap; nil when nothing is NULL.
 func (b *validity) buffer() *memory.Buffer {
 	if b.nulls == 0 {
 		return nil
@@ -127,7 +126,7 @@ func (c *rawColumn) append(v *engine.Vector, from, n int) error {
 	return nil
 }
 
-// clearNulls zeroes the places of NULLs: what DuckDB has there is anybody's.
+// clearNulls zeroes the slots of NULLs: DuckDB has arbitrary bytes there.
 func clearNulls(buf []byte, width int, v *engine.Vector, from, n int) {
 	for i := range n {
 		if !v.Valid(from + i) {
@@ -166,7 +165,7 @@ func (c *converted) append(v *engine.Vector, from, n int) error {
 	return nil
 }
 
-// grow lengthens buf by n bytes of any content.
+// grow lengthens buf by n bytes of arbitrary content.
 func grow(buf []byte, n int) []byte {
 	if len(buf)+n <= cap(buf) {
 		return buf[:len(buf)+n]
@@ -213,8 +212,8 @@ func widenUHugeInt(out []byte, v *engine.Vector, from, n int) {
 	}
 }
 
-// convertInterval turns microseconds into Arrow's nanoseconds; what does not
-// fit, 292 years of them, becomes the longest that does.
+// convertInterval converts microseconds to Arrow's nanoseconds; a value out of range
+// (292 years) becomes the largest one.
 func convertInterval(out []byte, v *engine.Vector, from, n int) {
 	const limit = math.MaxInt64 / 1000
 	to := arrow.GetData[arrow.MonthDayNanoInterval](out)
@@ -224,7 +223,7 @@ func convertInterval(out []byte, v *engine.Vector, from, n int) {
 	}
 }
 
-// nullColumn is of the type of a bare NULL.
+// nullColumn has the type of a bare NULL.
 type nullColumn struct{ n int }
 
 func (c *nullColumn) append(_ *engine.Vector, _, n int) error {

@@ -43,8 +43,8 @@ type listColumn struct {
 	count   int // elements
 }
 
-// append adds the elements in runs: values that lie one after the other, as
-// they mostly do, are copied at once.
+// append adds the elements in runs: adjacent values, the usual case, are copied at
+// once.
 func (c *listColumn) append(v *engine.Vector, from, n int) error {
 	c.validity.append(v, from, n)
 	start, end := 0, 0
@@ -165,9 +165,8 @@ func (c *structColumn) reset() {
 	}
 }
 
-// unionColumn holds UNION values in Arrow's sparse form. Arrow's unions have
-// no NULLs of their own: a NULL is one of the first member, which DuckDB keeps
-// as NULL too.
+// unionColumn holds UNION values in Arrow's sparse form. Arrow's unions have no
+// NULLs: a NULL becomes a NULL of the first member, as in DuckDB's own vectors.
 type unionColumn struct {
 	structColumn
 	tags []byte

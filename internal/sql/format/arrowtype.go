@@ -48,10 +48,10 @@ var simpleArrow = map[engine.TypeID]arrow.DataType{
 	engine.Null:        arrow.Null,
 }
 
-// ArrowType is the Arrow type of a DuckDB type. HUGEINT, which sum() returns,
-// is Decimal128(38, 0), with the 128 bits it has even beyond 38 digits;
-// UHUGEINT is Decimal256(39, 0). ENUM is a dictionary. UUID, BIT and TIME WITH
-// TIME ZONE are text: Arrow has no type that every reader knows.
+// ArrowType returns the Arrow type of a DuckDB type. HUGEINT, the type of sum(), is
+// Decimal128(38, 0), with all 128 bits even beyond 38 digits; UHUGEINT is
+// Decimal256(39, 0). ENUM is a dictionary. UUID, BIT and TIME WITH TIME ZONE are
+// text: Arrow has no type for them that every reader supports.
 func ArrowType(t *engine.Type) arrow.DataType {
 	switch t.ID {
 	case engine.Decimal:
@@ -98,7 +98,7 @@ func enumIndex(t *engine.Type) arrow.DataType {
 	return arrow.PrimitiveTypes.Uint32
 }
 
-// appendSchema appends the columns as Spice writes an Arrow schema in JSON.
+// appendSchema appends the columns in Spice's JSON form of an Arrow schema.
 func appendSchema(buf []byte, columns []engine.Column) []byte {
 	buf = append(buf, `{"fields":[`...)
 	for i, name := range uniqueNames(columns) {
@@ -125,8 +125,8 @@ var arrowNames = map[arrow.Type]string{
 	arrow.DATE32: `"Date32"`, arrow.INTERVAL_MONTH_DAY_NANO: `{"Interval":"MonthDayNano"}`,
 }
 
-// AppendDataType appends an Arrow type as Arrow's Rust library, and so Spice,
-// writes one in JSON: "Int64", {"Timestamp":["Microsecond",null]}.
+// AppendDataType appends an Arrow type in the JSON form of Arrow's Rust library and
+// Spice: "Int64", {"Timestamp":["Microsecond",null]}.
 func AppendDataType(buf []byte, dt arrow.DataType) []byte {
 	if name, ok := arrowNames[dt.ID()]; ok {
 		return append(buf, name...)

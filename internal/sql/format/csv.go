@@ -7,9 +7,9 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
 
-// csvRows writes a header and rows, quoted as in RFC 4180, ended by a line feed.
-// NULL is an empty field, the empty string is "". In a result of one column
-// NULL is "" as well: an empty line would be no row to most readers.
+// csvRows writes a header and rows, quoted as in RFC 4180, separated by line feeds.
+// NULL is an empty field, the empty string is "". In a result of one column NULL is
+// "" as well: most readers skip an empty line.
 type csvRows struct {
 	buffered
 	values []appender
@@ -70,7 +70,7 @@ func csvValue(t *engine.Type) appender {
 	}
 }
 
-// csvSpecial are the bytes that make quotes necessary.
+// csvSpecial are the bytes that require quotes.
 var csvSpecial = [256]bool{',': true, '"': true, '\n': true, '\r': true}
 
 // appendCSV appends a field, in quotes if it needs them.

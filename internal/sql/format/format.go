@@ -1,16 +1,14 @@
-// Package format writes the rows of a result in a form: JSON, CSV, a table of
-// text, Arrow.
+// Package format writes the rows of a result as JSON, CSV, a text table or Arrow.
 //
-// A [Form] is chosen by name or from an Accept header; its [Writer] takes
-// DuckDB's vectors as they come and never holds more than a bounded part of
-// the result. Each column is compiled once to a function that appends a value
-// to a buffer: nothing is allocated per row.
+// A [Form] is chosen by name or from an Accept header; its [Writer] takes DuckDB's
+// vectors and holds only a bounded part of the result. Each column is compiled once
+// to a function that appends a value to a buffer: nothing is allocated per row.
 //
 //	form := format.Negotiate(r.Header.Get("Accept"))
 //	w.Header().Set("Content-Type", form.ContentType)
 //	n, err := format.Copy(form.NewWriter(w), rows)
 //
-// How values are written, in every form but Arrow:
+// Values have the same representation in every form but Arrow:
 //
 //   - integers and decimals keep all their digits, as JSON numbers too; the
 //     reader decides whether its numbers are wide enough;
@@ -19,13 +17,13 @@
 //   - dates and times are ISO 8601, a TIMESTAMPTZ is in UTC and ends in Z;
 //     years beyond 9999 and before 0000 have a sign; infinite ones are the
 //     words infinity and -infinity;
-//   - an INTERVAL is written as DuckDB writes it, so that it can be cast back;
+//   - an INTERVAL is written as DuckDB does, so that it can be cast back;
 //   - a BLOB is base64, a BIT its digits, a UUID its usual form;
 //   - LIST and ARRAY are JSON arrays, STRUCT and MAP objects, a UNION is an
-//     object with the one member it holds, an unnamed STRUCT (row) an array;
-//     in CSV and tables they stand as JSON text;
-//   - a column of type JSON is embedded, not quoted, where it is valid;
-//   - text is valid UTF-8, whatever the data holds.
+//     object with its current member, an unnamed STRUCT (row) an array; in CSV and
+//     tables they are JSON text;
+//   - a column of type JSON is embedded, not quoted, if it is valid;
+//   - text is valid UTF-8, whatever the data contains.
 package format
 
 import (
@@ -35,31 +33,31 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
 
-// Writer writes one result. The calls are Begin, Write for every chunk, End;
-// after an error there are no more. A Writer belongs to one goroutine.
+// Writer writes one result. The calls are Begin, Write for every chunk, End; an error
+// ends them. A Writer is used by one goroutine.
 type Writer interface {
-	// Begin takes the description of the result. It writes nothing yet.
+	// Begin sets the columns of the result. It writes nothing yet.
 	Begin(columns []engine.Column) error
-	// Write takes the next rows. It may hold back a bounded part of them.
+	// Write adds the next rows. It may buffer a bounded part of them.
 	Write(chunk *engine.Chunk) error
-	// Flush writes what is held back, as far as the form allows.
+	// Flush writes what is buffered, as far as the form allows.
 	Flush() error
-	// End completes the result. Without it, no form is valid and complete,
-	// but for CSV and NDJSON, which have no end of their own.
+	// End completes the result. Without it, a result is incomplete except in CSV and
+	// NDJSON, which have no terminator.
 	End() error
 }
 
-// Form is a way to write a result.
+// Form is an output format.
 type Form struct {
 	Name        string // short, for command lines: json, csv, …
 	MediaType   string // without parameters
-	ContentType string // the header's value
+	ContentType string // value of the header
 	aliases     []string
 	newWriter   func(io.Writer) Writer
 }
 
-// NewWriter returns a writer of the form. It writes in large pieces; w needs
-// no buffer of its own.
+// NewWriter returns a writer of the form. It writes in large pieces; w needs no
+// buffer.
 func (f Form) NewWriter(w io.Writer) Writer { return f.newWriter(w) }
 
 var forms = []Form{
@@ -74,7 +72,7 @@ var forms = []Form{
 // Forms lists every form; the first is the default.
 func Forms() []Form { return append([]Form(nil), forms...) }
 
-// ByName returns the form of a short name.
+// ByName returns the form with a short name.
 func ByName(name string) (Form, bool) {
 	for _, f := range forms {
 		if f.Name == name {
@@ -84,15 +82,14 @@ func ByName(name string) (Form, bool) {
 	return Form{}, false
 }
 
-// Rows are what [Copy] writes; [*engine.Rows] are some.
+// Rows are the input of [Copy]; [*engine.Rows] implements it.
 type Rows interface {
 	Columns() []engine.Column
 	Chunks() iter.Seq2[*engine.Chunk, error]
 	Read() int64
 }
 
-// Copy writes all of rows and returns how many there were. It does not close
-// rows.
+// Copy writes all of rows and returns their number. It does not close rows.
 func Copy(w Writer, rows Rows) (int64, error) {
 	if err := w.Begin(rows.Columns()); err != nil {
 		return 0, err
@@ -108,14 +105,14 @@ func Copy(w Writer, rows Rows) (int64, error) {
 	return rows.Read(), w.End()
 }
 
-// appender appends value i of a vector to buf. Unless it says so, the value
-// is not NULL.
+// appender appends value i of a vector to buf. The value must not be NULL, unless the
+// function says otherwise.
 type appender func(buf []byte, v *engine.Vector, i int) []byte
 
 // Limits of the buffers.
 const (
 	spillAt = 64 << 10 // bytes that are collected before they are written
-	keepCap = 4 << 20  // a larger buffer is not kept for the next rows
+	keepCap = 4 << 20  // a larger buffer is not reused for the next rows
 )
 
 // buffered collects bytes and writes them in large pieces.
@@ -124,7 +121,7 @@ type buffered struct {
 	buf []byte
 }
 
-// spill writes what was collected, when it is enough.
+// spill writes the collected bytes if there are enough.
 func (b *buffered) spill() error {
 	if len(b.buf) < spillAt {
 		return nil
@@ -132,7 +129,7 @@ func (b *buffered) spill() error {
 	return b.Flush()
 }
 
-// Flush writes what was collected.
+// Flush writes the collected bytes.
 func (b *buffered) Flush() error {
 	if len(b.buf) == 0 {
 		return nil

@@ -11,7 +11,7 @@ import (
 
 const hexDigits = "0123456789abcdef"
 
-// jsonSafe are the bytes that stand for themselves in a JSON string.
+// jsonSafe are the bytes that need no escape in a JSON string.
 var jsonSafe = func() (safe [256]bool) {
 	for c := byte(' '); c < utf8.RuneSelf; c++ {
 		safe[c] = c != '"' && c != '\\'
@@ -64,8 +64,8 @@ func appendEscaped(buf []byte, c byte) []byte {
 	return append(buf, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
 }
 
-// JSON appends value i of a vector, which may be NULL, as JSON. It compiles
-// the type each time: for a few values. Writers are for many.
+// JSON appends value i of a vector, which may be NULL, as JSON. It compiles the type
+// on each call; use a Writer for many values.
 func JSON(buf []byte, v *engine.Vector, i int) []byte { return jsonOrNull(v.Type)(buf, v, i) }
 
 // jsonOrNull is jsonValue for values that may be NULL.
@@ -131,8 +131,8 @@ func appendJSONFloat(buf []byte, f float64, bitSize int) []byte {
 	return appendFloat(buf, f, bitSize)
 }
 
-// appendEmbedded appends the text of a JSON column as it is, on one line, or
-// as a string if it is not JSON: DuckDB accepts NaN, for one.
+// appendEmbedded appends the text of a JSON column as it is, on one line, or as a
+// string if it is not valid JSON: DuckDB accepts NaN, for example.
 func appendEmbedded(buf []byte, v *engine.Vector, i int) []byte {
 	s := v.Bytes(i)
 	if !json.Valid(s) || !utf8.Valid(s) {
@@ -222,7 +222,7 @@ func jsonMap(t *engine.Type) appender {
 	}
 }
 
-// jsonUnion writes an object with the member that the value holds.
+// jsonUnion writes an object with the current member of the value.
 func jsonUnion(t *engine.Type) appender {
 	keys := make([][]byte, len(t.Fields))
 	values := make([]appender, len(t.Fields))

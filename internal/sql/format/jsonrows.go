@@ -7,8 +7,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
 
-// jsonRows writes rows as JSON objects, with something before, between and
-// after them.
+// jsonRows writes rows as JSON objects, with text before, between and after them.
 type jsonRows struct {
 	buffered
 	before  func(buf []byte, columns []engine.Column) []byte
@@ -20,7 +19,7 @@ type jsonRows struct {
 	rows   int64
 }
 
-// newJSON is an array of rows.
+// newJSON writes an array of rows.
 func newJSON(w io.Writer) Writer {
 	return &jsonRows{
 		buffered: buffered{w: w},
@@ -30,7 +29,7 @@ func newJSON(w io.Writer) Writer {
 	}
 }
 
-// newNDJSON is a row on each line.
+// newNDJSON writes a row per line.
 func newNDJSON(w io.Writer) Writer {
 	return &jsonRows{
 		buffered: buffered{w: w},
@@ -45,8 +44,8 @@ func newNDJSON(w io.Writer) Writer {
 	}
 }
 
-// newSQLv1 is Spice's object with the schema. The count of the rows comes
-// last: it is known only then.
+// newSQLv1 writes Spice's object with the schema. The row count comes last, since it
+// is known only then.
 func newSQLv1(w io.Writer) Writer {
 	return &jsonRows{
 		buffered: buffered{w: w},
@@ -98,7 +97,7 @@ func (j *jsonRows) End() error {
 	return j.Flush()
 }
 
-// uniqueNames keeps columns of the same name apart: x, x:1, x:2.
+// uniqueNames makes column names unique: x, x:1, x:2.
 func uniqueNames(columns []engine.Column) []string {
 	taken := make(map[string]bool, len(columns))
 	for _, c := range columns {

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Negotiate returns the form for an Accept header: the first media type in it
-// that is supported and not excluded by q=0. Quality values do not reorder,
-// as in Spice. Nothing supported, or no header, is JSON.
+// Negotiate returns the form for an Accept header: the first media type in it that is
+// supported and not excluded by q=0. Quality values do not reorder, as in Spice. The
+// default, also without a header, is JSON.
 func Negotiate(accept string) Form {
 	for part := range strings.SplitSeq(accept, ",") {
 		media, params, _ := strings.Cut(part, ";")
@@ -35,7 +35,7 @@ func AcceptsJSON(accept string) bool {
 	return false
 }
 
-// excluded reports whether the parameters of a media range say q=0.
+// excluded reports whether the parameters of a media range contain q=0.
 func excluded(params string) bool {
 	for p := range strings.SplitSeq(params, ";") {
 		name, value, _ := strings.Cut(p, "=")
@@ -48,8 +48,8 @@ func excluded(params string) bool {
 	return false
 }
 
-// byMediaType finds the form of a media type; a wildcard means the first form
-// that fits it.
+// byMediaType finds the form of a media type; a wildcard selects the first form that
+// matches it.
 func byMediaType(media string) (Form, bool) {
 	prefix, wildcard := strings.CutSuffix(media, "/*")
 	for _, f := range forms {

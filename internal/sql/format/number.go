@@ -34,11 +34,11 @@ func appendFloat64(buf []byte, v *engine.Vector, i int) []byte {
 	return appendFloat(buf, engine.Value[float64](v, i), 64)
 }
 
-// appendFloat appends the shortest text that reads back as f; it has a point
-// or an exponent.
+// appendFloat appends the shortest text that parses to f; it has a point or an
+// exponent.
 func appendFloat(buf []byte, f float64, bitSize int) []byte {
 	abs := math.Abs(f)
-	exact := 1e15 // whole numbers below have no shorter text than their digits
+	exact := 1e15 // smaller whole numbers are shortest as digits
 	if bitSize == 32 {
 		exact = 1 << 24
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
 
-// Limits of a table: its columns are as wide as the first rows need.
+// Limits of a table: its columns are as wide as the first rows require.
 const (
 	sampleRows  = 10_000
 	sampleBytes = 1 << 20
@@ -26,8 +26,8 @@ const (
 //	| 1 | hello |
 //	+---+-------+
 //
-// NULL is NULL. Control characters are escaped: a value neither breaks a
-// line nor commands a terminal.
+// NULL is NULL. Control characters are escaped: a value can neither break a line nor
+// control a terminal.
 type table struct {
 	buffered
 	columns []engine.Column
@@ -69,7 +69,7 @@ func (t *table) Write(chunk *engine.Chunk) error {
 
 func (t *table) End() error {
 	if t.widths == nil {
-		t.settle()
+		t.layOut()
 	}
 	t.border()
 	return t.Flush()
@@ -85,19 +85,19 @@ func (t *table) cell(buf []byte, chunk *engine.Chunk, n, i int) []byte {
 	return printable(t.values[n](buf, v, i), from)
 }
 
-// collect keeps a row until the widths are known.
+// collect buffers a row until the widths are known.
 func (t *table) collect(chunk *engine.Chunk, i int) {
 	for n := range t.values {
 		t.cells = t.cell(t.cells, chunk, n, i)
 		t.ends = append(t.ends, len(t.cells))
 	}
 	if len(t.ends) >= sampleRows*len(t.values) || len(t.cells) >= sampleBytes {
-		t.settle()
+		t.layOut()
 	}
 }
 
-// settle fixes the widths and writes the header and the collected rows.
-func (t *table) settle() {
+// layOut fixes the widths and writes the header and the collected rows.
+func (t *table) layOut() {
 	t.widths = make([]int, len(t.columns))
 	names := make([][]byte, len(t.columns))
 	for n, c := range t.columns {
@@ -148,7 +148,7 @@ func (t *table) pad(c byte, n int) {
 	}
 }
 
-// width is how many cells of a terminal s takes.
+// width is the number of terminal cells that s takes.
 func width(s []byte) int {
 	for _, c := range s {
 		if c >= utf8.RuneSelf {
@@ -178,8 +178,8 @@ func printable(buf []byte, from int) []byte {
 	return buf
 }
 
-// hidden reports whether a rune of the basic plane moves the cursor, or the
-// direction of text, instead of being seen.
+// hidden reports whether a rune of the basic plane moves the cursor or changes the
+// direction of text instead of being visible.
 func hidden(r rune) bool {
 	return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' ||
 		r >= '\u202a' && r <= '\u202e' || r >= '\u2066' && r <= '\u2069'

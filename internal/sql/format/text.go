@@ -9,8 +9,8 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
 
-// plain returns the appender of a type whose text is made of digits, letters
-// and marks that no form has to quote or escape, or nil.
+// plain returns the appender of a type whose text never needs quotes or escapes in
+// any form, or nil.
 func plain(t *engine.Type) appender {
 	if f := number(t); f != nil {
 		return f
@@ -81,7 +81,7 @@ func number(t *engine.Type) appender {
 	return nil
 }
 
-// text returns the appender of a value as text, not quoted or escaped, but for
+// text returns the appender of a value as text, not quoted or escaped, except for
 // nested values, which are JSON.
 func text(t *engine.Type) appender {
 	if f := plain(t); f != nil {
@@ -106,8 +106,8 @@ func appendValid(buf, s []byte) []byte {
 	return append(buf, bytes.ToValidUTF8(s, []byte("\uFFFD"))...)
 }
 
-// appendUUID appends a UUID, which DuckDB keeps with its first bit inverted,
-// so that it sorts as a signed number.
+// appendUUID appends a UUID, which DuckDB stores with its first bit inverted, so that
+// it sorts as a signed number.
 func appendUUID(buf []byte, v *engine.Vector, i int) []byte {
 	n := engine.Value[engine.Int128](v, i)
 	var raw [16]byte
@@ -132,8 +132,8 @@ func appendBlob(buf []byte, v *engine.Vector, i int) []byte {
 	return base64.StdEncoding.AppendEncode(buf, v.Bytes(i))
 }
 
-// appendBits appends the digits of a BIT value, whose first byte says how many
-// bits of the second are padding.
+// appendBits appends the digits of a BIT value, whose first byte is the number of
+// padding bits in the second.
 func appendBits(buf []byte, v *engine.Vector, i int) []byte {
 	b := v.Bytes(i)
 	if len(b) == 0 {

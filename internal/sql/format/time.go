@@ -12,7 +12,7 @@ const secondsPerDay = 86_400
 // two appends n, 0 to 99, with two digits.
 func two(buf []byte, n int64) []byte { return append(buf, byte('0'+n/10), byte('0'+n%10)) }
 
-// floorDiv divides towards minus infinity; the rest is not negative.
+// floorDiv divides towards minus infinity; the remainder is not negative.
 func floorDiv(a, b int64) (quotient, rest int64) {
 	quotient, rest = a/b, a%b
 	if rest < 0 {
@@ -32,8 +32,8 @@ func appendDate(buf []byte, v *engine.Vector, i int) []byte {
 	}
 }
 
-// appendDay appends the day that is so many days after 1970-01-01, in the
-// proleptic Gregorian calendar with a year 0.
+// appendDay appends the date that is days after 1970-01-01, in the proleptic
+// Gregorian calendar with a year 0.
 func appendDay(buf []byte, days int64) []byte {
 	// Years begin in March, so that the leap day is their last.
 	const daysPerEra, daysToEpoch = 146_097, 719_468 // an era is 400 years
@@ -72,8 +72,8 @@ func appendClock(buf []byte, seconds, nanos int64) []byte {
 	return appendFraction(two(buf, seconds%60), nanos)
 }
 
-// appendFraction appends a part of a second with 0, 3, 6 or 9 digits, as many
-// as it needs.
+// appendFraction appends a fraction of a second with 0, 3, 6 or 9 digits, as many as
+// it needs.
 func appendFraction(buf []byte, nanos int64) []byte {
 	if nanos == 0 {
 		return buf
@@ -91,8 +91,8 @@ func appendFraction(buf []byte, nanos int64) []byte {
 	return append(buf, room[:n+1]...)
 }
 
-// timestampAppender appends timestamps counted in a fraction of a second; zone
-// ends them.
+// timestampAppender appends timestamps counted in a fraction of a second, followed by
+// zone.
 func timestampAppender(perSecond int64, zone string) appender {
 	return func(buf []byte, v *engine.Vector, i int) []byte {
 		at := engine.Value[int64](v, i)
@@ -118,8 +118,8 @@ func timeAppender(perSecond int64) appender {
 	}
 }
 
-// appendTimeTZ appends a time of day with its offset from UTC. DuckDB keeps
-// the microseconds above 24 bits of the offset, which counts downwards.
+// appendTimeTZ appends a time of day with its offset from UTC. DuckDB stores the
+// microseconds above 24 bits of the offset, which is negated.
 func appendTimeTZ(buf []byte, v *engine.Vector, i int) []byte {
 	const offsetBits, maxOffset = 24, 16*60*60 - 1
 	packed := engine.Value[uint64](v, i)

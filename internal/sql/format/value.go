@@ -7,10 +7,10 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
 
-// Value returns value i of a vector as a Go value, for small results: nil,
-// bool, int64, float64, string, []byte for BLOB, []any, map[string]any, or
-// [json.Number] for numbers that int64 or float64 would change. Dates, times
-// and the like are text, as the forms write them. Text is a copy.
+// Value returns value i of a vector as a Go value, for small results: nil, bool,
+// int64, float64, string, []byte for BLOB, []any, map[string]any, or [json.Number]
+// for numbers that int64 or float64 would change. Dates, times and similar types are
+// text, as the forms write them. Text is a copy.
 func Value(v *engine.Vector, i int) any {
 	if !v.Valid(i) {
 		return nil

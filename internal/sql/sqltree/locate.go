@@ -137,7 +137,7 @@ func TermEnd(sql string, tokens []Token, first int) int {
 }
 
 // callStart returns the first token of the term with the opening bracket at i: the
-// function's name before it, the bracket itself if there is none, or -1 when that
+// function's name before it, the bracket itself if there is no name, or -1 when that
 // is ambiguous.
 func callStart(sql string, tokens []Token, i int) int {
 	if i <= 0 {

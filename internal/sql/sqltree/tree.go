@@ -38,7 +38,7 @@ type Statement struct {
 type Shape struct {
 	Plain   bool // a single SELECT node without WHERE, GROUP BY, modifiers, CTEs or sample
 	From    bool // it has a FROM clause
-	Columns int  // entries of its select list
+	Columns int  // entries of the select list
 	Alias   bool // one of them has an alias
 	Star    bool // one of them is a star
 }
@@ -94,7 +94,7 @@ type Arg struct {
 // than one row.
 type overRows struct {
 	Many bool     // it has a window function, or a function that returns several rows
-	Bare []string // lower-case names of its functions that read no column
+	Bare []string // lower-case names of functions in it that read no column
 }
 
 // Column is a column reference. Names bound by an enclosing lambda are not
