@@ -13,8 +13,8 @@ import (
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
-// parsed is a body as DuckDB's parser reads it, inside the text that makes it
-// a statement. Offsets in st and tokens are those of text.
+// parsed is DuckDB's parse of a body within the text that makes it a statement.
+// Offsets in st and tokens are those of text.
 type parsed struct {
 	text   string
 	start  int // of the body in text
@@ -23,7 +23,7 @@ type parsed struct {
 	tokens []sqltree.Token
 }
 
-// body is the SQL of a function, ready to be written for any [Target].
+// body is the SQL of a function, which can be rendered for any [Target].
 type body struct {
 	text     string
 	edits    []edit
@@ -31,8 +31,8 @@ type body struct {
 	subquery bool // it has one itself
 }
 
-// edit replaces a piece of the body: by text, in which the published name of a
-// function becomes the target's, or by the name of a relation.
+// edit replaces a part of the body with text, in which the published name of a
+// function becomes the target's, or with the name of a relation.
 type edit struct {
 	sqltree.Span
 	text     string
@@ -41,8 +41,8 @@ type edit struct {
 	literal  bool // the relation's name is a string, for query_table
 }
 
-// render returns the body for a target, and a map of its offsets to the
-// declared body's.
+// render returns the body for a target, and a function that maps its offsets to
+// those of the declared body.
 func (b *body) render(t Target) (string, func(int) int) {
 	edits := make([]sqltree.Edit, len(b.edits))
 	for i, e := range b.edits {
@@ -61,7 +61,7 @@ func (b *body) render(t Target) (string, func(int) int) {
 	return sqltree.Apply(b.text, edits)
 }
 
-// callOffset is where the body calls the function, -1 if it does not.
+// callOffset is the offset at which the body calls the function, or -1.
 func (b *body) callOffset(name string) int {
 	for _, c := range b.parsed.st.Calls {
 		if fold(c.Name) == fold(name) {
@@ -71,7 +71,7 @@ func (b *body) callOffset(name string) int {
 	return -1
 }
 
-// bodyText is the body without a semicolon at its end, which people put there.
+// bodyText is the body without a semicolon at the end, which users often write.
 func bodyText(text string) string {
 	tokens := sqltree.Scan(text)
 	end := len(text)
@@ -93,7 +93,7 @@ func (p *problemAt) Error() string { return p.message }
 
 func at(offset int, message, hint string) *problemAt { return &problemAt{offset, message, hint, ""} }
 
-// parse reads prefix + body + suffix; an error has its offset in the body.
+// parse parses prefix + body + suffix; an error has its offset in the body.
 func parse(ctx context.Context, db *engine.DB, prefix, text, suffix string) (*parsed, error) {
 	p := &parsed{text: prefix + text + suffix, start: len(prefix), length: len(text)}
 	st, err := db.Parse(ctx, p.text)
@@ -101,33 +101,33 @@ func parse(ctx context.Context, db *engine.DB, prefix, text, suffix string) (*pa
 		return nil, p.bodyError(err)
 	}
 	for i := range st.Calls {
-		st.Calls[i].Entry = false // it names no column of anybody's
+		st.Calls[i].Entry = false // it names no column
 	}
 	p.st, p.tokens = st, sqltree.Scan(p.text)
 	return p, nil
 }
 
-// bodyError places an engine's error about p.text in the body.
+// bodyError moves an engine's error about p.text to the body.
 func (p *parsed) bodyError(err error) error {
 	var e *engine.Error
 	if !errors.As(err, &e) {
 		return err
 	}
-	if e.Offset >= p.start+p.length { // what follows is ours
+	if e.Offset >= p.start+p.length { // in the suffix
 		return at(p.length, "it ends too early", "")
 	}
 	return at(p.offset(e.Offset), e.Message, e.Hint)
 }
 
-// offset turns an offset of p.text into one of the body.
+// offset converts an offset of p.text to one of the body.
 func (p *parsed) offset(of int) int { return min(max(of-p.start, 0), p.length) }
 
 const exprAdvice = "The body must be a single SQL expression using the function's argument names."
 
-// parseScalar reads the body of a scalar function and refuses all that is not
-// one expression. It is read in the brackets in which it is created; what
-// closes them early, and a list of expressions, which brackets make a row, are
-// told by the body's tokens.
+// parseScalar parses the body of a scalar function and refuses anything but one
+// expression. The body is parsed in the brackets in which it is created. The tokens
+// show what closes the brackets early, and a list of expressions, which would
+// become a row.
 func parseScalar(ctx context.Context, db *engine.DB, text string) (*parsed, error) {
 	if offset := outside(text); offset >= 0 {
 		return nil, moreThanOne(offset)
@@ -148,9 +148,8 @@ func moreThanOne(offset int) error {
 		"put a query in brackets: (SELECT max(v) FROM t)")
 }
 
-// outside returns the place of the first comma, or closing bracket, that
-// stands outside of all brackets of text, or of a query's first word; -1 when
-// there is none.
+// outside returns the offset of the first comma or closing bracket outside all
+// brackets of text, or of the first word of a query, or -1.
 func outside(text string) int {
 	depth := 0
 	for i, t := range sqltree.Scan(text) {
@@ -177,7 +176,7 @@ func notExpression(err error) error {
 	return at(p.offset, "failed to parse function body as a SQL expression: "+p.message+". "+exprAdvice, p.hint)
 }
 
-// parseTable reads the body of a table function with its inputs as CTEs.
+// parseTable parses the body of a table function, with its inputs as CTEs.
 func parseTable(ctx context.Context, db *engine.DB, text string, inputs []string) (*parsed, error) {
 	if _, err := parse(ctx, db, "", text, ""); err != nil {
 		return nil, notQuery(text, err)
@@ -219,8 +218,8 @@ func notQuery(text string, err error) error {
 
 var queryWords = map[string]bool{"select": true, "with": true, "from": true, "values": true, "table": true}
 
-// problem places err, from reading the body of the function at path, in the
-// Spicepod.
+// bodyProblem converts err, from parsing the body of the function at path, to a
+// problem in the Spicepod.
 func bodyProblem(pod *spicepod.Pod, path, name string, err error) spicepod.Problem {
 	var p *problemAt
 	if !errors.As(err, &p) {
@@ -235,8 +234,8 @@ func bodyProblem(pod *spicepod.Pod, path, name string, err error) spicepod.Probl
 	return problem
 }
 
-// callable are the names a body may have meant by missing: declared functions
-// and the prelude's.
+// callable returns the names that may be meant by missing: declared functions and
+// those of the prelude.
 func callable(pod *spicepod.Pod, missing string) []string {
 	if missing == "" {
 		return nil

@@ -13,7 +13,7 @@ import (
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
-// builder turns what was read of one function into a [Function].
+// builder converts a parsed function to a [Function].
 type builder struct {
 	c      *compiler
 	f      *Function
@@ -22,14 +22,14 @@ type builder struct {
 	opaque bool         // a call could not be found in the text
 }
 
-// site is where a call stands, and what its arguments are multiplied by.
+// site is the position of a call, and how often its arguments are evaluated.
 type site struct {
 	sqltree.Site
 	weight func(i int) int
 	target *Function // declared, or nil
 }
 
-// build checks the body of u, which was read, by what is compiled so far.
+// build checks the parsed body of u against the functions compiled so far.
 func (c *compiler) build(u *unit) (*Function, spicepod.Problems) {
 	f := *u.read
 	b := &builder{c: c, f: &f, p: f.body.parsed, sites: map[int]site{}}
@@ -43,7 +43,7 @@ func (c *compiler) build(u *unit) (*Function, spicepod.Problems) {
 	f.Checksum = f.checksum()
 	f.Engine = f.engineFunction()
 	if f.facts.random && f.Volatility != spicepod.Volatile {
-		p := c.pod.Problem(u.path+".volatility", fmt.Sprintf("declared %s, but the body calls a function that gives another value each time", f.Volatility),
+		p := c.pod.Problem(u.path+".volatility", fmt.Sprintf("declared %s, but the body calls a function that returns a different value each time", f.Volatility),
 			"declare volatility: volatile")
 		p.Component, p.Severity = f.Component(), spicepod.Warning
 		problems = append(problems, p)
@@ -51,7 +51,7 @@ func (c *compiler) build(u *unit) (*Function, spicepod.Problems) {
 	return &f, problems
 }
 
-// callees finds the declared functions that the body calls, or what is missing.
+// callees resolves the declared functions that the body calls.
 func (b *builder) callees() error {
 	b.f.uses = map[string]string{}
 	for _, call := range b.p.st.Calls {
@@ -59,7 +59,7 @@ func (b *builder) callees() error {
 		g := b.c.done[key]
 		switch {
 		case b.argIndex(call.Schema) >= 0 && !call.Object && !b.f.IsTable(), call.Object && g != nil:
-			return at(b.p.offset(call.Offset), "a call behind a dot is not understood in a body", "write "+call.Name+"("+call.Schema+")")
+			return at(b.p.offset(call.Offset), "method calls are not supported in a body", "write "+call.Name+"("+call.Schema+")")
 		case g != nil:
 			if !slices.Contains(b.f.Uses.Functions, g.Name) {
 				b.f.Uses.Functions = append(b.f.Uses.Functions, g.Name)
@@ -67,7 +67,7 @@ func (b *builder) callees() error {
 			b.f.uses[key] = g.Checksum
 		case b.c.units[key] != nil:
 			name := b.c.units[key].declared.Name
-			return at(b.p.offset(call.Offset), "calls "+name+", which could not be registered", "put "+name+" right first")
+			return at(b.p.offset(call.Offset), "calls "+name+", which could not be registered", "fix "+name+" first")
 		}
 	}
 	return nil
@@ -87,13 +87,13 @@ func (b *builder) params() error {
 	return at(b.p.offset(offset), "a body has no parameters", "name an argument of the function")
 }
 
-// valueWords are the names that stand for a value without being columns.
+// valueWords are names of values that are not columns.
 var valueWords = map[string]bool{
 	"current_date": true, "current_time": true, "current_timestamp": true, "localtime": true, "localtimestamp": true,
 }
 
-// columns refuses names that are no argument. In subqueries DuckDB decides:
-// they may be columns of their tables.
+// columns refuses names that are not arguments. In subqueries DuckDB decides: they
+// may be columns of their tables.
 func (b *builder) columns() error {
 	if b.f.IsTable() {
 		return nil
@@ -120,7 +120,7 @@ func (b *builder) argIndex(name string) int {
 	return slices.IndexFunc(b.f.Args, func(a Arg) bool { return fold(a.Name) == fold(name) })
 }
 
-// aggregates refuses what needs more than one row, outside of subqueries.
+// aggregates refuses functions that need several rows, outside subqueries.
 func (b *builder) aggregates() error {
 	if b.f.IsTable() {
 		return nil
@@ -144,8 +144,8 @@ func (b *builder) aggregates() error {
 	return nil
 }
 
-// locate finds the calls whose text matters: those of declared functions and
-// of macros of the prelude, which may evaluate an argument more than once.
+// locate finds the calls that matter in the text: those of declared functions and of
+// prelude macros, which may evaluate an argument more than once.
 func (b *builder) locate() error {
 	for i, call := range b.p.st.Calls {
 		g := b.c.done[fold(call.Name)]
@@ -163,8 +163,8 @@ func (b *builder) locate() error {
 	return nil
 }
 
-// preludeWeight is how often a macro of the prelude is taken to evaluate an
-// argument.
+// preludeWeight is the assumed number of evaluations of an argument by a macro of
+// the prelude.
 const preludeWeight = 4
 
 func (b *builder) weight(call sqltree.Call, g *Function, rewritten bool) func(int) int {
@@ -185,8 +185,8 @@ func (b *builder) weight(call sqltree.Call, g *Function, rewritten bool) func(in
 	}
 }
 
-// multiplicity is how often what stands at an offset of the text is evaluated
-// by one evaluation of the body.
+// multiplicity is how often the expression at an offset of the text is evaluated by
+// one evaluation of the body.
 func (b *builder) multiplicity(offset int, lambda bool) int {
 	n := 1
 	for _, s := range b.sites {
@@ -202,8 +202,8 @@ func (b *builder) multiplicity(offset int, lambda bool) int {
 	return n
 }
 
-// size counts how often each argument is evaluated and how large a call is
-// once everything in it is expanded.
+// size counts how often each argument is evaluated, and the size of a call when all
+// functions in it are expanded.
 func (b *builder) size() error {
 	st, facts := b.p.st, &b.f.facts
 	facts.counts, facts.size, facts.subquery = make([]int, len(b.f.Args)), 1, st.Subquery
@@ -222,7 +222,7 @@ func (b *builder) size() error {
 		facts.subquery = facts.subquery || g.facts.subquery
 		facts.size += g.facts.size * max(1, b.multiplicity(call.Offset, false))
 		if facts.size > MaxExpansion {
-			return at(b.p.offset(call.Offset), fmt.Sprintf("one call of %s stands for more than %d calls of declared functions", b.f.Name, MaxExpansion),
+			return at(b.p.offset(call.Offset), fmt.Sprintf("a call of %s expands to more than %d calls of declared functions", b.f.Name, MaxExpansion),
 				"a function that uses its argument several times multiplies the calls inside it; compute them once in a subquery or a lambda")
 		}
 	}
@@ -230,8 +230,8 @@ func (b *builder) size() error {
 	return nil
 }
 
-// usedColumns are the columns of datasets that the body reads, as far as names
-// tell: all of them when there is one dataset, else those that are qualified.
+// usedColumns are the columns of datasets that the body reads, judged by name: all of
+// them if there is one dataset, else those that are qualified.
 func (b *builder) usedColumns() []UsedColumn {
 	var used []UsedColumn
 	for _, c := range b.p.st.Columns {
@@ -257,7 +257,7 @@ func (b *builder) isArgsColumn(c sqltree.Column) bool {
 	return b.f.IsTable() && b.argIndex(c.Parts[0]) >= 0
 }
 
-// checksum covers everything that changes what a call gives.
+// checksum covers everything that affects the result of a call.
 func (f *Function) checksum() string {
 	h := sha256.New()
 	add := func(parts ...string) {

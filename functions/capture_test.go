@@ -238,7 +238,7 @@ func TestLambdaBodies(t *testing.T) {
 		{"l: list<utf8>, k: utf8", "list<utf8>", "list_transform(l, e -> ((e -> k)::VARCHAR))", `f(['{"a": 1}', '{"a": 2}'], 'a')::VARCHAR`, "[1, 2]"},
 		{"l: list<utf8>, k: utf8", "utf8", "list_reduce(l, lambda a, b: a || b, (k -> 'a')::VARCHAR)", `f(['x', 'y'], '{"a": 1}')`, "1xy"},
 		{"l: list<int64>", "list<int64>", "list_transform(l, lambda e: half(e))", "f([4])::VARCHAR", "[2]"},
-		{"l: list<int64>", "list<int64>", "list_transform(l, lambda e: e.half())", "", "a call behind a dot is not understood in a body"},
+		{"l: list<int64>", "list<int64>", "list_transform(l, lambda e: e.half())", "", "method calls are not supported in a body"},
 		{"l: list<int64>", "list<int64>", "list_transform(l, lambda e: e + g)", "", `"g" is not an argument`},
 		{"l: list<int64>", "list<int64>", "list_transform(l, lambda e, : e)", "", "syntax error"},
 		{"l: list<int64>", "list<int64>", "list_transform(l, lambda e: (SELECT e))", "", "subqueries in lambda expressions are not supported"},
@@ -297,7 +297,7 @@ func TestArgumentsOverRows(t *testing.T) {
 			for _, name := range []string{"f", "via_f"} {
 				got, err := query(t, db, "SELECT "+name+"("+arg+") FROM "+from)
 				if slices.Contains(overRows, arg) {
-					if err == nil || !strings.Contains(err.Error(), "is computed over several rows") {
+					if err == nil || !strings.Contains(err.Error(), "reads or returns several rows") {
 						t.Errorf("%s(%s) FROM %s\n got %q, error %v", name, arg, from, got, err)
 					}
 				} else if err != nil || got != want {

@@ -6,9 +6,9 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
 
-// Implicit coercion of a body's type to the declared one. Spice's own list is
-// kept (int8/16/32 → int64, uint8/16/32 → uint64, integers and float32 →
-// float64, utf8 ↔ large_utf8), and what DuckDB converts without loss is added:
+// Implicit coercion of a body's type to the declared one. This is Spice's list
+// (int8/16/32 → int64, uint8/16/32 → uint64, integers and float32 → float64, utf8 ↔
+// large_utf8) and what DuckDB converts without loss:
 //
 //	NULL                     → any type
 //	integers                 → wider integers, DECIMALs with enough digits, DOUBLE
@@ -18,11 +18,11 @@ import (
 //	DATE                     → timestamps of s, ms, us
 //	timestamps               → timestamps of a finer unit
 //	JSON, UUID, ENUM         → utf8
-//	lists, structs           → element by element; structs by the names of their fields
+//	lists, structs           → element by element; structs by field name
 //
 // Everything else needs a CAST in the body.
 
-// coercible reports whether a value of type from becomes one of type to.
+// coercible reports whether values of type from are converted to type to.
 func coercible(from, to *engine.Type) bool {
 	switch {
 	case from.ID == engine.Null:

@@ -14,15 +14,14 @@ import (
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
-// Compile reads and orders the enabled functions of the pod. Every problem has
-// its exact place, inside the body too, and the component it belongs to.
+// Compile parses and orders the enabled functions of the pod. Every problem has its
+// exact position, inside the body too, and the component it belongs to.
 //
-// reuse is the running generation, or nil. A function whose declaration is the
-// same and which calls the same functions is taken from there without being
-// parsed again. A function with a problem stays in its last good version if
-// reuse has one that still works, and so does a function that was removed but
-// is still called; otherwise it is left out, and each of its callers has a
-// problem that names it.
+// reuse is the running generation, or nil. A function with an equal declaration that
+// calls the same functions is taken from there without being parsed again. A function
+// with a problem keeps its last good version if reuse has one that still works, and
+// so does a function that was removed but is still called. Otherwise it is omitted,
+// and each caller has a problem that names it.
 //
 // Nothing is bound to tables or other functions yet: see [Function.Create].
 func Compile(ctx context.Context, db *engine.DB, pod *spicepod.Pod, relations []engine.Relation, reuse *Set) (*Set, spicepod.Problems) {
@@ -60,7 +59,7 @@ type compiler struct {
 	pod       *spicepod.Pod
 	reuse     *Set
 	relations *engine.Catalog
-	stages    chan *engine.Stage // free ones, while units are read
+	stages    chan *engine.Stage // idle ones, while units are read
 
 	list     []*unit          // in the order of the Spicepod
 	units    map[string]*unit // by folded name
@@ -69,7 +68,7 @@ type compiler struct {
 	problems spicepod.Problems
 }
 
-// unit is a declaration on its way to a [Function].
+// unit is a declaration that is being compiled to a [Function].
 type unit struct {
 	declared *spicepod.Function
 	index    int
@@ -82,14 +81,14 @@ type unit struct {
 	callees  []string  // folded names of declared functions, once each
 	problems spicepod.Problems
 
-	group []*unit // it and those that call each other in a circle with it
-	begun bool    // the group is being built, or is
+	group []*unit // it and the units in the same dependency cycle
+	begun bool    // the group has been built, or is being built
 
-	number, low int // of the search for circles
+	number, low int // of the search for cycles
 	onStack     bool
 }
 
-// collect lists the enabled declarations and refuses names that are taken.
+// collect lists the enabled declarations and refuses duplicate names.
 func (c *compiler) collect() {
 	for i := range c.pod.Functions {
 		d := &c.pod.Functions[i]
@@ -107,7 +106,7 @@ func (c *compiler) collect() {
 	}
 }
 
-// nameTaken reports whether the name means another function already.
+// nameTaken reports whether another function has the name.
 func (c *compiler) nameTaken(u *unit) bool {
 	r := &reader{pod: c.pod, path: u.path, name: u.declared.Name}
 	of := [2]string{"user function", "scalar UDF"}
@@ -140,7 +139,7 @@ func takenMessage(of [2]string) string {
 // ListUDFs is the table function that lists all functions.
 const ListUDFs = "list_udfs"
 
-// grammar are the names of calls that DuckDB's grammar, not its catalog, knows.
+// grammar are the names of calls that are in DuckDB's grammar, not in its catalog.
 var grammar = map[string]bool{
 	"array": true, "cast": true, "coalesce": true, "columns": true, "exists": true, "extract": true,
 	"grouping": true, "grouping_id": true, "if": true, "ifnull": true, "not": true, "nullif": true, "overlay": true,
@@ -148,8 +147,8 @@ var grammar = map[string]bool{
 	"map": true, "any": true, "all": true, "some": true, "in": true, "case": true, "lambda": true, "collation": true, "operator": true,
 }
 
-// read reads the declarations that the running generation does not have, on
-// every processor: DuckDB's parser is most of the work.
+// read parses the declarations that the running generation does not have, on all
+// processors: DuckDB's parser takes most of the time.
 func (c *compiler) read() {
 	c.stages = make(chan *engine.Stage, runtimeProcs())
 	group := errgroup.Group{}
@@ -160,7 +159,7 @@ func (c *compiler) read() {
 		}
 		group.Go(func() error { c.readUnit(u); c.leaf(u); return nil })
 	}
-	group.Wait() // no error: faults are problems of their units
+	group.Wait() // no error: each unit has its own problems
 	close(c.stages)
 	for s := range c.stages {
 		s.Close()
@@ -170,7 +169,7 @@ func (c *compiler) read() {
 	}
 }
 
-// readUnit reads one declaration's types and parses its body.
+// readUnit parses the types and the body of one declaration.
 func (c *compiler) readUnit(u *unit) {
 	d := u.declared
 	r := &reader{pod: c.pod, path: u.path, name: d.Name}
@@ -203,8 +202,8 @@ func (c *compiler) readUnit(u *unit) {
 	u.read = f
 }
 
-// leaf builds and proves a unit that needs nothing but DuckDB's own functions,
-// while others are read. c.done is empty then.
+// leaf builds and proves a unit that needs only DuckDB's own functions, while others
+// are read. c.done is still empty.
 func (c *compiler) leaf(u *unit) {
 	if u.read == nil || len(u.read.body.parsed.st.Relations) > 0 ||
 		slices.ContainsFunc(u.read.calls, func(name string) bool { return c.units[name] != nil || c.reuse.Get(name) != nil }) {
@@ -221,7 +220,7 @@ func (c *compiler) leaf(u *unit) {
 	}
 }
 
-// proveLeaf proves f on a stage that is free, or on a new one.
+// proveLeaf proves f on an idle stage, or on a new one.
 func (c *compiler) proveLeaf(f *Function) *spicepod.Problem {
 	var stage *engine.Stage
 	select {
@@ -229,12 +228,12 @@ func (c *compiler) proveLeaf(f *Function) *spicepod.Problem {
 	default:
 		var err error
 		if stage, err = c.db.Stage(c.ctx); err != nil {
-			return nil // it is proven when it is made
+			return nil // it is proven when it is created
 		}
-		// A type shows without the optimizer, in less than half the time.
+		// The type is known without the optimizer, in less than half the time.
 		for _, sql := range append(prelude.Plain(true), "PRAGMA disable_optimizer") {
 			if stage.Exec(sql) != nil {
-				break // slower, not wrong
+				break // slower, but correct
 			}
 		}
 	}
@@ -261,7 +260,7 @@ func (f *Function) inputs() []string {
 	return names
 }
 
-// link finds the declared functions that u calls.
+// link resolves the declared functions that u calls.
 func (c *compiler) link(u *unit) {
 	for _, name := range u.calls() {
 		if c.units[name] != nil {
@@ -270,8 +269,8 @@ func (c *compiler) link(u *unit) {
 	}
 }
 
-// buildGroup builds the functions of one group: one function, or several that
-// call each other in a circle.
+// buildGroup builds the functions of one group: one function, or the functions of a
+// dependency cycle.
 func (c *compiler) buildGroup(group []*unit) {
 	if group[0].begun {
 		return
@@ -281,7 +280,7 @@ func (c *compiler) buildGroup(group []*unit) {
 	}
 	if len(group) > 1 || slices.Contains(group[0].callees, group[0].key) {
 		for _, u := range group {
-			c.circle(u, group)
+			c.cycle(u, group)
 		}
 		return
 	}
@@ -312,8 +311,8 @@ func (c *compiler) buildGroup(group []*unit) {
 	c.keep(u)
 }
 
-// keepCalled keeps the functions that are not declared any more but still
-// called, with a problem that names their callers.
+// keepCalled keeps the functions that are no longer declared but still called, with a
+// problem that names their callers.
 func (c *compiler) keepCalled() {
 	callers := map[string][]*unit{}
 	var order []string
@@ -342,7 +341,7 @@ func (c *compiler) keepCalled() {
 	}
 }
 
-// keepRemoved adds a function of the running generation and what it calls.
+// keepRemoved adds a function of the running generation and its callees.
 func (c *compiler) keepRemoved(f *Function) {
 	for name := range f.uses {
 		if g := c.reuse.Get(name); g != nil && c.units[name] == nil && c.done[name] == nil {
@@ -354,7 +353,7 @@ func (c *compiler) keepRemoved(f *Function) {
 	}
 }
 
-// source is what is known of the unit's body, or nil.
+// source is the parsed version of the unit's body, or nil.
 func (u *unit) source() *Function {
 	if u.read != nil {
 		return u.read
@@ -362,7 +361,7 @@ func (u *unit) source() *Function {
 	return u.old
 }
 
-// calls are the folded names of all that the unit's body calls.
+// calls are the folded names of everything that the unit's body calls.
 func (u *unit) calls() []string {
 	switch {
 	case u.same:
@@ -378,7 +377,7 @@ func (c *compiler) add(key string, f *Function) {
 	c.built = append(c.built, f)
 }
 
-// keep puts the last good version of u, if it still works, in its place.
+// keep replaces u with its last good version, if that still works.
 func (c *compiler) keep(u *unit) {
 	if u.old == nil || c.done[u.key] != nil {
 		return
@@ -387,10 +386,10 @@ func (c *compiler) keep(u *unit) {
 		callee, removed := c.units[name], c.reuse.Get(name)
 		switch {
 		case callee != nil:
-			c.buildGroup(callee.group) // the new version may not call it, so that its turn comes later
+			c.buildGroup(callee.group) // the new version may not call it, so it may not be built yet
 		case c.done[name] == nil && removed != nil:
 			p := c.pod.KeyProblem(u.path+".name", "function "+removed.Name+" was removed but is still called by the last good version of "+u.old.Name,
-				"put "+u.old.Name+" right first")
+				"fix "+u.old.Name+" first")
 			p.Component = removed.Component()
 			c.problems = append(c.problems, p)
 			c.keepRemoved(removed)
@@ -401,8 +400,8 @@ func (c *compiler) keep(u *unit) {
 	}
 }
 
-// unchanged returns the running version of u when nothing that it depends on
-// differs, at its present place in the file.
+// unchanged returns the running version of u, at its current position in the file, if
+// nothing that it depends on differs.
 func (c *compiler) unchanged(u *unit) *Function {
 	if !u.same || !c.works(u.old) {
 		return nil
@@ -421,7 +420,7 @@ func (c *compiler) unchanged(u *unit) *Function {
 	return &moved
 }
 
-// works reports whether what f uses is there as it was when f was built.
+// works reports whether everything that f uses is the same as when f was built.
 func (c *compiler) works(f *Function) bool {
 	for name, checksum := range f.uses {
 		if g := c.done[name]; g == nil || g.Checksum != checksum {
@@ -436,8 +435,8 @@ func (c *compiler) works(f *Function) bool {
 	return true
 }
 
-// Relation, Function, RelationNames and FunctionNames let the engine judge a
-// body by what is compiled so far.
+// Relation, Function, RelationNames and FunctionNames let the engine judge a body by
+// the functions compiled so far.
 func (c *compiler) Relation(catalog, schema, name string) (engine.Relation, bool) {
 	return c.relations.Relation(catalog, schema, name)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
-// Session is where functions are made and asked: an [*engine.Tx] or an
+// Session is where functions are created and described: an [*engine.Tx] or an
 // [*engine.Stage].
 type Session interface {
 	Exec(sql string) error
@@ -24,8 +24,8 @@ var (
 	_ Session = (*engine.Stage)(nil)
 )
 
-// Create proves the types of f and makes it on s. Everything it uses must be
-// there already. The problem, if any, stands at its place in the body.
+// Create proves the types of f and creates it on s. Everything it uses must exist
+// already. A problem has its position in the body.
 func (f *Function) Create(s Session, pod *spicepod.Pod, t Target) *spicepod.Problem {
 	if !f.proven {
 		if p := f.Prove(s, pod, t); p != nil {
@@ -43,8 +43,8 @@ func (f *Function) Create(s Session, pod *spicepod.Pod, t Target) *spicepod.Prob
 	return nil
 }
 
-// Prove binds the body to typed arguments on s and checks that its type, or
-// its columns, are the declared ones or become them implicitly.
+// Prove binds the body to typed arguments on s and checks that its type, or columns,
+// are the declared ones or convert to them implicitly.
 func (f *Function) Prove(s Session, pod *spicepod.Pod, t Target) *spicepod.Problem {
 	sql, start, origin := f.probe(t)
 	columns, err := s.Describe(sql)
@@ -61,9 +61,9 @@ func (f *Function) Prove(s Session, pod *spicepod.Pod, t Target) *spicepod.Probl
 	return &p
 }
 
-// findNull gives the body of a scalar function its type when it is NULL and
-// nothing else, which DuckDB calls INTEGER in a result: beside a date in a list
-// only NULL binds. In a table function such a column needs a CAST.
+// findNull detects a body of a scalar function that is only NULL, whose type DuckDB
+// reports as INTEGER: only NULL binds in a list with a date. In a table function such
+// a column needs a CAST.
 func (f *Function) findNull(s Session, sql string, columns []engine.Column) {
 	if f.IsTable() || columns[0].Type.ID != engine.Integer || coercible(columns[0].Type, f.Returns.duck) {
 		return
@@ -73,7 +73,7 @@ func (f *Function) findNull(s Session, sql string, columns []engine.Column) {
 	}
 }
 
-// probe is a SELECT that has the body's type, and where the body stands in it.
+// probe returns a SELECT with the body's type, and the position of the body in it.
 func (f *Function) probe(t Target) (sql string, start int, origin func(int) int) {
 	text, origin := f.body.render(t)
 	var b strings.Builder
@@ -120,7 +120,7 @@ func nulls(columns []OutputColumn) string {
 	for i, c := range columns {
 		parts[i] = "CAST(NULL AS " + c.Type.SQL() + ") AS " + engine.Identifier(c.Name)
 	}
-	return strings.Join(parts, ", ") + " WHERE false" // no row: DuckDB leaves most of the plan out
+	return strings.Join(parts, ", ") + " WHERE false" // no row: DuckDB skips most of the plan
 }
 
 func (f *Function) checkResult(columns []engine.Column) error {
@@ -139,7 +139,7 @@ func (f *Function) checkResult(columns []engine.Column) error {
 		arrowName(got), f.Returns.Arrow()), hint)
 }
 
-// bodyStart is where the first word of the body stands.
+// bodyStart is the offset of the first word of the body.
 func (f *Function) bodyStart() int {
 	if f.body.parsed == nil || len(f.body.parsed.tokens) == 0 {
 		return 0
@@ -152,7 +152,7 @@ func (f *Function) bodyStart() int {
 	return 0
 }
 
-// aliasOf is how a Spicepod spells a simple type; "" when it has no word for it.
+// aliasOf is the Spicepod name of a simple type, or "".
 func aliasOf(t *engine.Type) string {
 	alias := fold(arrowNames[t.ID])
 	if _, ok := scalars[alias]; ok && !t.JSON {
@@ -187,7 +187,7 @@ func (f *Function) checkColumns(got []engine.Column) error {
 		len(want), strings.Join(want, ", "), len(have), strings.Join(have, ", "), f.Name), "select these columns, in this order")
 }
 
-// bodyError places DuckDB's error about a statement in the declared body.
+// bodyError moves DuckDB's error about a statement to the declared body.
 func (f *Function) bodyError(err error, start int, origin func(int) int) error {
 	var e *engine.Error
 	if !errors.As(err, &e) {
@@ -201,13 +201,13 @@ func (f *Function) bodyError(err error, start int, origin func(int) int) error {
 	return p
 }
 
-// explain says in a declaration's words what DuckDB says in its own.
+// explain rewords DuckDB's error in terms of the declaration.
 func (f *Function) explain(p *problemAt, e *engine.Error) {
 	p.message, _, _ = strings.Cut(p.message, "\nCandidate bindings:")
 	if name, ok := strings.CutPrefix(p.message, "Conflicting column names for column "); ok {
 		name, _, _ = strings.Cut(name, "!")
 		p.message = fmt.Sprintf("argument %q has the name of a column of a table in the body's subquery", name)
-		p.hint = "rename the argument: inside the subquery its name means both"
+		p.hint = "rename the argument: inside the subquery the name is ambiguous"
 		return
 	}
 	if e.Code != engine.CodeNotFound {
@@ -224,8 +224,8 @@ func (f *Function) explain(p *problemAt, e *engine.Error) {
 		}
 	}
 	if n := f.lambdaArg(p.offset); n != "" {
-		p.message = fmt.Sprintf("argument %q stands in a lambda of a subquery, where DuckDB reads columns of the subquery's FROM only", n)
-		p.hint = fmt.Sprintf("put it into the FROM and read that column: FROM t, (SELECT %s AS v)", n)
+		p.message = fmt.Sprintf("argument %q is used in a lambda of a subquery, where DuckDB only resolves columns of the subquery's FROM", n)
+		p.hint = fmt.Sprintf("add it to the FROM and use that column: FROM t, (SELECT %s AS v)", n)
 		return
 	}
 	for _, c := range f.body.parsed.st.Calls {
@@ -235,8 +235,8 @@ func (f *Function) explain(p *problemAt, e *engine.Error) {
 	}
 }
 
-// lambdaArg returns the argument that stands at an offset of the body in a
-// lambda of a subquery, or "".
+// lambdaArg returns the argument at an offset of the body in a lambda of a subquery,
+// or "".
 func (f *Function) lambdaArg(offset int) string {
 	for _, c := range f.body.parsed.st.Columns {
 		name := c.Parts[0]

@@ -8,18 +8,18 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
 
-// form is one of the DuckDB functions that a declared function is made of.
+// form is one of the DuckDB functions that implement a declared function.
 type form uint8
 
 const (
 	public form = iota // what callers name
-	core               // the bare body, its arguments not bound
+	core               // the bare body, without bound arguments
 )
 
 var schemas = [...]string{public: engine.Public, core: engine.Core}
 
-// Target says where functions are made: published for everybody, or staged as
-// temporary ones for one connection. The zero Target is [Published].
+// Target is where functions are created: published, or as temporary functions of one
+// connection. The zero Target is [Published].
 type Target struct {
 	staged    map[string]bool // folded names of the functions that are temporary
 	relations map[engine.Relation]string
@@ -28,9 +28,9 @@ type Target struct {
 // Published is the target of [engine.DB.Publish].
 func Published() Target { return Target{} }
 
-// Staged is the target of an [engine.Stage]: the given functions are made as
-// temporary ones there, and call each other as such. relations gives datasets
-// another name, such as temp.main."new", where bodies read them; nil is none.
+// Staged is the target of an [engine.Stage]: the given functions are created there as
+// temporary functions, and call each other as such. relations maps datasets that
+// bodies read to other names, such as temp.main."new"; it may be nil.
 func Staged(functions []*Function, relations map[engine.Relation]string) Target {
 	t := Target{staged: make(map[string]bool, len(functions)), relations: relations}
 	for _, f := range functions {
@@ -39,7 +39,7 @@ func Staged(functions []*Function, relations map[engine.Relation]string) Target 
 	return t
 }
 
-// function names a form of a declared function; key is its folded name.
+// function returns the name of a form of a declared function; key is the folded name.
 func (t Target) function(of form, name, key string) string {
 	if t.staged[key] {
 		return "temp.main." + engine.Identifier(tempName(of, name))
@@ -47,8 +47,8 @@ func (t Target) function(of form, name, key string) string {
 	return engine.Qualified(schemas[of], name)
 }
 
-// tempName is the name of a form among temporary functions, which have one
-// schema. A colon is in no function's own name.
+// tempName is the name of a form among temporary functions, which share one schema. A
+// declared function has no colon in its name.
 func tempName(of form, name string) string {
 	if of == public {
 		return name
@@ -63,15 +63,14 @@ func (t Target) relation(r engine.Relation) string {
 	return engine.Qualified(r.Schema, r.Name)
 }
 
-// statement is one CREATE with the place of the body in it.
+// statement is a CREATE statement with the position of the body in it.
 type statement struct {
 	sql    string
-	start  int           // of the body; -1: it has none
+	start  int           // of the body; -1: no body
 	origin func(int) int // offset in the rendered body → in the declared one
 }
 
-// DDL returns the statements that create, or replace, every form of f, in
-// order.
+// DDL returns the statements that create, or replace, every form of f, in order.
 func (f *Function) DDL(t Target) []string {
 	statements := f.statements(t)
 	list := make([]string, len(statements))
@@ -90,8 +89,8 @@ func (f *Function) Drop() []string {
 	return list
 }
 
-// DropStale returns the statements that remove the published forms of old that
-// f, which replaces it, does not have.
+// DropStale returns the statements that remove the published forms of old that its
+// replacement f does not have.
 func (f *Function) DropStale(old *Function) []string {
 	var list []string
 	for _, of := range old.forms() {
@@ -106,7 +105,7 @@ func (f *Function) drop(of form) string {
 	return "DROP MACRO " + f.tableWord() + "IF EXISTS " + engine.Qualified(schemas[of], f.Name)
 }
 
-// tableWord tells DuckDB's table macros, which have names of their own, apart.
+// tableWord is the keyword for table macros, which have a separate namespace.
 func (f *Function) tableWord() string {
 	if f.IsTable() {
 		return "TABLE "
@@ -122,8 +121,8 @@ func (f *Function) forms() []form {
 	return []form{public}
 }
 
-// bound reports whether the body is bound to its arguments by a derived table:
-// a subquery in it would capture the caller's columns.
+// bound reports whether a derived table binds the body's arguments: otherwise a
+// subquery in the body would capture the caller's columns.
 func (f *Function) bound() bool { return !f.IsTable() && f.body.subquery && len(f.Args) > 0 }
 
 func (f *Function) statements(t Target) []statement {
@@ -190,7 +189,7 @@ func (f *Function) list(render func(i int, a Arg) string) string {
 	return "(" + strings.Join(parts, ", ") + ")"
 }
 
-// unused returns a name that does not occur in the body or the arguments.
+// unused returns a name that neither the body nor the arguments contain.
 func (f *Function) unused(name string) string {
 	text := fold(f.body.text)
 	for _, a := range f.Args {
@@ -202,7 +201,7 @@ func (f *Function) unused(name string) string {
 	return name
 }
 
-// binding binds the arguments outside of the body's own tables.
+// binding binds the arguments outside the body's own tables.
 func (f *Function) binding(b *strings.Builder, t Target) {
 	row := engine.Identifier(f.unused("__spiced_row"))
 	args := f.list(func(_ int, a Arg) string { return row + "." + engine.Identifier(a.Name) })
@@ -211,7 +210,7 @@ func (f *Function) binding(b *strings.Builder, t Target) {
 		f.params(), t.function(core, f.Name, fold(f.Name)), args, names[1:len(names)-1], row, names, f.Returns.SQL())
 }
 
-// tablePublic hands the arguments on: the body must not see their names.
+// tablePublic passes the arguments on: the body must not see their names.
 func (f *Function) tablePublic(b *strings.Builder, t Target) {
 	var params, args []string
 	for _, in := range f.Tables {
@@ -226,9 +225,8 @@ func (f *Function) tablePublic(b *strings.Builder, t Target) {
 		t.function(core, f.Name, fold(f.Name)), strings.Join(args, ", "))
 }
 
-// stub is the core of a table function without the body, there while the public
-// form is made: what DuckDB binds then would take the public form's parameters
-// for columns of the body.
+// stub is the core of a table function without the body, for creating the public
+// form: binding the body then would resolve the public form's parameters as columns.
 func (f *Function) stub(t Target) statement {
 	params := make([]string, 0, len(f.Tables)+len(f.Args))
 	for i := range cap(params) {
@@ -237,9 +235,9 @@ func (f *Function) stub(t Target) statement {
 	return statement{sql: f.createName(t, core) + "(" + strings.Join(params, ", ") + ") AS TABLE SELECT 1", start: -1}
 }
 
-// tableCore is the body over its inputs. Every input is read under a name of
-// ours before any gets its own, so that no input hides a table of the caller's
-// that another input means.
+// tableCore is the body over its inputs. Every input is read under an internal name
+// before any gets its own, so that no input hides a table of the caller that another
+// input refers to.
 func (f *Function) tableCore(b *strings.Builder, t Target, s *statement) {
 	var params, reads, names []string
 	for i, in := range f.Tables {

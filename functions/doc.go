@@ -1,10 +1,10 @@
-// Package functions compiles the functions a Spicepod declares into functions
-// that are proven to work.
+// Package functions compiles the functions that a Spicepod declares and proves that
+// they work.
 //
-// It owns the language of types (types.go), what a body may contain, the order
-// in which functions need each other, the DuckDB statements that create them,
-// and the tests that a declaration brings. A body never runs through Go: a
-// scalar function becomes a typed DuckDB macro, a table function a table macro.
+// It owns the type language (types.go), the rules for bodies, the dependency order,
+// the DuckDB statements that create the functions, and the tests of declarations. A
+// body never runs in Go: a scalar function becomes a typed DuckDB macro, a table
+// function a table macro.
 //
 //	set, problems := functions.Compile(ctx, db, pod, relations, nil)
 //	for _, f := range set.All() { // callees come before callers
@@ -16,8 +16,8 @@
 //		}
 //	})
 //
-// A function has one or two forms: `public`, the one callers name, and `core`,
-// the bare body of a function whose body has a subquery, or of a table
-// function. Where an argument must be evaluated once although the body uses it
-// more often, the engine binds it in the text of the call ([engine.Function]).
+// A function has one or two forms: `public`, which callers name, and `core`, the bare
+// body of a table function or of a function whose body has a subquery. If an argument
+// must be evaluated once although the body uses it more often, the engine binds it in
+// the text of the call ([engine.Function]).
 package functions

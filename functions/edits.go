@@ -11,10 +11,9 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 )
 
-// edits lets the engine judge the body and collects what changes in its text:
-// the engine's own edits, the full names of functions and relations, so that
-// nothing of the caller's is taken for them, and the calls that DuckDB spells
-// differently.
+// edits lets the engine judge the body and collects the changes to its text: the
+// engine's edits, the qualified names of functions and relations, so that objects of
+// the caller cannot replace them, and the calls that DuckDB spells differently.
 func (b *builder) edits() error {
 	if err := b.noTableQueries(); err != nil {
 		return err
@@ -42,15 +41,15 @@ func (b *builder) edits() error {
 	return nil
 }
 
-// edit adds an edit whose span is one of the parsed text.
+// edit adds an edit whose span is in the parsed text.
 func (b *builder) edit(e edit) {
 	e.Start -= b.p.start
 	e.End -= b.p.start
 	b.f.body.edits = append(b.f.body.edits, e)
 }
 
-// noTableQueries refuses subqueries as table arguments: they would have to move
-// out of the body.
+// noTableQueries refuses subqueries as table arguments: they would have to move out of
+// the body.
 func (b *builder) noTableQueries() error {
 	for i, call := range b.p.st.Calls {
 		g := b.c.done[fold(call.Name)]
@@ -88,8 +87,8 @@ func (b *builder) editCall(call sqltree.Call, s site) error {
 	return nil
 }
 
-// nameCall writes the full name of the function that is called, or, where the
-// engine has written it behind arguments that are bound once, marks it.
+// nameCall writes the qualified name of the called function, or, where the engine has
+// written it after arguments that are bound once, marks it.
 func (b *builder) nameCall(s site) {
 	name, end := engine.Qualified(engine.Public, s.target.Name), s.Whole().End-b.p.start
 	for i := range b.f.body.edits {
@@ -99,12 +98,12 @@ func (b *builder) nameCall(s site) {
 			return
 		}
 	}
-	if s.Dot == (sqltree.Span{}) { // a path behind a dot would be a field
+	if s.Dot == (sqltree.Span{}) { // a path after a dot would be a field
 		b.edit(edit{Span: s.Path, text: name, function: s.target.Name})
 	}
 }
 
-// nameTables makes datasets given as table arguments references to them.
+// nameTables turns datasets passed as table arguments into references to them.
 func (b *builder) nameTables(call sqltree.Call, s site) {
 	for i := range s.target.Tables {
 		if i >= len(call.Args) || call.Args[i].CTE {
@@ -142,12 +141,12 @@ func (b *builder) useRelation(r engine.Relation) {
 // namedStruct turns named_struct('a', x) into struct_pack("a" := x).
 func (b *builder) namedStruct(call sqltree.Call, s site) error {
 	if len(call.Args)%2 != 0 || len(call.Args) == 0 {
-		return at(b.p.offset(call.Offset), "named_struct takes names and values in turn", "write named_struct('a', 1, 'b', 2)")
+		return at(b.p.offset(call.Offset), "named_struct takes alternating names and values", "write named_struct('a', 1, 'b', 2)")
 	}
 	b.edit(edit{Span: s.Path, text: prelude.Rewrites["named_struct"]})
 	for i := 0; i < len(call.Args); i += 2 {
 		if call.Args[i].Kind != sqltree.StringLiteral {
-			return at(b.p.offset(s.Args[i].Start), "a field's name in named_struct is a text literal", "write named_struct('a', 1, 'b', 2)")
+			return at(b.p.offset(s.Args[i].Start), "a field name in named_struct must be a text literal", "write named_struct('a', 1, 'b', 2)")
 		}
 		b.edit(edit{
 			Span: sqltree.Span{Start: s.Args[i].Start, End: s.Args[i+1].Start},
@@ -157,17 +156,17 @@ func (b *builder) namedStruct(call sqltree.Call, s site) error {
 	return nil
 }
 
-// renameLambdas gives the parameters of lambdas and list comprehensions names
-// of this function's own. A macro's arguments are text: in list_transform(l,
-// lambda e: e + n), a column e of the caller's that is given for n would be the
-// lambda's e. A table e of the caller's would be taken for the e of e.field.
+// renameLambdas gives the parameters of lambdas and list comprehensions names that are
+// unique to this function. A macro's arguments are text: in list_transform(l,
+// lambda e: e + n), a column e of the caller passed for n would be read as the
+// lambda's e. A table e of the caller would be read as the e of e.field.
 //
-// The new name holds the function's name, in which there is no colon, and the
-// number of the lambda. So it differs from every other lambda's, and a
-// statement can only write it in quotes, on purpose.
+// The new name contains the function's name, which cannot have a colon, and the number
+// of the lambda. So it differs from every other lambda's, and a statement can only
+// write it in quotes, deliberately.
 //
-// Where the arguments are bound by a derived table, and in table functions,
-// they are read by a qualified name, which no lambda captures.
+// Where a derived table binds the arguments, and in table functions, they are read by a
+// qualified name, which no lambda captures.
 func (b *builder) renameLambdas() error {
 	if b.f.IsTable() || b.p.st.Subquery {
 		return nil
@@ -175,7 +174,7 @@ func (b *builder) renameLambdas() error {
 	for i, l := range b.p.st.Lambdas {
 		sites, ok := sqltree.LocateLambda(b.p.text, b.p.tokens, l)
 		if !ok {
-			return at(b.p.offset(l.Offset), "this form of a lambda is not understood", "write lambda x: …")
+			return at(b.p.offset(l.Offset), "this form of a lambda is not supported", "write lambda x: …")
 		}
 		for _, s := range sites {
 			name := engine.Identifier(fmt.Sprintf("%s:%s:%d", l.Params[s.Param].Name, b.f.Name, i+1))
@@ -188,9 +187,8 @@ func (b *builder) renameLambdas() error {
 	return nil
 }
 
-// castJSON casts the arguments that stand on the left of JSON's -> to the type
-// that they have: DuckDB expands no argument there, taking it for a lambda's
-// parameter.
+// castJSON casts the arguments on the left of JSON's -> to their own type: DuckDB
+// expands no argument there, since it reads it as a lambda's parameter.
 func (b *builder) castJSON() {
 	for _, c := range b.p.st.Columns {
 		i := b.argIndex(c.Parts[0])
@@ -203,13 +201,13 @@ func (b *builder) castJSON() {
 	}
 }
 
-// editRelations writes the full name of every dataset.
+// editRelations writes the qualified name of every dataset.
 func (b *builder) editRelations() error {
 	for _, ref := range b.p.st.Relations {
 		r, ok := b.c.Relation(ref.Catalog, ref.Schema, ref.Name)
 		span, found := sqltree.LocateRelation(b.p.text, b.p.tokens, ref)
 		if !ok || !found {
-			return at(b.p.offset(ref.Offset), "this form of naming table \""+ref.Name+"\" is not understood", "write FROM "+ref.Name)
+			return at(b.p.offset(ref.Offset), "this form of the name of table \""+ref.Name+"\" is not supported", "write FROM "+ref.Name)
 		}
 		b.useRelation(r)
 		b.edit(edit{Span: span, relation: &r})

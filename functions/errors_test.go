@@ -53,8 +53,8 @@ func TestFaultsInBodies(t *testing.T) {
 		{"file as a table", "(SELECT count(*) FROM '/etc/passwd')", `11:27 function f: table "/etc/passwd" is not declared`},
 		{"setting", "length(current_setting('memory_limit'))", `11:12 function f: function "current_setting" is refused`},
 		{"internal schema", "spice.core.g(x)", `11:5 function f: schema "core" is internal`},
-		{"behind a dot", "x.abs()", "11:5 function f: a call behind a dot is not understood in a body (write abs(x))"},
-		{"itself", "f(x) + 1", "11:5 function f: functions call each other in a circle: f → f"},
+		{"behind a dot", "x.abs()", "11:5 function f: method calls are not supported in a body (write abs(x))"},
+		{"itself", "f(x) + 1", "11:5 function f: dependency cycle: f → f"},
 		// Injection.
 		{"second overload", "1, (x, y) AS 2", "failed to parse"},
 		{"two expressions", "x, x", "it is more than one expression"},
@@ -166,7 +166,7 @@ func TestTableFunctionFaults(t *testing.T) {
 		{"closes the bracket", "SELECT 1) UNION (SELECT 2", "failed to parse SQL table function body"},
 		{"file", "SELECT 1 AS v FROM read_text('/etc/passwd')", `"read_text" is refused`},
 		{"table", "SELECT 1 AS v FROM nosuch", `13:24 function tf: table "nosuch" is not declared`},
-		{"subquery as a table", "SELECT v FROM tf((SELECT 1), 1)", "circle"},
+		{"subquery as a table", "SELECT v FROM tf((SELECT 1), 1)", "cycle"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			pod := load(t, "- name: tf\n  from: sql\n  kind: table\n  signature:\n    tables: [{ name: t, columns: [{ name: value, type: int64 }] }]\n"+

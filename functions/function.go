@@ -8,7 +8,7 @@ import (
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
-// Function is a declaration that has been read and checked. It is immutable.
+// Function is a compiled declaration. It is immutable.
 type Function struct {
 	Declared   spicepod.Function
 	Path       string // "functions[2]"
@@ -20,14 +20,14 @@ type Function struct {
 	Columns    []OutputColumn // of a table function
 	Tables     []TableInput
 	Source     string // the body without common indentation, lines ended by LF
-	Checksum   string // 16 hex digits over everything that changes what a call gives
+	Checksum   string // 16 hex digits over everything that affects the result of a call
 	Uses       Uses
-	Engine     *engine.Function // what the guard needs to know
+	Engine     *engine.Function // for the guard
 	Position   spicepod.Position
 
 	body   body
 	facts  facts
-	proven bool              // its types are checked: it needs nothing but DuckDB's own functions
+	proven bool              // its types are checked: it uses only DuckDB's own functions
 	calls  []string          // folded names of everything the body calls
 	uses   map[string]string // checksums of the functions it calls, by folded name
 }
@@ -50,7 +50,7 @@ type TableInput struct {
 	Columns []OutputColumn
 }
 
-// Uses is what a body mentions.
+// Uses lists what a body refers to.
 type Uses struct {
 	Functions []string // declared names, direct, in the order of their first use
 	Relations []engine.Relation
@@ -64,18 +64,18 @@ type UsedColumn struct {
 	Offset   int // in the body
 }
 
-// facts are what callers of a function need to know of its body.
+// facts are the properties of a body that matter to callers.
 type facts struct {
 	counts   []int // how often a call evaluates each argument; 2 is "more than once"
-	random   bool  // each evaluation may give another value
-	subquery bool  // its body, expanded, has a subquery
+	random   bool  // the value may change with each evaluation
+	subquery bool  // the expanded body has a subquery
 	size     int   // calls of declared functions in the expanded body, itself included
 }
 
 // many is the count of an argument that is evaluated more than once.
 const many = 2
 
-// Signature is how a call looks: haversine_km(lat1 float64) → float64.
+// Signature formats the signature: haversine_km(lat1 float64) → float64.
 func (f *Function) Signature() string {
 	var b strings.Builder
 	b.WriteString(f.Name + "(")
@@ -115,8 +115,8 @@ func comma(b *strings.Builder, i int) {
 // IsTable reports whether the function is used in FROM.
 func (f *Function) IsTable() bool { return f.Kind == spicepod.KindTable }
 
-// Deterministic reports whether equal arguments over equal data give equal
-// results, by what the body calls.
+// Deterministic reports whether equal arguments over equal data return equal results,
+// judged by what the body calls.
 func (f *Function) Deterministic() bool { return !f.facts.random }
 
 // Component names the function in problems.
@@ -164,12 +164,11 @@ func dedent(text string) string {
 
 func fold(name string) string { return sqltree.Fold(name) }
 
-// FunctionOffset is the byte of the body at which it first calls the declared
-// function of that name, -1 if it does not.
+// FunctionOffset is the byte of the body at which it first calls the declared function
+// of that name, or -1.
 func (f *Function) FunctionOffset(name string) int { return f.body.callOffset(name) }
 
-// RelationOffset is the byte of the body at which it first names the relation,
-// -1 if it does not.
+// RelationOffset is the byte of the body at which it first names the relation, or -1.
 func (f *Function) RelationOffset(r engine.Relation) int {
 	for _, e := range f.body.edits {
 		if e.relation != nil && *e.relation == r {

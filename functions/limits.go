@@ -2,8 +2,8 @@ package functions
 
 import "time"
 
-// Limits on one declaration and on its tests. What is beyond one is refused
-// with a problem that names the limit.
+// Limits of one declaration and its tests. Exceeding one is a problem that names the
+// limit.
 const (
 	// MaxBody is the size of a body in bytes.
 	MaxBody = 256 << 10
@@ -17,8 +17,8 @@ const (
 	MaxTypeText = 16 << 10
 	// MaxTypeDepth is how deep lists and structs nest in a type.
 	MaxTypeDepth = 16
-	// MaxExpansion is how many calls of declared functions one call stands for
-	// once every function inside it is expanded.
+	// MaxExpansion is the number of calls of declared functions that one call may
+	// expand to.
 	MaxExpansion = 2000
 	// MaxTests is how many tests a function has.
 	MaxTests = 1000

@@ -13,9 +13,9 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
 
-// Literal renders a value of a Spicepod or of JSON as a SQL expression of the
-// type: nil, bool, json.Number, float64, string, []any or map[string]any. A
-// value that does not have the type is an error that says what would.
+// Literal renders a value of a Spicepod or of JSON as a SQL expression of the type:
+// nil, bool, json.Number, float64, string, []any or map[string]any. The error for a
+// value of another type says which values are valid.
 func (t *Type) Literal(value any) (string, error) {
 	if value == nil {
 		return "CAST(NULL AS " + t.SQL() + ")", nil
@@ -54,7 +54,7 @@ func (t *Type) literal(value any) (string, error) {
 }
 
 func (t *Type) wrong(value any) error {
-	return fmt.Errorf("%s is no %s", describe(value), t)
+	return fmt.Errorf("%s is not a valid %s", describe(value), t)
 }
 
 // describe shows a value in an error.
@@ -98,7 +98,7 @@ func (t *Type) numberLiteral(value any) (string, error) {
 
 func isRange(err error) bool { return strings.HasSuffix(err.Error(), "out of range") }
 
-// integerLiteral takes 3, "3" and 3.0 for integers and nothing with a fraction.
+// integerLiteral accepts 3, "3" and 3.0 for integers and nothing with a fraction.
 func (t *Type) integerLiteral(text string, value any) (string, error) {
 	if e := strings.IndexAny(text, "eE"); len(text) > 64 || e >= 0 && len(text)-e > 4 {
 		return "", t.wrong(value) // an exponent that would take memory to write out
@@ -118,11 +118,11 @@ func (t *Type) integerLiteral(text string, value any) (string, error) {
 func binaryLiteral(value any) (string, error) {
 	s, ok := value.(string)
 	if !ok {
-		return "", fmt.Errorf("%s is no base64 text", describe(value))
+		return "", fmt.Errorf("%s is not base64 text", describe(value))
 	}
 	raw, err := base64.StdEncoding.DecodeString(s)
 	if err != nil {
-		return "", fmt.Errorf("%s is no base64 text", describe(value))
+		return "", fmt.Errorf("%s is not base64 text", describe(value))
 	}
 	return "from_base64(" + engine.Literal(base64.StdEncoding.EncodeToString(raw)) + ")", nil
 }

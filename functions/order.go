@@ -10,9 +10,9 @@ import (
 
 func runtimeProcs() int { return runtime.GOMAXPROCS(0) }
 
-// order groups the units so that callees come before callers: Tarjan's
-// strongly connected components, which come out in that order. A group of more
-// than one is a circle.
+// order groups the units so that callees come before callers: Tarjan's strongly
+// connected components, which are found in that order. A group with several units is a
+// dependency cycle.
 func (c *compiler) order() [][]*unit {
 	s := &circles{c: c}
 	for _, u := range c.list {
@@ -56,21 +56,21 @@ func (s *circles) visit(u *unit) {
 	s.groups = append(s.groups, group)
 }
 
-// circle reports that u, one of group, calls itself through others.
-func (c *compiler) circle(u *unit, group []*unit) {
+// cycle reports that u, one of group, calls itself through others.
+func (c *compiler) cycle(u *unit, group []*unit) {
 	path := c.shortest(u, group)
 	names := make([]string, len(path))
 	for i, v := range path {
 		names[i] = v.declared.Name
 	}
 	p := c.pod.TextProblem(u.path+".body", max(u.source().body.callOffset(path[1].key), 0),
-		"functions call each other in a circle: "+strings.Join(names, " → "),
+		"dependency cycle: "+strings.Join(names, " → "),
 		"a function cannot call itself, directly or through others; write WITH RECURSIVE inside one function")
 	p.Component = "function " + u.declared.Name
 	u.problems = append(u.problems, p)
 }
 
-// shortest is the shortest way from u back to u within group.
+// shortest is the shortest path from u back to u within group.
 func (c *compiler) shortest(u *unit, group []*unit) []*unit {
 	from := map[*unit]*unit{}
 	queue := []*unit{u}
@@ -97,9 +97,9 @@ func (c *compiler) shortest(u *unit, group []*unit) []*unit {
 	return []*unit{u, u}
 }
 
-// missingCallee is the problem of a function that calls one that is not there.
+// missingCallee is the problem of a function that calls a missing one.
 func missingCallee(pod *spicepod.Pod, path, name, callee string, offset int) spicepod.Problem {
-	p := pod.TextProblem(path+".body", max(offset, 0), "calls "+callee+", which could not be registered", "put "+callee+" right first")
+	p := pod.TextProblem(path+".body", max(offset, 0), "calls "+callee+", which could not be registered", "fix "+callee+" first")
 	p.Component = "function " + name
 	return p
 }

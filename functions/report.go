@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// junitSuite and junitCase are the parts of the JUnit format that CI systems
-// read.
+// junitSuite and junitCase are the parts of the JUnit format that CI systems read.
 type junitSuite struct {
 	XMLName  xml.Name    `xml:"testsuite"`
 	Name     string      `xml:"name,attr"`
@@ -33,7 +32,7 @@ type junitFailure struct {
 	Text    string `xml:",chardata"`
 }
 
-// WriteJUnit writes the results as JUnit XML: one suite, one case a test, the
+// WriteJUnit writes the results as JUnit XML: one suite, a case for each test, with the
 // function as its class.
 func WriteJUnit(w io.Writer, results []TestResult) error {
 	suite := junitSuite{Name: "spiced", Tests: len(results)}
@@ -60,7 +59,7 @@ func WriteJUnit(w io.Writer, results []TestResult) error {
 	return err
 }
 
-// xmlText replaces what XML cannot hold.
+// xmlText replaces characters that XML does not allow.
 func xmlText(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < 0x20 && r != '\t' && r != '\n' {
@@ -72,8 +71,8 @@ func xmlText(s string) string {
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.6f", d.Seconds()) }
 
-// WriteText writes the results for people: a line for each function and, with
-// its place, for each test that did not pass, then the sum.
+// WriteText writes the results as text: a line for each function and, with its position,
+// for each test that did not pass, then the total.
 func WriteText(w io.Writer, results []TestResult) error {
 	var b strings.Builder
 	failed := 0

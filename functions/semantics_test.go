@@ -85,7 +85,7 @@ func TestCallsBehaveAsBuiltIns(t *testing.T) {
 		{"integer hash", "SELECT internal_hash(3)", nil, "7963307283"},
 		{"overflow is an error", "SELECT internal_hash(9223372036854775807)", nil, "!Overflow"},
 		{"string literal", "SELECT half('3')", nil, "1.5"},
-		{"string literal that is none", "SELECT half('x')", nil, "!Could not convert string 'x' to DOUBLE"},
+		{"invalid string literal", "SELECT half('x')", nil, "!Could not convert string 'x' to DOUBLE"},
 		{"parameter", "SELECT half($1)", []any{"7"}, "3.5"},
 		{"repeated parameter", "SELECT minus($1)", []any{int64(7)}, "0"},
 		{"named argument", "SELECT half(x := 3), half(x => 4)", nil, "1.5 2"},

@@ -7,15 +7,15 @@ import (
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
-// Set is the functions of one generation. It is immutable; nil is an empty one.
+// Set is the functions of one generation. It is immutable; nil is an empty set.
 type Set struct {
 	ordered  []*Function // callees before callers
 	declared []*Function // as in the Spicepod
 	byName   map[string]*Function
 }
 
-// newSet makes a set of functions given callees first; index is each
-// function's place in the Spicepod, by folded name.
+// newSet makes a set of functions given callees first; index is the position of each
+// function in the Spicepod, by folded name.
 func newSet(ordered []*Function, index map[string]int) *Set {
 	s := &Set{ordered: ordered, declared: slices.Clone(ordered), byName: make(map[string]*Function, len(ordered))}
 	for _, f := range ordered {
@@ -25,7 +25,7 @@ func newSet(ordered []*Function, index map[string]int) *Set {
 		if i, ok := index[fold(f.Name)]; ok {
 			return i
 		}
-		return len(index) // kept though it is not declared any more
+		return len(index) // kept although it is no longer declared
 	}
 	slices.SortStableFunc(s.declared, func(a, b *Function) int { return place(a) - place(b) })
 	return s
@@ -67,8 +67,8 @@ func (s *Set) Engine() []*engine.Function {
 	return list
 }
 
-// Changed returns the functions that prev has not, or has with another body,
-// signature or callee: those whose DDL must run. Callees come first.
+// Changed returns the functions that prev lacks or has with another body, signature or
+// callee: those whose DDL must run. Callees come first.
 func (s *Set) Changed(prev *Set) []*Function {
 	var changed []*Function
 	for _, f := range s.All() {
@@ -79,14 +79,14 @@ func (s *Set) Changed(prev *Set) []*Function {
 	return changed
 }
 
-// Same reports whether f is made by the same statements as old.
+// Same reports whether f and old are created by the same statements.
 func (f *Function) Same(old *Function) bool { return old != nil && sameDDL(old, f) }
 
 func sameDDL(a, b *Function) bool {
 	return a == b || a.Checksum == b.Checksum && a.Name == b.Name && a.Declared.Description == b.Declared.Description
 }
 
-// Removed returns the functions of prev that s has not under that name.
+// Removed returns the functions of prev that s does not have under that name.
 func (s *Set) Removed(prev *Set) []*Function {
 	var removed []*Function
 	for _, f := range prev.All() {
@@ -97,8 +97,8 @@ func (s *Set) Removed(prev *Set) []*Function {
 	return removed
 }
 
-// Readers returns the functions whose bodies read one of the relations, for
-// when a dataset's columns have changed. Callees come first.
+// Readers returns the functions whose bodies read one of the relations, for when the
+// columns of a dataset have changed. Callees come first.
 func (s *Set) Readers(relations ...engine.Relation) []*Function {
 	var readers []*Function
 	for _, f := range s.All() {
@@ -109,8 +109,8 @@ func (s *Set) Readers(relations ...engine.Relation) []*Function {
 	return readers
 }
 
-// Without returns the set without the functions of the given names and
-// without everything that calls them, and a problem for each such caller.
+// Without returns the set without the functions of the given names and all their
+// callers, and a problem for each such caller.
 func (s *Set) Without(pod *spicepod.Pod, names ...string) (*Set, spicepod.Problems) {
 	gone := make(map[string]bool, len(names))
 	for _, n := range names {
@@ -129,7 +129,7 @@ func (s *Set) Without(pod *spicepod.Pod, names ...string) (*Set, spicepod.Proble
 	return newSet(rest, index), problems
 }
 
-// withoutCallers leaves out what is gone and what calls it, which is gone then.
+// withoutCallers removes what is gone and its callers, which are then gone too.
 func withoutCallers(pod *spicepod.Pod, list []*Function, gone map[string]bool, problems spicepod.Problems) ([]*Function, spicepod.Problems) {
 	var rest []*Function
 	for _, f := range list {
@@ -146,8 +146,8 @@ func withoutCallers(pod *spicepod.Pod, list []*Function, gone map[string]bool, p
 	return rest, problems
 }
 
-// With returns the set with f in place of the function of its name, in the
-// same place of the order, or before all others if there is none.
+// With returns the set with f in place of the function of the same name, or before all
+// others if there is no such function.
 func (s *Set) With(f *Function) *Set {
 	swap := func(list []*Function) []*Function {
 		list = slices.Clone(list)

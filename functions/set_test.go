@@ -46,10 +46,10 @@ func TestCircles(t *testing.T) {
 	pod := load(t, one("a", "x", "b(x)")+one("b", "x", "c(x)")+one("c", "x", "a(x) + x")+one("d", "x", "a(x)")+one("e", "x", "x"))
 	set, problems := publish(t, db, pod, nil)
 	want := strings.Join([]string{
-		"5:97 function a: functions call each other in a circle: a → b → c → a",
-		"6:97 function b: functions call each other in a circle: b → c → a → b",
-		"7:97 function c: functions call each other in a circle: c → a → b → c",
-		"8:97 function d: calls a, which could not be registered (put a right first)",
+		"5:97 function a: dependency cycle: a → b → c → a",
+		"6:97 function b: dependency cycle: b → c → a → b",
+		"7:97 function c: dependency cycle: c → a → b → c",
+		"8:97 function d: calls a, which could not be registered (fix a first)",
 	}, "\n")
 	got := strings.ReplaceAll(show(problems), " (a function cannot call itself, directly or through others; write WITH RECURSIVE inside one function)", "")
 	if got != want || names(set.All()) != "e" {
@@ -137,7 +137,7 @@ func TestExpansionIsBounded(t *testing.T) {
 		b.WriteString(one(fmt.Sprintf("f%d", i+1), "x", fmt.Sprintf("f%d(x) + f%d(x)", i, i)))
 	}
 	set, problems := Compile(t.Context(), db, load(t, b.String()), relations, nil)
-	if set.Len() > 12 || !strings.Contains(show(problems), "stands for more than 2000 calls") {
+	if set.Len() > 12 || !strings.Contains(show(problems), "expands to more than 2000 calls") {
 		t.Error(set.Len(), show(problems))
 	}
 }

@@ -16,7 +16,7 @@ func itoa(n int) string { return strconv.Itoa(n) }
 // table function.
 const reservedTable = "args"
 
-// reader reads one declaration and collects what is wrong with it.
+// reader reads one declaration and collects its problems.
 type reader struct {
 	pod      *spicepod.Pod
 	path     string
@@ -122,7 +122,7 @@ func (r *reader) returns(f *Function, d *spicepod.Function) {
 	}
 }
 
-// source checks where the body comes from and that there is one.
+// source checks the source of the body and that there is one.
 func (r *reader) source(d *spicepod.Function) {
 	switch scheme := d.Scheme(); {
 	case scheme != "sql":

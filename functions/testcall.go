@@ -14,7 +14,7 @@ import (
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
-// testCall is a test as SQL: every value comes back as DuckDB's own text.
+// testCall is a test as SQL: every value is returned as DuckDB's own text.
 type testCall struct {
 	got, want, args string
 	width           int
@@ -85,7 +85,7 @@ func (f *Function) scalarCall(c *testCall, name string, args []string, test spic
 	}
 	switch test.Expects() {
 	case spicepod.ExpectRows:
-		return errors.New("rows: a scalar function gives one value; write returns instead")
+		return errors.New("rows: a scalar function returns one value; write returns instead")
 	case spicepod.ExpectReturns:
 		want, err := f.Returns.Literal(test.Returns)
 		if err != nil {
@@ -106,7 +106,7 @@ func (f *Function) tableCall(c *testCall, name string, args []string, test spice
 	c.got = fmt.Sprintf("SELECT %s FROM %s(%s) LIMIT %d", strings.Join(columns, ", "), name, strings.Join(args, ", "), MaxTestRows+1)
 	switch test.Expects() {
 	case spicepod.ExpectReturns:
-		return errors.New("returns: a table function gives rows; write rows instead")
+		return errors.New("returns: a table function returns rows; write rows instead")
 	case spicepod.ExpectRows:
 		rows, err := literalRows(f.Columns, test.Rows, "rows")
 		if err != nil {
@@ -193,8 +193,8 @@ func (r *testRun) testTables(f *Function, given map[string][]map[string]any) ([]
 	return args, nil
 }
 
-// compare reports how the result differs from the expected one. Rows count as
-// often as they occur; their order does not count.
+// compare reports how the result differs from the expected one. Rows are compared as a
+// multiset: their order does not matter.
 func (c *testCall) compare(want, got [][]cellText, tolerance float64) error {
 	rest := slices.Clone(got)
 	slices.SortFunc(rest, compareRows)
@@ -231,8 +231,7 @@ func (c *testCall) sameRow(a, b []cellText, tolerance float64) bool {
 	return true
 }
 
-// sameCell compares numbers as such, so that 0 and -0 are equal, and all else
-// by its text.
+// sameCell compares numbers by value, so that 0 and -0 are equal, and all else by text.
 func sameCell(a, b cellText, t *Type, tolerance float64) bool {
 	if a == b {
 		return true

@@ -13,37 +13,36 @@ import (
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
-// TestResult is what became of one test of a declaration.
+// TestResult is the result of one test of a declaration.
 type TestResult struct {
 	Function string
 	Name     string // as declared, or "test 1"
 	Position spicepod.Position
 	Passed   bool
-	Message  string // why it did not pass
+	Message  string // why it failed
 	Duration time.Duration
 }
 
-// TestOptions says which tests [RunTests] runs. The zero value is all.
+// TestOptions selects the tests that [RunTests] runs. The zero value selects all.
 type TestOptions struct {
-	// Prev is the running generation: what did not change since is not tested
-	// again, and its published functions are used.
+	// Prev is the running generation: what did not change since is not tested again,
+	// and its published functions are used.
 	Prev *Set
 	// Only limits the run to some functions.
 	Only func(*Function) bool
-	// Again says which functions are made, and so tested, again although they
-	// did not change, since datasets or views that they read did.
+	// Again selects unchanged functions to create and test again, because datasets or
+	// views that they read have changed.
 	Again func(*Function) bool
-	// Relations gives datasets that are not published yet the name they have
-	// on the stage.
+	// Relations maps datasets that are not published yet to their names on the stage.
 	Relations map[engine.Relation]string
 	// Timeout is how long one test may run; 0 is [TestTimeout].
 	Timeout time.Duration
 }
 
-// RunTests runs the tests of the set's functions on a stage: temporary forms of
-// what changed are made there and called. It returns one result for each test,
-// in the order of the set, and a problem for each that did not pass and for
-// each function that could not be made. Nothing published changes.
+// RunTests runs the tests of the set's functions on a stage: temporary forms of what
+// changed are created and called there. It returns a result for each test, in the order
+// of the set, and a problem for each test that failed and for each function that could
+// not be created. It changes nothing that is published.
 func RunTests(ctx context.Context, stage *engine.Stage, pod *spicepod.Pod, set *Set, o TestOptions) ([]TestResult, spicepod.Problems) {
 	r := &testRun{ctx: ctx, stage: stage, pod: pod, failed: map[string]bool{}, timeout: cmp.Or(o.Timeout, TestTimeout)}
 	if o.Again == nil {
@@ -72,8 +71,8 @@ func testedBefore(f, old *Function) bool {
 	return old != nil && (old == f || old.Checksum == f.Checksum && reflect.DeepEqual(old.Declared.Tests, f.Declared.Tests))
 }
 
-// needed are the functions that must be made on the stage to call those that
-// are tested: they themselves and what they call, unless published as it is.
+// needed are the functions that must be created on the stage to call the tested ones:
+// these and their callees, unless published unchanged.
 func needed(set *Set, tested []*Function, o TestOptions) []*Function {
 	need := map[string]bool{}
 	var add func(f *Function)
@@ -107,7 +106,7 @@ type testRun struct {
 	pod      *spicepod.Pod
 	target   Target
 	timeout  time.Duration
-	failed   map[string]bool // functions that could not be made, by folded name
+	failed   map[string]bool // functions that could not be created, by folded name
 	results  []TestResult
 	problems spicepod.Problems
 }
@@ -130,7 +129,7 @@ func (r *testRun) create(f *Function) {
 	}
 }
 
-// limited runs f on the stage, not longer than a test may take.
+// limited runs f on the stage, within the time limit of a test.
 func (r *testRun) limited(f func() error) error {
 	ctx, cancel := context.WithTimeout(r.ctx, r.timeout)
 	defer cancel()
@@ -151,7 +150,7 @@ func (r *testRun) test(f *Function, i int) {
 	start := time.Now()
 	var err error
 	if r.failed[fold(f.Name)] {
-		err = errors.New("the function could not be made")
+		err = errors.New("the function could not be created")
 	} else {
 		err = r.limited(func() error { return r.call(f, test) })
 	}
@@ -168,7 +167,7 @@ func (r *testRun) test(f *Function, i int) {
 
 func quoteName(s string) string { return fmt.Sprintf("%q", s) }
 
-// call runs one test; the error says why it did not pass.
+// call runs one test; the error says why it failed.
 func (r *testRun) call(f *Function, test spicepod.FunctionTest) error {
 	c, err := r.prepare(f, test)
 	if err != nil {
@@ -179,7 +178,7 @@ func (r *testRun) call(f *Function, test spicepod.FunctionTest) error {
 		return r.checkError(c, test.Error, got, err)
 	}
 	if err != nil {
-		return fmt.Errorf("want %s, got the error %w", r.show(c), err)
+		return fmt.Errorf("want %s, got error %w", r.show(c), err)
 	}
 	want, err := r.rows(c.want, c.width)
 	if err != nil {
@@ -188,11 +187,11 @@ func (r *testRun) call(f *Function, test spicepod.FunctionTest) error {
 	return c.compare(want, got, test.Tolerance)
 }
 
-// checkError compares the error of a call with the one that is expected: a
-// code, such as execution_error, or a part of its text, in any case.
+// checkError compares the error of a call with the expected one: a code, such as
+// execution_error, or a part of the text, ignoring case.
 func (r *testRun) checkError(c *testCall, want string, got [][]cellText, err error) error {
 	if err == nil {
-		return fmt.Errorf("want the error %q, got %s", want, showRows(got, c.table))
+		return fmt.Errorf("want error %q, got %s", want, showRows(got, c.table))
 	}
 	if _, argsErr := r.rows(c.args, 0); argsErr != nil {
 		return fmt.Errorf("the arguments: %w", argsErr)
@@ -210,9 +209,9 @@ func (r *testRun) checkError(c *testCall, want string, got [][]cellText, err err
 	return nil
 }
 
-// testCodes are the codes that `error:` of a test may name: invalid_argument
-// for arguments that do not fit, execution_error for what fails on the data
-// (overflow, division, a cast), limit_exceeded, timeout.
+// testCodes are the codes that `error:` of a test may name: invalid_argument for
+// arguments of a wrong type, execution_error for failures on the data (overflow,
+// division, a cast), limit_exceeded, timeout.
 var testCodes = map[engine.Code]bool{
 	engine.CodeArgument: true, engine.CodeExecution: true, engine.CodeLimit: true, engine.CodeTimeout: true,
 	engine.CodeNotFound: true, engine.CodeRefused: true, engine.CodeParse: true,
@@ -226,7 +225,7 @@ func (r *testRun) show(c *testCall) string {
 	return showRows(want, c.table)
 }
 
-// cellText is a value as DuckDB writes it; null tells NULL from "NULL".
+// cellText is a value as DuckDB writes it; null distinguishes NULL from "NULL".
 type cellText struct {
 	text string
 	null bool

@@ -83,10 +83,10 @@ func TestDeclaredTests(t *testing.T) {
 	want := `haversine_km wrong: want 5.0, got 111.19492664454764
 haversine_km no such argument: args: haversine_km(lat1 float64, lon1 float64, lat2 float64, lon2 float64) → float64 has no argument "x"
 haversine_km missing: args: "lon1" is missing
-hash_it no error: want the error "overflow", got 7963307283
+hash_it no error: want error "overflow", got 7963307283
 hash_it other error: want an error with code timeout, got execution_error: Overflow in multiplication of INT64 (9007199254740993 * 2654435761)!
-hash_it unexpected: want 1, got the error Overflow in multiplication of INT64 (9007199254740993 * 2654435761)!
-hash_it bad argument: args: x: 1.5 is no int64
+hash_it unexpected: want 1, got error Overflow in multiplication of INT64 (9007199254740993 * 2654435761)!
+hash_it bad argument: args: x: 1.5 is not a valid int64
 scale short: want (3, 2024-02-29), got (6, 2024-02-29), (3, 2024-02-29)
 slow endless: took longer than ` + timeout.String() + "\n"
 	if b.String() != want {

@@ -8,7 +8,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
 
-// bounds are the least and greatest values of DuckDB's integers.
+// bounds are the smallest and largest values of DuckDB's integers.
 var bounds = map[engine.TypeID][2]string{
 	engine.TinyInt:   {"-128", "127"},
 	engine.SmallInt:  {"-32768", "32767"},
@@ -20,9 +20,9 @@ var bounds = map[engine.TypeID][2]string{
 	engine.UBigInt:   {"0", strconv.FormatUint(math.MaxUint64, 10)},
 }
 
-// JSONSchema is the JSON Schema of a value of the type that is not null: a
-// fresh map, fit for json.Marshal. Integers of 64 bits and decimals may also be
-// given as text, so that no digit is lost in a reader that knows only doubles.
+// JSONSchema is the JSON Schema of a non-null value of the type, as a new map for
+// json.Marshal. 64-bit integers and decimals may also be given as text, so that readers
+// that only know doubles lose no digits.
 func (t *Type) JSONSchema() map[string]any {
 	switch t.kind {
 	case kindInteger:

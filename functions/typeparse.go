@@ -9,10 +9,10 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
 
-// ParseType reads a type in Spice's spelling (int64, list<utf8>,
-// struct<a:int64>, decimal(10,2), timestamp(us, UTC)) or as Arrow displays it
-// (Int64, List(Utf8), Decimal128(10, 2), Timestamp(Microsecond, Some("UTC"))).
-// Case and outer white space do not matter.
+// ParseType parses a type in Spice's spelling (int64, list<utf8>, struct<a:int64>,
+// decimal(10,2), timestamp(us, UTC)) or in Arrow's display form (Int64, List(Utf8),
+// Decimal128(10, 2), Timestamp(Microsecond, Some("UTC"))). It ignores case and outer
+// white space.
 func ParseType(text string) (*Type, error) {
 	if len(text) > MaxTypeText {
 		return nil, fmt.Errorf("a type of %d bytes is too long; the limit is %d", len(text), MaxTypeText)
@@ -26,7 +26,7 @@ func ParseType(text string) (*Type, error) {
 	return t, nil
 }
 
-// typeError is an error about a type; as a reason, "" is just unknown.
+// typeError is an error about a type; as a reason, "" means unknown type.
 type typeError string
 
 func (e typeError) Error() string { return string(e) }
@@ -84,7 +84,7 @@ func parseType(text string, depth int) (*Type, error) {
 	return t, nil
 }
 
-// unwrap returns what stands between the brackets that enclose all of s.
+// unwrap returns the text between the brackets that enclose all of s.
 func unwrap(s string) (string, bool) {
 	if len(s) < 2 || s[0] != '<' && s[0] != '(' {
 		return "", false
@@ -101,8 +101,8 @@ func unwrap(s string) (string, bool) {
 	return s[1:max(end, 1)], ok && end == len(s)-1 && s[end] == closer
 }
 
-// scanTop calls f at every byte of stops that is outside brackets and quotes,
-// until f returns false. It reports false for brackets that do not match.
+// scanTop calls f at every byte of stops that is outside brackets and quotes, until f
+// returns false. It reports false for unbalanced brackets.
 func scanTop(s string, f func(i int, c byte) bool, stops string) bool {
 	var open []byte
 	for i := 0; i < len(s); i++ {
@@ -181,7 +181,7 @@ func structType(inner string, depth int) (*Type, error) {
 	return t, nil
 }
 
-// structField reads name:type, the name bare or in any of three quotes.
+// structField parses name:type, the name bare or in any of three quotes.
 func structField(text string, depth int) (field, error) {
 	colon := -1
 	ok := scanTop(text, func(i int, _ byte) bool { colon = i; return false }, ":")

@@ -4,9 +4,8 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
 
-// Type is the type of an argument, a column or a result, known in every
-// language it is spoken of: as declared, to DuckDB, to Arrow, to JSON Schema.
-// It is immutable.
+// Type is the type of an argument, a column or a result, with its form as declared, in
+// DuckDB, in Arrow and in JSON Schema. It is immutable.
 type Type struct {
 	text   string
 	arrow  string
@@ -22,7 +21,7 @@ type field struct {
 	typ  *Type
 }
 
-// kind groups types that are written and checked alike.
+// kind groups types that are written and checked in the same way.
 type kind uint8
 
 const (
@@ -39,7 +38,7 @@ const (
 	kindStruct
 )
 
-// String is the type as it was declared.
+// String returns the type as it was declared.
 func (t *Type) String() string { return t.text }
 
 // SQL is DuckDB's name of the type.
@@ -51,7 +50,7 @@ func (t *Type) Duck() *engine.Type { return t.duck }
 // Arrow is the type as Arrow displays it, such as Int64 or List(Utf8).
 func (t *Type) Arrow() string { return t.arrow }
 
-// Numeric reports whether a number literal may stand for a value of the type.
+// Numeric reports whether a number literal can be a value of the type.
 func (t *Type) Numeric() bool {
 	return t.kind == kindInteger || t.kind == kindFloat || t.kind == kindDecimal
 }
@@ -63,8 +62,8 @@ type scalarType struct {
 	kind  kind
 }
 
-// scalars are the types of one word, by lower-case name: Spice's aliases and
-// Arrow's own names are the same words.
+// scalars are the types of one word, by lower-case name: Spice's aliases and Arrow's own
+// names are the same words.
 var scalars = map[string]scalarType{
 	"int8":         {"Int8", engine.TinyInt, kindInteger},
 	"int16":        {"Int16", engine.SmallInt, kindInteger},
@@ -116,8 +115,8 @@ var arrowNames = map[engine.TypeID]string{
 	engine.TimestampTZ: `Timestamp(Microsecond, Some("UTC"))`,
 }
 
-// arrowName is Arrow's display form of a DuckDB type; DuckDB's own name where
-// Arrow has none.
+// arrowName is Arrow's display form of a DuckDB type, or DuckDB's own name if Arrow has
+// no such type.
 func arrowName(t *engine.Type) string {
 	switch t.ID {
 	case engine.Decimal:

@@ -1,20 +1,18 @@
-// Package prelude holds the macros that let a body written for DataFusion, the
-// engine of Spice.ai, run on DuckDB where the two only spell a thing
-// differently. They live in a schema of their own on the search path, in front
-// of DuckDB's functions, so plain SQL sees them too.
+// Package prelude has the macros that let a body written for DataFusion, the engine of
+// Spice.ai, run on DuckDB where the two differ only in spelling. They live in their own
+// schema on the search path, before DuckDB's functions, so plain SQL sees them too.
 //
 //	for _, m := range prelude.Macros {
 //		err := tx.Exec(m.SQL())
 //	}
 //	prelude.Has("initcap") // true
 //
-// A macro is here only when its result is the one DataFusion documents for
-// every argument. What needs a variable number of arguments (named_struct,
-// make_array) is rewritten in the text of a body instead: see [Rewrites].
+// A macro is included only if its result is the one that DataFusion documents for every
+// argument. Functions with a variable number of arguments (named_struct, make_array)
+// are rewritten in the text of a body instead: see [Rewrites].
 //
-// Differences that no macro can bridge: / between integers divides exactly
-// here (write //), ^ is a power here (write xor), an integer overflow is an
-// error here and wraps there.
+// Differences that no macro can cover: / between integers divides exactly (write //), ^
+// is a power (write xor), and an integer overflow is an error instead of wrapping.
 package prelude
 
 import (
@@ -24,14 +22,14 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 )
 
-// Macro is one function of the prelude.
+// Macro is a function of the prelude.
 type Macro struct {
 	Name        string
 	Overloads   []Overload
 	Description string
 }
 
-// Overload is one way to call a macro.
+// Overload is one signature of a macro.
 type Overload struct {
 	Params string // in brackets: "s, n BIGINT"
 	Body   string
@@ -46,9 +44,8 @@ func (m Macro) SQL() string {
 	return "CREATE OR REPLACE MACRO " + engine.Qualified(engine.Prelude, m.Name) + strings.Join(parts, ", ")
 }
 
-// Rewrites are the functions that become another of DuckDB's in the text of a
-// body: named_struct('a', 1) → struct_pack("a" := 1), make_array(1) →
-// list_value(1).
+// Rewrites are the functions that are replaced in the text of a body:
+// named_struct('a', 1) → struct_pack("a" := 1), make_array(1) → list_value(1).
 var Rewrites = map[string]string{"named_struct": "struct_pack", "make_array": "list_value"}
 
 // Has reports whether the prelude has a macro of that name.
@@ -62,24 +59,23 @@ var byName = func() map[string]bool {
 	return m
 }()
 
-// one makes a macro with a single form.
+// one makes a macro with a single overload.
 func one(name, params, body, description string) Macro {
 	return Macro{name, []Overload{{params, body}}, description}
 }
 
-// clamped is f(x) with an x that rounding has put up to 1e-9 outside of
-// [-1, 1] taken for the bound; farther outside stays an error. Of seven forms
-// this is the cheapest: 3 % over f itself in a haversine of 10M rows, where
-// clamping by division takes 25 %, and fewer copies of x for DuckDB to bind.
+// clamped is f(x), where an x outside [-1, 1] by up to 1e-9 due to rounding is replaced
+// with the bound; any other is an error. Of seven variants this is the cheapest: 3 %
+// over f itself in a haversine of 10M rows, where clamping by division takes 25 %, and
+// with fewer copies of x for DuckDB to bind.
 func clamped(f string) string {
 	return "CASE WHEN abs(x) <= 1 THEN system.main." + f + "(x) ELSE system.main." + f + "(round(x * 0.5, 9) * 2) END"
 }
 
-// Plain are statements that let a body see DuckDB's own functions in the place
-// of the macros that clamp: in a transaction these are dropped, on a stage
-// hidden by temporary ones. The types are the same, and a body binds in half
-// the time, which is worth it while hundreds of functions are made. [Restore]
-// puts the dropped ones back.
+// Plain returns statements that let a body see DuckDB's own functions instead of the
+// clamping macros: in a transaction these are dropped, on a stage hidden by temporary
+// ones. The types are the same, and a body binds in half the time, which pays off when
+// hundreds of functions are created. [Restore] restores the dropped ones.
 func Plain(temporary bool) []string {
 	list := make([]string, 0, 2)
 	for _, name := range []string{"acos", "asin"} {
@@ -92,7 +88,7 @@ func Plain(temporary bool) []string {
 	return list
 }
 
-// Restore are the statements that undo Plain(false).
+// Restore returns the statements that undo Plain(false).
 func Restore() []string {
 	var list []string
 	for _, m := range Macros {
@@ -103,10 +99,10 @@ func Restore() []string {
 	return list
 }
 
-// Macros is the prelude, sorted by name. A macro's arguments are text, so the
-// parameters of lambdas have names that no caller's column has by accident.
+// Macros are the macros of the prelude, sorted by name. A macro's arguments are text,
+// so the parameters of lambdas have names that no caller's column has by accident.
 var Macros = []Macro{
-	one("acos", "x", clamped("acos"), "Arc cosine; an argument up to 1e-9 outside of [-1, 1] counts as the bound."),
+	one("acos", "x", clamped("acos"), "Arc cosine; an argument up to 1e-9 outside [-1, 1] counts as the bound."),
 	one("array_any_value", "l", "list_filter(l, lambda __spiced_e: __spiced_e IS NOT NULL)[1]", "First element that is not NULL."),
 	one("array_element", "l, i", "l[i]", "Element i of a list, from 1."),
 	one("array_empty", "l", "len(l) = 0", "Whether a list has no elements."),
@@ -118,7 +114,7 @@ var Macros = []Macro{
 	one("array_repeat", "element, count", "repeat([element], count)", "A list of count times the element."),
 	one("array_replace_all", "l, old, new", "list_transform(l, lambda __spiced_e: CASE WHEN __spiced_e IS NOT DISTINCT FROM old THEN new ELSE __spiced_e END)", "The list with an element replaced."),
 	one("array_sum", "l", "list_sum(l)", "Sum of the elements."),
-	one("asin", "x", clamped("asin"), "Arc sine; an argument up to 1e-9 outside of [-1, 1] counts as the bound."),
+	one("asin", "x", clamped("asin"), "Arc sine; an argument up to 1e-9 outside [-1, 1] counts as the bound."),
 	{"btrim", []Overload{{"s", "trim(s)"}, {"s, characters", "trim(s, characters)"}}, "The text without blanks, or the given characters, at both ends."},
 	{"date_bin", []Overload{
 		{"width, ts", "time_bucket(width, ts, TIMESTAMP '1970-01-01')"},
