@@ -21,7 +21,7 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// argument is an argument of a function on its way to DuckDB.
+// argument describes how an argument of a function is passed to DuckDB.
 type argument struct {
 	name     string
 	declared spicepod.Arg
@@ -37,10 +37,9 @@ func newArguments(f *functions.Function) []argument {
 	return args
 }
 
-// carrier is the type of the parameter that takes a value of type t. It is
-// the type that [engine.Params] gives to what [convert] returns: if the two
-// differ, DuckDB plans the statement anew at each execution. Values that no
-// such type holds travel as text.
+// carrier is the type of the parameter that takes a value of type t. It is the type that
+// [engine.Params] gives to the output of [convert]: if the two differ, DuckDB plans the
+// statement again at each execution. Values that no such type holds are passed as text.
 func carrier(t *engine.Type) *engine.Type {
 	if _, ok := integerBits[t.ID]; ok && t.ID != engine.UBigInt {
 		return &engine.Type{ID: engine.BigInt}
@@ -63,8 +62,8 @@ func carrier(t *engine.Type) *engine.Type {
 	return &engine.Type{ID: engine.Varchar}
 }
 
-// sql is the expression of the argument, given by parameter $n; lists of
-// values, in a batch, end in [].
+// sql is the expression of the argument, passed as parameter $n; list is [] in a batch,
+// for lists of values.
 func (a *argument) sql(n int, list string) string {
 	param, from, to := "$"+strconv.Itoa(n), a.carrier.String()+list, a.typ.SQL()+list
 	if from == to {
@@ -73,8 +72,8 @@ func (a *argument) sql(n int, list string) string {
 	return "CAST(CAST(" + param + " AS " + from + ") AS " + to + ")"
 }
 
-// value is what the call has for the argument: nil, a bool, json.Number,
-// float64, string, []any or map[string]any.
+// value is the argument's value in a call: nil, a bool, json.Number, float64, string,
+// []any or map[string]any.
 func (a *argument) value(given map[string]any) (any, error) {
 	value, ok := given[a.name]
 	switch {
@@ -88,10 +87,10 @@ func (a *argument) value(given map[string]any) (any, error) {
 	return nil, nil
 }
 
-// convertAll returns the values of a call as [engine.Params] takes them, in
-// the order of the signature. The error is a [*tools.Error].
+// convertAll returns the values of a call for [engine.Params], in the order of the
+// signature. The error is a [*tools.Error].
 func convertAll(args []argument, given map[string]any) ([]any, error) {
-	values := make([]any, len(args), len(args)+1) // and one more parameter, in batches
+	values := make([]any, len(args), len(args)+1) // batches have one more parameter
 	for i := range args {
 		value, err := args[i].value(given)
 		if err == nil {
@@ -112,8 +111,8 @@ func wrongArgument(name string, err error) *tools.Error {
 	return e
 }
 
-// convert makes a value of JSON, or of a default in a Spicepod, one of the
-// carrier of t, with all its digits.
+// convert converts a JSON value, or a default in a Spicepod, to the carrier of t, with
+// all its digits.
 func convert(t *engine.Type, value any) (any, error) {
 	if value == nil {
 		return nil, nil
@@ -151,7 +150,7 @@ func wrong(t *engine.Type, value any) error {
 	if err != nil {
 		shown = fmt.Append(nil, value)
 	}
-	return fmt.Errorf("%s is no %s", truncate.Ellipsis(strings.ToValidUTF8(string(shown), ""), 60), t)
+	return fmt.Errorf("%s is not a valid %s", truncate.Ellipsis(strings.ToValidUTF8(string(shown), ""), 60), t)
 }
 
 func convertList(t *engine.Type, items []any) (any, error) {
@@ -187,7 +186,7 @@ var integerBits = map[engine.TypeID]int{
 	engine.UTinyInt: -8, engine.USmallInt: -16, engine.UInteger: -32, engine.UBigInt: -64,
 }
 
-// convertInteger takes 3, "3", 3.0 and 3e0.
+// convertInteger accepts 3, "3", 3.0 and 3e0.
 func convertInteger(t *engine.Type, bits int, value any) (any, error) {
 	text, ok := numberText(value)
 	if !ok {
@@ -231,13 +230,13 @@ func numberText(value any) (string, bool) {
 	return "", false
 }
 
-// Bounds of the text of a number, so that it takes little memory to compute.
+// Limits of the text of a number, so that computing it takes little memory.
 const (
 	maxNumberText = 128
 	maxExponent   = 3 // digits, or two and a sign
 )
 
-// rational is the value of a number's text, nil if it is none.
+// rational is the value of a number's text, nil if it is not a number.
 func rational(text string) *big.Rat {
 	e := strings.IndexAny(text, "eE")
 	if len(text) > maxNumberText || strings.Trim(text, "0123456789+-.eE") != "" || e >= 0 && len(text)-e-1 > maxExponent {
@@ -250,8 +249,7 @@ func rational(text string) *big.Rat {
 	return r
 }
 
-// convertDecimal gives text with exactly the digits after the point that t
-// has. DuckDB would round.
+// convertDecimal returns text with exactly the scale of t. DuckDB would round.
 func convertDecimal(t *engine.Type, value any) (any, error) {
 	text, ok := numberText(value)
 	if !ok {
@@ -297,7 +295,7 @@ func convertText(t *engine.Type, s string) (any, error) {
 	case engine.Blob:
 		raw, err := base64.StdEncoding.DecodeString(s)
 		if err != nil {
-			return nil, errors.New("it is no base64 text")
+			return nil, errors.New("it is not base64 text")
 		}
 		return raw, nil
 	case engine.Date:
@@ -311,8 +309,8 @@ func convertText(t *engine.Type, s string) (any, error) {
 	return convertTime(t, s)
 }
 
-// Dates and times that DuckDB knows and package time does not: infinite ones
-// and years of more than four digits or before 0000.
+// Dates and times that DuckDB accepts and package time does not: infinite ones and years
+// of more than four digits or before 0000.
 var (
 	longDate = regexp.MustCompile(`^([+-]?[0-9]{4,7}-[0-9]{2}-[0-9]{2}|-?infinity)$`)
 	longTime = regexp.MustCompile(`^([+-]?[0-9]{4,6}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,9})?)?)?Z?|-?infinity)$`)
@@ -325,14 +323,14 @@ func convertDate(t *engine.Type, s string) (any, error) {
 	return strings.TrimPrefix(s, "+"), nil
 }
 
-// timeLayouts are the forms of a time, the usual ones first.
+// timeLayouts are the accepted forms of a time, the usual ones first.
 var timeLayouts = []string{
 	time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02 15:04:05Z07:00", time.DateTime,
 	"2006-01-02T15:04Z07:00", "2006-01-02T15:04", "2006-01-02 15:04", time.DateOnly,
 }
 
-// convertTime gives the time in UTC, as a time without an offset is read:
-// DuckDB drops the offset for some types and reads its own zone for others.
+// convertTime returns the time in UTC; a time without an offset is UTC. DuckDB drops the
+// offset for some types and uses its own zone for others.
 func convertTime(t *engine.Type, s string) (any, error) {
 	zone := ""
 	if t.ID == engine.TimestampTZ {

@@ -12,8 +12,8 @@ import (
 )
 
 // ToolHandler is the engine's handler that calls a tool for SQL: its input is
-// {"tool": name, "arguments": {…}}, its answer the result as
-// JSON, which must be a scalar or null.
+// {"tool": name, "arguments": {…}}, its output the result as JSON, which must be a scalar
+// or null.
 const ToolHandler = "as_sql"
 
 // ToolFunction is a tool that statements call as a function: an entry of
@@ -25,8 +25,8 @@ type ToolFunction struct {
 	ddl    string
 }
 
-// NewToolFunction makes the function of entry i of the pod's tools, whose tool
-// has the definition def. The problem stands where the entry is at fault.
+// NewToolFunction makes the function of entry i of the pod's tools, whose tool has the
+// definition def. A problem has its position in the entry.
 func NewToolFunction(pod *spicepod.Pod, i int, def *tools.Definition) (*ToolFunction, *spicepod.Problem) {
 	entry := pod.Tools[i]
 	fail := func(below, hint, format string, args ...any) (*ToolFunction, *spicepod.Problem) {
@@ -66,8 +66,8 @@ func NewToolFunction(pod *spicepod.Pod, i int, def *tools.Definition) (*ToolFunc
 	return f, nil
 }
 
-// wideType is the type of an argument or result of a tool: whole numbers are
-// int64, others float64.
+// wideType is the type of an argument or result of a tool: whole numbers are int64, others
+// float64.
 func wideType(declared string) (*functions.Type, error) {
 	t, err := functions.ParseType(declared)
 	if err != nil {
@@ -81,16 +81,16 @@ func wideType(declared string) (*functions.Type, error) {
 	case engine.Varchar, engine.Boolean:
 		return t, nil
 	}
-	return nil, fmt.Errorf("type %s is not one of whole numbers up to int64, floats, utf8 and boolean", t)
+	return nil, fmt.Errorf("type %s is not supported; use integers up to int64, floats, utf8 or boolean", t)
 }
 
-// DDL is the statement that makes the function.
+// DDL is the statement that creates the function.
 func (f *ToolFunction) DDL() string { return f.ddl }
 
-// Same reports whether f and old are made by the same statement.
+// Same reports whether f and old are created by the same statement.
 func (f *ToolFunction) Same(old *ToolFunction) bool { return old != nil && f.ddl == old.ddl }
 
-// Create makes the function.
+// Create creates the function.
 func (f *ToolFunction) Create(tx *engine.Tx) error { return tx.Exec(f.ddl) }
 
 // Drop removes it.
@@ -98,8 +98,8 @@ func (f *ToolFunction) Drop() string {
 	return "DROP FUNCTION IF EXISTS " + engine.Qualified(engine.Public, f.Name)
 }
 
-// FillTools lists the tools that are functions in list_udfs, with source
-// "tool", and no others.
+// FillTools lists the tools that are functions in list_udfs, with source "tool", and
+// removes all others with it.
 func FillTools(tx *engine.Tx, list []*ToolFunction) error {
 	if err := tx.Exec("DELETE FROM " + engine.Qualified(engine.System, tableUDFs) + ` WHERE "source" = 'tool'`); err != nil {
 		return err

@@ -12,26 +12,25 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// queue runs the calls of one function. While fewer statements than runners
-// run, a call starts at once; if no other is ready, in its caller's goroutine.
-// Otherwise it waits, and the next statement takes all that wait.
+// queue runs the calls of one function. While fewer statements than runners run, a call
+// starts at once, in its caller's goroutine if no other call is ready. Otherwise it waits,
+// and the next statement runs all waiting calls.
 //
-// A statement takes as long as its slowest call, and each caller waits no
-// longer than its own context says. A goroutine of the queue belongs to the
-// calls it works for: it ends when none is left, and when all callers of its
-// statement have gone, that is interrupted.
+// A statement takes as long as its slowest call, but each caller only waits as long as
+// its own context allows. A goroutine of the queue serves calls: it ends when none is
+// left. When all callers of a statement have gone, the statement is interrupted.
 type queue struct {
 	run     func(ctx context.Context, calls []*call) error
 	runners int
-	depth   int // of its statements inside others: callers of one depth share a queue
+	depth   int // nesting depth of the statements: callers at one depth share a queue
 
 	mu      sync.Mutex
 	running int
-	waiting []*call // not empty only while a runner is on its way to them
+	waiting []*call // empty unless a runner will take them
 }
 
-// leastRunners is how many statements of a function run at once, even on one
-// processor: while one runs, the next is on its way.
+// leastRunners is the least number of concurrent statements of a function, even on one
+// processor: while one runs, the next is prepared.
 const leastRunners = 2
 
 func newQueue(depth int, run func(ctx context.Context, calls []*call) error) *queue {
@@ -41,14 +40,14 @@ func newQueue(depth int, run func(ctx context.Context, calls []*call) error) *qu
 // batch is the calls that share a statement.
 type batch struct {
 	calls  []*call
-	live   int // calls that are not over; guarded by the queue
+	live   int // calls that are not finished; guarded by the queue
 	cancel context.CancelFunc
 }
 
 func (b *batch) only(c *call) bool { return b != nil && len(b.calls) == 1 && b.calls[0] == c }
 
-// do returns when c has its result or is not waited for any more; that, and a
-// full queue, is an error.
+// do returns when c has its result, when its context ends, which is an error, or when the
+// queue is full, which is one too.
 func (q *queue) do(ctx context.Context, c *call) error {
 	first, err := q.enter(c)
 	if err != nil {
@@ -72,8 +71,7 @@ func (q *queue) do(ctx context.Context, c *call) error {
 	}
 }
 
-// enter puts c among the calls that wait. The first of them gets a runner, if
-// there is one.
+// enter queues c. The first waiting call gets a runner, if one is free.
 func (q *queue) enter(c *call) (first bool, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -89,28 +87,28 @@ func (q *queue) enter(c *call) (first bool, err error) {
 	return false, nil
 }
 
-// handOver gives the runner of a call that ran alone to those that wait.
+// handOver passes the runner of a call that ran alone to the waiting calls.
 func (q *queue) handOver() { q.start(q.next()) }
 
-// start runs b, if there is one, and what comes after it.
+// start runs b, if there is one, and the batches after it.
 func (q *queue) start(ctx context.Context, b *batch) {
 	if b != nil {
 		go q.work(ctx, b)
 	}
 }
 
-// work runs batches until nobody waits.
+// work runs batches until no calls wait.
 func (q *queue) work(ctx context.Context, b *batch) {
 	for b != nil {
-		q.settle(ctx, b.calls)
+		q.resolve(ctx, b.calls)
 		b.cancel()
 		ctx, b = q.next()
 	}
 }
 
-// next takes the calls for the next statement; nil gives the runner up.
+// next takes the calls of the next statement; nil gives the runner up.
 func (q *queue) next() (context.Context, *batch) {
-	runtime.Gosched() // callers that are ready come first, and share the statement
+	runtime.Gosched() // let ready callers queue first and share the statement
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	n, bytes := 0, 0
@@ -134,8 +132,8 @@ func (q *queue) next() (context.Context, *batch) {
 	return ctx, b
 }
 
-// abandon is for a caller that leaves. The others of its batch are not
-// disturbed.
+// abandon removes the call of a caller that leaves from its batch, without affecting the
+// others.
 func (q *queue) abandon(c *call) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -148,8 +146,8 @@ func (q *queue) abandon(c *call) {
 	c.finish()
 }
 
-// finish takes a call out of its batch, whose statement is of no use without
-// any. The queue is locked.
+// finish removes a call from the batch, whose statement is cancelled when no call is left.
+// The queue is locked.
 func (c *call) finish() {
 	if c.over {
 		return
@@ -160,10 +158,10 @@ func (c *call) finish() {
 	}
 }
 
-// settle gives every call its result. When a statement fails on what one of
-// its calls brought, the calls are run again by halves, so that the others
-// have their values and that one its own error.
-func (q *queue) settle(ctx context.Context, calls []*call) {
+// resolve gives every call its result. When a statement fails because of a single call, the
+// calls are run again by halves, so that the others get their values and that one its own
+// error.
+func (q *queue) resolve(ctx context.Context, calls []*call) {
 	calls = q.wanted(calls)
 	if len(calls) == 0 {
 		return
@@ -171,15 +169,15 @@ func (q *queue) settle(ctx context.Context, calls []*call) {
 	err := q.guarded(ctx, calls)
 	if err != nil && len(calls) > 1 && ofOneCall(err) {
 		half := len(calls) / 2
-		q.settle(ctx, calls[:half])
-		q.settle(ctx, calls[half:])
+		q.resolve(ctx, calls[:half])
+		q.resolve(ctx, calls[half:])
 		return
 	}
 	q.deliver(calls, err)
 }
 
-// guarded runs calls. A panic, which is a fault of ours, fails them and not
-// the process.
+// guarded runs calls. A panic, which is a bug of the runtime, fails them and not the
+// process.
 func (q *queue) guarded(ctx context.Context, calls []*call) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -189,7 +187,7 @@ func (q *queue) guarded(ctx context.Context, calls []*call) (err error) {
 	return q.run(ctx, calls)
 }
 
-// wanted returns the calls somebody waits for.
+// wanted returns the calls whose callers still wait.
 func (q *queue) wanted(calls []*call) []*call {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -202,8 +200,8 @@ func (q *queue) wanted(calls []*call) []*call {
 	return wanted
 }
 
-// ofOneCall reports whether err may come from one of many calls. A statement
-// over its time limit is not run again: its callers' time is up as well.
+// ofOneCall reports whether err may come from one of many calls. A statement over its time
+// limit is not run again: the time of the callers is over as well.
 func ofOneCall(err error) bool {
 	var e *engine.Error
 	return errors.As(err, &e) && (e.Code == engine.CodeExecution || e.Code == engine.CodeLimit)

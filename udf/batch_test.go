@@ -39,8 +39,8 @@ func (g *gate) Query(ctx context.Context, req engine.Request) (*engine.Rows, err
 	return g.DB.Query(ctx, req)
 }
 
-// held makes a tool whose statements wait, with two of its calls running. What
-// is called now shares the next statement.
+// held makes a tool whose statements wait, with two calls running. Further
+// calls share the next statement.
 func held(t *testing.T, r *fixture, name, args string) (*gate, *scalarTool, *sync.WaitGroup) {
 	t.Helper()
 	g := &gate{DB: r.db, arrived: make(chan struct{}, 100), open: make(chan struct{})}

@@ -18,8 +18,8 @@ type scalarTool struct {
 	*callee
 	one  string // the statement of one call
 	many string // the statement of any number of calls; each parameter is a list
-	// queues are one for each depth of statements inside statements; nil where
-	// each call has a statement of its own.
+	// queues has one queue for each nesting depth of statements; nil if each call has a
+	// separate statement.
 	queues []*queue
 }
 
@@ -36,10 +36,9 @@ func newScalarTool(c *callee, o ToolOptions) *scalarTool {
 	return t
 }
 
-// statements returns the statements of one and of many calls. Both give the
-// number of the call and its value. The arguments are bound in a subselect:
-// DuckDB plans a statement anew at each execution when a parameter ends up in
-// two places, as it does where a body uses an argument twice.
+// statements returns the statements of one and of many calls. Both return the number of the
+// call and its value. The arguments are bound in a subselect: DuckDB plans a statement again
+// at each execution if a parameter occurs twice, as in a body that uses an argument twice.
 func (t *scalarTool) statements() (one, many string) {
 	var named, single, lists []string
 	for i := range t.args {
@@ -83,7 +82,7 @@ func (t *scalarTool) Call(ctx context.Context, in tools.Input) (tools.Output, er
 	return tools.Output{Value: c.value}, nil
 }
 
-// Plan shows the statement of a call, with its arguments, and DuckDB's plan.
+// Plan returns the statement of a call, with its arguments, and DuckDB's plan.
 func (t *scalarTool) Plan(ctx context.Context, in tools.Input) (json.RawMessage, error) {
 	call, err := t.callText(in.Arguments)
 	if err != nil {
@@ -92,8 +91,8 @@ func (t *scalarTool) Plan(ctx context.Context, in tools.Input) (json.RawMessage,
 	return t.plan(ctx, "SELECT "+call+" AS result")
 }
 
-// run gives every call its value or its own error. An error of all of them is
-// returned: then none has either.
+// run gives every call its value or its own error. An error that concerns all of them is
+// returned, and no call has a result then.
 func (t *scalarTool) run(ctx context.Context, calls []*call) error {
 	req := t.request(calls)
 	rows, err := t.db.Query(ctx, req)
@@ -116,13 +115,13 @@ func (t *scalarTool) run(ctx context.Context, calls []*call) error {
 		read += chunk.Len()
 	}
 	if read != len(calls) {
-		return tools.NewError(tools.CodeInternal, fmt.Sprintf("%d calls gave %d values", len(calls), read), "please report it with the function")
+		return tools.NewError(tools.CodeInternal, fmt.Sprintf("%d calls returned %d values", len(calls), read), "please report it with the function")
 	}
 	return nil
 }
 
-// request is the statement of the calls. Its time limit is that of the most
-// patient one; each call has its own besides.
+// request is the statement of the calls. Its time limit is the longest of the calls'; each
+// call has its own besides.
 func (t *scalarTool) request(calls []*call) engine.Request {
 	req := engine.Request{SQL: t.one, Limits: engine.Limits{MaxRows: int64(len(calls))}}
 	for _, c := range calls {
@@ -132,7 +131,7 @@ func (t *scalarTool) request(calls []*call) engine.Request {
 		}
 		req.Limits.Timeout = max(req.Limits.Timeout, c.timeout)
 	}
-	if len(calls) == 1 && !slices.Contains(calls[0].args, nil) { // a NULL by itself has no type: DuckDB would plan anew
+	if len(calls) == 1 && !slices.Contains(calls[0].args, nil) { // a bare NULL has no type: DuckDB would plan again
 		req.Params.Positional = calls[0].args
 		return req
 	}
@@ -163,7 +162,7 @@ func (c *callee) callText(given map[string]any) (string, error) {
 	return engine.Identifier(c.f.Name) + "(" + strings.Join(literals, ", ") + ")", nil
 }
 
-// plan is the statement and what DuckDB would do for it.
+// plan returns the statement and DuckDB's plan for it.
 func (c *callee) plan(ctx context.Context, sql string) (json.RawMessage, error) {
 	rows, err := c.db.Query(ctx, engine.Request{SQL: "EXPLAIN " + sql})
 	if err != nil {
@@ -184,20 +183,20 @@ func (c *callee) plan(ctx context.Context, sql string) (json.RawMessage, error) 
 
 // call is one call of a scalar function.
 type call struct {
-	args    []any // as [engine.Params] takes them
+	args    []any // for [engine.Params]
 	bytes   int   // of the arguments as JSON
 	timeout time.Duration
 
 	value json.RawMessage
 	err   error
-	done  chan struct{} // closed when value or err is there; made by the queue
+	done  chan struct{} // closed when value or err is set; made by the queue
 
-	batch *batch // that runs it; guarded by the queue
-	over  bool   // it has its result, or its caller left; guarded by the queue
+	batch *batch // the batch it runs in; guarded by the queue
+	over  bool   // it has a result, or its caller has gone; guarded by the queue
 }
 
-// toolCodes are the codes of a statement's errors in the terms of a call. What
-// is missing is a fault of ours.
+// toolCodes maps the codes of a statement's errors to those of a call. A missing code is an
+// internal error.
 var toolCodes = map[engine.Code]tools.Code{
 	engine.CodeExecution: tools.CodeExecution,
 	engine.CodeTimeout:   tools.CodeTimeout,
@@ -208,14 +207,14 @@ var toolCodes = map[engine.Code]tools.Code{
 	engine.CodeArgument:  tools.CodeExecution,
 }
 
-// failure is the error of a call as its caller sees it, a [*tools.Error].
+// failure converts the error of a call to a [*tools.Error] for its caller.
 func failure(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return gone(ctx)
 	}
 	var e *tools.Error
 	if errors.As(err, &e) {
-		own := *e // others of the batch may have the same
+		own := *e // others of the batch may share it
 		return &own
 	}
 	if errors.Is(err, tools.ErrChanged) {
@@ -230,7 +229,7 @@ func failure(ctx context.Context, err error) error {
 	if out.Cause = err; code == tools.CodeExecution {
 		out.Message = "query failed: " + cause.Message
 	}
-	if cause.Code == engine.CodeNotFound || cause.Code == engine.CodeArgument { // the statement is ours, and was right once
+	if cause.Code == engine.CodeNotFound || cause.Code == engine.CodeArgument { // the statement was valid when the tool was made
 		out.Hint, out.Cause = changedHint, fmt.Errorf("%w: %w", tools.ErrChanged, err)
 	}
 	return out
@@ -244,7 +243,7 @@ func changed(err error) *tools.Error {
 	return e
 }
 
-// gone is the error of a call whose caller does not wait any more.
+// gone is the error of a call whose caller no longer waits.
 func gone(ctx context.Context) *tools.Error {
 	e := tools.NewError(tools.CodeCancelled, "the caller left", "")
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {

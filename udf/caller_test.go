@@ -18,7 +18,7 @@ type userKey struct{}
 // however many are made at once.
 func TestCallsInTheNameOfTheirCallers(t *testing.T) {
 	r := start(t)
-	r.must(`- { name: hello, from: sql, signature: { args: [{ name: word, type: utf8 }], returns: utf8 }, body: "word || ' ' || coalesce(ctx('user_id'), 'nobody')" }`)
+	r.must(`- { name: hello, from: sql, signature: { args: [{ name: word, type: utf8 }], returns: utf8 }, body: "word || ' ' || coalesce(ctx('user_id'), 'no one')" }`)
 	r.db.Handle(engine.Ctx, func(ctx context.Context, _ string) (string, error) {
 		text, err := json.Marshal(ctx.Value(userKey{}))
 		return string(text), err
@@ -72,7 +72,7 @@ func TestTraitsDecideHowAToolRuns(t *testing.T) {
 			t.Errorf("%+v: the tool of before goes on", c.traits)
 		}
 		if again := NewToolSet(r.db, r.set, o, next); again.Tools[0] != next.Tools[0] {
-			t.Errorf("%+v: a tool of the same traits is made anew", c.traits)
+			t.Errorf("%+v: a tool of the same traits is made again", c.traits)
 		}
 		last = next
 	}

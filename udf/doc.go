@@ -1,6 +1,6 @@
-// Package udf publishes functions: in SQL, as a catalogue, and to models, as
-// tools. The catalogue is the prelude, list_udfs() and the tables that describe
-// the functions of a generation.
+// Package udf publishes functions: in SQL, as a catalogue, and to models, as tools. The
+// catalogue is the prelude, list_udfs() and the tables that describe the functions of a
+// generation.
 //
 //	err := db.Publish(ctx, engine.NewCatalog(0, udf.Relations(), udf.Functions()), func(tx *engine.Tx) error {
 //		return udf.Setup(tx, db.Builtins()) // once at start
@@ -12,8 +12,8 @@
 //		return udf.Fill(tx, pod, set, running)
 //	})
 //
-// It also makes the tools of functions, which models call: see [NewToolSet].
-// Calls of one function that wait at the same moment share a statement.
+// It also makes the tools of functions, which models call: see [NewToolSet]. Concurrent
+// calls of a function share a statement.
 //
 //	offered := udf.NewToolSet(db, set, udf.ToolOptions{}, before)
 //	out, err := offered.Tools[0].Call(ctx, tools.Input{Arguments: map[string]any{"x": json.Number("2")}})

@@ -10,9 +10,9 @@ import (
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
-// Fill brings the introspection tables from the functions of prev to those of
-// next: it rewrites the rows of functions that are new, gone or other than
-// they were, be it only their place in the file. prev is nil at start.
+// Fill updates the introspection tables from the functions of prev to those of next: it
+// rewrites the rows of functions that are new, removed or changed, even if only their
+// position in the file changed. prev is nil at start.
 func Fill(tx *engine.Tx, pod *spicepod.Pod, next, prev *functions.Set) error {
 	var stale []string
 	var fresh []*functions.Function
@@ -66,7 +66,7 @@ func forget(tx *engine.Tx, names []string) error {
 			key = `"name"`
 		}
 		if err := tx.Exec("DELETE FROM " + engine.Qualified(engine.System, t.table) + " WHERE " + key + list); err != nil {
-			return fmt.Errorf("forget rows of %s: %w", t.table, err)
+			return fmt.Errorf("delete rows of %s: %w", t.table, err)
 		}
 	}
 	return nil
@@ -112,20 +112,19 @@ func argRows(f *functions.Function) [][]any {
 	return rows
 }
 
-// defaultText is the default as JSON, NULL when there is none.
+// defaultText is the default as JSON, NULL if there is no default.
 func defaultText(a spicepod.Arg) any {
 	if !a.HasDefault {
 		return nil
 	}
 	b, err := json.Marshal(a.Default)
-	if err != nil { // .inf and .nan, which JSON has not
+	if err != nil { // JSON has no .inf and .nan
 		return fmt.Sprint(a.Default)
 	}
 	return string(b)
 }
 
-// lineageRows are what a function depends on, each with the place where it
-// says so.
+// lineageRows are the dependencies of a function, each with the position of the reference.
 func lineageRows(pod *spicepod.Pod, f *functions.Function) [][]any {
 	var rows [][]any
 	add := func(kind, name string, column any, offset int) {

@@ -14,22 +14,22 @@ import (
 )
 
 // Results stores results that are larger than a call may return.
-// [*results.Store] is one.
+// *[results.Store] is one.
 type Results interface {
-	// Keep stores the chunks that were read of a result, which it destroys, and
-	// the rest for the caller of ctx. The error is the statement's.
+	// Keep stores the chunks that were read of a result, which it destroys, and the
+	// rest, for the caller of ctx, and returns a summary. The error is the
+	// statement's.
 	Keep(ctx context.Context, first []*engine.Chunk, rest *engine.Rows, shown []json.RawMessage) (results.Summary, error)
 	// Schema is the JSON Schema of what Keep returns.
 	Schema() json.RawMessage
 }
 
-// keptSchema is the schema of rows, or of what stands for rows that are kept.
+// keptSchema is the schema of rows, or of a reference to a stored result.
 func keptSchema(rows json.RawMessage, r Results) json.RawMessage {
 	return fmt.Appendf(nil, `{"anyOf":[%s,%s]}`, rows, r.Schema())
 }
 
-// noLimit is a LIMIT that no result reaches; of a parameter, DuckDB takes no
-// larger one.
+// noLimit is a LIMIT that no result reaches; DuckDB accepts no larger one as a parameter.
 const noLimit = 1<<62 - 1
 
 // tableTool calls a table function.
@@ -51,8 +51,8 @@ func newTableTool(c *callee, r Results) *tableTool {
 	return t
 }
 
-// Call returns the rows that the function gives, no more than the limit, or
-// what stands for a larger result.
+// Call returns the rows of the function, up to the limit, or a reference to a larger
+// result.
 func (t *tableTool) Call(ctx context.Context, in tools.Input) (tools.Output, error) {
 	args, err := convertAll(t.args, in.Arguments)
 	if err != nil {
@@ -78,7 +78,7 @@ func (t *tableTool) Call(ctx context.Context, in tools.Input) (tools.Output, err
 	return out, nil
 }
 
-// Plan shows the statement of a call, with its arguments, and DuckDB's plan.
+// Plan returns the statement of a call, with its arguments, and DuckDB's plan.
 func (t *tableTool) Plan(ctx context.Context, in tools.Input) (json.RawMessage, error) {
 	call, err := t.callText(in.Arguments)
 	if err != nil {
@@ -93,7 +93,7 @@ func (t *tableTool) maxBytes(l tools.Limits) int {
 	return int(cmp.Or(stricter(l.MaxBytes, t.def.Limits.MaxBytes), MaxToolBytes))
 }
 
-// stricter is the lower of two limits; 0 is none.
+// stricter is the lower of two limits; 0 means no limit.
 func stricter[T int | int64](a, b T) T {
 	if a == 0 || b == 0 {
 		return max(a, b)
@@ -101,7 +101,7 @@ func stricter[T int | int64](a, b T) T {
 	return min(a, b)
 }
 
-// output is the rows, or what stands for them.
+// output returns the rows, or a summary of them.
 func (t *tableTool) output(ctx context.Context, rows *engine.Rows, limit, maxBytes int) (tools.Output, error) {
 	p := &page{limit: limit, maxBytes: maxBytes, detach: t.results != nil}
 	err := t.read(rows, p)
@@ -119,12 +119,12 @@ func (t *tableTool) output(ctx context.Context, rows *engine.Rows, limit, maxByt
 // page is the first rows of a result.
 type page struct {
 	limit, maxBytes int
-	detach          bool // first has the chunks that were read
+	detach          bool // first collects the chunks that were read
 	first           []*engine.Chunk
 	rows            []json.RawMessage
 	size            int  // of the rows as a JSON array
-	more            bool // there are more rows
-	tooLarge        bool // these have more bytes
+	more            bool // the result has more rows
+	tooLarge        bool // the rows exceed the byte limit
 }
 
 // cut reports whether rows are missing.
@@ -136,13 +136,13 @@ func (p *page) destroy() {
 	}
 }
 
-// output is the rows as a JSON array with their extent, if there is no error.
+// output returns the rows as a JSON array with their extent, unless err is set.
 func (p *page) output(err error) (tools.Output, error) {
 	switch {
 	case err != nil:
 		return tools.Output{}, err
 	case p.tooLarge:
-		return tools.Output{}, tools.NewError(tools.CodeLimit, fmt.Sprintf("the result has more than %d bytes", p.maxBytes), "ask for less")
+		return tools.Output{}, tools.NewError(tools.CodeLimit, fmt.Sprintf("the result has more than %d bytes", p.maxBytes), "request fewer rows")
 	}
 	value := make([]byte, 0, p.size+1)
 	value = append(value, '[')
@@ -155,8 +155,7 @@ func (p *page) output(err error) (tools.Output, error) {
 	return tools.Output{Value: append(value, ']'), Rows: &tools.Rows{Returned: len(p.rows), Truncated: p.more}}, nil
 }
 
-// add takes as many rows of a chunk as there is room for, and reports whether
-// there may be room for more.
+// add adds as many rows of a chunk as fit, and reports whether more may fit.
 func (p *page) add(keys [][]byte, chunk *engine.Chunk) (bool, error) {
 	for i := range chunk.Len() {
 		if p.more = len(p.rows) == p.limit; p.more {
@@ -166,7 +165,7 @@ func (p *page) add(keys [][]byte, chunk *engine.Chunk) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		p.size += len(row) + 1 // with the bracket or the comma before it
+		p.size += len(row) + 1 // with the preceding bracket or comma
 		if p.tooLarge = p.size > p.maxBytes; p.tooLarge {
 			return false, nil
 		}
@@ -195,8 +194,7 @@ func (t *tableTool) read(rows *engine.Rows, p *page) error {
 	return nil
 }
 
-// keys are the members' names of a row, rendered, if the columns are those
-// that the function declares.
+// keys are the rendered member names of a row, if the columns are the declared ones.
 func (t *tableTool) keys(columns []engine.Column) ([][]byte, error) {
 	if len(columns) != len(t.f.Columns) {
 		return nil, fmt.Errorf("%w: it had %d columns", tools.ErrChanged, len(t.f.Columns))

@@ -33,7 +33,7 @@ func (r *fixture) keeping(name string, limits spicepod.Results) tools.Tool {
 	return tool
 }
 
-// kept is a value that stands for rows that are kept.
+// kept is a reference to stored rows.
 type kept struct {
 	Ref     string           `json:"ref"`
 	Rows    int64            `json:"rows"`

@@ -17,7 +17,7 @@ const (
 	tableLineage   = "lineage"
 )
 
-// columns are the tables' columns. Install writes rows in this order.
+// columns are the tables' columns, in the order in which rows are inserted.
 var columns = []struct{ table, columns string }{
 	{tableUDFs, `"name" VARCHAR NOT NULL, "source" VARCHAR NOT NULL, "kind" VARCHAR, "volatility" VARCHAR, "from" VARCHAR, "description" VARCHAR`},
 	{tableFunctions, `"name" VARCHAR NOT NULL, "kind" VARCHAR, "volatility" VARCHAR, "from" VARCHAR, "description" VARCHAR,
@@ -43,8 +43,8 @@ func Functions() []*engine.Function {
 	return []*engine.Function{{Name: functions.ListUDFs, Signature: "list_udfs() → table(name, source, kind, volatility, from, description)", Table: true}}
 }
 
-// PreludeNames are the functions that bodies written for DataFusion find here
-// and DuckDB lacks, or has otherwise; they count as built in. Sorted.
+// PreludeNames are the functions for bodies written for DataFusion that DuckDB lacks or
+// defines differently; they count as built in. Sorted.
 var PreludeNames = func() []string {
 	names := make([]string, len(prelude.Macros))
 	for i, m := range prelude.Macros {
@@ -53,7 +53,7 @@ var PreludeNames = func() []string {
 	return names
 }()
 
-// Prelude makes the macros of the prelude. Once at start; see [Setup].
+// Prelude creates the macros of the prelude. Call it once at start; see [Setup].
 func Prelude(tx *engine.Tx) error {
 	for _, m := range prelude.Macros {
 		if err := tx.Exec(m.SQL()); err != nil {
@@ -63,8 +63,8 @@ func Prelude(tx *engine.Tx) error {
 	return nil
 }
 
-// Setup makes the prelude, the catalogue's tables and list_udfs(), and lists
-// what DuckDB brings. Call it once, in the first publication.
+// Setup creates the prelude, the catalogue's tables and list_udfs(), and lists DuckDB's
+// functions. Call it once, in the first publication.
 func Setup(tx *engine.Tx, builtins *engine.Builtins) error {
 	if err := Prelude(tx); err != nil {
 		return err
@@ -74,7 +74,7 @@ func Setup(tx *engine.Tx, builtins *engine.Builtins) error {
 			return fmt.Errorf("table %s: %w", t.table, err)
 		}
 	}
-	// A declared function may have the name of one of the prelude's.
+	// A declared function may have the name of a prelude function.
 	listing := fmt.Sprintf(`CREATE OR REPLACE MACRO %s() AS TABLE
 		SELECT "name", "source", "kind", "volatility", "from", "description" FROM %s AS u
 		WHERE "source" = 'user' OR lower("name") NOT IN (SELECT lower("name") FROM %[2]s WHERE "source" = 'user')
@@ -86,7 +86,7 @@ func Setup(tx *engine.Tx, builtins *engine.Builtins) error {
 	return tx.Insert(engine.System, tableUDFs, builtinRows(builtins))
 }
 
-// builtinRows lists DuckDB's functions, the prelude's and list_udfs once each.
+// builtinRows lists the functions of DuckDB and the prelude, and list_udfs, once each.
 func builtinRows(builtins *engine.Builtins) [][]any {
 	rows := [][]any{{functions.ListUDFs, "builtin", nil, nil, nil, "Lists every function."}}
 	for _, m := range prelude.Macros {
@@ -100,7 +100,7 @@ func builtinRows(builtins *engine.Builtins) [][]any {
 	return rows
 }
 
-// plainName leaves out operators, such as + and !~~, and DuckDB's own helpers.
+// plainName excludes operators, such as + and !~~, and DuckDB's own helpers.
 func plainName(name string) bool {
 	return strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789_") == "" && !strings.HasPrefix(name, "__internal")
 }

@@ -14,39 +14,37 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// Querier runs statements; an [engine.DB] is one.
+// Querier runs statements; [engine.DB] implements it.
 type Querier interface {
 	Query(ctx context.Context, req engine.Request) (*engine.Rows, error)
 }
 
 var _ Querier = (*engine.DB)(nil)
 
-// Limits on the calls of function tools.
+// Limits of the calls of function tools.
 const (
-	// MaxToolRows is how many rows a table function's tool returns when its
-	// declaration says nothing.
+	// MaxToolRows is the number of rows that a table function's tool returns by default.
 	MaxToolRows = 1000
-	// MaxToolBytes is how large such rows may become as JSON when neither the
-	// declaration nor the call says anything.
+	// MaxToolBytes is the size of these rows as JSON by default.
 	MaxToolBytes = 16 << 20
-	// MaxBatch is how many calls share one statement.
+	// MaxBatch is the number of calls that may share one statement.
 	MaxBatch = 256
-	// MaxBatchBytes is how large the arguments of these calls may be as JSON.
-	// A larger call runs alone.
+	// MaxBatchBytes is the size of the arguments of these calls as JSON. A larger call runs
+	// alone.
 	MaxBatchBytes = 1 << 20
-	// MaxWaiting is how many calls of one function wait for their turn.
+	// MaxWaiting is the number of calls of one function that may wait.
 	MaxWaiting = 4096
 )
 
 // ToolOptions configures [Tool].
 type ToolOptions struct {
 	Owner     string         // "": the runtime
-	Functions *functions.Set // where what the function calls is found
-	// Traits are those of what the function reads and calls; nil: it reads and
-	// calls nothing that another statement or caller gets another value of.
+	Functions *functions.Set // has the functions that the function calls
+	// Traits are those of what the function reads and calls; nil: its results depend only on
+	// the arguments.
 	Traits func(*functions.Function) engine.Traits
-	// Results keeps the results of table functions that are larger than a call
-	// may return; nil: their rows are cut off.
+	// Results stores the results of table functions that are larger than a call may return;
+	// nil: their rows are truncated.
 	Results Results
 }
 
@@ -57,20 +55,19 @@ func (o ToolOptions) traits(f *functions.Function) engine.Traits {
 	return o.Traits(f)
 }
 
-// Tool makes the tool of a declared function. A call of a scalar function
-// gives one JSON value, a call of a table function an array of objects, one a
-// row. The error says why the function can be no tool.
+// Tool makes the tool of a declared function. A call of a scalar function returns one JSON
+// value, a call of a table function an array of objects, one for each row. The error says
+// why the function cannot be a tool.
 //
-// The values of a call, in both directions, are those of the schemas of
-// [functions.Type.JSONSchema]. In a result, an integer beyond ±(2^53-1) and
-// every decimal is text, so that readers that know only doubles lose no digit;
-// binary is base64; dates and times are ISO 8601. An argument that is left out
-// takes its default, or is NULL.
+// The values of a call, in both directions, follow the schemas of
+// [functions.Type.JSONSchema]. In a result, an integer beyond ±(2^53-1) and every decimal
+// is text, so that readers that only know doubles lose no digits; binary is base64; dates
+// and times are ISO 8601. An omitted argument takes its default, or is NULL.
 //
 // The tool is a [tools.Planner].
 func Tool(db Querier, f *functions.Function, o ToolOptions) (tools.Tool, error) {
 	if n := obstacle(f); n != nil {
-		return nil, fmt.Errorf("function %q is no tool: %s", f.Name, n.Reason)
+		return nil, fmt.Errorf("function %q cannot be a tool: %s", f.Name, n.Reason)
 	}
 	c, err := newCallee(db, f, o)
 	if err != nil {
@@ -82,7 +79,7 @@ func Tool(db Querier, f *functions.Function, o ToolOptions) (tools.Tool, error) 
 	return newScalarTool(c, o), nil
 }
 
-// callee is what the tools of scalar and of table functions share.
+// callee is the common part of the tools of scalar and of table functions.
 type callee struct {
 	db   Querier
 	f    *functions.Function
@@ -123,7 +120,7 @@ func (c *callee) Definition() *tools.Definition { return c.def }
 
 func place(p spicepod.Position) string { return fmt.Sprintf("%s:%d", p.File, p.Line) }
 
-// limits are those of the declaration; a table function has one on its rows.
+// limits are those of the declaration; a table function has a limit of rows.
 func limits(f *functions.Function) *tools.Limits {
 	l := tools.DeclaredLimits(f.Declared.Limits)
 	if f.IsTable() && (l == nil || l.MaxRows == 0) {
@@ -135,27 +132,24 @@ func limits(f *functions.Function) *tools.Limits {
 	return l
 }
 
-// cacheable reports whether equal arguments always give equal results, to every
-// caller: the author says so, and nothing that the function calls reads a
-// dataset or gives another value each time. A result that may be kept is its
-// caller's alone.
+// cacheable reports whether equal arguments always give equal results, for every caller: the
+// function is declared immutable, and nothing that it calls reads a dataset or is volatile.
 func cacheable(f *functions.Function, o ToolOptions) bool {
 	return (o.Results == nil || !f.IsTable()) &&
 		f.Volatility == spicepod.Immutable && f.Deterministic() && o.traits(f) == engine.Traits{} &&
 		!anyCallee(f, o.Functions, func(g *functions.Function) bool { return len(g.Uses.Relations) > 0 })
 }
 
-// shareable reports whether calls of a scalar function may share a statement.
-// One that depends on its caller, through ctx or a row filter, needs a
-// statement in its caller's name. A subquery that does not depend on the
-// arguments is computed once for a statement, so that random() in it would give
-// all calls the same value.
+// shareable reports whether calls of a scalar function may share a statement. A function
+// that depends on its caller, through ctx or a row filter, needs a statement per caller. An
+// uncorrelated subquery is computed once for a statement, so that random() in it would have
+// the same value for all calls.
 func shareable(f *functions.Function, o ToolOptions) bool {
 	return !o.traits(f).Caller && (f.Deterministic() || !anyCallee(f, o.Functions, mayQuery))
 }
 
-// anyCallee reports whether is holds for f or for a function that it calls,
-// directly or not. Of a function that set does not have, it may.
+// anyCallee reports whether is holds for f or a function that it calls, directly or not. It
+// is assumed to hold for functions that are not in set.
 func anyCallee(f *functions.Function, set *functions.Set, is func(*functions.Function) bool) bool {
 	seen := map[*functions.Function]bool{}
 	var visit func(g *functions.Function) bool
@@ -172,7 +166,7 @@ func anyCallee(f *functions.Function, set *functions.Set, is func(*functions.Fun
 	return visit(f)
 }
 
-// queryWords are the words without which there is no subquery.
+// queryWords are words of which every subquery has one.
 var queryWords = []string{"select", "from", "values", "table", "with", "pivot", "unpivot", "describe", "show", "summarize"}
 
 func mayQuery(f *functions.Function) bool {

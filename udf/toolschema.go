@@ -35,7 +35,7 @@ func parameterSchema(f *functions.Function) (json.RawMessage, error) {
 	return raw, nil
 }
 
-// inJSON leaves out .inf and .nan, which a default may be.
+// inJSON excludes .inf and .nan, which a default may be.
 func inJSON(value any) bool {
 	v, ok := value.(float64)
 	return !ok || !math.IsNaN(v) && !math.IsInf(v, 0)
@@ -80,8 +80,8 @@ func nullable(schema map[string]any) map[string]any {
 	return schema
 }
 
-// nullableDeep is nullable for elements and fields as well: in a result, any
-// value may be NULL.
+// nullableDeep is nullable for elements and fields as well: any value in a result may be
+// NULL.
 func nullableDeep(schema map[string]any) map[string]any {
 	if items, ok := schema["items"].(map[string]any); ok {
 		nullableDeep(items)

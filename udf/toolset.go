@@ -10,8 +10,8 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// ToolSet is the tools of the functions of one generation. It is immutable;
-// nil is an empty one.
+// ToolSet is the tools of the functions of one generation. It is immutable; nil is an empty
+// set.
 type ToolSet struct {
 	Tools   []tools.Tool // by name
 	NoTools []NoTool     // the other functions, by name
@@ -21,7 +21,7 @@ type ToolSet struct {
 	made  map[*functions.Function]madeTool
 }
 
-// madeTool is a tool with the traits that it was made by.
+// madeTool is a tool with the traits it was made with.
 type madeTool struct {
 	tool   tools.Tool
 	traits engine.Traits
@@ -30,12 +30,12 @@ type madeTool struct {
 // NoTool is a function that is not offered as a tool.
 type NoTool struct {
 	Name     string
-	Stage    Stage  // at which it was left out
+	Stage    Stage  // at which it was excluded
 	Reason   string // with what would make it a tool
 	Declared string // file:line
 }
 
-// Stage is a step on the way from a function to its tool.
+// Stage is a step from a function to its tool.
 type Stage string
 
 // The stages, in their order.
@@ -47,8 +47,8 @@ const (
 	StageDefinition Stage = "definition" // its definition is over a limit
 )
 
-// NewToolSet makes the tools of all functions of set. A tool of prev goes on
-// when its function is the same, at the same place: its queue stays.
+// NewToolSet makes the tools of all functions of set. It reuses a tool of prev, with its
+// queue, if the function is the same, at the same position.
 func NewToolSet(db Querier, set *functions.Set, o ToolOptions, prev *ToolSet) *ToolSet {
 	s := &ToolSet{db: db, owner: o.Owner, made: map[*functions.Function]madeTool{}}
 	o.Functions = set
@@ -79,8 +79,8 @@ func (s *ToolSet) add(f *functions.Function, tool tools.Tool, traits engine.Trai
 	s.made[f] = madeTool{tool, traits}
 }
 
-// reuse returns the tool of f in s, if it may go on in next. A function whose
-// declaration, place or callees changed is another *Function.
+// reuse returns the tool of f in s, if it is still valid in next. A function whose
+// declaration, position or callees changed is another *Function.
 func (s *ToolSet) reuse(next *ToolSet, f *functions.Function, traits engine.Traits) tools.Tool {
 	if s == nil || s.db != next.db || s.owner != next.owner || s.made[f].traits != traits {
 		return nil
@@ -88,7 +88,7 @@ func (s *ToolSet) reuse(next *ToolSet, f *functions.Function, traits engine.Trai
 	return s.made[f].tool
 }
 
-// obstacle says why f is no tool, nil when it may be one.
+// obstacle says why f cannot be a tool; nil if it can.
 func obstacle(f *functions.Function) *NoTool {
 	no := func(stage Stage, format string, args ...any) *NoTool {
 		return &NoTool{f.Name, stage, fmt.Sprintf(format, args...), place(f.Position)}

@@ -8,13 +8,12 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// maxExact is the largest integer that every smaller one has a double for.
+// maxExact is the largest integer up to which doubles represent all integers.
 const maxExact = 1<<53 - 1
 
-// appendValue appends value i of a vector, which may be NULL, as the JSON of a
-// tool's result: as package format writes it, but for numbers that a reader of
-// doubles would change, which are text, and for NaN and infinities, which are
-// an error.
+// appendValue appends value i of a vector, which may be NULL, as the JSON of a tool's result:
+// like package format, except that numbers that a reader of doubles would change are text,
+// and NaN and infinities are an error.
 func appendValue(buf []byte, v *engine.Vector, i int) ([]byte, error) {
 	if !v.Valid(i) {
 		return append(buf, "null"...), nil
