@@ -1,18 +1,18 @@
-// Package nearest finds the name somebody meant.
+// Package nearest finds the name that a mistyped name most likely means.
 //
 //	nearest.Name("descripton", []string{"description", "name"}) // "description"
 package nearest
 
 import "strings"
 
-// maxLen bounds the names that are compared: longer ones are no typing slips,
-// and comparing takes their product.
+// maxLen limits the names that are compared: longer ones are not typing errors, and
+// the time to compare is the product of the lengths.
 const maxLen = 128
 
-// Name returns the candidate that a mistyped name most likely means, or ""
-// when nothing is close: at most one edit for short names, up to three for
-// long ones, where an edit is a letter added, dropped, replaced, or swapped
-// with its neighbour. Case is free. Among equals the first candidate wins.
+// Name returns the candidate that a mistyped name most likely means, or "" when none is
+// close: at most one edit for short names, up to three for long ones, where an edit is a
+// letter added, dropped, replaced, or swapped with its neighbour. Case is ignored. The
+// first of several equally close candidates wins.
 func Name(name string, candidates []string) string {
 	runes := []rune(strings.ToLower(name))
 	if len(runes) == 0 || len(runes) > maxLen {

@@ -1,15 +1,14 @@
-// Package scratch makes folders that last as long as their process, in the
-// system's folder for temporary files.
+// Package scratch makes folders in the system's temporary folder that are removed with
+// their process.
 //
-//	scratch.Sweep() // what processes left that were killed
+//	scratch.Sweep() // left over by killed processes
 //	dir, err := scratch.New("spill")
 //	defer dir.Remove()
 //
-// A process holds a lock on each of its folders, which its end gives back
-// however it comes: a folder that nobody holds is left over. It gets the name
-// by which [Sweep] knows it once it is locked, so that there is no moment in
-// which a new one looks left over. Where the system has no such locks, nothing
-// is swept.
+// A process holds a lock on each of the folders, which the system releases when the
+// process ends for any reason: a folder without a lock is left over. A folder gets the
+// name that [Sweep] looks for once it is locked, so that a new one never looks left
+// over. On systems without such locks, nothing is swept.
 package scratch
 
 import (
@@ -18,18 +17,18 @@ import (
 	"strings"
 )
 
-// prefix is that of the folders' names. Folders of others that have it stay,
-// unless they are this user's and nobody locks them.
+// prefix begins the folders' names. Folders of other users with it stay, and so do
+// folders that are locked.
 const prefix = "spiced-run-"
 
 // Dir is a folder.
 type Dir struct {
 	Path string
-	lock *os.File // the folder itself; nil: it is not locked
+	lock *os.File // the folder itself; nil: not locked
 }
 
-// New makes a folder. Its name says the kind of what is in it. One that cannot
-// be locked keeps a name that is never swept.
+// New makes a folder. kind, which describes the contents, is part of the name. A folder
+// that cannot be locked keeps a name that is never swept.
 func New(kind string) (*Dir, error) {
 	path, err := os.MkdirTemp("", "spiced-"+kind+"-")
 	if err != nil {
@@ -46,7 +45,7 @@ func New(kind string) (*Dir, error) {
 	return d, nil
 }
 
-// Remove removes the folder with all that is in it. A nil Dir is none.
+// Remove removes the folder and everything in it. It does nothing on a nil Dir.
 func (d *Dir) Remove() {
 	if d == nil {
 		return

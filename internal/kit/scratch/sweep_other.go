@@ -7,8 +7,8 @@ import (
 	"os"
 )
 
-// open locks nothing: this system's locks are not used.
+// open is not supported: this system's locks are not used.
 func open(string) (*os.File, error) { return nil, errors.ErrUnsupported }
 
-// Sweep removes nothing: nobody knows which folders are in use.
+// Sweep removes nothing: it cannot know which folders are in use.
 func Sweep() (removed []string) { return nil }

@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// open opens a folder and locks it, as long as it is open.
+// open opens a folder and locks it until it is closed.
 func open(path string) (*os.File, error) {
 	dir, err := os.Open(path)
 	if err != nil {
@@ -24,16 +24,16 @@ func open(path string) (*os.File, error) {
 
 func lock(dir *os.File) error { return syscall.Flock(int(dir.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) }
 
-// Sweep removes this user's folders that no process holds, and returns their
-// paths. What else there is of such a name, others may have put there: the
-// folder is shared.
+// Sweep removes this user's folders that no process has locked, and returns their paths.
+// Other folders with such names may belong to other users: the temporary folder is
+// shared.
 func Sweep() (removed []string) {
 	temp, err := os.OpenRoot(os.TempDir())
 	if err != nil {
 		return nil
 	}
 	defer temp.Close()
-	entries, _ := os.ReadDir(temp.Name()) // those that could be read
+	entries, _ := os.ReadDir(temp.Name()) // the ones read so far, on error
 	for _, e := range entries {
 		if e.IsDir() && strings.HasPrefix(e.Name(), prefix) && sweep(temp, e.Name()) {
 			removed = append(removed, filepath.Join(temp.Name(), e.Name()))
@@ -42,7 +42,7 @@ func Sweep() (removed []string) {
 	return removed
 }
 
-// sweep removes a folder, unless it is of somebody else or in use.
+// sweep removes a folder, unless it belongs to another user or is in use.
 func sweep(temp *os.Root, name string) (removed bool) {
 	dir, err := temp.OpenFile(name, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -55,12 +55,12 @@ func sweep(temp *os.Root, name string) (removed bool) {
 	}
 	now, err := temp.Lstat(name)
 	if err != nil || !os.SameFile(info, now) {
-		return false // its process has removed it in the meantime
+		return false // removed by its process meanwhile
 	}
 	return temp.RemoveAll(name) == nil
 }
 
-// ours reports whether this user made the folder.
+// ours reports whether this user owns the folder.
 func ours(info os.FileInfo) bool {
 	s, ok := info.Sys().(*syscall.Stat_t)
 	return ok && info.IsDir() && int(s.Uid) == os.Geteuid()

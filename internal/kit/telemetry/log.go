@@ -32,7 +32,7 @@ func NewLogger(w io.Writer, o LogOptions) *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, options))
 }
 
-// readable writes a duration as people do, "12.3ms", in JSON too.
+// readable writes a duration as "12.3ms", in JSON too.
 func readable(_ []string, a slog.Attr) slog.Attr {
 	if a.Value.Kind() == slog.KindDuration {
 		a.Value = slog.StringValue(shortDuration(a.Value.Duration()).String())
@@ -40,7 +40,7 @@ func readable(_ []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-// shortDuration keeps the digits that matter: three of them or more.
+// shortDuration rounds to at least three significant digits.
 func shortDuration(d time.Duration) time.Duration {
 	for unit := time.Second; unit >= time.Microsecond; unit /= 1000 {
 		if d.Abs() >= unit {
@@ -50,7 +50,7 @@ func shortDuration(d time.Duration) time.Duration {
 	return d
 }
 
-// ParseLevel reads debug, info, warn or error.
+// ParseLevel parses debug, info, warn or error.
 func ParseLevel(s string) (slog.Level, error) {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(s)); err != nil {

@@ -2,7 +2,7 @@ package telemetry
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// register adds a collector that is made once for each registry.
+// register adds a collector to the registry and returns it.
 func register[C prometheus.Collector](m *Metrics, c C) C {
 	m.registry.MustRegister(c)
 	return c

@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// modelMetrics are the numbers of language models.
+// modelMetrics are the metrics of language models.
 type modelMetrics struct {
 	chats      *prometheus.CounterVec
 	rounds     *prometheus.CounterVec
@@ -26,9 +26,9 @@ func (m *Metrics) makeModels() {
 	}
 }
 
-// Chat is what became of a chat, for [Metrics.Chatted].
+// Chat is the outcome of a chat, for [Metrics.Chatted].
 type Chat struct {
-	Model, Code                          string // Code is "" or the error's
+	Model, Code                          string // Code is "" or that of the error
 	Rounds                               int
 	Input, Output, CacheRead, CacheWrite int64         // tokens
 	FirstToken, Took                     time.Duration // FirstToken is 0 when there was none

@@ -1,5 +1,5 @@
-// Package telemetry owns the runtime's metrics and its logger. It imports
-// nothing of ours: the owners of the numbers call it.
+// Package telemetry owns the runtime's metrics and its logger. It imports no other
+// package of the module: the owners of the numbers call it.
 //
 //	log := telemetry.NewLogger(os.Stderr, telemetry.LogOptions{Level: slog.LevelInfo})
 //	m := telemetry.New("v1.2.3")
@@ -8,9 +8,9 @@
 //	m.SetGeneration(2)
 //	http.Handle("/metrics", m.Handler())
 //
-// Labels are bounded: a route's pattern, never a path; an error's code, never
-// its text; a declared dataset's name. Each Metrics has a registry of its own,
-// so that two in one process do not see each other.
+// Labels are bounded: a route's pattern, never a path; an error's code, never its text; a
+// declared dataset's name. Each Metrics has a separate registry, so that two in one
+// process are independent.
 package telemetry
 
 import (
@@ -25,7 +25,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Metrics are the runtime's numbers. It is safe for concurrent use.
+// Metrics are the runtime's metrics. It is safe for concurrent use.
 type Metrics struct {
 	registry *prometheus.Registry
 
@@ -71,8 +71,8 @@ func New(version string) *Metrics {
 	return m
 }
 
-// Register adds a collector of somebody else's. It fails when one of its
-// metrics is there already.
+// Register adds a collector of another package. It fails if one of the metrics is
+// already registered.
 func (m *Metrics) Register(c prometheus.Collector) error { return m.registry.Register(c) }
 
 // Handler serves the metrics to Prometheus.
@@ -82,14 +82,14 @@ func (m *Metrics) Handler() http.Handler {
 
 func (m *Metrics) makeHTTP() {
 	m.httpRequests = m.counterVec("http_requests_total", "HTTP requests that were answered.", "method", "path", "status")
-	m.httpDuration = m.histogramVec("http_request_duration_seconds", "Time from an HTTP request to the end of its answer.",
+	m.httpDuration = m.histogramVec("http_request_duration_seconds", "Time from an HTTP request to the end of the response.",
 		prometheus.ExponentialBuckets(0.0005, 2.5, 14), "method", "path")
 	m.httpInFlight = m.gauge("http_requests_in_flight", "HTTP requests that are being answered.")
-	m.panics = m.counter("http_panics_total", "HTTP requests that met a fault of the runtime's own.")
+	m.panics = m.counter("http_panics_total", "HTTP requests that failed with an internal error.")
 }
 
 func (m *Metrics) makeQueries() {
-	m.queries = m.counterVec("queries_total", "Statements, by how they ended: ok or an error's code.", "outcome")
+	m.queries = m.counterVec("queries_total", "Statements, by outcome: ok or an error's code.", "outcome")
 	m.queryDuration = m.histogramVec("query_duration_seconds", "Time from a statement's arrival to its last row.",
 		prometheus.ExponentialBuckets(0.0005, 2.5, 14), "outcome")
 	m.rowsReturned = m.counter("rows_returned_total", "Rows that statements returned.")
@@ -100,12 +100,12 @@ func (m *Metrics) makeRuntime() {
 	m.generation = m.gauge("generation", "The generation that new statements see.")
 	m.functions = m.gauge("functions_count", "Functions that are registered.")
 	m.datasets = m.gauge("datasets_count", "Datasets and views that are loaded.")
-	m.loadProblems = m.gauge("load_problems", "Faults of the last load.")
-	m.reloads = m.counterVec("reloads_total", "Readings of the Spicepod, by how they ended.", "outcome")
-	m.lastReload = m.gauge("last_reload_success_timestamp_seconds", "When the Spicepod was last taken over.")
+	m.loadProblems = m.gauge("load_problems", "Problems of the last load.")
+	m.reloads = m.counterVec("reloads_total", "Loads of the Spicepod, by outcome.", "outcome")
+	m.lastReload = m.gauge("last_reload_success_timestamp_seconds", "When the Spicepod was last loaded.")
 	m.datasetRows = m.gaugeVec("dataset_rows", "Rows of an accelerated dataset.", "dataset")
 	m.datasetRefresh = m.gaugeVec("dataset_last_refresh_timestamp_seconds", "When a dataset was last refreshed.", "dataset")
-	m.refreshes = m.counterVec("dataset_refreshes_total", "Refreshes of a dataset, by how they ended.", "dataset", "outcome")
+	m.refreshes = m.counterVec("dataset_refreshes_total", "Refreshes of a dataset, by outcome.", "dataset", "outcome")
 }
 
 // ObserveHTTP counts an answered request. path is the route's pattern.
@@ -115,7 +115,7 @@ func (m *Metrics) ObserveHTTP(method, path string, status int, took time.Duratio
 	m.httpDuration.WithLabelValues(method, path).Observe(took.Seconds())
 }
 
-// boundedMethod keeps clients from inventing label values.
+// boundedMethod replaces unknown methods, which clients may invent.
 func boundedMethod(method string) string {
 	switch method {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:
@@ -131,11 +131,11 @@ func (m *Metrics) HTTPStarted() (ended func()) {
 	return m.httpInFlight.Dec
 }
 
-// HTTPPanicked counts a request that met a fault of ours.
+// HTTPPanicked counts a request that failed with a panic.
 func (m *Metrics) HTTPPanicked() { m.panics.Inc() }
 
-// ObserveQuery counts a statement: ok or its error's code, and its rows and
-// bytes as far as they were sent.
+// ObserveQuery counts a statement, with its outcome (ok or an error's code) and the rows
+// and bytes that were sent.
 func (m *Metrics) ObserveQuery(outcome string, took time.Duration, rows, bytes int64) {
 	m.queries.WithLabelValues(outcome).Inc()
 	m.queryDuration.WithLabelValues(outcome).Observe(took.Seconds())
@@ -143,8 +143,8 @@ func (m *Metrics) ObserveQuery(outcome string, took time.Duration, rows, bytes i
 	m.bytesReturned.Add(float64(bytes))
 }
 
-// SetGeneration notes what was published: the generation's number, and how
-// many functions, datasets and faults it has.
+// SetGeneration records what was published: the generation's number, and its numbers of
+// functions, datasets and problems.
 func (m *Metrics) SetGeneration(generation uint64, functions, datasets, problems int) {
 	m.generation.Set(float64(generation))
 	m.functions.Set(float64(functions))
@@ -152,8 +152,8 @@ func (m *Metrics) SetGeneration(generation uint64, functions, datasets, problems
 	m.loadProblems.Set(float64(problems))
 }
 
-// Reloaded counts a reading of the Spicepod. Outcomes are "ok", "refused",
-// "unchanged" and the like; "ok" sets the time of the last success.
+// Reloaded counts a load of the Spicepod. Outcomes are "ok", "refused", "unchanged" and
+// others; "ok" sets the time of the last success.
 func (m *Metrics) Reloaded(outcome string) {
 	m.reloads.WithLabelValues(outcome).Inc()
 	if outcome == "ok" {
@@ -161,8 +161,7 @@ func (m *Metrics) Reloaded(outcome string) {
 	}
 }
 
-// Refreshed counts a refresh of a dataset. After a success, rows and the time
-// are noted.
+// Refreshed counts a refresh of a dataset. After a success it records rows and time.
 func (m *Metrics) Refreshed(dataset, outcome string, rows int64, at time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -193,7 +192,7 @@ func (m *Metrics) KeepDatasets(names []string) {
 	}
 }
 
-// WatchEngine shows the load of the engine, which load returns. Call it once.
+// WatchEngine exports the load of the engine, which load returns. Call it once.
 func (m *Metrics) WatchEngine(load func() (running, waiting, abandoned int)) {
 	show := func(name, help string, pick func(running, waiting, abandoned int) int) {
 		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help},

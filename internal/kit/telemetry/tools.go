@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// toolMetrics are the numbers of the tool registry.
+// toolMetrics are the metrics of the tool registry.
 type toolMetrics struct {
 	count          prometheus.Gauge
 	calls          *prometheus.CounterVec
@@ -18,7 +18,7 @@ type toolMetrics struct {
 func (m *Metrics) makeTools() {
 	m.tools = toolMetrics{
 		count: m.gauge("tools_count", "Tools in the catalog."),
-		calls: m.counterVec("tool_calls_total", "Calls of a tool, by the door they came through and how they ended: ok or an error's code.",
+		calls: m.counterVec("tool_calls_total", "Calls of a tool, by protocol and outcome: ok or an error's code.",
 			"tool", "surface", "outcome"),
 		callDuration: m.histogramVec("tool_call_duration_seconds", "Time of a tool call.",
 			prometheus.ExponentialBuckets(0.0001, 2.5, 14), "surface"),
@@ -28,11 +28,11 @@ func (m *Metrics) makeTools() {
 	}
 }
 
-// SetTools says how many tools the catalog has.
+// SetTools sets the number of tools in the catalog.
 func (m *Metrics) SetTools(n int) { m.tools.count.Set(float64(n)) }
 
-// ToolCall counts a call of a tool. tool is a name of the catalog or stands
-// for all others; code is "" or the error's.
+// ToolCall counts a call of a tool. tool is a name of the catalog or a common name for
+// all others; code is "" or that of the error.
 func (m *Metrics) ToolCall(tool, surface, code string, took time.Duration) {
 	outcome := "ok"
 	if code != "" {
@@ -52,20 +52,19 @@ func (m *Metrics) ToolSearch(mode string, noGoodMatch bool, took time.Duration) 
 	m.tools.searchDuration.WithLabelValues(mode).Observe(took.Seconds())
 }
 
-// WatchToolCache shows the remembered results of tools, which stats returns.
-// Call it once.
+// WatchToolCache exports the cached results of tools, which stats returns. Call it once.
 func (m *Metrics) WatchToolCache(stats func() (entries, bytes int64, hits, misses uint64)) {
 	show := func(name, help string, pick func(entries, bytes int64, hits, misses uint64) float64) {
 		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return pick(stats()) }))
 	}
-	show("tool_cache_entries", "Remembered results of tools.", func(n, _ int64, _, _ uint64) float64 { return float64(n) })
-	show("tool_cache_bytes", "Memory that remembered results take.", func(_, n int64, _, _ uint64) float64 { return float64(n) })
+	show("tool_cache_entries", "Cached results of tools.", func(n, _ int64, _, _ uint64) float64 { return float64(n) })
+	show("tool_cache_bytes", "Memory used by cached results.", func(_, n int64, _, _ uint64) float64 { return float64(n) })
 	counts := func(name, help string, pick func(hits, misses uint64) float64) {
 		m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help}, func() float64 {
 			_, _, hits, misses := stats()
 			return pick(hits, misses)
 		}))
 	}
-	counts("tool_cache_hits_total", "Calls answered by a remembered result.", func(hits, _ uint64) float64 { return float64(hits) })
-	counts("tool_cache_misses_total", "Calls whose result was not remembered.", func(_, misses uint64) float64 { return float64(misses) })
+	counts("tool_cache_hits_total", "Calls answered by a cached result.", func(hits, _ uint64) float64 { return float64(hits) })
+	counts("tool_cache_misses_total", "Calls whose result was not cached.", func(_, misses uint64) float64 { return float64(misses) })
 }
