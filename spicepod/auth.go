@@ -9,27 +9,27 @@ type Auth struct {
 
 // APIKey is `runtime.auth.api-key`.
 type APIKey struct {
-	Enabled    bool            `yaml:"enabled" default:"true" doc:"Ask for a key. A change takes a restart."`
-	Keys       []Text          `yaml:"keys" doc:"The keys; one that ends in :rw may write. May hold references."`
+	Enabled    bool            `yaml:"enabled" default:"true" doc:"Require a key. A change requires a restart."`
+	Keys       []Text          `yaml:"keys" doc:"The keys; a key that ends in :rw may write. May contain references."`
 	Principals []Principal     `yaml:"principals" doc:"Keys with names."`
-	Limits     PrincipalLimits `yaml:"limits" doc:"What each key may ask for, unless its principal says otherwise."`
+	Limits     PrincipalLimits `yaml:"limits" doc:"Limits of each key, unless its principal has others."`
 }
 
-// Principal is an entry of `runtime.auth.api-key.principals`: who holds a key.
+// Principal is an entry of `runtime.auth.api-key.principals`: the holder of a key.
 type Principal struct {
 	Name       string           `yaml:"name" required:"true" doc:"The name, for logs, SCRAM and ctx('principal')."`
-	Key        Text             `yaml:"key" required:"true" doc:"The key; one that ends in :rw may write. May hold references."`
-	UserID     string           `yaml:"user_id" doc:"For whom the principal acts. Default: its name."`
+	Key        Text             `yaml:"key" required:"true" doc:"The key; a key that ends in :rw may write. May contain references."`
+	UserID     string           `yaml:"user_id" doc:"The user that the principal acts for. Default: the name."`
 	SpaceID    string           `yaml:"space_id" doc:"The space in which it acts."`
-	OnBehalfOf bool             `yaml:"on_behalf_of" doc:"It may name the user and the space itself, request by request: a backend that serves many."`
-	Limits     *PrincipalLimits `yaml:"limits" doc:"What it may ask for, in place of those of all."`
+	OnBehalfOf bool             `yaml:"on_behalf_of" doc:"The principal may set the user and the space for each request: a backend that serves many users."`
+	Limits     *PrincipalLimits `yaml:"limits" doc:"Limits of the principal, instead of those of all keys."`
 }
 
-// PrincipalLimits bounds what a caller may ask for.
+// PrincipalLimits are the limits of a caller.
 type PrincipalLimits struct {
-	RequestsPerSecond float64 `yaml:"requests_per_second" min:"0" doc:"How many requests a second, on average; 0 for no limit."`
-	Burst             int     `yaml:"burst" min:"0" doc:"How many of them at once; 0: as many as a second has, at least one."`
-	MaxConcurrent     int     `yaml:"max_concurrent" min:"0" doc:"How many requests at the same time; 0 for no limit."`
+	RequestsPerSecond float64 `yaml:"requests_per_second" min:"0" doc:"Requests per second, on average; 0 for no limit."`
+	Burst             int     `yaml:"burst" min:"0" doc:"Requests at once; 0: as many as in a second, at least one."`
+	MaxConcurrent     int     `yaml:"max_concurrent" min:"0" doc:"Concurrent requests; 0 for no limit."`
 }
 
 // AuditMode says when calls are recorded.
@@ -37,33 +37,33 @@ type AuditMode string
 
 // When calls are recorded.
 const (
-	AuditAuto AuditMode = "auto" // when keys are needed
+	AuditAuto AuditMode = "auto" // if keys are required
 	AuditOn   AuditMode = "on"
 	AuditOff  AuditMode = "off"
 )
 
 // Audit is `runtime.audit`.
 type Audit struct {
-	Mode AuditMode `yaml:"mode" enum:"auto,on,off" default:"auto" doc:"Record each statement, call of a tool and request that is not let through: always, never, or (auto) when keys are needed."`
-	File string    `yaml:"file" doc:"File to which the records are added, a JSON object a line; relative to the Spicepod's folder. Default: the log."`
+	Mode AuditMode `yaml:"mode" enum:"auto,on,off" default:"auto" doc:"Record each statement, each tool call and each rejected request: always, never, or (auto) if keys are required."`
+	File string    `yaml:"file" doc:"File to which the records are appended, a JSON object per line; relative to the Spicepod's folder. Default: the log."`
 }
 
 // TLS is `runtime.tls`.
 type TLS struct {
-	Enabled         bool   `yaml:"enabled" default:"true" doc:"Encrypt the doors."`
+	Enabled         bool   `yaml:"enabled" default:"true" doc:"Encrypt all listeners."`
 	Certificate     Text   `yaml:"certificate" doc:"The certificate, with its chain, as PEM."`
 	CertificateFile string `yaml:"certificate_file" doc:"File of the certificate, relative to the Spicepod's folder."`
-	Key             Text   `yaml:"key" doc:"The key as PEM. May hold references."`
+	Key             Text   `yaml:"key" doc:"The key as PEM. May contain references."`
 	KeyFile         string `yaml:"key_file" doc:"File of the key, relative to the Spicepod's folder."`
 }
 
 // CORS is `runtime.cors`.
 type CORS struct {
-	Enabled        bool     `yaml:"enabled" default:"false" doc:"Let web pages of other sites call the HTTP API."`
-	AllowedOrigins []string `yaml:"allowed_origins" doc:"Their origins, such as https://app.example.com; * is every one. Default: *."`
+	Enabled        bool     `yaml:"enabled" default:"false" doc:"Allow web pages of other origins to call the HTTP API."`
+	AllowedOrigins []string `yaml:"allowed_origins" doc:"The allowed origins, such as https://app.example.com; * allows all. Default: *."`
 }
 
-// Origins are the sites whose pages may call the API; "*" is every one.
+// Origins are the allowed origins; "*" means all.
 func (c CORS) Origins() []string {
 	switch {
 	case !c.Enabled:
@@ -74,27 +74,27 @@ func (c CORS) Origins() []string {
 	return c.AllowedOrigins
 }
 
-// PostgresAuth says how clients of the PostgreSQL protocol show their key.
+// PostgresAuth is how clients of the PostgreSQL protocol authenticate.
 type PostgresAuth string
 
-// How they show it.
+// Authentication methods.
 const (
-	PostgresSCRAM    PostgresAuth = "scram-sha-256" // without sending it
-	PostgresPassword PostgresAuth = "password"      // as it is, over TLS or on loopback
+	PostgresSCRAM    PostgresAuth = "scram-sha-256" // does not send the key
+	PostgresPassword PostgresAuth = "password"      // sends the key, over TLS or on loopback
 )
 
 // Postgres is `runtime.postgres`.
 type Postgres struct {
-	Enabled        bool          `yaml:"enabled" default:"true" doc:"Open the door."`
-	Address        string        `yaml:"address" default:"127.0.0.1:5432" doc:"Where it listens, as host:port. The flag --postgres goes before it."`
-	Connections    int           `yaml:"max_connections" min:"1" default:"1000" doc:"How many clients at once."`
-	IdleTimeout    time.Duration `yaml:"idle_timeout" default:"1h" doc:"How long a client may be silent between statements; 0: 1h."`
-	Authentication PostgresAuth  `yaml:"authentication" enum:"scram-sha-256,password" default:"scram-sha-256" doc:"How clients show their key: by SCRAM, without sending it, or as a password, over TLS or on loopback."`
+	Enabled        bool          `yaml:"enabled" default:"true" doc:"Serve the protocol."`
+	Address        string        `yaml:"address" default:"127.0.0.1:5432" doc:"Address of the listener, as host:port. The flag --postgres overrides it."`
+	Connections    int           `yaml:"max_connections" min:"1" default:"1000" doc:"Concurrent connections."`
+	IdleTimeout    time.Duration `yaml:"idle_timeout" default:"1h" doc:"How long a client may be idle between statements; 0: 1h."`
+	Authentication PostgresAuth  `yaml:"authentication" enum:"scram-sha-256,password" default:"scram-sha-256" doc:"How clients authenticate: with SCRAM, which does not send the key, or with the key as the password, over TLS or on loopback."`
 }
 
 // Flight is `runtime.flight`.
 type Flight struct {
-	Enabled     bool   `yaml:"enabled" default:"true" doc:"Open the door."`
-	Address     string `yaml:"address" default:"127.0.0.1:50051" doc:"Where it listens, as host:port. The flag --flight goes before it."`
-	Connections int    `yaml:"max_connections" min:"1" default:"1000" doc:"How many clients at once."`
+	Enabled     bool   `yaml:"enabled" default:"true" doc:"Serve the protocol."`
+	Address     string `yaml:"address" default:"127.0.0.1:50051" doc:"Address of the listener, as host:port. The flag --flight overrides it."`
+	Connections int    `yaml:"max_connections" min:"1" default:"1000" doc:"Concurrent connections."`
 }

@@ -14,22 +14,22 @@ import (
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 )
 
-// The rules of this file are those a struct tag cannot say: what one component
-// must hold as a whole.
+// The rules in this file cannot be expressed as struct tags: they concern a component
+// as a whole.
 
-// functionName is what SQL, tools and MCP clients accept as a name.
+// functionName matches the names that SQL, tools and MCP clients all accept.
 var functionName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 
 // namePart is one part of a table name that needs no quotes.
 var namePart = regexp.MustCompile(`^[\p{L}\p{N}_][\p{L}\p{N}_$-]*$`)
 
-// maxSearchTop is how many tools a search returns at most.
+// maxSearchTop is the maximum number of tools that a search returns.
 const maxSearchTop = 20
 
-// secretStores are the kinds of secret stores Spice knows. Only env is served.
+// secretStores are Spice's kinds of secret stores. Only env is served.
 var secretStores = []string{"env", "kubernetes", "keyring", "aws_secrets_manager"}
 
-// failPath records a fault at a path below the value at hand.
+// failPath records a problem at a path below the current value.
 func (d *decoder) failPath(below, message, hint string) {
 	path := pathString(d.path)
 	if below != "" && below[0] != '[' && path != "" {
@@ -39,7 +39,7 @@ func (d *decoder) failPath(below, message, hint string) {
 	d.failAt(d.index.find(parsePath(path)).value, path, message, hint)
 }
 
-// check applies the rules of a struct that was just decoded.
+// check applies the rules of a struct that has just been decoded.
 func (d *decoder) check(v any, o *object) {
 	switch v := v.(type) {
 	case *Function:
@@ -60,7 +60,7 @@ func (d *decoder) check(v any, o *object) {
 		}
 	case *Query:
 		if o.value("isolate") != nil && v.Isolation != IsolationProcess {
-			d.failPath("isolate", "isolate does nothing without isolation: process", "add isolation: process")
+			d.failPath("isolate", "isolate has no effect without isolation: process", "add isolation: process")
 		}
 	case *Postgres:
 		d.checkAddress(v.Address)
@@ -69,7 +69,7 @@ func (d *decoder) check(v any, o *object) {
 	case *CORS:
 		for i, origin := range v.AllowedOrigins {
 			if u, err := url.Parse(origin); origin != "*" && (err != nil || u.Scheme == "" || u.Host == "" || !strings.EqualFold(origin, u.Scheme+"://"+u.Host)) {
-				d.failPath(fmt.Sprintf("allowed_origins[%d]", i), fmt.Sprintf("%q is no origin", truncate.Runes(origin, maxShown)), "write scheme://host or scheme://host:port, without a slash at its end, or *")
+				d.failPath(fmt.Sprintf("allowed_origins[%d]", i), fmt.Sprintf("%q is not a valid origin", truncate.Runes(origin, maxShown)), "write scheme://host or scheme://host:port, without a slash at the end, or *")
 			}
 		}
 	case *SecretStore:
@@ -85,14 +85,14 @@ func (d *decoder) check(v any, o *object) {
 	}
 }
 
-// checkAddress refuses what no door can listen on.
+// checkAddress refuses invalid addresses of listeners.
 func (d *decoder) checkAddress(address string) {
 	_, port, err := net.SplitHostPort(address)
 	if err == nil {
 		_, err = net.LookupPort("tcp", port)
 	}
 	if err != nil {
-		d.failPath("address", fmt.Sprintf("%q is no address", truncate.Runes(address, maxShown)), "write host:port, such as 127.0.0.1:5432; port 0 picks a free one")
+		d.failPath("address", fmt.Sprintf("%q is not a valid address", truncate.Runes(address, maxShown)), "write host:port, such as 127.0.0.1:5432; port 0 picks a free one")
 	}
 }
 
@@ -114,8 +114,8 @@ func (d *decoder) checkFunction(f *Function, o *object) {
 	}
 }
 
-// isBlankText reports a text without characters. A value of another type is
-// not blank: it has a fault of its own.
+// isBlankText reports whether node is a text without characters. Values of other types
+// have their own problem.
 func isBlankText(node *yaml.Node) bool {
 	node = target(node)
 	return node != nil && node.Kind == yaml.ScalarNode && strings.TrimSpace(node.Value) == ""
@@ -144,7 +144,7 @@ func (d *decoder) checkSignature(s *Signature) {
 	}
 }
 
-// unique reports the entries of a list whose names occur before, without case.
+// unique reports the entries of a list whose name occurs earlier, ignoring case.
 func (d *decoder) unique(n int, list string, entry func(i int) (name, message string)) {
 	if n < 2 {
 		return
@@ -159,7 +159,7 @@ func (d *decoder) unique(n int, list string, entry func(i int) (name, message st
 			continue
 		}
 		at := d.index.find(parsePath(fmt.Sprintf("%s.%s[%d].name", pathString(d.path), list, earlier))).value.position()
-		d.failPath(fmt.Sprintf("%s[%d].name", list, i), message+": first at "+at.String(), "names are compared without case; rename one")
+		d.failPath(fmt.Sprintf("%s[%d].name", list, i), message+": first at "+at.String(), "names are case-insensitive; rename one")
 	}
 }
 
@@ -178,7 +178,7 @@ func (d *decoder) checkTest(t *FunctionTest, o *object) {
 	case given[0] == "rows" && o.value("rows") == nil:
 		d.failPath("rows", "rows takes a list, not nothing", "rows: [] expects no rows")
 	case given[0] == "error" && t.Error == "" && (o.value("error") == nil || isBlankText(o.value("error"))):
-		d.failPath("error", "error takes some text of the message that is expected", "")
+		d.failPath("error", "error takes a part of the expected message", "")
 	}
 	for i, row := range t.Rows {
 		switch row.(type) {
@@ -217,10 +217,10 @@ func (d *decoder) checkTableName(name string) {
 	}
 }
 
-// checkPolicy refuses a filter or mask that is written and says nothing: it
-// would hide nothing.
+// checkPolicy refuses a filter or mask that is present but empty: it would hide
+// nothing.
 func (d *decoder) checkPolicy(v *Dataset, o *object) {
-	const advice = "write an SQL expression, or leave the key out"
+	const advice = "write an SQL expression, or remove the key"
 	if filter := o.value("row_filter"); o.written("row_filter") != nil && (filter == nil || isBlankText(filter)) {
 		d.failPath("row_filter", "row_filter is empty", advice)
 	}
@@ -245,7 +245,7 @@ func (d *decoder) checkStore(s *SecretStore) {
 	}
 }
 
-// named is a component with a name, for the rules between components.
+// named is a component with a name, for rules that concern several components.
 type named struct {
 	kind, list string
 	index      int
@@ -255,7 +255,7 @@ type named struct {
 
 func (n named) path() string { return fmt.Sprintf("%s[%d].name", n.list, n.index) }
 
-// namedComponents lists every component that other components can name.
+// namedComponents lists every component that other components can refer to.
 func namedComponents(p *Pod) []named {
 	var all []named
 	add := func(kind, list string, n int, name func(int) string) {
@@ -285,8 +285,8 @@ func namedComponents(p *Pod) []named {
 	return all
 }
 
-// checkNames refuses names that are declared twice. Datasets and views share
-// one namespace; every other kind has its own.
+// checkNames refuses duplicate names. Datasets and views share one namespace; every
+// other kind has its own.
 func (d *decoder) checkNames(all []named) {
 	first := make(map[string]named, len(all))
 	for _, n := range all {
@@ -304,11 +304,11 @@ func (d *decoder) checkNames(all []named) {
 		if earlier.kind != n.kind {
 			message = fmt.Sprintf("%s %q has the name of a %s: first at %s", n.kind, n.name, earlier.kind, at)
 		}
-		d.failPath(n.path(), message, "names are compared without case; rename one")
+		d.failPath(n.path(), message, "names are case-insensitive; rename one")
 	}
 }
 
-// checkDependencies refuses dependsOn entries that name nothing in the file.
+// checkDependencies refuses dependsOn entries that are not in the file.
 func (d *decoder) checkDependencies(p *Pod, all []named) {
 	known := map[string]bool{}
 	var names []string

@@ -17,19 +17,19 @@ const (
 
 // Dataset is one entry of `datasets:`.
 type Dataset struct {
-	From                  Text              `yaml:"from" required:"true" doc:"Source as connector:path, for example file:flights.parquet. May hold secret references."`
-	Name                  string            `yaml:"name" required:"true" doc:"Table name, or schema.table. In lower case unless quoted."`
+	From                  Text              `yaml:"from" required:"true" doc:"Source as connector:path, for example file:flights.parquet. May contain secret references."`
+	Name                  string            `yaml:"name" required:"true" doc:"Table name, or schema.table. Lower case unless quoted."`
 	Description           string            `yaml:"description" doc:"What the data is; shown to people and to models."`
 	Access                Access            `yaml:"access" enum:"read,read_write" default:"read" doc:"Whether statements may write."`
 	TimeColumn            string            `yaml:"time_column" doc:"Column that orders the rows in time; needed for refresh_mode append."`
-	TimeFormat            string            `yaml:"time_format" doc:"How time_column is written."`
-	Params                Params            `yaml:"params" doc:"Settings of the connector. Strings may hold secret references."`
+	TimeFormat            string            `yaml:"time_format" doc:"Format of time_column."`
+	Params                Params            `yaml:"params" doc:"Settings of the connector. Strings may contain secret references."`
 	Columns               []DatasetColumn   `yaml:"columns" doc:"Notes on columns."`
-	RowFilter             string            `yaml:"row_filter" doc:"SQL condition that a row must meet to be seen, for example owner = ctx('user_id'). ctx tells of the caller: user_id, space_id, session_id, agent, model, principal or request_id. principal is proven by a key, and so are user_id and space_id unless the principal has on_behalf_of; the others are what the caller says, and so are all where no keys are. Where the condition is NULL, the row is hidden."`
-	ColumnMask            map[string]string `yaml:"column_mask" doc:"SQL expression that callers see in place of a column, by column, for example CASE WHEN ctx('space_id') = 'hr' THEN salary END. A masked ENUM is text."`
-	Metadata              map[string]any    `yaml:"metadata" doc:"Free-form notes; kept, never interpreted."`
-	Acceleration          *Acceleration     `yaml:"acceleration" doc:"Keep a copy of the data inside the engine."`
-	DependsOn             []string          `yaml:"dependsOn" doc:"Components that must be there first."`
+	RowFilter             string            `yaml:"row_filter" doc:"SQL condition that a row must meet to be visible, for example owner = ctx('user_id'). ctx returns an attribute of the caller: user_id, space_id, session_id, agent, model, principal or request_id. A key authenticates principal, and user_id and space_id unless the principal has on_behalf_of; the caller sets the others, and all of them if no keys are configured. If the condition is NULL, the row is hidden."`
+	ColumnMask            map[string]string `yaml:"column_mask" doc:"SQL expression that callers see instead of a column, by column, for example CASE WHEN ctx('space_id') = 'hr' THEN salary END. A masked ENUM is text."`
+	Metadata              map[string]any    `yaml:"metadata" doc:"Free-form notes; stored, never interpreted."`
+	Acceleration          *Acceleration     `yaml:"acceleration" doc:"Store a copy of the data in the engine."`
+	DependsOn             []string          `yaml:"dependsOn" doc:"Components that must be loaded first."`
 	ReadyState            string            `yaml:"ready_state" served:"no" enum:"on_registration,on_load" doc:"When the dataset counts as ready."`
 	UnsupportedTypeAction string            `yaml:"unsupported_type_action" served:"no" enum:"error,warn,ignore,string" doc:"What happens to columns of a type that is not supported."`
 	CheckAvailability     string            `yaml:"check_availability" served:"no" enum:"auto,disabled" doc:"Whether the source is checked while it is idle."`
@@ -39,15 +39,14 @@ type Dataset struct {
 	Vectors               any               `yaml:"vectors" served:"no" doc:"Vector index."`
 }
 
-// Qualified splits the name at its dot and returns each part as the engine
-// knows it: in lower case unless it was quoted. schema is empty for a plain
-// name.
+// Qualified splits the name at its dot and returns each part as the engine knows it: in
+// lower case unless quoted. schema is empty for a name without a schema.
 func (d Dataset) Qualified() (schema, table string) { return qualified(d.Name) }
 
-// Protected reports whether callers see less than the dataset holds.
+// Protected reports whether callers see less than the whole dataset.
 func (d Dataset) Protected() bool { return d.RowFilter != "" || len(d.ColumnMask) > 0 }
 
-// SamePolicy reports whether both let every caller see the same of equal rows.
+// SamePolicy reports whether both show every caller the same of equal rows.
 func (d Dataset) SamePolicy(o Dataset) bool {
 	return d.RowFilter == o.RowFilter && maps.Equal(d.ColumnMask, o.ColumnMask)
 }
@@ -57,17 +56,17 @@ type DatasetColumn struct {
 	Name           string            `yaml:"name" required:"true" doc:"Name of the column."`
 	Description    string            `yaml:"description" doc:"What the column means."`
 	Type           string            `yaml:"type" doc:"Type to read the column as."`
-	Metadata       map[string]any    `yaml:"metadata" doc:"Free-form notes; kept, never interpreted."`
+	Metadata       map[string]any    `yaml:"metadata" doc:"Free-form notes; stored, never interpreted."`
 	Embeddings     []ColumnEmbedding `yaml:"embeddings" doc:"Makes the column searchable by the search tool."`
 	FullTextSearch *FullTextSearch   `yaml:"full_text_search" doc:"Makes the column searchable by the search tool."`
 }
 
-// Searchable reports whether the search tool looks into the column.
+// Searchable reports whether the search tool searches the column.
 func (c DatasetColumn) Searchable() bool {
 	return len(c.Embeddings) > 0 || c.FullTextSearch != nil && c.FullTextSearch.Enabled
 }
 
-// RowIDs are the columns that name a row in what a search finds.
+// RowIDs are the columns that identify a row in search results.
 func (c DatasetColumn) RowIDs() []string {
 	if c.FullTextSearch != nil && len(c.FullTextSearch.RowID) > 0 {
 		return c.FullTextSearch.RowID
@@ -82,18 +81,18 @@ func (c DatasetColumn) RowIDs() []string {
 
 // FullTextSearch is `columns[].full_text_search`.
 type FullTextSearch struct {
-	Enabled bool     `yaml:"enabled" default:"true" doc:"Look into the column."`
-	RowID   []string `yaml:"row_id" doc:"Columns that name a row; shown with what is found."`
+	Enabled bool     `yaml:"enabled" default:"true" doc:"Search the column."`
+	RowID   []string `yaml:"row_id" doc:"Columns that identify a row; shown in search results."`
 }
 
 // ColumnEmbedding is one entry of `columns[].embeddings`.
 type ColumnEmbedding struct {
 	From     string   `yaml:"from" required:"true" doc:"Embedding model. The search tool uses its own offline one."`
-	RowID    []string `yaml:"row_id" doc:"Columns that name a row; shown with what is found."`
-	Chunking any      `yaml:"chunking" served:"no" doc:"How long texts are cut."`
+	RowID    []string `yaml:"row_id" doc:"Columns that identify a row; shown in search results."`
+	Chunking any      `yaml:"chunking" served:"no" doc:"How long texts are split."`
 }
 
-// Engine is where accelerated data is kept.
+// Engine is where accelerated data is stored.
 type Engine string
 
 // Engines. Arrow and DuckDB both mean the DuckDB inside this process.
@@ -102,7 +101,7 @@ const (
 	EngineDuckDB Engine = "duckdb"
 )
 
-// Mode says where an engine keeps its data.
+// Mode says where an engine stores its data.
 type Mode string
 
 // Modes that are served.
@@ -120,7 +119,7 @@ const (
 	RefreshAppend RefreshMode = "append"
 )
 
-// RefreshOnStartup says whether data kept from the last run is refreshed.
+// RefreshOnStartup says whether data stored by the last run is refreshed.
 type RefreshOnStartup string
 
 // What happens at start.
@@ -131,18 +130,18 @@ const (
 
 // Acceleration is `datasets[].acceleration` and `views[].acceleration`.
 type Acceleration struct {
-	Enabled                 bool              `yaml:"enabled" default:"true" doc:"Keep the copy."`
-	Engine                  Engine            `yaml:"engine" enum:"arrow,duckdb,sqlite,postgres,cayenne,turso" unserved:"sqlite,postgres,cayenne,turso" default:"duckdb" doc:"Where the copy is kept; arrow and duckdb both mean the DuckDB inside the process."`
+	Enabled                 bool              `yaml:"enabled" default:"true" doc:"Store the copy."`
+	Engine                  Engine            `yaml:"engine" enum:"arrow,duckdb,sqlite,postgres,cayenne,turso" unserved:"sqlite,postgres,cayenne,turso" default:"duckdb" doc:"Where the copy is stored; arrow and duckdb both mean the DuckDB in the process."`
 	Mode                    Mode              `yaml:"mode" enum:"memory,file,file_create,file_update" unserved:"file_create,file_update" default:"memory" doc:"In memory or in a file."`
-	RefreshMode             RefreshMode       `yaml:"refresh_mode" enum:"full,append,changes,caching" unserved:"changes,caching" default:"full" doc:"Read everything again, or only what is newer than the newest row."`
+	RefreshMode             RefreshMode       `yaml:"refresh_mode" enum:"full,append,changes,caching" unserved:"changes,caching" default:"full" doc:"Read everything again, or only rows newer than the newest one."`
 	RefreshCheckInterval    time.Duration     `yaml:"refresh_check_interval" doc:"How often to refresh. Without it: only at start and on request."`
 	RefreshCron             string            `yaml:"refresh_cron" served:"no" doc:"When to refresh, as a cron expression. Instead of refresh_check_interval."`
-	RefreshSQL              string            `yaml:"refresh_sql" doc:"Query that says which rows are kept."`
+	RefreshSQL              string            `yaml:"refresh_sql" doc:"Query that selects the rows to store."`
 	RefreshDataWindow       time.Duration     `yaml:"refresh_data_window" served:"no" doc:"How far back a refresh reads."`
 	RefreshAppendOverlap    time.Duration     `yaml:"refresh_append_overlap" served:"no" doc:"How far an append reads back."`
 	RefreshRetryEnabled     bool              `yaml:"refresh_retry_enabled" default:"true" doc:"Try a failed refresh again."`
 	RefreshRetryMaxAttempts int               `yaml:"refresh_retry_max_attempts" min:"0" doc:"How often to try; 0 for no limit."`
-	RefreshOnStartup        RefreshOnStartup  `yaml:"refresh_on_startup" enum:"auto,always" default:"auto" doc:"Whether data kept from the last run is refreshed at start."`
+	RefreshOnStartup        RefreshOnStartup  `yaml:"refresh_on_startup" enum:"auto,always" default:"auto" doc:"Whether data stored by the last run is refreshed at start."`
 	RefreshJitterEnabled    bool              `yaml:"refresh_jitter_enabled" served:"no" doc:"Spread refreshes in time."`
 	RefreshJitterMax        time.Duration     `yaml:"refresh_jitter_max" served:"no" doc:"How far refreshes are spread."`
 	RetentionPeriod         time.Duration     `yaml:"retention_period" served:"no" doc:"How long rows are kept."`
@@ -155,20 +154,20 @@ type Acceleration struct {
 	Params                  Params            `yaml:"params" doc:"Settings of the engine."`
 }
 
-// View is one entry of `views:`. SQL holds the query wherever it was written;
-// SQLRef is left as declared.
+// View is one entry of `views:`. SQL has the query wherever it was written; SQLRef is
+// left as declared.
 type View struct {
-	Name         string          `yaml:"name" required:"true" doc:"Name of the view, or schema.view. In lower case unless quoted."`
+	Name         string          `yaml:"name" required:"true" doc:"Name of the view, or schema.view. Lower case unless quoted."`
 	SQL          string          `yaml:"sql" doc:"The query."`
-	SQLRef       string          `yaml:"sql_ref" file:"SQL" doc:"File that holds the query, relative to the file that names it. Instead of sql."`
+	SQLRef       string          `yaml:"sql_ref" file:"SQL" doc:"File with the query, relative to the file that names it. Instead of sql."`
 	Description  string          `yaml:"description" doc:"What the view shows."`
-	Acceleration *Acceleration   `yaml:"acceleration" doc:"Keep the result inside the engine."`
+	Acceleration *Acceleration   `yaml:"acceleration" doc:"Store the result in the engine."`
 	Columns      []DatasetColumn `yaml:"columns" doc:"Notes on columns."`
-	Metadata     map[string]any  `yaml:"metadata" doc:"Free-form notes; kept, never interpreted."`
-	DependsOn    []string        `yaml:"dependsOn" doc:"Components that must be there first."`
+	Metadata     map[string]any  `yaml:"metadata" doc:"Free-form notes; stored, never interpreted."`
+	DependsOn    []string        `yaml:"dependsOn" doc:"Components that must be loaded first."`
 }
 
-// Qualified is Dataset.Qualified for a view.
+// Qualified is [Dataset.Qualified] for a view.
 func (v View) Qualified() (schema, table string) { return qualified(v.Name) }
 
 func qualified(name string) (schema, table string) {

@@ -8,19 +8,18 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// decoder walks a YAML tree and a Go value side by side and collects every
-// fault on the way.
+// decoder walks a YAML tree and a Go value side by side and collects all problems.
 type decoder struct {
 	dir       string // folder of the Spicepod
 	index     *index
 	types     describer
-	src       *source // file of the nodes at hand
+	src       *source // file of the current nodes
 	path      []segment
 	problems  Problems
 	full      bool // MaxProblems reached
 	dead      bool // inside a section that is not served
 	depth     int
-	aliases   []*yaml.Node // aliases around the value at hand
+	aliases   []*yaml.Node // aliases around the current value
 	expanded  int          // values read through aliases
 	bomb      bool
 	component int // components so far
@@ -29,7 +28,7 @@ type decoder struct {
 	partBytes int
 }
 
-// fail records a fault at a node.
+// fail records a problem at a node.
 func (d *decoder) fail(node *yaml.Node, message, hint string) {
 	d.failAt(located{node, d.src}, pathString(d.path), message, hint)
 }
@@ -46,8 +45,8 @@ func (d *decoder) push(key string) { d.path = append(d.path, segment{key: key}) 
 func (d *decoder) pushIndex(i int) { d.path = append(d.path, segment{index: i, isIndex: true}) }
 func (d *decoder) pop()            { d.path = d.path[:len(d.path)-1] }
 
-// subject is how a message calls the value at hand: its key, with the index of
-// a list entry.
+// subject names the current value in messages: by its key, with the index of a list
+// entry.
 func (d *decoder) subject() string {
 	if len(d.path) == 0 {
 		return "the Spicepod"
@@ -67,16 +66,16 @@ func (d *decoder) where() string {
 	return " in " + pathString(d.path)
 }
 
-// enter follows aliases to the node that holds the value and checks the limits
-// on depth and expansion. leave must follow when ok.
+// enter follows aliases to the node of the value and checks the limits of depth and
+// expansion. If ok, leave must follow.
 func (d *decoder) enter(node *yaml.Node) (value *yaml.Node, ok bool) {
 	value = target(node)
 	if value == nil || node.Kind == yaml.AliasNode && slices.ContainsFunc(d.aliases, func(a *yaml.Node) bool { return target(a) == value }) {
-		d.fail(node, fmt.Sprintf("the alias *%s stands inside its own anchor", node.Value), "")
+		d.fail(node, fmt.Sprintf("the alias *%s is inside its own anchor", node.Value), "")
 		return nil, false
 	}
 	if d.depth >= MaxDepth {
-		d.fail(node, fmt.Sprintf("values nest too deep: at most %d levels", MaxDepth), "")
+		d.fail(node, fmt.Sprintf("values are nested too deeply: at most %d levels", MaxDepth), "")
 		return nil, false
 	}
 	if node.Kind == yaml.AliasNode {
@@ -101,7 +100,7 @@ func (d *decoder) enter(node *yaml.Node) (value *yaml.Node, ok bool) {
 	return value, true
 }
 
-// leave ends what enter began for the same node.
+// leave ends enter for the same node.
 func (d *decoder) leave(node *yaml.Node) {
 	d.depth--
 	d.exit(node)
@@ -122,7 +121,7 @@ func (d *decoder) value(written *yaml.Node, v reflect.Value, f *field) {
 	defer d.leave(written)
 	kind := shapeOf(v.Type())
 	if isNull(node) && kind != shapeAny {
-		return // an empty value is an absent one
+		return // an empty value counts as absent
 	}
 	if v.Kind() == reflect.Pointer {
 		fresh := reflect.New(v.Type().Elem())
@@ -158,13 +157,13 @@ func (d *decoder) value(written *yaml.Node, v reflect.Value, f *field) {
 	}
 }
 
-// object is a mapping that was decoded into a struct: which keys it has.
+// object is a mapping that was decoded into a struct, with the keys it has.
 type object struct {
 	node   *yaml.Node
 	info   *typeInfo
 	keys   []*yaml.Node
 	values []*yaml.Node
-	meant  []string // keys that unknown keys seem to mean: no reason to miss them
+	meant  []string // keys that unknown keys seem to mean, not reported as missing
 }
 
 // value is the node of a key, nil when it is absent or null.
@@ -176,7 +175,7 @@ func (o *object) value(name string) *yaml.Node {
 	return value
 }
 
-// written is value, but null counts too.
+// written is value, but includes null.
 func (o *object) written(name string) *yaml.Node { return o.values[o.info.byName[name]] }
 
 // structure decodes a mapping into a struct by its field descriptions.
@@ -238,12 +237,12 @@ func (d *decoder) field(f *field, e entry, v reflect.Value) {
 	}
 }
 
-// isEmpty reports a null, an empty list or an empty mapping.
+// isEmpty reports whether n is null, an empty list or an empty mapping.
 func isEmpty(n *yaml.Node) bool {
 	return isNull(n) || n.Kind != yaml.ScalarNode && len(n.Content) == 0
 }
 
-// entries is entriesOf with its fault reported and its cost counted.
+// entries is entriesOf that reports its problem and counts its cost.
 func (d *decoder) entries(node *yaml.Node) []entry {
 	entries, whole := entriesOf(node)
 	if !whole {

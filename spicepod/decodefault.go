@@ -11,8 +11,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 )
 
-// unknownKey reports a key that no field has, and returns the one it seems to
-// mean.
+// unknownKey reports an unknown key, and returns the key that it seems to mean.
 func (d *decoder) unknownKey(e entry, name string, info *typeInfo) string {
 	near := nearest.Name(name, info.names)
 	hint := ""
@@ -63,7 +62,7 @@ func (f *field) placeholder() string {
 	}
 }
 
-// oneOf is "a", "a or b", "a, b or c".
+// oneOf formats "a", "a or b", "a, b or c".
 func oneOf(words []string) string {
 	if len(words) < 2 {
 		return strings.Join(words, "")
@@ -77,7 +76,7 @@ func (d *decoder) wrongType(node *yaml.Node, want string) {
 	d.fail(node, fmt.Sprintf("%s takes %s, not %s", d.subject(), want, describeNode(node)), "")
 }
 
-// describeNode names a value in a message.
+// describeNode describes a value in a message.
 func describeNode(node *yaml.Node) string {
 	switch node.Kind {
 	case yaml.MappingNode:

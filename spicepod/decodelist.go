@@ -47,8 +47,8 @@ func (d *decoder) mapping(node *yaml.Node, v reflect.Value) {
 	v.Set(result)
 }
 
-// eachKey calls fn for every key of a free mapping, with the path set, and
-// reports keys that are no words or written twice.
+// eachKey calls fn for every key of a free mapping, with the path set, and reports keys
+// that are not words or duplicate.
 func (d *decoder) eachKey(node *yaml.Node, fn func(name string, value *yaml.Node)) {
 	seen := make(map[string]*yaml.Node, len(node.Content)/2)
 	for _, e := range d.entries(node) {
@@ -81,7 +81,7 @@ func (d *decoder) returns(node *yaml.Node, r *Returns) {
 }
 
 // any decodes a value of any type: strings, json.Number, bool, nil, []any,
-// map[string]any. With texts, strings become Text and may hold references.
+// map[string]any. With texts, strings become Text and may contain references.
 func (d *decoder) any(node *yaml.Node, texts bool) any {
 	switch node.Kind {
 	case yaml.SequenceNode:

@@ -70,7 +70,7 @@ func (d *decoder) scalar(node *yaml.Node, v reflect.Value, f *field, kind shape)
 	}
 }
 
-// words is how a message names the type.
+// words describes the type in a message.
 func (s shape) words() string {
 	switch s {
 	case shapeString, shapeText:
@@ -142,7 +142,7 @@ func (d *decoder) text(node *yaml.Node, tag string, v reflect.Value, f *field) {
 	d.checkNotEmpty(node, f)
 }
 
-// checkNotEmpty refuses a required text without characters.
+// checkNotEmpty refuses an empty required text.
 func (d *decoder) checkNotEmpty(node *yaml.Node, f *field) {
 	if f != nil && f.required && strings.TrimSpace(node.Value) == "" {
 		d.fail(node, d.subject()+" is empty", "give it a value")
@@ -197,8 +197,8 @@ func (d *decoder) anyScalar(node *yaml.Node, texts bool) any {
 	return nil
 }
 
-// exactNumber keeps the digits of a number as written where JSON can hold
-// them; .inf and .nan are float64.
+// exactNumber keeps the digits of a number as written if JSON can represent them; .inf
+// and .nan are float64.
 func exactNumber(node *yaml.Node) (any, bool) {
 	text := strings.ReplaceAll(strings.TrimPrefix(node.Value, "+"), "_", "")
 	if isJSONNumber(text) {

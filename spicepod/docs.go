@@ -19,12 +19,12 @@ is not in these tables is refused, with the nearest known key.
 - **Served** says whether this build acts on the key. What is not served yet is
   read, checked and listed in one warning, never silently ignored.
 - Entries of component lists are written inline or as ` + "`{ref: path}`" + `: a file with
-  one component, or a folder that holds it as ` + "`dataset.yaml`, `view.yaml`,\n  `function.yaml`" + ` and so on. Paths start at the folder of the file that names
-  them; only ` + "`dependsOn`" + ` may stand beside ` + "`ref`" + `.
+  one component, or a folder that contains it as ` + "`dataset.yaml`, `view.yaml`,\n  `function.yaml`" + ` and so on. Paths start at the folder of the file that names
+  them; only ` + "`dependsOn`" + ` is allowed next to ` + "`ref`" + `.
 - A duration is ` + "`30s`, `500ms`, `2m30s`, `1d`" + ` or a whole number of seconds. A size is
   ` + "`128MiB`, `4GB`" + ` or a number of bytes.
 - In ` + "`params`, `env`" + ` and the ` + "`from`" + ` of datasets, ` + "`${env:NAME}`" + ` and ` + "`${secrets:name}`" + `
-  stand for a value from the process environment, ` + "`.env.local`" + ` or ` + "`.env`" + ` (in this
+  are replaced with a value from the process environment, ` + "`.env.local`" + ` or ` + "`.env`" + ` (in this
   order), also inside longer text. ` + "`secrets`" + ` tries the name as written, then in
   upper case. The values are never printed.
 `
@@ -39,14 +39,14 @@ func WriteDocs(w io.Writer) error {
 	return err
 }
 
-// docsWriter writes one table per struct type, at the first place it occurs.
+// docsWriter writes one table per struct type, where it first occurs.
 type docsWriter struct {
 	out   bytes.Buffer
 	types describer
 	seen  map[reflect.Type]string // title of the section of a type
 }
 
-// section writes the table of a type and then those of the types inside it.
+// section writes the table of a type and of the types inside it.
 func (d *docsWriter) section(title string, t reflect.Type, served bool) {
 	d.seen[t] = title
 	heading := "## Top level"
@@ -83,7 +83,7 @@ func (d *docsWriter) section(title string, t reflect.Type, served bool) {
 	}
 }
 
-// structInside is the struct type a field holds, with [] for a list of them.
+// structInside is the struct type that a field contains, with [] for a list of them.
 func structInside(t reflect.Type) (inside reflect.Type, suffix string) {
 	for {
 		switch shapeOf(t) {

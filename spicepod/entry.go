@@ -230,9 +230,9 @@ func (e *Entry) Duration(key string, fallback, most time.Duration) time.Duration
 	return d
 }
 
-// Secrets lists what messages must not hold, sorted: of the params that are
-// declared as secret the texts of those that end in _api_key or are references;
-// of params.endpoint its host and the values of its query too.
+// Secrets lists the texts that messages must not contain, sorted: of the params that
+// are declared as secret the values of keys that end in _api_key and of references,
+// and of params.endpoint also the host and the values of the query.
 func (e *Entry) Secrets(params []Param) []string {
 	var secrets []string
 	for _, p := range params {

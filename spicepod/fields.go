@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// shape is how a Go type is written in YAML. Decoding, the JSON Schema and the
-// docs all switch on it.
+// shape is how a Go type is written in YAML. Decoding, the JSON Schema and the docs use
+// it.
 type shape int
 
 const (
@@ -27,7 +27,7 @@ const (
 	shapeStruct         // struct described by its tags
 )
 
-// shapeOf classifies a type; pointers count as what they point to.
+// shapeOf classifies a type; a pointer counts as the type it points to.
 func shapeOf(t reflect.Type) shape {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -64,16 +64,16 @@ func shapeOf(t reflect.Type) shape {
 	}
 }
 
-// field describes one key. Everything comes from the struct tags:
+// field describes one key, by its struct tags:
 //
 //	yaml       the key
 //	doc        one sentence for the schema and the docs
 //	default    the value when the key is absent, as written in YAML
-//	required   "true" when the key must be there
+//	required   "true" if the key must be present
 //	enum       the values a string may have
 //	unserved   values of enum that are read but not served yet
 //	served     "no" when the key is read but not served yet
-//	min        the least number
+//	min        the minimum
 //	component  the entries are components of this kind and may be `ref:` entries
 //	file       the value names a file; its text goes to this field
 //	presence   this bool field records whether the key is written
@@ -153,9 +153,8 @@ func splitTag(tag string) []string {
 	return strings.Split(tag, ",")
 }
 
-// setDefaults writes the defaults of a struct and of the structs inside it. A
-// pointer stays nil: its default is for the reader of the file, who asks the
-// method beside the field.
+// setDefaults sets the defaults of a struct and the structs inside it. A pointer stays
+// nil: the method for the field applies its default.
 func (d describer) setDefaults(v reflect.Value) {
 	info := d.describe(v.Type())
 	for i := range info.fields {

@@ -10,18 +10,18 @@ import (
 	"slices"
 )
 
-// Fingerprint returns the hex SHA-256 of a component: equal for equal
-// declarations wherever they stand in the file, and different when anything
-// else differs, including the text of body_ref and sql_ref and the value of a
-// secret. Unexported fields and positions do not count.
+// Fingerprint returns the hex SHA-256 of a component: equal for equal declarations
+// wherever they are in the file, and different if anything else differs, including the
+// text of body_ref and sql_ref and the value of a secret. Unexported fields and positions
+// are ignored.
 func Fingerprint(v any) string {
 	f := fingerprinter{hash: sha256.New()}
 	f.add(reflect.ValueOf(v))
 	return hex.EncodeToString(f.hash.Sum(nil))
 }
 
-// fingerprinter writes a value as a sequence of tagged, length-prefixed parts,
-// so that no two different values give the same bytes.
+// fingerprinter writes a value as a sequence of tagged, length-prefixed parts, so that
+// different values have different bytes.
 type fingerprinter struct {
 	hash    hash.Hash
 	scratch [9]byte

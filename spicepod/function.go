@@ -13,7 +13,7 @@ const (
 	KindTable  FunctionKind = "table"
 )
 
-// Volatility says when two calls with equal arguments agree.
+// Volatility says whether calls with equal arguments return equal results.
 type Volatility string
 
 // Volatilities, from the most to the least predictable.
@@ -23,29 +23,29 @@ const (
 	Volatile  Volatility = "volatile"
 )
 
-// Function is one entry of `functions:`. Body holds the SQL wherever it was
-// written; BodyRef is left as declared.
+// Function is one entry of `functions:`. Body has the SQL wherever it was written;
+// BodyRef is left as declared.
 type Function struct {
 	Name        string         `yaml:"name" required:"true" doc:"Name in SQL and as a tool: letters, digits, _ and -, at most 64."`
 	From        string         `yaml:"from" required:"true" doc:"Where the body comes from: sql, or another source the runtime knows."`
-	Enabled     bool           `yaml:"enabled" default:"true" doc:"Serve the function. false keeps the declaration only."`
+	Enabled     bool           `yaml:"enabled" default:"true" doc:"Serve the function. false only keeps the declaration."`
 	Description string         `yaml:"description" doc:"What the function does; shown to people and to models."`
 	Kind        FunctionKind   `yaml:"kind" enum:"scalar,table" default:"scalar" doc:"One value per call, or a table."`
 	Volatility  Volatility     `yaml:"volatility" enum:"immutable,stable,volatile" default:"volatile" doc:"Whether equal arguments give equal results."`
 	Signature   Signature      `yaml:"signature" required:"true" doc:"Inputs and output."`
 	Body        string         `yaml:"body" doc:"The SQL: one expression for a scalar function, one SELECT for a table function."`
-	BodyRef     string         `yaml:"body_ref" file:"Body" doc:"File that holds the body, relative to the file that names it. Instead of body."`
+	BodyRef     string         `yaml:"body_ref" file:"Body" doc:"File with the body, relative to the file that names it. Instead of body."`
 	Version     string         `yaml:"version" default:"0.1.0" doc:"Version of the function."`
 	Tags        []string       `yaml:"tags" doc:"Words to find the function by."`
 	AsTool      *bool          `yaml:"as_tool" default:"true" doc:"Offer the function to models. Without it: true for scalar functions, false for table functions."`
-	Tests       []FunctionTest `yaml:"tests" doc:"Calls with the result they must have; run at load."`
-	Metadata    map[string]any `yaml:"metadata" doc:"Free-form notes; kept, never interpreted."`
+	Tests       []FunctionTest `yaml:"tests" doc:"Calls with their expected results; run at load."`
+	Metadata    map[string]any `yaml:"metadata" doc:"Free-form notes; stored, never interpreted."`
 	Params      Params         `yaml:"params" doc:"Settings of the source."`
-	DependsOn   []string       `yaml:"dependsOn" doc:"Components that must be there first."`
+	DependsOn   []string       `yaml:"dependsOn" doc:"Components that must be loaded first."`
 	Owner       string         `yaml:"owner" doc:"Agent or team that the tool belongs to. Without it: runtime."`
 	Limits      Limits         `yaml:"limits" doc:"Limits on each call as a tool."`
 	Dispatch    string         `yaml:"dispatch" enum:"early,after_response" doc:"When a chat starts a call: as soon as its arguments are complete, which is the default, or after the model's answer."`
-	Parallel    *bool          `yaml:"parallel" default:"true" doc:"Whether a chat runs several calls of the function at once."`
+	Parallel    *bool          `yaml:"parallel" default:"true" doc:"Whether a chat may run several calls of the function at once."`
 	Metrics     any            `yaml:"metrics" served:"no" doc:"Metrics of the function."`
 }
 
@@ -79,15 +79,15 @@ type Arg struct {
 	Name        string `yaml:"name" required:"true" doc:"Name of the argument inside the body."`
 	Type        string `yaml:"type" required:"true" doc:"Type of the argument, for example int64, utf8, list<float64>."`
 	Description string `yaml:"description" doc:"What the argument means; shown to models."`
-	Default     any    `yaml:"default" presence:"HasDefault" doc:"Value of an argument that a caller leaves out."`
-	Required    *bool  `yaml:"required" doc:"Whether a caller must give it. Without it: true unless there is a default."`
+	Default     any    `yaml:"default" presence:"HasDefault" doc:"Value of an argument that the caller omits."`
+	Required    *bool  `yaml:"required" doc:"Whether the caller must pass it. Without it: true unless there is a default."`
 
-	// HasDefault reports whether default is written; it tells `default: null`
+	// HasDefault reports whether default is present; it distinguishes `default: null`
 	// from no default.
 	HasDefault bool `yaml:"-"`
 }
 
-// IsRequired reports whether a caller must give the argument.
+// IsRequired reports whether the caller must pass the argument.
 func (a Arg) IsRequired() bool {
 	if a.Required != nil {
 		return *a.Required
@@ -110,7 +110,7 @@ type Returns struct {
 	Columns []Column
 }
 
-// IsZero reports whether returns is not written at all.
+// IsZero reports whether returns is absent.
 func (r Returns) IsZero() bool { return r.Type == "" && r.Columns == nil }
 
 // FunctionTest is one entry of `functions[].tests`: a call, and exactly one of
@@ -120,15 +120,15 @@ type FunctionTest struct {
 	Args      map[string]any              `yaml:"args" doc:"Arguments of the call by name."`
 	Tables    map[string][]map[string]any `yaml:"tables" doc:"Rows of each table input."`
 	Returns   any                         `yaml:"returns" doc:"The value the call must return; null for NULL."`
-	Tolerance float64                     `yaml:"tolerance" min:"0" doc:"How far a floating-point result may be off."`
+	Tolerance float64                     `yaml:"tolerance" min:"0" doc:"Allowed error of a floating-point result."`
 	Rows      []any                       `yaml:"rows" doc:"The rows the call must return, each a mapping by column or a list in column order."`
 	Error     string                      `yaml:"error" doc:"Code of the error the call must end with, for example execution_error, or text that its message must contain."`
 }
 
-// Expectation says which of the three results a FunctionTest names.
+// Expectation is the kind of result that a FunctionTest expects.
 type Expectation string
 
-// What a test expects.
+// The kinds of expected results.
 const (
 	ExpectReturns Expectation = "returns"
 	ExpectRows    Expectation = "rows"

@@ -8,14 +8,14 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// located is a node and the file it stands in.
+// located is a node and its file.
 type located struct {
 	node *yaml.Node
 	src  *source
 }
 
-// index remembers where everything stands. Look-ups walk the YAML tree, so
-// that a load pays nothing for positions nobody asks for.
+// index has the positions of all values. Look-ups walk the YAML tree, so that a load does
+// not compute positions that no one needs.
 type index struct {
 	root      located
 	refs      map[*yaml.Node]located // `ref:` entry to the component it names
@@ -80,8 +80,8 @@ func plainKey(key string) bool {
 	})
 }
 
-// parsePath reads a path as pathString writes it. What cannot be read ends the
-// path there; a trailing =value, as NotServed writes it, is left out.
+// parsePath parses a path written by pathString. It stops at a syntax error, and ignores
+// a trailing =value, as written by NotServed.
 func parsePath(path string) []segment {
 	var segments []segment
 	for path != "" {
@@ -121,12 +121,12 @@ func parsePath(path string) []segment {
 	return segments
 }
 
-// place is where a path leads: the value, the key that leads to it, and the
-// file of a value that was read from body_ref or sql_ref.
+// place is the target of a path: the value, its key, and the file of a value that was
+// read from body_ref or sql_ref.
 type place struct {
 	value, key located
 	text       *source
-	complete   bool // false when a parent answers for the path
+	complete   bool // false if it is a parent of the path
 }
 
 // find walks to the value at path, or as far as there are values.

@@ -1,7 +1,7 @@
 package spicepod
 
-// The components in this file are read and checked for their keys. Serving
-// them is the work of later builds; Pod.NotServed lists them until then.
+// The components in this file are read and their keys are checked, but they are not
+// served yet; Pod.NotServed lists them.
 
 // Reranker is one entry of `rerankers:`.
 type Reranker struct {
@@ -9,20 +9,20 @@ type Reranker struct {
 	From        string   `yaml:"from" required:"true" doc:"Provider and model as provider:model."`
 	Description string   `yaml:"description" doc:"What the reranker is for."`
 	Params      Params   `yaml:"params" doc:"Settings of the provider."`
-	DependsOn   []string `yaml:"dependsOn" doc:"Components that must be there first."`
+	DependsOn   []string `yaml:"dependsOn" doc:"Components that must be loaded first."`
 }
 
 // Catalog is one entry of `catalogs:`.
 type Catalog struct {
 	From          string         `yaml:"from" required:"true" doc:"Source of the catalog."`
 	Name          string         `yaml:"name" required:"true" doc:"Name of the catalog in SQL."`
-	Description   string         `yaml:"description" doc:"What the catalog holds."`
+	Description   string         `yaml:"description" doc:"What the catalog contains."`
 	Access        Access         `yaml:"access" enum:"read,read_write,read_write_create" default:"read" doc:"Whether statements may write."`
 	Include       []string       `yaml:"include" doc:"Patterns of the tables to offer."`
 	Params        Params         `yaml:"params" doc:"Settings of the source."`
 	DatasetParams Params         `yaml:"dataset_params" doc:"Settings of each table."`
-	Metadata      map[string]any `yaml:"metadata" doc:"Free-form notes; kept, never interpreted."`
-	DependsOn     []string       `yaml:"dependsOn" doc:"Components that must be there first."`
+	Metadata      map[string]any `yaml:"metadata" doc:"Free-form notes; stored, never interpreted."`
+	DependsOn     []string       `yaml:"dependsOn" doc:"Components that must be loaded first."`
 }
 
 // Worker is one entry of `workers:`.
@@ -34,7 +34,7 @@ type Worker struct {
 	SQL         string   `yaml:"sql" doc:"Statement it runs."`
 	Cron        string   `yaml:"cron" doc:"When it runs."`
 	Params      Params   `yaml:"params" doc:"Settings of the worker."`
-	DependsOn   []string `yaml:"dependsOn" doc:"Components that must be there first."`
+	DependsOn   []string `yaml:"dependsOn" doc:"Components that must be loaded first."`
 }
 
 // Eval is one entry of `evals:`.
@@ -43,5 +43,5 @@ type Eval struct {
 	Description string   `yaml:"description" doc:"What is evaluated."`
 	Dataset     string   `yaml:"dataset" doc:"Dataset of questions and answers."`
 	Scorers     []string `yaml:"scorers" doc:"How answers are scored."`
-	DependsOn   []string `yaml:"dependsOn" doc:"Components that must be there first."`
+	DependsOn   []string `yaml:"dependsOn" doc:"Components that must be loaded first."`
 }

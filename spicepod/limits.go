@@ -1,7 +1,6 @@
 package spicepod
 
-// Limits on what one Spicepod may hold. They bound the time and the memory of
-// a load whatever the file says; a file beyond one of them is refused with a
+// Limits of a Spicepod. They bound the time and memory of a load; exceeding one is a
 // Problem that names the limit.
 const (
 	// MaxFileBytes is the size of spicepod.yaml.
@@ -12,23 +11,23 @@ const (
 	MaxTotalBytes = 256 << 20
 	// MaxEnvBytes is the size of .env and of .env.local.
 	MaxEnvBytes = 1 << 20
-	// MaxDepth is how deep mappings and lists may nest.
+	// MaxDepth is how deep mappings and lists may be nested.
 	MaxDepth = 64
-	// MaxComponents is how many components all lists together may hold.
+	// MaxComponents is the number of components in all lists together.
 	MaxComponents = 100_000
-	// MaxAliasValues is how many values aliases (*name, <<) may expand to.
+	// MaxAliasValues is the number of values that aliases (*name, <<) may expand to.
 	MaxAliasValues = 1_000_000
-	// MaxProblems is how many problems one load collects.
+	// MaxProblems is the number of problems that a load collects.
 	MaxProblems = 1_000
-	// MaxShown is how many problems the text form shows before "and N more".
+	// MaxShown is the number of problems that the text form shows before "and N more".
 	MaxShown = 100
 )
 
-// syntaxSearchBytes bounds the re-reading that finds the true line and column
-// of a YAML syntax error; beyond it the parser's own line is shown.
+// syntaxSearchBytes limits the re-parsing that finds the exact line and column of a YAML
+// syntax error; beyond it the parser's own line is shown.
 const syntaxSearchBytes = 4 << 20
 
-// maxSourceLine is the length of a line that a Problem carries.
+// maxSourceLine is the maximum length of a line in a Problem.
 const maxSourceLine = 64 << 10
 
 // maxShown is how many characters of a value a message shows.

@@ -13,17 +13,16 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Load reads the Spicepod at path: a folder, in which it looks for
-// spicepod.yaml and then spicepod.yml, or a file. An error is always Problems:
-// every fault of the file's structure, in file order. The Pod is nil then.
+// Load reads the Spicepod at path: a folder, in which it looks for spicepod.yaml and then
+// spicepod.yml, or a file. An error is always Problems: all structural problems, in file
+// order. The Pod is nil then.
 func Load(path string) (*Pod, error) {
 	pod, _, err := LoadFiles(path)
 	return pod, err
 }
 
-// LoadFiles is Load that also returns the files it read or looked for when the
-// load fails, as Pod.Files does when it succeeds: a watcher can wait for the
-// broken one to be put right.
+// LoadFiles is Load that also returns the files it read or looked for, as Pod.Files does,
+// when the load fails: a watcher can wait until the broken one is fixed.
 func LoadFiles(path string) (*Pod, []string, error) {
 	file, err := findFile(path)
 	if err != nil {
@@ -48,7 +47,7 @@ func LoadFiles(path string) (*Pod, []string, error) {
 		if d.full {
 			d.problems = append(d.problems, Problem{
 				Position: Position{File: shownPath(d.dir, file)},
-				Message:  fmt.Sprintf("more than %d problems; the others are left out", MaxProblems),
+				Message:  fmt.Sprintf("more than %d problems; the rest are omitted", MaxProblems),
 			})
 		}
 		return nil, files, d.problems
@@ -56,8 +55,8 @@ func LoadFiles(path string) (*Pod, []string, error) {
 	return pod, files, nil
 }
 
-// findFile returns the absolute path of the Spicepod at path. With an error it
-// is the path to name in the message.
+// findFile returns the absolute path of the Spicepod at path. With an error, the path is
+// the one for the message.
 func findFile(path string) (string, error) {
 	if path == "" {
 		path = "."
@@ -82,7 +81,7 @@ func findFile(path string) (string, error) {
 	return filepath.Join(absolute, "spicepod.yaml"), errors.New("no spicepod.yaml or spicepod.yml in this folder")
 }
 
-// load reads and decodes the file; faults are in d.problems.
+// load reads and decodes the file; problems are in d.problems.
 func (d *decoder) load(file string) *Pod {
 	shown := shownPath(d.dir, file)
 	raw, err := readRegular(file, MaxFileBytes)
@@ -114,7 +113,7 @@ func (d *decoder) load(file string) *Pod {
 	return pod
 }
 
-// finish is what can be done only once everything is decoded.
+// finish does what requires the whole file to be decoded.
 func (d *decoder) finish(pod *Pod) {
 	all := namedComponents(pod)
 	d.checkNames(all)

@@ -310,7 +310,7 @@ func TestFilesThatCannotBeRead(t *testing.T) {
 		{"nothing", "", "the file is empty"},
 		{"utf16", "\xFF\xFEv\x00", "UTF-16"},
 		{"not utf8", head + "metadata: {a: \xE9}\n", "spicepod.yaml:4:15: the file is not UTF-8 (byte 0xE9)"},
-		{"nul", head + "metadata: {a: \x00}\n", "spicepod.yaml:4:15: the file holds the control character U+0000"},
+		{"nul", head + "metadata: {a: \x00}\n", "spicepod.yaml:4:15: the file contains the control character U+0000"},
 		{"escape", head + "metadata: {a: \x1b[2J}\n", "U+001B"},
 		{"inner bom", head + "metadata: {a: \uFEFF}\n", "U+FEFF"},
 		{"huge", huge, "cannot read the file: too large"},

@@ -2,15 +2,14 @@ package spicepod
 
 import "time"
 
-// Pod is one Spicepod as written, with defaults applied and references read.
-// It is immutable after Load and safe for concurrent use; the zero value is an
-// empty pod.
+// Pod is one Spicepod as written, with defaults applied and references resolved. It is
+// immutable after Load and safe for concurrent use; the zero value is an empty pod.
 type Pod struct {
 	Version string `yaml:"version" required:"true" enum:"v1,v2,v1beta1" doc:"Version of the file format."`
 	Kind    string `yaml:"kind" required:"true" enum:"Spicepod" doc:"What this file is."`
 	Name    string `yaml:"name" required:"true" doc:"Name of the project."`
 
-	Metadata map[string]any `yaml:"metadata" doc:"Free-form notes; kept, never interpreted."`
+	Metadata map[string]any `yaml:"metadata" doc:"Free-form notes; stored, never interpreted."`
 	Runtime  Runtime        `yaml:"runtime" doc:"Settings of the process."`
 	Secrets  []SecretStore  `yaml:"secrets" doc:"Where secret references are looked up. Without it: the process environment, then .env.local, then .env."`
 
@@ -19,9 +18,9 @@ type Pod struct {
 	Functions []Function `yaml:"functions" component:"function" doc:"Functions callable from SQL, and as tools."`
 
 	Embeddings  []Embedding  `yaml:"embeddings" component:"embedding" doc:"Embedding models."`
-	Tools       []Tool       `yaml:"tools" component:"tool" doc:"Tools: customised built-in ones, and MCP servers."`
+	Tools       []Tool       `yaml:"tools" component:"tool" doc:"Tools: customized built-in tools, and MCP servers."`
 	Models      []Model      `yaml:"models" component:"model" doc:"Language models."`
-	SearchTests []SearchTest `yaml:"search_tests" doc:"Searches for tools with what they must find; run at load."`
+	SearchTests []SearchTest `yaml:"search_tests" doc:"Searches for tools with their expected results; run at load."`
 
 	Catalogs  []Catalog  `yaml:"catalogs" component:"catalog" served:"no" doc:"Catalogs of tables from another system."`
 	Rerankers []Reranker `yaml:"rerankers" component:"reranker" served:"no" doc:"Reranking models."`
@@ -44,24 +43,24 @@ type Pod struct {
 
 // Runtime is the `runtime:` section.
 type Runtime struct {
-	Functions              RuntimeFunctions `yaml:"functions" doc:"The gate of the functions section."`
+	Functions              RuntimeFunctions `yaml:"functions" doc:"Enables the functions section."`
 	Tools                  RuntimeTools     `yaml:"tools" doc:"The tool registry."`
-	DataRoots              []Text           `yaml:"data_roots" doc:"Folders that datasets may read from; relative ones start at the Spicepod's folder. May hold references. Default: the Spicepod's folder. A change takes a restart."`
-	Query                  Query            `yaml:"query" doc:"Limits on every statement."`
+	DataRoots              []Text           `yaml:"data_roots" doc:"Folders that datasets may read from; relative ones start at the Spicepod's folder. May contain references. Default: the Spicepod's folder. A change requires a restart."`
+	Query                  Query            `yaml:"query" doc:"Limits of every statement."`
 	DatasetLoadParallelism int              `yaml:"dataset_load_parallelism" min:"0" doc:"How many datasets load at once; 0 leaves it to the runtime."`
 	ShutdownTimeout        time.Duration    `yaml:"shutdown_timeout" default:"30s" doc:"How long running requests may take to finish at shutdown."`
 	MCP                    RuntimeMCP       `yaml:"mcp" doc:"The MCP server, /v1/mcp."`
 	OutputLevel            string           `yaml:"output_level" doc:"How much the runtime logs."`
 	Params                 Params           `yaml:"params" doc:"Further settings by name."`
 
-	Auth     *Auth     `yaml:"auth" doc:"Who may use the doors. Without it everybody who reaches them; they listen on loopback only."`
-	Audit    Audit     `yaml:"audit" doc:"The record of who did what. A change takes a restart."`
-	TLS      *TLS      `yaml:"tls" doc:"Encryption of the doors. SIGHUP reads the files again; which doors are encrypted is settled at start."`
-	CORS     CORS      `yaml:"cors" doc:"Web pages of other sites that may call the HTTP API. A change takes a restart."`
-	Postgres *Postgres `yaml:"postgres" doc:"The PostgreSQL protocol. Without it, and without --postgres, it is not served. A change takes a restart."`
-	Flight   *Flight   `yaml:"flight" doc:"Arrow Flight SQL. Without it, and without --flight, it is not served. A change takes a restart."`
+	Auth     *Auth     `yaml:"auth" doc:"Who may connect. Without it, anyone who can; all protocols then listen on loopback only."`
+	Audit    Audit     `yaml:"audit" doc:"The audit log. A change requires a restart."`
+	TLS      *TLS      `yaml:"tls" doc:"Encryption of all listeners. SIGHUP reloads the files; which listeners are encrypted is fixed at start."`
+	CORS     CORS      `yaml:"cors" doc:"Web pages of other origins that may call the HTTP API. A change requires a restart."`
+	Postgres *Postgres `yaml:"postgres" doc:"The PostgreSQL protocol. Without it, and without --postgres, it is not served. A change requires a restart."`
+	Flight   *Flight   `yaml:"flight" doc:"Arrow Flight SQL. Without it, and without --flight, it is not served. A change requires a restart."`
 	Caching  Caching   `yaml:"caching" doc:"Caches of results."`
-	Results  Results   `yaml:"results" doc:"Results that are kept: references, and those of /v1/queries."`
+	Results  Results   `yaml:"results" doc:"Stored results: those of references and of /v1/queries."`
 
 	CPU         any          `yaml:"cpu" served:"no" doc:"Use of processors."`
 	Metrics     any          `yaml:"metrics" served:"no" doc:"Metrics."`
@@ -70,7 +69,7 @@ type Runtime struct {
 	Telemetry   any          `yaml:"telemetry" served:"no" doc:"Traces."`
 }
 
-// paths are the files and folders that start at the Spicepod's folder.
+// paths are the files and folders that are relative to the Spicepod's folder.
 func (r *Runtime) paths() []*string {
 	list := []*string{&r.Query.TempDirectory, &r.Audit.File}
 	if r.TLS != nil {
@@ -81,13 +80,13 @@ func (r *Runtime) paths() []*string {
 
 // RuntimeFunctions is `runtime.functions`.
 type RuntimeFunctions struct {
-	Enabled bool `yaml:"enabled" default:"false" doc:"Register the functions section. While false, functions are read and checked but not served."`
+	Enabled bool `yaml:"enabled" default:"false" doc:"Serve the functions section. If false, functions are read and checked only."`
 }
 
-// MCPMode says which tools an MCP client is shown.
+// MCPMode says which tools an MCP client sees.
 type MCPMode string
 
-// What MCP clients are shown.
+// The tools that MCP clients see.
 const (
 	MCPDirect   MCPMode = "direct"
 	MCPRegistry MCPMode = "registry"
@@ -95,18 +94,18 @@ const (
 
 // RuntimeMCP is `runtime.mcp`.
 type RuntimeMCP struct {
-	AllowedHosts []string `yaml:"allowed_hosts" doc:"Names that requests may have in their Host header: those to /v1/mcp, and all that come over loopback. Without it: localhost, 127.0.0.1 and ::1; \"*\" allows any. A change takes a restart."`
+	AllowedHosts []string `yaml:"allowed_hosts" doc:"Names allowed in the Host header of requests to /v1/mcp, and of all requests over loopback. Without it: localhost, 127.0.0.1 and ::1; \"*\" allows any. A change requires a restart."`
 	Mode         MCPMode  `yaml:"mode" enum:"direct,registry" default:"direct" doc:"What tools/list shows: every tool, or tool_search, tool_invoke, list_datasets and the pinned ones."`
-	PinnedTools  []string `yaml:"pinned_tools" doc:"Tools that mode registry lists beside tool_search and tool_invoke."`
+	PinnedTools  []string `yaml:"pinned_tools" doc:"Tools that mode registry lists in addition to tool_search and tool_invoke."`
 }
 
 // TaskHistory is `runtime.task_history`.
 type TaskHistory struct {
-	Enabled                bool          `yaml:"enabled" default:"true" doc:"Keep the history."`
-	CapturedOutput         string        `yaml:"captured_output" enum:"none,truncated" default:"none" doc:"How much of each output is kept."`
-	CapturedPlan           string        `yaml:"captured_plan" doc:"Which plans are kept."`
-	MinSQLDuration         time.Duration `yaml:"min_sql_duration" doc:"Shorter statements are left out."`
-	MinPlanDuration        time.Duration `yaml:"min_plan_duration" doc:"Plans of shorter statements are left out."`
+	Enabled                bool          `yaml:"enabled" default:"true" doc:"Record the history."`
+	CapturedOutput         string        `yaml:"captured_output" enum:"none,truncated" default:"none" doc:"How much of each output is recorded."`
+	CapturedPlan           string        `yaml:"captured_plan" doc:"Which plans are recorded."`
+	MinSQLDuration         time.Duration `yaml:"min_sql_duration" doc:"Shorter statements are not recorded."`
+	MinPlanDuration        time.Duration `yaml:"min_plan_duration" doc:"Plans of shorter statements are not recorded."`
 	RetentionPeriod        time.Duration `yaml:"retention_period" default:"8h" doc:"How long entries are kept."`
 	RetentionCheckInterval time.Duration `yaml:"retention_check_interval" default:"15m" doc:"How often old entries are removed."`
 }
@@ -121,9 +120,9 @@ type SecretStore struct {
 // Kind returns the part of From before the first colon.
 func (s SecretStore) Kind() string { return schemeOf(s.From) }
 
-// Files returns every file the load read or looked for: the Spicepod, what
-// ref, body_ref and sql_ref name, .env and .env.local (whether or not they
-// exist). It is the watch list: absolute, sorted, a fresh slice.
+// Files returns every file that the load read or looked for: the Spicepod, the files of
+// ref, body_ref and sql_ref, .env and .env.local (even if they do not exist). It is the
+// watch list: absolute, sorted, a new slice.
 func (p *Pod) Files() []string {
 	if p.index == nil {
 		return nil
@@ -131,12 +130,12 @@ func (p *Pod) Files() []string {
 	return p.index.filePaths()
 }
 
-// DataRoots returns the folders that datasets may read from, absolute, as a
-// fresh slice: runtime.data_roots, or the Spicepod's own folder.
+// DataRoots returns the folders that datasets may read from, absolute, as a new slice:
+// runtime.data_roots, or the Spicepod's own folder.
 func (p *Pod) DataRoots() []string { return append([]string(nil), p.roots...) }
 
-// NotServed returns the paths of keys that this file uses and this build reads
-// but does not serve, sorted; a value out of several is written path=value.
+// NotServed returns the paths of keys that this file uses and this build reads but does
+// not serve, sorted; a value of several is written path=value.
 func (p *Pod) NotServed() []string {
 	if p.index == nil {
 		return nil

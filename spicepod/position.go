@@ -3,9 +3,8 @@ package spicepod
 import "go.yaml.in/yaml/v3"
 
 // At returns the position of the value at a path such as
-// functions[2].signature.args[0].type. Where the file has no such value the
-// nearest parent answers, so there is always an answer. A key that is not a
-// plain word is written ["like this"].
+// functions[2].signature.args[0].type. If the file has no such value, it is the position
+// of the nearest parent. A key that is not a plain word is written ["like this"].
 func (p *Pod) At(path string) Position {
 	if p.index == nil {
 		return Position{}
@@ -13,7 +12,7 @@ func (p *Pod) At(path string) Position {
 	return p.shown(p.index.find(parsePath(path))).position()
 }
 
-// KeyAt is At for the key in front of the value.
+// KeyAt is At for the key of the value.
 func (p *Pod) KeyAt(path string) Position {
 	if p.index == nil {
 		return Position{}
@@ -25,8 +24,8 @@ func (p *Pod) KeyAt(path string) Position {
 	return found.key.position()
 }
 
-// shown is the node whose position stands for a place: for a `ref:` entry the
-// component it names.
+// shown is the node whose position is reported for a place: for a `ref:` entry, the
+// referenced component.
 func (p *Pod) shown(found place) located {
 	if target, ok := p.index.refs[found.value.node]; ok {
 		return target
@@ -34,10 +33,9 @@ func (p *Pod) shown(found place) located {
 	return found.value
 }
 
-// TextAt returns the position of byte offset inside the text at path, for text
-// in any YAML style and for text that came from body_ref or sql_ref, where the
-// position is in that file. It is exact for every style; an offset beyond the
-// text is its end.
+// TextAt returns the position of byte offset in the text at path. It is exact for every
+// YAML style. For text from body_ref or sql_ref the position is in that file. An offset
+// beyond the text means its end.
 func (p *Pod) TextAt(path string, offset int) Position {
 	src, at := p.textOffset(path, offset)
 	if src == nil {
@@ -75,7 +73,7 @@ func (p *Pod) TextProblem(path string, offset int, message, hint string) Problem
 	return src.problem(at, path, message, hint)
 }
 
-// textOffset maps a byte of a text to a byte of the file that holds it.
+// textOffset maps a byte of a text to a byte of the file.
 func (p *Pod) textOffset(path string, offset int) (*source, int) {
 	if p.index == nil {
 		return nil, 0

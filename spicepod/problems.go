@@ -8,17 +8,17 @@ import (
 	"strings"
 )
 
-// Position is a place in a file. File is as shown to the user: relative to the
-// Spicepod's folder when below it, else absolute. Line and Column start at 1;
-// Column counts characters (Unicode code points), not bytes or cells. A Line
-// of 0 means the file as a whole, a Column of 0 the line as a whole.
+// Position is a position in a file. File is as shown to the user: relative to the
+// Spicepod's folder if below it, else absolute. Line and Column start at 1; Column counts
+// characters (Unicode code points), not bytes or cells. Line 0 means the whole file,
+// Column 0 the whole line.
 type Position struct {
 	File   string `json:"file"`
 	Line   int    `json:"line"`
 	Column int    `json:"column"`
 }
 
-// String is file:line:column without the parts that are not known.
+// String returns file:line:column without the parts that are unknown.
 func (p Position) String() string {
 	switch {
 	case p.Line == 0:
@@ -30,7 +30,7 @@ func (p Position) String() string {
 	}
 }
 
-// Severity tells a fault from a remark.
+// Severity is the severity of a Problem.
 type Severity int
 
 // Severities. The zero value is Error.
@@ -39,7 +39,7 @@ const (
 	Warning
 )
 
-// String is "error" or "warning".
+// String returns "error" or "warning".
 func (s Severity) String() string {
 	if s == Warning {
 		return "warning"
@@ -50,14 +50,14 @@ func (s Severity) String() string {
 // MarshalText writes the severity as its name.
 func (s Severity) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// Problem is one fault: where, what, and what would be right.
+// Problem is one problem: where, what is wrong, and what would be right.
 type Problem struct {
 	Position
 	Severity Severity `json:"severity"`
-	// Component is who the fault belongs to, for example "function f"; empty
-	// for a fault of the file's structure.
+	// Component is the component with the problem, for example "function f"; empty for a
+	// structural problem of the file.
 	Component string `json:"component,omitempty"`
-	// Path is the place in the document, for example functions[2].signature.args[0].type.
+	// Path is the path in the document, for example functions[2].signature.args[0].type.
 	Path    string `json:"path,omitempty"`
 	Message string `json:"message"`
 	Hint    string `json:"hint,omitempty"`
@@ -65,7 +65,7 @@ type Problem struct {
 	Source string `json:"source,omitempty"`
 }
 
-// Error is the problem on one line.
+// Error returns the problem on one line.
 func (p Problem) Error() string {
 	var b strings.Builder
 	b.WriteString(p.heading())
@@ -89,20 +89,20 @@ func (p Problem) heading() string {
 	return p.Position.String() + ": " + heading
 }
 
-// Problems is every fault of one reading. It is an error when not empty.
+// Problems are all problems of a load. It is an error if not empty.
 type Problems []Problem
 
 var _ error = Problems(nil)
 
-// Error is WriteText as a string.
+// Error returns the output of WriteText.
 func (p Problems) Error() string {
 	var b strings.Builder
 	p.WriteText(&b)
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// Sort puts the problems in file order: the Spicepod first, then the other
-// files by name; within a file by place. Equal places keep their order.
+// Sort sorts the problems in file order: the Spicepod first, then the other files by
+// name; within a file by position. The sort is stable.
 func (p Problems) Sort() {
 	slices.SortStableFunc(p, func(a, b Problem) int {
 		if a.File != b.File {

@@ -9,12 +9,12 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// part is a file named by ref, body_ref or sql_ref, read once however often it
-// is named.
+// part is a file named by ref, body_ref or sql_ref. It is read once however often it is
+// named.
 type part struct {
 	src     *source
 	root    *yaml.Node // of a ref'd file, parsed once
-	problem *Problem   // why the file is of no use
+	problem *Problem   // why the file cannot be used
 }
 
 // components decodes a list whose entries are components, inline or by ref.
@@ -59,7 +59,7 @@ func (d *decoder) componentEntry(item *yaml.Node, v reflect.Value, f *field) {
 		d.referred(entry, refNode, v, f)
 	}
 	if function, ok := v.Addr().Interface().(*Function); ok && !function.Enabled {
-		d.texts = d.texts[:references] // what is not served needs no secrets
+		d.texts = d.texts[:references] // secrets are not needed in what is not served
 	}
 }
 
@@ -76,8 +76,8 @@ func refOf(entry *yaml.Node) *yaml.Node {
 	return nil
 }
 
-// referred decodes a `ref:` entry: the component in the file, and dependsOn
-// beside the ref.
+// referred decodes a `ref:` entry: the component in the file, and the dependsOn next to
+// ref.
 func (d *decoder) referred(entry, refNode *yaml.Node, v reflect.Value, f *field) {
 	var dependsOn []string
 	for _, e := range d.entries(entry) {
@@ -88,8 +88,8 @@ func (d *decoder) referred(entry, refNode *yaml.Node, v reflect.Value, f *field)
 			d.value(e.value, reflect.ValueOf(&dependsOn).Elem(), nil)
 			d.pop()
 		default:
-			d.fail(e.key, fmt.Sprintf("unknown key %q beside ref%s", name, d.where()),
-				"only dependsOn may stand beside ref; other keys belong into the file it names")
+			d.fail(e.key, fmt.Sprintf("unknown key %q next to ref%s", name, d.where()),
+				"only dependsOn is allowed next to ref; other keys belong in the referenced file")
 		}
 	}
 	d.push("ref")
@@ -114,7 +114,7 @@ func (d *decoder) referred(entry, refNode *yaml.Node, v reflect.Value, f *field)
 	}
 }
 
-// readComponent reads the file of a `ref:` entry and checks that it holds one
+// readComponent reads the file of a `ref:` entry and checks that it contains one
 // component.
 func (d *decoder) readComponent(at *yaml.Node, ref, component string) *part {
 	path := d.resolvePath(ref)
@@ -147,9 +147,9 @@ func (d *decoder) readComponent(at *yaml.Node, ref, component string) *part {
 	return p
 }
 
-// oneComponent refuses a ref'd file that holds something else.
+// oneComponent refuses a referenced file with any other content.
 func oneComponent(src *source, root *yaml.Node, component string) (*yaml.Node, *Problem) {
-	want := fmt.Sprintf("the file a ref names holds exactly one %s", component)
+	want := fmt.Sprintf("a file named by ref contains exactly one %s", component)
 	hint := fmt.Sprintf("write the keys of the %s at the top of the file", component)
 	at := src.offset(root.Line, root.Column)
 	if root.Kind != yaml.MappingNode {
@@ -168,7 +168,7 @@ func oneComponent(src *source, root *yaml.Node, component string) (*yaml.Node, *
 	return root, nil
 }
 
-// textFile reads the file of body_ref or sql_ref into the field it stands for.
+// textFile reads the file of body_ref or sql_ref into its field.
 func (d *decoder) textFile(at *yaml.Node, ref string, text reflect.Value) {
 	if ref == "" || d.dead {
 		return
@@ -187,7 +187,7 @@ func (d *decoder) resolvePath(path string) string {
 	return filepath.Join(filepath.Dir(d.src.path), path)
 }
 
-// readPart reads a file that the value at hand names; nil after a problem.
+// readPart reads a file named by the current value; it returns nil after a problem.
 func (d *decoder) readPart(at *yaml.Node, path, ref string) *part {
 	if p := d.parts[path]; p != nil {
 		if p.problem != nil {

@@ -10,9 +10,9 @@ import (
 	"github.com/mattn/go-runewidth"
 )
 
-// WriteText writes each problem as a heading `file:line:column: message`, the
-// source line with a caret under the place, and the hint. It shows MaxShown of
-// them and says how many more there are.
+// WriteText writes each problem as a heading `file:line:column: message`, the source line
+// with a caret, and the hint. It shows at most MaxShown of them and the number of the
+// others.
 func (p Problems) WriteText(w io.Writer) {
 	for i, problem := range p {
 		if i == MaxShown {
@@ -23,7 +23,7 @@ func (p Problems) WriteText(w io.Writer) {
 	}
 }
 
-// text is one problem as several lines.
+// text formats a problem as several lines.
 func (p Problem) text() string {
 	var b strings.Builder
 	b.WriteString(printable(p.heading()) + "\n")
@@ -42,10 +42,10 @@ func (p Problem) text() string {
 	return b.String()
 }
 
-// excerpt returns the part of a source line around a column as it is shown,
-// and how many terminal cells stand before that column. Tabs become four
-// spaces and control characters a replacement, so that the caret is right and
-// a file cannot steer the terminal. A column beyond the end stands after it.
+// excerpt returns the visible part of a source line around a column, and the number of
+// terminal cells before that column. Tabs become four spaces and control characters a
+// replacement, so that the caret is right and a file cannot control the terminal. A column
+// beyond the end is placed after it.
 func excerpt(line string, column int) (shown string, cells int) {
 	runes := []rune(line)
 	column = max(0, min(column-1, len(runes)))
@@ -105,8 +105,7 @@ func cellText(r rune) string {
 	}
 }
 
-// narrow measures characters of ambiguous width as one cell, whatever the
-// locale of the process.
+// narrow measures characters of ambiguous width as one cell, independent of the locale.
 var narrow = runewidth.Condition{}
 
 // unsafeRune reports characters that could move the cursor or reorder text.

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// sarifRule is the one rule every result belongs to.
+// sarifRule is the rule of every result.
 const sarifRule = "spicepod"
 
 type (
@@ -64,14 +64,13 @@ type (
 	}
 )
 
-// WriteSARIF writes the problems as a SARIF 2.1.0 log. Columns are Unicode
-// code points, and the log says so.
+// WriteSARIF writes the problems as a SARIF 2.1.0 log, with columns in Unicode code points.
 func (p Problems) WriteSARIF(w io.Writer) error {
 	run := sarifRun{
 		Tool: sarifTool{Driver: sarifDriver{
 			Name:           "spiced",
 			InformationURI: "https://github.com/spiced-sql/spiced",
-			Rules:          []sarifRuleEntry{{ID: sarifRule, ShortDescription: sarifMessage{"fault in a Spicepod"}}},
+			Rules:          []sarifRuleEntry{{ID: sarifRule, ShortDescription: sarifMessage{"problem in a Spicepod"}}},
 		}},
 		ColumnKind: "unicodeCodePoints",
 		Results:    []sarifResult{},

@@ -27,7 +27,7 @@ var sizeUnits = []struct {
 	{"b", 1},
 }
 
-// String is the size in the largest unit that divides it.
+// String returns the size in the largest unit that divides it.
 func (s Size) String() string {
 	if s == 0 {
 		return "0B"
@@ -43,9 +43,8 @@ func (s Size) String() string {
 	return fmt.Sprintf("%dB", int64(s))
 }
 
-// ParseSize reads a number of bytes such as "128MiB", "4GB", "1.5GiB" or
-// "4096". KiB, MiB, GiB and TiB are powers of 1024, KB, MB, GB and TB powers
-// of 1000; case is free.
+// ParseSize parses a number of bytes such as "128MiB", "4GB", "1.5GiB" or "4096". KiB, MiB,
+// GiB and TiB are powers of 1024, KB, MB, GB and TB powers of 1000; case is ignored.
 func ParseSize(text string) (Size, error) {
 	number, factor := strings.TrimSpace(text), int64(1)
 	lower := strings.ToLower(number)
@@ -77,8 +76,8 @@ var durationUnits = map[string]time.Duration{
 	"d": 24 * time.Hour, "w": 7 * 24 * time.Hour,
 }
 
-// ParseDuration reads a length of time such as "30s", "500ms", "2m30s", "1d"
-// or a bare number of seconds. It is never negative.
+// ParseDuration parses a duration such as "30s", "500ms", "2m30s", "1d" or a bare number of
+// seconds. It is never negative.
 func ParseDuration(text string) (time.Duration, error) {
 	rest := strings.TrimSpace(text)
 	if seconds, err := strconv.ParseUint(rest, 10, 63); err == nil {
@@ -113,12 +112,12 @@ func ParseDuration(text string) (time.Duration, error) {
 	return time.Duration(math.Round(total)), nil
 }
 
-// plainNumber reports digits with at most one point, nothing else.
+// plainNumber reports whether s is digits with at most one point.
 func plainNumber(s string) bool {
 	return strings.Trim(s, "0123456789.") == "" && strings.Count(s, ".") <= 1
 }
 
-// isJSONNumber reports whether s is a number as JSON writes them.
+// isJSONNumber reports whether s is a JSON number.
 func isJSONNumber(s string) bool {
 	if s == "" || (s[0] != '-' && (s[0] < '0' || s[0] > '9')) {
 		return false

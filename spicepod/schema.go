@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// schemaID names the published schema.
+// schemaID is the id of the published schema.
 const schemaID = "https://github.com/spiced-sql/spiced/docs/spicepod.schema.json"
 
 // JSONSchema returns the JSON Schema (draft 2020-12) of spicepod.yaml, for
@@ -30,7 +30,7 @@ func JSONSchema() []byte {
 	return out.Bytes()
 }
 
-// schemaWriter collects the definitions of the struct types it meets.
+// schemaWriter collects the definitions of struct types.
 type schemaWriter struct {
 	types describer
 	defs  map[string]any
@@ -121,7 +121,7 @@ func (s schemaWriter) typ(t reflect.Type) schema {
 		return schema{"type": "array", "items": s.typ(t.Elem())}
 	case shapeStruct:
 		if s.defs[t.Name()] == nil {
-			s.defs[t.Name()] = schema{} // a type that holds itself ends here
+			s.defs[t.Name()] = schema{} // ends the recursion for a recursive type
 			s.defs[t.Name()] = s.object(t)
 		}
 		return schema{"$ref": "#/$defs/" + t.Name()}
@@ -134,8 +134,8 @@ func refSchema() schema {
 	return schema{
 		"type": "object",
 		"properties": schema{
-			"ref":       schema{"type": "string", "description": "File that holds the component, or a folder that holds such a file; relative to the file that names it."},
-			"dependsOn": schema{"type": "array", "items": schema{"type": "string"}, "description": "Components that must be there first."},
+			"ref":       schema{"type": "string", "description": "File with the component, or a folder with such a file; relative to the file that names it."},
+			"dependsOn": schema{"type": "array", "items": schema{"type": "string"}, "description": "Components that must be loaded first."},
 		},
 		"required":             []string{"ref"},
 		"additionalProperties": false,

@@ -15,12 +15,12 @@ import (
 	"github.com/spiced-sql/spiced/internal/kit/nearest"
 )
 
-// reference matches ${store:key}, spaces allowed. Anything else between ${ and
-// } is plain text.
+// reference matches ${store:key}, with optional spaces. Anything else between ${ and } is
+// plain text.
 var reference = regexp.MustCompile(`\$\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*:\s*([A-Za-z0-9_.\-]+)\s*\}`)
 
-// pendingText is a Text with references, to be filled once the whole file is
-// read: secrets may be declared after they are used.
+// pendingText is a Text whose references are resolved once the whole file is read: secrets
+// may be declared after they are used.
 type pendingText struct {
 	text *string // where Text.value points
 	raw  string
@@ -28,8 +28,8 @@ type pendingText struct {
 	path string
 }
 
-// reference notes a Text with references. The value is filled in through its
-// pointer, so copies of the Text made meanwhile see it too.
+// reference records a Text with references. Its value is set through a pointer, so earlier
+// copies of the Text see it too.
 func (d *decoder) reference(node *yaml.Node, v reflect.Value) {
 	raw := node.Value
 	if d.dead || !strings.Contains(raw, "${") || !reference.MatchString(raw) {
@@ -40,7 +40,7 @@ func (d *decoder) reference(node *yaml.Node, v reflect.Value) {
 	d.texts = append(d.texts, pendingText{value, raw, located{node, d.src}, pathString(d.path)})
 }
 
-// vault looks secrets up. It holds values and is gone when the load is over.
+// vault looks up secrets. It has their values and exists only during a load.
 type vault struct {
 	stores   map[string]string // name of a declared store to its kind
 	names    []string
@@ -48,7 +48,7 @@ type vault struct {
 	existing []string          // names of variables, for a suggestion
 }
 
-// resolveTexts replaces every reference by its value.
+// resolveTexts replaces every reference with its value.
 func (d *decoder) resolveTexts(stores []SecretStore) {
 	v := d.openVault(stores)
 	for _, pending := range d.texts {
@@ -69,7 +69,7 @@ func (d *decoder) resolveTexts(stores []SecretStore) {
 	}
 }
 
-// referenceProblem points at the reference itself.
+// referenceProblem reports a problem at the reference itself.
 func (d *decoder) referenceProblem(p pendingText, offset int, message, hint string) {
 	if len(d.problems) >= MaxProblems {
 		d.full = true
@@ -124,15 +124,15 @@ func (v *vault) lookUp(store, key string) (value, message, hint string) {
 		}
 	}
 	name := keys[len(keys)-1]
-	hint = fmt.Sprintf("set it in the environment, or write %s=… into .env.local or .env", name)
+	hint = fmt.Sprintf("set it in the environment, or write %s=… to .env.local or .env", name)
 	if near := nearest.Name(name, v.existing); near != "" {
 		hint += fmt.Sprintf("; there is a variable %s", near)
 	}
 	return "", fmt.Sprintf("the variable %s is not set", name), hint
 }
 
-// readEnv reads a .env file; a missing one is empty. A fault names the line
-// and never shows it: it may hold a secret.
+// readEnv reads a .env file; a missing one is empty. A problem has the line's number but
+// never its text: it may be a secret.
 func (d *decoder) readEnv(path string) map[string]string {
 	d.index.files[path] = true
 	if _, err := os.Stat(path); os.IsNotExist(err) {
@@ -157,7 +157,7 @@ func (d *decoder) readEnv(path string) map[string]string {
 	return nil
 }
 
-// brokenEnvLine is the line after the longest beginning that parses.
+// brokenEnvLine is the line after the longest prefix that parses.
 func brokenEnvLine(text string) int {
 	const most = 1000
 	lines := strings.SplitAfter(text, "\n")

@@ -12,18 +12,18 @@ import (
 	"unicode/utf8"
 )
 
-// source is one file as read: its text and where its lines begin.
+// source is a file: its text and where its lines begin.
 type source struct {
 	path  string // absolute
-	shown string // as users see it
+	shown string // as shown to users
 	text  string // without a byte order mark
 
-	// lines holds the offset of each line as an editor counts them.
+	// lines has the offset of each line as an editor counts them.
 	lines []int
-	// yamlLines holds the offset of each line as the YAML parser counts them:
-	// it also breaks at NEL, LS and PS. It shares lines when there are none.
+	// yamlLines has the offset of each line as the YAML parser counts them:
+	// it also breaks at NEL, LS and PS. It equals lines without such breaks.
 	yamlLines []int
-	// ascii tells that bytes are characters.
+	// ascii reports whether all characters are ASCII.
 	ascii bool
 }
 
@@ -93,7 +93,7 @@ func (s *source) offset(line, column int) int {
 	return at
 }
 
-// position is the place of a byte.
+// position converts the offset of a byte.
 func (s *source) position(offset int) Position {
 	offset = max(0, min(offset, len(s.text)))
 	line := sort.Search(len(s.lines), func(i int) bool { return s.lines[i] > offset })
@@ -105,8 +105,7 @@ func (s *source) position(offset int) Position {
 	return Position{File: s.shown, Line: line, Column: column}
 }
 
-// line is the text of line n without its break; a line too long to be shown is
-// empty.
+// line is the text of line n without its break; a line that is too long to show is empty.
 func (s *source) line(n int) string {
 	if n < 1 || n > len(s.lines) {
 		return ""
@@ -128,7 +127,7 @@ func (s *source) problem(offset int, path, message, hint string) Problem {
 	return Problem{Position: pos, Path: path, Message: message, Hint: hint, Source: s.shownLine(path, pos.Line)}
 }
 
-// shownLine is line n of a problem at path, unless keys may stand there.
+// shownLine is line n of a problem at path, or "" if the line may contain keys.
 func (s *source) shownLine(path string, n int) string {
 	for _, secret := range []string{"runtime.auth", "runtime.tls"} {
 		if path == secret || strings.HasPrefix(path, secret+".") {
@@ -171,7 +170,7 @@ func readRegular(path string, limit int64) (string, error) {
 	return string(data), nil
 }
 
-// reason words an I/O error without its path, which the message already has.
+// reason is the text of an I/O error without the path, which the message already has.
 func reason(err error) string {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -186,7 +185,7 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// shownPath is path relative to dir when it is below it.
+// shownPath is path relative to dir if it is below dir.
 func shownPath(dir, path string) string {
 	rel, err := filepath.Rel(dir, path)
 	if err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
@@ -195,8 +194,8 @@ func shownPath(dir, path string) string {
 	return rel
 }
 
-// cleanText removes a byte order mark and finds the first character that no
-// text file should hold. at is -1 when there is none.
+// cleanText removes a byte order mark and finds the first character that is invalid in a
+// text file. at is -1 if all are valid.
 func cleanText(raw string) (text string, at int, fault string) {
 	if strings.HasPrefix(raw, "\xFF\xFE") || strings.HasPrefix(raw, "\xFE\xFF") {
 		return "", 0, "the file is UTF-16; save it as UTF-8"
@@ -205,7 +204,7 @@ func cleanText(raw string) (text string, at int, fault string) {
 	for i := 0; i < len(text); {
 		if c := text[i]; c < utf8.RuneSelf {
 			if c < 0x20 && c != '\t' && c != '\n' && c != '\r' || c == 0x7F {
-				return text, i, fmt.Sprintf("the file holds the control character U+%04X; remove it", c)
+				return text, i, fmt.Sprintf("the file contains the control character U+%04X; remove it", c)
 			}
 			i++
 			continue
@@ -215,7 +214,7 @@ func cleanText(raw string) (text string, at int, fault string) {
 		case r == utf8.RuneError && n == 1:
 			return text, i, fmt.Sprintf("the file is not UTF-8 (byte 0x%02X); save it as UTF-8", text[i])
 		case r < 0xA0 && r != 0x85, r == 0xFEFF, r == 0xFFFE, r == 0xFFFF:
-			return text, i, fmt.Sprintf("the file holds the character U+%04X; remove it", r)
+			return text, i, fmt.Sprintf("the file contains the character U+%04X; remove it", r)
 		}
 		i += n
 	}

@@ -11,8 +11,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// parseYAML reads the one YAML document of a file. The problem is nil when
-// there is one and it is not empty.
+// parseYAML parses the only YAML document of a file. The problem is nil if there is exactly
+// one, and it is not empty.
 func parseYAML(src *source) (*yaml.Node, *Problem) {
 	if strings.TrimSpace(src.text) == "" {
 		return nil, ptr(src.problem(0, "", "the file is empty", ""))
@@ -31,7 +31,7 @@ func parseYAML(src *source) (*yaml.Node, *Problem) {
 	}
 	if second != nil {
 		at := src.offset(second.Line, second.Column)
-		return nil, ptr(src.problem(at, "", "the file holds more than one YAML document",
+		return nil, ptr(src.problem(at, "", "the file contains more than one YAML document",
 			"keep one, and remove the --- between them"))
 	}
 	return root, nil
@@ -39,8 +39,8 @@ func parseYAML(src *source) (*yaml.Node, *Problem) {
 
 func ptr[T any](v T) *T { return &v }
 
-// nextDocument returns the root of the next document that is not empty, nil at
-// the end of the stream.
+// nextDocument returns the root of the next document that is not empty, nil at the end of
+// the stream.
 func nextDocument(decoder *yaml.Decoder) (root *yaml.Node, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -60,10 +60,10 @@ func nextDocument(decoder *yaml.Decoder) (root *yaml.Node, err error) {
 
 func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" }
 
-// reportedLine is how the parser says where an error is.
+// reportedLine matches the position in the parser's errors.
 var reportedLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
 
-// advice words the parser's messages for people.
+// advice rewords the parser's messages.
 var advice = []struct{ message, words, hint string }{
 	{"mapping values are not allowed", `a second ": " on this line, or a key under a value`, `put a value that holds ": " in quotes, and the keys of one mapping at the same indentation`},
 	{"did not find expected key", "this line does not fit the mapping around it", "indent it like the keys above it, and close quotes on the line before"},
@@ -78,10 +78,10 @@ var advice = []struct{ message, words, hint string }{
 	{"found unknown escape character", "unknown escape after \\", `write \\ for a backslash, or use single quotes`},
 	{"did not find expected node content", "a value is missing here", ""},
 	{"did not find expected alphabetic or numeric character", "a name is missing after * or &", "put the value in quotes if it is text"},
-	{"exceeded max depth", "the file nests too deep", fmt.Sprintf("at most %d levels", MaxDepth)},
+	{"exceeded max depth", "the file is nested too deeply", fmt.Sprintf("at most %d levels", MaxDepth)},
 }
 
-// syntaxProblem turns a parser error into a Problem at its true place.
+// syntaxProblem converts a parser error to a Problem at its exact position.
 func syntaxProblem(src *source, err error) Problem {
 	text := err.Error()
 	match := reportedLine.FindStringSubmatch(text)
@@ -122,9 +122,9 @@ func syntaxProblem(src *source, err error) Problem {
 	return problem
 }
 
-// faultOffset finds where a file stops being YAML: the end of the longest
-// beginning that parses. The parser's own line is often that of the mapping
-// around the fault. It returns -1 when the search would take too long.
+// faultOffset finds where a file stops being valid YAML: the end of the longest prefix that
+// parses. The parser's own line is often that of the enclosing mapping. It returns -1 if the
+// search would take too long.
 func faultOffset(src *source) int {
 	search := faultSearch{text: src.text, budget: syntaxSearchBytes}
 	last := search.consumedLine(src.yamlLines)
@@ -155,7 +155,7 @@ func faultOffset(src *source) int {
 	return start + spaces(src.text[start:end])
 }
 
-// faultSearch parses beginnings of a text within a budget of bytes.
+// faultSearch parses prefixes of a text within a budget of bytes.
 type faultSearch struct {
 	text   string
 	budget int
@@ -176,7 +176,7 @@ func (s *faultSearch) parses(n int) (ok, affordable bool) {
 	}
 }
 
-// consumedLine is the line up to which the parser reads before it gives up.
+// consumedLine is the line up to which the parser reads before it fails.
 func (s *faultSearch) consumedLine(starts []int) int {
 	reader := &lineReader{text: s.text, starts: starts}
 	decoder := yaml.NewDecoder(reader)
@@ -187,11 +187,11 @@ func (s *faultSearch) consumedLine(starts []int) int {
 	}
 }
 
-// lineReader gives one line per Read.
+// lineReader returns one line per Read.
 type lineReader struct {
 	text   string
 	starts []int
-	next   int // line to give next
+	next   int // next line
 	rest   string
 }
 

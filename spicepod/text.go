@@ -7,14 +7,13 @@ import (
 	"log/slog"
 )
 
-// Text is a string that may hold secret references such as ${env:KEY}. Every
-// way of printing it prints Raw, the text as written; only Reveal gives the
-// value.
+// Text is a string that may contain secret references such as ${env:KEY}. Printing it in any
+// way prints Raw, the text as written; only Reveal returns the value.
 type Text struct {
 	// Raw is the text as written in the file.
 	Raw string
-	// value is behind a pointer so that no printer reaches it by accident. It
-	// is nil when Raw holds no reference.
+	// value is behind a pointer so that no printer reaches it by accident. It is nil if Raw
+	// has no reference.
 	value *string
 }
 
@@ -24,8 +23,8 @@ var (
 	_ json.Marshaler = Text{}
 )
 
-// Reveal returns the text with its references replaced by their values.
-// Never print or log it.
+// Reveal returns the text with its references replaced by their values. Never print or log
+// it.
 func (t Text) Reveal() string {
 	if t.value != nil {
 		return *t.value
@@ -33,7 +32,7 @@ func (t Text) Reveal() string {
 	return t.Raw
 }
 
-// Secret reports whether the text holds a reference.
+// Secret reports whether the text contains a reference.
 func (t Text) Secret() bool { return t.value != nil }
 
 // Equal reports whether both the text and its value are the same.

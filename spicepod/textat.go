@@ -7,9 +7,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// scalarOffset returns the byte of the file that byte `want` of a scalar's
-// value was read from. It reads the scalar again in the way the YAML parser
-// does, counting what each piece of source contributes to the value.
+// scalarOffset returns the byte of the file that byte `want` of a scalar's value was read
+// from. It reads the scalar again as the YAML parser does, counting the bytes that each piece
+// of source contributes to the value.
 func scalarOffset(src *source, node *yaml.Node, want int) int {
 	want = max(0, min(want, len(node.Value)))
 	start := skipProperties(src.text, src.offset(node.Line, node.Column))
@@ -29,7 +29,7 @@ func scalarOffset(src *source, node *yaml.Node, want int) int {
 	return min(r.at, len(src.text))
 }
 
-// skipProperties steps over an anchor and a tag in front of a value.
+// skipProperties skips an anchor and a tag before a value.
 func skipProperties(text string, at int) int {
 	for at < len(text) && (text[at] == '&' || text[at] == '!') {
 		for at < len(text) && !strings.ContainsRune(" \t\r\n", rune(text[at])) {
@@ -42,16 +42,16 @@ func skipProperties(text string, at int) int {
 	return at
 }
 
-// scalarReader stands at a byte of the file; want is how many bytes of the
-// value are still to come before the one asked for.
+// scalarReader is at a byte of the file; want is the number of bytes of the value that remain
+// before the requested one.
 type scalarReader struct {
 	text string
 	at   int
 	want int
 }
 
-// take consumes source that contributes n bytes to the value. It reports false
-// when the byte asked for is among them; at then stands there.
+// take consumes source that contributes n bytes to the value. It reports false if the
+// requested byte is among them; at is then its position.
 func (r *scalarReader) take(source, n int) bool {
 	if r.want < n {
 		if source == n {
@@ -94,8 +94,8 @@ func (r *scalarReader) flow(quote byte) {
 	}
 }
 
-// space reads blanks and line breaks between two pieces of a flow scalar:
-// blanks alone stay, a single break becomes a space, more become one less.
+// space reads spaces and line breaks between two pieces of a flow scalar: spaces alone stay,
+// a single break becomes a space, n breaks become n-1.
 func (r *scalarReader) space() bool {
 	blanks := r.at
 	for blanks < len(r.text) && (r.text[blanks] == ' ' || r.text[blanks] == '\t') {
@@ -128,8 +128,7 @@ func (r *scalarReader) space() bool {
 	return r.take(end-r.at, produced)
 }
 
-// breakValue is how many bytes a line break is in a value: LS and PS stay, all
-// others become \n.
+// breakValue is the length of a line break in a value: LS and PS stay, all others become \n.
 func breakValue(length int) int {
 	if length == 3 {
 		return 3
@@ -190,7 +189,7 @@ func (r *scalarReader) escapedRune(digits int) bool {
 	return r.take(end-r.at, size)
 }
 
-// lineBreak is a break inside a block scalar and its bytes in the value.
+// lineBreak is a line break in a block scalar and its length in the value.
 type lineBreak struct{ at, value int }
 
 // block reads a literal or folded scalar.
@@ -231,7 +230,7 @@ func (r *scalarReader) block(value string, literal bool) {
 	}
 }
 
-// blankLines steps over empty lines and the indentation of the next one.
+// blankLines skips empty lines and the indentation of the next one.
 func (r *scalarReader) blankLines(indent int) []lineBreak {
 	var blanks []lineBreak
 	for r.at < len(r.text) {
@@ -249,7 +248,7 @@ func (r *scalarReader) blankLines(indent int) []lineBreak {
 	return blanks
 }
 
-// blockIndent is how many spaces every line of a block scalar begins with: the
+// blockIndent is the number of spaces at the start of every line of a block scalar: the
 // difference between its first line of text in the file and in the value.
 func blockIndent(text, value string) int {
 	for at := 0; at < len(text); at = nextLine(text, at) {

@@ -5,13 +5,13 @@ import "go.yaml.in/yaml/v3"
 // entry is one key of a mapping with its value.
 type entry struct{ key, value *yaml.Node }
 
-// maxMergeSteps bounds how many mappings the merge keys of one mapping visit.
+// maxMergeSteps limits the number of mappings that the merge keys of one mapping visit.
 const maxMergeSteps = 10_000
 
-// entriesOf returns the entries of a mapping in file order, with those of its
-// merge keys (<<) after its own. Merged keys that are taken are left out; two
-// equal own keys are both returned, for the decoder to refuse. whole is false
-// when the merge keys do not make sense or lead to too much.
+// entriesOf returns the entries of a mapping in file order, followed by those of merge keys
+// (<<). Merged keys that the mapping already has are omitted; duplicate keys of the mapping
+// are all returned, for the decoder to refuse. whole is false if the merge keys are invalid or
+// visit too many mappings.
 func entriesOf(mapping *yaml.Node) (entries []entry, whole bool) {
 	entries = make([]entry, 0, len(mapping.Content)/2)
 	var merges []*yaml.Node
@@ -36,7 +36,7 @@ func entriesOf(mapping *yaml.Node) (entries []entry, whole bool) {
 	return m.entries, !m.broken
 }
 
-// merger collects the entries that merge keys give.
+// merger collects the entries of merge keys.
 type merger struct {
 	entries []entry
 	taken   map[string]bool
@@ -44,7 +44,7 @@ type merger struct {
 	broken  bool
 }
 
-// add takes what a merge value gives: a mapping, or a list of them.
+// add adds the entries of a merge value: a mapping, or a list of mappings.
 func (m *merger) add(merge *yaml.Node, depth int) {
 	m.steps++
 	merge = target(merge)
@@ -88,7 +88,7 @@ func isMerge(key *yaml.Node) bool {
 	return key.Kind == yaml.ScalarNode && key.Value == "<<" && key.ShortTag() == "!!merge"
 }
 
-// target follows aliases to the anchored node; nil for a circle of aliases.
+// target follows aliases to the anchored node; nil for a cycle of aliases.
 func target(n *yaml.Node) *yaml.Node {
 	for range MaxDepth {
 		if n == nil || n.Kind != yaml.AliasNode {
