@@ -3,7 +3,6 @@ package functions
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -153,14 +152,10 @@ func moreThanOne(offset int) error {
 func outside(text string) int {
 	depth := 0
 	for i, t := range sqltree.Scan(text) {
-		switch {
-		case i == 0 && t.Kind == sqltree.Ident && queryWords[fold(t.Text(text))]:
+		if i == 0 && t.Kind == sqltree.Ident && queryWords[fold(t.Text(text))] {
 			return t.Start
-		case t.Is(text, "(") || t.Is(text, "[") || t.Is(text, "{"):
-			depth++
-		case t.Is(text, ")") || t.Is(text, "]") || t.Is(text, "}"):
-			depth--
 		}
+		depth += t.Nesting(text)
 		if depth < 0 || depth == 0 && t.Is(text, ",") {
 			return t.Start
 		}
@@ -225,10 +220,7 @@ func bodyProblem(pod *spicepod.Pod, path, name string, err error) spicepod.Probl
 	if !errors.As(err, &p) {
 		p = at(0, err.Error(), "")
 	}
-	hint := p.hint
-	if near := nearest.Name(p.missing, callable(pod, p.missing)); near != "" {
-		hint = fmt.Sprintf("did you mean %q?", near)
-	}
+	hint := nearest.Hint(p.missing, callable(pod, p.missing), p.hint)
 	problem := pod.TextProblem(path+".body", max(p.offset, 0), p.message, hint)
 	problem.Component = "function " + name
 	return problem

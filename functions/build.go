@@ -107,10 +107,7 @@ func (b *builder) columns() error {
 		for i, a := range b.f.Args {
 			names[i] = a.Name
 		}
-		hint := "declare it under signature.args"
-		if near := nearest.Name(name, names); near != "" {
-			hint = fmt.Sprintf("did you mean %q?", near)
-		}
+		hint := nearest.Hint(name, names, "declare it under signature.args")
 		return at(b.p.offset(c.Offset), fmt.Sprintf("%q is not an argument of %s", strings.Join(c.Parts, "."), b.f.Signature()), hint)
 	}
 	return nil

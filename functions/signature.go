@@ -92,11 +92,7 @@ func (r *reader) columns(path string, declared []spicepod.Column, of string) []O
 func (r *reader) typ(path, text string) *Type {
 	t, err := ParseType(text)
 	if err != nil {
-		hint := ""
-		if near := nearest.Name(text, slices.Sorted(maps.Keys(scalars))); near != "" {
-			hint = fmt.Sprintf("did you mean %q?", near)
-		}
-		r.fail(path, hint, "%s", err)
+		r.fail(path, nearest.Hint(text, slices.Sorted(maps.Keys(scalars)), ""), "%s", err)
 	}
 	return t
 }

@@ -3,7 +3,10 @@
 //	nearest.Name("descripton", []string{"description", "name"}) // "description"
 package nearest
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // maxLen limits the names that are compared: longer ones are not typing errors, and
 // the time to compare is the product of the lengths.
@@ -30,6 +33,14 @@ func Name(name string, candidates []string) string {
 		}
 	}
 	return best
+}
+
+// Hint asks whether the nearest candidate is meant; it returns fallback if there is none.
+func Hint(name string, candidates []string, fallback string) string {
+	if near := Name(name, candidates); near != "" {
+		return fmt.Sprintf("did you mean %q?", near)
+	}
+	return fallback
 }
 
 func allowedEdits(length int) int {

@@ -52,9 +52,5 @@ func checkCtx(text string, c sqltree.Call) error {
 	if slices.Contains(CtxNames, name) {
 		return nil
 	}
-	hint := known
-	if near := nearest.Name(name, CtxNames); near != "" {
-		hint = fmt.Sprintf("did you mean %q?", near)
-	}
-	return newError(CodeArgument, hint, "ctx has no name %q", name).at(text, c.Offset)
+	return newError(CodeArgument, nearest.Hint(name, CtxNames, known), "ctx has no name %q", name).at(text, c.Offset)
 }

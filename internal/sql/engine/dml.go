@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -151,11 +150,7 @@ func (ch *change) checkColumns(c *conn, cat *Catalog, text, table string) error 
 		if slices.ContainsFunc(names, func(n string) bool { return sqltree.Fold(n) == sqltree.Fold(name) }) {
 			continue
 		}
-		hint := ""
-		if near := nearest.Name(name, names); near != "" {
-			hint = fmt.Sprintf("did you mean %q?", near)
-		}
-		e := newError(CodeNotFound, hint, "table %q has no column %q", ch.relation.Name, name)
+		e := newError(CodeNotFound, nearest.Hint(name, names, ""), "table %q has no column %q", ch.relation.Name, name)
 		e.Missing = ObjectColumn
 		return e.at(text, t.Start)
 	}

@@ -371,10 +371,7 @@ func checkRelation(text string, r sqltree.Relation, names Names) error {
 	if sqltree.Fold(r.Schema) == System {
 		hint = "see list_udfs(), spiced.functions and spiced.datasets"
 	}
-	if near := nearest.Name(written, names.RelationNames()); near != "" {
-		hint = fmt.Sprintf("did you mean %q?", near)
-	}
-	e := newError(CodeNotFound, hint, "table %q is not declared in the Spicepod", written)
+	e := newError(CodeNotFound, nearest.Hint(written, names.RelationNames(), hint), "table %q is not declared in the Spicepod", written)
 	e.Missing = ObjectTable
 	return e.at(text, r.Offset)
 }

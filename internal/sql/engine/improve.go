@@ -36,9 +36,7 @@ func (db *DB) improve(out *Error, e *duckError, v *verdict, cat *Catalog) {
 			out.Message = fmt.Sprintf("there is no function %q", e.name)
 			candidates = append(cat.FunctionNames(), db.builtins.allowed()...)
 		}
-		if near := nearest.Name(e.name, candidates); near != "" {
-			out.Hint = fmt.Sprintf("did you mean %q?", near)
-		}
+		out.Hint = nearest.Hint(e.name, candidates, out.Hint)
 	}
 }
 

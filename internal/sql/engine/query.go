@@ -253,23 +253,21 @@ func (r *Rows) next() (mapping.DataChunk, error) {
 	if r.written {
 		return <-r.chunks, nil // and then nil: the channel is closed
 	}
+	var raw mapping.DataChunk
+	var ok bool
 	select {
-	case raw, ok := <-r.chunks:
-		if ok {
-			return raw, nil
-		}
-		return mapping.DataChunk{}, r.err
+	case raw, ok = <-r.chunks:
 	default:
-	}
-	select {
-	case raw, ok := <-r.chunks:
-		if ok {
-			return raw, nil
+		select {
+		case raw, ok = <-r.chunks:
+		case <-r.ctx.Done():
+			return raw, stopped(r.ctx, r.limits)
 		}
-		return mapping.DataChunk{}, r.err
-	case <-r.ctx.Done():
-		return mapping.DataChunk{}, stopped(r.ctx, r.limits)
 	}
+	if !ok {
+		return raw, r.err
+	}
+	return raw, nil
 }
 
 // Close ends the statement if it still runs. It does not wait for a statement that

@@ -208,7 +208,7 @@ func names(sql string, tokens []Token, i int, name string) bool {
 func comprehensionNames(sql string, tokens []Token, i int) int {
 	for depth := 0; i < len(tokens); i++ {
 		t := tokens[i]
-		if depth += nesting(sql, t); depth == 0 {
+		if depth += t.Nesting(sql); depth == 0 {
 			break
 		}
 		if depth == 1 && t.Kind == Ident && Fold(t.Text(sql)) == "for" {

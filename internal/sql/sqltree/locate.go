@@ -172,7 +172,7 @@ func isReserved(sql string, t Token) bool { return t.Kind == Ident && reserved[F
 // closing returns the token of the bracket that the one at i opens, or -1.
 func closing(sql string, tokens []Token, i int) int {
 	for depth := 0; i < len(tokens); i++ {
-		if depth += nesting(sql, tokens[i]); depth == 0 {
+		if depth += tokens[i].Nesting(sql); depth == 0 {
 			return i
 		}
 	}
@@ -182,7 +182,7 @@ func closing(sql string, tokens []Token, i int) int {
 // opening returns the token of the bracket that the one at i closes, or -1.
 func opening(sql string, tokens []Token, i int) int {
 	for depth := 0; i >= 0; i-- {
-		if depth -= nesting(sql, tokens[i]); depth == 0 {
+		if depth -= tokens[i].Nesting(sql); depth == 0 {
 			return i
 		}
 	}
@@ -221,19 +221,6 @@ func tokenAt(tokens []Token, offset int) int {
 	return i
 }
 
-// nesting is 1 for an opening bracket, -1 for a closing one, and 0 otherwise.
-func nesting(sql string, t Token) int {
-	if t.Kind == Symbol {
-		switch t.Text(sql) {
-		case "(", "[", "{":
-			return 1
-		case ")", "]", "}":
-			return -1
-		}
-	}
-	return 0
-}
-
 func spanOf(t Token) Span { return Span{t.Start, t.End} }
 
 // argSpans returns the arguments up to the closing bracket. The span of a named
@@ -241,7 +228,7 @@ func spanOf(t Token) Span { return Span{t.Start, t.End} }
 func argSpans(sql string, tokens []Token) (args []Span, end Span, ok bool) {
 	depth, first := 0, 0
 	for i, t := range tokens {
-		switch n := nesting(sql, t); {
+		switch n := t.Nesting(sql); {
 		case n > 0 || n < 0 && depth > 0:
 			depth += n
 		case depth == 0 && (t.Is(sql, ",") || t.Is(sql, ")")):

@@ -31,6 +31,19 @@ func (t Token) Text(sql string) string { return sql[t.Start:t.End] }
 // Is reports whether the token is the symbol s.
 func (t Token) Is(sql, s string) bool { return t.Kind == Symbol && t.Text(sql) == s }
 
+// Nesting returns 1 for an opening bracket, -1 for a closing one, and 0 otherwise.
+func (t Token) Nesting(sql string) int {
+	if t.Kind == Symbol {
+		switch t.Text(sql) {
+		case "(", "[", "{":
+			return 1
+		case ")", "]", "}":
+			return -1
+		}
+	}
+	return 0
+}
+
 // Name returns the identifier without quotes, with its case.
 func (t Token) Name(sql string) string {
 	s := t.Text(sql)
