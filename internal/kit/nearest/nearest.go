@@ -35,7 +35,7 @@ func Name(name string, candidates []string) string {
 	return best
 }
 
-// Hint asks whether the nearest candidate is meant; it returns fallback if there is none.
+// Hint asks whether the nearest candidate is meant; otherwise it returns fallback.
 func Hint(name string, candidates []string, fallback string) string {
 	if near := Name(name, candidates); near != "" {
 		return fmt.Sprintf("did you mean %q?", near)
