@@ -14,14 +14,14 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// chats shows the daemon's language models to the HTTP API.
-type chats struct{ daemon *runtime.Daemon }
+// chats shows the runtime's language models to the HTTP API.
+type chats struct{ runtime *runtime.Runtime }
 
 var _ sqlapi.Chats = chats{}
 
 // set are the models of the generation that serves.
 func (c chats) set() *models.Set {
-	if g := c.daemon.Current(); g != nil {
+	if g := c.runtime.Current(); g != nil {
 		return g.Models
 	}
 	return &models.Set{}
@@ -51,7 +51,7 @@ func (c chats) Chat(ctx context.Context, r *chat.Request, who caller.Caller) (it
 }
 
 func (c chats) NSQL(ctx context.Context, r sqlapi.NSQL, who caller.Caller) (*sqlapi.NSQLAnswer, error) {
-	answer, err := c.daemon.WriteSQL(ctx, r.Model, nsql.Request{
+	answer, err := c.runtime.WriteSQL(ctx, r.Model, nsql.Request{
 		Query: r.Query, Datasets: r.Datasets, SampleData: r.SampleData, PromptCacheKey: r.PromptCacheKey,
 	}, tools.Scope{Caller: who})
 	if err != nil {

@@ -28,7 +28,7 @@ func (s *server) listener(flag, address string) (net.Listener, error) {
 	if err != nil {
 		return nil, usageError{fmt.Errorf("%s takes host:port, not %q: %w", flag, address, err)}
 	}
-	if !isLoopback(host) && !s.daemon.Keys().Enabled() && !s.flags.allowUnauthenticated {
+	if !isLoopback(host) && !s.runtime.Keys().Enabled() && !s.flags.allowUnauthenticated {
 		return nil, fmt.Errorf("%s %s can be reached from other machines and no keys are configured: listen on 127.0.0.1, add keys under runtime.auth.api-key, or add --allow-unauthenticated", flag, address)
 	}
 	listener, err := net.Listen("tcp", address)

@@ -64,9 +64,9 @@ func (d *drainer) refuse() error {
 // drain lets requests that run end, as long as runtime.shutdown_timeout says.
 func (s *server) drain() error {
 	s.drainer.begun.Store(true)
-	s.daemon.Drain()
+	s.runtime.Drain()
 	timeout := defaultDrain
-	if g := s.daemon.Current(); g != nil && g.Pod.Runtime.ShutdownTimeout > 0 {
+	if g := s.runtime.Current(); g != nil && g.Pod.Runtime.ShutdownTimeout > 0 {
 		timeout = g.Pod.Runtime.ShutdownTimeout
 	}
 	s.log.Info("draining", "timeout", timeout)

@@ -12,19 +12,19 @@ import (
 	"github.com/spiced-sql/spiced/sqlapi"
 )
 
-// inventory shows the daemon to the HTTP API.
+// inventory shows the runtime to the HTTP API.
 type inventory struct {
-	daemon    *runtime.Daemon
+	runtime   *runtime.Runtime
 	endpoints func() map[string]string // door → address
 	drainer   *drainer
 }
 
 var _ sqlapi.Inventory = inventory{}
 
-func (i inventory) Ready() bool { return i.daemon.Ready() && !i.drainer.begun.Load() }
+func (i inventory) Ready() bool { return i.runtime.Ready() && !i.drainer.begun.Load() }
 
 func (i inventory) Problems() spicepod.Problems {
-	if r := i.daemon.LastReport(); r != nil {
+	if r := i.runtime.LastReport(); r != nil {
 		return r.Problems
 	}
 	return nil
@@ -47,7 +47,7 @@ func (i inventory) Components() []sqlapi.Component {
 		}
 		list = append(list, c)
 	}
-	for _, s := range i.daemon.Servers().Status() {
+	for _, s := range i.runtime.Servers().Status() {
 		list = append(list, sqlapi.Component{Name: "tool " + s.Name, Endpoint: s.From, Status: string(s.State)})
 	}
 	return list
@@ -60,7 +60,7 @@ var datasetStatus = map[datasets.State]string{
 
 func (i inventory) Datasets() []sqlapi.Dataset {
 	list := []sqlapi.Dataset{}
-	for _, s := range i.daemon.Data().Status() {
+	for _, s := range i.runtime.Data().Status() {
 		d := sqlapi.Dataset{
 			From: s.From, Name: s.Declared, AccelerationEnabled: s.Acceleration != nil,
 			Status: datasetStatus[s.State], Description: s.Description, Error: s.Error,
@@ -81,7 +81,7 @@ func (i inventory) Datasets() []sqlapi.Dataset {
 
 func (i inventory) Functions() []sqlapi.Function {
 	list := []sqlapi.Function{}
-	g := i.daemon.Current()
+	g := i.runtime.Current()
 	if g == nil {
 		return list
 	}
@@ -126,7 +126,7 @@ func typeOf(t *functions.Type) sqlapi.Type {
 }
 
 func (i inventory) Spicepods() []sqlapi.Spicepod {
-	g := i.daemon.Current()
+	g := i.runtime.Current()
 	if g == nil {
 		return []sqlapi.Spicepod{}
 	}
@@ -138,7 +138,7 @@ func (i inventory) Spicepods() []sqlapi.Spicepod {
 }
 
 // refresher loads datasets anew for the HTTP API.
-type refresher struct{ daemon *runtime.Daemon }
+type refresher struct{ runtime *runtime.Runtime }
 
 func (r refresher) Refresh(ctx context.Context, dataset string, o sqlapi.RefreshOptions) error {
 	override := datasets.Override{RefreshSQL: o.SQL, RefreshMode: spicepod.RefreshMode(o.Mode)}
@@ -149,7 +149,7 @@ func (r refresher) Refresh(ctx context.Context, dataset string, o sqlapi.Refresh
 		}
 		override.JitterMax = jitter
 	}
-	err := r.daemon.Data().Trigger(ctx, dataset, override)
+	err := r.runtime.Data().Trigger(ctx, dataset, override)
 	for ours, theirs := range map[error]error{
 		datasets.ErrUnknown: sqlapi.ErrUnknownDataset, datasets.ErrNotAccelerated: sqlapi.ErrNotAccelerated,
 		datasets.ErrOverride: sqlapi.ErrInvalidRefresh,
@@ -162,10 +162,10 @@ func (r refresher) Refresh(ctx context.Context, dataset string, o sqlapi.Refresh
 }
 
 // reloader reads the Spicepod again for the HTTP API.
-type reloader struct{ daemon *runtime.Daemon }
+type reloader struct{ runtime *runtime.Runtime }
 
 func (r reloader) Reload(ctx context.Context) (sqlapi.Reload, error) {
-	report, err := r.daemon.Reload(ctx, "request")
+	report, err := r.runtime.Reload(ctx, "request")
 	if err != nil {
 		return sqlapi.Reload{}, err
 	}

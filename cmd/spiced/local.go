@@ -56,10 +56,10 @@ func (c *connection) open(ctx context.Context, std streams, path string) (repl.O
 // localServer is a Spicepod served to this process alone, over a socket in a
 // folder that nobody else may enter.
 type localServer struct {
-	client *http.Client
-	dir    string
-	daemon *runtime.Daemon
-	http   *http.Server
+	client  *http.Client
+	dir     string
+	runtime *runtime.Runtime
+	http    *http.Server
 }
 
 func serveLocal(ctx context.Context, std streams, path string) (*localServer, error) {
@@ -72,7 +72,7 @@ func serveLocal(ctx context.Context, std streams, path string) (*localServer, er
 	if err != nil {
 		return nil, err
 	}
-	s := &localServer{daemon: d}
+	s := &localServer{runtime: d}
 	report := d.Load(ctx, "start")
 	report.Problems.WriteText(std.err)
 	if !report.Accepted {
@@ -111,5 +111,5 @@ func (s *localServer) close() {
 	if s.dir != "" {
 		os.RemoveAll(s.dir)
 	}
-	s.daemon.Close()
+	s.runtime.Close()
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// newMCPServer makes the MCP server of a daemon that does not run yet.
-func newMCPServer(d *runtime.Daemon, log *slog.Logger) (*mcpserver.Server, error) {
+// newMCPServer makes the MCP server of a runtime that does not run yet.
+func newMCPServer(d *runtime.Runtime, log *slog.Logger) (*mcpserver.Server, error) {
 	r, err := newResources(d)
 	if err != nil {
 		return nil, err
@@ -29,7 +29,7 @@ func newMCPServer(d *runtime.Daemon, log *slog.Logger) (*mcpserver.Server, error
 		Registry: d.Tools(), Resources: r, Version: version, Log: log,
 		Scope: func(r *http.Request) tools.Scope { return tools.Scope{Caller: caller.From(r.Context())} },
 		Settings: func() mcpserver.Settings {
-			m := d.Runtime().MCP
+			m := d.Settings().MCP
 			return mcpserver.Settings{Mode: m.Mode, Pinned: m.PinnedTools}
 		},
 	})
@@ -66,7 +66,7 @@ type nopCloser struct{ io.Writer }
 
 func (nopCloser) Close() error { return nil }
 
-// errClientLeft ends the daemon when the client has closed its end.
+// errClientLeft ends the runtime when the client has closed its end.
 var errClientLeft = errors.New("the MCP client left")
 
 func serveStdio(ctx context.Context, std streams, path string, level slog.Level) error {

@@ -170,7 +170,7 @@ func TestMCPConformanceServer(t *testing.T) {
 }
 
 // TestMCPConformanceClient runs the official suite against our client: a
-// daemon in a process of its own for each scenario.
+// runtime in a process of its own for each scenario.
 func TestMCPConformanceClient(t *testing.T) {
 	t.Parallel()
 	npm := mcpPeers(t)

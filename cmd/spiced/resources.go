@@ -20,13 +20,13 @@ const resourceRows = 5
 // resources shows datasets and functions to MCP clients, in the words of the
 // built-in tools.
 type resources struct {
-	daemon *runtime.Daemon
-	tools  map[string]tools.Tool
+	runtime *runtime.Runtime
+	tools   map[string]tools.Tool
 }
 
 var _ mcpserver.Resources = resources{}
 
-func newResources(d *runtime.Daemon) (resources, error) {
+func newResources(d *runtime.Runtime) (resources, error) {
 	all, err := builtin.Load(d.ToolEnv(), []string{"core"})
 	if err != nil {
 		return resources{}, err
@@ -46,7 +46,7 @@ func (r resources) List(scope tools.Scope) []mcpserver.Resource {
 			list = append(list, mcpserver.Resource{Kind: mcpserver.Datasets, Name: d.Table, Description: d.Description})
 		}
 	}
-	if g := r.daemon.Current(); g != nil {
+	if g := r.runtime.Current(); g != nil {
 		for _, f := range g.Functions.Declared() {
 			list = append(list, mcpserver.Resource{Kind: mcpserver.Functions, Name: f.Name, Description: f.Declared.Description})
 		}

@@ -77,7 +77,7 @@ func searchArgs(cmd *cobra.Command, args []string) error {
 
 // loadTools loads a Spicepod as a server would, but serves nothing. Faults of
 // components are shown; the others are there.
-func loadTools(ctx context.Context, std streams, path string) (*runtime.Daemon, error) {
+func loadTools(ctx context.Context, std streams, path string) (*runtime.Runtime, error) {
 	d, err := runtime.New(ctx, runtime.Options{Path: path, Log: slog.New(slog.DiscardHandler), Progress: progress(std.err)})
 	if err != nil {
 		return nil, err

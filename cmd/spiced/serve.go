@@ -70,7 +70,7 @@ func newServe(std streams) *cobra.Command {
 type server struct {
 	flags   serveFlags
 	log     *slog.Logger
-	daemon  *runtime.Daemon
+	runtime *runtime.Runtime
 	metrics *telemetry.Metrics
 	err     io.Writer // for the log
 	audits  io.Closer // the file of the audit log, if there is one
@@ -106,7 +106,7 @@ func serve(ctx context.Context, std streams, path string, f serveFlags) error {
 	if err != nil {
 		return err
 	}
-	if s.daemon, err = runtime.New(ctx, runtime.Options{
+	if s.runtime, err = runtime.New(ctx, runtime.Options{
 		Path: path, StateDir: f.stateDir, Strict: f.strict, Watch: f.watch, Log: s.log, Metrics: s.metrics, Audit: s.openAudit,
 		Progress: progress(std.err), Version: version, Worker: workers, Postgres: f.postgres != "",
 	}); err != nil {
@@ -138,21 +138,21 @@ func (s *server) openAudit(a spicepod.Audit, keys bool) (*audit.Log, error) {
 // listen opens the doors.
 func (s *server) listen() error {
 	s.metrics.WatchEngine(func() (running, waiting, abandoned int) {
-		st := s.daemon.DB().Stats()
+		st := s.runtime.DB().Stats()
 		return st.Running, st.Waiting, st.Abandoned
 	})
-	if t := s.flags.tls.settings(s.daemon.Runtime().TLS); t != nil {
+	if t := s.flags.tls.settings(s.runtime.Settings().TLS); t != nil {
 		s.tls = &certificates{}
 		if err := s.tls.load(t); err != nil {
 			return err
 		}
 	}
 	s.queries = query.New(query.Options{
-		DB: s.daemon.DB(), Usage: s.daemon.Tools(), Metrics: s.metrics, Audit: s.daemon.Audit(),
-		Isolate: s.daemon.Isolates, Refuse: s.drainer.refuse,
+		DB: s.runtime.DB(), Usage: s.runtime.Tools(), Metrics: s.metrics, Audit: s.runtime.Audit(),
+		Isolate: s.runtime.Isolates, Refuse: s.drainer.refuse,
 	})
 	s.jobs = query.NewJobs(query.JobsOptions{
-		Service: s.queries, Results: s.daemon.Results(), KeepFor: s.daemon.Runtime().Results.TTL,
+		Service: s.queries, Results: s.runtime.Results(), KeepFor: s.runtime.Settings().Results.TTL,
 	})
 	if err := s.openAPI(); err != nil {
 		return err
@@ -176,29 +176,29 @@ func (s *server) listen() error {
 
 // guard is what stands before the doors of HTTP.
 func (s *server) guard() sqlapi.Guard {
-	runtime := s.daemon.Runtime()
+	settings := s.runtime.Settings()
 	return sqlapi.Guard{
-		Keys: s.daemon.Keys, Audit: s.daemon.Audit(),
-		AllowedHosts: runtime.MCP.AllowedHosts, AllowedOrigins: runtime.CORS.Origins(),
+		Keys: s.runtime.Keys, Audit: s.runtime.Audit(),
+		AllowedHosts: settings.MCP.AllowedHosts, AllowedOrigins: settings.CORS.Origins(),
 	}
 }
 
 // openAPI opens the HTTP API, with the MCP server in it.
 func (s *server) openAPI() (err error) {
-	if s.mcp, err = newMCPServer(s.daemon, s.log); err != nil {
+	if s.mcp, err = newMCPServer(s.runtime, s.log); err != nil {
 		return err
 	}
 	guard := s.guard()
-	if slices.Contains(guard.AllowedOrigins, "*") && !s.daemon.Keys().Enabled() {
+	if slices.Contains(guard.AllowedOrigins, "*") && !s.runtime.Keys().Enabled() {
 		s.log.Warn("any web page that a browser on this machine opens may call the API: runtime.cors allows every site, and there are no keys")
 	}
 	s.api = sqlapi.New(sqlapi.Options{
 		MCP: s.mcp, Queries: s.queries, Guard: guard,
-		Cache:     func() spicepod.ResultCache { return s.daemon.Runtime().Caching.SQLResults },
-		Inventory: inventory{s.daemon, s.endpoints, &s.drainer}, Refresher: refresher{s.daemon},
-		Jobs: s.jobs, Results: s.daemon.Results(),
-		Tools: s.daemon.Tools(), Embeddings: s.embeddings, Chats: chats{s.daemon},
-		Reloader: reloader{s.daemon}, Metrics: s.metrics, Log: s.log, Version: version,
+		Cache:     func() spicepod.ResultCache { return s.runtime.Settings().Caching.SQLResults },
+		Inventory: inventory{s.runtime, s.endpoints, &s.drainer}, Refresher: refresher{s.runtime},
+		Jobs: s.jobs, Results: s.runtime.Results(),
+		Tools: s.runtime.Tools(), Embeddings: s.embeddings, Chats: chats{s.runtime},
+		Reloader: reloader{s.runtime}, Metrics: s.metrics, Log: s.log, Version: version,
 		TLS: s.tls != nil,
 	})
 	return s.openHTTP("http", "--http", s.flags.http, s.drainer.count(s.api))
@@ -216,7 +216,7 @@ func (s *server) run(ctx context.Context, hangups <-chan os.Signal) error {
 			return nil
 		})
 	}
-	group.Go(func() error { return s.daemon.Run(ctx) })
+	group.Go(func() error { return s.runtime.Run(ctx) })
 	group.Go(func() error { s.reloads(ctx, hangups); return nil })
 	group.Go(func() error {
 		<-ctx.Done()
@@ -232,7 +232,7 @@ func (s *server) reloads(ctx context.Context, hangups <-chan os.Signal) {
 		case <-ctx.Done():
 			return
 		case <-hangups:
-			if _, err := s.daemon.Reload(ctx, "signal"); err != nil && ctx.Err() == nil {
+			if _, err := s.runtime.Reload(ctx, "signal"); err != nil && ctx.Err() == nil {
 				s.log.Error("reload failed", "error", err)
 			}
 			s.renewCertificate()
@@ -246,7 +246,7 @@ func (s *server) renewCertificate() {
 	if s.tls == nil {
 		return
 	}
-	t := s.flags.tls.settings(s.daemon.Runtime().TLS)
+	t := s.flags.tls.settings(s.runtime.Settings().TLS)
 	if t == nil {
 		s.log.Warn("encryption ends at the next start: runtime.tls was taken out")
 		return
@@ -272,8 +272,8 @@ func (s *server) close() {
 	if s.jobs != nil {
 		s.jobs.Close()
 	}
-	if s.daemon != nil {
-		s.daemon.Close()
+	if s.runtime != nil {
+		s.runtime.Close()
 	}
 	if s.audits != nil {
 		s.audits.Close()
@@ -282,7 +282,7 @@ func (s *server) close() {
 
 // embeddings are the models of the generation that serves.
 func (s *server) embeddings() *embeddings.Set {
-	if g := s.daemon.Current(); g != nil {
+	if g := s.runtime.Current(); g != nil {
 		return g.Embeddings
 	}
 	return nil

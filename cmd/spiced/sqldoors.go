@@ -14,7 +14,7 @@ import (
 // openPostgres opens the door of the PostgreSQL protocol.
 func (s *server) openPostgres() error {
 	settings := spicepod.Postgres{}
-	if declared := s.daemon.Runtime().Postgres; declared != nil {
+	if declared := s.runtime.Settings().Postgres; declared != nil {
 		settings = *declared
 	}
 	address := s.flags.postgres
@@ -29,10 +29,10 @@ func (s *server) openPostgres() error {
 		return err
 	}
 	p := pgwire.New(pgwire.Options{
-		Query: s.queries, Keys: s.daemon.Keys, TLS: s.tlsConfig(), RequireTLS: s.tls != nil,
+		Query: s.queries, Keys: s.runtime.Keys, TLS: s.tlsConfig(), RequireTLS: s.tls != nil,
 		Rewrite: pgcatalog.Rewrite, Catalog: pgcatalog.OfCatalog, Version: pgcatalog.ServerVersion + " (spiced " + version + ")",
-		Generation: func() uint64 { return s.daemon.DB().Current().Serial() },
-		Log:        s.log, Audit: s.daemon.Audit(),
+		Generation: func() uint64 { return s.runtime.DB().Current().Serial() },
+		Log:        s.log, Audit: s.runtime.Audit(),
 		MaxConnections: settings.Connections, IdleTimeout: settings.IdleTimeout,
 		Cleartext: settings.Authentication == spicepod.PostgresPassword,
 	})
@@ -45,7 +45,7 @@ func (s *server) openPostgres() error {
 // openFlight opens the door of Arrow Flight SQL.
 func (s *server) openFlight() error {
 	settings := spicepod.Flight{}
-	if declared := s.daemon.Runtime().Flight; declared != nil {
+	if declared := s.runtime.Settings().Flight; declared != nil {
 		settings = *declared
 	}
 	address := s.flags.flight
@@ -60,8 +60,8 @@ func (s *server) openFlight() error {
 		return err
 	}
 	f := flightsql.New(flightsql.Options{
-		Query: s.queries, Keys: s.daemon.Keys, TLS: s.tlsConfig(), Tables: s.tables, Version: version,
-		Log: s.log, Audit: s.daemon.Audit(), MaxConnections: settings.Connections,
+		Query: s.queries, Keys: s.runtime.Keys, TLS: s.tlsConfig(), Tables: s.tables, Version: version,
+		Log: s.log, Audit: s.runtime.Audit(), MaxConnections: settings.Connections,
 	})
 	scheme := "grpc"
 	if s.tls != nil {
@@ -75,7 +75,7 @@ func (s *server) openFlight() error {
 
 // tables are those of this moment, for clients that list them.
 func (s *server) tables() []flightsql.Table {
-	g := s.daemon.Current()
+	g := s.runtime.Current()
 	if g == nil {
 		return nil
 	}

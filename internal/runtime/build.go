@@ -22,7 +22,7 @@ import (
 // publish makes it in one transaction. A fault of one component leaves it out,
 // with all that uses it, or keeps its last good version.
 type build struct {
-	d        *Daemon
+	d        *Runtime
 	pod      *spicepod.Pod
 	old      *Generation // never nil
 	report   *Report
@@ -39,7 +39,7 @@ type build struct {
 	keys           *auth.Keyring
 }
 
-func newBuild(d *Daemon, pod *spicepod.Pod, report *Report) *build {
+func newBuild(d *Runtime, pod *spicepod.Pod, report *Report) *build {
 	old := d.Current()
 	if old == nil {
 		old = &Generation{Pod: &spicepod.Pod{}}

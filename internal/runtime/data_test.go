@@ -40,7 +40,7 @@ func TestRefreshWhileStatementsRun(t *testing.T) {
 							return
 						default:
 						}
-						got, err := ask(t.Context(), r.Daemon, "SELECT count(*) = 3000 AND min(a) = max(a) AND max(a) = top() FROM t")
+						got, err := ask(t.Context(), r.Runtime, "SELECT count(*) = 3000 AND min(a) = max(a) AND max(a) = top() FROM t")
 						if err != nil || got != "true" {
 							t.Errorf("got %s, %v", got, err)
 							return
@@ -99,7 +99,7 @@ func TestMetricsOfLoads(t *testing.T) {
 	hasMetrics(t, metrics, `reloads_total{outcome="ok"} 2`, `reloads_total{outcome="refused"} 1`, "generation 2", "functions_count 1", "load_problems 1")
 }
 
-func TestStateOutlivesADaemon(t *testing.T) {
+func TestStateOutlivesARuntime(t *testing.T) {
 	state := filepath.Join(t.TempDir(), "made", "state")
 	w := &rig{t: t, dir: t.TempDir()}
 	w.write(files{"t.csv": "a\n1\n", "spicepod.yaml": "datasets: [{name: t, from: 'file:t.csv', acceleration: {mode: file}}]\n"})

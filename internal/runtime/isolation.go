@@ -12,7 +12,7 @@ import (
 )
 
 // openResults makes room for the results that are kept in this run.
-func (d *Daemon) openResults(pod *spicepod.Pod, state string) (err error) {
+func (d *Runtime) openResults(pod *spicepod.Pod, state string) (err error) {
 	d.results, err = results.New(results.Options{
 		DB: d.db, Dir: filepath.Join(state, "results"), Limits: pod.Runtime.Results, Log: d.log,
 	})
@@ -24,10 +24,10 @@ func (d *Daemon) openResults(pod *spicepod.Pod, state string) (err error) {
 }
 
 // Results are the results that are kept.
-func (d *Daemon) Results() *results.Store { return d.results }
+func (d *Runtime) Results() *results.Store { return d.results }
 
 // openWorkers starts what isolates statements, if the Spicepod asks for it.
-func (d *Daemon) openWorkers(pod *spicepod.Pod, state string) (err error) {
+func (d *Runtime) openWorkers(pod *spicepod.Pod, state string) (err error) {
 	q := pod.Runtime.Query
 	if q.Isolation != spicepod.IsolationProcess || len(d.opts.Worker) == 0 {
 		return nil
@@ -47,7 +47,7 @@ func (d *Daemon) openWorkers(pod *spicepod.Pod, state string) (err error) {
 }
 
 // warmWorkers has workers ready for what is published now.
-func (d *Daemon) warmWorkers() {
+func (d *Runtime) warmWorkers() {
 	if d.workers != nil {
 		d.workers.Prewarm(d.db.Current())
 	}
@@ -56,7 +56,7 @@ func (d *Daemon) warmWorkers() {
 // Isolates reports whether a client's statement runs in a worker, as
 // runtime.query.isolate says. Those that models write always do, where there
 // are workers.
-func (d *Daemon) Isolates(r query.Request) bool {
+func (d *Runtime) Isolates(r query.Request) bool {
 	switch d.initial.Query.Isolate {
 	case spicepod.IsolateAll:
 		return true

@@ -7,11 +7,11 @@ import (
 
 // Keys are the present keys. A reload replaces them; whether keys are needed
 // at all is settled at start, since it decides where the doors may listen.
-func (d *Daemon) Keys() *auth.Keyring { return d.keys.Load() }
+func (d *Runtime) Keys() *auth.Keyring { return d.keys.Load() }
 
 // readKeys reads the keys of a Spicepod. A fault of theirs refuses the load:
 // nobody shall be let in, or shut out, by a typing error.
-func (d *Daemon) readKeys(pod *spicepod.Pod, report *Report) (*auth.Keyring, error) {
+func (d *Runtime) readKeys(pod *spicepod.Pod, report *Report) (*auth.Keyring, error) {
 	keys, problems := auth.NewKeyring(pod)
 	if problems.HasErrors() {
 		return nil, problems

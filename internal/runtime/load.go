@@ -29,8 +29,8 @@ type Report struct {
 // Load reads the Spicepod and publishes the generation it makes. A structural
 // fault, any fault under [Options.Strict], or the end of ctx leaves the
 // generation that serves. Only one goroutine loads; others use
-// [Daemon.Reload].
-func (d *Daemon) Load(ctx context.Context, trigger string) *Report {
+// [Runtime.Reload].
+func (d *Runtime) Load(ctx context.Context, trigger string) *Report {
 	report := &Report{Trigger: trigger, Time: time.Now()}
 	err := d.load(ctx, report)
 	report.Duration = time.Since(report.Time)
@@ -75,7 +75,7 @@ func (r *reading) read(path string) (err error) {
 // errStrict says that faults of components refuse the load.
 var errStrict = errors.New("strict: a component has a fault")
 
-func (d *Daemon) load(ctx context.Context, report *Report) error {
+func (d *Runtime) load(ctx context.Context, report *Report) error {
 	r := d.first
 	var err error
 	if d.first = nil; r == nil {
@@ -115,7 +115,7 @@ func (d *Daemon) load(ctx context.Context, report *Report) error {
 }
 
 // watched are the files whose change is a reason to load.
-func (d *Daemon) watched(r *reading) []string {
+func (d *Runtime) watched(r *reading) []string {
 	if r.pod == nil {
 		return r.files
 	}
@@ -123,7 +123,7 @@ func (d *Daemon) watched(r *reading) []string {
 }
 
 // tell writes the outcome, and each fault, to the log.
-func (d *Daemon) tell(r *Report) {
+func (d *Runtime) tell(r *Report) {
 	for _, p := range r.Problems {
 		level, message := d.log.Error, p.Message
 		if p.Severity == spicepod.Warning {
@@ -149,7 +149,7 @@ func (d *Daemon) tell(r *Report) {
 }
 
 // count keeps the metrics of loads.
-func (d *Daemon) count(r *Report) {
+func (d *Runtime) count(r *Report) {
 	m, g := d.opts.Metrics, d.Current()
 	if m == nil {
 		return
@@ -175,7 +175,7 @@ func (d *Daemon) count(r *Report) {
 }
 
 // noteRefusal puts the faults of a refused load where SQL finds them.
-func (d *Daemon) noteRefusal(ctx context.Context, report *Report) {
+func (d *Runtime) noteRefusal(ctx context.Context, report *Report) {
 	err := d.republish(ctx, func(tx *engine.Tx) error { return fillLoadErrors(tx, report) })
 	if err != nil {
 		d.log.Warn("spiced.load_errors is out of date", "error", err)
@@ -183,7 +183,7 @@ func (d *Daemon) noteRefusal(ctx context.Context, report *Report) {
 }
 
 // republish runs build in a publication that leaves the generation as it is.
-func (d *Daemon) republish(ctx context.Context, build func(*engine.Tx) error) error {
+func (d *Runtime) republish(ctx context.Context, build func(*engine.Tx) error) error {
 	d.publishing.Lock()
 	defer d.publishing.Unlock()
 	g := d.Current()

@@ -24,14 +24,14 @@ const head = "version: v1\nkind: Spicepod\nname: test\nruntime: {functions: {ena
 // a version gets head.
 type files map[string]string
 
-// rig is a daemon over a folder of its own.
+// rig is a runtime over a folder of its own.
 type rig struct {
-	*Daemon
+	*Runtime
 	t   *testing.T
 	dir string
 }
 
-// start runs a daemon over the files until the test ends.
+// start runs a runtime over the files until the test ends.
 func start(t *testing.T, f files, edit ...func(*Options)) *rig {
 	t.Helper()
 	r := prepare(t, f, edit...)
@@ -48,7 +48,7 @@ func start(t *testing.T, f files, edit ...func(*Options)) *rig {
 	return r
 }
 
-// prepare opens a daemon that nobody runs.
+// prepare opens a runtime that nobody runs.
 func prepare(t *testing.T, f files, edit ...func(*Options)) *rig {
 	t.Helper()
 	r := &rig{t: t, dir: t.TempDir()}
@@ -61,7 +61,7 @@ func prepare(t *testing.T, f files, edit ...func(*Options)) *rig {
 	if err != nil {
 		t.Fatalf("New: %v", err)
 	}
-	r.Daemon = d
+	r.Runtime = d
 	r.cleanup(d.Close)
 	return r
 }
@@ -102,9 +102,9 @@ func (r *rig) reload() *Report {
 }
 
 // ask runs a statement: columns are joined by commas, rows by semicolons.
-func (r *rig) ask(sql string) (string, error) { return ask(r.t.Context(), r.Daemon, sql) }
+func (r *rig) ask(sql string) (string, error) { return ask(r.t.Context(), r.Runtime, sql) }
 
-func ask(ctx context.Context, d *Daemon, sql string) (string, error) {
+func ask(ctx context.Context, d *Runtime, sql string) (string, error) {
 	rows, err := d.DB().Query(ctx, engine.Request{SQL: "SELECT CAST(COLUMNS(*) AS VARCHAR) FROM (" + sql + ")"})
 	if err != nil {
 		return "", err

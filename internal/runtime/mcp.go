@@ -13,7 +13,7 @@ import (
 )
 
 // openServers makes the manager of MCP servers.
-func (d *Daemon) openServers() {
+func (d *Runtime) openServers() {
 	d.servers = mcpclient.New(mcpclient.Options{
 		Log: d.log, Version: d.opts.Version, Offline: d.opts.Offline,
 		Changed:  func() { d.ask(request{trigger: "mcp"}) },
@@ -22,7 +22,7 @@ func (d *Daemon) openServers() {
 }
 
 // Servers are the MCP servers that the Spicepod declares.
-func (d *Daemon) Servers() *mcpclient.Manager { return d.servers }
+func (d *Runtime) Servers() *mcpclient.Manager { return d.servers }
 
 // prepareServers connects to the MCP servers that are new.
 func (b *build) prepareServers(ctx context.Context) {
@@ -46,7 +46,7 @@ func (b *build) serverTools() []tools.Tool {
 func lockFile(pod *spicepod.Pod) string { return filepath.Join(pod.Dir, mcplock.Name) }
 
 // unasked reports whether a name is that of a tool of a server that this
-// daemon does not ask.
+// runtime does not ask.
 func (b *build) unasked(tool string) bool {
 	server, _, _ := strings.Cut(strings.ReplaceAll(tool, "/", "__"), "__")
 	return b.d.opts.Offline && slices.ContainsFunc(b.pod.Tools, func(t spicepod.Tool) bool {
@@ -55,5 +55,5 @@ func (b *build) unasked(tool string) bool {
 }
 
 // WhenPublished has f called after each publication. It is called before
-// [Daemon.Run]; f returns at once.
-func (d *Daemon) WhenPublished(f func()) { d.hear = append(d.hear, f) }
+// [Runtime.Run]; f returns at once.
+func (d *Runtime) WhenPublished(f func()) { d.hear = append(d.hear, f) }

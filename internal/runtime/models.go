@@ -29,7 +29,7 @@ func (m *maker) makeModels(g *Generation) {
 }
 
 // chatted counts a chat.
-func (d *Daemon) chatted(c models.Call) {
+func (d *Runtime) chatted(c models.Call) {
 	var failed *chat.Error
 	code := ""
 	if errors.As(c.Err, &failed) {
@@ -68,7 +68,7 @@ func fillModels(tx *engine.Tx, g *Generation) error {
 }
 
 // WriteSQL has a declared model turn a question into a statement.
-func (d *Daemon) WriteSQL(ctx context.Context, model string, r nsql.Request, scope tools.Scope) (nsql.Answer, error) {
+func (d *Runtime) WriteSQL(ctx context.Context, model string, r nsql.Request, scope tools.Scope) (nsql.Answer, error) {
 	g := d.Current()
 	if g == nil {
 		return nsql.Answer{}, &chat.Error{Code: chat.CodeUnavailable, Message: "nothing is loaded yet"}
@@ -90,7 +90,7 @@ func (d *Daemon) WriteSQL(ctx context.Context, model string, r nsql.Request, sco
 
 // rank names the tools that fit a question best. Nobody searched, so nothing
 // is recorded.
-func (d *Daemon) rank(ctx context.Context, query string, scope tools.Scope) []string {
+func (d *Runtime) rank(ctx context.Context, query string, scope tools.Scope) []string {
 	scope.Visible = nil
 	found, err := d.registry.Search(ctx, registry.SearchRequest{Query: query, Limit: registry.MaxLimit, Scope: scope, Explain: true})
 	if err != nil {

@@ -89,7 +89,7 @@ func (b *build) writable() map[engine.Relation]string {
 }
 
 // serve makes g the generation that serves. The engine calls it as it swaps.
-func (d *Daemon) serve(old, g *Generation) {
+func (d *Runtime) serve(old, g *Generation) {
 	d.current.Store(g)
 	d.keys.Store(g.keys)
 	d.registry.Publish(g.Tools)

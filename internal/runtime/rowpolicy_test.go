@@ -47,7 +47,7 @@ func statements(t *testing.T) []string {
 }
 
 // answer is what a caller gets for a statement: its rows, sorted, or its error.
-func answer(ctx context.Context, d *Daemon, scope tools.Scope, sql string) string {
+func answer(ctx context.Context, d *Runtime, scope tools.Scope, sql string) string {
 	rows, err := d.DB().Query(caller.With(ctx, scope.Caller), engine.Request{SQL: sql})
 	if err != nil {
 		return "error: " + err.Error()
@@ -99,7 +99,7 @@ func TestNoStatementEscapesAPolicy(t *testing.T) {
 	list := statements(t)
 	for _, sql := range list {
 		for _, c := range callers {
-			got := answer(t.Context(), r.Daemon, c.scope, sql)
+			got := answer(t.Context(), r.Runtime, c.scope, sql)
 			text := strings.ReplaceAll(got, sql, "") // what the caller wrote is no secret
 			if found := c.hidden.FindString(text); found != "" && !strings.Contains(sql, found) {
 				t.Errorf("%s: %s sees %s:\n%s", sql, c.name, found, got)
@@ -127,7 +127,7 @@ func TestCallersShareNoRows(t *testing.T) {
 	want := map[string]string{}
 	for _, c := range callers {
 		for _, sql := range texts {
-			want[c.name+sql] = answer(t.Context(), r.Daemon, c.scope, sql)
+			want[c.name+sql] = answer(t.Context(), r.Runtime, c.scope, sql)
 		}
 	}
 	var group sync.WaitGroup
@@ -135,7 +135,7 @@ func TestCallersShareNoRows(t *testing.T) {
 		for _, sql := range texts {
 			group.Go(func() {
 				for range rounds {
-					if got := answer(t.Context(), r.Daemon, c.scope, sql); got != want[c.name+sql] {
+					if got := answer(t.Context(), r.Runtime, c.scope, sql); got != want[c.name+sql] {
 						t.Errorf("%s: %s gets %s, and alone %s", sql, c.name, got, want[c.name+sql])
 						return
 					}
@@ -182,7 +182,7 @@ func dataset(more string) string {
 }
 
 func (r *rig) as(user, sql string) string {
-	return answer(r.t.Context(), r.Daemon, tools.Scope{Caller: caller.Caller{UserID: user}}, sql)
+	return answer(r.t.Context(), r.Runtime, tools.Scope{Caller: caller.Caller{UserID: user}}, sql)
 }
 
 func (r *rig) wantAs(user, sql, want string) {

@@ -11,7 +11,7 @@ import (
 // script makes, in another process, what g's statements reach: the runtime's
 // own objects, the data files of this moment attached read-only, and every
 // dataset, function and view. Tables of the runtime are copied.
-func (d *Daemon) script(g *Generation) []string {
+func (d *Runtime) script(g *Generation) []string {
 	ctx := context.Background()
 	list := slices.Clone(d.setupScript)
 	attached, err := d.db.Attached(ctx, engine.Hidden+"data_", engine.Hidden+"source_")
@@ -44,7 +44,7 @@ func (d *Daemon) script(g *Generation) []string {
 }
 
 // findTables lists the runtime's own tables, once they are made.
-func (d *Daemon) findTables(ctx context.Context) error {
+func (d *Runtime) findTables(ctx context.Context) error {
 	s, err := d.db.Stage(ctx)
 	if err != nil {
 		return err

@@ -100,7 +100,7 @@ func TestReloadsWhileStatementsRun(t *testing.T) {
 					return
 				default:
 				}
-				got, err := ask(t.Context(), r.Daemon, "SELECT a() = b(0) AND a() = c()")
+				got, err := ask(t.Context(), r.Runtime, "SELECT a() = b(0) AND a() = c()")
 				if err != nil || got != "true" {
 					t.Errorf("got %s, %v", got, err)
 					return

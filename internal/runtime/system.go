@@ -17,7 +17,7 @@ import (
 // generationsKept bounds the rows of spiced.generations.
 const generationsKept = 1000
 
-// The daemon's own introspection tables.
+// The runtime's own introspection tables.
 const (
 	tableLoadErrors  = "load_errors"
 	tableGenerations = "generations"
@@ -38,7 +38,7 @@ func SystemRelations() []engine.Relation {
 }
 
 // setup makes the introspection tables and the prelude, once.
-func (d *Daemon) setup(tx *engine.Tx) error {
+func (d *Runtime) setup(tx *engine.Tx) error {
 	tx.Record(func(sql string) { d.setupScript = append(d.setupScript, sql) })
 	ddl := append(datasets.Tables(),
 		"CREATE TABLE "+engine.Qualified(engine.System, tableLoadErrors)+` (generation BIGINT, component VARCHAR, severity VARCHAR,
@@ -102,7 +102,7 @@ func orNull(s string) any {
 }
 
 // publishRefresh publishes what a refresh changes within a generation.
-func (d *Daemon) publishRefresh(ctx context.Context, what string, build func(*engine.Tx) error) error {
+func (d *Runtime) publishRefresh(ctx context.Context, what string, build func(*engine.Tx) error) error {
 	err := d.republish(ctx, build)
 	if d.opts.Metrics != nil {
 		d.countRefresh(what, err)
@@ -111,7 +111,7 @@ func (d *Daemon) publishRefresh(ctx context.Context, what string, build func(*en
 }
 
 // countRefresh keeps the metrics of the dataset that was refreshed.
-func (d *Daemon) countRefresh(what string, err error) {
+func (d *Runtime) countRefresh(what string, err error) {
 	outcome := "ok"
 	if err != nil {
 		outcome = "failed"

@@ -24,7 +24,7 @@ import (
 )
 
 // openTools makes the registry, with what earlier runs left in state.
-func (d *Daemon) openTools(pod *spicepod.Pod, state string) error {
+func (d *Runtime) openTools(pod *spicepod.Pod, state string) error {
 	h := pod.Runtime.Tools.History
 	options := usage.Options{Calls: h.MaxCalls, Searches: h.MaxSearches, Retention: h.Retention, Days: h.UsageDays, Log: d.log}
 	vectors := ""
@@ -54,7 +54,7 @@ func (d *Daemon) openTools(pod *spicepod.Pod, state string) error {
 }
 
 // closeTools ends what openTools began.
-func (d *Daemon) closeTools() {
+func (d *Runtime) closeTools() {
 	if g := d.Current(); g != nil && g.Embeddings != nil {
 		g.Embeddings.Close()
 	}
@@ -67,7 +67,7 @@ func (d *Daemon) closeTools() {
 }
 
 // Tools is the registry, the one door to the tools.
-func (d *Daemon) Tools() *registry.Registry { return d.registry }
+func (d *Runtime) Tools() *registry.Registry { return d.registry }
 
 // prepareEmbeddings opens the embedding models; those of the generation before
 // go on when their declarations are the same.
@@ -164,7 +164,7 @@ func customised(env builtin.Env, entry spicepod.Tool, declared string) (tools.To
 }
 
 // ToolEnv is what the built-in tools see: always the present state.
-func (d *Daemon) ToolEnv() builtin.Env {
+func (d *Runtime) ToolEnv() builtin.Env {
 	return builtin.Env{
 		SQL: d.db, Datasets: d.toolDatasets, Readiness: d.readiness, Indexes: d.indexes, Results: d.results,
 		Functions: func() *functions.Set {
@@ -178,7 +178,7 @@ func (d *Daemon) ToolEnv() builtin.Env {
 }
 
 // toolDatasets are the datasets and views that serve.
-func (d *Daemon) toolDatasets() []builtin.Dataset {
+func (d *Runtime) toolDatasets() []builtin.Dataset {
 	g := d.Current()
 	if g == nil {
 		return nil
@@ -209,7 +209,7 @@ func toolColumns[C interface {
 }
 
 // readiness is the state of each component.
-func (d *Daemon) readiness() map[string]string {
+func (d *Runtime) readiness() map[string]string {
 	states := map[string]string{}
 	for _, s := range d.data.Status() {
 		states[s.Kind+":"+s.Declared] = string(s.State)

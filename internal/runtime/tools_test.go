@@ -127,7 +127,7 @@ functions:
 	sees := func(t *testing.T, r *rig, scope tools.Scope, marks int, statements ...string) {
 		t.Helper()
 		for _, sql := range statements {
-			if got := answer(t.Context(), r.Daemon, scope, sql); !strings.HasPrefix(got, "1:") || strings.Count(got, "MARK") != marks {
+			if got := answer(t.Context(), r.Runtime, scope, sql); !strings.HasPrefix(got, "1:") || strings.Count(got, "MARK") != marks {
 				t.Errorf("%s of %q sees %s for %s", scope.UserID, scope.SpaceID, got, sql)
 			}
 		}

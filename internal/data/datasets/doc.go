@@ -2,7 +2,7 @@
 //
 // It owns where data comes from (files, DuckDB databases, HTTP), how a source
 // becomes SQL, the copies that `acceleration:` keeps and their refreshes. It
-// publishes nothing itself: the daemon runs [Dataset.Install] and
+// publishes nothing itself: the runtime runs [Dataset.Install] and
 // [View.Install] inside its transactions.
 //
 //	m, err := datasets.NewManager(datasets.Options{DB: db, Roots: pod.Runtime.DataRoots, Publish: publish})

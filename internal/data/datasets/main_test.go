@@ -23,7 +23,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // world is a Spicepod's folder, an engine and a manager, published as the
-// daemon does it.
+// runtime does it.
 type world struct {
 	t       *testing.T
 	dir     string

@@ -129,7 +129,7 @@ func (m *Manager) Close() {
 // them, opens their sources and loads what is accelerated, several at a time.
 // What an earlier Prepare made of an equal declaration is taken over, and not
 // loaded again. A dataset with a problem that is no warning is not in the
-// result; the daemon may publish the one it had before.
+// result; the runtime may publish the one it had before.
 func (m *Manager) Prepare(ctx context.Context, pod *spicepod.Pod) ([]*Dataset, spicepod.Problems) {
 	var group errgroup.Group
 	group.SetLimit(parallelism(pod.Runtime.DatasetLoadParallelism, m.opts.Parallel))

@@ -8,7 +8,7 @@ import (
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
-// typeAliases are Spice's names of simple types. The daemon gives the whole
+// typeAliases are Spice's names of simple types. The runtime gives the whole
 // grammar through Options.Type.
 var typeAliases = map[string]string{
 	"int8": "TINYINT", "int16": "SMALLINT", "int32": "INTEGER", "int64": "BIGINT",

@@ -61,7 +61,7 @@ func benchPostgresPoint(ctx context.Context, e *env) ([]row, error) {
 }
 
 // loaded returns a runtime in this process that serves its Spicepod.
-func loaded(ctx context.Context, o runtime.Options) (*runtime.Daemon, error) {
+func loaded(ctx context.Context, o runtime.Options) (*runtime.Runtime, error) {
 	d, err := runtime.New(ctx, o)
 	if err != nil {
 		return nil, err

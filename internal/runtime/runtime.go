@@ -1,10 +1,10 @@
 // Package runtime builds generations out of Spicepods, publishes them, and
 // builds the next one when a file changes.
 //
-// One goroutine, [Daemon.Run], loads and reloads; everybody else reads the
+// One goroutine, [Runtime.Run], loads and reloads; everybody else reads the
 // current [Generation], which is immutable.
 //
-//	d, err := daemon.New(ctx, daemon.Options{Path: "examples/quickstart"})
+//	d, err := runtime.New(ctx, runtime.Options{Path: "examples/quickstart"})
 //	defer d.Close()
 //	go d.Run(ctx)                      // load, watch, refresh
 //	report := d.Reload(ctx, "request") // also by a file's change
@@ -65,8 +65,8 @@ type Options struct {
 	Offline  bool     // MCP servers are checked and not connected: nothing of the Spicepod's is started
 }
 
-// Daemon is the runtime of one Spicepod.
-type Daemon struct {
+// Runtime is the runtime of one Spicepod.
+type Runtime struct {
 	opts     Options
 	log      *slog.Logger
 	db       *engine.DB
@@ -130,14 +130,14 @@ type request struct {
 }
 
 // New reads the Spicepod and opens the engine for it. Nothing is served until
-// [Daemon.Run] or [Daemon.Load] has loaded it. Structural faults are returned
+// [Runtime.Run] or [Runtime.Load] has loaded it. Structural faults are returned
 // as [spicepod.Problems].
-func New(ctx context.Context, opts Options) (*Daemon, error) {
+func New(ctx context.Context, opts Options) (*Runtime, error) {
 	first := &reading{began: time.Now()}
 	if err := first.read(opts.Path); err != nil {
 		return nil, err
 	}
-	d := &Daemon{opts: opts, log: opts.Log, requests: make(chan request, 1), ended: make(chan struct{}), first: first}
+	d := &Runtime{opts: opts, log: opts.Log, requests: make(chan request, 1), ended: make(chan struct{}), first: first}
 	if d.log == nil {
 		d.log = slog.New(slog.DiscardHandler)
 	}
@@ -153,7 +153,7 @@ func New(ctx context.Context, opts Options) (*Daemon, error) {
 	return d, nil
 }
 
-func (d *Daemon) open(ctx context.Context, pod *spicepod.Pod) error {
+func (d *Runtime) open(ctx context.Context, pod *spicepod.Pod) error {
 	for _, dir := range scratch.Sweep() {
 		d.log.Info("removed what a run left that was killed", "folder", dir)
 	}
@@ -198,7 +198,7 @@ func (d *Daemon) open(ctx context.Context, pod *spicepod.Pod) error {
 }
 
 // stateDir makes the folder for cached and accelerated data.
-func (d *Daemon) stateDir() (string, error) {
+func (d *Runtime) stateDir() (string, error) {
 	if d.opts.StateDir == "" {
 		dir, err := scratch.New("state")
 		if err != nil {
@@ -232,7 +232,7 @@ func engineOptions(pod *spicepod.Pod) engine.Options {
 }
 
 // Close ends the runtime. Run must have returned.
-func (d *Daemon) Close() {
+func (d *Runtime) Close() {
 	if d.watcher != nil {
 		d.watcher.fs.Close() // unless run did
 	}
@@ -257,7 +257,7 @@ func (d *Daemon) Close() {
 
 // Run loads the Spicepod, keeps it loaded, and returns when ctx ends. A first
 // load that is refused is an error, [spicepod.Problems]. It is called once.
-func (d *Daemon) Run(ctx context.Context) error {
+func (d *Runtime) Run(ctx context.Context) error {
 	defer close(d.ended)
 	if report := d.Load(ctx, "start"); !report.Accepted {
 		if ctx.Err() != nil {
@@ -282,7 +282,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 }
 
 // loads makes one load after the other, as they are asked for.
-func (d *Daemon) loads(ctx context.Context) error {
+func (d *Runtime) loads(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
@@ -298,7 +298,7 @@ func (d *Daemon) loads(ctx context.Context) error {
 
 // ask queues a load that nobody waits for; one that is queued already will
 // see the same files.
-func (d *Daemon) ask(r request) {
+func (d *Runtime) ask(r request) {
 	select {
 	case d.requests <- r:
 	default:
@@ -309,7 +309,7 @@ func (d *Daemon) ask(r request) {
 var errEnded = errors.New("the runtime has ended")
 
 // Reload asks for a load and waits for its outcome. Run must be running.
-func (d *Daemon) Reload(ctx context.Context, trigger string) (*Report, error) {
+func (d *Runtime) Reload(ctx context.Context, trigger string) (*Report, error) {
 	reply := make(chan *Report, 1)
 	select {
 	case d.requests <- request{trigger, reply}:
@@ -329,11 +329,11 @@ func (d *Daemon) Reload(ctx context.Context, trigger string) (*Report, error) {
 }
 
 // Current is the generation that serves, or nil before the first load.
-func (d *Daemon) Current() *Generation { return d.current.Load() }
+func (d *Runtime) Current() *Generation { return d.current.Load() }
 
-// Runtime is `runtime:` of the generation that serves or, before the first one,
+// Settings are `runtime:` of the generation that serves or, before the first one,
 // of the Spicepod as it was read.
-func (d *Daemon) Runtime() spicepod.Runtime {
+func (d *Runtime) Settings() spicepod.Runtime {
 	if g := d.Current(); g != nil {
 		return g.Pod.Runtime
 	}
@@ -341,19 +341,19 @@ func (d *Daemon) Runtime() spicepod.Runtime {
 }
 
 // LastReport is the outcome of the last load, or nil before the first.
-func (d *Daemon) LastReport() *Report { return d.report.Load() }
+func (d *Runtime) LastReport() *Report { return d.report.Load() }
 
 // Ready reports whether the first generation serves.
-func (d *Daemon) Ready() bool { return d.ready.Load() }
+func (d *Runtime) Ready() bool { return d.ready.Load() }
 
 // Audit is the log of what is done; nil writes nothing.
-func (d *Daemon) Audit() *audit.Log { return d.audit }
+func (d *Runtime) Audit() *audit.Log { return d.audit }
 
 // DB is the engine, for the doors.
-func (d *Daemon) DB() *engine.DB { return d.db }
+func (d *Runtime) DB() *engine.DB { return d.db }
 
 // Data manages the datasets.
-func (d *Daemon) Data() *datasets.Manager { return d.data }
+func (d *Runtime) Data() *datasets.Manager { return d.data }
 
 // Drain makes the runtime say that it is not ready any more, before it ends.
-func (d *Daemon) Drain() { d.ready.Store(false) }
+func (d *Runtime) Drain() { d.ready.Store(false) }
