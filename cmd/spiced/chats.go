@@ -14,12 +14,12 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// chats shows the runtime's language models to the HTTP API.
+// chats serves the language models to the HTTP API.
 type chats struct{ runtime *runtime.Runtime }
 
 var _ sqlapi.Chats = chats{}
 
-// set are the models of the generation that serves.
+// set returns the current models.
 func (c chats) set() *models.Set {
 	if g := c.runtime.Current(); g != nil {
 		return g.Models

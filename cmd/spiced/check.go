@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 
 	"github.com/spf13/cobra"
 
@@ -19,7 +18,7 @@ func newValidate(std streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "validate [DIR|FILE]",
 		Short: "Check a Spicepod and everything it declares",
-		Long:  "Read the Spicepod, bind every function and view, open every dataset and run the declared tests. Every fault is shown.\nMCP servers are not started, since they are commands of the Spicepod's author.\nExit status: 0 good, 1 faults, 2 wrong use.",
+		Long:  "Read the Spicepod, bind every function and view, open every dataset and run the declared tests. All faults are reported.\nMCP servers are not started, since they are commands of the Spicepod's author.\nExit status: 0 no faults, 1 faults, 2 usage error.",
 		Args:  atMostOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := oneOf("format", format, "text", "json", "sarif"); err != nil {
@@ -57,10 +56,10 @@ func newTest(std streams) *cobra.Command {
 	return cmd
 }
 
-// check loads the Spicepod as a server would, but serves nothing. offline
-// starts no MCP server.
+// check loads the Spicepod and serves nothing. With offline it starts no MCP
+// server.
 func check(ctx context.Context, path string, offline bool) (spicepod.Problems, []functions.TestResult, error) {
-	d, err := runtime.New(ctx, runtime.Options{Path: path, Offline: offline, Log: slog.New(slog.DiscardHandler)})
+	a, err := assemble(ctx, options{Options: runtime.Options{Path: path, Offline: offline}})
 	var problems spicepod.Problems
 	if errors.As(err, &problems) {
 		return problems, nil, nil
@@ -68,12 +67,12 @@ func check(ctx context.Context, path string, offline bool) (spicepod.Problems, [
 	if err != nil {
 		return nil, nil, err
 	}
-	defer d.Close()
-	report := d.Load(ctx, "check")
+	defer a.close()
+	report := a.Load(ctx, "check")
 	return report.Problems, append(report.Tests, searchTests(report)...), ctx.Err()
 }
 
-// searchTests are the results of the search tests beside those of functions.
+// searchTests returns the results of the search tests, as those of functions.
 func searchTests(report *runtime.Report) []functions.TestResult {
 	var list []functions.TestResult
 	for _, r := range report.SearchTests {
@@ -101,7 +100,7 @@ func showProblems(w io.Writer, format string, problems spicepod.Problems) error 
 	return err
 }
 
-// showTests shows the results, and the faults that kept tests from running.
+// showTests prints the results, and the faults that kept tests from running.
 func showTests(std streams, format string, problems spicepod.Problems, results []functions.TestResult) error {
 	write := functions.WriteText
 	if format == "junit" {

@@ -158,7 +158,7 @@ func newCrowd(p *program) *crowd {
 		p.t.Fatal(err)
 	}
 	metrics := *p
-	metrics.url = p.door("metrics")
+	metrics.url = p.endpoint("metrics")
 	transport := &http.Transport{MaxIdleConnsPerHost: httpClients}
 	p.t.Cleanup(transport.CloseIdleConnections)
 	return &crowd{program: p, metrics: &metrics, postgres: config, client: &http.Client{Transport: transport}}

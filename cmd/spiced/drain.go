@@ -7,44 +7,39 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/sqlapi"
 )
 
-// defaultDrain is how long requests may take to end at a shutdown when
+// defaultDrain is how long requests may take to end at a shutdown if
 // runtime.shutdown_timeout does not say.
 const defaultDrain = 30 * time.Second
 
-// drainCheck is how often a shutdown looks whether a request still runs.
+// drainCheck is how often a shutdown checks whether a request still runs.
 const drainCheck = 10 * time.Millisecond
 
-// drainer knows what runs, and refuses new statements once a shutdown has
-// begun. The doors stay open as long as an old one runs: whoever asks
-// /v1/ready hears that it is not, instead of nothing.
-type drainer struct {
-	begun    atomic.Bool
-	requests atomic.Int64 // that run
-}
+// running counts the HTTP requests that run. The listeners stay open while one
+// does, so that /v1/ready can answer that the runtime is not ready.
+type running struct{ requests atomic.Int64 }
 
-// count counts the requests that h answers. An MCP client that listens has
-// nothing to end.
-func (d *drainer) count(h http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodGet && r.URL.Path == sqlapi.PathMCP {
-			h.ServeHTTP(w, r)
+// count counts the requests that h answers. The stream of an MCP client has
+// nothing to finish and does not count.
+func (r *running) count(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if req.Method == http.MethodGet && req.URL.Path == sqlapi.PathMCP {
+			h.ServeHTTP(w, req)
 			return
 		}
-		d.requests.Add(1)
-		defer d.requests.Add(-1)
-		h.ServeHTTP(w, r)
+		r.requests.Add(1)
+		defer r.requests.Add(-1)
+		h.ServeHTTP(w, req)
 	})
 }
 
-// idle waits until no request runs, or for ctx.
-func (d *drainer) idle(ctx context.Context) {
+// wait waits until no request runs, or for ctx.
+func (r *running) wait(ctx context.Context) {
 	check := time.NewTicker(drainCheck)
 	defer check.Stop()
-	for d.requests.Load() > 0 {
+	for r.requests.Load() > 0 {
 		select {
 		case <-ctx.Done():
 			return
@@ -53,36 +48,28 @@ func (d *drainer) idle(ctx context.Context) {
 	}
 }
 
-// refuse is why no statement is taken any more, or nil.
-func (d *drainer) refuse() error {
-	if d.begun.Load() {
-		return &engine.Error{Code: engine.CodeCancelled, Message: "the runtime is shutting down", Offset: -1}
-	}
-	return nil
-}
-
-// drain lets requests that run end, as long as runtime.shutdown_timeout says.
+// drain refuses new statements and lets running requests end, for at most
+// runtime.shutdown_timeout.
 func (s *server) drain() error {
-	s.drainer.begun.Store(true)
-	s.runtime.Drain()
+	s.Drain()
 	timeout := defaultDrain
-	if g := s.runtime.Current(); g != nil && g.Pod.Runtime.ShutdownTimeout > 0 {
+	if g := s.Current(); g != nil && g.Pod.Runtime.ShutdownTimeout > 0 {
 		timeout = g.Pod.Runtime.ShutdownTimeout
 	}
 	s.log.Info("draining", "timeout", timeout)
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
-	s.drainer.idle(ctx)
-	s.mcp.Close() // its streams would keep the doors open
-	var doors sync.WaitGroup
-	for _, d := range s.doors {
-		doors.Go(func() {
-			if err := d.shutdown(ctx); err != nil {
-				s.log.Warn("requests were cut off", "door", d.name, "error", err)
-				d.close()
+	s.running.wait(ctx)
+	s.mcp.Close() // its streams would keep the listeners open
+	var group sync.WaitGroup
+	for _, e := range s.endpoints {
+		group.Go(func() {
+			if err := e.shutdown(ctx); err != nil {
+				s.log.Warn("requests were cut off", "endpoint", e.name, "error", err)
+				e.close()
 			}
 		})
 	}
-	doors.Wait()
+	group.Wait()
 	return nil
 }

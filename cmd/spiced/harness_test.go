@@ -99,7 +99,7 @@ func (p *program) signal(s os.Signal) {
 // await waits until the program serves.
 func (p *program) await() {
 	p.t.Helper()
-	p.eventually("to listen", func() bool { p.url = p.door("http"); return p.url != "" })
+	p.eventually("to listen", func() bool { p.url = p.endpoint("http"); return p.url != "" })
 	p.eventually("to be ready", func() bool { return p.do("GET", "/v1/ready", "").status == 200 })
 }
 
@@ -127,11 +127,11 @@ func (p *program) wait() int {
 	}
 }
 
-// door is the address that the log names.
-func (p *program) door(name string) string {
+// endpoint returns the address of an endpoint, from the log.
+func (p *program) endpoint(name string) string {
 	for line := range strings.Lines(p.log.String()) {
-		var entry struct{ Msg, Door, URL string }
-		if json.Unmarshal([]byte(line), &entry) == nil && entry.Msg == "listening" && entry.Door == name {
+		var entry struct{ Msg, Endpoint, URL string }
+		if json.Unmarshal([]byte(line), &entry) == nil && entry.Msg == "listening" && entry.Endpoint == name {
 			return entry.URL
 		}
 	}
@@ -210,7 +210,7 @@ func (p *program) sql(statement string) string {
 func (p *program) metric(name string) string {
 	p.t.Helper()
 	other := *p
-	other.url = p.door("metrics")
+	other.url = p.endpoint("metrics")
 	for line := range strings.Lines(other.do("GET", "/metrics", "").body) {
 		if value, ok := strings.CutPrefix(line, name+" "); ok {
 			return strings.TrimSpace(value)

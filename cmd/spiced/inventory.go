@@ -12,16 +12,15 @@ import (
 	"github.com/spiced-sql/spiced/sqlapi"
 )
 
-// inventory shows the runtime to the HTTP API.
+// inventory describes the runtime to the HTTP API.
 type inventory struct {
 	runtime   *runtime.Runtime
-	endpoints func() map[string]string // door → address
-	drainer   *drainer
+	addresses func() map[string]string // of the endpoints, by name
 }
 
 var _ sqlapi.Inventory = inventory{}
 
-func (i inventory) Ready() bool { return i.runtime.Ready() && !i.drainer.begun.Load() }
+func (i inventory) Ready() bool { return i.runtime.Ready() }
 
 func (i inventory) Problems() spicepod.Problems {
 	if r := i.runtime.LastReport(); r != nil {
@@ -30,16 +29,17 @@ func (i inventory) Problems() spicepod.Problems {
 	return nil
 }
 
-// Components are the doors, those not served too, as Spice's clients expect.
+// Components returns the endpoints, including closed ones as Spice's clients
+// expect, and the MCP servers.
 func (i inventory) Components() []sqlapi.Component {
-	open := i.endpoints()
+	open := i.addresses()
 	var list []sqlapi.Component
 	for _, name := range []string{"http", "flight", "postgres", "metrics", "opentelemetry"} {
 		c := sqlapi.Component{Name: name, Endpoint: "N/A", Status: sqlapi.StatusDisabled}
 		if address := open[name]; address != "" {
 			c.Endpoint, c.Status = address, sqlapi.StatusReady
 			switch {
-			case i.drainer.begun.Load():
+			case i.runtime.Draining():
 				c.Status = sqlapi.StatusShuttingDown
 			case !i.Ready():
 				c.Status = sqlapi.StatusInitializing
@@ -137,7 +137,7 @@ func (i inventory) Spicepods() []sqlapi.Spicepod {
 	}}
 }
 
-// refresher loads datasets anew for the HTTP API.
+// refresher refreshes datasets for the HTTP API.
 type refresher struct{ runtime *runtime.Runtime }
 
 func (r refresher) Refresh(ctx context.Context, dataset string, o sqlapi.RefreshOptions) error {
@@ -161,7 +161,7 @@ func (r refresher) Refresh(ctx context.Context, dataset string, o sqlapi.Refresh
 	return err
 }
 
-// reloader reads the Spicepod again for the HTTP API.
+// reloader reloads the Spicepod for the HTTP API.
 type reloader struct{ runtime *runtime.Runtime }
 
 func (r reloader) Reload(ctx context.Context) (sqlapi.Reload, error) {

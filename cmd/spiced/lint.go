@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/spiced-sql/spiced/internal/find/lint"
+	"github.com/spiced-sql/spiced/internal/runtime"
 	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/spicepod"
 	"github.com/spiced-sql/spiced/tools"
@@ -67,17 +68,17 @@ Exit status: 0 nothing reaches --fail-on, 1 something does or the Spicepod has a
 }
 
 func runLint(ctx context.Context, std streams, path, format, failOn string) error {
-	d, err := loadTools(ctx, std, path)
+	app, err := assembleLoaded(ctx, std, options{Options: runtime.Options{Path: path}})
 	if err != nil {
 		return err
 	}
-	defer d.Close()
-	definitions := d.Tools().Current().All()
+	defer app.close()
+	definitions := app.Tools().Current().All()
 	if len(definitions) > lint.MaxCompared {
 		fmt.Fprintf(std.err, "note: only the first %d of %d tools were compared with each other\n", lint.MaxCompared, len(definitions))
 	}
-	linted := linted{lint.Check(definitions, lint.Options{}), lint.Summarise(definitions, inPlace(d.Tools()))}
-	pod := d.Current().Pod
+	linted := linted{lint.Check(definitions, lint.Options{}), lint.Summarise(definitions, alternatives(app.Tools()))}
+	pod := app.Current().Pod
 	switch format {
 	case "json":
 		err = writeJSON(std.out, linted)
@@ -93,8 +94,8 @@ func runLint(ctx context.Context, std streams, path, format, failOn string) erro
 	return err
 }
 
-// inPlace are the definitions that a model gets in place of all.
-func inPlace(r *registry.Registry) []*tools.Definition {
+// alternatives returns the definitions that a model gets instead of all.
+func alternatives(r *registry.Registry) []*tools.Definition {
 	list := r.MetaTools()
 	if d := r.Current().Get("list_datasets"); d != nil {
 		list = append(list, d)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -14,12 +13,11 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/protocols/repl"
 	"github.com/spiced-sql/spiced/internal/runtime"
-	"github.com/spiced-sql/spiced/internal/sql/query"
 	"github.com/spiced-sql/spiced/sqlapi"
 )
 
-// connection are the flags of commands that are clients of a server: of one
-// that runs, or of a Spicepod that is served to the command alone.
+// connection holds the flags of commands that are clients: of a running server,
+// or of a Spicepod that they serve to themselves.
 type connection struct{ url, apiKey string }
 
 func (c *connection) register(flags *pflag.FlagSet) {
@@ -28,7 +26,7 @@ func (c *connection) register(flags *pflag.FlagSet) {
 	flags.Lookup("api-key").DefValue = ""
 }
 
-// check refuses a Spicepod beside --url.
+// check refuses a Spicepod together with --url.
 func (c *connection) check(args []string) error {
 	if c.url != "" && len(args) > 0 {
 		return usageError{errors.New("give a Spicepod or --url, not both")}
@@ -36,7 +34,7 @@ func (c *connection) check(args []string) error {
 	return nil
 }
 
-// open returns how the server is reached, and what ends the connection.
+// open returns how to reach the server, and a function that closes it.
 func (c *connection) open(ctx context.Context, std streams, path string) (repl.Options, func(), error) {
 	opts := repl.Options{URL: c.url, Header: http.Header{}, In: std.in, Out: std.out, Err: std.err}
 	if c.apiKey != "" {
@@ -53,45 +51,34 @@ func (c *connection) open(ctx context.Context, std streams, path string) (repl.O
 	return opts, local.close, nil
 }
 
-// localServer is a Spicepod served to this process alone, over a socket in a
-// folder that nobody else may enter.
+// localServer serves a Spicepod to this process alone, over a socket in a folder
+// that only its user can enter.
 type localServer struct {
-	client  *http.Client
-	dir     string
-	runtime *runtime.Runtime
-	http    *http.Server
+	*app
+	client *http.Client
+	dir    string
+	http   *http.Server
 }
 
-func serveLocal(ctx context.Context, std streams, path string) (*localServer, error) {
-	log := slog.New(slog.DiscardHandler)
-	workers, err := worker()
-	if err != nil {
+func serveLocal(ctx context.Context, std streams, path string) (_ *localServer, err error) {
+	s := &localServer{}
+	if s.app, err = assembleLoaded(ctx, std, options{Options: runtime.Options{Path: path}, queries: true}); err != nil {
 		return nil, err
 	}
-	d, err := runtime.New(ctx, runtime.Options{Path: path, Log: log, Progress: progress(std.err), Worker: workers})
-	if err != nil {
-		return nil, err
-	}
-	s := &localServer{runtime: d}
-	report := d.Load(ctx, "start")
-	report.Problems.WriteText(std.err)
-	if !report.Accepted {
-		s.close()
-		return nil, shownError{errors.New("the Spicepod was refused")}
-	}
+	defer func() {
+		if err != nil {
+			s.close()
+		}
+	}()
 	if s.dir, err = os.MkdirTemp("", "spiced-sql-"); err != nil {
-		s.close()
 		return nil, err
 	}
 	socket := filepath.Join(s.dir, "sock")
 	listener, err := net.Listen("unix", socket)
 	if err != nil {
-		s.close()
 		return nil, fmt.Errorf("open a socket: %w", err)
 	}
-	s.http = sqlapi.NewServer(sqlapi.New(sqlapi.Options{
-		Queries: query.New(query.Options{DB: d.DB(), Usage: d.Tools(), Isolate: d.Isolates}), Inventory: inventory{d, func() map[string]string { return nil }, &drainer{}}, Tools: d.Tools(), Chats: chats{d}, Log: log, Version: version,
-	}), log)
+	s.http = sqlapi.NewServer(s.newAPI(sqlapi.Guard{}, false, func() map[string]string { return nil }), s.log)
 	go s.http.Serve(listener) //nolint:errcheck // ends with close
 	s.client = &http.Client{Transport: &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -111,5 +98,5 @@ func (s *localServer) close() {
 	if s.dir != "" {
 		os.RemoveAll(s.dir)
 	}
-	s.runtime.Close()
+	s.app.close()
 }

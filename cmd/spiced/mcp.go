@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"sync"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
@@ -19,7 +18,7 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// newMCPServer makes the MCP server of a runtime that does not run yet.
+// newMCPServer returns the MCP server of a runtime.
 func newMCPServer(d *runtime.Runtime, log *slog.Logger) (*mcpserver.Server, error) {
 	r, err := newResources(d)
 	if err != nil {
@@ -33,7 +32,6 @@ func newMCPServer(d *runtime.Runtime, log *slog.Logger) (*mcpserver.Server, erro
 			return mcpserver.Settings{Mode: m.Mode, Pinned: m.PinnedTools}
 		},
 	})
-	d.WhenPublished(s.Published)
 	return s, nil
 }
 
@@ -66,37 +64,25 @@ type nopCloser struct{ io.Writer }
 
 func (nopCloser) Close() error { return nil }
 
-// errClientLeft ends the runtime when the client has closed its end.
+// errClientLeft ends the runtime when the client closes its end.
 var errClientLeft = errors.New("the MCP client left")
 
 func serveStdio(ctx context.Context, std streams, path string, level slog.Level) error {
 	log := telemetry.NewLogger(std.err, telemetry.LogOptions{Level: level, Format: telemetry.FormatAuto})
-	workers, err := worker()
+	a, err := assemble(ctx, options{Options: runtime.Options{Path: path, Watch: true, Log: log}, mcp: true})
 	if err != nil {
 		return err
 	}
-	d, err := runtime.New(ctx, runtime.Options{Path: path, Watch: true, Log: log, Version: version, Worker: workers})
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	s, err := newMCPServer(d, log)
-	if err != nil {
-		return err
-	}
-	defer s.Close()
-	// A client that asked earlier would find no tools.
-	loaded := make(chan struct{})
-	d.WhenPublished(sync.OnceFunc(func() { close(loaded) }))
+	defer a.close()
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return d.Run(ctx) })
+	group.Go(func() error { return a.Run(ctx) })
 	group.Go(func() error {
 		select {
-		case <-loaded:
+		case <-a.Loaded(): // a client that asked earlier would find no tools
 		case <-ctx.Done():
 			return nil
 		}
-		if err := s.Serve(ctx, io.NopCloser(std.in), nopCloser{std.out}); err != nil {
+		if err := a.mcp.Serve(ctx, io.NopCloser(std.in), nopCloser{std.out}); err != nil {
 			return err
 		}
 		return errClientLeft

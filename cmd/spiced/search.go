@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"strings"
 	"text/tabwriter"
 
@@ -75,22 +74,6 @@ func searchArgs(cmd *cobra.Command, args []string) error {
 	return atMostOne(cmd, args[1:])
 }
 
-// loadTools loads a Spicepod as a server would, but serves nothing. Faults of
-// components are shown; the others are there.
-func loadTools(ctx context.Context, std streams, path string) (*runtime.Runtime, error) {
-	d, err := runtime.New(ctx, runtime.Options{Path: path, Log: slog.New(slog.DiscardHandler), Progress: progress(std.err)})
-	if err != nil {
-		return nil, err
-	}
-	report := d.Load(ctx, "start")
-	report.Problems.WriteText(std.err)
-	if !report.Accepted {
-		d.Close()
-		return nil, shownError{errors.New("the Spicepod was refused")}
-	}
-	return d, nil
-}
-
 // searched is what a search found, and why of one tool.
 type searched struct {
 	*registry.Found
@@ -101,21 +84,21 @@ func runSearch(ctx context.Context, std streams, query, path string, f searchFla
 	if f.limit < 1 {
 		return usageError{fmt.Errorf("--limit takes a number from 1 to %d, not %d", registry.MaxLimit, f.limit)}
 	}
-	d, err := loadTools(ctx, std, path)
+	app, err := assembleLoaded(ctx, std, options{Options: runtime.Options{Path: path}})
 	if err != nil {
 		return err
 	}
-	defer d.Close()
+	defer app.close()
 	request := registry.SearchRequest{
 		Query: query, Keywords: f.keywords, Limit: f.limit, MinScore: f.minScore, Explain: f.explain,
 		Scope: tools.Scope{Caller: caller.Caller{Protocol: caller.CLI}},
 	}
 	var answer searched
-	if answer.Found, err = d.Tools().Search(ctx, request); err != nil {
+	if answer.Found, err = app.Tools().Search(ctx, request); err != nil {
 		return searchError(err)
 	}
 	if f.tool != "" {
-		if answer.Why, err = d.Tools().Why(ctx, request, f.tool); err != nil {
+		if answer.Why, err = app.Tools().Why(ctx, request, f.tool); err != nil {
 			return searchError(err)
 		}
 	}

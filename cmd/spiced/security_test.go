@@ -9,7 +9,6 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
-	"log/slog"
 	"math/big"
 	"net"
 	"net/http"
@@ -57,7 +56,7 @@ func TestAddressesThatOthersReachNeedKeys(t *testing.T) {
 	p.want(p.do("POST", "/v1/sql", "SELECT 1 AS a"), 401, "a key is needed")
 	p.want(p.do("POST", "/v1/sql", "SELECT 1 AS a", "X-API-Key", oneKey), 200, `[{"a":1}]`)
 	metrics := *p
-	metrics.url = "http://127.0.0.1" + p.door("metrics")[strings.LastIndex(p.door("metrics"), ":"):]
+	metrics.url = "http://127.0.0.1" + p.endpoint("metrics")[strings.LastIndex(p.endpoint("metrics"), ":"):]
 	p.want(metrics.do("GET", "/metrics", ""), 401)
 	p.want(metrics.do("GET", "/metrics", "", "Authorization", "Bearer "+oneKey), 200, "queries_total")
 }
@@ -207,7 +206,7 @@ func TestTheCertificateIsReplacedAtSIGHUP(t *testing.T) {
 	certFile, keyFile, pool := certificate(t, dir, "first")
 	p := &program{t: t, log: &logged{}, status: make(chan int, 1)}
 	p.launch(dir, "--tls-certificate-file", certFile, "--tls-key-file", keyFile)
-	p.eventually("to listen", func() bool { p.url = p.door("http"); return p.url != "" })
+	p.eventually("to listen", func() bool { p.url = p.endpoint("http"); return p.url != "" })
 	if !strings.HasPrefix(p.url, "https://") {
 		t.Fatalf("it listens at %s", p.url)
 	}
@@ -249,7 +248,7 @@ func TestWrongCertificatesAreRefused(t *testing.T) {
 // The level of the log is none of the audit's.
 func TestAuditIsWrittenAtEveryLogLevel(t *testing.T) {
 	var log bytes.Buffer
-	s := &server{err: &log, log: telemetry.NewLogger(&log, telemetry.LogOptions{Level: slog.LevelError}), flags: serveFlags{logFormat: telemetry.FormatText}}
+	s := &server{err: &log, flags: serveFlags{logFormat: telemetry.FormatText}}
 	a, err := s.openAudit(spicepod.Audit{Mode: spicepod.AuditOn}, false)
 	if err != nil {
 		t.Fatal(err)

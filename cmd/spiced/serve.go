@@ -17,12 +17,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/spiced-sql/spiced/internal/access/audit"
-	"github.com/spiced-sql/spiced/internal/find/embeddings"
 	"github.com/spiced-sql/spiced/internal/kit/telemetry"
-	"github.com/spiced-sql/spiced/internal/protocols/mcpserver"
 	"github.com/spiced-sql/spiced/internal/protocols/pgwire"
 	"github.com/spiced-sql/spiced/internal/runtime"
-	"github.com/spiced-sql/spiced/internal/sql/query"
 	"github.com/spiced-sql/spiced/spicepod"
 	"github.com/spiced-sql/spiced/sqlapi"
 )
@@ -43,7 +40,7 @@ func newServe(std streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve [DIR|FILE]",
 		Short: "Serve a Spicepod over HTTP",
-		Long:  "Serve the Spicepod in DIR, by default this folder, until SIGTERM or Ctrl-C. An edit of its files is live at once;\none with a fault is shown and the last good version goes on serving.",
+		Long:  "Serve the Spicepod in DIR, by default this folder, until SIGTERM or Ctrl-C. Edits of its files take effect at once;\nan edit with a fault is reported and the last good version stays in service.",
 		Args:  atMostOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return serve(cmd.Context(), std, podPath(args), f)
@@ -52,35 +49,30 @@ func newServe(std streams) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&f.http, "http", "127.0.0.1:8090", "address of the HTTP API; port 0 picks a free one")
 	flags.StringVar(&f.metrics, "metrics", "127.0.0.1:9090", "address of the Prometheus metrics; empty turns them off")
-	flags.StringVar(&f.postgres, "postgres", "", "address of the PostgreSQL protocol, such as 127.0.0.1:5432 (default: closed)")
-	flags.StringVar(&f.flight, "flight", "", "address of Arrow Flight SQL, such as 127.0.0.1:50051 (default: closed)")
-	flags.BoolVar(&f.tls.enabled, "tls-enabled", false, "encrypt every door with the certificate of runtime.tls or the next flags")
-	flags.StringVar(&f.tls.certificateFile, "tls-certificate-file", "", "file of the certificate, as PEM; encrypts every door")
-	flags.StringVar(&f.tls.keyFile, "tls-key-file", "", "file of the certificate's key, as PEM")
-	flags.StringVar(&f.stateDir, "state-dir", "", "folder for what outlives a run: fetched files and accelerated data (default: none does)")
-	flags.BoolVar(&f.strict, "strict", false, "refuse a Spicepod in which any component has a fault")
+	flags.StringVar(&f.postgres, "postgres", "", "address of the PostgreSQL protocol, such as 127.0.0.1:5432 (default: not served)")
+	flags.StringVar(&f.flight, "flight", "", "address of Arrow Flight SQL, such as 127.0.0.1:50051 (default: not served)")
+	flags.BoolVar(&f.tls.enabled, "tls-enabled", false, "encrypt every endpoint with the certificate of runtime.tls or of the next flags")
+	flags.StringVar(&f.tls.certificateFile, "tls-certificate-file", "", "PEM file of the certificate; encrypts every endpoint")
+	flags.StringVar(&f.tls.keyFile, "tls-key-file", "", "PEM file of the certificate's key")
+	flags.StringVar(&f.stateDir, "state-dir", "", "folder that keeps fetched files and accelerated data between runs (default: nothing is kept)")
+	flags.BoolVar(&f.strict, "strict", false, "refuse a Spicepod if any component has a fault")
 	flags.BoolVar(&f.watch, "watch", true, "reload when a file of the Spicepod changes")
 	flags.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
 	flags.StringVar(&f.logFormat, "log-format", telemetry.FormatAuto, "text or json (default: text on a terminal)")
-	flags.BoolVar(&f.allowUnauthenticated, "allow-unauthenticated", false, "listen on addresses that other machines reach, without keys")
+	flags.BoolVar(&f.allowUnauthenticated, "allow-unauthenticated", false, "listen on addresses that other machines can reach, without keys")
 	return cmd
 }
 
 // server is a running `spiced serve`.
 type server struct {
-	flags   serveFlags
-	log     *slog.Logger
-	runtime *runtime.Runtime
-	metrics *telemetry.Metrics
-	err     io.Writer // for the log
-	audits  io.Closer // the file of the audit log, if there is one
-	drainer drainer
-	queries *query.Service
-	jobs    *query.Jobs
-	api     *sqlapi.API
-	mcp     *mcpserver.Server
-	tls     *certificates // nil: the doors are not encrypted
-	doors   []door
+	*app
+	flags     serveFlags
+	err       io.Writer // for the log
+	auditFile io.Closer // nil if the audit log goes to the log
+	metrics   *telemetry.Metrics
+	running   running
+	tls       *certificates // nil: endpoints are not encrypted
+	endpoints []endpoint
 }
 
 func serve(ctx context.Context, std streams, path string, f serveFlags) error {
@@ -91,25 +83,17 @@ func serve(ctx context.Context, std streams, path string, f serveFlags) error {
 	if err := oneOf("log-format", f.logFormat, telemetry.FormatAuto, telemetry.FormatText, telemetry.FormatJSON); err != nil {
 		return err
 	}
-	s := &server{
-		flags:   f,
-		err:     std.err,
-		log:     telemetry.NewLogger(std.err, telemetry.LogOptions{Level: level, Format: f.logFormat}),
-		metrics: telemetry.New(version),
-	}
-	// While it starts and while it ends, the signal does not end the process.
+	// During start and shutdown as well, SIGHUP must not end the process.
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
 	defer signal.Stop(hangups)
+	s := &server{flags: f, err: std.err, metrics: telemetry.New(version)}
 	defer s.close()
-	workers, err := worker()
-	if err != nil {
-		return err
-	}
-	if s.runtime, err = runtime.New(ctx, runtime.Options{
-		Path: path, StateDir: f.stateDir, Strict: f.strict, Watch: f.watch, Log: s.log, Metrics: s.metrics, Audit: s.openAudit,
-		Progress: progress(std.err), Version: version, Worker: workers, Postgres: f.postgres != "",
-	}); err != nil {
+	if s.app, err = assemble(ctx, options{queries: true, mcp: true, Options: runtime.Options{
+		Path: path, StateDir: f.stateDir, Strict: f.strict, Watch: f.watch, Postgres: f.postgres != "",
+		Log:     telemetry.NewLogger(std.err, telemetry.LogOptions{Level: level, Format: f.logFormat}),
+		Metrics: s.metrics, Audit: s.openAudit, Progress: progress(std.err),
+	}}); err != nil {
 		return err
 	}
 	if err := s.listen(); err != nil {
@@ -118,8 +102,7 @@ func serve(ctx context.Context, std streams, path string, f serveFlags) error {
 	return s.run(ctx, hangups)
 }
 
-// openAudit opens the log of what is done. It is written whatever the level of
-// the log is.
+// openAudit opens the audit log. It is written at every level of the log.
 func (s *server) openAudit(a spicepod.Audit, keys bool) (*audit.Log, error) {
 	if a.Mode == spicepod.AuditOff || a.Mode == spicepod.AuditAuto && !keys {
 		return nil, nil
@@ -131,29 +114,18 @@ func (s *server) openAudit(a spicepod.Audit, keys bool) (*audit.Log, error) {
 	if err != nil {
 		return nil, fmt.Errorf("runtime.audit.file: %w", err)
 	}
-	s.audits = file
+	s.auditFile = file
 	return audit.New(telemetry.NewLogger(file, telemetry.LogOptions{Level: slog.LevelInfo, Format: telemetry.FormatJSON})), nil
 }
 
-// listen opens the doors.
+// listen opens the endpoints.
 func (s *server) listen() error {
-	s.metrics.WatchEngine(func() (running, waiting, abandoned int) {
-		st := s.runtime.DB().Stats()
-		return st.Running, st.Waiting, st.Abandoned
-	})
-	if t := s.flags.tls.settings(s.runtime.Settings().TLS); t != nil {
+	if t := s.flags.tls.settings(s.Settings().TLS); t != nil {
 		s.tls = &certificates{}
 		if err := s.tls.load(t); err != nil {
 			return err
 		}
 	}
-	s.queries = query.New(query.Options{
-		DB: s.runtime.DB(), Usage: s.runtime.Tools(), Metrics: s.metrics, Audit: s.runtime.Audit(),
-		Isolate: s.runtime.Isolates, Refuse: s.drainer.refuse,
-	})
-	s.jobs = query.NewJobs(query.JobsOptions{
-		Service: s.queries, Results: s.runtime.Results(), KeepFor: s.runtime.Settings().Results.TTL,
-	})
 	if err := s.openAPI(); err != nil {
 		return err
 	}
@@ -174,49 +146,37 @@ func (s *server) listen() error {
 	return s.openHTTP("metrics", "--metrics", s.flags.metrics, guard.Protect(mux))
 }
 
-// guard is what stands before the doors of HTTP.
+// guard returns the checks before HTTP endpoints.
 func (s *server) guard() sqlapi.Guard {
-	settings := s.runtime.Settings()
+	settings := s.Settings()
 	return sqlapi.Guard{
-		Keys: s.runtime.Keys, Audit: s.runtime.Audit(),
+		Keys: s.Keys, Audit: s.Audit(),
 		AllowedHosts: settings.MCP.AllowedHosts, AllowedOrigins: settings.CORS.Origins(),
 	}
 }
 
-// openAPI opens the HTTP API, with the MCP server in it.
-func (s *server) openAPI() (err error) {
-	if s.mcp, err = newMCPServer(s.runtime, s.log); err != nil {
-		return err
-	}
+// openAPI opens the HTTP API, which includes the MCP server.
+func (s *server) openAPI() error {
 	guard := s.guard()
-	if slices.Contains(guard.AllowedOrigins, "*") && !s.runtime.Keys().Enabled() {
-		s.log.Warn("any web page that a browser on this machine opens may call the API: runtime.cors allows every site, and there are no keys")
+	if slices.Contains(guard.AllowedOrigins, "*") && !s.Keys().Enabled() {
+		s.log.Warn("any web page open in a browser on this machine can call the API: runtime.cors allows every site, and there are no keys")
 	}
-	s.api = sqlapi.New(sqlapi.Options{
-		MCP: s.mcp, Queries: s.queries, Guard: guard,
-		Cache:     func() spicepod.ResultCache { return s.runtime.Settings().Caching.SQLResults },
-		Inventory: inventory{s.runtime, s.endpoints, &s.drainer}, Refresher: refresher{s.runtime},
-		Jobs: s.jobs, Results: s.runtime.Results(),
-		Tools: s.runtime.Tools(), Embeddings: s.embeddings, Chats: chats{s.runtime},
-		Reloader: reloader{s.runtime}, Metrics: s.metrics, Log: s.log, Version: version,
-		TLS: s.tls != nil,
-	})
-	return s.openHTTP("http", "--http", s.flags.http, s.drainer.count(s.api))
+	return s.openHTTP("http", "--http", s.flags.http, s.running.count(s.newAPI(guard, s.tls != nil, s.addresses)))
 }
 
 // run serves until ctx ends, then drains.
 func (s *server) run(ctx context.Context, hangups <-chan os.Signal) error {
 	group, ctx := errgroup.WithContext(ctx)
-	for _, d := range s.doors {
-		s.log.Info("listening", "door", d.name, "url", d.scheme+"://"+d.listener.Addr().String())
+	for _, e := range s.endpoints {
+		s.log.Info("listening", "endpoint", e.name, "url", e.scheme+"://"+e.listener.Addr().String())
 		group.Go(func() error {
-			if err := d.serve(d.listener); err != nil && !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, pgwire.ErrServerClosed) {
-				return fmt.Errorf("%s: %w", d.name, err)
+			if err := e.serve(e.listener); err != nil && !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, pgwire.ErrServerClosed) {
+				return fmt.Errorf("%s: %w", e.name, err)
 			}
 			return nil
 		})
 	}
-	group.Go(func() error { return s.runtime.Run(ctx) })
+	group.Go(func() error { return s.Run(ctx) })
 	group.Go(func() error { s.reloads(ctx, hangups); return nil })
 	group.Go(func() error {
 		<-ctx.Done()
@@ -225,14 +185,14 @@ func (s *server) run(ctx context.Context, hangups <-chan os.Signal) error {
 	return group.Wait()
 }
 
-// reloads reloads at each SIGHUP: the Spicepod, and the certificate.
+// reloads reloads the Spicepod and the certificate at each SIGHUP.
 func (s *server) reloads(ctx context.Context, hangups <-chan os.Signal) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-hangups:
-			if _, err := s.runtime.Reload(ctx, "signal"); err != nil && ctx.Err() == nil {
+			if _, err := s.Reload(ctx, "signal"); err != nil && ctx.Err() == nil {
 				s.log.Error("reload failed", "error", err)
 			}
 			s.renewCertificate()
@@ -240,15 +200,15 @@ func (s *server) reloads(ctx context.Context, hangups <-chan os.Signal) {
 	}
 }
 
-// renewCertificate reads the certificate again. When that fails, the last one
-// serves on.
+// renewCertificate reads the certificate again. On failure the last one stays in
+// use.
 func (s *server) renewCertificate() {
 	if s.tls == nil {
 		return
 	}
-	t := s.flags.tls.settings(s.runtime.Settings().TLS)
+	t := s.flags.tls.settings(s.Settings().TLS)
 	if t == nil {
-		s.log.Warn("encryption ends at the next start: runtime.tls was taken out")
+		s.log.Warn("encryption ends at the next start: runtime.tls was removed")
 		return
 	}
 	if err := s.tls.load(t); err != nil {
@@ -259,40 +219,23 @@ func (s *server) renewCertificate() {
 }
 
 func (s *server) close() {
-	for _, d := range s.doors {
-		d.close()
-		d.listener.Close()
+	for _, e := range s.endpoints {
+		e.close()
+		e.listener.Close()
 	}
-	if s.mcp != nil {
-		s.mcp.Close()
+	if s.app != nil {
+		s.app.close()
 	}
-	if s.api != nil {
-		s.api.Close()
-	}
-	if s.jobs != nil {
-		s.jobs.Close()
-	}
-	if s.runtime != nil {
-		s.runtime.Close()
-	}
-	if s.audits != nil {
-		s.audits.Close()
+	if s.auditFile != nil {
+		s.auditFile.Close()
 	}
 }
 
-// embeddings are the models of the generation that serves.
-func (s *server) embeddings() *embeddings.Set {
-	if g := s.runtime.Current(); g != nil {
-		return g.Embeddings
-	}
-	return nil
-}
-
-// endpoints are the doors, for /v1/status.
-func (s *server) endpoints() map[string]string {
+// addresses returns the addresses of the endpoints, by name.
+func (s *server) addresses() map[string]string {
 	all := map[string]string{}
-	for _, d := range s.doors {
-		all[d.name] = d.listener.Addr().String()
+	for _, e := range s.endpoints {
+		all[e.name] = e.listener.Addr().String()
 	}
 	return all
 }

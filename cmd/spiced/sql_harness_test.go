@@ -63,7 +63,7 @@ func sqlPodWith(t *testing.T, change func(pod string) string) string {
 func (p *program) address(door string) (address string) {
 	p.t.Helper()
 	p.eventually("to open "+door, func() (open bool) {
-		_, address, open = strings.Cut(p.door(door), "://")
+		_, address, open = strings.Cut(p.endpoint(door), "://")
 		return open
 	})
 	return address

@@ -16,39 +16,39 @@ import (
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
-// build makes the next generation out of a Spicepod, beside the old one.
+// build makes the next generation of a Spicepod while the old one serves.
 //
-// prepare reads, loads and tests everything without changing what serves;
-// publish makes it in one transaction. A fault of one component leaves it out,
-// with all that uses it, or keeps its last good version.
+// prepare reads, loads and tests everything without changing what is in service;
+// publish creates it in one transaction. A component with a fault is replaced by
+// its last good version or left out with everything that uses it.
 type build struct {
-	d        *Runtime
+	s        *services
+	strict   bool
 	pod      *spicepod.Pod
-	old      *Generation // never nil
+	old      *Generation // an empty one before the first load
 	report   *Report
 	datasets []*datasets.Dataset
 	views    []*datasets.View
 	set      *functions.Set
 	declared []engine.Relation          // datasets and views, loaded or not, and the system tables
-	missing  map[engine.Relation]string // declared, but not to be had: what to say
+	missing  map[engine.Relation]string // declared but not served: how problems name them
 	order    []component
 
-	embeddings     *embeddings.Set
-	embeddingsHash string
-	servers        []*mcpclient.Server
-	keys           *auth.Keyring
+	embeddings *embeddings.Set
+	servers    []*mcpclient.Server
+	keys       *auth.Keyring
 }
 
-func newBuild(d *Runtime, pod *spicepod.Pod, report *Report) *build {
-	old := d.Current()
+func newBuild(s *services, pod *spicepod.Pod, report *Report, strict bool) *build {
+	old := s.Current()
 	if old == nil {
 		old = &Generation{Pod: &spicepod.Pod{}}
 	}
-	return &build{d: d, pod: pod, old: old, report: report, missing: map[engine.Relation]string{}}
+	return &build{s: s, strict: strict, pod: pod, old: old, report: report, missing: map[engine.Relation]string{}}
 }
 
-// problem notes a problem; one that was met before, when the component was
-// tested, say, is noted once.
+// problem reports a problem. One that was reported before, for example by a test
+// of the component, is reported once.
 func (b *build) problem(p spicepod.Problem) {
 	if !slices.Contains(b.report.Problems, p) {
 		b.report.Problems = append(b.report.Problems, p)
@@ -61,10 +61,14 @@ func (b *build) problems(list spicepod.Problems) {
 	}
 }
 
-// prepare compiles and loads. It changes nothing that serves.
+// prepare compiles, loads and tests. It changes nothing that is in service.
 func (b *build) prepare(ctx context.Context) {
 	b.remarks()
-	b.prepareEmbeddings()
+	if b.embeddings = b.lastEmbeddings(); b.embeddings == nil {
+		set, problems := embeddings.NewSet(b.pod, embeddings.Options{})
+		b.embeddings = set
+		b.problems(problems)
+	}
 	b.prepareServers(ctx)
 	b.prepareDatasets(ctx)
 	b.compileFunctions(ctx)
@@ -73,10 +77,10 @@ func (b *build) prepare(ctx context.Context) {
 	b.test(ctx)
 }
 
-// remarks warns of what is declared and does nothing.
+// remarks warns about declarations without effect.
 func (b *build) remarks() {
 	if keys := b.pod.NotServed(); len(keys) > 0 {
-		p := b.pod.Problem(keys[0], "not served yet: "+strings.Join(keys, ", "), "this build reads these keys and does nothing with them")
+		p := b.pod.Problem(keys[0], "not served yet: "+strings.Join(keys, ", "), "this version reads these keys and ignores them")
 		p.Severity = spicepod.Warning
 		b.problem(p)
 	}
@@ -85,7 +89,7 @@ func (b *build) remarks() {
 		b.problem(p)
 	}
 	for _, root := range b.pod.DataRoots() {
-		if !slices.Contains(b.d.roots, root) {
+		if !slices.Contains(b.s.db.roots, root) {
 			p := b.pod.Problem("runtime.data_roots", fmt.Sprintf("the data root %s takes effect at the next start", root), "restart spiced: the engine was locked without it")
 			p.Severity = spicepod.Warning
 			b.problem(p)
@@ -93,17 +97,10 @@ func (b *build) remarks() {
 	}
 }
 
-func relationOf(schema, name string) engine.Relation {
-	if schema == "" {
-		schema = engine.Public
-	}
-	return engine.Relation{Schema: schema, Name: name}
-}
-
-// prepareDatasets loads what is new. A dataset that cannot be loaded keeps its
-// last good version.
+// prepareDatasets loads what is new. A dataset that cannot be loaded is replaced
+// by its last good version.
 func (b *build) prepareDatasets(ctx context.Context) {
-	ready, problems := b.d.data.Prepare(ctx, b.pod)
+	ready, problems := b.s.data.Prepare(ctx, b.pod)
 	b.problems(problems)
 	b.declared = append(b.declared, SystemRelations()...)
 	have := map[engine.Relation]bool{}
@@ -117,7 +114,7 @@ func (b *build) prepareDatasets(ctx context.Context) {
 		if have[r] {
 			continue
 		}
-		if last := b.standIn(i); last != nil {
+		if last := b.lastGood(i); last != nil {
 			b.datasets = append(b.datasets, last)
 			continue
 		}
@@ -125,13 +122,11 @@ func (b *build) prepareDatasets(ctx context.Context) {
 	}
 }
 
-func (b *build) lastDataset(r engine.Relation) *datasets.Dataset {
-	for _, d := range b.old.Datasets {
-		if d.Relation == r {
-			return d
-		}
-	}
-	return nil
+// prepareServers connects to new MCP servers.
+func (b *build) prepareServers(ctx context.Context) {
+	servers, problems := b.s.tools.servers.Prepare(ctx, b.pod)
+	b.servers = servers
+	b.problems(problems)
 }
 
 func (b *build) compileFunctions(ctx context.Context) {
@@ -141,28 +136,28 @@ func (b *build) compileFunctions(ctx context.Context) {
 	if !b.pod.Runtime.Functions.Enabled {
 		return
 	}
-	set, problems := functions.Compile(ctx, b.d.db, b.pod, b.declared, b.old.Functions)
+	set, problems := functions.Compile(ctx, b.s.DB(), b.pod, b.declared, b.old.Functions)
 	b.set = set
 	b.problems(problems)
 }
 
-// compileViews compiles the views by what is declared; a view with a fault
-// keeps its last good version.
+// compileViews compiles the views. A view with a fault is replaced by its last
+// good version.
 func (b *build) compileViews(ctx context.Context) {
 	for i := range b.pod.Views {
 		last := b.lastView(relationOf(b.pod.Views[i].Qualified()))
 		if last != nil && last.Hash == spicepod.Fingerprint(b.pod.Views[i]) {
-			b.revive(component{view: last})
+			b.restore(component{view: last})
 		}
 	}
 	names := engine.NewCatalog(0, b.declared, append(baseFunctions(), b.set.Engine()...))
 	for i := range b.pod.Views {
 		r := relationOf(b.pod.Views[i].Qualified())
 		last := b.lastView(r)
-		v, problem := datasets.CompileView(ctx, b.d.db, b.pod, i, names, b.reusable(last))
+		v, problem := datasets.CompileView(ctx, b.s.DB(), b.pod, i, names, b.reusable(last))
 		if problem != nil {
 			b.problem(*problem)
-			if v = last; v != nil && !b.revive(component{view: v}) {
+			if v = last; v != nil && !b.restore(component{view: v}) {
 				v = nil
 			}
 		}
@@ -174,35 +169,12 @@ func (b *build) compileViews(ctx context.Context) {
 	}
 }
 
-func (b *build) lastView(r engine.Relation) *datasets.View {
-	for _, v := range b.old.Views {
-		if v.Relation == r {
-			return v
-		}
-	}
-	return nil
-}
-
-// reusable returns v unless a function it calls has changed, since the text of
-// its calls depends on their signatures.
-func (b *build) reusable(v *datasets.View) *datasets.View {
-	if v == nil {
-		return nil
-	}
-	for _, name := range v.Uses.Functions {
-		if f := b.set.Get(name); f == nil || !f.Same(b.old.Functions.Get(name)) {
-			return nil
-		}
-	}
-	return v
-}
-
-// generation is what the build made.
+// generation returns the generation of the build.
 func (b *build) generation() *Generation {
 	return &Generation{
 		Number: b.old.Number + 1, Pod: b.pod, Functions: b.set,
 		Datasets: b.datasets, Views: b.views, Published: time.Now(),
-		Embeddings: b.embeddings, embeddingsHash: b.embeddingsHash, servers: b.servers,
+		Embeddings: b.embeddings, servers: b.servers,
 		order: slices.Clone(b.order), keys: b.keys,
 	}
 }

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"time"
 
 	"github.com/spiced-sql/spiced/functions"
+	"github.com/spiced-sql/spiced/internal/peers/mcplock"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/spicepod"
@@ -15,26 +17,33 @@ import (
 
 // Report is the outcome of one load.
 type Report struct {
-	Generation  uint64                 // the one that serves after it
-	Accepted    bool                   // whether it made that generation
-	Trigger     string                 // start, file, signal, request or retry
-	Time        time.Time              // when it began
-	Duration    time.Duration          //
-	Changed     []string               // components made anew or removed, such as "function f"
+	Generation  uint64    // in service after the load
+	Accepted    bool      // the load made that generation
+	Trigger     string    // start, file, signal, request or retry
+	Time        time.Time // of the start
+	Duration    time.Duration
+	Changed     []string               // components created again or removed, such as "function f"
 	Problems    spicepod.Problems      // every fault, in file order
 	Tests       []functions.TestResult // of the functions that changed
 	SearchTests []registry.SearchTestResult
 }
 
-// Load reads the Spicepod and publishes the generation it makes. A structural
-// fault, any fault under [Options.Strict], or the end of ctx leaves the
-// generation that serves. Only one goroutine loads; others use
-// [Runtime.Reload].
-func (d *Runtime) Load(ctx context.Context, trigger string) *Report {
+// loader builds generations from the Spicepod's files.
+type loader struct {
+	*services
+	path      string
+	strict    bool     // any fault refuses the load
+	first     *reading // of New, for the first load
+	watcher   *watcher // nil unless files are watched
+	published func()   // may be nil
+}
+
+// load is [Runtime.Load].
+func (l *loader) load(ctx context.Context, trigger string) *Report {
 	report := &Report{Trigger: trigger, Time: time.Now()}
-	err := d.load(ctx, report)
+	err := l.publish(ctx, report)
 	report.Duration = time.Since(report.Time)
-	if g := d.Current(); g != nil {
+	if g := l.Current(); g != nil {
 		report.Generation = g.Number
 	}
 	var problems spicepod.Problems
@@ -43,19 +52,16 @@ func (d *Runtime) Load(ctx context.Context, trigger string) *Report {
 		report.Problems = problems
 	case err != nil:
 		report.Problems = append(report.Problems, spicepod.Problem{
-			Position: spicepod.Position{File: d.opts.Path}, Message: err.Error(),
+			Position: spicepod.Position{File: l.path}, Message: err.Error(),
 		})
 	}
 	report.Problems.Sort()
 	report.Accepted = err == nil
-	d.report.Store(report)
-	if report.Accepted {
-		d.ready.Store(true) // who sees it can read the report
-	}
-	d.tell(report)
-	d.count(report)
-	if !report.Accepted && d.Current() != nil && ctx.Err() == nil {
-		d.noteRefusal(ctx, report)
+	l.finished(report)
+	l.logReport(report)
+	l.count(report)
+	if !report.Accepted && l.Current() != nil && ctx.Err() == nil {
+		l.storeRefusal(ctx, report)
 	}
 	return report
 }
@@ -67,38 +73,35 @@ type reading struct {
 	pod   *spicepod.Pod
 }
 
-func (r *reading) read(path string) (err error) {
+func read(path string) (r *reading, err error) {
+	r = &reading{began: time.Now()}
 	r.pod, r.files, err = spicepod.LoadFiles(path)
-	return err
+	return r, err
 }
 
-// errStrict says that faults of components refuse the load.
+// errStrict means that faults of components refuse the load.
 var errStrict = errors.New("strict: a component has a fault")
 
-func (d *Runtime) load(ctx context.Context, report *Report) error {
-	r := d.first
-	var err error
-	if d.first = nil; r == nil {
-		r = &reading{began: report.Time}
-		err = r.read(d.opts.Path)
+func (l *loader) publish(ctx context.Context, report *Report) (err error) {
+	r := l.first
+	if l.first = nil; r == nil {
+		r, err = read(l.path)
 	}
-	if d.watcher != nil {
-		d.watcher.watch(d.watched(r), r.began)
+	if l.watcher != nil {
+		l.watcher.watch(r.watched(), r.began)
 	}
 	if err != nil {
 		return err
 	}
-	keys, err := d.readKeys(r.pod, report)
-	if err != nil {
+	b := newBuild(l.services, r.pod, report, l.strict)
+	if b.keys, err = l.readKeys(r.pod, report); err != nil {
 		return err
 	}
-	b := newBuild(d, r.pod, report)
-	b.keys = keys
 	b.prepare(ctx)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if d.opts.Strict && report.Problems.HasErrors() {
+	if l.strict && report.Problems.HasErrors() {
 		return report.Problems
 	}
 	if err := b.publish(ctx); err != nil {
@@ -107,27 +110,27 @@ func (d *Runtime) load(ctx context.Context, report *Report) error {
 		}
 		return fmt.Errorf("publish: %w", err)
 	}
-	d.warmWorkers()
-	for _, f := range d.hear {
-		f()
+	l.db.warmWorkers()
+	if l.published != nil {
+		l.published()
 	}
 	return nil
 }
 
-// watched are the files whose change is a reason to load.
-func (d *Runtime) watched(r *reading) []string {
+// watched returns the files whose change causes a load.
+func (r *reading) watched() []string {
 	if r.pod == nil {
 		return r.files
 	}
-	return append(slices.Clip(r.files), lockFile(r.pod))
+	return append(slices.Clip(r.files), filepath.Join(r.pod.Dir, mcplock.Name))
 }
 
-// tell writes the outcome, and each fault, to the log.
-func (d *Runtime) tell(r *Report) {
+// logReport logs each fault and the outcome.
+func (l *loader) logReport(r *Report) {
 	for _, p := range r.Problems {
-		level, message := d.log.Error, p.Message
+		level, message := l.log.Error, p.Message
 		if p.Severity == spicepod.Warning {
-			level = d.log.Warn
+			level = l.log.Warn
 		}
 		attrs := []any{"at", p.Position.String()}
 		if p.Component != "" {
@@ -139,18 +142,18 @@ func (d *Runtime) tell(r *Report) {
 		level(message, attrs...)
 	}
 	switch {
-	case !r.Accepted && d.Current() != nil:
-		d.log.Error("the Spicepod was refused; the last one goes on serving", "trigger", r.Trigger, "generation", r.Generation, "problems", len(r.Problems))
+	case !r.Accepted && l.Current() != nil:
+		l.log.Error("the Spicepod was refused; the last good one stays in service", "trigger", r.Trigger, "generation", r.Generation, "problems", len(r.Problems))
 	case r.Accepted:
-		g := d.Current()
-		d.log.Info("generation published", "generation", g.Number, "trigger", r.Trigger, "took", r.Duration.Round(time.Microsecond),
+		g := l.Current()
+		l.log.Info("generation published", "generation", g.Number, "trigger", r.Trigger, "took", r.Duration.Round(time.Microsecond),
 			"functions", g.Functions.Len(), "datasets", len(g.Datasets), "views", len(g.Views), "changed", len(r.Changed), "problems", len(r.Problems))
 	}
 }
 
-// count keeps the metrics of loads.
-func (d *Runtime) count(r *Report) {
-	m, g := d.opts.Metrics, d.Current()
+// count updates the metrics of loads.
+func (l *loader) count(r *Report) {
+	m, g := l.metrics, l.Current()
 	if m == nil {
 		return
 	}
@@ -174,25 +177,10 @@ func (d *Runtime) count(r *Report) {
 	m.KeepDatasets(names)
 }
 
-// noteRefusal puts the faults of a refused load where SQL finds them.
-func (d *Runtime) noteRefusal(ctx context.Context, report *Report) {
-	err := d.republish(ctx, func(tx *engine.Tx) error { return fillLoadErrors(tx, report) })
+// storeRefusal stores the faults of a refused load in spiced.load_errors.
+func (l *loader) storeRefusal(ctx context.Context, report *Report) {
+	err := l.db.republish(ctx, func(tx *engine.Tx) error { return fillLoadErrors(tx, report) })
 	if err != nil {
-		d.log.Warn("spiced.load_errors is out of date", "error", err)
+		l.log.Warn("spiced.load_errors is out of date", "error", err)
 	}
-}
-
-// republish runs build in a publication that leaves the generation as it is.
-func (d *Runtime) republish(ctx context.Context, build func(*engine.Tx) error) error {
-	d.publishing.Lock()
-	defer d.publishing.Unlock()
-	g := d.Current()
-	if g == nil {
-		return errors.New("nothing is published yet")
-	}
-	if err := d.db.Publish(ctx, d.db.Current().Renew(), build); err != nil {
-		return err
-	}
-	d.warmWorkers()
-	return nil
 }

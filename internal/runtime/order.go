@@ -5,35 +5,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spiced-sql/spiced/functions"
 	"github.com/spiced-sql/spiced/internal/data/datasets"
-	"github.com/spiced-sql/spiced/internal/sql/engine"
-	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 )
 
-// component is a function or a view: what is made in dependency order.
-type component struct {
-	function *functions.Function
-	view     *datasets.View
-}
-
-func (c component) String() string {
-	if c.function != nil {
-		return "function " + c.function.Name
-	}
-	return "view " + c.view.Declared.Name
-}
-
-func (c component) uses() (names []string, relations []engine.Relation) {
-	if c.function != nil {
-		return c.function.Uses.Functions, c.function.Uses.Relations
-	}
-	return c.view.Uses.Functions, c.view.Uses.Relations
-}
-
-// arrange puts functions and views into one order in which everything comes
-// after what it uses. A circle is broken by leaving out, with a problem, those
-// of its components that are new.
+// arrange orders functions and views so that each comes after what it uses. A
+// dependency cycle is a problem; its new components are excluded.
 func (b *build) arrange() {
 	a := arrangement{build: b, state: map[component]mark{}}
 	for _, f := range b.set.All() {
@@ -48,7 +24,7 @@ func (b *build) arrange() {
 	}
 }
 
-// mark says how far the search has come with a component.
+// mark is the state of a component in the depth-first search.
 type mark uint8
 
 const (
@@ -62,7 +38,7 @@ type arrangement struct {
 	state  map[component]mark
 	path   []component
 	order  []component
-	broken []component // of circles
+	broken []component // by cycles
 }
 
 func (a *arrangement) visit(c component) {
@@ -70,7 +46,7 @@ func (a *arrangement) visit(c component) {
 	case done:
 		return
 	case open:
-		a.circle(c)
+		a.cycle(c)
 		return
 	}
 	a.state[c] = open
@@ -83,7 +59,7 @@ func (a *arrangement) visit(c component) {
 	a.order = append(a.order, c)
 }
 
-// needs are the components that c uses.
+// needs returns the components that c uses.
 func (b *build) needs(c component) []component {
 	names, relations := c.uses()
 	var list []component
@@ -100,8 +76,8 @@ func (b *build) needs(c component) []component {
 	return list
 }
 
-// circle reports the components between the two occurrences of c.
-func (a *arrangement) circle(c component) {
+// cycle reports the components between the two occurrences of c.
+func (a *arrangement) cycle(c component) {
 	path := a.path[slices.Index(a.path, c):]
 	var names []string
 	for _, p := range append(slices.Clone(path), c) {
@@ -113,42 +89,6 @@ func (a *arrangement) circle(c component) {
 			continue
 		}
 		a.broken = append(a.broken, p)
-		a.build.problem(p.problem(a.build.pod, fmt.Sprintf("%s uses itself: %s", p, strings.Join(names, " → ")), "break the circle"))
+		a.build.problem(p.problem(a.build.pod, fmt.Sprintf("dependency cycle: %s", strings.Join(names, " → ")), "remove one of these dependencies"))
 	}
-}
-
-// changed returns the components whose DDL must run: those that are new or
-// different, and those that use such a one, or a dataset that is.
-func (b *build) changed() map[component]bool {
-	all := map[component]bool{}
-	names := map[string]bool{}
-	relations := map[engine.Relation]bool{}
-	for _, d := range b.datasets {
-		relations[d.Relation] = b.lastDataset(d.Relation) != d
-	}
-	for _, c := range b.order {
-		if !b.isNew(c) && !b.usesAny(c, names, relations) {
-			continue
-		}
-		all[c] = true
-		if c.function != nil {
-			names[sqltree.Fold(c.function.Name)] = true
-		} else {
-			relations[c.view.Relation] = true
-		}
-	}
-	return all
-}
-
-func (b *build) isNew(c component) bool {
-	if c.function != nil {
-		return !c.function.Same(b.old.Functions.Get(c.function.Name))
-	}
-	return b.lastView(c.view.Relation) != c.view
-}
-
-func (b *build) usesAny(c component, names map[string]bool, relations map[engine.Relation]bool) bool {
-	fs, rs := c.uses()
-	return slices.ContainsFunc(fs, func(n string) bool { return names[sqltree.Fold(n)] }) ||
-		slices.ContainsFunc(rs, func(r engine.Relation) bool { return relations[r] })
 }

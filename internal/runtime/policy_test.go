@@ -166,7 +166,7 @@ func TestCircles(t *testing.T) {
 	}
 	r := start(t, files{"spicepod.yaml": "views: [{name: v, sql: 'SELECT f() AS b'}, {name: w, sql: 'SELECT 5 AS b'}]\nfunctions:\n" + fn("f", "", "1")})
 	report := r.pod("views: [{name: v, sql: 'SELECT f() AS b'}, {name: w, sql: 'SELECT 5 AS b'}]\nfunctions:\n" + fn("f", "", "(SELECT max(b) FROM v)"))
-	if !strings.Contains(report.Problems.Error(), "uses itself") {
+	if !strings.Contains(report.Problems.Error(), "dependency cycle: ") {
 		t.Errorf("problems: %v", report.Problems)
 	}
 	r.want("SELECT f(), (SELECT b FROM v)", "1,1")

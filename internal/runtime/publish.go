@@ -11,7 +11,6 @@ import (
 	"github.com/spiced-sql/spiced/internal/data/datasets"
 	"github.com/spiced-sql/spiced/internal/protocols/pgwire/pgcatalog"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
-	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 	"github.com/spiced-sql/spiced/spicepod"
 	"github.com/spiced-sql/spiced/udf"
 )
@@ -19,31 +18,31 @@ import (
 // errFaults ends a transaction in which components failed.
 var errFaults = errors.New("components have faults")
 
-// publish makes the generation in one transaction and serves it. When
-// components fail it is made again without them, since some of DuckDB's errors
-// end a transaction; each round leaves at least one component out.
+// publish creates the generation in one transaction and puts it in service. If
+// components fail it tries again without them, because some of DuckDB's errors
+// abort the transaction; each attempt excludes at least one component.
 func (b *build) publish(ctx context.Context) error {
-	b.d.publishing.Lock()
-	defer b.d.publishing.Unlock()
+	b.s.db.publishing.Lock()
+	defer b.s.db.publishing.Unlock()
 	for {
-		b.settle()
-		if b.d.opts.Strict && b.report.Problems.HasErrors() {
+		b.removeUnusable()
+		if b.strict && b.report.Problems.HasErrors() {
 			return errStrict
 		}
-		m := &maker{build: b}
-		err := m.publish(ctx)
+		a := &attempt{build: b}
+		err := a.publish(ctx)
 		if err == nil {
 			return nil
 		}
-		if len(m.failed) == 0 {
+		if len(a.failed) == 0 {
 			return err
 		}
-		b.exclude(m.failed)
+		b.exclude(a.failed)
 	}
 }
 
-// maker is one attempt to make a build.
-type maker struct {
+// attempt is one try to publish a build.
+type attempt struct {
 	*build
 	tx     *engine.Tx
 	traits *traits
@@ -51,228 +50,36 @@ type maker struct {
 	failed []component
 }
 
-// publish makes everything in one transaction. When a component fails it goes
-// on with those that do not use it, to find all faults, and undoes it all.
-func (m *maker) publish(ctx context.Context) error {
-	g := m.generation()
-	m.traits = m.readTraits()
-	if err := m.makeTools(g); err != nil {
+// publish creates everything in one transaction. If a component fails it goes on
+// with those that do not use it, to find all faults, and rolls back.
+func (a *attempt) publish(ctx context.Context) error {
+	g := a.generation()
+	a.traits = a.readTraits()
+	if err := a.makeTools(g); err != nil {
 		return err
 	}
-	next := engine.NewCatalog(g.Number, m.available(), m.guarded(g))
-	next.SetTraits(m.traits.relations)
-	next.SetWritable(m.writable())
-	next.Published(func() { m.d.serve(m.old, g) })
-	next.Script(func() []string { return m.d.script(g) })
-	return m.d.db.Publish(ctx, next, func(tx *engine.Tx) error {
-		m.tx = tx
-		for _, step := range []func() error{m.make, func() error { return m.makeToolFunctions(g) }, func() error { return m.searchTests(ctx, g) }} {
+	next := engine.NewCatalog(g.Number, a.available(), a.guarded(g))
+	next.SetTraits(a.traits.relations)
+	next.SetWritable(a.writable())
+	next.Published(func() { a.s.serve(a.old, g) })
+	next.Script(func() []string { return a.s.db.script(g) })
+	return a.s.db.Publish(ctx, next, func(tx *engine.Tx) error {
+		a.tx = tx
+		for _, step := range []func() error{a.make, func() error { return a.makeToolFunctions(g) }, func() error { return a.searchTests(ctx, g) }} {
 			if err := step(); err != nil {
 				return err
 			}
 		}
-		m.report.Generation, m.report.Changed = g.Number, m.made
-		m.report.Problems.Sort()
-		return m.fill(g)
+		a.report.Generation, a.report.Changed = g.Number, a.made
+		a.report.Problems.Sort()
+		return a.fill(g)
 	})
 }
 
-// writable are the tables behind the datasets that callers may write.
-func (b *build) writable() map[engine.Relation]string {
-	tables := map[engine.Relation]string{}
-	for _, d := range b.datasets {
-		if table, ok := d.Base(); ok {
-			tables[d.Relation] = table
-		}
-	}
-	return tables
-}
-
-// serve makes g the generation that serves. The engine calls it as it swaps.
-func (d *Runtime) serve(old, g *Generation) {
-	d.current.Store(g)
-	d.keys.Store(g.keys)
-	d.registry.Publish(g.Tools)
-	d.servers.Publish(g.servers)
-	cache := g.Pod.Runtime.Tools.Cache
-	if !cache.Enabled {
-		cache.MaxBytes = 0
-	}
-	d.registry.CacheLimit(int64(cache.MaxBytes))
-	if old.Embeddings != nil && old.Embeddings != g.Embeddings {
-		d.closing.Go(func() { old.Embeddings.Close() }) // waits for the calls of it that run
-	}
-}
-
-// makeTools makes the catalog of tools, which serves with the generation.
-func (m *maker) makeTools(g *Generation) (err error) {
-	if g.Tools, err = m.catalog(g); err != nil {
-		return err
-	}
-	g.toolFunctions = m.toolFunctions(g.Tools)
-	m.makeModels(g)
-	if m.d.opts.Strict && m.report.Problems.HasErrors() {
-		return errStrict
-	}
-	return nil
-}
-
-func (m *maker) make() error {
-	if err := m.drop(); err != nil {
-		return err
-	}
-	for _, d := range m.build.datasets {
-		if m.lastDataset(d.Relation) == d {
-			continue
-		}
-		if err := d.Install(m.tx); err != nil {
-			return err // it was proven when it was prepared: the source vanished just now
-		}
-		m.made = append(m.made, "dataset "+d.Declared.Name)
-	}
-	if err := m.makeComponents(); err != nil {
-		return err
-	}
-	if len(m.failed) > 0 {
-		return errFaults
-	}
-	m.d.data.Publish(m.tx, m.build.datasets, m.views)
-	return nil
-}
-
-// manyFunctions is how many functions are worth a plain prelude while they are
-// made.
-const manyFunctions = 100
-
-// makeComponents makes the functions and views that changed, in their order.
-func (m *maker) makeComponents() error {
-	changed := m.changed()
-	if len(changed) >= manyFunctions {
-		if err := m.run(prelude.Plain(false)); err != nil {
-			return err
-		}
-	}
-	for _, c := range m.order {
-		if !changed[c] || m.usesFailed(c) {
-			continue
-		}
-		if p := m.create(c); p != nil {
-			m.problem(*p)
-			m.failed = append(m.failed, c)
-			if m.tx.Exec("SELECT 1") != nil {
-				return errFaults // the transaction is over
-			}
-			continue
-		}
-		m.made = append(m.made, c.String())
-	}
-	if len(changed) >= manyFunctions {
-		return m.run(prelude.Restore())
-	}
-	return nil
-}
-
-// run executes statements that do not fail.
-func (m *maker) run(statements []string) error {
-	for _, sql := range statements {
-		if err := m.tx.Exec(sql); err != nil {
-			return fmt.Errorf("%s: %w", sql, err)
-		}
-	}
-	return nil
-}
-
-// usesFailed reports whether c uses a component that failed in this attempt.
-func (m *maker) usesFailed(c component) bool {
-	return slices.ContainsFunc(m.needs(c), func(n component) bool { return slices.Contains(m.failed, n) || m.skipped(n) })
-}
-
-// skipped reports whether n was left out in this attempt since something it
-// uses failed.
-func (m *maker) skipped(n component) bool {
-	return slices.ContainsFunc(m.needs(n), func(u component) bool { return slices.Contains(m.failed, u) || m.skipped(u) })
-}
-
-// drop removes functions, views and datasets that are declared no more.
-func (m *maker) drop() error {
-	var ddl []string
-	gone := func(component string, statements []string) {
-		ddl = append(ddl, statements...)
-		m.made = append(m.made, component)
-	}
-	for _, f := range m.set.Removed(m.old.Functions) {
-		gone("function "+f.Name, f.Drop())
-	}
-	kept := m.available()
-	for _, v := range m.old.Views {
-		if !slices.Contains(kept, v.Relation) {
-			gone("view "+v.Declared.Name, v.Drop())
-		}
-	}
-	for _, d := range m.old.Datasets {
-		if !slices.Contains(kept, d.Relation) {
-			gone("dataset "+d.Declared.Name, d.Drop())
-		}
-	}
-	return m.run(ddl)
-}
-
-func (m *maker) create(c component) *spicepod.Problem {
-	if c.view != nil {
-		return asProblem(m.pod, c, c.view.Install(m.tx))
-	}
-	if old := m.old.Functions.Get(c.function.Name); old != nil {
-		for _, sql := range c.function.DropStale(old) {
-			if err := m.tx.Exec(sql); err != nil {
-				return asProblem(m.pod, c, err)
-			}
-		}
-	}
-	return c.function.Create(m.tx, m.pod, functions.Published())
-}
-
-func asProblem(pod *spicepod.Pod, c component, err error) *spicepod.Problem {
-	if err == nil {
-		return nil
-	}
-	var p *spicepod.Problem
-	if errors.As(err, &p) {
-		return p
-	}
-	problem := c.problem(pod, err.Error(), "")
-	return &problem
-}
-
-// problem is a problem of the component as a whole.
-func (c component) problem(pod *spicepod.Pod, message, hint string) spicepod.Problem {
-	p := pod.KeyProblem(c.pathIn(pod)+".name", message, hint)
-	p.Component = c.String()
-	return p
-}
-
-// pathIn is where pod declares the component; a last good version was declared
-// elsewhere.
-func (c component) pathIn(pod *spicepod.Pod) string {
-	if c.function != nil {
-		for i := range pod.Functions {
-			if sqltree.Fold(pod.Functions[i].Name) == sqltree.Fold(c.function.Name) {
-				return fmt.Sprintf("functions[%d]", i)
-			}
-		}
-		return "functions"
-	}
-	for i := range pod.Views {
-		if relationOf(pod.Views[i].Qualified()) == c.view.Relation {
-			return fmt.Sprintf("views[%d]", i)
-		}
-	}
-	return "views"
-}
-
-// available are the relations that statements may read.
+// available returns the relations that statements may read.
 func (b *build) available() []engine.Relation {
 	list := SystemRelations()
-	if b.d.pgcatalog {
+	if b.s.db.pgcatalog {
 		list = append(list, pgcatalog.Relations()...)
 	}
 	for _, d := range b.datasets {
@@ -284,117 +91,132 @@ func (b *build) available() []engine.Relation {
 	return list
 }
 
-// prune takes out components that read what cannot be had.
-func (b *build) prune() {
-	for again := true; again; {
-		again = false
-		for _, c := range b.order {
-			_, relations := c.uses()
-			i := slices.IndexFunc(relations, func(r engine.Relation) bool { return b.missing[r] != "" })
-			if i < 0 {
-				continue
+// writable returns the tables behind the datasets that callers may write.
+func (b *build) writable() map[engine.Relation]string {
+	tables := map[engine.Relation]string{}
+	for _, d := range b.datasets {
+		if table, ok := d.Base(); ok {
+			tables[d.Relation] = table
+		}
+	}
+	return tables
+}
+
+// serve puts g in service. The engine calls it as it switches catalogs.
+func (s *services) serve(old, g *Generation) {
+	s.current.Store(g)
+	s.keys.Store(g.keys)
+	s.tools.registry.Publish(g.Tools)
+	s.tools.servers.Publish(g.servers)
+	cache := g.Pod.Runtime.Tools.Cache
+	if !cache.Enabled {
+		cache.MaxBytes = 0
+	}
+	s.tools.registry.CacheLimit(int64(cache.MaxBytes))
+	if old.Embeddings != nil && old.Embeddings != g.Embeddings {
+		s.closing.Go(func() { old.Embeddings.Close() }) // waits for its running calls
+	}
+}
+
+func (a *attempt) make() error {
+	for _, r := range a.removed() {
+		if err := a.run(r.ddl); err != nil {
+			return err
+		}
+		a.made = append(a.made, r.component)
+	}
+	for _, d := range a.build.datasets {
+		if !a.isNewDataset(d) {
+			continue
+		}
+		if err := d.Install(a.tx); err != nil {
+			return err // it could be read when it was prepared: the source has vanished since
+		}
+		a.made = append(a.made, "dataset "+d.Declared.Name)
+	}
+	if err := a.makeComponents(); err != nil {
+		return err
+	}
+	if len(a.failed) > 0 {
+		return errFaults
+	}
+	a.s.data.Publish(a.tx, a.build.datasets, a.views)
+	return nil
+}
+
+// manyFunctions is how many functions it takes for a plain prelude to pay off.
+const manyFunctions = 100
+
+// makeComponents creates the functions and views that changed, in their order.
+func (a *attempt) makeComponents() error {
+	changed := a.changed()
+	if len(changed) >= manyFunctions {
+		if err := a.run(prelude.Plain(false)); err != nil {
+			return err
+		}
+	}
+	for _, c := range a.order {
+		if !changed[c] || a.usesFailed(c) {
+			continue
+		}
+		if p := a.create(c); p != nil {
+			a.problem(*p)
+			a.failed = append(a.failed, c)
+			if a.tx.Exec("SELECT 1") != nil {
+				return errFaults // the transaction is over
 			}
-			b.problem(c.problem(b.pod, "it reads "+b.missing[relations[i]], "mend that first"))
-			b.exclude([]component{c})
-			again = true
-			break
-		}
-	}
-}
-
-// exclude puts the last good versions of components back, and takes those that
-// have none out, with everything that uses them.
-func (b *build) exclude(failed []component) {
-	var gone []string
-	for _, c := range failed {
-		if c.view != nil {
-			b.excludeView(c.view)
 			continue
 		}
-		last := b.old.Functions.Get(c.function.Name)
-		if last != nil && last != c.function && b.revive(component{function: last}) {
-			b.set = b.set.With(last)
-			continue
-		}
-		gone = append(gone, c.function.Name)
+		a.made = append(a.made, c.String())
 	}
-	if len(gone) > 0 {
-		rest, problems := b.set.Without(b.pod, gone...)
-		b.set = rest
-		b.problems(problems)
-		b.excludeCallers()
+	if len(changed) >= manyFunctions {
+		return a.run(prelude.Restore())
 	}
-	b.arrange()
+	return nil
 }
 
-// excludeCallers takes out views that call functions that are gone.
-func (b *build) excludeCallers() {
-	for _, v := range slices.Clone(b.views) {
-		for _, n := range v.Uses.Functions {
-			if b.set.Get(n) == nil {
-				c := component{view: v}
-				b.problem(c.problem(b.pod, fmt.Sprintf("it calls function %q, which has a fault", n), "mend that first"))
-				b.excludeView(v)
-				break
+// run executes statements that are expected to succeed.
+func (a *attempt) run(statements []string) error {
+	for _, sql := range statements {
+		if err := a.tx.Exec(sql); err != nil {
+			return fmt.Errorf("%s: %w", sql, err)
+		}
+	}
+	return nil
+}
+
+// usesFailed reports whether c uses a component that failed in this attempt.
+func (a *attempt) usesFailed(c component) bool {
+	return slices.ContainsFunc(a.needs(c), func(n component) bool { return slices.Contains(a.failed, n) || a.skipped(n) })
+}
+
+// skipped reports whether this attempt left n out because something it uses
+// failed.
+func (a *attempt) skipped(n component) bool {
+	return slices.ContainsFunc(a.needs(n), func(u component) bool { return slices.Contains(a.failed, u) || a.skipped(u) })
+}
+
+func (a *attempt) create(c component) *spicepod.Problem {
+	if c.view != nil {
+		return asProblem(a.pod, c, c.view.Install(a.tx))
+	}
+	if old := a.old.Functions.Get(c.function.Name); old != nil {
+		for _, sql := range c.function.DropStale(old) {
+			if err := a.tx.Exec(sql); err != nil {
+				return asProblem(a.pod, c, err)
 			}
 		}
 	}
-}
-
-// revive reports whether a last good version, c, works in this build. Functions
-// that it calls and that are declared no more stay for it, with a problem.
-func (b *build) revive(c component) bool {
-	names, relations := c.uses()
-	for _, r := range relations {
-		if !slices.Contains(b.declared, r) || b.missing[r] != "" {
-			return false
-		}
-	}
-	for _, n := range names {
-		if b.set.Get(n) != nil {
-			continue
-		}
-		removed := b.old.Functions.Get(n)
-		if removed == nil || !b.pod.Runtime.Functions.Enabled || b.declares(n) || !b.revive(component{function: removed}) {
-			return false
-		}
-		p := b.pod.KeyProblem(c.pathIn(b.pod)+".name", fmt.Sprintf("function %s was removed but is still called by %s", removed.Name, c), "change its callers first")
-		p.Component = removed.Component()
-		b.problem(p)
-		b.set = b.set.With(removed)
-	}
-	return true
-}
-
-// declares reports whether the Spicepod has an enabled function of that name.
-func (b *build) declares(name string) bool {
-	return slices.ContainsFunc(b.pod.Functions, func(f spicepod.Function) bool {
-		return f.Enabled && sqltree.Fold(f.Name) == sqltree.Fold(name)
-	})
-}
-
-// excludeView replaces v by its last good version or takes it out.
-func (b *build) excludeView(v *datasets.View) {
-	i := slices.Index(b.views, v)
-	if i < 0 {
-		return
-	}
-	b.views = slices.Clone(b.views)
-	if last := b.lastView(v.Relation); last != nil && last != v && b.revive(component{view: last}) {
-		b.views[i] = last
-		return
-	}
-	b.views = slices.Delete(b.views, i, i+1)
-	b.missing[v.Relation] = fmt.Sprintf("view %q, which has a fault", v.Declared.Name)
+	return c.function.Create(a.tx, a.pod, functions.Published())
 }
 
 // fill writes the introspection tables.
-func (m *maker) fill(g *Generation) error {
+func (a *attempt) fill(g *Generation) error {
 	return errors.Join(
-		udf.Fill(m.tx, m.pod, m.set, m.old.Functions),
-		datasets.Fill(m.tx, m.d.data.StatusOf(m.build.datasets, m.views)),
-		fillLoadErrors(m.tx, m.report),
-		fillGeneration(m.tx, g, m.report),
-		fillModels(m.tx, g),
+		udf.Fill(a.tx, a.pod, a.set, a.old.Functions),
+		datasets.Fill(a.tx, a.s.data.StatusOf(a.build.datasets, a.views)),
+		fillLoadErrors(a.tx, a.report),
+		fillGeneration(a.tx, g, a.report),
+		fillModels(a.tx, g),
 	)
 }

@@ -239,7 +239,7 @@ func TestAnOlderPolicyDoesNotStandIn(t *testing.T) {
 	r := start(t, files{"t.csv": owned, "spicepod.yaml": dataset(good) + "views: [{name: v, sql: SELECT * FROM t}]\n"})
 	r.wantAs("ann", "FROM v", `1: 1 "ann"`)
 	r.problems(r.pod(dataset(`, row_filter: "owner = ctx('user_id') AND leevel = 1"`)+"views: [{name: v, sql: SELECT * FROM t}]\n"),
-		"has changed, and the version before does not stand in for it", `"leevel" not found`, `it reads dataset "t", which could not be loaded`)
+		"has changed, so the last good version cannot replace it", `"leevel" not found`, `it reads dataset "t", which could not be loaded`)
 	r.wantAs("ann", "FROM t", "error: ")
 	r.wantAs("ann", "FROM v", "error: ")
 	r.problems(r.pod(dataset(good)))

@@ -10,10 +10,10 @@ import (
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
-// test runs the tests of functions that changed, on a stage of their own. A
-// function that fails one is left out or keeps its last good version.
+// test runs the tests of functions that changed, on a stage. A function that
+// fails one is replaced by its last good version or left out.
 func (b *build) test(ctx context.Context) {
-	stage, err := b.d.db.Stage(ctx)
+	stage, err := b.s.db.Stage(ctx)
 	if err != nil {
 		b.problem(spicepod.Problem{
 			Position: spicepod.Position{File: b.pod.File},
@@ -32,7 +32,7 @@ func (b *build) test(ctx context.Context) {
 	var failed []component
 	for _, r := range results {
 		c := component{function: b.set.Get(r.Function)}
-		unchanged := b.old.Functions.Get(r.Function) == c.function // it is its own last good version
+		unchanged := b.old.Functions.Get(r.Function) == c.function // the last good version is the same
 		if !r.Passed && !unchanged && !slices.Contains(failed, c) {
 			failed = append(failed, c)
 		}
@@ -40,15 +40,15 @@ func (b *build) test(ctx context.Context) {
 	b.exclude(failed)
 }
 
-// stageRelations makes what tested functions read, and is not published as it
-// will be, as temporary views of the stage, and returns their names there. What
-// cannot be made shows when the function that reads it is.
+// stageRelations creates the changed relations that tested functions read as
+// temporary views of the stage, and returns their names there. A view that
+// cannot be created is reported by the function that reads it.
 func (b *build) stageRelations(ctx context.Context, stage *engine.Stage, changed map[component]bool) map[engine.Relation]string {
 	need := b.neededByTests(changed)
 	names := map[engine.Relation]string{}
 	queries := map[engine.Relation]string{}
 	for _, d := range b.datasets {
-		if need.relations[d.Relation] && b.lastDataset(d.Relation) != d {
+		if need.relations[d.Relation] && b.isNewDataset(d) {
 			names[d.Relation], queries[d.Relation] = stagedName(d.Relation), d.Query()
 		}
 	}
@@ -91,8 +91,8 @@ func stagedName(r engine.Relation) string {
 	return "temp.main." + engine.Identifier(r.Schema+"."+r.Name)
 }
 
-// renamed makes a query read the stage's relations. Compiled queries write
-// every relation in one way.
+// renamed replaces the relations of a query by those of the stage. Compiled
+// queries write every relation in one way.
 func renamed(query string, names map[engine.Relation]string) string {
 	for r, name := range names {
 		query = strings.ReplaceAll(query, engine.Qualified(r.Schema, r.Name), name)
@@ -100,7 +100,7 @@ func renamed(query string, names map[engine.Relation]string) string {
 	return query
 }
 
-// needed is what the tested functions use, directly or not.
+// needed is what the tested functions use, directly or indirectly.
 type needed struct {
 	functions map[*functions.Function]bool
 	relations map[engine.Relation]bool
@@ -125,7 +125,7 @@ func (b *build) neededByTests(changed map[component]bool) needed {
 		}
 	}
 	for _, f := range b.set.All() {
-		if len(f.Declared.Tests) > 0 { // tested or not: it may be that only its tests changed
+		if len(f.Declared.Tests) > 0 { // even if unchanged: its tests may have changed
 			add(component{function: f})
 		}
 	}

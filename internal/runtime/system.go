@@ -2,13 +2,11 @@ package runtime
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strconv"
 
 	"github.com/spiced-sql/spiced/functions"
 	"github.com/spiced-sql/spiced/internal/data/datasets"
-	"github.com/spiced-sql/spiced/internal/protocols/pgwire/pgcatalog"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/udf"
@@ -37,35 +35,29 @@ func SystemRelations() []engine.Relation {
 	return slices.Concat(udf.Relations(), registry.Relations(), systemRelations)
 }
 
-// setup makes the introspection tables and the prelude, once.
-func (d *Runtime) setup(tx *engine.Tx) error {
-	tx.Record(func(sql string) { d.setupScript = append(d.setupScript, sql) })
-	ddl := append(datasets.Tables(),
-		"CREATE TABLE "+engine.Qualified(engine.System, tableLoadErrors)+` (generation BIGINT, component VARCHAR, severity VARCHAR,
-			"path" VARCHAR, "file" VARCHAR, line INTEGER, "column" INTEGER, message VARCHAR, hint VARCHAR)`,
-		"CREATE TABLE "+engine.Qualified(engine.System, tableGenerations)+` (generation BIGINT, published TIMESTAMP, "trigger" VARCHAR,
-			changed VARCHAR[], functions BIGINT, datasets BIGINT, views BIGINT, problems BIGINT)`,
-		"CREATE TABLE "+engine.Qualified(engine.System, tableModels)+modelsDDL)
-	for _, sql := range ddl {
-		if err := tx.Exec(sql); err != nil {
-			return err
-		}
-	}
-	if err := udf.Setup(tx, d.db.Builtins()); err != nil {
+// tableModels is the introspection table of language models.
+const tableModels = "models"
+
+const modelsDDL = ` (name VARCHAR, "from" VARCHAR, description VARCHAR, status VARCHAR, error VARCHAR, tools VARCHAR, mode VARCHAR,
+
+			reason VARCHAR, tool_count BIGINT, advertised VARCHAR[], pinned VARCHAR[], embedding_model VARCHAR, datasets VARCHAR[])`
+
+// fillModels fills spiced.models with the models of g.
+func fillModels(tx *engine.Tx, g *Generation) error {
+	if err := tx.Exec("DELETE FROM " + engine.Qualified(engine.System, tableModels)); err != nil {
 		return err
 	}
-	if err := registry.Setup(tx); err != nil || !d.pgcatalog {
-		return err
+	var rows [][]any
+	for _, i := range g.Models.Infos() {
+		rows = append(rows, []any{
+			i.Name, i.From, orNull(i.Description), i.Status, orNull(i.Error), orNull(i.Tools), string(i.Mode),
+			orNull(i.Reason), i.Count, i.Advertised, i.Pinned, orNull(i.EmbeddingModel), i.Datasets,
+		})
 	}
-	for _, sql := range pgcatalog.Setup() { // last: it takes note of the tables above
-		if err := tx.Exec(sql); err != nil {
-			return fmt.Errorf("the catalog of PostgreSQL: %w", err)
-		}
-	}
-	return nil
+	return tx.Insert(engine.System, tableModels, rows)
 }
 
-// fillLoadErrors makes spiced.load_errors the problems of one load.
+// fillLoadErrors fills spiced.load_errors with the problems of one load.
 func fillLoadErrors(tx *engine.Tx, report *Report) error {
 	if err := tx.Exec("DELETE FROM " + engine.Qualified(engine.System, tableLoadErrors)); err != nil {
 		return err
@@ -102,28 +94,28 @@ func orNull(s string) any {
 }
 
 // publishRefresh publishes what a refresh changes within a generation.
-func (d *Runtime) publishRefresh(ctx context.Context, what string, build func(*engine.Tx) error) error {
-	err := d.republish(ctx, build)
-	if d.opts.Metrics != nil {
-		d.countRefresh(what, err)
+func (s *services) publishRefresh(ctx context.Context, what string, build func(*engine.Tx) error) error {
+	err := s.db.republish(ctx, build)
+	if s.metrics != nil {
+		s.countRefresh(what, err)
 	}
 	return err
 }
 
-// countRefresh keeps the metrics of the dataset that was refreshed.
-func (d *Runtime) countRefresh(what string, err error) {
+// countRefresh updates the metrics of a refreshed dataset.
+func (s *services) countRefresh(what string, err error) {
 	outcome := "ok"
 	if err != nil {
 		outcome = "failed"
 	}
-	for _, s := range d.data.Status() {
-		if what == "refresh of "+s.Kind+" "+s.Declared {
-			d.opts.Metrics.Refreshed(s.Declared, outcome, s.Rows, s.Refreshed)
+	for _, d := range s.data.Status() {
+		if what == "refresh of "+d.Kind+" "+d.Declared {
+			s.metrics.Refreshed(d.Declared, outcome, d.Rows, d.Refreshed)
 		}
 	}
 }
 
-// duckdbType is the DuckDB type of a declared type.
+// duckdbType returns the DuckDB type of a declared type.
 func duckdbType(declared string) (string, error) {
 	t, err := functions.ParseType(declared)
 	if err != nil {

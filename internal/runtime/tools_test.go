@@ -189,7 +189,7 @@ func TestHiddenToolsSayWhy(t *testing.T) {
 		"rows":          "false as_tool a table function is a tool only with as_tool: true",
 		"sql":           "true  ",
 		"time_now":      "true  ",
-		"get_readiness": "false enabled the domains that are enabled, time, data, do not have it",
+		"get_readiness": "false enabled it is in none of the enabled domains: time, data",
 	} {
 		s, err := r.Tools().Status(name, tools.Scope{})
 		if err != nil {

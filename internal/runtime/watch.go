@@ -15,18 +15,18 @@ import (
 )
 
 // Editors write a file in several steps and some replace it by a rename; a
-// change counts when nothing has happened for settle, at the latest after
-// settleMost.
+// change is reported after quietPeriod without events, at the latest after
+// longestDelay.
 const (
-	settle     = 20 * time.Millisecond
-	settleMost = 200 * time.Millisecond
+	quietPeriod  = 20 * time.Millisecond
+	longestDelay = 200 * time.Millisecond
 )
 
-// clockStep is how far the clock of file systems is behind ours.
+// clockStep is how far the file system's clock may lag behind the system's.
 const clockStep = 10 * time.Millisecond
 
-// watcher tells when one of a set of files changes. It watches the folders
-// they are in, so that renames, and files that are not there yet, are seen.
+// watcher reports changes of a set of files. It watches their folders, to see
+// renames and files that do not exist yet.
 type watcher struct {
 	fs    *fsnotify.Watcher
 	log   *slog.Logger
@@ -35,14 +35,14 @@ type watcher struct {
 	sets  chan watchSet
 }
 
-// watchSet is what to watch: files that were read from since on.
+// watchSet is a set of files to watch, which were read after since.
 type watchSet struct {
 	files []string
 	since time.Time
 }
 
-// stamp tells versions of a file apart; links are followed, so that a link
-// that comes to point elsewhere is a change. The zero stamp is no file.
+// stamp identifies a version of a file. Links are followed, so retargeting a link
+// is a change. The zero stamp means that there is no file.
 type stamp struct {
 	size     int64
 	modified time.Time
@@ -57,8 +57,8 @@ func newWatcher(log *slog.Logger) (*watcher, error) {
 	return &watcher{fs: notify, log: log, files: map[string]stamp{}, dirs: map[string]bool{}, sets: make(chan watchSet, 1)}, nil
 }
 
-// watch makes files the set to watch, in place of the one before. They were
-// read after since: one written later is a change.
+// watch replaces the set of files to watch. They were read after since: a later
+// write is a change.
 func (w *watcher) watch(files []string, since time.Time) {
 	select {
 	case <-w.sets: // an older set that run has not taken yet
@@ -80,12 +80,12 @@ func (w *watcher) run(ctx context.Context, changed func()) {
 			w.check(changed)
 		case err := <-w.fs.Errors:
 			w.log.Warn("file watching missed events; checking all files", "error", err)
-			quiet.Reset(settle)
+			quiet.Reset(quietPeriod)
 		case <-w.fs.Events:
 			if !quiet.Stop() {
-				late.Reset(settleMost)
+				late.Reset(longestDelay)
 			}
-			quiet.Reset(settle)
+			quiet.Reset(quietPeriod)
 		case <-quiet.C:
 			late.Stop()
 			w.check(changed)
@@ -102,8 +102,8 @@ func newStoppedTimer() *time.Timer {
 	return t
 }
 
-// set watches the folders of the files and takes the present state of those
-// that are new to it as known, unless they were written since the load began.
+// set watches the folders of the files. The current state of new files counts as
+// loaded, unless they were written since the load began.
 func (w *watcher) set(s watchSet) {
 	known := w.files
 	w.files = make(map[string]stamp, len(s.files))
@@ -121,13 +121,12 @@ func (w *watcher) set(s watchSet) {
 	w.follow(dirs)
 }
 
-// follow makes dirs the folders that are watched. In place of one that is not
-// there, the nearest above it is.
+// follow watches dirs; for one that does not exist, its nearest parent.
 func (w *watcher) follow(dirs map[string]bool) {
 	w.dirs = dirs
 	watched := map[string]bool{}
 	for d := range dirs {
-		err := w.fs.Add(d) // again too: a folder made anew is another one
+		err := w.fs.Add(d) // also if it is watched: a folder created again is another one
 		for p := d; err != nil && p != filepath.Dir(p); {
 			p = filepath.Dir(p)
 			if err2 := w.fs.Add(p); err2 == nil {
@@ -148,9 +147,9 @@ func (w *watcher) follow(dirs map[string]bool) {
 	}
 }
 
-// check calls changed when a file differs from what was known.
+// check calls changed if a file differs from what was loaded.
 func (w *watcher) check(changed func()) {
-	w.follow(w.dirs) // first: what is written from now on is told
+	w.follow(w.dirs) // first, so that later writes cause an event
 	var names []string
 	for f, was := range w.files {
 		if is := stampOf(f); is != was {

@@ -11,10 +11,10 @@ import (
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
-// openPostgres opens the door of the PostgreSQL protocol.
+// openPostgres opens the endpoint of the PostgreSQL protocol.
 func (s *server) openPostgres() error {
 	settings := spicepod.Postgres{}
-	if declared := s.runtime.Settings().Postgres; declared != nil {
+	if declared := s.Settings().Postgres; declared != nil {
 		settings = *declared
 	}
 	address := s.flags.postgres
@@ -29,23 +29,23 @@ func (s *server) openPostgres() error {
 		return err
 	}
 	p := pgwire.New(pgwire.Options{
-		Query: s.queries, Keys: s.runtime.Keys, TLS: s.tlsConfig(), RequireTLS: s.tls != nil,
+		Query: s.queries, Keys: s.Keys, TLS: s.tlsConfig(), RequireTLS: s.tls != nil,
 		Rewrite: pgcatalog.Rewrite, Catalog: pgcatalog.OfCatalog, Version: pgcatalog.ServerVersion + " (spiced " + version + ")",
-		Generation: func() uint64 { return s.runtime.DB().Current().Serial() },
-		Log:        s.log, Audit: s.runtime.Audit(),
+		Generation: func() uint64 { return s.DB().Current().Serial() },
+		Log:        s.log, Audit: s.Audit(),
 		MaxConnections: settings.Connections, IdleTimeout: settings.IdleTimeout,
 		Cleartext: settings.Authentication == spicepod.PostgresPassword,
 	})
-	s.doors = append(s.doors, door{
+	s.endpoints = append(s.endpoints, endpoint{
 		name: "postgres", scheme: "postgresql", listener: listener, serve: p.Serve, shutdown: p.Shutdown, close: func() { p.Close() },
 	})
 	return nil
 }
 
-// openFlight opens the door of Arrow Flight SQL.
+// openFlight opens the endpoint of Arrow Flight SQL.
 func (s *server) openFlight() error {
 	settings := spicepod.Flight{}
-	if declared := s.runtime.Settings().Flight; declared != nil {
+	if declared := s.Settings().Flight; declared != nil {
 		settings = *declared
 	}
 	address := s.flags.flight
@@ -60,22 +60,22 @@ func (s *server) openFlight() error {
 		return err
 	}
 	f := flightsql.New(flightsql.Options{
-		Query: s.queries, Keys: s.runtime.Keys, TLS: s.tlsConfig(), Tables: s.tables, Version: version,
-		Log: s.log, Audit: s.runtime.Audit(), MaxConnections: settings.Connections,
+		Query: s.queries, Keys: s.Keys, TLS: s.tlsConfig(), Tables: s.tables, Version: version,
+		Log: s.log, Audit: s.Audit(), MaxConnections: settings.Connections,
 	})
 	scheme := "grpc"
 	if s.tls != nil {
 		scheme = "grpc+tls"
 	}
-	s.doors = append(s.doors, door{
+	s.endpoints = append(s.endpoints, endpoint{
 		name: "flight", scheme: scheme, listener: listener, serve: f.Serve, shutdown: f.Shutdown, close: func() { f.Close() },
 	})
 	return nil
 }
 
-// tables are those of this moment, for clients that list them.
+// tables returns the current tables, for clients that list them.
 func (s *server) tables() []flightsql.Table {
-	g := s.runtime.Current()
+	g := s.Current()
 	if g == nil {
 		return nil
 	}

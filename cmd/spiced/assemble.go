@@ -1,0 +1,138 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+
+	"github.com/spiced-sql/spiced/internal/find/embeddings"
+	"github.com/spiced-sql/spiced/internal/protocols/mcpserver"
+	"github.com/spiced-sql/spiced/internal/runtime"
+	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/sql/query"
+	"github.com/spiced-sql/spiced/spicepod"
+	"github.com/spiced-sql/spiced/sqlapi"
+)
+
+// options choose what a command needs of a Spicepod.
+type options struct {
+	runtime.Options
+	queries bool // the query service, with workers for isolated statements
+	mcp     bool // the MCP server, with workers
+}
+
+// app is a Spicepod's runtime and what listeners serve of it. Every command
+// that loads a Spicepod gets one from [assemble].
+type app struct {
+	*runtime.Runtime
+	log     *slog.Logger
+	opts    options
+	queries *query.Service    // nil without options.queries
+	jobs    *query.Jobs       // likewise
+	mcp     *mcpserver.Server // nil without options.mcp
+	api     *sqlapi.API       // nil before newAPI
+}
+
+// assemble opens what o asks for. Nothing is loaded yet.
+func assemble(ctx context.Context, o options) (_ *app, err error) {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	a := &app{log: o.Log}
+	o.Version = version
+	if o.mcp {
+		o.Published = func() { a.mcp.Published() }
+	}
+	if o.mcp || o.queries {
+		if o.Worker, err = worker(); err != nil {
+			return nil, err
+		}
+	}
+	a.opts = o
+	if a.Runtime, err = runtime.New(ctx, o.Options); err != nil {
+		return nil, err
+	}
+	if o.mcp {
+		if a.mcp, err = newMCPServer(a.Runtime, a.log); err != nil {
+			a.close()
+			return nil, err
+		}
+	}
+	if o.queries {
+		a.queries = query.New(query.Options{
+			DB: a.DB(), Usage: a.Tools(), Metrics: o.Metrics, Audit: a.Audit(), Isolate: a.Isolates, Refuse: a.refuse,
+		})
+		a.jobs = query.NewJobs(query.JobsOptions{Service: a.queries, Results: a.Results(), KeepFor: a.Settings().Results.TTL})
+	}
+	if o.Metrics != nil {
+		o.Metrics.WatchEngine(func() (running, waiting, abandoned int) {
+			s := a.DB().Stats()
+			return s.Running, s.Waiting, s.Abandoned
+		})
+	}
+	return a, nil
+}
+
+// assembleLoaded is assemble for commands that load the Spicepod once. It prints
+// faults of components; the other components are served.
+func assembleLoaded(ctx context.Context, std streams, o options) (*app, error) {
+	o.Progress = progress(std.err)
+	a, err := assemble(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	report := a.Load(ctx, "start")
+	report.Problems.WriteText(std.err)
+	if !report.Accepted {
+		a.close()
+		return nil, shownError{errors.New("the Spicepod was refused")}
+	}
+	return a, nil
+}
+
+// newAPI returns the HTTP API. addresses are those of the listeners, by name.
+func (a *app) newAPI(guard sqlapi.Guard, encrypted bool, addresses func() map[string]string) *sqlapi.API {
+	o := sqlapi.Options{
+		Queries: a.queries, Jobs: a.jobs, Results: a.Results(), Guard: guard, TLS: encrypted,
+		Cache:     func() spicepod.ResultCache { return a.Settings().Caching.SQLResults },
+		Inventory: inventory{a.Runtime, addresses}, Refresher: refresher{a.Runtime}, Reloader: reloader{a.Runtime},
+		Tools: a.Tools(), Embeddings: a.embeddings, Chats: chats{a.Runtime},
+		Metrics: a.opts.Metrics, Log: a.log, Version: version,
+	}
+	if a.mcp != nil {
+		o.MCP = a.mcp
+	}
+	a.api = sqlapi.New(o)
+	return a.api
+}
+
+// close releases everything. Listeners must be closed and Run must have
+// returned.
+func (a *app) close() {
+	if a.mcp != nil {
+		a.mcp.Close()
+	}
+	if a.api != nil {
+		a.api.Close()
+	}
+	if a.jobs != nil {
+		a.jobs.Close()
+	}
+	a.Close()
+}
+
+// refuse returns why no statement is accepted, or nil.
+func (a *app) refuse() error {
+	if a.Draining() {
+		return &engine.Error{Code: engine.CodeCancelled, Message: "the runtime is shutting down", Offset: -1}
+	}
+	return nil
+}
+
+// embeddings returns the current embedding models.
+func (a *app) embeddings() *embeddings.Set {
+	if g := a.Current(); g != nil {
+		return g.Embeddings
+	}
+	return nil
+}

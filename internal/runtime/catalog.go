@@ -1,0 +1,188 @@
+package runtime
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spiced-sql/spiced/functions"
+	"github.com/spiced-sql/spiced/internal/find/search"
+	"github.com/spiced-sql/spiced/internal/sql/sqltree"
+	"github.com/spiced-sql/spiced/registry"
+	"github.com/spiced-sql/spiced/spicepod"
+	"github.com/spiced-sql/spiced/tools"
+	"github.com/spiced-sql/spiced/tools/builtin"
+	"github.com/spiced-sql/spiced/udf"
+)
+
+// makeTools makes the tools and models of g.
+func (a *attempt) makeTools(g *Generation) (err error) {
+	if g.Tools, err = a.catalog(g); err != nil {
+		return err
+	}
+	g.toolFunctions = a.toolFunctions(g.Tools)
+	a.makeModels(g)
+	if a.strict && a.report.Problems.HasErrors() {
+		return errStrict
+	}
+	return nil
+}
+
+// catalog returns the tools of g.
+func (a *attempt) catalog(g *Generation) (*registry.Catalog, error) {
+	t := a.pod.Runtime.Tools
+	g.tools = udf.NewToolSet(a.s.db, a.set, udf.ToolOptions{Traits: a.traits.of, Results: a.s.results}, a.old.tools)
+	contents := registry.Contents{
+		Generation: g.Number, Embeddings: a.build.embeddings, EmbeddingModel: t.EmbeddingModel,
+		Search: searchSettings(t.Search), Functions: owners(a.set), Hidden: a.hidden(g),
+	}
+	if l := tools.DeclaredLimits(t.Limits); l != nil {
+		contents.Limits = *l
+	}
+	builtins, err := a.builtins()
+	if err != nil {
+		return nil, err
+	}
+	contents.Tools = slices.Concat(builtins, g.tools.Tools, a.serverTools())
+	catalog, err := registry.NewCatalog(a.old.Tools, contents)
+	if err != nil {
+		return nil, err
+	}
+	a.conflicts(catalog)
+	return catalog, nil
+}
+
+// searchSettings returns the tuned settings with the Spicepod's changes.
+func searchSettings(s spicepod.ToolSearch) search.Settings {
+	o := search.Default()
+	o.K, o.Depth = s.K, s.Depth
+	o.FullText, o.Vector, o.Keyword, o.Schema = s.FullText, s.Vector, s.Keyword, s.Schema
+	if s.NoGoodMatch > 0 {
+		o.NoGoodMatch = s.NoGoodMatch
+	}
+	return o
+}
+
+// owners returns the owners of the declared functions, by function.
+func owners(set *functions.Set) map[string]string {
+	m := make(map[string]string, set.Len())
+	for _, f := range set.All() {
+		m[f.Name] = tools.OwnerRuntime
+		if f.Declared.Owner != "" {
+			m[f.Name] = f.Declared.Owner
+		}
+	}
+	return m
+}
+
+// builtins returns the built-in tools of the enabled domains and the entries of
+// `tools:`. An entry with the name of a built-in tool replaces it; one that
+// cannot be made is a problem.
+func (a *attempt) builtins() ([]tools.Tool, error) {
+	env := a.s.ToolEnv()
+	list, err := builtin.Load(env, a.s.tools.domains)
+	if err != nil {
+		return nil, err
+	}
+	for i, entry := range a.pod.Tools {
+		if entry.Scheme() == schemeMCP {
+			continue
+		}
+		at := a.pod.At(fmt.Sprintf("tools[%d]", i))
+		tool, err := customised(env, entry, fmt.Sprintf("%s:%d", at.File, at.Line))
+		if err != nil {
+			p := a.pod.Problem(fmt.Sprintf("tools[%d].from", i), err.Error(), "")
+			p.Component = "tool " + entry.Name
+			a.problem(p)
+			continue
+		}
+		list = slices.DeleteFunc(list, func(t tools.Tool) bool { return t.Definition().Name == entry.Name })
+		list = append(list, tool)
+	}
+	return list, nil
+}
+
+func customised(env builtin.Env, entry spicepod.Tool, declared string) (tools.Tool, error) {
+	if entry.Builtin() == "" {
+		return nil, fmt.Errorf("tools from %q are not supported: use builtin:<name> or mcp:<command or URL>", entry.Scheme()+":")
+	}
+	return builtin.Customise(env, entry, declared)
+}
+
+const schemeMCP = "mcp"
+
+// serverTools returns the tools of the MCP servers.
+func (b *build) serverTools() []tools.Tool {
+	var list []tools.Tool
+	for _, s := range b.servers {
+		list = append(list, s.Tools()...)
+	}
+	return list
+}
+
+// hidden returns what is declared and is not a tool.
+func (a *attempt) hidden(g *Generation) []registry.Hidden {
+	var list []registry.Hidden
+	for _, n := range g.tools.NoTools {
+		list = append(list, registry.Hidden{Name: n.Name, Stage: registry.StageAsTool, Reason: n.Reason})
+	}
+	for i := range a.pod.Functions {
+		f := &a.pod.Functions[i]
+		switch {
+		case a.set.Get(f.Name) != nil:
+		case !a.pod.Runtime.Functions.Enabled:
+			list = append(list, registry.Hidden{Name: f.Name, Stage: registry.StageEnabled, Reason: "runtime.functions.enabled is false"})
+		case !f.Enabled:
+			list = append(list, registry.Hidden{Name: f.Name, Stage: registry.StageEnabled, Reason: "it has enabled: false"})
+		default:
+			list = append(list, registry.Hidden{Name: f.Name, Stage: registry.StageLoaded, Reason: a.faultOf("function " + f.Name)})
+		}
+	}
+	for _, name := range builtin.Names() {
+		list = append(list, registry.Hidden{
+			Name: name, Stage: registry.StageEnabled,
+			Reason: fmt.Sprintf("it is in none of the enabled domains: %s", strings.Join(a.s.tools.domains, ", ")),
+		})
+	}
+	return list
+}
+
+// faultOf returns the first problem of a component.
+func (b *build) faultOf(component string) string {
+	for _, p := range b.report.Problems {
+		if p.Component == component {
+			return p.Message
+		}
+	}
+	return "it has a fault"
+}
+
+// conflicts reports tools that are left out because their names are taken.
+func (a *attempt) conflicts(c *registry.Catalog) {
+	for _, conflict := range c.Conflicts {
+		path := a.toolPath(conflict.Name)
+		p := a.pod.KeyProblem(path+".name", conflict.Error(), "rename one of them, or set `as_tool: false` on the function")
+		p.Component = "tool " + conflict.Name
+		a.problem(p)
+	}
+	for name, err := range c.ForeignFaults() {
+		p := a.pod.Problem(a.toolPath(name), "its arguments are not checked: "+err.Error(), "")
+		p.Severity, p.Component = spicepod.Warning, "tool "+name
+		a.problem(p)
+	}
+}
+
+// toolPath returns where the Spicepod declares a tool.
+func (b *build) toolPath(name string) string {
+	for i := range b.pod.Functions {
+		if sqltree.Fold(b.pod.Functions[i].Name) == sqltree.Fold(name) {
+			return fmt.Sprintf("functions[%d]", i)
+		}
+	}
+	for i := range b.pod.Tools {
+		if strings.EqualFold(b.pod.Tools[i].Name, name) {
+			return fmt.Sprintf("tools[%d]", i)
+		}
+	}
+	return "tools"
+}

@@ -1,0 +1,203 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"github.com/spiced-sql/spiced/functions"
+	"github.com/spiced-sql/spiced/internal/data/datasets"
+	"github.com/spiced-sql/spiced/internal/protocols/pgwire/pgcatalog"
+	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/sql/isolate"
+	"github.com/spiced-sql/spiced/registry"
+	"github.com/spiced-sql/spiced/spicepod"
+	"github.com/spiced-sql/spiced/udf"
+)
+
+// database is the engine with the runtime's own objects, and the workers that
+// run isolated statements on a copy of its catalog.
+type database struct {
+	*engine.DB
+	log         *slog.Logger
+	roots       []string      // folders of data files; fixed when the engine is locked
+	pgcatalog   bool          // it has PostgreSQL's catalog
+	setupScript []string      // the statements that made the runtime's own objects
+	tables      []string      // of the runtime, in schema spiced
+	workers     *isolate.Pool // nil: no statement is isolated
+
+	publishing sync.Mutex // held while a generation, or a refresh within one, is published
+}
+
+// openDatabase opens the engine, locks it to the Spicepod's folders and state,
+// and creates the introspection tables.
+func openDatabase(ctx context.Context, pod *spicepod.Pod, state string, opts Options, log *slog.Logger) (_ *database, err error) {
+	db := &database{log: log, roots: pod.DataRoots()}
+	db.pgcatalog = opts.Postgres || pod.Runtime.Postgres != nil && pod.Runtime.Postgres.Enabled
+	if db.DB, err = engine.Open(ctx, engineOptions(pod)); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			db.close()
+		}
+	}()
+	roots := append([]string{state}, db.roots...)
+	if err := db.Lock(roots); err != nil {
+		return nil, err
+	}
+	if err := db.Publish(ctx, engine.NewCatalog(0, nil, nil), db.setup); err != nil {
+		return nil, fmt.Errorf("prepare the catalog: %w", err)
+	}
+	if err := db.findTables(ctx); err != nil {
+		return nil, err
+	}
+	q := pod.Runtime.Query
+	if q.Isolation != spicepod.IsolationProcess || len(opts.Worker) == 0 {
+		return db, nil
+	}
+	spill := filepath.Join(state, "workers")
+	if err := os.MkdirAll(spill, 0o700); err != nil {
+		return nil, fmt.Errorf("make the workers' folder: %w", err)
+	}
+	if db.workers, err = isolate.New(isolate.Options{
+		Command: opts.Worker, Workers: q.Workers, Memory: int64(q.WorkerMemory), Roots: roots, TempDir: spill, Log: log,
+	}); err != nil {
+		return nil, fmt.Errorf("runtime.query.isolation: %w", err)
+	}
+	db.UseIsolator(db.workers)
+	return db, nil
+}
+
+func engineOptions(pod *spicepod.Pod) engine.Options {
+	q := pod.Runtime.Query
+	opts := engine.Options{
+		Connections: q.MaxConcurrentQueries,
+		Queue:       q.MaxQueuedQueries,
+		TempDir:     q.TempDirectory,
+		Limits:      engine.Limits{Timeout: q.Timeout, MaxRows: int64(q.MaxRows), MaxBytes: int64(q.MaxBytes)},
+	}
+	if q.MemoryLimit > 0 {
+		opts.MemoryLimit = fmt.Sprintf("%dB", int64(q.MemoryLimit))
+	}
+	return opts
+}
+
+// close closes the engine and ends the workers.
+func (db *database) close() {
+	db.DB.Close()
+	if db.workers != nil {
+		db.workers.Close()
+	}
+}
+
+// setup creates the introspection tables and the prelude.
+func (db *database) setup(tx *engine.Tx) error {
+	tx.Record(func(sql string) { db.setupScript = append(db.setupScript, sql) })
+	ddl := append(datasets.Tables(),
+		"CREATE TABLE "+engine.Qualified(engine.System, tableLoadErrors)+` (generation BIGINT, component VARCHAR, severity VARCHAR,
+			"path" VARCHAR, "file" VARCHAR, line INTEGER, "column" INTEGER, message VARCHAR, hint VARCHAR)`,
+		"CREATE TABLE "+engine.Qualified(engine.System, tableGenerations)+` (generation BIGINT, published TIMESTAMP, "trigger" VARCHAR,
+			changed VARCHAR[], functions BIGINT, datasets BIGINT, views BIGINT, problems BIGINT)`,
+		"CREATE TABLE "+engine.Qualified(engine.System, tableModels)+modelsDDL)
+	for _, sql := range ddl {
+		if err := tx.Exec(sql); err != nil {
+			return err
+		}
+	}
+	if err := udf.Setup(tx, db.Builtins()); err != nil {
+		return err
+	}
+	if err := registry.Setup(tx); err != nil || !db.pgcatalog {
+		return err
+	}
+	for _, sql := range pgcatalog.Setup() { // last: it lists the tables above
+		if err := tx.Exec(sql); err != nil {
+			return fmt.Errorf("the catalog of PostgreSQL: %w", err)
+		}
+	}
+	return nil
+}
+
+// findTables lists the runtime's own tables.
+func (db *database) findTables(ctx context.Context) error {
+	s, err := db.Stage(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	return s.Run(ctx, func() error {
+		return s.Query("SELECT table_name FROM duckdb_tables() WHERE database_name = "+engine.Literal(engine.CatalogName)+
+			" AND schema_name = "+engine.Literal(engine.System)+" ORDER BY 1", func(c *engine.Chunk) error {
+			for i := range c.Len() {
+				db.tables = append(db.tables, string(c.Column(0).Bytes(i)))
+			}
+			return nil
+		})
+	})
+}
+
+// errNotLoaded refuses to publish within a generation before there is one.
+var errNotLoaded = errors.New("nothing is published yet")
+
+// republish runs build in a publication within the current generation.
+func (db *database) republish(ctx context.Context, build func(*engine.Tx) error) error {
+	db.publishing.Lock()
+	defer db.publishing.Unlock()
+	if db.Current().Generation == 0 {
+		return errNotLoaded
+	}
+	if err := db.Publish(ctx, db.Current().Renew(), build); err != nil {
+		return err
+	}
+	db.warmWorkers()
+	return nil
+}
+
+// warmWorkers starts workers for what is published now.
+func (db *database) warmWorkers() {
+	if db.workers != nil {
+		db.workers.Prewarm(db.Current())
+	}
+}
+
+// script returns the statements that create, in a worker, what statements of g
+// can read: the runtime's own objects, the current data files attached
+// read-only, and every dataset, function and view. Tables of the runtime are
+// copied.
+func (db *database) script(g *Generation) []string {
+	ctx := context.Background()
+	list := slices.Clone(db.setupScript)
+	attached, err := db.Attached(ctx, engine.Hidden+"data_", engine.Hidden+"source_")
+	if err != nil {
+		db.log.Error("workers lack the data", "error", err)
+	}
+	list = append(list, attached...)
+	for _, s := range g.Datasets {
+		list = append(list, s.Script()...)
+	}
+	for _, c := range g.order {
+		if c.view != nil {
+			list = append(list, c.view.DDL()...)
+			continue
+		}
+		list = append(list, c.function.DDL(functions.Published())...)
+	}
+	for _, f := range g.toolFunctions {
+		list = append(list, f.DDL())
+	}
+	for _, table := range db.tables {
+		rows, err := db.Dump(ctx, engine.System, table)
+		if err != nil {
+			db.log.Error("workers lack a table", "table", table, "error", err)
+			continue
+		}
+		list = append(list, rows...)
+	}
+	return list
+}

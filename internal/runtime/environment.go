@@ -1,0 +1,101 @@
+package runtime
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/spiced-sql/spiced/functions"
+	"github.com/spiced-sql/spiced/internal/access/caller"
+	"github.com/spiced-sql/spiced/spicepod"
+	"github.com/spiced-sql/spiced/tools/builtin"
+)
+
+// ToolEnv returns what the built-in tools read: always the current state.
+func (s *services) ToolEnv() builtin.Env {
+	return builtin.Env{
+		SQL: s.db, Datasets: s.toolDatasets, Readiness: s.readiness, Indexes: s.tools.indexes, Results: s.results,
+		Functions: func() *functions.Set {
+			if g := s.Current(); g != nil {
+				return g.Functions
+			}
+			return nil
+		},
+		Generation: func() uint64 { return s.db.Current().Generation },
+	}
+}
+
+// toolDatasets returns the datasets and views in service.
+func (s *services) toolDatasets() []builtin.Dataset {
+	g := s.Current()
+	if g == nil {
+		return nil
+	}
+	var list []builtin.Dataset
+	for _, s := range g.Datasets {
+		t := builtin.FromDataset(s.Relation, s.Declared, toolColumns(s.Columns()))
+		if s.Declared.Acceleration != nil && s.Declared.Acceleration.Enabled {
+			t.Version = s.Version()
+		}
+		list = append(list, t)
+	}
+	for _, v := range g.Views {
+		list = append(list, builtin.FromView(v.Relation, v.Declared, toolColumns(v.Columns())))
+	}
+	return list
+}
+
+func toolColumns[C interface {
+	~struct{ Name, Type, Description string }
+}](columns []C) []builtin.Column {
+	list := make([]builtin.Column, len(columns))
+	for i, c := range columns {
+		plain := struct{ Name, Type, Description string }(c)
+		list[i] = builtin.Column{Name: plain.Name, Type: plain.Type, Description: plain.Description}
+	}
+	return list
+}
+
+// readiness returns the state of each component.
+func (s *services) readiness() map[string]string {
+	states := map[string]string{}
+	for _, s := range s.data.Status() {
+		states[s.Kind+":"+s.Declared] = string(s.State)
+	}
+	for _, s := range s.tools.servers.Status() {
+		states["tool:"+s.Name] = string(s.State)
+	}
+	if g := s.Current(); g != nil {
+		for _, f := range g.Functions.All() {
+			states["function:"+f.Name] = "Ready"
+		}
+	}
+	if r := s.LastReport(); r != nil {
+		for _, p := range r.Problems {
+			kind, name, ok := strings.Cut(p.Component, " ")
+			if ok && p.Severity != spicepod.Warning && states[kind+":"+name] == "" {
+				states[kind+":"+name] = "Error"
+			}
+		}
+	}
+	return states
+}
+
+// callerValue answers ctx('user_id') and the like: what the protocols know about
+// the caller of a statement.
+func callerValue(ctx context.Context, name string) (string, error) {
+	s := caller.From(ctx)
+	value, ok := map[string]string{
+		"user_id": s.UserID, "space_id": s.SpaceID, "session_id": s.SessionID, "agent": s.Agent,
+		"model": s.Model, "principal": s.Principal, "request_id": s.RequestID,
+	}[name]
+	switch {
+	case !ok:
+		return "", fmt.Errorf("ctx has no name %q", name)
+	case value == "":
+		return "null", nil
+	}
+	text, err := json.Marshal(value)
+	return string(text), err
+}

@@ -1,0 +1,249 @@
+package runtime
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/spiced-sql/spiced/internal/access/audit"
+	"github.com/spiced-sql/spiced/internal/access/auth"
+	"github.com/spiced-sql/spiced/internal/data/datasets"
+	"github.com/spiced-sql/spiced/internal/find/usage"
+	"github.com/spiced-sql/spiced/internal/kit/scratch"
+	"github.com/spiced-sql/spiced/internal/kit/telemetry"
+	"github.com/spiced-sql/spiced/internal/llm/toolloop"
+	"github.com/spiced-sql/spiced/internal/peers/mcpclient"
+	"github.com/spiced-sql/spiced/internal/peers/mcplock"
+	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/sql/query"
+	"github.com/spiced-sql/spiced/internal/sql/results"
+	"github.com/spiced-sql/spiced/registry"
+	"github.com/spiced-sql/spiced/spicepod"
+	"github.com/spiced-sql/spiced/tools/builtin"
+)
+
+// services are what generations share. They are opened once, with the settings
+// of the Spicepod at start.
+type services struct {
+	serving
+	log      *slog.Logger
+	metrics  *telemetry.Metrics // nil: none
+	audit    *audit.Log         // nil: nothing is audited
+	settings spicepod.Runtime   // at start
+	state    state
+	db       *database
+	data     *datasets.Manager
+	results  *results.Store
+	tools    toolServices
+	closing  sync.WaitGroup // replaced embedding models
+}
+
+// toolServices are the registry and what tools use.
+type toolServices struct {
+	registry *registry.Registry
+	servers  *mcpclient.Manager
+	usage    *usage.Recorder
+	indexes  *builtin.Indexes // of the search tool
+	memory   *toolloop.Memory // chats that wait for their clients
+	domains  []string         // of built-in tools
+	offline  bool             // MCP servers are not connected
+}
+
+// openServices opens the engine and the stores. reload queues a load.
+func openServices(ctx context.Context, opts Options, pod *spicepod.Pod, reload func(trigger string)) (_ *services, err error) {
+	s := &services{serving: serving{loaded: make(chan struct{})}, log: opts.Log, metrics: opts.Metrics, settings: pod.Runtime}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	keys, err := s.readKeys(pod, &Report{})
+	if err != nil {
+		return nil, err
+	}
+	s.keys.Store(keys)
+	defer func() {
+		if err != nil {
+			s.close()
+		}
+	}()
+	for _, dir := range scratch.Sweep() {
+		s.log.Info("removed the folder of a killed run", "folder", dir)
+	}
+	if s.state, err = openState(opts.StateDir); err != nil {
+		return nil, err
+	}
+	if opts.Audit != nil {
+		if s.audit, err = opts.Audit(pod.Runtime.Audit, keys.Enabled()); err != nil {
+			return nil, err
+		}
+	}
+	if s.db, err = openDatabase(ctx, pod, s.state.dir, opts, s.log); err != nil {
+		return nil, err
+	}
+	if s.data, err = datasets.NewManager(datasets.Options{
+		DB: s.db.DB, Roots: s.db.roots, StateDir: s.state.dir, HTTP: http.DefaultClient, Log: s.log,
+		Files:    pod.Runtime.Query.Isolation == spicepod.IsolationProcess,
+		Progress: opts.Progress, Parallel: pod.Runtime.DatasetLoadParallelism,
+		Type: duckdbType, Publish: s.publishRefresh,
+		Retry: func(context.Context, []string) { reload("retry") },
+	}); err != nil {
+		return nil, err
+	}
+	if s.results, err = results.New(results.Options{
+		DB: s.db.DB, Dir: filepath.Join(s.state.dir, "results"), Limits: pod.Runtime.Results, Log: s.log,
+	}); err != nil {
+		return nil, fmt.Errorf("open stored results: %w", err)
+	}
+	s.db.UseRefs(s.results)
+	return s, s.openTools(opts, reload)
+}
+
+// openTools opens the registry, with the usage that earlier runs stored.
+func (s *services) openTools(opts Options, reload func(trigger string)) (err error) {
+	h := s.settings.Tools.History
+	history := usage.Options{Calls: h.MaxCalls, Searches: h.MaxSearches, Retention: h.Retention, Days: h.UsageDays, Log: s.log}
+	vectors := ""
+	if s.state.temp == nil {
+		history.Dir, vectors = filepath.Join(s.state.dir, "usage"), filepath.Join(s.state.dir, "vectors")
+	}
+	t := &s.tools
+	if t.usage, err = usage.Open(history); err != nil {
+		return fmt.Errorf("open the usage of tools: %w", err)
+	}
+	if t.domains, err = builtin.Domains(s.settings.Tools.Domains, os.Getenv(builtin.DomainsVariable)); err != nil {
+		return err
+	}
+	t.offline = opts.Offline
+	t.servers = mcpclient.New(mcpclient.Options{
+		Log: s.log, Version: opts.Version, Offline: opts.Offline,
+		Changed:  func() { reload("mcp") },
+		Approved: func(dir string) (mcpclient.Approvals, error) { return mcplock.Open(dir) },
+	})
+	t.indexes = builtin.NewIndexes()
+	t.memory = toolloop.NewMemory(toolloop.MemoryLimits{})
+	t.registry = registry.New(registry.Options{Usage: t.usage, Metrics: s.metrics, Log: s.log, Audit: s.audit, VectorDir: vectors})
+	if s.metrics != nil {
+		s.metrics.WatchToolCache(func() (entries, bytes int64, hits, misses uint64) {
+			c := t.registry.CacheStats()
+			return c.Entries, c.Bytes, c.Hits, c.Misses
+		})
+	}
+	t.registry.Serve(s.db.DB)
+	s.db.Handle(engine.Ctx, callerValue)
+	return nil
+}
+
+// close releases what is open; some of it is not if opening failed.
+func (s *services) close() {
+	if s.data != nil {
+		s.data.Close()
+	}
+	if s.tools.servers != nil {
+		s.tools.servers.Close()
+	}
+	if g := s.Current(); g != nil && g.Embeddings != nil {
+		g.Embeddings.Close()
+	}
+	s.closing.Wait()
+	if s.tools.usage != nil {
+		if err := s.tools.usage.Close(); err != nil {
+			s.log.Warn("the usage of tools was not written", "error", err)
+		}
+	}
+	if s.results != nil {
+		s.results.Close()
+	}
+	if s.db != nil {
+		s.db.close()
+	}
+	s.state.temp.Remove()
+}
+
+// state is the folder of cached and accelerated data.
+type state struct {
+	dir  string
+	temp *scratch.Dir // nil: the folder outlives the run
+}
+
+func openState(path string) (state, error) {
+	if path == "" {
+		temp, err := scratch.New("state")
+		if err != nil {
+			return state{}, err
+		}
+		return state{temp.Path, temp}, nil
+	}
+	dir, err := filepath.Abs(path)
+	if err != nil {
+		return state{}, err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return state{}, fmt.Errorf("make the state directory: %w", err)
+	}
+	return state{dir: dir}, nil
+}
+
+// readKeys reads the keys of a Spicepod. A fault in them refuses the load, so
+// that a typing error admits or locks out no one.
+func (s *services) readKeys(pod *spicepod.Pod, report *Report) (*auth.Keyring, error) {
+	keys, problems := auth.NewKeyring(pod)
+	if problems.HasErrors() {
+		return nil, problems
+	}
+	report.Problems = append(report.Problems, problems...)
+	old := s.Keys()
+	if old == nil {
+		return keys, nil
+	}
+	if keys.Enabled() != old.Enabled() {
+		p := pod.Problem("runtime.auth", "whether keys are needed changes at the next start", "restart spiced")
+		p.Severity = spicepod.Warning
+		report.Problems = append(report.Problems, p)
+		return old, nil
+	}
+	keys.Adopt(old)
+	return keys, nil
+}
+
+// Settings returns `runtime:` of the current generation or, before the first
+// one, of the Spicepod at start.
+func (s *services) Settings() spicepod.Runtime {
+	if g := s.Current(); g != nil {
+		return g.Pod.Runtime
+	}
+	return s.settings
+}
+
+// DB returns the engine.
+func (s *services) DB() *engine.DB { return s.db.DB }
+
+// Data returns the manager of datasets.
+func (s *services) Data() *datasets.Manager { return s.data }
+
+// Tools returns the registry, through which all tools are called.
+func (s *services) Tools() *registry.Registry { return s.tools.registry }
+
+// Servers returns the MCP servers that the Spicepod declares.
+func (s *services) Servers() *mcpclient.Manager { return s.tools.servers }
+
+// Results returns the stored results.
+func (s *services) Results() *results.Store { return s.results }
+
+// Audit returns the audit log; nil writes nothing.
+func (s *services) Audit() *audit.Log { return s.audit }
+
+// Isolates reports whether a client's statement runs in a worker, as
+// runtime.query.isolate says. With workers, statements that models write always
+// do.
+func (s *services) Isolates(r query.Request) bool {
+	switch s.settings.Query.Isolate {
+	case spicepod.IsolateAll:
+		return true
+	case spicepod.IsolateReadOnly:
+		return r.ByModel || !r.Caller.Write
+	}
+	return r.ByModel
+}
