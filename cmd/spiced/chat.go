@@ -24,8 +24,8 @@ func newChat(std streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "chat [DIR|FILE]",
 		Short: "Chat with a model of a Spicepod, and watch the tools it calls",
-		Long: `Load the Spicepod in DIR, by default this folder, or connect to a running spiced with --url, and chat with one
-of its models. Messages come from the terminal, from -m, or from standard input, a line each.
+		Long: `Load the Spicepod in DIR, by default this folder, or connect to a running spiced with --url, and chat with a
+model. Messages come from the terminal, from -m, or from standard input, one per line.
 /help lists the commands: /tools shows what the model can call, /model changes the model.`,
 		Example: `  spiced chat examples/quickstart -m "how far is it from SFO to JFK?"
   spiced chat --url http://127.0.0.1:8090 --model my-model`,
@@ -40,8 +40,8 @@ of its models. Messages come from the terminal, from -m, or from standard input,
 	flags := cmd.Flags()
 	f.register(flags)
 	flags.StringVar(&f.model, "model", "", "the model to chat with (default: the only one)")
-	flags.StringVar(&f.system, "system", "", "instructions that stand before the conversation")
-	flags.StringVarP(&f.message, "message", "m", "", "say this, print the answer, and exit")
+	flags.StringVar(&f.system, "system", "", "instructions before the conversation")
+	flags.StringVarP(&f.message, "message", "m", "", "send this message, print the answer, and exit")
 	return cmd
 }
 

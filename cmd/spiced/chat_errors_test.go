@@ -16,12 +16,12 @@ import (
 // seen is an error as a client sees it.
 type seen struct {
 	status     int
-	kind       string // of the error, in the door's words
+	kind       string // of the error, in the protocol's words
 	raw        string
 	retryAfter string
 }
 
-// wantError checks that a client made an error of its own type of an answer
+// wantError checks that a client turned an answer into an error of the client's type
 // with that status.
 func wantError(t *testing.T, err error, status int) seen {
 	t.Helper()
@@ -64,7 +64,7 @@ func TestChatErrors(t *testing.T) {
 	}
 	for name, k := range cases {
 		c.model.Script(chattest.Always(k.answer))
-		everyDoor(t, c, func(t *testing.T, ask asker, _ chat.Form, _ bool) {
+		everyProtocol(t, c, func(t *testing.T, ask asker, _ chat.Form, _ bool) {
 			_, err := ask(question{text: distance})
 			if e := wantError(t, err, k.status); e.retryAfter != k.retryAfter {
 				t.Errorf("%s: Retry-After %q, want %q", name, e.retryAfter, k.retryAfter)
@@ -83,7 +83,7 @@ func TestChatHangs(t *testing.T) {
 	pod := directPod
 	pod.patience = "200ms"
 	c := startChat(t, pod)
-	everyDoor(t, c, func(t *testing.T, ask asker, _ chat.Form, stream bool) {
+	everyProtocol(t, c, func(t *testing.T, ask asker, _ chat.Form, stream bool) {
 		c.model.Script(chattest.Always(chattest.Answer{Hang: true}))
 		_, err := ask(question{text: distance})
 		wantError(t, err, 504)
@@ -99,7 +99,7 @@ func TestChatHangs(t *testing.T) {
 func TestChatUnknownModel(t *testing.T) {
 	t.Parallel()
 	c := startChat(t, directPod)
-	everyDoor(t, c, func(t *testing.T, ask asker, _ chat.Form, _ bool) {
+	everyProtocol(t, c, func(t *testing.T, ask asker, _ chat.Form, _ bool) {
 		_, err := ask(question{model: "helpr", text: distance})
 		if e := wantError(t, err, 404); !strings.Contains(e.raw, "helper") {
 			t.Errorf("got %s", e.raw)
@@ -110,7 +110,7 @@ func TestChatUnknownModel(t *testing.T) {
 	}
 }
 
-// TestChatMalformedRequests get a 400 in the form of the door.
+// TestChatMalformedRequests get a 400 in the form of the protocol.
 func TestChatMalformedRequests(t *testing.T) {
 	t.Parallel()
 	c := startChat(t, directPod)
@@ -144,7 +144,7 @@ func TestChatMalformedRequests(t *testing.T) {
 	}
 }
 
-// TestChatHalfStreams: a provider that breaks off in the midst of its answer is
+// TestChatHalfStreams: a provider that breaks off in the middle of an answer is
 // an error of the stream, after what it had said.
 func TestChatHalfStreams(t *testing.T) {
 	t.Parallel()
@@ -159,7 +159,7 @@ func TestChatHalfStreams(t *testing.T) {
 			answer.Cut = 3000
 		}
 		c.model.Script(chattest.Always(answer))
-		everyDoor(t, c, func(t *testing.T, ask asker, _ chat.Form, stream bool) {
+		everyProtocol(t, c, func(t *testing.T, ask asker, _ chat.Form, stream bool) {
 			got, err := ask(question{text: distance})
 			if err == nil {
 				t.Fatalf("%s: half an answer passes for a whole one: %+v", name, got)
@@ -188,7 +188,7 @@ func TestChatBadCalls(t *testing.T) {
 			}
 			return chattest.Say(call)
 		})
-		everyDoor(t, c, func(t *testing.T, ask asker, _ chat.Form, _ bool) {
+		everyProtocol(t, c, func(t *testing.T, ask asker, _ chat.Form, _ bool) {
 			got, err := ask(question{text: distance})
 			if err != nil || len(got.text) < len("I read: ")+10 || len(got.calls) > 0 {
 				t.Errorf("%s: %+v, %v", name, got, err)

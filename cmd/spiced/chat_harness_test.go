@@ -107,7 +107,7 @@ type said struct {
 	reply func(result string) (said, error)
 }
 
-// goClients are the official clients for Go, by the door they speak to.
+// goClients are the official clients for Go, by the protocol they speak to.
 var goClients = map[chat.Form]func(*program, question) (said, error){
 	chat.FormOpenAI: askOpenAI, chat.FormResponses: askResponses, chat.FormAnthropic: askAnthropic,
 }
@@ -118,23 +118,23 @@ var modelOf = map[chat.Form]string{
 	chat.FormOpenAI: "helper", chat.FormResponses: "responder", chat.FormAnthropic: "claude",
 }
 
-// asker asks at one door.
+// asker asks at one protocol.
 type asker func(question) (said, error)
 
-// everyDoor runs a test for each door, streaming and not. A question that names
-// no model goes to the one whose provider speaks the door's own form.
-func everyDoor(t *testing.T, c *chatting, test func(t *testing.T, ask asker, door chat.Form, stream bool)) {
+// everyProtocol runs a test for each protocol, streaming and not. A question that names
+// no model goes to the one whose provider speaks the protocol's own form.
+func everyProtocol(t *testing.T, c *chatting, test func(t *testing.T, ask asker, protocol chat.Form, stream bool)) {
 	t.Helper()
-	for door, client := range goClients {
+	for protocol, client := range goClients {
 		for _, stream := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s stream=%t", door, stream), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s stream=%t", protocol, stream), func(t *testing.T) {
 				test(t, func(q question) (said, error) {
 					q.stream = stream
 					if q.model == "" {
-						q.model = modelOf[door]
+						q.model = modelOf[protocol]
 					}
 					return client(c.program, q)
-				}, door, stream)
+				}, protocol, stream)
 			})
 		}
 	}
@@ -152,7 +152,7 @@ var (
 )
 
 // searching is a model that finds its tool with tool_search, calls it with
-// tool_invoke, and says what it got: nothing that it was not told.
+// tool_invoke, and says what it got and nothing else.
 func searching(r chattest.Request) chattest.Answer {
 	cost := chattest.Usage(100, 10, 60, 20)
 	if result, ok := r.Results["invoke_1"]; ok {

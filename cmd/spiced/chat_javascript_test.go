@@ -22,13 +22,13 @@ const installing = 3 * time.Minute
 
 // jsQuestion is what testdata/clients/ask.mjs asks.
 type jsQuestion struct {
-	Door   chat.Form `json:"door"`
-	Model  string    `json:"model"`
-	Stream bool      `json:"stream"`
-	Text   string    `json:"text"`
-	Image  string    `json:"image,omitempty"`
-	Tools  []string  `json:"tools,omitempty"`
-	Reply  string    `json:"reply,omitempty"` // the result of every call
+	Protocol chat.Form `json:"protocol"`
+	Model    string    `json:"model"`
+	Stream   bool      `json:"stream"`
+	Text     string    `json:"text"`
+	Image    string    `json:"image,omitempty"`
+	Tools    []string  `json:"tools,omitempty"`
+	Reply    string    `json:"reply,omitempty"` // the result of every call
 }
 
 // jsAnswer is what a client understood.
@@ -51,7 +51,7 @@ func jsClients(t *testing.T) string {
 }
 
 // jsPackages is where the packages of a folder of testdata are, which are
-// installed once per version of its lock file.
+// installed once per version of the lock file.
 func jsPackages(t *testing.T, from string) string {
 	t.Helper()
 	for _, program := range []string{"node", "npm"} {
@@ -72,7 +72,7 @@ func jsPackages(t *testing.T, from string) string {
 }
 
 // jsScript writes a script beside the packages that it imports, under the name
-// of its text: tests may run side by side.
+// of the text: tests may run in parallel.
 func jsScript(t *testing.T, dir, from string) string {
 	t.Helper()
 	text := read(t, from)
@@ -130,15 +130,15 @@ func (c *chatting) javascript(script string, questions []jsQuestion) []jsAnswer 
 	return answers
 }
 
-// atEveryDoor is a question at each door, streaming and not.
-func atEveryDoor(q jsQuestion) []jsQuestion {
+// onEveryProtocol is a question at each protocol, streaming and not.
+func onEveryProtocol(q jsQuestion) []jsQuestion {
 	var all []jsQuestion
-	for _, door := range []chat.Form{chat.FormOpenAI, chat.FormResponses, chat.FormAnthropic} {
+	for _, protocol := range []chat.Form{chat.FormOpenAI, chat.FormResponses, chat.FormAnthropic} {
 		for _, stream := range []bool{false, true} {
 			one := q
-			one.Door, one.Stream = door, stream
+			one.Protocol, one.Stream = protocol, stream
 			if one.Model == "" {
-				one.Model = modelOf[door]
+				one.Model = modelOf[protocol]
 			}
 			all = append(all, one)
 		}
@@ -164,7 +164,7 @@ func TestChatJavaScript(t *testing.T) {
 			t.Parallel()
 			c := startChat(t, k.pod)
 			c.model.Script(k.answers)
-			questions := atEveryDoor(jsQuestion{Text: distance})
+			questions := onEveryProtocol(jsQuestion{Text: distance})
 			for i, a := range c.javascript(script, questions) {
 				if a.Error != nil {
 					t.Errorf("%+v: %+v", questions[i], *a.Error)
@@ -184,7 +184,7 @@ func TestChatJavaScriptTools(t *testing.T) {
 	script := jsClients(t)
 	c := startChat(t, directPod)
 	c.model.Script(beside)
-	questions := atEveryDoor(jsQuestion{Text: distance, Tools: []string{"get_location"}, Reply: "the ferry", Image: dot})
+	questions := onEveryProtocol(jsQuestion{Text: distance, Tools: []string{"get_location"}, Reply: "the ferry", Image: dot})
 	for i, a := range c.javascript(script, questions) {
 		if a.Error != nil || !a.Replied || !strings.Contains(a.Text, "From the ferry: It is 4129.") {
 			t.Errorf("%+v: %+v", questions[i], a)
@@ -209,7 +209,7 @@ func TestChatJavaScriptErrors(t *testing.T) {
 		502: {"", chattest.Unauthorized()},
 	} {
 		c.model.Script(chattest.Always(k.answer))
-		questions := atEveryDoor(jsQuestion{Model: k.model, Text: distance})
+		questions := onEveryProtocol(jsQuestion{Model: k.model, Text: distance})
 		for i, a := range c.javascript(script, questions) {
 			if e := a.Error; e == nil || !e.Own || e.Status != status || e.Kind == "" || strings.Contains(e.Message, modelKey) {
 				t.Errorf("%d: %+v: %+v", status, questions[i], a)
@@ -217,7 +217,7 @@ func TestChatJavaScriptErrors(t *testing.T) {
 		}
 	}
 	c.model.Script(chattest.Always(chattest.Say(chattest.Text("half of"), chattest.Fail("Overloaded"))))
-	for i, a := range c.javascript(script, atEveryDoor(jsQuestion{Text: distance})) {
+	for i, a := range c.javascript(script, onEveryProtocol(jsQuestion{Text: distance})) {
 		if stream := i%2 == 1; stream && a.Error == nil {
 			t.Errorf("half a stream passes for a whole one: %+v", a)
 		}

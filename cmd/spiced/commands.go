@@ -48,12 +48,12 @@ func flagError(cmd *cobra.Command, err error) error {
 // atMostOne takes one Spicepod, or none for this folder.
 func atMostOne(_ *cobra.Command, args []string) error {
 	if len(args) > 1 {
-		return usageError{fmt.Errorf("one Spicepod at a time, got %d: %s", len(args), strings.Join(args, " "))}
+		return usageError{fmt.Errorf("expected one Spicepod, got %d: %s", len(args), strings.Join(args, " "))}
 	}
 	return nil
 }
 
-// podPath is the Spicepod the arguments name.
+// podPath returns the path of the Spicepod.
 func podPath(args []string) string {
 	if len(args) == 0 {
 		return "."
@@ -68,7 +68,7 @@ func oneOf(flag, value string, allowed ...string) error {
 			return nil
 		}
 	}
-	return usageError{fmt.Errorf("--%s takes %s, not %q", flag, strings.Join(allowed, ", "), value)}
+	return usageError{fmt.Errorf("--%s must be one of %s, got %q", flag, strings.Join(allowed, ", "), value)}
 }
 
 func newSchema() *cobra.Command {

@@ -60,7 +60,7 @@ func start(t *testing.T, dir string, args ...string) *program {
 	return p
 }
 
-// startProcess is start in a process of its own, which takes signals.
+// startProcess is start in a separate process, which takes signals.
 func startProcess(t *testing.T, dir string, args ...string) *program {
 	t.Helper()
 	p := &program{t: t, log: &logged{}, status: make(chan int, 1)}
@@ -187,7 +187,7 @@ func (p *program) do(method, path, body string, header ...string) reply {
 	return reply{resp.StatusCode, resp.Header, string(text)}
 }
 
-// want checks a reply: its status, and the parts of its body.
+// want checks a reply: the status, and parts of the body.
 func (p *program) want(r reply, status int, parts ...string) {
 	p.t.Helper()
 	if r.status != status {

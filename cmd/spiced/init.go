@@ -23,7 +23,7 @@ func newInit(std streams) *cobra.Command {
 		Short: "Write a first Spicepod, with data to try it on",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usageError{fmt.Errorf("init takes one folder, got %d arguments", len(args))}
+				return usageError{fmt.Errorf("init needs one folder, got %d arguments", len(args))}
 			}
 			return nil
 		},
@@ -37,12 +37,12 @@ func newInit(std streams) *cobra.Command {
 	}
 }
 
-// initPod copies the quickstart into dir, which may exist but holds no
-// Spicepod yet. No file is replaced.
+// initPod copies the quickstart into dir, which may exist but must not have a
+// Spicepod. It replaces no file.
 func initPod(dir string) error {
 	for _, name := range []string{"spicepod.yaml", "spicepod.yml"} {
 		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
-			return fmt.Errorf("%s is there already; init starts a new Spicepod", filepath.Join(dir, name))
+			return fmt.Errorf("%s exists already; init creates a new Spicepod", filepath.Join(dir, name))
 		}
 	}
 	source := examples.Quickstart()
@@ -65,7 +65,7 @@ func initPod(dir string) error {
 	return nil
 }
 
-// writeNew writes a file that is not there yet, and its folders.
+// writeNew writes a file that does not exist, and its folders.
 func writeNew(path string, text []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err

@@ -119,7 +119,7 @@ func TestAddresses(t *testing.T) {
 	}{
 		{"in use", taken.Addr().String(), "", 1, "is in use: choose another address, or port 0 for any"},
 		{"metrics in use", "127.0.0.1:0", taken.Addr().String(), 1, "--metrics: "},
-		{"no port", "127.0.0.1", "", 2, `--http takes host:port, not "127.0.0.1"`},
+		{"no port", "127.0.0.1", "", 2, `--http must be host:port, got "127.0.0.1"`},
 		{"bad port", "127.0.0.1:99999", "", 1, "invalid port"},
 		{"all interfaces", "0.0.0.0:0", "", 1, "add --allow-unauthenticated"},
 		{"no host", ":0", "", 1, "add --allow-unauthenticated"},

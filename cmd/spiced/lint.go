@@ -19,38 +19,38 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// maxDearest is how many tools the table of costs shows.
-const maxDearest = 10
+// maxListedCosts is how many tools the table of costs shows.
+const maxListedCosts = 10
 
 func newLint(std streams) *cobra.Command {
 	var format, failOn string
 	cmd := &cobra.Command{
 		Use:   "lint [DIR|FILE]",
-		Short: "Find tools that models will confuse, overlook or pay too much for",
-		Long: `Load the Spicepod in DIR, by default this folder, and check what models see of its tools.
+		Short: "Find tools that models confuse or overlook, or that cost too many tokens",
+		Long: `Load the Spicepod in DIR, by default this folder, and check its tools as models see them.
 
 Errors
   no-description          models choose tools by their description
-  instructions            a text gives the model orders, such as to ignore others
-  hidden-text             a text holds what people do not see: invisible characters, comments, base64
+  instructions            a text gives the model instructions, such as to ignore other tools
+  hidden-text             a text has parts that people do not see: invisible characters, comments, base64
   asks-for-secrets        a text of an MCP tool asks for keys, files or the conversation
-  shadowing               a text of an MCP tool tells how to use the tools of others
-  disguised-name          a name of an MCP tool passes itself off as another
+  shadowing               a text of an MCP tool says how to use other tools
+  disguised-name          a name of an MCP tool imitates another
 Warnings
   similar-name            two names are easily confused
   similar-description     two descriptions are nearly the same
   short-description       a description says no more than the name
-  long-description        a description is too long to be read well
+  long-description        a description is too long
   undescribed-parameters  parameters without a description
   costly-tool             a definition costs many tokens
   shared-name             tools of two MCP servers have the same name
-  open-link               a text of an MCP tool has a URL with a place to fill in
+  open-link               a text of an MCP tool has a URL with a placeholder
   long-text               a text of an MCP tool is far longer than a description
 
-Then follows what the definitions cost a model that gets all of them, or tool_search, tool_invoke and
-list_datasets in their place, in estimated tokens of o200k_base.
+It also prints the estimated cost, in tokens of o200k_base, of all definitions, and of tool_search, tool_invoke
+and list_datasets instead.
 
-Exit status: 0 nothing reaches --fail-on, 1 something does or the Spicepod has a fault, 2 wrong use.`,
+Exit status: 0 no finding reaches --fail-on, 1 one does or the Spicepod has a fault, 2 usage error.`,
 		Args: atMostOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := oneOf("format", format, "text", "json", "sarif"); err != nil {
@@ -63,7 +63,7 @@ Exit status: 0 nothing reaches --fail-on, 1 something does or the Spicepod has a
 		},
 	}
 	cmd.Flags().StringVar(&format, "format", "text", "text, json or sarif")
-	cmd.Flags().StringVar(&failOn, "fail-on", "error", "least finding that fails: warning, error or never")
+	cmd.Flags().StringVar(&failOn, "fail-on", "error", "minimum severity that fails: warning, error or never")
 	return cmd
 }
 
@@ -115,7 +115,7 @@ func (l linted) fails(failOn string) bool {
 	})
 }
 
-// problems are the findings at their places, in file order.
+// problems returns the findings with their positions, in file order.
 func (l linted) problems(pod *spicepod.Pod) spicepod.Problems {
 	list := make(spicepod.Problems, len(l.Findings))
 	for i, f := range l.Findings {
@@ -131,7 +131,7 @@ func (l linted) problems(pod *spicepod.Pod) spicepod.Problems {
 	return list
 }
 
-// toolPath is where the Spicepod declares a tool, or "".
+// toolPath returns where the Spicepod declares a tool, or "".
 func toolPath(pod *spicepod.Pod, name string) string {
 	for i := range pod.Functions {
 		if strings.EqualFold(pod.Functions[i].Name, name) {
@@ -159,16 +159,16 @@ func position(declared string) spicepod.Position {
 	return spicepod.Position{File: declared[:at], Line: line}
 }
 
-// writeCosts writes what definitions cost, and the dearest of them.
+// writeCosts writes the costs of the definitions, highest first.
 func writeCosts(w io.Writer, s lint.Summary) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "tokens\twhat a model gets\n%d\tall %d definitions\n", s.Direct, s.Tools)
 	fmt.Fprintf(t, "%d\ttheir names and descriptions alone\n", s.Planner)
-	fmt.Fprintf(t, "%d\ttool_search, tool_invoke and list_datasets in their place\n", s.Registry)
+	fmt.Fprintf(t, "%d\ttool_search, tool_invoke and list_datasets instead\n", s.Registry)
 	if len(s.ByTool) > 0 {
-		fmt.Fprintln(t, "\ntokens\tdearest tools")
+		fmt.Fprintln(t, "\ntokens\tmost expensive tools")
 	}
-	for _, c := range s.ByTool[:min(len(s.ByTool), maxDearest)] {
+	for _, c := range s.ByTool[:min(len(s.ByTool), maxListedCosts)] {
 		fmt.Fprintf(t, "%d\t%s\n", c.Tokens, c.Tool)
 	}
 	return t.Flush()

@@ -26,7 +26,7 @@ type endpoint struct {
 func (s *server) listener(flag, address string) (net.Listener, error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
-		return nil, usageError{fmt.Errorf("%s takes host:port, not %q: %w", flag, address, err)}
+		return nil, usageError{fmt.Errorf("%s must be host:port, got %q: %w", flag, address, err)}
 	}
 	if !isLoopback(host) && !s.Keys().Enabled() && !s.flags.allowUnauthenticated {
 		return nil, fmt.Errorf("%s %s can be reached from other machines and no keys are configured: listen on 127.0.0.1, add keys under runtime.auth.api-key, or add --allow-unauthenticated", flag, address)

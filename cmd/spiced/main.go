@@ -5,7 +5,7 @@
 //	spiced test [DIR|FILE]      run the tests it declares
 //	spiced search QUERY [DIR]   find tools
 //	spiced search-eval DIR...   measure tool search on sets of queries
-//	spiced lint [DIR|FILE]      what is wrong with its tools
+//	spiced lint [DIR|FILE]      check its tools
 //	spiced sql [DIR|FILE]       query it from a terminal or a script
 //	spiced init DIR             write a first Spicepod
 package main
@@ -25,8 +25,8 @@ import (
 // Exit statuses.
 const (
 	exitGood   = 0
-	exitFaults = 1 // the Spicepod, a statement or the machine has a fault
-	exitUsage  = 2 // the command line has
+	exitFaults = 1 // a fault of the Spicepod, a statement or the machine
+	exitUsage  = 2 // a fault of the command line
 )
 
 func main() {

@@ -41,7 +41,7 @@ func newMCP(std streams) *cobra.Command {
 		Use:   "mcp [DIR|FILE]",
 		Short: "Serve the tools of a Spicepod to an MCP client over standard input and output",
 		Long: `Load the Spicepod in DIR, by default this folder, and serve its functions and tools to an IDE, a desktop
-assistant or another agent, which starts this command. An edit of its files is live at once. The log goes to
+assistant or another agent, which starts this command. Edits of the files take effect at once. The log goes to
 standard error. A server over HTTP is part of spiced serve, at /v1/mcp.`,
 		Example: `  spiced mcp examples/quickstart
   spiced mcp pin`,

@@ -21,7 +21,7 @@ const (
 	ownResources  = "the resources are datasets and functions, under URIs of spiced's own; TestMCPTypeScript reads them"
 	ownSchemas    = "the schema of a function comes from its signature, which has no $defs"
 	noOAuth       = "spiced does not log in by OAuth, which mostly takes a person: it sends the token of mcp_auth_token"
-	refusesAsking = "spiced refuses elicitation: there is nobody to ask"
+	refusesAsking = "spiced refuses elicitation: there is no one to ask"
 )
 
 // serverScenarios are all scenarios for servers: "" must pass, others do not
@@ -170,7 +170,7 @@ func TestMCPConformanceServer(t *testing.T) {
 }
 
 // TestMCPConformanceClient runs the official suite against our client: a
-// runtime in a process of its own for each scenario.
+// runtime in a separate process for each scenario.
 func TestMCPConformanceClient(t *testing.T) {
 	t.Parallel()
 	npm := mcpPeers(t)
@@ -200,7 +200,7 @@ var scenarioCalls = map[string]struct{ tool, arguments, want string }{
 }
 
 // TestMCPConformanceClientProcess is the client that the conformance suite
-// starts, with the address of its server as the last argument.
+// starts, with the server's address as the last argument.
 func TestMCPConformanceClientProcess(t *testing.T) {
 	scenario := os.Getenv("MCP_CONFORMANCE_SCENARIO")
 	if scenario == "" {

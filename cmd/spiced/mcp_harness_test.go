@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// peers are the MCP programs of others, from npm, and the Node.js that runs
+// peers are third-party MCP programs from npm, and the Node.js that runs
 // them.
 type peers struct{ dir, node string }
 
@@ -142,7 +142,7 @@ func (p peers) entry(pkg string) string {
 }
 
 // beside writes a script of testdata/mcp where its imports are found, under
-// the name of its text: tests may run side by side.
+// the name of the text: tests may run in parallel.
 func (p peers) beside(t *testing.T, name string) string {
 	t.Helper()
 	text := read(t, "testdata/mcp/"+name)
@@ -212,7 +212,7 @@ func runBackground(t *testing.T, address string, env []string, program string, a
 	}
 }
 
-// freeAddress is an address that nobody listens at.
+// freeAddress returns an address without a listener.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	free, err := net.Listen("tcp", "127.0.0.1:0")

@@ -20,10 +20,10 @@ func newMCPPin(std streams) *cobra.Command {
 		Use:   "pin [DIR|FILE]",
 		Short: "Approve the tools of MCP servers as they are now",
 		Long: `Connect to the MCP servers of the Spicepod in DIR, by default this folder, and write the checksums of their
-tools' texts to ` + mcplock.Name + ` beside it. With pin: checksum a server's tool is served only as it stands there:
-read what changed, then commit the file.
+tools' texts to ` + mcplock.Name + ` beside it. With pin: checksum a server's tool is served only if it matches:
+read the changes, then commit the file.
 
-Exit status: 0 written, 1 a server is not there, so that nothing was written, 2 wrong use.`,
+Exit status: 0 success, 1 a server is not available and nothing was written, 2 usage error.`,
 		Args: atMostOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return pin(cmd.Context(), std, podPath(args), dryRun)
@@ -45,7 +45,7 @@ func pin(ctx context.Context, std streams, path string, dryRun bool) error {
 	dir := pod.Dir
 	before, err := mcplock.Open(dir)
 	if err != nil {
-		return fmt.Errorf("%w: mend it, or remove it to approve everything anew", err)
+		return fmt.Errorf("%w: fix it, or remove it to approve all tools again", err)
 	}
 	changes := mcplock.Diff(before.Servers(), after)
 	for _, c := range changes {
@@ -63,7 +63,7 @@ func pin(ctx context.Context, std streams, path string, dryRun bool) error {
 	return nil
 }
 
-// listTools connects to every server and lists what it has now.
+// listTools connects to every server and lists its current tools.
 func listTools(ctx context.Context, std streams, pod *spicepod.Pod) (map[string][]mcplock.Entry, error) {
 	m := mcpclient.New(mcpclient.Options{Version: version, Log: slog.New(slog.DiscardHandler)})
 	defer m.Close()
@@ -77,7 +77,7 @@ func listTools(ctx context.Context, std streams, pod *spicepod.Pod) (map[string]
 	}
 	if missing || len(m.Status()) < len(servers) {
 		problems.WriteText(std.err)
-		return nil, shownError{errors.New("not every MCP server is there; nothing was written")}
+		return nil, shownError{errors.New("some MCP servers are not available; nothing was written")}
 	}
 	all := map[string][]mcplock.Entry{}
 	for _, s := range servers {

@@ -15,8 +15,8 @@ import (
 // slowLoad is how long a load takes before its progress is shown.
 const slowLoad = time.Second
 
-// progress shows long loads on one line of a terminal; elsewhere it is nil,
-// the log says enough.
+// progress shows long loads on one line of a terminal. Without a terminal it is
+// nil, because the log has them.
 func progress(w io.Writer) func(datasets.Progress) {
 	f, ok := w.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {

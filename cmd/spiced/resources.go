@@ -14,11 +14,11 @@ import (
 	"github.com/spiced-sql/spiced/tools/builtin"
 )
 
-// resourceRows is how many rows of a dataset an MCP client sees.
+// resourceRows is how many rows of a dataset an MCP client gets.
 const resourceRows = 5
 
-// resources shows datasets and functions to MCP clients, in the words of the
-// built-in tools.
+// resources describes datasets and functions to MCP clients, with the results of
+// the built-in tools.
 type resources struct {
 	runtime *runtime.Runtime
 	tools   map[string]tools.Tool
@@ -67,7 +67,7 @@ func (r resources) Read(ctx context.Context, scope tools.Scope, kind mcpserver.K
 	return text, err
 }
 
-// dataset is the schema and some rows.
+// dataset returns the schema and some rows.
 func (r resources) dataset(ctx context.Context, scope tools.Scope, name string) (string, error) {
 	var schema string
 	if err := r.call(ctx, scope, "table_schema", map[string]any{"tables": []string{name}}, &schema); err != nil {
@@ -75,12 +75,12 @@ func (r resources) dataset(ctx context.Context, scope tools.Scope, name string) 
 	}
 	var rows json.RawMessage
 	if err := r.call(ctx, scope, "random_sample", map[string]any{"dataset": name, "limit": resourceRows}, &rows); err != nil {
-		return schema, ctx.Err() // the schema is worth showing alone
+		return schema, ctx.Err() // the schema alone is useful too
 	}
 	return fmt.Sprintf("%s\nSome rows:\n\n```json\n%s\n```\n", schema, rows), nil
 }
 
-// function is its documentation.
+// function returns the documentation of a function.
 func (r resources) function(ctx context.Context, scope tools.Scope, name string) (string, error) {
 	var f struct {
 		Signature, Description, Volatility, Body string
@@ -107,8 +107,8 @@ func (r resources) function(ctx context.Context, scope tools.Scope, name string)
 	return b.String(), nil
 }
 
-// call calls a built-in tool and decodes what it gives. It is no call of a
-// client's and is not counted.
+// call calls a built-in tool and decodes its result. Clients did not call it, so
+// it is not counted.
 func (r resources) call(ctx context.Context, scope tools.Scope, name string, args map[string]any, result any) error {
 	raw, err := tools.Encode(args)
 	if err != nil {

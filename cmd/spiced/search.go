@@ -40,11 +40,10 @@ func newSearch(std streams) *cobra.Command {
 		Long: `Load the Spicepod in DIR, by default this folder, and search its tools as a model would with tool_search.
 The query * lists all tools by name.
 
---explain shows what each channel made of a tool: its rank and score there, the weight of the channel
-and its share of the tool's score. --tool NAME tells the same of one tool, found or not, and what keeps
-it from being found.
+--explain shows, for each tool and channel, the tool's rank and score in the channel, the channel's weight and
+its share of the tool's score. --tool NAME shows the same for one tool, found or not, and why it is not found.
 
-Exit status: 0 searched, 1 the Spicepod has a fault or there is no such tool, 2 wrong use.`,
+Exit status: 0 success, 1 the Spicepod has a fault or the tool does not exist, 2 usage error.`,
 		Example: `  spiced search "distance between two airports"
   spiced search "flight delay" examples/quickstart --keyword minutes --explain
   spiced search "distance" --tool delay_band`,
@@ -57,24 +56,24 @@ Exit status: 0 searched, 1 the Spicepod has a fault or there is no such tool, 2 
 		},
 	}
 	flags := cmd.Flags()
-	flags.IntVar(&f.limit, "limit", registry.DefaultLimit, fmt.Sprintf("how many tools to show, at most %d", registry.MaxLimit))
-	flags.StringArrayVar(&f.keywords, "keyword", nil, "phrase that is searched for besides the query; may be repeated")
-	flags.Float64Var(&f.minScore, "min-score", 0, "least score of a tool, from 0 to 1")
-	flags.BoolVar(&f.explain, "explain", false, "show how each score came about")
-	flags.StringVar(&f.tool, "tool", "", "also tell why this tool is found or not")
+	flags.IntVar(&f.limit, "limit", registry.DefaultLimit, fmt.Sprintf("number of tools to show, at most %d", registry.MaxLimit))
+	flags.StringArrayVar(&f.keywords, "keyword", nil, "additional phrase to search for; may be repeated")
+	flags.Float64Var(&f.minScore, "min-score", 0, "minimum score of a tool, from 0 to 1")
+	flags.BoolVar(&f.explain, "explain", false, "show how each score is computed")
+	flags.StringVar(&f.tool, "tool", "", "also show why this tool is found or not")
 	flags.StringVar(&f.format, "format", "text", "text or json")
 	return cmd
 }
 
-// searchArgs takes a query and at most one Spicepod.
+// searchArgs expects a query and at most one Spicepod.
 func searchArgs(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
-		return usageError{errors.New(`search takes a query: spiced search "what the tool should do" [DIR|FILE]`)}
+		return usageError{errors.New(`search needs a query: spiced search "what the tool should do" [DIR|FILE]`)}
 	}
 	return atMostOne(cmd, args[1:])
 }
 
-// searched is what a search found, and why of one tool.
+// searched is the result of a search, and the explanation for one tool.
 type searched struct {
 	*registry.Found
 	Why *registry.Why `json:"why,omitempty"`
@@ -82,7 +81,7 @@ type searched struct {
 
 func runSearch(ctx context.Context, std streams, query, path string, f searchFlags) error {
 	if f.limit < 1 {
-		return usageError{fmt.Errorf("--limit takes a number from 1 to %d, not %d", registry.MaxLimit, f.limit)}
+		return usageError{fmt.Errorf("--limit must be from 1 to %d, got %d", registry.MaxLimit, f.limit)}
 	}
 	app, err := assembleLoaded(ctx, std, options{Options: runtime.Options{Path: path}})
 	if err != nil {
@@ -111,7 +110,7 @@ func runSearch(ctx context.Context, std streams, query, path string, f searchFla
 	return answer.writeText(std.out, f.explain)
 }
 
-// searchError is a fault of the command line if it is one of the request.
+// searchError turns an invalid request into a fault of the command line.
 func searchError(err error) error {
 	var refused *tools.Error
 	if !errors.As(err, &refused) {
@@ -133,7 +132,7 @@ func writeJSON(w io.Writer, value any) error {
 	return e.Encode(value)
 }
 
-// writeText writes what was found as a table, the best first.
+// writeText writes the tools found as a table, best first.
 func (s searched) writeText(w io.Writer, explain bool) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	if len(s.Tools) > 0 {
@@ -149,9 +148,9 @@ func (s searched) writeText(w io.Writer, explain bool) error {
 	case len(s.Tools) == 0:
 		fmt.Fprintln(w, "no tool matches")
 	case s.NoGoodMatch:
-		fmt.Fprintln(w, "probably none of them is what was sought")
+		fmt.Fprintln(w, "no tool is a good match")
 	case s.Fallback:
-		fmt.Fprintln(w, "no tool reaches --min-score; this is the best")
+		fmt.Fprintln(w, "no tool reaches --min-score; this is the best one")
 	}
 	if explain {
 		if err := s.writeExplain(w); err != nil {
@@ -164,7 +163,7 @@ func (s searched) writeText(w io.Writer, explain bool) error {
 	return nil
 }
 
-// writeExplain writes what each channel made of each tool.
+// writeExplain writes the rank and score of each tool in each channel.
 func (s searched) writeExplain(w io.Writer) error {
 	fmt.Fprintf(w, "\n%s, %d matched, confidence %.3f\n", s.SearchMode, s.Total, s.Confidence)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
@@ -177,12 +176,12 @@ func (s searched) writeExplain(w io.Writer) error {
 	return t.Flush()
 }
 
-// cuts say what keeps a tool from being found.
+// cuts are the reasons why a tool is not found.
 var cuts = map[search.Cut]string{
-	search.CutRefused:  "it is not there in this scope",
+	search.CutRefused:  "it is not available in this scope",
 	search.CutNoMatch:  "no channel ranks it: it has none of the words",
 	search.CutMinScore: "its score is below --min-score",
-	search.CutLimit:    "others are better: raise --limit",
+	search.CutLimit:    "other tools rank higher: raise --limit",
 }
 
 // writeWhy writes why one tool is found or not.

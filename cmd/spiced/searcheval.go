@@ -16,7 +16,7 @@ import (
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
-// Values of --embedding that are no model of a Spicepod.
+// Values of --embedding other than a model of the Spicepod.
 const (
 	embeddingHash = "builtin:hash"
 	embeddingNone = "none"
@@ -36,23 +36,23 @@ func newSearchEval(std streams) *cobra.Command {
 		Use:   "search-eval DIR...",
 		Short: "Measure tool search against queries with known answers",
 		Long: `Search the tools of each folder for its queries, and compare the rankings with the right answers.
-A folder holds two files of one JSON object a line:
+A folder has two files with one JSON object per line:
   tools.jsonl    {"name", "description", "parameters": JSON Schema, "tags": [...]}
   queries.jsonl  {"id", "query", "relevant": [names of tools]}
 
 The figures are percentages, means over the queries: nDCG@10; R@1, R@5 and R@10, the share of the right tools
-among the first 1, 5 and 10; MRR; hit@5, whether a right tool is among the first five. The settings are the
-ones that spiced comes with.
+among the first 1, 5 and 10; MRR; hit@5, whether a right tool is among the first five. The settings are
+spiced's defaults.
 
---run FILE writes the rankings, one {"id", "tools"} a line; of several folders, each to a file of its own:
+--run FILE writes the rankings, one {"id", "tools"} per line. With several folders it writes a file for each:
 --run out.jsonl writes out-<folder>.jsonl.
---abstain tells how many queries of the other folders, which a catalog cannot answer, are flagged as having
-no good match, and how many of its own are.`,
+--abstain shows how many queries of the other folders, which a catalog cannot answer, are flagged as having
+no good match, and how many of their own are.`,
 		Example: `  spiced search-eval testdata/apibank
   spiced search-eval testdata/* --embedding small --pod . --run rankings.jsonl`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usageError{errors.New("search-eval takes folders with tools.jsonl and queries.jsonl, got none")}
+				return usageError{errors.New("search-eval needs folders with tools.jsonl and queries.jsonl, got none")}
 			}
 			return nil
 		},
@@ -67,7 +67,7 @@ no good match, and how many of its own are.`,
 	flags.StringVar(&f.embedding, "embedding", embeddingHash, "model of the vectors: builtin:hash, none, or one of the Spicepod's by its name")
 	flags.StringVar(&f.pod, "pod", ".", "Spicepod that declares the model")
 	flags.StringVar(&f.run, "run", "", "file for the rankings")
-	flags.BoolVar(&f.abstain, "abstain", false, "also measure how well foreign queries are told from a folder's own")
+	flags.BoolVar(&f.abstain, "abstain", false, "also measure how well queries of other folders are recognised")
 	flags.StringVar(&f.format, "format", "table", "table or json")
 	return cmd
 }
@@ -116,7 +116,7 @@ func runSearchEval(ctx context.Context, std streams, dirs []string, f searchEval
 	return err
 }
 
-// evaluation is what is printed as JSON.
+// evaluation is the result as JSON.
 type evaluation struct {
 	Sets    []evaluated `json:"sets"`
 	Mean    evaluated   `json:"mean"`
@@ -143,7 +143,7 @@ type abstention struct {
 	Rightly   float64 `json:"rightly"`
 }
 
-// loadSets reads the folders. Their names tell the sets apart.
+// loadSets reads the folders. Their names must differ.
 func loadSets(dirs []string) ([]*eval.Set, error) {
 	sets := make([]*eval.Set, len(dirs))
 	named := map[string]string{}
@@ -162,7 +162,7 @@ func loadSets(dirs []string) ([]*eval.Set, error) {
 	return sets, nil
 }
 
-// options are the settings with the vectors that are asked for; done frees the
+// options returns the settings with the requested vectors; done closes the
 // model.
 func (f searchEvalFlags) options() (o eval.Options, done func(), err error) {
 	o, done = eval.Options{Settings: search.Default()}, func() {}
@@ -194,7 +194,7 @@ func (f searchEvalFlags) options() (o eval.Options, done func(), err error) {
 	return o, done, nil
 }
 
-// runFile is the file for the rankings of one set, "" for none.
+// runFile returns the file for the rankings of one set, or "".
 func runFile(run, set string, sets int) string {
 	if run == "" || sets == 1 {
 		return run

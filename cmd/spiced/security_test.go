@@ -121,12 +121,12 @@ func TestRefusalsAreAudited(t *testing.T) {
     api-key:
       principals: [{ name: slow, key: `+otherKey+`, limits: { requests_per_second: 0.0001, burst: 1 } }]
 `, 1), "k.csv", "id\n1\n")
-	p := start(t, dir, sqlDoors()...)
+	p := start(t, dir, sqlProtocols()...)
 	p.want(p.do("POST", "/v1/sql", "SELECT 1", "X-API-Key", otherKey), 200)
-	doors := p.doorsFor("slow", otherKey)
-	for _, door := range doors {
-		if got := door.run(t.Context(), "SELECT 'a literal' AS refused"); got.err == nil {
-			t.Errorf("%s lets it through", door.name)
+	protocols := p.protocolsFor("slow", otherKey)
+	for _, protocol := range protocols {
+		if got := protocol.run(t.Context(), "SELECT 'a literal' AS refused"); got.err == nil {
+			t.Errorf("%s lets it through", protocol.name)
 		}
 	}
 	p.want(p.do("POST", "/v1/reload", "", "X-API-Key", oneKey), 403, ":rw")
@@ -159,7 +159,7 @@ func auditLog(t *testing.T, dir string) string {
 	return string(text)
 }
 
-// certificate writes a certificate of its own for 127.0.0.1, and its key.
+// certificate writes a self-signed certificate for 127.0.0.1, and its key.
 func certificate(t *testing.T, dir, name string) (certFile, keyFile string, pool *x509.CertPool) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -233,10 +233,10 @@ func TestWrongCertificatesAreRefused(t *testing.T) {
 	dir := folder(t, "spicepod.yaml", podWith(oneKey), "k.csv", "id\n1\n")
 	certFile, keyFile, _ := certificate(t, dir, "first")
 	for want, args := range map[string][]string{
-		"there is no file":   {"--tls-certificate-file", filepath.Join(dir, "nope.pem"), "--tls-key-file", keyFile},
-		"has no key":         {"--tls-certificate-file", certFile},
-		"has no certificate": {"--tls-enabled"},
-		"runtime.tls: tls:":  {"--tls-certificate-file", keyFile, "--tls-key-file", certFile},
+		"nope.pem does not exist": {"--tls-certificate-file", filepath.Join(dir, "nope.pem"), "--tls-key-file", keyFile},
+		"has no key":              {"--tls-certificate-file", certFile},
+		"has no certificate":      {"--tls-enabled"},
+		"runtime.tls: tls:":       {"--tls-certificate-file", keyFile, "--tls-key-file", certFile},
 	} {
 		status, out := spiced(t, append([]string{"serve", dir, "--http", "127.0.0.1:0", "--metrics", ""}, args...)...)
 		if status != 1 || !strings.Contains(out, want) {
@@ -245,7 +245,7 @@ func TestWrongCertificatesAreRefused(t *testing.T) {
 	}
 }
 
-// The level of the log is none of the audit's.
+// The level of the log does not apply to the audit log.
 func TestAuditIsWrittenAtEveryLogLevel(t *testing.T) {
 	var log bytes.Buffer
 	s := &server{err: &log, flags: serveFlags{logFormat: telemetry.FormatText}}

@@ -40,7 +40,7 @@ func newServe(std streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve [DIR|FILE]",
 		Short: "Serve a Spicepod over HTTP",
-		Long:  "Serve the Spicepod in DIR, by default this folder, until SIGTERM or Ctrl-C. Edits of its files take effect at once;\nan edit with a fault is reported and the last good version stays in service.",
+		Long:  "Serve the Spicepod in DIR, by default this folder, until SIGTERM or Ctrl-C. Edits of the files take effect at once;\nan edit with a fault is reported and the last good version stays in service.",
 		Args:  atMostOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return serve(cmd.Context(), std, podPath(args), f)

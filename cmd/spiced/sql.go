@@ -66,8 +66,8 @@ func runSQL(ctx context.Context, std streams, path string, f sqlFlags, once bool
 	return err
 }
 
-// runInput reads a terminal or a script. On a terminal Ctrl-C ends the
-// statement, not the program.
+// runInput reads a terminal or a script. On a terminal, Ctrl-C cancels the
+// statement and not the program.
 func runInput(ctx context.Context, std streams, opts repl.Options) error {
 	in, ok := std.in.(*os.File)
 	if !ok || !term.IsTerminal(int(in.Fd())) {

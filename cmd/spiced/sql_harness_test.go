@@ -37,15 +37,15 @@ const (
 // endless runs longer than any test waits.
 const endless = "SELECT count(*) AS n FROM range(10000000) a, range(10000000) b WHERE a.range % 7 = b.range % 5"
 
-// sqlDoors open the doors of SQL clients.
-func sqlDoors(args ...string) []string {
+// sqlProtocols open the protocols of SQL clients.
+func sqlProtocols(args ...string) []string {
 	return append([]string{"--postgres", "127.0.0.1:0", "--flight", "127.0.0.1:0"}, args...)
 }
 
-// startSQL serves sqlPod at every door.
+// startSQL serves sqlPod at every protocol.
 func startSQL(t *testing.T) *program {
 	t.Helper()
-	return start(t, sqlPod, sqlDoors()...)
+	return start(t, sqlPod, sqlProtocols()...)
 }
 
 // sqlPodWith is a copy of sqlPod with another spicepod.yaml.
@@ -59,11 +59,11 @@ func sqlPodWith(t *testing.T, change func(pod string) string) string {
 	return folder(t, "spicepod.yaml", changed, "people.csv", read(t, sqlPod+"/people.csv"), "every_type.sql", read(t, sqlPod+"/every_type.sql"))
 }
 
-// address is where a door listens, as host:port.
-func (p *program) address(door string) (address string) {
+// address is where a protocol listens, as host:port.
+func (p *program) address(protocol string) (address string) {
 	p.t.Helper()
-	p.eventually("to open "+door, func() (open bool) {
-		_, address, open = strings.Cut(p.endpoint(door), "://")
+	p.eventually("to open "+protocol, func() (open bool) {
+		_, address, open = strings.Cut(p.endpoint(protocol), "://")
 		return open
 	})
 	return address
@@ -129,14 +129,14 @@ func wantSession(t *testing.T, file string, env []string, program string, args .
 	golden.Equal(t, filepath.Join(sqlSessions, file), out)
 }
 
-// encrypted is a program with a certificate of its own.
+// encrypted is a program with a self-signed certificate.
 type encrypted struct {
 	*program
 	root string // the file of the certificate
 	pool *x509.CertPool
 }
 
-// startEncrypted serves sqlPod at every door with TLS.
+// startEncrypted serves sqlPod at every protocol with TLS.
 func startEncrypted(t *testing.T) *encrypted {
 	t.Helper()
 	certificate, key := selfSigned(t)
@@ -145,7 +145,7 @@ func startEncrypted(t *testing.T) *encrypted {
 
 	ctx, cancel := context.WithCancel(context.Background())
 	p := &program{t: t, log: &logged{}, stop: cancel, status: make(chan int, 1)}
-	args := serveArgs(sqlPod, sqlDoors("--tls-certificate-file", certificate, "--tls-key-file", key))
+	args := serveArgs(sqlPod, sqlProtocols("--tls-certificate-file", certificate, "--tls-key-file", key))
 	go func() {
 		p.status <- run(ctx, args, streams{strings.NewReader(""), io.Discard, p.log})
 	}()

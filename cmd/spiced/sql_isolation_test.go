@@ -17,9 +17,9 @@ import (
 const isolatedTime = 3 * time.Second
 
 // Statements that take longer, and more memory. Nothing in the engine ends the
-// slow one; a door that describes statements first meets it then. Nothing in it
+// slow one; a protocol that describes statements first meets it then. Nothing in it
 // ends the window's either, once it aggregates, or counts the memory it takes,
-// so that testdata/hostile cannot have it: no door bounds it in-process.
+// so that testdata/hostile cannot have it: no protocol bounds it in-process.
 const (
 	slowHog   = "SELECT levenshtein(repeat('a', 200000), repeat('b', 200000))::VARCHAR AS v"
 	largeHog  = "SELECT repeat('x', 1000000000) AS v"
@@ -29,7 +29,7 @@ const (
 // sqlAsk sends a statement and returns its first value, somewhere in a text.
 type sqlAsk func(sql string) (string, error)
 
-// asks are how clients send a statement at each door, by the door.
+// asks are how clients send a statement at each protocol, by the protocol.
 func asks(t *testing.T, p *program, key string) map[string]sqlAsk {
 	t.Helper()
 	c := flightConnect(t, p, key, insecure.NewCredentials())
@@ -47,7 +47,7 @@ func asks(t *testing.T, p *program, key string) map[string]sqlAsk {
 	}
 }
 
-// pgAsk asks over a connection of its own.
+// pgAsk asks over a separate connection.
 func pgAsk(p *program, key string, mode pgx.QueryExecMode) sqlAsk {
 	return func(sql string) (v string, err error) {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -63,15 +63,15 @@ func pgAsk(p *program, key string, mode pgx.QueryExecMode) sqlAsk {
 }
 
 // TestSQLIsolation runs statements of readers in processes of their own, which
-// are killed when they overrun. Others are answered meanwhile, at every door.
+// are killed when they overrun. Others are answered meanwhile, at every protocol.
 func TestSQLIsolation(t *testing.T) {
 	t.Parallel()
 	settings := fmt.Sprintf("query: { timeout: %s, max_bytes: 64MiB, isolation: process, isolate: read_only, workers: 3 }", isolatedTime)
 	dir := sqlPodWith(t, func(pod string) string { return strings.Replace(pod, "query: { timeout: 20s }", settings, 1) })
-	p := startProcess(t, dir, sqlDoors()...)
+	p := startProcess(t, dir, sqlProtocols()...)
 	reader, writer := asks(t, p, readerKey), asks(t, p, writerKey)
-	for door, ask := range reader {
-		wantHonest(t, door, ask)
+	for protocol, ask := range reader {
+		wantHonest(t, protocol, ask)
 		began, ended := time.Now(), make(chan error, 1)
 		go func() {
 			_, err := ask(slowHog)
@@ -80,23 +80,23 @@ func TestSQLIsolation(t *testing.T) {
 		p.active(1)
 		for _, others := range []map[string]sqlAsk{reader, writer} {
 			for other, ask := range others {
-				wantHonest(t, other+" beside "+door, ask)
+				wantHonest(t, other+" beside "+protocol, ask)
 			}
 		}
 		select {
 		case err := <-ended:
-			t.Errorf("%s: it ended before the others were answered: %v", door, err)
+			t.Errorf("%s: it ended before the others were answered: %v", protocol, err)
 		default:
-			wantKilled(t, door, began, <-ended)
+			wantKilled(t, protocol, began, <-ended)
 		}
 	}
-	for door, ask := range reader {
+	for protocol, ask := range reader {
 		for _, hog := range []string{largeHog, windowHog} {
 			began := time.Now()
 			_, err := ask(hog)
-			wantKilled(t, door+": "+hog, began, err)
+			wantKilled(t, protocol+": "+hog, began, err)
 		}
-		wantHonest(t, door+" afterwards", ask)
+		wantHonest(t, protocol+" afterwards", ask)
 	}
 	p.active(0)
 }
@@ -134,7 +134,7 @@ func wantHonest(t *testing.T, name string, ask sqlAsk) {
 	}
 }
 
-// wantKilled checks that a statement failed within a second of its limit.
+// wantKilled checks that a statement failed within a second of the limit.
 func wantKilled(t *testing.T, name string, began time.Time, err error) {
 	t.Helper()
 	if took := time.Since(began); err == nil || took > isolatedTime+time.Second {

@@ -64,7 +64,7 @@ func TestSQLJavaScriptSpiceFlight(t *testing.T) {
 	})
 	t.Run("plain", func(t *testing.T) {
 		t.Parallel()
-		p := start(t, sqlPodWith(t, withoutKeys), sqlDoors()...)
+		p := start(t, sqlPodWith(t, withoutKeys), sqlProtocols()...)
 		sqlScript(t, "spice-flight.mjs", "spice-flight.txt", map[string]any{
 			"flightUrl": p.address("flight"), "flightTlsEnabled": false,
 		})

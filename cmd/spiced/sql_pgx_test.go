@@ -302,7 +302,7 @@ func TestPgxCancels(t *testing.T) {
 	}
 }
 
-// TestPgxOverTLS proves itself by SCRAM. A door with a certificate takes no
+// TestPgxOverTLS proves itself by SCRAM. A protocol with a certificate takes no
 // connection without.
 func TestPgxOverTLS(t *testing.T) {
 	t.Parallel()

@@ -126,7 +126,7 @@ func TestSQLCachedPlansSeeWrites(t *testing.T) {
 // TestSQLSessionsSeeWrites asks again what sessions have prepared.
 func TestSQLSessionsSeeWrites(t *testing.T) {
 	t.Parallel()
-	p := start(t, planFile(t), sqlDoors()...)
+	p := start(t, planFile(t), sqlProtocols()...)
 	const sql = "SELECT coalesce(string_agg(v, ' ' ORDER BY id), 'none') AS v FROM a WHERE id > 150"
 	clients := map[string]func() (string, error){}
 	for _, mode := range pgxModes {

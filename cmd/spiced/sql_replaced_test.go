@@ -52,7 +52,7 @@ var fileVersions = [][2]string{
 	{"SELECT 1 AS a, TIMESTAMP '2024-02-29 13:14:15' AS val, 'text' AS s, NULL AS l", "a,other,val\n1,2,13:14:15\n"},
 }
 
-// replaceFiles gives the folder version v of its files, at once.
+// replaceFiles writes version v of the folder's files, at once.
 func replaceFiles(t *testing.T, dir string, v int) {
 	t.Helper()
 	db, err := engine.Open(t.Context(), engine.Options{})
@@ -72,7 +72,7 @@ func replaceFiles(t *testing.T, dir string, v int) {
 	}
 }
 
-// replacedClient asks a statement and returns what is to be compared. changed reports
+// replacedClient runs a statement and returns what to compare. changed reports
 // whether an error says that the columns have changed.
 type replacedClient struct {
 	ask     func(sql string) (string, error)
@@ -90,7 +90,7 @@ func TestSQLReplacedFiles(t *testing.T) {
 			t.Parallel()
 			dir := folder(t, "spicepod.yaml", fmt.Sprintf(replacedPod, isolation))
 			replaceFiles(t, dir, 0)
-			p := startProcess(t, dir, sqlDoors("--watch=false")...)
+			p := startProcess(t, dir, sqlProtocols("--watch=false")...)
 			clients := replacedClients(t, p)
 			for v := range fileVersions {
 				if v > 0 {
@@ -193,7 +193,7 @@ func TestSQLAnnouncedColumnsChange(t *testing.T) {
 	t.Parallel()
 	dir := folder(t, "spicepod.yaml", fmt.Sprintf(replacedPod, ""))
 	replaceFiles(t, dir, 0)
-	p := start(t, dir, sqlDoors("--watch=false")...)
+	p := start(t, dir, sqlProtocols("--watch=false")...)
 	const sql = "SELECT * FROM c"
 	c := flightConnect(t, p, readerKey, insecure.NewCredentials())
 	info, err := c.Execute(c.ctx, sql)

@@ -26,7 +26,7 @@ datasets:
   - { name: wares, from: "duckdb:shop.db" }
 `
 
-// shop makes a folder with shopPod and the file of its tables.
+// shop makes a folder with shopPod and the file of the tables.
 func shop(t *testing.T) string {
 	t.Helper()
 	dir := folder(t, "spicepod.yaml", shopPod)
@@ -65,7 +65,7 @@ func orders(t *testing.T, c *pgx.Conn) string {
 
 func TestSQLWritesOverPostgres(t *testing.T) {
 	t.Parallel()
-	p := start(t, shop(t), sqlDoors()...)
+	p := start(t, shop(t), sqlProtocols()...)
 	c := pgxConnect(t, p, writerKey, "sslmode=disable")
 	for _, change := range []struct {
 		sql  string
@@ -107,7 +107,7 @@ func TestSQLWritesOverPostgres(t *testing.T) {
 
 func TestSQLWritesOverFlight(t *testing.T) {
 	t.Parallel()
-	p := start(t, shop(t), sqlDoors()...)
+	p := start(t, shop(t), sqlProtocols()...)
 	c := flightConnect(t, p, writerKey, insecure.NewCredentials())
 	for _, change := range []struct {
 		sql  string

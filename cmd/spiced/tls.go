@@ -10,19 +10,19 @@ import (
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
-// certificates is the certificate that the doors show, which can be replaced
-// while they serve.
+// certificates holds the certificate of the endpoints, which a reload replaces.
 type certificates struct {
 	current atomic.Pointer[tls.Certificate]
 }
 
-// tlsFlags are the flags of encryption. They go before runtime.tls.
+// tlsFlags are the flags of encryption. They override runtime.tls.
 type tlsFlags struct {
 	enabled                  bool
 	certificateFile, keyFile string
 }
 
-// settings are the flags and, where they say nothing, the Spicepod's.
+// settings returns the flags, with the Spicepod's values where they are not set,
+// or nil without encryption.
 func (f tlsFlags) settings(pod *spicepod.TLS) *spicepod.TLS {
 	var t spicepod.TLS
 	if pod != nil {
@@ -40,8 +40,7 @@ func (f tlsFlags) settings(pod *spicepod.TLS) *spicepod.TLS {
 	return &t
 }
 
-// load reads the certificate and its key. When that fails, the last ones serve
-// on.
+// load reads the certificate and its key. On failure the last ones stay in use.
 func (c *certificates) load(t *spicepod.TLS) error {
 	certificate, err := pemOf("certificate", t.Certificate.Reveal(), t.CertificateFile)
 	if err != nil {
@@ -59,11 +58,11 @@ func (c *certificates) load(t *spicepod.TLS) error {
 	return nil
 }
 
-// pemOf is the text of a certificate or key, which is given or in a file.
+// pemOf returns the text of a certificate or key, given directly or in a file.
 func pemOf(what, text, file string) ([]byte, error) {
 	switch {
 	case text != "" && file != "":
-		return nil, fmt.Errorf("runtime.tls has both %s and %s_file: leave one out", what, what)
+		return nil, fmt.Errorf("runtime.tls has both %s and %s_file: remove one", what, what)
 	case text != "":
 		return []byte(text), nil
 	case file == "":
@@ -71,7 +70,7 @@ func pemOf(what, text, file string) ([]byte, error) {
 	}
 	raw, err := os.ReadFile(file)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("runtime.tls.%s_file: there is no file %s", what, file)
+		return nil, fmt.Errorf("runtime.tls.%s_file: file %s does not exist", what, file)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("runtime.tls.%s_file: %w", what, err)
@@ -79,7 +78,7 @@ func pemOf(what, text, file string) ([]byte, error) {
 	return raw, nil
 }
 
-// config is what a door encrypts with: TLS 1.2 or newer.
+// config returns the TLS configuration of an endpoint: TLS 1.2 or newer.
 func (c *certificates) config() *tls.Config {
 	return &tls.Config{
 		MinVersion:     tls.VersionTLS12,

@@ -9,8 +9,8 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/isolate"
 )
 
-// newWorker is the command by which spiced starts the processes that run
-// isolated statements. It speaks to its parent alone.
+// newWorker is the command of the processes that run isolated statements. It
+// communicates with its parent only.
 func newWorker() *cobra.Command {
 	return &cobra.Command{
 		Use:    workerCommand,
@@ -25,7 +25,7 @@ func newWorker() *cobra.Command {
 
 const workerCommand = "worker"
 
-// worker is how a worker is started: by this program.
+// worker returns the command that starts a worker: this program.
 func worker() ([]string, error) {
 	self, err := os.Executable()
 	if err != nil {

@@ -135,7 +135,7 @@ func (a *attempt) hidden(g *Generation) []registry.Hidden {
 		case !f.Enabled:
 			list = append(list, registry.Hidden{Name: f.Name, Stage: registry.StageEnabled, Reason: "it has enabled: false"})
 		default:
-			list = append(list, registry.Hidden{Name: f.Name, Stage: registry.StageLoaded, Reason: a.faultOf("function " + f.Name)})
+			list = append(list, registry.Hidden{Name: f.Name, Stage: registry.StageLoaded, Reason: a.report.faultOf("function " + f.Name)})
 		}
 	}
 	for _, name := range builtin.Names() {
@@ -148,8 +148,8 @@ func (a *attempt) hidden(g *Generation) []registry.Hidden {
 }
 
 // faultOf returns the first problem of a component.
-func (b *build) faultOf(component string) string {
-	for _, p := range b.report.Problems {
+func (r *Report) faultOf(component string) string {
+	for _, p := range r.Problems {
 		if p.Component == component {
 			return p.Message
 		}
@@ -160,27 +160,27 @@ func (b *build) faultOf(component string) string {
 // conflicts reports tools that are left out because their names are taken.
 func (a *attempt) conflicts(c *registry.Catalog) {
 	for _, conflict := range c.Conflicts {
-		path := a.toolPath(conflict.Name)
+		path := toolPath(a.pod, conflict.Name)
 		p := a.pod.KeyProblem(path+".name", conflict.Error(), "rename one of them, or set `as_tool: false` on the function")
 		p.Component = "tool " + conflict.Name
 		a.problem(p)
 	}
 	for name, err := range c.ForeignFaults() {
-		p := a.pod.Problem(a.toolPath(name), "its arguments are not checked: "+err.Error(), "")
+		p := a.pod.Problem(toolPath(a.pod, name), "its arguments are not checked: "+err.Error(), "")
 		p.Severity, p.Component = spicepod.Warning, "tool "+name
 		a.problem(p)
 	}
 }
 
 // toolPath returns where the Spicepod declares a tool.
-func (b *build) toolPath(name string) string {
-	for i := range b.pod.Functions {
-		if sqltree.Fold(b.pod.Functions[i].Name) == sqltree.Fold(name) {
+func toolPath(pod *spicepod.Pod, name string) string {
+	for i := range pod.Functions {
+		if sqltree.Fold(pod.Functions[i].Name) == sqltree.Fold(name) {
 			return fmt.Sprintf("functions[%d]", i)
 		}
 	}
-	for i := range b.pod.Tools {
-		if strings.EqualFold(b.pod.Tools[i].Name, name) {
+	for i := range pod.Tools {
+		if strings.EqualFold(pod.Tools[i].Name, name) {
 			return fmt.Sprintf("tools[%d]", i)
 		}
 	}

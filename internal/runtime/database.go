@@ -21,7 +21,7 @@ import (
 )
 
 // database is the engine with the runtime's own objects, and the workers that
-// run isolated statements on a copy of its catalog.
+// run isolated statements on copies of the catalog.
 type database struct {
 	*engine.DB
 	log         *slog.Logger

@@ -82,7 +82,7 @@ func (b *build) lastView(r engine.Relation) *datasets.View {
 }
 
 // reusable returns v unless a function that it calls has changed, because the
-// text of its calls depends on their signatures.
+// text of the calls depends on their signatures.
 func (b *build) reusable(v *datasets.View) *datasets.View {
 	if v == nil {
 		return nil

@@ -39,7 +39,7 @@ func TestReloadAfterTheEnd(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Errorf("Run: %v", err)
 	}
-	for range 3 { // the queue takes one that nobody serves
+	for range 3 { // the queue takes one that no one serves
 		if _, err := d.Reload(t.Context(), "request"); !errors.Is(err, errEnded) {
 			t.Errorf("got %v, want %v", err, errEnded)
 		}

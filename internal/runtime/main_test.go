@@ -24,7 +24,7 @@ const head = "version: v1\nkind: Spicepod\nname: test\nruntime: {functions: {ena
 // a version gets head.
 type files map[string]string
 
-// rig is a runtime over a folder of its own.
+// rig is a runtime with its own folder.
 type rig struct {
 	*Runtime
 	t   *testing.T
@@ -48,7 +48,7 @@ func start(t *testing.T, f files, edit ...func(*Options)) *rig {
 	return r
 }
 
-// prepare opens a runtime that nobody runs.
+// prepare opens a runtime that is not run.
 func prepare(t *testing.T, f files, edit ...func(*Options)) *rig {
 	t.Helper()
 	r := &rig{t: t, dir: t.TempDir()}

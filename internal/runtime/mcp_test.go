@@ -81,7 +81,7 @@ func TestSessionsSurviveReloadsOfOthers(t *testing.T) {
 		t.Fatal(report.Problems)
 	}
 	if after := r.Servers().Status()[0]; after.Since != before || after.State != mcpclient.Ready {
-		t.Errorf("the session began anew: %+v", after)
+		t.Errorf("the session was restarted: %+v", after)
 	}
 	r.wantCall("maps__tide", `{}`, `"tide{}"`)
 	r.write(files{"spicepod.yaml": "functions:\n" + fn("twice", "x", "x * 2")})

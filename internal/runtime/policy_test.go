@@ -141,7 +141,7 @@ func TestCalleeChangesCallers(t *testing.T) {
 	r.changed(report, "function top", "function mid", "function low")
 	r.want("SELECT top(1)", "101") // the same text again
 	if r.Current().Functions.Get("other") != other {
-		t.Error("an unchanged function was made anew")
+		t.Error("an unchanged function was created again")
 	}
 }
 

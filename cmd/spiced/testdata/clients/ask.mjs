@@ -112,7 +112,7 @@ const { url, questions } = JSON.parse(text);
 const options = { apiKey: 'none', maxRetries: 0, timeout: 20_000, defaultHeaders: { 'X-Spiced-Events': 'include' } };
 const toOpenAI = new OpenAI({ ...options, baseURL: `${url}/v1` });
 const toAnthropic = new Anthropic({ ...options, baseURL: url });
-const doors = {
+const protocols = {
   openai: [openai, toOpenAI, OpenAI.APIError],
   responses: [responses, toOpenAI, OpenAI.APIError],
   anthropic: [anthropic, toAnthropic, Anthropic.APIError],
@@ -120,7 +120,7 @@ const doors = {
 
 const answers = [];
 for (const q of questions) {
-  const [ask, client, APIError] = doors[q.door];
+  const [ask, client, APIError] = protocols[q.protocol];
   try {
     answers.push(await ask(client, q));
   } catch (err) {

@@ -22,7 +22,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
 
-// dialPostgres connects to the door of the PostgreSQL protocol.
+// dialPostgres connects to the protocol of the PostgreSQL protocol.
 func (p *program) dialPostgres(ctx context.Context, user, key string) (*pgx.Conn, error) {
 	config, err := pgx.ParseConfig("postgres://" + p.address("postgres") + "/db?sslmode=disable")
 	if err != nil {
@@ -37,7 +37,7 @@ func flightTo(address string) (*flightsql.Client, error) {
 	return flightsql.NewClient(address, nil, nil, grpc.WithTransportCredentials(insecure.NewCredentials()))
 }
 
-// withBearer sends a key with the calls of Flight SQL; "" is none.
+// withBearer sends a key with the calls of Flight SQL; "" sends none.
 func withBearer(ctx context.Context, key string) context.Context {
 	if key == "" {
 		return ctx
@@ -45,18 +45,18 @@ func withBearer(ctx context.Context, key string) context.Context {
 	return metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+key)
 }
 
-// sqlDoor is a way in for statements.
-type sqlDoor struct {
+// sqlProtocol is a way in for statements.
+type sqlProtocol struct {
 	name string
 	// run sends a statement and reads all that it gives.
 	run      func(ctx context.Context, sql string) outcome
 	postgres bool // it speaks PostgreSQL's dialect
 }
 
-// outcome is what a door answered: rows, or an error by one of the engine's
+// outcome is what a protocol answered: rows, or an error by one of the engine's
 // codes.
 type outcome struct {
-	codes []engine.Code // what the door's code stands for; none: rows
+	codes []engine.Code // what the protocol's code means; empty: rows
 	err   error
 	fault bool // the error is one of the runtime's, or of the connection
 }
@@ -72,8 +72,8 @@ func (o outcome) String() string {
 // fault is the outcome of what must not happen.
 func fault(err error) outcome { return outcome{err: err, fault: true} }
 
-// doorsFor are all the ways in, for the holder of a key.
-func (p *program) doorsFor(user, key string) []sqlDoor {
+// protocolsFor are all the ways in, for the holder of a key.
+func (p *program) protocolsFor(user, key string) []sqlProtocol {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -87,7 +87,7 @@ func (p *program) doorsFor(user, key string) []sqlDoor {
 		p.t.Fatal(err)
 	}
 	p.t.Cleanup(func() { fl.Close() })
-	return []sqlDoor{
+	return []sqlProtocol{
 		{name: "http", run: func(ctx context.Context, sql string) outcome { return p.httpStatement(ctx, key, sql) }},
 		{name: "postgres simple", postgres: true, run: func(ctx context.Context, sql string) outcome { return inSession(ctx, pg.PgConn(), sql, simpleQuery) }},
 		{name: "postgres extended", postgres: true, run: func(ctx context.Context, sql string) outcome { return inSession(ctx, pg.PgConn(), sql, extendedQuery) }},
@@ -214,7 +214,7 @@ func (p *program) sqlTool(ctx context.Context, key, sql string) outcome {
 var sqlStates = map[string][]engine.Code{
 	"42601": {engine.CodeParse},
 	"42501": {engine.CodeRefused},
-	"0A000": {engine.CodeRefused, engine.CodeArgument}, // PostgreSQL has the statement, the door has not; or types that parameters alone would settle
+	"0A000": {engine.CodeRefused, engine.CodeArgument}, // PostgreSQL has the statement, the protocol has not; or types that parameters alone would settle
 	"42P01": {engine.CodeNotFound},
 	"42703": {engine.CodeNotFound},
 	"42883": {engine.CodeNotFound},
@@ -223,7 +223,7 @@ var sqlStates = map[string][]engine.Code{
 	"57014": {engine.CodeTimeout, engine.CodeCancelled},
 	"54000": {engine.CodeLimit},
 	"53300": {engine.CodeBusy},
-	// The door's own, of statements on the session:
+	// The protocol's own, of statements on the session:
 	"22023": {engine.CodeRefused}, // a value that the setting does not take
 	"42704": {engine.CodeRefused}, // no such setting
 	"55P02": {engine.CodeRefused}, // a setting that is fixed
@@ -288,7 +288,7 @@ func flightOutcome(err error) outcome {
 			return outcome{codes: []engine.Code{code}, err: err, fault: code == engine.CodeInternal}
 		}
 	}
-	if st.Code() == codes.InvalidArgument || st.Code() == codes.FailedPrecondition { // the door's own: of parameters
+	if st.Code() == codes.InvalidArgument || st.Code() == codes.FailedPrecondition { // the protocol's own: of parameters
 		return outcome{codes: []engine.Code{engine.CodeArgument}, err: err}
 	}
 	return fault(err)

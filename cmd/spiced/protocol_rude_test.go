@@ -38,7 +38,7 @@ const rudeClients = 50
 // clients do and however long their statements may run.
 func TestRudeClientsOfALimitedKey(t *testing.T) {
 	t.Parallel()
-	p := start(t, folder(t, "spicepod.yaml", fmt.Sprintf(rudePod, "10m", 2)), sqlDoors()...)
+	p := start(t, folder(t, "spicepod.yaml", fmt.Sprintf(rudePod, "10m", 2)), sqlProtocols()...)
 	p.rude()
 	p.honest(20)
 	// An answer may arrive before its connection is back.
@@ -48,7 +48,7 @@ func TestRudeClientsOfALimitedKey(t *testing.T) {
 // Without a limit they can, but not for longer than a statement may take.
 func TestRudeClientsEndWithTheirStatements(t *testing.T) {
 	t.Parallel()
-	p := start(t, folder(t, "spicepod.yaml", fmt.Sprintf(rudePod, "3s", 0)), sqlDoors()...)
+	p := start(t, folder(t, "spicepod.yaml", fmt.Sprintf(rudePod, "3s", 0)), sqlProtocols()...)
 	p.rude()
 	p.eventually("to end their statements", func() bool { return p.metric("engine_statements_running") == "0" })
 	p.honest(20)
@@ -57,11 +57,11 @@ func TestRudeClientsEndWithTheirStatements(t *testing.T) {
 // honest runs statements, of which none may fail.
 func (p *program) honest(n int) {
 	p.t.Helper()
-	for _, door := range p.doorsFor("honest", honestKey) {
+	for _, protocol := range p.protocolsFor("honest", honestKey) {
 		for range n {
 			ctx, cancel := context.WithTimeout(p.t.Context(), patience)
-			if got := door.run(ctx, "SELECT count(*) FROM range(1000)"); got.err != nil {
-				p.t.Errorf("%s: %s", door.name, got)
+			if got := protocol.run(ctx, "SELECT count(*) FROM range(1000)"); got.err != nil {
+				p.t.Errorf("%s: %s", protocol.name, got)
 			}
 			cancel()
 		}

@@ -54,7 +54,7 @@ functions:
 `
 
 // hostileFolder is the Spicepod's folder: k, and a database with orders, stock
-// and a table that nobody has declared.
+// and a table that is not declared.
 func hostileFolder(t *testing.T) string {
 	t.Helper()
 	var k strings.Builder
@@ -117,30 +117,30 @@ func readCorpus(t *testing.T, root string) []attack {
 // busy machine.
 const reaction = 10 * time.Second
 
-// TestHostileStatementsAtEveryDoor sends every statement that must not get
-// through to every door, as somebody who may read. Each is refused by a code
-// of the door's, the door goes on, and no file changes.
-func TestHostileStatementsAtEveryDoor(t *testing.T) {
+// TestHostileStatementsOnEveryProtocol sends every statement that must not get
+// through to every protocol, as somebody who may read. Each is refused by a code
+// of the protocol's, the protocol goes on, and no file changes.
+func TestHostileStatementsOnEveryProtocol(t *testing.T) {
 	dir := hostileFolder(t)
 	all := readCorpus(t, dir)
 	if len(all) < 1400 {
 		t.Errorf("the corpus has only %d statements", len(all))
 	}
 	t.Chdir(dir) // a file that is named without a folder would be made here
-	p := start(t, dir, sqlDoors("--log-level", "info", "--watch=false")...)
+	p := start(t, dir, sqlProtocols("--log-level", "info", "--watch=false")...)
 	before := snapshot(t, dir)
-	for _, door := range p.doorsFor("reader", readerKey) {
-		t.Run(door.name, func(t *testing.T) {
+	for _, protocol := range p.protocolsFor("reader", readerKey) {
+		t.Run(protocol.name, func(t *testing.T) {
 			sent := sample(all)
 			for _, a := range sent {
-				if fault := attackBy(door, a); fault != nil {
+				if fault := attackBy(protocol, a); fault != nil {
 					t.Errorf("%s: %.200q\n\t%v", a.file, a.sql, fault)
 				}
 				if a.file == "endless" || a.file == "memory" {
-					p.recovers(door)
+					p.recovers(protocol)
 				}
 			}
-			checkDoor(t, door)
+			checkProtocol(t, protocol)
 			t.Logf("%d statements", len(sent))
 		})
 	}
@@ -172,15 +172,15 @@ func sample(all []attack) []attack {
 	return some
 }
 
-// attackBy sends a statement to a door and says what is wrong with the answer.
-func attackBy(door sqlDoor, a attack) error {
+// attackBy sends a statement to a protocol and says what is wrong with the answer.
+func attackBy(protocol sqlProtocol, a attack) error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	wanted := a.wanted(door)
+	wanted := a.wanted(protocol)
 	var got outcome
 	for range 5 {
 		began := time.Now()
-		got = door.run(ctx, a.sql)
+		got = protocol.run(ctx, a.sql)
 		if took := time.Since(began); took > reaction {
 			return fmt.Errorf("took %s", took)
 		}
@@ -191,7 +191,7 @@ func attackBy(door sqlDoor, a attack) error {
 	switch {
 	case got.fault:
 		return fmt.Errorf("a fault: %s", got)
-	case got.err == nil && a.want != "ok" && !a.harmless(door):
+	case got.err == nil && a.want != "ok" && !a.harmless(protocol):
 		return fmt.Errorf("was allowed; want %s", wanted)
 	case got.err != nil && !slices.ContainsFunc(got.codes, func(c engine.Code) bool { return wanted.MatchString(string(c)) }):
 		return fmt.Errorf("got %s; want %s", got, wanted)
@@ -199,17 +199,17 @@ func attackBy(door sqlDoor, a attack) error {
 	return nil
 }
 
-// wanted are the codes with which a door may refuse the statement.
-func (a attack) wanted(door sqlDoor) *regexp.Regexp {
+// wanted are the codes with which a protocol may refuse the statement.
+func (a attack) wanted(protocol sqlProtocol) *regexp.Regexp {
 	codes, _, _ := strings.Cut(a.want, ": ")
 	switch {
 	case a.file == "changes": // its codes are those of a caller who may write
 		codes = "refused|parse_error"
 	case strings.Contains(a.sql, "tab("): // the Spicepod's own takes a table with one BIGINT
 		codes += "|invalid_argument"
-	case door.postgres && strings.Contains(strings.ToLower(a.sql), "current_setting"): // it has one of the session's settings
+	case protocol.postgres && strings.Contains(strings.ToLower(a.sql), "current_setting"): // it has one of the session's settings
 		codes += "|execution_error|invalid_argument"
-	case door.postgres && (a.file == "multi" || a.file == "quotes"): // the first of several statements is judged by itself
+	case protocol.postgres && (a.file == "multi" || a.file == "quotes"): // the first of several statements is judged by itself
 		codes += "|not_found"
 	}
 	return regexp.MustCompile("^(" + codes + ")$")
@@ -217,22 +217,22 @@ func (a attack) wanted(door sqlDoor) *regexp.Regexp {
 
 // harmless reports whether the statement, which is refused elsewhere, may be
 // answered.
-func (a attack) harmless(door sqlDoor) bool {
-	return door.postgres && slices.ContainsFunc(harmlessInPostgres, func(h harmless) bool {
+func (a attack) harmless(protocol sqlProtocol) bool {
+	return protocol.postgres && slices.ContainsFunc(harmlessInPostgres, func(h harmless) bool {
 		return slices.Contains(h.statements, a.sql)
 	})
 }
 
-// harmless are statements that a door answers, and why that does no harm.
+// harmless are statements that a protocol answers, and why that does no harm.
 type harmless struct {
 	why        string
 	statements []string
 }
 
-// harmlessInPostgres are the statements of testdata/hostile that the door of
+// harmlessInPostgres are the statements of testdata/hostile that the protocol of
 // the PostgreSQL protocol answers.
 var harmlessInPostgres = []harmless{
-	{"the connection has a state of a transaction, and that alone: every statement is one of its own", []string{
+	{"the connection has a transaction state only: every statement is a separate transaction", []string{
 		"BEGIN", "BEGIN TRANSACTION", "BEGIN TRANSACTION READ ONLY", "BEGIN READ WRITE", "START TRANSACTION", "START TRANSACTION READ ONLY",
 		"COMMIT", "COMMIT TRANSACTION", "END", "ROLLBACK", "ROLLBACK TRANSACTION", "ABORT",
 	}},
@@ -246,13 +246,13 @@ var harmlessInPostgres = []harmless{
 	}},
 	{"a simple query may hold several statements, and each is judged by itself", []string{"SELECT 1; SELECT 2"}},
 	{"a parameter that is bound is no fault; these tests bind NULL", []string{"SELECT $1"}},
-	{"the catalog that clients read is the door's own and lists what is declared", []string{
+	{"the catalog that clients read is the protocol's own and lists what is declared", []string{
 		"SELECT * FROM information_schema.tables", `FROM "information_schema"."tables"`, "SELECT * FROM information_schema.schemata",
 		"FROM information_schema.columns", "FROM information_schema.views", "FROM information_schema.character_sets",
 		"SELECT * FROM pg_catalog.pg_class", "SELECT * FROM pg_tables", "FROM pg_catalog.pg_proc", "FROM pg_settings", "FROM pg_views",
 		"FROM pg_namespace", "FROM pg_am", "FROM spice.information_schema.tables", "FROM spice.pg_catalog.pg_class",
 	}},
-	{"the functions of the catalog are the door's own and know what the catalog says", []string{
+	{"the functions of the catalog are the protocol's own and know what the catalog says", []string{
 		"SELECT inet_server_addr()", "SELECT pg_postmaster_start_time()", "SELECT pg_get_expr('x', 1)", "SELECT pg_get_constraintdef(1)",
 		"SELECT pg_get_viewdef(1)",
 		"DESCRIBE SELECT current_setting('threads')", "SELECT max(i ORDER BY current_setting('threads')) FROM k", // both without a call of it
@@ -262,25 +262,25 @@ var harmlessInPostgres = []harmless{
 	}},
 }
 
-// recovers waits until the door answers again: a statement that cannot be
+// recovers waits until the protocol answers again: a statement that cannot be
 // interrupted may hold the memory for a moment after its time limit.
-func (p *program) recovers(door sqlDoor) {
+func (p *program) recovers(protocol sqlProtocol) {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.t.Context(), patience)
 	defer cancel()
-	p.eventually("to answer by "+door.name, func() bool {
-		return door.run(ctx, "SELECT max(i) FROM k").err == nil && p.metric("engine_statements_abandoned") == "0"
+	p.eventually("to answer by "+protocol.name, func() bool {
+		return protocol.run(ctx, "SELECT max(i) FROM k").err == nil && p.metric("engine_statements_abandoned") == "0"
 	})
 }
 
-// checkDoor says whether the door still answers.
-func checkDoor(t *testing.T, door sqlDoor) {
+// checkProtocol says whether the protocol still answers.
+func checkProtocol(t *testing.T, protocol sqlProtocol) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	var got outcome
 	for range 5 { // a busy machine may take longer than the limit
-		if got = door.run(ctx, "SELECT twice(i) FROM k"); got.err == nil {
+		if got = protocol.run(ctx, "SELECT twice(i) FROM k"); got.err == nil {
 			return
 		}
 	}

@@ -17,13 +17,13 @@ import (
 var metaTools = []string{"list_datasets", "tool_invoke", "tool_search"}
 
 // TestChatThroughSearch answers a question through tool_search and
-// tool_invoke, at every door, whatever form the provider speaks.
+// tool_invoke, at every protocol, whatever form the provider speaks.
 func TestChatThroughSearch(t *testing.T) {
 	t.Parallel()
 	c := startChat(t, registryPod)
 	c.model.Script(searching)
 	for form, model := range modelOf {
-		everyDoor(t, c, func(t *testing.T, ask asker, door chat.Form, _ bool) {
+		everyProtocol(t, c, func(t *testing.T, ask asker, protocol chat.Form, _ bool) {
 			got, err := ask(question{model: model, text: distance})
 			wantAnswer(t, got, err, 3)
 			if sent := c.last(); sent.Form != form || !slices.Equal(slices.Sorted(slices.Values(sent.Tools)), metaTools) {
@@ -42,7 +42,7 @@ func TestChatDirect(t *testing.T) {
 	t.Parallel()
 	c := startChat(t, directPod)
 	c.model.Script(calling)
-	everyDoor(t, c, func(t *testing.T, ask asker, _ chat.Form, _ bool) {
+	everyProtocol(t, c, func(t *testing.T, ask asker, _ chat.Form, _ bool) {
 		got, err := ask(question{text: distance})
 		wantAnswer(t, got, err, 2)
 		if sent := c.last(); len(sent.Tools) != 20 || !slices.IsSorted(sent.Tools) || sent.Has("tool_search") {
@@ -71,7 +71,7 @@ func TestChatWithoutEmbeddings(t *testing.T) {
 	t.Parallel()
 	c := startChat(t, chatPod{functions: 25, tools: "auto"})
 	c.model.Script(calling)
-	everyDoor(t, c, func(t *testing.T, ask asker, _ chat.Form, _ bool) {
+	everyProtocol(t, c, func(t *testing.T, ask asker, _ chat.Form, _ bool) {
 		got, err := ask(question{text: distance})
 		wantAnswer(t, got, err, 2)
 		if sent := c.last(); len(sent.Tools) != 31 {
@@ -97,7 +97,7 @@ func TestChatRefusesSearchWithoutEmbeddings(t *testing.T) {
     params: { endpoint: "MODEL_URL/v1", openai_api_key: none }
 `})
 	c.model.Script(chattest.Always(chattest.Say(chattest.Text("Hello."))))
-	everyDoor(t, c, func(t *testing.T, ask asker, _ chat.Form, _ bool) {
+	everyProtocol(t, c, func(t *testing.T, ask asker, _ chat.Form, _ bool) {
 		_, err := ask(question{text: distance})
 		e := wantError(t, err, 503)
 		if !strings.Contains(e.raw, "No embedding model configured") {
@@ -120,7 +120,7 @@ func TestChatReturnsTheClientsCalls(t *testing.T) {
 	t.Parallel()
 	c := startChat(t, directPod)
 	c.model.Script(beside)
-	everyDoor(t, c, func(t *testing.T, ask asker, door chat.Form, _ bool) {
+	everyProtocol(t, c, func(t *testing.T, ask asker, protocol chat.Form, _ bool) {
 		got, err := ask(question{text: distance, tools: []string{"get_location"}})
 		if err != nil {
 			t.Fatal(err)
@@ -128,7 +128,7 @@ func TestChatReturnsTheClientsCalls(t *testing.T) {
 		if len(got.calls) != 1 || got.calls[0].ID != "where_1" || got.calls[0].Name != "get_location" || got.calls[0].Arguments != "{}" {
 			t.Fatalf("the client got the calls %+v", got.calls)
 		}
-		if want := map[chat.Form]string{chat.FormOpenAI: "tool_calls", chat.FormResponses: "completed", chat.FormAnthropic: "tool_use"}[door]; got.reason != want {
+		if want := map[chat.Form]string{chat.FormOpenAI: "tool_calls", chat.FormResponses: "completed", chat.FormAnthropic: "tool_use"}[protocol]; got.reason != want {
 			t.Errorf("the answer ended with %q, want %q", got.reason, want)
 		}
 		if sent := c.last(); !sent.Has("get_location") || len(sent.Tools) != 21 || !slices.IsSorted(sent.Tools) {
@@ -152,10 +152,10 @@ func TestChatToolChoice(t *testing.T) {
 		chat.FormResponses: `"tool_choice":{"type":"function","name":"get_location"}`,
 		chat.FormAnthropic: `"tool_choice":{"type":"tool","name":"get_location"}`,
 	}
-	everyDoor(t, c, func(t *testing.T, ask asker, door chat.Form, _ bool) {
+	everyProtocol(t, c, func(t *testing.T, ask asker, protocol chat.Form, _ bool) {
 		for choice, want := range map[string]string{
-			"get_location": named[door],
-			"required":     map[bool]string{false: `"tool_choice":"required"`, true: `"tool_choice":{"type":"any"}`}[door == chat.FormAnthropic],
+			"get_location": named[protocol],
+			"required":     map[bool]string{false: `"tool_choice":"required"`, true: `"tool_choice":{"type":"any"}`}[protocol == chat.FormAnthropic],
 		} {
 			if _, err := ask(question{text: "hello", tools: []string{"get_location"}, choice: choice}); err != nil {
 				t.Fatal(err)
@@ -211,7 +211,7 @@ func TestChatPassesImages(t *testing.T) {
 	c := startChat(t, directPod)
 	c.model.Script(chattest.Always(chattest.Say(chattest.Text("A dot."))))
 	for _, model := range modelOf {
-		everyDoor(t, c, func(t *testing.T, ask asker, _ chat.Form, _ bool) {
+		everyProtocol(t, c, func(t *testing.T, ask asker, _ chat.Form, _ bool) {
 			if _, err := ask(question{model: model, text: "What is it?", image: dot}); err != nil {
 				t.Fatal(err)
 			}
@@ -237,7 +237,7 @@ func TestChatEvents(t *testing.T) {
 	for path, body := range bodies {
 		c.want(c.do("POST", path, body, "X-Spiced-Events", "include"), 200, events...)
 		if got := c.do("POST", path, body).body; strings.Contains(got, "tool_result") || strings.Contains(got, "latency_ms") {
-			t.Errorf("%s: nobody asked for events: %s", path, got)
+			t.Errorf("%s: events without a request for them: %s", path, got)
 		}
 		whole := strings.Replace(body, `"stream":true,`, "", 1)
 		c.want(c.do("POST", path, whole, "X-Spiced-Events", "include"), 200, append(events, "spiced_events")...)

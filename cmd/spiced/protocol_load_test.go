@@ -80,17 +80,17 @@ func soak(t *testing.T) time.Duration {
 	return d
 }
 
-// TestManyClientsAtEveryDoor has 700 clients, of whom half leave in the midst
+// TestManyClientsOnEveryProtocol has 700 clients, of whom half leave in the midst
 // of a result, come again and leave again. No query of the others fails, and
 // afterwards nothing is left of any.
-func TestManyClientsAtEveryDoor(t *testing.T) {
+func TestManyClientsOnEveryProtocol(t *testing.T) {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil || limit.Cur < filesNeeded {
 		t.Skipf("a process may open %d files here; this needs %d: %v", limit.Cur, filesNeeded, err)
 	}
 	duration := soak(t)
 	dir := folder(t, "spicepod.yaml", loadPod, "k.csv", "i\n1\n2\n3\n")
-	p := start(t, dir, sqlDoors("--log-level", "info", "--watch=false")...)
+	p := start(t, dir, sqlProtocols("--log-level", "info", "--watch=false")...)
 	c := newCrowd(p)
 	c.visit(1, time.Second) // opens what stays open
 	before := c.settled()
@@ -228,7 +228,7 @@ func (c *crowd) forgetLog() {
 	}
 	c.log.mu.Lock()
 	defer c.log.mu.Unlock()
-	var kept bytes.Buffer // what names the doors
+	var kept bytes.Buffer // what names the protocols
 	for line := range strings.Lines(c.log.b.String()) {
 		if strings.Contains(line, `"msg":"listening"`) {
 			kept.WriteString(line)
@@ -237,7 +237,7 @@ func (c *crowd) forgetLog() {
 	c.log.b = kept
 }
 
-// settled is what the process takes when nobody is left.
+// settled is what the process uses when no client is left.
 func (c *crowd) settled() usage {
 	c.t.Helper()
 	c.client.CloseIdleConnections()
@@ -258,7 +258,7 @@ func (c *crowd) settled() usage {
 	return last
 }
 
-// value is a metric's, from the door of the metrics.
+// value is a metric's, from the protocol of the metrics.
 func (p *program) value(name string) string {
 	for line := range strings.Lines(p.do("GET", "/metrics", "").body) {
 		if value, ok := strings.CutPrefix(line, name+" "); ok {
