@@ -1,6 +1,8 @@
 package runtime
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -185,4 +187,109 @@ func toolPath(pod *spicepod.Pod, name string) string {
 		}
 	}
 	return "tools"
+}
+
+// errSearchTests refuses a load after which a search would find less.
+var errSearchTests = errors.New("a search test fails that did not fail before")
+
+// searchTests runs the Spicepod's search tests on the new catalog before it is
+// in service. A failure is a problem; it refuses a reload if the test passed in
+// the current generation.
+func (a *attempt) searchTests(ctx context.Context, g *Generation) error {
+	if len(a.pod.SearchTests) == 0 {
+		return nil
+	}
+	results := a.s.tools.registry.RunSearchTests(ctx, g.Tools, a.pod.SearchTests)
+	refused := false
+	g.failedSearches = map[string]bool{}
+	a.report.SearchTests = results
+	for i, r := range results {
+		if r.Passed || a.unasked(r.Test.Expect) {
+			continue
+		}
+		key := spicepod.Fingerprint(r.Test)
+		g.failedSearches[key] = true
+		refused = refused || a.old.Number > 0 && !a.old.failedSearches[key]
+		p := a.pod.Problem(fmt.Sprintf("search_tests[%d].expect", i), r.Message, "fix the descriptions of the tools, or the test")
+		p.Component = "search test " + r.Test.Query
+		a.problem(p)
+	}
+	if refused {
+		return errSearchTests
+	}
+	return ctx.Err()
+}
+
+// unasked reports whether a tool belongs to an MCP server that is not asked,
+// because the runtime is offline.
+func (b *build) unasked(tool string) bool {
+	server, _, _ := strings.Cut(strings.ReplaceAll(tool, "/", "__"), "__")
+	return b.s.tools.offline && slices.ContainsFunc(b.pod.Tools, func(t spicepod.Tool) bool {
+		return t.Scheme() == schemeMCP && strings.EqualFold(t.Name, server)
+	})
+}
+
+// toolFunctions returns the entries of `tools:` with as_sql as functions. One
+// that cannot be a function is a problem and remains a tool.
+func (a *attempt) toolFunctions(c *registry.Catalog) []*udf.ToolFunction {
+	var list []*udf.ToolFunction
+	for i, entry := range a.pod.Tools {
+		def := c.Get(entry.Name)
+		if !entry.AsSQL || def == nil {
+			continue
+		}
+		f, problem := udf.NewToolFunction(a.pod, i, def)
+		if problem == nil {
+			problem = a.toolFunctionObstacle(i)
+		}
+		if problem != nil {
+			a.problem(*problem)
+			continue
+		}
+		list = append(list, f)
+	}
+	return list
+}
+
+// makeToolFunctions creates those that are new or differ and drops the others
+// of the current generation.
+func (a *attempt) makeToolFunctions(g *Generation) error {
+	for _, old := range a.old.toolFunctions {
+		if udf.Named(g.toolFunctions, old.Name) == nil && a.set.Get(old.Name) == nil {
+			if err := a.tx.Exec(old.Drop()); err != nil {
+				return fmt.Errorf("drop function %s: %w", old.Name, err)
+			}
+			a.made = append(a.made, "function "+old.Name)
+		}
+	}
+	for _, f := range g.toolFunctions {
+		if f.Same(udf.Named(a.old.toolFunctions, f.Name)) {
+			continue
+		}
+		if err := f.Create(a.tx); err != nil {
+			return fmt.Errorf("function of tool %s: %w", f.Name, err)
+		}
+		a.made = append(a.made, "function "+f.Name)
+	}
+	return udf.FillTools(a.tx, g.toolFunctions)
+}
+
+// toolFunctionObstacle returns why the tool of entry i cannot be a function, or
+// nil.
+func (a *attempt) toolFunctionObstacle(i int) *spicepod.Problem {
+	name := a.pod.Tools[i].Name
+	fail := func(format string, args ...any) *spicepod.Problem {
+		p := a.pod.KeyProblem(fmt.Sprintf("tools[%d].name", i), fmt.Sprintf("cannot expose tool '%s' as SQL: ", name)+fmt.Sprintf(format, args...), "rename it")
+		p.Component = "tool " + name
+		return &p
+	}
+	switch {
+	case !a.pod.Runtime.Functions.Enabled:
+		return fail("runtime.functions.enabled is false")
+	case a.set.Get(name) != nil:
+		return fail("a function of that name is declared at %s", a.set.Get(name).Position)
+	case a.s.db.Builtins().Has(name):
+		return fail("DuckDB has a function of that name")
+	}
+	return nil
 }
