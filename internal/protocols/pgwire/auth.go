@@ -12,138 +12,44 @@ import (
 	"github.com/spiced-sql/spiced/internal/access/audit"
 	"github.com/spiced-sql/spiced/internal/access/auth"
 	"github.com/spiced-sql/spiced/internal/access/caller"
+	"github.com/spiced-sql/spiced/internal/protocols/pgwire/sqlstate"
 	"github.com/spiced-sql/spiced/internal/sql/query"
 )
 
-// login finds out who the client is. tlsData is the data of the channel
-// binding, nil without TLS.
-func (c *conn) login(user string, tlsData []byte) error {
-	keys := c.server.opts.Keys()
-	c.user = user
+// client is who a connection acts for.
+type client struct {
+	user      string // of the startup message
+	principal *auth.Principal
+	caller    caller.Caller
+}
+
+// authenticate identifies the client.
+func (l *login) authenticate() error {
+	keys := l.server.opts.Keys()
+	var principal *auth.Principal
 	var err error
 	switch {
 	case !keys.Enabled():
-		c.principal = keys.Anonymous()
-	case c.server.opts.Cleartext && c.private():
-		err = c.askPassword(keys, user)
+		principal = keys.Anonymous()
+	case l.server.opts.Cleartext && l.private():
+		principal, err = l.askPassword(keys)
 	default:
-		err = c.askSCRAM(keys.SCRAM(user, tlsData))
+		principal, err = l.askSCRAM(keys.SCRAM(l.user, l.tlsData))
 	}
-	if err != nil {
-		return c.refuse(user, err)
+	if err == nil {
+		l.client, err = newClient(l.user, principal)
 	}
-	return c.actFor(user)
+	return l.refuse(err)
 }
 
-// renew asks whether the key of the session is still there: a reload may have
-// taken it out, or changed what its principal may do.
-func (c *conn) renew() error {
-	p, ok := c.server.opts.Keys().Current(c.principal)
-	switch {
-	case !ok:
-		return fatal(failure(statePassword, "connect again with a key of runtime.auth", "the key of this session is not known any more"))
-	case p == c.principal:
-		return nil
-	}
-	c.principal = p
-	if err := c.actFor(c.user); err != nil {
-		return fatal(err)
-	}
-	return nil
-}
-
-// private reports whether nobody else can read what the client sends.
-func (c *conn) private() bool {
-	if _, ok := c.out.nc.(*tls.Conn); ok {
-		return true
-	}
-	host, _, err := net.SplitHostPort(c.remote)
-	return err == nil && net.ParseIP(host).IsLoopback()
-}
-
-func (c *conn) askPassword(keys *auth.Keyring, user string) error {
-	c.out.send(&pgproto3.AuthenticationCleartextPassword{})
-	m, err := c.answer(pgproto3.AuthTypeCleartextPassword)
-	if err != nil {
-		return err
-	}
-	password, ok := m.(*pgproto3.PasswordMessage)
-	if !ok {
-		return failure(stateProtocol, "", "a password was expected")
-	}
-	if c.principal, ok = keys.LookupFor(user, password.Password); !ok {
-		return auth.ErrDenied
-	}
-	return nil
-}
-
-// askSCRAM has the two rounds of SASL's SCRAM (RFC 5802).
-func (c *conn) askSCRAM(s *auth.SCRAM) error {
-	c.out.send(&pgproto3.AuthenticationSASL{AuthMechanisms: s.Mechanisms()})
-	m, err := c.answer(pgproto3.AuthTypeSASL)
-	if err != nil {
-		return err
-	}
-	first, ok := m.(*pgproto3.SASLInitialResponse)
-	if !ok {
-		return failure(stateProtocol, "", "a message of SASL was expected")
-	}
-	challenge, err := s.First(first.AuthMechanism, first.Data)
-	if err != nil {
-		return auth.ErrDenied
-	}
-	c.out.send(&pgproto3.AuthenticationSASLContinue{Data: challenge})
-	if m, err = c.answer(pgproto3.AuthTypeSASLContinue); err != nil {
-		return err
-	}
-	final, ok := m.(*pgproto3.SASLResponse)
-	if !ok {
-		return failure(stateProtocol, "", "a message of SASL was expected")
-	}
-	proof, principal, err := s.Final(final.Data)
-	if err != nil {
-		return auth.ErrDenied
-	}
-	c.principal = principal
-	c.out.send(&pgproto3.AuthenticationSASLFinal{Data: proof})
-	return nil
-}
-
-// answer flushes a request for authentication and reads what comes back.
-func (c *conn) answer(kind uint32) (pgproto3.FrontendMessage, error) {
-	if err := c.out.flush(); err != nil {
-		return nil, err
-	}
-	if err := c.backend.SetAuthType(kind); err != nil {
-		return nil, err
-	}
-	m, err := c.backend.Receive()
-	if err != nil {
-		return nil, readError(err)
-	}
-	return m, nil
-}
-
-// refuse records a login that failed. Its error tells nothing of why.
-func (c *conn) refuse(user string, err error) error {
-	if err != auth.ErrDenied { //nolint:errorlint // ours, never wrapped
-		return err
-	}
-	c.server.opts.Audit.Record(context.Background(), audit.Entry{
-		Kind: audit.Login, Door: string(query.Postgres), User: user, Remote: c.remote, Outcome: audit.Unauthorized,
-	})
-	return failure(statePassword, "the password is a key of runtime.auth", "password authentication failed for user %q", user)
-}
-
-// actFor settles on whose behalf statements run. The user's name says so where
-// the principal may name one; else, and where it is the principal's own name,
-// it is a label.
-func (c *conn) actFor(user string) error {
-	p := c.principal
+// newClient decides on whose behalf statements run. The user's name decides where
+// the principal may name one; else, and where it is the principal's own name, it
+// is a label.
+func newClient(user string, p *auth.Principal) (client, error) {
 	asked := caller.Caller{Protocol: caller.SQL}
 	if p.OnBehalfOf && user != p.Name {
 		if err := caller.CheckWord(user); err != nil {
-			return failure(stateAuthorization, "", "the user %s", err)
+			return client{}, sqlstate.Errorf(sqlstate.Authorization, "", "the user %s", err)
 		}
 		asked.UserID = user
 	}
@@ -153,10 +59,104 @@ func (c *conn) actFor(user string) error {
 		who, err = p.Caller(asked)
 	}
 	if err != nil {
-		return failure(stateAuthorization, "", "%s", err)
+		return client{}, sqlstate.Errorf(sqlstate.Authorization, "", "%s", err)
 	}
-	c.caller = who
+	return client{user, p, who}, nil
+}
+
+// renew checks that the key of the session still exists: a reload may have
+// removed it, or changed what its principal may do.
+func (k *client) renew(keys *auth.Keyring) error {
+	p, ok := keys.Current(k.principal)
+	switch {
+	case !ok:
+		return fatal(sqlstate.Errorf(sqlstate.Password, "connect again with a key of runtime.auth", "the key of this session no longer exists"))
+	case p == k.principal:
+		return nil
+	}
+	renewed, err := newClient(k.user, p)
+	if err != nil {
+		return fatal(err)
+	}
+	*k = renewed
 	return nil
+}
+
+// private reports whether no one else can read what the client sends.
+func (l *login) private() bool {
+	if _, ok := l.out.nc.(*tls.Conn); ok {
+		return true
+	}
+	host, _, err := net.SplitHostPort(l.remote)
+	return err == nil && net.ParseIP(host).IsLoopback()
+}
+
+func (l *login) askPassword(keys *auth.Keyring) (*auth.Principal, error) {
+	l.out.send(&pgproto3.AuthenticationCleartextPassword{})
+	password, err := answer[*pgproto3.PasswordMessage](l, pgproto3.AuthTypeCleartextPassword, "a password")
+	if err != nil {
+		return nil, err
+	}
+	principal, ok := keys.LookupFor(l.user, password.Password)
+	if !ok {
+		return nil, auth.ErrDenied
+	}
+	return principal, nil
+}
+
+// askSCRAM has the two rounds of SASL's SCRAM (RFC 5802).
+func (l *login) askSCRAM(s *auth.SCRAM) (*auth.Principal, error) {
+	l.out.send(&pgproto3.AuthenticationSASL{AuthMechanisms: s.Mechanisms()})
+	first, err := answer[*pgproto3.SASLInitialResponse](l, pgproto3.AuthTypeSASL, "a message of SASL")
+	if err != nil {
+		return nil, err
+	}
+	challenge, err := s.First(first.AuthMechanism, first.Data)
+	if err != nil {
+		return nil, auth.ErrDenied
+	}
+	l.out.send(&pgproto3.AuthenticationSASLContinue{Data: challenge})
+	final, err := answer[*pgproto3.SASLResponse](l, pgproto3.AuthTypeSASLContinue, "a message of SASL")
+	if err != nil {
+		return nil, err
+	}
+	proof, principal, err := s.Final(final.Data)
+	if err != nil {
+		return nil, auth.ErrDenied
+	}
+	l.out.send(&pgproto3.AuthenticationSASLFinal{Data: proof})
+	return principal, nil
+}
+
+// answer flushes a request for authentication and reads what comes back.
+// what names it in an error.
+func answer[M pgproto3.FrontendMessage](l *login, kind uint32, what string) (m M, err error) {
+	if err := l.out.flush(); err != nil {
+		return m, err
+	}
+	if err := l.backend.SetAuthType(kind); err != nil {
+		return m, err
+	}
+	received, err := l.backend.Receive()
+	if err != nil {
+		return m, readError(err)
+	}
+	m, ok := received.(M)
+	if !ok {
+		err = sqlstate.Errorf(sqlstate.Protocol, "", "%s was expected", what)
+	}
+	return m, err
+}
+
+// refuse records a login that failed. Its error does not say why.
+func (l *login) refuse(err error) error {
+	if err != auth.ErrDenied { //nolint:errorlint // ours, never wrapped
+		return err
+	}
+	l.server.opts.Audit.Record(context.Background(), audit.Entry{
+		Kind: audit.Login, Door: string(query.Postgres), User: l.user, Remote: l.remote, Outcome: audit.Unauthorized,
+	})
+	return sqlstate.Errorf(sqlstate.Password, "the password is a key of runtime.auth", "password authentication failed for user %q", l.user)
 }
 
 // recordCertificate is config for one connection; the certificate it uses is
@@ -203,7 +203,7 @@ func chooseCertificate(config *tls.Config, hello *tls.ClientHelloInfo) (*tls.Cer
 }
 
 // endPoint is the data of tls-server-end-point (RFC 5929, section 4.1): the
-// hash of the certificate by its signature's algorithm, SHA-256 in place of
+// hash of the certificate by its signature's algorithm, SHA-256 instead of
 // older ones. It is nil where the RFC names none.
 func endPoint(cert *tls.Certificate) []byte {
 	if cert == nil || len(cert.Certificate) == 0 {

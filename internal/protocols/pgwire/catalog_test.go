@@ -70,14 +70,14 @@ func TestCatalogTellsTypesAsSent(t *testing.T) {
 	if sent.Err != nil {
 		t.Fatal(sent.Err)
 	}
-	told, _, err := f.simple(c, `SELECT attname, atttypid, attlen, atttypmod FROM pg_attribute
+	listed, _, err := f.simple(c, `SELECT attname, atttypid, attlen, atttypmod FROM pg_attribute
 		WHERE attrelid = 'shapes'::regclass AND attnum > 0 ORDER BY attnum`)
-	if err != nil || len(told) != len(sent.FieldDescriptions) {
-		t.Fatal(len(told), err)
+	if err != nil || len(listed) != len(sent.FieldDescriptions) {
+		t.Fatal(len(listed), err)
 	}
 	for i, d := range sent.FieldDescriptions {
-		if want := fmt.Sprintf("%s|%d|%d|%d", d.Name, d.DataTypeOID, d.DataTypeSize, d.TypeModifier); told[i] != want {
-			t.Errorf("the catalog tells %s, sent is %s", told[i], want)
+		if want := fmt.Sprintf("%s|%d|%d|%d", d.Name, d.DataTypeOID, d.DataTypeSize, d.TypeModifier); listed[i] != want {
+			t.Errorf("the catalog has %s, the server sent %s", listed[i], want)
 		}
 	}
 }
@@ -87,11 +87,11 @@ func TestCatalogTellsTypesAsSent(t *testing.T) {
 func TestCatalogTellsSettingsAsShown(t *testing.T) {
 	f := withCatalog(t)
 	c := f.raw()
-	told, _, err := f.simple(c, "SELECT name, current_setting(name), setting FROM pg_settings")
-	if err != nil || len(told) == 0 {
-		t.Fatal(told, err)
+	listed, _, err := f.simple(c, "SELECT name, current_setting(name), setting FROM pg_settings")
+	if err != nil || len(listed) == 0 {
+		t.Fatal(listed, err)
 	}
-	for _, line := range told {
+	for _, line := range listed {
 		parts := strings.Split(line, "|")
 		shown, _, err := f.simple(c, "SHOW "+parts[0])
 		if err != nil {
@@ -108,11 +108,11 @@ func TestCatalogTellsSettingsAsShown(t *testing.T) {
 func TestCatalogTellsWhatCanBeSet(t *testing.T) {
 	f := withCatalog(t)
 	c := f.raw()
-	told, _, err := f.simple(c, "SELECT name, context, setting FROM pg_settings")
-	if err != nil || len(told) == 0 {
-		t.Fatal(told, err)
+	listed, _, err := f.simple(c, "SELECT name, context, setting FROM pg_settings")
+	if err != nil || len(listed) == 0 {
+		t.Fatal(listed, err)
 	}
-	for _, line := range told {
+	for _, line := range listed {
 		parts := strings.Split(line, "|")
 		_, _, err := f.simple(c, "SET "+parts[0]+" = '"+parts[2]+"'")
 		if got := err == nil; got != (parts[1] == "user") {
@@ -164,9 +164,9 @@ func TestParametersThatAreCast(t *testing.T) {
 		"SELECT repeat(json_object('a', $1), 2)":                                       "[25] [25]",
 		"SELECT 1 FROM range(3) WHERE range + $1 = ANY ($2)":                           "[20 1016] [23]",
 	} {
-		text, told, _ := strings.Cut(sql, "#")
+		text, listed, _ := strings.Cut(sql, "#")
 		var given []uint32
-		if told != "" {
+		if listed != "" {
 			given = []uint32{pgtype.Int2OID}
 		}
 		d, err := c.PgConn().Prepare(t.Context(), "", text, given)

@@ -2,10 +2,11 @@ package pgwire
 
 import (
 	"context"
-	"slices"
 	"strings"
 
-	"github.com/spiced-sql/spiced/internal/sql/sqltree"
+	"github.com/jackc/pgx/v5/pgproto3"
+	"github.com/spiced-sql/spiced/internal/protocols/pgwire/sqlstate"
+	"github.com/spiced-sql/spiced/internal/protocols/pgwire/wire"
 )
 
 // command is a statement that is answered without the engine. One that returns
@@ -21,80 +22,6 @@ type command struct {
 
 // row is one of texts.
 type row []string
-
-// words reads a command's tokens one after the other.
-type words struct {
-	sql    string
-	tokens []sqltree.Token
-	at     int
-}
-
-func newWords(sql string) *words { return &words{sql: sql, tokens: sqltree.Scan(sql)} }
-
-// peek is the next word in lower case, or the text of what is none; "" at the
-// end.
-func (w *words) peek() string {
-	if w.at >= len(w.tokens) {
-		return ""
-	}
-	t := w.tokens[w.at]
-	if t.Kind == sqltree.Ident {
-		return sqltree.Fold(t.Text(w.sql))
-	}
-	return t.Text(w.sql)
-}
-
-// take goes over the next words if they are these.
-func (w *words) take(these ...string) bool {
-	for i, word := range these {
-		if w.at+i >= len(w.tokens) || !strings.EqualFold(w.tokens[w.at+i].Text(w.sql), word) {
-			return false
-		}
-	}
-	w.at += len(these)
-	return true
-}
-
-// takeOne goes over the next word if it is one of these.
-func (w *words) takeOne(these ...string) bool {
-	return slices.ContainsFunc(these, func(word string) bool { return w.take(word) })
-}
-
-// name takes an identifier, which folds unless it is quoted.
-func (w *words) name() (string, error) {
-	if w.at >= len(w.tokens) {
-		return "", w.wrong()
-	}
-	t := w.tokens[w.at]
-	switch t.Kind {
-	case sqltree.Ident:
-		w.at++
-		return sqltree.Fold(t.Text(w.sql)), nil
-	case sqltree.QuotedIdent:
-		w.at++
-		return t.Name(w.sql), nil
-	}
-	return "", w.wrong()
-}
-
-// end fails unless all is read.
-func (w *words) end() error {
-	if w.at < len(w.tokens) {
-		return w.wrong()
-	}
-	return nil
-}
-
-// wrong is a syntax error at the next token.
-func (w *words) wrong() error {
-	if w.at >= len(w.tokens) {
-		return &stateError{state: stateSyntax, message: "syntax error at end of input", place: len([]rune(w.sql)) + 1}
-	}
-	t := w.tokens[w.at]
-	e := failure(stateSyntax, "", "syntax error at or near %q", t.Text(w.sql))
-	e.place = len([]rune(w.sql[:t.Start])) + 1
-	return e
-}
 
 // parseCommand returns the command that a statement is, or nil for one of the
 // engine's.
@@ -124,7 +51,9 @@ var commands = map[string]func(*words) (*command, error){
 // refuse is the parser of what is PostgreSQL's and not served.
 func refuse(tag string) func(*words) (*command, error) {
 	hint := map[string]string{"PREPARE": "prepare through the driver", "EXECUTE": "prepare through the driver"}[tag]
-	return func(*words) (*command, error) { return nil, failure(stateUnsupported, hint, "%s is not served", tag) }
+	return func(*words) (*command, error) {
+		return nil, sqlstate.Errorf(sqlstate.Unsupported, hint, "%s is not served", tag)
+	}
 }
 
 func parseSilent(tag string) func(*words) (*command, error) {
@@ -140,7 +69,7 @@ func do(tag string, f func(c *conn) error) *command {
 
 func parseBegin(w *words) (*command, error) {
 	tag := "BEGIN"
-	if strings.EqualFold(w.tokens[0].Text(w.sql), "start") {
+	if strings.EqualFold(w.text(0), "start") {
 		tag = "START TRANSACTION"
 		if !w.take("transaction") {
 			return nil, w.wrong()
@@ -154,7 +83,7 @@ func parseBegin(w *words) (*command, error) {
 	}
 	return do(tag, func(c *conn) error {
 		if c.session.tx != txIdle {
-			c.out.send(notice(stateActive, "there is already a transaction in progress"))
+			c.out.send(sqlstate.Notice(sqlstate.Active, "there is already a transaction in progress"))
 			return nil
 		}
 		c.session.open()
@@ -222,7 +151,7 @@ func parseCommit(w *words) (*command, error) {
 func (w *words) endOfBlock() error {
 	w.takeOne("work", "transaction")
 	if w.take("and", "chain") {
-		return failure(stateUnsupported, "write BEGIN", "AND CHAIN is not served")
+		return sqlstate.Errorf(sqlstate.Unsupported, "write BEGIN", "AND CHAIN is not served")
 	}
 	w.take("and", "no", "chain")
 	return w.end()
@@ -232,13 +161,13 @@ func (w *words) endOfBlock() error {
 // are held over from it, or from before.
 func (c *conn) endBlock(commit bool) {
 	if c.session.tx == txIdle {
-		c.out.send(notice(stateNoTransaction, "there is no transaction in progress"))
+		c.out.send(sqlstate.Notice(sqlstate.NoTransaction, "there is no transaction in progress"))
 		return
 	}
 	commit = commit && c.session.tx == txOpen
-	for _, p := range c.portals {
+	for _, p := range c.store.portals {
 		if !p.hold || p.fresh && !commit {
-			c.closePortal(p)
+			c.store.closePortal(p)
 		}
 		p.fresh = false
 	}
@@ -284,7 +213,7 @@ func (w *words) lastName() (string, error) {
 func inBlock(tag string, f func(c *conn) error) *command {
 	return do(tag, func(c *conn) error {
 		if c.session.tx == txIdle {
-			return failure(stateNoTransaction, "BEGIN first", "%s can only be used in transaction blocks", tag)
+			return sqlstate.Errorf(sqlstate.NoTransaction, "BEGIN first", "%s can only be used in transaction blocks", tag)
 		}
 		return f(c)
 	})
@@ -320,10 +249,10 @@ func parseDiscard(w *words) (*command, error) {
 			return nil
 		}
 		if c.session.tx != txIdle {
-			return failure(stateActive, "COMMIT first", "DISCARD ALL cannot run inside a transaction block")
+			return sqlstate.Errorf(sqlstate.Active, "COMMIT first", "DISCARD ALL cannot run inside a transaction block")
 		}
-		c.closePortals(func(*portal) bool { return true })
-		c.forgetStatements()
+		c.store.closePortals(func(*portal) bool { return true })
+		c.store.forgetStatements()
 		c.session.resetAll()
 		return nil
 	}), nil
@@ -333,7 +262,7 @@ func parseDeallocate(w *words) (*command, error) {
 	w.take("prepare")
 	if w.take("all") {
 		return do("DEALLOCATE ALL", func(c *conn) error {
-			c.forgetStatements()
+			c.store.forgetStatements()
 			return nil
 		}), w.end()
 	}
@@ -342,12 +271,34 @@ func parseDeallocate(w *words) (*command, error) {
 		return nil, err
 	}
 	return do("DEALLOCATE", func(c *conn) error {
-		if c.statements[name] == nil {
-			return failure(stateNoStatement, "", "prepared statement %q does not exist", name)
-		}
-		c.forgetStatement(name)
-		return nil
+		_, err := c.store.statement(name)
+		c.store.forgetStatement(name)
+		return err
 	}), nil
+}
+
+// describeCommand finds out about the columns and parameters of a command.
+func (c *conn) describeCommand(ctx context.Context, p *plan) error {
+	cmd := p.command
+	switch {
+	case cmd.declare != nil:
+		inner, err := c.declared(ctx, cmd.declare)
+		if err == nil {
+			p.params = inner.params
+		}
+		return err
+	case cmd.fetch != nil:
+		cursor, err := c.cursorOf(cmd.fetch)
+		if err == nil && !cmd.fetch.move {
+			p.columns = cursor.columns
+		}
+		return err
+	}
+	p.columns = p.columns[:0]
+	for _, name := range cmd.columns {
+		p.columns = append(p.columns, wire.Column{Name: name, Type: wire.Unknown})
+	}
+	return nil
 }
 
 // runCommand answers a command. Its rows are sent in the formats asked for,
@@ -366,12 +317,16 @@ func (c *conn) runCommand(ctx context.Context, p *portal) error {
 		return err
 	}
 	for _, r := range rows {
-		c.textRow(r)
+		values := make([][]byte, len(r))
+		for i, s := range r {
+			values[i] = []byte(s)
+		}
+		c.out.send(&pgproto3.DataRow{Values: values})
 	}
 	tag := cmd.tag
 	if failed && tag == "COMMIT" {
 		tag = "ROLLBACK" // what it did
 	}
-	c.complete(tag)
+	c.out.complete(tag)
 	return nil
 }

@@ -3,34 +3,16 @@ package pgwire
 import (
 	"strings"
 
+	"github.com/spiced-sql/spiced/internal/protocols/pgwire/sqlstate"
+	"github.com/spiced-sql/spiced/internal/protocols/pgwire/wire"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 )
 
-// copyOut is how COPY … TO STDOUT writes rows.
-// https://www.postgresql.org/docs/15/sql-copy.html
-type copyOut struct {
-	format        copyFormat
-	delimiter     byte
-	null          string
-	quote, escape byte            // of CSV
-	header        bool            // a first row of the columns' names
-	forceAll      bool            // every value is in quotes,
-	force         map[string]bool // or those of these columns
-}
-
-type copyFormat byte
-
-const (
-	copyText copyFormat = iota
-	copyCSV
-	copyBinary
-)
-
 // parseCopy reads COPY {table [(columns)] | (query)} TO STDOUT [[WITH] options].
-// It returns the query that gives the rows, and where that stands: a piece of
-// the statement, or for a table a text of its own with start 0.
-func parseCopy(w *words) (query string, start int, out *copyOut, err error) {
-	if w.is("(") {
+// It returns the query for the rows and where it begins in the statement; for a
+// table the query is a new text, with start 0.
+func parseCopy(w *words) (query string, start int, out *wire.Copy, err error) {
+	if w.is(w.at, "(") {
 		query, start, err = w.copiedQuery()
 	} else {
 		query, err = w.copiedTable()
@@ -39,33 +21,28 @@ func parseCopy(w *words) (query string, start int, out *copyOut, err error) {
 	case err != nil:
 		return "", 0, nil, err
 	case w.take("from"):
-		return "", 0, nil, failure(stateUnsupported, "write with INSERT", "COPY FROM is not served")
+		return "", 0, nil, sqlstate.Errorf(sqlstate.Unsupported, "write with INSERT", "COPY FROM is not served")
 	case !w.take("to"):
 		return "", 0, nil, w.wrong()
 	case !w.take("stdout"):
-		return "", 0, nil, failure(stateUnsupported, "COPY … TO STDOUT, and let the client write the file", "COPY to a file or a program of the server is not served")
+		return "", 0, nil, sqlstate.Errorf(sqlstate.Unsupported, "COPY … TO STDOUT, and let the client write the file", "COPY to a file or a program of the server is not served")
 	}
 	given, err := w.copyOptions()
 	if err != nil {
 		return "", 0, nil, err
 	}
-	out, err = given.out()
+	out, err = given.copy()
 	return query, start, out, err
-}
-
-// is reports whether the next token is a symbol.
-func (w *words) is(symbol string) bool {
-	return w.at < len(w.tokens) && w.tokens[w.at].Is(w.sql, symbol)
 }
 
 // copiedQuery takes a query in brackets, which only reads.
 func (w *words) copiedQuery() (query string, start int, err error) {
 	first, depth := w.at+1, 0
 	for ; w.at < len(w.tokens); w.at++ {
-		if w.is("(") {
+		if w.is(w.at, "(") {
 			depth++
 		}
-		if w.is(")") {
+		if w.is(w.at, ")") {
 			if depth--; depth == 0 {
 				break
 			}
@@ -77,7 +54,7 @@ func (w *words) copiedQuery() (query string, start int, err error) {
 	tokens := w.tokens[first:w.at]
 	w.at++
 	if verb, _ := verbOf(w.sql, tokens); verb != "SELECT" {
-		return "", 0, failure(stateUnsupported, "copy a SELECT", "COPY of %s is not served", verb)
+		return "", 0, sqlstate.Errorf(sqlstate.Unsupported, "copy a SELECT", "COPY of %s is not served", verb)
 	}
 	start = tokens[0].Start
 	return w.sql[start:tokens[len(tokens)-1].End], start, nil
@@ -158,7 +135,7 @@ func (w *words) copyOption(given *copyOptions) error {
 	value := ""
 	switch name {
 	case "header":
-		if value = "true"; !w.is(",") && !w.is(")") {
+		if value = "true"; !w.is(w.at, ",") && !w.is(w.at, ")") {
 			value, err = w.copyValue()
 		}
 	case "force_quote":
@@ -170,9 +147,9 @@ func (w *words) copyOption(given *copyOptions) error {
 	case "format", "delimiter", "null", "quote", "escape", "encoding":
 		value, err = w.copyValue()
 	case "freeze", "force_not_null", "force_null", "default", "on_error", "log_verbosity", "reject_limit":
-		return failure(stateUnsupported, "", "COPY %s is for COPY FROM, which is not served", strings.ToUpper(name))
+		return sqlstate.Errorf(sqlstate.Unsupported, "", "COPY %s is for COPY FROM, which is not served", strings.ToUpper(name))
 	default:
-		return failure(stateSyntax, "", "option %q not recognized", name)
+		return sqlstate.Errorf(sqlstate.Syntax, "", "option %q not recognized", name)
 	}
 	if err != nil {
 		return err
@@ -225,13 +202,13 @@ func (w *words) copyValue() (string, error) {
 		return "", w.wrong()
 	}
 	t := w.tokens[w.at]
-	text := t.Text(w.sql)
+	text := w.text(w.at)
 	switch t.Kind {
 	case sqltree.String:
-		if text = stringValue(text); text == t.Text(w.sql) { // of another kind, as $$x$$
+		if text = stringValue(text); text == w.text(w.at) { // of another kind, as $$x$$
 			return "", w.wrong()
 		}
-		if first := t.Text(w.sql)[0]; first == 'e' || first == 'E' {
+		if first := w.text(w.at)[0]; first == 'e' || first == 'E' {
 			text = escapes.Replace(text)
 		}
 	case sqltree.Ident, sqltree.QuotedIdent:
@@ -249,33 +226,33 @@ var escapes = strings.NewReplacer(`\\`, `\`, `\t`, "\t", `\n`, "\n", `\r`, "\r",
 
 func (g *copyOptions) add(name, value string) error {
 	if _, twice := g.values[name]; twice {
-		return failure(stateSyntax, "", "COPY %s is given twice", strings.ToUpper(name))
+		return sqlstate.Errorf(sqlstate.Syntax, "", "COPY %s is given twice", strings.ToUpper(name))
 	}
 	g.values[name] = value
 	return nil
 }
 
-// out checks the options and completes them.
-func (g *copyOptions) out() (*copyOut, error) {
-	o := &copyOut{delimiter: '\t', null: `\N`}
+// copy checks the options and completes them.
+func (g *copyOptions) copy() (*wire.Copy, error) {
+	o := &wire.Copy{Delimiter: '\t', Null: `\N`}
 	switch strings.ToLower(g.values["format"]) {
 	case "", "text":
 	case "csv":
-		o.format, o.delimiter, o.null, o.quote, o.escape = copyCSV, ',', "", '"', '"'
+		o.Format, o.Delimiter, o.Null, o.Quote, o.Escape = wire.CopyCSV, ',', "", '"', '"'
 	case "binary":
-		o.format = copyBinary
+		o.Format = wire.CopyBinary
 	default:
-		return nil, failure(stateValue, "use text, csv or binary", "COPY format %q not recognized", g.values["format"])
+		return nil, sqlstate.Errorf(sqlstate.Value, "use text, csv or binary", "COPY format %q not recognized", g.values["format"])
 	}
 	for name := range g.values {
 		switch name {
 		case "delimiter", "null", "header":
-			if o.format == copyBinary {
-				return nil, failure(stateSyntax, "", "COPY %s is not for the binary format", strings.ToUpper(name))
+			if o.Format == wire.CopyBinary {
+				return nil, sqlstate.Errorf(sqlstate.Syntax, "", "COPY %s is not for the binary format", strings.ToUpper(name))
 			}
 		case "quote", "escape", "force_quote":
-			if o.format != copyCSV {
-				return nil, failure(stateUnsupported, "add FORMAT csv", "COPY %s is for the CSV format", strings.ToUpper(name))
+			if o.Format != wire.CopyCSV {
+				return nil, sqlstate.Errorf(sqlstate.Unsupported, "add FORMAT csv", "COPY %s is for the CSV format", strings.ToUpper(name))
 			}
 		}
 	}
@@ -283,22 +260,29 @@ func (g *copyOptions) out() (*copyOut, error) {
 		return nil, err
 	}
 	var err error
-	if o.header, err = g.switched("header"); err != nil {
+	if o.Header, err = g.switched("header"); err != nil {
 		return nil, err
 	}
-	for name, to := range map[string]*byte{"delimiter": &o.delimiter, "quote": &o.quote, "escape": &o.escape} {
+	for name, to := range map[string]*byte{"delimiter": &o.Delimiter, "quote": &o.Quote, "escape": &o.Escape} {
 		if err := g.oneByte(name, to); err != nil {
 			return nil, err
 		}
 	}
 	if _, given := g.values["escape"]; !given {
-		o.escape = o.quote
+		o.Escape = o.Quote
 	}
 	if null, given := g.values["null"]; given {
-		o.null = null
+		o.Null = null
 	}
-	o.setForce(g.force)
-	return o, o.check()
+	o.Force = map[string]bool{}
+	for _, name := range g.force {
+		if name == "*" {
+			o.ForceAll = true
+		} else {
+			o.Force[name] = true
+		}
+	}
+	return o, checkCopy(o)
 }
 
 func (g *copyOptions) switched(name string) (bool, error) {
@@ -308,7 +292,7 @@ func (g *copyOptions) switched(name string) (bool, error) {
 	case "", "false", "off", "0":
 		return false, nil
 	}
-	return false, failure(stateSyntax, "use true or false", "COPY %s %q is no boolean", strings.ToUpper(name), g.values[name])
+	return false, sqlstate.Errorf(sqlstate.Syntax, "use true or false", "COPY %s %q is not a boolean", strings.ToUpper(name), g.values[name])
 }
 
 // oneByte sets what an option gives, a character of one byte.
@@ -317,44 +301,33 @@ func (g *copyOptions) oneByte(name string, to *byte) error {
 	switch {
 	case !given:
 	case len(value) != 1:
-		return failure(stateUnsupported, "", "COPY %s must be a single one-byte character", strings.ToUpper(name))
+		return sqlstate.Errorf(sqlstate.Unsupported, "", "COPY %s must be a single one-byte character", strings.ToUpper(name))
 	default:
 		*to = value[0]
 	}
 	return nil
 }
 
-func (o *copyOut) setForce(columns []string) {
-	o.force = map[string]bool{}
-	for _, name := range columns {
-		if name == "*" {
-			o.forceAll = true
-		} else {
-			o.force[name] = true
-		}
-	}
-}
-
-// check refuses what could not be read back.
-func (o *copyOut) check() error {
+// checkCopy refuses what could not be read back.
+func checkCopy(o *wire.Copy) error {
 	bad := ""
-	switch d := string(o.delimiter); {
-	case o.format == copyBinary:
+	switch d := string(o.Delimiter); {
+	case o.Format == wire.CopyBinary:
 	case strings.Contains("\r\n", d):
 		bad = "DELIMITER cannot be newline or carriage return"
-	case strings.ContainsAny(o.null, "\r\n"):
+	case strings.ContainsAny(o.Null, "\r\n"):
 		bad = "NULL cannot have newline or carriage return"
-	case strings.Contains(o.null, d):
+	case strings.Contains(o.Null, d):
 		bad = "DELIMITER must not appear in the NULL specification"
-	case o.format == copyText && strings.Contains(`\.abcdefghijklmnopqrstuvwxyz0123456789`, d):
+	case o.Format == wire.CopyText && strings.Contains(`\.abcdefghijklmnopqrstuvwxyz0123456789`, d):
 		bad = "DELIMITER cannot be '" + d + "'"
-	case o.format == copyCSV && o.delimiter == o.quote:
+	case o.Format == wire.CopyCSV && o.Delimiter == o.Quote:
 		bad = "DELIMITER and QUOTE must be different"
-	case o.format == copyCSV && strings.IndexByte(o.null, o.quote) >= 0:
+	case o.Format == wire.CopyCSV && strings.IndexByte(o.Null, o.Quote) >= 0:
 		bad = "QUOTE must not appear in the NULL specification"
 	}
 	if bad != "" {
-		return failure(stateValue, "", "COPY %s", bad)
+		return sqlstate.Errorf(sqlstate.Value, "", "COPY %s", bad)
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spiced-sql/spiced/internal/protocols/pgwire/sqlstate"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 )
 
@@ -13,14 +14,14 @@ type declare struct {
 	name  string
 	hold  bool
 	sql   string // the statement
-	start int    // where it stands
+	start int    // where it begins
 }
 
 // fetch is FETCH or MOVE of so many rows of a cursor; all is -1.
 type fetch struct {
 	name  string
 	count int64
-	move  bool // the rows are passed over
+	move  bool // the rows are skipped
 }
 
 const fetchAll = -1
@@ -34,7 +35,7 @@ func parseDeclare(w *words) (*command, error) {
 	for !w.take("cursor") {
 		switch {
 		case w.take("binary"):
-			return nil, failure(stateUnsupported, "ask for binary when it is read", "BINARY cursors are not served")
+			return nil, sqlstate.Errorf(sqlstate.Unsupported, "ask for binary when it is read", "BINARY cursors are not served")
 		case w.take("no", "scroll"), w.takeOne("insensitive", "asensitive"):
 		case w.take("scroll"): // forward is served
 		default:
@@ -66,7 +67,7 @@ func parseFetch(w *words) (*command, error) {
 			return nil, err
 		}
 	case w.takeOne("prior", "first", "last", "absolute", "relative", "backward", "-"):
-		return nil, failure(stateNotReady, "FETCH [FORWARD] n", "cursor can only scan forward")
+		return nil, sqlstate.Errorf(sqlstate.NotReady, "FETCH [FORWARD] n", "cursor can only scan forward")
 	default:
 		if err := w.number(&f.count); err != nil {
 			return nil, err
@@ -93,7 +94,7 @@ func (w *words) number(n *int64) error {
 	if w.at >= len(w.tokens) || w.tokens[w.at].Kind != sqltree.Number {
 		return nil
 	}
-	v, err := strconv.ParseInt(w.tokens[w.at].Text(w.sql), 10, 64)
+	v, err := strconv.ParseInt(w.text(w.at), 10, 64)
 	if err != nil || v < 1 {
 		return w.wrong()
 	}
@@ -105,7 +106,7 @@ func (w *words) number(n *int64) error {
 func parseClose(w *words) (*command, error) {
 	if w.take("all") {
 		return do("CLOSE CURSOR ALL", func(c *conn) error {
-			c.closePortals(func(p *portal) bool { return p.cursor })
+			c.store.closePortals(func(p *portal) bool { return p.cursor })
 			return nil
 		}), w.end()
 	}
@@ -114,22 +115,24 @@ func parseClose(w *words) (*command, error) {
 		return nil, err
 	}
 	return do("CLOSE CURSOR", func(c *conn) error {
-		p := c.portals[name]
+		p := c.store.portals[name]
 		if p == nil || name == "" {
 			return noCursor(name)
 		}
-		c.closePortal(p)
+		c.store.closePortal(p)
 		return nil
 	}), nil
 }
 
-func noCursor(name string) error { return failure(stateNoCursor, "", "cursor %q does not exist", name) }
+func noCursor(name string) error {
+	return sqlstate.Errorf(sqlstate.NoCursor, "", "cursor %q does not exist", name)
+}
 
 // declared is the plan of a cursor's statement, described.
 func (c *conn) declared(ctx context.Context, d *declare) (*plan, error) {
-	p, err := c.planOf(d.sql)
+	p, err := c.parse(newWords(d.sql), nil)
 	if err == nil && (p.command != nil || p.counted || p.copy != nil) {
-		err = failure(stateSyntax, "", "a cursor is FOR a SELECT")
+		err = sqlstate.Errorf(sqlstate.Syntax, "", "a cursor is FOR a SELECT")
 	}
 	if err == nil {
 		p.outdate()
@@ -141,34 +144,31 @@ func (c *conn) declared(ctx context.Context, d *declare) (*plan, error) {
 func (c *conn) runDeclare(ctx context.Context, own *portal, d *declare) error {
 	switch {
 	case d.name == "":
-		return failure(stateNoCursor, "give it a name", "invalid cursor name: must not be empty")
+		return sqlstate.Errorf(sqlstate.NoCursor, "give it a name", "invalid cursor name: must not be empty")
 	case c.session.tx == txIdle && !d.hold:
-		return failure(stateNoTransaction, "BEGIN first, or add WITH HOLD", "DECLARE CURSOR can only be used in transaction blocks")
-	case c.portals[d.name] != nil:
-		return failure(stateDuplicateCursor, "close it first", "cursor %q already exists", d.name)
-	case len(c.portals) >= maxPortals:
-		return failure(stateLimit, "close some", "a connection can have %d portals", maxPortals)
+		return sqlstate.Errorf(sqlstate.NoTransaction, "BEGIN first, or add WITH HOLD", "DECLARE CURSOR can only be used in transaction blocks")
+	}
+	if err := c.store.free(d.name); err != nil {
+		return err
 	}
 	plan, err := c.declared(ctx, d)
 	if err != nil {
 		return moved(err, own.plan.sql[:d.start])
 	}
-	size := len(d.name) + len(d.sql) + own.size
-	if err := c.hold(size); err != nil {
+	p := &portal{
+		name: strings.Clone(d.name), // of a statement that is not stored
+		plan: plan, params: own.params, columns: plan.columns, cursor: true, hold: d.hold, fresh: c.session.tx != txIdle,
+	}
+	if err := c.store.addPortal(p, len(d.name)+len(d.sql)+own.size); err != nil {
 		return err
 	}
-	name := strings.Clone(d.name) // of a statement that is not kept
-	c.portals[name] = &portal{
-		name: name, plan: plan, params: own.params, columns: plan.columns, size: size,
-		cursor: true, hold: d.hold, fresh: c.session.tx != txIdle,
-	}
-	c.complete("DECLARE CURSOR")
+	c.out.complete("DECLARE CURSOR")
 	return nil
 }
 
 // cursorOf is the portal that a FETCH reads.
 func (c *conn) cursorOf(f *fetch) (*portal, error) {
-	p := c.portals[f.name]
+	p := c.store.portals[f.name]
 	if p == nil || p.plan.command != nil || p.plan.writes() || f.name == "" {
 		return nil, noCursor(f.name)
 	}
@@ -184,27 +184,10 @@ func (c *conn) runFetch(ctx context.Context, own *portal, f *fetch) error {
 	if limit == fetchAll {
 		limit = 0
 	}
-	var sent int64
-	if f.move {
-		sent, err = c.skipRows(ctx, p, limit)
-	} else {
-		sent, _, err = c.advance(ctx, p, own.formats, limit)
+	p.skip = f.move
+	sent, _, err := c.advance(ctx, p, own.formats, limit)
+	if err == nil {
+		c.out.complete(own.plan.command.tag + " " + strconv.FormatInt(sent, 10))
 	}
-	if err != nil {
-		return err
-	}
-	tag := "FETCH "
-	if f.move {
-		tag = "MOVE "
-	}
-	c.complete(tag + strconv.FormatInt(sent, 10))
-	return nil
-}
-
-// skipRows passes over rows.
-func (c *conn) skipRows(ctx context.Context, p *portal, limit int64) (int64, error) {
-	p.skip = true
-	defer func() { p.skip = false }()
-	sent, _, err := c.advance(ctx, p, nil, limit)
-	return sent, err
+	return err
 }

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// input reads what a client sends. While a statement runs, it watches for the
-// client to leave. One goroutine reads; close and abort may be called by
+// input reads what a client sends. While a statement runs, it watches whether the
+// client closes the connection. One goroutine reads; close and abort may be called by
 // others.
 type input struct {
 	idle time.Duration
@@ -19,7 +19,7 @@ type input struct {
 	deadline time.Time // of the login; zero afterwards
 	closing  bool
 	waiting  bool // for the client
-	stopped  bool // the watch is to end
+	stopped  bool // the watch must end
 
 	timer *time.Timer // begins the watch
 	ended chan bool   // the watch is over

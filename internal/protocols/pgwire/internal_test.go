@@ -1,12 +1,10 @@
 package pgwire
 
 import (
-	"bytes"
 	"context"
-	"encoding/binary"
 	"io"
-	"math"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -14,9 +12,9 @@ import (
 	"unsafe"
 
 	"github.com/jackc/pgx/v5/pgproto3"
-	"github.com/jackc/pgx/v5/pgtype"
 
-	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/protocols/pgwire/sqlstate"
+	"github.com/spiced-sql/spiced/internal/protocols/pgwire/wire"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 )
 
@@ -26,15 +24,14 @@ func FuzzSplit(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, sql string) {
 		end := 0
-		for _, part := range split(sql) {
-			if part.Start < end || part.End <= part.Start || part.End > len(sql) {
-				t.Fatalf("part %v after %d of %q", part, end, sql)
+		for _, part := range newWords(sql).split() {
+			if part.start < end || part.sql == "" || part.start+len(part.sql) > len(sql) {
+				t.Fatalf("part %q at %d after %d of %q", part.sql, part.start, end, sql)
 			}
-			end = part.End
-			for _, tok := range sqltree.Scan(sql[part.Start:part.End]) {
-				if tok.Is(sql[part.Start:part.End], ";") {
-					t.Fatalf("%q holds a semicolon", sql[part.Start:part.End])
-				}
+			end = part.start + len(part.sql)
+			again := newWords(part.sql)
+			if slices.ContainsFunc(again.tokens, func(tok sqltree.Token) bool { return tok.Is(part.sql, ";") }) {
+				t.Fatalf("%q holds a semicolon", part.sql)
 			}
 		}
 	})
@@ -51,7 +48,7 @@ func FuzzCommand(f *testing.F) {
 	f.Fuzz(func(t *testing.T, sql string) {
 		cmd, err := parseCommand(newWords(sql))
 		if err != nil {
-			if e := asState(err); e.state == stateInternal || e.place > len(sql)+1 {
+			if e := asError(err); e.Code == sqlstate.Internal || e.Position > len(sql)+1 {
 				t.Fatalf("%q: %+v", sql, e)
 			}
 			return
@@ -60,86 +57,6 @@ func FuzzCommand(f *testing.F) {
 			t.Fatalf("%q is a command that does nothing", sql)
 		}
 	})
-}
-
-func FuzzParameter(f *testing.F) {
-	f.Add(uint32(pgtype.NumericOID), int16(1), []byte{0, 2, 0, 0, 0x40, 0, 0, 2, 0, 12, 0x0d, 0x48})
-	f.Add(uint32(pgtype.Int4ArrayOID), int16(1), []byte("\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x17\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x04\x00\x00\x00\x07"))
-	f.Add(uint32(pgtype.TextArrayOID), int16(0), []byte(`{a,"b\"",{NULL}}`))
-	f.Add(uint32(pgtype.ByteaOID), int16(0), []byte(`\x00ff`))
-	f.Add(uint32(pgtype.IntervalOID), int16(1), make([]byte, 16))
-	f.Add(uint32(pgtype.IntervalOID), int16(0), []byte("1 year -2 mons +04:05:06.7"))
-	f.Add(uint32(pgtype.IntervalOID), int16(0), []byte("P1Y2M3DT4H5M6S"))
-	f.Add(uint32(pgtype.DateArrayOID), int16(0), []byte(`{"0044-03-15 BC"}`))
-	f.Add(uint32(pgtype.TimetzOID), int16(1), []byte("\xff\xff\xff\xff\xff\xff\xff\xff\x80\x00\x00\x00"))
-	f.Add(uint32(pgtype.DateOID), int16(1), []byte{0x80, 0, 0, 1})
-	f.Add(uint32(pgtype.VarbitOID), int16(1), []byte{0, 0, 0, 9, 0xaa, 0x80})
-	f.Fuzz(func(t *testing.T, oid uint32, format int16, data []byte) {
-		v, err := decode(oid, format&1, data)
-		if err != nil {
-			if asState(err).state == stateInternal {
-				t.Fatal(err)
-			}
-			return
-		}
-		if n, ok := v.(engine.Numeric); ok && strings.Trim(string(n), "0123456789+-.eE") != "" {
-			t.Fatalf("%q is no number", n)
-		}
-	})
-}
-
-func TestDecodeNumeric(t *testing.T) {
-	for _, tt := range []struct {
-		high, low uint64
-		negative  bool
-		scale     int
-		want      string
-	}{
-		{0, 0, false, 0, "0"},
-		{0, 0, false, 3, "0.000"},
-		{0, 1, true, 5, "-0.00001"},
-		{0, 10_000, false, 0, "10000"},
-		{0, 10_000, false, 4, "1.0000"},
-		{0, 123_456_789, false, 2, "1234567.89"},
-		{0, 100_000_000, false, 0, "100000000"},
-		{math.MaxUint64, math.MaxUint64, false, 0, "340282366920938463463374607431768211455"},
-		{math.MaxUint64 >> 1, math.MaxUint64, true, 38, "-1.70141183460469231731687303715884105727"},
-	} {
-		got, err := decodeNumeric(binaryNumeric(nil, tt.high, tt.low, tt.negative, tt.scale))
-		if err != nil || got != engine.Numeric(tt.want) {
-			t.Errorf("binary: got %v, %v; want %s", got, err, tt.want)
-		}
-		if again := numericOfText(nil, tt.want); !bytes.Equal(again, binaryNumeric(nil, tt.high, tt.low, tt.negative, tt.scale)) {
-			t.Errorf("%s as text: got %x", tt.want, again)
-		}
-		text := appendDigits(nil, tt.high, tt.low, tt.scale)
-		if string(text) != strings.TrimPrefix(tt.want, "-") {
-			t.Errorf("text: got %s, want %s", text, tt.want)
-		}
-	}
-}
-
-func TestIntervals(t *testing.T) {
-	for s, want := range map[string]string{
-		"1 year 2 mons -3 days +04:05:06.7": "14 months -3 days 14706700000 microseconds",
-		"-1 years -2 mons +3 days -04:05":   "-14 months 3 days -14700000000 microseconds",
-		"00:00:00":                          "0 months 0 days 0 microseconds",
-		"-00:00:00.000001":                  "0 months 0 days -1 microseconds",
-		"2562047788:00:54.775807":           "0 months 0 days 9223372036854775807 microseconds",
-		"2 weeks 1 hour 2 mins 3.5 secs":    "0 months 14 days 3723500000 microseconds",
-		"P1Y2M3DT4H5M6S":                    "14 months 3 days 14706000000 microseconds",
-		"P-1Y2W":                            "-12 months 14 days 0 microseconds",
-		"PT-0.5S":                           "0 months 0 days -500000 microseconds",
-		"PT0S":                              "0 months 0 days 0 microseconds",
-		// These are left to DuckDB.
-		"": "", "P": "P", "PT": "PT", "P1H": "P1H", "1": "1", "1.5 days": "1.5 days", "3 days ago": "3 days ago", "04:60:00": "04:60:00", "1:2:3:4": "1:2:3:4",
-		"2562047789:00:00": "2562047789:00:00", "2562047788:00:54.775808": "2562047788:00:54.775808", "178956971 years": "178956971 years",
-		"01:-2:03": "01:-2:03", "1:100:00": "1:100:00", "PT.5S": "PT.5S", ":": ":", "1 day :": "1 day :", "9 9": "9 9",
-	} {
-		if got := duckInterval(s); got != want {
-			t.Errorf("%q: %q, want %q", s, got, want)
-		}
-	}
 }
 
 // TestCancelAtTheEnd has a statement end well although it was cancelled: the
@@ -188,87 +105,30 @@ func TestWatchKeepsWhatItReads(t *testing.T) {
 	}
 }
 
-// TestHeldParameters counts what is held of parameters that grow when they are
-// read.
-func TestHeldParameters(t *testing.T) {
-	bits := append([]byte{0, 0, 0x1f, 0x40}, make([]byte, 1000)...)
-	nulls := append([]byte{0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 23, 0, 0, 0, 100, 0, 0, 0, 1}, bytes.Repeat([]byte{0xff}, 400)...)
-	for _, tt := range []struct {
-		oid   uint32
-		data  []byte
-		least int
-	}{{pgtype.VarbitOID, bits, 8000}, {pgtype.Int4ArrayOID, nulls, 1600}, {pgtype.ByteaOID, bits, 1000}, {pgtype.TextOID, nil, 1}} {
-		s := &prepared{params: []uint32{tt.oid}}
-		_, size, err := s.decode(&pgproto3.Bind{Parameters: [][]byte{tt.data}, ParameterFormatCodes: []int16{formatBinary}})
-		if err != nil || size < tt.least || size > 2*len(tt.data)+tt.least+100 {
-			t.Errorf("type %d: %d bytes, %v; want %d", tt.oid, size, err, tt.least)
-		}
-	}
-}
-
 // TestHeldNames has names count to what a connection holds.
 func TestHeldNames(t *testing.T) {
-	name := strings.Repeat("x", maxHeld/2)
-	c := &conn{
-		server: New(Options{}), session: newSession("16"), plans: map[planKey]*plan{},
-		statements: map[string]*prepared{}, portals: map[string]*portal{},
-	}
+	name := strings.Repeat("x", wire.MaxValues/2)
+	c := &conn{server: New(Options{}), session: newSession("16"), store: newStore()}
 	defer c.server.Close()
 	for what, add := range map[string]func(name string) error{
-		"statements": func(name string) error { return c.parse(t.Context(), &pgproto3.Parse{Name: name}) },
+		"statements": func(name string) error { return c.parseMessage(t.Context(), &pgproto3.Parse{Name: name}) },
 		"portals": func(name string) error {
-			if err := c.parse(t.Context(), &pgproto3.Parse{}); err != nil {
+			if err := c.parseMessage(t.Context(), &pgproto3.Parse{}); err != nil {
 				return err
 			}
-			return c.bind(t.Context(), &pgproto3.Bind{DestinationPortal: name})
+			return c.bindMessage(t.Context(), &pgproto3.Bind{DestinationPortal: name})
 		},
 	} {
 		if err := add(name); err != nil {
 			t.Errorf("%s: %v", what, err)
 		}
-		if err := add("y" + name); err == nil || asState(err).state != stateLimit {
+		if err := add("y" + name); err == nil || asError(err).Code != sqlstate.Limit {
 			t.Errorf("%s: %v", what, err)
 		}
-		c.forgetStatements()
-		c.closePortals(func(*portal) bool { return true })
-		if c.held != 0 {
-			t.Errorf("%s: %d bytes are held at the end", what, c.held)
-		}
-	}
-}
-
-// Parameters that would grow too much are refused before they do.
-func TestParametersThatGrow(t *testing.T) {
-	array := func(n uint32, data []byte, lengths ...uint32) []byte {
-		buf := []byte{0, 0, 0, byte(len(lengths) + 1), 0, 0, 0, 1, 0, 0, 0, 23}
-		for _, n := range append([]uint32{n}, lengths...) {
-			buf = append(binary.BigEndian.AppendUint32(buf, n), 0, 0, 0, 1)
-		}
-		return append(buf, data...)
-	}
-	large := make([]byte, maxMessage-100)
-	bits := binary.BigEndian.AppendUint32(nil, uint32(8*len(large)))
-	nulls := bytes.Repeat([]byte{0xff}, len(large))
-	half := bytes.Repeat([]byte{0xff}, len(large)/2)
-	for name, tt := range map[string]struct {
-		oid    uint32
-		format int16
-		params [][]byte
-	}{
-		"bits":         {pgtype.VarbitOID, formatBinary, [][]byte{append(bits, large...)}},
-		"NULLs":        {pgtype.Int4ArrayOID, formatBinary, [][]byte{array(uint32(len(nulls)/4), nulls)}},
-		"deep NULLs":   {pgtype.Int4ArrayOID, formatBinary, [][]byte{array(uint32(len(half)/4), half, 1, 1, 1, 1, 1)}},
-		"empty arrays": {pgtype.Int4ArrayOID, formatBinary, [][]byte{array(uint32(len(nulls)), nulls, 0)}},
-		"arrays":       {pgtype.Int4ArrayOID, formatText, [][]byte{[]byte("{{}" + strings.Repeat(",{}", len(large)/3))}},
-		"several":      {pgtype.Int4ArrayOID, formatBinary, [][]byte{array(uint32(len(half)/5), half[:len(half)/5*4]), array(uint32(len(half)/5), half[:len(half)/5*4])}},
-	} {
-		s := &prepared{}
-		for range tt.params {
-			s.params = append(s.params, tt.oid)
-		}
-		_, _, err := s.decode(&pgproto3.Bind{Parameters: tt.params, ParameterFormatCodes: []int16{tt.format}})
-		if err == nil || asState(err).state != stateLimit {
-			t.Errorf("%s: %v", name, err)
+		c.store.forgetStatements()
+		c.store.closePortals(func(*portal) bool { return true })
+		if c.store.size != 0 {
+			t.Errorf("%s: %d bytes are held at the end", what, c.store.size)
 		}
 	}
 }
@@ -290,20 +150,20 @@ func TestHeldSettings(t *testing.T) {
 // TestPlansAreCopies: a plan that is remembered does not hold the script that
 // its statement is a part of, and counts the types that the client tells.
 func TestPlansAreCopies(t *testing.T) {
-	c := &conn{server: New(Options{}), plans: map[planKey]*plan{}}
+	c := &conn{server: New(Options{}), store: newStore()}
 	defer c.server.Close()
 	script := strings.Repeat("SELECT 1;", 10)
-	p, err := c.planOf(script[:8])
-	if err != nil || len(c.plans) != 1 || unsafe.StringData(p.sql) == unsafe.StringData(script) {
-		t.Errorf("%d plans, %v", len(c.plans), err)
+	p, err := c.parse(newWords(script[:8]), nil)
+	if err != nil || len(c.store.plans) != 1 || unsafe.StringData(p.sql) == unsafe.StringData(script) {
+		t.Errorf("%d plans, %v", len(c.store.plans), err)
 	}
-	for key := range c.plans {
+	for key := range c.store.plans {
 		if unsafe.StringData(key.sql) == unsafe.StringData(script) {
 			t.Error("the key holds the script")
 		}
 	}
-	if _, err := c.planOf("SELECT 2", make([]uint32, maxPlanText)...); err != nil || len(c.plans) != 1 {
-		t.Errorf("%d plans, %v", len(c.plans), err)
+	if _, err := c.parse(newWords("SELECT 2"), make([]uint32, maxPlanText)); err != nil || len(c.store.plans) != 1 {
+		t.Errorf("%d plans, %v", len(c.store.plans), err)
 	}
 }
 
@@ -324,54 +184,6 @@ func TestVerbs(t *testing.T) {
 	}
 }
 
-func FuzzParametersOfText(f *testing.F) {
-	for _, seed := range []string{
-		"SELECT $1::int4[], CAST($2 AS DECIMAL(10, 2))", "id = ANY ($1) AND a.b <> all($2) AND f((x), y) = any($3)", "$1::a.b(c(d))[", "any($1)", ") = any($1)",
-		"a.b + $1 * f(x)[1]::t(1)", "$1 - $2 / (", "DATE 'x' - $1 + $2::int % $3", "$1 +", "* $1 * x::",
-	} {
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, sql string) {
-		for name, typ := range casts(sql) {
-			if typ == "" || !strings.Contains(sql, typ) || !strings.Contains(sql, "$"+name) {
-				t.Errorf("$%s is cast to %q in %q", name, typ, sql)
-			}
-		}
-		same := replaceParams(sql, func(r scanner, i int) string {
-			if operand, _ := r.operandOf(i); !strings.Contains(sql, operand) {
-				t.Errorf("%q is not in %q", operand, sql)
-			}
-			if list := r.listOf(i); list != "" && !strings.Contains(sql, list[1:len(list)-1]) {
-				t.Errorf("%q is not in %q", list, sql)
-			}
-			return "$" + r.param(i)
-		})
-		if same != sql {
-			t.Errorf("%q became %q", sql, same)
-		}
-	})
-}
-
-// Looking for types and values takes no longer for each than for the one before.
-func TestParametersOfLongTexts(t *testing.T) {
-	const n = 50_000
-	began := time.Now()
-	for _, sql := range []string{
-		strings.Repeat("(", n) + "x" + strings.Repeat(") = any($1)", n), strings.Repeat("$1::x(", n), strings.Repeat("$1::x[", n), "$1::" + strings.Repeat("x.", n),
-		strings.Repeat("x.", n) + "y" + strings.Repeat(" = any($1)", n), strings.Repeat("$1 + ", n), strings.Repeat("$1 + (", n),
-		strings.Repeat("x + $1 + x", n) + strings.Repeat("::x", n),
-	} {
-		casts(sql)
-		replaceParams(sql, func(r scanner, i int) string {
-			operand, _ := r.operandOf(i)
-			return r.listOf(i) + operand
-		})
-	}
-	if took := time.Since(began); took > 10*time.Second {
-		t.Errorf("took %s", took)
-	}
-}
-
 // FuzzCopy parses COPY. What it takes is a query of what was written, and can be
 // read back.
 func FuzzCopy(f *testing.F) {
@@ -385,7 +197,7 @@ func FuzzCopy(f *testing.F) {
 	f.Fuzz(func(t *testing.T, sql string) {
 		query, start, out, err := parseCopy(newWords(sql))
 		if err != nil {
-			if e := asState(err); e.state == stateInternal || e.place > len(sql)+1 {
+			if e := asError(err); e.Code == sqlstate.Internal || e.Position > len(sql)+1 {
 				t.Fatalf("%q: %+v", sql, e)
 			}
 			return
@@ -393,7 +205,7 @@ func FuzzCopy(f *testing.F) {
 		if query == "" || start > 0 && !strings.HasPrefix(sql[start:], query) {
 			t.Fatalf("%q: the query %q at %d", sql, query, start)
 		}
-		if out.format != copyBinary && (out.delimiter == '\n' || strings.Contains(out.null, "\n") || strings.IndexByte(out.null, out.delimiter) >= 0) {
+		if out.Format != wire.CopyBinary && (out.Delimiter == '\n' || strings.Contains(out.Null, "\n") || strings.IndexByte(out.Null, out.Delimiter) >= 0) {
 			t.Fatalf("%q: %+v", sql, out)
 		}
 	})

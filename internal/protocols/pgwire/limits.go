@@ -8,7 +8,7 @@ import (
 // Limits of a server.
 const (
 	defaultConnections = 500
-	// spareConnections may be open beyond the limit: to be told so, and to
+	// spareConnections may be open beyond the limit: to receive that error, and to
 	// cancel statements.
 	spareConnections = 32
 	defaultAuthTime  = 30 * time.Second
@@ -31,9 +31,8 @@ const (
 	maxStatements = 1000     // prepared statements
 	maxPortals    = 1000     // portals and cursors
 	maxOpen       = 4        // portals with rows left: each keeps one of the engine's connections
-	maxHeld       = 64 << 20 // bytes of the names, texts and parameters of both
-	maxPlans      = 256      // statements whose description is remembered
-	maxPlanText   = 16 << 10 // bytes of a statement that is remembered
+	maxPlans      = 256      // cached plans
+	maxPlanText   = 16 << 10 // bytes of a cached statement
 	maxSavepoints = 1000
 	maxName       = 63   // bytes of a savepoint's name and of a setting's, as PostgreSQL has it
 	maxSettings   = 100  // settings that differ from their defaults
@@ -42,10 +41,8 @@ const (
 
 // Sizes of buffers.
 const (
-	writeChunk = 64 << 10 // answers are collected to so many bytes
 	keepBuffer = 16 << 10 // a larger buffer is given up when the connection waits
 	readAhead  = 4 << 10  // read while a statement runs
-	maxRow     = 1 << 30  // bytes of a row
 )
 
 // maxColumns is how many columns a result can have: the protocol counts them

@@ -224,8 +224,8 @@ func TestFirstPackets(t *testing.T) {
 		"version 4":            {packet(4<<16, "user", "ann"), "version 4.0", false},
 		"no user":              {packet(3<<16, "database", "x"), "names no user", false},
 		"no end":               {packet(3 << 16)[:8], "no end", false},
-		"HTTP":                 {[]byte("GET / HTTP/1.1\r\n\r\n"), "none of PostgreSQL's", true},
-		"too long":             {binary.BigEndian.AppendUint32(nil, 1<<20), "none of PostgreSQL's", true},
+		"HTTP":                 {[]byte("GET / HTTP/1.1\r\n\r\n"), "not PostgreSQL's protocol", true},
+		"too long":             {binary.BigEndian.AppendUint32(nil, 1<<20), "not PostgreSQL's protocol", true},
 		"cancel of a stranger": {append([]byte{0, 0, 0, 16}, packet(80877102)[4:]...), "", false},
 		"nothing":              {nil, "", false},
 	} {

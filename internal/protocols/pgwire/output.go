@@ -1,16 +1,17 @@
 package pgwire
 
 import (
-	"encoding/binary"
 	"fmt"
 	"net"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgproto3"
+
+	"github.com/spiced-sql/spiced/internal/protocols/pgwire/wire"
 )
 
 // output collects what is sent to a client. After a failure it sends nothing
-// and keeps the error. It belongs to one goroutine.
+// more and keeps the error. It belongs to one goroutine.
 type output struct {
 	nc      net.Conn
 	timeout time.Duration
@@ -37,14 +38,18 @@ func (o *output) fail(err error) {
 // empty adds a message without a body.
 func (o *output) empty(kind byte) { o.buf = append(o.buf, kind, 0, 0, 0, 4) }
 
-// begin adds the head of a message; finish sets its length.
-func (o *output) begin(kind byte) (start int) {
-	o.buf = append(o.buf, kind, 0, 0, 0, 0)
-	return len(o.buf) - 4
+// complete adds the message that a statement is complete.
+func (o *output) complete(tag string) {
+	o.send(&pgproto3.CommandComplete{CommandTag: []byte(tag)})
 }
 
-func (o *output) finish(start int) {
-	binary.BigEndian.PutUint32(o.buf[start:], uint32(len(o.buf)-start))
+// describe adds the description of a result's columns.
+func (o *output) describe(columns []wire.Column, formats []int16) {
+	if len(columns) == 0 {
+		o.empty('n') // NoData
+		return
+	}
+	o.send(wire.RowDescription(columns, formats))
 }
 
 // flush sends what was collected. The error is that of the connection.
@@ -65,12 +70,12 @@ func (o *output) flush() error {
 
 // ease flushes when much was collected.
 func (o *output) ease() {
-	if len(o.buf) >= writeChunk {
+	if len(o.buf) >= wire.Chunk {
 		_ = o.flush() // kept in o.err
 	}
 }
 
-// rest flushes and gives up a large buffer, before a time of waiting.
+// rest flushes and frees a large buffer, before waiting for the client.
 func (o *output) rest() {
 	_ = o.flush() // kept in o.err
 	if cap(o.buf) > keepBuffer {

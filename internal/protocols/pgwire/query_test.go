@@ -732,7 +732,7 @@ func TestResultTypeChanges(t *testing.T) {
 }
 
 // TestParameterTypeChanges has a generation come between two uses of a
-// prepared statement: its parameters are read as the client was told.
+// prepared statement: its parameters are read by the types that the client knows.
 func TestParameterTypeChanges(t *testing.T) {
 	f := serveOwn(t)
 	c := f.raw()
@@ -896,7 +896,7 @@ func TestTooManyColumns(t *testing.T) {
 }
 
 // slow is an engine that describes what a client asks for, after so many
-// statements, until it is told to stop.
+// statements, until it is cancelled.
 type slow struct {
 	query.Engine
 	fast  int

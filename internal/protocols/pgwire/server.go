@@ -10,17 +10,21 @@
 // TLS and SCRAM. COPY FROM, the function call protocol, replication and LISTEN's
 // notifications are not.
 //
+// The file statement.go has a statement's life: parse, describe, bind, execute.
+// Package wire encodes and decodes values, package infer finds the types of
+// parameters.
+//
 // # Transactions
 //
 // BEGIN, COMMIT and ROLLBACK keep the state that clients expect, and do not
-// reach the engine: each statement is a transaction of its own and sees the
+// reach the engine: each statement is its own transaction and sees the
 // generation that is current when it begins. INSERT, UPDATE and DELETE are
 // refused in a transaction block, since ROLLBACK could not take them back, and
 // before the last statement of a simple query.
 //
 // # Types
 //
-// Each type of the engine has one of PostgreSQL; see typeOf. Lists of values
+// Each type of the engine has one of PostgreSQL; see wire.TypeOf. Lists of values
 // that are not nested are arrays; other nested types are json. Dates and times
 // beyond the range of their type in PostgreSQL become its infinities. Times are
 // shown in UTC, whatever TimeZone says.
@@ -33,11 +37,14 @@
 package pgwire
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
 	"log/slog"
+	"maps"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -49,30 +56,30 @@ import (
 // Options configures [New]. Query is required.
 type Options struct {
 	Query *query.Service
-	// Keys are those of this moment; nil: callers need none.
+	// Keys returns the current keys; nil: callers need none.
 	Keys func() *auth.Keyring
 	// TLS is offered to clients that ask for it; nil: none is.
 	TLS        *tls.Config
 	RequireTLS bool // others are refused
-	// Cleartext asks for the key as a password, over TLS and on loopback, in
-	// place of SCRAM.
+	// Cleartext asks for the key as a password, over TLS and on loopback,
+	// instead of SCRAM.
 	Cleartext bool
-	// Rewrite returns the statement to run in place of one, and whether there
-	// is another; nil: none is rewritten.
+	// Rewrite returns the statement to run instead of one, and whether they
+	// differ; nil: none is rewritten.
 	Rewrite func(sql string) (string, bool)
-	// Catalog reports whether a statement that is rewritten is about
-	// PostgreSQL's catalog: lists of BIGINT are of OIDs there. nil: none is.
+	// Catalog reports whether a rewritten statement reads PostgreSQL's
+	// catalog, where lists of BIGINT are OIDs; nil: none does.
 	Catalog func(sql string) bool
 	// Version is the parameter server_version, such as "16.0 (spiced 1.0)".
 	Version string
-	// Generation numbers the catalogs: while it stays, a statement's
-	// description does. nil: it always does.
+	// Generation numbers the catalogs: descriptions of statements are valid for
+	// one generation. nil: for ever.
 	Generation func() uint64
 	Log        *slog.Logger // nil: discarded
 	Audit      *audit.Log   // takes refused logins
 	// MaxConnections is how many clients may be connected; 0: 500.
 	MaxConnections int
-	// AuthTimeout is how long a client may take to say who it is; 0: 30 s.
+	// AuthTimeout is how long the login may take; 0: 30 s.
 	AuthTimeout time.Duration
 	// IdleTimeout is how long a client may be silent; 0: an hour.
 	IdleTimeout time.Duration
@@ -84,16 +91,14 @@ type Options struct {
 // Server serves any number of clients. It is safe for concurrent use.
 type Server struct {
 	opts Options
-	life context.Context // ends with Close
-	stop context.CancelFunc
 	work sync.WaitGroup // the connections and listeners
 
 	mu        sync.Mutex
 	closing   bool
 	listeners map[net.Listener]bool
 	conns     map[uint32]*conn // by process id
-	seated    int              // of them, those within the limit
-	last      uint32           // process id given
+	seated    int              // the connections within the limit
+	last      uint32           // the last process id
 }
 
 // New makes a server.
@@ -114,30 +119,19 @@ func New(o Options) *Server {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	if o.Version == "" {
-		o.Version = "16.0 (spiced)"
-	}
-	if o.MaxConnections == 0 {
-		o.MaxConnections = defaultConnections
-	}
-	for _, d := range []struct {
-		field *time.Duration
-		value time.Duration
-	}{{&o.AuthTimeout, defaultAuthTime}, {&o.IdleTimeout, defaultIdleTime}, {&o.WriteTimeout, writeTime}} {
-		if *d.field == 0 {
-			*d.field = d.value
-		}
-	}
-	s := &Server{opts: o, listeners: map[net.Listener]bool{}, conns: map[uint32]*conn{}}
-	s.life, s.stop = context.WithCancel(context.Background())
-	return s
+	o.Version = cmp.Or(o.Version, "16.0 (spiced)")
+	o.MaxConnections = cmp.Or(o.MaxConnections, defaultConnections)
+	o.AuthTimeout = cmp.Or(o.AuthTimeout, defaultAuthTime)
+	o.IdleTimeout = cmp.Or(o.IdleTimeout, defaultIdleTime)
+	o.WriteTimeout = cmp.Or(o.WriteTimeout, writeTime)
+	return &Server{opts: o, listeners: map[net.Listener]bool{}, conns: map[uint32]*conn{}}
 }
 
 // ErrServerClosed is what [Server.Serve] returns after Shutdown or Close.
 var ErrServerClosed = errors.New("pgwire: the server is closed")
 
-// acceptPause is how long Serve waits after a failure that may pass, such as
-// too many open files.
+// acceptPause is how long Serve waits after a temporary failure, such as too
+// many open files.
 const acceptPause = 50 * time.Millisecond
 
 // Serve serves the clients of a listener until Shutdown or Close, which close
@@ -159,10 +153,7 @@ func (s *Server) Serve(l net.Listener) error {
 			return err
 		default:
 			s.opts.Log.Warn("accept a PostgreSQL client", "error", err)
-			select {
-			case <-time.After(acceptPause):
-			case <-s.life.Done():
-			}
+			time.Sleep(acceptPause)
 		}
 	}
 }
@@ -192,7 +183,7 @@ func (s *Server) isClosing() bool {
 	return s.closing
 }
 
-// accept serves a client in a goroutine of its own, if there is room.
+// accept serves a client in a new goroutine, within the limit of connections.
 func (s *Server) accept(nc net.Conn) {
 	c := newConn(s, nc)
 	s.mu.Lock()
@@ -209,13 +200,16 @@ func (s *Server) accept(nc net.Conn) {
 	if c.surplus = s.seated >= s.opts.MaxConnections; !c.surplus {
 		s.seated++
 	}
+	var ctx context.Context
+	ctx, c.stop = context.WithCancel(context.Background())
 	s.work.Go(func() {
 		defer s.forget(c)
-		c.serve(s.life)
+		c.serve(ctx)
 	})
 }
 
 func (s *Server) forget(c *conn) {
+	c.stop()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.conns, c.pid)
@@ -230,7 +224,7 @@ func (s *Server) cancel(pid uint32, secret []byte) {
 	s.mu.Lock()
 	c := s.conns[pid]
 	s.mu.Unlock()
-	if c != nil && c.secretIs(secret) {
+	if c != nil && c.running.hasSecret(secret) {
 		c.running.cancel(nil)
 	}
 }
@@ -249,20 +243,12 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	for _, c := range s.beginClosing() {
 		c.in.close()
 	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		s.work.Wait()
-	}()
-	select {
-	case <-done:
-		s.stop()
-		return nil
-	case <-ctx.Done():
+	stop := context.AfterFunc(ctx, s.Close)
+	s.work.Wait()
+	if !stop() {
+		return ctx.Err()
 	}
-	s.Close()
-	<-done
-	return ctx.Err()
+	return nil
 }
 
 func (s *Server) beginClosing() []*conn {
@@ -272,18 +258,13 @@ func (s *Server) beginClosing() []*conn {
 	for l := range s.listeners {
 		l.Close()
 	}
-	conns := make([]*conn, 0, len(s.conns))
-	for _, c := range s.conns {
-		conns = append(conns, c)
-	}
-	return conns
+	return slices.Collect(maps.Values(s.conns))
 }
 
 // Close ends all connections and their statements, and waits for them.
 func (s *Server) Close() {
-	conns := s.beginClosing()
-	s.stop()
-	for _, c := range conns {
+	for _, c := range s.beginClosing() {
+		c.stop()
 		c.in.abort()
 	}
 	s.work.Wait()

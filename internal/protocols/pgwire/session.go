@@ -6,9 +6,12 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/jackc/pgx/v5/pgproto3"
+	"github.com/spiced-sql/spiced/internal/protocols/pgwire/sqlstate"
 )
 
-// session is what a connection has set, and the state of its transaction.
+// session has the settings of a connection and the state of its transaction.
 type session struct {
 	tx         byte              // I, T or E
 	savepoints []string          // of the transaction, the last one last
@@ -17,7 +20,8 @@ type session struct {
 	local      map[string]string // the values that end with the transaction, as they were before
 	login      map[string]string // what RESET goes back to
 	timeout    time.Duration     // statement_timeout; 0: none
-	changed    bool              // since the client was told
+	reported   map[string]string // the values of settings that the client knows
+	changed    bool              // since then
 }
 
 func newSession(version string) session {
@@ -25,7 +29,7 @@ func newSession(version string) session {
 	if n, err := strconv.Atoi(number); err == nil {
 		number = strconv.Itoa(n * 10_000)
 	}
-	return session{tx: txIdle, values: map[string]string{"server_version": version, "server_version_num": number}}
+	return session{tx: txIdle, reported: map[string]string{}, changed: true, values: map[string]string{"server_version": version, "server_version_num": number}}
 }
 
 // begin ends the login: what is set now is what RESET goes back to.
@@ -34,7 +38,7 @@ func (s *session) begin(user string) {
 	s.login = maps.Clone(s.values)
 }
 
-// value is that of a setting, "" of one that does not exist.
+// value is the value of a setting, "" if it does not exist.
 func (s *session) value(name string) string {
 	key := strings.ToLower(name)
 	if v, ok := s.values[key]; ok {
@@ -50,7 +54,7 @@ func lookup(name string) (setting, error) {
 	case ok:
 		return known, nil
 	case !strings.Contains(name, "."):
-		return known, failure(stateUnknownSetting, "", "unrecognized configuration parameter %q", name)
+		return known, sqlstate.Errorf(sqlstate.UnknownSetting, "", "unrecognized configuration parameter %q", name)
 	}
 	known.name = name
 	return known, checkName(name)
@@ -59,7 +63,7 @@ func lookup(name string) (setting, error) {
 // checkName refuses a name that is too long to keep.
 func checkName(name string) error {
 	if len(name) > maxName {
-		return failure(stateLongName, "choose a shorter one", "a name of %d bytes; the limit is %d", len(name), maxName)
+		return sqlstate.Errorf(sqlstate.LongName, "choose a shorter one", "a name of %d bytes; the limit is %d", len(name), maxName)
 	}
 	return nil
 }
@@ -71,9 +75,9 @@ func (s *session) set(name, value string, local bool) error {
 	case err != nil:
 		return err
 	case known.fixed:
-		return failure(stateSettingFixed, "", "parameter %q cannot be changed", known.name)
+		return sqlstate.Errorf(sqlstate.SettingFixed, "", "parameter %q cannot be changed", known.name)
 	case len(value) > maxSetting:
-		return failure(stateProgram, "", "the value of %q has %d bytes; the limit is %d", known.name, len(value), maxSetting)
+		return sqlstate.Errorf(sqlstate.Program, "", "the value of %q has %d bytes; the limit is %d", known.name, len(value), maxSetting)
 	}
 	if known.check != nil {
 		if value, err = known.check(value); err != nil {
@@ -83,11 +87,10 @@ func (s *session) set(name, value string, local bool) error {
 	return s.put(strings.ToLower(name), value, local)
 }
 
-// put keeps a value under a folded name, and nothing else of the statement in
-// which they stand.
+// put stores copies of a folded name and a value: they are parts of a statement.
 func (s *session) put(key, value string, local bool) error {
 	if _, held := s.values[key]; !held && len(s.values) >= maxSettings {
-		return failure(stateProgram, "RESET some", "a connection can change %d settings", maxSettings)
+		return sqlstate.Errorf(sqlstate.Program, "RESET some", "a connection can change %d settings", maxSettings)
 	}
 	key = strings.Clone(key)
 	s.keepLocal(key, local)
@@ -96,7 +99,7 @@ func (s *session) put(key, value string, local bool) error {
 	return nil
 }
 
-// keepLocal remembers the value that a setting has after the transaction.
+// keepLocal stores the value that a setting has after the transaction.
 func (s *session) keepLocal(key string, local bool) {
 	if !local {
 		delete(s.local, key)
@@ -148,6 +151,34 @@ func (s *session) apply() {
 	s.timeout = time.Duration(ms) * time.Millisecond
 }
 
+// report sends the reported settings that have changed.
+func (s *session) report(out *output) {
+	if !s.changed {
+		return
+	}
+	for _, name := range reported {
+		value := s.value(name)
+		if known, ok := s.reported[name]; !ok || known != value {
+			s.reported[name] = value
+			out.send(&pgproto3.ParameterStatus{Name: name, Value: value})
+		}
+	}
+	s.changed = false
+}
+
+// allows refuses what cannot run in the state of the transaction.
+func (s *session) allows(p *plan) error {
+	switch {
+	case s.tx == txFailed && p.text != "" && (p.command == nil || !p.command.aborted):
+		return sqlstate.Errorf(sqlstate.Aborted, "ROLLBACK first", "current transaction is aborted, commands ignored until end of transaction block")
+	case !p.writes() || !s.readOnly():
+		return nil
+	case s.tx != txIdle:
+		return sqlstate.Errorf(sqlstate.ReadOnly, "use autocommit: ROLLBACK could not take it back", "%s cannot run in a transaction block", p.verb)
+	}
+	return sqlstate.Errorf(sqlstate.ReadOnly, "SET default_transaction_read_only = off", "cannot execute %s in a read-only transaction", p.verb)
+}
+
 // readOnly reports whether statements may not write.
 func (s *session) readOnly() bool {
 	if s.tx == txIdle {
@@ -177,7 +208,7 @@ func (s *session) close(commit bool) {
 // savepoint adds a savepoint.
 func (s *session) savepoint(name string) error {
 	if len(s.savepoints) >= maxSavepoints {
-		return failure(stateProgram, "RELEASE some", "a transaction can have %d savepoints", maxSavepoints)
+		return sqlstate.Errorf(sqlstate.Program, "RELEASE some", "a transaction can have %d savepoints", maxSavepoints)
 	}
 	if err := checkName(name); err != nil {
 		return err
@@ -186,8 +217,8 @@ func (s *session) savepoint(name string) error {
 	return nil
 }
 
-// leave forgets the savepoints after that of the name, and that one too unless
-// it is kept.
+// leave removes the savepoints after the named one, and that one too unless keep
+// is set.
 func (s *session) leave(name string, keep bool) error {
 	for i, have := range slices.Backward(s.savepoints) {
 		if have != name {
@@ -199,5 +230,5 @@ func (s *session) leave(name string, keep bool) error {
 		s.savepoints = s.savepoints[:i]
 		return nil
 	}
-	return failure(stateNoSavepoint, "", "savepoint %q does not exist", name)
+	return sqlstate.Errorf(sqlstate.NoSavepoint, "", "savepoint %q does not exist", name)
 }

@@ -284,8 +284,8 @@ func TestPanic(t *testing.T) {
 	f := serve(t, func(o *pgwire.Options) {
 		o.Rewrite = func(sql string) (string, bool) {
 			if strings.Contains(sql, "fault") {
-				var nobody *pgwire.Server
-				nobody.Connections()
+				var none *pgwire.Server
+				none.Connections()
 			}
 			return sql, false
 		}

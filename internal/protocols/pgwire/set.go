@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spiced-sql/spiced/internal/protocols/pgwire/sqlstate"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 )
 
@@ -54,17 +55,17 @@ func (w *words) setModes(prefix string, local bool) (*command, error) {
 	}
 	return do("SET", func(c *conn) error {
 		if local && c.session.tx == txIdle {
-			c.out.send(notice(stateNoTransaction, "SET TRANSACTION can only be used in transaction blocks"))
+			c.out.send(sqlstate.Notice(sqlstate.NoTransaction, "SET TRANSACTION can only be used in transaction blocks"))
 			return nil
 		}
 		return m.set(c, prefix, local)
 	}), nil
 }
 
-// setRole takes the role one has.
+// setRole accepts the current role only.
 func (w *words) setRole(name string) (*command, error) {
 	if !w.takeOne("none", "default") {
-		return nil, failure(stateUnsupported, "connect as another user", "SET %s is not served", strings.ToUpper(strings.ReplaceAll(name, "_", " ")))
+		return nil, sqlstate.Errorf(sqlstate.Unsupported, "connect as another user", "SET %s is not served", strings.ToUpper(strings.ReplaceAll(name, "_", " ")))
 	}
 	return parseSilent("SET")(w)
 }
@@ -101,11 +102,11 @@ func (w *words) value() (value string, standard bool, err error) {
 		t := w.tokens[w.at]
 		switch t.Kind {
 		case sqltree.String:
-			parts = append(parts, stringValue(t.Text(w.sql)))
+			parts = append(parts, stringValue(w.text(w.at)))
 		case sqltree.Ident, sqltree.Number:
-			parts = append(parts, sign+t.Text(w.sql))
+			parts = append(parts, sign+w.text(w.at))
 		case sqltree.QuotedIdent:
-			parts = append(parts, t.Text(w.sql))
+			parts = append(parts, w.text(w.at))
 		default:
 			return "", false, w.wrong()
 		}
@@ -119,7 +120,7 @@ func (w *words) value() (value string, standard bool, err error) {
 	}
 }
 
-// stringValue is what a literal in quotes stands for.
+// stringValue is the value of a literal in quotes.
 func stringValue(text string) string {
 	text = strings.TrimLeft(text, "eE")
 	if len(text) >= 2 && text[0] == '\'' && text[len(text)-1] == '\'' {
@@ -128,10 +129,10 @@ func stringValue(text string) string {
 	return text
 }
 
-// set gives a setting a value, and tells of what it means.
+// set gives a setting a value, with a notice where that has no effect.
 func (c *conn) set(name, value string, standard, local bool) error {
 	if local && c.session.tx == txIdle {
-		c.out.send(notice(stateNoTransaction, "SET LOCAL can only be used in transaction blocks"))
+		c.out.send(sqlstate.Notice(sqlstate.NoTransaction, "SET LOCAL can only be used in transaction blocks"))
 		return nil
 	}
 	var err error
@@ -144,7 +145,7 @@ func (c *conn) set(name, value string, standard, local bool) error {
 		return err
 	}
 	if strings.EqualFold(name, "TimeZone") && !isUTC(c.session.value(name)) {
-		c.out.send(notice(stateWarning, "times are shown in UTC, whatever TimeZone says"))
+		c.out.send(sqlstate.Notice(sqlstate.Warning, "times are shown in UTC, whatever TimeZone says"))
 	}
 	return nil
 }
@@ -205,7 +206,7 @@ func parseShow(w *words) (*command, error) {
 	return &command{tag: "SHOW", columns: []string{known.name}, run: func(c *conn) ([]row, error) {
 		value := c.session.value(name)
 		if strings.Contains(name, ".") && value == "" {
-			return nil, failure(stateUnknownSetting, "", "unrecognized configuration parameter %q", name)
+			return nil, sqlstate.Errorf(sqlstate.UnknownSetting, "", "unrecognized configuration parameter %q", name)
 		}
 		return []row{{value}}, nil
 	}}, nil

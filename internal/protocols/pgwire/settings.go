@@ -7,6 +7,9 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"github.com/spiced-sql/spiced/internal/protocols/pgwire/sqlstate"
+	"github.com/spiced-sql/spiced/internal/protocols/pgwire/wire"
 )
 
 // setting is one of PostgreSQL's configuration parameters.
@@ -46,18 +49,9 @@ var settings = func() map[string]setting {
 		all[strings.ToLower(s.name)] = s
 	}
 	for _, pair := range [][2]string{
-		{"block_size", "8192"},
-		{"in_hot_standby", "off"},
-		{"integer_datetimes", "on"},
-		{"is_superuser", "off"},
-		{"lc_collate", "C"},
-		{"lc_ctype", "C.UTF-8"},
-		{"max_identifier_length", "63"},
-		{"max_index_keys", "32"},
-		{"server_encoding", "UTF8"},
-		{"server_version", ""},
-		{"server_version_num", ""},
-		{"session_authorization", ""},
+		{"block_size", "8192"}, {"in_hot_standby", "off"}, {"integer_datetimes", "on"}, {"is_superuser", "off"},
+		{"lc_collate", "C"}, {"lc_ctype", "C.UTF-8"}, {"max_identifier_length", "63"}, {"max_index_keys", "32"},
+		{"server_encoding", "UTF8"}, {"server_version", ""}, {"server_version_num", ""}, {"session_authorization", ""},
 		{"wal_level", "replica"},
 	} {
 		all[pair[0]] = setting{name: pair[0], value: pair[1], fixed: true}
@@ -70,7 +64,7 @@ var settings = func() map[string]setting {
 
 const isolation = "read committed"
 
-// ineffective are settings that are taken and kept and do nothing.
+// ineffective are settings that are stored and have no effect.
 const ineffective = `
 	array_nulls backslash_quote backend_flush_after check_function_bodies commit_delay constraint_exclusion
 	cpu_index_tuple_cost cpu_operator_cost cpu_tuple_cost cursor_tuple_fraction debug_print_plan
@@ -91,8 +85,8 @@ const ineffective = `
 	tcp_keepalives_interval tcp_user_timeout temp_buffers temp_tablespaces timezone_abbreviations
 	track_activities transaction_timeout transform_null_equals vacuum_cost_delay work_mem xmlbinary`
 
-// reported are the settings whose value clients are told, and told again when
-// it has changed.
+// reported are the settings that clients get reports of, at the login and after a
+// change.
 var reported = []string{
 	"application_name", "client_encoding", "DateStyle", "default_transaction_read_only", "in_hot_standby",
 	"integer_datetimes", "IntervalStyle", "is_superuser", "search_path", "server_encoding", "server_version",
@@ -110,7 +104,7 @@ func only(values ...string) func(string) (string, error) {
 			}
 		}
 		served := strings.Join(values, " or ")
-		return "", failure(stateUnsupported, "leave it at "+served, "%q is not served; only %s is", given, served)
+		return "", sqlstate.Errorf(sqlstate.Unsupported, "leave it at "+served, "%q is not served; only %s is", given, served)
 	}
 }
 
@@ -129,7 +123,7 @@ func checkEncoding(value string) (string, error) {
 	case "SQLASCII":
 		return "SQL_ASCII", nil
 	}
-	return "", failure(stateValue, "use UTF8", "the encoding %q is not served", value)
+	return "", sqlstate.Errorf(sqlstate.Value, "use UTF8", "the encoding %q is not served", value)
 }
 
 // checkDateStyle takes ISO with any order of day and month, which is an order
@@ -146,16 +140,16 @@ func checkDateStyle(value string) (string, error) {
 		case "EURO", "EUROPEAN":
 			order = "DMY"
 		default:
-			return "", failure(stateValue, "use ISO", "the style %q of dates is not served", value)
+			return "", sqlstate.Errorf(sqlstate.Value, "use ISO", "the style %q of dates is not served", value)
 		}
 	}
 	return "ISO, " + order, nil
 }
 
 func checkSwitch(value string) (string, error) {
-	on, err := parseBool(value)
+	on, err := wire.ParseBool(value)
 	if err != nil {
-		return "", failure(stateValue, "use on or off", "%q is neither on nor off", value)
+		return "", sqlstate.Errorf(sqlstate.Value, "use on or off", "%q is neither on nor off", value)
 	}
 	if on == true {
 		return "on", nil
@@ -170,7 +164,7 @@ func checkIsolation(value string) (string, error) {
 	if slices.Contains([]string{"serializable", "repeatable read", isolation, "read uncommitted"}, level) {
 		return level, nil
 	}
-	return "", failure(stateValue, "use read committed", "there is no isolation level %q", value)
+	return "", sqlstate.Errorf(sqlstate.Value, "use read committed", "there is no isolation level %q", value)
 }
 
 // units are those of durations, as PostgreSQL spells them.
@@ -190,9 +184,9 @@ func checkDuration(value string) (string, error) {
 	unit, ok := units[strings.TrimSpace(value[len(digits):])]
 	switch {
 	case err != nil || n < 0 || !ok:
-		return "", failure(stateValue, "write milliseconds, or a unit: 30s", "%q is no duration", value)
+		return "", sqlstate.Errorf(sqlstate.Value, "write milliseconds, or a unit: 30s", "%q is not a duration", value)
 	case n > int64(longest/unit):
-		return "", failure(stateValue, "0 is without end", "%q is longer than %d days", value, longest/units["d"])
+		return "", sqlstate.Errorf(sqlstate.Value, "0 is without end", "%q is longer than %d days", value, longest/units["d"])
 	}
 	return strconv.FormatInt(int64(time.Duration(n)*unit/time.Millisecond), 10) + "ms", nil
 }

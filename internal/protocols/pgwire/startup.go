@@ -12,9 +12,10 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgproto3"
+	"github.com/spiced-sql/spiced/internal/protocols/pgwire/sqlstate"
 )
 
-// The codes that stand in place of a version in a connection's first packet.
+// The codes that replace a version in a connection's first packet.
 const (
 	codeCancel = 80877102
 	codeTLS    = 80877103
@@ -41,123 +42,134 @@ type hello struct {
 	order  []string // of params
 }
 
-// start takes the first packets and finds out who the client is. The context
-// it returns says so.
-func (c *conn) start(ctx context.Context) (context.Context, error) {
-	c.in.loginBy(time.Now().Add(c.server.opts.AuthTimeout))
-	h, tlsData, err := c.firstPackets(ctx)
+// login is the time of a connection before its first statement.
+type login struct {
+	*conn
+	user    string // of the startup message
+	tlsData []byte // the data of the channel binding, nil without TLS
+}
+
+// start takes the first packets, identifies the client and welcomes it.
+func (c *conn) start(ctx context.Context) error {
+	opts := &c.server.opts
+	c.in.loginBy(time.Now().Add(opts.AuthTimeout))
+	l := &login{conn: c}
+	h, err := l.firstPackets(ctx)
 	if err != nil {
-		return ctx, err
+		return err
 	}
 	if c.surplus {
-		return ctx, failure(stateTooMany, "close others, or use a pool", "there are %d connections already", c.server.opts.MaxConnections)
+		return sqlstate.Errorf(sqlstate.TooMany, "close others, or use a pool", "there are %d connections already", opts.MaxConnections)
 	}
-	c.session = newSession(c.server.opts.Version)
-	if err := c.greet(h); err != nil {
-		return ctx, err
+	c.session = newSession(opts.Version)
+	if err := l.negotiate(h); err != nil {
+		return err
 	}
 	c.backend = pgproto3.NewBackend(c.in, io.Discard)
 	c.backend.SetMaxBodyLen(maxLogin)
-	if err := c.login(h.params["user"], tlsData); err != nil {
-		return ctx, err
+	l.user = h.params["user"]
+	if err := l.authenticate(); err != nil {
+		return err
 	}
 	c.backend.SetMaxBodyLen(maxMessage)
 	c.in.loginBy(time.Time{})
-	c.welcome(h)
-	return ctx, c.out.err
+	l.welcome(h.minor)
+	return c.out.err
 }
 
-// firstPackets answers what comes before the startup message, which it
-// returns with the channel binding data of TLS.
-func (c *conn) firstPackets(ctx context.Context) (h *hello, tlsData []byte, err error) {
+// firstPackets answers what comes before the startup message, which it returns.
+func (l *login) firstPackets(ctx context.Context) (*hello, error) {
 	secured := false
 	for range maxPackets {
-		code, body, err := c.packet(secured)
+		code, body, err := l.packet(secured)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		switch {
 		case body == nil && !secured: // TLS at once
-			if tlsData, err = c.secure(ctx, code); err != nil {
-				return nil, nil, err
+			if err := l.secure(ctx, code); err != nil {
+				return nil, err
 			}
 			secured = true
-		case code == codeTLS && !secured && c.server.opts.TLS != nil:
-			c.out.buf = append(c.out.buf, 'S')
-			if err := c.out.flush(); err != nil {
-				return nil, nil, err
+		case code == codeTLS && !secured && l.server.opts.TLS != nil:
+			if err := l.reply('S'); err != nil {
+				return nil, err
 			}
-			if tlsData, err = c.secure(ctx, 0); err != nil {
-				return nil, nil, err
+			if err := l.secure(ctx, 0); err != nil {
+				return nil, err
 			}
 			secured = true
 		case code == codeTLS && !secured, code == codeGSS && !secured:
-			c.out.buf = append(c.out.buf, 'N')
-			if err := c.out.flush(); err != nil {
-				return nil, nil, err
+			if err := l.reply('N'); err != nil {
+				return nil, err
 			}
 		case code == codeCancel && len(body) > 4:
-			c.server.cancel(binary.BigEndian.Uint32(body), body[4:])
-			return nil, nil, errClosed
-		case c.server.opts.RequireTLS && !secured:
-			return nil, nil, failure(stateAuthorization, "connect with sslmode=require", "this server wants TLS")
+			l.server.cancel(binary.BigEndian.Uint32(body), body[4:])
+			return nil, errClosed
+		case l.server.opts.RequireTLS && !secured:
+			return nil, sqlstate.Errorf(sqlstate.Authorization, "connect with sslmode=require", "this server requires TLS")
 		default:
-			h, err := parseHello(code, body)
-			return h, tlsData, err
+			return parseHello(code, body)
 		}
 	}
-	return nil, nil, failure(stateProtocol, "", "no startup message in %d packets", maxPackets)
+	return nil, sqlstate.Errorf(sqlstate.Protocol, "", "no startup message in %d packets", maxPackets)
 }
 
-// packet reads a packet of the time before the login: its code and what
-// follows. A nil body says that the client has begun with TLS at once; the code
-// is what was read of it.
-func (c *conn) packet(secured bool) (code uint32, body []byte, err error) {
+// reply sends the one byte that answers a request for encryption.
+func (l *login) reply(b byte) error {
+	l.out.buf = append(l.out.buf, b)
+	return l.out.flush()
+}
+
+// packet reads a packet before the login: its code and its body. A nil body
+// means that the client has begun with TLS at once; the code is its first bytes.
+func (l *login) packet(secured bool) (code uint32, body []byte, err error) {
 	var head [8]byte
-	if _, err := io.ReadFull(c.in, head[:4]); err != nil {
+	if _, err := io.ReadFull(l.in, head[:4]); err != nil {
 		return 0, nil, err
 	}
-	if head[0] == tlsRecord && !secured && c.server.opts.TLS != nil {
+	if head[0] == tlsRecord && !secured && l.server.opts.TLS != nil {
 		return binary.BigEndian.Uint32(head[:4]), nil, nil
 	}
 	n := int64(binary.BigEndian.Uint32(head[:4]))
 	if n < 8 || n > maxStartup {
-		return 0, nil, failure(stateProtocol, "speak PostgreSQL's protocol, version 3", "a first packet of %d bytes is none of PostgreSQL's", n)
+		return 0, nil, sqlstate.Errorf(sqlstate.Protocol, "speak PostgreSQL's protocol, version 3", "the first packet has %d bytes, which is not PostgreSQL's protocol", n)
 	}
-	if _, err := io.ReadFull(c.in, head[4:]); err != nil {
+	if _, err := io.ReadFull(l.in, head[4:]); err != nil {
 		return 0, nil, err
 	}
 	body = make([]byte, n-8)
-	_, err = io.ReadFull(c.in, body)
+	_, err = io.ReadFull(l.in, body)
 	return binary.BigEndian.Uint32(head[4:]), body, err
 }
 
-// secure begins TLS and returns the data of the channel binding
+// secure begins TLS and stores the data of the channel binding
 // tls-server-end-point. direct is what was read already, if it is not 0: then
-// the client has to name the protocol, as PostgreSQL 17 asks for.
-func (c *conn) secure(ctx context.Context, direct uint32) ([]byte, error) {
-	nc, err := c.in.begin() // the handshake waits for the client, too
+// the client must name the protocol, as in PostgreSQL 17.
+func (l *login) secure(ctx context.Context, direct uint32) error {
+	nc, err := l.in.begin() // the handshake waits for the client, too
 	if err != nil {
-		return nil, errClosed // one who waits for TLS could not be told
+		return errClosed // a client that waits for TLS cannot receive an error
 	}
 	if direct != 0 {
 		nc = &prefixed{Conn: nc, head: binary.BigEndian.AppendUint32(nil, direct)}
 	}
-	if err := nc.SetWriteDeadline(c.in.deadline); err != nil {
-		return nil, err
+	if err := nc.SetWriteDeadline(l.in.deadline); err != nil {
+		return err
 	}
 	var used *tls.Certificate
-	secured := tls.Server(nc, recordCertificate(c.server.opts.TLS, &used))
-	if err := c.in.end(secured.HandshakeContext(ctx)); err != nil {
-		return nil, errClosed
+	secured := tls.Server(nc, recordCertificate(l.server.opts.TLS, &used))
+	if err := l.in.end(secured.HandshakeContext(ctx)); err != nil {
+		return errClosed
 	}
 	if direct != 0 && secured.ConnectionState().NegotiatedProtocol != alpn {
 		secured.Close()
-		return nil, errClosed
+		return errClosed
 	}
-	c.in.upgrade(secured)
-	c.out.nc = secured
-	return endPoint(used), nil
+	l.in.upgrade(secured)
+	l.out.nc = secured
+	l.tlsData = endPoint(used)
+	return nil
 }
 
 // prefixed is a connection of which something was read already.
@@ -179,7 +191,7 @@ func (p *prefixed) Read(b []byte) (int, error) {
 // a zero byte, and one more.
 func parseHello(version uint32, body []byte) (*hello, error) {
 	if version>>16 != major {
-		return nil, failure(stateProtocol, "speak version 3", "the protocol's version %d.%d is not served", version>>16, version&0xffff)
+		return nil, sqlstate.Errorf(sqlstate.Protocol, "speak version 3", "the protocol's version %d.%d is not served", version>>16, version&0xffff)
 	}
 	h := &hello{minor: int(version & 0xffff), params: map[string]string{}}
 	for len(body) > 0 && body[0] != 0 {
@@ -187,7 +199,7 @@ func parseHello(version uint32, body []byte) (*hello, error) {
 		for i := range pair {
 			at := bytes.IndexByte(body, 0)
 			if at < 0 {
-				return nil, failure(stateProtocol, "", "the startup message ends too early")
+				return nil, sqlstate.Errorf(sqlstate.Protocol, "", "the startup message ends too early")
 			}
 			pair[i], body = string(body[:at]), body[at+1:]
 		}
@@ -197,19 +209,19 @@ func parseHello(version uint32, body []byte) (*hello, error) {
 		h.params[pair[0]] = pair[1]
 	}
 	if len(body) != 1 {
-		return nil, failure(stateProtocol, "", "the startup message has no end")
+		return nil, sqlstate.Errorf(sqlstate.Protocol, "", "the startup message has no end")
 	}
 	if h.params["user"] == "" {
-		return nil, failure(stateAuthorization, "give the name of a user", "the startup message names no user")
+		return nil, sqlstate.Errorf(sqlstate.Authorization, "give the name of a user", "the startup message names no user")
 	}
 	return h, nil
 }
 
-// options are the parameters of a startup message that are no settings.
+// options are the parameters of a startup message that are not settings.
 var options = []string{"user", "database", "options", "replication"}
 
-// greet settles the version and the settings that the client brings.
-func (c *conn) greet(h *hello) error {
+// negotiate chooses the version and takes the settings that the client sends.
+func (l *login) negotiate(h *hello) error {
 	var unknown []string
 	for _, name := range h.order {
 		if strings.HasPrefix(name, "_pq_.") {
@@ -218,45 +230,31 @@ func (c *conn) greet(h *hello) error {
 	}
 	if h.minor > newestMinor || len(unknown) > 0 {
 		h.minor = min(h.minor, newestMinor)
-		c.out.send(&pgproto3.NegotiateProtocolVersion{NewestMinorProtocol: major<<16 | uint32(h.minor), UnrecognizedOptions: unknown})
+		l.out.send(&pgproto3.NegotiateProtocolVersion{NewestMinorProtocol: major<<16 | uint32(h.minor), UnrecognizedOptions: unknown})
 	}
 	if r := strings.ToLower(h.params["replication"]); !slices.Contains([]string{"", "0", "off", "false", "no"}, r) {
-		return failure(stateUnsupported, "connect without it", "replication is not served")
+		return sqlstate.Errorf(sqlstate.Unsupported, "connect without it", "replication is not served")
 	}
 	for _, name := range h.order {
 		if slices.Contains(options, name) || strings.HasPrefix(name, "_pq_.") {
 			continue
 		}
-		if err := c.session.set(name, h.params[name], false); err != nil && asState(err).state != stateUnknownSetting {
+		if err := l.session.set(name, h.params[name], false); err != nil && asError(err).Code != sqlstate.UnknownSetting {
 			return err
 		}
 	}
 	return nil
 }
 
-// welcome says that the client may begin.
-func (c *conn) welcome(h *hello) {
-	c.session.begin(h.params["user"])
-	c.out.send(&pgproto3.AuthenticationOk{})
-	c.report()
+// welcome ends the login: the client may send statements.
+func (l *login) welcome(minor int) {
+	l.session.begin(l.user)
+	l.out.send(&pgproto3.AuthenticationOk{})
+	l.session.report(&l.out)
 	size := shortSecret
-	if h.minor >= newestMinor {
+	if minor >= newestMinor {
 		size = longSecret
 	}
-	c.makeSecret(size)
-	c.out.send(&pgproto3.BackendKeyData{ProcessID: c.pid, SecretKey: c.secret})
-	c.ready()
-}
-
-// report tells the client of what it does not know yet of the reported
-// settings.
-func (c *conn) report() {
-	for _, name := range reported {
-		value := c.session.value(name)
-		if told, ok := c.told[name]; !ok || told != value {
-			c.told[name] = value
-			c.out.send(&pgproto3.ParameterStatus{Name: name, Value: value})
-		}
-	}
-	c.session.changed = false
+	l.out.send(&pgproto3.BackendKeyData{ProcessID: l.pid, SecretKey: l.running.makeSecret(size)})
+	l.ready()
 }

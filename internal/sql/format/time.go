@@ -9,11 +9,11 @@ import (
 
 const secondsPerDay = 86_400
 
-// two appends n, 0 to 99, with two digits.
-func two(buf []byte, n int64) []byte { return append(buf, byte('0'+n/10), byte('0'+n%10)) }
+// Two appends n, 0 to 99, with two digits.
+func Two(buf []byte, n int64) []byte { return append(buf, byte('0'+n/10), byte('0'+n%10)) }
 
-// floorDiv divides towards minus infinity; the remainder is not negative.
-func floorDiv(a, b int64) (quotient, rest int64) {
+// FloorDiv divides towards minus infinity; the remainder is not negative.
+func FloorDiv(a, b int64) (quotient, rest int64) {
 	quotient, rest = a/b, a%b
 	if rest < 0 {
 		quotient, rest = quotient-1, rest+b
@@ -37,7 +37,7 @@ func appendDate(buf []byte, v *engine.Vector, i int) []byte {
 func appendDay(buf []byte, days int64) []byte {
 	// Years begin in March, so that the leap day is their last.
 	const daysPerEra, daysToEpoch = 146_097, 719_468 // an era is 400 years
-	era, day := floorDiv(days+daysToEpoch, daysPerEra)
+	era, day := FloorDiv(days+daysToEpoch, daysPerEra)
 	year := (day - day/1460 + day/36_524 - day/146_096) / 365
 	dayOfYear := day - (365*year + year/4 - year/100)
 	month := (5*dayOfYear + 2) / 153
@@ -48,8 +48,8 @@ func appendDay(buf []byte, days int64) []byte {
 		year++
 	}
 	buf = append(appendYear(buf, year), '-')
-	buf = append(two(buf, month), '-')
-	return two(buf, dayOfMonth)
+	buf = append(Two(buf, month), '-')
+	return Two(buf, dayOfMonth)
 }
 
 func appendYear(buf []byte, year int64) []byte {
@@ -62,14 +62,14 @@ func appendYear(buf []byte, year int64) []byte {
 	if year > 9999 {
 		return strconv.AppendInt(buf, year, 10)
 	}
-	return two(two(buf, year/100), year%100)
+	return Two(Two(buf, year/100), year%100)
 }
 
 // appendClock appends the time of day, given in seconds and nanoseconds.
 func appendClock(buf []byte, seconds, nanos int64) []byte {
-	buf = append(two(buf, seconds/3600), ':')
-	buf = append(two(buf, seconds/60%60), ':')
-	return appendFraction(two(buf, seconds%60), nanos)
+	buf = append(Two(buf, seconds/3600), ':')
+	buf = append(Two(buf, seconds/60%60), ':')
+	return appendFraction(Two(buf, seconds%60), nanos)
 }
 
 // appendFraction appends a fraction of a second with 0, 3, 6 or 9 digits, as many as
@@ -102,8 +102,8 @@ func timestampAppender(perSecond int64, zone string) appender {
 		case -math.MaxInt64:
 			return append(buf, "-infinity"...)
 		}
-		seconds, fraction := floorDiv(at, perSecond)
-		day, second := floorDiv(seconds, secondsPerDay)
+		seconds, fraction := FloorDiv(at, perSecond)
+		day, second := FloorDiv(seconds, secondsPerDay)
 		buf = append(appendDay(buf, day), 'T')
 		buf = appendClock(buf, second, fraction*(1e9/perSecond))
 		return append(buf, zone...)
@@ -118,23 +118,28 @@ func timeAppender(perSecond int64) appender {
 	}
 }
 
-// appendTimeTZ appends a time of day with its offset from UTC. DuckDB stores the
-// microseconds above 24 bits of the offset, which is negated.
-func appendTimeTZ(buf []byte, v *engine.Vector, i int) []byte {
+// TimeTZ is a time of day and its offset: how many seconds its zone is east of
+// UTC. DuckDB stores the microseconds above 24 bits of the offset, which is
+// negated.
+func TimeTZ(v *engine.Vector, i int) (micros, offset int64) {
 	const offsetBits, maxOffset = 24, 16*60*60 - 1
 	packed := engine.Value[uint64](v, i)
-	micros := int64(packed >> offsetBits)
-	offset := maxOffset - int64(packed&(1<<offsetBits-1))
+	return int64(packed >> offsetBits), maxOffset - int64(packed&(1<<offsetBits-1))
+}
+
+// appendTimeTZ appends a time of day with its offset from UTC.
+func appendTimeTZ(buf []byte, v *engine.Vector, i int) []byte {
+	micros, offset := TimeTZ(v, i)
 	buf = appendClock(buf, micros/1e6, micros%1e6*1000)
 	if offset < 0 {
 		buf, offset = append(buf, '-'), -offset
 	} else {
 		buf = append(buf, '+')
 	}
-	buf = append(two(buf, offset/3600), ':')
-	buf = two(buf, offset/60%60)
+	buf = append(Two(buf, offset/3600), ':')
+	buf = Two(buf, offset/60%60)
 	if offset%60 != 0 {
-		buf = two(append(buf, ':'), offset%60)
+		buf = Two(append(buf, ':'), offset%60)
 	}
 	return buf
 }
@@ -164,12 +169,12 @@ func appendInterval(buf []byte, v *engine.Vector, i int) []byte {
 	if len(buf) > from {
 		buf = append(buf, ' ')
 	}
-	return appendDuration(buf, n.Micros)
+	return AppendDuration(buf, n.Micros)
 }
 
-// appendDuration appends hours, minutes and seconds; hours may have many
+// AppendDuration appends hours, minutes and seconds; hours may have many
 // digits, the fraction has no zeros at its end.
-func appendDuration(buf []byte, micros int64) []byte {
+func AppendDuration(buf []byte, micros int64) []byte {
 	left := uint64(micros)
 	if micros < 0 {
 		buf, left = append(buf, '-'), -left
@@ -180,8 +185,8 @@ func appendDuration(buf []byte, micros int64) []byte {
 	}
 	buf = append(strconv.AppendUint(buf, hours, 10), ':')
 	seconds, fraction := int64(left/1e6), left%1e6
-	buf = append(two(buf, seconds/60), ':')
-	buf = two(buf, seconds%60)
+	buf = append(Two(buf, seconds/60), ':')
+	buf = Two(buf, seconds%60)
 	if fraction == 0 {
 		return buf
 	}

@@ -7,7 +7,7 @@ import (
 )
 
 // typeAt reads the name of a type at token i: folded, without schema, and its
-// last token. The name is "" if there is none.
+// last token. The name is "" without one.
 func (r *rewriter) typeAt(i int) (name string, last int) {
 	if s := r.name(i); (s == "pg_catalog" || s == "information_schema") && r.is(i+1, ".") {
 		i += 2

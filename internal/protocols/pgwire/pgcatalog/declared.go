@@ -10,7 +10,7 @@ const ownColumns = `CREATE TABLE spice.pgcatalog.own_columns AS
 // declaredViews list what the catalog shows, for the other views. Statements
 // cannot read them.
 //
-// An OID is 16384 plus 16 times a slot that a hash chooses, plus the place
+// An OID is 16384 plus 16 times a slot that a hash chooses, plus the position
 // among the objects of that slot: it is unique as long as no seventeen share
 // one of the 2^27 slots.
 var declaredViews = []view{

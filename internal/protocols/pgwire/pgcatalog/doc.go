@@ -5,8 +5,8 @@
 // The engine refuses DuckDB's own pg_catalog and information_schema, which
 // show its internals. This package makes others, in a schema of their own:
 // views that list what the Spicepod declares and the introspection tables, and
-// macros for the functions that clients call with them. [Rewrite] leads a
-// statement written for PostgreSQL to them; the engine's guard then judges it
+// macros for the functions that clients call with them. [Rewrite] makes a
+// statement written for PostgreSQL use them; the engine's guard then judges it
 // as any other.
 //
 //	for _, sql := range pgcatalog.Setup() { // once, after the tables of schema spiced

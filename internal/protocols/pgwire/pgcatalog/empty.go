@@ -7,7 +7,7 @@ import (
 
 // empty are the catalogs that have no rows here: there are no constraints,
 // indexes, triggers, partitions, sequences, domains, publications or foreign
-// servers, and nothing is told of other sessions or counted for statistics. The
+// servers, and there are no views of other sessions or statistics. The
 // columns are PostgreSQL's; a type is written before the columns that have it.
 var empty = map[string]string{
 	"pg_aggregate":    "VARCHAR aggfnoid, aggkind; SMALLINT aggnumdirectargs; VARCHAR aggtransfn, aggfinalfn, aggcombinefn; BIGINT aggsortop, aggtranstype; VARCHAR agginitval; BIGINT xmin",

@@ -124,7 +124,7 @@ var visible = append([]macro{
 	return list
 }()...)
 
-// hidden is what clients show in the place of a text that is not shown. It is a
+// hidden is what clients show instead of a text that is not shown. It is a
 // comment: they take a view or function without any text for one that is gone.
 const hidden = "-- not shown"
 
@@ -182,7 +182,7 @@ func ofFunction(column string) string {
 }
 
 // privileges: everybody may read and call all that they can see. Whether
-// somebody may write is for the door to say, statement by statement.
+// a caller may write is decided by the protocol, for each statement.
 var privileges = []macro{
 	privilege("has_table_privilege", "SELECT", 2, 3),
 	privilege("has_any_column_privilege", "SELECT", 2, 3),
@@ -201,7 +201,7 @@ var privileges = []macro{
 	one("aclexplode", "a", "TABLE SELECT 0::BIGINT AS grantor, 0::BIGINT AS grantee, '' AS privilege_type, false AS is_grantable WHERE false"), // in FROM too
 }
 
-// session are about the server and the caller's place in it. What only the
+// session are about the server and the caller's session. What only the
 // server could tell is unknown or zero.
 var session = []macro{
 	constant("version", "'PostgreSQL "+ServerVersion+" (spiced)'", 0),
@@ -221,7 +221,7 @@ var session = []macro{
 	}},
 	one("pg_show_all_settings", "", "TABLE FROM spice.pgcatalog.pg_settings"),
 	one("set_config", "n, v, is_local", "v::VARCHAR"),
-	constant("pg_advisory_unlock_all", "''", 0), // nobody holds one
+	constant("pg_advisory_unlock_all", "''", 0), // no one holds one
 	constant("pg_backend_pid", "0", 0),
 	constant("pg_is_in_recovery", "false", 0),
 	constant("pg_is_wal_replay_paused", "false", 0),

@@ -91,7 +91,7 @@ func (r *rewriter) operatorAt(i int) bool {
 }
 
 // pattern makes the operand from token i on a pattern that matches anywhere,
-// and reports whether there is one that is none yet.
+// and reports whether it did.
 func (r *rewriter) pattern(i int, macro string) bool {
 	last, ok := r.operandEnd(i)
 	if !ok || r.name(i) == Schema && (r.name(i+2) == macroPrefix+"pattern" || r.name(i+2) == macroPrefix+"ipattern") {

@@ -9,8 +9,8 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 )
 
-// Rewrite leads a statement that was written for PostgreSQL to the views and
-// macros of this package and reports whether it changed anything. It knows
+// Rewrite makes a statement that was written for PostgreSQL use the views and
+// macros of this package, and reports whether it changed anything. It knows
 //
 //   - pg_catalog.x and information_schema.x, pg_class and the like without a
 //     schema, and PostgreSQL's own functions;
@@ -47,7 +47,7 @@ func Rewrite(sql string) (string, bool) {
 		return sql, false
 	}
 	edits, apart := sqltree.Merge(r.sorted(), nil)
-	if !apart { // no statement is read in two ways at one place
+	if !apart { // edits that overlap would read the statement in two ways
 		return sql, false
 	}
 	text, _ := sqltree.Apply(sql, edits)
@@ -74,7 +74,7 @@ type rewriter struct {
 }
 
 // edit is a change of the text. What stands before an operand reaches to the
-// operand's end: of two at one place the one that reaches further is the outer.
+// operand's end: of two at one position the one that reaches further is the outer.
 type edit struct {
 	sqltree.Edit
 	reach int
@@ -92,7 +92,7 @@ func (r *rewriter) sorted() []sqltree.Edit {
 	return list
 }
 
-// name is the folded identifier that token i stands for, or "".
+// name is the folded identifier at token i, or "".
 func (r *rewriter) name(i int) string {
 	if i < 0 || i >= len(r.tokens) {
 		return ""
@@ -122,7 +122,7 @@ func (r *rewriter) kind(i int, k sqltree.Kind) bool {
 	return i >= 0 && i < len(r.tokens) && r.tokens[i].Kind == k
 }
 
-// replace puts text in the place of tokens from to last.
+// replace writes text instead of tokens from to last.
 func (r *rewriter) replace(from, last int, text string) {
 	span := sqltree.Span{Start: r.tokens[from].Start, End: r.tokens[last].End}
 	r.edits = append(r.edits, edit{sqltree.Edit{Span: span, New: text}, 0})

@@ -9,7 +9,7 @@ import (
 
 // pgType is a type of PostgreSQL's, as its pg_type.dat has it.
 type pgType struct {
-	oid, array int    // array is the OID of the type of its lists, 0 if there is none
+	oid, array int    // array is the OID of the type of its lists, or 0
 	name       string // in pg_type
 	sql        string // as format_type writes it
 	length     int    // bytes, -1 if it varies
@@ -69,7 +69,7 @@ func (m *sqlMap) add(key string, value any) {
 
 func (m *sqlMap) String() string { return "MAP {" + strings.Join(m.entries, ", ") + "}" }
 
-// typeMacros tell the OID of a DuckDB type and the name that an OID stands for.
+// typeMacros return the OID of a DuckDB type and the name of the type of an OID.
 // They are as package pgwire sends the values: a type that PostgreSQL has nothing
 // like is json, as lists of lists are, and DuckDB makes a column of NULLs INTEGER.
 func typeMacros() []macro {
@@ -110,7 +110,7 @@ func typeMacros() []macro {
 // no underscore: int4in, and date_in.
 var joined = set("bool bytea char name int8 int2 int2vector int4 regproc text oid oidvector float4 float8 unknown bpchar varchar regclass regtype")
 
-// oneWay are pseudo-types that nobody can send or receive.
+// oneWay are pseudo-types that no one can send or receive.
 var oneWay = set("any trigger anyelement event_trigger")
 
 // typeView is pg_type.

@@ -1,4 +1,4 @@
-package pgwire
+package wire
 
 import (
 	"bytes"
@@ -11,7 +11,9 @@ import (
 
 	"github.com/jackc/pgx/v5/pgtype"
 
+	"github.com/spiced-sql/spiced/internal/protocols/pgwire/sqlstate"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/sql/format"
 )
 
 // fixed are the lengths of binary values, by type.
@@ -25,7 +27,7 @@ var fixed = map[uint32]int{
 // strings become text, which DuckDB reads as the type it needs.
 func decodeBinary(oid uint32, data []byte) (any, error) {
 	if want, ok := fixed[oid]; ok && len(data) != want {
-		return nil, failure(stateBinary, "", "a binary value of the type %d has %d bytes, not %d", oid, want, len(data))
+		return nil, sqlstate.Errorf(sqlstate.Binary, "", "a binary value of the type %d has %d bytes, not %d", oid, want, len(data))
 	}
 	if elem, ok := elementOf[oid]; ok {
 		return decodeArray(elem, data)
@@ -51,7 +53,7 @@ func decodeBinary(oid uint32, data []byte) (any, error) {
 		return bytes.Clone(data), nil
 	case pgtype.JSONBOID:
 		if len(data) == 0 || data[0] != 1 {
-			return nil, failure(stateBinary, "", "a binary jsonb value does not begin with its version, 1")
+			return nil, sqlstate.Errorf(sqlstate.Binary, "", "a binary jsonb value does not begin with its version, 1")
 		}
 		data = data[1:]
 	case pgtype.BitOID, pgtype.VarbitOID:
@@ -63,11 +65,11 @@ func decodeBinary(oid uint32, data []byte) (any, error) {
 	switch oid {
 	case 0, pgtype.TextOID, pgtype.VarcharOID, pgtype.BPCharOID, pgtype.NameOID, pgtype.UnknownOID, pgtype.JSONOID, pgtype.JSONBOID, pgtype.XMLOID:
 		if !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0 {
-			return nil, failure(stateBinary, "", "the text is not UTF-8, or has a zero byte")
+			return nil, sqlstate.Errorf(sqlstate.Binary, "", "the text is not UTF-8, or has a zero byte")
 		}
 		return string(data), nil
 	}
-	return nil, failure(stateUnsupported, "send it as text", "binary values of the type %d are not served", oid)
+	return nil, sqlstate.Errorf(sqlstate.Unsupported, "send it as text", "binary values of the type %d are not served", oid)
 }
 
 // decodeTime returns a value of a type that is written with digits and marks as
@@ -113,7 +115,7 @@ func timestampText(at int64, zone string) []byte {
 	case wireTimeBefore:
 		return []byte(negativeInfinity)
 	}
-	days, clock := floorDiv(at, microsPerDay)
+	days, clock := format.FloorDiv(at, microsPerDay)
 	days += epochDays
 	buf := appendClock(append(duckEra(appendDay(nil, days), days), ' '), clock)
 	return append(buf, zone...)
@@ -147,13 +149,13 @@ func intervalText(data []byte) []byte {
 // decodeBits reads a number of bits and the bits.
 func decodeBits(data []byte) (any, error) {
 	if len(data) < 4 {
-		return nil, failure(stateBinary, "", "a binary bit string has %d bytes; at least 4 are needed", len(data))
+		return nil, sqlstate.Errorf(sqlstate.Binary, "", "a binary bit string has %d bytes; at least 4 are needed", len(data))
 	}
 	n, bits := int64(binary.BigEndian.Uint32(data)), data[4:]
 	if (n+7)/8 != int64(len(bits)) {
-		return nil, failure(stateBinary, "", "a binary bit string of %d bits has %d bytes", n, len(bits))
+		return nil, sqlstate.Errorf(sqlstate.Binary, "", "a binary bit string of %d bits has %d bytes", n, len(bits))
 	}
-	if n > maxHeld {
+	if n > MaxValues {
 		return nil, tooLarge()
 	}
 	var out strings.Builder
@@ -170,7 +172,7 @@ const maxWeight = 80
 // decodeNumeric reads what binaryNumeric writes.
 func decodeNumeric(data []byte) (any, error) {
 	if len(data) < 8 {
-		return nil, failure(stateBinary, "", "a binary numeric has %d bytes; at least 8 are needed", len(data))
+		return nil, sqlstate.Errorf(sqlstate.Binary, "", "a binary numeric has %d bytes; at least 8 are needed", len(data))
 	}
 	n := int(binary.BigEndian.Uint16(data))
 	weight := int(int16(binary.BigEndian.Uint16(data[2:])))
@@ -184,9 +186,9 @@ func decodeNumeric(data []byte) (any, error) {
 	case sign == numericMinus:
 		return math.Inf(-1), nil
 	case sign != 0 && sign != numericNegative, len(data) != 8+2*n:
-		return nil, failure(stateBinary, "", "a binary numeric is not well formed")
+		return nil, sqlstate.Errorf(sqlstate.Binary, "", "a binary numeric is not well formed")
 	case n > maxWeight, weight > maxWeight, weight < -maxWeight, scale > maxNumericText:
-		return nil, failure(stateProgram, "", "a numeric has too many digits")
+		return nil, sqlstate.Errorf(sqlstate.Program, "", "a numeric has too many digits")
 	}
 	digit := func(i int) (uint64, error) { // to the base 10,000
 		if i < 0 || i >= n {
@@ -194,7 +196,7 @@ func decodeNumeric(data []byte) (any, error) {
 		}
 		d := binary.BigEndian.Uint16(data[8+2*i:])
 		if d >= numericBase {
-			return 0, failure(stateBinary, "", "a binary numeric is not well formed")
+			return 0, sqlstate.Errorf(sqlstate.Binary, "", "a binary numeric is not well formed")
 		}
 		return uint64(d), nil
 	}
@@ -245,14 +247,14 @@ func appendFour(buf []byte, d uint64) []byte {
 
 // decodeArray reads what binaryArray writes, with any number of dimensions.
 func decodeArray(elem uint32, data []byte) (any, error) {
-	wrong := failure(stateBinary, "", "a binary array is not well formed")
+	wrong := sqlstate.Errorf(sqlstate.Binary, "", "a binary array is not well formed")
 	if len(data) < 12 {
 		return nil, wrong
 	}
 	dimensions := int64(int32(binary.BigEndian.Uint32(data)))
 	own := binary.BigEndian.Uint32(data[8:])
 	if _, nested := elementOf[own]; nested {
-		return nil, failure(stateBinary, "", "a binary array of the type %d has elements of the type %d, which is one of arrays", elem, own)
+		return nil, sqlstate.Errorf(sqlstate.Binary, "", "a binary array of the type %d has elements of the type %d, which is one of arrays", elem, own)
 	}
 	data = data[12:]
 	switch {
@@ -302,7 +304,7 @@ func (r *arrayReader) list(lengths []int) (any, error) {
 
 func (r *arrayReader) value() (any, error) {
 	if len(r.data) < 4 {
-		return nil, failure(stateBinary, "", "a binary array ends too early")
+		return nil, sqlstate.Errorf(sqlstate.Binary, "", "a binary array ends too early")
 	}
 	n := binary.BigEndian.Uint32(r.data)
 	r.data = r.data[4:]
@@ -310,7 +312,7 @@ func (r *arrayReader) value() (any, error) {
 		return nil, nil
 	}
 	if uint64(n) > uint64(len(r.data)) {
-		return nil, failure(stateBinary, "", "a binary array ends too early")
+		return nil, sqlstate.Errorf(sqlstate.Binary, "", "a binary array ends too early")
 	}
 	value := r.data[:n]
 	r.data = r.data[n:]

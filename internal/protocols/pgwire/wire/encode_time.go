@@ -1,11 +1,13 @@
-package pgwire
+package wire
 
 import (
 	"encoding/binary"
 	"math"
 	"strconv"
+	"time"
 
 	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/sql/format"
 )
 
 // PostgreSQL counts days and microseconds from 2000-01-01, DuckDB from
@@ -31,15 +33,6 @@ const (
 	negativeInfinity = "-infinity"
 )
 
-// floorDiv divides towards minus infinity; the rest is not negative.
-func floorDiv(a, b int64) (quotient, rest int64) {
-	quotient, rest = a/b, a%b
-	if rest < 0 {
-		quotient, rest = quotient-1, rest+b
-	}
-	return quotient, rest
-}
-
 // micros is a timestamp of any unit in microseconds; what does not fit becomes
 // infinite.
 func micros(v *engine.Vector, i int) int64 {
@@ -53,7 +46,7 @@ func micros(v *engine.Vector, i int) int64 {
 	case engine.TimestampMS:
 		factor = 1000
 	case engine.TimestampNS:
-		n, _ = floorDiv(n, 1000)
+		n, _ = format.FloorDiv(n, 1000)
 	}
 	switch {
 	case n > timeForever/factor:
@@ -64,41 +57,20 @@ func micros(v *engine.Vector, i int) int64 {
 	return n * factor
 }
 
-// two appends n, 0 to 99, with two digits.
-func two(buf []byte, n int64) []byte { return append(buf, byte('0'+n/10), byte('0'+n%10)) }
-
-// civil is the date that is so many days after 1970-01-01 in the proleptic
-// Gregorian calendar, which has a year 0.
-func civil(days int64) (year, month, day int64) {
-	// Years begin in March, so that the leap day is their last.
-	const daysPerEra, daysToEpoch = 146_097, 719_468 // an era is 400 years
-	era, d := floorDiv(days+daysToEpoch, daysPerEra)
-	y := (d - d/1460 + d/36_524 - d/146_096) / 365
-	dayOfYear := d - (365*y + y/4 - y/100)
-	m := (5*dayOfYear + 2) / 153
-	day = dayOfYear - (153*m+2)/5 + 1
-	year = y + era*400
-	if month = m + 3; month > 12 {
-		month -= 12
-		year++
-	}
-	return year, month, day
-}
-
-// appendDay appends a date. Years before the first are counted by its caller's
-// suffix: see era.
+// appendDay appends the date that is so many days after 1970-01-01. Its caller
+// marks years before the first: see era.
 func appendDay(buf []byte, days int64) []byte {
-	year, month, day := civil(days)
+	y, month, day := time.Unix(days*secondsPerDay, 0).UTC().Date()
+	year := int64(y)
 	if year <= 0 {
 		year = 1 - year
 	}
-	switch {
-	case year > 9999:
+	if year > 9999 {
 		buf = strconv.AppendInt(buf, year, 10)
-	default:
-		buf = two(two(buf, year/100), year%100)
+	} else {
+		buf = format.Two(format.Two(buf, year/100), year%100)
 	}
-	return two(append(two(append(buf, '-'), month), '-'), day)
+	return format.Two(append(format.Two(append(buf, '-'), int64(month)), '-'), int64(day))
 }
 
 // firstDay is 0001-01-01.
@@ -114,9 +86,9 @@ func era(buf []byte, days int64) []byte {
 
 func appendClock(buf []byte, micros int64) []byte {
 	seconds, fraction := micros/1_000_000, micros%1_000_000
-	buf = append(two(buf, seconds/3600), ':')
-	buf = append(two(buf, seconds/60%60), ':')
-	return appendFraction(two(buf, seconds%60), fraction)
+	buf = append(format.Two(buf, seconds/3600), ':')
+	buf = append(format.Two(buf, seconds/60%60), ':')
+	return appendFraction(format.Two(buf, seconds%60), fraction)
 }
 
 // appendFraction appends a part of a second without the zeros at its end.
@@ -157,7 +129,7 @@ func appendTimestamp(buf []byte, v *engine.Vector, i int, zone string) []byte {
 	case timeBeforeAll:
 		return append(buf, negativeInfinity...)
 	}
-	days, clock := floorDiv(at, microsPerDay)
+	days, clock := format.FloorDiv(at, microsPerDay)
 	buf = append(appendDay(buf, days), ' ')
 	return era(append(appendClock(buf, clock), zone...), days)
 }
@@ -170,16 +142,8 @@ func textTimeNS(buf []byte, v *engine.Vector, i int) []byte {
 	return appendClock(buf, engine.Value[int64](v, i)/1000)
 }
 
-// timeTZ is a time of day and the seconds its zone is east of UTC. DuckDB
-// keeps the microseconds above 24 bits of the offset, which counts downwards.
-func timeTZ(v *engine.Vector, i int) (micros, east int64) {
-	const offsetBits, maxOffset = 24, 16*60*60 - 1
-	packed := engine.Value[uint64](v, i)
-	return int64(packed >> offsetBits), maxOffset - int64(packed&(1<<offsetBits-1))
-}
-
 func textTimeTZ(buf []byte, v *engine.Vector, i int) []byte {
-	micros, east := timeTZ(v, i)
+	micros, east := format.TimeTZ(v, i)
 	return appendOffset(appendClock(buf, micros), east)
 }
 
@@ -189,12 +153,12 @@ func appendOffset(buf []byte, east int64) []byte {
 	if east < 0 {
 		sign, east = '-', -east
 	}
-	buf = two(append(buf, sign), east/3600%100)
+	buf = format.Two(append(buf, sign), east/3600%100)
 	if east%3600 != 0 {
-		buf = two(append(buf, ':'), east/60%60)
+		buf = format.Two(append(buf, ':'), east/60%60)
 	}
 	if east%60 != 0 {
-		buf = two(append(buf, ':'), east%60)
+		buf = format.Two(append(buf, ':'), east%60)
 	}
 	return buf
 }
@@ -229,14 +193,10 @@ func textInterval(buf []byte, v *engine.Vector, i int) []byte {
 	if len(buf) > from {
 		buf = append(buf, ' ')
 	}
-	left := uint64(n.Micros)
-	switch {
-	case n.Micros < 0:
-		buf, left = append(buf, '-'), -left
-	case below:
+	if below && n.Micros >= 0 {
 		buf = append(buf, '+')
 	}
-	return appendDuration(buf, left)
+	return format.AppendDuration(buf, n.Micros)
 }
 
 // textISOInterval appends an INTERVAL in the style iso_8601: P1Y2M-3DT4H5M6.7S.
@@ -269,19 +229,6 @@ func textISOInterval(buf []byte, v *engine.Vector, i int) []byte {
 	}
 	buf = strconv.AppendInt(buf, left/1_000_000, 10)
 	return append(appendFraction(buf, left%1_000_000), 'S')
-}
-
-// appendDuration appends hours, of which there may be many, minutes and
-// seconds.
-func appendDuration(buf []byte, micros uint64) []byte {
-	const perHour = 3_600_000_000
-	hours, left := micros/perHour, int64(micros%perHour)
-	if hours < 10 {
-		buf = append(buf, '0')
-	}
-	buf = append(strconv.AppendUint(buf, hours, 10), ':')
-	buf = append(two(buf, left/60_000_000), ':')
-	return appendFraction(two(buf, left/1_000_000%60), left%1_000_000)
 }
 
 func binaryDate(buf []byte, v *engine.Vector, i int) []byte {
@@ -317,7 +264,7 @@ func binaryTimeNS(buf []byte, v *engine.Vector, i int) []byte {
 }
 
 func binaryTimeTZ(buf []byte, v *engine.Vector, i int) []byte {
-	micros, east := timeTZ(v, i)
+	micros, east := format.TimeTZ(v, i)
 	buf = binary.BigEndian.AppendUint64(buf, uint64(micros))
 	return binary.BigEndian.AppendUint32(buf, uint32(int32(-east)))
 }

@@ -1,4 +1,4 @@
-package pgwire
+package infer
 
 import (
 	"context"
@@ -8,24 +8,25 @@ import (
 
 	"github.com/jackc/pgx/v5/pgtype"
 
+	"github.com/spiced-sql/spiced/internal/protocols/pgwire/wire"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 )
 
-// maxChain is how many tokens may stand between a parameter and its operand, as
+// maxChain is how many tokens may be between a parameter and its operand, as
 // in $1 + $2 + x.
 const maxChain = 16
 
-// operandsOf finds the types of the parameters that stand beside an operator:
+// operandsOf finds the types of the parameters beside an operator:
 // see besideOperator. They are found with one description or, where one is an
 // error, with one for each.
-func (c *conn) operandsOf(ctx context.Context, p *plan, which map[string]bool) {
-	p.found = map[string]uint32{}
+func (q *Query) operandsOf(ctx context.Context, which map[string]bool) {
+	q.Found = map[string]uint32{}
 	at := map[string]int{} // by the names, where one is first
-	r := scanner{p.text, sqltree.Scan(p.text)}
+	r := scanner{q.Text, sqltree.Scan(q.Text)}
 	for i := range r.tokens {
 		name := r.param(i)
-		if _, seen := at[name]; seen || !which[name] || p.told(name) != 0 {
+		if _, seen := at[name]; seen || !which[name] || q.known(name) != 0 {
 			continue
 		}
 		if operand, _ := r.operandOf(i); operand != "" {
@@ -39,7 +40,7 @@ func (c *conn) operandsOf(ctx context.Context, p *plan, which map[string]bool) {
 		return r.null(i, nil)
 	}
 	try := func(names []string) bool {
-		d, err := c.probe(ctx, p, replaceParams(p.text, func(r scanner, i int) string {
+		d, err := q.probe(ctx, replaceParams(q.Text, func(r scanner, i int) string {
 			if name := r.param(i); slices.Contains(names, name) && at[name] == i {
 				operand, _ := r.operandOf(i)
 				// For the operator it is a NULL, since there may be none for two operands of one type.
@@ -53,7 +54,7 @@ func (c *conn) operandsOf(ctx context.Context, p *plan, which map[string]bool) {
 		for _, param := range d.Params {
 			if slices.Contains(names, param.Name) && param.Type != nil && param.Type.ID != engine.Null {
 				_, operator := r.operandOf(at[param.Name])
-				p.found[param.Name] = besideOperator(operator, typeOf(param.Type).oid)
+				q.Found[param.Name] = besideOperator(operator, wire.TypeOf(param.Type).OID)
 			}
 		}
 		return true
@@ -67,8 +68,8 @@ func (c *conn) operandsOf(ctx context.Context, p *plan, which map[string]bool) {
 	}
 }
 
-// besideOperator is the type of an operand that has none, by that of the other
-// one: the same, as in PostgreSQL, but for what is added to dates and multiplied
+// besideOperator is the type of an operand of unknown type, by the type of the
+// other: the same, as in PostgreSQL, except for additions to dates and products
 // with intervals.
 func besideOperator(operator string, other uint32) uint32 {
 	switch other {
@@ -84,8 +85,8 @@ func besideOperator(operator string, other uint32) uint32 {
 	return other
 }
 
-// operandOf is the other operand of an operator that parameter i stands beside;
-// "" if there is none, and of a parameter that is cast. Of two operators it is
+// operandOf is the other operand of an operator beside parameter i; "" without an
+// operator, and for a parameter that is cast. Of two operators it is
 // the one that binds more tightly, or the first.
 func (r scanner) operandOf(i int) (operand, operator string) {
 	if _, at := r.cast(i); at > 0 {
@@ -95,15 +96,15 @@ func (r scanner) operandOf(i int) (operand, operator string) {
 	sum := func(i int) bool { return r.is(i, "+") || r.is(i, "-") }
 	switch {
 	case left != "" && (right == "" || !sum(i-1) || sum(i+1)):
-		return left, r.tokens[i-1].Text(r.sql)
+		return left, r.text(i - 1)
 	case right != "":
-		return right, r.tokens[i+1].Text(r.sql)
+		return right, r.text(i + 1)
 	}
 	return "", ""
 }
 
 func (r scanner) operator(i int) bool {
-	return i >= 0 && i < len(r.tokens) && r.tokens[i].Kind == sqltree.Symbol && strings.Contains("+-*/%", r.tokens[i].Text(r.sql))
+	return i >= 0 && i < len(r.tokens) && r.tokens[i].Kind == sqltree.Symbol && strings.Contains("+-*/%", r.text(i))
 }
 
 // leftOf is the operand in front of the operator at which token i is. A

@@ -1,4 +1,4 @@
-package pgwire
+package wire
 
 import (
 	"bytes"
@@ -10,7 +10,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
 
-// elements are where the elements of value i stand in the vector of them.
+// elements are the positions of value i's elements in their vector.
 func elements(v *engine.Vector, i int) (from, n int) {
 	if v.Type.ID == engine.Array {
 		return i * v.Type.Size, v.Type.Size
@@ -21,7 +21,7 @@ func elements(v *engine.Vector, i int) (from, n int) {
 
 // textArray appends a list as {1,2,NULL,"a b"}.
 func textArray(buf []byte, v *engine.Vector, i int) []byte {
-	return textElements(buf, v, i, typeOf(v.Elem().Type).text)
+	return textElements(buf, v, i, TypeOf(v.Elem().Type).text)
 }
 
 func textElements(buf []byte, v *engine.Vector, i int, encode encoder) []byte {
@@ -64,8 +64,8 @@ func quoteElement(buf []byte, start int) []byte {
 // index, and the elements (PostgreSQL, array_send). An empty one has no
 // dimension.
 func binaryArray(buf []byte, v *engine.Vector, i int) []byte {
-	t := typeOf(v.Elem().Type)
-	return arrayOfElements(buf, v, i, t.oid, t.binary)
+	t := TypeOf(v.Elem().Type)
+	return arrayOfElements(buf, v, i, t.OID, t.binary)
 }
 
 // binaryOIDs is binaryArray for a list of BIGINT that is an oid[].
@@ -98,7 +98,7 @@ func arrayOfElements(buf []byte, v *engine.Vector, i int, oid uint32, encode enc
 	return buf
 }
 
-// null is the length that stands for NULL.
+// null is the length that means NULL.
 const null = 1<<32 - 1
 
 // appendValue appends a value behind its length.

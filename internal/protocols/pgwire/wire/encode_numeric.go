@@ -1,4 +1,4 @@
-package pgwire
+package wire
 
 import (
 	"encoding/binary"
@@ -89,26 +89,26 @@ func appendNumericHead(buf []byte, digits, weight int, sign uint16, scale int) [
 	return binary.BigEndian.AppendUint16(buf, uint16(scale))
 }
 
-// numericOf is how values of type t are sent to a client that knows them as
-// numeric, which a parameter that it told as such was to make them: an integer
-// or NULL leaves them integers, and NaN is no DECIMAL but a DOUBLE.
-func numericOf(t *engine.Type) (wireType, bool) {
+// numericOf is how values of type t are sent to a client that expects numeric
+// because it gave a parameter that type: values that are integers or NULL leave
+// the result an integer, and NaN makes it a DOUBLE.
+func numericOf(t *engine.Type) (Type, bool) {
 	if t.ID != engine.List {
 		w, ok := numerics[t.ID]
 		return w, ok
 	}
 	elem, ok := numerics[t.Elem.ID]
-	return wireType{
+	return Type{
 		pgtype.NumericArrayOID, -1, -1,
 		func(buf []byte, v *engine.Vector, i int) []byte { return textElements(buf, v, i, elem.text) },
 		func(buf []byte, v *engine.Vector, i int) []byte {
-			return arrayOfElements(buf, v, i, elem.oid, elem.binary)
+			return arrayOfElements(buf, v, i, elem.OID, elem.binary)
 		},
 	}, ok
 }
 
-// numerics are the numbers that are not numeric by themselves.
-var numerics = map[engine.TypeID]wireType{
+// numerics are the types of numbers that are not numeric otherwise.
+var numerics = map[engine.TypeID]Type{
 	engine.TinyInt:   {pgtype.NumericOID, -1, -1, textSigned[int8], numericSigned[int8]},
 	engine.SmallInt:  {pgtype.NumericOID, -1, -1, textSigned[int16], numericSigned[int16]},
 	engine.Integer:   {pgtype.NumericOID, -1, -1, textSigned[int32], numericSigned[int32]},

@@ -1,20 +1,26 @@
-package pgwire
+// Package wire encodes and decodes values as PostgreSQL's protocol has them, in
+// text and in binary: the parameters of statements, the rows of results, and what
+// COPY writes.
+//
+//	params, size, err := wire.Params(oids, message.ParameterFormatCodes, message.Parameters)
+//	columns := wire.Columns(rows.Columns(), wire.Style{}, false)
+//	encoder := wire.NewRows(columns, rows.Columns(), formats, wire.Style{})
+//	buf, next, err := encoder.Append(buf, chunk, 0, chunk.Len())
+package wire
 
 import (
 	"cmp"
-	"maps"
-	"slices"
 
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
 
-// wireType is how PostgreSQL knows the values of a column.
-type wireType struct {
-	oid      uint32
-	size     int16 // in bytes, -1: it varies
-	modifier int32 // of numeric: its digits; -1: none
+// Type is how PostgreSQL knows the values of a column.
+type Type struct {
+	OID      uint32
+	Size     int16 // in bytes, -1: it varies
+	Modifier int32 // of numeric: its precision and scale; -1: none
 	text     encoder
 	binary   encoder
 }
@@ -22,41 +28,41 @@ type wireType struct {
 // encoder appends value i of a vector, which is not NULL.
 type encoder func(buf []byte, v *engine.Vector, i int) []byte
 
-func (t wireType) encoder(inBinary bool) encoder {
-	if inBinary {
+func (t Type) encoder(format int16) encoder {
+	if format == FormatBinary {
 		return t.binary
 	}
 	return t.text
 }
 
-// unsettled is the type of a column that the parameters will settle: its
+// Unknown is the type of a column that depends on the values of parameters: its
 // values are sent as text, whatever they are.
-var unsettled = wireType{oid: pgtype.TextOID, size: -1, modifier: -1}
+var Unknown = Type{OID: pgtype.TextOID, Size: -1, Modifier: -1}
 
-// typeOf is PostgreSQL's type for one of the engine's.
-func typeOf(t *engine.Type) wireType {
+// TypeOf is PostgreSQL's type for one of the engine's.
+func TypeOf(t *engine.Type) Type {
 	switch t.ID {
 	case engine.Decimal:
-		w := wireType{pgtype.NumericOID, -1, -1, textDecimal, binaryDecimal}
-		w.modifier = int32(t.Width)<<16 | int32(t.Scale) + 4 // the length of a header, for PostgreSQL
+		w := Type{pgtype.NumericOID, -1, -1, textDecimal, binaryDecimal}
+		w.Modifier = int32(t.Width)<<16 | int32(t.Scale) + 4 // the length of a header, for PostgreSQL
 		return w
 	case engine.Varchar:
 		if t.JSON {
-			return wireType{pgtype.JSONOID, -1, -1, textVarchar, textVarchar}
+			return Type{pgtype.JSONOID, -1, -1, textVarchar, textVarchar}
 		}
 	case engine.List, engine.Array:
 		if w, ok := arrayOf(t.Elem); ok {
 			return w
 		}
 	}
-	if int(t.ID) < len(scalars) && scalars[t.ID].oid != 0 {
+	if int(t.ID) < len(scalars) && scalars[t.ID].OID != 0 {
 		return scalars[t.ID]
 	}
-	return wireType{pgtype.JSONOID, -1, -1, textJSON, textJSON}
+	return Type{pgtype.JSONOID, -1, -1, textJSON, textJSON}
 }
 
 // scalars are the types that need no more than their number.
-var scalars = [...]wireType{
+var scalars = [...]Type{
 	engine.Null:        {pgtype.TextOID, -1, -1, textVarchar, textVarchar},
 	engine.Boolean:     {pgtype.BoolOID, 1, -1, textBool, binaryBool},
 	engine.TinyInt:     {pgtype.Int2OID, 2, -1, textSigned[int8], binaryInt2[int8]},
@@ -109,114 +115,21 @@ var sqlTypes = map[uint32]string{
 	pgtype.TimestampOID: "TIMESTAMP", pgtype.TimestamptzOID: "TIMESTAMPTZ",
 }
 
-// sqlType is the type of the engine for one of PostgreSQL's.
-func sqlType(oid uint32) string {
+// SQLType is the type of the engine for one of PostgreSQL's.
+func SQLType(oid uint32) string {
 	if elem, is := elementOf[oid]; is {
-		return sqlType(elem) + "[]"
+		return SQLType(elem) + "[]"
 	}
 	return cmp.Or(sqlTypes[oid], "VARCHAR")
 }
 
 // arrayOf is the array type of lists of values of type elem. Lists of lists
 // have none: PostgreSQL wants all inner ones equally long.
-func arrayOf(elem *engine.Type) (wireType, bool) {
+func arrayOf(elem *engine.Type) (Type, bool) {
 	switch elem.ID {
 	case engine.List, engine.Array, engine.Map, engine.Struct, engine.Union:
-		return wireType{}, false
+		return Type{}, false
 	}
-	inner := typeOf(elem)
-	return wireType{arrays[inner.oid], -1, inner.modifier, textArray, binaryArray}, true
-}
-
-// oidArray is the type of lists of BIGINT in statements on the catalog.
-var oidArray = wireType{pgtype.OIDArrayOID, -1, -1, textArray, binaryOIDs}
-
-// typeOf is PostgreSQL's type for one of the plan's result.
-func (p *plan) typeOf(t *engine.Type) wireType {
-	if p.catalog && t.ID == engine.List && t.Elem.ID == engine.BigInt {
-		return oidArray
-	}
-	return typeOf(t)
-}
-
-// inISO is the type with its intervals as ISO 8601 writes them.
-func (t wireType) inISO() wireType {
-	switch t.oid {
-	case pgtype.IntervalOID:
-		t.text = textISOInterval
-	case pgtype.IntervalArrayOID:
-		t.text = func(buf []byte, v *engine.Vector, i int) []byte { return textElements(buf, v, i, textISOInterval) }
-	}
-	return t
-}
-
-// typeAs is typeOf for a column that the client knows as one of the type oid.
-func (p *plan) typeAs(oid uint32, t *engine.Type) wireType {
-	if as, ok := numericOf(t); ok && oid == as.oid {
-		return as
-	}
-	return p.typeOf(t)
-}
-
-// column is a column of a result as clients get it.
-type column struct {
-	name string
-	typ  wireType
-}
-
-// columnsOf describes a result. How many digits its numbers have is not known
-// where parameters bring their own.
-func (p *plan) columnsOf(columns []engine.Column) []column {
-	told := slices.AppendSeq(slices.Clone(p.given), maps.Values(p.found))
-	open := slices.Contains(told, pgtype.NumericOID) || slices.Contains(told, pgtype.NumericArrayOID)
-	out := make([]column, len(columns))
-	for i, c := range columns {
-		out[i] = column{c.Name, unsettled}
-		if c.Type != nil {
-			out[i].typ = p.typeOf(c.Type)
-		}
-		if open {
-			out[i].typ.modifier = -1
-		}
-	}
-	return out
-}
-
-// checkColumns refuses a result with more columns than can be told.
-func checkColumns(n int) error {
-	if n > maxColumns {
-		return failure(stateTooManyColumns, "select fewer", "the result has %d columns; the limit is %d", n, maxColumns)
-	}
-	return nil
-}
-
-// formatOf returns the format code for value i of those that a client gave: one
-// for all, one for each, or none, which is text.
-func formatOf(codes []int16, i int) int16 {
-	switch {
-	case len(codes) == 1:
-		return codes[0]
-	case i < len(codes):
-		return codes[i]
-	}
-	return formatText
-}
-
-// The codes of formats.
-const (
-	formatText   = 0
-	formatBinary = 1
-)
-
-// checkFormats refuses codes for n values that mean nothing.
-func checkFormats(what string, codes []int16, n int) error {
-	if len(codes) > 1 && len(codes) != n {
-		return failure(stateProtocol, "", "%d formats for %d %s", len(codes), n, what)
-	}
-	for _, code := range codes {
-		if code != formatText && code != formatBinary {
-			return failure(stateProtocol, "use 0 for text and 1 for binary", "there is no format %d", code)
-		}
-	}
-	return nil
+	inner := TypeOf(elem)
+	return Type{arrays[inner.OID], -1, inner.Modifier, textArray, binaryArray}, true
 }

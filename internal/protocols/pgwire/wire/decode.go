@@ -1,4 +1,4 @@
-package pgwire
+package wire
 
 import (
 	"bytes"
@@ -9,23 +9,24 @@ import (
 
 	"github.com/jackc/pgx/v5/pgtype"
 
+	"github.com/spiced-sql/spiced/internal/protocols/pgwire/sqlstate"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
 
 // decode returns a parameter as the engine takes it: see engine.Params. oid is
-// its type, 0 when nobody knows; data is nil for NULL.
+// its type, 0 if unknown; data is nil for NULL.
 func decode(oid uint32, code int16, data []byte) (any, error) {
 	if data == nil {
 		return nil, nil
 	}
-	if code == formatBinary {
+	if code == FormatBinary {
 		return decodeBinary(oid, data)
 	}
 	if oid == pgtype.ByteaOID {
 		return decodeBytea(data)
 	}
 	if !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0 {
-		return nil, failure(stateText, "", "the text is not UTF-8, or has a zero byte")
+		return nil, sqlstate.Errorf(sqlstate.Text, "", "the text is not UTF-8, or has a zero byte")
 	}
 	return decodeText(oid, string(data))
 }
@@ -38,11 +39,11 @@ func decodeText(oid uint32, s string) (any, error) {
 	}
 	switch oid {
 	case pgtype.BoolOID:
-		return parseBool(s)
+		return ParseBool(s)
 	case pgtype.Int2OID, pgtype.Int4OID, pgtype.Int8OID, pgtype.OIDOID:
 		n, err := strconv.ParseInt(strings.TrimSpace(s), 10, 64)
 		if err != nil {
-			return nil, failure(stateText, "", "%.40q is not an integer of 64 bits", s)
+			return nil, sqlstate.Errorf(sqlstate.Text, "", "%.40q is not an integer of 64 bits", s)
 		}
 		return n, nil
 	case pgtype.Float4OID, pgtype.Float8OID:
@@ -58,7 +59,7 @@ func decodeText(oid uint32, s string) (any, error) {
 }
 
 // moveEra is the text of a date or a time before the first year with (BC)
-// behind the day, where DuckDB wants it, for BC at the end.
+// after the day, as DuckDB reads it, for BC at the end.
 func moveEra(s string) string {
 	trimmed := strings.TrimSpace(s)
 	at := len(trimmed) - len(" BC")
@@ -72,21 +73,22 @@ func moveEra(s string) string {
 	return s + " (BC)"
 }
 
-func parseBool(s string) (any, error) {
+// ParseBool reads the text of a boolean, as PostgreSQL does.
+func ParseBool(s string) (any, error) {
 	switch word := strings.ToLower(strings.TrimSpace(s)); word {
 	case "t", "tr", "tru", "true", "y", "ye", "yes", "on", "1":
 		return true, nil
 	case "f", "fa", "fal", "fals", "false", "n", "no", "of", "off", "0":
 		return false, nil
 	}
-	return nil, failure(stateText, "write true or false", "%.40q is no boolean", s)
+	return nil, sqlstate.Errorf(sqlstate.Text, "write true or false", "%.40q is not a boolean", s)
 }
 
 func parseFloat(s string) (any, error) {
 	s = strings.TrimSpace(s)
 	f, err := strconv.ParseFloat(s, 64)
 	if err != nil || strings.ContainsAny(s, "xXpP_") {
-		return nil, failure(stateText, "", "%.40q is not a number in range", s)
+		return nil, sqlstate.Errorf(sqlstate.Text, "", "%.40q is not a number in range", s)
 	}
 	return f, nil
 }
@@ -94,7 +96,7 @@ func parseFloat(s string) (any, error) {
 // maxNumericText is how long the text of a number may be.
 const maxNumericText = 400
 
-// parseNumeric keeps a number as its digits.
+// parseNumeric returns a number as its digits.
 func parseNumeric(s string) (any, error) {
 	s = strings.TrimSpace(s)
 	if s != "" && len(s) <= maxNumericText && strings.Trim(s, "0123456789+-.eE") == "" {
@@ -110,7 +112,7 @@ func decodeBytea(data []byte) (any, error) {
 	if digits, ok := bytes.CutPrefix(data, []byte(`\x`)); ok {
 		out := make([]byte, hex.DecodedLen(len(digits)))
 		if _, err := hex.Decode(out, digits); err != nil {
-			return nil, failure(stateText, `write \x and pairs of hexadecimal digits`, "the bytes of a bytea are not hexadecimal")
+			return nil, sqlstate.Errorf(sqlstate.Text, `write \x and pairs of hexadecimal digits`, "the bytes of a bytea are not hexadecimal")
 		}
 		return out, nil
 	}
@@ -125,7 +127,7 @@ func decodeBytea(data []byte) (any, error) {
 		default:
 			n, ok := octal(data[i+1:])
 			if !ok {
-				return nil, failure(stateText, `write \\ or \ and three octal digits`, "a bytea has a backslash by itself")
+				return nil, sqlstate.Errorf(sqlstate.Text, `write \\ or \ and three octal digits`, "a bytea has a backslash by itself")
 			}
 			out = append(out, n)
 			i += 3
@@ -173,14 +175,9 @@ func parseArray(elem uint32, s string) (any, error) {
 
 // Limits of arrays.
 const (
-	maxDimensions = 6                   // as in PostgreSQL
-	maxItems      = maxHeld / paramSize // in all dimensions
+	maxDimensions = 6                     // as in PostgreSQL
+	maxItems      = MaxValues / paramSize // in all dimensions
 )
-
-// tooLarge is the error for a value that takes too much, before it does.
-func tooLarge() error {
-	return failure(stateLimit, "", "a connection can hold %d bytes of parameters", maxHeld)
-}
 
 type arrayParser struct {
 	elem  uint32
@@ -190,7 +187,7 @@ type arrayParser struct {
 }
 
 func (p *arrayParser) wrong() error {
-	return failure(stateText, `write {1,2,NULL,"a b"}`, "character %d of an array is not understood", p.at+1)
+	return sqlstate.Errorf(sqlstate.Text, `write {1,2,NULL,"a b"}`, "character %d of an array is not understood", p.at+1)
 }
 
 func (p *arrayParser) blanks() {
@@ -211,7 +208,7 @@ func (p *arrayParser) take(c byte) bool {
 
 func (p *arrayParser) list(depth int) ([]any, error) {
 	if depth == maxDimensions {
-		return nil, failure(stateProgram, "", "an array has more than %d dimensions", maxDimensions)
+		return nil, sqlstate.Errorf(sqlstate.Program, "", "an array has more than %d dimensions", maxDimensions)
 	}
 	if !p.take('{') {
 		return nil, p.wrong()

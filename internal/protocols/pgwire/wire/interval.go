@@ -1,4 +1,4 @@
-package pgwire
+package wire
 
 import (
 	"math"
@@ -17,15 +17,15 @@ var intervalUnits = map[string]interval{
 	"hour": {micros: 3_600_000_000}, "min": {micros: 60_000_000}, "minute": {micros: 60_000_000}, "sec": second, "second": second,
 }
 
-// isoUnits are those of ISO 8601, in front of its T and behind it.
+// isoUnits are the units of ISO 8601, before and after the T.
 var isoUnits = [2]map[byte]interval{
 	{'Y': {months: 12}, 'M': {months: 1}, 'W': {days: 7}, 'D': {days: 1}},
 	{'H': {micros: 3_600_000_000}, 'M': {micros: 60_000_000}, 'S': second},
 }
 
-// duckInterval is the text of an interval as DuckDB reads it if it is one as
-// PostgreSQL writes them: 1 year 2 mons -3 days +04:05:06.7 or
-// P1Y2M-3DT4H5M6.7S. Others are DuckDB's to read.
+// duckInterval is the text of an interval as DuckDB reads it if it has the form
+// that PostgreSQL writes: 1 year 2 mons -3 days +04:05:06.7 or
+// P1Y2M-3DT4H5M6.7S. DuckDB reads others.
 func duckInterval(s string) string {
 	var v interval
 	var ok bool

@@ -1,0 +1,85 @@
+// Package sqlstate has PostgreSQL's error codes and the error that carries one
+// to a client.
+//
+//	return sqlstate.Errorf(sqlstate.Value, "use UTF8", "the encoding %q is not served", value)
+package sqlstate
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/jackc/pgx/v5/pgproto3"
+)
+
+// The codes that the server uses (PostgreSQL, appendix A).
+const (
+	Warning          = "01000"
+	Protocol         = "08P01"
+	Unsupported      = "0A000"
+	Execution        = "22000" // data_exception
+	Text             = "22P02" // invalid_text_representation
+	Binary           = "22P03" // invalid_binary_representation
+	Value            = "22023" // invalid_parameter_value
+	Active           = "25001" // active_sql_transaction
+	ReadOnly         = "25006" // read_only_sql_transaction
+	NoTransaction    = "25P01"
+	Aborted          = "25P02" // in_failed_sql_transaction
+	NoStatement      = "26000"
+	Authorization    = "28000"
+	Password         = "28P01"
+	NoCursor         = "34000"
+	NoSavepoint      = "3B001"
+	Refused          = "42501" // insufficient_privilege
+	Syntax           = "42601"
+	LongName         = "42622" // name_too_long
+	NoColumn         = "42703"
+	UnknownSetting   = "42704"
+	Argument         = "42804" // datatype_mismatch
+	NoFunction       = "42883"
+	NoTable          = "42P01"
+	DuplicateCursor  = "42P03"
+	DuplicatePrepare = "42P05"
+	UnknownType      = "42P18" // indeterminate_datatype
+	TooMany          = "53300" // too_many_connections
+	Limit            = "53400" // configuration_limit_exceeded
+	Program          = "54000" // program_limit_exceeded
+	TooManyColumns   = "54011"
+	NotReady         = "55000" // object_not_in_prerequisite_state
+	SettingFixed     = "55P02" // cant_change_runtime_param
+	Cancelled        = "57014" // query_canceled
+	Shutdown         = "57P01"
+	Idle             = "57P05" // idle_session_timeout
+	Internal         = "XX000"
+)
+
+// Error is an error as clients get it.
+type Error struct {
+	Code     string
+	Message  string
+	Hint     string
+	Position int  // 1-based, in characters of the client's text; 0: unknown
+	Fatal    bool // it ends the connection
+}
+
+// Error is the message.
+func (e *Error) Error() string { return e.Message }
+
+// Errorf makes an error with a formatted message.
+func Errorf(code, hint, format string, args ...any) *Error {
+	return &Error{Code: code, Hint: hint, Message: fmt.Sprintf(format, args...)}
+}
+
+// Response is the message that reports the error.
+func (e *Error) Response(severity string) *pgproto3.ErrorResponse {
+	return &pgproto3.ErrorResponse{
+		Severity: severity, SeverityUnlocalized: severity, Code: e.Code, Message: e.Message, Hint: e.Hint,
+		Position: int32(min(e.Position, math.MaxInt32)),
+	}
+}
+
+// Notice is a warning, which does not end the statement.
+func Notice(code, format string, args ...any) *pgproto3.NoticeResponse {
+	return &pgproto3.NoticeResponse{
+		Severity: "WARNING", SeverityUnlocalized: "WARNING", Code: code, Message: fmt.Sprintf(format, args...),
+	}
+}

@@ -1,0 +1,151 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgtype"
+	"github.com/spiced-sql/spiced/internal/protocols/pgwire/sqlstate"
+	"github.com/spiced-sql/spiced/internal/sql/engine"
+)
+
+func codeOf(err error) string {
+	if e, ok := errors.AsType[*sqlstate.Error](err); ok {
+		return e.Code
+	}
+	return sqlstate.Internal
+}
+
+func FuzzParameter(f *testing.F) {
+	f.Add(uint32(pgtype.NumericOID), int16(1), []byte{0, 2, 0, 0, 0x40, 0, 0, 2, 0, 12, 0x0d, 0x48})
+	f.Add(uint32(pgtype.Int4ArrayOID), int16(1), []byte("\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x17\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x04\x00\x00\x00\x07"))
+	f.Add(uint32(pgtype.TextArrayOID), int16(0), []byte(`{a,"b\"",{NULL}}`))
+	f.Add(uint32(pgtype.ByteaOID), int16(0), []byte(`\x00ff`))
+	f.Add(uint32(pgtype.IntervalOID), int16(1), make([]byte, 16))
+	f.Add(uint32(pgtype.IntervalOID), int16(0), []byte("1 year -2 mons +04:05:06.7"))
+	f.Add(uint32(pgtype.IntervalOID), int16(0), []byte("P1Y2M3DT4H5M6S"))
+	f.Add(uint32(pgtype.DateArrayOID), int16(0), []byte(`{"0044-03-15 BC"}`))
+	f.Add(uint32(pgtype.TimetzOID), int16(1), []byte("\xff\xff\xff\xff\xff\xff\xff\xff\x80\x00\x00\x00"))
+	f.Add(uint32(pgtype.DateOID), int16(1), []byte{0x80, 0, 0, 1})
+	f.Add(uint32(pgtype.VarbitOID), int16(1), []byte{0, 0, 0, 9, 0xaa, 0x80})
+	f.Fuzz(func(t *testing.T, oid uint32, format int16, data []byte) {
+		v, err := decode(oid, format&1, data)
+		if err != nil {
+			if codeOf(err) == sqlstate.Internal {
+				t.Fatal(err)
+			}
+			return
+		}
+		if n, ok := v.(engine.Numeric); ok && strings.Trim(string(n), "0123456789+-.eE") != "" {
+			t.Fatalf("%q is no number", n)
+		}
+	})
+}
+
+func TestDecodeNumeric(t *testing.T) {
+	for _, tt := range []struct {
+		high, low uint64
+		negative  bool
+		scale     int
+		want      string
+	}{
+		{0, 0, false, 0, "0"},
+		{0, 0, false, 3, "0.000"},
+		{0, 1, true, 5, "-0.00001"},
+		{0, 10_000, false, 0, "10000"},
+		{0, 10_000, false, 4, "1.0000"},
+		{0, 123_456_789, false, 2, "1234567.89"},
+		{0, 100_000_000, false, 0, "100000000"},
+		{math.MaxUint64, math.MaxUint64, false, 0, "340282366920938463463374607431768211455"},
+		{math.MaxUint64 >> 1, math.MaxUint64, true, 38, "-1.70141183460469231731687303715884105727"},
+	} {
+		got, err := decodeNumeric(binaryNumeric(nil, tt.high, tt.low, tt.negative, tt.scale))
+		if err != nil || got != engine.Numeric(tt.want) {
+			t.Errorf("binary: got %v, %v; want %s", got, err, tt.want)
+		}
+		if again := numericOfText(nil, tt.want); !bytes.Equal(again, binaryNumeric(nil, tt.high, tt.low, tt.negative, tt.scale)) {
+			t.Errorf("%s as text: got %x", tt.want, again)
+		}
+		text := appendDigits(nil, tt.high, tt.low, tt.scale)
+		if string(text) != strings.TrimPrefix(tt.want, "-") {
+			t.Errorf("text: got %s, want %s", text, tt.want)
+		}
+	}
+}
+
+func TestIntervals(t *testing.T) {
+	for s, want := range map[string]string{
+		"1 year 2 mons -3 days +04:05:06.7": "14 months -3 days 14706700000 microseconds",
+		"-1 years -2 mons +3 days -04:05":   "-14 months 3 days -14700000000 microseconds",
+		"00:00:00":                          "0 months 0 days 0 microseconds",
+		"-00:00:00.000001":                  "0 months 0 days -1 microseconds",
+		"2562047788:00:54.775807":           "0 months 0 days 9223372036854775807 microseconds",
+		"2 weeks 1 hour 2 mins 3.5 secs":    "0 months 14 days 3723500000 microseconds",
+		"P1Y2M3DT4H5M6S":                    "14 months 3 days 14706000000 microseconds",
+		"P-1Y2W":                            "-12 months 14 days 0 microseconds",
+		"PT-0.5S":                           "0 months 0 days -500000 microseconds",
+		"PT0S":                              "0 months 0 days 0 microseconds",
+		// These are left to DuckDB.
+		"": "", "P": "P", "PT": "PT", "P1H": "P1H", "1": "1", "1.5 days": "1.5 days", "3 days ago": "3 days ago", "04:60:00": "04:60:00", "1:2:3:4": "1:2:3:4",
+		"2562047789:00:00": "2562047789:00:00", "2562047788:00:54.775808": "2562047788:00:54.775808", "178956971 years": "178956971 years",
+		"01:-2:03": "01:-2:03", "1:100:00": "1:100:00", "PT.5S": "PT.5S", ":": ":", "1 day :": "1 day :", "9 9": "9 9",
+	} {
+		if got := duckInterval(s); got != want {
+			t.Errorf("%q: %q, want %q", s, got, want)
+		}
+	}
+}
+
+// TestHeldParameters counts what is held of parameters that grow when they are
+// read.
+func TestHeldParameters(t *testing.T) {
+	bits := append([]byte{0, 0, 0x1f, 0x40}, make([]byte, 1000)...)
+	nulls := append([]byte{0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 23, 0, 0, 0, 100, 0, 0, 0, 1}, bytes.Repeat([]byte{0xff}, 400)...)
+	for _, tt := range []struct {
+		oid   uint32
+		data  []byte
+		least int
+	}{{pgtype.VarbitOID, bits, 8000}, {pgtype.Int4ArrayOID, nulls, 1600}, {pgtype.ByteaOID, bits, 1000}, {pgtype.TextOID, nil, 1}} {
+		_, size, err := Params([]uint32{tt.oid}, []int16{FormatBinary}, [][]byte{tt.data})
+		if err != nil || size < tt.least || size > 2*len(tt.data)+tt.least+100 {
+			t.Errorf("type %d: %d bytes, %v; want %d", tt.oid, size, err, tt.least)
+		}
+	}
+}
+
+// Parameters that would grow too much are refused before they do.
+func TestParametersThatGrow(t *testing.T) {
+	array := func(n uint32, data []byte, lengths ...uint32) []byte {
+		buf := []byte{0, 0, 0, byte(len(lengths) + 1), 0, 0, 0, 1, 0, 0, 0, 23}
+		for _, n := range append([]uint32{n}, lengths...) {
+			buf = append(binary.BigEndian.AppendUint32(buf, n), 0, 0, 0, 1)
+		}
+		return append(buf, data...)
+	}
+	large := make([]byte, 32<<20)
+	bits := binary.BigEndian.AppendUint32(nil, uint32(8*len(large)))
+	nulls := bytes.Repeat([]byte{0xff}, len(large))
+	half := bytes.Repeat([]byte{0xff}, len(large)/2)
+	for name, tt := range map[string]struct {
+		oid    uint32
+		format int16
+		params [][]byte
+	}{
+		"bits":         {pgtype.VarbitOID, FormatBinary, [][]byte{append(bits, large...)}},
+		"NULLs":        {pgtype.Int4ArrayOID, FormatBinary, [][]byte{array(uint32(len(nulls)/4), nulls)}},
+		"deep NULLs":   {pgtype.Int4ArrayOID, FormatBinary, [][]byte{array(uint32(len(half)/4), half, 1, 1, 1, 1, 1)}},
+		"empty arrays": {pgtype.Int4ArrayOID, FormatBinary, [][]byte{array(uint32(len(nulls)), nulls, 0)}},
+		"arrays":       {pgtype.Int4ArrayOID, FormatText, [][]byte{[]byte("{{}" + strings.Repeat(",{}", len(large)/3))}},
+		"several":      {pgtype.Int4ArrayOID, FormatBinary, [][]byte{array(uint32(len(half)/5), half[:len(half)/5*4]), array(uint32(len(half)/5), half[:len(half)/5*4])}},
+	} {
+		_, _, err := Params(slices.Repeat([]uint32{tt.oid}, len(tt.params)), []int16{tt.format}, tt.params)
+		if err == nil || codeOf(err) != sqlstate.Limit {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
