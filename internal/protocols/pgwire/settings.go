@@ -49,9 +49,18 @@ var settings = func() map[string]setting {
 		all[strings.ToLower(s.name)] = s
 	}
 	for _, pair := range [][2]string{
-		{"block_size", "8192"}, {"in_hot_standby", "off"}, {"integer_datetimes", "on"}, {"is_superuser", "off"},
-		{"lc_collate", "C"}, {"lc_ctype", "C.UTF-8"}, {"max_identifier_length", "63"}, {"max_index_keys", "32"},
-		{"server_encoding", "UTF8"}, {"server_version", ""}, {"server_version_num", ""}, {"session_authorization", ""},
+		{"block_size", "8192"},
+		{"in_hot_standby", "off"},
+		{"integer_datetimes", "on"},
+		{"is_superuser", "off"},
+		{"lc_collate", "C"},
+		{"lc_ctype", "C.UTF-8"},
+		{"max_identifier_length", "63"},
+		{"max_index_keys", "32"},
+		{"server_encoding", "UTF8"},
+		{"server_version", ""},
+		{"server_version_num", ""},
+		{"session_authorization", ""},
 		{"wal_level", "replica"},
 	} {
 		all[pair[0]] = setting{name: pair[0], value: pair[1], fixed: true}
