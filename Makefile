@@ -27,3 +27,4 @@ bench:
 # Files that are generated from code; tests fail when they are stale.
 docs:
 	go test ./spicepod ./sqlapi -run Docs -update
+	go test . -run Picture -update

@@ -1,0 +1,271 @@
+package spiced
+
+import (
+	"cmp"
+	"flag"
+	"fmt"
+	"html"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "rewrite docs/architecture.svg")
+
+// purpose says in a few words what the packages of each group of layers do.
+var purpose = map[string]string{
+	"cmd/spiced":               "commands, flags, signals",
+	"examples":                 "the Spicepod of spiced init",
+	"internal/test":            "test kit, benchmarks",
+	"internal/runtime":         "a Spicepod becomes a generation",
+	"sqlapi":                   "HTTP",
+	"internal/protocols":       "PostgreSQL, Flight SQL, MCP, terminal",
+	"internal/llm":             "chat, providers, tool loop, models",
+	"registry":                 "the catalog of tools, its search and calls",
+	"functions":                "a declaration, proven",
+	"tools":                    "what a tool is; built-in tools",
+	"udf":                      "functions in DuckDB and as tools",
+	"internal/data":            "sources, copies, views, policies",
+	"internal/find":            "ranking, embeddings, lint, usage",
+	"internal/peers":           "MCP servers that we call",
+	"internal/access":          "who calls, keys, audit",
+	"internal/sql":             "engine, guard, results, workers",
+	"internal/sql/sqltree":     "DuckDB's parse tree",
+	"internal/sql/fingerprint": "statements without literals",
+	"spicepod":                 "the file",
+	"internal/kit":             "helpers without the domain",
+}
+
+const architecturePicture = "docs/architecture.svg"
+
+// TestArchitecturePicture keeps the picture of docs/architecture.md in step with
+// the imports. go test . -run Picture -update draws it again.
+func TestArchitecturePicture(t *testing.T) {
+	want := drawArchitecture(t)
+	if *update {
+		if err := os.WriteFile(architecturePicture, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(architecturePicture)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != want {
+		t.Errorf("%s is stale: run go test . -run Picture -update", architecturePicture)
+	}
+}
+
+// groupOf returns the name of policy_test.go's layers that a package belongs to.
+func groupOf(pkg string) (group string) {
+	for _, groups := range layers {
+		for _, g := range groups {
+			if (pkg == g || strings.HasPrefix(pkg, g+"/")) && len(g) > len(group) {
+				group = g
+			}
+		}
+	}
+	return group
+}
+
+type groupSet map[string]bool
+
+// groupGraph returns the packages of each group, and the groups that it imports.
+func groupGraph(t *testing.T) (packages, imports map[string]groupSet) {
+	packages, imports = map[string]groupSet{}, map[string]groupSet{}
+	for _, s := range sources(t) {
+		from := groupOf(s.pkg)
+		if packages[from] == nil {
+			packages[from], imports[from] = groupSet{}, groupSet{}
+		}
+		packages[from][s.pkg] = true
+		for _, imp := range s.file.Imports {
+			path, _ := strconv.Unquote(imp.Path.Value)
+			if inner, ours := strings.CutPrefix(path, module); ours && groupOf(inner) != from {
+				imports[from][groupOf(inner)] = true
+			}
+		}
+	}
+	return packages, imports
+}
+
+// reduce drops the imports that follow from others: the arrows that are left
+// reach the same groups.
+func reduce(imports map[string]groupSet) map[string]groupSet {
+	reach := map[string]groupSet{}
+	for _, groups := range layers { // lower layers first
+		for _, g := range groups {
+			reach[g] = reachable(g, imports, groupSet{})
+		}
+	}
+	reduced := map[string]groupSet{}
+	for g, direct := range imports {
+		reduced[g] = maps.Clone(direct)
+		for via := range direct {
+			if reach[via][g] { // they import each other
+				continue
+			}
+			for further := range reach[via] {
+				delete(reduced[g], further)
+			}
+		}
+	}
+	return reduced
+}
+
+func reachable(g string, imports map[string]groupSet, seen groupSet) groupSet {
+	for next := range imports[g] {
+		if !seen[next] {
+			seen[next] = true
+			reachable(next, imports, seen)
+		}
+	}
+	return seen
+}
+
+const (
+	pictureWidth = 1240
+	rowGap       = 46
+	lineHeight   = 15
+	boxGap       = 16
+)
+
+type groupBox struct {
+	name       string
+	x, y, w, h int
+	purpose    []string
+	packages   []string
+}
+
+func drawArchitecture(t *testing.T) string {
+	packages, imports := groupGraph(t)
+	for g := range packages {
+		if purpose[g] == "" {
+			t.Errorf("group %q has no purpose in architecture_test.go", g)
+		}
+	}
+	boxes := map[string]*groupBox{}
+	y := 16
+	for i := len(layers) - 1; i >= 0; i-- {
+		y += layOut(layers[i], packages, boxes, y) + rowGap
+	}
+	var out strings.Builder
+	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="system-ui, sans-serif" font-size="12" xml:space="preserve">
+  <!-- Drawn by go test . -run Picture -update from the imports. Do not edit. -->
+  <defs><marker id="tip" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="7" markerHeight="7" orient="auto"><path d="M0 0 8 4 0 8z" fill="#777"/></marker></defs>
+  <rect width="100%%" height="100%%" fill="#fff"/>
+`, pictureWidth, y-rowGap+16)
+	for _, from := range slices.Sorted(maps.Keys(imports)) {
+		arrows(&out, boxes, from, reduce(imports)[from])
+	}
+	for _, name := range slices.Sorted(maps.Keys(boxes)) {
+		boxes[name].draw(&out)
+	}
+	out.WriteString("</svg>\n")
+	return out.String()
+}
+
+// layOut places the groups of a layer side by side, as wide as their packages
+// ask for, and returns the height of the row.
+func layOut(groups []string, packages map[string]groupSet, boxes map[string]*groupBox, y int) (height int) {
+	var names []string
+	total := 0
+	weight := func(g string) int { return 6 + min(len(packages[g]), 8) }
+	for _, g := range groups {
+		if packages[g] != nil {
+			names = append(names, g)
+			total += weight(g)
+		}
+	}
+	width := min(pictureWidth-2*boxGap-(len(names)-1)*boxGap, len(names)*380)
+	x := (pictureWidth - width - (len(names)-1)*boxGap) / 2
+	for _, g := range names {
+		b := &groupBox{name: g, x: x, y: y, w: width * weight(g) / total}
+		b.purpose = wrap(strings.Fields(purpose[g]), " ", b.w-20)
+		b.packages = wrap(shortNames(g, packages[g]), "  ", b.w-20)
+		b.h = 28 + lineHeight*(len(b.purpose)+len(b.packages))
+		boxes[g], x, height = b, x+b.w+boxGap, max(height, b.h)
+	}
+	for _, g := range names {
+		boxes[g].h = height
+	}
+	return height
+}
+
+// shortNames are the packages below a group, by their names within it.
+func shortNames(group string, packages groupSet) (names []string) {
+	for _, pkg := range slices.SortedFunc(maps.Keys(packages), func(a, b string) int { return cmp.Compare(a, b) }) {
+		if inner, ok := strings.CutPrefix(pkg, group+"/"); ok {
+			names = append(names, inner)
+		}
+	}
+	return names
+}
+
+// wrap fills lines of a width in pixels.
+func wrap(words []string, between string, width int) (lines []string) {
+	const perRune = 6
+	line := ""
+	for _, word := range words {
+		switch {
+		case line == "":
+			line = word
+		case len(line+between+word)*perRune > width:
+			lines, line = append(lines, line), word
+		default:
+			line += between + word
+		}
+	}
+	if line != "" {
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+func (b *groupBox) draw(out *strings.Builder) {
+	fill := "#eef4ff"
+	if !strings.HasPrefix(b.name, "internal/") {
+		fill = "#fff7e0"
+	}
+	fmt.Fprintf(out, `  <rect x="%d" y="%d" width="%d" height="%d" rx="6" fill="%s" stroke="#444"/>`+"\n", b.x, b.y, b.w, b.h, fill)
+	text := func(dy int, style, s string) {
+		fmt.Fprintf(out, `  <text x="%d" y="%d"%s>%s</text>`+"\n", b.x+10, b.y+dy, style, html.EscapeString(s))
+	}
+	text(18, ` font-weight="600" font-size="13"`, b.name)
+	for i, line := range append(b.purpose, b.packages...) {
+		style := ""
+		if i < len(b.purpose) {
+			style = ` fill="#555"`
+		}
+		text(34+i*lineHeight, style, line)
+	}
+}
+
+// arrows draws what a group imports: from its lower edge, or beside it to a
+// group of its own layer.
+func arrows(out *strings.Builder, boxes map[string]*groupBox, from string, to groupSet) {
+	a := boxes[from]
+	targets := slices.SortedFunc(maps.Keys(to), func(x, y string) int { return cmp.Compare(boxes[x].x, boxes[y].x) })
+	for i, name := range targets {
+		b := boxes[name]
+		if a.y == b.y {
+			x1, x2, mid := a.x+a.w, b.x, a.y+a.h/2
+			if b.x < a.x {
+				x1, x2 = a.x, b.x+b.w
+			}
+			lift := 0
+			if max(x1, x2)-min(x1, x2) > 2*boxGap { // over the boxes between
+				x1, x2, lift, mid = a.x+a.w/2, b.x+b.w/2, 26, a.y
+			}
+			fmt.Fprintf(out, `  <path d="M%d %d C%d %d %d %d %d %d" fill="none" stroke="#777" marker-end="url(#tip)"/>`+"\n", x1, mid, x1, mid-lift, x2, mid-lift, x2, mid)
+			continue
+		}
+		x1 := a.x + a.w*(i+1)/(len(targets)+1)
+		x2 := min(max(x1, b.x+20), b.x+b.w-20)
+		y1, y2 := a.y+a.h, b.y
+		fmt.Fprintf(out, `  <path d="M%d %d C%d %d %d %d %d %d" fill="none" stroke="#777" marker-end="url(#tip)"/>`+"\n", x1, y1, x1, y1+30, x2, y2-30, x2, y2)
+	}
+}
