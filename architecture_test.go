@@ -197,7 +197,7 @@ func layOut(groups []string, packages map[string]groupSet, boxes map[string]*gro
 
 // shortNames are the packages below a group, by their names within it.
 func shortNames(group string, packages groupSet) (names []string) {
-	for _, pkg := range slices.SortedFunc(maps.Keys(packages), func(a, b string) int { return cmp.Compare(a, b) }) {
+	for _, pkg := range slices.Sorted(maps.Keys(packages)) {
 		if inner, ok := strings.CutPrefix(pkg, group+"/"); ok {
 			names = append(names, inner)
 		}
@@ -248,7 +248,9 @@ func (b *groupBox) draw(out *strings.Builder) {
 // group of its own layer.
 func arrows(out *strings.Builder, boxes map[string]*groupBox, from string, to groupSet) {
 	a := boxes[from]
-	targets := slices.SortedFunc(maps.Keys(to), func(x, y string) int { return cmp.Compare(boxes[x].x, boxes[y].x) })
+	targets := slices.SortedFunc(maps.Keys(to), func(x, y string) int {
+		return cmp.Or(cmp.Compare(boxes[x].x, boxes[y].x), cmp.Compare(x, y))
+	})
 	for i, name := range targets {
 		b := boxes[name]
 		if a.y == b.y {

@@ -70,7 +70,7 @@ func (c *conn) end(err error) {
 		why = sqlstate.Errorf(sqlstate.Protocol, "", "%s", err)
 	}
 	c.out.send(why.Response("FATAL"))
-	_ = c.out.flush() // kept in out.err
+	_ = c.out.flush() // stored in out.err
 }
 
 func (c *conn) talk(ctx context.Context) error {
@@ -114,7 +114,7 @@ func (c *conn) handle(ctx context.Context, m pgproto3.FrontendMessage) error {
 	}
 	switch m.(type) {
 	case *pgproto3.Flush:
-		_ = c.out.flush() // kept in out.err
+		_ = c.out.flush() // stored in out.err
 		return nil
 	case *pgproto3.CopyData, *pgproto3.CopyDone, *pgproto3.CopyFail:
 		return nil // of a COPY that was refused
@@ -132,7 +132,7 @@ func (c *conn) handle(ctx context.Context, m pgproto3.FrontendMessage) error {
 	}
 	c.skip = true
 	err = c.fail(err)
-	_ = c.out.flush() // kept in out.err; a client that sends Flush waits for it, and Sync only after it
+	_ = c.out.flush() // stored in out.err; a client that sends Flush waits for it, and Sync only after it
 	return err
 }
 

@@ -264,8 +264,12 @@ func (g *copyOptions) copy() (*wire.Copy, error) {
 		return nil, err
 	}
 	for name, to := range map[string]*byte{"delimiter": &o.Delimiter, "quote": &o.Quote, "escape": &o.Escape} {
-		if err := g.oneByte(name, to); err != nil {
-			return nil, err
+		switch value, given := g.values[name]; {
+		case !given:
+		case len(value) != 1:
+			return nil, sqlstate.Errorf(sqlstate.Unsupported, "", "COPY %s must be a single one-byte character", strings.ToUpper(name))
+		default:
+			*to = value[0]
 		}
 	}
 	if _, given := g.values["escape"]; !given {
@@ -293,19 +297,6 @@ func (g *copyOptions) switched(name string) (bool, error) {
 		return false, nil
 	}
 	return false, sqlstate.Errorf(sqlstate.Syntax, "use true or false", "COPY %s %q is not a boolean", strings.ToUpper(name), g.values[name])
-}
-
-// oneByte sets what an option gives, a character of one byte.
-func (g *copyOptions) oneByte(name string, to *byte) error {
-	value, given := g.values[name]
-	switch {
-	case !given:
-	case len(value) != 1:
-		return sqlstate.Errorf(sqlstate.Unsupported, "", "COPY %s must be a single one-byte character", strings.ToUpper(name))
-	default:
-		*to = value[0]
-	}
-	return nil
 }
 
 // checkCopy refuses what could not be read back.

@@ -147,8 +147,8 @@ func TestHeldSettings(t *testing.T) {
 	}
 }
 
-// TestPlansAreCopies: a plan that is remembered does not hold the script that
-// its statement is a part of, and counts the types that the client tells.
+// TestPlansAreCopies: a cached plan does not hold the script that
+// its statement is a part of, and counts the types that the client gives.
 func TestPlansAreCopies(t *testing.T) {
 	c := &conn{server: New(Options{}), store: newStore()}
 	defer c.server.Close()

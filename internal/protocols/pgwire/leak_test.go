@@ -13,7 +13,7 @@ import (
 )
 
 // TestManyClients has 200 clients, of whom half leave in the midst of a
-// result. Nobody else notices, and nothing is left of them.
+// result. No one else notices, and nothing is left of them.
 func TestManyClients(t *testing.T) {
 	f := serve(t, nil)
 	before := runtime.NumGoroutine()

@@ -71,13 +71,13 @@ func (o *output) flush() error {
 // ease flushes when much was collected.
 func (o *output) ease() {
 	if len(o.buf) >= wire.Chunk {
-		_ = o.flush() // kept in o.err
+		_ = o.flush() // stored in o.err
 	}
 }
 
 // rest flushes and frees a large buffer, before waiting for the client.
 func (o *output) rest() {
-	_ = o.flush() // kept in o.err
+	_ = o.flush() // stored in o.err
 	if cap(o.buf) > keepBuffer {
 		o.buf = nil
 	}

@@ -1113,7 +1113,7 @@ func TestParametersOfNoTypeAreText(t *testing.T) {
 	}
 }
 
-// What the door asks for itself is no statement of the client's.
+// Descriptions that the server requests itself are not statements of the client.
 func TestFailedStatementsOfClientsAreAudited(t *testing.T) {
 	var log bytes.Buffer
 	f := serve(t, func(o *pgwire.Options) {

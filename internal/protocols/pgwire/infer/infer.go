@@ -88,7 +88,7 @@ func (q *Query) complete(ctx context.Context, d *engine.Description) (text strin
 	q.operandsOf(ctx, untyped)
 	lists := q.listsOf(ctx, untyped)
 	maps.Copy(types, lists)
-	out := &engine.Description{Columns: d.Columns, Params: slices.Clone(d.Params), Write: d.Write}
+	out := &engine.Description{Columns: d.Columns, Params: slices.Clone(d.Params), Write: d.Write, Files: d.Files}
 	for i, param := range d.Params {
 		if t := types[param.Name]; t != nil {
 			out.Params[i].Type = t

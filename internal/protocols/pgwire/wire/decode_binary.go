@@ -121,8 +121,8 @@ func timestampText(at int64, zone string) []byte {
 	return append(buf, zone...)
 }
 
-// duckEra appends what DuckDB wants behind a date before the first year: in a
-// timestamp it stands before the time.
+// duckEra appends what DuckDB expects after a date before the first year: in a
+// timestamp it precedes the time.
 func duckEra(buf []byte, days int64) []byte {
 	if days < firstDay {
 		return append(buf, " (BC)"...)
