@@ -12,6 +12,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/kit/nearest"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
+	"github.com/spiced-sql/spiced/internal/sql/activity"
 	"github.com/spiced-sql/spiced/tools"
 )
 
@@ -55,7 +56,7 @@ func (r *Registry) Invoke(ctx context.Context, c Call) tools.Result {
 	if c.Events != nil {
 		c.Events(Event{Type: EventToolCall, CallID: id, Tool: c.Name, Arguments: c.Arguments})
 	}
-	a := &attempt{registry: r, call: c}
+	a := &attempt{registry: r, call: c, id: id}
 	result := a.run(ctx)
 	result.Metrics.LatencyMS = milliseconds(r.opts.Now().Sub(began))
 	if c.Scope.Trace != (caller.Trace{}) {
@@ -82,6 +83,7 @@ const maxChanges = 5
 type attempt struct {
 	registry *Registry
 	call     Call
+	id       string // of the call
 	catalog  *Catalog
 	entry    *entry
 	input    tools.Input // empty until it is checked
@@ -232,6 +234,10 @@ func (a *attempt) plan(ctx context.Context, in tools.Input) (tools.Output, error
 
 // execute runs the tool within its limits and checks what it gives.
 func (a *attempt) execute(ctx context.Context, in tools.Input) (tools.Output, error) {
+	ctx, entry := a.registry.opts.Activity.Begin(ctx, activity.Work{
+		ID: a.id, Kind: activity.ToolCall, Owner: in.Scope.Owner(), Protocol: string(in.Scope.Protocol), Name: a.entry.def.Name,
+	})
+	defer entry.End()
 	limited, cancel := context.WithTimeoutCause(ctx, in.Limits.Timeout, errTimeout)
 	defer cancel()
 	out, err := a.guarded(limited, in)
@@ -276,6 +282,8 @@ func (a *attempt) ended(ctx, limited context.Context, in tools.Input, err error)
 			Code: tools.CodeTimeout, Retryable: true, Cause: err,
 			Message: fmt.Sprintf("%s took longer than %s, its time limit", a.entry.def.Name, in.Limits.Timeout),
 		}
+	case errors.Is(context.Cause(ctx), activity.ErrCancelled):
+		return &tools.Error{Code: tools.CodeCancelled, Cause: activity.ErrCancelled, Message: "the call was cancelled by its owner"}
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return &tools.Error{Code: tools.CodeTimeout, Retryable: true, Cause: err, Message: "the call took longer than its caller waits"}
 	case ctx.Err() != nil:

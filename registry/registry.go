@@ -9,6 +9,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/access/audit"
 	"github.com/spiced-sql/spiced/internal/find/usage"
 	"github.com/spiced-sql/spiced/internal/kit/telemetry"
+	"github.com/spiced-sql/spiced/internal/sql/activity"
 )
 
 // Options configures [New]. The zero value is ready to use.
@@ -17,6 +18,8 @@ type Options struct {
 	Metrics *telemetry.Metrics // nil: nothing is counted there
 	Log     *slog.Logger       // nil: discarded
 	Audit   *audit.Log         // nil: calls are not audited
+	// Activity lists the calls that run; nil: one of the registry's own.
+	Activity *activity.Table
 	// VectorDir keeps vectors over restarts; "" forgets them.
 	VectorDir string
 	Now       func() time.Time // nil: time.Now
@@ -39,6 +42,9 @@ func New(o Options) *Registry {
 	r := &Registry{opts: o, log: o.Log, cache: newCache(), run: rand.Text()}
 	if r.log == nil {
 		r.log = slog.New(slog.DiscardHandler)
+	}
+	if r.opts.Activity == nil {
+		r.opts.Activity = &activity.Table{}
 	}
 	if r.opts.Now == nil {
 		r.opts.Now = time.Now

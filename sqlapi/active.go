@@ -5,13 +5,16 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
+	"github.com/spiced-sql/spiced/internal/sql/activity"
 )
 
 type activeQuery struct {
-	QueryID     string `json:"query_id"`
-	Protocol    string `json:"protocol"`
-	SQLPreview  string `json:"sql_preview"`
-	StartedAtMS int64  `json:"started_at_ms"`
+	QueryID     string        `json:"query_id"`
+	Kind        activity.Kind `json:"kind"`
+	Protocol    string        `json:"protocol"`
+	Name        string        `json:"name,omitempty"`
+	SQLPreview  string        `json:"sql_preview"`
+	StartedAtMS int64         `json:"started_at_ms"`
 }
 
 type activeQueries struct {
@@ -19,15 +22,15 @@ type activeQueries struct {
 	TotalCount int           `json:"total_count"`
 }
 
-// active lists the caller's statements that run.
+// active lists the caller's work.
 func (a *API) active(w http.ResponseWriter, r *http.Request) error {
 	who, err := callerOf(w, r, caller.HTTP)
 	if err != nil {
 		return err
 	}
 	list := activeQueries{Queries: []activeQuery{}}
-	for _, q := range a.opts.Queries.Active(who.Owner()) {
-		list.Queries = append(list.Queries, activeQuery{q.ID, string(q.Door), q.SQL, q.Began.UnixMilli()})
+	for _, q := range a.opts.Queries.Activity().List(who.Owner()) {
+		list.Queries = append(list.Queries, activeQuery{q.ID, q.Kind, q.Protocol, q.Name, q.SQL, q.Began.UnixMilli()})
 	}
 	list.TotalCount = len(list.Queries)
 	return writeJSON(w, http.StatusOK, list)
@@ -38,15 +41,15 @@ type queryStatus struct {
 	Status  string `json:"status"`
 }
 
-// cancelActive ends a statement of the caller's.
+// cancelActive cancels work of the caller.
 func (a *API) cancelActive(w http.ResponseWriter, r *http.Request) error {
 	who, err := callerOf(w, r, caller.HTTP)
 	if err != nil {
 		return err
 	}
 	id := r.PathValue("id")
-	if !a.opts.Queries.Cancel(who.Owner(), id) {
-		return newError(codeNoQuery, "it may have ended, or be somebody else's", "no statement runs under the id %q", truncate.Ellipsis(id, maxShown))
+	if !a.opts.Queries.Activity().Cancel(who.Owner(), id) {
+		return newError(codeNoQuery, "it may have ended, or belong to another caller", "no statement runs under the id %q", truncate.Ellipsis(id, maxShown))
 	}
 	return writeJSON(w, http.StatusOK, queryStatus{id, "cancelled"})
 }
@@ -54,10 +57,12 @@ func (a *API) cancelActive(w http.ResponseWriter, r *http.Request) error {
 func activeRoute() route {
 	return route{
 		method: "GET", path: "/v1/sql/active", id: "active_queries", tag: "SQL", scoped: true, free: true,
-		summary: "List your statements that run.",
-		about:   "Those of the same key and user, whatever door they came in by; sql_preview has no literals.",
+		summary: "List your running statements, tool calls and chats.",
+		about: "Those of the same key and user, over every protocol. kind is statement, tool_statement (a statement that a tool runs), " +
+			"tool_call or chat; name is the tool or model; sql_preview is the statement without its literals. Any of them can be " +
+			"cancelled by its query_id.",
 		answers: []answer{
-			{http.StatusOK, "The statements, the oldest first.", asJSON(ref("ActiveQueries"), "")},
+			{http.StatusOK, "The running work, oldest first.", asJSON(ref("ActiveQueries"), "")},
 			failure(http.StatusBadRequest, "A header is wrong."),
 		},
 		handle: (*API).active,
@@ -67,12 +72,12 @@ func activeRoute() route {
 func cancelActiveRoute() route {
 	return route{
 		method: "POST", path: "/v1/sql/{id}/cancel", id: "cancel_query", tag: "SQL", scoped: true, free: true,
-		summary: "End one of your statements.",
+		summary: "Cancel a running statement, tool call or chat of yours.",
 		params:  []param{{"id", "path", "from /v1/sql/active, or the X-Spiced-Query-Id of its answer", text("")}},
 		answers: []answer{
-			{http.StatusOK, "It was told to end.", asJSON(ref("QueryStatus"), `{"query_id":"8c6f…","status":"cancelled"}`)},
+			{http.StatusOK, "Cancellation requested.", asJSON(ref("QueryStatus"), `{"query_id":"8c6f…","status":"cancelled"}`)},
 			failure(http.StatusBadRequest, "A header is wrong."),
-			failure(http.StatusNotFound, "No statement of yours runs under that id."),
+			failure(http.StatusNotFound, "No work of yours runs under that id."),
 		},
 		handle: (*API).cancelActive,
 	}

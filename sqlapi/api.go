@@ -101,7 +101,7 @@ type API struct {
 	log     *slog.Logger
 	metrics *telemetry.Metrics
 	mux     *http.ServeMux
-	running *running         // chats
+	chats   chan struct{}    // a slot for each that runs
 	answers *responses.Store // for requests that continue them
 	routes  []route
 	openAPI []byte
@@ -112,7 +112,7 @@ type API struct {
 func New(opts Options) *API {
 	a := &API{opts: withDefaults(opts), mux: http.NewServeMux(), routes: routes()}
 	a.log, a.metrics = a.opts.Log, a.opts.Metrics
-	a.running, a.answers = &running{limit: a.opts.MaxChats}, responses.NewStore(responses.StoreOptions{})
+	a.chats, a.answers = make(chan struct{}, a.opts.MaxChats), responses.NewStore(responses.StoreOptions{})
 	a.openAPI = mustOpenAPI(a.routes, opts.Version)
 	a.cache = newResultCache()
 	alike := map[string][]route{}

@@ -34,16 +34,16 @@ func (a *API) chat(d *door, w http.ResponseWriter, r *http.Request) error {
 	}
 	who.Model, t.events = t.request.Model, includesEvents(r)
 	note(w, slog.String("model", truncate.Ellipsis(t.request.Model, maxShown)), slog.Bool("stream", t.request.Stream))
-	ctx, job, err := a.running.begin(r.Context(), who)
+	ctx, entry, end, err := a.begin(r.Context(), who)
 	if err != nil {
 		return err
 	}
-	defer job.end()
+	defer end()
 	events, err := a.opts.Chats.Chat(ctx, t.request, who)
 	switch {
 	case err != nil:
 	case t.request.Stream:
-		s := &chatStream{sse: newSSE(w, a.opts.KeepAlive, job.cancel), turn: t}
+		s := &chatStream{sse: newSSE(w, a.opts.KeepAlive, entry.Cancel), turn: t}
 		defer s.stop()
 		err = a.stream(ctx, s, events)
 	default:

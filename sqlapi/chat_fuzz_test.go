@@ -7,6 +7,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/spiced-sql/spiced/internal/sql/query"
 )
 
 // FuzzDoors sends any body to any door whose model echoes: what comes back is
@@ -23,7 +25,7 @@ func FuzzDoors(f *testing.F) {
 	f.Add(1, `{"model":"m","stream":true,"max_tokens":1,"messages":[{"role":"user","content":[{"type":"text","text":"s"}]}],"tools":[{"name":"f","input_schema":{"type":"object"}},{"type":"web_search_20250305","name":"web_search"}]}`)
 	f.Add(2, `{"model":"m","stream":true,"instructions":"i","input":[{"role":"user","content":[{"type":"input_text","text":"s"}]},{"type":"item_reference","id":"x"}],"tools":[{"type":"function","name":"f","parameters":{}}]}`)
 	f.Add(2, `{"model":"m","input":"x","previous_response_id":"resp_1"}`)
-	api := New(Options{Chats: echoes()})
+	api := New(Options{Queries: query.New(query.Options{}), Chats: echoes()})
 	f.Fuzz(func(t *testing.T, door int, body string) {
 		form := forms[(door%len(forms)+len(forms))%len(forms)]
 		r := httptest.NewRequest(http.MethodPost, form.path, strings.NewReader(body))

@@ -16,6 +16,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/toolloop"
+	"github.com/spiced-sql/spiced/internal/sql/activity"
 	"github.com/spiced-sql/spiced/internal/test/wait"
 	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/tools"
@@ -548,7 +549,7 @@ func TestCancel(t *testing.T) {
 		f.want(f.send("POST", path, ""), 404, "no request runs")
 		f.want(f.send("POST", path, "", headerUser, "bob"), 404, "no request runs")
 		f.want(f.send("POST", path, "", headerUser, "ada"), 200, `{"cancelled":true}`)
-		if err := <-ended; !errors.Is(err, errStopped) {
+		if err := <-ended; !errors.Is(err, activity.ErrCancelled) {
 			t.Errorf("got %v", err)
 		}
 		readUntil(t, lines, errStopped.Message)

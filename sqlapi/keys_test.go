@@ -135,6 +135,7 @@ func TestActiveQueriesAreTheOwners(t *testing.T) {
 	if strings.Contains(mine.body, "secret") || !strings.Contains(mine.body, `"total_count":1`) {
 		t.Fatalf("my statements: %s", mine.body)
 	}
+	f.want(mine, 200, `"kind":"statement","protocol":"http","sql_preview":`)
 	id := between(mine.body, `"query_id":"`, `"`)
 	f.want(f.send("GET", "/v1/sql/active", "", "X-API-Key", writeKey), 200, `"total_count":0`)
 	f.want(f.send("POST", "/v1/sql/"+id+"/cancel", "", "X-API-Key", writeKey), 404, "")

@@ -41,9 +41,9 @@ func (a *API) nsql(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	who.Model = q.Model
-	ctx, job, err := a.running.begin(r.Context(), who)
+	ctx, _, end, err := a.begin(r.Context(), who)
 	if err == nil {
-		defer job.end()
+		defer end()
 		err = blame(ctx, a.question(w, r.WithContext(ctx), q, who))
 	}
 	var failed *chat.Error

@@ -154,8 +154,9 @@ var runtimeSchemas = map[string]schema{
 	),
 	"ActiveQueries": object(
 		must("queries", listOf(object(
-			must("query_id", text("A UUID.")), must("protocol", text("The door: http, postgres, flight, queries.")),
-			must("sql_preview", text("Without literals.")), must("started_at_ms", integer("Milliseconds since 1970.")),
+			must("query_id", text("A UUID, or the X-Request-Id of a chat.")), must("kind", oneOf("statement", "tool_statement", "tool_call", "chat")),
+			must("protocol", text("http, postgres, flight, queries; of tool calls also chat, sql, mcp.")), may("name", text("Of the tool or model.")),
+			must("sql_preview", text("Without literals; empty for tool calls and chats.")), must("started_at_ms", integer("Milliseconds since 1970.")),
 		))),
 		must("total_count", integer("")),
 	),

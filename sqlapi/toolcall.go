@@ -1,12 +1,14 @@
 package sqlapi
 
 import (
+	"errors"
 	"log/slog"
 	"net/http"
 	"strings"
 
 	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
+	"github.com/spiced-sql/spiced/internal/sql/activity"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/tools"
@@ -131,7 +133,9 @@ func callError(failed *tools.Error) *requestError {
 	e := &requestError{Code: engine.Code(failed.Code), Message: failed.Message, Hint: failed.Hint}
 	switch failed.Code {
 	case tools.CodeCancelled:
-		e.Code = codeShuttingDown // whoever left is not told
+		if !errors.Is(failed, activity.ErrCancelled) {
+			e.Code = codeShuttingDown // a client that left gets no answer
+		}
 	case tools.CodeInternal:
 		e.Message, e.Hint, e.cause = internalErrorMessage, "", failed
 		if failed.Cause != nil {

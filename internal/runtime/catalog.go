@@ -9,6 +9,7 @@ import (
 
 	"github.com/spiced-sql/spiced/functions"
 	"github.com/spiced-sql/spiced/internal/find/search"
+	"github.com/spiced-sql/spiced/internal/sql/query"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/spicepod"
@@ -33,7 +34,7 @@ func (a *attempt) makeTools(g *Generation) (err error) {
 // catalog returns the tools of g.
 func (a *attempt) catalog(g *Generation) (*registry.Catalog, error) {
 	t := a.pod.Runtime.Tools
-	g.tools = udf.NewToolSet(a.s.db, a.set, udf.ToolOptions{Traits: a.traits.of, Results: a.s.results}, a.old.tools)
+	g.tools = udf.NewToolSet(query.ToolDB{DB: a.s.DB()}, a.set, udf.ToolOptions{Traits: a.traits.of, Results: a.s.results}, a.old.tools)
 	contents := registry.Contents{
 		Generation: g.Number, Embeddings: a.build.embeddings, EmbeddingModel: t.EmbeddingModel,
 		Search: searchSettings(t.Search), Functions: owners(a.set), Hidden: a.hidden(g),

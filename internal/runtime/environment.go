@@ -8,6 +8,7 @@ import (
 
 	"github.com/spiced-sql/spiced/functions"
 	"github.com/spiced-sql/spiced/internal/access/caller"
+	"github.com/spiced-sql/spiced/internal/sql/query"
 	"github.com/spiced-sql/spiced/spicepod"
 	"github.com/spiced-sql/spiced/tools/builtin"
 )
@@ -15,7 +16,7 @@ import (
 // ToolEnv returns what the built-in tools read: always the current state.
 func (s *services) ToolEnv() builtin.Env {
 	return builtin.Env{
-		SQL: s.db, Datasets: s.toolDatasets, Readiness: s.readiness, Indexes: s.tools.indexes, Results: s.results,
+		SQL: query.ToolDB{DB: s.DB()}, Datasets: s.toolDatasets, Readiness: s.readiness, Indexes: s.tools.indexes, Results: s.results,
 		Functions: func() *functions.Set {
 			if g := s.Current(); g != nil {
 				return g.Functions

@@ -19,6 +19,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/llm/toolloop"
 	"github.com/spiced-sql/spiced/internal/peers/mcpclient"
 	"github.com/spiced-sql/spiced/internal/peers/mcplock"
+	"github.com/spiced-sql/spiced/internal/sql/activity"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/query"
 	"github.com/spiced-sql/spiced/internal/sql/results"
@@ -32,6 +33,7 @@ import (
 type services struct {
 	serving
 	log      *slog.Logger
+	activity activity.Table     // what runs for clients
 	metrics  *telemetry.Metrics // nil: none
 	audit    *audit.Log         // nil: nothing is audited
 	settings spicepod.Runtime   // at start
@@ -125,7 +127,7 @@ func (s *services) openTools(opts Options, reload func(trigger string)) (err err
 	})
 	t.indexes = builtin.NewIndexes()
 	t.memory = toolloop.NewMemory(toolloop.MemoryLimits{})
-	t.registry = registry.New(registry.Options{Usage: t.usage, Metrics: s.metrics, Log: s.log, Audit: s.audit, VectorDir: vectors})
+	t.registry = registry.New(registry.Options{Usage: t.usage, Metrics: s.metrics, Log: s.log, Audit: s.audit, Activity: &s.activity, VectorDir: vectors})
 	if s.metrics != nil {
 		s.metrics.WatchToolCache(func() (entries, bytes int64, hits, misses uint64) {
 			c := t.registry.CacheStats()
@@ -235,6 +237,9 @@ func (s *services) Results() *results.Store { return s.results }
 
 // Audit returns the audit log; nil writes nothing.
 func (s *services) Audit() *audit.Log { return s.audit }
+
+// Activity returns the table of what runs for clients.
+func (s *services) Activity() *activity.Table { return &s.activity }
 
 // Isolates reports whether a client's statement runs in a worker, as
 // runtime.query.isolate says. With workers, statements that models write always

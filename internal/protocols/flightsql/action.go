@@ -156,7 +156,7 @@ func (s *service) cancel(ctx context.Context, info *flight.FlightInfo) error {
 	if err != nil {
 		return err
 	}
-	if !s.running.cancel(c.Owner(), t.ID) {
+	if !s.opts.Query.Activity().Cancel(c.Owner(), t.ID) {
 		return errNotRunning
 	}
 	return nil

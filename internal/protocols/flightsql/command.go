@@ -120,7 +120,7 @@ func (s *service) DoGet(ticket *flight.Ticket, stream flight.FlightService_DoGet
 func (s *service) unread(principal string) error {
 	total, own := s.buffers.lent.bytes(principal)
 	if total > s.maxUnread || principal != "" && own > s.maxUnread/2 {
-		return errManyRuns
+		return errManyResults
 	}
 	return nil
 }

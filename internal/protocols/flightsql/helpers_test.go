@@ -220,7 +220,7 @@ func wantCode(t testing.TB, err error, code codes.Code, text string) {
 func (h *harness) idle(t testing.TB) {
 	t.Helper()
 	wait.Until(t, "no statement runs", func() bool {
-		return h.db.Stats() == (engine.Stats{}) && len(h.queries.Active(caller.Caller{}.Owner())) == 0
+		return h.db.Stats() == (engine.Stats{}) && len(h.queries.Activity().List(caller.Caller{}.Owner())) == 0
 	})
 }
 

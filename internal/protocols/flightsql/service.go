@@ -26,7 +26,7 @@ type service struct {
 	log      *slog.Logger
 	sealer   sealer
 	prepared preparedTable
-	running  running
+	results  chan struct{} // a slot for each that is sent
 	arriving arriving
 	buffers  bufferPool
 	sending  sync.WaitGroup // of results; see unhindered
@@ -37,7 +37,7 @@ type service struct {
 }
 
 func newService(o Options) *service {
-	s := &service{opts: o, log: o.Log, sealer: mustSealer(), now: time.Now, stallLimit: stallLimit, maxUnread: maxUnread}
+	s := &service{opts: o, log: o.Log, sealer: mustSealer(), now: time.Now, results: make(chan struct{}, maxResults), stallLimit: stallLimit, maxUnread: maxUnread}
 	s.prepared.now = func() time.Time { return s.now() }
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/spiced-sql/spiced/internal/access/audit"
+	"github.com/spiced-sql/spiced/internal/sql/activity"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/format"
 	"github.com/spiced-sql/spiced/internal/sql/query"
@@ -154,14 +155,18 @@ func (s *service) sendTicket(handle []byte, stream grpc.ServerStream) error {
 		return err
 	}
 	defer end()
-	ctx, cancel := context.WithCancelCause(stream.Context())
-	defer cancel(nil)
-	done, err := s.running.begin(&run{c.Owner(), t.ID, cancel})
-	if err != nil {
-		return err
+	select {
+	case s.results <- struct{}{}:
+		defer func() { <-s.results }()
+	default:
+		return errManyResults
 	}
-	defer done()
-	err = s.unhindered(ctx, func() error { return s.send(ctx, cancel, req, t.Columns, stream) })
+	ctx, entry := s.opts.Query.Activity().Begin(stream.Context(), activity.Work{
+		ID: t.ID, Kind: activity.Statement, Owner: c.Owner(), Protocol: string(query.Flight), SQL: req.SQL,
+	})
+	defer entry.End()
+	req.Entry = entry
+	err = s.unhindered(ctx, func() error { return s.send(ctx, req, t.Columns, stream) })
 	var ours *engine.Error
 	if err != nil && errors.As(context.Cause(ctx), &ours) {
 		return ours // the engine knows only that it was cancelled
@@ -200,15 +205,21 @@ func (s *service) unhindered(ctx context.Context, f func() error) error {
 	}
 }
 
+// Errors of results.
+var (
+	errStalled     = &engine.Error{Code: engine.CodeCancelled, Message: "the client does not read", Offset: -1}
+	errManyResults = &engine.Error{Code: engine.CodeBusy, Message: "too many results are being sent", Hint: "try again in a moment", Offset: -1}
+)
+
 // send runs a statement and sends its rows, unless their columns differ from those
 // that were announced.
-func (s *service) send(ctx context.Context, cancel context.CancelCauseFunc, req query.Request, announced []byte, stream grpc.ServerStream) error {
+func (s *service) send(ctx context.Context, req query.Request, announced []byte, stream grpc.ServerStream) error {
 	rows, err := s.opts.Query.Query(ctx, req)
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
-	stall := time.AfterFunc(s.stallLimit, func() { cancel(errStalled) })
+	stall := time.AfterFunc(s.stallLimit, func() { req.Entry.Cancel(errStalled) })
 	defer stall.Stop()
 	if announced != nil && !bytes.Equal(announced, digest(rows.Columns())) {
 		err = errColumnsChanged

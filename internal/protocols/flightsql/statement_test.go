@@ -313,7 +313,7 @@ func TestClientThatLeavesEndsItsStatement(t *testing.T) {
 	h := serve(t)
 	ctx, leave := context.WithCancel(t.Context())
 	_, reader := begun(t, ctx, h.client(t))
-	if n := len(h.queries.Active(caller.Caller{}.Owner())); n != 1 {
+	if n := len(h.queries.Activity().List(caller.Caller{}.Owner())); n != 1 {
 		t.Errorf("%d statements run", n)
 	}
 	leave()

@@ -214,8 +214,8 @@ func TestShutdown(t *testing.T) {
 	}
 	wait.Until(t, "the statement can be cancelled", func() bool { // the server takes no cancel request any more
 		owner := caller.Caller{UserID: "ann"}.Owner()
-		active := service.Active(owner)
-		return len(active) == 1 && service.Cancel(owner, active[0].ID)
+		active := service.Activity().List(owner)
+		return len(active) == 1 && service.Activity().Cancel(owner, active[0].ID)
 	})
 	if got := busy.answers(); got != "57014 I" {
 		t.Errorf("the busy client: %s", got)

@@ -51,6 +51,7 @@ type Rows struct {
 	err       error        // of the producer; read after chunks is closed
 	rows      int64
 	closed    atomic.Bool
+	onClose   func()
 }
 
 // chunksAhead is how many chunks DuckDB may be ahead of the reader: about as many
@@ -133,9 +134,13 @@ func waitError(ctx context.Context, err error, limits Limits) error {
 	return AsError(err)
 }
 
-// stopped returns the error of a statement whose context ended.
+// stopped returns the error of a statement whose context ended: the cause of the
+// context, if that is an [*Error].
 func stopped(ctx context.Context, limits Limits) *Error {
+	var own *Error
 	switch cause := context.Cause(ctx); {
+	case errors.As(cause, &own):
+		return own
 	case errors.Is(cause, errTimeout):
 		return newError(CodeTimeout, "make it cheaper, or raise runtime.query.timeout",
 			"the statement took longer than %s", limits.Timeout)
@@ -278,7 +283,13 @@ func (r *Rows) Close() {
 	}
 	r.cancel()
 	r.discard()
+	if r.onClose != nil {
+		r.onClose()
+	}
 }
+
+// OnClose sets what Close calls when it first closes the rows.
+func (r *Rows) OnClose(f func()) { r.onClose = f }
 
 // discard frees the chunks that no one will read. The producer frees those that it
 // adds later.

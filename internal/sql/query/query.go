@@ -1,10 +1,9 @@
-// Package query is the one door to the engine for the statements of clients:
-// HTTP, the PostgreSQL protocol, Flight SQL and submitted queries all run
-// theirs here.
+// Package query runs the statements of clients: those of HTTP, the PostgreSQL
+// protocol, Flight SQL and submitted queries.
 //
-// It gives each statement an id under which its owner can see and cancel it,
-// settles whether it runs in a worker, and, when its rows are closed, counts
-// and audits it.
+// It lists each statement in the [activity.Table], where its owner can see and
+// cancel it, decides whether it runs in a worker, and counts and audits it when
+// its rows are closed.
 //
 //	service := query.New(query.Options{DB: db, Usage: registry, Metrics: metrics})
 //	rows, err := service.Query(ctx, query.Request{Request: engine.Request{SQL: sql}, Caller: who, Door: query.Postgres})
@@ -22,6 +21,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/access/audit"
 	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/kit/telemetry"
+	"github.com/spiced-sql/spiced/internal/sql/activity"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/fingerprint"
 )
@@ -56,6 +56,9 @@ type Request struct {
 	Remote  string // the client's address, where it is known
 	ByModel bool   // a model wrote the statement
 	Probe   bool   // the door describes it for itself: it is nobody's, and not recorded
+	// Entry lists the statement, where its protocol has begun it already; the
+	// context is the entry's then. Nil: the statement gets one.
+	Entry *activity.Entry
 }
 
 // Usage counts the declared functions that statements use.
@@ -70,10 +73,11 @@ type Usage interface {
 
 // Options configures [New]. DB is required.
 type Options struct {
-	DB      Engine
-	Usage   Usage              // nil: the use of functions is not counted
-	Metrics *telemetry.Metrics // nil: not counted
-	Audit   *audit.Log         // nil: not audited
+	DB       Engine
+	Usage    Usage              // nil: the use of functions is not counted
+	Metrics  *telemetry.Metrics // nil: not counted
+	Audit    *audit.Log         // nil: not audited
+	Activity *activity.Table    // nil: of its own
 	// Isolate says whether a statement runs in a worker; nil: none does.
 	Isolate func(Request) bool
 	// Refuse, if set, returns why no statement is taken any more, or nil.
@@ -81,22 +85,26 @@ type Options struct {
 }
 
 // Service runs statements. It is safe for concurrent use.
-type Service struct {
-	opts   Options
-	active active
-}
+type Service struct{ opts Options }
 
 // New makes a service.
-func New(opts Options) *Service { return &Service{opts: opts} }
+func New(opts Options) *Service {
+	if opts.Activity == nil {
+		opts.Activity = &activity.Table{}
+	}
+	return &Service{opts}
+}
+
+// Activity lists the statements that run, and what else runs for clients.
+func (s *Service) Activity() *activity.Table { return s.opts.Activity }
 
 // Rows is the result of a statement. Close it: that counts it.
 type Rows struct {
 	*engine.Rows
 	service *Service
 	req     Request
-	job     *job
-	ctx     context.Context
-	cancel  context.CancelCauseFunc
+	entry   *activity.Entry
+	ctx     context.Context // of the statement, until Close
 	began   time.Time
 	bytes   int64
 	err     error
@@ -136,12 +144,13 @@ func (s *Service) Describe(ctx context.Context, req Request) (*engine.Descriptio
 
 // begin takes a statement, which its owner can see and cancel until its end.
 func (s *Service) begin(ctx context.Context, req Request) (*Rows, error) {
-	r := &Rows{service: s, req: req, began: time.Now()}
-	r.ctx, r.cancel = context.WithCancelCause(caller.With(ctx, req.Caller))
+	r := &Rows{service: s, req: req, entry: req.Entry, ctx: caller.With(ctx, req.Caller), began: time.Now()}
 	if err := s.Refused(); err != nil {
 		return r, err
 	}
-	r.job = s.active.begin(req, r.began, r.cancel)
+	if r.entry == nil {
+		r.ctx, r.entry = s.opts.Activity.Begin(r.ctx, req.work(""))
+	}
 	return r, nil
 }
 
@@ -152,11 +161,15 @@ func (r *Rows) fail(err error) error {
 	return r.err
 }
 
-// end takes a statement from its owner's sight.
+// work describes the statement for the activity table.
+func (req Request) work(id string) activity.Work {
+	return activity.Work{ID: id, Kind: activity.Statement, Owner: req.Caller.Owner(), Protocol: string(req.Door), SQL: req.SQL}
+}
+
+// end removes a statement from the activity table, unless its protocol does.
 func (r *Rows) end() {
-	r.cancel(nil)
-	if r.job != nil {
-		r.job.end()
+	if r.req.Entry == nil {
+		r.entry.End()
 	}
 }
 
@@ -175,8 +188,8 @@ func (s *Service) engineRequest(req Request) engine.Request {
 	return r
 }
 
-// ErrCancelled is why a statement ends that its owner has cancelled.
-var ErrCancelled = &engine.Error{Code: engine.CodeCancelled, Message: "the statement was cancelled by its owner", Offset: -1}
+// ErrCancelled is the error of a statement that its owner has cancelled.
+var ErrCancelled = activity.ErrCancelled
 
 // blame is err, unless the statement's owner has cancelled it.
 func (r *Rows) blame(err error) error {
@@ -187,7 +200,7 @@ func (r *Rows) blame(err error) error {
 }
 
 // ID is the id under which the statement's owner can cancel it.
-func (r *Rows) ID() string { return r.job.ID }
+func (r *Rows) ID() string { return r.entry.ID }
 
 // Began is when the statement was taken.
 func (r *Rows) Began() time.Time { return r.began }

@@ -119,14 +119,14 @@ func TestOnlyTheOwnerSeesAndCancelsAStatement(t *testing.T) {
 	}
 	defer rows.Close()
 	ann, bob := statement("", "ann").Caller.Owner(), statement("", "bob").Caller.Owner()
-	list := s.Active(ann)
-	if len(list) != 1 || list[0].ID != rows.ID() || list[0].Door != query.Postgres || strings.Contains(list[0].SQL, "secret") {
+	list := s.Activity().List(ann)
+	if len(list) != 1 || list[0].ID != rows.ID() || list[0].Protocol != string(query.Postgres) || strings.Contains(list[0].SQL, "secret") {
 		t.Errorf("active: %+v", list)
 	}
-	if len(s.Active(bob)) != 0 || s.Cancel(bob, rows.ID()) || s.Cancel(ann, "nope") {
+	if len(s.Activity().List(bob)) != 0 || s.Activity().Cancel(bob, rows.ID()) || s.Activity().Cancel(ann, "nope") {
 		t.Error("another sees it")
 	}
-	if !s.Cancel(ann, rows.ID()) {
+	if !s.Activity().Cancel(ann, rows.ID()) {
 		t.Error("the owner cannot cancel it")
 	}
 	err = drain(rows)
@@ -135,7 +135,7 @@ func TestOnlyTheOwnerSeesAndCancelsAStatement(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	rows.Close()
-	if len(s.Active(ann)) != 0 || !strings.Contains(log.String(), `"outcome":"cancelled"`) {
+	if len(s.Activity().List(ann)) != 0 || !strings.Contains(log.String(), `"outcome":"cancelled"`) {
 		t.Errorf("it is still there, or not audited: %s", log)
 	}
 }
@@ -162,8 +162,8 @@ func TestOnlyTheOwnerCancelsADescription(t *testing.T) {
 	}()
 	<-db.began
 	ann, bob := statement("", "ann").Caller.Owner(), statement("", "bob").Caller.Owner()
-	list := s.Active(ann)
-	if len(list) != 1 || s.Cancel(bob, list[0].ID) || !s.Cancel(ann, list[0].ID) {
+	list := s.Activity().List(ann)
+	if len(list) != 1 || s.Activity().Cancel(bob, list[0].ID) || !s.Activity().Cancel(ann, list[0].ID) {
 		t.Fatalf("active: %+v", list)
 	}
 	err := <-ended
@@ -171,7 +171,7 @@ func TestOnlyTheOwnerCancelsADescription(t *testing.T) {
 	if !errors.As(err, &e) || e.Code != engine.CodeCancelled || !strings.Contains(e.Message, "its owner") {
 		t.Errorf("got %v", err)
 	}
-	if len(s.Active(ann)) != 0 || !strings.Contains(log.String(), `"outcome":"cancelled"`) {
+	if len(s.Activity().List(ann)) != 0 || !strings.Contains(log.String(), `"outcome":"cancelled"`) {
 		t.Errorf("it is still there, or not audited: %s", log)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
+	"github.com/spiced-sql/spiced/internal/sql/activity"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/results"
 )
@@ -132,10 +133,10 @@ type Jobs struct {
 // submitted is a query with what runs it. Its Job is guarded by Jobs.mu.
 type submitted struct {
 	Job
-	owner  string
-	req    Request // until it is over
-	cancel context.CancelCauseFunc
-	over   chan struct{} // closed at its end
+	owner string
+	req   Request         // until it is over
+	entry *activity.Entry // while it runs
+	over  chan struct{}   // closed at its end
 }
 
 // NewJobs makes an empty list of submitted queries.
@@ -164,7 +165,7 @@ func (j *Jobs) Submit(req Request) (*Job, error) {
 	}
 	req.Door = Queries
 	s := &submitted{
-		Job:   Job{ID: newID(), State: Pending, Preview: preview(req.SQL), Created: j.opts.Now()},
+		Job:   Job{ID: activity.NewID(), State: Pending, Preview: preview(req.SQL), Created: j.opts.Now()},
 		owner: req.Caller.Owner(), req: req, over: make(chan struct{}),
 	}
 	j.mu.Lock()
@@ -215,8 +216,8 @@ func (j *Jobs) next() {
 	for len(j.queue) > 0 && j.running < j.opts.MaxRunning && !j.closed {
 		s := j.queue[0]
 		j.queue = slices.Delete(j.queue, 0, 1)
-		ctx, cancel := context.WithCancelCause(context.Background())
-		s.State, s.Began, s.cancel = Running, j.opts.Now(), cancel
+		ctx, entry := j.opts.Service.Activity().Begin(context.Background(), s.req.work(s.ID))
+		s.State, s.Began, s.entry, s.req.Entry = Running, j.opts.Now(), entry, entry
 		j.running++
 		j.work.Go(func() { j.run(ctx, s) })
 	}
@@ -225,7 +226,7 @@ func (j *Jobs) next() {
 // run runs a query to its end.
 func (j *Jobs) run(ctx context.Context, s *submitted) {
 	result, err := j.execute(ctx, s)
-	s.cancel(nil)
+	s.entry.End()
 	j.mu.Lock()
 	j.running--
 	s.Result = result
@@ -412,7 +413,7 @@ func (j *Jobs) stop(s *submitted, why *engine.Error) {
 		j.queue = slices.DeleteFunc(j.queue, func(other *submitted) bool { return other == s })
 		j.end(s, why)
 	case Running:
-		s.cancel(why)
+		s.entry.Cancel(why)
 	}
 }
 
