@@ -7,24 +7,23 @@
 // OpenAPI document and docs/http.md, so that they cannot drift.
 //
 //	api := sqlapi.New(sqlapi.Options{
-//		Queries:   queries, // *query.Service
-//		Inventory: runtime, // small interfaces, see runtime.go
-//		Refresher: runtime,
-//		Reloader:  runtime,
-//		Tools:     registry,
-//		Metrics:   metrics,
-//		Log:       log,
+//		Queries: queries, // *query.Service
+//		Runtime: sqlapi.Runtime{Inventory: runtime, Refresher: runtime, Reloader: runtime},
+//		Tools:   registry,
+//		Metrics: metrics,
+//		Log:     log,
 //	})
 //	server := sqlapi.NewServer(api, log) // with its timeouts
 //	err := server.Serve(listener)
 //
 // Results stream: the memory a request takes does not grow with its rows. An
 // error before the first byte has a proper status; later the connection is
-// broken off, so that nobody takes a part of a result for all of it. A client
-// that leaves ends its statement.
+// closed, so that no client takes part of a result for all of it. A client
+// that disconnects cancels its statement.
 package sqlapi
 
 import (
+	"cmp"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -65,61 +64,71 @@ const (
 // Options configures [New]. Queries and Inventory are required; without the
 // other parts their routes answer that they are not served here.
 type Options struct {
-	Queries   *query.Service
-	Inventory Inventory
-	Refresher Refresher
-	Reloader  Reloader
-	Tools     *registry.Registry
+	Queries *query.Service
+	Runtime
+	Tools *registry.Registry
 	// MCP is the server behind /v1/mcp. [caller.From] its requests'
 	// contexts is on whose behalf they are made.
 	MCP http.Handler
-	// Embeddings returns the embedding models of this moment; nil is none.
+	// Embeddings returns the embedding models that are served; nil: none.
 	Embeddings func() *embeddings.Set
 	Chats      Chats
 	Jobs       *query.Jobs    // nil, with Results: queries are not submitted here
-	Results    *results.Store // kept
-	// Cache says how results of /v1/sql are remembered at present; nil: not at
-	// all.
+	Results    *results.Store // stored results
+	// Cache returns the settings of the cache of results of /v1/sql; nil: off.
 	Cache func() spicepod.ResultCache
 	Guard
 
 	Metrics *telemetry.Metrics // nil: of its own
 	Log     *slog.Logger       // nil: discarded
 
-	Version      string        // of the runtime, for the OpenAPI document
+	Version string // of the runtime, for the OpenAPI document
+	TLS     bool   // the API is served over TLS
+	Limits
+}
+
+// Runtime is what the API shows and changes of the runtime.
+type Runtime struct {
+	Inventory Inventory
+	Refresher Refresher
+	Reloader  Reloader
+}
+
+// Limits are the limits on requests.
+type Limits struct {
 	MaxBody      int64         // bytes of the body of /v1/sql; 0: 32 MiB
 	BodyTimeout  time.Duration // to send a body; 0: 60 s
 	WriteTimeout time.Duration // without the client reading; 0: 30 s
 	KeepAlive    time.Duration // of silence before a stream of events has a comment; 0: 30 s
 	MaxChats     int           // that run at once; 0: 4096
-	TLS          bool          // the API is served over TLS
 }
 
-// API is the handler of all routes.
+// API is the handler of all routes. Its handlers are grouped by what they
+// serve, each group with its own few dependencies (routes.go).
 type API struct {
-	opts    Options
-	log     *slog.Logger
-	metrics *telemetry.Metrics
-	mux     *http.ServeMux
-	chats   chan struct{}    // a slot for each that runs
-	answers *responses.Store // for requests that continue them
-	routes  []route
-	openAPI []byte
-	cache   *resultCache
+	guard        *Guard
+	log          *slog.Logger
+	metrics      *telemetry.Metrics
+	mux          *http.ServeMux
+	routes       []route
+	cache        *resultCache
+	writeTimeout time.Duration
+	tls          bool
 }
 
 // New makes the API.
 func New(opts Options) *API {
-	a := &API{opts: withDefaults(opts), mux: http.NewServeMux(), routes: routes()}
-	a.log, a.metrics = a.opts.Log, a.opts.Metrics
-	a.chats, a.answers = make(chan struct{}, a.opts.MaxChats), responses.NewStore(responses.StoreOptions{})
-	a.openAPI = mustOpenAPI(a.routes, opts.Version)
-	a.cache = newResultCache()
+	opts = withDefaults(opts)
+	a := &API{
+		guard: &opts.Guard, log: opts.Log, metrics: opts.Metrics, mux: http.NewServeMux(), cache: newResultCache(),
+		writeTimeout: opts.WriteTimeout, tls: opts.TLS,
+	}
+	a.routes = routes(newHandlers(&opts, a.cache))
 	alike := map[string][]route{}
 	for _, rt := range a.routes {
 		alike[rt.pattern()] = append(alike[rt.pattern()], rt)
 	}
-	unmatched := a.wrap(route{path: "unmatched", handle: (*API).unmatched})
+	unmatched := a.wrap(route{path: "unmatched", handle: a.unmatched})
 	for pattern, list := range alike {
 		a.mux.Handle(pattern, a.choose(list, unmatched))
 		// Without a pattern of its own, ServeMux would redirect the path to
@@ -130,6 +139,27 @@ func New(opts Options) *API {
 	}
 	a.mux.Handle("/", unmatched)
 	return a
+}
+
+// newHandlers makes the groups of handlers.
+func newHandlers(o *Options, cache *resultCache) handlers {
+	work, bodies := o.Queries.Activity(), bodyReader{o.BodyTimeout}
+	sql := &sqlHandler{queries: o.Queries, cache: cache, settings: o.Cache, bodies: bodies, maxBody: o.MaxBody, log: o.Log}
+	chats := &chatHandler{
+		chats: o.Chats, tools: o.Tools, activity: work, bodies: bodies, log: o.Log, keepAlive: o.KeepAlive,
+		slots: make(chan struct{}, o.MaxChats), answers: responses.NewStore(responses.StoreOptions{}),
+	}
+	return handlers{
+		sql: sql, chats: chats, nsql: &nsqlHandler{sql, chats},
+		activity:   &activityHandler{work},
+		queries:    &queriesHandler{sql, o.Jobs, o.Results},
+		models:     &modelsHandler{o.Chats, o.Tools},
+		tools:      &toolsHandler{o.Tools, bodies, o.Log},
+		embeddings: &embeddingsHandler{o.Embeddings, bodies},
+		runtime:    &runtimeHandler{o.Runtime, bodies},
+		mcp:        &mcpHandler{o.MCP, &o.Guard, o.Tools, bodies},
+		openAPI:    serveOpenAPI(mustOpenAPI(routes(handlers{}), o.Version)),
+	}
 }
 
 // choose serves routes of one pattern: the first whose verb ends the path.
@@ -159,27 +189,17 @@ func withDefaults(o Options) Options {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	if o.MaxBody == 0 {
-		o.MaxBody = defaultMaxBody
-	}
-	if o.BodyTimeout == 0 {
-		o.BodyTimeout = defaultBodyTimeout
-	}
-	if o.WriteTimeout == 0 {
-		o.WriteTimeout = defaultWriteTimeout
-	}
-	if o.KeepAlive == 0 {
-		o.KeepAlive = defaultKeepAlive
-	}
-	if o.MaxChats == 0 {
-		o.MaxChats = defaultMaxChats
-	}
+	o.MaxBody = cmp.Or(o.MaxBody, defaultMaxBody)
+	o.BodyTimeout = cmp.Or(o.BodyTimeout, defaultBodyTimeout)
+	o.WriteTimeout = cmp.Or(o.WriteTimeout, defaultWriteTimeout)
+	o.KeepAlive = cmp.Or(o.KeepAlive, defaultKeepAlive)
+	o.MaxChats = cmp.Or(o.MaxChats, defaultMaxChats)
 	return o
 }
 
 // ServeHTTP answers a request.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if a.preflight(w, r) {
+	if a.guard.preflight(w, r) {
 		return
 	}
 	a.mux.ServeHTTP(w, r)

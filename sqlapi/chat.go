@@ -7,55 +7,97 @@ import (
 	"iter"
 	"log/slog"
 	"net/http"
+	"time"
 
 	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
+	"github.com/spiced-sql/spiced/internal/llm/chat/responses"
 	"github.com/spiced-sql/spiced/internal/llm/toolloop"
+	"github.com/spiced-sql/spiced/internal/sql/activity"
+	"github.com/spiced-sql/spiced/internal/sql/query"
+	"github.com/spiced-sql/spiced/registry"
 )
 
+// chatHandler serves chats.
+type chatHandler struct {
+	chats     Chats
+	tools     *registry.Registry
+	activity  *activity.Table
+	slots     chan struct{}    // one for each chat that runs
+	answers   *responses.Store // for requests that continue them
+	bodies    bodyReader
+	keepAlive time.Duration
+	log       *slog.Logger
+}
+
 // chat answers a chat, as a stream or whole.
-func (a *API) chat(d *door, w http.ResponseWriter, r *http.Request) error {
-	if a.opts.Chats == nil {
+func (c *chatHandler) chat(p *protocol, w http.ResponseWriter, r *http.Request) error {
+	if c.chats == nil {
 		return newError(codeNotServed, "", "chats are not served here")
 	}
-	a.nameGeneration(w)
+	nameGeneration(w, c.tools)
 	who, err := callerOf(w, r, caller.Chat)
 	if err != nil {
 		return err
 	}
-	body, err := a.readBody(w, r, chat.MaxRequestBytes)
+	body, err := c.bodies.read(w, r, chat.MaxRequestBytes)
 	if err != nil {
 		return err
 	}
-	t, err := d.parse(a, r, body, who)
+	t, err := p.parse(c, r, body, who)
 	if err != nil {
 		return err
 	}
 	who.Model, t.events = t.request.Model, includesEvents(r)
 	note(w, slog.String("model", truncate.Ellipsis(t.request.Model, maxShown)), slog.Bool("stream", t.request.Stream))
-	ctx, entry, end, err := a.begin(r.Context(), who)
+	ctx, entry, end, err := c.begin(r.Context(), who)
 	if err != nil {
 		return err
 	}
 	defer end()
-	events, err := a.opts.Chats.Chat(ctx, t.request, who)
+	events, err := c.chats.Chat(ctx, t.request, who)
 	switch {
 	case err != nil:
 	case t.request.Stream:
-		s := &chatStream{sse: newSSE(w, a.opts.KeepAlive, entry.Cancel), turn: t}
+		s := &chatStream{sse: newSSE(w, c.keepAlive, entry.Cancel), turn: t}
 		defer s.stop()
-		err = a.stream(ctx, s, events)
+		err = c.stream(ctx, s, events)
 	default:
 		err = writeChat(ctx, w, t, events)
 	}
 	return blame(ctx, err)
 }
 
+// errStopped is the error of a chat that another request has cancelled.
+var errStopped = &chat.Error{Code: chat.CodeCancelled, Message: "the request was cancelled by its owner"}
+
+// begin lists a chat as the caller's work, under the id of its request. Call
+// end when it is over.
+func (c *chatHandler) begin(ctx context.Context, who caller.Caller) (_ context.Context, entry *activity.Entry, end func(), err error) {
+	select {
+	case c.slots <- struct{}{}:
+	default:
+		return nil, nil, nil, &chat.Error{Code: chat.CodeBusy, RetryAfter: time.Second, Message: "too many chats run already; try again in a moment"}
+	}
+	ctx, entry = c.activity.Begin(ctx, activity.Work{
+		ID: who.RequestID, Kind: activity.Chat, Owner: who.Owner(), Protocol: string(query.HTTP), Name: who.Model,
+	})
+	return ctx, entry, func() { entry.End(); <-c.slots }, nil
+}
+
+// blame is err, unless the chat was cancelled by another request.
+func blame(ctx context.Context, err error) error {
+	if err != nil && errors.Is(context.Cause(ctx), activity.ErrCancelled) {
+		return errStopped
+	}
+	return err
+}
+
 // nameGeneration names the generation that a chat begins with.
-func (a *API) nameGeneration(w http.ResponseWriter) {
-	if a.opts.Tools != nil {
-		setGeneration(w, a.opts.Tools.Current().Generation)
+func nameGeneration(w http.ResponseWriter, r *registry.Registry) {
+	if r != nil {
+		setGeneration(w, r.Current().Generation)
 	}
 }
 
@@ -67,23 +109,23 @@ type chatStream struct {
 	*sse
 	turn    *turn
 	encoder chat.Encoder
-	answer  chat.Collector // of a turn that is kept
+	answer  chat.Collector // of a turn that is stored
 }
 
 // stream sends an answer as it comes. Until something was sent, an error has a
 // status; later it is an event.
-func (a *API) stream(ctx context.Context, s *chatStream, events chatEvents) error {
+func (c *chatHandler) stream(ctx context.Context, s *chatStream, events chatEvents) error {
 	s.encoder = s.turn.encoder(s)
 	for e, err := range events {
 		if err != nil {
-			return a.failStream(ctx, s, blame(ctx, err))
+			return c.failStream(ctx, s, blame(ctx, err))
 		}
 		if err := s.write(e); err != nil {
 			return err
 		}
 	}
 	if err := ctx.Err(); err != nil {
-		return a.failStream(ctx, s, blame(ctx, err))
+		return c.failStream(ctx, s, blame(ctx, err))
 	}
 	return s.last(s.encoder.Close)
 }
@@ -104,8 +146,8 @@ func (s *chatStream) write(e toolloop.Event) error {
 	return s.send(func() error { return s.encoder.Event(string(e.Tool.Type), data) })
 }
 
-// collect keeps the answer of a turn that is kept. It is there when the client
-// hears of the end, and can be continued at once.
+// collect stores the answer of a turn before the client sees its end, so that
+// it can be continued at once.
 func (s *chatStream) collect(d chat.Delta) {
 	if s.turn.keep == nil {
 		return
@@ -116,20 +158,20 @@ func (s *chatStream) collect(d chat.Delta) {
 	}
 }
 
-// failStream tells the client of an error within the stream, if there is a
-// stream already and somebody who reads it.
-func (a *API) failStream(ctx context.Context, s *chatStream, err error) error {
+// failStream sends an error within the stream, if the stream has begun and the
+// client is still there.
+func (c *chatHandler) failStream(ctx context.Context, s *chatStream, err error) error {
 	left := ctx.Err() != nil && !errors.Is(err, errStopped)
 	if begun := s.stop(); !begun || left {
 		return err
 	}
 	failed := chat.AsError(err)
-	if x, ok := s.w.(*exchange); ok {
+	if x, ok := s.w.(*responseWriter); ok {
 		x.code = string(failed.Code)
 	}
 	noteCause(s.w, failed)
 	if failed.Code == chat.CodeInternal {
-		a.logInternal(ctx, s.w.Header().Get(headerRequestID), cmp.Or(failed.Cause, err))
+		logInternal(ctx, c.log, s.w.Header().Get(headerRequestID), cmp.Or(failed.Cause, err))
 	}
 	return s.last(func() error { return s.encoder.Fail(failed) })
 }

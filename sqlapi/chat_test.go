@@ -644,9 +644,9 @@ func TestResponsesAreContinued(t *testing.T) {
 		if len(asked) != 3 || asked[0].Text() != "one" || asked[1].Text() != "moin" || asked[2].Text() != "two" {
 			t.Errorf("stream %v: asked %+v", stream, asked)
 		}
-		f.want(f.send("POST", "/v1/responses", next, headerUser, "bob"), 400, "was not found")
+		f.want(f.send("POST", "/v1/responses", next, headerUser, "bob"), 400, "not found: it may")
 		forgotten := f.send("POST", "/v1/responses", `{"model":"helper","input":"one","store":false}`)
 		id = regexp.MustCompile(`resp_\w{24,}`).FindString(forgotten.body)
-		f.want(f.send("POST", "/v1/responses", fmt.Sprintf(`{"model":"m","input":"x","previous_response_id":%q}`, id)), 400, "was not found")
+		f.want(f.send("POST", "/v1/responses", fmt.Sprintf(`{"model":"m","input":"x","previous_response_id":%q}`, id)), 400, "not found: it may")
 	}
 }

@@ -8,20 +8,20 @@ const (
 	verbCancel   = ":cancel"
 )
 
-// aboutChats is said of each door.
+// aboutChats describes every chat protocol.
 const aboutChats = "The model may call the runtime's tools, as its Spicepod says, before it answers; the client's own tools are " +
-	"left to the client. Leaving ends the chat and everything that runs for it; so does POST /v1/requests/{id}:cancel. " +
+	"left to the client. Disconnecting cancels the chat and everything that runs for it; so does POST /v1/requests/{id}:cancel. " +
 	"A stream has a comment after every 30 s of silence. An error has a status until the first event was sent; after it, it is an " +
 	"event of the stream. X-Should-Retry: false is on errors that come again.\n\n" +
-	"With X-Spiced-Events: include, the answer also tells of each call of the runtime's tools: tool_call with its arguments, " +
+	"With X-Spiced-Events: include, the answer also reports each call of the runtime's tools: tool_call with its arguments, " +
 	"tool_result with ok, result or error, and latency_ms; at most 4 KiB of each. Clients that do not know them pass over them; " +
 	"in an answer that is no stream they stand under spiced_events."
 
-// chatRoute is what the doors have in common. failed is the schema of errors.
-func chatRoute(d *door, id, path, failed string) route {
+// chatRoute is what the chat protocols have in common. failed is the schema of errors.
+func chatRoute(h *chatHandler, p *protocol, id, path, failed string) route {
 	wrong := func(status int, about string) answer { return answer{status, about, asJSON(ref(failed), "")} }
 	return route{
-		method: "POST", path: path, id: id, tag: "Chat", scoped: true,
+		method: "POST", path: path, id: id, tag: "Chat", is: scoped,
 		params: []param{eventsParam},
 		answers: []answer{
 			wrong(http.StatusBadRequest, "The body is wrong, or the provider refuses what it asks."),
@@ -37,20 +37,20 @@ func chatRoute(d *door, id, path, failed string) route {
 			wrong(http.StatusServiceUnavailable, "The model was not loaded, or the runtime is shutting down."),
 			wrong(http.StatusGatewayTimeout, "The provider took too long."),
 		},
-		errorBody: d.errorBody,
-		handle:    d.serve,
+		errorBody: p.errorBody,
+		handle:    h.serve(p),
 	}
 }
 
-// answered puts what a door answers before its errors.
+// answered puts a protocol's answer before its errors.
 func (rt route) answered(whole schema, example, events string) route {
 	content := append(asJSON(whole, example), content{"text/event-stream", nil, events})
 	rt.answers = append([]answer{{http.StatusOK, "The answer, whole or as a stream.", content}}, rt.answers...)
 	return rt
 }
 
-func completionsRoute() route {
-	rt := chatRoute(completionsDoor, "create_chat_completion", "/v1/chat/completions", "OpenAIError")
+func completionsRoute(h *chatHandler) route {
+	rt := chatRoute(h, completionsProtocol, "create_chat_completion", "/v1/chat/completions", "OpenAIError")
 	rt.summary = "Chat, in the form of OpenAI's Chat Completions."
 	rt.about = aboutChats
 	rt.body = asJSON(ref("ChatRequest"), `{"model":"helper","stream":true,"messages":[{"role":"user","content":"How far is Berlin from Paris?"}]}`)
@@ -59,8 +59,8 @@ func completionsRoute() route {
 		`data: {"id":"chatcmpl-A","object":"chat.completion.chunk","created":1754000000,"model":"helper","choices":[{"index":0,"delta":{"content":"871 km"},"finish_reason":null}]}`)
 }
 
-func messagesRoute() route {
-	rt := chatRoute(messagesDoor, "create_message", "/v1/messages", "AnthropicError")
+func messagesRoute(h *chatHandler) route {
+	rt := chatRoute(h, messagesProtocol, "create_message", "/v1/messages", "AnthropicError")
 	rt.summary = "Chat, in the form of Anthropic's Messages."
 	rt.about = "As POST /v1/chat/completions, errors in Anthropic's form, too."
 	rt.body = asJSON(ref("MessagesRequest"), `{"model":"helper","max_tokens":1000,"messages":[{"role":"user","content":"How far is Berlin from Paris?"}]}`)
@@ -69,17 +69,17 @@ func messagesRoute() route {
 		"event: content_block_delta\n"+`data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"871 km"}}`)
 }
 
-func responsesRoute() route {
-	rt := chatRoute(responsesDoor, "create_response", "/v1/responses", "OpenAIError")
+func responsesRoute(h *chatHandler) route {
+	rt := chatRoute(h, responsesProtocol, "create_response", "/v1/responses", "OpenAIError")
 	rt.summary = "Chat, in the form of OpenAI's Responses."
-	rt.about = "As POST /v1/chat/completions. Answers are kept in memory for a while, unless store is false, so that " +
+	rt.about = "As POST /v1/chat/completions. Answers are stored in memory for a while, unless store is false, so that " +
 		"previous_response_id can name them; only requests of the same X-Spiced-User can."
 	rt.body = asJSON(ref("ResponsesRequest"), `{"model":"helper","input":"How far is Berlin from Paris?"}`)
 	return rt.answered(ref("ResponsesResponse"), "",
 		"event: response.output_text.delta\n"+`data: {"type":"response.output_text.delta","sequence_number":4,"item_id":"msg_A","output_index":0,"content_index":0,"delta":"871 km"}`)
 }
 
-func modelsRoute() route {
+func modelsRoute(h handler) route {
 	return route{
 		method: "GET", path: pathModels, id: "list_models", tag: "Chat",
 		summary: "List the models.",
@@ -97,11 +97,11 @@ func modelsRoute() route {
 			failure(http.StatusBadRequest, "A parameter is wrong."),
 			failure(http.StatusNotFound, "Models are not served here."),
 		},
-		handle: (*API).models,
+		handle: h,
 	}
 }
 
-func modelRoute() route {
+func modelRoute(h handler) route {
 	missing := schema{"anyOf": []any{ref("OpenAIError"), ref("AnthropicError"), ref("Error")}}
 	return route{
 		method: "GET", path: pathModels + "/{name}", match: pathModels + "/{name...}", id: "get_model", tag: "Chat",
@@ -116,14 +116,14 @@ func modelRoute() route {
 			failure(http.StatusBadRequest, "A parameter is wrong."),
 			{http.StatusNotFound, "There is no such model, the message has the nearest name; or models are not served here.", asJSON(missing, "")},
 		},
-		handle: (*API).model,
+		handle: h,
 	}
 }
 
-func cancelRoute() route {
+func cancelRoute(h handler) route {
 	return route{
 		method: "POST", path: pathRequests + "/{id}" + verbCancel, match: pathRequests + "/{name...}", verb: verbCancel,
-		id: "cancel_request", tag: "Chat", scoped: true, free: true,
+		id: "cancel_request", tag: "Chat", is: scoped | free,
 		summary: "Cancel a chat that runs.",
 		about:   "With the tools and statements that run for it. Only the X-Spiced-User of the chat can.",
 		params:  []param{{"id", "path", "the chat's X-Request-Id", text("")}},
@@ -132,13 +132,13 @@ func cancelRoute() route {
 			failure(http.StatusBadRequest, "A header is wrong."),
 			failure(http.StatusNotFound, "No chat runs under that id for the user."),
 		},
-		handle: (*API).cancelRequest,
+		handle: h,
 	}
 }
 
-func nsqlRoute() route {
+func nsqlRoute(h handler) route {
 	return route{
-		method: "POST", path: "/v1/nsql", id: "nsql", tag: "SQL", scoped: true,
+		method: "POST", path: "/v1/nsql", id: "nsql", tag: "SQL", is: scoped,
 		summary: "Answer a question by a statement that a model writes.",
 		about: "The Accept header chooses the form, as for /v1/sql; application/sql is the statement, which is not run then. The " +
 			"statement is checked like any other. When it fails on the data, sql of the error has it.",
@@ -165,6 +165,6 @@ func nsqlRoute() route {
 			failure(http.StatusServiceUnavailable, "The model was not loaded, or the runtime is shutting down."),
 			failure(http.StatusGatewayTimeout, "The statement or the provider took too long."),
 		},
-		handle: (*API).nsql,
+		handle: h,
 	}
 }

@@ -1,6 +1,6 @@
 package sqlapi
 
-// messages is a list of objects that a door describes no further.
+// messages is a list of objects that a protocol does not describe further.
 func messages() schema { return listOf(schema{"type": "object"}) }
 
 // chatSchemas have what every client sends and gets; the rest of the forms is
@@ -45,7 +45,7 @@ var chatSchemas = map[string]schema{
 	"AnthropicError": open(object(must("type", oneOf("error")), must("error", open(object(must("type", text("")), must("message", text(""))))))),
 	"ModelList":      object(must("object", oneOf("list")), must("data", listOf(ref("Model")))),
 	"Model": object(
-		must("id", text("")), must("object", oneOf("model")), must("created", integer("0 when nobody knows.")),
+		must("id", text("")), must("object", oneOf("model")), must("created", integer("0 when unknown.")),
 		must("owned_by", text("Its from: provider:model.")),
 		must("datasets", nullable(texts("That its built-in tools may read; null is all."))),
 		must("status", nullable(text("With ?status=true."))),

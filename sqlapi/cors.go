@@ -23,13 +23,13 @@ var corsExposed = strings.Join([]string{
 // browsers ask first. It reports whether that was all. Keys are never sent by
 // a browser of itself, so any origin may be named back, and any header let
 // through: clients of models send many of their own.
-func (a *API) preflight(w http.ResponseWriter, r *http.Request) (done bool) {
-	if len(a.opts.AllowedOrigins) == 0 {
+func (g *Guard) preflight(w http.ResponseWriter, r *http.Request) (done bool) {
+	if len(g.AllowedOrigins) == 0 {
 		return false
 	}
 	h := w.Header()
 	h.Add("Vary", "Origin")
-	if !a.opts.originAllowed(r) {
+	if !g.originAllowed(r) {
 		return false
 	}
 	h.Set("Access-Control-Allow-Origin", r.Header.Get("Origin"))
@@ -47,14 +47,14 @@ func (a *API) preflight(w http.ResponseWriter, r *http.Request) (done bool) {
 	return true
 }
 
-// protect sets what browsers are told of every answer: it is no page, and no
-// other page may hold it.
-func (a *API) protect(h http.Header) {
+// protect sets the security headers of every answer: it is not a page, and no
+// page may embed it.
+func protect(h http.Header, encrypted bool) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("X-Frame-Options", "DENY")
 	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
 	h.Set("Referrer-Policy", "no-referrer")
-	if a.opts.TLS {
+	if encrypted {
 		h.Set("Strict-Transport-Security", "max-age=31536000")
 	}
 }

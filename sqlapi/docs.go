@@ -33,12 +33,12 @@ on datasets with ` + "`access: read_write`" + `, refreshes, reloads. With anothe
 other routes answer 403. A principal's limits (requests per second, requests at once) are answered by 429 with Retry-After. Requests, queries and results
 belong to the key and the user who made them; for everybody else they are not there.
 
-## Remembered results
+## Cached results
 
 ` + "`POST /v1/sql`" + ` answers an equal statement for ` + "`runtime.caching.sql_results.item_ttl`" + ` from the last answer, as long as no
 generation or refresh comes between. ` + "`Results-Cache-Status`" + ` says how an answer came about: ` + "`HIT`, `MISS`, `STALE`" + ` (it is
-made anew meanwhile) or ` + "`BYPASS`" + `. A statement that may answer otherwise (random(), now(), a volatile function, the
-runtime's own tables), whose rows depend on who asks, or that has parameters by name or an object for one, is never remembered;
+refreshed in the background) or ` + "`BYPASS`" + `. A statement that may answer otherwise (random(), now(), a volatile function, the
+runtime's own tables), whose rows depend on who asks, or that has parameters by name or an object for one, is never cached;
 ` + "`Cache-Control: no-cache`" + ` asks for a new answer.
 
 ## On whose behalf
@@ -56,12 +56,12 @@ func WriteDocs(w io.Writer) error {
 	b.WriteString(docsHead)
 	b.WriteString("## Routes\n\n| Route | |\n|---|---|\n")
 	anchors := anchors()
-	for _, rt := range routes() {
+	for _, rt := range routes(handlers{}) {
 		fmt.Fprintf(&b, "| [%s %s](#%s) | %s |\n", rt.method, rt.path, anchors[rt.id], rt.summary)
 	}
-	told := map[string]route{}
-	for _, rt := range routes() {
-		writeRoute(&b, rt, told)
+	described := map[string]route{}
+	for _, rt := range routes(handlers{}) {
+		writeRoute(&b, rt, described)
 	}
 	writeCodes(&b)
 	_, err := w.Write(b.Bytes())
@@ -72,7 +72,7 @@ func WriteDocs(w io.Writer) error {
 // routes' ids. Equal ones are numbered.
 func anchors() map[string]string {
 	all, times := map[string]string{}, map[string]int{}
-	for _, rt := range routes() {
+	for _, rt := range routes(handlers{}) {
 		id := anchor(rt)
 		all[rt.id] = id
 		if n := times[id]; n > 0 {
@@ -95,7 +95,7 @@ func anchor(rt route) string {
 	}, strings.ToLower(rt.method+" "+rt.path))
 }
 
-func writeRoute(b *bytes.Buffer, rt route, told map[string]route) {
+func writeRoute(b *bytes.Buffer, rt route, described map[string]route) {
 	fmt.Fprintf(b, "\n### %s %s\n\n%s\n", rt.method, rt.path, rt.summary)
 	if rt.about != "" {
 		fmt.Fprintf(b, "\n%s\n", rt.about)
@@ -126,7 +126,7 @@ func writeRoute(b *bytes.Buffer, rt route, told map[string]route) {
 			}
 		}
 	}
-	writeKeys(b, rt, told)
+	writeKeys(b, rt, described)
 }
 
 // statusText is the name of a status; 499 has none of its own, but nginx's.
@@ -148,7 +148,7 @@ func writeExample(b *bytes.Buffer, what string, c content) {
 
 // writeKeys describes the objects that a route reads and answers with, each at
 // the first route that has it.
-func writeKeys(b *bytes.Buffer, rt route, told map[string]route) {
+func writeKeys(b *bytes.Buffer, rt route, described map[string]route) {
 	all := slices.Clone(rt.body)
 	for _, a := range rt.answers {
 		all = append(all, a.body...)
@@ -161,11 +161,11 @@ func writeKeys(b *bytes.Buffer, rt route, told map[string]route) {
 		if name == "Error" || name == "Problem" || name == "Row" {
 			continue // described at the end, or free
 		}
-		if first, ok := told[name]; ok {
+		if first, ok := described[name]; ok {
 			fmt.Fprintf(b, "\n%s: as of [%s %s](#%s).\n", name, first.method, first.path, anchors()[first.id])
 			continue
 		}
-		told[name] = rt
+		described[name] = rt
 		fmt.Fprintf(b, "\n%s:\n\n", name)
 		writeProperties(b, schemas[name])
 	}

@@ -7,16 +7,22 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
 
+// embeddingsHandler serves embedding models.
+type embeddingsHandler struct {
+	models func() *embeddings.Set
+	bodies bodyReader
+}
+
 // embed turns texts into vectors, in OpenAI's form.
-func (a *API) embed(w http.ResponseWriter, r *http.Request) error {
+func (h *embeddingsHandler) embed(w http.ResponseWriter, r *http.Request) error {
 	var set *embeddings.Set
-	if a.opts.Embeddings != nil {
-		set = a.opts.Embeddings()
+	if h.models != nil {
+		set = h.models()
 	}
 	if set == nil {
 		return newError(codeNotServed, "", "embeddings are not served here")
 	}
-	body, err := a.readBody(w, r, embeddings.MaxRequestBytes)
+	body, err := h.bodies.read(w, r, embeddings.MaxRequestBytes)
 	if err != nil {
 		return err
 	}
@@ -36,12 +42,12 @@ func (a *API) embed(w http.ResponseWriter, r *http.Request) error {
 }
 
 // embeddingError is what is sent of an error of package embeddings, which
-// knows the status: it tells our faults from the provider's.
+// knows the status: it distinguishes our faults from the provider's.
 func embeddingError(err error) error {
 	wire := embeddings.AsWireError(err)
 	switch {
 	case wire.Status == embeddings.StatusClientClosed:
-		return newError(codeShuttingDown, "", "the embedding was cancelled") // whoever left is not told
+		return newError(codeShuttingDown, "", "the embedding was cancelled") // a client that left gets no answer
 	case wire.Status == http.StatusInternalServerError:
 		return err
 	case wire.Code == "":

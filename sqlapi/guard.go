@@ -17,7 +17,7 @@ import (
 
 // Guard says who may send requests. Its zero value refuses web pages alone.
 type Guard struct {
-	// Keys are the present keys; nil: nobody needs one.
+	// Keys are the present keys; nil: no key is needed.
 	Keys  func() *auth.Keyring
 	Audit *audit.Log // nil: refused requests are not audited
 	// AllowedHosts are names that requests over loopback may have in their
@@ -30,7 +30,7 @@ type Guard struct {
 	AllowedOrigins []string
 }
 
-// Protect has the guard stand before a handler that is none of the API's.
+// Protect guards a handler that is not part of the API.
 func (g *Guard) Protect(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		err := g.admit(r)
@@ -140,8 +140,8 @@ var refusals = map[engine.Code]audit.Kind{
 	codeTooMany:      audit.Request,
 }
 
-// record audits a request that was not let through; other errors are none of
-// its. The principal is "" while nobody knows who sent it.
+// record audits a request that was refused; it ignores other errors. The
+// principal is "" until it is known.
 func (g *Guard) record(w http.ResponseWriter, r *http.Request, principal string, err error) {
 	code := asRequestError(err).Code
 	kind, refused := refusals[code]

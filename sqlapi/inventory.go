@@ -11,20 +11,26 @@ import (
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
-func (a *API) health(w http.ResponseWriter, _ *http.Request) error {
+// runtimeHandler shows what the runtime is made of, refreshes and reloads it.
+type runtimeHandler struct {
+	Runtime
+	bodies bodyReader
+}
+
+func (h *runtimeHandler) health(w http.ResponseWriter, _ *http.Request) error {
 	return writeText(w, http.StatusOK, "ok\n")
 }
 
-func (a *API) ready(w http.ResponseWriter, _ *http.Request) error {
-	if !a.opts.Inventory.Ready() {
+func (h *runtimeHandler) ready(w http.ResponseWriter, _ *http.Request) error {
+	if !h.Inventory.Ready() {
 		w.Header().Set(headerRetryAfter, retryAfterSeconds)
 		return writeText(w, http.StatusServiceUnavailable, "not ready")
 	}
 	return writeText(w, http.StatusOK, "ready")
 }
 
-func (a *API) status(w http.ResponseWriter, r *http.Request) error {
-	lines := withProblems(a.opts.Inventory.Components(), a.opts.Inventory.Problems())
+func (h *runtimeHandler) status(w http.ResponseWriter, r *http.Request) error {
+	lines := withProblems(h.Inventory.Components(), h.Inventory.Problems())
 	return writeList(w, r, lines, []string{"name", "endpoint", "status", "message"}, func(c Component) []string {
 		return []string{c.Name, c.Endpoint, c.Status, c.Problems.Error()}
 	})
@@ -59,14 +65,14 @@ func withProblems(components []Component, problems spicepod.Problems) []Componen
 	return lines
 }
 
-func (a *API) datasets(w http.ResponseWriter, r *http.Request) error {
+func (h *runtimeHandler) datasets(w http.ResponseWriter, r *http.Request) error {
 	withStatus, err := boolParam(r, "status")
 	if err != nil {
 		return err
 	}
 	source := r.URL.Query().Get("source")
 	list := []Dataset{}
-	for _, d := range a.opts.Inventory.Datasets() {
+	for _, d := range h.Inventory.Datasets() {
 		if source != "" && !fromSource(d.From, source) {
 			continue
 		}
@@ -87,13 +93,13 @@ func fromSource(from, source string) bool {
 	return strings.EqualFold(from, source) || strings.EqualFold(connector, source)
 }
 
-func (a *API) functions(w http.ResponseWriter, r *http.Request) error {
+func (h *runtimeHandler) functions(w http.ResponseWriter, r *http.Request) error {
 	asTool, err := boolParam(r, "as_tool")
 	if err != nil {
 		return err
 	}
 	list := []Function{}
-	for _, f := range a.opts.Inventory.Functions() {
+	for _, f := range h.Inventory.Functions() {
 		if asTool == nil || f.AsTool == *asTool {
 			list = append(list, f)
 		}
@@ -104,8 +110,8 @@ func (a *API) functions(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-func (a *API) spicepods(w http.ResponseWriter, r *http.Request) error {
-	list := append([]Spicepod{}, a.opts.Inventory.Spicepods()...)
+func (h *runtimeHandler) spicepods(w http.ResponseWriter, r *http.Request) error {
+	list := append([]Spicepod{}, h.Inventory.Spicepods()...)
 	header := []string{"name", "version", "datasets_count", "models_count", "dependencies_count", "functions_count", "views_count"}
 	return writeList(w, r, list, header, func(p Spicepod) []string {
 		return []string{
@@ -113,12 +119,6 @@ func (a *API) spicepods(w http.ResponseWriter, r *http.Request) error {
 			strconv.Itoa(p.FunctionsCount), strconv.Itoa(p.ViewsCount),
 		}
 	})
-}
-
-func (a *API) openapi(w http.ResponseWriter, _ *http.Request) error {
-	w.Header().Set("Content-Type", "application/json")
-	_, err := w.Write(a.openAPI)
-	return err
 }
 
 // writeList sends a list as ?format= asks: json, which is the default, or csv.

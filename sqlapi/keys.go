@@ -9,38 +9,38 @@ import (
 	"github.com/spiced-sql/spiced/internal/access/auth"
 )
 
-// authorised calls h for a request that comes from where it may and whose key
-// permits the route, within the limits of whoever holds it.
-func (a *API) authorised(rt route, h handler) handler {
+// authorised calls h for a request that comes from an allowed site and whose key
+// permits the route, within the limits of its principal.
+func (g *Guard) authorised(rt route, h handler) handler {
 	return func(w http.ResponseWriter, r *http.Request) (err error) {
 		who := ""
 		defer func() {
 			if err != nil {
-				a.opts.record(w, r, who, err)
+				g.record(w, r, who, err)
 			}
 		}()
-		if err := a.opts.admit(r); err != nil {
+		if err := g.admit(r); err != nil {
 			return err
 		}
-		if rt.open {
+		if rt.is.has(public) {
 			return h(w, r)
 		}
-		p, err := a.opts.principal(w, r)
+		p, err := g.principal(w, r)
 		if err != nil {
 			return err
 		}
 		who = p.Name
-		if rt.writes && !p.Write {
+		if rt.is.has(writes) && !p.Write {
 			return newError(codeDenied, "use a key that ends in :rw", "the key may only read")
 		}
-		if !rt.free && (rt.waits == nil || !rt.waits(r)) {
+		if !rt.is.has(free) && (rt.waits == nil || !rt.waits(r)) {
 			end, err := p.Begin()
 			if err != nil {
 				return overLimit(err)
 			}
 			defer end()
 		}
-		if x, ok := w.(*exchange); ok {
+		if x, ok := w.(*responseWriter); ok {
 			x.principal = p
 		}
 		return h(w, r)
@@ -50,7 +50,7 @@ func (a *API) authorised(rt route, h handler) handler {
 // principalOf returns the principal of the request that w answers, or one
 // without rights.
 func principalOf(w http.ResponseWriter) *auth.Principal {
-	if x, ok := w.(*exchange); ok && x.principal != nil {
+	if x, ok := w.(*responseWriter); ok && x.principal != nil {
 		return x.principal
 	}
 	return &auth.Principal{}

@@ -10,6 +10,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/kit/nearest"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
+	"github.com/spiced-sql/spiced/registry"
 )
 
 // modelLine is a model as OpenAI's clients list it, with Spice's keys and
@@ -53,6 +54,12 @@ const headerAnthropic = "Anthropic-Version"
 
 const supportsResponses = "supports_responses_api"
 
+// modelsHandler serves the list of models.
+type modelsHandler struct {
+	chats Chats
+	tools *registry.Registry
+}
+
 func readModelView(r *http.Request) (modelView, error) {
 	v := modelView{anthropic: r.Header.Get(headerAnthropic) != ""}
 	var err error
@@ -87,17 +94,17 @@ func anthropicLine(m Model) anthropicModel {
 	return anthropicModel{Type: "model", ID: m.Name, DisplayName: m.Name, CreatedAt: time.Unix(m.Created, 0).UTC()}
 }
 
-// models lists the models.
-func (a *API) models(w http.ResponseWriter, r *http.Request) error {
-	if a.opts.Chats == nil {
+// list lists the models.
+func (h *modelsHandler) list(w http.ResponseWriter, r *http.Request) error {
+	if h.chats == nil {
 		return newError(codeNotServed, "", "models are not served here")
 	}
-	a.nameGeneration(w)
+	nameGeneration(w, h.tools)
 	view, err := readModelView(r)
 	if err != nil {
 		return err
 	}
-	all := a.opts.Chats.Models()
+	all := h.chats.Models()
 	if view.anthropic {
 		return writeJSON(w, http.StatusOK, anthropicList(all))
 	}
@@ -130,22 +137,22 @@ func anthropicList(all []Model) anthropicModelList {
 	return list
 }
 
-// model shows one model.
-func (a *API) model(w http.ResponseWriter, r *http.Request) error {
-	if a.opts.Chats == nil {
+// get shows one model.
+func (h *modelsHandler) get(w http.ResponseWriter, r *http.Request) error {
+	if h.chats == nil {
 		return newError(codeNotServed, "", "models are not served here")
 	}
-	a.nameGeneration(w)
+	nameGeneration(w, h.tools)
 	view, err := readModelView(r)
 	if err != nil {
 		return err
 	}
-	m, err := findModel(a.opts.Chats.Models(), r.PathValue("name"))
+	m, err := findModel(h.chats.Models(), r.PathValue("name"))
 	switch {
 	case err != nil && view.anthropic:
-		return messagesDoor.failed(w, err)
+		return messagesProtocol.failed(w, err)
 	case err != nil:
-		return completionsDoor.failed(w, err)
+		return completionsProtocol.failed(w, err)
 	case view.anthropic:
 		return writeJSON(w, http.StatusOK, anthropicLine(m))
 	}

@@ -26,25 +26,31 @@ const (
 	mediaNSQL = "application/vnd.spiceai.nsql.v1+json" // the rows with the statement
 )
 
-// nsql answers a question with rows, or with the statement for them.
-func (a *API) nsql(w http.ResponseWriter, r *http.Request) error {
-	if a.opts.Chats == nil {
+// nsqlHandler answers questions by statements that models write.
+type nsqlHandler struct {
+	sql   *sqlHandler
+	chats *chatHandler
+}
+
+// run answers a question with rows, or with the statement for them.
+func (n *nsqlHandler) run(w http.ResponseWriter, r *http.Request) error {
+	if n.chats.chats == nil {
 		return newError(codeNotServed, "", "models are not served here")
 	}
-	a.nameGeneration(w)
+	nameGeneration(w, n.chats.tools)
 	who, err := callerOf(w, r, caller.Chat)
 	if err != nil {
 		return err
 	}
-	q, err := a.readNSQL(w, r)
+	q, err := n.readNSQL(w, r)
 	if err != nil {
 		return err
 	}
 	who.Model = q.Model
-	ctx, _, end, err := a.begin(r.Context(), who)
+	ctx, _, end, err := n.chats.begin(r.Context(), who)
 	if err == nil {
 		defer end()
-		err = blame(ctx, a.question(w, r.WithContext(ctx), q, who))
+		err = blame(ctx, n.question(w, r.WithContext(ctx), q, who))
 	}
 	var failed *chat.Error
 	if errors.As(err, &failed) {
@@ -54,8 +60,8 @@ func (a *API) nsql(w http.ResponseWriter, r *http.Request) error {
 }
 
 // question has the statement written and run.
-func (a *API) question(w http.ResponseWriter, r *http.Request, q NSQL, who caller.Caller) error {
-	answer, err := a.opts.Chats.NSQL(r.Context(), q, who)
+func (n *nsqlHandler) question(w http.ResponseWriter, r *http.Request, q NSQL, who caller.Caller) error {
+	answer, err := n.chats.chats.NSQL(r.Context(), q, who)
 	if err != nil {
 		return unwritten(err)
 	}
@@ -69,7 +75,7 @@ func (a *API) question(w http.ResponseWriter, r *http.Request, q NSQL, who calle
 	case mediaNSQL:
 		out = withSQL(answer.SQL)
 	}
-	err = a.statement(w, r, query.Request{
+	err = n.sql.statement(w, r, query.Request{
 		Request: engine.Request{SQL: answer.SQL, Allow: answer.Allow}, Caller: who, Door: query.HTTP, Remote: r.RemoteAddr, ByModel: true,
 	}, out, nil)
 	if err == nil || r.Context().Err() != nil {
@@ -95,9 +101,9 @@ func unwritten(err error) error {
 var nsqlKeys = []string{"query", "model", "stream", "sample_data_enabled", "datasets", "prompt_cache_key"}
 
 // readNSQL reads a question. Rows are streamed whether it says so or not.
-func (a *API) readNSQL(w http.ResponseWriter, r *http.Request) (NSQL, error) {
+func (n *nsqlHandler) readNSQL(w http.ResponseWriter, r *http.Request) (NSQL, error) {
 	var q NSQL
-	body, err := a.readBody(w, r, maxSmallBody)
+	body, err := n.sql.bodies.read(w, r, maxSmallBody)
 	if err != nil {
 		return q, err
 	}
@@ -114,7 +120,7 @@ func (a *API) readNSQL(w http.ResponseWriter, r *http.Request) (NSQL, error) {
 		return q, newError(codeInvalidRequest, `send {"query": "How many trips were there?"}`, `there is no "query"`)
 	}
 	if q.Model == "" {
-		q.Model, err = onlyModel(a.opts.Chats.Models())
+		q.Model, err = onlyModel(n.chats.chats.Models())
 	}
 	return q, err
 }
@@ -154,8 +160,8 @@ func negotiateNSQL(accept string) (media string, form format.Form) {
 	return "", format.Negotiate("")
 }
 
-// meansJSON tells the media types that are JSON's from those that are nobody's,
-// for which [format.Negotiate] has JSON as well.
+// meansJSON distinguishes JSON's media types from unknown ones, for which
+// [format.Negotiate] chooses JSON as well.
 func meansJSON(media string) bool {
 	return media == mediaJSON || media == "application/*" || media == "*/*"
 }

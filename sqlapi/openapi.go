@@ -45,7 +45,7 @@ func mustOpenAPI(routes []route, version string) []byte {
 
 // common are the answers that routes like this one have.
 func (rt route) common() []answer {
-	if rt.open {
+	if rt.is.has(public) {
 		return commonAnswers
 	}
 	refusal := asJSON(schema{"type": "object"}, "") // in the route's own form
@@ -54,12 +54,16 @@ func (rt route) common() []answer {
 		answer{http.StatusTooManyRequests, "The key's limits are reached; see Retry-After.", refusal})
 }
 
+func serveOpenAPI(document []byte) handler {
+	return func(w http.ResponseWriter, _ *http.Request) error { return writeBytes(w, "application/json", document) }
+}
+
 func operation(rt route) map[string]any {
 	op := map[string]any{"operationId": rt.id, "tags": []string{rt.tag}, "summary": rt.summary}
 	if rt.about != "" {
 		op["description"] = rt.about
 	}
-	if !rt.open { // or without a key, where none are declared
+	if !rt.is.has(public) { // or without a key, where none are declared
 		op["security"] = []any{map[string]any{}, map[string]any{"key": []any{}}, map[string]any{"bearer": []any{}}}
 	}
 	params := []any{}
@@ -72,7 +76,7 @@ func operation(rt route) map[string]any {
 		op["parameters"] = params
 	}
 	if len(rt.body) > 0 {
-		op["requestBody"] = map[string]any{"required": !rt.bodyOptional, "content": contents(rt.body)}
+		op["requestBody"] = map[string]any{"required": !rt.is.has(bodyOptional), "content": contents(rt.body)}
 	}
 	answers := map[string]any{}
 	for _, list := range [][]answer{rt.common(), rt.answers} {

@@ -234,7 +234,7 @@ func TestTheAnswersAreAsDeclared(t *testing.T) {
 		o.MCP = s
 	})
 	check := newChecker(t, f)
-	for _, rt := range routes() {
+	for _, rt := range routes(handlers{}) {
 		if len(probes[rt.id]) == 0 {
 			t.Errorf("%s %s has no probe", rt.method, rt.path)
 		}
@@ -248,11 +248,11 @@ func TestTheAnswersAreAsDeclared(t *testing.T) {
 		}
 	}
 	f.runtime.ready = false
-	check(readyRoute(), f.send("GET", "/v1/ready", ""))
+	check(readyRoute(nil), f.send("GET", "/v1/ready", ""))
 	f.runtime.reload = Reload{Problems: f.runtime.Problems()}
-	check(reloadRoute(), f.send("POST", "/v1/reload", ""))
+	check(reloadRoute(nil), f.send("POST", "/v1/reload", ""))
 	f.runtime.reloadErr = errors.New("x")
-	check(reloadRoute(), f.send("POST", "/v1/reload", ""))
+	check(reloadRoute(nil), f.send("POST", "/v1/reload", ""))
 }
 
 // newChecker returns what compares an answer with its declaration in the
@@ -308,7 +308,7 @@ func newChecker(t *testing.T, f *fixture) func(route, reply) {
 }
 
 func TestTheExamplesAreAsDeclared(t *testing.T) {
-	for _, rt := range routes() {
+	for _, rt := range routes(handlers{}) {
 		for _, a := range rt.answers {
 			for _, c := range a.body {
 				if c.example != "" && strings.HasSuffix(c.media, "/json") && !json.Valid([]byte(c.example)) {
@@ -321,7 +321,7 @@ func TestTheExamplesAreAsDeclared(t *testing.T) {
 
 func TestRoutesAreDescribedOnce(t *testing.T) {
 	seen := map[string]bool{}
-	for _, rt := range routes() {
+	for _, rt := range routes(handlers{}) {
 		if seen[rt.id] || rt.id == "" || rt.summary == "" || rt.tag == "" || len(rt.answers) == 0 || !strings.HasSuffix(rt.summary, ".") {
 			t.Errorf("%s %s is not described, or twice", rt.method, rt.path)
 		}

@@ -15,13 +15,14 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/format"
 	"github.com/spiced-sql/spiced/internal/sql/query"
+	"github.com/spiced-sql/spiced/internal/sql/results"
 )
 
 // maxChunk is how many bytes of JSON a chunk of a submitted query's rows has
 // at most. Nothing of it leaves before all is there.
 const maxChunk = 32 << 20
 
-// submittedQuery is what is said of a submitted query.
+// submittedQuery describes a submitted query.
 type submittedQuery struct {
 	QueryID    string         `json:"query_id"`
 	Status     query.State    `json:"status"`
@@ -66,23 +67,30 @@ type queryChunk struct {
 	DataArray      json.RawMessage `json:"data_array"`
 }
 
-// owned is a handler for what belongs to whoever asks.
-func owned(h func(a *API, w http.ResponseWriter, r *http.Request, who caller.Caller) error) func(*API, http.ResponseWriter, *http.Request) error {
-	return func(a *API, w http.ResponseWriter, r *http.Request) error {
+// queriesHandler serves submitted queries and stored results.
+type queriesHandler struct {
+	sql     *sqlHandler
+	jobs    *query.Jobs
+	results *results.Store
+}
+
+// owned is a handler for what belongs to the caller.
+func (q *queriesHandler) owned(h func(w http.ResponseWriter, r *http.Request, who caller.Caller) error) handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
 		who, err := callerOf(w, r, caller.SQL)
 		if err != nil {
 			return err
 		}
-		if a.opts.Jobs == nil {
-			return newError(codeNotServed, "", "queries are not kept here")
+		if q.jobs == nil {
+			return newError(codeNotServed, "", "queries are not submitted here")
 		}
-		return h(a, w, r, who)
+		return h(w, r, who)
 	}
 }
 
 // submit takes a query, which runs by itself.
-func (a *API) submit(w http.ResponseWriter, r *http.Request, who caller.Caller) error {
-	body, err := a.readBody(w, r, a.opts.MaxBody)
+func (q *queriesHandler) submit(w http.ResponseWriter, r *http.Request, who caller.Caller) error {
+	body, err := q.sql.bodies.read(w, r, q.sql.maxBody)
 	if err != nil {
 		return err
 	}
@@ -90,7 +98,7 @@ func (a *API) submit(w http.ResponseWriter, r *http.Request, who caller.Caller) 
 	if err != nil {
 		return err
 	}
-	job, err := a.opts.Jobs.Submit(query.Request{Request: req, Caller: who, Door: query.Queries, Remote: r.RemoteAddr})
+	job, err := q.jobs.Submit(query.Request{Request: req, Caller: who, Door: query.Queries, Remote: r.RemoteAddr})
 	if err != nil {
 		return err
 	}
@@ -106,21 +114,21 @@ func summary(job *query.Job) submittedQuery {
 }
 
 // job is the query that the path names.
-func (a *API) job(r *http.Request, who caller.Caller) (*query.Job, error) {
-	return foundJob(a.opts.Jobs.Get(who.Owner(), r.PathValue("id")))
+func (q *queriesHandler) job(r *http.Request, who caller.Caller) (*query.Job, error) {
+	return foundJob(q.jobs.Get(who.Owner(), r.PathValue("id")))
 }
 
 // foundJob makes an unknown query 404: the address is wrong, not a statement.
 func foundJob(job *query.Job, err error) (*query.Job, error) {
 	var e *engine.Error
 	if errors.As(err, &e) && e.Code == engine.CodeNotFound {
-		return nil, newError(codeNoQuery, "it may have expired, or be somebody else's", "%s", e.Message)
+		return nil, newError(codeNoQuery, "it may have expired, or belong to another caller", "%s", e.Message)
 	}
 	return job, err
 }
 
-func (a *API) queryStatus(w http.ResponseWriter, r *http.Request, who caller.Caller) error {
-	job, err := a.job(r, who)
+func (q *queriesHandler) status(w http.ResponseWriter, r *http.Request, who caller.Caller) error {
+	job, err := q.job(r, who)
 	if err != nil {
 		return err
 	}
@@ -129,8 +137,8 @@ func (a *API) queryStatus(w http.ResponseWriter, r *http.Request, who caller.Cal
 
 // query describes a query and, when it has succeeded, its result with the
 // first rows.
-func (a *API) query(w http.ResponseWriter, r *http.Request, who caller.Caller) error {
-	job, err := a.job(r, who)
+func (q *queriesHandler) get(w http.ResponseWriter, r *http.Request, who caller.Caller) error {
+	job, err := q.job(r, who)
 	if err != nil {
 		return err
 	}
@@ -139,7 +147,7 @@ func (a *API) query(w http.ResponseWriter, r *http.Request, who caller.Caller) e
 		chunks := job.Chunks()
 		s.Manifest = manifest(job, len(chunks))
 		if len(chunks) > 0 {
-			if s.Result, err = a.chunk(r, who, job, chunks, 0); err != nil {
+			if s.Result, err = q.chunk(r, who, job, chunks, 0); err != nil {
 				return err
 			}
 		}
@@ -163,13 +171,13 @@ func manifest(job *query.Job, chunks int) *queryManifest {
 }
 
 // chunk reads the rows of a chunk.
-func (a *API) chunk(r *http.Request, who caller.Caller, job *query.Job, chunks []query.JobChunk, index int) (*queryChunk, error) {
+func (q *queriesHandler) chunk(r *http.Request, who caller.Caller, job *query.Job, chunks []query.JobChunk, index int) (*queryChunk, error) {
 	c := chunks[index]
 	out := &queryChunk{ChunkIndex: c.Index, RowOffset: c.Offset, RowCount: c.Rows}
 	if next := index + 1; next < len(chunks) {
 		out.NextChunkIndex, out.NextChunkURL = &next, fmt.Sprintf("%s/%s/results/chunks/%d", pathQueries, job.ID, next)
 	}
-	rows, err := a.opts.Queries.Query(r.Context(), query.Request{
+	rows, err := q.sql.queries.Query(r.Context(), query.Request{
 		Request: engine.Request{SQL: c.SQL()}, Caller: who, Door: query.HTTP, Remote: r.RemoteAddr,
 	})
 	if err != nil {
@@ -194,8 +202,8 @@ func (a *API) chunk(r *http.Request, who caller.Caller, job *query.Job, chunks [
 	return out, nil
 }
 
-func (a *API) queryChunk(w http.ResponseWriter, r *http.Request, who caller.Caller) error {
-	job, err := a.job(r, who)
+func (q *queriesHandler) getChunk(w http.ResponseWriter, r *http.Request, who caller.Caller) error {
+	job, err := q.job(r, who)
 	if err != nil {
 		return err
 	}
@@ -204,15 +212,15 @@ func (a *API) queryChunk(w http.ResponseWriter, r *http.Request, who caller.Call
 	if err != nil || index < 0 || index >= len(chunks) {
 		return newError(codeNoQuery, "", "the query has %d chunks, from 0; there is no %s", len(chunks), truncate.Ellipsis(r.PathValue("index"), maxShown))
 	}
-	chunk, err := a.chunk(r, who, job, chunks, index)
+	chunk, err := q.chunk(r, who, job, chunks, index)
 	if err != nil {
 		return err
 	}
 	return writeJSON(w, http.StatusOK, chunk)
 }
 
-func (a *API) cancelQuery(w http.ResponseWriter, r *http.Request, who caller.Caller) error {
-	job, err := foundJob(a.opts.Jobs.Cancel(who.Owner(), r.PathValue("id")))
+func (q *queriesHandler) cancel(w http.ResponseWriter, r *http.Request, who caller.Caller) error {
+	job, err := foundJob(q.jobs.Cancel(who.Owner(), r.PathValue("id")))
 	if err != nil {
 		return err
 	}
@@ -235,7 +243,7 @@ var stateNames = map[string]query.State{
 	"completed": query.Succeeded, "failed": query.Failed, "cancelled": query.Cancelled,
 }
 
-func (a *API) listQueries(w http.ResponseWriter, r *http.Request, who caller.Caller) error {
+func (q *queriesHandler) list(w http.ResponseWriter, r *http.Request, who caller.Caller) error {
 	filter, limit := r.URL.Query().Get("status"), math.MaxInt
 	state, known := stateNames[strings.ToLower(filter)]
 	if filter != "" && !known {
@@ -249,7 +257,7 @@ func (a *API) listQueries(w http.ResponseWriter, r *http.Request, who caller.Cal
 		limit = n
 	}
 	list := submittedQueries{Queries: []submittedQuery{}}
-	for _, job := range a.opts.Jobs.List(who.Owner()) {
+	for _, job := range q.jobs.List(who.Owner()) {
 		if filter != "" && job.State != state {
 			continue
 		}

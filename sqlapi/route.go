@@ -13,29 +13,38 @@ type route struct {
 	match string
 	// verb is the end of path that match leaves out. Of routes with the same
 	// match, the one without a verb stands last.
-	verb         string
-	id           string // OpenAPI's operationId
-	tag          string
-	summary      string // a line
-	about        string // more, in Markdown
-	params       []param
-	body         []content // the media types that are read; none: no body
-	bodyOptional bool
-	answers      []answer                 // besides those every route has
-	plainErrors  bool                     // errors are text unless the client accepts JSON
-	scoped       bool                     // headers say on whose behalf the request is made: see callerOf
-	open         bool                     // no key is needed
-	writes       bool                     // a key that may write is needed
-	free         bool                     // the limits of a principal don't count it: it waits, or ends what runs
-	waits        func(*http.Request) bool // a request is free, too, of which it is true; nil: none
-	quiet        bool                     // asked for all the time: a 503 is no warning
-	errorBody    func(*requestError) any  // what an error is sent as; nil: as it is
-	handle       func(*API, http.ResponseWriter, *http.Request) error
+	verb      string
+	id        string // OpenAPI's operationId
+	tag       string
+	summary   string // a line
+	about     string // more, in Markdown
+	params    []param
+	body      []content // the media types that are read; none: no body
+	answers   []answer  // besides those every route has
+	is        traits
+	waits     func(*http.Request) bool // a request is free, too, for which it is true; nil: none
+	errorBody func(*requestError) any  // what an error is sent as; nil: as it is
+	handle    handler
 }
+
+// traits are what is special about a route.
+type traits uint8
+
+const (
+	bodyOptional traits = 1 << iota
+	plainErrors         // errors are text unless the client accepts JSON
+	scoped              // headers say for whom the request is made: see callerOf
+	public              // no key is needed
+	writes              // a key that may write is needed
+	free                // the limits of a principal do not count it: it waits, or cancels what runs
+	quiet               // probed all the time: a 503 is not a warning
+)
+
+func (t traits) has(one traits) bool { return t&one != 0 }
 
 // allParams are the route's parameters with those of scopes.
 func (rt route) allParams() []param {
-	if !rt.scoped {
+	if !rt.is.has(scoped) {
 		return rt.params
 	}
 	return append(slices.Clone(rt.params), scopeParams...)

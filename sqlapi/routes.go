@@ -5,27 +5,46 @@ import (
 	"slices"
 )
 
-// routes is the one table of the API.
-func routes() []route {
-	return slices.Concat([]route{
-		sqlRoute(), activeRoute(), cancelActiveRoute(), nsqlRoute(),
-		completionsRoute(), messagesRoute(), responsesRoute(), modelsRoute(), modelRoute(), cancelRoute(),
-		listToolsRoute(), searchDefinitionsRoute(), getToolRoute(), invokeToolRoute(), callToolRoute(), callToolAliasRoute(),
-		searchToolsRoute(), searchToolsByQueryRoute(), embeddingsRoute(),
-		functionsRoute(), datasetsRoute(), refreshRoute(), spicepodsRoute(),
-		statusRoute(), readyRoute(), healthRoute(), reloadRoute(), openAPIRoute(),
-	}, queryRoutes(), mcpRoutes())
+// handlers are what the routes call.
+type handlers struct {
+	sql        *sqlHandler
+	activity   *activityHandler
+	nsql       *nsqlHandler
+	queries    *queriesHandler
+	chats      *chatHandler
+	models     *modelsHandler
+	tools      *toolsHandler
+	embeddings *embeddingsHandler
+	runtime    *runtimeHandler
+	mcp        *mcpHandler
+	openAPI    handler
 }
 
-func sqlRoute() route {
+// routes is the table of the API. OpenAPI and docs/http.md are made of it with
+// no handlers.
+func routes(h handlers) []route {
+	return slices.Concat([]route{
+		sqlRoute(h.sql.run), activeRoute(h.activity.list), cancelActiveRoute(h.activity.cancel), nsqlRoute(h.nsql.run),
+		completionsRoute(h.chats), messagesRoute(h.chats), responsesRoute(h.chats),
+		modelsRoute(h.models.list), modelRoute(h.models.get), cancelRoute(h.activity.cancelRequest),
+		listToolsRoute(h.tools), searchDefinitionsRoute(h.tools), getToolRoute(h.tools),
+		invokeToolRoute(h.tools), callToolRoute(h.tools), callToolAliasRoute(h.tools),
+		searchToolsRoute(h.tools), searchToolsByQueryRoute(h.tools), embeddingsRoute(h.embeddings.embed),
+		functionsRoute(h.runtime.functions), datasetsRoute(h.runtime.datasets), refreshRoute(h.runtime.refresh),
+		spicepodsRoute(h.runtime.spicepods), statusRoute(h.runtime.status), readyRoute(h.runtime.ready),
+		healthRoute(h.runtime.health), reloadRoute(h.runtime.reload), openAPIRoute(h.openAPI),
+	}, queryRoutes(h.queries), mcpRoutes(h.mcp.serve))
+}
+
+func sqlRoute(h handler) route {
 	const row = `[{"id":1,"name":"Alice","born":"1990-05-17"}]`
 	return route{
 		method: "POST", path: "/v1/sql", id: "sql", tag: "SQL",
 		summary: "Run a statement.",
 		about: "The body is the statement, as text, or with parameters as JSON. The Accept header chooses the form: the " +
 			"first media type in it that is served wins, JSON when there is none. Rows are sent as they come; when a " +
-			"statement fails on its way, the connection is broken off and the result never ends properly. Leaving ends " +
-			"the statement. Errors are text, or JSON when Accept names a JSON type. The X-Spiced-Generation header of an " +
+			"statement fails while rows are sent, the connection is closed and the result never ends properly. Disconnecting " +
+			"cancels the statement. Errors are text, or JSON when Accept names a JSON type. The X-Spiced-Generation header of an " +
 			"answer names the generation that it comes from.\n\n" +
 			"Integers and decimals are JSON numbers with all their digits, beyond what a JavaScript number holds; NaN and " +
 			"infinities are null; dates and times are ISO 8601; a BLOB is base64; NULL is an explicit null.",
@@ -52,13 +71,12 @@ func sqlRoute() route {
 			either(http.StatusServiceUnavailable, "The runtime is shutting down."),
 			either(http.StatusGatewayTimeout, "The statement was over its time limit."),
 		},
-		plainErrors: true,
-		scoped:      true,
-		handle:      (*API).sql,
+		is:     plainErrors | scoped,
+		handle: h,
 	}
 }
 
-func functionsRoute() route {
+func functionsRoute(h handler) route {
 	return route{
 		method: "GET", path: "/v1/functions", id: "list_functions", tag: "Functions",
 		summary: "List the functions that are served.",
@@ -68,11 +86,11 @@ func functionsRoute() route {
 			formatParam,
 		},
 		answers: []answer{{http.StatusOK, "The functions.", asList(ref("Function"), "")}, failure(http.StatusBadRequest, "A parameter is wrong.")},
-		handle:  (*API).functions,
+		handle:  h,
 	}
 }
 
-func datasetsRoute() route {
+func datasetsRoute(h handler) route {
 	return route{
 		method: "GET", path: "/v1/datasets", id: "get_datasets", tag: "Datasets",
 		summary: "List the datasets.",
@@ -82,42 +100,42 @@ func datasetsRoute() route {
 			formatParam,
 		},
 		answers: []answer{{http.StatusOK, "The datasets.", asList(ref("Dataset"), "")}, failure(http.StatusBadRequest, "A parameter is wrong.")},
-		handle:  (*API).datasets,
+		handle:  h,
 	}
 }
 
-func refreshRoute() route {
+func refreshRoute(h handler) route {
 	return route{
-		method: "POST", path: "/v1/datasets/{name}/acceleration/refresh", id: "refresh_dataset", tag: "Datasets", writes: true,
-		summary: "Load an accelerated dataset anew.",
-		about:   "Returns when the refresh has begun. The rows of before serve until the new ones are there.",
+		method: "POST", path: "/v1/datasets/{name}/acceleration/refresh", id: "refresh_dataset", tag: "Datasets", is: writes | bodyOptional,
+		summary: "Refresh an accelerated dataset.",
+		about:   "Returns when the refresh has begun. The old rows are served until it completes.",
 		params:  []param{{"name", "path", "the dataset", text("")}},
-		body:    asJSON(ref("Refresh"), `{"refresh_mode":"full"}`), bodyOptional: true,
+		body:    asJSON(ref("Refresh"), `{"refresh_mode":"full"}`),
 		answers: []answer{
 			{http.StatusCreated, "The refresh has begun.", asJSON(ref("Message"), `{"message":"Dataset refresh triggered for trips."}`)},
 			failure(http.StatusBadRequest, "The dataset is not accelerated, or the body is wrong."),
 			failure(http.StatusNotFound, "There is no such dataset."),
 			failure(http.StatusRequestEntityTooLarge, "The body is over its limit."),
 		},
-		handle: (*API).refresh,
+		handle: h,
 	}
 }
 
-func spicepodsRoute() route {
+func spicepodsRoute(h handler) route {
 	return route{
 		method: "GET", path: "/v1/spicepods", id: "get_spicepods", tag: "Spicepods",
 		summary: "List the loaded Spicepods.",
 		params:  []param{formatParam},
 		answers: []answer{{http.StatusOK, "The Spicepods.", asList(ref("Spicepod"), "")}, failure(http.StatusBadRequest, "A parameter is wrong.")},
-		handle:  (*API).spicepods,
+		handle:  h,
 	}
 }
 
-func statusRoute() route {
+func statusRoute(h handler) route {
 	return route{
 		method: "GET", path: "/v1/status", id: "get_status", tag: "General",
 		summary: "Show the state of the runtime and the problems of the last load.",
-		about: "A line for each door, and one for each component that has problems, with the status Error unless they are " +
+		about: "A line for each protocol, and one for each component that has problems, with the status Error unless they are " +
 			"only warnings. Faults of the file's structure belong to the component spicepod. In CSV, message has the " +
 			"problems as text.",
 		params: []param{formatParam},
@@ -125,49 +143,49 @@ func statusRoute() route {
 			{http.StatusOK, "The components.", asList(ref("Component"), `[{"name":"http","endpoint":"127.0.0.1:8090","status":"Ready"}]`)},
 			failure(http.StatusBadRequest, "A parameter is wrong."),
 		},
-		handle: (*API).status,
+		handle: h,
 	}
 }
 
-func readyRoute() route {
+func readyRoute(h handler) route {
 	return route{
-		method: "GET", path: "/v1/ready", id: "ready", tag: "General", quiet: true, open: true,
-		summary: "Tell whether the first generation serves.",
+		method: "GET", path: "/v1/ready", id: "ready", tag: "General", is: quiet | public,
+		summary: "Readiness probe.",
 		answers: []answer{
-			{http.StatusOK, "It does.", asText("ready")},
+			{http.StatusOK, "The first generation is served.", asText("ready")},
 			{http.StatusServiceUnavailable, "Not yet.", asText("not ready")},
 		},
-		handle: (*API).ready,
+		handle: h,
 	}
 }
 
-func healthRoute() route {
+func healthRoute(h handler) route {
 	return route{
-		method: "GET", path: "/health", id: "health", tag: "General", quiet: true, open: true,
-		summary: "Tell that the process answers.",
-		answers: []answer{{http.StatusOK, "It does.", asText("ok")}},
-		handle:  (*API).health,
+		method: "GET", path: "/health", id: "health", tag: "General", is: quiet | public,
+		summary: "Liveness probe.",
+		answers: []answer{{http.StatusOK, "The process answers.", asText("ok")}},
+		handle:  h,
 	}
 }
 
-func reloadRoute() route {
+func reloadRoute(h handler) route {
 	return route{
-		method: "POST", path: "/v1/reload", id: "reload", tag: "Spicepods", writes: true,
+		method: "POST", path: "/v1/reload", id: "reload", tag: "Spicepods", is: writes,
 		summary: "Read the Spicepod again and wait for the outcome.",
 		about:   "Components with faults of their own are left out, or stay as they were, and are listed under problems.",
 		answers: []answer{
 			{http.StatusOK, "The Spicepod was taken over, with the problems it has.", asJSON(ref("Reload"), "")},
-			failure(http.StatusUnprocessableEntity, "The Spicepod was refused; the generation before goes on serving."),
+			failure(http.StatusUnprocessableEntity, "The Spicepod was refused; the previous generation stays in service."),
 		},
-		handle: (*API).reload,
+		handle: h,
 	}
 }
 
-func openAPIRoute() route {
+func openAPIRoute(h handler) route {
 	return route{
 		method: "GET", path: "/v1/openapi.json", id: "openapi", tag: "General",
 		summary: "Describe this API.",
 		answers: []answer{{http.StatusOK, "An OpenAPI 3.1 document.", asJSON(schema{"type": "object"}, "")}},
-		handle:  (*API).openapi,
+		handle:  h,
 	}
 }

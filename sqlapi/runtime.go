@@ -17,7 +17,7 @@ import (
 // order in which they are shown; the API does not change them.
 type Inventory interface {
 	Ready() bool
-	// Components are the parts of the runtime that have a state: doors first.
+	// Components are the parts of the runtime that have a state: protocols first.
 	Components() []Component
 	// Problems are the faults of the last load, whether it was taken over or
 	// not.
@@ -27,7 +27,7 @@ type Inventory interface {
 	Spicepods() []Spicepod
 }
 
-// Refresher loads a dataset anew. It returns when the refresh has begun; its
+// Refresher refreshes a dataset. It returns when the refresh has begun; its
 // errors are [ErrUnknownDataset], [ErrNotAccelerated], [ErrInvalidRefresh] or
 // wrap one of them.
 type Refresher interface {
@@ -40,15 +40,14 @@ type Reloader interface {
 	Reload(ctx context.Context) (Reload, error)
 }
 
-// Chats are the language models. Errors are [*chat.Error]s; what is none is a
+// Chats are the language models. Errors are [*chat.Error]s; any other is a
 // fault of ours.
 type Chats interface {
 	// Models are the declared models in the order of their declarations, those
 	// that could not be loaded too.
 	Models() []Model
 	// Chat asks the model that r names. An error is one of the request; what
-	// fails later is the last pair. Whoever stops early, or ends ctx, ends the
-	// chat.
+	// fails later is the last pair. To stop early, or end ctx, ends the chat.
 	Chat(ctx context.Context, r *chat.Request, who caller.Caller) (iter.Seq2[toolloop.Event, error], error)
 	// NSQL has a model write a statement, which has been checked.
 	NSQL(ctx context.Context, r NSQL, who caller.Caller) (*NSQLAnswer, error)
@@ -71,7 +70,7 @@ const (
 	StatusShuttingDown = "ShuttingDown"
 )
 
-// Component is a line of /v1/status: a door (http, metrics, …) or a part of
+// Component is a line of /v1/status: a protocol (http, metrics, …) or a part of
 // the Spicepod that has problems.
 type Component struct {
 	Name     string            `json:"name"`
@@ -142,7 +141,7 @@ type Spicepod struct {
 // Model is a declared language model.
 type Model struct {
 	Name        string      `json:"id"`
-	Created     int64       `json:"created"`  // seconds since 1970; 0 when nobody knows
+	Created     int64       `json:"created"`  // seconds since 1970; 0 when unknown
 	From        string      `json:"owned_by"` // provider:model
 	Datasets    []string    `json:"datasets"` // that its built-in tools may read; nil is all
 	Status      string      `json:"-"`        // StatusReady or StatusError; shown with ?status=true
@@ -191,6 +190,6 @@ type RefreshOptions struct {
 type Reload struct {
 	Accepted   bool              `json:"accepted"`   // whether it made a generation
 	Generation uint64            `json:"generation"` // the one that serves after it
-	Changed    []string          `json:"changed"`    // components made anew or removed
+	Changed    []string          `json:"changed"`    // components that were rebuilt or removed
 	Problems   spicepod.Problems `json:"problems"`
 }

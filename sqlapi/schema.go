@@ -89,7 +89,7 @@ var runtimeSchemas = map[string]schema{
 		may("source", text("The text of the line.")),
 	),
 	"Component": object(
-		must("name", text("A door (http, metrics, …) or a component with problems, such as: function f.")),
+		must("name", text("A protocol (http, metrics, …) or a component with problems, such as: function f.")),
 		must("endpoint", text("host:port, or N/A.")),
 		must("status", oneOf(StatusInitializing, StatusReady, StatusDisabled, StatusError, StatusRefreshing, StatusShuttingDown)),
 		may("problems", listOf(ref("Problem"))),
@@ -130,7 +130,7 @@ var runtimeSchemas = map[string]schema{
 	"Reload": object(
 		must("accepted", boolean("Whether a new generation was made.")),
 		must("generation", integer("The one that serves now.")),
-		must("changed", listOf(text("Components made anew or removed."))),
+		must("changed", listOf(text("Components that were rebuilt or removed."))),
 		must("problems", listOf(ref("Problem"))),
 	),
 	"Row": {"type": "object", "description": "A column's name to its value. Columns of the same name are kept apart: x, x:1."},
@@ -170,7 +170,7 @@ var runtimeSchemas = map[string]schema{
 			must("schema", object(must("column_count", integer("")), must("columns", listOf(object(
 				must("name", text("")), must("type_name", text("Arrow's.")), must("nullable", boolean("")), must("position", integer("From 0.")),
 			))))),
-			must("total_row_count", integer("")), must("total_chunk_count", integer("")), must("ref", text("The name of the kept result.")),
+			must("total_row_count", integer("")), must("total_chunk_count", integer("")), must("ref", text("The name of the stored result.")),
 		)),
 		may("result", ref("QueryChunk")),
 	),

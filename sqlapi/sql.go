@@ -10,6 +10,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/fingerprint"
 	"github.com/spiced-sql/spiced/internal/sql/format"
 	"github.com/spiced-sql/spiced/internal/sql/query"
+	"github.com/spiced-sql/spiced/spicepod"
 )
 
 // headerGeneration names the generation that answered: after a reload another
@@ -20,19 +21,29 @@ const (
 	headerQueryID    = "X-Spiced-Query-Id"
 )
 
-// sql runs one statement and streams its rows, or answers with those of an
+// sqlHandler runs statements.
+type sqlHandler struct {
+	queries  *query.Service
+	cache    *resultCache
+	settings func() spicepod.ResultCache // of the cache; nil: off
+	bodies   bodyReader
+	maxBody  int64
+	log      *slog.Logger
+}
+
+// run runs one statement and streams its rows, or answers with those of an
 // equal one a moment ago.
-func (a *API) sql(w http.ResponseWriter, r *http.Request) error {
+func (s *sqlHandler) run(w http.ResponseWriter, r *http.Request) error {
 	who, err := callerOf(w, r, caller.SQL)
 	if err != nil {
 		return err
 	}
-	req, err := a.readSQL(w, r)
+	req, err := s.readSQL(w, r)
 	if err != nil {
 		return err
 	}
 	q := query.Request{Request: req, Caller: who, Door: query.HTTP, Remote: r.RemoteAddr}
-	return a.remembered(w, r, q, outputOf(format.Negotiate(accept(r))))
+	return s.cached(w, r, q, outputOf(format.Negotiate(accept(r))))
 }
 
 // output is how rows are written.
@@ -44,16 +55,16 @@ type output struct {
 func outputOf(f format.Form) output { return output{f.ContentType, f.NewWriter} }
 
 // copied wants a copy of the bytes of a result, once it is known what the
-// statement reads. [*taking] is one.
+// statement reads. [*recording] is one.
 type copied interface {
 	begin(w http.ResponseWriter, rows *query.Rows) io.Writer // nil: none
 	end(rows *query.Rows)                                    // after the last byte
 }
 
 // statement runs a statement and streams its rows. also may be nil.
-func (a *API) statement(w http.ResponseWriter, r *http.Request, req query.Request, out output, also copied) error {
-	noteStatement(a, w, r, req.SQL)
-	rows, err := a.opts.Queries.Query(r.Context(), req)
+func (s *sqlHandler) statement(w http.ResponseWriter, r *http.Request, req query.Request, out output, also copied) error {
+	s.noteStatement(w, r, req.SQL)
+	rows, err := s.queries.Query(r.Context(), req)
 	if err != nil {
 		return err
 	}
@@ -69,7 +80,7 @@ func (a *API) statement(w http.ResponseWriter, r *http.Request, req query.Reques
 			to = both{w, more}
 		}
 	}
-	if err := a.send(w, rows, out.newWriter(to)); err != nil {
+	if err := send(w, rows, out.newWriter(to)); err != nil {
 		return err
 	}
 	if also != nil {
@@ -79,7 +90,7 @@ func (a *API) statement(w http.ResponseWriter, r *http.Request, req query.Reques
 }
 
 // send writes the rows.
-func (a *API) send(w http.ResponseWriter, rows *query.Rows, form format.Writer) error {
+func send(w http.ResponseWriter, rows *query.Rows, form format.Writer) error {
 	s := newStream(w, form)
 	defer s.stop()
 	n, err := format.Copy(s, rows)
@@ -111,8 +122,8 @@ func (b both) Write(p []byte) (int, error) {
 
 // noteStatement adds the statement's fingerprint to the request's line in the
 // log.
-func noteStatement(a *API, w http.ResponseWriter, r *http.Request, sql string) {
-	if a.log.Enabled(r.Context(), slog.LevelDebug) {
+func (s *sqlHandler) noteStatement(w http.ResponseWriter, r *http.Request, sql string) {
+	if s.log.Enabled(r.Context(), slog.LevelDebug) {
 		f := fingerprint.Of(sql)
 		note(w, slog.String("sql", f.Text), slog.String("fingerprint", f.ID))
 	}

@@ -292,7 +292,7 @@ func TestADeadlineDoesNotOutliveItsRequest(t *testing.T) {
 		here, there := net.Pipe()
 		l := &oneConn{conn: there, closed: make(chan struct{})}
 		server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			x := newExchange(w, time.Second)
+			x := newResponseWriter(w, time.Second)
 			if r.URL.Path == "/late" {
 				time.Sleep(time.Hour)
 			}
@@ -382,7 +382,7 @@ func TestFewRowsAreFlushedWhenNoMoreCome(t *testing.T) {
 		defer rows.Close()
 		form, _ := format.ByName(name)
 		w := &flushes{ResponseRecorder: *httptest.NewRecorder(), flushed: make(chan int, 1)}
-		x := newExchange(w, time.Second)
+		x := newResponseWriter(w, time.Second)
 		s := newStream(x, form.NewWriter(x))
 		if err := s.Begin(rows.Columns()); err != nil {
 			t.Fatal(err)

@@ -13,12 +13,12 @@ import (
 const keepAlive = ": keep-alive\n\n"
 
 // sse sends server-sent events. Each but the last leaves at once. After a while
-// of silence a comment tells the client, and what stands between, that the
-// connection lives; before the first event, too.
+// of silence a comment shows the client, and proxies, that the connection
+// lives; before the first event, too.
 type sse struct {
 	w     http.ResponseWriter
 	every time.Duration
-	gone  context.CancelCauseFunc // told when the client does not read
+	gone  context.CancelCauseFunc // called when the client does not read
 
 	mu    sync.Mutex
 	timer *time.Timer
@@ -52,7 +52,7 @@ func (s *sse) send(write func() error) error {
 }
 
 // last writes what ends the stream. It leaves when the handler has returned
-// and given its place back: who reads it may send the next request at once.
+// and released its slot: a client may send the next request at once.
 func (s *sse) last(write func() error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -68,7 +68,7 @@ func (s *sse) push(write func() error) error {
 	if err := s.write(write); err != nil {
 		return err
 	}
-	if x, ok := s.w.(*exchange); ok {
+	if x, ok := s.w.(*responseWriter); ok {
 		return x.flush()
 	}
 	return nil

@@ -19,7 +19,7 @@ func (f *flushed) Flush() { f.left = f.Body.String() }
 // its place taken otherwise.
 func TestTheLastEventLeavesWithTheHandler(t *testing.T) {
 	w := &flushed{ResponseRecorder: httptest.NewRecorder()}
-	s := newSSE(newExchange(w, time.Minute), time.Hour, nil)
+	s := newSSE(newResponseWriter(w, time.Minute), time.Hour, nil)
 	event := func(text string) func() error {
 		return func() error { _, err := io.WriteString(s, text); return err }
 	}

@@ -69,7 +69,7 @@ func (s *stream) flush() error {
 	if err := s.form.Flush(); err != nil {
 		return err
 	}
-	if x, ok := s.w.(*exchange); ok && x.status != 0 {
+	if x, ok := s.w.(*responseWriter); ok && x.status != 0 {
 		return x.flush()
 	}
 	return nil

@@ -21,28 +21,25 @@ const (
 	headerTruncated = "X-Spiced-Truncated"
 )
 
-// toolHandler is a handler that needs the registry and a scope.
-type toolHandler func(*API, http.ResponseWriter, *http.Request, caller.Caller) error
-
-// overTools is a toolHandler as a route has it.
-func overTools(h toolHandler) func(*API, http.ResponseWriter, *http.Request) error {
-	return func(a *API, w http.ResponseWriter, r *http.Request) error {
-		if a.opts.Tools == nil {
+// scoped is a handler that needs the registry and the caller's scope.
+func (t *toolsHandler) scoped(h func(http.ResponseWriter, *http.Request, caller.Caller) error) handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		if t.registry == nil {
 			return newError(codeNotServed, "", "tools are not served here")
 		}
 		who, err := callerOf(w, r, caller.HTTP)
 		if err != nil {
 			return err
 		}
-		setGeneration(w, a.opts.Tools.Current().Generation)
-		return h(a, w, r, who)
+		nameGeneration(w, t.registry)
+		return h(w, r, who)
 	}
 }
 
-// invokeTool calls a tool with arguments in an envelope and answers with its
+// invoke calls a tool with arguments in an envelope and answers with its
 // Result.
-func (a *API) invokeTool(w http.ResponseWriter, r *http.Request, who caller.Caller) error {
-	body, err := a.readBody(w, r, maxEnvelope)
+func (t *toolsHandler) invoke(w http.ResponseWriter, r *http.Request, who caller.Caller) error {
+	body, err := t.bodies.read(w, r, maxEnvelope)
 	if err != nil {
 		return err
 	}
@@ -53,7 +50,7 @@ func (a *API) invokeTool(w http.ResponseWriter, r *http.Request, who caller.Call
 	if c.Scope.Caller, err = permitted(w, c.Scope.Caller); err != nil {
 		return err
 	}
-	result := a.call(w, r, c)
+	result := t.call(w, r, c)
 	if result.OK || ran(result.Error.Code) {
 		body, err := result.MarshalJSON()
 		if err != nil {
@@ -81,23 +78,23 @@ func resultError(e *requestError) any {
 	return tools.Result{Error: &tools.Error{Code: tools.Code(e.Code), Message: e.Message, Hint: e.Hint, Retryable: e.retryable()}}
 }
 
-// callTool calls a tool with the body as its arguments and answers with what
+// callBare calls a tool with the body as its arguments and answers with what
 // it gave, as Spice does.
-func (a *API) callTool(w http.ResponseWriter, r *http.Request, who caller.Caller) error {
+func (t *toolsHandler) callBare(w http.ResponseWriter, r *http.Request, who caller.Caller) error {
 	dryRun, err := flagParam(r, "dry_run")
 	if err != nil {
 		return err
 	}
 	scope := tools.Scope{Caller: who}
-	if scope.EmbeddingModel, err = a.embeddingModel(r.URL.Query().Get("embedding_model")); err != nil {
+	if scope.EmbeddingModel, err = t.embeddingModel(r.URL.Query().Get("embedding_model")); err != nil {
 		return err
 	}
-	body, err := a.readBody(w, r, tools.MaxArguments)
+	body, err := t.bodies.read(w, r, tools.MaxArguments)
 	if err != nil {
 		return err
 	}
 	name := r.PathValue("name")
-	result := a.call(w, r, registry.Call{Name: name, Arguments: body, Scope: scope, DryRun: dryRun})
+	result := t.call(w, r, registry.Call{Name: name, Arguments: body, Scope: scope, DryRun: dryRun})
 	if !result.OK {
 		return rawError(name, result)
 	}
@@ -120,9 +117,9 @@ func rawError(name string, result tools.Result) error {
 	return e
 }
 
-func (a *API) call(w http.ResponseWriter, r *http.Request, c registry.Call) tools.Result {
-	result := a.opts.Tools.Invoke(r.Context(), c)
-	if result.Tool != nil && a.log.Enabled(r.Context(), slog.LevelDebug) {
+func (t *toolsHandler) call(w http.ResponseWriter, r *http.Request, c registry.Call) tools.Result {
+	result := t.registry.Invoke(r.Context(), c)
+	if result.Tool != nil && t.log.Enabled(r.Context(), slog.LevelDebug) {
 		note(w, slog.String("tool", result.Tool.Name))
 	}
 	return result

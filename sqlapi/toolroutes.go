@@ -13,13 +13,13 @@ var (
 	modelParam = param{"embedding_model", "query", "the embedding model that tool_search compares by; none: the runtime's", text("")}
 )
 
-func listToolsRoute() route {
+func listToolsRoute(h *toolsHandler) route {
 	views := schema{"anyOf": []any{listOf(ref("ToolSummary")), listOf(ref("Tool")), listOf(ref("ToolStats"))}}
 	return route{
-		method: "GET", path: pathTools, id: "list_tools", tag: "Tools", scoped: true,
+		method: "GET", path: pathTools, id: "list_tools", tag: "Tools", is: scoped,
 		summary: "List the tools.",
-		about: "Those that are there for whom the request is made, sorted by name. Equal lists have equal bytes and an equal " +
-			"ETag, except in the view stats. tool_search and tool_invoke are not in the list, since they stand for it.",
+		about: "Those that are available to the caller, sorted by name. Equal lists have equal bytes and an equal " +
+			"ETag, except in the view stats. tool_search and tool_invoke are not in the list.",
 		params: []param{
 			{"view", "query", "planner, the default: names and descriptions; full: the definitions; stats: what became of each", oneOf("planner", "full", "stats")},
 			{"format", "query", "json, which is the default; xml, for prompts, of planner and full; csv, of stats", oneOf("json", "xml", "csv")},
@@ -37,13 +37,13 @@ func listToolsRoute() route {
 			failure(http.StatusBadRequest, "A parameter or a header is wrong."),
 			failure(http.StatusNotFound, "Tools are not served here."),
 		},
-		handle: overTools((*API).listTools),
+		handle: h.scoped(h.list),
 	}
 }
 
-func searchDefinitionsRoute() route {
+func searchDefinitionsRoute(h *toolsHandler) route {
 	return route{
-		method: "GET", path: pathTools + "/search", id: "tool_search_definitions", tag: "Tools", scoped: true,
+		method: "GET", path: pathTools + "/search", id: "tool_search_definitions", tag: "Tools", is: scoped,
 		summary: "Show the definitions that a model gets in place of all tools.",
 		about: "tool_search, tool_invoke, and list_datasets if it is there, in this order: for models of other systems, which " +
 			"call them at POST /v1/tools/{name}. A tool with the name search is defined in GET /v1/tools?view=full.",
@@ -54,41 +54,41 @@ func searchDefinitionsRoute() route {
 			failure(http.StatusBadRequest, "No embedding model can be chosen, a tool has a reserved name, or a parameter is wrong."),
 			failure(http.StatusNotFound, "Tools are not served here."),
 		},
-		handle: overTools((*API).searchDefinitions),
+		handle: h.scoped(h.definitions),
 	}
 }
 
-func getToolRoute() route {
+func getToolRoute(h *toolsHandler) route {
 	return route{
-		method: "GET", path: pathTools + "/{name}", match: matchTool, id: "get_tool", tag: "Tools", scoped: true,
+		method: "GET", path: pathTools + "/{name}", match: matchTool, id: "get_tool", tag: "Tools", is: scoped,
 		summary: "Show a tool's definition.",
 		params:  []param{nameParam, {"explain", "query", "show instead whether the tool can be called, and what keeps it from being called", boolean("")}},
 		answers: []answer{
 			{http.StatusOK, "The definition, or the explanation.", asJSON(schema{"anyOf": []any{ref("Tool"), ref("ToolStatus")}}, "")},
 			{http.StatusNotModified, "The client has this definition: see If-None-Match.", nil},
 			failure(http.StatusBadRequest, "A parameter or a header is wrong."),
-			failure(http.StatusForbidden, "The tool is not there for whom the request is made."),
+			failure(http.StatusForbidden, "The tool is not available to the caller."),
 			failure(http.StatusNotFound, "There is no such tool; the hint has the nearest name."),
 		},
-		handle: overTools((*API).getTool),
+		handle: h.scoped(h.get),
 	}
 }
 
-func invokeToolRoute() route {
+func invokeToolRoute(h *toolsHandler) route {
 	unsuccessful := func(status int, about string) answer {
 		return answer{status, about, asJSON(ref("ToolResult"), "")}
 	}
 	return route{
-		method: "POST", path: pathTools + "/{name}" + verbInvoke, match: matchTool, verb: verbInvoke, id: "invoke_tool", tag: "Tools", scoped: true,
+		method: "POST", path: pathTools + "/{name}" + verbInvoke, match: matchTool, verb: verbInvoke, id: "invoke_tool", tag: "Tools", is: scoped | bodyOptional,
 		summary: "Call a tool.",
-		about: "The answer is a ToolResult, whatever happens. A call that got to the tool is 200, also when the tool failed: ok " +
-			"tells. No body is {}.",
+		about: "The answer is a ToolResult, whatever happens. A call that got to the tool is 200, also when the tool failed: see " +
+			"ok. No body is {}.",
 		params: []param{nameParam},
-		body:   asJSON(ref("Invocation"), `{"schema_version":"0.1.0","args":{"lat1":52.5,"lon1":13.4,"lat2":48.9,"lon2":2.4},"trace":{"flow_id":"f1","step_id":"s1"}}`), bodyOptional: true,
+		body:   asJSON(ref("Invocation"), `{"schema_version":"0.1.0","args":{"lat1":52.5,"lon1":13.4,"lat2":48.9,"lon2":2.4},"trace":{"flow_id":"f1","step_id":"s1"}}`),
 		answers: []answer{
 			{http.StatusOK, "The call ran.", asJSON(ref("ToolResult"), `{"schema_version":"0.1.0","ok":true,"result":870.8,"metrics":{"latency_ms":0.4},"trace":{"flow_id":"f1","step_id":"s1"}}`)},
 			unsuccessful(http.StatusBadRequest, "The body is wrong, or the arguments do not fit the tool's parameters."),
-			unsuccessful(http.StatusForbidden, "The tool is not there for whom the request is made, or the request comes from another site's page."),
+			unsuccessful(http.StatusForbidden, "The tool is not available to the caller, or the request comes from another site's page."),
 			unsuccessful(http.StatusNotFound, "There is no such tool; did_you_mean has the nearest name."),
 			unsuccessful(http.StatusRequestTimeout, "The body took too long to arrive."),
 			unsuccessful(http.StatusRequestEntityTooLarge, "The arguments or the result are over a limit."),
@@ -99,7 +99,7 @@ func invokeToolRoute() route {
 			unsuccessful(http.StatusGatewayTimeout, "The tool was over its time limit."),
 		},
 		errorBody: resultError,
-		handle:    overTools((*API).invokeTool),
+		handle:    h.scoped(h.invoke),
 	}
 }
 
@@ -108,7 +108,7 @@ func callAnswers() []answer {
 	return []answer{
 		{http.StatusOK, "What the tool gave. X-Spiced-Truncated: true says that rows are missing.", asJSON(anything(""), "870.8")},
 		failure(http.StatusBadRequest, "The arguments or a parameter are wrong, or the tool failed."),
-		failure(http.StatusForbidden, "The tool is not there for whom the request is made, or the request comes from another site's page."),
+		failure(http.StatusForbidden, "The tool is not available to the caller, or the request comes from another site's page."),
 		failure(http.StatusNotFound, "There is no such tool; the hint has the nearest name."),
 		failure(http.StatusRequestTimeout, "The body took too long to arrive."),
 		failure(http.StatusRequestEntityTooLarge, "The arguments or the result are over a limit."),
@@ -120,40 +120,40 @@ func callAnswers() []answer {
 	}
 }
 
-func callToolRoute() route {
+func callToolRoute(h *toolsHandler) route {
 	return route{
-		method: "POST", path: pathTools + "/{name}", match: matchTool, id: "call_tool", tag: "Tools", scoped: true,
+		method: "POST", path: pathTools + "/{name}", match: matchTool, id: "call_tool", tag: "Tools", is: scoped | bodyOptional,
 		summary: "Call a tool with bare arguments.",
 		about: "The body is the arguments, the answer is what the tool gave, as Spice does it; tool_search and tool_invoke are " +
 			"called here, too. There being no envelope, a tool's own failure is an error of the table below: 400, where Spice has 500.",
-		params: []param{nameParam, modelParam, {"dry_run", "query", "check everything and tell what would be done, without doing it", boolean("")}},
-		body:   asJSON(anObject("The arguments."), `{"lat1":52.5,"lon1":13.4,"lat2":48.9,"lon2":2.4}`), bodyOptional: true,
+		params:  []param{nameParam, modelParam, {"dry_run", "query", "check everything and report what would be done, without doing it", boolean("")}},
+		body:    asJSON(anObject("The arguments."), `{"lat1":52.5,"lon1":13.4,"lat2":48.9,"lon2":2.4}`),
 		answers: callAnswers(),
-		handle:  overTools((*API).callTool),
+		handle:  h.scoped(h.callBare),
 	}
 }
 
-func callToolAliasRoute() route {
-	rt := callToolRoute()
+func callToolAliasRoute(h *toolsHandler) route {
+	rt := callToolRoute(h)
 	rt.path, rt.match, rt.id = "/v1/tool/{name}", matchAlias, "call_tool_deprecated"
 	rt.summary, rt.about = "Call a tool; the old name of POST /v1/tools/{name}.", "Deprecated."
 	return rt
 }
 
-func searchToolsRoute() route {
+func searchToolsRoute(h *toolsHandler) route {
 	return route{
-		method: "POST", path: pathTools + ":search", id: "search_tools", tag: "Tools", scoped: true,
+		method: "POST", path: pathTools + ":search", id: "search_tools", tag: "Tools", is: scoped,
 		summary: "Find tools by what they do.",
 		about:   "The answer is that of tool_search.",
 		body:    asJSON(ref("ToolSearch"), `{"query":"count distinct values in a column","keywords":["distinct","count"],"limit":3}`),
 		answers: searchAnswers(),
-		handle:  overTools((*API).searchTools),
+		handle:  h.scoped(h.searchBody),
 	}
 }
 
-func searchToolsByQueryRoute() route {
+func searchToolsByQueryRoute(h *toolsHandler) route {
 	return route{
-		method: "GET", path: pathTools + ":search", id: "search_tools_by_query", tag: "Tools", scoped: true,
+		method: "GET", path: pathTools + ":search", id: "search_tools_by_query", tag: "Tools", is: scoped,
 		summary: "Find tools by what they do, in a browser.",
 		params: []param{
 			{"q", "query", "what the tool should do; * lists all by name", text("")},
@@ -162,10 +162,10 @@ func searchToolsByQueryRoute() route {
 			{"min_score", "query", "from 0 to 1", number("")},
 			modelParam,
 			{"explain", "query", "add weights and shares", boolean("")},
-			{"tool", "query", "with explain: the tool whose place, or absence, is explained", text("")},
+			{"tool", "query", "with explain: the tool whose rank, or absence, is explained", text("")},
 		},
 		answers: searchAnswers(),
-		handle:  overTools((*API).searchToolsByQuery),
+		handle:  h.scoped(h.searchQuery),
 	}
 }
 
@@ -179,7 +179,7 @@ func searchAnswers() []answer {
 	}
 }
 
-func embeddingsRoute() route {
+func embeddingsRoute(h handler) route {
 	wrong := func(status int, about string) answer { return answer{status, about, asJSON(ref("OpenAIError"), "")} }
 	return route{
 		method: "POST", path: "/v1/embeddings", id: "create_embeddings", tag: "Embeddings",
@@ -201,6 +201,6 @@ func embeddingsRoute() route {
 			wrong(http.StatusGatewayTimeout, "The provider took too long."),
 		},
 		errorBody: openAIError,
-		handle:    (*API).embed,
+		handle:    h,
 	}
 }

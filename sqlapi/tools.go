@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"slices"
@@ -20,14 +21,21 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// listTools lists the tools of a scope.
-func (a *API) listTools(w http.ResponseWriter, r *http.Request, who caller.Caller) error {
+// toolsHandler lists, finds and calls tools.
+type toolsHandler struct {
+	registry *registry.Registry
+	bodies   bodyReader
+	log      *slog.Logger
+}
+
+// list lists the tools of a scope.
+func (t *toolsHandler) list(w http.ResponseWriter, r *http.Request, who caller.Caller) error {
 	q := r.URL.Query()
-	catalog := a.opts.Tools.Current()
+	catalog := t.registry.Current()
 	view := q.Get("view")
 	switch view {
 	case "stats":
-		return a.listStats(w, r, catalog, who)
+		return t.listStats(w, r, catalog, who)
 	case "", "planner", "full":
 	default:
 		return newError(codeInvalidRequest, "use planner, full or stats", "the view %q is unknown", view)
@@ -60,9 +68,9 @@ func wanted(d *tools.Definition, q url.Values) bool {
 	return (source == "" || fromSource(d.Source, source)) && (owner == "" || d.Owner == owner) && (tag == "" || slices.Contains(d.Tags, tag))
 }
 
-func (a *API) listStats(w http.ResponseWriter, r *http.Request, c *registry.Catalog, who caller.Caller) error {
+func (t *toolsHandler) listStats(w http.ResponseWriter, r *http.Request, c *registry.Catalog, who caller.Caller) error {
 	q := r.URL.Query()
-	list := slices.DeleteFunc(a.opts.Tools.Stats(c, tools.Scope{Caller: who}), func(s registry.Stat) bool { return !wanted(c.Get(s.Name), q) })
+	list := slices.DeleteFunc(t.registry.Stats(c, tools.Scope{Caller: who}), func(s registry.Stat) bool { return !wanted(c.Get(s.Name), q) })
 	header := []string{"name", "description", "parameter_count", "total_invocations", "errors", "last_called_at", "searches", "owner", "source"}
 	number := func(n int64) string { return strconv.FormatInt(n, 10) }
 	return writeList(w, r, list, header, func(s registry.Stat) []string {
@@ -76,18 +84,18 @@ func (a *API) listStats(w http.ResponseWriter, r *http.Request, c *registry.Cata
 	})
 }
 
-// getTool shows a tool's definition, or why it can be called or not.
-func (a *API) getTool(w http.ResponseWriter, r *http.Request, who caller.Caller) error {
+// get shows a tool's definition, or why it can be called or not.
+func (t *toolsHandler) get(w http.ResponseWriter, r *http.Request, who caller.Caller) error {
 	name := r.PathValue("name")
 	explain, err := flagParam(r, "explain")
 	if err != nil {
 		return err
 	}
-	def := a.definition(name)
+	def := t.definition(name)
 	if def != nil && !explain && registry.Reserved(def.Name) {
 		return writeCanonical(w, r, def)
 	}
-	status, err := a.opts.Tools.Status(name, tools.Scope{Caller: who})
+	status, err := t.registry.Status(name, tools.Scope{Caller: who})
 	switch {
 	case err != nil:
 		return callError(tools.AsError(err))
@@ -102,11 +110,11 @@ func (a *API) getTool(w http.ResponseWriter, r *http.Request, who caller.Caller)
 }
 
 // definition is that of the tool a call of this name would reach, or nil.
-func (a *API) definition(name string) *tools.Definition {
-	if def := a.opts.Tools.Current().Get(name); def != nil {
+func (t *toolsHandler) definition(name string) *tools.Definition {
+	if def := t.registry.Current().Get(name); def != nil {
 		return def
 	}
-	for _, def := range a.opts.Tools.MetaTools() {
+	for _, def := range t.registry.MetaTools() {
 		if def.Name == name {
 			return def
 		}
@@ -130,17 +138,17 @@ type offeredFunction struct {
 	Function offered `json:"function"`
 }
 
-// searchDefinitions lists what a model of another system gets in place of all
+// definitions lists what a model of another system gets in place of all
 // tools.
-func (a *API) searchDefinitions(w http.ResponseWriter, r *http.Request, who caller.Caller) error {
+func (t *toolsHandler) definitions(w http.ResponseWriter, r *http.Request, who caller.Caller) error {
 	q := r.URL.Query()
-	catalog := a.opts.Tools.Current()
+	catalog := t.registry.Current()
 	if err := searchable(catalog, q.Get("embedding_model")); err != nil {
 		return err
 	}
 	defs := []*tools.Definition{}
 	if visible := catalog.Visible(tools.Scope{Caller: who}); len(visible) > 0 {
-		defs = a.opts.Tools.MetaTools()
+		defs = t.registry.MetaTools()
 		if i := slices.IndexFunc(visible, func(d *tools.Definition) bool { return d.Name == listDatasets }); i >= 0 {
 			defs = append(defs, visible[i])
 		}
@@ -186,11 +194,11 @@ func resolver(c *registry.Catalog) registry.Embeddings {
 
 // embeddingModel is a name that a request gives, unless no model has it. One
 // that is there and fails leaves a search without vectors.
-func (a *API) embeddingModel(name string) (string, error) {
+func (t *toolsHandler) embeddingModel(name string) (string, error) {
 	if name == "" {
 		return "", nil
 	}
-	if _, err := resolver(a.opts.Tools.Current()).Resolve(name); errors.Is(err, embeddings.ErrUnknownModel) {
+	if _, err := resolver(t.registry.Current()).Resolve(name); errors.Is(err, embeddings.ErrUnknownModel) {
 		return "", newError(codeInvalidRequest, "", "%s", err)
 	}
 	return name, nil

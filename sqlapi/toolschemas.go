@@ -80,7 +80,7 @@ var toolSchemas = map[string]schema{
 		may("args", anObject("The arguments; {} if left out.")),
 		may("context", ref("Context")),
 		may("trace", ref("Trace")),
-		may("dry_run", boolean("Check everything and tell what would be done, without doing it.")),
+		may("dry_run", boolean("Check everything and report what would be done, without doing it.")),
 	),
 	"Context": open(object(
 		may("user_id", text("")), may("space_id", text("")), may("request_id", text("")), may("session_id", text("")),
@@ -95,7 +95,7 @@ var toolSchemas = map[string]schema{
 		may("returned", integer("How many rows there are, of a result of rows.")),
 		may("truncated", boolean("Whether there are more rows than are allowed, of a result of rows.")),
 		may("more", integer("How many more, where that is known.")),
-		may("notices", texts("What was mended, or left out.")),
+		may("notices", texts("What was repaired, or left out.")),
 		must("metrics", ref("ToolMetrics")),
 		may("trace", ref("Trace")),
 	),

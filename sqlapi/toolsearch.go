@@ -23,9 +23,9 @@ type toolsFound struct {
 	Why *registry.Why `json:"why,omitempty"`
 }
 
-// searchTools searches by a body.
-func (a *API) searchTools(w http.ResponseWriter, r *http.Request, who caller.Caller) error {
-	body, err := a.readBody(w, r, maxSmallBody)
+// searchBody searches by a body.
+func (t *toolsHandler) searchBody(w http.ResponseWriter, r *http.Request, who caller.Caller) error {
+	body, err := t.bodies.read(w, r, maxSmallBody)
 	if err != nil {
 		return err
 	}
@@ -33,7 +33,7 @@ func (a *API) searchTools(w http.ResponseWriter, r *http.Request, who caller.Cal
 	if err := s.decode(body); err != nil {
 		return err
 	}
-	return a.search(w, r, s)
+	return t.search(w, r, s)
 }
 
 var searchKeys = []string{"query", "keywords", "limit", "min_score", "embedding_model", "context", "explain", "tool"}
@@ -68,7 +68,7 @@ func (s *toolSearch) decode(body []byte) error {
 	return checkCaller(&s.Scope.Caller)
 }
 
-// setLimit takes over a limit that is given; in a SearchRequest 0 is none.
+// setLimit takes over a limit that is given; in a SearchRequest 0 means no limit.
 func (s *toolSearch) setLimit(limit *int) error {
 	if limit == nil {
 		return nil
@@ -79,8 +79,8 @@ func (s *toolSearch) setLimit(limit *int) error {
 	return nil
 }
 
-// searchToolsByQuery searches by the parameters of the query.
-func (a *API) searchToolsByQuery(w http.ResponseWriter, r *http.Request, who caller.Caller) error {
+// searchQuery searches by the parameters of the query.
+func (t *toolsHandler) searchQuery(w http.ResponseWriter, r *http.Request, who caller.Caller) error {
 	q := r.URL.Query()
 	s := toolSearch{tool: q.Get("tool"), SearchRequest: registry.SearchRequest{
 		Query: q.Get("q"), Keywords: q["keyword"], EmbeddingModel: q.Get("embedding_model"), Scope: tools.Scope{Caller: who},
@@ -103,23 +103,23 @@ func (a *API) searchToolsByQuery(w http.ResponseWriter, r *http.Request, who cal
 			return newError(codeInvalidRequest, "use a number from 0 to 1", "min_score=%q is no number", text)
 		}
 	}
-	return a.search(w, r, s)
+	return t.search(w, r, s)
 }
 
-func (a *API) search(w http.ResponseWriter, r *http.Request, s toolSearch) (err error) {
+func (t *toolsHandler) search(w http.ResponseWriter, r *http.Request, s toolSearch) (err error) {
 	if s.tool != "" && !s.Explain {
 		return newError(codeInvalidRequest, "add explain", "tool names the tool to be explained")
 	}
-	if s.EmbeddingModel, err = a.embeddingModel(s.EmbeddingModel); err != nil {
+	if s.EmbeddingModel, err = t.embeddingModel(s.EmbeddingModel); err != nil {
 		return err
 	}
-	s.Catalog = a.opts.Tools.Current()
+	s.Catalog = t.registry.Current()
 	var answer toolsFound
-	if answer.Found, err = a.opts.Tools.Search(r.Context(), s.SearchRequest); err != nil {
+	if answer.Found, err = t.registry.Search(r.Context(), s.SearchRequest); err != nil {
 		return callError(tools.AsError(err))
 	}
 	if s.tool != "" {
-		if answer.Why, err = a.opts.Tools.Why(r.Context(), s.SearchRequest, s.tool); err != nil {
+		if answer.Why, err = t.registry.Why(r.Context(), s.SearchRequest, s.tool); err != nil {
 			return callError(tools.AsError(err))
 		}
 	}

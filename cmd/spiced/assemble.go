@@ -94,9 +94,9 @@ func assembleLoaded(ctx context.Context, std streams, o options) (*app, error) {
 func (a *app) newAPI(guard sqlapi.Guard, encrypted bool, addresses func() map[string]string) *sqlapi.API {
 	o := sqlapi.Options{
 		Queries: a.queries, Jobs: a.jobs, Results: a.Results(), Guard: guard, TLS: encrypted,
-		Cache:     func() spicepod.ResultCache { return a.Settings().Caching.SQLResults },
-		Inventory: inventory{a.Runtime, addresses}, Refresher: refresher{a.Runtime}, Reloader: reloader{a.Runtime},
-		Tools: a.Tools(), Embeddings: a.embeddings, Chats: chats{a.Runtime},
+		Cache:   func() spicepod.ResultCache { return a.Settings().Caching.SQLResults },
+		Runtime: sqlapi.Runtime{Inventory: inventory{a.Runtime, addresses}, Refresher: refresher{a.Runtime}, Reloader: reloader{a.Runtime}},
+		Tools:   a.Tools(), Embeddings: a.embeddings, Chats: chats{a.Runtime},
 		Metrics: a.opts.Metrics, Log: a.log, Version: version,
 	}
 	if a.mcp != nil {

@@ -26,16 +26,16 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/fingerprint"
 )
 
-// Door is where a statement came in.
+// Door is the protocol that a statement came by.
 type Door string
 
-// The doors.
+// The protocols.
 const (
 	HTTP     Door = "http"
 	Postgres Door = "postgres"
 	Flight   Door = "flight"
 	Queries  Door = "queries" // submitted, and read later
-	Renewal  Door = "renewal" // for the cache of results: of nobody's asking
+	Renewal  Door = "renewal" // for the cache of results: no client waits for it
 )
 
 // Engine runs and describes statements. [*engine.DB] is one.
@@ -55,7 +55,7 @@ type Request struct {
 	Door    Door
 	Remote  string // the client's address, where it is known
 	ByModel bool   // a model wrote the statement
-	Probe   bool   // the door describes it for itself: it is nobody's, and not recorded
+	Probe   bool   // the protocol describes it for its own use: it is not recorded
 	// Entry lists the statement, where its protocol has begun it already; the
 	// context is the entry's then. Nil: the statement gets one.
 	Entry *activity.Entry
@@ -288,7 +288,7 @@ func (s *Service) Serial() uint64 { return s.opts.DB.Current().Serial() }
 // Timeout is how long a statement may take at most.
 func (s *Service) Timeout() time.Duration { return s.opts.DB.Timeout() }
 
-// Denied counts and audits a statement that a door did not let run.
+// Denied counts and audits a statement that a protocol refused to run.
 func (s *Service) Denied(ctx context.Context, req Request, outcome string) {
 	(&Rows{service: s, req: req, ctx: ctx, began: time.Now()}).record(nil, 0, outcome)
 }
@@ -301,7 +301,7 @@ type Answered struct {
 	Err         error // of the answer's way to the client
 }
 
-// Answered counts and audits a statement whose result a door remembered.
+// Answered counts and audits a statement that was answered from a cache.
 func (s *Service) Answered(ctx context.Context, req Request, a Answered) {
 	r := &Rows{service: s, req: req, ctx: ctx, began: a.Began, bytes: a.Bytes, err: a.Err}
 	r.record(a.Functions, a.Rows, r.outcome())

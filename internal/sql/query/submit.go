@@ -44,7 +44,7 @@ const (
 	DefaultKeepFor         = 15 * time.Minute
 )
 
-// previewBytes is how much of a submitted query's text is remembered.
+// previewBytes is how much of a submitted query's text is stored.
 const previewBytes = 200
 
 // Results keeps the rows of submitted queries. [*results.Store] is one.
@@ -64,9 +64,9 @@ type JobsOptions struct {
 	MaxRunning      int              // queries that run at once
 	MaxQueued       int              // queries that wait for their turn
 	MaxPerOwner     int              // queries of one owner that run or wait
-	MaxKept         int              // queries that are over and remembered
+	MaxKept         int              // queries that are over and stored
 	MaxKeptPerOwner int              // those of one owner
-	KeepFor         time.Duration    // how long one that has no result is remembered
+	KeepFor         time.Duration    // how long one without a result is stored
 	Now             func() time.Time // nil: time.Now
 }
 
@@ -112,11 +112,11 @@ func (j *Job) Chunks() []JobChunk {
 	return list
 }
 
-// Jobs are submitted queries: each runs by itself, on nobody's connection, and
-// its rows are kept for its owner. It is safe for concurrent use. Close it.
+// Jobs are submitted queries: each runs on its own, without a connection, and
+// its rows are stored for its owner. It is safe for concurrent use. Close it.
 //
-// A query that has succeeded is remembered as long as its result is kept. To
-// ask about another's query is to ask about one that never was.
+// A query that has succeeded is listed as long as its result is stored. Queries
+// of other owners are reported as unknown.
 type Jobs struct {
 	opts JobsOptions
 	work sync.WaitGroup // one for each query that runs
@@ -158,7 +158,7 @@ var errClosed = &engine.Error{Code: engine.CodeCancelled, Message: "the runtime 
 
 // Submit takes a query, which runs when it is its turn, for the owner that its
 // caller is. The error is an [*engine.Error]: CodeBusy when there are too
-// many. What is wrong with the query itself is told by its job.
+// many. What is wrong with the query itself is reported by its job.
 func (j *Jobs) Submit(req Request) (*Job, error) {
 	if err := j.opts.Service.Refused(); err != nil {
 		return nil, err

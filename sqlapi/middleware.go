@@ -23,14 +23,14 @@ type handler func(http.ResponseWriter, *http.Request) error
 // wrap is what every route has around its handler: protection, the request's
 // id, errors, panics, metrics and the log.
 func (a *API) wrap(rt route) http.Handler {
-	h := a.authorised(rt, func(w http.ResponseWriter, r *http.Request) error { return rt.handle(a, w, r) })
+	h := a.guard.authorised(rt, rt.handle)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		x := newExchange(w, a.opts.WriteTimeout)
+		x := newResponseWriter(w, a.writeTimeout)
 		start := time.Now()
 		ended := a.metrics.HTTPStarted()
 		id := requestID(r.Header.Get(headerRequestID))
 		x.Header().Set(headerRequestID, id)
-		a.protect(x.Header())
+		protect(x.Header(), a.tls)
 		defer func() {
 			fault := recover()
 			abort := a.recovered(x, rt, fault, id)
@@ -47,10 +47,10 @@ func (a *API) wrap(rt route) http.Handler {
 	})
 }
 
-// fail sends an error. When a part of the answer is on its way already, or
-// nobody is there, it breaks the connection off instead: nobody shall take it
-// for a whole answer.
-func (a *API) fail(x *exchange, r *http.Request, rt route, err error, id string) {
+// fail sends an error. When part of the answer was sent already, or the client
+// is gone, it aborts the connection instead, so that no client takes the part
+// for the whole answer.
+func (a *API) fail(x *responseWriter, r *http.Request, rt route, err error, id string) {
 	e := asRequestError(err)
 	switch {
 	case x.stalled:
@@ -65,24 +65,23 @@ func (a *API) fail(x *exchange, r *http.Request, rt route, err error, id string)
 		if e.cause != nil {
 			err = e.cause
 		}
-		a.logInternal(r.Context(), id, err)
+		logInternal(r.Context(), a.log, id, err)
 	}
 	if x.status != 0 {
 		x.attrs = append(x.attrs, slog.Bool("broken_off", true))
 		panic(http.ErrAbortHandler)
 	}
-	writeError(x, e, rt, rt.plainErrors && !format.AcceptsJSON(accept(r)))
+	writeError(x, e, rt, rt.is.has(plainErrors) && !format.AcceptsJSON(accept(r)))
 }
 
 // logInternal writes a fault of ours to the log.
-func (a *API) logInternal(ctx context.Context, id string, err error) {
-	a.log.LogAttrs(context.WithoutCancel(ctx), slog.LevelError, "internal error",
+func logInternal(ctx context.Context, log *slog.Logger, id string, err error) {
+	log.LogAttrs(context.WithoutCancel(ctx), slog.LevelError, "internal error",
 		slog.String("request_id", id), slog.String("error", fmt.Sprint(err)))
 }
 
-// recovered deals with a panic and reports whether the connection has to be
-// broken off.
-func (a *API) recovered(x *exchange, rt route, fault any, id string) (abort bool) {
+// recovered handles a panic and reports whether to abort the connection.
+func (a *API) recovered(x *responseWriter, rt route, fault any, id string) (abort bool) {
 	if fault == nil {
 		return false
 	}
@@ -99,8 +98,8 @@ func (a *API) recovered(x *exchange, rt route, fault any, id string) (abort bool
 	return false
 }
 
-// loggedStatus is the status that was sent, or that stands for none.
-func (x *exchange) loggedStatus() int {
+// loggedStatus is the status that was sent, or that is logged for none.
+func (x *responseWriter) loggedStatus() int {
 	switch {
 	case x.code == string(engine.CodeCancelled):
 		return statusClientLeft
@@ -112,9 +111,9 @@ func (x *exchange) loggedStatus() int {
 
 // access writes the request's line in the log. It has the route, not the
 // path, and of a statement its fingerprint: never a literal.
-func (a *API) access(x *exchange, r *http.Request, rt route, id string, start time.Time) {
+func (a *API) access(x *responseWriter, r *http.Request, rt route, id string, start time.Time) {
 	level := slog.LevelDebug
-	if x.loggedStatus() >= http.StatusInternalServerError && !rt.quiet {
+	if x.loggedStatus() >= http.StatusInternalServerError && !rt.is.has(quiet) {
 		level = slog.LevelWarn
 	}
 	ctx := context.WithoutCancel(r.Context())

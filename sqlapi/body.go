@@ -18,8 +18,8 @@ import (
 )
 
 // readSQL reads the statement and its parameters.
-func (a *API) readSQL(w http.ResponseWriter, r *http.Request) (engine.Request, error) {
-	body, err := a.readBody(w, r, a.opts.MaxBody)
+func (s *sqlHandler) readSQL(w http.ResponseWriter, r *http.Request) (engine.Request, error) {
+	body, err := s.bodies.read(w, r, s.maxBody)
 	if err != nil {
 		return engine.Request{}, err
 	}
@@ -37,14 +37,17 @@ func (a *API) readSQL(w http.ResponseWriter, r *http.Request) (engine.Request, e
 
 var byteOrderMark = []byte("\uFEFF")
 
-// readBody reads a body of UTF-8 text within its limits of size and time.
-func (a *API) readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
+// bodyReader reads the bodies of requests.
+type bodyReader struct{ timeout time.Duration }
+
+// read reads a body of UTF-8 text within its limits of size and time.
+func (b bodyReader) read(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
 	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
 		return nil, newError(codeMediaType, "send the body as it is", "the content encoding %q is not read", encoding)
 	}
 	control := http.NewResponseController(w)
 	// A ResponseWriter without deadlines, as in tests, has no slow sender.
-	_ = control.SetReadDeadline(time.Now().Add(a.opts.BodyTimeout))
+	_ = control.SetReadDeadline(time.Now().Add(b.timeout))
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
 	if err != nil {
 		return nil, readError(err)

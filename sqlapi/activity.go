@@ -2,6 +2,7 @@ package sqlapi
 
 import (
 	"net/http"
+	"strings"
 
 	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
@@ -22,14 +23,17 @@ type activeQueries struct {
 	TotalCount int           `json:"total_count"`
 }
 
-// active lists the caller's work.
-func (a *API) active(w http.ResponseWriter, r *http.Request) error {
+// activityHandler lists and cancels what runs for the caller.
+type activityHandler struct{ table *activity.Table }
+
+// list lists the caller's work.
+func (h *activityHandler) list(w http.ResponseWriter, r *http.Request) error {
 	who, err := callerOf(w, r, caller.HTTP)
 	if err != nil {
 		return err
 	}
 	list := activeQueries{Queries: []activeQuery{}}
-	for _, q := range a.opts.Queries.Activity().List(who.Owner()) {
+	for _, q := range h.table.List(who.Owner()) {
 		list.Queries = append(list.Queries, activeQuery{q.ID, q.Kind, q.Protocol, q.Name, q.SQL, q.Began.UnixMilli()})
 	}
 	list.TotalCount = len(list.Queries)
@@ -41,22 +45,22 @@ type queryStatus struct {
 	Status  string `json:"status"`
 }
 
-// cancelActive cancels work of the caller.
-func (a *API) cancelActive(w http.ResponseWriter, r *http.Request) error {
+// cancel cancels work of the caller.
+func (h *activityHandler) cancel(w http.ResponseWriter, r *http.Request) error {
 	who, err := callerOf(w, r, caller.HTTP)
 	if err != nil {
 		return err
 	}
 	id := r.PathValue("id")
-	if !a.opts.Queries.Activity().Cancel(who.Owner(), id) {
+	if !h.table.Cancel(who.Owner(), id) {
 		return newError(codeNoQuery, "it may have ended, or belong to another caller", "no statement runs under the id %q", truncate.Ellipsis(id, maxShown))
 	}
 	return writeJSON(w, http.StatusOK, queryStatus{id, "cancelled"})
 }
 
-func activeRoute() route {
+func activeRoute(h handler) route {
 	return route{
-		method: "GET", path: "/v1/sql/active", id: "active_queries", tag: "SQL", scoped: true, free: true,
+		method: "GET", path: "/v1/sql/active", id: "active_queries", tag: "SQL", is: scoped | free,
 		summary: "List your running statements, tool calls and chats.",
 		about: "Those of the same key and user, over every protocol. kind is statement, tool_statement (a statement that a tool runs), " +
 			"tool_call or chat; name is the tool or model; sql_preview is the statement without its literals. Any of them can be " +
@@ -65,13 +69,13 @@ func activeRoute() route {
 			{http.StatusOK, "The running work, oldest first.", asJSON(ref("ActiveQueries"), "")},
 			failure(http.StatusBadRequest, "A header is wrong."),
 		},
-		handle: (*API).active,
+		handle: h,
 	}
 }
 
-func cancelActiveRoute() route {
+func cancelActiveRoute(h handler) route {
 	return route{
-		method: "POST", path: "/v1/sql/{id}/cancel", id: "cancel_query", tag: "SQL", scoped: true, free: true,
+		method: "POST", path: "/v1/sql/{id}/cancel", id: "cancel_query", tag: "SQL", is: scoped | free,
 		summary: "Cancel a running statement, tool call or chat of yours.",
 		params:  []param{{"id", "path", "from /v1/sql/active, or the X-Spiced-Query-Id of its answer", text("")}},
 		answers: []answer{
@@ -79,6 +83,23 @@ func cancelActiveRoute() route {
 			failure(http.StatusBadRequest, "A header is wrong."),
 			failure(http.StatusNotFound, "No work of yours runs under that id."),
 		},
-		handle: (*API).cancelActive,
+		handle: h,
 	}
+}
+
+type cancelled struct {
+	Cancelled bool `json:"cancelled"`
+}
+
+// cancelRequest cancels a chat that runs.
+func (h *activityHandler) cancelRequest(w http.ResponseWriter, r *http.Request) error {
+	who, err := callerOf(w, r, caller.HTTP)
+	if err != nil {
+		return err
+	}
+	id := strings.TrimSuffix(r.PathValue("name"), verbCancel)
+	if !h.table.Cancel(who.Owner(), id) {
+		return newError(codeNoRequest, "it may have ended; the key and X-Spiced-User must be those of the request", "no request runs under the id %q", truncate.Ellipsis(id, maxShown))
+	}
+	return writeJSON(w, http.StatusOK, cancelled{true})
 }

@@ -18,7 +18,7 @@ const (
 	eventsInclude = "include"
 )
 
-var eventsParam = param{headerEvents, "header", "include: the answer tells of the calls of the runtime's tools, too", oneOf(eventsInclude)}
+var eventsParam = param{headerEvents, "header", "include: the answer also reports calls of the runtime's tools", oneOf(eventsInclude)}
 
 func includesEvents(r *http.Request) bool {
 	return strings.EqualFold(strings.TrimSpace(r.Header.Get(headerEvents)), eventsInclude)
@@ -96,8 +96,7 @@ func (c *callEvents) add(e *registry.Event) {
 	c.list = append(c.list, typedCallEvent{e.Type, newCallEvent(e)})
 }
 
-// into adds the events to an answer, which is a JSON object with keys of its
-// own.
+// into adds the events to an answer, which is a JSON object that is not empty.
 func (c *callEvents) into(body []byte) ([]byte, error) {
 	if c.list == nil {
 		c.list = []typedCallEvent{}

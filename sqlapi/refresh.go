@@ -12,17 +12,17 @@ type message struct {
 	Message string `json:"message"`
 }
 
-// refresh begins to load a dataset anew.
-func (a *API) refresh(w http.ResponseWriter, r *http.Request) error {
+// refresh begins to refresh a dataset.
+func (h *runtimeHandler) refresh(w http.ResponseWriter, r *http.Request) error {
 	name := r.PathValue("name")
-	if a.opts.Refresher == nil {
+	if h.Refresher == nil {
 		return newError(codeNotServed, "", "datasets are not refreshed here")
 	}
-	o, err := a.readRefresh(w, r)
+	o, err := h.readRefresh(w, r)
 	if err != nil {
 		return err
 	}
-	switch err := a.opts.Refresher.Refresh(r.Context(), name, o); {
+	switch err := h.Refresher.Refresh(r.Context(), name, o); {
 	case errors.Is(err, ErrUnknownDataset):
 		return newError(codeUnknownDataset, "", "Dataset %s not found", name)
 	case errors.Is(err, ErrNotAccelerated):
@@ -35,8 +35,8 @@ func (a *API) refresh(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, http.StatusCreated, message{"Dataset refresh triggered for " + name + "."})
 }
 
-func (a *API) readRefresh(w http.ResponseWriter, r *http.Request) (o RefreshOptions, err error) {
-	body, err := a.readBody(w, r, maxSmallBody)
+func (h *runtimeHandler) readRefresh(w http.ResponseWriter, r *http.Request) (o RefreshOptions, err error) {
+	body, err := h.bodies.read(w, r, maxSmallBody)
 	if err != nil || len(body) == 0 {
 		return o, err
 	}
@@ -48,11 +48,11 @@ func (a *API) readRefresh(w http.ResponseWriter, r *http.Request) (o RefreshOpti
 }
 
 // reload reads the Spicepod again and waits for the outcome.
-func (a *API) reload(w http.ResponseWriter, r *http.Request) error {
-	if a.opts.Reloader == nil {
+func (h *runtimeHandler) reload(w http.ResponseWriter, r *http.Request) error {
+	if h.Reloader == nil {
 		return newError(codeNotServed, "", "the Spicepod is not reloaded here")
 	}
-	outcome, err := a.opts.Reloader.Reload(r.Context())
+	outcome, err := h.Reloader.Reload(r.Context())
 	if err != nil {
 		return err
 	}

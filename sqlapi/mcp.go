@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/spiced-sql/spiced/internal/access/caller"
+	"github.com/spiced-sql/spiced/registry"
 )
 
 // PathMCP is where the MCP server is.
@@ -19,25 +20,33 @@ const aboutMCP = "The Model Context Protocol over streamable HTTP: requests are 
 	"?mode=registry lists tool_search, tool_invoke, list_datasets and the pinned ones instead, ?mode=direct all. Datasets and " +
 	"functions are resources. See docs/mcp.md."
 
-// mcp hands the request to the MCP server, with its caller in the context. The
+// mcpHandler passes requests on to the MCP server.
+type mcpHandler struct {
+	server http.Handler
+	guard  *Guard
+	tools  *registry.Registry
+	bodies bodyReader
+}
+
+// serve passes the request on to the MCP server, with its scope in the context. The
 // Host header counts over any connection, as in Spice.
-func (a *API) mcp(w http.ResponseWriter, r *http.Request) error {
-	if a.opts.MCP == nil {
+func (m *mcpHandler) serve(w http.ResponseWriter, r *http.Request) error {
+	if m.server == nil {
 		return newError(codeNotServed, "", "MCP is not served here")
 	}
-	if !a.opts.hostAllowed(hostname(r.Host)) {
+	if !m.guard.hostAllowed(hostname(r.Host)) {
 		return hostError(r)
 	}
 	who, err := callerOf(w, r, caller.MCP)
 	if err != nil {
 		return err
 	}
-	a.nameGeneration(w)
+	nameGeneration(w, m.tools)
 	r = r.WithContext(caller.With(r.Context(), who))
 	if r.ContentLength != 0 {
-		r.Body = &timedBody{ReadCloser: r.Body, control: http.NewResponseController(w), timeout: a.opts.BodyTimeout}
+		r.Body = &timedBody{ReadCloser: r.Body, control: http.NewResponseController(w), timeout: m.bodies.timeout}
 	}
-	a.opts.MCP.ServeHTTP(w, r)
+	m.server.ServeHTTP(w, r)
 	return nil
 }
 
@@ -65,15 +74,15 @@ func mcpListens(r *http.Request) bool {
 }
 
 // mcpRoute is one method of the server.
-func mcpRoute(method, id, summary, about string, answers ...answer) route {
+func mcpRoute(h handler, method, id, summary, about string, answers ...answer) route {
 	return route{
-		method: method, path: PathMCP, id: id, tag: "MCP", scoped: true, summary: summary, about: about,
+		method: method, path: PathMCP, id: id, tag: "MCP", is: scoped, summary: summary, about: about,
 		params: []param{{"mode", "query", "what tools/list shows; without it as runtime.mcp.mode says", oneOf("direct", "registry")}},
 		answers: append(answers,
 			mcpFailure(http.StatusBadRequest, "The request is no MCP, or a header is wrong."),
-			mcpFailure(http.StatusForbidden, "The Host or Origin header names somebody else."),
+			mcpFailure(http.StatusForbidden, "The Host or Origin header is not allowed."),
 			mcpFailure(http.StatusNotFound, "The session has ended, there is no such method, or MCP is not served here.")),
-		handle: (*API).mcp,
+		handle: h,
 	}
 }
 
@@ -82,23 +91,23 @@ func mcpFailure(status int, about string) answer {
 	return answer{status, about, asJSON(schema{"type": "object"}, "")}
 }
 
-func mcpRoutes() []route {
+func mcpRoutes(h handler) []route {
 	message := []content{{"application/json", schema{"type": "object"}, ""}, {"text/event-stream", nil, ""}}
-	post := mcpRoute("POST", "mcp_send", "Send a message to the MCP server.", aboutMCP,
+	post := mcpRoute(h, "POST", "mcp_send", "Send a message to the MCP server.", aboutMCP,
 		answer{http.StatusOK, "The answer, at once or as a stream.", message},
 		answer{http.StatusAccepted, "A notification or an answer was taken.", nil},
 		answer{http.StatusRequestEntityTooLarge, "The body is over 32 MiB.", nil})
 	post.waits = mcpListens
 	post.body = asJSON(schema{"type": "object"}, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"sql","arguments":{"query":"SELECT 1"}}}`)
-	listen := mcpRoute("GET", "mcp_listen", "Listen to the MCP server: changed lists, progress.", "Of a session. Since revision 2026-07-28, clients send subscriptions/listen instead.",
+	listen := mcpRoute(h, "GET", "mcp_listen", "Listen to the MCP server: changed lists, progress.", "Of a session. Since revision 2026-07-28, clients send subscriptions/listen instead.",
 		answer{http.StatusOK, "The stream of a session.", []content{{"text/event-stream", nil, ""}}})
-	listen.free = true
+	listen.is |= free
 	sessionless := answer{http.StatusMethodNotAllowed, "The header names a revision without sessions.", []content{{"text/plain", nil, ""}}}
 	listen.answers = append(listen.answers, sessionless)
 	return []route{
 		post,
 		listen,
-		mcpRoute("DELETE", "mcp_end", "End an MCP session.", "Since revision 2026-07-28 there are none.",
+		mcpRoute(h, "DELETE", "mcp_end", "End an MCP session.", "Since revision 2026-07-28 there are none.",
 			answer{http.StatusNoContent, "It has ended.", nil}, sessionless),
 	}
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/spiced-sql/spiced/internal/access/auth"
 )
 
-// exchange is the ResponseWriter of every handler: it remembers what was sent
-// and gives up on clients that do not read.
-type exchange struct {
+// responseWriter is the ResponseWriter of every handler: it records what was
+// sent and gives up on clients that do not read.
+type responseWriter struct {
 	http.ResponseWriter
 	control *http.ResponseController
 	timeout time.Duration
@@ -26,15 +26,15 @@ type exchange struct {
 	principal *auth.Principal // nil until the request is authorised
 }
 
-func newExchange(w http.ResponseWriter, timeout time.Duration) *exchange {
-	return &exchange{ResponseWriter: w, control: http.NewResponseController(w), timeout: timeout}
+func newResponseWriter(w http.ResponseWriter, timeout time.Duration) *responseWriter {
+	return &responseWriter{ResponseWriter: w, control: http.NewResponseController(w), timeout: timeout}
 }
 
 // Unwrap lets http.ResponseController through.
-func (x *exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
+func (x *responseWriter) Unwrap() http.ResponseWriter { return x.ResponseWriter }
 
 // WriteHeader sends the header.
-func (x *exchange) WriteHeader(status int) {
+func (x *responseWriter) WriteHeader(status int) {
 	if x.status == 0 {
 		x.status = status
 		x.renew()
@@ -42,8 +42,8 @@ func (x *exchange) WriteHeader(status int) {
 	x.ResponseWriter.WriteHeader(status)
 }
 
-// Write sends a part of the body, in pieces, each with time of its own.
-func (x *exchange) Write(p []byte) (int, error) {
+// Write sends a part of the body, in pieces, each with its own deadline.
+func (x *responseWriter) Write(p []byte) (int, error) {
 	if x.status == 0 {
 		x.WriteHeader(http.StatusOK)
 	}
@@ -63,7 +63,7 @@ func (x *exchange) Write(p []byte) (int, error) {
 }
 
 // flush sends what net/http has collected.
-func (x *exchange) flush() error {
+func (x *responseWriter) flush() error {
 	x.renew()
 	err := x.control.Flush()
 	x.stalled = x.stalled || errors.Is(err, os.ErrDeadlineExceeded)
@@ -72,7 +72,7 @@ func (x *exchange) flush() error {
 
 // renew moves the write deadline; a second of it more or less is not worth a
 // system call.
-func (x *exchange) renew() {
+func (x *responseWriter) renew() {
 	now := time.Now()
 	if now.Sub(x.renewed) < min(time.Second, x.timeout/4) {
 		return
@@ -84,7 +84,7 @@ func (x *exchange) renew() {
 
 // note adds something to the request's line in the log.
 func note(w http.ResponseWriter, attrs ...slog.Attr) {
-	if x, ok := w.(*exchange); ok {
+	if x, ok := w.(*responseWriter); ok {
 		x.attrs = append(x.attrs, attrs...)
 	}
 }
@@ -92,7 +92,7 @@ func note(w http.ResponseWriter, attrs ...slog.Attr) {
 // sent is how many bytes of the body were written, and whether the client did
 // not read the rest.
 func sent(w http.ResponseWriter) (bytes int64, stalled bool) {
-	if x, ok := w.(*exchange); ok {
+	if x, ok := w.(*responseWriter); ok {
 		return x.bytes, x.stalled
 	}
 	return 0, false

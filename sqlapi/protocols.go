@@ -1,0 +1,192 @@
+package sqlapi
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spiced-sql/spiced/internal/access/caller"
+	"github.com/spiced-sql/spiced/internal/llm/chat"
+	"github.com/spiced-sql/spiced/internal/llm/chat/anthropic"
+	"github.com/spiced-sql/spiced/internal/llm/chat/openai"
+	"github.com/spiced-sql/spiced/internal/llm/chat/responses"
+	"github.com/spiced-sql/spiced/internal/sql/engine"
+)
+
+// protocol is a form of chat requests and answers.
+type protocol struct {
+	parse       func(c *chatHandler, r *http.Request, body []byte, who caller.Caller) (*turn, error)
+	encodeError func(*chat.Error) []byte
+	idHeader    string // where its clients look for the request's id; "": in X-Request-Id
+}
+
+// turn is a chat that is asked for, and how its answer is written.
+type turn struct {
+	request *chat.Request
+	encoder func(io.Writer) chat.Encoder
+	encode  func(*chat.Response) ([]byte, error)
+	keep    func(*chat.Response) // stores the answer; nil: not stored
+	events  bool                 // the client wants the calls of tools, too
+}
+
+// serve returns the handler of a protocol's route.
+func (c *chatHandler) serve(p *protocol) handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		if p.idHeader != "" {
+			w.Header().Set(p.idHeader, w.Header().Get(headerRequestID))
+		}
+		return p.failed(w, c.chat(p, w, r))
+	}
+}
+
+// failed is an error of a chat, or a fault of ours, in the protocol's form;
+// errorBody does it for other errors.
+func (p *protocol) failed(w http.ResponseWriter, err error) error {
+	var failed *chat.Error
+	if !errors.As(err, &failed) {
+		if err == nil || asRequestError(err).Code != engine.CodeInternal {
+			return err
+		}
+		failed = chat.AsError(err)
+	}
+	e := chatError(w, failed)
+	e.body = json.RawMessage(p.encodeError(failed))
+	return e
+}
+
+// errorBody is an error of the API's own in the protocol's form.
+func (p *protocol) errorBody(e *requestError) any {
+	code := chat.CodeInvalid
+	switch status := e.sentStatus(); {
+	case status == http.StatusNotFound:
+		code = chat.CodeNotFound
+	case status == http.StatusRequestEntityTooLarge:
+		code = chat.CodeTooLarge
+	case status == http.StatusServiceUnavailable:
+		code = chat.CodeUnavailable
+	case status >= http.StatusInternalServerError:
+		code = chat.CodeInternal
+	}
+	return json.RawMessage(p.encodeError(&chat.Error{Code: code, Message: e.Error()}))
+}
+
+// headerShouldRetry stops the official clients of OpenAI and Anthropic, which
+// otherwise go by the status, from retrying in vain.
+const headerShouldRetry = "X-Should-Retry"
+
+// chatError is a failed chat as it is sent. Its cause is noted for the log.
+func chatError(w http.ResponseWriter, failed *chat.Error) *requestError {
+	noteCause(w, failed)
+	e := &requestError{
+		Code: engine.Code(failed.Code), Message: failed.Message, status: failed.Status(), header: http.Header{}, cause: failed.Cause,
+	}
+	if failed.RetryAfter > 0 {
+		seconds := math.Ceil(failed.RetryAfter.Seconds())
+		e.header.Set(headerRetryAfter, strconv.FormatFloat(seconds, 'f', 0, 64))
+	}
+	if failed.Retried || !mayPass(failed.Code) {
+		e.header.Set(headerShouldRetry, "false")
+	}
+	return e
+}
+
+// mayPass reports whether the same chat may succeed in a moment.
+func mayPass(c chat.Code) bool {
+	switch c {
+	case chat.CodeBusy, chat.CodeUpstream, chat.CodeTimeout, chat.CodeBroken:
+		return true
+	}
+	return false
+}
+
+// noteCause adds the cause, which is not sent, to the request's line in the log.
+func noteCause(w http.ResponseWriter, failed *chat.Error) {
+	if failed.Cause != nil {
+		note(w, slog.String("cause", failed.Cause.Error()))
+	}
+}
+
+// headerAnthropicID is where Anthropic's clients look for the request's id.
+const headerAnthropicID = "Request-Id"
+
+var (
+	completionsProtocol = &protocol{parse: completionsTurn, encodeError: openai.EncodeError}
+	messagesProtocol    = &protocol{parse: messagesTurn, encodeError: anthropic.EncodeError, idHeader: headerAnthropicID}
+	responsesProtocol   = &protocol{parse: responsesTurn, encodeError: responses.EncodeError}
+)
+
+func completionsTurn(_ *chatHandler, _ *http.Request, body []byte, _ caller.Caller) (*turn, error) {
+	request, err := openai.ParseRequest(body)
+	if err != nil {
+		return nil, err
+	}
+	o := openai.EncoderOptions{ID: answerID("chatcmpl-"), Model: request.Model, Created: time.Now(), IncludeUsage: request.IncludeUsage}
+	return &turn{
+		request: request,
+		encoder: func(w io.Writer) chat.Encoder { return openai.NewEncoder(w, o) },
+		encode:  func(r *chat.Response) ([]byte, error) { return openai.EncodeResponse(o, r) },
+	}, nil
+}
+
+func messagesTurn(_ *chatHandler, r *http.Request, body []byte, _ caller.Caller) (*turn, error) {
+	request, err := anthropic.ParseRequest(body)
+	if err != nil {
+		return nil, err
+	}
+	addBetas(request, r.Header.Values("Anthropic-Beta"))
+	o := anthropic.EncoderOptions{ID: answerID("msg_"), Model: request.Model}
+	return &turn{
+		request: request,
+		encoder: func(w io.Writer) chat.Encoder { return anthropic.NewEncoder(w, o) },
+		encode:  func(r *chat.Response) ([]byte, error) { return anthropic.EncodeResponse(o, r) },
+	}, nil
+}
+
+// addBetas passes on which features the client asks for before their time.
+func addBetas(request *chat.Request, headers []string) {
+	var names []string
+	for name := range strings.SplitSeq(strings.Join(headers, ","), ",") {
+		if name = strings.TrimSpace(name); name != "" {
+			names = append(names, name)
+		}
+	}
+	if names == nil {
+		return
+	}
+	if request.Extra == nil {
+		request.Extra = map[string]json.RawMessage{}
+	}
+	request.Extra[anthropic.BetaField], _ = json.Marshal(names) // of texts
+}
+
+// responsesTurn continues the answer that the request names, and keeps its own
+// for requests to come.
+func responsesTurn(c *chatHandler, _ *http.Request, body []byte, who caller.Caller) (*turn, error) {
+	request, err := responses.ParseRequest(body)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.answers.Resume(who.Owner(), request); err != nil {
+		return nil, err
+	}
+	o := responses.EncoderOptions{ID: answerID("resp_"), Model: request.Model, Created: time.Now(), Request: request}
+	t := &turn{
+		request: request.Request,
+		encoder: func(w io.Writer) chat.Encoder { return responses.NewEncoder(w, o) },
+		encode:  func(r *chat.Response) ([]byte, error) { return responses.EncodeResponse(o, r) },
+	}
+	if request.Store {
+		t.keep = func(r *chat.Response) { c.answers.Save(who.Owner(), o, r) }
+	}
+	return t, nil
+}
+
+// answerID is the id of an answer: random, so that it cannot be guessed.
+func answerID(prefix string) string { return prefix + rand.Text() }
