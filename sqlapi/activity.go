@@ -27,11 +27,7 @@ type activeQueries struct {
 type activityHandler struct{ table *activity.Table }
 
 // list lists the caller's work.
-func (h *activityHandler) list(w http.ResponseWriter, r *http.Request) error {
-	who, err := callerOf(w, r, caller.HTTP)
-	if err != nil {
-		return err
-	}
+func (h *activityHandler) list(w http.ResponseWriter, _ *http.Request, who caller.Caller) error {
 	list := activeQueries{Queries: []activeQuery{}}
 	for _, q := range h.table.List(who.Owner()) {
 		list.Queries = append(list.Queries, activeQuery{q.ID, q.Kind, q.Protocol, q.Name, q.SQL, q.Began.UnixMilli()})
@@ -46,11 +42,7 @@ type queryStatus struct {
 }
 
 // cancel cancels work of the caller.
-func (h *activityHandler) cancel(w http.ResponseWriter, r *http.Request) error {
-	who, err := callerOf(w, r, caller.HTTP)
-	if err != nil {
-		return err
-	}
+func (h *activityHandler) cancel(w http.ResponseWriter, r *http.Request, who caller.Caller) error {
 	id := r.PathValue("id")
 	if !h.table.Cancel(who.Owner(), id) {
 		return newError(codeNoQuery, "it may have ended, or belong to another caller", "no statement runs under the id %q", truncate.Ellipsis(id, maxShown))
@@ -58,32 +50,32 @@ func (h *activityHandler) cancel(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, http.StatusOK, queryStatus{id, "cancelled"})
 }
 
-func activeRoute(h handler) route {
-	return route{
-		method: "GET", path: "/v1/sql/active", id: "active_queries", tag: "SQL", is: scoped | free,
-		summary: "List your running statements, tool calls and chats.",
-		about: "Those of the same key and user, over every protocol. kind is statement, tool_statement (a statement that a tool runs), " +
-			"tool_call or chat; name is the tool or model; sql_preview is the statement without its literals. Any of them can be " +
-			"cancelled by its query_id.",
-		answers: []answer{
-			{http.StatusOK, "The running work, oldest first.", asJSON(ref("ActiveQueries"), "")},
-			failure(http.StatusBadRequest, "A header is wrong."),
+// activityRoutes are the routes of running work.
+func activityRoutes(h *activityHandler) []route {
+	return []route{
+		{
+			method: "GET", path: "/v1/sql/active", id: "active_queries", tag: "SQL", is: scoped | free,
+			summary: "List your running statements, tool calls and chats.",
+			about: "Those of the same key and user, over every protocol. kind is statement, tool_statement (a statement that a tool runs), " +
+				"tool_call or chat; name is the tool or model; sql_preview is the statement without its literals. Any of them can be " +
+				"cancelled by its query_id.",
+			answers: []answer{
+				{http.StatusOK, "The running work, oldest first.", asJSON(ref("ActiveQueries"), "")},
+				failure(http.StatusBadRequest, "A header is wrong."),
+			},
+			handle: withCaller(caller.HTTP, h.list),
 		},
-		handle: h,
-	}
-}
-
-func cancelActiveRoute(h handler) route {
-	return route{
-		method: "POST", path: "/v1/sql/{id}/cancel", id: "cancel_query", tag: "SQL", is: scoped | free,
-		summary: "Cancel a running statement, tool call or chat of yours.",
-		params:  []param{{"id", "path", "from /v1/sql/active, or the X-Spiced-Query-Id of its answer", text("")}},
-		answers: []answer{
-			{http.StatusOK, "Cancellation requested.", asJSON(ref("QueryStatus"), `{"query_id":"8c6f…","status":"cancelled"}`)},
-			failure(http.StatusBadRequest, "A header is wrong."),
-			failure(http.StatusNotFound, "No work of yours runs under that id."),
+		{
+			method: "POST", path: "/v1/sql/{id}/cancel", id: "cancel_query", tag: "SQL", is: scoped | free,
+			summary: "Cancel a running statement, tool call or chat of yours.",
+			params:  []param{{"id", "path", "from /v1/sql/active, or the X-Spiced-Query-Id of its answer", text("")}},
+			answers: []answer{
+				{http.StatusOK, "Cancellation requested.", asJSON(ref("QueryStatus"), `{"query_id":"8c6f…","status":"cancelled"}`)},
+				failure(http.StatusBadRequest, "A header is wrong."),
+				failure(http.StatusNotFound, "No work of yours runs under that id."),
+			},
+			handle: withCaller(caller.HTTP, h.cancel),
 		},
-		handle: h,
 	}
 }
 
@@ -92,11 +84,7 @@ type cancelled struct {
 }
 
 // cancelRequest cancels a chat that runs.
-func (h *activityHandler) cancelRequest(w http.ResponseWriter, r *http.Request) error {
-	who, err := callerOf(w, r, caller.HTTP)
-	if err != nil {
-		return err
-	}
+func (h *activityHandler) cancelRequest(w http.ResponseWriter, r *http.Request, who caller.Caller) error {
 	id := strings.TrimSuffix(r.PathValue("name"), verbCancel)
 	if !h.table.Cancel(who.Owner(), id) {
 		return newError(codeNoRequest, "it may have ended; the key and X-Spiced-User must be those of the request", "no request runs under the id %q", truncate.Ellipsis(id, maxShown))

@@ -153,7 +153,6 @@ func newHandlers(o *Options, cache *resultCache) handlers {
 		sql: sql, chats: chats, nsql: &nsqlHandler{sql, chats},
 		activity:   &activityHandler{work},
 		queries:    &queriesHandler{sql, o.Jobs, o.Results},
-		models:     &modelsHandler{o.Chats, o.Tools},
 		tools:      &toolsHandler{o.Tools, bodies, o.Log},
 		embeddings: &embeddingsHandler{o.Embeddings, bodies},
 		runtime:    &runtimeHandler{o.Runtime, bodies},
@@ -188,6 +187,9 @@ func withDefaults(o Options) Options {
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Cache == nil {
+		o.Cache = func() spicepod.ResultCache { return spicepod.ResultCache{} }
 	}
 	o.MaxBody = cmp.Or(o.MaxBody, defaultMaxBody)
 	o.BodyTimeout = cmp.Or(o.BodyTimeout, defaultBodyTimeout)

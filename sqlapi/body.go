@@ -76,10 +76,7 @@ func readError(err error) error {
 func decodeSQL(body []byte) (engine.Request, error) {
 	var req engine.Request
 	var seenSQL bool
-	err := decodeObject(body, []string{"sql", "parameters"}, func(key string, d *json.Decoder) error {
-		if key == "parameters" {
-			return decodeParameters(d, &req.Params)
-		}
+	err := decodeObject(body, field{"sql", func(d *json.Decoder) error {
 		seenSQL = true
 		var sql *string
 		if err := d.Decode(&sql); err != nil {
@@ -90,7 +87,7 @@ func decodeSQL(body []byte) (engine.Request, error) {
 		}
 		req.SQL = *sql
 		return nil
-	})
+	}}, field{"parameters", func(d *json.Decoder) error { return decodeParameters(d, &req.Params) }})
 	if err == nil && !seenSQL {
 		err = newError(codeInvalidRequest, `send {"sql": "SELECT …"}`, `Invalid JSON: there is no "sql"`)
 	}
@@ -114,9 +111,16 @@ func decodeParameters(d *json.Decoder, p *engine.Params) error {
 	return nil
 }
 
+// field is a key of a JSON object with where its value goes: a pointer, or a
+// func(*json.Decoder) error that decodes it.
+type field struct {
+	key string
+	to  any
+}
+
 // decodeObject decodes a JSON object of known keys, each at most once, with
-// nothing after it. field decodes the value of a key.
-func decodeObject(body []byte, keys []string, field func(key string, d *json.Decoder) error) error {
+// nothing after it.
+func decodeObject(body []byte, fields ...field) error {
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.UseNumber()
 	if open, err := d.Token(); err != nil || open != json.Delim('{') {
@@ -129,10 +133,16 @@ func decodeObject(body []byte, keys []string, field func(key string, d *json.Dec
 			return invalidJSON(err, "")
 		}
 		key, _ := token.(string)
-		if err := checkKey(key, keys, seen); err != nil {
+		f, err := findField(key, fields, seen)
+		if err != nil {
 			return err
 		}
-		if err := field(key, d); err != nil {
+		if decode, ok := f.to.(func(*json.Decoder) error); ok {
+			err = decode(d)
+		} else {
+			err = d.Decode(f.to)
+		}
+		if err != nil {
 			return invalidJSON(err, "")
 		}
 	}
@@ -145,21 +155,23 @@ func decodeObject(body []byte, keys []string, field func(key string, d *json.Dec
 	return nil
 }
 
-func checkKey(key string, keys []string, seen map[string]bool) error {
+func findField(key string, fields []field, seen map[string]bool) (field, error) {
 	if seen[key] {
-		return newError(codeInvalidRequest, "", "Invalid JSON: %q is there twice", key)
+		return field{}, newError(codeInvalidRequest, "", "Invalid JSON: %q is there twice", key)
 	}
 	seen[key] = true
-	for _, known := range keys {
-		if key == known {
-			return nil
+	keys := make([]string, len(fields))
+	for i, f := range fields {
+		if f.key == key {
+			return f, nil
 		}
+		keys[i] = f.key
 	}
 	hint := "known keys are " + strings.Join(keys, ", ")
 	if near := nearest.Name(key, keys); near != "" {
 		hint = fmt.Sprintf("did you mean %q?", near)
 	}
-	return newError(codeInvalidRequest, hint, "Invalid JSON: unknown key %q", key)
+	return field{}, newError(codeInvalidRequest, hint, "Invalid JSON: unknown key %q", key)
 }
 
 func invalidJSON(err error, otherwise string) error {

@@ -19,7 +19,7 @@ import (
 	"github.com/spiced-sql/spiced/registry"
 )
 
-// chatHandler serves chats.
+// chatHandler serves chats and the list of models.
 type chatHandler struct {
 	chats     Chats
 	tools     *registry.Registry

@@ -12,30 +12,16 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-var (
-	envelopeKeys = []string{"schema_version", "args", "context", "trace", "dry_run"}
-	traceKeys    = []string{"flow_id", "step_id"}
-)
-
 // decodeEnvelope adds the body of :invoke to a call. No body is an empty
 // envelope.
 func decodeEnvelope(body []byte, c *registry.Call) error {
 	if len(bytes.TrimSpace(body)) == 0 {
 		return nil
 	}
-	err := decodeObject(body, envelopeKeys, func(key string, d *json.Decoder) error {
-		switch key {
-		case "schema_version":
-			return decodeVersion(d)
-		case "context":
-			return decodeContext(d, &c.Scope.Caller)
-		case "trace":
-			return decodeTrace(d, &c.Scope.Trace)
-		case "dry_run":
-			return d.Decode(&c.DryRun)
-		}
-		return d.Decode(&c.Arguments)
-	})
+	err := decodeObject(body, field{"schema_version", decodeVersion}, field{"args", &c.Arguments},
+		field{"context", func(d *json.Decoder) error { return decodeContext(d, &c.Scope.Caller) }},
+		field{"trace", func(d *json.Decoder) error { return decodeTrace(d, &c.Scope.Trace) }},
+		field{"dry_run", &c.DryRun})
 	if err != nil {
 		return err
 	}
@@ -75,8 +61,7 @@ func decodeTrace(d *json.Decoder, t *caller.Trace) error {
 	if err := d.Decode(&raw); err != nil || string(raw) == "null" {
 		return err
 	}
-	words := map[string]*string{"flow_id": &t.FlowID, "step_id": &t.StepID}
-	return decodeObject(raw, traceKeys, func(key string, d *json.Decoder) error { return d.Decode(words[key]) })
+	return decodeObject(raw, field{"flow_id", &t.FlowID}, field{"step_id", &t.StepID})
 }
 
 // checkCaller checks what a body says of its caller.

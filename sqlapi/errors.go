@@ -9,8 +9,8 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/access/audit"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
+	"github.com/spiced-sql/spiced/internal/sql/activity"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
-	"github.com/spiced-sql/spiced/internal/sql/query"
 	"github.com/spiced-sql/spiced/spicepod"
 	"github.com/spiced-sql/spiced/tools"
 )
@@ -174,8 +174,8 @@ func asRequestError(err error) *requestError {
 	switch {
 	case errors.As(err, &own):
 		return own
-	case errors.Is(err, query.ErrCancelled):
-		return newError(engine.CodeCancelled, "", "%s", query.ErrCancelled.Message)
+	case errors.Is(err, activity.ErrCancelled):
+		return newError(engine.CodeCancelled, "", "%s", activity.ErrCancelled.Message)
 	case errors.As(err, &sql) && sql.Code == engine.CodeCancelled:
 		return newError(codeShuttingDown, "", "%s", sql.Message) // whoever left is not told
 	case errors.As(err, &sql):

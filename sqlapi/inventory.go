@@ -3,6 +3,7 @@ package sqlapi
 import (
 	"encoding/csv"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -168,4 +169,63 @@ func boolParam(r *http.Request, name string) (*bool, error) {
 		return nil, newError(codeInvalidRequest, "use true or false", "%s=%q is no truth value", name, s)
 	}
 	return &b, nil
+}
+
+type message struct {
+	Message string `json:"message"`
+}
+
+// refresh begins to refresh a dataset.
+func (h *runtimeHandler) refresh(w http.ResponseWriter, r *http.Request) error {
+	name := r.PathValue("name")
+	if h.Refresher == nil {
+		return newError(codeNotServed, "", "datasets are not refreshed here")
+	}
+	o, err := h.readRefresh(w, r)
+	if err != nil {
+		return err
+	}
+	switch err := h.Refresher.Refresh(r.Context(), name, o); {
+	case errors.Is(err, ErrUnknownDataset):
+		return newError(codeUnknownDataset, "", "Dataset %s not found", name)
+	case errors.Is(err, ErrNotAccelerated):
+		return newError(codeNotAccelerated, "", "Dataset %s does not have acceleration enabled", name)
+	case errors.Is(err, ErrInvalidRefresh):
+		return newError(codeInvalidRequest, "", "%s", err)
+	case err != nil:
+		return err
+	}
+	return writeJSON(w, http.StatusCreated, message{"Dataset refresh triggered for " + name + "."})
+}
+
+func (h *runtimeHandler) readRefresh(w http.ResponseWriter, r *http.Request) (o RefreshOptions, err error) {
+	body, err := h.bodies.read(w, r, maxSmallBody)
+	if err != nil || len(body) == 0 {
+		return o, err
+	}
+	err = decodeObject(body, field{"refresh_sql", &o.SQL}, field{"refresh_mode", &o.Mode}, field{"refresh_jitter_max", &o.JitterMax})
+	return o, err
+}
+
+// reload reads the Spicepod again and waits for the outcome.
+func (h *runtimeHandler) reload(w http.ResponseWriter, r *http.Request) error {
+	if h.Reloader == nil {
+		return newError(codeNotServed, "", "the Spicepod is not reloaded here")
+	}
+	outcome, err := h.Reloader.Reload(r.Context())
+	if err != nil {
+		return err
+	}
+	if !outcome.Accepted {
+		e := newError(codeReloadRefused, "the generation before goes on serving", "the Spicepod was not taken over")
+		e.Problems = outcome.Problems
+		return e
+	}
+	if outcome.Changed == nil {
+		outcome.Changed = []string{}
+	}
+	if outcome.Problems == nil {
+		outcome.Problems = spicepod.Problems{}
+	}
+	return writeJSON(w, http.StatusOK, outcome)
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/spiced-sql/spiced/internal/kit/nearest"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
-	"github.com/spiced-sql/spiced/registry"
 )
 
 // modelLine is a model as OpenAI's clients list it, with Spice's keys and
@@ -54,14 +53,13 @@ const headerAnthropic = "Anthropic-Version"
 
 const supportsResponses = "supports_responses_api"
 
-// modelsHandler serves the list of models.
-type modelsHandler struct {
-	chats Chats
-	tools *registry.Registry
-}
-
-func readModelView(r *http.Request) (modelView, error) {
+// modelView reads what a request wants to see of models, if they are served.
+func (c *chatHandler) modelView(w http.ResponseWriter, r *http.Request) (modelView, error) {
 	v := modelView{anthropic: r.Header.Get(headerAnthropic) != ""}
+	if c.chats == nil {
+		return v, newError(codeNotServed, "", "models are not served here")
+	}
+	nameGeneration(w, c.tools)
 	var err error
 	if v.status, err = flagParam(r, "status"); err != nil {
 		return v, err
@@ -94,17 +92,13 @@ func anthropicLine(m Model) anthropicModel {
 	return anthropicModel{Type: "model", ID: m.Name, DisplayName: m.Name, CreatedAt: time.Unix(m.Created, 0).UTC()}
 }
 
-// list lists the models.
-func (h *modelsHandler) list(w http.ResponseWriter, r *http.Request) error {
-	if h.chats == nil {
-		return newError(codeNotServed, "", "models are not served here")
-	}
-	nameGeneration(w, h.tools)
-	view, err := readModelView(r)
+// listModels lists the models.
+func (c *chatHandler) listModels(w http.ResponseWriter, r *http.Request) error {
+	view, err := c.modelView(w, r)
 	if err != nil {
 		return err
 	}
-	all := h.chats.Models()
+	all := c.chats.Models()
 	if view.anthropic {
 		return writeJSON(w, http.StatusOK, anthropicList(all))
 	}
@@ -137,17 +131,13 @@ func anthropicList(all []Model) anthropicModelList {
 	return list
 }
 
-// get shows one model.
-func (h *modelsHandler) get(w http.ResponseWriter, r *http.Request) error {
-	if h.chats == nil {
-		return newError(codeNotServed, "", "models are not served here")
-	}
-	nameGeneration(w, h.tools)
-	view, err := readModelView(r)
+// getModel shows one model.
+func (c *chatHandler) getModel(w http.ResponseWriter, r *http.Request) error {
+	view, err := c.modelView(w, r)
 	if err != nil {
 		return err
 	}
-	m, err := findModel(h.chats.Models(), r.PathValue("name"))
+	m, err := findModel(c.chats.Models(), r.PathValue("name"))
 	switch {
 	case err != nil && view.anthropic:
 		return messagesProtocol.failed(w, err)

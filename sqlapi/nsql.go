@@ -1,7 +1,6 @@
 package sqlapi
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -98,8 +97,6 @@ func unwritten(err error) error {
 	return &e
 }
 
-var nsqlKeys = []string{"query", "model", "stream", "sample_data_enabled", "datasets", "prompt_cache_key"}
-
 // readNSQL reads a question. Rows are streamed whether it says so or not.
 func (n *nsqlHandler) readNSQL(w http.ResponseWriter, r *http.Request) (NSQL, error) {
 	var q NSQL
@@ -108,11 +105,8 @@ func (n *nsqlHandler) readNSQL(w http.ResponseWriter, r *http.Request) (NSQL, er
 		return q, err
 	}
 	var stream bool
-	fields := map[string]any{
-		"query": &q.Query, "model": &q.Model, "stream": &stream, "sample_data_enabled": &q.SampleData,
-		"datasets": &q.Datasets, "prompt_cache_key": &q.PromptCacheKey,
-	}
-	err = decodeObject(body, nsqlKeys, func(key string, d *json.Decoder) error { return d.Decode(fields[key]) })
+	err = decodeObject(body, field{"query", &q.Query}, field{"model", &q.Model}, field{"stream", &stream},
+		field{"sample_data_enabled", &q.SampleData}, field{"datasets", &q.Datasets}, field{"prompt_cache_key", &q.PromptCacheKey})
 	if err != nil {
 		return q, err
 	}

@@ -247,12 +247,14 @@ func TestTheAnswersAreAsDeclared(t *testing.T) {
 			check(rt, r)
 		}
 	}
+	state := runtimeRoutes(nil, nil)
+	ready, reload := state[1], state[3]
 	f.runtime.ready = false
-	check(readyRoute(nil), f.send("GET", "/v1/ready", ""))
+	check(ready, f.send("GET", "/v1/ready", ""))
 	f.runtime.reload = Reload{Problems: f.runtime.Problems()}
-	check(reloadRoute(nil), f.send("POST", "/v1/reload", ""))
+	check(reload, f.send("POST", "/v1/reload", ""))
 	f.runtime.reloadErr = errors.New("x")
-	check(reloadRoute(nil), f.send("POST", "/v1/reload", ""))
+	check(reload, f.send("POST", "/v1/reload", ""))
 }
 
 // newChecker returns what compares an answer with its declaration in the

@@ -51,7 +51,7 @@ func setCacheStatus(h http.Header, status string) {
 
 // cached answers a statement from the cache, or runs it and caches its result.
 func (s *sqlHandler) cached(w http.ResponseWriter, r *http.Request, req query.Request, out output) error {
-	settings := s.cacheSettings()
+	settings := s.settings()
 	if !settings.Enabled {
 		return s.statement(w, r, req, out, nil)
 	}
@@ -75,13 +75,6 @@ func (s *sqlHandler) cached(w http.ResponseWriter, r *http.Request, req query.Re
 		s.cache.renew(found.key, func(ctx context.Context) { s.revalidate(ctx, req, t) })
 	}
 	return s.answerFrom(w, r, req, found, status)
-}
-
-func (s *sqlHandler) cacheSettings() spicepod.ResultCache {
-	if s.settings == nil {
-		return spicepod.ResultCache{}
-	}
-	return s.settings()
 }
 
 // answerFrom sends a cached result. It counts as a statement.

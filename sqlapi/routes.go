@@ -3,6 +3,8 @@ package sqlapi
 import (
 	"net/http"
 	"slices"
+
+	"github.com/spiced-sql/spiced/internal/access/caller"
 )
 
 // handlers are what the routes call.
@@ -12,7 +14,6 @@ type handlers struct {
 	nsql       *nsqlHandler
 	queries    *queriesHandler
 	chats      *chatHandler
-	models     *modelsHandler
 	tools      *toolsHandler
 	embeddings *embeddingsHandler
 	runtime    *runtimeHandler
@@ -23,17 +24,16 @@ type handlers struct {
 // routes is the table of the API. OpenAPI and docs/http.md are made of it with
 // no handlers.
 func routes(h handlers) []route {
-	return slices.Concat([]route{
-		sqlRoute(h.sql.run), activeRoute(h.activity.list), cancelActiveRoute(h.activity.cancel), nsqlRoute(h.nsql.run),
-		completionsRoute(h.chats), messagesRoute(h.chats), responsesRoute(h.chats),
-		modelsRoute(h.models.list), modelRoute(h.models.get), cancelRoute(h.activity.cancelRequest),
-		listToolsRoute(h.tools), searchDefinitionsRoute(h.tools), getToolRoute(h.tools),
-		invokeToolRoute(h.tools), callToolRoute(h.tools), callToolAliasRoute(h.tools),
-		searchToolsRoute(h.tools), searchToolsByQueryRoute(h.tools), embeddingsRoute(h.embeddings.embed),
-		functionsRoute(h.runtime.functions), datasetsRoute(h.runtime.datasets), refreshRoute(h.runtime.refresh),
-		spicepodsRoute(h.runtime.spicepods), statusRoute(h.runtime.status), readyRoute(h.runtime.ready),
-		healthRoute(h.runtime.health), reloadRoute(h.runtime.reload), openAPIRoute(h.openAPI),
-	}, queryRoutes(h.queries), mcpRoutes(h.mcp.serve))
+	return slices.Concat(
+		[]route{sqlRoute(withCaller(caller.SQL, h.sql.run))}, activityRoutes(h.activity),
+		[]route{
+			nsqlRoute(h.nsql.run), completionsRoute(h.chats), messagesRoute(h.chats), responsesRoute(h.chats),
+			modelsRoute(h.chats.listModels), modelRoute(h.chats.getModel), cancelRoute(withCaller(caller.HTTP, h.activity.cancelRequest)),
+			listToolsRoute(h.tools), searchDefinitionsRoute(h.tools), getToolRoute(h.tools),
+			invokeToolRoute(h.tools), callToolRoute(h.tools), callToolAliasRoute(h.tools),
+			searchToolsRoute(h.tools), searchToolsByQueryRoute(h.tools), embeddingsRoute(h.embeddings.embed),
+		},
+		componentRoutes(h.runtime), runtimeRoutes(h.runtime, h.openAPI), queryRoutes(h.queries), mcpRoutes(h.mcp.serve))
 }
 
 func sqlRoute(h handler) route {
@@ -76,116 +76,101 @@ func sqlRoute(h handler) route {
 	}
 }
 
-func functionsRoute(h handler) route {
-	return route{
-		method: "GET", path: "/v1/functions", id: "list_functions", tag: "Functions",
-		summary: "List the functions that are served.",
-		about:   "In the order of their declarations. Functions that are disabled or have a fault are not in the list.",
-		params: []param{
-			{"as_tool", "query", "only functions that are offered to models, or only the others", boolean("")},
-			formatParam,
+// componentRoutes are the routes of what the Spicepod declares.
+func componentRoutes(h *runtimeHandler) []route {
+	return []route{
+		{
+			method: "GET", path: "/v1/functions", id: "list_functions", tag: "Functions",
+			summary: "List the functions that are served.",
+			about:   "In the order of their declarations. Functions that are disabled or have a fault are not in the list.",
+			params: []param{
+				{"as_tool", "query", "only functions that are offered to models, or only the others", boolean("")},
+				formatParam,
+			},
+			answers: []answer{{http.StatusOK, "The functions.", asList(ref("Function"), "")}, failure(http.StatusBadRequest, "A parameter is wrong.")},
+			handle:  h.functions,
 		},
-		answers: []answer{{http.StatusOK, "The functions.", asList(ref("Function"), "")}, failure(http.StatusBadRequest, "A parameter is wrong.")},
-		handle:  h,
-	}
-}
-
-func datasetsRoute(h handler) route {
-	return route{
-		method: "GET", path: "/v1/datasets", id: "get_datasets", tag: "Datasets",
-		summary: "List the datasets.",
-		params: []param{
-			{"source", "query", "only those whose from, or its connector, is this", text("")},
-			{"status", "query", "true adds each dataset's status", boolean("")},
-			formatParam,
+		{
+			method: "GET", path: "/v1/datasets", id: "get_datasets", tag: "Datasets",
+			summary: "List the datasets.",
+			params: []param{
+				{"source", "query", "only those whose from, or its connector, is this", text("")},
+				{"status", "query", "true adds each dataset's status", boolean("")},
+				formatParam,
+			},
+			answers: []answer{{http.StatusOK, "The datasets.", asList(ref("Dataset"), "")}, failure(http.StatusBadRequest, "A parameter is wrong.")},
+			handle:  h.datasets,
 		},
-		answers: []answer{{http.StatusOK, "The datasets.", asList(ref("Dataset"), "")}, failure(http.StatusBadRequest, "A parameter is wrong.")},
-		handle:  h,
-	}
-}
-
-func refreshRoute(h handler) route {
-	return route{
-		method: "POST", path: "/v1/datasets/{name}/acceleration/refresh", id: "refresh_dataset", tag: "Datasets", is: writes | bodyOptional,
-		summary: "Refresh an accelerated dataset.",
-		about:   "Returns when the refresh has begun. The old rows are served until it completes.",
-		params:  []param{{"name", "path", "the dataset", text("")}},
-		body:    asJSON(ref("Refresh"), `{"refresh_mode":"full"}`),
-		answers: []answer{
-			{http.StatusCreated, "The refresh has begun.", asJSON(ref("Message"), `{"message":"Dataset refresh triggered for trips."}`)},
-			failure(http.StatusBadRequest, "The dataset is not accelerated, or the body is wrong."),
-			failure(http.StatusNotFound, "There is no such dataset."),
-			failure(http.StatusRequestEntityTooLarge, "The body is over its limit."),
+		{
+			method: "POST", path: "/v1/datasets/{name}/acceleration/refresh", id: "refresh_dataset", tag: "Datasets", is: writes | bodyOptional,
+			summary: "Refresh an accelerated dataset.",
+			about:   "Returns when the refresh has begun. The old rows are served until it completes.",
+			params:  []param{{"name", "path", "the dataset", text("")}},
+			body:    asJSON(ref("Refresh"), `{"refresh_mode":"full"}`),
+			answers: []answer{
+				{http.StatusCreated, "The refresh has begun.", asJSON(ref("Message"), `{"message":"Dataset refresh triggered for trips."}`)},
+				failure(http.StatusBadRequest, "The dataset is not accelerated, or the body is wrong."),
+				failure(http.StatusNotFound, "There is no such dataset."),
+				failure(http.StatusRequestEntityTooLarge, "The body is over its limit."),
+			},
+			handle: h.refresh,
 		},
-		handle: h,
-	}
-}
-
-func spicepodsRoute(h handler) route {
-	return route{
-		method: "GET", path: "/v1/spicepods", id: "get_spicepods", tag: "Spicepods",
-		summary: "List the loaded Spicepods.",
-		params:  []param{formatParam},
-		answers: []answer{{http.StatusOK, "The Spicepods.", asList(ref("Spicepod"), "")}, failure(http.StatusBadRequest, "A parameter is wrong.")},
-		handle:  h,
-	}
-}
-
-func statusRoute(h handler) route {
-	return route{
-		method: "GET", path: "/v1/status", id: "get_status", tag: "General",
-		summary: "Show the state of the runtime and the problems of the last load.",
-		about: "A line for each protocol, and one for each component that has problems, with the status Error unless they are " +
-			"only warnings. Faults of the file's structure belong to the component spicepod. In CSV, message has the " +
-			"problems as text.",
-		params: []param{formatParam},
-		answers: []answer{
-			{http.StatusOK, "The components.", asList(ref("Component"), `[{"name":"http","endpoint":"127.0.0.1:8090","status":"Ready"}]`)},
-			failure(http.StatusBadRequest, "A parameter is wrong."),
+		{
+			method: "GET", path: "/v1/spicepods", id: "get_spicepods", tag: "Spicepods",
+			summary: "List the loaded Spicepods.",
+			params:  []param{formatParam},
+			answers: []answer{{http.StatusOK, "The Spicepods.", asList(ref("Spicepod"), "")}, failure(http.StatusBadRequest, "A parameter is wrong.")},
+			handle:  h.spicepods,
 		},
-		handle: h,
 	}
 }
 
-func readyRoute(h handler) route {
-	return route{
-		method: "GET", path: "/v1/ready", id: "ready", tag: "General", is: quiet | public,
-		summary: "Readiness probe.",
-		answers: []answer{
-			{http.StatusOK, "The first generation is served.", asText("ready")},
-			{http.StatusServiceUnavailable, "Not yet.", asText("not ready")},
+// runtimeRoutes are the routes of the state of the runtime.
+func runtimeRoutes(h *runtimeHandler, openAPI handler) []route {
+	return []route{
+		{
+			method: "GET", path: "/v1/status", id: "get_status", tag: "General",
+			summary: "Show the state of the runtime and the problems of the last load.",
+			about: "A line for each protocol, and one for each component that has problems, with the status Error unless they are " +
+				"only warnings. Faults of the file's structure belong to the component spicepod. In CSV, message has the " +
+				"problems as text.",
+			params: []param{formatParam},
+			answers: []answer{
+				{http.StatusOK, "The components.", asList(ref("Component"), `[{"name":"http","endpoint":"127.0.0.1:8090","status":"Ready"}]`)},
+				failure(http.StatusBadRequest, "A parameter is wrong."),
+			},
+			handle: h.status,
 		},
-		handle: h,
-	}
-}
-
-func healthRoute(h handler) route {
-	return route{
-		method: "GET", path: "/health", id: "health", tag: "General", is: quiet | public,
-		summary: "Liveness probe.",
-		answers: []answer{{http.StatusOK, "The process answers.", asText("ok")}},
-		handle:  h,
-	}
-}
-
-func reloadRoute(h handler) route {
-	return route{
-		method: "POST", path: "/v1/reload", id: "reload", tag: "Spicepods", is: writes,
-		summary: "Read the Spicepod again and wait for the outcome.",
-		about:   "Components with faults of their own are left out, or stay as they were, and are listed under problems.",
-		answers: []answer{
-			{http.StatusOK, "The Spicepod was taken over, with the problems it has.", asJSON(ref("Reload"), "")},
-			failure(http.StatusUnprocessableEntity, "The Spicepod was refused; the previous generation stays in service."),
+		{
+			method: "GET", path: "/v1/ready", id: "ready", tag: "General", is: quiet | public,
+			summary: "Readiness probe.",
+			answers: []answer{
+				{http.StatusOK, "The first generation is served.", asText("ready")},
+				{http.StatusServiceUnavailable, "Not yet.", asText("not ready")},
+			},
+			handle: h.ready,
 		},
-		handle: h,
-	}
-}
-
-func openAPIRoute(h handler) route {
-	return route{
-		method: "GET", path: "/v1/openapi.json", id: "openapi", tag: "General",
-		summary: "Describe this API.",
-		answers: []answer{{http.StatusOK, "An OpenAPI 3.1 document.", asJSON(schema{"type": "object"}, "")}},
-		handle:  h,
+		{
+			method: "GET", path: "/health", id: "health", tag: "General", is: quiet | public,
+			summary: "Liveness probe.",
+			answers: []answer{{http.StatusOK, "The process answers.", asText("ok")}},
+			handle:  h.health,
+		},
+		{
+			method: "POST", path: "/v1/reload", id: "reload", tag: "Spicepods", is: writes,
+			summary: "Read the Spicepod again and wait for the outcome.",
+			about:   "Components with faults of their own are left out, or stay as they were, and are listed under problems.",
+			answers: []answer{
+				{http.StatusOK, "The Spicepod was taken over, with the problems it has.", asJSON(ref("Reload"), "")},
+				failure(http.StatusUnprocessableEntity, "The Spicepod was refused; the previous generation stays in service."),
+			},
+			handle: h.reload,
+		},
+		{
+			method: "GET", path: "/v1/openapi.json", id: "openapi", tag: "General",
+			summary: "Describe this API.",
+			answers: []answer{{http.StatusOK, "An OpenAPI 3.1 document.", asJSON(schema{"type": "object"}, "")}},
+			handle:  openAPI,
+		},
 	}
 }

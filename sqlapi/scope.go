@@ -44,6 +44,20 @@ func callerOf(w http.ResponseWriter, r *http.Request, protocol caller.Protocol) 
 	return permitted(w, s)
 }
 
+// callerHandler is a handler that needs the caller.
+type callerHandler func(w http.ResponseWriter, r *http.Request, who caller.Caller) error
+
+// withCaller is h for requests by a protocol.
+func withCaller(protocol caller.Protocol, h callerHandler) handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		who, err := callerOf(w, r, protocol)
+		if err != nil {
+			return err
+		}
+		return h(w, r, who)
+	}
+}
+
 // permitted is asked as far as the request's key permits it.
 func permitted(w http.ResponseWriter, asked caller.Caller) (caller.Caller, error) {
 	s, err := principalOf(w).Caller(asked)

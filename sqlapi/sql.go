@@ -25,7 +25,7 @@ const (
 type sqlHandler struct {
 	queries  *query.Service
 	cache    *resultCache
-	settings func() spicepod.ResultCache // of the cache; nil: off
+	settings func() spicepod.ResultCache // of the cache
 	bodies   bodyReader
 	maxBody  int64
 	log      *slog.Logger
@@ -33,11 +33,7 @@ type sqlHandler struct {
 
 // run runs one statement and streams its rows, or answers with those of an
 // equal one a moment ago.
-func (s *sqlHandler) run(w http.ResponseWriter, r *http.Request) error {
-	who, err := callerOf(w, r, caller.SQL)
-	if err != nil {
-		return err
-	}
+func (s *sqlHandler) run(w http.ResponseWriter, r *http.Request, who caller.Caller) error {
 	req, err := s.readSQL(w, r)
 	if err != nil {
 		return err

@@ -22,7 +22,7 @@ const (
 )
 
 // scoped is a handler that needs the registry and the caller's scope.
-func (t *toolsHandler) scoped(h func(http.ResponseWriter, *http.Request, caller.Caller) error) handler {
+func (t *toolsHandler) scoped(h callerHandler) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		if t.registry == nil {
 			return newError(codeNotServed, "", "tools are not served here")

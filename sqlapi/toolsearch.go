@@ -36,32 +36,16 @@ func (t *toolsHandler) searchBody(w http.ResponseWriter, r *http.Request, who ca
 	return t.search(w, r, s)
 }
 
-var searchKeys = []string{"query", "keywords", "limit", "min_score", "embedding_model", "context", "explain", "tool"}
-
 func (s *toolSearch) decode(body []byte) error {
-	err := decodeObject(body, searchKeys, func(key string, d *json.Decoder) error {
-		switch key {
-		case "query":
-			return d.Decode(&s.Query)
-		case "keywords":
-			return d.Decode(&s.Keywords)
-		case "limit":
-			var limit *int
-			if err := d.Decode(&limit); err != nil {
-				return err
-			}
-			return s.setLimit(limit)
-		case "min_score":
-			return d.Decode(&s.MinScore)
-		case "embedding_model":
-			return d.Decode(&s.EmbeddingModel)
-		case "context":
-			return decodeContext(d, &s.Scope.Caller)
-		case "explain":
-			return d.Decode(&s.Explain)
+	err := decodeObject(body, field{"query", &s.Query}, field{"keywords", &s.Keywords}, field{"limit", func(d *json.Decoder) error {
+		var limit *int
+		if err := d.Decode(&limit); err != nil {
+			return err
 		}
-		return d.Decode(&s.tool)
-	})
+		return s.setLimit(limit)
+	}}, field{"min_score", &s.MinScore}, field{"embedding_model", &s.EmbeddingModel},
+		field{"context", func(d *json.Decoder) error { return decodeContext(d, &s.Scope.Caller) }},
+		field{"explain", &s.Explain}, field{"tool", &s.tool})
 	if err != nil {
 		return err
 	}

@@ -42,10 +42,10 @@ type Work struct {
 	ID       string // "": a new UUID; work whose id a client chose may share it
 	Kind     Kind
 	Owner    string
-	Protocol string // by which the client asked for it
-	Name     string // of the tool or model
-	SQL      string // of a statement; listed without its literals
-	Began    time.Time
+	Protocol string    // by which the client asked for it
+	Name     string    // of the tool or model
+	SQL      string    // of a statement; listed without its literals
+	Began    time.Time // set by Begin
 }
 
 // ErrCancelled is the cause of a context whose work was cancelled by its owner.
@@ -76,9 +76,7 @@ func (t *Table) Begin(ctx context.Context, w Work) (context.Context, *Entry) {
 	if w.ID == "" {
 		w.ID = NewID()
 	}
-	if w.Began.IsZero() {
-		w.Began = time.Now()
-	}
+	w.Began = time.Now()
 	e := &Entry{Work: w, table: t}
 	ctx, e.cancel = context.WithCancelCause(context.WithValue(ctx, contextKey{}, e))
 	t.mu.Lock()

@@ -188,13 +188,10 @@ func (s *Service) engineRequest(req Request) engine.Request {
 	return r
 }
 
-// ErrCancelled is the error of a statement that its owner has cancelled.
-var ErrCancelled = activity.ErrCancelled
-
 // blame is err, unless the statement's owner has cancelled it.
 func (r *Rows) blame(err error) error {
-	if errors.Is(context.Cause(r.ctx), ErrCancelled) {
-		return ErrCancelled
+	if errors.Is(context.Cause(r.ctx), activity.ErrCancelled) {
+		return activity.ErrCancelled
 	}
 	return err
 }
@@ -305,4 +302,19 @@ type Answered struct {
 func (s *Service) Answered(ctx context.Context, req Request, a Answered) {
 	r := &Rows{service: s, req: req, ctx: ctx, began: a.Began, bytes: a.Bytes, err: a.Err}
 	r.record(a.Functions, a.Rows, r.outcome())
+}
+
+// ToolDB is the engine for tools: the statements of a call are listed below it.
+type ToolDB struct{ *engine.DB }
+
+// Query begins a statement.
+func (db ToolDB) Query(ctx context.Context, req engine.Request) (*engine.Rows, error) {
+	ctx, entry := activity.BeginChild(ctx, activity.Work{Kind: activity.ToolStatement, SQL: req.SQL})
+	rows, err := db.DB.Query(ctx, req)
+	if err != nil {
+		entry.End()
+		return nil, err
+	}
+	rows.OnClose(entry.End)
+	return rows, nil
 }

@@ -399,7 +399,7 @@ func (j *Jobs) Cancel(owner, id string) (*Job, error) {
 		j.mu.Unlock()
 		return nil, err
 	}
-	j.stop(s, ErrCancelled)
+	j.stop(s, activity.ErrCancelled)
 	job, old := s.view(), j.forget()
 	j.mu.Unlock()
 	j.drop(old)
