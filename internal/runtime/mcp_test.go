@@ -97,7 +97,7 @@ func TestSessionsSurviveReloadsOfOthers(t *testing.T) {
 func TestPinnedToolsAreServedAsApproved(t *testing.T) {
 	s := startMCP(t, "tide", "depth")
 	r := start(t, s.pod(", pin: checksum"), func(o *Options) { o.Watch = true })
-	r.problems(r.LastReport(), `nobody has approved them: "depth", "tide"`)
+	r.problems(r.LastReport(), `they were never approved: "depth", "tide"`)
 	r.wantCall("maps__tide", `{}`, "tool_not_found")
 
 	approved := map[string][]mcplock.Entry{"maps": nil}

@@ -2,7 +2,7 @@ package mcpclient_test
 
 import "testing"
 
-// BenchmarkCall is a call of a tool of a process, there and back.
+// BenchmarkCall measures a round trip to a tool of a process.
 func BenchmarkCall(b *testing.B) {
 	w := newWorld(b)
 	echo := tool(b, w.open(command("s", "sdk")), "s__echo")

@@ -15,14 +15,14 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// TraceKey is the key under which a call carries the id of the request that it
-// belongs to, in _meta: it stays the same from one runtime to the next.
+// TraceKey is the _meta key under which a call carries its request id. It is
+// the same in every version of the runtime.
 const TraceKey = "spiced/trace"
 
 // tool is a server's tool.
 type tool struct {
 	def  *tools.Definition
-	name string // at the server
+	name string // the name at the server
 	link *link
 }
 
@@ -30,10 +30,10 @@ var _ tools.Conditional = (*tool)(nil)
 
 func (t *tool) Definition() *tools.Definition { return t.def }
 
-// Available returns "", or why the server is not there.
+// Available returns "", or the reason why the server is unavailable.
 func (t *tool) Available(tools.Scope) string { return t.link.unavailable() }
 
-// Call runs the tool at its server.
+// Call calls the tool at its server.
 func (t *tool) Call(ctx context.Context, in tools.Input) (tools.Output, error) {
 	s, err := t.link.enter()
 	if err != nil {
@@ -43,7 +43,7 @@ func (t *tool) Call(ctx context.Context, in tools.Input) (tools.Output, error) {
 	return s.call(ctx, t.name, in)
 }
 
-// call is one tools/call. When ctx ends, the server is told by
+// call sends one tools/call. When ctx ends, it notifies the server with
 // notifications/cancelled.
 func (s *session) call(outer context.Context, name string, in tools.Input) (tools.Output, error) {
 	over := &atomic.Bool{}
@@ -76,13 +76,13 @@ func (s *session) params(ctx context.Context, name string, in tools.Input) *mcp.
 	if id := in.Scope.RequestID; id != "" {
 		p.Meta = mcp.Meta{TraceKey: id}
 	}
-	if s.log.Enabled(ctx, slog.LevelDebug) { // progress is for the log alone
+	if s.log.Enabled(ctx, slog.LevelDebug) { // progress is only logged
 		p.SetProgressToken(s.tokens.Add(1))
 	}
 	return p
 }
 
-// failed makes an error of a call that brought no result.
+// failed converts the error of a call that returned no result.
 func (s *session) failed(outer context.Context, err error) error {
 	var answer *jsonrpc.Error
 	var unreachable *webError
@@ -107,22 +107,22 @@ func (s *session) failed(outer context.Context, err error) error {
 	return s.unavailable(err)
 }
 
-// codeRejected is the SDK's own code of a request that did not reach the
-// server, or that a gateway before it refused.
+// codeRejected is the SDK's code for a request that did not reach the server,
+// or that a gateway refused.
 const codeRejected = -32005
 
-// unavailable is the error of a call whose server went away.
+// unavailable is the error of a call whose server disconnected.
 func (s *session) unavailable(err error) error {
 	text := "the connection ended in the middle of the call"
 	if !gone(err) && s.life.Err() == nil {
 		text = s.show(err.Error(), maxReason)
 	}
-	e := tools.NewError(tools.CodeUnavailable, fmt.Sprintf("MCP server %q: %s", s.target.name, text), "it may have run all the same; it is connected anew")
+	e := tools.NewError(tools.CodeUnavailable, fmt.Sprintf("MCP server %q: %s", s.target.name, text), "the call may have run; the client reconnects")
 	e.Cause = err
 	return e
 }
 
-// report tells the session's owner that a new one is needed.
+// report notifies the session's owner that it must reconnect.
 func (s *session) report(err error) {
 	select {
 	case s.broken <- err:

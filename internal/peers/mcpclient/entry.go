@@ -15,25 +15,25 @@ import (
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
-// target is where a server is and how to reach it.
+// target is the address of a server and how to connect to it.
 type target struct {
 	name   string
-	from   string // as shown: without the query of a URL
-	key    string // equal for equal declarations
+	from   string // as displayed: without the query of a URL
+	key    string // equal declarations have equal keys
 	redact func(string) string
 
 	// A process:
 	dir     string // its working directory
 	command string
 	args    []string
-	env     []string // beside the base environment, sorted
+	env     []string // added to the base environment, sorted
 
 	// A URL; nil for a process:
 	url    *url.URL
 	header http.Header
 }
 
-// The params of an entry.
+// Params of an entry.
 const (
 	paramArgs    = "mcp_args"
 	paramToken   = "mcp_auth_token"
@@ -49,7 +49,7 @@ var urlParams = []spicepod.Param{
 	{Name: paramHeaders, Secret: true, Doc: "More headers: Name: value, Name: value."},
 }
 
-// entry is one entry of `tools:` while it is read.
+// entry is one entry of `tools:` being parsed.
 type entry struct {
 	spicepod.Entry
 	declared spicepod.Tool
@@ -63,7 +63,7 @@ func newEntry(pod *spicepod.Pod, i int) *entry {
 	}}
 }
 
-// target reads the entry; nil when a problem keeps it from serving.
+// target parses the entry; nil if a problem prevents it from serving.
 func (e *entry) target() *target {
 	if e.declared.AsSQL {
 		e.warn(".as_sql", "the tools of a server cannot be SQL functions")
@@ -85,7 +85,7 @@ func (e *entry) target() *target {
 	return t
 }
 
-// scheme is what a URL begins with.
+// scheme matches the scheme of a URL.
 var scheme = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9+.-]*://`)
 
 func (e *entry) readCommand(t *target, id string) {
@@ -129,7 +129,7 @@ func (e *entry) readURL(t *target, id string) {
 	}
 	u, err := url.Parse(id)
 	if err != nil || u.Host == "" {
-		e.invalid("…", "write mcp:https://host/path") // a wrong URL may hold a secret
+		e.invalid("…", "write mcp:https://host/path") // an invalid URL may contain a secret
 		return
 	}
 	if u.User != nil || u.Fragment != "" {
@@ -150,13 +150,13 @@ func (e *entry) readURL(t *target, id string) {
 	t.header = e.headers()
 }
 
-// reserved are headers that belong to the protocols.
+// reserved are headers that the protocols set.
 var reserved = []string{
 	"Accept", "Connection", "Content-Length", "Content-Type", "Host", "Last-Event-Id", "Mcp-Protocol-Version",
 	"Mcp-Session-Id", "Transfer-Encoding",
 }
 
-// headers are those of every request.
+// headers are the headers of every request.
 func (e *entry) headers() http.Header {
 	h := http.Header{"User-Agent": {"spiced"}}
 	pairs, err := splitHeaders(e.Text(paramHeaders))

@@ -108,7 +108,7 @@ func TestBackoff(t *testing.T) {
 	}
 }
 
-// approvals are sums by tool.
+// approvals are checksums by tool.
 type approvals map[string]string
 
 func (a approvals) Check(_ string, sums map[string]string) (changed, unknown []string) {
@@ -141,7 +141,7 @@ func TestPin(t *testing.T) {
 	}
 	s, problems := prepare()
 	if len(s.Tools()) != 0 || len(problems) != 1 || !problems.HasErrors() || problems[0].Component != "tool s" ||
-		!strings.Contains(problems[0].Error(), "nobody has approved them") || !strings.Contains(problems[0].Hint, "spiced mcp pin") {
+		!strings.Contains(problems[0].Error(), "they were never approved") || !strings.Contains(problems[0].Hint, "spiced mcp pin") {
 		t.Error(problems)
 	}
 	for _, l := range s.Listed() {

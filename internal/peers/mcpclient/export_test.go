@@ -2,7 +2,7 @@ package mcpclient
 
 import "time"
 
-// Hurried makes everything that waits wait little.
+// Hurried shortens all waits.
 func Hurried(o Options) Options {
 	o.limits = limits{
 		connect: 20 * time.Second, retry: 5 * time.Millisecond, maxRetry: 50 * time.Millisecond,
@@ -12,7 +12,7 @@ func Hurried(o Options) Options {
 	return o
 }
 
-// Impatient gives one attempt little time.
+// Impatient shortens the timeout of an attempt.
 func Impatient(o Options) Options {
 	o = Hurried(o)
 	o.limits.connect = 2 * time.Second
@@ -29,7 +29,7 @@ var (
 	OutputOf     = output
 )
 
-// Backoffs are the first waits of the defaults.
+// Backoffs are the first default waits.
 func Backoffs(n int) (waits []time.Duration) {
 	for i := range n {
 		waits = append(waits, defaultLimits().backoff(i+1))
@@ -37,7 +37,7 @@ func Backoffs(n int) (waits []time.Duration) {
 	return waits
 }
 
-// Patient gives an attempt its time again.
+// Patient restores the timeout of an attempt.
 func Patient(o Options) Options {
 	o.limits.connect = 20 * time.Second
 	return o

@@ -18,13 +18,13 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// hangsFor is how long the tool "hang" takes at most.
+// hangsFor is the longest run of the tool "hang".
 const hangsFor = 20 * time.Second
 
 // fakeVariable makes the test binary a server: see TestMain.
 const fakeVariable = "FAKE_MCP"
 
-// fake runs the server of a name and returns the exit status of its process.
+// fake runs the named server and returns its exit status.
 func fake(name string) int {
 	switch name {
 	case "garbage":
@@ -151,7 +151,7 @@ func sdkServer() *mcp.Server {
 	return s
 }
 
-// raw is a server written by hand, which the SDK would not let do wrong.
+// raw is a server that breaks the protocol in ways that the SDK does not allow.
 func raw(name string) {
 	in := bufio.NewScanner(os.Stdin)
 	in.Buffer(nil, 1<<20)

@@ -14,7 +14,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/kit/httpx"
 )
 
-// shared is the transport of all servers without one of their own.
+// shared is the transport of all servers without a custom one.
 var shared = sync.OnceValue(func() http.RoundTripper {
 	t, ok := http.DefaultTransport.(*http.Transport)
 	if !ok {
@@ -26,25 +26,26 @@ var shared = sync.OnceValue(func() http.RoundTripper {
 	return t
 })
 
-// web sends the requests of one session: with the headers of its target, to no
-// other host, and for no longer than the session lasts.
+// web sends the requests of one session: with the target's headers, to no other
+// host, and only while the session lives.
 type web struct {
 	base   http.RoundTripper
 	target *target
 	life   context.Context
 	head   time.Duration
 	failed atomic.Pointer[webError] // the last failure
-	sse    atomic.Bool              // the session is one of HTTP+SSE
+	sse    atomic.Bool              // the session uses HTTP+SSE
 }
 
 var _ http.RoundTripper = (*web)(nil)
 
-// client follows redirects only where messages and token were meant to go.
+// client returns an HTTP client that follows redirects only to the target's
+// host.
 func (w *web) client() *http.Client {
 	return &http.Client{Transport: w, CheckRedirect: checkRedirect}
 }
 
-// webError is a request that failed: an answer that is no success, or none.
+// webError is a failed request: an unsuccessful response, or no response.
 type webError struct {
 	status int
 	text   string
@@ -86,8 +87,8 @@ func (w *web) RoundTrip(r *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// lifeOf is how long a request may last; the one that ends the session outlives
-// it.
+// lifeOf returns the context that bounds a request; the request that ends the
+// session outlives it.
 func (w *web) lifeOf(r *http.Request) context.Context {
 	if r.Method == http.MethodDelete {
 		return context.Background()
@@ -95,8 +96,8 @@ func (w *web) lifeOf(r *http.Request) context.Context {
 	return w.life
 }
 
-// patience is how long the head of an answer may take; that of a call may take
-// as long as the call.
+// patience is the timeout of the response header; a POST waits as long as its
+// call.
 func (w *web) patience(r *http.Request) time.Duration {
 	if r.Method == http.MethodPost {
 		return 24 * time.Hour
@@ -104,8 +105,8 @@ func (w *web) patience(r *http.Request) time.Duration {
 	return w.head
 }
 
-// noStream is what a server answers that sends no notices by itself. It stands
-// for one that does not answer at all.
+// noStream is the response of a server without a notification stream. It
+// replaces a missing response.
 func noStream(r *http.Request) *http.Response {
 	return &http.Response{
 		StatusCode: http.StatusMethodNotAllowed, Status: "405 Method Not Allowed",
@@ -113,7 +114,7 @@ func noStream(r *http.Request) *http.Response {
 	}
 }
 
-// unreachable leaves the URL out of an error.
+// unreachable removes the URL from an error.
 func unreachable(err error) *webError {
 	err = httpx.Cause(err)
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
@@ -127,8 +128,8 @@ func (w *web) fail(e *webError) error {
 	return e
 }
 
-// note remembers an answer that is no success. Many servers have no stream of
-// notices, which is none.
+// note records an unsuccessful response. A refused notification stream is not a
+// failure: many servers have no such stream.
 func (w *web) note(r *http.Request, res *http.Response) {
 	if res.StatusCode < 400 || r.Method != http.MethodPost && !w.sse.Load() {
 		return
@@ -148,7 +149,7 @@ func (w *web) note(r *http.Request, res *http.Response) {
 	w.failed.Store(&webError{res.StatusCode, text})
 }
 
-// legacy reports whether the last answer is one that a server of revision
+// legacy reports whether the last response is the one that a server of revision
 // 2024-11-05 gives to streamable HTTP (2025-11-25, basic/transports, backwards
 // compatibility).
 func (w *web) legacy() bool {
@@ -163,7 +164,7 @@ func (w *web) legacy() bool {
 	return false
 }
 
-// body is the body of an answer, of bounded size.
+// body is a response body of bounded size.
 type body struct {
 	io.ReadCloser
 	release func()
@@ -171,8 +172,8 @@ type body struct {
 	over    *atomic.Bool
 }
 
-// allowance is how long an answer may be. A stream of notices may be endless;
-// the SDK bounds its events.
+// allowance is the maximum size of a response. A notification stream is
+// unbounded; the SDK bounds its events.
 func allowance(res *http.Response) int64 {
 	stream := strings.HasPrefix(res.Header.Get("Content-Type"), "text/event-stream")
 	switch {
@@ -203,8 +204,8 @@ func (b *body) Close() error {
 	return err
 }
 
-// overKey is the key of a context under which a call is told that its answer
-// was too long: the SDK does not hand the cause on.
+// overKey is the context key under which a call learns that its response was
+// too large: the SDK does not return the cause.
 type overKey struct{}
 
 func overOf(ctx context.Context) *atomic.Bool {

@@ -18,7 +18,7 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// site is a web server whose handler can be replaced.
+// site is a web server with a replaceable handler.
 type site struct {
 	*httptest.Server
 	handler atomic.Pointer[http.Handler]
@@ -38,7 +38,7 @@ func newSite(t *testing.T, h http.Handler) *site {
 
 func (s *site) set(h http.Handler) { s.handler.Store(&h) }
 
-// entry is an entry for the site, and more lines.
+// entry is an entry for the site, with additional lines.
 func (s *site) entry(more ...string) string {
 	return "  - name: web\n    from: 'mcp:" + s.URL + "/mcp'\n" + strings.Join(indented(more), "")
 }
@@ -50,8 +50,8 @@ func indented(lines []string) []string {
 	return lines
 }
 
-// streamable serves a well-behaved server. It is to be made before the world
-// that uses it, so that sessions that nobody ended end after it.
+// streamable serves a well-behaved server. Create it before the world that uses
+// it, so that it is closed after the sessions that are still open.
 func streamable(t *testing.T, o *mcp.StreamableHTTPOptions) http.Handler {
 	return host(t, sdkServer(), o)
 }
@@ -65,7 +65,7 @@ func host(t *testing.T, s *mcp.Server, o *mcp.StreamableHTTPOptions) http.Handle
 	return mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, o)
 }
 
-// newWeb is a world whose connections are closed at its end.
+// newWeb is a world that closes its connections at the end.
 func newWeb(t *testing.T, change ...func(*mcpclient.Options)) *world {
 	t.Helper()
 	transport := &http.Transport{}
@@ -104,11 +104,11 @@ func TestWeb(t *testing.T) {
 	}
 }
 
-// hangs answers nothing to one method.
+// hangs never responds to one method.
 func hangs(method string, h http.Handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == method {
-			io.Copy(io.Discard, r.Body) // or the end of the connection is not seen
+			io.Copy(io.Discard, r.Body) // otherwise the end of the connection is not seen
 			<-r.Context().Done()
 			return
 		}
@@ -138,7 +138,7 @@ func TestWebThatIsNotThere(t *testing.T) {
 		want    string
 	}{
 		"refuses the key": {func(w http.ResponseWriter, r *http.Request) { http.Error(w, "no top-secret", http.StatusUnauthorized) }, "the server refused the key (401 Unauthorized); check params.mcp_auth_token"},
-		"is none":         {http.NotFound, "there is no MCP server at that URL (404 Not Found)"},
+		"not found":       {http.NotFound, "there is no MCP server at that URL (404 Not Found)"},
 		"fails":           {func(w http.ResponseWriter, r *http.Request) { http.Error(w, "", http.StatusServiceUnavailable) }, "the server failed (503 Service Unavailable)"},
 		"hangs":           {hangs(http.MethodPost, nil), "it did not answer within 2s"},
 		"is a page":       {func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "<html>") }, "unsupported content type"},

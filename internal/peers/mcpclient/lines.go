@@ -12,20 +12,20 @@ import (
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 )
 
-// lines logs what a process writes beside the protocol, at debug: one line
-// each, bounded in length and number, without control characters and secrets.
+// lines logs what a process writes outside the protocol, at debug: one record a
+// line, bounded in length and number, without control characters and secrets.
 type lines struct {
 	log    *slog.Logger
 	redact func(string) string
 
 	mu      sync.Mutex
-	begin   time.Time // of the second that is counted
-	logged  int       // in it
-	dropped int       // since a line was last logged
+	begin   time.Time // start of the second that is counted
+	logged  int       // lines in that second
+	dropped int       // since the last logged line
 	last    string
 }
 
-// read takes lines from r to its end.
+// read reads lines from r until its end.
 func (l *lines) read(r io.Reader, stream string) {
 	in := bufio.NewReaderSize(r, maxLine)
 	for {
@@ -65,7 +65,7 @@ func (l *lines) add(text, stream string) {
 	l.log.Debug("an MCP server wrote", attrs...)
 }
 
-// said is the last line, for the message of a server that is gone.
+// said is the last line, for the error of a server that ended.
 func (l *lines) said() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

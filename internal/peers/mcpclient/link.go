@@ -16,18 +16,17 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// State says how it is with a server.
+// State is the state of a server.
 type State string
 
 // The states of a server.
 const (
-	Initializing State = "Initializing" // the first attempt runs
+	Initializing State = "Initializing" // the first attempt is running
 	Ready        State = "Ready"
-	Error        State = "Error" // it is tried again
+	Error        State = "Error" // the link retries
 )
 
-// link keeps a server connected, from session to session. One goroutine, run,
-// owns it.
+// link keeps a server connected across sessions. One goroutine, run, owns it.
 type link struct {
 	target    *target
 	log       *slog.Logger
@@ -45,12 +44,12 @@ type link struct {
 	state   State
 	err     error
 	since   time.Time
-	next    time.Time // of the next attempt
-	session *session  // nil when there is none
+	next    time.Time // the time of the next attempt
+	session *session  // nil while disconnected
 	info    *mcp.InitializeResult
-	listing *listing // the last one, nil when there was none
-	looked  bool     // a load has seen:
-	seen    string   // the sum of the listing, "" when the server was not there
+	listing *listing // the last one, nil before the first session
+	looked  bool     // set once a load called look
+	seen    string   // the checksum that it saw, "" if the server was unavailable
 }
 
 func newLink(ctx context.Context, t *target, o Options, l limits, changed func()) *link {
@@ -66,7 +65,7 @@ func newLink(ctx context.Context, t *target, o Options, l limits, changed func()
 	}
 }
 
-// run connects, and connects anew, until the link is over.
+// run connects, and reconnects, until the link is retired.
 func (l *link) run() {
 	defer l.cancel()
 	first := sync.OnceFunc(func() { close(l.tried) })
@@ -106,7 +105,7 @@ func (l *link) over() bool {
 	}
 }
 
-// retire ends the link once its calls have ended. It is called once.
+// retire ends the link once its calls have ended. Call it once.
 func (l *link) retire() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -139,7 +138,7 @@ func (l *link) connect() (*session, error) {
 	return s, nil
 }
 
-// serve keeps a session until it ends, and says why it did.
+// serve keeps a session until it ends, and returns the reason.
 func (l *link) serve(s *session) error {
 	ended := make(chan error, 1)
 	go func() { ended <- s.cs.Wait() }()
@@ -158,7 +157,7 @@ func (l *link) serve(s *session) error {
 	return err
 }
 
-// watch returns why the session is to end, or has ended.
+// watch returns why the session must end, or has ended.
 func (l *link) watch(s *session, ended <-chan error) error {
 	var settled <-chan time.Time
 	for {
@@ -180,7 +179,7 @@ func (l *link) watch(s *session, ended <-chan error) error {
 	}
 }
 
-// list takes the tools of a server that says that they changed.
+// list lists the tools of a server again after it reported a change.
 func (l *link) list(s *session) {
 	ctx, cancel := context.WithTimeout(s.life, l.limits.connect)
 	defer cancel()
@@ -193,7 +192,7 @@ func (l *link) list(s *session) {
 	l.take(func() { l.listing = listing })
 }
 
-// ready takes a session into use.
+// ready starts using a session.
 func (l *link) ready(s *session) {
 	info := s.cs.InitializeResult()
 	l.log.Info("an MCP server is connected", "tools", s.listing.total, "protocol", info.ProtocolVersion)
@@ -203,7 +202,7 @@ func (l *link) ready(s *session) {
 	})
 }
 
-// take changes what there is, and tells of it when a load saw something else.
+// take applies a change, and reports it if the last load saw other tools.
 func (l *link) take(change func()) {
 	l.mu.Lock()
 	change()
@@ -221,7 +220,7 @@ func (l *link) set(state State, err error, next time.Time) {
 	l.state, l.err, l.next = state, err, next
 }
 
-// down notes that the server is not there. It is told once for each cause.
+// down records that the server is unavailable. It warns once per cause.
 func (l *link) down(err error, wait time.Duration) {
 	l.mu.Lock()
 	known := l.state == Error && l.err != nil && l.err.Error() == err.Error()
@@ -234,14 +233,15 @@ func (l *link) down(err error, wait time.Duration) {
 	l.log.Log(l.life, level, "an MCP server is not there", "error", err, "next_try", wait)
 }
 
-// leave takes the session out of use.
+// leave stops using the session.
 func (l *link) leave() {
 	l.mu.Lock()
 	l.session = nil
 	l.mu.Unlock()
 }
 
-// enter is the session for a call, which ends with calls.Done.
+// enter returns the session for a call; the caller must call calls.Done at the
+// end.
 func (l *link) enter() (*session, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -257,7 +257,7 @@ func (l *link) enter() (*session, error) {
 	return l.session, nil
 }
 
-// unavailable is "" or why the server is not there.
+// unavailable returns "", or the reason why the server is unavailable.
 func (l *link) unavailable() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -275,8 +275,8 @@ func (l *link) reason() string {
 	return fmt.Sprintf("MCP server %q is not there: %s", l.target.name, why)
 }
 
-// look is what a load sees: the last listing, and "" or why there is no
-// session.
+// look returns what a load uses: the last listing, and "" or the reason why
+// there is no session.
 func (l *link) look() (*listing, string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -16,14 +16,14 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// listing is what a server said of its tools.
+// listing is a server's list of tools.
 type listing struct {
 	tools []*mcp.Tool // sorted by name, at most MaxTools
-	total int         // before the rest was left out
-	sum   string      // of everything in it
+	total int         // before the limit was applied
+	sum   string      // checksum of the tools
 }
 
-// list asks for all pages of the server's tools.
+// list requests all pages of the server's tools.
 func (s *session) list(ctx context.Context) (*listing, error) {
 	if c := s.cs.InitializeResult().Capabilities; c == nil || c.Tools == nil {
 		return newListing(nil), nil
@@ -64,7 +64,7 @@ func (s *session) ended(err error) error {
 func newListing(all []*mcp.Tool) *listing {
 	slices.SortStableFunc(all, func(a, b *mcp.Tool) int { return cmp.Compare(a.Name, b.Name) })
 	l := &listing{tools: all[:min(len(all), MaxTools)], total: len(all)}
-	text, _ := json.Marshal(l.tools) // they came from JSON
+	text, _ := json.Marshal(l.tools) // the tools were decoded from JSON
 	l.sum = digest(text)
 	return l
 }
@@ -74,15 +74,15 @@ func digest(text []byte) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// Checksum is what approving a tool pins: 32 hex digits over its name and
-// description and the schemas of its arguments and result, as the server gives
-// them. The order of keys does not count.
+// Checksum is what an approval of a tool pins: 32 hex digits over the name, the
+// description and the schemas of arguments and result, as the server sends
+// them. The order of keys does not matter.
 func Checksum(t *mcp.Tool) string {
-	text, _ := json.Marshal([]any{t.Name, describe(t), t.InputSchema, t.OutputSchema}) // they came from JSON
+	text, _ := json.Marshal([]any{t.Name, describe(t), t.InputSchema, t.OutputSchema}) // the tool was decoded from JSON
 	return digest(text)
 }
 
-// describe is a tool's description, or the title of one that has none.
+// describe is a tool's description, or else its title.
 func describe(t *mcp.Tool) string {
 	text := cmp.Or(strings.TrimSpace(t.Description), strings.TrimSpace(t.Title))
 	if text == "" && t.Annotations != nil {
@@ -91,10 +91,10 @@ func describe(t *mcp.Tool) string {
 	return text
 }
 
-// annotations takes a server's hints with the defaults of the specification
-// (2025-11-25, ToolAnnotations). They come from a stranger, and nothing is
-// allowed on their word: they order calls and tell people what to expect. What
-// says that it only reads is not destructive.
+// annotations converts a server's hints, with the defaults of the specification
+// (2025-11-25, ToolAnnotations). They are untrusted and grant no permission:
+// they order calls and inform users. A tool marked as read-only is not
+// destructive.
 func annotations(hints *mcp.ToolAnnotations) tools.Annotations {
 	if hints == nil {
 		return tools.Annotations{Destructive: true, OpenWorld: true}

@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// world is a manager with what it was told and what it told.
+// world is a manager with its input and its reports.
 type world struct {
 	*mcpclient.Manager
 	t       testing.TB
@@ -66,7 +66,7 @@ func (w *world) pod(entries ...string) *spicepod.Pod {
 	return podtest.LoadIn(w.t, w.dir, "tools:\n"+strings.Join(entries, ""))
 }
 
-// command is an entry for a fake, and more lines.
+// command is an entry for a fake, with additional lines.
 func command(name, kind string, more ...string) string {
 	self, _ := os.Executable()
 	entry := fmt.Sprintf("  - name: %s\n    from: 'mcp:%s'\n    env:\n      %s: %s\n      GORACE: atexit_sleep_ms=0\n", name, self, fakeVariable, kind)
@@ -120,7 +120,7 @@ func (w *world) waitChanged() {
 	}
 }
 
-// gate is an address that processes connect to, to say that they live or to
+// gate is a listener that processes connect to, to show that they live or to
 // wait.
 type gate struct {
 	listener net.Listener
@@ -139,7 +139,7 @@ func newGate(t *testing.T) *gate {
 
 func (g *gate) address() string { return g.listener.Addr().String() }
 
-// accept waits for one to come.
+// accept waits for a connection.
 func (g *gate) accept() net.Conn {
 	g.t.Helper()
 	c, err := g.listener.Accept()
@@ -159,7 +159,7 @@ func (g *gate) gone(c net.Conn) {
 	}
 }
 
-// buffer is a log that is written and read at once.
+// buffer is a log that can be read while it is written.
 type buffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer

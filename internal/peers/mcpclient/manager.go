@@ -15,33 +15,33 @@ import (
 // Options configures [New]. The zero value is ready to use.
 type Options struct {
 	Log     *slog.Logger // nil: discarded
-	HTTP    *http.Client // nil: a shared one; its redirects and cookies are not used
-	Version string       // ours, as servers are told
-	// Changed is called when a load would see other tools than the last one
-	// did: a server came, or its tools changed. Several causes make one call,
-	// and the calls do not overlap. It comes from a goroutine of the manager,
-	// which Close waits for.
+	HTTP    *http.Client // nil: a shared one; redirects and cookies are not used
+	Version string       // the runtime's version, sent to servers
+	// Changed is called when a load would see other tools than the last one: a
+	// server connected, or its tools changed. Several causes are one call, and
+	// calls do not overlap. It runs in a goroutine of the manager, which Close
+	// waits for.
 	Changed func()
 	// Deadline is how long Prepare waits for servers; 0: DefaultDeadline.
 	Deadline time.Duration
-	// Offline checks the entries and connects to nobody: no command of the
-	// Spicepod is started.
+	// Offline checks the entries without connecting: no command of the Spicepod
+	// is started.
 	Offline bool
 	// Approved reads the approved tools of the Spicepod in a folder; nil: none
-	// are approved. It is asked for entries with pin: checksum alone.
+	// are approved. It is called only for entries with pin: checksum.
 	Approved func(dir string) (Approvals, error)
 
-	limits limits // zero but in tests
+	limits limits // set only in tests
 }
 
-// Manager keeps MCP servers connected over generations. It is safe for
+// Manager keeps MCP servers connected across generations. It is safe for
 // concurrent use.
 type Manager struct {
 	opts   Options
 	limits limits
 	life   context.Context
 	cancel context.CancelFunc
-	news   chan struct{} // holds a token: Changed is to be called
+	news   chan struct{} // holds a token when Changed must be called
 	owned  sync.WaitGroup
 
 	mu        sync.Mutex
@@ -50,7 +50,7 @@ type Manager struct {
 	published map[string]bool  // keys
 }
 
-// New makes a manager without servers.
+// New returns a manager without servers.
 func New(o Options) *Manager {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -65,7 +65,7 @@ func New(o Options) *Manager {
 	return m
 }
 
-// tell calls Changed, after a moment in which more may change.
+// tell calls Changed, after a short delay that batches changes.
 func (m *Manager) tell() {
 	for {
 		select {
@@ -78,7 +78,7 @@ func (m *Manager) tell() {
 			return
 		case <-time.After(m.limits.settle):
 		}
-		select { // what came meanwhile is told with it
+		select { // changes of the delay are part of this call
 		case <-m.news:
 		default:
 		}
@@ -95,11 +95,11 @@ func (m *Manager) changed() {
 	}
 }
 
-// Prepare connects the servers of a Spicepod that are new, all at once, and
-// returns all of them in the order of the file. Servers whose declaration is
-// the same go on with their sessions. One that is not there within the deadline
-// is a warning at its place in the file, and goes on being tried. What cannot
-// be a server is an error there, and left out.
+// Prepare connects the new servers of a Spicepod, in parallel, and returns all
+// servers in the order of the file. Servers with an unchanged declaration keep
+// their sessions. A server that is not connected within the deadline is a
+// warning at its position in the file, and the manager keeps retrying. An
+// invalid entry is an error there, and is left out.
 func (m *Manager) Prepare(ctx context.Context, pod *spicepod.Pod) ([]*Server, spicepod.Problems) {
 	ctx, cancel := context.WithTimeout(ctx, m.opts.Deadline)
 	defer cancel()
@@ -133,7 +133,7 @@ func (m *Manager) Prepare(ctx context.Context, pod *spicepod.Pod) ([]*Server, sp
 	return servers, problems
 }
 
-// declared is the target of an entry, nil when it cannot be a server.
+// declared returns the target of an entry, nil if the entry is invalid.
 func (m *Manager) declared(e *entry, n int) *target {
 	if n >= maxServers {
 		e.Fail("", "", "there are more than %d MCP servers", maxServers)
@@ -142,7 +142,7 @@ func (m *Manager) declared(e *entry, n int) *target {
 	return e.target()
 }
 
-// link is the one that keeps the target connected.
+// link returns the link of the target, and starts one if needed.
 func (m *Manager) link(t *target) *link {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -159,8 +159,8 @@ func (m *Manager) link(t *target) *link {
 	return l
 }
 
-// sweep retires what neither serves nor is being prepared: the remains of a
-// load that failed.
+// sweep retires links that neither serve nor are being prepared: those of a
+// failed load.
 func (m *Manager) sweep(makers []*maker) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -169,7 +169,7 @@ func (m *Manager) sweep(makers []*maker) {
 	})
 }
 
-// keep retires the links of all other keys.
+// keep retires the links whose key does not match.
 func (m *Manager) keep(key func(string) bool) {
 	for k, l := range m.links {
 		if !key(k) {
@@ -179,7 +179,7 @@ func (m *Manager) keep(key func(string) bool) {
 	}
 }
 
-// Publish tells which servers serve from now on. The others end when their
+// Publish sets the servers that serve from now on. The others end when their
 // calls have ended.
 func (m *Manager) Publish(servers []*Server) {
 	m.mu.Lock()
@@ -191,16 +191,16 @@ func (m *Manager) Publish(servers []*Server) {
 	m.keep(func(key string) bool { return m.published[key] })
 }
 
-// Status tells how it is with a server.
+// Status is the state of a server.
 type Status struct {
 	Name       string    `json:"name"`
-	From       string    `json:"from"` // without the query of a URL, which may be a key
+	From       string    `json:"from"` // without the query of a URL, which may contain a key
 	State      State     `json:"state"`
 	Error      string    `json:"error,omitempty"`
-	Tools      int       `json:"tools"` // that it listed last
+	Tools      int       `json:"tools"` // in the last listing
 	Since      time.Time `json:"since"` // when the state began
 	NextTry    time.Time `json:"next_try,omitzero"`
-	Protocol   string    `json:"protocol,omitempty"` // the revision agreed on
+	Protocol   string    `json:"protocol,omitempty"` // the negotiated revision
 	ServerInfo string    `json:"server_info,omitempty"`
 }
 

@@ -8,19 +8,19 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// separator stands between the server and its tool in a name.
+// separator separates the server and the tool in a name.
 const separator = "__"
 
-// hashDigits end a name that had to be cut.
+// hashDigits is the length of the hash at the end of a shortened name.
 const hashDigits = 8
 
-// escape keeps the separator out of the parts of a name.
+// escape removes the separator from the parts of a name.
 var escape = strings.NewReplacer("_-_", "_--_", separator, "_-_")
 
-// toolName is the name under which the catalog has a server's tool:
-// server__tool, each part with _-_ written as _--_ and __ as _-_. Characters
-// that no provider of models takes become _. A name over [tools.MaxName] is cut
-// and ends in a hash of both parts, which makes it the same at every load.
+// toolName is the catalog's name of a server's tool: server__tool, each part
+// with _-_ written as _--_ and __ as _-_. Characters that model providers do
+// not accept become _. A name longer than [tools.MaxName] is cut and ends in a
+// hash of both parts, so it is the same at every load.
 func toolName(server, tool string) string {
 	name := escape.Replace(plain(server)) + separator + escape.Replace(plain(tool))
 	if len(name) <= tools.MaxName {

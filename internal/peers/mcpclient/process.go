@@ -13,17 +13,17 @@ import (
 	"time"
 )
 
-// process is a command with its children, and the pipes to it.
+// process is a command with its children and pipes.
 type process struct {
 	cmd    *exec.Cmd
 	stdin  *os.File
 	stdout *os.File
 	stderr *os.File
 	said   *lines
-	exited chan struct{} // closed when it has ended
-	fate   string        // set before exited is closed: how it ended
+	exited chan struct{} // closed when the process has ended
+	fate   string        // set before exited is closed: how the process ended
 
-	overlong atomic.Bool // it sent a message beyond [maxMessage]
+	overlong atomic.Bool // the process sent a message larger than [maxMessage]
 
 	readers sync.WaitGroup
 }
@@ -45,8 +45,8 @@ func start(t *target, said *lines) (*process, error) {
 	return p, nil
 }
 
-// pipes starts the command. Its ends of the pipes are files, so that waiting
-// for it does not wait for children that hold them open.
+// pipes starts the command. The pipes are files, so that Wait does not wait for
+// children that hold them open.
 func (p *process) pipes() (err error) {
 	var theirs [3]*os.File
 	defer func() {
@@ -73,7 +73,7 @@ func (p *process) pipes() (err error) {
 	return nil
 }
 
-// plainCause leaves the path of the command out.
+// plainCause removes the path of the command from an error.
 func plainCause(err error) error {
 	var path *fs.PathError
 	if errors.As(err, &path) {
@@ -88,8 +88,7 @@ func (p *process) closePipes() {
 	p.stderr.Close()
 }
 
-// wait takes note of the end. What the process leaves behind in its group ends
-// with it.
+// wait records the end of the process, and kills the rest of the group.
 func (p *process) wait() {
 	_ = p.cmd.Wait()
 	kill(p.cmd)
@@ -98,7 +97,7 @@ func (p *process) wait() {
 }
 
 // stop ends the process in the three steps of the specification (2025-11-25,
-// basic/lifecycle): its input ends, it is asked to, it is killed.
+// basic/lifecycle): close its input, terminate, kill.
 func (p *process) stop(grace time.Duration) {
 	p.stdin.Close()
 	for _, step := range []func(*exec.Cmd){terminate, kill} {
@@ -112,7 +111,7 @@ func (p *process) stop(grace time.Duration) {
 	p.readers.Wait()
 }
 
-// exits waits a moment for the process to end by itself.
+// exits reports whether the process ends by itself within a time.
 func (p *process) exits(within time.Duration) bool {
 	select {
 	case <-p.exited:
@@ -122,13 +121,13 @@ func (p *process) exits(within time.Duration) bool {
 	}
 }
 
-// readersEnd gives the last lines of stderr a moment to be read.
+// readersEnd waits briefly for the last lines of stderr.
 func (p *process) readersEnd(grace time.Duration) {
 	_ = p.stderr.SetReadDeadline(time.Now().Add(grace))
 	p.readers.Wait()
 }
 
-// lookPath finds the command, on the PATH that it is given.
+// lookPath finds the command on the PATH of the entry.
 func (t *target) lookPath() (string, error) {
 	if strings.ContainsRune(t.command, filepath.Separator) {
 		path, err := exec.LookPath(t.command)
@@ -154,13 +153,14 @@ func (t *target) lookPath() (string, error) {
 	return "", fmt.Errorf("there is no command %q on the PATH", t.command)
 }
 
-// environment is a small part of ours and what the entry declares.
+// environment is the inherited part of the runtime's environment and the
+// variables of the entry.
 func (t *target) environment() []string {
-	env := []string{} // not nil, which stands for all of ours
+	env := []string{} // not nil: nil inherits the whole environment
 	for _, name := range inherited {
 		if value, ok := os.LookupEnv(name); ok {
 			env = append(env, name+"="+value)
 		}
 	}
-	return append(env, t.env...) // the last of a name counts
+	return append(env, t.env...) // the last value of a name applies
 }

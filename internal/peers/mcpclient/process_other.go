@@ -4,8 +4,8 @@ package mcpclient
 
 import "os/exec"
 
-// inherited are the variables of our environment that a command sees. Others
-// may be secrets of someone else.
+// inherited are the variables of the runtime's environment that a command sees.
+// Others may be secrets.
 var inherited = []string{
 	"APPDATA", "COMSPEC", "HOME", "HOMEDRIVE", "HOMEPATH", "LANG", "LOCALAPPDATA", "PATH", "PATHEXT",
 	"PROCESSOR_ARCHITECTURE", "PROGRAMFILES", "SYSTEMDRIVE", "SYSTEMROOT", "TEMP", "TMP", "TMPDIR", "USER",
@@ -15,7 +15,7 @@ var inherited = []string{
 // ownGroup does nothing: this system's job objects are not used.
 func ownGroup(*exec.Cmd) {}
 
-// terminate does nothing: this system has no signal that asks.
+// terminate does nothing: this system has no termination signal.
 func terminate(*exec.Cmd) {}
 
 // kill ends the process.

@@ -7,15 +7,15 @@ import (
 	"syscall"
 )
 
-// inherited are the variables of our environment that a command sees. Others
-// may be secrets of someone else.
+// inherited are the variables of the runtime's environment that a command sees.
+// Others may be secrets.
 var inherited = []string{"HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER"}
 
-// ownGroup puts the process and its children in a group of their own.
+// ownGroup puts the process and its children in a process group.
 func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
-// terminate asks the group to end.
+// terminate sends SIGTERM to the group.
 func terminate(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 
-// kill ends the group.
+// kill kills the group.
 func kill(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

@@ -11,9 +11,9 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// output is what a call gave, as JSON: the structured content; else the text
-// of a single text, itself JSON if it is an object or array; else the list of
-// contents in their form on the wire.
+// output is the result of a call as JSON: the structured content; else a single
+// text, as JSON if it is an object or array; else the list of contents in wire
+// form.
 func output(r *mcp.CallToolResult) (tools.Output, error) {
 	value, err := valueOf(r)
 	if err == nil && len(value) > MaxResult {
@@ -42,7 +42,7 @@ func valueOf(r *mcp.CallToolResult) (json.RawMessage, error) {
 	return json.Marshal(r.Content)
 }
 
-// object is the JSON object or array that a text holds, or nil.
+// object returns the JSON object or array in a text, or nil.
 func object(text string) json.RawMessage {
 	text = strings.TrimSpace(text)
 	if !strings.HasPrefix(text, "{") && !strings.HasPrefix(text, "[") {
@@ -55,8 +55,8 @@ func object(text string) json.RawMessage {
 	return value
 }
 
-// structured is the structured content. The SDK reads its numbers as float64;
-// servers are to repeat it as text, which has all digits.
+// structured is the structured content. The SDK decodes numbers as float64;
+// servers should repeat the content as text, which has all digits.
 func structured(r *mcp.CallToolResult) (json.RawMessage, error) {
 	for _, content := range r.Content {
 		text, ok := content.(*mcp.TextContent)
@@ -71,7 +71,7 @@ func structured(r *mcp.CallToolResult) (json.RawMessage, error) {
 	return tools.Encode(r.StructuredContent)
 }
 
-// complaint is the text of a result that is an error.
+// complaint is the text of an error result.
 func complaint(r *mcp.CallToolResult) string {
 	var texts []string
 	for _, content := range r.Content {

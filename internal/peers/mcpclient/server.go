@@ -13,15 +13,15 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// Approvals are the tools that somebody has approved: see pin in the Spicepod.
+// Approvals are the approved tools: see pin in the Spicepod.
 type Approvals interface {
 	// Check compares a server's tools, by name with the [Checksum] of each,
-	// with those approved, and returns the names of what changed since and of
-	// what was never approved.
+	// with the approved ones, and returns the names of tools that changed since
+	// and of tools that were never approved.
 	Check(server string, sums map[string]string) (changed, unknown []string)
 }
 
-// Server is an MCP server as one generation sees it. It is immutable.
+// Server is an MCP server in one generation. It is immutable.
 type Server struct {
 	link   *link
 	tools  []*tool
@@ -30,7 +30,7 @@ type Server struct {
 
 // Listed is a tool as the server lists it.
 type Listed struct {
-	Name        string // the server's own
+	Name        string // the server's name for it
 	Description string
 	Checksum    string // see [Checksum]
 }
@@ -38,8 +38,8 @@ type Listed struct {
 // Name is the server's name in the Spicepod.
 func (s *Server) Name() string { return s.link.target.name }
 
-// Tools are the tools that are offered, sorted by name. A server that is not
-// there has those of its last session, which are not available.
+// Tools returns the offered tools, sorted by name. An unavailable server has
+// the tools of the last session, which are unavailable.
 func (s *Server) Tools() []tools.Tool {
 	list := make([]tools.Tool, len(s.tools))
 	for i, t := range s.tools {
@@ -48,7 +48,7 @@ func (s *Server) Tools() []tools.Tool {
 	return list
 }
 
-// Definitions are those of the tools.
+// Definitions returns the definitions of the tools.
 func (s *Server) Definitions() []*tools.Definition {
 	list := make([]*tools.Definition, len(s.tools))
 	for i, t := range s.tools {
@@ -57,25 +57,25 @@ func (s *Server) Definitions() []*tools.Definition {
 	return list
 }
 
-// Listed are the tools that the server lists under a name that can be used,
-// offered or not, sorted by name.
+// Listed returns the tools that the server lists under a valid name, offered or
+// not, sorted by name.
 func (s *Server) Listed() []Listed { return slices.Clone(s.listed) }
 
-// maker makes a server of a link and an entry.
+// maker builds a server from a link and an entry.
 type maker struct {
 	*entry
 	link *link
-	left map[string][]string // names of tools by what is wrong with them
-	by   map[string]string   // the tool that has a name, in lower case
+	left map[string][]string // names of tools by fault
+	by   map[string]string   // tools by name, in lower case
 }
 
-// What is wrong with tools.
+// Faults of tools.
 const (
 	wrongName    = "are left out: a name has 1 to 300 characters"
 	wrongTwice   = "are left out: another tool has that name already"
 	wrongMade    = "are left out: they cannot be described"
 	wrongChanged = "are left out: they changed since they were approved"
-	wrongUnknown = "are left out: nobody has approved them"
+	wrongUnknown = "are left out: they were never approved"
 	wrongSchema  = "take any arguments: their schemas are too large, or no JSON objects"
 	wrongText    = "have descriptions that are too long, which are cut"
 )
@@ -84,7 +84,7 @@ func newMaker(e *entry, l *link) *maker {
 	return &maker{entry: e, link: l, left: map[string][]string{}, by: map[string]string{}}
 }
 
-// server makes tools of what the link has listed.
+// server builds the tools of a listing.
 func (m *maker) server(l *listing, approved func(dir string) (Approvals, error)) *Server {
 	s, sums := &Server{link: m.link}, map[string]string{}
 	if l == nil {
@@ -116,7 +116,7 @@ func (m *maker) server(l *listing, approved func(dir string) (Approvals, error))
 	return s
 }
 
-// refused are the tools that pin keeps out.
+// refused returns the tools that pin excludes.
 func (m *maker) refused(sums map[string]string, approved func(dir string) (Approvals, error)) map[string]bool {
 	refused := map[string]bool{}
 	if m.declared.Pin != "checksum" {
@@ -148,7 +148,7 @@ func (m *maker) check(sums map[string]string, approved func(dir string) (Approva
 	return changed, unknown, nil
 }
 
-// tool makes one tool, or notes why it is left out.
+// tool builds one tool, or records why it is left out.
 func (m *maker) tool(t *mcp.Tool, declared string) *tool {
 	if !validName(t.Name) {
 		return m.leave(wrongName, t.Name)
@@ -176,7 +176,7 @@ func (m *maker) leave(why, name string) *tool {
 	return nil
 }
 
-// description is bounded.
+// description is the tool's description, bounded.
 func (m *maker) description(t *mcp.Tool) string {
 	text := describe(t)
 	if len(text) > tools.MaxDescription {
@@ -186,11 +186,11 @@ func (m *maker) description(t *mcp.Tool) string {
 	return text
 }
 
-// anyObject is the schema of arguments of which nothing is known.
+// anyObject is the schema of unknown arguments.
 const anyObject = `{"type":"object"}`
 
-// schema is a tool's schema, or the fallback when it has none that can be
-// shown to others. Whether it compiles is seen by who uses it.
+// schema is a tool's schema, or the fallback if it is missing or too large.
+// Whether it compiles is checked on use.
 func (m *maker) schema(t *mcp.Tool, schema any, fallback string) []byte {
 	object, ok := schema.(map[string]any)
 	if ok {
@@ -204,7 +204,7 @@ func (m *maker) schema(t *mcp.Tool, schema any, fallback string) []byte {
 	return []byte(fallback)
 }
 
-// validName reports whether a server's name for a tool can be used.
+// validName reports whether a server's tool name is usable.
 func validName(name string) bool { return name != "" && utf8.RuneCountInString(name) <= MaxToolName }
 
 // report makes one problem of all tools with the same fault.
@@ -221,7 +221,7 @@ func (m *maker) report() {
 	}
 }
 
-// named lists the first of some names.
+// named lists the first few names.
 func named(names []string) string {
 	slices.Sort(names)
 	names = slices.Compact(names)

@@ -20,8 +20,8 @@ import (
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 )
 
-// revision is the revision of the protocol that is asked for. The SDK knows a
-// later one whose first message older servers leave unanswered.
+// revision is the protocol revision that is requested. The SDK has a later one,
+// whose first message older servers do not answer.
 const revision = "2025-11-25"
 
 // session is one connection to a server, from its handshake to its end.
@@ -30,29 +30,29 @@ type session struct {
 	log    *slog.Logger
 	limits limits
 	cs     *mcp.ClientSession
-	life   context.Context // of the session; calls end with it
+	life   context.Context // the session's, not a request's; calls end with it
 	end    context.CancelCauseFunc
-	stale  chan struct{} // holds a token: the list of tools changed
-	broken chan error    // holds an error that a call met: a new session is needed
+	stale  chan struct{} // holds a token when the list of tools changed
+	broken chan error    // holds the error of a call after which a new session is needed
 	calls  sync.WaitGroup
-	tokens atomic.Int64 // of progress
+	tokens atomic.Int64 // progress tokens
 
-	listing *listing // as the session began
-	process *process // one of them
+	listing *listing // the tools at the start of the session
+	process *process // nil over HTTP; then web is set
 	web     *web
 }
 
-// What ends a session.
+// Reasons for the end of a session.
 var (
 	errClosed  = errors.New("the runtime ends the session")
 	errSlow    = errors.New("the server is too slow")
 	errRemoved = errors.New("the server is no longer declared")
 )
 
-// options make the SDK's client one that grants a server nothing.
+// client returns an SDK client that grants a server nothing.
 func (s *session) client(version string) *mcp.Client {
 	c := mcp.NewClient(&mcp.Implementation{Name: "spiced", Version: cmp.Or(version, "dev")}, &mcp.ClientOptions{
-		Logger:       slog.New(slog.DiscardHandler), // it would log what it reports as well
+		Logger:       slog.New(slog.DiscardHandler), // it would also log the errors that it returns
 		Capabilities: &mcp.ClientCapabilities{},
 		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) {
 			select {
@@ -69,8 +69,8 @@ func (s *session) client(version string) *mcp.Client {
 	return c
 }
 
-// refuse answers what no capability was offered for. Without it the SDK would
-// tell a server that there are no roots, which is not the same.
+// refuse rejects requests for which no capability was offered. Without it, the
+// SDK would answer that there are no roots, which is different.
 func refuse(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, r mcp.Request) (mcp.Result, error) {
 		switch method {
@@ -81,12 +81,12 @@ func refuse(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// show makes a text of the server's fit for logs and messages.
+// show sanitizes and bounds a server's text for logs and messages.
 func (s *session) show(text string, most int) string {
 	return truncate.Line(s.target.redact(text), most)
 }
 
-// connect makes the handshake.
+// connect performs the handshake.
 func (s *session) connect(version string, transport http.RoundTripper) error {
 	var err error
 	if s.target.url == nil {
@@ -107,13 +107,13 @@ func (s *session) connectProcess(version string) error {
 		return err
 	}
 	pipe := newStdio(s.process, s.limits.write)
-	// The SDK waits for an answer; it is told of the end by the end of stdout.
+	// The SDK waits for a response; closing stdout ends that wait.
 	stop := context.AfterFunc(s.life, func() { _ = pipe.Close() })
 	defer stop()
 	return s.handshake(version, pipe)
 }
 
-// connectWeb tries streamable HTTP, and HTTP+SSE when the answer is that of an
+// connectWeb tries streamable HTTP, and HTTP+SSE if the response is that of an
 // older server.
 func (s *session) connectWeb(version string, base http.RoundTripper) error {
 	s.web = &web{base: base, target: s.target, life: s.life, head: s.limits.head}
@@ -146,7 +146,7 @@ func (s *session) handshake(version string, t mcp.Transport) error {
 	return nil
 }
 
-// drain waits for the calls to end by themselves.
+// drain waits for the calls to end.
 func (s *session) drain(ctx context.Context) {
 	idle := make(chan struct{})
 	go func() {
@@ -162,7 +162,7 @@ func (s *session) drain(ctx context.Context) {
 	<-idle
 }
 
-// close ends the session and what it runs on, and waits for its calls.
+// close ends the session and its transport, and waits for its calls.
 func (s *session) close(cause error) {
 	s.end(cause)
 	s.calls.Wait()
@@ -174,7 +174,7 @@ func (s *session) close(cause error) {
 	}
 }
 
-// explain says in our words why a session did not begin or has ended.
+// explain returns the reason why a session did not begin or has ended.
 func (s *session) explain(err error) error {
 	text := ""
 	switch {
@@ -199,13 +199,13 @@ func (s *session) explain(err error) error {
 	return &reason{text, err}
 }
 
-// gone reports whether err says no more than that the connection has ended.
+// gone reports whether err only says that the connection ended.
 func gone(err error) bool {
 	return err == nil || errors.Is(err, io.EOF) || errors.Is(err, os.ErrClosed) ||
 		errors.Is(err, syscall.EPIPE) || errors.Is(err, mcp.ErrConnectionClosed)
 }
 
-// reason is why a server is not there.
+// reason is why a server is unavailable.
 type reason struct {
 	text  string
 	cause error

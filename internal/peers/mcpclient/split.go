@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// splitArgs splits a command line at white space. Text in single quotes stands
-// for itself; in double quotes, \" and \\ stand for " and \. A backslash
-// elsewhere is one: paths of Windows have them.
+// splitArgs splits a command line at white space. Text in single quotes is
+// literal; in double quotes, \" is " and \\ is \. Elsewhere a backslash is
+// literal, as in Windows paths.
 func splitArgs(line string) ([]string, error) {
 	var args []string
 	var arg strings.Builder
@@ -54,9 +54,9 @@ func splitArgs(line string) ([]string, error) {
 // headerName is a token of RFC 9110, 5.6.2.
 var headerName = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
 
-// splitHeaders reads "Name: value" pairs with commas or semicolons between
-// them. What follows one of these and does not begin as a pair belongs to the
-// value before it, as in "Accept-Language: de, en". Errors hold no value.
+// splitHeaders parses "Name: value" pairs separated by commas or semicolons.
+// Text after a separator that is not a pair belongs to the value before it, as
+// in "Accept-Language: de, en". Errors contain no value.
 func splitHeaders(text string) ([][2]string, error) {
 	var pairs [][2]string
 	for text != "" {

@@ -16,19 +16,19 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// errTooLong is a message or an answer beyond [maxMessage].
+// errTooLong is the error of a message or response larger than [maxMessage].
 var errTooLong = fmt.Errorf("a message has more than %d MiB", maxMessage>>20)
 
-// stdio is the connection to a process: a message a line.
+// stdio is the connection to a process: one message a line.
 //
-// It is ours because the SDK's ends at the first line that is no message, and
-// many servers greet or log on stdout, which other clients pass over.
+// It replaces the SDK's, which ends at the first line that is not a message:
+// many servers print greetings or logs on stdout, which other clients skip.
 type stdio struct {
 	process *process
 	lines   *bufio.Reader
-	queue   []jsonrpc.Message // of a batch
-	writing chan struct{}     // holds a token while someone writes
-	patient time.Duration     // with one write
+	queue   []jsonrpc.Message // the rest of a batch
+	writing chan struct{}     // holds a token during a write
+	patient time.Duration     // the timeout of a write
 	close   sync.Once
 }
 
@@ -41,13 +41,13 @@ func newStdio(p *process, patience time.Duration) *stdio {
 	return &stdio{process: p, lines: bufio.NewReaderSize(p.stdout, 64<<10), writing: make(chan struct{}, 1), patient: patience}
 }
 
-// Connect returns the connection itself: the process runs already.
+// Connect returns the connection itself: the process is already running.
 func (s *stdio) Connect(context.Context) (mcp.Connection, error) { return s, nil }
 
 // SessionID is "": a process has one session.
 func (s *stdio) SessionID() string { return "" }
 
-// Close ends both directions. The process is ended by its owner.
+// Close closes both directions. The owner ends the process.
 func (s *stdio) Close() error {
 	s.close.Do(func() {
 		s.process.stdin.Close()
@@ -56,7 +56,7 @@ func (s *stdio) Close() error {
 	return nil
 }
 
-// Read returns the next message. Lines that are none go to the log.
+// Read returns the next message. Other lines are logged.
 func (s *stdio) Read(context.Context) (jsonrpc.Message, error) {
 	for len(s.queue) == 0 {
 		line, err := s.line()
@@ -72,14 +72,14 @@ func (s *stdio) Read(context.Context) (jsonrpc.Message, error) {
 	return next, nil
 }
 
-// line is the next line without its end.
+// line returns the next line without its line break.
 func (s *stdio) line() ([]byte, error) {
 	line, err := s.lines.ReadSlice('\n')
 	if errors.Is(err, bufio.ErrBufferFull) {
 		long := bytes.Clone(line)
 		for errors.Is(err, bufio.ErrBufferFull) {
 			if len(long) > maxMessage {
-				s.process.overlong.Store(true) // calls may hear of the end first
+				s.process.overlong.Store(true) // before the read fails: calls may see the end first
 				return nil, errTooLong
 			}
 			line, err = s.lines.ReadSlice('\n')
@@ -93,8 +93,8 @@ func (s *stdio) line() ([]byte, error) {
 	return bytes.TrimSpace(line), nil
 }
 
-// messages reads a line: one message, or a batch as servers of revision
-// 2025-03-26 may send; nil when it is neither.
+// messages parses a line: one message, or a batch, which servers of revision
+// 2025-03-26 may send; nil if it is neither.
 func messages(line []byte) []jsonrpc.Message {
 	batch := []json.RawMessage{line}
 	if len(line) > 0 && line[0] == '[' {
@@ -116,8 +116,8 @@ func messages(line []byte) []jsonrpc.Message {
 	return list
 }
 
-// Write sends a message. It waits for the process to read as long as ctx and
-// the patience with it allow; half a message ends the connection.
+// Write sends a message. It waits for the process to read until ctx or the
+// write timeout ends; a partial message ends the connection.
 func (s *stdio) Write(ctx context.Context, message jsonrpc.Message) error {
 	data, err := jsonrpc.EncodeMessage(message)
 	if err != nil {
@@ -138,7 +138,7 @@ func (s *stdio) Write(ctx context.Context, message jsonrpc.Message) error {
 	})
 	n, err := in.Write(append(data, '\n'))
 	if !stop() {
-		<-ended // so that it does not cut the next write short
+		<-ended // so that it does not affect the next write
 	}
 	switch {
 	case err == nil:

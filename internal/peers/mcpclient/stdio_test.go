@@ -90,7 +90,7 @@ func TestProcess(t *testing.T) {
 	}
 }
 
-// TestProcessesEnd checks that nothing of a server's group outlives Close.
+// TestProcessesEnd checks that no process of a server's group outlives Close.
 func TestProcessesEnd(t *testing.T) {
 	for kind, prepare := range map[string]time.Duration{"sdk": 20 * time.Second, "stubborn": 200 * time.Millisecond} {
 		t.Run(kind, func(t *testing.T) {
@@ -153,8 +153,8 @@ func TestDiesInTheMiddleOfACall(t *testing.T) {
 	if err == nil || err.Code != tools.CodeUnavailable || !err.Retryable {
 		t.Fatalf("%+v", err)
 	}
-	// The tools are the same when it is back, so a load is not needed; nothing
-	// tells when that is but the state.
+	// The tools are unchanged when the server is back, so no load is needed;
+	// only the state shows it.
 	wait.Until(t, "a call succeeds", func() bool { _, err := call(t.Context(), tool(t, s, "s__word"), `{}`); return err == nil })
 	select {
 	case <-w.changed:
@@ -178,7 +178,7 @@ func TestUnavailable(t *testing.T) {
 	if _, err := call(t.Context(), word, `{}`); err == nil || err.Code != tools.CodeUnavailable || !err.Retryable {
 		t.Errorf("%+v", err)
 	}
-	// A load keeps the tools that were there, with a warning.
+	// A load keeps the existing tools, with a warning.
 	servers, problems := w.Prepare(t.Context(), w.pod(command("s", "sdk")))
 	if len(problems) != 1 || len(servers[0].Tools()) != len(s.Tools()) {
 		t.Errorf("%d tools, problems %v", len(servers[0].Tools()), problems)
@@ -246,7 +246,7 @@ func TestRemovedServersEndAfterTheirCalls(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { _, err := tool(t, s, "s__hang").Call(ctx, tools.Input{}); done <- err }()
-	knock := door.accept() // the call runs
+	knock := door.accept() // the call is running
 	w.Publish(nil)
 	if _, err := tool(t, s, "s__word").Call(t.Context(), tools.Input{}); !errors.Is(err, tools.ErrChanged) {
 		t.Errorf("a new call: %v", err)
@@ -262,7 +262,7 @@ func TestRemovedServersEndAfterTheirCalls(t *testing.T) {
 	door.gone(knock)
 }
 
-// TestCancel checks that the server is told that nobody waits any more.
+// TestCancel checks that a cancelled call is reported to the server.
 func TestCancel(t *testing.T) {
 	door := newGate(t)
 	w := newWorld(t)
