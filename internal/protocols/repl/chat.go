@@ -19,8 +19,8 @@ import (
 
 // Limits of a chat.
 const (
-	maxMessage   = 1 << 20 // bytes of one message
-	maxShownJSON = 120     // characters of a call's arguments that are shown
+	maxMessage   = 1 << 20 // bytes per message
+	maxShownJSON = 120     // characters shown of a call's arguments
 )
 
 // The prompt of a chat.
@@ -29,14 +29,14 @@ const chatPrompt = "you> "
 // ChatOptions configures [Chat] and [Ask]. Format and Timing are not used.
 type ChatOptions struct {
 	Options
-	Model  string // "": the only one there is
-	System string // instructions before the conversation; "": none
+	Model  string // "": the only model
+	System string // instructions before the conversation, or ""
 }
 
-// Chat holds a conversation with a model of the server: it reads messages, a
-// line each, until the input ends, /quit, or ctx is done. Answers stream to
-// Out; calls of tools are shown on Err as they run. A script stops at its
-// first error; an interactive session prints errors and goes on.
+// Chat holds a conversation with a model of the server: it reads messages, one
+// a line, until the input ends, /quit, or ctx is done. Answers stream to Out;
+// tool calls are shown on Err while they run. A script stops at its first
+// error; an interactive session prints errors and continues.
 func Chat(ctx context.Context, o ChatOptions) error {
 	s, err := newChat(ctx, o)
 	if err != nil {
@@ -83,7 +83,7 @@ func newChat(ctx context.Context, o ChatOptions) (*conversation, error) {
 	return s, s.choose(ctx, o.Model)
 }
 
-// script says each line of r.
+// script sends each line of r.
 func (s *conversation) script(ctx context.Context, r io.Reader) error {
 	if r == nil {
 		return nil
@@ -101,7 +101,7 @@ func (s *conversation) script(ctx context.Context, r io.Reader) error {
 	return lines.Err()
 }
 
-// interact holds the conversation at a terminal.
+// interact runs the conversation at a terminal.
 func (s *conversation) interact(ctx context.Context, t lineReader) error {
 	fmt.Fprintf(s.err, "Chat with %s. /help for help, /quit to leave.\n", s.model)
 	for {
@@ -127,7 +127,7 @@ func (s *conversation) interact(ctx context.Context, t lineReader) error {
 	}
 }
 
-// attempt enters a line; Ctrl-C ends the answer. The only error it returns is
+// attempt runs a line; Ctrl-C cancels the answer. The only error it returns is
 // errQuit.
 func (s *conversation) attempt(ctx context.Context, line string) error {
 	running, stop := signal.NotifyContext(ctx, os.Interrupt)
@@ -144,7 +144,7 @@ func (s *conversation) attempt(ctx context.Context, line string) error {
 	return nil
 }
 
-// enter takes a line: a command, or something to say.
+// enter runs a line: a command or a message.
 func (s *conversation) enter(ctx context.Context, line string) error {
 	line = strings.TrimSpace(line)
 	switch {
@@ -156,8 +156,9 @@ func (s *conversation) enter(ctx context.Context, line string) error {
 	return s.say(ctx, line)
 }
 
-// say sends a message with all that was said before, and writes the answer as
-// it arrives. A message that got no whole answer is forgotten.
+// say sends a message with the conversation so far, and writes the answer as it
+// arrives. A message without a complete answer is not added to the
+// conversation.
 func (s *conversation) say(ctx context.Context, message string) error {
 	messages := s.messages
 	if s.system != "" {
@@ -210,7 +211,7 @@ func (a *answerWriter) chunk(c openai.ChatCompletionChunk) error {
 	return nil
 }
 
-// toolEvent is a step of a call, as the server shows it.
+// toolEvent is a step of a call, as the server sends it.
 type toolEvent struct {
 	Type      string          `json:"type"`
 	Tool      string          `json:"tool"`
@@ -222,11 +223,11 @@ type toolEvent struct {
 	LatencyMS float64 `json:"latency_ms"`
 }
 
-// event notes a step of a call on a line of its own.
+// event prints a step of a call on a separate line.
 func (a *answerWriter) event(raw []byte) error {
 	var e toolEvent
 	if json.Unmarshal(raw, &e) != nil {
-		return nil // of a newer server
+		return nil // sent by a newer server
 	}
 	if err := a.out.finish(); err != nil {
 		return err
@@ -248,7 +249,7 @@ func (a *answerWriter) event(raw []byte) error {
 	return err
 }
 
-// ended says why an answer is not whole.
+// ended reports why an answer is incomplete.
 func (a *answerWriter) ended(notes io.Writer) {
 	switch a.reason {
 	case "length":
@@ -258,7 +259,8 @@ func (a *answerWriter) ended(notes io.Writer) {
 	}
 }
 
-// printableText is printable that keeps tabs, which answers have in code.
+// printableText is printable that preserves tabs, which code in answers
+// contains.
 func printableText(text string) string {
 	parts := strings.Split(text, "\t")
 	for i := range parts {

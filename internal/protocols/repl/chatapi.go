@@ -12,7 +12,7 @@ import (
 	"github.com/openai/openai-go/v3/option"
 )
 
-// chatAPI is the server, as a chat uses it.
+// chatAPI is a client of the server for a chat.
 type chatAPI struct {
 	openai *openai.Client
 	sql    *client // for its address and header
@@ -38,7 +38,7 @@ func newChatAPI(o Options) (*chatAPI, error) {
 	return &chatAPI{api, c}, nil
 }
 
-// modelInfo is a model as GET /v1/models shows it.
+// modelInfo is a model in GET /v1/models.
 type modelInfo struct {
 	ID     string `json:"id"`
 	From   string `json:"owned_by"`
@@ -52,7 +52,7 @@ type modelInfo struct {
 	} `json:"tools"`
 }
 
-// models lists the models, in the order in which they are declared.
+// models lists the models, in declaration order.
 func (a *chatAPI) models(ctx context.Context) ([]modelInfo, error) {
 	var list struct {
 		Data []modelInfo `json:"data"`
@@ -61,14 +61,14 @@ func (a *chatAPI) models(ctx context.Context) ([]modelInfo, error) {
 	return list.Data, chatError(ctx, err)
 }
 
-// foundTool is a tool that a search found.
+// foundTool is a result of a tool search.
 type foundTool struct {
 	ID          string  `json:"tool_id"`
 	Description string  `json:"description"`
 	Score       float64 `json:"score"`
 }
 
-// search finds tools as tool_search does.
+// search searches for tools as tool_search does.
 func (a *chatAPI) search(ctx context.Context, query string) ([]foundTool, error) {
 	var found struct {
 		Tools []foundTool `json:"tools"`
@@ -77,7 +77,7 @@ func (a *chatAPI) search(ctx context.Context, query string) ([]foundTool, error)
 	return found.Tools, chatError(ctx, err)
 }
 
-// chatError is a failed request in the server's words.
+// chatError is a failed request with the server's message.
 func chatError(ctx context.Context, err error) error {
 	var failed *openai.Error
 	switch {
@@ -95,7 +95,7 @@ func chatError(ctx context.Context, err error) error {
 	return err
 }
 
-// serverMessage is the message of an error in OpenAI's form or in that of the
+// serverMessage is the message of an error in OpenAI's form or that of the
 // other routes.
 func serverMessage(failed *openai.Error) string {
 	var plain struct{ Message, Hint string }

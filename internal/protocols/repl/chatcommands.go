@@ -11,13 +11,13 @@ import (
 	"github.com/spiced-sql/spiced/internal/kit/nearest"
 )
 
-// chatCommand is one thing to say to the conversation instead of to the model.
+// chatCommand is a command of the chat.
 type chatCommand struct {
 	name, args, help string
 	run              func(s *conversation, ctx context.Context, arg string) error
 }
 
-// chatCommands lists them in the order of /help.
+// chatCommands lists the commands in the order of /help.
 func chatCommands() []chatCommand {
 	return []chatCommand{
 		{"/tools", "[QUERY]", "show the tools that the model gets, or search all tools", (*conversation).tools},
@@ -28,7 +28,7 @@ func chatCommands() []chatCommand {
 	}
 }
 
-// complete offers the commands.
+// complete completes commands.
 func (s *conversation) complete(line string, pos int) (head string, completions []string, tail string) {
 	for _, c := range chatCommands() {
 		if pos == len(line) && strings.HasPrefix(line, "/") && strings.HasPrefix(c.name, line) {
@@ -71,7 +71,7 @@ func (s *conversation) clear(context.Context, string) error {
 	return err
 }
 
-// choose takes the model of that name, or the only one.
+// choose selects the named model, or the only one.
 func (s *conversation) choose(ctx context.Context, name string) error {
 	models, err := s.api.models(ctx)
 	if err != nil {
@@ -101,7 +101,7 @@ func (s *conversation) choose(ctx context.Context, name string) error {
 	return fmt.Errorf("there is no model %q: %s", name, hint)
 }
 
-// fault is why the model cannot be asked, nil when it can.
+// fault is the reason why the model is unavailable, or nil.
 func (m modelInfo) fault() error {
 	if m.Error == "" {
 		return nil

@@ -16,10 +16,10 @@ import (
 	"github.com/spiced-sql/spiced/internal/kit/nearest"
 )
 
-// format is a form of results, by the name the user gives it.
+// format is a result format, by the name that the user enters.
 type format string
 
-// The forms of results.
+// Result formats.
 const (
 	table  format = "table"
 	csv    format = "csv"
@@ -43,7 +43,7 @@ func parseFormat(name string) (format, error) {
 	return "", fmt.Errorf("unknown format %q%s: the formats are %s", name, hint, strings.Join(formats, ", "))
 }
 
-// accept is the Accept header of a form. The second type is for errors.
+// accept is the Accept header for a format. The second type is for errors.
 func (f format) accept() string {
 	switch f {
 	case csv:
@@ -56,8 +56,8 @@ func (f format) accept() string {
 	return "text/plain, application/json;q=0.1"
 }
 
-// generationHeader names the generation that answered; another one may have
-// other tables and functions.
+// generationHeader is the response header with the generation; another one may
+// have other tables and functions.
 const generationHeader = "X-Spiced-Generation"
 
 // client sends statements to POST /v1/sql.
@@ -65,7 +65,7 @@ type client struct {
 	http   *http.Client
 	url    string
 	header http.Header
-	seen   func(generation string) // told of every answer's generation; may be nil
+	seen   func(generation string) // called with the generation of each response; may be nil
 }
 
 func newClient(o Options) (*client, error) {
@@ -84,7 +84,7 @@ func newClient(o Options) (*client, error) {
 	if o.Client != nil {
 		plain = *o.Client
 	}
-	// A redirect would carry the key to a server the user did not name.
+	// A redirect would send the key to a server that the user did not name.
 	plain.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &client{http: &plain, url: u.JoinPath("v1", "sql").String(), header: o.Header}, nil
 }
@@ -109,8 +109,7 @@ func (c *client) copy(ctx context.Context, w io.Writer, f format, sql string) er
 	return out.finish()
 }
 
-// rows runs one statement and hands each row to yield, which it stops after
-// limit rows.
+// rows runs one statement and passes each row to yield, up to limit rows.
 func (c *client) rows(ctx context.Context, sql string, limit int, yield func(row []byte) error) error {
 	resp, err := c.send(ctx, ndjson, sql)
 	if err != nil {
@@ -130,7 +129,7 @@ func (c *client) rows(ctx context.Context, sql string, limit int, yield func(row
 	return lines.Err()
 }
 
-// send posts one statement and answers the response when its status is 200.
+// send posts one statement and returns the response if its status is 200.
 func (c *client) send(ctx context.Context, f format, sql string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, strings.NewReader(sql))
 	if err != nil {
@@ -155,7 +154,7 @@ func (c *client) send(ctx context.Context, f format, sql string) (*http.Response
 	return resp, nil
 }
 
-// unreachable says which server did not answer.
+// unreachable names the server that did not respond.
 func unreachable(ctx context.Context, address string, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -183,8 +182,8 @@ func readError(resp *http.Response) error {
 	return e
 }
 
-// endOfLine passes a result on and ends it with a line break, so that the
-// prompt stands on a line of its own.
+// endOfLine writes a result and ends it with a line break, so that the prompt
+// starts a new line.
 type endOfLine struct {
 	w    io.Writer
 	last byte

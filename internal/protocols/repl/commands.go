@@ -13,17 +13,17 @@ import (
 	"github.com/spiced-sql/spiced/internal/kit/nearest"
 )
 
-// command is one thing to say to the session instead of to the server.
+// command is a command of the session.
 type command struct {
 	name    string
 	aliases []string
-	args    string // as shown by \?
+	args    string // as listed by \?
 	help    string
 	run     func(s *session, ctx context.Context, arg string) error
 }
 
-// commands lists them in the order of \?. It is a function because \? itself
-// reads the list.
+// commands lists the commands in the order of \?. It is a function because \?
+// itself reads the list.
 func commands() []command {
 	return []command{
 		{`\d`, []string{".schema"}, "[NAME]", "list tables and views, or describe one", (*session).describe},

@@ -6,7 +6,7 @@ import (
 	"unicode"
 )
 
-// keywords are offered where a name may stand too.
+// keywords are completed where names are.
 var keywords = strings.Fields(`
 	ALL AND AS ASC BETWEEN BY CASE CAST CROSS DESC DESCRIBE DISTINCT ELSE END
 	EXCEPT EXISTS EXPLAIN FALSE FILTER FROM FULL GROUP HAVING ILIKE IN INNER
@@ -14,8 +14,8 @@ var keywords = strings.Fields(`
 	OVER PARTITION QUALIFY RIGHT SELECT TABLE THEN TRUE UNION USING VALUES WHEN
 	WHERE WINDOW WITH`)
 
-// builtins are the functions of DuckDB that are typed most; the server's own
-// table of functions holds the declared ones.
+// builtins are common functions of DuckDB; the server's table of functions has
+// the declared ones.
 var builtins = strings.Fields(`
 	abs any_value arg_max arg_min array_agg array_to_string avg ceil coalesce
 	concat count date_diff date_part date_trunc epoch floor greatest least len
@@ -23,13 +23,13 @@ var builtins = strings.Fields(`
 	round row_number split_part stddev strftime string_agg strptime substr sum
 	trim unnest upper year`)
 
-// completer offers words for the place of the cursor.
+// completer completes words at the cursor.
 type completer struct {
 	names func() *nameSet
 }
 
-// complete has the form liner wants: what stands before the word under the
-// cursor, the words it may become, and what stands after it. pos counts runes.
+// complete has the signature that liner requires: the text before the word at
+// the cursor, its completions, and the text after it. pos counts runes.
 func (c completer) complete(line string, pos int) (head string, words []string, tail string) {
 	runes := []rune(line)
 	pos = min(pos, len(runes))
@@ -51,13 +51,13 @@ func isWord(r rune) bool {
 	return r == '_' || r == '.' || r == '$' || unicode.IsLetter(r) || unicode.IsDigit(r)
 }
 
-// splitCommand cuts a command line before the word at its end.
+// splitCommand splits a command line before its last word.
 func splitCommand(before string) (head, word string) {
 	start := strings.LastIndexAny(before, " \t") + 1
 	return before[:start], before[start:]
 }
 
-// candidates are the words that may stand after head, best first.
+// candidates are the possible words after head, best first.
 func (c completer) candidates(head, word string) []string {
 	trimmed := strings.TrimSpace(head)
 	if isCommand(head + word) {
@@ -92,8 +92,8 @@ func (c completer) commandWords(name string) []string {
 	return nil
 }
 
-// columnsOf are the columns of a table as table.column. For a name that is no
-// table, such as an alias, every column is offered.
+// columnsOf are the columns of a table as table.column. For any other name,
+// such as an alias, these are all columns.
 func columnsOf(n *nameSet, table string) []string {
 	_, short, _ := cutLast(table, ".")
 	if short == "" {
@@ -119,7 +119,7 @@ func everyColumn(n *nameSet) []string {
 	return slices.Compact(all)
 }
 
-// calls puts the opening bracket behind the names of functions.
+// calls appends the opening parenthesis to names of functions.
 func calls(names []string) []string {
 	out := make([]string, 0, len(names))
 	for _, name := range names {
@@ -128,7 +128,7 @@ func calls(names []string) []string {
 	return out
 }
 
-// inCaseOf writes keywords as the user does: in lower case after a lower-case
+// inCaseOf writes keywords in the user's case: lower case after a lower-case
 // letter.
 func inCaseOf(word string, keywords []string) []string {
 	if word == "" || word != strings.ToLower(word) {

@@ -10,7 +10,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/kit/nearest"
 )
 
-// The commands in this file are statements over the introspection tables.
+// The commands in this file are statements on the introspection tables.
 
 func (s *session) listTables(ctx context.Context, pattern string) error {
 	return s.query(ctx, tablesSQL(pattern))
@@ -32,10 +32,10 @@ func (s *session) describe(ctx context.Context, name string) error {
 	return s.query(ctx, columnsSQL(found))
 }
 
-// tableName is a table or view as the server spells it.
+// tableName is a table or view in the server's spelling.
 type tableName struct{ Schema, Name string }
 
-// findTable returns the table that name, or schema.name, means.
+// findTable finds the table for name or schema.name.
 func (s *session) findTable(ctx context.Context, name string) (tableName, error) {
 	wanted := strings.ReplaceAll(name, `"`, "")
 	var found []tableName
@@ -93,8 +93,8 @@ FROM spiced.functions` + where("name", pattern) + `
 ORDER BY name`
 }
 
-// where is the condition of a pattern as psql has them: * and ? stand for any
-// text and any character, and the rest is compared without case.
+// where is the condition for a psql pattern: * matches any text, ? any
+// character, ignoring case.
 func where(column, pattern string) string {
 	if pattern == "" {
 		return ""

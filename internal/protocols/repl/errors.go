@@ -10,10 +10,10 @@ import (
 	"github.com/mattn/go-runewidth"
 )
 
-// ServerError is the server's answer to a statement that failed.
+// ServerError is the server's response to a failed statement.
 type ServerError struct {
 	Status  int    // HTTP status
-	Code    string // such as not_found; "" when the server gave none
+	Code    string // such as not_found, or ""
 	Message string
 	Hint    string
 	Line    int // in the statement, from 1; 0 when unknown
@@ -28,17 +28,16 @@ func (e *ServerError) Error() string {
 	return e.Message + " [" + e.Code + "]"
 }
 
-// StatementError is a statement, or a command, of a script or of a session
-// that failed.
+// StatementError is a failed statement or command of a script or session.
 type StatementError struct {
-	Script string // file of the script; "" for the input itself
-	Line   int    // of the script where the statement starts, from 1; 0 at a terminal
+	Script string // file of the script; "" for the main input
+	Line   int    // line of the statement in the script, from 1; 0 at a terminal
 	Column int    // in characters, from 1
 	SQL    string // "" for a command
 	Err    error
 }
 
-// Error is the place in the script and the cause, in one line.
+// Error is the position in the script and the cause, in one line.
 func (e *StatementError) Error() string {
 	if place := e.place(); place != "" {
 		return place + ": " + e.Err.Error()
@@ -49,8 +48,8 @@ func (e *StatementError) Error() string {
 // Unwrap returns the cause.
 func (e *StatementError) Unwrap() error { return e.Err }
 
-// place is where the fault stands: as near as the server said, else where the
-// statement starts.
+// place is the position of the error: the server's if it gave one, else the
+// start of the statement.
 func (e *StatementError) place() string {
 	if e.Line == 0 {
 		return ""
@@ -69,7 +68,7 @@ func (e *StatementError) place() string {
 	return fmt.Sprintf("%s:%d:%d", e.Script, at.line, at.column)
 }
 
-// WriteText prints the error for a person: the place, the message, the line of
+// WriteText prints the error for users: the position, the message, the line of
 // the statement with a caret, the hint.
 func (e *StatementError) WriteText(w io.Writer) {
 	var b strings.Builder
@@ -86,11 +85,11 @@ func (e *StatementError) WriteText(w io.Writer) {
 	io.WriteString(w, b.String())
 }
 
-// shownWidth is how many characters of a line stand around a caret.
+// shownWidth is the number of characters shown of a line with a caret.
 const shownWidth = 100
 
-// caret writes the line of the statement the server named, and a caret under
-// the column.
+// caret writes the line of the server's error position, and a caret under the
+// column.
 func (e *StatementError) caret(b *strings.Builder, failed *ServerError) {
 	lines := strings.Split(e.SQL, "\n")
 	if failed.Line < 1 || failed.Line > len(lines) {
@@ -113,8 +112,8 @@ func (e *StatementError) caret(b *strings.Builder, failed *ServerError) {
 	fmt.Fprintf(b, "%s%s^\n", blank, strings.Repeat(" ", width))
 }
 
-// printable replaces control characters: a message may quote data, and data
-// must not drive the terminal.
+// printable replaces control characters: a message may quote data, which must
+// not control the terminal.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\n' || !unicode.IsControl(r) {
@@ -124,7 +123,7 @@ func printable(text string) string {
 	}, text)
 }
 
-// located puts the line of a script in front of an error that names none.
+// located adds the line of a script to an error without one.
 func located(script string, at place, err error) error {
 	if failed := (*StatementError)(nil); errors.Is(err, errQuit) || errors.As(err, &failed) {
 		return err

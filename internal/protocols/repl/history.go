@@ -12,19 +12,21 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 )
 
-// maxRemembered bounds one entry of the history; longer ones came from a file.
+// maxRemembered is the maximum length of a history entry; longer ones came from
+// a file.
 const maxRemembered = 4000
 
-// history is what was typed, oldest first, in memory and in a file that only
-// its owner may read. Each entry is appended at once, so that sessions side by
-// side keep theirs; openHistory cuts the file down when it has grown.
+// history is the history of entered text, oldest first, in memory and in a file
+// that only its owner may read. Each entry is appended immediately, so that
+// concurrent sessions keep theirs; openHistory truncates the file when it has
+// grown.
 type history struct {
-	path    string // "" for none
+	path    string // or ""
 	mu      sync.Mutex
 	entries []string
 }
 
-// openHistory reads the file. One that cannot be read is an empty history.
+// openHistory reads the file. If that fails, the history is empty.
 func openHistory(path string) *history {
 	h := &history{path: path}
 	if path == "" {
@@ -34,7 +36,7 @@ func openHistory(path string) *history {
 	if err != nil {
 		return h
 	}
-	_ = os.Chmod(path, 0o600) // best effort: it may belong to somebody else
+	_ = os.Chmod(path, 0o600) // best effort: another user may own it
 	for line := range bytes.Lines(raw) {
 		if text := strings.TrimRight(string(line), "\r\n"); text != "" && len(text) <= maxRemembered {
 			h.entries = append(h.entries, text)
@@ -47,8 +49,8 @@ func openHistory(path string) *history {
 	return h
 }
 
-// rewrite replaces the file by the entries in memory. A history that cannot be
-// written is kept in memory only.
+// rewrite replaces the file with the entries in memory. If that fails, the
+// history stays in memory.
 func (h *history) rewrite() {
 	file, err := os.CreateTemp(filepath.Dir(h.path), filepath.Base(h.path)+".*") // mode 0600
 	if err != nil {
@@ -66,7 +68,7 @@ func (h *history) rewrite() {
 	}
 }
 
-// add appends an entry and returns it as one line; "" when it is not kept: it
+// add appends an entry and returns it as one line; "" if it is not recorded: it
 // starts with a blank, is too long, or repeats the last one.
 func (h *history) add(text string) string {
 	if text == "" || text[0] == ' ' || text[0] == '\t' {
@@ -96,9 +98,9 @@ func (h *history) append(line string) {
 	fmt.Fprintln(file, line)
 }
 
-// flatten makes one line of a statement without changing what it does: line
-// breaks between tokens become blanks and comments go. A statement with a line
-// break inside a literal cannot be one line and yields "".
+// flatten joins the lines of a statement without changing its meaning: line
+// breaks between tokens become blanks, and comments are removed. It returns ""
+// if a literal contains a line break.
 func flatten(text string) string {
 	if !strings.ContainsAny(text, "\n\r") {
 		return text

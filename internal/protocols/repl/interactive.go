@@ -10,21 +10,21 @@ import (
 	"strings"
 )
 
-// The prompts of a new statement and of its further lines.
+// Prompts for a new statement and for continuation lines.
 const (
 	prompt         = "spiced> "
 	promptContinue = "    -> "
 )
 
-// lineReader is a terminal: a line at a time.
+// lineReader reads lines from a terminal.
 type lineReader interface {
-	// ReadLine answers io.EOF after Ctrl-D and errAborted after Ctrl-C.
+	// ReadLine returns io.EOF after Ctrl-D and errAborted after Ctrl-C.
 	ReadLine(ctx context.Context, prompt string) (string, error)
 	// Remember adds a statement or command to the history.
 	Remember(text string)
 }
 
-// errAborted is a prompt left with Ctrl-C.
+// errAborted means that Ctrl-C ended a prompt.
 var errAborted = errors.New("aborted")
 
 // interact runs a session at a terminal.
@@ -56,7 +56,7 @@ func (s *session) interact(ctx context.Context, t lineReader) error {
 	}
 }
 
-// enter takes one line of the terminal. The only error it returns is errQuit.
+// enter runs one line of the terminal. The only error it returns is errQuit.
 func (s *session) enter(ctx context.Context, t lineReader, pending *splitter, line string) error {
 	idle := pending.idle()
 	if command, ok := plainWord(line); ok && idle {
@@ -83,7 +83,7 @@ func (s *session) enter(ctx context.Context, t lineReader, pending *splitter, li
 	return nil
 }
 
-// attempt runs do, cancelled by Ctrl-C, and reports its error.
+// attempt calls do, which Ctrl-C cancels, and prints the error.
 func (s *session) attempt(ctx context.Context, do func(context.Context) error) error {
 	running, stop := signal.NotifyContext(ctx, os.Interrupt)
 	defer stop()
@@ -107,7 +107,7 @@ func (s *session) report(err error) {
 	fmt.Fprintf(s.err, "error: %s\n", printable(err.Error()))
 }
 
-// plainWord is the command behind exit, quit and help typed alone.
+// plainWord is the command for exit, quit and help typed alone.
 func plainWord(line string) (string, bool) {
 	switch strings.ToLower(strings.TrimSpace(line)) {
 	case "exit", "quit", "exit;", "quit;":

@@ -7,37 +7,37 @@ import (
 	"time"
 )
 
-// nameSet is what completion offers. It is immutable.
+// nameSet holds the names for completion. It is immutable.
 type nameSet struct {
 	tables    []string
 	columns   map[string][]string // by table
 	functions []string
 }
 
-// names keeps a nameSet fresh in the background. One load runs at a time; who
-// needs the names waits a moment for it and then takes what there is.
+// names refreshes a nameSet in the background. One load runs at a time;
+// completion waits briefly for it and then uses the names it has.
 type names struct {
-	load   func() *nameSet // gives up once cancel was called
+	load   func() *nameSet // ends once cancel is called
 	cancel context.CancelFunc
 	work   sync.WaitGroup
 
 	mu      sync.Mutex
 	set     *nameSet
-	loaded  time.Time     // of the last load; zero: none, or of an older generation
-	loading chan struct{} // closed when the running load ends; nil: none runs
-	version string        // of the last generation seen
+	loaded  time.Time     // time of the last load; zero: none, or of an older generation
+	loading chan struct{} // closed when the running load ends; nil if none runs
+	version string        // the last generation seen
 }
 
 func newNames(ctx context.Context, c *client) *names {
 	ctx, cancel := context.WithCancel(ctx)
 	own := *c
-	own.seen = nil // what we ask for ourselves is no news
+	own.seen = nil // these requests do not report generations
 	n := &names{load: func() *nameSet { return own.names(ctx) }, cancel: cancel, set: &nameSet{}}
 	n.refresh()
 	return n
 }
 
-// generation takes note of the generation that answered a statement.
+// generation records the generation that answered a statement.
 func (n *names) generation(version string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -46,7 +46,8 @@ func (n *names) generation(version string) {
 	}
 }
 
-// now returns the names, refreshed when they are old and the server is quick.
+// now returns the names, refreshed if they are old and the server responds in
+// time.
 func (n *names) now() *nameSet {
 	if loading := n.refresh(); loading != nil {
 		timeout := time.NewTimer(namesWait)
@@ -61,8 +62,8 @@ func (n *names) now() *nameSet {
 	return n.set
 }
 
-// refresh starts a load when the names are old. It returns a channel that is
-// closed when the load that runs has ended, nil when none runs.
+// refresh starts a load if the names are old. It returns a channel that is
+// closed when the running load ends, nil if none runs.
 func (n *names) refresh() <-chan struct{} {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -84,14 +85,14 @@ func (n *names) refresh() <-chan struct{} {
 	return done
 }
 
-// close ends a load that runs and waits for it.
+// close cancels a running load and waits for it.
 func (n *names) close() {
 	n.cancel()
 	n.work.Wait()
 }
 
-// names asks the server for every name. What it cannot learn stays empty: a
-// completion that lacks names is no reason to disturb anybody.
+// names requests all names. Names that fail to load are missing: completion
+// reports no errors.
 func (c *client) names(ctx context.Context) *nameSet {
 	set := &nameSet{columns: map[string][]string{}}
 	type row struct{ Schema, Dataset, Name string }
@@ -111,10 +112,10 @@ func (c *client) names(ctx context.Context) *nameSet {
 	return set
 }
 
-// publicSchema is the schema of names without one.
+// publicSchema is the schema of unqualified names.
 const publicSchema = "public"
 
-// qualifiedName is the shortest name of a table that works.
+// qualifiedName is the shortest unambiguous name of a table.
 func qualifiedName(schema, name string) string {
 	if schema == "" || schema == publicSchema {
 		return name

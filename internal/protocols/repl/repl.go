@@ -10,18 +10,18 @@ import (
 	"time"
 )
 
-// DefaultURL is where a server listens unless it is told otherwise.
+// DefaultURL is the default address of a server.
 const DefaultURL = "http://127.0.0.1:8090"
 
 // Limits of a session.
 const (
-	maxStatement = 16 << 20               // bytes of one statement; the server's own limit is lower
+	maxStatement = 16 << 20               // bytes per statement; the server's limit is lower
 	maxInclude   = 16                     // scripts that include each other
-	maxErrorBody = 64 << 10               // bytes of an error response that are read
+	maxErrorBody = 64 << 10               // bytes read of an error response
 	maxNames     = 20_000                 // names of each kind for completion
-	maxHistory   = 1000                   // statements the history keeps
-	namesAge     = 30 * time.Second       // after which the names are asked for again
-	namesWait    = 200 * time.Millisecond // how long a Tab waits for them
+	maxHistory   = 1000                   // statements in the history
+	namesAge     = 30 * time.Second       // after which the names are loaded again
+	namesWait    = 200 * time.Millisecond // how long completion waits for them
 )
 
 // Options configures [Run] and [Exec].
@@ -33,18 +33,18 @@ type Options struct {
 	Out     io.Writer    // results
 	Err     io.Writer    // errors, timing and notes
 	Format  string       // table, csv, json or ndjson; "": table
-	History string       // file of the history; "": none
+	History string       // file of the history, or ""
 
 	// Interactive reads from the terminal with line editing, history and
-	// completion, and goes on after an error. Ctrl-C cancels the statement
-	// that runs, so the caller's context must not end on os.Interrupt.
+	// completion, and continues after an error. Ctrl-C cancels the running
+	// statement, so the caller's context must not end on os.Interrupt.
 	Interactive bool
 	Timing      bool // print how long each statement took
 }
 
-// Run reads statements and commands until the input ends, \q, or ctx is done.
-// A script stops at its first error, a [*StatementError] or the error of a
-// command; an interactive session prints errors and goes on.
+// Run reads statements and commands until the input ends, \q, or ctx is done. A
+// script stops at its first error, a [*StatementError] or the error of a
+// command; an interactive session prints errors and continues.
 func Run(ctx context.Context, o Options) error {
 	s, err := newSession(o)
 	if err != nil {
@@ -80,7 +80,7 @@ type session struct {
 	out, err io.Writer
 	format   format
 	timing   bool
-	depth    int // of included scripts
+	depth    int // depth of nested scripts
 }
 
 func newSession(o Options) (*session, error) {
@@ -102,8 +102,8 @@ func newSession(o Options) (*session, error) {
 	return s, nil
 }
 
-// script runs what r holds and stops at the first error. name is the file the
-// script came from, or "".
+// script runs r and stops at the first error. name is the file of the script,
+// or "".
 func (s *session) script(ctx context.Context, name string, r io.Reader) error {
 	err := s.lines(ctx, name, r)
 	if errors.Is(err, errQuit) && s.depth == 0 {
@@ -164,7 +164,7 @@ func (s *session) query(ctx context.Context, sql string) error {
 	return err
 }
 
-// elapsed is a duration with three digits after the point at most.
+// elapsed formats a duration with at most three decimals.
 func elapsed(d time.Duration) string {
 	if d >= time.Second {
 		return fmt.Sprintf("%.3f s", d.Seconds())

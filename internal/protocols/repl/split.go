@@ -14,20 +14,20 @@ import (
 // statement is one statement of a script.
 type statement struct {
 	SQL    string // without the semicolon
-	Line   int    // where it starts in the script, from 1
+	Line   int    // start in the script, from 1
 	Column int    // in characters, from 1
-	typed  string // with the blanks before and the semicolon
+	typed  string // with leading blanks and the semicolon
 }
 
 // place is a position in a script.
 type place struct{ line, column int }
 
-// splitter cuts lines into statements at the semicolons that are neither in a
-// literal nor in a comment.
+// splitter splits lines into statements at the semicolons outside literals and
+// comments.
 type splitter struct {
-	text  strings.Builder // what no statement was made of yet
-	start place           // of text
-	end   place           // where the next line starts
+	text  strings.Builder // text after the last complete statement
+	start place           // start of text
+	end   place           // start of the next line
 }
 
 func newSplitter() *splitter {
@@ -48,20 +48,19 @@ func (s *splitter) add(line string) error {
 	return nil
 }
 
-// skip counts a line that is no part of any statement, and forgets comments
-// before it.
+// skip counts a line outside any statement, and drops comments before it.
 func (s *splitter) skip() {
 	s.end.line++
 	s.text.Reset()
 }
 
-// here is where the next line starts.
+// here is the start of the next line.
 func (s *splitter) here() place { return s.end }
 
-// idle reports that no statement is pending: what is left is blank or comments
-// that are closed.
+// idle reports whether no statement is pending: the remaining text is blank or
+// complete comments.
 func (s *splitter) idle() bool {
-	const probe = ";" // ends up as a token of its own unless something is open
+	const probe = ";" // a separate token unless a literal or comment is open
 	tokens := sqltree.Scan(s.text.String() + probe)
 	return len(tokens) == 1 && tokens[0].Start == s.text.Len()
 }
@@ -95,8 +94,8 @@ func (s *splitter) rest() []statement {
 	return []statement{cut(text, 0, tokens, s.start)}
 }
 
-// split returns the statements of text that are complete, where the last of
-// them ends, and the place of that end. at is the place of the start.
+// split returns the complete statements of text, the end of the last one, and
+// that position. at is the position of the start.
 func split(text string, at place) (statements []statement, end int, _ place) {
 	tokens := sqltree.Scan(text)
 	first := 0
@@ -113,15 +112,15 @@ func split(text string, at place) (statements []statement, end int, _ place) {
 	return statements, end, at
 }
 
-// cut makes a statement of its tokens. from is where the statement before it
-// ends in text, and at is the place of from.
+// cut builds a statement from tokens. from is the end of the previous statement
+// in text, and at is its position.
 func cut(text string, from int, tokens []sqltree.Token, at place) statement {
 	begin, end := tokens[0].Start, tokens[len(tokens)-1].End
 	at = at.after(text[from:begin])
 	return statement{SQL: text[begin:end], Line: at.line, Column: at.column, typed: strings.Trim(text[from:], "\n")}
 }
 
-// after is the place behind text that starts at p.
+// after is the position after text that starts at p.
 func (p place) after(text string) place {
 	if n := strings.Count(text, "\n"); n > 0 {
 		p.line += n

@@ -27,8 +27,8 @@ func newTerminal(h *history, complete liner.WordCompleter) *terminal {
 	return &terminal{state: state, history: h}
 }
 
-// ReadLine reads one line. When ctx ends first, the reading goroutine stays
-// until the process ends: nothing can take a read of a terminal back.
+// ReadLine reads one line. If ctx ends first, the reading goroutine remains
+// until the process ends: a terminal read cannot be cancelled.
 func (t *terminal) ReadLine(ctx context.Context, prompt string) (string, error) {
 	type answer struct {
 		line string
@@ -60,5 +60,5 @@ func (t *terminal) Remember(text string) {
 	}
 }
 
-// Close gives the terminal back as it was.
+// Close restores the terminal.
 func (t *terminal) Close() error { return t.state.Close() }
