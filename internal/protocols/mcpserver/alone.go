@@ -11,15 +11,15 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Since revision 2026-07-28 there are no sessions over HTTP: each request says
-// in its _meta what the handshake said before, and in its header what it is
-// about. Here it has a session of its own, which ends with it.
+// Since revision 2026-07-28 there are no sessions over HTTP: the _meta and the
+// header of each request say what the handshake said before. Here each such
+// request has a session for its duration.
 
 // metaLogLevel asks for a log of the request.
 const metaLogLevel = "io.modelcontextprotocol/logLevel"
 
-// standsAlone reports whether a request is of a revision without sessions, by
-// its header, or else by its body, which can be read again then.
+// standsAlone reports whether a request uses a revision without sessions, by
+// its header, or else by its body, which can then be read again.
 func standsAlone(w http.ResponseWriter, r *http.Request) (bool, error) {
 	if revision := r.Header.Get(headerRevision); revision != "" || r.Method != http.MethodPost || r.Header.Get(headerSession) != "" {
 		return revision >= sessionless, nil
@@ -35,7 +35,7 @@ func standsAlone(w http.ResponseWriter, r *http.Request) (bool, error) {
 		} `json:"params"`
 	}
 	if json.Unmarshal(body, &message) != nil {
-		return false, nil // the SDK says what is wrong
+		return false, nil // the SDK reports the fault
 	}
 	return params(message.Params.Meta).text(mcp.MetaKeyProtocolVersion) >= sessionless, nil
 }
@@ -48,8 +48,8 @@ func (s *Server) serveAlone(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer s.leave(sess)
-	// Names that a header cannot hold come encoded; the SDK compares them as
-	// they are.
+	// Names that a header cannot hold are encoded; the SDK compares them
+	// undecoded.
 	if name, ok := headerText(r.Header.Get(headerName)); ok {
 		r.Header.Set(headerName, name)
 	}
@@ -58,7 +58,7 @@ func (s *Server) serveAlone(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// headerText decodes a header of the form =?base64?…?=; false: it has another.
+// headerText decodes a header of the form =?base64?…?=; false: another form.
 func headerText(value string) (string, bool) {
 	value, ok := strings.CutPrefix(value, "=?base64?")
 	value, end := strings.CutSuffix(value, "?=")
@@ -66,8 +66,8 @@ func headerText(value string) (string, bool) {
 	return string(text), ok && end && err == nil
 }
 
-// announced reports whether the header and the _meta of a request that stands
-// alone say what they must, and nothing special.
+// announced reports whether the header and the _meta of a standalone request
+// have the required fields and nothing special.
 func (m *message) announced(header http.Header) bool {
 	var meta params
 	var capabilities *mcp.ClientCapabilities
@@ -80,12 +80,12 @@ func (m *message) announced(header http.Header) bool {
 		meta["progressToken"] == nil && meta[metaLogLevel] == nil
 }
 
-// complete is the result of a request that asks nothing more of its client,
-// which results say since revision 2026-07-28. The SDK adds it to those of its
-// own handlers.
+// complete is a result that needs no further input from the client, which
+// results declare since revision 2026-07-28. The SDK adds the field in its own
+// handlers.
 type complete struct{ mcp.Result }
 
-// finish completes a result for a client of that revision.
+// finish completes a result for clients of that revision.
 func finish(revision string, result mcp.Result) mcp.Result {
 	if result == nil || revision < sessionless {
 		return result
@@ -93,7 +93,7 @@ func finish(revision string, result mcp.Result) mcp.Result {
 	return complete{result}
 }
 
-// MarshalJSON adds the type to the result's fields, of which there are some.
+// MarshalJSON adds the type to the fields of the result, which is never empty.
 func (c complete) MarshalJSON() ([]byte, error) {
 	text, err := json.Marshal(c.Result)
 	if err != nil {

@@ -230,7 +230,7 @@ func TestListening(t *testing.T) {
 	publish(t, f.registry, greet(t), point(t))
 	f.server.Published()
 	if got := next(); !strings.Contains(got, "notifications/tools/list_changed") || !strings.Contains(got, `"io.modelcontextprotocol/subscriptionId":7`) {
-		t.Errorf("not told of the change: %s", got)
+		t.Errorf("no notification of the change: %s", got)
 	}
 	f.server.Close()
 	if got := next(); !strings.Contains(got, `"resultType":"complete"`) && got != "" {

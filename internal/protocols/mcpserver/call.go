@@ -16,13 +16,13 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// TraceKey is the key in a request's _meta under which clients give the id of
-// what they do; it becomes the id of the call's record, here and wherever the
-// tool leads. See [tools.Scope].
+// TraceKey is the _meta key of the client's trace id. It becomes the id of the
+// call's record, in this runtime and in those that the tool calls. See
+// [tools.Scope].
 const TraceKey = "spiced/trace"
 
-// call answers tools/call. A tool's own failure is a result that the model may
-// read; only a name that no tool has is the protocol's error.
+// call answers tools/call. A tool's failure is a result that the model can
+// read; only an unknown name is a protocol error.
 func (s *Server) call(ctx context.Context, sess *session, req *mcp.CallToolRequest) (mcp.Result, error) {
 	p := req.Params
 	if !s.sees(sess, p.Name) {
@@ -31,7 +31,7 @@ func (s *Server) call(ctx context.Context, sess *session, req *mcp.CallToolReque
 	stop := s.progress(ctx, req)
 	r := s.opts.Registry.Invoke(ctx, registry.Call{Name: p.Name, Arguments: p.Arguments, Scope: callScope(sess, req)})
 	stop()
-	if r.Tool == nil { // the one failure that has none
+	if r.Tool == nil { // the only failure without one
 		return nil, invalid("%s", r.Error.Error())
 	}
 	s.tell(ctx, req, r)
@@ -41,12 +41,12 @@ func (s *Server) call(ctx context.Context, sess *session, req *mcp.CallToolReque
 	return success(r, s.shelved().show(r.Tool).form), nil
 }
 
-// known reports whether there is a tool of that name.
+// known reports whether a tool has that name.
 func (s *Server) known(name string) bool {
 	return registry.Reserved(name) || s.opts.Registry.Current().Get(name) != nil
 }
 
-// callScope is on whose behalf a call is made.
+// callScope is the scope of a call.
 func callScope(sess *session, req *mcp.CallToolRequest) tools.Scope {
 	scope := sess.scope
 	if info := req.ClientInfo(); scope.Agent == "" && info != nil {
@@ -56,7 +56,7 @@ func callScope(sess *session, req *mcp.CallToolRequest) tools.Scope {
 	return scope
 }
 
-// traceOf is the client's trace id if it is fit to be one, else a new one.
+// traceOf is the client's trace id if it is valid, else a new one.
 func traceOf(meta mcp.Meta) string {
 	id, _ := meta[TraceKey].(string)
 	fit := id != "" && len(id) <= maxWord && !strings.ContainsFunc(id, func(r rune) bool { return r <= ' ' || r > '~' })
@@ -66,7 +66,7 @@ func traceOf(meta mcp.Meta) string {
 	return id
 }
 
-// word makes a client's name fit for logs and tables.
+// word sanitizes a client's name for logs and tables.
 func word(name string) string {
 	clean := strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
@@ -77,15 +77,15 @@ func word(name string) string {
 	return truncate.Bytes(clean, maxWord)
 }
 
-// progress tells a client that asked for it that its call runs, until stop: at
-// the begin, and then how many seconds it has run.
+// progress sends progress notifications to a client that requested them, until
+// stop: one at the start, then the seconds elapsed.
 func (s *Server) progress(ctx context.Context, req *mcp.CallToolRequest) (stop func()) {
 	token := req.Params.GetProgressToken()
-	if token == nil || !s.known(req.Params.Name) { // an error goes without
+	if token == nil || !s.known(req.Params.Name) { // an error needs no progress
 		return func() {}
 	}
 	notify := func(seconds float64, message string) {
-		// A client that has left is told nothing, which is no fault.
+		// It is no fault if the client has disconnected.
 		_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: seconds, Message: message})
 	}
 	name := truncate.Ellipsis(req.Params.Name, maxShown)

@@ -9,8 +9,8 @@ import (
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 )
 
-// completer answers completion/complete: the names that a resource template
-// may have. Without resources there is nothing to complete.
+// completer answers completion/complete with the names for a resource template.
+// Without resources there are no completions.
 func (s *Server) completer() func(context.Context, *mcp.CompleteRequest) (*mcp.CompleteResult, error) {
 	if s.opts.Resources == nil {
 		return nil
@@ -24,7 +24,7 @@ func (s *Server) completer() func(context.Context, *mcp.CompleteRequest) (*mcp.C
 	}
 }
 
-// completed is the kind of resources whose names are asked for.
+// completed is the kind of resource to complete.
 func completed(p *mcp.CompleteParams) (Kind, error) {
 	if p.Ref.Type != "ref/resource" {
 		return "", invalid("there is no %s to complete, only ref/resource", truncate.Ellipsis(p.Ref.Type, maxShown))
@@ -40,7 +40,7 @@ func completed(p *mcp.CompleteParams) (Kind, error) {
 	return "", invalid("there is no resource template %q; resources/templates/list has all there are", truncate.Ellipsis(p.Ref.URI, maxShown))
 }
 
-// complete finds the names that begin as a value does, without case.
+// complete finds the names with a prefix, ignoring case.
 func (s *Server) complete(sess *session, kind Kind, value string) mcp.CompletionResultDetails {
 	details := mcp.CompletionResultDetails{Values: []string{}}
 	value = strings.ToLower(value)

@@ -21,15 +21,15 @@ const (
 	headerRevision = "Mcp-Protocol-Version"
 	headerMethod   = "Mcp-Method"
 	headerName     = "Mcp-Name"
-	headerRequest  = "X-Spiced-Mcp-Request" // ours alone; a client's is replaced
+	headerRequest  = "X-Spiced-Mcp-Request" // internal; a client's value is replaced
 )
 
-// ServeHTTP is the streamable HTTP transport on one path: POST brings
-// messages, GET opens the stream of what the server has to say, DELETE ends
-// the session. Requests of the revision without sessions are POSTs that stand
-// alone. The query parameter mode of the URL that makes a session, or of the
-// request, says which tools it lists. Host and Origin are for who mounts the handler to check:
-// see the security warning of the transport's specification.
+// ServeHTTP is the streamable HTTP transport on one path: POST sends messages,
+// GET opens the stream of server messages, DELETE ends the session. Requests of
+// a revision without sessions are independent POSTs. The query parameter mode
+// of the URL that creates a session, or of an independent request, selects the
+// listed tools. The caller must check Host and Origin: see the security warning
+// of the transport's specification.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	alone, err := standsAlone(w, r)
 	if err != nil {
@@ -51,8 +51,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// statusOf is the status of a request without a session. A client that gets
-// 404 begins a new one, as the specification has it.
+// statusOf is the status for a request without a session. A client that gets
+// 404 begins a new session, as the specification requires.
 func statusOf(err error) int {
 	switch {
 	case errors.Is(err, errNoSession):
@@ -63,12 +63,12 @@ func statusOf(err error) int {
 	return http.StatusBadRequest
 }
 
-// serve has the SDK answer a request.
+// serve passes a request to the SDK.
 func (s *Server) serve(sdk http.Handler, w http.ResponseWriter, r *http.Request, sess *session) {
 	ctx, cancel := context.WithCancel(sess.in(r.Context()))
 	defer cancel()
 	if r.Method == http.MethodDelete && s.sessions.remove(sess) {
-		sess.end() // its calls first: the SDK waits for them
+		sess.end() // ends the calls first: the SDK waits for them
 	}
 	stream := newStream(w)
 	if r.Method == http.MethodGet || r.Header.Get(headerMethod) == methodListen {
@@ -81,7 +81,7 @@ func (s *Server) serve(sdk http.Handler, w http.ResponseWriter, r *http.Request,
 	sdk.ServeHTTP(stream, numbered)
 }
 
-// enter finds the session of a request, or makes the one that it asks for.
+// enter returns the session of a request, or creates the requested one.
 func (s *Server) enter(r *http.Request) (*session, error) {
 	if id := r.Header.Get(headerSession); id != "" {
 		sess := s.sessions.enter(id)
@@ -90,14 +90,14 @@ func (s *Server) enter(r *http.Request) (*session, error) {
 		}
 		if !sess.ownedBy(s.opts.Scope(r)) {
 			s.leave(sess)
-			return nil, errNoSession // somebody else's is none
+			return nil, errNoSession // another caller's session is hidden
 		}
 		return sess, nil
 	}
 	return s.begin(r)
 }
 
-// begin makes the session that a request asks for.
+// begin creates the session that a request asks for.
 func (s *Server) begin(r *http.Request) (*session, error) {
 	mode := spicepod.MCPMode(r.URL.Query().Get("mode"))
 	if mode != "" && mode != spicepod.MCPDirect && mode != spicepod.MCPRegistry {
@@ -113,7 +113,7 @@ func (s *Server) leave(sess *session) {
 	}
 }
 
-// refuse answers with a JSON-RPC error that belongs to no request.
+// refuse answers with a JSON-RPC error without a request id.
 func refuse(w http.ResponseWriter, status int, err error) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
@@ -121,15 +121,15 @@ func refuse(w http.ResponseWriter, status int, err error) {
 	_, _ = w.Write(text)
 }
 
-// requests are the HTTP requests in progress, by number. A handler gets only
-// the header of its request from the SDK; the number in it leads to the
-// context, which ends when the client leaves.
+// requests are the HTTP requests in progress, by number. The SDK passes only
+// the header of a request to a handler; the number in it identifies the
+// context, which ends when the client disconnects.
 type requests struct {
 	last atomic.Uint64
 	all  sync.Map // string → context.Context
 }
 
-// begin numbers a request, until done.
+// begin numbers a request and registers it until done.
 func (q *requests) begin(r *http.Request) (numbered *http.Request, done func()) {
 	number := strconv.FormatUint(q.last.Add(1), 36)
 	numbered = r.WithContext(r.Context())
@@ -148,8 +148,8 @@ func (q *requests) of(header http.Header) context.Context {
 	return found.(context.Context)
 }
 
-// stream is a response that may be written to from several goroutines, and
-// that fails when its client has stopped to read.
+// stream is a response that several goroutines may write to, and that fails
+// when its client stops reading.
 type stream struct {
 	http.ResponseWriter
 	control *http.ResponseController
@@ -164,19 +164,19 @@ func newStream(w http.ResponseWriter) *stream {
 func (s *stream) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_ = s.control.SetWriteDeadline(time.Now().Add(writeTimeout)) // a recorder has none
+	_ = s.control.SetWriteDeadline(time.Now().Add(writeTimeout)) // not supported by recorders
 	return s.ResponseWriter.Write(p)
 }
 
-// FlushError sends what is written.
+// FlushError sends what has been written.
 func (s *stream) FlushError() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.control.Flush()
 }
 
-// keepAlive writes a comment now and then until ctx ends, so that nobody on
-// the way takes the connection for dead; it ends ctx when it is.
+// keepAlive writes a comment at intervals until ctx ends, so that proxies keep
+// the connection open; it cancels ctx when the connection fails.
 func (s *stream) keepAlive(ctx context.Context, gone context.CancelFunc) *sync.WaitGroup {
 	var running sync.WaitGroup
 	running.Go(func() {

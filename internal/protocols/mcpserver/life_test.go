@@ -284,7 +284,7 @@ func TestCallsAreLogged(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer stream.Body.Close()
-	session.ask("tools/call", `{"name":"broken"}`) // nobody has asked for a log yet
+	session.ask("tools/call", `{"name":"broken"}`) // no log was requested yet
 	session.ask("logging/setLevel", `{"level":"warning"}`)
 	session.ask("tools/call", `{"name":"greet","arguments":{"name":"Ada"}}`)
 	session.ask("tools/call", `{"name":"broken","_meta":{"spiced/trace":"second"}}`)

@@ -15,13 +15,13 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// mode is which tools a session lists.
+// mode selects the tools that a session lists.
 func (s *Server) mode(sess *session) spicepod.MCPMode {
 	return cmp.Or(sess.mode, s.opts.Settings().Mode, spicepod.MCPDirect)
 }
 
-// listDatasets is listed in mode registry too: what data there is decides what
-// to search a tool for.
+// listDatasets is also listed in mode registry: the available data decides
+// which tool to search for.
 const listDatasets = "list_datasets"
 
 // listed returns the tools that a session lists, sorted by name.
@@ -57,7 +57,7 @@ func (s *Server) few(f *shelf, sess *session) []*tools.Definition {
 
 func byName(a, b *tools.Definition) int { return strings.Compare(a.Name, b.Name) }
 
-// sees reports whether the session's scope has the tool that a name means.
+// sees reports whether the named tool is visible in the session's scope.
 func (s *Server) sees(sess *session, name string) bool {
 	if sess.scope.Visible == nil || registry.Reserved(name) {
 		return true
@@ -66,7 +66,7 @@ func (s *Server) sees(sess *session, name string) bool {
 	return def != nil && sess.scope.Visible(def.Name)
 }
 
-// toolsSum is the fingerprint of a session's list of tools.
+// toolsSum is the checksum of a session's list of tools.
 func (s *Server) toolsSum(sess *session) string {
 	f := s.shelved()
 	list := s.listed(f, sess)
@@ -76,14 +76,14 @@ func (s *Server) toolsSum(sess *session) string {
 	return fingerprint(list)
 }
 
-// toolsPage is a page of tools/list. Its tools, which are encoded already,
-// stand in for those of the SDK's result.
+// toolsPage is a page of tools/list. Its encoded tools replace those of the
+// SDK's result.
 type toolsPage struct {
 	mcp.ListToolsResult
 	Tools []json.RawMessage `json:"tools"`
 }
 
-// private marks a list: what it has is a matter of the session's scope.
+// private marks a list that depends on the session's scope.
 var private = mcp.Cacheable{CacheScope: "private"}
 
 // listTools answers tools/list.
@@ -105,9 +105,9 @@ func (s *Server) listTools(sess *session, req *mcp.ListToolsRequest) (mcp.Result
 	return result, nil
 }
 
-// page cuts a page out of a list that is sorted by key. A cursor names the
-// last entry of the page before, so that a list that changes in between
-// neither repeats nor leaves out what stays.
+// page returns one page of a list sorted by key. A cursor names the last entry
+// of the previous page, so a list that changes in between neither repeats nor
+// skips the entries that remain.
 func page[T any](of string, list []T, cursor string, key func(T) string) (out []T, next string, err error) {
 	start := 0
 	if cursor != "" {
@@ -134,7 +134,7 @@ func readCursor(of, cursor string) (after string, err error) {
 	text, err := base64.RawURLEncoding.DecodeString(cursor)
 	after, ok := strings.CutPrefix(string(text), of+":")
 	if err != nil || !ok {
-		return "", invalid("the cursor %q is none of this list; leave it out to begin anew", truncate.Ellipsis(cursor, maxShown))
+		return "", invalid("the cursor %q is not in this list; omit it to start from the beginning", truncate.Ellipsis(cursor, maxShown))
 	}
 	return after, nil
 }

@@ -156,7 +156,7 @@ func TestBadCursors(t *testing.T) {
 		{"resources/templates/list", "dG9vbHM6YQ"},
 	} {
 		got := session.ask(c.method, fmt.Sprintf(`{"cursor":%q}`, c.cursor))
-		if !strings.Contains(got, `"code":-32602`) || !strings.Contains(got, "none of this list") {
+		if !strings.Contains(got, `"code":-32602`) || !strings.Contains(got, "not in this list") {
 			t.Errorf("%s %s: %s", c.method, c.cursor, got)
 		}
 	}

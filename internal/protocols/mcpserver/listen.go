@@ -7,24 +7,24 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// methodListen opens the stream of changed lists, since revision 2026-07-28.
+// methodListen opens the stream of list changes, since revision 2026-07-28.
 const methodListen = "subscriptions/listen"
 
-// listener is one request for that stream. A client may make several over
-// stdio, of which the SDK knows the last one only: so it acknowledges and ends
-// them, and the notifications are ours.
+// listener is one request for that stream. A client may open several over
+// stdio, and the SDK keeps only the last: so the SDK acknowledges and ends
+// them, and this package sends the notifications.
 type listener struct {
 	sess  *session
 	sdk   *mcp.ServerSession
-	acked chan *mcp.SubscriptionsAcknowledgedParams // what it hears of; holds one
+	acked chan *mcp.SubscriptionsAcknowledgedParams // the acknowledged subscriptions; holds one
 	news  chan struct{}                             // holds a token: a generation was published
-	told  map[string]string                         // fingerprints of the lists that it knows, by notification
+	told  map[string]string                         // checksums of the last reported lists, by notification
 }
 
 type listenerKey struct{}
 
-// listen answers subscriptions/listen: its client hears of lists that change
-// from now on, until it cancels or leaves, or the server closes.
+// listen answers subscriptions/listen: it notifies the client of list changes
+// until the client cancels or disconnects, or the server closes.
 func (s *Server) listen(ctx context.Context, next mcp.MethodHandler, sess *session, req *mcp.SubscriptionsListenRequest) (mcp.Result, error) {
 	l := &listener{
 		sess: sess, sdk: req.Session, told: map[string]string{},
@@ -44,7 +44,7 @@ func (s *Server) listen(ctx context.Context, next mcp.MethodHandler, sess *sessi
 	return result, err
 }
 
-// acknowledged notes that a listener's client knows what it hears of.
+// acknowledged passes the accepted subscriptions to the listener.
 func acknowledged(ctx context.Context, p *mcp.SubscriptionsAcknowledgedParams) {
 	if l, ok := ctx.Value(listenerKey{}).(*listener); ok {
 		l.acked <- p
@@ -71,8 +71,8 @@ func (s *Server) report(ctx context.Context, l *listener) {
 				continue
 			}
 			l.told[notification] = sum
-			// All these notifications have the same parameters. A client that
-			// has left is told nothing, which is no fault.
+			// All these notifications have the same parameters. It is no fault
+			// if the client has disconnected.
 			_, _ = s.notify(ctx, notification, &mcp.ServerRequest[*mcp.ToolListChangedParams]{
 				Session: l.sdk, Params: &mcp.ToolListChangedParams{Meta: mcp.Meta{mcp.MetaKeySubscriptionID: ack.Meta[mcp.MetaKeySubscriptionID]}},
 			})

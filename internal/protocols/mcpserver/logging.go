@@ -10,16 +10,16 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// withLog adds that clients may ask for a log.
+// withLog adds the logging capability.
 func withLog(c *mcp.ServerCapabilities) *mcp.ServerCapabilities {
 	c.Logging = &mcp.LoggingCapabilities{}
 	return c
 }
 
-// tell writes how a call went into the client's log, if it has asked for one:
-// failures as warnings, the others for debugging.
+// tell sends the outcome of a call to the client's log, if the client requested
+// one: failures as warnings, others for debugging.
 func (s *Server) tell(ctx context.Context, req *mcp.CallToolRequest, r tools.Result) {
-	if req.Session == nil { // a plain call of a client without a session asks for none
+	if req.Session == nil { // a plain call without a session requests no log
 		return
 	}
 	entry := map[string]any{"tool": r.Tool.Name, "ok": r.OK, "latency_ms": r.Metrics.LatencyMS}

@@ -15,29 +15,29 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// The SDK hands a message through five goroutines and decodes it as often,
+// The SDK passes a message through five goroutines and decodes it as often,
 // which takes longer than most tools. Nearly all messages are plain calls and
-// lists of a session that has begun, or of a client that needs none: those are answered here, in the goroutine
-// of their HTTP request, with the same functions that answer the SDK. What is
-// in any way special goes to the SDK.
+// lists of an established session, or of a client without one: these are
+// answered here, in the goroutine of the HTTP request, by the same handlers.
+// Anything else goes to the SDK.
 
 // message is a JSON-RPC request that is answered without the SDK.
 type message struct {
 	id       jsonrpc.ID
 	method   string
 	params   params
-	revision string // that its header names, or ""
+	revision string // from the header, or ""
 }
 
-// alone reports whether it is of a revision without sessions.
+// alone reports whether the request uses a revision without sessions.
 func (m *message) alone() bool { return m.revision >= sessionless }
 
-// params are the parameters of a request. Other than a struct's fields, the
-// keys of a map have to be right to the letter.
+// params are the parameters of a request. Unlike a struct's fields, the keys of
+// a map are matched case-sensitively.
 type params map[string]json.RawMessage
 
-// quick answers a POST to a session; false: it is the SDK's. The request's
-// body can be read again then.
+// quick answers a POST to a session; false: the SDK must answer it. The
+// request's body can then be read again.
 func (s *Server) quick(w http.ResponseWriter, r *http.Request, sess *session) (answered bool) {
 	if !plainHeader(r) {
 		return false
@@ -64,7 +64,7 @@ func (s *Server) quick(w http.ResponseWriter, r *http.Request, sess *session) (a
 	return true
 }
 
-// plainHeader reports whether the header asks for nothing special.
+// plainHeader reports whether the header has nothing special.
 func plainHeader(r *http.Request) bool {
 	accept, revision := r.Header.Get("Accept"), r.Header.Get(headerRevision)
 	return r.Method == http.MethodPost && r.Header.Get("Content-Type") == "application/json" &&
@@ -72,7 +72,7 @@ func plainHeader(r *http.Request) bool {
 		(revision == "" || slices.Contains(revisions, revision)) && r.Header.Get("Last-Event-Id") == ""
 }
 
-// revisions are those of the protocol that are spoken.
+// revisions are the supported protocol revisions.
 var revisions = mcp.SupportedProtocolVersions()
 
 func refuseBody(w http.ResponseWriter, err error) {
@@ -84,8 +84,8 @@ func refuseBody(w http.ResponseWriter, err error) {
 	refuse(w, http.StatusBadRequest, errors.New("the message did not arrive whole"))
 }
 
-// plain reads a request for tools/call or tools/list without progress; nil: it
-// is something else.
+// plain parses a tools/call or tools/list request without progress; nil:
+// another request.
 func plain(body []byte, header http.Header) *message {
 	var fields params
 	if json.Unmarshal(body, &fields) != nil || fields.text("jsonrpc") != "2.0" {
@@ -118,7 +118,7 @@ var quickParams = map[string][]string{
 	"tools/list": {"cursor", "_meta"},
 }
 
-// known returns the message if it has no field that dispatch does not read.
+// known returns the message if dispatch reads all fields, else nil.
 func (m *message) known(fields int) *message {
 	of := quickParams[m.method]
 	if of == nil || fields > 4 || m.method == "tools/call" && m.params.text("name") == "" {
@@ -132,12 +132,12 @@ func (m *message) known(fields int) *message {
 	return m
 }
 
-// special reports whether a request's _meta is read by the protocol.
+// special reports whether the protocol reads a request's _meta.
 func special(meta json.RawMessage) bool {
 	return bytes.Contains(meta, []byte("progressToken")) || bytes.Contains(meta, []byte("io.modelcontextprotocol/")) || meta[0] != '{'
 }
 
-// text is a parameter that is a string, else "".
+// text returns a string parameter, else "".
 func (p params) text(key string) string {
 	var text string
 	if json.Unmarshal(p[key], &text) != nil {
@@ -151,7 +151,7 @@ func (s *Server) dispatch(ctx context.Context, sess *session, m *message) (mcp.R
 		return s.quickList(sess, m)
 	}
 	call := &mcp.CallToolParamsRaw{Name: m.params.text("name"), Arguments: m.params["arguments"]}
-	_ = json.Unmarshal(m.params["_meta"], &call.Meta) // an object, or there is none
+	_ = json.Unmarshal(m.params["_meta"], &call.Meta) // an object, or absent
 	result, err := s.call(ctx, sess, &mcp.CallToolRequest{Session: sess.sdk, Params: call})
 	if err == nil && m.alone() {
 		result.SetMeta(s.serverMeta())
@@ -169,7 +169,7 @@ func (s *Server) quickList(sess *session, m *message) (mcp.Result, error) {
 	return result, err
 }
 
-// serverMeta is the _meta of results for clients that made no handshake.
+// serverMeta is the _meta of results for clients without a handshake.
 func (s *Server) serverMeta() mcp.Meta { return mcp.Meta{mcp.MetaKeyServerInfo: s.info} }
 
 // reply answers the request.
@@ -184,9 +184,9 @@ func (m *message) reply(w http.ResponseWriter, result mcp.Result, err error) {
 	if err != nil {
 		var e *jsonrpc.Error
 		if m.alone() && errors.As(err, &e) && e.Code == jsonrpc.CodeInvalidParams {
-			w.WriteHeader(http.StatusBadRequest) // as the revision has it
+			w.WriteHeader(http.StatusBadRequest) // required by the revision
 		}
-		text, _ := jsonrpc.EncodeMessage(&jsonrpc.Response{ID: id, Error: err}) // an error is two words
+		text, _ := jsonrpc.EncodeMessage(&jsonrpc.Response{ID: id, Error: err}) // an error always encodes
 		_, _ = w.Write(text)
 		return
 	}
@@ -194,8 +194,8 @@ func (m *message) reply(w http.ResponseWriter, result mcp.Result, err error) {
 	_, _ = w.Write(slices.Concat([]byte(`{"jsonrpc":"2.0","id":`), name, []byte(`,"result":`), value, []byte(`}`)))
 }
 
-// encode is a result as JSON. The tools of a page are put together as they
-// are: to check them anew takes longer than all the rest.
+// encode encodes a result as JSON. It concatenates the encoded tools of a page:
+// validating them again takes longer than all the rest.
 func encode(result mcp.Result) ([]byte, error) {
 	if c, ok := result.(complete); ok {
 		return c.MarshalJSON()
@@ -210,7 +210,7 @@ func encode(result mcp.Result) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	text = bytes.TrimSuffix(text, []byte(`]}`)) // the tools are its last field
+	text = bytes.TrimSuffix(text, []byte(`]}`)) // tools is the last field
 	for i, tool := range page.Tools {
 		if i > 0 {
 			text = append(text, ',')

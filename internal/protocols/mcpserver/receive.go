@@ -12,26 +12,26 @@ import (
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
-// Codes of JSON-RPC errors. The protocol leaves -32000 to -32099 to servers.
+// Codes of JSON-RPC errors. The protocol reserves -32000 to -32099 for servers.
 const (
 	codeRefused  = -32000
-	codeNotFound = -32002 // of a resource, before revision 2026-07-28
+	codeNotFound = -32002 // resource not found, before revision 2026-07-28
 )
 
 func invalid(format string, args ...any) error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf(format, args...)}
 }
 
-// receive answers the requests that are about tools and resources and leaves
-// the others to the SDK.
+// receive answers the requests for tools and resources and leaves the others to
+// the SDK.
 func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		return s.guard(method, func() (mcp.Result, error) { return s.answer(ctx, next, method, req) })
 	}
 }
 
-// guard runs a handler if there is room for one more. A panic, which is a
-// fault of ours, fails the request and not the process.
+// guard runs a handler within the limit of concurrent requests. A panic fails
+// the request, not the process.
 func (s *Server) guard(method string, handle func() (mcp.Result, error)) (result mcp.Result, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -44,13 +44,13 @@ func (s *Server) guard(method string, handle func() (mcp.Result, error)) (result
 		running, most = &s.listening, maxSessions
 	}
 	defer running.Add(-1)
-	if running.Add(1) > most && !strings.HasPrefix(method, "notifications/") { // one may end a call
+	if running.Add(1) > most && !strings.HasPrefix(method, "notifications/") { // a notification may end a call
 		return nil, &jsonrpc.Error{Code: codeRefused, Message: fmt.Sprintf("%d requests run already, which is the limit; try again in a moment", most)}
 	}
 	return handle()
 }
 
-// answer answers one request, or leaves it to next, the SDK.
+// answer answers a request, or passes it to next, the SDK.
 func (s *Server) answer(ctx context.Context, next mcp.MethodHandler, method string, req mcp.Request) (mcp.Result, error) {
 	sess := sessionOf(ctx)
 	switch req := req.(type) {
@@ -90,8 +90,8 @@ func (s *Server) answer(ctx context.Context, next mcp.MethodHandler, method stri
 	return next(ctx, method, req)
 }
 
-// bound ends ctx also with the session, and with the HTTP request: without a
-// store of events, nobody could fetch the result any more.
+// bound ends ctx also with the session and with the HTTP request: without an
+// event store, a client could not fetch the result later.
 func (s *Server) bound(ctx context.Context, sess *session, extra *mcp.RequestExtra) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	stop := []func() bool{context.AfterFunc(sess.ended, cancel)}
@@ -108,10 +108,10 @@ func (s *Server) bound(ctx context.Context, sess *session, extra *mcp.RequestExt
 	}
 }
 
-// initialize lets a session in whose client shakes hands.
+// initialize admits a session after the handshake.
 func (s *Server) initialize(ctx context.Context, next mcp.MethodHandler, method string, req *mcp.ServerRequest[*mcp.InitializeParams]) (mcp.Result, error) {
 	sess := sessionOf(ctx)
-	if s.sessions.of(req.Session) == nil { // stdio's is in
+	if s.sessions.of(req.Session) == nil { // a stdio session is already admitted
 		if err := s.admitSession(sess, req.Session); err != nil {
 			return nil, &jsonrpc.Error{Code: codeRefused, Message: err.Error()}
 		}
@@ -120,7 +120,7 @@ func (s *Server) initialize(ctx context.Context, next mcp.MethodHandler, method 
 	return s.instruct(sess, result), err
 }
 
-// instruct says in mode registry how to find what is not listed.
+// instruct explains in mode registry how to find tools that are not listed.
 func (s *Server) instruct(sess *session, result mcp.Result) mcp.Result {
 	if s.mode(sess) != spicepod.MCPRegistry {
 		return result
@@ -135,7 +135,7 @@ func (s *Server) instruct(sess *session, result mcp.Result) mcp.Result {
 	return result
 }
 
-// admitSession enters a session with the lists that it begins with.
+// admitSession adds a session with the checksums of the initial lists.
 func (s *Server) admitSession(sess *session, sdk *mcp.ServerSession) error {
 	if err := s.sessions.add(sess, sdk); err != nil {
 		return err
@@ -146,13 +146,13 @@ func (s *Server) admitSession(sess *session, sdk *mcp.ServerSession) error {
 	return nil
 }
 
-// list is one whose changes clients hear of.
+// list is a list with change notifications.
 type list struct {
-	sum    func(*Server, *session) string // its fingerprint
+	sum    func(*Server, *session) string // its checksum
 	wanted func(mcp.NotificationSubscriptions) bool
 }
 
-// lists are those, by the notification that tells of their changes.
+// lists are those lists, by notification.
 var lists = map[string]list{
 	"notifications/tools/list_changed": {
 		(*Server).toolsSum, func(n mcp.NotificationSubscriptions) bool { return n.ToolsListChanged },
@@ -162,8 +162,8 @@ var lists = map[string]list{
 	},
 }
 
-// changed reports whether a list is another than the one that the session
-// knows, which it does from then on.
+// changed reports whether a list differs from the one last reported to the
+// session, and records the new one.
 func (s *Server) changed(of mcp.Session, notification string, l list) bool {
 	sdk, ok := of.(*mcp.ServerSession)
 	if !ok {

@@ -20,17 +20,17 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// Resources are what clients may read beside the tools. It is safe for
-// concurrent use.
+// Resources are the resources that clients may read. It is safe for concurrent
+// use.
 type Resources interface {
-	// List returns what there is in the scope, in any order.
+	// List returns the resources of the scope, in any order.
 	List(tools.Scope) []Resource
-	// Read renders one of them as Markdown. It is [ErrNoResource] for one that
-	// there is not, which may have gone since it was listed.
+	// Read renders a resource as Markdown. The error is [ErrNoResource] if it
+	// does not exist, or no longer exists.
 	Read(ctx context.Context, scope tools.Scope, kind Kind, name string) (markdown string, err error)
 }
 
-// Resource is something that clients may read.
+// Resource is a dataset or document that clients may read.
 type Resource struct {
 	Kind        Kind
 	Name        string
@@ -40,13 +40,13 @@ type Resource struct {
 // Kind is a kind of resources.
 type Kind string
 
-// The kinds of resources.
+// Kinds of resources.
 const (
 	Datasets  Kind = "datasets"
 	Functions Kind = "functions"
 )
 
-// ErrNoResource is the error of a resource that there is not.
+// ErrNoResource means that a resource does not exist.
 var ErrNoResource = errors.New("there is no such resource")
 
 const (
@@ -60,10 +60,10 @@ var templates = []*mcp.ResourceTemplate{
 	{Name: string(Functions), URITemplate: scheme + "://functions/{name}", MIMEType: markdown, Description: "A SQL function: its signature, its documentation and examples."},
 }
 
-// uri is where a resource is found.
+// uri is the URI of the resource.
 func (r Resource) uri() string { return scheme + "://" + string(r.Kind) + "/" + url.PathEscape(r.Name) }
 
-// readURI is the kind and the name that a URI leads to.
+// readURI parses the kind and the name in a URI.
 func readURI(uri string) (kind Kind, name string, ok bool) {
 	rest, ok := strings.CutPrefix(uri, scheme+"://")
 	host, path, _ := strings.Cut(rest, "/")
@@ -72,14 +72,14 @@ func readURI(uri string) (kind Kind, name string, ok bool) {
 	return kind, name, ok && err == nil && name != "" && (kind == Datasets || kind == Functions)
 }
 
-// resources returns what a session lists, sorted by URI.
+// resources returns the resources that a session lists, sorted by URI.
 func (s *Server) resources(sess *session) []Resource {
 	list := slices.Clone(s.opts.Resources.List(sess.scope))
 	slices.SortFunc(list, func(a, b Resource) int { return cmp.Compare(a.uri(), b.uri()) })
 	return list
 }
 
-// resourcesSum is the fingerprint of a session's list of resources.
+// resourcesSum is the checksum of a session's list of resources.
 func (s *Server) resourcesSum(sess *session) string {
 	if s.opts.Resources == nil {
 		return ""
@@ -111,7 +111,7 @@ func (s *Server) listResources(sess *session, req *mcp.ListResourcesRequest) (mc
 // listTemplates answers resources/templates/list, which has one page.
 func listTemplates(req *mcp.ListResourceTemplatesRequest) (mcp.Result, error) {
 	if req.Params != nil && req.Params.Cursor != "" {
-		return nil, invalid("the cursor %q is none of this list; leave it out to begin anew", truncate.Ellipsis(req.Params.Cursor, maxShown))
+		return nil, invalid("the cursor %q is not in this list; omit it to start from the beginning", truncate.Ellipsis(req.Params.Cursor, maxShown))
 	}
 	return &mcp.ListResourceTemplatesResult{Cacheable: private, ResourceTemplates: templates}, nil
 }
@@ -135,8 +135,7 @@ func (s *Server) readResource(ctx context.Context, sess *session, req *mcp.ReadR
 	return &mcp.ReadResourceResult{Cacheable: private, Contents: []*mcp.ResourceContents{{URI: uri, MIMEType: markdown, Text: text}}}, nil
 }
 
-// noResource is the error of a URI that leads nowhere, with the nearest that
-// leads somewhere.
+// noResource is the error for an unknown URI, with the nearest known one.
 func (s *Server) noResource(sess *session, req *mcp.ReadResourceRequest, kind Kind) error {
 	uri := req.Params.URI
 	var known []string
@@ -153,8 +152,8 @@ func (s *Server) noResource(sess *session, req *mcp.ReadResourceRequest, kind Ki
 	return &jsonrpc.Error{Code: notFoundCode(req.ProtocolVersion()), Message: message, Data: data}
 }
 
-// notFoundCode is the code for what is not there; since the sessionless
-// revision it has none of its own.
+// notFoundCode is the code for an unknown resource; since the sessionless
+// revision there is no special code.
 func notFoundCode(revision string) int64 {
 	if revision >= sessionless {
 		return jsonrpc.CodeInvalidParams

@@ -12,9 +12,9 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// success is the result of a call that is OK: its JSON as text, a string as
-// itself; then what there is to say about it; and the JSON once more as
-// structured content where the tool declares what it returns.
+// success is the result of a successful call: its JSON as text, a string
+// unquoted; then the notes; and the JSON as structured content if the tool
+// declares a return schema.
 func success(r tools.Result, f form) *mcp.CallToolResult {
 	value := r.Result
 	if len(value) == 0 {
@@ -42,7 +42,7 @@ func textOf(value json.RawMessage) string {
 	return string(value)
 }
 
-// notes says what was done to the arguments and the result.
+// notes reports what was changed in the arguments and the result.
 func notes(r tools.Result) string {
 	list := r.Notices
 	if r.Rows != nil && r.Rows.Truncated {
@@ -55,15 +55,14 @@ func notes(r tools.Result) string {
 	return strings.Join(list, "\n")
 }
 
-// failure is the result of a call that failed: what is wrong and all that
-// helps to do better.
+// failure is the result of a failed call: the error and all hints.
 func failure(r tools.Result) *mcp.CallToolResult {
 	err := r.Error
-	if !registry.Reserved(r.Tool.Name) { // the error of what tool_invoke called has its name
+	if !registry.Reserved(r.Tool.Name) { // an error of the tool that tool_invoke called contains its name
 		err = err.Of(r.Tool.Name)
 	}
 	text := err.Error()
-	var names []string // that the hint does not have
+	var names []string // not part of the hint
 	for _, name := range err.DidYouMean {
 		if quoted := strconv.Quote(name); !strings.Contains(err.Hint, quoted) {
 			names = append(names, quoted)

@@ -17,11 +17,11 @@ import (
 // Options configures [New]. Only Registry is needed.
 type Options struct {
 	Registry *registry.Registry
-	// Scope says on whose behalf an HTTP request makes a session. Where it
-	// names no session and no agent, those are the client's; the request id is
-	// that of each call. nil: nobody's.
+	// Scope returns the scope of the session that an HTTP request creates. The
+	// session and agent of the client are used where it has none; the request
+	// id is per call. nil: an empty scope.
 	Scope func(*http.Request) tools.Scope
-	// Settings are those of this moment. nil: mode direct.
+	// Settings returns the current settings. nil: mode direct.
 	Settings func() Settings
 	// Resources are what clients may read. nil: nothing.
 	Resources Resources
@@ -29,10 +29,10 @@ type Options struct {
 	Log       *slog.Logger // nil: discarded
 }
 
-// Settings is what a reload may change.
+// Settings are the settings that a reload may change.
 type Settings struct {
 	Mode   spicepod.MCPMode // what tools/list shows; "": direct
-	Pinned []string         // tools that mode registry shows beside its own
+	Pinned []string         // tools that mode registry lists besides its own
 }
 
 // Server serves any number of clients. It is safe for concurrent use.
@@ -41,8 +41,8 @@ type Server struct {
 	log       *slog.Logger
 	sdk       *mcp.Server
 	info      *mcp.Implementation
-	stateful  http.Handler // of the revisions with sessions
-	stateless http.Handler // of those without
+	stateful  http.Handler // for revisions with sessions
+	stateless http.Handler // for revisions without
 	sessions  *sessions
 	requests  requests
 	shelf     atomic.Pointer[shelf]
@@ -52,7 +52,7 @@ type Server struct {
 	notify    mcp.MethodHandler // sends a notification
 }
 
-// New makes a server.
+// New returns a server.
 func New(o Options) *Server {
 	s := &Server{opts: o, log: o.Log, sessions: newSessions()}
 	if s.log == nil {
@@ -64,8 +64,8 @@ func New(o Options) *Server {
 	if s.opts.Settings == nil {
 		s.opts.Settings = func() Settings { return Settings{} }
 	}
-	// The SDK gets no logger: it would write down session ids, which let
-	// whoever reads them take a session over.
+	// The SDK gets no logger: it would log session ids, which allow anyone who
+	// reads them to take over a session.
 	s.info = &mcp.Implementation{Name: "spiced", Title: "spiced", Version: o.Version}
 	s.sdk = mcp.NewServer(s.info, &mcp.ServerOptions{
 		Capabilities: s.capabilities(), CompletionHandler: s.completer(),
@@ -91,25 +91,25 @@ func (s *Server) capabilities() *mcp.ServerCapabilities {
 	return c
 }
 
-// Close ends all sessions: their calls are cancelled, and it waits for them
-// and for all HTTP requests. Nothing is served afterwards. It goes before
+// Close ends all sessions: it cancels their calls, and waits for them and for
+// all HTTP requests. Afterwards the server serves nothing. Call it before
 // [http.Server.Shutdown], which would wait for clients to close their streams.
 func (s *Server) Close() { s.sessions.close() }
 
-// Published tells the sessions that a new generation is served. Those whose
-// list of tools or resources has changed hear of it, the others do not.
+// Published notifies the sessions whose list of tools or resources has changed
+// with a new generation.
 func (s *Server) Published() {
 	s.published()
-	// To add something is the SDK's one way to tell all sessions; what is
-	// added is never listed, since the lists are ours. See send.
+	// The SDK notifies all sessions only when a tool is added; this tool is
+	// never listed, since this package answers the lists. See send.
 	s.sdk.AddTool(&mcp.Tool{Name: "changed", InputSchema: map[string]any{"type": "object"}}, nil)
 	if s.opts.Resources != nil {
 		s.sdk.AddResource(&mcp.Resource{Name: "changed", URI: scheme + "://changed"}, nil)
 	}
 }
 
-// send keeps what does not concern a session from it. Those that listen are
-// told by report.
+// send drops notifications that do not concern a session. Listeners are
+// notified by report.
 func (s *Server) send(next mcp.MethodHandler) mcp.MethodHandler {
 	s.notify = next
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {

@@ -16,27 +16,27 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// session is what is known of one client. It travels in the context that the
-// SDK's session was made with.
+// session is the state of one client. The context of the SDK's session holds
+// it.
 type session struct {
 	scope tools.Scope
-	mode  spicepod.MCPMode // as its URL says; "": that of the settings
+	mode  spicepod.MCPMode // from the URL; "": from the settings
 	ended context.Context
 	end   context.CancelFunc
 
 	sdk   *mcp.ServerSession // set once, with the handshake
 	mu    sync.Mutex
-	calls map[jsonrpc.ID]context.CancelFunc // that the SDK knows nothing of
+	calls map[jsonrpc.ID]context.CancelFunc // calls that the SDK does not track
 
-	// These are sessions.mu's.
+	// Guarded by sessions.mu.
 	requests int               // HTTP requests in progress
 	used     time.Time         // when the last one ended
-	told     map[string]string // fingerprints of the lists that it knows, by notification
+	told     map[string]string // checksums of the last reported lists, by notification
 }
 
 // ownedBy reports whether a request of that scope may use the session: it has
-// the same key, and is for the same user in the same space. Without keys, what
-// it does not name is the session's.
+// the same key, user and space. Without keys, what the request does not name is
+// the session's.
 func (s *session) ownedBy(scope tools.Scope) bool {
 	if scope.Principal == "" {
 		scope.UserID, scope.SpaceID = cmp.Or(scope.UserID, s.scope.UserID), cmp.Or(scope.SpaceID, s.scope.SpaceID)
@@ -44,12 +44,11 @@ func (s *session) ownedBy(scope tools.Scope) bool {
 	return scope.Owner() == s.scope.Owner()
 }
 
-// session makes a session, on whose behalf scope says. It ends with the server
-// at the latest.
+// session creates a session of a scope. It ends with the server at the latest.
 func (l *sessions) session(scope tools.Scope, mode spicepod.MCPMode) *session {
 	scope.Protocol = caller.MCP
 	if scope.SessionID == "" {
-		// Not the protocol's id: that one lets whoever knows it take part.
+		// Not the protocol's id: whoever knows that one can use the session.
 		scope.SessionID = "mcp_" + rand.Text()
 	}
 	s := &session{scope: scope, mode: mode, calls: map[jsonrpc.ID]context.CancelFunc{}}
@@ -63,14 +62,14 @@ func (s *session) in(ctx context.Context) context.Context {
 	return context.WithValue(ctx, sessionKey{}, s)
 }
 
-// sessionOf returns the session of a request to a handler.
+// sessionOf returns the session of a handler's context.
 func sessionOf(ctx context.Context) *session {
 	s, _ := ctx.Value(sessionKey{}).(*session)
 	return s
 }
 
-// begin enters a call, so that cancelled can end it; false: there is one of
-// that id.
+// begin registers a call, so that cancelled can end it; false: the id is in
+// use.
 func (s *session) begin(id jsonrpc.ID, cancel context.CancelFunc) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,7 +86,7 @@ func (s *session) done(id jsonrpc.ID) {
 	delete(s.calls, id)
 }
 
-// cancelled ends the call of that id, if it runs.
+// cancelled cancels the call of that id, if it is running.
 func (s *session) cancelled(id jsonrpc.ID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -96,7 +95,7 @@ func (s *session) cancelled(id jsonrpc.ID) {
 	}
 }
 
-// sessions are those that have shaken hands.
+// sessions are the sessions after the handshake.
 type sessions struct {
 	mu     sync.Mutex
 	bySDK  map[*mcp.ServerSession]*session
@@ -105,7 +104,7 @@ type sessions struct {
 	closed bool
 	life   context.Context // ends with close
 	end    context.CancelFunc
-	inUse  sync.WaitGroup // HTTP requests, and sessions that end; none begins once closed is set
+	inUse  sync.WaitGroup // HTTP requests and ending sessions; none begins once closed is set
 }
 
 func newSessions() *sessions {
@@ -120,8 +119,8 @@ var (
 	errNoSession = errors.New("there is no such session, or no more; begin one with initialize")
 )
 
-// add enters a session. If there are too many, those end that were not used
-// for too long, or else the one that was not used for longest.
+// add registers a session. At the limit, it evicts the sessions that were idle
+// too long, or else the one that was idle longest.
 func (l *sessions) add(s *session, sdk *mcp.ServerSession) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -139,7 +138,7 @@ func (l *sessions) add(s *session, sdk *mcp.ServerSession) error {
 	return nil
 }
 
-// evict makes room; false: all sessions are in use.
+// evict makes room for a session; false: all sessions are in use.
 func (l *sessions) evict(now time.Time) bool {
 	var oldest *session
 	before := len(l.byID)
@@ -165,15 +164,15 @@ func (l *sessions) drop(s *session) {
 	delete(l.byID, s.sdk.ID())
 }
 
-// retire takes a session out and ends it. The SDK waits for its calls, so that
-// happens in the background; close waits for it.
+// retire removes a session and ends it in the background, since the SDK waits
+// for its calls; close waits for that.
 func (l *sessions) retire(s *session) {
 	l.drop(s)
 	s.end()
-	l.inUse.Go(func() { _ = s.sdk.Close() }) // how the connection ended matters to nobody
+	l.inUse.Go(func() { _ = s.sdk.Close() }) // the result of closing is not needed
 }
 
-// remove takes a session out; false: it was not there.
+// remove removes a session; false: it was not registered.
 func (l *sessions) remove(s *session) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -184,8 +183,8 @@ func (l *sessions) remove(s *session) bool {
 	return true
 }
 
-// enter finds the session of an HTTP request and keeps it from being idle
-// until leave; nil: there is none of that id, or it was idle for too long.
+// enter returns the session of an HTTP request and marks it as used until
+// leave; nil: the id is unknown, or the session was idle too long.
 func (l *sessions) enter(id string) *session {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -201,7 +200,7 @@ func (l *sessions) enter(id string) *session {
 	return s
 }
 
-// begin counts the HTTP request that a session begins with, until leave.
+// begin counts the HTTP request that creates a session, until leave.
 func (l *sessions) begin(s *session) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -217,7 +216,7 @@ func (l *sessions) use(s *session) {
 	l.inUse.Add(1)
 }
 
-// leave ends a request of a session; false: it has not shaken hands.
+// leave ends a request of a session; false: there was no handshake.
 func (l *sessions) leave(s *session) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -227,15 +226,15 @@ func (l *sessions) leave(s *session) bool {
 	return s.sdk != nil
 }
 
-// of returns the session that the SDK's session stands for, or nil.
+// of returns the session of an SDK session, or nil.
 func (l *sessions) of(sdk *mcp.ServerSession) *session {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.bySDK[sdk]
 }
 
-// tell notes the fingerprint of a list that a session gets to know; false: it
-// knows it.
+// tell records the checksum of a list reported to a session; false: it is
+// unchanged.
 func (l *sessions) tell(s *session, list, sum string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -247,7 +246,7 @@ func (l *sessions) tell(s *session, list, sum string) bool {
 	return !known
 }
 
-// close ends all sessions and lets no other in. It waits for them and for all
+// close ends all sessions and rejects new ones. It waits for them and for all
 // HTTP requests.
 func (l *sessions) close() {
 	l.mu.Lock()

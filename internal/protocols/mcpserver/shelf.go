@@ -14,12 +14,12 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// shelf keeps what is made of the definitions of one catalog.
+// shelf caches what clients see of the definitions of one catalog.
 type shelf struct {
 	catalog *registry.Catalog
 	shown   sync.Map                   // *tools.Definition → *shown
-	all     func() []*tools.Definition // what everybody sees who sees everything
-	sum     func() string              // its fingerprint
+	all     func() []*tools.Definition // the list for sessions that see all tools
+	sum     func() string              // its checksum
 }
 
 // shelved returns the shelf of the current catalog.
@@ -44,12 +44,12 @@ func fingerprint(list []*tools.Definition) string {
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// form says how a tool's result is given as structured content.
+// form is how a tool's result becomes structured content.
 type form int
 
-// MCP wants an object there. A result that is none is wrapped in one.
+// MCP requires an object. Other results are wrapped in one.
 const (
-	formNone form = iota // there is no schema
+	formNone form = iota // no schema
 	formObject
 	formWrapped // {"result": …}
 )
@@ -57,7 +57,7 @@ const (
 // shown is a tool as clients see it.
 type shown struct {
 	tool json.RawMessage // MCP's Tool
-	form form            // of its results
+	form form            // of the results
 }
 
 // show returns how clients see a tool.
@@ -83,12 +83,12 @@ func render(def *tools.Definition) *shown {
 	if form != formNone {
 		tool.OutputSchema = output
 	}
-	text, _ := tools.Encode(tool) // it has nothing that JSON has not
+	text, _ := tools.Encode(tool) // all fields are JSON
 	return &shown{text, form}
 }
 
-// inputSchema is a tool's parameters. MCP wants the type to be said; a schema
-// from elsewhere may leave it out.
+// inputSchema is the schema of a tool's parameters. MCP requires a type;
+// foreign schemas may omit it.
 func inputSchema(parameters json.RawMessage) json.RawMessage {
 	if bytes.Contains(parameters, []byte(headerAnnotation)) {
 		parameters = withoutHeaders(parameters)
@@ -105,11 +105,11 @@ func inputSchema(parameters json.RawMessage) json.RawMessage {
 	return text
 }
 
-// headerAnnotation marks arguments that a tool's own server wants in the header
-// of its requests as well. Between a client and us they are in the body only.
+// headerAnnotation marks arguments that a tool's own server also wants in the
+// request header. Between a client and this server they are only in the body.
 const headerAnnotation = "x-mcp-header"
 
-// withoutHeaders takes the annotations out of a schema.
+// withoutHeaders removes the annotations from a schema.
 func withoutHeaders(schema json.RawMessage) json.RawMessage {
 	var value any
 	decoder := json.NewDecoder(bytes.NewReader(schema))
@@ -118,7 +118,7 @@ func withoutHeaders(schema json.RawMessage) json.RawMessage {
 		return schema
 	}
 	takeOut(value)
-	text, _ := tools.Encode(value) // it came from JSON
+	text, _ := tools.Encode(value) // it was decoded from JSON
 	return text
 }
 
@@ -146,13 +146,13 @@ func outputSchema(returns json.RawMessage) (json.RawMessage, form) {
 	case typeOf(returns) == "object":
 		return returns, formObject
 	case bytes.Contains(returns, []byte(`"$ref"`)), bytes.Contains(returns, []byte(`"$dynamicRef"`)):
-		return nil, formNone // references would lead elsewhere in a wrapper
+		return nil, formNone // references would not resolve in a wrapper
 	}
 	wrapped := fmt.Appendf(nil, `{"type":"object","properties":{"result":%s},"required":["result"]}`, returns)
 	return wrapped, formWrapped
 }
 
-// typeOf is what a schema says the type is, when that is one.
+// typeOf is the type in a schema, if there is exactly one.
 func typeOf(schema json.RawMessage) string {
 	var s struct {
 		Type json.RawMessage `json:"type"`

@@ -11,9 +11,9 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// Serve serves one client over a pair of streams, a message a line, until the
+// Serve serves one client over a pair of streams, one message a line, until the
 // client closes in, ctx ends or the server is closed. It closes both streams.
-// Closing in has to end a read of it that waits.
+// Closing in must interrupt a pending read.
 func (s *Server) Serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
 	sess := s.sessions.session(tools.Scope{}, "")
 	defer sess.end()
@@ -28,7 +28,7 @@ func (s *Server) Serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser
 	defer s.sessions.remove(sess)
 	stop := context.AfterFunc(ctx, func() {
 		sess.end()
-		_ = sdk.Close() // Wait says how it ended
+		_ = sdk.Close() // Wait returns how it ended
 	})
 	defer stop()
 	err = sdk.Wait()
