@@ -8,8 +8,8 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// cache holds results of tools that return the same for equal arguments. Keys
-// begin with the tool's checksum, so that a changed tool starts empty.
+// cache holds results of tools that return equal results for equal arguments.
+// Keys begin with the tool's checksum, so a changed tool has no cached results.
 type cache struct {
 	mu      sync.Mutex
 	limit   int64
@@ -18,10 +18,10 @@ type cache struct {
 	hits, misses uint64
 }
 
-// overhead is about what one cached result takes beside its texts.
+// overhead is the approximate memory of a cached result beyond its texts.
 const overhead = 256
 
-// maxShare is the largest part of the cache that one result may take.
+// maxShare limits one result to 1/maxShare of the cache.
 const maxShare = 16
 
 func newCache() *cache {
@@ -35,7 +35,7 @@ func (c *cache) setLimit(bytes int64) {
 	c.results.SetMaxWeight(bytes)
 }
 
-// get returns the result cached under key; nothing is cached under "".
+// get returns the result cached under key; "" is never cached.
 func (c *cache) get(key string) (out tools.Output, ok bool) {
 	if key == "" {
 		return out, false

@@ -15,39 +15,37 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// MaxTools is how many tools a catalog holds.
+// MaxTools is the maximum number of tools in a catalog.
 const MaxTools = 100_000
 
-// Names of the tools that models get in place of all others. They lead to the
-// registry and are not part of a catalog.
+// Names of the tools that models get in place of all others. They are not part
+// of a catalog.
 const (
 	ToolSearch = "tool_search"
 	ToolInvoke = "tool_invoke"
 )
 
-// BuiltIn is where the definitions of built-in tools stand.
+// BuiltIn is the position of the definitions of built-in tools.
 const BuiltIn = "built in"
 
-// Reserved reports whether a tool of that name would stand in for tool_search
-// or tool_invoke.
+// Reserved reports whether the name is tool_search or tool_invoke.
 func Reserved(name string) bool { return name == ToolSearch || name == ToolInvoke }
 
 // Contents is what a [Catalog] is made of.
 type Contents struct {
 	Generation uint64
 	Tools      []tools.Tool
-	// Hidden is what was declared and is not offered.
+	// Hidden lists declarations that are not offered.
 	Hidden []Hidden
-	// Embeddings are the models that vectors may come from; nil is none.
+	// Embeddings are the available embedding models, or nil.
 	Embeddings Embeddings
-	// EmbeddingModel is the one to use where nobody names one; "" is the only
-	// one there is.
+	// EmbeddingModel is the default model; "" means the only one.
 	EmbeddingModel string
 	Search         search.Settings
-	// Limits are those of tools that have none of their own.
+	// Limits are the defaults for tools without limits.
 	Limits tools.Limits
-	// Functions are the names of declared functions that are served, tools or
-	// not, with their owners: statements that use them are counted.
+	// Functions are the names and owners of the declared functions that are
+	// served, tools or not: statements that use them are counted.
 	Functions map[string]string
 }
 
@@ -57,21 +55,21 @@ type Embeddings interface {
 	Resolve(named string) (embeddings.Model, error)
 }
 
-// Hidden is something that is declared and cannot be called as a tool.
+// Hidden is a declaration that cannot be called as a tool.
 type Hidden struct {
 	Name   string
-	Stage  string // what keeps it out: as_tool, kind, domain, fault, duplicate …
+	Stage  string // why: as_tool, kind, domain, fault, duplicate …
 	Reason string
 }
 
-// Conflict is a tool that was left out since its name was taken.
+// Conflict is a tool that was left out because its name is taken.
 type Conflict struct {
 	Name          string
-	Source        string // of the tool left out
-	First, Second string // where both are declared
+	Source        string // of the omitted tool
+	First, Second string // positions of both declarations
 }
 
-// Error names both places.
+// Error names both positions.
 func (c Conflict) Error() string {
 	first := "declared at " + c.First
 	if c.First == BuiltIn {
@@ -88,29 +86,29 @@ type Catalog struct {
 
 	entries []*entry
 	byName  map[string]*entry
-	folded  map[string]*entry // by name without case and with __ for /
+	folded  map[string]*entry // by name in lower case and with __ for /
 	hash    string
 }
 
-// entry is a tool with what is known of it.
+// entry is a tool with its derived state.
 type entry struct {
 	tool   tools.Tool
 	def    *tools.Definition
 	schema func() (*compiled, error)
-	docSum string // of what is searched
+	docSum string // of the searched texts
 	gate   *gate
 }
 
-// compiled are the schemas of a tool.
+// compiled are the compiled schemas of a tool.
 type compiled struct {
 	parameters, returns *tools.Schema
 }
 
-// NewCatalog makes the catalog of a generation. The first of several tools of
-// one name, compared without case, is taken; the others are conflicts. What is
-// unchanged since prev, which may be nil, is carried over with its schemas and
-// limits. Foreign schemas that do not compile are problems; such a tool takes
-// any object.
+// NewCatalog returns the catalog of a generation. Of several tools with one
+// name, compared without case, the first is used; the others are conflicts.
+// Entries that are unchanged since prev, which may be nil, keep their schemas
+// and limits. Foreign schemas that do not compile are problems; such a tool
+// accepts any object.
 func NewCatalog(prev *Catalog, c Contents) (*Catalog, error) {
 	if len(c.Tools) > MaxTools {
 		return nil, fmt.Errorf("%d tools are too many; the limit is %d", len(c.Tools), MaxTools)
@@ -152,8 +150,7 @@ func newEntry(t tools.Tool, def *tools.Definition, defaults tools.Limits) *entry
 	return e
 }
 
-// carry takes over from the entry of that name in the generation before what
-// is the same.
+// carry copies unchanged state from the entry in the previous generation.
 func (e *entry) carry(last *entry) {
 	if last.def.Checksum == e.def.Checksum || sameSchemas(last.def, e.def) {
 		e.schema = last.schema
@@ -167,8 +164,8 @@ func sameSchemas(a, b *tools.Definition) bool {
 	return string(a.Parameters) == string(b.Parameters) && string(a.Returns) == string(b.Returns)
 }
 
-// compile compiles a tool's schemas. A schema that does not compile is an
-// error, beside schemas that take any object and any result.
+// compile compiles a tool's schemas. On error, it also returns schemas that
+// accept any object and any result.
 func compile(def *tools.Definition) (*compiled, error) {
 	c := &compiled{parameters: tools.Open()}
 	parameters, err := tools.Compile(def.Parameters)
@@ -187,7 +184,7 @@ func compile(def *tools.Definition) (*compiled, error) {
 	return c, err
 }
 
-// effective are a tool's limits with defaults where it has none.
+// effective are a tool's limits, completed with defaults.
 func effective(own *tools.Limits, defaults tools.Limits) tools.Limits {
 	l := defaults
 	if own == nil {
@@ -208,7 +205,7 @@ func effective(own *tools.Limits, defaults tools.Limits) tools.Limits {
 	return l
 }
 
-// documentSum is a checksum of what search knows of a tool.
+// documentSum is a checksum of the texts by which search finds a tool.
 func documentSum(def *tools.Definition) string {
 	h := sha256.New()
 	for _, part := range append([]string{def.Name, def.Description, string(def.Parameters)}, def.Tags...) {
@@ -221,14 +218,14 @@ func document(def *tools.Definition) search.Document {
 	return search.Document{Name: def.Name, Description: def.Description, Parameters: def.Parameters, Tags: def.Tags}
 }
 
-// fold is how names are compared: without case, and a server's tool written
-// server/tool as its name server__tool.
+// fold normalizes a name for comparison: lower case, and server/tool as
+// server__tool.
 func fold(name string) string {
 	return strings.ToLower(strings.ReplaceAll(name, "/", "__"))
 }
 
-// get returns the entry of that name, or nil; the exact name goes before one
-// in another case.
+// get returns the named entry, or nil; an exact match precedes one in another
+// case.
 func (c *Catalog) get(name string) *entry {
 	if c == nil {
 		return nil
@@ -239,7 +236,7 @@ func (c *Catalog) get(name string) *entry {
 	return c.folded[fold(name)]
 }
 
-// Get returns the definition of the tool of that name, or nil.
+// Get returns the definition of the named tool, or nil.
 func (c *Catalog) Get(name string) *tools.Definition {
 	if e := c.get(name); e != nil {
 		return e.def
@@ -255,15 +252,15 @@ func (c *Catalog) Len() int {
 	return len(c.entries)
 }
 
-// Hash identifies what search knows of the catalog: equal catalogs find the
-// same.
+// Hash identifies the searched texts of the catalog: catalogs with equal hashes
+// have equal results.
 func (c *Catalog) Hash() string { return c.hash }
 
 // All returns the definitions of all tools, sorted by name.
 func (c *Catalog) All() []*tools.Definition { return c.definitions(nil) }
 
-// Visible returns the definitions of the tools that are there in the scope,
-// sorted by name.
+// Visible returns the definitions of the tools available in the scope, sorted
+// by name.
 func (c *Catalog) Visible(scope tools.Scope) []*tools.Definition {
 	return c.definitions(func(e *entry) bool { return e.unavailable(scope) == "" })
 }
@@ -281,7 +278,8 @@ func (c *Catalog) definitions(of func(*entry) bool) []*tools.Definition {
 	return list
 }
 
-// unavailable is "" or why the tool is not there in the scope.
+// unavailable returns "", or the reason why the tool is unavailable in the
+// scope.
 func (e *entry) unavailable(scope tools.Scope) string {
 	if t, ok := e.tool.(tools.Conditional); ok {
 		return t.Available(scope)
@@ -289,8 +287,8 @@ func (e *entry) unavailable(scope tools.Scope) string {
 	return ""
 }
 
-// ForeignFaults compiles the schemas of tools from elsewhere and returns what
-// does not compile. Schemas of our own compile when they are first used.
+// ForeignFaults compiles foreign schemas and returns the errors. Schemas of the
+// runtime compile on first use.
 func (c *Catalog) ForeignFaults() map[string]error {
 	faults := map[string]error{}
 	for _, e := range c.entries {
@@ -304,7 +302,7 @@ func (c *Catalog) ForeignFaults() map[string]error {
 	return faults
 }
 
-// ReservedName is the name of a tool that stands in for tool_search or
+// ReservedName is the name of a tool that conflicts with tool_search or
 // tool_invoke, or "".
 func (c *Catalog) ReservedName() string {
 	for _, name := range []string{ToolInvoke, ToolSearch} {

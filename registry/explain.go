@@ -9,37 +9,37 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// Status says whether a tool can be called in a scope, and what keeps it from
-// being called.
+// Status reports whether a tool can be called in a scope, and the reason if
+// not.
 type Status struct {
 	Name       string  `json:"name"`
 	Callable   bool    `json:"callable"`
-	HiddenBy   string  `json:"hidden_by,omitempty"` // the first stage that it did not pass
+	HiddenBy   string  `json:"hidden_by,omitempty"` // the first stage that failed
 	Reason     string  `json:"reason,omitempty"`
 	Declared   string  `json:"declared,omitempty"` // file:line
 	Warning    string  `json:"warning,omitempty"`
 	Stages     []Stage `json:"stages"`
 	Calls      int64   `json:"calls"`
 	Errors     int64   `json:"errors"`
-	Searches   int64   `json:"searches"` // that returned it
+	Searches   int64   `json:"searches"` // searches that returned it
 	Generation uint64  `json:"generation"`
 }
 
-// Stage is a step on the way from a declaration to a call.
+// Stage is a step from a declaration to a call.
 type Stage struct {
 	Stage  string `json:"stage"`
 	Passed bool   `json:"passed"`
 	Reason string `json:"reason,omitempty"`
 }
 
-// Stages that a tool passes in this order; [Hidden] names one of the first.
+// Stages of a tool, in this order; [Hidden] names one of the first.
 const (
-	StageDeclared  = "declared"  // the Spicepod or the runtime has it
-	StageEnabled   = "enabled"   // it, its section and its domain are turned on
-	StageLoaded    = "loaded"    // it has no fault
-	StageAsTool    = "as_tool"   // it is offered as a tool
-	StageCatalog   = "catalog"   // its name is valid and nobody else's
-	StageAvailable = "available" // it is there in the scope
+	StageDeclared  = "declared"  // the Spicepod or the runtime declares it
+	StageEnabled   = "enabled"   // it, its section and its domain are enabled
+	StageLoaded    = "loaded"    // it loaded without a fault
+	StageAsTool    = "as_tool"   // it is declared as a tool
+	StageCatalog   = "catalog"   // its name is valid and unique
+	StageAvailable = "available" // it is available in the scope
 )
 
 var stages = []string{StageDeclared, StageEnabled, StageLoaded, StageAsTool, StageCatalog, StageAvailable}
@@ -83,7 +83,7 @@ func (c *Catalog) hidden(name string) (Hidden, error) {
 	return Hidden{}, c.notFound(name)
 }
 
-// passed lists the stages up to the one that hides the tool.
+// passed lists the stages up to the one that failed.
 func passed(hiddenBy, reason string) []Stage {
 	var list []Stage
 	for _, name := range stages {
@@ -95,13 +95,13 @@ func passed(hiddenBy, reason string) []Stage {
 	return list
 }
 
-// Why says how a search judges one tool, found or not.
+// Why explains the rank of one tool in a search, found or not.
 type Why struct {
 	Tool string `json:"tool"`
 	search.Why
 }
 
-// Why explains what a search makes of one tool.
+// Why explains how a search ranks one tool.
 func (r *Registry) Why(ctx context.Context, q SearchRequest, name string) (*Why, error) {
 	c := r.Current()
 	if _, err := q.check(); err != nil {
@@ -128,8 +128,8 @@ func (c *Catalog) position(name string) int {
 	return -1
 }
 
-// Warnings are what the catalog has to say of itself at load: tools that were
-// left out, and foreign schemas that do not compile.
+// Warnings returns the warnings of the catalog: omitted tools, and foreign
+// schemas that do not compile.
 func (c *Catalog) Warnings() []string {
 	var list []string
 	for _, conflict := range c.Conflicts {

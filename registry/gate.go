@@ -7,7 +7,7 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// Limits of calls whose tool and runtime set none.
+// Default limits of calls.
 const (
 	defaultTimeout     = 30 * time.Second
 	defaultMaxRows     = 1000
@@ -15,13 +15,13 @@ const (
 	defaultConcurrency = 256
 )
 
-// DefaultLimits are the limits of a tool that has none, where the runtime's
-// settings have none either.
+// DefaultLimits are the limits where neither the tool nor the runtime's
+// settings have any.
 func DefaultLimits() tools.Limits {
 	return tools.Limits{Timeout: defaultTimeout, MaxRows: defaultMaxRows, MaxBytes: defaultMaxBytes, Concurrency: defaultConcurrency}
 }
 
-// gate holds the limits of one tool and the calls of it that run.
+// gate holds the limits of one tool and counts its running calls.
 type gate struct {
 	limits tools.Limits
 	slots  chan struct{}
@@ -32,7 +32,7 @@ func newGate(l tools.Limits) *gate {
 	return &gate{limits: l, slots: make(chan struct{}, l.Concurrency)}
 }
 
-// enter takes a place for a call, which leave gives back.
+// enter takes a slot for a call; leave releases it.
 func (g *gate) enter(name string) *tools.Error {
 	select {
 	case g.slots <- struct{}{}:

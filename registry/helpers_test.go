@@ -83,7 +83,7 @@ func invoke(t testing.TB, r *registry.Registry, name, args string) tools.Result 
 	return r.Invoke(t.Context(), registry.Call{Name: name, Arguments: json.RawMessage(args)})
 }
 
-// fakeModel gives a text the vector of which of its words it has.
+// fakeModel embeds a text as the known words in it.
 type fakeModel struct {
 	name  string
 	words []string

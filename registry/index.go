@@ -15,24 +15,24 @@ import (
 	"github.com/spiced-sql/spiced/internal/kit/lru"
 )
 
-// Limits on what is kept for searching.
+// Limits on cached indexes.
 const (
 	maxIndexes      = 64
-	maxIndexedTools = 100_000 // in all indexes together, but for the newest
+	maxIndexedTools = 100_000 // in all indexes together, except the newest
 )
 
-// index is what a catalog is searched by. The vectors of a model are there
-// after the first search that needs them.
+// index is the search index of a catalog. The vectors of a model are added at
+// the first search that needs them.
 type index struct {
 	words *search.Index
 
-	mu    sync.Mutex               // held while vectors are made: one caller makes them, the others wait
-	dense map[string]*search.Dense // by model; none of builtin:hash
+	mu    sync.Mutex               // held while vectors are computed: one caller computes them, the others wait
+	dense map[string]*search.Dense // by model, except builtin:hash
 }
 
-// indexes holds the indexes of the catalogs used last and what they share: the
-// analysis of each tool and its vectors, by the checksum of its texts, so that
-// only a tool that changed is analysed again.
+// indexes holds the indexes of the most recent catalogs and their shared state:
+// the analysis and the vectors of each tool, by the checksum of the texts, so
+// that only changed tools are analysed again.
 type indexes struct {
 	log     *slog.Logger
 	vectors *vectors
@@ -40,10 +40,10 @@ type indexes struct {
 	mu       sync.Mutex
 	slots    *lru.Cache[string, *slot]   // by the catalog's checksum
 	analyses map[string]*search.Analysis // by document checksum
-	analysed int                         // how many were made, for tests
+	analysed int                         // number of analyses made, for tests
 }
 
-// slot is an index that is there or being built.
+// slot is an index, or one being built.
 type slot struct {
 	ready chan struct{} // closed when built
 	index *index
@@ -62,7 +62,7 @@ func (x *indexes) get(ctx context.Context, c *Catalog) (*index, error) {
 	s, ok := x.slots.Get(c.hash)
 	if !ok {
 		s = &slot{ready: make(chan struct{})}
-		x.slots.Put(c.hash, s, int64(min(c.Len(), maxIndexedTools))) // the newest stays, however large
+		x.slots.Put(c.hash, s, int64(min(c.Len(), maxIndexedTools))) // the newest stays, whatever its size
 	}
 	x.mu.Unlock()
 	if !ok {
@@ -78,8 +78,7 @@ func (x *indexes) get(ctx context.Context, c *Catalog) (*index, error) {
 	}
 }
 
-// build makes the words' index of c; analyses of tools that are known are used
-// again.
+// build builds the lexical index of c; it uses the known analyses of tools.
 func (x *indexes) build(c *Catalog) *index {
 	docs := make([]*search.Analysis, len(c.entries))
 	x.mu.Lock()
@@ -100,13 +99,13 @@ func (x *indexes) build(c *Catalog) *index {
 			return nil
 		})
 	}
-	_ = group.Wait() // nothing fails
+	_ = group.Wait() // no function returns an error
 	x.keep(c, docs, made)
 	return &index{words: search.New(docs, c.Search), dense: map[string]*search.Dense{}}
 }
 
-// keep remembers the analyses of the newest catalog, and of it alone: an edit
-// taken back finds its whole index in the list.
+// keep stores the analyses of only the newest catalog: a reverted edit finds
+// its whole index in the list.
 func (x *indexes) keep(c *Catalog, docs []*search.Analysis, made int) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -119,7 +118,7 @@ func (x *indexes) keep(c *Catalog, docs []*search.Analysis, made int) {
 	}
 }
 
-// vector is the query's side of the vector channel.
+// vector is the query vector with the catalog's vectors.
 func (x *indexes) vector(ctx context.Context, c *Catalog, ix *index, model embeddings.Model, text string) (search.Vector, error) {
 	if _, ok := model.(embeddings.Hashing); ok {
 		return ix.words.NGrams(text), nil
@@ -135,7 +134,8 @@ func (x *indexes) vector(ctx context.Context, c *Catalog, ix *index, model embed
 	return dense.Query(query[0])
 }
 
-// dense returns the tools' vectors, made at the first search that needs them.
+// dense returns the tools' vectors, computed at the first search that needs
+// them.
 func (x *indexes) dense(ctx context.Context, c *Catalog, ix *index, model embeddings.Model) (*search.Dense, error) {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
@@ -156,7 +156,7 @@ func (x *indexes) dense(ctx context.Context, c *Catalog, ix *index, model embedd
 	return dense, nil
 }
 
-// embeddedText is what a model gets of a tool: the form that Spice gives it.
+// embeddedText is the text of a tool that is embedded, in Spice's form.
 func embeddedText(e *entry) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "tool_id: %s\ndescription: %s\nparameters: %s", e.def.Name, e.def.Description, e.def.Parameters)

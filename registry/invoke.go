@@ -16,20 +16,21 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// Call asks for a call of a tool.
+// Call is a request to call a tool.
 type Call struct {
 	Name      string
-	Arguments json.RawMessage // as they came; absent is no arguments
+	Arguments json.RawMessage // unparsed; empty means no arguments
 	Scope     tools.Scope
-	// DryRun checks everything and tells what would be done, without doing it.
+	// DryRun checks everything and returns the plan without running the tool.
 	DryRun bool
-	// Events, if set, is told of the call's begin and end, in that order.
+	// Events, if set, receives the start and the end of the call, in that
+	// order.
 	Events func(Event)
 
 	inner bool // called by tool_invoke: tools of the catalog only
 }
 
-// EventType says what an [Event] tells.
+// EventType is the type of an [Event].
 type EventType string
 
 // The events of a call.
@@ -38,7 +39,7 @@ const (
 	EventToolResult EventType = "tool_result"
 )
 
-// Event is a step of a call, for those who watch it.
+// Event is a step of a call, for observers.
 type Event struct {
 	Type      EventType       `json:"type"`
 	CallID    string          `json:"call_id"`
@@ -47,10 +48,10 @@ type Event struct {
 	Result    *tools.Result   `json:"result,omitempty"`
 }
 
-// Invoke calls a tool. Whatever happens is the result: it never panics, and
-// ends with ctx or with the tool's time limit.
+// Invoke calls a tool. It returns every failure as a result: it never panics,
+// and ends with ctx or at the tool's time limit.
 func (r *Registry) Invoke(ctx context.Context, c Call) tools.Result {
-	ctx = WithScope(ctx, c.Scope) // what the tool runs, it runs in the name of its caller
+	ctx = WithScope(ctx, c.Scope) // the statements of the tool run as its caller
 	began := r.opts.Now()
 	id := r.callID()
 	if c.Events != nil {
@@ -75,18 +76,17 @@ func milliseconds(d time.Duration) float64 {
 	return float64(d.Round(time.Microsecond)) / float64(time.Millisecond)
 }
 
-// maxChanges is how often a call is made anew since the runtime changed under
-// it.
+// maxChanges is how often a call is retried after the runtime changed.
 const maxChanges = 5
 
-// attempt is one call on its way.
+// attempt is one call in progress.
 type attempt struct {
 	registry *Registry
 	call     Call
 	id       string // of the call
 	catalog  *Catalog
 	entry    *entry
-	input    tools.Input // empty until it is checked
+	input    tools.Input // empty until checked
 	notices  []string
 	cache    string
 }
@@ -95,8 +95,7 @@ func (a *attempt) isMeta() bool {
 	return a.entry != nil && a.registry.meta[a.entry.def.Name] == a.entry
 }
 
-// run makes the call, and makes it anew if the tool is replaced before it
-// begins.
+// run makes the call, and retries it if the tool is replaced before it begins.
 func (a *attempt) run(ctx context.Context) tools.Result {
 	for n := 0; ; n++ {
 		a.catalog, a.input, a.notices, a.cache = a.registry.Current(), tools.Input{}, nil, ""
@@ -121,7 +120,7 @@ func (a *attempt) result(out tools.Output, err error) tools.Result {
 	return result
 }
 
-// try is the path of a call through the door.
+// try executes the steps of a call.
 func (a *attempt) try(ctx context.Context) (tools.Output, error) {
 	if err := a.resolve(); err != nil {
 		return tools.Output{}, err
@@ -157,7 +156,7 @@ func (a *attempt) try(ctx context.Context) (tools.Output, error) {
 	return out, nil
 }
 
-// resolve finds what the name means.
+// resolve finds the tool of the name.
 func (a *attempt) resolve() error {
 	a.entry = a.catalog.get(a.call.Name)
 	if a.entry == nil && !a.call.inner {
@@ -169,7 +168,7 @@ func (a *attempt) resolve() error {
 	return nil
 }
 
-// shownName bounds how much of a made-up name an error shows.
+// shownName limits the length of an unknown name in an error.
 const shownName = 100
 
 func (c *Catalog) notFound(name string) *tools.Error {
@@ -190,28 +189,28 @@ func (c *Catalog) notFound(name string) *tools.Error {
 	return err
 }
 
-// arguments reads, mends and checks the arguments.
+// arguments parses, repairs and checks the arguments.
 func (a *attempt) arguments() (tools.Input, error) {
 	in := tools.Input{Scope: a.call.Scope, Limits: a.entry.gate.limits}
 	args, notices, err := tools.Parse(a.call.Arguments)
 	if err != nil {
 		return in, err
 	}
-	schemas, _ := a.entry.schema() // what does not compile takes any object
+	schemas, _ := a.entry.schema() // on error, the schema accepts any object
 	schema := schemas.parameters
-	mended, more := schema.Repair(args)
+	repaired, more := schema.Repair(args)
 	a.notices = append(notices, more...)
-	if faults := schema.Check(any(mended)); len(faults) > 0 {
+	if faults := schema.Check(any(repaired)); len(faults) > 0 {
 		bad := tools.NewError(tools.CodeInvalidArguments, tools.FaultsText(faults), "")
 		bad.Faults, bad.Example = faults, schema.Example()
 		return in, bad
 	}
-	in.Arguments = mended
-	in.Raw, _ = tools.Encode(mended) // it came from JSON
+	in.Arguments = repaired
+	in.Raw, _ = tools.Encode(repaired) // it was decoded from JSON
 	return in, nil
 }
 
-// plan is the answer to a dry run.
+// plan is the result of a dry run.
 func (a *attempt) plan(ctx context.Context, in tools.Input) (tools.Output, error) {
 	l := in.Limits
 	dry := struct {
@@ -232,7 +231,7 @@ func (a *attempt) plan(ctx context.Context, in tools.Input) (tools.Output, error
 	return tools.JSON(dry)
 }
 
-// execute runs the tool within its limits and checks what it gives.
+// execute runs the tool within its limits and checks its result.
 func (a *attempt) execute(ctx context.Context, in tools.Input) (tools.Output, error) {
 	ctx, entry := a.registry.opts.Activity.Begin(ctx, activity.Work{
 		ID: a.id, Kind: activity.ToolCall, Owner: in.Scope.Owner(), Protocol: string(in.Scope.Protocol), Name: a.entry.def.Name,
@@ -249,8 +248,7 @@ func (a *attempt) execute(ctx context.Context, in tools.Input) (tools.Output, er
 
 var errTimeout = errors.New("over the tool's time limit")
 
-// guarded calls the tool. A panic, which is a fault of its, fails the call and
-// not the process.
+// guarded calls the tool. A panic of the tool fails the call, not the process.
 func (a *attempt) guarded(ctx context.Context, in tools.Input) (out tools.Output, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -261,8 +259,8 @@ func (a *attempt) guarded(ctx context.Context, in tools.Input) (out tools.Output
 	return a.entry.tool.Call(a.within(ctx), in)
 }
 
-// within is ctx for what the tool runs: tools that its statements call read no
-// more than it may.
+// within returns ctx for the tool's statements: tools that they call have at
+// most the tool's access.
 func (a *attempt) within(ctx context.Context) context.Context {
 	if a.entry.def.Datasets == nil {
 		return ctx
@@ -272,7 +270,8 @@ func (a *attempt) within(ctx context.Context) context.Context {
 	return WithScope(ctx, scope)
 }
 
-// ended tells a call that its time or its caller ended from one that failed.
+// ended distinguishes a call that timed out or was cancelled from one that
+// failed.
 func (a *attempt) ended(ctx, limited context.Context, in tools.Input, err error) error {
 	switch {
 	case errors.Is(err, tools.ErrChanged):
@@ -292,8 +291,8 @@ func (a *attempt) ended(ctx, limited context.Context, in tools.Input, err error)
 	return err
 }
 
-// checkResult holds a result against the tool's returns and its size. What a
-// declared function gives has its type by DuckDB's word.
+// checkResult checks the type and the size of a result. DuckDB guarantees the
+// types of declared functions.
 func (a *attempt) checkResult(out tools.Output, in tools.Input) error {
 	if limit := in.Limits.MaxBytes; limit > 0 && int64(len(out.Value)) > limit {
 		return tools.NewError(tools.CodeLimit, fmt.Sprintf("the result has %d bytes; the limit is %d", len(out.Value), limit), "ask for less")
@@ -315,7 +314,7 @@ func (a *attempt) checkResult(out tools.Output, in tools.Input) error {
 	return nil
 }
 
-// cacheKey is under what a result is remembered, "" when it is not.
+// cacheKey is the cache key of a result, "" if it is not cached.
 func (a *attempt) cacheKey(in tools.Input) string {
 	if !a.entry.def.Cacheable {
 		return ""

@@ -30,8 +30,8 @@ func TestInvoke(t *testing.T) {
 		if !result.OK || string(result.Result) != want {
 			t.Errorf("%s: %s %v", args, result.Result, result.Error)
 		}
-		if mended := args[0] == '"' || strings.ContainsAny(args, "N") || strings.Contains(args, `"2"`); mended && len(result.Notices) == 0 {
-			t.Errorf("%s: nothing is said of what was mended", args)
+		if repaired := args[0] == '"' || strings.ContainsAny(args, "N") || strings.Contains(args, `"2"`); repaired && len(result.Notices) == 0 {
+			t.Errorf("%s: no notice of the repair", args)
 		}
 	}
 	if result := invoke(t, r, "GREET", `{"name":"Ada"}`); !result.OK || result.Tool.Name != "greet" {

@@ -8,8 +8,7 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// The limits of tool_search and tool_invoke; the tool that is invoked has its
-// own.
+// Limits of tool_search and tool_invoke; the invoked tool has separate limits.
 var metaLimits = tools.Limits{Timeout: 24 * time.Hour, MaxRows: 1 << 30, MaxBytes: 1 << 30, Concurrency: 4096}
 
 // searchArguments are the arguments of tool_search.
@@ -30,11 +29,11 @@ type invokeArguments struct {
 type Invoked struct {
 	ToolID      string          `json:"tool_id"`
 	Result      json.RawMessage `json:"result"`
-	*tools.Rows                 // of rows that were cut off
+	*tools.Rows                 // if rows were cut off
 	Notices     []string        `json:"notices,omitempty"`
 }
 
-// metaTools makes tool_search and tool_invoke.
+// metaTools returns tool_search and tool_invoke.
 func (r *Registry) metaTools() map[string]*entry {
 	about := func(name, description string) tools.Definition {
 		return tools.Definition{
@@ -54,7 +53,7 @@ func (r *Registry) metaTools() map[string]*entry {
 	}
 }
 
-// Must is for definitions of ours, which a test checks.
+// Must is for the runtime's definitions, which a test checks.
 func Must(t tools.Tool, err error) tools.Tool {
 	if err != nil {
 		panic(err)
@@ -75,8 +74,8 @@ func (r *Registry) toolSearch(ctx context.Context, args searchArguments, in tool
 	return r.Search(ctx, q)
 }
 
-// toolInvoke calls a tool of the catalog. Its failure is the error, named by
-// the tool, so that a model can tell what to do next.
+// toolInvoke calls a tool of the catalog. A failure is returned as the error,
+// with the tool's name, so that a model can decide how to continue.
 func (r *Registry) toolInvoke(ctx context.Context, args invokeArguments, in tools.Input) (*Invoked, error) {
 	raw, err := tools.Encode(args.Arguments)
 	if err != nil {

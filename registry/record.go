@@ -15,12 +15,12 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// callID is a number that no other call of this run has.
+// callID returns a number that is unique in this run.
 func (r *Registry) callID() string { return "call_" + strconv.FormatUint(r.nextID.Add(1), 36) }
 
-// holder names whose a call or a search is, as long as this run: a key without
-// a name may be another's number in the next. "" is everybody: without keys
-// there is one caller.
+// holder identifies the caller of a call or a search in this run: the number of
+// an unnamed key may belong to another key in the next run. "" means any
+// caller: without keys there is only one.
 func (r *Registry) holder(who caller.Caller) string {
 	if who.Principal == "" {
 		return ""
@@ -29,11 +29,11 @@ func (r *Registry) holder(who caller.Caller) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// unknownTool stands for names that no tool has: callers can make up any
-// number of them.
+// unknownTool replaces unknown names in the record: callers can send any number
+// of them.
 const unknownTool = "(unknown)"
 
-// record counts a call.
+// record records a call.
 func (r *Registry) record(c Call, id string, began time.Time, result *tools.Result, a *attempt) {
 	latency := r.opts.Now().Sub(began)
 	tool, code := unknownTool, ""
@@ -73,8 +73,8 @@ func (r *Registry) record(c Call, id string, began time.Time, result *tools.Resu
 	}
 }
 
-// fingerprint is that of the statement which the tool was given, if it is one
-// that is given statements.
+// fingerprint is the fingerprint of the statement in the tool's arguments, if
+// there is one.
 func (a *attempt) fingerprint() fingerprint.Fingerprint {
 	if a.entry == nil || a.input.Arguments == nil {
 		return fingerprint.Fingerprint{}
@@ -86,14 +86,14 @@ func (a *attempt) fingerprint() fingerprint.Fingerprint {
 	return fingerprint.Of(t.Statement(a.input))
 }
 
-// foreign reports whether an agent called a tool of another owner. What the
-// runtime owns belongs to everybody.
+// foreign reports whether an agent called a tool of another owner. The tools of
+// the runtime are shared.
 func foreign(owner, caller string) bool {
 	return caller != "" && owner != caller && owner != tools.OwnerRuntime
 }
 
-// Statement counts a SQL statement under the declared functions that it used,
-// once each. The code is that of its error, if any.
+// Statement counts a SQL statement once for each declared function that it
+// used. The code is that of the statement's error, or "".
 func (r *Registry) Statement(functions []string, who caller.Caller, began time.Time, code string, rows int64) {
 	if r.opts.Usage == nil {
 		return

@@ -15,17 +15,17 @@ import (
 // Options configures [New]. The zero value is ready to use.
 type Options struct {
 	Usage   *usage.Recorder    // nil: nothing is recorded
-	Metrics *telemetry.Metrics // nil: nothing is counted there
+	Metrics *telemetry.Metrics // nil: no metrics
 	Log     *slog.Logger       // nil: discarded
 	Audit   *audit.Log         // nil: calls are not audited
-	// Activity lists the calls that run; nil: one of the registry's own.
+	// Activity lists the calls that run; nil: a table of the registry alone.
 	Activity *activity.Table
-	// VectorDir keeps vectors over restarts; "" forgets them.
+	// VectorDir stores vectors across restarts; "": in memory only.
 	VectorDir string
 	Now       func() time.Time // nil: time.Now
 }
 
-// Registry is the one door to the tools. It is safe for concurrent use.
+// Registry calls and searches the tools. It is safe for concurrent use.
 type Registry struct {
 	opts    Options
 	log     *slog.Logger
@@ -34,10 +34,10 @@ type Registry struct {
 	indexes *indexes
 	meta    map[string]*entry
 	nextID  atomic.Uint64
-	run     string // what no other run has, and nobody is told
+	run     string // random, unique to this run, and never sent to clients
 }
 
-// New makes a registry of an empty catalog.
+// New returns a registry with an empty catalog.
 func New(o Options) *Registry {
 	r := &Registry{opts: o, log: o.Log, cache: newCache(), run: rand.Text()}
 	if r.log == nil {
@@ -56,15 +56,14 @@ func New(o Options) *Registry {
 	return r
 }
 
-// Current is the catalog that new calls and searches see.
+// Current is the catalog of new calls and searches.
 func (r *Registry) Current() *Catalog { return r.current.Load() }
 
-// Publish makes c the current catalog. Calls and searches that run keep the
-// one they began with.
+// Publish makes c the current catalog. Running calls and searches keep theirs.
 func (r *Registry) Publish(c *Catalog) { r.current.Store(c) }
 
-// CacheLimit bounds the remembered results of cacheable tools, in bytes; 0
-// turns it off.
+// CacheLimit limits the cached results of cacheable tools, in bytes; 0 disables
+// the cache.
 func (r *Registry) CacheLimit(bytes int64) { r.cache.setLimit(bytes) }
 
 // Usage is the record of calls and searches, or nil.

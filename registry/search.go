@@ -14,7 +14,7 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// Limits on a search.
+// Limits of a search.
 const (
 	DefaultLimit = 5
 	MaxLimit     = 20
@@ -22,68 +22,68 @@ const (
 	MaxKeywords  = 64
 )
 
-// The modes of a search.
+// Search modes.
 const (
 	ModeHybrid  = "hybrid_rrf"  // all four channels
-	ModeLexical = "lexical_rrf" // without vectors, which could not be had
+	ModeLexical = "lexical_rrf" // without vectors, which were unavailable
 )
 
 // ListAll is the query that lists all tools by name.
 const ListAll = "*"
 
-// SearchRequest asks for tools.
+// SearchRequest is a search for tools.
 type SearchRequest struct {
 	Query    string
-	Keywords []string // phrases that are searched for besides the query
-	Limit    int      // 0: [DefaultLimit]; above [MaxLimit]: that
+	Keywords []string // phrases to search for in addition to the query
+	Limit    int      // 0: [DefaultLimit]; at most [MaxLimit]
 	MinScore float64  // 0 to 1
-	// EmbeddingModel names the model of the vector channel; "" is the one that
-	// the catalog says.
+	// EmbeddingModel names the model of the vector channel; "" means the
+	// catalog's default.
 	EmbeddingModel string
 	Scope          tools.Scope
 	Explain        bool
-	// Catalog is what to search; nil is the current one.
+	// Catalog is the catalog to search; nil means the current one.
 	Catalog *Catalog
 }
 
-// Found is the answer to a search. Its JSON is the response of tool_search.
+// Found is the result of a search. Its JSON is the response of tool_search.
 type Found struct {
 	Query      string      `json:"query"`
 	Keywords   []string    `json:"keywords"`
 	SearchMode string      `json:"search_mode"`
 	Tools      []FoundTool `json:"tools"`
 
-	Total       int      `json:"total,omitempty"`         // of a listing: how many tools there are
-	NoGoodMatch bool     `json:"no_good_match,omitempty"` // what was found is probably not what was sought
-	Fallback    bool     `json:"fallback,omitempty"`      // min_score would have left nothing
+	Total       int      `json:"total,omitempty"`         // for a listing: the number of tools
+	NoGoodMatch bool     `json:"no_good_match,omitempty"` // the results are probably not what was searched for
+	Fallback    bool     `json:"fallback,omitempty"`      // min_score would have removed all results
 	Notices     []string `json:"notices,omitempty"`
 
 	Confidence float64 `json:"confidence,omitempty"` // with Explain
 }
 
-// FoundTool is a tool that a search found.
+// FoundTool is a tool in a search result.
 type FoundTool struct {
 	ToolID       string          `json:"tool_id"`
 	Description  string          `json:"description"`
 	Parameters   json.RawMessage `json:"parameters"`
-	Score        float64         `json:"score"` // 0 to 1, the best is 1
+	Score        float64         `json:"score"` // 0 to 1; the best tool has 1
 	MatchedTerms []string        `json:"matched_terms"`
 	MatchSources []MatchSource   `json:"match_sources"`
 
 	Definition *tools.Definition `json:"-"`
 }
 
-// MatchSource is what one channel says of a tool.
+// MatchSource is the score of a tool in one channel.
 type MatchSource struct {
 	Source string  `json:"source"`
 	Rank   int     `json:"rank"`
-	Score  float64 `json:"score"`            // in the channel's own measure
+	Score  float64 `json:"score"`            // in the unit of the channel
 	Weight float64 `json:"weight,omitempty"` // with Explain
-	Share  float64 `json:"share,omitempty"`  // with Explain: of the tool's score
+	Share  float64 `json:"share,omitempty"`  // with Explain: the part of the tool's score
 }
 
-// Search finds tools by what they do. An embedding model that fails leaves a
-// search without vectors; an error is the request's or ctx's, an
+// Search finds tools by what they do. If the embedding model fails, it searches
+// without vectors; an error is due to the request or to ctx, as an
 // [*tools.Error].
 func (r *Registry) Search(ctx context.Context, q SearchRequest) (*Found, error) {
 	began := r.opts.Now()
@@ -104,7 +104,7 @@ func (r *Registry) Search(ctx context.Context, q SearchRequest) (*Found, error) 
 	return found, nil
 }
 
-// check completes the request and refuses a wrong one.
+// check completes and validates the request.
 func (q *SearchRequest) check() (notices []string, err error) {
 	bad := func(format string, args ...any) error {
 		return tools.NewError(tools.CodeInvalidArguments, fmt.Sprintf(format, args...), "")
@@ -138,8 +138,7 @@ func (r *Registry) search(ctx context.Context, c *Catalog, q SearchRequest) (*Fo
 	return c.found(q, mode, notice, ix.words.Search(query)), nil
 }
 
-// prepare makes what a ranking needs: the index and the query with its vector,
-// if one can be had.
+// prepare returns the index and the query, with its vector if available.
 func (r *Registry) prepare(ctx context.Context, c *Catalog, q SearchRequest) (query search.Query, ix *index, mode, notice string, err error) {
 	model, mode, notice := r.model(c, q.EmbeddingModel)
 	if ix, err = r.indexes.get(ctx, c); err != nil {
@@ -163,13 +162,13 @@ func (r *Registry) prepare(ctx context.Context, c *Catalog, q SearchRequest) (qu
 	return query, ix, mode, notice, nil
 }
 
-// left is the error of a search whose caller left.
+// left is the error of a search whose caller disconnected.
 func left(ctx context.Context) error {
 	return &tools.Error{Code: tools.CodeCancelled, Message: "the search was cancelled", Cause: context.Cause(ctx)}
 }
 
-// model returns the embedding model to search with; without one, the mode is
-// lexical and the notice says why.
+// model returns the embedding model; without one, the mode is lexical and the
+// notice has the reason.
 func (r *Registry) model(c *Catalog, named string) (m embeddings.Model, mode, notice string) {
 	if named == "" {
 		named = c.EmbeddingModel
@@ -184,7 +183,7 @@ func (r *Registry) model(c *Catalog, named string) (m embeddings.Model, mode, no
 	return m, ModeHybrid, ""
 }
 
-// only hides what is not there in the scope; nil when everything is.
+// only filters the tools that are available in the scope; nil if all are.
 func (c *Catalog) only(scope tools.Scope) func(int) bool {
 	conditional := slices.ContainsFunc(c.entries, func(e *entry) bool {
 		_, ok := e.tool.(tools.Conditional)
@@ -199,7 +198,7 @@ func (c *Catalog) only(scope tools.Scope) func(int) bool {
 	}
 }
 
-// found renders an answer.
+// found builds the response.
 func (c *Catalog) found(q SearchRequest, mode, notice string, answer search.Answer) *Found {
 	f := &Found{
 		Query: q.Query, Keywords: q.Keywords, SearchMode: mode, Tools: make([]FoundTool, len(answer.Hits)),
@@ -243,7 +242,7 @@ func (r *Registry) recordSearch(q SearchRequest, f *Found, began time.Time) {
 		r.opts.Metrics.ToolSearch(f.SearchMode, f.NoGoodMatch, took)
 	}
 	if r.opts.Usage == nil || q.Explain {
-		return // who asks why does not search
+		return // explanations are not recorded as searches
 	}
 	names := make([]string, len(f.Tools))
 	for i, t := range f.Tools {

@@ -53,7 +53,7 @@ func ids(f *registry.Found) []string {
 	return names
 }
 
-// The example call and the shape of its response are those of Spice's
+// The example call and the form of the response are those of Spice's
 // documentation of the tool registry.
 func TestToolSearchContract(t *testing.T) {
 	r, _ := start(t)

@@ -8,15 +8,15 @@ import (
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
-// SearchTestResult is what became of one search test.
+// SearchTestResult is the result of one search test.
 type SearchTestResult struct {
 	Test    spicepod.SearchTest
 	Passed  bool
-	Rank    int    // of the tool that was expected; 0 when it was not found
-	Message string // why it did not pass
+	Rank    int    // of the expected tool; 0 if it was not found
+	Message string // why it failed
 }
 
-// RunSearchTests searches c as each test says and returns one result for each.
+// RunSearchTests runs the search tests on c and returns one result for each.
 func (r *Registry) RunSearchTests(ctx context.Context, c *Catalog, tests []spicepod.SearchTest) []SearchTestResult {
 	results := make([]SearchTestResult, len(tests))
 	for i, t := range tests {

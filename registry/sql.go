@@ -12,15 +12,14 @@ import (
 	"github.com/spiced-sql/spiced/udf"
 )
 
-// sqlTable is a table of schema spiced whose rows are those of the moment it
-// is read.
+// sqlTable is a table of schema spiced whose rows are computed when it is read.
 type sqlTable struct {
 	name    string
 	columns [][2]string // name, DuckDB's type
 	rows    func(reader) any
 }
 
-// Setup makes the registry's tables and the functions tool_search and
+// Setup creates the registry's tables and the functions tool_search and
 // tool_invoke. Call it once, in the first publication.
 func Setup(tx *engine.Tx) error {
 	statements := []string{searchMacro(), invokeMacro()}
@@ -44,14 +43,14 @@ func Relations() []engine.Relation {
 	return list
 }
 
-// Personal are those of Relations whose rows depend on who reads them, once
-// there are keys.
+// Personal are the Relations whose rows depend on the caller, if there are
+// keys.
 func Personal() []engine.Relation {
 	return []engine.Relation{{Schema: engine.System, Name: "tool_calls"}, {Schema: engine.System, Name: "searches"}}
 }
 
 // Functions are the functions of this package, for the guard. A declared
-// function of the same name takes its place.
+// function of the same name replaces one.
 func Functions() []*engine.Function {
 	return []*engine.Function{
 		{
@@ -75,7 +74,7 @@ func Functions() []*engine.Function {
 	}
 }
 
-// Serve answers the tables and functions from r.
+// Serve implements the tables and functions with r.
 func (r *Registry) Serve(db *engine.DB) {
 	for _, t := range sqlTables {
 		db.Handle("spiced."+t.name, func(ctx context.Context, _ string) (string, error) {
@@ -88,12 +87,12 @@ func (r *Registry) Serve(db *engine.DB) {
 	db.Handle(udf.ToolHandler, r.asSQL)
 }
 
-// native is a call of a handler of ours.
+// native is an expression that calls a handler of the runtime.
 func native(handler, input string) string {
 	return engine.Native + "(" + engine.Literal(handler) + ", " + input + ")"
 }
 
-// rowsOf is a query over the JSON list that an expression gives.
+// rowsOf is a query over the JSON list of an expression.
 func rowsOf(expression string, columns [][2]string) string {
 	types, list := make([]string, len(columns)), make([]string, len(columns))
 	for i, c := range columns {
@@ -136,18 +135,18 @@ func invokeMacro() string {
 		`("tool_id", "arguments" := '{}'::JSON) AS CAST(` + native(ToolInvoke, input) + ` AS JSON)`
 }
 
-// reachKey is the context's key of a [tools.Scope] without its caller.
+// reachKey is the context key of a [tools.Scope] without a caller.
 type reachKey struct{}
 
-// WithScope returns a context in which a tool runs statements: they have the
-// scope's caller, and tools that they call reach no more than the scope.
+// WithScope returns a context for a tool's statements: they run as the scope's
+// caller, and tools that they call have at most the scope's access.
 func WithScope(ctx context.Context, s tools.Scope) context.Context {
 	ctx = caller.With(ctx, s.Caller)
 	s.Caller = caller.Caller{}
 	return context.WithValue(ctx, reachKey{}, s)
 }
 
-// statementScope is the scope of calls from a statement.
+// statementScope is the scope of calls in a statement.
 func statementScope(ctx context.Context) tools.Scope {
 	s, _ := ctx.Value(reachKey{}).(tools.Scope)
 	s.Caller = caller.From(ctx)
@@ -195,7 +194,7 @@ func (r *Registry) searchSQL(ctx context.Context, input string) (string, error) 
 	return string(text), err
 }
 
-// asSQL calls a tool that is a function in SQL.
+// asSQL calls a tool as a SQL function.
 func (r *Registry) asSQL(ctx context.Context, input string) (string, error) {
 	var args struct {
 		Tool      string          `json:"tool"`

@@ -11,10 +11,10 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// window is how far back dead_tools and hot_tools look: a month.
+// window is the period of dead_tools and hot_tools: a month.
 const window = 30 * 24 * time.Hour
 
-// sqlTables are the tables of schema spiced that this package has.
+// sqlTables are this package's tables in schema spiced.
 var sqlTables = []sqlTable{
 	{"tools", [][2]string{
 		{"name", "VARCHAR"},
@@ -155,14 +155,14 @@ var sqlTables = []sqlTable{
 // row is a row of a table, by column.
 type row map[string]any
 
-// reader is who reads a table.
+// reader is the caller that reads a table.
 type reader struct {
 	*Registry
 	holder string
 }
 
-// own is a text that its holder alone may read: an error shows values of rows
-// that a row filter may hide from others.
+// own is a text that only its holder may read: an error may contain values that
+// a row filter hides from others.
 func (r reader) own(holder, text string) any {
 	if holder != r.holder {
 		return nil
@@ -170,7 +170,7 @@ func (r reader) own(holder, text string) any {
 	return textOrNull(text)
 }
 
-// sqlTime is a time as from_json reads a TIMESTAMP, nil when there is none.
+// sqlTime formats a time for from_json as a TIMESTAMP; nil if it is zero.
 func sqlTime(t time.Time) any {
 	if t.IsZero() {
 		return nil
@@ -185,7 +185,7 @@ func textOrNull(s string) any {
 	return s
 }
 
-// jsonOrNull is for JSON that may be missing.
+// jsonOrNull is JSON, or nil if it is missing.
 func jsonOrNull(raw json.RawMessage) any {
 	if len(raw) == 0 {
 		return nil
@@ -195,8 +195,7 @@ func jsonOrNull(raw json.RawMessage) any {
 
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// Stat is a tool with what became of it: the table of all tools that people
-// watch.
+// Stat is a tool with its usage, a row of the table of all tools.
 type Stat struct {
 	Name             string     `json:"name"`
 	Description      string     `json:"description"`
@@ -204,12 +203,12 @@ type Stat struct {
 	TotalInvocations int64      `json:"total_invocations"`
 	Errors           int64      `json:"errors"`
 	LastCalledAt     *time.Time `json:"last_called_at"`
-	Searches         int64      `json:"searches"` // that returned it
+	Searches         int64      `json:"searches"` // searches that returned it
 	Owner            string     `json:"owner"`
 	Source           string     `json:"source"`
 }
 
-// Stats lists the tools of c with what became of them, sorted by name.
+// Stats lists the tools of c with their usage, sorted by name.
 func (r *Registry) Stats(c *Catalog, scope tools.Scope) []Stat {
 	list := []Stat{}
 	for _, def := range c.Visible(scope) {
@@ -231,12 +230,12 @@ func (r *Registry) stat(def *tools.Definition) Stat {
 	return s
 }
 
-// ParameterCount is how many parameters a tool's schema names.
+// ParameterCount is the number of parameters in a tool's schema.
 func ParameterCount(def *tools.Definition) int {
 	var schema struct {
 		Properties map[string]json.RawMessage `json:"properties"`
 	}
-	_ = json.Unmarshal(def.Parameters, &schema) // one that is otherwise has none
+	_ = json.Unmarshal(def.Parameters, &schema) // an invalid schema has no parameters
 	return len(schema.Properties)
 }
 
@@ -291,7 +290,7 @@ func usageRows(r reader) any {
 	return rows
 }
 
-// modelUsageRows are the chats with each model, by day.
+// modelUsageRows are the chats per model and day.
 func modelUsageRows(r reader) any {
 	rows := []row{}
 	if r.opts.Usage == nil {
@@ -322,8 +321,8 @@ func searchRows(r reader) any {
 	return rows
 }
 
-// deadRows are the tools from which nobody got anything in the last month, and
-// why: broken, badly_described, refused or unneeded.
+// deadRows are the tools without a successful call in the last month, with the
+// reason: broken, badly_described, refused or unneeded.
 func deadRows(r reader) any {
 	rows := []row{}
 	if r.opts.Usage == nil {
@@ -354,7 +353,7 @@ func deadRows(r reader) any {
 	return rows
 }
 
-// hotRows are the tools called in the last month, the most called first.
+// hotRows are the tools called in the last month, most calls first.
 func hotRows(r reader) any {
 	rows := []row{}
 	if r.opts.Usage == nil {
@@ -387,7 +386,7 @@ func hotRows(r reader) any {
 	return rows
 }
 
-// crossRows are the calls of agents to tools of others.
+// crossRows are the calls of agents to tools with another owner.
 func crossRows(r reader) any {
 	rows := []row{}
 	if r.opts.Usage == nil {

@@ -19,11 +19,11 @@ import (
 	"github.com/spiced-sql/spiced/internal/find/embeddings"
 )
 
-// maxVectors is how many vectors of one model are kept.
+// maxVectors is the maximum number of stored vectors per model.
 const maxVectors = 200_000
 
-// vectors keeps the vectors of tools' texts by model and checksum, over
-// restarts where there is a folder. One caller makes what is missing, the
+// vectors stores the vectors of tools' texts by model and checksum, across
+// restarts if there is a folder. One caller computes missing vectors, the
 // others wait.
 type vectors struct {
 	dir string
@@ -35,8 +35,8 @@ type vectors struct {
 
 // modelVectors are the vectors of one model.
 type modelVectors struct {
-	mu     sync.Mutex // held while vectors are made
-	path   string     // "": not kept
+	mu     sync.Mutex // held while vectors are computed
+	path   string     // "": not stored
 	loaded bool
 	byText map[string][]float32 // by the 16 bytes of a text's checksum
 }
@@ -61,8 +61,8 @@ func (v *vectors) model(m embeddings.Model) *modelVectors {
 	return known
 }
 
-// of returns the vector of each tool of c, in its order, and asks the model
-// for those that are not known.
+// of returns the vectors of the tools of c, in order, and computes missing ones
+// with the model.
 func (v *vectors) of(ctx context.Context, c *Catalog, m embeddings.Model) ([][]float32, error) {
 	known := v.model(m)
 	known.mu.Lock()
@@ -85,8 +85,8 @@ func (v *vectors) of(ctx context.Context, c *Catalog, m embeddings.Model) ([][]f
 		return nil, err
 	}
 	if known.otherDimensions(made) {
-		clear(known.byText) // the provider changed what it gives
-		return nil, fmt.Errorf("embedding model %q gives vectors of %d dimensions now; the next search asks for all anew", m.Name(), len(made[0]))
+		clear(known.byText) // the provider changed the dimensions
+		return nil, fmt.Errorf("embedding model %q gives vectors of %d dimensions now; the next search computes all vectors again", m.Name(), len(made[0]))
 	}
 	if len(known.byText)+len(made) > maxVectors {
 		clear(known.byText)
@@ -105,8 +105,8 @@ func (v *vectors) of(ctx context.Context, c *Catalog, m embeddings.Model) ([][]f
 	return rows, nil
 }
 
-// otherDimensions reports whether vectors cannot stand beside those that are
-// known.
+// otherDimensions reports whether the dimensions of new vectors differ from the
+// known ones.
 func (k *modelVectors) otherDimensions(made [][]float32) bool {
 	for _, row := range k.byText {
 		return len(made) > 0 && len(made[0]) != len(row)
@@ -116,8 +116,8 @@ func (k *modelVectors) otherDimensions(made [][]float32) bool {
 
 // A file of vectors is a list of records, little-endian: the checksum of the
 // text, 16 bytes; the number of dimensions, uint32; the vector, float32 each;
-// the CRC-32C of all that, uint32. What follows the last whole record is cut
-// off when the file is read.
+// the CRC-32C of these fields, uint32. Reading truncates the file after the
+// last complete record.
 const checksumBytes = 16
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -174,7 +174,7 @@ func readVector(in io.Reader) (sum string, row []float32, size int64, err error)
 	return string(body[:checksumBytes]), row, int64(len(raw)), nil
 }
 
-// save adds the vectors of entries to the file.
+// save appends the vectors of entries to the file.
 func (k *modelVectors) save(entries []*entry) error {
 	if k.path == "" || len(entries) == 0 {
 		return nil

@@ -301,7 +301,7 @@ func TestToolsAsSQLFunctions(t *testing.T) {
 	r := start(t, files{"spicepod.yaml": pod})
 	r.problems(r.LastReport(),
 		"cannot expose tool 'no_signature' as SQL: `as_sql: true` but no `signature:`",
-		"cannot expose tool 'odd_type' as SQL: arg 'd': type date32 is not one of",
+		"cannot expose tool 'odd_type' as SQL: arg 'd': type date32 is not supported",
 		"cannot expose tool 'abs' as SQL: DuckDB has a function of that name",
 	)
 	r.want("SELECT length(now_text()), now_text() LIKE '20%Z'", "24,true")

@@ -313,7 +313,7 @@ func TestWhatAFileHasBesideTables(t *testing.T) {
 		for _, sql := range []string{
 			"FROM " + alias + ".top('" + alias + ".orders')", "FROM " + alias + ".main.top('t')", "SELECT enum_range(NULL::" + alias + ".main.mood)",
 		} {
-			if got, err := w.read(sql); err == nil || !strings.Contains(err.Error(), "attached file") {
+			if got, err := w.read(sql); err == nil || !strings.Contains(err.Error(), "attached database file") {
 				t.Errorf("%s: %s, %v", sql, got, err)
 			}
 		}

@@ -857,7 +857,7 @@ func TestStatementTimeout(t *testing.T) {
 	f := serve(t, nil)
 	c := f.raw()
 	_, _, err := f.simple(c, "SET statement_timeout = '50ms'; "+forever)
-	wantState(t, err, "57014", "longer than")
+	wantState(t, err, "57014", "deadline")
 	lines, _, err := f.simple(c, "SHOW statement_timeout; RESET statement_timeout; SHOW statement_timeout")
 	if want := []string{"50ms", "0"}; err != nil || !slices.Equal(lines, want) {
 		t.Errorf("got %q, %v", lines, err)
