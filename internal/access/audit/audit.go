@@ -1,7 +1,6 @@
-// Package audit writes who did what: a line for each statement, call of a tool
-// and request that is not let through, with the principal, a fingerprint in
-// place of the text, and the outcome. No literal of a statement and no argument
-// of a tool gets into it.
+// Package audit writes the audit log: a line for each statement, tool call and
+// refused request, with the principal, a fingerprint instead of the text, and
+// the outcome. It contains no literal of a statement and no argument of a tool.
 //
 //	log := audit.New(logger) // nil writes nothing
 //	log.Record(ctx, audit.Entry{Kind: audit.Statement, Principal: "bi", Fingerprint: f, Outcome: audit.OK})
@@ -15,48 +14,48 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/fingerprint"
 )
 
-// Kind is what was done.
+// Kind is the kind of an entry.
 type Kind string
 
-// What is recorded.
+// Kinds of entries.
 const (
 	Statement Kind = "statement"
 	Tool      Kind = "tool"
-	Login     Kind = "login"   // without a key that is known
-	Request   Kind = "request" // not let through, whatever it asked for
+	Login     Kind = "login"   // without a known key
+	Request   Kind = "request" // refused, whatever it requested
 )
 
-// Outcomes; the others are codes of errors.
+// Outcomes; the others are error codes.
 const (
 	OK           = "ok"
-	Unauthorized = "unauthorized"      // the key is missing or not known
+	Unauthorized = "unauthorized"      // the key is missing or unknown
 	Denied       = "permission_denied" // the key does not permit it
-	RateLimited  = "rate_limited"      // the principal's limits are reached
+	RateLimited  = "rate_limited"      // a limit of the principal is reached
 )
 
-// Entry is one line.
+// Entry is one line of the log.
 type Entry struct {
 	Kind        Kind
 	Door        string // http, postgres, flight, …
 	Principal   string // "" without keys
 	User        string
 	RequestID   string
-	Remote      string // the client's address, where it is known
+	Remote      string // the client's address, if known
 	Tool        string
-	Fingerprint fingerprint.Fingerprint // of a statement, also of one that a tool was given
+	Fingerprint fingerprint.Fingerprint // of a statement, also of one in a tool's arguments
 	Rows, Bytes int64
 	Took        time.Duration
 	Outcome     string
 }
 
-// Log takes entries. A nil Log writes nothing. It is safe for concurrent use.
+// Log writes entries. A nil Log writes nothing. It is safe for concurrent use.
 type Log struct{ log *slog.Logger }
 
-// New makes a log that writes to a logger, at level info.
+// New returns a log that writes to a logger, at level info.
 func New(log *slog.Logger) *Log { return &Log{log} }
 
-// Enabled reports whether entries are written, for callers to whom making one
-// has a cost.
+// Enabled reports whether entries are written, so that callers can avoid the
+// cost of making one.
 func (l *Log) Enabled() bool {
 	return l != nil && l.log.Enabled(context.Background(), slog.LevelInfo)
 }

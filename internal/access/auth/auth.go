@@ -1,5 +1,5 @@
-// Package auth knows who calls: it holds the keys of a Spicepod, hashed, and
-// the limits of those who hold them.
+// Package auth authenticates callers: it holds the hashed keys of a Spicepod
+// and the limits of their principals.
 //
 //	keys, problems := auth.NewKeyring(pod)
 //	p, ok := keys.Lookup(key)             // constant time in the key
@@ -8,15 +8,14 @@
 //	defer end()
 //	leave, err := p.Enter()               // within its concurrency alone
 //
-// A door that speaks SASL lets a client prove that it has a key without sending
-// it:
+// With SASL, a client proves that it has a key without sending it:
 //
 //	exchange := keys.SCRAM(user, certificateHash)
 //	answer, err := exchange.First(mechanism, message)
 //	answer, p, err := exchange.Final(message)
 //
-// Without runtime.auth there is one principal, [Keyring.Anonymous], who may
-// name anybody: the doors listen on loopback then, and the machine's owner is
+// Without runtime.auth there is one principal, [Keyring.Anonymous], who may act
+// for any user: the listeners are then on loopback, and local users are
 // trusted.
 package auth
 
@@ -29,22 +28,21 @@ import (
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 )
 
-// Principal is who holds a key.
+// Principal is the holder of a key.
 type Principal struct {
-	Name       string // "" is the anonymous one
+	Name       string // "" is the anonymous principal
 	Write      bool
-	UserID     string // for whom it acts; "": for itself, under its name
+	UserID     string // the user for whom it acts; "": itself, by name
 	SpaceID    string
-	OnBehalfOf bool // it may name another user and space
+	OnBehalfOf bool // it may act for another user and space
 
-	digest  digest   // of its key
+	digest  digest   // digest of the key
 	limiter *limiter // nil: no limits
 }
 
-// Caller returns the caller that a request of the principal has: what it asked
-// for as far as the principal may name it, and the principal's own user and space
-// otherwise. Principal and Write are always the principal's own. The error is a
-// [*DeniedError].
+// Caller returns the caller of a request: what the request asks for if the
+// principal may act for others, else the principal's user and space. Principal
+// and Write are always those of the principal. The error is a [*DeniedError].
 func (p *Principal) Caller(asked caller.Caller) (caller.Caller, error) {
 	who, user := asked, cmp.Or(p.UserID, p.Name)
 	who.Principal, who.Write = p.Name, p.Write
@@ -67,11 +65,11 @@ func (p *Principal) Caller(asked caller.Caller) (caller.Caller, error) {
 	return who, nil
 }
 
-// DeniedError is a refusal of what a principal may not do.
+// DeniedError means that a principal lacks a permission.
 type DeniedError struct{ Message string }
 
-// Error is the message.
+// Error returns the message.
 func (e *DeniedError) Error() string { return e.Message }
 
-// ErrDenied is the one error of a wrong key: it tells nothing else.
+// ErrDenied is the only error for a wrong key: it contains no details.
 var ErrDenied = errors.New("the key is not known")

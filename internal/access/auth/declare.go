@@ -19,7 +19,7 @@ const (
 	writeSuffix = ":rw"
 )
 
-// entry is a key as declared, with its places in the file.
+// entry is a declared key with its positions in the file.
 type entry struct {
 	spicepod.Principal
 	path, namePath, keyPath string
@@ -28,18 +28,18 @@ type entry struct {
 
 	key    string // without the suffix
 	write  bool
-	limits spicepod.PrincipalLimits // its own, or those of all
+	limits spicepod.PrincipalLimits // the key's, or the default ones
 }
 
-// reader reads runtime.auth.api-key and collects its faults.
+// reader reads runtime.auth.api-key and collects problems.
 type reader struct {
 	pod      *spicepod.Pod
-	names    map[string]string // to the path of who has it
-	keys     map[digest]string // to the path of who has it
+	names    map[string]string // to the path of the declaration
+	keys     map[digest]string // to the path of the declaration
 	problems spicepod.Problems
 }
 
-// entries are the keys whose declaration is right.
+// entries are the validly declared keys.
 func (r *reader) entries(api *spicepod.APIKey) []*entry {
 	declared := declarations(api)
 	if len(declared) == 0 {
@@ -60,7 +60,7 @@ func (r *reader) entries(api *spicepod.APIKey) []*entry {
 	return good
 }
 
-// declarations are the keys without a name, and then those with one.
+// declarations are the unnamed keys, followed by the named ones.
 func declarations(api *spicepod.APIKey) []*entry {
 	var all []*entry
 	for i, text := range api.Keys {
@@ -84,7 +84,7 @@ func declarations(api *spicepod.APIKey) []*entry {
 	return all
 }
 
-// check reports whether the entry is right, so that it can be used.
+// check reports whether the entry is valid.
 func (r *reader) check(e *entry) bool {
 	if e.Limits != nil {
 		r.checkLimits(e.Name, e.path+".limits", *e.Limits)
@@ -93,7 +93,7 @@ func (r *reader) check(e *entry) bool {
 	return name && key && scope
 }
 
-// numbered matches what numberedName gives.
+// numbered matches the results of numberedName.
 var numbered = regexp.MustCompile(`^key-[0-9]+$`)
 
 func (r *reader) checkName(e *entry) bool {
@@ -126,7 +126,7 @@ func nameFault(name string) string {
 	return ""
 }
 
-// checkScope looks at the texts that become ctx('user_id') and ctx('space_id').
+// checkScope checks the texts that become ctx('user_id') and ctx('space_id').
 func (r *reader) checkScope(e *entry) bool {
 	good := true
 	for _, field := range []struct{ key, text string }{{"user_id", e.UserID}, {"space_id", e.SpaceID}} {
@@ -138,7 +138,7 @@ func (r *reader) checkScope(e *entry) bool {
 	return good
 }
 
-// checkKey never shows the key, nor anything about it that helps to guess it.
+// checkKey reports neither the key nor anything that helps to guess it.
 func (r *reader) checkKey(e *entry) bool {
 	message, hint := keyFault(e.key)
 	sum := digestOf(e.key)
@@ -181,7 +181,7 @@ func plain(text string) bool {
 	return utf8.ValidString(text) && !strings.ContainsFunc(text, unicode.IsControl)
 }
 
-// checkLimits remarks what bounds nothing though it looks like it.
+// checkLimits warns of limits that have no effect.
 func (r *reader) checkLimits(name, path string, limits spicepod.PrincipalLimits) {
 	if limits.Burst > 0 && limits.RequestsPerSecond == 0 {
 		r.warn(name, path+".burst", "burst does nothing without requests_per_second", "set requests_per_second too")
@@ -196,8 +196,8 @@ func (r *reader) warn(name, path, message, hint string) {
 	r.add(spicepod.Warning, name, path, message, hint)
 }
 
-// add leaves the source line out: a key may stand in it. name is whose fault it
-// is, "" for nobody's.
+// add omits the source line, which may contain a key. name is the principal
+// with the fault, or "".
 func (r *reader) add(severity spicepod.Severity, name, path, message, hint string) {
 	p := r.pod.Problem(path, message, hint)
 	p.Severity, p.Source = severity, ""
@@ -207,8 +207,8 @@ func (r *reader) add(severity spicepod.Severity, name, path, message, hint strin
 	r.problems = append(r.problems, p)
 }
 
-// credentials hashes the keys, as many at once as there are processors: with a
-// thousand keys it is a second's work.
+// credentials hashes the keys in parallel: with a thousand keys it takes about
+// a second.
 func (r *reader) credentials(entries []*entry, salt []byte) []*credential {
 	all := make([]*credential, len(entries))
 	var group errgroup.Group

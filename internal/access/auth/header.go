@@ -6,11 +6,10 @@ import (
 	"strings"
 )
 
-// FromHeader returns the key that a request gives: as X-API-Key, or under
-// Authorization as the token of Bearer or the password of Basic, whose user
-// name is ignored. ok is false when it gives none, and when it gives several
-// that differ. The names in h are in canonical form, as [http.Header.Set]
-// writes them.
+// FromHeader returns the key of a request: X-API-Key, or in Authorization the
+// token of Bearer or the password of Basic, whose user name is ignored. ok is
+// false if there is no key, or several different ones. The names in h are in
+// canonical form, as [http.Header.Set] writes them.
 func FromHeader(h http.Header) (key string, ok bool) {
 	for _, given := range keysOf(h) {
 		if key != "" && given != key {
@@ -21,7 +20,7 @@ func FromHeader(h http.Header) (key string, ok bool) {
 	return key, key != ""
 }
 
-// keysOf are the keys in a header; one that is empty is as good as absent.
+// keysOf are the keys in a header; empty keys are ignored.
 func keysOf(h http.Header) []string {
 	var keys []string
 	for _, value := range h.Values("X-API-Key") {
@@ -37,8 +36,8 @@ func keysOf(h http.Header) []string {
 	return keys
 }
 
-// authorization is the key in a value of Authorization (RFC 9110, 11.6.2), ""
-// for none. The scheme is compared without regard to case.
+// authorization is the key in a value of Authorization (RFC 9110, 11.6.2), or
+// "". The scheme is compared without case.
 func authorization(value string) string {
 	scheme, rest, _ := strings.Cut(strings.TrimSpace(value), " ")
 	rest = strings.TrimSpace(rest)

@@ -11,17 +11,17 @@ import (
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
-// Keyring holds the keys. It is safe for concurrent use. The zero value asks
-// for no key.
+// Keyring holds the keys. It is safe for concurrent use. The zero value
+// requires no key.
 type Keyring struct {
 	required    bool
 	credentials []*credential
 	byName      map[string]*credential
-	salt        []byte // of every verifier
-	numbered    int    // the highest number that a key without a name has had
+	salt        []byte // of all verifiers
+	numbered    int    // the highest number given to an unnamed key
 }
 
-// credential is what is kept of a key: enough to recognise it, and not the
+// credential is the stored form of a key: enough to recognise it, without the
 // key.
 type credential struct {
 	principal *Principal
@@ -29,18 +29,18 @@ type credential struct {
 	verifier  verifier
 }
 
-// digest is the keyed hash of a key. Keys are long random texts, so that a
-// fast hash will do; its own key makes it worthless outside the process.
+// digest is the keyed hash of a key. Keys are long random texts, so a fast hash
+// suffices; the hash key makes it useless outside the process.
 type digest = [sha256.Size]byte
 
-// secrets are what a process draws at random.
+// secrets are random values of a process.
 type secrets struct {
 	digest [sha256.Size]byte // the key of digests
 	salt   [saltBytes]byte   // of verifiers
 }
 
-// process has the secrets of this one. They are drawn once: digests of one key
-// are then the same in each keyring, so that [Keyring.Adopt] can tell.
+// process returns the secrets of this process. They are generated once: equal
+// keys then have equal digests in each keyring, as [Keyring.Adopt] requires.
 var process = sync.OnceValue(func() *secrets {
 	s := new(secrets)
 	rand.Read(s.digest[:]) // never fails
@@ -59,9 +59,9 @@ func sum(key []byte, message string) digest {
 	return digest(mac.Sum(nil))
 }
 
-// NewKeyring reads runtime.auth. With an error among the problems the keyring
-// still has the good keys. Where keys are asked for it is enabled whatever the
-// problems, so that a mistake opens no door.
+// NewKeyring reads runtime.auth. If there are errors among the problems, the
+// keyring has the valid keys. If keys are required, it is enabled despite any
+// problems, so that a mistake never grants access.
 func NewKeyring(pod *spicepod.Pod) (*Keyring, spicepod.Problems) {
 	k := &Keyring{byName: map[string]*credential{}, salt: process().salt[:]}
 	if pod.Runtime.Auth == nil || pod.Runtime.Auth.APIKey == nil || !pod.Runtime.Auth.APIKey.Enabled {
@@ -78,14 +78,15 @@ func NewKeyring(pod *spicepod.Pod) (*Keyring, spicepod.Problems) {
 // Enabled reports whether callers need a key.
 func (k *Keyring) Enabled() bool { return k.required }
 
-// Anonymous is the principal of callers when no keys are needed.
+// Anonymous is the principal of callers if no keys are required.
 func (k *Keyring) Anonymous() *Principal { return &Principal{OnBehalfOf: true, Write: true} }
 
-// Lookup returns who holds a key. A keyring that is not enabled knows none.
+// Lookup returns the principal of a key. A keyring that is not enabled has
+// none.
 func (k *Keyring) Lookup(key string) (*Principal, bool) { return k.LookupFor("", key) }
 
-// LookupFor is Lookup for a user name that a client gives beside the key: one
-// that is a principal's must be that of the key.
+// LookupFor is Lookup with a user name that a client sends with the key: the
+// name of a principal must be that of the key's principal.
 func (k *Keyring) LookupFor(user, key string) (*Principal, bool) {
 	if len(key) > MaxKeyBytes {
 		return nil, false
@@ -100,10 +101,9 @@ func (k *Keyring) LookupFor(user, key string) (*Principal, bool) {
 	return c.principal, true
 }
 
-// find returns the credential that matches, nil for none. It asks every one,
-// also after a match and whatever the user, so that the time it takes tells
-// neither which key matched nor whose name the user is. matches returns 1 or
-// 0.
+// find returns the matching credential, or nil. It compares all of them, also
+// after a match and for any user, so that timing reveals neither the matching
+// key nor whether the user exists. matches returns 1 or 0.
 func (k *Keyring) find(user string, matches func(*credential) int) *credential {
 	_, named := k.byName[user]
 	found := -1
@@ -127,8 +127,8 @@ func (k *Keyring) index() {
 	}
 }
 
-// Current is the principal of one that an earlier keyring knew, for sessions
-// that outlive a reload. It reports false when its key is there no more.
+// Current returns the current principal for one of an earlier keyring, for
+// sessions that outlive a reload. It reports false if the key was removed.
 func (k *Keyring) Current(p *Principal) (*Principal, bool) {
 	if !k.required {
 		return p, p.Name == ""
@@ -140,11 +140,11 @@ func (k *Keyring) Current(p *Principal) (*Principal, bool) {
 	return c.principal, true
 }
 
-// Adopt takes over what belongs to the principals of before. Keys without a
-// name keep their number, and no other key gets it: what is kept for key-1 is
-// never another's. Limiters go on where name, key and limits are the same: a
-// reload forgets neither what was used up nor what runs. It is called before k
-// is shared; old, which may be nil, can be in use.
+// Adopt takes over the state of old's principals. Unnamed keys keep their
+// numbers, which no other key gets: data of key-1 never becomes another key's.
+// Limiters are kept if name, key and limits are unchanged: a reload resets
+// neither used tokens nor running requests. Call it before k is shared; old,
+// which may be nil, can be in use.
 func (k *Keyring) Adopt(old *Keyring) {
 	if old == nil {
 		return
@@ -158,8 +158,8 @@ func (k *Keyring) Adopt(old *Keyring) {
 	}
 }
 
-// number gives keys without a name the numbers that they have had, and new
-// ones to the others.
+// number gives unnamed keys their previous numbers, and new numbers to the
+// others.
 func (k *Keyring) number(old *Keyring) {
 	known := map[digest]string{}
 	for _, c := range old.credentials {
@@ -182,5 +182,5 @@ func (k *Keyring) number(old *Keyring) {
 	k.index()
 }
 
-// numberedName is the name of a key that has none.
+// numberedName is the name of an unnamed key.
 func numberedName(n int) string { return fmt.Sprintf("key-%d", n) }

@@ -11,9 +11,9 @@ import (
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
-// Begin takes a place within the principal's rate and concurrency; end gives
-// it back, once however often it is called. The error is a [*LimitError], and
-// end is nil then.
+// Begin takes a slot within the principal's rate and concurrency; end releases
+// it, and may be called more than once. The error is a [*LimitError]; end is
+// then nil.
 func (p *Principal) Begin() (end func(), err error) {
 	if p.limiter == nil {
 		return func() {}, nil
@@ -21,8 +21,8 @@ func (p *Principal) Begin() (end func(), err error) {
 	return p.limiter.begin(p.Name)
 }
 
-// Enter takes a place within the principal's concurrency alone, for what
-// belongs to a request and is no request of its own. Otherwise it is as Begin.
+// Enter takes a slot within only the principal's concurrency, for work that is
+// part of a request. Otherwise it is like Begin.
 func (p *Principal) Enter() (leave func(), err error) {
 	if p.limiter == nil {
 		return func() {}, nil
@@ -30,23 +30,23 @@ func (p *Principal) Enter() (leave func(), err error) {
 	return p.limiter.enter(p.Name)
 }
 
-// LimitError is a refusal of one request too many.
+// LimitError means that a request exceeds a limit.
 type LimitError struct {
 	Message    string
 	RetryAfter float64 // seconds
 }
 
-// Error is the message.
+// Error returns the message.
 func (e *LimitError) Error() string { return e.Message }
 
-// limiter is a token bucket and a number of places.
+// limiter is a token bucket and a number of slots.
 type limiter struct {
 	limits spicepod.PrincipalLimits
-	bucket *rate.Limiter // nil: any rate
-	places chan struct{} // one element for each request; nil: any number
+	bucket *rate.Limiter // nil: no rate limit
+	places chan struct{} // one element per request; nil: no limit
 }
 
-// newLimiter is nil when nothing is limited.
+// newLimiter returns nil if nothing is limited.
 func newLimiter(limits spicepod.PrincipalLimits) *limiter {
 	l := &limiter{limits: limits}
 	if perSecond := limits.RequestsPerSecond; perSecond > 0 {
@@ -69,7 +69,7 @@ func (l *limiter) same(other *limiter) bool {
 	return l != nil && other != nil && l.limits == other.limits
 }
 
-// begin asks for the place first: a request that finds none costs no token.
+// begin takes the slot first: a request without a slot costs no token.
 func (l *limiter) begin(name string) (end func(), err error) {
 	end, err = l.enter(name)
 	if err == nil && l.bucket != nil && !l.bucket.Allow() {
@@ -79,7 +79,7 @@ func (l *limiter) begin(name string) (end func(), err error) {
 	return end, err
 }
 
-// enter takes a place.
+// enter takes a slot.
 func (l *limiter) enter(name string) (leave func(), err error) {
 	if l.places == nil {
 		return func() {}, nil
@@ -90,14 +90,13 @@ func (l *limiter) enter(name string) (leave func(), err error) {
 	default:
 		return nil, &LimitError{
 			Message:    fmt.Sprintf("principal %q has %d requests running, as many as it may (max_concurrent); try again when one has ended", name, l.limits.MaxConcurrent),
-			RetryAfter: 1, // nobody knows when one will end
+			RetryAfter: 1, // the end of a running request is unknown
 		}
 	}
 }
 
-// tooFast is the refusal of a request without a token. Another request may
-// take a token between the refusal and the look at the bucket, so the time is
-// an estimate and never 0.
+// tooFast is the error for a request without a token. Another request may take
+// a token before the bucket is read, so the time is an estimate and never 0.
 func (l *limiter) tooFast(name string) error {
 	perSecond := l.limits.RequestsPerSecond
 	wait := min(max((1-l.bucket.Tokens())/perSecond, 0.001), maxRetryAfter.Seconds())

@@ -14,12 +14,12 @@ const (
 	mechanismPlus = "SCRAM-SHA-256-PLUS"
 )
 
-// SCRAM is one exchange of SCRAM-SHA-256 (RFC 5802, RFC 7677) on the server's
-// side, as the PostgreSQL protocol has it: two messages of the client, each
-// with its answer. Every fault is [ErrDenied] and ends the exchange.
+// SCRAM is the server side of one SCRAM-SHA-256 exchange (RFC 5802, RFC 7677)
+// in the PostgreSQL protocol: two messages of the client, each with a response.
+// Every failure is [ErrDenied] and ends the exchange.
 //
-// All keys have one salt, so that the proof of a client that knows a key and
-// no principal's name can be tried against each.
+// All keys share one salt, so that the proof of a client that names no
+// principal can be checked against each key.
 type SCRAM struct {
 	keys    *Keyring
 	user    string
@@ -27,7 +27,7 @@ type SCRAM struct {
 	nonce   string // the server's part
 	step    step
 
-	// Of the first messages, for the last.
+	// From the first messages, for the last one.
 	first  clientFirst
 	answer string
 }
@@ -41,15 +41,15 @@ const (
 )
 
 // SCRAM begins an exchange for the user name of the startup message; as in
-// PostgreSQL, the one inside the client's first message does not count.
-// channel is the data of tls-server-end-point (RFC 5929), nil without TLS.
+// PostgreSQL, the name in the client's first message is ignored. channel is the
+// data of tls-server-end-point (RFC 5929), nil without TLS.
 func (k *Keyring) SCRAM(user string, channel []byte) *SCRAM {
 	nonce := make([]byte, nonceBytes)
 	rand.Read(nonce) // never fails
 	return &SCRAM{keys: k, user: user, channel: slices.Clone(channel), nonce: base64.StdEncoding.EncodeToString(nonce)}
 }
 
-// Mechanisms are the names of SASL that the server offers, best first.
+// Mechanisms are the offered SASL mechanisms, best first.
 func (s *SCRAM) Mechanisms() []string {
 	if len(s.channel) == 0 {
 		return []string{mechanism}
@@ -58,7 +58,7 @@ func (s *SCRAM) Mechanisms() []string {
 }
 
 // First answers the client's first message with the nonce, the salt and the
-// iteration count. mechanism is the one that the client chose.
+// iteration count. mechanism is the client's choice.
 func (s *SCRAM) First(mechanism string, message []byte) (answer []byte, err error) {
 	first, ok := parseFirst(message)
 	if s.step != stepFirst || !ok || !s.admits(mechanism, first.binding) {
@@ -70,9 +70,9 @@ func (s *SCRAM) First(mechanism string, message []byte) (answer []byte, err erro
 	return []byte(s.answer), nil
 }
 
-// admits reports whether the client's word about channel binding goes with the
-// mechanism (RFC 5802, 6). A "y" says that the server did not offer it; when
-// it did, somebody between the two took the offer away.
+// admits reports whether the client's channel binding flag matches the
+// mechanism (RFC 5802, 6). "y" means that the client saw no offer of channel
+// binding; if there was one, an attacker removed it.
 func (s *SCRAM) admits(chosen, binding string) bool {
 	offered := len(s.channel) > 0
 	switch binding {
@@ -86,7 +86,7 @@ func (s *SCRAM) admits(chosen, binding string) bool {
 	return false
 }
 
-// Final answers the client's last message and returns who it is.
+// Final answers the client's last message and returns the principal.
 func (s *SCRAM) Final(message []byte) (answer []byte, p *Principal, err error) {
 	final, ok := parseFinal(message)
 	ok = ok && s.step == stepFinal && final.binding == s.boundTo() && final.nonce == s.first.nonce+s.nonce
@@ -103,8 +103,8 @@ func (s *SCRAM) Final(message []byte) (answer []byte, p *Principal, err error) {
 	return []byte("v=" + base64.StdEncoding.EncodeToString(signature[:])), c.principal, nil
 }
 
-// boundTo is what the client must have signed of the channel: its own header,
-// so that nobody can have changed it, and with binding the server's
+// boundTo is the channel data that the client must have signed: its header,
+// which proves that it is unmodified, and with binding the server's
 // certificate.
 func (s *SCRAM) boundTo() string {
 	bound := []byte(s.first.header)

@@ -13,9 +13,8 @@ type clientFirst struct {
 	nonce   string
 }
 
-// parseFirst reads a client-first-message. An identity to act for (authzid)
-// and mandatory extensions are refused, other extensions are ignored, as in
-// PostgreSQL.
+// parseFirst parses a client-first-message. As in PostgreSQL, an authzid and
+// mandatory extensions are refused, and other extensions are ignored.
 func parseFirst(message []byte) (clientFirst, bool) {
 	if len(message) > maxMessage {
 		return clientFirst{}, false
@@ -36,21 +35,21 @@ func validName(name string) bool {
 	return !strings.Contains(strings.NewReplacer("=2C", "", "=3D", "").Replace(name), "=")
 }
 
-// validNonce reports whether a nonce is one or more printable characters
-// of ASCII without space and comma.
+// validNonce reports whether a nonce has one or more printable ASCII
+// characters, except space and comma.
 func validNonce(nonce string) bool {
 	return nonce != "" && !strings.ContainsFunc(nonce, func(c rune) bool { return c <= ' ' || c > '~' || c == ',' })
 }
 
 // clientFinal is the client's last message (RFC 5802, 7).
 type clientFinal struct {
-	binding      string // base64, as it came
+	binding      string // base64, as received
 	nonce        string
 	withoutProof string // the message up to the proof
 	proof        digest
 }
 
-// parseFinal reads a client-final-message. The proof is its last attribute;
+// parseFinal parses a client-final-message. The proof is the last attribute;
 // extensions before it are ignored.
 func parseFinal(message []byte) (clientFinal, bool) {
 	text := string(message)
