@@ -27,7 +27,7 @@ type vectorizer interface {
 type ggufModel struct {
 	identity
 	dimensions int
-	turn       chan vectorizer // holds the vectorizer while nobody uses it; closed with it
+	turn       chan vectorizer // holds the vectorizer while it is not in use; closed with it
 }
 
 func openFile(e *entry) (Model, *spicepod.Problem) {

@@ -17,12 +17,12 @@ const (
 	hashMostDimensions  = 4096
 )
 
-// Hashing marks a model whose vectors are folded from search.Features: whoever
-// keeps an index of those features can compare them as they are, at a better
-// quality than the folded vectors give.
+// Hashing marks a model whose vectors are folded from search.Features: an index
+// of those features can compare them directly, which is more accurate than the
+// folded vectors.
 type Hashing interface {
 	Model
-	// FoldsFeatures does nothing; it tells these models from all others.
+	// FoldsFeatures does nothing; it marks these models.
 	FoldsFeatures()
 }
 
@@ -66,13 +66,12 @@ func (m *hashModel) Embed(ctx context.Context, texts []string) ([][]float32, err
 	return vectors, nil
 }
 
-// fold is the hashing trick with signs (Weinberger et al., "Feature Hashing
-// for Large Scale Multitask Learning", ICML 2009): every feature adds its
-// weight to one dimension with a sign of its own, so that features that share
-// a dimension cancel out on average. The signed square root of each sum keeps
-// a word that a text repeats from drowning the others (Perronnin et al.,
-// "Improving the Fisher Kernel for Large-Scale Image Classification", ECCV
-// 2010).
+// fold is the hashing trick with signs (Weinberger et al., "Feature Hashing for
+// Large Scale Multitask Learning", ICML 2009): every feature adds a signed
+// weight to one dimension, so that features that share a dimension cancel out
+// on average. The signed square root of each sum limits the effect of repeated
+// words (Perronnin et al., "Improving the Fisher Kernel for Large-Scale Image
+// Classification", ECCV 2010).
 func (m *hashModel) fold(text string) []float32 {
 	sums := make([]float64, m.dimensions)
 	for _, f := range search.Features(text) {
@@ -102,7 +101,7 @@ func mix(hash uint32) uint64 {
 func unit(sums []float64) []float32 {
 	squares := 0.0
 	for _, x := range sums {
-		squares += float64(x * x) // the conversion keeps a fused multiply-add from changing the last bit
+		squares += float64(x * x) // the conversion prevents a fused multiply-add, which would change the last bit
 	}
 	vector := make([]float32, len(sums))
 	if squares == 0 {

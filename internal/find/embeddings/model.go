@@ -2,33 +2,33 @@ package embeddings
 
 import "context"
 
-// Model turns texts into vectors. It is safe for concurrent use.
+// Model embeds texts as vectors. It is safe for concurrent use.
 type Model interface {
 	// Name is the model's name in the Spicepod.
 	Name() string
-	// Fingerprint tells vectors apart that cannot be compared: it is equal for
-	// models of the same source, endpoint and dimensions. It holds no secret.
+	// Fingerprint identifies comparable vectors: it is equal for models with
+	// the same source, endpoint and dimensions. It contains no secret.
 	Fingerprint() string
-	// Dimensions is the length of every vector; 0 while it is not known, which
+	// Dimensions is the length of every vector; 0 while it is unknown, which
 	// may last until the first call.
 	Dimensions() int
 	// Embed returns one vector per text, in the order of the texts. The vectors
-	// are finite and of one length, not normalised, and the caller's to keep.
-	// No texts give no vectors and ask nobody. An error is a *Error, or wraps
-	// the cause of ctx.
+	// are finite and of equal length, not normalised, and owned by the caller.
+	// Without texts it sends no request. An error is a *Error, or wraps the
+	// cause of ctx.
 	Embed(ctx context.Context, texts []string) ([][]float32, error)
 }
 
-// Counter is a Model that knows what a call cost.
+// Counter is a Model that reports the tokens of a call.
 type Counter interface {
 	Model
-	// EmbedCounted is Embed with the tokens that the provider counted, or
-	// EstimateUsage where it reports none.
+	// EmbedCounted is Embed with the provider's token count, or EstimateUsage
+	// if it reports none.
 	EmbedCounted(ctx context.Context, texts []string) ([][]float32, Usage, error)
 }
 
-// Usage is how many tokens a call took. An embedding has no other tokens than
-// those of its texts, so the two are mostly equal.
+// Usage is the number of tokens of a call. An embedding has only input tokens,
+// so the two are usually equal.
 type Usage struct {
 	PromptTokens int `json:"prompt_tokens"`
 	TotalTokens  int `json:"total_tokens"`
@@ -38,8 +38,8 @@ func (u Usage) plus(other Usage) Usage {
 	return Usage{u.PromptTokens + other.PromptTokens, u.TotalTokens + other.TotalTokens}
 }
 
-// EmbedCounted embeds texts with any model: with its own count where it is a
-// Counter, else with EstimateUsage.
+// EmbedCounted embeds texts with any model, with the count of a Counter, or
+// else EstimateUsage.
 func EmbedCounted(ctx context.Context, m Model, texts []string) ([][]float32, Usage, error) {
 	if c, ok := m.(Counter); ok {
 		return c.EmbedCounted(ctx, texts)
@@ -54,8 +54,8 @@ func EmbedCounted(ctx context.Context, m Model, texts []string) ([][]float32, Us
 // bytesPerToken is the usual length of a token in English.
 const bytesPerToken = 4
 
-// EstimateUsage stands in for a count that nobody reports: one token for every
-// four bytes of UTF-8, rounded up for each text. Real tokenizers differ.
+// EstimateUsage estimates an unreported count: one token for every four bytes
+// of UTF-8, rounded up for each text. Real tokenizers differ.
 func EstimateUsage(texts []string) Usage {
 	tokens := 0
 	for _, text := range texts {

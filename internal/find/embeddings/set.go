@@ -11,15 +11,15 @@ import (
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
-// Why a Set gives no model, for errors.Is.
+// Reasons why a Set returns no model, for errors.Is.
 var (
-	// ErrNoModel says that none is declared.
+	// ErrNoModel means that no model is declared.
 	ErrNoModel = errors.New("no embedding model is declared")
-	// ErrSeveralModels says that one out of several must be named.
+	// ErrSeveralModels means that one of several must be named.
 	ErrSeveralModels = errors.New("several embedding models are declared")
-	// ErrUnknownModel says that none has the name.
+	// ErrUnknownModel means that no model has the name.
 	ErrUnknownModel = errors.New("no such embedding model")
-	// ErrNotLoaded says that the model is declared but could not be opened.
+	// ErrNotLoaded means that the model is declared but could not be opened.
 	ErrNotLoaded = errors.New("embedding model was not loaded")
 )
 
@@ -32,15 +32,15 @@ type refusal struct {
 func (r *refusal) Error() string { return r.message }
 func (r *refusal) Unwrap() error { return r.reason }
 
-// Set is the embedding models of one Spicepod. It is safe for concurrent use
+// Set holds the embedding models of one Spicepod. It is safe for concurrent use
 // until Close; the zero value is empty.
 type Set struct {
-	names  []string         // all that are declared, sorted
-	models map[string]Model // those that could be opened
+	names  []string         // all declared models, sorted
+	models map[string]Model // the loaded models
 }
 
-// NewSet opens every entry of pod.Embeddings. A problem is one that keeps its
-// model from being served, and only that one.
+// NewSet opens every entry of pod.Embeddings. A problem keeps only the affected
+// model from being served.
 func NewSet(pod *spicepod.Pod, o Options) (*Set, spicepod.Problems) {
 	s := &Set{models: map[string]Model{}}
 	var problems spicepod.Problems
@@ -60,7 +60,7 @@ func NewSet(pod *spicepod.Pod, o Options) (*Set, spicepod.Problems) {
 // Names returns the names of all declared models, sorted, as a fresh slice.
 func (s *Set) Names() []string { return slices.Clone(s.names) }
 
-// Model returns the model of that name. An error wraps ErrUnknownModel or
+// Model returns the named model. An error wraps ErrUnknownModel or
 // ErrNotLoaded.
 func (s *Set) Model(name string) (Model, error) {
 	if m, ok := s.models[name]; ok {
@@ -76,13 +76,12 @@ func (s *Set) Model(name string) (Model, error) {
 	return nil, &refusal{ErrUnknownModel, message}
 }
 
-// Remedy is the entry of `embeddings:` that needs no provider and no network.
+// Remedy is an entry of `embeddings:` that needs no provider and no network.
 const Remedy = `- {name: local, from: "builtin:hash"}`
 
-// Resolve returns the model that searches tools: the one that
-// tool_embedding_model names or, when named is empty, the only one there is.
-// An error wraps one of ErrNoModel, ErrSeveralModels, ErrUnknownModel and
-// ErrNotLoaded.
+// Resolve returns the model for tool search: the one in tool_embedding_model
+// or, if named is empty, the only one. An error wraps ErrNoModel,
+// ErrSeveralModels, ErrUnknownModel or ErrNotLoaded.
 func (s *Set) Resolve(named string) (Model, error) {
 	switch {
 	case named != "" && !slices.Contains(s.names, named):
@@ -105,7 +104,7 @@ func (s *Set) Resolve(named string) (Model, error) {
 		"Check earlier embedding model errors and verify the `embeddings` configuration", named)}
 }
 
-// Close frees what models hold outside of Go. It waits for calls that run.
+// Close frees the resources of models outside Go. It waits for running calls.
 func (s *Set) Close() error {
 	var errs []error
 	for _, name := range s.names {

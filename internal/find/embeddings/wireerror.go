@@ -14,13 +14,13 @@ type WireError struct {
 	Status  int
 	Message string
 	Type    string // invalid_request_error, rate_limit_error or server_error
-	Param   string // the field of the request that is wrong; "" for none
-	Code    string // such as model_not_found; "" for none
+	Param   string // the invalid field of the request, or ""
+	Code    string // such as model_not_found, or ""
 }
 
 var _ json.Marshaler = (*WireError)(nil)
 
-// Error is the message.
+// Error returns the message.
 func (e *WireError) Error() string { return e.Message }
 
 // MarshalJSON writes the body; an empty Param or Code is null.
@@ -50,17 +50,17 @@ const (
 	typeServer    = "server_error"
 )
 
-// StatusClientClosed is the status of a request whose client has gone. It has
-// no standard number; this is nginx's.
+// StatusClientClosed is the status of a request whose client has disconnected.
+// It has no standard number; this is nginx's.
 const StatusClientClosed = 499
 
 func invalid(param, format string, args ...any) *WireError {
 	return &WireError{Status: http.StatusBadRequest, Message: fmt.Sprintf(format, args...), Type: typeInvalid, Param: param}
 }
 
-// AsWireError says how a client of POST /v1/embeddings is told of an error of
-// this package; nil for nil. What a provider refuses about the texts is the
-// client's fault; what it refuses about our key is not.
+// AsWireError converts an error of this package for a client of POST
+// /v1/embeddings; nil for nil. If a provider rejects the texts, the client is
+// at fault; if it rejects the runtime's key, the client is not.
 func AsWireError(err error) *WireError {
 	var wire *WireError
 	var failed *Error
