@@ -10,16 +10,16 @@ import (
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
-// provider is what can stand before the colon of `from:`.
+// provider is a provider in `from:`, before the colon.
 type provider struct {
 	name      string
 	example   string
 	endpoint  string           // without params.endpoint
-	routes    []string         // that an endpoint must not end in
-	key       string           // the param that a provider's own endpoint needs
-	params    []spicepod.Param // beside those of every model
-	prefix    string           // of params that are sent along
-	responses bool             // it has the Responses API too, and with it a search of its own
+	routes    []string         // suffixes that an endpoint must not have
+	key       string           // the param that the provider's default endpoint requires
+	params    []spicepod.Param // in addition to those of every model
+	prefix    string           // of params that are sent to the provider
+	responses bool             // it also has the Responses API, and so a search
 	overrides []override
 	open      func(*entry, *settings) chat.Provider
 }
@@ -58,7 +58,7 @@ func (p provider) known() []spicepod.Param {
 	return list
 }
 
-// open reads an entry. A problem keeps it from being served.
+// open parses an entry. A problem keeps it from being served.
 func (e *entry) open() (*settings, *spicepod.Problem) {
 	all := providers()
 	served := spicepod.Providers{
@@ -82,8 +82,8 @@ func (e *entry) open() (*settings, *spicepod.Problem) {
 	return s, e.Fault()
 }
 
-// compatible returns what to write for providers whose servers speak OpenAI's
-// form too.
+// compatible returns the `from:` of other providers with OpenAI-compatible
+// servers.
 func compatible() map[string]string {
 	advice := map[string]string{}
 	for name, url := range map[string]string{
@@ -100,7 +100,8 @@ func compatible() map[string]string {
 	return advice
 }
 
-// provider connects. Nothing is sent before the first chat.
+// provider creates the client of the provider. Nothing is sent before the first
+// chat.
 func (e *entry) provider(s *settings) chat.Provider {
 	p := e.kind.open(e, s)
 	if s.xml {

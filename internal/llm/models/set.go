@@ -15,15 +15,15 @@ import (
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
-// Options are what models share.
+// Options are shared by all models.
 type Options struct {
-	Registry   *registry.Registry // where tools are called
+	Registry   *registry.Registry // calls the tools
 	Catalog    *registry.Catalog  // the tools of the generation
-	Embeddings *embeddings.Set    // nil is none
+	Embeddings *embeddings.Set    // nil means none
 	HTTP       *http.Client       // nil: that of package upstream
 	Log        *slog.Logger       // nil: discarded
-	Memory     *toolloop.Memory   // of turns that wait for clients' tools; nil: none
-	Done       func(Call)         // if set, is told of each chat at its end
+	Memory     *toolloop.Memory   // of turns that wait for clients' tools; nil means none
+	Done       func(Call)         // if set, called at the end of each chat
 }
 
 // Set is the models of one generation. It is immutable and safe for concurrent
@@ -33,9 +33,9 @@ type Set struct {
 	byName map[string]*Model
 }
 
-// NewSet opens every entry of pod.Models. A problem that is no warning keeps
-// its model from being served, and only that one. Models that are declared as
-// in prev, which may be nil, go on with their connections.
+// NewSet opens every entry of pod.Models. A problem that is not a warning keeps
+// only the affected model from being served. Models with an unchanged
+// declaration in prev, which may be nil, keep their connections.
 func NewSet(pod *spicepod.Pod, prev *Set, o Options) (*Set, spicepod.Problems) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -56,7 +56,7 @@ func NewSet(pod *spicepod.Pod, prev *Set, o Options) (*Set, spicepod.Problems) {
 	return s, b.problems
 }
 
-// builder makes the models of a set.
+// builder builds the models of a set.
 type builder struct {
 	pod       *spicepod.Pod
 	prev      *Set
@@ -66,8 +66,7 @@ type builder struct {
 	problems  spicepod.Problems
 }
 
-// model opens an entry. One that cannot be opened is a model as well, for
-// those who ask why.
+// model opens an entry. If that fails, the model has the reason.
 func (b *builder) model(i int) *Model {
 	declared := b.pod.Models[i]
 	e := &entry{declared: declared, http: b.opts.HTTP, Entry: spicepod.Entry{
@@ -116,7 +115,7 @@ func (b *builder) load(m *Model, e *entry) *spicepod.Problem {
 	return nil
 }
 
-// refused is why a model with `tools: search_registry` cannot have it.
+// refused is the problem of a model that cannot have `tools: search_registry`.
 func (e *entry) refused(err error) *spicepod.Problem {
 	hint := ""
 	if errors.As(err, new(reservedError)) {
@@ -128,7 +127,7 @@ func (e *entry) refused(err error) *spicepod.Problem {
 	return e.Problem(e.at("tools"), hint, "%s", err)
 }
 
-// at is the path of a param; `tools` may be written by its older name.
+// at is the path of a param; `tools` may be declared by its older name.
 func (e *entry) at(param string) string {
 	if param == "tools" {
 		param = e.toolsKey()
@@ -136,8 +135,8 @@ func (e *entry) at(param string) string {
 	return spicepod.ParamPath(param)
 }
 
-// connect takes over the provider of the model before, if nothing that it
-// depends on has changed, and with it its connections.
+// connect takes over the provider of the previous model, with its connections,
+// if nothing that it depends on has changed.
 func (m *Model) connect(e *entry, last *Model) {
 	m.fingerprint = spicepod.Fingerprint([]any{e.declared.Name, e.declared.From, e.Params})
 	if last != nil && last.provider != nil && last.fingerprint == m.fingerprint && last.opts.HTTP == m.opts.HTTP {
@@ -147,7 +146,7 @@ func (m *Model) connect(e *entry, last *Model) {
 	m.provider = e.provider(m.settings)
 }
 
-// tell logs what was decided, unless the generation before decided the same.
+// tell logs the plan, unless the previous generation had the same one.
 func (b *builder) tell(m *Model, p *plan) {
 	log := b.opts.Log.With("model", m.info.Name)
 	if last := b.prev.get(m.info.Name); last == nil || last.info.Mode != m.info.Mode || last.info.Reason != m.info.Reason {
@@ -165,9 +164,9 @@ func (s *Set) get(name string) *Model {
 	return s.byName[name]
 }
 
-// Model returns the model of that name. An error is a [*chat.Error] with
-// [chat.CodeNotFound], which tells the nearest name, or
-// [chat.CodeUnavailable], which tells why the model was not loaded.
+// Model returns the named model. An error is a [*chat.Error] with
+// [chat.CodeNotFound] and the nearest name, or with [chat.CodeUnavailable] and
+// the reason why the model was not loaded.
 func (s *Set) Model(name string) (*Model, error) {
 	if m := s.get(name); m != nil {
 		return m, m.unavailable()
@@ -179,7 +178,7 @@ func (s *Set) Model(name string) (*Model, error) {
 	return nil, &chat.Error{Code: chat.CodeNotFound, Param: "model", Message: message}
 }
 
-// maxName bounds how much of a made-up name an error shows.
+// maxName limits the length of an unknown name in an error.
 const maxName = 100
 
 func (s *Set) names() []string {
@@ -190,8 +189,8 @@ func (s *Set) names() []string {
 	return names
 }
 
-// All returns the models in the order of declaration, with those that were not
-// loaded.
+// All returns the models in the order of declaration, including those that were
+// not loaded.
 func (s *Set) All() []*Model {
 	if s == nil {
 		return nil
@@ -199,7 +198,7 @@ func (s *Set) All() []*Model {
 	return append([]*Model(nil), s.models...)
 }
 
-// Infos returns what is known of the models, in the order of declaration.
+// Infos describes the models, in the order of declaration.
 func (s *Set) Infos() []Info {
 	infos := make([]Info, 0, len(s.All()))
 	for _, m := range s.All() {

@@ -13,15 +13,15 @@ import (
 	"github.com/spiced-sql/spiced/internal/llm/upstream"
 )
 
-// settings are the params of a model, read.
+// settings are the parsed params of a model.
 type settings struct {
 	system    string
 	wish      wish
 	limits    toolloop.Limits
 	xml       bool
-	responses bool // speak POST /v1/responses
-	cache     bool // of prompts, where it must be asked for
-	thinking  bool // with a budget of tokens
+	responses bool // use POST /v1/responses
+	cache     bool // cache prompts, where it must be requested
+	thinking  bool // with a token budget
 	defaults  map[string]json.RawMessage
 
 	endpoint      *url.URL
@@ -29,7 +29,7 @@ type settings struct {
 	retries       int
 }
 
-// settings reads everything; faults are added to e.Problems.
+// settings parses all params; faults are added to e.Problems.
 func (e *entry) settings() *settings {
 	s := &settings{
 		system: e.Text("system_prompt"), wish: e.wish(), limits: e.limits(),
@@ -51,7 +51,7 @@ func (e *entry) settings() *settings {
 	return s
 }
 
-// headers refuses early what no header may hold.
+// headers rejects values that no header may have.
 func (e *entry) headers() {
 	for _, p := range e.kind.params {
 		if p.Secret {
@@ -60,7 +60,7 @@ func (e *entry) headers() {
 	}
 }
 
-// form reads what only the provider's form has.
+// form parses the params that only the provider's form has.
 func (e *entry) form(s *settings) {
 	asked := e.Word("responses_api", "disabled", "enabled") == "enabled"
 	if e.Params.Has("responses_api") && !asked && s.wish.native {
@@ -69,7 +69,7 @@ func (e *entry) form(s *settings) {
 	s.responses = e.kind.responses && (asked || s.wish.native)
 	s.defaults = e.overridden(s.responses)
 	s.thinking = thinks(s.defaults[paramThinking])
-	if e.kind.name != "openai" { // others have no keys for what they cache
+	if e.kind.name != "openai" { // others have no cache keys
 		return
 	}
 	for _, key := range []string{"prompt_cache_key", "prompt_cache_retention"} {
@@ -79,8 +79,7 @@ func (e *entry) form(s *settings) {
 	}
 }
 
-// wish reads what the model declares of its tools. `tools` wins over its older
-// name.
+// wish parses the declared tools. `tools` takes precedence over the older name.
 func (e *entry) wish() wish {
 	key := e.toolsKey()
 	return wish{
@@ -107,8 +106,8 @@ func (e *entry) limits() toolloop.Limits {
 	}
 }
 
-// rounds reads tool_recursion_limit; 0 means that no call is made. The text of
-// its error is Spice's.
+// rounds parses tool_recursion_limit; 0 means that no call is made. The text of
+// the error is Spice's.
 func (e *entry) rounds() int {
 	const key = "tool_recursion_limit"
 	if !e.Params.Has(key) {
@@ -120,7 +119,7 @@ func (e *entry) rounds() int {
 	}
 	if err != nil {
 		var syntax *strconv.NumError
-		if errors.As(err, &syntax) { // its text repeats the value, which may be a secret
+		if errors.As(err, &syntax) { // the error text repeats the value, which may be a secret
 			err = syntax.Err
 		}
 		e.FailParam(key, "write a whole number such as 10", "Invalid value specified for `params.recursion_depth`: %v. Error: %v", e.Params[key], err)
@@ -131,7 +130,7 @@ func (e *entry) rounds() int {
 	return n
 }
 
-// patterns refuses a wrong pattern of datasets.
+// patterns rejects invalid patterns of datasets.
 func (e *entry) patterns() {
 	for i, p := range e.declared.Datasets {
 		if !validPattern(p) {
@@ -140,7 +139,7 @@ func (e *entry) patterns() {
 	}
 }
 
-// unmatched are the patterns of datasets that match none.
+// unmatched are the patterns that match no dataset.
 func (e *entry) unmatched(names []string) []int {
 	var list []int
 	for i, p := range e.declared.Datasets {
