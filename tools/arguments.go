@@ -8,10 +8,10 @@ import (
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 )
 
-// Parse reads the arguments of a call as they arrive and returns them with
-// notices of what was not as it should be. Nothing, null and empty text are no
-// arguments; text that holds a JSON object is read as that object, and so is
-// one in a Markdown code fence. Of equal names the last one wins.
+// Parse decodes the arguments of a call and returns them with notices of the
+// corrections. Nothing, null and empty text mean no arguments; text that holds
+// a JSON object is decoded as that object, also in a Markdown code fence. Of
+// equal names the last one applies.
 //
 // Anything else is [CodeInvalidArguments], and [CodeLimit] over [MaxArguments]
 // bytes or [MaxDepth].
@@ -21,7 +21,7 @@ func Parse(raw json.RawMessage) (map[string]any, []string, *Error) {
 	}
 	var notices []string
 	text := string(raw)
-	for range 3 { // an object, text of it, and text of that
+	for range 3 { // an object, a string with one, and a string with that string
 		bare, fenced := unfence(text)
 		if bare == "" {
 			return map[string]any{}, notices, nil
@@ -57,7 +57,7 @@ func notObject(message string) *Error {
 	return NewError(CodeInvalidArguments, message, `arguments are one JSON object, such as {"name": "value"}`)
 }
 
-// unfence takes text out of a Markdown code fence around all of it.
+// unfence removes a Markdown code fence around the whole text.
 func unfence(text string) (bare string, fenced bool) {
 	text = strings.TrimSpace(text)
 	inner, opened := strings.CutPrefix(text, "```")

@@ -18,21 +18,21 @@ import (
 )
 
 const (
-	maxFindings = 10_000 // looked at before the first faults are chosen
+	maxFindings = 10_000 // examined before the first faults are selected
 	maxShown    = 10     // alternatives named in a message
 	maxClip     = 60     // characters of a value shown in a message
 )
 
-// finding is a fault with what a message that joins several needs to know.
+// finding is a fault with the data for joining several messages.
 type finding struct {
 	Fault
-	want []string // of the keyword type: the types allowed
+	want []string // for the keyword type: the allowed types
 }
 
-// Check returns what is wrong with a value, decoded with
-// [json.Decoder.UseNumber]: nil when it is valid, else up to [MaxFaults]
-// faults, sorted by path. A value beyond [MaxDepth] and one whose check would
-// take too long are faults too.
+// Check returns the faults of a value decoded with [json.Decoder.UseNumber]:
+// nil if it is valid, else up to [MaxFaults] faults, sorted by path. A value
+// deeper than [MaxDepth], or one that would take too long to check, is a fault
+// too.
 func (s *Schema) Check(value any) []Fault {
 	if s.quick.accepts(value) {
 		return nil
@@ -68,7 +68,7 @@ func (s *Schema) check(value any) []finding {
 		return nil
 	}
 	var invalid *jsonschema.ValidationError
-	if !errors.As(err, &invalid) { // the library returns no other
+	if !errors.As(err, &invalid) { // the library returns no other type
 		return []finding{{Fault: Fault{Message: err.Error()}}}
 	}
 	return s.findings(invalid)
@@ -125,7 +125,7 @@ func (s *Schema) findings(e *jsonschema.ValidationError) []finding {
 	return found
 }
 
-// missing makes a fault of every property that ought to be there.
+// missing returns a fault for each missing property.
 func (s *Schema) missing(e *jsonschema.ValidationError, keyword string, names []string, because string) []finding {
 	node := s.nodes[e.SchemaURL]
 	var found []finding
@@ -144,7 +144,7 @@ func (s *Schema) missing(e *jsonschema.ValidationError, keyword string, names []
 	return found
 }
 
-// unknown makes a fault of every property that ought not to be there.
+// unknown returns a fault for each unknown property.
 func (s *Schema) unknown(e *jsonschema.ValidationError, names []string) []finding {
 	var known []string
 	if node := s.nodes[e.SchemaURL]; node != nil {
@@ -162,7 +162,8 @@ func (s *Schema) unknown(e *jsonschema.ValidationError, names []string) []findin
 	return found
 }
 
-// suggestion says which of the known names was meant, or which there are.
+// suggestion names the known name that was probably meant, or lists the known
+// names.
 func suggestion(name string, known []string) string {
 	if len(known) == 0 {
 		return "; it takes none"
@@ -183,8 +184,8 @@ func suggestion(name string, known []string) string {
 }
 
 // akin reports whether one name is a longer or shorter form of the other, such
-// as latitude of lat1: they share three letters or more, which are all of the
-// letters of one.
+// as latitude and lat1: without digits at the end, one is a prefix or suffix of
+// the other and has at least three letters.
 func akin(a, b string) bool {
 	trim := func(s string) string { return strings.TrimRight(plainName(s), "0123456789") }
 	a, b = trim(a), trim(b)
@@ -194,8 +195,8 @@ func akin(a, b string) bool {
 	return len(a) >= 3 && (strings.HasPrefix(b, a) || strings.HasSuffix(b, a))
 }
 
-// noneFits explains that no branch of anyOf or oneOf accepts a value. The
-// branch that was most likely meant speaks alone.
+// noneFits explains why no branch of anyOf or oneOf accepts a value. If one
+// branch was probably meant, only its faults are reported.
 func (s *Schema) noneFits(e *jsonschema.ValidationError, keyword string) []finding {
 	here := pointer(e.InstanceLocation)
 	var branches [][]finding
@@ -209,7 +210,7 @@ func (s *Schema) noneFits(e *jsonschema.ValidationError, keyword string) []findi
 		}
 		branches = append(branches, found)
 	}
-	if len(branches) > 1 { // a kind: "point" that differs says which one was not meant
+	if len(branches) > 1 { // a different constant, as in kind: "point", rules out a branch
 		meant := slices.DeleteFunc(slices.Clone(branches), func(found []finding) bool {
 			return slices.ContainsFunc(found, func(f finding) bool { return f.Keyword == "const" || f.Keyword == "enum" })
 		})
@@ -235,7 +236,7 @@ func (s *Schema) noneFits(e *jsonschema.ValidationError, keyword string) []findi
 	return []finding{{Fault: fault}}
 }
 
-// complaint says what is wrong with a value and what would be right.
+// complaint describes what is wrong with a value and what would be right.
 func complaint(k jsonschema.ErrorKind) string {
 	switch k := k.(type) {
 	case *kind.Enum:
@@ -313,7 +314,7 @@ func pointer(location []string) string {
 	return path.String()
 }
 
-// phrases names types, the way they follow "is needed".
+// phrases names types in the form that precedes "is needed".
 func phrases(types []string) string {
 	var words []string
 	for _, t := range types {
@@ -358,7 +359,7 @@ func typeName(value any) string {
 	return "number"
 }
 
-// alternatives shows the first of several values.
+// alternatives lists the first few values.
 func alternatives(values []any, separator string) string {
 	var shown []string
 	for _, v := range values[:min(len(values), maxShown)] {

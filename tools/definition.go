@@ -15,31 +15,31 @@ import (
 	"github.com/google/uuid"
 )
 
-// SchemaVersion is the version of the shapes of [Definition] and [Result] and
-// of the requests that lead to them.
+// SchemaVersion is the version of the schemas of [Definition], [Result] and the
+// requests for them.
 const SchemaVersion = "0.1.0"
 
-// Where tools come from. A tool of an MCP server has "mcp:" and the server's
-// name.
+// Sources of tools. The source of an MCP server's tool is "mcp:" and the
+// server's name.
 const (
-	SourceBuiltin  = "builtin"  // brought by the runtime
+	SourceBuiltin  = "builtin"  // part of the runtime
 	SourceFunction = "function" // a declared function
 )
 
-// OwnerRuntime owns what no agent does.
+// OwnerRuntime owns what no agent owns.
 const OwnerRuntime = "runtime"
 
-// DefaultVersion is the version of a tool that declares none.
+// DefaultVersion is the version of a tool without a declared one.
 const DefaultVersion = "0.1.0"
 
-// Limits on a definition.
+// Limits of a definition.
 const (
 	MaxName        = 64
 	MaxDescription = 64 << 10
 	MaxSchema      = 1 << 20
 )
 
-// Definition describes a tool to those who choose and call it.
+// Definition describes a tool to those who select and call it.
 type Definition struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description"`
@@ -54,48 +54,50 @@ type Definition struct {
 	UID           string      `json:"uid"`      // UUID version 5 (RFC 9562) of the name
 	Checksum      string      `json:"checksum"` // 16 hex digits over the definition and the implementation
 	Annotations   Annotations `json:"annotations"`
-	// Cacheable says that equal arguments give equal results as long as the
-	// checksum stays.
+	// Cacheable means that equal arguments give equal results while the
+	// checksum is unchanged.
 	Cacheable bool    `json:"cacheable,omitempty"`
 	Limits    *Limits `json:"limits,omitempty"`
-	// Dispatch and Parallel say when a chat starts a call of the tool.
+	// Dispatch and Parallel control when a chat starts a call of the tool.
 	Dispatch Dispatch `json:"dispatch,omitempty"` // "": early
-	Parallel *bool    `json:"parallel,omitempty"` // false: one call of it after the other; nil: true
+	Parallel *bool    `json:"parallel,omitempty"` // false: calls run one at a time; nil: true
 
-	// Datasets are patterns of what the tool's statements may read, and tools
-	// that these call; nil is everything.
+	// Datasets are patterns of the datasets that the tool's statements, and
+	// tools that they call, may read; nil means all.
 	Datasets []string `json:"-"`
-	// Implementation is a checksum of what runs; it goes into Checksum.
+	// Implementation is a checksum of the implementation; it is part of
+	// Checksum.
 	Implementation string `json:"-"`
-	// Declared is where the definition stands, for messages: file:line, or
+	// Declared is the position of the definition, for messages: file:line, or
 	// "built in".
 	Declared string `json:"-"`
 }
 
-// Dispatch says when a chat starts a call that a model asks for.
+// Dispatch is when a chat starts a call that a model requests.
 type Dispatch string
 
-// The kinds of dispatch.
+// Kinds of dispatch.
 const (
-	DispatchEarly         Dispatch = "early"          // once its arguments are complete
-	DispatchAfterResponse Dispatch = "after_response" // once the model has said all it has to say
+	DispatchEarly         Dispatch = "early"          // when its arguments are complete
+	DispatchAfterResponse Dispatch = "after_response" // when the model's response is complete
 )
 
-// AfterResponse reports whether calls wait for the end of the model's answer:
-// the definition says so, or says nothing and the tool destroys.
+// AfterResponse reports whether calls wait for the end of the model's response:
+// because the definition says so, or by default for a destructive tool.
 func (d *Definition) AfterResponse() bool {
 	return d.Dispatch == DispatchAfterResponse || d.Dispatch == "" && d.Annotations.Destructive
 }
 
-// Serial reports whether the calls of one answer run one after the other.
+// Serial reports whether the calls of one response run one at a time.
 func (d *Definition) Serial() bool { return d.Parallel != nil && !*d.Parallel }
 
-// Annotations tell what a call may do, in the terms of MCP's ToolAnnotations.
+// Annotations describe the effects of a call, in the terms of MCP's
+// ToolAnnotations.
 type Annotations struct {
 	ReadOnly    bool `json:"read_only"`
 	Idempotent  bool `json:"idempotent"`
 	Destructive bool `json:"destructive"`
-	OpenWorld   bool `json:"open_world"` // reaches beyond the runtime
+	OpenWorld   bool `json:"open_world"` // accesses systems outside the runtime
 }
 
 // Limits bound one call; zero fields are unlimited.
@@ -103,10 +105,10 @@ type Limits struct {
 	Timeout     time.Duration `json:"-"`
 	MaxRows     int           `json:"max_rows,omitempty"`
 	MaxBytes    int64         `json:"max_bytes,omitempty"`   // of the result as JSON
-	Concurrency int           `json:"concurrency,omitempty"` // calls of the tool at once
+	Concurrency int           `json:"concurrency,omitempty"` // concurrent calls of the tool
 }
 
-// MarshalJSON shows the time limit as text, such as "30s".
+// MarshalJSON encodes the time limit as text, such as "30s".
 func (l Limits) MarshalJSON() ([]byte, error) {
 	type plain Limits
 	shown := struct {
@@ -119,7 +121,7 @@ func (l Limits) MarshalJSON() ([]byte, error) {
 	return json.Marshal(shown)
 }
 
-// Planner is the short view of a definition that a planner chooses by.
+// Planner returns the short view of a definition that a planner selects by.
 func (d *Definition) Planner() PlannerView { return PlannerView{d.Name, d.Description} }
 
 // PlannerView is a tool's name and description.
@@ -131,15 +133,15 @@ type PlannerView struct {
 // names are the tool names that model providers and MCP accept.
 var names = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 
-// ValidName reports whether models can call a tool of that name.
+// ValidName reports whether models can call a tool by that name.
 func ValidName(name string) bool { return names.MatchString(name) }
 
-// namespace is the UUID under which tools' uids are made.
+// namespace is the UUID namespace of the uids of tools.
 var namespace = uuid.MustParse("0f4de7a6-6a39-5d0a-9d6b-3a3c1a7b5e10")
 
-// Define completes a definition: version, owner, uid and checksum, and both
-// schemas in canonical form. A wrong name or schema that is no JSON is an
-// error; whether a schema compiles is found by [Compile].
+// Define completes a definition: version, owner, uid and checksum, and
+// canonical schemas. An invalid name or a schema that is not JSON is an error;
+// [Compile] checks whether a schema compiles.
 func Define(d Definition) (*Definition, error) {
 	if !ValidName(d.Name) {
 		return nil, fmt.Errorf("%q is no name for a tool: letters, digits, _ and -, at most %d", d.Name, MaxName)
@@ -176,7 +178,7 @@ func Define(d Definition) (*Definition, error) {
 	return &d, d.sum()
 }
 
-// sum computes the checksum over everything else.
+// sum computes the checksum over all other fields.
 func (d *Definition) sum() error {
 	d.Checksum = ""
 	b, err := json.Marshal(d)
@@ -188,8 +190,8 @@ func (d *Definition) sum() error {
 	return nil
 }
 
-// Canonical renders JSON in one way only: without white space, keys sorted
-// bytewise, numbers as they were written. Equal documents have equal bytes.
+// Canonical encodes JSON canonically: without white space, keys sorted
+// bytewise, numbers as written. Equal documents have equal bytes.
 func Canonical(raw []byte) (json.RawMessage, error) {
 	value, err := Decode(raw)
 	if err != nil {
@@ -198,7 +200,7 @@ func Canonical(raw []byte) (json.RawMessage, error) {
 	return Encode(value)
 }
 
-// Decode reads one JSON value, numbers as [json.Number].
+// Decode decodes one JSON value, numbers as [json.Number].
 func Decode(raw []byte) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
@@ -212,12 +214,12 @@ func Decode(raw []byte) (any, error) {
 	return value, nil
 }
 
-// Encode renders a decoded value as canonical JSON.
+// Encode encodes a decoded value as canonical JSON.
 func Encode(value any) (json.RawMessage, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	if err := e.Encode(value); err != nil { // maps leave with sorted keys
+	if err := e.Encode(value); err != nil { // encodes maps with sorted keys
 		return nil, err
 	}
 	return bytes.TrimRight(b.Bytes(), "\n"), nil

@@ -45,7 +45,7 @@ func deriveObject(t reflect.Type, depth int) (map[string]any, error) {
 	for _, f := range reflect.VisibleFields(t) {
 		name, omittable := tagName(f)
 		if name == "" || len(f.Index) > 1 && f.Anonymous || f.Anonymous && f.Tag.Get("json") == "" {
-			continue // an embedded struct's fields come by themselves
+			continue // the fields of an embedded struct are listed separately
 		}
 		if properties[name] != nil {
 			return nil, fmt.Errorf("%s: two fields are named %q", t, name)
@@ -68,7 +68,7 @@ func deriveObject(t reflect.Type, depth int) (map[string]any, error) {
 	return object, nil
 }
 
-// deriveField makes the schema of a field of its type and tags.
+// deriveField returns the schema of a field, from the type and the tags.
 func deriveField(f reflect.StructField, depth int) (map[string]any, error) {
 	schema, err := deriveType(f.Type, depth)
 	if err != nil {
@@ -106,7 +106,7 @@ func deriveField(f reflect.StructField, depth int) (map[string]any, error) {
 	return schema, nil
 }
 
-// tagValue reads a value as a tag writes it: text bare, all else as JSON.
+// tagValue parses a value in a tag: text unquoted, others as JSON.
 func tagValue(typ, text string) (any, error) {
 	if typ == "string" {
 		return text, nil
@@ -118,7 +118,7 @@ func tagValue(typ, text string) (any, error) {
 	return value, nil
 }
 
-// Types that read themselves.
+// Types with custom decoding.
 var (
 	fromText = reflect.TypeFor[encoding.TextUnmarshaler]()
 	fromJSON = reflect.TypeFor[json.Unmarshaler]()
@@ -146,7 +146,7 @@ func deriveType(t reflect.Type, depth int) (map[string]any, error) {
 	case reflect.Float32, reflect.Float64:
 		return map[string]any{"type": "number"}, nil
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		// The bounds of 64 bits are left out: models read the schema.
+		// The bounds of 64 bits are omitted: models read the schema.
 		schema := map[string]any{"type": "integer"}
 		if bits := t.Bits(); bits < 64 {
 			schema["minimum"] = json.Number(strconv.FormatInt(-1<<(bits-1), 10))

@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	maxAttempts   = 2000 // subschemas visited for one example
-	maxExample    = 4096 // bytes of it
-	maxExampleLen = 256  // items or characters made to reach a minimum
+	maxAttempts   = 2000 // subschemas visited per example
+	maxExample    = 4096 // bytes per example
+	maxExampleLen = 256  // items or characters generated to reach a minimum
 )
 
-// Example returns the least arguments that are valid: what is required, from
-// examples, default, const and enum where the schema gives them, else by type,
-// bounds, format and pattern. It returns nil when none was found within a
-// bounded search. It is made once.
+// Example returns minimal valid arguments: the required ones, from examples,
+// default, const and enum if the schema has them, else by type, bounds, format
+// and pattern. It returns nil if a bounded search found none. The example is
+// computed once.
 func (s *Schema) Example() json.RawMessage { return slices.Clone(s.example()) }
 
 func (s *Schema) makeExample() json.RawMessage {
@@ -37,14 +37,14 @@ func (s *Schema) makeExample() json.RawMessage {
 	return raw
 }
 
-// maker makes values that are valid for subschemas.
+// maker generates valid values for subschemas.
 type maker struct {
 	schema *Schema
 	left   int // see maxAttempts
 	checks int // see maxRepairs
 }
 
-// make returns the first value found that the schema accepts.
+// make returns the first value that the schema accepts.
 func (m *maker) make(s *jsonschema.Schema, depth int) (any, bool) {
 	if m.left--; m.left < 0 || depth > MaxDepth/2 {
 		return nil, false
@@ -74,7 +74,7 @@ func (m *maker) make(s *jsonschema.Schema, depth int) (any, bool) {
 		if ok && valid(v) {
 			return v, true
 		}
-		// A branch may say only what else is required.
+		// A branch may only add required properties.
 		if merged := m.object(s, target(branch), depth); valid(merged) {
 			return merged, true
 		}
@@ -89,7 +89,7 @@ func (m *maker) make(s *jsonschema.Schema, depth int) (any, bool) {
 	return nil, false
 }
 
-// given are the values that a schema itself offers.
+// given are the values in the schema itself.
 func given(s *jsonschema.Schema) []any {
 	values := slices.Clone(s.Examples)
 	if s.Default != nil {
@@ -104,7 +104,7 @@ func given(s *jsonschema.Schema) []any {
 	return values
 }
 
-// byType are values of the types that a schema allows, the likeliest first.
+// byType are values of the allowed types, the most likely first.
 func (m *maker) byType(s *jsonschema.Schema, depth int) []any {
 	types := typesOf(s)
 	switch {
@@ -116,7 +116,7 @@ func (m *maker) byType(s *jsonschema.Schema, depth int) []any {
 	default:
 		types = []string{"string", "number", "boolean", "null", "object", "array"}
 	}
-	slices.SortStableFunc(types, func(a, b string) int { // null says least
+	slices.SortStableFunc(types, func(a, b string) int { // null is the least informative
 		return btoi(a == "null") - btoi(b == "null")
 	})
 	var values []any
@@ -178,7 +178,8 @@ func (m *maker) list(s *jsonschema.Schema, depth int) (any, bool) {
 	return list, true
 }
 
-// object makes an object of what s, its allOf and another schema require.
+// object builds an object with the required properties of s, its allOf and
+// another schema.
 func (m *maker) object(s, also *jsonschema.Schema, depth int) map[string]any {
 	properties := map[string]*jsonschema.Schema{}
 	var required []string
@@ -210,7 +211,7 @@ func (m *maker) object(s, also *jsonschema.Schema, depth int) map[string]any {
 	return object
 }
 
-// numbersFor are numbers at and near a schema's bounds.
+// numbersFor are numbers at and near the bounds of a schema.
 func numbersFor(s *jsonschema.Schema) []any {
 	one := big.NewRat(1, 1)
 	half := big.NewRat(1, 2)
@@ -229,7 +230,7 @@ func numbersFor(s *jsonschema.Schema) []any {
 	}
 	if step := s.MultipleOf; step != nil && step.Sign() > 0 {
 		candidates = append([]*big.Rat{step}, candidates...)
-		if lower != nil { // the first multiple above the least
+		if lower != nil { // the first multiple above the lower bound
 			q := new(big.Rat).Quo(lower, step)
 			k := new(big.Int).Add(new(big.Int).Div(q.Num(), q.Denom()), big.NewInt(1))
 			candidates = append(candidates, new(big.Rat).Mul(new(big.Rat).SetInt(k), step))
@@ -251,7 +252,7 @@ func orElse(a, b *big.Rat) *big.Rat {
 	return b
 }
 
-// decimal writes a number exactly, or as near as twenty digits are.
+// decimal formats a number exactly, or with twenty digits.
 func decimal(r *big.Rat) json.Number {
 	if r.IsInt() {
 		return json.Number(r.Num().String())
@@ -259,7 +260,7 @@ func decimal(r *big.Rat) json.Number {
 	return json.Number(strings.TrimRight(r.FloatString(20), "0"))
 }
 
-// formats are samples of the formats of JSON Schema.
+// formats are examples of the formats of JSON Schema.
 var formats = map[string]string{
 	"date": "2026-01-31", "date-time": "2026-01-31T12:00:00Z", "time": "12:00:00Z", "duration": "PT1H",
 	"email": "name@example.com", "hostname": "example.com", "ipv4": "192.0.2.1", "ipv6": "2001:db8::1",
@@ -267,7 +268,7 @@ var formats = map[string]string{
 	"uuid": "00000000-0000-4000-8000-000000000000", "regex": ".*", "byte": "dGV4dA==",
 }
 
-// stringsFor are texts of a schema's format, pattern and length.
+// stringsFor are texts for the format, pattern and length of a schema.
 func stringsFor(s *jsonschema.Schema) []any {
 	var values []any
 	if s.Format != nil && formats[s.Format.Name] != "" {
@@ -287,7 +288,7 @@ func stringsFor(s *jsonschema.Schema) []any {
 	return append(values, text)
 }
 
-// padded lengthens text to the least length by repeating its last character.
+// padded pads text to the minimum length by repeating its last character.
 func padded(text string, s *jsonschema.Schema) string {
 	if s.MinLength == nil || text == "" {
 		return text
@@ -299,7 +300,7 @@ func padded(text string, s *jsonschema.Schema) string {
 	return string(runes)
 }
 
-// sample writes a short text that a pattern matches.
+// sample writes a short text that matches a pattern.
 func sample(text *strings.Builder, re *syntax.Regexp) {
 	if text.Len() > maxExampleLen {
 		return
@@ -324,8 +325,8 @@ func sample(text *strings.Builder, re *syntax.Regexp) {
 	}
 }
 
-// charOf picks a character of a class, given as pairs of bounds: a letter or
-// digit if there is one.
+// charOf selects a character of a class, given as pairs of bounds: a letter or
+// digit if possible.
 func charOf(class []rune) rune {
 	for _, want := range "a1A" {
 		for i := 0; i+1 < len(class); i += 2 {

@@ -17,7 +17,7 @@ type distanceIn struct {
 	Unit string `json:"unit" enum:"km,mi" default:"km"`
 }
 
-// A typed tool derives its schema from the struct of its arguments.
+// A typed tool derives the schema from the struct of the arguments.
 func ExampleTyped() {
 	tool, err := tools.Typed(tools.Definition{Name: "distance", Description: "The distance between two airports."},
 		func(_ context.Context, in distanceIn, _ tools.Input) (string, error) {

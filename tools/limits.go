@@ -2,7 +2,7 @@ package tools
 
 import "github.com/spiced-sql/spiced/spicepod"
 
-// DeclaredLimits are the limits of a declaration, nil when it has none.
+// DeclaredLimits converts declared limits; nil if all are unset.
 func DeclaredLimits(l spicepod.Limits) *Limits {
 	if l == (spicepod.Limits{}) {
 		return nil

@@ -10,12 +10,12 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// quick accepts most valid values of plain schemas, which tools have as a rule,
-// without the library, which allocates for every subschema it applies. What it
-// does not accept is not wrong but left to the library.
+// quick accepts most valid values of simple schemas, the usual ones of tools,
+// without the library, which allocates for every subschema it applies. Values
+// that quick does not accept are checked by the library.
 type quick struct {
-	types      []string // none: any
-	enum       []string // texts allowed; nil: any
+	types      []string // empty: any
+	enum       []string // allowed texts; nil: any
 	min, max   *float64
 	properties map[string]*quick
 	required   []string
@@ -23,7 +23,7 @@ type quick struct {
 	items      *quick
 }
 
-// covered are the fields of a compiled schema that quick knows or that assert
+// covered are the fields of a compiled schema that quick checks or that assert
 // nothing.
 var covered = []string{
 	"DraftVersion", "Location", "Bool", "ID", "Anchor", "Types", "Enum", "Minimum", "Maximum", "Properties", "Required",
@@ -67,7 +67,7 @@ func quicken(s *jsonschema.Schema) *quick {
 	return q.parts(s)
 }
 
-// parts adds what applies to members and items.
+// parts adds the schemas of members and items.
 func (q *quick) parts(s *jsonschema.Schema) *quick {
 	items := s.Items2020
 	switch each := s.Items.(type) {
@@ -95,7 +95,8 @@ func (q *quick) parts(s *jsonschema.Schema) *quick {
 	return q
 }
 
-// accepts reports that a value is surely valid. It has no false positives.
+// accepts reports whether a value is certainly valid. There are no false
+// positives.
 func (q *quick) accepts(value any) bool { return q != nil && q.accept(value, MaxDepth) }
 
 func (q *quick) accept(value any, depth int) bool {
@@ -139,8 +140,8 @@ func (q *quick) acceptMembers(object map[string]any, depth int) bool {
 	return true
 }
 
-// acceptNumber compares rounded numbers; rounding keeps their order, so only
-// equal ones need the library.
+// acceptNumber compares rounded numbers; rounding is monotonic, so only equal
+// numbers need the library.
 func (q *quick) acceptNumber(n json.Number) bool {
 	if !computable(n) || !q.allows("number") && (!q.allows("integer") || strings.ContainsAny(string(n), ".eE")) {
 		return false
@@ -156,8 +157,8 @@ func (q *quick) allows(typ string) bool {
 	return len(q.types) == 0 || slices.Contains(q.types, typ)
 }
 
-// scalar reports whether a value has no depth and no number out of bounds; such
-// values are valid where nothing is said of them.
+// scalar reports whether a value has no members and no number out of bounds;
+// such values are valid without a schema.
 func scalar(value any) bool {
 	switch v := value.(type) {
 	case nil, bool, string:

@@ -15,30 +15,30 @@ import (
 // maxRepairs bounds the work of one repair, in subschemas applied.
 const maxRepairs = 1 << 18
 
-// wrappers are names under which models put all arguments once more, and
-// beside which they name the tool again.
+// wrappers are names under which models nest all arguments, and next to which
+// they repeat the name of the tool.
 var (
 	wrappers = []string{"arguments", "args", "input", "inputs", "parameters", "params", "kwargs", "tool_input"}
 	labels   = []string{"name", "tool", "tool_name", "tool_id", "function", "type", "id"}
 )
 
-// Repair returns arguments with what is nearly right put right, and a notice
-// of each change. Only what is wrong is changed, only where one change alone
-// makes it valid, and no number loses a digit:
+// Repair returns arguments with nearly valid values corrected, and a notice of
+// each change. It changes only invalid values, only if exactly one change makes
+// a value valid, and no number loses a digit:
 //
 //   - text that is a number, true, false or null, where that is needed, and a
 //     number or truth value where text is needed
 //   - text that holds JSON where a list or an object is needed
 //   - one value where a list of such values is needed
 //   - one of an enumeration in another case or between spaces
-//   - a name that differs in case, - and _ from that of one property
-//   - null and empty text for a property that need not be there, which goes
+//   - a name that differs only in case, - and _ from that of one property
+//   - null and empty text for an optional property, which is removed
 //   - all arguments within another object
 //
-// Two changes alter no meaning and have no notice: absent properties get their
+// Two changes keep the meaning and have no notice: absent properties get their
 // defaults, and whole numbers lose their fraction (3.0 becomes 3).
 //
-// The arguments given are not changed. Those returned have at most as many
+// The given arguments are not modified. The returned ones have at most as many
 // faults, and repairing them again changes nothing.
 func (s *Schema) Repair(args map[string]any) (map[string]any, []string) {
 	if args == nil {
@@ -59,7 +59,7 @@ func (s *Schema) Repair(args map[string]any) (map[string]any, []string) {
 	return fixed, r.notices
 }
 
-// count is how many faults a value has.
+// count is the number of faults of a value.
 func (s *Schema) count(value any) int {
 	if s.quick.accepts(value) {
 		return 0
@@ -67,14 +67,14 @@ func (s *Schema) count(value any) int {
 	return len(s.check(value))
 }
 
-// repair is one run of Repair.
+// repair is the state of one Repair.
 type repair struct {
 	schema  *Schema
 	left    int // see maxRepairs
 	notices []string
 }
 
-// arguments mends all arguments, taken out of a wrapper if that helps.
+// arguments repairs all arguments, and removes a wrapper if that helps.
 func (r *repair) arguments(args map[string]any, before int) map[string]any {
 	mended, after := r.whole(args)
 	if after > 0 {
@@ -94,7 +94,7 @@ func (r *repair) arguments(args map[string]any, before int) map[string]any {
 	return mended
 }
 
-// whole mends an object for the whole schema and counts what is left.
+// whole repairs an object for the whole schema and counts the remaining faults.
 func (r *repair) whole(args map[string]any) (map[string]any, int) {
 	mended, ok := r.value(r.schema.root, args, nil).(map[string]any)
 	if !ok {
@@ -103,7 +103,7 @@ func (r *repair) whole(args map[string]any) (map[string]any, int) {
 	return mended, r.schema.count(mended)
 }
 
-// unwrap finds the object that holds all arguments, if it is one too many.
+// unwrap finds an object that wraps all arguments.
 func (r *repair) unwrap(args map[string]any) (string, map[string]any) {
 	known := target(r.schema.root).Properties
 	found := ""
@@ -128,8 +128,8 @@ func (r *repair) unwrap(args map[string]any) (string, map[string]any) {
 	return "", nil
 }
 
-// value mends one value for a schema; it returns what it got when that is valid
-// or cannot be mended.
+// value repairs one value for a schema; it returns the value unchanged if it is
+// valid or cannot be repaired.
 func (r *repair) value(s *jsonschema.Schema, v any, at []string) any {
 	if s = target(s); s == nil || r.valid(s, v) {
 		return v
@@ -164,7 +164,7 @@ func (r *repair) value(s *jsonschema.Schema, v any, at []string) any {
 	return candidates[0]
 }
 
-// branch mends a value for the one branch of several that it can be mended for.
+// branch repairs a value for the only branch for which it can be repaired.
 func (r *repair) branch(s *jsonschema.Schema, branches []*jsonschema.Schema, v any, at []string) any {
 	found, notices := v, []string(nil)
 	seen := ""
@@ -177,7 +177,7 @@ func (r *repair) branch(s *jsonschema.Schema, branches []*jsonschema.Schema, v a
 		}
 		text, err := Encode(mended)
 		if err != nil || seen != "" && seen != string(text) {
-			return v // two ways
+			return v // ambiguous
 		}
 		found, notices, seen = mended, try.notices, string(text)
 	}
@@ -187,7 +187,7 @@ func (r *repair) branch(s *jsonschema.Schema, branches []*jsonschema.Schema, v a
 
 func (r *repair) object(s *jsonschema.Schema, object map[string]any, at []string) map[string]any {
 	for _, part := range s.AllOf {
-		r.left-- // they may double at every step
+		r.left-- // conversions may double at every level
 		if part = target(part); part != nil && r.left > 0 {
 			object = r.object(part, object, at)
 		}
@@ -214,9 +214,9 @@ func (r *repair) object(s *jsonschema.Schema, object map[string]any, at []string
 	return object
 }
 
-// names renames members that mean a property of the schema.
+// names renames members whose name resembles that of a property.
 func (r *repair) names(s *jsonschema.Schema, object map[string]any, at []string) map[string]any {
-	meant := map[string][]string{} // plain names to the schema's
+	meant := map[string][]string{} // schema names by plain name
 	for name := range s.Properties {
 		meant[plainName(name)] = append(meant[plainName(name)], name)
 	}
@@ -232,7 +232,7 @@ func (r *repair) names(s *jsonschema.Schema, object map[string]any, at []string)
 		}
 		right := meant[plain][0]
 		if !closed && !slices.Contains(s.Required, right) {
-			continue // another name is valid
+			continue // another name is allowed
 		}
 		object = maps.Clone(object)
 		object[right] = object[name]
@@ -254,7 +254,7 @@ func (r *repair) list(s *jsonschema.Schema, list []any, at []string) []any {
 	return mended
 }
 
-// conversions are the other values that a value may have been meant as.
+// conversions are the values that a value may have been meant as.
 func (r *repair) conversions(s *jsonschema.Schema, types []string, v any, at []string) []any {
 	var out []any
 	if text, ok := v.(string); ok {
@@ -295,7 +295,7 @@ func isList(v any) bool {
 	return ok
 }
 
-// literal reads text as a number, truth value or null; else it stays text.
+// literal parses text as a number, truth value or null; else it stays text.
 func literal(text string) any {
 	switch strings.ToLower(text) {
 	case "true":
@@ -311,7 +311,7 @@ func literal(text string) any {
 	return text
 }
 
-// embedded decodes text that holds a list or an object; nil if it does not.
+// embedded decodes text that holds a list or an object; nil otherwise.
 func embedded(text string) any {
 	bare, _ := unfence(text)
 	if !strings.HasPrefix(bare, "{") && !strings.HasPrefix(bare, "[") {
@@ -324,8 +324,8 @@ func embedded(text string) any {
 	return value
 }
 
-// sameName returns the texts among values that differ from text in case, -, _
-// and spaces only.
+// sameName returns the values that differ from text only in case, -, _ and
+// spaces.
 func sameName(text string, values []any) []any {
 	var out []any
 	for _, v := range values {
@@ -338,10 +338,10 @@ func sameName(text string, values []any) []any {
 
 var plainer = strings.NewReplacer("_", "", "-", "", " ", "")
 
-// plainName is what customerId, customer_id and Customer-ID have in common.
+// plainName is the common form of customerId, customer_id and Customer-ID.
 func plainName(name string) string { return strings.ToLower(plainer.Replace(name)) }
 
-// empty reports a value that stands for none.
+// empty reports whether a value means that the property is absent.
 func empty(v any) bool {
 	if text, ok := v.(string); ok {
 		return strings.TrimSpace(text) == "" || literal(strings.TrimSpace(text)) == nil
@@ -349,7 +349,7 @@ func empty(v any) bool {
 	return v == nil
 }
 
-// valid asks the library, within the budget of the repair.
+// valid checks with the library, within the budget of the repair.
 func (r *repair) valid(s *jsonschema.Schema, v any) bool {
 	m := meter{r.left}
 	ok := m.affords(s, v)
@@ -361,7 +361,7 @@ func (r *repair) say(at []string, format string, values ...any) {
 	r.notices = append(r.notices, subject(at)+" "+fmt.Sprintf(format, values...))
 }
 
-// target follows references of a schema that is nothing else.
+// target follows the references of a schema that is only a reference.
 func target(s *jsonschema.Schema) *jsonschema.Schema {
 	for range maxNodes {
 		if s == nil || s.Ref == nil || s.Types != nil || s.Properties != nil {

@@ -8,21 +8,21 @@ import (
 	"github.com/spiced-sql/spiced/internal/access/caller"
 )
 
-// Result is the outcome of a call, whatever door it came through.
+// Result is the outcome of a call, the same for every protocol.
 type Result struct {
 	OK      bool            `json:"ok"`
-	Result  json.RawMessage `json:"result,omitempty"` // of a call that is OK; null is a value
-	Error   *Error          `json:"error,omitempty"`  // of one that is not
-	Rows    *Rows           `json:"-"`                // extent of a result of rows, shown beside it
+	Result  json.RawMessage `json:"result,omitempty"` // if OK; null is a value
+	Error   *Error          `json:"error,omitempty"`  // if not OK
+	Rows    *Rows           `json:"-"`                // extent of a result of rows, shown next to it
 	Notices []string        `json:"notices,omitempty"`
 	Metrics Metrics         `json:"metrics"`
 	Trace   *caller.Trace   `json:"trace,omitempty"`
 
-	// Tool is the definition of what was called, nil when there is none.
+	// Tool is the definition of the called tool; nil if the name is unknown.
 	Tool *Definition `json:"-"`
 }
 
-// MarshalJSON renders the result as clients of the invocation API see it.
+// MarshalJSON encodes the result for clients of the invocation API.
 func (r Result) MarshalJSON() ([]byte, error) {
 	type plain Result
 	return json.Marshal(struct {
@@ -32,30 +32,30 @@ func (r Result) MarshalJSON() ([]byte, error) {
 	}{SchemaVersion, plain(r), r.Rows})
 }
 
-// Metrics is what a call cost.
+// Metrics are the costs of a call.
 type Metrics struct {
 	LatencyMS float64 `json:"latency_ms"`
-	// Cache is "hit" when the result was remembered, "miss" when it was not
-	// but could have been, else "".
+	// Cache is "hit" for a cached result, "miss" for one that is cacheable but
+	// was not cached, else "".
 	Cache string `json:"cache,omitempty"`
 }
 
-// Code says what went wrong in a call.
+// Code is the kind of a failure.
 type Code string
 
-// The codes of failed calls.
+// Codes of failed calls.
 const (
-	CodeInvalidArguments Code = "invalid_arguments" // they do not fit the tool's schema
+	CodeInvalidArguments Code = "invalid_arguments" // the arguments do not match the tool's schema
 	CodeNotFound         Code = "tool_not_found"
 	CodeUnavailable      Code = "tool_unavailable"  // not in this scope
 	CodeExecution        Code = "execution_error"   // the tool ran and failed
-	CodeRefused          Code = "refused"           // it may not do what was asked
+	CodeRefused          Code = "refused"           // the tool may not do this
 	CodeTimeout          Code = "timeout"           // over its time limit
-	CodeCancelled        Code = "cancelled"         // the caller left
-	CodeBusy             Code = "too_many_requests" // over a limit of calls at once
-	CodeLimit            Code = "limit_exceeded"    // over a limit of size
-	CodeInvalidResult    Code = "invalid_result"    // it does not fit the tool's returns
-	CodeInternal         Code = "internal"          // a fault of ours
+	CodeCancelled        Code = "cancelled"         // the caller disconnected
+	CodeBusy             Code = "too_many_requests" // over a concurrency limit
+	CodeLimit            Code = "limit_exceeded"    // over a size limit
+	CodeInvalidResult    Code = "invalid_result"    // the result does not match the tool's returns
+	CodeInternal         Code = "internal"          // a bug in the runtime
 )
 
 // Retryable reports whether the same call may succeed later.
@@ -63,33 +63,34 @@ func (c Code) Retryable() bool {
 	return c == CodeTimeout || c == CodeBusy || c == CodeUnavailable
 }
 
-// Error is a failed call, fit for the model or person who called.
+// Error is a failed call, in terms for the model or person that called.
 type Error struct {
 	Code       Code            `json:"code"`
 	Message    string          `json:"message"`
 	Retryable  bool            `json:"retryable"`
 	Hint       string          `json:"hint,omitempty"`         // what would be right
 	Faults     []Fault         `json:"faults,omitempty"`       // of the arguments or the result
-	DidYouMean []string        `json:"did_you_mean,omitempty"` // names that exist, nearest first
-	Example    json.RawMessage `json:"example,omitempty"`      // the least arguments that are valid
+	DidYouMean []string        `json:"did_you_mean,omitempty"` // existing names, nearest first
+	Example    json.RawMessage `json:"example,omitempty"`      // minimal valid arguments
 
 	// Cause is for the log.
 	Cause error `json:"-"`
 }
 
-// Fault is one thing wrong with a value.
+// Fault is one fault of a value.
 type Fault struct {
-	Path    string `json:"path"`    // JSON Pointer (RFC 6901) into the value; "" is the whole
-	Keyword string `json:"keyword"` // of JSON Schema
+	Path    string `json:"path"`    // JSON Pointer (RFC 6901) into the value; "" is the whole value
+	Keyword string `json:"keyword"` // the JSON Schema keyword
 	Message string `json:"message"`
 }
 
-// NewError makes an error of a code; whether it is retryable follows from it.
+// NewError returns an error of a code, which determines whether it is
+// retryable.
 func NewError(code Code, message, hint string) *Error {
 	return &Error{Code: code, Message: message, Hint: hint, Retryable: code.Retryable()}
 }
 
-// Error is the message with what would be right.
+// Error returns the message and the hint.
 func (e *Error) Error() string {
 	if e.Hint == "" {
 		return e.Message
@@ -97,7 +98,7 @@ func (e *Error) Error() string {
 	return e.Message + "; " + e.Hint
 }
 
-// Of returns the error with the name of the tool in front of its message.
+// Of returns the error with the tool's name before the message.
 func (e *Error) Of(tool string) *Error {
 	named := *e
 	named.Message = tool + ": " + e.Message
@@ -116,7 +117,7 @@ func FaultsText(faults []Fault) string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Cause }
 
-// AsError returns err as an [*Error]; what is none becomes [CodeExecution].
+// AsError returns err as an [*Error]; any other error becomes [CodeExecution].
 func AsError(err error) *Error {
 	var e *Error
 	if errors.As(err, &e) {
@@ -125,6 +126,6 @@ func AsError(err error) *Error {
 	return &Error{Code: CodeExecution, Message: strings.TrimSpace(err.Error()), Cause: err}
 }
 
-// ErrChanged is what a [Tool] returns when the runtime changed under a call
-// before it did anything: the name means another tool now.
+// ErrChanged is what a [Tool] returns if the runtime changed before the call
+// had any effect: the name now means another tool.
 var ErrChanged = errors.New("the tool has just been replaced")

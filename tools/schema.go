@@ -13,51 +13,50 @@ import (
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 )
 
-// Limits on schemas and on the values that are checked against them.
+// Limits of schemas and of the values checked against them.
 const (
 	MaxArguments = 1 << 20 // bytes of the arguments of a call
-	MaxDepth     = 64      // lists and objects inside each other, in schemas and values
-	MaxFaults    = 20      // faults reported of one value
+	MaxDepth     = 64      // nested lists and objects, in schemas and values
+	MaxFaults    = 20      // faults reported per value
 
 	maxNodes  = 4096    // lists and objects in a schema
 	maxVisits = 1 << 20 // subschemas applied to parts of a value in one check
 	maxNumber = 400     // characters of a number, and its exponent
 )
 
-// base names the document that is compiled. The domain can never exist
-// (RFC 2606), so no reference reaches it by accident.
+// base is the URL of the compiled document. Its domain can never exist (RFC
+// 2606), so no reference resolves to it by accident.
 const base = "https://schema.invalid/document"
 
 // Schema is a compiled JSON Schema. It is safe for concurrent use.
 type Schema struct {
 	root      *jsonschema.Schema            // nil: see [Open]
 	nodes     map[string]*jsonschema.Schema // by location
-	quick     *quick                        // nil when root has keywords that it does not cover
-	flat      bool                          // the cost of a check needs no counting
-	settles   bool                          // there are defaults or whole numbers
+	quick     *quick                        // nil if root has keywords that it does not cover
+	flat      bool                          // the cost of a check is bounded without counting
+	settles   bool                          // it has defaults or whole numbers
 	doc       any
 	unchecked []string
 	example   func() json.RawMessage
 }
 
-// Open returns the schema of which only is asked that a value is an object. It
-// stands in for the schema of a foreign tool that does not compile: the tool
-// checks its arguments itself.
+// Open returns the schema that accepts any object. It replaces the schema of a
+// foreign tool that does not compile: the tool checks its arguments itself.
 func Open() *Schema {
 	return &Schema{example: func() json.RawMessage { return json.RawMessage("{}") }}
 }
 
 // Compile compiles a JSON Schema of draft 4, 6, 7, 2019-09 or 2020-12. Without
-// $schema it is read as 2020-12 and, if it is none, as draft 7 and 4: OpenAPI
-// writes exclusiveMinimum as draft 4 did.
+// $schema it is parsed as 2020-12 or else as draft 7 or 4: OpenAPI writes
+// exclusiveMinimum as draft 4 did.
 //
-// References are followed within the document only; nothing is read from files
+// References are followed only within the document; nothing is read from files
 // or the network. format is an annotation in every draft. Patterns are matched
-// by Go's regexp. A pattern that it cannot match, such as one that looks ahead,
-// is not asserted and is listed by [Schema.Unchecked]; where that could refuse
-// a value that is right (below not, if, oneOf, contains or patternProperties),
-// the schema does not compile. A schema over a limit and one that refers to
-// itself without end do not compile either.
+// by Go's regexp. A pattern that it does not support, such as one with
+// lookahead, is not asserted and is listed by [Schema.Unchecked]; where that
+// could reject a valid value (below not, if, oneOf, contains or
+// patternProperties), the schema does not compile. A schema over a limit and an
+// infinitely recursive one do not compile either.
 func Compile(raw json.RawMessage) (*Schema, error) {
 	if len(raw) > MaxSchema {
 		return nil, fmt.Errorf("the schema has %d bytes; the limit is %d", len(raw), MaxSchema)
@@ -85,8 +84,8 @@ func Compile(raw json.RawMessage) (*Schema, error) {
 	return s, nil
 }
 
-// compileDrafts tries the drafts that a document may be written in. The error
-// is that of the first.
+// compileDrafts tries the possible drafts of a document. The error is that of
+// the first.
 func compileDrafts(doc any) (*jsonschema.Schema, error) {
 	drafts := []*jsonschema.Draft{jsonschema.Draft2020, jsonschema.Draft7, jsonschema.Draft4}
 	if object, ok := doc.(map[string]any); ok && object["$schema"] != nil {
@@ -106,7 +105,7 @@ func compileDrafts(doc any) (*jsonschema.Schema, error) {
 }
 
 func compileAs(doc any, draft *jsonschema.Draft) (root *jsonschema.Schema, err error) {
-	defer func() { // the library gives up that way on some identifiers
+	defer func() { // the library panics on some identifiers
 		if p := recover(); p != nil {
 			err = fmt.Errorf("the schema cannot be compiled: %v", p)
 		}
@@ -115,7 +114,7 @@ func compileAs(doc any, draft *jsonschema.Draft) (root *jsonschema.Schema, err e
 	c.UseLoader(refuse{})
 	c.DefaultDraft(draft)
 	c.UseRegexpEngine(compilePattern)
-	c.AssertFormat() // so that their names are kept
+	c.AssertFormat() // preserves the names of formats
 	for _, name := range formatsOf(doc, nil) {
 		c.RegisterFormat(&jsonschema.Format{Name: name, Validate: anything})
 	}
@@ -126,7 +125,7 @@ func compileAs(doc any, draft *jsonschema.Draft) (root *jsonschema.Schema, err e
 	return root, explain(err)
 }
 
-// refuse is the loader of documents beside the one that is compiled.
+// refuse is a loader that rejects all other documents.
 type refuse struct{}
 
 var errOutside = errors.New("nothing outside of it is read")
@@ -153,7 +152,7 @@ func formatsOf(value any, names []string) []string {
 	return names
 }
 
-// explain makes one line of the library's errors.
+// explain formats the library's errors in one line.
 func explain(err error) error {
 	var (
 		wrong   *jsonschema.SchemaValidationError
@@ -182,17 +181,17 @@ func explain(err error) error {
 // Unchecked returns the patterns that are not asserted, sorted.
 func (s *Schema) Unchecked() []string { return slices.Clone(s.unchecked) }
 
-// Property is a property that a schema of objects names.
+// Property is a named property of an object schema.
 type Property struct {
 	Name        string
-	Type        string // as people write it: "integer", "array of string", `"km" | "mi"`
+	Type        string // for people: "integer", "array of string", `"km" | "mi"`
 	Required    bool
 	Description string
 	Schema      json.RawMessage // canonical
 }
 
-// Properties returns the properties that the schema names, sorted by name;
-// those that combinations such as allOf add are not among them.
+// Properties returns the named properties of the schema, sorted by name,
+// without those of combinations such as allOf.
 func (s *Schema) Properties() []Property { return propertiesOf(s.doc) }
 
 func propertiesOf(doc any) []Property {
@@ -203,7 +202,7 @@ func propertiesOf(doc any) []Property {
 	for name, member := range members {
 		raw, err := Encode(member)
 		if err != nil {
-			continue // what was decoded always encodes
+			continue // decoded values always encode
 		}
 		description, _ := resolve(doc, member)["description"].(string)
 		properties = append(properties, Property{
@@ -215,7 +214,7 @@ func propertiesOf(doc any) []Property {
 	return properties
 }
 
-// resolve follows references within a document, a few at most.
+// resolve follows references within a document, up to a small limit.
 func resolve(doc, value any) map[string]any {
 	for range 4 {
 		object, _ := value.(map[string]any)
@@ -234,7 +233,7 @@ func resolve(doc, value any) map[string]any {
 	return object
 }
 
-// lookup finds the value that a JSON Pointer leads to through objects.
+// lookup resolves a JSON Pointer through objects.
 func lookup(value any, pointer string) (any, bool) {
 	if pointer == "" {
 		return value, true
@@ -257,7 +256,7 @@ var (
 	unescape = strings.NewReplacer("~1", "/", "~0", "~")
 )
 
-// typeText writes the type of a subschema in a few words.
+// typeText describes the type of a subschema in a few words.
 func typeText(doc, value any, depth int) string {
 	object := resolve(doc, value)
 	if enum, ok := object["enum"].([]any); ok && len(enum) > 0 {

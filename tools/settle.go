@@ -11,7 +11,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// settle fills in defaults and writes whole numbers without a fraction.
+// settle adds defaults and writes whole numbers without a fraction.
 func (r *repair) settle(s *jsonschema.Schema, v any, depth int) any {
 	if s = target(s); s == nil || depth > MaxDepth {
 		return v
@@ -79,8 +79,8 @@ func whole(n json.Number) json.Number {
 	return n
 }
 
-// identical reports that nothing was changed: equal scalars, or the same list
-// or object.
+// identical reports whether nothing was changed: equal scalars, or the same
+// list or object.
 func identical(a, b any) bool {
 	switch a := a.(type) {
 	case map[string]any:
@@ -97,13 +97,12 @@ func identical(a, b any) bool {
 	return a == b
 }
 
-// sameMap reports that two maps are one.
+// sameMap reports whether two maps are the same object.
 func sameMap(a, b map[string]any) bool {
 	return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()
 }
 
-// deepClone copies lists and objects, so that who receives a default may
-// change it.
+// deepClone copies lists and objects, so that callers may modify a default.
 func deepClone(value any) any {
 	switch v := value.(type) {
 	case map[string]any:

@@ -14,7 +14,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 )
 
-// same returns the schemas that s applies to the value it is applied to.
+// same returns the schemas that s applies to the same value.
 func same(s *jsonschema.Schema) []*jsonschema.Schema {
 	parts := slices.Concat(s.AllOf, s.AnyOf, s.OneOf)
 	parts = append(parts, s.Ref, s.RecursiveRef, s.Not, s.If, s.Then, s.Else)
@@ -55,11 +55,11 @@ func below(s *jsonschema.Schema) []*jsonschema.Schema {
 	return slices.DeleteFunc(parts, func(p *jsonschema.Schema) bool { return p == nil })
 }
 
-// survey visits every subschema once: it collects them, takes the force from
-// formats, and refuses what a check could not end or get right.
+// survey visits every subschema once: it collects them, disables format
+// assertions, and rejects schemas whose check could not end or could be wrong.
 func (s *Schema) survey() error {
 	s.flat = true
-	exact := true // whether leaving a pattern out can only accept more
+	exact := true // whether ignoring a pattern can only accept more
 	queue := []*jsonschema.Schema{s.root}
 	for len(queue) > 0 {
 		node := queue[0]
@@ -84,7 +84,7 @@ func (s *Schema) survey() error {
 	return s.acyclic()
 }
 
-// note takes down what matters of one subschema.
+// note records the relevant properties of one subschema.
 func (s *Schema) note(node *jsonschema.Schema) error {
 	if node.Format != nil {
 		node.Format = &jsonschema.Format{Name: node.Format.Name, Validate: anything}
@@ -98,15 +98,15 @@ func (s *Schema) note(node *jsonschema.Schema) error {
 			return fmt.Errorf("the schema: the pattern %q of patternProperties cannot be matched", truncate.Runes(string(p), maxClip))
 		}
 	}
-	// Their targets depend on the way that led to them, which bounds on cost
-	// cannot follow. No tool is known to need them.
+	// Their targets depend on the path to them, so the cost cannot be bounded.
+	// No known tool needs them.
 	if strings.HasPrefix(node.Location, base) && (node.DynamicRef != nil || node.RecursiveRef != nil) {
 		return fmt.Errorf("the schema: $dynamicRef and $recursiveRef are not supported; write $ref")
 	}
 	return nil
 }
 
-// acyclic refuses a schema that applies itself to one and the same value.
+// acyclic rejects a schema that applies itself to the same value.
 func (s *Schema) acyclic() error {
 	const active, done = 1, 2
 	state := map[*jsonschema.Schema]int{}
@@ -140,7 +140,8 @@ func pointerOf(s *jsonschema.Schema) string {
 	return fragment
 }
 
-// unmatched is a pattern that Go's regexp cannot match. It matches everything.
+// unmatched is a pattern that Go's regexp does not support. It matches
+// everything.
 type unmatched string
 
 func (unmatched) MatchString(string) bool { return true }
@@ -177,8 +178,8 @@ func countNodes(value any) int {
 	return n
 }
 
-// outOfBounds returns what in a decoded value is nested too deep or is a number
-// too long to compute with; nil if nothing is.
+// outOfBounds returns a fault for a decoded value that is nested too deeply or
+// has too long a number; nil otherwise.
 func outOfBounds(value any, depth int) *Fault {
 	switch v := value.(type) {
 	case map[string]any:
@@ -213,9 +214,8 @@ func tooDeep() *Fault {
 	return &Fault{Keyword: "type", Message: fmt.Sprintf("lists and objects are nested deeper than %d", MaxDepth)}
 }
 
-// computable reports whether a number is written as JSON writes them and small
-// enough that exact arithmetic is cheap: 1e999999 is eight characters and a
-// million digits.
+// computable reports whether a number is in JSON's syntax and small enough for
+// exact arithmetic: 1e999999 is eight characters and a million digits.
 func computable(n json.Number) bool {
 	text := string(n)
 	if text == "" || len(text) > maxNumber || (text[0] != '-' && (text[0] < '0' || text[0] > '9')) || !json.Valid([]byte(text)) {
@@ -230,8 +230,8 @@ func computable(n json.Number) bool {
 }
 
 // meter counts the subschemas that a check would apply to parts of a value. It
-// bounds the time and memory of the library, which has no bound of its own:
-// thirty allOf in a row, each twice the next, would keep it busy for hours.
+// bounds the time and memory of the library, which has no limits: thirty allOf
+// in a row, each doubling the next, would take hours.
 type meter struct{ left int }
 
 func (m *meter) affords(s *jsonschema.Schema, value any) bool {

@@ -1,5 +1,5 @@
-// Package tools says what a tool is: its definition, its implementation, a
-// call and its outcome. It holds no list of tools; that is package registry.
+// Package tools defines what a tool is: its definition, its implementation, a
+// call and its outcome. It holds no list of tools; see package registry.
 //
 //	tool, err := tools.New(tools.Definition{
 //		Name: "time_now", Description: "The present time.", Source: tools.SourceBuiltin,
@@ -8,7 +8,7 @@
 //		return tools.JSON(time.Now().UTC().Format(time.RFC3339))
 //	})
 //
-// Arguments reach a tool only after they were checked against its schema: see
+// Arguments are checked against the schema before they reach a tool: see
 // [Schema].
 package tools
 
@@ -20,39 +20,41 @@ import (
 	"github.com/spiced-sql/spiced/internal/access/caller"
 )
 
-// Tool is something that a model, a statement or a client may call. It is safe
+// Tool is a function that a model, a statement or a client may call. It is safe
 // for concurrent use.
 type Tool interface {
 	// Definition describes the tool. It is complete (see [Define]) and never
 	// changes.
 	Definition() *Definition
-	// Call runs the tool on arguments that its schema has accepted. An error
-	// is the tool's own failure; an [*Error] keeps its code, any other becomes
+	// Call runs the tool on arguments that its schema has accepted. An error is
+	// a failure of the tool; an [*Error] keeps its code, any other becomes
 	// [CodeExecution].
 	Call(ctx context.Context, in Input) (Output, error)
 }
 
-// Conditional is a [Tool] that is not there in every scope.
+// Conditional is a [Tool] that is not available in every scope.
 type Conditional interface {
 	Tool
-	// Available returns "" or why the tool cannot be used in the scope.
+	// Available returns "", or the reason why the tool is unavailable in the
+	// scope.
 	Available(Scope) (reason string)
 }
 
-// Planner is a [Tool] that can tell what a call would do without doing it.
+// Planner is a [Tool] that can report what a call would do without doing it.
 type Planner interface {
 	Tool
 	Plan(ctx context.Context, in Input) (json.RawMessage, error)
 }
 
-// Stating is a [Tool] whose callers give it a SQL statement.
+// Stating is a [Tool] with a SQL statement in its arguments.
 type Stating interface {
 	Tool
-	// Statement is the one in the arguments, which the schema has accepted.
+	// Statement returns the statement in the arguments, which the schema has
+	// accepted.
 	Statement(in Input) string
 }
 
-// Input is what a tool is called with.
+// Input is the input of a call.
 type Input struct {
 	Arguments map[string]any  // decoded with [json.Decoder.UseNumber], checked, defaults filled in
 	Raw       json.RawMessage // the same as canonical JSON
@@ -60,30 +62,30 @@ type Input struct {
 	Limits    Limits // of this call; zero fields are unlimited
 }
 
-// Output is what a tool gave.
+// Output is the output of a call.
 type Output struct {
 	Value json.RawMessage // JSON, never empty
-	// Rows tells how many rows Value has, when it is a list of rows.
+	// Rows is the number of rows in Value, if it is a list of rows.
 	Rows *Rows
 }
 
-// Rows is the extent of a result that is a list of rows. A result of exactly
-// as many rows as are allowed is not truncated.
+// Rows is the extent of a result that is a list of rows. A result with exactly
+// the maximum number of rows is not truncated.
 type Rows struct {
 	Returned  int  `json:"returned"`
 	Truncated bool `json:"truncated"`
-	// More is how many more rows there are, when that is known for less than
-	// the cost of reading them.
+	// More is the number of remaining rows, if that is known at less cost than
+	// reading them.
 	More *int64 `json:"more,omitempty"`
 }
 
-// Cut is the output of a list of rows that has more than those returned, as many
-// as more if it is known.
+// Cut is the output for a truncated list of rows; more is the number of
+// remaining rows, or nil.
 func Cut(value json.RawMessage, returned int, more *int64) Output {
 	return Output{Value: value, Rows: &Rows{Returned: returned, Truncated: true, More: more}}
 }
 
-// JSON is the output of a value as JSON.
+// JSON encodes a value as output.
 func JSON(value any) (Output, error) {
 	b, err := json.Marshal(value)
 	if err != nil {
@@ -92,29 +94,29 @@ func JSON(value any) (Output, error) {
 	return Output{Value: b}, nil
 }
 
-// Scope is who calls a tool and what the call may reach. The zero Scope reaches
-// everything.
+// Scope is the caller of a tool and what the call may access. The zero Scope
+// has full access.
 type Scope struct {
 	caller.Caller
-	// Datasets limits what built-in tools may read; nil is everything.
+	// Datasets limits what built-in tools may read; nil means all.
 	Datasets []string `json:"-"`
-	// Through are the datasets of the tools that a call comes through, which
-	// limit it as well.
+	// Through are the datasets of the tools through which a call was made,
+	// which limit it as well.
 	Through [][]string `json:"-"`
-	// EmbeddingModel is the model that tool_search compares by; "" is the
+	// EmbeddingModel is the embedding model of tool_search; "" means the
 	// runtime's.
 	EmbeddingModel string `json:"-"`
-	// Visible limits what tool_search finds; nil is every tool.
+	// Visible limits the results of tool_search; nil means every tool.
 	Visible func(name string) bool `json:"-"`
 }
 
-// function is a tool made of a definition and a function.
+// function is a tool implemented by a function.
 type function struct {
 	def  *Definition
 	call func(context.Context, Input) (Output, error)
 }
 
-// New makes a tool of a definition, which it completes, and a function.
+// New returns a tool with a definition, which it completes, and a function.
 func New(def Definition, call func(context.Context, Input) (Output, error)) (Tool, error) {
 	complete, err := Define(def)
 	if err != nil {

@@ -11,15 +11,16 @@ import (
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 )
 
-// Typed makes a tool of a function over structs. Without def.Parameters the
-// schema is derived from In (see [Derive]), so that the arguments are declared
-// once; with it, the two must name the same properties, require the same and
-// agree on types, and the error names the first that differs.
+// Typed returns a tool implemented by a function over structs. Without
+// def.Parameters, the schema is derived from In (see [Derive]), so that the
+// arguments are declared once; with it, the two must have the same properties,
+// required properties and compatible types, and the error names the first
+// difference.
 //
 // The arguments are decoded into In. Out is encoded as JSON; a
-// [json.RawMessage] passes as it is, and a type with the method
-// Output() (Output, error) makes its own output. An In with the method
-// Statement() string makes the tool a [Stating] one.
+// [json.RawMessage] is used unchanged, and a type with the method Output()
+// (Output, error) builds its output. An In with the method Statement() string
+// makes the tool a [Stating] one.
 func Typed[In, Out any](def Definition, call func(context.Context, In, Input) (Out, error)) (Tool, error) {
 	derived, err := Derive(reflect.TypeFor[In]())
 	if err != nil {
@@ -47,16 +48,16 @@ func Typed[In, Out any](def Definition, call func(context.Context, In, Input) (O
 	return tool, err
 }
 
-// stater is arguments that have a statement in them.
+// stater is a type of arguments with a statement.
 type stater interface{ Statement() string }
 
-// stating is a [Stating] tool with arguments that are [stater]s.
+// stating is a [Stating] tool whose arguments are [stater]s.
 type stating[In any] struct{ Tool }
 
 func (stating[In]) Statement(in Input) string {
 	args, err := decodeInput[In](in)
 	if err != nil {
-		return "" // the call failed, too
+		return "" // the call will fail, too
 	}
 	return any(args).(stater).Statement()
 }
@@ -76,7 +77,7 @@ func decodeInput[In any](in Input) (args In, err error) {
 	return args, nil
 }
 
-// output encodes what a typed tool gave.
+// output encodes the result of a typed tool.
 func output(out any) (Output, error) {
 	switch v := out.(type) {
 	case interface{ Output() (Output, error) }:
@@ -93,7 +94,7 @@ func output(out any) (Output, error) {
 	return JSON(out)
 }
 
-// agree compares a written schema with the one derived from a struct.
+// agree compares a declared schema with the one derived from a struct.
 func agree(written, derived json.RawMessage) error {
 	w, err := Decode(written)
 	if err != nil {
@@ -136,7 +137,7 @@ func need(required bool) string {
 }
 
 // compatible reports whether every type that the schema allows fits the field;
-// an optional field takes null as absent.
+// an optional field accepts null as absent.
 func compatible(doc any, written, field Property) bool {
 	w, err := Decode(written.Schema)
 	if err != nil {
@@ -161,7 +162,7 @@ func compatible(doc any, written, field Property) bool {
 	})
 }
 
-// typeSet are the types that a subschema names or that its enum and const have.
+// typeSet are the types in a subschema, or the types of enum and const.
 func typeSet(object map[string]any) []string {
 	switch t := object["type"].(type) {
 	case string:
@@ -186,7 +187,7 @@ func typeSet(object map[string]any) []string {
 	return types
 }
 
-// tagName is a field's name in JSON; "" when it has none.
+// tagName is the JSON name of a field, or "".
 func tagName(f reflect.StructField) (name string, omittable bool) {
 	tag := f.Tag.Get("json")
 	if tag == "-" || !f.IsExported() {

@@ -7,10 +7,10 @@ import (
 	"strconv"
 )
 
-// WriteXML writes the definitions as the block of a prompt for models that do
-// not take tools as JSON: one <tool> for each, in the order given, within
-// <tools>. It is well-formed XML whatever the texts hold; characters that XML
-// does not allow become U+FFFD. The error is that of w.
+// WriteXML writes the definitions as a block of a prompt for models that do not
+// accept tools as JSON: one <tool> each, in the given order, within <tools>.
+// The XML is always well-formed; characters that XML does not allow become
+// U+FFFD. The error is that of w.
 func WriteXML(w io.Writer, definitions []*Definition) error {
 	x := &xmlWriter{bufio.NewWriter(w)}
 	x.raw("<tools>\n")
@@ -21,7 +21,8 @@ func WriteXML(w io.Writer, definitions []*Definition) error {
 	return x.w.Flush()
 }
 
-// xmlWriter leaves errors to Flush, as [bufio.Writer] keeps the first.
+// xmlWriter leaves errors to Flush, since [bufio.Writer] returns the first one
+// there.
 type xmlWriter struct{ w *bufio.Writer }
 
 func (x *xmlWriter) tool(d *Definition) {
@@ -46,7 +47,7 @@ func (x *xmlWriter) tool(d *Definition) {
 	x.raw("  </tool>\n")
 }
 
-// element writes an element of text; one without text is left out.
+// element writes a text element, unless the text is empty.
 func (x *xmlWriter) element(indent, name, text string) {
 	if text == "" {
 		return

@@ -13,12 +13,13 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// access says which datasets a call may read: those that its caller may, its
-// tool may, and the tools it comes through may. Each is a list of patterns such
-// as sales* or spice.public.orders; without a list it is every dataset.
+// access is the set of datasets that a call may read: those permitted to the
+// caller, to the tool, and to each tool through which it was called. Each is a
+// list of patterns such as sales* or spice.public.orders; without a list, all
+// datasets are permitted.
 type access [][]string
 
-// restricted reports whether there is anything the call may not read.
+// restricted reports whether any dataset is denied.
 func (a access) restricted() bool { return len(a) > 0 }
 
 // permits reports whether the call may read the relation.
@@ -29,7 +30,7 @@ func (a access) permits(r engine.Relation) bool {
 	return r.Schema != engine.System && !slices.ContainsFunc(a, func(patterns []string) bool { return !within(patterns, r) })
 }
 
-// filter is permits for the guard, which takes nil for every relation.
+// filter is permits for the guard, in which nil permits every relation.
 func (a access) filter() func(engine.Relation) bool {
 	if !a.restricted() {
 		return nil
@@ -37,7 +38,7 @@ func (a access) filter() func(engine.Relation) bool {
 	return a.permits
 }
 
-// key tells accesses apart.
+// key identifies an access.
 func (a access) key() string {
 	return fmt.Sprintf("%q", [][]string(a))
 }
@@ -49,14 +50,14 @@ func within(patterns []string, r engine.Relation) bool {
 	})
 }
 
-// matches compares without case. A pattern that is none matches nothing.
+// matches compares without case. An invalid pattern matches nothing.
 func matches(pattern, name string) bool {
 	plain := strings.NewReplacer("/", "\x00") // path.Match stops at a slash
 	ok, err := path.Match(plain.Replace(sqltree.Fold(pattern)), plain.Replace(sqltree.Fold(name)))
 	return ok && err == nil
 }
 
-// readPatterns reads a list such as "sales*, spice.public.orders".
+// readPatterns parses a list such as "sales*, spice.public.orders".
 func readPatterns(text string) ([]string, error) {
 	patterns := []string{}
 	for part := range strings.SplitSeq(text, ",") {
@@ -65,7 +66,7 @@ func readPatterns(text string) ([]string, error) {
 			continue
 		}
 		if _, err := path.Match(p, ""); err != nil {
-			return nil, fmt.Errorf("%q is no pattern: * stands for any text, ? for a character, [ab] for one of several", p)
+			return nil, fmt.Errorf("%q is not a valid pattern: * matches any text, ? one character, [ab] one of several", p)
 		}
 		patterns = append(patterns, p)
 	}
@@ -90,7 +91,7 @@ func visible(all []Dataset, a access) []Dataset {
 	return append(datasets, views...)
 }
 
-// find returns the dataset that a model means by name.
+// find finds the dataset for a name given by a model.
 func find(datasets []Dataset, name string) (Dataset, error) {
 	want := relationOf(name)
 	for _, d := range datasets {
@@ -116,7 +117,7 @@ func find(datasets []Dataset, name string) (Dataset, error) {
 	return Dataset{}, err
 }
 
-// listed joins names, and counts those that are too many to show.
+// listed joins names, and counts those beyond the limit.
 func listed(names []string) string {
 	if len(names) <= suggestions {
 		return strings.Join(names, ", ")

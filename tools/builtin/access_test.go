@@ -165,7 +165,7 @@ func TestCustomiseSaysWhatIsWrong(t *testing.T) {
 		"{ name: x, from: 'builtin:' }":                                           `known here: describe_function`,
 		"{ name: x, from: 'builtin:sql', params: { table_alowlist: a } }":         `did you mean "table_allowlist"?`,
 		"{ name: x, from: 'builtin:time_now', params: { table_allowlist: a } }":   "takes no params",
-		"{ name: x, from: 'builtin:sql', params: { table_allowlist: '[' } }":      `"[" is no pattern`,
+		"{ name: x, from: 'builtin:sql', params: { table_allowlist: '[' } }":      `"[" is not a valid pattern`,
 		"{ name: x, from: 'builtin:sql', params: { table_allowlist: ' , ' } }":    "names no table",
 		"{ name: x, from: 'builtin:sql', params: { table_allowlist: { a: b } } }": "table_allowlist",
 		"{ name: 'x y', from: 'builtin:sql' }":                                    `"x y"`,

@@ -10,10 +10,10 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// builtin is how one of the tools is made.
+// builtin constructs one of the tools.
 type builtin struct {
 	name  string
-	reads bool // datasets, so that an entry may say which
+	reads bool // reads datasets, so an entry may restrict which
 	make  func(Env, custom) (tools.Tool, error)
 }
 
@@ -32,8 +32,8 @@ var builtins = []builtin{
 	{"describe_function", false, newDescribeFunction},
 }
 
-// The sets of built-in tools that a model may name in params.tools, in the
-// order in which it sees them.
+// The sets of built-in tools for params.tools of a model, in the order in which
+// the model sees them.
 var (
 	// Auto is the set of `tools: auto`.
 	Auto = []string{"search", "table_schema", "sql", "list_datasets", "get_readiness", "get_current_datetime"}
@@ -72,9 +72,9 @@ func Names() []string {
 	return names
 }
 
-// Domains returns the domains that are enabled: those of environ, the value of
-// [DomainsVariable] with commas between them, else those of setting, else
-// [DefaultDomain]. An unknown one is an error.
+// Domains returns the enabled domains: those of environ, the comma-separated
+// value of [DomainsVariable], else those of setting, else [DefaultDomain]. An
+// unknown domain is an error.
 func Domains(setting []string, environ string) ([]string, error) {
 	from, list := "runtime.tools.domains", setting
 	if strings.TrimSpace(environ) != "" {
@@ -109,7 +109,7 @@ func checkDomain(name string) error {
 	return unknown("domain of built-in tools", name, known)
 }
 
-// unknown is the error of a name that there is none of.
+// unknown is the error for an unknown name.
 func unknown(what, name string, known []string) error {
 	hint := ""
 	if near := nearest.Name(name, known); near != "" {
@@ -118,7 +118,7 @@ func unknown(what, name string, known []string) error {
 	return fmt.Errorf("there is no %s %q%s; known here: %s", what, name, hint, strings.Join(known, ", "))
 }
 
-// Load makes the built-in tools of some domains, sorted by name.
+// Load returns the built-in tools of some domains, sorted by name.
 func Load(env Env, enabled []string) ([]tools.Tool, error) {
 	wanted := map[string]bool{}
 	for _, domain := range enabled {
@@ -144,21 +144,21 @@ func Load(env Env, enabled []string) ([]tools.Tool, error) {
 	return loaded, nil
 }
 
-// custom is how an entry of `tools:` changes a built-in tool; the zero value
-// changes nothing.
+// custom are the changes of an entry of `tools:` to a built-in tool; the zero
+// value changes nothing.
 type custom struct {
 	entry    spicepod.Tool
 	declared string   // file:line
-	allow    []string // patterns of tables; nil is all
+	allow    []string // patterns of tables; nil means all
 }
 
-// paramAllowlist names the tables that a customised tool may read.
+// paramAllowlist lists the tables that a customised tool may read.
 const paramAllowlist = "table_allowlist"
 
-// Customise makes the tool of an entry of `tools:` with `from: builtin:<name>`:
-// the built-in one under another name, description, owner or limits, and with
-// the tables that params.table_allowlist names by patterns. declared is where
-// the entry stands, as file:line.
+// Customise returns the tool of an entry of `tools:` with `from:
+// builtin:<name>`: the built-in tool with another name, description, owner or
+// limits, restricted to the tables in params.table_allowlist. declared is the
+// position of the entry, as file:line.
 func Customise(env Env, entry spicepod.Tool, declared string) (tools.Tool, error) {
 	name := entry.Builtin()
 	at := slices.IndexFunc(builtins, func(b builtin) bool { return b.name == name })
@@ -187,8 +187,8 @@ func Customise(env Env, entry spicepod.Tool, declared string) (tools.Tool, error
 	return b.make(env, c)
 }
 
-// define completes the definition of the built-in tool def.Name and applies
-// what the entry changes.
+// define completes the definition of the built-in tool def.Name with the
+// changes of the entry.
 func (c custom) define(def tools.Definition) tools.Definition {
 	def.Source, def.Declared = tools.SourceBuiltin, "built in"
 	def.Annotations = tools.Annotations{ReadOnly: true, Idempotent: true}
@@ -209,7 +209,7 @@ func (c custom) define(def tools.Definition) tools.Definition {
 	return def
 }
 
-// access is what a call of the tool may read.
+// access is the set of datasets that a call of the tool may read.
 func (c custom) access(s tools.Scope) access {
 	all := slices.Concat([][]string{s.Datasets, c.allow}, s.Through)
 	return slices.DeleteFunc(all, func(patterns []string) bool { return patterns == nil })

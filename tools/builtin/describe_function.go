@@ -18,7 +18,7 @@ type describeFunctionArgs struct {
 	Name string `json:"name" doc:"Name of the function, as list_udfs shows it."`
 }
 
-// description is all there is to say of a declared function.
+// description is the full description of a declared function.
 type description struct {
 	Name        string           `json:"name"`
 	Signature   string           `json:"signature"`
@@ -47,7 +47,7 @@ type argument struct {
 	valueType
 	Description string `json:"description,omitempty"`
 	Required    bool   `json:"required"`
-	Default     *any   `json:"default,omitempty"` // nil: none; it may be null
+	Default     *any   `json:"default,omitempty"` // nil: no default; may be null
 }
 
 type columnType struct {
@@ -61,7 +61,7 @@ type tableInput struct {
 	Columns []columnType `json:"columns"`
 }
 
-// lineage is what a function depends on, and what depends on it.
+// lineage are the dependencies and dependents of a function.
 type lineage struct {
 	Functions []string `json:"functions,omitempty"`
 	Tables    []string `json:"tables,omitempty"`
@@ -69,7 +69,7 @@ type lineage struct {
 	UsedBy    []string `json:"used_by,omitempty"` // functions
 }
 
-// newDescribeFunction makes the tool that says all of one function.
+// newDescribeFunction returns the tool that describes a function.
 func newDescribeFunction(env Env, c custom) (tools.Tool, error) {
 	def := c.define(tools.Definition{
 		Name: "describe_function",
@@ -153,7 +153,7 @@ func columnTypes(columns []functions.OutputColumn, declared []spicepod.Column) [
 	return out
 }
 
-// example is a test as a call and what it gives.
+// example is a test as a call and its result.
 func example(t spicepod.FunctionTest) map[string]any {
 	out := map[string]any{"args": map[string]any{}}
 	if t.Name != "" {

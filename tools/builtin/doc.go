@@ -1,7 +1,7 @@
-// Package builtin is the tools that the runtime brings, one file each: SQL,
-// what there is to query, samples, search over rows, the declared functions,
-// readiness and the time. It owns what they take and give, and which datasets
-// a caller may read through them.
+// Package builtin has the built-in tools, one file each: SQL, lists of
+// datasets, samples, search over rows, the declared functions, readiness and
+// the time. It owns their arguments and results, and which datasets a caller
+// may read through them.
 //
 //	env := builtin.Env{
 //		SQL: db, Datasets: datasets, Functions: set, Readiness: readiness, Now: time.Now,
@@ -11,12 +11,11 @@
 //	all, err := builtin.Load(env, domains)
 //	for _, entry := range pod.Tools {
 //		if entry.Builtin() != "" {
-//			tool, err := builtin.Customise(env, entry)
+//			tool, err := builtin.Customise(env, entry, "spicepod.yaml:12")
 //		}
 //	}
 //
-// Results that are rows are JSON arrays of objects, encoded as package format
-// encodes them for /v1/sql. A caller with a list of datasets ([tools.Scope])
-// finds, reads and searches those alone; any other dataset is as if it were
-// not there, and so are the tables of schema spiced.
+// Rows are JSON arrays of objects, encoded by package format as for /v1/sql. A
+// caller with a list of datasets ([tools.Scope]) can find, read and search only
+// those; other datasets, and the tables of schema spiced, do not exist for it.
 package builtin

@@ -13,12 +13,12 @@ import (
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
-// Querier runs statements that the guard judges. *[engine.DB] is one.
+// Querier runs statements that the guard checks. *[engine.DB] is one.
 type Querier interface {
 	Query(ctx context.Context, req engine.Request) (*engine.Rows, error)
 }
 
-// SearchEngine is a [Querier] that can also read a condition, and judge and
+// SearchEngine is a [Querier] that can also parse a condition, and check and
 // bind a statement, before it runs. *[engine.DB] is one.
 type SearchEngine interface {
 	Querier
@@ -26,29 +26,29 @@ type SearchEngine interface {
 	Describe(ctx context.Context, req engine.Request) (*engine.Description, error)
 }
 
-// Env is what the built-in tools work on. Each tool takes from it what it
-// needs. The functions are called for every call of a tool and give what is
-// published then.
+// Env is the environment of the built-in tools. Each tool uses the fields it
+// needs. The functions are called for every call of a tool and return the
+// published state.
 type Env struct {
 	SQL       SearchEngine
 	Datasets  func() []Dataset
 	Functions func() *functions.Set
 	Readiness func() map[string]string // component → state, such as Ready
 	Now       func() time.Time         // nil: time.Now
-	// Generation is the engine's; nil is one for ever.
+	// Generation is the engine's generation; nil means that it never changes.
 	Generation func() uint64
-	// Indexes keeps what searches have read; nil: every tool keeps its own.
+	// Indexes stores the indexes of searched rows; nil: each tool has its own.
 	Indexes *Indexes
-	// Results keeps what is too large for the result of a statement of a
-	// model's; nil: it is cut off.
+	// Results stores results of models' statements that are too large; nil:
+	// they are truncated.
 	Results Results
 }
 
 // Results stores results that are larger than a call may return.
 // [*results.Store] is one.
 type Results interface {
-	// Keep stores the chunks that were read of a result, which it destroys, and
-	// the rest for the caller of ctx. The error is the statement's.
+	// Keep stores the chunks read from a result, which it destroys, and the
+	// rest, for the caller of ctx. The error is the statement's.
 	Keep(ctx context.Context, first []*engine.Chunk, rest *engine.Rows, shown []json.RawMessage) (results.Summary, error)
 	// Schema is the JSON Schema of what Keep returns.
 	Schema() json.RawMessage
@@ -75,16 +75,16 @@ func (e Env) indexes() *Indexes {
 	return e.Indexes
 }
 
-// Dataset is a published dataset or view as the tools show it.
+// Dataset is a published dataset or view.
 type Dataset struct {
 	Relation    engine.Relation
 	View        bool
 	Description string
 	Metadata    map[string]any
 	Columns     []Column
-	Key         []string // columns that name a row; nil when none are known
-	// Version changes whenever the rows may have. "" when nobody can say, as
-	// of a file that is read for each statement.
+	Key         []string // columns that identify a row; nil if unknown
+	// Version changes whenever the rows may have changed. It is "" if that is
+	// unknown, as for a file that is read for each statement.
 	Version string
 }
 
@@ -97,7 +97,7 @@ type Column struct {
 	Searchable  bool
 }
 
-// FromDataset returns a declared dataset with the columns it has.
+// FromDataset returns a declared dataset with its columns.
 func FromDataset(r engine.Relation, d spicepod.Dataset, columns []Column) Dataset {
 	out := Dataset{
 		Relation: r, Description: d.Description, Metadata: d.Metadata,
@@ -109,7 +109,7 @@ func FromDataset(r engine.Relation, d spicepod.Dataset, columns []Column) Datase
 	return out
 }
 
-// FromView returns a declared view with the columns it has.
+// FromView returns a declared view with its columns.
 func FromView(r engine.Relation, v spicepod.View, columns []Column) Dataset {
 	out := Dataset{
 		Relation: r, View: true, Description: v.Description, Metadata: v.Metadata,
@@ -121,7 +121,7 @@ func FromView(r engine.Relation, v spicepod.View, columns []Column) Dataset {
 	return out
 }
 
-// noted returns a copy of columns with what their declarations say.
+// noted returns a copy of columns with the texts of their declarations.
 func noted(columns []Column, notes []spicepod.DatasetColumn) []Column {
 	out := append([]Column(nil), columns...)
 	for _, note := range notes {
@@ -144,7 +144,7 @@ func rowIDs(notes []spicepod.DatasetColumn) []string {
 	return nil
 }
 
-// setKey takes a primary key: a column, or (column, column). Its columns are
+// setKey parses a primary key: a column, or (column, column). Key columns are
 // never NULL.
 func (d *Dataset) setKey(text string) {
 	text = strings.TrimSpace(text)
@@ -165,7 +165,7 @@ func (d Dataset) Table() string {
 	return engine.CatalogName + "." + namePart(d.Relation.Schema) + "." + namePart(d.Relation.Name)
 }
 
-// short is Table without what a statement may leave out.
+// short is Table without the optional parts.
 func (d Dataset) short() string {
 	if d.Relation.Schema == engine.Public {
 		return namePart(d.Relation.Name)
@@ -173,7 +173,7 @@ func (d Dataset) short() string {
 	return namePart(d.Relation.Schema) + "." + namePart(d.Relation.Name)
 }
 
-// searchable are the columns that search looks into.
+// searchable are the columns that search covers.
 func (d Dataset) searchable() []Column {
 	var found []Column
 	for _, c := range d.Columns {
@@ -184,7 +184,7 @@ func (d Dataset) searchable() []Column {
 	return found
 }
 
-// column returns the column of that name, in any case, or nil.
+// column finds a column by name, ignoring case, or nil.
 func column(columns []Column, name string) *Column {
 	for i := range columns {
 		if sqltree.Fold(columns[i].Name) == sqltree.Fold(name) {
@@ -202,8 +202,7 @@ func columnNames(columns []Column) []string {
 	return names
 }
 
-// namePart is a part of a dotted name, quoted where it would not be read back
-// as one.
+// namePart is a part of a dotted name, quoted if necessary.
 func namePart(name string) string {
 	if name == "" || strings.ContainsAny(name, ".\" \t\r\n") {
 		return engine.Identifier(name)
@@ -211,7 +210,7 @@ func namePart(name string) string {
 	return name
 }
 
-// unquoted is what an identifier stands for, whether it is quoted or not.
+// unquoted removes the quotes of an identifier, if it has any.
 func unquoted(name string) string {
 	if len(name) >= 2 && name[0] == '"' && name[len(name)-1] == '"' {
 		return strings.ReplaceAll(name[1:len(name)-1], `""`, `"`)
@@ -219,7 +218,7 @@ func unquoted(name string) string {
 	return name
 }
 
-// relationOf reads a name that may have a schema and the catalog in front.
+// relationOf parses a name with an optional schema and catalog.
 func relationOf(name string) engine.Relation {
 	schema, table := spicepod.Dataset{Name: strings.TrimSpace(name)}.Qualified()
 	schema = strings.TrimPrefix(schema, engine.CatalogName+".")

@@ -8,8 +8,8 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// codes are the engine's codes as those of a call. A statement that cannot run
-// as it is written is an argument that a model can mend.
+// codes maps the engine's codes to those of a call. A statement that cannot run
+// as written is an argument that a model can correct.
 var codes = map[engine.Code]tools.Code{
 	engine.CodeParse:     tools.CodeInvalidArguments,
 	engine.CodeNotFound:  tools.CodeInvalidArguments,
@@ -23,10 +23,9 @@ var codes = map[engine.Code]tools.Code{
 	engine.CodeInternal:  tools.CodeInternal,
 }
 
-// SQLError is a statement's failure as a failed call: the engine's message
-// with its place, its hint, and the code that tells a model whether another
-// statement would do. An error that is none of the engine's is
-// [tools.CodeInternal].
+// SQLError converts the error of a statement to that of a call: the engine's
+// message with its position, the hint, and a code that tells a model whether
+// another statement may succeed. Any other error is [tools.CodeInternal].
 func SQLError(err error) *tools.Error {
 	e := engine.AsError(err)
 	code, ok := codes[e.Code]
@@ -42,7 +41,7 @@ func SQLError(err error) *tools.Error {
 	return out
 }
 
-// engineError is the engine's error behind err, or nil.
+// engineError is the engine's error in err, or nil.
 func engineError(err error) *engine.Error {
 	var e *engine.Error
 	errors.As(err, &e)

@@ -7,10 +7,10 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// instant is the form of times in results: ISO 8601 with milliseconds.
+// instant is the format of times in results: ISO 8601 with milliseconds.
 const instant = "2006-01-02T15:04:05.000Z07:00"
 
-// newGetCurrentDatetime makes Spice's tool for the present time.
+// newGetCurrentDatetime returns Spice's tool for the current time.
 func newGetCurrentDatetime(env Env, c custom) (tools.Tool, error) {
 	def := c.define(tools.Definition{
 		Name: "get_current_datetime",

@@ -7,7 +7,7 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// newGetReadiness makes the tool that says what is ready.
+// newGetReadiness returns the tool that reports the readiness of components.
 func newGetReadiness(env Env, c custom) (tools.Tool, error) {
 	def := c.define(tools.Definition{
 		Name: "get_readiness",

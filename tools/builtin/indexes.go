@@ -7,33 +7,33 @@ import (
 	"time"
 )
 
-// Indexes keeps the indexes of searched rows: those used last, each made once
-// however many calls wait for it. It is safe for concurrent use.
+// Indexes stores the most recently used indexes of searched rows, each built
+// once even for concurrent calls. It is safe for concurrent use.
 type Indexes struct {
-	building chan struct{} // holds an element for each index that is being made
+	building chan struct{} // holds an element for each index being built
 
 	mu      sync.Mutex
-	entries []*indexEntry // used last, first
+	entries []*indexEntry // most recently used first
 }
 
-// indexEntry is an index that is kept, or being made.
+// indexEntry is a stored index, or one being built.
 type indexEntry struct {
 	key   string
-	until time.Time // zero: as long as it is used
+	until time.Time // zero: no expiry
 	done  chan struct{}
-	index *rowIndex // nil until done, and when it is not kept
+	index *rowIndex // nil until done, and if it is not stored
 	err   error
-	// personal says that the rows depend on who reads them: each call makes an
-	// index of its own.
+	// personal means that the rows depend on the reader: each call builds a
+	// separate index.
 	personal bool
 }
 
-// NewIndexes makes an empty store.
+// NewIndexes returns an empty store.
 func NewIndexes() *Indexes { return &Indexes{building: make(chan struct{}, MaxBuilds)} }
 
-// get returns the index of a key, which build makes when there is none. life
-// is how long it is used; 0 is for ever. When the call that makes it fails,
-// those that wait try themselves: its caller may only have left.
+// get returns the index of a key; build builds it if it is missing. life is how
+// long it is used; 0 means no expiry. If the call that builds it fails, the
+// waiting calls try themselves, since the caller may just have disconnected.
 func (x *Indexes) get(ctx context.Context, key string, now time.Time, life time.Duration, build func() (*rowIndex, error)) (*rowIndex, error) {
 	for {
 		e, mine := x.entry(key, now, life)
@@ -54,7 +54,7 @@ func (x *Indexes) get(ctx context.Context, key string, now time.Time, life time.
 	}
 }
 
-// entry returns the entry of a key, and whether it is the caller's to make.
+// entry returns the entry of a key, and whether the caller must build it.
 func (x *Indexes) entry(key string, now time.Time, life time.Duration) (e *indexEntry, mine bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -73,17 +73,17 @@ func (x *Indexes) entry(key string, now time.Time, life time.Duration) (e *index
 	return e, mine
 }
 
-// make builds the index of an entry and keeps it, unless that fails or it is
-// its caller's alone.
+// make builds the index of an entry and stores it, unless that fails or the
+// rows are personal.
 func (x *Indexes) make(ctx context.Context, e *indexEntry, build func() (*rowIndex, error)) (*rowIndex, error) {
 	var index *rowIndex
-	err := context.Canceled // what waiting calls see if build panics
+	err := context.Canceled // the error of waiting calls if build panics
 	defer func() { x.finish(e, index, err) }()
 	index, err = x.once(ctx, build)
 	return index, err
 }
 
-// once builds an index, when it is its turn.
+// once builds an index when a slot is free.
 func (x *Indexes) once(ctx context.Context, build func() (*rowIndex, error)) (*rowIndex, error) {
 	select {
 	case x.building <- struct{}{}:
@@ -94,7 +94,7 @@ func (x *Indexes) once(ctx context.Context, build func() (*rowIndex, error)) (*r
 	return build()
 }
 
-// finish wakes those who wait and forgets what is beyond the limits.
+// finish wakes the waiting calls and evicts entries beyond the limits.
 func (x *Indexes) finish(e *indexEntry, index *rowIndex, err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -83,8 +83,8 @@ func TestIndexesWhoseMakerFails(t *testing.T) {
 	})
 }
 
-// An index of rows that depend on their reader is given to nobody else, those
-// who wait for it included.
+// An index of rows that depend on their reader is not shared, not even with
+// calls that wait for it.
 func TestPersonalIndexesAreNotShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := NewIndexes()

@@ -2,46 +2,48 @@ package builtin
 
 import "time"
 
-// Limits on what a call may ask for and get. What is beyond one is refused, or
-// cut off where the result says so.
+// Limits of a call. Requests beyond a limit are refused, or truncated where the
+// result says so.
 const (
-	// DefaultRows is how many rows a statement returns when the call has no
-	// limit of its own.
+	// DefaultRows is the maximum number of rows for a call without a limit.
 	DefaultRows = 1000
-	// DefaultBytes is the size of a result as JSON when the call has no limit
-	// of its own.
+	// DefaultBytes is the maximum size of a result as JSON for a call without a
+	// limit.
 	DefaultBytes = 4 << 20
-	// MaxSample is how many rows, or values of a column, a sample has.
+	// MaxSample is the maximum number of rows, or values of a column, in a
+	// sample.
 	MaxSample = 1000
-	// MaxSampledColumns is how many columns one call takes distinct values of.
+	// MaxSampledColumns is the maximum number of columns per call for distinct
+	// values.
 	MaxSampledColumns = 100
-	// MaxText is how many characters of a string a sample shows.
+	// MaxText is the maximum number of characters of a string in a sample.
 	MaxText = 512
-	// MaxTables is how many tables one call describes.
+	// MaxTables is the maximum number of tables that one call describes.
 	MaxTables = 100
-	// MaxHits is how many rows a search returns.
+	// MaxHits is the maximum number of rows that a search returns.
 	MaxHits = 100
-	// MaxSearchRows and MaxSearchBytes are how much of a dataset is searched.
-	// An index takes some 25 times the bytes of its rows.
+	// MaxSearchRows and MaxSearchBytes limit the searched part of a dataset. An
+	// index takes about 25 times the bytes of the rows.
 	MaxSearchRows  = 100_000
 	MaxSearchBytes = 32 << 20 // of the rows, as JSON
-	// MaxRowText is how much of a row's text is searched.
+	// MaxRowText is the maximum size of a row's searched text.
 	MaxRowText = 64 << 10
-	// MaxWhere is the size of a search's condition in bytes.
+	// MaxWhere is the maximum size of a search condition in bytes.
 	MaxWhere = 64 << 10
-	// MaxIndexes and MaxIndexedBytes bound the indexes of rows that are kept;
-	// one index has at most MaxIndexedRows and MaxIndexedBytes, shared by its
+	// MaxIndexes and MaxIndexedBytes bound the stored indexes of rows; one
+	// index has at most MaxIndexedRows and MaxIndexedBytes, shared by its
 	// datasets.
 	MaxIndexes      = 8
 	MaxIndexedRows  = 200_000
 	MaxIndexedBytes = 32 << 20
-	// MaxBuilds is how many indexes are made at once.
+	// MaxBuilds is the maximum number of concurrent index builds.
 	MaxBuilds = 1
-	// maxRawSample is how much of a sample is read before strings are cut.
+	// maxRawSample is the maximum size of a sample before strings are
+	// truncated.
 	maxRawSample = 64 << 20
-	// IndexLife is how long an index is used of which nobody can say whether
-	// its rows have changed.
+	// IndexLife is how long an index is used if it is unknown whether the rows
+	// have changed.
 	IndexLife = time.Minute
-	// suggestions is how many names an error lists.
+	// suggestions is the maximum number of names in an error.
 	suggestions = 20
 )

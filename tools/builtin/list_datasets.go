@@ -9,7 +9,7 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// listedDataset is a dataset as Spice's tool of the same name shows it.
+// listedDataset is a dataset in the form of Spice's tool of the same name.
 type listedDataset struct {
 	Table       string         `json:"table"`
 	Searchable  bool           `json:"can_search_documents"`
@@ -17,7 +17,7 @@ type listedDataset struct {
 	Metadata    map[string]any `json:"metadata"`
 }
 
-// newListDatasets makes the tool that says which tables there are.
+// newListDatasets returns the tool that lists the datasets.
 func newListDatasets(env Env, c custom) (tools.Tool, error) {
 	def := c.define(tools.Definition{
 		Name: "list_datasets",
@@ -51,8 +51,8 @@ func newListDatasets(env Env, c custom) (tools.Tool, error) {
 	})
 }
 
-// encodable is a value of a Spicepod with those numbers as text that JSON has
-// not: infinities and NaN.
+// encodable converts numbers of a Spicepod that JSON does not have, infinities
+// and NaN, to text.
 func encodable(value any) any {
 	switch v := value.(type) {
 	case float64:

@@ -14,7 +14,7 @@ type listUDFsArgs struct {
 	Source string `json:"source,omitempty" enum:"user,builtin" default:"user" doc:"user are the declared functions; builtin are those that the SQL engine brings."`
 }
 
-// newListUDFs makes the tool that lists functions.
+// newListUDFs returns the tool that lists functions.
 func newListUDFs(env Env, c custom) (tools.Tool, error) {
 	def := c.define(tools.Definition{
 		Name: "list_udfs",

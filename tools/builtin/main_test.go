@@ -268,7 +268,7 @@ func (w *world) expect(name, args, want string, datasets ...string) {
 	}
 }
 
-// refuses checks a call's error: its code and a part of its text.
+// refuses checks the code and a part of the text of a call's error.
 func (w *world) refuses(name, args string, code tools.Code, part string, datasets ...string) *tools.Error {
 	w.t.Helper()
 	out, err := w.call(w.tool(name), args, tools.Input{Scope: tools.Scope{Datasets: datasets}})

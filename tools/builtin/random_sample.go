@@ -13,7 +13,7 @@ type randomSampleArgs struct {
 	Limit   int    `json:"limit" min:"1" max:"1000" doc:"How many rows."`
 }
 
-// newRandomSample makes the tool that shows some rows.
+// newRandomSample returns the tool that samples rows.
 func newRandomSample(env Env, c custom) (tools.Tool, error) {
 	def := c.define(tools.Definition{
 		Name: "random_sample",
@@ -33,5 +33,5 @@ func newRandomSample(env Env, c custom) (tools.Tool, error) {
 	})
 }
 
-// qualified is the dataset's name in statements of ours.
+// qualified is the dataset's name in generated statements.
 func qualified(d Dataset) string { return engine.Qualified(d.Relation.Schema, d.Relation.Name) }

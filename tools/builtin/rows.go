@@ -30,13 +30,13 @@ func (r rows) Output() (tools.Output, error) {
 	}, nil
 }
 
-// extent is how much a result may have.
+// extent is the maximum size of a result.
 type extent struct {
 	rows  int
 	bytes int64
 }
 
-// extentOf is what the call's limits leave of at most n rows.
+// extentOf is the extent of at most n rows within the call's limits.
 func extentOf(l tools.Limits, n int) extent {
 	e := extent{n, DefaultBytes}
 	if l.MaxRows > 0 {
@@ -49,12 +49,12 @@ func extentOf(l tools.Limits, n int) extent {
 }
 
 // query runs a statement and collects its rows up to an extent. It reads one
-// row more, to know whether there is one. Errors are [*tools.Error]s.
+// more row to detect truncation. Errors are [*tools.Error]s.
 func query(ctx context.Context, db Querier, req engine.Request, e extent) (rows, error) {
 	return read(ctx, db, req, e, func(*engine.Chunk) {})
 }
 
-// read is query that also shows every chunk to each, as it comes.
+// read is query that also passes every chunk to each.
 func read(ctx context.Context, db Querier, req engine.Request, e extent, each func(*engine.Chunk)) (rows, error) {
 	result, err := begin(ctx, db, req)
 	if err != nil {
@@ -69,7 +69,7 @@ func read(ctx context.Context, db Querier, req engine.Request, e extent, each fu
 }
 
 // begin runs a statement. Rows beyond an extent are not an error: they are cut
-// off, or kept.
+// off or stored.
 func begin(ctx context.Context, db Querier, req engine.Request) (*engine.Rows, error) {
 	req.Limits.MaxRows = math.MaxInt64
 	result, err := db.Query(ctx, req)
@@ -79,8 +79,8 @@ func begin(ctx context.Context, db Querier, req engine.Request) (*engine.Rows, e
 	return result, nil
 }
 
-// queryOrKeep is query, but a result beyond its extent is stored, if it can be,
-// and its summary returned.
+// queryOrKeep is query that stores a result beyond its extent, if possible, and
+// returns the summary.
 func queryOrKeep(ctx context.Context, env Env, req engine.Request, e extent) (output, error) {
 	result, err := begin(ctx, env.SQL, req)
 	if err != nil {
@@ -104,7 +104,7 @@ func queryOrKeep(ctx context.Context, env Env, req engine.Request, e extent) (ou
 	switch {
 	case err != nil:
 		return output{}, SQLError(err)
-	case int64(len(s.Value)) > e.bytes || tooLarge != nil && s.More == nil: // the summary does not fit either
+	case int64(len(s.Value)) > e.bytes || tooLarge != nil && s.More == nil: // the summary is too large as well
 		return shown.output(tooLarge)
 	}
 	return output(tools.Cut(s.Value, s.Rows, s.More)), nil
@@ -118,13 +118,13 @@ func rawLines(lines [][]byte) []json.RawMessage {
 	return list
 }
 
-// output is one that is complete.
+// output is a complete output.
 type output tools.Output
 
-// Output is the output itself.
+// Output returns the output.
 func (o output) Output() (tools.Output, error) { return tools.Output(o), nil }
 
-// output is that of the rows, if there is no error.
+// output returns the output of the rows, or the error.
 func (r rows) output(err error) (output, error) {
 	if err != nil {
 		return output{}, err
@@ -133,8 +133,8 @@ func (r rows) output(err error) (output, error) {
 	return output(out), err
 }
 
-// collect reads rows as JSON, a line each, until they are one more than an
-// extent has. It shows every chunk that it reads to each.
+// collect reads rows as JSON, one a line, up to one more than the extent. It
+// passes every chunk to each.
 func collect(result *engine.Rows, e extent, each func(*engine.Chunk)) ([][]byte, error) {
 	c := &excerpt{extent: e}
 	form, _ := format.ByName("ndjson")
@@ -160,14 +160,14 @@ func collect(result *engine.Rows, e extent, each func(*engine.Chunk)) ([][]byte,
 	return c.lines(), nil
 }
 
-// errFull ends the writing of rows that nobody will see.
+// errFull stops writing rows that will not be used.
 var errFull = errors.New("the result is full")
 
-// excerpt keeps rows, a line each, until they are one more than its extent.
+// excerpt collects rows, one a line, up to one more than the extent.
 type excerpt struct {
 	extent extent
 	buf    []byte
-	ends   int // lines that another one follows
+	ends   int // lines that another line follows
 }
 
 func (c *excerpt) Write(p []byte) (int, error) {
@@ -179,8 +179,7 @@ func (c *excerpt) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// lines are the rows, the last of which may be cut where it is beyond the
-// extent.
+// lines are the rows; the last may be incomplete if it is beyond the extent.
 func (c *excerpt) lines() [][]byte {
 	if len(c.buf) == 0 {
 		return nil
@@ -188,10 +187,10 @@ func (c *excerpt) lines() [][]byte {
 	return bytes.Split(c.buf, []byte{'\n'})
 }
 
-// fit keeps as many lines as an extent has room for. When not even the first
-// one fits, that is an error: an empty list would say that there is nothing.
+// fit returns the lines that fit the extent. If not even the first fits, that
+// is an error: an empty list would mean no rows.
 func fit(lines [][]byte, e extent) (rows, error) {
-	size := int64(1) // of the brackets, without the comma that the first row saves
+	size := int64(1) // for the brackets, less the comma that the first row does not need
 	for i, line := range lines {
 		size += int64(len(line)) + 1
 		switch {
@@ -207,12 +206,12 @@ func fit(lines [][]byte, e extent) (rows, error) {
 	return rows{lines: lines}, nil
 }
 
-// sampled runs a statement for a sample of a dataset: a list of at most n rows
-// whose long strings are cut.
+// sampled runs a statement for a sample of a dataset: at most n rows, with long
+// strings truncated.
 func sampled(ctx context.Context, db Querier, sql string, n int, in tools.Input) (rows, error) {
 	e := extentOf(in.Limits, n)
 	wide := e
-	wide.bytes = max(e.bytes, maxRawSample) // before strings are cut
+	wide.bytes = max(e.bytes, maxRawSample) // before strings are truncated
 	r, err := query(ctx, db, engine.Request{SQL: sql, Limits: engine.Limits{Timeout: in.Limits.Timeout}}, wide)
 	if err != nil {
 		return rows{}, err
@@ -225,7 +224,7 @@ func sampled(ctx context.Context, db Querier, sql string, n int, in tools.Input)
 	return cut, err
 }
 
-// cutStrings shortens the strings of a JSON text to MaxText characters.
+// cutStrings truncates the strings of a JSON text to MaxText characters.
 func cutStrings(line []byte) []byte {
 	if len(line) <= MaxText {
 		return line
@@ -248,8 +247,8 @@ func cutStrings(line []byte) []byte {
 	return out
 }
 
-// stringEnd returns where the JSON string at start ends, and where it is cut:
-// at its end, unless it has more than MaxText characters.
+// stringEnd returns the end of the JSON string at start, and where to cut it:
+// at the end, unless it has more than MaxText characters.
 func stringEnd(line []byte, start int) (end, cut int) {
 	characters := 0
 	for i := start + 1; i < len(line); characters++ {
@@ -267,7 +266,7 @@ func stringEnd(line []byte, start int) (end, cut int) {
 	return len(line), len(line)
 }
 
-// characterLen is the length of the character that a JSON string goes on with.
+// characterLen is the length of the next character in a JSON string.
 func characterLen(s []byte) int {
 	if s[0] != '\\' {
 		_, n := utf8.DecodeRune(s)
@@ -279,6 +278,6 @@ func characterLen(s []byte) int {
 	return min(2, len(s))
 }
 
-// clamp brings a number that a schema bounds into its bounds, for callers that
-// checked no schema.
+// clamp limits a number to the bounds of a schema, for callers that do not
+// check one.
 func clamp(n, least, most int) int { return min(max(n, least), most) }

@@ -15,8 +15,8 @@ type sampleDistinctColumnsArgs struct {
 	Columns []string `json:"cols,omitempty" doc:"Columns to look at; without it all."`
 }
 
-// newSampleDistinctColumns makes the tool that shows which values columns
-// hold.
+// newSampleDistinctColumns returns the tool that samples distinct values of
+// columns.
 func newSampleDistinctColumns(env Env, c custom) (tools.Tool, error) {
 	def := c.define(tools.Definition{
 		Name: "sample_distinct_columns",
@@ -42,7 +42,7 @@ func newSampleDistinctColumns(env Env, c custom) (tools.Tool, error) {
 	})
 }
 
-// pick returns the columns of those names, or all of the dataset's.
+// pick returns the named columns, or all columns of the dataset.
 func pick(d Dataset, names []string) ([]Column, error) {
 	if len(names) == 0 {
 		return d.Columns, nil
@@ -63,8 +63,8 @@ func pick(d Dataset, names []string) ([]Column, error) {
 	return columns, nil
 }
 
-// distinctValues asks for one column after the other: each has its own type,
-// so they are no rows of one statement.
+// distinctValues queries one column at a time: the columns have different
+// types, so one statement cannot return them.
 func distinctValues(ctx context.Context, db Querier, d Dataset, columns []Column, n int, in tools.Input) (rows, error) {
 	var found [][]byte
 	for _, c := range columns[:min(len(columns), MaxSampledColumns)] {

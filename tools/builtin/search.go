@@ -26,7 +26,7 @@ type searchArgs struct {
 	Keywords   []string `json:"keywords,omitempty" doc:"Exact words or phrases that count in addition."`
 }
 
-// newSearch makes the tool that finds rows by their text.
+// newSearch returns the tool that searches rows by text.
 func newSearch(env Env, c custom) (tools.Tool, error) {
 	def := c.define(tools.Definition{
 		Name: "search",
@@ -83,7 +83,7 @@ func (s *searcher) search(ctx context.Context, a searchArgs, in tools.Input, may
 	return index.answer(a, extentOf(in.Limits, limit))
 }
 
-// asToolError is err as a failed call: a tool's error stays what it is.
+// asToolError converts err to a failed call; a tool's error is unchanged.
 func asToolError(err error) error {
 	var e *tools.Error
 	switch {
@@ -95,7 +95,7 @@ func asToolError(err error) error {
 	return SQLError(err)
 }
 
-// searched are the datasets to look into: those named, or all that can be.
+// searched are the datasets to search: the named ones, or all searchable ones.
 func searched(all []Dataset, names []string) ([]Dataset, error) {
 	var can []Dataset
 	for _, d := range all {
@@ -137,8 +137,8 @@ func notSearchable(message string, can []Dataset) error {
 	return tools.NewError(tools.CodeInvalidArguments, message, hint)
 }
 
-// additional returns the additional columns of each dataset. One that no
-// dataset has is an error.
+// additional returns the additional columns of each dataset. A column in no
+// dataset is an error.
 func additional(datasets []Dataset, names []string) ([][]Column, error) {
 	out := make([][]Column, len(datasets))
 	for _, name := range names {
@@ -167,25 +167,25 @@ func additional(datasets []Dataset, names []string) ([][]Column, error) {
 	return out, nil
 }
 
-// rowIndex is the rows of datasets, ready to be searched.
+// rowIndex is a search index of rows.
 type rowIndex struct {
 	index *search.Index
 	rows  []indexedRow
-	bytes int64 // of the rows
-	// partial says that a dataset was too large to be read whole.
+	bytes int64 // size of the rows
+	// partial means that a dataset was too large to read completely.
 	partial bool
-	// personal says that another caller may get other rows, by a row filter,
-	// a column mask or a condition with ctx.
+	// personal means that other callers may get other rows, because of a row
+	// filter, a column mask or a condition with ctx.
 	personal bool
 }
 
-// indexedRow is a row as it is shown, without what a search adds.
+// indexedRow is a row as returned, without the fields that a search adds.
 type indexedRow struct {
 	dataset  *indexedDataset
 	rendered []byte // a JSON object
 }
 
-// indexedDataset is where rows come from.
+// indexedDataset is the dataset of a row.
 type indexedDataset struct {
 	table   string
 	rows    int
@@ -210,8 +210,8 @@ func (x *rowIndex) answer(a searchArgs, e extent) (rows, error) {
 	return out, err
 }
 
-// checkWhere refuses a condition that is not one expression, before it stands
-// in brackets inside a statement of ours.
+// checkWhere rejects a condition that is not a single expression, before it is
+// put in parentheses in a generated statement.
 func (r *reader) checkWhere(ctx context.Context) error {
 	if r.where == "" {
 		return nil
@@ -234,15 +234,16 @@ func (r *reader) checkWhere(ctx context.Context) error {
 	return nil
 }
 
-// What stands around a condition when it is read by itself: a line before it,
-// so that places are easily told, and one after it, which ends a comment.
+// The text around a condition when it is parsed separately: a line before it,
+// so that positions are easy to convert, and a line after it, which ends a
+// comment.
 const (
 	whereStart = "SELECT (\n"
 	whereEnd   = "\n)"
 )
 
-// leaves reports whether text closes a bracket that it did not open, leaves
-// one open, or has a comma or semicolon outside of them.
+// leaves reports whether text has unbalanced brackets, or a comma or semicolon
+// outside brackets.
 func leaves(text string) bool {
 	var open []string
 	closing := map[string]string{"(": ")", "[": "]", "{": "}"}

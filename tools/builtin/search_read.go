@@ -16,17 +16,17 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// reader reads the rows of datasets that meet a condition.
+// reader reads the rows of datasets that match a condition.
 type reader struct {
 	db         SearchEngine
 	datasets   []Dataset
 	additional [][]Column // of each dataset
-	where      string     // "" is all rows
+	where      string     // "" means all rows
 	allow      func(engine.Relation) bool
 	timeout    time.Duration
 }
 
-// key tells what is read apart.
+// key identifies what is read.
 func (r *reader) key() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%q", r.where)
@@ -36,8 +36,8 @@ func (r *reader) key() string {
 	return b.String()
 }
 
-// life is how long what was read is used, 0 for ever. What a condition lets
-// through may change with the time or with another table.
+// life is how long the rows may be used, 0 without expiry. The result of a
+// condition may change with time or with another table.
 func (r *reader) life() time.Duration {
 	known := r.where == ""
 	for _, d := range r.datasets {
@@ -82,7 +82,7 @@ func (r *reader) read(ctx context.Context) (*rowIndex, error) {
 	return x, nil
 }
 
-// noting notes what the statements that it runs depend on.
+// noting records what the statements that it runs depend on.
 type noting struct {
 	Querier
 	traits engine.Traits
@@ -96,8 +96,8 @@ func (n *noting) Query(ctx context.Context, req engine.Request) (*engine.Rows, e
 	return rows, err
 }
 
-// dataset reads one dataset: its rows as they are shown, and the text of each
-// that is searched.
+// dataset reads one dataset: the rows as returned, and the searched text of
+// each.
 func (r *reader) dataset(ctx context.Context, db Querier, d Dataset, additional []Column, e extent) (rows, []string, error) {
 	fields := []string{object(d.searchable()) + ` AS "matches"`}
 	if key := d.key(); len(key) > 0 {
@@ -128,7 +128,7 @@ func (r *reader) dataset(ctx context.Context, db Querier, d Dataset, additional 
 	return found, texts, err
 }
 
-// key are the columns that name a row.
+// key are the columns that identify a row.
 func (d Dataset) key() []Column {
 	var key []Column
 	for _, name := range d.Key {
@@ -185,7 +185,7 @@ func analyse(ctx context.Context, texts []string) ([]*search.Analysis, error) {
 	return analyses, group.Wait()
 }
 
-// whereError is a statement's failure as one of the condition in it, which
+// whereError converts a statement's error to one of the condition in it, which
 // begins on the second line.
 func whereError(what string, err error) *tools.Error {
 	e := engineError(err)

@@ -12,7 +12,7 @@ import (
 // rowsSchema is the schema of results that are rows.
 var rowsSchema = json.RawMessage(`{"type":"array","items":{"type":"object"}}`)
 
-// keptSchema is rowsSchema, or what stands for rows that are kept.
+// keptSchema is rowsSchema, or accepts also the summary of a stored result.
 func keptSchema(r Results) json.RawMessage {
 	if r == nil {
 		return rowsSchema
@@ -24,10 +24,10 @@ type sqlArgs struct {
 	Query string `json:"query" doc:"One SELECT statement in DuckDB's dialect. Name tables as list_datasets shows them; quote names that are no plain words in double quotes. Add LIMIT or aggregate: of a large result only the first rows come back."`
 }
 
-// Statement is the statement, for the audit.
+// Statement returns the statement, for the audit log.
 func (a sqlArgs) Statement() string { return a.Query }
 
-// newSQL makes the tool that runs a statement of a model's.
+// newSQL returns the tool that runs a model's statement.
 func newSQL(env Env, c custom) (tools.Tool, error) {
 	description := "Runs one read-only SQL query (DuckDB dialect) over the declared datasets, views and functions and returns its rows as JSON objects. " +
 		"Use it for exact answers: filters, joins, aggregates, calculations. " +

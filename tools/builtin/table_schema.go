@@ -14,7 +14,7 @@ type tableSchemaArgs struct {
 	Output string   `json:"output,omitempty" enum:"full,minimal" default:"full" doc:"full also says whether a column may be NULL and what it means; minimal gives names and types."`
 }
 
-// newTableSchema makes the tool that describes columns.
+// newTableSchema returns the tool that describes columns.
 func newTableSchema(env Env, c custom) (tools.Tool, error) {
 	def := c.define(tools.Definition{
 		Name: "table_schema",
@@ -46,7 +46,7 @@ func newTableSchema(env Env, c custom) (tools.Tool, error) {
 	})
 }
 
-// writeSchema writes a heading and the table of the dataset's columns.
+// writeSchema writes a heading and a table of the dataset's columns.
 func writeSchema(out *strings.Builder, d Dataset, full bool) {
 	out.WriteString("## " + cell(d.Table()) + "\n\n")
 	if full && d.Description != "" {
@@ -74,7 +74,7 @@ func writeLine(out *strings.Builder, cells []string) {
 	out.WriteString("|\n")
 }
 
-// cell is text on one line, as a cell of a Markdown table holds it.
+// cell is text on one line, for a cell of a Markdown table.
 func cell(text string) string {
 	return strings.ReplaceAll(strings.Join(strings.Fields(text), " "), "|", `\|`)
 }

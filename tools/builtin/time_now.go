@@ -9,7 +9,7 @@ import (
 	"strings"
 	"sync"
 	"time"
-	_ "time/tzdata" // a machine may have no time zones of its own
+	_ "time/tzdata" // the system may have no time zone database
 
 	"github.com/spiced-sql/spiced/internal/kit/nearest"
 	"github.com/spiced-sql/spiced/tools"
@@ -27,7 +27,7 @@ type timeNowArgs struct {
 	Timezone string `json:"timezone,omitempty" default:"UTC" doc:"IANA time zone of local, such as Europe/Berlin."`
 }
 
-// presentTime is the present time in two zones.
+// presentTime is the current time in two zones.
 type presentTime struct {
 	UTC      string `json:"utc"`
 	Local    string `json:"local"`
@@ -35,7 +35,7 @@ type presentTime struct {
 	Unix     int64  `json:"unix"` // seconds
 }
 
-// newTimeNow makes the tool for the present time in a time zone.
+// newTimeNow returns the tool for the current time in a time zone.
 func newTimeNow(env Env, c custom) (tools.Tool, error) {
 	def := c.define(tools.Definition{
 		Name: "time_now",
@@ -60,7 +60,7 @@ func newTimeNow(env Env, c custom) (tools.Tool, error) {
 	})
 }
 
-// location returns the time zone of that name, in any case; "" is UTC.
+// location returns the named time zone, ignoring case; "" is UTC.
 func location(name string) (*time.Location, error) {
 	if name == "" {
 		return time.UTC, nil
@@ -76,7 +76,7 @@ func location(name string) (*time.Location, error) {
 	return zone, nil
 }
 
-// unknownZone suggests zones by their whole name and by their city.
+// unknownZone suggests zones by full name and by city.
 func unknownZone(name string) error {
 	err := tools.NewError(tools.CodeInvalidArguments, fmt.Sprintf("there is no time zone %q", name), "give an IANA name such as Europe/Berlin")
 	city := strings.ReplaceAll(name, " ", "_")

@@ -16,7 +16,7 @@ type topNSampleArgs struct {
 	OrderBy string `json:"order_by" doc:"One column, and ASC (the default) or DESC: amount DESC."`
 }
 
-// newTopNSample makes the tool that shows the first rows in an order.
+// newTopNSample returns the tool that returns the first rows in an order.
 func newTopNSample(env Env, c custom) (tools.Tool, error) {
 	def := c.define(tools.Definition{
 		Name: "top_n_sample",
@@ -40,8 +40,8 @@ func newTopNSample(env Env, c custom) (tools.Tool, error) {
 	})
 }
 
-// orderBy reads "column", "column ASC" or "column DESC" and writes it with the
-// declared column's own name. Nothing of text itself gets into the SQL.
+// orderBy parses "column", "column ASC" or "column DESC" and writes it with the
+// name of the declared column. No part of the text is copied to the SQL.
 func orderBy(text string, columns []Column) (string, error) {
 	name, direction := strings.TrimSpace(text), ""
 	if c := column(columns, unquoted(name)); c != nil {
