@@ -64,7 +64,7 @@ func (r *Registry) record(c Call, id string, began time.Time, result *tools.Resu
 	}
 	if r.opts.Audit.Enabled() {
 		r.opts.Audit.Record(context.Background(), audit.Entry{
-			Kind: audit.Tool, Door: string(c.Scope.Protocol), Principal: c.Scope.Principal, User: c.Scope.UserID, RequestID: c.Scope.RequestID,
+			Kind: audit.Tool, Protocol: string(c.Scope.Protocol), Principal: c.Scope.Principal, User: c.Scope.UserID, RequestID: c.Scope.RequestID,
 			Tool: tool, Fingerprint: a.fingerprint(), Rows: u.Rows, Bytes: u.Bytes, Took: latency, Outcome: cmp.Or(code, audit.OK),
 		})
 	}

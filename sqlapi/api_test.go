@@ -25,7 +25,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// fakeRuntime answers what it is told to.
+// fakeRuntime answers as set up.
 type fakeRuntime struct {
 	ready     bool
 	refreshed RefreshOptions

@@ -11,10 +11,10 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/query"
 )
 
-// FuzzDoors sends any body to any door whose model echoes: what comes back is
-// an answer, a stream with an end, or an error of the client's in the door's
+// FuzzChatEndpoints sends any body to any chat endpoint whose model echoes: what comes back is
+// an answer, a stream with an end, or an error of the client's in the endpoint's
 // form.
-func FuzzDoors(f *testing.F) {
+func FuzzChatEndpoints(f *testing.F) {
 	for door, form := range forms {
 		f.Add(door, form.whole())
 		f.Add(door, form.stream())
@@ -38,7 +38,7 @@ func FuzzDoors(f *testing.F) {
 	})
 }
 
-// sound looks at an answer of any door.
+// sound checks an answer of any endpoint.
 func sound(w *httptest.ResponseRecorder) error {
 	body := w.Body.String()
 	switch {

@@ -22,7 +22,7 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// fakeChats answers as it is told to.
+// fakeChats answers as set up.
 type fakeChats struct {
 	models []Model
 	chat   func(ctx context.Context, r *chat.Request, scope caller.Caller) (chatEvents, error)
@@ -140,9 +140,9 @@ func echoed(r *chat.Request) []toolloop.Event {
 	return append(events, ends(reason)...)
 }
 
-// form is a door as clients see it.
+// form is a chat endpoint as clients see it.
 type form struct {
-	name, path, body string // of a stream when true stands for %v
+	name, path, body string // of a stream when %v is true
 	id               string // what an answer's id looks like
 	text             string // what its text stands in, %s
 	failure          string // what an error looks like
@@ -167,7 +167,7 @@ var forms = []form{
 func (f form) stream() string { return fmt.Sprintf(f.body, true) }
 func (f form) whole() string  { return fmt.Sprintf(f.body, false) }
 
-// eachForm runs a test at every door.
+// eachForm runs a test with every form.
 func eachForm(t *testing.T, test func(*testing.T, form)) {
 	for _, f := range forms {
 		t.Run(f.name, func(t *testing.T) { test(t, f) })
@@ -213,7 +213,7 @@ func TestChatsAreAnsweredWhole(t *testing.T) {
 			t.Errorf("headers %v", r.header)
 		}
 		if strings.Contains(r.body, "haversine") {
-			t.Error("nobody asked for the calls")
+			t.Error("the calls were not asked for")
 		}
 	})
 }
@@ -459,7 +459,7 @@ func TestLeavingEndsAWholeAnswer(t *testing.T) {
 	<-ended
 }
 
-// TestWhoDoesNotReadEndsTheChat: nobody reads what is sent without end.
+// TestWhoDoesNotReadEndsTheChat: the client does not read an endless stream.
 func TestWhoDoesNotReadEndsTheChat(t *testing.T) {
 	ended := make(chan bool, 1)
 	f := serveChats(t, &fakeChats{chat: func(context.Context, *chat.Request, caller.Caller) (chatEvents, error) {

@@ -42,7 +42,7 @@ const (
 )
 
 const (
-	statusClientLeft     = 499 // in logs and metrics only: nobody reads it
+	statusClientLeft     = 499 // in logs and metrics only: the client has left
 	retryAfterSeconds    = "1"
 	headerRetryAfter     = "Retry-After"
 	internalErrorMessage = "internal error; the log has more under this X-Request-Id"
@@ -78,7 +78,7 @@ var errorCodes = []errorCode{
 	{engine.Code(chat.CodeNotFound), http.StatusNotFound, "There is no model of that name."},
 	{codeNoRequest, http.StatusNotFound, "No request runs under that id for the user."},
 	{codeNoQuery, http.StatusNotFound, "No query of yours has that id."},
-	{codeNoResult, http.StatusNotFound, "No kept result of yours has that name."},
+	{codeNoResult, http.StatusNotFound, "You have no stored result of that name."},
 	{codeNotServed, http.StatusNotFound, "This process does not serve the route."},
 	{codeMethod, http.StatusMethodNotAllowed, "The route has other methods: see Allow."},
 	{codeSlowBody, http.StatusRequestTimeout, "The body took too long to arrive."},
@@ -166,7 +166,7 @@ func (e *requestError) sentBody(rt route) any {
 	return e
 }
 
-// asRequestError is what a client is told about an error.
+// asRequestError returns the error that a client gets.
 func asRequestError(err error) *requestError {
 	var own *requestError
 	var sql *engine.Error
@@ -177,7 +177,7 @@ func asRequestError(err error) *requestError {
 	case errors.Is(err, activity.ErrCancelled):
 		return newError(engine.CodeCancelled, "", "%s", activity.ErrCancelled.Message)
 	case errors.As(err, &sql) && sql.Code == engine.CodeCancelled:
-		return newError(codeShuttingDown, "", "%s", sql.Message) // whoever left is not told
+		return newError(codeShuttingDown, "", "%s", sql.Message) // the client has left
 	case errors.As(err, &sql):
 		return &requestError{Message: sql.Message, Code: sql.Code, Line: sql.Line, Column: sql.Column, Hint: sql.Hint}
 	case errors.As(err, &size):
@@ -213,5 +213,5 @@ func writeError(w http.ResponseWriter, e *requestError, rt route, plain bool) {
 	}
 	h.Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	w.Write(append(body, '\n')) //nolint:errcheck // nobody is left to be told
+	w.Write(append(body, '\n')) //nolint:errcheck // the client has left
 }

@@ -152,7 +152,7 @@ func (g *Guard) record(w http.ResponseWriter, r *http.Request, principal string,
 		return
 	}
 	g.Audit.Record(r.Context(), audit.Entry{
-		Kind: kind, Door: string(query.HTTP), Principal: principal, RequestID: w.Header().Get(headerRequestID), Remote: r.RemoteAddr, Outcome: string(code),
+		Kind: kind, Protocol: string(query.HTTP), Principal: principal, RequestID: w.Header().Get(headerRequestID), Remote: r.RemoteAddr, Outcome: string(code),
 	})
 }
 

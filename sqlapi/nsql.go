@@ -75,7 +75,7 @@ func (n *nsqlHandler) question(w http.ResponseWriter, r *http.Request, q NSQL, w
 		out = withSQL(answer.SQL)
 	}
 	err = n.sql.statement(w, r, query.Request{
-		Request: engine.Request{SQL: answer.SQL, Allow: answer.Allow}, Caller: who, Door: query.HTTP, Remote: r.RemoteAddr, ByModel: true,
+		Request: engine.Request{SQL: answer.SQL, Allow: answer.Allow}, Caller: who, Protocol: query.HTTP, Remote: r.RemoteAddr, ByModel: true,
 	}, out, nil)
 	if err == nil || r.Context().Err() != nil {
 		return err

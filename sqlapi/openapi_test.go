@@ -197,7 +197,7 @@ var probes = map[string][]probe{
 	"openapi":       {{"/v1/openapi.json", "", nil, 200}},
 }
 
-// chatProbes are requests for what the doors answer; see [echoes].
+// chatProbes are requests for what the endpoints answer; see [echoes].
 func chatProbes(door int) []probe {
 	form := forms[door]
 	list := []probe{

@@ -94,7 +94,7 @@ func (q *queriesHandler) submit(w http.ResponseWriter, r *http.Request, who call
 	if err != nil {
 		return err
 	}
-	job, err := q.jobs.Submit(query.Request{Request: req, Caller: who, Door: query.Queries, Remote: r.RemoteAddr})
+	job, err := q.jobs.Submit(query.Request{Request: req, Caller: who, Protocol: query.Queries, Remote: r.RemoteAddr})
 	if err != nil {
 		return err
 	}
@@ -174,7 +174,7 @@ func (q *queriesHandler) chunk(r *http.Request, who caller.Caller, job *query.Jo
 		out.NextChunkIndex, out.NextChunkURL = &next, fmt.Sprintf("%s/%s/results/chunks/%d", pathQueries, job.ID, next)
 	}
 	rows, err := q.sql.queries.Query(r.Context(), query.Request{
-		Request: engine.Request{SQL: c.SQL()}, Caller: who, Door: query.HTTP, Remote: r.RemoteAddr,
+		Request: engine.Request{SQL: c.SQL()}, Caller: who, Protocol: query.HTTP, Remote: r.RemoteAddr,
 	})
 	if err != nil {
 		return nil, err
@@ -303,7 +303,7 @@ func (q *queriesHandler) result(w http.ResponseWriter, r *http.Request, who call
 	}
 	req := query.Request{
 		Request: engine.Request{SQL: "FROM " + engine.Ref + "(" + engine.Literal(name) + ")"},
-		Caller:  who, Door: query.HTTP, Remote: r.RemoteAddr,
+		Caller:  who, Protocol: query.HTTP, Remote: r.RemoteAddr,
 	}
 	return q.sql.statement(w, r, req, outputOf(format.Negotiate(accept(r))), nil)
 }

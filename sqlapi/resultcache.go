@@ -99,7 +99,7 @@ func (s *sqlHandler) answerFrom(w http.ResponseWriter, r *http.Request, req quer
 // revalidate runs a statement for the cache alone: its request has been
 // answered already.
 func (s *sqlHandler) revalidate(ctx context.Context, req query.Request, t *recording) {
-	req.Door, req.Remote, req.Caller.RequestID = query.Renewal, "", ""
+	req.Protocol, req.Remote, req.Caller.RequestID = query.Renewal, "", ""
 	rows, err := s.queries.Query(ctx, req)
 	if err != nil {
 		return // the next request gets the error

@@ -169,7 +169,7 @@ func TestOldAnswersServeWhileNewOnesAreMade(t *testing.T) {
 	if got := r.header.Get(headerCacheStatus); got != "STALE" {
 		t.Errorf("got %s, want STALE", got)
 	}
-	wait.Until(t, "it is made anew", func() bool { return strings.Contains(f.log.String(), `"door":"renewal"`) })
+	wait.Until(t, "it is made again", func() bool { return strings.Contains(f.log.String(), `"door":"renewal"`) })
 	asked, renewal := 0, ""
 	for line := range strings.Lines(f.log.String()) {
 		if strings.Contains(line, `"kind":"statement","door":"http"`) {

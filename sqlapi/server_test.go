@@ -75,7 +75,7 @@ func TestBodiesThatNobodyReadsAreGivenUp(t *testing.T) {
 	}
 }
 
-// The limit on bodies is none on answers, whoever reads the body.
+// The limit on bodies does not hold for answers, whoever reads the body.
 func TestAnswersTakeLongerThanBodies(t *testing.T) {
 	var http1, http2 http.Protocols
 	http1.SetHTTP1(true)

@@ -38,7 +38,7 @@ func (s *sqlHandler) run(w http.ResponseWriter, r *http.Request, who caller.Call
 	if err != nil {
 		return err
 	}
-	q := query.Request{Request: req, Caller: who, Door: query.HTTP, Remote: r.RemoteAddr}
+	q := query.Request{Request: req, Caller: who, Protocol: query.HTTP, Remote: r.RemoteAddr}
 	return s.cached(w, r, q, outputOf(format.Negotiate(accept(r))))
 }
 

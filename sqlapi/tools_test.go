@@ -209,7 +209,7 @@ func TestToolsAreFiltered(t *testing.T) {
 		"?source=mcp:srv":                      `[{"name":"srv__echo",`,
 		"?tag=geo":                             `[{"name":"haversine_km",`,
 		"?owner=navigator&source=builtin":      `[{"name":"who",`,
-		"?owner=nobody":                        `[]`,
+		"?owner=stranger":                      `[]`,
 		"?view=stats&tag=geo&format=csv":       "name,description,parameter_count,total_invocations,errors,last_called_at,searches,owner,source\nhaversine_km,Haversine great-circle distance in kilometres.,4,0,0,,0,navigator,function\n",
 		"?view=full&tag=geo&owner=navigator":   `"parameters":{"additionalProperties":false,`,
 		"?view=stats&source=mcp&owner=runtime": `"last_called_at":null`,

@@ -121,7 +121,7 @@ func TestChatMalformedRequests(t *testing.T) {
 	}{
 		"/v1/chat/completions": {openAIError, []string{
 			``, `{`, `[]`, `{}`, `{"model":"helper"}`, `{"model":"helper","messages":[]}`, `{"model":"helper","messages":"hello"}`,
-			`{"model":"helper","messages":[{"role":"nobody","content":"x"}]}`, `{"model":"helper","messages":[{"role":"user","content":7}]}`,
+			`{"model":"helper","messages":[{"role":"stranger","content":"x"}]}`, `{"model":"helper","messages":[{"role":"user","content":7}]}`,
 			`{"model":"helper","messages":[{"role":"tool","content":"x"}]}`, `{"messages":[{"role":"user","content":"x"}]}`,
 		}},
 		"/v1/responses": {openAIError, []string{

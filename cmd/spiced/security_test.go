@@ -253,7 +253,7 @@ func TestAuditIsWrittenAtEveryLogLevel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.Record(t.Context(), audit.Entry{Kind: audit.Login, Door: "http", Outcome: audit.Unauthorized})
+	a.Record(t.Context(), audit.Entry{Kind: audit.Login, Protocol: "http", Outcome: audit.Unauthorized})
 	if !strings.Contains(log.String(), "outcome=unauthorized") {
 		t.Errorf("got %q", log.String())
 	}

@@ -31,7 +31,7 @@ var callers = []struct {
 	{"ann", tools.Scope{Caller: caller.Caller{UserID: "ann"}}, regexp.MustCompile(`MARKBOB|MARKNONE|MARKMAIL|98700\d`)},
 	{"bob", tools.Scope{Caller: caller.Caller{UserID: "bob"}}, regexp.MustCompile(`MARKANN|MARKNONE|MARKMAIL|98700\d`)},
 	{"bob of hr", tools.Scope{Caller: caller.Caller{UserID: "bob", SpaceID: "hr"}}, regexp.MustCompile(`MARKANN|MARKNONE|MARKMAIL|98700[126]`)},
-	{"nobody", tools.Scope{}, regexp.MustCompile(`MARKANN|MARKBOB|MARKNONE|MARKMAIL|98700\d`)},
+	{"stranger", tools.Scope{}, regexp.MustCompile(`MARKANN|MARKBOB|MARKNONE|MARKMAIL|98700\d`)},
 	{"another", tools.Scope{Caller: caller.Caller{UserID: "x' OR 'a' = 'a", SpaceID: "sales"}}, regexp.MustCompile(`MARKANN|MARKBOB|MARKNONE|MARKMAIL|98700\d`)},
 }
 
@@ -151,7 +151,7 @@ func TestCallersShareNoRows(t *testing.T) {
 // results are kept.
 func TestCallsOfToolsKeepTheirCaller(t *testing.T) {
 	r := serveEscapes(t)
-	want := map[string]string{"ann": `"first MARKANN" null "ann"`, "bob": `null "third MARKBOB" "bob"`, "": `null null "nobody"`}
+	want := map[string]string{"ann": `"first MARKANN" null "ann"`, "bob": `null "third MARKBOB" "bob"`, "": `null null "stranger"`}
 	var group sync.WaitGroup
 	for user := range want {
 		for range 8 {

@@ -72,14 +72,14 @@ func TestOneOfManyChanges(t *testing.T) {
 	r.want("SELECT caller(1), f199(1)", "3,200")
 	now := r.Current()
 	if now.Views[0] != before.Views[0] || now.Datasets[0] != before.Datasets[0] || now.Functions.Get("f7") != before.Functions.Get("f7") {
-		t.Error("an unchanged component was made anew")
+		t.Error("an unchanged component was made again")
 	}
-	// Functions that only move in the file are not made anew.
+	// Functions that only move in the file are not made again.
 	report = r.pod("# a line more\n" + csvs + "views: [{name: v, sql: 'SELECT f1(a) AS b FROM t'}]\n" + strings.Replace(many(200, "x + 2"), "functions:\n", "functions:\n"+fn("one", "x", "x"), 1))
 	r.problems(report)
 	r.changed(report, "function one")
 	if r.Current().Views[0] != before.Views[0] {
-		t.Error("a view whose function moved was made anew")
+		t.Error("a view whose function moved was made again")
 	}
 	r.want("SELECT caller(1), f199(1), one(4), (SELECT b FROM v)", "3,200,4,2")
 	r.want("SELECT count(*), count(DISTINCT line) FROM spiced.functions", "203,203")

@@ -335,7 +335,7 @@ func TestSearchTestsGuardReloads(t *testing.T) {
 	r.want("SELECT description FROM spiced.tools WHERE name = 'haversine_km'", "Distance between points on the Earth.")
 }
 
-// Sixteen callers during 200 reloads, by every door, see no error, and the
+// Sixteen callers during 200 reloads, over every protocol, see no error, and the
 // counters add up exactly.
 func TestCallsDuringReloads(t *testing.T) {
 	body := func(n int) files {

@@ -36,7 +36,7 @@ const (
 // Entry is one line of the log.
 type Entry struct {
 	Kind        Kind
-	Door        string // http, postgres, flight, …
+	Protocol    string // http, postgres, flight, …
 	Principal   string // "" without keys
 	User        string
 	RequestID   string
@@ -65,7 +65,7 @@ func (l *Log) Record(ctx context.Context, e Entry) {
 	if !l.Enabled() {
 		return
 	}
-	attrs := []slog.Attr{slog.String("kind", string(e.Kind)), slog.String("door", e.Door), slog.String("outcome", e.Outcome)}
+	attrs := []slog.Attr{slog.String("kind", string(e.Kind)), slog.String("door", e.Protocol), slog.String("outcome", e.Outcome)}
 	for _, word := range [...]struct{ key, value string }{
 		{"principal", e.Principal},
 		{"user", e.User},

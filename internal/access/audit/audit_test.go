@@ -21,7 +21,7 @@ func TestRecord(t *testing.T) {
 	}{
 		"a statement": {
 			audit.Entry{
-				Kind: audit.Statement, Door: "postgres", Principal: "bi", User: "ann", RequestID: "r", Remote: "127.0.0.1:9",
+				Kind: audit.Statement, Protocol: "postgres", Principal: "bi", User: "ann", RequestID: "r", Remote: "127.0.0.1:9",
 				Fingerprint: fingerprint.Of("SELECT 'a secret'"), Rows: 3, Bytes: 42, Took: 1500 * time.Nanosecond, Outcome: audit.OK,
 			},
 			map[string]any{
@@ -30,11 +30,11 @@ func TestRecord(t *testing.T) {
 			},
 		},
 		"a refused key": {
-			audit.Entry{Kind: audit.Login, Door: "http", Outcome: "unauthorized"},
+			audit.Entry{Kind: audit.Login, Protocol: "http", Outcome: "unauthorized"},
 			map[string]any{"kind": "login", "door": "http", "outcome": "unauthorized"},
 		},
 		"a tool": {
-			audit.Entry{Kind: audit.Tool, Door: "mcp", Tool: "sql", Outcome: "timeout"},
+			audit.Entry{Kind: audit.Tool, Protocol: "mcp", Tool: "sql", Outcome: "timeout"},
 			map[string]any{"kind": "tool", "door": "mcp", "tool": "sql", "outcome": "timeout", "rows": 0.0, "bytes": 0.0, "took": 0.0},
 		},
 	} {
@@ -57,7 +57,7 @@ func TestRecord(t *testing.T) {
 func TestNobodyRecords(t *testing.T) {
 	var none *audit.Log
 	if none.Enabled() {
-		t.Error("a log that is none is enabled")
+		t.Error("a nil log is enabled")
 	}
 	none.Record(context.Background(), audit.Entry{})
 	var b bytes.Buffer

@@ -41,7 +41,7 @@ func TestEveryCredentialIsAsked(t *testing.T) {
 		k.credentials = append(k.credentials, c)
 		k.byName[c.principal.Name] = c
 	}
-	for _, user := range []string{"", "nobody", "p0", "p2", "p4"} {
+	for _, user := range []string{"", "stranger", "p0", "p2", "p4"} {
 		for match := -1; match < n; match++ {
 			asked := 0
 			found := k.find(user, func(c *credential) int {

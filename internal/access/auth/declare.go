@@ -43,7 +43,7 @@ type reader struct {
 func (r *reader) entries(api *spicepod.APIKey) []*entry {
 	declared := declarations(api)
 	if len(declared) == 0 {
-		r.fault("", apiKeyPath, "keys are asked for and there is none: every caller would be refused",
+		r.fault("", apiKeyPath, "keys are required and none is declared: every caller would be refused",
 			"add one under keys or principals, or set enabled: false")
 	}
 	if len(declared) > MaxKeys {

@@ -19,7 +19,7 @@ const (
 	keyTwo  = "0123456789abcdef-two"
 	keyBI   = "0123456789abcdef-bi"
 	keyWeb  = "0123456789abcdef-web"
-	unknown = "0123456789abcdef-nobody"
+	unknown = "0123456789abcdef-stranger"
 )
 
 // four has two keys without a name and two with.

@@ -229,7 +229,7 @@ func replay(s *auth.SCRAM, c *client, message string) error {
 func TestSCRAMAnswersEverybodyAlike(t *testing.T) {
 	keys := keyring(t, four)
 	var nonces, rest []string
-	for _, user := range []string{"", "bi", "key-1", "nobody"} {
+	for _, user := range []string{"", "bi", "key-1", "stranger"} {
 		answer, err := keys.SCRAM(user, nil).First("SCRAM-SHA-256", []byte("n,,n=,r=x"))
 		if err != nil {
 			t.Fatal(err)

@@ -14,7 +14,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/find/embeddings"
 )
 
-// fakeLibrary stands for the native library: texts that begin with ! are
+// fakeLibrary replaces the native library: texts that begin with ! are
 // refused, and two calls at once are a fault.
 type fakeLibrary struct {
 	t      *testing.T

@@ -54,7 +54,7 @@ func checksum(v []float32) uint64 {
 }
 
 // Stored vectors must stay comparable: a change of these values is a change
-// that users must be told of.
+// that the changelog must announce.
 func TestHashVectorsNeverChange(t *testing.T) {
 	for text, want := range golden {
 		if got := checksum(embed(t, openHash(t, ""), text)[0]); got != want {

@@ -148,7 +148,7 @@ func (s *service) unauthenticated(ctx context.Context, why string) error {
 // audit records a call that is not let through.
 func (s *service) audit(ctx context.Context, kind audit.Kind, principal, outcome string) {
 	s.opts.Audit.Record(ctx, audit.Entry{
-		Kind: kind, Door: string(query.Flight), Principal: principal, Remote: remoteOf(ctx), Outcome: outcome,
+		Kind: kind, Protocol: string(query.Flight), Principal: principal, Remote: remoteOf(ctx), Outcome: outcome,
 	})
 }
 

@@ -75,7 +75,7 @@ func (s *service) openTicket(c *client, handle []byte) (t ticket, err error) {
 func (c *client) request(sql string, params engine.Params) query.Request {
 	return query.Request{
 		Request: engine.Request{SQL: sql, Params: params},
-		Caller:  c.Caller, Door: query.Flight, Remote: c.remote,
+		Caller:  c.Caller, Protocol: query.Flight, Remote: c.remote,
 	}
 }
 

@@ -154,7 +154,7 @@ func (l *login) refuse(err error) error {
 		return err
 	}
 	l.server.opts.Audit.Record(context.Background(), audit.Entry{
-		Kind: audit.Login, Door: string(query.Postgres), User: l.user, Remote: l.remote, Outcome: audit.Unauthorized,
+		Kind: audit.Login, Protocol: string(query.Postgres), User: l.user, Remote: l.remote, Outcome: audit.Unauthorized,
 	})
 	return sqlstate.Errorf(sqlstate.Password, "the password is a key of runtime.auth", "password authentication failed for user %q", l.user)
 }

@@ -43,7 +43,7 @@ func BenchmarkPoint(b *testing.B) {
 	service := query.New(query.Options{DB: f.db})
 	b.Run("in process", func(b *testing.B) {
 		spread(b, func(_, i int) error {
-			rows, err := service.Query(context.Background(), query.Request{Door: query.Postgres, Request: engine.Request{
+			rows, err := service.Query(context.Background(), query.Request{Protocol: query.Postgres, Request: engine.Request{
 				SQL: pointQuery, Params: engine.Params{Positional: []any{int64(i%10_000 + 1)}},
 			}})
 			if err != nil {

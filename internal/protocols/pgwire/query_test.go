@@ -838,7 +838,7 @@ func TestCancelBetweenStatements(t *testing.T) {
 	}
 }
 
-// TestCancelBetweenRequests: messages that begin no request are none that a
+// TestCancelBetweenRequests: messages that do not begin a request are not requests that a
 // cancel request is about.
 func TestCancelBetweenRequests(t *testing.T) {
 	f := serve(t, nil).frontend()

@@ -275,7 +275,7 @@ func (c *conn) request(p *plan, params []any) query.Request {
 	}
 	return query.Request{
 		Request: engine.Request{SQL: p.text, Params: engine.Params{Positional: params}},
-		Caller:  who, Door: query.Postgres, Remote: c.remote,
+		Caller:  who, Protocol: query.Postgres, Remote: c.remote,
 	}
 }
 

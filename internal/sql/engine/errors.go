@@ -12,7 +12,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 )
 
-// Code says what kind of error an [Error] is; doors map it to their statuses.
+// Code says what kind of error an [Error] is; protocols map it to their statuses.
 type Code string
 
 // The codes of errors.

@@ -6,7 +6,7 @@
 // its rows are closed.
 //
 //	service := query.New(query.Options{DB: db, Usage: registry, Metrics: metrics})
-//	rows, err := service.Query(ctx, query.Request{Request: engine.Request{SQL: sql}, Caller: who, Door: query.Postgres})
+//	rows, err := service.Query(ctx, query.Request{Request: engine.Request{SQL: sql}, Caller: who, Protocol: query.Postgres})
 //	defer rows.Close()
 //	for chunk, err := range rows.Chunks() { … }
 package query
@@ -26,16 +26,16 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/fingerprint"
 )
 
-// Door is the protocol that a statement came by.
-type Door string
+// Protocol is the protocol that a statement came over.
+type Protocol string
 
 // The protocols.
 const (
-	HTTP     Door = "http"
-	Postgres Door = "postgres"
-	Flight   Door = "flight"
-	Queries  Door = "queries" // submitted, and read later
-	Renewal  Door = "renewal" // for the cache of results: no client waits for it
+	HTTP     Protocol = "http"
+	Postgres Protocol = "postgres"
+	Flight   Protocol = "flight"
+	Queries  Protocol = "queries" // submitted, and read later
+	Renewal  Protocol = "renewal" // for the cache of results: no client waits for it
 )
 
 // Engine runs and describes statements. [*engine.DB] is one.
@@ -51,11 +51,11 @@ var _ Engine = (*engine.DB)(nil)
 // Request is a statement of a client's.
 type Request struct {
 	engine.Request
-	Caller  caller.Caller // Caller.Write permits writing
-	Door    Door
-	Remote  string // the client's address, where it is known
-	ByModel bool   // a model wrote the statement
-	Probe   bool   // the protocol describes it for its own use: it is not recorded
+	Caller   caller.Caller // Caller.Write permits writing
+	Protocol Protocol
+	Remote   string // the client's address, where it is known
+	ByModel  bool   // a model wrote the statement
+	Probe    bool   // the protocol describes it for its own use: it is not recorded
 	// Entry lists the statement, where its protocol has begun it already; the
 	// context is the entry's then. Nil: the statement gets one.
 	Entry *activity.Entry
@@ -163,7 +163,7 @@ func (r *Rows) fail(err error) error {
 
 // work describes the statement for the activity table.
 func (req Request) work(id string) activity.Work {
-	return activity.Work{ID: id, Kind: activity.Statement, Owner: req.Caller.Owner(), Protocol: string(req.Door), SQL: req.SQL}
+	return activity.Work{ID: id, Kind: activity.Statement, Owner: req.Caller.Owner(), Protocol: string(req.Protocol), SQL: req.SQL}
 }
 
 // end removes a statement from the activity table, unless its protocol does.
@@ -271,7 +271,7 @@ func (r *Rows) record(functions []string, rows int64, outcome string) {
 	}
 	if o.Audit.Enabled() {
 		o.Audit.Record(r.ctx, audit.Entry{
-			Kind: audit.Statement, Door: string(r.req.Door), Principal: r.req.Caller.Principal, User: r.req.Caller.UserID,
+			Kind: audit.Statement, Protocol: string(r.req.Protocol), Principal: r.req.Caller.Principal, User: r.req.Caller.UserID,
 			RequestID: r.req.Caller.RequestID, Remote: r.req.Remote, Fingerprint: fingerprint.Of(r.req.SQL),
 			Rows: rows, Bytes: r.bytes, Took: took, Outcome: outcome,
 		})

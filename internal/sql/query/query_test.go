@@ -45,7 +45,7 @@ func service(t *testing.T, change func(*query.Options)) (*query.Service, *seen, 
 
 func statement(sql, user string) query.Request {
 	return query.Request{
-		Request: engine.Request{SQL: sql}, Door: query.Postgres, Remote: "127.0.0.1:9",
+		Request: engine.Request{SQL: sql}, Protocol: query.Postgres, Remote: "127.0.0.1:9",
 		Caller: caller.Caller{Principal: "bi", UserID: user, RequestID: "r1"},
 	}
 }

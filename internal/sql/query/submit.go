@@ -163,7 +163,7 @@ func (j *Jobs) Submit(req Request) (*Job, error) {
 	if err := j.opts.Service.Refused(); err != nil {
 		return nil, err
 	}
-	req.Door = Queries
+	req.Protocol = Queries
 	s := &submitted{
 		Job:   Job{ID: activity.NewID(), State: Pending, Preview: preview(req.SQL), Created: j.opts.Now()},
 		owner: req.Caller.Owner(), req: req, over: make(chan struct{}),

@@ -189,7 +189,7 @@ SELECT note FROM people, (SELECT 'bob' AS ctx) ORDER BY ALL
 SELECT list_transform(['bob'], lambda ctx: (SELECT max(note) FROM people))
 SELECT note, user_id FROM people, (SELECT 'bob' AS user_id) ORDER BY ALL
 SELECT note FROM staff AS "ctx" ORDER BY ALL
-SELECT ctx('nobody')
+SELECT ctx('stranger')
 SELECT ctx(owner) FROM open
 SELECT ctx('user' || '_id')
 SELECT ctx()

@@ -28,7 +28,7 @@ func constant(name, value string, arities ...int) macro {
 	return m
 }
 
-// privilege is a function that tells whether somebody has a privilege of those
+// privilege is a function that reports whether a role has a privilege of those
 // named in its last argument. Its other arguments are the object, and before it
 // possibly a role.
 func privilege(name, held string, arities ...int) macro {
