@@ -114,8 +114,8 @@ func ExampleParseDuration() {
 // Equal declarations have equal fingerprints, wherever they are in the file.
 func ExampleFingerprint() {
 	a := spicepod.View{Name: "recent", SQL: "SELECT * FROM orders"}
-	b := a
-	b.SQL = "SELECT id FROM orders"
-	fmt.Println(spicepod.Fingerprint(a) == spicepod.Fingerprint(a), spicepod.Fingerprint(a) == spicepod.Fingerprint(b))
+	same, other := a, a
+	other.SQL = "SELECT id FROM orders"
+	fmt.Println(spicepod.Fingerprint(a) == spicepod.Fingerprint(same), spicepod.Fingerprint(a) == spicepod.Fingerprint(other))
 	// Output: true false
 }
