@@ -18,7 +18,7 @@ import (
 const protoPackage = "arrow.flight.protocol.sql."
 
 // unpack reads a message of Flight SQL out of a google.protobuf.Any. It
-// reports false for bytes that are none, such as the text of a statement.
+// reports false for other bytes, such as the text of a statement.
 func unpack(raw []byte) (proto.Message, bool, error) {
 	var packed anypb.Any
 	if proto.Unmarshal(raw, &packed) != nil || !strings.HasPrefix(string(packed.MessageName()), protoPackage) {

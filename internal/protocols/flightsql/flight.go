@@ -1,18 +1,17 @@
-// Package flightsql is the door for Arrow Flight and Flight SQL clients: ADBC and
-// JDBC drivers, and Spice's own SDKs.
+// Package flightsql serves Arrow Flight and Flight SQL clients: ADBC and JDBC
+// drivers, and Spice's SDKs.
 //
-//	server := flight.New(flight.Options{Query: service, Keys: keys, Tables: tables, Version: "1.0"})
+//	server := flightsql.New(flightsql.Options{Query: service, Keys: keys, Tables: tables, Version: "1.0"})
 //	go server.Serve(listener)
 //	defer server.Shutdown(ctx)
 //
-// A client asks with GetFlightInfo and gets a ticket, and reads the rows with
-// DoGet. The statement is judged and described at the first and runs at the
-// second, so that nothing is kept in between: the ticket holds the statement,
-// sealed for its owner. A command is either one of Flight SQL or, as Spice's
-// SDKs send it, the text of a statement.
+// GetFlightInfo judges and describes a statement and returns a ticket; DoGet runs
+// the statement and sends the rows. The server stores nothing in between: the
+// ticket holds the statement, sealed for its owner. A command is a message of
+// Flight SQL or, as Spice's SDKs send it, the text of a statement.
 //
-// Rows travel as record batches made of DuckDB's vectors, column by column,
-// and have the schema of the Arrow form of /v1/sql.
+// Rows are sent as record batches built from DuckDB's vectors, column by column,
+// with the schema of the Arrow format of /v1/sql.
 //
 // See https://arrow.apache.org/docs/format/Flight.html and
 // https://arrow.apache.org/docs/format/FlightSql.html.
@@ -73,7 +72,7 @@ const (
 	pingAllowed    = 10 * time.Second // a client may ask as often as this
 )
 
-// Table is a table or view that clients are told of. Its columns are those of
+// Table is a table or view that the metadata lists. Its columns are those of
 // SELECT * FROM it.
 type Table struct {
 	Schema, Name string
@@ -110,8 +109,8 @@ func New(o Options) *Server {
 	return &Server{server, s}
 }
 
-// Serve takes connections until the server is shut down or closed, which is no
-// error. It closes the listener. A connection beyond Options.MaxConnections is
+// Serve accepts connections until the server is shut down or closed, then returns
+// nil. It closes the listener. A connection beyond Options.MaxConnections is
 // closed at once.
 func (s *Server) Serve(l net.Listener) error {
 	err := s.grpc.Serve(&boundedListener{Listener: l, most: int64(s.service.opts.MaxConnections)})
@@ -121,8 +120,8 @@ func (s *Server) Serve(l net.Listener) error {
 	return err
 }
 
-// Shutdown takes no more calls and waits for those that run. When ctx ends
-// first, it ends them and returns the error of ctx.
+// Shutdown refuses new calls and waits for running ones. When ctx ends first, it
+// cancels them and returns the error of ctx.
 func (s *Server) Shutdown(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() {
@@ -146,7 +145,7 @@ func (s *Server) Close() {
 	s.service.sending.Wait()
 }
 
-// health says that the server serves. It needs no key, as /health needs none.
+// health reports that the server is up. Like /health, it needs no key.
 type health struct {
 	healthpb.UnimplementedHealthServer
 }

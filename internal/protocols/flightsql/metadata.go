@@ -170,8 +170,8 @@ func (s *service) tableSchema(ctx context.Context, t Table) (*arrow.Schema, erro
 	return format.ArrowSchema(settled(d.Columns)), nil
 }
 
-// matches reports whether a name is like a pattern, in which % stands for any
-// text and _ for a character, unless a backslash is before it. A nil pattern
+// matches reports whether a name matches a pattern, in which % matches any text
+// and _ a character, unless a backslash precedes it. A nil pattern
 // matches everything.
 func matches(pattern *string, name string) bool {
 	if pattern == nil {
@@ -180,7 +180,7 @@ func matches(pattern *string, name string) bool {
 	return like(wildcards(*pattern), []rune(name))
 }
 
-// What stands for others in the result of wildcards. They are no characters.
+// Wildcards in the result of wildcards, which no character equals.
 const (
 	anyText      = -1
 	anyCharacter = -2
@@ -210,7 +210,7 @@ func wildcards(pattern string) []rune {
 // only the last one is tried again.
 func like(pattern, name []rune) bool {
 	p, n := 0, 0
-	last, until := -1, 0 // the last anyText, and where what it stands for ends
+	last, until := -1, 0 // the last anyText, and where what it matches ends
 	for n < len(name) {
 		switch {
 		case p < len(pattern) && pattern[p] == anyText:

@@ -92,7 +92,7 @@ func TestTablesWithTheirColumns(t *testing.T) {
 	golden.Equal(t, "testdata/columns.txt", out.String())
 }
 
-// What the door asks for itself is no statement of the client's.
+// Statements that the server runs for metadata are not the client's.
 func TestFailedStatementsOfClientsAreAudited(t *testing.T) {
 	var log bytes.Buffer
 	h := serve(t, func(o *flight.Options) {
