@@ -157,8 +157,8 @@ func fake(kind string) func(*isolate.Options) {
 
 func TestAWorkerThatDoesWhatNoneShouldFailsItsStatement(t *testing.T) {
 	for kind, want := range map[string]string{
-		"has no memory":        "limit_exceeded: the statement took more ",
-		"is killed":            "limit_exceeded: the statement took more ",
+		"has no memory":        "limit_exceeded: the statement ",
+		"is killed":            "limit_exceeded: the statement ",
 		"has a fault":          "execution_error: the worker ended: exit status 4",
 		"begins twice":         "execution_error: the worker was killed: it sent an invalid message",
 		"has no columns":       "execution_error: the worker was killed: it sent an invalid message",
