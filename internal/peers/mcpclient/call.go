@@ -114,7 +114,8 @@ const codeRejected = -32005
 // unavailable is the error of a call whose server disconnected.
 func (s *session) unavailable(err error) error {
 	text := "the connection ended in the middle of the call"
-	if !gone(err) && s.life.Err() == nil {
+	var cause *webError // the reason, even when the session has ended meanwhile
+	if errors.As(err, &cause) || !gone(err) && s.life.Err() == nil {
 		text = s.show(err.Error(), maxReason)
 	}
 	e := tools.NewError(tools.CodeUnavailable, fmt.Sprintf("MCP server %q: %s", s.target.name, text), "the call may have run; the client reconnects")
