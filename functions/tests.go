@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/spicepod"
 )
@@ -197,8 +198,8 @@ func (r *testRun) checkError(c *testCall, want string, got [][]cellText, err err
 		return fmt.Errorf("the arguments: %w", argsErr)
 	}
 	e := engine.AsError(err)
-	if testCodes[engine.Code(want)] {
-		if e.Code != engine.Code(want) {
+	if testCodes[errcode.Code(want)] {
+		if e.Code != errcode.Code(want) {
 			return fmt.Errorf("want an error with code %s, got %s: %s", want, e.Code, e.Message)
 		}
 		return nil
@@ -212,9 +213,9 @@ func (r *testRun) checkError(c *testCall, want string, got [][]cellText, err err
 // testCodes are the codes that `error:` of a test may name: invalid_argument for
 // arguments of a wrong type, execution_error for failures on the data (overflow,
 // division, a cast), limit_exceeded, timeout.
-var testCodes = map[engine.Code]bool{
-	engine.CodeArgument: true, engine.CodeExecution: true, engine.CodeLimit: true, engine.CodeTimeout: true,
-	engine.CodeNotFound: true, engine.CodeRefused: true, engine.CodeParse: true,
+var testCodes = map[errcode.Code]bool{
+	errcode.Argument: true, errcode.Execution: true, errcode.Limit: true, errcode.Timeout: true,
+	errcode.NotFound: true, errcode.Refused: true, errcode.Parse: true,
 }
 
 func (r *testRun) show(c *testCall) string {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/spiced-sql/spiced/internal/access/caller"
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 )
 
 // Result is the outcome of a call, the same for every protocol.
@@ -40,32 +41,9 @@ type Metrics struct {
 	Cache string `json:"cache,omitempty"`
 }
 
-// Code is the kind of a failure.
-type Code string
-
-// Codes of failed calls.
-const (
-	CodeInvalidArguments Code = "invalid_arguments" // the arguments do not match the tool's schema
-	CodeNotFound         Code = "tool_not_found"
-	CodeUnavailable      Code = "tool_unavailable"  // not in this scope
-	CodeExecution        Code = "execution_error"   // the tool ran and failed
-	CodeRefused          Code = "refused"           // the tool may not do this
-	CodeTimeout          Code = "timeout"           // over its time limit
-	CodeCancelled        Code = "cancelled"         // the caller disconnected
-	CodeBusy             Code = "too_many_requests" // over a concurrency limit
-	CodeLimit            Code = "limit_exceeded"    // over a size limit
-	CodeInvalidResult    Code = "invalid_result"    // the result does not match the tool's returns
-	CodeInternal         Code = "internal"          // a bug in the runtime
-)
-
-// Retryable reports whether the same call may succeed later.
-func (c Code) Retryable() bool {
-	return c == CodeTimeout || c == CodeBusy || c == CodeUnavailable
-}
-
 // Error is a failed call, in terms for the model or person that called.
 type Error struct {
-	Code       Code            `json:"code"`
+	Code       errcode.Code    `json:"code"`
 	Message    string          `json:"message"`
 	Retryable  bool            `json:"retryable"`
 	Hint       string          `json:"hint,omitempty"`         // what would be right
@@ -86,7 +64,7 @@ type Fault struct {
 
 // NewError returns an error of a code, which determines whether it is
 // retryable.
-func NewError(code Code, message, hint string) *Error {
+func NewError(code errcode.Code, message, hint string) *Error {
 	return &Error{Code: code, Message: message, Hint: hint, Retryable: code.Retryable()}
 }
 
@@ -117,13 +95,13 @@ func FaultsText(faults []Fault) string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Cause }
 
-// AsError returns err as an [*Error]; any other error becomes [CodeExecution].
+// AsError returns err as an [*Error]; any other error becomes [errcode.Execution].
 func AsError(err error) *Error {
 	var e *Error
 	if errors.As(err, &e) {
 		return e
 	}
-	return &Error{Code: CodeExecution, Message: strings.TrimSpace(err.Error()), Cause: err}
+	return &Error{Code: errcode.Execution, Message: strings.TrimSpace(err.Error()), Cause: err}
 }
 
 // ErrChanged is what a [Tool] returns if the runtime changed before the call

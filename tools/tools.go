@@ -28,7 +28,7 @@ type Tool interface {
 	Definition() *Definition
 	// Call runs the tool on arguments that its schema has accepted. An error is
 	// a failure of the tool; an [*Error] keeps its code, any other becomes
-	// [CodeExecution].
+	// [errcode.Execution].
 	Call(ctx context.Context, in Input) (Output, error)
 }
 

@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/spiced-sql/spiced/functions"
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/spicepod"
@@ -105,7 +106,7 @@ func convertAll(args []argument, given map[string]any) ([]any, error) {
 }
 
 func wrongArgument(name string, err error) *tools.Error {
-	e := tools.NewError(tools.CodeInvalidArguments, fmt.Sprintf("argument %q: %s", name, err), "")
+	e := tools.NewError(errcode.InvalidArguments, fmt.Sprintf("argument %q: %s", name, err), "")
 	pointer := "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
 	e.Faults = []tools.Fault{{Path: pointer, Keyword: "type", Message: err.Error()}}
 	return e

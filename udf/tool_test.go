@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/spicepod"
 	"github.com/spiced-sql/spiced/tools"
@@ -318,26 +319,26 @@ func TestErrorsOfCalls(t *testing.T) {
 	in := input(t, `{"n":1000000000}`)
 	in.Limits.Timeout = 20 * time.Millisecond
 	var e *tools.Error
-	if _, err := r.tool("slow").Call(t.Context(), in); !errors.As(err, &e) || e.Code != tools.CodeTimeout || !e.Retryable {
+	if _, err := r.tool("slow").Call(t.Context(), in); !errors.As(err, &e) || e.Code != errcode.Timeout || !e.Retryable {
 		t.Error(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	if _, err := r.tool("slow").Call(ctx, input(t, `{"n":1000000000}`)); !errors.As(err, &e) || e.Code != tools.CodeTimeout {
+	if _, err := r.tool("slow").Call(ctx, input(t, `{"n":1000000000}`)); !errors.As(err, &e) || e.Code != errcode.Timeout {
 		t.Error(err)
 	}
 	gone, leave := context.WithCancel(t.Context())
 	leave()
-	if _, err := r.tool("slow").Call(gone, input(t, `{"n":1000000000}`)); !errors.As(err, &e) || e.Code != tools.CodeCancelled {
+	if _, err := r.tool("slow").Call(gone, input(t, `{"n":1000000000}`)); !errors.As(err, &e) || e.Code != errcode.Cancelled {
 		t.Error(err)
 	}
 }
 
 func TestFailureCodes(t *testing.T) {
-	for code, want := range map[engine.Code]tools.Code{
-		engine.CodeExecution: tools.CodeExecution, engine.CodeTimeout: tools.CodeTimeout, engine.CodeBusy: tools.CodeBusy,
-		engine.CodeLimit: tools.CodeLimit, engine.CodeCancelled: tools.CodeCancelled, engine.CodeInternal: tools.CodeInternal,
-		engine.CodeParse: tools.CodeInternal, engine.CodeRefused: tools.CodeInternal,
+	for code, want := range map[errcode.Code]errcode.Code{
+		errcode.Execution: errcode.Execution, errcode.Timeout: errcode.Timeout, errcode.Busy: errcode.Busy,
+		errcode.Limit: errcode.Limit, errcode.Cancelled: errcode.Cancelled, errcode.Internal: errcode.Internal,
+		errcode.Parse: errcode.Internal, errcode.Refused: errcode.Internal,
 	} {
 		var e *tools.Error
 		err := failure(t.Context(), &engine.Error{Code: code, Message: "it"})
@@ -427,7 +428,7 @@ func TestTableFunctions(t *testing.T) {
 	in := input(t, `{}`)
 	in.Limits.MaxBytes = 100
 	var e *tools.Error
-	if _, err := r.tool("free").Call(t.Context(), in); !errors.As(err, &e) || e.Code != tools.CodeLimit {
+	if _, err := r.tool("free").Call(t.Context(), in); !errors.As(err, &e) || e.Code != errcode.Limit {
 		t.Error(err)
 	}
 	if got := call1(t, r.tool("wide"), `{}`); !strings.Contains(got, "NaN") {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spiced-sql/spiced/functions"
 	"github.com/spiced-sql/spiced/internal/access/caller"
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/test/podtest"
 	"github.com/spiced-sql/spiced/spicepod"
@@ -269,7 +270,7 @@ func (w *world) expect(name, args, want string, datasets ...string) {
 }
 
 // refuses checks the code and a part of the text of a call's error.
-func (w *world) refuses(name, args string, code tools.Code, part string, datasets ...string) *tools.Error {
+func (w *world) refuses(name, args string, code errcode.Code, part string, datasets ...string) *tools.Error {
 	w.t.Helper()
 	out, err := w.call(w.tool(name), args, tools.Input{Scope: tools.Scope{Datasets: datasets}})
 	var e *tools.Error

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/kit/nearest"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
@@ -111,7 +112,7 @@ func (m *Manager) openDuckDB(ctx context.Context, d *Dataset, out *opened) error
 	out.query = "SELECT * FROM " + db.table(schema, t.table)
 	out.columns, err = m.describe(ctx, out.query)
 	var e *engine.Error
-	if errors.As(err, &e) && e.Code == engine.CodeNotFound {
+	if errors.As(err, &e) && e.Code == errcode.NotFound {
 		return m.missingTable(ctx, db, t)
 	}
 	if err == nil && write {

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
@@ -47,7 +48,7 @@ func describeError(err error) *fault {
 		return newFault("from", "close the other process, or let it write a copy", "%s", firstLines(text)).mayReturn()
 	}
 	f = newFault("from", "", "%s", firstLines(text))
-	if e == nil || e.Code == engine.CodeExecution {
+	if e == nil || e.Code == errcode.Execution {
 		f.showing("the source cannot be read; what DuckDB says of it may show rows that callers must not see")
 	}
 	return f

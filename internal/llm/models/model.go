@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spiced-sql/spiced/internal/access/caller"
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/kit/nearest"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/toolloop"
@@ -38,7 +39,7 @@ func (m *Model) unavailable() error {
 		return nil
 	}
 	return &chat.Error{
-		Code: chat.CodeUnavailable, Param: "model",
+		Code: errcode.ModelNotLoaded, Param: "model",
 		Message: fmt.Sprintf("the model %q was not loaded: %s", m.info.Name, m.info.Error),
 	}
 }

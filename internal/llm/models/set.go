@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"github.com/spiced-sql/spiced/internal/find/embeddings"
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/kit/nearest"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
@@ -165,7 +166,7 @@ func (s *Set) get(name string) *Model {
 }
 
 // Model returns the named model. An error is a [*chat.Error] with
-// [chat.CodeNotFound] and the nearest name, or with [chat.CodeUnavailable] and
+// [errcode.ModelNotFound] and the nearest name, or with [errcode.ModelNotLoaded] and
 // the reason why the model was not loaded.
 func (s *Set) Model(name string) (*Model, error) {
 	if m := s.get(name); m != nil {
@@ -175,7 +176,7 @@ func (s *Set) Model(name string) (*Model, error) {
 	if near := nearest.Name(name, s.names()); near != "" {
 		message += fmt.Sprintf("; did you mean %q?", near)
 	}
-	return nil, &chat.Error{Code: chat.CodeNotFound, Param: "model", Message: message}
+	return nil, &chat.Error{Code: errcode.ModelNotFound, Param: "model", Message: message}
 }
 
 // maxName limits the length of an unknown name in an error.

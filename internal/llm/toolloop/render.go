@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/tools"
@@ -80,7 +81,7 @@ func overview(value json.RawMessage, limit int) json.RawMessage {
 // failure returns the text of a failed call, with the prefix that Spice uses.
 func failure(tool string, err *tools.Error, limit int) string {
 	if err == nil {
-		err = tools.NewError(tools.CodeInternal, "the tool returned neither a result nor an error", "")
+		err = tools.NewError(errcode.Internal, "the tool returned neither a result nor an error", "")
 	}
 	text := fmt.Sprintf("Failed to call the tool %s. An error occurred: %s", truncate.Fit(tool, maxName), explain(err))
 	return truncate.Fit(text, limit)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/tools"
 )
@@ -251,7 +252,7 @@ func (l *link) enter() (*session, error) {
 	default:
 	}
 	if l.session == nil {
-		return nil, tools.NewError(tools.CodeUnavailable, l.reason(), "")
+		return nil, tools.NewError(errcode.ToolUnavailable, l.reason(), "")
 	}
 	l.session.calls.Add(1)
 	return l.session, nil

@@ -23,6 +23,7 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/access/audit"
 	"github.com/spiced-sql/spiced/internal/access/auth"
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/protocols/pgwire"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/query"
@@ -908,7 +909,7 @@ func (s *slow) Timeout() time.Duration { return cmp.Or(s.limit, s.Engine.Timeout
 func (s *slow) Describe(ctx context.Context, req engine.Request) (*engine.Description, error) {
 	if s.fast--; s.fast < 0 {
 		<-ctx.Done()
-		return nil, &engine.Error{Code: engine.CodeTimeout, Message: "stopped", Offset: -1}
+		return nil, &engine.Error{Code: errcode.Timeout, Message: "stopped", Offset: -1}
 	}
 	return s.Engine.Describe(ctx, req)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 
 	"github.com/spiced-sql/spiced/internal/access/audit"
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/protocols/pgwire/infer"
 	"github.com/spiced-sql/spiced/internal/protocols/pgwire/sqlstate"
 	"github.com/spiced-sql/spiced/internal/protocols/pgwire/wire"
@@ -109,7 +110,7 @@ func (c *conn) infer(ctx context.Context, p *plan) (types infer.Result, err erro
 		},
 	}, d)
 	if err == nil && ctx.Err() != nil { // some of it is not known
-		service.Denied(ctx, c.request(p, nil), string(engine.CodeCancelled))
+		service.Denied(ctx, c.request(p, nil), string(errcode.Cancelled))
 		err = sqlstate.Errorf(sqlstate.Cancelled, "give the types of the parameters", "the statement was cancelled, or its time was over, while its parameters were looked at")
 	}
 	return types, err

@@ -12,6 +12,7 @@ import (
 
 	"github.com/duckdb/duckdb-go/v2/mapping"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 )
 
@@ -47,15 +48,15 @@ func (s *stmt) bind(p Params) error {
 		}
 		v, err := toValue(value, d.typ, 0)
 		if err != nil {
-			return newError(CodeArgument, "", "parameter $%s: %s", d.name, err)
+			return newError(errcode.Argument, "", "parameter $%s: %s", d.name, err)
 		}
 		if v.Ptr == nil { // DuckDB would crash
-			return newError(CodeArgument, "", "parameter $%s: DuckDB cannot represent its value", d.name)
+			return newError(errcode.Argument, "", "parameter $%s: DuckDB cannot represent its value", d.name)
 		}
 		state := mapping.BindValue(s.raw, mapping.IdxT(i+1), v)
 		mapping.DestroyValue(&v)
 		if state != mapping.StateSuccess {
-			return newError(CodeArgument, "", "parameter $%s cannot be bound", d.name)
+			return newError(errcode.Argument, "", "parameter $%s cannot be bound", d.name)
 		}
 	}
 	return nil
@@ -63,22 +64,22 @@ func (s *stmt) bind(p Params) error {
 
 func (s *stmt) checkParams(p Params) error {
 	if len(p.Named) > 0 && len(p.Positional) > 0 {
-		return newError(CodeArgument, "", "give parameters by position or by name, not both")
+		return newError(errcode.Argument, "", "give parameters by position or by name, not both")
 	}
 	if p.Named == nil {
 		if len(p.Positional) != len(s.params) {
-			return newError(CodeArgument, "", "the statement has %d parameters, got %d", len(s.params), len(p.Positional))
+			return newError(errcode.Argument, "", "the statement has %d parameters, got %d", len(s.params), len(p.Positional))
 		}
 		return s.checkPositions()
 	}
 	for _, d := range s.params {
 		if _, ok := p.Named[d.name]; !ok {
-			return newError(CodeArgument, fmt.Sprintf("add %q to parameters", d.name), "parameter $%s has no value", d.name)
+			return newError(errcode.Argument, fmt.Sprintf("add %q to parameters", d.name), "parameter $%s has no value", d.name)
 		}
 	}
 	for name := range p.Named {
 		if !slices.ContainsFunc(s.params, func(d param) bool { return d.name == name }) {
-			return newError(CodeArgument, "", "the statement has no parameter $%s", name)
+			return newError(errcode.Argument, "", "the statement has no parameter $%s", name)
 		}
 	}
 	return nil
@@ -89,7 +90,7 @@ func (s *stmt) checkParams(p Params) error {
 func (s *stmt) checkPositions() error {
 	for _, d := range s.params {
 		if _, err := strconv.Atoi(d.name); err != nil {
-			return newError(CodeArgument, "give parameters as an object", "parameter $%s is named", d.name)
+			return newError(errcode.Argument, "give parameters as an object", "parameter $%s is named", d.name)
 		}
 	}
 	return nil

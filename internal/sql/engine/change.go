@@ -3,6 +3,7 @@ package engine
 import (
 	"strings"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 )
 
@@ -69,7 +70,7 @@ func (b *Builtins) parseChange(text string, tokens []sqltree.Token) (*change, er
 // closed, or that has a clause outside the grammar.
 func (p *changeParser) check() error {
 	if all := sqltree.Scan(p.text + "\n;"); !all[len(all)-1].Is(p.text+"\n;", ";") {
-		return p.fail(CodeParse, len(p.tokens)-1, "close it", "the statement ends inside a quoted text")
+		return p.fail(errcode.Parse, len(p.tokens)-1, "close it", "the statement ends inside a quoted text")
 	}
 	var open []string
 	closing := map[string]string{"(": ")", "[": "]", "{": "}"}
@@ -82,18 +83,18 @@ func (p *changeParser) check() error {
 			}
 		case t.Kind != sqltree.Symbol:
 		case word == ";":
-			return p.fail(CodeRefused, i, "send one statement at a time", "expected one statement, got more")
+			return p.fail(errcode.Refused, i, "send one statement at a time", "expected one statement, got more")
 		case closing[word] != "":
 			open = append(open, closing[word])
 		case word == ")" || word == "]" || word == "}":
 			if len(open) == 0 || open[len(open)-1] != word {
-				return p.fail(CodeParse, i, "", "syntax error at or near %q", word)
+				return p.fail(errcode.Parse, i, "", "syntax error at or near %q", word)
 			}
 			open = open[:len(open)-1]
 		}
 	}
 	if len(open) > 0 {
-		return p.fail(CodeParse, len(p.tokens)-1, "", "syntax error: %q is missing at the end", open[len(open)-1])
+		return p.fail(errcode.Parse, len(p.tokens)-1, "", "syntax error: %q is missing at the end", open[len(open)-1])
 	}
 	return nil
 }
@@ -101,7 +102,7 @@ func (p *changeParser) check() error {
 // checkClause refuses a clause that begins at token i, outside of brackets.
 func (p *changeParser) checkClause(i int) error {
 	refuse := func(hint, clause string) error {
-		return p.fail(CodeRefused, i, hint, "%s is refused", clause)
+		return p.fail(errcode.Refused, i, hint, "%s is refused", clause)
 	}
 	at := func(word string) bool { return keyword(p.text, p.tokens, i, word) }
 	after := func(word string) bool { return i > 0 && keyword(p.text, p.tokens, i-1, word) }
@@ -329,12 +330,12 @@ func (p *changeParser) span(first, end int) sqltree.Span {
 // unexpected is the error at the next token.
 func (p *changeParser) unexpected() error {
 	if p.next >= len(p.tokens) {
-		return newError(CodeParse, hintChange, "syntax error at end of input").at(p.text, p.tokens[len(p.tokens)-1].End)
+		return newError(errcode.Parse, hintChange, "syntax error at end of input").at(p.text, p.tokens[len(p.tokens)-1].End)
 	}
-	return p.fail(CodeParse, p.next, hintChange, "syntax error at or near %q", p.tokens[p.next].Text(p.text))
+	return p.fail(errcode.Parse, p.next, hintChange, "syntax error at or near %q", p.tokens[p.next].Text(p.text))
 }
 
-func (p *changeParser) fail(code Code, token int, hint, format string, args ...any) error {
+func (p *changeParser) fail(code errcode.Code, token int, hint, format string, args ...any) error {
 	return newError(code, hint, format, args...).at(p.text, p.tokens[token].Start)
 }
 

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 )
 
 type userKey struct{}
@@ -89,7 +91,7 @@ func TestCtxTakesKnownNamesOnly(t *testing.T) {
 		"SELECT (SELECT ctx(x) FROM (SELECT 'a' AS x))": "as a text literal",
 	} {
 		_, err := texts(t.Context(), db, sql)
-		if e := asError(t, err); e.Code != CodeArgument || !strings.Contains(e.Error(), want) || e.Offset < 7 {
+		if e := asError(t, err); e.Code != errcode.Argument || !strings.Contains(e.Error(), want) || e.Offset < 7 {
 			t.Errorf("%s: %s %v at %d", sql, e.Code, e, e.Offset)
 		}
 	}

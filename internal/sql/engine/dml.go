@@ -8,6 +8,7 @@ import (
 
 	"github.com/duckdb/duckdb-go/v2/mapping"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/kit/nearest"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 )
@@ -43,7 +44,7 @@ func changes(text string, tokens []sqltree.Token) bool {
 func (db *DB) judgeChange(ctx context.Context, c *conn, cat *Catalog, req Request, names Names, text string, h *held) (*verdict, error) {
 	tokens := sqltree.Scan(text)
 	if !req.Write {
-		return nil, newError(CodeRefused, hintReader, "%s statements are refused", strings.ToUpper(tokens[0].Text(text))).at(text, tokens[0].Start)
+		return nil, newError(errcode.Refused, hintReader, "%s statements are refused", strings.ToUpper(tokens[0].Text(text))).at(text, tokens[0].Start)
 	}
 	ch, err := db.builtins.parseChange(text, tokens)
 	if err != nil {
@@ -64,7 +65,7 @@ func (db *DB) judgeChange(ctx context.Context, c *conn, cat *Catalog, req Reques
 	}
 	out, ok := ch.compose(text, table, parts, edits)
 	if !ok {
-		return nil, newError(CodeArgument, "compute it first, in a query that the statement reads", "a subquery cannot be a table argument here").
+		return nil, newError(errcode.Argument, "compute it first, in a query that the statement reads", "a subquery cannot be a table argument here").
 			at(text, ch.target.Offset)
 	}
 	v := &verdict{
@@ -120,7 +121,7 @@ func (ch *change) base(text string, cat *Catalog, names Names) (string, error) {
 	}
 	ch.relation = r
 	fail := func(hint, format string) (string, error) {
-		return "", newError(CodeRefused, hint, format, r.Name).at(text, ch.target.Offset)
+		return "", newError(errcode.Refused, hint, format, r.Name).at(text, ch.target.Offset)
 	}
 	switch {
 	case !cat.Writable(r):
@@ -150,7 +151,7 @@ func (ch *change) checkColumns(c *conn, cat *Catalog, text, table string) error 
 		if slices.ContainsFunc(names, func(n string) bool { return sqltree.Fold(n) == sqltree.Fold(name) }) {
 			continue
 		}
-		e := newError(CodeNotFound, nearest.Hint(name, names, ""), "table %q has no column %q", ch.relation.Name, name)
+		e := newError(errcode.NotFound, nearest.Hint(name, names, ""), "table %q has no column %q", ch.relation.Name, name)
 		e.Missing = ObjectColumn
 		return e.at(text, t.Start)
 	}

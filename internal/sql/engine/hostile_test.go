@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/test/golden"
 )
 
@@ -53,7 +54,7 @@ func checkAttackBy(db *DB, a attack, write bool) error {
 	code, text, _ := strings.Cut(a.want, ": ")
 	wanted := regexp.MustCompile("^(" + code + ")$")
 	limit := 10 * time.Second // to judge it, on a busy machine
-	if wanted.MatchString(string(CodeTimeout)) {
+	if wanted.MatchString(string(errcode.Timeout)) {
 		limit = attackTime
 	}
 	start := time.Now()
@@ -74,7 +75,7 @@ func checkAttackBy(db *DB, a attack, write bool) error {
 	if !wanted.MatchString(string(e.Code)) || !strings.Contains(e.Error(), text) {
 		return fmt.Errorf("got %s: %s; want %s", e.Code, e, a.want)
 	}
-	if e.Offset >= len(a.sql)+1 || e.Code == CodeInternal {
+	if e.Offset >= len(a.sql)+1 || e.Code == errcode.Internal {
 		return fmt.Errorf("%s at %d: %s", e.Code, e.Offset, e)
 	}
 	return nil

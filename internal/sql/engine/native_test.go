@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/test/wait"
 )
 
@@ -83,7 +84,7 @@ func TestNativeFailures(t *testing.T) {
 	} {
 		db := openNative(t, h)
 		_, err := texts(t.Context(), db, "SELECT go_upper(i::VARCHAR) FROM range(10) t(i)")
-		if e := asError(t, err); e.Code != CodeExecution || !strings.Contains(e.Message, name) {
+		if e := asError(t, err); e.Code != errcode.Execution || !strings.Contains(e.Message, name) {
 			t.Errorf("%s: got %s %v", name, e.Code, e)
 		}
 	}
@@ -92,7 +93,7 @@ func TestNativeFailures(t *testing.T) {
 func TestNativeIsRefusedToCallers(t *testing.T) {
 	db := openNative(t, upper)
 	_, err := texts(t.Context(), db, "SELECT "+Native+"('upper', 'a')")
-	if e := asError(t, err); e.Code != CodeRefused {
+	if e := asError(t, err); e.Code != errcode.Refused {
 		t.Errorf("got %v", e)
 	}
 }
@@ -107,7 +108,7 @@ func TestNativeEndsWithItsStatement(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { <-began; cancel() }()
 	_, err := texts(ctx, db, "SELECT go_upper('a')")
-	if e := asError(t, err); e.Code != CodeCancelled {
+	if e := asError(t, err); e.Code != errcode.Cancelled {
 		t.Errorf("got %v", e)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/test/wait"
 )
 
@@ -225,11 +226,11 @@ func TestFailedBuildChangesNothing(t *testing.T) {
 		},
 		"SQL that does not bind": {
 			execAll("DROP FUNCTION spice.public.lo", "SELECT nosuch()"),
-			func(err error) bool { return asError(t, err).Code == CodeNotFound },
+			func(err error) bool { return asError(t, err).Code == errcode.NotFound },
 		},
 		"SQL that fails": {
 			execAll("DROP TABLE spice.public.gen", "SELECT error('x')"),
-			func(err error) bool { return asError(t, err).Code == CodeExecution },
+			func(err error) bool { return asError(t, err).Code == errcode.Execution },
 		},
 		"SQL that fails and is ignored": {func(tx *Tx) error {
 			_ = tx.Exec("DROP TABLE spice.public.gen")

@@ -3,6 +3,7 @@ package engine
 import (
 	"strings"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 )
 
@@ -126,8 +127,8 @@ func (p *producer) redact(e *Error) *Error {
 		return e
 	}
 	switch e.Code {
-	case CodeExecution, CodeInternal:
-	case CodeParse, CodeRefused, CodeNotFound, CodeArgument:
+	case errcode.Execution, errcode.Internal:
+	case errcode.Parse, errcode.Refused, errcode.NotFound, errcode.Argument:
 		if !e.Ran {
 			return e
 		}
@@ -135,7 +136,7 @@ func (p *producer) redact(e *Error) *Error {
 		return e
 	}
 	out := *e
-	out.Code = CodeExecution
+	out.Code = errcode.Execution
 	out.Message = "the statement failed on a value in a row"
 	out.Hint = "the value is hidden because a table has a row filter or a column mask; TRY_CAST returns NULL instead"
 	return &out

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 )
 
 // render writes value i of v in a way every type can be compared in.
@@ -374,7 +376,7 @@ func TestWrongParameters(t *testing.T) {
 			continue
 		}
 		e := asError(t, err)
-		if !strings.Contains(e.Error(), c.want) || e.Code != CodeArgument && c.want != "date" {
+		if !strings.Contains(e.Error(), c.want) || e.Code != errcode.Argument && c.want != "date" {
 			t.Errorf("%s: %s\n%s", c.sql, e.Code, cmp.Diff(c.want, e.Error()))
 		}
 	}

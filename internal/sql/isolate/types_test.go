@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/format"
 	"github.com/spiced-sql/spiced/internal/sql/isolate"
@@ -171,7 +172,7 @@ func TestRowsTooWideForAChunk(t *testing.T) {
 	w := newWorld(t, func(o *isolate.Options) { o.Memory = noMemoryLimit })
 	got := w.isolated("SELECT list_resize([1.5::DOUBLE], 20000)::DOUBLE[20000] AS a", 0)
 	want := "the rows cannot be sent by the worker: a row has 160000 bytes without texts; the limit is 131072"
-	if got.Err == nil || got.Err.Code != engine.CodeLimit || got.Err.Message != want || got.Err.Hint == "" {
+	if got.Err == nil || got.Err.Code != errcode.Limit || got.Err.Message != want || got.Err.Hint == "" {
 		t.Errorf("got %+v", got.Err)
 	}
 	if log := w.log.String(); strings.Contains(log, "a worker is ended") {

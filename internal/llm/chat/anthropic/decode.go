@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/upstream"
 )
@@ -49,12 +50,12 @@ type message struct {
 
 // failure is the error of an answer.
 type failure struct {
-	code    chat.Code
+	code    errcode.Code
 	message string
 }
 
 func broken(format string, args ...any) *failure {
-	return &failure{chat.CodeBroken, "the provider's answer is invalid: " + fmt.Sprintf(format, args...)}
+	return &failure{errcode.StreamBroken, "the provider's answer is invalid: " + fmt.Sprintf(format, args...)}
 }
 
 // decoder converts the events of one answer to deltas. The zero value is ready to use.
@@ -121,7 +122,7 @@ func providerFailure(e *wireError) *failure {
 	if e == nil {
 		e = &wireError{}
 	}
-	code := cmp.Or(errorCodes[e.Type], chat.CodeUpstream)
+	code := cmp.Or(errorCodes[e.Type], errcode.ProviderError)
 	what := cmp.Or(e.Type, "an error")
 	return &failure{code, "the provider failed in the middle of the answer: " + what + ": " + cmp.Or(e.Message, "no message")}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 )
 
@@ -16,7 +17,7 @@ import (
 // metadata and output_config, of which other providers get parts.
 func ParseRequest(body []byte) (*chat.Request, error) {
 	if len(body) > chat.MaxRequestBytes {
-		return nil, &chat.Error{Code: chat.CodeTooLarge, Message: fmt.Sprintf("the request has %d bytes; the limit is %d", len(body), chat.MaxRequestBytes)}
+		return nil, &chat.Error{Code: errcode.RequestTooLarge, Message: fmt.Sprintf("the request has %d bytes; the limit is %d", len(body), chat.MaxRequestBytes)}
 	}
 	f, err := parseBody(body)
 	if err != nil {

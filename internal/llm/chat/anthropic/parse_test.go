@@ -4,12 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/chat/anthropic"
 	"github.com/spiced-sql/spiced/internal/test/golden"
@@ -189,7 +189,7 @@ func TestBadRequests(t *testing.T) {
 	for _, c := range cases {
 		_, err := anthropic.ParseRequest([]byte(c.body))
 		var failed *chat.Error
-		if !errors.As(err, &failed) || failed.Code != chat.CodeInvalid || failed.Param != c.param || !strings.Contains(failed.Message, c.want) || !strings.HasPrefix(failed.Message, c.param) {
+		if !errors.As(err, &failed) || failed.Code != errcode.InvalidRequest || failed.Param != c.param || !strings.Contains(failed.Message, c.want) || !strings.HasPrefix(failed.Message, c.param) {
 			t.Errorf("%.80s: %+v; want %s: %s", c.body, err, c.param, c.want)
 		}
 	}
@@ -197,7 +197,7 @@ func TestBadRequests(t *testing.T) {
 
 func TestTooLarge(t *testing.T) {
 	_, err := anthropic.ParseRequest(make([]byte, chat.MaxRequestBytes+1))
-	if failed := chat.AsError(err); failed.Status() != http.StatusRequestEntityTooLarge || failed.Code != chat.CodeTooLarge {
+	if failed := chat.AsError(err); failed.Code != errcode.RequestTooLarge {
 		t.Errorf("%+v", failed)
 	}
 }
@@ -221,7 +221,7 @@ func FuzzParseRequest(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) {
 		r, err := anthropic.ParseRequest(body)
 		if err != nil {
-			if failed := chat.AsError(err); failed.Code != chat.CodeInvalid || !json.Valid(anthropic.EncodeError(failed)) {
+			if failed := chat.AsError(err); failed.Code != errcode.InvalidRequest || !json.Valid(anthropic.EncodeError(failed)) {
 				t.Fatalf("%+v", err)
 			}
 			return
@@ -230,7 +230,7 @@ func FuzzParseRequest(f *testing.F) {
 			p := &provider{answer: []byte(hello)}
 			_, err := chat.Collect(p.open(anthropic.ProviderOptions{Cache: cache}).Chat(t.Context(), r))
 			if err != nil {
-				if chat.AsError(err).Code != chat.CodeInvalid {
+				if chat.AsError(err).Code != errcode.InvalidRequest {
 					t.Fatal(err)
 				}
 				return

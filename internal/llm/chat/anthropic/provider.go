@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"sync/atomic"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/upstream"
 )
@@ -98,7 +99,7 @@ func (p *provider) read(events iter.Seq2[upstream.Event, error], yield func(chat
 			return
 		}
 	}
-	broken := p.endpoint.Fail(chat.CodeBroken, "the provider's answer ended before message_stop")
+	broken := p.endpoint.Fail(errcode.StreamBroken, "the provider's answer ended before message_stop")
 	broken.Cause = io.ErrUnexpectedEOF
 	yield(chat.Delta{}, broken)
 }

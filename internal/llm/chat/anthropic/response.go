@@ -128,14 +128,14 @@ type errorForm struct {
 }
 
 func errorOf(e *chat.Error) errorForm {
-	kind, ok := errorTypes[e.Status()]
+	kind, ok := errorTypes[e.Code]
 	if !ok {
 		kind = "api_error"
 	}
 	return errorForm{"error", wireError{kind, e.Message}}
 }
 
-// EncodeError returns the body of an error response, whose HTTP status is e.Status().
+// EncodeError returns the body of an error response.
 func EncodeError(e *chat.Error) []byte {
 	raw, _ := encode(errorOf(e)) // encoding strings cannot fail
 	return raw

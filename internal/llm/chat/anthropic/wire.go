@@ -3,8 +3,8 @@ package anthropic
 import (
 	"bytes"
 	"encoding/json"
-	"net/http"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 )
 
@@ -60,29 +60,27 @@ func stopReason(r chat.Reason) string {
 	return "end_turn"
 }
 
-// errorTypes are the error types by HTTP status; all others are api_error. Source:
+// errorTypes are the error types of codes; all others are api_error. Source:
 // https://platform.claude.com/docs/en/api/errors.
-var errorTypes = map[int]string{
-	http.StatusBadRequest:            "invalid_request_error",
-	http.StatusUnauthorized:          "authentication_error",
-	http.StatusForbidden:             "permission_error",
-	http.StatusNotFound:              "not_found_error",
-	http.StatusRequestEntityTooLarge: "request_too_large",
-	http.StatusTooManyRequests:       "rate_limit_error",
-	http.StatusGatewayTimeout:        "timeout_error",
+var errorTypes = map[errcode.Code]string{
+	errcode.InvalidRequest:  "invalid_request_error",
+	errcode.ModelNotFound:   "not_found_error",
+	errcode.RequestTooLarge: "request_too_large",
+	errcode.RateLimited:     "rate_limit_error",
+	errcode.ProviderTimeout: "timeout_error",
 }
 
 // errorCodes maps the error types of providers.
-var errorCodes = map[string]chat.Code{
-	"invalid_request_error": chat.CodeInvalid,
-	"request_too_large":     chat.CodeTooLarge,
-	"authentication_error":  chat.CodeRefused,
-	"permission_error":      chat.CodeRefused,
-	"billing_error":         chat.CodeRefused,
-	"not_found_error":       chat.CodeRefused,
-	"rate_limit_error":      chat.CodeBusy,
-	"overloaded_error":      chat.CodeBusy,
-	"timeout_error":         chat.CodeTimeout,
+var errorCodes = map[string]errcode.Code{
+	"invalid_request_error": errcode.InvalidRequest,
+	"request_too_large":     errcode.RequestTooLarge,
+	"authentication_error":  errcode.ProviderRefused,
+	"permission_error":      errcode.ProviderRefused,
+	"billing_error":         errcode.ProviderRefused,
+	"not_found_error":       errcode.ProviderRefused,
+	"rate_limit_error":      errcode.RateLimited,
+	"overloaded_error":      errcode.RateLimited,
+	"timeout_error":         errcode.ProviderTimeout,
 }
 
 // usage is the usage of an answer. In a message_delta the numbers are cumulative, and

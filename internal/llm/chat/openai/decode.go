@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/upstream"
 )
@@ -12,7 +13,7 @@ import (
 // decoder converts the events of one answer to deltas, which are valid until the next
 // event.
 type decoder struct {
-	fail func(chat.Code, string) *chat.Error
+	fail func(errcode.Code, string) *chat.Error
 
 	out      []chat.Delta
 	began    bool
@@ -33,7 +34,7 @@ func (d *decoder) event(e upstream.Event) ([]chat.Delta, *chat.Error) {
 	}
 	var c wireChunk
 	if err := json.Unmarshal(data, &c); err != nil {
-		return nil, d.fail(chat.CodeBroken, "the provider's answer is invalid: "+err.Error())
+		return nil, d.fail(errcode.StreamBroken, "the provider's answer is invalid: "+err.Error())
 	}
 	if message, kind, found := c.failure(); found || e.Type == "error" {
 		return nil, d.failed(message, kind)
@@ -52,7 +53,7 @@ func (d *decoder) end() ([]chat.Delta, *chat.Error) {
 	case d.finished:
 		return nil, nil
 	case d.reason == "":
-		return nil, d.fail(chat.CodeBroken, "the provider's answer ended unexpectedly: it has no finish_reason")
+		return nil, d.fail(errcode.StreamBroken, "the provider's answer ended unexpectedly: it has no finish_reason")
 	}
 	return d.finish()
 }
@@ -94,7 +95,7 @@ func (d *decoder) choice(c *wireChoice) *chat.Error {
 	}
 	d.reason = c.FinishReason
 	if d.reason == "error" { // OpenRouter's
-		return d.fail(chat.CodeUpstream, "the provider failed in the middle of the answer")
+		return d.fail(errcode.ProviderError, "the provider failed in the middle of the answer")
 	}
 	return d.endCalls()
 }
@@ -137,7 +138,7 @@ func (d *decoder) delta(w *wireDelta, raw json.RawMessage) *chat.Error {
 	}
 	for i := range w.ToolCalls {
 		if !d.calls.add(&w.ToolCalls[i], d.emit) {
-			return d.fail(chat.CodeBroken, "the provider's answer has too many tool calls")
+			return d.fail(errcode.StreamBroken, "the provider's answer has too many tool calls")
 		}
 	}
 	return nil
@@ -167,7 +168,7 @@ func (d *decoder) usage(u *gotUsage) {
 // whole handles an answer that is not a stream.
 func (d *decoder) whole(c *wireChunk) ([]chat.Delta, *chat.Error) {
 	if len(c.Choices) == 0 {
-		return nil, d.fail(chat.CodeBroken, "the provider's answer is invalid: it has no choices")
+		return nil, d.fail(errcode.StreamBroken, "the provider's answer is invalid: it has no choices")
 	}
 	for i := range c.Choices {
 		if m := c.Choices[i].Whole; m != nil {
@@ -184,7 +185,7 @@ func (d *decoder) whole(c *wireChunk) ([]chat.Delta, *chat.Error) {
 
 func (d *decoder) endCalls() *chat.Error {
 	if !d.calls.end(d.emit) {
-		return d.fail(chat.CodeBroken, "the provider's answer has a tool call without a name")
+		return d.fail(errcode.StreamBroken, "the provider's answer has a tool call without a name")
 	}
 	return nil
 }
@@ -224,14 +225,14 @@ func (d *decoder) failed(message, kind string) *chat.Error {
 		}
 		return false
 	}
-	code := chat.CodeUpstream
+	code := errcode.ProviderError
 	switch {
 	case has("429", "rate_limit", "insufficient_quota"):
-		code = chat.CodeBusy
+		code = errcode.RateLimited
 	case has("401", "403", "authentication", "permission"):
-		code = chat.CodeRefused
+		code = errcode.ProviderRefused
 	case has("400", "422", "invalid_request", "context_length", "badrequest"):
-		code = chat.CodeInvalid
+		code = errcode.InvalidRequest
 	}
 	if message == "" {
 		message = "no message"

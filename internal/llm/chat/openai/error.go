@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/tools"
 )
@@ -19,11 +20,11 @@ type errorBody struct {
 
 // kinds are the type and code of errors for which OpenAI has other names; all
 // others are a server_error with our code.
-var kinds = map[chat.Code]struct{ kind, code string }{
-	chat.CodeInvalid:  {"invalid_request_error", ""},
-	chat.CodeNotFound: {"invalid_request_error", "model_not_found"},
-	chat.CodeTooLarge: {"invalid_request_error", "request_too_large"},
-	chat.CodeBusy:     {"rate_limit_error", "rate_limit_exceeded"},
+var kinds = map[errcode.Code]struct{ kind, code string }{
+	errcode.InvalidRequest:  {"invalid_request_error", ""},
+	errcode.ModelNotFound:   {"invalid_request_error", "model_not_found"},
+	errcode.RequestTooLarge: {"invalid_request_error", "request_too_large"},
+	errcode.RateLimited:     {"rate_limit_error", "rate_limit_exceeded"},
 }
 
 // EncodeError returns the body of an error response: {"error": {"message", "type",
@@ -34,7 +35,7 @@ func EncodeError(e *chat.Error) []byte {
 		kind.kind, kind.code = "server_error", string(e.Code)
 	}
 	param := e.Param
-	if e.Code == chat.CodeNotFound && param == "" {
+	if e.Code == errcode.ModelNotFound && param == "" {
 		param = "model"
 	}
 	// Strings cannot fail to encode.

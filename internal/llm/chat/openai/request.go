@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"unicode/utf8"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 )
@@ -15,7 +16,7 @@ import (
 // the field, such as messages[2].content[0].type.
 func ParseRequest(body []byte) (*chat.Request, error) {
 	if len(body) > chat.MaxRequestBytes {
-		return nil, &chat.Error{Code: chat.CodeTooLarge, Message: fmt.Sprintf("the request has %d bytes; at most %d", len(body), chat.MaxRequestBytes)}
+		return nil, &chat.Error{Code: errcode.RequestTooLarge, Message: fmt.Sprintf("the request has %d bytes; at most %d", len(body), chat.MaxRequestBytes)}
 	}
 	if !utf8.Valid(body) {
 		return nil, chat.Invalid("", "the request is not UTF-8")

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/chat/openai"
 )
@@ -158,7 +159,7 @@ func TestBadRequests(t *testing.T) {
 	for _, c := range bad {
 		_, err := openai.ParseRequest([]byte(c.body))
 		var failed *chat.Error
-		if !errors.As(err, &failed) || failed.Code != chat.CodeInvalid || failed.Param != c.param || !strings.Contains(failed.Message, c.says) {
+		if !errors.As(err, &failed) || failed.Code != errcode.InvalidRequest || failed.Param != c.param || !strings.Contains(failed.Message, c.says) {
 			t.Errorf("%s: %+v, want %s: %s", c.body, failed, c.param, c.says)
 		}
 	}
@@ -176,7 +177,7 @@ func TestLimits(t *testing.T) {
 		}
 	}
 	_, err := openai.ParseRequest(make([]byte, chat.MaxRequestBytes+1))
-	if err == nil || chat.AsError(err).Code != chat.CodeTooLarge {
+	if err == nil || chat.AsError(err).Code != errcode.RequestTooLarge {
 		t.Errorf("%v", err)
 	}
 }

@@ -9,13 +9,14 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 )
 
 // decoder converts the events of a response to deltas, whether a server sends an item
 // in pieces, whole at its end, or both.
 type decoder struct {
-	fail  func(chat.Code, string) *chat.Error
+	fail  func(errcode.Code, string) *chat.Error
 	began bool
 	ended bool
 	items map[string]*incoming
@@ -119,7 +120,7 @@ func (d *decoder) event(data []byte) ([]chat.Delta, error) {
 }
 
 func (d *decoder) unreadable(what string, err error) *chat.Error {
-	return d.fail(chat.CodeBroken, "the provider sent an invalid "+what+": "+err.Error())
+	return d.fail(errcode.StreamBroken, "the provider sent an invalid "+what+": "+err.Error())
 }
 
 // emit appends a delta. DeltaStart precedes only the first one, so that an earlier
@@ -371,7 +372,7 @@ func (d *decoder) part(kind chat.PartKind, text string, raw json.RawMessage) {
 
 func (d *decoder) ending(e *wireEvent) error {
 	if e.Response == nil {
-		return d.fail(chat.CodeBroken, "the provider ended the stream without a response")
+		return d.fail(errcode.StreamBroken, "the provider ended the stream without a response")
 	}
 	e.Response.Status = cmp.Or(e.Response.Status, strings.TrimPrefix(e.Type, "response."))
 	return d.finish(e.Response)
@@ -393,7 +394,7 @@ func (d *decoder) finish(r *wireResponse) error {
 	case statusFailed:
 		return d.failed(r.Error)
 	case "cancelled", "queued", statusInProgress:
-		return d.fail(chat.CodeUpstream, "the provider ended the response with status "+r.Status)
+		return d.fail(errcode.ProviderError, "the provider ended the response with status "+r.Status)
 	}
 	d.ended = true
 	d.emit(chat.Delta{Kind: chat.DeltaFinish, Reason: d.reason(r)})
@@ -415,5 +416,5 @@ func (d *decoder) reason(r *wireResponse) chat.Reason {
 
 // broken returns the error of a stream without a final event.
 func (d *decoder) broken() *chat.Error {
-	return d.fail(chat.CodeBroken, "the provider's answer ended unexpectedly")
+	return d.fail(errcode.StreamBroken, "the provider's answer ended unexpectedly")
 }

@@ -3,12 +3,13 @@ package responses
 import (
 	"bytes"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 )
 
 // DecodeEvents decodes the data lines of a stream.
 func DecodeEvents(lines [][]byte) ([]chat.Delta, error) {
-	d := &decoder{fail: func(code chat.Code, message string) *chat.Error { return &chat.Error{Code: code, Message: message} }}
+	d := &decoder{fail: func(code errcode.Code, message string) *chat.Error { return &chat.Error{Code: code, Message: message} }}
 	var all []chat.Delta
 	for _, line := range lines {
 		data, ok := bytes.CutPrefix(line, []byte("data: "))

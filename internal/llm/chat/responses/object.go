@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 )
 
@@ -182,11 +183,11 @@ func newError(e *chat.Error) errorObject {
 	o := errorObject{Message: e.Message, Type: "server_error"}
 	code := string(e.Code)
 	switch e.Code {
-	case chat.CodeInvalid:
+	case errcode.InvalidRequest:
 		o.Type, code = "invalid_request_error", ""
-	case chat.CodeNotFound, chat.CodeTooLarge:
+	case errcode.ModelNotFound, errcode.RequestTooLarge:
 		o.Type = "invalid_request_error"
-	case chat.CodeBusy:
+	case errcode.RateLimited:
 		o.Type, code = "rate_limit_error", "rate_limit_exceeded"
 	}
 	if errors.Is(e, errNotStored) {
@@ -202,11 +203,11 @@ func newError(e *chat.Error) errorObject {
 }
 
 // failedCode returns the code of a failed response; OpenAI defines few.
-func failedCode(code chat.Code) string {
+func failedCode(code errcode.Code) string {
 	switch code {
-	case chat.CodeBusy:
+	case errcode.RateLimited:
 		return "rate_limit_exceeded"
-	case chat.CodeInvalid, chat.CodeTooLarge:
+	case errcode.InvalidRequest, errcode.RequestTooLarge:
 		return "invalid_prompt"
 	}
 	return "server_error"

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"maps"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 )
 
@@ -33,7 +34,7 @@ var known = []string{
 // responses are not supported.
 func ParseRequest(body []byte) (*Request, error) {
 	if len(body) > chat.MaxRequestBytes {
-		return nil, &chat.Error{Code: chat.CodeTooLarge, Message: "the request is larger than 64 MiB"}
+		return nil, &chat.Error{Code: errcode.RequestTooLarge, Message: "the request is larger than 64 MiB"}
 	}
 	f := &fields{}
 	if err := json.Unmarshal(body, &f.values); err != nil || f.values == nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/chat/responses"
 )
@@ -166,7 +167,7 @@ func TestFaultsNameTheField(t *testing.T) {
 	} {
 		_, err := responses.ParseRequest([]byte(c.body))
 		var fault *chat.Error
-		if !errors.As(err, &fault) || fault.Code != chat.CodeInvalid || fault.Param != c.param || !strings.Contains(fault.Message, c.message) {
+		if !errors.As(err, &fault) || fault.Code != errcode.InvalidRequest || fault.Param != c.param || !strings.Contains(fault.Message, c.message) {
 			t.Errorf("%s: %#v", c.body, err)
 		}
 	}
@@ -179,7 +180,7 @@ func TestTooMuch(t *testing.T) {
 		t.Error(err)
 	}
 	_, err = responses.ParseRequest(make([]byte, chat.MaxRequestBytes+1))
-	if fault := chat.AsError(err); fault.Code != chat.CodeTooLarge {
+	if fault := chat.AsError(err); fault.Code != errcode.RequestTooLarge {
 		t.Error(err)
 	}
 }
