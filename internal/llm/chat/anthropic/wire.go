@@ -1,9 +1,6 @@
 package anthropic
 
 import (
-	"bytes"
-	"encoding/json"
-
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 )
@@ -134,38 +131,4 @@ func count(n *int64) int64 {
 		return 0
 	}
 	return max(0, *n)
-}
-
-// encode returns JSON on one line, with <, > and & unescaped. Only an invalid
-// RawMessage can fail.
-func encode(v any) (json.RawMessage, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimRight(b.Bytes(), "\n"), nil
-}
-
-// join returns a JSON array of JSON values.
-func join(list []json.RawMessage) json.RawMessage {
-	size := len("[]") + len(list)
-	for _, raw := range list {
-		size += len(raw)
-	}
-	out := append(make([]byte, 0, size), '[')
-	for i, raw := range list {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		out = append(out, raw...)
-	}
-	return append(out, ']')
-}
-
-// isObject reports whether raw is one whole JSON object.
-func isObject(raw []byte) bool {
-	raw = bytes.TrimLeft(raw, " \t\r\n")
-	return len(raw) > 0 && raw[0] == '{' && json.Valid(raw)
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
+	"github.com/spiced-sql/spiced/internal/llm/upstream"
 )
 
 // DecodeEvents decodes the data lines of a stream.
@@ -16,11 +17,12 @@ func DecodeEvents(lines [][]byte) ([]chat.Delta, error) {
 		if !ok {
 			continue
 		}
-		deltas, err := d.event(data)
+		deltas, done, err := d.Event(upstream.Event{Data: data})
 		all = append(all, deltas...)
-		if err != nil || d.ended {
+		if err != nil || done {
 			return all, err
 		}
 	}
-	return all, d.broken()
+	_, err := d.End()
+	return all, err
 }

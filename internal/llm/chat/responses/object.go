@@ -6,6 +6,7 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
+	"github.com/spiced-sql/spiced/internal/llm/chat/wire"
 )
 
 // response is the response object, in OpenAI's order of keys.
@@ -52,7 +53,7 @@ func newEcho(r *Request) *echo {
 		raw = r.raw
 	}
 	of := func(key, fallback string) json.RawMessage {
-		if value, ok := raw[key]; ok && !isNull(value) {
+		if value, ok := raw[key]; ok && !wire.IsNull(value) {
 			return value
 		}
 		return json.RawMessage(fallback)
@@ -171,33 +172,10 @@ type summaryText struct {
 	Text string `json:"text"`
 }
 
-// errorObject is OpenAI's error.
-type errorObject struct {
-	Message string  `json:"message"`
-	Type    string  `json:"type"`
-	Param   *string `json:"param"`
-	Code    *string `json:"code"`
-}
-
-func newError(e *chat.Error) errorObject {
-	o := errorObject{Message: e.Message, Type: "server_error"}
-	code := string(e.Code)
-	switch e.Code {
-	case errcode.InvalidRequest:
-		o.Type, code = "invalid_request_error", ""
-	case errcode.ModelNotFound, errcode.RequestTooLarge:
-		o.Type = "invalid_request_error"
-	case errcode.RateLimited:
-		o.Type, code = "rate_limit_error", "rate_limit_exceeded"
-	}
+func newError(e *chat.Error) wire.Error {
+	o := wire.NewError(e)
 	if errors.Is(e, errNotStored) {
-		code = "previous_response_not_found"
-	}
-	if code != "" {
-		o.Code = &code
-	}
-	if e.Param != "" {
-		o.Param = &e.Param
+		o.Code = wire.OrNull("previous_response_not_found")
 	}
 	return o
 }
@@ -215,12 +193,4 @@ func failedCode(code errcode.Code) string {
 
 // EncodeError returns the body of an error response:
 // {"error":{message,type,param,code}}.
-func EncodeError(e *chat.Error) []byte {
-	body, err := encode(struct {
-		Error errorObject `json:"error"`
-	}{newError(e)})
-	if err != nil { // encoding strings cannot fail
-		return nil
-	}
-	return body
-}
+func EncodeError(e *chat.Error) []byte { return newError(e).Encode() }

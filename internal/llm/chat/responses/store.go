@@ -9,6 +9,7 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/kit/lru"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
+	"github.com/spiced-sql/spiced/internal/llm/chat/wire"
 )
 
 // Chain is the messages of a chat up to and including an answer, without instructions.
@@ -143,8 +144,9 @@ func (s *Store) Resume(owner string, r *Request) error {
 	}
 	if r.references {
 		lookup := func(id string) (json.RawMessage, bool) { return s.item(owner, id) }
-		in, err := parseInput(r.raw["input"], lookup)
-		if err != nil {
+		o := wire.New(r.raw, element)
+		in := parseInput(o, lookup)
+		if err := o.Err(); err != nil {
 			return err
 		}
 		r.Messages = slices.Concat(r.Messages[:r.instructed()], in.messages)
@@ -181,7 +183,7 @@ func (s *Store) Save(owner string, o EncoderOptions, response *chat.Response) {
 	r := o.Request
 	answer := response.Message()
 	if items := encodeItems(o, response); len(items) > 0 {
-		answer.Raw, answer.Form = join(items), chat.FormResponses
+		answer.Raw, answer.Form = wire.Join(items), chat.FormResponses
 	}
 	s.Put(owner, o.ID, append(slices.Clone(r.Messages[r.instructed():]), answer))
 }
