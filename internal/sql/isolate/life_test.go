@@ -17,6 +17,10 @@ import (
 	"github.com/spiced-sql/spiced/internal/test/wait"
 )
 
+// reaction is how long a worker may run beyond the limit of its statement, on a
+// busy machine.
+const reaction = 5 * time.Second
+
 // isolated runs a statement in a worker and returns its rows as JSON.
 func (w *world) isolated(sql string, limit time.Duration) result {
 	return w.result(engine.Request{SQL: sql, Isolate: true, Limits: engine.Limits{Timeout: limit}})
@@ -62,7 +66,7 @@ func TestAnOverrunEndsWithinItsLimitAndOthersAreAnswered(t *testing.T) {
 		}
 		begin := time.Now()
 		got := w.isolated(sql, limit)
-		if took := time.Since(begin); took > limit+time.Second {
+		if took := time.Since(begin); took > limit+reaction {
 			t.Errorf("%s took %s", sql, took)
 		}
 		t.Logf("%s: %v after %s", sql, got.Err, time.Since(begin))
