@@ -27,7 +27,7 @@ import (
 func Compile(ctx context.Context, db *engine.DB, pod *spicepod.Pod, relations []engine.Relation, reuse *Set) (*Set, spicepod.Problems) {
 	c := &compiler{
 		ctx: ctx, db: db, pod: pod, reuse: reuse,
-		relations: engine.NewCatalog(0, relations, nil),
+		relations: engine.NewCatalog(engine.Contents{Relations: relations}),
 		units:     make(map[string]*unit, len(pod.Functions)),
 		done:      make(map[string]*Function, len(pod.Functions)),
 	}

@@ -445,7 +445,7 @@ func TestStatementsCallToolsAndAreCounted(t *testing.T) {
 	var r *registry.Registry
 	f := serveTools(t, func(o *Options) { r = o.Tools })
 	twice := &engine.Function{Name: "twice", Signature: "twice(x int64) → int64", Args: []engine.FunctionArg{{Name: "x", Type: "BIGINT", Numeric: true}}}
-	err := f.db.Publish(t.Context(), engine.NewCatalog(1, registry.Relations(), append(registry.Functions(), twice)), func(tx *engine.Tx) error {
+	err := f.db.Publish(t.Context(), engine.NewCatalog(engine.Contents{Generation: 1, Relations: registry.Relations(), Functions: append(registry.Functions(), twice)}), func(tx *engine.Tx) error {
 		return errors.Join(registry.Setup(tx), tx.Exec("CREATE MACRO spice.public.twice(x) AS 2 * x"))
 	})
 	if err != nil {

@@ -110,7 +110,7 @@ func newWorld(t testing.TB) *world {
 		t.Fatal(problems)
 	}
 	w.set = set
-	catalog := engine.NewCatalog(1, relations, append(set.Engine(), udf.Functions()...))
+	catalog := engine.NewCatalog(engine.Contents{Generation: 1, Relations: relations, Functions: append(set.Engine(), udf.Functions()...)})
 	err = db.Publish(t.Context(), catalog, func(tx *engine.Tx) error { return w.publish(tx, pod) })
 	if err != nil {
 		t.Fatal(err)

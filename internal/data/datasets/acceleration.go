@@ -39,7 +39,7 @@ func (m *Manager) checkAcceleration(ctx context.Context, d *Dataset) error {
 type onlyTable struct{ relation engine.Relation }
 
 func (o onlyTable) Relation(catalog, schema, name string) (engine.Relation, bool) {
-	c := engine.NewCatalog(0, []engine.Relation{o.relation}, nil)
+	c := engine.NewCatalog(engine.Contents{Relations: []engine.Relation{o.relation}})
 	if schema == "" && o.relation.Schema != engine.Public {
 		schema = o.relation.Schema // the dataset's own name needs no schema
 	}

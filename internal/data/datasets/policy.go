@@ -113,7 +113,7 @@ func (m *Manager) compileExpression(ctx context.Context, x *expression, text str
 }
 
 // noNames declares nothing.
-var noNames = engine.NewCatalog(0, nil, nil)
+var noNames = engine.NewCatalog(engine.Contents{})
 
 // ownColumnsOnly refuses what does not depend on the row and its caller alone.
 func (m *Manager) ownColumnsOnly(x *expression, st *sqltree.Statement) error {

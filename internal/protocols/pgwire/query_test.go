@@ -1033,9 +1033,10 @@ func serveWriting(t *testing.T) *fixture {
 		t.Fatal(err)
 	}
 	words := engine.Relation{Schema: "public", Name: "words"}
-	catalog := engine.NewCatalog(1, []engine.Relation{words}, nil)
-	catalog.SetWritable(map[engine.Relation]string{words: "own.main.words"})
-	catalog.SetTraits(map[engine.Relation]engine.Traits{words: {Volatile: true}})
+	catalog := engine.NewCatalog(engine.Contents{
+		Generation: 1, Relations: []engine.Relation{words},
+		Writable: map[engine.Relation]string{words: "own.main.words"}, Traits: map[engine.Relation]engine.Traits{words: {Volatile: true}},
+	})
 	if err := publish(db, catalog, "CREATE VIEW spice.public.words AS SELECT * FROM own.main.words"); err != nil {
 		t.Fatal(err)
 	}

@@ -19,13 +19,9 @@ import (
 // composed of these judged parts and of quoted names. What the grammar does not
 // know is refused.
 
-// SetWritable sets which relations an INSERT, UPDATE or DELETE may change, and
-// the qualified SQL name of the table behind each. Call it before Publish.
-func (c *Catalog) SetWritable(tables map[Relation]string) { c.writable = tables }
-
 // Writable reports whether statements with [Request.Write] may change the
 // relation.
-func (c *Catalog) Writable(r Relation) bool { return c.writable[r] != "" }
+func (c *Catalog) Writable(r Relation) bool { return c.contents.Writable[r] != "" }
 
 const (
 	hintReader   = "use a key that ends in :rw and a dataset with access: read_write"
@@ -129,7 +125,7 @@ func (ch *change) base(text string, cat *Catalog, names Names) (string, error) {
 	case cat.Traits(r).Protected:
 		return fail(hintPolicied, "table %q has a row filter or a column mask, so statements cannot write to it")
 	}
-	return cat.writable[r], nil
+	return cat.contents.Writable[r], nil
 }
 
 // checkColumns refuses columns that the table does not have. DuckDB's error

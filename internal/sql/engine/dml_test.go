@@ -52,10 +52,13 @@ func writing(t testing.TB, opts Options) (db *DB, root string) {
 }
 
 func writingCatalog(generation uint64) *Catalog {
-	cat := NewCatalog(generation, []Relation{{Public, "k"}, {Public, "my table.x"}, orders, private, stock}, []*Function{twice, same, tab})
-	cat.SetWritable(map[Relation]string{orders: "att.main.o", private: "att.main.o"})
-	cat.SetTraits(map[Relation]Traits{orders: {Volatile: true}, private: {Protected: true}})
-	return cat
+	return NewCatalog(Contents{
+		Generation: generation,
+		Relations:  []Relation{{Public, "k"}, {Public, "my table.x"}, orders, private, stock},
+		Functions:  []*Function{twice, same, tab},
+		Writable:   map[Relation]string{orders: "att.main.o", private: "att.main.o"},
+		Traits:     map[Relation]Traits{orders: {Volatile: true}, private: {Protected: true}},
+	})
 }
 
 // changeRows runs a statement of a writer's and returns its count of rows.

@@ -183,7 +183,7 @@ func (p *producer) plan() (pending mapping.PendingResult, s *stmt, err error) {
 	} else if p.verdict, err = p.db.judge(p.rows.ctx, p.c, p.catalog, p.req, &p.held); err != nil {
 		return pending, nil, err
 	}
-	if p.req.Isolate && p.db.isolator != nil && !p.verdict.write {
+	if p.req.Isolate && p.db.opts.Isolator != nil && !p.verdict.write {
 		return pending, nil, nil
 	}
 	if s, err = p.prepare(); err != nil {

@@ -197,14 +197,14 @@ func TestArgumentsThatCannotBeBoundOnceAreRefused(t *testing.T) {
 	db := open(t)
 	f := *twice
 	f.Once, f.NotOnce = false, "its body has a subquery"
-	publish(t, db, NewCatalog(1, nil, []*Function{&f}), "CREATE FUNCTION spice.public.twice(x DOUBLE) AS x + x")
+	publish(t, db, NewCatalog(Contents{Generation: 1, Functions: []*Function{&f}}), "CREATE FUNCTION spice.public.twice(x DOUBLE) AS x + x")
 	_, err := run(context.Background(), db, Request{SQL: "SELECT twice(random())"})
 	if e := asError(t, err); e.Code != errcode.Argument || !strings.Contains(e.Message, "and its body has a subquery") || e.Column != 8 {
 		t.Error(e)
 	}
 	f2 := *twice
 	f2.Name, f2.Random = "dice", true
-	publish(t, db, NewCatalog(2, nil, []*Function{&f, &f2}), "CREATE FUNCTION spice.public.dice(x DOUBLE) AS random() * x")
+	publish(t, db, NewCatalog(Contents{Generation: 2, Functions: []*Function{&f, &f2}}), "CREATE FUNCTION spice.public.dice(x DOUBLE) AS random() * x")
 	if _, err := run(context.Background(), db, Request{SQL: "SELECT twice(dice(6))"}); err == nil {
 		t.Error("a declared function that is random passed as an argument")
 	}

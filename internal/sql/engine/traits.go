@@ -31,12 +31,9 @@ func (t Traits) closed() Traits {
 	return t
 }
 
-// SetTraits sets the traits of relations. Call it before Publish.
-func (c *Catalog) SetTraits(traits map[Relation]Traits) { c.traits = traits }
-
 // Traits returns the traits of the relation.
 func (c *Catalog) Traits(r Relation) Traits {
-	t := c.traits[r]
+	t := c.contents.Traits[r]
 	t.Volatile = t.Volatile || r.Schema == System
 	t.Written = t.Written || c.Writable(r)
 	return t.closed()

@@ -226,7 +226,7 @@ func TestEnumsOfEveryWidth(t *testing.T) {
 		if err := db.Exec(context.Background(), fmt.Sprintf("CREATE OR REPLACE TYPE spice.public.en AS ENUM (SELECT 'v' || range FROM range(%d))", n)); err != nil {
 			t.Fatal(err)
 		}
-		if err := db.Publish(context.Background(), NewCatalog(1, nil, nil), execAll(
+		if err := db.Publish(context.Background(), NewCatalog(Contents{Generation: 1}), execAll(
 			"CREATE OR REPLACE VIEW spice.public.one AS SELECT 1")); err != nil {
 			t.Fatal(err)
 		}

@@ -10,7 +10,7 @@
 //
 //	pool, err := isolate.New(isolate.Options{Roots: roots})
 //	defer pool.Close()
-//	db.UseIsolator(pool)
+//	db, err := engine.Open(ctx, engine.Options{Isolator: pool})
 //	…
 //	pool.Prewarm(db.Current()) // after each publication
 //

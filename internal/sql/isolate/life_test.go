@@ -276,8 +276,7 @@ func (w *world) declareCalls(t *testing.T, names ...string) {
 		})
 	}
 	w.serial++
-	cat := engine.NewCatalog(w.serial, nil, functions)
-	cat.Script(func() []string { return script })
+	cat := engine.NewCatalog(engine.Contents{Generation: w.serial, Functions: functions, Script: func() []string { return script }})
 	err := w.Publish(context.Background(), cat, func(tx *engine.Tx) (err error) {
 		for _, sql := range script {
 			err = errors.Join(err, tx.Exec(sql))
@@ -301,8 +300,7 @@ func TestAWorkerReadsItsFoldersOnly(t *testing.T) {
 		script = append(script, "CREATE VIEW spice.public."+name+" AS SELECT * FROM read_csv("+engine.Literal(path)+")")
 	}
 	w.serial++
-	cat := engine.NewCatalog(w.serial, []engine.Relation{{Schema: "public", Name: "inside"}, {Schema: "public", Name: "outside"}}, nil)
-	cat.Script(func() []string { return script })
+	cat := engine.NewCatalog(engine.Contents{Generation: w.serial, Relations: []engine.Relation{{Schema: "public", Name: "inside"}, {Schema: "public", Name: "outside"}}, Script: func() []string { return script }})
 	if err := w.Publish(context.Background(), cat, func(*engine.Tx) error { return nil }); err != nil {
 		t.Fatal(err)
 	}

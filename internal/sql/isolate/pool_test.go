@@ -23,12 +23,19 @@ func one(n string) string { return "CREATE OR REPLACE FUNCTION spice.public.one(
 // declare publishes a catalog with a function one() that returns n.
 func (w *world) declare(t *testing.T, n string, script ...string) *engine.Catalog {
 	t.Helper()
-	w.serial++
-	cat := engine.NewCatalog(w.serial, nil, []*engine.Function{{Name: "one", Signature: "one()", Once: true}})
 	if script == nil {
 		script = []string{one(n)}
 	}
-	cat.Script(func() []string { return script })
+	return w.declareBy(t, n, func() []string { return script })
+}
+
+// declareBy is declare with a function that returns the script.
+func (w *world) declareBy(t *testing.T, n string, script func() []string) *engine.Catalog {
+	t.Helper()
+	w.serial++
+	cat := engine.NewCatalog(engine.Contents{
+		Generation: w.serial, Functions: []*engine.Function{{Name: "one", Signature: "one()", Once: true}}, Script: script,
+	})
 	err := w.Publish(context.Background(), cat, func(tx *engine.Tx) error { return tx.Exec(one(n)) })
 	if err != nil {
 		t.Fatal(err)
@@ -111,9 +118,8 @@ func TestAScriptThatFailsIsToldOnceAndTheNextOneHeals(t *testing.T) {
 // it, as the file of a dataset that is refreshed at that moment.
 func TestAScriptIsMadeAnew(t *testing.T) {
 	w := newWorld(t)
-	cat := w.declare(t, "1")
 	var made atomic.Int64
-	cat.Script(func() []string {
+	w.declareBy(t, "1", func() []string {
 		if made.Add(1) == 1 {
 			return []string{"ATTACH 'gone.duckdb' AS data_1 (READ_ONLY)"}
 		}

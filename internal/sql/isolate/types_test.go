@@ -151,8 +151,7 @@ func TestAnEnumWithoutValues(t *testing.T) {
 	w := newWorld(t)
 	const script = "CREATE TYPE spice.public.nothing AS ENUM (SELECT 'a' WHERE false)"
 	w.serial++
-	cat := engine.NewCatalog(w.serial, nil, nil)
-	cat.Script(func() []string { return []string{script} })
+	cat := engine.NewCatalog(engine.Contents{Generation: w.serial, Script: func() []string { return []string{script} }})
 	if err := w.Publish(t.Context(), cat, func(tx *engine.Tx) error { return tx.Exec(script) }); err != nil {
 		t.Fatal(err)
 	}

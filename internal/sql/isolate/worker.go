@@ -51,7 +51,7 @@ func (p *Pool) newWorker(c *group) (*worker, error) {
 	if err := w.start(); err != nil {
 		return nil, err
 	}
-	if err := w.begin(p.life, c.catalog.MakeScript()); err != nil {
+	if err := w.begin(p.life, c.catalog.Script()); err != nil {
 		w.kill()
 		w.wait()
 		return nil, err

@@ -116,7 +116,7 @@ func wideTable(ctx context.Context, dir string) (*engine.DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	catalog := engine.NewCatalog(1, []engine.Relation{{Schema: engine.Public, Name: "wide"}}, nil)
+	catalog := engine.NewCatalog(engine.Contents{Generation: 1, Relations: []engine.Relation{{Schema: engine.Public, Name: "wide"}}})
 	err = db.Publish(ctx, catalog, func(tx *engine.Tx) error {
 		return tx.Exec("CREATE TABLE spice.public.wide AS SELECT * FROM read_parquet(" + engine.Literal(dir+"/wide.parquet") + ")")
 	})
