@@ -144,10 +144,7 @@ func (s *Server) noResource(sess *session, req *mcp.ReadResourceRequest, kind Ki
 			known = append(known, r.uri())
 		}
 	}
-	message := fmt.Sprintf("there is no resource %q; resources/list has all there are", truncate.Ellipsis(uri, maxShown))
-	if near := nearest.Name(uri, known); near != "" {
-		message = fmt.Sprintf("there is no resource %q; did you mean %q?", truncate.Ellipsis(uri, maxShown), near)
-	}
+	message := fmt.Sprintf("there is no resource %q; %s", truncate.Ellipsis(uri, maxShown), nearest.Hint(uri, known, "resources/list has all there are"))
 	data, _ := json.Marshal(map[string]string{"uri": truncate.Ellipsis(uri, maxShown)})
 	return &jsonrpc.Error{Code: notFoundCode(req.ProtocolVersion()), Message: message, Data: data}
 }

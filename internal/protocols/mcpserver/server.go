@@ -45,7 +45,7 @@ type Server struct {
 	stateless http.Handler // for revisions without
 	sessions  *sessions
 	requests  requests
-	shelf     atomic.Pointer[shelf]
+	rendered  atomic.Pointer[rendered]
 	running   atomic.Int64      // requests
 	listening atomic.Int64      // listeners
 	listeners sync.Map          // *listener → nil
