@@ -220,7 +220,7 @@ func TestDryRunDoesNothing(t *testing.T) {
 // here is a tool of one space only.
 type here struct{ tools.Tool }
 
-func (here) Available(s tools.Scope) string {
+func (here) Unavailable(s tools.Scope) string {
 	if s.SpaceID == "" {
 		return "it needs a space"
 	}

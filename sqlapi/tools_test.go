@@ -107,7 +107,7 @@ func who(_ context.Context, in tools.Input) (tools.Output, error) {
 // spaceTool is there in one space alone.
 type spaceTool struct{ tools.Tool }
 
-func (spaceTool) Available(s tools.Scope) string {
+func (spaceTool) Unavailable(s tools.Scope) string {
 	if s.SpaceID != "hawken" {
 		return "only in the space hawken"
 	}

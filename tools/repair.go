@@ -44,7 +44,7 @@ func (s *Schema) Repair(args map[string]any) (map[string]any, []string) {
 	if args == nil {
 		args = map[string]any{}
 	}
-	if s.root == nil || s.quick.accepts(args) && !s.settles || outOfBounds(args, MaxDepth) != nil {
+	if s.root == nil || s.fast.accepts(args) && !s.normalizes || outOfBounds(args, MaxDepth) != nil {
 		return args, nil
 	}
 	before := s.count(args)
@@ -53,15 +53,15 @@ func (s *Schema) Repair(args map[string]any) (map[string]any, []string) {
 	if before > 0 {
 		fixed = r.arguments(args, before)
 	}
-	if settled, ok := r.settle(s.root, fixed, 0).(map[string]any); ok && !sameMap(settled, fixed) && s.count(settled) <= s.count(fixed) {
-		fixed = settled
+	if normalized, ok := r.normalize(s.root, fixed, 0).(map[string]any); ok && !sameMap(normalized, fixed) && s.count(normalized) <= s.count(fixed) {
+		fixed = normalized
 	}
 	return fixed, r.notices
 }
 
 // count is the number of faults of a value.
 func (s *Schema) count(value any) int {
-	if s.quick.accepts(value) {
+	if s.fast.accepts(value) {
 		return 0
 	}
 	return len(s.check(value))

@@ -3,6 +3,7 @@ package tools
 import (
 	"encoding/json"
 	"errors"
+	"strconv"
 	"strings"
 
 	"github.com/spiced-sql/spiced/internal/access/caller"
@@ -74,6 +75,24 @@ func (e *Error) Error() string {
 		return e.Message
 	}
 	return e.Message + "; " + e.Hint
+}
+
+// Explain returns the error with everything that helps to fix the call.
+func (e *Error) Explain() string {
+	text := e.Error()
+	var names []string // those missing from the hint
+	for _, name := range e.DidYouMean {
+		if quoted := strconv.Quote(name); !strings.Contains(e.Hint, quoted) {
+			names = append(names, quoted)
+		}
+	}
+	if len(names) > 0 {
+		text += "; did you mean " + strings.Join(names, " or ") + "?"
+	}
+	if len(e.Example) > 0 {
+		text += "; for example " + string(e.Example)
+	}
+	return text
 }
 
 // Of returns the error with the tool's name before the message.

@@ -35,9 +35,9 @@ type Tool interface {
 // Conditional is a [Tool] that is not available in every scope.
 type Conditional interface {
 	Tool
-	// Available returns "", or the reason why the tool is unavailable in the
+	// Unavailable returns "", or the reason why the tool is unavailable in the
 	// scope.
-	Available(Scope) (reason string)
+	Unavailable(Scope) (reason string)
 }
 
 // Planner is a [Tool] that can report what a call would do without doing it.

@@ -6,7 +6,6 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"math"
 	"net/http"
@@ -103,11 +102,7 @@ func requestObject(body []byte) (map[string]json.RawMessage, error) {
 			continue
 		}
 		if !slices.Contains(requestFields, name) {
-			e := invalid(name, "unrecognized request argument: %s", truncate.Line(name, MaxMessage))
-			if near := nearest.Name(name, requestFields); near != "" {
-				e.Message += fmt.Sprintf("; did you mean %q?", near)
-			}
-			return nil, e
+			return nil, invalid(name, "unrecognized request argument: %s%s", truncate.Line(name, MaxMessage), nearest.Clause(name, requestFields))
 		}
 	}
 	return fields, nil

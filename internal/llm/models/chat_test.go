@@ -280,7 +280,7 @@ func TestXMLFormat(t *testing.T) {
 // sometimes is a tool that only one user has.
 type sometimes struct{ tools.Tool }
 
-func (sometimes) Available(s tools.Scope) string {
+func (sometimes) Unavailable(s tools.Scope) string {
 	if s.UserID == "ada" {
 		return ""
 	}

@@ -144,11 +144,7 @@ func checkChoice(r *chat.Request, offered []toolloop.Tool) error {
 	if slices.Contains(names, r.Choice.Name) {
 		return nil
 	}
-	hint := ""
-	if near := nearest.Name(r.Choice.Name, names); near != "" {
-		hint = fmt.Sprintf("; did you mean %q?", near)
-	}
-	return chat.Invalid("tool_choice", "tool_choice names %q, which is not a tool of the model%s", r.Choice.Name, hint)
+	return chat.Invalid("tool_choice", "tool_choice names %q, which is not a tool of the model%s", r.Choice.Name, nearest.Clause(r.Choice.Name, names))
 }
 
 // complete returns the request with the model's system prompt first and, after all

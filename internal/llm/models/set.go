@@ -172,10 +172,7 @@ func (s *Set) Model(name string) (*Model, error) {
 	if m := s.get(name); m != nil {
 		return m, m.unavailable()
 	}
-	message := fmt.Sprintf("the model %q does not exist", truncate.Ellipsis(name, maxName))
-	if near := nearest.Name(name, s.names()); near != "" {
-		message += fmt.Sprintf("; did you mean %q?", near)
-	}
+	message := fmt.Sprintf("the model %q does not exist", truncate.Ellipsis(name, maxName)) + nearest.Clause(name, s.names())
 	return nil, &chat.Error{Code: errcode.ModelNotFound, Param: "model", Message: message}
 }
 

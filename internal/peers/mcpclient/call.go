@@ -32,7 +32,7 @@ var _ tools.Conditional = (*tool)(nil)
 func (t *tool) Definition() *tools.Definition { return t.def }
 
 // Available returns "", or the reason why the server is unavailable.
-func (t *tool) Available(tools.Scope) string { return t.link.unavailable() }
+func (t *tool) Unavailable(tools.Scope) string { return t.link.unavailable() }
 
 // Call calls the tool at its server.
 func (t *tool) Call(ctx context.Context, in tools.Input) (tools.Output, error) {

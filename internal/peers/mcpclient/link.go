@@ -160,7 +160,7 @@ func (l *link) serve(s *session) error {
 
 // watch returns why the session must end, or has ended.
 func (l *link) watch(s *session, ended <-chan error) error {
-	var settled <-chan time.Time
+	var debounced <-chan time.Time
 	for {
 		select {
 		case <-l.life.Done():
@@ -172,9 +172,9 @@ func (l *link) watch(s *session, ended <-chan error) error {
 		case err := <-s.broken:
 			return err
 		case <-s.stale:
-			settled = time.After(l.limits.settle)
-		case <-settled:
-			settled = nil
+			debounced = time.After(l.limits.debounce)
+		case <-debounced:
+			debounced = nil
 			l.list(s)
 		}
 	}

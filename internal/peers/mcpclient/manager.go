@@ -76,7 +76,7 @@ func (m *Manager) tell() {
 		select {
 		case <-m.life.Done():
 			return
-		case <-time.After(m.limits.settle):
+		case <-time.After(m.limits.debounce):
 		}
 		select { // changes of the delay are part of this call
 		case <-m.news:

@@ -168,12 +168,12 @@ func TestUnavailable(t *testing.T) {
 	w := newWorld(t, func(o *mcpclient.Options) { *o = mcpclient.Impatient(*o); *o = mcpclient.Patient(*o) })
 	s := w.open(command("s", "sdk"))
 	word := tool(t, s, "s__word").(tools.Conditional)
-	if reason := word.Available(tools.Scope{}); reason != "" {
+	if reason := word.Unavailable(tools.Scope{}); reason != "" {
 		t.Errorf("it is not available: %s", reason)
 	}
 	call(t.Context(), tool(t, s, "s__die"), `{}`)
 	wait.Until(t, "the server is in error", func() bool { return w.Status()[0].State == mcpclient.Error })
-	if reason := word.Available(tools.Scope{}); reason != `MCP server "s" is not there: the command has ended (exit status 9)` {
+	if reason := word.Unavailable(tools.Scope{}); reason != `MCP server "s" is not there: the command has ended (exit status 9)` {
 		t.Errorf("available: %q", reason)
 	}
 	if _, err := call(t.Context(), word, `{}`); err == nil || err.Code != errcode.ToolUnavailable || !err.Retryable {

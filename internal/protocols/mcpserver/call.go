@@ -38,7 +38,7 @@ func (s *Server) call(ctx context.Context, sess *session, req *mcp.CallToolReque
 	if !r.OK {
 		return failure(r), nil
 	}
-	return success(r, s.shelved().show(r.Tool).form), nil
+	return success(r, s.current().show(r.Tool).form), nil
 }
 
 // known reports whether a tool has that name.
