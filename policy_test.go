@@ -23,7 +23,7 @@ const module = "github.com/spiced-sql/spiced/"
 // longest name that matches a package decides.
 var layers = [][]string{
 	{"internal/kit"},
-	{"spicepod", "internal/sql/sqltree", "internal/sql/fingerprint"},
+	{"spicepod", "internal/sql/sqltree", "internal/sql/fingerprint", "internal/sql/value"},
 	{"internal/access"},
 	{"internal/sql"},
 	{"functions", "udf", "tools", "internal/data", "internal/find", "internal/peers"},
