@@ -32,7 +32,7 @@ const (
 
 // changes reports whether the statement begins with INSERT, UPDATE or DELETE.
 func changes(text string, tokens []sqltree.Token) bool {
-	return keyword(text, tokens, 0, "insert") || keyword(text, tokens, 0, "update") || keyword(text, tokens, 0, "delete")
+	return sqltree.Are(text, tokens, 0, "insert") || sqltree.Are(text, tokens, 0, "update") || sqltree.Are(text, tokens, 0, "delete")
 }
 
 // judgeChange is judge for a text that changes rows. Offsets in the verdict and
@@ -99,7 +99,7 @@ func changeInside(text string, tokens []sqltree.Token) (at int, verb string) {
 			depth++
 		case t.Is(text, ")"):
 			depth--
-		case depth == 0 && (changes(text, tokens[i:]) || keyword(text, tokens, i, "merge")):
+		case depth == 0 && (changes(text, tokens[i:]) || sqltree.Are(text, tokens, i, "merge")):
 			return t.Start, strings.ToUpper(t.Text(text))
 		}
 	}

@@ -232,11 +232,11 @@ func (db *DB) checkText(sql string) ([]sqltree.Token, error) {
 // explainPrefix returns "EXPLAIN " or "EXPLAIN ANALYZE " if sql begins with it,
 // else "", and where the SELECT-like text after it starts.
 func explainPrefix(sql string, tokens []sqltree.Token) (prefix string, start int, err error) {
-	if !keyword(sql, tokens, 0, "explain") {
+	if !sqltree.Are(sql, tokens, 0, "explain") {
 		return "", 0, nil
 	}
 	next, prefix := 1, "EXPLAIN "
-	if keyword(sql, tokens, 1, "analyze") || keyword(sql, tokens, 1, "analyse") {
+	if sqltree.Are(sql, tokens, 1, "analyze") || sqltree.Are(sql, tokens, 1, "analyse") {
 		next, prefix = 2, "EXPLAIN ANALYZE "
 	}
 	if next >= len(tokens) || tokens[next].Is(sql, "(") {
@@ -272,10 +272,6 @@ func (b *Builtins) quoteNames(sql string, tokens []sqltree.Token, start int) []s
 		})
 	}
 	return edits
-}
-
-func keyword(sql string, tokens []sqltree.Token, i int, word string) bool {
-	return i < len(tokens) && tokens[i].Kind == sqltree.Ident && strings.EqualFold(tokens[i].Text(sql), word)
 }
 
 // parse returns the parse tree of text, or why it may not run.

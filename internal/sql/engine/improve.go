@@ -72,7 +72,7 @@ func firstType(f *Function) string {
 // makes it find them with a first statement. The word is reserved.
 func refusePivot(text string, tokens []sqltree.Token, syntax *sqltree.SyntaxError) error {
 	for i, t := range tokens {
-		if keyword(text, tokens, i, "pivot") || keyword(text, tokens, i, "pivot_wider") {
+		if sqltree.Are(text, tokens, i, "pivot") || sqltree.Are(text, tokens, i, "pivot_wider") {
 			return newError(errcode.Refused, "name the values that become columns: PIVOT t ON year IN (2023, 2024) USING sum(v)",
 				"PIVOT without IN is refused: its columns would depend on the data").at(text, t.Start)
 		}

@@ -251,9 +251,9 @@ func (r *rewriter) hoist() {
 	r.edits = r.outermost(r.edits)
 	first := r.tokens[0]
 	at, text := first.Start, "WITH "+strings.Join(ctes, ", ")+" "
-	if keyword(r.text, r.tokens, 0, "with") {
+	if sqltree.Are(r.text, r.tokens, 0, "with") {
 		at, text = first.End, " "+strings.Join(ctes, ", ")+","
-		if keyword(r.text, r.tokens, 1, "recursive") {
+		if sqltree.Are(r.text, r.tokens, 1, "recursive") {
 			at = r.tokens[1].End
 		}
 	}

@@ -145,7 +145,7 @@ var volatileWords = set("sample tablesample current_timestamp current_date curre
 
 func mentionsVolatile(text string) bool {
 	for _, t := range sqltree.Scan(text) {
-		if isName(t) && volatileWords[sqltree.Fold(t.Name(text))] {
+		if t.IsName() && volatileWords[sqltree.Fold(t.Name(text))] {
 			return true
 		}
 	}
