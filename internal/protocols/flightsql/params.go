@@ -3,6 +3,8 @@ package flightsql
 import (
 	"bytes"
 	"fmt"
+	"math/big"
+	"strconv"
 	"strings"
 	"time"
 
@@ -128,10 +130,23 @@ func number(a arrow.Array, i int) (any, bool) {
 		return float64(a.Value(i)), true
 	case *array.Float64:
 		return a.Value(i), true
-	case *array.Decimal32, *array.Decimal64, *array.Decimal128, *array.Decimal256:
+	case *array.Decimal32, *array.Decimal64:
 		return value.Numeric(a.ValueStr(i)), true
+	case *array.Decimal128:
+		return decimal(a.Value(i), a), true
+	case *array.Decimal256:
+		return decimal(a.Value(i), a), true
 	}
 	return nil, false
+}
+
+// decimal is exact; Arrow's own text rounds to 38 digits.
+func decimal(n interface{ BigInt() *big.Int }, a arrow.Array) value.Numeric {
+	text := n.BigInt().String()
+	if scale := a.DataType().(arrow.DecimalType).GetScale(); scale != 0 {
+		text += "e" + strconv.Itoa(-int(scale))
+	}
+	return value.Numeric(text)
 }
 
 // temporal is a date, a time or an interval; nil for values of other types.

@@ -123,7 +123,32 @@ func toValue(given any, t *Type, depth int) (mapping.Value, error) {
 	case map[string]any:
 		return structValue(v, t, depth)
 	}
-	return timeValue(given)
+	return timeValue(castable(given, t))
+}
+
+// castable converts a time to a type that DuckDB can cast to t.
+func castable(given any, t *Type) any {
+	if t == nil {
+		return given
+	}
+	switch v := given.(type) {
+	case value.TimestampNS:
+		if t.ID == TimestampS || t.ID == TimestampMS || t.ID == TimeTZ {
+			return value.Timestamp(value.Micros(int64(v), 1_000_000_000))
+		}
+	case value.TimeNS:
+		if t.ID == TimeTZ || t.ID == Interval {
+			return castable(value.Time(v/1000), t)
+		}
+	case value.Time:
+		switch t.ID {
+		case TimeNS:
+			return value.TimeNS(v * 1000)
+		case Interval:
+			return value.Interval{Micros: int64(v)}
+		}
+	}
+	return given
 }
 
 // timeValue makes a date, a time or an interval.
@@ -164,11 +189,15 @@ func numberValue(s string, t *Type) (mapping.Value, error) {
 		return mapping.Value{}, fmt.Errorf("%.40q… is not a number in range", s)
 	}
 	if !strings.ContainsAny(s, ".eE") {
-		if n, err := strconv.ParseInt(s, 10, 64); err == nil {
+		if n, err := strconv.ParseInt(s, 10, 64); err == nil && (t == nil || t.ID != UHugeInt) {
 			return mapping.CreateInt64(n), nil
 		}
 		if n, ok := new(big.Int).SetString(s, 10); ok {
-			if h, fits := value.NewInt128(n); fits {
+			h, fits := value.NewInt128(n)
+			if t != nil && t.ID == UHugeInt && n.Sign() >= 0 && n.BitLen() <= 128 {
+				return mapping.CreateUHugeInt(mapping.NewUHugeInt(h.Low, uint64(h.High))), nil
+			}
+			if fits {
 				return mapping.CreateHugeInt(mapping.NewHugeInt(h.Low, h.High)), nil
 			}
 		}
@@ -213,7 +242,7 @@ func textValue(s string, t *Type) (mapping.Value, error) {
 		if d, ok := value.ParseDate(s); ok {
 			return timeValue(d)
 		}
-	case Timestamp:
+	case Timestamp, TimestampS, TimestampMS:
 		if at, ok := value.ParseTimestamp(s); ok {
 			return timeValue(value.Timestamp(at))
 		}
@@ -227,7 +256,7 @@ func textValue(s string, t *Type) (mapping.Value, error) {
 		}
 	case Decimal:
 		return decimalValue(s, t)
-	case HugeInt, BigInt, Integer, SmallInt, TinyInt, UBigInt, UInteger, USmallInt, UTinyInt, Double, Float:
+	case HugeInt, UHugeInt, BigInt, Integer, SmallInt, TinyInt, UBigInt, UInteger, USmallInt, UTinyInt, Double, Float:
 		return numberValue(s, t)
 	}
 	return mapping.CreateVarchar(s), nil

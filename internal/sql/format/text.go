@@ -102,7 +102,11 @@ func AppendText(buf []byte, v *engine.Vector, i int) []byte { return appendValid
 
 // AppendEnum appends the name of an ENUM's value as valid UTF-8.
 func AppendEnum(buf []byte, v *engine.Vector, i int) []byte {
-	return append(buf, strings.ToValidUTF8(v.Type.Values[v.EnumIndex(i)], "\uFFFD")...)
+	s := v.Type.Values[v.EnumIndex(i)]
+	if !utf8.ValidString(s) {
+		s = strings.ToValidUTF8(s, "\uFFFD")
+	}
+	return append(buf, s...)
 }
 
 // appendValid appends s as valid UTF-8.

@@ -7,8 +7,8 @@ import (
 
 func appendDate(buf []byte, v *engine.Vector, i int) []byte {
 	days := int64(engine.Value[int32](v, i))
-	if buf, infinite := value.AppendInfinity(buf, days, value.DateInfinity); infinite {
-		return buf
+	if value.Infinite(days, value.DateInfinity) {
+		return value.AppendInfinity(buf, days)
 	}
 	return value.AppendDate(buf, days)
 }
@@ -18,8 +18,8 @@ func appendDate(buf []byte, v *engine.Vector, i int) []byte {
 func timestampAppender(perSecond int64, zone string) appender {
 	return func(buf []byte, v *engine.Vector, i int) []byte {
 		at := engine.Value[int64](v, i)
-		if buf, infinite := value.AppendInfinity(buf, at, value.Infinity); infinite {
-			return buf
+		if value.Infinite(at, value.Infinity) {
+			return value.AppendInfinity(buf, at)
 		}
 		seconds, fraction := value.FloorDiv(at, perSecond)
 		day, second := value.FloorDiv(seconds, 86_400)

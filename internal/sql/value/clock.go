@@ -1,6 +1,7 @@
 package value
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"strconv"
@@ -35,7 +36,7 @@ const maxOffset = 16*60*60 - 1 // seconds
 func AppendClock(buf []byte, seconds, nanos int64) []byte {
 	buf = append(appendTwo(buf, seconds/3600), ':')
 	buf = append(appendTwo(buf, seconds/60%60), ':')
-	return appendFraction(appendTwo(buf, seconds%60), nanos, 1000, 3)
+	return appendFraction(appendTwo(buf, seconds%60), nanos)
 }
 
 // AppendDuration appends hours, minutes and seconds as DuckDB and PostgreSQL do: hours
@@ -52,26 +53,28 @@ func AppendDuration(buf []byte, micros int64) []byte {
 	buf = append(strconv.AppendUint(buf, hours, 10), ':')
 	seconds := int64(left / 1e6)
 	buf = append(appendTwo(buf, seconds/60), ':')
-	return appendFraction(appendTwo(buf, seconds%60), int64(left%1e6)*1000, 10, 1)
+	return appendShortFraction(appendTwo(buf, seconds%60), int64(left%1e6))
 }
 
-// appendFraction appends nanoseconds without the zeros at their end, as far as these
-// are whole groups of digits; unit is ten to the power of the group.
-func appendFraction(buf []byte, nanos, unit int64, group int) []byte {
+// appendFraction appends nanoseconds with 0, 3, 6 or 9 digits, as many as they need.
+func appendFraction(buf []byte, nanos int64) []byte {
 	if nanos == 0 {
 		return buf
 	}
-	n := 9
-	for nanos%unit == 0 {
-		nanos, n = nanos/unit, n-group
+	buf = append(buf, '.')
+	for ; nanos > 0; nanos = nanos % 1e6 * 1000 {
+		millis := nanos / 1e6
+		buf = append(buf, byte('0'+millis/100), byte('0'+millis/10%10), byte('0'+millis%10))
 	}
-	var room [10]byte
-	for i := n; i > 0; i-- {
-		room[i] = byte('0' + nanos%10)
-		nanos /= 10
+	return buf
+}
+
+// appendShortFraction appends microseconds without the zeros at their end.
+func appendShortFraction(buf []byte, micros int64) []byte {
+	if micros == 0 {
+		return buf
 	}
-	room[0] = '.'
-	return append(buf, room[:n+1]...)
+	return bytes.TrimRight(appendFraction(buf, micros*1000), "0")
 }
 
 // AppendOffset appends how many seconds a zone is east of UTC: +05:30. PostgreSQL leaves

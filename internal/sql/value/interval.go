@@ -77,7 +77,7 @@ func AppendISOInterval(buf []byte, v Interval) []byte {
 		buf, left = append(buf, '-'), -left
 	}
 	buf = strconv.AppendInt(buf, left/1_000_000, 10)
-	return append(appendFraction(buf, left%1_000_000*1000, 10, 1), 'S')
+	return append(appendShortFraction(buf, left%1_000_000), 'S')
 }
 
 // span is an interval, or how much of one a unit is, before its range is checked.

@@ -59,14 +59,14 @@ func Divide(high, low, d uint64) (quotientHigh, quotientLow, rest uint64) {
 	return quotientHigh, quotientLow, rest
 }
 
-// NewInt128 converts n, if it fits.
+// NewInt128 is the lowest 128 bits of n; it reports whether they are n as a HUGEINT.
 func NewInt128(n *big.Int) (_ Int128, ok bool) {
 	magnitude := n
 	if n.Sign() < 0 {
 		magnitude = new(big.Int).Not(n) // two's complement has one more negative number
 	}
-	low := new(big.Int).And(n, new(big.Int).SetUint64(1<<64-1)).Uint64()
-	return Int128{low, new(big.Int).Rsh(n, 64).Int64()}, magnitude.BitLen() <= 127
+	word := func(n *big.Int) uint64 { return new(big.Int).And(n, new(big.Int).SetUint64(1<<64-1)).Uint64() }
+	return Int128{word(n), int64(word(new(big.Int).Rsh(n, 64)))}, magnitude.BitLen() <= 127
 }
 
 // AppendDecimal appends n with the last scale digits after the point.

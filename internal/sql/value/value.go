@@ -51,16 +51,16 @@ const (
 	negativeInfinity = "-infinity"
 )
 
-// AppendInfinity appends the word of an infinite date or time, and reports whether
-// n is one; limit is [DateInfinity] or [Infinity].
-func AppendInfinity(buf []byte, n, limit int64) ([]byte, bool) {
-	switch n {
-	case limit:
-		return append(buf, infinity...), true
-	case -limit:
-		return append(buf, negativeInfinity...), true
+// Infinite reports whether a date or a timestamp is infinite; limit is [DateInfinity]
+// or [Infinity].
+func Infinite(n, limit int64) bool { return n == limit || n == -limit }
+
+// AppendInfinity appends the word of an infinite date or timestamp.
+func AppendInfinity(buf []byte, n int64) []byte {
+	if n < 0 {
+		return append(buf, negativeInfinity...)
 	}
-	return buf, false
+	return append(buf, infinity...)
 }
 
 // parseInfinity returns the infinite date or time that s is the word of.

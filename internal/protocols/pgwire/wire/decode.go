@@ -51,7 +51,31 @@ func decodeText(oid uint32, s string) (any, error) {
 	case pgtype.NumericOID:
 		return parseNumeric(s)
 	}
-	return s, nil
+	return parseTime(oid, s), nil
+}
+
+// parseTime reads the text of a date, a timestamp or an interval as PostgreSQL writes
+// it; other texts stay text.
+func parseTime(oid uint32, s string) any {
+	switch oid {
+	case pgtype.DateOID:
+		if v, ok := value.ParseDate(s); ok {
+			return v
+		}
+	case pgtype.TimestampOID:
+		if v, ok := value.ParseTimestamp(s); ok {
+			return value.Timestamp(v)
+		}
+	case pgtype.TimestamptzOID:
+		if v, ok := value.ParseTimestamp(s); ok {
+			return value.TimestampTZ(v)
+		}
+	case pgtype.IntervalOID:
+		if v, ok := value.ParseInterval(s); ok {
+			return v
+		}
+	}
+	return s
 }
 
 // ParseBool reads the text of a boolean, as PostgreSQL does.
@@ -148,6 +172,9 @@ func parseArray(elem uint32, s string) (any, error) {
 	if p.at < len(p.text) {
 		return nil, p.wrong()
 	}
+	if p.asText && p.elem != pgtype.TextOID { // DuckDB parses all elements
+		return parseArray(pgtype.TextOID, s)
+	}
 	return list, nil
 }
 
@@ -162,6 +189,8 @@ type arrayParser struct {
 	text  string
 	at    int
 	items int
+
+	asText bool // an element is a text that DuckDB must parse
 }
 
 func (p *arrayParser) wrong() error {
@@ -230,7 +259,11 @@ func (p *arrayParser) item(depth int) (any, error) {
 	case p.elem == pgtype.ByteaOID:
 		return decodeBytea([]byte(s))
 	}
-	return decodeText(p.elem, s)
+	v, err := decodeText(p.elem, s)
+	if _, ok := v.(string); ok {
+		p.asText = true
+	}
+	return v, err
 }
 
 // word reads an element, quoted or not.

@@ -45,8 +45,8 @@ func era(buf []byte, bc bool) []byte {
 
 func textDate(buf []byte, v *engine.Vector, i int) []byte {
 	days := int64(engine.Value[int32](v, i))
-	if buf, infinite := value.AppendInfinity(buf, days, value.DateInfinity); infinite {
-		return buf
+	if value.Infinite(days, value.DateInfinity) {
+		return value.AppendInfinity(buf, days)
 	}
 	return era(value.AppendDateBC(buf, days))
 }
@@ -59,8 +59,8 @@ func textTimestampTZ(buf []byte, v *engine.Vector, i int) []byte {
 
 func appendTimestamp(buf []byte, v *engine.Vector, i int, zone string) []byte {
 	at := micros(v, i)
-	if buf, infinite := value.AppendInfinity(buf, at, value.Infinity); infinite {
-		return buf
+	if value.Infinite(at, value.Infinity) {
+		return value.AppendInfinity(buf, at)
 	}
 	days, clock := value.FloorDiv(at, value.MicrosPerDay)
 	buf, bc := value.AppendDateBC(buf, days)
