@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spiced-sql/spiced/internal/kit/scratch"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
 
@@ -52,8 +53,8 @@ func (m *Manager) openState() error {
 			return fmt.Errorf("make the state directory: %w", err)
 		}
 	}
-	if m.stateLock, err = lockFile(filepath.Join(m.stateDir, "lock")); err != nil {
-		return fmt.Errorf("state directory %q is used by another spiced; give each its own: %w", m.stateDir, err)
+	if m.stateLock, err = scratch.LockFile(filepath.Join(m.stateDir, "lock")); err != nil {
+		return fmt.Errorf("lock the state directory %q: %w", m.stateDir, err)
 	}
 	return m.cleanState()
 }

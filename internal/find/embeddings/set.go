@@ -57,7 +57,7 @@ func NewSet(pod *spicepod.Pod, o Options) (*Set, spicepod.Problems) {
 	return s, problems
 }
 
-// Names returns the names of all declared models, sorted, as a fresh slice.
+// Names returns the names of all declared models, sorted, as a new slice.
 func (s *Set) Names() []string { return slices.Clone(s.names) }
 
 // Model returns the named model. An error wraps ErrUnknownModel or

@@ -231,7 +231,7 @@ func (l *link) down(err error, wait time.Duration) {
 	if known {
 		level = slog.LevelDebug
 	}
-	l.log.Log(l.life, level, "an MCP server is not there", "error", err, "next_try", wait)
+	l.log.Log(l.life, level, "an MCP server is not available", "error", err, "next_try", wait)
 }
 
 // leave stops using the session.
@@ -273,7 +273,7 @@ func (l *link) reason() string {
 	if l.err != nil {
 		why = l.err.Error()
 	}
-	return fmt.Sprintf("MCP server %q is not there: %s", l.target.name, why)
+	return fmt.Sprintf("MCP server %q is not available: %s", l.target.name, why)
 }
 
 // look returns what a load uses: the last listing, and "" or the reason why

@@ -173,7 +173,7 @@ func TestUnavailable(t *testing.T) {
 	}
 	call(t.Context(), tool(t, s, "s__die"), `{}`)
 	wait.Until(t, "the server is in error", func() bool { return w.Status()[0].State == mcpclient.Error })
-	if reason := word.Unavailable(tools.Scope{}); reason != `MCP server "s" is not there: the command has ended (exit status 9)` {
+	if reason := word.Unavailable(tools.Scope{}); reason != `MCP server "s" is not available: the command has ended (exit status 9)` {
 		t.Errorf("available: %q", reason)
 	}
 	if _, err := call(t.Context(), word, `{}`); err == nil || err.Code != errcode.ToolUnavailable || !err.Retryable {

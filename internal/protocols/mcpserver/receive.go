@@ -141,7 +141,7 @@ func (s *Server) admitSession(sess *session, sdk *mcp.ServerSession) error {
 		return err
 	}
 	for notification, list := range lists {
-		s.sessions.tell(sess, notification, list.sum(s, sess))
+		s.sessions.report(sess, notification, list.sum(s, sess))
 	}
 	return nil
 }
@@ -170,5 +170,5 @@ func (s *Server) changed(of mcp.Session, notification string, l list) bool {
 		return true
 	}
 	sess := s.sessions.of(sdk)
-	return sess != nil && s.sessions.tell(sess, notification, l.sum(s, sess))
+	return sess != nil && s.sessions.report(sess, notification, l.sum(s, sess))
 }

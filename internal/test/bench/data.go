@@ -54,7 +54,7 @@ func (p pod) yaml() string {
 		cmp.Or(p.runtime, usual) + p.table.declaration() + p.text
 }
 
-// write writes the Spicepod and the rows of its table into a new folder.
+// write writes the Spicepod and the rows of the table into a new folder.
 func (e *env) write(ctx context.Context, p pod) (dir string, err error) {
 	dir = filepath.Join(e.dir, p.name)
 	if err := os.MkdirAll(dir, 0o755); err != nil {

@@ -26,3 +26,17 @@ func DecodeEvents(lines [][]byte) ([]chat.Delta, error) {
 	_, err := d.End()
 	return all, err
 }
+
+// Len returns the number of answers in the store.
+func (s *Store) Len() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.entries.Len()
+}
+
+// Bytes returns the size of all chains, as [StoreOptions] counts it.
+func (s *Store) Bytes() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return int(s.entries.Weight())
+}

@@ -121,20 +121,6 @@ func (s *Store) removed(_ key, e *entry) {
 	}
 }
 
-// Len returns the number of answers in the store.
-func (s *Store) Len() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.entries.Len()
-}
-
-// Bytes returns the size of all chains, as [StoreOptions] counts it.
-func (s *Store) Bytes() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return int(s.entries.Weight())
-}
-
 // Resume resolves references of the request: it adds the chain of previous_response_id
 // after the instructions, and the items of item_reference. Its errors are [*chat.Error]
 // of the client's request.

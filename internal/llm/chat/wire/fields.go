@@ -23,8 +23,8 @@ const (
 const maxShown = 40
 
 // Object is a JSON object of a request. Its methods decode fields by name; the names are
-// case-sensitive. The first error of the request is reported by [Object.Err] of any of
-// its objects: after an error the values read are arbitrary.
+// case-sensitive. [Object.Err] returns the first error of the whole request, for each
+// object in it; the values read after an error are arbitrary.
 type Object struct {
 	Raw    json.RawMessage
 	Fields map[string]json.RawMessage

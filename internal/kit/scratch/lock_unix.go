@@ -1,6 +1,6 @@
 //go:build unix
 
-package usage
+package scratch
 
 import (
 	"errors"
@@ -8,13 +8,14 @@ import (
 	"syscall"
 )
 
-// lockFile locks the file until the process ends.
-func lockFile(path string) (*os.File, error) {
+// LockFile creates a file and locks it until it is closed or the process ends. The error
+// is [ErrLocked] if another process has the lock.
+func LockFile(path string) (*os.File, error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+	if err := lock(file); err != nil {
 		file.Close()
 		if errors.Is(err, syscall.EWOULDBLOCK) {
 			return nil, ErrLocked
