@@ -186,17 +186,3 @@ func typeSet(object map[string]any) []string {
 	}
 	return types
 }
-
-// tagName is the JSON name of a field, or "".
-func tagName(f reflect.StructField) (name string, omittable bool) {
-	tag := f.Tag.Get("json")
-	if tag == "-" || !f.IsExported() {
-		return "", false
-	}
-	name, options, _ := strings.Cut(tag, ",")
-	if name == "" {
-		name = f.Name
-	}
-	list := strings.Split(options, ",")
-	return name, slices.Contains(list, "omitempty") || slices.Contains(list, "omitzero")
-}
