@@ -1,6 +1,10 @@
 package sqlapi
 
-import "net/http"
+import (
+	"net/http"
+
+	"github.com/spiced-sql/spiced/internal/kit/schema"
+)
 
 const (
 	pathModels   = "/v1/models"
@@ -43,7 +47,7 @@ func chatRoute(h *chatHandler, p *protocol, id, path, failed string) route {
 }
 
 // answered puts a protocol's answer before its errors.
-func (rt route) answered(whole schema, example, events string) route {
+func (rt route) answered(whole schema.Schema, example, events string) route {
 	content := append(asJSON(whole, example), content{"text/event-stream", nil, events})
 	rt.answers = append([]answer{{http.StatusOK, "The answer, whole or as a stream.", content}}, rt.answers...)
 	return rt
@@ -86,12 +90,12 @@ func modelsRoute(h handler) route {
 		about: "In the order of their declarations, with those that could not be loaded, and with what each gets of the runtime's " +
 			"tools and why. To a request with an Anthropic-Version header the list is in Anthropic's form.",
 		params: []param{
-			{"status", "query", "true adds each model's status", boolean("")},
-			{"metadata_fields", "query", supportsResponses + " adds it under metadata", text("")},
+			{"status", "query", "true adds each model's status", boolean},
+			{"metadata_fields", "query", supportsResponses + " adds it under metadata", text},
 			formatParam,
 		},
 		answers: []answer{
-			{http.StatusOK, "The models.", append(asJSON(schema{"anyOf": []any{ref("ModelList"), ref("AnthropicModelList")}},
+			{http.StatusOK, "The models.", append(asJSON(anyOf(ref("ModelList"), ref("AnthropicModelList")),
 				`{"object":"list","data":[{"id":"helper","created":0,"owned_by":"openai:gpt-5","datasets":null,"tools":{"declared":"auto","mode":"direct","reason":"8 tools, not more than 20","count":8,"advertised":["sql"]},"object":"model","status":null}]}`),
 				content{"text/csv", nil, ""})},
 			failure(http.StatusBadRequest, "A parameter is wrong."),
@@ -102,17 +106,17 @@ func modelsRoute(h handler) route {
 }
 
 func modelRoute(h handler) route {
-	missing := schema{"anyOf": []any{ref("OpenAIError"), ref("AnthropicError"), ref("Error")}}
+	missing := anyOf(ref("OpenAIError"), ref("AnthropicError"), ref("Error"))
 	return route{
 		method: "GET", path: pathModels + "/{name}", match: pathModels + "/{name...}", id: "get_model", tag: "Chat",
 		summary: "Show a model.",
 		params: []param{
-			{"name", "path", "the model; it may have slashes", text("")},
-			{"status", "query", "true adds its status", boolean("")},
-			{"metadata_fields", "query", supportsResponses + " adds it under metadata", text("")},
+			{"name", "path", "the model; it may have slashes", text},
+			{"status", "query", "true adds its status", boolean},
+			{"metadata_fields", "query", supportsResponses + " adds it under metadata", text},
 		},
 		answers: []answer{
-			{http.StatusOK, "The model.", asJSON(schema{"anyOf": []any{ref("Model"), ref("AnthropicModel")}}, "")},
+			{http.StatusOK, "The model.", asJSON(anyOf(ref("Model"), ref("AnthropicModel")), "")},
 			failure(http.StatusBadRequest, "A parameter is wrong."),
 			{http.StatusNotFound, "There is no such model, the message has the nearest name; or models are not served here.", asJSON(missing, "")},
 		},
@@ -126,7 +130,7 @@ func cancelRoute(h handler) route {
 		id: "cancel_request", tag: "Chat", is: scoped | free,
 		summary: "Cancel a chat that runs.",
 		about:   "With the tools and statements that run for it. Only the X-Spiced-User of the chat can.",
-		params:  []param{{"id", "path", "the chat's X-Request-Id", text("")}},
+		params:  []param{{"id", "path", "the chat's X-Request-Id", text}},
 		answers: []answer{
 			{http.StatusOK, "It was cancelled.", asJSON(ref("Cancelled"), `{"cancelled":true}`)},
 			failure(http.StatusBadRequest, "A header is wrong."),

@@ -88,17 +88,17 @@ func mcpRoute(h handler, method, id, summary, about string, answers ...answer) r
 
 // mcpFailure is an error of JSON-RPC or one of ours.
 func mcpFailure(status int, about string) answer {
-	return answer{status, about, asJSON(schema{"type": "object"}, "")}
+	return answer{status, about, asJSON(object, "")}
 }
 
 func mcpRoutes(h handler) []route {
-	message := []content{{"application/json", schema{"type": "object"}, ""}, {"text/event-stream", nil, ""}}
+	message := []content{{"application/json", object, ""}, {"text/event-stream", nil, ""}}
 	post := mcpRoute(h, "POST", "mcp_send", "Send a message to the MCP server.", aboutMCP,
 		answer{http.StatusOK, "The answer, at once or as a stream.", message},
 		answer{http.StatusAccepted, "A notification or an answer was taken.", nil},
 		answer{http.StatusRequestEntityTooLarge, "The body is over 32 MiB.", nil})
 	post.waits = mcpListens
-	post.body = asJSON(schema{"type": "object"}, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"sql","arguments":{"query":"SELECT 1"}}}`)
+	post.body = asJSON(object, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"sql","arguments":{"query":"SELECT 1"}}}`)
 	listen := mcpRoute(h, "GET", "mcp_listen", "Listen to the MCP server: changed lists, progress.", "Of a session. Since revision 2026-07-28, clients send subscriptions/listen instead.",
 		answer{http.StatusOK, "The stream of a session.", []content{{"text/event-stream", nil, ""}}})
 	listen.is |= free

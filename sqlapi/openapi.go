@@ -32,7 +32,7 @@ func mustOpenAPI(routes []route, version string) []byte {
 		"openapi": "3.1.0",
 		"info":    map[string]any{"title": "spiced", "version": version, "description": "SQL, tools and chats over HTTP, and what the runtime is made of."},
 		"paths":   paths,
-		"components": map[string]any{"schemas": schemas, "securitySchemes": map[string]any{
+		"components": map[string]any{"schemas": schemas(), "securitySchemes": map[string]any{
 			"key":    map[string]any{"type": "apiKey", "in": "header", "name": "X-API-Key"},
 			"bearer": map[string]any{"type": "http", "scheme": "bearer"},
 		}},
@@ -48,7 +48,7 @@ func (rt route) common() []answer {
 	if rt.is.has(public) {
 		return commonAnswers
 	}
-	refusal := asJSON(schema{"type": "object"}, "") // in the route's own form
+	refusal := asJSON(object, "") // in the route's own form
 	return append(slices.Clone(commonAnswers),
 		answer{http.StatusUnauthorized, "A key is needed, or is not known.", refusal},
 		answer{http.StatusTooManyRequests, "The key's limits are reached; see Retry-After.", refusal})

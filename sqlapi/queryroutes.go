@@ -9,7 +9,7 @@ const (
 
 // queryRoutes are the routes of submitted queries and stored results.
 func queryRoutes(h *queriesHandler) []route {
-	id := param{"id", "path", "the query, from its submission", text("")}
+	id := param{"id", "path", "the query, from its submission", text}
 	gone := failure(http.StatusNotFound, "No query of yours has that id.")
 	wrong := failure(http.StatusBadRequest, "A header, a parameter or the body is wrong.")
 	query := func(method, path, name, summary, about string, params []param, answers ...answer) route {
@@ -22,8 +22,8 @@ func queryRoutes(h *queriesHandler) []route {
 		failure(http.StatusRequestEntityTooLarge, "The body is over its limit."))
 	submit.body, submit.handle = asJSON(ref("SQL"), `{"sql":"SELECT * FROM trips WHERE id > $1","parameters":[1000]}`), h.owned(h.submit)
 	list := query("GET", "", "list_queries", "List your submitted queries.", "", []param{
-		{"status", "query", "only those that are pending, running, succeeded, failed or cancelled", text("")},
-		{"limit", "query", "how many", integer("")},
+		{"status", "query", "only those that are pending, running, succeeded, failed or cancelled", text},
+		{"limit", "query", "how many", integer},
 	}, answer{http.StatusOK, "The queries, the newest first.", asJSON(ref("Queries"), "")})
 	list.handle = h.owned(h.list)
 	one := query("GET", "/{id}", "get_query", "Describe a submitted query and its result.", "With the first chunk of the rows, when there are any.",
@@ -33,7 +33,7 @@ func queryRoutes(h *queriesHandler) []route {
 		[]param{id}, answer{http.StatusOK, "The query without its result.", asJSON(ref("Query"), "")}, gone)
 	status.handle = h.owned(h.status)
 	chunk := query("GET", "/{id}/results/chunks/{index}", "get_query_chunk", "Read a chunk of a submitted query's rows.", "",
-		[]param{id, {"index", "path", "from 0", integer("")}},
+		[]param{id, {"index", "path", "from 0", integer}},
 		answer{http.StatusOK, "The rows, each an object.", asJSON(ref("QueryChunk"), "")}, gone)
 	chunk.handle = h.owned(h.getChunk)
 	cancel := query("POST", "/{id}/cancel", "cancel_submitted_query", "Cancel a submitted query.", "One that is over stays as it is.",
@@ -43,7 +43,7 @@ func queryRoutes(h *queriesHandler) []route {
 }
 
 func resultRoutes(h *queriesHandler) []route {
-	name := param{"ref", "path", "the reference, r_…", text("")}
+	name := param{"ref", "path", "the reference, r_…", text}
 	gone := failure(http.StatusNotFound, "No stored result of yours has that name.")
 	wrong := failure(http.StatusBadRequest, "A header is wrong.")
 	rows := sqlRoute(nil).answers[0]

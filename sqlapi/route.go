@@ -3,6 +3,8 @@ package sqlapi
 import (
 	"net/http"
 	"slices"
+
+	"github.com/spiced-sql/spiced/internal/kit/schema"
 )
 
 // route is a route and all that is said about it.
@@ -61,13 +63,13 @@ func (rt route) pattern() string {
 // param is a parameter in the path or the query.
 type param struct {
 	name, in, about string
-	schema          schema
+	schema          schema.Schema
 }
 
 // content is a body in one media type.
 type content struct {
 	media   string
-	schema  schema // nil: bytes or text of that type
+	schema  schema.Schema // nil: bytes or text of that type
 	example string
 }
 
@@ -78,11 +80,11 @@ type answer struct {
 	body   []content
 }
 
-func asJSON(s schema, example string) []content {
+func asJSON(s schema.Schema, example string) []content {
 	return []content{{"application/json", s, example}}
 }
 
-func asList(item schema, example string) []content {
+func asList(item schema.Schema, example string) []content {
 	return append(asJSON(listOf(item), example), content{"text/csv", nil, ""})
 }
 

@@ -84,7 +84,7 @@ func componentRoutes(h *runtimeHandler) []route {
 			summary: "List the functions that are served.",
 			about:   "In the order of their declarations. Functions that are disabled or have a fault are not in the list.",
 			params: []param{
-				{"as_tool", "query", "only functions that are offered to models, or only the others", boolean("")},
+				{"as_tool", "query", "only functions that are offered to models, or only the others", boolean},
 				formatParam,
 			},
 			answers: []answer{{http.StatusOK, "The functions.", asList(ref("Function"), "")}, failure(http.StatusBadRequest, "A parameter is wrong.")},
@@ -94,8 +94,8 @@ func componentRoutes(h *runtimeHandler) []route {
 			method: "GET", path: "/v1/datasets", id: "get_datasets", tag: "Datasets",
 			summary: "List the datasets.",
 			params: []param{
-				{"source", "query", "only those whose from, or its connector, is this", text("")},
-				{"status", "query", "true adds each dataset's status", boolean("")},
+				{"source", "query", "only those whose from, or its connector, is this", text},
+				{"status", "query", "true adds each dataset's status", boolean},
 				formatParam,
 			},
 			answers: []answer{{http.StatusOK, "The datasets.", asList(ref("Dataset"), "")}, failure(http.StatusBadRequest, "A parameter is wrong.")},
@@ -105,7 +105,7 @@ func componentRoutes(h *runtimeHandler) []route {
 			method: "POST", path: "/v1/datasets/{name}/acceleration/refresh", id: "refresh_dataset", tag: "Datasets", is: writes | bodyOptional,
 			summary: "Refresh an accelerated dataset.",
 			about:   "Returns when the refresh has begun. The old rows are served until it completes.",
-			params:  []param{{"name", "path", "the dataset", text("")}},
+			params:  []param{{"name", "path", "the dataset", text}},
 			body:    asJSON(ref("Refresh"), `{"refresh_mode":"full"}`),
 			answers: []answer{
 				{http.StatusCreated, "The refresh has begun.", asJSON(ref("Message"), `{"message":"Dataset refresh triggered for trips."}`)},
@@ -169,7 +169,7 @@ func runtimeRoutes(h *runtimeHandler, openAPI handler) []route {
 		{
 			method: "GET", path: "/v1/openapi.json", id: "openapi", tag: "General",
 			summary: "Describe this API.",
-			answers: []answer{{http.StatusOK, "An OpenAPI 3.1 document.", asJSON(schema{"type": "object"}, "")}},
+			answers: []answer{{http.StatusOK, "An OpenAPI 3.1 document.", asJSON(object, "")}},
 			handle:  openAPI,
 		},
 	}

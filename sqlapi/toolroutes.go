@@ -1,6 +1,10 @@
 package sqlapi
 
-import "net/http"
+import (
+	"net/http"
+
+	"github.com/spiced-sql/spiced/internal/kit/schema"
+)
 
 const (
 	pathTools  = "/v1/tools"
@@ -9,12 +13,12 @@ const (
 )
 
 var (
-	nameParam  = param{"name", "path", "the tool; that of an MCP server is server__tool, or server/tool", text("")}
-	modelParam = param{"embedding_model", "query", "the embedding model that tool_search compares by; none: the runtime's", text("")}
+	nameParam  = param{"name", "path", "the tool; that of an MCP server is server__tool, or server/tool", text}
+	modelParam = param{"embedding_model", "query", "the embedding model that tool_search compares by; none: the runtime's", text}
 )
 
 func listToolsRoute(h *toolsHandler) route {
-	views := schema{"anyOf": []any{listOf(ref("ToolSummary")), listOf(ref("Tool")), listOf(ref("ToolStats"))}}
+	views := anyOf(listOf(ref("ToolSummary")), listOf(ref("Tool")), listOf(ref("ToolStats")))
 	return route{
 		method: "GET", path: pathTools, id: "list_tools", tag: "Tools", is: scoped,
 		summary: "List the tools.",
@@ -23,9 +27,9 @@ func listToolsRoute(h *toolsHandler) route {
 		params: []param{
 			{"view", "query", "planner, the default: names and descriptions; full: the definitions; stats: what became of each", oneOf("planner", "full", "stats")},
 			{"format", "query", "json, which is the default; xml, for prompts, of planner and full; csv, of stats", oneOf("json", "xml", "csv")},
-			{"source", "query", "only tools from builtin, function, mcp or mcp:server", text("")},
-			{"owner", "query", "only those of this owner", text("")},
-			{"tag", "query", "only those with this tag", text("")},
+			{"source", "query", "only tools from builtin, function, mcp or mcp:server", text},
+			{"owner", "query", "only those of this owner", text},
+			{"tag", "query", "only those with this tag", text},
 		},
 		answers: []answer{
 			{http.StatusOK, "The tools.", []content{
@@ -49,7 +53,7 @@ func searchDefinitionsRoute(h *toolsHandler) route {
 			"call them at POST /v1/tools/{name}. A tool with the name search is defined in GET /v1/tools?view=full.",
 		params: []param{modelParam, {"format", "query", "json, which is the default, or openai: each as a function", oneOf("json", "openai")}},
 		answers: []answer{
-			{http.StatusOK, "The definitions.", asJSON(schema{"anyOf": []any{listOf(ref("ToolDefinition")), listOf(ref("ToolFunction"))}}, "")},
+			{http.StatusOK, "The definitions.", asJSON(anyOf(listOf(ref("ToolDefinition")), listOf(ref("ToolFunction"))), "")},
 			{http.StatusNotModified, "The client has these definitions: see If-None-Match.", nil},
 			failure(http.StatusBadRequest, "No embedding model can be chosen, a tool has a reserved name, or a parameter is wrong."),
 			failure(http.StatusNotFound, "Tools are not served here."),
@@ -62,9 +66,9 @@ func getToolRoute(h *toolsHandler) route {
 	return route{
 		method: "GET", path: pathTools + "/{name}", match: matchTool, id: "get_tool", tag: "Tools", is: scoped,
 		summary: "Show a tool's definition.",
-		params:  []param{nameParam, {"explain", "query", "show instead whether the tool can be called, and what keeps it from being called", boolean("")}},
+		params:  []param{nameParam, {"explain", "query", "show instead whether the tool can be called, and what keeps it from being called", boolean}},
 		answers: []answer{
-			{http.StatusOK, "The definition, or the explanation.", asJSON(schema{"anyOf": []any{ref("Tool"), ref("ToolStatus")}}, "")},
+			{http.StatusOK, "The definition, or the explanation.", asJSON(anyOf(ref("Tool"), ref("ToolStatus")), "")},
 			{http.StatusNotModified, "The client has this definition: see If-None-Match.", nil},
 			failure(http.StatusBadRequest, "A parameter or a header is wrong."),
 			failure(http.StatusForbidden, "The tool is not available to the caller."),
@@ -106,7 +110,7 @@ func invokeToolRoute(h *toolsHandler) route {
 // callAnswers are the answers of calls without an envelope.
 func callAnswers() []answer {
 	return []answer{
-		{http.StatusOK, "What the tool gave. X-Spiced-Truncated: true says that rows are missing.", asJSON(anything(""), "870.8")},
+		{http.StatusOK, "What the tool gave. X-Spiced-Truncated: true says that rows are missing.", asJSON(schema.Schema{}, "870.8")},
 		failure(http.StatusBadRequest, "The arguments or a parameter are wrong, or the tool failed."),
 		failure(http.StatusForbidden, "The tool is not available to the caller, or the request comes from another site's page."),
 		failure(http.StatusNotFound, "There is no such tool; the hint has the nearest name."),
@@ -126,8 +130,8 @@ func callToolRoute(h *toolsHandler) route {
 		summary: "Call a tool with bare arguments.",
 		about: "The body is the arguments, the answer is what the tool gave, as Spice does it; tool_search and tool_invoke are " +
 			"called here, too. There being no envelope, a tool's own failure is an error of the table below: 400, where Spice has 500.",
-		params:  []param{nameParam, modelParam, {"dry_run", "query", "check everything and report what would be done, without doing it", boolean("")}},
-		body:    asJSON(anObject("The arguments."), `{"lat1":52.5,"lon1":13.4,"lat2":48.9,"lon2":2.4}`),
+		params:  []param{nameParam, modelParam, {"dry_run", "query", "check everything and report what would be done, without doing it", boolean}},
+		body:    asJSON(schema.Schema{"type": "object", "description": "The arguments."}, `{"lat1":52.5,"lon1":13.4,"lat2":48.9,"lon2":2.4}`),
 		answers: callAnswers(),
 		handle:  h.scoped(h.callBare),
 	}
@@ -156,13 +160,13 @@ func searchToolsByQueryRoute(h *toolsHandler) route {
 		method: "GET", path: pathTools + ":search", id: "search_tools_by_query", tag: "Tools", is: scoped,
 		summary: "Find tools by what they do, in a browser.",
 		params: []param{
-			{"q", "query", "what the tool should do; * lists all by name", text("")},
-			{"keyword", "query", "a phrase to favour; may be given several times", text("")},
-			{"limit", "query", "5 if left out, at most 20", integer("")},
-			{"min_score", "query", "from 0 to 1", number("")},
+			{"q", "query", "what the tool should do; * lists all by name", text},
+			{"keyword", "query", "a phrase to favour; may be given several times", text},
+			{"limit", "query", "5 if left out, at most 20", integer},
+			{"min_score", "query", "from 0 to 1", number},
 			modelParam,
-			{"explain", "query", "add weights and shares", boolean("")},
-			{"tool", "query", "with explain: the tool whose rank, or absence, is explained", text("")},
+			{"explain", "query", "add weights and shares", boolean},
+			{"tool", "query", "with explain: the tool whose rank, or absence, is explained", text},
 		},
 		answers: searchAnswers(),
 		handle:  h.scoped(h.searchQuery),

@@ -79,23 +79,19 @@ func (d *Deriver) Object(t reflect.Type) (Schema, error) {
 		return nil, fmt.Errorf("%s holds itself", t)
 	}
 	defer func() { d.depth-- }()
-	properties, required, open := Schema{}, []string{}, false
-	for _, f := range reflect.VisibleFields(t) {
-		open = open || f.Tag.Get("open") == "true"
-		name, optional := d.fieldName(f)
-		if name == "" || f.Anonymous && f.Tag.Get(d.Key) == "" {
-			continue // the fields of an embedded struct are listed separately
-		}
-		if properties[name] != nil {
-			return nil, fmt.Errorf("%s: two fields are named %q", t, name)
-		}
-		s, err := d.field(f)
+	fields, open, err := d.fields(t)
+	if err != nil {
+		return nil, err
+	}
+	properties, required := Schema{}, []string{}
+	for _, f := range fields {
+		s, err := d.field(f.StructField)
 		if err != nil {
 			return nil, fmt.Errorf("%s.%s: %w", t.Name(), f.Name, err)
 		}
-		properties[name] = s
-		if f.Tag.Get("required") == "true" || !d.Optional && !optional && !throughPointer(t, f) {
-			required = append(required, name)
+		properties[f.key] = s
+		if f.required {
+			required = append(required, f.key)
 		}
 	}
 	object := Schema{"type": "object", "properties": properties, "additionalProperties": open}
@@ -108,18 +104,72 @@ func (d *Deriver) Object(t reflect.Type) (Schema, error) {
 
 // formOf is the type that is encoded for a value of type t.
 func formOf(t reflect.Type) reflect.Type {
-	for t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
+	t = elem(t)
 	if f, ok := reflect.New(t).Interface().(former); ok {
 		return reflect.TypeOf(f.JSONForm())
 	}
 	return t
 }
 
-// fieldName returns the name of a field, or "", and whether the field is
-// optional by its type and tags.
-func (d *Deriver) fieldName(f reflect.StructField) (name string, optional bool) {
+// field is a field of a struct that is encoded.
+type field struct {
+	reflect.StructField
+	key      string
+	required bool
+}
+
+// fields returns the fields of a struct and of the structs embedded in it, as
+// encoding/json sees them: of two with the same key, the outer one. open reports
+// whether there may be other keys.
+func (d *Deriver) fields(t reflect.Type) (all []field, open bool, err error) {
+	type embedded struct {
+		typ      reflect.Type
+		optional bool
+	}
+	depths := map[string]int{}
+	for depth, level := 1, []embedded{{t, false}}; len(level) > 0; depth++ {
+		if depth > maxDepth {
+			return nil, false, fmt.Errorf("%s holds itself", t)
+		}
+		var next []embedded
+		for _, in := range level {
+			for i := range in.typ.NumField() {
+				f := in.typ.Field(i)
+				open = open || f.Tag.Get("open") == "true"
+				_, tagged := f.Tag.Lookup(d.Key)
+				if f.Anonymous && !tagged {
+					if typ := elem(f.Type); typ.Kind() == reflect.Struct {
+						next = append(next, embedded{typ, in.optional || typ != f.Type})
+					}
+					continue
+				}
+				key, optional := d.nameOf(f)
+				switch {
+				case key == "" || depths[key] > 0 && depths[key] < depth:
+					continue
+				case depths[key] == depth:
+					return nil, false, fmt.Errorf("%s: two fields are named %q", t, key)
+				}
+				depths[key] = depth
+				optional = (d.Optional || optional || in.optional) && f.Tag.Get("required") != "true"
+				all = append(all, field{f, key, !optional})
+			}
+		}
+		level = next
+	}
+	return all, open, nil
+}
+
+func elem(t reflect.Type) reflect.Type {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return t
+}
+
+// nameOf returns the key of a field, or "", and whether the field is optional
+// by its type and tags.
+func (d *Deriver) nameOf(f reflect.StructField) (name string, optional bool) {
 	tag, tagged := f.Tag.Lookup(d.Key)
 	if tag == "-" || !f.IsExported() || !tagged && d.Key != "json" {
 		return "", false
@@ -133,16 +183,6 @@ func (d *Deriver) fieldName(f reflect.StructField) (name string, optional bool) 
 	}
 	_, fallback := f.Tag.Lookup("default")
 	return name, optional || fallback || f.Type.Kind() == reflect.Pointer
-}
-
-// throughPointer reports whether t has the field by an embedded pointer.
-func throughPointer(t reflect.Type, f reflect.StructField) bool {
-	for i := range f.Index[:len(f.Index)-1] {
-		if t.FieldByIndex(f.Index[:i+1]).Type.Kind() == reflect.Pointer {
-			return true
-		}
-	}
-	return false
 }
 
 // field returns the schema of a field, from the type and the tags.
@@ -245,9 +285,7 @@ var (
 
 // Type returns the schema of a type.
 func (d *Deriver) Type(t reflect.Type) (Schema, error) {
-	for t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
+	t = elem(t)
 	if d.Custom != nil {
 		if s := d.Custom(t); s != nil {
 			return s, nil

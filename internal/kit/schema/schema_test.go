@@ -24,6 +24,17 @@ type more struct {
 	More *int64 `json:"more" required:"true" nullable:"true"`
 }
 
+// Name is hidden in Go by the field of the outer struct, not in JSON.
+type Name struct {
+	Name  string `json:"name"`
+	Other string `json:"other"`
+}
+
+type named struct {
+	Name
+	Inner bool `json:"other"`
+}
+
 type encoded struct{ limit int }
 
 func (encoded) JSONForm() any {
@@ -49,6 +60,7 @@ func TestObject(t *testing.T) {
 		want  string
 	}{
 		{Outer{}, `{"additionalProperties":true,"properties":{"inner":{"type":"string"}},"required":["inner"],"type":"object"}`},
+		{named{}, `{"additionalProperties":false,"properties":{"name":{"type":"string"},"other":{"type":"boolean"}},"required":["name","other"],"type":"object"}`},
 		{&encoded{}, `{"additionalProperties":false,"properties":{"limit":{"type":"string"}},"required":["limit"],"type":"object"}`},
 		{loose{}, `{"additionalProperties":false,"properties":{` +
 			`"any":{"items":{"type":"number"},"type":"array"},` +
