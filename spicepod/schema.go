@@ -15,16 +15,15 @@ const schemaID = "https://github.com/spiced-sql/spiced/docs/spicepod.schema.json
 // JSONSchema returns the JSON Schema (draft 2020-12) of spicepod.yaml, for
 // editors. The bytes are the same for every call.
 func JSONSchema() []byte {
-	d := &schema.Deriver{Key: "yaml", Optional: true, Name: reflect.Type.Name, Refs: "#/$defs/", Defs: schema.Schema{}, Field: completeField}
-	d.Custom = func(t reflect.Type) schema.Schema { return customSchema(d, t) }
-	ref := schema.Must(d.Object(reflect.TypeFor[refEntry]()))
+	d := &schema.Deriver{Key: "yaml", Optional: true, Field: completeField}
+	defs := schema.Schema{"Ref": schema.Must(d.Object(reflect.TypeFor[refEntry]()))}
+	d.Custom = func(t reflect.Type) schema.Schema { return customSchema(d, defs, t) }
 	root := schema.Must(d.Object(reflect.TypeFor[Pod]()))
-	d.Defs["Ref"] = ref
 	root["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	root["$id"] = schemaID
 	root["title"] = "Spicepod"
 	root["description"] = "Datasets, views, functions and the rest of what spiced serves."
-	root["$defs"] = d.Defs
+	root["$defs"] = defs
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)
@@ -52,8 +51,8 @@ func completeField(f reflect.StructField, s schema.Schema) {
 }
 
 // customSchema returns the schema of a type that YAML writes in a way of its
-// own, or nil.
-func customSchema(d *schema.Deriver, t reflect.Type) schema.Schema {
+// own, or a reference to a struct in defs.
+func customSchema(d *schema.Deriver, defs schema.Schema, t reflect.Type) schema.Schema {
 	switch t {
 	case reflect.TypeFor[Text]():
 		return schema.Schema{"type": "string"}
@@ -66,5 +65,12 @@ func customSchema(d *schema.Deriver, t reflect.Type) schema.Schema {
 	case reflect.TypeFor[Returns]():
 		return schema.Schema{"anyOf": []any{schema.Schema{"type": "string"}, schema.Must(d.Type(reflect.TypeFor[[]Column]()))}}
 	}
-	return nil
+	if t.Kind() != reflect.Struct {
+		return nil
+	}
+	if name := t.Name(); defs[name] == nil {
+		defs[name] = schema.Schema{} // ends the recursion of a type that holds itself
+		defs[name] = schema.Must(d.Object(t))
+	}
+	return schema.Schema{"$ref": "#/$defs/" + t.Name()}
 }

@@ -59,20 +59,18 @@ func activityRoutes(h *activityHandler) []route {
 			about: "Those of the same key and user, over every protocol. kind is statement, tool_statement (a statement that a tool runs), " +
 				"tool_call or chat; name is the tool or model; sql_preview is the statement without its literals. Any of them can be " +
 				"cancelled by its query_id.",
-			answers: []answer{
-				{http.StatusOK, "The running work, oldest first.", asJSON(ref("ActiveQueries"), "")},
-				failure(http.StatusBadRequest, "A header is wrong."),
-			},
-			handle: withCaller(caller.HTTP, h.list),
+			answers:  []answer{{http.StatusOK, "The running work, oldest first.", asJSON(ref("ActiveQueries"), "")}},
+			failures: failures{http.StatusBadRequest: "A header is wrong."},
+			handle:   withCaller(caller.HTTP, h.list),
 		},
 		{
 			method: "POST", path: "/v1/sql/{id}/cancel", id: "cancel_query", tag: "SQL", is: scoped | free,
 			summary: "Cancel a running statement, tool call or chat of yours.",
 			params:  []param{{"id", "path", "from /v1/sql/active, or the X-Spiced-Query-Id of its answer", text}},
-			answers: []answer{
-				{http.StatusOK, "Cancellation requested.", asJSON(ref("QueryStatus"), `{"query_id":"8c6f…","status":"cancelled"}`)},
-				failure(http.StatusBadRequest, "A header is wrong."),
-				failure(http.StatusNotFound, "No work of yours runs under that id."),
+			answers: []answer{{http.StatusOK, "Cancellation requested.", asJSON(ref("QueryStatus"), `{"query_id":"8c6f…","status":"cancelled"}`)}},
+			failures: failures{
+				http.StatusBadRequest: "A header is wrong.",
+				http.StatusNotFound:   "No work of yours runs under that id.",
 			},
 			handle: withCaller(caller.HTTP, h.cancel),
 		},

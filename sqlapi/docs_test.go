@@ -118,8 +118,7 @@ func (b *docsWriter) route(rt route) {
 		b.example("Body", c)
 	}
 	b.WriteString("\n| Status | | Content |\n|---|---|---|\n")
-	answers := slices.Clone(rt.answers)
-	slices.SortStableFunc(answers, func(x, y answer) int { return x.status - y.status })
+	answers := rt.ownAnswers()
 	for _, a := range answers {
 		media := make([]string, len(a.body))
 		for i, c := range a.body {
@@ -158,7 +157,7 @@ func (b *docsWriter) example(what string, c content) {
 // the first route that has it.
 func (b *docsWriter) keys(rt route) {
 	all := slices.Clone(rt.body)
-	for _, a := range rt.answers {
+	for _, a := range rt.ownAnswers() {
 		all = append(all, a.body...)
 	}
 	var names []string

@@ -77,18 +77,16 @@ func mcpListens(r *http.Request) bool {
 func mcpRoute(h handler, method, id, summary, about string, answers ...answer) route {
 	return route{
 		method: method, path: PathMCP, id: id, tag: "MCP", is: scoped, summary: summary, about: about,
-		params: []param{{"mode", "query", "what tools/list shows; without it as runtime.mcp.mode says", oneOf("direct", "registry")}},
-		answers: append(answers,
-			mcpFailure(http.StatusBadRequest, "The request is no MCP, or a header is wrong."),
-			mcpFailure(http.StatusForbidden, "The Host or Origin header is not allowed."),
-			mcpFailure(http.StatusNotFound, "The session has ended, there is no such method, or MCP is not served here.")),
+		params:  []param{{"mode", "query", "what tools/list shows; without it as runtime.mcp.mode says", oneOf("direct", "registry")}},
+		answers: append(answers, answer{http.StatusInternalServerError, "A fault of the runtime's own.", asJSON(ref("Error"), "")}),
+		failed:  object, // of JSON-RPC, or ours
+		failures: failures{
+			http.StatusBadRequest: "The request is no MCP, or a header is wrong.",
+			http.StatusForbidden:  "The Host or Origin header is not allowed.",
+			http.StatusNotFound:   "The session has ended, there is no such method, or MCP is not served here.",
+		},
 		handle: h,
 	}
-}
-
-// mcpFailure is an error of JSON-RPC or one of ours.
-func mcpFailure(status int, about string) answer {
-	return answer{status, about, asJSON(object, "")}
 }
 
 func mcpRoutes(h handler) []route {

@@ -276,7 +276,7 @@ func newChecker(t *testing.T, f *fixture) func(route, reply) {
 			return
 		}
 		declared := false
-		for _, a := range append(rt.common(), rt.answers...) {
+		for _, a := range rt.allAnswers() {
 			for _, c := range a.body {
 				if a.status != r.status || c.media != media {
 					continue

@@ -50,16 +50,8 @@ type Deriver struct {
 	Key string
 	// Optional makes all fields optional that are not required by a tag.
 	Optional bool
-	// Name returns the name of a struct type, which is then described in Defs
-	// and referred to; "" describes the type in place. Nil: all in place.
-	Name func(reflect.Type) string
-	// Refs is the beginning of a reference to Defs, such as "#/$defs/".
-	Refs string
-	// Defs are the named types derived so far. It must not be nil if Name is
-	// not.
-	Defs Schema
-	// Custom returns the schema of a type that is not derived, or nil. It may
-	// be nil itself.
+	// Custom returns the schema of a type that is not derived, such as a
+	// reference to it, or nil. It may be nil itself.
 	Custom func(reflect.Type) Schema
 	// Field completes the schema of a field. It may be nil.
 	Field func(reflect.StructField, Schema)
@@ -325,31 +317,11 @@ func (d *Deriver) Type(t reflect.Type) (Schema, error) {
 	case reflect.Interface:
 		return Schema{}, nil
 	case reflect.Struct:
-		return d.structure(t)
+		return d.Object(t)
 	case reflect.Slice, reflect.Map:
 		return d.container(t)
 	}
 	return nil, fmt.Errorf("JSON has no %s", t)
-}
-
-// structure refers to a struct that has a name, and describes any other.
-func (d *Deriver) structure(t reflect.Type) (Schema, error) {
-	name := ""
-	if d.Name != nil {
-		name = d.Name(t)
-	}
-	if name == "" {
-		return d.Object(t)
-	}
-	if d.Defs[name] == nil {
-		d.Defs[name] = Schema{} // ends the recursion of a type that holds itself
-		s, err := d.Object(t)
-		if err != nil {
-			return nil, err
-		}
-		d.Defs[name] = s
-	}
-	return Schema{"$ref": d.Refs + name}, nil
 }
 
 func (d *Deriver) container(t reflect.Type) (Schema, error) {

@@ -35,7 +35,7 @@ type named struct {
 	Inner bool `json:"other"`
 }
 
-type encoded struct{ limit int }
+type encoded struct{}
 
 func (encoded) JSONForm() any {
 	return struct {
@@ -84,16 +84,20 @@ func TestObject(t *testing.T) {
 	}
 }
 
-// A named struct is described once, also when it holds itself.
-func TestNames(t *testing.T) {
-	d := schema.Deriver{Key: "yaml", Optional: true, Name: reflect.Type.Name, Refs: "#/$defs/", Defs: schema.Schema{}}
-	s, err := d.Type(reflect.TypeFor[[]part]())
+func TestCustom(t *testing.T) {
+	d := schema.Deriver{Key: "yaml", Optional: true}
+	d.Custom = func(t reflect.Type) schema.Schema {
+		if t == reflect.TypeFor[part]() {
+			return schema.Schema{"$ref": "#/$defs/part"}
+		}
+		return nil
+	}
+	s, err := d.Object(reflect.TypeFor[part]())
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, _ := json.Marshal([]any{s, d.Defs})
-	const want = `[{"items":{"$ref":"#/$defs/part"},"type":"array"},` +
-		`{"part":{"additionalProperties":false,"properties":{"name":{"type":"string"},"next":{"$ref":"#/$defs/part"}},"type":"object"}}]`
+	got, _ := json.Marshal(s)
+	const want = `{"additionalProperties":false,"properties":{"name":{"type":"string"},"next":{"$ref":"#/$defs/part"}},"type":"object"}`
 	if string(got) != want {
 		t.Errorf("got %s\nwant %s", got, want)
 	}
