@@ -275,6 +275,7 @@ var largeTypes = map[string]string{
 	"internal/sql/isolate.worker":                  "one worker process",
 	"spicepod.Pod":                                 "the keys of a Spicepod, and its index of positions",
 	"spicepod.decoder":                             "one method a kind of value",
+	"sqlapi.route":                                 "a row of the table of routes, written as data",
 }
 
 // storedContexts are the structs with a field of type [context.Context], with the reason.

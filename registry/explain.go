@@ -14,20 +14,20 @@ import (
 type Status struct {
 	Name       string  `json:"name"`
 	Callable   bool    `json:"callable"`
-	HiddenBy   string  `json:"hidden_by,omitempty"` // the first stage that failed
-	Reason     string  `json:"reason,omitempty"`
-	Declared   string  `json:"declared,omitempty"` // file:line
+	HiddenBy   string  `json:"hidden_by,omitempty" doc:"The first stage that the tool did not pass."`
+	Reason     string  `json:"reason,omitempty" doc:"Why it did not pass."`
+	Declared   string  `json:"declared,omitempty" doc:"file:line, or built in."`
 	Warning    string  `json:"warning,omitempty"`
 	Stages     []Stage `json:"stages"`
 	Calls      int64   `json:"calls"`
 	Errors     int64   `json:"errors"`
-	Searches   int64   `json:"searches"` // searches that returned it
+	Searches   int64   `json:"searches" doc:"That returned it."`
 	Generation uint64  `json:"generation"`
 }
 
 // Stage is a step from a declaration to a call.
 type Stage struct {
-	Stage  string `json:"stage"`
+	Stage  string `json:"stage" doc:"A step on the way from a declaration to a call."`
 	Passed bool   `json:"passed"`
 	Reason string `json:"reason,omitempty"`
 }

@@ -51,23 +51,23 @@ type SearchRequest struct {
 type Found struct {
 	Query      string      `json:"query"`
 	Keywords   []string    `json:"keywords"`
-	SearchMode string      `json:"search_mode"`
+	SearchMode string      `json:"search_mode" enum:"hybrid_rrf,lexical_rrf"`
 	Tools      []FoundTool `json:"tools"`
 
-	Total       int      `json:"total,omitempty"`         // for a listing: the number of tools
-	NoGoodMatch bool     `json:"no_good_match,omitempty"` // the results are probably not what was searched for
-	Fallback    bool     `json:"fallback,omitempty"`      // min_score would have removed all results
+	Total       int      `json:"total,omitempty" doc:"Of a listing: how many tools there are."`
+	NoGoodMatch bool     `json:"no_good_match,omitempty" doc:"What was found is probably not what was sought."`
+	Fallback    bool     `json:"fallback,omitempty" doc:"min_score would have left nothing."`
 	Notices     []string `json:"notices,omitempty"`
 
-	Confidence float64 `json:"confidence,omitempty"` // with Explain
+	Confidence float64 `json:"confidence,omitempty" doc:"With explain."`
 }
 
 // FoundTool is a tool in a search result.
 type FoundTool struct {
 	ToolID       string          `json:"tool_id"`
 	Description  string          `json:"description"`
-	Parameters   json.RawMessage `json:"parameters"`
-	Score        float64         `json:"score"` // 0 to 1; the best tool has 1
+	Parameters   json.RawMessage `json:"parameters" type:"object"`
+	Score        float64         `json:"score" doc:"From 0 to 1, the best is 1."`
 	MatchedTerms []string        `json:"matched_terms"`
 	MatchSources []MatchSource   `json:"match_sources"`
 
@@ -76,11 +76,11 @@ type FoundTool struct {
 
 // MatchSource is the score of a tool in one channel.
 type MatchSource struct {
-	Source string  `json:"source"`
+	Source string  `json:"source" doc:"The channel: full_text, keyword, schema or vector."`
 	Rank   int     `json:"rank"`
-	Score  float64 `json:"score"`            // in the unit of the channel
-	Weight float64 `json:"weight,omitempty"` // with Explain
-	Share  float64 `json:"share,omitempty"`  // with Explain: the part of the tool's score
+	Score  float64 `json:"score" doc:"In the channel's own measure."`
+	Weight float64 `json:"weight,omitempty" doc:"With explain."`
+	Share  float64 `json:"share,omitempty" doc:"With explain: of the tool's score."`
 }
 
 // Search finds tools by what they do. If the embedding model fails, it searches

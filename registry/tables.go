@@ -103,8 +103,8 @@ type Stat struct {
 	ParameterCount   int        `json:"parameter_count"`
 	TotalInvocations int64      `json:"total_invocations"`
 	Errors           int64      `json:"errors"`
-	LastCalledAt     *time.Time `json:"last_called_at"`
-	Searches         int64      `json:"searches"` // searches that returned it
+	LastCalledAt     *time.Time `json:"last_called_at" required:"true" nullable:"true"`
+	Searches         int64      `json:"searches" doc:"That returned it."`
 	Owner            string     `json:"owner"`
 	Source           string     `json:"source"`
 }

@@ -3,8 +3,8 @@
 //
 // It owns the types of the file, their defaults, the position of every value in the
 // text, the problems of a file ([Problems]), how the params of an entry are read
-// ([Entry]), `ref:` entries, environment and secret references, the published JSON
-// Schema and the table of keys. It knows nothing about SQL, DuckDB or HTTP, and imports
+// ([Entry]), `ref:` entries, environment and secret references, and the published
+// JSON Schema. It knows nothing about SQL, DuckDB or HTTP, and imports
 // no packages of this module except the kit.
 //
 //	pod, err := spicepod.Load("path/to/project")
@@ -20,6 +20,6 @@
 //	p := pod.TextProblem("functions[2].body", 12, "unknown column \"x\"", "declare it under signature.args")
 //
 // Every type is described once, by its struct tags (see field in fields.go): decoding,
-// the unknown-key check, [JSONSchema], [WriteDocs] and [Pod.NotServed] use the same
-// description.
+// the unknown-key check, [JSONSchema], [Pod.NotServed] and docs/spicepod.md use the
+// same description.
 package spicepod

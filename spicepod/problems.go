@@ -13,9 +13,9 @@ import (
 // characters (Unicode code points), not bytes or cells. Line 0 means the whole file,
 // Column 0 the whole line.
 type Position struct {
-	File   string `json:"file"`
-	Line   int    `json:"line"`
-	Column int    `json:"column"`
+	File   string `json:"file" doc:"Relative to the Spicepod's folder when below it."`
+	Line   int    `json:"line" doc:"From 1; 0 is the file as a whole."`
+	Column int    `json:"column" doc:"In characters from 1; 0 is the line as a whole."`
 }
 
 // String returns file:line:column without the parts that are unknown.
@@ -53,16 +53,13 @@ func (s Severity) MarshalText() ([]byte, error) { return []byte(s.String()), nil
 // Problem is one problem: where, what is wrong, and what would be right.
 type Problem struct {
 	Position
-	Severity Severity `json:"severity"`
-	// Component is the component with the problem, for example "function f"; empty for a
-	// structural problem of the file.
-	Component string `json:"component,omitempty"`
-	// Path is the path in the document, for example functions[2].signature.args[0].type.
-	Path    string `json:"path,omitempty"`
-	Message string `json:"message"`
-	Hint    string `json:"hint,omitempty"`
-	// Source is the text of the line.
-	Source string `json:"source,omitempty"`
+	Severity Severity `json:"severity" enum:"error,warning"`
+	// Component is empty for a structural problem of the file.
+	Component string `json:"component,omitempty" doc:"Whose fault it is, such as: function f."`
+	Path      string `json:"path,omitempty" doc:"The position in the document, such as: functions[2].body."`
+	Message   string `json:"message"`
+	Hint      string `json:"hint,omitempty" doc:"What would be right."`
+	Source    string `json:"source,omitempty" doc:"The text of the line."`
 }
 
 // Error returns the problem on one line.

@@ -121,14 +121,6 @@ func TestFingerprint(t *testing.T) {
 	}
 }
 
-func TestDocsAreFresh(t *testing.T) {
-	var out bytes.Buffer
-	if err := WriteDocs(&out); err != nil {
-		t.Fatal(err)
-	}
-	golden.Equal(t, "../docs/spicepod.md", out.String())
-}
-
 func TestEveryKeyIsDocumented(t *testing.T) {
 	types := describer{}
 	var visit func(reflect.Type)

@@ -10,12 +10,12 @@ import (
 )
 
 type activeQuery struct {
-	QueryID     string        `json:"query_id"`
-	Kind        activity.Kind `json:"kind"`
-	Protocol    string        `json:"protocol"`
-	Name        string        `json:"name,omitempty"`
-	SQLPreview  string        `json:"sql_preview"`
-	StartedAtMS int64         `json:"started_at_ms"`
+	QueryID     string        `json:"query_id" doc:"A UUID, or the X-Request-Id of a chat."`
+	Kind        activity.Kind `json:"kind" enum:"statement,tool_statement,tool_call,chat"`
+	Protocol    string        `json:"protocol" doc:"http, postgres, flight, queries; of tool calls also chat, sql, mcp."`
+	Name        string        `json:"name,omitempty" doc:"Of the tool or model."`
+	SQLPreview  string        `json:"sql_preview" doc:"Without literals; empty for tool calls and chats."`
+	StartedAtMS int64         `json:"started_at_ms" doc:"Milliseconds since 1970."`
 }
 
 type activeQueries struct {
@@ -59,20 +59,18 @@ func activityRoutes(h *activityHandler) []route {
 			about: "Those of the same key and user, over every protocol. kind is statement, tool_statement (a statement that a tool runs), " +
 				"tool_call or chat; name is the tool or model; sql_preview is the statement without its literals. Any of them can be " +
 				"cancelled by its query_id.",
-			answers: []answer{
-				{http.StatusOK, "The running work, oldest first.", asJSON(ref("ActiveQueries"), "")},
-				failure(http.StatusBadRequest, "A header is wrong."),
-			},
-			handle: withCaller(caller.HTTP, h.list),
+			answers:  []answer{{http.StatusOK, "The running work, oldest first.", asJSON(ref("ActiveQueries"), "")}},
+			failures: failures{http.StatusBadRequest: "A header is wrong."},
+			handle:   withCaller(caller.HTTP, h.list),
 		},
 		{
 			method: "POST", path: "/v1/sql/{id}/cancel", id: "cancel_query", tag: "SQL", is: scoped | free,
 			summary: "Cancel a running statement, tool call or chat of yours.",
-			params:  []param{{"id", "path", "from /v1/sql/active, or the X-Spiced-Query-Id of its answer", text("")}},
-			answers: []answer{
-				{http.StatusOK, "Cancellation requested.", asJSON(ref("QueryStatus"), `{"query_id":"8c6f…","status":"cancelled"}`)},
-				failure(http.StatusBadRequest, "A header is wrong."),
-				failure(http.StatusNotFound, "No work of yours runs under that id."),
+			params:  []param{{"id", "path", "from /v1/sql/active, or the X-Spiced-Query-Id of its answer", text}},
+			answers: []answer{{http.StatusOK, "Cancellation requested.", asJSON(ref("QueryStatus"), `{"query_id":"8c6f…","status":"cancelled"}`)}},
+			failures: failures{
+				http.StatusBadRequest: "A header is wrong.",
+				http.StatusNotFound:   "No work of yours runs under that id.",
 			},
 			handle: withCaller(caller.HTTP, h.cancel),
 		},

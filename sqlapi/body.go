@@ -9,6 +9,7 @@ import (
 	"mime"
 	"net/http"
 	"os"
+	"reflect"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -72,30 +73,32 @@ func readError(err error) error {
 	return newError(errcode.InvalidRequest, "", "the body cannot be read: %v", err)
 }
 
-// decodeSQL decodes {"sql": …, "parameters": […] or {…}}. Numbers keep their
-// digits.
-func decodeSQL(body []byte) (engine.Request, error) {
-	var req engine.Request
-	var seenSQL bool
-	err := decodeObject(body, field{"sql", func(d *json.Decoder) error {
-		seenSQL = true
-		var sql *string
-		if err := d.Decode(&sql); err != nil {
-			return err
-		}
-		if sql == nil {
-			return errors.New("sql is null")
-		}
-		req.SQL = *sql
-		return nil
-	}}, field{"parameters", func(d *json.Decoder) error { return decodeParameters(d, &req.Params) }})
-	if err == nil && !seenSQL {
-		err = newError(errcode.InvalidRequest, `send {"sql": "SELECT …"}`, `Invalid JSON: there is no "sql"`)
-	}
-	return req, err
+// sqlBody is a statement as JSON.
+type sqlBody struct {
+	SQL        sqlText    `json:"sql" type:"string" doc:"One statement."`
+	Parameters parameters `json:"parameters,omitzero" type:"array|object|null" doc:"By position for ? and $1, by name for $name and :name."`
 }
 
-func decodeParameters(d *json.Decoder, p *engine.Params) error {
+// sqlText is a text that was given, and not null.
+type sqlText struct {
+	text  string
+	given bool
+}
+
+// UnmarshalJSON refuses null.
+func (s *sqlText) UnmarshalJSON(raw []byte) error {
+	if s.given = true; string(raw) == "null" {
+		return errors.New("sql is null")
+	}
+	return json.Unmarshal(raw, &s.text)
+}
+
+type parameters struct{ engine.Params }
+
+// UnmarshalJSON reads a list, an object or null. Numbers keep their digits.
+func (p *parameters) UnmarshalJSON(raw []byte) error {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
 	var value any
 	if err := d.Decode(&value); err != nil {
 		return err
@@ -112,21 +115,25 @@ func decodeParameters(d *json.Decoder, p *engine.Params) error {
 	return nil
 }
 
-// field is a key of a JSON object with where its value goes: a pointer, or a
-// func(*json.Decoder) error that decodes it.
-type field struct {
-	key string
-	to  any
+func decodeSQL(body []byte) (engine.Request, error) {
+	var b sqlBody
+	err := decodeObject(body, &b)
+	if err == nil && !b.SQL.given {
+		err = newError(errcode.InvalidRequest, `send {"sql": "SELECT …"}`, `Invalid JSON: there is no "sql"`)
+	}
+	return engine.Request{SQL: b.SQL.text, Params: b.Parameters.Params}, err
 }
 
-// decodeObject decodes a JSON object of known keys, each at most once, with
-// nothing after it.
-func decodeObject(body []byte, fields ...field) error {
+// decodeObject decodes a JSON object into the struct that to points to. Keys
+// must be known and occur once, and nothing may follow the object; so for
+// structs within it that do not decode themselves.
+func decodeObject(body []byte, to any) error {
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.UseNumber()
 	if open, err := d.Token(); err != nil || open != json.Delim('{') {
 		return invalidJSON(err, "not an object")
 	}
+	fields := reflect.VisibleFields(reflect.TypeOf(to).Elem())
 	seen := map[string]bool{}
 	for d.More() {
 		token, err := d.Token()
@@ -138,12 +145,7 @@ func decodeObject(body []byte, fields ...field) error {
 		if err != nil {
 			return err
 		}
-		if decode, ok := f.to.(func(*json.Decoder) error); ok {
-			err = decode(d)
-		} else {
-			err = d.Decode(f.to)
-		}
-		if err != nil {
+		if err := decodeField(d, reflect.ValueOf(to).Elem().FieldByIndex(f.Index).Addr().Interface()); err != nil {
 			return invalidJSON(err, "")
 		}
 	}
@@ -156,23 +158,40 @@ func decodeObject(body []byte, fields ...field) error {
 	return nil
 }
 
-func findField(key string, fields []field, seen map[string]bool) (field, error) {
+// decodeField decodes the next value into the variable that to points to.
+func decodeField(d *json.Decoder, to any) error {
+	_, decodes := to.(json.Unmarshaler)
+	if decodes || reflect.TypeOf(to).Elem().Kind() != reflect.Struct {
+		return d.Decode(to)
+	}
+	var raw json.RawMessage
+	if err := d.Decode(&raw); err != nil || string(raw) == "null" {
+		return err
+	}
+	return decodeObject(raw, to)
+}
+
+func findField(key string, fields []reflect.StructField, seen map[string]bool) (reflect.StructField, error) {
 	if seen[key] {
-		return field{}, newError(errcode.InvalidRequest, "", "Invalid JSON: %q is there twice", key)
+		return reflect.StructField{}, newError(errcode.InvalidRequest, "", "Invalid JSON: %q is there twice", key)
 	}
 	seen[key] = true
-	keys := make([]string, len(fields))
-	for i, f := range fields {
-		if f.key == key {
+	var keys []string
+	for _, f := range fields {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		switch name {
+		case "", "-":
+			continue
+		case key:
 			return f, nil
 		}
-		keys[i] = f.key
+		keys = append(keys, name)
 	}
 	hint := "known keys are " + strings.Join(keys, ", ")
 	if near := nearest.Name(key, keys); near != "" {
 		hint = fmt.Sprintf("did you mean %q?", near)
 	}
-	return field{}, newError(errcode.InvalidRequest, hint, "Invalid JSON: unknown key %q", key)
+	return reflect.StructField{}, newError(errcode.InvalidRequest, hint, "Invalid JSON: unknown key %q", key)
 }
 
 func invalidJSON(err error, otherwise string) error {

@@ -28,19 +28,17 @@ func includesEvents(r *http.Request) bool {
 type callEvent struct {
 	CallID    string          `json:"call_id"`
 	Tool      string          `json:"tool"`
-	Arguments json.RawMessage `json:"arguments,omitempty"` // of tool_call
+	Arguments json.RawMessage `json:"arguments,omitempty" doc:"Of a tool_call."`
 	*callOutcome
-	// Truncated says that arguments or result are the beginning of theirs, as
-	// text.
-	Truncated bool `json:"truncated,omitempty"`
+	Truncated bool `json:"truncated,omitempty" doc:"Arguments or result are the beginning of theirs, as text."`
 }
 
 // callOutcome is what tool_result has besides.
 type callOutcome struct {
-	OK        bool            `json:"ok"`
-	Result    json.RawMessage `json:"result,omitempty"`
+	OK        bool            `json:"ok" doc:"Of a tool_result."`
+	Result    json.RawMessage `json:"result,omitempty" doc:"Of one that is ok."`
 	Error     *callFault      `json:"error,omitempty"`
-	LatencyMS float64         `json:"latency_ms"`
+	LatencyMS float64         `json:"latency_ms" doc:"Of a tool_result."`
 }
 
 type callFault struct {
@@ -84,7 +82,7 @@ type callEvents struct {
 }
 
 type typedCallEvent struct {
-	Type registry.EventType `json:"type"`
+	Type registry.EventType `json:"type" enum:"tool_call,tool_result"`
 	callEvent
 }
 

@@ -1,6 +1,8 @@
 package sqlapi
 
-import "net/http"
+import (
+	"net/http"
+)
 
 const (
 	pathModels   = "/v1/models"
@@ -17,66 +19,57 @@ const aboutChats = "The model may call the runtime's tools, as its Spicepod says
 	"tool_result with ok, result or error, and latency_ms; at most 4 KiB of each. Clients that do not know them pass over them; " +
 	"in an answer that is no stream they stand under spiced_events."
 
-// chatRoute is what the chat protocols have in common. failed is the schema of errors.
-func chatRoute(h *chatHandler, p *protocol, id, path, failed string) route {
-	wrong := func(status int, about string) answer { return answer{status, about, asJSON(ref(failed), "")} }
+// chatRoute is what the chat protocols have in common: an answer, whole or as
+// events, and errors. answer and failed are their schemas.
+func chatRoute(h *chatHandler, p *protocol, id, path, whole, failed, example, events string) route {
 	return route{
 		method: "POST", path: path, id: id, tag: "Chat", is: scoped,
-		params: []param{eventsParam},
-		answers: []answer{
-			wrong(http.StatusBadRequest, "The body is wrong, or the provider refuses what it asks."),
-			wrong(http.StatusForbidden, "The request comes from another site's page."),
-			wrong(http.StatusNotFound, "There is no such model, the message has the nearest name; or chats are not served here."),
-			wrong(http.StatusRequestTimeout, "The body took too long to arrive."),
-			wrong(http.StatusRequestEntityTooLarge, "The body is over its limit."),
-			wrong(http.StatusUnsupportedMediaType, "The body is compressed."),
-			wrong(http.StatusTooManyRequests, "The provider has too many requests, or too many chats run already; see Retry-After."),
-			wrong(statusClientLeft, "Another request has cancelled this one."),
-			wrong(http.StatusInternalServerError, "A fault of the runtime's own."),
-			wrong(http.StatusBadGateway, "The provider failed, refused the key, or its answer broke off."),
-			wrong(http.StatusServiceUnavailable, "The model was not loaded, or the runtime is shutting down."),
-			wrong(http.StatusGatewayTimeout, "The provider took too long."),
-		},
+		params:  []param{eventsParam},
+		answers: []answer{{http.StatusOK, "The answer, whole or as a stream.", append(asJSON(ref(whole), example), content{"text/event-stream", nil, events})}},
+		failed:  ref(failed),
+		failures: bodyFailures(failures{
+			http.StatusBadRequest:         "The body is wrong, or the provider refuses what it asks.",
+			http.StatusNotFound:           "There is no such model, the message has the nearest name; or chats are not served here.",
+			http.StatusTooManyRequests:    "The provider has too many requests, or too many chats run already; see Retry-After.",
+			statusClientLeft:              "Another request has cancelled this one.",
+			http.StatusBadGateway:         "The provider failed, refused the key, or its answer broke off.",
+			http.StatusServiceUnavailable: "The model was not loaded, or the runtime is shutting down.",
+			http.StatusGatewayTimeout:     "The provider took too long.",
+		}),
 		errorBody: p.errorBody,
 		handle:    h.serve(p),
 	}
 }
 
-// answered puts a protocol's answer before its errors.
-func (rt route) answered(whole schema, example, events string) route {
-	content := append(asJSON(whole, example), content{"text/event-stream", nil, events})
-	rt.answers = append([]answer{{http.StatusOK, "The answer, whole or as a stream.", content}}, rt.answers...)
-	return rt
-}
-
 func completionsRoute(h *chatHandler) route {
-	rt := chatRoute(h, completionsProtocol, "create_chat_completion", "/v1/chat/completions", "OpenAIError")
+	rt := chatRoute(h, completionsProtocol, "create_chat_completion", "/v1/chat/completions", "ChatCompletion", "OpenAIError",
+		`{"id":"chatcmpl-A","object":"chat.completion","created":1754000000,"model":"helper","choices":[{"index":0,"message":{"role":"assistant","content":"871 km"},"finish_reason":"stop"}],"usage":{"prompt_tokens":9,"completion_tokens":3,"total_tokens":12}}`,
+		`data: {"id":"chatcmpl-A","object":"chat.completion.chunk","created":1754000000,"model":"helper","choices":[{"index":0,"delta":{"content":"871 km"},"finish_reason":null}]}`)
 	rt.summary = "Chat, in the form of OpenAI's Chat Completions."
 	rt.about = aboutChats
 	rt.body = asJSON(ref("ChatRequest"), `{"model":"helper","stream":true,"messages":[{"role":"user","content":"How far is Berlin from Paris?"}]}`)
-	return rt.answered(ref("ChatCompletion"),
-		`{"id":"chatcmpl-A","object":"chat.completion","created":1754000000,"model":"helper","choices":[{"index":0,"message":{"role":"assistant","content":"871 km"},"finish_reason":"stop"}],"usage":{"prompt_tokens":9,"completion_tokens":3,"total_tokens":12}}`,
-		`data: {"id":"chatcmpl-A","object":"chat.completion.chunk","created":1754000000,"model":"helper","choices":[{"index":0,"delta":{"content":"871 km"},"finish_reason":null}]}`)
+	return rt
 }
 
 func messagesRoute(h *chatHandler) route {
-	rt := chatRoute(h, messagesProtocol, "create_message", "/v1/messages", "AnthropicError")
+	rt := chatRoute(h, messagesProtocol, "create_message", "/v1/messages", "MessagesResponse", "AnthropicError",
+		`{"id":"msg_A","type":"message","role":"assistant","model":"helper","content":[{"type":"text","text":"871 km"}],"stop_reason":"end_turn","stop_sequence":null,"usage":{"input_tokens":9,"output_tokens":3}}`,
+		"event: content_block_delta\n"+`data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"871 km"}}`)
 	rt.summary = "Chat, in the form of Anthropic's Messages."
 	rt.about = "As POST /v1/chat/completions, errors in Anthropic's form, too."
 	rt.body = asJSON(ref("MessagesRequest"), `{"model":"helper","max_tokens":1000,"messages":[{"role":"user","content":"How far is Berlin from Paris?"}]}`)
-	return rt.answered(ref("MessagesResponse"),
-		`{"id":"msg_A","type":"message","role":"assistant","model":"helper","content":[{"type":"text","text":"871 km"}],"stop_reason":"end_turn","stop_sequence":null,"usage":{"input_tokens":9,"output_tokens":3}}`,
-		"event: content_block_delta\n"+`data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"871 km"}}`)
+	return rt
 }
 
 func responsesRoute(h *chatHandler) route {
-	rt := chatRoute(h, responsesProtocol, "create_response", "/v1/responses", "OpenAIError")
+	rt := chatRoute(h, responsesProtocol, "create_response", "/v1/responses", "ResponsesResponse", "OpenAIError",
+		"",
+		"event: response.output_text.delta\n"+`data: {"type":"response.output_text.delta","sequence_number":4,"item_id":"msg_A","output_index":0,"content_index":0,"delta":"871 km"}`)
 	rt.summary = "Chat, in the form of OpenAI's Responses."
 	rt.about = "As POST /v1/chat/completions. Answers are stored in memory for a while, unless store is false, so that " +
 		"previous_response_id can name them; only requests of the same X-Spiced-User can."
 	rt.body = asJSON(ref("ResponsesRequest"), `{"model":"helper","input":"How far is Berlin from Paris?"}`)
-	return rt.answered(ref("ResponsesResponse"), "",
-		"event: response.output_text.delta\n"+`data: {"type":"response.output_text.delta","sequence_number":4,"item_id":"msg_A","output_index":0,"content_index":0,"delta":"871 km"}`)
+	return rt
 }
 
 func modelsRoute(h handler) route {
@@ -86,37 +79,39 @@ func modelsRoute(h handler) route {
 		about: "In the order of their declarations, with those that could not be loaded, and with what each gets of the runtime's " +
 			"tools and why. To a request with an Anthropic-Version header the list is in Anthropic's form.",
 		params: []param{
-			{"status", "query", "true adds each model's status", boolean("")},
-			{"metadata_fields", "query", supportsResponses + " adds it under metadata", text("")},
+			{"status", "query", "true adds each model's status", boolean},
+			{"metadata_fields", "query", supportsResponses + " adds it under metadata", text},
 			formatParam,
 		},
 		answers: []answer{
-			{http.StatusOK, "The models.", append(asJSON(schema{"anyOf": []any{ref("ModelList"), ref("AnthropicModelList")}},
+			{http.StatusOK, "The models.", append(asJSON(anyOf(ref("ModelList"), ref("AnthropicModelList")),
 				`{"object":"list","data":[{"id":"helper","created":0,"owned_by":"openai:gpt-5","datasets":null,"tools":{"declared":"auto","mode":"direct","reason":"8 tools, not more than 20","count":8,"advertised":["sql"]},"object":"model","status":null}]}`),
 				content{"text/csv", nil, ""})},
-			failure(http.StatusBadRequest, "A parameter is wrong."),
-			failure(http.StatusNotFound, "Models are not served here."),
+		},
+		failures: failures{
+			http.StatusBadRequest: "A parameter is wrong.",
+			http.StatusNotFound:   "Models are not served here.",
 		},
 		handle: h,
 	}
 }
 
 func modelRoute(h handler) route {
-	missing := schema{"anyOf": []any{ref("OpenAIError"), ref("AnthropicError"), ref("Error")}}
+	missing := anyOf(ref("OpenAIError"), ref("AnthropicError"), ref("Error"))
 	return route{
 		method: "GET", path: pathModels + "/{name}", match: pathModels + "/{name...}", id: "get_model", tag: "Chat",
 		summary: "Show a model.",
 		params: []param{
-			{"name", "path", "the model; it may have slashes", text("")},
-			{"status", "query", "true adds its status", boolean("")},
-			{"metadata_fields", "query", supportsResponses + " adds it under metadata", text("")},
+			{"name", "path", "the model; it may have slashes", text},
+			{"status", "query", "true adds its status", boolean},
+			{"metadata_fields", "query", supportsResponses + " adds it under metadata", text},
 		},
 		answers: []answer{
-			{http.StatusOK, "The model.", asJSON(schema{"anyOf": []any{ref("Model"), ref("AnthropicModel")}}, "")},
-			failure(http.StatusBadRequest, "A parameter is wrong."),
+			{http.StatusOK, "The model.", asJSON(anyOf(ref("Model"), ref("AnthropicModel")), "")},
 			{http.StatusNotFound, "There is no such model, the message has the nearest name; or models are not served here.", asJSON(missing, "")},
 		},
-		handle: h,
+		failures: failures{http.StatusBadRequest: "A parameter is wrong."},
+		handle:   h,
 	}
 }
 
@@ -126,11 +121,11 @@ func cancelRoute(h handler) route {
 		id: "cancel_request", tag: "Chat", is: scoped | free,
 		summary: "Cancel a chat that runs.",
 		about:   "With the tools and statements that run for it. Only the X-Spiced-User of the chat can.",
-		params:  []param{{"id", "path", "the chat's X-Request-Id", text("")}},
-		answers: []answer{
-			{http.StatusOK, "It was cancelled.", asJSON(ref("Cancelled"), `{"cancelled":true}`)},
-			failure(http.StatusBadRequest, "A header is wrong."),
-			failure(http.StatusNotFound, "No chat runs under that id for the user."),
+		params:  []param{{"id", "path", "the chat's X-Request-Id", text}},
+		answers: []answer{{http.StatusOK, "It was cancelled.", asJSON(ref("Cancelled"), `{"cancelled":true}`)}},
+		failures: failures{
+			http.StatusBadRequest: "A header is wrong.",
+			http.StatusNotFound:   "No chat runs under that id for the user.",
 		},
 		handle: h,
 	}
@@ -154,17 +149,17 @@ func nsqlRoute(h handler) route {
 				{"text/plain", nil, ""},
 				{"application/vnd.apache.arrow.stream", nil, ""},
 			}},
-			failure(http.StatusBadRequest, "The body is wrong, or no statement was found or it fails on the data."),
-			failure(http.StatusNotFound, "There is no such model, or models are not served here."),
-			failure(http.StatusRequestTimeout, "The body took too long to arrive."),
-			failure(http.StatusRequestEntityTooLarge, "The body or the result is over a limit."),
-			failure(http.StatusUnsupportedMediaType, "The body is compressed."),
-			failure(http.StatusTooManyRequests, "Too many statements wait already, or the provider has too many requests; see Retry-After."),
-			failure(statusClientLeft, "Another request has cancelled this one."),
-			failure(http.StatusBadGateway, "The provider failed."),
-			failure(http.StatusServiceUnavailable, "The model was not loaded, or the runtime is shutting down."),
-			failure(http.StatusGatewayTimeout, "The statement or the provider took too long."),
 		},
+		failures: bodyFailures(failures{
+			http.StatusBadRequest:            "The body is wrong, or no statement was found or it fails on the data.",
+			http.StatusNotFound:              "There is no such model, or models are not served here.",
+			http.StatusRequestEntityTooLarge: "The body or the result is over a limit.",
+			http.StatusTooManyRequests:       "Too many statements wait already, or the provider has too many requests; see Retry-After.",
+			statusClientLeft:                 "Another request has cancelled this one.",
+			http.StatusBadGateway:            "The provider failed.",
+			http.StatusServiceUnavailable:    "The model was not loaded, or the runtime is shutting down.",
+			http.StatusGatewayTimeout:        "The statement or the provider took too long.",
+		}),
 		handle: h,
 	}
 }

@@ -12,40 +12,56 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
+// invocation is the body of :invoke.
+type invocation struct {
+	SchemaVersion schemaVersion   `json:"schema_version,omitempty" type:"string" doc:"Of this shape: 0.1.0. Another major number is refused."`
+	Args          json.RawMessage `json:"args,omitempty" type:"object" doc:"The arguments; {} if left out."`
+	Context       callerContext   `json:"context,omitzero" doc:"On whose behalf the call is; keys that are not listed are for others and left alone."`
+	Trace         caller.Trace    `json:"trace,omitzero"`
+	DryRun        bool            `json:"dry_run,omitempty" doc:"Check everything and report what would be done, without doing it."`
+}
+
 // decodeEnvelope adds the body of :invoke to a call. No body is an empty
 // envelope.
 func decodeEnvelope(body []byte, c *registry.Call) error {
 	if len(bytes.TrimSpace(body)) == 0 {
 		return nil
 	}
-	err := decodeObject(body, field{"schema_version", decodeVersion}, field{"args", &c.Arguments},
-		field{"context", func(d *json.Decoder) error { return decodeContext(d, &c.Scope.Caller) }},
-		field{"trace", func(d *json.Decoder) error { return decodeTrace(d, &c.Scope.Trace) }},
-		field{"dry_run", &c.DryRun})
-	if err != nil {
+	b := invocation{Context: callerContext{Caller: c.Scope.Caller}}
+	if err := decodeObject(body, &b); err != nil {
 		return err
 	}
+	c.Arguments, c.DryRun = b.Args, b.DryRun
+	c.Scope.Caller, c.Scope.Trace = b.Context.Caller, b.Trace
 	return checkCaller(&c.Scope.Caller)
 }
 
-// decodeVersion reads a schema_version. Versions of one major number agree.
-func decodeVersion(d *json.Decoder) error {
-	var version *string
-	if err := d.Decode(&version); err != nil || version == nil {
+// schemaVersion is a version whose major number must be that of ours.
+type schemaVersion string
+
+// UnmarshalJSON refuses versions of other major numbers.
+func (v *schemaVersion) UnmarshalJSON(raw []byte) error {
+	if err := json.Unmarshal(raw, (*string)(v)); err != nil || string(raw) == "null" {
 		return err
 	}
-	major, _, _ := strings.Cut(*version, ".")
+	major, _, _ := strings.Cut(string(*v), ".")
 	ours, _, _ := strings.Cut(tools.SchemaVersion, ".")
 	if major != ours {
-		return newError(codeSchemaVersion, fmt.Sprintf("use %q", tools.SchemaVersion), "the schema_version %.40q is not spoken here", *version)
+		return newError(codeSchemaVersion, fmt.Sprintf("use %q", tools.SchemaVersion), "the schema_version %.40q is not spoken here", *v)
 	}
 	return nil
 }
 
-// decodeContext puts the body's context over what the headers say. Keys that
-// are not known are for others and left out.
-func decodeContext(d *json.Decoder, s *caller.Caller) error {
-	err := d.Decode(s)
+// callerContext is the caller by its headers, and then by the context of a body.
+type callerContext struct {
+	_ struct{} `open:"true"`
+	caller.Caller
+}
+
+// UnmarshalJSON replaces what the body says; keys that are not known are left
+// out.
+func (c *callerContext) UnmarshalJSON(raw []byte) error {
+	err := json.Unmarshal(raw, &c.Caller)
 	var wrong *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &wrong) && wrong.Field == "":
@@ -54,14 +70,6 @@ func decodeContext(d *json.Decoder, s *caller.Caller) error {
 		return fmt.Errorf("context.%s is a JSON %s, not a string", wrong.Field, wrong.Value)
 	}
 	return err
-}
-
-func decodeTrace(d *json.Decoder, t *caller.Trace) error {
-	var raw json.RawMessage
-	if err := d.Decode(&raw); err != nil || string(raw) == "null" {
-		return err
-	}
-	return decodeObject(raw, field{"flow_id", &t.FlowID}, field{"step_id", &t.StepID})
 }
 
 // checkCaller checks what a body says of its caller.

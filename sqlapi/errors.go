@@ -22,17 +22,17 @@ const (
 
 // requestError is an error of the API's own, or what is sent of another.
 type requestError struct {
-	Message  string            `json:"message"`
-	Code     errcode.Code      `json:"code"`
-	Line     int               `json:"line,omitempty"`
-	Column   int               `json:"column,omitempty"`
-	Hint     string            `json:"hint,omitempty"`
+	Message  string            `json:"message" doc:"What is wrong."`
+	Code     errcode.Code      `json:"code" doc:"What kind of error it is; see the table of codes."`
+	Line     int               `json:"line,omitempty" doc:"Where in the statement, from 1."`
+	Column   int               `json:"column,omitempty" doc:"Where in the line, in characters from 1."`
+	Hint     string            `json:"hint,omitempty" doc:"What would be right."`
 	Problems spicepod.Problems `json:"problems,omitempty"`
+	SQL      string            `json:"sql,omitempty" doc:"The statement, when a model has written it."`
 	allow    string            // of a method that is not allowed
 	status   int               // other than the code's; 0: the code's
 	header   http.Header       // sent with it; nil: Retry-After, if it is retryable
 	body     any               // sent in place of the error; nil: the error
-	SQL      string            `json:"sql,omitempty"` // the statement, when the client has not written it
 	cause    error             // for the log; nil: the error
 }
 

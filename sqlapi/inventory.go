@@ -204,8 +204,7 @@ func (h *runtimeHandler) readRefresh(w http.ResponseWriter, r *http.Request) (o 
 	if err != nil || len(body) == 0 {
 		return o, err
 	}
-	err = decodeObject(body, field{"refresh_sql", &o.SQL}, field{"refresh_mode", &o.Mode}, field{"refresh_jitter_max", &o.JitterMax})
-	return o, err
+	return o, decodeObject(body, &o)
 }
 
 // reload reads the Spicepod again and waits for the outcome.

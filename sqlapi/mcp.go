@@ -77,28 +77,26 @@ func mcpListens(r *http.Request) bool {
 func mcpRoute(h handler, method, id, summary, about string, answers ...answer) route {
 	return route{
 		method: method, path: PathMCP, id: id, tag: "MCP", is: scoped, summary: summary, about: about,
-		params: []param{{"mode", "query", "what tools/list shows; without it as runtime.mcp.mode says", oneOf("direct", "registry")}},
-		answers: append(answers,
-			mcpFailure(http.StatusBadRequest, "The request is no MCP, or a header is wrong."),
-			mcpFailure(http.StatusForbidden, "The Host or Origin header is not allowed."),
-			mcpFailure(http.StatusNotFound, "The session has ended, there is no such method, or MCP is not served here.")),
+		params:  []param{{"mode", "query", "what tools/list shows; without it as runtime.mcp.mode says", oneOf("direct", "registry")}},
+		answers: append(answers, answer{http.StatusInternalServerError, "A fault of the runtime's own.", asJSON(ref("Error"), "")}),
+		failed:  object, // of JSON-RPC, or ours
+		failures: failures{
+			http.StatusBadRequest: "The request is no MCP, or a header is wrong.",
+			http.StatusForbidden:  "The Host or Origin header is not allowed.",
+			http.StatusNotFound:   "The session has ended, there is no such method, or MCP is not served here.",
+		},
 		handle: h,
 	}
 }
 
-// mcpFailure is an error of JSON-RPC or one of ours.
-func mcpFailure(status int, about string) answer {
-	return answer{status, about, asJSON(schema{"type": "object"}, "")}
-}
-
 func mcpRoutes(h handler) []route {
-	message := []content{{"application/json", schema{"type": "object"}, ""}, {"text/event-stream", nil, ""}}
+	message := []content{{"application/json", object, ""}, {"text/event-stream", nil, ""}}
 	post := mcpRoute(h, "POST", "mcp_send", "Send a message to the MCP server.", aboutMCP,
 		answer{http.StatusOK, "The answer, at once or as a stream.", message},
 		answer{http.StatusAccepted, "A notification or an answer was taken.", nil},
 		answer{http.StatusRequestEntityTooLarge, "The body is over 32 MiB.", nil})
 	post.waits = mcpListens
-	post.body = asJSON(schema{"type": "object"}, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"sql","arguments":{"query":"SELECT 1"}}}`)
+	post.body = asJSON(object, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"sql","arguments":{"query":"SELECT 1"}}}`)
 	listen := mcpRoute(h, "GET", "mcp_listen", "Listen to the MCP server: changed lists, progress.", "Of a session. Since revision 2026-07-28, clients send subscriptions/listen instead.",
 		answer{http.StatusOK, "The stream of a session.", []content{{"text/event-stream", nil, ""}}})
 	listen.is |= free

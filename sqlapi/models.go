@@ -17,19 +17,19 @@ import (
 // ours.
 type modelLine struct {
 	Model
-	Object   string            `json:"object"`
-	Status   *string           `json:"status"`
-	Metadata map[string]string `json:"metadata,omitempty"`
+	Object   string            `json:"object" enum:"model"`
+	Status   *string           `json:"status" required:"true" nullable:"true" doc:"With ?status=true."`
+	Metadata map[string]string `json:"metadata,omitempty" doc:"With ?metadata_fields."`
 }
 
 type modelList struct {
-	Object string      `json:"object"`
+	Object string      `json:"object" enum:"list"`
 	Data   []modelLine `json:"data"`
 }
 
 // anthropicModel is a model as Anthropic's clients list it.
 type anthropicModel struct {
-	Type        string    `json:"type"`
+	Type        string    `json:"type" enum:"model"`
 	ID          string    `json:"id"`
 	DisplayName string    `json:"display_name"`
 	CreatedAt   time.Time `json:"created_at"`
@@ -38,8 +38,8 @@ type anthropicModel struct {
 type anthropicModelList struct {
 	Data    []anthropicModel `json:"data"`
 	HasMore bool             `json:"has_more"`
-	FirstID *string          `json:"first_id"`
-	LastID  *string          `json:"last_id"`
+	FirstID *string          `json:"first_id" required:"true" nullable:"true"`
+	LastID  *string          `json:"last_id" required:"true" nullable:"true"`
 }
 
 // modelView is what a request wants to see of models.

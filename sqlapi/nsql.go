@@ -98,26 +98,29 @@ func unwritten(err error) error {
 	return &e
 }
 
-// readNSQL reads a question. Rows are streamed whether it says so or not.
+// questionBody is the body of /v1/nsql.
+type questionBody struct {
+	NSQL
+	Stream bool `json:"stream,omitempty" doc:"Without effect: rows are always sent as they come."`
+}
+
+// readNSQL reads a question.
 func (n *nsqlHandler) readNSQL(w http.ResponseWriter, r *http.Request) (NSQL, error) {
-	var q NSQL
+	var q questionBody
 	body, err := n.sql.bodies.read(w, r, maxSmallBody)
 	if err != nil {
-		return q, err
+		return NSQL{}, err
 	}
-	var stream bool
-	err = decodeObject(body, field{"query", &q.Query}, field{"model", &q.Model}, field{"stream", &stream},
-		field{"sample_data_enabled", &q.SampleData}, field{"datasets", &q.Datasets}, field{"prompt_cache_key", &q.PromptCacheKey})
-	if err != nil {
-		return q, err
+	if err := decodeObject(body, &q); err != nil {
+		return NSQL{}, err
 	}
 	if strings.TrimSpace(q.Query) == "" {
-		return q, newError(errcode.InvalidRequest, `send {"query": "How many trips were there?"}`, `there is no "query"`)
+		return NSQL{}, newError(errcode.InvalidRequest, `send {"query": "How many trips were there?"}`, `there is no "query"`)
 	}
 	if q.Model == "" {
 		q.Model, err = onlyModel(n.chats.chats.Models())
 	}
-	return q, err
+	return q.NSQL, err
 }
 
 // onlyModel is the one model that is served.

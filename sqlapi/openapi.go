@@ -4,18 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 )
 
-// commonAnswers are what any route may answer.
-var commonAnswers = []answer{
-	failure(http.StatusForbidden, "The request comes from another site's page, or its key does not permit it."),
-	failure(http.StatusInternalServerError, "A fault of the runtime's own."),
-}
-
-// openAPI makes the document of the routes. It fails only on a table that
+// mustOpenAPI makes the document of the routes. It fails only on a table that
 // cannot be encoded, which the tests would see.
 func mustOpenAPI(routes []route, version string) []byte {
 	if version == "" {
@@ -32,7 +25,7 @@ func mustOpenAPI(routes []route, version string) []byte {
 		"openapi": "3.1.0",
 		"info":    map[string]any{"title": "spiced", "version": version, "description": "SQL, tools and chats over HTTP, and what the runtime is made of."},
 		"paths":   paths,
-		"components": map[string]any{"schemas": schemas, "securitySchemes": map[string]any{
+		"components": map[string]any{"schemas": schemas(), "securitySchemes": map[string]any{
 			"key":    map[string]any{"type": "apiKey", "in": "header", "name": "X-API-Key"},
 			"bearer": map[string]any{"type": "http", "scheme": "bearer"},
 		}},
@@ -41,17 +34,6 @@ func mustOpenAPI(routes []route, version string) []byte {
 		panic(fmt.Sprintf("sqlapi: the table of routes cannot be encoded: %v", err))
 	}
 	return document
-}
-
-// common are the answers that routes like this one have.
-func (rt route) common() []answer {
-	if rt.is.has(public) {
-		return commonAnswers
-	}
-	refusal := asJSON(schema{"type": "object"}, "") // in the route's own form
-	return append(slices.Clone(commonAnswers),
-		answer{http.StatusUnauthorized, "A key is needed, or is not known.", refusal},
-		answer{http.StatusTooManyRequests, "The key's limits are reached; see Retry-After.", refusal})
 }
 
 func serveOpenAPI(document []byte) handler {
@@ -79,10 +61,8 @@ func operation(rt route) map[string]any {
 		op["requestBody"] = map[string]any{"required": !rt.is.has(bodyOptional), "content": contents(rt.body)}
 	}
 	answers := map[string]any{}
-	for _, list := range [][]answer{rt.common(), rt.answers} {
-		for _, a := range list {
-			answers[strconv.Itoa(a.status)] = map[string]any{"description": a.about, "content": contents(a.body)}
-		}
+	for _, a := range rt.allAnswers() {
+		answers[strconv.Itoa(a.status)] = map[string]any{"description": a.about, "content": contents(a.body)}
 	}
 	op["responses"] = answers
 	return op

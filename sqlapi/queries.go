@@ -1,7 +1,6 @@
 package sqlapi
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -25,9 +24,9 @@ const maxChunk = 32 << 20
 
 // submittedQuery describes a submitted query.
 type submittedQuery struct {
-	QueryID    string         `json:"query_id"`
-	Status     query.State    `json:"status"`
-	SQLPreview string         `json:"sql_preview"`
+	QueryID    string         `json:"query_id" doc:"A UUID."`
+	Status     query.State    `json:"status" enum:"PENDING,RUNNING,SUCCEEDED,FAILED,CANCELLED"`
+	SQLPreview string         `json:"sql_preview" doc:"The beginning of its text."`
 	CreatedAt  time.Time      `json:"created_at"`
 	Error      *queryError    `json:"error,omitempty"`
 	Manifest   *queryManifest `json:"manifest,omitempty"`
@@ -40,11 +39,11 @@ type queryError struct {
 }
 
 type queryManifest struct {
-	Format          string      `json:"format"`
+	Format          string      `json:"format" doc:"JSON_ARRAY."`
 	Schema          querySchema `json:"schema"`
 	TotalRowCount   int64       `json:"total_row_count"`
 	TotalChunkCount int         `json:"total_chunk_count"`
-	Ref             string      `json:"ref"` // FROM ref('…') reads the rows
+	Ref             string      `json:"ref" doc:"The name of the stored result."` // FROM ref('…') reads the rows
 }
 
 type querySchema struct {
@@ -54,18 +53,18 @@ type querySchema struct {
 
 type queryColumn struct {
 	Name     string `json:"name"`
-	TypeName string `json:"type_name"` // Arrow's, as of /v1/sql
+	TypeName string `json:"type_name" doc:"Arrow's."` // as of /v1/sql
 	Nullable bool   `json:"nullable"`
-	Position int    `json:"position"`
+	Position int    `json:"position" doc:"From 0."`
 }
 
 type queryChunk struct {
-	ChunkIndex     int             `json:"chunk_index"`
-	RowOffset      int64           `json:"row_offset"`
-	RowCount       int64           `json:"row_count"`
-	NextChunkIndex *int            `json:"next_chunk_index,omitempty"`
-	NextChunkURL   string          `json:"next_chunk_url,omitempty"`
-	DataArray      json.RawMessage `json:"data_array"`
+	ChunkIndex     int      `json:"chunk_index" doc:"From 0."`
+	RowOffset      int64    `json:"row_offset"`
+	RowCount       int64    `json:"row_count"`
+	NextChunkIndex *int     `json:"next_chunk_index,omitempty"`
+	NextChunkURL   string   `json:"next_chunk_url,omitempty"`
+	DataArray      rowsJSON `json:"data_array"`
 }
 
 // queriesHandler serves submitted queries and stored results.
@@ -195,7 +194,7 @@ func (q *queriesHandler) chunk(r *http.Request, who caller.Caller, job *query.Jo
 		return nil, err
 	}
 	rows.Sent(int64(len(b.buf)))
-	out.DataArray = b.buf
+	out.DataArray = rowsJSON{b.buf}
 	return out, nil
 }
 
@@ -277,7 +276,7 @@ type storedResult struct {
 
 type storedColumn struct {
 	Name string `json:"name"`
-	Type string `json:"type"` // DuckDB's
+	Type string `json:"type" doc:"DuckDB's."`
 }
 
 type storedResults struct {

@@ -42,7 +42,7 @@ func TestSubmittedQueriesAreReadInChunks(t *testing.T) {
 			N int64
 			S string
 		}
-		if err := json.Unmarshal(chunk.DataArray, &rows); err != nil || int64(len(rows)) != chunk.RowCount {
+		if err := json.Unmarshal(chunk.DataArray.RawMessage, &rows); err != nil || int64(len(rows)) != chunk.RowCount {
 			t.Fatal(err, len(rows))
 		}
 		for _, row := range rows {

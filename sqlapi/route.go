@@ -1,8 +1,11 @@
 package sqlapi
 
 import (
+	"maps"
 	"net/http"
 	"slices"
+
+	"github.com/spiced-sql/spiced/internal/kit/schema"
 )
 
 // route is a route and all that is said about it.
@@ -20,7 +23,9 @@ type route struct {
 	about     string // more, in Markdown
 	params    []param
 	body      []content // the media types that are read; none: no body
-	answers   []answer  // besides those every route has
+	answers   []answer
+	failures  failures      // besides those every route has
+	failed    schema.Schema // of an error; nil: Error
 	is        traits
 	waits     func(*http.Request) bool // a request is free, too, for which it is true; nil: none
 	errorBody func(*requestError) any  // what an error is sent as; nil: as it is
@@ -61,13 +66,13 @@ func (rt route) pattern() string {
 // param is a parameter in the path or the query.
 type param struct {
 	name, in, about string
-	schema          schema
+	schema          schema.Schema
 }
 
 // content is a body in one media type.
 type content struct {
 	media   string
-	schema  schema // nil: bytes or text of that type
+	schema  schema.Schema // nil: bytes or text of that type
 	example string
 }
 
@@ -78,24 +83,67 @@ type answer struct {
 	body   []content
 }
 
-func asJSON(s schema, example string) []content {
+func asJSON(s schema.Schema, example string) []content {
 	return []content{{"application/json", s, example}}
 }
 
-func asList(item schema, example string) []content {
+func asList(item schema.Schema, example string) []content {
 	return append(asJSON(listOf(item), example), content{"text/csv", nil, ""})
 }
 
 func asText(example string) []content { return []content{{"text/plain", nil, example}} }
 
-// failure is an answer with an error.
-func failure(status int, about string) answer {
-	return answer{status, about, asJSON(ref("Error"), "")}
+// failures are what an error means, by its status.
+type failures map[int]string
+
+// bodyFailures are those of a route that reads a body, with more of its own.
+func bodyFailures(own failures) failures {
+	all := failures{
+		http.StatusRequestTimeout:        "The body took too long to arrive.",
+		http.StatusRequestEntityTooLarge: "The body is over its limit.",
+		http.StatusUnsupportedMediaType:  "The body is compressed.",
+	}
+	maps.Copy(all, own)
+	return all
 }
 
-// either is an answer with an error that is text unless JSON is accepted.
-func either(status int, about string) answer {
-	return answer{status, about, append(asText(""), asJSON(ref("Error"), "")...)}
+// ownAnswers are the answers and failures of the route, by their status.
+func (rt route) ownAnswers() []answer {
+	return rt.withFailures(rt.answers, rt.failures)
+}
+
+// allAnswers are also those that any route like this one has.
+func (rt route) allAnswers() []answer {
+	common := failures{
+		http.StatusForbidden:           "The request comes from another site's page, or its key does not permit it.",
+		http.StatusInternalServerError: "A fault of the runtime's own.",
+	}
+	if !rt.is.has(public) {
+		common[http.StatusUnauthorized] = "A key is needed, or is not known."
+		common[http.StatusTooManyRequests] = "The key's limits are reached; see Retry-After."
+	}
+	return rt.withFailures(rt.ownAnswers(), common)
+}
+
+// withFailures adds the failures whose status is not in the list.
+func (rt route) withFailures(list []answer, add failures) []answer {
+	list = slices.Clone(list)
+	for status, about := range add {
+		if slices.ContainsFunc(list, func(a answer) bool { return a.status == status }) {
+			continue
+		}
+		failed := rt.failed
+		if failed == nil {
+			failed = ref("Error")
+		}
+		body := asJSON(failed, "")
+		if rt.is.has(plainErrors) {
+			body = append(asText(""), body...)
+		}
+		list = append(list, answer{status, about, body})
+	}
+	slices.SortStableFunc(list, func(x, y answer) int { return x.status - y.status })
+	return list
 }
 
 var formatParam = param{"format", "query", "json, which is the default, or csv", oneOf("json", "csv")}

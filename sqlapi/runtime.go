@@ -73,45 +73,45 @@ const (
 // Component is a line of /v1/status: a protocol (http, metrics, …) or a part of
 // the Spicepod that has problems.
 type Component struct {
-	Name     string            `json:"name"`
-	Endpoint string            `json:"endpoint"` // host:port; "N/A" when there is none
-	Status   string            `json:"status"`
+	Name     string            `json:"name" doc:"A protocol (http, metrics, …) or a component with problems, such as: function f."`
+	Endpoint string            `json:"endpoint" doc:"host:port, or N/A."`
+	Status   string            `json:"status" enum:"Initializing,Ready,Disabled,Error,Refreshing,ShuttingDown"`
 	Problems spicepod.Problems `json:"problems,omitempty"`
 }
 
 // Dataset is a dataset or view.
 type Dataset struct {
-	From                string     `json:"from"`
+	From                string     `json:"from" doc:"As declared; empty for a view."`
 	Name                string     `json:"name"`
-	ReplicationEnabled  bool       `json:"replication_enabled"` // always false; Spice has it
+	ReplicationEnabled  bool       `json:"replication_enabled" doc:"Always false."` // Spice has it
 	AccelerationEnabled bool       `json:"acceleration_enabled"`
-	Status              string     `json:"status,omitempty"` // shown with ?status=true
+	Status              string     `json:"status,omitempty" doc:"With ?status=true."`
 	Description         string     `json:"description,omitempty"`
-	Rows                *int64     `json:"rows,omitempty"`
+	Rows                *int64     `json:"rows,omitempty" doc:"Of an accelerated dataset."`
 	LastRefresh         *time.Time `json:"last_refresh,omitempty"`
-	Error               string     `json:"error,omitempty"`
+	Error               string     `json:"error,omitempty" doc:"Why it is not served, or why its last refresh failed."`
 }
 
 // Function is a declared function that is served.
 type Function struct {
 	Name         string   `json:"name"`
-	Kind         string   `json:"kind"`
-	Volatility   string   `json:"volatility"`
-	From         string   `json:"from"`
+	Kind         string   `json:"kind" enum:"scalar,table"`
+	Volatility   string   `json:"volatility" enum:"immutable,stable,volatile"`
+	From         string   `json:"from" doc:"Where the body comes from: sql, …"`
 	Description  string   `json:"description,omitempty"`
-	AsTool       bool     `json:"as_tool"`
-	RegisteredAs []string `json:"registered_as"` // "sql", "tool"
-	Signature    string   `json:"signature"`     // to be read: f(x int64) → int64
+	AsTool       bool     `json:"as_tool" doc:"Offered to models."`
+	RegisteredAs []string `json:"registered_as" enum:"sql,tool"`
+	Signature    string   `json:"signature" doc:"To be read."` // f(x int64) → int64
 	Arguments    []Field  `json:"arguments"`
 	Tables       []Table  `json:"tables,omitempty"`  // inputs that are tables
 	Returns      *Type    `json:"returns,omitempty"` // of a scalar function
 	Columns      []Field  `json:"columns,omitempty"` // of a table function
-	Checksum     string   `json:"checksum"`
+	Checksum     string   `json:"checksum" doc:"Changes with everything that changes what a call gives."`
 }
 
 // Type is a type as declared and as DuckDB names it.
 type Type struct {
-	Type       string `json:"type"`
+	Type       string `json:"type" doc:"As declared."`
 	DuckDBType string `json:"duckdb_type"`
 }
 
@@ -141,33 +141,33 @@ type Spicepod struct {
 // Model is a declared language model.
 type Model struct {
 	Name        string      `json:"id"`
-	Created     int64       `json:"created"`  // seconds since 1970; 0 when unknown
-	From        string      `json:"owned_by"` // provider:model
-	Datasets    []string    `json:"datasets"` // that its built-in tools may read; nil is all
-	Status      string      `json:"-"`        // StatusReady or StatusError; shown with ?status=true
+	Created     int64       `json:"created" doc:"0 when unknown."` // seconds since 1970
+	From        string      `json:"owned_by" doc:"Its from: provider:model."`
+	Datasets    []string    `json:"datasets" nullable:"true" doc:"That its built-in tools may read; null is all."`
+	Status      string      `json:"-"` // StatusReady or StatusError; shown with ?status=true
 	Description string      `json:"description,omitempty"`
 	Tools       *ModelTools `json:"tools,omitempty"` // nil: it was not loaded
-	Error       string      `json:"error,omitempty"` // why it was not loaded
+	Error       string      `json:"error,omitempty" doc:"Why it was not loaded."`
 }
 
 // ModelTools is what a model gets of the runtime's tools, and why.
 type ModelTools struct {
-	Declared       string   `json:"declared"` // as the Spicepod has it
-	Mode           string   `json:"mode"`     // none, direct, registry, native
-	Reason         string   `json:"reason"`
-	Count          int      `json:"count"`      // of the tools in its set
-	Advertised     []string `json:"advertised"` // names that every request carries
+	Declared       string   `json:"declared" doc:"As the Spicepod has it."`
+	Mode           string   `json:"mode" doc:"none, direct: each tool is sent; registry: tool_search and tool_invoke in their place; native: the provider searches."`
+	Reason         string   `json:"reason" doc:"For the mode."`
+	Count          int      `json:"count" doc:"Of the tools in its set."`
+	Advertised     []string `json:"advertised" nullable:"true" doc:"The tools that every request carries."`
 	Pinned         []string `json:"pinned,omitempty"`
-	EmbeddingModel string   `json:"embedding_model,omitempty"` // that tool_search compares by
+	EmbeddingModel string   `json:"embedding_model,omitempty" doc:"That tool_search compares by."`
 }
 
 // NSQL is a question that a model turns into a statement.
 type NSQL struct {
-	Query          string
-	Model          string
-	SampleData     bool     // values of the tables are shown to the model
-	Datasets       []string // that the statement may name; nil is all
-	PromptCacheKey string   // passed on to the provider
+	Query          string   `json:"query"`
+	Model          string   `json:"model,omitempty" doc:"May be left out when one model is served."`
+	SampleData     bool     `json:"sample_data_enabled,omitempty" doc:"Show the model some values of the tables."`
+	Datasets       []string `json:"datasets,omitempty" nullable:"true" doc:"That the statement may name; none: all."`
+	PromptCacheKey string   `json:"prompt_cache_key,omitempty" doc:"Passed on to the provider."`
 }
 
 // NSQLAnswer is the statement.
@@ -181,15 +181,15 @@ type NSQLAnswer struct {
 // RefreshOptions replace settings of a dataset's acceleration for one refresh;
 // nil and "" change nothing.
 type RefreshOptions struct {
-	SQL       string `json:"refresh_sql"`
-	Mode      string `json:"refresh_mode"`
-	JitterMax string `json:"refresh_jitter_max"` // a duration such as 10s
+	SQL       string `json:"refresh_sql,omitempty" doc:"Instead of the declared one."`
+	Mode      string `json:"refresh_mode,omitempty" doc:"Instead of the declared one."`
+	JitterMax string `json:"refresh_jitter_max,omitempty" doc:"A duration such as 10s."`
 }
 
 // Reload is the outcome of reading the Spicepod again.
 type Reload struct {
-	Accepted   bool              `json:"accepted"`   // whether it made a generation
-	Generation uint64            `json:"generation"` // the one that serves after it
-	Changed    []string          `json:"changed"`    // components that were rebuilt or removed
+	Accepted   bool              `json:"accepted" doc:"Whether a new generation was made."`
+	Generation uint64            `json:"generation" doc:"The one that serves now."`
+	Changed    []string          `json:"changed" doc:"Components that were rebuilt or removed."`
 	Problems   spicepod.Problems `json:"problems"`
 }

@@ -20,10 +20,10 @@ const (
 
 // scopeParams describes them.
 var scopeParams = []param{
-	{headerUser, "header", "for whom the request is made", text("")},
-	{headerSpace, "header", "the space that it belongs to; none: across spaces", text("")},
-	{headerSession, "header", "the session that it belongs to", text("")},
-	{headerAgent, "header", "the agent that makes it", text("")},
+	{headerUser, "header", "for whom the request is made", text},
+	{headerSpace, "header", "the space that it belongs to; none: across spaces", text},
+	{headerSession, "header", "the session that it belongs to", text},
+	{headerAgent, "header", "the agent that makes it", text},
 }
 
 // named is a text of a caller with what a message calls it.

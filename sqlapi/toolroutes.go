@@ -1,6 +1,11 @@
 package sqlapi
 
-import "net/http"
+import (
+	"maps"
+	"net/http"
+
+	"github.com/spiced-sql/spiced/internal/kit/schema"
+)
 
 const (
 	pathTools  = "/v1/tools"
@@ -9,12 +14,12 @@ const (
 )
 
 var (
-	nameParam  = param{"name", "path", "the tool; that of an MCP server is server__tool, or server/tool", text("")}
-	modelParam = param{"embedding_model", "query", "the embedding model that tool_search compares by; none: the runtime's", text("")}
+	nameParam  = param{"name", "path", "the tool; that of an MCP server is server__tool, or server/tool", text}
+	modelParam = param{"embedding_model", "query", "the embedding model that tool_search compares by; none: the runtime's", text}
 )
 
 func listToolsRoute(h *toolsHandler) route {
-	views := schema{"anyOf": []any{listOf(ref("ToolSummary")), listOf(ref("Tool")), listOf(ref("ToolStats"))}}
+	views := anyOf(listOf(ref("ToolSummary")), listOf(ref("Tool")), listOf(ref("ToolStats")))
 	return route{
 		method: "GET", path: pathTools, id: "list_tools", tag: "Tools", is: scoped,
 		summary: "List the tools.",
@@ -23,9 +28,9 @@ func listToolsRoute(h *toolsHandler) route {
 		params: []param{
 			{"view", "query", "planner, the default: names and descriptions; full: the definitions; stats: what became of each", oneOf("planner", "full", "stats")},
 			{"format", "query", "json, which is the default; xml, for prompts, of planner and full; csv, of stats", oneOf("json", "xml", "csv")},
-			{"source", "query", "only tools from builtin, function, mcp or mcp:server", text("")},
-			{"owner", "query", "only those of this owner", text("")},
-			{"tag", "query", "only those with this tag", text("")},
+			{"source", "query", "only tools from builtin, function, mcp or mcp:server", text},
+			{"owner", "query", "only those of this owner", text},
+			{"tag", "query", "only those with this tag", text},
 		},
 		answers: []answer{
 			{http.StatusOK, "The tools.", []content{
@@ -34,8 +39,10 @@ func listToolsRoute(h *toolsHandler) route {
 				{"text/csv", nil, ""},
 			}},
 			{http.StatusNotModified, "The client has this list: see If-None-Match.", nil},
-			failure(http.StatusBadRequest, "A parameter or a header is wrong."),
-			failure(http.StatusNotFound, "Tools are not served here."),
+		},
+		failures: failures{
+			http.StatusBadRequest: "A parameter or a header is wrong.",
+			http.StatusNotFound:   "Tools are not served here.",
 		},
 		handle: h.scoped(h.list),
 	}
@@ -49,10 +56,12 @@ func searchDefinitionsRoute(h *toolsHandler) route {
 			"call them at POST /v1/tools/{name}. A tool with the name search is defined in GET /v1/tools?view=full.",
 		params: []param{modelParam, {"format", "query", "json, which is the default, or openai: each as a function", oneOf("json", "openai")}},
 		answers: []answer{
-			{http.StatusOK, "The definitions.", asJSON(schema{"anyOf": []any{listOf(ref("ToolDefinition")), listOf(ref("ToolFunction"))}}, "")},
+			{http.StatusOK, "The definitions.", asJSON(anyOf(listOf(ref("ToolDefinition")), listOf(ref("ToolFunction"))), "")},
 			{http.StatusNotModified, "The client has these definitions: see If-None-Match.", nil},
-			failure(http.StatusBadRequest, "No embedding model can be chosen, a tool has a reserved name, or a parameter is wrong."),
-			failure(http.StatusNotFound, "Tools are not served here."),
+		},
+		failures: failures{
+			http.StatusBadRequest: "No embedding model can be chosen, a tool has a reserved name, or a parameter is wrong.",
+			http.StatusNotFound:   "Tools are not served here.",
 		},
 		handle: h.scoped(h.definitions),
 	}
@@ -62,62 +71,50 @@ func getToolRoute(h *toolsHandler) route {
 	return route{
 		method: "GET", path: pathTools + "/{name}", match: matchTool, id: "get_tool", tag: "Tools", is: scoped,
 		summary: "Show a tool's definition.",
-		params:  []param{nameParam, {"explain", "query", "show instead whether the tool can be called, and what keeps it from being called", boolean("")}},
+		params:  []param{nameParam, {"explain", "query", "show instead whether the tool can be called, and what keeps it from being called", boolean}},
 		answers: []answer{
-			{http.StatusOK, "The definition, or the explanation.", asJSON(schema{"anyOf": []any{ref("Tool"), ref("ToolStatus")}}, "")},
+			{http.StatusOK, "The definition, or the explanation.", asJSON(anyOf(ref("Tool"), ref("ToolStatus")), "")},
 			{http.StatusNotModified, "The client has this definition: see If-None-Match.", nil},
-			failure(http.StatusBadRequest, "A parameter or a header is wrong."),
-			failure(http.StatusForbidden, "The tool is not available to the caller."),
-			failure(http.StatusNotFound, "There is no such tool; the hint has the nearest name."),
+		},
+		failures: failures{
+			http.StatusBadRequest: "A parameter or a header is wrong.",
+			http.StatusForbidden:  "The tool is not available to the caller.",
+			http.StatusNotFound:   "There is no such tool; the hint has the nearest name.",
 		},
 		handle: h.scoped(h.get),
 	}
 }
 
 func invokeToolRoute(h *toolsHandler) route {
-	unsuccessful := func(status int, about string) answer {
-		return answer{status, about, asJSON(ref("ToolResult"), "")}
-	}
 	return route{
 		method: "POST", path: pathTools + "/{name}" + verbInvoke, match: matchTool, verb: verbInvoke, id: "invoke_tool", tag: "Tools", is: scoped | bodyOptional,
 		summary: "Call a tool.",
 		about: "The answer is a ToolResult, whatever happens. A call that got to the tool is 200, also when the tool failed: see " +
 			"ok. No body is {}.",
-		params: []param{nameParam},
-		body:   asJSON(ref("Invocation"), `{"schema_version":"0.1.0","args":{"lat1":52.5,"lon1":13.4,"lat2":48.9,"lon2":2.4},"trace":{"flow_id":"f1","step_id":"s1"}}`),
-		answers: []answer{
-			{http.StatusOK, "The call ran.", asJSON(ref("ToolResult"), `{"schema_version":"0.1.0","ok":true,"result":870.8,"metrics":{"latency_ms":0.4},"trace":{"flow_id":"f1","step_id":"s1"}}`)},
-			unsuccessful(http.StatusBadRequest, "The body is wrong, or the arguments do not fit the tool's parameters."),
-			unsuccessful(http.StatusForbidden, "The tool is not available to the caller, or the request comes from another site's page."),
-			unsuccessful(http.StatusNotFound, "There is no such tool; did_you_mean has the nearest name."),
-			unsuccessful(http.StatusRequestTimeout, "The body took too long to arrive."),
-			unsuccessful(http.StatusRequestEntityTooLarge, "The arguments or the result are over a limit."),
-			unsuccessful(http.StatusUnsupportedMediaType, "The body is compressed."),
-			unsuccessful(http.StatusTooManyRequests, "Too many calls of the tool run already; see Retry-After."),
-			unsuccessful(http.StatusInternalServerError, "A fault of the runtime's own."),
-			unsuccessful(http.StatusServiceUnavailable, "The runtime is shutting down."),
-			unsuccessful(http.StatusGatewayTimeout, "The tool was over its time limit."),
-		},
+		params:  []param{nameParam},
+		body:    asJSON(ref("Invocation"), `{"schema_version":"0.1.0","args":{"lat1":52.5,"lon1":13.4,"lat2":48.9,"lon2":2.4},"trace":{"flow_id":"f1","step_id":"s1"}}`),
+		answers: []answer{{http.StatusOK, "The call ran.", asJSON(ref("ToolResult"), `{"schema_version":"0.1.0","ok":true,"result":870.8,"metrics":{"latency_ms":0.4},"trace":{"flow_id":"f1","step_id":"s1"}}`)}},
+		failed:  ref("ToolResult"),
+		failures: callFailures(failures{
+			http.StatusBadRequest: "The body is wrong, or the arguments do not fit the tool's parameters.",
+			http.StatusNotFound:   "There is no such tool; did_you_mean has the nearest name.",
+		}),
 		errorBody: resultError,
 		handle:    h.scoped(h.invoke),
 	}
 }
 
-// callAnswers are the answers of calls without an envelope.
-func callAnswers() []answer {
-	return []answer{
-		{http.StatusOK, "What the tool gave. X-Spiced-Truncated: true says that rows are missing.", asJSON(anything(""), "870.8")},
-		failure(http.StatusBadRequest, "The arguments or a parameter are wrong, or the tool failed."),
-		failure(http.StatusForbidden, "The tool is not available to the caller, or the request comes from another site's page."),
-		failure(http.StatusNotFound, "There is no such tool; the hint has the nearest name."),
-		failure(http.StatusRequestTimeout, "The body took too long to arrive."),
-		failure(http.StatusRequestEntityTooLarge, "The arguments or the result are over a limit."),
-		failure(http.StatusUnsupportedMediaType, "The body is compressed."),
-		failure(http.StatusTooManyRequests, "Too many calls of the tool run already; see Retry-After."),
-		failure(http.StatusBadGateway, "The tool gave what it does not declare."),
-		failure(http.StatusServiceUnavailable, "The runtime is shutting down."),
-		failure(http.StatusGatewayTimeout, "The tool was over its time limit."),
-	}
+// callFailures are those of calls, with more of a route's own.
+func callFailures(own failures) failures {
+	all := bodyFailures(failures{
+		http.StatusForbidden:             "The tool is not available to the caller, or the request comes from another site's page.",
+		http.StatusRequestEntityTooLarge: "The arguments or the result are over a limit.",
+		http.StatusTooManyRequests:       "Too many calls of the tool run already; see Retry-After.",
+		http.StatusServiceUnavailable:    "The runtime is shutting down.",
+		http.StatusGatewayTimeout:        "The tool was over its time limit.",
+	})
+	maps.Copy(all, own)
+	return all
 }
 
 func callToolRoute(h *toolsHandler) route {
@@ -126,10 +123,15 @@ func callToolRoute(h *toolsHandler) route {
 		summary: "Call a tool with bare arguments.",
 		about: "The body is the arguments, the answer is what the tool gave, as Spice does it; tool_search and tool_invoke are " +
 			"called here, too. There being no envelope, a tool's own failure is an error of the table below: 400, where Spice has 500.",
-		params:  []param{nameParam, modelParam, {"dry_run", "query", "check everything and report what would be done, without doing it", boolean("")}},
-		body:    asJSON(anObject("The arguments."), `{"lat1":52.5,"lon1":13.4,"lat2":48.9,"lon2":2.4}`),
-		answers: callAnswers(),
-		handle:  h.scoped(h.callBare),
+		params:  []param{nameParam, modelParam, {"dry_run", "query", "check everything and report what would be done, without doing it", boolean}},
+		body:    asJSON(schema.Schema{"type": "object", "description": "The arguments."}, `{"lat1":52.5,"lon1":13.4,"lat2":48.9,"lon2":2.4}`),
+		answers: []answer{{http.StatusOK, "What the tool gave. X-Spiced-Truncated: true says that rows are missing.", asJSON(schema.Schema{}, "870.8")}},
+		failures: callFailures(failures{
+			http.StatusBadRequest: "The arguments or a parameter are wrong, or the tool failed.",
+			http.StatusNotFound:   "There is no such tool; the hint has the nearest name.",
+			http.StatusBadGateway: "The tool gave what it does not declare.",
+		}),
+		handle: h.scoped(h.callBare),
 	}
 }
 
@@ -140,66 +142,56 @@ func callToolAliasRoute(h *toolsHandler) route {
 	return rt
 }
 
+var searchFailures = failures{
+	http.StatusBadRequest:         "The body or a parameter is wrong.",
+	http.StatusNotFound:           "There is no tool of the name in tool, or tools are not served here.",
+	http.StatusServiceUnavailable: "The runtime is shutting down.",
+}
+
 func searchToolsRoute(h *toolsHandler) route {
 	return route{
 		method: "POST", path: pathTools + ":search", id: "search_tools", tag: "Tools", is: scoped,
-		summary: "Find tools by what they do.",
-		about:   "The answer is that of tool_search.",
-		body:    asJSON(ref("ToolSearch"), `{"query":"count distinct values in a column","keywords":["distinct","count"],"limit":3}`),
-		answers: searchAnswers(),
-		handle:  h.scoped(h.searchBody),
+		summary:  "Find tools by what they do.",
+		about:    "The answer is that of tool_search.",
+		body:     asJSON(ref("ToolSearch"), `{"query":"count distinct values in a column","keywords":["distinct","count"],"limit":3}`),
+		answers:  []answer{{http.StatusOK, "The tools that were found, the best first.", asJSON(ref("ToolsFound"), "")}},
+		failures: bodyFailures(searchFailures),
+		handle:   h.scoped(h.searchBody),
 	}
 }
 
 func searchToolsByQueryRoute(h *toolsHandler) route {
-	return route{
-		method: "GET", path: pathTools + ":search", id: "search_tools_by_query", tag: "Tools", is: scoped,
-		summary: "Find tools by what they do, in a browser.",
-		params: []param{
-			{"q", "query", "what the tool should do; * lists all by name", text("")},
-			{"keyword", "query", "a phrase to favour; may be given several times", text("")},
-			{"limit", "query", "5 if left out, at most 20", integer("")},
-			{"min_score", "query", "from 0 to 1", number("")},
-			modelParam,
-			{"explain", "query", "add weights and shares", boolean("")},
-			{"tool", "query", "with explain: the tool whose rank, or absence, is explained", text("")},
-		},
-		answers: searchAnswers(),
-		handle:  h.scoped(h.searchQuery),
+	rt := searchToolsRoute(h)
+	rt.method, rt.id, rt.body, rt.failures, rt.handle = "GET", "search_tools_by_query", nil, searchFailures, h.scoped(h.searchQuery)
+	rt.summary, rt.about = "Find tools by what they do, in a browser.", ""
+	rt.params = []param{
+		{"q", "query", "what the tool should do; * lists all by name", text},
+		{"keyword", "query", "a phrase to favour; may be given several times", text},
+		{"limit", "query", "5 if left out, at most 20", integer},
+		{"min_score", "query", "from 0 to 1", number},
+		modelParam,
+		{"explain", "query", "add weights and shares", boolean},
+		{"tool", "query", "with explain: the tool whose rank, or absence, is explained", text},
 	}
-}
-
-func searchAnswers() []answer {
-	return []answer{
-		{http.StatusOK, "The tools that were found, the best first.", asJSON(ref("ToolsFound"), "")},
-		failure(http.StatusBadRequest, "The body or a parameter is wrong."),
-		failure(http.StatusNotFound, "There is no tool of the name in tool, or tools are not served here."),
-		failure(http.StatusRequestEntityTooLarge, "The body is over its limit."),
-		failure(http.StatusServiceUnavailable, "The runtime is shutting down."),
-	}
+	return rt
 }
 
 func embeddingsRoute(h handler) route {
-	wrong := func(status int, about string) answer { return answer{status, about, asJSON(ref("OpenAIError"), "")} }
 	return route{
 		method: "POST", path: "/v1/embeddings", id: "create_embeddings", tag: "Embeddings",
 		summary: "Turn texts into vectors.",
 		about:   "In OpenAI's form, errors too.",
 		body:    asJSON(ref("EmbeddingRequest"), `{"model":"local","input":["tide tables"]}`),
-		answers: []answer{
-			{http.StatusOK, "A vector for each text.", asJSON(ref("EmbeddingResponse"), "")},
-			wrong(http.StatusBadRequest, "The body is wrong, or the provider refuses the texts."),
-			wrong(http.StatusForbidden, "The request comes from another site's page."),
-			wrong(http.StatusNotFound, "There is no such model, or embeddings are not served here."),
-			wrong(http.StatusRequestTimeout, "The body took too long to arrive."),
-			wrong(http.StatusRequestEntityTooLarge, "The body is over its limit."),
-			wrong(http.StatusUnsupportedMediaType, "The body is compressed."),
-			wrong(http.StatusTooManyRequests, "The provider has too many requests; see Retry-After."),
-			wrong(http.StatusInternalServerError, "A fault of the runtime's own."),
-			wrong(http.StatusBadGateway, "The provider failed."),
-			wrong(http.StatusServiceUnavailable, "The model was not loaded, or the runtime is shutting down."),
-			wrong(http.StatusGatewayTimeout, "The provider took too long."),
-		},
+		answers: []answer{{http.StatusOK, "A vector for each text.", asJSON(ref("EmbeddingResponse"), "")}},
+		failures: bodyFailures(failures{
+			http.StatusBadRequest:         "The body is wrong, or the provider refuses the texts.",
+			http.StatusNotFound:           "There is no such model, or embeddings are not served here.",
+			http.StatusTooManyRequests:    "The provider has too many requests; see Retry-After.",
+			http.StatusBadGateway:         "The provider failed.",
+			http.StatusServiceUnavailable: "The model was not loaded, or the runtime is shutting down.",
+			http.StatusGatewayTimeout:     "The provider took too long.",
+		}),
+		failed:    ref("OpenAIError"),
 		errorBody: openAIError,
 		handle:    h,
 	}

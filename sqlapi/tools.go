@@ -130,12 +130,12 @@ const listDatasets = "list_datasets"
 type offered struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description"`
-	Parameters  json.RawMessage `json:"parameters"`
+	Parameters  json.RawMessage `json:"parameters" type:"object" doc:"JSON Schema of the arguments."`
 }
 
 // offeredFunction is one in OpenAI's form.
 type offeredFunction struct {
-	Type     string  `json:"type"`
+	Type     string  `json:"type" enum:"function"`
 	Function offered `json:"function"`
 }
 

@@ -1,7 +1,6 @@
 package sqlapi
 
 import (
-	"encoding/json"
 	"math"
 	"net/http"
 	"strconv"
@@ -12,15 +11,21 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// toolSearch is a search with the tool to be explained.
+// toolSearch is the body of a search for tools.
 type toolSearch struct {
-	registry.SearchRequest
-	tool string
+	Query          string        `json:"query" doc:"What the tool should do; * lists all by name."`
+	Keywords       []string      `json:"keywords,omitempty" doc:"Phrases to favour."`
+	Limit          *int          `json:"limit,omitempty" min:"1" doc:"5 if left out, at most 20."`
+	MinScore       float64       `json:"min_score,omitempty" doc:"From 0 to 1."`
+	EmbeddingModel string        `json:"embedding_model,omitempty" doc:"A name of the embeddings section."`
+	Context        callerContext `json:"context,omitzero"`
+	Explain        bool          `json:"explain,omitempty" doc:"Add weights and shares. A search that is explained is not recorded."`
+	Tool           string        `json:"tool,omitempty" doc:"With explain: the tool whose rank, or absence, is explained."`
 }
 
 // toolsFound is the answer to a search, with the judgement of one tool.
 type toolsFound struct {
-	*registry.Found
+	registry.Found
 	Why *registry.Why `json:"why,omitempty"`
 }
 
@@ -30,46 +35,23 @@ func (t *toolsHandler) searchBody(w http.ResponseWriter, r *http.Request, who ca
 	if err != nil {
 		return err
 	}
-	s := toolSearch{SearchRequest: registry.SearchRequest{Scope: tools.Scope{Caller: who}}}
-	if err := s.decode(body); err != nil {
+	s := toolSearch{Context: callerContext{Caller: who}}
+	if err := decodeObject(body, &s); err != nil {
+		return err
+	}
+	if err := checkCaller(&s.Context.Caller); err != nil {
 		return err
 	}
 	return t.search(w, r, s)
 }
 
-func (s *toolSearch) decode(body []byte) error {
-	err := decodeObject(body, field{"query", &s.Query}, field{"keywords", &s.Keywords}, field{"limit", func(d *json.Decoder) error {
-		var limit *int
-		if err := d.Decode(&limit); err != nil {
-			return err
-		}
-		return s.setLimit(limit)
-	}}, field{"min_score", &s.MinScore}, field{"embedding_model", &s.EmbeddingModel},
-		field{"context", func(d *json.Decoder) error { return decodeContext(d, &s.Scope.Caller) }},
-		field{"explain", &s.Explain}, field{"tool", &s.tool})
-	if err != nil {
-		return err
-	}
-	return checkCaller(&s.Scope.Caller)
-}
-
-// setLimit takes over a limit that is given; in a SearchRequest 0 means no limit.
-func (s *toolSearch) setLimit(limit *int) error {
-	if limit == nil {
-		return nil
-	}
-	if s.Limit = *limit; s.Limit < 1 {
-		return newError(errcode.InvalidRequest, "", "limit is %d; it is at least 1", s.Limit)
-	}
-	return nil
-}
-
 // searchQuery searches by the parameters of the query.
 func (t *toolsHandler) searchQuery(w http.ResponseWriter, r *http.Request, who caller.Caller) error {
 	q := r.URL.Query()
-	s := toolSearch{tool: q.Get("tool"), SearchRequest: registry.SearchRequest{
-		Query: q.Get("q"), Keywords: q["keyword"], EmbeddingModel: q.Get("embedding_model"), Scope: tools.Scope{Caller: who},
-	}}
+	s := toolSearch{
+		Query: q.Get("q"), Keywords: q["keyword"], EmbeddingModel: q.Get("embedding_model"),
+		Tool: q.Get("tool"), Context: callerContext{Caller: who},
+	}
 	var err error
 	if s.Explain, err = flagParam(r, "explain"); err != nil {
 		return err
@@ -79,9 +61,7 @@ func (t *toolsHandler) searchQuery(w http.ResponseWriter, r *http.Request, who c
 		if err != nil {
 			return newError(errcode.InvalidRequest, "use a whole number from 1", "limit=%q is no number", text)
 		}
-		if err := s.setLimit(&limit); err != nil {
-			return err
-		}
+		s.Limit = &limit
 	}
 	if text := q.Get("min_score"); text != "" {
 		if s.MinScore, err = strconv.ParseFloat(text, 64); err != nil || math.IsNaN(s.MinScore) {
@@ -91,20 +71,30 @@ func (t *toolsHandler) searchQuery(w http.ResponseWriter, r *http.Request, who c
 	return t.search(w, r, s)
 }
 
-func (t *toolsHandler) search(w http.ResponseWriter, r *http.Request, s toolSearch) (err error) {
-	if s.tool != "" && !s.Explain {
+func (t *toolsHandler) search(w http.ResponseWriter, r *http.Request, s toolSearch) error {
+	if s.Tool != "" && !s.Explain {
 		return newError(errcode.InvalidRequest, "add explain", "tool names the tool to be explained")
 	}
-	if s.EmbeddingModel, err = t.embeddingModel(s.EmbeddingModel); err != nil {
+	model, err := t.embeddingModel(s.EmbeddingModel)
+	if err != nil {
 		return err
 	}
-	s.Catalog = t.registry.Current()
-	var answer toolsFound
-	if answer.Found, err = t.registry.Search(r.Context(), s.SearchRequest); err != nil {
+	request := registry.SearchRequest{
+		Query: s.Query, Keywords: s.Keywords, MinScore: s.MinScore, EmbeddingModel: model, Explain: s.Explain,
+		Scope: tools.Scope{Caller: s.Context.Caller}, Catalog: t.registry.Current(),
+	}
+	if s.Limit != nil { // in the request, 0 means the default
+		if request.Limit = *s.Limit; request.Limit < 1 {
+			return newError(errcode.InvalidRequest, "", "limit is %d; it is at least 1", request.Limit)
+		}
+	}
+	found, err := t.registry.Search(r.Context(), request)
+	if err != nil {
 		return callError(tools.AsError(err))
 	}
-	if s.tool != "" {
-		if answer.Why, err = t.registry.Why(r.Context(), s.SearchRequest, s.tool); err != nil {
+	answer := toolsFound{Found: *found}
+	if s.Tool != "" {
+		if answer.Why, err = t.registry.Why(r.Context(), request, s.Tool); err != nil {
 			return callError(tools.AsError(err))
 		}
 	}

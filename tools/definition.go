@@ -41,26 +41,24 @@ const (
 
 // Definition describes a tool to those who select and call it.
 type Definition struct {
-	Name        string          `json:"name"`
+	Name        string          `json:"name" doc:"Letters, digits, _ and -, at most 64. A tool of an MCP server is server__tool."`
 	Description string          `json:"description"`
-	Version     string          `json:"version"`
-	Parameters  json.RawMessage `json:"parameters"`        // JSON Schema of an object, canonical
-	Returns     json.RawMessage `json:"returns,omitempty"` // JSON Schema of the result, canonical
-	Tags        []string        `json:"tags,omitempty"`    // sorted
-	Source      string          `json:"source"`
-	Owner       string          `json:"owner"`
+	Version     string          `json:"version" doc:"Of the tool."`
+	Parameters  json.RawMessage `json:"parameters" type:"object" doc:"JSON Schema of the arguments, canonical."`
+	Returns     json.RawMessage `json:"returns,omitempty" type:"object" doc:"JSON Schema of the result, canonical."`
+	Tags        []string        `json:"tags,omitempty"` // sorted
+	Source      string          `json:"source" doc:"builtin, function, or mcp: and the server's name."`
+	Owner       string          `json:"owner" doc:"The agent that owns the tool, or runtime."`
 
-	SchemaVersion string      `json:"schema_version"`
-	UID           string      `json:"uid"`      // UUID version 5 (RFC 9562) of the name
-	Checksum      string      `json:"checksum"` // 16 hex digits over the definition and the implementation
+	SchemaVersion string      `json:"schema_version" doc:"Of this shape."`
+	UID           string      `json:"uid" doc:"A UUID of version 5 of the name."`
+	Checksum      string      `json:"checksum" doc:"Changes with the definition and the implementation."` // 16 hex digits
 	Annotations   Annotations `json:"annotations"`
-	// Cacheable means that equal arguments give equal results while the
-	// checksum is unchanged.
-	Cacheable bool    `json:"cacheable,omitempty"`
-	Limits    *Limits `json:"limits,omitempty"`
+	Cacheable     bool        `json:"cacheable,omitempty" doc:"Equal arguments give equal results as long as the checksum stays."`
+	Limits        *Limits     `json:"limits,omitempty"`
 	// Dispatch and Parallel control when a chat starts a call of the tool.
-	Dispatch Dispatch `json:"dispatch,omitempty"` // "": early
-	Parallel *bool    `json:"parallel,omitempty"` // false: calls run one at a time; nil: true
+	Dispatch Dispatch `json:"dispatch,omitempty" enum:"early,after_response" doc:"When a chat starts a call: with its arguments, the default, or at the end of the model's response."`
+	Parallel *bool    `json:"parallel,omitempty" doc:"false: the calls of a response run one at a time."` // nil: true
 
 	// Datasets are patterns of the datasets that the tool's statements, and
 	// tools that they call, may read; nil means all.
@@ -97,28 +95,31 @@ type Annotations struct {
 	ReadOnly    bool `json:"read_only"`
 	Idempotent  bool `json:"idempotent"`
 	Destructive bool `json:"destructive"`
-	OpenWorld   bool `json:"open_world"` // accesses systems outside the runtime
+	OpenWorld   bool `json:"open_world" doc:"It reaches beyond the runtime."`
 }
 
 // Limits bound one call; zero fields are unlimited.
 type Limits struct {
 	Timeout     time.Duration `json:"-"`
 	MaxRows     int           `json:"max_rows,omitempty"`
-	MaxBytes    int64         `json:"max_bytes,omitempty"`   // of the result as JSON
-	Concurrency int           `json:"concurrency,omitempty"` // concurrent calls of the tool
+	MaxBytes    int64         `json:"max_bytes,omitempty" doc:"Of the result as JSON."`
+	Concurrency int           `json:"concurrency,omitempty" doc:"Calls of the tool at once."`
 }
 
 // MarshalJSON encodes the time limit as text, such as "30s".
-func (l Limits) MarshalJSON() ([]byte, error) {
+func (l Limits) MarshalJSON() ([]byte, error) { return json.Marshal(l.JSONForm()) }
+
+// JSONForm returns the value that [Limits.MarshalJSON] encodes.
+func (l Limits) JSONForm() any {
 	type plain Limits
 	shown := struct {
-		Timeout string `json:"timeout,omitempty"`
+		Timeout string `json:"timeout,omitempty" doc:"A duration such as 30s."`
 		plain
 	}{plain: plain(l)}
 	if l.Timeout > 0 {
 		shown.Timeout = l.Timeout.String()
 	}
-	return json.Marshal(shown)
+	return shown
 }
 
 // Planner returns the short view of a definition that a planner selects by.

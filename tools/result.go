@@ -13,10 +13,10 @@ import (
 // Result is the outcome of a call, the same for every protocol.
 type Result struct {
 	OK      bool            `json:"ok"`
-	Result  json.RawMessage `json:"result,omitempty"` // if OK; null is a value
-	Error   *Error          `json:"error,omitempty"`  // if not OK
-	Rows    *Rows           `json:"-"`                // extent of a result of rows, shown next to it
-	Notices []string        `json:"notices,omitempty"`
+	Result  json.RawMessage `json:"result,omitempty" doc:"What the tool gave, of a call that is ok."` // null is a value
+	Error   *Error          `json:"error,omitempty"`
+	Rows    *Rows           `json:"-"` // extent of a result of rows, shown next to it
+	Notices []string        `json:"notices,omitempty" doc:"What was repaired, or left out."`
 	Metrics Metrics         `json:"metrics"`
 	Trace   *caller.Trace   `json:"trace,omitempty"`
 
@@ -25,13 +25,16 @@ type Result struct {
 }
 
 // MarshalJSON encodes the result for clients of the invocation API.
-func (r Result) MarshalJSON() ([]byte, error) {
+func (r Result) MarshalJSON() ([]byte, error) { return json.Marshal(r.JSONForm()) }
+
+// JSONForm returns the value that [Result.MarshalJSON] encodes.
+func (r Result) JSONForm() any {
 	type plain Result
-	return json.Marshal(struct {
+	return struct {
 		SchemaVersion string `json:"schema_version"`
 		plain
 		*Rows
-	}{SchemaVersion, plain(r), r.Rows})
+	}{SchemaVersion, plain(r), r.Rows}
 }
 
 // Metrics are the costs of a call.
@@ -39,18 +42,18 @@ type Metrics struct {
 	LatencyMS float64 `json:"latency_ms"`
 	// Cache is "hit" for a cached result, "miss" for one that is cacheable but
 	// was not cached, else "".
-	Cache string `json:"cache,omitempty"`
+	Cache string `json:"cache,omitempty" enum:"hit,miss"`
 }
 
 // Error is a failed call, in terms for the model or person that called.
 type Error struct {
-	Code       errcode.Code    `json:"code"`
-	Message    string          `json:"message"`
-	Retryable  bool            `json:"retryable"`
-	Hint       string          `json:"hint,omitempty"`         // what would be right
-	Faults     []Fault         `json:"faults,omitempty"`       // of the arguments or the result
-	DidYouMean []string        `json:"did_you_mean,omitempty"` // existing names, nearest first
-	Example    json.RawMessage `json:"example,omitempty"`      // minimal valid arguments
+	Code       errcode.Code    `json:"code" doc:"See the table of codes."`
+	Message    string          `json:"message" doc:"What is wrong."`
+	Retryable  bool            `json:"retryable" doc:"The same call may succeed later."`
+	Hint       string          `json:"hint,omitempty" doc:"What would be right."`
+	Faults     []Fault         `json:"faults,omitempty"` // of the arguments or the result
+	DidYouMean []string        `json:"did_you_mean,omitempty" doc:"Names that exist, nearest first."`
+	Example    json.RawMessage `json:"example,omitempty" doc:"The least arguments that are valid."`
 
 	// Cause is for the log.
 	Cause error `json:"-"`
@@ -58,8 +61,8 @@ type Error struct {
 
 // Fault is one fault of a value.
 type Fault struct {
-	Path    string `json:"path"`    // JSON Pointer (RFC 6901) into the value; "" is the whole value
-	Keyword string `json:"keyword"` // the JSON Schema keyword
+	Path    string `json:"path" doc:"JSON Pointer into the arguments or the result; empty for all of it."` // RFC 6901
+	Keyword string `json:"keyword" doc:"Of JSON Schema."`
 	Message string `json:"message"`
 }
 

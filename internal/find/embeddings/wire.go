@@ -15,24 +15,23 @@ import (
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 )
 
-// Request is the body of POST /v1/embeddings in OpenAI's form.
+// Request is the body of POST /v1/embeddings in OpenAI's form. The tags
+// describe it; [ParseRequest] reads it.
 type Request struct {
-	// Model is the name of a model in the Spicepod.
-	Model string
-	// Texts are the input, 1 to MaxInputs of them, none empty.
-	Texts []string
-	// Base64 requests vectors as base64 of little-endian float32 instead of
+	Model string `json:"model" doc:"A name of the embeddings section."`
+	// Texts are 1 to MaxInputs texts, none empty.
+	Texts []string `json:"input" type:"string|[]string" doc:"A text, or a list of texts."`
+	// Base64 asks for vectors as base64 of little-endian float32 instead of
 	// arrays of numbers.
-	Base64 bool
-	// Dimensions is the requested length of the vectors; 0 means the model's.
-	Dimensions int
-	// User identifies the caller's end user.
-	User string
+	Base64 bool `json:"encoding_format,omitempty" type:"string" enum:"float,base64"`
+	// Dimensions is the length of the vectors; 0 for the model's own.
+	Dimensions int    `json:"dimensions,omitempty" doc:"Must be those that the model gives."`
+	User       string `json:"user,omitempty"` // the caller's word for its user
 }
 
 // Response is the answer to a Request; its JSON is OpenAI's.
 type Response struct {
-	Object string `json:"object"` // always "list"
+	Object string `json:"object" enum:"list"`
 	Data   []Item `json:"data"`
 	Model  string `json:"model"`
 	Usage  Usage  `json:"usage"`
@@ -40,10 +39,10 @@ type Response struct {
 
 // Item is one vector of a Response, in the order of the texts.
 type Item struct {
-	Object string `json:"object"` // always "embedding"
+	Object string `json:"object" enum:"embedding"`
 	Index  int    `json:"index"`
 	// Embedding is a []float32, or its base64 as a string.
-	Embedding any `json:"embedding"`
+	Embedding any `json:"embedding" type:"[]number|string" doc:"Numbers, or their base64."`
 }
 
 var requestFields = []string{"input", "model", "encoding_format", "dimensions", "user"}

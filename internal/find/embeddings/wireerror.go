@@ -24,16 +24,21 @@ var _ json.Marshaler = (*WireError)(nil)
 func (e *WireError) Error() string { return e.Message }
 
 // MarshalJSON writes the body; an empty Param or Code is null.
-func (e *WireError) MarshalJSON() ([]byte, error) {
-	type inner struct {
-		Message string  `json:"message"`
-		Type    string  `json:"type"`
-		Param   *string `json:"param"`
-		Code    *string `json:"code"`
-	}
-	return json.Marshal(struct {
-		Error inner `json:"error"`
-	}{inner{e.Message, e.Type, orNull(e.Param), orNull(e.Code)}})
+func (e *WireError) MarshalJSON() ([]byte, error) { return json.Marshal(e.JSONForm()) }
+
+// JSONForm returns the value that [WireError.MarshalJSON] encodes.
+func (e *WireError) JSONForm() any {
+	return struct {
+		Error WireErrorBody `json:"error"`
+	}{WireErrorBody{e.Message, e.Type, orNull(e.Param), orNull(e.Code)}}
+}
+
+// WireErrorBody is the inner object of an encoded [WireError].
+type WireErrorBody struct {
+	Message string  `json:"message"`
+	Type    string  `json:"type" enum:"invalid_request_error,rate_limit_error,server_error"`
+	Param   *string `json:"param" required:"true" nullable:"true" doc:"The field of the request that is wrong."`
+	Code    *string `json:"code" required:"true" nullable:"true"`
 }
 
 func orNull(s string) *string {

@@ -4,22 +4,20 @@ import "cmp"
 
 // Why explains the rank of one document, whether or not it is a hit.
 type Why struct {
-	// Rank among all matches, from 1; 0: no channel ranks the document.
-	Rank  int     `json:"rank"`
-	Score float64 `json:"score"`
-	// Cut is why the document is not a hit; empty: it is one.
-	Cut      Cut          `json:"cut,omitempty"`
-	Channels []WhyChannel `json:"channels"`
+	Rank     int          `json:"rank" doc:"Among all that matched, from 1; 0: no channel ranks the tool."`
+	Score    float64      `json:"score"`
+	Cut      Cut          `json:"cut,omitempty" doc:"What keeps the tool from the answer: refused, no_match, min_score or limit."`
+	Channels []WhyChannel `json:"channels" nullable:"true"`
 }
 
 // WhyChannel is the rank of the document in one channel.
 type WhyChannel struct {
 	Source string  `json:"source"`
-	Rank   int     `json:"rank"` // from 1; 0: no match
+	Rank   int     `json:"rank" doc:"From 1; 0: it does not match."`
 	Score  float64 `json:"score"`
-	Counts bool    `json:"counts"` // the rank is within Settings.Depth
+	Counts bool    `json:"counts" doc:"The rank is within the depth that counts."` // Settings.Depth
 	Weight float64 `json:"weight"`
-	Share  float64 `json:"share"` // share in the document's score
+	Share  float64 `json:"share"` // in the document's score
 }
 
 // Cut is why a document is not a hit.

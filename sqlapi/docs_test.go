@@ -3,11 +3,14 @@ package sqlapi
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
 	"slices"
 	"strings"
+	"testing"
+
+	"github.com/spiced-sql/spiced/internal/kit/schema"
+	"github.com/spiced-sql/spiced/internal/test/golden"
 )
 
 const docsHead = `# HTTP API
@@ -50,22 +53,27 @@ name another user than its own. The context of a body goes before the headers. A
 
 `
 
-// WriteDocs writes docs/http.md.
-func WriteDocs(w io.Writer) error {
-	var b bytes.Buffer
-	b.WriteString(docsHead)
-	b.WriteString("## Routes\n\n| Route | |\n|---|---|\n")
-	anchors := anchors()
+// TestDocs compares docs/http.md with the table of routes.
+func TestDocs(t *testing.T) {
+	d := docsWriter{schemas: schemas(), anchors: anchors(), described: map[string]route{}}
+	d.WriteString(docsHead)
+	d.WriteString("## Routes\n\n| Route | |\n|---|---|\n")
 	for _, rt := range routes(handlers{}) {
-		fmt.Fprintf(&b, "| [%s %s](#%s) | %s |\n", rt.method, rt.path, anchors[rt.id], rt.summary)
+		fmt.Fprintf(&d, "| [%s %s](#%s) | %s |\n", rt.method, rt.path, d.anchors[rt.id], rt.summary)
 	}
-	described := map[string]route{}
 	for _, rt := range routes(handlers{}) {
-		writeRoute(&b, rt, described)
+		d.route(rt)
 	}
-	writeCodes(&b)
-	_, err := w.Write(b.Bytes())
-	return err
+	d.codes()
+	golden.Equal(t, "../docs/http.md", d.Bytes())
+}
+
+// docsWriter writes each schema at the first route that has it.
+type docsWriter struct {
+	bytes.Buffer
+	schemas   schema.Schema
+	anchors   map[string]string // by a route's id
+	described map[string]route  // by a schema's name
 }
 
 // anchors are the ids that Markdown renderers give the routes' headings, by the
@@ -95,7 +103,7 @@ func anchor(rt route) string {
 	}, strings.ToLower(rt.method+" "+rt.path))
 }
 
-func writeRoute(b *bytes.Buffer, rt route, described map[string]route) {
+func (b *docsWriter) route(rt route) {
 	fmt.Fprintf(b, "\n### %s %s\n\n%s\n", rt.method, rt.path, rt.summary)
 	if rt.about != "" {
 		fmt.Fprintf(b, "\n%s\n", rt.about)
@@ -107,11 +115,10 @@ func writeRoute(b *bytes.Buffer, rt route, described map[string]route) {
 		}
 	}
 	for _, c := range rt.body {
-		writeExample(b, "Body", c)
+		b.example("Body", c)
 	}
 	b.WriteString("\n| Status | | Content |\n|---|---|---|\n")
-	answers := slices.Clone(rt.answers)
-	slices.SortStableFunc(answers, func(x, y answer) int { return x.status - y.status })
+	answers := rt.ownAnswers()
 	for _, a := range answers {
 		media := make([]string, len(a.body))
 		for i, c := range a.body {
@@ -122,11 +129,11 @@ func writeRoute(b *bytes.Buffer, rt route, described map[string]route) {
 	for _, a := range answers {
 		for _, c := range a.body {
 			if c.example != "" {
-				writeExample(b, fmt.Sprintf("Answer %d", a.status), c)
+				b.example(fmt.Sprintf("Answer %d", a.status), c)
 			}
 		}
 	}
-	writeKeys(b, rt, described)
+	b.keys(rt)
 }
 
 // statusText is the name of a status; 499 has none of its own, but nginx's.
@@ -137,7 +144,7 @@ func statusText(status int) string {
 	return http.StatusText(status)
 }
 
-func writeExample(b *bytes.Buffer, what string, c content) {
+func (b *docsWriter) example(what string, c content) {
 	fmt.Fprintf(b, "\n%s, `%s`", what, c.media)
 	if c.example == "" {
 		b.WriteString(".\n")
@@ -146,113 +153,105 @@ func writeExample(b *bytes.Buffer, what string, c content) {
 	fmt.Fprintf(b, ":\n\n```\n%s\n```\n", c.example)
 }
 
-// writeKeys describes the objects that a route reads and answers with, each at
+// keys describes the objects that a route reads and answers with, each at
 // the first route that has it.
-func writeKeys(b *bytes.Buffer, rt route, described map[string]route) {
+func (b *docsWriter) keys(rt route) {
 	all := slices.Clone(rt.body)
-	for _, a := range rt.answers {
+	for _, a := range rt.ownAnswers() {
 		all = append(all, a.body...)
 	}
 	var names []string
 	for _, c := range all {
-		names = refNames(c.schema, names)
+		names = b.refNames(c.schema, names)
 	}
 	for _, name := range names {
 		if name == "Error" || name == "Problem" || name == "Row" {
 			continue // described at the end, or free
 		}
-		if first, ok := described[name]; ok {
-			fmt.Fprintf(b, "\n%s: as of [%s %s](#%s).\n", name, first.method, first.path, anchors()[first.id])
+		if first, ok := b.described[name]; ok {
+			fmt.Fprintf(b, "\n%s: as of [%s %s](#%s).\n", name, first.method, first.path, b.anchors[first.id])
 			continue
 		}
-		described[name] = rt
+		b.described[name] = rt
 		fmt.Fprintf(b, "\n%s:\n\n", name)
-		writeProperties(b, schemas[name])
+		b.properties(b.schemas[name].(schema.Schema))
 	}
 }
 
 // refNames adds the names of the schemas that s refers to, each before those
 // that it refers to itself.
-func refNames(s schema, names []string) []string {
+func (b *docsWriter) refNames(s schema.Schema, names []string) []string {
 	if to, ok := s["$ref"].(string); ok {
 		name := to[strings.LastIndexByte(to, '/')+1:]
 		if slices.Contains(names, name) {
 			return names
 		}
-		return refNames(schemas[name], append(names, name))
+		return b.refNames(b.schemas[name].(schema.Schema), append(names, name))
 	}
-	if items, ok := s["items"].(schema); ok {
-		names = refNames(items, names)
+	if items, ok := s["items"].(schema.Schema); ok {
+		names = b.refNames(items, names)
 	}
 	forms, _ := s["anyOf"].([]any)
 	for _, form := range forms {
-		names = refNames(form.(schema), names)
+		names = b.refNames(form.(schema.Schema), names)
 	}
-	properties, _ := s["properties"].(schema)
+	properties, _ := s["properties"].(schema.Schema)
 	for _, key := range slices.Sorted(maps.Keys(properties)) {
-		names = refNames(properties[key].(schema), names)
+		names = b.refNames(properties[key].(schema.Schema), names)
 	}
 	return names
 }
 
 // refName is the name of the schema that s refers to, or "".
-func refName(s schema) string {
+func refName(s schema.Schema) string {
 	to, _ := s["$ref"].(string)
 	return to[strings.LastIndexByte(to, '/')+1:]
 }
 
-func writeProperties(b *bytes.Buffer, s schema) {
-	properties, _ := s["properties"].(schema)
-	required, _ := s["required"].([]any)
+func (b *docsWriter) properties(s schema.Schema) {
+	properties, _ := s["properties"].(schema.Schema)
+	required, _ := s["required"].([]string)
 	b.WriteString("| Key | Type | |\n|---|---|---|\n")
 	for _, name := range slices.Sorted(maps.Keys(properties)) {
-		p := properties[name].(schema)
+		p := properties[name].(schema.Schema)
 		about, _ := p["description"].(string)
-		if !slices.Contains(required, any(name)) {
+		if !slices.Contains(required, name) {
 			about = strings.TrimSpace("Optional. " + about)
 		}
 		fmt.Fprintf(b, "| `%s` | %s | %s |\n", name, typeText(p), about)
 	}
 }
 
-func typeText(s schema) string {
+func typeText(s schema.Schema) string {
 	if name := refName(s); name != "" {
 		return name
 	}
 	switch t := s["type"].(type) {
 	case string:
-		items, ok := s["items"].(schema)
+		items, ok := s["items"].(schema.Schema)
 		if t == "array" && ok {
 			return "list of " + typeText(items)
 		}
-		if enum, ok := s["enum"].([]any); ok {
-			return joined(enum, ", ")
+		if enum, ok := s["enum"].([]string); ok {
+			return strings.Join(enum, ", ")
 		}
 		return t
-	case []any:
-		return joined(t, " or ")
+	case []string:
+		return strings.Join(t, " or ")
 	}
 	return "any"
 }
 
-func joined(words []any, by string) string {
-	parts := make([]string, len(words))
-	for i, w := range words {
-		parts[i] = fmt.Sprint(w)
-	}
-	return strings.Join(parts, by)
-}
-
-func writeCodes(b *bytes.Buffer) {
+func (b *docsWriter) codes() {
 	b.WriteString("\n## Errors\n\n")
 	b.WriteString("An error is an object with these keys, or its text alone on /v1/sql for clients that do not accept JSON. " +
 		"Calls with an envelope have a ToolResult in its place; /v1/embeddings and the routes of chats have errors in the form of " +
 		"OpenAI or Anthropic; the statuses are the same:\n\n")
-	writeProperties(b, schemas["Error"])
+	b.properties(b.schemas["Error"].(schema.Schema))
 	b.WriteString("\n| Code | Status | |\n|---|---|---|\n")
 	for _, row := range errorCodes {
 		fmt.Fprintf(b, "| `%s` | %d | %s |\n", row.code, row.status, row.text)
 	}
 	b.WriteString("\nProblem:\n\n")
-	writeProperties(b, schemas["Problem"])
+	b.properties(b.schemas["Problem"].(schema.Schema))
 }

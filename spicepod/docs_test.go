@@ -3,14 +3,16 @@ package spicepod
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"reflect"
 	"strings"
+	"testing"
+
+	"github.com/spiced-sql/spiced/internal/test/golden"
 )
 
 const docsHead = `# spicepod.yaml
 
-<!-- Written by spicepod.WriteDocs. Do not edit: change the struct tags in
+<!-- Written by spicepod/docs_test.go. Do not edit: change the struct tags in
      spicepod/ and run: go test ./spicepod -run TestDocs -update -->
 
 Every key of the file, with its type, its default and what it means. A key that
@@ -29,14 +31,13 @@ is not in these tables is refused, with the nearest known key.
   upper case. The values are never printed.
 `
 
-// WriteDocs writes docs/spicepod.md: every key with its type, default, meaning
-// and whether it is served yet.
-func WriteDocs(w io.Writer) error {
+// TestDocsAreFresh compares docs/spicepod.md with the tags: every key with its
+// type, default, meaning and whether it is served yet.
+func TestDocsAreFresh(t *testing.T) {
 	d := docsWriter{types: describer{}, seen: map[reflect.Type]string{}}
 	d.out.WriteString(docsHead)
 	d.section("", reflect.TypeFor[Pod](), true)
-	_, err := w.Write(d.out.Bytes())
-	return err
+	golden.Equal(t, "../docs/spicepod.md", d.out.String())
 }
 
 // docsWriter writes one table per struct type, where it first occurs.
