@@ -3,6 +3,7 @@ package sqlapi
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"iter"
 	"log/slog"
@@ -140,7 +141,7 @@ func (s *chatStream) write(e toolloop.Event) error {
 	if !s.turn.events {
 		return nil
 	}
-	data, err := encodeCallEvent(e.Tool)
+	data, err := json.Marshal(newCallEvent(e.Tool)) // the event has its name beside it
 	if err != nil {
 		return err
 	}

@@ -69,12 +69,6 @@ func (c *callEvent) bounded(value json.RawMessage) json.RawMessage {
 	return text
 }
 
-// encodeCallEvent is an event's data in a stream, where its name stands beside
-// it.
-func encodeCallEvent(e *registry.Event) (json.RawMessage, error) {
-	return json.Marshal(newCallEvent(e))
-}
-
 // callEvents are those of an answer that is no stream.
 type callEvents struct {
 	list    []typedCallEvent

@@ -146,16 +146,21 @@ func writeJSON(w http.ResponseWriter, status int, value any) error {
 	if err != nil {
 		return fmt.Errorf("encode the answer: %w", err)
 	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	_, err = w.Write(append(body, '\n'))
-	return err
+	return writeBody(w, status, mediaJSON, append(body, '\n'))
 }
 
 func writeText(w http.ResponseWriter, status int, text string) error {
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	return writeBody(w, status, "text/plain; charset=utf-8", []byte(text))
+}
+
+func writeBytes(w http.ResponseWriter, media string, body []byte) error {
+	return writeBody(w, http.StatusOK, media, body)
+}
+
+func writeBody(w http.ResponseWriter, status int, media string, body []byte) error {
+	w.Header().Set("Content-Type", media)
 	w.WriteHeader(status)
-	_, err := w.Write([]byte(text))
+	_, err := w.Write(body)
 	return err
 }
 

@@ -1,6 +1,7 @@
 package sqlapi
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -109,18 +110,23 @@ func summary(job *query.Job) submittedQuery {
 	return s
 }
 
-// job is the query that the path names.
+// job returns the query that the path names.
 func (q *queriesHandler) job(r *http.Request, who caller.Caller) (*query.Job, error) {
-	return foundJob(q.jobs.Get(who.Owner(), r.PathValue("id")))
+	job, err := q.jobs.Get(who.Owner(), r.PathValue("id"))
+	return job, noJob(err)
 }
 
-// foundJob makes an unknown query 404: the address is wrong, not a statement.
-func foundJob(job *query.Job, err error) (*query.Job, error) {
+func noJob(err error) error {
+	return notFound(err, codeNoQuery, "it may have expired, or belong to another caller")
+}
+
+// notFound makes an unknown name 404: the address is wrong, not a statement.
+func notFound(err error, code errcode.Code, hint string) error {
 	var e *engine.Error
 	if errors.As(err, &e) && e.Code == errcode.NotFound {
-		return nil, newError(codeNoQuery, "it may have expired, or belong to another caller", "%s", e.Message)
+		return newError(code, cmp.Or(hint, e.Hint), "%s", e.Message)
 	}
-	return job, err
+	return err
 }
 
 func (q *queriesHandler) status(w http.ResponseWriter, r *http.Request, who caller.Caller) error {
@@ -216,9 +222,9 @@ func (q *queriesHandler) getChunk(w http.ResponseWriter, r *http.Request, who ca
 }
 
 func (q *queriesHandler) cancel(w http.ResponseWriter, r *http.Request, who caller.Caller) error {
-	job, err := foundJob(q.jobs.Cancel(who.Owner(), r.PathValue("id")))
+	job, err := q.jobs.Cancel(who.Owner(), r.PathValue("id"))
 	if err != nil {
-		return err
+		return noJob(err)
 	}
 	s := summary(job)
 	if !s.Status.Over() {
@@ -299,7 +305,7 @@ func (q *queriesHandler) listResults(w http.ResponseWriter, _ *http.Request, who
 func (q *queriesHandler) result(w http.ResponseWriter, r *http.Request, who caller.Caller) error {
 	name := r.PathValue("ref")
 	if _, err := q.results.Get(who.Owner(), name); err != nil {
-		return noResult(err)
+		return notFound(err, codeNoResult, "")
 	}
 	req := query.Request{
 		Request: engine.Request{SQL: "FROM " + engine.Ref + "(" + engine.Literal(name) + ")"},
@@ -310,17 +316,8 @@ func (q *queriesHandler) result(w http.ResponseWriter, r *http.Request, who call
 
 func (q *queriesHandler) deleteResult(w http.ResponseWriter, r *http.Request, who caller.Caller) error {
 	if err := q.results.Delete(who.Owner(), r.PathValue("ref")); err != nil {
-		return noResult(err)
+		return notFound(err, codeNoResult, "")
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil
-}
-
-// noResult makes an unknown name 404: the address is wrong, not a statement.
-func noResult(err error) error {
-	var e *engine.Error
-	if errors.As(err, &e) && e.Code == errcode.NotFound {
-		return newError(codeNoResult, e.Hint, "%s", e.Message)
-	}
-	return err
 }

@@ -144,6 +144,7 @@ func (t *recording) key(serial uint64) string {
 	return strconv.FormatUint(serial, 36) + "\x00" + t.text
 }
 
+// begin returns what takes a copy of the rows; nil: they are not cached.
 func (t *recording) begin(w http.ResponseWriter, rows *query.Rows) io.Writer {
 	status := cacheMiss
 	if traits := rows.Traits(); traits.Volatile || traits.Protected {
@@ -159,6 +160,7 @@ func (t *recording) begin(w http.ResponseWriter, rows *query.Rows) io.Writer {
 	return t.body
 }
 
+// end caches the rows, after the last byte.
 func (t *recording) end(rows *query.Rows) {
 	if t.body == nil || t.body.over {
 		return

@@ -50,15 +50,9 @@ type output struct {
 
 func outputOf(f format.Form) output { return output{f.ContentType, f.NewWriter} }
 
-// copied wants a copy of the bytes of a result, once it is known what the
-// statement reads. [*recording] is one.
-type copied interface {
-	begin(w http.ResponseWriter, rows *query.Rows) io.Writer // nil: none
-	end(rows *query.Rows)                                    // after the last byte
-}
-
-// statement runs a statement and streams its rows. also may be nil.
-func (s *sqlHandler) statement(w http.ResponseWriter, r *http.Request, req query.Request, out output, also copied) error {
+// statement runs a statement and streams its rows; also, if it is not nil,
+// records them.
+func (s *sqlHandler) statement(w http.ResponseWriter, r *http.Request, req query.Request, out output, also *recording) error {
 	s.noteStatement(w, r, req.SQL)
 	rows, err := s.queries.Query(r.Context(), req)
 	if err != nil {
@@ -73,7 +67,7 @@ func (s *sqlHandler) statement(w http.ResponseWriter, r *http.Request, req query
 	to := io.Writer(w)
 	if also != nil {
 		if more := also.begin(w, rows); more != nil {
-			to = both{w, more}
+			to = io.MultiWriter(w, more)
 		}
 	}
 	if err := send(w, rows, out.newWriter(to)); err != nil {
@@ -87,7 +81,7 @@ func (s *sqlHandler) statement(w http.ResponseWriter, r *http.Request, req query
 
 // send writes the rows.
 func send(w http.ResponseWriter, rows *query.Rows, form format.Writer) error {
-	s := newStream(w, form)
+	s := &stream{w: w, form: form}
 	defer s.stop()
 	n, err := format.Copy(s, rows)
 	s.stop() // or a late flush would write what is counted now
@@ -100,20 +94,6 @@ func send(w http.ResponseWriter, rows *query.Rows, form format.Writer) error {
 		rows.Failed(err)
 	}
 	return err
-}
-
-// both writes to the client, and then to another.
-type both struct {
-	w    http.ResponseWriter
-	also io.Writer
-}
-
-func (b both) Write(p []byte) (int, error) {
-	n, err := b.w.Write(p)
-	if err == nil {
-		_, err = b.also.Write(p)
-	}
-	return n, err
 }
 
 // noteStatement adds the statement's fingerprint to the request's line in the

@@ -367,7 +367,7 @@ func TestFewRowsAreFlushedWhenNoMoreCome(t *testing.T) {
 		form, _ := format.ByName(name)
 		w := &flushes{ResponseRecorder: *httptest.NewRecorder(), flushed: make(chan int, 1)}
 		x := newResponseWriter(w, time.Second)
-		s := newStream(x, form.NewWriter(x))
+		s := &stream{w: x, form: form.NewWriter(x)}
 		if err := s.Begin(rows.Columns()); err != nil {
 			t.Fatal(err)
 		}

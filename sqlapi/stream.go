@@ -23,10 +23,6 @@ type stream struct {
 	err   error // of a flush
 }
 
-func newStream(w http.ResponseWriter, form format.Writer) *stream {
-	return &stream{w: w, form: form}
-}
-
 // Begin takes the description of the result.
 func (s *stream) Begin(columns []engine.Column) error { return s.form.Begin(columns) }
 

@@ -227,13 +227,6 @@ func writeTagged(w http.ResponseWriter, r *http.Request, media string, body []by
 	return writeBytes(w, media, body)
 }
 
-func writeBytes(w http.ResponseWriter, media string, body []byte) error {
-	w.Header().Set("Content-Type", media)
-	w.WriteHeader(http.StatusOK)
-	_, err := w.Write(body)
-	return err
-}
-
 // setGeneration names the generation that answers.
 func setGeneration(w http.ResponseWriter, generation uint64) {
 	w.Header().Set(headerGeneration, strconv.FormatUint(generation, 10))
