@@ -128,26 +128,31 @@ func ParseTimestamp(s string) (micros int64, ok bool) { return parseTimestamp(s,
 func ParseTimestampNS(s string) (nanos int64, ok bool) { return parseTimestamp(s, 1_000_000_000) }
 
 func parseTimestamp(s string, perSecond int64) (int64, bool) {
+	for _, layout := range [...]string{time.RFC3339Nano, "2006-01-02T15:04:05", time.DateTime, time.DateOnly} { // the usual ones
+		if at, err := time.Parse(layout, s); err == nil {
+			return countFractions(at.Unix(), at, perSecond)
+		}
+	}
 	if n, ok := parseInfinity(s, Infinity); ok {
 		return n, true
 	}
-	at, err := time.Parse(time.RFC3339Nano, s)
-	seconds, nanos := at.Unix(), int64(at.Nanosecond())
-	if err != nil {
-		days, clock, ok := parseDay(s)
-		if !ok {
-			return 0, false
-		}
-		at, ok = parseClock(clock)
-		if !ok {
-			return 0, false
-		}
-		seconds, nanos = days*secondsPerDay+at.Unix(), int64(at.Nanosecond())
+	days, clock, ok := parseDay(s)
+	if !ok {
+		return 0, false
 	}
+	at, ok := parseClock(clock)
+	if !ok {
+		return 0, false
+	}
+	return countFractions(days*secondsPerDay+at.Unix(), at, perSecond)
+}
+
+// countFractions is a number of seconds, and the fraction of at, in parts of a second.
+func countFractions(seconds int64, at time.Time, perSecond int64) (n int64, ok bool) {
 	if seconds > math.MaxInt64/perSecond || seconds < math.MinInt64/perSecond {
 		return 0, false
 	}
-	n := seconds*perSecond + nanos/(1e9/perSecond)
+	n = seconds*perSecond + int64(at.Nanosecond())/(1e9/perSecond)
 	return n, n >= seconds*perSecond && n != Infinity && n > -Infinity
 }
 
