@@ -16,7 +16,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/value"
 )
 
-// params makes parameters of a batch of one row: by the names of its columns,
+// params makes parameters of a batch of one row: by the names of the columns,
 // with $ before them or without, or by their order.
 func (r *valueReader) params(batch arrow.RecordBatch, named bool) (params engine.Params, err error) {
 	defer func() {
