@@ -1,7 +1,6 @@
 package value
 
 import (
-	"bytes"
 	"fmt"
 	"math"
 	"strconv"
@@ -47,10 +46,12 @@ func AppendDuration(buf []byte, micros int64) []byte {
 		buf, left = append(buf, '-'), -left
 	}
 	hours, left := left/3_600_000_000, left%3_600_000_000
-	if hours < 10 {
-		buf = append(buf, '0')
+	if hours < 100 {
+		buf = appendTwo(buf, int64(hours))
+	} else {
+		buf = strconv.AppendUint(buf, hours, 10)
 	}
-	buf = append(strconv.AppendUint(buf, hours, 10), ':')
+	buf = append(buf, ':')
 	seconds := int64(left / 1e6)
 	buf = append(appendTwo(buf, seconds/60), ':')
 	return appendShortFraction(appendTwo(buf, seconds%60), int64(left%1e6))
@@ -74,7 +75,11 @@ func appendShortFraction(buf []byte, micros int64) []byte {
 	if micros == 0 {
 		return buf
 	}
-	return bytes.TrimRight(appendFraction(buf, micros*1000), "0")
+	buf = appendFraction(buf, micros*1000)
+	for buf[len(buf)-1] == '0' {
+		buf = buf[:len(buf)-1]
+	}
+	return buf
 }
 
 // AppendOffset appends how many seconds a zone is east of UTC: +05:30. PostgreSQL leaves
