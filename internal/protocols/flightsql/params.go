@@ -2,6 +2,7 @@ package flightsql
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"math/big"
 	"strconv"
@@ -15,12 +16,12 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/value"
 )
 
-// params makes parameters of a batch of one row: by the names of its columns,
+// params makes parameters of a batch of one row: by the names of the columns,
 // with $ before them or without, or by their order.
 func (r *valueReader) params(batch arrow.RecordBatch, named bool) (params engine.Params, err error) {
 	defer func() {
-		if recover() != nil { // offsets that lie are found when a value is read
-			err = invalid("the parameters are no valid Arrow data")
+		if recover() != nil { // wrong offsets are found when a value is read
+			err = invalid("the parameters are not valid Arrow data")
 		}
 	}()
 	if named {
@@ -96,7 +97,8 @@ func (r *valueReader) value(a arrow.Array, i, depth int) (any, error) {
 	if v, err := temporal(a, i); v != nil || err != nil {
 		return v, err
 	}
-	if v, ok := blob(a, i); ok {
+	if b, ok := a.(interface{ Value(i int) []byte }); ok {
+		v := bytes.Clone(b.Value(i))
 		return v, r.take(len(v))
 	}
 	return r.nested(a, i, depth)
@@ -155,10 +157,14 @@ func temporal(a arrow.Array, i int) (any, error) {
 	case *array.Date32:
 		return value.Date(a.Value(i)), nil
 	case *array.Date64:
-		return value.Date(int64(a.Value(i)) / (24 * time.Hour).Milliseconds()), nil
+		days, _ := value.FloorDiv(int64(a.Value(i)), (24 * time.Hour).Milliseconds())
+		if days != int64(int32(days)) {
+			return nil, fmt.Errorf("the date %d ms is out of range", a.Value(i))
+		}
+		return value.Date(days), nil
 	case *array.Time32:
-		t := value.Time(value.Micros(int64(a.Value(i)), perSecond(a.DataType().(*arrow.Time32Type).Unit)))
-		return t, t.Check()
+		n, err := micros(int64(a.Value(i)), a.DataType().(*arrow.Time32Type).Unit)
+		return value.Time(n), cmp.Or(err, value.Time(n).Check())
 	case *array.Time64:
 		if a.DataType().(*arrow.Time64Type).Unit == arrow.Nanosecond {
 			t := value.TimeNS(a.Value(i))
@@ -169,8 +175,8 @@ func temporal(a arrow.Array, i int) (any, error) {
 	case *array.Timestamp:
 		return timestamp(int64(a.Value(i)), a.DataType().(*arrow.TimestampType))
 	case *array.Duration:
-		unit := a.DataType().(*arrow.DurationType).Unit
-		return value.Interval{Micros: value.Micros(int64(a.Value(i)), perSecond(unit))}, nil
+		n, err := micros(int64(a.Value(i)), a.DataType().(*arrow.DurationType).Unit)
+		return value.Interval{Micros: n}, err
 	case *array.MonthInterval:
 		return value.Interval{Months: int32(a.Value(i))}, nil
 	case *array.DayTimeInterval:
@@ -185,30 +191,23 @@ func temporal(a arrow.Array, i int) (any, error) {
 
 // timestamp is in UTC when Arrow's type has a time zone, whatever the zone.
 func timestamp(n int64, t *arrow.TimestampType) (any, error) {
-	micros := value.Micros(n, perSecond(t.Unit))
-	switch {
-	case t.TimeZone == "" && t.Unit == arrow.Nanosecond:
+	if t.TimeZone == "" && t.Unit == arrow.Nanosecond {
 		return value.TimestampNS(n), nil
-	case micros == value.Infinity && n != value.Infinity, micros == -value.Infinity && n != -value.Infinity:
-		return nil, fmt.Errorf("the timestamp %d %s is out of range", n, t.Unit)
-	case t.TimeZone != "":
-		return value.TimestampTZ(micros), nil
 	}
-	return value.Timestamp(micros), nil
+	at, err := micros(n, t.Unit)
+	if t.TimeZone != "" {
+		return value.TimestampTZ(at), err
+	}
+	return value.Timestamp(at), err
 }
 
-func perSecond(unit arrow.TimeUnit) int64 { return int64(time.Second / unit.Multiplier()) }
-
-func blob(a arrow.Array, i int) ([]byte, bool) {
-	switch a := a.(type) {
-	case *array.FixedSizeBinary:
-		return bytes.Clone(a.Value(i)), true
-	case *array.Binary:
-		return bytes.Clone(a.Value(i)), true
-	case *array.LargeBinary:
-		return bytes.Clone(a.Value(i)), true
+// micros converts a number of a unit to microseconds; infinite ones stay infinite.
+func micros(n int64, unit arrow.TimeUnit) (int64, error) {
+	out := value.Micros(n, int64(time.Second/unit.Multiplier()))
+	if value.Infinite(out, value.Infinity) && out != n {
+		return 0, fmt.Errorf("%d %s is out of range", n, unit)
 	}
-	return nil, false
+	return out, nil
 }
 
 // nested is a value made of others: a list, a struct, a map, or one that a

@@ -305,6 +305,18 @@ func TestParameters(t *testing.T) {
 		{"SELECT $1", list(value.Numeric("1"), value.Numeric("2.5"), value.Numeric("0.25")), "DECIMAL(21,2)[]", "[0:64 0:fa 0:19]"},
 		{"SELECT $1", list(value.Numeric("1.5"), 0.5), "DOUBLE[]", "[1.5 0.5]"},
 		{"SELECT $1", list(value.Numeric("1"+strings.Repeat("0", 20)+".5"), value.Numeric("0."+strings.Repeat("0", 19)+"1")), "DOUBLE[]", "[1e+20 1e-20]"},
+		{"SELECT $1::UHUGEINT", num("340282366920938463463374607431768211455"), "UHUGEINT", "ffffffffffffffff:ffffffffffffffff"},
+		{"SELECT $1::UHUGEINT[]", list(num("1"), value.Numeric("340282366920938463463374607431768211455")), "UHUGEINT[]", "[0:1 ffffffffffffffff:ffffffffffffffff]"},
+		{"SELECT $1", uint64(1 << 63), "UBIGINT", "9223372036854775808"},
+		{"SELECT $1", value.Date(-value.DateInfinity), "DATE", "-2147483647"},
+		{"SELECT $1", value.TimestampTZ(value.Infinity), "TIMESTAMP WITH TIME ZONE", "9223372036854775807"},
+		{"SELECT $1", value.Interval{Months: 1, Days: -2, Micros: 3}, "INTERVAL", "{1 -2 3}"},
+		{"SELECT $1", list(value.Timestamp(1), nil), "TIMESTAMP[]", "[1 NULL]"},
+		{"SELECT $1::TIME_NS", value.Time(1), "TIME_NS", "1000"},
+		{"SELECT $1::INTERVAL", value.TimeNS(2000), "INTERVAL", "{0 0 2}"},
+		{"SELECT $1::TIMESTAMP_S", value.TimestampNS(-1_000_000_000), "TIMESTAMP_S", "-1"},
+		{"SELECT $1::DATE", "0001-01-01 (BC)", "DATE", "-719528"},
+		{"SELECT $1::INTERVAL", "P1Y2DT3S", "INTERVAL", "{12 2 3000000}"},
 		{"SELECT $1::DECIMAL(4,2)", num("1.25"), "DECIMAL(4,2)", "125"},
 		{"SELECT $1::DECIMAL(38,2)", "1.25", "DECIMAL(38,2)", "0:7d"},
 		{"SELECT $1::DATE", "1970-01-02", "DATE", "1"},
@@ -370,6 +382,8 @@ func TestWrongParameters(t *testing.T) {
 		{"SELECT $1::DECIMAL(4,2)", Params{Positional: []any{"1e999999999"}}, `parameter $1: "1e999999999" is not a number`},
 		{"SELECT $1::DECIMAL(4,2)", Params{Positional: []any{"1/4"}}, `parameter $1: "1/4" is not a number`},
 		{"SELECT $1::DATE", Params{Positional: []any{"x"}}, "date"},
+		{"SELECT $1", Params{Positional: []any{value.Time(-1)}}, "parameter $1: -1 microseconds are not a time of day"},
+		{"SELECT $1", Params{Positional: []any{value.TimeTZ{Offset: 57600}}}, "an offset from UTC of 57600 seconds is out of range"},
 	} {
 		_, err := run(context.Background(), db, Request{SQL: c.sql, Params: c.p})
 		if err == nil {

@@ -1,7 +1,6 @@
 package value
 
 import (
-	"bytes"
 	"fmt"
 	"math"
 	"strconv"
@@ -47,10 +46,12 @@ func AppendDuration(buf []byte, micros int64) []byte {
 		buf, left = append(buf, '-'), -left
 	}
 	hours, left := left/3_600_000_000, left%3_600_000_000
-	if hours < 10 {
-		buf = append(buf, '0')
+	if hours < 100 {
+		buf = appendTwo(buf, int64(hours))
+	} else {
+		buf = strconv.AppendUint(buf, hours, 10)
 	}
-	buf = append(strconv.AppendUint(buf, hours, 10), ':')
+	buf = append(buf, ':')
 	seconds := int64(left / 1e6)
 	buf = append(appendTwo(buf, seconds/60), ':')
 	return appendShortFraction(appendTwo(buf, seconds%60), int64(left%1e6))
@@ -74,7 +75,11 @@ func appendShortFraction(buf []byte, micros int64) []byte {
 	if micros == 0 {
 		return buf
 	}
-	return bytes.TrimRight(appendFraction(buf, micros*1000), "0")
+	buf = appendFraction(buf, micros*1000)
+	for buf[len(buf)-1] == '0' {
+		buf = buf[:len(buf)-1]
+	}
+	return buf
 }
 
 // AppendOffset appends how many seconds a zone is east of UTC: +05:30. PostgreSQL leaves
@@ -128,26 +133,31 @@ func ParseTimestamp(s string) (micros int64, ok bool) { return parseTimestamp(s,
 func ParseTimestampNS(s string) (nanos int64, ok bool) { return parseTimestamp(s, 1_000_000_000) }
 
 func parseTimestamp(s string, perSecond int64) (int64, bool) {
+	for _, layout := range [...]string{time.RFC3339Nano, "2006-01-02T15:04:05", time.DateTime, time.DateOnly} { // the usual ones
+		if at, err := time.Parse(layout, s); err == nil {
+			return countFractions(at.Unix(), at, perSecond)
+		}
+	}
 	if n, ok := parseInfinity(s, Infinity); ok {
 		return n, true
 	}
-	at, err := time.Parse(time.RFC3339Nano, s)
-	seconds, nanos := at.Unix(), int64(at.Nanosecond())
-	if err != nil {
-		days, clock, ok := parseDay(s)
-		if !ok {
-			return 0, false
-		}
-		at, ok = parseClock(clock)
-		if !ok {
-			return 0, false
-		}
-		seconds, nanos = days*secondsPerDay+at.Unix(), int64(at.Nanosecond())
+	days, clock, ok := parseDay(s)
+	if !ok {
+		return 0, false
 	}
+	at, ok := parseClock(clock)
+	if !ok {
+		return 0, false
+	}
+	return countFractions(days*secondsPerDay+at.Unix(), at, perSecond)
+}
+
+// countFractions is a number of seconds, and the fraction of at, in parts of a second.
+func countFractions(seconds int64, at time.Time, perSecond int64) (n int64, ok bool) {
 	if seconds > math.MaxInt64/perSecond || seconds < math.MinInt64/perSecond {
 		return 0, false
 	}
-	n := seconds*perSecond + nanos/(1e9/perSecond)
+	n = seconds*perSecond + int64(at.Nanosecond())/(1e9/perSecond)
 	return n, n >= seconds*perSecond && n != Infinity && n > -Infinity
 }
 

@@ -1,7 +1,9 @@
 package value
 
 import (
+	"cmp"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -134,26 +136,12 @@ func (v *span) addWords(words []string) bool {
 	return found
 }
 
+var clockForm = regexp.MustCompile(`^([+-]?)(\d+):([0-5]\d)(?::([0-5]\d(?:\.\d*)?))?$`)
+
 // addClock adds +04:05:06.7.
 func (v *span) addClock(s string) bool {
-	sign := ""
-	if s[0] == '+' || s[0] == '-' {
-		sign, s = s[:1], s[1:]
-	}
-	parts := strings.Split(s, ":")
-	if len(parts) > 3 {
-		return false
-	}
-	for i, part := range parts {
-		whole, _, _ := strings.Cut(part, ".")
-		if whole == "" || strings.Trim(whole, "0123456789") != "" || i > 0 && (len(whole) != 2 || whole >= "60") {
-			return false
-		}
-		if !v.add(sign+part, []span{hour, minute, second}[i]) {
-			return false
-		}
-	}
-	return true
+	m := clockForm.FindStringSubmatch(s)
+	return m != nil && v.add(m[1]+m[2], hour) && v.add(m[1]+m[3], minute) && v.add(m[1]+cmp.Or(m[4], "0"), second)
 }
 
 // add adds so many of a unit. Only seconds may have a fraction.

@@ -78,6 +78,19 @@ func TestDecodeNumeric(t *testing.T) {
 	}
 }
 
+// TestDatesInArrays: DuckDB parses all elements if it must parse one.
+func TestDatesInArrays(t *testing.T) {
+	for text, want := range map[string][]any{
+		"{1970-01-02,NULL,-infinity}": {value.Date(1), nil, value.Date(-value.DateInfinity)},
+		"{1970-01-02,epoch}":          {"1970-01-02", "epoch"},
+	} {
+		got, err := decode(pgtype.DateArrayOID, FormatText, []byte(text))
+		if list, _ := got.([]any); err != nil || !slices.Equal(list, want) {
+			t.Errorf("%s: %v, %v", text, got, err)
+		}
+	}
+}
+
 // TestHeldParameters counts what is held of parameters that grow when they are
 // read.
 func TestHeldParameters(t *testing.T) {
