@@ -229,8 +229,10 @@ func (w *world) parameters(t *testing.T) {
 		[]any{},
 		map[string]any{"a": []any{1.5}, "b": nil},
 		"not \xff UTF-8",
-		uint64(1 << 63), value.Numeric("1.50"), value.Date(-1), value.Time(1), value.TimeNS(1), value.TimeTZ{Time: 1, Offset: -1},
-		value.Timestamp(-value.Infinity), value.TimestampTZ(1), value.TimestampNS(1), value.Interval{Months: 1, Days: -2, Micros: 3},
+		uint64(1 << 63), value.Numeric("1.50"), value.Date(-1), value.Time(1), value.TimeNS(1),
+		value.TimeTZ{Time: 1, Offset: -1},
+		value.Timestamp(-value.Infinity), value.TimestampTZ(1), value.TimestampNS(1),
+		value.Interval{Months: 1, Days: -2, Micros: 3},
 	} {
 		w.same(t, "SELECT $1 AS v, typeof($1) AS t", engine.Params{Positional: []any{v}})
 		w.same(t, "SELECT $x AS v, typeof($x) AS t", engine.Params{Named: map[string]any{"x": v}})
