@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/spiced-sql/spiced/internal/data/datasets"
+	"github.com/spiced-sql/spiced/internal/data/load"
 )
 
 // slowLoad is how long a load takes before its progress is shown.
@@ -17,14 +17,14 @@ const slowLoad = time.Second
 
 // progress shows long loads on one line of a terminal. Without a terminal it is
 // nil, because the log has them.
-func progress(w io.Writer) func(datasets.Progress) {
+func progress(w io.Writer) func(load.Progress) {
 	f, ok := w.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
 		return nil
 	}
 	var mu sync.Mutex
 	shown := false
-	return func(p datasets.Progress) {
+	return func(p load.Progress) {
 		mu.Lock()
 		defer mu.Unlock()
 		switch {
@@ -40,7 +40,7 @@ func progress(w io.Writer) func(datasets.Progress) {
 	}
 }
 
-func progressLine(p datasets.Progress) string {
+func progressLine(p load.Progress) string {
 	line := fmt.Sprintf("dataset %s: %s, %s", p.Dataset, p.Step, p.Elapsed.Round(100*time.Millisecond))
 	switch {
 	case p.Total > 0:

@@ -90,8 +90,8 @@ func openServices(ctx context.Context, opts Options, pod *spicepod.Pod, reload f
 		DB: s.db.DB, Roots: s.db.roots, StateDir: s.state.dir, HTTP: http.DefaultClient, Log: s.log,
 		Files:    pod.Runtime.Query.Isolation == spicepod.IsolationProcess,
 		Progress: opts.Progress, Parallel: pod.Runtime.DatasetLoadParallelism,
-		Type: duckdbType, Publish: s.publishRefresh,
-		Retry: func(context.Context, []string) { reload("retry") },
+		Publish: s.publishRefresh,
+		Retry:   func(context.Context, []string) { reload("retry") },
 	}); err != nil {
 		return nil, err
 	}

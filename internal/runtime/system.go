@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/spiced-sql/spiced/functions"
 	"github.com/spiced-sql/spiced/internal/data/datasets"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/registry"
@@ -113,13 +112,4 @@ func (s *services) countRefresh(what string, err error) {
 			s.metrics.Refreshed(d.Declared, outcome, d.Rows, d.Refreshed)
 		}
 	}
-}
-
-// duckdbType returns the DuckDB type of a declared type.
-func duckdbType(declared string) (string, error) {
-	t, err := functions.ParseType(declared)
-	if err != nil {
-		return "", err
-	}
-	return t.SQL(), nil
 }

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/spiced-sql/spiced/internal/data/tables"
 )
 
 func gz(t *testing.T, text string) string {
@@ -75,6 +77,7 @@ func TestFormats(t *testing.T) {
 		{"columns", "file:raw.txt", "{file_format: csv, header: false, delim: '|', columns: {x: VARCHAR, y: DOUBLE}}", "SELECT typeof(x), y FROM t LIMIT 1", "VARCHAR|2.0"},
 		{"all_varchar", "file:a.csv", "{all_varchar: true}", "SELECT typeof(a) FROM t LIMIT 1", "VARCHAR"},
 		{"nullstr", "file:a.csv", "{nullstr: [x]}", "SELECT b FROM t", "NULL, y"},
+		{"nullstr text", "file:a.csv", "{nullstr: x}", "SELECT b FROM t", "NULL, y"},
 		{"skip", "file:a.csv", "{skip: 1}", "SELECT * FROM t", "2|y"},
 		{"filename", "file:sub/1.csv", "{filename: true}", "SELECT filename LIKE '%1.csv' FROM t", "true"},
 		{"union_by_name", "file:*.ndjson", "{union_by_name: true, json_maximum_depth: 3}", "SELECT sum(a) FROM t", "3"},
@@ -156,6 +159,8 @@ func TestProblems(t *testing.T) {
 		{"duckdb file", "from: duckdb:no.db", "it is not a valid DuckDB database file"},
 		{"duckdb missing", "from: duckdb:none.db", "none.db\" does not exist"},
 		{"duckdb param", "{from: 'duckdb:no.db', params: {tabel: x}}", `did you mean "table"?`},
+		{"types", "{from: 'file:a.csv', params: {types: 1}}", `params.types takes a mapping of names to values, or a list of texts, not 1`},
+		{"headers", "{from: 'http://127.0.0.1:1/x.csv', params: {http_headers: x}}", `params.http_headers takes a mapping of names to values, not "x"`},
 		{"url", "from: http:/x", `"http:/x" has no path`},
 		{"schema", "{from: 'file:a.csv', name: spiced.x}", `schema "spiced" belongs to the runtime`},
 	}
@@ -230,11 +235,11 @@ func TestColumnsKeepDescriptionAndType(t *testing.T) {
 	w.want("SELECT zip FROM sales.t", "01234")
 	w.want("SELECT zip FROM spice.sales.t", "01234")
 	s := w.status("sales.t")
-	if s.Schema != "sales" || s.Description != "it's sales" || s.Columns[1] != (Column{"zip", "VARCHAR", "a 'zip'"}) || s.Format != "csv" {
+	if s.Schema != "sales" || s.Description != "it's sales" || s.Columns[1] != (tables.Column{Name: "zip", Type: "VARCHAR", Description: "a 'zip'"}) || s.Format != "csv" {
 		t.Errorf("%+v", s)
 	}
 	var comment string
-	_ = w.m.query(t.Context(), "SELECT comment FROM duckdb_columns() WHERE table_name = 't' AND column_name = 'zip' AND comment IS NOT NULL",
+	_ = tables.Query(t.Context(), w.db, "SELECT comment FROM duckdb_columns() WHERE table_name = 't' AND column_name = 'zip' AND comment IS NOT NULL",
 		chunkText(&comment))
 	if comment != "a 'zip'" {
 		t.Errorf("comment is %q", comment)
@@ -286,7 +291,7 @@ func TestDuckDBSource(t *testing.T) {
 	}
 	w.ok("")
 	w.settle()
-	if n := len(w.m.sources); n != 0 {
+	if n := w.attached(); n != 0 {
 		t.Errorf("%d databases are still attached", n)
 	}
 }
@@ -306,7 +311,7 @@ func TestWhatAFileHasBesideTables(t *testing.T) {
 		w.settle()
 		w.want("SELECT sum(id) FROM t", "3")
 		var alias string
-		err := w.m.query(t.Context(), "SELECT database_name FROM duckdb_databases() WHERE path LIKE '%shop.db'", chunkText(&alias))
+		err := tables.Query(t.Context(), w.db, "SELECT database_name FROM duckdb_databases() WHERE path LIKE '%shop.db'", chunkText(&alias))
 		if err != nil || alias == "" {
 			t.Fatalf("the file is attached as %q, %v", alias, err)
 		}

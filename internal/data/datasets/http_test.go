@@ -10,6 +10,9 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/spiced-sql/spiced/internal/data/load"
+	"github.com/spiced-sql/spiced/internal/data/refresh"
 )
 
 // site is a server whose answers a test changes.
@@ -54,7 +57,7 @@ func remote(url string, more ...string) string {
 
 func cacheFiles(t *testing.T, w *world) int {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(w.m.cacheDir(), "*-*"))
+	files, err := filepath.Glob(filepath.Join(w.m.StateDir(), "http", "*-*"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +158,8 @@ func TestHTTPFailures(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t)
-			w.m.limits.download = 1000
+			w.stop()
+			w.start(func(o *Options) { o.Limits.Download = 1000 })
 			s := newSite(t, c.handle)
 			more := []string{}
 			if c.more != "" {
@@ -192,11 +196,11 @@ func TestHTTPStale(t *testing.T) {
 		t.Fatal(problems)
 	}
 	w.want("SELECT * FROM t", "1")
-	if w.status("t").Error == "" || len(w.m.failed) != 1 || w.m.failed["t"].next.IsZero() {
+	if w.status("t").Error == "" || len(w.m.failed) != 1 || !w.m.failed["t"].err.Retry {
 		t.Error("the dataset is not tried again, or does not say that it is stale")
 	}
 	w.ok(strings.Replace(remote(s.URL+"/x.csv", "acceleration: {}"), "name: t", "name: u", 1))
-	if err := w.m.Refresh(t.Context(), "u", Override{}); err == nil || !strings.Contains(err.Error(), "503") {
+	if err := w.m.Refreshes().Refresh(t.Context(), "u", refresh.Override{}); err == nil || !strings.Contains(err.Error(), "503") {
 		t.Error(err)
 	}
 	w.want("SELECT * FROM u", "1")
@@ -226,12 +230,12 @@ func TestHTTPCredentialsStayWithTheirHost(t *testing.T) {
 			t.Errorf("request %d: %v", i, h)
 		}
 	}
-	entries, err := os.ReadDir(w.m.cacheDir())
+	entries, err := os.ReadDir(filepath.Join(w.m.StateDir(), "http"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, e := range entries {
-		raw, _ := os.ReadFile(filepath.Join(w.m.cacheDir(), e.Name()))
+		raw, _ := os.ReadFile(filepath.Join(w.m.StateDir(), "http", e.Name()))
 		if strings.Contains(e.Name()+string(raw), "s3cr3t") {
 			t.Errorf("%s holds the secret", e.Name())
 		}
@@ -244,7 +248,8 @@ func TestHTTPCredentialsStayWithTheirHost(t *testing.T) {
 func TestCacheIsTrimmed(t *testing.T) {
 	w := newWorld(t)
 	s := newSite(t, serve(strings.Repeat("a\n", 500)))
-	w.m.limits.cache = 2500
+	w.stop()
+	w.start(func(o *Options) { o.Limits.Cache = 2500 })
 	for i := range 5 {
 		w.ok(remote(fmt.Sprintf("%s/%d.csv", s.URL, i)))
 		w.settle()
@@ -257,20 +262,22 @@ func TestCacheIsTrimmed(t *testing.T) {
 func TestProgress(t *testing.T) {
 	w := newWorld(t)
 	w.stop()
-	var got []Progress
-	w.start(func(o *Options) { o.Progress = func(p Progress) { got = append(got, p) } })
+	var got []load.Progress
+	w.start(func(o *Options) {
+		o.Limits.ProgressDelay = 1
+		o.Progress = func(p load.Progress) { got = append(got, p) }
+	})
 	s := newSite(t, func(rw http.ResponseWriter, _ *http.Request) {
 		w.clock.advance(time.Minute)
 		rw.Write([]byte("a\n1\n"))
 	})
-	w.m.limits.progressAfter = 0
 	w.ok(remote(s.URL + "/x.csv"))
 	w.clock.hold = true
-	p := w.m.progress("t", "fetch", 10)
+	p := w.m.progress.Start("t", "fetch", 10)
 	w.clock.advance(2 * time.Second)
-	p.bytes(5)
-	p.bytes(6)
-	p.end()
+	p.Bytes(5)
+	p.Bytes(6)
+	p.End()
 	last := got[len(got)-2:]
 	if last[0].Bytes != 5 || last[0].Total != 10 || last[0].Elapsed != 2*time.Second || !last[1].Done {
 		t.Errorf("%+v", last)

@@ -15,6 +15,8 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/spiced-sql/spiced/internal/data/tables"
+	"github.com/spiced-sql/spiced/internal/data/views"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/test/podtest"
 	"github.com/spiced-sql/spiced/spicepod"
@@ -25,18 +27,19 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // world is a Spicepod's folder, an engine and a manager, published as the
 // runtime does it.
 type world struct {
-	t       *testing.T
-	dir     string
-	state   string
-	db      *engine.DB
-	m       *Manager
-	clock   *fakeClock
-	log     *bytes.Buffer
-	publish sync.Mutex
-	gen     uint64
-	served  []*Dataset
-	views   []*View
-	retried chan []string
+	t         *testing.T
+	dir       string
+	state     string
+	db        *engine.DB
+	m         *Manager
+	clock     *fakeClock
+	log       *bytes.Buffer
+	publish   sync.Mutex
+	gen       uint64
+	served    []*Dataset
+	views     []*views.View
+	onPublish func(ctx context.Context, build func(*engine.Tx) error) error // of refreshes
+	retried   chan []string
 }
 
 func newWorld(t *testing.T) *world {
@@ -55,10 +58,14 @@ func (w *world) start(options ...func(*Options)) {
 		w.t.Fatal(err)
 	}
 	w.log = &bytes.Buffer{}
+	w.onPublish = func(_ context.Context, build func(*engine.Tx) error) error { return w.commit(build) }
 	w.clock = &fakeClock{now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 	opts := Options{
 		DB: w.db, Roots: []string{w.dir}, StateDir: w.state, Log: slog.New(slog.NewTextHandler(lockedWriter{w.log, &sync.Mutex{}}, nil)),
-		Publish: func(ctx context.Context, _ string, build func(*engine.Tx) error) error { return w.commit(build) },
+		Clock: w.clock,
+		Publish: func(ctx context.Context, _ string, build func(*engine.Tx) error) error {
+			return w.onPublish(ctx, build)
+		},
 		Retry: func(_ context.Context, names []string) {
 			select {
 			case w.retried <- names:
@@ -72,7 +79,6 @@ func (w *world) start(options ...func(*Options)) {
 	if w.m, err = NewManager(opts); err != nil {
 		w.t.Fatal(err)
 	}
-	w.m.clock = w.clock
 	if err := w.db.Lock([]string{w.dir, w.m.StateDir()}); err != nil {
 		w.t.Fatal(err)
 	}
@@ -135,7 +141,7 @@ func (w *world) reload(sections string) spicepod.Problems {
 	pod := w.load(sections)
 	ready, problems := w.m.Prepare(w.t.Context(), pod)
 	last := w.served
-	var old []*View
+	var old []*views.View
 	w.served, old, w.views = ready, w.views, nil
 	for _, d := range last {
 		declared := slices.ContainsFunc(pod.Datasets, func(x spicepod.Dataset) bool { return x.Name == d.Declared.Name })
@@ -145,13 +151,13 @@ func (w *world) reload(sections string) spicepod.Problems {
 	}
 	for i, decl := range pod.Views {
 		names := engine.NewCatalog(0, w.relations(), nil)
-		var reuse *View
+		var reuse *views.View
 		for _, v := range old {
 			if v.Declared.Name == decl.Name {
 				reuse = v
 			}
 		}
-		v, problem := CompileView(w.t.Context(), w.db, pod, i, names, reuse)
+		v, problem := views.Compile(w.t.Context(), w.db, pod, i, names, reuse)
 		if problem != nil {
 			problems = append(problems, *problem)
 			continue
@@ -164,7 +170,7 @@ func (w *world) reload(sections string) spicepod.Problems {
 				return err
 			}
 		}
-		var installed []*View
+		var installed []*views.View
 		for _, v := range w.views {
 			if err := v.Install(tx); err != nil {
 				var p *spicepod.Problem
@@ -257,7 +263,17 @@ func (w *world) settle() {
 	drained := make(chan struct{})
 	w.db.Drained(func() { close(drained) })
 	<-drained
-	w.m.tasks.wait()
+	w.m.refreshes.Wait()
+}
+
+// attached counts the DuckDB files of sources that are attached.
+func (w *world) attached() int {
+	w.t.Helper()
+	paths, err := tables.Texts(w.t.Context(), w.db, "SELECT path FROM duckdb_databases() WHERE path LIKE '%.db'")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return len(paths)
 }
 
 // exec runs SQL of the test's own, outside the guard.
@@ -287,7 +303,7 @@ type fakeClock struct {
 	pauses []time.Duration
 	hold   bool // timers wait for advance
 	timers []fakeTimer
-	added  chan time.Duration // told of timers while hold is set
+	added  chan time.Duration // receives timers while hold is set
 }
 
 type fakeTimer struct {
@@ -301,7 +317,7 @@ func (f *fakeClock) Now() time.Time {
 	return f.now
 }
 
-func (f *fakeClock) After(d time.Duration) (<-chan time.Time, func()) {
+func (f *fakeClock) After(d time.Duration) <-chan time.Time {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	c := make(chan time.Time, 1)
@@ -309,7 +325,7 @@ func (f *fakeClock) After(d time.Duration) (<-chan time.Time, func()) {
 		f.pauses = append(f.pauses, d)
 		f.now = f.now.Add(min(d, 24*time.Hour))
 		c <- f.now
-		return c, func() {}
+		return c
 	}
 	at := f.now.Add(min(d, 1000*time.Hour))
 	f.timers = append(f.timers, fakeTimer{at, c})
@@ -317,7 +333,7 @@ func (f *fakeClock) After(d time.Duration) (<-chan time.Time, func()) {
 	case f.added <- d:
 	default:
 	}
-	return c, func() {}
+	return c
 }
 
 func (f *fakeClock) advance(d time.Duration) {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spiced-sql/spiced/internal/data/refresh"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
 
@@ -65,12 +66,12 @@ views: [{name: v, sql: "SELECT id, pay FROM t"}]
 			if more == "" {
 				return
 			}
-			if err := w.m.Refresh(t.Context(), "t", Override{}); err != nil {
+			if err := w.m.Refreshes().Refresh(t.Context(), "t", refresh.Override{}); err != nil {
 				t.Fatal(err)
 			}
 			w.wantAs("bob", "FROM t", "2|bob|NULL|NULL")
-			err := w.m.Refresh(t.Context(), "t", Override{RefreshSQL: "SELECT * REPLACE ('bob' AS owner) FROM t"})
-			if !errors.Is(err, ErrOverride) {
+			err := w.m.Refreshes().Refresh(t.Context(), "t", refresh.Override{RefreshSQL: "SELECT * REPLACE ('bob' AS owner) FROM t"})
+			if !errors.Is(err, refresh.ErrOverride) {
 				t.Errorf("another refresh_sql: %v", err)
 			}
 			w.wantAs("bob", "FROM t", "2|bob|NULL|NULL")
@@ -83,7 +84,7 @@ func TestMaskedEnumsAreText(t *testing.T) {
 	w := newWorld(t)
 	w.callers()
 	for _, sql := range []string{
-		"ATTACH " + literal(filepath.Join(w.dir, "moods.duckdb")) + " AS m",
+		"ATTACH " + engine.Literal(filepath.Join(w.dir, "moods.duckdb")) + " AS m",
 		"CREATE TABLE m.main.moods AS WITH v AS (SELECT 'ok'::ENUM('MARKSAD', 'ok') AS mood) " +
 			"SELECT mood, [mood] AS list, {'m': mood, 'n': 1::TINYINT} AS pair, MAP {mood: 1} AS map, mood AS open FROM v",
 		"DETACH m",
@@ -143,10 +144,10 @@ func TestPolicyFaults(t *testing.T) {
 		`row_filter: owner = $1`:                                      "8:17: parameter $1 has no value here",
 		`row_filter: id = max(id)`:                                    "8:22: max(…) reads other rows",
 		`row_filter: row_number() OVER () = 1`:                        "8:17: row_number(…) OVER reads other rows",
-		`row_filter: twice(id) = 2`:                                   `8:17: "twice" is no built-in function`,
-		`row_filter: public.loer(owner) = 'x'`:                        `8:17: "loer" is no built-in function; did you mean "lower"?`,
-		`row_filter: getenv('HOME') = owner`:                          `8:17: "getenv" is no built-in function`,
-		`row_filter: __spiced('ctx', 'user_id') = owner`:              `8:17: "__spiced" is no built-in function`,
+		`row_filter: twice(id) = 2`:                                   `8:17: "twice" is not a built-in function`,
+		`row_filter: public.loer(owner) = 'x'`:                        `8:17: "loer" is not a built-in function; did you mean "lower"?`,
+		`row_filter: getenv('HOME') = owner`:                          `8:17: "getenv" is not a built-in function`,
+		`row_filter: __spiced('ctx', 'user_id') = owner`:              `8:17: "__spiced" is not a built-in function`,
 		"row_filter: |\n      id = 1\n      AND ownr = 'x'":           `10:11: Referenced column "ownr" not found`,
 		`column_mask: { pya: "NULL" }`:                                `8:20: the source has no column "pya"; did you mean "pay"?`,
 		`column_mask: { pay: "'***'" }`:                               "8:26: Could not convert string '***' to INT64",

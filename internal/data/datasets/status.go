@@ -4,29 +4,12 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"sync"
 	"time"
 
+	"github.com/spiced-sql/spiced/internal/data/tables"
+	"github.com/spiced-sql/spiced/internal/data/views"
 	"github.com/spiced-sql/spiced/spicepod"
 )
-
-// Stats are numbers of what a dataset holds. -1 is unknown.
-type Stats struct {
-	Rows, Bytes int64
-	Refreshed   time.Time
-	Took        time.Duration
-	stale       error
-}
-
-// warning is stale as a fault that leaves the dataset served.
-func (s Stats) warning() error {
-	if s.stale == nil {
-		return nil
-	}
-	f := *asFault(s.stale)
-	f.warning, f.retry = true, true
-	return &f
-}
 
 // Acceleration describes the copy of an accelerated dataset.
 type Acceleration struct {
@@ -36,19 +19,19 @@ type Acceleration struct {
 	File            string // of mode file, for other processes to attach; "" in memory or while it loads
 }
 
-// State says how a dataset is.
+// State is the state of a dataset or view.
 type State string
 
 // States.
 const (
 	Ready      State = "ready"
-	Loading    State = "loading" // serves, but not from its copy yet
+	Loading    State = "loading" // is served, but not from its copy yet
 	Refreshing State = "refreshing"
-	Failed     State = "error" // serves nothing
+	Failed     State = "error" // is not served
 )
 
-// Status is how a declared dataset or view is now. Error may be set beside
-// any state: the old rows serve while refreshes fail.
+// Status describes a declared dataset or view as it is now. Error may be set in
+// any state: the old rows are served while refreshes fail.
 type Status struct {
 	Schema, Name string
 	Kind         string // dataset or view
@@ -57,111 +40,37 @@ type Status struct {
 	Description  string
 	Format       string // of the files; duckdb for a table
 	State        State
-	Stats
-	Columns      []Column
+	tables.Stats
+	Columns      []tables.Column
 	Acceleration *Acceleration // nil: none
 	Error        string
 	Position     spicepod.Position
-}
-
-// itemState is what changes about a dataset as it is refreshed.
-type itemState struct {
-	mu       sync.Mutex
-	busy     bool
-	err      error
-	tries    int // failures in a row
-	finished time.Time
-	retry    time.Time
-	position spicepod.Position
-}
-
-// place is where the dataset is declared; move says that it moved.
-func (s *itemState) place() spicepod.Position {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.position
-}
-
-func (s *itemState) move(p spicepod.Position) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.position = p
-}
-
-func (s *itemState) begin() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.busy, s.retry = true, time.Time{}
-}
-
-func (s *itemState) loaded(v *version) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.busy, s.err, s.tries, s.finished, s.retry = false, v.stats.stale, 0, v.stats.Refreshed, time.Time{}
-}
-
-// failedWith notes a failure at a time, from which the interval counts anew,
-// and returns how many there are in a row.
-func (s *itemState) failedWith(err error, at time.Time) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.busy, s.err, s.finished = false, err, at
-	s.tries++
-	return s.tries
-}
-
-// retryAt sets when to try again.
-func (s *itemState) retryAt(t time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.retry = t
-}
-
-func (s *itemState) times() (finished, retry time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.finished, s.retry
-}
-
-func (s *itemState) snapshot() (busy bool, message string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.err != nil {
-		message = s.err.Error()
-	}
-	return s.busy, message
 }
 
 // Status returns every published dataset and view, and every dataset that
 // could not be loaded, by schema and name.
 func (m *Manager) Status() []Status {
 	m.mu.Lock()
-	live := make([]*served, 0, len(m.live))
-	for _, s := range m.live {
-		live = append(live, s)
-	}
+	live := slices.Collect(maps.Values(m.live))
 	m.mu.Unlock()
 	return m.statusOf(live)
 }
 
 // StatusOf is Status as it will be once these are published.
-func (m *Manager) StatusOf(datasets []*Dataset, views []*View) []Status {
-	return m.statusOf(slices.Collect(maps.Values(servedOf(datasets, views))))
+func (m *Manager) StatusOf(datasets []*Dataset, views []*views.View) []Status {
+	return m.statusOf(slices.Collect(maps.Values(m.servedOf(datasets, views))))
 }
 
 func (m *Manager) statusOf(live []*served) []Status {
 	m.mu.Lock()
-	failed := make(map[string]*failure, len(m.failed))
-	for name, f := range m.failed {
-		failed[name] = f
-	}
+	failed := maps.Clone(m.failed)
 	m.mu.Unlock()
 	out := make([]Status, 0, len(live)+len(failed))
 	for _, s := range live {
 		st := s.status()
-		if f := failed[s.name]; f != nil && s.dataset != nil {
-			st.Error = f.err.Error() // an older version serves
-			delete(failed, s.name)
+		if f, ok := failed[s.Name]; ok && s.dataset != nil {
+			st.Error = f.err.Error() // an older version is served
+			delete(failed, s.Name)
 		}
 		out = append(out, st)
 	}
@@ -169,7 +78,7 @@ func (m *Manager) statusOf(live []*served) []Status {
 		schema, table := f.declared.Qualified()
 		out = append(out, Status{
 			Schema: cmp.Or(schema, "public"), Name: table, Kind: "dataset", Declared: f.declared.Name, From: f.declared.From.Raw,
-			Description: f.declared.Description, State: Failed, Stats: Stats{Rows: -1, Bytes: -1}, Error: f.err.Error(), Position: f.position,
+			Description: f.declared.Description, State: Failed, Stats: tables.Stats{Rows: -1, Bytes: -1}, Error: f.err.Error(), Position: f.position,
 		})
 	}
 	slices.SortFunc(out, func(a, b Status) int {
@@ -179,29 +88,29 @@ func (m *Manager) statusOf(live []*served) []Status {
 }
 
 func (s *served) status() Status {
-	v := s.current.Load()
+	v := s.Current()
 	st := Status{
-		Schema: s.relation.Schema, Name: s.relation.Name, Kind: s.kind, Declared: s.name, Description: s.description,
-		State: Ready, Stats: Stats{Rows: -1, Bytes: -1}, Position: s.state.place(),
+		Schema: s.Relation.Schema, Name: s.Relation.Name, Kind: s.Kind, Declared: s.Name, Description: s.Description,
+		State: Ready, Stats: tables.Stats{Rows: -1, Bytes: -1}, Position: s.State.Position(),
 	}
 	if s.dataset != nil {
-		st.From = s.dataset.source.shown
+		st.From = s.dataset.from.Shown
 	}
 	if v != nil {
-		st.Format, st.Stats, st.Columns = v.format, v.stats, v.columns
+		st.Format, st.Stats, st.Columns = v.Format, v.Stats, v.Columns
 	}
-	if s.policy != nil {
-		st.Rows, st.Bytes = -1, -1 // of all rows; nobody may see them
+	if s.Protected {
+		st.Rows, st.Bytes = -1, -1 // of all rows, which no caller may see
 	}
-	busy, message := s.state.snapshot()
+	busy, message := s.State.Snapshot()
 	st.Error = message
 	if busy {
 		st.State = Refreshing
 	}
-	if a := s.acceleration; a != nil {
+	if a := s.Acceleration; a != nil {
 		st.Acceleration = &Acceleration{Mode: a.Mode, RefreshMode: a.RefreshMode, RefreshInterval: a.RefreshCheckInterval}
-		if v != nil && v.data != nil {
-			st.Acceleration.File = v.data.path
+		if v != nil && v.Copy != nil {
+			st.Acceleration.File = v.Copy.Path
 		} else if message == "" {
 			st.State = Loading
 		}

@@ -4,13 +4,13 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
 
-// The introspection tables that [Rows] fills, in schema spiced.
+// The introspection tables that [Fill] fills, in schema spiced.
 const (
 	DatasetsTable = "datasets"
 	ColumnsTable  = "dataset_columns"
 )
 
-// Tables returns the statements that make the introspection tables anew.
+// Tables returns the statements that create the introspection tables.
 func Tables() []string {
 	return []string{
 		"CREATE OR REPLACE TABLE " + engine.Qualified(engine.System, DatasetsTable) + ` ("schema" VARCHAR, "name" VARCHAR, ` +
@@ -21,23 +21,15 @@ func Tables() []string {
 	}
 }
 
-// Fill makes and fills the introspection tables in a transaction.
+// Fill creates and fills the introspection tables, spiced.datasets and
+// spiced.dataset_columns, in a transaction.
 func Fill(tx *engine.Tx, statuses []Status) error {
 	for _, sql := range Tables() {
 		if err := tx.Exec(sql); err != nil {
 			return err
 		}
 	}
-	datasets, columns := Rows(statuses)
-	if err := tx.Insert(engine.System, DatasetsTable, datasets); err != nil {
-		return err
-	}
-	return tx.Insert(engine.System, ColumnsTable, columns)
-}
-
-// Rows returns the rows of spiced.datasets and spiced.dataset_columns, for
-// [engine.Tx.Insert].
-func Rows(statuses []Status) (datasets, columns [][]any) {
+	var datasets, columns [][]any
 	for _, s := range statuses {
 		mode := any(nil)
 		if s.Acceleration != nil {
@@ -56,7 +48,10 @@ func Rows(statuses []Status) (datasets, columns [][]any) {
 			columns = append(columns, []any{s.Schema, s.Name, i + 1, c.Name, c.Type, orNull(c.Description)})
 		}
 	}
-	return datasets, columns
+	if err := tx.Insert(engine.System, DatasetsTable, datasets); err != nil {
+		return err
+	}
+	return tx.Insert(engine.System, ColumnsTable, columns)
 }
 
 func orNull(s string) any {

@@ -16,7 +16,7 @@ func shop(w *world) string {
 	w.t.Helper()
 	path := filepath.Join(w.dir, "shop.db")
 	for _, sql := range []string{
-		"ATTACH " + literal(path) + " AS shop",
+		"ATTACH " + engine.Literal(path) + " AS shop",
 		"CREATE TABLE shop.main.orders AS SELECT 1 AS id, 'one' AS name",
 		"CREATE VIEW shop.main.v AS SELECT 1 AS id",
 		"CREATE SCHEMA shop.sales",
@@ -62,7 +62,7 @@ func TestReadWriteDataset(t *testing.T) {
 	w := newWorld(t)
 	shop(w)
 	w.ok(list(ordersWrite, sameRead, "{name: wares, from: 'duckdb:shop.db/sales.items', access: read_write}"))
-	if n := len(w.m.sources); n != 1 {
+	if n := w.attached(); n != 1 {
 		t.Errorf("the file is attached %d times", n)
 	}
 	w.mustChange("INSERT INTO orders VALUES (2, 'two')")
@@ -78,7 +78,7 @@ func TestReadWriteDataset(t *testing.T) {
 	before := w.served[0]
 	w.ok(list(ordersWrite, sameRead))
 	if w.served[0] != before {
-		t.Error("a reload made the dataset anew")
+		t.Error("a reload made the dataset again")
 	}
 	w.mustChange("INSERT INTO orders VALUES (3, 'three')")
 	w.want("SELECT count(*) FROM same", "3")
@@ -98,7 +98,7 @@ func TestWrittenRowsAreInTheFile(t *testing.T) {
 			} else {
 				w.ok("")
 				w.settle()
-				if n := len(w.m.sources); n != 0 {
+				if n := w.attached(); n != 0 {
 					t.Errorf("%d databases are still attached", n)
 				}
 			}
@@ -179,7 +179,7 @@ func TestReadWriteThroughALink(t *testing.T) {
 	w.ok(list(ordersWrite, "{name: linked, from: 'duckdb:link.db/orders'}"))
 	w.mustChange("INSERT INTO orders VALUES (2, 'two')")
 	w.want("SELECT count(*) FROM linked", "2")
-	if n := len(w.m.sources); n != 1 {
+	if n := w.attached(); n != 1 {
 		t.Errorf("the file is attached %d times", n)
 	}
 }
@@ -208,7 +208,7 @@ func TestReadWriteFaults(t *testing.T) {
 			w.settle()
 		})
 	}
-	if n := len(w.m.sources); n != 0 {
+	if n := w.attached(); n != 0 {
 		t.Errorf("%d databases are still attached", n)
 	}
 }

@@ -1,0 +1,14 @@
+package copies
+
+import (
+	"reflect"
+	"testing"
+)
+
+func TestColumnList(t *testing.T) {
+	for text, want := range map[string][]string{"a": {"a"}, "(a, b)": {"a", "b"}, `("a""b", c )`: {`a"b`, "c"}} {
+		if got := columnList(text); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %q", text, got)
+		}
+	}
+}

@@ -1,0 +1,295 @@
+// Package duckdb is the connector of tables in other DuckDB files. A file is
+// attached read-only, unless a dataset of it has access: read_write. Three
+// spellings name the table, tried in this order:
+//
+//	from: duckdb:sales.orders         # with params.open: path/to.db, as in Spice
+//	from: duckdb:path/to.db           # table from params.table, else the dataset's name
+//	from: duckdb:path/to.db/sales.orders
+//
+// The connector is used like any other, except that it gets all sources of a
+// Spicepod, to know the files that are written:
+//
+//	connector := duckdb.New(db, attacher, roots)
+//	src, err := connector.Compile(declaration)
+//	connector.Share(compiled)
+//	opened, err := src.Open(ctx)
+package duckdb
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/spiced-sql/spiced/internal/data/disk"
+	"github.com/spiced-sql/spiced/internal/data/fault"
+	"github.com/spiced-sql/spiced/internal/data/resource"
+	"github.com/spiced-sql/spiced/internal/data/source"
+	"github.com/spiced-sql/spiced/internal/data/tables"
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
+	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/spicepod"
+)
+
+var params = []spicepod.Param{
+	{Name: "open", Doc: "Path of the database; from names the table."},
+	{Name: "duckdb_open", Doc: "Another name of open."},
+	{Name: "table", Doc: "The table, if from is the path of the database."},
+}
+
+// Connector attaches DuckDB files.
+type Connector struct {
+	db    *engine.DB
+	roots source.Roots
+	files *files
+}
+
+// New makes the connector.
+func New(db *engine.DB, attacher *resource.Attacher, roots source.Roots) *Connector {
+	return &Connector{db, roots, &files{attacher: attacher, open: map[string]*resource.Database{}}}
+}
+
+// Share sets the sources of the current Spicepod: a file that one of them
+// writes is attached once, for those that only read it too.
+func (c *Connector) Share(sources []source.Source) {
+	written := map[string]bool{}
+	for _, src := range sources {
+		if s, ok := src.(*duckSource); ok && s.d.Write {
+			if t, err := s.find(); err == nil {
+				written[realPath(t.path)] = true
+			}
+		}
+	}
+	c.files.mu.Lock()
+	defer c.files.mu.Unlock()
+	c.files.written = written
+}
+
+type duckSource struct {
+	*Connector
+	d source.Declaration
+}
+
+// Compile checks the names of the params.
+func (c *Connector) Compile(d source.Declaration) (source.Source, error) {
+	if unknown := d.Params.Unknown("a dataset from duckdb", spicepod.ParamNames(params)); len(unknown) > 0 {
+		return nil, unknown[0]
+	}
+	return &duckSource{c, d}, nil
+}
+
+// Open attaches the file.
+func (s *duckSource) Open(ctx context.Context) (*source.Opened, error) {
+	t, err := s.find()
+	if err != nil {
+		return nil, err
+	}
+	db, err := s.files.attach(ctx, t.path, s.d.Write)
+	if err != nil {
+		return nil, err
+	}
+	out, err := s.openTable(ctx, db, t)
+	if err != nil {
+		resource.Release(db.Resource)
+	}
+	return out, err
+}
+
+func (s *duckSource) openTable(ctx context.Context, db *resource.Database, t table) (*source.Opened, error) {
+	out := &source.Opened{Format: "duckdb", Private: !db.ReadOnly, Bytes: max(0, disk.Size(t.path)), Resources: []*resource.Resource{db.Resource}}
+	base := db.Table(cmp.Or(t.schema, "main"), t.name)
+	out.Query = "SELECT * FROM " + base
+	var err error
+	out.Columns, err = tables.Describe(ctx, s.db, out.Query)
+	var e *engine.Error
+	switch {
+	case errors.As(err, &e) && e.Code == engine.CodeNotFound:
+		return nil, s.missingTable(ctx, db, t)
+	case err != nil:
+		return nil, err
+	case s.d.Write:
+		out.Base = base
+		return out, s.checkTable(ctx, db, t)
+	}
+	return out, nil
+}
+
+// checkTable refuses what can be read but not written.
+func (s *duckSource) checkTable(ctx context.Context, db *resource.Database, t table) error {
+	found, err := tables.Texts(ctx, s.db, "SELECT table_name FROM duckdb_tables() WHERE database_name = "+engine.Literal(db.Alias)+
+		" AND lower(schema_name) = lower("+engine.Literal(cmp.Or(t.schema, "main"))+") AND lower(table_name) = lower("+engine.Literal(t.name)+")")
+	if err == nil && len(found) == 0 {
+		return fault.New("access", "name the table that it reads, or set access: read", "%q is a view, which cannot be written", t.name)
+	}
+	return err
+}
+
+// table is a table in a DuckDB file.
+type table struct{ path, schema, name string } // schema "": main
+
+func (s *duckSource) find() (table, error) {
+	params := s.d.Params
+	for _, key := range []string{"open", "duckdb_open"} {
+		path, err := params.String(key)
+		if err != nil {
+			return table{}, err
+		}
+		if params.Has(key) {
+			t := splitTable(s.d.From.Target)
+			t.path = s.d.From.Absolute(path)
+			return t, s.checkDatabase(t.path, "params."+key)
+		}
+	}
+	path := s.d.From.Absolute(s.d.From.Target)
+	name := ""
+	if info, err := os.Stat(path); err != nil || info.IsDir() {
+		if info, err := os.Stat(filepath.Dir(path)); err == nil && info.Mode().IsRegular() {
+			path, name = filepath.Split(path)
+			path = filepath.Clean(path)
+		}
+	}
+	text, err := params.String("table")
+	switch {
+	case err != nil:
+		return table{}, err
+	case params.Has("table") && name != "":
+		return table{}, fault.New("params.table", "name the table once", "from names table %q already", name)
+	}
+	t := splitTable(cmp.Or(name, text, s.d.Table))
+	t.path = path
+	return t, s.checkDatabase(path, "from")
+}
+
+func splitTable(name string) table {
+	if schema, rest, ok := strings.Cut(name, "."); ok {
+		return table{schema: schema, name: rest}
+	}
+	return table{name: name}
+}
+
+func (s *duckSource) checkDatabase(path, at string) error {
+	err := s.roots.Check(path)
+	if err == nil {
+		_, statErr := os.Stat(path)
+		if statErr == nil {
+			return nil
+		}
+		err = source.MissingFile(path)
+	}
+	f := fault.Of(err)
+	f.Path = at
+	return f
+}
+
+// missingTable names the tables of the file.
+func (s *duckSource) missingTable(ctx context.Context, db *resource.Database, t table) error {
+	names, _ := tables.Texts(ctx, s.db, "SELECT CASE WHEN schema_name = 'main' THEN table_name ELSE schema_name || '.' || table_name END FROM "+
+		"(SELECT schema_name, table_name, database_name FROM duckdb_tables() UNION ALL SELECT schema_name, view_name, database_name "+
+		"FROM duckdb_views() WHERE NOT internal) WHERE database_name = "+engine.Literal(db.Alias)+" ORDER BY ALL LIMIT 100")
+	want := t.name
+	if t.schema != "" {
+		want = t.schema + "." + want
+	}
+	hint := "set params.table, or write duckdb:file.db/schema.table"
+	if len(names) > 0 {
+		hint += "; it has " + truncate.Ellipsis(strings.Join(names, ", "), fault.MaxMessage)
+	}
+	return fault.New("from", fault.Suggest(want, names, hint), "database %q has no table %q", t.path, want)
+}
+
+// files are the attached files. Datasets that read the same state of the same
+// file share it. A file that datasets write is attached once, for readers too:
+// DuckDB opens no file both ways.
+type files struct {
+	attacher *resource.Attacher
+	changing sync.Mutex // held while one is attached or detached
+
+	mu      sync.Mutex
+	open    map[string]*resource.Database // by path and state, or by path if it is written
+	written map[string]bool               // real paths of files that the Spicepod's datasets write
+}
+
+func (f *files) attach(ctx context.Context, path string, write bool) (*resource.Database, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, source.MissingFile(path)
+	}
+	real := realPath(path)
+	state := fmt.Sprintf("%s\x00%d\x00%d", real, info.Size(), info.ModTime().UnixNano())
+	f.changing.Lock()
+	defer f.changing.Unlock()
+	db, readOnly := f.attached(real, state, write)
+	switch {
+	case db != nil && write && db.ReadOnly:
+		return nil, fault.New("access", "restart spiced: DuckDB opens no file both ways at once",
+			"file %q is attached read-only for the datasets that are served", path)
+	case db != nil:
+		return db, nil
+	}
+	prefix, key := "source", state
+	if !readOnly {
+		prefix, key = "written", real // not for other processes to attach
+	}
+	db, err = f.attacher.Attach(ctx, prefix, path, readOnly, func(db *resource.Database) { f.detach(key, db) })
+	if err != nil {
+		return nil, fault.FromDuckDB(err)
+	}
+	f.mu.Lock()
+	f.open[key] = db
+	f.mu.Unlock()
+	return db, nil
+}
+
+// attached returns the attachment that a dataset can use, with one more holder,
+// unless it is read-only and the dataset writes. Without one it says how to
+// attach the file. The caller holds f.changing.
+func (f *files) attached(real, state string, write bool) (db *resource.Database, readOnly bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if db := f.open[real]; db != nil {
+		db.Retain()
+		return db, false
+	}
+	var reader *resource.Database // of any state of the file
+	for key, db := range f.open {
+		if strings.HasPrefix(key, real+"\x00") {
+			reader = db
+		}
+	}
+	if write && reader != nil {
+		return reader, true
+	}
+	if db := f.open[state]; db != nil {
+		db.Retain()
+		return db, true
+	}
+	return nil, reader != nil || !f.written[real]
+}
+
+// detach detaches a file that has lost its last holder, unless there is
+// another by now.
+func (f *files) detach(key string, db *resource.Database) {
+	f.changing.Lock()
+	defer f.changing.Unlock()
+	f.mu.Lock()
+	gone := f.open[key] == db && !db.Held()
+	if gone {
+		delete(f.open, key)
+	}
+	f.mu.Unlock()
+	if gone {
+		db.Detach()
+	}
+}
+
+// realPath is path without symbolic links.
+func realPath(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return path
+}

@@ -1,0 +1,277 @@
+// Package https is the connector of single files at http and https URLs. Files
+// are cached, asked for with ETag and Last-Modified, and served from the cache
+// while the server does not answer.
+//
+//	connector, err := https.New(https.Options{DB: db, Dir: dir, Client: http.DefaultClient, …})
+//	src, err := connector.Compile(declaration)
+//	opened, err := src.Open(ctx)
+package https
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spiced-sql/spiced/internal/data/disk"
+	"github.com/spiced-sql/spiced/internal/data/fault"
+	"github.com/spiced-sql/spiced/internal/data/load"
+	"github.com/spiced-sql/spiced/internal/data/resource"
+	"github.com/spiced-sql/spiced/internal/data/source"
+	"github.com/spiced-sql/spiced/internal/data/source/fileformat"
+	"github.com/spiced-sql/spiced/internal/kit/httpx"
+	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/spicepod"
+)
+
+const (
+	maxRedirects = 5
+	timeout      = 15 * time.Minute // of one attempt, to the last byte
+	attempts     = 3
+	firstBackoff = 500 * time.Millisecond // before the second attempt; doubles
+)
+
+// params that are not options of a file format.
+var params = []spicepod.Param{
+	{Name: "http_username", Doc: "User of basic authentication."},
+	{Name: "http_password", Secret: true, Doc: "Password of basic authentication."},
+	{Name: "http_headers", Type: spicepod.ParamTextMap, Secret: true, Doc: "More headers, by name."},
+	{Name: "client_timeout", Type: spicepod.ParamDuration, Doc: "Of one download."},
+	{Name: "max_retries", Type: spicepod.ParamInt, Doc: "How often a download is tried again."},
+}
+
+// Options configures [New]. All are needed.
+type Options struct {
+	DB                    *engine.DB
+	Dir                   string       // of the cache; it exists
+	Client                *http.Client // its redirects are handled here
+	MaxDownload, MaxCache int64        // bytes of one file, and of all
+	Clock                 load.Clock
+	Progress              *load.Reporter
+	Log                   *slog.Logger
+}
+
+// Connector fetches files into a cache.
+type Connector struct {
+	opts  Options
+	cache *cache
+}
+
+// New makes the connector, and removes what the cache does not list.
+func New(o Options) (*Connector, error) {
+	c := &Connector{opts: o, cache: newCache(o.Dir, o.MaxCache)}
+	return c, disk.Clean(o.Dir, o.Log)
+}
+
+type httpSource struct {
+	*Connector
+	d      source.Declaration
+	reader *fileformat.Reader
+}
+
+// Compile checks the options of the file format.
+func (c *Connector) Compile(d source.Declaration) (source.Source, error) {
+	r, err := fileformat.Compile(d, urlPath(d.From.Target), params)
+	return &httpSource{c, d, r}, err
+}
+
+// Open fetches the file.
+func (s *httpSource) Open(ctx context.Context) (*source.Opened, error) {
+	got, err := s.fetch(ctx)
+	if err != nil {
+		return nil, err
+	}
+	opened, err := s.reader.Open(ctx, s.opts.DB, fileformat.One(got.path, got.Size))
+	if err != nil {
+		resource.Release(got.resource)
+		return nil, err
+	}
+	opened.Stale, opened.Resources = got.stale, []*resource.Resource{got.resource}
+	return opened, nil
+}
+
+// urlPath is the path of a URL, to tell a format by.
+func urlPath(target string) string {
+	u, err := url.Parse(target)
+	if err != nil {
+		return ""
+	}
+	return u.Path
+}
+
+// download is a request for a dataset's file. Its URL and headers may hold
+// secrets: errors name neither.
+type download struct {
+	url      string
+	header   http.Header
+	timeout  time.Duration
+	attempts int
+}
+
+// newDownload reads the connector's params.
+func (c *Connector) newDownload(d source.Declaration) (*download, error) {
+	p := d.Params
+	u, err := url.Parse(d.From.Target)
+	if err != nil || u.Host == "" {
+		return nil, fault.New("from", "write https://host/path", "%q is not a URL", d.From.Shown)
+	}
+	out := &download{url: d.From.Target, header: http.Header{}}
+	out.header.Set("User-Agent", "spiced")
+	limit, err1 := p.Duration("client_timeout", timeout)
+	retries, err2 := p.Int("max_retries", attempts-1)
+	user, err3 := p.String("http_username")
+	password, err4 := p.String("http_password")
+	if err := cmp.Or(err1, err2, err3, err4); err != nil {
+		return nil, err
+	}
+	out.timeout, out.attempts = limit, 1+max(0, min(retries, 10))
+	if user != "" || password != "" {
+		r := http.Request{Header: out.header}
+		r.SetBasicAuth(user, password)
+	}
+	return out, out.addHeaders(p)
+}
+
+// addHeaders reads http_headers: a mapping of names to values.
+func (d *download) addHeaders(p spicepod.Params) error {
+	if !p.Has("http_headers") {
+		return nil
+	}
+	headers, err := p.Value("http_headers", spicepod.ParamTextMap)
+	if err != nil {
+		return err
+	}
+	for name, text := range headers.(map[string]string) {
+		if strings.ContainsAny(name+text, "\r\n") {
+			return fault.New("params.http_headers", "", "header %q takes a text of one line", name)
+		}
+		d.header.Set(name, text)
+	}
+	return nil
+}
+
+// client is the runtime's HTTP client with our rules for redirects: few, none
+// from https to http, and nothing secret for another host.
+func (c *Connector) client(d *download) *http.Client {
+	client := *c.opts.Client
+	client.Jar = nil
+	client.CheckRedirect = func(r *http.Request, via []*http.Request) error {
+		switch {
+		case len(via) > maxRedirects:
+			return fmt.Errorf("more than %d redirects", maxRedirects)
+		case r.URL.Scheme != "https" && via[0].URL.Scheme == "https":
+			return errors.New("a redirect from https to " + r.URL.Scheme)
+		}
+		r.Header.Del("Referer") // it would show the query of the URL
+		for _, earlier := range slices.Concat(via, []*http.Request{r}) {
+			if earlier.URL.Host != via[0].URL.Host {
+				for name := range d.header {
+					if name != "User-Agent" {
+						r.Header.Del(name)
+					}
+				}
+			}
+		}
+		return nil
+	}
+	return &client
+}
+
+// httpError is why an attempt failed.
+type httpError struct {
+	message string
+	again   bool // another attempt may do better
+	gone    bool // the server says that there is no such file
+}
+
+func (e *httpError) Error() string { return e.message }
+
+// attempt asks once; body is nil when the file is as it was (304). The caller
+// closes it and calls done.
+func (c *Connector) attempt(ctx context.Context, d *download, have *entry) (resp *http.Response, done func(), err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, d.timeout, errSlow)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, d.url, nil)
+	if err != nil {
+		cancel()
+		return nil, nil, &httpError{message: "the URL cannot be requested"}
+	}
+	req.Header = d.header.Clone()
+	if have != nil && have.ETag != "" {
+		req.Header.Set("If-None-Match", have.ETag)
+	}
+	if have != nil && have.LastModified != "" {
+		req.Header.Set("If-Modified-Since", have.LastModified)
+	}
+	resp, err = c.client(d).Do(req)
+	if err != nil {
+		cancel()
+		return nil, nil, transferError(ctx, d, err)
+	}
+	if resp.StatusCode == http.StatusOK || resp.StatusCode == http.StatusNotModified && have != nil {
+		return resp, cancel, nil
+	}
+	resp.Body.Close()
+	cancel()
+	code := resp.StatusCode
+	return nil, nil, &httpError{
+		message: fmt.Sprintf("the server answered %d %s", code, http.StatusText(code)),
+		again:   code >= 500 || code == http.StatusTooManyRequests || code == http.StatusRequestTimeout,
+		gone:    code == http.StatusNotFound || code == http.StatusGone,
+	}
+}
+
+var errSlow = errors.New("too slow")
+
+// transferError keeps the URL out of an error of the client's.
+func transferError(ctx context.Context, d *download, err error) error {
+	if errors.Is(err, errSlow) || errors.Is(context.Cause(ctx), errSlow) {
+		return &httpError{message: fmt.Sprintf("the server took longer than %s (params.client_timeout)", d.timeout), again: true}
+	}
+	return &httpError{message: httpx.Cause(err).Error(), again: ctx.Err() == nil}
+}
+
+// save writes the body to a new file and says how long it is.
+func (c *Connector) save(path string, resp *http.Response, report func(int64)) (n int64, err error) {
+	limit := c.opts.MaxDownload
+	tooBig := &httpError{message: fmt.Sprintf("the file is larger than %s", spicepod.Size(limit))}
+	if resp.ContentLength > limit {
+		return 0, tooBig
+	}
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return 0, err
+	}
+	defer func() {
+		err = errors.Join(err, file.Close())
+		if err != nil {
+			os.Remove(path)
+		}
+	}()
+	n, err = io.Copy(file, &meter{r: io.LimitReader(resp.Body, limit+1), report: report})
+	if err == nil && n > limit {
+		return n, tooBig
+	}
+	return n, err
+}
+
+// meter reports how much was read.
+type meter struct {
+	r      io.Reader
+	n      int64
+	report func(int64)
+}
+
+func (m *meter) Read(p []byte) (int, error) {
+	n, err := m.r.Read(p)
+	m.n += int64(n)
+	m.report(m.n)
+	return n, err
+}
