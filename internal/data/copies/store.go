@@ -26,10 +26,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spiced-sql/spiced/internal/data/disk"
 	"github.com/spiced-sql/spiced/internal/data/load"
 	"github.com/spiced-sql/spiced/internal/data/resource"
 	"github.com/spiced-sql/spiced/internal/data/tables"
+	"github.com/spiced-sql/spiced/internal/kit/disk"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/spicepod"
 )

@@ -165,8 +165,8 @@ func (d *Dataset) Install(tx *engine.Tx) error {
 // without secrets and, where callers do not see all rows, without values.
 func (d *Dataset) redacted(err error) *fault.Fault {
 	f := *fault.FromDuckDB(err)
-	if d.policy != nil && f.Plain != "" {
-		f.Message = f.Plain
+	if d.policy != nil && f.Public != "" {
+		f.Message = f.Public
 	}
 	f.Message, f.Hint = d.secrets.Redact(f.Message), d.secrets.Redact(f.Hint)
 	return &f

@@ -14,6 +14,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/data/source"
 	"github.com/spiced-sql/spiced/internal/data/tables"
 	"github.com/spiced-sql/spiced/internal/data/views"
+	"github.com/spiced-sql/spiced/internal/kit/nearest"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 	"github.com/spiced-sql/spiced/spicepod"
@@ -160,7 +161,7 @@ func (m *Manager) plan(ctx context.Context, d *Dataset, o refresh.Override, stag
 	names := tables.Names(columns)
 	l.Time, l.Base = d.Declared.TimeColumn, d.Current()
 	if !contains(names, l.Time) {
-		return l, fault.New("time_column", fault.Suggest(l.Time, names, ""), "the rows have no column %q", l.Time)
+		return l, fault.New("time_column", nearest.Hint(l.Time, names, ""), "the rows have no column %q", l.Time)
 	}
 	if l.Base != nil && (len(names) != len(l.Base.Columns) ||
 		slices.ContainsFunc(l.Base.Columns, func(c tables.Column) bool { return !contains(names, c.Name) })) {

@@ -26,6 +26,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"os"
@@ -34,7 +35,6 @@ import (
 	"time"
 
 	"github.com/spiced-sql/spiced/internal/data/copies"
-	"github.com/spiced-sql/spiced/internal/data/disk"
 	"github.com/spiced-sql/spiced/internal/data/fault"
 	"github.com/spiced-sql/spiced/internal/data/load"
 	"github.com/spiced-sql/spiced/internal/data/refresh"
@@ -43,6 +43,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/data/source/duckdb"
 	"github.com/spiced-sql/spiced/internal/data/source/file"
 	"github.com/spiced-sql/spiced/internal/data/source/https"
+	"github.com/spiced-sql/spiced/internal/kit/disk"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/spicepod"
 )
@@ -132,9 +133,14 @@ func NewManager(opts Options) (*Manager, error) {
 	if opts.StateDir, err = filepath.Abs(opts.StateDir); err != nil {
 		return nil, err
 	}
-	lock, err := disk.Lock(opts.StateDir, "accelerated", "http")
+	for _, folder := range []string{"accelerated", "http"} {
+		if err := os.MkdirAll(filepath.Join(opts.StateDir, folder), 0o700); err != nil {
+			return nil, fmt.Errorf("create the state directory: %w", err)
+		}
+	}
+	lock, err := disk.Lock(filepath.Join(opts.StateDir, "lock"))
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("lock state directory %q: %w", opts.StateDir, err)
 	}
 	m := &Manager{
 		opts: opts, lock: lock,

@@ -279,7 +279,7 @@ func TestRestartWithBrokenData(t *testing.T) {
 func TestOneProcessHoldsTheStateDirectory(t *testing.T) {
 	w := newWorld(t)
 	_, err := NewManager(Options{DB: w.db, StateDir: w.state})
-	if err == nil || !strings.Contains(err.Error(), "is used by another spiced") {
+	if err == nil || !strings.Contains(err.Error(), "another spiced process uses it") {
 		t.Fatal(err)
 	}
 }

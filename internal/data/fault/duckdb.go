@@ -10,10 +10,10 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
 
-// MaxMessage is how many bytes of an error of DuckDB are shown.
+// MaxMessage is how many bytes of DuckDB's errors are shown.
 const MaxMessage = 400
 
-// What DuckDB says of a bad file is long; these find the lines that matter.
+// Parts of DuckDB's errors about files, which are long.
 var (
 	csvLine    = regexp.MustCompile(`CSV Error on Line: (\d+)`)
 	csvText    = regexp.MustCompile(`Original Line: ?(.*)`)
@@ -24,11 +24,11 @@ var (
 	pattern    = regexp.MustCompile(`No files found that match the pattern "(.*)"`)
 )
 
-// RaggedHint says what to do about rows with another number of columns.
+// RaggedHint is the hint for rows with too few or too many columns.
 const RaggedHint = "repair the file, or set params.null_padding: true to fill short rows, " +
-	"params.ignore_errors: true to leave such rows out, or params.csv_quote and params.csv_escape as the file is written"
+	"params.ignore_errors: true to skip such rows, or params.csv_quote and params.csv_escape to what the file uses"
 
-// FromDuckDB returns DuckDB's error about a source as a fault.
+// FromDuckDB returns an error of DuckDB about a source as a fault.
 func FromDuckDB(err error) *Fault {
 	f := known(err)
 	if f != nil {
@@ -43,22 +43,22 @@ func FromDuckDB(err error) *Fault {
 	case csvLine.MatchString(text):
 		return csvFault(text)
 	case pattern.MatchString(text):
-		return New("from", "", "no file matches %q", group(pattern, text, 1)).MayReturn()
+		return New("from", "", "no file matches %q", group(pattern, text, 1)).Retryable()
 	case UnreadableCSV(err) != "":
-		return New("from", "set params.csv_delimiter, params.csv_quote or params.csv_has_header as the file is written",
-			"file %q is not the CSV that its params say", UnreadableCSV(err))
+		return New("from", "set params.csv_delimiter, params.csv_quote or params.csv_has_header to what the file uses",
+			"file %q cannot be read as CSV with these params", UnreadableCSV(err))
 	case strings.Contains(text, "Could not set lock on file"):
-		return New("from", "close the other process, or let it write a copy", "%s", FirstLines(text)).MayReturn()
+		return New("from", "end the other process, or read a copy of the file", "%s", FirstLines(text)).Retryable()
 	}
 	f = New("from", "", "%s", FirstLines(text))
 	if e == nil || e.Code == engine.CodeExecution {
-		f.Showing("the source cannot be read; what DuckDB says of it may show rows that callers must not see")
+		f.WithPublic("the source cannot be read; DuckDB's error may contain rows that callers must not see")
 	}
 	return f
 }
 
-// UnreadableCSV returns the file in which DuckDB finds no CSV; "" for any other
-// error.
+// UnreadableCSV returns the file that DuckDB cannot read as CSV, or "" if err is
+// another error.
 func UnreadableCSV(err error) string {
 	var e *engine.Error
 	if !errors.As(err, &e) {
@@ -67,7 +67,8 @@ func UnreadableCSV(err error) string {
 	return group(csvSniff, e.Message, 1)
 }
 
-// csvFault says where a CSV file is wrong and which param would help.
+// csvFault returns the line of a CSV file that cannot be read, with the params
+// that would help.
 func csvFault(text string) *Fault {
 	at := "line " + group(csvLine, text, 1)
 	if file := group(csvFile, text, 1); file != "" {
@@ -76,13 +77,13 @@ func csvFault(text string) *Fault {
 	row := truncate.Ellipsis(group(csvText, text, 1), 80)
 	if n := csvCount.FindStringSubmatch(text); n != nil {
 		return New("from", RaggedHint, "%s: expected %s columns, found %s: %q", at, n[1], n[2], row).
-			Showing(fmt.Sprintf("%s: expected %s columns, found %s", at, n[1], n[2]))
+			WithPublic(fmt.Sprintf("%s: expected %s columns, found %s", at, n[1], n[2]))
 	}
 	if c := csvConvert.FindStringSubmatch(text); c != nil {
-		hint := fmt.Sprintf("declare the column with a type that fits (columns: name %s, type utf8), or set params.sample_size: -1, "+
+		hint := fmt.Sprintf("declare a type that fits the column (columns: name %s, type utf8), or set params.sample_size: -1, "+
 			"params.nullstr or params.ignore_errors: true", c[1])
 		return New("from", hint, "%s: column %q is read as %s, but the value is %q", at, c[1], c[3], truncate.Ellipsis(c[2], 80)).
-			Showing(fmt.Sprintf("%s: column %q is read as %s, and a value is not", at, c[1], c[3]))
+			WithPublic(fmt.Sprintf("%s: column %q is read as %s, but a value is not", at, c[1], c[3]))
 	}
 	reason := "the row cannot be read"
 	for _, l := range strings.Split(text, "\n")[1:] {
@@ -92,7 +93,7 @@ func csvFault(text string) *Fault {
 		}
 	}
 	return New("from", RaggedHint, "%s: %s: %q", at, truncate.Ellipsis(reason, MaxMessage), row).
-		Showing(at + ": the row cannot be read")
+		WithPublic(at + ": the row cannot be read")
 }
 
 func group(r *regexp.Regexp, text string, n int) string {
@@ -102,7 +103,7 @@ func group(r *regexp.Regexp, text string, n int) string {
 	return ""
 }
 
-// FirstLines returns the beginning of a long message, on one line.
+// FirstLines returns the first lines of a long message as one line.
 func FirstLines(text string) string {
 	text, _, _ = strings.Cut(text, "\nPossible ")
 	text, _, _ = strings.Cut(text, "\nCandidates:")
@@ -110,8 +111,7 @@ func FirstLines(text string) string {
 	return truncate.Ellipsis(strings.Join(lines[:min(len(lines), 3)], " "), MaxMessage)
 }
 
-// SelectMessage returns DuckDB's message, or a plain one for a text that is not
-// one SELECT.
+// SelectMessage returns DuckDB's message about a text that must be one SELECT.
 func SelectMessage(message string) string {
 	if strings.Contains(message, "serialized to json") {
 		return "the text is not one SELECT statement"

@@ -1,5 +1,5 @@
-// Package fault describes why a dataset or view cannot be served: what is
-// wrong, at which value of the declaration, and what to write instead.
+// Package fault describes what is wrong with a dataset or view: a message, the
+// value of the declaration that it is about, and what to write instead.
 //
 //	if len(files) > limit {
 //		return fault.New("from", "name fewer files", "%q matches more than %d files", pattern, limit)
@@ -7,8 +7,7 @@
 //	…
 //	problem := fault.Of(err).Problem(pod, "datasets[3]", "dataset flights")
 //
-// Errors of DuckDB become faults by [FromDuckDB], which picks the lines that
-// matter.
+// [FromDuckDB] turns DuckDB's errors about a source into faults.
 package fault
 
 import (
@@ -21,16 +20,16 @@ import (
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
-// Fault is why a dataset or view cannot be served.
+// Fault is an error about a dataset or view.
 type Fault struct {
-	Path    string // below the component: "from", "params.delim"; "" for all of it
-	Offset  int    // byte within the text at Path; -1 for the value as a whole
+	Path    string // below the component: "from", "params.delim"; "" means the component
+	Offset  int    // byte within the text at Path; -1 means the whole value
 	Key     bool   // the key is wrong, not its value
 	Message string
-	Plain   string // Message without the values of rows, if it shows some
+	Public  string // Message without values of rows; "" if Message contains none
 	Hint    string
-	Retry   bool // the source may come back without a change of the Spicepod
-	Warning bool // the component is served all the same
+	Retry   bool // a later attempt may succeed without a change of the Spicepod
+	Warning bool // the component is served nevertheless
 }
 
 // Error returns the message and the hint.
@@ -41,52 +40,43 @@ func (f *Fault) Error() string {
 	return f.Message + "; " + f.Hint
 }
 
-// New returns a fault of the value at path.
+// New returns a fault about the value at path.
 func New(path, hint, format string, args ...any) *Fault {
 	return &Fault{Path: path, Offset: -1, Hint: hint, Message: fmt.Sprintf(format, args...)}
 }
 
-// At returns a fault at a byte of the text at path.
+// At returns a fault about a position in the text at path.
 func At(path string, offset int, hint, format string, args ...any) *Fault {
 	f := New(path, hint, format, args...)
 	f.Offset = max(offset, 0)
 	return f
 }
 
-// OfKey returns a fault of the key at path rather than the value.
+// OfKey returns a fault about the key at path, not its value.
 func OfKey(path, hint, format string, args ...any) *Fault {
 	f := New(path, hint, format, args...)
 	f.Key = true
 	return f
 }
 
-// NoColumn returns the fault of a column that the source lacks.
+// NoColumn reports a column that the source, which has the columns have, lacks.
 func NoColumn(path, name string, have []string) *Fault {
-	return New(path, Suggest(name, have, "it has "+truncate.Ellipsis(strings.Join(have, ", "), MaxMessage)), "the source has no column %q", name)
+	return New(path, nearest.Hint(name, have, "it has "+truncate.Ellipsis(strings.Join(have, ", "), MaxMessage)), "the source has no column %q", name)
 }
 
-// Suggest returns a hint with the known name nearest to name, or otherwise.
-func Suggest(name string, known []string, otherwise string) string {
-	if near := nearest.Name(name, known); near != "" {
-		return fmt.Sprintf("did you mean %q?", near)
-	}
-	return otherwise
-}
-
-// Showing sets the text to show to callers who must not see values of rows.
-func (f *Fault) Showing(plain string) *Fault {
-	f.Plain = plain
+// WithPublic sets the message for callers who must not see values of rows.
+func (f *Fault) WithPublic(message string) *Fault {
+	f.Public = message
 	return f
 }
 
-// MayReturn marks the fault of a source that may come back by itself.
-func (f *Fault) MayReturn() *Fault {
+// Retryable sets Retry.
+func (f *Fault) Retryable() *Fault {
 	f.Retry = true
 	return f
 }
 
-// Of returns err as a fault. An error that names no position is attributed to
-// `from`.
+// Of returns err as a fault. An error without a path is about `from`.
 func Of(err error) *Fault {
 	if f := known(err); f != nil {
 		return f
@@ -94,7 +84,7 @@ func Of(err error) *Fault {
 	return New("from", "", "%s", err)
 }
 
-// known returns an error that names its position as a fault, or nil.
+// known returns the fault in err, or nil.
 func known(err error) *Fault {
 	var f *Fault
 	var p *spicepod.ParamError
@@ -106,7 +96,7 @@ func known(err error) *Fault {
 }
 
 // Problem returns the fault with its position in the file. The prefix is the
-// component's path, and component its name: "dataset x" or "view x".
+// path of the component, such as datasets[3]; component names it: "dataset x".
 func (f *Fault) Problem(pod *spicepod.Pod, prefix, component string) spicepod.Problem {
 	path := prefix
 	if f.Path != "" {

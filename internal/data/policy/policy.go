@@ -17,6 +17,7 @@ import (
 	"github.com/spiced-sql/spiced/functions/prelude"
 	"github.com/spiced-sql/spiced/internal/data/fault"
 	"github.com/spiced-sql/spiced/internal/data/tables"
+	"github.com/spiced-sql/spiced/internal/kit/nearest"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 	"github.com/spiced-sql/spiced/spicepod"
@@ -140,7 +141,7 @@ func ownColumnsOnly(db *engine.DB, x *expression, st *sqltree.Statement) error {
 		case builtins.Aggregate(c.Name):
 			return x.faultAt(at, advice, "%s(…) reads other rows", c.Name)
 		case !builtins.Has(c.Name) && !prelude.Has(c.Name):
-			return x.faultAt(at, fault.Suggest(c.Name, builtins.Names(), advice), "%q is not a built-in function", c.Name)
+			return x.faultAt(at, nearest.Hint(c.Name, builtins.Names(), advice), "%q is not a built-in function", c.Name)
 		}
 	}
 	return nil

@@ -23,6 +23,7 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/data/fault"
 	"github.com/spiced-sql/spiced/internal/data/resource"
+	"github.com/spiced-sql/spiced/internal/kit/nearest"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/spicepod"
 )
@@ -86,7 +87,7 @@ func Parse(from spicepod.Text, dir string, connectors []string) (From, error) {
 		if from.Secret() {
 			shown = from.Raw
 		}
-		if near := fault.Suggest(name, connectors, ""); near != "" {
+		if near := nearest.Hint(name, connectors, ""); near != "" {
 			hint = near + " " + hint
 		}
 		return From{}, fault.New("from", hint, "connector %q is not served by this build", shown)
@@ -175,6 +176,6 @@ func MissingFile(path string) *fault.Fault {
 			names = append(names, e.Name())
 		}
 	}
-	hint := fault.Suggest(filepath.Base(path), names, "paths begin at the folder of the file that declares the dataset")
-	return fault.New("from", hint, "file %q does not exist", path).MayReturn()
+	hint := nearest.Hint(filepath.Base(path), names, "paths begin at the folder of the file that declares the dataset")
+	return fault.New("from", hint, "file %q does not exist", path).Retryable()
 }

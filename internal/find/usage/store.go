@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"github.com/spiced-sql/spiced/internal/kit/disk"
 )
 
 // The files in the folder. A damaged one is copied, replacing an earlier copy.
@@ -21,9 +23,6 @@ const (
 	unfinished   = ".new"
 	setAside     = ".damaged"
 )
-
-// ErrLocked means that another process uses the folder.
-var ErrLocked = errors.New("another spiced process uses it; give each process its own")
 
 // store is the folder. It is not safe for concurrent use.
 type store struct {
@@ -44,7 +43,7 @@ func openStore(dir string, log *slog.Logger) (*store, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("create the usage directory: %w", err)
 	}
-	lock, err := lockFile(filepath.Join(dir, lockName))
+	lock, err := disk.Lock(filepath.Join(dir, lockName))
 	if err != nil {
 		return nil, fmt.Errorf("lock usage directory %q: %w", dir, err)
 	}

@@ -25,11 +25,12 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/spiced-sql/spiced/internal/data/disk"
 	"github.com/spiced-sql/spiced/internal/data/fault"
 	"github.com/spiced-sql/spiced/internal/data/resource"
 	"github.com/spiced-sql/spiced/internal/data/source"
 	"github.com/spiced-sql/spiced/internal/data/tables"
+	"github.com/spiced-sql/spiced/internal/kit/disk"
+	"github.com/spiced-sql/spiced/internal/kit/nearest"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/spicepod"
@@ -198,7 +199,7 @@ func (s *duckSource) missingTable(ctx context.Context, db *resource.Database, t 
 	if len(names) > 0 {
 		hint += "; it has " + truncate.Ellipsis(strings.Join(names, ", "), fault.MaxMessage)
 	}
-	return fault.New("from", fault.Suggest(want, names, hint), "database %q has no table %q", t.path, want)
+	return fault.New("from", nearest.Hint(want, names, hint), "database %q has no table %q", t.path, want)
 }
 
 // files are the attached files. Datasets that read the same state of the same

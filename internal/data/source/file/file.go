@@ -81,7 +81,7 @@ func (s *fileSource) find(ctx context.Context) (fileformat.Files, error) {
 	if errors.As(err, &reason) {
 		err = reason.Err
 	}
-	return fileformat.Files{}, fault.New("from", "", "cannot read %q: %s", path, err).MayReturn()
+	return fileformat.Files{}, fault.New("from", "", "cannot read %q: %s", path, err).Retryable()
 }
 
 // glob lists the files that patterns match.
@@ -96,7 +96,7 @@ func (s *fileSource) glob(ctx context.Context, patterns []string) (fileformat.Fi
 	}
 	switch n := len(out.Found); {
 	case n == 0:
-		return out, fault.New("from", "", "no file matches %q", patterns[0]).MayReturn()
+		return out, fault.New("from", "", "no file matches %q", patterns[0]).Retryable()
 	case n > s.most:
 		return out, fault.New("from", "name fewer files", "%q matches more than %d files", patterns[0], s.most)
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/spiced-sql/spiced/internal/data/fault"
+	"github.com/spiced-sql/spiced/internal/kit/nearest"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/spicepod"
 )
@@ -42,7 +43,7 @@ func formatByName(name string) (*format, error) {
 		return f, nil
 	}
 	hint := "served: " + servedFormats
-	if near := fault.Suggest(name, strings.Split(servedFormats, ", "), ""); near != "" {
+	if near := nearest.Hint(name, strings.Split(servedFormats, ", "), ""); near != "" {
 		hint = near + " " + hint
 	}
 	return nil, fault.New("params.file_format", hint, "file format %q is not served", name)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/spiced-sql/spiced/internal/data/fault"
+	"github.com/spiced-sql/spiced/internal/kit/nearest"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/spicepod"
 )
@@ -98,7 +99,7 @@ func (f *format) optionName(key string, own []string) (string, error) {
 			}
 		}
 	}
-	return "", fault.OfKey("params."+key, fault.Suggest(key, f.known(own), ""), "params.%s is not an option of %s files", key, f.name)
+	return "", fault.OfKey("params."+key, nearest.Hint(key, f.known(own), ""), "params.%s is not an option of %s files", key, f.name)
 }
 
 func (f *format) alias(name string) string {

@@ -126,7 +126,7 @@ func (r *Reader) Patterns(dir string, names []string, wanted string) ([]string, 
 	}
 	switch {
 	case len(extensions) == 0:
-		return nil, fault.New("from", "served: "+servedFormats, "folder %q holds no file of a served format", dir).MayReturn()
+		return nil, fault.New("from", "served: "+servedFormats, "folder %q holds no file of a served format", dir).Retryable()
 	case len(kinds) > 1 && r.format == nil:
 		return nil, fault.New("from", "set params.file_format, or name the files with a glob",
 			"folder %q holds files of several formats: %s and %s", dir, kinds[0].name, kinds[1].name)
@@ -217,7 +217,7 @@ func findRagged(path string, s scan) *fault.Fault {
 			line, _ := r.FieldPos(0)
 			return fault.New("from", fault.RaggedHint, "file %q, line %d: expected %d columns, found %d: %q",
 				path, line, expected, len(row), truncate.Ellipsis(strings.Join(row, string(r.Comma)), 80)).
-				Showing(fmt.Sprintf("file %q, line %d: expected %d columns, found %d", path, line, expected, len(row)))
+				WithPublic(fmt.Sprintf("file %q, line %d: expected %d columns, found %d", path, line, expected, len(row)))
 		case err != nil:
 			return nil
 		}

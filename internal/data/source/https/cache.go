@@ -17,10 +17,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/spiced-sql/spiced/internal/data/disk"
 	"github.com/spiced-sql/spiced/internal/data/fault"
 	"github.com/spiced-sql/spiced/internal/data/load"
 	"github.com/spiced-sql/spiced/internal/data/resource"
+	"github.com/spiced-sql/spiced/internal/kit/disk"
 )
 
 // entry describes a fetched file. It does not hold the URL,
@@ -182,9 +182,9 @@ func (s *httpSource) fetch(ctx context.Context) (*fetched, error) {
 			"cannot fetch %q: %s", s.d.From.Shown, h.message)
 		return f, nil
 	case h != nil:
-		return nil, fault.New("from", "", "cannot fetch %q: %s", s.d.From.Shown, h.message).MayReturn()
+		return nil, fault.New("from", "", "cannot fetch %q: %s", s.d.From.Shown, h.message).Retryable()
 	}
-	return nil, fault.New("from", "", "cannot fetch %q: %s", s.d.From.Shown, err).MayReturn()
+	return nil, fault.New("from", "", "cannot fetch %q: %s", s.d.From.Shown, err).Retryable()
 }
 
 // retrieve asks until an attempt succeeds or asking again is of no use.
