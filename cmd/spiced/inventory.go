@@ -150,7 +150,7 @@ func (r refresher) Refresh(ctx context.Context, dataset string, o sqlapi.Refresh
 		}
 		override.JitterMax = jitter
 	}
-	err := r.runtime.Data().Refreshes().Trigger(ctx, dataset, override)
+	err := r.runtime.Data().Refreshes().Refresh(ctx, dataset, override)
 	for ours, theirs := range map[error]error{
 		refresh.ErrUnknown: sqlapi.ErrUnknownDataset, refresh.ErrNotAccelerated: sqlapi.ErrNotAccelerated,
 		refresh.ErrOverride: sqlapi.ErrInvalidRefresh,

@@ -12,9 +12,6 @@ import (
 	"github.com/spiced-sql/spiced/internal/data/load"
 )
 
-// slowLoad is how long a load takes before its progress is shown.
-const slowLoad = time.Second
-
 // progress shows long loads on one line of a terminal. Without a terminal it is
 // nil, because the log has them.
 func progress(w io.Writer) func(load.Progress) {
@@ -23,20 +20,14 @@ func progress(w io.Writer) func(load.Progress) {
 		return nil
 	}
 	var mu sync.Mutex
-	shown := false
 	return func(p load.Progress) {
 		mu.Lock()
 		defer mu.Unlock()
-		switch {
-		case p.Done:
-			if shown {
-				fmt.Fprint(w, "\r\x1b[K")
-			}
-			shown = false
-		case p.Elapsed >= slowLoad:
-			shown = true
-			fmt.Fprint(w, "\r\x1b[K"+progressLine(p))
+		line := "\r\x1b[K"
+		if !p.Done {
+			line += progressLine(p)
 		}
+		fmt.Fprint(w, line)
 	}
 }
 

@@ -53,6 +53,7 @@ func TestRefreshWhileStatementsRun(t *testing.T) {
 				if err := r.Data().Refreshes().Refresh(t.Context(), "t", refresh.Override{}); err != nil {
 					t.Errorf("refresh: %v", err)
 				}
+				r.Data().Refreshes().Wait()
 				r.want("SELECT top()", fmt.Sprint(n*10))
 			}
 			close(done)

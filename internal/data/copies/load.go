@@ -13,38 +13,56 @@ import (
 	"github.com/spiced-sql/spiced/internal/data/resource"
 	"github.com/spiced-sql/spiced/internal/data/tables"
 	"github.com/spiced-sql/spiced/internal/kit/disk"
+	"github.com/spiced-sql/spiced/internal/kit/nearest"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
-// Load is one load of a table's copy.
+// Load describes a load.
 type Load struct {
-	Stage *engine.Stage // where Rows can be read
-	Table *tables.Table
-	Rows  string          // query of the rows
-	Base  *tables.Version // rows to append to; nil: all rows are replaced
-	Time  string          // column that says how new a row is, with Base
+	Table  *tables.Table
+	Source string          // query of a temporary view with the name of the table, for Rows; "": none
+	Rows   string          // query
+	Time   string          // column with the time of a row; "" replaces all rows
+	Base   *tables.Version // with Time: newer rows are appended to these; nil: none
 }
 
-// Load loads the rows into a new database, or into Base's if that is in memory,
-// and returns what is there then.
-func (s *Store) Load(ctx context.Context, l Load) (*tables.Version, error) {
+// run is a running load.
+type run struct {
+	Load
+	stage *engine.Stage
+}
+
+// Load loads rows into a new database, or into that of Base if it is in memory.
+func (s *Store) Load(ctx context.Context, declared Load) (*tables.Version, error) {
+	stage, err := s.DB.Stage(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer stage.Close()
+	l := run{declared, stage}
+	if l.Source != "" {
+		if err := l.exec(ctx, "CREATE TEMP VIEW "+engine.Identifier(l.Table.Relation.Name)+" AS "+l.Source); err != nil {
+			return nil, err
+		}
+	}
+	if l.Time != "" {
+		if err := l.checkAppend(ctx); err != nil {
+			return nil, err
+		}
+	}
 	if l.Base != nil && l.Base.Copy.Path == "" {
 		return s.insert(ctx, l)
 	}
 	path := ""
 	if s.Files || l.Table.Acceleration.Mode == spicepod.ModeFile {
-		stem := fileStem(l.Table.Relation)
-		if l.Table.Kind == "view" {
-			stem = "view-" + stem
-		}
-		path = filepath.Join(s.Dir, fmt.Sprintf("%s-%016x.duckdb", stem, rand.Uint64()))
+		path = filepath.Join(s.Dir, fmt.Sprintf("%s-%016x.duckdb", fileStem(l.Table), rand.Uint64()))
 	}
 	db, err := s.Attacher.Attach(ctx, "load", path, false, s.deleteCopy)
 	if err != nil {
 		return nil, err
 	}
-	if err = create(ctx, l, db); err == nil && path != "" {
+	if err = l.create(ctx, db); err == nil && path != "" {
 		db, err = s.reopen(ctx, db)
 	}
 	var v *tables.Version
@@ -57,8 +75,32 @@ func (s *Store) Load(ctx context.Context, l Load) (*tables.Version, error) {
 	return v, err
 }
 
-// create makes the table with its key and indexes.
-func create(ctx context.Context, l Load, db *resource.Database) error {
+// checkAppend checks the columns of rows that are appended.
+func (l run) checkAppend(ctx context.Context) error {
+	var columns []engine.Column
+	err := l.stage.Run(ctx, func() (err error) {
+		columns, err = l.stage.Describe(l.Rows)
+		return err
+	})
+	if err != nil {
+		return fault.FromDuckDB(err)
+	}
+	has := func(name string) bool {
+		return slices.ContainsFunc(columns, func(c engine.Column) bool { return strings.EqualFold(c.Name, name) })
+	}
+	if !has(l.Time) {
+		names, _ := tables.Match(columns, nil)
+		return fault.New("time_column", nearest.Hint(l.Time, tables.Names(names), ""), "the rows have no column %q", l.Time)
+	}
+	if l.Base != nil && (len(columns) != len(l.Base.Columns) ||
+		slices.ContainsFunc(l.Base.Columns, func(c tables.Column) bool { return !has(c.Name) })) {
+		return fault.New("from", "refresh once with refresh_mode full", "the columns of the source differ from those of the loaded rows")
+	}
+	return nil
+}
+
+// create creates the table with its key and indexes.
+func (l run) create(ctx context.Context, db *resource.Database) error {
 	rows := l.Rows
 	if l.Base != nil {
 		rows = fmt.Sprintf("SELECT * FROM %s UNION ALL BY NAME %s", data(l.Base.Copy), l.newer())
@@ -66,12 +108,8 @@ func create(ctx context.Context, l Load, db *resource.Database) error {
 	if err := l.exec(ctx, "CREATE TABLE "+data(db)+" AS "+rows); err != nil {
 		return fault.FromDuckDB(err)
 	}
-	for _, x := range indexes(l.Table.Acceleration) {
-		columns := make([]string, len(x.columns))
-		for i, c := range x.columns {
-			columns[i] = engine.Identifier(c)
-		}
-		if err := l.exec(ctx, fmt.Sprintf(x.sql, data(db), strings.Join(columns, ", "))); err != nil {
+	for _, x := range indexes(l.Table.Acceleration, data(db)) {
+		if err := l.exec(ctx, x.sql); err != nil {
 			f := fault.FromDuckDB(err)
 			f.Path = x.path
 			return f
@@ -82,20 +120,19 @@ func create(ctx context.Context, l Load, db *resource.Database) error {
 
 func data(db *resource.Database) string { return db.Table("main", dataTable) }
 
-// newer selects the rows that are newer than all of Base's.
-func (l Load) newer() string {
+// newer returns a query of the rows that are newer than those of Base.
+func (l run) newer() string {
 	column := engine.Identifier(l.Time)
 	newest := fmt.Sprintf("(SELECT max(%s) FROM %s)", column, data(l.Base.Copy))
 	return fmt.Sprintf("SELECT * FROM (%s) WHERE %s > %s OR %s IS NULL", l.Rows, column, newest, newest)
 }
 
-func (l Load) exec(ctx context.Context, sql string) error {
-	return l.Stage.Run(ctx, func() error { return l.Stage.Exec(sql) })
+func (l run) exec(ctx context.Context, sql string) error {
+	return l.stage.Run(ctx, func() error { return l.stage.Exec(sql) })
 }
 
-// insert appends to a database in memory: one statement, so that readers see
-// all of it or nothing.
-func (s *Store) insert(ctx context.Context, l Load) (*tables.Version, error) {
+// insert appends to the database of Base, which is in memory, atomically.
+func (s *Store) insert(ctx context.Context, l run) (*tables.Version, error) {
 	db := l.Base.Copy
 	if err := l.exec(ctx, "INSERT INTO "+data(db)+" BY NAME "+l.newer()); err != nil {
 		return nil, fault.FromDuckDB(err)
@@ -107,9 +144,8 @@ func (s *Store) insert(ctx context.Context, l Load) (*tables.Version, error) {
 	return v, err
 }
 
-// reopen attaches a filled file again, read-only: nothing changes it any more,
-// and other processes may attach it too. Without an error the database that was
-// filled is gone, and its holder holds the new one.
+// reopen attaches a loaded file read-only, so that other processes can attach it
+// too. The caller then holds the new database instead of db.
 func (s *Store) reopen(ctx context.Context, db *resource.Database) (*resource.Database, error) {
 	for _, sql := range []string{"CHECKPOINT " + engine.Identifier(db.Alias), "DETACH " + engine.Identifier(db.Alias)} {
 		if err := s.DB.Exec(context.WithoutCancel(ctx), sql); err != nil {
@@ -123,8 +159,7 @@ func (s *Store) reopen(ctx context.Context, db *resource.Database) (*resource.Da
 	return again, err
 }
 
-// describe returns what a database holds as a version. The version holds the
-// database as its caller does.
+// describe returns a version of the database, whose holder is the caller.
 func (s *Store) describe(ctx context.Context, t *tables.Table, db *resource.Database) (*tables.Version, error) {
 	v := &tables.Version{Query: "SELECT * FROM " + data(db), Copy: db, Resources: []*resource.Resource{db.Resource}}
 	columns, err := tables.Describe(ctx, s.DB, v.Query)
@@ -134,38 +169,31 @@ func (s *Store) describe(ctx context.Context, t *tables.Table, db *resource.Data
 	if v.Columns, err = tables.Match(columns, t.Described); err != nil {
 		return nil, err
 	}
-	v.Stats = tables.Stats{Refreshed: s.Clock.Now(), Bytes: -1}
-	if db.Path != "" {
-		v.Stats.Bytes = disk.Size(db.Path)
-	}
+	v.Stats = tables.Stats{Refreshed: s.Clock.Now(), Bytes: disk.Size(db.Path)}
 	return v, tables.Query(ctx, s.DB, "SELECT count(*) FROM "+data(db), func(c *engine.Chunk) {
 		v.Stats.Rows = engine.Value[int64](c.Column(0), 0)
 	})
 }
 
-// index is a key or index of a copy.
-type index struct {
-	sql     string // with the table and the columns to be filled in
-	columns []string
-	path    string
-}
+// index is the primary key or an index of a copy.
+type index struct{ sql, path string }
 
-func indexes(a *spicepod.Acceleration) []index {
+func indexes(a *spicepod.Acceleration, table string) []index {
 	var out []index
 	if a.PrimaryKey != "" {
-		out = append(out, index{"ALTER TABLE %s ADD PRIMARY KEY (%s)", columnList(a.PrimaryKey), "acceleration.primary_key"})
+		out = append(out, index{fmt.Sprintf("ALTER TABLE %s ADD PRIMARY KEY (%s)", table, columnList(a.PrimaryKey)), "acceleration.primary_key"})
 	}
 	for i, key := range slices.Sorted(maps.Keys(a.Indexes)) {
 		kind := ""
 		if a.Indexes[key] == "unique" {
 			kind = "UNIQUE "
 		}
-		out = append(out, index{fmt.Sprintf("CREATE %sINDEX index_%d ON ", kind, i) + "%s (%s)", columnList(key), "acceleration.indexes"})
+		out = append(out, index{fmt.Sprintf("CREATE %sINDEX index_%d ON %s (%s)", kind, i, table, columnList(key)), "acceleration.indexes"})
 	}
 	return out
 }
 
-// CheckIndexes checks the kinds of the declared indexes.
+// CheckIndexes returns an error if the kind of an index is unknown.
 func CheckIndexes(a *spicepod.Acceleration) error {
 	for column, kind := range a.Indexes {
 		if kind != "enabled" && kind != "unique" {
@@ -175,8 +203,8 @@ func CheckIndexes(a *spicepod.Acceleration) error {
 	return nil
 }
 
-// columnList reads "a" or "(a, b)".
-func columnList(text string) []string {
+// columnList returns "a" or "(a, b)" as quoted names.
+func columnList(text string) string {
 	text = strings.TrimSpace(text)
 	if strings.HasPrefix(text, "(") && strings.HasSuffix(text, ")") {
 		text = text[1 : len(text)-1]
@@ -187,7 +215,7 @@ func columnList(text string) []string {
 		if len(p) > 1 && p[0] == '"' && p[len(p)-1] == '"' {
 			p = strings.ReplaceAll(p[1:len(p)-1], `""`, `"`)
 		}
-		parts[i] = p
+		parts[i] = engine.Identifier(p)
 	}
-	return parts
+	return strings.Join(parts, ", ")
 }

@@ -1,19 +1,17 @@
-// Package copies keeps the rows of accelerated datasets and views, each load in
-// a separate DuckDB database: in memory, or in a file that the next start
-// finds.
+// Package copies stores the rows of accelerated datasets and views. Each load is
+// a DuckDB database, in memory or in a file that survives a restart.
 //
 //	store, err := copies.Open(copies.Options{DB: db, Attacher: attacher, Dir: dir, …})
 //	version := store.Restore(ctx, table, hash, complete) // of the last run, or nil
-//	version, err = store.Load(ctx, copies.Load{Stage: stage, Table: table, Rows: "SELECT * FROM source"})
-//	store.Save(table, hash, version, true)               // once it is served
+//	version, err = store.Load(ctx, copies.Load{Table: table, Rows: "SELECT * FROM source"})
+//	store.Save(table, hash, version, true)               // when it is served
 //
-// The folder holds
+// The folder contains
 //
-//	<name>-<hash>.json               the manifest of a table: which file has its rows
+//	<name>-<hash>.json               the manifest of a table, which names the file of its rows
 //	<name>-<hash>-<random>.duckdb    rows
 //
-// A file that no manifest names was left by a crash and is removed at the next
-// start.
+// [Open] removes files that no manifest names, which a crash left.
 package copies
 
 import (
@@ -34,56 +32,59 @@ import (
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
-// dataTable is the one table of a copy.
+// dataTable is the table of a copy.
 const dataTable = "data"
 
-// Options configures [Open]. DB, Attacher, Dir, Clock and Log are needed.
+// Options configures [Open]. All fields but Files are required.
 type Options struct {
 	DB       *engine.DB
 	Attacher *resource.Attacher
-	Dir      string // exists, and no other process uses it
-	Files    bool   // copies in memory are in files, too, for other processes to attach
+	Dir      string // must exist; no other process may use it
+	Files    bool   // copies of mode memory are in files too, for other processes to attach
 	Clock    load.Clock
 	Log      *slog.Logger
 }
 
-// Store is the copies of one process. It is safe for concurrent use.
+// Store stores the copies of a process. It is safe for concurrent use.
 type Store struct{ Options }
 
-// Open removes the files that no manifest names.
+// Open returns the store of a folder.
 func Open(o Options) (*Store, error) { return &Store{o}, disk.Clean(o.Dir, o.Log) }
 
-// manifest says what a copy in a file holds.
+// manifest describes the file of a copy.
 type manifest struct {
 	Relation  engine.Relation `json:"relation"`
 	Hash      string          `json:"hash"`   // of the declaration
 	File      string          `json:"file"`   // name in the folder
 	Format    string          `json:"format"` // of the source
-	Rows      int64           `json:"rows"`
 	Refreshed time.Time       `json:"refreshed"`
-	DuckDB    string          `json:"duckdb"`
 }
 
-// fileStem names the files of a relation: readable, and unique by its hash.
-func fileStem(r engine.Relation) string {
+// fileStem returns the beginning of the names of a table's files: its name, and
+// a hash that makes it unique.
+func fileStem(t *tables.Table) string {
 	readable := strings.Map(func(c rune) rune {
 		if c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '_' {
 			return c
 		}
 		return '-'
-	}, strings.ToLower(r.Name))
-	sum := sha256.Sum256([]byte(tables.Key(r)))
-	return readable[:min(len(readable), 40)] + "-" + hex.EncodeToString(sum[:4])
+	}, strings.ToLower(t.Relation.Name))
+	sum := sha256.Sum256([]byte(tables.Key(t.Relation)))
+	stem := readable[:min(len(readable), 40)] + "-" + hex.EncodeToString(sum[:4])
+	if t.Kind == "view" {
+		return "view-" + stem
+	}
+	return stem
 }
 
-func (s *Store) manifestPath(r engine.Relation) string {
-	return filepath.Join(s.Dir, fileStem(r)+".json")
+func (s *Store) manifestPath(t *tables.Table) string {
+	return filepath.Join(s.Dir, fileStem(t)+".json")
 }
 
-// Save records a version that is served now, so that a restart finds it. The
-// first version of a declaration removes the rows of another one.
+// Save records the version that is served, for [Store.Restore] after a restart.
+// The first version of a declaration removes the file of an earlier declaration.
 func (s *Store) Save(t *tables.Table, hash string, v *tables.Version, first bool) {
-	path := s.manifestPath(t.Relation)
+	path := s.manifestPath(t)
 	var old manifest
 	if first && disk.ReadJSON(path, &old) == nil && old.File == filepath.Base(old.File) &&
 		(v.Copy == nil || old.File != filepath.Base(v.Copy.Path)) {
@@ -94,26 +95,25 @@ func (s *Store) Save(t *tables.Table, hash string, v *tables.Version, first bool
 		return
 	}
 	err := disk.WriteJSON(path, manifest{
-		Relation: t.Relation, Hash: hash, File: filepath.Base(v.Copy.Path), Format: v.Format,
-		Rows: v.Stats.Rows, Refreshed: v.Stats.Refreshed.UTC(), DuckDB: engine.Version(),
+		Relation: t.Relation, Hash: hash, File: filepath.Base(v.Copy.Path), Format: v.Format, Refreshed: v.Stats.Refreshed.UTC(),
 	})
 	if err != nil {
-		s.Log.Error("record accelerated data; a restart will load it again", t.Kind, t.Name, "error", err)
+		s.Log.Error("cannot record accelerated data; a restart will load it again", t.Kind, t.Name, "error", err)
 	}
 }
 
-// Forget removes the manifest of a dataset that has no copy in a file any more.
-func (s *Store) Forget(r engine.Relation) { os.Remove(s.manifestPath(r)) }
+// Forget removes the manifest of a dataset that is no longer served.
+func (s *Store) Forget(t *tables.Table) { os.Remove(s.manifestPath(t)) }
 
-// Restore returns the version that the last run saved, which complete may
-// change or refuse; nil when no copy was saved or it cannot be read.
+// Restore returns the version that the last run saved, or nil if there is none or
+// it cannot be read. complete may change or reject it.
 func (s *Store) Restore(ctx context.Context, t *tables.Table, hash string, complete func(*tables.Version) error) *tables.Version {
 	a := t.Acceleration
 	if a == nil || a.Mode != spicepod.ModeFile || a.RefreshOnStartup == "always" {
 		return nil
 	}
 	var k manifest
-	if disk.ReadJSON(s.manifestPath(t.Relation), &k) != nil || k.Hash != hash || k.File != filepath.Base(k.File) {
+	if disk.ReadJSON(s.manifestPath(t), &k) != nil || k.Hash != hash || k.File != filepath.Base(k.File) {
 		return nil
 	}
 	path := filepath.Join(s.Dir, k.File)
@@ -128,7 +128,7 @@ func (s *Store) Restore(ctx context.Context, t *tables.Table, hash string, compl
 		}
 	}
 	if err != nil {
-		s.Log.Warn("the saved copy cannot be read and is loaded again", t.Kind, t.Name, "error", err)
+		s.Log.Warn("cannot read accelerated data; it is loaded again", t.Kind, t.Name, "error", err)
 		return nil
 	}
 	v.Format, v.Stats.Refreshed = k.Format, k.Refreshed
@@ -142,11 +142,11 @@ func (s *Store) deleteCopy(db *resource.Database) {
 	}
 }
 
-// delete removes the file of a copy and DuckDB's log of it.
+// delete removes the file of a copy and its write-ahead log.
 func (s *Store) delete(path string) {
 	for _, p := range []string{path, path + ".wal"} {
 		if err := os.Remove(p); err != nil && !os.IsNotExist(err) {
-			s.Log.Warn("remove accelerated data", "file", p, "error", err)
+			s.Log.Warn("cannot remove accelerated data", "file", p, "error", err)
 		}
 	}
 }

@@ -121,7 +121,7 @@ func TestProblems(t *testing.T) {
 		t.Fatal(err)
 	}
 	cases := []struct{ name, dataset, want string }{
-		{"missing", "from: file:flights.csv", `4:11: dataset t: file "` + w.dir + `/flights.csv" does not exist (paths begin at`},
+		{"missing", "from: file:flights.csv", `4:11: dataset t: file "` + w.dir + `/flights.csv" does not exist (paths are relative to`},
 		{"missing but near", "from: file:aa.csv", `did you mean "a.csv"?`},
 		{"no match", "from: file:nope/*.csv", `no file matches "` + w.dir + `/nope/*.csv"`},
 		{"outside", "from: file:" + outside, `is outside of the data roots (add "` + filepath.Dir(outside) + `" to runtime.data_roots and restart spiced)`},
@@ -134,13 +134,13 @@ func TestProblems(t *testing.T) {
 		{"json", "from: file:bad.json", "Malformed JSON in file"},
 		{"parquet", "from: file:bad.parquet", "too small to be a Parquet file"},
 		{"mixed folder", "from: file:mixed", "files of several formats: csv and json (set params.file_format"},
-		{"no extension", "from: file:data", `is not known by its name (set params.file_format`},
-		{"connector", "from: s3://bucket/x", `connector "s3" is not served by this build (served: file, duckdb, http, https)`},
+		{"no extension", "from: file:data", `does not show its format (set params.file_format`},
+		{"connector", "from: s3://bucket/x", `connector "s3" is not served by this build (served: duckdb, file, http, https)`},
 		{"connector typo", "from: fil:a.csv", `did you mean "file"?`},
-		{"no connector", "from: a.csv", `"a.csv" names no connector (write connector:path, for example file:a.csv)`},
+		{"no connector", "from: a.csv", `"a.csv" does not name a connector (write connector:path, for example file:a.csv)`},
 		{"format", "{from: 'file:a.csv', params: {file_format: parket}}", `file format "parket" is not served (did you mean "parquet"?`},
 		{"param", "{from: 'file:a.csv', params: {csv_delimter: ','}}", `params.csv_delimter is not an option of csv files (did you mean "csv_delimiter"?)`},
-		{"other format's param", "{from: 'file:a.csv', params: {json_format: array}}", `params.json_format is an option of json files; this is read as csv`},
+		{"other format's param", "{from: 'file:a.csv', params: {json_format: array}}", `params.json_format is an option of json files, but the file is read as csv`},
 		{"bool", "{from: 'file:a.csv', params: {header: maybe}}", `params.header takes true or false, not "maybe"`},
 		{"int", "{from: 'file:a.csv', params: {skip: [1]}}", `params.skip takes a whole number, not a list`},
 		{"twice", "{from: 'file:a.csv', params: {delim: ',', csv_delimiter: ','}}", `params.csv_delimiter and params.delim both set delim`},
@@ -152,7 +152,7 @@ func TestProblems(t *testing.T) {
 		{"append without time", "{from: 'file:a.csv', acceleration: {refresh_mode: append}}", "refresh_mode append needs a time_column"},
 		{"append with a wrong time", "{from: 'file:a.csv', time_column: c, acceleration: {refresh_mode: append}}", `the rows have no column "c"`},
 		{"refresh_sql syntax", "{from: 'file:a.csv', acceleration: {refresh_sql: 'SELECT * FROM t WHER a'}}", `syntax error`},
-		{"refresh_sql other", "{from: 'file:a.csv', acceleration: {refresh_sql: 'SELECT * FROM u'}}", `refresh_sql reads "u" (it may only read t)`},
+		{"refresh_sql other", "{from: 'file:a.csv', acceleration: {refresh_sql: 'SELECT * FROM u'}}", `refresh_sql reads "u" (read only t)`},
 		{"refresh_sql file", "{from: 'file:a.csv', acceleration: {refresh_sql: \"SELECT * FROM t, read_csv('/etc/passwd')\"}}", `function "read_csv" is refused`},
 		{"refresh_sql two", "{from: 'file:a.csv', acceleration: {refresh_sql: 'SELECT * FROM t; DROP TABLE t'}}", `the text is not one SELECT statement`},
 		{"index", "{from: 'file:a.csv', acceleration: {indexes: {a: yes please}}}", `index on "a" is "yes please"`},
@@ -162,7 +162,7 @@ func TestProblems(t *testing.T) {
 		{"types", "{from: 'file:a.csv', params: {types: 1}}", `params.types takes a mapping of names to values, or a list of texts, not 1`},
 		{"headers", "{from: 'http://127.0.0.1:1/x.csv', params: {http_headers: x}}", `params.http_headers takes a mapping of names to values, not "x"`},
 		{"url", "from: http:/x", `"http:/x" has no path`},
-		{"schema", "{from: 'file:a.csv', name: spiced.x}", `schema "spiced" belongs to the runtime`},
+		{"schema", "{from: 'file:a.csv', name: spiced.x}", `schema "spiced" is reserved`},
 	}
 	w.exec("COPY (SELECT 1 AS price) TO '" + filepath.Join(w.dir, "a.parquet") + "'")
 	for _, c := range cases {
@@ -195,7 +195,7 @@ func TestOneBadDatasetLeavesTheOthers(t *testing.T) {
 	w := newWorld(t)
 	w.file("a.csv", "a\n1\n")
 	problems := w.reload("datasets:\n  - {name: a, from: 'file:a.csv'}\n  - {name: b, from: 'file:b.csv'}\n  - {name: public.A, from: 'file:a.csv'}\n")
-	if len(problems) != 2 || problems[0].Component != "dataset b" || !strings.Contains(problems[1].Message, "means the same table") {
+	if len(problems) != 2 || problems[0].Component != "dataset b" || !strings.Contains(problems[1].Message, "has the same name") {
 		t.Fatal(problems)
 	}
 	w.want("SELECT * FROM a", "1")
@@ -290,15 +290,14 @@ func TestDuckDBSource(t *testing.T) {
 		t.Error(problems)
 	}
 	w.ok("")
-	w.settle()
+	w.drain()
 	if n := w.attached(); n != 0 {
 		t.Errorf("%d databases are still attached", n)
 	}
 }
 
-// TestWhatAFileHasBesideTables: statements cannot name it, whatever name the
-// file is attached under.
-func TestWhatAFileHasBesideTables(t *testing.T) {
+// Statements cannot use macros and types of an attached file, under any name.
+func TestAttachedMacrosAndTypes(t *testing.T) {
 	w := newWorld(t)
 	path := filepath.Join(w.dir, "shop.db")
 	w.exec("ATTACH '" + path + "' AS shop")
@@ -308,7 +307,7 @@ func TestWhatAFileHasBesideTables(t *testing.T) {
 	w.exec("DETACH shop")
 	for _, access := range []string{"read", "read_write"} {
 		w.ok("datasets: [{name: t, from: 'duckdb:shop.db/orders', access: " + access + "}]\n")
-		w.settle()
+		w.drain()
 		w.want("SELECT sum(id) FROM t", "3")
 		var alias string
 		err := tables.Query(t.Context(), w.db, "SELECT database_name FROM duckdb_databases() WHERE path LIKE '%shop.db'", chunkText(&alias))
@@ -323,6 +322,6 @@ func TestWhatAFileHasBesideTables(t *testing.T) {
 			}
 		}
 		w.ok("")
-		w.settle()
+		w.drain()
 	}
 }

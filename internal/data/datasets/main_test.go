@@ -3,6 +3,7 @@ package datasets
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -15,6 +16,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/spiced-sql/spiced/internal/data/refresh"
 	"github.com/spiced-sql/spiced/internal/data/tables"
 	"github.com/spiced-sql/spiced/internal/data/views"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
@@ -24,8 +26,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// world is a Spicepod's folder, an engine and a manager, published as the
-// runtime does it.
+// world is the folder of a Spicepod, an engine and a manager, which publishes as
+// the runtime does.
 type world struct {
 	t         *testing.T
 	dir       string
@@ -39,18 +41,18 @@ type world struct {
 	served    []*Dataset
 	views     []*views.View
 	onPublish func(ctx context.Context, build func(*engine.Tx) error) error // of refreshes
-	retried   chan []string
+	retried   chan struct{}
 }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{t: t, dir: t.TempDir(), state: t.TempDir(), retried: make(chan []string, 16)}
+	w := &world{t: t, dir: t.TempDir(), state: t.TempDir(), retried: make(chan struct{}, 16)}
 	w.start()
 	t.Cleanup(w.stop)
 	return w
 }
 
-// start opens engine and manager, as a new process would.
+// start opens the engine and the manager as a new process does.
 func (w *world) start(options ...func(*Options)) {
 	w.t.Helper()
 	var err error
@@ -63,12 +65,12 @@ func (w *world) start(options ...func(*Options)) {
 	opts := Options{
 		DB: w.db, Roots: []string{w.dir}, StateDir: w.state, Log: slog.New(slog.NewTextHandler(lockedWriter{w.log, &sync.Mutex{}}, nil)),
 		Clock: w.clock,
-		Publish: func(ctx context.Context, _ string, build func(*engine.Tx) error) error {
+		Publish: func(ctx context.Context, _ *tables.Table, build func(*engine.Tx) error) error {
 			return w.onPublish(ctx, build)
 		},
-		Retry: func(_ context.Context, names []string) {
+		Retry: func() {
 			select {
-			case w.retried <- names:
+			case w.retried <- struct{}{}:
 			default:
 			}
 		},
@@ -79,7 +81,7 @@ func (w *world) start(options ...func(*Options)) {
 	if w.m, err = NewManager(opts); err != nil {
 		w.t.Fatal(err)
 	}
-	if err := w.db.Lock([]string{w.dir, w.m.StateDir()}); err != nil {
+	if err := w.db.Lock([]string{w.dir, w.state}); err != nil {
 		w.t.Fatal(err)
 	}
 	w.served, w.views, w.gen = nil, nil, 0
@@ -97,7 +99,7 @@ func (w *world) commit(build func(*engine.Tx) error) error {
 	cat := engine.NewCatalog(w.gen, w.relations(), nil)
 	writable := map[engine.Relation]string{}
 	for _, d := range w.served {
-		if table, ok := d.Base(); ok {
+		if table := d.Current().Base; table != "" {
 			writable[d.Relation] = table
 		}
 	}
@@ -116,7 +118,7 @@ func (w *world) relations() []engine.Relation {
 	return append(out, engine.Relation{Schema: "spiced", Name: "datasets"}, engine.Relation{Schema: "spiced", Name: "dataset_columns"})
 }
 
-// file writes a file below the Spicepod's folder.
+// file writes a file in the folder.
 func (w *world) file(name, text string) string {
 	w.t.Helper()
 	path := filepath.Join(w.dir, name)
@@ -135,7 +137,8 @@ func (w *world) load(sections string) *spicepod.Pod {
 	return podtest.LoadIn(w.t, w.dir, sections)
 }
 
-// reload prepares and publishes a Spicepod, keeping what has a problem.
+// reload prepares and publishes a Spicepod. Datasets with a problem keep their
+// earlier version.
 func (w *world) reload(sections string) spicepod.Problems {
 	w.t.Helper()
 	pod := w.load(sections)
@@ -198,7 +201,7 @@ func asProblem(err error, p **spicepod.Problem) bool {
 	return ok
 }
 
-// ok reloads and wants no problem.
+// ok reloads without problems.
 func (w *world) ok(sections string) {
 	w.t.Helper()
 	if problems := w.reload(sections); problems.HasErrors() {
@@ -206,7 +209,7 @@ func (w *world) ok(sections string) {
 	}
 }
 
-// want runs a query and compares its rows, written "a|b, c|d".
+// want runs a query and compares its rows with "a|b, c|d".
 func (w *world) want(sql, rows string) {
 	w.t.Helper()
 	got, err := w.read(sql)
@@ -246,7 +249,7 @@ func (w *world) readIn(ctx context.Context, sql string) (string, error) {
 	return strings.Join(out, ", "), nil
 }
 
-// status returns that of one dataset.
+// status returns the status of a dataset.
 func (w *world) status(name string) Status {
 	w.t.Helper()
 	for _, s := range w.m.Status() {
@@ -258,8 +261,25 @@ func (w *world) status(name string) Status {
 	return Status{}
 }
 
-// settle waits until what no statement sees any more is freed.
-func (w *world) settle() {
+// copyFile returns the file of an accelerated dataset's copy; "" in memory.
+func (w *world) copyFile(name string) string { return w.m.live["public."+name].Current().Copy.Path }
+
+// refresh refreshes a dataset or view and returns the error of its status.
+func (w *world) refresh(name string, o refresh.Override) error {
+	if err := w.m.Refreshes().Refresh(w.t.Context(), name, o); err != nil {
+		return err
+	}
+	w.m.Refreshes().Wait()
+	for _, s := range w.m.Status() {
+		if strings.EqualFold(s.Declared, name) && s.Error != "" {
+			return errors.New(s.Error)
+		}
+	}
+	return nil
+}
+
+// drain waits until versions that no statement reads are freed.
+func (w *world) drain() {
 	drained := make(chan struct{})
 	w.db.Drained(func() { close(drained) })
 	<-drained
@@ -276,7 +296,7 @@ func (w *world) attached() int {
 	return len(paths)
 }
 
-// exec runs SQL of the test's own, outside the guard.
+// exec runs SQL without the guard.
 func (w *world) exec(sql string) {
 	w.t.Helper()
 	if err := w.db.Exec(w.t.Context(), sql); err != nil {
@@ -295,8 +315,8 @@ func (l lockedWriter) Write(p []byte) (int, error) {
 	return l.b.Write(p)
 }
 
-// fakeClock moves only when a test says so; a pause is over at once and is
-// written down.
+// fakeClock advances on request. Timers fire at once and are recorded, unless hold
+// is set.
 type fakeClock struct {
 	mu     sync.Mutex
 	now    time.Time

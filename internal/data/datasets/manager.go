@@ -1,41 +1,37 @@
-// Package datasets makes the datasets of a Spicepod ready to be served, and
-// keeps what is served across generations.
+// Package datasets prepares and publishes the datasets of a Spicepod. It keeps
+// their data across generations.
 //
-//	m, err := datasets.NewManager(datasets.Options{DB: db, Roots: roots, StateDir: dir, Publish: publish})
+//	m, err := datasets.NewManager(datasets.Options{DB: db, Roots: roots, StateDir: dir, Log: log, Publish: publish, Retry: reload})
 //	defer m.Close()
-//	ready, problems := m.Prepare(ctx, pod)      // reads, fetches, loads
+//	ready, problems := m.Prepare(ctx, pod)      // opens sources and loads copies
 //	err = db.Publish(ctx, catalog, func(tx *engine.Tx) error {
 //		for _, d := range ready {
 //			if err := d.Install(tx); err != nil { … }
 //		}
-//		m.Publish(tx, ready, views)         // on commit: what is served now
+//		m.Publish(tx, ready, views)         // on commit, these are served
 //		return nil
 //	})
 //	go m.Refreshes().Run(ctx)                   // refreshes and retries
 //
-// A dataset without acceleration is a DuckDB view over its source, which a
-// connector opens (package source). An accelerated one is a view over a table
-// in a separate database (package copies); a refresh fills a new database
-// and the view switches to it in one transaction, so that a statement reads all
-// of the old rows or all of the new ones (package refresh).
+// A dataset without acceleration is a view over its source, which a connector
+// opens (package source). An accelerated dataset is a view over a table in a
+// separate database (package copies). A refresh loads a new database, and the
+// view switches to it in one transaction, so that a statement reads either the
+// old rows or the new ones (package refresh).
 //
-// Values of secrets never reach messages, logs, Status or comments.
+// Messages, logs, Status and comments never contain secrets.
 package datasets
 
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"os"
 	"path/filepath"
 	"sync"
-	"time"
 
 	"github.com/spiced-sql/spiced/internal/data/copies"
-	"github.com/spiced-sql/spiced/internal/data/fault"
 	"github.com/spiced-sql/spiced/internal/data/load"
 	"github.com/spiced-sql/spiced/internal/data/refresh"
 	"github.com/spiced-sql/spiced/internal/data/resource"
@@ -43,92 +39,69 @@ import (
 	"github.com/spiced-sql/spiced/internal/data/source/duckdb"
 	"github.com/spiced-sql/spiced/internal/data/source/file"
 	"github.com/spiced-sql/spiced/internal/data/source/https"
+	"github.com/spiced-sql/spiced/internal/data/tables"
 	"github.com/spiced-sql/spiced/internal/kit/disk"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
-	"github.com/spiced-sql/spiced/spicepod"
 )
 
-// Options configures [NewManager]. DB and StateDir are needed; all else has a
-// default.
+// Options configures [NewManager]. DB, StateDir, Log, Publish and Retry are
+// required.
 type Options struct {
 	DB    *engine.DB
-	Roots []string // absolute folders that sources may be read from
-	// StateDir holds accelerated data and fetched files; DuckDB must be
-	// allowed to use it.
+	Roots []string // absolute paths of folders that sources may be read from
+	// StateDir has accelerated data and cached files. DuckDB must be allowed to
+	// access it.
 	StateDir string
-	HTTP     *http.Client // nil: http.DefaultClient; redirects are handled here
 	Log      *slog.Logger
-	Clock    load.Clock
+	Clock    load.Clock // nil: the system clock
 	Limits   Limits
-	Progress func(load.Progress) // is called for loads that take long, by several goroutines
-	Files    bool                // data accelerated in memory is in files, too, for other processes to attach
-	Parallel int                 // loads at once, where the Spicepod does not say; 0: one for each CPU
-	// Publish and Retry are those of [refresh.Options], and needed.
-	Publish func(ctx context.Context, what string, build func(*engine.Tx) error) error
-	Retry   func(ctx context.Context, datasets []string)
+	Progress func(load.Progress) // called for slow loads, concurrently
+	Files    bool                // copies of mode memory are in files too, for other processes to attach
+	// Publish and Retry are those of [refresh.Options].
+	Publish func(ctx context.Context, t *tables.Table, build func(*engine.Tx) error) error
+	Retry   func()
 }
 
-// Limits are bounds that differ from the usual ones; 0 means the usual one.
+// Limits replaces default limits; 0 keeps the default.
 type Limits struct {
-	Datasets      int           // of one Spicepod
-	Files         int           // that one glob or folder may match
-	Download      int64         // bytes of one file that is fetched over HTTP
-	Cache         int64         // bytes of all fetched files
-	ProgressDelay time.Duration // of the first report of a load
+	Datasets int   // of a Spicepod
+	Files    int   // of a dataset
+	Download int64 // bytes of a downloaded file
+	Cache    int64 // bytes of all downloaded files
 }
 
 func (l Limits) withDefaults() Limits {
 	return Limits{
 		Datasets: cmp.Or(l.Datasets, 10_000), Files: cmp.Or(l.Files, 100_000),
 		Download: cmp.Or(l.Download, 8<<30), Cache: cmp.Or(l.Cache, 32<<30),
-		ProgressDelay: cmp.Or(l.ProgressDelay, time.Second),
 	}
 }
 
-// Manager keeps sources and accelerated data across generations. One
-// goroutine calls Prepare; all else is safe for concurrent use.
+// Manager manages datasets across generations. Only one goroutine may call
+// Prepare; the other methods are safe for concurrent use.
 type Manager struct {
 	opts       Options
 	lock       *os.File // of the state directory
 	databases  *duckdb.Connector
-	connectors map[string]connector
+	connectors map[string]connector // by prefix of `from`
 	copies     *copies.Store
 	refreshes  *refresh.Scheduler
 	progress   *load.Reporter
 
 	mu       sync.Mutex
-	live     map[string]*served  // what is published, by tables.Key
-	prepared map[string]*Dataset // what is not published yet, by tables.Key
-	failed   map[string]failure  // what the last Prepare could not load, by name
+	live     map[string]*served  // published, by tables.Key
+	prepared map[string]*Dataset // not yet published, by tables.Key
+	failed   map[string]Status   // not loaded by the last Prepare, by name
 }
 
-// connector makes sources of declarations.
+// connector compiles declarations to sources.
 type connector interface {
 	Compile(source.Declaration) (source.Source, error)
 }
 
-// servedConnectors are, in the order of messages.
-var servedConnectors = []string{"file", "duckdb", "http", "https"}
-
-// failure is a dataset that could not be loaded.
-type failure struct {
-	declared spicepod.Dataset
-	position spicepod.Position
-	err      *fault.Fault
-}
-
 // NewManager opens the state directory.
 func NewManager(opts Options) (*Manager, error) {
-	if opts.DB == nil {
-		return nil, errors.New("datasets: Options.DB is missing")
-	}
-	if opts.Log == nil {
-		opts.Log = slog.New(slog.DiscardHandler)
-	}
-	if opts.Clock == nil {
-		opts.Clock = load.Real{}
-	}
-	opts.HTTP, opts.Limits = cmp.Or(opts.HTTP, http.DefaultClient), opts.Limits.withDefaults()
+	opts.Clock, opts.Limits = cmp.Or[load.Clock](opts.Clock, load.Real{}), opts.Limits.withDefaults()
 	var err error
 	if opts.StateDir, err = filepath.Abs(opts.StateDir); err != nil {
 		return nil, err
@@ -142,42 +115,33 @@ func NewManager(opts Options) (*Manager, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lock state directory %q: %w", opts.StateDir, err)
 	}
-	m := &Manager{
-		opts: opts, lock: lock,
-		progress: &load.Reporter{Clock: opts.Clock, Report: opts.Progress, Delay: opts.Limits.ProgressDelay},
-		live:     map[string]*served{}, prepared: map[string]*Dataset{}, failed: map[string]failure{},
-	}
-	m.refreshes = refresh.New(refresh.Options{DB: opts.DB, Clock: opts.Clock, Log: opts.Log, Publish: opts.Publish, Retry: opts.Retry})
-	if err := m.openParts(); err != nil {
-		m.Close()
+	attacher, roots := resource.NewAttacher(opts.DB, opts.Log), source.NewRoots(opts.Roots)
+	store, err1 := copies.Open(copies.Options{
+		DB: opts.DB, Attacher: attacher, Dir: filepath.Join(opts.StateDir, "accelerated"), Files: opts.Files, Clock: opts.Clock, Log: opts.Log,
+	})
+	progress := &load.Reporter{Clock: opts.Clock, Report: opts.Progress}
+	web, err2 := https.New(https.Options{
+		DB: opts.DB, Dir: filepath.Join(opts.StateDir, "http"), MaxDownload: opts.Limits.Download, MaxCache: opts.Limits.Cache,
+		Clock: opts.Clock, Progress: progress, Log: opts.Log,
+	})
+	if err := cmp.Or(err1, err2); err != nil {
+		lock.Close()
 		return nil, err
 	}
-	return m, nil
+	databases := duckdb.New(opts.DB, attacher, roots)
+	return &Manager{
+		opts: opts, lock: lock, databases: databases, copies: store, progress: progress,
+		connectors: map[string]connector{"file": file.New(opts.DB, roots, opts.Limits.Files), "duckdb": databases, "http": web, "https": web},
+		refreshes:  refresh.New(refresh.Options{DB: opts.DB, Clock: opts.Clock, Log: opts.Log, Publish: opts.Publish, Retry: opts.Retry}),
+		live:       map[string]*served{}, prepared: map[string]*Dataset{}, failed: map[string]Status{},
+	}, nil
 }
 
-func (m *Manager) openParts() (err error) {
-	o, attacher, roots := m.opts, resource.NewAttacher(m.opts.DB, m.opts.Log), source.NewRoots(m.opts.Roots)
-	m.copies, err = copies.Open(copies.Options{DB: o.DB, Attacher: attacher, Dir: filepath.Join(o.StateDir, "accelerated"), Files: o.Files, Clock: o.Clock, Log: o.Log})
-	if err != nil {
-		return err
-	}
-	web, err := https.New(https.Options{
-		DB: o.DB, Dir: filepath.Join(o.StateDir, "http"), Client: o.HTTP, MaxDownload: o.Limits.Download, MaxCache: o.Limits.Cache,
-		Clock: o.Clock, Progress: m.progress, Log: o.Log,
-	})
-	m.databases = duckdb.New(o.DB, attacher, roots)
-	m.connectors = map[string]connector{"file": file.New(o.DB, roots, o.Limits.Files), "duckdb": m.databases, "http": web, "https": web}
-	return err
-}
-
-// StateDir is the folder that DuckDB must be allowed to use, with the roots.
-func (m *Manager) StateDir() string { return m.opts.StateDir }
-
-// Refreshes runs the refreshes of what is served.
+// Refreshes returns the scheduler of refreshes.
 func (m *Manager) Refreshes() *refresh.Scheduler { return m.refreshes }
 
-// Close ends what runs in the background and waits for it. Data in files
-// stays for the next start.
+// Close cancels refreshes and waits for them. Data in files is kept for the next
+// start.
 func (m *Manager) Close() {
 	m.refreshes.Close()
 	m.lock.Close()

@@ -14,21 +14,18 @@ import (
 	"github.com/spiced-sql/spiced/internal/data/resource"
 	"github.com/spiced-sql/spiced/internal/data/source"
 	"github.com/spiced-sql/spiced/internal/data/tables"
+	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
-// Prepare makes the datasets of a Spicepod ready to be published: it checks
-// them, opens their sources and loads what is accelerated, several at a time.
-// What an earlier Prepare made of an equal declaration is reused, not loaded
-// again. A dataset with an error is not in the result; the runtime may publish
-// the one it had before.
+// Prepare compiles the datasets of a Spicepod, opens their sources and loads those
+// that are accelerated, several at a time. It reuses the data of datasets whose
+// declarations are equal. Datasets with an error are not returned; the runtime may
+// publish an earlier version.
 func (m *Manager) Prepare(ctx context.Context, pod *spicepod.Pod) ([]*Dataset, spicepod.Problems) {
-	var group errgroup.Group
-	group.SetLimit(cmp.Or(max(0, pod.Runtime.DatasetLoadParallelism), max(0, m.opts.Parallel), runtime.GOMAXPROCS(0)))
-	ready := make([]*Dataset, len(pod.Datasets))
+	ready := make([]*Dataset, len(pod.Datasets)) // compiled at first
 	faults := make([][]error, len(pod.Datasets))
 	seen := map[string]int{}
-	compiled := make([]*Dataset, len(pod.Datasets))
 	var sources []source.Source
 	for i := range pod.Datasets {
 		d, err := m.compile(ctx, pod, i)
@@ -36,55 +33,48 @@ func (m *Manager) Prepare(ctx context.Context, pod *spicepod.Pod) ([]*Dataset, s
 			err = cmp.Or(m.checkUnique(pod, d, i, seen), d.checkAccess())
 		}
 		if err != nil {
-			faults[i] = append(faults[i], err)
+			faults[i] = []error{err}
 			continue
 		}
-		compiled[i], sources = d, append(sources, d.source)
+		ready[i], sources = d, append(sources, d.source)
 	}
 	m.databases.Share(sources)
-	for i, d := range compiled {
+	var group errgroup.Group
+	group.SetLimit(cmp.Or(pod.Runtime.DatasetLoadParallelism, runtime.GOMAXPROCS(0)))
+	for i, d := range ready {
 		if d == nil {
 			continue
 		}
 		group.Go(func() error {
-			got, stale, err := m.make(ctx, d)
-			for _, err := range []error{stale, err} {
-				if err != nil {
-					faults[i] = append(faults[i], err)
-				}
-			}
-			ready[i] = got
+			var stale, err error
+			ready[i], stale, err = m.make(ctx, d)
+			faults[i] = slices.DeleteFunc([]error{stale, err}, func(err error) bool { return err == nil })
 			return nil
 		})
 	}
 	_ = group.Wait()
-	m.noteFailures(pod, faults)
-	var problems spicepod.Problems
-	for i, list := range faults {
-		for _, err := range list {
-			problems = append(problems, fault.Of(err).Problem(pod, fmt.Sprintf("datasets[%d]", i), "dataset "+pod.Datasets[i].Name))
-		}
-	}
+	ready = slices.DeleteFunc(ready, func(d *Dataset) bool { return d == nil })
 	m.hold(ready)
-	return slices.DeleteFunc(ready, func(d *Dataset) bool { return d == nil }), problems
+	return ready, m.problems(pod, faults)
 }
 
-// checkUnique refuses two datasets of one name, and too many.
+// checkUnique returns an error for the second dataset of a name and for too many
+// datasets.
 func (m *Manager) checkUnique(pod *spicepod.Pod, d *Dataset, index int, seen map[string]int) error {
 	if index >= m.opts.Limits.Datasets {
 		return fault.New("", "split the Spicepod", "more than %d datasets are declared", m.opts.Limits.Datasets)
 	}
 	key := tables.Key(d.Relation)
 	if first, ok := seen[key]; ok {
-		return fault.New("name", "rename one", "the name means the same table as that of the dataset at %s", pod.At(fmt.Sprintf("datasets[%d]", first)))
+		return fault.New("name", "rename one of them", "the dataset at %s has the same name", pod.At(fmt.Sprintf("datasets[%d]", first)))
 	}
 	seen[key] = index
 	return nil
 }
 
-// make returns a dataset that can be published: the one from before when
-// nothing changed, else one that was opened or loaded now. stale warns that an
-// older copy is read in place of the source.
+// make returns a dataset that can be published: the earlier one if nothing has
+// changed, or d with a version. stale is a warning that an older copy is read
+// instead of the source.
 func (m *Manager) make(ctx context.Context, d *Dataset) (made *Dataset, stale, err error) {
 	before := m.known(d)
 	if before != nil {
@@ -125,7 +115,7 @@ func (m *Manager) make(ctx context.Context, d *Dataset) (made *Dataset, stale, e
 	return d, stale, nil
 }
 
-// known returns the dataset that was made of an equal declaration.
+// known returns the earlier dataset with an equal declaration, or nil.
 func (m *Manager) known(d *Dataset) *Dataset {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -146,14 +136,12 @@ func (m *Manager) liveDataset(key string) *Dataset {
 	return nil
 }
 
-// hold keeps what is ready until it is published, and frees what an earlier
-// Prepare made that was never published.
+// hold keeps the datasets until they are published, and frees those of an earlier
+// Prepare that were not published.
 func (m *Manager) hold(ready []*Dataset) {
 	next := map[string]*Dataset{}
 	for _, d := range ready {
-		if d != nil {
-			next[tables.Key(d.Relation)] = d
-		}
+		next[tables.Key(d.Relation)] = d
 	}
 	var unused []*resource.Resource
 	m.mu.Lock()
@@ -167,19 +155,25 @@ func (m *Manager) hold(ready []*Dataset) {
 	resource.Release(unused...)
 }
 
-// noteFailures keeps what could not be loaded, and has those that may return
-// tried again.
-func (m *Manager) noteFailures(pod *spicepod.Pod, faults [][]error) {
-	failed := map[string]failure{}
+// problems returns the faults with their positions. Datasets that could not be
+// loaded are in [Manager.Status], and are retried if that may succeed.
+func (m *Manager) problems(pod *spicepod.Pod, faults [][]error) (problems spicepod.Problems) {
+	failed := map[string]Status{}
 	var retries []refresh.Failure
 	for i, list := range faults {
+		decl, path := pod.Datasets[i], fmt.Sprintf("datasets[%d]", i)
 		for _, err := range list {
-			f, decl := fault.Of(err), pod.Datasets[i]
+			f := fault.Of(err)
+			problems = append(problems, f.Problem(pod, path, "dataset "+decl.Name))
 			if f.Retry {
 				retries = append(retries, refresh.Failure{Name: decl.Name, Hash: spicepod.Fingerprint(decl)})
 			}
 			if f.Retry || !f.Warning {
-				failed[decl.Name] = failure{decl, pod.At(fmt.Sprintf("datasets[%d]", i)), f}
+				schema, table := decl.Qualified()
+				failed[decl.Name] = Status{
+					Schema: cmp.Or(schema, engine.Public), Name: table, Kind: "dataset", Declared: decl.Name, From: decl.From.Raw,
+					Description: decl.Description, State: Failed, Stats: tables.Stats{Rows: -1, Bytes: -1}, Error: f.Error(), Position: pod.At(path),
+				}
 			}
 		}
 	}
@@ -187,4 +181,5 @@ func (m *Manager) noteFailures(pod *spicepod.Pod, faults [][]error) {
 	m.failed = failed
 	m.mu.Unlock()
 	m.refreshes.Fail(retries)
+	return problems
 }

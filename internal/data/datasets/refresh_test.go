@@ -28,15 +28,15 @@ func TestRefreshSwitchesToNewRows(t *testing.T) {
 			w.ok(fmt.Sprintf(accelerated, mode))
 			w.file("a.csv", "a\n2\n3\n")
 			w.want("SELECT * FROM t", "1")
-			if err := w.m.Refreshes().Refresh(t.Context(), "T", refresh.Override{}); err != nil {
+			if err := w.refresh("T", refresh.Override{}); err != nil {
 				t.Fatal(err)
 			}
 			w.want("SELECT * FROM t", "2, 3")
 			s := w.status("t")
-			if s.Rows != 2 || s.State != Ready || s.Refreshed.IsZero() || (s.Acceleration.File != "") != (mode == "mode: file") {
+			if s.Rows != 2 || s.State != Ready || s.Refreshed.IsZero() || (w.copyFile("t") != "") != (mode == "mode: file") {
 				t.Errorf("%+v", s)
 			}
-			w.settle()
+			w.drain()
 			if n := dataFiles(t, w); mode == "mode: file" && n != 1 || mode != "mode: file" && n != 0 {
 				t.Errorf("%d files of data are left", n)
 			}
@@ -46,14 +46,14 @@ func TestRefreshSwitchesToNewRows(t *testing.T) {
 
 func dataFiles(t *testing.T, w *world) int {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(w.m.StateDir(), "accelerated", "*.duckdb*"))
+	files, err := filepath.Glob(filepath.Join(w.state, "accelerated", "*.duckdb*"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return len(files)
 }
 
-// Readers see the rows of one load, never of two, while refreshes go on.
+// Readers see the rows of one load while refreshes run.
 func TestReadersNeverSeeMixedRows(t *testing.T) {
 	w := newWorld(t)
 	rows := func(n int) string { return "a\n" + strings.Repeat(fmt.Sprintf("%d\n", n), 5000) }
@@ -79,7 +79,7 @@ func TestReadersNeverSeeMixedRows(t *testing.T) {
 	}
 	for n := 1; n <= 8; n++ {
 		w.file("a.csv", rows(n))
-		if err := w.m.Refreshes().Refresh(t.Context(), "t", refresh.Override{}); err != nil {
+		if err := w.refresh("t", refresh.Override{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -88,8 +88,7 @@ func TestReadersNeverSeeMixedRows(t *testing.T) {
 	w.want("SELECT max(a) FROM t", "8")
 }
 
-// A statement that began before a refresh reads its rows to the end, though
-// the database it reads is gone by then.
+// A statement that began before a refresh reads the old rows to the end.
 func TestStatementOutlivesItsRows(t *testing.T) {
 	w := newWorld(t)
 	w.file("a.csv", "a\n"+strings.Repeat("1\n", 100_000))
@@ -100,7 +99,7 @@ func TestStatementOutlivesItsRows(t *testing.T) {
 	}
 	defer rows.Close()
 	w.file("a.csv", "a\n2\n")
-	if err := w.m.Refreshes().Refresh(t.Context(), "t", refresh.Override{}); err != nil {
+	if err := w.refresh("t", refresh.Override{}); err != nil {
 		t.Fatal(err)
 	}
 	if n := dataFiles(t, w); n != 2 {
@@ -117,7 +116,7 @@ func TestStatementOutlivesItsRows(t *testing.T) {
 		t.Errorf("read %d rows", n)
 	}
 	rows.Close()
-	w.settle()
+	w.drain()
 	if n := dataFiles(t, w); n != 1 {
 		t.Errorf("%d files of data are left", n)
 	}
@@ -133,7 +132,7 @@ func TestFailedRefreshKeepsOldRows(t *testing.T) {
 		} else {
 			w.file("a.csv", text)
 		}
-		err := w.m.Refreshes().Refresh(t.Context(), "t", refresh.Override{})
+		err := w.refresh("t", refresh.Override{})
 		if err == nil || !strings.Contains(err.Error(), "a.csv") {
 			t.Errorf("%s: error is %v", name, err)
 		}
@@ -143,7 +142,7 @@ func TestFailedRefreshKeepsOldRows(t *testing.T) {
 		}
 	}
 	w.file("a.csv", "a,b\n5,6\n")
-	if err := w.m.Refreshes().Refresh(t.Context(), "t", refresh.Override{}); err != nil {
+	if err := w.refresh("t", refresh.Override{}); err != nil {
 		t.Fatal(err)
 	}
 	if s := w.status("t"); s.Error != "" {
@@ -165,15 +164,12 @@ func TestRefreshErrors(t *testing.T) {
 		{"plai", refresh.Override{}, refresh.ErrUnknown, `did you mean "plain"?`},
 		{"plain", refresh.Override{}, refresh.ErrNotAccelerated, `dataset "plain" does not have acceleration enabled`},
 		{"t", refresh.Override{RefreshMode: "append"}, refresh.ErrOverride, "needs a time_column"},
-		{"t", refresh.Override{RefreshMode: "quick"}, refresh.ErrOverride, `"quick" is not full or append`},
+		{"t", refresh.Override{RefreshMode: "quick"}, refresh.ErrOverride, `refresh_mode must be full or append, got "quick"`},
 		{"t", refresh.Override{RefreshSQL: "SELECT * FROM plain"}, refresh.ErrOverride, `reads "plain"`},
 	} {
-		err := w.m.Refreshes().Refresh(t.Context(), c.name, c.o)
+		err := w.refresh(c.name, c.o)
 		if !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.text) {
 			t.Errorf("%s %+v: %v", c.name, c.o, err)
-		}
-		if err := w.m.Refreshes().Trigger(t.Context(), c.name, c.o); !errors.Is(err, c.want) {
-			t.Errorf("trigger %s %+v: %v", c.name, c.o, err)
 		}
 	}
 }
@@ -183,7 +179,7 @@ func TestRefreshSQL(t *testing.T) {
 	w.file("a.csv", "a,b\n1,x\n2,y\n3,z\n")
 	w.ok("datasets: [{name: sales.t, from: 'file:a.csv', acceleration: {refresh_sql: 'WITH k AS (SELECT 1 AS m) SELECT t.a, b FROM sales.t, k WHERE a > m; -- new'}}]\n")
 	w.want("SELECT * FROM sales.t", "2|y, 3|z")
-	if err := w.m.Refreshes().Refresh(t.Context(), "sales.t", refresh.Override{RefreshSQL: "FROM t WHERE a = 1"}); err != nil {
+	if err := w.refresh("sales.t", refresh.Override{RefreshSQL: "FROM t WHERE a = 1"}); err != nil {
 		t.Fatal(err)
 	}
 	w.want("SELECT * FROM sales.t", "1|x")
@@ -197,7 +193,7 @@ func TestAppend(t *testing.T) {
 			w.ok("datasets: [{name: t, from: 'file:a.csv', time_column: AT, acceleration: {mode: " + mode + ", refresh_mode: append}}]\n")
 			w.file("a.csv", "at,v\n2026-01-01,100\n2026-01-02,200\n2026-01-03,3\n")
 			for range 2 {
-				if err := w.m.Refreshes().Refresh(t.Context(), "t", refresh.Override{}); err != nil {
+				if err := w.refresh("t", refresh.Override{}); err != nil {
 					t.Fatal(err)
 				}
 				w.want("SELECT v FROM t ORDER BY v", "1, 2, 3")
@@ -206,11 +202,11 @@ func TestAppend(t *testing.T) {
 				t.Errorf("rows: %d", s.Rows)
 			}
 			w.file("a.csv", "at,w\n2026-01-05,3\n")
-			if err := w.m.Refreshes().Refresh(t.Context(), "t", refresh.Override{}); err == nil || !strings.Contains(err.Error(), "other columns now") {
+			if err := w.refresh("t", refresh.Override{}); err == nil || !strings.Contains(err.Error(), "differ from those of the loaded rows") {
 				t.Error(err)
 			}
 			w.want("SELECT count(*) FROM t", "3")
-			if err := w.m.Refreshes().Refresh(t.Context(), "t", refresh.Override{RefreshMode: spicepod.RefreshFull}); err != nil {
+			if err := w.refresh("t", refresh.Override{RefreshMode: spicepod.RefreshFull}); err != nil {
 				t.Fatal(err)
 			}
 			w.want("SELECT w FROM t", "3")
@@ -233,7 +229,7 @@ func TestRestart(t *testing.T) {
 	w := newWorld(t)
 	w.file("a.csv", "a\n1\n")
 	w.ok(fmt.Sprintf(accelerated, "mode: file"))
-	leftover := filepath.Join(w.m.StateDir(), "accelerated", "t-0000-1.duckdb")
+	leftover := filepath.Join(w.state, "accelerated", "t-0000-1.duckdb")
 	if err := os.WriteFile(leftover, []byte("half"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -248,7 +244,7 @@ func TestRestart(t *testing.T) {
 	if s := w.status("t"); s.Rows != 1 || s.Format != "csv" {
 		t.Errorf("%+v", s)
 	}
-	if err := w.m.Refreshes().Refresh(t.Context(), "t", refresh.Override{}); err != nil {
+	if err := w.refresh("t", refresh.Override{}); err != nil {
 		t.Fatal(err)
 	}
 	w.want("SELECT * FROM t", "2")
@@ -266,7 +262,7 @@ func TestRestartWithBrokenData(t *testing.T) {
 	w := newWorld(t)
 	w.file("a.csv", "a\n1\n")
 	w.ok(fmt.Sprintf(accelerated, "mode: file"))
-	file := w.status("t").Acceleration.File
+	file := w.copyFile("t")
 	w.stop()
 	if err := os.WriteFile(file, []byte("broken"), 0o600); err != nil {
 		t.Fatal(err)
@@ -284,7 +280,7 @@ func TestOneProcessHoldsTheStateDirectory(t *testing.T) {
 	}
 }
 
-// A reload loads only what changed, though lines move.
+// A reload loads only what changed, even if positions change.
 func TestReloadReusesData(t *testing.T) {
 	w := newWorld(t)
 	w.file("a.csv", "a\n1\n")
@@ -299,7 +295,7 @@ func TestReloadReusesData(t *testing.T) {
 	w.ok("datasets: [{name: t, from: 'file:a.csv', description: new, acceleration: {}}]\n")
 	w.want("SELECT * FROM t", "2")
 	w.ok("")
-	w.settle()
+	w.drain()
 	var n string
 	_ = tables.Query(t.Context(), w.db, "SELECT count(*)::VARCHAR FROM duckdb_databases() WHERE database_name LIKE 'load%' OR database_name LIKE 'data%'", chunkText(&n))
 	if n != "0" {
@@ -332,7 +328,7 @@ func TestRefreshesCoalesce(t *testing.T) {
 		return publish(ctx, build)
 	}
 	trigger := func(o refresh.Override) {
-		if err := w.m.Refreshes().Trigger(t.Context(), "t", o); err != nil {
+		if err := w.m.Refreshes().Refresh(t.Context(), "t", o); err != nil {
 			t.Error(err)
 		}
 	}
@@ -358,8 +354,11 @@ func TestReplacedMeanwhile(t *testing.T) {
 		w.ok("datasets: [{name: t, from: 'file:a.csv'}]\n")
 		return publish(ctx, build)
 	}
-	if err := w.m.Refreshes().Refresh(t.Context(), "t", refresh.Override{}); !errors.Is(err, refresh.ErrReplaced) {
+	if err := w.refresh("t", refresh.Override{}); err != nil {
 		t.Error(err)
+	}
+	if !strings.Contains(w.log.String(), "it was replaced by a reload during the refresh") {
+		t.Error(w.log)
 	}
 	w.want("SELECT * FROM t", "1")
 }
@@ -381,13 +380,11 @@ func TestSchedule(t *testing.T) {
 	go func() { ended <- w.m.Refreshes().Run(ctx) }()
 	waitFor(t, w.clock.added, 5*time.Second)
 	w.clock.advance(5 * time.Second)
-	if got := <-w.retried; len(got) != 1 || got[0] != "b" {
-		t.Errorf("retried %v", got)
-	}
+	<-w.retried
 	w.file("a.csv", "a\n2\n")
 	w.clock.advance(10 * time.Minute)
 	<-refreshed
-	w.settle()
+	w.drain()
 	w.want("SELECT * FROM t", "2")
 	os.Remove(filepath.Join(w.dir, "a.csv"))
 	w.clock.advance(10 * time.Minute)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/spiced-sql/spiced/internal/data/copies"
 	"github.com/spiced-sql/spiced/internal/data/refresh"
 	"github.com/spiced-sql/spiced/internal/data/tables"
 	"github.com/spiced-sql/spiced/internal/data/views"
@@ -16,22 +17,20 @@ import (
 type served struct {
 	*tables.Table
 	m       *Manager
-	dataset *Dataset // one of the two
-	view    *views.View
+	dataset *Dataset    // nil for a view
+	view    *views.View // nil for a dataset
 }
 
-var _ refresh.Target = (*served)(nil)
-
-// Base is what it has in common with others.
+// Base returns the table.
 func (s *served) Base() *tables.Table { return s.Table }
 
-// Check checks an override.
+// Check returns an error if an override does not apply.
 func (s *served) Check(ctx context.Context, o refresh.Override) error {
 	switch {
 	case s.view != nil && (o.RefreshSQL != "" || o.RefreshMode == spicepod.RefreshAppend):
 		return errors.New("a view is refreshed as a whole")
 	case s.Protected && o.RefreshSQL != "":
-		return errors.New("the copy of a dataset with a row_filter or column_mask holds what the Spicepod says")
+		return errors.New("refresh_sql cannot be replaced for a dataset with a row_filter or column_mask")
 	case o.RefreshMode == spicepod.RefreshAppend && s.dataset.Declared.TimeColumn == "":
 		return errors.New("refresh_mode append needs a time_column")
 	case o.RefreshSQL != "":
@@ -41,10 +40,10 @@ func (s *served) Check(ctx context.Context, o refresh.Override) error {
 	return nil
 }
 
-// Load makes a new version.
+// Load loads a new version.
 func (s *served) Load(ctx context.Context, o refresh.Override) (*tables.Version, error) {
 	if s.view != nil {
-		return s.m.loadView(ctx, s.view)
+		return s.m.copy(ctx, copies.Load{Table: s.Table, Rows: s.view.Query}, -1)
 	}
 	return s.m.load(ctx, s.dataset, o)
 }
@@ -69,9 +68,9 @@ func (m *Manager) servedOf(datasets []*Dataset, views []*views.View) map[string]
 	return all
 }
 
-// Publish says that the transaction makes these the datasets and views that
-// are served, and no others. On commit the others' data is freed as soon as
-// no statement reads it, and accelerated views begin to load.
+// Publish makes these the datasets and views that are served when the transaction
+// commits. Data of others is freed when no statement reads it, and accelerated
+// views begin to load.
 func (m *Manager) Publish(tx *engine.Tx, datasets []*Dataset, views []*views.View) {
 	tx.Committed(func() { m.switchTo(m.servedOf(datasets, views)) })
 }
@@ -95,11 +94,9 @@ func (m *Manager) switchTo(next map[string]*served) {
 			continue
 		}
 		if next[key] == nil && s.dataset != nil {
-			m.copies.Forget(s.Relation)
+			m.copies.Forget(s.Table)
 		}
-		if v := s.Current(); v != nil {
-			m.refreshes.Free(v.Resources)
-		}
+		m.refreshes.Free(s.Current().Resources)
 	}
 	for key, s := range next {
 		if fresh[s.Relation] {
@@ -110,8 +107,8 @@ func (m *Manager) switchTo(next map[string]*served) {
 	m.refreshes.Start(outdated(next, fresh))
 }
 
-// outdated returns the accelerated views that changed or read something that
-// did, through other views too.
+// outdated returns the accelerated views that changed or read, also through other
+// views, something that changed.
 func outdated(all map[string]*served, changed map[engine.Relation]bool) []engine.Relation {
 	for again := true; again; {
 		again = false

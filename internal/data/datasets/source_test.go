@@ -12,7 +12,7 @@ import (
 
 func TestBalanced(t *testing.T) {
 	for text, want := range map[string]bool{
-		"DECIMAL(10,2)": true, `STRUCT("a)" INT)[]`: true, "INT)": false, "INT) x (": false, "(]": false, `"`: false,
+		"DECIMAL(10,2)": true, `STRUCT("a)" INT)[]`: true, "INT)": false, "INT) x (": false, `"`: false,
 	} {
 		if balanced(text) != want {
 			t.Errorf("balanced(%q) is not %v", text, want)
@@ -51,7 +51,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// An accelerated view is loaded again when what it reads changed.
+// An accelerated view is loaded again when something that it reads has changed.
 func TestOutdatedViews(t *testing.T) {
 	relation := func(name string) engine.Relation { return engine.Relation{Schema: "public", Name: name} }
 	view := func(name, reads string, accelerated bool) *served {

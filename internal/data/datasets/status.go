@@ -4,20 +4,12 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/spiced-sql/spiced/internal/data/tables"
 	"github.com/spiced-sql/spiced/internal/data/views"
+	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/spicepod"
 )
-
-// Acceleration describes the copy of an accelerated dataset.
-type Acceleration struct {
-	Mode            spicepod.Mode
-	RefreshMode     spicepod.RefreshMode
-	RefreshInterval time.Duration
-	File            string // of mode file, for other processes to attach; "" in memory or while it loads
-}
 
 // State is the state of a dataset or view.
 type State string
@@ -25,30 +17,30 @@ type State string
 // States.
 const (
 	Ready      State = "ready"
-	Loading    State = "loading" // is served, but not from its copy yet
+	Loading    State = "loading" // served, but the first copy is not loaded yet
 	Refreshing State = "refreshing"
-	Failed     State = "error" // is not served
+	Failed     State = "error" // not served
 )
 
-// Status describes a declared dataset or view as it is now. Error may be set in
-// any state: the old rows are served while refreshes fail.
+// Status describes a declared dataset or view. Error may be set in any state,
+// because the old rows are served while refreshes fail.
 type Status struct {
 	Schema, Name string
 	Kind         string // dataset or view
-	Declared     string // its name as written
+	Declared     string // name as written
 	From         string // as written; "" for a view
 	Description  string
 	Format       string // of the files; duckdb for a table
 	State        State
 	tables.Stats
 	Columns      []tables.Column
-	Acceleration *Acceleration // nil: none
+	Acceleration *spicepod.Acceleration // nil: none
 	Error        string
 	Position     spicepod.Position
 }
 
-// Status returns every published dataset and view, and every dataset that
-// could not be loaded, by schema and name.
+// Status returns the published datasets and views and the datasets that could not
+// be loaded, by schema and name.
 func (m *Manager) Status() []Status {
 	m.mu.Lock()
 	live := slices.Collect(maps.Values(m.live))
@@ -56,7 +48,7 @@ func (m *Manager) Status() []Status {
 	return m.statusOf(live)
 }
 
-// StatusOf is Status as it will be once these are published.
+// StatusOf returns Status as it will be when these are published.
 func (m *Manager) StatusOf(datasets []*Dataset, views []*views.View) []Status {
 	return m.statusOf(slices.Collect(maps.Values(m.servedOf(datasets, views))))
 }
@@ -69,18 +61,12 @@ func (m *Manager) statusOf(live []*served) []Status {
 	for _, s := range live {
 		st := s.status()
 		if f, ok := failed[s.Name]; ok && s.dataset != nil {
-			st.Error = f.err.Error() // an older version is served
+			st.Error = f.Error // an older version is served
 			delete(failed, s.Name)
 		}
 		out = append(out, st)
 	}
-	for _, f := range failed {
-		schema, table := f.declared.Qualified()
-		out = append(out, Status{
-			Schema: cmp.Or(schema, "public"), Name: table, Kind: "dataset", Declared: f.declared.Name, From: f.declared.From.Raw,
-			Description: f.declared.Description, State: Failed, Stats: tables.Stats{Rows: -1, Bytes: -1}, Error: f.err.Error(), Position: f.position,
-		})
-	}
+	out = slices.AppendSeq(out, maps.Values(failed))
 	slices.SortFunc(out, func(a, b Status) int {
 		return cmp.Or(cmp.Compare(a.Schema, b.Schema), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Kind, b.Kind))
 	})
@@ -91,29 +77,80 @@ func (s *served) status() Status {
 	v := s.Current()
 	st := Status{
 		Schema: s.Relation.Schema, Name: s.Relation.Name, Kind: s.Kind, Declared: s.Name, Description: s.Description,
-		State: Ready, Stats: tables.Stats{Rows: -1, Bytes: -1}, Position: s.State.Position(),
+		Format: v.Format, State: Ready, Stats: s.Stats(), Columns: v.Columns, Acceleration: s.Acceleration, Position: s.State.Position(),
 	}
 	if s.dataset != nil {
 		st.From = s.dataset.from.Shown
 	}
-	if v != nil {
-		st.Format, st.Stats, st.Columns = v.Format, v.Stats, v.Columns
-	}
-	if s.Protected {
-		st.Rows, st.Bytes = -1, -1 // of all rows, which no caller may see
-	}
-	busy, message := s.State.Snapshot()
-	st.Error = message
-	if busy {
+	var busy bool
+	busy, st.Error = s.State.Snapshot()
+	switch {
+	case s.Acceleration != nil && v.Copy == nil && st.Error == "":
+		st.State = Loading
+	case busy:
 		st.State = Refreshing
 	}
-	if a := s.Acceleration; a != nil {
-		st.Acceleration = &Acceleration{Mode: a.Mode, RefreshMode: a.RefreshMode, RefreshInterval: a.RefreshCheckInterval}
-		if v != nil && v.Copy != nil {
-			st.Acceleration.File = v.Copy.Path
-		} else if message == "" {
-			st.State = Loading
+	return st
+}
+
+// The introspection tables in schema spiced.
+const (
+	DatasetsTable = "datasets"
+	ColumnsTable  = "dataset_columns"
+)
+
+// Tables returns the statements that create the introspection tables.
+func Tables() []string {
+	return []string{
+		"CREATE OR REPLACE TABLE " + engine.Qualified(engine.System, DatasetsTable) + ` ("schema" VARCHAR, "name" VARCHAR, ` +
+			`kind VARCHAR, "from" VARCHAR, description VARCHAR, file_format VARCHAR, accelerated BOOLEAN, mode VARCHAR, ` +
+			`state VARCHAR, "rows" BIGINT, "columns" INTEGER, last_refresh TIMESTAMP, error VARCHAR, "file" VARCHAR, line INTEGER)`,
+		"CREATE OR REPLACE TABLE " + engine.Qualified(engine.System, ColumnsTable) + ` ("schema" VARCHAR, dataset VARCHAR, ` +
+			`position INTEGER, "name" VARCHAR, type VARCHAR, description VARCHAR)`,
+	}
+}
+
+// Fill creates and fills the introspection tables in a transaction.
+func Fill(tx *engine.Tx, statuses []Status) error {
+	for _, sql := range Tables() {
+		if err := tx.Exec(sql); err != nil {
+			return err
 		}
 	}
-	return st
+	var datasets, columns [][]any
+	for _, s := range statuses {
+		var mode, refreshed any
+		if s.Acceleration != nil {
+			mode = string(s.Acceleration.Mode)
+		}
+		if !s.Refreshed.IsZero() {
+			refreshed = s.Refreshed
+		}
+		datasets = append(datasets, []any{
+			s.Schema, s.Name, s.Kind, orNull(s.From), orNull(s.Description), orNull(s.Format),
+			s.Acceleration != nil, mode, string(s.State), known(s.Rows), len(s.Columns), refreshed,
+			orNull(s.Error), s.Position.File, s.Position.Line,
+		})
+		for i, c := range s.Columns {
+			columns = append(columns, []any{s.Schema, s.Name, i + 1, c.Name, c.Type, orNull(c.Description)})
+		}
+	}
+	if err := tx.Insert(engine.System, DatasetsTable, datasets); err != nil {
+		return err
+	}
+	return tx.Insert(engine.System, ColumnsTable, columns)
+}
+
+func orNull(s string) any {
+	if s == "" {
+		return nil
+	}
+	return s
+}
+
+func known(n int64) any {
+	if n < 0 {
+		return nil
+	}
+	return n
 }

@@ -2,7 +2,6 @@ package datasets
 
 import (
 	"context"
-	"errors"
 	"reflect"
 	"strings"
 	"testing"
@@ -25,7 +24,7 @@ views:
 	w.want("SELECT * FROM v1", "1|x, 2|y")
 	w.want("SELECT * FROM spice.s.v2", "2|y")
 	w.want("SELECT * FROM v3", "9|x")
-	// A CTE of the caller's does not reach into a view.
+	// A CTE of the caller does not replace a relation that a view reads.
 	w.want("WITH t AS (SELECT 5 AS a, 'z' AS b) SELECT * FROM v1", "1|x, 2|y")
 	s := w.status("v1")
 	if s.Kind != "view" || s.Description != "all of it" || s.Columns[1].Description != "the b" || s.Columns[0].Type != "BIGINT" {
@@ -77,8 +76,8 @@ func TestViewProblems(t *testing.T) {
 		{"name: v\n    sql: SHOW TABLES", "a view is one SELECT"},
 		{"name: v\n    sql: SELECT nosuch(a) FROM t", "nosuch"},
 		{"name: v\n    sql: SELECT a FROM t\n    columns: [{name: aa}]", `has no column "aa"`},
-		{"name: v\n    sql: SELECT a FROM t\n    acceleration: {refresh_mode: append}", "a view is refreshed as a whole"},
-		{"name: core.v\n    sql: SELECT 1", `schema "core" belongs to the runtime`},
+		{"name: v\n    sql: SELECT a FROM t\n    acceleration: {refresh_mode: append}", "a view is always refreshed as a whole"},
+		{"name: core.v\n    sql: SELECT 1", `schema "core" is reserved`},
 	}
 	for _, c := range cases {
 		t.Run(c.view, func(t *testing.T) {
@@ -102,7 +101,7 @@ func TestAcceleratedView(t *testing.T) {
 			w.file("a.csv", "a\n1\n")
 			yaml := "datasets: [{name: t, from: 'file:a.csv'}]\nviews: [{name: v, sql: SELECT a + 1 AS x FROM t, acceleration: {mode: " + mode + "}}]\n"
 			w.ok(yaml)
-			if err := w.m.Refreshes().Refresh(t.Context(), "v", refresh.Override{}); err != nil {
+			if err := w.refresh("v", refresh.Override{}); err != nil {
 				t.Fatal(err)
 			}
 			w.file("a.csv", "a\n5\n")
@@ -112,17 +111,17 @@ func TestAcceleratedView(t *testing.T) {
 			}
 			w.ok(yaml)
 			w.want("SELECT * FROM v", "2")
-			if err := w.m.Refreshes().Refresh(t.Context(), "v", refresh.Override{}); err != nil {
+			if err := w.refresh("v", refresh.Override{}); err != nil {
 				t.Fatal(err)
 			}
 			w.want("SELECT * FROM v", "6")
 			w.file("a.csv", "b\n5\n")
-			if err := w.m.Refreshes().Refresh(t.Context(), "v", refresh.Override{}); err == nil {
+			if err := w.refresh("v", refresh.Override{}); err == nil {
 				t.Error("no error")
 			}
 			w.want("SELECT * FROM v", "6")
 			w.ok("")
-			w.settle()
+			w.drain()
 			if n := dataFiles(t, w); n != 0 {
 				t.Errorf("%d files of data are left", n)
 			}
@@ -154,19 +153,21 @@ func TestCloseEndsRefreshes(t *testing.T) {
 	w := newWorld(t)
 	w.file("a.csv", "a\n1\n")
 	w.ok("datasets: [{name: t, from: 'file:a.csv', acceleration: {}}]\n")
-	began, ended := make(chan struct{}), make(chan error)
+	began := make(chan struct{})
 	w.onPublish = func(ctx context.Context, _ func(*engine.Tx) error) error {
 		close(began)
 		<-ctx.Done()
 		return ctx.Err()
 	}
-	go func() { ended <- w.m.Refreshes().Refresh(context.Background(), "t", refresh.Override{}) }()
+	if err := w.m.Refreshes().Refresh(t.Context(), "t", refresh.Override{}); err != nil {
+		t.Fatal(err)
+	}
 	<-began
 	w.m.Close()
-	if err := <-ended; !errors.Is(err, context.Canceled) {
-		t.Error(err)
+	if got := w.status("t").Error; got != context.Canceled.Error() {
+		t.Error(got)
 	}
-	if err := w.m.Refreshes().Refresh(t.Context(), "t", refresh.Override{}); err == nil {
+	if err := w.refresh("t", refresh.Override{}); err == nil {
 		t.Error("a refresh after Close")
 	}
 }

@@ -1,11 +1,10 @@
-// Package load has what all loads of data share: the time, as schedules and
-// retries see it, and reports of how far a load is once it takes longer than a
-// moment. Tests move the time.
+// Package load has what all loads of data share: a clock, which tests replace,
+// and progress reports of loads that take longer than a second.
 //
-//	r := &load.Reporter{Clock: load.Real{}, Report: show, Delay: time.Second}
+//	r := &load.Reporter{Clock: load.Real{}, Report: show}
 //	step := r.Start("flights", "fetch", size)
 //	defer step.End()
-//	step.Bytes(n)
+//	_, err := io.Copy(io.MultiWriter(file, step), body)
 package load
 
 import (
@@ -13,26 +12,23 @@ import (
 	"time"
 )
 
-// Clock is the time; tests have one of their own.
+// Clock tells the time.
 type Clock interface {
 	Now() time.Time
 	After(d time.Duration) <-chan time.Time // sends once after d
 }
 
-// Real is the machine's clock.
+// Real is the system clock.
 type Real struct{}
 
-// Now returns the time of the machine.
+// Now returns [time.Now].
 func (Real) Now() time.Time { return time.Now() }
 
-// After starts a timer.
+// After returns [time.After].
 func (Real) After(d time.Duration) <-chan time.Time { return time.After(d) }
 
 // Pause waits for d or until ctx ends.
 func Pause(ctx context.Context, clock Clock, d time.Duration) error {
-	if d <= 0 {
-		return ctx.Err()
-	}
 	select {
 	case <-clock.After(d):
 		return nil
@@ -41,32 +37,34 @@ func Pause(ctx context.Context, clock Clock, d time.Duration) error {
 	}
 }
 
-// Progress is how far a load is.
+// Progress describes a running load.
 type Progress struct {
 	Dataset string
 	Step    string // fetch or load
 	Bytes   int64  // fetched so far
-	Total   int64  // of all bytes; -1 if unknown
+	Total   int64  // in bytes; -1 if unknown
 	Elapsed time.Duration
 	Done    bool
 }
 
-// every is the time between reports.
-const every = 500 * time.Millisecond
+// The time before the first report of a step, and between reports.
+const (
+	delay = time.Second
+	every = 500 * time.Millisecond
+)
 
-// Reporter reports the steps of loads. Several goroutines may use it.
+// Reporter reports the steps of loads. It is safe for concurrent use.
 type Reporter struct {
 	Clock  Clock
 	Report func(Progress) // nil: nothing is reported
-	Delay  time.Duration  // of the first report
 }
 
-// Step is one step of a load.
+// Step is a step of a load. It counts the bytes that are written to it.
 type Step struct {
 	r     *Reporter
 	now   Progress
 	start time.Time
-	last  time.Duration // of the last report; 0: none yet
+	last  time.Duration // when it was last reported, since start; 0: never
 }
 
 // Start begins a step.
@@ -74,10 +72,11 @@ func (r *Reporter) Start(dataset, step string, total int64) *Step {
 	return &Step{r: r, now: Progress{Dataset: dataset, Step: step, Total: total}, start: r.Clock.Now()}
 }
 
-// Bytes sets how much is there.
-func (s *Step) Bytes(n int64) {
-	s.now.Bytes = n
+// Write counts p. It never fails.
+func (s *Step) Write(p []byte) (int, error) {
+	s.now.Bytes += int64(len(p))
 	s.tick()
+	return len(p), nil
 }
 
 func (s *Step) tick() {
@@ -85,13 +84,13 @@ func (s *Step) tick() {
 		return
 	}
 	s.now.Elapsed = s.r.Clock.Now().Sub(s.start)
-	if s.now.Elapsed >= s.r.Delay && (s.last == 0 || s.now.Elapsed-s.last >= every) {
+	if s.now.Elapsed >= delay && (s.last == 0 || s.now.Elapsed-s.last >= every) {
 		s.last = s.now.Elapsed
 		s.r.Report(s.now)
 	}
 }
 
-// End reports the end of a step that was reported before.
+// End reports the end of the step if it was reported before.
 func (s *Step) End() {
 	if s.last == 0 {
 		return
@@ -100,7 +99,7 @@ func (s *Step) End() {
 	s.r.Report(s.now)
 }
 
-// Watch runs f and reports while it runs.
+// Watch calls f and reports the step until f returns.
 func (s *Step) Watch(f func() error) error {
 	if s.r.Report == nil {
 		return f()

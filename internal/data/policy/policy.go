@@ -1,5 +1,5 @@
 // Package policy compiles the row_filter and the column_mask of a dataset and
-// puts them into its public view.
+// applies them in its public view.
 //
 //	p, err := policy.Compile(ctx, db, "orders", declared)
 //	…
@@ -23,43 +23,42 @@ import (
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
-// Policy is the row filter and the column masks of a dataset. The public view
-// itself holds them, so that whatever reads the dataset, through any protocol, view
-// or function, reads what its caller may see:
+// Policy is the row filter and the column masks of a dataset. They are part of
+// the public view, so that they apply through every protocol, view and function:
 //
 //	SELECT TRY(id) AS id, TRY(salary) AS salary
 //	FROM (SELECT id, CAST((mask) AS INTEGER) AS salary
 //		FROM (SELECT * FROM (source) AS t WHERE (filter)) AS t) AS t
 //	LIMIT …
 //
-// The filter and the masks see the columns as the source has them. A copy, of
-// an accelerated dataset, holds all rows; the policy stands above it.
+// The filter and the masks see the columns of the source. The copy of an
+// accelerated dataset has all rows; the policy is applied when it is read.
 //
-// Two things keep what DuckDB knows of the hidden rows from the caller. It
-// moves no condition, computation or sample below a LIMIT, so that an
-// expression of the caller's never meets a hidden row, which its error or its
-// time would tell of. And it keeps no statistics of a TRY: by those of a column,
-// over all rows, it would find a condition impossible and leave out what stands
-// beside it, an error say.
+// Two properties of DuckDB keep callers from learning about hidden rows. DuckDB
+// moves no condition, computation or sample below a LIMIT: an expression of the
+// caller is never evaluated on a hidden row, which its error or duration would
+// reveal. And it has no statistics of a TRY: with those of a column, over all
+// rows, it could prove a condition false and skip the rest of it, such as an
+// error.
 type Policy struct {
-	table  string                // the dataset's name, quoted: t.owner means owner
-	filter *expression           // nil: every row is shown
+	table  string                // quoted name of the dataset, for t.owner
+	filter *expression           // nil: all rows are visible
 	masks  map[string]expression // by folded name of the column
 }
 
-// barrier is a LIMIT that no dataset reaches; see [Policy].
+// barrier is a LIMIT above the size of any dataset; see [Policy].
 const barrier = " LIMIT 9223372036854775807"
 
-// expression is one SQL expression of a policy.
+// expression is an SQL expression of a policy.
 type expression struct {
 	path   string // below the dataset: row_filter
 	column string // of a mask, as declared
-	sql    string // the declared text without comments, of the same length
-	fixed  bool   // it mentions no column
+	sql    string // the declared text with blanks instead of comments
+	fixed  bool   // it uses no column
 }
 
-// Compile reads the policy of a dataset, which has a table of that name; nil
-// means that everyone sees all rows. Its columns are checked by [Policy.Bind].
+// Compile compiles the policy of a dataset. It returns nil if there is none.
+// [Policy.Bind] checks the columns.
 func Compile(ctx context.Context, db *engine.DB, table string, decl spicepod.Dataset) (*Policy, error) {
 	if !decl.Protected() {
 		return nil, nil
@@ -88,16 +87,15 @@ func Compile(ctx context.Context, db *engine.DB, table string, decl spicepod.Dat
 	return p, nil
 }
 
-// What stands around an expression while it is read by itself. The line breaks
-// end a comment.
+// The statement in which an expression is parsed. Line breaks end comments.
 const (
 	expressionStart = "SELECT (\n"
 	expressionEnd   = "\n)"
 )
 
-// compileExpression reads one expression over the columns of a row. Built-in
-// functions, the prelude's and ctx are there; anything that could read other
-// rows is not, since the policy of what it reads would be another.
+// compileExpression compiles an expression over the columns of a row. It may call
+// built-in functions, those of the prelude, and ctx. It cannot read other rows,
+// to which another policy may apply.
 func compileExpression(ctx context.Context, db *engine.DB, x *expression, text string) error {
 	whole := expressionStart + text + expressionEnd
 	st, err := db.Parse(ctx, whole)
@@ -118,12 +116,13 @@ func compileExpression(ctx context.Context, db *engine.DB, x *expression, text s
 	return nil
 }
 
-// noNames declares nothing.
+// noNames is an empty catalog.
 var noNames = engine.NewCatalog(0, nil, nil)
 
-// ownColumnsOnly refuses what does not depend on the row and its caller alone.
+// ownColumnsOnly returns an error if an expression depends on more than the row
+// and the caller.
 func ownColumnsOnly(db *engine.DB, x *expression, st *sqltree.Statement) error {
-	const advice = "it may use the row's own columns, built-in functions and ctx('user_id')"
+	const advice = "it may use the columns of the row, built-in functions and ctx('user_id')"
 	switch {
 	case len(st.Params) > 0:
 		return x.faultAt(0, advice, "parameter $%s has no value here", st.Params[0])
@@ -147,8 +146,8 @@ func ownColumnsOnly(db *engine.DB, x *expression, st *sqltree.Statement) error {
 	return nil
 }
 
-// fault places an error about a statement in which the expression begins at
-// the byte start.
+// fault returns an error about a statement in which the expression begins at
+// offset start.
 func (x *expression) fault(err error, start int, text string) error {
 	e := engine.AsError(err)
 	return x.faultAt(min(max(e.Offset-start, 0), len(text)), e.Hint, "%s", fault.FirstLines(fault.SelectMessage(e.Message)))
@@ -158,7 +157,7 @@ func (x *expression) faultAt(offset int, hint, format string, args ...any) error
 	return fault.At(x.path, offset, hint, format, args...)
 }
 
-// over is what the public view selects from the rows.
+// over returns the query of the public view over the rows.
 func (p *Policy) over(v rows) string {
 	shown, values := make([]string, len(v.columns)), make([]string, len(v.columns))
 	for i, c := range v.columns {
@@ -178,22 +177,21 @@ func (p *Policy) over(v rows) string {
 
 func (p *Policy) source(v rows) string { return "(" + v.query + ") AS " + p.table }
 
-// value is what callers see in place of a column.
+// value returns what callers see instead of a column.
 func (x *expression) value(c tables.Column) string {
 	return maskStart + x.sql + "\n) AS " + c.Type + ")"
 }
 
 const maskStart = "CAST((\n"
 
-// rows are what a policy is bound to.
+// rows are a query and its columns.
 type rows struct {
 	query   string
 	columns []tables.Column
 }
 
-// Bind binds the policy to the columns of a query, and returns what the public
-// view selects with its columns. A policy that does not fit is a fault: the
-// dataset is not served without it.
+// Bind applies the policy to a query, and returns the query of the public view
+// with its columns. A policy that does not match the columns is a fault.
 func (p *Policy) Bind(ctx context.Context, db *engine.DB, query string, columns []tables.Column) (string, []tables.Column, error) {
 	if p == nil {
 		return query, columns, nil
@@ -211,7 +209,7 @@ func (p *Policy) Bind(ctx context.Context, db *engine.DB, query string, columns 
 	public := p.over(v)
 	bound, err := tables.Describe(ctx, db, public)
 	if err != nil {
-		return "", nil, fault.New("row_filter", "", "the policy does not fit the dataset: %s", fault.FirstLines(engine.AsError(err).Message))
+		return "", nil, fault.New("row_filter", "", "the policy does not match the dataset: %s", fault.FirstLines(engine.AsError(err).Message))
 	}
 	if len(bound) != len(columns) {
 		return "", nil, fault.New("row_filter", "", "the policy changes the columns of the dataset")
@@ -219,8 +217,8 @@ func (p *Policy) Bind(ctx context.Context, db *engine.DB, query string, columns 
 	return public, v.columns, nil
 }
 
-// checkFilter refuses a filter that is not a condition: DuckDB would take 'no' for
-// a reason to show all rows, or for an error at each statement.
+// checkFilter returns an error if the filter is not BOOLEAN: DuckDB would cast it,
+// which could show all rows or fail in each statement.
 func (p *Policy) checkFilter(ctx context.Context, db *engine.DB, v rows) error {
 	x := p.filter
 	if x == nil {
@@ -231,7 +229,7 @@ func (p *Policy) checkFilter(ctx context.Context, db *engine.DB, v rows) error {
 		return x.bindFault(err, len(expressionStart))
 	}
 	if t := columns[0].Type; t.ID != engine.Boolean {
-		return x.faultAt(0, "compare something, as in owner = ctx('user_id')", "row_filter is a condition, not %s", t)
+		return x.faultAt(0, "write a comparison such as owner = ctx('user_id')", "row_filter must be a condition, got %s", t)
 	}
 	return nil
 }
@@ -239,17 +237,13 @@ func (p *Policy) checkFilter(ctx context.Context, db *engine.DB, v rows) error {
 func (p *Policy) checkMask(ctx context.Context, db *engine.DB, v rows, x *expression) error {
 	at := slices.IndexFunc(v.columns, func(c tables.Column) bool { return sqltree.Fold(c.Name) == sqltree.Fold(x.column) })
 	if at < 0 {
-		names := make([]string, len(v.columns))
-		for i, c := range v.columns {
-			names[i] = c.Name
-		}
-		f := fault.NoColumn(x.path, x.column, names)
+		f := fault.NoColumn(x.path, x.column, tables.Names(v.columns))
 		f.Key = true
 		return f
 	}
 	c := v.columns[at]
 	query := "SELECT " + x.value(c)
-	if x.fixed { // that it has a value for the type is known now
+	if x.fixed { // its cast can be checked now
 		if err := tables.Query(ctx, db, query, func(*engine.Chunk) {}); err != nil {
 			return x.bindFault(err, len("SELECT "+maskStart))
 		}
@@ -259,14 +253,13 @@ func (p *Policy) checkMask(ctx context.Context, db *engine.DB, v rows, x *expres
 		return x.bindFault(err, len("SELECT "+maskStart))
 	}
 	if t := columns[0].Type.String(); t != c.Type {
-		return x.faultAt(0, "give a value of the column's own type", "the mask is %s, and the column %s", t, c.Type)
+		return x.faultAt(0, "write a value of the type of the column", "the mask is %s, but the column is %s", t, c.Type)
 	}
 	v.columns[at].Type = maskedType(columns[0].Type).String()
 	return nil
 }
 
-// maskedType is t with text for every ENUM, which shows all values to
-// anyone who sees one.
+// maskedType returns t with VARCHAR for each ENUM, whose type shows all values.
 func maskedType(t *engine.Type) *engine.Type {
 	if t.ID == engine.Enum {
 		return &engine.Type{ID: engine.Varchar}
@@ -282,7 +275,7 @@ func maskedType(t *engine.Type) *engine.Type {
 	return &out
 }
 
-// bindFault places what DuckDB does not bind.
+// bindFault returns an error of DuckDB about an expression in a query.
 func (x *expression) bindFault(err error, start int) error {
 	var e *engine.Error
 	if !errors.As(err, &e) {

@@ -1,14 +1,14 @@
-// Package refresh loads accelerated datasets and views again: when asked, at
-// their interval, and after a failure. The old rows are served until the new
-// ones are there, and after a failure they still are.
+// Package refresh refreshes accelerated datasets and views: on request, at their
+// interval, and after a failure. The old rows are served until a refresh
+// completes.
 //
 //	s := refresh.New(refresh.Options{DB: db, Clock: load.Real{}, Log: log, Publish: publish, Retry: reload})
 //	defer s.Close()
-//	s.Replace(targets) // whenever a generation is published
+//	s.Replace(targets) // when a generation is published
 //	go s.Run(ctx)      // the schedule
 //	err := s.Refresh(ctx, "flights", refresh.Override{})
 //
-// One refresh of a table runs at a time; requests for the same share the next.
+// One refresh of a table runs at a time. Equal requests share the next one.
 package refresh
 
 import (
@@ -33,37 +33,36 @@ import (
 var (
 	ErrUnknown        = errors.New("not found")
 	ErrNotAccelerated = errors.New("does not have acceleration enabled")
-	ErrReplaced       = errors.New("was replaced by a reload meanwhile")
 	ErrOverride       = errors.New("invalid override")
 )
 
 // Override replaces settings of an acceleration for one refresh. Zero fields
-// change nothing.
+// keep the settings.
 type Override struct {
 	RefreshSQL  string
 	RefreshMode spicepod.RefreshMode
-	JitterMax   time.Duration // refresh_jitter_max: wait a random time up to this
+	JitterMax   time.Duration // refresh_jitter_max: the maximum of a random delay
 }
 
 // Target is a served dataset or view.
 type Target interface {
 	Base() *tables.Table
-	Check(context.Context, Override) error // of an accelerated one
+	Check(context.Context, Override) error // is called if it is accelerated
 	Load(context.Context, Override) (*tables.Version, error)
-	Save(*tables.Version) // is called when the version is served
+	Save(*tables.Version) // records the version that is served
 }
 
-// Options configures [New]. All are needed.
+// Options configures [New]. All fields are required.
 type Options struct {
 	DB    *engine.DB
 	Clock load.Clock
 	Log   *slog.Logger
-	// Publish runs build in a publishing transaction of the current
-	// generation, after and before any other publication, never beside one.
-	Publish func(ctx context.Context, what string, build func(*engine.Tx) error) error
-	// Retry asks for a reload because these datasets, which could not be
-	// loaded, may be there now. Run waits for it: return quickly.
-	Retry func(ctx context.Context, datasets []string)
+	// Publish runs build, which publishes a new version of the table, in a
+	// transaction of the current generation. Publications do not overlap.
+	Publish func(ctx context.Context, t *tables.Table, build func(*engine.Tx) error) error
+	// Retry requests a reload, which loads the failed datasets again. It must
+	// return at once.
+	Retry func()
 }
 
 // Scheduler runs refreshes. It is safe for concurrent use.
@@ -77,18 +76,11 @@ type Scheduler struct {
 	failures map[string]Failure
 }
 
-// target is a target with its queue. The scheduler's mutex guards the queue.
+// target is a target with its queue, which the mutex of the scheduler guards.
 type target struct {
 	Target
 	running bool
-	waiting []*call
-}
-
-// call is a requested refresh.
-type call struct {
-	override Override
-	done     chan struct{}
-	err      error
+	waiting []Override
 }
 
 // New returns a scheduler without targets.
@@ -99,8 +91,8 @@ func New(o Options) *Scheduler {
 	}
 }
 
-// Replace sets what is served. A target whose table was served before goes on
-// with its queue.
+// Replace sets the targets. Those whose table is already a target keep their
+// queue.
 func (s *Scheduler) Replace(targets []Target) {
 	s.mu.Lock()
 	next := make(map[string]*target, len(targets))
@@ -116,41 +108,25 @@ func (s *Scheduler) Replace(targets []Target) {
 	s.poke()
 }
 
-// Refresh refreshes an accelerated dataset or view and waits for it. The
-// refresh goes on when ctx ends. Errors are [ErrUnknown], [ErrNotAccelerated],
-// [ErrOverride], [ErrReplaced] or the source's.
+// Refresh queues a refresh of an accelerated dataset or view. Errors are
+// [ErrUnknown], [ErrNotAccelerated] and [ErrOverride]; those of the refresh are
+// logged and in [tables.State].
 func (s *Scheduler) Refresh(ctx context.Context, name string, o Override) error {
 	t, err := s.find(ctx, name, o)
 	if err != nil {
 		return err
 	}
-	c := s.enqueue(t, o)
-	select {
-	case <-c.done:
-		return c.err
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return s.enqueue(t, o)
 }
 
-// Trigger begins a refresh and returns at once, with the errors that can be
-// reported before it runs.
-func (s *Scheduler) Trigger(ctx context.Context, name string, o Override) error {
-	t, err := s.find(ctx, name, o)
-	if err == nil {
-		s.enqueue(t, o)
-	}
-	return err
-}
-
-// Start begins refreshes of tables that are served.
+// Start queues refreshes of tables that are served.
 func (s *Scheduler) Start(relations []engine.Relation) {
 	for _, r := range relations {
 		s.mu.Lock()
 		t := s.targets[tables.Key(r)]
 		s.mu.Unlock()
 		if t != nil {
-			s.enqueue(t, Override{})
+			_ = s.enqueue(t, Override{})
 		}
 	}
 }
@@ -168,15 +144,16 @@ func (s *Scheduler) find(ctx context.Context, name string, o Override) (*target,
 	switch {
 	case t == nil || err != nil:
 		slices.Sort(names)
-		if near := nearest.Name(name, names); near != "" {
-			return nil, fmt.Errorf("dataset %q %w; did you mean %q?", name, ErrUnknown, near)
+		err := fmt.Errorf("dataset %q %w", name, ErrUnknown)
+		if hint := nearest.Hint(name, names, ""); hint != "" {
+			err = fmt.Errorf("%w; %s", err, hint)
 		}
-		return nil, fmt.Errorf("dataset %q %w", name, ErrUnknown)
+		return nil, err
 	case t.Base().Acceleration == nil:
 		return nil, fmt.Errorf("dataset %q %w; add acceleration: to it", name, ErrNotAccelerated)
 	case o != Override{}:
 		if o.RefreshMode != "" && o.RefreshMode != spicepod.RefreshFull && o.RefreshMode != spicepod.RefreshAppend {
-			return nil, fmt.Errorf("%w: refresh_mode %q is not full or append", ErrOverride, o.RefreshMode)
+			return nil, fmt.Errorf("%w: refresh_mode must be full or append, got %q", ErrOverride, o.RefreshMode)
 		}
 		if err := t.Check(ctx, o); err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrOverride, err)
@@ -185,29 +162,21 @@ func (s *Scheduler) find(ctx context.Context, name string, o Override) (*target,
 	return t, nil
 }
 
-// enqueue joins a waiting refresh with the same override, or adds one.
-func (s *Scheduler) enqueue(t *target, o Override) *call {
+// enqueue adds a refresh unless an equal one waits.
+func (s *Scheduler) enqueue(t *target, o Override) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, c := range t.waiting {
-		if c.override == o {
-			return c
-		}
+	if !slices.Contains(t.waiting, o) {
+		t.waiting = append(t.waiting, o)
 	}
-	c := &call{override: o, done: make(chan struct{})}
-	t.waiting = append(t.waiting, c)
+	t.running = t.running || s.background.start(func(ctx context.Context) { s.drain(ctx, t) })
 	if !t.running {
-		t.running = s.background.start(func(ctx context.Context) { s.drain(ctx, t) })
-		if !t.running {
-			t.waiting = nil
-			c.err = errors.New("the runtime is shutting down")
-			close(c.done)
-		}
+		return errors.New("the runtime is shutting down")
 	}
-	return c
+	return nil
 }
 
-// drain runs the waiting refreshes one after the other.
+// drain runs the waiting refreshes in order.
 func (s *Scheduler) drain(ctx context.Context, t *target) {
 	for {
 		s.mu.Lock()
@@ -217,21 +186,20 @@ func (s *Scheduler) drain(ctx context.Context, t *target) {
 			s.poke()
 			return
 		}
-		c := t.waiting[0]
+		o := t.waiting[0]
 		s.mu.Unlock()
-		if c.override.JitterMax > 0 {
-			_ = load.Pause(ctx, s.opts.Clock, rand.N(c.override.JitterMax))
+		if o.JitterMax > 0 {
+			_ = load.Pause(ctx, s.opts.Clock, rand.N(o.JitterMax))
 		}
 		s.mu.Lock()
-		t.waiting = t.waiting[1:] // later requests may mean newer data
+		t.waiting = t.waiting[1:] // later requests may expect newer data
 		s.mu.Unlock()
-		c.err = s.refresh(ctx, t, c.override)
-		close(c.done)
+		s.refresh(ctx, t, o)
 	}
 }
 
-// refresh loads once and notes how it went.
-func (s *Scheduler) refresh(ctx context.Context, t *target, o Override) error {
+// refresh loads and publishes once, and records the result.
+func (s *Scheduler) refresh(ctx context.Context, t *target, o Override) {
 	b := t.Base()
 	started := s.opts.Clock.Now()
 	b.State.Begin()
@@ -243,23 +211,21 @@ func (s *Scheduler) refresh(ctx context.Context, t *target, o Override) error {
 	if err != nil {
 		now := s.opts.Clock.Now()
 		b.State.RetryAt(retryTime(b.Acceleration, b.State.Failed(err, now), now))
-		s.opts.Log.Error("refresh failed; the old rows stay", b.Kind, b.Name, "error", err)
-		return fmt.Errorf("refresh of %s %q: %w", b.Kind, b.Name, err)
+		s.opts.Log.Error("refresh failed; the old rows are served", b.Kind, b.Name, "error", err)
+		return
 	}
 	s.opts.Log.Info("refreshed", b.Kind, b.Name, "rows", v.Stats.Rows, "took", v.Stats.Took)
-	return nil
 }
 
-// publish switches to a new version. The one before is freed when no statement
-// reads it any more.
+// publish switches to a new version and frees the one before.
 func (s *Scheduler) publish(ctx context.Context, t *target, v *tables.Version) error {
 	b := t.Base()
 	last := b.Current()
-	err := s.opts.Publish(ctx, "refresh of "+b.Component(), func(tx *engine.Tx) error {
+	err := s.opts.Publish(ctx, b, func(tx *engine.Tx) error {
 		if !s.serves(t) {
-			return ErrReplaced
+			return errors.New("it was replaced by a reload during the refresh")
 		}
-		if last == nil || last.Query != v.Query { // else rows were added in place
+		if last.Query != v.Query { // otherwise rows were inserted into the database
 			for _, sql := range b.DDLOf(v) {
 				if err := tx.Exec(sql); err != nil {
 					return err
@@ -270,9 +236,7 @@ func (s *Scheduler) publish(ctx context.Context, t *target, v *tables.Version) e
 			b.Serve(v)
 			b.State.Loaded(v)
 			t.Save(v)
-			if last != nil {
-				s.Free(last.Resources)
-			}
+			s.Free(last.Resources)
 		})
 		return nil
 	})
@@ -286,4 +250,53 @@ func (s *Scheduler) serves(t *target) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.targets[tables.Key(t.Base().Relation)] == t
+}
+
+// background runs goroutines until it is closed.
+type background struct {
+	spawn   func(func(context.Context)) // with a context that cancel ends
+	ending  <-chan struct{}             // closed by cancel
+	cancel  context.CancelFunc
+	running sync.WaitGroup
+
+	mu sync.Mutex // held by start and cancel
+}
+
+func newBackground() *background {
+	ctx, cancel := context.WithCancel(context.Background())
+	b := &background{ending: ctx.Done(), cancel: cancel}
+	b.spawn = func(f func(context.Context)) { b.running.Go(func() { f(ctx) }) }
+	return b
+}
+
+// start runs f in a goroutine. It reports false if b is closed.
+func (b *background) start(f func(context.Context)) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	select {
+	case <-b.ending:
+		return false
+	default:
+		b.spawn(f)
+		return true
+	}
+}
+
+// Wait waits until no refresh runs and freed resources are released.
+func (s *Scheduler) Wait() { s.background.running.Wait() }
+
+// Close cancels what runs and waits for it.
+func (s *Scheduler) Close() {
+	s.background.mu.Lock()
+	s.background.cancel()
+	s.background.mu.Unlock()
+	s.Wait()
+}
+
+// Free releases resources when no statement reads the catalogs before the current
+// one.
+func (s *Scheduler) Free(list []*resource.Resource) {
+	if len(list) > 0 {
+		s.opts.DB.Drained(func() { s.background.start(func(context.Context) { resource.Release(list...) }) })
+	}
 }

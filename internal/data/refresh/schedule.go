@@ -2,19 +2,18 @@ package refresh
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
-// Times between tries of a failed source or refresh.
+// The time between attempts of a failed load.
 const (
 	retryMin = 5 * time.Second
 	retryMax = 5 * time.Minute
 )
 
-// Backoff is how long to wait after a number of failures in a row.
+// Backoff returns the time to wait after a number of consecutive failures.
 func Backoff(failures int) time.Duration {
 	wait := retryMin
 	for i := 1; i < failures && wait < retryMax; i++ {
@@ -23,8 +22,7 @@ func Backoff(failures int) time.Duration {
 	return min(wait, retryMax)
 }
 
-// retryTime is when a failed refresh is tried again before its interval; zero
-// when it is not.
+// retryTime returns when a failed refresh is retried, or zero if it is not.
 func retryTime(a *spicepod.Acceleration, failures int, now time.Time) time.Time {
 	if !a.RefreshRetryEnabled || a.RefreshRetryMaxAttempts > 0 && failures > a.RefreshRetryMaxAttempts {
 		return time.Time{}
@@ -32,7 +30,7 @@ func retryTime(a *spicepod.Acceleration, failures int, now time.Time) time.Time 
 	return now.Add(Backoff(failures))
 }
 
-// Failure is a dataset that could not be loaded, and may be by another try.
+// Failure is a dataset that could not be loaded. A later attempt may succeed.
 type Failure struct {
 	Name, Hash string // Hash is of the declaration
 
@@ -40,7 +38,7 @@ type Failure struct {
 	next  time.Time
 }
 
-// Fail sets the datasets to try again.
+// Fail sets the datasets to retry.
 func (s *Scheduler) Fail(failures []Failure) {
 	s.mu.Lock()
 	next := make(map[string]Failure, len(failures))
@@ -57,12 +55,12 @@ func (s *Scheduler) Fail(failures []Failure) {
 	s.poke()
 }
 
-// Run keeps the schedule: it refreshes what has a refresh_check_interval,
-// tries failed refreshes again and asks for a reload when a source that could
-// not be loaded may be back. It returns when ctx ends or the scheduler is closed.
+// Run refreshes tables with a refresh_check_interval, retries failed refreshes,
+// and requests reloads for datasets that could not be loaded. It returns when ctx
+// ends or the scheduler is closed.
 func (s *Scheduler) Run(ctx context.Context) error {
 	for {
-		next := s.runDue(ctx)
+		next := s.runDue()
 		wait := time.Duration(1<<63 - 1)
 		if !next.IsZero() {
 			wait = next.Sub(s.opts.Clock.Now())
@@ -78,12 +76,11 @@ func (s *Scheduler) Run(ctx context.Context) error {
 	}
 }
 
-// runDue starts what is due and returns when something is due next; zero for
-// never.
-func (s *Scheduler) runDue(ctx context.Context) time.Time {
+// runDue starts what is due and returns when more is due; zero for never.
+func (s *Scheduler) runDue() time.Time {
 	now := s.opts.Clock.Now()
 	var next time.Time
-	// due reports whether at has come. A later time may be the next.
+	// due reports whether at has come; otherwise next is at most at.
 	due := func(at time.Time) bool {
 		if at.IsZero() || !at.After(now) {
 			return !at.IsZero()
@@ -94,7 +91,7 @@ func (s *Scheduler) runDue(ctx context.Context) time.Time {
 		return false
 	}
 	var refresh []*target
-	var retry []string
+	retry := false
 	s.mu.Lock()
 	for _, t := range s.targets {
 		if a := t.Base().Acceleration; a != nil && !t.running && due(t.Base().State.Due(a.RefreshCheckInterval)) {
@@ -106,21 +103,20 @@ func (s *Scheduler) runDue(ctx context.Context) time.Time {
 			f.next = now.Add(Backoff(f.tries + 1)) // until Fail sets it
 			s.failures[name] = f
 			due(f.next)
-			retry = append(retry, name)
+			retry = true
 		}
 	}
 	s.mu.Unlock()
 	for _, t := range refresh {
-		s.enqueue(t, Override{})
+		_ = s.enqueue(t, Override{})
 	}
-	if len(retry) > 0 {
-		slices.Sort(retry)
-		s.opts.Retry(ctx, retry)
+	if retry {
+		s.opts.Retry()
 	}
 	return next
 }
 
-// poke wakes the schedule.
+// poke makes [Scheduler.Run] compute what is due again.
 func (s *Scheduler) poke() {
 	select {
 	case s.wake <- struct{}{}:

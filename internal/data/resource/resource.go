@@ -1,9 +1,9 @@
-// Package resource counts who uses the databases and files that datasets read
-// outside of the catalog, and frees each with its last holder.
+// Package resource counts the holders of the attached databases and cached
+// files that datasets read, and frees each when its last holder releases it.
 //
-//	db, err := attacher.Attach(ctx, "data", path, true, (*resource.Database).Detach) // the caller holds it
+//	db, err := attacher.Attach(ctx, "data", path, true, (*resource.Database).Detach)
 //	…
-//	resource.Release(db.Resource)                                          // the last holder detaches it
+//	resource.Release(db.Resource) // detaches it unless another holder retained it
 package resource
 
 import (
@@ -15,14 +15,14 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
 
-// Resource is an attached database or a fetched file.
+// Resource is an attached database or a cached file.
 type Resource struct {
 	holders atomic.Int64
 	free    func()
 }
 
-// New returns a resource with one holder. Whenever the last holder releases
-// it, free is called; another holder may have come by then.
+// New returns a resource with one holder. When the last holder releases it,
+// free is called; by then, it may have been retained again.
 func New(free func()) *Resource {
 	r := &Resource{free: free}
 	r.Retain()
@@ -32,10 +32,10 @@ func New(free func()) *Resource {
 // Retain adds a holder.
 func (r *Resource) Retain() { r.holders.Add(1) }
 
-// Held reports whether anyone holds it.
+// Held reports whether it has a holder.
 func (r *Resource) Held() bool { return r.holders.Load() > 0 }
 
-// Release takes a holder away from each resource.
+// Release removes one holder of each resource.
 func Release(list ...*Resource) {
 	for _, r := range list {
 		if r.holders.Add(-1) == 0 {
@@ -44,17 +44,17 @@ func Release(list ...*Resource) {
 	}
 }
 
-// Database is a DuckDB database that is attached beside the runtime's own.
+// Database is an attached DuckDB database.
 type Database struct {
 	*Resource
 	Alias    string
-	Path     string // "" in memory
+	Path     string // "" means in memory
 	ReadOnly bool
 
 	attacher *Attacher
 }
 
-// Table is the qualified name of a table of the database.
+// Table returns the qualified name of a table in the database.
 func (db *Database) Table(schema, table string) string {
 	return engine.Identifier(db.Alias) + "." + engine.Identifier(schema) + "." + engine.Identifier(table)
 }
@@ -66,11 +66,11 @@ type Attacher struct {
 	serial atomic.Uint64
 }
 
-// NewAttacher attaches to db.
+// NewAttacher returns an attacher for db.
 func NewAttacher(db *engine.DB, log *slog.Logger) *Attacher { return &Attacher{db: db, log: log} }
 
-// Attach attaches a database; path "" makes one in memory. The caller holds
-// it. When the last holder has released it, free is called and must detach it.
+// Attach attaches a database; path "" creates one in memory. The caller holds
+// it. When the last holder releases it, free is called and must detach it.
 func (a *Attacher) Attach(ctx context.Context, prefix, path string, readOnly bool, free func(*Database)) (*Database, error) {
 	db := &Database{Alias: fmt.Sprintf("%s%s_%d", engine.Hidden, prefix, a.serial.Add(1)), Path: path, ReadOnly: readOnly, attacher: a}
 	target, options := path, ""
@@ -89,6 +89,6 @@ func (a *Attacher) Attach(ctx context.Context, prefix, path string, readOnly boo
 // Detach detaches the database.
 func (db *Database) Detach() {
 	if err := db.attacher.db.Exec(context.Background(), "DETACH "+engine.Identifier(db.Alias)); err != nil {
-		db.attacher.log.Error("detach a database", "database", db.Alias, "error", err)
+		db.attacher.log.Error("cannot detach a database", "database", db.Alias, "error", err)
 	}
 }

@@ -20,7 +20,7 @@ func TestSecretParts(t *testing.T) {
 		"${env:A}${env:B}":                  {"alphabe/ta"},
 	} {
 		from := podtest.Load(t, "datasets: [{name: t, from: '"+raw+"'}]\n").Datasets[0].From
-		if got := secretParts(from); !reflect.DeepEqual(got, want) {
+		if got := Secrets(from); !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: got %q, want %q", raw, got, want)
 		}
 	}

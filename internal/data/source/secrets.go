@@ -1,48 +1,33 @@
 package source
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
-// Secrets are the values that must not be shown, longest first.
-type Secrets []string
-
-// Redact replaces every secret in a text.
-func (s Secrets) Redact(text string) string {
-	for _, secret := range s {
-		text = strings.ReplaceAll(text, secret, "***")
-	}
-	return text
-}
-
-// SecretsIn lists the secret parts of every Text in v, longest first.
-func SecretsIn(v any) Secrets {
-	var parts []string
+// Secrets returns the values of the references to secrets in v, at any depth.
+func Secrets(v any) (parts []string) {
 	switch v := v.(type) {
 	case spicepod.Text:
 		parts = secretParts(v)
 	case spicepod.Params:
-		return SecretsIn(map[string]any(v))
+		return Secrets(map[string]any(v))
 	case map[string]any:
 		for _, e := range v {
-			parts = append(parts, SecretsIn(e)...)
+			parts = append(parts, Secrets(e)...)
 		}
 	case []any:
 		for _, e := range v {
-			parts = append(parts, SecretsIn(e)...)
+			parts = append(parts, Secrets(e)...)
 		}
 	}
-	slices.SortFunc(parts, func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), strings.Compare(a, b)) })
-	return slices.Compact(parts)
+	return parts
 }
 
-// secretParts returns the values of the references in a text: the value
-// without the text around them. When that text is ambiguous, the parts are
-// the longest there can be.
+// secretParts returns the values of the references in a text, without the text
+// around them. If that is ambiguous, the parts are the longest possible.
 func secretParts(t spicepod.Text) []string {
 	if !t.Secret() {
 		return nil

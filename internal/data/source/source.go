@@ -1,16 +1,14 @@
-// Package source says what a connector gets and what it gives: a declared
-// `from` with its params becomes a [Source], which datasets open as often as
-// they load.
+// Package source has what connectors share: the declaration of a dataset, which
+// a connector compiles to a [Source], and the data roots.
 //
-// A connector is one package below this one. It has a constructor and a method
-// Compile, which package datasets lists under the names of the connector:
+// A connector is a package below this one, listed in package datasets under the
+// prefixes of `from` that it serves:
 //
 //	func New(db *engine.DB, roots source.Roots) *Connector
 //	func (c *Connector) Compile(d source.Declaration) (source.Source, error)
 //
-// Compile checks what can be checked without a look at the source. Faults name
-// the value of the declaration that is wrong; values of secrets may be in them,
-// since datasets take those out.
+// Compile checks what can be checked without accessing the source. Its errors
+// may contain secrets, which package datasets redacts.
 package source
 
 import (
@@ -28,24 +26,19 @@ import (
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
-// Declaration is what a connector gets of a dataset.
+// Declaration is the part of a dataset's declaration that connectors use.
 type Declaration struct {
 	Name    string // as declared
 	Table   string // without the schema
 	From    From
 	Params  spicepod.Params
-	Columns []Column // declared ones
-	Write   bool     // access: read_write
-}
-
-// Column is a declared column.
-type Column struct {
-	Name, Type string // DuckDB's type; "" for the source's own
+	Columns []spicepod.DatasetColumn // with types of DuckDB
+	Write   bool                     // access: read_write
 }
 
 // Source is a compiled `from`.
 type Source interface {
-	// Open makes the source ready to be read, as it is now.
+	// Open makes the current state of the source readable.
 	Open(ctx context.Context) (*Opened, error)
 }
 
@@ -53,24 +46,24 @@ type Source interface {
 type Opened struct {
 	Query     string          // SELECT * FROM the source
 	Base      string          // the table that writes go to; "" if it cannot be written
-	Private   bool            // no other process can attach it
+	Written   bool            // it is attached for writing; other processes cannot attach it
 	Columns   []engine.Column // of Query
 	Format    string
 	Bytes     int64
-	Stale     error                // why an older copy is read in place of the source
-	Resources []*resource.Resource // the caller releases them
+	Stale     error                // why an older copy is read instead of the source
+	Resources []*resource.Resource // for the caller to release
 }
 
 // From is the `from` of a dataset.
 type From struct {
 	Connector string
-	Target    string // path, URL or table; it may hold a secret
-	Shown     string // from as written, for messages
-	Dir       string // folder that relative paths begin at
+	Target    string // path, URL or table; may contain secrets
+	Shown     string // as written, for messages
+	Dir       string // base of relative paths
 }
 
-// Parse reads `from`: connector:path, connector://path or connector/path. The
-// connectors that are served are in the order of the message that lists them.
+// Parse parses `from`: connector:path, connector://path or connector/path, where
+// connectors are those that are served.
 func Parse(from spicepod.Text, dir string, connectors []string) (From, error) {
 	text := strings.TrimSpace(from.Reveal())
 	end := strings.IndexAny(text, ":/")
@@ -80,16 +73,14 @@ func Parse(from spicepod.Text, dir string, connectors []string) (From, error) {
 	}
 	served := slices.Contains(connectors, name)
 	if end <= 0 || text[end] == '/' && !served {
-		return From{}, fault.New("from", "write connector:path, for example file:"+from.Raw, "%q names no connector", from.Raw)
+		return From{}, fault.New("from", "write connector:path, for example file:"+from.Raw, "%q does not name a connector", from.Raw)
 	}
 	if !served {
-		hint, shown := "served: "+strings.Join(connectors, ", "), name
+		shown := name
 		if from.Secret() {
 			shown = from.Raw
 		}
-		if near := nearest.Hint(name, connectors, ""); near != "" {
-			hint = near + " " + hint
-		}
+		hint := strings.TrimSpace(nearest.Hint(name, connectors, "") + " served: " + strings.Join(connectors, ", "))
 		return From{}, fault.New("from", hint, "connector %q is not served by this build", shown)
 	}
 	f := From{Connector: name, Shown: from.Raw, Dir: dir}
@@ -107,7 +98,7 @@ func Parse(from spicepod.Text, dir string, connectors []string) (From, error) {
 // Remote reports whether Target is a URL.
 func (f From) Remote() bool { return f.Connector == "http" || f.Connector == "https" }
 
-// Absolute resolves a path of the Spicepod.
+// Absolute returns a path of the declaration as an absolute path.
 func (f From) Absolute(path string) string {
 	if filepath.IsAbs(path) {
 		return filepath.Clean(path)
@@ -116,9 +107,9 @@ func (f From) Absolute(path string) string {
 }
 
 // Roots are the folders that sources may be read from.
-type Roots struct{ declared, real []string } // real: without symbolic links
+type Roots struct{ declared, real []string } // real has no symbolic links
 
-// NewRoots takes absolute folders.
+// NewRoots returns the roots of absolute paths.
 func NewRoots(folders []string) Roots {
 	r := Roots{declared: folders}
 	for _, root := range folders {
@@ -129,8 +120,8 @@ func NewRoots(folders []string) Roots {
 	return r
 }
 
-// Check refuses a path, or the part of a glob before its first
-// metacharacter, that is outside of the roots or leads there.
+// Check returns an error if a path, or the part of a glob before its first
+// metacharacter, is outside of the roots, also through symbolic links.
 func (r Roots) Check(path string) error {
 	fixed := path
 	if strings.ContainsAny(path, "*?[") {
@@ -144,7 +135,7 @@ func (r Roots) Check(path string) error {
 	}
 	real, err := filepath.EvalSymlinks(fixed)
 	if err != nil {
-		return nil // it does not exist: the caller says so
+		return nil // it does not exist, which the caller reports
 	}
 	if !within(real, r.real) {
 		return fault.New("from", fmt.Sprintf("add %q to runtime.data_roots and restart spiced", rootFor(real)),
@@ -153,7 +144,7 @@ func (r Roots) Check(path string) error {
 	return nil
 }
 
-// rootFor is the folder to allow for a path.
+// rootFor returns the folder to add to the roots for a path.
 func rootFor(path string) string {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return path
@@ -168,7 +159,8 @@ func within(path string, roots []string) bool {
 	})
 }
 
-// MissingFile names the path of a file that does not exist, and the nearest name there.
+// MissingFile reports a file that does not exist, with the nearest name in its
+// folder.
 func MissingFile(path string) *fault.Fault {
 	var names []string
 	if entries, err := os.ReadDir(filepath.Dir(path)); err == nil {
@@ -176,6 +168,6 @@ func MissingFile(path string) *fault.Fault {
 			names = append(names, e.Name())
 		}
 	}
-	hint := nearest.Hint(filepath.Base(path), names, "paths begin at the folder of the file that declares the dataset")
+	hint := nearest.Hint(filepath.Base(path), names, "paths are relative to the folder of the file that declares the dataset")
 	return fault.New("from", hint, "file %q does not exist", path).Retryable()
 }

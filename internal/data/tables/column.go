@@ -1,6 +1,6 @@
-// Package tables has what datasets and views have in common once they are
-// served: the columns, the version of the data that the public view reads, and
-// how its refreshes went.
+// Package tables has what datasets and views share when they are served: the
+// columns, the version of the data that the public view reads, and the state of
+// refreshes.
 //
 //	columns, err := tables.Describe(ctx, db, query)
 //	v := &tables.Version{Query: query}
@@ -22,12 +22,12 @@ import (
 // Column is a column of a dataset or view.
 type Column struct {
 	Name        string
-	Type        string // DuckDB's
+	Type        string // of DuckDB
 	Description string
 }
 
-// Names lists the names of columns.
-func Names(columns []engine.Column) []string {
+// Names returns the names of columns.
+func Names(columns []Column) []string {
 	names := make([]string, len(columns))
 	for i, c := range columns {
 		names[i] = c.Name
@@ -35,8 +35,8 @@ func Names(columns []engine.Column) []string {
 	return names
 }
 
-// Match gives the columns of a source their declared descriptions; a declared
-// column that the source lacks is a fault.
+// Match returns the columns of a source with their declared descriptions. A
+// declared column that the source lacks is a fault.
 func Match(have []engine.Column, declared []spicepod.DatasetColumn) ([]Column, error) {
 	columns := make([]Column, len(have))
 	at := make(map[string]int, len(have))
@@ -47,14 +47,14 @@ func Match(have []engine.Column, declared []spicepod.DatasetColumn) ([]Column, e
 	for i, d := range declared {
 		j, ok := at[sqltree.Fold(d.Name)]
 		if !ok {
-			return nil, fault.NoColumn(fmt.Sprintf("columns[%d].name", i), d.Name, Names(have))
+			return nil, fault.NoColumn(fmt.Sprintf("columns[%d].name", i), d.Name, Names(columns))
 		}
 		columns[j].Description = d.Description
 	}
 	return columns, nil
 }
 
-// Describe returns the columns of a query of the runtime's own.
+// Describe returns the columns of an internal query.
 func Describe(ctx context.Context, db *engine.DB, query string) (columns []engine.Column, err error) {
 	err = onStage(ctx, db, func(s *engine.Stage) (err error) {
 		columns, err = s.Describe(query)
@@ -63,14 +63,14 @@ func Describe(ctx context.Context, db *engine.DB, query string) (columns []engin
 	return columns, err
 }
 
-// Query runs a query of the runtime's own.
+// Query runs an internal query.
 func Query(ctx context.Context, db *engine.DB, sql string, f func(*engine.Chunk)) error {
 	return onStage(ctx, db, func(s *engine.Stage) error {
 		return s.Query(sql, func(c *engine.Chunk) error { f(c); return nil })
 	})
 }
 
-// Texts returns the first column of a query of the runtime's own.
+// Texts returns the first column of an internal query.
 func Texts(ctx context.Context, db *engine.DB, sql string) (texts []string, err error) {
 	err = Query(ctx, db, sql, func(c *engine.Chunk) {
 		for i := range c.Len() {
@@ -89,8 +89,8 @@ func onStage(ctx context.Context, db *engine.DB, f func(*engine.Stage) error) er
 	return stage.Run(ctx, func() error { return f(stage) })
 }
 
-// TrimStatement cuts comments and semicolons off the ends, so that a text can
-// be put in brackets. It also returns how much it cut off the beginning.
+// TrimStatement removes comments and semicolons from both ends of a statement,
+// so that it can be put in parentheses, and returns the offset of the rest.
 func TrimStatement(text string) (string, int) {
 	tokens := sqltree.Scan(text)
 	for len(tokens) > 0 && tokens[len(tokens)-1].Is(text, ";") {

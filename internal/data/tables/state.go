@@ -7,47 +7,48 @@ import (
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
-// State is how the refreshes of a table went, and where it is declared.
+// State is the state of a table's refreshes and the position of its declaration.
+// It is safe for concurrent use.
 type State struct {
 	mu       sync.Mutex
 	busy     bool
 	err      error
-	tries    int // failures in a row
+	tries    int // consecutive failures
 	finished time.Time
 	retry    time.Time
 	position spicepod.Position
 }
 
-// Position is where the table is declared; Move changes it.
+// Position returns the position of the declaration.
 func (s *State) Position() spicepod.Position {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.position
 }
 
-// Move sets where the table is declared now.
+// Move sets the position of the declaration.
 func (s *State) Move(p spicepod.Position) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.position = p
 }
 
-// Begin notes that a refresh runs.
+// Begin records that a refresh runs.
 func (s *State) Begin() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.busy, s.retry = true, time.Time{}
 }
 
-// Loaded notes the version that was loaded.
+// Loaded records that a version was loaded.
 func (s *State) Loaded(v *Version) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.busy, s.err, s.tries, s.finished, s.retry = false, v.Stale, 0, v.Stats.Refreshed, time.Time{}
 }
 
-// Failed notes a failure at a time, from which the interval counts again, and
-// returns how many there are in a row.
+// Failed records a failure, from which the interval starts again, and returns
+// the number of consecutive failures.
 func (s *State) Failed(err error, at time.Time) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -56,15 +57,15 @@ func (s *State) Failed(err error, at time.Time) int {
 	return s.tries
 }
 
-// RetryAt sets when to try again.
+// RetryAt sets the time of the next attempt.
 func (s *State) RetryAt(t time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.retry = t
 }
 
-// Due returns when the next refresh begins, with one at every interval; zero
-// for never.
+// Due returns the time of the next retry or, if every is not 0, of the next
+// refresh; zero if there is none.
 func (s *State) Due(every time.Duration) time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -77,7 +78,7 @@ func (s *State) Due(every time.Duration) time.Time {
 	return due
 }
 
-// Snapshot reports whether a refresh runs, and the last error.
+// Snapshot reports whether a refresh runs and returns the last error.
 func (s *State) Snapshot() (busy bool, message string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,8 +14,8 @@ import (
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
-// Table is a dataset or view that is served, or about to be. It is safe for
-// concurrent use: a refresh replaces its version, nothing else changes.
+// Table is a dataset or view that is served or will be. It is safe for
+// concurrent use: only its version and state change.
 type Table struct {
 	Kind         string // dataset or view
 	Name         string // as declared
@@ -23,37 +23,37 @@ type Table struct {
 	Description  string
 	Described    []spicepod.DatasetColumn // declared columns
 	Acceleration *spicepod.Acceleration   // nil if absent or disabled
-	Protected    bool                     // a policy hides rows or values
+	Protected    bool                     // has a row filter or column masks
 	State        State
 
-	current atomic.Pointer[Version] // what the public view reads
+	current atomic.Pointer[Version] // that the public view reads
 }
 
 // Version is one state of a table's data. It is immutable.
 type Version struct {
-	Query     string               // what the public view selects
-	Base      string               // the table that writes go to; "" if it cannot be written
-	Private   bool                 // statements may change the file it reads, which no other process can attach
-	Direct    bool                 // Query reads files of the user, not a copy
+	Query     string               // of the public view
+	Base      string               // qualified name of the table that writes go to; "" if it cannot be written
+	Written   bool                 // it reads a file that is attached for writing; other processes cannot attach it
+	Files     bool                 // it reads the user's files, which may change at any time
 	Columns   []Column             // of Query
-	Format    string               // of the files, if there are any
-	Resources []*resource.Resource // held until no statement reads the version
+	Format    string               // of the source
+	Resources []*resource.Resource // released when no statement reads the version
 	Copy      *resource.Database   // of an accelerated version
 	Stats     Stats
-	Stale     error // why an older copy is read in place of the source
+	Stale     error // why an older copy is read instead of the source
 }
 
-// Stats are numbers of what a table holds. -1 is unknown.
+// Stats describes the data of a version; -1 means unknown.
 type Stats struct {
 	Rows, Bytes int64
 	Refreshed   time.Time
 	Took        time.Duration
 }
 
-// reservedSchemas are not for datasets and views.
+// reservedSchemas cannot have datasets and views.
 var reservedSchemas = []string{engine.System, engine.Core, engine.Prelude, "main", "information_schema", "pg_catalog"}
 
-// Relation returns the relation that a declared name means.
+// Relation returns the relation of a declared name.
 func Relation(schema, table string) (engine.Relation, error) {
 	folded := sqltree.Fold(schema)
 	if folded == engine.CatalogName {
@@ -64,51 +64,51 @@ func Relation(schema, table string) (engine.Relation, error) {
 	case folded == "":
 		folded = engine.Public
 	case slices.Contains(reservedSchemas, folded):
-		return engine.Relation{}, fault.New("name", "take another schema", "schema %q belongs to the runtime", schema)
+		return engine.Relation{}, fault.New("name", "use another schema", "schema %q is reserved", schema)
 	case strings.Contains(folded, "."):
 		return engine.Relation{}, fault.New("name", "write table, schema.table or spice.schema.table", "the name has too many parts")
 	}
 	return engine.Relation{Schema: folded, Name: table}, nil
 }
 
-// Key is equal for all spellings of a relation.
+// Key returns a key that all spellings of a relation share.
 func Key(r engine.Relation) string { return sqltree.Fold(r.Schema) + "." + sqltree.Fold(r.Name) }
 
-// Component names the table in problems.
+// Component returns the name of the table in problems.
 func (t *Table) Component() string { return t.Kind + " " + t.Name }
 
-// Current is the version that is served; nil before there is one.
+// Current returns the version that is served. It is nil before the first.
 func (t *Table) Current() *Version { return t.current.Load() }
 
 // Serve sets the version that is served.
 func (t *Table) Serve(v *Version) { t.current.Store(v) }
 
-// Amend replaces a version, unless another is served by now.
+// Amend replaces the version v if it is still served.
 func (t *Table) Amend(v, by *Version) { t.current.CompareAndSwap(v, by) }
 
-// Columns returns the columns as they are now.
-func (t *Table) Columns() []Column {
-	if v := t.Current(); v != nil {
-		return v.Columns
+// Columns returns the columns of the version that is served.
+func (t *Table) Columns() []Column { return t.Current().Columns }
+
+// Stats returns the statistics of the version that is served. The size of a
+// protected table is unknown, because it includes hidden rows.
+func (t *Table) Stats() Stats {
+	stats := t.Current().Stats
+	if t.Protected {
+		stats.Rows, stats.Bytes = -1, -1
 	}
-	return nil
+	return stats
 }
 
-// Version names the state of the data that is served: it changes whenever the
-// rows may have.
+// Version returns a name for the data that is served. It changes whenever the
+// rows may change.
 func (t *Table) Version() string {
-	v := t.Current()
-	if v == nil {
-		return ""
-	}
-	return strconv.FormatInt(v.Stats.Refreshed.UnixNano(), 36)
+	return strconv.FormatInt(t.Current().Stats.Refreshed.UnixNano(), 36)
 }
 
-// DDL returns the statements that make the public view as it is now.
+// DDL returns the statements that create the public view.
 func (t *Table) DDL() []string { return t.DDLOf(t.Current()) }
 
-// DDLOf returns the statements that make the public view over a version.
-// Comments hold no secrets: they are as declared.
+// DDLOf returns the statements that create the public view over a version.
 func (t *Table) DDLOf(v *Version) []string {
 	name := engine.Qualified(t.Relation.Schema, t.Relation.Name)
 	var out []string
@@ -127,7 +127,7 @@ func (t *Table) DDLOf(v *Version) []string {
 	return out
 }
 
-// Drop returns the statements that take the view away.
+// Drop returns the statements that drop the public view.
 func (t *Table) Drop() []string {
 	return []string{"DROP VIEW IF EXISTS " + engine.Qualified(t.Relation.Schema, t.Relation.Name)}
 }

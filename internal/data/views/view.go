@@ -1,4 +1,4 @@
-// Package views compiles the entries of `views:` and makes them in the database.
+// Package views compiles the entries of `views:` and creates them in the database.
 //
 //	v, problem := views.Compile(ctx, db, pod, 0, names, nil)
 //	…
@@ -19,8 +19,7 @@ import (
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
-// View is a compiled entry of `views:`, ready to be published once what it
-// uses is. It is safe for concurrent use.
+// View is a compiled entry of `views:`. It is safe for concurrent use.
 type View struct {
 	tables.Table
 
@@ -28,22 +27,22 @@ type View struct {
 	Declared spicepod.View
 	Hash     string // of the declaration
 	Uses     Uses
+	Query    string // its SELECT with qualified relations; it does not read the copy
 
 	pod    *spicepod.Pod
-	query  string        // what DuckDB gets
-	origin func(int) int // offset in query → offset in the declared text
+	origin func(int) int // from an offset in Query to one in the declared text
 }
 
-// Uses is what a query mentions, each once, in the order of the text.
+// Uses lists what a query uses, each once, in the order of the text.
 type Uses struct {
 	Relations []engine.Relation
 	Functions []string
 }
 
-// Compile checks a view by the rules of users' statements and qualifies
-// the relations it reads. names are all declared relations and functions.
-// reuse is returned, with its new position, when the declaration is the same;
-// pass nil when something that it uses has changed.
+// Compile checks a view as a statement of a client and qualifies the relations
+// that it reads. names are all declared relations and functions. If the
+// declaration of reuse is equal, Compile returns reuse with its new position;
+// pass nil if something that the view uses has changed.
 func Compile(ctx context.Context, db *engine.DB, pod *spicepod.Pod, index int, names engine.Names, reuse *View) (*View, *spicepod.Problem) {
 	decl := pod.Views[index]
 	v := &View{Path: fmt.Sprintf("views[%d]", index), Declared: decl, Hash: spicepod.Fingerprint(decl), pod: pod}
@@ -58,7 +57,7 @@ func Compile(ctx context.Context, db *engine.DB, pod *spicepod.Pod, index int, n
 		p := fault.Of(err).Problem(pod, v.Path, v.Component())
 		return nil, &p
 	}
-	v.Serve(&tables.Version{Query: v.query, Stats: tables.Stats{Rows: -1, Bytes: -1}})
+	v.Serve(&tables.Version{Query: v.Query, Stats: tables.Stats{Rows: -1, Bytes: -1}})
 	return v, nil
 }
 
@@ -70,7 +69,7 @@ func (v *View) compile(ctx context.Context, db *engine.DB, names engine.Names) e
 	if a := v.Declared.Acceleration; a != nil && a.Enabled {
 		v.Acceleration = a
 		if a.RefreshMode == spicepod.RefreshAppend || a.RefreshSQL != "" {
-			return fault.New("acceleration", "leave refresh_mode and refresh_sql out: the view's sql says it all", "a view is refreshed as a whole")
+			return fault.New("acceleration", "leave out refresh_mode and refresh_sql", "a view is always refreshed as a whole, by its sql")
 		}
 		if err := copies.CheckIndexes(a); err != nil {
 			return err
@@ -94,7 +93,7 @@ func (v *View) compile(ctx context.Context, db *engine.DB, names engine.Names) e
 	return v.qualify(ctx, db, st, names)
 }
 
-// collect notes what the view uses.
+// collect sets what the view uses.
 func (v *View) collect(st *sqltree.Statement, names engine.Names) {
 	for _, r := range st.Relations {
 		if rel, ok := names.Relation(r.Catalog, r.Schema, r.Name); ok && !slices.Contains(v.Uses.Relations, rel) {
@@ -105,7 +104,7 @@ func (v *View) collect(st *sqltree.Statement, names engine.Names) {
 		if f := names.Function(c.Name); f != nil && !slices.Contains(v.Uses.Functions, f.Name) {
 			v.Uses.Functions = append(v.Uses.Functions, f.Name)
 		}
-		for _, a := range c.Args { // a table as an argument
+		for _, a := range c.Args { // a table argument
 			if rel, ok := namedRelation(a, names); ok && names.Function(c.Name) != nil && !slices.Contains(v.Uses.Relations, rel) {
 				v.Uses.Relations = append(v.Uses.Relations, rel)
 			}
@@ -126,8 +125,8 @@ func namedRelation(a sqltree.Arg, names engine.Names) (engine.Relation, bool) {
 	return names.Relation(full[0], full[1], full[2])
 }
 
-// qualify writes every relation with its schema, so that a name means the
-// same wherever the view is read, and makes the edits for calls.
+// qualify sets the query: relations get their schema, so that names have one
+// meaning wherever the view is read, and calls are rewritten.
 func (v *View) qualify(ctx context.Context, db *engine.DB, st *sqltree.Statement, names engine.Names) error {
 	text := v.Declared.SQL
 	tokens := sqltree.Scan(text)
@@ -149,12 +148,12 @@ func (v *View) qualify(ctx context.Context, db *engine.DB, st *sqltree.Statement
 	}
 	final, second := sqltree.Apply(qualified, calls)
 	query, start := tables.TrimStatement(final)
-	v.query = query
+	v.Query = query
 	v.origin = func(offset int) int { return first(second(offset + start)) }
 	return nil
 }
 
-// viewFault places an error about a text within the declared one.
+// viewFault returns an error about a text with its offset in the declared text.
 func viewFault(err error, origin func(int) int) *fault.Fault {
 	e := engine.AsError(err)
 	f := fault.New("sql", e.Hint, "%s", fault.SelectMessage(e.Message))
@@ -167,12 +166,8 @@ func viewFault(err error, origin func(int) int) *fault.Fault {
 	return f
 }
 
-// Query is what the view selects, with qualified relations, accelerated or
-// not.
-func (v *View) Query() string { return v.query }
-
-// Install makes the view in a transaction, after what it uses. The error is a
-// [*spicepod.Problem] at the position in the view's text; the view does not
+// Install creates the view in a transaction, after what it uses. The error is a
+// [*spicepod.Problem] with the position in the text of the view, which does not
 // exist then.
 func (v *View) Install(tx *engine.Tx) error {
 	now := v.Current()
@@ -204,15 +199,15 @@ func (v *View) Install(tx *engine.Tx) error {
 			}
 		}
 	}
-	v.Amend(now, &next) // the columns are right even if the transaction fails
+	v.Amend(now, &next) // they are the same if the transaction fails
 	return nil
 }
 
-// problem places DuckDB's error about one of the view's statements.
+// problem returns DuckDB's error about a statement of the DDL.
 func (v *View) problem(sql string, err error) error {
 	e := engine.AsError(err)
 	f := fault.New("sql", e.Hint, "%s", fault.FirstLines(e.Message))
-	if at := strings.Index(sql, v.query); at >= 0 && e.Offset >= at {
+	if at := strings.Index(sql, v.Query); at >= 0 && e.Offset >= at {
 		f.Offset = v.origin(e.Offset - at)
 	}
 	p := f.Problem(v.pod, v.Path, v.Component())

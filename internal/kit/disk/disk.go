@@ -42,7 +42,7 @@ func Clean(dir string, log *slog.Logger) error {
 	return nil
 }
 
-// Size returns the size of a file, or -1.
+// Size returns the size of a file, or -1 if there is none.
 func Size(path string) int64 {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -1,13 +1,12 @@
-// Package duckdb is the connector of tables in other DuckDB files. A file is
-// attached read-only, unless a dataset of it has access: read_write. Three
-// spellings name the table, tried in this order:
+// Package duckdb is the connector for tables and views in DuckDB files. A file is
+// attached read-only unless one of its datasets has access: read_write. The
+// table is named in one of three ways, tried in this order:
 //
 //	from: duckdb:sales.orders         # with params.open: path/to.db, as in Spice
 //	from: duckdb:path/to.db           # table from params.table, else the dataset's name
 //	from: duckdb:path/to.db/sales.orders
 //
-// The connector is used like any other, except that it gets all sources of a
-// Spicepod, to know the files that are written:
+// All sources of a Spicepod must be shared before one is opened:
 //
 //	connector := duckdb.New(db, attacher, roots)
 //	src, err := connector.Compile(declaration)
@@ -49,13 +48,13 @@ type Connector struct {
 	files *files
 }
 
-// New makes the connector.
+// New returns a connector without attached files.
 func New(db *engine.DB, attacher *resource.Attacher, roots source.Roots) *Connector {
 	return &Connector{db, roots, &files{attacher: attacher, open: map[string]*resource.Database{}}}
 }
 
-// Share sets the sources of the current Spicepod: a file that one of them
-// writes is attached once, for those that only read it too.
+// Share sets the sources of the Spicepod. A file that one of them writes is
+// attached once, also for those that only read it.
 func (c *Connector) Share(sources []source.Source) {
 	written := map[string]bool{}
 	for _, src := range sources {
@@ -101,7 +100,7 @@ func (s *duckSource) Open(ctx context.Context) (*source.Opened, error) {
 }
 
 func (s *duckSource) openTable(ctx context.Context, db *resource.Database, t table) (*source.Opened, error) {
-	out := &source.Opened{Format: "duckdb", Private: !db.ReadOnly, Bytes: max(0, disk.Size(t.path)), Resources: []*resource.Resource{db.Resource}}
+	out := &source.Opened{Format: "duckdb", Written: !db.ReadOnly, Bytes: max(0, disk.Size(t.path)), Resources: []*resource.Resource{db.Resource}}
 	base := db.Table(cmp.Or(t.schema, "main"), t.name)
 	out.Query = "SELECT * FROM " + base
 	var err error
@@ -119,12 +118,12 @@ func (s *duckSource) openTable(ctx context.Context, db *resource.Database, t tab
 	return out, nil
 }
 
-// checkTable refuses what can be read but not written.
+// checkTable returns an error if a table that must be writable is a view.
 func (s *duckSource) checkTable(ctx context.Context, db *resource.Database, t table) error {
 	found, err := tables.Texts(ctx, s.db, "SELECT table_name FROM duckdb_tables() WHERE database_name = "+engine.Literal(db.Alias)+
 		" AND lower(schema_name) = lower("+engine.Literal(cmp.Or(t.schema, "main"))+") AND lower(table_name) = lower("+engine.Literal(t.name)+")")
 	if err == nil && len(found) == 0 {
-		return fault.New("access", "name the table that it reads, or set access: read", "%q is a view, which cannot be written", t.name)
+		return fault.New("access", "name the table that the view reads, or set access: read", "%q is a view, which cannot be written", t.name)
 	}
 	return err
 }
@@ -186,7 +185,7 @@ func (s *duckSource) checkDatabase(path, at string) error {
 	return f
 }
 
-// missingTable names the tables of the file.
+// missingTable reports a missing table, with the tables of the file.
 func (s *duckSource) missingTable(ctx context.Context, db *resource.Database, t table) error {
 	names, _ := tables.Texts(ctx, s.db, "SELECT CASE WHEN schema_name = 'main' THEN table_name ELSE schema_name || '.' || table_name END FROM "+
 		"(SELECT schema_name, table_name, database_name FROM duckdb_tables() UNION ALL SELECT schema_name, view_name, database_name "+
@@ -202,12 +201,12 @@ func (s *duckSource) missingTable(ctx context.Context, db *resource.Database, t 
 	return fault.New("from", nearest.Hint(want, names, hint), "database %q has no table %q", t.path, want)
 }
 
-// files are the attached files. Datasets that read the same state of the same
-// file share it. A file that datasets write is attached once, for readers too:
-// DuckDB opens no file both ways.
+// files are the attached files. Datasets that read the same state of a file
+// share its attachment. A file that datasets write is attached once, also for
+// readers, because DuckDB cannot attach a file both read-only and for writing.
 type files struct {
 	attacher *resource.Attacher
-	changing sync.Mutex // held while one is attached or detached
+	changing sync.Mutex // held while a file is attached or detached
 
 	mu      sync.Mutex
 	open    map[string]*resource.Database // by path and state, or by path if it is written
@@ -226,14 +225,14 @@ func (f *files) attach(ctx context.Context, path string, write bool) (*resource.
 	db, readOnly := f.attached(real, state, write)
 	switch {
 	case db != nil && write && db.ReadOnly:
-		return nil, fault.New("access", "restart spiced: DuckDB opens no file both ways at once",
-			"file %q is attached read-only for the datasets that are served", path)
+		return nil, fault.New("access", "restart spiced",
+			"file %q is attached read-only for the datasets that are served, and cannot be attached for writing as well", path)
 	case db != nil:
 		return db, nil
 	}
 	prefix, key := "source", state
 	if !readOnly {
-		prefix, key = "written", real // not for other processes to attach
+		prefix, key = "written", real // other processes cannot attach it
 	}
 	db, err = f.attacher.Attach(ctx, prefix, path, readOnly, func(db *resource.Database) { f.detach(key, db) })
 	if err != nil {
@@ -245,9 +244,10 @@ func (f *files) attach(ctx context.Context, path string, write bool) (*resource.
 	return db, nil
 }
 
-// attached returns the attachment that a dataset can use, with one more holder,
-// unless it is read-only and the dataset writes. Without one it says how to
-// attach the file. The caller holds f.changing.
+// attached returns the attachment that a dataset can use and retains it. If the
+// dataset writes and the file is attached read-only, it returns that without
+// retaining it. If there is none, readOnly is how the file must be attached. The
+// caller holds f.changing.
 func (f *files) attached(real, state string, write bool) (db *resource.Database, readOnly bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -271,8 +271,7 @@ func (f *files) attached(real, state string, write bool) (db *resource.Database,
 	return nil, reader != nil || !f.written[real]
 }
 
-// detach detaches a file that has lost its last holder, unless there is
-// another by now.
+// detach detaches a file without holders, unless it was retained again.
 func (f *files) detach(key string, db *resource.Database) {
 	f.changing.Lock()
 	defer f.changing.Unlock()
@@ -287,7 +286,7 @@ func (f *files) detach(key string, db *resource.Database) {
 	}
 }
 
-// realPath is path without symbolic links.
+// realPath returns path without symbolic links.
 func realPath(path string) string {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		return real

@@ -1,5 +1,5 @@
-// Package file is the connector of local files: one, a folder of them or a
-// glob, all below the data roots.
+// Package file is the connector for local files: a file, a folder or a glob in
+// the data roots.
 //
 //	connector := file.New(db, source.NewRoots(roots), 100_000)
 //	src, err := connector.Compile(declaration)
@@ -29,12 +29,13 @@ var params = []spicepod.Param{{Name: "file_extension", Doc: "Extension of the fi
 type Connector struct {
 	db    *engine.DB
 	roots source.Roots
-	most  int // files of one dataset
+	limit int // of files in a dataset
 }
 
-// New makes the connector. A dataset may read most files, all of them below
-// the roots.
-func New(db *engine.DB, roots source.Roots, most int) *Connector { return &Connector{db, roots, most} }
+// New returns a connector for files in the roots, at most limit in a dataset.
+func New(db *engine.DB, roots source.Roots, limit int) *Connector {
+	return &Connector{db, roots, limit}
+}
 
 type fileSource struct {
 	*Connector
@@ -57,8 +58,7 @@ func (s *fileSource) Open(ctx context.Context) (*source.Opened, error) {
 	return s.reader.Open(ctx, s.db, found)
 }
 
-// find resolves the path of a `file:` source. No file outside of the
-// roots passes, be it through .. or a symbolic link.
+// find returns the files of the path, all in the roots.
 func (s *fileSource) find(ctx context.Context) (fileformat.Files, error) {
 	path := s.d.From.Absolute(s.d.From.Target)
 	if err := s.roots.Check(path); err != nil {
@@ -84,11 +84,11 @@ func (s *fileSource) find(ctx context.Context) (fileformat.Files, error) {
 	return fileformat.Files{}, fault.New("from", "", "cannot read %q: %s", path, err).Retryable()
 }
 
-// glob lists the files that patterns match.
+// glob returns the files that patterns match.
 func (s *fileSource) glob(ctx context.Context, patterns []string) (fileformat.Files, error) {
 	out := fileformat.Files{Patterns: patterns}
 	for _, p := range patterns {
-		files, err := tables.Texts(ctx, s.db, fmt.Sprintf("SELECT file FROM glob(%s) LIMIT %d", engine.Literal(p), s.most+1))
+		files, err := tables.Texts(ctx, s.db, fmt.Sprintf("SELECT file FROM glob(%s) LIMIT %d", engine.Literal(p), s.limit+1))
 		if err != nil {
 			return out, fault.FromDuckDB(err)
 		}
@@ -97,8 +97,8 @@ func (s *fileSource) glob(ctx context.Context, patterns []string) (fileformat.Fi
 	switch n := len(out.Found); {
 	case n == 0:
 		return out, fault.New("from", "", "no file matches %q", patterns[0]).Retryable()
-	case n > s.most:
-		return out, fault.New("from", "name fewer files", "%q matches more than %d files", patterns[0], s.most)
+	case n > s.limit:
+		return out, fault.New("from", "name fewer files", "%q matches more than %d files", patterns[0], s.limit)
 	}
 	for _, f := range out.Found {
 		if err := s.roots.Check(f); err != nil {
@@ -111,7 +111,7 @@ func (s *fileSource) glob(ctx context.Context, patterns []string) (fileformat.Fi
 	return out, nil
 }
 
-// folder reads every file of one format below a folder.
+// folder returns the files of one format in a folder, at any depth.
 func (s *fileSource) folder(ctx context.Context, dir string) (fileformat.Files, error) {
 	wanted := ""
 	if s.d.Params.Has("file_extension") {

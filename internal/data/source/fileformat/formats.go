@@ -8,8 +8,8 @@ import (
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
-// JSON files: an array of objects or objects one after the other (.json), or
-// one object on each line (.ndjson, .jsonl).
+// JSON files have an array of objects or a sequence of objects (.json), or one
+// object on each line (.ndjson, .jsonl).
 
 var jsonOptions = withCommon(map[string]spicepod.ParamType{
 	"format": spicepod.ParamText, "records": spicepod.ParamText, "columns": spicepod.ParamTextMap, "maximum_depth": spicepod.ParamInt,
@@ -40,10 +40,9 @@ var parquetFormat = &format{
 	options:    withCommon(map[string]spicepod.ParamType{"binary_as_string": spicepod.ParamBool, "file_row_number": spicepod.ParamBool}),
 }
 
-// CSV and TSV files. Unlike DuckDB alone, a header is assumed and
-// no line at the top is left out unless the params say so, so that rows never
-// vanish because a file looks odd. The delimiter is a comma, or what DuckDB
-// detects when the header has no comma.
+// CSV and TSV files have a header, and no line before it is skipped, unless
+// params say otherwise: what DuckDB detects may lose rows of unusual files. The
+// delimiter is a comma, or what DuckDB detects if the header has no comma.
 
 var csvOptions = withCommon(map[string]spicepod.ParamType{
 	"header": spicepod.ParamBool, "delim": spicepod.ParamText, "sep": spicepod.ParamText, "quote": spicepod.ParamText, "escape": spicepod.ParamText, "comment": spicepod.ParamText,
@@ -79,8 +78,8 @@ var tsvFormat = &format{
 // readsCSV reports whether the scan is one of read_csv.
 func (s scan) readsCSV() bool { return s.format.reader == "read_csv" }
 
-// detectDelimiter describes files and settles the delimiter of a CSV: a comma,
-// unless the file only makes sense with another one.
+// detectDelimiter describes files and sets the delimiter of CSV: a comma, unless
+// only another one splits the header.
 func detectDelimiter(s scan, describe func(scan) ([]engine.Column, error)) (scan, []engine.Column, error) {
 	if !s.readsCSV() || s.has("delim") || s.has("sep") || s.has("auto_detect") {
 		columns, err := describe(s)
@@ -92,8 +91,7 @@ func detectDelimiter(s scan, describe func(scan) ([]engine.Column, error)) (scan
 		return comma, columns, nil
 	}
 	detected, other := describe(s)
-	withComma := func(c engine.Column) bool { return strings.Contains(c.Name, ",") }
-	if other != nil || len(detected) < 2 || slices.ContainsFunc(detected, withComma) {
+	if other != nil || len(detected) < 2 || slices.ContainsFunc(detected, func(c engine.Column) bool { return strings.Contains(c.Name, ",") }) {
 		return comma, columns, err
 	}
 	return s, detected, nil

@@ -10,8 +10,8 @@ import (
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
-// FuzzSource checks that whatever `from` and params hold, the SQL made of
-// them is one call of one reader: every value is inside a literal.
+// FuzzSource checks that the SQL of any `from` and params is one call of a reader,
+// with each value in a literal.
 func FuzzSource(f *testing.F) {
 	for _, s := range []string{"a.csv", "a'b.csv", "a\\'--.json", "x[1]*?.parquet", "$1;'", "a\x00.csv", "é\u2028.tsv"} {
 		f.Add(s, "delim", s)

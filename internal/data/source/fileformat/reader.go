@@ -1,6 +1,6 @@
-// Package fileformat reads files of rows: which format a file has, which params
-// of a dataset are options of the reader, and what is wrong with a file that
-// DuckDB cannot read.
+// Package fileformat reads CSV, TSV, JSON, NDJSON and Parquet files: it detects
+// the format, turns params into options of DuckDB's readers, and finds the line
+// of a file that DuckDB cannot read.
 //
 //	r, err := fileformat.Compile(declaration, "flights.csv.gz", nil)
 //	opened, err := r.Open(ctx, db, fileformat.One(path, size))
@@ -30,16 +30,16 @@ import (
 // Files are the files of a dataset.
 type Files struct {
 	Patterns []string // for DuckDB
-	Found    []string // some of the files, to tell the format by and to look into
+	Found    []string // for the format
 	Bytes    int64
 }
 
-// One is a single file.
+// One returns a single file.
 func One(path string, size int64) Files {
 	return Files{[]string{EscapeGlob(path)}, []string{path}, size}
 }
 
-// EscapeGlob makes DuckDB read a path as it is.
+// EscapeGlob returns a glob that matches only the path.
 func EscapeGlob(path string) string {
 	if !strings.ContainsAny(path, "*?[") {
 		return path
@@ -47,20 +47,22 @@ func EscapeGlob(path string) string {
 	return strings.NewReplacer("[", "[[]", "*", "[*]", "?", "[?]").Replace(path)
 }
 
+var paramFileFormat = spicepod.Param{Name: "file_format", Doc: "Format of the files, if their names do not show it."}
+
 // Reader reads the files of a dataset.
 type Reader struct {
 	params   spicepod.Params
 	own      []spicepod.Param // of the connector
-	columns  []source.Column
-	format   *format   // nil: known by the files
-	settings []setting // with the format
+	columns  []spicepod.DatasetColumn
+	format   *format   // nil: that of the files
+	settings []setting // of the format
 }
 
-// Compile checks the params as far as the format is known already: by
-// params.file_format or by the name of a file. Params named in own are the
-// connector's.
+// Compile checks the params if the format is known from params.file_format or
+// the name of a file. The connector reads the params in own.
 func Compile(d source.Declaration, name string, own []spicepod.Param) (*Reader, error) {
-	r := &Reader{params: d.Params, own: append([]spicepod.Param{{Name: "file_format", Doc: "Format of the files, if their names do not show it."}}, own...), columns: d.Columns, format: formatOf(name)}
+	r := &Reader{params: d.Params, own: append(own, paramFileFormat), columns: d.Columns, format: formatOf(name)}
+	var err error
 	if d.Params.Has("file_format") {
 		name, err := d.Params.String("file_format")
 		if err != nil {
@@ -73,17 +75,16 @@ func Compile(d source.Declaration, name string, own []spicepod.Param) (*Reader, 
 	if r.format == nil {
 		return r, nil
 	}
-	var err error
 	r.settings, err = r.format.settings(d.Params, r.own)
 	return r, err
 }
 
-// Open settles the table function that reads the files.
+// Open returns a query over the files.
 func (r *Reader) Open(ctx context.Context, db *engine.DB, found Files) (*source.Opened, error) {
 	f, settings := r.format, r.settings
 	if f == nil {
 		if f = formatOf(found.Found[0]); f == nil {
-			return nil, fault.New("from", "set params.file_format: one of "+servedFormats, "the format of %q is not known by its name", found.Found[0])
+			return nil, fault.New("from", "set params.file_format: one of "+servedFormats, "the name of file %q does not show its format", found.Found[0])
 		}
 		var err error
 		if settings, err = f.settings(r.params, r.own); err != nil {
@@ -99,9 +100,9 @@ func (r *Reader) Open(ctx context.Context, db *engine.DB, found Files) (*source.
 	return &source.Opened{Query: "SELECT * FROM " + r.typed(s, columns).SQL(), Columns: columns, Format: f.name, Bytes: found.Bytes}, nil
 }
 
-// Patterns returns the globs for the files of one format below a folder; names
-// are all files there. A wanted extension such as .csv decides, if it is not
-// empty.
+// Patterns returns globs for the files of one format in a folder, where names
+// are all its files. If wanted, such as ".csv", is not empty, only files with
+// that extension match.
 func (r *Reader) Patterns(dir string, names []string, wanted string) ([]string, error) {
 	var extensions []string
 	var kinds []*format
@@ -126,10 +127,10 @@ func (r *Reader) Patterns(dir string, names []string, wanted string) ([]string, 
 	}
 	switch {
 	case len(extensions) == 0:
-		return nil, fault.New("from", "served: "+servedFormats, "folder %q holds no file of a served format", dir).Retryable()
+		return nil, fault.New("from", "served: "+servedFormats, "folder %q has no file of a served format", dir).Retryable()
 	case len(kinds) > 1 && r.format == nil:
 		return nil, fault.New("from", "set params.file_format, or name the files with a glob",
-			"folder %q holds files of several formats: %s and %s", dir, kinds[0].name, kinds[1].name)
+			"folder %q has files of several formats: %s and %s", dir, kinds[0].name, kinds[1].name)
 	}
 	slices.Sort(extensions)
 	patterns := make([]string, len(extensions))
@@ -139,8 +140,8 @@ func (r *Reader) Patterns(dir string, names []string, wanted string) ([]string, 
 	return patterns, nil
 }
 
-// Extension is what the name of a fetched file must end with, so that its
-// format and its compression are known by it.
+// Extension returns an extension for a cached file that shows its format and
+// compression.
 func (r *Reader) Extension(path, contentType string) string {
 	ext, compression := splitExtension(path)
 	if formatOf(path) != nil {
@@ -152,30 +153,27 @@ func (r *Reader) Extension(path, contentType string) string {
 	return ".data"
 }
 
-// typed gives a CSV reader the declared types, so that it does not guess them:
-// what it guessed may have lost something, such as leading zeros.
+// typed sets the declared types in a CSV reader. A cast of what the reader
+// detects could lose leading zeros.
 func (r *Reader) typed(s scan, columns []engine.Column) scan {
 	if !s.readsCSV() || s.has("types") || s.has("columns") || s.has("names") {
 		return s
 	}
-	var parts []string
+	types := map[string]string{}
 	for _, c := range r.columns {
-		if c.Type == "" {
-			continue
-		}
 		for _, have := range columns {
-			if strings.EqualFold(have.Name, c.Name) {
-				parts = append(parts, engine.Literal(have.Name)+": "+engine.Literal(c.Type))
+			if c.Type != "" && strings.EqualFold(have.Name, c.Name) {
+				types[have.Name] = c.Type
 			}
 		}
 	}
-	if len(parts) == 0 {
+	if len(types) == 0 {
 		return s
 	}
-	return s.with("types", "{"+strings.Join(parts, ", ")+"}")
+	return s.with("types", literal(types))
 }
 
-// sourceError says what is wrong with files that DuckDB cannot read.
+// sourceError describes why DuckDB cannot read files.
 func sourceError(err error, s scan) error {
 	if file := fault.UnreadableCSV(err); file != "" && s.readsCSV() {
 		if ragged := findRagged(file, s); ragged != nil {
@@ -185,11 +183,11 @@ func sourceError(err error, s scan) error {
 	return fault.FromDuckDB(err)
 }
 
-// diagnoseBytes bounds the search for the row that spoils a CSV file.
+// diagnoseBytes bounds the search of [findRagged].
 const diagnoseBytes = 64 << 20
 
-// findRagged looks for the first row with another number of columns than the
-// header.
+// findRagged reports the first row of a CSV file whose number of columns differs
+// from the header's, or nil.
 func findRagged(path string, s scan) *fault.Fault {
 	file, err := os.Open(path)
 	if err != nil {
@@ -199,7 +197,7 @@ func findRagged(path string, s scan) *fault.Fault {
 	var in io.Reader = file
 	if strings.HasSuffix(path, ".gz") {
 		if in, err = gzip.NewReader(file); err != nil {
-			return fault.New("from", "write the file again", "file %q is not a gzip file: %s", path, err)
+			return fault.New("from", "compress the file with gzip, or remove .gz from its name", "file %q is not a gzip file: %s", path, err)
 		}
 	}
 	r := csv.NewReader(io.LimitReader(in, diagnoseBytes))

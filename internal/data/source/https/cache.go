@@ -23,8 +23,8 @@ import (
 	"github.com/spiced-sql/spiced/internal/kit/disk"
 )
 
-// entry describes a fetched file. It does not hold the URL,
-// which may be secret.
+// entry describes a cached file. It does not contain the URL, which may be
+// secret.
 type entry struct {
 	ETag         string    `json:"etag,omitempty"`
 	LastModified string    `json:"last_modified,omitempty"`
@@ -33,41 +33,32 @@ type entry struct {
 	Fetched      time.Time `json:"fetched"`
 }
 
-// fetched is a file of the cache in use.
+// fetched is a cached file with a holder.
 type fetched struct {
 	entry
 	path     string
-	stale    error // why it could not be asked for again
+	stale    error // why it could not be updated
 	resource *resource.Resource
 }
 
-// cache holds fetched files. A file is removed when a newer one has replaced
-// it or all are too large together, but not while a version reads it.
+// cache is a folder of files. A file that no version reads is removed when a
+// newer one has replaced it, or when the folder is too large.
 type cache struct {
 	dir string
-	max int64
+	max int64 // bytes
 
-	mu       sync.Mutex
-	fetching map[string]*sync.Mutex        // by key
-	used     map[string]*resource.Resource // by file
-	old      map[string]bool               // files to remove once they are not used
+	fetching sync.Map // a mutex by key, which serializes fetches
+
+	mu   sync.Mutex
+	used map[string]*resource.Resource // by file
+	old  map[string]bool               // replaced files that are used
 }
 
 func newCache(dir string, size int64) *cache {
-	return &cache{dir: dir, max: size, fetching: map[string]*sync.Mutex{}, used: map[string]*resource.Resource{}, old: map[string]bool{}}
+	return &cache{dir: dir, max: size, used: map[string]*resource.Resource{}, old: map[string]bool{}}
 }
 
-// lockFor makes fetches of one URL wait for each other.
-func (c *cache) lockFor(key string) *sync.Mutex {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.fetching[key] == nil {
-		c.fetching[key] = &sync.Mutex{}
-	}
-	return c.fetching[key]
-}
-
-// get returns the entry of a key whose file is there.
+// get returns the entry of a key if its file exists, or nil.
 func (c *cache) get(key string) *entry {
 	var e entry
 	if disk.ReadJSON(c.path(key+".json"), &e) != nil || e.File != filepath.Base(e.File) {
@@ -82,7 +73,7 @@ func (c *cache) get(key string) *entry {
 
 func (c *cache) path(file string) string { return filepath.Join(c.dir, file) }
 
-// put records a new file, in place of the one before.
+// put records a file, which replaces the one before.
 func (c *cache) put(key string, e, before *entry) error {
 	if err := disk.WriteJSON(c.path(key+".json"), e); err != nil {
 		os.Remove(c.path(e.File))
@@ -95,7 +86,7 @@ func (c *cache) put(key string, e, before *entry) error {
 	return nil
 }
 
-// use makes the caller a holder of a file.
+// use returns a file with the caller as a holder.
 func (c *cache) use(e *entry) *fetched {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -109,7 +100,7 @@ func (c *cache) use(e *entry) *fetched {
 	return &fetched{entry: *e, path: c.path(e.File), resource: r}
 }
 
-// drop removes a file that a newer one replaced, once it is not used.
+// drop removes a replaced file when it is no longer used.
 func (c *cache) drop(file string) {
 	c.mu.Lock()
 	c.old[file] = true
@@ -117,7 +108,7 @@ func (c *cache) drop(file string) {
 	c.free(file)
 }
 
-// free forgets a file without a holder, and removes it if it is old.
+// free removes a file without holders if it was replaced.
 func (c *cache) free(file string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -131,7 +122,7 @@ func (c *cache) free(file string) {
 	}
 }
 
-// trim removes the oldest unused files while all are too large together.
+// trim removes the oldest unused files while the cache is too large.
 func (c *cache) trim() {
 	entries, err := os.ReadDir(c.dir)
 	if err != nil {
@@ -146,7 +137,7 @@ func (c *cache) trim() {
 		}
 	}
 	slices.SortFunc(infos, func(a, b os.FileInfo) int { return a.ModTime().Compare(b.ModTime()) })
-	for _, info := range infos[:max(0, len(infos)-1)] { // the newest was fetched just now
+	for _, info := range infos[:max(0, len(infos)-1)] { // the newest was just fetched
 		if total <= c.max {
 			return
 		}
@@ -159,17 +150,17 @@ func (c *cache) trim() {
 	}
 }
 
-// fetch brings the file of a dataset up to date in the cache. When the server
-// does not answer, an earlier copy takes its place, with the reason in stale.
+// fetch updates the cached file of a dataset. If that fails, it returns the
+// earlier copy, if there is one, with the reason in stale.
 func (s *httpSource) fetch(ctx context.Context) (*fetched, error) {
 	down, err := s.newDownload(s.d)
 	if err != nil {
 		return nil, err
 	}
 	key := cacheKey(down)
-	lock := s.cache.lockFor(key)
-	lock.Lock()
-	defer lock.Unlock()
+	lock, _ := s.cache.fetching.LoadOrStore(key, &sync.Mutex{})
+	lock.(*sync.Mutex).Lock()
+	defer lock.(*sync.Mutex).Unlock()
 	have := s.cache.get(key)
 	got, err := s.retrieve(ctx, down, key, have)
 	var h *httpError
@@ -181,13 +172,11 @@ func (s *httpSource) fetch(ctx context.Context) (*fetched, error) {
 		f.stale = fault.New("from", "the copy of "+have.Fetched.Format(time.RFC3339)+" is served",
 			"cannot fetch %q: %s", s.d.From.Shown, h.message)
 		return f, nil
-	case h != nil:
-		return nil, fault.New("from", "", "cannot fetch %q: %s", s.d.From.Shown, h.message).Retryable()
 	}
 	return nil, fault.New("from", "", "cannot fetch %q: %s", s.d.From.Shown, err).Retryable()
 }
 
-// retrieve asks until an attempt succeeds or asking again is of no use.
+// retrieve retries until an attempt succeeds or fails permanently.
 func (s *httpSource) retrieve(ctx context.Context, down *download, key string, have *entry) (*entry, error) {
 	wait := firstBackoff
 	for n := 1; ; n++ {
@@ -196,7 +185,7 @@ func (s *httpSource) retrieve(ctx context.Context, down *download, key string, h
 		if err == nil || !errors.As(err, &h) || !h.again || n >= down.attempts {
 			return got, err
 		}
-		s.opts.Log.Debug("fetch again", "dataset", s.d.Name, "attempt", n, "error", h.message)
+		s.opts.Log.Debug("fetch failed and is retried", "dataset", s.d.Name, "attempt", n, "error", h.message)
 		if load.Pause(ctx, s.opts.Clock, wait) != nil {
 			return nil, err
 		}
@@ -222,7 +211,7 @@ func (s *httpSource) retrieveOnce(ctx context.Context, down *download, key strin
 	}
 	path := s.cache.path(name)
 	step := s.opts.Progress.Start(s.d.Name, "fetch", resp.ContentLength)
-	got.Size, err = s.save(path, resp, step.Bytes)
+	got.Size, err = s.save(path, resp, step)
 	step.End()
 	if err != nil {
 		var h *httpError
@@ -235,7 +224,7 @@ func (s *httpSource) retrieveOnce(ctx context.Context, down *download, key strin
 	return got, s.cache.put(key, got, have)
 }
 
-// cacheKey names a URL, with the headers it is asked for with.
+// cacheKey returns the key of a URL and its request headers.
 func cacheKey(d *download) string {
 	h := sha256.New()
 	fmt.Fprintf(h, "%q", d.url)

@@ -1,8 +1,8 @@
-// Package https is the connector of single files at http and https URLs. Files
-// are cached, asked for with ETag and Last-Modified, and served from the cache
-// while the server does not answer.
+// Package https is the connector for files at http and https URLs. Files are
+// cached and updated by conditional requests (ETag, Last-Modified); the cached
+// file is read while the server fails.
 //
-//	connector, err := https.New(https.Options{DB: db, Dir: dir, Client: http.DefaultClient, …})
+//	connector, err := https.New(https.Options{DB: db, Dir: dir, …})
 //	src, err := connector.Compile(declaration)
 //	opened, err := src.Open(ctx)
 package https
@@ -34,38 +34,37 @@ import (
 
 const (
 	maxRedirects = 5
-	timeout      = 15 * time.Minute // of one attempt, to the last byte
+	timeout      = 15 * time.Minute // of an attempt, with the body
 	attempts     = 3
 	firstBackoff = 500 * time.Millisecond // before the second attempt; doubles
 )
 
-// params that are not options of a file format.
+// params beside the options of the file format.
 var params = []spicepod.Param{
 	{Name: "http_username", Doc: "User of basic authentication."},
 	{Name: "http_password", Secret: true, Doc: "Password of basic authentication."},
 	{Name: "http_headers", Type: spicepod.ParamTextMap, Secret: true, Doc: "More headers, by name."},
-	{Name: "client_timeout", Type: spicepod.ParamDuration, Doc: "Of one download."},
-	{Name: "max_retries", Type: spicepod.ParamInt, Doc: "How often a download is tried again."},
+	{Name: "client_timeout", Type: spicepod.ParamDuration, Doc: "Timeout of a download."},
+	{Name: "max_retries", Type: spicepod.ParamInt, Doc: "How often a failed download is retried."},
 }
 
-// Options configures [New]. All are needed.
+// Options configures [New]. All fields are required.
 type Options struct {
 	DB                    *engine.DB
-	Dir                   string       // of the cache; it exists
-	Client                *http.Client // its redirects are handled here
-	MaxDownload, MaxCache int64        // bytes of one file, and of all
+	Dir                   string // of the cache; must exist
+	MaxDownload, MaxCache int64  // bytes of a file and of the cache
 	Clock                 load.Clock
 	Progress              *load.Reporter
 	Log                   *slog.Logger
 }
 
-// Connector fetches files into a cache.
+// Connector downloads files into a cache.
 type Connector struct {
 	opts  Options
 	cache *cache
 }
 
-// New makes the connector, and removes what the cache does not list.
+// New opens the cache and removes files without an entry.
 func New(o Options) (*Connector, error) {
 	c := &Connector{opts: o, cache: newCache(o.Dir, o.MaxCache)}
 	return c, disk.Clean(o.Dir, o.Log)
@@ -83,7 +82,7 @@ func (c *Connector) Compile(d source.Declaration) (source.Source, error) {
 	return &httpSource{c, d, r}, err
 }
 
-// Open fetches the file.
+// Open updates the cached file.
 func (s *httpSource) Open(ctx context.Context) (*source.Opened, error) {
 	got, err := s.fetch(ctx)
 	if err != nil {
@@ -98,7 +97,7 @@ func (s *httpSource) Open(ctx context.Context) (*source.Opened, error) {
 	return opened, nil
 }
 
-// urlPath is the path of a URL, to tell a format by.
+// urlPath returns the path of a URL, which may show the format.
 func urlPath(target string) string {
 	u, err := url.Parse(target)
 	if err != nil {
@@ -107,8 +106,8 @@ func urlPath(target string) string {
 	return u.Path
 }
 
-// download is a request for a dataset's file. Its URL and headers may hold
-// secrets: errors name neither.
+// download is a request for a file. Its URL and headers may contain secrets,
+// which errors must not.
 type download struct {
 	url      string
 	header   http.Header
@@ -116,7 +115,7 @@ type download struct {
 	attempts int
 }
 
-// newDownload reads the connector's params.
+// newDownload reads the params.
 func (c *Connector) newDownload(d source.Declaration) (*download, error) {
 	p := d.Params
 	u, err := url.Parse(d.From.Target)
@@ -140,7 +139,7 @@ func (c *Connector) newDownload(d source.Declaration) (*download, error) {
 	return out, out.addHeaders(p)
 }
 
-// addHeaders reads http_headers: a mapping of names to values.
+// addHeaders reads params.http_headers.
 func (d *download) addHeaders(p spicepod.Params) error {
 	if !p.Has("http_headers") {
 		return nil
@@ -151,51 +150,45 @@ func (d *download) addHeaders(p spicepod.Params) error {
 	}
 	for name, text := range headers.(map[string]string) {
 		if strings.ContainsAny(name+text, "\r\n") {
-			return fault.New("params.http_headers", "", "header %q takes a text of one line", name)
+			return fault.New("params.http_headers", "", "the value of header %q must be one line", name)
 		}
 		d.header.Set(name, text)
 	}
 	return nil
 }
 
-// client is the runtime's HTTP client with our rules for redirects: few, none
-// from https to http, and nothing secret for another host.
-func (c *Connector) client(d *download) *http.Client {
-	client := *c.opts.Client
-	client.Jar = nil
-	client.CheckRedirect = func(r *http.Request, via []*http.Request) error {
-		switch {
-		case len(via) > maxRedirects:
-			return fmt.Errorf("more than %d redirects", maxRedirects)
-		case r.URL.Scheme != "https" && via[0].URL.Scheme == "https":
-			return errors.New("a redirect from https to " + r.URL.Scheme)
-		}
-		r.Header.Del("Referer") // it would show the query of the URL
-		for _, earlier := range slices.Concat(via, []*http.Request{r}) {
-			if earlier.URL.Host != via[0].URL.Host {
-				for name := range d.header {
-					if name != "User-Agent" {
-						r.Header.Del(name)
-					}
-				}
+// checkRedirect limits redirects and refuses those from https to http. It removes
+// the headers of the download once a redirect has led to another host.
+func (d *download) checkRedirect(r *http.Request, via []*http.Request) error {
+	switch {
+	case len(via) > maxRedirects:
+		return fmt.Errorf("more than %d redirects", maxRedirects)
+	case r.URL.Scheme != "https" && via[0].URL.Scheme == "https":
+		return errors.New("a redirect from https to " + r.URL.Scheme)
+	}
+	r.Header.Del("Referer") // has the query of the URL
+	other := func(r *http.Request) bool { return r.URL.Host != via[0].URL.Host }
+	if other(r) || slices.ContainsFunc(via, other) {
+		for name := range d.header {
+			if name != "User-Agent" {
+				r.Header.Del(name)
 			}
 		}
-		return nil
 	}
-	return &client
+	return nil
 }
 
 // httpError is why an attempt failed.
 type httpError struct {
 	message string
-	again   bool // another attempt may do better
-	gone    bool // the server says that there is no such file
+	again   bool // a retry may succeed
+	gone    bool // the server reports that there is no such file
 }
 
 func (e *httpError) Error() string { return e.message }
 
-// attempt asks once; body is nil when the file is as it was (304). The caller
-// closes it and calls done.
+// attempt sends one request, which is conditional if there is a cached file. The
+// response is 200 or 304. The caller closes its body and calls done.
 func (c *Connector) attempt(ctx context.Context, d *download, have *entry) (resp *http.Response, done func(), err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, d.timeout, errSlow)
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, d.url, nil)
@@ -210,7 +203,7 @@ func (c *Connector) attempt(ctx context.Context, d *download, have *entry) (resp
 	if have != nil && have.LastModified != "" {
 		req.Header.Set("If-Modified-Since", have.LastModified)
 	}
-	resp, err = c.client(d).Do(req)
+	resp, err = (&http.Client{CheckRedirect: d.checkRedirect}).Do(req)
 	if err != nil {
 		cancel()
 		return nil, nil, transferError(ctx, d, err)
@@ -230,7 +223,7 @@ func (c *Connector) attempt(ctx context.Context, d *download, have *entry) (resp
 
 var errSlow = errors.New("too slow")
 
-// transferError keeps the URL out of an error of the client's.
+// transferError returns an error of the client without the URL.
 func transferError(ctx context.Context, d *download, err error) error {
 	if errors.Is(err, errSlow) || errors.Is(context.Cause(ctx), errSlow) {
 		return &httpError{message: fmt.Sprintf("the server took longer than %s (params.client_timeout)", d.timeout), again: true}
@@ -238,8 +231,8 @@ func transferError(ctx context.Context, d *download, err error) error {
 	return &httpError{message: httpx.Cause(err).Error(), again: ctx.Err() == nil}
 }
 
-// save writes the body to a new file and says how long it is.
-func (c *Connector) save(path string, resp *http.Response, report func(int64)) (n int64, err error) {
+// save writes the body to a new file and returns its length.
+func (c *Connector) save(path string, resp *http.Response, step io.Writer) (n int64, err error) {
 	limit := c.opts.MaxDownload
 	tooBig := &httpError{message: fmt.Sprintf("the file is larger than %s", spicepod.Size(limit))}
 	if resp.ContentLength > limit {
@@ -255,23 +248,9 @@ func (c *Connector) save(path string, resp *http.Response, report func(int64)) (
 			os.Remove(path)
 		}
 	}()
-	n, err = io.Copy(file, &meter{r: io.LimitReader(resp.Body, limit+1), report: report})
+	n, err = io.Copy(io.MultiWriter(file, step), io.LimitReader(resp.Body, limit+1))
 	if err == nil && n > limit {
 		return n, tooBig
 	}
-	return n, err
-}
-
-// meter reports how much was read.
-type meter struct {
-	r      io.Reader
-	n      int64
-	report func(int64)
-}
-
-func (m *meter) Read(p []byte) (int, error) {
-	n, err := m.r.Read(p)
-	m.n += int64(n)
-	m.report(m.n)
 	return n, err
 }
