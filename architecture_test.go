@@ -35,6 +35,7 @@ var purpose = map[string]string{
 	"internal/sql":             "engine, guard, results, workers",
 	"internal/sql/sqltree":     "DuckDB's parse tree",
 	"internal/sql/fingerprint": "statements without literals",
+	"internal/sql/value":       "dates, times, decimals",
 	"spicepod":                 "the file",
 	"internal/kit":             "helpers without the domain",
 }

@@ -23,7 +23,7 @@ const module = "github.com/spiced-sql/spiced/"
 // longest name that matches a package decides.
 var layers = [][]string{
 	{"internal/kit"},
-	{"spicepod", "internal/sql/sqltree", "internal/sql/fingerprint"},
+	{"spicepod", "internal/sql/sqltree", "internal/sql/fingerprint", "internal/sql/value"},
 	{"internal/access"},
 	{"internal/sql"},
 	{"functions", "udf", "tools", "internal/data", "internal/find", "internal/peers"},
@@ -123,19 +123,25 @@ func TestEveryExportedNameIsDocumented(t *testing.T) {
 	}
 }
 
-func exportedReceiver(d *ast.FuncDecl) bool {
-	if d.Recv == nil {
-		return true
-	}
+func exportedReceiver(d *ast.FuncDecl) bool { return d.Recv == nil || ast.IsExported(receiver(d)) }
+
+// receiver returns the name of a method's type.
+func receiver(d *ast.FuncDecl) string {
 	typ := d.Recv.List[0].Type
 	if star, ok := typ.(*ast.StarExpr); ok {
 		typ = star.X
 	}
-	if index, ok := typ.(*ast.IndexExpr); ok {
+	switch index := typ.(type) {
+	case *ast.IndexExpr:
+		typ = index.X
+	case *ast.IndexListExpr:
 		typ = index.X
 	}
 	id, ok := typ.(*ast.Ident)
-	return ok && id.IsExported()
+	if !ok {
+		return ""
+	}
+	return id.Name
 }
 
 func undocumented(t *testing.T, s source, d *ast.GenDecl) {
@@ -244,5 +250,136 @@ func TestEveryDependencyHasAReason(t *testing.T) {
 		if !strings.Contains(string(reasons), fields[0]) {
 			t.Errorf("docs/dependencies.md gives no reason for %s", fields[0])
 		}
+	}
+}
+
+// Limits of a type.
+const (
+	mostFields  = 15
+	mostMethods = 40
+)
+
+// largeTypes may have more fields or methods, for these reasons. Structs with exported
+// fields only (options, and the shapes of YAML and JSON) may have any number of fields.
+var largeTypes = map[string]string{
+	"functions.Function":                           "a declaration and what is derived of it: one value for DDL, schema, documentation",
+	"internal/kit/telemetry.Metrics":               "one field a metric",
+	"internal/llm/toolloop.session":                "the life of one chat, in one goroutine",
+	"internal/peers/mcpclient.link":                "the life of one connection, in one goroutine",
+	"internal/protocols/flightsql.service":         "the methods of the Flight SQL interface",
+	"internal/protocols/pgwire/pgcatalog.rewriter": "one method a catalog function",
+	"internal/sql/engine.DB":                       "the one entrance to DuckDB",
+	"internal/sql/engine.Rows":                     "one statement's result, read by one caller",
+	"internal/sql/engine.producer":                 "one statement while it runs",
+	"internal/sql/isolate.worker":                  "one worker process",
+	"spicepod.Pod":                                 "the keys of a Spicepod, and its index of positions",
+	"spicepod.decoder":                             "one method a kind of value",
+}
+
+// storedContexts are the structs with a field of type [context.Context], with the reason.
+var storedContexts = map[string]string{
+	"internal/peers/mcpclient.Manager":        "its own life, until Close",
+	"internal/peers/mcpclient.link":           "its own life: of a connection",
+	"internal/peers/mcpclient.session":        "its own life: of a connection's session",
+	"internal/peers/mcpclient.web":            "the life of the connection whose requests it sends",
+	"internal/protocols/flightsql.callStream": "a stream whose life is the request",
+	"internal/protocols/mcpserver.session":    "its own life, until the client leaves",
+	"internal/protocols/mcpserver.sessions":   "its own life, until Close",
+	"internal/sql/engine.DB":                  "its own life, until Close",
+	"internal/sql/engine.Rows":                "a stream whose life is the request",
+	"internal/sql/engine.nativeCalls":         "a callback of DuckDB during a statement",
+	"internal/sql/isolate.Pool":               "its own life, until Close",
+	"internal/sql/isolate.rows":               "a stream whose life is the request",
+	"internal/sql/isolate.statement":          "a statement of a worker, which ends with it",
+	"internal/sql/query.Rows":                 "a stream whose life is the request",
+	"internal/test/chattest.exchange":         "an HTTP exchange, whose life is the request",
+	"sqlapi.resultCache":                      "its own life, until close",
+}
+
+func TestTypesAreSmall(t *testing.T) {
+	methods, found := map[string]int{}, map[string]bool{}
+	for _, s := range sources(t) {
+		for _, d := range s.file.Decls {
+			if f, ok := d.(*ast.FuncDecl); ok && f.Recv != nil {
+				methods[s.pkg+"."+receiver(f)]++
+			}
+		}
+		structs(s, func(name string, fields *ast.FieldList) {
+			n, exported := 0, true
+			for _, field := range fields.List {
+				n += max(1, len(field.Names))
+				exported = exported && !slices.ContainsFunc(field.Names, func(id *ast.Ident) bool { return !id.IsExported() })
+			}
+			if n <= mostFields || exported {
+				return
+			}
+			if found[name] = true; largeTypes[name] == "" {
+				t.Errorf("%s: %s has %d fields; at most %d", s.path, name, n, mostFields)
+			}
+		})
+	}
+	for name, n := range methods {
+		if n <= mostMethods {
+			continue
+		}
+		if found[name] = true; largeTypes[name] == "" {
+			t.Errorf("%s has %d methods; at most %d", name, n, mostMethods)
+		}
+	}
+	for name := range largeTypes {
+		if !found[name] {
+			t.Errorf("largeTypes: %s is small enough, or gone", name)
+		}
+	}
+}
+
+func TestNoStoredContext(t *testing.T) {
+	found := map[string]bool{}
+	for _, s := range sources(t) {
+		structs(s, func(name string, fields *ast.FieldList) {
+			for _, field := range fields.List {
+				sel, ok := field.Type.(*ast.SelectorExpr)
+				if !ok || sel.Sel.Name != "Context" {
+					continue
+				}
+				if pkg, ok := sel.X.(*ast.Ident); !ok || pkg.Name != "context" {
+					continue
+				}
+				if found[name] = true; storedContexts[name] == "" {
+					t.Errorf("%s: %s stores a context; pass it instead", s.fset.Position(field.Pos()), name)
+				}
+			}
+		})
+	}
+	for name := range storedContexts {
+		if !found[name] {
+			t.Errorf("storedContexts: %s stores none, or is gone", name)
+		}
+	}
+}
+
+// structs calls f for each struct type that has a name.
+func structs(s source, f func(name string, fields *ast.FieldList)) {
+	ast.Inspect(s.file, func(n ast.Node) bool {
+		if spec, ok := n.(*ast.TypeSpec); ok {
+			if typ, ok := spec.Type.(*ast.StructType); ok {
+				f(s.pkg+"."+spec.Name.Name, typ.Fields)
+			}
+		}
+		return true
+	})
+}
+
+// mostFolders limits the folders at the top that have Go.
+const mostFolders = 12
+
+func TestFewFoldersAtTheTop(t *testing.T) {
+	folders := map[string]bool{}
+	for _, s := range sources(t) {
+		folder, _, _ := strings.Cut(s.pkg, "/")
+		folders[folder] = true
+	}
+	if len(folders) > mostFolders {
+		t.Errorf("%d folders with Go at the top; at most %d", len(folders), mostFolders)
 	}
 }

@@ -45,7 +45,7 @@ func BenchmarkCompile(b *testing.B) {
 					b.Fatal(set.Len(), problems)
 				}
 				compiled := time.Now()
-				err := db.Publish(b.Context(), engine.NewCatalog(1, relations, set.Engine()), func(tx *engine.Tx) error {
+				err := db.Publish(b.Context(), engine.NewCatalog(engine.Contents{Generation: 1, Relations: relations, Functions: set.Engine()}), func(tx *engine.Tx) error {
 					for _, f := range set.All() {
 						if p := f.Create(tx, pod, Published()); p != nil {
 							return *p

@@ -26,13 +26,13 @@ import (
 // Nothing is bound to tables or other functions yet: see [Function.Create].
 func Compile(ctx context.Context, db *engine.DB, pod *spicepod.Pod, relations []engine.Relation, reuse *Set) (*Set, spicepod.Problems) {
 	c := &compiler{
-		ctx: ctx, db: db, pod: pod, reuse: reuse,
-		relations: engine.NewCatalog(0, relations, nil),
+		db: db, pod: pod, reuse: reuse,
+		relations: engine.NewCatalog(engine.Contents{Relations: relations}),
 		units:     make(map[string]*unit, len(pod.Functions)),
 		done:      make(map[string]*Function, len(pod.Functions)),
 	}
 	c.collect()
-	c.read()
+	c.read(ctx)
 	c.keepCalled()
 	groups := c.order()
 	for _, group := range groups {
@@ -41,7 +41,7 @@ func Compile(ctx context.Context, db *engine.DB, pod *spicepod.Pod, relations []
 		}
 	}
 	for _, group := range groups {
-		c.buildGroup(group)
+		c.buildGroup(ctx, group)
 	}
 	index := make(map[string]int, len(c.list))
 	for _, u := range c.list {
@@ -54,7 +54,6 @@ func Compile(ctx context.Context, db *engine.DB, pod *spicepod.Pod, relations []
 
 // compiler is one run of [Compile].
 type compiler struct {
-	ctx       context.Context
 	db        *engine.DB
 	pod       *spicepod.Pod
 	reuse     *Set
@@ -149,7 +148,7 @@ var grammar = map[string]bool{
 
 // read parses the declarations that the running generation does not have, on all
 // processors: DuckDB's parser takes most of the time.
-func (c *compiler) read() {
+func (c *compiler) read(ctx context.Context) {
 	c.stages = make(chan *engine.Stage, runtimeProcs())
 	group := errgroup.Group{}
 	group.SetLimit(cap(c.stages))
@@ -157,7 +156,7 @@ func (c *compiler) read() {
 		if u.same || len(u.problems) > 0 {
 			continue
 		}
-		group.Go(func() error { c.readUnit(u); c.leaf(u); return nil })
+		group.Go(func() error { c.readUnit(ctx, u); c.leaf(ctx, u); return nil })
 	}
 	group.Wait() // no error: each unit has its own problems
 	close(c.stages)
@@ -170,7 +169,7 @@ func (c *compiler) read() {
 }
 
 // readUnit parses the types and the body of one declaration.
-func (c *compiler) readUnit(u *unit) {
+func (c *compiler) readUnit(ctx context.Context, u *unit) {
 	d := u.declared
 	r := &reader{pod: c.pod, path: u.path, name: d.Name}
 	f := &Function{
@@ -186,9 +185,9 @@ func (c *compiler) readUnit(u *unit) {
 	f.body.text = bodyText(d.Body)
 	var err error
 	if f.IsTable() {
-		f.body.parsed, err = parseTable(c.ctx, c.db, f.body.text, f.inputs())
+		f.body.parsed, err = parseTable(ctx, c.db, f.body.text, f.inputs())
 	} else {
-		f.body.parsed, err = parseScalar(c.ctx, c.db, f.body.text)
+		f.body.parsed, err = parseScalar(ctx, c.db, f.body.text)
 	}
 	if err != nil {
 		u.problems = append(u.problems, bodyProblem(c.pod, u.path, d.Name, err))
@@ -204,14 +203,14 @@ func (c *compiler) readUnit(u *unit) {
 
 // leaf builds and proves a unit that needs only DuckDB's own functions, while others
 // are read. c.done is still empty.
-func (c *compiler) leaf(u *unit) {
+func (c *compiler) leaf(ctx context.Context, u *unit) {
 	if u.read == nil || len(u.read.body.parsed.st.Relations) > 0 ||
 		slices.ContainsFunc(u.read.calls, func(name string) bool { return c.units[name] != nil || c.reuse.Get(name) != nil }) {
 		return
 	}
 	f, problems := c.build(u)
 	if !problems.HasErrors() {
-		if p := c.proveLeaf(f); p != nil {
+		if p := c.proveLeaf(ctx, f); p != nil {
 			problems = append(problems, *p)
 		}
 	}
@@ -221,13 +220,13 @@ func (c *compiler) leaf(u *unit) {
 }
 
 // proveLeaf proves f on an idle stage, or on a new one.
-func (c *compiler) proveLeaf(f *Function) *spicepod.Problem {
+func (c *compiler) proveLeaf(ctx context.Context, f *Function) *spicepod.Problem {
 	var stage *engine.Stage
 	select {
 	case stage = <-c.stages:
 	default:
 		var err error
-		if stage, err = c.db.Stage(c.ctx); err != nil {
+		if stage, err = c.db.Stage(ctx); err != nil {
 			return nil // it is proven when it is created
 		}
 		// The type is known without the optimizer, in less than half the time.
@@ -238,7 +237,7 @@ func (c *compiler) proveLeaf(f *Function) *spicepod.Problem {
 		}
 	}
 	var p *spicepod.Problem
-	err := stage.Run(c.ctx, func() error { p = f.Prove(stage, c.pod, Published()); return nil })
+	err := stage.Run(ctx, func() error { p = f.Prove(stage, c.pod, Published()); return nil })
 	f.proven = err == nil && p == nil
 	select {
 	case c.stages <- stage:
@@ -271,7 +270,7 @@ func (c *compiler) link(u *unit) {
 
 // buildGroup builds the functions of one group: one function, or the functions of a
 // dependency cycle.
-func (c *compiler) buildGroup(group []*unit) {
+func (c *compiler) buildGroup(ctx context.Context, group []*unit) {
 	if group[0].begun {
 		return
 	}
@@ -286,7 +285,7 @@ func (c *compiler) buildGroup(group []*unit) {
 	}
 	u := group[0]
 	if u.problems.HasErrors() {
-		c.keep(u)
+		c.keep(ctx, u)
 		return
 	}
 	if u.built != nil {
@@ -298,7 +297,7 @@ func (c *compiler) buildGroup(group []*unit) {
 		return
 	}
 	if u.read == nil {
-		c.readUnit(u) // the same declaration, but a callee changed
+		c.readUnit(ctx, u) // the same declaration, but a callee changed
 	}
 	if len(u.problems) == 0 {
 		f, problems := c.build(u)
@@ -308,7 +307,7 @@ func (c *compiler) buildGroup(group []*unit) {
 			return
 		}
 	}
-	c.keep(u)
+	c.keep(ctx, u)
 }
 
 // keepCalled keeps the functions that are no longer declared but still called, with a
@@ -378,7 +377,7 @@ func (c *compiler) add(key string, f *Function) {
 }
 
 // keep replaces u with its last good version, if that still works.
-func (c *compiler) keep(u *unit) {
+func (c *compiler) keep(ctx context.Context, u *unit) {
 	if u.old == nil || c.done[u.key] != nil {
 		return
 	}
@@ -386,7 +385,7 @@ func (c *compiler) keep(u *unit) {
 		callee, removed := c.units[name], c.reuse.Get(name)
 		switch {
 		case callee != nil:
-			c.buildGroup(callee.group) // the new version may not call it, so it may not be built yet
+			c.buildGroup(ctx, callee.group) // the new version may not call it, so it may not be built yet
 		case c.done[name] == nil && removed != nil:
 			p := c.pod.KeyProblem(u.path+".name", "function "+removed.Name+" was removed but is still called by the last good version of "+u.old.Name,
 				"fix "+u.old.Name+" first")

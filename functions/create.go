@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/spiced-sql/spiced/functions/prelude"
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/spicepod"
 )
@@ -210,7 +211,7 @@ func (f *Function) explain(p *problemAt, e *engine.Error) {
 		p.hint = "rename the argument: inside the subquery the name is ambiguous"
 		return
 	}
-	if e.Code != engine.CodeNotFound {
+	if e.Code != errcode.NotFound {
 		return
 	}
 	if f.IsTable() {

@@ -30,7 +30,7 @@ func open(t testing.TB) *engine.DB {
 		t.Fatal(err)
 	}
 	t.Cleanup(db.Close)
-	err = db.Publish(t.Context(), engine.NewCatalog(0, relations, nil), func(tx *engine.Tx) error {
+	err = db.Publish(t.Context(), engine.NewCatalog(engine.Contents{Relations: relations}), func(tx *engine.Tx) error {
 		sqls := []string{
 			"CREATE TABLE spice.public.orders AS SELECT range AS id, range % 3 AS customer, range * 10 AS amount FROM range(9)",
 			"CREATE TABLE spice.public.numbers AS SELECT range AS value FROM range(1, 5)",
@@ -59,7 +59,7 @@ func publish(t testing.TB, db *engine.DB, pod *spicepod.Pod, reuse *Set) (*Set, 
 	set, problems := Compile(t.Context(), db, pod, relations, reuse)
 	for range 3 {
 		var failed []string
-		err := db.Publish(t.Context(), engine.NewCatalog(1, relations, set.Engine()), func(tx *engine.Tx) error {
+		err := db.Publish(t.Context(), engine.NewCatalog(engine.Contents{Generation: 1, Relations: relations, Functions: set.Engine()}), func(tx *engine.Tx) error {
 			for _, f := range set.Changed(reuse) {
 				if slices.ContainsFunc(f.Uses.Functions, func(n string) bool { return slices.Contains(failed, n) }) {
 					failed = append(failed, f.Name)

@@ -24,7 +24,7 @@ type testCall struct {
 
 // prepare makes the statements of a test and the views it reads.
 func (r *testRun) prepare(f *Function, test spicepod.FunctionTest) (*testCall, error) {
-	args, err := f.testArgs(test.Args)
+	args, err := testArgs(f, test.Args)
 	if err != nil {
 		return nil, err
 	}
@@ -34,17 +34,17 @@ func (r *testRun) prepare(f *Function, test spicepod.FunctionTest) (*testCall, e
 	}
 	name := r.target.function(public, f.Name, fold(f.Name))
 	if !c.table {
-		return c, f.scalarCall(c, name, args, test)
+		return c, c.scalar(f, name, args, test)
 	}
 	tables, err := r.testTables(f, test.Tables)
 	if err != nil {
 		return nil, err
 	}
-	return c, f.tableCall(c, name, append(tables, args...), test)
+	return c, c.tableFunction(f, name, append(tables, args...), test)
 }
 
 // testArgs are the arguments as typed literals, in the order of the signature.
-func (f *Function) testArgs(given map[string]any) ([]string, error) {
+func testArgs(f *Function, given map[string]any) ([]string, error) {
 	args := make([]string, len(f.Args))
 	used := 0
 	for i, a := range f.Args {
@@ -72,7 +72,7 @@ func (f *Function) testArgs(given map[string]any) ([]string, error) {
 	return args, nil
 }
 
-func (f *Function) scalarCall(c *testCall, name string, args []string, test spicepod.FunctionTest) error {
+func (c *testCall) scalar(f *Function, name string, args []string, test spicepod.FunctionTest) error {
 	c.types = []*Type{f.Returns}
 	names, values := make([]string, len(args)), make([]string, len(args))
 	for i, a := range args {
@@ -96,7 +96,7 @@ func (f *Function) scalarCall(c *testCall, name string, args []string, test spic
 	return nil
 }
 
-func (f *Function) tableCall(c *testCall, name string, args []string, test spicepod.FunctionTest) error {
+func (c *testCall) tableFunction(f *Function, name string, args []string, test spicepod.FunctionTest) error {
 	c.width = len(f.Columns)
 	columns := make([]string, len(f.Columns))
 	for i, o := range f.Columns {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/spicepod"
 )
@@ -44,7 +45,7 @@ type TestOptions struct {
 // of the set, and a problem for each test that failed and for each function that could
 // not be created. It changes nothing that is published.
 func RunTests(ctx context.Context, stage *engine.Stage, pod *spicepod.Pod, set *Set, o TestOptions) ([]TestResult, spicepod.Problems) {
-	r := &testRun{ctx: ctx, stage: stage, pod: pod, failed: map[string]bool{}, timeout: cmp.Or(o.Timeout, TestTimeout)}
+	r := &testRun{stage: stage, pod: pod, failed: map[string]bool{}, timeout: cmp.Or(o.Timeout, TestTimeout)}
 	if o.Again == nil {
 		o.Again = func(*Function) bool { return false }
 	}
@@ -57,11 +58,11 @@ func RunTests(ctx context.Context, stage *engine.Stage, pod *spicepod.Pod, set *
 	staged := needed(set, tested, o)
 	r.target = Staged(staged, o.Relations)
 	for _, f := range staged {
-		r.create(f)
+		r.create(ctx, f)
 	}
 	for _, f := range tested {
 		for i := range f.Declared.Tests {
-			r.test(f, i)
+			r.test(ctx, f, i)
 		}
 	}
 	return r.results, r.problems
@@ -101,7 +102,6 @@ func needed(set *Set, tested []*Function, o TestOptions) []*Function {
 
 // testRun is one run of [RunTests].
 type testRun struct {
-	ctx      context.Context
 	stage    *engine.Stage
 	pod      *spicepod.Pod
 	target   Target
@@ -111,7 +111,7 @@ type testRun struct {
 	problems spicepod.Problems
 }
 
-func (r *testRun) create(f *Function) {
+func (r *testRun) create(ctx context.Context, f *Function) {
 	for name := range f.uses {
 		if r.failed[name] {
 			r.failed[fold(f.Name)] = true
@@ -119,7 +119,7 @@ func (r *testRun) create(f *Function) {
 		}
 	}
 	var p *spicepod.Problem
-	if err := r.limited(func() error { p = f.Create(r.stage, r.pod, r.target); return nil }); err != nil && p == nil {
+	if err := r.limited(ctx, func() error { p = f.Create(r.stage, r.pod, r.target); return nil }); err != nil && p == nil {
 		q := bodyProblem(r.pod, f.Path, f.Name, err)
 		p = &q
 	}
@@ -130,17 +130,17 @@ func (r *testRun) create(f *Function) {
 }
 
 // limited runs f on the stage, within the time limit of a test.
-func (r *testRun) limited(f func() error) error {
-	ctx, cancel := context.WithTimeout(r.ctx, r.timeout)
+func (r *testRun) limited(ctx context.Context, f func() error) error {
+	within, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
-	err := r.stage.Run(ctx, f)
-	if errors.Is(err, context.DeadlineExceeded) && r.ctx.Err() == nil {
+	err := r.stage.Run(within, f)
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		return fmt.Errorf("took longer than %s", r.timeout)
 	}
 	return err
 }
 
-func (r *testRun) test(f *Function, i int) {
+func (r *testRun) test(ctx context.Context, f *Function, i int) {
 	test := f.Declared.Tests[i]
 	path := fmt.Sprintf("%s.tests[%d]", f.Path, i)
 	result := TestResult{Function: f.Name, Name: test.Name, Position: r.pod.At(path)}
@@ -152,7 +152,7 @@ func (r *testRun) test(f *Function, i int) {
 	if r.failed[fold(f.Name)] {
 		err = errors.New("the function could not be created")
 	} else {
-		err = r.limited(func() error { return r.call(f, test) })
+		err = r.limited(ctx, func() error { return r.call(f, test) })
 	}
 	result.Duration = time.Since(start)
 	result.Passed = err == nil
@@ -197,8 +197,8 @@ func (r *testRun) checkError(c *testCall, want string, got [][]cellText, err err
 		return fmt.Errorf("the arguments: %w", argsErr)
 	}
 	e := engine.AsError(err)
-	if testCodes[engine.Code(want)] {
-		if e.Code != engine.Code(want) {
+	if testCodes[errcode.Code(want)] {
+		if e.Code != errcode.Code(want) {
 			return fmt.Errorf("want an error with code %s, got %s: %s", want, e.Code, e.Message)
 		}
 		return nil
@@ -212,9 +212,9 @@ func (r *testRun) checkError(c *testCall, want string, got [][]cellText, err err
 // testCodes are the codes that `error:` of a test may name: invalid_argument for
 // arguments of a wrong type, execution_error for failures on the data (overflow,
 // division, a cast), limit_exceeded, timeout.
-var testCodes = map[engine.Code]bool{
-	engine.CodeArgument: true, engine.CodeExecution: true, engine.CodeLimit: true, engine.CodeTimeout: true,
-	engine.CodeNotFound: true, engine.CodeRefused: true, engine.CodeParse: true,
+var testCodes = map[errcode.Code]bool{
+	errcode.Argument: true, errcode.Execution: true, errcode.Limit: true, errcode.Timeout: true,
+	errcode.NotFound: true, errcode.Refused: true, errcode.Parse: true,
 }
 
 func (r *testRun) show(c *testCall) string {

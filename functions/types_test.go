@@ -176,7 +176,7 @@ func TestLiteral(t *testing.T) {
 		{"int8", n("300"), "!out of the range of int8, -128 to 127"},
 		{"int64", n("1e999999999"), "!is not a valid int64"},
 		{"int64", true, "!true is not a valid int64"},
-		{"float64", n("1e3"), "CAST('1e3' AS DOUBLE)"},
+		{"float64", n("1e3"), "CAST('1000' AS DOUBLE)"},
 		{"utf8", "it's", "CAST('it''s' AS VARCHAR)"},
 		{"utf8", n("1"), "!1 is not a valid utf8"},
 		{"bool", true, "CAST(true AS BOOLEAN)"},

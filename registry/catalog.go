@@ -282,7 +282,7 @@ func (c *Catalog) definitions(of func(*entry) bool) []*tools.Definition {
 // scope.
 func (e *entry) unavailable(scope tools.Scope) string {
 	if t, ok := e.tool.(tools.Conditional); ok {
-		return t.Available(scope)
+		return t.Unavailable(scope)
 	}
 	return ""
 }

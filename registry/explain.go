@@ -44,7 +44,7 @@ const (
 
 var stages = []string{StageDeclared, StageEnabled, StageLoaded, StageAsTool, StageCatalog, StageAvailable}
 
-// Status explains a tool. The error is [tools.CodeNotFound].
+// Status explains a tool. The error is [errcode.ToolNotFound].
 func (r *Registry) Status(name string, scope tools.Scope) (*Status, error) {
 	c := r.Current()
 	s := &Status{Name: name, Generation: c.Generation}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/tools"
 )
 
@@ -38,7 +39,7 @@ func (g *gate) enter(name string) *tools.Error {
 	case g.slots <- struct{}{}:
 		return nil
 	default:
-		return tools.NewError(tools.CodeBusy, fmt.Sprintf("%d calls of %s run already, which is its limit", cap(g.slots), name), "try again in a moment")
+		return tools.NewError(errcode.Busy, fmt.Sprintf("%d calls of %s run already, which is its limit", cap(g.slots), name), "try again in a moment")
 	}
 }
 

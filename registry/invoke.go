@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spiced-sql/spiced/internal/access/caller"
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/kit/nearest"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/sql/activity"
@@ -126,7 +127,7 @@ func (a *attempt) try(ctx context.Context) (tools.Output, error) {
 		return tools.Output{}, err
 	}
 	if reason := a.entry.unavailable(a.call.Scope); reason != "" {
-		return tools.Output{}, tools.NewError(tools.CodeUnavailable, fmt.Sprintf("%s is not available here: %s", a.entry.def.Name, reason), "")
+		return tools.Output{}, tools.NewError(errcode.ToolUnavailable, fmt.Sprintf("%s is not available here: %s", a.entry.def.Name, reason), "")
 	}
 	in, err := a.arguments()
 	if err != nil {
@@ -172,7 +173,7 @@ func (a *attempt) resolve() error {
 const shownName = 100
 
 func (c *Catalog) notFound(name string) *tools.Error {
-	err := tools.NewError(tools.CodeNotFound, fmt.Sprintf("there is no tool %q", truncate.Ellipsis(name, shownName)), "search for one with "+ToolSearch)
+	err := tools.NewError(errcode.ToolNotFound, fmt.Sprintf("there is no tool %q", truncate.Ellipsis(name, shownName)), "search for one with "+ToolSearch)
 	for _, h := range c.Hidden {
 		if fold(h.Name) == fold(name) {
 			err.Hint = fmt.Sprintf("it is declared, but not a tool: %s", h.Reason)
@@ -201,7 +202,7 @@ func (a *attempt) arguments() (tools.Input, error) {
 	repaired, more := schema.Repair(args)
 	a.notices = append(notices, more...)
 	if faults := schema.Check(any(repaired)); len(faults) > 0 {
-		bad := tools.NewError(tools.CodeInvalidArguments, tools.FaultsText(faults), "")
+		bad := tools.NewError(errcode.InvalidArguments, tools.FaultsText(faults), "")
 		bad.Faults, bad.Example = faults, schema.Example()
 		return in, bad
 	}
@@ -253,7 +254,7 @@ func (a *attempt) guarded(ctx context.Context, in tools.Input) (out tools.Output
 	defer func() {
 		if p := recover(); p != nil {
 			a.registry.log.Error("a tool panicked", "tool", a.entry.def.Name, "panic", p, "stack", string(debug.Stack()))
-			err = tools.NewError(tools.CodeInternal, fmt.Sprintf("the tool %s failed inside", a.entry.def.Name), "the log has more")
+			err = tools.NewError(errcode.Internal, fmt.Sprintf("the tool %s failed inside", a.entry.def.Name), "the log has more")
 		}
 	}()
 	return a.entry.tool.Call(a.within(ctx), in)
@@ -278,15 +279,15 @@ func (a *attempt) ended(ctx, limited context.Context, in tools.Input, err error)
 		return err
 	case ctx.Err() == nil && errors.Is(context.Cause(limited), errTimeout):
 		return &tools.Error{
-			Code: tools.CodeTimeout, Retryable: true, Cause: err,
+			Code: errcode.Timeout, Retryable: true, Cause: err,
 			Message: fmt.Sprintf("%s took longer than %s, its time limit", a.entry.def.Name, in.Limits.Timeout),
 		}
 	case errors.Is(context.Cause(ctx), activity.ErrCancelled):
-		return &tools.Error{Code: tools.CodeCancelled, Cause: activity.ErrCancelled, Message: "the call was cancelled by its owner"}
+		return &tools.Error{Code: errcode.Cancelled, Cause: activity.ErrCancelled, Message: "the call was cancelled by its owner"}
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return &tools.Error{Code: tools.CodeTimeout, Retryable: true, Cause: err, Message: "the call took longer than its caller waits"}
+		return &tools.Error{Code: errcode.Timeout, Retryable: true, Cause: err, Message: "the call took longer than its caller waits"}
 	case ctx.Err() != nil:
-		return &tools.Error{Code: tools.CodeCancelled, Cause: err, Message: "the caller left"}
+		return &tools.Error{Code: errcode.Cancelled, Cause: err, Message: "the caller left"}
 	}
 	return err
 }
@@ -295,7 +296,7 @@ func (a *attempt) ended(ctx, limited context.Context, in tools.Input, err error)
 // types of declared functions.
 func (a *attempt) checkResult(out tools.Output, in tools.Input) error {
 	if limit := in.Limits.MaxBytes; limit > 0 && int64(len(out.Value)) > limit {
-		return tools.NewError(tools.CodeLimit, fmt.Sprintf("the result has %d bytes; the limit is %d", len(out.Value), limit), "ask for less")
+		return tools.NewError(errcode.Limit, fmt.Sprintf("the result has %d bytes; the limit is %d", len(out.Value), limit), "ask for less")
 	}
 	schemas, _ := a.entry.schema()
 	if schemas.returns == nil || a.entry.def.Source == tools.SourceFunction {
@@ -303,11 +304,11 @@ func (a *attempt) checkResult(out tools.Output, in tools.Input) error {
 	}
 	value, err := tools.Decode(out.Value)
 	if err != nil {
-		return &tools.Error{Code: tools.CodeInvalidResult, Message: a.entry.def.Name + " did not give JSON", Cause: err}
+		return &tools.Error{Code: errcode.InvalidResult, Message: a.entry.def.Name + " did not give JSON", Cause: err}
 	}
 	if faults := schemas.returns.Check(value); len(faults) > 0 {
 		return &tools.Error{
-			Code: tools.CodeInvalidResult, Faults: faults,
+			Code: errcode.InvalidResult, Faults: faults,
 			Message: fmt.Sprintf("%s gave what it does not declare: %s", a.entry.def.Name, tools.FaultsText(faults)),
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spiced-sql/spiced/internal/access/caller"
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/tools"
 )
@@ -55,28 +56,28 @@ func TestFailures(t *testing.T) {
 		return tools.JSON(map[string]int{"m": 1})
 	})
 	busy := tool(t, tools.Definition{Name: "busy"}, func(context.Context, tools.Input) (tools.Output, error) {
-		return tools.Output{}, tools.NewError(tools.CodeBusy, "come back", "")
+		return tools.Output{}, tools.NewError(errcode.Busy, "come back", "")
 	})
 	tests := []struct {
 		name, args string
-		code       tools.Code
+		code       errcode.Code
 		message    string
 		retryable  bool
 	}{
-		{"gret", `{}`, tools.CodeNotFound, `there is no tool "gret"; did you mean "greet"?`, false},
-		{"secret_function", `{}`, tools.CodeNotFound, `there is no tool "secret_function"; it is declared, but not a tool: it has as_tool: false`, false},
-		{strings.Repeat("x", 1000), `{}`, tools.CodeNotFound, "…", false},
-		{"greet", `{"times":1}`, tools.CodeInvalidArguments, "name", false},
-		{"greet", `{"name":"Ada","times":0}`, tools.CodeInvalidArguments, "times", false},
-		{"greet", `{"name":"Ada","tymes":2}`, tools.CodeInvalidArguments, "times", false},
-		{"greet", `[1]`, tools.CodeInvalidArguments, "object", false},
-		{"greet", `{"name":`, tools.CodeInvalidArguments, "JSON", false},
-		{"slow", ``, tools.CodeTimeout, "slow took longer than 1s, its time limit", true},
-		{"broken", ``, tools.CodeExecution, "division by zero", false},
-		{"panics", ``, tools.CodeInternal, "failed inside", false},
-		{"large", ``, tools.CodeLimit, "the result has 101 bytes; the limit is 100", false},
-		{"liar", ``, tools.CodeInvalidResult, "does not declare", false},
-		{"busy", ``, tools.CodeBusy, "come back", true},
+		{"gret", `{}`, errcode.ToolNotFound, `there is no tool "gret"; did you mean "greet"?`, false},
+		{"secret_function", `{}`, errcode.ToolNotFound, `there is no tool "secret_function"; it is declared, but not a tool: it has as_tool: false`, false},
+		{strings.Repeat("x", 1000), `{}`, errcode.ToolNotFound, "…", false},
+		{"greet", `{"times":1}`, errcode.InvalidArguments, "name", false},
+		{"greet", `{"name":"Ada","times":0}`, errcode.InvalidArguments, "times", false},
+		{"greet", `{"name":"Ada","tymes":2}`, errcode.InvalidArguments, "times", false},
+		{"greet", `[1]`, errcode.InvalidArguments, "object", false},
+		{"greet", `{"name":`, errcode.InvalidArguments, "JSON", false},
+		{"slow", ``, errcode.Timeout, "slow took longer than 1s, its time limit", true},
+		{"broken", ``, errcode.Execution, "division by zero", false},
+		{"panics", ``, errcode.Internal, "failed inside", false},
+		{"large", ``, errcode.Limit, "the result has 101 bytes; the limit is 100", false},
+		{"liar", ``, errcode.InvalidResult, "does not declare", false},
+		{"busy", ``, errcode.Busy, "come back", true},
 	}
 	for _, test := range tests {
 		synctest.Test(t, func(t *testing.T) {
@@ -92,7 +93,7 @@ func TestFailures(t *testing.T) {
 			if strings.Contains(result.Error.Error(), "secret\"") {
 				t.Errorf("the panic's value is shown: %v", result.Error)
 			}
-			if test.code == tools.CodeInvalidArguments && test.args[0] == '{' && test.args != `{"name":` && string(result.Error.Example) == "" {
+			if test.code == errcode.InvalidArguments && test.args[0] == '{' && test.args != `{"name":` && string(result.Error.Example) == "" {
 				t.Errorf("%s: no example", test.args)
 			}
 		})
@@ -110,12 +111,12 @@ func TestCallersWhoLeaveOrLimitTheirTime(t *testing.T) {
 		}})
 		short, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if e := r.Invoke(short, registry.Call{Name: "wait"}).Error; e.Code != tools.CodeTimeout || strings.Contains(e.Message, "its time limit") {
+		if e := r.Invoke(short, registry.Call{Name: "wait"}).Error; e.Code != errcode.Timeout || strings.Contains(e.Message, "its time limit") {
 			t.Errorf("deadline of the caller: %+v", e)
 		}
 		left, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)
-		if e := r.Invoke(left, registry.Call{Name: "wait"}).Error; e.Code != tools.CodeCancelled {
+		if e := r.Invoke(left, registry.Call{Name: "wait"}).Error; e.Code != errcode.Cancelled {
 			t.Errorf("caller who left: %+v", e)
 		}
 	})
@@ -132,7 +133,7 @@ func TestConcurrencyLimit(t *testing.T) {
 	done := make(chan tools.Result)
 	go func() { done <- r.Invoke(context.Background(), registry.Call{Name: "one"}) }()
 	<-entered
-	if result := invoke(t, r, "one", ""); result.OK || result.Error.Code != tools.CodeBusy || !result.Error.Retryable {
+	if result := invoke(t, r, "one", ""); result.OK || result.Error.Code != errcode.Busy || !result.Error.Retryable {
 		t.Errorf("the second call: %+v", result)
 	}
 	publish(t, r, registry.Contents{Tools: []tools.Tool{greet(t), one}})
@@ -208,7 +209,7 @@ func TestDryRunDoesNothing(t *testing.T) {
 	if !result.OK || string(result.Result) != want {
 		t.Errorf("got %s %v", result.Result, result.Error)
 	}
-	if result := r.Invoke(t.Context(), registry.Call{Name: "act", DryRun: true}); result.OK || result.Error.Code != tools.CodeInvalidArguments {
+	if result := r.Invoke(t.Context(), registry.Call{Name: "act", DryRun: true}); result.OK || result.Error.Code != errcode.InvalidArguments {
 		t.Errorf("a dry run with wrong arguments: %+v", result)
 	}
 	if called || recorder.Totals("act").Calls != 0 {
@@ -219,7 +220,7 @@ func TestDryRunDoesNothing(t *testing.T) {
 // here is a tool of one space only.
 type here struct{ tools.Tool }
 
-func (here) Available(s tools.Scope) string {
+func (here) Unavailable(s tools.Scope) string {
 	if s.SpaceID == "" {
 		return "it needs a space"
 	}
@@ -235,7 +236,7 @@ func TestAvailability(t *testing.T) {
 	if n := len(r.Current().Visible(space)); n != 2 {
 		t.Errorf("%d tools are visible in a space", n)
 	}
-	if e := invoke(t, r, "list_folder", "").Error; e == nil || e.Code != tools.CodeUnavailable || !strings.Contains(e.Message, "it needs a space") {
+	if e := invoke(t, r, "list_folder", "").Error; e == nil || e.Code != errcode.ToolUnavailable || !strings.Contains(e.Message, "it needs a space") {
 		t.Errorf("called without a space: %v", e)
 	}
 	if result := r.Invoke(t.Context(), registry.Call{Name: "list_folder", Scope: space}); !result.OK {

@@ -11,6 +11,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/find/embeddings"
 	"github.com/spiced-sql/spiced/internal/find/search"
 	"github.com/spiced-sql/spiced/internal/find/usage"
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/tools"
 )
 
@@ -107,7 +108,7 @@ func (r *Registry) Search(ctx context.Context, q SearchRequest) (*Found, error) 
 // check completes and validates the request.
 func (q *SearchRequest) check() (notices []string, err error) {
 	bad := func(format string, args ...any) error {
-		return tools.NewError(tools.CodeInvalidArguments, fmt.Sprintf(format, args...), "")
+		return tools.NewError(errcode.InvalidArguments, fmt.Sprintf(format, args...), "")
 	}
 	switch {
 	case strings.TrimSpace(q.Query) == "":
@@ -164,7 +165,7 @@ func (r *Registry) prepare(ctx context.Context, c *Catalog, q SearchRequest) (qu
 
 // left is the error of a search whose caller disconnected.
 func left(ctx context.Context) error {
-	return &tools.Error{Code: tools.CodeCancelled, Message: "the search was cancelled", Cause: context.Cause(ctx)}
+	return &tools.Error{Code: errcode.Cancelled, Message: "the search was cancelled", Cause: context.Cause(ctx)}
 }
 
 // model returns the embedding model; without one, the mode is lexical and the

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/spiced-sql/spiced/internal/find/search"
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/spicepod"
 	"github.com/spiced-sql/spiced/tools"
@@ -144,7 +145,7 @@ func TestToolInvokeContract(t *testing.T) {
 	rows := tool(t, tools.Definition{Name: "sql", Parameters: json.RawMessage(`{"type":"object","properties":{"query":{"type":"string"}},"required":["query"]}`)},
 		func(_ context.Context, in tools.Input) (tools.Output, error) {
 			if in.Arguments["query"] == "FROM nothing" {
-				return tools.Output{}, tools.NewError(tools.CodeExecution, `table "nothing" is not declared`, "")
+				return tools.Output{}, tools.NewError(errcode.Execution, `table "nothing" is not declared`, "")
 			}
 			return tools.Output{Value: json.RawMessage(`[{"count":1247}]`), Rows: &tools.Rows{Returned: 1}}, nil
 		})
@@ -198,7 +199,7 @@ func TestSearchRequests(t *testing.T) {
 		{Query: "x", Keywords: make([]string, registry.MaxKeywords+1)},
 	} {
 		_, err := r.Search(t.Context(), q)
-		if tools.AsError(err).Code != tools.CodeInvalidArguments {
+		if tools.AsError(err).Code != errcode.InvalidArguments {
 			t.Errorf("%.40v: %v", q, err)
 		}
 	}
@@ -414,7 +415,7 @@ func FuzzInvoke(f *testing.F) {
 		if result.OK == (result.Error != nil) {
 			t.Errorf("%+v", result)
 		}
-		if !result.OK && result.Error.Code == tools.CodeInternal {
+		if !result.OK && result.Error.Code == errcode.Internal {
 			t.Errorf("%v", result.Error)
 		}
 		if _, err := json.Marshal(result); err != nil {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/spiced-sql/spiced/internal/access/caller"
@@ -15,8 +17,8 @@ import (
 // sqlTable is a table of schema spiced whose rows are computed when it is read.
 type sqlTable struct {
 	name    string
-	columns [][2]string // name, DuckDB's type
-	rows    func(reader) any
+	columns string // see rowsOf
+	rows    func(reader) []row
 }
 
 // Setup creates the registry's tables and the functions tool_search and
@@ -78,7 +80,8 @@ func Functions() []*engine.Function {
 func (r *Registry) Serve(db *engine.DB) {
 	for _, t := range sqlTables {
 		db.Handle("spiced."+t.name, func(ctx context.Context, _ string) (string, error) {
-			text, err := json.Marshal(t.rows(reader{r, r.holder(caller.From(ctx))}))
+			rows := t.rows(reader{r, r.holder(caller.From(ctx))})
+			text, err := json.Marshal(append([]row{}, rows...))
 			return string(text), err
 		})
 	}
@@ -92,16 +95,22 @@ func native(handler, input string) string {
 	return engine.Native + "(" + engine.Literal(handler) + ", " + input + ")"
 }
 
-// rowsOf is a query over the JSON list of an expression.
-func rowsOf(expression string, columns [][2]string) string {
-	types, list := make([]string, len(columns)), make([]string, len(columns))
-	for i, c := range columns {
-		shape, _ := json.Marshal(c[1])
-		if c[1][0] == '[' || c[1][0] == '{' {
-			shape = []byte(c[1])
+// betweenColumns separates columns; the type of a nested one has no white space.
+var betweenColumns = regexp.MustCompile(`,\s+`)
+
+// rowsOf is a query over the JSON list of an expression, with columns as in a CREATE
+// TABLE. The type of a nested column is written as from_json takes it.
+func rowsOf(expression, columns string) string {
+	var types, list []string
+	for _, column := range betweenColumns.Split(columns, -1) {
+		name, shape, _ := strings.Cut(column, " ")
+		if of, ok := strings.CutSuffix(shape, "[]"); ok {
+			shape = fmt.Sprintf("[%q]", of)
+		} else if shape[0] != '[' {
+			shape = strconv.Quote(shape)
 		}
-		types[i] = fmt.Sprintf("%q:%s", c[0], shape)
-		list[i] = "r." + engine.Identifier(c[0])
+		types = append(types, fmt.Sprintf("%q:%s", name, shape))
+		list = append(list, "r."+engine.Identifier(name))
 	}
 	return fmt.Sprintf("SELECT %s FROM (SELECT unnest(from_json(%s, %s)) AS r)",
 		strings.Join(list, ", "), expression, engine.Literal("[{"+strings.Join(types, ",")+"}]"))
@@ -111,18 +120,8 @@ func (t sqlTable) query() string { return rowsOf(native("spiced."+t.name, "''"),
 
 // searchMacro is tool_search as a table function.
 func searchMacro() string {
-	columns := [][2]string{
-		{"rank", "BIGINT"},
-		{"tool_id", "VARCHAR"},
-		{"description", "VARCHAR"},
-		{"parameters", "JSON"},
-		{"score", "DOUBLE"},
-		{"matched_terms", `["VARCHAR"]`},
-		{"match_sources", `[{"source":"VARCHAR","rank":"BIGINT","score":"DOUBLE"}]`},
-		{"owner", "VARCHAR"},
-		{"source", "VARCHAR"},
-		{"no_good_match", "BOOLEAN"},
-	}
+	const columns = `rank BIGINT, tool_id VARCHAR, description VARCHAR, parameters JSON, score DOUBLE, matched_terms VARCHAR[],
+		match_sources [{"source":"VARCHAR","rank":"BIGINT","score":"DOUBLE"}], owner VARCHAR, source VARCHAR, no_good_match BOOLEAN`
 	input := `json_object('query', "query", 'keywords', "keywords", 'limit', "limit", 'min_score', "min_score")::VARCHAR`
 	return "CREATE MACRO " + engine.Qualified(engine.Prelude, ToolSearch) +
 		`("query", "keywords" := [], "limit" := 5, "min_score" := 0.0) AS TABLE ` + rowsOf(native(ToolSearch, input), columns)

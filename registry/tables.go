@@ -16,144 +16,45 @@ const window = 30 * 24 * time.Hour
 
 // sqlTables are this package's tables in schema spiced.
 var sqlTables = []sqlTable{
-	{"tools", [][2]string{
-		{"name", "VARCHAR"},
-		{"description", "VARCHAR"},
-		{"parameter_count", "BIGINT"},
-		{"total_invocations", "BIGINT"},
-		{"errors", "BIGINT"},
-		{"last_called_at", "TIMESTAMP"},
-		{"searches", "BIGINT"},
-		{"owner", "VARCHAR"},
-		{"source", "VARCHAR"},
-		{"version", "VARCHAR"},
-		{"tags", `["VARCHAR"]`},
-		{"parameters", "JSON"},
-		{"returns", "JSON"},
-		{"uid", "VARCHAR"},
-		{"checksum", "VARCHAR"},
-		{"cacheable", "BOOLEAN"},
-		{"read_only", "BOOLEAN"},
-		{"declared", "VARCHAR"},
-	}, toolRows},
-	{"tool_calls", [][2]string{
-		{"id", "VARCHAR"},
-		{"called_at", "TIMESTAMP"},
-		{"tool", "VARCHAR"},
-		{"owner", "VARCHAR"},
-		{"caller", "VARCHAR"},
-		{"surface", "VARCHAR"},
-		{"source", "VARCHAR"},
-		{"ok", "BOOLEAN"},
-		{"code", "VARCHAR"},
-		{"latency_ms", "DOUBLE"},
-		{"rows", "BIGINT"},
-		{"bytes", "BIGINT"},
-		{"truncated", "BOOLEAN"},
-		{"cached", "BOOLEAN"},
-		{"foreign_call", "BOOLEAN"},
-		{"request_id", "VARCHAR"},
-		{"session_id", "VARCHAR"},
-		{"user_id", "VARCHAR"},
-		{"flow_id", "VARCHAR"},
-		{"step_id", "VARCHAR"},
-		{"generation", "UBIGINT"},
-		{"error", "VARCHAR"},
-	}, callRows},
-	{"tool_usage", [][2]string{
-		{"tool", "VARCHAR"},
-		{"owner", "VARCHAR"},
-		{"caller", "VARCHAR"},
-		{"day", "DATE"},
-		{"calls", "BIGINT"},
-		{"errors", "BIGINT"},
-		{"invalid", "BIGINT"},
-		{"refused", "BIGINT"},
-		{"timed_out", "BIGINT"},
-		{"cancelled", "BIGINT"},
-		{"failed", "BIGINT"},
-		{"cached", "BIGINT"},
-		{"truncated", "BIGINT"},
-		{"foreign_calls", "BIGINT"},
-		{"rows", "BIGINT"},
-		{"bytes", "BIGINT"},
-		{"total_ms", "DOUBLE"},
-		{"min_ms", "DOUBLE"},
-		{"max_ms", "DOUBLE"},
-		{"p50_ms", "DOUBLE"},
-		{"p95_ms", "DOUBLE"},
-		{"first_at", "TIMESTAMP"},
-		{"last_at", "TIMESTAMP"},
-	}, usageRows},
-	{"model_usage", [][2]string{
-		{"model", "VARCHAR"},
-		{"day", "DATE"},
-		{"chats", "BIGINT"},
-		{"failed", "BIGINT"},
-		{"cancelled", "BIGINT"},
-		{"rounds", "BIGINT"},
-		{"tool_calls", "BIGINT"},
-		{"input_tokens", "BIGINT"},
-		{"output_tokens", "BIGINT"},
-		{"cache_read_tokens", "BIGINT"},
-		{"cache_write_tokens", "BIGINT"},
-		{"reasoning_tokens", "BIGINT"},
-		{"total_ms", "DOUBLE"},
-		{"first_token_p50_ms", "DOUBLE"},
-		{"first_token_p95_ms", "DOUBLE"},
-	}, modelUsageRows},
-	{"searches", [][2]string{
-		{"id", "VARCHAR"},
-		{"searched_at", "TIMESTAMP"},
-		{"query", "VARCHAR"},
-		{"mode", "VARCHAR"},
-		{"surface", "VARCHAR"},
-		{"caller", "VARCHAR"},
-		{"session_id", "VARCHAR"},
-		{"tools", `["VARCHAR"]`},
-		{"no_good_match", "BOOLEAN"},
-		{"latency_ms", "DOUBLE"},
-	}, searchRows},
-	{"dead_tools", [][2]string{
-		{"name", "VARCHAR"},
-		{"owner", "VARCHAR"},
-		{"source", "VARCHAR"},
-		{"description", "VARCHAR"},
-		{"verdict", "VARCHAR"},
-		{"calls", "BIGINT"},
-		{"errors", "BIGINT"},
-		{"invalid", "BIGINT"},
-		{"searches", "BIGINT"},
-		{"chosen", "BIGINT"},
-		{"last_called_at", "TIMESTAMP"},
-		{"observed_days", "DOUBLE"},
-		{"total_calls", "BIGINT"},
-	}, deadRows},
-	{"hot_tools", [][2]string{
-		{"name", "VARCHAR"},
-		{"owner", "VARCHAR"},
-		{"source", "VARCHAR"},
-		{"calls", "BIGINT"},
-		{"calls_per_day", "DOUBLE"},
-		{"share", "DOUBLE"},
-		{"p50_ms", "DOUBLE"},
-		{"p95_ms", "DOUBLE"},
-		{"total_ms", "DOUBLE"},
-		{"errors", "BIGINT"},
-	}, hotRows},
-	{"cross_agent_calls", [][2]string{
-		{"tool", "VARCHAR"},
-		{"owner", "VARCHAR"},
-		{"caller", "VARCHAR"},
-		{"calls", "BIGINT"},
-		{"errors", "BIGINT"},
-		{"first_at", "TIMESTAMP"},
-		{"last_at", "TIMESTAMP"},
-	}, crossRows},
+	{"tools", `name VARCHAR, description VARCHAR, parameter_count BIGINT, total_invocations BIGINT, errors BIGINT,
+		last_called_at TIMESTAMP, searches BIGINT, owner VARCHAR, source VARCHAR, version VARCHAR, tags VARCHAR[],
+		parameters JSON, returns JSON, uid VARCHAR, checksum VARCHAR, cacheable BOOLEAN, read_only BOOLEAN,
+		declared VARCHAR`, toolRows},
+	{"tool_calls", `id VARCHAR, called_at TIMESTAMP, tool VARCHAR, owner VARCHAR, caller VARCHAR, surface VARCHAR,
+		source VARCHAR, ok BOOLEAN, code VARCHAR, latency_ms DOUBLE, rows BIGINT, bytes BIGINT, truncated BOOLEAN,
+		cached BOOLEAN, foreign_call BOOLEAN, request_id VARCHAR, session_id VARCHAR, user_id VARCHAR,
+		flow_id VARCHAR, step_id VARCHAR, generation UBIGINT, error VARCHAR`, recorded(callRows)},
+	{"tool_usage", `tool VARCHAR, owner VARCHAR, caller VARCHAR, day DATE, calls BIGINT, errors BIGINT, invalid BIGINT,
+		refused BIGINT, timed_out BIGINT, cancelled BIGINT, failed BIGINT, cached BIGINT, truncated BIGINT,
+		foreign_calls BIGINT, rows BIGINT, bytes BIGINT, total_ms DOUBLE, min_ms DOUBLE, max_ms DOUBLE,
+		p50_ms DOUBLE, p95_ms DOUBLE, first_at TIMESTAMP, last_at TIMESTAMP`, recorded(usageRows)},
+	{"model_usage", `model VARCHAR, day DATE, chats BIGINT, failed BIGINT, cancelled BIGINT, rounds BIGINT, tool_calls BIGINT,
+		input_tokens BIGINT, output_tokens BIGINT, cache_read_tokens BIGINT, cache_write_tokens BIGINT,
+		reasoning_tokens BIGINT, total_ms DOUBLE, first_token_p50_ms DOUBLE, first_token_p95_ms DOUBLE`, recorded(modelUsageRows)},
+	{"searches", `id VARCHAR, searched_at TIMESTAMP, query VARCHAR, mode VARCHAR, surface VARCHAR, caller VARCHAR,
+		session_id VARCHAR, tools VARCHAR[], no_good_match BOOLEAN, latency_ms DOUBLE`, recorded(searchRows)},
+	{"dead_tools", `name VARCHAR, owner VARCHAR, source VARCHAR, description VARCHAR, verdict VARCHAR, calls BIGINT,
+		errors BIGINT, invalid BIGINT, searches BIGINT, chosen BIGINT, last_called_at TIMESTAMP,
+		observed_days DOUBLE, total_calls BIGINT`, recorded(deadRows)},
+	{"hot_tools", `name VARCHAR, owner VARCHAR, source VARCHAR, calls BIGINT, calls_per_day DOUBLE, share DOUBLE,
+		p50_ms DOUBLE, p95_ms DOUBLE, total_ms DOUBLE, errors BIGINT`, recorded(hotRows)},
+	{"cross_agent_calls", `tool VARCHAR, owner VARCHAR, caller VARCHAR, calls BIGINT, errors BIGINT, first_at TIMESTAMP,
+		last_at TIMESTAMP`, recorded(crossRows)},
 }
 
 // row is a row of a table, by column.
 type row map[string]any
+
+// recorded returns the function for rows of recorded calls and searches: without a
+// recorder there are none.
+func recorded(rows func(reader) []row) func(reader) []row {
+	return func(r reader) []row {
+		if r.opts.Usage == nil {
+			return nil
+		}
+		return rows(r)
+	}
+}
 
 // reader is the caller that reads a table.
 type reader struct {
@@ -239,8 +140,8 @@ func ParameterCount(def *tools.Definition) int {
 	return len(schema.Properties)
 }
 
-func toolRows(r reader) any {
-	rows := []row{}
+func toolRows(r reader) []row {
+	var rows []row
 	for _, def := range r.Current().All() {
 		s := r.stat(def)
 		last := any(nil)
@@ -257,11 +158,8 @@ func toolRows(r reader) any {
 	return rows
 }
 
-func callRows(r reader) any {
-	rows := []row{}
-	if r.opts.Usage == nil {
-		return rows
-	}
+func callRows(r reader) []row {
+	var rows []row
 	for _, c := range r.opts.Usage.Calls() {
 		rows = append(rows, row{
 			"id": c.ID, "called_at": sqlTime(c.At), "tool": c.Tool, "owner": textOrNull(c.Owner), "caller": textOrNull(c.Caller), "surface": textOrNull(c.Surface),
@@ -273,11 +171,8 @@ func callRows(r reader) any {
 	return rows
 }
 
-func usageRows(r reader) any {
-	rows := []row{}
-	if r.opts.Usage == nil {
-		return rows
-	}
+func usageRows(r reader) []row {
+	var rows []row
 	for _, u := range r.opts.Usage.Usage() {
 		rows = append(rows, row{
 			"tool": u.Tool, "owner": textOrNull(u.Owner), "caller": textOrNull(u.Caller), "day": u.Day.Format(time.DateOnly), "calls": u.Calls, "errors": u.Errors(),
@@ -291,11 +186,8 @@ func usageRows(r reader) any {
 }
 
 // modelUsageRows are the chats per model and day.
-func modelUsageRows(r reader) any {
-	rows := []row{}
-	if r.opts.Usage == nil {
-		return rows
-	}
+func modelUsageRows(r reader) []row {
+	var rows []row
 	for _, u := range r.opts.Usage.Models() {
 		rows = append(rows, row{
 			"model": u.Model, "day": u.Day.Format(time.DateOnly), "chats": u.Chats.Chats, "failed": u.Failed, "cancelled": u.Cancelled,
@@ -307,11 +199,8 @@ func modelUsageRows(r reader) any {
 	return rows
 }
 
-func searchRows(r reader) any {
-	rows := []row{}
-	if r.opts.Usage == nil {
-		return rows
-	}
+func searchRows(r reader) []row {
+	var rows []row
 	for _, s := range r.opts.Usage.Searches() {
 		rows = append(rows, row{
 			"id": s.ID, "searched_at": sqlTime(s.At), "query": r.own(s.Holder, s.Query), "mode": s.Mode, "surface": textOrNull(s.Surface), "caller": textOrNull(s.Caller),
@@ -323,11 +212,8 @@ func searchRows(r reader) any {
 
 // deadRows are the tools without a successful call in the last month, with the
 // reason: broken, badly_described, refused or unneeded.
-func deadRows(r reader) any {
-	rows := []row{}
-	if r.opts.Usage == nil {
-		return rows
-	}
+func deadRows(r reader) []row {
+	var rows []row
 	now := r.opts.Now()
 	month := r.opts.Usage.Window(now.Add(-window))
 	var calls int64
@@ -354,11 +240,8 @@ func deadRows(r reader) any {
 }
 
 // hotRows are the tools called in the last month, most calls first.
-func hotRows(r reader) any {
-	rows := []row{}
-	if r.opts.Usage == nil {
-		return rows
-	}
+func hotRows(r reader) []row {
+	var rows []row
 	now := r.opts.Now()
 	days := max(min(now.Sub(r.opts.Usage.Since()), window).Hours()/24, 1)
 	month := r.opts.Usage.Window(now.Add(-window))
@@ -387,11 +270,8 @@ func hotRows(r reader) any {
 }
 
 // crossRows are the calls of agents to tools with another owner.
-func crossRows(r reader) any {
-	rows := []row{}
-	if r.opts.Usage == nil {
-		return rows
-	}
+func crossRows(r reader) []row {
+	var rows []row
 	type pair struct{ tool, owner, caller string }
 	sums := map[pair]*usage.Counts{}
 	var order []pair

@@ -1,6 +1,11 @@
 package spicepod
 
-import "go.yaml.in/yaml/v3"
+import (
+	"fmt"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
 
 // At returns the position of the value at a path such as
 // functions[2].signature.args[0].type. If the file has no such value, it is the position
@@ -62,6 +67,21 @@ func (p *Pod) KeyProblem(path, message, hint string) Problem {
 		return p.shown(found).problem(path, message, hint)
 	}
 	return found.key.problem(path, message, hint)
+}
+
+// ToolPath returns the path of the function or tool of that name, ignoring case, or "".
+func (p *Pod) ToolPath(name string) string {
+	for i := range p.Functions {
+		if strings.EqualFold(p.Functions[i].Name, name) {
+			return fmt.Sprintf("functions[%d]", i)
+		}
+	}
+	for i := range p.Tools {
+		if strings.EqualFold(p.Tools[i].Name, name) {
+			return fmt.Sprintf("tools[%d]", i)
+		}
+	}
+	return ""
 }
 
 // TextProblem is a Problem at TextAt(path, offset).

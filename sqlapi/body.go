@@ -13,6 +13,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/kit/nearest"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
@@ -30,7 +31,7 @@ func (s *sqlHandler) readSQL(w http.ResponseWriter, r *http.Request) (engine.Req
 		}
 	}
 	if strings.TrimSpace(req.SQL) == "" {
-		return engine.Request{}, newError(codeInvalidRequest, "send a statement, such as SELECT 1", "there is no SQL in the body")
+		return engine.Request{}, newError(errcode.InvalidRequest, "send a statement, such as SELECT 1", "there is no SQL in the body")
 	}
 	return req, nil
 }
@@ -55,7 +56,7 @@ func (b bodyReader) read(w http.ResponseWriter, r *http.Request, limit int64) ([
 	_ = control.SetReadDeadline(time.Time{})
 	body = bytes.TrimPrefix(body, byteOrderMark)
 	if !utf8.Valid(body) {
-		return nil, newError(codeInvalidRequest, "", "the body is not UTF-8")
+		return nil, newError(errcode.InvalidRequest, "", "the body is not UTF-8")
 	}
 	return body, nil
 }
@@ -68,7 +69,7 @@ func readError(err error) error {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return newError(codeSlowBody, "", "the body took too long to arrive")
 	}
-	return newError(codeInvalidRequest, "", "the body cannot be read: %v", err)
+	return newError(errcode.InvalidRequest, "", "the body cannot be read: %v", err)
 }
 
 // decodeSQL decodes {"sql": …, "parameters": […] or {…}}. Numbers keep their
@@ -89,7 +90,7 @@ func decodeSQL(body []byte) (engine.Request, error) {
 		return nil
 	}}, field{"parameters", func(d *json.Decoder) error { return decodeParameters(d, &req.Params) }})
 	if err == nil && !seenSQL {
-		err = newError(codeInvalidRequest, `send {"sql": "SELECT …"}`, `Invalid JSON: there is no "sql"`)
+		err = newError(errcode.InvalidRequest, `send {"sql": "SELECT …"}`, `Invalid JSON: there is no "sql"`)
 	}
 	return req, err
 }
@@ -157,7 +158,7 @@ func decodeObject(body []byte, fields ...field) error {
 
 func findField(key string, fields []field, seen map[string]bool) (field, error) {
 	if seen[key] {
-		return field{}, newError(codeInvalidRequest, "", "Invalid JSON: %q is there twice", key)
+		return field{}, newError(errcode.InvalidRequest, "", "Invalid JSON: %q is there twice", key)
 	}
 	seen[key] = true
 	keys := make([]string, len(fields))
@@ -171,7 +172,7 @@ func findField(key string, fields []field, seen map[string]bool) (field, error) 
 	if near := nearest.Name(key, keys); near != "" {
 		hint = fmt.Sprintf("did you mean %q?", near)
 	}
-	return field{}, newError(codeInvalidRequest, hint, "Invalid JSON: unknown key %q", key)
+	return field{}, newError(errcode.InvalidRequest, hint, "Invalid JSON: unknown key %q", key)
 }
 
 func invalidJSON(err error, otherwise string) error {
@@ -187,5 +188,5 @@ func invalidJSON(err error, otherwise string) error {
 	case err != nil:
 		otherwise = err.Error()
 	}
-	return newError(codeInvalidRequest, "", "Invalid JSON: %s", otherwise)
+	return newError(errcode.InvalidRequest, "", "Invalid JSON: %s", otherwise)
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spiced-sql/spiced/internal/access/caller"
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/chat/responses"
@@ -70,7 +71,7 @@ func (c *chatHandler) chat(p *protocol, w http.ResponseWriter, r *http.Request) 
 }
 
 // errStopped is the error of a chat that another request has cancelled.
-var errStopped = &chat.Error{Code: chat.CodeCancelled, Message: "the request was cancelled by its owner"}
+var errStopped = &chat.Error{Code: errcode.Cancelled, Message: "the request was cancelled by its owner"}
 
 // begin lists a chat as the caller's work, under the id of its request. Call
 // end when it is over.
@@ -78,7 +79,7 @@ func (c *chatHandler) begin(ctx context.Context, who caller.Caller) (_ context.C
 	select {
 	case c.slots <- struct{}{}:
 	default:
-		return nil, nil, nil, &chat.Error{Code: chat.CodeBusy, RetryAfter: time.Second, Message: "too many chats run already; try again in a moment"}
+		return nil, nil, nil, &chat.Error{Code: errcode.RateLimited, RetryAfter: time.Second, Message: "too many chats run already; try again in a moment"}
 	}
 	ctx, entry = c.activity.Begin(ctx, activity.Work{
 		ID: who.RequestID, Kind: activity.Chat, Owner: who.Owner(), Protocol: string(query.HTTP), Name: who.Model,
@@ -170,7 +171,7 @@ func (c *chatHandler) failStream(ctx context.Context, s *chatStream, err error) 
 		x.code = string(failed.Code)
 	}
 	noteCause(s.w, failed)
-	if failed.Code == chat.CodeInternal {
+	if failed.Code == errcode.Internal {
 		logInternal(ctx, c.log, s.w.Header().Get(headerRequestID), cmp.Or(failed.Cause, err))
 	}
 	return s.last(func() error { return s.encoder.Fail(failed) })

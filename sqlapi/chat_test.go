@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/spiced-sql/spiced/internal/access/caller"
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/toolloop"
 	"github.com/spiced-sql/spiced/internal/sql/activity"
@@ -63,7 +64,7 @@ var (
 		Result: &tools.Result{OK: true, Result: json.RawMessage("871"), Metrics: tools.Metrics{LatencyMS: 1.5}},
 	}}
 	failedStep = toolloop.Event{Tool: &registry.Event{
-		Type: registry.EventToolResult, CallID: "c2", Tool: "nope", Result: &tools.Result{Error: tools.NewError(tools.CodeNotFound, "there is no tool", "")},
+		Type: registry.EventToolResult, CallID: "c2", Tool: "nope", Result: &tools.Result{Error: tools.NewError(errcode.ToolNotFound, "there is no tool", "")},
 	}}
 )
 
@@ -98,8 +99,8 @@ func script(err error, events ...toolloop.Event) *fakeChats {
 // error fails with that.
 func echoes() *fakeChats {
 	fails := func(model string) error {
-		e := &chat.Error{Code: chat.Code(model), Message: "it failed"}
-		if e.Status() == http.StatusInternalServerError && e.Code != chat.CodeInternal {
+		e := &chat.Error{Code: errcode.Code(model), Message: "it failed"}
+		if statusOf(e.Code) == http.StatusInternalServerError && e.Code != errcode.Internal {
 			return nil
 		}
 		return e
@@ -245,17 +246,17 @@ var chatFailures = []struct {
 	headers string // Retry-After and X-Should-Retry
 }{
 	{chat.Invalid("model", "m is wrong"), 400, "m is wrong", "/false"},
-	{&chat.Error{Code: chat.CodeNotFound, Message: "there is no model"}, 404, "there is no model", "/false"},
-	{&chat.Error{Code: chat.CodeTooLarge, Message: "too large"}, 413, "too large", "/false"},
-	{&chat.Error{Code: chat.CodeBusy, Message: "slow down", RetryAfter: 1500 * time.Millisecond}, 429, "slow down", "2/"},
-	{&chat.Error{Code: chat.CodeBusy, Message: "slow down", RetryAfter: time.Second, Retried: true}, 429, "slow down", "1/false"},
-	{&chat.Error{Code: chat.CodeBusy, Message: "slow down"}, 429, "slow down", "/"},
-	{&chat.Error{Code: chat.CodeUpstream, Message: "down", Cause: errors.New("why")}, 502, "down", "/"},
-	{&chat.Error{Code: chat.CodeRefused, Message: "bad key"}, 502, "bad key", "/false"},
-	{&chat.Error{Code: chat.CodeTimeout, Message: "too slow"}, 504, "too slow", "/"},
-	{&chat.Error{Code: chat.CodeBroken, Message: "broke off"}, 502, "broke off", "/"},
-	{&chat.Error{Code: chat.CodeUnavailable, Message: "not loaded"}, 503, "not loaded", "/false"},
-	{&chat.Error{Code: chat.CodeCancelled, Message: "stopped"}, 499, "stopped", "/false"},
+	{&chat.Error{Code: errcode.ModelNotFound, Message: "there is no model"}, 404, "there is no model", "/false"},
+	{&chat.Error{Code: errcode.RequestTooLarge, Message: "too large"}, 413, "too large", "/false"},
+	{&chat.Error{Code: errcode.RateLimited, Message: "slow down", RetryAfter: 1500 * time.Millisecond}, 429, "slow down", "2/"},
+	{&chat.Error{Code: errcode.RateLimited, Message: "slow down", RetryAfter: time.Second, Retried: true}, 429, "slow down", "1/false"},
+	{&chat.Error{Code: errcode.RateLimited, Message: "slow down"}, 429, "slow down", "/"},
+	{&chat.Error{Code: errcode.ProviderError, Message: "down", Cause: errors.New("why")}, 502, "down", "/"},
+	{&chat.Error{Code: errcode.ProviderRefused, Message: "bad key"}, 502, "bad key", "/false"},
+	{&chat.Error{Code: errcode.ProviderTimeout, Message: "too slow"}, 504, "too slow", "/"},
+	{&chat.Error{Code: errcode.StreamBroken, Message: "broke off"}, 502, "broke off", "/"},
+	{&chat.Error{Code: errcode.ModelNotLoaded, Message: "not loaded"}, 503, "not loaded", "/false"},
+	{&chat.Error{Code: errcode.Cancelled, Message: "stopped"}, 499, "stopped", "/false"},
 	{errors.New("secret /etc"), 500, "internal", "/false"},
 }
 
@@ -336,7 +337,7 @@ func TestErrorsWithinAStreamAreEvents(t *testing.T) {
 
 func TestWholeAnswersThatFailAreErrors(t *testing.T) {
 	eachForm(t, func(t *testing.T, form form) {
-		f := serveChats(t, script(&chat.Error{Code: chat.CodeBroken, Message: "broke off"}, starts, says("moin")), nil)
+		f := serveChats(t, script(&chat.Error{Code: errcode.StreamBroken, Message: "broke off"}, starts, says("moin")), nil)
 		r := f.send("POST", form.path, form.whole())
 		f.want(r, 502, "broke off")
 		if strings.Contains(r.body, "moin") {
@@ -417,7 +418,7 @@ func waitsAfter(ended chan<- error, events ...toolloop.Event) *fakeChats {
 			}
 			<-ctx.Done()
 			ended <- context.Cause(ctx)
-			yield(toolloop.Event{}, &chat.Error{Code: chat.CodeCancelled, Message: "the client left"})
+			yield(toolloop.Event{}, &chat.Error{Code: errcode.Cancelled, Message: "the client left"})
 		}, nil
 	}}
 }
@@ -484,7 +485,7 @@ func TestSilenceHasComments(t *testing.T) {
 				yield(starts, nil)
 				yield(says("moin"), nil)
 				<-seen
-				yield(toolloop.Event{}, &chat.Error{Code: chat.CodeBroken, Message: "broke off"})
+				yield(toolloop.Event{}, &chat.Error{Code: errcode.StreamBroken, Message: "broke off"})
 			}, nil
 		}}, func(o *Options) { o.KeepAlive = time.Millisecond })
 		res := f.open(t.Context(), form.path, form.stream())
@@ -512,7 +513,7 @@ func TestAnErrorAfterACommentIsAnEvent(t *testing.T) {
 		f := serveChats(t, &fakeChats{chat: func(context.Context, *chat.Request, caller.Caller) (chatEvents, error) {
 			return func(yield func(toolloop.Event, error) bool) {
 				<-seen
-				yield(toolloop.Event{}, &chat.Error{Code: chat.CodeUpstream, Message: "down"})
+				yield(toolloop.Event{}, &chat.Error{Code: errcode.ProviderError, Message: "down"})
 			}, nil
 		}}, func(o *Options) { o.KeepAlive = time.Millisecond })
 		lines := bufio.NewReader(f.open(t.Context(), form.path, form.stream()).Body)

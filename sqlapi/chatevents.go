@@ -7,9 +7,9 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/registry"
-	"github.com/spiced-sql/spiced/tools"
 )
 
 // headerEvents asks for the calls of the runtime's tools beside an answer.
@@ -44,8 +44,8 @@ type callOutcome struct {
 }
 
 type callFault struct {
-	Code    tools.Code `json:"code"`
-	Message string     `json:"message"`
+	Code    errcode.Code `json:"code"`
+	Message string       `json:"message"`
 }
 
 func newCallEvent(e *registry.Event) callEvent {

@@ -14,6 +14,7 @@ import (
 	"github.com/openai/openai-go/v3/shared"
 
 	"github.com/spiced-sql/spiced/internal/access/caller"
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 )
 
@@ -116,7 +117,7 @@ func TestOpenAIClientSeesErrors(t *testing.T) {
 			t.Errorf("%s: asked %d times", c.model, asked)
 		}
 	}
-	chats.chat = script(&chat.Error{Code: chat.CodeBroken, Message: "broke off"}, starts, says("moin")).chat
+	chats.chat = script(&chat.Error{Code: errcode.StreamBroken, Message: "broke off"}, starts, says("moin")).chat
 	stream := client.Chat.Completions.NewStreaming(t.Context(), completionParams())
 	for stream.Next() {
 	}
@@ -216,7 +217,7 @@ func TestAnthropicClientSeesErrors(t *testing.T) {
 			t.Errorf("%s: got %v", model, err)
 		}
 	}
-	chats.chat = script(&chat.Error{Code: chat.CodeBroken, Message: "broke off"}, starts, says("moin")).chat
+	chats.chat = script(&chat.Error{Code: errcode.StreamBroken, Message: "broke off"}, starts, says("moin")).chat
 	stream := client.Messages.NewStreaming(t.Context(), messageParams())
 	for stream.Next() {
 	}

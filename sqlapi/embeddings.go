@@ -4,7 +4,7 @@ import (
 	"net/http"
 
 	"github.com/spiced-sql/spiced/internal/find/embeddings"
-	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 )
 
 // embeddingsHandler serves embedding models.
@@ -51,9 +51,9 @@ func embeddingError(err error) error {
 	case wire.Status == http.StatusInternalServerError:
 		return err
 	case wire.Code == "":
-		return &requestError{Code: codeInvalidRequest, Message: wire.Message, status: wire.Status, body: wire}
+		return &requestError{Code: errcode.InvalidRequest, Message: wire.Message, status: wire.Status, body: wire}
 	}
-	return &requestError{Code: engine.Code(wire.Code), Message: wire.Message, status: wire.Status, body: wire}
+	return &requestError{Code: errcode.Code(wire.Code), Message: wire.Message, status: wire.Status, body: wire}
 }
 
 // openAIError is an error of the API's own in OpenAI's form.

@@ -13,8 +13,8 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/access/audit"
 	"github.com/spiced-sql/spiced/internal/access/auth"
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
-	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/query"
 )
 
@@ -135,12 +135,12 @@ func (g *Guard) principal(w http.ResponseWriter, r *http.Request) (*auth.Princip
 }
 
 // refusals are the errors of requests that are not let through.
-var refusals = map[engine.Code]audit.Kind{
-	codeUnauthorized: audit.Login,
-	codeHost:         audit.Request,
-	codeOrigin:       audit.Request,
-	codeDenied:       audit.Request,
-	codeTooMany:      audit.Request,
+var refusals = map[errcode.Code]audit.Kind{
+	codeUnauthorized:    audit.Login,
+	codeHost:            audit.Request,
+	codeOrigin:          audit.Request,
+	codeDenied:          audit.Request,
+	errcode.RateLimited: audit.Request,
 }
 
 // record audits a request that was refused; it ignores other errors. The
@@ -209,7 +209,7 @@ func overLimit(err error) error {
 	if !errors.As(err, &limit) {
 		return err
 	}
-	e := newError(codeTooMany, "", "%s", limit.Message)
+	e := newError(errcode.RateLimited, "", "%s", limit.Message)
 	e.header = http.Header{headerRetryAfter: {strconv.FormatFloat(math.Max(1, math.Ceil(limit.RetryAfter)), 'f', 0, 64)}}
 	return e
 }

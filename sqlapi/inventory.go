@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
@@ -136,7 +137,7 @@ func writeList[T any](w http.ResponseWriter, r *http.Request, list []T, header [
 		}
 		return out.WriteAll(rows)
 	default:
-		return newError(codeInvalidRequest, "use json or csv", "the format %q is unknown", f)
+		return newError(errcode.InvalidRequest, "use json or csv", "the format %q is unknown", f)
 	}
 }
 
@@ -166,7 +167,7 @@ func boolParam(r *http.Request, name string) (*bool, error) {
 	}
 	b, err := strconv.ParseBool(s)
 	if err != nil {
-		return nil, newError(codeInvalidRequest, "use true or false", "%s=%q is no truth value", name, s)
+		return nil, newError(errcode.InvalidRequest, "use true or false", "%s=%q is no truth value", name, s)
 	}
 	return &b, nil
 }
@@ -191,7 +192,7 @@ func (h *runtimeHandler) refresh(w http.ResponseWriter, r *http.Request) error {
 	case errors.Is(err, ErrNotAccelerated):
 		return newError(codeNotAccelerated, "", "Dataset %s does not have acceleration enabled", name)
 	case errors.Is(err, ErrInvalidRefresh):
-		return newError(codeInvalidRequest, "", "%s", err)
+		return newError(errcode.InvalidRequest, "", "%s", err)
 	case err != nil:
 		return err
 	}

@@ -17,7 +17,7 @@ import (
 // keyring reads the keys of runtime.auth.api-key.
 func keyring(t testing.TB, apiKey string) func() *auth.Keyring {
 	t.Helper()
-	keys, problems := auth.NewKeyring(podtest.Load(t, "runtime:\n  auth:\n    api-key: "+apiKey+"\n"))
+	keys, problems := auth.NewKeyring(podtest.Load(t, "runtime:\n  auth:\n    api-key: "+apiKey+"\n"), nil)
 	if problems.HasErrors() {
 		t.Fatal(problems)
 	}

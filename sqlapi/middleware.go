@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/sql/format"
 )
 
@@ -57,11 +57,11 @@ func (a *API) fail(x *responseWriter, r *http.Request, rt route, err error, id s
 		x.code = string(codeNotSent)
 		panic(http.ErrAbortHandler)
 	case r.Context().Err() != nil && e.Code != codeSlowBody: // net/http ends the context then, too
-		x.code = string(engine.CodeCancelled)
+		x.code = string(errcode.Cancelled)
 		panic(http.ErrAbortHandler)
 	}
 	x.code = string(e.Code)
-	if e.Code == engine.CodeInternal {
+	if e.Code == errcode.Internal {
 		if e.cause != nil {
 			err = e.cause
 		}
@@ -88,20 +88,20 @@ func (a *API) recovered(x *responseWriter, rt route, fault any, id string) (abor
 	if err, ok := fault.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 		return true
 	}
-	x.code = string(engine.CodeInternal)
+	x.code = string(errcode.Internal)
 	a.metrics.HTTPPanicked()
 	a.log.Error("panic in a request", "request_id", id, "panic", fmt.Sprint(fault), "stack", string(debug.Stack()))
 	if x.status != 0 {
 		return true
 	}
-	writeError(x, newError(engine.CodeInternal, "", internalErrorMessage), rt, false)
+	writeError(x, newError(errcode.Internal, "", internalErrorMessage), rt, false)
 	return false
 }
 
 // loggedStatus is the status that was sent, or that is logged for none.
 func (x *responseWriter) loggedStatus() int {
 	switch {
-	case x.code == string(engine.CodeCancelled):
+	case x.code == string(errcode.Cancelled):
 		return statusClientLeft
 	case x.status == 0:
 		return http.StatusOK // net/http's, for an empty answer

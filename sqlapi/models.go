@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/kit/nearest"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
@@ -70,7 +71,7 @@ func (c *chatHandler) modelView(w http.ResponseWriter, r *http.Request) (modelVi
 		case supportsResponses:
 			v.metadata = true
 		default:
-			return v, newError(codeInvalidRequest, "use "+supportsResponses, "the metadata field %q is unknown", field)
+			return v, newError(errcode.InvalidRequest, "use "+supportsResponses, "the metadata field %q is unknown", field)
 		}
 	}
 	return v, nil
@@ -161,5 +162,5 @@ func findModel(all []Model, name string) (Model, error) {
 	if near := nearest.Name(name, names); near != "" {
 		text += fmt.Sprintf("; did you mean %q?", near)
 	}
-	return Model{}, &chat.Error{Code: chat.CodeNotFound, Param: "model", Message: text}
+	return Model{}, &chat.Error{Code: errcode.ModelNotFound, Param: "model", Message: text}
 }

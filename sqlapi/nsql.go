@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/spiced-sql/spiced/internal/access/caller"
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/nsql"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
@@ -111,7 +112,7 @@ func (n *nsqlHandler) readNSQL(w http.ResponseWriter, r *http.Request) (NSQL, er
 		return q, err
 	}
 	if strings.TrimSpace(q.Query) == "" {
-		return q, newError(codeInvalidRequest, `send {"query": "How many trips were there?"}`, `there is no "query"`)
+		return q, newError(errcode.InvalidRequest, `send {"query": "How many trips were there?"}`, `there is no "query"`)
 	}
 	if q.Model == "" {
 		q.Model, err = onlyModel(n.chats.chats.Models())
@@ -129,11 +130,11 @@ func onlyModel(all []Model) (string, error) {
 	}
 	switch len(names) {
 	case 0:
-		return "", newError(codeInvalidRequest, "declare one under models:", "no model is served")
+		return "", newError(errcode.InvalidRequest, "declare one under models:", "no model is served")
 	case 1:
 		return names[0], nil
 	}
-	return "", newError(codeInvalidRequest, "set model to one of "+strings.Join(names, ", "), "several models are served, and the request names none")
+	return "", newError(errcode.InvalidRequest, "set model to one of "+strings.Join(names, ", "), "several models are served, and the request names none")
 }
 
 // negotiateNSQL is [format.Negotiate] with the forms that only answers to

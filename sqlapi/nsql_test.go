@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/spiced-sql/spiced/internal/access/caller"
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 )
 
@@ -129,7 +130,7 @@ func TestQuestionsAreCancelled(t *testing.T) {
 	chats.nsql = func(ctx context.Context, _ NSQL, _ caller.Caller) (*NSQLAnswer, error) {
 		close(began)
 		<-ctx.Done()
-		return nil, &chat.Error{Code: chat.CodeCancelled, Message: "the client left"}
+		return nil, &chat.Error{Code: errcode.Cancelled, Message: "the client left"}
 	}
 	f := serveChats(t, chats, nil)
 	done := make(chan reply)

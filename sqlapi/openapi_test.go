@@ -11,7 +11,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/spiced-sql/spiced/internal/llm/chat"
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/protocols/mcpserver"
 	"github.com/spiced-sql/spiced/internal/test/golden"
 )
@@ -209,17 +209,17 @@ func chatProbes(door int) []probe {
 		{form.path, form.whole(), []string{"Content-Encoding", "br"}, 415},
 	}
 	for _, c := range []struct {
-		code   chat.Code
+		code   errcode.Code
 		status int
 	}{
-		{chat.CodeNotFound, 404},
-		{chat.CodeTooLarge, 413},
-		{chat.CodeBusy, 429},
-		{chat.CodeCancelled, 499},
-		{chat.CodeInternal, 500},
-		{chat.CodeUpstream, 502},
-		{chat.CodeUnavailable, 503},
-		{chat.CodeTimeout, 504},
+		{errcode.ModelNotFound, 404},
+		{errcode.RequestTooLarge, 413},
+		{errcode.RateLimited, 429},
+		{errcode.Cancelled, 499},
+		{errcode.Internal, 500},
+		{errcode.ProviderError, 502},
+		{errcode.ModelNotLoaded, 503},
+		{errcode.ProviderTimeout, 504},
 	} {
 		list = append(list, probe{form.path, strings.Replace(form.whole(), "helper", string(c.code), 1), nil, c.status})
 	}

@@ -13,11 +13,11 @@ import (
 	"time"
 
 	"github.com/spiced-sql/spiced/internal/access/caller"
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/chat/anthropic"
 	"github.com/spiced-sql/spiced/internal/llm/chat/openai"
 	"github.com/spiced-sql/spiced/internal/llm/chat/responses"
-	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
 
 // protocol is a form of chat requests and answers.
@@ -51,7 +51,7 @@ func (c *chatHandler) serve(p *protocol) handler {
 func (p *protocol) failed(w http.ResponseWriter, err error) error {
 	var failed *chat.Error
 	if !errors.As(err, &failed) {
-		if err == nil || asRequestError(err).Code != engine.CodeInternal {
+		if err == nil || asRequestError(err).Code != errcode.Internal {
 			return err
 		}
 		failed = chat.AsError(err)
@@ -63,16 +63,16 @@ func (p *protocol) failed(w http.ResponseWriter, err error) error {
 
 // errorBody is an error of the API's own in the protocol's form.
 func (p *protocol) errorBody(e *requestError) any {
-	code := chat.CodeInvalid
+	code := errcode.InvalidRequest
 	switch status := e.sentStatus(); {
 	case status == http.StatusNotFound:
-		code = chat.CodeNotFound
+		code = errcode.ModelNotFound
 	case status == http.StatusRequestEntityTooLarge:
-		code = chat.CodeTooLarge
+		code = errcode.RequestTooLarge
 	case status == http.StatusServiceUnavailable:
-		code = chat.CodeUnavailable
+		code = errcode.ModelNotLoaded
 	case status >= http.StatusInternalServerError:
-		code = chat.CodeInternal
+		code = errcode.Internal
 	}
 	return json.RawMessage(p.encodeError(&chat.Error{Code: code, Message: e.Error()}))
 }
@@ -85,25 +85,16 @@ const headerShouldRetry = "X-Should-Retry"
 func chatError(w http.ResponseWriter, failed *chat.Error) *requestError {
 	noteCause(w, failed)
 	e := &requestError{
-		Code: engine.Code(failed.Code), Message: failed.Message, status: failed.Status(), header: http.Header{}, cause: failed.Cause,
+		Code: failed.Code, Message: failed.Message, header: http.Header{}, cause: failed.Cause,
 	}
 	if failed.RetryAfter > 0 {
 		seconds := math.Ceil(failed.RetryAfter.Seconds())
 		e.header.Set(headerRetryAfter, strconv.FormatFloat(seconds, 'f', 0, 64))
 	}
-	if failed.Retried || !mayPass(failed.Code) {
+	if failed.Retried || !failed.Code.Retryable() {
 		e.header.Set(headerShouldRetry, "false")
 	}
 	return e
-}
-
-// mayPass reports whether the same chat may succeed in a moment.
-func mayPass(c chat.Code) bool {
-	switch c {
-	case chat.CodeBusy, chat.CodeUpstream, chat.CodeTimeout, chat.CodeBroken:
-		return true
-	}
-	return false
 }
 
 // noteCause adds the cause, which is not sent, to the request's line in the log.

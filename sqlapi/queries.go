@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spiced-sql/spiced/internal/access/caller"
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/format"
@@ -117,7 +118,7 @@ func (q *queriesHandler) job(r *http.Request, who caller.Caller) (*query.Job, er
 // foundJob makes an unknown query 404: the address is wrong, not a statement.
 func foundJob(job *query.Job, err error) (*query.Job, error) {
 	var e *engine.Error
-	if errors.As(err, &e) && e.Code == engine.CodeNotFound {
+	if errors.As(err, &e) && e.Code == errcode.NotFound {
 		return nil, newError(codeNoQuery, "it may have expired, or belong to another caller", "%s", e.Message)
 	}
 	return job, err
@@ -187,7 +188,7 @@ func (q *queriesHandler) chunk(r *http.Request, who caller.Caller, job *query.Jo
 	}
 	if b.over {
 		err := &engine.Error{
-			Code: engine.CodeLimit, Offset: -1, Message: fmt.Sprintf("chunk %d is larger than %d MiB as JSON", c.Index, maxChunk>>20),
+			Code: errcode.Limit, Offset: -1, Message: fmt.Sprintf("chunk %d is larger than %d MiB as JSON", c.Index, maxChunk>>20),
 			Hint: fmt.Sprintf("GET %s/%s streams all rows", pathResults, job.Result.Name),
 		}
 		rows.Failed(err)
@@ -243,12 +244,12 @@ func (q *queriesHandler) list(w http.ResponseWriter, r *http.Request, who caller
 	filter, limit := r.URL.Query().Get("status"), math.MaxInt
 	state, known := stateNames[strings.ToLower(filter)]
 	if filter != "" && !known {
-		return newError(codeInvalidRequest, "use pending, running, succeeded, failed or cancelled", "status is %q", truncate.Ellipsis(filter, maxShown))
+		return newError(errcode.InvalidRequest, "use pending, running, succeeded, failed or cancelled", "status is %q", truncate.Ellipsis(filter, maxShown))
 	}
 	if text := r.URL.Query().Get("limit"); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 {
-			return newError(codeInvalidRequest, "", "limit is %q, not a number from 1", truncate.Ellipsis(text, maxShown))
+			return newError(errcode.InvalidRequest, "", "limit is %q, not a number from 1", truncate.Ellipsis(text, maxShown))
 		}
 		limit = n
 	}
@@ -319,7 +320,7 @@ func (q *queriesHandler) deleteResult(w http.ResponseWriter, r *http.Request, wh
 // noResult makes an unknown name 404: the address is wrong, not a statement.
 func noResult(err error) error {
 	var e *engine.Error
-	if errors.As(err, &e) && e.Code == engine.CodeNotFound {
+	if errors.As(err, &e) && e.Code == errcode.NotFound {
 		return newError(codeNoResult, e.Hint, "%s", e.Message)
 	}
 	return err

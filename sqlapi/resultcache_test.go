@@ -40,8 +40,11 @@ func serveCached(t *testing.T, c *spicepod.ResultCache) (*fixture, *atomic.Int64
 		}
 	})
 	random := &engine.Function{Name: "dice", Signature: "dice() → float64", Random: true, Traits: engine.Traits{Volatile: true}}
-	cat := engine.NewCatalog(1, []engine.Relation{{Schema: "public", Name: "t"}, {Schema: "public", Name: "theirs"}}, []*engine.Function{random})
-	cat.SetTraits(map[engine.Relation]engine.Traits{{Schema: "public", Name: "theirs"}: {Protected: true}})
+	theirs := engine.Relation{Schema: "public", Name: "theirs"}
+	cat := engine.NewCatalog(engine.Contents{
+		Generation: 1, Relations: []engine.Relation{{Schema: "public", Name: "t"}, theirs}, Functions: []*engine.Function{random},
+		Traits: map[engine.Relation]engine.Traits{theirs: {Protected: true}},
+	})
 	err := f.db.Publish(context.Background(), cat, func(tx *engine.Tx) error {
 		for _, sql := range []string{
 			"CREATE TABLE spice.public.t AS SELECT 1 AS a", "CREATE TABLE spice.public.theirs AS SELECT 1 AS a",

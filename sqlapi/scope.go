@@ -6,6 +6,7 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/access/auth"
 	"github.com/spiced-sql/spiced/internal/access/caller"
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 )
 
 // The headers that say on whose behalf a request is made.
@@ -71,7 +72,7 @@ func permitted(w http.ResponseWriter, asked caller.Caller) (caller.Caller, error
 // checkWord refuses what is unfit to be a text of a caller.
 func checkWord(name, word string) error {
 	if err := caller.CheckWord(word); err != nil {
-		return newError(codeInvalidRequest, "", "%s %s", name, err)
+		return newError(errcode.InvalidRequest, "", "%s %s", name, err)
 	}
 	return nil
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/format"
 	"github.com/spiced-sql/spiced/internal/sql/query"
@@ -151,7 +152,7 @@ func (l limited) Query(ctx context.Context, req engine.Request) (*engine.Rows, e
 // busy is a runtime with no place left.
 type busy struct {
 	query.Engine
-	code engine.Code
+	code errcode.Code
 }
 
 func (b busy) Query(context.Context, engine.Request) (*engine.Rows, error) {
@@ -159,31 +160,14 @@ func (b busy) Query(context.Context, engine.Request) (*engine.Rows, error) {
 }
 
 func TestBusyAndShuttingDown(t *testing.T) {
-	f := serveWith(t, func(db query.Engine) query.Engine { return busy{db, engine.CodeBusy} }, nil)
+	f := serveWith(t, func(db query.Engine) query.Engine { return busy{db, errcode.Busy} }, nil)
 	r := f.send("POST", "/v1/sql", "SELECT 1")
 	f.want(r, 429, "says so")
 	if r.header.Get("Retry-After") == "" {
 		t.Error("no Retry-After")
 	}
-	f = serveWith(t, func(db query.Engine) query.Engine { return busy{db, engine.CodeCancelled} }, nil)
+	f = serveWith(t, func(db query.Engine) query.Engine { return busy{db, errcode.Cancelled} }, nil)
 	f.want(f.send("POST", "/v1/sql", "SELECT 1"), 503, "says so")
-}
-
-func TestEveryCodeHasAStatus(t *testing.T) {
-	for _, code := range []engine.Code{
-		engine.CodeParse, engine.CodeRefused, engine.CodeNotFound, engine.CodeArgument, engine.CodeExecution, engine.CodeTimeout,
-		engine.CodeCancelled, engine.CodeLimit, engine.CodeBusy, engine.CodeInternal,
-	} {
-		n := 0
-		for _, row := range errorCodes {
-			if row.code == code {
-				n++
-			}
-		}
-		if n != 1 {
-			t.Errorf("%s is in the table %d times", code, n)
-		}
-	}
 }
 
 const endless = "SELECT range AS x, 'some text to make it long ' || range AS y FROM range(100000000000)"
@@ -491,7 +475,7 @@ func FuzzDecodeSQL(f *testing.F) {
 			}
 			return
 		}
-		if e := asRequestError(err); e.Code != codeInvalidRequest {
+		if e := asRequestError(err); e.Code != errcode.InvalidRequest {
 			t.Fatalf("%q: %v is no fault of the client's", body, err)
 		}
 	})

@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"github.com/spiced-sql/spiced/internal/access/caller"
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/sql/activity"
-	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/tools"
 )
@@ -60,7 +60,7 @@ func (t *toolsHandler) invoke(w http.ResponseWriter, r *http.Request, who caller
 	}
 	e := callError(result.Error)
 	shown := *result.Error
-	shown.Code, shown.Message, shown.Hint = tools.Code(e.Code), e.Message, e.Hint
+	shown.Code, shown.Message, shown.Hint = e.Code, e.Message, e.Hint
 	shown.Retryable = shown.Retryable || e.retryable()
 	result.Error = &shown
 	e.body = result
@@ -69,13 +69,13 @@ func (t *toolsHandler) invoke(w http.ResponseWriter, r *http.Request, who caller
 
 // ran reports whether a failed call got to the tool, so that the failure is
 // the tool's answer.
-func ran(c tools.Code) bool {
-	return c == tools.CodeExecution || c == tools.CodeRefused || c == tools.CodeInvalidResult
+func ran(c errcode.Code) bool {
+	return c == errcode.Execution || c == errcode.Refused || c == errcode.InvalidResult
 }
 
 // resultError is an error of :invoke's own in the form of a Result.
 func resultError(e *requestError) any {
-	return tools.Result{Error: &tools.Error{Code: tools.Code(e.Code), Message: e.Message, Hint: e.Hint, Retryable: e.retryable()}}
+	return tools.Result{Error: &tools.Error{Code: e.Code, Message: e.Message, Hint: e.Hint, Retryable: e.retryable()}}
 }
 
 // callBare calls a tool with the body as its arguments and answers with what
@@ -108,7 +108,7 @@ func (t *toolsHandler) callBare(w http.ResponseWriter, r *http.Request, who call
 func rawError(name string, result tools.Result) error {
 	e := callError(result.Error)
 	switch {
-	case e.Code == engine.CodeInternal:
+	case e.Code == errcode.Internal:
 	case result.Tool == nil:
 		e.Message = "Tool '" + truncate.Ellipsis(name, maxShown) + "' not found"
 	default:
@@ -127,13 +127,13 @@ func (t *toolsHandler) call(w http.ResponseWriter, r *http.Request, c registry.C
 
 // callError is what is sent of a call or a search that failed.
 func callError(failed *tools.Error) *requestError {
-	e := &requestError{Code: engine.Code(failed.Code), Message: failed.Message, Hint: failed.Hint}
+	e := &requestError{Code: failed.Code, Message: failed.Message, Hint: failed.Hint}
 	switch failed.Code {
-	case tools.CodeCancelled:
+	case errcode.Cancelled:
 		if !errors.Is(failed, activity.ErrCancelled) {
 			e.Code = codeShuttingDown // a client that left gets no answer
 		}
-	case tools.CodeInternal:
+	case errcode.Internal:
 		e.Message, e.Hint, e.cause = internalErrorMessage, "", failed
 		if failed.Cause != nil {
 			e.cause = failed.Cause

@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/test/wait"
 	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/tools"
@@ -244,23 +243,6 @@ func TestSearchRoutes(t *testing.T) {
 		f.want(f.send("GET", "/v1/tools:search?"+query, ""), 400, want)
 	}
 	f.want(f.send("GET", "/v1/tools:search?q=x&explain&tool=nope", ""), 404, "tool_not_found")
-}
-
-func TestEveryToolCodeHasAStatus(t *testing.T) {
-	for _, code := range []tools.Code{
-		tools.CodeInvalidArguments, tools.CodeNotFound, tools.CodeUnavailable, tools.CodeExecution, tools.CodeRefused, tools.CodeTimeout,
-		tools.CodeCancelled, tools.CodeBusy, tools.CodeLimit, tools.CodeInvalidResult, tools.CodeInternal,
-	} {
-		n := 0
-		for _, row := range errorCodes {
-			if row.code == engine.Code(code) {
-				n++
-			}
-		}
-		if n != 1 {
-			t.Errorf("%s is in the table %d times", code, n)
-		}
-	}
 }
 
 func FuzzDecodeEnvelope(f *testing.F) {

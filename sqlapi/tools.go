@@ -16,6 +16,7 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/find/embeddings"
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/tools"
@@ -38,7 +39,7 @@ func (t *toolsHandler) list(w http.ResponseWriter, r *http.Request, who caller.C
 		return t.listStats(w, r, catalog, who)
 	case "", "planner", "full":
 	default:
-		return newError(codeInvalidRequest, "use planner, full or stats", "the view %q is unknown", view)
+		return newError(errcode.InvalidRequest, "use planner, full or stats", "the view %q is unknown", view)
 	}
 	list := slices.DeleteFunc(catalog.Visible(tools.Scope{Caller: who}), func(d *tools.Definition) bool { return !wanted(d, q) })
 	switch f := q.Get("format"); f {
@@ -50,7 +51,7 @@ func (t *toolsHandler) list(w http.ResponseWriter, r *http.Request, who caller.C
 		}
 		return writeTagged(w, r, "application/xml", b.Bytes())
 	default:
-		return newError(codeInvalidRequest, "use json or xml, or csv with view=stats", "the format %q is not served of this view", f)
+		return newError(errcode.InvalidRequest, "use json or xml, or csv with view=stats", "the format %q is not served of this view", f)
 	}
 	if view == "full" {
 		return writeCanonical(w, r, list)
@@ -102,9 +103,9 @@ func (t *toolsHandler) get(w http.ResponseWriter, r *http.Request, who caller.Ca
 	case explain:
 		return writeJSON(w, http.StatusOK, status)
 	case status.HiddenBy == registry.StageAvailable:
-		return callError(tools.NewError(tools.CodeUnavailable, status.Name+" is not available here: "+status.Reason, ""))
+		return callError(tools.NewError(errcode.ToolUnavailable, status.Name+" is not available here: "+status.Reason, ""))
 	case def == nil:
-		return callError(tools.NewError(tools.CodeNotFound, "there is no tool "+strconv.Quote(truncate.Ellipsis(name, maxShown)), "it is declared, but not a tool: "+status.Reason))
+		return callError(tools.NewError(errcode.ToolNotFound, "there is no tool "+strconv.Quote(truncate.Ellipsis(name, maxShown)), "it is declared, but not a tool: "+status.Reason))
 	}
 	return writeCanonical(w, r, def)
 }
@@ -164,7 +165,7 @@ func (t *toolsHandler) definitions(w http.ResponseWriter, r *http.Request, who c
 	case "openai":
 		return writeCanonical(w, r, functions)
 	default:
-		return newError(codeInvalidRequest, "use json or openai", "the format %q is unknown", f)
+		return newError(errcode.InvalidRequest, "use json or openai", "the format %q is unknown", f)
 	}
 }
 
@@ -175,10 +176,10 @@ func searchable(c *registry.Catalog, model string) error {
 		model = c.EmbeddingModel
 	}
 	if _, err := resolver(c).Resolve(model); err != nil {
-		return newError(codeInvalidRequest, "", "%s", err)
+		return newError(errcode.InvalidRequest, "", "%s", err)
 	}
 	if name := c.ReservedName(); name != "" {
-		return newError(codeInvalidRequest, "", "Tool name '%s' is reserved for the searchable tool registry. "+
+		return newError(errcode.InvalidRequest, "", "Tool name '%s' is reserved for the searchable tool registry. "+
 			"Rename the configured tool or disable searchable registry tools.", name)
 	}
 	return nil
@@ -199,7 +200,7 @@ func (t *toolsHandler) embeddingModel(name string) (string, error) {
 		return "", nil
 	}
 	if _, err := resolver(t.registry.Current()).Resolve(name); errors.Is(err, embeddings.ErrUnknownModel) {
-		return "", newError(codeInvalidRequest, "", "%s", err)
+		return "", newError(errcode.InvalidRequest, "", "%s", err)
 	}
 	return name, nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/find/embeddings"
 	"github.com/spiced-sql/spiced/internal/find/search"
 	"github.com/spiced-sql/spiced/internal/find/usage"
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/test/wait"
 	"github.com/spiced-sql/spiced/registry"
@@ -59,10 +60,10 @@ func fakeTools() []fakeTool {
 		{with(def("srv__echo", "Echo <words> & \"more\".", "mcp:srv"), func(d *tools.Definition) { d.Parameters = open }), echo},
 		{def("three_rows", "Some rows of many.", tools.SourceBuiltin), rowsOf(`[1,2,3]`, true)},
 		{def("fails", "Fail.", tools.SourceBuiltin), fails(errors.New("division by zero"))},
-		{def("refuses", "Refuse.", tools.SourceBuiltin), fails(tools.NewError(tools.CodeRefused, "not allowed", "ask the owner"))},
-		{def("broken", "Have a fault.", tools.SourceBuiltin), fails(&tools.Error{Code: tools.CodeInternal, Message: "secret path /etc", Cause: errors.New("cause /etc")})},
+		{def("refuses", "Refuse.", tools.SourceBuiltin), fails(tools.NewError(errcode.Refused, "not allowed", "ask the owner"))},
+		{def("broken", "Have a fault.", tools.SourceBuiltin), fails(&tools.Error{Code: errcode.Internal, Message: "secret path /etc", Cause: errors.New("cause /etc")})},
 		{def("panics", "Panic.", tools.SourceBuiltin), func(context.Context, tools.Input) (tools.Output, error) { panic("secret /etc") }},
-		{def("stops", "Be shut down.", tools.SourceBuiltin), fails(tools.NewError(tools.CodeCancelled, "the runtime is shutting down", ""))},
+		{def("stops", "Be shut down.", tools.SourceBuiltin), fails(tools.NewError(errcode.Cancelled, "the runtime is shutting down", ""))},
 		{with(def("lies", "Give the wrong type.", tools.SourceBuiltin), func(d *tools.Definition) { d.Returns = json.RawMessage(`{"type":"number"}`) }), gives(`"text"`)},
 		{with(def("huge", "Give too much.", tools.SourceBuiltin), func(d *tools.Definition) { d.Limits = &tools.Limits{MaxBytes: 10} }), gives(`"more than ten bytes"`)},
 		{with(def("slow", "Take too long.", tools.SourceBuiltin), func(d *tools.Definition) { d.Limits = &tools.Limits{Timeout: time.Millisecond} }), waits},
@@ -106,7 +107,7 @@ func who(_ context.Context, in tools.Input) (tools.Output, error) {
 // spaceTool is there in one space alone.
 type spaceTool struct{ tools.Tool }
 
-func (spaceTool) Available(s tools.Scope) string {
+func (spaceTool) Unavailable(s tools.Scope) string {
 	if s.SpaceID != "hawken" {
 		return "only in the space hawken"
 	}
@@ -444,7 +445,7 @@ func TestStatementsCallToolsAndAreCounted(t *testing.T) {
 	var r *registry.Registry
 	f := serveTools(t, func(o *Options) { r = o.Tools })
 	twice := &engine.Function{Name: "twice", Signature: "twice(x int64) → int64", Args: []engine.FunctionArg{{Name: "x", Type: "BIGINT", Numeric: true}}}
-	err := f.db.Publish(t.Context(), engine.NewCatalog(1, registry.Relations(), append(registry.Functions(), twice)), func(tx *engine.Tx) error {
+	err := f.db.Publish(t.Context(), engine.NewCatalog(engine.Contents{Generation: 1, Relations: registry.Relations(), Functions: append(registry.Functions(), twice)}), func(tx *engine.Tx) error {
 		return errors.Join(registry.Setup(tx), tx.Exec("CREATE MACRO spice.public.twice(x) AS 2 * x"))
 	})
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/spiced-sql/spiced/internal/access/caller"
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/tools"
 )
@@ -58,7 +59,7 @@ func (s *toolSearch) setLimit(limit *int) error {
 		return nil
 	}
 	if s.Limit = *limit; s.Limit < 1 {
-		return newError(codeInvalidRequest, "", "limit is %d; it is at least 1", s.Limit)
+		return newError(errcode.InvalidRequest, "", "limit is %d; it is at least 1", s.Limit)
 	}
 	return nil
 }
@@ -76,7 +77,7 @@ func (t *toolsHandler) searchQuery(w http.ResponseWriter, r *http.Request, who c
 	if text := q.Get("limit"); text != "" {
 		limit, err := strconv.Atoi(text)
 		if err != nil {
-			return newError(codeInvalidRequest, "use a whole number from 1", "limit=%q is no number", text)
+			return newError(errcode.InvalidRequest, "use a whole number from 1", "limit=%q is no number", text)
 		}
 		if err := s.setLimit(&limit); err != nil {
 			return err
@@ -84,7 +85,7 @@ func (t *toolsHandler) searchQuery(w http.ResponseWriter, r *http.Request, who c
 	}
 	if text := q.Get("min_score"); text != "" {
 		if s.MinScore, err = strconv.ParseFloat(text, 64); err != nil || math.IsNaN(s.MinScore) {
-			return newError(codeInvalidRequest, "use a number from 0 to 1", "min_score=%q is no number", text)
+			return newError(errcode.InvalidRequest, "use a number from 0 to 1", "min_score=%q is no number", text)
 		}
 	}
 	return t.search(w, r, s)
@@ -92,7 +93,7 @@ func (t *toolsHandler) searchQuery(w http.ResponseWriter, r *http.Request, who c
 
 func (t *toolsHandler) search(w http.ResponseWriter, r *http.Request, s toolSearch) (err error) {
 	if s.tool != "" && !s.Explain {
-		return newError(codeInvalidRequest, "add explain", "tool names the tool to be explained")
+		return newError(errcode.InvalidRequest, "add explain", "tool names the tool to be explained")
 	}
 	if s.EmbeddingModel, err = t.embeddingModel(s.EmbeddingModel); err != nil {
 		return err

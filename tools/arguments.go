@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 )
 
@@ -13,11 +14,11 @@ import (
 // a JSON object is decoded as that object, also in a Markdown code fence. Of
 // equal names the last one applies.
 //
-// Anything else is [CodeInvalidArguments], and [CodeLimit] over [MaxArguments]
+// Anything else is [errcode.InvalidArguments], and [errcode.Limit] over [MaxArguments]
 // bytes or [MaxDepth].
 func Parse(raw json.RawMessage) (map[string]any, []string, *Error) {
 	if len(raw) > MaxArguments {
-		return nil, nil, NewError(CodeLimit, fmt.Sprintf("the arguments have %d bytes; the limit is %d", len(raw), MaxArguments), "")
+		return nil, nil, NewError(errcode.Limit, fmt.Sprintf("the arguments have %d bytes; the limit is %d", len(raw), MaxArguments), "")
 	}
 	var notices []string
 	text := string(raw)
@@ -38,7 +39,7 @@ func Parse(raw json.RawMessage) (map[string]any, []string, *Error) {
 			return map[string]any{}, notices, nil
 		case map[string]any:
 			if fault := outOfBounds(v, MaxDepth); fault != nil {
-				return nil, nil, NewError(CodeLimit, fmt.Sprintf("the arguments at %q: %s", truncate.Runes(fault.Path, maxClip), fault.Message), "")
+				return nil, nil, NewError(errcode.Limit, fmt.Sprintf("the arguments at %q: %s", truncate.Runes(fault.Path, maxClip), fault.Message), "")
 			}
 			return v, notices, nil
 		case string:
@@ -54,7 +55,7 @@ func Parse(raw json.RawMessage) (map[string]any, []string, *Error) {
 }
 
 func notObject(message string) *Error {
-	return NewError(CodeInvalidArguments, message, `arguments are one JSON object, such as {"name": "value"}`)
+	return NewError(errcode.InvalidArguments, message, `arguments are one JSON object, such as {"name": "value"}`)
 }
 
 // unfence removes a Markdown code fence around the whole text.

@@ -34,7 +34,7 @@ type finding struct {
 // deeper than [MaxDepth], or one that would take too long to check, is a fault
 // too.
 func (s *Schema) Check(value any) []Fault {
-	if s.quick.accepts(value) {
+	if s.fast.accepts(value) {
 		return nil
 	}
 	found := s.check(value)
@@ -168,8 +168,8 @@ func suggestion(name string, known []string) string {
 	if len(known) == 0 {
 		return "; it takes none"
 	}
-	if near := nearest.Name(name, known); near != "" {
-		return fmt.Sprintf("; did you mean %q?", near)
+	if clause := nearest.Clause(name, known); clause != "" {
+		return clause
 	}
 	for _, candidate := range known {
 		if akin(name, candidate) {
@@ -242,8 +242,8 @@ func complaint(k jsonschema.ErrorKind) string {
 	case *kind.Enum:
 		text := "is " + show(k.Got)
 		if got, ok := k.Got.(string); ok {
-			if near := nearest.Name(got, texts(k.Want)); near != "" {
-				return fmt.Sprintf("%s; did you mean %q?", text, near)
+			if clause := nearest.Clause(got, texts(k.Want)); clause != "" {
+				return text + clause
 			}
 		}
 		return fmt.Sprintf("%s; one of %s is needed", text, alternatives(k.Want, ", "))

@@ -44,7 +44,7 @@ func (s *Schema) Repair(args map[string]any) (map[string]any, []string) {
 	if args == nil {
 		args = map[string]any{}
 	}
-	if s.root == nil || s.quick.accepts(args) && !s.settles || outOfBounds(args, MaxDepth) != nil {
+	if s.root == nil || s.fast.accepts(args) && !s.normalizes || outOfBounds(args, MaxDepth) != nil {
 		return args, nil
 	}
 	before := s.count(args)
@@ -53,15 +53,15 @@ func (s *Schema) Repair(args map[string]any) (map[string]any, []string) {
 	if before > 0 {
 		fixed = r.arguments(args, before)
 	}
-	if settled, ok := r.settle(s.root, fixed, 0).(map[string]any); ok && !sameMap(settled, fixed) && s.count(settled) <= s.count(fixed) {
-		fixed = settled
+	if normalized, ok := r.normalize(s.root, fixed, 0).(map[string]any); ok && !sameMap(normalized, fixed) && s.count(normalized) <= s.count(fixed) {
+		fixed = normalized
 	}
 	return fixed, r.notices
 }
 
 // count is the number of faults of a value.
 func (s *Schema) count(value any) int {
-	if s.quick.accepts(value) {
+	if s.fast.accepts(value) {
 		return 0
 	}
 	return len(s.check(value))
@@ -76,7 +76,7 @@ type repair struct {
 
 // arguments repairs all arguments, and removes a wrapper if that helps.
 func (r *repair) arguments(args map[string]any, before int) map[string]any {
-	mended, after := r.whole(args)
+	fixed, after := r.whole(args)
 	if after > 0 {
 		if name, inner := r.unwrap(args); inner != nil {
 			other := &repair{schema: r.schema, left: r.left}
@@ -91,16 +91,16 @@ func (r *repair) arguments(args map[string]any, before int) map[string]any {
 		r.notices = nil
 		return args
 	}
-	return mended
+	return fixed
 }
 
 // whole repairs an object for the whole schema and counts the remaining faults.
 func (r *repair) whole(args map[string]any) (map[string]any, int) {
-	mended, ok := r.value(r.schema.root, args, nil).(map[string]any)
+	fixed, ok := r.value(r.schema.root, args, nil).(map[string]any)
 	if !ok {
-		r.notices, mended = nil, args
+		r.notices, fixed = nil, args
 	}
-	return mended, r.schema.count(mended)
+	return fixed, r.schema.count(fixed)
 }
 
 // unwrap finds an object that wraps all arguments.
@@ -170,16 +170,16 @@ func (r *repair) branch(s *jsonschema.Schema, branches []*jsonschema.Schema, v a
 	seen := ""
 	for _, b := range branches {
 		try := &repair{schema: r.schema, left: r.left}
-		mended := try.value(b, v, at)
+		fixed := try.value(b, v, at)
 		r.left = try.left
-		if len(try.notices) == 0 || !r.valid(s, mended) {
+		if len(try.notices) == 0 || !r.valid(s, fixed) {
 			continue
 		}
-		text, err := Encode(mended)
+		text, err := Encode(fixed)
 		if err != nil || seen != "" && seen != string(text) {
 			return v // ambiguous
 		}
-		found, notices, seen = mended, try.notices, string(text)
+		found, notices, seen = fixed, try.notices, string(text)
 	}
 	r.notices = append(r.notices, notices...)
 	return found
@@ -199,16 +199,16 @@ func (r *repair) object(s *jsonschema.Schema, object map[string]any, at []string
 			continue
 		}
 		member, where := object[name], append(slices.Clone(at), name)
-		mended := r.value(p, member, where)
-		if empty(mended) && !slices.Contains(s.Required, name) && !r.valid(p, mended) {
+		fixed := r.value(p, member, where)
+		if empty(fixed) && !slices.Contains(s.Required, name) && !r.valid(p, fixed) {
 			object = maps.Clone(object)
 			delete(object, name)
 			r.say(where, "was %s; it was left out", show(member))
 			continue
 		}
-		if !identical(member, mended) {
+		if !identical(member, fixed) {
 			object = maps.Clone(object)
-			object[name] = mended
+			object[name] = fixed
 		}
 	}
 	return object
@@ -247,11 +247,11 @@ func (r *repair) list(s *jsonschema.Schema, list []any, at []string) []any {
 	if items == nil {
 		return list
 	}
-	mended := slices.Clone(list)
+	fixed := slices.Clone(list)
 	for i, item := range list {
-		mended[i] = r.value(items, item, append(slices.Clone(at), fmt.Sprint(i)))
+		fixed[i] = r.value(items, item, append(slices.Clone(at), fmt.Sprint(i)))
 	}
-	return mended
+	return fixed
 }
 
 // conversions are the values that a value may have been meant as.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/tools"
 )
 
@@ -118,14 +119,14 @@ func TestRepairFillsDefaultsAndTheyAreNotShared(t *testing.T) {
 func TestParseRefuses(t *testing.T) {
 	for _, c := range []struct {
 		name, raw string
-		code      tools.Code
+		code      errcode.Code
 	}{
-		{"too long", `"` + strings.Repeat("a", tools.MaxArguments) + `"`, tools.CodeLimit},
-		{"too deep", strings.Repeat(`{"a":`, 70) + `1` + strings.Repeat("}", 70), tools.CodeLimit},
-		{"a number", `5`, tools.CodeInvalidArguments},
-		{"text", `"hello"`, tools.CodeInvalidArguments},
-		{"two objects", `{} {}`, tools.CodeInvalidArguments},
-		{"a brace too many", `{}}`, tools.CodeInvalidArguments},
+		{"too long", `"` + strings.Repeat("a", tools.MaxArguments) + `"`, errcode.Limit},
+		{"too deep", strings.Repeat(`{"a":`, 70) + `1` + strings.Repeat("}", 70), errcode.Limit},
+		{"a number", `5`, errcode.InvalidArguments},
+		{"text", `"hello"`, errcode.InvalidArguments},
+		{"two objects", `{} {}`, errcode.InvalidArguments},
+		{"a brace too many", `{}}`, errcode.InvalidArguments},
 	} {
 		if _, _, e := tools.Parse(json.RawMessage(c.raw)); e == nil || e.Code != c.code {
 			t.Errorf("%s: %v, want %s", c.name, e, c.code)
@@ -228,7 +229,7 @@ func FuzzParse(f *testing.F) {
 		}
 		text := encode(t, args)
 		again, notices, e := tools.Parse(json.RawMessage(text))
-		if e != nil && e.Code == tools.CodeLimit { // escapes make text longer
+		if e != nil && e.Code == errcode.Limit { // escapes make text longer
 			return
 		}
 		if e != nil || len(notices) > 0 || encode(t, again) != text {

@@ -3,9 +3,11 @@ package tools
 import (
 	"encoding/json"
 	"errors"
+	"strconv"
 	"strings"
 
 	"github.com/spiced-sql/spiced/internal/access/caller"
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 )
 
 // Result is the outcome of a call, the same for every protocol.
@@ -40,32 +42,9 @@ type Metrics struct {
 	Cache string `json:"cache,omitempty"`
 }
 
-// Code is the kind of a failure.
-type Code string
-
-// Codes of failed calls.
-const (
-	CodeInvalidArguments Code = "invalid_arguments" // the arguments do not match the tool's schema
-	CodeNotFound         Code = "tool_not_found"
-	CodeUnavailable      Code = "tool_unavailable"  // not in this scope
-	CodeExecution        Code = "execution_error"   // the tool ran and failed
-	CodeRefused          Code = "refused"           // the tool may not do this
-	CodeTimeout          Code = "timeout"           // over its time limit
-	CodeCancelled        Code = "cancelled"         // the caller disconnected
-	CodeBusy             Code = "too_many_requests" // over a concurrency limit
-	CodeLimit            Code = "limit_exceeded"    // over a size limit
-	CodeInvalidResult    Code = "invalid_result"    // the result does not match the tool's returns
-	CodeInternal         Code = "internal"          // a bug in the runtime
-)
-
-// Retryable reports whether the same call may succeed later.
-func (c Code) Retryable() bool {
-	return c == CodeTimeout || c == CodeBusy || c == CodeUnavailable
-}
-
 // Error is a failed call, in terms for the model or person that called.
 type Error struct {
-	Code       Code            `json:"code"`
+	Code       errcode.Code    `json:"code"`
 	Message    string          `json:"message"`
 	Retryable  bool            `json:"retryable"`
 	Hint       string          `json:"hint,omitempty"`         // what would be right
@@ -86,7 +65,7 @@ type Fault struct {
 
 // NewError returns an error of a code, which determines whether it is
 // retryable.
-func NewError(code Code, message, hint string) *Error {
+func NewError(code errcode.Code, message, hint string) *Error {
 	return &Error{Code: code, Message: message, Hint: hint, Retryable: code.Retryable()}
 }
 
@@ -96,6 +75,24 @@ func (e *Error) Error() string {
 		return e.Message
 	}
 	return e.Message + "; " + e.Hint
+}
+
+// Explain returns the error with everything that helps to fix the call.
+func (e *Error) Explain() string {
+	text := e.Error()
+	var names []string // those missing from the hint
+	for _, name := range e.DidYouMean {
+		if quoted := strconv.Quote(name); !strings.Contains(e.Hint, quoted) {
+			names = append(names, quoted)
+		}
+	}
+	if len(names) > 0 {
+		text += "; did you mean " + strings.Join(names, " or ") + "?"
+	}
+	if len(e.Example) > 0 {
+		text += "; for example " + string(e.Example)
+	}
+	return text
 }
 
 // Of returns the error with the tool's name before the message.
@@ -117,13 +114,13 @@ func FaultsText(faults []Fault) string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Cause }
 
-// AsError returns err as an [*Error]; any other error becomes [CodeExecution].
+// AsError returns err as an [*Error]; any other error becomes [errcode.Execution].
 func AsError(err error) *Error {
 	var e *Error
 	if errors.As(err, &e) {
 		return e
 	}
-	return &Error{Code: CodeExecution, Message: strings.TrimSpace(err.Error()), Cause: err}
+	return &Error{Code: errcode.Execution, Message: strings.TrimSpace(err.Error()), Cause: err}
 }
 
 // ErrChanged is what a [Tool] returns if the runtime changed before the call

@@ -30,14 +30,14 @@ const base = "https://schema.invalid/document"
 
 // Schema is a compiled JSON Schema. It is safe for concurrent use.
 type Schema struct {
-	root      *jsonschema.Schema            // nil: see [Open]
-	nodes     map[string]*jsonschema.Schema // by location
-	quick     *quick                        // nil if root has keywords that it does not cover
-	flat      bool                          // the cost of a check is bounded without counting
-	settles   bool                          // it has defaults or whole numbers
-	doc       any
-	unchecked []string
-	example   func() json.RawMessage
+	root       *jsonschema.Schema            // nil: see [Open]
+	nodes      map[string]*jsonschema.Schema // by location
+	fast       *fastPath                     // nil if root has keywords that it does not cover
+	flat       bool                          // the cost of a check is bounded without counting
+	normalizes bool                          // it has defaults or whole numbers
+	doc        any
+	unchecked  []string
+	example    func() json.RawMessage
 }
 
 // Open returns the schema that accepts any object. It replaces the schema of a
@@ -79,7 +79,7 @@ func Compile(raw json.RawMessage) (*Schema, error) {
 	if err := s.survey(); err != nil {
 		return nil, err
 	}
-	s.quick = quicken(root)
+	s.fast = newFastPath(root)
 	s.example = sync.OnceValue(s.makeExample)
 	return s, nil
 }

@@ -89,7 +89,7 @@ func (s *Schema) note(node *jsonschema.Schema) error {
 	if node.Format != nil {
 		node.Format = &jsonschema.Format{Name: node.Format.Name, Validate: anything}
 	}
-	s.settles = s.settles || node.Default != nil || wantsInteger(node)
+	s.normalizes = s.normalizes || node.Default != nil || wantsInteger(node)
 	if p, ok := node.Pattern.(unmatched); ok {
 		s.unchecked = append(s.unchecked, string(p))
 	}

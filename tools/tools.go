@@ -28,16 +28,16 @@ type Tool interface {
 	Definition() *Definition
 	// Call runs the tool on arguments that its schema has accepted. An error is
 	// a failure of the tool; an [*Error] keeps its code, any other becomes
-	// [CodeExecution].
+	// [errcode.Execution].
 	Call(ctx context.Context, in Input) (Output, error)
 }
 
 // Conditional is a [Tool] that is not available in every scope.
 type Conditional interface {
 	Tool
-	// Available returns "", or the reason why the tool is unavailable in the
+	// Unavailable returns "", or the reason why the tool is unavailable in the
 	// scope.
-	Available(Scope) (reason string)
+	Unavailable(Scope) (reason string)
 }
 
 // Planner is a [Tool] that can report what a call would do without doing it.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 )
 
@@ -70,7 +71,7 @@ func decodeInput[In any](in Input) (args In, err error) {
 		}
 	}
 	if err := json.Unmarshal(raw, &args); err != nil {
-		e := NewError(CodeInvalidArguments, "the arguments cannot be read: "+err.Error(), "")
+		e := NewError(errcode.InvalidArguments, "the arguments cannot be read: "+err.Error(), "")
 		e.Cause = err
 		return args, e
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/tools"
 )
 
@@ -104,7 +105,7 @@ func TestTypedOutputs(t *testing.T) {
 		t.Fatal(err)
 	}
 	var e *tools.Error
-	if _, err := tool.Call(t.Context(), tools.Input{Raw: json.RawMessage(`{"limit":1.5}`)}); !errors.As(err, &e) || e.Code != tools.CodeInvalidArguments {
+	if _, err := tool.Call(t.Context(), tools.Input{Raw: json.RawMessage(`{"limit":1.5}`)}); !errors.As(err, &e) || e.Code != errcode.InvalidArguments {
 		t.Errorf("arguments that do not fit: %v", err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/tools"
 )
@@ -76,7 +77,7 @@ func (q *queue) enter(c *call) (first bool, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.waiting) >= MaxWaiting {
-		return false, tools.NewError(tools.CodeBusy, fmt.Sprintf("%d calls of the function are waiting already", MaxWaiting), "try again in a moment")
+		return false, tools.NewError(errcode.Busy, fmt.Sprintf("%d calls of the function are waiting already", MaxWaiting), "try again in a moment")
 	}
 	c.done = make(chan struct{})
 	q.waiting = append(q.waiting, c)
@@ -181,7 +182,7 @@ func (q *queue) resolve(ctx context.Context, calls []*call) {
 func (q *queue) guarded(ctx context.Context, calls []*call) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			err = tools.NewError(tools.CodeInternal, fmt.Sprintf("the runtime failed on this call: %v", v), "please report it with the function")
+			err = tools.NewError(errcode.Internal, fmt.Sprintf("the runtime failed on this call: %v", v), "please report it with the function")
 		}
 	}()
 	return q.run(ctx, calls)
@@ -204,7 +205,7 @@ func (q *queue) wanted(calls []*call) []*call {
 // limit is not run again: the time of the callers is over as well.
 func ofOneCall(err error) bool {
 	var e *engine.Error
-	return errors.As(err, &e) && (e.Code == engine.CodeExecution || e.Code == engine.CodeLimit)
+	return errors.As(err, &e) && (e.Code == errcode.Execution || e.Code == errcode.Limit)
 }
 
 // deliver wakes the callers; err, if any, is the error of all.

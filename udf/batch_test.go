@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/tools"
 )
@@ -201,7 +202,7 @@ func TestACallerThatLeavesDisturbsNobody(t *testing.T) {
 	wg.Wait()
 	var e *tools.Error
 	for _, err := range []error{first, waiting} {
-		if !errors.As(err, &e) || e.Code != tools.CodeCancelled {
+		if !errors.As(err, &e) || e.Code != errcode.Cancelled {
 			t.Error(err)
 		}
 	}
@@ -220,7 +221,7 @@ func TestEachCallWaitsNoLongerThanItsOwnLimit(t *testing.T) {
 	in := input(t, `{"v":"2"}`)
 	in.Limits.Timeout = time.Millisecond
 	var e *tools.Error
-	if _, err := tool.Call(t.Context(), in); !errors.As(err, &e) || e.Code != tools.CodeTimeout {
+	if _, err := tool.Call(t.Context(), in); !errors.As(err, &e) || e.Code != errcode.Timeout {
 		t.Error(err)
 	}
 	close(g.open)
@@ -261,7 +262,7 @@ func TestQueueIsBounded(t *testing.T) {
 		}
 	}
 	var e *tools.Error
-	if _, err := q.enter(&call{}); !errors.As(err, &e) || e.Code != tools.CodeBusy {
+	if _, err := q.enter(&call{}); !errors.As(err, &e) || e.Code != errcode.Busy {
 		t.Error(err)
 	}
 	_, b := q.next()
@@ -289,7 +290,7 @@ func TestAPanicFailsTheCalls(t *testing.T) {
 	}
 	q.work(q.next())
 	var e *tools.Error
-	if !errors.As(c.err, &e) || e.Code != tools.CodeInternal || q.running != q.runners-1 {
+	if !errors.As(c.err, &e) || e.Code != errcode.Internal || q.running != q.runners-1 {
 		t.Errorf("%v, %d running", c.err, q.running)
 	}
 }
@@ -317,7 +318,7 @@ func FuzzArguments(f *testing.F) {
 		switch {
 		case err == nil && !json.Valid(out.Value):
 			t.Errorf("%q is not JSON", out.Value)
-		case err != nil && (!errors.As(err, &e) || e.Code == tools.CodeInternal || errors.Is(err, tools.ErrChanged)):
+		case err != nil && (!errors.As(err, &e) || e.Code == errcode.Internal || errors.Is(err, tools.ErrChanged)):
 			t.Errorf("%v (%+v)", err, e)
 		}
 	})

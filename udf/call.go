@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/tools"
 )
@@ -115,7 +116,7 @@ func (t *scalarTool) run(ctx context.Context, calls []*call) error {
 		read += chunk.Len()
 	}
 	if read != len(calls) {
-		return tools.NewError(tools.CodeInternal, fmt.Sprintf("%d calls returned %d values", len(calls), read), "please report it with the function")
+		return tools.NewError(errcode.Internal, fmt.Sprintf("%d calls returned %d values", len(calls), read), "please report it with the function")
 	}
 	return nil
 }
@@ -195,18 +196,6 @@ type call struct {
 	over  bool   // it has a result, or its caller has gone; guarded by the queue
 }
 
-// toolCodes maps the codes of a statement's errors to those of a call. A missing code is an
-// internal error.
-var toolCodes = map[engine.Code]tools.Code{
-	engine.CodeExecution: tools.CodeExecution,
-	engine.CodeTimeout:   tools.CodeTimeout,
-	engine.CodeBusy:      tools.CodeBusy,
-	engine.CodeLimit:     tools.CodeLimit,
-	engine.CodeCancelled: tools.CodeCancelled,
-	engine.CodeNotFound:  tools.CodeExecution,
-	engine.CodeArgument:  tools.CodeExecution,
-}
-
 // failure converts the error of a call to a [*tools.Error] for its caller.
 func failure(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
@@ -221,15 +210,18 @@ func failure(ctx context.Context, err error) error {
 		return changed(err)
 	}
 	cause := engine.AsError(err)
-	code, ok := toolCodes[cause.Code]
-	if !ok {
-		code = tools.CodeInternal
+	code := cause.Code
+	switch code {
+	case errcode.NotFound, errcode.Argument:
+		code = errcode.Execution
+	case errcode.Parse, errcode.Refused: // the statement is the runtime's
+		code = errcode.Internal
 	}
 	out := tools.NewError(code, cause.Message, cause.Hint)
-	if out.Cause = err; code == tools.CodeExecution {
+	if out.Cause = err; code == errcode.Execution {
 		out.Message = "query failed: " + cause.Message
 	}
-	if cause.Code == engine.CodeNotFound || cause.Code == engine.CodeArgument { // the statement was valid when the tool was made
+	if cause.Code == errcode.NotFound || cause.Code == errcode.Argument { // the statement was valid when the tool was made
 		out.Hint, out.Cause = changedHint, fmt.Errorf("%w: %w", tools.ErrChanged, err)
 	}
 	return out
@@ -238,16 +230,16 @@ func failure(ctx context.Context, err error) error {
 const changedHint = "the function, or what it reads, has changed; call it again"
 
 func changed(err error) *tools.Error {
-	e := tools.NewError(tools.CodeExecution, err.Error(), changedHint)
+	e := tools.NewError(errcode.Execution, err.Error(), changedHint)
 	e.Cause = err
 	return e
 }
 
 // gone is the error of a call whose caller no longer waits.
 func gone(ctx context.Context) *tools.Error {
-	e := tools.NewError(tools.CodeCancelled, "the caller left", "")
+	e := tools.NewError(errcode.Cancelled, "the caller left", "")
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		e = tools.NewError(tools.CodeTimeout, "the call took longer than its caller waits", "")
+		e = tools.NewError(errcode.Timeout, "the call took longer than its caller waits", "")
 	}
 	e.Cause = context.Cause(ctx)
 	return e

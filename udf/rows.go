@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/format"
 	"github.com/spiced-sql/spiced/internal/sql/results"
@@ -142,7 +143,7 @@ func (p *page) output(err error) (tools.Output, error) {
 	case err != nil:
 		return tools.Output{}, err
 	case p.tooLarge:
-		return tools.Output{}, tools.NewError(tools.CodeLimit, fmt.Sprintf("the result has more than %d bytes", p.maxBytes), "request fewer rows")
+		return tools.Output{}, tools.NewError(errcode.Limit, fmt.Sprintf("the result has more than %d bytes", p.maxBytes), "request fewer rows")
 	}
 	value := make([]byte, 0, p.size+1)
 	value = append(value, '[')

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/results"
 	"github.com/spiced-sql/spiced/spicepod"
@@ -132,7 +133,7 @@ func TestRowsThatCannotBeKeptAreCutOff(t *testing.T) {
 	in := input(t, `{}`)
 	in.Limits.MaxBytes = 100
 	var e *tools.Error
-	if _, err := tool.Call(t.Context(), in); !errors.As(err, &e) || e.Code != tools.CodeLimit {
+	if _, err := tool.Call(t.Context(), in); !errors.As(err, &e) || e.Code != errcode.Limit {
 		t.Error(err)
 	}
 }

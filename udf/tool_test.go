@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/spicepod"
 	"github.com/spiced-sql/spiced/tools"
@@ -109,7 +110,7 @@ func TestEveryTypeGoesInAndOut(t *testing.T) {
 	cases := []struct{ f, in, out string }{ // out "": as in
 		{"i8", `-128`, ""},
 		{"i8", `127`, ""},
-		{"i8", `128`, `invalid_arguments: argument "v": 128 is not a valid TINYINT`},
+		{"i8", `128`, `invalid_arguments: argument "v": 128 is out of the range of int8, -128 to 127`},
 		{"i16", `-32768`, ""},
 		{"i16", `32767`, ""},
 		{"i32", `-2147483648`, ""},
@@ -117,16 +118,16 @@ func TestEveryTypeGoesInAndOut(t *testing.T) {
 		{"i32", `3.0`, `3`},
 		{"i32", `1e3`, `1000`},
 		{"i32", `-0`, `0`},
-		{"i32", `1.5`, `invalid_arguments: argument "v": 1.5 is not a valid INTEGER`},
-		{"i32", `1e999999`, `invalid_arguments: argument "v": 1e999999 is not a valid INTEGER`},
+		{"i32", `1.5`, `invalid_arguments: argument "v": 1.5 is not a valid int32`},
+		{"i32", `1e999999`, `invalid_arguments: argument "v": 1e999999 is not a valid int32`},
 		{"i64", `9007199254740991`, ""},
 		{"i64", `9007199254740992`, `"9007199254740992"`},
 		{"i64", `-9007199254740991`, ""},
 		{"i64", `-9223372036854775808`, `"-9223372036854775808"`},
 		{"i64", `"9223372036854775807"`, ""},
-		{"i64", `"9223372036854775808"`, `invalid_arguments: argument "v": "9223372036854775808" is not a valid BIGINT`},
+		{"i64", `"9223372036854775808"`, `invalid_arguments: argument "v": "9223372036854775808" is out of the range of int64, -9223372036854775808 to 9223372036854775807`},
 		{"u8", `255`, ""},
-		{"u8", `-1`, `invalid_arguments: argument "v": -1 is not a valid UTINYINT`},
+		{"u8", `-1`, `invalid_arguments: argument "v": -1 is out of the range of uint8, 0 to 255`},
 		{"u16", `65535`, ""},
 		{"u32", `4294967295`, ""},
 		{"u64", `18446744073709551615`, `"18446744073709551615"`},
@@ -134,29 +135,29 @@ func TestEveryTypeGoesInAndOut(t *testing.T) {
 		{"u64", `7`, ""},
 		{"f32", `1.5`, ""},
 		{"f32", `3.4028235e38`, `3.4028235e+38`},
-		{"f32", `1e39`, `invalid_arguments: argument "v": 1e+39 is out of the range of FLOAT`},
+		{"f32", `1e39`, `invalid_arguments: argument "v": 1e+39 is out of the range of float32`},
 		{"f64", `1.7976931348623157e+308`, ""},
 		{"f64", `5e-324`, ""},
 		{"f64", `-0.0`, ""},
 		{"f64", `1`, `1.0`},
-		{"f64", `1e309`, `invalid_arguments: argument "v": 1e309 is out of the range of DOUBLE`},
+		{"f64", `1e309`, `invalid_arguments: argument "v": 1e309 is out of the range of float64`},
 		{"f64", `0.1`, ""},
 		{"txt", `"it's \"quoted\" \\ and ünïcödé 🦆"`, ""},
 		{"txt", `""`, ""},
 		{"txt", `"a\u0000b"`, ""},
 		{"flag", `true`, ""},
 		{"flag", `false`, ""},
-		{"flag", `1`, `invalid_arguments: argument "v": 1 is not a valid BOOLEAN`},
+		{"flag", `1`, `invalid_arguments: argument "v": 1 is not a valid boolean`},
 		{"bin", `"AP8="`, ""},
 		{"bin", `""`, ""},
-		{"bin", `"*"`, `invalid_arguments: argument "v": it is not base64 text`},
+		{"bin", `"*"`, `invalid_arguments: argument "v": "*" is not base64 text`},
 		{"day", `"2024-02-29"`, ""},
 		{"day", `"0001-01-01"`, ""},
 		{"day", `"9999-12-31"`, ""},
 		{"day", `"+5881580-07-10"`, ""},
 		{"day", `"-5877641-06-25"`, ""},
 		{"day", `"-infinity"`, ""},
-		{"day", `"2023-02-29"`, `invalid_arguments: argument "v": "2023-02-29" is not a valid DATE; write YYYY-MM-DD`},
+		{"day", `"2023-02-29"`, `invalid_arguments: argument "v": "2023-02-29" is not a valid date32; write YYYY-MM-DD`},
 		{"day64", `"2024-02-29T00:00:00"`, ""},
 		{"ts_s", `"2024-02-29T12:00:00Z"`, `"2024-02-29T12:00:00"`},
 		{"ts_ms", `"2024-02-29T12:00:00.123"`, ""},
@@ -170,7 +171,7 @@ func TestEveryTypeGoesInAndOut(t *testing.T) {
 		{"ts_us", `"2024-02-29"`, `"2024-02-29T00:00:00"`},
 		{"ts_tz", `"2024-02-29T12:00:00+02:00"`, `"2024-02-29T10:00:00Z"`},
 		{"ts_tz", `"2024-02-29T12:00:00"`, `"2024-02-29T12:00:00Z"`},
-		{"ts_us", `"noon"`, `invalid_arguments: argument "v": "noon" is not a valid TIMESTAMP; write YYYY-MM-DDThh:mm:ssZ`},
+		{"ts_us", `"noon"`, `invalid_arguments: argument "v": "noon" is not a valid timestamp(us); write YYYY-MM-DDThh:mm:ssZ`},
 		{"dec", `1234567890123456789012345678.0123456789`, `"1234567890123456789012345678.0123456789"`},
 		{"dec", `"-9999999999999999999999999999.9999999999"`, ""},
 		{"dec", `1e3`, `"1000.0000000000"`},
@@ -180,7 +181,7 @@ func TestEveryTypeGoesInAndOut(t *testing.T) {
 		{"longs", `[]`, ""},
 		{"longs", `[1,"9223372036854775807"]`, ""},
 		{"grid", `[[],["18446744073709551615",1]]`, ""},
-		{"longs", `[1,true]`, `invalid_arguments: argument "v": element 1: true is not a valid BIGINT`},
+		{"longs", `[1,true]`, `invalid_arguments: argument "v": element 1: true is not a valid int64`},
 		{"pair", `{"z":1,"a":"1.50","list":["2024-01-01"]}`, ""},
 		{"pair", `{"z":1,"a":1.5,"list":[]}`, `{"z":1,"a":"1.50","list":[]}`},
 		{"people", `[{"name":"Ann","Age":30},{"name":"Bo","Age":4}]`, ""},
@@ -318,26 +319,26 @@ func TestErrorsOfCalls(t *testing.T) {
 	in := input(t, `{"n":1000000000}`)
 	in.Limits.Timeout = 20 * time.Millisecond
 	var e *tools.Error
-	if _, err := r.tool("slow").Call(t.Context(), in); !errors.As(err, &e) || e.Code != tools.CodeTimeout || !e.Retryable {
+	if _, err := r.tool("slow").Call(t.Context(), in); !errors.As(err, &e) || e.Code != errcode.Timeout || !e.Retryable {
 		t.Error(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	if _, err := r.tool("slow").Call(ctx, input(t, `{"n":1000000000}`)); !errors.As(err, &e) || e.Code != tools.CodeTimeout {
+	if _, err := r.tool("slow").Call(ctx, input(t, `{"n":1000000000}`)); !errors.As(err, &e) || e.Code != errcode.Timeout {
 		t.Error(err)
 	}
 	gone, leave := context.WithCancel(t.Context())
 	leave()
-	if _, err := r.tool("slow").Call(gone, input(t, `{"n":1000000000}`)); !errors.As(err, &e) || e.Code != tools.CodeCancelled {
+	if _, err := r.tool("slow").Call(gone, input(t, `{"n":1000000000}`)); !errors.As(err, &e) || e.Code != errcode.Cancelled {
 		t.Error(err)
 	}
 }
 
 func TestFailureCodes(t *testing.T) {
-	for code, want := range map[engine.Code]tools.Code{
-		engine.CodeExecution: tools.CodeExecution, engine.CodeTimeout: tools.CodeTimeout, engine.CodeBusy: tools.CodeBusy,
-		engine.CodeLimit: tools.CodeLimit, engine.CodeCancelled: tools.CodeCancelled, engine.CodeInternal: tools.CodeInternal,
-		engine.CodeParse: tools.CodeInternal, engine.CodeRefused: tools.CodeInternal,
+	for code, want := range map[errcode.Code]errcode.Code{
+		errcode.Execution: errcode.Execution, errcode.Timeout: errcode.Timeout, errcode.Busy: errcode.Busy,
+		errcode.Limit: errcode.Limit, errcode.Cancelled: errcode.Cancelled, errcode.Internal: errcode.Internal,
+		errcode.Parse: errcode.Internal, errcode.Refused: errcode.Internal,
 	} {
 		var e *tools.Error
 		err := failure(t.Context(), &engine.Error{Code: code, Message: "it"})
@@ -427,7 +428,7 @@ func TestTableFunctions(t *testing.T) {
 	in := input(t, `{}`)
 	in.Limits.MaxBytes = 100
 	var e *tools.Error
-	if _, err := r.tool("free").Call(t.Context(), in); !errors.As(err, &e) || e.Code != tools.CodeLimit {
+	if _, err := r.tool("free").Call(t.Context(), in); !errors.As(err, &e) || e.Code != errcode.Limit {
 		t.Error(err)
 	}
 	if got := call1(t, r.tool("wide"), `{}`); !strings.Contains(got, "NaN") {

@@ -27,7 +27,7 @@ func start(t testing.TB) *fixture {
 	}
 	t.Cleanup(db.Close)
 	r := &fixture{t: t, db: db, relations: append(Relations(), engine.Relation{Schema: "public", Name: "orders"})}
-	err = db.Publish(t.Context(), engine.NewCatalog(0, r.relations, Functions()), func(tx *engine.Tx) error {
+	err = db.Publish(t.Context(), engine.NewCatalog(engine.Contents{Relations: r.relations, Functions: Functions()}), func(tx *engine.Tx) error {
 		if err := Setup(tx, db.Builtins()); err != nil {
 			return err
 		}
@@ -53,7 +53,7 @@ func (r *fixture) read(yaml string) *spicepod.Pod {
 func (r *fixture) publish(pod *spicepod.Pod) spicepod.Problems {
 	r.t.Helper()
 	set, problems := functions.Compile(r.t.Context(), r.db, pod, r.relations, r.set)
-	catalog := engine.NewCatalog(1, r.relations, append(set.Engine(), Functions()...))
+	catalog := engine.NewCatalog(engine.Contents{Generation: 1, Relations: r.relations, Functions: append(set.Engine(), Functions()...)})
 	err := r.db.Publish(r.t.Context(), catalog, func(tx *engine.Tx) error {
 		for _, f := range set.Changed(r.set) {
 			if p := f.Create(tx, pod, functions.Published()); p != nil {

@@ -3,6 +3,7 @@ package udf
 import (
 	"math"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/format"
 	"github.com/spiced-sql/spiced/tools"
@@ -78,5 +79,5 @@ func appendStruct(buf []byte, v *engine.Vector, i int) ([]byte, error) {
 func finite(f float64) bool { return !math.IsNaN(f) && !math.IsInf(f, 0) }
 
 func errNotFinite() error {
-	return tools.NewError(tools.CodeExecution, "float result is NaN or infinite and cannot be represented in JSON", "")
+	return tools.NewError(errcode.Execution, "float result is NaN or infinite and cannot be represented in JSON", "")
 }

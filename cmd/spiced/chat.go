@@ -2,13 +2,8 @@ package main
 
 import (
 	"context"
-	"os"
-	"os/signal"
-	"path/filepath"
-	"syscall"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/spiced-sql/spiced/internal/protocols/repl"
 )
@@ -55,15 +50,7 @@ func runChat(ctx context.Context, std streams, path string, f chatFlags, once bo
 	if once {
 		return repl.Ask(ctx, opts, f.message)
 	}
-	in, ok := std.in.(*os.File)
-	if !ok || !term.IsTerminal(int(in.Fd())) {
-		return repl.Chat(ctx, opts)
-	}
-	ctx, stop := signal.NotifyContext(context.WithoutCancel(ctx), syscall.SIGTERM)
+	ctx, stop := onTerminal(ctx, std, &opts.Options, ".spiced_chat_history")
 	defer stop()
-	opts.Interactive = true
-	if home, err := os.UserHomeDir(); err == nil {
-		opts.History = filepath.Join(home, ".spiced_chat_history")
-	}
 	return repl.Chat(ctx, opts)
 }

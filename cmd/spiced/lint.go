@@ -120,7 +120,7 @@ func (l linted) problems(pod *spicepod.Pod) spicepod.Problems {
 	list := make(spicepod.Problems, len(l.Findings))
 	for i, f := range l.Findings {
 		p := spicepod.Problem{Position: position(f.Declared), Message: f.Message, Hint: f.Hint}
-		if path := toolPath(pod, f.Tool); path != "" {
+		if path := pod.ToolPath(f.Tool); path != "" {
 			p = pod.KeyProblem(path+".name", f.Message, f.Hint)
 		}
 		p.Severity, p.Component = f.Severity, "tool "+f.Tool
@@ -129,21 +129,6 @@ func (l linted) problems(pod *spicepod.Pod) spicepod.Problems {
 	}
 	list.Sort()
 	return list
-}
-
-// toolPath returns where the Spicepod declares a tool, or "".
-func toolPath(pod *spicepod.Pod, name string) string {
-	for i := range pod.Functions {
-		if strings.EqualFold(pod.Functions[i].Name, name) {
-			return fmt.Sprintf("functions[%d]", i)
-		}
-	}
-	for i := range pod.Tools {
-		if strings.EqualFold(pod.Tools[i].Name, name) {
-			return fmt.Sprintf("tools[%d]", i)
-		}
-	}
-	return ""
 }
 
 // position reads file:line.

@@ -19,7 +19,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
-	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 )
 
 // dialPostgres connects to the protocol of the PostgreSQL protocol.
@@ -56,7 +56,7 @@ type sqlProtocol struct {
 // outcome is what a protocol answered: rows, or an error by one of the engine's
 // codes.
 type outcome struct {
-	codes []engine.Code // what the protocol's code means; empty: rows
+	codes []errcode.Code // what the protocol's code means; empty: rows
 	err   error
 	fault bool // the error is one of the runtime's, or of the connection
 }
@@ -124,7 +124,7 @@ func (p *program) exchange(ctx context.Context, method, path, key string, body, 
 
 // httpError is an error as the HTTP API has it.
 type httpError struct {
-	Code    engine.Code
+	Code    errcode.Code
 	Message string
 }
 
@@ -134,9 +134,9 @@ func (e httpError) outcome(status int) outcome {
 		return fault(err)
 	}
 	if e.Code == "invalid_request" { // of a body without a statement
-		return outcome{codes: []engine.Code{engine.CodeParse}, err: err}
+		return outcome{codes: []errcode.Code{errcode.Parse}, err: err}
 	}
-	return outcome{codes: []engine.Code{e.Code}, err: err, fault: e.Code == engine.CodeInternal}
+	return outcome{codes: []errcode.Code{e.Code}, err: err, fault: e.Code == errcode.Internal}
 }
 
 func (p *program) httpStatement(ctx context.Context, key, sql string) outcome {
@@ -162,7 +162,7 @@ func (p *program) submitted(ctx context.Context, key, sql string) outcome {
 		QueryID string `json:"query_id"`
 		Status  string
 		Error   *struct {
-			ErrorCode engine.Code `json:"error_code"`
+			ErrorCode errcode.Code `json:"error_code"`
 			Message   string
 		}
 	}
@@ -204,33 +204,33 @@ func (p *program) sqlTool(ctx context.Context, key, sql string) outcome {
 	}
 	if result.Error.Code == "invalid_arguments" { // so tools call what is wrong with a statement
 		got := result.Error.outcome(status)
-		got.codes = []engine.Code{engine.CodeArgument, engine.CodeParse, engine.CodeNotFound}
+		got.codes = []errcode.Code{errcode.Argument, errcode.Parse, errcode.NotFound}
 		return got
 	}
 	return result.Error.outcome(status)
 }
 
 // sqlStates are the engine's codes by PostgreSQL's.
-var sqlStates = map[string][]engine.Code{
-	"42601": {engine.CodeParse},
-	"42501": {engine.CodeRefused},
-	"0A000": {engine.CodeRefused, engine.CodeArgument}, // PostgreSQL has the statement, the protocol has not; or types that parameters alone would settle
-	"42P01": {engine.CodeNotFound},
-	"42703": {engine.CodeNotFound},
-	"42883": {engine.CodeNotFound},
-	"42804": {engine.CodeArgument},
-	"22000": {engine.CodeExecution},
-	"57014": {engine.CodeTimeout, engine.CodeCancelled},
-	"54000": {engine.CodeLimit},
-	"53300": {engine.CodeBusy},
+var sqlStates = map[string][]errcode.Code{
+	"42601": {errcode.Parse},
+	"42501": {errcode.Refused},
+	"0A000": {errcode.Refused, errcode.Argument}, // PostgreSQL has the statement, the protocol has not; or types that parameters alone would settle
+	"42P01": {errcode.NotFound},
+	"42703": {errcode.NotFound},
+	"42883": {errcode.NotFound},
+	"42804": {errcode.Argument},
+	"22000": {errcode.Execution},
+	"57014": {errcode.Timeout, errcode.Cancelled},
+	"54000": {errcode.Limit},
+	"53300": {errcode.Busy},
 	// The protocol's own, of statements on the session:
-	"22023": {engine.CodeRefused}, // a value that the setting does not take
-	"42704": {engine.CodeRefused}, // no such setting
-	"55P02": {engine.CodeRefused}, // a setting that is fixed
-	"25006": {engine.CodeRefused}, // no writing in a transaction
-	"25P01": {engine.CodeRefused}, // no transaction
-	"26000": {engine.CodeRefused}, // no such prepared statement
-	"34000": {engine.CodeRefused}, // no such cursor
+	"22023": {errcode.Refused}, // a value that the setting does not take
+	"42704": {errcode.Refused}, // no such setting
+	"55P02": {errcode.Refused}, // a setting that is fixed
+	"25006": {errcode.Refused}, // no writing in a transaction
+	"25P01": {errcode.Refused}, // no transaction
+	"26000": {errcode.Refused}, // no such prepared statement
+	"34000": {errcode.Refused}, // no such cursor
 }
 
 func postgresOutcome(err error) outcome {
@@ -284,12 +284,12 @@ func flightOutcome(err error) outcome {
 	st := status.Convert(err)
 	for _, detail := range st.Details() {
 		if info, ok := detail.(*errdetails.ErrorInfo); ok {
-			code := engine.Code(info.GetReason())
-			return outcome{codes: []engine.Code{code}, err: err, fault: code == engine.CodeInternal}
+			code := errcode.Code(info.GetReason())
+			return outcome{codes: []errcode.Code{code}, err: err, fault: code == errcode.Internal}
 		}
 	}
 	if st.Code() == codes.InvalidArgument || st.Code() == codes.FailedPrecondition { // the protocol's own: of parameters
-		return outcome{codes: []engine.Code{engine.CodeArgument}, err: err}
+		return outcome{codes: []errcode.Code{errcode.Argument}, err: err}
 	}
 	return fault(err)
 }

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
 
@@ -184,7 +185,7 @@ func attackBy(protocol sqlProtocol, a attack) error {
 		if took := time.Since(began); took > reaction {
 			return fmt.Errorf("took %s", took)
 		}
-		if wanted.MatchString(string(engine.CodeTimeout)) || !slices.Contains(got.codes, engine.CodeTimeout) {
+		if wanted.MatchString(string(errcode.Timeout)) || !slices.Contains(got.codes, errcode.Timeout) {
 			break
 		} // else a busy machine took the limit's time to judge it
 	}
@@ -193,7 +194,7 @@ func attackBy(protocol sqlProtocol, a attack) error {
 		return fmt.Errorf("a fault: %s", got)
 	case got.err == nil && a.want != "ok" && !a.harmless(protocol):
 		return fmt.Errorf("was allowed; want %s", wanted)
-	case got.err != nil && !slices.ContainsFunc(got.codes, func(c engine.Code) bool { return wanted.MatchString(string(c)) }):
+	case got.err != nil && !slices.ContainsFunc(got.codes, func(c errcode.Code) bool { return wanted.MatchString(string(c)) }):
 		return fmt.Errorf("got %s; want %s", got, wanted)
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/protocols/mcpserver"
 	"github.com/spiced-sql/spiced/internal/runtime"
 	"github.com/spiced-sql/spiced/registry"
@@ -61,7 +62,7 @@ func (r resources) Read(ctx context.Context, scope tools.Scope, kind mcpserver.K
 	}
 	text, err := read(ctx, scope, name)
 	var failed *tools.Error
-	if errors.As(err, &failed) && failed.Code == tools.CodeInvalidArguments {
+	if errors.As(err, &failed) && failed.Code == errcode.InvalidArguments {
 		return "", mcpserver.ErrNoResource
 	}
 	return text, err

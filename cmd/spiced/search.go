@@ -13,6 +13,7 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/find/search"
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/runtime"
 	"github.com/spiced-sql/spiced/registry"
@@ -116,7 +117,7 @@ func searchError(err error) error {
 	if !errors.As(err, &refused) {
 		return err
 	}
-	if refused.Code == tools.CodeInvalidArguments {
+	if refused.Code == errcode.InvalidArguments {
 		return usageError{errors.New(refused.Message)}
 	}
 	if refused.Hint != "" {

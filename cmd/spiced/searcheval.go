@@ -85,30 +85,29 @@ func runSearchEval(ctx context.Context, std streams, dirs []string, f searchEval
 		return err
 	}
 	defer done()
-	result := evaluation{Sets: make([]evaluated, len(sets))}
-	reports := make([]eval.Report, len(sets))
+	result := evaluation{Sets: make([]eval.Report, len(sets))}
 	for i, set := range sets {
 		report, rankings, err := set.Run(ctx, options)
 		if err != nil {
 			return err
 		}
-		reports[i], result.Sets[i] = report, evaluated(report)
+		result.Sets[i] = report
 		if err := writeRun(runFile(f.run, set.Name, len(sets)), rankings); err != nil {
 			return err
 		}
 	}
-	result.Mean = evaluated(eval.Mean(reports))
+	result.Mean = eval.Mean(result.Sets)
 	if f.abstain {
 		abstentions, err := eval.Abstain(ctx, sets, options, []float64{options.Settings.NoGoodMatch})
 		if err != nil {
 			return err
 		}
-		result.Abstain = (*abstention)(&abstentions[0])
+		result.Abstain = &abstentions[0]
 	}
 	if f.format == "json" {
 		return writeJSON(std.out, result)
 	}
-	if err := eval.WriteTable(std.out, reports); err != nil || result.Abstain == nil {
+	if err := eval.WriteTable(std.out, result.Sets); err != nil || result.Abstain == nil {
 		return err
 	}
 	_, err = fmt.Fprintf(std.out, "\nno good match, threshold %.2f: %.1f %% of foreign queries, %.1f %% of own\n",
@@ -118,29 +117,9 @@ func runSearchEval(ctx context.Context, std streams, dirs []string, f searchEval
 
 // evaluation is the result as JSON.
 type evaluation struct {
-	Sets    []evaluated `json:"sets"`
-	Mean    evaluated   `json:"mean"`
-	Abstain *abstention `json:"abstain,omitempty"`
-}
-
-// evaluated is an [eval.Report] with names for JSON.
-type evaluated struct {
-	Set     string  `json:"set"`
-	Tools   int     `json:"tools"`
-	Queries int     `json:"queries"`
-	NDCG10  float64 `json:"ndcg_10"`
-	R1      float64 `json:"r_1"`
-	R5      float64 `json:"r_5"`
-	R10     float64 `json:"r_10"`
-	MRR     float64 `json:"mrr"`
-	Hit5    float64 `json:"hit_5"`
-}
-
-// abstention is an [eval.Abstention] with names for JSON.
-type abstention struct {
-	Threshold float64 `json:"threshold"`
-	Falsely   float64 `json:"falsely"`
-	Rightly   float64 `json:"rightly"`
+	Sets    []eval.Report    `json:"sets"`
+	Mean    eval.Report      `json:"mean"`
+	Abstain *eval.Abstention `json:"abstain,omitempty"`
 }
 
 // loadSets reads the folders. Their names must differ.

@@ -56,7 +56,9 @@ func runSQL(ctx context.Context, std streams, path string, f sqlFlags, once bool
 	if once {
 		err = repl.Exec(ctx, opts, f.command)
 	} else {
-		err = runInput(ctx, std, opts)
+		ctx, stop := onTerminal(ctx, std, &opts, ".spiced_history")
+		defer stop()
+		err = repl.Run(ctx, opts)
 	}
 	var failed *repl.StatementError
 	if errors.As(err, &failed) {
@@ -66,18 +68,16 @@ func runSQL(ctx context.Context, std streams, path string, f sqlFlags, once bool
 	return err
 }
 
-// runInput reads a terminal or a script. On a terminal, Ctrl-C cancels the
-// statement and not the program.
-func runInput(ctx context.Context, std streams, opts repl.Options) error {
+// onTerminal prepares o for a person, if the input is a terminal: the history is in the
+// home folder, and Ctrl-C cancels a statement or an answer and not the program.
+func onTerminal(ctx context.Context, std streams, o *repl.Options, history string) (context.Context, context.CancelFunc) {
 	in, ok := std.in.(*os.File)
 	if !ok || !term.IsTerminal(int(in.Fd())) {
-		return repl.Run(ctx, opts)
+		return ctx, func() {}
 	}
-	ctx, stop := signal.NotifyContext(context.WithoutCancel(ctx), syscall.SIGTERM)
-	defer stop()
-	opts.Interactive = true
+	o.Interactive = true
 	if home, err := os.UserHomeDir(); err == nil {
-		opts.History = filepath.Join(home, ".spiced_history")
+		o.History = filepath.Join(home, history)
 	}
-	return repl.Run(ctx, opts)
+	return signal.NotifyContext(context.WithoutCancel(ctx), syscall.SIGTERM)
 }

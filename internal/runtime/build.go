@@ -151,7 +151,7 @@ func (b *build) compileViews(ctx context.Context) {
 			b.restore(component{view: last})
 		}
 	}
-	names := engine.NewCatalog(0, b.declared, append(baseFunctions(), b.set.Engine()...))
+	names := engine.NewCatalog(engine.Contents{Relations: b.declared, Functions: append(baseFunctions(), b.set.Engine()...)})
 	for i := range b.pod.Views {
 		r := relationOf(b.pod.Views[i].Qualified())
 		last := b.lastView(r)

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,7 +11,6 @@ import (
 	"github.com/spiced-sql/spiced/functions"
 	"github.com/spiced-sql/spiced/internal/find/search"
 	"github.com/spiced-sql/spiced/internal/sql/query"
-	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/spicepod"
 	"github.com/spiced-sql/spiced/tools"
@@ -163,31 +163,16 @@ func (r *Report) faultOf(component string) string {
 // conflicts reports tools that are left out because their names are taken.
 func (a *attempt) conflicts(c *registry.Catalog) {
 	for _, conflict := range c.Conflicts {
-		path := toolPath(a.pod, conflict.Name)
+		path := cmp.Or(a.pod.ToolPath(conflict.Name), "tools")
 		p := a.pod.KeyProblem(path+".name", conflict.Error(), "rename one of them, or set `as_tool: false` on the function")
 		p.Component = "tool " + conflict.Name
 		a.problem(p)
 	}
 	for name, err := range c.ForeignFaults() {
-		p := a.pod.Problem(toolPath(a.pod, name), "its arguments are not checked: "+err.Error(), "")
+		p := a.pod.Problem(cmp.Or(a.pod.ToolPath(name), "tools"), "its arguments are not checked: "+err.Error(), "")
 		p.Severity, p.Component = spicepod.Warning, "tool "+name
 		a.problem(p)
 	}
-}
-
-// toolPath returns where the Spicepod declares a tool.
-func toolPath(pod *spicepod.Pod, name string) string {
-	for i := range pod.Functions {
-		if sqltree.Fold(pod.Functions[i].Name) == sqltree.Fold(name) {
-			return fmt.Sprintf("functions[%d]", i)
-		}
-	}
-	for i := range pod.Tools {
-		if strings.EqualFold(pod.Tools[i].Name, name) {
-			return fmt.Sprintf("tools[%d]", i)
-		}
-	}
-	return "tools"
 }
 
 // errSearchTests refuses a load after which a search would find less.

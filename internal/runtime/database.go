@@ -39,39 +39,48 @@ type database struct {
 func openDatabase(ctx context.Context, pod *spicepod.Pod, state string, opts Options, log *slog.Logger) (_ *database, err error) {
 	db := &database{log: log, roots: pod.DataRoots()}
 	db.pgcatalog = opts.Postgres || pod.Runtime.Postgres != nil && pod.Runtime.Postgres.Enabled
-	if db.DB, err = engine.Open(ctx, engineOptions(pod)); err != nil {
-		return nil, err
-	}
 	defer func() {
 		if err != nil {
 			db.close()
 		}
 	}()
 	roots := append([]string{state}, db.roots...)
+	o := engineOptions(pod)
+	if pod.Runtime.Query.Isolation == spicepod.IsolationProcess && len(opts.Worker) > 0 {
+		if db.workers, err = newWorkers(pod, roots, state, opts.Worker, log); err != nil {
+			return nil, err
+		}
+		o.Isolator = db.workers
+	}
+	if db.DB, err = engine.Open(ctx, o); err != nil {
+		return nil, err
+	}
 	if err := db.Lock(roots); err != nil {
 		return nil, err
 	}
-	if err := db.Publish(ctx, engine.NewCatalog(0, nil, nil), db.setup); err != nil {
+	if err := db.Publish(ctx, engine.NewCatalog(engine.Contents{}), db.setup); err != nil {
 		return nil, fmt.Errorf("prepare the catalog: %w", err)
 	}
 	if err := db.findTables(ctx); err != nil {
 		return nil, err
 	}
-	q := pod.Runtime.Query
-	if q.Isolation != spicepod.IsolationProcess || len(opts.Worker) == 0 {
-		return db, nil
-	}
+	return db, nil
+}
+
+// newWorkers makes the pool of workers, which read only the roots.
+func newWorkers(pod *spicepod.Pod, roots []string, state string, command []string, log *slog.Logger) (*isolate.Pool, error) {
 	spill := filepath.Join(state, "workers")
 	if err := os.MkdirAll(spill, 0o700); err != nil {
 		return nil, fmt.Errorf("make the workers' folder: %w", err)
 	}
-	if db.workers, err = isolate.New(isolate.Options{
-		Command: opts.Worker, Workers: q.Workers, Memory: int64(q.WorkerMemory), Roots: roots, TempDir: spill, Log: log,
-	}); err != nil {
+	q := pod.Runtime.Query
+	workers, err := isolate.New(isolate.Options{
+		Command: command, Workers: q.Workers, Memory: int64(q.WorkerMemory), Roots: roots, TempDir: spill, Log: log,
+	})
+	if err != nil {
 		return nil, fmt.Errorf("runtime.query.isolation: %w", err)
 	}
-	db.UseIsolator(db.workers)
-	return db, nil
+	return workers, nil
 }
 
 func engineOptions(pod *spicepod.Pod) engine.Options {
@@ -90,7 +99,9 @@ func engineOptions(pod *spicepod.Pod) engine.Options {
 
 // close closes the engine and ends the workers.
 func (db *database) close() {
-	db.DB.Close()
+	if db.DB != nil {
+		db.DB.Close()
+	}
 	if db.workers != nil {
 		db.workers.Close()
 	}

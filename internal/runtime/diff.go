@@ -22,7 +22,7 @@ import (
 //	embeddings     all of them if any declaration differs
 //	model          if its declaration differs (models.NewSet)
 //	MCP server     if its declaration differs (mcpclient.Manager.Prepare)
-//	keys           always; their counters go on (auth.Keyring.Adopt)
+//	keys           always; their counters go on (auth.NewKeyring)
 
 // changed returns the functions and views whose DDL must run: those that are
 // new or differ, and those that use one of these or a dataset that differs.

@@ -122,7 +122,7 @@ func TestPinnedToolsAreServedAsApproved(t *testing.T) {
 
 func TestADeadMCPServerLeavesTheRest(t *testing.T) {
 	r := start(t, files{"spicepod.yaml": "tools: [{name: gone, from: 'mcp:http://127.0.0.1:1/mcp'}]\nfunctions:\n" + fn("twice", "x", "x * 2")})
-	r.problems(r.LastReport(), "the server is not there")
+	r.problems(r.LastReport(), "the server is not available")
 	r.want("SELECT twice(21)", "42")
 	if st := r.Servers().Status()[0]; st.State != mcpclient.Error || st.NextTry.IsZero() || !strings.Contains(st.Error, "refused") {
 		t.Errorf("status %+v", st)

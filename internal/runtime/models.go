@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/spiced-sql/spiced/internal/find/usage"
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/kit/telemetry"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/models"
@@ -33,7 +34,7 @@ func (s *services) chatted(c models.Call) {
 	}
 	t := c.Report.Usage
 	s.tools.usage.Chat(usage.Chat{
-		Model: c.Model, OK: c.Err == nil, Cancelled: code == string(chat.CodeCancelled),
+		Model: c.Model, OK: c.Err == nil, Cancelled: code == string(errcode.Cancelled),
 		Rounds: c.Report.Rounds, ToolCalls: c.Report.Calls, FirstToken: c.Report.FirstToken, Latency: c.Took,
 		Tokens: usage.Tokens{Input: t.Input, Output: t.Output, CacheRead: t.CacheRead, CacheWrite: t.CacheWrite, Reasoning: t.Reasoning},
 	})
@@ -49,7 +50,7 @@ func (s *services) chatted(c models.Call) {
 func (s *services) WriteSQL(ctx context.Context, model string, r nsql.Request, scope tools.Scope) (nsql.Answer, error) {
 	g := s.Current()
 	if g == nil {
-		return nsql.Answer{}, &chat.Error{Code: chat.CodeUnavailable, Message: "nothing is loaded yet"}
+		return nsql.Answer{}, &chat.Error{Code: errcode.ModelNotLoaded, Message: "nothing is loaded yet"}
 	}
 	m, err := g.Models.Model(model)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/spiced-sql/spiced/internal/access/caller"
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/nsql"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
@@ -152,7 +153,7 @@ func TestLeavingAChatEndsItsStatement(t *testing.T) {
 			wait.Until(r.t, "the statement runs", func() bool { return r.DB().Stats().Running > 0 })
 			leave()
 		}
-		if err != nil && chat.AsError(err).Code != chat.CodeCancelled {
+		if err != nil && chat.AsError(err).Code != errcode.Cancelled {
 			t.Error(err)
 		}
 	}

@@ -58,11 +58,12 @@ func (a *attempt) publish(ctx context.Context) error {
 	if err := a.makeTools(g); err != nil {
 		return err
 	}
-	next := engine.NewCatalog(g.Number, a.available(), a.guarded(g))
-	next.SetTraits(a.traits.relations)
-	next.SetWritable(a.writable())
-	next.Published(func() { a.s.serve(a.old, g) })
-	next.Script(func() []string { return a.s.db.script(g) })
+	next := engine.NewCatalog(engine.Contents{
+		Generation: g.Number, Relations: a.available(), Functions: a.guarded(g),
+		Traits: a.traits.relations, Writable: a.writable(),
+		Published: func() { a.s.serve(a.old, g) },
+		Script:    func() []string { return a.s.db.script(g) },
+	})
 	return a.s.db.Publish(ctx, next, func(tx *engine.Tx) error {
 		a.tx = tx
 		for _, step := range []func() error{a.make, func() error { return a.makeToolFunctions(g) }, func() error { return a.searchTests(ctx, g) }} {

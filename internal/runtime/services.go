@@ -191,12 +191,12 @@ func openState(path string) (state, error) {
 // readKeys reads the keys of a Spicepod. A fault in them refuses the load, so
 // that a typing error admits or locks out no one.
 func (s *services) readKeys(pod *spicepod.Pod, report *Report) (*auth.Keyring, error) {
-	keys, problems := auth.NewKeyring(pod)
+	old := s.Keys()
+	keys, problems := auth.NewKeyring(pod, old)
 	if problems.HasErrors() {
 		return nil, problems
 	}
 	report.Problems = append(report.Problems, problems...)
-	old := s.Keys()
 	if old == nil {
 		return keys, nil
 	}
@@ -206,7 +206,6 @@ func (s *services) readKeys(pod *spicepod.Pod, report *Report) (*auth.Keyring, e
 		report.Problems = append(report.Problems, p)
 		return old, nil
 	}
-	keys.Adopt(old)
 	return keys, nil
 }
 

@@ -231,7 +231,7 @@ func TestToolConflictsNameBothPlaces(t *testing.T) {
 		`a tool named "list_datasets" is there already, built in; the one at spicepod.yaml:6 is left out`,
 		`a tool named "mine" is there already, declared at spicepod.yaml:20; the one at spicepod.yaml:10 is left out`,
 		`there is no built-in tool "tyme_now"; did you mean "time_now"?`,
-		`the server is not there: there is no command "maps" on the PATH`,
+		`the server is not available: there is no command "maps" on the PATH`,
 	)
 	r.want("SELECT list_datasets(1), mine(2), quiet(3)", "1,2,3")
 	r.wantCall("quiet", "", "{")

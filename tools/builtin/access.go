@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/kit/nearest"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
@@ -103,7 +104,7 @@ func find(datasets []Dataset, name string) (Dataset, error) {
 	for i, d := range datasets {
 		known[i] = d.short()
 	}
-	err := tools.NewError(tools.CodeInvalidArguments, "No table named "+name, "there are no tables")
+	err := tools.NewError(errcode.InvalidArguments, "No table named "+name, "there are no tables")
 	if len(known) > 0 {
 		err.Hint = "the tables are " + listed(known)
 	}

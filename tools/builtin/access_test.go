@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/test/podtest"
 	"github.com/spiced-sql/spiced/spicepod"
 	"github.com/spiced-sql/spiced/tools"
@@ -56,8 +57,8 @@ func TestForbiddenTablesAreNotThere(t *testing.T) {
 		}
 	}
 	// The error is that of a table that does not exist.
-	forbidden := w.refuses("sql", `{"query": "SELECT * FROM secret"}`, tools.CodeInvalidArguments, "", may...)
-	missing := w.refuses("sql", `{"query": "SELECT * FROM sacred"}`, tools.CodeInvalidArguments, "", may...)
+	forbidden := w.refuses("sql", `{"query": "SELECT * FROM secret"}`, errcode.InvalidArguments, "", may...)
+	missing := w.refuses("sql", `{"query": "SELECT * FROM sacred"}`, errcode.InvalidArguments, "", may...)
 	if strings.ReplaceAll(forbidden.Error(), "secret", "sacred") != missing.Error() {
 		t.Errorf("%v\n%v", forbidden, missing)
 	}
@@ -81,19 +82,19 @@ func TestOtherToolsKeepToTheAllowedTables(t *testing.T) {
 		"sample_distinct_columns": `{"dataset": "public.secret", "limit": 1}`,
 		"search":                  `{"text": "parcel", "datasets": ["notes"]}`,
 	} {
-		e := w.refuses(name, args, tools.CodeInvalidArguments, "No table named", "orders", "docs")
+		e := w.refuses(name, args, errcode.InvalidArguments, "No table named", "orders", "docs")
 		if strings.Contains(e.Hint, "secret") || strings.Contains(e.Hint, "notes") {
 			t.Errorf("%s lists %s", name, e.Hint)
 		}
 	}
-	w.refuses("random_sample", `{"dataset": "orders", "limit": 1}`, tools.CodeInvalidArguments, "there are no tables", []string{""}...)
-	w.refuses("search", `{"text": "goods", "where": "title IN (SELECT word FROM secret)"}`, tools.CodeInvalidArguments, `"secret" is not declared`, "docs")
+	w.refuses("random_sample", `{"dataset": "orders", "limit": 1}`, errcode.InvalidArguments, "there are no tables", []string{""}...)
+	w.refuses("search", `{"text": "goods", "where": "title IN (SELECT word FROM secret)"}`, errcode.InvalidArguments, `"secret" is not declared`, "docs")
 	if hits := w.search(`{"text": "parcel"}`, "docs"); len(hits) != 1 {
 		t.Errorf("got %+v", hits)
 	}
 	// What another caller's search has read is not shown to this one.
 	w.search(`{"text": "goods", "datasets": ["docs"], "where": "title NOT IN (SELECT word FROM secret)"}`)
-	w.refuses("search", `{"text": "goods", "datasets": ["docs"], "where": "title NOT IN (SELECT word FROM secret)"}`, tools.CodeInvalidArguments, `"secret" is not declared`, "docs", "notes")
+	w.refuses("search", `{"text": "goods", "datasets": ["docs"], "where": "title NOT IN (SELECT word FROM secret)"}`, errcode.InvalidArguments, `"secret" is not declared`, "docs", "notes")
 }
 
 func TestPatterns(t *testing.T) {
@@ -119,7 +120,7 @@ func TestPatterns(t *testing.T) {
 	if err != nil || string(none.Value) != "[]" {
 		t.Errorf("an empty list: %s, %v", none.Value, err)
 	}
-	w.refuses("sql", `{"query": "SELECT * FROM spiced.functions"}`, tools.CodeInvalidArguments, "not declared", "spiced.functions", "*.*")
+	w.refuses("sql", `{"query": "SELECT * FROM spiced.functions"}`, errcode.InvalidArguments, "not declared", "spiced.functions", "*.*")
 }
 
 // entries reads the `tools:` of a Spicepod.

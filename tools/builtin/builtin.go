@@ -111,11 +111,7 @@ func checkDomain(name string) error {
 
 // unknown is the error for an unknown name.
 func unknown(what, name string, known []string) error {
-	hint := ""
-	if near := nearest.Name(name, known); near != "" {
-		hint = fmt.Sprintf("; did you mean %q?", near)
-	}
-	return fmt.Errorf("there is no %s %q%s; known here: %s", what, name, hint, strings.Join(known, ", "))
+	return fmt.Errorf("there is no %s %q%s; known here: %s", what, name, nearest.Clause(name, known), strings.Join(known, ", "))
 }
 
 // Load returns the built-in tools of some domains, sorted by name.

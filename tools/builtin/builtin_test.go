@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/tools"
 	"github.com/spiced-sql/spiced/tools/builtin"
@@ -150,11 +151,10 @@ func TestDefinitionsStay(t *testing.T) {
 }
 
 func TestSQLError(t *testing.T) {
-	for code, want := range map[engine.Code]tools.Code{
-		engine.CodeParse: tools.CodeInvalidArguments, engine.CodeNotFound: tools.CodeInvalidArguments, engine.CodeArgument: tools.CodeInvalidArguments,
-		engine.CodeRefused: tools.CodeRefused, engine.CodeExecution: tools.CodeExecution, engine.CodeTimeout: tools.CodeTimeout,
-		engine.CodeCancelled: tools.CodeCancelled, engine.CodeLimit: tools.CodeLimit, engine.CodeBusy: tools.CodeBusy, engine.CodeInternal: tools.CodeInternal,
-		"unheard of": tools.CodeInternal,
+	for code, want := range map[errcode.Code]errcode.Code{
+		errcode.Parse: errcode.InvalidArguments, errcode.NotFound: errcode.InvalidArguments, errcode.Argument: errcode.InvalidArguments,
+		errcode.Refused: errcode.Refused, errcode.Execution: errcode.Execution, errcode.Timeout: errcode.Timeout,
+		errcode.Cancelled: errcode.Cancelled, errcode.Limit: errcode.Limit, errcode.Busy: errcode.Busy, errcode.Internal: errcode.Internal,
 	} {
 		cause := &engine.Error{Code: code, Message: "m", Hint: "h", Line: 2, Column: 3}
 		got := builtin.SQLError(cause)
@@ -162,7 +162,7 @@ func TestSQLError(t *testing.T) {
 			t.Errorf("%s: got %+v", code, got)
 		}
 	}
-	if got := builtin.SQLError(errors.New("x")); got.Code != tools.CodeInternal {
+	if got := builtin.SQLError(errors.New("x")); got.Code != errcode.Internal {
 		t.Errorf("got %+v", got)
 	}
 }

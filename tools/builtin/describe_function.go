@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/spiced-sql/spiced/functions"
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/kit/nearest"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
@@ -103,7 +104,7 @@ func unknownFunction(set *functions.Set, name string) error {
 	for _, f := range set.Declared() {
 		names = append(names, f.Name)
 	}
-	err := tools.NewError(tools.CodeInvalidArguments, fmt.Sprintf("there is no user-defined function %q", name), "none is declared")
+	err := tools.NewError(errcode.InvalidArguments, fmt.Sprintf("there is no user-defined function %q", name), "none is declared")
 	if len(names) > 0 {
 		err.Hint = "the functions are " + listed(names)
 	}

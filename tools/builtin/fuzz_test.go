@@ -6,6 +6,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 	"github.com/spiced-sql/spiced/tools"
@@ -49,7 +50,7 @@ func FuzzWhere(f *testing.F) {
 		r := reader{db: db, where: where}
 		err := r.checkWhere(t.Context())
 		if err != nil {
-			if e := tools.AsError(err); e.Code == tools.CodeInternal || e.Cause == err {
+			if e := tools.AsError(err); e.Code == errcode.Internal || e.Cause == err {
 				t.Fatalf("%q: %v", where, err)
 			}
 			return

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spiced-sql/spiced/functions"
 	"github.com/spiced-sql/spiced/internal/access/caller"
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/test/podtest"
 	"github.com/spiced-sql/spiced/spicepod"
@@ -109,7 +110,7 @@ func newWorld(t testing.TB) *world {
 		t.Fatal(problems)
 	}
 	w.set = set
-	catalog := engine.NewCatalog(1, relations, append(set.Engine(), udf.Functions()...))
+	catalog := engine.NewCatalog(engine.Contents{Generation: 1, Relations: relations, Functions: append(set.Engine(), udf.Functions()...)})
 	err = db.Publish(t.Context(), catalog, func(tx *engine.Tx) error { return w.publish(tx, pod) })
 	if err != nil {
 		t.Fatal(err)
@@ -269,7 +270,7 @@ func (w *world) expect(name, args, want string, datasets ...string) {
 }
 
 // refuses checks the code and a part of the text of a call's error.
-func (w *world) refuses(name, args string, code tools.Code, part string, datasets ...string) *tools.Error {
+func (w *world) refuses(name, args string, code errcode.Code, part string, datasets ...string) *tools.Error {
 	w.t.Helper()
 	out, err := w.call(w.tool(name), args, tools.Input{Scope: tools.Scope{Datasets: datasets}})
 	var e *tools.Error

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/spiced-sql/spiced/internal/access/caller"
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/sql/results"
 	"github.com/spiced-sql/spiced/spicepod"
 	"github.com/spiced-sql/spiced/tools"
@@ -120,8 +121,8 @@ func TestSQLCutsOffWhatCannotBeKept(t *testing.T) {
 	if got.Ref != "" || len(got.Preview) != 1000 || !strings.Contains(got.Note, "first rows only") || !out.Rows.Truncated || out.Rows.Returned != 1000 {
 		t.Errorf("%.200s, %+v", out.Value, out.Rows)
 	}
-	w.refuses("sql", `{"query": "SELECT repeat('x', 5000000) AS a"}`, tools.CodeLimit, "the first row has")
-	w.refuses("sql", `{"query": "SELECT CASE WHEN range < 119000 THEN 1 ELSE error('at last') END AS x FROM range(120000)"}`, tools.CodeExecution, "at last")
+	w.refuses("sql", `{"query": "SELECT repeat('x', 5000000) AS a"}`, errcode.Limit, "the first row has")
+	w.refuses("sql", `{"query": "SELECT CASE WHEN range < 119000 THEN 1 ELSE error('at last') END AS x FROM range(120000)"}`, errcode.Execution, "at last")
 	if n := len(store.List(tools.Scope{}.Owner())); n != 0 {
 		t.Errorf("%d results are kept", n)
 	}

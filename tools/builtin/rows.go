@@ -10,6 +10,7 @@ import (
 	"math"
 	"unicode/utf8"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/format"
 	"github.com/spiced-sql/spiced/tools"
@@ -197,7 +198,7 @@ func fit(lines [][]byte, e extent) (rows, error) {
 		case i == e.rows:
 			return rows{lines[:i], true}, nil
 		case size > e.bytes && i == 0:
-			return rows{}, tools.NewError(tools.CodeLimit,
+			return rows{}, tools.NewError(errcode.Limit,
 				fmt.Sprintf("the first row has %d bytes; the limit of a result is %d", len(line), e.bytes), "select fewer columns, or a part of the long ones")
 		case size > e.bytes:
 			return rows{lines[:i], true}, nil

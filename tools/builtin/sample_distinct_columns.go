@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/kit/nearest"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/tools"
@@ -51,7 +52,7 @@ func pick(d Dataset, names []string) ([]Column, error) {
 	for i, name := range names {
 		c := column(d.Columns, unquoted(name))
 		if c == nil {
-			err := tools.NewError(tools.CodeInvalidArguments,
+			err := tools.NewError(errcode.InvalidArguments,
 				fmt.Sprintf("table %s has no column %q", d.short(), name), "the columns are "+listed(columnNames(d.Columns)))
 			if near := nearest.Name(name, columnNames(d.Columns)); near != "" {
 				err.DidYouMean = []string{near}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spiced-sql/spiced/internal/find/search"
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/kit/nearest"
 	"github.com/spiced-sql/spiced/internal/sql/format"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
@@ -58,7 +59,7 @@ type searcher struct {
 
 func (s *searcher) search(ctx context.Context, a searchArgs, in tools.Input, may access) (rows, error) {
 	if strings.TrimSpace(a.Text) == "" {
-		return rows{}, tools.NewError(tools.CodeInvalidArguments, "text is empty", "say what to look for")
+		return rows{}, tools.NewError(errcode.InvalidArguments, "text is empty", "say what to look for")
 	}
 	datasets, err := searched(visible(s.env.Datasets(), may), a.Datasets)
 	if err != nil {
@@ -90,7 +91,7 @@ func asToolError(err error) error {
 	case errors.As(err, &e):
 		return e
 	case errors.Is(err, context.DeadlineExceeded):
-		return tools.NewError(tools.CodeTimeout, "the search took longer than its caller waits", "narrow it with where or datasets")
+		return tools.NewError(errcode.Timeout, "the search took longer than its caller waits", "narrow it with where or datasets")
 	}
 	return SQLError(err)
 }
@@ -134,7 +135,7 @@ func notSearchable(message string, can []Dataset) error {
 		}
 		hint = "these have one: " + listed(names) + "; or " + hint
 	}
-	return tools.NewError(tools.CodeInvalidArguments, message, hint)
+	return tools.NewError(errcode.InvalidArguments, message, hint)
 }
 
 // additional returns the additional columns of each dataset. A column in no
@@ -158,7 +159,7 @@ func additional(datasets []Dataset, names []string) ([][]Column, error) {
 		if found {
 			continue
 		}
-		err := tools.NewError(tools.CodeInvalidArguments, fmt.Sprintf("no searched table has a column %q", name), "the columns are "+listed(known))
+		err := tools.NewError(errcode.InvalidArguments, fmt.Sprintf("no searched table has a column %q", name), "the columns are "+listed(known))
 		if near := nearest.Name(name, known); near != "" {
 			err.DidYouMean = []string{near}
 		}
@@ -218,10 +219,10 @@ func (r *reader) checkWhere(ctx context.Context) error {
 	}
 	const advice = "give one SQL condition, such as year > 2020 AND status = 'open'"
 	if len(r.where) > MaxWhere {
-		return tools.NewError(tools.CodeLimit, fmt.Sprintf("where has %d bytes; the limit is %d", len(r.where), MaxWhere), "make it shorter")
+		return tools.NewError(errcode.Limit, fmt.Sprintf("where has %d bytes; the limit is %d", len(r.where), MaxWhere), "make it shorter")
 	}
 	if leaves(r.where) {
-		return tools.NewError(tools.CodeInvalidArguments, "where is more than one condition", advice)
+		return tools.NewError(errcode.InvalidArguments, "where is more than one condition", advice)
 	}
 	st, err := r.db.Parse(ctx, whereStart+r.where+whereEnd)
 	if err != nil {
@@ -229,7 +230,7 @@ func (r *reader) checkWhere(ctx context.Context) error {
 	}
 	shape := st.Shape
 	if !shape.Plain || shape.From || shape.Columns != 1 || shape.Alias || shape.Star || len(st.Params) > 0 {
-		return tools.NewError(tools.CodeInvalidArguments, "where is not a condition", advice)
+		return tools.NewError(errcode.InvalidArguments, "where is not a condition", advice)
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/tools"
 	"github.com/spiced-sql/spiced/tools/builtin"
 )
@@ -108,20 +109,20 @@ func TestSearchWhere(t *testing.T) {
 			t.Errorf("where %.60s: got %s, %v; want %q", where, out.Value, err, part)
 		}
 	}
-	e := w.refuses("search", `{"text": "goods", "where": "year > 2000\nAND titel = 'x'", "datasets": ["docs"]}`, tools.CodeInvalidArguments, "line 2, column 5")
+	e := w.refuses("search", `{"text": "goods", "where": "year > 2000\nAND titel = 'x'", "datasets": ["docs"]}`, errcode.InvalidArguments, "line 2, column 5")
 	if !strings.Contains(e.Error(), "title") {
 		t.Errorf("%v does not name the column that is meant", e)
 	}
-	w.refuses("search", `{"text": "goods", "where": "year > 2000"}`, tools.CodeInvalidArguments, "name the tables that it fits in datasets")
+	w.refuses("search", `{"text": "goods", "where": "year > 2000"}`, errcode.InvalidArguments, "name the tables that it fits in datasets")
 }
 
 func TestSearchSaysWhatCanBeSearched(t *testing.T) {
 	w := newWorld(t)
-	w.refuses("search", `{"text": "x", "datasets": ["orders"]}`, tools.CodeInvalidArguments, "these have one: docs, notes; or declare one")
-	w.refuses("search", `{"text": "x", "datasets": ["dcos"]}`, tools.CodeInvalidArguments, "No table named dcos")
-	w.refuses("search", `{"text": "x"}`, tools.CodeInvalidArguments, "full_text_search: {enabled: true}", "orders")
-	w.refuses("search", `{"text": " "}`, tools.CodeInvalidArguments, "text is empty")
-	e := w.refuses("search", `{"text": "x", "additional_columns": ["yeer"]}`, tools.CodeInvalidArguments, `no searched table has a column "yeer"`)
+	w.refuses("search", `{"text": "x", "datasets": ["orders"]}`, errcode.InvalidArguments, "these have one: docs, notes; or declare one")
+	w.refuses("search", `{"text": "x", "datasets": ["dcos"]}`, errcode.InvalidArguments, "No table named dcos")
+	w.refuses("search", `{"text": "x"}`, errcode.InvalidArguments, "full_text_search: {enabled: true}", "orders")
+	w.refuses("search", `{"text": " "}`, errcode.InvalidArguments, "text is empty")
+	e := w.refuses("search", `{"text": "x", "additional_columns": ["yeer"]}`, errcode.InvalidArguments, `no searched table has a column "yeer"`)
 	if len(e.DidYouMean) != 1 || e.DidYouMean[0] != "year" {
 		t.Errorf("suggests %q", e.DidYouMean)
 	}
@@ -202,12 +203,12 @@ func TestSearchWhoseCallerLeft(t *testing.T) {
 	in := tools.Input{Raw: json.RawMessage(`{"text":"parcel"}`)}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := tool.Call(ctx, in); tools.AsError(err).Code != tools.CodeCancelled {
+	if _, err := tool.Call(ctx, in); tools.AsError(err).Code != errcode.Cancelled {
 		t.Errorf("got %v", err)
 	}
 	ctx, cancel = context.WithDeadline(t.Context(), time.Unix(0, 0))
 	defer cancel()
-	if _, err := tool.Call(ctx, in); tools.AsError(err).Code != tools.CodeTimeout {
+	if _, err := tool.Call(ctx, in); tools.AsError(err).Code != errcode.Timeout {
 		t.Errorf("got %v", err)
 	}
 	if _, err := tool.Call(t.Context(), in); err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/tools"
 )
 
@@ -25,7 +26,7 @@ func newTableSchema(env Env, c custom) (tools.Tool, error) {
 	})
 	return tools.Typed(def, func(_ context.Context, a tableSchemaArgs, in tools.Input) (string, error) {
 		if len(a.Tables) == 0 || len(a.Tables) > MaxTables {
-			return "", tools.NewError(tools.CodeInvalidArguments, fmt.Sprintf("%d tables are asked for", len(a.Tables)), fmt.Sprintf("name 1 to %d", MaxTables))
+			return "", tools.NewError(errcode.InvalidArguments, fmt.Sprintf("%d tables are asked for", len(a.Tables)), fmt.Sprintf("name 1 to %d", MaxTables))
 		}
 		datasets := visible(env.Datasets(), c.access(in.Scope))
 		var out strings.Builder
@@ -40,7 +41,7 @@ func newTableSchema(env Env, c custom) (tools.Tool, error) {
 			writeSchema(&out, d, a.Output != "minimal")
 		}
 		if most := extentOf(in.Limits, 1).bytes; int64(out.Len()) > most {
-			return "", tools.NewError(tools.CodeLimit, fmt.Sprintf("the schemas have %d bytes; the limit of a result is %d", out.Len(), most), "ask for fewer tables, or for minimal output")
+			return "", tools.NewError(errcode.Limit, fmt.Sprintf("the schemas have %d bytes; the limit of a result is %d", out.Len(), most), "ask for fewer tables, or for minimal output")
 		}
 		return out.String(), nil
 	})

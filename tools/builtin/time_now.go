@@ -11,6 +11,7 @@ import (
 	"time"
 	_ "time/tzdata" // the system may have no time zone database
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/kit/nearest"
 	"github.com/spiced-sql/spiced/tools"
 )
@@ -78,7 +79,7 @@ func location(name string) (*time.Location, error) {
 
 // unknownZone suggests zones by full name and by city.
 func unknownZone(name string) error {
-	err := tools.NewError(tools.CodeInvalidArguments, fmt.Sprintf("there is no time zone %q", name), "give an IANA name such as Europe/Berlin")
+	err := tools.NewError(errcode.InvalidArguments, fmt.Sprintf("there is no time zone %q", name), "give an IANA name such as Europe/Berlin")
 	city := strings.ReplaceAll(name, " ", "_")
 	cities := make([]string, len(zones()))
 	for i, z := range zones() {

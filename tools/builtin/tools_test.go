@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/tools"
 )
 
@@ -20,19 +21,19 @@ func TestSQL(t *testing.T) {
 
 func TestSQLSaysWhatIsWrong(t *testing.T) {
 	w := newWorld(t)
-	w.refuses("sql", `{"query": "SELECT\n * FRM orders"}`, tools.CodeInvalidArguments, "line 2")
-	w.refuses("sql", `{"query": "SELECT * FROM ordrs"}`, tools.CodeInvalidArguments, `did you mean "orders"?`)
-	w.refuses("sql", `{"query": "SELECT amout FROM orders"}`, tools.CodeInvalidArguments, "amount")
-	w.refuses("sql", `{"query": "SELECT twice(1, 2)"}`, tools.CodeInvalidArguments, "expected 1 arguments")
-	w.refuses("sql", `{"query": ""}`, tools.CodeInvalidArguments, "empty")
-	w.refuses("sql", `{"query": "SELECT 'a\u0000b'"}`, tools.CodeInvalidArguments, "NUL")
-	w.refuses("sql", `{"query": "DROP TABLE orders"}`, tools.CodeRefused, "DROP")
-	w.refuses("sql", `{"query": "INSERT INTO orders VALUES (1)"}`, tools.CodeRefused, "INSERT")
-	w.refuses("sql", `{"query": "SELECT 1; SELECT 2"}`, tools.CodeRefused, "one SELECT at a time")
-	w.refuses("sql", `{"query": "SELECT 1; DELETE FROM orders"}`, tools.CodeInvalidArguments, "SELECT")
-	w.refuses("sql", `{"query": "SELECT * FROM read_csv('/etc/passwd')"}`, tools.CodeRefused, "read_csv")
-	w.refuses("sql", `{"query": "SELECT CAST('x' AS INT)"}`, tools.CodeExecution, "x")
-	if e := w.refuses("sql", `{"query": "SELECT ?"}`, tools.CodeInvalidArguments, ""); e.Retryable {
+	w.refuses("sql", `{"query": "SELECT\n * FRM orders"}`, errcode.InvalidArguments, "line 2")
+	w.refuses("sql", `{"query": "SELECT * FROM ordrs"}`, errcode.InvalidArguments, `did you mean "orders"?`)
+	w.refuses("sql", `{"query": "SELECT amout FROM orders"}`, errcode.InvalidArguments, "amount")
+	w.refuses("sql", `{"query": "SELECT twice(1, 2)"}`, errcode.InvalidArguments, "expected 1 arguments")
+	w.refuses("sql", `{"query": ""}`, errcode.InvalidArguments, "empty")
+	w.refuses("sql", `{"query": "SELECT 'a\u0000b'"}`, errcode.InvalidArguments, "NUL")
+	w.refuses("sql", `{"query": "DROP TABLE orders"}`, errcode.Refused, "DROP")
+	w.refuses("sql", `{"query": "INSERT INTO orders VALUES (1)"}`, errcode.Refused, "INSERT")
+	w.refuses("sql", `{"query": "SELECT 1; SELECT 2"}`, errcode.Refused, "one SELECT at a time")
+	w.refuses("sql", `{"query": "SELECT 1; DELETE FROM orders"}`, errcode.InvalidArguments, "SELECT")
+	w.refuses("sql", `{"query": "SELECT * FROM read_csv('/etc/passwd')"}`, errcode.Refused, "read_csv")
+	w.refuses("sql", `{"query": "SELECT CAST('x' AS INT)"}`, errcode.Execution, "x")
+	if e := w.refuses("sql", `{"query": "SELECT ?"}`, errcode.InvalidArguments, ""); e.Retryable {
 		t.Error("a wrong statement is said to succeed later")
 	}
 }
@@ -80,7 +81,7 @@ func TestSQLCutsLargeResults(t *testing.T) {
 		}
 	}
 	_, err := w.call(w.tool("sql"), `{"query": "SELECT repeat('x', 100)"}`, tools.Input{Limits: tools.Limits{MaxBytes: 50}})
-	if e := tools.AsError(err); e.Code != tools.CodeLimit {
+	if e := tools.AsError(err); e.Code != errcode.Limit {
 		t.Errorf("a row over the limit of bytes: %v", err)
 	}
 }
@@ -117,14 +118,14 @@ func TestTableSchema(t *testing.T) {
 	if !strings.Contains(got, "| a\"b | INTEGER |\n| select | VARCHAR |\n\n## spice.hr.people\n\n| column | type |\n") {
 		t.Error(got)
 	}
-	w.refuses("table_schema", `{"tables": []}`, tools.CodeInvalidArguments, "1 to 100")
-	e := w.refuses("table_schema", `{"tables": ["orders", "ordrs"]}`, tools.CodeInvalidArguments, "No table named ordrs")
+	w.refuses("table_schema", `{"tables": []}`, errcode.InvalidArguments, "1 to 100")
+	e := w.refuses("table_schema", `{"tables": ["orders", "ordrs"]}`, errcode.InvalidArguments, "No table named ordrs")
 	if len(e.DidYouMean) != 1 || e.DidYouMean[0] != "orders" {
 		t.Errorf("suggests %q", e.DidYouMean)
 	}
 	for _, name := range []string{"", ".", `"`, "a.b.c.d", "orders; DROP TABLE orders", "spiced.functions", "\x00"} {
 		args, _ := json.Marshal(map[string]any{"tables": []string{name}})
-		w.refuses("table_schema", string(args), tools.CodeInvalidArguments, "No table named")
+		w.refuses("table_schema", string(args), errcode.InvalidArguments, "No table named")
 	}
 }
 
@@ -137,7 +138,7 @@ func TestRandomSample(t *testing.T) {
 	}
 	w.expect("random_sample", `{"dataset": "empty", "limit": 5}`, `[]`)
 	w.expect("random_sample", `{"dataset": "my table", "limit": 5}`, `[{"a\"b":1,"select":"x"}]`)
-	w.refuses("random_sample", `{"dataset": "orders\" ; --", "limit": 5}`, tools.CodeInvalidArguments, "No table named")
+	w.refuses("random_sample", `{"dataset": "orders\" ; --", "limit": 5}`, errcode.InvalidArguments, "No table named")
 	for _, args := range []string{`{"dataset": "orders"}`, `{"dataset": "orders", "limit": 0}`, `{"dataset": "orders", "limit": 1001}`, `{"dataset": "orders", "limit": 1e30}`, `{"limit": 1}`} {
 		if got := w.get("random_sample", args); !strings.HasPrefix(got, "error: faults") {
 			t.Errorf("%s: %s", args, got)
@@ -169,13 +170,13 @@ func TestTopNSample(t *testing.T) {
 		"", "amount, id", "amount DESC, id", "1", "amount DESC NULLS LAST", "amount; DROP TABLE orders", "random()", "desc", "amount--", "(SELECT word FROM secret)", `amount" DESC`, `"amount`,
 	} {
 		args, _ := json.Marshal(map[string]any{"dataset": "orders", "limit": 2, "order_by": order})
-		e := w.refuses("top_n_sample", string(args), tools.CodeInvalidArguments, "the columns are id, customer, amount, order day")
+		e := w.refuses("top_n_sample", string(args), errcode.InvalidArguments, "the columns are id, customer, amount, order day")
 		want := "Invalid order_by '" + order + "' for top_n_sample. Provide a single column reference optionally followed by ASC or DESC."
 		if e.Message != want {
 			t.Errorf("%s: %s", order, e.Message)
 		}
 	}
-	e := w.refuses("top_n_sample", `{"dataset": "orders", "limit": 2, "order_by": "amout DESC"}`, tools.CodeInvalidArguments, "")
+	e := w.refuses("top_n_sample", `{"dataset": "orders", "limit": 2, "order_by": "amout DESC"}`, errcode.InvalidArguments, "")
 	if len(e.DidYouMean) != 1 || e.DidYouMean[0] != "amount" {
 		t.Errorf("suggests %q", e.DidYouMean)
 	}
@@ -189,7 +190,7 @@ func TestSampleDistinctColumns(t *testing.T) {
 		`[{"column":"a\"b","values":[1],"more":false},{"column":"select","values":["x"],"more":false}]`)
 	w.expect("sample_distinct_columns", `{"dataset": "docs", "limit": 9, "cols": ["tags"]}`,
 		`[{"column":"tags","values":[["refund"],["shipping"],null],"more":false}]`)
-	w.refuses("sample_distinct_columns", `{"dataset": "orders", "limit": 2, "cols": ["custmer"]}`, tools.CodeInvalidArguments, `no column "custmer"`)
+	w.refuses("sample_distinct_columns", `{"dataset": "orders", "limit": 2, "cols": ["custmer"]}`, errcode.InvalidArguments, `no column "custmer"`)
 	w.expect("sample_distinct_columns", `{"dataset": "empty", "limit": 9}`,
 		`[{"column":"id","values":[],"more":false},{"column":"name","values":[],"more":false}]`)
 }
@@ -205,7 +206,7 @@ func TestReadinessAndTime(t *testing.T) {
 		"Europe/Berln": "Europe/Berlin", "Berlin": "Europe/Berlin", "new york": "America/New_York", "Local": "", "../etc/passwd": "", "/etc/localtime": "",
 	} {
 		args, _ := json.Marshal(map[string]string{"timezone": name})
-		e := w.refuses("time_now", string(args), tools.CodeInvalidArguments, "there is no time zone")
+		e := w.refuses("time_now", string(args), errcode.InvalidArguments, "there is no time zone")
 		if got := strings.Join(e.DidYouMean, " "); near != "" && got != near {
 			t.Errorf("%s: suggests %q, want %q", name, got, near)
 		}
@@ -256,10 +257,10 @@ func TestDescribeFunction(t *testing.T) {
 	if text := w.get("describe_function", `{"name": "twice"}`); !strings.Contains(text, `"required":false,"default":null}`) {
 		t.Error(text)
 	}
-	e := w.refuses("describe_function", `{"name": "totl"}`, tools.CodeInvalidArguments, "the functions are total, twice, lines")
+	e := w.refuses("describe_function", `{"name": "totl"}`, errcode.InvalidArguments, "the functions are total, twice, lines")
 	if len(e.DidYouMean) != 1 || e.DidYouMean[0] != "total" {
 		t.Errorf("suggests %q", e.DidYouMean)
 	}
 	w.set = nil
-	w.refuses("describe_function", `{"name": "total"}`, tools.CodeInvalidArguments, "none is declared")
+	w.refuses("describe_function", `{"name": "total"}`, errcode.InvalidArguments, "none is declared")
 }

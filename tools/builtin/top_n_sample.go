@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/kit/nearest"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/tools"
@@ -56,7 +57,7 @@ func orderBy(text string, columns []Column) (string, error) {
 	if c := column(columns, unquoted(name)); c != nil {
 		return engine.Identifier(c.Name) + direction, nil
 	}
-	err := tools.NewError(tools.CodeInvalidArguments,
+	err := tools.NewError(errcode.InvalidArguments,
 		"Invalid order_by '"+text+"' for top_n_sample. Provide a single column reference optionally followed by ASC or DESC.",
 		"the columns are "+listed(columnNames(columns)))
 	if near := nearest.Name(unquoted(name), columnNames(columns)); near != "" {

@@ -1,7 +1,7 @@
 // Package auth authenticates callers: it holds the hashed keys of a Spicepod
 // and the limits of their principals.
 //
-//	keys, problems := auth.NewKeyring(pod)
+//	keys, problems := auth.NewKeyring(pod, nil)
 //	p, ok := keys.Lookup(key)             // constant time in the key
 //	who, err := p.Caller(asked)           // on whose behalf p may act
 //	end, err := p.Begin()                 // within its rate and concurrency

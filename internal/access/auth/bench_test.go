@@ -57,6 +57,6 @@ func BenchmarkSCRAM(b *testing.B) {
 func BenchmarkNewKeyring(b *testing.B) {
 	pod := load(b, many(auth.MaxKeys))
 	for b.Loop() {
-		auth.NewKeyring(pod)
+		auth.NewKeyring(pod, nil)
 	}
 }

@@ -34,7 +34,7 @@ func TestProblems(t *testing.T) {
 		{"burst alone", "\n  keys: [" + keyOne + "]\n  limits: {burst: 5}\n  principals:\n  - {name: bi, key: " + keyBI + ", limits: {burst: 1}}\n"},
 		{"too many", "\n  keys: [" + strings.Repeat("'', ", auth.MaxKeys) + keyOne + "]\n"},
 	} {
-		_, problems := auth.NewKeyring(load(t, c.apiKey))
+		_, problems := auth.NewKeyring(load(t, c.apiKey), nil)
 		got.WriteString("== " + c.name + "\n")
 		if c.name == "too many" {
 			problems = problems[:1]
@@ -46,7 +46,7 @@ func TestProblems(t *testing.T) {
 
 func TestNumberOfKeysIsBounded(t *testing.T) {
 	for keys, want := range map[int]int{auth.MaxKeys: auth.MaxKeys, auth.MaxKeys + 1: 1 + auth.MaxKeys} {
-		_, problems := auth.NewKeyring(load(t, "\n  keys: ["+strings.Repeat("'', ", keys)+"]\n"))
+		_, problems := auth.NewKeyring(load(t, "\n  keys: ["+strings.Repeat("'', ", keys)+"]\n"), nil)
 		if len(problems) != want {
 			t.Errorf("%d empty keys: %d problems, not %d", keys, len(problems), want)
 		}
@@ -65,7 +65,7 @@ func TestFaultsOpenNoDoor(t *testing.T) {
 		"all sorts":  "\n  keys: ['', " + keyOne + ", " + keyOne + ", ' " + keyTwo + "']\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			keys, problems := auth.NewKeyring(load(t, apiKey))
+			keys, problems := auth.NewKeyring(load(t, apiKey), nil)
 			if !problems.HasErrors() {
 				t.Error("no error")
 			}

@@ -40,7 +40,7 @@ type secrets struct {
 }
 
 // process returns the secrets of this process. They are generated once: equal
-// keys then have equal digests in each keyring, as [Keyring.Adopt] requires.
+// keys then have equal digests in each keyring, as [NewKeyring] requires.
 var process = sync.OnceValue(func() *secrets {
 	s := new(secrets)
 	rand.Read(s.digest[:]) // never fails
@@ -62,7 +62,12 @@ func sum(key []byte, message string) digest {
 // NewKeyring reads runtime.auth. If there are errors among the problems, the
 // keyring has the valid keys. If keys are required, it is enabled despite any
 // problems, so that a mistake never grants access.
-func NewKeyring(pod *spicepod.Pod) (*Keyring, spicepod.Problems) {
+//
+// The keyring takes over the state of old's principals; old may be nil or in use.
+// Unnamed keys keep their numbers, which no other key gets: data of key-1 never
+// becomes another key's. Limiters are kept if name, key and limits are unchanged:
+// a reload resets neither used tokens nor running requests.
+func NewKeyring(pod *spicepod.Pod, old *Keyring) (*Keyring, spicepod.Problems) {
 	k := &Keyring{byName: map[string]*credential{}, salt: process().salt[:]}
 	if pod.Runtime.Auth == nil || pod.Runtime.Auth.APIKey == nil || !pod.Runtime.Auth.APIKey.Enabled {
 		return k, nil
@@ -72,6 +77,9 @@ func NewKeyring(pod *spicepod.Pod) (*Keyring, spicepod.Problems) {
 	k.credentials = r.credentials(r.entries(pod.Runtime.Auth.APIKey), k.salt)
 	k.numbered = len(pod.Runtime.Auth.APIKey.Keys)
 	k.index()
+	if old != nil {
+		k.adopt(old)
+	}
 	return k, r.problems
 }
 
@@ -140,15 +148,8 @@ func (k *Keyring) Current(p *Principal) (*Principal, bool) {
 	return c.principal, true
 }
 
-// Adopt takes over the state of old's principals. Unnamed keys keep their
-// numbers, which no other key gets: data of key-1 never becomes another key's.
-// Limiters are kept if name, key and limits are unchanged: a reload resets
-// neither used tokens nor running requests. Call it before k is shared; old,
-// which may be nil, can be in use.
-func (k *Keyring) Adopt(old *Keyring) {
-	if old == nil {
-		return
-	}
+// adopt takes over the state of old's principals: see [NewKeyring].
+func (k *Keyring) adopt(old *Keyring) {
 	k.number(old)
 	for _, c := range k.credentials {
 		before, ok := old.byName[c.principal.Name]

@@ -55,7 +55,7 @@ func TestKeyringsWithoutKeys(t *testing.T) {
 		"disabled":   "runtime: {auth: {api-key: {enabled: false, keys: [" + keyOne + "]}}}\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			keys, problems := auth.NewKeyring(podtest.Load(t, sections))
+			keys, problems := auth.NewKeyring(podtest.Load(t, sections), nil)
 			if len(problems) > 0 {
 				t.Error(problems)
 			}
@@ -111,11 +111,10 @@ func TestManyKeys(t *testing.T) {
 // and no other key gets it: what belongs to key-1 is never another's.
 func TestNumbersOfKeysOutliveReloads(t *testing.T) {
 	ring := func(old *auth.Keyring, keys ...string) *auth.Keyring {
-		next, problems := auth.NewKeyring(load(t, "\n keys: ["+strings.Join(keys, ", ")+"]"))
+		next, problems := auth.NewKeyring(load(t, "\n keys: ["+strings.Join(keys, ", ")+"]"), old)
 		if problems.HasErrors() {
 			t.Fatal(problems)
 		}
-		next.Adopt(old)
 		return next
 	}
 	name := func(k *auth.Keyring, key string) string {

@@ -210,7 +210,7 @@ func TestLimitsOfAPrincipalReplaceThoseOfAll(t *testing.T) {
 	}
 }
 
-func TestAdopt(t *testing.T) {
+func TestLimitersOutliveReloads(t *testing.T) {
 	const principals = "\n  principals:\n"
 	const before = principals + "  - {name: bi, key: " + keyBI + ", limits: {max_concurrent: 1, requests_per_second: 1, burst: 9}}\n"
 	for _, c := range []struct {
@@ -226,11 +226,9 @@ func TestAdopt(t *testing.T) {
 		{"no limits", principals + "  - {name: bi, key: " + keyBI + "}\n", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			old, next := keyring(t, before), keyring(t, c.after)
-			next.Adopt(nil)
-			next.Adopt(new(auth.Keyring))
+			old := keyringAfter(t, new(auth.Keyring), before)
 			end := begin(t, holder(t, old, keyBI))
-			next.Adopt(old)
+			next := keyringAfter(t, old, c.after)
 			p, ok := next.Lookup(keyBI)
 			if !ok {
 				p = holder(t, next, keyOne)

@@ -39,7 +39,13 @@ func load(t testing.TB, apiKey string) *spicepod.Pod {
 // keyring reads keys that have no fault.
 func keyring(t testing.TB, apiKey string) *auth.Keyring {
 	t.Helper()
-	keys, problems := auth.NewKeyring(load(t, apiKey))
+	return keyringAfter(t, nil, apiKey)
+}
+
+// keyringAfter is keyring after a reload.
+func keyringAfter(t testing.TB, old *auth.Keyring, apiKey string) *auth.Keyring {
+	t.Helper()
+	keys, problems := auth.NewKeyring(load(t, apiKey), old)
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}

@@ -26,7 +26,7 @@ func TestNoKeyIsShown(t *testing.T) {
     - {name: bi, key: ` + keyBI + `}
     - {name: bi, key: "${env:AUTH_TEST_SECRET}:rw"}
 `
-	keys, problems := auth.NewKeyring(load(t, apiKey))
+	keys, problems := auth.NewKeyring(load(t, apiKey), nil)
 	if len(problems) < 4 {
 		t.Fatal(problems)
 	}

@@ -157,7 +157,7 @@ func (m *Manager) refreshQuery(ctx context.Context, d *Dataset, text string) (st
 	case len(st.Relations) == 0:
 		return "", fault.New(path, "write SELECT … FROM "+d.Name+" WHERE …", "refresh_sql does not read %q", d.Name)
 	}
-	only := onlyTable{engine.NewCatalog(0, []engine.Relation{d.Relation}, nil), d.Relation.Schema}
+	only := onlyTable{engine.NewCatalog(engine.Contents{Relations: []engine.Relation{d.Relation}}), d.Relation.Schema}
 	for _, r := range st.Relations {
 		if _, ok := only.Relation(r.Catalog, r.Schema, r.Name); !ok {
 			return "", fault.At(path, r.Offset, "read only "+d.Name, "refresh_sql reads %q", r.Name)

@@ -96,14 +96,13 @@ func (w *world) commit(build func(*engine.Tx) error) error {
 	w.publish.Lock()
 	defer w.publish.Unlock()
 	w.gen++
-	cat := engine.NewCatalog(w.gen, w.relations(), nil)
 	writable := map[engine.Relation]string{}
 	for _, d := range w.served {
 		if table := d.Current().Base; table != "" {
 			writable[d.Relation] = table
 		}
 	}
-	cat.SetWritable(writable)
+	cat := engine.NewCatalog(engine.Contents{Generation: w.gen, Relations: w.relations(), Writable: writable})
 	return w.db.Publish(context.Background(), cat, build)
 }
 
@@ -153,7 +152,7 @@ func (w *world) reload(sections string) spicepod.Problems {
 		}
 	}
 	for i, decl := range pod.Views {
-		names := engine.NewCatalog(0, w.relations(), nil)
+		names := engine.NewCatalog(engine.Contents{Relations: w.relations()})
 		var reuse *views.View
 		for _, v := range old {
 			if v.Declared.Name == decl.Name {

@@ -40,7 +40,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/data/source/file"
 	"github.com/spiced-sql/spiced/internal/data/source/https"
 	"github.com/spiced-sql/spiced/internal/data/tables"
-	"github.com/spiced-sql/spiced/internal/kit/disk"
+	"github.com/spiced-sql/spiced/internal/kit/scratch"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
 
@@ -111,7 +111,7 @@ func NewManager(opts Options) (*Manager, error) {
 			return nil, fmt.Errorf("create the state directory: %w", err)
 		}
 	}
-	lock, err := disk.Lock(filepath.Join(opts.StateDir, "lock"))
+	lock, err := scratch.LockFile(filepath.Join(opts.StateDir, "lock"))
 	if err != nil {
 		return nil, fmt.Errorf("lock state directory %q: %w", opts.StateDir, err)
 	}

@@ -41,10 +41,10 @@ views:
 func TestViewUsesFunctions(t *testing.T) {
 	w := newWorld(t)
 	pod := w.load("views: [{name: v, sql: \"SELECT twice('3') AS x, TWICE(a) FROM t, rows_of('u')\"}]\n")
-	names := engine.NewCatalog(0, []engine.Relation{{Schema: "public", Name: "t"}, {Schema: "public", Name: "u"}}, []*engine.Function{
+	names := engine.NewCatalog(engine.Contents{Relations: []engine.Relation{{Schema: "public", Name: "t"}, {Schema: "public", Name: "u"}}, Functions: []*engine.Function{
 		{Name: "twice", Signature: "twice(x int64) → int64", Args: []engine.FunctionArg{{Name: "x", Type: "BIGINT", Numeric: true}}},
 		{Name: "rows_of", Signature: "rows_of(u)", Table: true, Args: []engine.FunctionArg{{Name: "u", Table: true}}},
-	})
+	}})
 	v, problem := views.Compile(t.Context(), w.db, pod, 0, names, nil)
 	if problem != nil {
 		t.Fatal(problem)

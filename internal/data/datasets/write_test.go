@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
 
@@ -72,7 +73,7 @@ func TestReadWriteDataset(t *testing.T) {
 	w.want("SELECT count(*) FROM same", "2")
 	w.want("SELECT sum(id) FROM wares", "3")
 	var e *engine.Error
-	if err := w.change("DELETE FROM same"); !errors.As(err, &e) || e.Code != engine.CodeRefused || !strings.Contains(e.Hint, "read_write") {
+	if err := w.change("DELETE FROM same"); !errors.As(err, &e) || e.Code != errcode.Refused || !strings.Contains(e.Hint, "read_write") {
 		t.Errorf("a dataset to read: %v", err)
 	}
 	before := w.served[0]

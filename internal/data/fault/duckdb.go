@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
+
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
@@ -51,7 +53,7 @@ func FromDuckDB(err error) *Fault {
 		return New("from", "end the other process, or read a copy of the file", "%s", FirstLines(text)).Retryable()
 	}
 	f = New("from", "", "%s", FirstLines(text))
-	if e == nil || e.Code == engine.CodeExecution {
+	if e == nil || e.Code == errcode.Execution {
 		f.WithPublic("the source cannot be read; DuckDB's error may contain rows that callers must not see")
 	}
 	return f

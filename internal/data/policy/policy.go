@@ -117,7 +117,7 @@ func compileExpression(ctx context.Context, db *engine.DB, x *expression, text s
 }
 
 // noNames is an empty catalog.
-var noNames = engine.NewCatalog(0, nil, nil)
+var noNames = engine.NewCatalog(engine.Contents{})
 
 // ownColumnsOnly returns an error if an expression depends on more than the row
 // and the caller.

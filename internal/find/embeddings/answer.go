@@ -13,8 +13,8 @@ import (
 	"github.com/spiced-sql/spiced/internal/kit/httpx"
 )
 
-// answer is a decoded answer of a provider: one vector per text, in order.
-// Usage is zero when none is reported.
+// answer is the decoded response of a provider: one vector per text, in order.
+// usage is zero if the provider reports none.
 type answer struct {
 	vectors [][]float32
 	usage   Usage
@@ -40,8 +40,8 @@ func (v *vector) UnmarshalJSON(raw []byte) error {
 	return err
 }
 
-// parseNumbers reads what stands between the brackets of a valid JSON array.
-// encoding/json would read null as 0.
+// parseNumbers parses the elements of a valid JSON array, without its brackets.
+// encoding/json would decode null as 0.
 func parseNumbers(raw []byte) ([]float32, error) {
 	out := make([]float32, 0, min(MaxDimensions, 1+bytes.Count(raw, []byte{','})))
 	for part := range bytes.SplitSeq(raw, []byte{','}) {
@@ -66,7 +66,7 @@ func parseBase64(text string) ([]float32, error) {
 	case err != nil:
 		return nil, errors.New("an embedding is not base64")
 	case len(raw) == 0 || len(raw)%4 != 0:
-		return nil, fmt.Errorf("an embedding of %d bytes is no sequence of float32", len(raw))
+		return nil, fmt.Errorf("an embedding of %d bytes is not a sequence of float32", len(raw))
 	case len(raw)/4 > MaxDimensions:
 		return nil, fmt.Errorf("an embedding has more than %d dimensions", MaxDimensions)
 	}
@@ -85,8 +85,8 @@ func finite(x float32) bool {
 	return !math.IsNaN(float64(x)) && !math.IsInf(float64(x), 0)
 }
 
-// decodeAnswer reads the body of a successful answer for so many texts. The
-// entries may come in any order; without any index, their order counts.
+// decodeAnswer decodes the body of a successful response for a number of texts.
+// The entries may be in any order; those without an index count by position.
 func decodeAnswer(body []byte, texts int) (answer, error) {
 	var form struct {
 		Data []struct {
@@ -104,7 +104,7 @@ func decodeAnswer(body []byte, texts int) (answer, error) {
 		}
 	}
 	if len(form.Data) != texts {
-		return answer{}, fmt.Errorf("the provider gave %d embeddings for %d texts", len(form.Data), texts)
+		return answer{}, fmt.Errorf("the provider returned %d embeddings for %d texts", len(form.Data), texts)
 	}
 	a := answer{vectors: make([][]float32, texts), usage: reportedUsage(form.Usage)}
 	for i, entry := range form.Data {
@@ -114,20 +114,20 @@ func decodeAnswer(body []byte, texts int) (answer, error) {
 		}
 		switch {
 		case at < 0 || at >= texts:
-			return answer{}, fmt.Errorf("the provider gave index %d for %d texts", at, texts)
+			return answer{}, fmt.Errorf("the provider returned index %d for %d texts", at, texts)
 		case a.vectors[at] != nil:
-			return answer{}, fmt.Errorf("the provider gave index %d twice", at)
+			return answer{}, fmt.Errorf("the provider returned index %d twice", at)
 		case len(entry.Embedding) == 0:
-			return answer{}, fmt.Errorf("the provider gave no embedding at index %d", at)
+			return answer{}, fmt.Errorf("the provider returned no embedding at index %d", at)
 		case len(entry.Embedding) != len(form.Data[0].Embedding):
-			return answer{}, fmt.Errorf("the provider gave %d dimensions at index %d, but %d elsewhere", len(entry.Embedding), at, len(form.Data[0].Embedding))
+			return answer{}, fmt.Errorf("the provider returned %d dimensions at index %d, but %d elsewhere", len(entry.Embedding), at, len(form.Data[0].Embedding))
 		}
 		a.vectors[at] = entry.Embedding
 	}
 	return a, nil
 }
 
-// describeJSON says in our words why an answer cannot be decoded.
+// describeJSON returns why an answer cannot be decoded.
 func describeJSON(err error) error {
 	var syntax *json.SyntaxError
 	var kind *json.UnmarshalTypeError
@@ -135,13 +135,13 @@ func describeJSON(err error) error {
 	case errors.As(err, &syntax):
 		return fmt.Errorf("the answer is not JSON from byte %d on; check params.endpoint", syntax.Offset)
 	case errors.As(err, &kind):
-		return fmt.Errorf("the answer is not in OpenAI's form: it holds a JSON %s at %q", kind.Value, kind.Field)
+		return fmt.Errorf("the answer is not in OpenAI's form: it has a JSON %s at %q", kind.Value, kind.Field)
 	}
 	return fmt.Errorf("the answer is not in OpenAI's form: %w", err)
 }
 
-// reportedUsage is what the provider counted, or zero when it counted nothing
-// that makes sense. A provider may leave one of the two numbers out.
+// reportedUsage returns the usage that the provider reports, or zero if it is
+// missing or invalid. One of the two numbers may be missing.
 func reportedUsage(raw json.RawMessage) Usage {
 	var u Usage
 	if json.Unmarshal(raw, &u) != nil || u.PromptTokens < 0 || u.TotalTokens < 0 {

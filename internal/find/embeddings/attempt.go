@@ -17,13 +17,13 @@ import (
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 )
 
-// fail makes an error with a message that is safe to show.
+// fail returns an error whose message contains no secret.
 func (o *openAI) fail(status int, again bool, cause error, format string, args ...any) *Error {
 	message := truncate.Line(o.redact(fmt.Sprintf(format, args...)), MaxMessage)
 	return &Error{Model: o.name, Status: status, Message: message, Retryable: again, Err: cause}
 }
 
-// attempt sends the body once. It holds one of the model's slots meanwhile.
+// attempt sends the body once, in one of the model's slots.
 func (o *openAI) attempt(ctx context.Context, body []byte, texts int) (answer, *Error) {
 	select {
 	case o.slots <- struct{}{}:
@@ -35,7 +35,7 @@ func (o *openAI) attempt(ctx context.Context, body []byte, texts int) (answer, *
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, o.url, bytes.NewReader(body))
 	if err != nil {
-		return answer{}, o.fail(0, false, nil, "the endpoint cannot be requested")
+		return answer{}, o.fail(0, false, nil, "cannot build the request; check params.endpoint")
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json")
@@ -70,41 +70,41 @@ func (o *openAI) read(body io.Reader, texts int) (answer, *Error) {
 		got := len(a.vectors[0])
 		o.known.CompareAndSwap(0, int64(got))
 		if want := o.Dimensions(); got != want {
-			return answer{}, o.fail(http.StatusOK, false, nil, "the provider gave %d dimensions, not %d", got, want)
+			return answer{}, o.fail(http.StatusOK, false, nil, "the provider returned %d dimensions, not %d", got, want)
 		}
 	}
 	return a, nil
 }
 
-// answerLimit is how large an answer for so many texts may be.
+// answerLimit returns the largest size of an answer for a number of texts, in bytes.
 func (o *openAI) answerLimit(texts int) int {
 	dimensions := cmp.Or(o.Dimensions(), MaxDimensions)
 	return min(MaxAnswerBytes, answerSlack+texts*(dimensions*numberBytes+answerSlack))
 }
 
-// refused makes an error of an answer that is not 200.
+// refused returns the error of a response whose status is not 200.
 func (o *openAI) refused(resp *http.Response) *Error {
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
 	message, code := httpx.Message(body)
 	// OpenAI answers 429 also when the account has run out of credit.
 	e := o.fail(resp.StatusCode, retryable(resp.StatusCode) && code != "insufficient_quota", nil, "%s", message)
 	if e.wait = httpx.RetryAfter(resp.Header); e.Retryable && e.wait > MaxRetryAfter {
-		e.Message = strings.TrimSpace(fmt.Sprintf("%s (asks to wait %s, longer than %s)", e.Message, e.wait.Round(time.Second), MaxRetryAfter))
+		e.Message = strings.TrimSpace(fmt.Sprintf("%s (requests a wait of %s, longer than %s)", e.Message, e.wait.Round(time.Second), MaxRetryAfter))
 	}
 	return e
 }
 
-// retryable reports the statuses that OpenAI's own clients try again.
+// retryable reports whether OpenAI's own clients retry after the status.
 func retryable(status int) bool {
 	return slices.Contains([]int{http.StatusRequestTimeout, http.StatusConflict, http.StatusTooManyRequests}, status) || status >= 500
 }
 
-// transferError makes an error of one of the HTTP client's.
+// transferError converts an error of the HTTP client.
 func (o *openAI) transferError(err error) *Error {
 	err = httpx.Cause(err)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		return o.fail(0, true, context.DeadlineExceeded, "no full answer within %s (params.timeout)", o.timeout)
+		return o.fail(0, true, context.DeadlineExceeded, "no complete answer within %s (params.timeout)", o.timeout)
 	case httpx.Permanent(err):
 		return o.fail(0, false, nil, "%s", err)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
@@ -113,9 +113,9 @@ func (o *openAI) transferError(err error) *Error {
 	return o.fail(0, true, nil, "%s", err)
 }
 
-// backoff is how long to wait after so many failed attempts: twice as long
-// each time, with the lower half of it fixed and the upper half at random, so
-// that clients that failed together do not come back together.
+// backoff returns how long to wait after a number of failed attempts. It doubles
+// each time, and its upper half is random, so that clients that failed together
+// do not retry together.
 func backoff(attempt int) time.Duration {
 	most := min(backoffFirst<<(attempt-1), backoffMost)
 	return most/2 + rand.N(most/2+1)

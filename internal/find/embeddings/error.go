@@ -8,27 +8,26 @@ import (
 	"time"
 )
 
-// Error is why a model gave no vectors.
+// Error is the error of a call that returned no vectors.
 type Error struct {
 	// Model is its name in the Spicepod.
 	Model string
-	// Status is the HTTP status of the provider's answer; 0 when there was none.
+	// Status is the HTTP status of the provider's answer; 0 if there was none.
 	Status int
 	// Message is in one line, without secrets.
 	Message string
-	// Retryable reports that a later call may succeed. It has been tried again
-	// as often as max_retries allows.
+	// Retryable means that a later call may succeed. All retries that max_retries
+	// allows have failed.
 	Retryable bool
-	// Attempts is how often it was tried; 0 when it was not sent at all.
+	// Attempts is the number of attempts; 0 if nothing was sent.
 	Attempts int
-	// Err is the cause, where a test for it makes sense; for example
-	// context.DeadlineExceeded.
+	// Err is the cause, for errors.Is, such as context.DeadlineExceeded.
 	Err error
 
-	wait time.Duration // that the provider asks for; 0 when it does not say
+	wait time.Duration // requested by the provider, or 0
 }
 
-// Error is the message behind the model's name.
+// Error returns the message, preceded by the model's name.
 func (e *Error) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "embedding model %q: ", e.Model)
@@ -45,10 +44,10 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// Unwrap is the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// cancelled is the error of a call whose context ended.
+// cancelled returns the error of a call whose context has ended.
 func cancelled(ctx context.Context, name string) error {
 	return fmt.Errorf("embedding model %q: %w", name, context.Cause(ctx))
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
-// maxGPULayers is more than any embedding model has.
+// maxGPULayers exceeds the layers of every embedding model.
 const maxGPULayers = 1000
 
 // vectorizer is a model that a native library has loaded. It is not safe for
@@ -23,7 +23,7 @@ type vectorizer interface {
 	io.Closer
 }
 
-// ggufModel is a GGUF file of the user's. Its texts are embedded one by one.
+// ggufModel is a GGUF file of the user. Texts are embedded one at a time.
 type ggufModel struct {
 	identity
 	dimensions int
@@ -34,8 +34,8 @@ func openFile(e *entry) (Model, *spicepod.Problem) {
 	return openGGUF(e, ".from", strings.TrimPrefix(e.id, "//"))
 }
 
-// openHuggingFace opens a file that is already here: nothing is downloaded,
-// and the name of the repository is a note.
+// openHuggingFace opens a local file: nothing is downloaded, and the name of the
+// repository only documents its source.
 func openHuggingFace(e *entry) (Model, *spicepod.Problem) {
 	for _, key := range []string{"file", "model"} {
 		if e.Params.Has(key) {
@@ -54,7 +54,7 @@ func openGGUF(e *entry, at, path string) (Model, *spicepod.Problem) {
 		return nil, e.Fault()
 	case !ggufBuilt:
 		return nil, e.Problem(".from", "build with -tags gguf and install the native library libllama_go, or use openai: with the endpoint of a local server",
-			"this build does not serve GGUF models")
+			"this build does not support GGUF models")
 	}
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(e.Pod.Dir, path)
@@ -73,8 +73,8 @@ func openGGUF(e *entry, at, path string) (Model, *spicepod.Problem) {
 	return model, nil
 }
 
-// checkGGUF looks at the first bytes, so that the native library sees no other
-// kind of file.
+// checkGGUF checks the first bytes, so that the native library opens no other kind
+// of file.
 func checkGGUF(path string) error {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -95,15 +95,15 @@ func checkGGUF(path string) error {
 	return nil
 }
 
-// newGGUF embeds one word, to learn the dimensions and that the file holds an
-// embedding model.
+// newGGUF embeds one word, to find the dimensions and to check that the file has
+// an embedding model.
 func newGGUF(id identity, v vectorizer) (*ggufModel, error) {
 	first, err := v.EmbedText("dimensions")
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("the model does not embed: %w", err)
 	case len(first) == 0 || len(first) > MaxDimensions:
-		return nil, fmt.Errorf("the model gives %d dimensions; 1 to %d are served", len(first), MaxDimensions)
+		return nil, fmt.Errorf("the model has %d dimensions; 1 to %d are supported", len(first), MaxDimensions)
 	}
 	m := &ggufModel{id, len(first), make(chan vectorizer, 1)}
 	m.turn <- v
@@ -112,8 +112,8 @@ func newGGUF(id identity, v vectorizer) (*ggufModel, error) {
 
 func (m *ggufModel) Dimensions() int { return m.dimensions }
 
-// Embed waits for its turn. The native library cannot be interrupted, so a
-// cancelled call ends after the text at hand.
+// Embed waits for the vectorizer. The native library cannot be interrupted, so a
+// cancelled call ends after the current text.
 func (m *ggufModel) Embed(ctx context.Context, texts []string) ([][]float32, error) {
 	if err := checkTexts(m.name, texts); err != nil {
 		return nil, err
@@ -128,8 +128,8 @@ func (m *ggufModel) Embed(ctx context.Context, texts []string) ([][]float32, err
 	return vectors, nil
 }
 
-// embed takes the vectorizer for one text, so that a short call need not wait
-// for all of a long one.
+// embed uses the vectorizer for one text, so that a short call does not wait for
+// all texts of a long one.
 func (m *ggufModel) embed(ctx context.Context, i int, text string) ([]float32, error) {
 	if ctx.Err() != nil {
 		return nil, cancelled(ctx, m.name)
@@ -156,13 +156,13 @@ func (m *ggufModel) checked(i int, v vectorizer, text string) ([]float32, error)
 	}
 	for _, x := range vector {
 		if !finite(x) {
-			return nil, &Error{Model: m.name, Message: fmt.Sprintf("text %d: the vector holds a value that is not finite", i)}
+			return nil, &Error{Model: m.name, Message: fmt.Sprintf("text %d: the vector has a value that is not finite", i)}
 		}
 	}
 	return vector, nil
 }
 
-// Close waits for the text at hand and frees the model. Later calls fail.
+// Close waits for the current text and frees the model. Later calls fail.
 func (m *ggufModel) Close() error {
 	v, open := <-m.turn
 	if !open {

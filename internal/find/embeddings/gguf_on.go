@@ -4,7 +4,7 @@ package embeddings
 
 import "github.com/kelindar/search"
 
-// ggufBuilt says that this build holds the library for GGUF models.
+// ggufBuilt is true: this build includes the library for GGUF models.
 const ggufBuilt = true
 
 func loadGGUF(path string, gpuLayers int) (vectorizer, error) {

@@ -81,7 +81,7 @@ func TestGGUFFailures(t *testing.T) {
 	_, m := newGGUF(t)
 	for text, want := range map[string]string{
 		"!":     "text 1: number of tokens (513) exceeds batch size",
-		"nan":   "text 1: the vector holds a value that is not finite",
+		"nan":   "text 1: the vector has a value that is not finite",
 		"short": "text 1: 1 dimensions, not 2",
 		strings.Repeat("a", embeddings.MaxTextBytes+1): "text 1 has 1048577 bytes; at most 1048576",
 	} {
@@ -129,7 +129,7 @@ func (b brokenLibrary) EmbedText(string) ([]float32, error) {
 func (brokenLibrary) Close() error { return nil }
 
 func TestGGUFModelsThatDoNotEmbed(t *testing.T) {
-	for want, v := range map[string][]float32{"does not support": nil, "gives 0 dimensions": {}, "gives 16385 dimensions": make([]float32, embeddings.MaxDimensions+1)} {
+	for want, v := range map[string][]float32{"does not support": nil, "has 0 dimensions": {}, "has 16385 dimensions": make([]float32, embeddings.MaxDimensions+1)} {
 		if _, err := embeddings.NewGGUF("x", brokenLibrary{v}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}

@@ -37,11 +37,7 @@ var _ Hashing = (*hashModel)(nil)
 
 func openHash(e *entry) (Model, *spicepod.Problem) {
 	if !strings.EqualFold(e.id, "hash") {
-		hint := "write builtin:hash"
-		if near := nearest.Name(e.id, []string{"hash"}); near != "" {
-			hint = `did you mean "builtin:hash"?`
-		}
-		return nil, e.Problem(".from", hint, "there is no built-in embedding model %q", e.id)
+		return nil, e.Problem(".from", nearest.Hint("builtin:"+e.id, []string{"builtin:hash"}, "write builtin:hash"), "there is no built-in embedding model %q", e.id)
 	}
 	return &hashModel{e.identity(), e.Number("dimensions", hashDimensions, hashLeastDimensions, hashMostDimensions)}, nil
 }

@@ -10,16 +10,16 @@ import (
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
-// Options are what models share.
+// Options are shared by all models.
 type Options struct {
 	// HTTP sends the requests of remote providers; nil for http.DefaultClient.
 	// Its redirects and cookies are not used.
 	HTTP *http.Client
 
-	pause func(context.Context, time.Duration) error // nil waits; tests do not
+	pause func(context.Context, time.Duration) error // replaced by tests; nil means wait
 }
 
-// kind is a provider: what can stand before the colon of `from:`.
+// kind is a provider, named before the colon of `from:`.
 type kind struct {
 	name    string
 	example string
@@ -59,8 +59,8 @@ func providers() []kind {
 	}
 }
 
-// Open makes a model of entry i of pod.Embeddings. Nothing is sent anywhere
-// before the first Embed. A problem has its position in the file.
+// Open opens entry i of pod.Embeddings. Nothing is sent before the first call of
+// Embed. A problem has its position in the file.
 func Open(pod *spicepod.Pod, i int, o Options) (Model, *spicepod.Problem) {
 	declared := pod.Embeddings[i]
 	e := &entry{declared: declared, opts: o, Entry: spicepod.Entry{
@@ -97,17 +97,17 @@ type entry struct {
 	opts     Options
 }
 
-// identity is what every model says of itself.
+// identity is the name and the fingerprint of a model.
 type identity struct{ name, fingerprint string }
 
-// Name is the name in the Spicepod.
+// Name returns the name in the Spicepod.
 func (i identity) Name() string { return i.name }
 
-// Fingerprint is a checksum of what the vectors depend on.
+// Fingerprint returns a checksum of everything that the vectors depend on.
 func (i identity) Fingerprint() string { return i.fingerprint }
 
-// identity leaves keys out: a new one gives the same vectors. References count
-// as they are written.
+// identity omits keys, which do not affect the vectors, and has references to
+// secrets as written.
 func (e *entry) identity() identity {
 	return identity{e.declared.Name, spicepod.Fingerprint([]any{e.declared.From, e.Params["endpoint"], e.Params["dimensions"]})}
 }

@@ -17,8 +17,8 @@ import (
 
 const openAIEndpoint = "https://api.openai.com/v1"
 
-// openAI is an OpenAI-compatible endpoint. Its secrets are within closures,
-// where no printer reaches them.
+// openAI is an OpenAI-compatible endpoint. Secrets are in closures only, so
+// that printing the struct does not reveal them.
 type openAI struct {
 	identity
 	model     string
@@ -26,7 +26,7 @@ type openAI struct {
 	authorize func(*http.Request)
 	redact    func(string) string
 	client    *http.Client
-	wanted    int          // dimensions to ask for; 0 leaves them to the provider
+	wanted    int          // dimensions to request; 0: the provider's default
 	known     atomic.Int64 // dimensions of the answers; 0 before the first
 	batch     int
 	timeout   time.Duration
@@ -40,7 +40,7 @@ var _ Counter = (*openAI)(nil)
 func openOpenAI(e *entry) (Model, *spicepod.Problem) {
 	endpoint := e.Endpoint(openAIEndpoint, "openai_api_key", "/embeddings")
 	if endpoint.RawQuery != "" {
-		e.FailParam("endpoint", "the key goes to params.openai_api_key", "params.endpoint takes a URL without a query")
+		e.FailParam("endpoint", "write the key as params.openai_api_key", "params.endpoint must be a URL without a query")
 	}
 	o := &openAI{
 		identity: e.identity(),
@@ -79,7 +79,7 @@ func authorization(key, organization, project string) func(*http.Request) {
 	}
 }
 
-// Dimensions is what the Spicepod asks for or the first answer had.
+// Dimensions returns the dimensions in the Spicepod, else those of the first answer.
 func (o *openAI) Dimensions() int { return int(o.known.Load()) }
 
 func (o *openAI) Embed(ctx context.Context, texts []string) ([][]float32, error) {
@@ -87,8 +87,8 @@ func (o *openAI) Embed(ctx context.Context, texts []string) ([][]float32, error)
 	return vectors, err
 }
 
-// EmbedCounted sends the texts in batches, a few at a time. The first batch
-// that fails ends the others.
+// EmbedCounted sends the texts in batches, a few at a time. The first failure
+// cancels the other batches.
 func (o *openAI) EmbedCounted(ctx context.Context, texts []string) ([][]float32, Usage, error) {
 	if err := o.check(texts); err != nil {
 		return nil, Usage{}, err
@@ -127,7 +127,7 @@ func (o *openAI) EmbedCounted(ctx context.Context, texts []string) ([][]float32,
 	return vectors, usage, nil
 }
 
-// check refuses what the provider would refuse with the whole batch.
+// check rejects texts for which the provider would reject a whole batch.
 func (o *openAI) check(texts []string) error {
 	if err := checkTexts(o.name, texts); err != nil {
 		return err
@@ -140,8 +140,8 @@ func (o *openAI) check(texts []string) error {
 	return nil
 }
 
-// batches cuts texts into runs of at most count texts and, unless one text
-// alone is longer, at most size bytes.
+// batches splits texts into batches of at most count texts and, unless a single
+// text is longer, at most size bytes.
 func batches(texts []string, count, size int) [][]string {
 	var runs [][]string
 	start, bytes := 0, 0
@@ -158,7 +158,7 @@ func batches(texts []string, count, size int) [][]string {
 	return runs
 }
 
-// send asks for one batch until there is an answer or no hope of one.
+// send sends one batch, and retries until it succeeds or an error is permanent.
 func (o *openAI) send(ctx context.Context, texts []string) (answer, error) {
 	body, err := json.Marshal(struct {
 		Model      string   `json:"model"`

@@ -433,7 +433,7 @@ func TestBadTextsAreNotSent(t *testing.T) {
 func TestDimensionsAreAskedForAndChecked(t *testing.T) {
 	p := newProvider(t, func(_ int, r request, w http.ResponseWriter) { answer(w, r) })
 	_, err := p.open(t, "dimensions: 3").Embed(t.Context(), []string{"a"})
-	if e := failure(t, err); e.Message != "the provider gave 2 dimensions, not 3" {
+	if e := failure(t, err); e.Message != "the provider returned 2 dimensions, not 3" {
 		t.Error(e)
 	}
 	if got := p.sent()[0].Dimensions; got != 3 {
@@ -450,7 +450,7 @@ func TestDimensionsStayAsTheyWere(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := m.Embed(t.Context(), []string{"a"})
-	if e := failure(t, err); e.Message != "the provider gave 3 dimensions, not 2" || m.Dimensions() != 2 {
+	if e := failure(t, err); e.Message != "the provider returned 3 dimensions, not 2" || m.Dimensions() != 2 {
 		t.Error(e)
 	}
 }

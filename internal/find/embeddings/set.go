@@ -57,7 +57,7 @@ func NewSet(pod *spicepod.Pod, o Options) (*Set, spicepod.Problems) {
 	return s, problems
 }
 
-// Names returns the names of all declared models, sorted, as a fresh slice.
+// Names returns the names of all declared models, sorted, as a new slice.
 func (s *Set) Names() []string { return slices.Clone(s.names) }
 
 // Model returns the named model. An error wraps ErrUnknownModel or
@@ -69,11 +69,7 @@ func (s *Set) Model(name string) (Model, error) {
 	if slices.Contains(s.names, name) {
 		return nil, &refusal{ErrNotLoaded, fmt.Sprintf("embedding model %q was not loaded: the log says why", name)}
 	}
-	message := fmt.Sprintf("the embedding model %q does not exist", name)
-	if near := nearest.Name(name, s.names); near != "" {
-		message += fmt.Sprintf("; did you mean %q?", near)
-	}
-	return nil, &refusal{ErrUnknownModel, message}
+	return nil, &refusal{ErrUnknownModel, fmt.Sprintf("the embedding model %q does not exist%s", name, nearest.Clause(name, s.names))}
 }
 
 // Remedy is an entry of `embeddings:` that needs no provider and no network.

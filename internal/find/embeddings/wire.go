@@ -6,7 +6,6 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"math"
 	"net/http"
@@ -22,18 +21,16 @@ type Request struct {
 	Model string
 	// Texts are the input, 1 to MaxInputs of them, none empty.
 	Texts []string
-	// Base64 asks for vectors as base64 of little-endian float32 instead of
+	// Base64 requests vectors as base64 of little-endian float32 instead of
 	// arrays of numbers.
 	Base64 bool
-	// Dimensions is the length of the vectors that is asked for; 0 for the
-	// model's own.
+	// Dimensions is the requested length of the vectors; 0 means the model's.
 	Dimensions int
-	// User is the caller's word for its user.
+	// User identifies the caller's end user.
 	User string
 }
 
-// Response is the answer to a Request; encoding/json writes it in OpenAI's
-// form.
+// Response is the answer to a Request; its JSON is OpenAI's.
 type Response struct {
 	Object string `json:"object"` // always "list"
 	Data   []Item `json:"data"`
@@ -51,7 +48,7 @@ type Item struct {
 
 var requestFields = []string{"input", "model", "encoding_format", "dimensions", "user"}
 
-// ParseRequest reads a request. An error is a *WireError.
+// ParseRequest decodes a request. An error is a *WireError.
 func ParseRequest(body []byte) (*Request, error) {
 	if len(body) > MaxRequestBytes {
 		e := invalid("", "the request has more than %d bytes", MaxRequestBytes)
@@ -77,12 +74,12 @@ func ParseRequest(body []byte) (*Request, error) {
 	case err != nil:
 		return nil, err
 	case encoding != "" && encoding != "float" && encoding != "base64":
-		return nil, invalid("encoding_format", `encoding_format takes "float" or "base64", not %q`, encoding)
+		return nil, invalid("encoding_format", `encoding_format must be "float" or "base64", got %q`, encoding)
 	}
 	r.Base64 = encoding == "base64"
 	if raw := fields["dimensions"]; raw != nil {
 		if json.Unmarshal(raw, &r.Dimensions) != nil || r.Dimensions < 1 || r.Dimensions > MaxDimensions {
-			return nil, invalid("dimensions", "dimensions takes a whole number from 1 to %d", MaxDimensions)
+			return nil, invalid("dimensions", "dimensions must be an integer from 1 to %d", MaxDimensions)
 		}
 	}
 	if r.User, err = parseText(fields, "user"); err != nil {
@@ -91,7 +88,7 @@ func ParseRequest(body []byte) (*Request, error) {
 	return r, nil
 }
 
-// requestObject splits the body into its fields, without those that are null.
+// requestObject returns the fields of the body that are not null.
 func requestObject(body []byte) (map[string]json.RawMessage, error) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(body, &fields); err != nil || fields == nil {
@@ -103,11 +100,7 @@ func requestObject(body []byte) (map[string]json.RawMessage, error) {
 			continue
 		}
 		if !slices.Contains(requestFields, name) {
-			e := invalid(name, "unrecognized request argument: %s", truncate.Line(name, MaxMessage))
-			if near := nearest.Name(name, requestFields); near != "" {
-				e.Message += fmt.Sprintf("; did you mean %q?", near)
-			}
-			return nil, e
+			return nil, invalid(name, "unrecognized request argument: %s%s", truncate.Line(name, MaxMessage), nearest.Clause(name, requestFields))
 		}
 	}
 	return fields, nil
@@ -116,12 +109,12 @@ func requestObject(body []byte) (map[string]json.RawMessage, error) {
 func parseText(fields map[string]json.RawMessage, name string) (string, error) {
 	var text string
 	if raw := fields[name]; raw != nil && json.Unmarshal(raw, &text) != nil {
-		return "", invalid(name, "%s takes a string", name)
+		return "", invalid(name, "%s must be a string", name)
 	}
 	return text, nil
 }
 
-// parseInput reads one text or a list of them.
+// parseInput decodes one text or a list of texts.
 func parseInput(raw json.RawMessage) ([]string, error) {
 	if raw == nil {
 		return nil, invalid("input", "you must provide an input: a string or an array of strings")
@@ -135,15 +128,15 @@ func parseInput(raw json.RawMessage) ([]string, error) {
 	}
 	var items []json.RawMessage
 	if json.Unmarshal(raw, &items) != nil {
-		return nil, invalid("input", "input takes a string or an array of strings")
+		return nil, invalid("input", "input must be a string or an array of strings")
 	}
 	switch {
 	case len(items) == 0:
 		return nil, invalid("input", "input is empty")
 	case holdsTokens(items[0]):
-		return nil, invalid("input", "input holds token numbers; send text, because a model here may have another tokenizer")
+		return nil, invalid("input", "input has token numbers; send text, because the model may have another tokenizer")
 	case len(items) > MaxInputs:
-		return nil, invalid("input", "input holds %d texts; at most %d", len(items), MaxInputs)
+		return nil, invalid("input", "input has %d texts; at most %d", len(items), MaxInputs)
 	}
 	texts := make([]string, len(items))
 	for i, item := range items {
@@ -170,8 +163,8 @@ func checkInput(texts []string) ([]string, error) {
 	return texts, nil
 }
 
-// Answer embeds the texts of a request. AsWireError turns an error into what
-// the client is sent.
+// Answer embeds the texts of a request. AsWireError converts its errors for the
+// client.
 func Answer(ctx context.Context, m Model, r *Request) (*Response, error) {
 	if err := r.checkDimensions(m.Dimensions()); err != nil {
 		return nil, err
@@ -188,17 +181,17 @@ func Answer(ctx context.Context, m Model, r *Request) (*Response, error) {
 	return NewResponse(r, vectors, usage), nil
 }
 
-// checkDimensions compares what is asked for with what there is; 0 is not
-// known yet.
+// checkDimensions compares the requested dimensions with the model's; 0 means
+// unknown.
 func (r *Request) checkDimensions(have int) error {
 	if r.Dimensions == 0 || have == 0 || r.Dimensions == have {
 		return nil
 	}
-	return invalid("dimensions", "the model %q gives %d dimensions, not %d; leave dimensions out, or set params.dimensions in the Spicepod",
+	return invalid("dimensions", "the model %q has %d dimensions, not %d; leave dimensions out, or set params.dimensions in the Spicepod",
 		r.Model, have, r.Dimensions)
 }
 
-// NewResponse writes vectors, one per text of the request, in its encoding.
+// NewResponse returns the vectors, one per text of the request, in its encoding.
 func NewResponse(r *Request, vectors [][]float32, usage Usage) *Response {
 	out := &Response{Object: "list", Data: make([]Item, len(vectors)), Model: r.Model, Usage: usage}
 	for i, v := range vectors {

@@ -53,22 +53,22 @@ func TestParseRequestRefuses(t *testing.T) {
 		{`{"model":"m","input":["a",""]}`, "input", "input[1] is empty", 400},
 		{`{"model":"m","input":["a",1]}`, "input", "input[1] is not a string", 400},
 		{`{"model":"m","input":["a",null]}`, "input", "input[1] is not a string", 400},
-		{`{"model":"m","input":[1,2]}`, "input", "input holds token numbers", 400},
-		{`{"model":"m","input":[[1,2],[3]]}`, "input", "input holds token numbers", 400},
-		{`{"model":"m","input":{"text":"a"}}`, "input", "takes a string or an array", 400},
-		{`{"model":"m","input":7}`, "input", "takes a string or an array", 400},
-		{`{"model":"m","input":` + many + `}`, "input", "input holds 2049 texts; at most 2048", 400},
+		{`{"model":"m","input":[1,2]}`, "input", "input has token numbers", 400},
+		{`{"model":"m","input":[[1,2],[3]]}`, "input", "input has token numbers", 400},
+		{`{"model":"m","input":{"text":"a"}}`, "input", "must be a string or an array", 400},
+		{`{"model":"m","input":7}`, "input", "must be a string or an array", 400},
+		{`{"model":"m","input":` + many + `}`, "input", "input has 2049 texts; at most 2048", 400},
 		{`{"model":"m","input":"` + strings.Repeat("a", embeddings.MaxTextBytes+1) + `"}`, "input", "input[0] has 1048577 bytes", 400},
 		{`{"input":"a"}`, "model", "you must provide a model", 400},
 		{`{"model":"","input":"a"}`, "model", "you must provide a model", 400},
-		{`{"model":["m"],"input":"a"}`, "model", "model takes a string", 400},
-		{`{"model":"m","input":"a","encoding_format":"int8"}`, "encoding_format", `takes "float" or "base64", not "int8"`, 400},
-		{`{"model":"m","input":"a","encoding_format":1}`, "encoding_format", "takes a string", 400},
-		{`{"model":"m","input":"a","dimensions":0}`, "dimensions", "a whole number from 1", 400},
-		{`{"model":"m","input":"a","dimensions":1.5}`, "dimensions", "a whole number from 1", 400},
-		{`{"model":"m","input":"a","dimensions":"3"}`, "dimensions", "a whole number from 1", 400},
+		{`{"model":["m"],"input":"a"}`, "model", "model must be a string", 400},
+		{`{"model":"m","input":"a","encoding_format":"int8"}`, "encoding_format", `must be "float" or "base64", got "int8"`, 400},
+		{`{"model":"m","input":"a","encoding_format":1}`, "encoding_format", "must be a string", 400},
+		{`{"model":"m","input":"a","dimensions":0}`, "dimensions", "an integer from 1", 400},
+		{`{"model":"m","input":"a","dimensions":1.5}`, "dimensions", "an integer from 1", 400},
+		{`{"model":"m","input":"a","dimensions":"3"}`, "dimensions", "an integer from 1", 400},
 		{`{"model":"m","input":"a","dimensions":99999}`, "dimensions", "from 1 to 16384", 400},
-		{`{"model":"m","input":"a","user":{}}`, "user", "user takes a string", 400},
+		{`{"model":"m","input":"a","user":{}}`, "user", "user must be a string", 400},
 		{`{"model":"m","inptu":"a"}`, "inptu", `unrecognized request argument: inptu; did you mean "input"?`, 400},
 		{`{"model":"m","Input":"a"}`, "Input", `did you mean "input"?`, 400},
 		{strings.Repeat(" ", embeddings.MaxRequestBytes+1), "", "the request has more than", 413},
@@ -148,7 +148,7 @@ func TestAnswerRefusesOtherDimensions(t *testing.T) {
 		m := &fixed{vector: []float32{1, 2}, dimensions: known}
 		_, err := embeddings.Answer(t.Context(), m, r)
 		e := embeddings.AsWireError(err)
-		if e == nil || e.Status != 400 || e.Param != "dimensions" || !strings.Contains(e.Message, `the model "m" gives 2 dimensions, not 3`) {
+		if e == nil || e.Status != 400 || e.Param != "dimensions" || !strings.Contains(e.Message, `the model "m" has 2 dimensions, not 3`) {
 			t.Errorf("%v", err)
 		}
 		if known != 0 && m.calls != 0 {

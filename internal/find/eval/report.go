@@ -9,16 +9,16 @@ import (
 
 // Report has the quality of the rankings of a set: means over the queries, in percent.
 type Report struct {
-	Set     string
-	Tools   int
-	Queries int
+	Set     string `json:"set"`
+	Tools   int    `json:"tools"`
+	Queries int    `json:"queries"`
 
-	NDCG10 float64 // discounted cumulative gain of the first ten, relative to the best possible
-	R1     float64 // share of the relevant tools among the first one, five, ten
-	R5     float64
-	R10    float64
-	MRR    float64 // reciprocal rank of the first relevant tool in the first ten
-	Hit5   float64 // a relevant tool is among the first five
+	NDCG10 float64 `json:"ndcg_10"` // discounted cumulative gain of the first ten, relative to the best possible
+	R1     float64 `json:"r_1"`     // share of the relevant tools among the first one, five, ten
+	R5     float64 `json:"r_5"`
+	R10    float64 `json:"r_10"`
+	MRR    float64 `json:"mrr"`   // reciprocal rank of the first relevant tool in the first ten
+	Hit5   float64 `json:"hit_5"` // a relevant tool is among the first five
 }
 
 func (s *Set) report(rankings []Ranking) Report {

@@ -73,9 +73,9 @@ func related(a, b *Set) bool {
 // Abstention is how well a threshold on [search.Answer.Confidence] separates a
 // catalogue's own queries from foreign ones. Shares are percentages: means over sets.
 type Abstention struct {
-	Threshold float64
-	Falsely   float64 // flagged among the set's own queries
-	Rightly   float64 // flagged among the queries of unrelated sets
+	Threshold float64 `json:"threshold"`
+	Falsely   float64 `json:"falsely"` // flagged among the set's own queries
+	Rightly   float64 `json:"rightly"` // flagged among the queries of unrelated sets
 }
 
 // Abstain measures thresholds: it searches each set's tools for its own queries, and

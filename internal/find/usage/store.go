@@ -12,7 +12,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/spiced-sql/spiced/internal/kit/disk"
+	"github.com/spiced-sql/spiced/internal/kit/scratch"
 )
 
 // The files in the folder. A damaged one is copied, replacing an earlier copy.
@@ -43,7 +43,7 @@ func openStore(dir string, log *slog.Logger) (*store, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("create the usage directory: %w", err)
 	}
-	lock, err := disk.Lock(filepath.Join(dir, lockName))
+	lock, err := scratch.LockFile(filepath.Join(dir, lockName))
 	if err != nil {
 		return nil, fmt.Errorf("lock usage directory %q: %w", dir, err)
 	}

@@ -20,7 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/spiced-sql/spiced/internal/find/usage"
-	"github.com/spiced-sql/spiced/internal/kit/disk"
+	"github.com/spiced-sql/spiced/internal/kit/scratch"
 )
 
 // open opens a recorder and closes it at the end of the test.
@@ -311,7 +311,7 @@ func TestSecondProcessIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	r := open(t, usage.Options{Dir: dir})
 	_, err := usage.Open(usage.Options{Dir: dir, Log: quiet})
-	if !errors.Is(err, disk.ErrLocked) || !strings.Contains(err.Error(), dir) {
+	if !errors.Is(err, scratch.ErrLocked) || !strings.Contains(err.Error(), dir) {
 		t.Fatalf("error %v", err)
 	}
 	closeIt(t, r)

@@ -15,27 +15,18 @@ func (r *Recorder) Since() time.Time {
 }
 
 // Calls returns the retained calls, latest first.
-func (r *Recorder) Calls() []Call {
-	now := r.now()
-	r.mu.Lock()
-	r.state.expire(now)
-	items := r.state.calls.since(0)
-	r.mu.Unlock()
-	return newestFirst(items)
-}
+func (r *Recorder) Calls() []Call { return newestFirst(r, &r.state.calls) }
 
 // Searches returns the retained searches, latest first. Their lists of tools are shared
 // and must not be modified.
-func (r *Recorder) Searches() []Search {
+func (r *Recorder) Searches() []Search { return newestFirst(r, &r.state.searches) }
+
+func newestFirst[T any](r *Recorder, records *ring[T]) []T {
 	now := r.now()
 	r.mu.Lock()
 	r.state.expire(now)
-	items := r.state.searches.since(0)
+	items := records.since(0)
 	r.mu.Unlock()
-	return newestFirst(items)
-}
-
-func newestFirst[T any](items []*T) []T {
 	out := make([]T, 0, len(items))
 	for _, item := range slices.Backward(items) {
 		out = append(out, *item)

@@ -1,6 +1,5 @@
 // Package disk has helpers for files that a process keeps for its next run.
 //
-//	lock, err := disk.Lock(filepath.Join(dir, "lock")) // until it is closed or the process ends
 //	err = disk.WriteJSON(filepath.Join(dir, "flights.json"), entry) // entry has a field File
 //	…
 //	err = disk.Clean(dir, log) // at the next start: removes files that no entry names
@@ -15,9 +14,6 @@ import (
 	"path/filepath"
 	"strings"
 )
-
-// ErrLocked means that another process holds the lock.
-var ErrLocked = errors.New("another spiced process uses it; give each process its own")
 
 // Clean removes the files of a folder that are neither a JSON file nor named by
 // the field File of one; a crash left them.

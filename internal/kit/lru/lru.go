@@ -1,5 +1,5 @@
-// Package lru has a cache that is bounded by the number and by the total weight
-// of its entries. The least recently used entries are evicted first.
+// Package lru has a cache with limits on the number and the total weight of the
+// entries. The least recently used entries are evicted first.
 //
 //	c := lru.New[string, []byte](1000, 64<<20, nil)
 //	c.Put("a", body, int64(len(body)))

@@ -43,6 +43,14 @@ func Hint(name string, candidates []string, fallback string) string {
 	return fallback
 }
 
+// Clause is Hint as the end of a message: "; did you mean …?", or "".
+func Clause(name string, candidates []string) string {
+	if hint := Hint(name, candidates, ""); hint != "" {
+		return "; " + hint
+	}
+	return ""
+}
+
 func allowedEdits(length int) int {
 	switch {
 	case length <= 4:

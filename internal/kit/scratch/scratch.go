@@ -12,6 +12,7 @@
 package scratch
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,6 +21,9 @@ import (
 // prefix begins the folders' names. Folders of other users with it stay, and so do
 // folders that are locked.
 const prefix = "spiced-run-"
+
+// ErrLocked means that another process has a lock; see [LockFile].
+var ErrLocked = errors.New("another spiced process uses it; give each process its own")
 
 // Dir is a folder.
 type Dir struct {

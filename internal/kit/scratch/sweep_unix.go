@@ -22,7 +22,7 @@ func open(path string) (*os.File, error) {
 	return dir, nil
 }
 
-func lock(dir *os.File) error { return syscall.Flock(int(dir.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) }
+func lock(file *os.File) error { return syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) }
 
 // Sweep removes this user's folders that no process has locked, and returns their paths.
 // Other folders with such names may belong to other users: the temporary folder is

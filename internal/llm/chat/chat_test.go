@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 )
 
@@ -132,27 +133,16 @@ func TestRoundsOfTextStayApart(t *testing.T) {
 }
 
 func TestCollectKeepsWhatCameBeforeAnError(t *testing.T) {
-	broken := &chat.Error{Code: chat.CodeBroken, Message: "it broke"}
+	broken := &chat.Error{Code: errcode.StreamBroken, Message: "it broke"}
 	got, err := chat.Collect(stream(broken, chat.Delta{Kind: chat.DeltaText, Text: "half"}))
 	if !errors.Is(err, broken) || got.Message().Text() != "half" {
 		t.Errorf("%v, %+v", err, got)
 	}
 }
 
-func TestEveryCodeHasAStatus(t *testing.T) {
-	for code, want := range map[chat.Code]int{
-		chat.CodeInvalid: 400, chat.CodeNotFound: 404, chat.CodeTooLarge: 413, chat.CodeBusy: 429, chat.CodeUpstream: 502,
-		chat.CodeRefused: 502, chat.CodeTimeout: 504, chat.CodeBroken: 502, chat.CodeUnavailable: 503, chat.CodeInternal: 500, "new": 500,
-	} {
-		if got := (&chat.Error{Code: code}).Status(); got != want {
-			t.Errorf("%s: %d, want %d", code, got, want)
-		}
-	}
-}
-
 func TestAsErrorKeepsTheTextOfOurFaultsBack(t *testing.T) {
 	e := chat.AsError(fmt.Errorf("secret: %w", errors.New("cause")))
-	if e.Code != chat.CodeInternal || strings.Contains(e.Error(), "secret") || e.Cause == nil {
+	if e.Code != errcode.Internal || strings.Contains(e.Error(), "secret") || e.Cause == nil {
 		t.Errorf("%+v", e)
 	}
 	own := chat.Invalid("n", "n is %d", 2)

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/spiced-sql/spiced/internal/access/caller"
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/models"
 	"github.com/spiced-sql/spiced/internal/test/chattest"
@@ -239,7 +240,7 @@ func TestForcedToolMustBeThere(t *testing.T) {
 		r := hello()
 		r.Choice = chat.Choice{Mode: chat.ChoiceTool, Name: name}
 		_, err := ask(t, set, "m", r, tools.Scope{})
-		wantError(t, err, chat.CodeInvalid, want)
+		wantError(t, err, errcode.InvalidRequest, want)
 	}
 	for _, name := range []string{"tool_search", "mine"} {
 		r := hello()
@@ -279,7 +280,7 @@ func TestXMLFormat(t *testing.T) {
 // sometimes is a tool that only one user has.
 type sometimes struct{ tools.Tool }
 
-func (sometimes) Available(s tools.Scope) string {
+func (sometimes) Unavailable(s tools.Scope) string {
 	if s.UserID == "ada" {
 		return ""
 	}

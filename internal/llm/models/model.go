@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spiced-sql/spiced/internal/access/caller"
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/kit/nearest"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/toolloop"
@@ -38,7 +39,7 @@ func (m *Model) unavailable() error {
 		return nil
 	}
 	return &chat.Error{
-		Code: chat.CodeUnavailable, Param: "model",
+		Code: errcode.ModelNotLoaded, Param: "model",
 		Message: fmt.Sprintf("the model %q was not loaded: %s", m.info.Name, m.info.Error),
 	}
 }
@@ -143,11 +144,7 @@ func checkChoice(r *chat.Request, offered []toolloop.Tool) error {
 	if slices.Contains(names, r.Choice.Name) {
 		return nil
 	}
-	hint := ""
-	if near := nearest.Name(r.Choice.Name, names); near != "" {
-		hint = fmt.Sprintf("; did you mean %q?", near)
-	}
-	return chat.Invalid("tool_choice", "tool_choice names %q, which is not a tool of the model%s", r.Choice.Name, hint)
+	return chat.Invalid("tool_choice", "tool_choice names %q, which is not a tool of the model%s", r.Choice.Name, nearest.Clause(r.Choice.Name, names))
 }
 
 // complete returns the request with the model's system prompt first and, after all

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/spiced-sql/spiced/internal/find/embeddings"
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/models"
 	"github.com/spiced-sql/spiced/spicepod"
@@ -260,7 +261,7 @@ func TestReservedNames(t *testing.T) {
 			}
 			_, err := set.Model("m")
 			var failed *chat.Error
-			if !errors.As(err, &failed) || failed.Code != chat.CodeUnavailable || failed.Message != `the model "m" was not loaded: `+want {
+			if !errors.As(err, &failed) || failed.Code != errcode.ModelNotLoaded || failed.Message != `the model "m" was not loaded: `+want {
 				t.Errorf("%v", err)
 			}
 		})

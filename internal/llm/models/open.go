@@ -10,7 +10,7 @@ import (
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
-// provider is a provider in `from:`, before the colon.
+// provider is a provider, named before the colon of `from:`.
 type provider struct {
 	name      string
 	example   string
@@ -39,7 +39,7 @@ var common = []spicepod.Param{
 	{Name: "pinned_tools", Doc: "Names of tools that are sent beside the registry's."},
 	{Name: "tool_concurrency", Type: spicepod.ParamInt, Doc: "Calls that run at once in a chat."},
 	{Name: "tool_result_max_bytes", Type: spicepod.ParamSize, Doc: "Size of a result above which the model gets a preview."},
-	{Name: "tool_format", Doc: "native, or xml for models without tool calls of their own."},
+	{Name: "tool_format", Doc: "native, or xml for models without native tool calls."},
 	{Name: "tool_search", Doc: "registry, or native for the provider's own search."},
 	{Name: "system_prompt", Doc: "Text before every conversation."},
 	{Name: "endpoint", Secret: true, Doc: "Base URL of the provider."},
@@ -49,7 +49,7 @@ var common = []spicepod.Param{
 	{Name: "prompt_cache_key", Doc: "Sent to OpenAI."},
 }
 
-// known are all params of a model from the provider.
+// known returns all params of a model of the provider.
 func (p provider) known() []spicepod.Param {
 	list := slices.Concat(common, p.params)
 	for _, o := range p.overrides {
@@ -58,11 +58,11 @@ func (p provider) known() []spicepod.Param {
 	return list
 }
 
-// open parses an entry. A problem keeps it from being served.
+// open parses an entry. A model with a problem is not served.
 func (e *entry) open() (*settings, *spicepod.Problem) {
 	all := providers()
 	served := spicepod.Providers{
-		Kind: "model", Others: compatible(), Hint: "; other servers that speak OpenAI's form are openai: with params.endpoint",
+		Kind: "model", Others: compatible(), Hint: "; for other OpenAI-compatible servers, use openai: with params.endpoint",
 	}
 	for _, p := range all {
 		served.Examples = append(served.Examples, p.example)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/models"
 	"github.com/spiced-sql/spiced/internal/test/chattest"
@@ -117,23 +118,23 @@ func TestOneProblemLeavesTheOthersServing(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	broken, err := set.Model("broken")
-	wantError(t, err, chat.CodeUnavailable, `the model "broken" was not loaded: model provider "azure" is not served by this build`)
+	wantError(t, err, errcode.ModelNotLoaded, `the model "broken" was not loaded: model provider "azure" is not served by this build`)
 	for _, err := range broken.Chat(t.Context(), hello(), tools.Scope{}) {
-		wantError(t, err, chat.CodeUnavailable, `was not loaded`)
+		wantError(t, err, errcode.ModelNotLoaded, `was not loaded`)
 	}
 	_, err = set.Model("alhpa")
-	wantError(t, err, chat.CodeNotFound, `the model "alhpa" does not exist; did you mean "alpha"?`)
+	wantError(t, err, errcode.ModelNotFound, `the model "alhpa" does not exist; did you mean "alpha"?`)
 	_, err = set.Model(strings.Repeat("x", 5000))
-	wantError(t, err, chat.CodeNotFound, `xxx…" does not exist`)
+	wantError(t, err, errcode.ModelNotFound, `xxx…" does not exist`)
 	if len(err.Error()) > 200 {
 		t.Errorf("a long message: %s", err)
 	}
 	var none *models.Set
 	_, err = none.Model("alpha")
-	wantError(t, err, chat.CodeNotFound, `the model "alpha" does not exist`)
+	wantError(t, err, errcode.ModelNotFound, `the model "alpha" does not exist`)
 }
 
-func wantError(t testing.TB, err error, code chat.Code, text string) {
+func wantError(t testing.TB, err error, code errcode.Code, text string) {
 	t.Helper()
 	var failed *chat.Error
 	if !errors.As(err, &failed) || failed.Code != code || !strings.Contains(failed.Message, text) {
@@ -242,7 +243,7 @@ func TestErrorsHoldNoSecret(t *testing.T) {
 	server.Script(chattest.Always(chattest.Answer{Status: 401, Body: []byte(`{"error":{"message":"bad key ` + key + `"}}`)}))
 	set, _, s := open(t, "models: [{name: m, from: 'openai:gpt', params: {endpoint: '"+server.URL+"', openai_api_key: '${env:TEST_KEY}', max_retries: 0}}]\n", nil)
 	_, err := ask(t, set, "m", hello(), tools.Scope{})
-	wantError(t, err, chat.CodeRefused, `model "m"`)
+	wantError(t, err, errcode.ProviderRefused, `model "m"`)
 	if strings.Contains(fmt.Sprintf("%+v %s", err, s.log), key) {
 		t.Errorf("a secret in %v", err)
 	}

@@ -7,17 +7,17 @@ import (
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
-// override is a setting of the provider's API that a model may fix: it is sent
-// where the request does not set it.
+// override is a field of the provider's API that a model may set: it is sent with
+// requests that do not have it.
 type override struct {
 	name string
 	kind spicepod.ParamType
-	// chatOnly says that POST /v1/responses does not have it.
+	// chatOnly means that POST /v1/responses does not have it.
 	chatOnly bool
 }
 
-// overridden are the settings that the model fixes, by name. What the
-// Responses API does not have is a fault where that is spoken.
+// overridden returns the fields that the model sets, by name. With the Responses
+// API, a field that it does not have is a fault.
 func (e *entry) overridden(responses bool) map[string]json.RawMessage {
 	defaults := map[string]json.RawMessage{}
 	for _, o := range e.kind.overrides {
@@ -34,8 +34,7 @@ func (e *entry) overridden(responses bool) map[string]json.RawMessage {
 	return defaults
 }
 
-// override is the value of one setting as JSON, nil when the model does not
-// fix it.
+// override returns the value of a field as JSON, nil if the model does not set it.
 func (e *entry) override(o override) json.RawMessage {
 	key := e.kind.prefix + o.name
 	if !e.Params.Has(key) {

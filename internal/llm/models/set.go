@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"github.com/spiced-sql/spiced/internal/find/embeddings"
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/kit/nearest"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
@@ -33,8 +34,8 @@ type Set struct {
 	byName map[string]*Model
 }
 
-// NewSet opens every entry of pod.Models. A problem that is not a warning keeps
-// only the affected model from being served. Models with an unchanged
+// NewSet opens every entry of pod.Models. Of models with a problem, only
+// those with warnings are served. Models with an unchanged
 // declaration in prev, which may be nil, keep their connections.
 func NewSet(pod *spicepod.Pod, prev *Set, o Options) (*Set, spicepod.Problems) {
 	if o.Log == nil {
@@ -66,7 +67,7 @@ type builder struct {
 	problems  spicepod.Problems
 }
 
-// model opens an entry. If that fails, the model has the reason.
+// model opens an entry. If that fails, Info of the model has the reason.
 func (b *builder) model(i int) *Model {
 	declared := b.pod.Models[i]
 	e := &entry{declared: declared, http: b.opts.HTTP, Entry: spicepod.Entry{
@@ -111,11 +112,11 @@ func (b *builder) load(m *Model, e *entry) *spicepod.Problem {
 	}
 	m.useTools(p, b.offer)
 	m.connect(e, b.prev.get(m.info.Name))
-	b.tell(m, p)
+	b.logPlan(m, p)
 	return nil
 }
 
-// refused is the problem of a model that cannot have `tools: search_registry`.
+// refused returns the problem of a model that cannot have `tools: search_registry`.
 func (e *entry) refused(err error) *spicepod.Problem {
 	hint := ""
 	if errors.As(err, new(reservedError)) {
@@ -127,7 +128,7 @@ func (e *entry) refused(err error) *spicepod.Problem {
 	return e.Problem(e.at("tools"), hint, "%s", err)
 }
 
-// at is the path of a param; `tools` may be declared by its older name.
+// at returns the path of a param; `tools` may be declared by its older name.
 func (e *entry) at(param string) string {
 	if param == "tools" {
 		param = e.toolsKey()
@@ -135,7 +136,7 @@ func (e *entry) at(param string) string {
 	return spicepod.ParamPath(param)
 }
 
-// connect takes over the provider of the previous model, with its connections,
+// connect reuses the provider of the previous model, with its connections,
 // if nothing that it depends on has changed.
 func (m *Model) connect(e *entry, last *Model) {
 	m.fingerprint = spicepod.Fingerprint([]any{e.declared.Name, e.declared.From, e.Params})
@@ -146,8 +147,8 @@ func (m *Model) connect(e *entry, last *Model) {
 	m.provider = e.provider(m.settings)
 }
 
-// tell logs the plan, unless the previous generation had the same one.
-func (b *builder) tell(m *Model, p *plan) {
+// logPlan logs the plan, unless the previous generation had the same one.
+func (b *builder) logPlan(m *Model, p *plan) {
 	log := b.opts.Log.With("model", m.info.Name)
 	if last := b.prev.get(m.info.Name); last == nil || last.info.Mode != m.info.Mode || last.info.Reason != m.info.Reason {
 		log.Info("tools of a model", "mode", m.info.Mode, "reason", m.info.Reason, "tools", m.info.Count)
@@ -165,17 +166,14 @@ func (s *Set) get(name string) *Model {
 }
 
 // Model returns the named model. An error is a [*chat.Error] with
-// [chat.CodeNotFound] and the nearest name, or with [chat.CodeUnavailable] and
+// [errcode.ModelNotFound] and the nearest name, or with [errcode.ModelNotLoaded] and
 // the reason why the model was not loaded.
 func (s *Set) Model(name string) (*Model, error) {
 	if m := s.get(name); m != nil {
 		return m, m.unavailable()
 	}
-	message := fmt.Sprintf("the model %q does not exist", truncate.Ellipsis(name, maxName))
-	if near := nearest.Name(name, s.names()); near != "" {
-		message += fmt.Sprintf("; did you mean %q?", near)
-	}
-	return nil, &chat.Error{Code: chat.CodeNotFound, Param: "model", Message: message}
+	message := fmt.Sprintf("the model %q does not exist", truncate.Ellipsis(name, maxName)) + nearest.Clause(name, s.names())
+	return nil, &chat.Error{Code: errcode.ModelNotFound, Param: "model", Message: message}
 }
 
 // maxName limits the length of an unknown name in an error.

@@ -51,7 +51,7 @@ func (e *entry) settings() *settings {
 	return s
 }
 
-// headers rejects values that no header may have.
+// headers rejects values that are invalid in a header.
 func (e *entry) headers() {
 	for _, p := range e.kind.params {
 		if p.Secret {
@@ -139,7 +139,7 @@ func (e *entry) patterns() {
 	}
 }
 
-// unmatched are the patterns that match no dataset.
+// unmatched returns the patterns that match no dataset.
 func (e *entry) unmatched(names []string) []int {
 	var list []int
 	for i, p := range e.declared.Datasets {

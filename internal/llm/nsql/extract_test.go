@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/llm/nsql"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
@@ -69,7 +70,7 @@ func FuzzAnswer(f *testing.F) {
 				rows.Close()
 				continue
 			}
-			if code := engine.AsError(err).Code; code == engine.CodeRefused || code == engine.CodeParse || code == engine.CodeNotFound {
+			if code := engine.AsError(err).Code; code == errcode.Refused || code == errcode.Parse || code == errcode.NotFound {
 				t.Errorf("Check let %q pass: %v", c, err)
 			}
 		}

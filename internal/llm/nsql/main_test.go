@@ -68,7 +68,7 @@ func newWorld(t testing.TB) *world {
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
-	catalog := engine.NewCatalog(1, relations, append(set.Engine(), udf.Functions()...))
+	catalog := engine.NewCatalog(engine.Contents{Generation: 1, Relations: relations, Functions: append(set.Engine(), udf.Functions()...)})
 	if err = db.Publish(t.Context(), catalog, func(tx *engine.Tx) error { return create(tx, db, pod, set) }); err != nil {
 		t.Fatal(err)
 	}

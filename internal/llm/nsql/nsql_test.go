@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/nsql"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
@@ -115,7 +116,7 @@ func TestRepair(t *testing.T) {
 			if diff := cmp.Diff(model.asked[0].Messages, messages[:2]); diff != "" {
 				t.Errorf("what came before has changed: %s", diff)
 			}
-			if code := w.code(t, c.answers[0]); (code == engine.CodeRefused || code == engine.CodeParse) && w.wasRun(c.answers[0]) {
+			if code := w.code(t, c.answers[0]); (code == errcode.Refused || code == errcode.Parse) && w.wasRun(c.answers[0]) {
 				t.Errorf("%q was run", c.answers[0])
 			}
 		})
@@ -123,7 +124,7 @@ func TestRepair(t *testing.T) {
 }
 
 // code returns the engine's error code for a statement.
-func (w *world) code(t *testing.T, sql string) engine.Code {
+func (w *world) code(t *testing.T, sql string) errcode.Code {
 	t.Helper()
 	rows, err := w.DB.Query(t.Context(), engine.Request{SQL: sql})
 	if err != nil {
@@ -182,7 +183,7 @@ func TestRequestsThatAreWrong(t *testing.T) {
 		writer, model := w.writer(t, c.scope, "SELECT 1")
 		_, err := writer.Write(t.Context(), c.request)
 		var wrong *chat.Error
-		if !errors.As(err, &wrong) || wrong.Code != chat.CodeInvalid || wrong.Param == "" || !strings.Contains(err.Error(), want) {
+		if !errors.As(err, &wrong) || wrong.Code != errcode.InvalidRequest || wrong.Param == "" || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v; want %s", err, want)
 		}
 		if len(model.asked) > 0 {
@@ -229,8 +230,8 @@ func TestGivingUp(t *testing.T) {
 }
 
 func TestErrorsThatNoOtherStatementWouldMend(t *testing.T) {
-	down := &chat.Error{Code: chat.CodeUpstream, Message: "down"}
-	busy := &engine.Error{Code: engine.CodeBusy, Message: "busy", Offset: -1}
+	down := &chat.Error{Code: errcode.ProviderError, Message: "down"}
+	busy := &engine.Error{Code: errcode.Busy, Message: "busy", Offset: -1}
 	ctx, cancel := context.WithCancel(t.Context())
 	calls := 0
 	say := func(context.Context, *chat.Request) (*chat.Response, error) {
@@ -324,7 +325,7 @@ func TestLongFaultsAreCut(t *testing.T) {
 	long := strings.Repeat("é", nsql.MaxRepair)
 	writer.Check = func(context.Context, engine.Request) error {
 		if len(model.asked) == 1 {
-			return &engine.Error{Code: engine.CodeExecution, Message: long, Offset: -1}
+			return &engine.Error{Code: errcode.Execution, Message: long, Offset: -1}
 		}
 		return nil
 	}

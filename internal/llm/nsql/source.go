@@ -149,10 +149,7 @@ func unknown(name string, all []builtin.Dataset) error {
 	for _, d := range all {
 		known = append(known, d.Relation.Name, strings.TrimPrefix(d.Table(), engine.CatalogName+"."), d.Table())
 	}
-	if near := nearest.Name(name, known); near != "" {
-		return chat.Invalid("datasets", "there is no dataset %q; did you mean %q?", name, near)
-	}
-	return chat.Invalid("datasets", "there is no dataset %q; GET /v1/datasets lists them", name)
+	return chat.Invalid("datasets", "there is no dataset %q; %s", name, nearest.Hint(name, known, "GET /v1/datasets lists them"))
 }
 
 // relationOf parses a name with an optional schema and catalog.

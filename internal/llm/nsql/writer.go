@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
@@ -163,7 +164,7 @@ func (w *Writer) judge(ctx context.Context, text string, allow func(engine.Relat
 func (w *Writer) find(ctx context.Context, text string, allow func(engine.Relation) bool) (sql string, err error) {
 	for i, part := range Candidates(text) {
 		e := w.Check(ctx, engine.Request{SQL: part, Allow: allow})
-		if e == nil || engine.AsError(e).Code != engine.CodeParse {
+		if e == nil || engine.AsError(e).Code != errcode.Parse {
 			return part, e
 		}
 		if i == 0 {
@@ -171,7 +172,7 @@ func (w *Writer) find(ctx context.Context, text string, allow func(engine.Relati
 		}
 	}
 	if err == nil {
-		err = &engine.Error{Code: engine.CodeParse, Message: "the answer is empty", Hint: "write one SELECT statement", Offset: -1}
+		err = &engine.Error{Code: errcode.Parse, Message: "the answer is empty", Hint: "write one SELECT statement", Offset: -1}
 	}
 	return sql, err
 }
@@ -190,7 +191,7 @@ func (w *Writer) try(ctx context.Context, r engine.Request) error {
 }
 
 // hopeless are the errors that any other statement would cause as well.
-var hopeless = map[engine.Code]bool{engine.CodeCancelled: true, engine.CodeBusy: true, engine.CodeInternal: true}
+var hopeless = map[errcode.Code]bool{errcode.Cancelled: true, errcode.Busy: true, errcode.Internal: true}
 
 func repairable(ctx context.Context, err error) bool {
 	return ctx.Err() == nil && !hopeless[engine.AsError(err).Code]

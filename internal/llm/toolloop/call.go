@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime/debug"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/registry"
@@ -47,7 +48,7 @@ func (s *session) invoke(ctx context.Context, name string, arguments json.RawMes
 			return
 		}
 		s.log.Error("a call panicked", "tool", truncate.Fit(name, maxName), "panic", p, "stack", string(debug.Stack()))
-		result = tools.Result{Error: &tools.Error{Code: tools.CodeInternal, Message: "internal error in the call", Hint: "see the log"}}
+		result = tools.Result{Error: &tools.Error{Code: errcode.Internal, Message: "internal error in the call", Hint: "see the log"}}
 		if begun != nil {
 			step(registry.Event{Type: registry.EventToolResult, CallID: begun.CallID, Tool: begun.Tool, Result: &result})
 		}

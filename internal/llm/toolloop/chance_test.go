@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/toolloop"
 	"github.com/spiced-sql/spiced/registry"
@@ -71,7 +72,7 @@ func (f fate) invoker() invoker {
 		case <-time.After(<-waits):
 			return tools.Result{OK: true, Result: json.RawMessage(`1`)}
 		case <-ctx.Done():
-			return tools.Result{Error: tools.NewError(tools.CodeCancelled, "the caller left", "")}
+			return tools.Result{Error: tools.NewError(errcode.Cancelled, "the caller left", "")}
 		}
 	}
 }

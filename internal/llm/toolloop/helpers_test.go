@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/spiced-sql/spiced/internal/access/caller"
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/toolloop"
 	"github.com/spiced-sql/spiced/registry"
@@ -133,7 +134,7 @@ var echo = invoker(func(_ context.Context, c registry.Call) tools.Result {
 // hangs returns when it is cancelled.
 var hangs = invoker(func(ctx context.Context, _ registry.Call) tools.Result {
 	<-ctx.Done()
-	return tools.Result{Error: tools.NewError(tools.CodeCancelled, "the caller left", "")}
+	return tools.Result{Error: tools.NewError(errcode.Cancelled, "the caller left", "")}
 })
 
 // offered returns runtime tools with these names; a prefix "serial" or "late" sets that

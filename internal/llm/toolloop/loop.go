@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spiced-sql/spiced/internal/access/caller"
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/tools"
@@ -36,7 +37,7 @@ type Loop struct {
 	// it returns nil, [Render] does.
 	Render func(*chat.Call, tools.Result) *chat.CallResult
 	// Done, if set, is called once per chat, after everything that belongs to it has
-	// ended. The error is the one that was yielded, or [chat.CodeCancelled] if the
+	// ended. The error is the one that was yielded, or [errcode.Cancelled] if the
 	// consumer left early.
 	Done func(Report, error)
 }
@@ -159,7 +160,7 @@ func (l *Loop) log() *slog.Logger {
 	return l.Log
 }
 
-var errUnfinished = &chat.Error{Code: chat.CodeBroken, Message: "the model's answer ended unexpectedly"}
+var errUnfinished = &chat.Error{Code: errcode.StreamBroken, Message: "the model's answer ended unexpectedly"}
 
 // ended returns the error of a failed chat as the client sees it: cancellation takes
 // precedence over the errors that it caused.
@@ -172,7 +173,7 @@ func ended(ctx context.Context, err error) error {
 
 func cancelled(cause error) *chat.Error {
 	if errors.Is(cause, context.DeadlineExceeded) {
-		return &chat.Error{Code: chat.CodeTimeout, Message: "the chat exceeded its time limit", Cause: cause}
+		return &chat.Error{Code: errcode.ProviderTimeout, Message: "the chat exceeded its time limit", Cause: cause}
 	}
-	return &chat.Error{Code: chat.CodeCancelled, Message: "the client closed the connection", Cause: cause}
+	return &chat.Error{Code: errcode.Cancelled, Message: "the client closed the connection", Cause: cause}
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/toolloop"
 	"github.com/spiced-sql/spiced/registry"
@@ -291,7 +292,7 @@ func TestPanics(t *testing.T) {
 	t.Run("provider", func(t *testing.T) {
 		m := &model{scripts: []script{{text("a"), func() { panic(secret) }}}}
 		o := run(t, &toolloop.Loop{Provider: m, Invoker: echo}, ask("go"), offered("one"), nil)
-		if chat.AsError(o.err).Code != chat.CodeInternal || strings.Contains(o.err.Error(), secret) || !errors.Is(o.failed, o.err) {
+		if chat.AsError(o.err).Code != errcode.Internal || strings.Contains(o.err.Error(), secret) || !errors.Is(o.failed, o.err) {
 			t.Errorf("%v, %v", o.err, o.failed)
 		}
 	})
@@ -356,7 +357,7 @@ func TestTooManyCallsEndTheAnswer(t *testing.T) {
 	}
 	m := &model{scripts: []script{append(s, finish(chat.ReasonCalls))}}
 	o := run(t, &toolloop.Loop{Provider: m, Invoker: echo}, ask("go"), offered("one"), nil)
-	if chat.AsError(o.err).Code != chat.CodeBroken {
+	if chat.AsError(o.err).Code != errcode.StreamBroken {
 		t.Error(o.err)
 	}
 }

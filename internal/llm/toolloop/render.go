@@ -3,9 +3,8 @@ package toolloop
 import (
 	"encoding/json"
 	"fmt"
-	"strconv"
-	"strings"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/tools"
@@ -80,26 +79,8 @@ func overview(value json.RawMessage, limit int) json.RawMessage {
 // failure returns the text of a failed call, with the prefix that Spice uses.
 func failure(tool string, err *tools.Error, limit int) string {
 	if err == nil {
-		err = tools.NewError(tools.CodeInternal, "the tool returned neither a result nor an error", "")
+		err = tools.NewError(errcode.Internal, "the tool returned neither a result nor an error", "")
 	}
-	text := fmt.Sprintf("Failed to call the tool %s. An error occurred: %s", truncate.Fit(tool, maxName), explain(err))
+	text := fmt.Sprintf("Failed to call the tool %s. An error occurred: %s", truncate.Fit(tool, maxName), err.Explain())
 	return truncate.Fit(text, limit)
-}
-
-// explain returns the message with everything that helps to fix the call.
-func explain(err *tools.Error) string {
-	text := err.Error()
-	var names []string // those missing from the hint
-	for _, name := range err.DidYouMean {
-		if quoted := strconv.Quote(name); !strings.Contains(err.Hint, quoted) {
-			names = append(names, quoted)
-		}
-	}
-	if len(names) > 0 {
-		text += "; did you mean " + strings.Join(names, " or ") + "?"
-	}
-	if len(err.Example) > 0 {
-		text += "; for example " + string(err.Example)
-	}
-	return text
 }

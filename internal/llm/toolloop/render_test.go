@@ -8,6 +8,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/toolloop"
 	"github.com/spiced-sql/spiced/registry"
@@ -25,7 +26,7 @@ func TestRender(t *testing.T) {
 		"all rows":  {tools.Result{OK: true, Result: json.RawMessage(`[1,2]`), Rows: &tools.Rows{Returned: 2}}, `[1,2]`},
 		"some rows": {tools.Result{OK: true, Result: json.RawMessage(`[1,2]`), Rows: &tools.Rows{Returned: 2, Truncated: true}}, `{"result":[1,2],"truncated":true,"returned":2}`},
 		"a notice":  {tools.Result{OK: true, Result: json.RawMessage(`"<b>"`), Notices: []string{"a < b"}}, `{"result":"<b>","notices":["a < b"]}`},
-		"an error":  {tools.Result{Error: tools.NewError(tools.CodeExecution, "division by zero", "")}, `Failed to call the tool t. An error occurred: division by zero`},
+		"an error":  {tools.Result{Error: tools.NewError(errcode.Execution, "division by zero", "")}, `Failed to call the tool t. An error occurred: division by zero`},
 		"neither":   {tools.Result{}, `Failed to call the tool t. An error occurred: the tool returned neither a result nor an error`},
 	}
 	for name, test := range tests {
@@ -62,7 +63,7 @@ func TestRenderKeepsTheLimit(t *testing.T) {
 			}
 		}
 	}
-	long := tools.Result{Error: tools.NewError(tools.CodeExecution, strings.Repeat("€", 9000), "")}
+	long := tools.Result{Error: tools.NewError(errcode.Execution, strings.Repeat("€", 9000), "")}
 	if got := toolloop.Render(&chat.Call{Name: "t"}, long, 1000).Text(); len(got) > 1000 || !utf8.ValidString(got) || !strings.HasSuffix(got, "…") {
 		t.Errorf("%d bytes", len(got))
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/tools"
 )
@@ -121,7 +122,7 @@ func (a *answer) within() error {
 }
 
 func tooLarge(limit string) error {
-	return &chat.Error{Code: chat.CodeBroken, Message: "the model's answer exceeds " + limit + "; the rest was discarded"}
+	return &chat.Error{Code: errcode.StreamBroken, Message: "the model's answer exceeds " + limit + "; the rest was discarded"}
 }
 
 // begin handles the beginning of a call.
@@ -151,9 +152,9 @@ func (a *answer) begin(d chat.Delta) (chat.Delta, bool, error) {
 	a.pending++
 	switch {
 	case a.barred:
-		a.refuse(c, tools.NewError(tools.CodeLimit, "no more tools can be called in this chat", "answer with what is known"))
+		a.refuse(c, tools.NewError(errcode.Limit, "no more tools can be called in this chat", "answer with what is known"))
 	case a.own > a.limits.Calls:
-		a.refuse(c, tools.NewError(tools.CodeLimit, fmt.Sprintf("an answer may call at most %d tools", a.limits.Calls), "call the others in the next answer"))
+		a.refuse(c, tools.NewError(errcode.Limit, fmt.Sprintf("an answer may call at most %d tools", a.limits.Calls), "call the others in the next answer"))
 	}
 	return d, false, a.within()
 }
@@ -219,7 +220,7 @@ func (a *answer) follow(c *call) {
 // The tool's own schema is checked when the call is made.
 func (a *answer) check(c *call) *tools.Error {
 	if c.long {
-		return tools.NewError(tools.CodeLimit, fmt.Sprintf("the arguments exceed %d bytes", a.limits.ArgumentBytes), "pass less")
+		return tools.NewError(errcode.Limit, fmt.Sprintf("the arguments exceed %d bytes", a.limits.ArgumentBytes), "pass less")
 	}
 	raw := c.arguments.String()
 	object, _, err := tools.Parse(json.RawMessage(raw))
@@ -255,7 +256,7 @@ func (a *answer) end(d chat.Delta) {
 	a.ending = normal
 	for _, c := range a.calls {
 		if c.phase == growing && !c.client {
-			a.refuse(c, tools.NewError(tools.CodeInvalidArguments, "the arguments are incomplete", "repeat the call with all arguments"))
+			a.refuse(c, tools.NewError(errcode.InvalidArguments, "the arguments are incomplete", "repeat the call with all arguments"))
 		}
 	}
 }
@@ -269,7 +270,7 @@ func (a *answer) cut(why string) {
 	a.ending = cut
 	for _, c := range a.calls {
 		if !c.client && c.phase < running {
-			a.refuse(c, tools.NewError(tools.CodeCancelled, "the call was not made: "+why, ""))
+			a.refuse(c, tools.NewError(errcode.Cancelled, "the call was not made: "+why, ""))
 		}
 	}
 }

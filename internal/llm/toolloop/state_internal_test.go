@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/tools"
@@ -231,7 +232,7 @@ func TestCutTextsAreWholeCharacters(t *testing.T) {
 }
 
 func TestRefusedCallsAreToldInSpicesWords(t *testing.T) {
-	err := tools.NewError(tools.CodeNotFound, "there is no such thing", "look it up")
+	err := tools.NewError(errcode.ToolNotFound, "there is no such thing", "look it up")
 	err.DidYouMean, err.Example = []string{"a", "b"}, json.RawMessage(`{"x":1}`)
 	want := `Failed to call the tool t. An error occurred: there is no such thing; look it up; did you mean "a" or "b"?; for example {"x":1}`
 	if got := failure("t", err, 1000); got != want {

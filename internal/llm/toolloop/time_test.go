@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/toolloop"
 	"github.com/spiced-sql/spiced/registry"
@@ -37,7 +38,7 @@ func (c *clock) Invoke(ctx context.Context, call registry.Call) tools.Result {
 		case <-time.After(c.takes):
 			return tools.Result{OK: true, Result: json.RawMessage(`1`)}
 		case <-ctx.Done():
-			return tools.Result{Error: tools.NewError(tools.CodeCancelled, "the caller left", "")}
+			return tools.Result{Error: tools.NewError(errcode.Cancelled, "the caller left", "")}
 		}
 	}).Invoke(ctx, call)
 }
@@ -190,7 +191,7 @@ func TestSlowClient(t *testing.T) {
 }
 
 func TestBrokenStreamCancelsCalls(t *testing.T) {
-	broken := &chat.Error{Code: chat.CodeBroken, Message: "the stream broke"}
+	broken := &chat.Error{Code: errcode.StreamBroken, Message: "the stream broke"}
 	for name, end := range map[string][]any{"an error": {broken}, "no end": {}, "a foreign error": {errors.New("read tcp: reset")}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -201,7 +202,7 @@ func TestBrokenStreamCancelsCalls(t *testing.T) {
 				if got := o.String(); !strings.HasPrefix(got, "text a\ntool_call one\ntool_result one\nerror ") {
 					t.Error(got)
 				}
-				want := map[string]chat.Code{"an error": chat.CodeBroken, "no end": chat.CodeBroken, "a foreign error": chat.CodeInternal}[name]
+				want := map[string]errcode.Code{"an error": errcode.StreamBroken, "no end": errcode.StreamBroken, "a foreign error": errcode.Internal}[name]
 				if chat.AsError(o.err).Code != want || !errors.Is(o.failed, o.err) || strings.Contains(o.err.Error(), "tcp") {
 					t.Errorf("%v, %v", o.err, o.failed)
 				}
@@ -247,9 +248,9 @@ func TestTheContextEnds(t *testing.T) {
 					t.Skip("calls are the client's")
 				}
 				synctest.Test(t, func(t *testing.T) {
-					for _, code := range []chat.Code{chat.CodeCancelled, chat.CodeTimeout} {
+					for _, code := range []errcode.Code{errcode.Cancelled, errcode.ProviderTimeout} {
 						ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-						if code == chat.CodeCancelled {
+						if code == errcode.Cancelled {
 							time.AfterFunc(time.Second, cancel)
 						}
 						m := &model{scripts: []script{s}}
@@ -279,7 +280,7 @@ func TestLeavingAtEveryEvent(t *testing.T) {
 						stopped = i == n && e.Kind != chat.DeltaFinish
 						return stopped
 					})
-					if stopped && chat.AsError(o.failed).Code != chat.CodeCancelled {
+					if stopped && chat.AsError(o.failed).Code != errcode.Cancelled {
 						t.Errorf("after %d events: %v", n, o.failed)
 					}
 				})

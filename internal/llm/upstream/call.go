@@ -10,6 +10,7 @@ import (
 
 	"github.com/openai/openai-go/v3/option"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 )
 
@@ -36,7 +37,7 @@ func (c *call) send(ctx context.Context, path string, body []byte, header http.H
 		c.failed.Retried = c.attempts > 1
 		return nil, c.failed
 	case err != nil || c.answer == nil:
-		return nil, c.endpoint.fail(chat.CodeInternal, nil, "cannot build the request: params.endpoint must be a URL such as https://host/v1")
+		return nil, c.endpoint.fail(errcode.Internal, nil, "cannot build the request: params.endpoint must be a URL such as https://host/v1")
 	}
 	return c.answer, nil
 }

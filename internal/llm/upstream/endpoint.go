@@ -16,6 +16,7 @@ import (
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/kit/httpx"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
@@ -162,7 +163,7 @@ func (e *Endpoint) target(path string) string {
 
 // Fail returns an error that names the model; message says in one line what is wrong.
 // Secrets are removed from it.
-func (e *Endpoint) Fail(code chat.Code, message string) *chat.Error {
+func (e *Endpoint) Fail(code errcode.Code, message string) *chat.Error {
 	// The provider's part is at most MaxMessage; leave room for ours.
 	text := truncate.Line(e.redact(message), 2*MaxMessage)
 	return &chat.Error{Code: code, Message: fmt.Sprintf("model %q: %s", e.model, text)}

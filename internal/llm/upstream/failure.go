@@ -9,20 +9,21 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/kit/httpx"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 )
 
 // fail is [Endpoint.Fail] with a cause.
-func (e *Endpoint) fail(code chat.Code, cause error, format string, args ...any) *chat.Error {
+func (e *Endpoint) fail(code errcode.Code, cause error, format string, args ...any) *chat.Error {
 	failed := e.Fail(code, fmt.Sprintf(format, args...))
 	failed.Cause = cause
 	return failed
 }
 
 func (e *Endpoint) cancelled(ctx context.Context) *chat.Error {
-	return e.fail(chat.CodeCancelled, ctx.Err(), "the request was cancelled")
+	return e.fail(errcode.Cancelled, ctx.Err(), "the request was cancelled")
 }
 
 // unreachable returns the error of an attempt that got no answer, and reports whether
@@ -33,15 +34,15 @@ func (e *Endpoint) unreachable(err error, a *answer) (failed *chat.Error, again 
 	var network net.Error
 	switch {
 	case a.late.Load():
-		return e.fail(chat.CodeTimeout, context.DeadlineExceeded, "the provider did not begin to answer within %s (params.timeout)", e.timeout), false
+		return e.fail(errcode.ProviderTimeout, context.DeadlineExceeded, "the provider did not begin to answer within %s (params.timeout)", e.timeout), false
 	case httpx.Permanent(err):
-		return e.fail(chat.CodeUpstream, nil, "%s", err), false
+		return e.fail(errcode.ProviderError, nil, "%s", err), false
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return e.fail(chat.CodeUpstream, io.ErrUnexpectedEOF, "the provider closed the connection without an answer"), true
+		return e.fail(errcode.ProviderError, io.ErrUnexpectedEOF, "the provider closed the connection without an answer"), true
 	case errors.As(err, &network):
-		return e.fail(chat.CodeUpstream, nil, "cannot reach the provider: %s; check params.endpoint", err), true
+		return e.fail(errcode.ProviderError, nil, "cannot reach the provider: %s; check params.endpoint", err), true
 	}
-	return e.fail(chat.CodeUpstream, nil, "cannot send the request to the provider: %s", err), true
+	return e.fail(errcode.ProviderError, nil, "cannot send the request to the provider: %s", err), true
 }
 
 // broken returns the error of a stream that cannot be read to its end.
@@ -50,13 +51,13 @@ func (e *Endpoint) broken(ctx context.Context, a *answer, err error) *chat.Error
 	case ctx.Err() != nil:
 		return e.cancelled(ctx)
 	case a.late.Load():
-		return e.fail(chat.CodeTimeout, context.DeadlineExceeded, "the provider sent nothing for %s in the middle of the answer (params.idle_timeout)", e.idle)
+		return e.fail(errcode.ProviderTimeout, context.DeadlineExceeded, "the provider sent nothing for %s in the middle of the answer (params.idle_timeout)", e.idle)
 	case errors.Is(err, errTooLong):
-		return e.fail(chat.CodeBroken, nil, "the provider's answer is too long: it exceeds %d MiB, or %d MiB in one event", MaxStreamBytes>>20, MaxEventBytes>>20)
+		return e.fail(errcode.StreamBroken, nil, "the provider's answer is too long: it exceeds %d MiB, or %d MiB in one event", MaxStreamBytes>>20, MaxEventBytes>>20)
 	case errors.Is(err, errPage):
-		return e.fail(chat.CodeBroken, nil, "the provider answered with an HTML page; check params.endpoint")
+		return e.fail(errcode.StreamBroken, nil, "the provider answered with an HTML page; check params.endpoint")
 	}
-	return e.fail(chat.CodeBroken, io.ErrUnexpectedEOF, "the provider's answer ended unexpectedly: %s", err)
+	return e.fail(errcode.StreamBroken, io.ErrUnexpectedEOF, "the provider's answer ended unexpectedly: %s", err)
 }
 
 // refused returns the error of an answer whose status is not 2xx. final reports that a
@@ -87,17 +88,17 @@ func (e *Endpoint) refused(res *http.Response, body []byte) (failed *chat.Error,
 func (e *Endpoint) status(status int, said string) *chat.Error {
 	switch status {
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return e.fail(chat.CodeRefused, nil, "the provider rejected the API key %s; check params.…_api_key of the model", said)
+		return e.fail(errcode.ProviderRefused, nil, "the provider rejected the API key %s; check params.…_api_key of the model", said)
 	case http.StatusPaymentRequired:
-		return e.fail(chat.CodeRefused, nil, "the provider requires payment %s", said)
+		return e.fail(errcode.ProviderRefused, nil, "the provider requires payment %s", said)
 	case http.StatusNotFound:
-		return e.fail(chat.CodeRefused, nil, "the provider has no such model or path %s; check from and params.endpoint", said)
+		return e.fail(errcode.ProviderRefused, nil, "the provider has no such model or path %s; check from and params.endpoint", said)
 	case http.StatusBadRequest, http.StatusUnprocessableEntity:
-		return e.fail(chat.CodeInvalid, nil, "the provider rejected the request as invalid %s", said)
+		return e.fail(errcode.InvalidRequest, nil, "the provider rejected the request as invalid %s", said)
 	case http.StatusRequestEntityTooLarge:
-		return e.fail(chat.CodeTooLarge, nil, "the request is too large for the provider %s", said)
+		return e.fail(errcode.RequestTooLarge, nil, "the request is too large for the provider %s", said)
 	case http.StatusTooManyRequests:
-		return e.fail(chat.CodeBusy, nil, "the provider is rate limiting or overloaded %s", said)
+		return e.fail(errcode.RateLimited, nil, "the provider is rate limiting or overloaded %s", said)
 	}
-	return e.fail(chat.CodeUpstream, nil, "the provider failed %s", said)
+	return e.fail(errcode.ProviderError, nil, "the provider failed %s", said)
 }

@@ -16,6 +16,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/upstream"
 )
@@ -93,7 +94,7 @@ func TestTooLongAnEvent(t *testing.T) {
 	for name, between := range map[string]string{"one line": "", "several lines": "\ndata: "} {
 		t.Run(name, func(t *testing.T) {
 			_, err := all(t.Context(), serve(t, answer("data: "+strings.Repeat(piece+between, 33)+"\n\n")))
-			if err == nil || err.Code != chat.CodeBroken || !strings.Contains(err.Message, "too long") {
+			if err == nil || err.Code != errcode.StreamBroken || !strings.Contains(err.Message, "too long") {
 				t.Errorf("%v", err)
 			}
 		})
@@ -151,27 +152,27 @@ func TestRefusals(t *testing.T) {
 		status   int
 		header   http.Header
 		body     string
-		code     chat.Code
+		code     errcode.Code
 		attempts int32
 		after    time.Duration
 		message  string
 	}{
-		"key":           {status: 401, body: `{"error":{"message":"bad key sk-ve****cret\nsorry","code":"invalid_api_key"}}`, code: chat.CodeRefused, attempts: 1, message: `model "m": the provider rejected the API key (401 invalid_api_key Unauthorized); check params.…_api_key of the model`},
-		"model":         {status: 404, body: `{"error":"no such model"}`, code: chat.CodeRefused, attempts: 1, message: `has no such model or path (404): no such model; check from`},
-		"wrong":         {status: 400, body: `{"detail":"temperature is 9"}`, code: chat.CodeInvalid, attempts: 1, message: "(400): temperature is 9"},
-		"not processed": {status: 422, body: `{"message":"no"}`, code: chat.CodeInvalid, attempts: 1, message: "(422): no"},
-		"in a list":     {status: 400, body: `[{"error":{"code":400,"message":"Gemini says no"}}]`, code: chat.CodeInvalid, attempts: 1, message: "Gemini says no"},
-		"too large":     {status: 413, body: "", code: chat.CodeTooLarge, attempts: 1, message: "too large"},
-		"unpaid":        {status: 402, body: `{"error":{"message":"insufficient balance"}}`, code: chat.CodeRefused, attempts: 1, message: "insufficient balance"},
-		"busy":          {status: 429, header: http.Header{"Retry-After-Ms": {"1"}}, body: `{}`, code: chat.CodeBusy, attempts: 2, after: time.Millisecond, message: "(429 Too Many Requests)"},
-		"busy for long": {status: 429, header: http.Header{"Retry-After": {"90"}}, code: chat.CodeBusy, attempts: 1, after: 90 * time.Second},
-		"busy forever":  {status: 429, header: http.Header{"Retry-After": {"1e300"}}, code: chat.CodeBusy, attempts: 1, after: 24 * time.Hour},
-		"no quota":      {status: 429, header: http.Header{"Retry-After-Ms": {"1"}}, body: `{"error":{"message":"pay","code":"insufficient_quota"}}`, code: chat.CodeBusy, attempts: 1, after: time.Millisecond, message: "pay"},
-		"page":          {status: 500, header: http.Header{"Retry-After-Ms": {"1"}}, body: "<html>oops</html>", code: chat.CodeUpstream, attempts: 2, after: time.Millisecond, message: "(500 Internal Server Error)"},
-		"overloaded":    {status: 529, header: http.Header{"Retry-After-Ms": {"1"}}, body: `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`, code: chat.CodeUpstream, attempts: 2, after: time.Millisecond, message: "(529): Overloaded"},
-		"no retry":      {status: 500, header: http.Header{"X-Should-Retry": {"false"}}, code: chat.CodeUpstream, attempts: 1},
-		"not modified":  {status: 304, code: chat.CodeUpstream, attempts: 1},
-		"endless":       {status: 400, body: "a" + strings.Repeat("b", 1<<20), code: chat.CodeInvalid, attempts: 1, message: "ab"},
+		"key":           {status: 401, body: `{"error":{"message":"bad key sk-ve****cret\nsorry","code":"invalid_api_key"}}`, code: errcode.ProviderRefused, attempts: 1, message: `model "m": the provider rejected the API key (401 invalid_api_key Unauthorized); check params.…_api_key of the model`},
+		"model":         {status: 404, body: `{"error":"no such model"}`, code: errcode.ProviderRefused, attempts: 1, message: `has no such model or path (404): no such model; check from`},
+		"wrong":         {status: 400, body: `{"detail":"temperature is 9"}`, code: errcode.InvalidRequest, attempts: 1, message: "(400): temperature is 9"},
+		"not processed": {status: 422, body: `{"message":"no"}`, code: errcode.InvalidRequest, attempts: 1, message: "(422): no"},
+		"in a list":     {status: 400, body: `[{"error":{"code":400,"message":"Gemini says no"}}]`, code: errcode.InvalidRequest, attempts: 1, message: "Gemini says no"},
+		"too large":     {status: 413, body: "", code: errcode.RequestTooLarge, attempts: 1, message: "too large"},
+		"unpaid":        {status: 402, body: `{"error":{"message":"insufficient balance"}}`, code: errcode.ProviderRefused, attempts: 1, message: "insufficient balance"},
+		"busy":          {status: 429, header: http.Header{"Retry-After-Ms": {"1"}}, body: `{}`, code: errcode.RateLimited, attempts: 2, after: time.Millisecond, message: "(429 Too Many Requests)"},
+		"busy for long": {status: 429, header: http.Header{"Retry-After": {"90"}}, code: errcode.RateLimited, attempts: 1, after: 90 * time.Second},
+		"busy forever":  {status: 429, header: http.Header{"Retry-After": {"1e300"}}, code: errcode.RateLimited, attempts: 1, after: 24 * time.Hour},
+		"no quota":      {status: 429, header: http.Header{"Retry-After-Ms": {"1"}}, body: `{"error":{"message":"pay","code":"insufficient_quota"}}`, code: errcode.RateLimited, attempts: 1, after: time.Millisecond, message: "pay"},
+		"page":          {status: 500, header: http.Header{"Retry-After-Ms": {"1"}}, body: "<html>oops</html>", code: errcode.ProviderError, attempts: 2, after: time.Millisecond, message: "(500 Internal Server Error)"},
+		"overloaded":    {status: 529, header: http.Header{"Retry-After-Ms": {"1"}}, body: `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`, code: errcode.ProviderError, attempts: 2, after: time.Millisecond, message: "(529): Overloaded"},
+		"no retry":      {status: 500, header: http.Header{"X-Should-Retry": {"false"}}, code: errcode.ProviderError, attempts: 1},
+		"not modified":  {status: 304, code: errcode.ProviderError, attempts: 1},
+		"endless":       {status: 400, body: "a" + strings.Repeat("b", 1<<20), code: errcode.InvalidRequest, attempts: 1, message: "ab"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var attempts atomic.Int32
@@ -244,7 +245,7 @@ func TestBreaksInTheMiddle(t *testing.T) {
 		panic(http.ErrAbortHandler)
 	})
 	events, err := all(t.Context(), e)
-	if err == nil || err.Code != chat.CodeBroken || !errors.Is(err, io.ErrUnexpectedEOF) {
+	if err == nil || err.Code != errcode.StreamBroken || !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("%v", err)
 	}
 	if len(events) != 1 || n.Load() != 1 {
@@ -261,7 +262,7 @@ func TestUnreachable(t *testing.T) {
 	listener.Close()
 	e := upstream.New(upstream.Options{Model: "m", BaseURL: "http://user:" + key + "@" + address, Retries: 1})
 	_, failed := all(t.Context(), e)
-	if failed == nil || failed.Code != chat.CodeUpstream || !failed.Retried || leaks(failed) {
+	if failed == nil || failed.Code != errcode.ProviderError || !failed.Retried || leaks(failed) {
 		t.Errorf("%v", failed)
 	}
 	for _, base := range []string{"", "://", "ftp://127.0.0.1", "http://[::1"} {
@@ -302,7 +303,7 @@ func TestHangs(t *testing.T) {
 					HTTP: &http.Client{Transport: inBubble(t, h)},
 				})
 				events, err := all(t.Context(), e)
-				if len(events) != c.events || err == nil || err.Code != chat.CodeTimeout || err.Retried || !strings.Contains(err.Message, c.says) {
+				if len(events) != c.events || err == nil || err.Code != errcode.ProviderTimeout || err.Retried || !strings.Contains(err.Message, c.says) {
 					t.Errorf("%q %+v", events, err)
 				}
 				<-left
@@ -385,7 +386,7 @@ func TestLeavingEndsTheRequest(t *testing.T) {
 			last = err
 			cancel()
 		}
-		if chat.AsError(last).Code != chat.CodeCancelled || !errors.Is(last, context.Canceled) {
+		if chat.AsError(last).Code != errcode.Cancelled || !errors.Is(last, context.Canceled) {
 			t.Errorf("%v", last)
 		}
 		<-left
@@ -397,7 +398,7 @@ func TestLeavingEndsTheRequest(t *testing.T) {
 			cancel()
 			<-r.Context().Done()
 		})
-		if _, err := all(ctx, e); err.Code != chat.CodeCancelled {
+		if _, err := all(ctx, e); err.Code != errcode.Cancelled {
 			t.Errorf("%v", err)
 		}
 	})
@@ -408,7 +409,7 @@ func TestLeavingEndsTheRequest(t *testing.T) {
 			w.WriteHeader(429)
 			cancel()
 		})
-		if _, err := all(ctx, e); err.Code != chat.CodeCancelled {
+		if _, err := all(ctx, e); err.Code != errcode.Cancelled {
 			t.Errorf("%v", err)
 		}
 	})
@@ -503,15 +504,15 @@ func TestRedirects(t *testing.T) {
 
 func TestPageInPlaceOfAStream(t *testing.T) {
 	_, err := all(t.Context(), serve(t, answer("<!doctype html>")))
-	if err == nil || err.Code != chat.CodeBroken || !strings.Contains(err.Message, "params.endpoint") {
+	if err == nil || err.Code != errcode.StreamBroken || !strings.Contains(err.Message, "params.endpoint") {
 		t.Errorf("%v", err)
 	}
 }
 
 func TestFailNamesTheModelAndHidesSecrets(t *testing.T) {
 	e := upstream.New(upstream.Options{Model: "m", Secrets: []string{"", "abc", "abcdef"}})
-	failed := e.Fail(chat.CodeBroken, "said\nabcdef and abc")
-	if failed.Code != chat.CodeBroken || failed.Message != `model "m": said *** and ***` {
+	failed := e.Fail(errcode.StreamBroken, "said\nabcdef and abc")
+	if failed.Code != errcode.StreamBroken || failed.Message != `model "m": said *** and ***` {
 		t.Errorf("%+v", failed)
 	}
 }
@@ -545,7 +546,7 @@ func FuzzEvents(f *testing.F) {
 		read := func(r func() io.Reader) string {
 			e := upstream.New(upstream.Options{Model: "m", BaseURL: "http://127.0.0.1", HTTP: &http.Client{Transport: fixed(r)}})
 			events, err := all(t.Context(), e)
-			if err != nil && err.Code != chat.CodeBroken {
+			if err != nil && err.Code != errcode.StreamBroken {
 				t.Fatalf("%v", err)
 			}
 			return fmt.Sprintf("%q %v", events, err)

@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/tools"
 )
@@ -31,7 +32,7 @@ var _ tools.Conditional = (*tool)(nil)
 func (t *tool) Definition() *tools.Definition { return t.def }
 
 // Available returns "", or the reason why the server is unavailable.
-func (t *tool) Available(tools.Scope) string { return t.link.unavailable() }
+func (t *tool) Unavailable(tools.Scope) string { return t.link.unavailable() }
 
 // Call calls the tool at its server.
 func (t *tool) Call(ctx context.Context, in tools.Input) (tools.Output, error) {
@@ -57,10 +58,10 @@ func (s *session) call(outer context.Context, name string, in tools.Input) (tool
 	case err != nil:
 		return tools.Output{}, s.failed(outer, err)
 	case r.NeedsInput():
-		return tools.Output{}, tools.NewError(tools.CodeExecution, "the server asks for more input, which this client does not give", "")
+		return tools.Output{}, tools.NewError(errcode.Execution, "the server asks for more input, which this client does not give", "")
 	case r.IsError:
 		text := truncate.Ellipsis(s.target.redact(complaint(r)), maxErrorText)
-		return tools.Output{}, tools.NewError(tools.CodeExecution, text, "")
+		return tools.Output{}, tools.NewError(errcode.Execution, text, "")
 	}
 	return output(r)
 }
@@ -93,9 +94,9 @@ func (s *session) failed(outer context.Context, err error) error {
 		s.report(err)
 		return s.unavailable(unreachable)
 	case errors.As(err, &answer) && answer.Code != codeRejected:
-		code := tools.CodeExecution
+		code := errcode.Execution
 		if answer.Code == jsonrpc.CodeInvalidParams {
-			code = tools.CodeInvalidArguments
+			code = errcode.InvalidArguments
 		}
 		return tools.NewError(code, "the server answers: "+s.show(answer.Message, maxErrorText), "")
 	case errors.Is(err, errTooLong) || s.process != nil && s.process.overlong.Load():
@@ -114,10 +115,11 @@ const codeRejected = -32005
 // unavailable is the error of a call whose server disconnected.
 func (s *session) unavailable(err error) error {
 	text := "the connection ended in the middle of the call"
-	if !gone(err) && s.life.Err() == nil {
+	var cause *webError // the reason, even when the session has ended meanwhile
+	if errors.As(err, &cause) || !gone(err) && s.life.Err() == nil {
 		text = s.show(err.Error(), maxReason)
 	}
-	e := tools.NewError(tools.CodeUnavailable, fmt.Sprintf("MCP server %q: %s", s.target.name, text), "the call may have run; the client reconnects")
+	e := tools.NewError(errcode.ToolUnavailable, fmt.Sprintf("MCP server %q: %s", s.target.name, text), "the call may have run; the client reconnects")
 	e.Cause = err
 	return e
 }

@@ -6,7 +6,7 @@ import "time"
 func Hurried(o Options) Options {
 	o.limits = limits{
 		connect: 20 * time.Second, retry: 5 * time.Millisecond, maxRetry: 50 * time.Millisecond,
-		settle: 5 * time.Millisecond, grace: 500 * time.Millisecond, drain: 5 * time.Second,
+		debounce: 5 * time.Millisecond, grace: 500 * time.Millisecond, drain: 5 * time.Second,
 		head: time.Second, write: time.Second,
 	}
 	return o

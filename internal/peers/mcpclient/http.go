@@ -80,6 +80,9 @@ func (w *web) RoundTrip(r *http.Request) (*http.Response, error) {
 		if late && r.Method == http.MethodGet && r.Context().Err() == nil {
 			return noStream(r), nil
 		}
+		if w.life.Err() != nil && errors.Is(err, context.Canceled) {
+			return nil, err // the session ended, for a reason of its own
+		}
 		return nil, w.fail(unreachable(err))
 	}
 	res.Body = &body{ReadCloser: res.Body, release: release, left: allowance(res), over: overOf(r.Context())}

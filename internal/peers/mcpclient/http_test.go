@@ -13,6 +13,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/peers/mcpclient"
 	"github.com/spiced-sql/spiced/internal/test/wait"
 	"github.com/spiced-sql/spiced/tools"
@@ -185,7 +186,7 @@ func TestWebForgetsTheSession(t *testing.T) {
 	w := newWeb(t)
 	server := w.open(s.entry())
 	s.set(next) // as after a restart
-	if _, err := call(t.Context(), tool(t, server, "web__word"), `{}`); err == nil || err.Code != tools.CodeUnavailable || !err.Retryable {
+	if _, err := call(t.Context(), tool(t, server, "web__word"), `{}`); err == nil || err.Code != errcode.ToolUnavailable || !err.Retryable {
 		t.Errorf("%+v", err)
 	}
 	wait.Until(t, "a call succeeds", func() bool { _, err := call(t.Context(), tool(t, server, "web__word"), `{}`); return err == nil })
@@ -199,7 +200,7 @@ func TestWebGoesAndComes(t *testing.T) {
 		c, _, _ := w.(http.Hijacker).Hijack()
 		c.Close()
 	}))
-	if _, err := call(t.Context(), tool(t, server, "web__word"), `{}`); err == nil || err.Code != tools.CodeUnavailable ||
+	if _, err := call(t.Context(), tool(t, server, "web__word"), `{}`); err == nil || err.Code != errcode.ToolUnavailable ||
 		!strings.Contains(err.Message, "the server closed the connection without an answer") {
 		t.Errorf("%+v", err)
 	}
@@ -218,7 +219,7 @@ func TestWebAnswersTooMuch(t *testing.T) {
 			s := newSite(t, host(t, big, &mcp.StreamableHTTPOptions{JSONResponse: json}))
 			w := newWeb(t)
 			server := w.open(s.entry())
-			if _, err := call(t.Context(), tool(t, server, "web__big"), `{}`); err == nil || err.Code != tools.CodeLimit {
+			if _, err := call(t.Context(), tool(t, server, "web__big"), `{}`); err == nil || err.Code != errcode.Limit {
 				t.Errorf("%+v", err)
 			}
 			wait.Until(t, "a call succeeds", func() bool { _, err := call(t.Context(), tool(t, server, "web__word"), `{}`); return err == nil })

@@ -32,7 +32,7 @@ type limits struct {
 	connect  time.Duration // one attempt, including the list of tools
 	retry    time.Duration // before the second attempt; the next ones are its Fibonacci multiples
 	maxRetry time.Duration
-	settle   time.Duration // between a change notification and the reload
+	debounce time.Duration // between a change notification and the reload
 	grace    time.Duration // between the steps of stopping a process
 	drain    time.Duration // for running calls of a server that is no longer declared
 	head     time.Duration // until a notification stream begins
@@ -42,7 +42,7 @@ type limits struct {
 func defaultLimits() limits {
 	return limits{
 		connect: 2 * time.Minute, // npx downloads the package first
-		retry:   time.Second, maxRetry: time.Minute, settle: 100 * time.Millisecond,
+		retry:   time.Second, maxRetry: time.Minute, debounce: 100 * time.Millisecond,
 		grace: 2 * time.Second, drain: 5 * time.Minute, head: 3 * time.Second, write: 30 * time.Second,
 	}
 }

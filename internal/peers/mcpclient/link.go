@@ -12,6 +12,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/tools"
 )
@@ -159,7 +160,7 @@ func (l *link) serve(s *session) error {
 
 // watch returns why the session must end, or has ended.
 func (l *link) watch(s *session, ended <-chan error) error {
-	var settled <-chan time.Time
+	var debounced <-chan time.Time
 	for {
 		select {
 		case <-l.life.Done():
@@ -171,9 +172,9 @@ func (l *link) watch(s *session, ended <-chan error) error {
 		case err := <-s.broken:
 			return err
 		case <-s.stale:
-			settled = time.After(l.limits.settle)
-		case <-settled:
-			settled = nil
+			debounced = time.After(l.limits.debounce)
+		case <-debounced:
+			debounced = nil
 			l.list(s)
 		}
 	}
@@ -230,7 +231,7 @@ func (l *link) down(err error, wait time.Duration) {
 	if known {
 		level = slog.LevelDebug
 	}
-	l.log.Log(l.life, level, "an MCP server is not there", "error", err, "next_try", wait)
+	l.log.Log(l.life, level, "an MCP server is not available", "error", err, "next_try", wait)
 }
 
 // leave stops using the session.
@@ -251,7 +252,7 @@ func (l *link) enter() (*session, error) {
 	default:
 	}
 	if l.session == nil {
-		return nil, tools.NewError(tools.CodeUnavailable, l.reason(), "")
+		return nil, tools.NewError(errcode.ToolUnavailable, l.reason(), "")
 	}
 	l.session.calls.Add(1)
 	return l.session, nil
@@ -272,7 +273,7 @@ func (l *link) reason() string {
 	if l.err != nil {
 		why = l.err.Error()
 	}
-	return fmt.Sprintf("MCP server %q is not there: %s", l.target.name, why)
+	return fmt.Sprintf("MCP server %q is not available: %s", l.target.name, why)
 }
 
 // look returns what a load uses: the last listing, and "" or the reason why

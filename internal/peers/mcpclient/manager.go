@@ -61,12 +61,12 @@ func New(o Options) *Manager {
 		m.limits = defaultLimits()
 	}
 	m.life, m.cancel = context.WithCancel(context.Background())
-	m.owned.Go(m.tell)
+	m.owned.Go(m.notify)
 	return m
 }
 
-// tell calls Changed, after a short delay that batches changes.
-func (m *Manager) tell() {
+// notify calls Changed, after a short delay that batches changes.
+func (m *Manager) notify() {
 	for {
 		select {
 		case <-m.life.Done():
@@ -76,7 +76,7 @@ func (m *Manager) tell() {
 		select {
 		case <-m.life.Done():
 			return
-		case <-time.After(m.limits.settle):
+		case <-time.After(m.limits.debounce):
 		}
 		select { // changes of the delay are part of this call
 		case <-m.news:
@@ -125,7 +125,7 @@ func (m *Manager) Prepare(ctx context.Context, pod *spicepod.Pod) ([]*Server, sp
 		}
 		listing, missing := k.link.look()
 		if missing != "" {
-			k.warn("", "the server is not there: "+missing+"; it is tried again until it is")
+			k.warn("", "the server is not available: "+missing+"; the connection is retried")
 		}
 		servers[i] = k.server(listing, m.opts.Approved)
 		problems = append(problems, k.Problems...)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/tools"
 )
 
@@ -23,7 +24,7 @@ func output(r *mcp.CallToolResult) (tools.Output, error) {
 }
 
 func tooLong() *tools.Error {
-	return tools.NewError(tools.CodeLimit, fmt.Sprintf("the result has more than %d MiB", MaxResult>>20), "ask for less")
+	return tools.NewError(errcode.Limit, fmt.Sprintf("the result has more than %d MiB", MaxResult>>20), "ask for less")
 }
 
 func valueOf(r *mcp.CallToolResult) (json.RawMessage, error) {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/peers/mcpclient"
 	"github.com/spiced-sql/spiced/internal/test/wait"
 	"github.com/spiced-sql/spiced/tools"
@@ -33,7 +34,7 @@ func TestCalls(t *testing.T) {
 		}
 	}
 	_, err := call(t.Context(), tool(t, s, "files__fail"), `{}`)
-	if err == nil || err.Code != tools.CodeExecution || err.Message != "it broke\nbadly" || err.Retryable {
+	if err == nil || err.Code != errcode.Execution || err.Message != "it broke\nbadly" || err.Retryable {
 		t.Errorf("fail: %+v", err)
 	}
 	st := w.Status()
@@ -150,7 +151,7 @@ func TestDiesInTheMiddleOfACall(t *testing.T) {
 	w := newWorld(t)
 	s := w.open(command("s", "sdk"))
 	_, err := call(t.Context(), tool(t, s, "s__die"), `{}`)
-	if err == nil || err.Code != tools.CodeUnavailable || !err.Retryable {
+	if err == nil || err.Code != errcode.ToolUnavailable || !err.Retryable {
 		t.Fatalf("%+v", err)
 	}
 	// The tools are unchanged when the server is back, so no load is needed;
@@ -167,15 +168,15 @@ func TestUnavailable(t *testing.T) {
 	w := newWorld(t, func(o *mcpclient.Options) { *o = mcpclient.Impatient(*o); *o = mcpclient.Patient(*o) })
 	s := w.open(command("s", "sdk"))
 	word := tool(t, s, "s__word").(tools.Conditional)
-	if reason := word.Available(tools.Scope{}); reason != "" {
+	if reason := word.Unavailable(tools.Scope{}); reason != "" {
 		t.Errorf("it is not available: %s", reason)
 	}
 	call(t.Context(), tool(t, s, "s__die"), `{}`)
 	wait.Until(t, "the server is in error", func() bool { return w.Status()[0].State == mcpclient.Error })
-	if reason := word.Available(tools.Scope{}); reason != `MCP server "s" is not there: the command has ended (exit status 9)` {
+	if reason := word.Unavailable(tools.Scope{}); reason != `MCP server "s" is not available: the command has ended (exit status 9)` {
 		t.Errorf("available: %q", reason)
 	}
-	if _, err := call(t.Context(), word, `{}`); err == nil || err.Code != tools.CodeUnavailable || !err.Retryable {
+	if _, err := call(t.Context(), word, `{}`); err == nil || err.Code != errcode.ToolUnavailable || !err.Retryable {
 		t.Errorf("%+v", err)
 	}
 	// A load keeps the existing tools, with a warning.
@@ -285,7 +286,7 @@ func TestHundredMegabytes(t *testing.T) {
 	w := newWorld(t)
 	s := w.open(command("s", "hundred megabytes"))
 	_, err := call(t.Context(), tool(t, s, "s__one"), `{}`)
-	if err == nil || err.Code != tools.CodeLimit {
+	if err == nil || err.Code != errcode.Limit {
 		t.Fatalf("%+v", err)
 	}
 	wait.Until(t, "the server is ready", func() bool { return w.Status()[0].State == mcpclient.Ready })

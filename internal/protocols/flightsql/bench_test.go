@@ -33,7 +33,7 @@ func BenchmarkDownload(b *testing.B) {
 		b.Fatal(err)
 	}
 	b.Cleanup(db.Close)
-	catalog := engine.NewCatalog(1, []engine.Relation{{Schema: engine.Public, Name: "wide"}}, nil)
+	catalog := engine.NewCatalog(engine.Contents{Generation: 1, Relations: []engine.Relation{{Schema: engine.Public, Name: "wide"}}})
 	if err := db.Publish(b.Context(), catalog, func(tx *engine.Tx) error { return tx.Exec(benchTable) }); err != nil {
 		b.Fatal(err)
 	}

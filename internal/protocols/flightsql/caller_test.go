@@ -28,6 +28,7 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/access/audit"
 	"github.com/spiced-sql/spiced/internal/access/auth"
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	flight "github.com/spiced-sql/spiced/internal/protocols/flightsql"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/query"
@@ -467,7 +468,7 @@ func TestFaultsAreLoggedOnce(t *testing.T) {
 		want  string
 	}{
 		{func() error { panic("out of luck") }, "the runtime failed on this call"},
-		{func() error { return &engine.Error{Code: engine.CodeInternal, Message: "out of luck", Offset: -1} }, "out of luck"},
+		{func() error { return &engine.Error{Code: errcode.Internal, Message: "out of luck", Offset: -1} }, "out of luck"},
 	} {
 		var log bytes.Buffer
 		h := serveOn(t, db, func(o *flight.Options) {

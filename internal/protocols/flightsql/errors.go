@@ -17,22 +17,23 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/spiced-sql/spiced/internal/access/auth"
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
 
 // statusCodes are gRPC's codes of the engine's.
-var statusCodes = map[engine.Code]codes.Code{
-	engine.CodeParse:     codes.InvalidArgument,
-	engine.CodeArgument:  codes.InvalidArgument,
-	engine.CodeRefused:   codes.PermissionDenied,
-	engine.CodeNotFound:  codes.NotFound,
-	engine.CodeExecution: codes.FailedPrecondition, // the data is not as the statement needs it
-	engine.CodeTimeout:   codes.DeadlineExceeded,
-	engine.CodeCancelled: codes.Canceled,
-	engine.CodeLimit:     codes.ResourceExhausted,
-	engine.CodeBusy:      codes.Unavailable,
-	engine.CodeInternal:  codes.Internal,
+var statusCodes = map[errcode.Code]codes.Code{
+	errcode.Parse:     codes.InvalidArgument,
+	errcode.Argument:  codes.InvalidArgument,
+	errcode.Refused:   codes.PermissionDenied,
+	errcode.NotFound:  codes.NotFound,
+	errcode.Execution: codes.FailedPrecondition, // the data is not as the statement needs it
+	errcode.Timeout:   codes.DeadlineExceeded,
+	errcode.Cancelled: codes.Canceled,
+	errcode.Limit:     codes.ResourceExhausted,
+	errcode.Busy:      codes.Unavailable,
+	errcode.Internal:  codes.Internal,
 }
 
 // busyRetry is when to try again after the queue was full.
@@ -96,7 +97,7 @@ func engineStatus(e *engine.Error) *status.Status {
 		info.Metadata["line"], info.Metadata["column"] = strconv.Itoa(e.Line), strconv.Itoa(e.Column)
 	}
 	details := []protoadapt.MessageV1{info}
-	if e.Code == engine.CodeBusy {
+	if e.Code == errcode.Busy {
 		details = append(details, retryIn(busyRetry))
 	}
 	code, ok := statusCodes[e.Code]

@@ -53,8 +53,7 @@ func database(t testing.TB, o engine.Options) *engine.DB {
 	}
 	t.Cleanup(db.Close)
 	relations := []engine.Relation{{Schema: "public", Name: "orders"}, {Schema: "public", Name: "cheap"}, {Schema: "public", Name: "my table"}, {Schema: "public", Name: "broken"}}
-	catalog := engine.NewCatalog(1, relations, nil)
-	catalog.SetWritable(map[engine.Relation]string{relations[0]: "spice.public.orders"})
+	catalog := engine.NewCatalog(engine.Contents{Generation: 1, Relations: relations, Writable: map[engine.Relation]string{relations[0]: "spice.public.orders"}})
 	err = db.Publish(context.Background(), catalog, func(tx *engine.Tx) error {
 		for _, sql := range []string{
 			"CREATE TABLE spice.public.orders AS SELECT range AS id, range::DECIMAL(9,2) AS price, 'n' || range AS name FROM range(100)",
@@ -135,7 +134,7 @@ func keyring(t testing.TB) *auth.Keyring {
 // keyringOf reads runtime.auth.api-key.
 func keyringOf(t testing.TB, text string) *auth.Keyring {
 	t.Helper()
-	keys, problems := auth.NewKeyring(podtest.Load(t, "runtime:\n  auth:\n    api-key:"+text))
+	keys, problems := auth.NewKeyring(podtest.Load(t, "runtime:\n  auth:\n    api-key:"+text), nil)
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/format"
 )
@@ -162,7 +163,7 @@ func (s *service) tableSchema(ctx context.Context, t Table) (*arrow.Schema, erro
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
-	case err != nil && engine.AsError(err).Code == engine.CodeBusy:
+	case err != nil && engine.AsError(err).Code == errcode.Busy:
 		return nil, err
 	case err != nil:
 		return arrow.NewSchema(nil, nil), nil

@@ -2,9 +2,9 @@ package flightsql
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
-	"math"
+	"math/big"
+	"strconv"
 	"strings"
 	"time"
 
@@ -12,6 +12,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/sql/value"
 )
 
 // params makes parameters of a batch of one row: by the names of its columns,
@@ -27,19 +28,19 @@ func (r *valueReader) params(batch arrow.RecordBatch, named bool) (params engine
 	}
 	for i, column := range batch.Columns() {
 		name := batch.ColumnName(i)
-		value, err := r.item(name, column, 0, 0)
+		param, err := r.item(name, column, 0, 0)
 		if err != nil {
 			return engine.Params{}, invalid("parameter %q: %s", name, err)
 		}
 		if !named {
-			params.Positional = append(params.Positional, value)
+			params.Positional = append(params.Positional, param)
 			continue
 		}
 		name = strings.TrimPrefix(name, "$")
 		if _, twice := params.Named[name]; twice {
 			return engine.Params{}, invalid("parameter %q is there twice", name)
 		}
-		params.Named[name] = value
+		params.Named[name] = param
 	}
 	return params, nil
 }
@@ -88,11 +89,12 @@ func (r *valueReader) value(a arrow.Array, i, depth int) (any, error) {
 	if v, ok := number(a, i); ok {
 		return v, nil
 	}
-	if v, ok := text(a, i); ok {
-		return v, r.take(len(v))
+	if v, ok := a.(array.StringLike); ok {
+		s := v.Value(i)
+		return strings.Clone(s), r.take(len(s))
 	}
-	if v, unit, ok := timeOfDay(a, i); ok {
-		return clock(v, unit)
+	if v, err := temporal(a, i); v != nil || err != nil {
+		return v, err
 	}
 	if v, ok := blob(a, i); ok {
 		return v, r.take(len(v))
@@ -121,51 +123,81 @@ func number(a arrow.Array, i int) (any, bool) {
 	case *array.Uint32:
 		return int64(a.Value(i)), true
 	case *array.Uint64:
-		return unsigned(a.Value(i)), true
+		return a.Value(i), true
 	case *array.Float16:
 		return float64(a.Value(i).Float32()), true
 	case *array.Float32:
 		return float64(a.Value(i)), true
 	case *array.Float64:
 		return a.Value(i), true
-	case *array.Decimal32, *array.Decimal64, *array.Decimal128, *array.Decimal256:
-		return engine.Numeric(a.ValueStr(i)), true
+	case *array.Decimal32, *array.Decimal64:
+		return value.Numeric(a.ValueStr(i)), true
+	case *array.Decimal128:
+		return decimal(a.Value(i), a), true
+	case *array.Decimal256:
+		return decimal(a.Value(i), a), true
 	}
 	return nil, false
 }
 
-func unsigned(v uint64) any {
-	if v > math.MaxInt64 {
-		return json.Number(fmt.Sprint(v))
+// decimal is exact; Arrow's own text rounds to 38 digits.
+func decimal(n interface{ BigInt() *big.Int }, a arrow.Array) value.Numeric {
+	text := n.BigInt().String()
+	if scale := a.DataType().(arrow.DecimalType).GetScale(); scale != 0 {
+		text += "e" + strconv.Itoa(-int(scale))
 	}
-	return int64(v)
+	return value.Numeric(text)
 }
 
-// text is a value of a type that is text for the engine: text itself, and
-// dates and timestamps as ISO 8601.
-func text(a arrow.Array, i int) (string, bool) {
+// temporal is a date, a time or an interval; nil for values of other types.
+func temporal(a arrow.Array, i int) (any, error) {
 	switch a := a.(type) {
-	case array.StringLike:
-		return strings.Clone(a.Value(i)), true
 	case *array.Date32:
-		return a.Value(i).ToTime().Format(time.DateOnly), true
+		return value.Date(a.Value(i)), nil
 	case *array.Date64:
-		return a.Value(i).ToTime().Format(time.DateOnly), true
+		return value.Date(int64(a.Value(i)) / (24 * time.Hour).Milliseconds()), nil
+	case *array.Time32:
+		t := value.Time(value.Micros(int64(a.Value(i)), perSecond(a.DataType().(*arrow.Time32Type).Unit)))
+		return t, t.Check()
+	case *array.Time64:
+		if a.DataType().(*arrow.Time64Type).Unit == arrow.Nanosecond {
+			t := value.TimeNS(a.Value(i))
+			return t, t.Check()
+		}
+		t := value.Time(a.Value(i))
+		return t, t.Check()
 	case *array.Timestamp:
-		return timestamp(a.Value(i), a.DataType().(*arrow.TimestampType)), true
+		return timestamp(int64(a.Value(i)), a.DataType().(*arrow.TimestampType))
 	case *array.Duration:
-		return duration(a.Value(i), a.DataType().(*arrow.DurationType).Unit), true
+		unit := a.DataType().(*arrow.DurationType).Unit
+		return value.Interval{Micros: value.Micros(int64(a.Value(i)), perSecond(unit))}, nil
 	case *array.MonthInterval:
-		return fmt.Sprintf("%d months", a.Value(i)), true
+		return value.Interval{Months: int32(a.Value(i))}, nil
 	case *array.DayTimeInterval:
 		v := a.Value(i)
-		return fmt.Sprintf("%d days %d milliseconds", v.Days, v.Milliseconds), true
+		return value.Interval{Days: v.Days, Micros: int64(v.Milliseconds) * 1000}, nil
 	case *array.MonthDayNanoInterval:
 		v := a.Value(i)
-		return fmt.Sprintf("%d months %d days %d microseconds", v.Months, v.Days, v.Nanoseconds/1000), true
+		return value.Interval{Months: v.Months, Days: v.Days, Micros: v.Nanoseconds / 1000}, nil
 	}
-	return "", false
+	return nil, nil
 }
+
+// timestamp is in UTC when Arrow's type has a time zone, whatever the zone.
+func timestamp(n int64, t *arrow.TimestampType) (any, error) {
+	micros := value.Micros(n, perSecond(t.Unit))
+	switch {
+	case t.TimeZone == "" && t.Unit == arrow.Nanosecond:
+		return value.TimestampNS(n), nil
+	case micros == value.Infinity && n != value.Infinity, micros == -value.Infinity && n != -value.Infinity:
+		return nil, fmt.Errorf("the timestamp %d %s is out of range", n, t.Unit)
+	case t.TimeZone != "":
+		return value.TimestampTZ(micros), nil
+	}
+	return value.Timestamp(micros), nil
+}
+
+func perSecond(unit arrow.TimeUnit) int64 { return int64(time.Second / unit.Multiplier()) }
 
 func blob(a arrow.Array, i int) ([]byte, bool) {
 	switch a := a.(type) {
@@ -177,46 +209,6 @@ func blob(a arrow.Array, i int) ([]byte, bool) {
 		return bytes.Clone(a.Value(i)), true
 	}
 	return nil, false
-}
-
-func timeOfDay(a arrow.Array, i int) (int64, arrow.TimeUnit, bool) {
-	switch a := a.(type) {
-	case *array.Time32:
-		return int64(a.Value(i)), a.DataType().(*arrow.Time32Type).Unit, true
-	case *array.Time64:
-		return int64(a.Value(i)), a.DataType().(*arrow.Time64Type).Unit, true
-	}
-	return 0, 0, false
-}
-
-// clock is a time of day as ISO 8601. The end of the day is one.
-func clock(v int64, unit arrow.TimeUnit) (string, error) {
-	day := int64(24 * time.Hour / unit.Multiplier())
-	switch {
-	case v < 0 || v > day:
-		return "", fmt.Errorf("%d %s is no time of day, which is from 00:00:00 to 24:00:00", v, unit)
-	case v == day:
-		return "24:00:00", nil
-	}
-	return time.Time{}.Add(time.Duration(v) * unit.Multiplier()).Format("15:04:05.999999999"), nil
-}
-
-// timestamp has a Z when Arrow's type has a time zone: the value is in UTC
-// then, whatever the zone.
-func timestamp(v arrow.Timestamp, t *arrow.TimestampType) string {
-	s := v.ToTime(t.Unit).Format("2006-01-02T15:04:05.999999999")
-	if t.TimeZone != "" {
-		s += "Z"
-	}
-	return s
-}
-
-func duration(v arrow.Duration, unit arrow.TimeUnit) string {
-	names := [...]string{"seconds", "milliseconds", "microseconds"}
-	if unit == arrow.Nanosecond {
-		return fmt.Sprintf("%d microseconds", int64(v)/1000)
-	}
-	return fmt.Sprintf("%d %s", int64(v), names[unit])
 }
 
 // nested is a value made of others: a list, a struct, a map, or one that a

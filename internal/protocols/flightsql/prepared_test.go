@@ -112,21 +112,21 @@ func TestTimesOfDay(t *testing.T) {
 	c := serve(t).client(t)
 	const day = 24 * time.Hour
 	for value, want := range map[time.Duration]string{
-		-time.Microsecond: "-1 us is no time of day",
+		-time.Microsecond: "-1 microseconds are not a time of day",
 		0:                 "00:00:00",
 		time.Microsecond:  "00:00:00.000001",
 		time.Hour:         "01:00:00",
 		day - 1000:        "23:59:59.999999",
 		day:               "24:00:00",
-		day + 1000:        "86400000001 us is no time of day",
-		25 * time.Hour:    "90000000000 us is no time of day",
+		day + 1000:        "86400000001 microseconds are not a time of day",
+		25 * time.Hour:    "90000000000 microseconds are not a time of day",
 	} {
 		micros := array.NewTime64Builder(memory.DefaultAllocator, &arrow.Time64Type{Unit: arrow.Microsecond})
 		micros.Append(arrow.Time64(value.Microseconds()))
 		p := prepare(t, c, "SELECT $1::TIME::VARCHAR AS v")
 		p.SetParameters(array.NewRecordBatch(arrow.NewSchema([]arrow.Field{field("p", micros.Type())}, nil), []arrow.Array{micros.NewArray()}, 1))
 		info, err := p.Execute(t.Context())
-		if strings.Contains(want, "no time") {
+		if strings.Contains(want, "not a time") {
 			wantCode(t, err, codes.InvalidArgument, want)
 			continue
 		}

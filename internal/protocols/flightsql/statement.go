@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/spiced-sql/spiced/internal/access/audit"
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/sql/activity"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/format"
@@ -34,7 +35,7 @@ type ticket struct {
 // errColumnsChanged is the error when the columns of a result differ from those
 // that were announced to the client.
 var errColumnsChanged = &engine.Error{
-	Code: engine.CodeExecution, Message: "the columns of the result have changed since they were described",
+	Code: errcode.Execution, Message: "the columns of the result have changed since they were described",
 	Hint: "call GetFlightInfo again, or prepare the statement again", Offset: -1,
 }
 
@@ -207,8 +208,8 @@ func (s *service) unhindered(ctx context.Context, f func() error) error {
 
 // Errors of results.
 var (
-	errStalled     = &engine.Error{Code: engine.CodeCancelled, Message: "the client does not read", Offset: -1}
-	errManyResults = &engine.Error{Code: engine.CodeBusy, Message: "too many results are being sent", Hint: "try again in a moment", Offset: -1}
+	errStalled     = &engine.Error{Code: errcode.Cancelled, Message: "the client does not read", Offset: -1}
+	errManyResults = &engine.Error{Code: errcode.Busy, Message: "too many results are being sent", Hint: "try again in a moment", Offset: -1}
 )
 
 // send runs a statement and sends its rows, unless their columns differ from those

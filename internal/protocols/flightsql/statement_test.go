@@ -25,6 +25,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/spiced-sql/spiced/internal/access/caller"
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	flight "github.com/spiced-sql/spiced/internal/protocols/flightsql"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/format"
@@ -180,14 +181,14 @@ func TestErrorsOfStatements(t *testing.T) {
 		sql    string
 		code   codes.Code
 		text   string
-		reason engine.Code
+		reason errcode.Code
 	}{
-		{"SELEC 1", codes.InvalidArgument, "line 1, column 1", engine.CodeParse},
-		{"", codes.InvalidArgument, "", engine.CodeParse},
-		{"SELECT\n  nope FROM orders", codes.NotFound, "line 2, column 3", engine.CodeNotFound},
-		{"SELECT * FROM nowhere", codes.NotFound, "nowhere", engine.CodeNotFound},
-		{"SET threads = 1", codes.PermissionDenied, "", engine.CodeRefused},
-		{"SELECT abs('x', 1)", codes.InvalidArgument, "", engine.CodeArgument},
+		{"SELEC 1", codes.InvalidArgument, "line 1, column 1", errcode.Parse},
+		{"", codes.InvalidArgument, "", errcode.Parse},
+		{"SELECT\n  nope FROM orders", codes.NotFound, "line 2, column 3", errcode.NotFound},
+		{"SELECT * FROM nowhere", codes.NotFound, "nowhere", errcode.NotFound},
+		{"SET threads = 1", codes.PermissionDenied, "", errcode.Refused},
+		{"SELECT abs('x', 1)", codes.InvalidArgument, "", errcode.Argument},
 	} {
 		_, err := c.Execute(t.Context(), test.sql)
 		wantCode(t, err, test.code, test.text)

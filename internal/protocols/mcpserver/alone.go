@@ -53,7 +53,7 @@ func (s *Server) serveAlone(w http.ResponseWriter, r *http.Request) {
 	if name, ok := headerText(r.Header.Get(headerName)); ok {
 		r.Header.Set(headerName, name)
 	}
-	if !s.quick(w, r, sess) {
+	if !s.fastPath(w, r, sess) {
 		s.serve(s.stateless, w, r, sess)
 	}
 }

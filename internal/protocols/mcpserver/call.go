@@ -34,11 +34,11 @@ func (s *Server) call(ctx context.Context, sess *session, req *mcp.CallToolReque
 	if r.Tool == nil { // the only failure without one
 		return nil, invalid("%s", r.Error.Error())
 	}
-	s.tell(ctx, req, r)
+	s.logCall(ctx, req, r)
 	if !r.OK {
 		return failure(r), nil
 	}
-	return success(r, s.shelved().show(r.Tool).form), nil
+	return success(r, s.current().show(r.Tool).form), nil
 }
 
 // known reports whether a tool has that name.

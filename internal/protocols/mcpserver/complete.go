@@ -12,7 +12,7 @@ import (
 // completer answers completion/complete with the names for a resource template.
 // Without resources there are no completions.
 func (s *Server) completer() func(context.Context, *mcp.CompleteRequest) (*mcp.CompleteResult, error) {
-	if s.opts.Resources == nil {
+	if s.resources.Resources == nil {
 		return nil
 	}
 	return func(ctx context.Context, req *mcp.CompleteRequest) (*mcp.CompleteResult, error) {
@@ -20,7 +20,7 @@ func (s *Server) completer() func(context.Context, *mcp.CompleteRequest) (*mcp.C
 		if err != nil {
 			return nil, err
 		}
-		return &mcp.CompleteResult{Completion: s.complete(sessionOf(ctx), kind, req.Params.Argument.Value)}, nil
+		return &mcp.CompleteResult{Completion: s.resources.complete(sessionOf(ctx), kind, req.Params.Argument.Value)}, nil
 	}
 }
 
@@ -41,16 +41,16 @@ func completed(p *mcp.CompleteParams) (Kind, error) {
 }
 
 // complete finds the names with a prefix, ignoring case.
-func (s *Server) complete(sess *session, kind Kind, value string) mcp.CompletionResultDetails {
+func (r resources) complete(sess *session, kind Kind, value string) mcp.CompletionResultDetails {
 	details := mcp.CompletionResultDetails{Values: []string{}}
 	value = strings.ToLower(value)
-	for _, r := range s.resources(sess) {
-		if r.Kind != kind || !strings.HasPrefix(strings.ToLower(r.Name), value) {
+	for _, one := range r.list(sess) {
+		if one.Kind != kind || !strings.HasPrefix(strings.ToLower(one.Name), value) {
 			continue
 		}
 		details.Total++
 		if len(details.Values) < maxValues {
-			details.Values = append(details.Values, r.Name)
+			details.Values = append(details.Values, one.Name)
 		}
 	}
 	details.HasMore = details.Total > len(details.Values)

@@ -46,7 +46,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer s.leave(sess)
-	if r.Header.Get(headerSession) == "" || !s.quick(w, r, sess) {
+	if r.Header.Get(headerSession) == "" || !s.fastPath(w, r, sess) {
 		s.serve(s.stateful, w, r, sess)
 	}
 }

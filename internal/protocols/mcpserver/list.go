@@ -25,7 +25,7 @@ func (s *Server) mode(sess *session) spicepod.MCPMode {
 const listDatasets = "list_datasets"
 
 // listed returns the tools that a session lists, sorted by name.
-func (s *Server) listed(f *shelf, sess *session) []*tools.Definition {
+func (s *Server) listed(f *rendered, sess *session) []*tools.Definition {
 	if s.mode(sess) == spicepod.MCPRegistry {
 		return s.few(f, sess)
 	}
@@ -40,7 +40,7 @@ func (s *Server) listed(f *shelf, sess *session) []*tools.Definition {
 }
 
 // few are the tools of mode registry.
-func (s *Server) few(f *shelf, sess *session) []*tools.Definition {
+func (s *Server) few(f *rendered, sess *session) []*tools.Definition {
 	list := s.opts.Registry.MetaTools()
 	wanted := map[*tools.Definition]bool{}
 	for _, name := range append([]string{listDatasets}, s.opts.Settings().Pinned...) {
@@ -68,7 +68,7 @@ func (s *Server) sees(sess *session, name string) bool {
 
 // toolsSum is the checksum of a session's list of tools.
 func (s *Server) toolsSum(sess *session) string {
-	f := s.shelved()
+	f := s.current()
 	list := s.listed(f, sess)
 	if all := f.all(); len(list) > 0 && len(list) == len(all) && &list[0] == &all[0] {
 		return f.sum()
@@ -92,7 +92,7 @@ func (s *Server) listTools(sess *session, req *mcp.ListToolsRequest) (mcp.Result
 	if req.Params != nil {
 		cursor = req.Params.Cursor
 	}
-	f := s.shelved()
+	f := s.current()
 	list, next, err := page("tools", s.listed(f, sess), cursor, func(d *tools.Definition) string { return d.Name })
 	if err != nil {
 		return nil, err

@@ -39,7 +39,7 @@ func TestListGolden(t *testing.T) {
 // conditional is a tool that is there for one user only.
 type conditional struct{ tools.Tool }
 
-func (conditional) Available(s tools.Scope) string {
+func (conditional) Unavailable(s tools.Scope) string {
 	if s.UserID != "ada" {
 		return "it is ada's"
 	}

@@ -14,11 +14,11 @@ const methodListen = "subscriptions/listen"
 // stdio, and the SDK keeps only the last: so the SDK acknowledges and ends
 // them, and this package sends the notifications.
 type listener struct {
-	sess  *session
-	sdk   *mcp.ServerSession
-	acked chan *mcp.SubscriptionsAcknowledgedParams // the acknowledged subscriptions; holds one
-	news  chan struct{}                             // holds a token: a generation was published
-	told  map[string]string                         // checksums of the last reported lists, by notification
+	sess     *session
+	sdk      *mcp.ServerSession
+	acked    chan *mcp.SubscriptionsAcknowledgedParams // the acknowledged subscriptions; holds one
+	news     chan struct{}                             // holds a token: a generation was published
+	reported map[string]string                         // checksums of the last reported lists, by notification
 }
 
 type listenerKey struct{}
@@ -27,13 +27,13 @@ type listenerKey struct{}
 // until the client cancels or disconnects, or the server closes.
 func (s *Server) listen(ctx context.Context, next mcp.MethodHandler, sess *session, req *mcp.SubscriptionsListenRequest) (mcp.Result, error) {
 	l := &listener{
-		sess: sess, sdk: req.Session, told: map[string]string{},
+		sess: sess, sdk: req.Session, reported: map[string]string{},
 		acked: make(chan *mcp.SubscriptionsAcknowledgedParams, 1), news: make(chan struct{}, 1),
 	}
 	s.listeners.Store(l, nil)
 	defer s.listeners.Delete(l)
 	for notification, list := range lists {
-		l.told[notification] = list.sum(s, sess)
+		l.reported[notification] = list.sum(s, sess)
 	}
 	ctx, cancel := s.bound(context.WithValue(ctx, listenerKey{}, l), sess, req.Extra)
 	var telling sync.WaitGroup
@@ -67,10 +67,10 @@ func (s *Server) report(ctx context.Context, l *listener) {
 		}
 		for notification, list := range lists {
 			sum := list.sum(s, l.sess)
-			if !list.wanted(ack.Notifications) || l.told[notification] == sum {
+			if !list.wanted(ack.Notifications) || l.reported[notification] == sum {
 				continue
 			}
-			l.told[notification] = sum
+			l.reported[notification] = sum
 			// All these notifications have the same parameters. It is no fault
 			// if the client has disconnected.
 			_, _ = s.notify(ctx, notification, &mcp.ServerRequest[*mcp.ToolListChangedParams]{

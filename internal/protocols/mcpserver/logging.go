@@ -16,9 +16,9 @@ func withLog(c *mcp.ServerCapabilities) *mcp.ServerCapabilities {
 	return c
 }
 
-// tell sends the outcome of a call to the client's log, if the client requested
+// logCall sends the outcome of a call to the client's log, if the client requested
 // one: failures as warnings, others for debugging.
-func (s *Server) tell(ctx context.Context, req *mcp.CallToolRequest, r tools.Result) {
+func (s *Server) logCall(ctx context.Context, req *mcp.CallToolRequest, r tools.Result) {
 	if req.Session == nil { // a plain call without a session requests no log
 		return
 	}

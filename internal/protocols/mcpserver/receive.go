@@ -73,18 +73,18 @@ func (s *Server) answer(ctx context.Context, next mcp.MethodHandler, method stri
 		result, err := s.call(ctx, sess, req)
 		return finish(req.ProtocolVersion(), result), err
 	}
-	if s.opts.Resources == nil {
+	if s.resources.Resources == nil {
 		return next(ctx, method, req)
 	}
 	switch req := req.(type) {
 	case *mcp.ListResourcesRequest:
-		return s.listResources(sess, req)
+		return s.resources.page(sess, req)
 	case *mcp.ListResourceTemplatesRequest:
 		return listTemplates(req)
 	case *mcp.ReadResourceRequest:
 		ctx, cancel := s.bound(ctx, sess, req.Extra)
 		defer cancel()
-		result, err := s.readResource(ctx, sess, req)
+		result, err := s.resources.read(ctx, sess, req)
 		return finish(req.ProtocolVersion(), result), err
 	}
 	return next(ctx, method, req)
@@ -141,7 +141,7 @@ func (s *Server) admitSession(sess *session, sdk *mcp.ServerSession) error {
 		return err
 	}
 	for notification, list := range lists {
-		s.sessions.tell(sess, notification, list.sum(s, sess))
+		s.sessions.report(sess, notification, list.sum(s, sess))
 	}
 	return nil
 }
@@ -158,7 +158,7 @@ var lists = map[string]list{
 		(*Server).toolsSum, func(n mcp.NotificationSubscriptions) bool { return n.ToolsListChanged },
 	},
 	"notifications/resources/list_changed": {
-		(*Server).resourcesSum, func(n mcp.NotificationSubscriptions) bool { return n.ResourcesListChanged },
+		func(s *Server, sess *session) string { return s.resources.sum(sess) }, func(n mcp.NotificationSubscriptions) bool { return n.ResourcesListChanged },
 	},
 }
 
@@ -170,5 +170,5 @@ func (s *Server) changed(of mcp.Session, notification string, l list) bool {
 		return true
 	}
 	sess := s.sessions.of(sdk)
-	return sess != nil && s.sessions.tell(sess, notification, l.sum(s, sess))
+	return sess != nil && s.sessions.report(sess, notification, l.sum(s, sess))
 }

@@ -72,38 +72,41 @@ func readURI(uri string) (kind Kind, name string, ok bool) {
 	return kind, name, ok && err == nil && name != "" && (kind == Datasets || kind == Functions)
 }
 
-// resources returns the resources that a session lists, sorted by URI.
-func (s *Server) resources(sess *session) []Resource {
-	list := slices.Clone(s.opts.Resources.List(sess.scope))
+// resources answers requests about the resources.
+type resources struct{ Resources }
+
+// list returns the resources that a session lists, sorted by URI.
+func (r resources) list(sess *session) []Resource {
+	list := slices.Clone(r.List(sess.scope))
 	slices.SortFunc(list, func(a, b Resource) int { return cmp.Compare(a.uri(), b.uri()) })
 	return list
 }
 
-// resourcesSum is the checksum of a session's list of resources.
-func (s *Server) resourcesSum(sess *session) string {
-	if s.opts.Resources == nil {
+// sum is the checksum of a session's list of resources.
+func (r resources) sum(sess *session) string {
+	if r.Resources == nil {
 		return ""
 	}
 	h := sha256.New()
-	for _, r := range s.resources(sess) {
-		fmt.Fprintf(h, "%s %q\n", r.uri(), r.Description)
+	for _, one := range r.list(sess) {
+		fmt.Fprintf(h, "%s %q\n", one.uri(), one.Description)
 	}
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// listResources answers resources/list.
-func (s *Server) listResources(sess *session, req *mcp.ListResourcesRequest) (mcp.Result, error) {
+// page answers resources/list.
+func (r resources) page(sess *session, req *mcp.ListResourcesRequest) (mcp.Result, error) {
 	cursor := ""
 	if req.Params != nil {
 		cursor = req.Params.Cursor
 	}
-	list, next, err := page("resources", s.resources(sess), cursor, Resource.uri)
+	list, next, err := page("resources", r.list(sess), cursor, Resource.uri)
 	if err != nil {
 		return nil, err
 	}
 	result := &mcp.ListResourcesResult{Cacheable: private, NextCursor: next, Resources: make([]*mcp.Resource, len(list))}
-	for i, r := range list {
-		result.Resources[i] = &mcp.Resource{URI: r.uri(), Name: r.Name, Description: r.Description, MIMEType: markdown}
+	for i, one := range list {
+		result.Resources[i] = &mcp.Resource{URI: one.uri(), Name: one.Name, Description: one.Description, MIMEType: markdown}
 	}
 	return result, nil
 }
@@ -116,17 +119,17 @@ func listTemplates(req *mcp.ListResourceTemplatesRequest) (mcp.Result, error) {
 	return &mcp.ListResourceTemplatesResult{Cacheable: private, ResourceTemplates: templates}, nil
 }
 
-// readResource answers resources/read.
-func (s *Server) readResource(ctx context.Context, sess *session, req *mcp.ReadResourceRequest) (mcp.Result, error) {
+// read answers resources/read.
+func (r resources) read(ctx context.Context, sess *session, req *mcp.ReadResourceRequest) (mcp.Result, error) {
 	uri := req.Params.URI
 	kind, name, ok := readURI(uri)
 	if !ok {
-		return nil, s.noResource(sess, req, "")
+		return nil, r.unknown(sess, req, "")
 	}
-	text, err := s.opts.Resources.Read(ctx, sess.scope, kind, name)
+	text, err := r.Read(ctx, sess.scope, kind, name)
 	switch {
 	case errors.Is(err, ErrNoResource):
-		return nil, s.noResource(sess, req, kind)
+		return nil, r.unknown(sess, req, kind)
 	case err != nil:
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: fmt.Sprintf("read %q: %v", truncate.Ellipsis(uri, maxShown), err)}
 	case len(text) > maxResource:
@@ -135,19 +138,16 @@ func (s *Server) readResource(ctx context.Context, sess *session, req *mcp.ReadR
 	return &mcp.ReadResourceResult{Cacheable: private, Contents: []*mcp.ResourceContents{{URI: uri, MIMEType: markdown, Text: text}}}, nil
 }
 
-// noResource is the error for an unknown URI, with the nearest known one.
-func (s *Server) noResource(sess *session, req *mcp.ReadResourceRequest, kind Kind) error {
+// unknown is the error for an unknown URI, with the nearest known one.
+func (r resources) unknown(sess *session, req *mcp.ReadResourceRequest, kind Kind) error {
 	uri := req.Params.URI
 	var known []string
-	for _, r := range s.resources(sess) {
-		if kind == "" || r.Kind == kind {
-			known = append(known, r.uri())
+	for _, one := range r.list(sess) {
+		if kind == "" || one.Kind == kind {
+			known = append(known, one.uri())
 		}
 	}
-	message := fmt.Sprintf("there is no resource %q; resources/list has all there are", truncate.Ellipsis(uri, maxShown))
-	if near := nearest.Name(uri, known); near != "" {
-		message = fmt.Sprintf("there is no resource %q; did you mean %q?", truncate.Ellipsis(uri, maxShown), near)
-	}
+	message := fmt.Sprintf("there is no resource %q; %s", truncate.Ellipsis(uri, maxShown), nearest.Hint(uri, known, "resources/list has all there are"))
 	data, _ := json.Marshal(map[string]string{"uri": truncate.Ellipsis(uri, maxShown)})
 	return &jsonrpc.Error{Code: notFoundCode(req.ProtocolVersion()), Message: message, Data: data}
 }

@@ -36,7 +36,7 @@ func (l library) Read(_ context.Context, scope tools.Scope, kind mcpserver.Kind,
 	case "panics":
 		panic("out of paper")
 	case "fails":
-		return "", errors.New("the shelf is locked")
+		return "", errors.New("the folder is locked")
 	case "huge":
 		return strings.Repeat("x", 5<<20), nil
 	}

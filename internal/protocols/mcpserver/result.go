@@ -3,7 +3,6 @@ package mcpserver
 import (
 	"encoding/json"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -61,18 +60,5 @@ func failure(r tools.Result) *mcp.CallToolResult {
 	if !registry.Reserved(r.Tool.Name) { // an error of the tool that tool_invoke called contains its name
 		err = err.Of(r.Tool.Name)
 	}
-	text := err.Error()
-	var names []string // not part of the hint
-	for _, name := range err.DidYouMean {
-		if quoted := strconv.Quote(name); !strings.Contains(err.Hint, quoted) {
-			names = append(names, quoted)
-		}
-	}
-	if len(names) > 0 {
-		text += "; did you mean " + strings.Join(names, " or ") + "?"
-	}
-	if len(err.Example) > 0 {
-		text += "; for example " + string(err.Example)
-	}
-	return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: text}}}
+	return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: err.Explain()}}}
 }

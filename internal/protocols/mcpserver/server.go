@@ -44,8 +44,9 @@ type Server struct {
 	stateful  http.Handler // for revisions with sessions
 	stateless http.Handler // for revisions without
 	sessions  *sessions
+	resources resources
 	requests  requests
-	shelf     atomic.Pointer[shelf]
+	rendered  atomic.Pointer[rendered]
 	running   atomic.Int64      // requests
 	listening atomic.Int64      // listeners
 	listeners sync.Map          // *listener → nil
@@ -54,7 +55,7 @@ type Server struct {
 
 // New returns a server.
 func New(o Options) *Server {
-	s := &Server{opts: o, log: o.Log, sessions: newSessions()}
+	s := &Server{opts: o, log: o.Log, sessions: newSessions(), resources: resources{o.Resources}}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
@@ -85,7 +86,7 @@ func (s *Server) transport(stateless bool) http.Handler {
 
 func (s *Server) capabilities() *mcp.ServerCapabilities {
 	c := withLog(&mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: true}})
-	if s.opts.Resources != nil {
+	if s.resources.Resources != nil {
 		c.Resources = &mcp.ResourceCapabilities{ListChanged: true}
 	}
 	return c
@@ -103,7 +104,7 @@ func (s *Server) Published() {
 	// The SDK notifies all sessions only when a tool is added; this tool is
 	// never listed, since this package answers the lists. See send.
 	s.sdk.AddTool(&mcp.Tool{Name: "changed", InputSchema: map[string]any{"type": "object"}}, nil)
-	if s.opts.Resources != nil {
+	if s.resources.Resources != nil {
 		s.sdk.AddResource(&mcp.Resource{Name: "changed", URI: scheme + "://changed"}, nil)
 	}
 }

@@ -31,7 +31,7 @@ type session struct {
 	// Guarded by sessions.mu.
 	requests int               // HTTP requests in progress
 	used     time.Time         // when the last one ended
-	told     map[string]string // checksums of the last reported lists, by notification
+	reported map[string]string // checksums of the last reported lists, by notification
 }
 
 // ownedBy reports whether a request of that scope may use the session: it has
@@ -233,16 +233,16 @@ func (l *sessions) of(sdk *mcp.ServerSession) *session {
 	return l.bySDK[sdk]
 }
 
-// tell records the checksum of a list reported to a session; false: it is
+// report records the checksum of a list reported to a session; false: it is
 // unchanged.
-func (l *sessions) tell(s *session, list, sum string) bool {
+func (l *sessions) report(s *session, list, sum string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if s.told == nil {
-		s.told = map[string]string{}
+	if s.reported == nil {
+		s.reported = map[string]string{}
 	}
-	known := s.told[list] == sum
-	s.told[list] = sum
+	known := s.reported[list] == sum
+	s.reported[list] = sum
 	return !known
 }
 

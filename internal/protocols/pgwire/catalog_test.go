@@ -26,7 +26,7 @@ func withCatalog(t *testing.T) *fixture {
 	}
 	t.Cleanup(db.Close)
 	shapes := engine.Relation{Schema: "public", Name: "shapes"}
-	catalog := engine.NewCatalog(2, append(pgcatalog.Relations(), shapes), nil)
+	catalog := engine.NewCatalog(engine.Contents{Generation: 2, Relations: append(pgcatalog.Relations(), shapes)})
 	err = db.Publish(context.Background(), catalog, func(tx *engine.Tx) error {
 		sqls := append(datasets.Tables(), `CREATE VIEW spice.public.shapes AS SELECT *, NULL AS "null", [NULL] AS nulls,
 			NULL::BIT[] AS bits, NULL::JSON[] AS jsons, NULL::TIMETZ[3] AS times, NULL::ENUM('a]')[] AS enums, NULL::ENUM('][]') AS enum2,

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgproto3"
+
 	"github.com/spiced-sql/spiced/internal/protocols/pgwire/sqlstate"
 	"github.com/spiced-sql/spiced/internal/protocols/pgwire/wire"
 )
@@ -26,12 +27,12 @@ type row []string
 // parseCommand returns the command that a statement is, or nil for one of the
 // engine's.
 func parseCommand(w *words) (*command, error) {
-	first := w.peek()
+	first := w.Peek()
 	parse, ok := commands[first]
 	if !ok {
 		return nil, nil
 	}
-	w.at++
+	w.Next++
 	return parse(w)
 }
 
@@ -69,13 +70,13 @@ func do(tag string, f func(c *conn) error) *command {
 
 func parseBegin(w *words) (*command, error) {
 	tag := "BEGIN"
-	if strings.EqualFold(w.text(0), "start") {
+	if strings.EqualFold(w.Text(0), "start") {
 		tag = "START TRANSACTION"
-		if !w.take("transaction") {
+		if !w.Accept("transaction") {
 			return nil, w.wrong()
 		}
 	} else {
-		w.takeOne("work", "transaction")
+		w.AcceptOne("work", "transaction")
 	}
 	modes, err := w.modes()
 	if err != nil {
@@ -96,23 +97,23 @@ type modes [][2]string
 
 func (w *words) modes() (modes, error) {
 	var m modes
-	for w.at < len(w.tokens) {
+	for !w.Done() {
 		switch {
-		case w.take("isolation", "level"):
+		case w.Accept("isolation", "level"):
 			level := w.level()
 			if level == "" {
 				return nil, w.wrong()
 			}
 			m = append(m, [2]string{"isolation", level})
-		case w.take("read", "only"):
+		case w.Accept("read", "only"):
 			m = append(m, [2]string{"read_only", "on"})
-		case w.take("read", "write"):
+		case w.Accept("read", "write"):
 			m = append(m, [2]string{"read_only", "off"})
-		case w.take("deferrable"):
+		case w.Accept("deferrable"):
 			m = append(m, [2]string{"deferrable", "on"})
-		case w.take("not", "deferrable"):
+		case w.Accept("not", "deferrable"):
 			m = append(m, [2]string{"deferrable", "off"})
-		case !w.take(","):
+		case !w.Accept(","):
 			return nil, w.wrong()
 		}
 	}
@@ -121,7 +122,7 @@ func (w *words) modes() (modes, error) {
 
 func (w *words) level() string {
 	for _, level := range []string{"serializable", "repeatable read", "read committed", "read uncommitted"} {
-		if w.take(strings.Fields(level)...) {
+		if w.Accept(strings.Fields(level)...) {
 			return level
 		}
 	}
@@ -149,11 +150,11 @@ func parseCommit(w *words) (*command, error) {
 
 // endOfBlock reads what may follow COMMIT and ROLLBACK.
 func (w *words) endOfBlock() error {
-	w.takeOne("work", "transaction")
-	if w.take("and", "chain") {
+	w.AcceptOne("work", "transaction")
+	if w.Accept("and", "chain") {
 		return sqlstate.Errorf(sqlstate.Unsupported, "write BEGIN", "AND CHAIN is not served")
 	}
-	w.take("and", "no", "chain")
+	w.Accept("and", "no", "chain")
 	return w.end()
 }
 
@@ -175,8 +176,8 @@ func (c *conn) endBlock(commit bool) {
 }
 
 func parseRollback(w *words) (*command, error) {
-	w.takeOne("work", "transaction")
-	if !w.take("to") {
+	w.AcceptOne("work", "transaction")
+	if !w.Accept("to") {
 		if err := w.endOfBlock(); err != nil {
 			return nil, err
 		}
@@ -185,7 +186,7 @@ func parseRollback(w *words) (*command, error) {
 			return nil, nil
 		}}, nil
 	}
-	w.take("savepoint")
+	w.Accept("savepoint")
 	name, err := w.lastName()
 	if err != nil {
 		return nil, err
@@ -228,7 +229,7 @@ func parseSavepoint(w *words) (*command, error) {
 }
 
 func parseRelease(w *words) (*command, error) {
-	w.take("savepoint")
+	w.Accept("savepoint")
 	name, err := w.lastName()
 	if err != nil {
 		return nil, err
@@ -237,8 +238,8 @@ func parseRelease(w *words) (*command, error) {
 }
 
 func parseDiscard(w *words) (*command, error) {
-	what := strings.ToUpper(w.peek())
-	if !w.takeOne("all", "plans", "sequences", "temp", "temporary") {
+	what := strings.ToUpper(w.Peek())
+	if !w.AcceptOne("all", "plans", "sequences", "temp", "temporary") {
 		return nil, w.wrong()
 	}
 	if err := w.end(); err != nil {
@@ -259,8 +260,8 @@ func parseDiscard(w *words) (*command, error) {
 }
 
 func parseDeallocate(w *words) (*command, error) {
-	w.take("prepare")
-	if w.take("all") {
+	w.Accept("prepare")
+	if w.Accept("all") {
 		return do("DEALLOCATE ALL", func(c *conn) error {
 			c.store.forgetStatements()
 			return nil

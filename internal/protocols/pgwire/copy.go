@@ -12,7 +12,7 @@ import (
 // It returns the query for the rows and where it begins in the statement; for a
 // table the query is a new text, with start 0.
 func parseCopy(w *words) (query string, start int, out *wire.Copy, err error) {
-	if w.is(w.at, "(") {
+	if w.Is(w.Next, "(") {
 		query, start, err = w.copiedQuery()
 	} else {
 		query, err = w.copiedTable()
@@ -20,11 +20,11 @@ func parseCopy(w *words) (query string, start int, out *wire.Copy, err error) {
 	switch {
 	case err != nil:
 		return "", 0, nil, err
-	case w.take("from"):
+	case w.Accept("from"):
 		return "", 0, nil, sqlstate.Errorf(sqlstate.Unsupported, "write with INSERT", "COPY FROM is not served")
-	case !w.take("to"):
+	case !w.Accept("to"):
 		return "", 0, nil, w.wrong()
-	case !w.take("stdout"):
+	case !w.Accept("stdout"):
 		return "", 0, nil, sqlstate.Errorf(sqlstate.Unsupported, "COPY … TO STDOUT, and let the client write the file", "COPY to a file or a program of the server is not served")
 	}
 	given, err := w.copyOptions()
@@ -37,46 +37,46 @@ func parseCopy(w *words) (query string, start int, out *wire.Copy, err error) {
 
 // copiedQuery takes a query in brackets, which only reads.
 func (w *words) copiedQuery() (query string, start int, err error) {
-	first, depth := w.at+1, 0
-	for ; w.at < len(w.tokens); w.at++ {
-		if w.is(w.at, "(") {
+	first, depth := w.Next+1, 0
+	for ; !w.Done(); w.Next++ {
+		if w.Is(w.Next, "(") {
 			depth++
 		}
-		if w.is(w.at, ")") {
+		if w.Is(w.Next, ")") {
 			if depth--; depth == 0 {
 				break
 			}
 		}
 	}
-	if w.at == len(w.tokens) || w.at == first {
+	if w.Done() || w.Next == first {
 		return "", 0, w.wrong()
 	}
-	tokens := w.tokens[first:w.at]
-	w.at++
-	if verb, _ := verbOf(w.sql, tokens); verb != "SELECT" {
+	tokens := w.Tokens[first:w.Next]
+	w.Next++
+	if verb, _ := verbOf(w.SQL, tokens); verb != "SELECT" {
 		return "", 0, sqlstate.Errorf(sqlstate.Unsupported, "copy a SELECT", "COPY of %s is not served", verb)
 	}
 	start = tokens[0].Start
-	return w.sql[start:tokens[len(tokens)-1].End], start, nil
+	return w.SQL[start:tokens[len(tokens)-1].End], start, nil
 }
 
 // copiedTable takes a table, with its columns if they are named, and returns a
 // query of it.
 func (w *words) copiedTable() (query string, err error) {
-	first := w.at
+	first := w.Next
 	if _, err := w.settingName(); err != nil {
 		return "", err
 	}
-	table := w.sql[w.tokens[first].Start:w.tokens[w.at-1].End]
-	if !w.take("(") {
+	table := w.SQL[w.Tokens[first].Start:w.Tokens[w.Next-1].End]
+	if !w.Accept("(") {
 		return "SELECT * FROM " + table, nil
 	}
-	first = w.at
+	first = w.Next
 	if _, err := w.names(); err != nil {
 		return "", err
 	}
-	columns := w.sql[w.tokens[first].Start:w.tokens[w.at-1].End]
-	if !w.take(")") {
+	columns := w.SQL[w.Tokens[first].Start:w.Tokens[w.Next-1].End]
+	if !w.Accept(")") {
 		return "", w.wrong()
 	}
 	return "SELECT " + columns + " FROM " + table, nil
@@ -89,7 +89,7 @@ func (w *words) names() (names []string, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if names = append(names, name); !w.take(",") {
+		if names = append(names, name); !w.Accept(",") {
 			return names, nil
 		}
 	}
@@ -105,9 +105,9 @@ type copyOptions struct {
 // PostgreSQL 9.0, which psql's users still do: CSV HEADER.
 func (w *words) copyOptions() (given *copyOptions, err error) {
 	given = &copyOptions{values: map[string]string{}}
-	w.take("with")
-	if !w.take("(") {
-		for w.at < len(w.tokens) {
+	w.Accept("with")
+	if !w.Accept("(") {
+		for !w.Done() {
 			if err := w.oldCopyOption(given); err != nil {
 				return nil, err
 			}
@@ -118,10 +118,10 @@ func (w *words) copyOptions() (given *copyOptions, err error) {
 		if err := w.copyOption(given); err != nil {
 			return nil, err
 		}
-		if w.take(")") {
+		if w.Accept(")") {
 			return given, w.end()
 		}
-		if !w.take(",") {
+		if !w.Accept(",") {
 			return nil, w.wrong()
 		}
 	}
@@ -135,11 +135,11 @@ func (w *words) copyOption(given *copyOptions) error {
 	value := ""
 	switch name {
 	case "header":
-		if value = "true"; !w.is(w.at, ",") && !w.is(w.at, ")") {
+		if value = "true"; !w.Is(w.Next, ",") && !w.Is(w.Next, ")") {
 			value, err = w.copyValue()
 		}
 	case "force_quote":
-		if star := w.take("*"); star {
+		if star := w.Accept("*"); star {
 			given.force = []string{"*"}
 		} else if err = w.bracket(&given.force); err != nil {
 			return err
@@ -159,10 +159,10 @@ func (w *words) copyOption(given *copyOptions) error {
 
 // bracket takes identifiers in brackets.
 func (w *words) bracket(names *[]string) (err error) {
-	if !w.take("(") {
+	if !w.Accept("(") {
 		return w.wrong()
 	}
-	if *names, err = w.names(); err == nil && !w.take(")") {
+	if *names, err = w.names(); err == nil && !w.Accept(")") {
 		err = w.wrong()
 	}
 	return err
@@ -170,25 +170,25 @@ func (w *words) bracket(names *[]string) (err error) {
 
 func (w *words) oldCopyOption(given *copyOptions) (err error) {
 	switch {
-	case w.take("binary"):
+	case w.Accept("binary"):
 		return given.add("format", "binary")
-	case w.take("csv"):
+	case w.Accept("csv"):
 		return given.add("format", "csv")
-	case w.take("header"):
+	case w.Accept("header"):
 		return given.add("header", "true")
-	case w.take("force", "quote"):
-		if w.take("*") {
+	case w.Accept("force", "quote"):
+		if w.Accept("*") {
 			given.force = []string{"*"}
 		} else if given.force, err = w.names(); err != nil {
 			return err
 		}
 		return given.add("force_quote", "")
 	}
-	name := w.peek()
-	if !w.takeOne("delimiter", "null", "quote", "escape", "encoding") {
+	name := w.Peek()
+	if !w.AcceptOne("delimiter", "null", "quote", "escape", "encoding") {
 		return w.wrong()
 	}
-	w.take("as")
+	w.Accept("as")
 	value, err := w.copyValue()
 	if err != nil {
 		return err
@@ -198,26 +198,26 @@ func (w *words) oldCopyOption(given *copyOptions) (err error) {
 
 // copyValue takes a string, a word or a number.
 func (w *words) copyValue() (string, error) {
-	if w.at >= len(w.tokens) {
+	if w.Done() {
 		return "", w.wrong()
 	}
-	t := w.tokens[w.at]
-	text := w.text(w.at)
+	t := w.Tokens[w.Next]
+	text := w.Text(w.Next)
 	switch t.Kind {
 	case sqltree.String:
-		if text = stringValue(text); text == w.text(w.at) { // of another kind, as $$x$$
+		if text = stringValue(text); text == w.Text(w.Next) { // of another kind, as $$x$$
 			return "", w.wrong()
 		}
-		if first := w.text(w.at)[0]; first == 'e' || first == 'E' {
+		if first := w.Text(w.Next)[0]; first == 'e' || first == 'E' {
 			text = escapes.Replace(text)
 		}
 	case sqltree.Ident, sqltree.QuotedIdent:
-		text = t.Name(w.sql)
+		text = t.Name(w.SQL)
 	case sqltree.Number:
 	default:
 		return "", w.wrong()
 	}
-	w.at++
+	w.Next++
 	return text, nil
 }
 

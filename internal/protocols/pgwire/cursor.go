@@ -32,24 +32,24 @@ func parseDeclare(w *words) (*command, error) {
 		return nil, err
 	}
 	d := &declare{name: name}
-	for !w.take("cursor") {
+	for !w.Accept("cursor") {
 		switch {
-		case w.take("binary"):
+		case w.Accept("binary"):
 			return nil, sqlstate.Errorf(sqlstate.Unsupported, "ask for binary when it is read", "BINARY cursors are not served")
-		case w.take("no", "scroll"), w.takeOne("insensitive", "asensitive"):
-		case w.take("scroll"): // forward is served
+		case w.Accept("no", "scroll"), w.AcceptOne("insensitive", "asensitive"):
+		case w.Accept("scroll"): // forward is served
 		default:
 			return nil, w.wrong()
 		}
 	}
-	if d.hold = w.take("with", "hold"); !d.hold {
-		w.take("without", "hold")
+	if d.hold = w.Accept("with", "hold"); !d.hold {
+		w.Accept("without", "hold")
 	}
-	if !w.take("for") || w.at >= len(w.tokens) {
+	if !w.Accept("for") || w.Done() {
 		return nil, w.wrong()
 	}
-	d.start = w.tokens[w.at].Start
-	d.sql = w.sql[d.start:]
+	d.start = w.Tokens[w.Next].Start
+	d.sql = w.SQL[d.start:]
 	return &command{tag: "DECLARE CURSOR", declare: d}, nil
 }
 
@@ -57,23 +57,23 @@ func parseDeclare(w *words) (*command, error) {
 func parseFetch(w *words) (*command, error) {
 	f := &fetch{count: 1}
 	switch {
-	case w.take("next"):
-	case w.takeOne("all"):
+	case w.Accept("next"):
+	case w.AcceptOne("all"):
 		f.count = fetchAll
-	case w.take("forward"):
-		if w.take("all") {
+	case w.Accept("forward"):
+		if w.Accept("all") {
 			f.count = fetchAll
 		} else if err := w.number(&f.count); err != nil {
 			return nil, err
 		}
-	case w.takeOne("prior", "first", "last", "absolute", "relative", "backward", "-"):
+	case w.AcceptOne("prior", "first", "last", "absolute", "relative", "backward", "-"):
 		return nil, sqlstate.Errorf(sqlstate.NotReady, "FETCH [FORWARD] n", "cursor can only scan forward")
 	default:
 		if err := w.number(&f.count); err != nil {
 			return nil, err
 		}
 	}
-	w.takeOne("from", "in")
+	w.AcceptOne("from", "in")
 	var err error
 	if f.name, err = w.lastName(); err != nil {
 		return nil, err
@@ -91,20 +91,20 @@ func parseMove(w *words) (*command, error) {
 
 // number takes a number if one comes next.
 func (w *words) number(n *int64) error {
-	if w.at >= len(w.tokens) || w.tokens[w.at].Kind != sqltree.Number {
+	if w.Done() || w.Tokens[w.Next].Kind != sqltree.Number {
 		return nil
 	}
-	v, err := strconv.ParseInt(w.text(w.at), 10, 64)
+	v, err := strconv.ParseInt(w.Text(w.Next), 10, 64)
 	if err != nil || v < 1 {
 		return w.wrong()
 	}
 	*n = v
-	w.at++
+	w.Next++
 	return nil
 }
 
 func parseClose(w *words) (*command, error) {
-	if w.take("all") {
+	if w.Accept("all") {
 		return do("CLOSE CURSOR ALL", func(c *conn) error {
 			c.store.closePortals(func(p *portal) bool { return p.cursor })
 			return nil

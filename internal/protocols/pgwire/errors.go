@@ -10,20 +10,6 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
 
-// codes are PostgreSQL's codes for the engine's errors.
-var codes = map[engine.Code]string{
-	engine.CodeParse:     sqlstate.Syntax,
-	engine.CodeRefused:   sqlstate.Refused,
-	engine.CodeNotFound:  sqlstate.NoTable,
-	engine.CodeArgument:  sqlstate.Argument,
-	engine.CodeExecution: sqlstate.Execution,
-	engine.CodeTimeout:   sqlstate.Cancelled,
-	engine.CodeCancelled: sqlstate.Cancelled,
-	engine.CodeLimit:     sqlstate.Program,
-	engine.CodeBusy:      sqlstate.TooMany,
-	engine.CodeInternal:  sqlstate.Internal,
-}
-
 // fatal is err as one that ends the connection.
 func fatal(err error) error {
 	e := *asError(err)
@@ -40,13 +26,11 @@ func asError(err error) *sqlstate.Error {
 		return sqlstate.Errorf(sqlstate.Limit, fmt.Sprintf("try again after %g s", limit.RetryAfter), "%s", limit.Message)
 	}
 	e := engine.AsError(err)
-	code, ok := codes[e.Code]
-	switch {
-	case !ok:
-		code = sqlstate.Internal
-	case e.Missing == engine.ObjectColumn:
+	code := sqlstate.Of(e.Code)
+	switch e.Missing {
+	case engine.ObjectColumn:
 		code = sqlstate.NoColumn
-	case e.Missing == engine.ObjectFunction:
+	case engine.ObjectFunction:
 		code = sqlstate.NoFunction
 	}
 	return &sqlstate.Error{Code: code, Message: e.Message, Hint: e.Hint}

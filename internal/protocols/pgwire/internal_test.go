@@ -25,13 +25,13 @@ func FuzzSplit(f *testing.F) {
 	f.Fuzz(func(t *testing.T, sql string) {
 		end := 0
 		for _, part := range newWords(sql).split() {
-			if part.start < end || part.sql == "" || part.start+len(part.sql) > len(sql) {
-				t.Fatalf("part %q at %d after %d of %q", part.sql, part.start, end, sql)
+			if part.start < end || part.SQL == "" || part.start+len(part.SQL) > len(sql) {
+				t.Fatalf("part %q at %d after %d of %q", part.SQL, part.start, end, sql)
 			}
-			end = part.start + len(part.sql)
-			again := newWords(part.sql)
-			if slices.ContainsFunc(again.tokens, func(tok sqltree.Token) bool { return tok.Is(part.sql, ";") }) {
-				t.Fatalf("%q holds a semicolon", part.sql)
+			end = part.start + len(part.SQL)
+			again := newWords(part.SQL)
+			if slices.ContainsFunc(again.Tokens, func(tok sqltree.Token) bool { return tok.Is(part.SQL, ";") }) {
+				t.Fatalf("%q holds a semicolon", part.SQL)
 			}
 		}
 	})

@@ -111,12 +111,12 @@ func fixtureSQL() []string {
 }
 
 func fixtureCatalog(generation uint64) *engine.Catalog {
-	return engine.NewCatalog(generation, []engine.Relation{
+	return engine.NewCatalog(engine.Contents{Generation: generation, Relations: []engine.Relation{
 		{Schema: "public", Name: "numbers"}, {Schema: "public", Name: "words"}, {Schema: "public", Name: "one"}, {Schema: "public", Name: "types"},
-	}, []*engine.Function{{
+	}, Functions: []*engine.Function{{
 		Name: "twice", Signature: "twice(x float64) → float64",
 		Args: []engine.FunctionArg{{Name: "x", Type: "DOUBLE", Numeric: true}}, Once: true,
-	}})
+	}}})
 }
 
 func openDB() (*engine.DB, error) {

@@ -31,18 +31,18 @@ type plan struct {
 
 // newPlan makes the plan of a statement.
 func newPlan(w *words, given []uint32, rewrite func(string) (string, bool), isCatalog func(string) bool) (*plan, error) {
-	p := &plan{sql: w.sql, given: given}
-	tokens := w.tokens
-	for len(tokens) > 0 && w.is(len(tokens)-1, ";") {
+	p := &plan{sql: w.SQL, given: given}
+	tokens := w.Tokens
+	for len(tokens) > 0 && w.Is(len(tokens)-1, ";") {
 		tokens = tokens[:len(tokens)-1]
 	}
 	if len(tokens) == 0 {
 		return p, nil
 	}
-	p.text = w.sql[:tokens[len(tokens)-1].End]
+	p.text = w.SQL[:tokens[len(tokens)-1].End]
 	var err error
-	w = &words{sql: p.text, tokens: tokens}
-	if w.take("copy") {
+	w = &words{Cursor: sqltree.Cursor{SQL: p.text, Tokens: tokens}}
+	if w.Accept("copy") {
 		p.verb = "COPY"
 		p.text, p.start, p.copy, err = parseCopy(w)
 	} else if p.command, err = parseCommand(w); p.command == nil {

@@ -23,6 +23,7 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/access/audit"
 	"github.com/spiced-sql/spiced/internal/access/auth"
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/protocols/pgwire"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/query"
@@ -908,7 +909,7 @@ func (s *slow) Timeout() time.Duration { return cmp.Or(s.limit, s.Engine.Timeout
 func (s *slow) Describe(ctx context.Context, req engine.Request) (*engine.Description, error) {
 	if s.fast--; s.fast < 0 {
 		<-ctx.Done()
-		return nil, &engine.Error{Code: engine.CodeTimeout, Message: "stopped", Offset: -1}
+		return nil, &engine.Error{Code: errcode.Timeout, Message: "stopped", Offset: -1}
 	}
 	return s.Engine.Describe(ctx, req)
 }
@@ -1032,9 +1033,10 @@ func serveWriting(t *testing.T) *fixture {
 		t.Fatal(err)
 	}
 	words := engine.Relation{Schema: "public", Name: "words"}
-	catalog := engine.NewCatalog(1, []engine.Relation{words}, nil)
-	catalog.SetWritable(map[engine.Relation]string{words: "own.main.words"})
-	catalog.SetTraits(map[engine.Relation]engine.Traits{words: {Volatile: true}})
+	catalog := engine.NewCatalog(engine.Contents{
+		Generation: 1, Relations: []engine.Relation{words},
+		Writable: map[engine.Relation]string{words: "own.main.words"}, Traits: map[engine.Relation]engine.Traits{words: {Volatile: true}},
+	})
 	if err := publish(db, catalog, "CREATE VIEW spice.public.words AS SELECT * FROM own.main.words"); err != nil {
 		t.Fatal(err)
 	}

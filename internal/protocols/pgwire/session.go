@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgproto3"
+
 	"github.com/spiced-sql/spiced/internal/protocols/pgwire/sqlstate"
 )
 

@@ -13,31 +13,31 @@ import (
 func parseSet(w *words) (*command, error) {
 	local := false
 	switch {
-	case w.take("session", "characteristics", "as", "transaction"):
+	case w.Accept("session", "characteristics", "as", "transaction"):
 		return w.setModes("default_transaction_", false)
-	case w.take("transaction"):
+	case w.Accept("transaction"):
 		return w.setModes("transaction_", true)
-	case w.take("session", "authorization"), w.take("local", "session", "authorization"):
+	case w.Accept("session", "authorization"), w.Accept("local", "session", "authorization"):
 		return w.setRole("session_authorization")
-	case w.take("local"):
+	case w.Accept("local"):
 		local = true
-	case w.take("session"):
+	case w.Accept("session"):
 	}
-	if w.take("role") {
+	if w.Accept("role") {
 		return w.setRole("role")
 	}
 	var name string
 	var err error
 	switch {
-	case w.take("time", "zone"):
+	case w.Accept("time", "zone"):
 		name = "TimeZone"
-	case w.take("names"):
+	case w.Accept("names"):
 		name = "client_encoding"
 	default:
 		if name, err = w.settingName(); err != nil {
 			return nil, err
 		}
-		if !w.take("to") && !w.take("=") {
+		if !w.Accept("to") && !w.Accept("=") {
 			return nil, w.wrong()
 		}
 	}
@@ -64,7 +64,7 @@ func (w *words) setModes(prefix string, local bool) (*command, error) {
 
 // setRole accepts the current role only.
 func (w *words) setRole(name string) (*command, error) {
-	if !w.takeOne("none", "default") {
+	if !w.AcceptOne("none", "default") {
 		return nil, sqlstate.Errorf(sqlstate.Unsupported, "connect as another user", "SET %s is not served", strings.ToUpper(strings.ReplaceAll(name, "_", " ")))
 	}
 	return parseSilent("SET")(w)
@@ -73,7 +73,7 @@ func (w *words) setRole(name string) (*command, error) {
 // settingName takes a name, with dots for one of the client's own.
 func (w *words) settingName() (string, error) {
 	name, err := w.name()
-	for err == nil && w.take(".") {
+	for err == nil && w.Accept(".") {
 		var part string
 		part, err = w.name()
 		name += "." + part
@@ -84,37 +84,37 @@ func (w *words) settingName() (string, error) {
 // value takes the rest: words, numbers and strings with commas between. DEFAULT
 // is the standard one.
 func (w *words) value() (value string, standard bool, err error) {
-	if w.take("default") {
+	if w.Accept("default") {
 		return "", true, w.end()
 	}
-	interval := w.take("interval") // of SET TIME ZONE
+	interval := w.Accept("interval") // of SET TIME ZONE
 	var parts []string
 	for {
 		sign := ""
-		if w.take("-") {
+		if w.Accept("-") {
 			sign = "-"
 		} else {
-			w.take("+")
+			w.Accept("+")
 		}
-		if w.at >= len(w.tokens) {
+		if w.Done() {
 			return "", false, w.wrong()
 		}
-		t := w.tokens[w.at]
+		t := w.Tokens[w.Next]
 		switch t.Kind {
 		case sqltree.String:
-			parts = append(parts, stringValue(w.text(w.at)))
+			parts = append(parts, stringValue(w.Text(w.Next)))
 		case sqltree.Ident, sqltree.Number:
-			parts = append(parts, sign+w.text(w.at))
+			parts = append(parts, sign+w.Text(w.Next))
 		case sqltree.QuotedIdent:
-			parts = append(parts, w.text(w.at))
+			parts = append(parts, w.Text(w.Next))
 		default:
 			return "", false, w.wrong()
 		}
-		w.at++
-		if interval && !w.take("hour", "to", "minute") {
-			w.take("hour")
+		w.Next++
+		if interval && !w.Accept("hour", "to", "minute") {
+			w.Accept("hour")
 		}
-		if !w.take(",") {
+		if !w.Accept(",") {
 			return strings.Join(parts, ", "), false, w.end()
 		}
 	}
@@ -157,17 +157,17 @@ func isUTC(zone string) bool {
 }
 
 func parseReset(w *words) (*command, error) {
-	if w.take("all") {
+	if w.Accept("all") {
 		return do("RESET", func(c *conn) error {
 			c.session.resetAll()
 			return nil
 		}), w.end()
 	}
-	if w.take("role") || w.take("session", "authorization") {
+	if w.Accept("role") || w.Accept("session", "authorization") {
 		return parseSilent("RESET")(w)
 	}
 	name := "TimeZone"
-	if !w.take("time", "zone") {
+	if !w.Accept("time", "zone") {
 		var err error
 		if name, err = w.settingName(); err != nil {
 			return nil, err
@@ -182,16 +182,16 @@ func parseReset(w *words) (*command, error) {
 // parseShow reads SHOW name. Of what is no setting the engine knows more, such
 // as SHOW TABLES.
 func parseShow(w *words) (*command, error) {
-	if w.peek() == "all" && w.at == len(w.tokens)-1 {
+	if w.Peek() == "all" && w.Next == len(w.Tokens)-1 {
 		return &command{tag: "SHOW", columns: []string{"name", "setting", "description"}, run: showAll}, nil
 	}
 	var name string
 	switch {
-	case w.take("transaction", "isolation", "level"):
+	case w.Accept("transaction", "isolation", "level"):
 		name = "transaction_isolation"
-	case w.take("time", "zone"):
+	case w.Accept("time", "zone"):
 		name = "TimeZone"
-	case w.take("session", "authorization"):
+	case w.Accept("session", "authorization"):
 		name = "session_authorization"
 	default:
 		var err error

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgproto3"
+
 	"github.com/spiced-sql/spiced/internal/protocols/pgwire/sqlstate"
 )
 

@@ -11,11 +11,13 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 
 	"github.com/spiced-sql/spiced/internal/access/audit"
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/protocols/pgwire/infer"
 	"github.com/spiced-sql/spiced/internal/protocols/pgwire/sqlstate"
 	"github.com/spiced-sql/spiced/internal/protocols/pgwire/wire"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/query"
+	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 )
 
 // A statement's life is in this file from top to bottom. The extended protocol
@@ -34,13 +36,13 @@ import (
 
 // parse returns the plan of a statement.
 func (c *conn) parse(w *words, given []uint32) (*plan, error) {
-	key := planKey{w.sql, fmt.Sprint(given)}
+	key := planKey{w.SQL, fmt.Sprint(given)}
 	if p := c.store.plans[key]; p != nil {
 		return p, nil
 	}
-	key.sql = strings.Clone(w.sql) // it may be a part of a long script
-	p, err := newPlan(&words{sql: key.sql, tokens: w.tokens}, slices.Clone(given), c.server.opts.Rewrite, c.server.opts.Catalog)
-	if err == nil && len(w.sql)+oidSize*len(given) <= maxPlanText {
+	key.sql = strings.Clone(w.SQL) // it may be a part of a long script
+	p, err := newPlan(&words{Cursor: sqltree.Cursor{SQL: key.sql, Tokens: w.Tokens}}, slices.Clone(given), c.server.opts.Rewrite, c.server.opts.Catalog)
+	if err == nil && len(w.SQL)+oidSize*len(given) <= maxPlanText {
 		if len(c.store.plans) >= maxPlans {
 			clear(c.store.plans)
 		}
@@ -109,7 +111,7 @@ func (c *conn) infer(ctx context.Context, p *plan) (types infer.Result, err erro
 		},
 	}, d)
 	if err == nil && ctx.Err() != nil { // some of it is not known
-		service.Denied(ctx, c.request(p, nil), string(engine.CodeCancelled))
+		service.Denied(ctx, c.request(p, nil), string(errcode.Cancelled))
 		err = sqlstate.Errorf(sqlstate.Cancelled, "give the types of the parameters", "the statement was cancelled, or its time was over, while its parameters were looked at")
 	}
 	return types, err

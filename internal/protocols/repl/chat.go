@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
 	"strings"
 
 	"github.com/openai/openai-go/v3"
@@ -104,44 +102,13 @@ func (s *conversation) script(ctx context.Context, r io.Reader) error {
 // interact runs the conversation at a terminal.
 func (s *conversation) interact(ctx context.Context, t lineReader) error {
 	fmt.Fprintf(s.err, "Chat with %s. /help for help, /quit to leave.\n", s.model)
-	for {
-		line, err := t.ReadLine(ctx, chatPrompt)
-		switch {
-		case errors.Is(err, errAborted):
-			continue
-		case errors.Is(err, io.EOF):
-			fmt.Fprintln(s.err)
-			return nil
-		case err != nil:
-			return err
-		}
+	report := func(err error) { fmt.Fprintf(s.err, "error: %s\n", printable(err.Error())) }
+	return loop(ctx, t, s.err, func() string { return chatPrompt }, func() {}, func(line string) error {
 		if strings.TrimSpace(line) != "" {
 			t.Remember(line)
 		}
-		if err := s.attempt(ctx, line); errors.Is(err, errQuit) {
-			return nil
-		}
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-	}
-}
-
-// attempt runs a line; Ctrl-C cancels the answer. The only error it returns is
-// errQuit.
-func (s *conversation) attempt(ctx context.Context, line string) error {
-	running, stop := signal.NotifyContext(ctx, os.Interrupt)
-	defer stop()
-	err := s.enter(running, line)
-	switch {
-	case err == nil || errors.Is(err, errQuit):
-		return err
-	case running.Err() != nil:
-		fmt.Fprintln(s.err, "\ncancelled")
-	default:
-		fmt.Fprintf(s.err, "error: %s\n", printable(err.Error()))
-	}
-	return nil
+		return attempt(ctx, s.err, report, func(ctx context.Context) error { return s.enter(ctx, line) })
+	})
 }
 
 // enter runs a line: a command or a message.

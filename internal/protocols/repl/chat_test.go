@@ -161,7 +161,7 @@ func TestChatRefuses(t *testing.T) {
 		{"brokn", "", `there is no model "brokn": did you mean "broken"?`},
 		{"nothing", "", `there is no model "nothing": there are m, broken`},
 		{"broken", "", `the model "broken" was not loaded: no embedding model`},
-		{"m", "/modle x\n", "unknown command /modle (did you mean /model?)"},
+		{"m", "/modle x\n", `unknown command /modle (did you mean "/model"?)`},
 		{"m", "/model broken\n", `the model "broken" was not loaded`},
 	} {
 		if _, _, err := converse(s, c.model, c.script); err == nil || !strings.Contains(err.Error(), c.want) {

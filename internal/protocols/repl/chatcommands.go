@@ -50,11 +50,7 @@ func (s *conversation) command(ctx context.Context, line string) error {
 		}
 		names = append(names, c.name)
 	}
-	hint := "/help lists the commands"
-	if near := nearest.Name(name, names); near != "" {
-		hint = "did you mean " + near + "?"
-	}
-	return fmt.Errorf("unknown command %s (%s)", printable(name), hint)
+	return fmt.Errorf("unknown command %s (%s)", printable(name), nearest.Hint(name, names, "/help lists the commands"))
 }
 
 func (s *conversation) help(context.Context, string) error {
@@ -94,11 +90,7 @@ func (s *conversation) choose(ctx context.Context, name string) error {
 	case name == "":
 		return fmt.Errorf("there are several models, choose one: %s", strings.Join(names, ", "))
 	}
-	hint := "there are " + strings.Join(names, ", ")
-	if near := nearest.Name(name, names); near != "" {
-		hint = fmt.Sprintf("did you mean %q?", near)
-	}
-	return fmt.Errorf("there is no model %q: %s", name, hint)
+	return fmt.Errorf("there is no model %q: %s", name, nearest.Hint(name, names, "there are "+strings.Join(names, ", ")))
 }
 
 // fault is the reason why the model is unavailable, or nil.

@@ -36,11 +36,7 @@ func parseFormat(name string) (format, error) {
 	case table, csv, asJSON, ndjson:
 		return f, nil
 	}
-	hint := ""
-	if near := nearest.Name(name, formats); near != "" {
-		hint = fmt.Sprintf(" (did you mean %q?)", near)
-	}
-	return "", fmt.Errorf("unknown format %q%s: the formats are %s", name, hint, strings.Join(formats, ", "))
+	return "", fmt.Errorf("unknown format %q: %s", name, nearest.Hint(name, formats, "the formats are "+strings.Join(formats, ", ")))
 }
 
 // accept is the Accept header for a format. The second type is for errors.

@@ -58,11 +58,7 @@ func (s *session) findTable(ctx context.Context, name string) (tableName, error)
 		public := slices.IndexFunc(found, func(t tableName) bool { return t.Schema == publicSchema })
 		return found[max(public, 0)], nil
 	}
-	hint := `\d lists them`
-	if near := nearest.Name(wanted, known); near != "" {
-		hint = "did you mean " + near + "?"
-	}
-	return tableName{}, fmt.Errorf("no table or view %q (%s)", wanted, hint)
+	return tableName{}, fmt.Errorf("no table or view %q (%s)", wanted, nearest.Hint(wanted, known, `\d lists them`))
 }
 
 // Statements of completion and of \d.

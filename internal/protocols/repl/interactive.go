@@ -27,33 +27,58 @@ type lineReader interface {
 // errAborted means that Ctrl-C ended a prompt.
 var errAborted = errors.New("aborted")
 
-// interact runs a session at a terminal.
-func (s *session) interact(ctx context.Context, t lineReader) error {
-	fmt.Fprintln(s.err, `spiced SQL: statements end with a semicolon. \? for help, \q to quit.`)
-	pending := newSplitter()
+// loop runs the lines of a terminal with enter until the input ends or enter returns
+// errQuit, the only error that it returns. aborted is called after Ctrl-C at the prompt.
+func loop(ctx context.Context, t lineReader, notes io.Writer, prompt func() string, aborted func(), enter func(line string) error) error {
 	for {
-		p := prompt
-		if !pending.idle() {
-			p = promptContinue
-		}
-		line, err := t.ReadLine(ctx, p)
+		line, err := t.ReadLine(ctx, prompt())
 		switch {
 		case errors.Is(err, errAborted):
-			pending = newSplitter()
+			aborted()
 			continue
 		case errors.Is(err, io.EOF):
-			fmt.Fprintln(s.err)
+			fmt.Fprintln(notes)
 			return nil
 		case err != nil:
 			return err
 		}
-		if err := s.enter(ctx, t, pending, line); errors.Is(err, errQuit) {
+		if err := enter(line); errors.Is(err, errQuit) {
 			return nil
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 	}
+}
+
+// attempt calls do, which Ctrl-C cancels, and reports an error. The only error it
+// returns is errQuit.
+func attempt(ctx context.Context, notes io.Writer, report func(error), do func(context.Context) error) error {
+	running, stop := signal.NotifyContext(ctx, os.Interrupt)
+	defer stop()
+	err := do(running)
+	switch {
+	case err == nil || errors.Is(err, errQuit):
+		return err
+	case running.Err() != nil:
+		fmt.Fprintln(notes, "\ncancelled")
+	default:
+		report(err)
+	}
+	return nil
+}
+
+// interact runs a session at a terminal.
+func (s *session) interact(ctx context.Context, t lineReader) error {
+	fmt.Fprintln(s.err, `spiced SQL: statements end with a semicolon. \? for help, \q to quit.`)
+	pending := newSplitter()
+	current := func() string {
+		if pending.idle() {
+			return prompt
+		}
+		return promptContinue
+	}
+	return loop(ctx, t, s.err, current, func() { pending = newSplitter() }, func(line string) error { return s.enter(ctx, t, pending, line) })
 }
 
 // enter runs one line of the terminal. The only error it returns is errQuit.
@@ -64,7 +89,7 @@ func (s *session) enter(ctx context.Context, t lineReader, pending *splitter, li
 	}
 	if isCommand(line) && idle {
 		t.Remember(line)
-		return s.attempt(ctx, func(ctx context.Context) error { return s.command(ctx, line) })
+		return attempt(ctx, s.err, s.report, func(ctx context.Context) error { return s.command(ctx, line) })
 	}
 	if err := pending.add(line); err != nil {
 		s.report(err)
@@ -73,28 +98,12 @@ func (s *session) enter(ctx context.Context, t lineReader, pending *splitter, li
 	}
 	for _, st := range pending.take() {
 		t.Remember(st.typed)
-		err := s.attempt(ctx, func(ctx context.Context) error {
+		err := attempt(ctx, s.err, s.report, func(ctx context.Context) error {
 			return s.run(ctx, "", []statement{{SQL: st.SQL}})
 		})
 		if err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-// attempt calls do, which Ctrl-C cancels, and prints the error.
-func (s *session) attempt(ctx context.Context, do func(context.Context) error) error {
-	running, stop := signal.NotifyContext(ctx, os.Interrupt)
-	defer stop()
-	err := do(running)
-	switch {
-	case err == nil || errors.Is(err, errQuit):
-		return err
-	case running.Err() != nil:
-		fmt.Fprintln(s.err, "\ncancelled")
-	default:
-		s.report(err)
 	}
 	return nil
 }

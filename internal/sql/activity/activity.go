@@ -21,6 +21,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/fingerprint"
 )
@@ -49,7 +50,7 @@ type Work struct {
 }
 
 // ErrCancelled is the cause of a context whose work was cancelled by its owner.
-var ErrCancelled = &engine.Error{Code: engine.CodeCancelled, Message: "the statement was cancelled by its owner", Offset: -1}
+var ErrCancelled = &engine.Error{Code: errcode.Cancelled, Message: "the statement was cancelled by its owner", Offset: -1}
 
 // Table is the list of work. The zero value is ready to use. It is safe for
 // concurrent use.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 )
 
@@ -22,14 +23,14 @@ func checkHidden(text string, st *sqltree.Statement) error {
 	for _, c := range st.Calls {
 		switch {
 		case hidden(c.Catalog, c.Schema):
-			return newError(CodeRefused, "declare the function in the Spicepod", "function %q is in an attached database file, of which only tables can be read", c.Name).at(text, c.Offset)
+			return newError(errcode.Refused, "declare the function in the Spicepod", "function %q is in an attached database file, of which only tables can be read", c.Name).at(text, c.Offset)
 		case typedByText[sqltree.Fold(c.Name)] && !plainType(c):
-			return newError(CodeRefused, "write the types as a text literal", "the types of %s must be one text literal without %s", c.Name, Hidden).at(text, c.Offset)
+			return newError(errcode.Refused, "write the types as a text literal", "the types of %s must be one text literal without %s", c.Name, Hidden).at(text, c.Offset)
 		}
 	}
 	for _, t := range st.Types {
 		if hidden(t.Catalog, t.Schema) {
-			return newError(CodeRefused, "", "type %q is in an attached database file, of which only tables can be read", t.Name)
+			return newError(errcode.Refused, "", "type %q is in an attached database file, of which only tables can be read", t.Name)
 		}
 	}
 	return nil

@@ -45,7 +45,7 @@ func BenchmarkQueryPoint(b *testing.B) {
 	for _, n := range []string{"a", "b", "c", "d"} {
 		f.Args = append(f.Args, FunctionArg{Name: n, Type: "DOUBLE", Numeric: true})
 	}
-	publish(b, db, NewCatalog(1, []Relation{{"public", "points"}}, []*Function{f}), benchSQL("spice.public.")...)
+	publish(b, db, NewCatalog(Contents{Generation: 1, Relations: []Relation{{"public", "points"}}, Functions: []*Function{f}}), benchSQL("spice.public.")...)
 	raw, err := sql.Open("duckdb", "")
 	if err != nil {
 		b.Fatal(err)

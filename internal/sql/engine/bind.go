@@ -7,33 +7,26 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/duckdb/duckdb-go/v2/mapping"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
+	"github.com/spiced-sql/spiced/internal/sql/value"
 )
 
 // Params are the parameters of a statement: by position, for ? and $1, or by
-// name, for $name and :name. Values are nil, bool, int64, float64, string,
-// json.Number, Numeric, []byte, []any or map[string]any. An integral json.Number
-// becomes the smallest of BIGINT, HUGEINT and DOUBLE that holds it; text is
-// parsed where DuckDB knows the parameter to be a date, time or number.
+// name, for $name and :name. Values are nil, bool, int64, uint64, float64, string,
+// json.Number, []byte, []any, map[string]any, or of a type of package value. An
+// integral json.Number becomes the smallest of BIGINT, HUGEINT and DOUBLE that holds
+// it; text is parsed where DuckDB knows the parameter to be a date, time or number.
 type Params struct {
 	Positional []any
 	Named      map[string]any
 }
 
-// Numeric is a json.Number that keeps its digits after the point: it becomes the
-// narrowest DECIMAL that holds them, if DuckDB expects no other type.
-type Numeric string
-
-// Limits of parameters.
-const (
-	maxParamDepth = 32  // lists in lists
-	maxNumber     = 400 // bytes of a number
-)
+const maxParamDepth = 32 // lists in lists
 
 // bind binds the parameters of s: all of them, and no others.
 func (s *stmt) bind(p Params) error {
@@ -41,21 +34,21 @@ func (s *stmt) bind(p Params) error {
 		return err
 	}
 	for i, d := range s.params {
-		value, ok := p.Named[d.name]
+		given, ok := p.Named[d.name]
 		if !ok {
-			value = p.Positional[i]
+			given = p.Positional[i]
 		}
-		v, err := toValue(value, d.typ, 0)
+		v, err := toValue(given, d.typ, 0)
 		if err != nil {
-			return newError(CodeArgument, "", "parameter $%s: %s", d.name, err)
+			return newError(errcode.Argument, "", "parameter $%s: %s", d.name, err)
 		}
 		if v.Ptr == nil { // DuckDB would crash
-			return newError(CodeArgument, "", "parameter $%s: DuckDB cannot represent its value", d.name)
+			return newError(errcode.Argument, "", "parameter $%s: DuckDB cannot represent its value", d.name)
 		}
 		state := mapping.BindValue(s.raw, mapping.IdxT(i+1), v)
 		mapping.DestroyValue(&v)
 		if state != mapping.StateSuccess {
-			return newError(CodeArgument, "", "parameter $%s cannot be bound", d.name)
+			return newError(errcode.Argument, "", "parameter $%s cannot be bound", d.name)
 		}
 	}
 	return nil
@@ -63,22 +56,22 @@ func (s *stmt) bind(p Params) error {
 
 func (s *stmt) checkParams(p Params) error {
 	if len(p.Named) > 0 && len(p.Positional) > 0 {
-		return newError(CodeArgument, "", "give parameters by position or by name, not both")
+		return newError(errcode.Argument, "", "give parameters by position or by name, not both")
 	}
 	if p.Named == nil {
 		if len(p.Positional) != len(s.params) {
-			return newError(CodeArgument, "", "the statement has %d parameters, got %d", len(s.params), len(p.Positional))
+			return newError(errcode.Argument, "", "the statement has %d parameters, got %d", len(s.params), len(p.Positional))
 		}
 		return s.checkPositions()
 	}
 	for _, d := range s.params {
 		if _, ok := p.Named[d.name]; !ok {
-			return newError(CodeArgument, fmt.Sprintf("add %q to parameters", d.name), "parameter $%s has no value", d.name)
+			return newError(errcode.Argument, fmt.Sprintf("add %q to parameters", d.name), "parameter $%s has no value", d.name)
 		}
 	}
 	for name := range p.Named {
 		if !slices.ContainsFunc(s.params, func(d param) bool { return d.name == name }) {
-			return newError(CodeArgument, "", "the statement has no parameter $%s", name)
+			return newError(errcode.Argument, "", "the statement has no parameter $%s", name)
 		}
 	}
 	return nil
@@ -89,7 +82,7 @@ func (s *stmt) checkParams(p Params) error {
 func (s *stmt) checkPositions() error {
 	for _, d := range s.params {
 		if _, err := strconv.Atoi(d.name); err != nil {
-			return newError(CodeArgument, "give parameters as an object", "parameter $%s is named", d.name)
+			return newError(errcode.Argument, "give parameters as an object", "parameter $%s is named", d.name)
 		}
 	}
 	return nil
@@ -97,11 +90,11 @@ func (s *stmt) checkPositions() error {
 
 // toValue makes a DuckDB value; t is the type that DuckDB expects, nil when it is
 // not known yet.
-func toValue(value any, t *Type, depth int) (mapping.Value, error) {
+func toValue(given any, t *Type, depth int) (mapping.Value, error) {
 	if depth > maxParamDepth {
 		return mapping.Value{}, fmt.Errorf("nested deeper than %d", maxParamDepth)
 	}
-	switch v := value.(type) {
+	switch v := given.(type) {
 	case nil:
 		return mapping.CreateNullValue(), nil
 	case bool:
@@ -110,12 +103,14 @@ func toValue(value any, t *Type, depth int) (mapping.Value, error) {
 		return mapping.CreateInt64(v), nil
 	case int:
 		return mapping.CreateInt64(int64(v)), nil
+	case uint64:
+		return mapping.CreateUInt64(v), nil
 	case float64:
 		return mapping.CreateDouble(v), nil
 	case json.Number:
 		return numberValue(v.String(), t)
-	case Numeric:
-		return numericValue(string(v), t)
+	case value.Numeric:
+		return numericValue(v, t)
 	case string:
 		if !utf8.ValidString(v) {
 			return mapping.Value{}, fmt.Errorf("text must be UTF-8")
@@ -128,7 +123,60 @@ func toValue(value any, t *Type, depth int) (mapping.Value, error) {
 	case map[string]any:
 		return structValue(v, t, depth)
 	}
-	return mapping.Value{}, fmt.Errorf("values of Go type %T are not supported", value)
+	return timeValue(castable(given, t))
+}
+
+// castable converts a time to a type that DuckDB can cast to t.
+func castable(given any, t *Type) any {
+	if t == nil {
+		return given
+	}
+	switch v := given.(type) {
+	case value.TimestampNS:
+		if t.ID == TimestampS || t.ID == TimestampMS || t.ID == TimeTZ {
+			return value.Timestamp(value.Micros(int64(v), 1_000_000_000))
+		}
+	case value.TimeNS:
+		if t.ID == TimeTZ || t.ID == Interval {
+			return castable(value.Time(v/1000), t)
+		}
+	case value.Time:
+		switch t.ID {
+		case TimeNS:
+			return value.TimeNS(v * 1000)
+		case Interval:
+			return value.Interval{Micros: int64(v)}
+		}
+	}
+	return given
+}
+
+// timeValue makes a date, a time or an interval.
+func timeValue(given any) (mapping.Value, error) {
+	if clock, ok := given.(interface{ Check() error }); ok {
+		if err := clock.Check(); err != nil {
+			return mapping.Value{}, err
+		}
+	}
+	switch v := given.(type) {
+	case value.Date:
+		return mapping.CreateDate(mapping.NewDate(int32(v))), nil
+	case value.Timestamp:
+		return mapping.CreateTimestamp(mapping.NewTimestamp(int64(v))), nil
+	case value.TimestampTZ:
+		return mapping.CreateTimestampTZ(mapping.NewTimestamp(int64(v))), nil
+	case value.TimestampNS:
+		return mapping.CreateTimestampNS(mapping.NewTimestampNS(int64(v))), nil
+	case value.Interval:
+		return mapping.CreateInterval(mapping.NewInterval(v.Months, v.Days, v.Micros)), nil
+	case value.Time:
+		return mapping.CreateTime(mapping.NewTime(int64(v))), nil
+	case value.TimeNS:
+		return mapping.CreateTimeNS(mapping.NewTimeNS(int64(v))), nil
+	case value.TimeTZ:
+		return mapping.CreateTimeTZValue(mapping.CreateTimeTZ(int64(v.Time), v.Offset)), nil
+	}
+	return mapping.Value{}, fmt.Errorf("values of Go type %T are not supported", given)
 }
 
 func numberValue(s string, t *Type) (mapping.Value, error) {
@@ -137,15 +185,21 @@ func numberValue(s string, t *Type) (mapping.Value, error) {
 			return d, nil
 		}
 	}
-	if len(s) > maxNumber {
+	if len(s) > value.MaxNumber {
 		return mapping.Value{}, fmt.Errorf("%.40q… is not a number in range", s)
 	}
 	if !strings.ContainsAny(s, ".eE") {
-		if n, err := strconv.ParseInt(s, 10, 64); err == nil {
+		if n, err := strconv.ParseInt(s, 10, 64); err == nil && (t == nil || t.ID != UHugeInt) {
 			return mapping.CreateInt64(n), nil
 		}
-		if n, ok := new(big.Int).SetString(s, 10); ok && fitsHugeInt(n) {
-			return mapping.CreateHugeInt(hugeInt(n)), nil
+		if n, ok := new(big.Int).SetString(s, 10); ok {
+			h, fits := value.NewInt128(n)
+			if t != nil && t.ID == UHugeInt && n.Sign() >= 0 && n.BitLen() <= 128 {
+				return mapping.CreateUHugeInt(mapping.NewUHugeInt(h.Low, uint64(h.High))), nil
+			}
+			if fits {
+				return mapping.CreateHugeInt(mapping.NewHugeInt(h.Low, h.High)), nil
+			}
 		}
 	}
 	f, err := strconv.ParseFloat(s, 64)
@@ -155,73 +209,27 @@ func numberValue(s string, t *Type) (mapping.Value, error) {
 	return mapping.CreateDouble(f), nil
 }
 
-func numericValue(s string, t *Type) (mapping.Value, error) {
-	if t != nil && t.ID != Decimal {
-		return numberValue(s, t)
-	}
-	if t != nil {
-		if d, err := decimalValue(s, t); err == nil {
-			return d, nil
+func numericValue(n value.Numeric, t *Type) (mapping.Value, error) {
+	if t == nil || t.ID == Decimal {
+		if t != nil {
+			if d, err := decimalValue(string(n), t); err == nil {
+				return d, nil
+			}
+		}
+		if width, scale, ok := n.Size(); ok {
+			return decimalValue(string(n), &Type{ID: Decimal, Width: width, Scale: scale})
 		}
 	}
-	if own := decimalOf(s); own != nil {
-		return decimalValue(s, own)
-	}
-	return numberValue(s, nil)
-}
-
-// maxDigits is the number of digits that a DECIMAL may have.
-const maxDigits = 38
-
-// decimalOf returns the DECIMAL with the digits of a number; nil for an integer,
-// and for a number with too many digits.
-func decimalOf(s string) *Type {
-	number, exponent, scientific := strings.Cut(strings.ToLower(s), "e")
-	whole, fraction, _ := strings.Cut(strings.TrimLeft(number, "+-"), ".")
-	shift := 0
-	if scientific {
-		var err error
-		if shift, err = strconv.Atoi(exponent); err != nil || max(shift, -shift) > maxNumber {
-			return nil
-		}
-	}
-	scale := max(len(fraction)-shift, 0)
-	width := max(len(strings.TrimLeft(whole, "0"))+shift, 0) + scale
-	if width > maxDigits || !strings.ContainsAny(s, ".eE") {
-		return nil
-	}
-	return &Type{ID: Decimal, Width: max(width, 1), Scale: scale}
-}
-
-// fitsHugeInt reports whether n has at most 127 bits and a sign.
-func fitsHugeInt(n *big.Int) bool {
-	if n.Sign() < 0 {
-		n = new(big.Int).Not(n) // two's complement has one more negative number
-	}
-	return n.BitLen() <= 127
-}
-
-func hugeInt(n *big.Int) mapping.HugeInt {
-	low := new(big.Int).And(n, new(big.Int).SetUint64(1<<64-1)).Uint64()
-	high := new(big.Int).Rsh(n, 64).Int64()
-	return mapping.NewHugeInt(low, high)
+	return numberValue(string(n), t)
 }
 
 // decimalValue parses s exactly, or fails when t cannot hold it.
 func decimalValue(s string, t *Type) (mapping.Value, error) {
-	if len(s) > maxNumber || strings.Trim(s, "0123456789+-.eE") != "" {
-		return mapping.Value{}, fmt.Errorf("%.40q is not a number", s)
+	n, err := value.ParseDecimal(s, t.Width, t.Scale)
+	if err != nil {
+		return mapping.Value{}, err
 	}
-	r, ok := new(big.Rat).SetString(s)
-	if !ok {
-		return mapping.Value{}, fmt.Errorf("%q is not a number", s)
-	}
-	r.Mul(r, new(big.Rat).SetInt(new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(t.Scale)), nil)))
-	limit := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(t.Width)), nil)
-	if !r.IsInt() || r.Num().CmpAbs(limit) >= 0 {
-		return mapping.Value{}, fmt.Errorf("%s does not fit %s", s, t)
-	}
-	return mapping.CreateDecimal(mapping.NewDecimal(uint8(t.Width), uint8(t.Scale), hugeInt(r.Num()))), nil
+	return mapping.CreateDecimal(mapping.NewDecimal(uint8(t.Width), uint8(t.Scale), mapping.NewHugeInt(n.Low, n.High))), nil
 }
 
 // textValue makes a text, or the date, time or number that t requires.
@@ -231,32 +239,27 @@ func textValue(s string, t *Type) (mapping.Value, error) {
 	}
 	switch t.ID {
 	case Date:
-		if d, err := time.Parse(time.DateOnly, s); err == nil {
-			return mapping.CreateDate(mapping.NewDate(int32(d.Unix() / 86400))), nil
+		if d, ok := value.ParseDate(s); ok {
+			return timeValue(d)
 		}
-	case Timestamp:
-		if at, ok := parseTime(s); ok {
-			return mapping.CreateTimestamp(mapping.NewTimestamp(at.UnixMicro())), nil
+	case Timestamp, TimestampS, TimestampMS:
+		if at, ok := value.ParseTimestamp(s); ok {
+			return timeValue(value.Timestamp(at))
 		}
 	case TimestampTZ:
-		if at, ok := parseTime(s); ok {
-			return mapping.CreateTimestampTZ(mapping.NewTimestamp(at.UnixMicro())), nil
+		if at, ok := value.ParseTimestamp(s); ok {
+			return timeValue(value.TimestampTZ(at))
+		}
+	case Interval:
+		if v, ok := value.ParseInterval(s); ok {
+			return timeValue(v)
 		}
 	case Decimal:
 		return decimalValue(s, t)
-	case HugeInt, BigInt, Integer, SmallInt, TinyInt, UBigInt, UInteger, USmallInt, UTinyInt, Double, Float:
+	case HugeInt, UHugeInt, BigInt, Integer, SmallInt, TinyInt, UBigInt, UInteger, USmallInt, UTinyInt, Double, Float:
 		return numberValue(s, t)
 	}
 	return mapping.CreateVarchar(s), nil
-}
-
-func parseTime(s string) (time.Time, bool) {
-	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999", time.DateOnly} {
-		if t, err := time.Parse(layout, s); err == nil {
-			return t, true
-		}
-	}
-	return time.Time{}, false
 }
 
 func listValue(items []any, t *Type, depth int) (mapping.Value, error) {
@@ -283,7 +286,7 @@ func listValue(items []any, t *Type, depth int) (mapping.Value, error) {
 		}
 		return mapping.Value{}, fmt.Errorf("the elements of a list must have one type")
 	}
-	if elem != nil && common.ID == Null && simpleNames[elem.ID] != "" {
+	if elem != nil && common.ID == Null && (simpleNames[elem.ID] != "" || elem.ID == Decimal) {
 		common = elem // otherwise DuckDB, which expects that type, plans again
 	}
 	lt := common.logical()
@@ -332,7 +335,7 @@ func mergeDecimals(a, b *Type) *Type {
 			return &Type{ID: Double}
 		}
 	}
-	if whole+scale > maxDigits {
+	if whole+scale > value.MaxDigits {
 		return &Type{ID: Double}
 	}
 	return &Type{ID: Decimal, Width: whole + scale, Scale: scale}

@@ -45,45 +45,61 @@ type Catalog struct {
 	Generation uint64
 	relations  map[Relation]Relation // folded → as declared
 	functions  map[string]*Function  // by folded name
-	traits     map[Relation]Traits
-	writable   map[Relation]string // see SetWritable
-	script     func() []string
+	contents   Contents
 
-	serial    uint64 // set by Publish
-	users     atomic.Int64
-	published func()
-	retired   func()
-	gone      func() // set by Publish: notifies the drain
+	serial  uint64 // set by Publish
+	users   atomic.Int64
+	retired func()
+	gone    func() // set by Publish: notifies the drain
 
 	mu       sync.RWMutex
 	verdicts map[string]*verdict
 }
 
+// Contents are the contents of a [Catalog]. Every field may be zero.
+type Contents struct {
+	Generation uint64
+	Relations  []Relation
+	Functions  []*Function
+	Traits     map[Relation]Traits
+
+	// Writable are the relations that an INSERT, UPDATE or DELETE may change, with
+	// the qualified SQL name of the table behind each.
+	Writable map[Relation]string
+
+	// Script returns the SQL statements, in execution order, that set up a database
+	// for the catalog's judged statements. It is called at most once for each worker.
+	Script func() []string
+
+	// Published runs at the moment when new statements begin to see the catalog,
+	// before any of them does. It must be quick and must not use the database.
+	Published func()
+
+	// Retired runs once, when the catalog has been replaced and the last statement
+	// that saw it has ended.
+	Retired func()
+}
+
 // NewCatalog makes the catalog of a generation.
-func NewCatalog(generation uint64, relations []Relation, functions []*Function) *Catalog {
+func NewCatalog(contents Contents) *Catalog {
 	c := &Catalog{
-		Generation: generation,
-		relations:  make(map[Relation]Relation, len(relations)),
-		functions:  make(map[string]*Function, len(functions)),
+		Generation: contents.Generation,
+		relations:  make(map[Relation]Relation, len(contents.Relations)),
+		functions:  make(map[string]*Function, len(contents.Functions)),
+		contents:   contents,
 		verdicts:   map[string]*verdict{},
 	}
-	for _, r := range relations {
+	for _, r := range contents.Relations {
 		c.relations[Relation{sqltree.Fold(r.Schema), sqltree.Fold(r.Name)}] = r
 	}
-	for _, f := range functions {
+	for _, f := range contents.Functions {
 		c.functions[sqltree.Fold(f.Name)] = f
+	}
+	if contents.Retired != nil {
+		c.retired = sync.OnceFunc(contents.Retired)
 	}
 	return c
 }
-
-// Published sets a function that runs at the moment when new statements begin to
-// see the catalog, before any of them does. It must be quick and must not use the
-// database. Call it before Publish.
-func (c *Catalog) Published(f func()) { c.published = f }
-
-// Retired sets a function that runs once, when the catalog has been replaced and
-// the last statement that saw it has ended. Call it before Publish.
-func (c *Catalog) Retired(f func()) { c.retired = sync.OnceFunc(f) }
 
 // Function returns the function of that name, or nil.
 func (c *Catalog) Function(name string) *Function { return c.functions[sqltree.Fold(name)] }
@@ -176,8 +192,10 @@ func (db *DB) acquire() (*Catalog, uint64) {
 // Renew returns a catalog with the same content and generation, for a publication
 // that changes only data.
 func (c *Catalog) Renew() *Catalog {
+	contents := c.contents
+	contents.Published, contents.Retired = nil, nil
 	return &Catalog{
 		Generation: c.Generation, relations: c.relations, functions: c.functions,
-		traits: c.traits, writable: c.writable, script: c.script, verdicts: map[string]*verdict{},
+		contents: contents, verdicts: map[string]*verdict{},
 	}
 }

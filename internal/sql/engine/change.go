@@ -3,6 +3,7 @@ package engine
 import (
 	"strings"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 )
 
@@ -31,9 +32,7 @@ const (
 
 // changeParser reads the tokens of a change from left to right.
 type changeParser struct {
-	text     string
-	tokens   []sqltree.Token
-	next     int
+	sqltree.Cursor
 	reserved map[string]bool
 	change   change
 }
@@ -48,7 +47,7 @@ func (b *Builtins) parseChange(text string, tokens []sqltree.Token) (*change, er
 	for len(tokens) > 0 && tokens[len(tokens)-1].Is(text, ";") {
 		tokens = tokens[:len(tokens)-1]
 	}
-	p := &changeParser{text: text, tokens: tokens, next: 1, reserved: b.reserved}
+	p := &changeParser{Cursor: sqltree.Cursor{SQL: text, Tokens: tokens, Next: 1}, reserved: b.reserved}
 	if err := p.check(); err != nil {
 		return nil, err
 	}
@@ -68,13 +67,13 @@ func (b *Builtins) parseChange(text string, tokens []sqltree.Token) (*change, er
 // check refuses a text that is not one statement with every literal and bracket
 // closed, or that has a clause outside the grammar.
 func (p *changeParser) check() error {
-	if all := sqltree.Scan(p.text + "\n;"); !all[len(all)-1].Is(p.text+"\n;", ";") {
-		return p.fail(CodeParse, len(p.tokens)-1, "close it", "the statement ends inside a quoted text")
+	if all := sqltree.Scan(p.SQL + "\n;"); !all[len(all)-1].Is(p.SQL+"\n;", ";") {
+		return p.fail(errcode.Parse, len(p.Tokens)-1, "close it", "the statement ends inside a quoted text")
 	}
 	var open []string
 	closing := map[string]string{"(": ")", "[": "]", "{": "}"}
-	for i, t := range p.tokens {
-		word := t.Text(p.text)
+	for i, t := range p.Tokens {
+		word := t.Text(p.SQL)
 		switch {
 		case t.Kind == sqltree.Ident && len(open) == 0:
 			if err := p.checkClause(i); err != nil {
@@ -82,18 +81,18 @@ func (p *changeParser) check() error {
 			}
 		case t.Kind != sqltree.Symbol:
 		case word == ";":
-			return p.fail(CodeRefused, i, "send one statement at a time", "expected one statement, got more")
+			return p.fail(errcode.Refused, i, "send one statement at a time", "expected one statement, got more")
 		case closing[word] != "":
 			open = append(open, closing[word])
 		case word == ")" || word == "]" || word == "}":
 			if len(open) == 0 || open[len(open)-1] != word {
-				return p.fail(CodeParse, i, "", "syntax error at or near %q", word)
+				return p.fail(errcode.Parse, i, "", "syntax error at or near %q", word)
 			}
 			open = open[:len(open)-1]
 		}
 	}
 	if len(open) > 0 {
-		return p.fail(CodeParse, len(p.tokens)-1, "", "syntax error: %q is missing at the end", open[len(open)-1])
+		return p.fail(errcode.Parse, len(p.Tokens)-1, "", "syntax error: %q is missing at the end", open[len(open)-1])
 	}
 	return nil
 }
@@ -101,16 +100,16 @@ func (p *changeParser) check() error {
 // checkClause refuses a clause that begins at token i, outside of brackets.
 func (p *changeParser) checkClause(i int) error {
 	refuse := func(hint, clause string) error {
-		return p.fail(CodeRefused, i, hint, "%s is refused", clause)
+		return p.fail(errcode.Refused, i, hint, "%s is refused", clause)
 	}
-	at := func(word string) bool { return keyword(p.text, p.tokens, i, word) }
-	after := func(word string) bool { return i > 0 && keyword(p.text, p.tokens, i-1, word) }
-	switch changed := keyword(p.text, p.tokens, 0, string(verbUpdate)); {
-	case at("returning") && !after("as") && !p.symbol(i-1, "."):
+	at := func(word string) bool { return p.Is(i, word) }
+	after := func(word string) bool { return i > 0 && p.Is(i-1, word) }
+	switch changed := p.Is(0, string(verbUpdate)); {
+	case at("returning") && !after("as") && !p.Is(i-1, "."):
 		return refuse("read the rows with a separate SELECT", "RETURNING")
-	case at("conflict") && after("on") && (keyword(p.text, p.tokens, i+1, "do") || keyword(p.text, p.tokens, i+1, "on") || p.symbol(i+1, "(")):
+	case at("conflict") && after("on") && (p.Is(i+1, "do") || p.Is(i+1, "on") || p.Is(i+1, "(")):
 		return refuse("read the existing rows first", "ON CONFLICT")
-	case at("using") && keyword(p.text, p.tokens, 0, string(verbDelete)):
+	case at("using") && p.Is(0, string(verbDelete)):
 		return refuse("write WHERE … IN (SELECT …)", "DELETE … USING")
 	case at("from") && changed && !after("distinct"):
 		return refuse("write SET a = (SELECT … FROM …)", "UPDATE … FROM")
@@ -127,39 +126,39 @@ func (p *changeParser) insert() error {
 	if err := p.name(); err != nil {
 		return err
 	}
-	if p.accept("by") {
+	if p.Accept("by") {
 		if err := p.expect("name"); err != nil {
 			return err
 		}
 		p.change.byName = true
 	}
 	p.columnList()
-	if p.accept("default") {
+	if p.Accept("default") {
 		if err := p.expect("values"); err != nil {
 			return err
 		}
 		return p.end()
 	}
-	if p.next == len(p.tokens) {
+	if p.Done() {
 		return p.unexpected()
 	}
-	p.change.rows = p.span(p.next, len(p.tokens))
+	p.change.rows = p.Span(p.Next, len(p.Tokens))
 	return nil
 }
 
 // columnList reads (a, b). A bracket with anything else in it begins the
 // query.
 func (p *changeParser) columnList() {
-	if !p.symbol(p.next, "(") {
+	if !p.Is(p.Next, "(") {
 		return
 	}
-	for i := p.next + 1; i+1 < len(p.tokens) && isName(p.tokens[i]); i += 2 {
-		p.change.columns = append(p.change.columns, p.tokens[i])
-		if p.symbol(i+1, ")") {
-			p.next = i + 2
+	for i := p.Next + 1; i+1 < len(p.Tokens) && p.Tokens[i].IsName(); i += 2 {
+		p.change.columns = append(p.change.columns, p.Tokens[i])
+		if p.Is(i+1, ")") {
+			p.Next = i + 2
 			return
 		}
-		if !p.symbol(i+1, ",") {
+		if !p.Is(i+1, ",") {
 			break
 		}
 	}
@@ -180,30 +179,30 @@ func (p *changeParser) update() error {
 		if err := p.assignment(); err != nil {
 			return err
 		}
-		if !p.symbol(p.next, ",") {
+		if !p.Is(p.Next, ",") {
 			return p.condition()
 		}
-		p.next++
+		p.Next++
 	}
 }
 
 // assignment reads column = expr.
 func (p *changeParser) assignment() error {
-	if p.next >= len(p.tokens) || !isName(p.tokens[p.next]) {
+	if p.Done() || !p.Tokens[p.Next].IsName() {
 		return p.unexpected()
 	}
-	column := p.tokens[p.next]
-	p.next++
-	if !p.symbol(p.next, "=") {
+	column := p.Tokens[p.Next]
+	p.Next++
+	if !p.Is(p.Next, "=") {
 		return p.unexpected()
 	}
-	p.next++
-	start := p.next
+	p.Next++
+	start := p.Next
 	value, err := p.expression()
 	if err != nil {
 		return err
 	}
-	if p.next == start+1 && keyword(p.text, p.tokens, start, "default") {
+	if p.Next == start+1 && p.Is(start, "default") {
 		value = sqltree.Span{}
 	}
 	p.change.columns, p.change.values = append(p.change.columns, column), append(p.change.values, value)
@@ -225,7 +224,7 @@ func (p *changeParser) remove() error {
 
 // condition reads an optional WHERE expr up to the end of the statement.
 func (p *changeParser) condition() error {
-	if !p.accept("where") {
+	if !p.Accept("where") {
 		return p.end()
 	}
 	var err error
@@ -237,105 +236,86 @@ func (p *changeParser) condition() error {
 
 // expression reads up to a comma or WHERE outside of brackets.
 func (p *changeParser) expression() (sqltree.Span, error) {
-	start, depth := p.next, 0
-	for ; p.next < len(p.tokens); p.next++ {
-		switch word := p.tokens[p.next].Text(p.text); {
-		case p.tokens[p.next].Kind == sqltree.Symbol && strings.Contains("([{", word):
+	start, depth := p.Next, 0
+	for ; !p.Done(); p.Next++ {
+		switch word := p.Text(p.Next); {
+		case p.Tokens[p.Next].Kind == sqltree.Symbol && strings.Contains("([{", word):
 			depth++
-		case p.tokens[p.next].Kind == sqltree.Symbol && strings.Contains(")]}", word):
+		case p.Tokens[p.Next].Kind == sqltree.Symbol && strings.Contains(")]}", word):
 			depth--
-		case depth == 0 && (p.symbol(p.next, ",") || keyword(p.text, p.tokens, p.next, "where")):
-			if p.next == start {
+		case depth == 0 && (p.Is(p.Next, ",") || p.Is(p.Next, "where")):
+			if p.Next == start {
 				return sqltree.Span{}, p.unexpected()
 			}
-			return p.span(start, p.next), nil
+			return p.Span(start, p.Next), nil
 		}
 	}
-	if p.next == start {
+	if p.Next == start {
 		return sqltree.Span{}, p.unexpected()
 	}
-	return p.span(start, p.next), nil
+	return p.Span(start, p.Next), nil
 }
 
 // name reads the target: name, schema.name or catalog.schema.name.
 func (p *changeParser) name() error {
 	var parts []string
-	first := p.next
+	first := p.Next
 	for {
-		if p.next >= len(p.tokens) || !isName(p.tokens[p.next]) || len(parts) == 3 {
+		if p.Done() || !p.Tokens[p.Next].IsName() || len(parts) == 3 {
 			return p.unexpected()
 		}
-		parts = append(parts, p.tokens[p.next].Name(p.text))
-		p.next++
-		if !p.symbol(p.next, ".") {
+		parts = append(parts, p.Tokens[p.Next].Name(p.SQL))
+		p.Next++
+		if !p.Is(p.Next, ".") {
 			break
 		}
-		p.next++
+		p.Next++
 	}
 	catalog, schema, table := pathOf(parts)
-	p.change.target = sqltree.Relation{Catalog: catalog, Schema: schema, Name: table, Offset: p.tokens[first].Start}
+	p.change.target = sqltree.Relation{Catalog: catalog, Schema: schema, Name: table, Offset: p.Tokens[first].Start}
 	return nil
 }
 
 // alias reads [AS] alias, if the keyword that may follow does not come first.
 func (p *changeParser) alias(before string) error {
-	explicit := p.accept("as")
-	if !explicit && (p.next >= len(p.tokens) || keyword(p.text, p.tokens, p.next, before)) {
+	explicit := p.Accept("as")
+	if !explicit && (p.Done() || p.Is(p.Next, before)) {
 		return nil
 	}
-	if p.next >= len(p.tokens) || !isName(p.tokens[p.next]) {
+	if p.Done() || !p.Tokens[p.Next].IsName() {
 		return p.unexpected()
 	}
-	t := p.tokens[p.next]
-	if t.Kind == sqltree.Ident && p.reserved[sqltree.Fold(t.Text(p.text))] {
+	t := p.Tokens[p.Next]
+	if t.Kind == sqltree.Ident && p.reserved[sqltree.Fold(t.Text(p.SQL))] {
 		return p.unexpected()
 	}
-	p.change.alias = t.Name(p.text)
-	p.next++
+	p.change.alias = t.Name(p.SQL)
+	p.Next++
 	return nil
 }
 
 func (p *changeParser) end() error {
-	if p.next < len(p.tokens) {
+	if !p.Done() {
 		return p.unexpected()
 	}
 	return nil
 }
 
 func (p *changeParser) expect(word string) error {
-	if !p.accept(word) {
+	if !p.Accept(word) {
 		return p.unexpected()
 	}
 	return nil
 }
 
-func (p *changeParser) accept(word string) bool {
-	ok := keyword(p.text, p.tokens, p.next, word)
-	if ok {
-		p.next++
-	}
-	return ok
-}
-
-func (p *changeParser) symbol(i int, s string) bool {
-	return i >= 0 && i < len(p.tokens) && p.tokens[i].Is(p.text, s)
-}
-
-// span is the text of the tokens from first to before end.
-func (p *changeParser) span(first, end int) sqltree.Span {
-	return sqltree.Span{Start: p.tokens[first].Start, End: p.tokens[end-1].End}
-}
-
 // unexpected is the error at the next token.
 func (p *changeParser) unexpected() error {
-	if p.next >= len(p.tokens) {
-		return newError(CodeParse, hintChange, "syntax error at end of input").at(p.text, p.tokens[len(p.tokens)-1].End)
+	if p.Done() {
+		return newError(errcode.Parse, hintChange, "syntax error at end of input").at(p.SQL, p.Tokens[len(p.Tokens)-1].End)
 	}
-	return p.fail(CodeParse, p.next, hintChange, "syntax error at or near %q", p.tokens[p.next].Text(p.text))
+	return p.fail(errcode.Parse, p.Next, hintChange, "syntax error at or near %q", p.Text(p.Next))
 }
 
-func (p *changeParser) fail(code Code, token int, hint, format string, args ...any) error {
-	return newError(code, hint, format, args...).at(p.text, p.tokens[token].Start)
+func (p *changeParser) fail(code errcode.Code, token int, hint, format string, args ...any) error {
+	return newError(code, hint, format, args...).at(p.SQL, p.Tokens[token].Start)
 }
-
-func isName(t sqltree.Token) bool { return t.Kind == sqltree.Ident || t.Kind == sqltree.QuotedIdent }

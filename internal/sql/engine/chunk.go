@@ -52,9 +52,9 @@ func (v *Vector) Validity(n int) []uint64 {
 // Values returns the first n values of a fixed-width vector. T must have the
 // width of the type: int8…int64, uint8…uint64, float32, float64, bool for the
 // types of these names; int32 days for DATE; int64 for TIME, TIMESTAMP_* (in
-// their unit) and TIMETZ; int16, int32, int64 or [Int128] for DECIMAL by width
-// (≤ 4, ≤ 9, ≤ 18, ≤ 38); [Int128] for HUGEINT, UHUGEINT and UUID;
-// [IntervalValue] for INTERVAL; [ListEntry] for LIST and MAP; uint8, uint16 or
+// their unit) and TIMETZ; int16, int32, int64 or [value.Int128] for DECIMAL by width
+// (≤ 4, ≤ 9, ≤ 18, ≤ 38); [value.Int128] for HUGEINT, UHUGEINT and UUID;
+// [value.Interval] for INTERVAL; [ListEntry] for LIST and MAP; uint8, uint16 or
 // uint32 for ENUM by the size of the dictionary.
 func Values[T any](v *Vector, n int) []T {
 	if n == 0 {
@@ -67,18 +67,6 @@ func Values[T any](v *Vector, n int) []T {
 func Value[T any](v *Vector, i int) T {
 	var zero T
 	return *(*T)(unsafe.Add(v.data, uintptr(i)*unsafe.Sizeof(zero)))
-}
-
-// Int128 is a 128-bit integer, two's complement.
-type Int128 struct {
-	Low  uint64
-	High int64
-}
-
-// IntervalValue is DuckDB's INTERVAL.
-type IntervalValue struct {
-	Months, Days int32
-	Micros       int64
 }
 
 // ListEntry locates the elements of one LIST or MAP value in [Vector.Elem].

@@ -1,6 +1,10 @@
 package engine
 
-import "github.com/duckdb/duckdb-go/v2/mapping"
+import (
+	"github.com/duckdb/duckdb-go/v2/mapping"
+
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
+)
 
 // DuckDB silently binds a prepared statement again when a file that it reads has
 // changed. The columns it was prepared with may therefore differ from those of
@@ -24,12 +28,12 @@ func hasColumns(res *mapping.Result, columns []Column) bool {
 // reading them as such would access invalid memory.
 func checkChunk(raw mapping.DataChunk, columns []Column) error {
 	if n := int(mapping.DataChunkGetColumnCount(raw)); n != len(columns) {
-		return newError(CodeInternal, hintReport, "DuckDB returned %d columns, not %d", n, len(columns))
+		return newError(errcode.Internal, hintReport, "DuckDB returned %d columns, not %d", n, len(columns))
 	}
 	for i, c := range columns {
 		vector := mapping.DataChunkGetVector(raw, mapping.IdxT(i))
 		if !c.Type.owned(mapping.VectorGetColumnType(vector), false) {
-			return newError(CodeInternal, hintReport, "DuckDB returned column %q with another type than %s", c.Name, c.Type)
+			return newError(errcode.Internal, hintReport, "DuckDB returned column %q with another type than %s", c.Name, c.Type)
 		}
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/kit/nearest"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 )
@@ -46,11 +47,11 @@ func isCtx(c sqltree.Call) bool { return sqltree.Fold(c.Name) == Ctx }
 func checkCtx(text string, c sqltree.Call) error {
 	known := "the names are " + strings.Join(CtxNames, ", ")
 	if len(c.Args) != 1 || c.Args[0].Kind != sqltree.StringLiteral {
-		return newError(CodeArgument, "write ctx('user_id'); "+known, "ctx takes one name, as a text literal").at(text, c.Offset)
+		return newError(errcode.Argument, "write ctx('user_id'); "+known, "ctx takes one name, as a text literal").at(text, c.Offset)
 	}
 	name := c.Args[0].Text
 	if slices.Contains(CtxNames, name) {
 		return nil
 	}
-	return newError(CodeArgument, nearest.Hint(name, CtxNames, known), "ctx has no name %q", name).at(text, c.Offset)
+	return newError(errcode.Argument, nearest.Hint(name, CtxNames, known), "ctx has no name %q", name).at(text, c.Offset)
 }

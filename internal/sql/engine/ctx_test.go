@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 )
 
 type userKey struct{}
@@ -23,7 +25,7 @@ func openCtx(t *testing.T, asked *atomic.Int64) *DB {
 		text, err := json.Marshal(user)
 		return string(text), err
 	})
-	publish(t, db, NewCatalog(1, []Relation{{"public", "mine"}}, nil),
+	publish(t, db, NewCatalog(Contents{Generation: 1, Relations: []Relation{{"public", "mine"}}}),
 		"CREATE TABLE spice.core.rows AS SELECT i AS id, ['ann', 'bob', 'o''x\"y'][1 + i % 3] AS owner FROM range(30000) r(i)",
 		"CREATE VIEW spice.public.mine AS SELECT * FROM spice.core.rows WHERE owner = ctx('user_id')")
 	return db
@@ -89,7 +91,7 @@ func TestCtxTakesKnownNamesOnly(t *testing.T) {
 		"SELECT (SELECT ctx(x) FROM (SELECT 'a' AS x))": "as a text literal",
 	} {
 		_, err := texts(t.Context(), db, sql)
-		if e := asError(t, err); e.Code != CodeArgument || !strings.Contains(e.Error(), want) || e.Offset < 7 {
+		if e := asError(t, err); e.Code != errcode.Argument || !strings.Contains(e.Error(), want) || e.Offset < 7 {
 			t.Errorf("%s: %s %v at %d", sql, e.Code, e, e.Offset)
 		}
 	}
@@ -102,8 +104,10 @@ func TestTraits(t *testing.T) {
 	hidden := &Function{Name: "hidden", Traits: Traits{Protected: true}}
 	random := &Function{Name: "dice", Random: true}
 	rows := &Function{Name: "rows_of", Table: true, Args: []FunctionArg{{Name: "t", Table: true}}}
-	c := NewCatalog(1, []Relation{r("open"), r("secret"), {System, "datasets"}}, []*Function{tools, hidden, random, rows})
-	c.SetTraits(map[Relation]Traits{r("secret"): {Protected: true}})
+	c := NewCatalog(Contents{
+		Generation: 1, Relations: []Relation{r("open"), r("secret"), {System, "datasets"}}, Functions: []*Function{tools, hidden, random, rows},
+		Traits: map[Relation]Traits{r("secret"): {Protected: true}},
+	})
 	var (
 		none      = Traits{}
 		volatile  = Traits{Volatile: true}
@@ -160,8 +164,7 @@ func TestTraits(t *testing.T) {
 func TestErrorsOfProtectedRowsShowNoValues(t *testing.T) {
 	db := open(t)
 	secret := Relation{Public, "secret"}
-	c := NewCatalog(1, []Relation{secret, {Public, "open"}}, nil)
-	c.SetTraits(map[Relation]Traits{secret: {Protected: true}})
+	c := NewCatalog(Contents{Generation: 1, Relations: []Relation{secret, {Public, "open"}}, Traits: map[Relation]Traits{secret: {Protected: true}}})
 	publish(t, db, c, "CREATE TABLE spice.public.secret AS SELECT 'VALUE' AS v", "CREATE VIEW spice.public.open AS SELECT 'VALUE' AS v")
 	for sql, want := range map[string]string{
 		"SELECT v::INTEGER FROM open":       "VALUE",

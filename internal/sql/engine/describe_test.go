@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/test/wait"
 )
 
@@ -26,7 +27,7 @@ func TestDescribe(t *testing.T) {
 		}
 	}
 	_, err := db.Describe(context.Background(), Request{SQL: "SELECT * FROM hidden"})
-	if AsError(err).Code != CodeNotFound {
+	if AsError(err).Code != errcode.NotFound {
 		t.Error(err)
 	}
 }
@@ -63,7 +64,7 @@ func TestDescribeIsGivenUp(t *testing.T) {
 	_, err := db.Describe(context.Background(), Request{
 		SQL: "SELECT levenshtein(repeat('a', 12000), repeat('b', 12000))", Limits: Limits{Timeout: 100 * time.Millisecond},
 	})
-	if AsError(err).Code != CodeTimeout || time.Since(start) > 2*time.Second {
+	if AsError(err).Code != errcode.Timeout || time.Since(start) > 2*time.Second {
 		t.Errorf("after %s: %v", time.Since(start), err)
 	}
 	if got := firstText(t, db, "SELECT 'others go on'"); got != "others go on" {

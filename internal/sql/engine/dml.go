@@ -8,6 +8,7 @@ import (
 
 	"github.com/duckdb/duckdb-go/v2/mapping"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/kit/nearest"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 )
@@ -18,13 +19,9 @@ import (
 // composed of these judged parts and of quoted names. What the grammar does not
 // know is refused.
 
-// SetWritable sets which relations an INSERT, UPDATE or DELETE may change, and
-// the qualified SQL name of the table behind each. Call it before Publish.
-func (c *Catalog) SetWritable(tables map[Relation]string) { c.writable = tables }
-
 // Writable reports whether statements with [Request.Write] may change the
 // relation.
-func (c *Catalog) Writable(r Relation) bool { return c.writable[r] != "" }
+func (c *Catalog) Writable(r Relation) bool { return c.contents.Writable[r] != "" }
 
 const (
 	hintReader   = "use a key that ends in :rw and a dataset with access: read_write"
@@ -35,7 +32,7 @@ const (
 
 // changes reports whether the statement begins with INSERT, UPDATE or DELETE.
 func changes(text string, tokens []sqltree.Token) bool {
-	return keyword(text, tokens, 0, "insert") || keyword(text, tokens, 0, "update") || keyword(text, tokens, 0, "delete")
+	return sqltree.Are(text, tokens, 0, "insert") || sqltree.Are(text, tokens, 0, "update") || sqltree.Are(text, tokens, 0, "delete")
 }
 
 // judgeChange is judge for a text that changes rows. Offsets in the verdict and
@@ -43,7 +40,7 @@ func changes(text string, tokens []sqltree.Token) bool {
 func (db *DB) judgeChange(ctx context.Context, c *conn, cat *Catalog, req Request, names Names, text string, h *held) (*verdict, error) {
 	tokens := sqltree.Scan(text)
 	if !req.Write {
-		return nil, newError(CodeRefused, hintReader, "%s statements are refused", strings.ToUpper(tokens[0].Text(text))).at(text, tokens[0].Start)
+		return nil, newError(errcode.Refused, hintReader, "%s statements are refused", strings.ToUpper(tokens[0].Text(text))).at(text, tokens[0].Start)
 	}
 	ch, err := db.builtins.parseChange(text, tokens)
 	if err != nil {
@@ -64,7 +61,7 @@ func (db *DB) judgeChange(ctx context.Context, c *conn, cat *Catalog, req Reques
 	}
 	out, ok := ch.compose(text, table, parts, edits)
 	if !ok {
-		return nil, newError(CodeArgument, "compute it first, in a query that the statement reads", "a subquery cannot be a table argument here").
+		return nil, newError(errcode.Argument, "compute it first, in a query that the statement reads", "a subquery cannot be a table argument here").
 			at(text, ch.target.Offset)
 	}
 	v := &verdict{
@@ -102,7 +99,7 @@ func changeInside(text string, tokens []sqltree.Token) (at int, verb string) {
 			depth++
 		case t.Is(text, ")"):
 			depth--
-		case depth == 0 && (changes(text, tokens[i:]) || keyword(text, tokens, i, "merge")):
+		case depth == 0 && (changes(text, tokens[i:]) || sqltree.Are(text, tokens, i, "merge")):
 			return t.Start, strings.ToUpper(t.Text(text))
 		}
 	}
@@ -120,7 +117,7 @@ func (ch *change) base(text string, cat *Catalog, names Names) (string, error) {
 	}
 	ch.relation = r
 	fail := func(hint, format string) (string, error) {
-		return "", newError(CodeRefused, hint, format, r.Name).at(text, ch.target.Offset)
+		return "", newError(errcode.Refused, hint, format, r.Name).at(text, ch.target.Offset)
 	}
 	switch {
 	case !cat.Writable(r):
@@ -128,7 +125,7 @@ func (ch *change) base(text string, cat *Catalog, names Names) (string, error) {
 	case cat.Traits(r).Protected:
 		return fail(hintPolicied, "table %q has a row filter or a column mask, so statements cannot write to it")
 	}
-	return cat.writable[r], nil
+	return cat.contents.Writable[r], nil
 }
 
 // checkColumns refuses columns that the table does not have. DuckDB's error
@@ -150,7 +147,7 @@ func (ch *change) checkColumns(c *conn, cat *Catalog, text, table string) error 
 		if slices.ContainsFunc(names, func(n string) bool { return sqltree.Fold(n) == sqltree.Fold(name) }) {
 			continue
 		}
-		e := newError(CodeNotFound, nearest.Hint(name, names, ""), "table %q has no column %q", ch.relation.Name, name)
+		e := newError(errcode.NotFound, nearest.Hint(name, names, ""), "table %q has no column %q", ch.relation.Name, name)
 		e.Missing = ObjectColumn
 		return e.at(text, t.Start)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/test/wait"
 )
 
@@ -51,10 +52,13 @@ func writing(t testing.TB, opts Options) (db *DB, root string) {
 }
 
 func writingCatalog(generation uint64) *Catalog {
-	cat := NewCatalog(generation, []Relation{{Public, "k"}, {Public, "my table.x"}, orders, private, stock}, []*Function{twice, same, tab})
-	cat.SetWritable(map[Relation]string{orders: "att.main.o", private: "att.main.o"})
-	cat.SetTraits(map[Relation]Traits{orders: {Volatile: true}, private: {Protected: true}})
-	return cat
+	return NewCatalog(Contents{
+		Generation: generation,
+		Relations:  []Relation{{Public, "k"}, {Public, "my table.x"}, orders, private, stock},
+		Functions:  []*Function{twice, same, tab},
+		Writable:   map[Relation]string{orders: "att.main.o", private: "att.main.o"},
+		Traits:     map[Relation]Traits{orders: {Volatile: true}, private: {Protected: true}},
+	})
 }
 
 // changeRows runs a statement of a writer's and returns its count of rows.
@@ -239,7 +243,7 @@ func TestReadersMayNotWrite(t *testing.T) {
 	const sql = "UPDATE orders SET id = id"
 	for range 2 {
 		_, err := run(context.Background(), db, Request{SQL: sql})
-		if e := asError(t, err); e.Code != CodeRefused || e.Offset != 0 || !strings.Contains(e.Hint, ":rw") {
+		if e := asError(t, err); e.Code != errcode.Refused || e.Offset != 0 || !strings.Contains(e.Hint, ":rw") {
 			t.Errorf("%s: %s", e.Code, e)
 		}
 		if _, err := changeRows(context.Background(), db, sql); err != nil { // and now a verdict is remembered
@@ -248,7 +252,7 @@ func TestReadersMayNotWrite(t *testing.T) {
 	}
 	only := func(r Relation) bool { return r != orders }
 	_, err := run(context.Background(), db, Request{SQL: sql, Write: true, Allow: only})
-	if e := asError(t, err); e.Code != CodeNotFound {
+	if e := asError(t, err); e.Code != errcode.NotFound {
 		t.Errorf("a writer who may not see it: %s: %s", e.Code, e)
 	}
 	if after := contents(t, db); after != before {
@@ -291,7 +295,7 @@ func TestInterruptedWriteIsRolledBack(t *testing.T) {
 	db, _ := writing(t, Options{})
 	const sql = "INSERT INTO orders (id) SELECT 1000 + a.range * 1000 + b.range FROM range(100000000) a, range(1000) b"
 	_, err := run(context.Background(), db, Request{SQL: sql, Write: true, Limits: Limits{Timeout: 50 * time.Millisecond}})
-	if e := asError(t, err); e.Code != CodeTimeout {
+	if e := asError(t, err); e.Code != errcode.Timeout {
 		t.Errorf("%s: %s", e.Code, e)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -302,7 +306,7 @@ func TestInterruptedWriteIsRolledBack(t *testing.T) {
 	}()
 	wait.Until(t, "it runs", func() bool { return db.Stats().Running == 1 })
 	cancel()
-	if e := asError(t, <-done); e.Code != CodeCancelled {
+	if e := asError(t, <-done); e.Code != errcode.Cancelled {
 		t.Errorf("%s: %s", e.Code, e)
 	}
 	idle(t, db)
@@ -324,7 +328,7 @@ func TestAbandonedWriteIsRolledBack(t *testing.T) {
 		"DELETE FROM orders WHERE id = 1 AND " + slow + " > 0",
 	} {
 		_, err := run(context.Background(), db, Request{SQL: sql, Write: true, Limits: Limits{Timeout: 20 * time.Millisecond}})
-		if e := asError(t, err); e.Code != CodeTimeout {
+		if e := asError(t, err); e.Code != errcode.Timeout {
 			t.Errorf("%s: %s", e.Code, e)
 		}
 		idle(t, db)

@@ -35,7 +35,7 @@ func TestCommittedRunsOnlyAfterACommit(t *testing.T) {
 	defer db.Close()
 	var ran []string
 	try := func(name, sql string) error {
-		return db.Publish(t.Context(), NewCatalog(1, nil, nil), func(tx *Tx) error {
+		return db.Publish(t.Context(), NewCatalog(Contents{Generation: 1}), func(tx *Tx) error {
 			tx.Committed(func() { ran = append(ran, name) })
 			_ = tx.Exec(sql) // the error is ignored: the transaction may be aborted
 			return nil
@@ -48,7 +48,7 @@ func TestCommittedRunsOnlyAfterACommit(t *testing.T) {
 		t.Error("an aborted transaction was published")
 	}
 	failed := errors.New("build failed")
-	err = db.Publish(t.Context(), NewCatalog(1, nil, nil), func(tx *Tx) error {
+	err = db.Publish(t.Context(), NewCatalog(Contents{Generation: 1}), func(tx *Tx) error {
 		tx.Committed(func() { ran = append(ran, "failed") })
 		return failed
 	})

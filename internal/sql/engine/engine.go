@@ -69,6 +69,7 @@ type Options struct {
 	MaxSQL      int           // bytes of one statement; 0: 1 MiB
 	Limits      Limits        // of a statement that does not bring its own
 	Grace       time.Duration // how long after its time limit a statement may take to react; 0: 250 ms
+	Isolator    Isolator      // runs statements with [Request.Isolate]; nil: they run here
 }
 
 // Limits limits one statement. A zero field takes the database's value, and a
@@ -105,9 +106,8 @@ type DB struct {
 	running  sync.Map       // connection id → *nativeCalls of the statement
 	native   unsafe.Pointer // see registerNative
 
-	refs     Refs     // nil: no results are stored
-	isolator Isolator // nil: every statement runs here
-	others   func(ctx context.Context, handler, input string) (string, error)
+	refs   Refs // nil: no results are stored
+	others func(ctx context.Context, handler, input string) (string, error)
 }
 
 // Open starts an in-memory DuckDB with the runtime's catalogs. The database is
@@ -171,7 +171,7 @@ func (db *DB) open(ctx context.Context) error {
 	for i := range db.pools {
 		db.pools[i] = newPool(db.opts.Connections, db.opts.Queue, func() (*conn, error) { return db.connect(searchPath) })
 	}
-	db.current = NewCatalog(0, nil, nil)
+	db.current = NewCatalog(Contents{})
 	return ctx.Err()
 }
 

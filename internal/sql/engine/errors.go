@@ -9,24 +9,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
-)
-
-// Code says what kind of error an [Error] is; protocols map it to their statuses.
-type Code string
-
-// The codes of errors.
-const (
-	CodeParse     Code = "parse_error"       // not SQL
-	CodeRefused   Code = "refused"           // SQL that the caller may not run
-	CodeNotFound  Code = "not_found"         // unknown table, column or function
-	CodeArgument  Code = "invalid_argument"  // wrong types, arity or parameters
-	CodeExecution Code = "execution_error"   // failed on the data: overflow, bad cast, division
-	CodeTimeout   Code = "timeout"           // over its time limit
-	CodeCancelled Code = "cancelled"         // its caller left
-	CodeLimit     Code = "limit_exceeded"    // over a limit of rows, bytes, memory or text
-	CodeBusy      Code = "too_many_requests" // the queue is full
-	CodeInternal  Code = "internal"          // a fault of ours
 )
 
 // MaxMessage is the maximum length in bytes of the message and of the hint of an
@@ -48,10 +32,10 @@ const (
 
 // Error is a statement's failure, for its author.
 type Error struct {
-	Code    Code
+	Code    errcode.Code
 	Message string
 	Hint    string // what would be right; may be ""
-	Missing Object // of CodeNotFound; "" if unknown
+	Missing Object // of [errcode.NotFound]; "" if unknown
 	Offset  int    // byte offset in the statement, -1 when unknown
 	Line    int    // 1-based, with Offset
 	Column  int    // 1-based, in characters, with Offset
@@ -71,7 +55,7 @@ func (e *Error) Error() string {
 }
 
 // newError makes an Error without a position.
-func newError(code Code, hint, format string, args ...any) *Error {
+func newError(code errcode.Code, hint, format string, args ...any) *Error {
 	return &Error{
 		Code: code, Message: truncate.Fit(fmt.Sprintf(format, args...), MaxMessage),
 		Hint: truncate.Fit(hint, MaxMessage), Offset: -1,
@@ -91,20 +75,20 @@ func (e *Error) at(sql string, offset int) *Error {
 	return e
 }
 
-// AsError returns err as an [*Error]; any other error becomes CodeInternal.
+// AsError returns err as an [*Error]; any other error becomes [errcode.Internal].
 func AsError(err error) *Error {
 	var e *Error
 	if errors.As(err, &e) {
 		return e
 	}
 	if errors.Is(err, context.Canceled) {
-		return newError(CodeCancelled, "", "the caller disconnected")
+		return newError(errcode.Cancelled, "", "the caller disconnected")
 	}
 	var d *duckError
 	if errors.As(err, &d) {
 		return d.describe("", func(int) int { return -1 })
 	}
-	return newError(CodeInternal, "", "%s", err.Error())
+	return newError(errcode.Internal, "", "%s", err.Error())
 }
 
 // duckError is an error as DuckDB reports it under errors_as_json.
@@ -153,19 +137,19 @@ func readDuckError(text string) *duckError {
 	return e
 }
 
-// codes maps DuckDB's exception types; a type that is not listed is CodeExecution.
-var codes = map[string]Code{
-	"Parser":                 CodeParse,
-	"Syntax":                 CodeParse,
-	"Binder":                 CodeArgument,
-	"Catalog":                CodeNotFound,
-	"Not implemented":        CodeArgument,
-	"Parameter Not Resolved": CodeArgument,
-	"Parameter Not Allowed":  CodeArgument,
-	"Permission":             CodeRefused,
-	"Out of Memory":          CodeLimit,
-	"FATAL":                  CodeInternal,
-	"INTERNAL":               CodeInternal,
+// codes maps DuckDB's exception types; a type that is not listed is [errcode.Execution].
+var codes = map[string]errcode.Code{
+	"Parser":                 errcode.Parse,
+	"Syntax":                 errcode.Parse,
+	"Binder":                 errcode.Argument,
+	"Catalog":                errcode.NotFound,
+	"Not implemented":        errcode.Argument,
+	"Parameter Not Resolved": errcode.Argument,
+	"Parameter Not Allowed":  errcode.Argument,
+	"Permission":             errcode.Refused,
+	"Out of Memory":          errcode.Limit,
+	"FATAL":                  errcode.Internal,
+	"INTERNAL":               errcode.Internal,
 }
 
 // describe converts DuckDB's error about the text it saw to an error about the
@@ -173,10 +157,10 @@ var codes = map[string]Code{
 func (e *duckError) describe(sql string, origin func(int) int) *Error {
 	code, ok := codes[e.kind]
 	if !ok {
-		code = CodeExecution
+		code = errcode.Execution
 	}
 	if e.subtype == "COLUMN_NOT_FOUND" || e.subtype == "MISSING_ENTRY" {
-		code = CodeNotFound
+		code = errcode.NotFound
 	}
 	message, _, _ := strings.Cut(e.message, "\n\nLINE ")
 	message, _, _ = strings.Cut(message, "\nDid you mean ")

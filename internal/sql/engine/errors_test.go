@@ -3,6 +3,8 @@ package engine
 import (
 	"strings"
 	"testing"
+
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 )
 
 // TestTypesThatCannotBeReturned: beside a parameter without a type, no type is
@@ -24,7 +26,7 @@ func TestTypesThatCannotBeReturned(t *testing.T) {
 				}
 				continue
 			}
-			if e := asError(t, err); e.Code != CodeArgument || e.Message != `column "v" has a type that cannot be returned` {
+			if e := asError(t, err); e.Code != errcode.Argument || e.Message != `column "v" has a type that cannot be returned` {
 				t.Errorf("%s: %v", sql, e)
 			}
 		}
@@ -64,7 +66,7 @@ func TestPivotWithoutIn(t *testing.T) {
 			}
 			continue
 		}
-		if e := asError(t, err); e.Code != CodeRefused || e.Offset != offset || !strings.Contains(e.Hint, "ON year IN (") {
+		if e := asError(t, err); e.Code != errcode.Refused || e.Offset != offset || !strings.Contains(e.Hint, "ON year IN (") {
 			t.Errorf("%s: %v", sql, e)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 )
 
@@ -33,7 +34,7 @@ func FuzzGuard(f *testing.F) {
 		if took := time.Since(start); took > db.opts.Grace+reaction {
 			t.Errorf("took %s", took)
 		}
-		if err != nil && asError(t, err).Code == CodeInternal {
+		if err != nil && asError(t, err).Code == errcode.Internal {
 			t.Errorf("internal: %v", err)
 		}
 		if err := checkAlive(db); err != nil {
@@ -64,7 +65,7 @@ func FuzzChange(f *testing.F) {
 	f.Fuzz(func(t *testing.T, sql string) {
 		_, err := run(context.Background(), db, Request{SQL: sql, Limits: fuzzed, Write: true})
 		idle(t, db)
-		if err != nil && asError(t, err).Code == CodeInternal {
+		if err != nil && asError(t, err).Code == errcode.Internal {
 			t.Errorf("internal: %v", err)
 		}
 		if e := (*Error)(nil); errors.As(err, &e) && e.Offset > len(sql) {

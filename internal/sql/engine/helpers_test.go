@@ -73,7 +73,7 @@ var (
 )
 
 func fixtureCatalog() *Catalog {
-	return NewCatalog(1, []Relation{{"public", "k"}, {"public", "my table.x"}}, []*Function{twice, same, tab})
+	return NewCatalog(Contents{Generation: 1, Relations: []Relation{{"public", "k"}, {"public", "my table.x"}}, Functions: []*Function{twice, same, tab}})
 }
 
 func fixture(t testing.TB, opts Options) *DB {

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/kit/nearest"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 )
@@ -71,10 +72,10 @@ func firstType(f *Function) string {
 // makes it find them with a first statement. The word is reserved.
 func refusePivot(text string, tokens []sqltree.Token, syntax *sqltree.SyntaxError) error {
 	for i, t := range tokens {
-		if keyword(text, tokens, i, "pivot") || keyword(text, tokens, i, "pivot_wider") {
-			return newError(CodeRefused, "name the values that become columns: PIVOT t ON year IN (2023, 2024) USING sum(v)",
+		if sqltree.Are(text, tokens, i, "pivot") || sqltree.Are(text, tokens, i, "pivot_wider") {
+			return newError(errcode.Refused, "name the values that become columns: PIVOT t ON year IN (2023, 2024) USING sum(v)",
 				"PIVOT without IN is refused: its columns would depend on the data").at(text, t.Start)
 		}
 	}
-	return newError(CodeParse, "", "%s", syntax.Message)
+	return newError(errcode.Parse, "", "%s", syntax.Message)
 }

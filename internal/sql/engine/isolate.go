@@ -38,21 +38,12 @@ type RemoteRows interface {
 	Close()
 }
 
-// UseIsolator sets where statements with [Request.Isolate] run. Call it before
-// statements run.
-func (db *DB) UseIsolator(i Isolator) { db.isolator = i }
-
-// Script sets the function that returns the SQL statements, in execution order,
-// which set up a database for the catalog's judged statements. Call it before
-// Publish; f is called at most once for each worker.
-func (c *Catalog) Script(f func() []string) { c.script = f }
-
-// MakeScript calls the function set by [Catalog.Script].
-func (c *Catalog) MakeScript() []string {
-	if c.script == nil {
+// Script calls [Contents.Script].
+func (c *Catalog) Script() []string {
+	if c.contents.Script == nil {
 		return nil
 	}
-	return c.script()
+	return c.contents.Script()
 }
 
 // Serial numbers the published catalogs of a database, from 1. Each publication
@@ -95,7 +86,7 @@ func (db *DB) Quiet(patience time.Duration) bool {
 
 // isolate begins the statement in another process.
 func (p *producer) isolate() error {
-	remote, err := p.db.isolator.Run(p.rows.ctx, Job{
+	remote, err := p.db.opts.Isolator.Run(p.rows.ctx, Job{
 		Catalog: p.catalog, SQL: p.verdict.text, Params: p.req.Params, Tables: p.held.tables,
 		Limits: p.rows.limits, Describe: p.req.describe, Native: p.db.Native,
 	})

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/test/wait"
 )
 
@@ -24,16 +25,16 @@ func TestLimits(t *testing.T) {
 	for _, c := range []struct {
 		name, sql string
 		limits    Limits
-		code      Code
+		code      errcode.Code
 		text      string
 	}{
-		{"time", endless, Limits{Timeout: 50 * time.Millisecond}, CodeTimeout, "the statement took longer than 50ms"},
-		{"time while planning", "SELECT count(*) FROM " + strings.Repeat("k JOIN ", 12) + "k ON " + strings.Repeat("true ON ", 11) + "true", Limits{Timeout: 50 * time.Millisecond}, CodeTimeout, "50ms"},
-		{"rows", "FROM range(5000)", Limits{MaxRows: 4999}, CodeLimit, "the result has more than 4999 rows"},
-		{"rows in one chunk", "FROM range(11)", Limits{MaxRows: 10}, CodeLimit, "more than 10 rows"},
-		{"bytes", "SELECT repeat('x', 1000) FROM range(5000)", Limits{MaxBytes: 1 << 20}, CodeLimit, "the result has more than 1048576 bytes"},
-		{"bytes of one value", "SELECT repeat('x', 2000000)", Limits{MaxBytes: 1 << 20}, CodeLimit, "more than 1048576 bytes"},
-		{"bytes nested", "SELECT [{'a': repeat('x', 2000000)}]", Limits{MaxBytes: 1 << 20}, CodeLimit, "bytes"},
+		{"time", endless, Limits{Timeout: 50 * time.Millisecond}, errcode.Timeout, "the statement took longer than 50ms"},
+		{"time while planning", "SELECT count(*) FROM " + strings.Repeat("k JOIN ", 12) + "k ON " + strings.Repeat("true ON ", 11) + "true", Limits{Timeout: 50 * time.Millisecond}, errcode.Timeout, "50ms"},
+		{"rows", "FROM range(5000)", Limits{MaxRows: 4999}, errcode.Limit, "the result has more than 4999 rows"},
+		{"rows in one chunk", "FROM range(11)", Limits{MaxRows: 10}, errcode.Limit, "more than 10 rows"},
+		{"bytes", "SELECT repeat('x', 1000) FROM range(5000)", Limits{MaxBytes: 1 << 20}, errcode.Limit, "the result has more than 1048576 bytes"},
+		{"bytes of one value", "SELECT repeat('x', 2000000)", Limits{MaxBytes: 1 << 20}, errcode.Limit, "more than 1048576 bytes"},
+		{"bytes nested", "SELECT [{'a': repeat('x', 2000000)}]", Limits{MaxBytes: 1 << 20}, errcode.Limit, "bytes"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			start := time.Now()
@@ -64,14 +65,14 @@ func TestLimits(t *testing.T) {
 func TestMemoryLimit(t *testing.T) {
 	db := fixture(t, Options{MemoryLimit: "64MB"})
 	_, err := run(t.Context(), db, Request{SQL: "SELECT list(range) FROM range(100000000)"})
-	if e := asError(t, err); e.Code != CodeLimit || !strings.Contains(e.Hint, "runtime.query.memory_limit") {
+	if e := asError(t, err); e.Code != errcode.Limit || !strings.Contains(e.Hint, "runtime.query.memory_limit") {
 		t.Errorf("got %+v", e)
 	}
 }
 
 func TestCallerLeaves(t *testing.T) {
 	db := fixture(t, Options{})
-	check := func(err error, code Code, text string) {
+	check := func(err error, code errcode.Code, text string) {
 		t.Helper()
 		if err == nil {
 			t.Fatal("no error")
@@ -84,17 +85,17 @@ func TestCallerLeaves(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	_, err := run(ctx, db, Request{SQL: "SELECT 1"})
-	check(err, CodeCancelled, "the statement was cancelled")
+	check(err, errcode.Cancelled, "the statement was cancelled")
 
 	ctx, cancel = context.WithCancel(context.Background())
 	time.AfterFunc(20*time.Millisecond, cancel)
 	_, err = run(ctx, db, Request{SQL: endless})
-	check(err, CodeCancelled, "the statement was cancelled")
+	check(err, errcode.Cancelled, "the statement was cancelled")
 
 	ctx, cancel = context.WithTimeout(context.Background(), 20*time.Millisecond)
 	defer cancel()
 	_, err = run(ctx, db, Request{SQL: endless})
-	check(err, CodeTimeout, "its caller's deadline")
+	check(err, errcode.Timeout, "its caller's deadline")
 
 	ctx, cancel = context.WithCancel(context.Background())
 	defer cancel()
@@ -106,7 +107,7 @@ func TestCallerLeaves(t *testing.T) {
 	for _, err = range rows.Chunks() {
 		cancel()
 	}
-	check(err, CodeCancelled, "the statement was cancelled")
+	check(err, errcode.Cancelled, "the statement was cancelled")
 }
 
 // TestInterruptStorm cancels statements at random moments. No interrupt may
@@ -126,7 +127,7 @@ func TestInterruptStorm(t *testing.T) {
 				timer := time.AfterFunc(time.Duration(rnd.IntN(3000))*time.Microsecond, cancel)
 				sql := []string{endless, "FROM range(10000000)", "SELECT 1", "SELECT sum(i) FROM k"}[rnd.IntN(4)]
 				_, err := run(ctx, db, Request{SQL: sql})
-				if err != nil && asError(t, err).Code != CodeCancelled || err == nil && sql == endless {
+				if err != nil && asError(t, err).Code != errcode.Cancelled || err == nil && sql == endless {
 					t.Errorf("%s: %v", sql, err)
 				}
 				timer.Stop()
@@ -151,7 +152,7 @@ func TestDeafStatement(t *testing.T) {
 		t.Fatal("the statement is not slow, or its limit does not hold")
 	}
 	took := time.Since(start)
-	if e := asError(t, err); e.Code != CodeTimeout {
+	if e := asError(t, err); e.Code != errcode.Timeout {
 		t.Error(e)
 	}
 	mustInteger(t, db, "SELECT count(*) FROM k", 100)
@@ -177,7 +178,7 @@ func TestQueue(t *testing.T) {
 	}()
 	wait.Until(t, "one waits", func() bool { return db.Stats().Waiting == 1 })
 	_, err = run(context.Background(), db, Request{SQL: "SELECT 1"})
-	if err == nil || asError(t, err).Code != CodeBusy {
+	if err == nil || asError(t, err).Code != errcode.Busy {
 		t.Errorf("got %v", err)
 	}
 	rows.Close()
@@ -264,13 +265,13 @@ func TestCloseWhileBusy(t *testing.T) {
 			}
 			select {
 			case err := <-failed:
-				if err != nil && asError(t, err).Code != CodeCancelled {
+				if err != nil && asError(t, err).Code != errcode.Cancelled {
 					t.Error(err)
 				}
 			case <-time.After(wait.Limit):
 				t.Fatal("the statement hangs")
 			}
-			if _, err := run(context.Background(), db, Request{SQL: "SELECT 1"}); err == nil || asError(t, err).Code != CodeCancelled {
+			if _, err := run(context.Background(), db, Request{SQL: "SELECT 1"}); err == nil || asError(t, err).Code != errcode.Cancelled {
 				t.Errorf("after Close: %v", err)
 			}
 			wait.Until(t, "the deaf one ends", func() bool { return db.Stats().Abandoned == 0 })

@@ -31,6 +31,8 @@ import (
 
 	"github.com/duckdb/duckdb-go/v2/mapping"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 )
 
 // Native is the name of the only SQL function implemented in Go. It takes two
@@ -251,7 +253,7 @@ func Nesting(ctx context.Context) int {
 func (db *DB) poolFor(ctx context.Context) (*pool, error) {
 	depth := Nesting(ctx)
 	if depth > MaxNesting {
-		return nil, newError(CodeRefused, "call the tool directly", "statements are nested through tools more than %d deep", MaxNesting)
+		return nil, newError(errcode.Refused, "call the tool directly", "statements are nested through tools more than %d deep", MaxNesting)
 	}
 	return db.pools[depth], nil
 }

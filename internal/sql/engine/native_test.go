@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/test/wait"
 )
 
@@ -17,7 +18,7 @@ func openNative(t testing.TB, h Handler) *DB {
 	db := open(t)
 	db.Handle("upper", h)
 	upper := &Function{Name: "go_upper", Signature: "go_upper(x utf8) → utf8", Random: true, Args: []FunctionArg{{Name: "x", Type: "VARCHAR"}}}
-	publish(t, db, NewCatalog(1, nil, []*Function{upper}),
+	publish(t, db, NewCatalog(Contents{Generation: 1, Functions: []*Function{upper}}),
 		`CREATE FUNCTION spice.datafusion.go_upper(x VARCHAR) AS `+Native+`('upper', x)`)
 	return db
 }
@@ -83,7 +84,7 @@ func TestNativeFailures(t *testing.T) {
 	} {
 		db := openNative(t, h)
 		_, err := texts(t.Context(), db, "SELECT go_upper(i::VARCHAR) FROM range(10) t(i)")
-		if e := asError(t, err); e.Code != CodeExecution || !strings.Contains(e.Message, name) {
+		if e := asError(t, err); e.Code != errcode.Execution || !strings.Contains(e.Message, name) {
 			t.Errorf("%s: got %s %v", name, e.Code, e)
 		}
 	}
@@ -92,7 +93,7 @@ func TestNativeFailures(t *testing.T) {
 func TestNativeIsRefusedToCallers(t *testing.T) {
 	db := openNative(t, upper)
 	_, err := texts(t.Context(), db, "SELECT "+Native+"('upper', 'a')")
-	if e := asError(t, err); e.Code != CodeRefused {
+	if e := asError(t, err); e.Code != errcode.Refused {
 		t.Errorf("got %v", e)
 	}
 }
@@ -107,7 +108,7 @@ func TestNativeEndsWithItsStatement(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { <-began; cancel() }()
 	_, err := texts(ctx, db, "SELECT go_upper('a')")
-	if e := asError(t, err); e.Code != CodeCancelled {
+	if e := asError(t, err); e.Code != errcode.Cancelled {
 		t.Errorf("got %v", e)
 	}
 }
@@ -150,7 +151,7 @@ func TestAllowLimitsWhatAStatementNames(t *testing.T) {
 	db := open(t)
 	relations := []Relation{{Public, "mine"}, {Public, "yours"}, {Public, "mixed"}}
 	lines := &Function{Name: "lines", Signature: "lines(t table) → table(n)", Table: true, Args: []FunctionArg{{Name: "t", Table: true}}}
-	publish(t, db, NewCatalog(1, relations, []*Function{lines}),
+	publish(t, db, NewCatalog(Contents{Generation: 1, Relations: relations, Functions: []*Function{lines}}),
 		"CREATE TABLE spice.public.mine AS SELECT 1::BIGINT AS n", "CREATE TABLE spice.public.yours AS SELECT 2::BIGINT AS n",
 		"CREATE VIEW spice.public.mixed AS SELECT n FROM spice.public.mine UNION ALL SELECT n FROM spice.public.yours",
 		"CREATE MACRO spice.public.lines(t) AS TABLE SELECT n FROM query_table(t)")
@@ -199,7 +200,7 @@ func TestReservedWordsNameArguments(t *testing.T) {
 		Name: "first_rows", Signature: "first_rows(n int64, limit int64 := 2) → table(n)", Table: true,
 		Args: []FunctionArg{{Name: "n", Type: "BIGINT", Numeric: true}, {Name: "limit", Type: "BIGINT", Numeric: true, Optional: true}},
 	}
-	publish(t, db, NewCatalog(1, nil, []*Function{first}),
+	publish(t, db, NewCatalog(Contents{Generation: 1, Functions: []*Function{first}}),
 		`CREATE MACRO spice.public.first_rows(n, "limit" := 2) AS TABLE SELECT range::BIGINT AS n FROM range(n) LIMIT "limit"`)
 	for sql, want := range map[string]int64{
 		"SELECT count(*) FROM first_rows(9)":                                        2,

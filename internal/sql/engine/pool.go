@@ -5,6 +5,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 )
 
 // pool lends connections, at most limit at once, to callers in order of arrival,
@@ -26,7 +28,7 @@ func newPool(limit, queue int, open func() (*conn, error)) *pool {
 	return &pool{open: open, slots: make(chan struct{}, limit), queue: int64(queue)}
 }
 
-// get waits for a connection. The error is an [*Error] with CodeBusy when the
+// get waits for a connection. The error is an [*Error] with [errcode.Busy] when the
 // queue is full, or ctx's.
 func (p *pool) get(ctx context.Context) (*conn, error) {
 	select {
@@ -46,7 +48,7 @@ func (p *pool) get(ctx context.Context) (*conn, error) {
 func (p *pool) wait(ctx context.Context) error {
 	defer p.waiting.Add(-1)
 	if p.waiting.Add(1) > p.queue {
-		return newError(CodeBusy, "try again in a moment", "%d statements are waiting already", p.queue)
+		return newError(errcode.Busy, "try again in a moment", "%d statements are waiting already", p.queue)
 	}
 	select {
 	case p.slots <- struct{}{}:
@@ -60,7 +62,7 @@ func (p *pool) take() (*conn, error) {
 	p.mu.Lock()
 	if p.closed {
 		p.mu.Unlock()
-		return nil, newError(CodeCancelled, "", "the runtime is shutting down")
+		return nil, newError(errcode.Cancelled, "", "the runtime is shutting down")
 	}
 	if n := len(p.idle); n > 0 {
 		c := p.idle[n-1]

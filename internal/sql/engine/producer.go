@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/duckdb/duckdb-go/v2/mapping"
+
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 )
 
 // producer runs one statement on its connection and fills its Rows.
@@ -61,7 +63,7 @@ func (p *producer) run() {
 func (p *producer) guarded(f func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			err = newError(CodeInternal, hintReport, "the runtime failed on this statement: %v", v)
+			err = newError(errcode.Internal, hintReport, "the runtime failed on this statement: %v", v)
 		}
 	}()
 	return f()
@@ -181,7 +183,7 @@ func (p *producer) plan() (pending mapping.PendingResult, s *stmt, err error) {
 	} else if p.verdict, err = p.db.judge(p.rows.ctx, p.c, p.catalog, p.req, &p.held); err != nil {
 		return pending, nil, err
 	}
-	if p.req.Isolate && p.db.isolator != nil && !p.verdict.write {
+	if p.req.Isolate && p.db.opts.Isolator != nil && !p.verdict.write {
 		return pending, nil, nil
 	}
 	if s, err = p.prepare(); err != nil {
@@ -251,14 +253,14 @@ func (s *stmt) checkResult(write bool) error {
 	switch mapping.PreparedStatementType(s.raw) {
 	case mapping.StatementTypeSelect, mapping.StatementTypeExplain:
 		if write {
-			return newError(CodeInternal, "", "a statement that writes became one that reads")
+			return newError(errcode.Internal, "", "a statement that writes became one that reads")
 		}
 	case mapping.StatementTypeInsert, mapping.StatementTypeUpdate, mapping.StatementTypeDelete:
 		if !write {
-			return newError(CodeRefused, "", "only SELECT-like statements may run")
+			return newError(errcode.Refused, "", "only SELECT-like statements may run")
 		}
 	default:
-		return newError(CodeRefused, "", "only SELECT-like statements may run")
+		return newError(errcode.Refused, "", "only SELECT-like statements may run")
 	}
 	return checkTypes(s.columns)
 }
@@ -268,7 +270,7 @@ func (s *stmt) checkResult(write bool) error {
 func checkTypes(columns []Column) error {
 	for _, c := range columns {
 		if !c.Type.Supported() && c.Type.ID != mapping.TypeInvalid {
-			return newError(CodeArgument, fmt.Sprintf("write CAST(%s AS VARCHAR)", Identifier(c.Name)),
+			return newError(errcode.Argument, fmt.Sprintf("write CAST(%s AS VARCHAR)", Identifier(c.Name)),
 				"column %q has a type that cannot be returned", c.Name)
 		}
 	}
@@ -344,7 +346,7 @@ func (p *producer) feed() error {
 func (p *producer) send(raw mapping.DataChunk, size int64) error {
 	if limit := p.rows.limits.MaxBytes; limit > 0 && size > limit {
 		mapping.DestroyDataChunk(&raw)
-		return newError(CodeLimit, "select less, or raise runtime.query.max_bytes", "the result has more than %d bytes", limit)
+		return newError(errcode.Limit, "select less, or raise runtime.query.max_bytes", "the result has more than %d bytes", limit)
 	}
 	select {
 	case p.rows.chunks <- raw:

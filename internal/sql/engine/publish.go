@@ -96,8 +96,8 @@ func (db *DB) commitCatalog(next *Catalog) error {
 	next.gone = func() { db.drain.remove(next.serial) }
 	db.drain.add(next.serial)
 	db.current = next
-	if next.published != nil {
-		next.published()
+	if next.contents.Published != nil {
+		next.contents.Published()
 	}
 	db.epoch.Add(1)
 	db.commit.Unlock()

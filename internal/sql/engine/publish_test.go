@@ -9,16 +9,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/test/wait"
 )
 
 // generation publishes lo() and hi(), which both answer n, and a table with n.
 func generation(n int, retired func()) (*Catalog, func(*Tx) error) {
 	fs := []*Function{{Name: "lo", Signature: "lo()"}, {Name: "hi", Signature: "hi()"}}
-	cat := NewCatalog(uint64(n), []Relation{{"public", "gen"}, {"public", "big"}}, fs)
-	if retired != nil {
-		cat.Retired(retired)
-	}
+	cat := NewCatalog(Contents{Generation: uint64(n), Relations: []Relation{{"public", "gen"}, {"public", "big"}}, Functions: fs, Retired: retired})
 	sqls := []string{
 		fmt.Sprintf("CREATE OR REPLACE FUNCTION spice.public.lo() AS %d::BIGINT", n),
 		fmt.Sprintf("CREATE OR REPLACE FUNCTION spice.public.hi() AS %d::BIGINT", n),
@@ -192,7 +190,7 @@ func TestCloseEndsAPublication(t *testing.T) {
 	}
 	begun, done := make(chan struct{}), make(chan error)
 	go func() {
-		done <- db.Publish(context.Background(), NewCatalog(1, nil, nil), func(tx *Tx) error {
+		done <- db.Publish(context.Background(), NewCatalog(Contents{Generation: 1}), func(tx *Tx) error {
 			close(begun)
 			return tx.Exec("CREATE TABLE spice.public.endless AS SELECT count(*) FROM range(10000000) a, range(10000000) b")
 		})
@@ -202,7 +200,7 @@ func TestCloseEndsAPublication(t *testing.T) {
 	if err := <-done; !errors.Is(err, errClosing) {
 		t.Errorf("during Close: got %v", err)
 	}
-	if err := db.Publish(context.Background(), NewCatalog(2, nil, nil), execAll()); !errors.Is(err, errClosing) {
+	if err := db.Publish(context.Background(), NewCatalog(Contents{Generation: 2}), execAll()); !errors.Is(err, errClosing) {
 		t.Errorf("after Close: got %v", err)
 	}
 }
@@ -225,11 +223,11 @@ func TestFailedBuildChangesNothing(t *testing.T) {
 		},
 		"SQL that does not bind": {
 			execAll("DROP FUNCTION spice.public.lo", "SELECT nosuch()"),
-			func(err error) bool { return asError(t, err).Code == CodeNotFound },
+			func(err error) bool { return asError(t, err).Code == errcode.NotFound },
 		},
 		"SQL that fails": {
 			execAll("DROP TABLE spice.public.gen", "SELECT error('x')"),
-			func(err error) bool { return asError(t, err).Code == CodeExecution },
+			func(err error) bool { return asError(t, err).Code == errcode.Execution },
 		},
 		"SQL that fails and is ignored": {func(tx *Tx) error {
 			_ = tx.Exec("DROP TABLE spice.public.gen")
@@ -250,7 +248,7 @@ func TestFailedBuildChangesNothing(t *testing.T) {
 				cancel()
 				c.check = func(err error) bool { return errors.Is(err, context.Canceled) }
 			}
-			if err := db.Publish(own, NewCatalog(9, nil, nil), c.build); err == nil || !c.check(err) {
+			if err := db.Publish(own, NewCatalog(Contents{Generation: 9}), c.build); err == nil || !c.check(err) {
 				t.Errorf("got %v", err)
 			}
 			if gen, err := oneGeneration(context.Background(), db, "SELECT lo(), hi(), (SELECT n FROM gen)"); gen != 1 || err != nil {
@@ -264,7 +262,7 @@ func TestFailedBuildChangesNothing(t *testing.T) {
 				t.Error("the panic was swallowed")
 			}
 		}()
-		_ = db.Publish(context.Background(), NewCatalog(9, nil, nil), func(tx *Tx) error {
+		_ = db.Publish(context.Background(), NewCatalog(Contents{Generation: 9}), func(tx *Tx) error {
 			_ = tx.Exec("DROP TABLE spice.public.gen")
 			panic("boom")
 		})

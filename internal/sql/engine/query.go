@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/duckdb/duckdb-go/v2/mapping"
+
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 )
 
 // Request is a statement of a user or a model.
@@ -142,14 +144,14 @@ func stopped(ctx context.Context, limits Limits) *Error {
 	case errors.As(cause, &own):
 		return own
 	case errors.Is(cause, errTimeout):
-		return newError(CodeTimeout, "make it cheaper, or raise runtime.query.timeout",
+		return newError(errcode.Timeout, "make it cheaper, or raise runtime.query.timeout",
 			"the statement took longer than %s", limits.Timeout)
 	case errors.Is(cause, context.DeadlineExceeded):
-		return newError(CodeTimeout, "", "the statement exceeded its caller's deadline")
+		return newError(errcode.Timeout, "", "the statement exceeded its caller's deadline")
 	case errors.Is(cause, errClosing):
-		return newError(CodeCancelled, "", "%s", errClosing)
+		return newError(errcode.Cancelled, "", "%s", errClosing)
 	}
-	return newError(CodeCancelled, "", "the statement was cancelled")
+	return newError(errcode.Cancelled, "", "the statement was cancelled")
 }
 
 // waitStarted waits until the statement runs or has failed, at most for its limit
@@ -247,7 +249,7 @@ func (r *Rows) Chunks() iter.Seq2[*Chunk, error] {
 
 func (r *Rows) overLimit() error {
 	if r.limits.MaxRows > 0 && r.rows > r.limits.MaxRows {
-		return newError(CodeLimit, "add LIMIT, or raise runtime.query.max_rows",
+		return newError(errcode.Limit, "add LIMIT, or raise runtime.query.max_rows",
 			"the result has more than %d rows", r.limits.MaxRows)
 	}
 	return nil

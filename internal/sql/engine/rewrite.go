@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 )
 
@@ -56,7 +57,7 @@ func (r *rewriter) call(c sqltree.Call, f *Function) error {
 	}
 	site, ok := sqltree.Locate(r.text, r.tokens, c)
 	if !ok {
-		return newError(CodeRefused, fmt.Sprintf("write it as %s(…)", f.Name), "this form of a call of %s is not supported", f.Name).
+		return newError(errcode.Refused, fmt.Sprintf("write it as %s(…)", f.Name), "this form of a call of %s is not supported", f.Name).
 			at(r.text, c.Offset)
 	}
 	before := len(r.edits)
@@ -114,12 +115,12 @@ func (r *rewriter) once(c sqltree.Call, f *Function) (bool, error) {
 		random = random || slices.ContainsFunc(a.Calls, r.random)
 	}
 	if random && f.NotOnce != "" {
-		return false, newError(CodeArgument,
+		return false, newError(errcode.Argument,
 			fmt.Sprintf("compute it first: SELECT %s(v) FROM (SELECT … AS v FROM …)", f.Name),
 			"an argument of %s changes with each evaluation, and %s", f.Signature, f.NotOnce).at(r.text, c.Offset)
 	}
 	if f.NotOnce != "" && slices.ContainsFunc(c.Args, r.overRows) {
-		return false, newError(CodeArgument,
+		return false, newError(errcode.Argument,
 			fmt.Sprintf("compute it first: SELECT %s(v) FROM (SELECT … AS v FROM …)", f.Name),
 			"an argument of %s reads or returns several rows, and %s", f.Signature, f.NotOnce).at(r.text, c.Offset)
 	}
@@ -172,7 +173,7 @@ func (r *rewriter) arg(a sqltree.Arg, d FunctionArg, span sqltree.Span) error {
 // tableArg replaces a table argument with the name that the function's query_table
 // reads. A subquery becomes a CTE in front of the statement.
 func (r *rewriter) tableArg(a sqltree.Arg, d FunctionArg, span sqltree.Span) error {
-	fail := func(code Code, hint, format string, args ...any) error {
+	fail := func(code errcode.Code, hint, format string, args ...any) error {
 		return newError(code, hint, format, args...).at(r.text, span.Start)
 	}
 	var parts []string
@@ -183,13 +184,13 @@ func (r *rewriter) tableArg(a sqltree.Arg, d FunctionArg, span sqltree.Span) err
 		parts = a.Parts
 	case sqltree.Query:
 		if len(a.CTEs) > 0 {
-			return fail(CodeArgument, "name the CTE itself as the argument", "a subquery for table argument %q cannot read a CTE", d.Name)
+			return fail(errcode.Argument, "name the CTE itself as the argument", "a subquery for table argument %q cannot read a CTE", d.Name)
 		}
 		r.table(span, hoistName(len(r.hoists)))
 		r.hoists = append(r.hoists, span)
 		return nil
 	default:
-		return fail(CodeArgument, "pass a table name or a subquery in parentheses", "argument %q takes a table", d.Name)
+		return fail(errcode.Argument, "pass a table name or a subquery in parentheses", "argument %q takes a table", d.Name)
 	}
 	name := strings.Join(parts, ".")
 	target := Identifier(name)
@@ -202,7 +203,7 @@ func (r *rewriter) tableArg(a sqltree.Arg, d FunctionArg, span sqltree.Span) err
 		target = Qualified(rel.Schema, rel.Name)
 	}
 	if strings.Contains(name, `"`) { // query_table does not unescape quotes that Identifier doubles
-		return fail(CodeArgument, "read it in a CTE of another name", "argument %q takes a table without quotes in its name", d.Name)
+		return fail(errcode.Argument, "read it in a CTE of another name", "argument %q takes a table without quotes in its name", d.Name)
 	}
 	r.table(span, target)
 	return nil
@@ -250,9 +251,9 @@ func (r *rewriter) hoist() {
 	r.edits = r.outermost(r.edits)
 	first := r.tokens[0]
 	at, text := first.Start, "WITH "+strings.Join(ctes, ", ")+" "
-	if keyword(r.text, r.tokens, 0, "with") {
+	if sqltree.Are(r.text, r.tokens, 0, "with") {
 		at, text = first.End, " "+strings.Join(ctes, ", ")+","
-		if keyword(r.text, r.tokens, 1, "recursive") {
+		if sqltree.Are(r.text, r.tokens, 1, "recursive") {
 			at = r.tokens[1].End
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"strings"
 	"testing"
+
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 )
 
 // volatile differs at each evaluation; same(a, b) is 0 only when each argument
@@ -150,24 +152,24 @@ func TestErrorsPointIntoTheCallersText(t *testing.T) {
 	db := fixture(t, Options{})
 	for _, c := range []struct {
 		sql  string // ^ marks the place of the error
-		code Code
+		code errcode.Code
 		text string
 	}{
-		{"SELECT twice('1'), ^nosuch(2)", CodeNotFound, "nosuch"},
-		{"SELECT 'é€😀', twice('1'), twice('2'), ^iy FROM k", CodeNotFound, "iy"},
-		{"SELECT 'é',\n  twice('1'),\r\n\t'😀', ^nosuch(2)", CodeNotFound, "nosuch"},
-		{"EXPLAIN /* é */ ANALYZE\n SELECT twice('1'), ^nosuch(2)", CodeNotFound, "nosuch"},
-		{"EXPLAIN SELECT ^read_text('x')", CodeRefused, "read_text"},
-		{"SELECT\u00a0'\u00a0',\u2003^iy FROM k", CodeNotFound, "iy"},
-		{"SELECT same(random(), 'é'), ^iy FROM k", CodeNotFound, "iy"},
-		{"SELECT random().same('é'), ^iy FROM k", CodeNotFound, "iy"},
-		{"SELECT i FROM tab((SELECT 1 AS i), 1) WHERE twice('é') = ^iy", CodeNotFound, "iy"},
-		{"SELECT 'é', ^twice([1])", CodeArgument, "twice(x float64) → float64 does not take these arguments"},
-		{"SELECT twice('1'), ^twice([1])", CodeArgument, "twice(x float64)"},
-		{"SELECT twice('1'), ^twice(1, 2)", CodeArgument, "twice(x float64) → float64: expected 1 arguments, got 2"},
-		{"SELECT 1 FROM ^hiddn", CodeNotFound, "hiddn"},
-		{"SELECT 'ü' FROM tab(^nope, 1)", CodeNotFound, "nope"},
-		{"SELECT 'ü' ^FORM k WHERE", CodeParse, ""},
+		{"SELECT twice('1'), ^nosuch(2)", errcode.NotFound, "nosuch"},
+		{"SELECT 'é€😀', twice('1'), twice('2'), ^iy FROM k", errcode.NotFound, "iy"},
+		{"SELECT 'é',\n  twice('1'),\r\n\t'😀', ^nosuch(2)", errcode.NotFound, "nosuch"},
+		{"EXPLAIN /* é */ ANALYZE\n SELECT twice('1'), ^nosuch(2)", errcode.NotFound, "nosuch"},
+		{"EXPLAIN SELECT ^read_text('x')", errcode.Refused, "read_text"},
+		{"SELECT\u00a0'\u00a0',\u2003^iy FROM k", errcode.NotFound, "iy"},
+		{"SELECT same(random(), 'é'), ^iy FROM k", errcode.NotFound, "iy"},
+		{"SELECT random().same('é'), ^iy FROM k", errcode.NotFound, "iy"},
+		{"SELECT i FROM tab((SELECT 1 AS i), 1) WHERE twice('é') = ^iy", errcode.NotFound, "iy"},
+		{"SELECT 'é', ^twice([1])", errcode.Argument, "twice(x float64) → float64 does not take these arguments"},
+		{"SELECT twice('1'), ^twice([1])", errcode.Argument, "twice(x float64)"},
+		{"SELECT twice('1'), ^twice(1, 2)", errcode.Argument, "twice(x float64) → float64: expected 1 arguments, got 2"},
+		{"SELECT 1 FROM ^hiddn", errcode.NotFound, "hiddn"},
+		{"SELECT 'ü' FROM tab(^nope, 1)", errcode.NotFound, "nope"},
+		{"SELECT 'ü' ^FORM k WHERE", errcode.Parse, ""},
 	} {
 		at := strings.IndexByte(c.sql, '^')
 		sql := c.sql[:at] + c.sql[at+1:]
@@ -177,7 +179,7 @@ func TestErrorsPointIntoTheCallersText(t *testing.T) {
 			continue
 		}
 		e := asError(t, err)
-		if c.code == CodeParse { // the parser's place is its own
+		if c.code == errcode.Parse { // the parser's place is its own
 			if e.Code != c.code {
 				t.Errorf("%q: %s %v", sql, e.Code, e)
 			}
@@ -195,14 +197,14 @@ func TestArgumentsThatCannotBeBoundOnceAreRefused(t *testing.T) {
 	db := open(t)
 	f := *twice
 	f.Once, f.NotOnce = false, "its body has a subquery"
-	publish(t, db, NewCatalog(1, nil, []*Function{&f}), "CREATE FUNCTION spice.public.twice(x DOUBLE) AS x + x")
+	publish(t, db, NewCatalog(Contents{Generation: 1, Functions: []*Function{&f}}), "CREATE FUNCTION spice.public.twice(x DOUBLE) AS x + x")
 	_, err := run(context.Background(), db, Request{SQL: "SELECT twice(random())"})
-	if e := asError(t, err); e.Code != CodeArgument || !strings.Contains(e.Message, "and its body has a subquery") || e.Column != 8 {
+	if e := asError(t, err); e.Code != errcode.Argument || !strings.Contains(e.Message, "and its body has a subquery") || e.Column != 8 {
 		t.Error(e)
 	}
 	f2 := *twice
 	f2.Name, f2.Random = "dice", true
-	publish(t, db, NewCatalog(2, nil, []*Function{&f, &f2}), "CREATE FUNCTION spice.public.dice(x DOUBLE) AS random() * x")
+	publish(t, db, NewCatalog(Contents{Generation: 2, Functions: []*Function{&f, &f2}}), "CREATE FUNCTION spice.public.dice(x DOUBLE) AS random() * x")
 	if _, err := run(context.Background(), db, Request{SQL: "SELECT twice(dice(6))"}); err == nil {
 		t.Error("a declared function that is random passed as an argument")
 	}

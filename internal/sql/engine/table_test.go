@@ -5,13 +5,15 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 )
 
 type oneRef struct{ table Table }
 
 func (r oneRef) Ref(_ context.Context, name string) (Table, func(), error) {
 	if name != "r_1" {
-		return Table{}, nil, &Error{Code: CodeNotFound, Message: "no result " + name, Offset: -1}
+		return Table{}, nil, &Error{Code: errcode.NotFound, Message: "no result " + name, Offset: -1}
 	}
 	return r.table, func() {}, nil
 }
@@ -62,11 +64,11 @@ func TestAKeptResultIsReadByReference(t *testing.T) {
 			t.Errorf("%s: %s, want %s", sql, got, want)
 		}
 	}
-	for sql, code := range map[string]Code{
-		"FROM ref('r_2')":                 CodeNotFound,
-		"FROM ref('r_' || '1')":           CodeArgument,
-		"FROM ref()":                      CodeArgument,
-		`SELECT * FROM "r_1".main.result`: CodeNotFound,
+	for sql, code := range map[string]errcode.Code{
+		"FROM ref('r_2')":                 errcode.NotFound,
+		"FROM ref('r_' || '1')":           errcode.Argument,
+		"FROM ref()":                      errcode.Argument,
+		`SELECT * FROM "r_1".main.result`: errcode.NotFound,
 	} {
 		if _, err := db.Query(ctx, Request{SQL: sql}); AsError(err).Code != code {
 			t.Errorf("%s: %v, want %s", sql, err, code)

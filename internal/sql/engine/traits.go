@@ -3,6 +3,7 @@ package engine
 import (
 	"strings"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 )
 
@@ -30,12 +31,9 @@ func (t Traits) closed() Traits {
 	return t
 }
 
-// SetTraits sets the traits of relations. Call it before Publish.
-func (c *Catalog) SetTraits(traits map[Relation]Traits) { c.traits = traits }
-
 // Traits returns the traits of the relation.
 func (c *Catalog) Traits(r Relation) Traits {
-	t := c.traits[r]
+	t := c.contents.Traits[r]
 	t.Volatile = t.Volatile || r.Schema == System
 	t.Written = t.Written || c.Writable(r)
 	return t.closed()
@@ -126,8 +124,8 @@ func (p *producer) redact(e *Error) *Error {
 		return e
 	}
 	switch e.Code {
-	case CodeExecution, CodeInternal:
-	case CodeParse, CodeRefused, CodeNotFound, CodeArgument:
+	case errcode.Execution, errcode.Internal:
+	case errcode.Parse, errcode.Refused, errcode.NotFound, errcode.Argument:
 		if !e.Ran {
 			return e
 		}
@@ -135,7 +133,7 @@ func (p *producer) redact(e *Error) *Error {
 		return e
 	}
 	out := *e
-	out.Code = CodeExecution
+	out.Code = errcode.Execution
 	out.Message = "the statement failed on a value in a row"
 	out.Hint = "the value is hidden because a table has a row filter or a column mask; TRY_CAST returns NULL instead"
 	return &out
@@ -147,7 +145,7 @@ var volatileWords = set("sample tablesample current_timestamp current_date curre
 
 func mentionsVolatile(text string) bool {
 	for _, t := range sqltree.Scan(text) {
-		if isName(t) && volatileWords[sqltree.Fold(t.Name(text))] {
+		if t.IsName() && volatileWords[sqltree.Fold(t.Name(text))] {
 			return true
 		}
 	}

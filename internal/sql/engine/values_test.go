@@ -8,6 +8,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
+	"github.com/spiced-sql/spiced/internal/sql/value"
 )
 
 // render writes value i of v in a way every type can be compared in.
@@ -35,13 +38,13 @@ func render(v *Vector, i int) string {
 	case UInteger:
 		return fmt.Sprint(Value[uint32](v, i))
 	case HugeInt, UHugeInt, UUID:
-		return fmt.Sprintf("%x:%x", uint64(Value[Int128](v, i).High), Value[Int128](v, i).Low)
+		return fmt.Sprintf("%x:%x", uint64(Value[value.Int128](v, i).High), Value[value.Int128](v, i).Low)
 	case Float:
 		return fmt.Sprint(Value[float32](v, i))
 	case Double:
 		return fmt.Sprint(Value[float64](v, i))
 	case Interval:
-		return fmt.Sprint(Value[IntervalValue](v, i))
+		return fmt.Sprint(Value[value.Interval](v, i))
 	case Varchar, Blob, Bit:
 		return fmt.Sprintf("%q", v.Bytes(i))
 	case Enum:
@@ -81,7 +84,7 @@ func renderNested(v *Vector, i int) string {
 		case v.Type.Width <= 18:
 			return fmt.Sprint(Value[int64](v, i))
 		}
-		return fmt.Sprintf("%x:%x", uint64(Value[Int128](v, i).High), Value[Int128](v, i).Low)
+		return fmt.Sprintf("%x:%x", uint64(Value[value.Int128](v, i).High), Value[value.Int128](v, i).Low)
 	}
 	return "?"
 }
@@ -224,7 +227,7 @@ func TestEnumsOfEveryWidth(t *testing.T) {
 		if err := db.Exec(context.Background(), fmt.Sprintf("CREATE OR REPLACE TYPE spice.public.en AS ENUM (SELECT 'v' || range FROM range(%d))", n)); err != nil {
 			t.Fatal(err)
 		}
-		if err := db.Publish(context.Background(), NewCatalog(1, nil, nil), execAll(
+		if err := db.Publish(context.Background(), NewCatalog(Contents{Generation: 1}), execAll(
 			"CREATE OR REPLACE VIEW spice.public.one AS SELECT 1")); err != nil {
 			t.Fatal(err)
 		}
@@ -291,17 +294,17 @@ func TestParameters(t *testing.T) {
 		{"SELECT $1", num("-170141183460469231731687303715884105729"), "DOUBLE", "-1.7014118346046923e+38"},
 		{"SELECT $1", num("1e3"), "DOUBLE", "1000"},
 		{"SELECT $1", num("1e39"), "DOUBLE", "1e+39"},
-		{"SELECT $1", Numeric("1.50"), "DECIMAL(3,2)", "150"},
-		{"SELECT $1", Numeric("-0.05"), "DECIMAL(2,2)", "-5"},
-		{"SELECT $1", Numeric("1.5e2"), "DECIMAL(3,0)", "150"},
-		{"SELECT $1", Numeric("15e-1"), "DECIMAL(2,1)", "15"},
-		{"SELECT $1", Numeric("5"), "BIGINT", "5"},
-		{"SELECT $1", Numeric("1e99"), "DOUBLE", "1e+99"},
-		{"SELECT $1::DECIMAL(4,2)", Numeric("1.255"), "DECIMAL(4,2)", "126"},
-		{"SELECT $1::DOUBLE", Numeric("1.5"), "DOUBLE", "1.5"},
-		{"SELECT $1", list(Numeric("1"), Numeric("2.5"), Numeric("0.25")), "DECIMAL(21,2)[]", "[0:64 0:fa 0:19]"},
-		{"SELECT $1", list(Numeric("1.5"), 0.5), "DOUBLE[]", "[1.5 0.5]"},
-		{"SELECT $1", list(Numeric("1"+strings.Repeat("0", 20)+".5"), Numeric("0."+strings.Repeat("0", 19)+"1")), "DOUBLE[]", "[1e+20 1e-20]"},
+		{"SELECT $1", value.Numeric("1.50"), "DECIMAL(3,2)", "150"},
+		{"SELECT $1", value.Numeric("-0.05"), "DECIMAL(2,2)", "-5"},
+		{"SELECT $1", value.Numeric("1.5e2"), "DECIMAL(3,0)", "150"},
+		{"SELECT $1", value.Numeric("15e-1"), "DECIMAL(2,1)", "15"},
+		{"SELECT $1", value.Numeric("5"), "BIGINT", "5"},
+		{"SELECT $1", value.Numeric("1e99"), "DOUBLE", "1e+99"},
+		{"SELECT $1::DECIMAL(4,2)", value.Numeric("1.255"), "DECIMAL(4,2)", "126"},
+		{"SELECT $1::DOUBLE", value.Numeric("1.5"), "DOUBLE", "1.5"},
+		{"SELECT $1", list(value.Numeric("1"), value.Numeric("2.5"), value.Numeric("0.25")), "DECIMAL(21,2)[]", "[0:64 0:fa 0:19]"},
+		{"SELECT $1", list(value.Numeric("1.5"), 0.5), "DOUBLE[]", "[1.5 0.5]"},
+		{"SELECT $1", list(value.Numeric("1"+strings.Repeat("0", 20)+".5"), value.Numeric("0."+strings.Repeat("0", 19)+"1")), "DOUBLE[]", "[1e+20 1e-20]"},
 		{"SELECT $1::DECIMAL(4,2)", num("1.25"), "DECIMAL(4,2)", "125"},
 		{"SELECT $1::DECIMAL(38,2)", "1.25", "DECIMAL(38,2)", "0:7d"},
 		{"SELECT $1::DATE", "1970-01-02", "DATE", "1"},
@@ -363,7 +366,7 @@ func TestWrongParameters(t *testing.T) {
 		{"SELECT $1", Params{Positional: []any{"\xff"}}, "parameter $1: text must be UTF-8"},
 		{"SELECT $1", Params{Positional: []any{json.Number("1e999")}}, `parameter $1: "1e999" is not a number in range`},
 		{"SELECT $1::INT", Params{Positional: []any{"x"}}, `parameter $1: "x" is not a number in range`},
-		{"SELECT $1::DECIMAL(4,2)", Params{Positional: []any{"123.456"}}, "parameter $1: 123.456 does not fit DECIMAL(4,2)"},
+		{"SELECT $1::DECIMAL(4,2)", Params{Positional: []any{"123.456"}}, "parameter $1: 123.456 has more than 2 digits after the point"},
 		{"SELECT $1::DECIMAL(4,2)", Params{Positional: []any{"1e999999999"}}, `parameter $1: "1e999999999" is not a number`},
 		{"SELECT $1::DECIMAL(4,2)", Params{Positional: []any{"1/4"}}, `parameter $1: "1/4" is not a number`},
 		{"SELECT $1::DATE", Params{Positional: []any{"x"}}, "date"},
@@ -374,7 +377,7 @@ func TestWrongParameters(t *testing.T) {
 			continue
 		}
 		e := asError(t, err)
-		if !strings.Contains(e.Error(), c.want) || e.Code != CodeArgument && c.want != "date" {
+		if !strings.Contains(e.Error(), c.want) || e.Code != errcode.Argument && c.want != "date" {
 			t.Errorf("%s: %s\n%s", c.sql, e.Code, cmp.Diff(c.want, e.Error()))
 		}
 	}

@@ -100,8 +100,6 @@ func allValid(buf []byte, offsets []int32) bool {
 	return true
 }
 
-func appendValidUTF8(buf []byte, v *engine.Vector, i int) []byte { return appendValid(buf, v.Bytes(i)) }
-
 // enumColumn is a dictionary and the indexes of the values in it.
 type enumColumn struct {
 	rawColumn

@@ -9,6 +9,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/sql/value"
 )
 
 // column collects the values of one column, or of a part of a nested one, in
@@ -37,13 +38,13 @@ func newColumn(t *engine.Type, dt arrow.DataType) column {
 	case engine.HugeInt:
 		return &rawColumn{dt: dt, width: 16}
 	case engine.UHugeInt:
-		return &converted{dt: dt, width: 32, convert: widenUHugeInt}
+		return &converted{rawColumn{dt: dt, width: 32}, widenUHugeInt}
 	case engine.Decimal:
 		return newDecimal(t, dt)
 	case engine.Interval:
-		return &converted{dt: dt, width: 16, convert: convertInterval}
+		return &converted{rawColumn{dt: dt, width: 16}, convertInterval}
 	case engine.Varchar:
-		return &textColumn{*newBytes(dt, appendValidUTF8)}
+		return &textColumn{*newBytes(dt, AppendText)}
 	case engine.Blob:
 		return newBytes(dt, func(buf []byte, v *engine.Vector, i int) []byte { return append(buf, v.Bytes(i)...) })
 	case engine.Bit, engine.UUID, engine.TimeTZ:
@@ -148,11 +149,8 @@ func (c *rawColumn) reset() {
 
 // converted writes values of another layout, n at a time.
 type converted struct {
-	validity
-	dt      arrow.DataType
-	width   int
+	rawColumn
 	convert func(out []byte, v *engine.Vector, from, n int)
-	buf     []byte
 }
 
 func (c *converted) append(v *engine.Vector, from, n int) error {
@@ -173,25 +171,14 @@ func grow(buf []byte, n int) []byte {
 	return append(buf, make([]byte, n)...)
 }
 
-func (c *converted) data() *array.Data {
-	return array.NewData(c.dt, c.n, []*memory.Buffer{c.buffer(), memory.NewBufferBytes(c.buf)}, nil, c.nulls, 0)
-}
-
-func (c *converted) size() int { return len(c.buf) }
-
-func (c *converted) reset() {
-	c.validity.reset()
-	c.buf = c.buf[:0]
-}
-
 func newDecimal(t *engine.Type, dt arrow.DataType) column {
 	switch {
 	case t.Width <= 4:
-		return &converted{dt: dt, width: 16, convert: widen[int16]}
+		return &converted{rawColumn{dt: dt, width: 16}, widen[int16]}
 	case t.Width <= 9:
-		return &converted{dt: dt, width: 16, convert: widen[int32]}
+		return &converted{rawColumn{dt: dt, width: 16}, widen[int32]}
 	case t.Width <= 18:
-		return &converted{dt: dt, width: 16, convert: widen[int64]}
+		return &converted{rawColumn{dt: dt, width: 16}, widen[int64]}
 	}
 	return &rawColumn{dt: dt, width: 16}
 }
@@ -199,16 +186,16 @@ func newDecimal(t *engine.Type, dt arrow.DataType) column {
 // widen extends signed integers to 128 bits.
 func widen[T int16 | int32 | int64](out []byte, v *engine.Vector, from, n int) {
 	to := arrow.GetData[uint64](out)
-	for i, value := range engine.Values[T](v, from+n)[from:] {
-		to[2*i], to[2*i+1] = uint64(value), uint64(int64(value)>>63)
+	for i, n := range engine.Values[T](v, from+n)[from:] {
+		to[2*i], to[2*i+1] = uint64(n), uint64(int64(n)>>63)
 	}
 }
 
 // widenUHugeInt extends unsigned 128-bit integers to 256 bits.
 func widenUHugeInt(out []byte, v *engine.Vector, from, n int) {
 	to := arrow.GetData[uint64](out)
-	for i, value := range engine.Values[engine.Int128](v, from+n)[from:] {
-		to[4*i], to[4*i+1], to[4*i+2], to[4*i+3] = value.Low, uint64(value.High), 0, 0
+	for i, n := range engine.Values[value.Int128](v, from+n)[from:] {
+		to[4*i], to[4*i+1], to[4*i+2], to[4*i+3] = n.Low, uint64(n.High), 0, 0
 	}
 }
 
@@ -217,9 +204,9 @@ func widenUHugeInt(out []byte, v *engine.Vector, from, n int) {
 func convertInterval(out []byte, v *engine.Vector, from, n int) {
 	const limit = math.MaxInt64 / 1000
 	to := arrow.GetData[arrow.MonthDayNanoInterval](out)
-	for i, value := range engine.Values[engine.IntervalValue](v, from+n)[from:] {
-		micros := min(max(value.Micros, -limit), limit)
-		to[i] = arrow.MonthDayNanoInterval{Months: value.Months, Days: value.Days, Nanoseconds: micros * 1000}
+	for i, span := range engine.Values[value.Interval](v, from+n)[from:] {
+		micros := min(max(span.Micros, -limit), limit)
+		to[i] = arrow.MonthDayNanoInterval{Months: span.Months, Days: span.Days, Nanoseconds: micros * 1000}
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
 	"github.com/spiced-sql/spiced/internal/sql/engine"
@@ -270,37 +269,6 @@ func TestNegotiate(t *testing.T) {
 		if got := format.Negotiate(accept).Name; got != want {
 			t.Errorf("%q: got %s, want %s", accept, got, want)
 		}
-	}
-}
-
-func TestValue(t *testing.T) {
-	db := open(t)
-	rows, err := db.Query(context.Background(), engine.Request{SQL: `SELECT NULL, 1::UTINYINT, 18446744073709551615::UBIGINT,
-		1.50::DECIMAL(4,2), 'x', 2.5, [1, NULL], {'a': DATE '2020-01-02'}, MAP {1: 'y'}, row(1, true), '\x01'::BLOB, [1,2]::INTEGER[2]`})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer rows.Close()
-	var got []any
-	for chunk, err := range rows.Chunks() {
-		if err != nil {
-			t.Fatal(err)
-		}
-		for c := range rows.Columns() {
-			got = append(got, format.Value(chunk.Column(c), 0))
-		}
-	}
-	want := []any{
-		nil, int64(1), json.Number("18446744073709551615"), json.Number("1.50"), "x", json.Number("2.5"),
-		[]any{int64(1), nil},
-		map[string]any{"a": "2020-01-02"},
-		map[string]any{"1": "y"},
-		[]any{int64(1), true},
-		[]byte{1},
-		[]any{int64(1), int64(2)},
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
 	}
 }
 

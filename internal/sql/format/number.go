@@ -2,10 +2,10 @@ package format
 
 import (
 	"math"
-	"math/bits"
 	"strconv"
 
 	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/sql/value"
 )
 
 type signed interface{ int8 | int16 | int32 | int64 }
@@ -14,11 +14,13 @@ type unsigned interface {
 	uint8 | uint16 | uint32 | uint64
 }
 
-func appendSigned[T signed](buf []byte, v *engine.Vector, i int) []byte {
+// AppendSigned appends a signed integer.
+func AppendSigned[T signed](buf []byte, v *engine.Vector, i int) []byte {
 	return strconv.AppendInt(buf, int64(engine.Value[T](v, i)), 10)
 }
 
-func appendUnsigned[T unsigned](buf []byte, v *engine.Vector, i int) []byte {
+// AppendUnsigned appends an unsigned integer.
+func AppendUnsigned[T unsigned](buf []byte, v *engine.Vector, i int) []byte {
 	return strconv.AppendUint(buf, uint64(engine.Value[T](v, i)), 10)
 }
 
@@ -66,92 +68,34 @@ func appendFloat(buf []byte, f float64, bitSize int) []byte {
 
 func finite(f float64) bool { return !math.IsNaN(f) && !math.IsInf(f, 0) }
 
-// appendHugeInt appends a signed 128-bit integer.
-func appendHugeInt(buf []byte, v *engine.Vector, i int) []byte {
-	return appendDecimal128(buf, engine.Value[engine.Int128](v, i), 0)
+// AppendHugeInt appends a signed 128-bit integer.
+func AppendHugeInt(buf []byte, v *engine.Vector, i int) []byte {
+	return value.AppendDecimal(buf, engine.Value[value.Int128](v, i), 0)
 }
 
-// appendUHugeInt appends an unsigned 128-bit integer.
-func appendUHugeInt(buf []byte, v *engine.Vector, i int) []byte {
-	n := engine.Value[engine.Int128](v, i)
-	var room [40]byte
-	return append(buf, digits(&room, uint64(n.High), n.Low)...)
+// AppendUHugeInt appends an unsigned 128-bit integer.
+func AppendUHugeInt(buf []byte, v *engine.Vector, i int) []byte {
+	n := engine.Value[value.Int128](v, i)
+	return value.AppendUnsigned(buf, uint64(n.High), n.Low, 0)
 }
 
-// decimalAppender appends DECIMAL(width, scale) with all its digits.
-func decimalAppender(t *engine.Type) appender {
-	scale := t.Scale
-	switch {
-	case t.Width <= 4:
-		return func(buf []byte, v *engine.Vector, i int) []byte {
-			return appendDecimal(buf, int64(engine.Value[int16](v, i)), scale)
-		}
-	case t.Width <= 9:
-		return func(buf []byte, v *engine.Vector, i int) []byte {
-			return appendDecimal(buf, int64(engine.Value[int32](v, i)), scale)
-		}
-	case t.Width <= 18:
-		return func(buf []byte, v *engine.Vector, i int) []byte {
-			return appendDecimal(buf, engine.Value[int64](v, i), scale)
-		}
-	}
-	return func(buf []byte, v *engine.Vector, i int) []byte {
-		return appendDecimal128(buf, engine.Value[engine.Int128](v, i), scale)
-	}
+// AppendDecimal appends a DECIMAL with all its digits.
+func AppendDecimal(buf []byte, v *engine.Vector, i int) []byte {
+	return value.AppendDecimal(buf, Unscaled(v, i), v.Type.Scale)
 }
 
-func appendDecimal(buf []byte, n int64, scale int) []byte {
-	high := int64(0)
-	if n < 0 {
-		high = -1
+// Unscaled is a DECIMAL without its point.
+func Unscaled(v *engine.Vector, i int) value.Int128 {
+	var n int64
+	switch width := v.Type.Width; {
+	case width <= 4:
+		n = int64(engine.Value[int16](v, i))
+	case width <= 9:
+		n = int64(engine.Value[int32](v, i))
+	case width <= 18:
+		n = engine.Value[int64](v, i)
+	default:
+		return engine.Value[value.Int128](v, i)
 	}
-	return appendDecimal128(buf, engine.Int128{Low: uint64(n), High: high}, scale)
-}
-
-func appendDecimal128(buf []byte, n engine.Int128, scale int) []byte {
-	high, low := uint64(n.High), n.Low
-	if n.High < 0 {
-		buf = append(buf, '-')
-		var borrow uint64
-		low, borrow = bits.Sub64(0, low, 0)
-		high, _ = bits.Sub64(0, high, borrow)
-	}
-	var room [40]byte
-	d := digits(&room, high, low)
-	if scale == 0 {
-		return append(buf, d...)
-	}
-	if len(d) <= scale {
-		buf = append(buf, '0', '.')
-		for range scale - len(d) {
-			buf = append(buf, '0')
-		}
-		return append(buf, d...)
-	}
-	point := len(d) - scale
-	return append(append(append(buf, d[:point]...), '.'), d[point:]...)
-}
-
-// digits writes an unsigned 128-bit integer at the end of room.
-func digits(room *[40]byte, high, low uint64) []byte {
-	const split, splitDigits = 1e19, 19
-	i := len(room)
-	put := func(digit uint64) {
-		i--
-		room[i] = byte('0' + digit)
-	}
-	for high != 0 {
-		top := high / split
-		quotient, rest := bits.Div64(high%split, low, split)
-		high, low = top, quotient
-		for range splitDigits {
-			put(rest % 10)
-			rest /= 10
-		}
-	}
-	for low != 0 || i == len(room) {
-		put(low % 10)
-		low /= 10
-	}
-	return room[i:]
+	return value.Int128{Low: uint64(n), High: n >> 63}
 }

@@ -3,10 +3,11 @@ package format
 import (
 	"bytes"
 	"encoding/base64"
-	"encoding/hex"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/sql/value"
 )
 
 // plain returns the appender of a type whose text never needs quotes or escapes in
@@ -43,11 +44,11 @@ func plain(t *engine.Type) appender {
 	case engine.Interval:
 		return appendInterval
 	case engine.UUID:
-		return appendUUID
+		return AppendUUID
 	case engine.Blob:
 		return appendBlob
 	case engine.Bit:
-		return appendBits
+		return AppendBits
 	}
 	return nil
 }
@@ -56,27 +57,27 @@ func plain(t *engine.Type) appender {
 func number(t *engine.Type) appender {
 	switch t.ID {
 	case engine.TinyInt:
-		return appendSigned[int8]
+		return AppendSigned[int8]
 	case engine.SmallInt:
-		return appendSigned[int16]
+		return AppendSigned[int16]
 	case engine.Integer:
-		return appendSigned[int32]
+		return AppendSigned[int32]
 	case engine.BigInt:
-		return appendSigned[int64]
+		return AppendSigned[int64]
 	case engine.UTinyInt:
-		return appendUnsigned[uint8]
+		return AppendUnsigned[uint8]
 	case engine.USmallInt:
-		return appendUnsigned[uint16]
+		return AppendUnsigned[uint16]
 	case engine.UInteger:
-		return appendUnsigned[uint32]
+		return AppendUnsigned[uint32]
 	case engine.UBigInt:
-		return appendUnsigned[uint64]
+		return AppendUnsigned[uint64]
 	case engine.HugeInt:
-		return appendHugeInt
+		return AppendHugeInt
 	case engine.UHugeInt:
-		return appendUHugeInt
+		return AppendUHugeInt
 	case engine.Decimal:
-		return decimalAppender(t)
+		return AppendDecimal
 	}
 	return nil
 }
@@ -89,13 +90,23 @@ func text(t *engine.Type) appender {
 	}
 	switch t.ID {
 	case engine.Varchar:
-		return func(buf []byte, v *engine.Vector, i int) []byte { return appendValid(buf, v.Bytes(i)) }
+		return AppendText
 	case engine.Enum:
-		return func(buf []byte, v *engine.Vector, i int) []byte {
-			return appendValid(buf, []byte(v.Type.Values[v.EnumIndex(i)]))
-		}
+		return AppendEnum
 	}
 	return jsonValue(t)
+}
+
+// AppendText appends text as valid UTF-8.
+func AppendText(buf []byte, v *engine.Vector, i int) []byte { return appendValid(buf, v.Bytes(i)) }
+
+// AppendEnum appends the name of an ENUM's value as valid UTF-8.
+func AppendEnum(buf []byte, v *engine.Vector, i int) []byte {
+	s := v.Type.Values[v.EnumIndex(i)]
+	if !utf8.ValidString(s) {
+		s = strings.ToValidUTF8(s, "\uFFFD")
+	}
+	return append(buf, s...)
 }
 
 // appendValid appends s as valid UTF-8.
@@ -106,35 +117,18 @@ func appendValid(buf, s []byte) []byte {
 	return append(buf, bytes.ToValidUTF8(s, []byte("\uFFFD"))...)
 }
 
-// appendUUID appends a UUID, which DuckDB stores with its first bit inverted, so that
-// it sorts as a signed number.
-func appendUUID(buf []byte, v *engine.Vector, i int) []byte {
-	n := engine.Value[engine.Int128](v, i)
-	var raw [16]byte
-	high := uint64(n.High) ^ 1<<63
-	for b := range 8 {
-		raw[b] = byte(high >> (56 - 8*b))
-		raw[8+b] = byte(n.Low >> (56 - 8*b))
-	}
-	var out [36]byte
-	at := 0
-	for _, part := range [][]byte{raw[:4], raw[4:6], raw[6:8], raw[8:10], raw[10:]} {
-		if at > 0 {
-			out[at] = '-'
-			at++
-		}
-		at += hex.Encode(out[at:], part)
-	}
-	return append(buf, out[:]...)
+// AppendUUID appends a UUID.
+func AppendUUID(buf []byte, v *engine.Vector, i int) []byte {
+	return value.AppendUUID(buf, engine.Value[value.Int128](v, i).UUID())
 }
 
 func appendBlob(buf []byte, v *engine.Vector, i int) []byte {
 	return base64.StdEncoding.AppendEncode(buf, v.Bytes(i))
 }
 
-// appendBits appends the digits of a BIT value, whose first byte is the number of
+// AppendBits appends the digits of a BIT value, whose first byte is the number of
 // padding bits in the second.
-func appendBits(buf []byte, v *engine.Vector, i int) []byte {
+func AppendBits(buf []byte, v *engine.Vector, i int) []byte {
 	b := v.Bytes(i)
 	if len(b) == 0 {
 		return buf

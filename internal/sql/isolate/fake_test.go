@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/isolate"
 	"github.com/spiced-sql/spiced/internal/test/wait"
@@ -235,14 +236,14 @@ func TestAWorkerThatReadsNothingIsKilled(t *testing.T) {
 func TestCloseEndsAWorkerThatSaysNothing(t *testing.T) {
 	w := newWorld(t, fake("says nothing"))
 	got := w.isolated("SELECT 1 AS v", 100*time.Millisecond)
-	if got.code() != engine.CodeTimeout {
+	if got.code() != errcode.Timeout {
 		t.Errorf("got %+v, want a timeout", got)
 	}
 	w.pool.Close()
 	if s := w.pool.Stats(); s.Workers > 0 {
 		t.Errorf("after Close there are %+v", s)
 	}
-	if got := w.isolated("SELECT 1 AS v", 0); got.code() != engine.CodeCancelled {
+	if got := w.isolated("SELECT 1 AS v", 0); got.code() != errcode.Cancelled {
 		t.Errorf("after Close: got %+v", got)
 	}
 }

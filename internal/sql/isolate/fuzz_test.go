@@ -13,6 +13,7 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/format"
+	"github.com/spiced-sql/spiced/internal/sql/value"
 )
 
 // crossing is a result as it is sent: the columns and the payloads of the rows.
@@ -206,7 +207,7 @@ func FuzzFramesOfAWorker(f *testing.F) {
 func FuzzParams(f *testing.F) {
 	for _, p := range []engine.Params{
 		{},
-		{Positional: []any{nil, true, false, int64(math.MinInt64), math.NaN(), "s\xff", json.Number("1.50"), engine.Numeric("1.50"), []byte{0}, []any{int64(1)}}},
+		{Positional: []any{nil, true, false, int64(math.MinInt64), math.NaN(), "s\xff", json.Number("1.50"), value.Numeric("1.50"), []byte{0}, []any{int64(1)}}},
 		{Named: map[string]any{"a": map[string]any{"b": []any{}}, "": ""}},
 	} {
 		buf, err := appendParams(nil, p)
@@ -240,7 +241,7 @@ func TestParamsCrossExactly(t *testing.T) {
 		{},
 		{Positional: []any{}},
 		{Named: map[string]any{}},
-		{Positional: []any{nil, true, int64(-1), 0.1, "", "s\xff\x00", json.Number("1.50"), engine.Numeric("1.50"), []byte{0, 255}, []any{nil, []any{}}}},
+		{Positional: []any{nil, true, int64(-1), 0.1, "", "s\xff\x00", json.Number("1.50"), value.Numeric("1.50"), []byte{0, 255}, []any{nil, []any{}}}},
 		{Named: map[string]any{"x": map[string]any{"y": map[string]any{}}}},
 	} {
 		buf, err := appendParams(nil, p)

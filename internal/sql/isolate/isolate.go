@@ -10,7 +10,7 @@
 //
 //	pool, err := isolate.New(isolate.Options{Roots: roots})
 //	defer pool.Close()
-//	db.UseIsolator(pool)
+//	db, err := engine.Open(ctx, engine.Options{Isolator: pool})
 //	…
 //	pool.Prewarm(db.Current()) // after each publication
 //
@@ -28,6 +28,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
 
@@ -133,7 +134,7 @@ func New(opts Options) (*Pool, error) {
 func (p *Pool) Run(ctx context.Context, job engine.Job) (engine.RemoteRows, error) {
 	params, err := appendParams(nil, job.Params)
 	if err != nil {
-		return nil, newError(engine.CodeArgument, err.Error(), "")
+		return nil, newError(errcode.Argument, err.Error(), "")
 	}
 	w, err := p.acquire(ctx, job.Catalog)
 	if err != nil {
@@ -183,7 +184,7 @@ func (p *Pool) Close() {
 	p.mu.Lock()
 	p.closed = true
 	for _, c := range p.groups {
-		c.refuse(newError(engine.CodeCancelled, errClosed.Error(), ""))
+		c.refuse(newError(errcode.Cancelled, errClosed.Error(), ""))
 		c.killIdle()
 	}
 	p.mu.Unlock()

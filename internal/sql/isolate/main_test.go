@@ -63,18 +63,18 @@ func options(change ...func(*isolate.Options)) isolate.Options {
 
 func newWorld(t testing.TB, change ...func(*isolate.Options)) *world {
 	t.Helper()
-	db, err := engine.Open(context.Background(), engine.Options{Connections: 8})
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := &world{DB: db, log: &buffer{}}
+	w := &world{log: &buffer{}}
 	o := options(change...)
 	o.Log = slog.New(slog.NewTextHandler(w.log, nil))
+	var err error
 	if w.pool, err = isolate.New(o); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { db.Close(); w.pool.Close() })
-	db.UseIsolator(w.pool)
+	t.Cleanup(w.pool.Close)
+	if w.DB, err = engine.Open(context.Background(), engine.Options{Connections: 8, Isolator: w.pool}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(w.DB.Close)
 	w.publish(t)
 	return w
 }
@@ -91,8 +91,7 @@ func (w *world) publish(t testing.TB, script ...string) *engine.Catalog {
 func (w *world) offer(t testing.TB, here, there []string) *engine.Catalog {
 	t.Helper()
 	w.serial++
-	cat := engine.NewCatalog(w.serial, nil, nil)
-	cat.Script(func() []string { return there })
+	cat := engine.NewCatalog(engine.Contents{Generation: w.serial, Script: func() []string { return there }})
 	err := w.Publish(context.Background(), cat, func(tx *engine.Tx) error {
 		for _, sql := range here {
 			if err := tx.Exec(sql); err != nil {

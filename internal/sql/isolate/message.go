@@ -3,6 +3,7 @@ package isolate
 import (
 	"time"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
@@ -60,7 +61,7 @@ type end struct {
 
 // problem is an engine.Error without the fields that follow from its offset.
 type problem struct {
-	Code    engine.Code
+	Code    errcode.Code
 	Message string
 	Hint    string        `json:",omitempty"`
 	Missing engine.Object `json:",omitempty"`
@@ -85,16 +86,16 @@ func (p *problem) err() *engine.Error {
 		e.Missing = p.Missing
 	}
 	switch p.Code {
-	case engine.CodeParse, engine.CodeRefused, engine.CodeNotFound, engine.CodeArgument, engine.CodeExecution,
-		engine.CodeTimeout, engine.CodeCancelled, engine.CodeLimit, engine.CodeBusy, engine.CodeInternal:
+	case errcode.Parse, errcode.Refused, errcode.NotFound, errcode.Argument, errcode.Execution,
+		errcode.Timeout, errcode.Cancelled, errcode.Limit, errcode.Busy, errcode.Internal:
 	default:
-		e.Code = engine.CodeInternal
+		e.Code = errcode.Internal
 	}
 	return e
 }
 
 // newError makes an engine.Error without a position.
-func newError(code engine.Code, message, hint string) *engine.Error {
+func newError(code errcode.Code, message, hint string) *engine.Error {
 	return &engine.Error{
 		Code: code, Message: truncate.Fit(message, engine.MaxMessage), Hint: truncate.Fit(hint, engine.MaxMessage), Offset: -1,
 	}

@@ -7,26 +7,42 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"reflect"
 	"slices"
 
 	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/sql/value"
 )
 
 // Parameters have their own encoding, since JSON has no NaN, no bytes and a single
 // kind of number. A value is a tag and its content; lengths and counts are unsigned
-// varints (encoding/binary):
+// varints, numbers little-endian (encoding/binary):
 //
 //	n                     nil
 //	t, f                  bool
-//	i 8 bytes             int64, little-endian
-//	d 8 bytes             float64, its bits
 //	s length bytes        string
 //	b length bytes        []byte
 //	# length bytes        json.Number
-//	. length bytes        engine.Numeric
+//	. length bytes        value.Numeric
 //	[ count values        []any
 //	{ count (length bytes value)…   map[string]any, by key
+//	another               a value of the type in fixed, its numbers one after another
 const maxDepth = 64 // of lists and maps; the engine's limit is lower
+
+// fixed are the types of a fixed length, by tag.
+var fixed = map[byte]reflect.Type{
+	'i': reflect.TypeFor[int64](),
+	'u': reflect.TypeFor[uint64](),
+	'd': reflect.TypeFor[float64](),
+	'D': reflect.TypeFor[value.Date](),
+	'C': reflect.TypeFor[value.Time](),
+	'c': reflect.TypeFor[value.TimeNS](),
+	'z': reflect.TypeFor[value.TimeTZ](),
+	'T': reflect.TypeFor[value.Timestamp](),
+	'Z': reflect.TypeFor[value.TimestampTZ](),
+	'N': reflect.TypeFor[value.TimestampNS](),
+	'I': reflect.TypeFor[value.Interval](),
+}
 
 var errParams = errors.New("malformed parameters")
 
@@ -46,11 +62,11 @@ func appendParams(buf []byte, p engine.Params) ([]byte, error) {
 	return appendValue(buf, named, 0)
 }
 
-func appendValue(buf []byte, value any, depth int) ([]byte, error) {
+func appendValue(buf []byte, param any, depth int) ([]byte, error) {
 	if depth > maxDepth {
 		return nil, fmt.Errorf("a parameter is nested deeper than %d", maxDepth)
 	}
-	switch v := value.(type) {
+	switch v := param.(type) {
 	case nil:
 		return append(buf, 'n'), nil
 	case bool:
@@ -59,7 +75,7 @@ func appendValue(buf []byte, value any, depth int) ([]byte, error) {
 		}
 		return append(buf, 'f'), nil
 	case int:
-		return binary.LittleEndian.AppendUint64(append(buf, 'i'), uint64(v)), nil
+		return appendValue(buf, int64(v), depth)
 	case int64:
 		return binary.LittleEndian.AppendUint64(append(buf, 'i'), uint64(v)), nil
 	case float64:
@@ -70,14 +86,19 @@ func appendValue(buf []byte, value any, depth int) ([]byte, error) {
 		return appendText(append(buf, 'b'), v), nil
 	case json.Number:
 		return appendText(append(buf, '#'), v), nil
-	case engine.Numeric:
+	case value.Numeric:
 		return appendText(append(buf, '.'), v), nil
 	case []any:
 		return appendList(append(buf, '['), v, depth)
 	case map[string]any:
 		return appendMap(append(buf, '{'), v, depth)
 	}
-	return nil, fmt.Errorf("values of Go type %T are not supported", value)
+	for tag, t := range fixed {
+		if t == reflect.TypeOf(param) {
+			return binary.Append(append(buf, tag), binary.LittleEndian, param)
+		}
+	}
+	return nil, fmt.Errorf("values of Go type %T are not supported", param)
 }
 
 func appendText[T ~string | ~[]byte](buf []byte, s T) []byte {
@@ -153,12 +174,15 @@ func (r *paramReader) count() int {
 	return int(n)
 }
 
-func (r *paramReader) word() uint64 {
-	b := r.take(8)
-	if b == nil {
-		return 0
+func (r *paramReader) fixed(t reflect.Type) any {
+	v := reflect.New(t)
+	n, err := binary.Decode(r.buf, binary.LittleEndian, v.Interface())
+	if err != nil {
+		r.fail()
+		return nil
 	}
-	return binary.LittleEndian.Uint64(b)
+	r.buf = r.buf[n:]
+	return v.Elem().Interface()
 }
 
 func (r *paramReader) value(depth int) any {
@@ -172,10 +196,6 @@ func (r *paramReader) value(depth int) any {
 		return nil
 	case 't', 'f':
 		return tag[0] == 't'
-	case 'i':
-		return int64(r.word())
-	case 'd':
-		return math.Float64frombits(r.word())
 	case 's':
 		return string(r.take(r.count()))
 	case 'b':
@@ -183,11 +203,14 @@ func (r *paramReader) value(depth int) any {
 	case '#':
 		return json.Number(r.take(r.count()))
 	case '.':
-		return engine.Numeric(r.take(r.count()))
+		return value.Numeric(r.take(r.count()))
 	case '[':
 		return r.list(depth)
 	case '{':
 		return r.fields(depth)
+	}
+	if t, ok := fixed[tag[0]]; ok {
+		return r.fixed(t)
 	}
 	r.fail()
 	return nil

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
 
@@ -103,7 +104,7 @@ func (p *Pool) acquire(ctx context.Context, cat *engine.Catalog) (*worker, error
 		return h.worker, nil
 	case <-ctx.Done():
 		p.stopWaiting(c, ch)
-		return nil, newError(engine.CodeCancelled, "the statement was cancelled while it waited for a worker", "")
+		return nil, newError(errcode.Cancelled, "the statement was cancelled while it waited for a worker", "")
 	}
 }
 
@@ -111,7 +112,7 @@ func (p *Pool) acquire(ctx context.Context, cat *engine.Catalog) (*worker, error
 func (p *Pool) unavailable(c *group) error {
 	switch {
 	case p.closed:
-		return newError(engine.CodeCancelled, errClosed.Error(), "")
+		return newError(errcode.Cancelled, errClosed.Error(), "")
 	case c.broken != nil:
 		return c.broken
 	case c.fault != nil && c.alive == 0 && time.Now().Before(c.retry):
@@ -240,12 +241,12 @@ func (p *Pool) failed(c *group, err error) {
 		if c.broken == nil {
 			p.opts.Log.Error("statements cannot be isolated", "serial", c.key.serial, "error", bad)
 		}
-		c.broken = newError(engine.CodeInternal, fmt.Sprintf("the worker cannot run the statement: %s", bad), "")
+		c.broken = newError(errcode.Internal, fmt.Sprintf("the worker cannot run the statement: %s", bad), "")
 		c.refuse(c.broken)
 		return
 	}
 	p.opts.Log.Warn("worker did not start", "error", err)
-	c.postpone(newError(engine.CodeInternal, fmt.Sprintf("no worker could be started: %s", err), "try again in a moment"))
+	c.postpone(newError(errcode.Internal, fmt.Sprintf("no worker could be started: %s", err), "try again in a moment"))
 	if c.alive == 0 {
 		c.refuse(c.fault)
 	}
@@ -282,7 +283,7 @@ func (p *Pool) lost(w *worker) {
 		c.idle = slices.Delete(c.idle, i, i+1)
 		if w.served == 0 && !p.closed {
 			p.opts.Log.Warn("idle worker ended", "error", w.fate)
-			c.postpone(newError(engine.CodeInternal, w.fate.Message, "try again in a moment"))
+			c.postpone(newError(errcode.Internal, w.fate.Message, "try again in a moment"))
 			if c.alive == 0 {
 				c.refuse(c.fault)
 			}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/isolate"
 	"github.com/spiced-sql/spiced/internal/test/wait"
@@ -22,12 +23,19 @@ func one(n string) string { return "CREATE OR REPLACE FUNCTION spice.public.one(
 // declare publishes a catalog with a function one() that returns n.
 func (w *world) declare(t *testing.T, n string, script ...string) *engine.Catalog {
 	t.Helper()
-	w.serial++
-	cat := engine.NewCatalog(w.serial, nil, []*engine.Function{{Name: "one", Signature: "one()", Once: true}})
 	if script == nil {
 		script = []string{one(n)}
 	}
-	cat.Script(func() []string { return script })
+	return w.declareBy(t, n, func() []string { return script })
+}
+
+// declareBy is declare with a function that returns the script.
+func (w *world) declareBy(t *testing.T, n string, script func() []string) *engine.Catalog {
+	t.Helper()
+	w.serial++
+	cat := engine.NewCatalog(engine.Contents{
+		Generation: w.serial, Functions: []*engine.Function{{Name: "one", Signature: "one()", Once: true}}, Script: script,
+	})
 	err := w.Publish(context.Background(), cat, func(tx *engine.Tx) error { return tx.Exec(one(n)) })
 	if err != nil {
 		t.Fatal(err)
@@ -93,7 +101,7 @@ func TestAScriptThatFailsIsToldOnceAndTheNextOneHeals(t *testing.T) {
 	w.pool.Prewarm(w.declare(t, "1", "SELECT 1", "CREATE VIEW spice.public.v AS SELECT * FROM nowhere"))
 	for range 3 {
 		got := w.isolated("SELECT one() AS v", 0)
-		if got.code() != engine.CodeInternal || !strings.Contains(got.Err.Message, "statement 2 of the script") {
+		if got.code() != errcode.Internal || !strings.Contains(got.Err.Message, "statement 2 of the script") {
 			t.Fatalf("got %+v", got)
 		}
 	}
@@ -110,9 +118,8 @@ func TestAScriptThatFailsIsToldOnceAndTheNextOneHeals(t *testing.T) {
 // it, as the file of a dataset that is refreshed at that moment.
 func TestAScriptIsMadeAnew(t *testing.T) {
 	w := newWorld(t)
-	cat := w.declare(t, "1")
 	var made atomic.Int64
-	cat.Script(func() []string {
+	w.declareBy(t, "1", func() []string {
 		if made.Add(1) == 1 {
 			return []string{"ATTACH 'gone.duckdb' AS data_1 (READ_ONLY)"}
 		}
@@ -130,7 +137,7 @@ func TestACommandThatCannotBeStartedIsTold(t *testing.T) {
 	w := newWorld(t, func(o *isolate.Options) { o.Command = []string{filepath.Join(t.TempDir(), "nothing")} })
 	for range 2 {
 		got := w.isolated("SELECT 1", 0)
-		if got.code() != engine.CodeInternal || !strings.Contains(got.Err.Message, "no worker could be started") {
+		if got.code() != errcode.Internal || !strings.Contains(got.Err.Message, "no worker could be started") {
 			t.Errorf("got %+v", got)
 		}
 	}
@@ -141,7 +148,7 @@ func TestAKilledWorkerIsReplaced(t *testing.T) {
 	wait.Until(t, "a worker", func() bool { return w.pool.Stats().Idle == 1 })
 	old := w.pool.Pids()[0]
 	for w.pool.Stats().Killed == 0 { // its time may be over before it comes to the kernel
-		if got := w.isolated(endless, 200*time.Millisecond); got.code() != engine.CodeTimeout {
+		if got := w.isolated(endless, 200*time.Millisecond); got.code() != errcode.Timeout {
 			t.Fatalf("got %+v", got)
 		}
 		wait.Until(t, "a worker again", func() bool { return w.pool.Stats().Idle == 1 })
@@ -215,7 +222,7 @@ func TestWhoWaitsForAWorkerCanLeave(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer busy.Close()
-	if got := w.isolated("SELECT 1", 100*time.Millisecond); got.code() != engine.CodeTimeout {
+	if got := w.isolated("SELECT 1", 100*time.Millisecond); got.code() != errcode.Timeout {
 		t.Errorf("got %+v, want a timeout", got)
 	}
 	busy.Close()

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
@@ -177,7 +178,7 @@ func (r *rows) receive() (frame, error) {
 }
 
 func errCancelled() error {
-	return newError(engine.CodeCancelled, "the statement was cancelled", "")
+	return newError(errcode.Cancelled, "the statement was cancelled", "")
 }
 
 // over records the end of the statement.
@@ -200,7 +201,7 @@ func (r *rows) over(f frame) {
 func (r *rows) finish(e end) {
 	w := r.worker
 	if w.served >= maxStatements || w.opts.Memory > 0 && e.Data > w.opts.Memory/4*3 ||
-		e.Error != nil && e.Error.err().Code == engine.CodeInternal {
+		e.Error != nil && e.Error.err().Code == errcode.Internal {
 		w.spent = true
 	}
 	if e.Busy {
@@ -219,7 +220,7 @@ func (r *rows) crashed() error {
 func (r *rows) violation(err error) error {
 	r.pool.opts.Log.Warn("killing a worker", "error", err)
 	r.worker.kill()
-	r.ended, r.err = true, newError(engine.CodeExecution, "the worker was killed: it sent an invalid message", "")
+	r.ended, r.err = true, newError(errcode.Execution, "the worker was killed: it sent an invalid message", "")
 	return r.err
 }
 

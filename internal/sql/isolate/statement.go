@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
 
@@ -74,7 +75,7 @@ func (s *server) run(ctx context.Context, q query) error {
 }
 
 func notSent(what string, err error, hint string) *engine.Error {
-	return newError(engine.CodeLimit, what+" cannot be sent by the worker: "+err.Error(), hint)
+	return newError(errcode.Limit, what+" cannot be sent by the worker: "+err.Error(), hint)
 }
 
 // attach attaches stored results; detach undoes it.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/format"
 	"github.com/spiced-sql/spiced/internal/sql/isolate"
@@ -150,8 +151,7 @@ func TestAnEnumWithoutValues(t *testing.T) {
 	w := newWorld(t)
 	const script = "CREATE TYPE spice.public.nothing AS ENUM (SELECT 'a' WHERE false)"
 	w.serial++
-	cat := engine.NewCatalog(w.serial, nil, nil)
-	cat.Script(func() []string { return []string{script} })
+	cat := engine.NewCatalog(engine.Contents{Generation: w.serial, Script: func() []string { return []string{script} }})
 	if err := w.Publish(t.Context(), cat, func(tx *engine.Tx) error { return tx.Exec(script) }); err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +171,7 @@ func TestRowsTooWideForAChunk(t *testing.T) {
 	w := newWorld(t, func(o *isolate.Options) { o.Memory = noMemoryLimit })
 	got := w.isolated("SELECT list_resize([1.5::DOUBLE], 20000)::DOUBLE[20000] AS a", 0)
 	want := "the rows cannot be sent by the worker: a row has 160000 bytes without texts; the limit is 131072"
-	if got.Err == nil || got.Err.Code != engine.CodeLimit || got.Err.Message != want || got.Err.Hint == "" {
+	if got.Err == nil || got.Err.Code != errcode.Limit || got.Err.Message != want || got.Err.Hint == "" {
 		t.Errorf("got %+v", got.Err)
 	}
 	if log := w.log.String(); strings.Contains(log, "a worker is ended") {

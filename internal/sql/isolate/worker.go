@@ -11,6 +11,7 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
 
@@ -50,7 +51,7 @@ func (p *Pool) newWorker(c *group) (*worker, error) {
 	if err := w.start(); err != nil {
 		return nil, err
 	}
-	if err := w.begin(p.life, c.catalog.MakeScript()); err != nil {
+	if err := w.begin(p.life, c.catalog.Script()); err != nil {
 		w.kill()
 		w.wait()
 		return nil, err
@@ -198,17 +199,17 @@ func (w *worker) explain() *engine.Error {
 	status, _ := w.cmd.ProcessState.Sys().(syscall.WaitStatus)
 	switch {
 	case w.killed():
-		return newError(engine.CodeExecution, "the worker was killed", "")
+		return newError(errcode.Execution, "the worker was killed", "")
 	case w.stderr.noMemory(), status.Signaled() && status.Signal() == syscall.SIGKILL: // by the system
 		return w.noMemory()
 	}
-	return newError(engine.CodeExecution, "the worker ended: "+w.cmd.ProcessState.String(), "")
+	return newError(errcode.Execution, "the worker ended: "+w.cmd.ProcessState.String(), "")
 }
 
 func (w *worker) noMemory() *engine.Error {
 	if w.opts.Memory < 0 {
-		return newError(engine.CodeLimit, "the statement ran out of memory in its worker", "")
+		return newError(errcode.Limit, "the statement ran out of memory in its worker", "")
 	}
-	return newError(engine.CodeLimit,
+	return newError(errcode.Limit,
 		fmt.Sprintf("the statement took more than %d MiB of memory in its worker", w.opts.Memory>>20), "")
 }

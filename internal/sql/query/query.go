@@ -20,6 +20,7 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/access/audit"
 	"github.com/spiced-sql/spiced/internal/access/caller"
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/kit/telemetry"
 	"github.com/spiced-sql/spiced/internal/sql/activity"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
@@ -250,8 +251,8 @@ func (r *Rows) outcome() string {
 		return audit.OK
 	}
 	e := engine.AsError(r.err)
-	if e.Code == engine.CodeInternal && r.ctx.Err() != nil {
-		return string(engine.CodeCancelled) // the client left
+	if e.Code == errcode.Internal && r.ctx.Err() != nil {
+		return string(errcode.Cancelled) // the client left
 	}
 	return string(e.Code)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/access/audit"
 	"github.com/spiced-sql/spiced/internal/access/caller"
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/query"
 )
@@ -74,7 +75,7 @@ func TestStatementsAreAuditedOnce(t *testing.T) {
 		t.Fatal("no error")
 	}
 	s.Answered(context.Background(), statement("SELECT 1", "ann"), query.Answered{Rows: 7, Bytes: 9})
-	s.Answered(context.Background(), statement("SELECT 1", "ann"), query.Answered{Err: &engine.Error{Code: engine.CodeLimit}})
+	s.Answered(context.Background(), statement("SELECT 1", "ann"), query.Answered{Err: &engine.Error{Code: errcode.Limit}})
 	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
 	for i, want := range []string{
 		`"kind":"statement","door":"postgres","outcome":"ok","principal":"bi","user":"ann"`, `"outcome":"not_found"`, `"outcome":"ok"`, `"outcome":"limit_exceeded"`,
@@ -131,7 +132,7 @@ func TestOnlyTheOwnerSeesAndCancelsAStatement(t *testing.T) {
 	}
 	err = drain(rows)
 	var e *engine.Error
-	if !errors.As(err, &e) || e.Code != engine.CodeCancelled || !strings.Contains(e.Message, "its owner") {
+	if !errors.As(err, &e) || e.Code != errcode.Cancelled || !strings.Contains(e.Message, "its owner") {
 		t.Errorf("got %v", err)
 	}
 	rows.Close()
@@ -168,7 +169,7 @@ func TestOnlyTheOwnerCancelsADescription(t *testing.T) {
 	}
 	err := <-ended
 	var e *engine.Error
-	if !errors.As(err, &e) || e.Code != engine.CodeCancelled || !strings.Contains(e.Message, "its owner") {
+	if !errors.As(err, &e) || e.Code != errcode.Cancelled || !strings.Contains(e.Message, "its owner") {
 		t.Errorf("got %v", err)
 	}
 	if len(s.Activity().List(ann)) != 0 || !strings.Contains(log.String(), `"outcome":"cancelled"`) {
@@ -200,7 +201,7 @@ func TestWhatAStatementMay(t *testing.T) {
 }
 
 func TestNothingIsTakenAfterTheEnd(t *testing.T) {
-	over := &engine.Error{Code: engine.CodeCancelled, Message: "it is over", Offset: -1}
+	over := &engine.Error{Code: errcode.Cancelled, Message: "it is over", Offset: -1}
 	s, _, _ := service(t, func(o *query.Options) { o.Refuse = func() error { return over } })
 	if _, err := s.Query(context.Background(), statement("SELECT 1", "ann")); !errors.Is(err, over) {
 		t.Error(err)

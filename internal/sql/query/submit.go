@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/sql/activity"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
@@ -154,10 +155,10 @@ func NewJobs(opts JobsOptions) *Jobs {
 }
 
 // errClosed is why queries end that the runtime does not wait for.
-var errClosed = &engine.Error{Code: engine.CodeCancelled, Message: "the runtime is shutting down", Offset: -1}
+var errClosed = &engine.Error{Code: errcode.Cancelled, Message: "the runtime is shutting down", Offset: -1}
 
 // Submit takes a query, which runs when it is its turn, for the owner that its
-// caller is. The error is an [*engine.Error]: CodeBusy when there are too
+// caller is. The error is an [*engine.Error]: [errcode.Busy] when there are too
 // many. What is wrong with the query itself is reported by its job.
 func (j *Jobs) Submit(req Request) (*Job, error) {
 	if err := j.opts.Service.Refused(); err != nil {
@@ -198,7 +199,7 @@ func (j *Jobs) room(owner string) error {
 	}
 	busy := func(n int, what string) error {
 		return &engine.Error{
-			Code: engine.CodeBusy, Offset: -1, Hint: "wait until one is over, or cancel one",
+			Code: errcode.Busy, Offset: -1, Hint: "wait until one is over, or cancel one",
 			Message: fmt.Sprintf("%d %s already", n, what),
 		}
 	}
@@ -287,7 +288,7 @@ func (j *Jobs) keep(ctx context.Context, owner string, rows *Rows) (result *resu
 func caught(err *error) {
 	if v := recover(); v != nil {
 		*err = &engine.Error{
-			Code: engine.CodeInternal, Offset: -1, Hint: "please report it with the statement",
+			Code: errcode.Internal, Offset: -1, Hint: "please report it with the statement",
 			Message: fmt.Sprintf("the runtime failed on this statement: %v", v),
 		}
 	}
@@ -298,7 +299,7 @@ func (j *Jobs) end(s *submitted, err error) {
 	s.State, s.Ended, s.req = Succeeded, j.opts.Now(), Request{}
 	if err != nil {
 		s.State, s.Err = Failed, engine.AsError(err)
-		if s.Err.Code == engine.CodeCancelled {
+		if s.Err.Code == errcode.Cancelled {
 			s.State = Cancelled
 		}
 	}
@@ -355,7 +356,7 @@ func (j *Jobs) find(owner, id string) (*submitted, error) {
 	s := j.byID[id]
 	if s == nil || s.owner != owner || s.State.Over() && j.expired(s) {
 		return nil, &engine.Error{
-			Code: engine.CodeNotFound, Offset: -1, Message: fmt.Sprintf("there is no query %q", truncate.Ellipsis(id, 40)),
+			Code: errcode.NotFound, Offset: -1, Message: fmt.Sprintf("there is no query %q", truncate.Ellipsis(id, 40)),
 			Hint: "a query is there for its owner, until its result expires",
 		}
 	}
@@ -363,7 +364,7 @@ func (j *Jobs) find(owner, id string) (*submitted, error) {
 }
 
 // Get returns the owner's query of that id. The error is an [*engine.Error]
-// with CodeNotFound.
+// with [errcode.NotFound].
 func (j *Jobs) Get(owner, id string) (*Job, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/spiced-sql/spiced/internal/access/caller"
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/format"
 	"github.com/spiced-sql/spiced/internal/sql/query"
@@ -102,7 +103,7 @@ func (s *submitting) text(scope caller.Caller, sql string) string {
 // endless is a statement that does not end by itself.
 const endless = "SELECT count(*) FROM range(1000000000000) a(i) WHERE hash(i) = 1"
 
-func wantCode(t testing.TB, what string, err error, code engine.Code) {
+func wantCode(t testing.TB, what string, err error, code errcode.Code) {
 	t.Helper()
 	var e *engine.Error
 	if !errors.As(err, &e) || e.Code != code {
@@ -152,12 +153,12 @@ func TestChunksAreTheRowsInTheirOrder(t *testing.T) {
 func TestAFailedQueryTellsWhy(t *testing.T) {
 	s := newJobs(t, spicepod.Results{MaxResult: 1 << 20}, query.JobsOptions{})
 	for sql, want := range map[string]engine.Error{
-		"SELECT\n nope":            {Code: engine.CodeNotFound, Line: 2, Column: 2},
-		"SELEC 1":                  {Code: engine.CodeParse, Line: 1, Column: 1},
-		"DROP TABLE x":             {Code: engine.CodeRefused, Line: 1, Column: 1},
-		"":                         {Code: engine.CodeParse},
-		"FROM range(1000000)":      {Code: engine.CodeLimit},
-		"SELECT error('so be it')": {Code: engine.CodeExecution},
+		"SELECT\n nope":            {Code: errcode.NotFound, Line: 2, Column: 2},
+		"SELEC 1":                  {Code: errcode.Parse, Line: 1, Column: 1},
+		"DROP TABLE x":             {Code: errcode.Refused, Line: 1, Column: 1},
+		"":                         {Code: errcode.Parse},
+		"FROM range(1000000)":      {Code: errcode.Limit},
+		"SELECT error('so be it')": {Code: errcode.Execution},
 	} {
 		job := s.wait(ada, s.submit(ada, sql).ID)
 		if job.State != query.Failed || job.Err == nil || job.Err.Code != want.Code || job.Err.Line != want.Line || job.Err.Column != want.Column || job.Chunks() != nil {
@@ -187,7 +188,7 @@ func TestAPanicFailsTheQuery(t *testing.T) {
 		s := &submitting{Jobs: query.NewJobs(opts), t: t}
 		job := s.wait(ada, s.submit(ada, "SELECT 1").ID)
 		s.Close()
-		if job.State != query.Failed || job.Err.Code != engine.CodeInternal || !strings.Contains(job.Err.Message, "our fault") {
+		if job.State != query.Failed || job.Err.Code != errcode.Internal || !strings.Contains(job.Err.Message, "our fault") {
 			t.Errorf("%s: %s, %v", what, job.State, job.Err)
 		}
 	}
@@ -202,7 +203,7 @@ func TestQueriesAreTheirOwners(t *testing.T) {
 	s.wait(bob, s.submit(bob, "SELECT 'of bob' AS x").ID)
 	second := s.wait(ada, s.submit(ada, "SELECT 2 AS x").ID)
 	_, unknown := s.Get(bob.Owner(), "none")
-	wantCode(t, "an unknown query", unknown, engine.CodeNotFound)
+	wantCode(t, "an unknown query", unknown, errcode.NotFound)
 	if _, err := s.Get(bob.Owner(), "n"+strings.Repeat("ö", 100)); !strings.Contains(err.Error(), `"n`+strings.Repeat("ö", 19)+`…"`) {
 		t.Errorf("a long id: %v", err)
 	}
@@ -210,7 +211,7 @@ func TestQueriesAreTheirOwners(t *testing.T) {
 	_, wait := s.Wait(t.Context(), bob.Owner(), mine.ID)
 	_, cancel := s.Cancel(bob.Owner(), mine.ID)
 	for _, err := range []error{get, wait, cancel} {
-		wantCode(t, "another's query", err, engine.CodeNotFound)
+		wantCode(t, "another's query", err, errcode.NotFound)
 		if want := strings.ReplaceAll(unknown.Error(), "none", mine.ID); err.Error() != want {
 			t.Errorf("%v, want %s", err, want)
 		}
@@ -219,7 +220,7 @@ func TestQueriesAreTheirOwners(t *testing.T) {
 		t.Errorf("%+v", list)
 	}
 	_, err := s.db.Query(caller.With(t.Context(), bob), engine.Request{SQL: mine.Chunks()[0].SQL()})
-	wantCode(t, "another's rows", err, engine.CodeNotFound)
+	wantCode(t, "another's rows", err, errcode.NotFound)
 }
 
 func TestCancel(t *testing.T) {
@@ -241,7 +242,7 @@ func TestCancel(t *testing.T) {
 		t.Error(err)
 	}
 	job := s.wait(ada, running.ID)
-	if job.State != query.Cancelled || job.Err.Code != engine.CodeCancelled || !strings.Contains(job.Err.Message, "its owner") {
+	if job.State != query.Cancelled || job.Err.Code != errcode.Cancelled || !strings.Contains(job.Err.Message, "its owner") {
 		t.Errorf("%s, %v", job.State, job.Err)
 	}
 	if job := s.wait(ada, after.ID); job.State != query.Succeeded {
@@ -257,10 +258,10 @@ func TestTooManyQueriesAreRefused(t *testing.T) {
 	s.submit(ada, endless)
 	s.submit(ada, endless)
 	_, err := s.Submit(request(ada, "SELECT 1"))
-	wantCode(t, "too many of an owner", err, engine.CodeBusy)
+	wantCode(t, "too many of an owner", err, errcode.Busy)
 	s.submit(bob, endless)
 	_, err = s.Submit(request(bob, "SELECT 1"))
-	wantCode(t, "too many in the queue", err, engine.CodeBusy)
+	wantCode(t, "too many in the queue", err, errcode.Busy)
 	s.Close()
 	s.Close()
 	for _, job := range append(s.List(ada.Owner()), s.List(bob.Owner())...) {
@@ -269,7 +270,7 @@ func TestTooManyQueriesAreRefused(t *testing.T) {
 		}
 	}
 	_, err = s.Submit(request(bob, "SELECT 1"))
-	wantCode(t, "after the end", err, engine.CodeCancelled)
+	wantCode(t, "after the end", err, errcode.Cancelled)
 }
 
 // clock is a time that the test moves while queries end.
@@ -283,12 +284,12 @@ func TestQueriesAreForgotten(t *testing.T) {
 	failed, kept := s.wait(ada, s.submit(ada, "nope").ID), s.wait(ada, s.submit(ada, "SELECT 1 AS x").ID)
 	now.Add(int64(time.Minute))
 	_, err := s.Get(ada.Owner(), failed.ID)
-	wantCode(t, "a failed query, later", err, engine.CodeNotFound)
+	wantCode(t, "a failed query, later", err, errcode.NotFound)
 	if err := s.store.Delete(ada.Owner(), kept.Result.Name); err != nil {
 		t.Fatal(err)
 	}
 	_, err = s.Get(ada.Owner(), kept.ID)
-	wantCode(t, "a query without its result", err, engine.CodeNotFound)
+	wantCode(t, "a query without its result", err, errcode.NotFound)
 	if list := s.List(ada.Owner()); len(list) != 0 {
 		t.Errorf("%+v", list)
 	}
@@ -364,9 +365,10 @@ func TestAWriteThatHasCommittedHasSucceeded(t *testing.T) {
 		}
 	}
 	orders := engine.Relation{Schema: engine.Public, Name: "orders"}
-	cat := engine.NewCatalog(1, []engine.Relation{orders}, nil)
-	cat.SetWritable(map[engine.Relation]string{orders: "att.main.o"})
-	cat.SetTraits(map[engine.Relation]engine.Traits{orders: {Volatile: true}})
+	cat := engine.NewCatalog(engine.Contents{
+		Generation: 1, Relations: []engine.Relation{orders},
+		Writable: map[engine.Relation]string{orders: "att.main.o"}, Traits: map[engine.Relation]engine.Traits{orders: {Volatile: true}},
+	})
 	err := s.db.Publish(t.Context(), cat, func(tx *engine.Tx) error {
 		return tx.Exec("CREATE VIEW spice.public.orders AS SELECT * FROM att.main.o")
 	})
@@ -402,7 +404,7 @@ func TestAWriteThatHasCommittedHasSucceeded(t *testing.T) {
 	if job := write(); job.Result == nil || s.text(writer, job.Chunks()[0].SQL()) != "1000\n" {
 		t.Errorf("cancelled after its commit: got %+v", job)
 	}
-	store.before = func() error { return &engine.Error{Code: engine.CodeBusy, Offset: -1, Message: "no room"} }
+	store.before = func() error { return &engine.Error{Code: errcode.Busy, Offset: -1, Message: "no room"} }
 	if job := write(); job.Result != nil || len(job.Chunks()) > 0 {
 		t.Errorf("without room: got %+v", job)
 	}
@@ -418,7 +420,7 @@ func TestCancelledQueriesAreForgotten(t *testing.T) {
 		}
 	}
 	_, err := s.Get(ada.Owner(), kept.ID)
-	wantCode(t, "the oldest query", err, engine.CodeNotFound)
+	wantCode(t, "the oldest query", err, errcode.NotFound)
 	if results := s.store.List(ada.Owner()); len(results) != 0 {
 		t.Errorf("its result is left: %+v", results)
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/spicepod"
 )
@@ -33,7 +34,7 @@ func FuzzRef(f *testing.F) {
 		if err != nil && !errors.As(err, &e) {
 			t.Errorf("%s: %v is no *engine.Error", sql, err)
 		}
-		if _, err := w.query("ada", sql); err != nil && engine.AsError(err).Code == engine.CodeInternal {
+		if _, err := w.query("ada", sql); err != nil && engine.AsError(err).Code == errcode.Internal {
 			t.Errorf("%s: %v", sql, err)
 		}
 	})

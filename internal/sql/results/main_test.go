@@ -12,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/spiced-sql/spiced/internal/access/caller"
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/format"
 	"github.com/spiced-sql/spiced/internal/sql/results"
@@ -156,7 +157,7 @@ func (w *world) size() int64 {
 }
 
 // wantCode checks the code of an error, which must be the engine's.
-func wantCode(t testing.TB, what string, err error, code engine.Code) {
+func wantCode(t testing.TB, what string, err error, code errcode.Code) {
 	t.Helper()
 	var e *engine.Error
 	if !errors.As(err, &e) || e.Code != code {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spiced-sql/spiced/internal/access/caller"
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/format"
@@ -97,7 +98,7 @@ func patience(ctx context.Context) time.Duration {
 }
 
 // errPatience is the error of a result that takes too long.
-var errPatience = &engine.Error{Code: engine.CodeTimeout, Offset: -1, Message: "it takes too long to read"}
+var errPatience = &engine.Error{Code: errcode.Timeout, Offset: -1, Message: "it takes too long to read"}
 
 // save stores the rest of a result in a table.
 func (s *Store) save(ctx context.Context, first []*engine.Chunk, rest *engine.Rows) (*Result, error) {
@@ -149,7 +150,7 @@ func (e *unstored) Unwrap() error { return e.error }
 func partial(err error) bool {
 	var not *unstored
 	code := engine.AsError(err).Code
-	return errors.As(err, &not) || code == engine.CodeLimit || code == engine.CodeTimeout
+	return errors.As(err, &not) || code == errcode.Limit || code == errcode.Timeout
 }
 
 // truncated returns the first rows of a result that cannot be stored.

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/results"
 	"github.com/spiced-sql/spiced/spicepod"
@@ -184,7 +185,7 @@ func TestWhatTakesTooLongIsCutOff(t *testing.T) {
 func TestAStatementThatFailsLaterFails(t *testing.T) {
 	w := newWorld(t, spicepod.Results{})
 	_, _, err := w.kept("ada", "SELECT CASE WHEN i < 2900000 THEN i ELSE error('at last') END AS x FROM range(3000000) r(i)", `{"x":0}`)
-	wantCode(t, "a statement that fails later", err, engine.CodeExecution)
+	wantCode(t, "a statement that fails later", err, errcode.Execution)
 	if len(w.files()) != 0 {
 		t.Errorf("files %q", w.files())
 	}

@@ -32,6 +32,7 @@ import (
 	"time"
 
 	"github.com/spiced-sql/spiced/internal/access/caller"
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/spicepod"
@@ -181,7 +182,7 @@ func (s *Store) Close() {
 // notFound is the only error for a name without a result for the caller.
 func notFound(name string) *engine.Error {
 	return &engine.Error{
-		Code: engine.CodeNotFound, Offset: -1, Message: fmt.Sprintf("there is no result %q", truncate.Ellipsis(name, 40)),
+		Code: errcode.NotFound, Offset: -1, Message: fmt.Sprintf("there is no result %q", truncate.Ellipsis(name, 40)),
 		Hint: "a result is available to its owner until it expires; run the statement again",
 	}
 }
@@ -222,7 +223,7 @@ func (s *Store) find(owner, name string) (*stored, error) {
 }
 
 // Get returns the owner's result of that name. The error is an [*engine.Error]
-// with CodeNotFound.
+// with [errcode.NotFound].
 func (s *Store) Get(owner, name string) (*Result, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

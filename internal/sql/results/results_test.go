@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/results"
 	"github.com/spiced-sql/spiced/spicepod"
@@ -91,16 +92,16 @@ func TestOnlyTheOwnerFindsAResult(t *testing.T) {
 	_, unknown := w.query("bob", "FROM ref('r_none')")
 	for _, owner := range []string{"bob", "", "ADA"} {
 		_, err := w.query(owner, "FROM ref('"+r.Name+"')")
-		wantCode(t, "another's result", err, engine.CodeNotFound)
+		wantCode(t, "another's result", err, errcode.NotFound)
 		if got, want := err.Error(), strings.ReplaceAll(unknown.Error(), "r_none", r.Name); got != want {
 			t.Errorf("another's result: %s; an unknown one: %s", got, want)
 		}
 		_, err = w.store.Get(ownerOf(owner), r.Name)
-		wantCode(t, "get another's", err, engine.CodeNotFound)
-		wantCode(t, "delete another's", w.store.Delete(ownerOf(owner), r.Name), engine.CodeNotFound)
+		wantCode(t, "get another's", err, errcode.NotFound)
+		wantCode(t, "delete another's", w.store.Delete(ownerOf(owner), r.Name), errcode.NotFound)
 	}
 	_, err := w.query("ada", `SELECT * FROM "`+r.Name+`".main.result`)
-	wantCode(t, "past the reference", err, engine.CodeNotFound)
+	wantCode(t, "past the reference", err, errcode.NotFound)
 	if got, err := w.store.Get(ownerOf("ada"), r.Name); err != nil || got.Rows != 10 || got.Owner != ownerOf("ada") {
 		t.Errorf("get: %+v, %v", got, err)
 	}
@@ -111,7 +112,7 @@ func TestOnlyTheOwnerFindsAResult(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = w.query("ada", ref(r))
-	wantCode(t, "a deleted result", err, engine.CodeNotFound)
+	wantCode(t, "a deleted result", err, errcode.NotFound)
 	if len(w.files()) != 1 {
 		t.Errorf("files %q, want that of bob", w.files())
 	}
@@ -150,7 +151,7 @@ func TestAResultExpires(t *testing.T) {
 		time.Sleep(time.Nanosecond)
 		synctest.Wait()
 		_, err = store.Get(ownerOf("ada"), first.Name)
-		wantCode(t, "an expired result", err, engine.CodeNotFound)
+		wantCode(t, "an expired result", err, errcode.NotFound)
 		if list := store.List(ownerOf("ada")); len(list) != 1 || list[0].Name != second.Name {
 			t.Errorf("left: %+v", list)
 		}
@@ -175,7 +176,7 @@ func TestTheOldestMakeRoom(t *testing.T) {
 	a1, a2, b := w.must("ada", "FROM range(1)"), w.must("ada", "FROM range(2)"), w.must("bob", "FROM range(3)")
 	a3 := w.must("ada", "FROM range(4)")
 	_, err := w.store.Get(ownerOf("ada"), a1.Name)
-	wantCode(t, "over the owner's number", err, engine.CodeNotFound)
+	wantCode(t, "over the owner's number", err, errcode.NotFound)
 	_, release, err := w.store.Ref(as("ada"), a2.Name)
 	if err != nil {
 		t.Fatal(err)
@@ -183,7 +184,7 @@ func TestTheOldestMakeRoom(t *testing.T) {
 	defer release()
 	w.must("eve", "FROM range(5)") // the oldest is in use: the next one goes
 	_, err = w.store.Get(ownerOf("bob"), b.Name)
-	wantCode(t, "over the number of all", err, engine.CodeNotFound)
+	wantCode(t, "over the number of all", err, errcode.NotFound)
 	w.expect("ada", ref(a2), `{"n":2}`)
 	w.expect("ada", ref(a3), `{"n":4}`)
 	_, release3, err := w.store.Ref(as("ada"), a3.Name)
@@ -192,7 +193,7 @@ func TestTheOldestMakeRoom(t *testing.T) {
 	}
 	defer release3()
 	_, err = w.keep("ada", "FROM range(6)")
-	wantCode(t, "all are read", err, engine.CodeBusy)
+	wantCode(t, "all are read", err, errcode.Busy)
 }
 
 func TestSpaceIsBounded(t *testing.T) {
@@ -212,7 +213,7 @@ func TestSpaceIsBounded(t *testing.T) {
 	}
 	fill()
 	_, err := w.keep("ada", "SELECT i FROM range(1000000) r(i)")
-	wantCode(t, "a result over its limit", err, engine.CodeLimit)
+	wantCode(t, "a result over its limit", err, errcode.Limit)
 	if n := len(w.store.List(ownerOf("ada"))); len(w.files()) != n {
 		t.Errorf("%d results and files %q after one that was refused", n, w.files())
 	}
@@ -226,7 +227,7 @@ func TestSpaceIsBounded(t *testing.T) {
 		releases = append(releases, release)
 	}
 	_, err = w.keep("ada", "SELECT i FROM range(250000) r(i)")
-	wantCode(t, "no space but of results in use", err, engine.CodeLimit)
+	wantCode(t, "no space but of results in use", err, errcode.Limit)
 	for _, release := range releases {
 		release()
 	}
@@ -270,9 +271,9 @@ func TestARestartLeavesNothing(t *testing.T) {
 	w.store.Close()
 	w.store.Close()
 	_, err := w.query("ada", ref(r))
-	wantCode(t, "after the end", err, engine.CodeNotFound)
+	wantCode(t, "after the end", err, errcode.NotFound)
 	_, err = w.keep("ada", "FROM range(10)")
-	wantCode(t, "after the end", err, engine.CodeCancelled)
+	wantCode(t, "after the end", err, errcode.Cancelled)
 	if len(w.files()) != 0 {
 		t.Errorf("files %q", w.files())
 	}
@@ -302,7 +303,7 @@ func TestAnAbortedWriterLeavesNothing(t *testing.T) {
 		t.Errorf("files %q", w.files())
 	}
 	if _, err := w.keep("ada", "SELECT row(1, 2) AS unnamed"); err != nil {
-		wantCode(t, "a type that no table has", err, engine.CodeExecution)
+		wantCode(t, "a type that no table has", err, errcode.Execution)
 	}
 }
 
@@ -315,11 +316,11 @@ func TestManyWritersAndReaders(t *testing.T) {
 			for i := range 8 {
 				r, err := w.keep(owner, fmt.Sprintf("SELECT hash(i) AS h FROM range(%d) r(i)", 1000*(i+1)))
 				if err != nil {
-					wantCode(t, "keep", err, engine.CodeBusy)
+					wantCode(t, "keep", err, errcode.Busy)
 					continue
 				}
 				if got, err := w.query(owner, ref(r)); err != nil {
-					wantCode(t, "read", err, engine.CodeNotFound) // it made room
+					wantCode(t, "read", err, errcode.NotFound) // it made room
 				} else if want := fmt.Sprintf("{\"n\":%d}\n", 1000*(i+1)); got != want {
 					t.Errorf("got %s, want %s", got, want)
 				}

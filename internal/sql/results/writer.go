@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 )
@@ -22,7 +23,7 @@ type Writer struct {
 	table *engine.TableWriter // nil after Close or Abort
 }
 
-// Create begins a result of the owner. The error is an [*engine.Error]: CodeBusy if
+// Create begins a result of the owner. The error is an [*engine.Error]: [errcode.Busy] if
 // too many are being written or read.
 func (s *Store) Create(ctx context.Context, owner string, columns []engine.Column) (*Writer, error) {
 	if err := s.begin(owner); err != nil {
@@ -96,7 +97,7 @@ func writeError(err error) error {
 		return engine.AsError(context.Canceled)
 	}
 	return &engine.Error{
-		Code: engine.CodeExecution, Offset: -1, Message: err.Error(),
+		Code: errcode.Execution, Offset: -1, Message: err.Error(),
 		Hint: "cast columns of unusual types to VARCHAR",
 	}
 }
@@ -106,7 +107,7 @@ func (s *Store) begin(owner string) error {
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
-		return &engine.Error{Code: engine.CodeCancelled, Offset: -1, Message: "the runtime is shutting down"}
+		return &engine.Error{Code: errcode.Cancelled, Offset: -1, Message: "the runtime is shutting down"}
 	}
 	own := func(k *stored) bool { return k.Owner == owner }
 	first, ok := s.makeRoom(own, func() bool { return s.count(owner) >= s.opts.Limits.MaxPerUser })
@@ -119,7 +120,7 @@ func (s *Store) begin(owner string) error {
 	s.drop(append(first, more...))
 	if !ok {
 		return &engine.Error{
-			Code: engine.CodeBusy, Offset: -1, Hint: "try again in a moment",
+			Code: errcode.Busy, Offset: -1, Hint: "try again in a moment",
 			Message: "no further result can be stored: all slots are being written or read",
 		}
 	}
@@ -176,13 +177,13 @@ func (s *Store) leave(owner string) {
 	}
 }
 
-// Append adds the rows of a chunk. The error is an [*engine.Error]: CodeLimit if the
+// Append adds the rows of a chunk. The error is an [*engine.Error]: [errcode.Limit] if the
 // result, or all results together, exceed their limit. Abort the writer then.
 func (w *Writer) Append(chunk *engine.Chunk) error {
 	size, limit := chunkSize(chunk, len(w.k.Columns)), int64(w.store.opts.Limits.MaxResult)
 	if w.k.Bytes+size > limit {
 		return &engine.Error{
-			Code: engine.CodeLimit, Offset: -1, Hint: "select less, or raise runtime.results.max_result_bytes",
+			Code: errcode.Limit, Offset: -1, Hint: "select less, or raise runtime.results.max_result_bytes",
 			Message: fmt.Sprintf("the result has more than %d bytes, the limit of a stored result", limit),
 		}
 	}
@@ -202,7 +203,7 @@ func (s *Store) take(k *stored, more int64) error {
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
-		return &engine.Error{Code: engine.CodeCancelled, Offset: -1, Message: "the runtime is shutting down"}
+		return &engine.Error{Code: errcode.Cancelled, Offset: -1, Message: "the runtime is shutting down"}
 	}
 	s.space += more
 	k.space += more
@@ -214,7 +215,7 @@ func (s *Store) take(k *stored, more int64) error {
 		return nil
 	}
 	return &engine.Error{
-		Code: engine.CodeLimit, Offset: -1, Hint: "try again later, or raise runtime.results.max_bytes",
+		Code: errcode.Limit, Offset: -1, Hint: "try again later, or raise runtime.results.max_bytes",
 		Message: fmt.Sprintf("stored results are limited to %d bytes, and all of them are in use", limit),
 	}
 }
@@ -247,7 +248,7 @@ func (s *Store) publish(k *stored) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		return &engine.Error{Code: engine.CodeCancelled, Offset: -1, Message: "the runtime is shutting down"}
+		return &engine.Error{Code: errcode.Cancelled, Offset: -1, Message: "the runtime is shutting down"}
 	}
 	k.Created = s.opts.Now()
 	k.Expires = k.Created.Add(s.opts.Limits.TTL)

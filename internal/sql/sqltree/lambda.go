@@ -200,7 +200,7 @@ func LocateLambda(sql string, tokens []Token, l *Lambda) ([]NameSite, bool) {
 
 // names reports whether token i is the name.
 func names(sql string, tokens []Token, i int, name string) bool {
-	return i >= 0 && i < len(tokens) && isName(tokens[i]) && tokens[i].Name(sql) == name
+	return i >= 0 && i < len(tokens) && tokens[i].IsName() && tokens[i].Name(sql) == name
 }
 
 // comprehensionNames returns the index of the token after the word for in the list

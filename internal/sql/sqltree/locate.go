@@ -35,10 +35,10 @@ func Locate(sql string, tokens []Token, call Call) (Site, bool) {
 		return Site{}, false
 	}
 	first := i
-	for i+2 < len(tokens) && isName(tokens[i]) && tokens[i+1].Is(sql, ".") {
+	for i+2 < len(tokens) && tokens[i].IsName() && tokens[i+1].Is(sql, ".") {
 		i += 2
 	}
-	if !isName(tokens[i]) || Fold(tokens[i].Name(sql)) != Fold(call.Name) ||
+	if !tokens[i].IsName() || Fold(tokens[i].Name(sql)) != Fold(call.Name) ||
 		i+1 >= len(tokens) || !tokens[i+1].Is(sql, "(") {
 		return Site{}, false
 	}
@@ -71,7 +71,7 @@ func objectStart(sql string, tokens []Token, first, name int) int {
 			if i = callStart(sql, tokens, opening(sql, tokens, i)); i < 0 {
 				return -1
 			}
-		case !isName(tokens[i]):
+		case !tokens[i].IsName():
 			return -1
 		}
 		if i == 0 || !tokens[i-1].Is(sql, ".") {
@@ -94,10 +94,10 @@ func TermStart(sql string, tokens []Token, last int) int {
 			}
 		case tokens[i].Kind == Symbol, isReserved(sql, tokens[i]):
 			return -1
-		case tokens[i].Kind == String && i > 0 && isName(tokens[i-1]) && !isReserved(sql, tokens[i-1]):
+		case tokens[i].Kind == String && i > 0 && tokens[i-1].IsName() && !isReserved(sql, tokens[i-1]):
 			i--
 		}
-		for i >= 2 && tokens[i-1].Is(sql, ".") && isName(tokens[i]) && isName(tokens[i-2]) {
+		for i >= 2 && tokens[i-1].Is(sql, ".") && tokens[i].IsName() && tokens[i-2].IsName() {
 			i -= 2
 		}
 		if i < 2 || !tokens[i-1].Is(sql, "::") {
@@ -114,11 +114,11 @@ func TermEnd(sql string, tokens []Token, first int) int {
 	switch t := tokens[first]; {
 	case isReserved(sql, t):
 		return first
-	case isName(t):
+	case t.IsName():
 		if i < len(tokens) && tokens[i].Kind == String {
 			return i + 1
 		}
-		for i+1 < len(tokens) && tokens[i].Is(sql, ".") && isName(tokens[i+1]) {
+		for i+1 < len(tokens) && tokens[i].Is(sql, ".") && tokens[i+1].IsName() {
 			i += 2
 		}
 	case t.Is(sql, "(") || t.Is(sql, "["):
@@ -147,7 +147,7 @@ func callStart(sql string, tokens []Token, i int) int {
 	switch {
 	case before.Is(sql, ")") || before.Is(sql, "]"):
 		return -1
-	case !isName(before) || isReserved(sql, before):
+	case !before.IsName() || isReserved(sql, before):
 		return i
 	case i > 1 && tokens[i-2].Is(sql, ")"): // FILTER (…), OVER (…)
 		return -1
@@ -196,10 +196,10 @@ func LocateRelation(sql string, tokens []Token, r Relation) (Span, bool) {
 		return Span{}, false
 	}
 	start := tokens[i].Start
-	for i+2 < len(tokens) && isName(tokens[i]) && tokens[i+1].Is(sql, ".") {
+	for i+2 < len(tokens) && tokens[i].IsName() && tokens[i+1].Is(sql, ".") {
 		i += 2
 	}
-	return Span{start, tokens[i].End}, isName(tokens[i]) && Fold(tokens[i].Name(sql)) == Fold(r.Name)
+	return Span{start, tokens[i].End}, tokens[i].IsName() && Fold(tokens[i].Name(sql)) == Fold(r.Name)
 }
 
 // LocateColumn finds the first part of a column's name.
@@ -210,8 +210,6 @@ func LocateColumn(sql string, tokens []Token, c Column) (Span, bool) {
 	}
 	return spanOf(tokens[i]), true
 }
-
-func isName(t Token) bool { return t.Kind == Ident || t.Kind == QuotedIdent }
 
 func tokenAt(tokens []Token, offset int) int {
 	i, found := slices.BinarySearchFunc(tokens, offset, func(t Token, offset int) int { return t.Start - offset })
@@ -245,7 +243,7 @@ func argSpans(sql string, tokens []Token) (args []Span, end Span, ok bool) {
 }
 
 func argSpan(sql string, tokens []Token) Span {
-	if len(tokens) > 2 && isName(tokens[0]) && (tokens[1].Is(sql, ":=") || tokens[1].Is(sql, "=>")) {
+	if len(tokens) > 2 && tokens[0].IsName() && (tokens[1].Is(sql, ":=") || tokens[1].Is(sql, "=>")) {
 		tokens = tokens[2:]
 	}
 	return Span{tokens[0].Start, tokens[len(tokens)-1].End}

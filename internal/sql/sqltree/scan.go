@@ -31,6 +31,9 @@ func (t Token) Text(sql string) string { return sql[t.Start:t.End] }
 // Is reports whether the token is the symbol s.
 func (t Token) Is(sql, s string) bool { return t.Kind == Symbol && t.Text(sql) == s }
 
+// IsName reports whether the token is an identifier.
+func (t Token) IsName() bool { return t.Kind == Ident || t.Kind == QuotedIdent }
+
 // Nesting returns 1 for an opening bracket, -1 for a closing one, and 0 otherwise.
 func (t Token) Nesting(sql string) int {
 	if t.Kind == Symbol {
@@ -205,7 +208,7 @@ func (s *scanner) namedParamHere() bool {
 	}
 	last := s.tokens[len(s.tokens)-1]
 	if n := len(s.brackets); n == 0 || s.brackets[n-1] == '(' {
-		return last.End < s.pos || !isName(last)
+		return last.End < s.pos || !last.IsName()
 	}
 	if last.Kind != Symbol {
 		return false

@@ -23,25 +23,31 @@ func model(address, params string) string {
 	return "models: [{name: m, from: 'openai:x', params: {endpoint: '" + address + "/v1'" + params + "}}]\n"
 }
 
+// serveModel starts a provider that gives the same answer to every request, and a server
+// with a model of it.
+func (e *env) serveModel(ctx context.Context, name string, answer chattest.Answer) (*chattest.Server, *server, error) {
+	provider, err := chattest.Start()
+	if err != nil {
+		return nil, nil, err
+	}
+	provider.Script(chattest.Always(answer))
+	s, err := e.serve(ctx, pod{name: name, text: functions + model(provider.URL, ", tools: auto")})
+	if err != nil {
+		provider.Close()
+	}
+	return provider, s, err
+}
+
 const question = `{"model":"m","stream":true,"messages":[{"role":"user","content":"how far is it?"}]}`
 
 // benchFirstToken compares the time to the first token through spiced, with its tools
 // in the request, and through a plain proxy, alternately.
 func benchFirstToken(ctx context.Context, e *env) ([]row, error) {
-	provider, err := chattest.Start()
+	provider, s, err := e.serveModel(ctx, "firsttoken", chattest.Say(chattest.Text("It is", " far.")))
 	if err != nil {
 		return nil, err
 	}
 	defer provider.Close()
-	provider.Script(chattest.Always(chattest.Say(chattest.Text("It is", " far."))))
-	dir, err := e.pod("firsttoken", functions+model(provider.URL, ", tools: auto"))
-	if err != nil {
-		return nil, err
-	}
-	s, err := e.serve(ctx, dir)
-	if err != nil {
-		return nil, err
-	}
 	defer s.stop()
 	target, err := url.Parse(provider.URL)
 	if err != nil {
@@ -73,8 +79,6 @@ func benchFirstToken(ctx context.Context, e *env) ([]row, error) {
 		fmt.Sprintf("%.2f ms", ms(added/rounds)), "≤ 3 ms",
 	}}, nil
 }
-
-func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // firstToken returns how long the first text takes. It reads the rest of the answer, so
 // that the connection can be reused.
@@ -127,24 +131,15 @@ const (
 
 // benchStreams runs many concurrent streams with a token every 100 ms each.
 func benchStreams(ctx context.Context, e *env) ([]row, error) {
-	provider, err := chattest.Start()
-	if err != nil {
-		return nil, err
-	}
-	defer provider.Close()
 	var steps []chattest.Step
 	for range streamTicks {
 		steps = append(steps, chattest.Text("word "), chattest.Wait(streamEvery))
 	}
-	provider.Script(chattest.Always(chattest.Say(steps...)))
-	dir, err := e.pod("streams", functions+model(provider.URL, ", tools: auto"))
+	provider, s, err := e.serveModel(ctx, "streams", chattest.Say(steps...))
 	if err != nil {
 		return nil, err
 	}
-	s, err := e.serve(ctx, dir)
-	if err != nil {
-		return nil, err
-	}
+	defer provider.Close()
 	defer s.stop()
 	direct, err := holdStreams(ctx, provider.URL, nil)
 	if err != nil {

@@ -124,7 +124,7 @@ func askOnce(ctx context.Context, address, mode string, list []tools.Tool) error
 		return err
 	}
 	defer os.Remove(file.Name())
-	_, err = file.WriteString(header("turn") + "embeddings: [{name: local, from: 'builtin:hash'}]\n" + model(address, ", tools: "+mode))
+	_, err = file.WriteString(pod{name: "turn", text: "embeddings: [{name: local, from: 'builtin:hash'}]\n" + model(address, ", tools: "+mode)}.yaml())
 	if err == nil {
 		err = file.Close()
 	}
@@ -176,8 +176,7 @@ func turnCatalog() (list []tools.Tool, from string, err error) {
 	if err != nil {
 		random := rand.New(rand.NewPCG(1, 2))
 		for i := range turnTools - len(list) {
-			d := madeUpTool(random, i)
-			list = append(list, registry.Must(tools.New(tools.Definition{Name: d.Name, Description: d.Description, Parameters: d.Parameters, Source: tools.SourceFunction}, nothing)))
+			list = append(list, madeUp(random, i))
 		}
 		return list, "made-up texts", nil
 	}
@@ -196,6 +195,12 @@ func turnCatalog() (list []tools.Tool, from string, err error) {
 		}
 	}
 	return list, "bfcl_live", nil
+}
+
+// madeUp returns a generated tool that does nothing.
+func madeUp(random *rand.Rand, i int) tools.Tool {
+	d := madeUpTool(random, i)
+	return registry.Must(tools.New(tools.Definition{Name: d.Name, Description: d.Description, Parameters: d.Parameters, Source: tools.SourceFunction}, nothing))
 }
 
 func nothing(context.Context, tools.Input) (tools.Output, error) { return tools.JSON(nil) }

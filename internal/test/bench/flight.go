@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
-	"time"
 
 	"github.com/apache/arrow-go/v18/arrow/flight/flightsql"
 	"google.golang.org/grpc"
@@ -22,9 +20,9 @@ const anyPort = "127.0.0.1:0"
 
 // endpoint returns the address of the named protocol.
 func (s *server) endpoint(ctx context.Context, name string) (string, error) {
-	status, body, err := s.get(ctx, "/v1/status")
-	if err != nil || status != http.StatusOK {
-		return "", fmt.Errorf("status %d: %s: %w", status, body, err)
+	body, err := s.get(ctx, "/v1/status")
+	if err != nil {
+		return "", err
 	}
 	var components []struct{ Name, Endpoint string }
 	if err := json.Unmarshal([]byte(body), &components); err != nil {
@@ -46,14 +44,7 @@ const flightRuns = 5
 // discards what it receives. The cost of decoding record batches, as arrow-go's client
 // shares the machine with the server, is reported separately.
 func benchFlight(ctx context.Context, e *env) ([]row, error) {
-	dir, err := e.pod("flight", dataset("wide"))
-	if err != nil {
-		return nil, err
-	}
-	if err := generate(ctx, dir, "wide", fmt.Sprintf(wide, rowsOfTables)); err != nil {
-		return nil, err
-	}
-	s, err := e.serve(ctx, dir, "--flight", anyPort)
+	s, err := e.serve(ctx, pod{name: "flight", table: wide, flags: []string{"--flight", anyPort}})
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +54,7 @@ func benchFlight(ctx context.Context, e *env) ([]row, error) {
 		return nil, err
 	}
 	defer client.Close()
-	db, err := wideTable(ctx, dir)
+	db, err := wideTable(ctx, s.dir)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +70,7 @@ func benchFlight(ctx context.Context, e *env) ([]row, error) {
 			read func(context.Context, *flightsql.Client) error
 			to   *[]float64
 		}{{dropRows, &dropping}, {decodeRows, &decoding}} {
-			more, took, err := s.overFlight(ctx, client, side.read)
+			more, took, err := s.growth(func() error { return side.read(ctx, client) })
 			if err != nil {
 				return nil, err
 			}
@@ -104,23 +95,6 @@ func (s *server) flightClient(ctx context.Context) (*flightsql.Client, error) {
 		grpc.WithInitialWindowSize(8<<20), grpc.WithInitialConnWindowSize(16<<20), grpc.WithReadBufferSize(256<<10))
 }
 
-// overFlight reads all rows; it returns how far the server's memory rose above idle at
-// most.
-func (s *server) overFlight(ctx context.Context, client *flightsql.Client, read func(context.Context, *flightsql.Client) error) (grown int64, took time.Duration, err error) {
-	idle, err := s.rss()
-	if err != nil {
-		return 0, 0, err
-	}
-	done := make(chan struct{})
-	peak := make(chan int64, 1)
-	go s.peak(done, peak)
-	began := time.Now()
-	err = read(ctx, client)
-	took = time.Since(began)
-	close(done)
-	return max(<-peak-idle, 0), took, err
-}
-
 // decodeRows reads the record batches.
 func decodeRows(ctx context.Context, client *flightsql.Client) error {
 	info, err := client.Execute(ctx, "SELECT * FROM wide")
@@ -136,8 +110,8 @@ func decodeRows(ctx context.Context, client *flightsql.Client) error {
 	for reader.Next() {
 		n += reader.RecordBatch().NumRows()
 	}
-	if reader.Err() == nil && n != rowsOfTables {
-		return fmt.Errorf("%d rows, want %d", n, rowsOfTables)
+	if reader.Err() == nil && n != int64(wide.rows) {
+		return fmt.Errorf("%d rows, want %d", n, wide.rows)
 	}
 	return reader.Err()
 }
@@ -159,7 +133,7 @@ func dropRows(ctx context.Context, client *flightsql.Client) error {
 	if !errors.Is(err, io.EOF) {
 		return err
 	}
-	if least := rowsOfTables * 40; codec.bytes < least {
+	if least := wide.rows * 40; codec.bytes < least {
 		return fmt.Errorf("%d bytes, want at least %d", codec.bytes, least)
 	}
 	return nil

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -14,7 +13,6 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -29,81 +27,55 @@ import (
 // benchMCPCall measures calls over streamable HTTP from 32 connections with one session
 // each.
 func benchMCPCall(ctx context.Context, e *env) ([]row, error) {
-	dir, err := e.pod("mcpcall", functions)
-	if err != nil {
-		return nil, err
-	}
-	s, err := e.serve(ctx, dir)
+	s, err := e.serve(ctx, pod{name: "mcpcall", text: functions})
 	if err != nil {
 		return nil, err
 	}
 	defer s.stop()
-	times := &latencies{}
+	p99 := 0.0
 	var rates []float64
-	for range 3 {
-		rate, err := load(ctx, func(ctx context.Context, calls *atomic.Int64) error { return mcpCaller(ctx, s, calls, times) })
+	for range loadRounds {
+		l, err := apply(ctx, loadCallers, func(ctx context.Context) (caller, error) { return mcpCaller(ctx, s) })
 		if err != nil {
 			return nil, err
 		}
-		rates = append(rates, rate)
+		rates, p99 = append(rates, l.rate), max(p99, l.p99())
 	}
 	return []row{{
 		"MCP: tools/call of haversine_km over streamable HTTP, 32 connections",
-		fmt.Sprintf("%.0f/s, p99 %.1f ms", median(rates), times.quantile(0.99)), "≥ 6,000/s, ≤ 30 ms",
+		fmt.Sprintf("%.0f/s, p99 %.1f ms", median(rates), p99), "≥ 6,000/s, ≤ 30 ms",
 	}}, nil
 }
 
-// mcpCaller keeps one connection busy; see invokeCaller.
-func mcpCaller(ctx context.Context, s *server, calls *atomic.Int64, times *latencies) error {
-	host := strings.TrimPrefix(s.url, "http://")
-	conn, err := net.Dial("tcp", host)
+// The requests that begin a session.
+const (
+	mcpInitialize  = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}`
+	mcpInitialized = `{"jsonrpc":"2.0","method":"notifications/initialized"}`
+)
+
+// mcpCaller calls the tool in a session of its own.
+func mcpCaller(ctx context.Context, s *server) (caller, error) {
+	c, err := s.connect(ctx)
 	if err != nil {
-		return err
+		return caller{}, err
 	}
-	defer conn.Close()
-	stop := context.AfterFunc(ctx, func() { conn.Close() })
-	defer stop()
-	r, session := bufio.NewReader(conn), ""
+	header := jsonHeader + "Accept: application/json, text/event-stream\r\n"
 	post := func(body, want string) error {
-		head := "POST /v1/mcp HTTP/1.1\r\nHost: " + host + "\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n"
-		if session != "" {
-			head += "Mcp-Session-Id: " + session + "\r\nMcp-Protocol-Version: 2025-11-25\r\n"
-		}
-		if _, err := fmt.Fprintf(conn, "%sContent-Length: %d\r\n\r\n%s", head, len(body), body); err != nil {
-			return err
-		}
-		res, err := http.ReadResponse(r, nil)
-		if err != nil {
-			return err
-		}
-		defer res.Body.Close()
-		answer, err := io.ReadAll(res.Body)
-		if id := res.Header.Get("Mcp-Session-Id"); id != "" {
-			session = id
+		head, answer, err := c.post("/v1/mcp", header, body)
+		if id := head.Get("Mcp-Session-Id"); id != "" && err == nil && body == mcpInitialize {
+			header += "Mcp-Session-Id: " + id + "\r\nMcp-Protocol-Version: 2025-11-25\r\n"
 		}
 		if err == nil && !bytes.Contains(answer, []byte(want)) {
 			err = fmt.Errorf("%s answers %s", body, answer)
 		}
 		return err
 	}
-	err = post(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}`, "serverInfo")
-	if err == nil {
-		err = post(`{"jsonrpc":"2.0","method":"notifications/initialized"}`, "")
+	if err = post(mcpInitialize, "serverInfo"); err == nil {
+		err = post(mcpInitialized, "")
 	}
-	var mine []float64
-	defer func() { times.add(mine) }()
-	for n := 1; err == nil && ctx.Err() == nil; n++ {
-		began := time.Now()
-		err = post(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"haversine_km","arguments":%s}}`, n, haversineArguments()), `"content"`)
-		if err == nil {
-			mine = append(mine, float64(time.Since(began).Microseconds())/1000)
-			calls.Add(1)
-		}
-	}
-	if ctx.Err() != nil {
-		return nil
-	}
-	return err
+	return caller{func(i int) error {
+		return post(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"haversine_km","arguments":%s}}`, i+1, haversineArguments()), `"content"`)
+	}, func() { c.Close() }}, err
 }
 
 // stdioVariable makes the program an MCP server with a tool, echo.
@@ -124,18 +96,15 @@ func benchMCPProxy(ctx context.Context, e *env) ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := e.pod("mcpproxy", "tools: [{name: bench, from: 'mcp:"+self+"', env: {"+stdioVariable+": '1'}}]\n")
+	dir, err := e.write(ctx, pod{name: "mcpproxy", text: "tools: [{name: bench, from: 'mcp:" + self + "', env: {" + stdioVariable + ": '1'}}]\n"})
 	if err != nil {
 		return nil, err
 	}
-	d, err := runtime.New(ctx, runtime.Options{Path: dir})
+	d, err := loaded(ctx, runtime.Options{Path: dir})
 	if err != nil {
 		return nil, err
 	}
 	defer d.Close()
-	if report := d.Load(ctx, "bench"); !report.Accepted || report.Problems.HasErrors() {
-		return nil, report.Problems
-	}
 	cmd := exec.CommandContext(ctx, self)
 	cmd.Env = append(os.Environ(), stdioVariable+"=1")
 	direct, err := mcp.NewClient(&mcp.Implementation{Name: "bench", Version: "1"}, nil).Connect(ctx, &mcp.CommandTransport{Command: cmd}, nil)
@@ -143,25 +112,24 @@ func benchMCPProxy(ctx context.Context, e *env) ([]row, error) {
 		return nil, err
 	}
 	defer direct.Close()
-	var straight, through []float64
 	const rounds = 2000
-	for n := range rounds {
-		args := fmt.Sprintf(`{"n":%d}`, n)
+	n := 0
+	arguments := func() json.RawMessage { n++; return fmt.Appendf(nil, `{"n":%d}`, n) }
+	straight, through, _, err := alternate(rounds, func() (float64, error) {
 		began := time.Now()
-		if _, err := direct.CallTool(ctx, &mcp.CallToolParams{Name: "echo", Arguments: json.RawMessage(args)}); err != nil {
-			return nil, err
+		_, err := direct.CallTool(ctx, &mcp.CallToolParams{Name: "echo", Arguments: arguments()})
+		return ms(time.Since(began)), err
+	}, func() (float64, error) {
+		began := time.Now()
+		if result := d.Tools().Invoke(ctx, registry.Call{Name: "bench__echo", Arguments: arguments()}); !result.OK {
+			return 0, result.Error
 		}
-		straight = append(straight, float64(time.Since(began).Microseconds())/1000)
-		began = time.Now()
-		if result := d.Tools().Invoke(ctx, registry.Call{Name: "bench__echo", Arguments: json.RawMessage(args)}); !result.OK {
-			return nil, result.Error
-		}
-		through = append(through, float64(time.Since(began).Microseconds())/1000)
-	}
+		return ms(time.Since(began)), nil
+	})
 	return []row{{
-		fmt.Sprintf("MCP: added to a call of a stdio server, p50 of %d (straight: %.2f ms)", rounds, median(straight)),
-		fmt.Sprintf("%.2f ms", median(through)-median(straight)), "≤ 1 ms",
-	}}, nil
+		fmt.Sprintf("MCP: added to a call of a stdio server, p50 of %d (straight: %.2f ms)", rounds, straight),
+		fmt.Sprintf("%.2f ms", through-straight), "≤ 1 ms",
+	}}, err
 }
 
 const listedTools = 5000
@@ -172,8 +140,7 @@ func benchMCPList(ctx context.Context, _ *env) ([]row, error) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var list []tools.Tool
 	for i := range listedTools {
-		d := madeUpTool(random, i)
-		list = append(list, registry.Must(tools.New(tools.Definition{Name: d.Name, Description: d.Description, Parameters: d.Parameters, Source: tools.SourceFunction}, nothing)))
+		list = append(list, madeUp(random, i))
 	}
 	catalog, err := registry.NewCatalog(nil, registry.Contents{Tools: list, Search: search.Default()})
 	if err != nil {
@@ -238,12 +205,12 @@ func listPages(ctx context.Context, url string) (took float64, pages int, err er
 		answer, err := io.ReadAll(res.Body)
 		return res.Header, answer, err
 	}
-	head, _, err := post("", `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}`)
+	head, _, err := post("", mcpInitialize)
 	if err != nil {
 		return 0, 0, err
 	}
 	session := head.Get("Mcp-Session-Id")
-	if _, _, err := post(session, `{"jsonrpc":"2.0","method":"notifications/initialized"}`); err != nil {
+	if _, _, err := post(session, mcpInitialized); err != nil {
 		return 0, 0, err
 	}
 	var times []float64

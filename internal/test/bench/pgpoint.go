@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"sync/atomic"
 
 	"github.com/jackc/pgx/v5"
 
@@ -21,14 +20,7 @@ var postgresSQL = strings.Replace(pointSQL, "?", "$1", 1)
 // process, alternately, both from 16 callers. The in-process side includes the guard,
 // the pool and the planning of each execution as well.
 func benchPostgresPoint(ctx context.Context, e *env) ([]row, error) {
-	dir, err := e.pod("pgpoint", dataset("places")+functions)
-	if err != nil {
-		return nil, err
-	}
-	if err := generate(ctx, dir, "places", fmt.Sprintf(places, placeRows)); err != nil {
-		return nil, err
-	}
-	s, err := e.serve(ctx, dir, "--postgres", anyPort)
+	s, err := e.serve(ctx, pod{name: "pgpoint", table: places, text: functions, flags: []string{"--postgres", anyPort}})
 	if err != nil {
 		return nil, err
 	}
@@ -37,27 +29,18 @@ func benchPostgresPoint(ctx context.Context, e *env) ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
-	d, err := loaded(ctx, runtime.Options{Path: dir})
+	d, err := loaded(ctx, runtime.Options{Path: s.dir})
 	if err != nil {
 		return nil, err
 	}
 	defer d.Close()
-	var ratios, overPostgres, inProcess []float64
-	for range 3 {
-		o, err := loadBy(ctx, postgresConnections, func(ctx context.Context, calls *atomic.Int64) error { return pgxCaller(ctx, address, calls) })
-		if err != nil {
-			return nil, err
-		}
-		p, err := loadBy(ctx, postgresConnections, func(ctx context.Context, calls *atomic.Int64) error { return engineCaller(ctx, d.DB(), calls) })
-		if err != nil {
-			return nil, err
-		}
-		ratios, overPostgres, inProcess = append(ratios, o/p), append(overPostgres, o), append(inProcess, p)
-	}
+	overPostgres, inProcess, ratio, err := compare(ctx, postgresConnections,
+		func(ctx context.Context) (caller, error) { return pgxCaller(ctx, address) },
+		func(ctx context.Context) (caller, error) { return engineCaller(ctx, d.DB()), nil })
 	return []row{{
-		fmt.Sprintf("point query by pgx, prepared (%.0f/s) : the same in-process (%.0f/s), %d connections", median(overPostgres), median(inProcess), postgresConnections),
-		fmt.Sprintf("%.0f %%", 100*median(ratios)), "≥ 55 %",
-	}}, nil
+		fmt.Sprintf("point query by pgx, prepared (%.0f/s) : the same in-process (%.0f/s), %d connections", overPostgres, inProcess, postgresConnections),
+		fmt.Sprintf("%.0f %%", 100*ratio), "≥ 55 %",
+	}}, err
 }
 
 // loaded returns a runtime in this process that serves its Spicepod.
@@ -73,37 +56,29 @@ func loaded(ctx context.Context, o runtime.Options) (*runtime.Runtime, error) {
 	return d, nil
 }
 
-// pgxCaller keeps one connection busy. pgx prepares the statement on first use.
-func pgxCaller(ctx context.Context, address string, calls *atomic.Int64) error {
+// pgxCaller runs the query over a connection. pgx prepares the statement on first use.
+func pgxCaller(ctx context.Context, address string) (caller, error) {
 	c, err := pgx.Connect(ctx, "postgresql://bench@"+address+"/spice?sslmode=disable")
 	if err != nil {
-		return err
+		return caller{}, err
 	}
 	whole := context.WithoutCancel(ctx)
-	defer c.Close(whole)
-	for i := 0; ctx.Err() == nil; i++ {
+	return caller{func(i int) error {
 		var name string
 		var km float64
-		if err := c.QueryRow(whole, postgresSQL, i%placeRows).Scan(&name, &km); err != nil {
-			return err
-		}
-		calls.Add(1)
-	}
-	return nil
+		return c.QueryRow(whole, postgresSQL, i%places.rows).Scan(&name, &km)
+	}, func() { c.Close(whole) }}, nil
 }
 
-func engineCaller(ctx context.Context, db *engine.DB, calls *atomic.Int64) error {
-	for i := 0; ctx.Err() == nil; i++ {
-		name, _, err := place(context.WithoutCancel(ctx), db, i%placeRows)
-		if err != nil {
-			return err
+func engineCaller(ctx context.Context, db *engine.DB) caller {
+	whole := context.WithoutCancel(ctx)
+	return caller{call: func(i int) error {
+		name, _, err := place(whole, db, i%places.rows)
+		if err == nil && name == "" {
+			err = fmt.Errorf("there is no place %d", i%places.rows)
 		}
-		if name == "" {
-			return fmt.Errorf("there is no place %d", i%placeRows)
-		}
-		calls.Add(1)
-	}
-	return nil
+		return err
+	}}
 }
 
 // place runs the point query.

@@ -22,6 +22,7 @@ import (
 // server is a running spiced.
 type server struct {
 	url   string
+	dir   string // of the Spicepod
 	cmd   *exec.Cmd
 	log   *bytes.Buffer
 	done  chan error
@@ -33,9 +34,18 @@ const deadline = 2 * time.Minute
 
 var address = regexp.MustCompile(`http://127\.0\.0\.1:\d+`)
 
-// serve starts spiced on a Spicepod, with flags, and waits until it serves.
-func (e *env) serve(ctx context.Context, dir string, flags ...string) (*server, error) {
-	s := &server{log: &bytes.Buffer{}, done: make(chan error, 1), began: time.Now()}
+// serve starts spiced on a Spicepod and waits until it serves.
+func (e *env) serve(ctx context.Context, p pod) (*server, error) {
+	dir, err := e.write(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	return e.serveFolder(ctx, dir, p.flags...)
+}
+
+// serveFolder starts spiced, with flags, on the Spicepod in a folder.
+func (e *env) serveFolder(ctx context.Context, dir string, flags ...string) (*server, error) {
+	s := &server{dir: dir, log: &bytes.Buffer{}, done: make(chan error, 1), began: time.Now()}
 	args := append([]string{"serve", dir, "--http", "127.0.0.1:0", "--metrics", "127.0.0.1:0"}, flags...)
 	s.cmd = exec.CommandContext(ctx, e.binary, args...)
 	s.cmd.Cancel = func() error { return s.cmd.Process.Signal(syscall.SIGTERM) }
@@ -55,7 +65,7 @@ func (e *env) serve(ctx context.Context, dir string, flags ...string) (*server, 
 	case <-time.After(deadline):
 		return nil, errors.New("spiced printed no address")
 	}
-	return s, s.wait(ctx, "/v1/ready", func(status int, _ string) bool { return status == http.StatusOK })
+	return s, s.ready(ctx)
 }
 
 // watch reads the server's log, finds its address and waits for the process to end.
@@ -75,18 +85,18 @@ func (s *server) stop() {
 	<-s.done
 }
 
-// wait requests path until ok returns true.
-func (s *server) wait(ctx context.Context, path string, ok func(status int, body string) bool) error {
+// ready waits until the server is ready.
+func (s *server) ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()
 	for {
-		status, body, err := s.get(ctx, path)
-		if err == nil && ok(status, body) {
+		_, err := s.get(ctx, "/v1/ready")
+		if err == nil {
 			return nil
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%s: %w; last answer %d %q, %v", path, ctx.Err(), status, body, err)
+			return fmt.Errorf("not ready: %w; last answer: %w", ctx.Err(), err)
 		case err := <-s.done:
 			return fmt.Errorf("spiced ended: %w\n%s", err, s.log)
 		case <-time.After(5 * time.Millisecond):
@@ -94,32 +104,36 @@ func (s *server) wait(ctx context.Context, path string, ok func(status int, body
 	}
 }
 
-func (s *server) get(ctx context.Context, path string) (int, string, error) {
+func (s *server) get(ctx context.Context, path string) (string, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url+path, nil)
 	if err != nil {
-		return 0, "", err
+		return "", err
 	}
 	return answer(req)
 }
 
 // sql runs a statement and returns its answer as JSON.
-func (s *server) sql(ctx context.Context, statement string) (int, string, error) {
+func (s *server) sql(ctx context.Context, statement string) (string, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url+"/v1/sql", strings.NewReader(statement))
 	if err != nil {
-		return 0, "", err
+		return "", err
 	}
 	req.Header.Set("Content-Type", "text/plain")
 	return answer(req)
 }
 
-func answer(req *http.Request) (int, string, error) {
+// answer returns the body of a successful answer.
+func answer(req *http.Request) (string, error) {
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return 0, "", err
+		return "", err
 	}
 	defer res.Body.Close()
 	body, err := io.ReadAll(res.Body)
-	return res.StatusCode, string(body), err
+	if err == nil && res.StatusCode != http.StatusOK {
+		err = fmt.Errorf("status %d: %s", res.StatusCode, body)
+	}
+	return string(body), err
 }
 
 // rss returns the resident memory of the server in bytes.
@@ -135,29 +149,4 @@ func (s *server) rss() (int64, error) {
 		}
 	}
 	return 0, errors.New("no VmRSS")
-}
-
-// pod writes a Spicepod into a new folder.
-func (e *env) pod(name, text string) (string, error) { return e.write(name, header(name)+text) }
-
-// podWith is pod with other settings of the runtime.
-func (e *env) podWith(name, runtime, text string) (string, error) {
-	return e.write(name, headerWith(name, runtime)+text)
-}
-
-func (e *env) write(name, spicepod string) (string, error) {
-	dir := filepath.Join(e.dir, name)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", err
-	}
-	return dir, os.WriteFile(filepath.Join(dir, "spicepod.yaml"), []byte(spicepod), 0o644)
-}
-
-// usual allows long statements and disables the result cache.
-const usual = "  query: { timeout: 10m }\n  caching: { sql_results: { enabled: false } }\n"
-
-func header(name string) string { return headerWith(name, usual) }
-
-func headerWith(name, runtime string) string {
-	return "version: v1\nkind: Spicepod\nname: " + name + "\nruntime:\n  functions: { enabled: true }\n" + runtime
 }

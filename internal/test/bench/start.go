@@ -40,13 +40,13 @@ func benchStart(ctx context.Context, e *env) ([]row, error) {
 		n      int
 		target string
 	}{{1000, "≤ 1 s"}, {10_000, "≤ 8 s"}} {
-		dir, err := e.pod(fmt.Sprintf("start%d", c.n), manyFunctions(c.n, 1))
+		dir, err := e.write(ctx, pod{name: fmt.Sprintf("start%d", c.n), text: manyFunctions(c.n, 1)})
 		if err != nil {
 			return nil, err
 		}
 		var times []time.Duration
 		for range 3 {
-			s, err := e.serve(ctx, dir)
+			s, err := e.serveFolder(ctx, dir)
 			if err != nil {
 				return nil, err
 			}

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"slices"
+	"time"
 )
 
 // median returns the median; the upper one of two.
@@ -13,3 +14,5 @@ func median[T cmp.Ordered](values []T) T {
 
 // worst returns the largest value.
 func worst[T cmp.Ordered](values []T) T { return slices.Max(values) }
+
+func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

@@ -14,14 +14,7 @@ import (
 // benchStream reads ten million rows in each format and samples the server's memory;
 // the speed of Arrow is relative to reading the chunks in this process.
 func benchStream(ctx context.Context, e *env) ([]row, error) {
-	dir, err := e.pod("stream", dataset("wide"))
-	if err != nil {
-		return nil, err
-	}
-	if err := generate(ctx, dir, "wide", fmt.Sprintf(wide, rowsOfTables)); err != nil {
-		return nil, err
-	}
-	s, err := e.serve(ctx, dir)
+	s, err := e.serve(ctx, pod{name: "stream", table: wide})
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +30,7 @@ func benchStream(ctx context.Context, e *env) ([]row, error) {
 			fmt.Sprintf("%d MB", grown>>20), "≤ 300 MB",
 		})
 	}
-	ratio, err := s.arrowRatio(ctx, dir)
+	ratio, err := s.arrowRatio(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -47,31 +40,40 @@ func benchStream(ctx context.Context, e *env) ([]row, error) {
 // download reads a result to its end; it returns how far the server's memory rose above
 // idle at most.
 func (s *server) download(ctx context.Context, statement, form string) (grown, size int64, took time.Duration, err error) {
-	idle, err := s.rss()
-	if err != nil {
-		return 0, 0, 0, err
-	}
-	began := time.Now()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url+"/v1/sql", strings.NewReader(statement))
 	if err != nil {
 		return 0, 0, 0, err
 	}
 	req.Header.Set("Accept", form)
-	res, err := http.DefaultClient.Do(req)
+	grown, took, err = s.growth(func() error {
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			return err
+		}
+		defer res.Body.Close()
+		if res.StatusCode != http.StatusOK {
+			return fmt.Errorf("status %d", res.StatusCode)
+		}
+		size, err = io.Copy(io.Discard, res.Body)
+		return err
+	})
+	return grown, size, took, err
+}
+
+// growth runs f; it returns how far the server's memory rose above idle at most.
+func (s *server) growth(f func() error) (grown int64, took time.Duration, err error) {
+	idle, err := s.rss()
 	if err != nil {
-		return 0, 0, 0, err
-	}
-	defer res.Body.Close()
-	if res.StatusCode != http.StatusOK {
-		return 0, 0, 0, fmt.Errorf("status %d", res.StatusCode)
+		return 0, 0, err
 	}
 	done := make(chan struct{})
 	peak := make(chan int64, 1)
 	go s.peak(done, peak)
-	size, err = io.Copy(io.Discard, res.Body)
+	began := time.Now()
+	err = f()
 	took = time.Since(began)
 	close(done)
-	return max(<-peak-idle, 0), size, took, err
+	return max(<-peak-idle, 0), took, err
 }
 
 // peak samples the server's memory until done and sends the maximum.
@@ -92,25 +94,20 @@ func (s *server) peak(done <-chan struct{}, out chan<- int64) {
 
 // arrowRatio compares the speed of a download as Arrow with a loop over the same chunks
 // in this process, alternately.
-func (s *server) arrowRatio(ctx context.Context, dir string) (float64, error) {
-	db, err := wideTable(ctx, dir)
+func (s *server) arrowRatio(ctx context.Context) (float64, error) {
+	db, err := wideTable(ctx, s.dir)
 	if err != nil {
 		return 0, err
 	}
 	defer db.Close()
-	var ratios []float64
-	for range 5 {
-		_, _, arrow, err := s.download(ctx, "SELECT * FROM wide", "application/vnd.apache.arrow.stream")
-		if err != nil {
-			return 0, err
-		}
-		inProcess, err := readChunks(ctx, db)
-		if err != nil {
-			return 0, err
-		}
-		ratios = append(ratios, inProcess.Seconds()/arrow.Seconds())
-	}
-	return median(ratios), nil
+	_, _, ratio, err := alternate(5, func() (float64, error) {
+		_, _, took, err := s.download(ctx, "SELECT * FROM wide", "application/vnd.apache.arrow.stream")
+		return 1 / took.Seconds(), err
+	}, func() (float64, error) {
+		took, err := readChunks(ctx, db)
+		return 1 / took.Seconds(), err
+	})
+	return ratio, err
 }
 
 // wideTable loads the rows of wide.parquet in this process.
@@ -119,7 +116,7 @@ func wideTable(ctx context.Context, dir string) (*engine.DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	catalog := engine.NewCatalog(1, []engine.Relation{{Schema: engine.Public, Name: "wide"}}, nil)
+	catalog := engine.NewCatalog(engine.Contents{Generation: 1, Relations: []engine.Relation{{Schema: engine.Public, Name: "wide"}}})
 	err = db.Publish(ctx, catalog, func(tx *engine.Tx) error {
 		return tx.Exec("CREATE TABLE spice.public.wide AS SELECT * FROM read_parquet(" + engine.Literal(dir+"/wide.parquet") + ")")
 	})
@@ -132,15 +129,21 @@ func wideTable(ctx context.Context, dir string) (*engine.DB, error) {
 
 func readChunks(ctx context.Context, db *engine.DB) (time.Duration, error) {
 	began := time.Now()
-	rows, err := db.Query(ctx, engine.Request{SQL: "SELECT * FROM wide", Limits: engine.Limits{Timeout: deadline}})
+	err := readAll(ctx, db, engine.Request{SQL: "SELECT * FROM wide", Limits: engine.Limits{Timeout: deadline}})
+	return time.Since(began), err
+}
+
+// readAll runs a statement and reads its chunks.
+func readAll(ctx context.Context, db *engine.DB, r engine.Request) error {
+	rows, err := db.Query(ctx, r)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer rows.Close()
 	for _, err := range rows.Chunks() {
 		if err != nil {
-			return 0, err
+			return err
 		}
 	}
-	return time.Since(began), nil
+	return nil
 }

@@ -49,7 +49,7 @@ func benchSearch(context.Context, *env) ([]row, error) {
 		}
 		q.Vector = v
 		ix.Search(q)
-		times = append(times, float64(time.Since(began).Microseconds())/1000)
+		times = append(times, ms(time.Since(began)))
 	}
 	runtime.KeepAlive(analyses)
 	return []row{

@@ -9,7 +9,7 @@ import (
 )
 
 // Limit bounds every wait.
-const Limit = 30 * time.Second
+const Limit = 2 * time.Minute
 
 // Until returns when f returns true. The test fails after Limit.
 func Until(t testing.TB, what string, f func() bool) {

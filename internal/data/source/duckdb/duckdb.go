@@ -24,6 +24,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
+
 	"github.com/spiced-sql/spiced/internal/data/fault"
 	"github.com/spiced-sql/spiced/internal/data/resource"
 	"github.com/spiced-sql/spiced/internal/data/source"
@@ -107,7 +109,7 @@ func (s *duckSource) openTable(ctx context.Context, db *resource.Database, t tab
 	out.Columns, err = tables.Describe(ctx, s.db, out.Query)
 	var e *engine.Error
 	switch {
-	case errors.As(err, &e) && e.Code == engine.CodeNotFound:
+	case errors.As(err, &e) && e.Code == errcode.NotFound:
 		return nil, s.missingTable(ctx, db, t)
 	case err != nil:
 		return nil, err

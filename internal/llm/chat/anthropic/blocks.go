@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/spiced-sql/spiced/internal/llm/chat"
+	"github.com/spiced-sql/spiced/internal/llm/chat/wire"
+	"github.com/spiced-sql/spiced/tools"
 )
 
 // block is a content block of a request or an answer, with the fields that this package
@@ -49,11 +51,11 @@ func (w *writer) part(p chat.Part) (json.RawMessage, error) {
 		if strings.TrimSpace(p.Text) == "" {
 			return nil, nil
 		}
-		return encode(block{Type: "text", Text: &p.Text})
+		return tools.Encode(block{Type: "text", Text: &p.Text})
 	case chat.PartImage:
-		return encode(block{Type: "image", Source: sourceOf(*p.Image)})
+		return tools.Encode(block{Type: "image", Source: sourceOf(*p.Image)})
 	case chat.PartCall:
-		return encode(callBlock(*p.Call))
+		return tools.Encode(callBlock(*p.Call))
 	case chat.PartResult:
 		return w.result(p.Result)
 	}
@@ -93,7 +95,7 @@ func ownRaw(p chat.Part) json.RawMessage {
 // {}; the result of the call says what was wrong with them.
 func callBlock(c chat.Call) block {
 	input := json.RawMessage(c.Arguments)
-	if !isObject(input) {
+	if !wire.IsObject(input) {
 		input = json.RawMessage("{}")
 	}
 	return block{Type: "tool_use", ID: identifier(c.ID), Name: identifier(c.Name), Input: input}
@@ -111,9 +113,9 @@ func (w *writer) result(r *chat.CallResult) (json.RawMessage, error) {
 	}
 	b := block{Type: "tool_result", ToolUseID: identifier(r.ID), IsError: r.Error}
 	if len(content) > 0 {
-		b.Content = join(content)
+		b.Content = wire.Join(content)
 	}
-	return encode(b)
+	return tools.Encode(b)
 }
 
 func (w *writer) references(names []string) []json.RawMessage {
@@ -122,7 +124,7 @@ func (w *writer) references(names []string) []json.RawMessage {
 		if !w.known[name] {
 			continue
 		}
-		if raw, err := encode(block{Type: "tool_reference", ToolName: name}); err == nil {
+		if raw, err := tools.Encode(block{Type: "tool_reference", ToolName: name}); err == nil {
 			found = append(found, raw)
 		}
 	}

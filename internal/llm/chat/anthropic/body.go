@@ -1,14 +1,13 @@
 package anthropic
 
 import (
-	"bytes"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	"github.com/spiced-sql/spiced/internal/llm/chat"
+	"github.com/spiced-sql/spiced/internal/llm/chat/wire"
 	"github.com/spiced-sql/spiced/tools"
 )
 
@@ -18,64 +17,52 @@ import (
 type composer struct {
 	provider *provider
 	request  *chat.Request
-	top      map[string]json.RawMessage // fields, by name
-	beta     string                     // for the header
-	err      error                      // the first error
+	beta     string // for the header
+	wire.Body
 }
 
 // leading are the first fields; the others follow by name.
 var leading = []string{"model", "max_tokens", "tools", "tool_choice", "system", "messages"}
 
 func (c *composer) body() (json.RawMessage, error) {
-	c.top = maps.Clone(c.provider.defaults)
-	if c.top == nil {
-		c.top = map[string]json.RawMessage{}
+	c.Fields = maps.Clone(c.provider.defaults)
+	if c.Fields == nil {
+		c.Fields = map[string]json.RawMessage{}
 	}
 	c.settings()
 	if c.own() {
-		maps.Copy(c.top, c.request.Extra)
+		maps.Copy(c.Fields, c.request.Extra)
 	}
 	c.prompt()
-	c.set("model", c.provider.model)
-	c.set("stream", true)
+	c.Set("model", c.provider.model)
+	c.Set("stream", true)
 	c.takeBeta()
-	if c.err != nil {
-		return nil, c.err
-	}
-	return c.write(), nil
+	return c.Render(leading, "")
 }
 
 // own reports whether the client uses this API.
 func (c *composer) own() bool { return c.request.Form == chat.FormAnthropic }
 
-func (c *composer) set(name string, value any) {
-	raw, err := encode(value)
-	if err != nil && c.err == nil {
-		c.err = fmt.Errorf("encode the field %s: %w", name, err)
-	}
-	c.top[name] = raw
-}
-
 // settings sets the fields of the request's settings.
 func (c *composer) settings() {
 	s := c.request.Settings
-	switch _, ok := c.top["max_tokens"]; {
+	switch _, ok := c.Fields["max_tokens"]; {
 	case s.MaxTokens > 0:
-		c.set("max_tokens", s.MaxTokens)
+		c.Set("max_tokens", s.MaxTokens)
 	case !ok:
-		c.set("max_tokens", c.provider.maxTokens)
+		c.Set("max_tokens", c.provider.maxTokens)
 	}
 	if s.Temperature != nil {
-		c.set("temperature", c.temperature(*s.Temperature))
+		c.Set("temperature", c.temperature(*s.Temperature))
 	}
 	if s.TopP != nil {
-		c.set("top_p", *s.TopP)
+		c.Set("top_p", *s.TopP)
 	}
 	if stop := c.stops(s.Stop); len(stop) > 0 {
-		c.set("stop_sequences", stop)
+		c.Set("stop_sequences", stop)
 	}
 	if s.User != "" {
-		c.set("metadata", map[string]string{"user_id": s.User})
+		c.Set("metadata", map[string]string{"user_id": s.User})
 	}
 	c.config(s)
 }
@@ -104,26 +91,24 @@ func (c *composer) config(s chat.Settings) {
 	var config outputConfig
 	switch s.Effort {
 	case "none":
-		c.set("thinking", map[string]string{"type": "disabled"})
+		c.Set("thinking", map[string]string{"type": "disabled"})
 	case "minimal":
 		config.Effort = "low"
 	default:
 		config.Effort = s.Effort
 	}
 	var format responseFormat
-	if json.Unmarshal(s.Format, &format) == nil && format.Type == "json_schema" && isObject(format.Schema.Schema) {
+	if json.Unmarshal(s.Format, &format) == nil && format.Type == "json_schema" && wire.IsObject(format.Schema.Schema) {
 		config.Format = &outputFormat{Type: "json_schema", Schema: c.canonical(format.Schema.Schema)}
 	}
 	if config != (outputConfig{}) {
-		c.set("output_config", config)
+		c.Set("output_config", config)
 	}
 }
 
 func (c *composer) canonical(raw json.RawMessage) json.RawMessage {
 	canonical, err := tools.Canonical(raw)
-	if err != nil && c.err == nil {
-		c.err = err
-	}
+	c.Fail(err)
 	return canonical
 }
 
@@ -131,20 +116,18 @@ func (c *composer) canonical(raw json.RawMessage) json.RawMessage {
 func (c *composer) prompt() {
 	list := c.tools()
 	p := &prompt{writer: writer{known: c.names()}}
-	if err := p.add(c.request.Messages); err != nil && c.err == nil {
-		c.err = err
-	}
+	c.Fail(p.add(c.request.Messages))
 	if c.provider.cache {
 		c.mark(list, p.system)
 	}
 	if len(list) > 0 {
-		c.top["tools"] = join(list)
+		c.Fields["tools"] = wire.Join(list)
 		c.choice()
 	}
 	if len(p.system) > 0 {
-		c.top["system"] = join(p.system)
+		c.Fields["system"] = wire.Join(p.system)
 	}
-	c.top["messages"] = join(p.messages())
+	c.Fields["messages"] = wire.Join(p.messages())
 }
 
 // choiceForm is a tool_choice.
@@ -158,7 +141,7 @@ type choiceForm struct {
 func (c *composer) choice() {
 	s := c.request.Choice
 	if c.own() && s.Raw != nil {
-		c.top["tool_choice"] = s.Raw
+		c.Fields["tool_choice"] = s.Raw
 		return
 	}
 	form := choiceForm{Disabled: c.request.Settings.ParallelCalls != nil && !*c.request.Settings.ParallelCalls}
@@ -177,43 +160,15 @@ func (c *composer) choice() {
 		}
 		form.Type = "auto"
 	}
-	c.set("tool_choice", form)
+	c.Set("tool_choice", form)
 }
 
 // takeBeta moves the names of beta features to the header.
 func (c *composer) takeBeta() {
 	var names []string
-	if raw, ok := c.top[BetaField]; ok && json.Unmarshal(raw, &names) != nil && c.err == nil {
-		c.err = invalid(BetaField, "must be a list of strings")
+	if raw, ok := c.Fields[BetaField]; ok && json.Unmarshal(raw, &names) != nil {
+		c.Fail(invalid(BetaField, "must be a list of strings"))
 	}
-	delete(c.top, BetaField)
+	delete(c.Fields, BetaField)
 	c.beta = strings.Join(names, ",")
-}
-
-// write returns the body with the fields in order.
-func (c *composer) write() json.RawMessage {
-	names := slices.Sorted(maps.Keys(c.top))
-	names = slices.DeleteFunc(names, func(name string) bool { return slices.Contains(leading, name) })
-	var b bytes.Buffer
-	for _, name := range slices.Concat(leading, names) {
-		raw, ok := c.top[name]
-		if !ok {
-			continue
-		}
-		separator := ","
-		if b.Len() == 0 {
-			separator = "{"
-		}
-		b.Grow(len(raw) + len(name) + len(`,"":}`))
-		fmt.Fprintf(&b, "%s%s:", separator, quote(name))
-		b.Write(raw)
-	}
-	b.WriteByte('}')
-	return b.Bytes()
-}
-
-// quote returns a text as JSON. The name of a client's field is arbitrary.
-func quote(text string) []byte {
-	raw, _ := encode(text) // encoding a string cannot fail
-	return raw
 }

@@ -12,6 +12,7 @@ import (
 	sdk "github.com/anthropics/anthropic-sdk-go"
 	"github.com/anthropics/anthropic-sdk-go/option"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/chat/anthropic"
 	"github.com/spiced-sql/spiced/internal/llm/upstream"
@@ -117,7 +118,7 @@ func TestLeaves(t *testing.T) {
 			leave()
 		}
 	}
-	if failed := chat.AsError(last); failed.Code != chat.CodeCancelled {
+	if failed := chat.AsError(last); failed.Code != errcode.Cancelled {
 		t.Errorf("%+v", failed)
 	}
 }

@@ -4,10 +4,13 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"io"
 	"strings"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/upstream"
+	"github.com/spiced-sql/spiced/tools"
 )
 
 // event is an event of a stream; each type has some of the fields.
@@ -49,16 +52,17 @@ type message struct {
 
 // failure is the error of an answer.
 type failure struct {
-	code    chat.Code
+	code    errcode.Code
 	message string
 }
 
 func broken(format string, args ...any) *failure {
-	return &failure{chat.CodeBroken, "the provider's answer is invalid: " + fmt.Sprintf(format, args...)}
+	return &failure{errcode.StreamBroken, "the provider's answer is invalid: " + fmt.Sprintf(format, args...)}
 }
 
-// decoder converts the events of one answer to deltas. The zero value is ready to use.
+// decoder converts the events of one answer to deltas.
 type decoder struct {
+	fail   func(errcode.Code, string) *chat.Error
 	out    []chat.Delta   // of the current event
 	open   map[int]*piled // blocks that have begun and not ended, by index
 	blocks int            // number of blocks begun
@@ -82,22 +86,31 @@ type piled struct {
 	citations []json.RawMessage
 }
 
-// take decodes an event. The deltas are valid until the next call, even if there is an
-// error.
-func (d *decoder) take(typ string, data []byte) ([]chat.Delta, *failure) {
+// Event decodes an event.
+func (d *decoder) Event(e upstream.Event) ([]chat.Delta, bool, error) {
 	d.out = d.out[:0]
-	if typ == upstream.EventJSON {
-		return d.out, d.whole(data)
+	read := d.event
+	if e.Type == upstream.EventJSON {
+		read = d.whole
 	}
-	var e event
-	if err := json.Unmarshal(data, &e); err != nil {
-		return nil, broken("an event is not JSON, or has fields of the wrong type")
+	if failed := read(e.Data); failed != nil {
+		return d.out, false, d.fail(failed.code, failed.message)
 	}
-	failed := d.event(e)
-	return d.out, failed
+	return d.out, d.done, nil
 }
 
-func (d *decoder) event(e event) *failure {
+// End reports that message_stop is missing.
+func (d *decoder) End() ([]chat.Delta, error) {
+	failed := d.fail(errcode.StreamBroken, "the provider's answer ended before message_stop")
+	failed.Cause = io.ErrUnexpectedEOF
+	return nil, failed
+}
+
+func (d *decoder) event(data []byte) *failure {
+	var e event
+	if json.Unmarshal(data, &e) != nil {
+		return broken("an event is not JSON, or has fields of the wrong type")
+	}
 	switch e.Type {
 	case "message_start":
 		return d.start(e.Message)
@@ -121,7 +134,7 @@ func providerFailure(e *wireError) *failure {
 	if e == nil {
 		e = &wireError{}
 	}
-	code := cmp.Or(errorCodes[e.Type], chat.CodeUpstream)
+	code := cmp.Or(errorCodes[e.Type], errcode.ProviderError)
 	what := cmp.Or(e.Type, "an error")
 	return &failure{code, "the provider failed in the middle of the answer: " + what + ": " + cmp.Or(e.Message, "no message")}
 }
@@ -212,7 +225,7 @@ func (d *decoder) whole(data []byte) *failure {
 	}
 	d.count(m.Usage)
 	if m.StopReason != nil {
-		raw, _ := encode(finishForm{m.StopReason, m.StopText})
+		raw, _ := tools.Encode(finishForm{m.StopReason, m.StopText})
 		d.finish = chat.Delta{Kind: chat.DeltaFinish, Reason: reasonOf(*m.StopReason), Raw: raw, Form: chat.FormAnthropic}
 	}
 	return d.stop()

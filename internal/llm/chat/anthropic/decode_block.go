@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 
 	"github.com/spiced-sql/spiced/internal/llm/chat"
+	"github.com/spiced-sql/spiced/internal/llm/chat/wire"
+	"github.com/spiced-sql/spiced/tools"
 )
 
 // openBlock handles a content_block_start, which may have none, part or all of the
@@ -136,9 +138,9 @@ func (d *decoder) border(b *piled, citations []json.RawMessage) {
 	}
 	form := block{Type: "text", Text: &said}
 	if citations != nil {
-		form.Citations = join(citations)
+		form.Citations = wire.Join(citations)
 	}
-	if raw, err := encode(form); err == nil {
+	if raw, err := tools.Encode(form); err == nil {
 		d.emit(chat.Delta{Kind: chat.DeltaText, Raw: raw, Form: chat.FormAnthropic})
 	}
 }
@@ -160,7 +162,7 @@ func (d *decoder) foreign(b *piled) *failure {
 	if b.input.Len() == 0 {
 		return d.part(chat.PartOther, "", b.raw)
 	}
-	var f fields
+	var f map[string]json.RawMessage
 	if json.Unmarshal(b.raw, &f) != nil || !json.Valid([]byte(b.input.String())) {
 		return broken("the input of a block of type %q is not JSON", b.Type)
 	}
@@ -170,7 +172,7 @@ func (d *decoder) foreign(b *piled) *failure {
 
 // part emits a block for the history.
 func (d *decoder) part(kind chat.PartKind, text string, form any) *failure {
-	raw, err := encode(form)
+	raw, err := tools.Encode(form)
 	if err != nil {
 		return broken("a block is not JSON")
 	}

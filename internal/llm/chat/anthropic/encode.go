@@ -1,12 +1,13 @@
 package anthropic
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
 
 	"github.com/spiced-sql/spiced/internal/llm/chat"
+	"github.com/spiced-sql/spiced/internal/llm/chat/wire"
+	"github.com/spiced-sql/spiced/tools"
 )
 
 // EncoderOptions are fields of the answer.
@@ -18,9 +19,8 @@ type EncoderOptions struct {
 // encoder writes server-sent events. Clients expect blocks one after another, so deltas
 // of any block but the first open one wait.
 type encoder struct {
-	w       io.Writer
+	out     *wire.Events
 	o       EncoderOptions
-	buf     bytes.Buffer // the events of the current delta
 	started bool
 	ended   bool // by Fail or Close
 	index   int  // of the first queued block
@@ -46,7 +46,7 @@ type sending struct {
 // {"type":"spiced.<name>","data":…}. Anthropic's clients ignore unknown names and
 // types.
 func NewEncoder(w io.Writer, o EncoderOptions) chat.Encoder {
-	return &encoder{w: w, o: o, calls: map[int]*sending{}}
+	return &encoder{out: wire.NewEvents(w), o: o, calls: map[int]*sending{}}
 }
 
 // Write writes a delta. The message begins with the first delta that has content, so
@@ -64,7 +64,7 @@ func (e *encoder) Write(d chat.Delta) error {
 	if err := errors.Join(e.start(), e.delta(d), e.drain()); err != nil {
 		return err
 	}
-	return e.flush()
+	return e.out.Flush()
 }
 
 func (e *encoder) delta(d chat.Delta) error {
@@ -105,7 +105,7 @@ type deltaForm struct {
 }
 
 func (b *sending) add(d deltaForm) error {
-	raw, err := encode(d)
+	raw, err := tools.Encode(d)
 	b.waiting = append(b.waiting, raw)
 	return err
 }
@@ -164,7 +164,7 @@ func (e *encoder) prose(kind string, d deltaForm) error {
 // push queues a block. Text and thinking before it have ended.
 func (e *encoder) push(kind string, form any) (*sending, error) {
 	e.endProse()
-	raw, err := encode(form)
+	raw, err := tools.Encode(form)
 	b := &sending{kind: kind, start: raw}
 	e.line = append(e.line, b)
 	return b, err
@@ -220,12 +220,12 @@ func (e *encoder) drain() error {
 		b := e.line[0]
 		if !b.began {
 			b.began = true
-			if err := e.event("content_block_start", startForm{"content_block_start", e.index, b.start}); err != nil {
+			if err := e.out.Add("content_block_start", startForm{"content_block_start", e.index, b.start}); err != nil {
 				return err
 			}
 		}
 		for _, d := range b.waiting {
-			if err := e.event("content_block_delta", pieceForm{"content_block_delta", e.index, d}); err != nil {
+			if err := e.out.Add("content_block_delta", pieceForm{"content_block_delta", e.index, d}); err != nil {
 				return err
 			}
 		}
@@ -233,7 +233,7 @@ func (e *encoder) drain() error {
 		if !b.ended {
 			return nil
 		}
-		if err := e.event("content_block_stop", stopForm{"content_block_stop", e.index}); err != nil {
+		if err := e.out.Add("content_block_stop", stopForm{"content_block_stop", e.index}); err != nil {
 			return err
 		}
 		e.line = e.line[1:]

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/chat/anthropic"
 	"github.com/spiced-sql/spiced/internal/test/golden"
@@ -138,10 +139,10 @@ func TestEncoderEvents(t *testing.T) {
 		func() error { return e.Event("tool_call", json.RawMessage("{\n  \"type\": \"message_stop\"\n}")) },
 		func() error { return e.Write(text("Hi")) },
 		func() error { return e.Event("tool_result", json.RawMessage(`["<a>"]`)) },
-		func() error { return e.Fail(&chat.Error{Code: chat.CodeBusy, Message: "busy"}) },
+		func() error { return e.Fail(&chat.Error{Code: errcode.RateLimited, Message: "busy"}) },
 		func() error { return e.Write(text("late")) },
 		func() error { return e.Event("late", json.RawMessage(`{}`)) },
-		func() error { return e.Fail(&chat.Error{Code: chat.CodeInternal}) },
+		func() error { return e.Fail(&chat.Error{Code: errcode.Internal}) },
 		e.Close,
 	} {
 		if err := step(); err != nil {
@@ -220,15 +221,15 @@ func TestEncodeBadResponse(t *testing.T) {
 }
 
 func TestEncodeError(t *testing.T) {
-	for code, want := range map[chat.Code]string{
-		chat.CodeInvalid:     "invalid_request_error",
-		chat.CodeNotFound:    "not_found_error",
-		chat.CodeTooLarge:    "request_too_large",
-		chat.CodeBusy:        "rate_limit_error",
-		chat.CodeUpstream:    "api_error",
-		chat.CodeTimeout:     "timeout_error",
-		chat.CodeUnavailable: "api_error",
-		chat.CodeInternal:    "api_error",
+	for code, want := range map[errcode.Code]string{
+		errcode.InvalidRequest:  "invalid_request_error",
+		errcode.ModelNotFound:   "not_found_error",
+		errcode.RequestTooLarge: "request_too_large",
+		errcode.RateLimited:     "rate_limit_error",
+		errcode.ProviderError:   "api_error",
+		errcode.ProviderTimeout: "timeout_error",
+		errcode.ModelNotLoaded:  "api_error",
+		errcode.Internal:        "api_error",
 	} {
 		got := string(anthropic.EncodeError(&chat.Error{Code: code, Message: `what "is" <wrong>`}))
 		if got != `{"type":"error","error":{"type":"`+want+`","message":"what \"is\" <wrong>"}}` {

@@ -2,9 +2,9 @@ package anthropic
 
 import (
 	"encoding/json"
-	"fmt"
 
 	"github.com/spiced-sql/spiced/internal/llm/chat"
+	"github.com/spiced-sql/spiced/tools"
 )
 
 // The JSON of events.
@@ -41,30 +41,6 @@ type (
 	}
 )
 
-// event appends an event to the buffer.
-func (e *encoder) event(name string, form any) error {
-	data, err := encode(form)
-	if err != nil {
-		return fmt.Errorf("event %s: %w", name, err)
-	}
-	e.buf.WriteString("event: ")
-	e.buf.WriteString(name)
-	e.buf.WriteString("\ndata: ")
-	e.buf.Write(data)
-	e.buf.WriteString("\n\n")
-	return nil
-}
-
-// flush writes the buffer to the client.
-func (e *encoder) flush() error {
-	if e.buf.Len() == 0 {
-		return nil
-	}
-	_, err := e.w.Write(e.buf.Bytes())
-	e.buf.Reset()
-	return err
-}
-
 func (e *encoder) start() error {
 	if e.started {
 		return nil
@@ -72,7 +48,7 @@ func (e *encoder) start() error {
 	e.started = true
 	m := e.o.response()
 	m.Usage = usageOf(e.usage)
-	return e.event("message_start", beginForm{"message_start", m})
+	return e.out.Add("message_start", beginForm{"message_start", m})
 }
 
 // Event writes an event of the runtime, before, in or after the message.
@@ -81,10 +57,10 @@ func (e *encoder) Event(name string, data json.RawMessage) error {
 		return nil
 	}
 	name = "spiced." + name
-	if err := e.event(name, oursForm{name, data}); err != nil {
+	if err := e.out.Add(name, oursForm{name, data}); err != nil {
 		return err
 	}
-	return e.flush()
+	return e.out.Flush()
 }
 
 // Fail ends the stream with an error event, for which clients raise an exception.
@@ -93,10 +69,10 @@ func (e *encoder) Fail(failed *chat.Error) error {
 		return nil
 	}
 	e.ended = true
-	if err := e.event("error", errorOf(failed)); err != nil {
+	if err := e.out.Add("error", errorOf(failed)); err != nil {
 		return err
 	}
-	return e.flush()
+	return e.out.Flush()
 }
 
 // Close ends the message with the reason of the last DeltaFinish.
@@ -112,17 +88,17 @@ func (e *encoder) Close() error {
 	if err := e.drain(); err != nil {
 		return err
 	}
-	delta, err := encode(finishOf(e.finish))
+	delta, err := tools.Encode(finishOf(e.finish))
 	if err != nil {
 		return err
 	}
-	if err := e.event("message_delta", changeForm{"message_delta", delta, usageOf(e.usage)}); err != nil {
+	if err := e.out.Add("message_delta", changeForm{"message_delta", delta, usageOf(e.usage)}); err != nil {
 		return err
 	}
-	if err := e.event("message_stop", endForm{"message_stop"}); err != nil {
+	if err := e.out.Add("message_stop", endForm{"message_stop"}); err != nil {
 		return err
 	}
-	return e.flush()
+	return e.out.Flush()
 }
 
 // finishOf returns how the message ends, as the provider wrote it if that still

@@ -107,7 +107,7 @@ func (m *marks) walk(value any) {
 }
 
 func isMarked(raw json.RawMessage) bool {
-	var f fields
+	var f map[string]json.RawMessage
 	if json.Unmarshal(raw, &f) != nil {
 		return false
 	}

@@ -2,12 +2,14 @@ package anthropic
 
 import (
 	"encoding/json"
-	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/spiced-sql/spiced/internal/llm/chat"
+	"github.com/spiced-sql/spiced/internal/llm/chat/wire"
 )
+
+// known are the fields that have a neutral form; all others become Extra.
+var known = []string{"model", "stream", "system", "messages", "tools", "tool_choice", "temperature", "top_p", "stop_sequences"}
 
 // ParseRequest decodes the body of POST /v1/messages. Its errors are [*chat.Error] with
 // a Param in Anthropic's style, such as messages.2.content.0.type.
@@ -15,284 +17,115 @@ import (
 // Fields without a neutral form, such as thinking and top_k, stay in Extra; so do
 // metadata and output_config, of which other providers get parts.
 func ParseRequest(body []byte) (*chat.Request, error) {
-	if len(body) > chat.MaxRequestBytes {
-		return nil, &chat.Error{Code: chat.CodeTooLarge, Message: fmt.Sprintf("the request has %d bytes; the limit is %d", len(body), chat.MaxRequestBytes)}
-	}
-	f, err := parseBody(body)
+	o, err := wire.Parse(body, "%s.%d")
 	if err != nil {
 		return nil, err
 	}
-	r := &chat.Request{Form: chat.FormAnthropic}
-	for _, parse := range []func(*chat.Request, fields) error{
-		parseHead, parseSystem, parseMessages, parseTools, parseChoice, parseSettings, parseConfig,
-	} {
-		if err := parse(r, f); err != nil {
-			return nil, err
+	r := &chat.Request{Form: chat.FormAnthropic, Model: o.Required("model")}
+	o.Read("stream", wire.Bool, &r.Stream)
+	if o.Has("system") {
+		if parts := o.Content("system", contentParser("system")); len(parts) > 0 {
+			r.Messages = append(r.Messages, chat.Message{Role: chat.RoleSystem, Parts: parts})
 		}
 	}
-	if len(f) > 0 {
-		r.Extra = f
+	list := o.Objects("messages", "messages", chat.MaxMessages)
+	if o.Need("messages") && len(list) == 0 {
+		o.Fail("messages", "is empty: at least one message is required")
+	}
+	for _, m := range list {
+		r.Messages = append(r.Messages, parseMessage(m))
+	}
+	parseTools(r, o)
+	parseChoice(r, o)
+	parseSettings(r, o)
+	parseConfig(r, o)
+	if err := o.Err(); err != nil {
+		return nil, err
+	}
+	for _, name := range known {
+		delete(o.Fields, name)
+	}
+	if len(o.Fields) > 0 {
+		r.Extra = o.Fields
 	}
 	return r, nil
 }
 
-// fields are the fields of a JSON object.
-type fields map[string]json.RawMessage
-
-func parseBody(body []byte) (fields, error) {
-	var f fields
-	err := json.Unmarshal(body, &f)
-	var syntax *json.SyntaxError
-	switch {
-	case errors.As(err, &syntax):
-		return nil, chat.Invalid("", "the body is not JSON: %s at byte %d", syntax.Error(), syntax.Offset)
-	case err != nil || f == nil:
-		return nil, chat.Invalid("", "the body is not a JSON object")
-	}
-	return f, nil
-}
-
-// invalid returns an error of the field at path.
-func invalid(path, format string, args ...any) error {
-	return chat.Invalid(path, "%s: %s", path, fmt.Sprintf(format, args...))
-}
-
-func under(path, name string) string {
-	if path == "" {
-		return name
-	}
-	return path + "." + name
-}
-
-func objectAt(raw json.RawMessage, path string) (fields, error) {
-	var f fields
-	if json.Unmarshal(raw, &f) != nil || f == nil {
-		return nil, invalid(path, "must be an object")
-	}
-	return f, nil
-}
-
-// optional decodes a field that may be missing or null.
-func optional[T any](f fields, path, name, kind string) (value T, err error) {
-	raw, ok := f[name]
-	if !ok || string(raw) == "null" {
-		return value, nil
-	}
-	if json.Unmarshal(raw, &value) != nil {
-		return value, invalid(under(path, name), "must be %s", kind)
-	}
-	return value, nil
-}
-
-// required decodes a required field.
-func required[T any](f fields, path, name, kind string) (value T, err error) {
-	if raw, ok := f[name]; !ok || string(raw) == "null" {
-		return value, invalid(under(path, name), "is required: %s", kind)
-	}
-	return optional[T](f, path, name, kind)
-}
-
-// name decodes a required string that must not be empty.
-func name(f fields, path, key string) (string, error) {
-	s, err := required[string](f, path, key, "a string")
-	if err == nil && s == "" {
-		err = invalid(under(path, key), "must not be empty")
-	}
-	return s, err
-}
-
-func parseHead(r *chat.Request, f fields) (err error) {
-	if r.Model, err = name(f, "", "model"); err != nil {
-		return err
-	}
-	if r.Stream, err = optional[bool](f, "", "stream", "true or false"); err != nil {
-		return err
-	}
-	delete(f, "model")
-	delete(f, "stream")
-	return nil
-}
-
-// parseSystem converts the system prompt to the first message, with its blocks as
-// parts.
-func parseSystem(r *chat.Request, f fields) error {
-	raw, ok := f["system"]
-	delete(f, "system")
-	if !ok || string(raw) == "null" {
-		return nil
-	}
-	parts, err := parseContent(raw, "system", "system")
-	if err == nil && len(parts) > 0 {
-		r.Messages = append(r.Messages, chat.Message{Role: chat.RoleSystem, Parts: parts})
-	}
-	return err
-}
-
-func parseMessages(r *chat.Request, f fields) error {
-	list, err := required[[]json.RawMessage](f, "", "messages", "a list")
-	switch {
-	case err != nil:
-		return err
-	case len(list) == 0:
-		return invalid("messages", "at least one message is required")
-	case len(list) > chat.MaxMessages:
-		return invalid("messages", "has %d messages; the limit is %d", len(list), chat.MaxMessages)
-	}
-	delete(f, "messages")
-	for i, raw := range list {
-		m, err := parseMessage(raw, fmt.Sprintf("messages.%d", i))
-		if err != nil {
-			return err
-		}
-		r.Messages = append(r.Messages, m)
-	}
-	return nil
-}
+func invalid(path, text string) error { return chat.Invalid(path, "%s %s", path, text) }
 
 // roles are the roles of messages; some models accept system messages among them.
 var roles = map[string]chat.Role{"user": chat.RoleUser, "assistant": chat.RoleAssistant, "system": chat.RoleSystem}
 
-func parseMessage(raw json.RawMessage, path string) (chat.Message, error) {
-	m := chat.Message{Raw: raw, Form: chat.FormAnthropic}
-	f, err := objectAt(raw, path)
-	if err != nil {
-		return m, err
+func parseMessage(o *wire.Object) chat.Message {
+	role := o.Required("role")
+	if roles[role] == "" {
+		o.Fail("role", `must be "user" or "assistant", got %q`, role)
 	}
-	role, err := name(f, path, "role")
-	if err != nil {
-		return m, err
-	}
-	if m.Role = roles[role]; m.Role == "" {
-		return m, invalid(path+".role", `must be "user" or "assistant", got %q`, role)
-	}
-	if _, ok := f["content"]; !ok {
-		return m, invalid(path+".content", "is required: a string or a list of blocks")
-	}
-	m.Parts, err = parseContent(f["content"], path+".content", role)
-	return m, err
+	return chat.Message{Role: roles[role], Raw: o.Raw, Form: chat.FormAnthropic, Parts: o.Content("content", contentParser(role))}
 }
 
-// parseContent decodes text, or a list of blocks, of a message with that role.
-func parseContent(raw json.RawMessage, path, role string) ([]chat.Part, error) {
-	var text string
-	if json.Unmarshal(raw, &text) == nil && string(raw) != "null" {
-		return []chat.Part{{Kind: chat.PartText, Text: text}}, nil
-	}
-	var list []json.RawMessage
-	switch {
-	case json.Unmarshal(raw, &list) != nil || list == nil:
-		return nil, invalid(path, "must be a string or a list of blocks")
-	case len(list) > chat.MaxParts:
-		return nil, invalid(path, "has %d blocks; the limit is %d", len(list), chat.MaxParts)
-	}
-	parts := make([]chat.Part, len(list))
-	for i, raw := range list {
-		var err error
-		if parts[i], err = parseBlock(raw, fmt.Sprintf("%s.%d", path, i), role); err != nil {
-			return nil, err
+// contentParser returns the function that decodes a block of a message with a role. A
+// block of an unknown type is for a provider of this API.
+func contentParser(role string) func(*wire.Object) chat.Part {
+	return func(o *wire.Object) chat.Part {
+		p := chat.Part{Kind: chat.PartOther, Raw: o.Raw, Form: chat.FormAnthropic}
+		switch o.Required("type") {
+		case "text":
+			p.Kind, p.Text = chat.PartText, o.Text("text")
+			o.Need("text")
+		case "image":
+			if image := parseImage(o); image != nil {
+				p.Kind, p.Image = chat.PartImage, image
+			}
+		case "thinking":
+			p.Kind, p.Text = chat.PartThinking, o.Text("thinking")
+			o.Need("thinking")
+		case "redacted_thinking":
+			p.Kind = chat.PartThinking
+		case "tool_use":
+			if role != "assistant" {
+				o.Fail("type", "tool_use is allowed in assistant messages only")
+			}
+			p.Kind, p.Call = chat.PartCall, parseCall(o)
+		case "tool_result":
+			if role != "user" {
+				o.Fail("type", "tool_result is allowed in user messages only")
+			}
+			p.Kind, p.Result = chat.PartResult, parseResult(o)
 		}
+		return p
 	}
-	return parts, nil
 }
 
-// parseBlock decodes a block. One of an unknown type is for a provider of this API.
-func parseBlock(raw json.RawMessage, path, role string) (chat.Part, error) {
-	p := chat.Part{Kind: chat.PartOther, Raw: raw, Form: chat.FormAnthropic}
-	f, err := objectAt(raw, path)
-	if err != nil {
-		return p, err
-	}
-	kind, err := name(f, path, "type")
-	if err != nil {
-		return p, err
-	}
-	switch kind {
-	case "text":
-		p.Kind = chat.PartText
-		p.Text, err = required[string](f, path, "text", "a string")
-	case "image":
-		err = parseImage(&p, f, path)
-	case "thinking":
-		p.Kind = chat.PartThinking
-		p.Text, err = required[string](f, path, "thinking", "a string")
-	case "redacted_thinking":
-		p.Kind = chat.PartThinking
-	case "tool_use":
-		err = parseCall(&p, f, path, role)
-	case "tool_result":
-		err = parseResult(&p, f, path, role)
-	}
-	return p, err
-}
-
-// parseImage leaves an image in a file, which only Anthropic supports, as it is.
-func parseImage(p *chat.Part, f fields, path string) error {
-	raw, err := required[json.RawMessage](f, path, "source", "an object")
-	if err != nil {
-		return err
-	}
-	path += ".source"
-	src, err := objectAt(raw, path)
-	if err != nil {
-		return err
-	}
-	kind, err := name(src, path, "type")
-	if err != nil {
-		return err
-	}
-	image := &chat.Image{}
-	switch kind {
+// parseImage returns nil for an image in a file, which only Anthropic supports.
+func parseImage(o *wire.Object) *chat.Image {
+	o.Need("source")
+	source := o.Object("source")
+	switch source.Required("type") {
 	case "base64":
-		if image.MediaType, err = name(src, path, "media_type"); err == nil {
-			image.Data, err = name(src, path, "data")
-		}
+		return &chat.Image{MediaType: source.Required("media_type"), Data: source.Required("data")}
 	case "url":
-		image.URL, err = name(src, path, "url")
-	default:
-		return nil
+		return &chat.Image{URL: source.Required("url")}
 	}
-	p.Kind, p.Image = chat.PartImage, image
-	return err
-}
-
-func parseCall(p *chat.Part, f fields, path, role string) (err error) {
-	if role != "assistant" {
-		return invalid(path+".type", "tool_use is allowed in assistant messages only")
-	}
-	call := &chat.Call{}
-	if call.ID, err = name(f, path, "id"); err != nil {
-		return err
-	}
-	if call.Name, err = name(f, path, "name"); err != nil {
-		return err
-	}
-	if !isObject(f["input"]) {
-		return invalid(path+".input", "must be an object")
-	}
-	call.Arguments = string(f["input"])
-	p.Kind, p.Call = chat.PartCall, call
 	return nil
 }
 
-func parseResult(p *chat.Part, f fields, path, role string) (err error) {
-	if role != "user" {
-		return invalid(path+".type", "tool_result is allowed in user messages only")
+func parseCall(o *wire.Object) *chat.Call {
+	call := &chat.Call{ID: o.Required("id"), Name: o.Required("name"), Arguments: string(o.Fields["input"])}
+	if !wire.IsObject(o.Fields["input"]) {
+		o.Fail("input", "must be an object")
 	}
-	result := &chat.CallResult{}
-	if result.ID, err = name(f, path, "tool_use_id"); err != nil {
-		return err
-	}
-	if result.Error, err = optional[bool](f, path, "is_error", "true or false"); err != nil {
-		return err
-	}
-	if raw, ok := f["content"]; ok && string(raw) != "null" {
-		if result.Parts, err = parseContent(raw, path+".content", "tool_result"); err != nil {
-			return err
-		}
+	return call
+}
+
+func parseResult(o *wire.Object) *chat.CallResult {
+	result := &chat.CallResult{ID: o.Required("tool_use_id")}
+	o.Read("is_error", wire.Bool, &result.Error)
+	if o.Has("content") {
+		result.Parts = o.Content("content", contentParser("tool_result"))
 	}
 	result.Found = references(result.Parts)
-	p.Kind, p.Result = chat.PartResult, result
-	return nil
+	return result
 }
 
 // references returns the names in the tool_reference blocks among parts.

@@ -4,12 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/chat/anthropic"
 	"github.com/spiced-sql/spiced/internal/test/golden"
@@ -125,71 +125,71 @@ func TestBadRequests(t *testing.T) {
 	cases := []struct{ body, param, want string }{
 		{``, "", "the body is not JSON"},
 		{`{"model": }`, "", "at byte 11"},
-		{`[]`, "", "not a JSON object"},
-		{`null`, "", "not a JSON object"},
-		{with("model", ""), "model", "is required"},
+		{`[]`, "", "must be a JSON object"},
+		{`null`, "", "must be a JSON object"},
+		{with("model", ""), "model", "is missing"},
 		{with("model", "1"), "model", "must be a string"},
 		{with("model", `""`), "model", "must not be empty"},
 		{with("stream", `"yes"`), "stream", "must be true or false"},
-		{with("max_tokens", ""), "max_tokens", "is required: an integer"},
+		{with("max_tokens", ""), "max_tokens", "is missing"},
 		{with("max_tokens", "1.5"), "max_tokens", "must be an integer"},
 		{with("max_tokens", "-1"), "max_tokens", "must not be negative"},
 		{with("temperature", `"hot"`), "temperature", "must be a number"},
 		{with("top_p", `[]`), "top_p", "must be a number"},
 		{with("stop_sequences", `"x"`), "stop_sequences", "must be a list of strings"},
-		{with("metadata", `{"user_id":1}`), "metadata", "must be an object whose user_id is a string"},
+		{with("metadata", `{"user_id":1}`), "metadata.user_id", "must be a string"},
 		{with("output_config", `{"effort":1}`), "output_config", "must be an object"},
 		{with("output_config", `{"format":{"type":"json_schema","schema":1}}`), "output_config.format.schema", "must be an object"},
-		{with("system", `1`), "system", "must be a string or a list of blocks"},
-		{with("system", `[{"type":"text"}]`), "system.0.text", "is required"},
-		{with("messages", ""), "messages", "is required"},
+		{with("system", `1`), "system", "must be a string or a list of parts"},
+		{with("system", `[{"type":"text"}]`), "system.0.text", "is missing"},
+		{with("messages", ""), "messages", "is missing"},
 		{with("messages", "{}"), "messages", "must be a list"},
 		{with("messages", "[]"), "messages", "at least one message"},
-		{with("messages", "["+strings.Repeat(`{"role":"user","content":"x"},`, chat.MaxMessages)+`{}]`), "messages", "10001 messages; the limit is 10000"},
+		{with("messages", "["+strings.Repeat(`{"role":"user","content":"x"},`, chat.MaxMessages)+`{}]`), "messages", "10001 messages; at most 10000"},
 		{with("messages", "[1]"), "messages.0", "must be an object"},
-		{with("messages", `[{"content":"x"}]`), "messages.0.role", "is required"},
+		{with("messages", `[{"content":"x"}]`), "messages.0.role", "is missing"},
 		{with("messages", `[{"role":"tool","content":"x"}]`), "messages.0.role", `must be "user" or "assistant", got "tool"`},
-		{with("messages", `[{"role":"user"}]`), "messages.0.content", "is required"},
-		{with("messages", `[{"role":"user","content":null}]`), "messages.0.content", "must be a string or a list"},
-		{user(strings.Repeat(`{"type":"text","text":"x"},`, chat.MaxParts) + `{}`), "messages.2.content", "10001 blocks"},
+		{with("messages", `[{"role":"user"}]`), "messages.0.content", "is missing"},
+		{with("messages", `[{"role":"user","content":null}]`), "messages.0.content", "is missing"},
+		{user(strings.Repeat(`{"type":"text","text":"x"},`, chat.MaxParts) + `{}`), "messages.2.content", "10001 parts"},
 		{user(`"x"`), at, "must be an object"},
-		{user(`{}`), at + ".type", "is required"},
+		{user(`{}`), at + ".type", "is missing"},
 		{user(`{"type":1}`), at + ".type", "must be a string"},
-		{user(`{"type":"text"}`), at + ".text", "is required"},
+		{user(`{"type":"text"}`), at + ".text", "is missing"},
 		{user(`{"type":"thinking","thinking":1}`), at + ".thinking", "must be a string"},
-		{user(`{"type":"image"}`), at + ".source", "is required"},
+		{user(`{"type":"image"}`), at + ".source", "is missing"},
 		{user(`{"type":"image","source":1}`), at + ".source", "must be an object"},
-		{user(`{"type":"image","source":{}}`), at + ".source.type", "is required"},
-		{user(`{"type":"image","source":{"type":"base64"}}`), at + ".source.media_type", "is required"},
-		{user(`{"type":"image","source":{"type":"base64","media_type":"image/png"}}`), at + ".source.data", "is required"},
+		{user(`{"type":"image","source":{}}`), at + ".source.type", "is missing"},
+		{user(`{"type":"image","source":{"type":"base64"}}`), at + ".source.media_type", "is missing"},
+		{user(`{"type":"image","source":{"type":"base64","media_type":"image/png"}}`), at + ".source.data", "is missing"},
 		{user(`{"type":"image","source":{"type":"url","url":""}}`), at + ".source.url", "must not be empty"},
 		{user(`{"type":"tool_use"}`), at + ".type", "in assistant messages only"},
-		{user(`{"type":"tool_result"}`), at + ".tool_use_id", "is required"},
+		{user(`{"type":"tool_result"}`), at + ".tool_use_id", "is missing"},
 		{user(`{"type":"tool_result","tool_use_id":"t","is_error":1}`), at + ".is_error", "must be true or false"},
 		{user(`{"type":"tool_result","tool_use_id":"t","content":[{"type":"tool_result"}]}`), at + ".content.0.type", "in user messages only"},
-		{with("messages", `[{"role":"assistant","content":[{"type":"tool_use","name":"x"}]}]`), "messages.0.content.0.id", "is required"},
-		{with("messages", `[{"role":"assistant","content":[{"type":"tool_use","id":"x"}]}]`), "messages.0.content.0.name", "is required"},
+		{with("messages", `[{"role":"assistant","content":[{"type":"tool_use","name":"x"}]}]`), "messages.0.content.0.id", "is missing"},
+		{with("messages", `[{"role":"assistant","content":[{"type":"tool_use","id":"x"}]}]`), "messages.0.content.0.name", "is missing"},
 		{with("messages", `[{"role":"assistant","content":[{"type":"tool_use","id":"x","name":"y","input":"{}"}]}]`), "messages.0.content.0.input", "must be an object"},
 		{with("tools", `{}`), "tools", "must be a list"},
 		{with("tools", "["+strings.Repeat(`{"type":"x"},`, chat.MaxTools)+`{}]`), "tools", "4097 tools"},
 		{with("tools", `[1]`), "tools.0", "must be an object"},
 		{with("tools", `[{"type":1}]`), "tools.0.type", "must be a string"},
-		{with("tools", `[{}]`), "tools.0.name", "is required"},
+		{with("tools", `[{}]`), "tools.0.name", "is missing"},
 		{with("tools", `[{"name":"a","description":1}]`), "tools.0.description", "must be a string"},
 		{with("tools", `[{"name":"a","strict":1}]`), "tools.0.strict", "true or false"},
 		{with("tools", `[{"name":"a","defer_loading":1}]`), "tools.0.defer_loading", "true or false"},
 		{with("tools", `[{"name":"a"}]`), "tools.0.input_schema", "is required"},
 		{with("tools", `[{"name":"a","input_schema":{}},{"name":"a","input_schema":{}}]`), "tools.1.name", `"a" is already the name of tools.0`},
 		{with("tool_choice", `"auto"`), "tool_choice", "must be an object"},
-		{with("tool_choice", `{}`), "tool_choice.type", "is required"},
+		{with("tool_choice", `{}`), "tool_choice.type", "is missing"},
 		{with("tool_choice", `{"type":"some"}`), "tool_choice.type", `"auto", "any", "tool" or "none", got "some"`},
-		{with("tool_choice", `{"type":"tool"}`), "tool_choice.name", "is required"},
+		{with("tool_choice", `{"type":"tool"}`), "tool_choice.name", "is missing"},
 		{with("tool_choice", `{"type":"any","disable_parallel_tool_use":1}`), "tool_choice.disable_parallel_tool_use", "true or false"},
 	}
 	for _, c := range cases {
 		_, err := anthropic.ParseRequest([]byte(c.body))
 		var failed *chat.Error
-		if !errors.As(err, &failed) || failed.Code != chat.CodeInvalid || failed.Param != c.param || !strings.Contains(failed.Message, c.want) || !strings.HasPrefix(failed.Message, c.param) {
+		if !errors.As(err, &failed) || failed.Code != errcode.InvalidRequest || failed.Param != c.param || !strings.Contains(failed.Message, c.want) || !strings.HasPrefix(failed.Message, c.param) {
 			t.Errorf("%.80s: %+v; want %s: %s", c.body, err, c.param, c.want)
 		}
 	}
@@ -197,7 +197,7 @@ func TestBadRequests(t *testing.T) {
 
 func TestTooLarge(t *testing.T) {
 	_, err := anthropic.ParseRequest(make([]byte, chat.MaxRequestBytes+1))
-	if failed := chat.AsError(err); failed.Status() != http.StatusRequestEntityTooLarge || failed.Code != chat.CodeTooLarge {
+	if failed := chat.AsError(err); failed.Code != errcode.RequestTooLarge {
 		t.Errorf("%+v", failed)
 	}
 }
@@ -221,7 +221,7 @@ func FuzzParseRequest(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) {
 		r, err := anthropic.ParseRequest(body)
 		if err != nil {
-			if failed := chat.AsError(err); failed.Code != chat.CodeInvalid || !json.Valid(anthropic.EncodeError(failed)) {
+			if failed := chat.AsError(err); failed.Code != errcode.InvalidRequest || !json.Valid(anthropic.EncodeError(failed)) {
 				t.Fatalf("%+v", err)
 			}
 			return
@@ -230,7 +230,7 @@ func FuzzParseRequest(f *testing.F) {
 			p := &provider{answer: []byte(hello)}
 			_, err := chat.Collect(p.open(anthropic.ProviderOptions{Cache: cache}).Chat(t.Context(), r))
 			if err != nil {
-				if chat.AsError(err).Code != chat.CodeInvalid {
+				if chat.AsError(err).Code != errcode.InvalidRequest {
 					t.Fatal(err)
 				}
 				return

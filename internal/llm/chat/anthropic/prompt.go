@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/spiced-sql/spiced/internal/llm/chat"
+	"github.com/spiced-sql/spiced/internal/llm/chat/wire"
+	"github.com/spiced-sql/spiced/tools"
 )
 
 // prompt collects the system blocks and messages of a request.
@@ -116,7 +118,7 @@ func (m messageForm) blocks() (list []json.RawMessage, err error) {
 	if text == "" {
 		return nil, nil
 	}
-	raw, err := encode(block{Type: "text", Text: &text})
+	raw, err := tools.Encode(block{Type: "text", Text: &text})
 	return []json.RawMessage{raw}, err
 }
 
@@ -126,7 +128,7 @@ func (p *prompt) messages() []json.RawMessage {
 	for _, t := range p.turns {
 		raw := t.raw
 		if raw == nil {
-			raw = slices.Concat(json.RawMessage(`{"role":"`+string(t.role)+`","content":`), join(slices.Concat(t.results, t.blocks)), json.RawMessage("}"))
+			raw = slices.Concat(json.RawMessage(`{"role":"`+string(t.role)+`","content":`), wire.Join(slices.Concat(t.results, t.blocks)), json.RawMessage("}"))
 		}
 		list = append(list, raw)
 	}

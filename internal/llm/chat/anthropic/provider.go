@@ -3,7 +3,6 @@ package anthropic
 import (
 	"context"
 	"encoding/json"
-	"io"
 	"iter"
 	"net/http"
 	"sync/atomic"
@@ -58,7 +57,7 @@ func (p *provider) Chat(ctx context.Context, r *chat.Request) iter.Seq2[chat.Del
 			yield(chat.Delta{}, chat.AsError(err))
 			return
 		}
-		p.read(p.endpoint.Stream(ctx, "/v1/messages", body, header), yield)
+		p.endpoint.Chat(ctx, "/v1/messages", body, header, &decoder{fail: p.endpoint.Fail})(yield)
 	}
 }
 
@@ -74,31 +73,4 @@ func (p *provider) request(r *chat.Request) (json.RawMessage, http.Header, error
 		header.Set("Anthropic-Beta", c.beta)
 	}
 	return body, header, nil
-}
-
-// read yields the deltas of the events up to message_stop, or an error.
-func (p *provider) read(events iter.Seq2[upstream.Event, error], yield func(chat.Delta, error) bool) {
-	var d decoder
-	for event, err := range events {
-		if err != nil {
-			yield(chat.Delta{}, err)
-			return
-		}
-		deltas, failed := d.take(event.Type, event.Data)
-		for _, delta := range deltas {
-			if !yield(delta, nil) {
-				return
-			}
-		}
-		if failed != nil {
-			yield(chat.Delta{}, p.endpoint.Fail(failed.code, failed.message))
-			return
-		}
-		if d.done {
-			return
-		}
-	}
-	broken := p.endpoint.Fail(chat.CodeBroken, "the provider's answer ended before message_stop")
-	broken.Cause = io.ErrUnexpectedEOF
-	yield(chat.Delta{}, broken)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/chat/anthropic"
 	"github.com/spiced-sql/spiced/internal/test/golden"
@@ -345,14 +346,14 @@ func TestUnusableRequests(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		r    *chat.Request
-		code chat.Code
+		code errcode.Code
 	}{
-		"hosted": {bad(func(r *chat.Request) { r.Form, r.Tools = chat.FormResponses, []chat.Tool{hosted} }), chat.CodeInvalid},
-		"beta":   {parsed(t, with(anthropic.BetaField, `"x"`)), chat.CodeInvalid},
-		"schema": {bad(func(r *chat.Request) { r.Tools = []chat.Tool{{Name: "a", Parameters: json.RawMessage(`{"a"`)}} }), chat.CodeInternal},
+		"hosted": {bad(func(r *chat.Request) { r.Form, r.Tools = chat.FormResponses, []chat.Tool{hosted} }), errcode.InvalidRequest},
+		"beta":   {parsed(t, with(anthropic.BetaField, `"x"`)), errcode.InvalidRequest},
+		"schema": {bad(func(r *chat.Request) { r.Tools = []chat.Tool{{Name: "a", Parameters: json.RawMessage(`{"a"`)}} }), errcode.Internal},
 		"own": {bad(func(r *chat.Request) {
 			r.Messages = append(r.Messages, chat.Message{Role: chat.RoleUser, Raw: json.RawMessage("{"), Form: chat.FormAnthropic})
-		}), chat.CodeInternal},
+		}), errcode.Internal},
 	} {
 		p := &provider{}
 		_, err := chat.Collect(p.open(anthropic.ProviderOptions{}).Chat(t.Context(), c.r))

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/spiced-sql/spiced/internal/llm/chat"
+	"github.com/spiced-sql/spiced/internal/llm/chat/wire"
+	"github.com/spiced-sql/spiced/tools"
 )
 
 // responseForm is an answer that is not streamed, and the beginning of a stream.
@@ -37,7 +39,7 @@ func EncodeResponse(o EncoderOptions, r *chat.Response) ([]byte, error) {
 		}
 		form.Content = append(form.Content, blocks...)
 	}
-	raw, err := encode(finishOf(finish))
+	raw, err := tools.Encode(finishOf(finish))
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +51,7 @@ func EncodeResponse(o EncoderOptions, r *chat.Response) ([]byte, error) {
 		return nil, err
 	}
 	form.StopReason, form.StopText, form.Details = end.StopReason, end.StopText, end.Details
-	return encode(form)
+	return tools.Encode(form)
 }
 
 // ownWords returns what a provider of this API sent in addition to the parts: the ends
@@ -89,7 +91,7 @@ func answerBlocks(p chat.Part, borders *[]border) ([]json.RawMessage, error) {
 	default:
 		return nil, nil
 	}
-	raw, err := encode(form)
+	raw, err := tools.Encode(form)
 	return []json.RawMessage{raw}, err
 }
 
@@ -101,10 +103,10 @@ func textBlocks(text string, borders *[]border) (blocks []json.RawMessage, err e
 		}
 		form := block{Type: "text", Text: &text}
 		if citations != nil {
-			form.Citations = join(citations)
+			form.Citations = wire.Join(citations)
 		}
 		var raw json.RawMessage
-		raw, err = encode(form)
+		raw, err = tools.Encode(form)
 		blocks = append(blocks, raw)
 	}
 	for len(*borders) > 0 {
@@ -128,15 +130,15 @@ type errorForm struct {
 }
 
 func errorOf(e *chat.Error) errorForm {
-	kind, ok := errorTypes[e.Status()]
+	kind, ok := errorTypes[e.Code]
 	if !ok {
 		kind = "api_error"
 	}
 	return errorForm{"error", wireError{kind, e.Message}}
 }
 
-// EncodeError returns the body of an error response, whose HTTP status is e.Status().
+// EncodeError returns the body of an error response.
 func EncodeError(e *chat.Error) []byte {
-	raw, _ := encode(errorOf(e)) // encoding strings cannot fail
+	raw, _ := tools.Encode(errorOf(e)) // encoding strings cannot fail
 	return raw
 }

@@ -12,8 +12,10 @@ import (
 	"github.com/anthropics/anthropic-sdk-go/option"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/chat/anthropic"
+	"github.com/spiced-sql/spiced/internal/test/chattest"
 )
 
 // endpoint serves one answer to the official client and records the last request.
@@ -31,7 +33,7 @@ func (d *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		err = d.fail
 	}
 	if err != nil {
-		w.WriteHeader(chat.AsError(err).Status())
+		w.WriteHeader(chattest.Status(chat.AsError(err).Code))
 		_, _ = w.Write(anthropic.EncodeError(chat.AsError(err)))
 		return
 	}
@@ -147,7 +149,7 @@ func seen(m *sdk.Message) any {
 }
 
 func TestOfficialClientErrors(t *testing.T) {
-	d := &endpoint{fail: &chat.Error{Code: chat.CodeNotFound, Message: `no model "assistant"`}}
+	d := &endpoint{fail: &chat.Error{Code: errcode.ModelNotFound, Message: `no model "assistant"`}}
 	client := d.client(t)
 	_, err := client.Messages.New(t.Context(), params())
 	var failed *sdk.Error
@@ -161,7 +163,7 @@ func TestOfficialClientErrors(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 
-	d.fail, d.breaks, d.answer = nil, &chat.Error{Code: chat.CodeBusy, Message: "busy"}, answers["text"][:2]
+	d.fail, d.breaks, d.answer = nil, &chat.Error{Code: errcode.RateLimited, Message: "busy"}, answers["text"][:2]
 	stream := client.Messages.NewStreaming(t.Context(), params())
 	for stream.Next() {
 	}

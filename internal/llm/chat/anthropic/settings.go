@@ -2,64 +2,38 @@ package anthropic
 
 import (
 	"encoding/json"
-	"fmt"
 
 	"github.com/spiced-sql/spiced/internal/llm/chat"
+	"github.com/spiced-sql/spiced/internal/llm/chat/wire"
+	"github.com/spiced-sql/spiced/tools"
 )
 
-func parseTools(r *chat.Request, f fields) error {
-	list, err := optional[[]json.RawMessage](f, "", "tools", "a list")
-	if err != nil {
-		return err
-	}
-	if len(list) > chat.MaxTools {
-		return invalid("tools", "has %d tools; the limit is %d", len(list), chat.MaxTools)
-	}
-	delete(f, "tools")
-	taken := map[string]int{}
-	for i, raw := range list {
-		path := fmt.Sprintf("tools.%d", i)
-		t, err := parseTool(raw, path)
-		if err != nil {
-			return err
-		}
+func parseTools(r *chat.Request, o *wire.Object) {
+	taken := map[string]string{}
+	for _, tool := range o.Objects("tools", "tools", chat.MaxTools) {
+		t := parseTool(tool)
 		if first, ok := taken[t.Name]; ok && t.Name != "" {
-			return invalid(path+".name", "%q is already the name of tools.%d", t.Name, first)
+			tool.Fail("name", "%q is already the name of %s", t.Name, first)
 		}
-		taken[t.Name] = i
+		taken[t.Name] = tool.Path("")
 		r.Tools = append(r.Tools, t)
 	}
-	return nil
 }
 
 // parseTool decodes a tool. One with a type is hosted by Anthropic: web search, an
 // editor.
-func parseTool(raw json.RawMessage, path string) (chat.Tool, error) {
-	t := chat.Tool{Raw: raw}
-	f, err := objectAt(raw, path)
-	if err != nil {
-		return t, err
+func parseTool(o *wire.Object) chat.Tool {
+	t := chat.Tool{Raw: o.Raw}
+	if kind := o.Text("type"); kind != "" && kind != "custom" {
+		return t
 	}
-	kind, err := optional[string](f, path, "type", "a string")
-	if err != nil || (kind != "" && kind != "custom") {
-		return t, err
+	t.Name, t.Description, t.Parameters = o.Required("name"), o.Text("description"), o.Fields["input_schema"]
+	o.Read("strict", wire.Bool, &t.Strict)
+	o.Read("defer_loading", wire.Bool, &t.Deferred)
+	if !wire.IsObject(t.Parameters) {
+		o.Fail("input_schema", "is required: a JSON schema of an object")
 	}
-	if t.Name, err = name(f, path, "name"); err != nil {
-		return t, err
-	}
-	if t.Description, err = optional[string](f, path, "description", "a string"); err != nil {
-		return t, err
-	}
-	if t.Strict, err = optional[*bool](f, path, "strict", "true or false"); err != nil {
-		return t, err
-	}
-	if t.Deferred, err = optional[bool](f, path, "defer_loading", "true or false"); err != nil {
-		return t, err
-	}
-	if t.Parameters = f["input_schema"]; !isObject(t.Parameters) {
-		return t, invalid(path+".input_schema", "is required: a JSON schema of an object")
-	}
-	return t, nil
+	return t
 }
 
 // choices are the types of tool_choice.
@@ -67,85 +41,58 @@ var choices = map[string]chat.ChoiceMode{
 	"auto": chat.ChoiceAuto, "any": chat.ChoiceRequired, "tool": chat.ChoiceTool, "none": chat.ChoiceNone,
 }
 
-func parseChoice(r *chat.Request, f fields) error {
-	raw, ok := f["tool_choice"]
-	delete(f, "tool_choice")
-	if !ok || string(raw) == "null" {
-		return nil
+func parseChoice(r *chat.Request, o *wire.Object) {
+	if !o.Has("tool_choice") {
+		return
 	}
-	c, err := objectAt(raw, "tool_choice")
-	if err != nil {
-		return err
+	c := o.Object("tool_choice")
+	kind := c.Required("type")
+	r.Choice.Mode = choices[kind]
+	switch r.Choice.Mode {
+	case "":
+		c.Fail("type", `must be "auto", "any", "tool" or "none", got %q`, kind)
+	case chat.ChoiceTool:
+		r.Choice.Name = c.Required("name")
 	}
-	kind, err := name(c, "tool_choice", "type")
-	if err != nil {
-		return err
-	}
-	if r.Choice.Mode, ok = choices[kind]; !ok {
-		return invalid("tool_choice.type", `must be "auto", "any", "tool" or "none", got %q`, kind)
-	}
-	if r.Choice.Mode == chat.ChoiceTool {
-		if r.Choice.Name, err = name(c, "tool_choice", "name"); err != nil {
-			return err
-		}
-	}
-	disabled, err := optional[*bool](c, "tool_choice", "disable_parallel_tool_use", "true or false")
-	if disabled != nil {
+	var disabled *bool
+	if c.Read("disable_parallel_tool_use", wire.Bool, &disabled); disabled != nil {
 		parallel := !*disabled
 		r.Settings.ParallelCalls = &parallel
 	}
-	return err
 }
 
 // parseSettings decodes the settings that every provider has. A max_tokens of 0, which
 // fills the provider's cache without an answer, is specific to Anthropic and stays in
 // Extra.
-func parseSettings(r *chat.Request, f fields) (err error) {
+func parseSettings(r *chat.Request, o *wire.Object) {
 	s := &r.Settings
-	if s.MaxTokens, err = required[int](f, "", "max_tokens", "an integer"); err != nil {
-		return err
-	}
-	if s.MaxTokens < 0 {
-		return invalid("max_tokens", "must not be negative")
-	}
-	if s.Temperature, err = optional[*float64](f, "", "temperature", "a number"); err != nil {
-		return err
-	}
-	if s.TopP, err = optional[*float64](f, "", "top_p", "a number"); err != nil {
-		return err
-	}
-	if s.Stop, err = optional[[]string](f, "", "stop_sequences", "a list of strings"); err != nil {
-		return err
+	o.Need("max_tokens")
+	if o.Read("max_tokens", wire.Integer, &s.MaxTokens); s.MaxTokens < 0 {
+		o.Fail("max_tokens", "must not be negative")
 	}
 	if s.MaxTokens > 0 {
-		delete(f, "max_tokens")
+		delete(o.Fields, "max_tokens")
 	}
-	for _, name := range []string{"temperature", "top_p", "stop_sequences"} {
-		delete(f, name)
-	}
-	return nil
+	o.Read("temperature", wire.Number, &s.Temperature)
+	o.Read("top_p", wire.Number, &s.TopP)
+	o.Read("stop_sequences", "a list of strings", &s.Stop)
 }
 
 // parseConfig decodes what other providers can use of the fields that stay in Extra.
-func parseConfig(r *chat.Request, f fields) error {
-	metadata, err := optional[struct {
-		UserID *string `json:"user_id"`
-	}](f, "", "metadata", "an object whose user_id is a string")
-	if err != nil {
-		return err
-	}
-	if metadata.UserID != nil {
-		r.Settings.User = *metadata.UserID
-	}
-	config, err := optional[outputConfig](f, "", "output_config", "an object with effort and format")
-	if err != nil {
-		return err
-	}
+func parseConfig(r *chat.Request, o *wire.Object) {
+	r.Settings.User = o.Object("metadata").Text("user_id")
+	var config outputConfig
+	o.Read("output_config", "an object with effort and format", &config)
 	r.Settings.Effort = config.Effort
-	if config.Format != nil && config.Format.Type == "json_schema" {
-		r.Settings.Format, err = openFormat(config.Format.Schema)
+	if config.Format == nil || config.Format.Type != "json_schema" {
+		return
 	}
-	return err
+	if !wire.IsObject(config.Format.Schema) {
+		o.Fail("output_config.format.schema", "must be an object")
+		return
+	}
+	// OpenAI's response_format requires a name.
+	r.Settings.Format, _ = tools.Encode(responseFormat{Type: "json_schema", Schema: jsonSchema{Name: "answer", Schema: config.Format.Schema, Strict: true}})
 }
 
 // outputConfig has the effort of the model and the format of the answer.
@@ -169,12 +116,4 @@ type jsonSchema struct {
 	Name   string          `json:"name"`
 	Schema json.RawMessage `json:"schema"`
 	Strict bool            `json:"strict,omitempty"`
-}
-
-// openFormat returns OpenAI's response_format for a schema; it requires a name.
-func openFormat(schema json.RawMessage) (json.RawMessage, error) {
-	if !isObject(schema) {
-		return nil, invalid("output_config.format.schema", "must be an object")
-	}
-	return encode(responseFormat{Type: "json_schema", Schema: jsonSchema{Name: "answer", Schema: schema, Strict: true}})
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"github.com/spiced-sql/spiced/internal/llm/chat"
+	"github.com/spiced-sql/spiced/internal/llm/chat/wire"
+	"github.com/spiced-sql/spiced/tools"
 )
 
 // names returns the tools that a search may find.
@@ -38,7 +40,7 @@ func (c *composer) tools() []json.RawMessage {
 		now.forms = append(now.forms, form)
 		size += len(form)
 	}
-	if c.err == nil && size <= maxRendered {
+	if c.Err == nil && size <= maxRendered {
 		now.tools = slices.Clone(now.tools)
 		c.provider.rendered.Store(now)
 	}
@@ -65,23 +67,14 @@ func (c *composer) tool(t chat.Tool) json.RawMessage {
 		return t.Raw
 	}
 	if t.Hosted() {
-		c.refuse(t)
+		c.Fail(chat.Invalid("tools", "the model's provider does not support tools of type %q", wire.TypeOf(t.Raw)))
 		return nil
 	}
-	raw, err := encode(toolForm{t.Name, t.Description, c.schema(t), t.Strict, t.Deferred})
-	if err != nil && c.err == nil {
-		c.err = fmt.Errorf("encode the tool %q: %w", t.Name, err)
+	raw, err := tools.Encode(toolForm{t.Name, t.Description, c.schema(t), t.Strict, t.Deferred})
+	if err != nil {
+		c.Fail(fmt.Errorf("encode the tool %q: %w", t.Name, err))
 	}
 	return raw
-}
-
-// refuse rejects a hosted tool of another provider.
-func (c *composer) refuse(t chat.Tool) {
-	var form struct{ Type string }
-	_ = json.Unmarshal(t.Raw, &form) // without a type it is rejected as well
-	if c.err == nil {
-		c.err = invalid("tools", "the model's provider does not support tools of type %q", form.Type)
-	}
 }
 
 // schema returns the schema of a tool's parameters, which must have type object.

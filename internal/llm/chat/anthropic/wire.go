@@ -1,10 +1,7 @@
 package anthropic
 
 import (
-	"bytes"
-	"encoding/json"
-	"net/http"
-
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 )
 
@@ -60,29 +57,27 @@ func stopReason(r chat.Reason) string {
 	return "end_turn"
 }
 
-// errorTypes are the error types by HTTP status; all others are api_error. Source:
+// errorTypes are the error types of codes; all others are api_error. Source:
 // https://platform.claude.com/docs/en/api/errors.
-var errorTypes = map[int]string{
-	http.StatusBadRequest:            "invalid_request_error",
-	http.StatusUnauthorized:          "authentication_error",
-	http.StatusForbidden:             "permission_error",
-	http.StatusNotFound:              "not_found_error",
-	http.StatusRequestEntityTooLarge: "request_too_large",
-	http.StatusTooManyRequests:       "rate_limit_error",
-	http.StatusGatewayTimeout:        "timeout_error",
+var errorTypes = map[errcode.Code]string{
+	errcode.InvalidRequest:  "invalid_request_error",
+	errcode.ModelNotFound:   "not_found_error",
+	errcode.RequestTooLarge: "request_too_large",
+	errcode.RateLimited:     "rate_limit_error",
+	errcode.ProviderTimeout: "timeout_error",
 }
 
 // errorCodes maps the error types of providers.
-var errorCodes = map[string]chat.Code{
-	"invalid_request_error": chat.CodeInvalid,
-	"request_too_large":     chat.CodeTooLarge,
-	"authentication_error":  chat.CodeRefused,
-	"permission_error":      chat.CodeRefused,
-	"billing_error":         chat.CodeRefused,
-	"not_found_error":       chat.CodeRefused,
-	"rate_limit_error":      chat.CodeBusy,
-	"overloaded_error":      chat.CodeBusy,
-	"timeout_error":         chat.CodeTimeout,
+var errorCodes = map[string]errcode.Code{
+	"invalid_request_error": errcode.InvalidRequest,
+	"request_too_large":     errcode.RequestTooLarge,
+	"authentication_error":  errcode.ProviderRefused,
+	"permission_error":      errcode.ProviderRefused,
+	"billing_error":         errcode.ProviderRefused,
+	"not_found_error":       errcode.ProviderRefused,
+	"rate_limit_error":      errcode.RateLimited,
+	"overloaded_error":      errcode.RateLimited,
+	"timeout_error":         errcode.ProviderTimeout,
 }
 
 // usage is the usage of an answer. In a message_delta the numbers are cumulative, and
@@ -136,38 +131,4 @@ func count(n *int64) int64 {
 		return 0
 	}
 	return max(0, *n)
-}
-
-// encode returns JSON on one line, with <, > and & unescaped. Only an invalid
-// RawMessage can fail.
-func encode(v any) (json.RawMessage, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimRight(b.Bytes(), "\n"), nil
-}
-
-// join returns a JSON array of JSON values.
-func join(list []json.RawMessage) json.RawMessage {
-	size := len("[]") + len(list)
-	for _, raw := range list {
-		size += len(raw)
-	}
-	out := append(make([]byte, 0, size), '[')
-	for i, raw := range list {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		out = append(out, raw...)
-	}
-	return append(out, ']')
-}
-
-// isObject reports whether raw is one whole JSON object.
-func isObject(raw []byte) bool {
-	raw = bytes.TrimLeft(raw, " \t\r\n")
-	return len(raw) > 0 && raw[0] == '{' && json.Valid(raw)
 }

@@ -4,12 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
+	"github.com/spiced-sql/spiced/internal/llm/chat/wire"
 	"github.com/spiced-sql/spiced/tools"
 )
 
@@ -17,35 +16,23 @@ import (
 // requests have equal bytes, and messages come last, so that the next turn of a chat
 // has the same prefix.
 func (p *provider) encode(r *chat.Request) ([]byte, error) {
-	toolList, err := encodeTools(r)
-	if err != nil {
-		return nil, err
-	}
-	messages, err := encodeMessages(r)
-	if err != nil {
-		return nil, err
-	}
 	params, err := p.params(r)
 	if err != nil {
 		return nil, err
 	}
-	o := object{b: make([]byte, 0, len(toolList)+len(messages)+1<<10)}
-	o.value("model", p.options.Model)
-	o.raw("stream", []byte("true"))
-	o.raw("stream_options", []byte(`{"include_usage":true}`))
-	if toolList != nil {
-		o.raw("tools", toolList)
+	body := wire.Body{Fields: params}
+	if body.Fields["messages"], err = encodeMessages(r); err != nil {
+		return nil, err
 	}
-	for _, name := range slices.Sorted(maps.Keys(params)) {
-		o.raw(strings.Trim(quoted(name), `"`), params[name])
+	if len(r.Tools) > 0 {
+		if body.Fields["tools"], err = encodeTools(r); err != nil {
+			return nil, err
+		}
 	}
-	o.raw("messages", messages)
-	return o.end(), nil
-}
-
-func quoted(s string) string {
-	b, _ := tools.Encode(s)
-	return string(b)
+	body.Set("model", p.options.Model)
+	body.Set("stream", true)
+	body.Set("stream_options", map[string]bool{"include_usage": true})
+	return body.Render([]string{"model", "stream", "stream_options", "tools"}, "messages")
 }
 
 // owned are fields that encode writes itself. n must be 1.
@@ -121,59 +108,45 @@ func choice(params map[string]json.RawMessage, r *chat.Request) error {
 	case c.Raw != nil:
 		return chat.Invalid("tool_choice", "the model's provider does not support this tool choice: %s", truncate.Ellipsis(string(c.Raw), maxShown))
 	case c.Mode == chat.ChoiceTool:
-		params["tool_choice"] = json.RawMessage(`{"type":"function","function":{"name":` + quoted(c.Name) + `}}`)
+		params["tool_choice"] = json.RawMessage(`{"type":"function","function":{"name":` + string(wire.Quote(c.Name)) + `}}`)
 	case c.Mode != "":
-		params["tool_choice"] = json.RawMessage(quoted(string(c.Mode)))
+		params["tool_choice"] = wire.Quote(string(c.Mode))
 	}
 	return nil
 }
 
 // encodeTools encodes the tools in the given order; it depends on nothing else in the
-// request. nil means no tools.
-func encodeTools(r *chat.Request) ([]byte, error) {
-	if len(r.Tools) == 0 {
-		return nil, nil
-	}
-	b := []byte("[")
+// request.
+func encodeTools(r *chat.Request) (json.RawMessage, error) {
+	list := make([]json.RawMessage, 0, len(r.Tools))
 	for i, tool := range r.Tools {
-		if i > 0 {
-			b = append(b, ',')
-		}
 		switch {
 		case tool.Raw != nil && r.Form == chat.FormOpenAI:
-			b = append(b, tool.Raw...)
+			list = append(list, tool.Raw)
 		case tool.Hosted():
-			return nil, chat.Invalid(fmt.Sprintf("tools[%d]", i), "the model's provider does not support the tool %s", hostedName(tool))
+			return nil, chat.Invalid(fmt.Sprintf("tools[%d]", i), "the model's provider does not support tools of type %q", wire.TypeOf(tool.Raw))
 		default:
-			b = append(b, encodeTool(tool)...)
+			list = append(list, encodeTool(tool))
 		}
 	}
-	return append(b, ']'), nil
-}
-
-func hostedName(t chat.Tool) string {
-	var form struct{ Type string }
-	if json.Unmarshal(t.Raw, &form) != nil || form.Type == "" {
-		return truncate.Ellipsis(string(t.Raw), maxShown)
-	}
-	return strconv.Quote(form.Type)
+	return wire.Join(list), nil
 }
 
 func encodeTool(t chat.Tool) []byte {
-	f := object{}
-	f.value("name", t.Name)
+	f := wire.Writer{}
+	f.Value("name", t.Name)
 	if t.Description != "" {
-		f.value("description", t.Description)
+		f.Value("description", t.Description)
 	}
 	if t.Parameters == nil {
 		t.Parameters = json.RawMessage(noParameters)
 	}
-	f.raw("parameters", t.Parameters)
+	f.Raw("parameters", t.Parameters)
 	if t.Strict != nil {
-		f.value("strict", *t.Strict)
+		f.Value("strict", *t.Strict)
 	}
-	o := object{}
-	o.value("type", "function")
-	o.raw("function", f.end())
-	return o.end()
+	o := wire.Writer{}
+	o.Value("type", "function")
+	o.Raw("function", f.End())
+	return o.End()
 }

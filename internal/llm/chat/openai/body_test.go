@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/chat/openai"
 	"github.com/spiced-sql/spiced/internal/llm/upstream"
@@ -121,7 +122,7 @@ func TestWhatCannotBeSent(t *testing.T) {
 				last = err
 			}
 			failed := chat.AsError(last)
-			if failed.Code != chat.CodeInvalid || failed.Param != c.param || !strings.Contains(failed.Message, c.says) {
+			if failed.Code != errcode.InvalidRequest || failed.Param != c.param || !strings.Contains(failed.Message, c.says) {
 				t.Errorf("%+v", failed)
 			}
 		})

@@ -5,14 +5,15 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
+	"github.com/spiced-sql/spiced/internal/llm/chat/wire"
 	"github.com/spiced-sql/spiced/internal/llm/upstream"
 )
 
-// decoder converts the events of one answer to deltas, which are valid until the next
-// event.
+// decoder converts the events of one answer to deltas.
 type decoder struct {
-	fail func(chat.Code, string) *chat.Error
+	fail func(errcode.Code, string) *chat.Error
 
 	out      []chat.Delta
 	began    bool
@@ -21,40 +22,46 @@ type decoder struct {
 	calls    calls
 }
 
-// event decodes an event. An error ends the answer; the deltas precede it.
-func (d *decoder) event(e upstream.Event) ([]chat.Delta, *chat.Error) {
+// Event decodes an event.
+func (d *decoder) Event(e upstream.Event) ([]chat.Delta, bool, error) {
 	d.out = d.out[:0]
-	data := bytes.TrimSpace(e.Data)
+	if failed := d.event(e.Type, bytes.TrimSpace(e.Data)); failed != nil {
+		return d.out, false, failed
+	}
+	return d.out, d.finished, nil
+}
+
+func (d *decoder) event(kind string, data []byte) *chat.Error {
 	switch {
-	case d.finished || len(data) == 0:
-		return nil, nil
+	case len(data) == 0:
+		return nil
 	case string(data) == "[DONE]":
 		return d.finish()
 	}
 	var c wireChunk
 	if err := json.Unmarshal(data, &c); err != nil {
-		return nil, d.fail(chat.CodeBroken, "the provider's answer is invalid: "+err.Error())
+		return d.fail(errcode.StreamBroken, "the provider's answer is invalid: "+err.Error())
 	}
-	if message, kind, found := c.failure(); found || e.Type == "error" {
-		return nil, d.failed(message, kind)
+	if message, code, found := c.failure(); found || kind == "error" {
+		return d.failed(message, code)
 	}
-	if e.Type == upstream.EventJSON {
+	if kind == upstream.EventJSON {
 		return d.whole(&c)
 	}
-	return d.out, d.chunk(&c)
+	return d.chunk(&c)
 }
 
-// end handles the end of the stream. An answer with a finish reason is complete, with
+// End handles the end of the stream. An answer with a finish reason is complete, with
 // or without [DONE].
-func (d *decoder) end() ([]chat.Delta, *chat.Error) {
+func (d *decoder) End() ([]chat.Delta, error) {
 	d.out = d.out[:0]
-	switch {
-	case d.finished:
-		return nil, nil
-	case d.reason == "":
-		return nil, d.fail(chat.CodeBroken, "the provider's answer ended unexpectedly: it has no finish_reason")
+	if d.reason == "" {
+		return nil, d.fail(errcode.StreamBroken, "the provider's answer ended unexpectedly: it has no finish_reason")
 	}
-	return d.finish()
+	if failed := d.finish(); failed != nil {
+		return d.out, failed
+	}
+	return d.out, nil
 }
 
 func (d *decoder) emit(delta chat.Delta) { d.out = append(d.out, delta) }
@@ -94,7 +101,7 @@ func (d *decoder) choice(c *wireChoice) *chat.Error {
 	}
 	d.reason = c.FinishReason
 	if d.reason == "error" { // OpenRouter's
-		return d.fail(chat.CodeUpstream, "the provider failed in the middle of the answer")
+		return d.fail(errcode.ProviderError, "the provider failed in the middle of the answer")
 	}
 	return d.endCalls()
 }
@@ -102,10 +109,10 @@ func (d *decoder) choice(c *wireChoice) *chat.Error {
 // raw returns the fields of the chunk that a delta does not have, usually nil.
 func (d *decoder) raw(c *wireChoice) json.RawMessage {
 	var m more
-	if c.Logprobs != nil && !isNull(c.Logprobs) {
+	if c.Logprobs != nil && !wire.IsNull(c.Logprobs) {
 		m.Logprobs = c.Logprobs
 	}
-	if notes := c.Delta.Annotations; notes != nil && !isNull(notes) && string(notes) != "[]" {
+	if notes := c.Delta.Annotations; notes != nil && !wire.IsNull(notes) && string(notes) != "[]" {
 		m.Annotations = notes
 	}
 	if m.Logprobs == nil && m.Annotations == nil {
@@ -137,7 +144,7 @@ func (d *decoder) delta(w *wireDelta, raw json.RawMessage) *chat.Error {
 	}
 	for i := range w.ToolCalls {
 		if !d.calls.add(&w.ToolCalls[i], d.emit) {
-			return d.fail(chat.CodeBroken, "the provider's answer has too many tool calls")
+			return d.fail(errcode.StreamBroken, "the provider's answer has too many tool calls")
 		}
 	}
 	return nil
@@ -165,9 +172,9 @@ func (d *decoder) usage(u *gotUsage) {
 }
 
 // whole handles an answer that is not a stream.
-func (d *decoder) whole(c *wireChunk) ([]chat.Delta, *chat.Error) {
+func (d *decoder) whole(c *wireChunk) *chat.Error {
 	if len(c.Choices) == 0 {
-		return nil, d.fail(chat.CodeBroken, "the provider's answer is invalid: it has no choices")
+		return d.fail(errcode.StreamBroken, "the provider's answer is invalid: it has no choices")
 	}
 	for i := range c.Choices {
 		if m := c.Choices[i].Whole; m != nil {
@@ -177,26 +184,26 @@ func (d *decoder) whole(c *wireChunk) ([]chat.Delta, *chat.Error) {
 		}
 	}
 	if failed := d.chunk(c); failed != nil {
-		return d.out, failed
+		return failed
 	}
 	return d.finish()
 }
 
 func (d *decoder) endCalls() *chat.Error {
 	if !d.calls.end(d.emit) {
-		return d.fail(chat.CodeBroken, "the provider's answer has a tool call without a name")
+		return d.fail(errcode.StreamBroken, "the provider's answer has a tool call without a name")
 	}
 	return nil
 }
 
-func (d *decoder) finish() ([]chat.Delta, *chat.Error) {
+func (d *decoder) finish() *chat.Error {
 	d.start()
 	if failed := d.endCalls(); failed != nil {
-		return d.out, failed
+		return failed
 	}
 	d.finished = true
 	d.emit(chat.Delta{Kind: chat.DeltaFinish, Reason: reasonOf(d.reason, d.calls.begun > 0)})
-	return d.out, nil
+	return nil
 }
 
 // reasonOf returns the reason. Servers send stop although there are calls, and vice
@@ -224,14 +231,14 @@ func (d *decoder) failed(message, kind string) *chat.Error {
 		}
 		return false
 	}
-	code := chat.CodeUpstream
+	code := errcode.ProviderError
 	switch {
 	case has("429", "rate_limit", "insufficient_quota"):
-		code = chat.CodeBusy
+		code = errcode.RateLimited
 	case has("401", "403", "authentication", "permission"):
-		code = chat.CodeRefused
+		code = errcode.ProviderRefused
 	case has("400", "422", "invalid_request", "context_length", "badrequest"):
-		code = chat.CodeInvalid
+		code = errcode.InvalidRequest
 	}
 	if message == "" {
 		message = "no message"

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spiced-sql/spiced/internal/llm/chat"
+	"github.com/spiced-sql/spiced/internal/llm/chat/wire"
 )
 
 // EncoderOptions are fields of every chunk of an answer.
@@ -23,9 +24,7 @@ type EncoderOptions struct {
 // [chat.Encoder.Event] writes a chunk with an empty delta and the event in the field
 // spiced_event: clients ignore both.
 func NewEncoder(w io.Writer, o EncoderOptions) chat.Encoder {
-	e := &encoder{w: w, include: o.IncludeUsage, calls: map[int]int{}}
-	e.json = json.NewEncoder(&e.event)
-	e.json.SetEscapeHTML(false)
+	e := &encoder{out: wire.NewEvents(w), include: o.IncludeUsage, calls: map[int]int{}}
 	e.head = chunk{ID: o.ID, Object: "chat.completion.chunk", Created: o.Created.Unix(), Model: o.Model}
 	if o.IncludeUsage {
 		e.head.Usage = json.RawMessage("null")
@@ -86,10 +85,8 @@ type more struct {
 
 // encoder writes one answer, one write per event.
 type encoder struct {
-	w     io.Writer
-	event bytes.Buffer
-	json  *json.Encoder
-	head  chunk
+	out  *wire.Events
+	head chunk
 
 	began   bool
 	ended   bool
@@ -196,14 +193,10 @@ func (e *encoder) write(data any) error {
 	if e.ended {
 		return nil
 	}
-	e.event.Reset()
-	e.event.WriteString("data: ")
-	if err := e.json.Encode(data); err != nil {
+	if err := e.out.Add("", data); err != nil {
 		return err
 	}
-	e.event.WriteByte('\n') // the second one; Encode has written the first
-	_, err := e.w.Write(e.event.Bytes())
-	return err
+	return e.out.Flush()
 }
 
 // Event writes {"type": name, …data} in a chunk with an empty delta.
@@ -219,17 +212,17 @@ func (e *encoder) Event(name string, data json.RawMessage) error {
 
 // named adds the type to an object; any other value becomes the field data.
 func named(name string, data json.RawMessage) json.RawMessage {
-	o := object{}
-	o.value("type", name)
+	o := wire.Writer{}
+	o.Value("type", name)
 	data = bytes.TrimSpace(data)
 	switch {
-	case len(data) == 0 || isNull(data):
+	case len(data) == 0 || wire.IsNull(data):
 	case data[0] != '{':
-		o.raw("data", data)
+		o.Raw("data", data)
 	default:
-		o.fields(data)
+		o.Fields(data)
 	}
-	return o.end()
+	return o.End()
 }
 
 // Fail writes the error as OpenAI does in the middle of a stream: an event with the
@@ -258,8 +251,8 @@ func (e *encoder) Close() error {
 		}
 	}
 	e.ended = true
-	_, err := io.WriteString(e.w, "data: [DONE]\n\n")
-	return err
+	e.out.AddText("[DONE]")
+	return e.out.Flush()
 }
 
 func (e *encoder) tokens() error {

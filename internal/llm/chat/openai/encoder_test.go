@@ -14,6 +14,7 @@ import (
 	sdk "github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/chat/openai"
 	"github.com/spiced-sql/spiced/internal/test/golden"
@@ -136,11 +137,11 @@ func TestResponse(t *testing.T) {
 func TestErrors(t *testing.T) {
 	for want, e := range map[string]*chat.Error{
 		`{"error":{"message":"bad <x>","type":"invalid_request_error","param":"n","code":null}}`:              chat.Invalid("n", "bad <x>"),
-		`{"error":{"message":"who","type":"invalid_request_error","param":"model","code":"model_not_found"}}`: {Code: chat.CodeNotFound, Message: "who"},
-		`{"error":{"message":"slow","type":"rate_limit_error","param":null,"code":"rate_limit_exceeded"}}`:    {Code: chat.CodeBusy, Message: "slow"},
-		`{"error":{"message":"big","type":"invalid_request_error","param":null,"code":"request_too_large"}}`:  {Code: chat.CodeTooLarge, Message: "big"},
-		`{"error":{"message":"oops","type":"server_error","param":null,"code":"provider_error"}}`:             {Code: chat.CodeUpstream, Message: "oops"},
-		`{"error":{"message":"later","type":"server_error","param":"model","code":"model_not_loaded"}}`:       {Code: chat.CodeUnavailable, Message: "later", Param: "model"},
+		`{"error":{"message":"who","type":"invalid_request_error","param":"model","code":"model_not_found"}}`: {Code: errcode.ModelNotFound, Message: "who"},
+		`{"error":{"message":"slow","type":"rate_limit_error","param":null,"code":"rate_limit_exceeded"}}`:    {Code: errcode.RateLimited, Message: "slow"},
+		`{"error":{"message":"big","type":"invalid_request_error","param":null,"code":"request_too_large"}}`:  {Code: errcode.RequestTooLarge, Message: "big"},
+		`{"error":{"message":"oops","type":"server_error","param":null,"code":"provider_error"}}`:             {Code: errcode.ProviderError, Message: "oops"},
+		`{"error":{"message":"later","type":"server_error","param":"model","code":"model_not_loaded"}}`:       {Code: errcode.ModelNotLoaded, Message: "later", Param: "model"},
 	} {
 		if got := string(openai.EncodeError(e)); got != want {
 			t.Errorf("got %s\nwant %s", got, want)
@@ -219,7 +220,7 @@ func TestOfficialClient(t *testing.T) {
 }
 
 func TestOfficialClientSeesAFailure(t *testing.T) {
-	c := endpoint(t, conversation[:3], &chat.Error{Code: chat.CodeBroken, Message: "it broke off"})
+	c := endpoint(t, conversation[:3], &chat.Error{Code: errcode.StreamBroken, Message: "it broke off"})
 	s := c.Chat.Completions.NewStreaming(t.Context(), ask)
 	for s.Next() {
 	}

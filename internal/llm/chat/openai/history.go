@@ -1,15 +1,17 @@
 package openai
 
 import (
+	"encoding/json"
 	"fmt"
 
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
+	"github.com/spiced-sql/spiced/internal/llm/chat/wire"
 	"github.com/spiced-sql/spiced/tools"
 )
 
 // encodeMessages encodes the chat. Messages of this form are sent as written.
-func encodeMessages(r *chat.Request) ([]byte, error) {
+func encodeMessages(r *chat.Request) (json.RawMessage, error) {
 	var h history
 	for i, m := range r.Messages {
 		if err := h.add(m); err != nil {
@@ -17,7 +19,7 @@ func encodeMessages(r *chat.Request) ([]byte, error) {
 		}
 	}
 	h.flush()
-	return list(nil, h.out), nil
+	return wire.Join(h.out), nil
 }
 
 // history collects messages. In this API results are consecutive text messages, so
@@ -71,10 +73,10 @@ func (h *history) flush() {
 }
 
 func (h *history) message(role string, content any) {
-	o := object{}
-	o.value("role", role)
-	o.value("content", content)
-	h.out = append(h.out, o.end())
+	o := wire.Writer{}
+	o.Value("role", role)
+	o.Value("content", content)
+	h.out = append(h.out, o.End())
 }
 
 func (h *history) system(m chat.Message) error {
@@ -113,10 +115,10 @@ func (h *history) user(m chat.Message) error {
 	if err != nil {
 		return err
 	}
-	o := object{}
-	o.value("role", "user")
-	o.raw("content", content)
-	h.out = append(h.out, o.end())
+	o := wire.Writer{}
+	o.Value("role", "user")
+	o.Raw("content", content)
+	h.out = append(h.out, o.End())
 	return nil
 }
 
@@ -134,7 +136,7 @@ func encodeParts(pictures []wirePart, parts []chat.Part) ([]byte, error) {
 		}
 		out = append(out, part)
 	}
-	return list(nil, out), nil
+	return wire.Join(out), nil
 }
 
 func encodePart(p chat.Part) ([]byte, error) {
@@ -185,11 +187,11 @@ func (h *history) result(r *chat.CallResult) error {
 			text = "The result is an image; it follows."
 		}
 	}
-	o := object{}
-	o.value("role", "tool")
-	o.value("tool_call_id", r.ID)
-	o.value("content", text)
-	h.out = append(h.out, o.end())
+	o := wire.Writer{}
+	o.Value("role", "tool")
+	o.Value("tool_call_id", r.ID)
+	o.Value("content", text)
+	h.out = append(h.out, o.End())
 	return nil
 }
 
@@ -214,23 +216,23 @@ func (h *history) assistant(m chat.Message) error {
 			return unknownPart(p)
 		}
 	}
-	o := object{}
-	o.value("role", "assistant")
+	o := wire.Writer{}
+	o.Value("role", "assistant")
 	if text == "" && calls != nil {
-		o.raw("content", []byte("null"))
+		o.Raw("content", []byte("null"))
 	} else {
-		o.value("content", text)
+		o.Value("content", text)
 	}
 	if thinking != "" {
-		o.value("reasoning_content", thinking)
+		o.Value("reasoning_content", thinking)
 	}
 	if refusal != "" {
-		o.value("refusal", refusal)
+		o.Value("refusal", refusal)
 	}
 	if calls != nil {
-		o.raw("tool_calls", list(nil, calls))
+		o.Raw("tool_calls", wire.Join(calls))
 	}
-	h.out = append(h.out, o.end())
+	h.out = append(h.out, o.End())
 	return nil
 }
 

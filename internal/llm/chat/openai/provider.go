@@ -48,34 +48,10 @@ func (p *provider) Chat(ctx context.Context, r *chat.Request) iter.Seq2[chat.Del
 	return func(yield func(chat.Delta, error) bool) {
 		body, err := p.encode(r)
 		if err != nil {
-			yield(chat.Delta{}, err)
+			yield(chat.Delta{}, chat.AsError(err))
 			return
 		}
-		d := decoder{fail: p.options.Endpoint.Fail}
-		for event, err := range p.options.Endpoint.Stream(ctx, "/chat/completions", body, nil) {
-			if err != nil {
-				yield(chat.Delta{}, err)
-				return
-			}
-			if !hand(yield)(d.event(event)) {
-				return
-			}
-		}
-		hand(yield)(d.end())
-	}
-}
-
-// hand yields deltas and then the error, and reports whether to go on.
-func hand(yield func(chat.Delta, error) bool) func([]chat.Delta, *chat.Error) bool {
-	return func(deltas []chat.Delta, failed *chat.Error) bool {
-		for _, delta := range deltas {
-			if !yield(delta, nil) {
-				return false
-			}
-		}
-		if failed != nil {
-			yield(chat.Delta{}, failed)
-		}
-		return failed == nil
+		endpoint := p.options.Endpoint
+		endpoint.Chat(ctx, "/chat/completions", body, nil, &decoder{fail: endpoint.Fail})(yield)
 	}
 }

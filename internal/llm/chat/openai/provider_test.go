@@ -14,6 +14,7 @@ import (
 	"testing/iotest"
 	"time"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/chat/openai"
 	"github.com/spiced-sql/spiced/internal/llm/upstream"
@@ -232,29 +233,29 @@ func TestBadStreams(t *testing.T) {
 	text := `delta:{"content":"a"}`
 	for name, c := range map[string]struct {
 		stream string
-		code   chat.Code
+		code   errcode.Code
 		says   string
 	}{
-		"nothing":            {"", chat.CodeBroken, "no finish_reason"},
-		"the end is missing": {stream(text), chat.CodeBroken, "no finish_reason"},
-		"garbage":            {stream(text, "{nonsense"), chat.CodeBroken, "answer is invalid"},
-		"another shape":      {stream(`"hello"`), chat.CodeBroken, "answer is invalid"},
-		"no choices":         {`{"id":"x"}`, chat.CodeBroken, "no choices"},
-		"half a document":    {`{"choices":[`, chat.CodeBroken, "answer is invalid"},
-		"an error":           {stream(text, `{"error":{"message":"it burns","type":"server_error","param":null,"code":null}}`), chat.CodeUpstream, "it burns"},
-		"an error in text":   {stream(text, `{"error":"it burns"}`), chat.CodeUpstream, "it burns"},
-		"an error event":     {"event: error\ndata: {\"message\":\"it burns\"}\n\n", chat.CodeUpstream, "it burns"},
-		"busy":               {stream(`{"error":{"message":"slow down","code":429}}`), chat.CodeBusy, "slow down"},
-		"rate limit":         {stream(`{"error":{"message":"slow down","type":"rate_limit_error"}}`), chat.CodeBusy, "slow down"},
-		"too long a prompt":  {stream(`{"error":{"message":"shorter","type":"invalid_request_error","code":"context_length_exceeded"}}`), chat.CodeInvalid, "shorter"},
-		"vLLM's error":       {stream(`{"object":"error","message":"bad","type":"BadRequestError","code":400}`), chat.CodeInvalid, "bad"},
-		"OpenRouter's":       {stream(text, "finish:error"), chat.CodeUpstream, "in the middle"},
-		"an error in JSON":   {`{"error":{"message":"no key","code":"invalid_authentication"}}`, chat.CodeRefused, "no key"},
+		"nothing":            {"", errcode.StreamBroken, "no finish_reason"},
+		"the end is missing": {stream(text), errcode.StreamBroken, "no finish_reason"},
+		"garbage":            {stream(text, "{nonsense"), errcode.StreamBroken, "answer is invalid"},
+		"another shape":      {stream(`"hello"`), errcode.StreamBroken, "answer is invalid"},
+		"no choices":         {`{"id":"x"}`, errcode.StreamBroken, "no choices"},
+		"half a document":    {`{"choices":[`, errcode.StreamBroken, "answer is invalid"},
+		"an error":           {stream(text, `{"error":{"message":"it burns","type":"server_error","param":null,"code":null}}`), errcode.ProviderError, "it burns"},
+		"an error in text":   {stream(text, `{"error":"it burns"}`), errcode.ProviderError, "it burns"},
+		"an error event":     {"event: error\ndata: {\"message\":\"it burns\"}\n\n", errcode.ProviderError, "it burns"},
+		"busy":               {stream(`{"error":{"message":"slow down","code":429}}`), errcode.RateLimited, "slow down"},
+		"rate limit":         {stream(`{"error":{"message":"slow down","type":"rate_limit_error"}}`), errcode.RateLimited, "slow down"},
+		"too long a prompt":  {stream(`{"error":{"message":"shorter","type":"invalid_request_error","code":"context_length_exceeded"}}`), errcode.InvalidRequest, "shorter"},
+		"vLLM's error":       {stream(`{"object":"error","message":"bad","type":"BadRequestError","code":400}`), errcode.InvalidRequest, "bad"},
+		"OpenRouter's":       {stream(text, "finish:error"), errcode.ProviderError, "in the middle"},
+		"an error in JSON":   {`{"error":{"message":"no key","code":"invalid_authentication"}}`, errcode.ProviderRefused, "no key"},
 		"a call with no name": {
-			stream(`calls:{"index":0,"id":"c","function":{"arguments":"{}"}}`, "finish:tool_calls", done), chat.CodeBroken, "tool call without a name",
+			stream(`calls:{"index":0,"id":"c","function":{"arguments":"{}"}}`, "finish:tool_calls", done), errcode.StreamBroken, "tool call without a name",
 		},
 		"too many calls": {
-			stream(`calls:` + strings.TrimSuffix(strings.Repeat(`{"function":{"name":"f","arguments":"{\"a\":1}"}},`, openai.MaxCalls+1), ",")), chat.CodeBroken, "too many tool calls",
+			stream(`calls:` + strings.TrimSuffix(strings.Repeat(`{"function":{"name":"f","arguments":"{\"a\":1}"}},`, openai.MaxCalls+1), ",")), errcode.StreamBroken, "too many tool calls",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -314,7 +315,7 @@ func checkCut(t *testing.T, cut int, p chat.Provider, whole []string) {
 		}
 	case len(words) > len(whole) || !slices.Equal(words, whole[:len(words)]):
 		t.Fatalf("cut at %d: %q is no beginning of %q", cut, words, whole)
-	case chat.AsError(err).Code != chat.CodeBroken:
+	case chat.AsError(err).Code != errcode.StreamBroken:
 		t.Fatalf("cut at %d: %v", cut, err)
 	}
 }
@@ -444,22 +445,22 @@ func TestAgainstAServer(t *testing.T) {
 	small.ChunkBytes = 7
 	for name, c := range map[string]struct {
 		answers []chattest.Answer
-		code    chat.Code
+		code    errcode.Code
 	}{
 		"a stream":                  {[]chattest.Answer{good}, ""},
 		"in small pieces":           {[]chattest.Answer{small}, ""},
 		"after a failure":           {[]chattest.Answer{chattest.RateLimited(0), good}, ""},
-		"a wrong key":               {[]chattest.Answer{chattest.Unauthorized()}, chat.CodeRefused},
-		"a hang":                    {[]chattest.Answer{hang}, chat.CodeTimeout},
-		"half a stream":             {[]chattest.Answer{cut}, chat.CodeBroken},
-		"an error":                  {[]chattest.Answer{chattest.Say(chattest.Text("a"), chattest.Fail("it burns"))}, chat.CodeUpstream},
+		"a wrong key":               {[]chattest.Answer{chattest.Unauthorized()}, errcode.ProviderRefused},
+		"a hang":                    {[]chattest.Answer{hang}, errcode.ProviderTimeout},
+		"half a stream":             {[]chattest.Answer{cut}, errcode.StreamBroken},
+		"an error":                  {[]chattest.Answer{chattest.Say(chattest.Text("a"), chattest.Fail("it burns"))}, errcode.ProviderError},
 		"comments keep it open":     {[]chattest.Answer{chattest.Say(chattest.Raw(": wait\n\n"), good.Steps[0], good.Steps[1], good.Steps[2], good.Steps[3], good.Steps[4], good.Steps[5])}, ""},
-		"a wait longer than we may": {[]chattest.Answer{chattest.RateLimited(2 * time.Hour)}, chat.CodeBusy},
+		"a wait longer than we may": {[]chattest.Answer{chattest.RateLimited(2 * time.Hour)}, errcode.RateLimited},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server.Script(chattest.InTurn(c.answers...))
 			idle := time.Minute
-			if c.code == chat.CodeTimeout {
+			if c.code == errcode.ProviderTimeout {
 				idle = 100 * time.Millisecond
 			}
 			words, err := deltas(provider(idle))

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/chat/openai"
 )
@@ -103,7 +104,7 @@ var bad = []struct{ body, param, says string }{
 	{``, "", "not JSON"},
 	{`{"model":"m",}`, "", "byte 14"},
 	{`[]`, "", "JSON object"},
-	{`null`, "model", "model is missing"},
+	{`null`, "", "JSON object"},
 	{"{\"model\":\"\xff\"}", "", "UTF-8"},
 	{`{"messages":[{"role":"user","content":"a"}]}`, "model", "missing"},
 	{`{"model":7}`, "model", "a string, got 7"},
@@ -124,14 +125,14 @@ var bad = []struct{ body, param, says string }{
 	{`{"model":"m","messages":[{"role":"user","content":[{"type":"image_url","image_url":"http://a"}]}]}`, "messages[0].content[0].image_url", "url"},
 	{`{"model":"m","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"file:///etc/passwd"}}]}]}`, "messages[0].content[0].image_url.url", "https:"},
 	{`{"model":"m","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png,a"}}]}]}`, "messages[0].content[0].image_url.url", "base64"},
-	{`{"model":"m","messages":[{"role":"assistant"}]}`, "messages[0].content", "neither"},
+	{`{"model":"m","messages":[{"role":"assistant"}]}`, "messages[0].content", "tool_calls"},
 	{`{"model":"m","messages":[{"role":"assistant","function_call":{"name":"f"}}]}`, "messages[0].function_call", "tool_calls"},
 	{`{"model":"m","messages":[{"role":"assistant","tool_calls":{}}]}`, "messages[0].tool_calls", "a list"},
 	{`{"model":"m","messages":[{"role":"assistant","tool_calls":[{"id":"c"}]}]}`, "messages[0].tool_calls[0].type", "missing"},
 	{`{"model":"m","messages":[{"role":"assistant","tool_calls":[{"type":"function","function":{"name":"f"}}]}]}`, "messages[0].tool_calls[0].id", "missing"},
 	{`{"model":"m","messages":[{"role":"assistant","tool_calls":[{"type":"function","id":"c"}]}]}`, "messages[0].tool_calls[0].function.name", "missing"},
-	{`{"model":"m","messages":[{"role":"assistant","tool_calls":[{"type":"function","id":"c","function":{"name":"f","arguments":{}}}]}]}`, "messages[0].tool_calls[0]", "strings"},
-	{`{"model":"m","messages":[{"role":"tool","content":"a"}]}`, "messages[0].tool_call_id", "must be a string"},
+	{`{"model":"m","messages":[{"role":"assistant","tool_calls":[{"type":"function","id":"c","function":{"name":"f","arguments":{}}}]}]}`, "messages[0].tool_calls[0].function.arguments", "a string"},
+	{`{"model":"m","messages":[{"role":"tool","content":"a"}]}`, "messages[0].tool_call_id", "missing"},
 	{minimal(`"tools":{}`), "tools", "a list"},
 	{minimal(`"tools":[{"type":"function"}]`), "tools[0].function.name", "1 to 128"},
 	{minimal(`"tools":[{"type":"function","function":{"name":7}}]`), "tools[0].function.name", "a string"},
@@ -158,7 +159,7 @@ func TestBadRequests(t *testing.T) {
 	for _, c := range bad {
 		_, err := openai.ParseRequest([]byte(c.body))
 		var failed *chat.Error
-		if !errors.As(err, &failed) || failed.Code != chat.CodeInvalid || failed.Param != c.param || !strings.Contains(failed.Message, c.says) {
+		if !errors.As(err, &failed) || failed.Code != errcode.InvalidRequest || failed.Param != c.param || !strings.Contains(failed.Message, c.says) {
 			t.Errorf("%s: %+v, want %s: %s", c.body, failed, c.param, c.says)
 		}
 	}
@@ -176,7 +177,7 @@ func TestLimits(t *testing.T) {
 		}
 	}
 	_, err := openai.ParseRequest(make([]byte, chat.MaxRequestBytes+1))
-	if err == nil || chat.AsError(err).Code != chat.CodeTooLarge {
+	if err == nil || chat.AsError(err).Code != errcode.RequestTooLarge {
 		t.Errorf("%v", err)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"strings"
+
+	"github.com/spiced-sql/spiced/internal/llm/chat/wire"
 )
 
 // wireChunk is what a provider sends: a chat.completion.chunk, a whole chat.completion,
@@ -73,7 +75,7 @@ func (a *arguments) UnmarshalJSON(raw []byte) error {
 	if raw[0] == '"' {
 		return json.Unmarshal(raw, (*string)(a))
 	}
-	if !isNull(raw) {
+	if !wire.IsNull(raw) {
 		*a = arguments(raw)
 	}
 	return nil
@@ -95,7 +97,7 @@ type gotUsage struct {
 
 // failure returns the error in a chunk: its message and its kind.
 func (c *wireChunk) failure() (message, kind string, found bool) {
-	if c.Error == nil || isNull(c.Error) {
+	if c.Error == nil || wire.IsNull(c.Error) {
 		return string(c.Message), kindName(c.Code, string(c.Type)), c.Object == "error"
 	}
 	var e struct {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/spiced-sql/spiced/internal/llm/chat"
+	"github.com/spiced-sql/spiced/tools"
 )
 
 // EncodeResponse returns an answer that is not streamed: the object with which its
@@ -11,7 +12,7 @@ import (
 func EncodeResponse(o EncoderOptions, r *chat.Response) ([]byte, error) {
 	e := replay(o, r)
 	status, _ := e.status()
-	return encode(e.response(status))
+	return tools.Encode(e.response(status))
 }
 
 // encodeItems returns the items of an answer.
@@ -19,7 +20,7 @@ func encodeItems(o EncoderOptions, r *chat.Response) []json.RawMessage {
 	e := replay(o, r)
 	items := make([]json.RawMessage, 0, len(e.output))
 	for _, it := range e.output {
-		if raw, err := encode(it.encode()); err == nil {
+		if raw, err := tools.Encode(it.encode()); err == nil {
 			items = append(items, raw)
 		}
 	}

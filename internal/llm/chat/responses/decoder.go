@@ -9,13 +9,16 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
+	"github.com/spiced-sql/spiced/internal/llm/upstream"
+	"github.com/spiced-sql/spiced/tools"
 )
 
 // decoder converts the events of a response to deltas, whether a server sends an item
 // in pieces, whole at its end, or both.
 type decoder struct {
-	fail  func(chat.Code, string) *chat.Error
+	fail  func(errcode.Code, string) *chat.Error
 	began bool
 	ended bool
 	items map[string]*incoming
@@ -90,12 +93,21 @@ type wireItem struct {
 	} `json:"summary"`
 }
 
-// event decodes the data of the next event. Deltas are valid even if there is an error.
-// Nothing follows an error, or once ended is set.
-func (d *decoder) event(data []byte) ([]chat.Delta, error) {
-	d.out = nil
-	if bytes.Equal(bytes.TrimSpace(data), []byte("[DONE]")) {
-		return nil, nil
+// Event decodes an event.
+func (d *decoder) Event(e upstream.Event) ([]chat.Delta, bool, error) {
+	d.out = d.out[:0]
+	err := d.event(e.Data)
+	return d.out, d.ended, err
+}
+
+// End reports that the final event is missing.
+func (d *decoder) End() ([]chat.Delta, error) {
+	return nil, d.fail(errcode.StreamBroken, "the provider's answer ended unexpectedly")
+}
+
+func (d *decoder) event(data []byte) error {
+	if string(bytes.TrimSpace(data)) == "[DONE]" {
+		return nil
 	}
 	var e wireEvent
 	err := json.Unmarshal(data, &e)
@@ -103,23 +115,21 @@ func (d *decoder) event(data []byte) ([]chat.Delta, error) {
 		return d.whole(data)
 	}
 	read := readers[e.Type]
-	if read == nil && errors.As(err, new(*json.UnmarshalTypeError)) {
-		return nil, nil // an unsupported event whose fields have other types
+	switch {
+	case read == nil && errors.As(err, new(*json.UnmarshalTypeError)):
+		return nil // an unsupported event whose fields have other types
+	case err != nil:
+		return d.unreadable("event", err)
+	case e.Type == "" && e.Error != nil:
+		return d.failed(e.fault())
+	case read == nil:
+		return nil
 	}
-	if err != nil {
-		return nil, d.unreadable("event", err)
-	}
-	if e.Type == "" && e.Error != nil {
-		read = readers["error"]
-	}
-	if read != nil {
-		err = read(d, &e)
-	}
-	return d.out, err
+	return read(d, &e)
 }
 
 func (d *decoder) unreadable(what string, err error) *chat.Error {
-	return d.fail(chat.CodeBroken, "the provider sent an invalid "+what+": "+err.Error())
+	return d.fail(errcode.StreamBroken, "the provider sent an invalid "+what+": "+err.Error())
 }
 
 // emit appends a delta. DeltaStart precedes only the first one, so that an earlier
@@ -133,13 +143,12 @@ func (d *decoder) emit(delta chat.Delta) {
 }
 
 // whole decodes a response that was not streamed.
-func (d *decoder) whole(data []byte) ([]chat.Delta, error) {
+func (d *decoder) whole(data []byte) error {
 	r := &wireResponse{}
 	if err := json.Unmarshal(data, r); err != nil {
-		return nil, d.unreadable("response", err)
+		return d.unreadable("response", err)
 	}
-	err := d.finish(r)
-	return d.out, err
+	return d.finish(r)
 }
 
 // readers are the supported events. Events that only announce or repeat others are not
@@ -202,7 +211,7 @@ func (d *decoder) text(in *incoming, kind chat.DeltaKind, text string, more deta
 	in.seen = true
 	delta := chat.Delta{Kind: kind, Text: text}
 	if len(more.Logprobs) > 0 || more.Annotation != nil || more.ID != "" {
-		raw, err := encode(more)
+		raw, err := tools.Encode(more)
 		if err != nil {
 			return err
 		}
@@ -371,7 +380,7 @@ func (d *decoder) part(kind chat.PartKind, text string, raw json.RawMessage) {
 
 func (d *decoder) ending(e *wireEvent) error {
 	if e.Response == nil {
-		return d.fail(chat.CodeBroken, "the provider ended the stream without a response")
+		return d.fail(errcode.StreamBroken, "the provider ended the stream without a response")
 	}
 	e.Response.Status = cmp.Or(e.Response.Status, strings.TrimPrefix(e.Type, "response."))
 	return d.finish(e.Response)
@@ -393,7 +402,7 @@ func (d *decoder) finish(r *wireResponse) error {
 	case statusFailed:
 		return d.failed(r.Error)
 	case "cancelled", "queued", statusInProgress:
-		return d.fail(chat.CodeUpstream, "the provider ended the response with status "+r.Status)
+		return d.fail(errcode.ProviderError, "the provider ended the response with status "+r.Status)
 	}
 	d.ended = true
 	d.emit(chat.Delta{Kind: chat.DeltaFinish, Reason: d.reason(r)})
@@ -411,9 +420,4 @@ func (d *decoder) reason(r *wireResponse) chat.Reason {
 		return chat.ReasonCalls
 	}
 	return chat.ReasonStop
-}
-
-// broken returns the error of a stream without a final event.
-func (d *decoder) broken() *chat.Error {
-	return d.fail(chat.CodeBroken, "the provider's answer ended unexpectedly")
 }

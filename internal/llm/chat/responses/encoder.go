@@ -1,12 +1,12 @@
 package responses
 
 import (
-	"bytes"
 	"encoding/json"
 	"io"
 	"time"
 
 	"github.com/spiced-sql/spiced/internal/llm/chat"
+	"github.com/spiced-sql/spiced/internal/llm/chat/wire"
 )
 
 // EncoderOptions are fields of the response.
@@ -20,10 +20,9 @@ type EncoderOptions struct {
 // encoder writes an answer as events of the Responses API. The name of a server-sent
 // event is its type.
 type encoder struct {
-	w       io.Writer // nil: only the response is needed
+	out     *wire.Events // nil: only the response is needed
 	options EncoderOptions
 	echo    *echo
-	buf     bytes.Buffer // the events of one method call
 
 	sequence int
 	output   []*item
@@ -45,10 +44,10 @@ var _ chat.Encoder = (*encoder)(nil)
 // the client sends it back. Events of the runtime have the type spiced.<name> and their data
 // under the key data: the official clients treat a top-level key error as the end of
 // the stream.
-func NewEncoder(w io.Writer, o EncoderOptions) chat.Encoder { return newEncoder(w, o) }
+func NewEncoder(w io.Writer, o EncoderOptions) chat.Encoder { return newEncoder(wire.NewEvents(w), o) }
 
-func newEncoder(w io.Writer, o EncoderOptions) *encoder {
-	return &encoder{w: w, options: o, echo: newEcho(o.Request), calls: map[int]*item{}}
+func newEncoder(out *wire.Events, o EncoderOptions) *encoder {
+	return &encoder{out: out, options: o, echo: newEcho(o.Request), calls: map[int]*item{}}
 }
 
 // Write writes the events of a delta.
@@ -177,7 +176,6 @@ func (e *encoder) refused() bool {
 
 // begin writes the first two events, once.
 func (e *encoder) begin() {
-	e.buf.Reset()
 	if e.begun {
 		return
 	}
@@ -207,11 +205,10 @@ func (e *encoder) response(status string) *response {
 
 // flush writes the buffered events at once.
 func (e *encoder) flush() error {
-	if e.w == nil || e.buf.Len() == 0 || e.fault != nil {
+	if e.out == nil || e.fault != nil {
 		return e.fault
 	}
-	_, err := e.w.Write(e.buf.Bytes())
-	return err
+	return e.out.Flush()
 }
 
 // event has the keys of all event types.
@@ -235,22 +232,18 @@ type event struct {
 	Code            *string                    `json:"code,omitempty"`
 	Message         string                     `json:"message,omitempty"`
 	Param           *string                    `json:"param,omitempty"`
-	Error           *errorObject               `json:"error,omitempty"`
+	Error           *wire.Error                `json:"error,omitempty"`
 	Spiced          map[string]json.RawMessage `json:"spiced_event,omitempty"`
 }
 
 // emit appends an event to the buffer.
 func (e *encoder) emit(v event) {
-	if e.w == nil {
+	if e.out == nil {
 		return
 	}
 	v.Sequence = e.sequence
 	e.sequence++
-	e.buf.WriteString("event: " + v.Type + "\ndata: ")
-	enc := json.NewEncoder(&e.buf)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
+	if err := e.out.Add(v.Type, v); err != nil {
 		e.fault = err
 	}
-	e.buf.WriteByte('\n')
 }

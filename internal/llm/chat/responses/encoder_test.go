@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/chat/responses"
 	"github.com/spiced-sql/spiced/internal/test/golden"
@@ -203,7 +204,7 @@ func TestForeignThinkingComesBack(t *testing.T) {
 func TestFailEndsTheStream(t *testing.T) {
 	var b bytes.Buffer
 	e := responses.NewEncoder(&b, options(nil))
-	fault := &chat.Error{Code: chat.CodeBusy, Message: `model "assistant": too many requests`}
+	fault := &chat.Error{Code: errcode.RateLimited, Message: `model "assistant": too many requests`}
 	for _, err := range []error{e.Write(text("half")), e.Fail(fault), e.Write(text("more")), e.Close(), e.Fail(fault), e.Event("tool_call", nil)} {
 		if err != nil {
 			t.Fatal(err)
@@ -256,9 +257,9 @@ func TestEcho(t *testing.T) {
 func TestErrors(t *testing.T) {
 	for want, e := range map[string]*chat.Error{
 		`{"error":{"message":"x must be y","type":"invalid_request_error","param":"input[0]","code":null}}`:              chat.Invalid("input[0]", "x must be y"),
-		`{"error":{"message":"no model \"m\"","type":"invalid_request_error","param":"model","code":"model_not_found"}}`: {Code: chat.CodeNotFound, Message: `no model "m"`, Param: "model"},
-		`{"error":{"message":"slow down","type":"rate_limit_error","param":null,"code":"rate_limit_exceeded"}}`:          {Code: chat.CodeBusy, Message: "slow down"},
-		`{"error":{"message":"it broke","type":"server_error","param":null,"code":"stream_broken"}}`:                     {Code: chat.CodeBroken, Message: "it broke"},
+		`{"error":{"message":"no model \"m\"","type":"invalid_request_error","param":"model","code":"model_not_found"}}`: {Code: errcode.ModelNotFound, Message: `no model "m"`, Param: "model"},
+		`{"error":{"message":"slow down","type":"rate_limit_error","param":null,"code":"rate_limit_exceeded"}}`:          {Code: errcode.RateLimited, Message: "slow down"},
+		`{"error":{"message":"it broke","type":"server_error","param":null,"code":"stream_broken"}}`:                     {Code: errcode.StreamBroken, Message: "it broke"},
 		`{"error":{"message":"internal error; the log has more","type":"server_error","param":null,"code":"internal"}}`:  chat.AsError(errors.New("secret")),
 	} {
 		if got := string(responses.EncodeError(e)); got != want {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 )
@@ -43,13 +44,13 @@ func (e *wireError) kind() string {
 
 // codeOf maps a code of OpenAI, which names an error of the request, a limit, or a
 // server error.
-func codeOf(kind string) chat.Code {
+func codeOf(kind string) errcode.Code {
 	switch {
 	case kind == "rate_limit_exceeded" || kind == "insufficient_quota" || strings.HasPrefix(kind, "rate_limit"):
-		return chat.CodeBusy
+		return errcode.RateLimited
 	case kind == "context_length_exceeded" || kind == "bio_policy" || kind == "data_residency_mismatch" ||
 		strings.HasPrefix(kind, "invalid_") || strings.Contains(kind, "image") || strings.HasSuffix(kind, "policy_violation"):
-		return chat.CodeInvalid
+		return errcode.InvalidRequest
 	}
-	return chat.CodeUpstream
+	return errcode.ProviderError
 }

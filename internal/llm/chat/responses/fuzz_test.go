@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/chat/responses"
 )
@@ -28,7 +29,7 @@ func FuzzParseRequest(f *testing.F) {
 		r, err := responses.ParseRequest(body)
 		if err != nil {
 			var fault *chat.Error
-			if !errors.As(err, &fault) || fault.Code != chat.CodeInvalid || fault.Message == "" {
+			if !errors.As(err, &fault) || fault.Code != errcode.InvalidRequest || fault.Message == "" {
 				t.Fatalf("%v", err)
 			}
 			return

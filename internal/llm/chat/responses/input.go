@@ -1,12 +1,11 @@
 package responses
 
 import (
-	"bytes"
 	"encoding/json"
-	"slices"
 	"strings"
 
 	"github.com/spiced-sql/spiced/internal/llm/chat"
+	"github.com/spiced-sql/spiced/internal/llm/chat/wire"
 )
 
 // input collects the messages of a request's items.
@@ -19,65 +18,40 @@ type input struct {
 
 // parseInput decodes input: a text, or a list of items. lookup resolves references to
 // items; nil leaves them.
-func parseInput(raw json.RawMessage, lookup func(string) (json.RawMessage, bool)) (*input, *chat.Error) {
+func parseInput(o *wire.Object, lookup func(string) (json.RawMessage, bool)) *input {
 	in := &input{lookup: lookup}
-	f := &fields{values: map[string]json.RawMessage{"input": raw}}
 	switch {
-	case len(raw) == 0 || isNull(raw):
-		f.fail("input", "input is missing")
-	case isString(raw):
-		in.messages = []chat.Message{chat.Text(chat.RoleUser, f.text("input"))}
-		return in, f.err
+	case !o.Need("input"):
+	case o.Is("input"):
+		in.messages = []chat.Message{chat.Text(chat.RoleUser, o.Text("input"))}
 	default:
-		for i, item := range f.list("input", chat.MaxMessages) {
-			in.item(at("input", i), item, f)
+		for _, item := range o.Objects("input", "items", chat.MaxMessages) {
+			in.item(item)
 		}
 	}
-	return in.close(), f.err
-}
-
-// close sets Raw of each message to the array of items.
-func (in *input) close() *input {
 	for i, items := range in.items {
-		in.messages[i].Raw, in.messages[i].Form = join(items), chat.FormResponses
+		in.messages[i].Raw, in.messages[i].Form = wire.Join(items), chat.FormResponses
 	}
 	return in
 }
 
-// join returns an array of items, which stay as written.
-func join(items []json.RawMessage) json.RawMessage {
-	return slices.Concat([]byte("["), bytes.Join(asBytes(items), []byte(",")), []byte("]"))
-}
-
-func asBytes(items []json.RawMessage) [][]byte {
-	all := make([][]byte, len(items))
-	for i, item := range items {
-		all[i] = item
-	}
-	return all
-}
-
-// item decodes the item at path.
-func (in *input) item(path string, raw json.RawMessage, f *fields) {
-	o := object(path, raw)
-	defer func() { f.also(o.err) }()
-	kind := o.text("type")
-	switch {
-	case o.err != nil:
-	case kind == "message" || kind == "" && o.has("role"):
-		in.message(o, raw)
+// item decodes an item.
+func (in *input) item(o *wire.Object) {
+	switch kind := o.Text("type"); {
+	case kind == "message" || kind == "" && o.Has("role"):
+		in.message(o)
 	case kind == "function_call":
-		in.assistant(chat.Part{Kind: chat.PartCall, Call: parseCall(o)}, raw)
+		in.assistant(chat.Part{Kind: chat.PartCall, Call: parseCall(o)}, o.Raw)
 	case kind == "function_call_output":
-		in.add(chat.Message{Role: chat.RoleTool, Parts: []chat.Part{{Kind: chat.PartResult, Result: parseResult(o)}}}, raw)
+		in.add(chat.Message{Role: chat.RoleTool, Parts: []chat.Part{{Kind: chat.PartResult, Result: parseResult(o)}}}, o.Raw)
 	case kind == "reasoning":
-		in.reasoning(o, raw)
-	case kind == "item_reference" || kind == "" && o.has("id"):
-		in.reference(path, o, raw, f)
+		in.reasoning(o)
+	case kind == "item_reference" || kind == "" && o.Has("id"):
+		in.reference(o)
 	case kind == "":
-		o.fail("type", "%stype is missing", o.path)
+		o.Need("type")
 	default:
-		in.other(kind, raw)
+		in.other(kind, o.Raw)
 	}
 }
 
@@ -99,19 +73,18 @@ func (in *input) assistant(p chat.Part, raw json.RawMessage) {
 	in.items[last] = append(in.items[last], raw)
 }
 
-func (in *input) message(o *fields, raw json.RawMessage) {
-	role := chat.Role(o.required("role"))
-	parts := parseContent(o)
-	switch role {
-	case chat.RoleUser, chat.RoleSystem:
-		in.add(chat.Message{Role: role, Parts: parts}, raw)
+func (in *input) message(o *wire.Object) {
+	m := chat.Message{Role: chat.Role(o.Required("role")), Parts: o.Content("content", parsePart)}
+	switch m.Role {
+	case chat.RoleUser, chat.RoleSystem, chat.RoleAssistant:
 	case "developer":
-		in.add(chat.Message{Role: chat.RoleSystem, Parts: parts}, raw)
-	case chat.RoleAssistant:
-		in.add(chat.Message{Role: role, Parts: parts}, raw)
-		in.merge()
+		m.Role = chat.RoleSystem
 	default:
-		o.fail("role", "%srole is %q; it must be user, assistant, system or developer", o.path, role)
+		o.Fail("role", "is %q; it must be user, assistant, system or developer", m.Role)
+	}
+	in.add(m, o.Raw)
+	if m.Role == chat.RoleAssistant {
+		in.merge()
 	}
 }
 
@@ -130,28 +103,27 @@ func (in *input) merge() {
 
 // reasoning decodes a reasoning item. Thinking of another provider in it is restored in
 // that provider's form.
-func (in *input) reasoning(o *fields, raw json.RawMessage) {
-	part := chat.Part{Kind: chat.PartThinking, Text: parseThinking(o), Raw: raw, Form: chat.FormResponses}
-	if form, inner, ok := unseal(o.text("encrypted_content")); ok {
+func (in *input) reasoning(o *wire.Object) {
+	part := chat.Part{Kind: chat.PartThinking, Text: parseThinking(o), Raw: o.Raw, Form: chat.FormResponses}
+	if form, inner, ok := unseal(o.Text("encrypted_content")); ok {
 		part.Raw, part.Form = inner, form
 	}
-	in.assistant(part, raw)
+	in.assistant(part, o.Raw)
 }
 
 // reference resolves an item_reference.
-func (in *input) reference(path string, o *fields, raw json.RawMessage, f *fields) {
-	id := o.required("id")
+func (in *input) reference(o *wire.Object) {
+	id := o.Required("id")
 	in.references = true
 	if in.lookup == nil {
-		in.other("item_reference", raw)
+		in.other("item_reference", o.Raw)
 		return
 	}
-	found, ok := in.lookup(id)
-	if !ok {
-		o.fail("id", "item %q not found: it may have expired, or its answer was not stored; send the whole item", id)
-		return
+	if found, ok := in.lookup(id); ok {
+		in.item(o.At(found))
+	} else {
+		o.Fail("id", "%q not found: it may have expired, or its answer was not stored; send the whole item", id)
 	}
-	in.item(path, found, f)
 }
 
 // other records an unknown item: as part of the assistant's message, or, if it is the
@@ -165,26 +137,20 @@ func (in *input) other(kind string, raw json.RawMessage) {
 	in.assistant(part, raw)
 }
 
-func parseCall(o *fields) *chat.Call {
-	return &chat.Call{ID: o.required("call_id"), Name: o.required("name"), Namespace: o.text("namespace"), Arguments: o.text("arguments")}
+func parseCall(o *wire.Object) *chat.Call {
+	return &chat.Call{ID: o.Required("call_id"), Name: o.Required("name"), Namespace: o.Text("namespace"), Arguments: o.Text("arguments")}
 }
 
-func parseResult(o *fields) *chat.CallResult {
-	r := &chat.CallResult{ID: o.required("call_id"), Name: o.text("name")}
-	if !o.has("output") {
-		o.fail("output", "%soutput is missing", o.path)
-		return r
-	}
-	r.Parts = parseParts(o, "output")
-	return r
+func parseResult(o *wire.Object) *chat.CallResult {
+	return &chat.CallResult{ID: o.Required("call_id"), Name: o.Text("name"), Parts: o.Content("output", parsePart)}
 }
 
 // parseThinking returns the text of a reasoning item: its summary, else its content.
 // Parts become paragraphs.
-func parseThinking(o *fields) string {
+func parseThinking(o *wire.Object) string {
 	for _, key := range []string{"summary", "content"} {
 		var parts []struct{ Text string }
-		o.read(key, "an array of objects with text", &parts)
+		o.Read(key, "an array of objects with text", &parts)
 		texts := make([]string, len(parts))
 		for i, p := range parts {
 			texts[i] = p.Text
@@ -196,53 +162,29 @@ func parseThinking(o *fields) string {
 	return ""
 }
 
-func parseContent(o *fields) []chat.Part {
-	if !o.has("content") {
-		o.fail("content", "%scontent is missing", o.path)
-		return nil
-	}
-	return parseParts(o, "content")
-}
-
-// parseParts decodes a text or a list of parts.
-func parseParts(o *fields, key string) []chat.Part {
-	if isString(o.values[key]) {
-		return []chat.Part{{Kind: chat.PartText, Text: o.text(key)}}
-	}
-	parts := []chat.Part{}
-	for i, raw := range o.list(key, chat.MaxParts) {
-		p := object(at(o.path+key, i), raw)
-		parts = append(parts, parsePart(p, raw))
-		o.also(p.err)
-	}
-	return parts
-}
-
 // parsePart decodes one part; only Raw is set for files and unknown types.
-func parsePart(o *fields, raw json.RawMessage) chat.Part {
-	switch kind := o.required("type"); {
+func parsePart(o *wire.Object) chat.Part {
+	switch kind := o.Required("type"); {
 	case kind == "input_text" || kind == "output_text" || kind == "text":
-		if !o.has("text") {
-			o.fail("text", "%stext is missing", o.path)
-		}
-		return chat.Part{Kind: chat.PartText, Text: o.text("text")}
+		o.Need("text")
+		return chat.Part{Kind: chat.PartText, Text: o.Text("text")}
 	case kind == "refusal":
-		return chat.Part{Kind: chat.PartRefusal, Text: o.text("refusal")}
-	case kind == "input_image" && !o.has("file_id"):
+		return chat.Part{Kind: chat.PartRefusal, Text: o.Text("refusal")}
+	case kind == "input_image" && !o.Has("file_id"):
 		return chat.Part{Kind: chat.PartImage, Image: parseImage(o)}
 	}
-	return chat.Part{Kind: chat.PartOther, Raw: raw, Form: chat.FormResponses}
+	return chat.Part{Kind: chat.PartOther, Raw: o.Raw, Form: chat.FormResponses}
 }
 
-func parseImage(o *fields) *chat.Image {
-	url := o.required("image_url")
-	image := &chat.Image{Detail: o.text("detail")}
+func parseImage(o *wire.Object) *chat.Image {
+	url := o.Required("image_url")
+	image := &chat.Image{Detail: o.Text("detail")}
 	if head, data, ok := strings.Cut(url, ";base64,"); ok && strings.HasPrefix(head, "data:image/") {
 		image.MediaType, image.Data = strings.TrimPrefix(head, "data:"), data
 		return image
 	}
 	if !strings.HasPrefix(url, "https://") && !strings.HasPrefix(url, "http://") {
-		o.fail("image_url", "%simage_url must be an http or https URL, or data:image/…;base64,…", o.path)
+		o.Fail("image_url", "must be an http or https URL, or data:image/…;base64,…")
 	}
 	image.URL = url
 	return image

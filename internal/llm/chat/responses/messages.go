@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/spiced-sql/spiced/internal/llm/chat"
+	"github.com/spiced-sql/spiced/internal/llm/chat/wire"
 )
 
 // encodeMessages returns the items of a chat. Messages that a client wrote in this form
@@ -154,7 +155,7 @@ func (t *transcript) other(role chat.Role, p chat.Part) error {
 	}
 	file, ok := fileOf(p)
 	if !ok {
-		return chat.Invalid(fmt.Sprintf("messages[%d]", t.index), "content of type %q is not supported by OpenAI's Responses API; send text, images or files", hostedType(p.Raw))
+		return chat.Invalid(fmt.Sprintf("messages[%d]", t.index), "content of type %q is not supported by OpenAI's Responses API; send text, images or files", wire.TypeOf(p.Raw))
 	}
 	t.content = append(t.content, file)
 	return nil

@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
+	"github.com/spiced-sql/spiced/internal/llm/chat/wire"
 )
 
 // response is the response object, in OpenAI's order of keys.
@@ -51,7 +53,7 @@ func newEcho(r *Request) *echo {
 		raw = r.raw
 	}
 	of := func(key, fallback string) json.RawMessage {
-		if value, ok := raw[key]; ok && !isNull(value) {
+		if value, ok := raw[key]; ok && !wire.IsNull(value) {
 			return value
 		}
 		return json.RawMessage(fallback)
@@ -170,43 +172,20 @@ type summaryText struct {
 	Text string `json:"text"`
 }
 
-// errorObject is OpenAI's error.
-type errorObject struct {
-	Message string  `json:"message"`
-	Type    string  `json:"type"`
-	Param   *string `json:"param"`
-	Code    *string `json:"code"`
-}
-
-func newError(e *chat.Error) errorObject {
-	o := errorObject{Message: e.Message, Type: "server_error"}
-	code := string(e.Code)
-	switch e.Code {
-	case chat.CodeInvalid:
-		o.Type, code = "invalid_request_error", ""
-	case chat.CodeNotFound, chat.CodeTooLarge:
-		o.Type = "invalid_request_error"
-	case chat.CodeBusy:
-		o.Type, code = "rate_limit_error", "rate_limit_exceeded"
-	}
+func newError(e *chat.Error) wire.Error {
+	o := wire.NewError(e)
 	if errors.Is(e, errNotStored) {
-		code = "previous_response_not_found"
-	}
-	if code != "" {
-		o.Code = &code
-	}
-	if e.Param != "" {
-		o.Param = &e.Param
+		o.Code = wire.OrNull("previous_response_not_found")
 	}
 	return o
 }
 
 // failedCode returns the code of a failed response; OpenAI defines few.
-func failedCode(code chat.Code) string {
+func failedCode(code errcode.Code) string {
 	switch code {
-	case chat.CodeBusy:
+	case errcode.RateLimited:
 		return "rate_limit_exceeded"
-	case chat.CodeInvalid, chat.CodeTooLarge:
+	case errcode.InvalidRequest, errcode.RequestTooLarge:
 		return "invalid_prompt"
 	}
 	return "server_error"
@@ -214,12 +193,4 @@ func failedCode(code chat.Code) string {
 
 // EncodeError returns the body of an error response:
 // {"error":{message,type,param,code}}.
-func EncodeError(e *chat.Error) []byte {
-	body, err := encode(struct {
-		Error errorObject `json:"error"`
-	}{newError(e)})
-	if err != nil { // encoding strings cannot fail
-		return nil
-	}
-	return body
-}
+func EncodeError(e *chat.Error) []byte { return newError(e).Encode() }

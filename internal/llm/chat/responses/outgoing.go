@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"strings"
+
+	"github.com/spiced-sql/spiced/internal/llm/chat/wire"
+	"github.com/spiced-sql/spiced/tools"
 )
 
 // outgoing returns an item to send, unchanged except for what servers reject; ok is
@@ -26,7 +29,7 @@ func outgoing(item json.RawMessage) (sent json.RawMessage, ok bool) {
 		return item, true
 	}
 	if written.Type == itemReasoning {
-		empty := written.Encrypted == "" && (len(written.Content) == 0 || isNull(written.Content) || string(written.Content) == "[]")
+		empty := written.Encrypted == "" && (len(written.Content) == 0 || wire.IsNull(written.Content) || string(written.Content) == "[]")
 		if empty || strings.HasPrefix(written.Encrypted, sealPrefix) {
 			return nil, false
 		}
@@ -57,9 +60,9 @@ func withID(item json.RawMessage, id string) json.RawMessage {
 	}
 	delete(fields, "id")
 	if id != "" {
-		fields["id"] = quote(id)
+		fields["id"] = wire.Quote(id)
 	}
-	changed, err := encode(fields)
+	changed, err := tools.Encode(fields)
 	if err != nil {
 		return nil
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/upstream"
+	"github.com/spiced-sql/spiced/tools"
 )
 
 // ProviderOptions configures a [chat.Provider] of the Responses API.
@@ -54,27 +55,8 @@ func (p *provider) Chat(ctx context.Context, r *chat.Request) iter.Seq2[chat.Del
 			yield(chat.Delta{}, chat.AsError(err))
 			return
 		}
-		d := &decoder{fail: p.options.Endpoint.Fail}
-		for event, err := range p.options.Endpoint.Stream(ctx, "/responses", body, nil) {
-			if err != nil {
-				yield(chat.Delta{}, err)
-				return
-			}
-			deltas, err := d.event(event.Data)
-			for _, delta := range deltas {
-				if !yield(delta, nil) {
-					return
-				}
-			}
-			if err != nil {
-				yield(chat.Delta{}, err)
-				return
-			}
-			if d.ended {
-				return
-			}
-		}
-		yield(chat.Delta{}, d.broken())
+		endpoint := p.options.Endpoint
+		endpoint.Chat(ctx, "/responses", body, nil, &decoder{fail: endpoint.Fail})(yield)
 	}
 }
 
@@ -87,7 +69,7 @@ func renameDefaults(defaults map[string]json.RawMessage) map[string]json.RawMess
 			return
 		}
 		delete(renamed, from)
-		raw, err := encode(wrap(value))
+		raw, err := tools.Encode(wrap(value))
 		if err != nil {
 			return
 		}
@@ -120,7 +102,7 @@ func merged(own, more json.RawMessage) json.RawMessage {
 			into[key] = value
 		}
 	}
-	raw, err := encode(into)
+	raw, err := tools.Encode(into)
 	if err != nil {
 		return own
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/chat/responses"
 	"github.com/spiced-sql/spiced/internal/test/golden"
@@ -121,7 +122,7 @@ func TestRequestsThatCannotBeSent(t *testing.T) {
 	} {
 		_, err := chat.Collect(newFake(t, "").provider(responses.ProviderOptions{}).Chat(t.Context(), c.r))
 		var fault *chat.Error
-		if !errors.As(err, &fault) || fault.Code != chat.CodeInvalid || fault.Param != c.param {
+		if !errors.As(err, &fault) || fault.Code != errcode.InvalidRequest || fault.Param != c.param {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -233,22 +234,22 @@ func TestAWholeResponseIsAnAnswer(t *testing.T) {
 }
 
 func TestFailuresInTheStream(t *testing.T) {
-	for wire, want := range map[string]chat.Code{
-		sse(`{"type":"error","code":"rate_limit_exceeded","message":"slow"}`):                                             chat.CodeBusy,
-		sse(`{"type":"error","error":{"code":null,"type":"invalid_request_error","message":"too long"}}`):                 chat.CodeInvalid,
-		sse(`{"type":"error","error":{"code":503,"message":"down"}}`):                                                     chat.CodeUpstream,
-		sse(`{"type":"response.failed","response":{"status":"failed","error":{"code":"server_error","message":"oops"}}}`): chat.CodeUpstream,
-		sse(`{"type":"response.failed","response":{"error":{"code":"image_too_large","message":"oops"}}}`):                chat.CodeInvalid,
-		sse(`{"type":"response.failed","response":{"status":"failed"}}`):                                                  chat.CodeUpstream,
-		sse(`{"type":"response.completed"}`):                                                                              chat.CodeBroken,
-		sse(`{"type":"response.cancelled","response":{"status":"cancelled"}}`):                                            chat.CodeUpstream,
-		sse(`{"type":"response.output_text.delta","delta":3}`):                                                            chat.CodeBroken,
-		sse(`{"type":"response.output_item.done","output_index":0,"item":{"type":"function_call","name":7}}`):             chat.CodeBroken,
-		"data: {\"error\":{\"message\":\"model overloaded\"}}\n\n":                                                        chat.CodeUpstream,
-		"data: nonsense\n\n": chat.CodeBroken,
-		"data: [DONE]\n\n":   chat.CodeBroken,
-		"":                   chat.CodeBroken,
-		sse(`{"type":"response.created","response":{"status":"in_progress"}}`): chat.CodeBroken,
+	for wire, want := range map[string]errcode.Code{
+		sse(`{"type":"error","code":"rate_limit_exceeded","message":"slow"}`):                                             errcode.RateLimited,
+		sse(`{"type":"error","error":{"code":null,"type":"invalid_request_error","message":"too long"}}`):                 errcode.InvalidRequest,
+		sse(`{"type":"error","error":{"code":503,"message":"down"}}`):                                                     errcode.ProviderError,
+		sse(`{"type":"response.failed","response":{"status":"failed","error":{"code":"server_error","message":"oops"}}}`): errcode.ProviderError,
+		sse(`{"type":"response.failed","response":{"error":{"code":"image_too_large","message":"oops"}}}`):                errcode.InvalidRequest,
+		sse(`{"type":"response.failed","response":{"status":"failed"}}`):                                                  errcode.ProviderError,
+		sse(`{"type":"response.completed"}`):                                                                              errcode.StreamBroken,
+		sse(`{"type":"response.cancelled","response":{"status":"cancelled"}}`):                                            errcode.ProviderError,
+		sse(`{"type":"response.output_text.delta","delta":3}`):                                                            errcode.StreamBroken,
+		sse(`{"type":"response.output_item.done","output_index":0,"item":{"type":"function_call","name":7}}`):             errcode.StreamBroken,
+		"data: {\"error\":{\"message\":\"model overloaded\"}}\n\n":                                                        errcode.ProviderError,
+		"data: nonsense\n\n": errcode.StreamBroken,
+		"data: [DONE]\n\n":   errcode.StreamBroken,
+		"":                   errcode.StreamBroken,
+		sse(`{"type":"response.created","response":{"status":"in_progress"}}`): errcode.StreamBroken,
 	} {
 		_, deltas, err := received(t, wire)
 		var fault *chat.Error
@@ -262,7 +263,7 @@ func TestProvidersStatus(t *testing.T) {
 	f := newFake(t, `{"error":{"message":"bad key","code":"invalid_api_key"}}`)
 	f.status, f.contentType = http.StatusUnauthorized, "application/json"
 	_, _, err := deltasOf(t, f)
-	if fault := chat.AsError(err); fault.Code != chat.CodeRefused {
+	if fault := chat.AsError(err); fault.Code != errcode.ProviderRefused {
 		t.Error(err)
 	}
 }
@@ -290,7 +291,7 @@ func TestCutAnywhere(t *testing.T) {
 			}
 			continue
 		}
-		if code := chat.AsError(err).Code; code != chat.CodeBroken {
+		if code := chat.AsError(err).Code; code != errcode.StreamBroken {
 			t.Fatalf("cut at %d: %s: %v", cut, code, err)
 		}
 		for _, d := range deltas {

@@ -1,10 +1,13 @@
 package responses
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 
 	"github.com/spiced-sql/spiced/internal/llm/chat"
+	"github.com/spiced-sql/spiced/internal/llm/chat/wire"
+	"github.com/spiced-sql/spiced/tools"
 )
 
 // Request is a request to POST /v1/responses.
@@ -32,139 +35,108 @@ var known = []string{
 // name the field as OpenAI does: input[2].content[0].type. Conversations and background
 // responses are not supported.
 func ParseRequest(body []byte) (*Request, error) {
-	if len(body) > chat.MaxRequestBytes {
-		return nil, &chat.Error{Code: chat.CodeTooLarge, Message: "the request is larger than 64 MiB"}
+	o, err := wire.Parse(body, element)
+	if err != nil {
+		return nil, err
 	}
-	f := &fields{}
-	if err := json.Unmarshal(body, &f.values); err != nil || f.values == nil {
-		return nil, chat.Invalid("", "the body must be a JSON object, with model and input")
+	r := &Request{Request: &chat.Request{Form: chat.FormResponses}, Store: true, raw: o.Fields}
+	r.Model = o.Required("model")
+	r.Instructions = o.Text("instructions")
+	r.PreviousID = o.Text("previous_response_id")
+	o.Read("store", wire.Bool, &r.Store)
+	o.Read("stream", wire.Bool, &r.Stream)
+	refuse(o)
+	r.settings(o)
+	r.Tools = parseTools(o)
+	r.Choice = parseChoice(o)
+	if r.Instructions != "" {
+		r.Messages = append(r.Messages, chat.Text(chat.RoleSystem, r.Instructions))
 	}
-	r := &Request{Request: &chat.Request{Form: chat.FormResponses}, Store: true, raw: f.values}
-	r.Model = f.required("model")
-	r.Instructions = f.text("instructions")
-	r.PreviousID = f.text("previous_response_id")
-	f.read("store", "true or false", &r.Store)
-	f.read("stream", "true or false", &r.Stream)
-	f.refuse()
-	r.settings(f)
-	r.Tools = parseTools(f)
-	r.Choice = parseChoice(f)
-	r.Messages = r.messages(f)
-	if f.err != nil {
-		return nil, f.err
+	in := parseInput(o, nil)
+	r.Messages, r.references = append(r.Messages, in.messages...), in.references
+	if err := o.Err(); err != nil {
+		return nil, err
 	}
 	return r, nil
 }
 
+// element is the format of the path of an element of a list.
+const element = "%s[%d]"
+
 // refuse rejects unsupported features.
-func (f *fields) refuse() {
+func refuse(o *wire.Object) {
 	var background bool
-	f.read("background", "true or false", &background)
-	if background {
-		f.fail("background", "background responses are not supported; leave background out and read the answer from the stream")
+	if o.Read("background", wire.Bool, &background); background {
+		o.Fail("background", "responses are not supported; leave background out and read the answer from the stream")
 	}
-	if f.has("conversation") {
-		f.fail("conversation", "conversations are not supported; send the whole input, or previous_response_id")
+	if o.Has("conversation") {
+		o.Fail("conversation", "is not supported; send the whole input, or previous_response_id")
 	}
 }
 
 // settings decodes the settings and sets aside unknown parts.
-func (r *Request) settings(f *fields) {
+func (r *Request) settings(o *wire.Object) {
 	s := &r.Settings
-	r.Extra = maps.Clone(f.values)
+	r.Extra = maps.Clone(o.Fields)
 	for _, key := range known {
 		delete(r.Extra, key)
 	}
-	f.read("max_output_tokens", "an integer", &s.MaxTokens)
-	if f.has("max_output_tokens") && s.MaxTokens < 1 {
-		f.fail("max_output_tokens", "max_output_tokens must be at least 1")
+	if o.Read("max_output_tokens", wire.Integer, &s.MaxTokens); o.Has("max_output_tokens") && s.MaxTokens < 1 {
+		o.Fail("max_output_tokens", "must be at least 1")
 	}
-	f.read("temperature", "a number", &s.Temperature)
-	f.read("top_p", "a number", &s.TopP)
-	f.read("parallel_tool_calls", "true or false", &s.ParallelCalls)
-	s.User = f.text("safety_identifier")
-	if user := f.text("user"); user != "" {
-		s.User = user
-	}
-	r.nested(f, "reasoning", func(inner *fields) { s.Effort = inner.text("effort") }, "effort")
-	r.nested(f, "text", func(inner *fields) { s.Format = nestFormat(inner) }, "format")
+	o.Read("temperature", wire.Number, &s.Temperature)
+	o.Read("top_p", wire.Number, &s.TopP)
+	o.Read("parallel_tool_calls", wire.Bool, &s.ParallelCalls)
+	s.User = cmp.Or(o.Text("user"), o.Text("safety_identifier"))
+	s.Effort = r.nested(o, "reasoning", "effort").Text("effort")
+	s.Format = nestFormat(r.nested(o, "text", "format"))
 }
 
-// nested decodes the known part of an object; the rest of it stays in Extra.
-func (r *Request) nested(f *fields, key string, read func(*fields), taken string) {
-	if !f.has(key) {
-		return
-	}
-	inner := object(f.path+key, f.values[key])
-	if inner.err == nil {
-		read(inner)
-	}
-	f.also(inner.err)
-	rest := maps.Clone(inner.values)
+// nested returns an object of which one field has a neutral form; the rest of it stays
+// in Extra.
+func (r *Request) nested(o *wire.Object, key, taken string) *wire.Object {
+	inner := o.Object(key)
+	rest := maps.Clone(inner.Fields)
 	delete(rest, taken)
-	if len(rest) == 0 {
-		return
-	}
-	if raw, err := encode(rest); err == nil {
+	if raw, err := tools.Encode(rest); err == nil && len(rest) > 0 {
 		r.Extra[key] = raw
 	}
-}
-
-// messages returns the instructions and the input.
-func (r *Request) messages(f *fields) []chat.Message {
-	var messages []chat.Message
-	if r.Instructions != "" {
-		messages = append(messages, chat.Text(chat.RoleSystem, r.Instructions))
-	}
-	input, err := parseInput(f.values["input"], nil)
-	if err != nil {
-		f.also(err)
-		return nil
-	}
-	r.references = input.references
-	return append(messages, input.messages...)
+	return inner
 }
 
 // nestFormat converts text.format to response_format of chat completions, which nests a
 // JSON schema one level deeper.
-func nestFormat(f *fields) json.RawMessage {
-	if !f.has("format") {
+func nestFormat(o *wire.Object) json.RawMessage {
+	if !o.Has("format") {
 		return nil
 	}
-	inner := object(f.path+"format", f.values["format"])
-	kind := inner.required("type")
+	inner := o.Object("format")
+	kind := inner.Required("type")
 	if kind != "json_schema" {
-		f.also(inner.err)
-		return f.values["format"]
+		return o.Fields["format"]
 	}
-	inner.required("name")
-	if !inner.has("schema") {
-		inner.fail("schema", "%sschema is missing", inner.path)
-	}
-	f.also(inner.err)
-	schema := maps.Clone(inner.values)
+	inner.Required("name")
+	inner.Need("schema")
+	schema := maps.Clone(inner.Fields)
 	delete(schema, "type")
-	nested, err := encode(struct {
-		Type   string                     `json:"type"`
-		Schema map[string]json.RawMessage `json:"json_schema"`
-	}{kind, schema})
-	if err != nil {
-		inner.fail("schema", "%sschema is not JSON", inner.path)
-	}
+	nested, _ := tools.Encode(nestedFormat{kind, schema}) // its values are JSON already
 	return nested
+}
+
+// nestedFormat is response_format of chat completions.
+type nestedFormat struct {
+	Type   string                     `json:"type"`
+	Schema map[string]json.RawMessage `json:"json_schema"`
 }
 
 // flattenFormat is the inverse of nestFormat.
 func flattenFormat(format json.RawMessage) json.RawMessage {
-	var nested struct {
-		Type   string                     `json:"type"`
-		Schema map[string]json.RawMessage `json:"json_schema"`
-	}
+	var nested nestedFormat
 	if err := json.Unmarshal(format, &nested); err != nil || nested.Type != "json_schema" || nested.Schema == nil {
 		return format
 	}
 	nested.Schema["type"] = json.RawMessage(`"json_schema"`)
-	flat, err := encode(nested.Schema)
+	flat, err := tools.Encode(nested.Schema)
 	if err != nil {
 		return format
 	}

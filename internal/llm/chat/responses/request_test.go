@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/chat/responses"
 )
@@ -137,10 +138,10 @@ func TestSettingsAndExtra(t *testing.T) {
 func TestFaultsNameTheField(t *testing.T) {
 	for _, c := range []struct{ body, param, message string }{
 		{`[]`, "", "the body must be a JSON object"},
-		{`{`, "", "the body must be a JSON object"},
+		{`{`, "", "the body is not JSON"},
 		{`{"input":"x"}`, "model", "model is missing"},
 		{`{"model":"m"}`, "input", "input is missing"},
-		{`{"model":"m","input":3}`, "input", "input must be an array"},
+		{`{"model":"m","input":3}`, "input", "input must be a list"},
 		{`{"model":"m","input":["x"]}`, "input[0]", "input[0] must be an object"},
 		{`{"model":"m","input":[{}]}`, "input[0].type", "input[0].type is missing"},
 		{`{"model":"m","input":[{"role":"user"}]}`, "input[0].content", "input[0].content is missing"},
@@ -166,7 +167,7 @@ func TestFaultsNameTheField(t *testing.T) {
 	} {
 		_, err := responses.ParseRequest([]byte(c.body))
 		var fault *chat.Error
-		if !errors.As(err, &fault) || fault.Code != chat.CodeInvalid || fault.Param != c.param || !strings.Contains(fault.Message, c.message) {
+		if !errors.As(err, &fault) || fault.Code != errcode.InvalidRequest || fault.Param != c.param || !strings.Contains(fault.Message, c.message) {
 			t.Errorf("%s: %#v", c.body, err)
 		}
 	}
@@ -175,11 +176,11 @@ func TestFaultsNameTheField(t *testing.T) {
 func TestTooMuch(t *testing.T) {
 	items := strings.Repeat(`{"role":"user","content":"x"},`, chat.MaxMessages+1)
 	_, err := responses.ParseRequest([]byte(`{"model":"m","input":[` + strings.TrimSuffix(items, ",") + `]}`))
-	if err == nil || !strings.Contains(err.Error(), "input has 10001 elements; at most 10000") {
+	if err == nil || !strings.Contains(err.Error(), "input has 10001 items; at most 10000") {
 		t.Error(err)
 	}
 	_, err = responses.ParseRequest(make([]byte, chat.MaxRequestBytes+1))
-	if fault := chat.AsError(err); fault.Code != chat.CodeTooLarge {
+	if fault := chat.AsError(err); fault.Code != errcode.RequestTooLarge {
 		t.Error(err)
 	}
 }

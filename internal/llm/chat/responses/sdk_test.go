@@ -13,8 +13,10 @@ import (
 	"github.com/openai/openai-go/v3/packages/param"
 	sdk "github.com/openai/openai-go/v3/responses"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/chat/responses"
+	"github.com/spiced-sql/spiced/internal/test/chattest"
 )
 
 // endpoint serves POST /v1/responses with scripted answers, as the runtime does.
@@ -38,7 +40,7 @@ func (d *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		fault := chat.AsError(err)
 		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(fault.Status())
+		w.WriteHeader(chattest.Status(fault.Code))
 		_, _ = w.Write(responses.EncodeError(fault))
 		return
 	}
@@ -186,7 +188,7 @@ func wantChain(t *testing.T, r *responses.Request) {
 }
 
 func TestOfficialClientReadsErrors(t *testing.T) {
-	client := official(t, &endpoint{fault: &chat.Error{Code: chat.CodeBusy, Message: "slow down"}})
+	client := official(t, &endpoint{fault: &chat.Error{Code: errcode.RateLimited, Message: "slow down"}})
 	var fault *openai.Error
 	if _, err := client.Responses.New(t.Context(), question("hi")); !errors.As(err, &fault) || fault.StatusCode != 429 || fault.Code != "rate_limit_exceeded" || fault.Message != "slow down" {
 		t.Errorf("%v", err)
@@ -199,7 +201,7 @@ func TestOfficialClientReadsErrors(t *testing.T) {
 }
 
 func TestOfficialClientSeesAStreamFail(t *testing.T) {
-	client := official(t, &endpoint{deltas: []chat.Delta{start, text("half")}, fault: &chat.Error{Code: chat.CodeBroken, Message: "it broke off"}})
+	client := official(t, &endpoint{deltas: []chat.Delta{start, text("half")}, fault: &chat.Error{Code: errcode.StreamBroken, Message: "it broke off"}})
 	events := client.Responses.NewStreaming(t.Context(), question("hi"))
 	failed := false
 	for events.Next() {

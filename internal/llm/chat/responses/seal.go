@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/spiced-sql/spiced/internal/llm/chat"
+	"github.com/spiced-sql/spiced/tools"
 )
 
 // sealPrefix is the prefix of the encrypted_content that we write.
@@ -20,7 +21,7 @@ type sealed struct {
 }
 
 func seal(form chat.Form, raw json.RawMessage) string {
-	text, err := encode(sealed{form, raw})
+	text, err := tools.Encode(sealed{form, raw})
 	if err != nil {
 		return ""
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/kit/lru"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
+	"github.com/spiced-sql/spiced/internal/llm/chat/wire"
 )
 
 // Chain is the messages of a chat up to and including an answer, without instructions.
@@ -120,20 +121,6 @@ func (s *Store) removed(_ key, e *entry) {
 	}
 }
 
-// Len returns the number of answers in the store.
-func (s *Store) Len() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.entries.Len()
-}
-
-// Bytes returns the size of all chains, as [StoreOptions] counts it.
-func (s *Store) Bytes() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return int(s.entries.Weight())
-}
-
 // Resume resolves references of the request: it adds the chain of previous_response_id
 // after the instructions, and the items of item_reference. Its errors are [*chat.Error]
 // of the client's request.
@@ -143,8 +130,9 @@ func (s *Store) Resume(owner string, r *Request) error {
 	}
 	if r.references {
 		lookup := func(id string) (json.RawMessage, bool) { return s.item(owner, id) }
-		in, err := parseInput(r.raw["input"], lookup)
-		if err != nil {
+		o := wire.New(r.raw, element)
+		in := parseInput(o, lookup)
+		if err := o.Err(); err != nil {
 			return err
 		}
 		r.Messages = slices.Concat(r.Messages[:r.instructed()], in.messages)
@@ -181,7 +169,7 @@ func (s *Store) Save(owner string, o EncoderOptions, response *chat.Response) {
 	r := o.Request
 	answer := response.Message()
 	if items := encodeItems(o, response); len(items) > 0 {
-		answer.Raw, answer.Form = join(items), chat.FormResponses
+		answer.Raw, answer.Form = wire.Join(items), chat.FormResponses
 	}
 	s.Put(owner, o.ID, append(slices.Clone(r.Messages[r.instructed():]), answer))
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/chat/responses"
 )
@@ -64,7 +65,7 @@ func TestWhatIsNotStored(t *testing.T) {
 	for _, c := range []struct{ owner, id string }{{"ann", "resp_1"}, {"bob", "resp_2"}, {"", "resp_2"}} {
 		err := s.Resume(c.owner, mustParse(t, `{"model":"m","input":"x","previous_response_id":"`+c.id+`"}`))
 		var fault *chat.Error
-		if !errors.As(err, &fault) || fault.Status() != 400 || fault.Param != "previous_response_id" ||
+		if !errors.As(err, &fault) || fault.Code != errcode.InvalidRequest || fault.Param != "previous_response_id" ||
 			!strings.Contains(string(responses.EncodeError(fault)), `"code":"previous_response_not_found"`) ||
 			!strings.Contains(fault.Message, "send the whole input") {
 			t.Errorf("%+v: %v", c, err)

@@ -4,81 +4,66 @@ import (
 	"encoding/json"
 
 	"github.com/spiced-sql/spiced/internal/llm/chat"
+	"github.com/spiced-sql/spiced/internal/llm/chat/wire"
 )
 
 // parseTools decodes the client's tools. A namespace is listed as written, followed by
 // each of the functions in it: a provider of this API gets the namespace, and calls of
 // the model name the functions.
-func parseTools(f *fields) []chat.Tool {
-	var tools []chat.Tool
-	for i, raw := range f.list("tools", chat.MaxTools) {
-		o := object(at("tools", i), raw)
-		switch kind := o.required("type"); {
-		case o.err != nil:
-		case kind == "function":
-			tools = append(tools, parseFunction(o, "", raw))
-		case kind == "namespace":
-			tools = append(tools, chat.Tool{Raw: raw})
-			tools = append(tools, parseNamespace(o)...)
+func parseTools(o *wire.Object) []chat.Tool {
+	var list []chat.Tool
+	for _, tool := range o.Objects("tools", "tools", chat.MaxTools) {
+		switch tool.Required("type") {
+		case "function":
+			list = append(list, parseFunction(tool, ""))
+		case "namespace":
+			list = append(list, chat.Tool{Raw: tool.Raw})
+			name := tool.Required("name")
+			for _, inner := range tool.Objects("tools", "tools", chat.MaxTools) {
+				if inner.Text("type") == "function" {
+					list = append(list, parseFunction(inner, name))
+				}
+			}
 		default:
-			tools = append(tools, chat.Tool{Raw: raw})
+			list = append(list, chat.Tool{Raw: tool.Raw})
 		}
-		f.also(o.err)
 	}
-	if len(tools) > chat.MaxTools {
-		f.fail("tools", "tools has %d functions; at most %d", len(tools), chat.MaxTools)
+	if len(list) > chat.MaxTools {
+		o.Fail("tools", "has %d functions; at most %d", len(list), chat.MaxTools)
 	}
-	return tools
+	return list
 }
 
-func parseNamespace(o *fields) []chat.Tool {
-	var tools []chat.Tool
-	name := o.required("name")
-	for i, raw := range o.list("tools", chat.MaxTools) {
-		inner := object(at(o.path+"tools", i), raw)
-		if inner.text("type") == "function" {
-			tools = append(tools, parseFunction(inner, name, raw))
-		}
-		o.also(inner.err)
-	}
-	return tools
-}
-
-func parseFunction(o *fields, namespace string, raw json.RawMessage) chat.Tool {
-	t := chat.Tool{Name: o.required("name"), Description: o.text("description"), Namespace: namespace, Raw: raw}
-	o.read("strict", "true or false", &t.Strict)
-	o.read("defer_loading", "true or false", &t.Deferred)
-	if o.has("parameters") {
-		parameters := object(o.path+"parameters", o.values["parameters"])
-		o.also(parameters.err)
-		t.Parameters = o.values["parameters"]
+func parseFunction(o *wire.Object, namespace string) chat.Tool {
+	t := chat.Tool{Name: o.Required("name"), Description: o.Text("description"), Namespace: namespace, Raw: o.Raw}
+	o.Read("strict", wire.Bool, &t.Strict)
+	o.Read("defer_loading", wire.Bool, &t.Deferred)
+	if o.Has("parameters") {
+		t.Parameters = o.Object("parameters").Raw
 	}
 	return t
 }
 
 // parseChoice decodes tool_choice: a string, a function, or an object specific to this
 // API, which stays as written.
-func parseChoice(f *fields) chat.Choice {
-	const want = `"auto", "none", "required", or an object with a type`
-	if !f.has("tool_choice") {
+func parseChoice(o *wire.Object) chat.Choice {
+	switch {
+	case !o.Has("tool_choice"):
 		return chat.Choice{}
-	}
-	raw := f.values["tool_choice"]
-	if isString(raw) {
-		mode := chat.ChoiceMode(f.text("tool_choice"))
+	case o.Is("tool_choice"):
+		mode := chat.ChoiceMode(o.Text("tool_choice"))
 		switch mode {
 		case chat.ChoiceAuto, chat.ChoiceNone, chat.ChoiceRequired:
 		default:
-			f.fail("tool_choice", "tool_choice must be %s, got %q", want, mode)
+			o.Fail("tool_choice", `must be "auto", "none", "required", or an object with a type, got %q`, mode)
 		}
 		return chat.Choice{Mode: mode}
 	}
-	o := object("tool_choice", raw)
-	defer func() { f.also(o.err) }()
-	if o.required("type") == "function" {
-		return chat.Choice{Mode: chat.ChoiceTool, Name: o.required("name")}
+	inner := o.Object("tool_choice")
+	if inner.Required("type") == "function" {
+		return chat.Choice{Mode: chat.ChoiceTool, Name: inner.Required("name")}
 	}
-	return chat.Choice{Raw: raw}
+	return chat.Choice{Raw: inner.Raw}
 }
 
 // toolChoice returns a choice in this API; nil means the provider's default.
@@ -166,9 +151,9 @@ func (s *toolset) add(t chat.Tool) error {
 		if t.Namespace == "" { // else it is sent in its namespace
 			s.tools = append(s.tools, t.Raw)
 		}
-		s.searched = s.searched || t.Hosted() && hostedType(t.Raw) == "tool_search"
+		s.searched = s.searched || t.Hosted() && wire.TypeOf(t.Raw) == "tool_search"
 	case t.Hosted():
-		return chat.Invalid("tools", "OpenAI's Responses API does not support tools of type %q; leave it out", hostedType(t.Raw))
+		return chat.Invalid("tools", "OpenAI's Responses API does not support tools of type %q; leave it out", wire.TypeOf(t.Raw))
 	case !s.native || !t.Deferred:
 		s.tools = append(s.tools, newFunction(t, false))
 	default:
@@ -194,13 +179,4 @@ func (s *toolset) deferTool(t chat.Tool) {
 		s.tools = append(s.tools, space)
 	}
 	space.Tools = append(space.Tools, newFunction(t, true))
-}
-
-// hostedType returns the type of a hosted tool.
-func hostedType(raw json.RawMessage) string {
-	var tool struct{ Type string }
-	if json.Unmarshal(raw, &tool) != nil || tool.Type == "" {
-		return "unknown"
-	}
-	return tool.Type
 }

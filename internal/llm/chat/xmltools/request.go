@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/spiced-sql/spiced/internal/llm/chat"
+	"github.com/spiced-sql/spiced/internal/llm/chat/wire"
 	"github.com/spiced-sql/spiced/tools"
 )
 
@@ -200,15 +201,9 @@ func callText(c *chat.Call) string {
 	case arguments == "":
 		arguments = "{}"
 	case !json.Valid([]byte(arguments)):
-		arguments = quoted(arguments)
+		arguments = string(wire.Quote(arguments))
 	}
-	return callTag + "\n{\"name\": " + quoted(c.Name) + ", \"arguments\": " + arguments + "}\n" + callEnd
-}
-
-// quoted returns text as a JSON string, with <, > and & unescaped.
-func quoted(text string) string {
-	b, _ := tools.Encode(text) // a string always has a JSON form
-	return string(b)
+	return callTag + "\n{\"name\": " + string(wire.Quote(c.Name)) + ", \"arguments\": " + arguments + "}\n" + callEnd
 }
 
 // resultParts returns a result as text, followed by its images. A result cannot close

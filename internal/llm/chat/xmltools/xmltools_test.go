@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/chat/xmltools"
 )
@@ -315,7 +316,7 @@ func TestLimits(t *testing.T) {
 }
 
 func TestAnAnswerThatBreaksOff(t *testing.T) {
-	broken := &chat.Error{Code: chat.CodeBroken, Message: "cut"}
+	broken := &chat.Error{Code: errcode.StreamBroken, Message: "cut"}
 	for text, want := range map[string]string{
 		"ab <tool":                      "ab <tool",
 		"ab <tool_call>{\"name\": \"se": "ab ",

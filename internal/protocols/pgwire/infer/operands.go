@@ -23,8 +23,8 @@ const maxChain = 16
 func (q *Query) operandsOf(ctx context.Context, which map[string]bool) {
 	q.Found = map[string]uint32{}
 	at := map[string]int{} // by the names, where one is first
-	r := scanner{q.Text, sqltree.Scan(q.Text)}
-	for i := range r.tokens {
+	r := scanner{sqltree.NewCursor(q.Text)}
+	for i := range r.Tokens {
 		name := r.param(i)
 		if _, seen := at[name]; seen || !which[name] || q.known(name) != 0 {
 			continue
@@ -93,18 +93,18 @@ func (r scanner) operandOf(i int) (operand, operator string) {
 		return "", ""
 	}
 	left, right := r.leftOf(i), r.rightOf(i)
-	sum := func(i int) bool { return r.is(i, "+") || r.is(i, "-") }
+	sum := func(i int) bool { return r.Is(i, "+") || r.Is(i, "-") }
 	switch {
 	case left != "" && (right == "" || !sum(i-1) || sum(i+1)):
-		return left, r.text(i - 1)
+		return left, r.Text(i - 1)
 	case right != "":
-		return right, r.text(i + 1)
+		return right, r.Text(i + 1)
 	}
 	return "", ""
 }
 
 func (r scanner) operator(i int) bool {
-	return i >= 0 && i < len(r.tokens) && r.tokens[i].Kind == sqltree.Symbol && strings.Contains("+-*/%", r.text(i))
+	return i >= 0 && i < len(r.Tokens) && r.Tokens[i].Kind == sqltree.Symbol && strings.Contains("+-*/%", r.Text(i))
 }
 
 // leftOf is the operand in front of the operator at which token i is. A
@@ -114,34 +114,34 @@ func (r scanner) leftOf(i int) string {
 		if r.param(i-2) != "" {
 			continue
 		}
-		near := r.tokens[max(0, i-1-maxPart) : i-1]
-		from := sqltree.TermStart(r.sql, near, len(near)-1)
+		near := r.Tokens[max(0, i-1-maxPart) : i-1]
+		from := sqltree.TermStart(r.SQL, near, len(near)-1)
 		if from < 0 {
 			return ""
 		}
-		return r.sql[near[from].Start:near[len(near)-1].End]
+		return r.SQL[near[from].Start:near[len(near)-1].End]
 	}
 	return ""
 }
 
 // rightOf is leftOf for the operand behind the operator.
 func (r scanner) rightOf(i int) string {
-	for most := i + maxChain; i+2 < min(len(r.tokens), most) && r.operator(i+1); i += 2 {
-		if r.param(i+2) != "" && !r.is(i+3, "::") {
+	for most := i + maxChain; i+2 < min(len(r.Tokens), most) && r.operator(i+1); i += 2 {
+		if r.param(i+2) != "" && !r.Is(i+3, "::") {
 			continue
 		}
-		near := r.tokens[i+2 : min(len(r.tokens), i+2+maxPart)]
-		end := i + 2 + sqltree.TermEnd(r.sql, near, 0)
-		for end > i+2 && end < i+maxPart && r.is(end, "::") {
+		near := r.Tokens[i+2 : min(len(r.Tokens), i+2+maxPart)]
+		end := i + 2 + sqltree.TermEnd(r.SQL, near, 0)
+		for end > i+2 && end < i+maxPart && r.Is(end, "::") {
 			typ := end + 1
 			if end = r.typeEnd(typ); end == typ {
 				return ""
 			}
 		}
-		if end == i+2 || end > len(r.tokens) {
+		if end == i+2 || end > len(r.Tokens) {
 			return ""
 		}
-		return r.sql[r.tokens[i+2].Start:r.tokens[end-1].End]
+		return r.SQL[r.Tokens[i+2].Start:r.Tokens[end-1].End]
 	}
 	return ""
 }

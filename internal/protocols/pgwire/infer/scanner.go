@@ -11,14 +11,14 @@ import (
 // the type that is written at its first cast.
 func casts(sql string) map[string]string {
 	found := map[string]string{}
-	r := scanner{sql, sqltree.Scan(sql)}
-	for i := range r.tokens {
+	r := scanner{sqltree.NewCursor(sql)}
+	for i := range r.Tokens {
 		name, at := r.cast(i)
 		if at == 0 || found[name] != "" {
 			continue
 		}
-		if end := r.typeEnd(at); end <= len(r.tokens) && end > at {
-			found[name] = sql[r.tokens[at].Start:r.tokens[end-1].End]
+		if end := r.typeEnd(at); end <= len(r.Tokens) && end > at {
+			found[name] = sql[r.Tokens[at].Start:r.Tokens[end-1].End]
 		}
 	}
 	return found
@@ -29,26 +29,12 @@ func casts(sql string) map[string]string {
 const maxPart = 64
 
 // scanner looks at the tokens of a text.
-type scanner struct {
-	sql    string
-	tokens []sqltree.Token
-}
-
-func (r scanner) text(i int) string { return r.sql[r.tokens[i].Start:r.tokens[i].End] }
-
-func (r scanner) is(i int, words ...string) bool {
-	for j, word := range words {
-		if i+j < 0 || i+j >= len(r.tokens) || !strings.EqualFold(r.text(i+j), word) {
-			return false
-		}
-	}
-	return true
-}
+type scanner struct{ sqltree.Cursor }
 
 // param is the name of the numbered parameter at token i; "" if there is none.
 func (r scanner) param(i int) string {
-	name, numbered := strings.CutPrefix(r.text(i), "$")
-	if r.tokens[i].Kind != sqltree.Param || !numbered {
+	name, numbered := strings.CutPrefix(r.Text(i), "$")
+	if r.Tokens[i].Kind != sqltree.Param || !numbered {
 		return ""
 	}
 	return name
@@ -60,9 +46,9 @@ func (r scanner) cast(i int) (name string, at int) {
 	name = r.param(i)
 	switch {
 	case name == "":
-	case r.is(i+1, "::"):
+	case r.Is(i+1, "::"):
 		return name, i + 2
-	case r.is(i-2, "cast", "(") && r.is(i+1, "as"):
+	case r.Is(i-2, "cast", "(") && r.Is(i+1, "as"):
 		return name, i + 2
 	}
 	return name, 0
@@ -73,22 +59,22 @@ func (r scanner) cast(i int) (name string, at int) {
 // long.
 func (r scanner) typeEnd(i int) int {
 	first := i
-	for r.is(i+1, ".") && i < first+maxPart {
+	for r.Is(i+1, ".") && i < first+maxPart {
 		i += 2
 	}
 	end := i + 1
-	if r.is(i, "double", "precision") || r.is(end, "varying") {
+	if r.Is(i, "double", "precision") || r.Is(end, "varying") {
 		end++
 	}
-	if r.is(end, "(") {
-		for depth := 0; end < len(r.tokens); end++ {
+	if r.Is(end, "(") {
+		for depth := 0; end < len(r.Tokens); end++ {
 			if end > first+maxPart {
 				return first
 			}
-			if r.is(end, "(") {
+			if r.Is(end, "(") {
 				depth++
 			}
-			if r.is(end, ")") {
+			if r.Is(end, ")") {
 				if depth--; depth == 0 {
 					end++
 					break
@@ -96,11 +82,11 @@ func (r scanner) typeEnd(i int) int {
 			}
 		}
 	}
-	if (r.is(i, "time") || r.is(i, "timestamp")) && (r.is(end, "with", "time", "zone") || r.is(end, "without", "time", "zone")) {
+	if (r.Is(i, "time") || r.Is(i, "timestamp")) && (r.Is(end, "with", "time", "zone") || r.Is(end, "without", "time", "zone")) {
 		end += 3
 	}
-	for r.is(end, "[") {
-		for end < len(r.tokens) && !r.is(end, "]") {
+	for r.Is(end, "[") {
+		for end < len(r.Tokens) && !r.Is(end, "]") {
 			if end++; end > first+maxPart {
 				return first
 			}
@@ -135,27 +121,27 @@ func (r scanner) null(i int, types map[string]uint32) string {
 // listOf is a list of the value to which the elements of parameter i are
 // compared, as [x] for $1 in x = ANY ($1); "" for other parameters.
 func (r scanner) listOf(i int) string {
-	if !r.is(i-1, "(") || !r.is(i+1, ")") || !(r.is(i-2, "any") || r.is(i-2, "all")) {
+	if !r.Is(i-1, "(") || !r.Is(i+1, ")") || !(r.Is(i-2, "any") || r.Is(i-2, "all")) {
 		return ""
 	}
-	near := r.tokens[max(0, i-maxPart):i]
+	near := r.Tokens[max(0, i-maxPart):i]
 	last := len(near) - 3
-	for last >= 0 && near[last].Kind == sqltree.Symbol && !near[last].Is(r.sql, ")") { // the operator
+	for last >= 0 && near[last].Kind == sqltree.Symbol && !near[last].Is(r.SQL, ")") { // the operator
 		last--
 	}
-	from := sqltree.TermStart(r.sql, near, last)
+	from := sqltree.TermStart(r.SQL, near, last)
 	if from < 0 {
 		return ""
 	}
-	return "[" + r.sql[near[from].Start:near[last].End] + "]"
+	return "[" + r.SQL[near[from].Start:near[last].End] + "]"
 }
 
 // replaceParams writes what with returns for each numbered parameter;
 // "" leaves one as it is.
 func replaceParams(sql string, with func(r scanner, i int) string) string {
 	var edits []sqltree.Edit
-	r := scanner{sql, sqltree.Scan(sql)}
-	for i, t := range r.tokens {
+	r := scanner{sqltree.NewCursor(sql)}
+	for i, t := range r.Tokens {
 		if r.param(i) == "" {
 			continue
 		}

@@ -12,7 +12,7 @@
 //	for _, sql := range pgcatalog.Setup() { // once, after the tables of schema spiced
 //		err := tx.Exec(sql)
 //	}
-//	catalog := engine.NewCatalog(n, append(relations, pgcatalog.Relations()...), functions)
+//	catalog := engine.NewCatalog(engine.Contents{Generation: n, Relations: append(relations, pgcatalog.Relations()...), Functions: functions})
 //	…
 //	sql, _ = pgcatalog.Rewrite("SELECT relname FROM pg_catalog.pg_class WHERE oid = 'orders'::regclass")
 //	rows, err := db.Query(ctx, engine.Request{SQL: sql})

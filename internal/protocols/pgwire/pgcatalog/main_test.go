@@ -131,7 +131,7 @@ func start(t testing.TB) (*engine.DB, error) {
 	if err := db.Lock([]string{dir}); err != nil {
 		return db, err
 	}
-	if err := db.Publish(ctx, engine.NewCatalog(0, nil, nil), func(tx *engine.Tx) error { return setup(tx, db) }); err != nil {
+	if err := db.Publish(ctx, engine.NewCatalog(engine.Contents{}), func(tx *engine.Tx) error { return setup(tx, db) }); err != nil {
 		return db, err
 	}
 	return db, fill(db, parsed)
@@ -149,7 +149,7 @@ func setup(tx *engine.Tx, db *engine.DB) error {
 
 // fill publishes the generation that the tests read.
 func fill(db *engine.DB, parsed *spicepod.Pod) error {
-	if err := db.Publish(context.Background(), engine.NewCatalog(1, readable, nil), func(tx *engine.Tx) error { return execAll(tx, data) }); err != nil {
+	if err := db.Publish(context.Background(), engine.NewCatalog(engine.Contents{Generation: 1, Relations: readable}), func(tx *engine.Tx) error { return execAll(tx, data) }); err != nil {
 		return err
 	}
 	relations := append(append(udf.Relations(), readable...), pgcatalog.Relations()...)
@@ -157,7 +157,7 @@ func fill(db *engine.DB, parsed *spicepod.Pod) error {
 	if len(problems) > 0 {
 		return problems
 	}
-	catalog := engine.NewCatalog(2, relations, append(set.Engine(), udf.Functions()...))
+	catalog := engine.NewCatalog(engine.Contents{Generation: 2, Relations: relations, Functions: append(set.Engine(), udf.Functions()...)})
 	return db.Publish(context.Background(), catalog, func(tx *engine.Tx) error {
 		for _, f := range set.Changed(nil) {
 			if p := f.Create(tx, parsed, functions.Published()); p != nil {

@@ -5,10 +5,13 @@
 package sqlstate
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
 	"github.com/jackc/pgx/v5/pgproto3"
+
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 )
 
 // The codes that the server uses (PostgreSQL, appendix A).
@@ -51,6 +54,23 @@ const (
 	Idle             = "57P05" // idle_session_timeout
 	Internal         = "XX000"
 )
+
+// states has the SQLSTATE of every code that statements return.
+var states = map[errcode.Code]string{
+	errcode.Parse:     Syntax,
+	errcode.Refused:   Refused,
+	errcode.NotFound:  NoTable,
+	errcode.Argument:  Argument,
+	errcode.Execution: Execution,
+	errcode.Timeout:   Cancelled,
+	errcode.Cancelled: Cancelled,
+	errcode.Limit:     Program,
+	errcode.Busy:      TooMany,
+	errcode.Internal:  Internal,
+}
+
+// Of returns the SQLSTATE of a code; an unknown code is [Internal].
+func Of(code errcode.Code) string { return cmp.Or(states[code], Internal) }
 
 // Error is an error as clients get it.
 type Error struct {

@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/spiced-sql/spiced/internal/protocols/pgwire/sqlstate"
-	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/sql/value"
 )
 
 // decode returns a parameter as the engine takes it: see engine.Params. oid is
@@ -31,8 +31,8 @@ func decode(oid uint32, code int16, data []byte) (any, error) {
 	return decodeText(oid, string(data))
 }
 
-// decodeText reads the text of a value. What is not listed goes on as text,
-// which DuckDB reads as the type it needs.
+// decodeText reads the text of a value. What is not listed stays text, which the
+// engine parses as the type that a parameter has.
 func decodeText(oid uint32, s string) (any, error) {
 	if elem, ok := elementOf[oid]; ok {
 		return parseArray(elem, s)
@@ -50,27 +50,32 @@ func decodeText(oid uint32, s string) (any, error) {
 		return parseFloat(s)
 	case pgtype.NumericOID:
 		return parseNumeric(s)
-	case pgtype.DateOID, pgtype.TimestampOID, pgtype.TimestamptzOID:
-		return moveEra(s), nil
-	case pgtype.IntervalOID:
-		return duckInterval(s), nil
 	}
-	return s, nil
+	return parseTime(oid, s), nil
 }
 
-// moveEra is the text of a date or a time before the first year with (BC)
-// after the day, as DuckDB reads it, for BC at the end.
-func moveEra(s string) string {
-	trimmed := strings.TrimSpace(s)
-	at := len(trimmed) - len(" BC")
-	if at < 0 || !strings.EqualFold(trimmed[at:], " BC") {
-		return s
+// parseTime reads the text of a date, a timestamp or an interval as PostgreSQL writes
+// it; other texts stay text.
+func parseTime(oid uint32, s string) any {
+	switch oid {
+	case pgtype.DateOID:
+		if v, ok := value.ParseDate(s); ok {
+			return v
+		}
+	case pgtype.TimestampOID:
+		if v, ok := value.ParseTimestamp(s); ok {
+			return value.Timestamp(v)
+		}
+	case pgtype.TimestamptzOID:
+		if v, ok := value.ParseTimestamp(s); ok {
+			return value.TimestampTZ(v)
+		}
+	case pgtype.IntervalOID:
+		if v, ok := value.ParseInterval(s); ok {
+			return v
+		}
 	}
-	s = strings.TrimSpace(trimmed[:at])
-	if day := strings.IndexAny(s, " Tt"); day >= 0 {
-		return s[:day] + " (BC) " + strings.TrimSpace(s[day+1:])
-	}
-	return s + " (BC)"
+	return s
 }
 
 // ParseBool reads the text of a boolean, as PostgreSQL does.
@@ -93,15 +98,12 @@ func parseFloat(s string) (any, error) {
 	return f, nil
 }
 
-// maxNumericText is how long the text of a number may be.
-const maxNumericText = 400
-
 // parseNumeric returns a number as its digits.
 func parseNumeric(s string) (any, error) {
 	s = strings.TrimSpace(s)
-	if s != "" && len(s) <= maxNumericText && strings.Trim(s, "0123456789+-.eE") == "" {
+	if s != "" && len(s) <= value.MaxNumber && strings.Trim(s, "0123456789+-.eE") == "" {
 		if _, err := strconv.ParseFloat(s, 64); err == nil {
-			return engine.Numeric(strings.TrimPrefix(s, "+")), nil
+			return value.Numeric(strings.TrimPrefix(s, "+")), nil
 		}
 	}
 	return parseFloat(s) // NaN and the infinities
@@ -170,6 +172,9 @@ func parseArray(elem uint32, s string) (any, error) {
 	if p.at < len(p.text) {
 		return nil, p.wrong()
 	}
+	if p.asText && p.elem != pgtype.TextOID { // DuckDB parses all elements
+		return parseArray(pgtype.TextOID, s)
+	}
 	return list, nil
 }
 
@@ -184,6 +189,8 @@ type arrayParser struct {
 	text  string
 	at    int
 	items int
+
+	asText bool // an element is a text that DuckDB must parse
 }
 
 func (p *arrayParser) wrong() error {
@@ -252,7 +259,11 @@ func (p *arrayParser) item(depth int) (any, error) {
 	case p.elem == pgtype.ByteaOID:
 		return decodeBytea([]byte(s))
 	}
-	return decodeText(p.elem, s)
+	v, err := decodeText(p.elem, s)
+	if _, ok := v.(string); ok {
+		p.asText = true
+	}
+	return v, err
 }
 
 // word reads an element, quoted or not.

@@ -3,8 +3,9 @@ package wire
 import (
 	"bytes"
 	"encoding/binary"
-	"encoding/hex"
+	"fmt"
 	"math"
+	"math/big"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -12,8 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/spiced-sql/spiced/internal/protocols/pgwire/sqlstate"
-	"github.com/spiced-sql/spiced/internal/sql/engine"
-	"github.com/spiced-sql/spiced/internal/sql/format"
+	"github.com/spiced-sql/spiced/internal/sql/value"
 )
 
 // fixed are the lengths of binary values, by type.
@@ -23,8 +23,8 @@ var fixed = map[uint32]int{
 	pgtype.TimetzOID: 12, pgtype.TimestampOID: 8, pgtype.TimestamptzOID: 8, pgtype.IntervalOID: 16,
 }
 
-// decodeBinary reads a binary value. Dates, times, intervals, UUIDs and bit
-// strings become text, which DuckDB reads as the type it needs.
+// decodeBinary reads a binary value. UUIDs and bit strings become text, which DuckDB
+// casts to the type it needs.
 func decodeBinary(oid uint32, data []byte) (any, error) {
 	if want, ok := fixed[oid]; ok && len(data) != want {
 		return nil, sqlstate.Errorf(sqlstate.Binary, "", "a binary value of the type %d has %d bytes, not %d", oid, want, len(data))
@@ -58,9 +58,10 @@ func decodeBinary(oid uint32, data []byte) (any, error) {
 		data = data[1:]
 	case pgtype.BitOID, pgtype.VarbitOID:
 		return decodeBits(data)
-	}
-	if s, ok := decodeTime(oid, data); ok {
-		return s, nil
+	case pgtype.UUIDOID:
+		return string(value.AppendUUID(nil, [16]byte(data))), nil
+	case pgtype.DateOID, pgtype.TimeOID, pgtype.TimetzOID, pgtype.TimestampOID, pgtype.TimestamptzOID, pgtype.IntervalOID:
+		return decodeTime(oid, data)
 	}
 	switch oid {
 	case 0, pgtype.TextOID, pgtype.VarcharOID, pgtype.BPCharOID, pgtype.NameOID, pgtype.UnknownOID, pgtype.JSONOID, pgtype.JSONBOID, pgtype.XMLOID:
@@ -72,78 +73,50 @@ func decodeBinary(oid uint32, data []byte) (any, error) {
 	return nil, sqlstate.Errorf(sqlstate.Unsupported, "send it as text", "binary values of the type %d are not served", oid)
 }
 
-// decodeTime returns a value of a type that is written with digits and marks as
-// its text.
-func decodeTime(oid uint32, data []byte) (string, bool) {
-	var buf []byte
+// decodeTime reads a date, a time or an interval.
+func decodeTime(oid uint32, data []byte) (any, error) {
 	switch oid {
-	case pgtype.UUIDOID:
-		buf = hex.AppendEncode(nil, data)
 	case pgtype.DateOID:
-		buf = dateText(int64(int32(binary.BigEndian.Uint32(data))))
-	case pgtype.TimestampOID:
-		buf = timestampText(int64(binary.BigEndian.Uint64(data)), "")
-	case pgtype.TimestamptzOID:
-		buf = timestampText(int64(binary.BigEndian.Uint64(data)), "+00")
-	case pgtype.TimeOID:
-		buf = clockText(int64(binary.BigEndian.Uint64(data)))
-	case pgtype.TimetzOID:
-		west := int64(int32(binary.BigEndian.Uint32(data[8:])))
-		buf = appendOffset(clockText(int64(binary.BigEndian.Uint64(data))), -west)
+		return decodeDate(int64(int32(binary.BigEndian.Uint32(data))))
 	case pgtype.IntervalOID:
-		buf = intervalText(data)
+		return value.Interval{
+			Micros: int64(binary.BigEndian.Uint64(data)),
+			Days:   int32(binary.BigEndian.Uint32(data[8:])),
+			Months: int32(binary.BigEndian.Uint32(data[12:])),
+		}, nil
+	}
+	n := int64(binary.BigEndian.Uint64(data))
+	switch oid {
+	case pgtype.TimeOID:
+		return value.Time(n), nil
+	case pgtype.TimetzOID:
+		return value.TimeTZ{Time: value.Time(n), Offset: -int32(binary.BigEndian.Uint32(data[8:]))}, nil
+	}
+	switch {
+	case n == wireTimeBefore:
+		n = -value.Infinity
+	case n == value.Infinity:
+	case n >= value.Infinity-epochMicros:
+		return nil, sqlstate.Errorf(sqlstate.Binary, "", "a timestamp is out of range")
 	default:
-		return "", false
+		n += epochMicros
 	}
-	return string(buf), true
+	if oid == pgtype.TimestamptzOID {
+		return value.TimestampTZ(n), nil
+	}
+	return value.Timestamp(n), nil
 }
 
-func dateText(days int64) []byte {
-	switch days {
-	case math.MaxInt32:
-		return []byte(infinity)
-	case wireDateBefore:
-		return []byte(negativeInfinity)
+func decodeDate(days int64) (any, error) {
+	switch {
+	case days == wireDateBefore:
+		return value.Date(-value.DateInfinity), nil
+	case days == value.DateInfinity:
+		return value.Date(value.DateInfinity), nil
+	case days >= value.DateInfinity-epochDays:
+		return nil, sqlstate.Errorf(sqlstate.Binary, "", "a date is out of range")
 	}
-	return duckEra(appendDay(nil, days+epochDays), days+epochDays)
-}
-
-func timestampText(at int64, zone string) []byte {
-	switch at {
-	case timeForever:
-		return []byte(infinity)
-	case wireTimeBefore:
-		return []byte(negativeInfinity)
-	}
-	days, clock := format.FloorDiv(at, microsPerDay)
-	days += epochDays
-	buf := appendClock(append(duckEra(appendDay(nil, days), days), ' '), clock)
-	return append(buf, zone...)
-}
-
-// duckEra appends what DuckDB expects after a date before the first year: in a
-// timestamp it precedes the time.
-func duckEra(buf []byte, days int64) []byte {
-	if days < firstDay {
-		return append(buf, " (BC)"...)
-	}
-	return buf
-}
-
-// clockText is a time of day; one beyond a day is DuckDB's to refuse.
-func clockText(micros int64) []byte {
-	if micros < 0 || micros > microsPerDay {
-		return strconv.AppendInt(nil, micros, 10)
-	}
-	return appendClock(nil, micros)
-}
-
-func intervalText(data []byte) []byte {
-	return interval{
-		micros: int64(binary.BigEndian.Uint64(data)),
-		days:   int64(int32(binary.BigEndian.Uint32(data[8:]))),
-		months: int64(int32(binary.BigEndian.Uint32(data[12:]))),
-	}.text()
+	return value.Date(days + epochDays), nil
 }
 
 // decodeBits reads a number of bits and the bits.
@@ -187,62 +160,24 @@ func decodeNumeric(data []byte) (any, error) {
 		return math.Inf(-1), nil
 	case sign != 0 && sign != numericNegative, len(data) != 8+2*n:
 		return nil, sqlstate.Errorf(sqlstate.Binary, "", "a binary numeric is not well formed")
-	case n > maxWeight, weight > maxWeight, weight < -maxWeight, scale > maxNumericText:
+	case n > maxWeight, weight > maxWeight, weight < -maxWeight, scale > value.MaxNumber:
 		return nil, sqlstate.Errorf(sqlstate.Program, "", "a numeric has too many digits")
 	}
-	digit := func(i int) (uint64, error) { // to the base 10,000
-		if i < 0 || i >= n {
-			return 0, nil
-		}
+	text := make([]byte, 0, numericDigits*n+8)
+	if sign == numericNegative {
+		text = append(text, '-')
+	}
+	text = append(text, '0')
+	for i := range n {
 		d := binary.BigEndian.Uint16(data[8+2*i:])
 		if d >= numericBase {
-			return 0, sqlstate.Errorf(sqlstate.Binary, "", "a binary numeric is not well formed")
+			return nil, sqlstate.Errorf(sqlstate.Binary, "", "a binary numeric is not well formed")
 		}
-		return uint64(d), nil
+		text = fmt.Appendf(text, "%04d", d)
 	}
-	buf := make([]byte, 0, 4*n+8)
-	if sign == numericNegative {
-		buf = append(buf, '-')
-	}
-	return numericText(buf, weight, scale, digit)
-}
-
-func numericText(buf []byte, weight, scale int, digit func(int) (uint64, error)) (any, error) {
-	if weight < 0 {
-		buf = append(buf, '0')
-	}
-	start := len(buf)
-	for i := 0; i <= weight; i++ {
-		d, err := digit(i)
-		if err != nil {
-			return nil, err
-		}
-		if len(buf) == start {
-			buf = strconv.AppendUint(buf, d, 10)
-			if d == 0 && i < weight {
-				buf = buf[:start]
-			}
-			continue
-		}
-		buf = appendFour(buf, d)
-	}
-	if scale == 0 {
-		return engine.Numeric(buf), nil
-	}
-	buf = append(buf, '.')
-	point := len(buf)
-	for i := weight + 1; len(buf)-point < scale; i++ {
-		d, err := digit(i)
-		if err != nil {
-			return nil, err
-		}
-		buf = appendFour(buf, d)
-	}
-	return engine.Numeric(buf[:point+scale]), nil
-}
-
-func appendFour(buf []byte, d uint64) []byte {
-	return append(buf, byte('0'+d/1000), byte('0'+d/100%10), byte('0'+d/10%10), byte('0'+d%10))
+	text = strconv.AppendInt(append(text, 'e'), int64(numericDigits*(weight+1-n)), 10)
+	r, _ := new(big.Rat).SetString(string(text))
+	return value.Numeric(r.FloatString(scale)), nil
 }
 
 // decodeArray reads what binaryArray writes, with any number of dimensions.

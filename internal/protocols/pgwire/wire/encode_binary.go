@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/sql/value"
 )
 
 func binaryBool(buf []byte, v *engine.Vector, i int) []byte {
@@ -35,7 +36,7 @@ func binaryFixed64(buf []byte, v *engine.Vector, i int) []byte {
 func binaryBlob(buf []byte, v *engine.Vector, i int) []byte { return append(buf, v.Bytes(i)...) }
 
 func binaryUUID(buf []byte, v *engine.Vector, i int) []byte {
-	raw := uuid(v, i)
+	raw := engine.Value[value.Int128](v, i).UUID()
 	return append(buf, raw[:]...)
 }
 

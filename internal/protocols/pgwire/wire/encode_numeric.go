@@ -9,6 +9,8 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/sql/format"
+	"github.com/spiced-sql/spiced/internal/sql/value"
 )
 
 const (
@@ -28,17 +30,17 @@ func binaryUBigInt(buf []byte, v *engine.Vector, i int) []byte {
 }
 
 func binaryHugeInt(buf []byte, v *engine.Vector, i int) []byte {
-	high, low, negative := absolute(engine.Value[engine.Int128](v, i))
+	high, low, negative := engine.Value[value.Int128](v, i).Abs()
 	return binaryNumeric(buf, high, low, negative, 0)
 }
 
 func binaryUHugeInt(buf []byte, v *engine.Vector, i int) []byte {
-	n := engine.Value[engine.Int128](v, i)
+	n := engine.Value[value.Int128](v, i)
 	return binaryNumeric(buf, uint64(n.High), n.Low, false, 0)
 }
 
 func binaryDecimal(buf []byte, v *engine.Vector, i int) []byte {
-	high, low, negative := absolute(decimal(v, i))
+	high, low, negative := format.Unscaled(v, i).Abs()
 	return binaryNumeric(buf, high, low, negative, v.Type.Scale)
 }
 
@@ -50,13 +52,13 @@ func binaryNumeric(buf []byte, high, low uint64, negative bool, scale int) []byt
 	n := 0
 	if part := scale % numericDigits; part != 0 {
 		var rest uint64
-		high, low, rest = divide(high, low, powers[part])
+		high, low, rest = value.Divide(high, low, powers[part])
 		room[n] = uint16(rest * powers[numericDigits-part])
 		n++
 	}
 	for high != 0 || low != 0 {
 		var rest uint64
-		high, low, rest = divide(high, low, numericBase)
+		high, low, rest = value.Divide(high, low, numericBase)
 		room[n] = uint16(rest)
 		n++
 	}
@@ -109,19 +111,19 @@ func numericOf(t *engine.Type) (Type, bool) {
 
 // numerics are the types of numbers that are not numeric otherwise.
 var numerics = map[engine.TypeID]Type{
-	engine.TinyInt:   {pgtype.NumericOID, -1, -1, textSigned[int8], numericSigned[int8]},
-	engine.SmallInt:  {pgtype.NumericOID, -1, -1, textSigned[int16], numericSigned[int16]},
-	engine.Integer:   {pgtype.NumericOID, -1, -1, textSigned[int32], numericSigned[int32]},
-	engine.BigInt:    {pgtype.NumericOID, -1, -1, textSigned[int64], numericSigned[int64]},
-	engine.UTinyInt:  {pgtype.NumericOID, -1, -1, textUnsigned[uint8], numericUnsigned[uint8]},
-	engine.USmallInt: {pgtype.NumericOID, -1, -1, textUnsigned[uint16], numericUnsigned[uint16]},
-	engine.UInteger:  {pgtype.NumericOID, -1, -1, textUnsigned[uint32], numericUnsigned[uint32]},
+	engine.TinyInt:   {pgtype.NumericOID, -1, -1, format.AppendSigned[int8], numericSigned[int8]},
+	engine.SmallInt:  {pgtype.NumericOID, -1, -1, format.AppendSigned[int16], numericSigned[int16]},
+	engine.Integer:   {pgtype.NumericOID, -1, -1, format.AppendSigned[int32], numericSigned[int32]},
+	engine.BigInt:    {pgtype.NumericOID, -1, -1, format.AppendSigned[int64], numericSigned[int64]},
+	engine.UTinyInt:  {pgtype.NumericOID, -1, -1, format.AppendUnsigned[uint8], numericUnsigned[uint8]},
+	engine.USmallInt: {pgtype.NumericOID, -1, -1, format.AppendUnsigned[uint16], numericUnsigned[uint16]},
+	engine.UInteger:  {pgtype.NumericOID, -1, -1, format.AppendUnsigned[uint32], numericUnsigned[uint32]},
 	engine.Double:    {pgtype.NumericOID, -1, -1, textNumeric, numericDouble},
 }
 
 func numericSigned[T int8 | int16 | int32 | int64](buf []byte, v *engine.Vector, i int) []byte {
 	n := int64(engine.Value[T](v, i))
-	_, low, negative := absolute(engine.Int128{Low: uint64(n), High: n >> 63})
+	_, low, negative := value.Int128{Low: uint64(n), High: n >> 63}.Abs()
 	return binaryNumeric(buf, 0, low, negative, 0)
 }
 

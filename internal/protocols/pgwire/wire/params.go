@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/spiced-sql/spiced/internal/protocols/pgwire/sqlstate"
-	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/sql/value"
 )
 
 // The codes of formats.
@@ -79,7 +79,7 @@ func sizeOf(param any) int {
 	switch v := param.(type) {
 	case string:
 		size += len(v)
-	case engine.Numeric:
+	case value.Numeric:
 		size += len(v)
 	case []byte:
 		size += len(v)

@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/sql/format"
 )
 
 // Type is how PostgreSQL knows the values of a column.
@@ -43,12 +44,12 @@ var Unknown = Type{OID: pgtype.TextOID, Size: -1, Modifier: -1}
 func TypeOf(t *engine.Type) Type {
 	switch t.ID {
 	case engine.Decimal:
-		w := Type{pgtype.NumericOID, -1, -1, textDecimal, binaryDecimal}
+		w := Type{pgtype.NumericOID, -1, -1, format.AppendDecimal, binaryDecimal}
 		w.Modifier = int32(t.Width)<<16 | int32(t.Scale) + 4 // the length of a header, for PostgreSQL
 		return w
 	case engine.Varchar:
 		if t.JSON {
-			return Type{pgtype.JSONOID, -1, -1, textVarchar, textVarchar}
+			return Type{pgtype.JSONOID, -1, -1, format.AppendText, format.AppendText}
 		}
 	case engine.List, engine.Array:
 		if w, ok := arrayOf(t.Elem); ok {
@@ -58,30 +59,30 @@ func TypeOf(t *engine.Type) Type {
 	if int(t.ID) < len(scalars) && scalars[t.ID].OID != 0 {
 		return scalars[t.ID]
 	}
-	return Type{pgtype.JSONOID, -1, -1, textJSON, textJSON}
+	return Type{pgtype.JSONOID, -1, -1, format.JSON, format.JSON}
 }
 
 // scalars are the types that need no more than their number.
 var scalars = [...]Type{
-	engine.Null:        {pgtype.TextOID, -1, -1, textVarchar, textVarchar},
+	engine.Null:        {pgtype.TextOID, -1, -1, format.AppendText, format.AppendText},
 	engine.Boolean:     {pgtype.BoolOID, 1, -1, textBool, binaryBool},
-	engine.TinyInt:     {pgtype.Int2OID, 2, -1, textSigned[int8], binaryInt2[int8]},
-	engine.SmallInt:    {pgtype.Int2OID, 2, -1, textSigned[int16], binaryInt2[int16]},
-	engine.UTinyInt:    {pgtype.Int2OID, 2, -1, textUnsigned[uint8], binaryInt2[uint8]},
-	engine.Integer:     {pgtype.Int4OID, 4, -1, textSigned[int32], binaryInt4[int32]},
-	engine.USmallInt:   {pgtype.Int4OID, 4, -1, textUnsigned[uint16], binaryInt4[uint16]},
-	engine.BigInt:      {pgtype.Int8OID, 8, -1, textSigned[int64], binaryInt8[int64]},
-	engine.UInteger:    {pgtype.Int8OID, 8, -1, textUnsigned[uint32], binaryInt8[uint32]},
-	engine.UBigInt:     {pgtype.NumericOID, -1, -1, textUnsigned[uint64], binaryUBigInt},
-	engine.HugeInt:     {pgtype.NumericOID, -1, -1, textHugeInt, binaryHugeInt},
-	engine.UHugeInt:    {pgtype.NumericOID, -1, -1, textUHugeInt, binaryUHugeInt},
+	engine.TinyInt:     {pgtype.Int2OID, 2, -1, format.AppendSigned[int8], binaryInt2[int8]},
+	engine.SmallInt:    {pgtype.Int2OID, 2, -1, format.AppendSigned[int16], binaryInt2[int16]},
+	engine.UTinyInt:    {pgtype.Int2OID, 2, -1, format.AppendUnsigned[uint8], binaryInt2[uint8]},
+	engine.Integer:     {pgtype.Int4OID, 4, -1, format.AppendSigned[int32], binaryInt4[int32]},
+	engine.USmallInt:   {pgtype.Int4OID, 4, -1, format.AppendUnsigned[uint16], binaryInt4[uint16]},
+	engine.BigInt:      {pgtype.Int8OID, 8, -1, format.AppendSigned[int64], binaryInt8[int64]},
+	engine.UInteger:    {pgtype.Int8OID, 8, -1, format.AppendUnsigned[uint32], binaryInt8[uint32]},
+	engine.UBigInt:     {pgtype.NumericOID, -1, -1, format.AppendUnsigned[uint64], binaryUBigInt},
+	engine.HugeInt:     {pgtype.NumericOID, -1, -1, format.AppendHugeInt, binaryHugeInt},
+	engine.UHugeInt:    {pgtype.NumericOID, -1, -1, format.AppendUHugeInt, binaryUHugeInt},
 	engine.Float:       {pgtype.Float4OID, 4, -1, textFloat4, binaryFixed32},
 	engine.Double:      {pgtype.Float8OID, 8, -1, textFloat8, binaryFixed64},
-	engine.Varchar:     {pgtype.TextOID, -1, -1, textVarchar, textVarchar},
-	engine.Enum:        {pgtype.TextOID, -1, -1, textEnum, textEnum},
+	engine.Varchar:     {pgtype.TextOID, -1, -1, format.AppendText, format.AppendText},
+	engine.Enum:        {pgtype.TextOID, -1, -1, format.AppendEnum, format.AppendEnum},
 	engine.Blob:        {pgtype.ByteaOID, -1, -1, textBlob, binaryBlob},
-	engine.Bit:         {pgtype.VarbitOID, -1, -1, textBit, binaryBit},
-	engine.UUID:        {pgtype.UUIDOID, 16, -1, textUUID, binaryUUID},
+	engine.Bit:         {pgtype.VarbitOID, -1, -1, format.AppendBits, binaryBit},
+	engine.UUID:        {pgtype.UUIDOID, 16, -1, format.AppendUUID, binaryUUID},
 	engine.Date:        {pgtype.DateOID, 4, -1, textDate, binaryDate},
 	engine.Time:        {pgtype.TimeOID, 8, -1, textTime, binaryTime},
 	engine.TimeNS:      {pgtype.TimeOID, 8, -1, textTimeNS, binaryTimeNS},

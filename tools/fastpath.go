@@ -10,20 +10,20 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// quick accepts most valid values of simple schemas, the usual ones of tools,
+// fastPath accepts most valid values of simple schemas, the usual ones of tools,
 // without the library, which allocates for every subschema it applies. Values
-// that quick does not accept are checked by the library.
-type quick struct {
+// that it does not accept are checked by the library.
+type fastPath struct {
 	types      []string // empty: any
 	enum       []string // allowed texts; nil: any
 	min, max   *float64
-	properties map[string]*quick
+	properties map[string]*fastPath
 	required   []string
 	closed     bool
-	items      *quick
+	items      *fastPath
 }
 
-// covered are the fields of a compiled schema that quick checks or that assert
+// covered are the fields of a compiled schema that the fast path checks or that assert
 // nothing.
 var covered = []string{
 	"DraftVersion", "Location", "Bool", "ID", "Anchor", "Types", "Enum", "Minimum", "Maximum", "Properties", "Required",
@@ -31,8 +31,8 @@ var covered = []string{
 	"ReadOnly", "WriteOnly", "Examples", "Deprecated",
 }
 
-// quicken returns nil for a schema with other keywords.
-func quicken(s *jsonschema.Schema) *quick {
+// newFastPath returns nil for a schema with other keywords.
+func newFastPath(s *jsonschema.Schema) *fastPath {
 	value := reflect.ValueOf(s).Elem()
 	for _, f := range reflect.VisibleFields(value.Type()) {
 		if f.IsExported() && !slices.Contains(covered, f.Name) && !value.FieldByIndex(f.Index).IsZero() {
@@ -42,7 +42,7 @@ func quicken(s *jsonschema.Schema) *quick {
 	if s.Bool != nil && !*s.Bool {
 		return nil
 	}
-	q := &quick{required: s.Required}
+	q := &fastPath{required: s.Required}
 	if s.Types != nil {
 		q.types = s.Types.ToStrings()
 	}
@@ -68,7 +68,7 @@ func quicken(s *jsonschema.Schema) *quick {
 }
 
 // parts adds the schemas of members and items.
-func (q *quick) parts(s *jsonschema.Schema) *quick {
+func (q *fastPath) parts(s *jsonschema.Schema) *fastPath {
 	items := s.Items2020
 	switch each := s.Items.(type) {
 	case nil:
@@ -78,17 +78,17 @@ func (q *quick) parts(s *jsonschema.Schema) *quick {
 		return nil
 	}
 	if items != nil {
-		if q.items = quicken(items); q.items == nil {
+		if q.items = newFastPath(items); q.items == nil {
 			return nil
 		}
 	}
 	for name, p := range s.Properties {
-		member := quicken(p)
+		member := newFastPath(p)
 		if member == nil {
 			return nil
 		}
 		if q.properties == nil {
-			q.properties = map[string]*quick{}
+			q.properties = map[string]*fastPath{}
 		}
 		q.properties[name] = member
 	}
@@ -97,9 +97,9 @@ func (q *quick) parts(s *jsonschema.Schema) *quick {
 
 // accepts reports whether a value is certainly valid. There are no false
 // positives.
-func (q *quick) accepts(value any) bool { return q != nil && q.accept(value, MaxDepth) }
+func (q *fastPath) accepts(value any) bool { return q != nil && q.accept(value, MaxDepth) }
 
-func (q *quick) accept(value any, depth int) bool {
+func (q *fastPath) accept(value any, depth int) bool {
 	switch v := value.(type) {
 	case map[string]any:
 		return depth > 0 && q.enum == nil && q.allows("object") && q.acceptMembers(v, depth-1)
@@ -125,7 +125,7 @@ func (q *quick) accept(value any, depth int) bool {
 	return false
 }
 
-func (q *quick) acceptMembers(object map[string]any, depth int) bool {
+func (q *fastPath) acceptMembers(object map[string]any, depth int) bool {
 	for _, name := range q.required {
 		if _, ok := object[name]; !ok {
 			return false
@@ -142,7 +142,7 @@ func (q *quick) acceptMembers(object map[string]any, depth int) bool {
 
 // acceptNumber compares rounded numbers; rounding is monotonic, so only equal
 // numbers need the library.
-func (q *quick) acceptNumber(n json.Number) bool {
+func (q *fastPath) acceptNumber(n json.Number) bool {
 	if !computable(n) || !q.allows("number") && (!q.allows("integer") || strings.ContainsAny(string(n), ".eE")) {
 		return false
 	}
@@ -153,7 +153,7 @@ func (q *quick) acceptNumber(n json.Number) bool {
 	return err == nil && (q.min == nil || f > *q.min) && (q.max == nil || f < *q.max)
 }
 
-func (q *quick) allows(typ string) bool {
+func (q *fastPath) allows(typ string) bool {
 	return len(q.types) == 0 || slices.Contains(q.types, typ)
 }
 

@@ -14,24 +14,24 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// shelf caches what clients see of the definitions of one catalog.
-type shelf struct {
+// rendered caches what clients see of the definitions of one catalog.
+type rendered struct {
 	catalog *registry.Catalog
 	shown   sync.Map                   // *tools.Definition → *shown
 	all     func() []*tools.Definition // the list for sessions that see all tools
 	sum     func() string              // its checksum
 }
 
-// shelved returns the shelf of the current catalog.
-func (s *Server) shelved() *shelf {
+// current returns what clients see of the current catalog.
+func (s *Server) current() *rendered {
 	catalog := s.opts.Registry.Current()
-	if kept := s.shelf.Load(); kept != nil && kept.catalog == catalog {
+	if kept := s.rendered.Load(); kept != nil && kept.catalog == catalog {
 		return kept
 	}
-	fresh := &shelf{catalog: catalog}
+	fresh := &rendered{catalog: catalog}
 	fresh.all = sync.OnceValue(catalog.All)
 	fresh.sum = sync.OnceValue(func() string { return fingerprint(fresh.all()) })
-	s.shelf.Store(fresh)
+	s.rendered.Store(fresh)
 	return fresh
 }
 
@@ -61,7 +61,7 @@ type shown struct {
 }
 
 // show returns how clients see a tool.
-func (f *shelf) show(def *tools.Definition) *shown {
+func (f *rendered) show(def *tools.Definition) *shown {
 	if found, ok := f.shown.Load(def); ok {
 		return found.(*shown)
 	}

@@ -1,6 +1,6 @@
 //go:build unix
 
-package disk
+package scratch
 
 import (
 	"errors"
@@ -8,14 +8,14 @@ import (
 	"syscall"
 )
 
-// Lock creates and locks a file until it is closed or the process ends. The error
-// is [ErrLocked] if another process holds the lock.
-func Lock(path string) (*os.File, error) {
+// LockFile creates a file and locks it until it is closed or the process ends. The error
+// is [ErrLocked] if another process has the lock.
+func LockFile(path string) (*os.File, error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+	if err := lock(file); err != nil {
 		file.Close()
 		if errors.Is(err, syscall.EWOULDBLOCK) {
 			return nil, ErrLocked

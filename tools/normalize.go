@@ -11,31 +11,31 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// settle adds defaults and writes whole numbers without a fraction.
-func (r *repair) settle(s *jsonschema.Schema, v any, depth int) any {
+// normalize adds defaults and writes whole numbers without a fraction.
+func (r *repair) normalize(s *jsonschema.Schema, v any, depth int) any {
 	if s = target(s); s == nil || depth > MaxDepth {
 		return v
 	}
 	switch v := v.(type) {
 	case map[string]any:
-		return r.settleMembers(s, v, depth)
+		return r.normalizeMembers(s, v, depth)
 	case []any:
 		items := itemsOf(s)
 		if items == nil {
 			return v
 		}
-		var settled []any
+		var normalized []any
 		for i, item := range v {
-			changed := r.settle(items, item, depth+1)
-			if settled == nil && !identical(item, changed) {
-				settled = slices.Clone(v)
+			changed := r.normalize(items, item, depth+1)
+			if normalized == nil && !identical(item, changed) {
+				normalized = slices.Clone(v)
 			}
-			if settled != nil {
-				settled[i] = changed
+			if normalized != nil {
+				normalized[i] = changed
 			}
 		}
-		if settled != nil {
-			return settled
+		if normalized != nil {
+			return normalized
 		}
 	case json.Number:
 		if wantsInteger(s) {
@@ -45,13 +45,13 @@ func (r *repair) settle(s *jsonschema.Schema, v any, depth int) any {
 	return v
 }
 
-func (r *repair) settleMembers(s *jsonschema.Schema, object map[string]any, depth int) any {
-	settled := object
+func (r *repair) normalizeMembers(s *jsonschema.Schema, object map[string]any, depth int) any {
+	normalized := object
 	set := func(name string, value any) {
-		if sameMap(settled, object) {
-			settled = maps.Clone(object)
+		if sameMap(normalized, object) {
+			normalized = maps.Clone(object)
 		}
-		settled[name] = value
+		normalized[name] = value
 	}
 	for name, p := range s.Properties {
 		member, ok := object[name]
@@ -61,11 +61,11 @@ func (r *repair) settleMembers(s *jsonschema.Schema, object map[string]any, dept
 			}
 			member = deepClone(*p.Default)
 		}
-		if changed := r.settle(p, member, depth+1); !ok || !identical(member, changed) {
+		if changed := r.normalize(p, member, depth+1); !ok || !identical(member, changed) {
 			set(name, changed)
 		}
 	}
-	return settled
+	return normalized
 }
 
 // whole writes a whole number without fraction and exponent.

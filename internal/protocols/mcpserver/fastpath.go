@@ -36,9 +36,9 @@ func (m *message) alone() bool { return m.revision >= sessionless }
 // a map are matched case-sensitively.
 type params map[string]json.RawMessage
 
-// quick answers a POST to a session; false: the SDK must answer it. The
+// fastPath answers a POST to a session; false: the SDK must answer it. The
 // request's body can then be read again.
-func (s *Server) quick(w http.ResponseWriter, r *http.Request, sess *session) (answered bool) {
+func (s *Server) fastPath(w http.ResponseWriter, r *http.Request, sess *session) (answered bool) {
 	if !plainHeader(r) {
 		return false
 	}
@@ -112,15 +112,15 @@ func plain(body []byte, header http.Header) *message {
 	return m.known(len(fields))
 }
 
-// quickParams are the parameters that dispatch reads, by method.
-var quickParams = map[string][]string{
+// fastParams are the parameters that dispatch reads, by method.
+var fastParams = map[string][]string{
 	"tools/call": {"name", "arguments", "_meta"},
 	"tools/list": {"cursor", "_meta"},
 }
 
 // known returns the message if dispatch reads all fields, else nil.
 func (m *message) known(fields int) *message {
-	of := quickParams[m.method]
+	of := fastParams[m.method]
 	if of == nil || fields > 4 || m.method == "tools/call" && m.params.text("name") == "" {
 		return nil
 	}
@@ -148,7 +148,7 @@ func (p params) text(key string) string {
 
 func (s *Server) dispatch(ctx context.Context, sess *session, m *message) (mcp.Result, error) {
 	if m.method == "tools/list" {
-		return s.quickList(sess, m)
+		return s.fastList(sess, m)
 	}
 	call := &mcp.CallToolParamsRaw{Name: m.params.text("name"), Arguments: m.params["arguments"]}
 	_ = json.Unmarshal(m.params["_meta"], &call.Meta) // an object, or absent
@@ -159,8 +159,8 @@ func (s *Server) dispatch(ctx context.Context, sess *session, m *message) (mcp.R
 	return finish(m.revision, result), err
 }
 
-// quickList answers tools/list.
-func (s *Server) quickList(sess *session, m *message) (mcp.Result, error) {
+// fastList answers tools/list.
+func (s *Server) fastList(sess *session, m *message) (mcp.Result, error) {
 	result, err := s.listTools(sess, &mcp.ListToolsRequest{Session: sess.sdk, Params: &mcp.ListToolsParams{Cursor: m.params.text("cursor")}})
 	if page, ok := result.(*toolsPage); ok && m.alone() {
 		page.ResultType = "complete"

@@ -1,0 +1,47 @@
+package upstream
+
+import (
+	"context"
+	"iter"
+	"net/http"
+
+	"github.com/spiced-sql/spiced/internal/llm/chat"
+)
+
+// Decoder converts the events of one answer to deltas, which are valid until the next
+// call.
+type Decoder interface {
+	// Event returns the deltas of an event; with an error they precede it. done means
+	// that the answer is complete.
+	Event(e Event) (deltas []chat.Delta, done bool, err error)
+	// End returns the deltas of a stream that ends before it is done, or an error.
+	End() ([]chat.Delta, error)
+}
+
+// Chat posts body to path and yields the deltas of the answer; see [Endpoint.Stream].
+func (e *Endpoint) Chat(ctx context.Context, path string, body []byte, header http.Header, d Decoder) iter.Seq2[chat.Delta, error] {
+	return func(yield func(chat.Delta, error) bool) {
+		pass := func(deltas []chat.Delta, err error) bool {
+			for _, delta := range deltas {
+				if !yield(delta, nil) {
+					return false
+				}
+			}
+			if err != nil {
+				yield(chat.Delta{}, err)
+			}
+			return err == nil
+		}
+		for event, err := range e.Stream(ctx, path, body, header) {
+			if err != nil {
+				yield(chat.Delta{}, err)
+				return
+			}
+			deltas, done, err := d.Event(event)
+			if !pass(deltas, err) || done {
+				return
+			}
+		}
+		pass(d.End())
+	}
+}

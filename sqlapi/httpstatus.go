@@ -1,0 +1,92 @@
+package sqlapi
+
+import (
+	"net/http"
+
+	"github.com/spiced-sql/spiced/internal/access/audit"
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
+)
+
+// The codes that only the HTTP API has. The others are of package errcode.
+const (
+	codeSlowBody       errcode.Code = "request_timeout"
+	codeMediaType      errcode.Code = "unsupported_media_type"
+	codeNoRoute        errcode.Code = "route_not_found"
+	codeMethod         errcode.Code = "method_not_allowed"
+	codeHost           errcode.Code = "host_not_allowed"
+	codeOrigin         errcode.Code = "origin_not_allowed"
+	codeUnauthorized   errcode.Code = audit.Unauthorized
+	codeDenied         errcode.Code = audit.Denied
+	codeNoQuery        errcode.Code = "query_not_found"
+	codeNoResult       errcode.Code = "result_not_found"
+	codeUnknownDataset errcode.Code = "dataset_not_found"
+	codeNotAccelerated errcode.Code = "not_accelerated"
+	codeReloadRefused  errcode.Code = "reload_refused"
+	codeNotServed      errcode.Code = "not_served"
+	codeShuttingDown   errcode.Code = "shutting_down"
+	codeSchemaVersion  errcode.Code = "unsupported_schema_version"
+	codeNoRequest      errcode.Code = "request_not_found"
+	codeNotSent        errcode.Code = "not_sent" // in logs and metrics only
+)
+
+// errorCode is the HTTP status of a code, with its text in the documentation.
+type errorCode struct {
+	code   errcode.Code
+	status int
+	text   string
+}
+
+// errorCodes has the HTTP status of every code. Errors of SQL, unknown tables
+// among them, are 400: the address was right.
+var errorCodes = []errorCode{
+	{errcode.Parse, http.StatusBadRequest, "The statement is not SQL."},
+	{errcode.Refused, http.StatusBadRequest, "The statement is of a kind that the caller may not run, or the tool may not do what was asked."},
+	{errcode.NotFound, http.StatusBadRequest, "The statement names an unknown table, column or function."},
+	{errcode.Argument, http.StatusBadRequest, "Types, number of arguments or parameters are wrong."},
+	{errcode.Execution, http.StatusBadRequest, "The statement or the tool failed on the data: an overflow, a bad cast."},
+	{errcode.InvalidRequest, http.StatusBadRequest, "The request itself is wrong: its body, a parameter, a header."},
+	{errcode.InvalidArguments, http.StatusBadRequest, "The arguments do not fit the tool's parameters."},
+	{codeSchemaVersion, http.StatusBadRequest, "The schema_version of the body is another one than is spoken here."},
+	{codeNotAccelerated, http.StatusBadRequest, "Only accelerated datasets can be refreshed."},
+	{codeUnauthorized, http.StatusUnauthorized, "The key is missing or not known: see Keys."},
+	{codeDenied, http.StatusForbidden, "The key does not permit it: see Keys."},
+	{codeHost, http.StatusForbidden, "The Host header names somebody else: see Protection."},
+	{codeOrigin, http.StatusForbidden, "The request comes from another site's page: see Protection."},
+	{errcode.ToolUnavailable, http.StatusForbidden, "The tool is not there for whom the request is made."},
+	{codeNoRoute, http.StatusNotFound, "There is no such route."},
+	{codeUnknownDataset, http.StatusNotFound, "There is no dataset of that name."},
+	{errcode.ToolNotFound, http.StatusNotFound, "There is no tool of that name."},
+	{errcode.ModelNotFound, http.StatusNotFound, "There is no model of that name."},
+	{codeNoRequest, http.StatusNotFound, "No request runs under that id for the user."},
+	{codeNoQuery, http.StatusNotFound, "No query of yours has that id."},
+	{codeNoResult, http.StatusNotFound, "You have no stored result of that name."},
+	{codeNotServed, http.StatusNotFound, "This process does not serve the route."},
+	{codeMethod, http.StatusMethodNotAllowed, "The route has other methods: see Allow."},
+	{codeSlowBody, http.StatusRequestTimeout, "The body took too long to arrive."},
+	{errcode.Limit, http.StatusRequestEntityTooLarge, "The statement, the arguments, a result or its memory is over a limit."},
+	{errcode.RequestTooLarge, http.StatusRequestEntityTooLarge, "The body is over its limit."},
+	{codeMediaType, http.StatusUnsupportedMediaType, "The body is in a form that is not read."},
+	{codeReloadRefused, http.StatusUnprocessableEntity, "The Spicepod has faults; the generation before goes on serving."},
+	{errcode.Busy, http.StatusTooManyRequests, "Too many statements wait, or calls of the tool run, already: see Retry-After."},
+	{errcode.RateLimited, http.StatusTooManyRequests, "A limit of the key is reached, the model's provider has too many requests, or too many chats run already: see Retry-After."},
+	{errcode.Cancelled, statusClientLeft, "The client left, and nothing is sent; or another request cancelled the statement or the chat."},
+	{errcode.Internal, http.StatusInternalServerError, "A fault of the runtime's own."},
+	{errcode.InvalidResult, http.StatusBadGateway, "The tool gave what it does not declare."},
+	{errcode.ProviderError, http.StatusBadGateway, "The model's provider failed."},
+	{errcode.ProviderRefused, http.StatusBadGateway, "The model's provider refused the key, or does not have the model."},
+	{errcode.StreamBroken, http.StatusBadGateway, "The provider's answer broke off, or made no sense."},
+	{errcode.ModelNotLoaded, http.StatusServiceUnavailable, "The model is declared and was not loaded."},
+	{codeShuttingDown, http.StatusServiceUnavailable, "The runtime is shutting down."},
+	{errcode.Timeout, http.StatusGatewayTimeout, "The statement or the tool was over its time limit."},
+	{errcode.ProviderTimeout, http.StatusGatewayTimeout, "The model's provider took too long."},
+}
+
+// statusOf returns the status of a code; an unknown code is internal.
+func statusOf(code errcode.Code) int {
+	for _, row := range errorCodes {
+		if row.code == code {
+			return row.status
+		}
+	}
+	return http.StatusInternalServerError
+}
