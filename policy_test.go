@@ -263,7 +263,6 @@ const (
 // fields only (options, and the shapes of YAML and JSON) may have any number of fields.
 var largeTypes = map[string]string{
 	"functions.Function":                           "a declaration and what is derived of it: one value for DDL, schema, documentation",
-	"internal/data/datasets.Manager":               "its methods are one per source, refresh and status of a dataset",
 	"internal/kit/telemetry.Metrics":               "one field a metric",
 	"internal/llm/toolloop.session":                "the life of one chat, in one goroutine",
 	"internal/peers/mcpclient.link":                "the life of one connection, in one goroutine",
@@ -280,7 +279,6 @@ var largeTypes = map[string]string{
 
 // storedContexts are the structs with a field of type [context.Context], with the reason.
 var storedContexts = map[string]string{
-	"internal/data/datasets.Manager":          "its own life, until Close",
 	"internal/peers/mcpclient.Manager":        "its own life, until Close",
 	"internal/peers/mcpclient.link":           "its own life: of a connection",
 	"internal/peers/mcpclient.session":        "its own life: of a connection's session",

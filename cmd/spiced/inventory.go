@@ -7,6 +7,7 @@ import (
 
 	"github.com/spiced-sql/spiced/functions"
 	"github.com/spiced-sql/spiced/internal/data/datasets"
+	"github.com/spiced-sql/spiced/internal/data/refresh"
 	"github.com/spiced-sql/spiced/internal/runtime"
 	"github.com/spiced-sql/spiced/spicepod"
 	"github.com/spiced-sql/spiced/sqlapi"
@@ -141,7 +142,7 @@ func (i inventory) Spicepods() []sqlapi.Spicepod {
 type refresher struct{ runtime *runtime.Runtime }
 
 func (r refresher) Refresh(ctx context.Context, dataset string, o sqlapi.RefreshOptions) error {
-	override := datasets.Override{RefreshSQL: o.SQL, RefreshMode: spicepod.RefreshMode(o.Mode)}
+	override := refresh.Override{RefreshSQL: o.SQL, RefreshMode: spicepod.RefreshMode(o.Mode)}
 	if o.JitterMax != "" {
 		jitter, err := spicepod.ParseDuration(o.JitterMax)
 		if err != nil {
@@ -149,10 +150,10 @@ func (r refresher) Refresh(ctx context.Context, dataset string, o sqlapi.Refresh
 		}
 		override.JitterMax = jitter
 	}
-	err := r.runtime.Data().Trigger(ctx, dataset, override)
+	err := r.runtime.Data().Refreshes().Refresh(ctx, dataset, override)
 	for ours, theirs := range map[error]error{
-		datasets.ErrUnknown: sqlapi.ErrUnknownDataset, datasets.ErrNotAccelerated: sqlapi.ErrNotAccelerated,
-		datasets.ErrOverride: sqlapi.ErrInvalidRefresh,
+		refresh.ErrUnknown: sqlapi.ErrUnknownDataset, refresh.ErrNotAccelerated: sqlapi.ErrNotAccelerated,
+		refresh.ErrOverride: sqlapi.ErrInvalidRefresh,
 	} {
 		if errors.Is(err, ours) {
 			return fmt.Errorf("%w: %w", theirs, err)

@@ -9,38 +9,29 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/spiced-sql/spiced/internal/data/datasets"
+	"github.com/spiced-sql/spiced/internal/data/load"
 )
-
-// slowLoad is how long a load takes before its progress is shown.
-const slowLoad = time.Second
 
 // progress shows long loads on one line of a terminal. Without a terminal it is
 // nil, because the log has them.
-func progress(w io.Writer) func(datasets.Progress) {
+func progress(w io.Writer) func(load.Progress) {
 	f, ok := w.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
 		return nil
 	}
 	var mu sync.Mutex
-	shown := false
-	return func(p datasets.Progress) {
+	return func(p load.Progress) {
 		mu.Lock()
 		defer mu.Unlock()
-		switch {
-		case p.Done:
-			if shown {
-				fmt.Fprint(w, "\r\x1b[K")
-			}
-			shown = false
-		case p.Elapsed >= slowLoad:
-			shown = true
-			fmt.Fprint(w, "\r\x1b[K"+progressLine(p))
+		line := "\r\x1b[K"
+		if !p.Done {
+			line += progressLine(p)
 		}
+		fmt.Fprint(w, line)
 	}
 }
 
-func progressLine(p datasets.Progress) string {
+func progressLine(p load.Progress) string {
 	line := fmt.Sprintf("dataset %s: %s, %s", p.Dataset, p.Step, p.Elapsed.Round(100*time.Millisecond))
 	switch {
 	case p.Total > 0:

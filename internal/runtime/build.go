@@ -10,6 +10,7 @@ import (
 	"github.com/spiced-sql/spiced/functions"
 	"github.com/spiced-sql/spiced/internal/access/auth"
 	"github.com/spiced-sql/spiced/internal/data/datasets"
+	"github.com/spiced-sql/spiced/internal/data/views"
 	"github.com/spiced-sql/spiced/internal/find/embeddings"
 	"github.com/spiced-sql/spiced/internal/peers/mcpclient"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
@@ -28,7 +29,7 @@ type build struct {
 	old      *Generation // an empty one before the first load
 	report   *Report
 	datasets []*datasets.Dataset
-	views    []*datasets.View
+	views    []*views.View
 	set      *functions.Set
 	declared []engine.Relation          // datasets and views, loaded or not, and the system tables
 	missing  map[engine.Relation]string // declared but not served: how problems name them
@@ -154,7 +155,7 @@ func (b *build) compileViews(ctx context.Context) {
 	for i := range b.pod.Views {
 		r := relationOf(b.pod.Views[i].Qualified())
 		last := b.lastView(r)
-		v, problem := datasets.CompileView(ctx, b.s.DB(), b.pod, i, names, b.reusable(last))
+		v, problem := views.Compile(ctx, b.s.DB(), b.pod, i, names, b.reusable(last))
 		if problem != nil {
 			b.problem(*problem)
 			if v = last; v != nil && !b.restore(component{view: v}) {

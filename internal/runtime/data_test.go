@@ -9,7 +9,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/spiced-sql/spiced/internal/data/datasets"
+	"github.com/spiced-sql/spiced/internal/data/refresh"
 	"github.com/spiced-sql/spiced/internal/kit/telemetry"
 )
 
@@ -50,9 +50,10 @@ func TestRefreshWhileStatementsRun(t *testing.T) {
 			}
 			for n := 1; n <= 8; n++ {
 				r.write(files{"t.csv": csvOf(n)})
-				if err := r.Data().Refresh(t.Context(), "t", datasets.Override{}); err != nil {
+				if err := r.Data().Refreshes().Refresh(t.Context(), "t", refresh.Override{}); err != nil {
 					t.Errorf("refresh: %v", err)
 				}
+				r.Data().Refreshes().Wait()
 				r.want("SELECT top()", fmt.Sprint(n*10))
 			}
 			close(done)

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/spiced-sql/spiced/internal/data/datasets"
+	"github.com/spiced-sql/spiced/internal/data/views"
 	"github.com/spiced-sql/spiced/internal/find/embeddings"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
@@ -72,7 +73,7 @@ func (b *build) lastDataset(r engine.Relation) *datasets.Dataset {
 	return nil
 }
 
-func (b *build) lastView(r engine.Relation) *datasets.View {
+func (b *build) lastView(r engine.Relation) *views.View {
 	for _, v := range b.old.Views {
 		if v.Relation == r {
 			return v
@@ -83,7 +84,7 @@ func (b *build) lastView(r engine.Relation) *datasets.View {
 
 // reusable returns v unless a function that it calls has changed, because the
 // text of the calls depends on their signatures.
-func (b *build) reusable(v *datasets.View) *datasets.View {
+func (b *build) reusable(v *views.View) *views.View {
 	if v == nil {
 		return nil
 	}

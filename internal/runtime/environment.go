@@ -8,6 +8,7 @@ import (
 
 	"github.com/spiced-sql/spiced/functions"
 	"github.com/spiced-sql/spiced/internal/access/caller"
+	"github.com/spiced-sql/spiced/internal/data/tables"
 	"github.com/spiced-sql/spiced/internal/sql/query"
 	"github.com/spiced-sql/spiced/spicepod"
 	"github.com/spiced-sql/spiced/tools/builtin"
@@ -47,13 +48,10 @@ func (s *services) toolDatasets() []builtin.Dataset {
 	return list
 }
 
-func toolColumns[C interface {
-	~struct{ Name, Type, Description string }
-}](columns []C) []builtin.Column {
+func toolColumns(columns []tables.Column) []builtin.Column {
 	list := make([]builtin.Column, len(columns))
 	for i, c := range columns {
-		plain := struct{ Name, Type, Description string }(c)
-		list[i] = builtin.Column{Name: plain.Name, Type: plain.Type, Description: plain.Description}
+		list[i] = builtin.Column{Name: c.Name, Type: c.Type, Description: c.Description}
 	}
 	return list
 }

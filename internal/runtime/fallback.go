@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/spiced-sql/spiced/internal/data/datasets"
+	"github.com/spiced-sql/spiced/internal/data/views"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 	"github.com/spiced-sql/spiced/spicepod"
@@ -60,7 +61,7 @@ func (b *build) refuseCopies() bool {
 			what+", and its copy would show every caller the same rows", "leave acceleration out, and accelerate the datasets it reads")
 		p.Component = component{view: v}.String()
 		b.problem(p)
-		b.views = slices.DeleteFunc(slices.Clone(b.views), func(o *datasets.View) bool { return o == v })
+		b.views = slices.DeleteFunc(slices.Clone(b.views), func(o *views.View) bool { return o == v })
 		b.missing[v.Relation] = fmt.Sprintf("view %q, which has a fault", v.Declared.Name)
 		found = true
 	}
@@ -110,7 +111,7 @@ func (b *build) excludeCallers() {
 }
 
 // excludeView replaces v by its last good version or removes it.
-func (b *build) excludeView(v *datasets.View) {
+func (b *build) excludeView(v *views.View) {
 	i := slices.Index(b.views, v)
 	if i < 0 {
 		return

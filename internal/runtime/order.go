@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/spiced-sql/spiced/functions"
-	"github.com/spiced-sql/spiced/internal/data/datasets"
+	"github.com/spiced-sql/spiced/internal/data/views"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 	"github.com/spiced-sql/spiced/spicepod"
@@ -74,7 +74,7 @@ func (b *build) needs(c component) []component {
 		}
 	}
 	for _, r := range relations {
-		if i := slices.IndexFunc(b.views, func(v *datasets.View) bool { return v.Relation == r }); i >= 0 {
+		if i := slices.IndexFunc(b.views, func(v *views.View) bool { return v.Relation == r }); i >= 0 {
 			list = append(list, component{view: b.views[i]})
 		}
 	}
@@ -101,7 +101,7 @@ func (a *arrangement) cycle(c component) {
 // component is a function or a view: what is created in dependency order.
 type component struct {
 	function *functions.Function
-	view     *datasets.View
+	view     *views.View
 }
 
 func (c component) String() string {

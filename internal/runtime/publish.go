@@ -96,7 +96,7 @@ func (b *build) available() []engine.Relation {
 func (b *build) writable() map[engine.Relation]string {
 	tables := map[engine.Relation]string{}
 	for _, d := range b.datasets {
-		if table, ok := d.Base(); ok {
+		if table := d.Current().Base; table != "" {
 			tables[d.Relation] = table
 		}
 	}

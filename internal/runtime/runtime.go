@@ -24,6 +24,8 @@ import (
 	"github.com/spiced-sql/spiced/internal/access/audit"
 	"github.com/spiced-sql/spiced/internal/access/auth"
 	"github.com/spiced-sql/spiced/internal/data/datasets"
+	"github.com/spiced-sql/spiced/internal/data/load"
+	"github.com/spiced-sql/spiced/internal/data/views"
 	"github.com/spiced-sql/spiced/internal/find/embeddings"
 	"github.com/spiced-sql/spiced/internal/kit/telemetry"
 	"github.com/spiced-sql/spiced/internal/llm/models"
@@ -48,7 +50,7 @@ type Options struct {
 	// Audit opens the audit log that the Spicepod asks for; nil: nothing is
 	// audited.
 	Audit     func(spicepod.Audit, bool) (*audit.Log, error)
-	Progress  func(datasets.Progress)
+	Progress  func(load.Progress)
 	Published func() // called after each load that is accepted; must return at once
 }
 
@@ -67,7 +69,7 @@ type Generation struct {
 	Pod        *spicepod.Pod
 	Functions  *functions.Set
 	Datasets   []*datasets.Dataset
-	Views      []*datasets.View
+	Views      []*views.View
 	Tools      *registry.Catalog
 	Embeddings *embeddings.Set
 	Models     *models.Set
@@ -125,7 +127,7 @@ func (rt *Runtime) Run(ctx context.Context) error {
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { rt.requests.serve(ctx, rt.Load); return nil })
-	group.Go(func() error { return rt.data.Run(ctx) })
+	group.Go(func() error { return rt.data.Refreshes().Run(ctx) })
 	if rt.watcher != nil {
 		group.Go(func() error { rt.watcher.run(ctx, func() { rt.requests.add("file") }); return nil })
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"os"
 	"path/filepath"
 	"sync"
@@ -87,11 +86,11 @@ func openServices(ctx context.Context, opts Options, pod *spicepod.Pod, reload f
 		return nil, err
 	}
 	if s.data, err = datasets.NewManager(datasets.Options{
-		DB: s.db.DB, Roots: s.db.roots, StateDir: s.state.dir, HTTP: http.DefaultClient, Log: s.log,
+		DB: s.db.DB, Roots: s.db.roots, StateDir: s.state.dir, Log: s.log,
 		Files:    pod.Runtime.Query.Isolation == spicepod.IsolationProcess,
-		Progress: opts.Progress, Parallel: pod.Runtime.DatasetLoadParallelism,
-		Type: duckdbType, Publish: s.publishRefresh,
-		Retry: func(context.Context, []string) { reload("retry") },
+		Progress: opts.Progress,
+		Publish:  s.publishRefresh,
+		Retry:    func() { reload("retry") },
 	}); err != nil {
 		return nil, err
 	}

@@ -49,12 +49,12 @@ func (b *build) stageRelations(ctx context.Context, stage *engine.Stage, changed
 	queries := map[engine.Relation]string{}
 	for _, d := range b.datasets {
 		if need.relations[d.Relation] && b.isNewDataset(d) {
-			names[d.Relation], queries[d.Relation] = stagedName(d.Relation), d.Query()
+			names[d.Relation], queries[d.Relation] = stagedName(d.Relation), d.Current().Query
 		}
 	}
 	for _, v := range b.views {
 		if need.relations[v.Relation] && changed[component{view: v}] {
-			names[v.Relation], queries[v.Relation] = stagedName(v.Relation), v.Query()
+			names[v.Relation], queries[v.Relation] = stagedName(v.Relation), v.Query
 		}
 	}
 	if len(names) == 0 {

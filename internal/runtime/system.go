@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/spiced-sql/spiced/functions"
 	"github.com/spiced-sql/spiced/internal/data/datasets"
+	"github.com/spiced-sql/spiced/internal/data/tables"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/udf"
@@ -93,33 +93,15 @@ func orNull(s string) any {
 	return s
 }
 
-// publishRefresh publishes what a refresh changes within a generation.
-func (s *services) publishRefresh(ctx context.Context, what string, build func(*engine.Tx) error) error {
+// publishRefresh publishes a refresh in the current generation.
+func (s *services) publishRefresh(ctx context.Context, t *tables.Table, build func(*engine.Tx) error) error {
 	err := s.db.republish(ctx, build)
 	if s.metrics != nil {
-		s.countRefresh(what, err)
+		outcome := "ok"
+		if err != nil {
+			outcome = "failed"
+		}
+		s.metrics.Refreshed(t.Name, outcome, t.Stats().Rows, t.Stats().Refreshed)
 	}
 	return err
-}
-
-// countRefresh updates the metrics of a refreshed dataset.
-func (s *services) countRefresh(what string, err error) {
-	outcome := "ok"
-	if err != nil {
-		outcome = "failed"
-	}
-	for _, d := range s.data.Status() {
-		if what == "refresh of "+d.Kind+" "+d.Declared {
-			s.metrics.Refreshed(d.Declared, outcome, d.Rows, d.Refreshed)
-		}
-	}
-}
-
-// duckdbType returns the DuckDB type of a declared type.
-func duckdbType(declared string) (string, error) {
-	t, err := functions.ParseType(declared)
-	if err != nil {
-		return "", err
-	}
-	return t.SQL(), nil
 }

@@ -28,9 +28,9 @@ func (b *build) readTraits() *traits {
 		}
 	}
 	for _, d := range b.datasets {
-		protected := d.Declared.Protected()
+		v := d.Current()
 		t.relations[d.Relation] = engine.Traits{
-			Protected: protected, Caller: protected, Volatile: d.Written(), Written: d.Written(), Files: d.ReadsFiles(),
+			Protected: d.Protected, Caller: d.Protected, Volatile: v.Written, Written: v.Written, Files: v.Files,
 		}
 	}
 	if b.keys.Enabled() {

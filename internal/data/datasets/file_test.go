@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/spiced-sql/spiced/internal/data/tables"
 )
 
 func gz(t *testing.T, text string) string {
@@ -75,6 +77,7 @@ func TestFormats(t *testing.T) {
 		{"columns", "file:raw.txt", "{file_format: csv, header: false, delim: '|', columns: {x: VARCHAR, y: DOUBLE}}", "SELECT typeof(x), y FROM t LIMIT 1", "VARCHAR|2.0"},
 		{"all_varchar", "file:a.csv", "{all_varchar: true}", "SELECT typeof(a) FROM t LIMIT 1", "VARCHAR"},
 		{"nullstr", "file:a.csv", "{nullstr: [x]}", "SELECT b FROM t", "NULL, y"},
+		{"nullstr text", "file:a.csv", "{nullstr: x}", "SELECT b FROM t", "NULL, y"},
 		{"skip", "file:a.csv", "{skip: 1}", "SELECT * FROM t", "2|y"},
 		{"filename", "file:sub/1.csv", "{filename: true}", "SELECT filename LIKE '%1.csv' FROM t", "true"},
 		{"union_by_name", "file:*.ndjson", "{union_by_name: true, json_maximum_depth: 3}", "SELECT sum(a) FROM t", "3"},
@@ -118,7 +121,7 @@ func TestProblems(t *testing.T) {
 		t.Fatal(err)
 	}
 	cases := []struct{ name, dataset, want string }{
-		{"missing", "from: file:flights.csv", `4:11: dataset t: file "` + w.dir + `/flights.csv" does not exist (paths begin at`},
+		{"missing", "from: file:flights.csv", `4:11: dataset t: file "` + w.dir + `/flights.csv" does not exist (paths are relative to`},
 		{"missing but near", "from: file:aa.csv", `did you mean "a.csv"?`},
 		{"no match", "from: file:nope/*.csv", `no file matches "` + w.dir + `/nope/*.csv"`},
 		{"outside", "from: file:" + outside, `is outside of the data roots (add "` + filepath.Dir(outside) + `" to runtime.data_roots and restart spiced)`},
@@ -131,13 +134,13 @@ func TestProblems(t *testing.T) {
 		{"json", "from: file:bad.json", "Malformed JSON in file"},
 		{"parquet", "from: file:bad.parquet", "too small to be a Parquet file"},
 		{"mixed folder", "from: file:mixed", "files of several formats: csv and json (set params.file_format"},
-		{"no extension", "from: file:data", `is not known by its name (set params.file_format`},
-		{"connector", "from: s3://bucket/x", `connector "s3" is not served by this build (served: file, duckdb, http, https)`},
+		{"no extension", "from: file:data", `does not show its format (set params.file_format`},
+		{"connector", "from: s3://bucket/x", `connector "s3" is not served by this build (served: duckdb, file, http, https)`},
 		{"connector typo", "from: fil:a.csv", `did you mean "file"?`},
-		{"no connector", "from: a.csv", `"a.csv" names no connector (write connector:path, for example file:a.csv)`},
+		{"no connector", "from: a.csv", `"a.csv" does not name a connector (write connector:path, for example file:a.csv)`},
 		{"format", "{from: 'file:a.csv', params: {file_format: parket}}", `file format "parket" is not served (did you mean "parquet"?`},
 		{"param", "{from: 'file:a.csv', params: {csv_delimter: ','}}", `params.csv_delimter is not an option of csv files (did you mean "csv_delimiter"?)`},
-		{"other format's param", "{from: 'file:a.csv', params: {json_format: array}}", `params.json_format is an option of json files; this is read as csv`},
+		{"other format's param", "{from: 'file:a.csv', params: {json_format: array}}", `params.json_format is an option of json files, but the file is read as csv`},
 		{"bool", "{from: 'file:a.csv', params: {header: maybe}}", `params.header takes true or false, not "maybe"`},
 		{"int", "{from: 'file:a.csv', params: {skip: [1]}}", `params.skip takes a whole number, not a list`},
 		{"twice", "{from: 'file:a.csv', params: {delim: ',', csv_delimiter: ','}}", `params.csv_delimiter and params.delim both set delim`},
@@ -149,15 +152,17 @@ func TestProblems(t *testing.T) {
 		{"append without time", "{from: 'file:a.csv', acceleration: {refresh_mode: append}}", "refresh_mode append needs a time_column"},
 		{"append with a wrong time", "{from: 'file:a.csv', time_column: c, acceleration: {refresh_mode: append}}", `the rows have no column "c"`},
 		{"refresh_sql syntax", "{from: 'file:a.csv', acceleration: {refresh_sql: 'SELECT * FROM t WHER a'}}", `syntax error`},
-		{"refresh_sql other", "{from: 'file:a.csv', acceleration: {refresh_sql: 'SELECT * FROM u'}}", `refresh_sql reads "u" (it may only read t)`},
+		{"refresh_sql other", "{from: 'file:a.csv', acceleration: {refresh_sql: 'SELECT * FROM u'}}", `refresh_sql reads "u" (read only t)`},
 		{"refresh_sql file", "{from: 'file:a.csv', acceleration: {refresh_sql: \"SELECT * FROM t, read_csv('/etc/passwd')\"}}", `function "read_csv" is refused`},
 		{"refresh_sql two", "{from: 'file:a.csv', acceleration: {refresh_sql: 'SELECT * FROM t; DROP TABLE t'}}", `the text is not one SELECT statement`},
 		{"index", "{from: 'file:a.csv', acceleration: {indexes: {a: yes please}}}", `index on "a" is "yes please"`},
 		{"duckdb file", "from: duckdb:no.db", "it is not a valid DuckDB database file"},
 		{"duckdb missing", "from: duckdb:none.db", "none.db\" does not exist"},
 		{"duckdb param", "{from: 'duckdb:no.db', params: {tabel: x}}", `did you mean "table"?`},
+		{"types", "{from: 'file:a.csv', params: {types: 1}}", `params.types takes a mapping of names to values, or a list of texts, not 1`},
+		{"headers", "{from: 'http://127.0.0.1:1/x.csv', params: {http_headers: x}}", `params.http_headers takes a mapping of names to values, not "x"`},
 		{"url", "from: http:/x", `"http:/x" has no path`},
-		{"schema", "{from: 'file:a.csv', name: spiced.x}", `schema "spiced" belongs to the runtime`},
+		{"schema", "{from: 'file:a.csv', name: spiced.x}", `schema "spiced" is reserved`},
 	}
 	w.exec("COPY (SELECT 1 AS price) TO '" + filepath.Join(w.dir, "a.parquet") + "'")
 	for _, c := range cases {
@@ -190,7 +195,7 @@ func TestOneBadDatasetLeavesTheOthers(t *testing.T) {
 	w := newWorld(t)
 	w.file("a.csv", "a\n1\n")
 	problems := w.reload("datasets:\n  - {name: a, from: 'file:a.csv'}\n  - {name: b, from: 'file:b.csv'}\n  - {name: public.A, from: 'file:a.csv'}\n")
-	if len(problems) != 2 || problems[0].Component != "dataset b" || !strings.Contains(problems[1].Message, "means the same table") {
+	if len(problems) != 2 || problems[0].Component != "dataset b" || !strings.Contains(problems[1].Message, "has the same name") {
 		t.Fatal(problems)
 	}
 	w.want("SELECT * FROM a", "1")
@@ -230,11 +235,11 @@ func TestColumnsKeepDescriptionAndType(t *testing.T) {
 	w.want("SELECT zip FROM sales.t", "01234")
 	w.want("SELECT zip FROM spice.sales.t", "01234")
 	s := w.status("sales.t")
-	if s.Schema != "sales" || s.Description != "it's sales" || s.Columns[1] != (Column{"zip", "VARCHAR", "a 'zip'"}) || s.Format != "csv" {
+	if s.Schema != "sales" || s.Description != "it's sales" || s.Columns[1] != (tables.Column{Name: "zip", Type: "VARCHAR", Description: "a 'zip'"}) || s.Format != "csv" {
 		t.Errorf("%+v", s)
 	}
 	var comment string
-	_ = w.m.query(t.Context(), "SELECT comment FROM duckdb_columns() WHERE table_name = 't' AND column_name = 'zip' AND comment IS NOT NULL",
+	_ = tables.Query(t.Context(), w.db, "SELECT comment FROM duckdb_columns() WHERE table_name = 't' AND column_name = 'zip' AND comment IS NOT NULL",
 		chunkText(&comment))
 	if comment != "a 'zip'" {
 		t.Errorf("comment is %q", comment)
@@ -285,15 +290,14 @@ func TestDuckDBSource(t *testing.T) {
 		t.Error(problems)
 	}
 	w.ok("")
-	w.settle()
-	if n := len(w.m.sources); n != 0 {
+	w.drain()
+	if n := w.attached(); n != 0 {
 		t.Errorf("%d databases are still attached", n)
 	}
 }
 
-// TestWhatAFileHasBesideTables: statements cannot name it, whatever name the
-// file is attached under.
-func TestWhatAFileHasBesideTables(t *testing.T) {
+// Statements cannot use macros and types of an attached file, under any name.
+func TestAttachedMacrosAndTypes(t *testing.T) {
 	w := newWorld(t)
 	path := filepath.Join(w.dir, "shop.db")
 	w.exec("ATTACH '" + path + "' AS shop")
@@ -303,10 +307,10 @@ func TestWhatAFileHasBesideTables(t *testing.T) {
 	w.exec("DETACH shop")
 	for _, access := range []string{"read", "read_write"} {
 		w.ok("datasets: [{name: t, from: 'duckdb:shop.db/orders', access: " + access + "}]\n")
-		w.settle()
+		w.drain()
 		w.want("SELECT sum(id) FROM t", "3")
 		var alias string
-		err := w.m.query(t.Context(), "SELECT database_name FROM duckdb_databases() WHERE path LIKE '%shop.db'", chunkText(&alias))
+		err := tables.Query(t.Context(), w.db, "SELECT database_name FROM duckdb_databases() WHERE path LIKE '%shop.db'", chunkText(&alias))
 		if err != nil || alias == "" {
 			t.Fatalf("the file is attached as %q, %v", alias, err)
 		}
@@ -318,6 +322,6 @@ func TestWhatAFileHasBesideTables(t *testing.T) {
 			}
 		}
 		w.ok("")
-		w.settle()
+		w.drain()
 	}
 }

@@ -10,9 +10,12 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/spiced-sql/spiced/internal/data/load"
+	"github.com/spiced-sql/spiced/internal/data/refresh"
 )
 
-// site is a server whose answers a test changes.
+// site is a server whose responses a test changes.
 type site struct {
 	*httptest.Server
 	requests atomic.Int64
@@ -34,7 +37,7 @@ func newSite(t *testing.T, f http.HandlerFunc) *site {
 
 func (s *site) set(f http.HandlerFunc) { s.handle.Store(&f) }
 
-// serve answers with a text and an ETag made of it.
+// serve responds with a text and its ETag.
 func serve(text string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		tag := fmt.Sprintf("%q", fmt.Sprint(len(text), text[:min(len(text), 8)]))
@@ -54,7 +57,7 @@ func remote(url string, more ...string) string {
 
 func cacheFiles(t *testing.T, w *world) int {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(w.m.cacheDir(), "*-*"))
+	files, err := filepath.Glob(filepath.Join(w.state, "http", "*-*"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +78,7 @@ func TestHTTP(t *testing.T) {
 	s.set(serve("a\n1\n2\n"))
 	w.ok(yaml)
 	w.want("SELECT * FROM t", "1, 2")
-	w.settle()
+	w.drain()
 	if n := cacheFiles(t, w); n != 1 {
 		t.Errorf("%d files in the cache", n)
 	}
@@ -155,7 +158,8 @@ func TestHTTPFailures(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t)
-			w.m.limits.download = 1000
+			w.stop()
+			w.start(func(o *Options) { o.Limits.Download = 1000 })
 			s := newSite(t, c.handle)
 			more := []string{}
 			if c.more != "" {
@@ -178,8 +182,8 @@ func TestHTTPFailures(t *testing.T) {
 	}
 }
 
-// The copy of before serves while the server is down, but not when it says
-// that the file is gone, and an explicit refresh fails.
+// The cached file is read while the server fails, but not if it reports that there
+// is no such file. A refresh fails.
 func TestHTTPStale(t *testing.T) {
 	w := newWorld(t)
 	s := newSite(t, serve("a\n1\n"))
@@ -192,11 +196,11 @@ func TestHTTPStale(t *testing.T) {
 		t.Fatal(problems)
 	}
 	w.want("SELECT * FROM t", "1")
-	if w.status("t").Error == "" || len(w.m.failed) != 1 || w.m.failed["t"].next.IsZero() {
+	if w.status("t").Error == "" || len(w.m.failed) != 1 || w.m.failed["t"].Error == "" {
 		t.Error("the dataset is not tried again, or does not say that it is stale")
 	}
 	w.ok(strings.Replace(remote(s.URL+"/x.csv", "acceleration: {}"), "name: t", "name: u", 1))
-	if err := w.m.Refresh(t.Context(), "u", Override{}); err == nil || !strings.Contains(err.Error(), "503") {
+	if err := w.refresh("u", refresh.Override{}); err == nil || !strings.Contains(err.Error(), "503") {
 		t.Error(err)
 	}
 	w.want("SELECT * FROM u", "1")
@@ -226,12 +230,12 @@ func TestHTTPCredentialsStayWithTheirHost(t *testing.T) {
 			t.Errorf("request %d: %v", i, h)
 		}
 	}
-	entries, err := os.ReadDir(w.m.cacheDir())
+	entries, err := os.ReadDir(filepath.Join(w.state, "http"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, e := range entries {
-		raw, _ := os.ReadFile(filepath.Join(w.m.cacheDir(), e.Name()))
+		raw, _ := os.ReadFile(filepath.Join(w.state, "http", e.Name()))
 		if strings.Contains(e.Name()+string(raw), "s3cr3t") {
 			t.Errorf("%s holds the secret", e.Name())
 		}
@@ -244,10 +248,11 @@ func TestHTTPCredentialsStayWithTheirHost(t *testing.T) {
 func TestCacheIsTrimmed(t *testing.T) {
 	w := newWorld(t)
 	s := newSite(t, serve(strings.Repeat("a\n", 500)))
-	w.m.limits.cache = 2500
+	w.stop()
+	w.start(func(o *Options) { o.Limits.Cache = 2500 })
 	for i := range 5 {
 		w.ok(remote(fmt.Sprintf("%s/%d.csv", s.URL, i)))
-		w.settle()
+		w.drain()
 	}
 	if n := cacheFiles(t, w); n > 3 {
 		t.Errorf("%d files in the cache", n)
@@ -257,20 +262,21 @@ func TestCacheIsTrimmed(t *testing.T) {
 func TestProgress(t *testing.T) {
 	w := newWorld(t)
 	w.stop()
-	var got []Progress
-	w.start(func(o *Options) { o.Progress = func(p Progress) { got = append(got, p) } })
+	var got []load.Progress
+	w.start(func(o *Options) {
+		o.Progress = func(p load.Progress) { got = append(got, p) }
+	})
 	s := newSite(t, func(rw http.ResponseWriter, _ *http.Request) {
 		w.clock.advance(time.Minute)
 		rw.Write([]byte("a\n1\n"))
 	})
-	w.m.limits.progressAfter = 0
 	w.ok(remote(s.URL + "/x.csv"))
 	w.clock.hold = true
-	p := w.m.progress("t", "fetch", 10)
+	p := w.m.progress.Start("t", "fetch", 10)
 	w.clock.advance(2 * time.Second)
-	p.bytes(5)
-	p.bytes(6)
-	p.end()
+	p.Write(make([]byte, 5))
+	p.Write(make([]byte, 1))
+	p.End()
 	last := got[len(got)-2:]
 	if last[0].Bytes != 5 || last[0].Total != 10 || last[0].Elapsed != 2*time.Second || !last[1].Done {
 		t.Errorf("%+v", last)

@@ -3,6 +3,7 @@ package datasets
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -15,6 +16,9 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/spiced-sql/spiced/internal/data/refresh"
+	"github.com/spiced-sql/spiced/internal/data/tables"
+	"github.com/spiced-sql/spiced/internal/data/views"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/test/podtest"
 	"github.com/spiced-sql/spiced/spicepod"
@@ -22,32 +26,33 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// world is a Spicepod's folder, an engine and a manager, published as the
-// runtime does it.
+// world is the folder of a Spicepod, an engine and a manager, which publishes as
+// the runtime does.
 type world struct {
-	t       *testing.T
-	dir     string
-	state   string
-	db      *engine.DB
-	m       *Manager
-	clock   *fakeClock
-	log     *bytes.Buffer
-	publish sync.Mutex
-	gen     uint64
-	served  []*Dataset
-	views   []*View
-	retried chan []string
+	t         *testing.T
+	dir       string
+	state     string
+	db        *engine.DB
+	m         *Manager
+	clock     *fakeClock
+	log       *bytes.Buffer
+	publish   sync.Mutex
+	gen       uint64
+	served    []*Dataset
+	views     []*views.View
+	onPublish func(ctx context.Context, build func(*engine.Tx) error) error // of refreshes
+	retried   chan struct{}
 }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{t: t, dir: t.TempDir(), state: t.TempDir(), retried: make(chan []string, 16)}
+	w := &world{t: t, dir: t.TempDir(), state: t.TempDir(), retried: make(chan struct{}, 16)}
 	w.start()
 	t.Cleanup(w.stop)
 	return w
 }
 
-// start opens engine and manager, as a new process would.
+// start opens the engine and the manager as a new process does.
 func (w *world) start(options ...func(*Options)) {
 	w.t.Helper()
 	var err error
@@ -55,13 +60,17 @@ func (w *world) start(options ...func(*Options)) {
 		w.t.Fatal(err)
 	}
 	w.log = &bytes.Buffer{}
+	w.onPublish = func(_ context.Context, build func(*engine.Tx) error) error { return w.commit(build) }
 	w.clock = &fakeClock{now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 	opts := Options{
 		DB: w.db, Roots: []string{w.dir}, StateDir: w.state, Log: slog.New(slog.NewTextHandler(lockedWriter{w.log, &sync.Mutex{}}, nil)),
-		Publish: func(ctx context.Context, _ string, build func(*engine.Tx) error) error { return w.commit(build) },
-		Retry: func(_ context.Context, names []string) {
+		Clock: w.clock,
+		Publish: func(ctx context.Context, _ *tables.Table, build func(*engine.Tx) error) error {
+			return w.onPublish(ctx, build)
+		},
+		Retry: func() {
 			select {
-			case w.retried <- names:
+			case w.retried <- struct{}{}:
 			default:
 			}
 		},
@@ -72,8 +81,7 @@ func (w *world) start(options ...func(*Options)) {
 	if w.m, err = NewManager(opts); err != nil {
 		w.t.Fatal(err)
 	}
-	w.m.clock = w.clock
-	if err := w.db.Lock([]string{w.dir, w.m.StateDir()}); err != nil {
+	if err := w.db.Lock([]string{w.dir, w.state}); err != nil {
 		w.t.Fatal(err)
 	}
 	w.served, w.views, w.gen = nil, nil, 0
@@ -90,7 +98,7 @@ func (w *world) commit(build func(*engine.Tx) error) error {
 	w.gen++
 	writable := map[engine.Relation]string{}
 	for _, d := range w.served {
-		if table, ok := d.Base(); ok {
+		if table := d.Current().Base; table != "" {
 			writable[d.Relation] = table
 		}
 	}
@@ -109,7 +117,7 @@ func (w *world) relations() []engine.Relation {
 	return append(out, engine.Relation{Schema: "spiced", Name: "datasets"}, engine.Relation{Schema: "spiced", Name: "dataset_columns"})
 }
 
-// file writes a file below the Spicepod's folder.
+// file writes a file in the folder.
 func (w *world) file(name, text string) string {
 	w.t.Helper()
 	path := filepath.Join(w.dir, name)
@@ -128,13 +136,14 @@ func (w *world) load(sections string) *spicepod.Pod {
 	return podtest.LoadIn(w.t, w.dir, sections)
 }
 
-// reload prepares and publishes a Spicepod, keeping what has a problem.
+// reload prepares and publishes a Spicepod. Datasets with a problem keep their
+// earlier version.
 func (w *world) reload(sections string) spicepod.Problems {
 	w.t.Helper()
 	pod := w.load(sections)
 	ready, problems := w.m.Prepare(w.t.Context(), pod)
 	last := w.served
-	var old []*View
+	var old []*views.View
 	w.served, old, w.views = ready, w.views, nil
 	for _, d := range last {
 		declared := slices.ContainsFunc(pod.Datasets, func(x spicepod.Dataset) bool { return x.Name == d.Declared.Name })
@@ -144,13 +153,13 @@ func (w *world) reload(sections string) spicepod.Problems {
 	}
 	for i, decl := range pod.Views {
 		names := engine.NewCatalog(engine.Contents{Relations: w.relations()})
-		var reuse *View
+		var reuse *views.View
 		for _, v := range old {
 			if v.Declared.Name == decl.Name {
 				reuse = v
 			}
 		}
-		v, problem := CompileView(w.t.Context(), w.db, pod, i, names, reuse)
+		v, problem := views.Compile(w.t.Context(), w.db, pod, i, names, reuse)
 		if problem != nil {
 			problems = append(problems, *problem)
 			continue
@@ -163,7 +172,7 @@ func (w *world) reload(sections string) spicepod.Problems {
 				return err
 			}
 		}
-		var installed []*View
+		var installed []*views.View
 		for _, v := range w.views {
 			if err := v.Install(tx); err != nil {
 				var p *spicepod.Problem
@@ -191,7 +200,7 @@ func asProblem(err error, p **spicepod.Problem) bool {
 	return ok
 }
 
-// ok reloads and wants no problem.
+// ok reloads without problems.
 func (w *world) ok(sections string) {
 	w.t.Helper()
 	if problems := w.reload(sections); problems.HasErrors() {
@@ -199,7 +208,7 @@ func (w *world) ok(sections string) {
 	}
 }
 
-// want runs a query and compares its rows, written "a|b, c|d".
+// want runs a query and compares its rows with "a|b, c|d".
 func (w *world) want(sql, rows string) {
 	w.t.Helper()
 	got, err := w.read(sql)
@@ -239,7 +248,7 @@ func (w *world) readIn(ctx context.Context, sql string) (string, error) {
 	return strings.Join(out, ", "), nil
 }
 
-// status returns that of one dataset.
+// status returns the status of a dataset.
 func (w *world) status(name string) Status {
 	w.t.Helper()
 	for _, s := range w.m.Status() {
@@ -251,15 +260,42 @@ func (w *world) status(name string) Status {
 	return Status{}
 }
 
-// settle waits until what no statement sees any more is freed.
-func (w *world) settle() {
+// copyFile returns the file of an accelerated dataset's copy; "" in memory.
+func (w *world) copyFile(name string) string { return w.m.live["public."+name].Current().Copy.Path }
+
+// refresh refreshes a dataset or view and returns the error of its status.
+func (w *world) refresh(name string, o refresh.Override) error {
+	if err := w.m.Refreshes().Refresh(w.t.Context(), name, o); err != nil {
+		return err
+	}
+	w.m.Refreshes().Wait()
+	for _, s := range w.m.Status() {
+		if strings.EqualFold(s.Declared, name) && s.Error != "" {
+			return errors.New(s.Error)
+		}
+	}
+	return nil
+}
+
+// drain waits until versions that no statement reads are freed.
+func (w *world) drain() {
 	drained := make(chan struct{})
 	w.db.Drained(func() { close(drained) })
 	<-drained
-	w.m.tasks.wait()
+	w.m.refreshes.Wait()
 }
 
-// exec runs SQL of the test's own, outside the guard.
+// attached counts the DuckDB files of sources that are attached.
+func (w *world) attached() int {
+	w.t.Helper()
+	paths, err := tables.Texts(w.t.Context(), w.db, "SELECT path FROM duckdb_databases() WHERE path LIKE '%.db'")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return len(paths)
+}
+
+// exec runs SQL without the guard.
 func (w *world) exec(sql string) {
 	w.t.Helper()
 	if err := w.db.Exec(w.t.Context(), sql); err != nil {
@@ -278,15 +314,15 @@ func (l lockedWriter) Write(p []byte) (int, error) {
 	return l.b.Write(p)
 }
 
-// fakeClock moves only when a test says so; a pause is over at once and is
-// written down.
+// fakeClock advances on request. Timers fire at once and are recorded, unless hold
+// is set.
 type fakeClock struct {
 	mu     sync.Mutex
 	now    time.Time
 	pauses []time.Duration
 	hold   bool // timers wait for advance
 	timers []fakeTimer
-	added  chan time.Duration // told of timers while hold is set
+	added  chan time.Duration // receives timers while hold is set
 }
 
 type fakeTimer struct {
@@ -300,7 +336,7 @@ func (f *fakeClock) Now() time.Time {
 	return f.now
 }
 
-func (f *fakeClock) After(d time.Duration) (<-chan time.Time, func()) {
+func (f *fakeClock) After(d time.Duration) <-chan time.Time {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	c := make(chan time.Time, 1)
@@ -308,7 +344,7 @@ func (f *fakeClock) After(d time.Duration) (<-chan time.Time, func()) {
 		f.pauses = append(f.pauses, d)
 		f.now = f.now.Add(min(d, 24*time.Hour))
 		c <- f.now
-		return c, func() {}
+		return c
 	}
 	at := f.now.Add(min(d, 1000*time.Hour))
 	f.timers = append(f.timers, fakeTimer{at, c})
@@ -316,7 +352,7 @@ func (f *fakeClock) After(d time.Duration) (<-chan time.Time, func()) {
 	case f.added <- d:
 	default:
 	}
-	return c, func() {}
+	return c
 }
 
 func (f *fakeClock) advance(d time.Duration) {

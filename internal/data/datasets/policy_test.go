@@ -9,12 +9,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spiced-sql/spiced/internal/data/refresh"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
 
 type callerKey struct{}
 
-// callers makes ctx('user_id') answer with the user of [world.readAs].
+// callers makes ctx('user_id') return the user of [world.wantAs].
 func (w *world) callers() {
 	w.db.Handle(engine.Ctx, func(ctx context.Context, name string) (string, error) {
 		user, _ := ctx.Value(callerKey{}).(string)
@@ -26,7 +27,7 @@ func (w *world) callers() {
 	})
 }
 
-// wantAs runs a query in the name of a user and compares its rows.
+// wantAs runs a query as a user and compares its rows.
 func (w *world) wantAs(user, sql, want string) {
 	w.t.Helper()
 	got, err := w.readIn(context.WithValue(w.t.Context(), callerKey{}, user), sql)
@@ -37,8 +38,7 @@ func (w *world) wantAs(user, sql, want string) {
 
 const ownedCSV = "id,owner,pay,Day\n1,ann,10,2026-01-01\n2,bob,20,2026-01-02\n3,,30,2026-01-03\n4,ann,40,2026-01-04\n"
 
-// TestPolicies reads the same policy over a file, a copy in memory and a copy
-// in a file.
+// TestPolicies applies a policy to a file, a copy in memory and a copy in a file.
 func TestPolicies(t *testing.T) {
 	w := newWorld(t)
 	w.callers()
@@ -65,12 +65,12 @@ views: [{name: v, sql: "SELECT id, pay FROM t"}]
 			if more == "" {
 				return
 			}
-			if err := w.m.Refresh(t.Context(), "t", Override{}); err != nil {
+			if err := w.refresh("t", refresh.Override{}); err != nil {
 				t.Fatal(err)
 			}
 			w.wantAs("bob", "FROM t", "2|bob|NULL|NULL")
-			err := w.m.Refresh(t.Context(), "t", Override{RefreshSQL: "SELECT * REPLACE ('bob' AS owner) FROM t"})
-			if !errors.Is(err, ErrOverride) {
+			err := w.refresh("t", refresh.Override{RefreshSQL: "SELECT * REPLACE ('bob' AS owner) FROM t"})
+			if !errors.Is(err, refresh.ErrOverride) {
 				t.Errorf("another refresh_sql: %v", err)
 			}
 			w.wantAs("bob", "FROM t", "2|bob|NULL|NULL")
@@ -78,12 +78,12 @@ views: [{name: v, sql: "SELECT id, pay FROM t"}]
 	}
 }
 
-// TestMaskedEnumsAreText asks a type for the values that masks hide.
+// The type of a masked column must not show the values of an ENUM.
 func TestMaskedEnumsAreText(t *testing.T) {
 	w := newWorld(t)
 	w.callers()
 	for _, sql := range []string{
-		"ATTACH " + literal(filepath.Join(w.dir, "moods.duckdb")) + " AS m",
+		"ATTACH " + engine.Literal(filepath.Join(w.dir, "moods.duckdb")) + " AS m",
 		"CREATE TABLE m.main.moods AS WITH v AS (SELECT 'ok'::ENUM('MARKSAD', 'ok') AS mood) " +
 			"SELECT mood, [mood] AS list, {'m': mood, 'n': 1::TINYINT} AS pair, MAP {mood: 1} AS map, mood AS open FROM v",
 		"DETACH m",
@@ -109,8 +109,8 @@ func TestMaskedEnumsAreText(t *testing.T) {
 	}
 }
 
-// TestKeptCopiesHaveTheirPolicy restarts with a copy in a file.
-func TestKeptCopiesHaveTheirPolicy(t *testing.T) {
+// A policy applies to a copy that a restart finds.
+func TestStoredCopiesHaveTheirPolicy(t *testing.T) {
 	w := newWorld(t)
 	w.file("t.csv", ownedCSV)
 	pod := "datasets: [{name: t, from: 'file:t.csv', row_filter: \"owner = ctx('user_id')\", acceleration: {mode: file}}]\n"
@@ -131,9 +131,9 @@ func TestPolicyFaults(t *testing.T) {
 		`row_filter: owner == ctx('user')`:                            `8:26: ctx has no name "user"; the names are user_id`,
 		`row_filter: owner = ctx(owner)`:                              "8:25: ctx takes one name",
 		`row_filter: ownr = 'x'`:                                      `8:17: Referenced column "ownr" not found`,
-		`row_filter: owner`:                                           "8:17: row_filter is a condition, not VARCHAR",
-		`row_filter: "'no'"`:                                          "8:18: row_filter is a condition, not VARCHAR",
-		`row_filter: owner = 'x', true`:                               "8:17: row_filter is a condition, not STRUCT",
+		`row_filter: owner`:                                           "8:17: row_filter must be a condition, got VARCHAR",
+		`row_filter: "'no'"`:                                          "8:18: row_filter must be a condition, got VARCHAR",
+		`row_filter: owner = 'x', true`:                               "8:17: row_filter must be a condition, got STRUCT",
 		`row_filter: true) OR (true`:                                  "",
 		`row_filter: true) FROM (SELECT 1`:                            "8:17: it is not one SQL expression",
 		`row_filter: true) UNION SELECT (true`:                        "8:17: it is not one SQL expression",
@@ -143,10 +143,10 @@ func TestPolicyFaults(t *testing.T) {
 		`row_filter: owner = $1`:                                      "8:17: parameter $1 has no value here",
 		`row_filter: id = max(id)`:                                    "8:22: max(…) reads other rows",
 		`row_filter: row_number() OVER () = 1`:                        "8:17: row_number(…) OVER reads other rows",
-		`row_filter: twice(id) = 2`:                                   `8:17: "twice" is no built-in function`,
-		`row_filter: public.loer(owner) = 'x'`:                        `8:17: "loer" is no built-in function; did you mean "lower"?`,
-		`row_filter: getenv('HOME') = owner`:                          `8:17: "getenv" is no built-in function`,
-		`row_filter: __spiced('ctx', 'user_id') = owner`:              `8:17: "__spiced" is no built-in function`,
+		`row_filter: twice(id) = 2`:                                   `8:17: "twice" is not a built-in function`,
+		`row_filter: public.loer(owner) = 'x'`:                        `8:17: "loer" is not a built-in function; did you mean "lower"?`,
+		`row_filter: getenv('HOME') = owner`:                          `8:17: "getenv" is not a built-in function`,
+		`row_filter: __spiced('ctx', 'user_id') = owner`:              `8:17: "__spiced" is not a built-in function`,
 		"row_filter: |\n      id = 1\n      AND ownr = 'x'":           `10:11: Referenced column "ownr" not found`,
 		`column_mask: { pya: "NULL" }`:                                `8:20: the source has no column "pya"; did you mean "pay"?`,
 		`column_mask: { pay: "'***'" }`:                               "8:26: Could not convert string '***' to INT64",
@@ -175,8 +175,7 @@ func TestPolicyFaults(t *testing.T) {
 	}
 }
 
-// TestFaultsOfProtectedSourcesShowNoRows breaks sources in every way whose
-// message shows a row.
+// Errors about a protected source must not contain rows.
 func TestFaultsOfProtectedSourcesShowNoRows(t *testing.T) {
 	w := newWorld(t)
 	w.file("ragged.csv", "owner,n\nann,1\nSECRET,2,SECRET\n")
@@ -212,8 +211,8 @@ type plan struct {
 	Children []plan          `json:"children"`
 }
 
-// below calls f with every node under a LIMIT, and reports how many scans of
-// files or copies there are elsewhere.
+// below calls f with each node under a LIMIT, and returns the number of scans of
+// files and copies elsewhere.
 func (p plan) below(limited bool, f func(plan)) (open int) {
 	if limited {
 		f(p)
@@ -227,10 +226,9 @@ func (p plan) below(limited bool, f func(plan)) (open int) {
 	return open
 }
 
-// TestNothingPassesTheBarrier looks for the caller's expressions, which hold
-// 4711, below the LIMIT of the policy, and for the mask, which holds 815,
-// above it.
-func TestNothingPassesTheBarrier(t *testing.T) {
+// Expressions of the caller, which contain 4711, must not be below the LIMIT of the
+// policy, and the mask, which contains 815, must not be above it.
+func TestPolicyBarrier(t *testing.T) {
 	w := newWorld(t)
 	w.file("t.csv", ownedCSV)
 	w.file("k.csv", "i\n1\n2\n")

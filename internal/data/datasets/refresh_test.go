@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spiced-sql/spiced/internal/data/refresh"
+	"github.com/spiced-sql/spiced/internal/data/tables"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/spicepod"
 )
@@ -26,15 +28,15 @@ func TestRefreshSwitchesToNewRows(t *testing.T) {
 			w.ok(fmt.Sprintf(accelerated, mode))
 			w.file("a.csv", "a\n2\n3\n")
 			w.want("SELECT * FROM t", "1")
-			if err := w.m.Refresh(t.Context(), "T", Override{}); err != nil {
+			if err := w.refresh("T", refresh.Override{}); err != nil {
 				t.Fatal(err)
 			}
 			w.want("SELECT * FROM t", "2, 3")
 			s := w.status("t")
-			if s.Rows != 2 || s.State != Ready || s.Refreshed.IsZero() || (s.Acceleration.File != "") != (mode == "mode: file") {
+			if s.Rows != 2 || s.State != Ready || s.Refreshed.IsZero() || (w.copyFile("t") != "") != (mode == "mode: file") {
 				t.Errorf("%+v", s)
 			}
-			w.settle()
+			w.drain()
 			if n := dataFiles(t, w); mode == "mode: file" && n != 1 || mode != "mode: file" && n != 0 {
 				t.Errorf("%d files of data are left", n)
 			}
@@ -44,14 +46,14 @@ func TestRefreshSwitchesToNewRows(t *testing.T) {
 
 func dataFiles(t *testing.T, w *world) int {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(w.m.dataDir(), "*.duckdb*"))
+	files, err := filepath.Glob(filepath.Join(w.state, "accelerated", "*.duckdb*"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return len(files)
 }
 
-// Readers see the rows of one load, never of two, while refreshes go on.
+// Readers see the rows of one load while refreshes run.
 func TestReadersNeverSeeMixedRows(t *testing.T) {
 	w := newWorld(t)
 	rows := func(n int) string { return "a\n" + strings.Repeat(fmt.Sprintf("%d\n", n), 5000) }
@@ -77,7 +79,7 @@ func TestReadersNeverSeeMixedRows(t *testing.T) {
 	}
 	for n := 1; n <= 8; n++ {
 		w.file("a.csv", rows(n))
-		if err := w.m.Refresh(t.Context(), "t", Override{}); err != nil {
+		if err := w.refresh("t", refresh.Override{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -86,8 +88,7 @@ func TestReadersNeverSeeMixedRows(t *testing.T) {
 	w.want("SELECT max(a) FROM t", "8")
 }
 
-// A statement that began before a refresh reads its rows to the end, though
-// the database it reads is gone by then.
+// A statement that began before a refresh reads the old rows to the end.
 func TestStatementOutlivesItsRows(t *testing.T) {
 	w := newWorld(t)
 	w.file("a.csv", "a\n"+strings.Repeat("1\n", 100_000))
@@ -98,7 +99,7 @@ func TestStatementOutlivesItsRows(t *testing.T) {
 	}
 	defer rows.Close()
 	w.file("a.csv", "a\n2\n")
-	if err := w.m.Refresh(t.Context(), "t", Override{}); err != nil {
+	if err := w.refresh("t", refresh.Override{}); err != nil {
 		t.Fatal(err)
 	}
 	if n := dataFiles(t, w); n != 2 {
@@ -115,7 +116,7 @@ func TestStatementOutlivesItsRows(t *testing.T) {
 		t.Errorf("read %d rows", n)
 	}
 	rows.Close()
-	w.settle()
+	w.drain()
 	if n := dataFiles(t, w); n != 1 {
 		t.Errorf("%d files of data are left", n)
 	}
@@ -131,7 +132,7 @@ func TestFailedRefreshKeepsOldRows(t *testing.T) {
 		} else {
 			w.file("a.csv", text)
 		}
-		err := w.m.Refresh(t.Context(), "t", Override{})
+		err := w.refresh("t", refresh.Override{})
 		if err == nil || !strings.Contains(err.Error(), "a.csv") {
 			t.Errorf("%s: error is %v", name, err)
 		}
@@ -141,7 +142,7 @@ func TestFailedRefreshKeepsOldRows(t *testing.T) {
 		}
 	}
 	w.file("a.csv", "a,b\n5,6\n")
-	if err := w.m.Refresh(t.Context(), "t", Override{}); err != nil {
+	if err := w.refresh("t", refresh.Override{}); err != nil {
 		t.Fatal(err)
 	}
 	if s := w.status("t"); s.Error != "" {
@@ -155,23 +156,20 @@ func TestRefreshErrors(t *testing.T) {
 	w.ok("datasets: [{name: t, from: 'file:a.csv', acceleration: {}}, {name: plain, from: 'file:a.csv'}]\n")
 	for _, c := range []struct {
 		name string
-		o    Override
+		o    refresh.Override
 		want error
 		text string
 	}{
-		{"x", Override{}, ErrUnknown, `dataset "x" not found`},
-		{"plai", Override{}, ErrUnknown, `did you mean "plain"?`},
-		{"plain", Override{}, ErrNotAccelerated, `dataset "plain" does not have acceleration enabled`},
-		{"t", Override{RefreshMode: "append"}, ErrOverride, "needs a time_column"},
-		{"t", Override{RefreshMode: "quick"}, ErrOverride, `"quick" is not full or append`},
-		{"t", Override{RefreshSQL: "SELECT * FROM plain"}, ErrOverride, `reads "plain"`},
+		{"x", refresh.Override{}, refresh.ErrUnknown, `dataset "x" not found`},
+		{"plai", refresh.Override{}, refresh.ErrUnknown, `did you mean "plain"?`},
+		{"plain", refresh.Override{}, refresh.ErrNotAccelerated, `dataset "plain" does not have acceleration enabled`},
+		{"t", refresh.Override{RefreshMode: "append"}, refresh.ErrOverride, "needs a time_column"},
+		{"t", refresh.Override{RefreshMode: "quick"}, refresh.ErrOverride, `refresh_mode must be full or append, got "quick"`},
+		{"t", refresh.Override{RefreshSQL: "SELECT * FROM plain"}, refresh.ErrOverride, `reads "plain"`},
 	} {
-		err := w.m.Refresh(t.Context(), c.name, c.o)
+		err := w.refresh(c.name, c.o)
 		if !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.text) {
 			t.Errorf("%s %+v: %v", c.name, c.o, err)
-		}
-		if err := w.m.Trigger(t.Context(), c.name, c.o); !errors.Is(err, c.want) {
-			t.Errorf("trigger %s %+v: %v", c.name, c.o, err)
 		}
 	}
 }
@@ -181,7 +179,7 @@ func TestRefreshSQL(t *testing.T) {
 	w.file("a.csv", "a,b\n1,x\n2,y\n3,z\n")
 	w.ok("datasets: [{name: sales.t, from: 'file:a.csv', acceleration: {refresh_sql: 'WITH k AS (SELECT 1 AS m) SELECT t.a, b FROM sales.t, k WHERE a > m; -- new'}}]\n")
 	w.want("SELECT * FROM sales.t", "2|y, 3|z")
-	if err := w.m.Refresh(t.Context(), "sales.t", Override{RefreshSQL: "FROM t WHERE a = 1"}); err != nil {
+	if err := w.refresh("sales.t", refresh.Override{RefreshSQL: "FROM t WHERE a = 1"}); err != nil {
 		t.Fatal(err)
 	}
 	w.want("SELECT * FROM sales.t", "1|x")
@@ -195,7 +193,7 @@ func TestAppend(t *testing.T) {
 			w.ok("datasets: [{name: t, from: 'file:a.csv', time_column: AT, acceleration: {mode: " + mode + ", refresh_mode: append}}]\n")
 			w.file("a.csv", "at,v\n2026-01-01,100\n2026-01-02,200\n2026-01-03,3\n")
 			for range 2 {
-				if err := w.m.Refresh(t.Context(), "t", Override{}); err != nil {
+				if err := w.refresh("t", refresh.Override{}); err != nil {
 					t.Fatal(err)
 				}
 				w.want("SELECT v FROM t ORDER BY v", "1, 2, 3")
@@ -204,11 +202,11 @@ func TestAppend(t *testing.T) {
 				t.Errorf("rows: %d", s.Rows)
 			}
 			w.file("a.csv", "at,w\n2026-01-05,3\n")
-			if err := w.m.Refresh(t.Context(), "t", Override{}); err == nil || !strings.Contains(err.Error(), "other columns now") {
+			if err := w.refresh("t", refresh.Override{}); err == nil || !strings.Contains(err.Error(), "differ from those of the loaded rows") {
 				t.Error(err)
 			}
 			w.want("SELECT count(*) FROM t", "3")
-			if err := w.m.Refresh(t.Context(), "t", Override{RefreshMode: spicepod.RefreshFull}); err != nil {
+			if err := w.refresh("t", refresh.Override{RefreshMode: spicepod.RefreshFull}); err != nil {
 				t.Fatal(err)
 			}
 			w.want("SELECT w FROM t", "3")
@@ -231,7 +229,7 @@ func TestRestart(t *testing.T) {
 	w := newWorld(t)
 	w.file("a.csv", "a\n1\n")
 	w.ok(fmt.Sprintf(accelerated, "mode: file"))
-	leftover := filepath.Join(w.m.dataDir(), "t-0000-1.duckdb")
+	leftover := filepath.Join(w.state, "accelerated", "t-0000-1.duckdb")
 	if err := os.WriteFile(leftover, []byte("half"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -246,7 +244,7 @@ func TestRestart(t *testing.T) {
 	if s := w.status("t"); s.Rows != 1 || s.Format != "csv" {
 		t.Errorf("%+v", s)
 	}
-	if err := w.m.Refresh(t.Context(), "t", Override{}); err != nil {
+	if err := w.refresh("t", refresh.Override{}); err != nil {
 		t.Fatal(err)
 	}
 	w.want("SELECT * FROM t", "2")
@@ -264,7 +262,7 @@ func TestRestartWithBrokenData(t *testing.T) {
 	w := newWorld(t)
 	w.file("a.csv", "a\n1\n")
 	w.ok(fmt.Sprintf(accelerated, "mode: file"))
-	file := w.status("t").Acceleration.File
+	file := w.copyFile("t")
 	w.stop()
 	if err := os.WriteFile(file, []byte("broken"), 0o600); err != nil {
 		t.Fatal(err)
@@ -282,7 +280,7 @@ func TestOneProcessHoldsTheStateDirectory(t *testing.T) {
 	}
 }
 
-// A reload loads only what changed, though lines move.
+// A reload loads only what changed, even if positions change.
 func TestReloadReusesData(t *testing.T) {
 	w := newWorld(t)
 	w.file("a.csv", "a\n1\n")
@@ -291,15 +289,15 @@ func TestReloadReusesData(t *testing.T) {
 	w.file("a.csv", "a\n2\n")
 	w.ok("# a comment\n" + fmt.Sprintf(accelerated, "mode: memory"))
 	if w.served[0] != before || w.status("t").Position.Line != 5 {
-		t.Errorf("the dataset was made anew, or its place is old: %s", w.status("t").Position)
+		t.Errorf("the dataset was made again, or its position is old: %s", w.status("t").Position)
 	}
 	w.want("SELECT * FROM t", "1")
 	w.ok("datasets: [{name: t, from: 'file:a.csv', description: new, acceleration: {}}]\n")
 	w.want("SELECT * FROM t", "2")
 	w.ok("")
-	w.settle()
+	w.drain()
 	var n string
-	_ = w.m.query(t.Context(), "SELECT count(*)::VARCHAR FROM duckdb_databases() WHERE database_name LIKE 'load%' OR database_name LIKE 'data%'", chunkText(&n))
+	_ = tables.Query(t.Context(), w.db, "SELECT count(*)::VARCHAR FROM duckdb_databases() WHERE database_name LIKE 'load%' OR database_name LIKE 'data%'", chunkText(&n))
 	if n != "0" {
 		t.Errorf("%s databases are still attached", n)
 	}
@@ -323,29 +321,27 @@ func TestRefreshesCoalesce(t *testing.T) {
 	w := newWorld(t)
 	w.file("a.csv", "a\n1\n")
 	w.ok(fmt.Sprintf(accelerated, ""))
-	s, err := w.m.accelerated(t.Context(), "t", Override{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	publish, began, goOn := w.m.opts.Publish, make(chan struct{}, 9), make(chan struct{})
-	w.m.opts.Publish = func(ctx context.Context, what string, build func(*engine.Tx) error) error {
+	publish, began, goOn := w.onPublish, make(chan struct{}, 9), make(chan struct{})
+	w.onPublish = func(ctx context.Context, build func(*engine.Tx) error) error {
 		began <- struct{}{}
 		<-goOn
-		return publish(ctx, what, build)
+		return publish(ctx, build)
 	}
-	first := w.m.enqueue(s, Override{})
-	<-began
-	second, third := w.m.enqueue(s, Override{}), w.m.enqueue(s, Override{})
-	other := w.m.enqueue(s, Override{RefreshSQL: "SELECT * FROM t"})
-	if second == first || third != second || other == second {
-		t.Error("wrong refreshes were shared")
-	}
-	close(goOn)
-	for _, c := range []*refreshCall{first, second, other} {
-		<-c.done
-		if c.err != nil {
-			t.Error(c.err)
+	trigger := func(o refresh.Override) {
+		if err := w.m.Refreshes().Refresh(t.Context(), "t", o); err != nil {
+			t.Error(err)
 		}
+	}
+	trigger(refresh.Override{})
+	<-began
+	for range 3 {
+		trigger(refresh.Override{})
+	}
+	trigger(refresh.Override{RefreshSQL: "SELECT * FROM t"})
+	close(goOn)
+	w.m.refreshes.Wait()
+	if n := 1 + len(began); n != 3 {
+		t.Errorf("%d refreshes ran, want 3: the first, those that waited, and the one with another override", n)
 	}
 }
 
@@ -353,13 +349,16 @@ func TestReplacedMeanwhile(t *testing.T) {
 	w := newWorld(t)
 	w.file("a.csv", "a\n1\n")
 	w.ok(fmt.Sprintf(accelerated, ""))
-	s, err := w.m.accelerated(t.Context(), "t", Override{})
-	if err != nil {
-		t.Fatal(err)
+	publish := w.onPublish
+	w.onPublish = func(ctx context.Context, build func(*engine.Tx) error) error {
+		w.ok("datasets: [{name: t, from: 'file:a.csv'}]\n")
+		return publish(ctx, build)
 	}
-	w.ok("datasets: [{name: t, from: 'file:a.csv'}]\n")
-	if err := w.m.refreshNow(t.Context(), s, Override{}); !errors.Is(err, ErrReplaced) {
+	if err := w.refresh("t", refresh.Override{}); err != nil {
 		t.Error(err)
+	}
+	if !strings.Contains(w.log.String(), "it was replaced by a reload during the refresh") {
+		t.Error(w.log)
 	}
 	w.want("SELECT * FROM t", "1")
 }
@@ -370,24 +369,22 @@ func TestSchedule(t *testing.T) {
 	w.file("a.csv", "a\n1\n")
 	w.reload("datasets:\n- {name: t, from: 'file:a.csv', acceleration: {refresh_check_interval: 10m}}\n- {name: b, from: 'file:b.csv'}\n")
 	refreshed := make(chan struct{}, 10)
-	publish := w.m.opts.Publish
-	w.m.opts.Publish = func(ctx context.Context, what string, build func(*engine.Tx) error) error {
-		err := publish(ctx, what, build)
+	publish := w.onPublish
+	w.onPublish = func(ctx context.Context, build func(*engine.Tx) error) error {
+		err := publish(ctx, build)
 		refreshed <- struct{}{}
 		return err
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
-	go func() { ended <- w.m.Run(ctx) }()
+	go func() { ended <- w.m.Refreshes().Run(ctx) }()
 	waitFor(t, w.clock.added, 5*time.Second)
 	w.clock.advance(5 * time.Second)
-	if got := <-w.retried; len(got) != 1 || got[0] != "b" {
-		t.Errorf("retried %v", got)
-	}
+	<-w.retried
 	w.file("a.csv", "a\n2\n")
 	w.clock.advance(10 * time.Minute)
 	<-refreshed
-	w.settle()
+	w.drain()
 	w.want("SELECT * FROM t", "2")
 	os.Remove(filepath.Join(w.dir, "a.csv"))
 	w.clock.advance(10 * time.Minute)
@@ -413,19 +410,5 @@ func waitFor(t *testing.T, c <-chan time.Duration, most time.Duration) {
 		if d <= most {
 			return
 		}
-	}
-}
-
-func TestBackoff(t *testing.T) {
-	l := defaultLimits()
-	for failures, want := range map[int]time.Duration{1: 5 * time.Second, 2: 10 * time.Second, 4: 40 * time.Second, 50: 5 * time.Minute} {
-		if got := l.backoff(failures); got != want {
-			t.Errorf("backoff(%d) = %s, want %s", failures, got, want)
-		}
-	}
-	m := &Manager{clock: &fakeClock{}, limits: l}
-	c := &common{acceleration: &spicepod.Acceleration{RefreshRetryEnabled: true, RefreshRetryMaxAttempts: 2}}
-	if m.retryTime(c, 2).IsZero() || !m.retryTime(c, 3).IsZero() {
-		t.Error("refresh_retry_max_attempts is not kept")
 	}
 }

@@ -4,174 +4,69 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"sync"
-	"time"
 
+	"github.com/spiced-sql/spiced/internal/data/tables"
+	"github.com/spiced-sql/spiced/internal/data/views"
+	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
-// Stats are numbers of what a dataset holds. -1 is unknown.
-type Stats struct {
-	Rows, Bytes int64
-	Refreshed   time.Time
-	Took        time.Duration
-	stale       error
-}
-
-// warning is stale as a fault that leaves the dataset served.
-func (s Stats) warning() error {
-	if s.stale == nil {
-		return nil
-	}
-	f := *asFault(s.stale)
-	f.warning, f.retry = true, true
-	return &f
-}
-
-// Acceleration describes the copy of an accelerated dataset.
-type Acceleration struct {
-	Mode            spicepod.Mode
-	RefreshMode     spicepod.RefreshMode
-	RefreshInterval time.Duration
-	File            string // of mode file, for other processes to attach; "" in memory or while it loads
-}
-
-// State says how a dataset is.
+// State is the state of a dataset or view.
 type State string
 
 // States.
 const (
 	Ready      State = "ready"
-	Loading    State = "loading" // serves, but not from its copy yet
+	Loading    State = "loading" // served, but the first copy is not loaded yet
 	Refreshing State = "refreshing"
-	Failed     State = "error" // serves nothing
+	Failed     State = "error" // not served
 )
 
-// Status is how a declared dataset or view is now. Error may be set beside
-// any state: the old rows serve while refreshes fail.
+// Status describes a declared dataset or view. Error may be set in any state,
+// because the old rows are served while refreshes fail.
 type Status struct {
 	Schema, Name string
 	Kind         string // dataset or view
-	Declared     string // its name as written
+	Declared     string // name as written
 	From         string // as written; "" for a view
 	Description  string
 	Format       string // of the files; duckdb for a table
 	State        State
-	Stats
-	Columns      []Column
-	Acceleration *Acceleration // nil: none
+	tables.Stats
+	Columns      []tables.Column
+	Acceleration *spicepod.Acceleration // nil: none
 	Error        string
 	Position     spicepod.Position
 }
 
-// itemState is what changes about a dataset as it is refreshed.
-type itemState struct {
-	mu       sync.Mutex
-	busy     bool
-	err      error
-	tries    int // failures in a row
-	finished time.Time
-	retry    time.Time
-	position spicepod.Position
-}
-
-// place is where the dataset is declared; move says that it moved.
-func (s *itemState) place() spicepod.Position {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.position
-}
-
-func (s *itemState) move(p spicepod.Position) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.position = p
-}
-
-func (s *itemState) begin() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.busy, s.retry = true, time.Time{}
-}
-
-func (s *itemState) loaded(v *version) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.busy, s.err, s.tries, s.finished, s.retry = false, v.stats.stale, 0, v.stats.Refreshed, time.Time{}
-}
-
-// failedWith notes a failure at a time, from which the interval counts anew,
-// and returns how many there are in a row.
-func (s *itemState) failedWith(err error, at time.Time) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.busy, s.err, s.finished = false, err, at
-	s.tries++
-	return s.tries
-}
-
-// retryAt sets when to try again.
-func (s *itemState) retryAt(t time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.retry = t
-}
-
-func (s *itemState) times() (finished, retry time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.finished, s.retry
-}
-
-func (s *itemState) snapshot() (busy bool, message string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.err != nil {
-		message = s.err.Error()
-	}
-	return s.busy, message
-}
-
-// Status returns every published dataset and view, and every dataset that
-// could not be loaded, by schema and name.
+// Status returns the published datasets and views and the datasets that could not
+// be loaded, by schema and name.
 func (m *Manager) Status() []Status {
 	m.mu.Lock()
-	live := make([]*served, 0, len(m.live))
-	for _, s := range m.live {
-		live = append(live, s)
-	}
+	live := slices.Collect(maps.Values(m.live))
 	m.mu.Unlock()
 	return m.statusOf(live)
 }
 
-// StatusOf is Status as it will be once these are published.
-func (m *Manager) StatusOf(datasets []*Dataset, views []*View) []Status {
-	return m.statusOf(slices.Collect(maps.Values(servedOf(datasets, views))))
+// StatusOf returns Status as it will be when these are published.
+func (m *Manager) StatusOf(datasets []*Dataset, views []*views.View) []Status {
+	return m.statusOf(slices.Collect(maps.Values(m.servedOf(datasets, views))))
 }
 
 func (m *Manager) statusOf(live []*served) []Status {
 	m.mu.Lock()
-	failed := make(map[string]*failure, len(m.failed))
-	for name, f := range m.failed {
-		failed[name] = f
-	}
+	failed := maps.Clone(m.failed)
 	m.mu.Unlock()
 	out := make([]Status, 0, len(live)+len(failed))
 	for _, s := range live {
 		st := s.status()
-		if f := failed[s.name]; f != nil && s.dataset != nil {
-			st.Error = f.err.Error() // an older version serves
-			delete(failed, s.name)
+		if f, ok := failed[s.Name]; ok && s.dataset != nil {
+			st.Error = f.Error // an older version is served
+			delete(failed, s.Name)
 		}
 		out = append(out, st)
 	}
-	for _, f := range failed {
-		schema, table := f.declared.Qualified()
-		out = append(out, Status{
-			Schema: cmp.Or(schema, "public"), Name: table, Kind: "dataset", Declared: f.declared.Name, From: f.declared.From.Raw,
-			Description: f.declared.Description, State: Failed, Stats: Stats{Rows: -1, Bytes: -1}, Error: f.err.Error(), Position: f.position,
-		})
-	}
+	out = slices.AppendSeq(out, maps.Values(failed))
 	slices.SortFunc(out, func(a, b Status) int {
 		return cmp.Or(cmp.Compare(a.Schema, b.Schema), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Kind, b.Kind))
 	})
@@ -179,32 +74,83 @@ func (m *Manager) statusOf(live []*served) []Status {
 }
 
 func (s *served) status() Status {
-	v := s.current.Load()
+	v := s.Current()
 	st := Status{
-		Schema: s.relation.Schema, Name: s.relation.Name, Kind: s.kind, Declared: s.name, Description: s.description,
-		State: Ready, Stats: Stats{Rows: -1, Bytes: -1}, Position: s.state.place(),
+		Schema: s.Relation.Schema, Name: s.Relation.Name, Kind: s.Kind, Declared: s.Name, Description: s.Description,
+		Format: v.Format, State: Ready, Stats: s.Stats(), Columns: v.Columns, Acceleration: s.Acceleration, Position: s.State.Position(),
 	}
 	if s.dataset != nil {
-		st.From = s.dataset.source.shown
+		st.From = s.dataset.from.Shown
 	}
-	if v != nil {
-		st.Format, st.Stats, st.Columns = v.format, v.stats, v.columns
-	}
-	if s.policy != nil {
-		st.Rows, st.Bytes = -1, -1 // of all rows; nobody may see them
-	}
-	busy, message := s.state.snapshot()
-	st.Error = message
-	if busy {
+	var busy bool
+	busy, st.Error = s.State.Snapshot()
+	switch {
+	case s.Acceleration != nil && v.Copy == nil && st.Error == "":
+		st.State = Loading
+	case busy:
 		st.State = Refreshing
 	}
-	if a := s.acceleration; a != nil {
-		st.Acceleration = &Acceleration{Mode: a.Mode, RefreshMode: a.RefreshMode, RefreshInterval: a.RefreshCheckInterval}
-		if v != nil && v.data != nil {
-			st.Acceleration.File = v.data.path
-		} else if message == "" {
-			st.State = Loading
+	return st
+}
+
+// The introspection tables in schema spiced.
+const (
+	DatasetsTable = "datasets"
+	ColumnsTable  = "dataset_columns"
+)
+
+// Tables returns the statements that create the introspection tables.
+func Tables() []string {
+	return []string{
+		"CREATE OR REPLACE TABLE " + engine.Qualified(engine.System, DatasetsTable) + ` ("schema" VARCHAR, "name" VARCHAR, ` +
+			`kind VARCHAR, "from" VARCHAR, description VARCHAR, file_format VARCHAR, accelerated BOOLEAN, mode VARCHAR, ` +
+			`state VARCHAR, "rows" BIGINT, "columns" INTEGER, last_refresh TIMESTAMP, error VARCHAR, "file" VARCHAR, line INTEGER)`,
+		"CREATE OR REPLACE TABLE " + engine.Qualified(engine.System, ColumnsTable) + ` ("schema" VARCHAR, dataset VARCHAR, ` +
+			`position INTEGER, "name" VARCHAR, type VARCHAR, description VARCHAR)`,
+	}
+}
+
+// Fill creates and fills the introspection tables in a transaction.
+func Fill(tx *engine.Tx, statuses []Status) error {
+	for _, sql := range Tables() {
+		if err := tx.Exec(sql); err != nil {
+			return err
 		}
 	}
-	return st
+	var datasets, columns [][]any
+	for _, s := range statuses {
+		var mode, refreshed any
+		if s.Acceleration != nil {
+			mode = string(s.Acceleration.Mode)
+		}
+		if !s.Refreshed.IsZero() {
+			refreshed = s.Refreshed
+		}
+		datasets = append(datasets, []any{
+			s.Schema, s.Name, s.Kind, orNull(s.From), orNull(s.Description), orNull(s.Format),
+			s.Acceleration != nil, mode, string(s.State), known(s.Rows), len(s.Columns), refreshed,
+			orNull(s.Error), s.Position.File, s.Position.Line,
+		})
+		for i, c := range s.Columns {
+			columns = append(columns, []any{s.Schema, s.Name, i + 1, c.Name, c.Type, orNull(c.Description)})
+		}
+	}
+	if err := tx.Insert(engine.System, DatasetsTable, datasets); err != nil {
+		return err
+	}
+	return tx.Insert(engine.System, ColumnsTable, columns)
+}
+
+func orNull(s string) any {
+	if s == "" {
+		return nil
+	}
+	return s
+}
+
+func known(n int64) any {
+	if n < 0 {
+		return nil
+	}
+	return n
 }

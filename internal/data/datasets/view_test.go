@@ -2,15 +2,13 @@ package datasets
 
 import (
 	"context"
-	"errors"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
+	"github.com/spiced-sql/spiced/internal/data/refresh"
+	"github.com/spiced-sql/spiced/internal/data/views"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
-	"github.com/spiced-sql/spiced/internal/sql/sqltree"
-	"github.com/spiced-sql/spiced/spicepod"
 )
 
 func TestViews(t *testing.T) {
@@ -26,7 +24,7 @@ views:
 	w.want("SELECT * FROM v1", "1|x, 2|y")
 	w.want("SELECT * FROM spice.s.v2", "2|y")
 	w.want("SELECT * FROM v3", "9|x")
-	// A CTE of the caller's does not reach into a view.
+	// A CTE of the caller does not replace a relation that a view reads.
 	w.want("WITH t AS (SELECT 5 AS a, 'z' AS b) SELECT * FROM v1", "1|x, 2|y")
 	s := w.status("v1")
 	if s.Kind != "view" || s.Description != "all of it" || s.Columns[1].Description != "the b" || s.Columns[0].Type != "BIGINT" {
@@ -47,18 +45,18 @@ func TestViewUsesFunctions(t *testing.T) {
 		{Name: "twice", Signature: "twice(x int64) → int64", Args: []engine.FunctionArg{{Name: "x", Type: "BIGINT", Numeric: true}}},
 		{Name: "rows_of", Signature: "rows_of(u)", Table: true, Args: []engine.FunctionArg{{Name: "u", Table: true}}},
 	}})
-	v, problem := CompileView(t.Context(), w.db, pod, 0, names, nil)
+	v, problem := views.Compile(t.Context(), w.db, pod, 0, names, nil)
 	if problem != nil {
 		t.Fatal(problem)
 	}
-	want := Uses{[]engine.Relation{{Schema: "public", Name: "t"}, {Schema: "public", Name: "u"}}, []string{"twice", "rows_of"}}
+	want := views.Uses{Relations: []engine.Relation{{Schema: "public", Name: "t"}, {Schema: "public", Name: "u"}}, Functions: []string{"twice", "rows_of"}}
 	if !reflect.DeepEqual(v.Uses, want) {
 		t.Errorf("uses %+v, want %+v", v.Uses, want)
 	}
 	if ddl := v.DDL()[0]; !strings.Contains(ddl, "CAST('3' AS BIGINT)") {
 		t.Errorf("DDL %s", ddl)
 	}
-	again, _ := CompileView(t.Context(), w.db, pod, 0, names, v)
+	again, _ := views.Compile(t.Context(), w.db, pod, 0, names, v)
 	if again != v {
 		t.Error("an equal view was compiled again")
 	}
@@ -78,8 +76,8 @@ func TestViewProblems(t *testing.T) {
 		{"name: v\n    sql: SHOW TABLES", "a view is one SELECT"},
 		{"name: v\n    sql: SELECT nosuch(a) FROM t", "nosuch"},
 		{"name: v\n    sql: SELECT a FROM t\n    columns: [{name: aa}]", `has no column "aa"`},
-		{"name: v\n    sql: SELECT a FROM t\n    acceleration: {refresh_mode: append}", "a view is refreshed as a whole"},
-		{"name: core.v\n    sql: SELECT 1", `schema "core" belongs to the runtime`},
+		{"name: v\n    sql: SELECT a FROM t\n    acceleration: {refresh_mode: append}", "a view is always refreshed as a whole"},
+		{"name: core.v\n    sql: SELECT 1", `schema "core" is reserved`},
 	}
 	for _, c := range cases {
 		t.Run(c.view, func(t *testing.T) {
@@ -103,7 +101,7 @@ func TestAcceleratedView(t *testing.T) {
 			w.file("a.csv", "a\n1\n")
 			yaml := "datasets: [{name: t, from: 'file:a.csv'}]\nviews: [{name: v, sql: SELECT a + 1 AS x FROM t, acceleration: {mode: " + mode + "}}]\n"
 			w.ok(yaml)
-			if err := w.m.Refresh(t.Context(), "v", Override{}); err != nil {
+			if err := w.refresh("v", refresh.Override{}); err != nil {
 				t.Fatal(err)
 			}
 			w.file("a.csv", "a\n5\n")
@@ -113,17 +111,17 @@ func TestAcceleratedView(t *testing.T) {
 			}
 			w.ok(yaml)
 			w.want("SELECT * FROM v", "2")
-			if err := w.m.Refresh(t.Context(), "v", Override{}); err != nil {
+			if err := w.refresh("v", refresh.Override{}); err != nil {
 				t.Fatal(err)
 			}
 			w.want("SELECT * FROM v", "6")
 			w.file("a.csv", "b\n5\n")
-			if err := w.m.Refresh(t.Context(), "v", Override{}); err == nil {
+			if err := w.refresh("v", refresh.Override{}); err == nil {
 				t.Error("no error")
 			}
 			w.want("SELECT * FROM v", "6")
 			w.ok("")
-			w.settle()
+			w.drain()
 			if n := dataFiles(t, w); n != 0 {
 				t.Errorf("%d files of data are left", n)
 			}
@@ -155,60 +153,21 @@ func TestCloseEndsRefreshes(t *testing.T) {
 	w := newWorld(t)
 	w.file("a.csv", "a\n1\n")
 	w.ok("datasets: [{name: t, from: 'file:a.csv', acceleration: {}}]\n")
-	s, err := w.m.accelerated(t.Context(), "t", Override{})
-	if err != nil {
-		t.Fatal(err)
-	}
 	began := make(chan struct{})
-	w.m.opts.Publish = func(ctx context.Context, _ string, _ func(*engine.Tx) error) error {
+	w.onPublish = func(ctx context.Context, _ func(*engine.Tx) error) error {
 		close(began)
 		<-ctx.Done()
 		return ctx.Err()
 	}
-	call := w.m.enqueue(s, Override{})
+	if err := w.m.Refreshes().Refresh(t.Context(), "t", refresh.Override{}); err != nil {
+		t.Fatal(err)
+	}
 	<-began
 	w.m.Close()
-	<-call.done
-	if !errors.Is(call.err, context.Canceled) {
-		t.Error(call.err)
+	if got := w.status("t").Error; got != context.Canceled.Error() {
+		t.Error(got)
 	}
-	if err := w.m.Refresh(t.Context(), "t", Override{}); err == nil {
+	if err := w.refresh("t", refresh.Override{}); err == nil {
 		t.Error("a refresh after Close")
 	}
-}
-
-// FuzzSource checks that whatever `from` and params hold, the SQL made of
-// them is one call of one reader: every value is inside a literal.
-func FuzzSource(f *testing.F) {
-	for _, s := range []string{"a.csv", "a'b.csv", "a\\'--.json", "x[1]*?.parquet", "$1;'", "a\x00.csv", "é\u2028.tsv"} {
-		f.Add(s, "delim", s)
-		f.Add(s, "columns", s)
-		f.Add(s, "hive_types", s)
-	}
-	db, err := engine.Open(context.Background(), engine.Options{})
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Cleanup(db.Close)
-	f.Fuzz(func(t *testing.T, path, key, value string) {
-		for _, format := range formats {
-			var given any = spicepod.Text{Raw: value}
-			if kind := format.options[key]; kind == spicepod.ParamTextsMap || kind == spicepod.ParamTextMap {
-				given = map[string]any{value: spicepod.Text{Raw: value}}
-			}
-			settings, err := format.settings(spicepod.Params{key: given}, nil)
-			if err != nil {
-				settings = nil
-			}
-			sql := "SELECT * FROM " + scan{format, []string{escapeGlob(path)}, settings}.SQL()
-			st, err := db.Parse(t.Context(), sql)
-			if err != nil {
-				continue // a NUL byte or bytes that are not UTF-8
-			}
-			st.Calls = slices.DeleteFunc(st.Calls, func(c sqltree.Call) bool { return c.Name == "struct_pack" || c.Name == "list_value" })
-			if len(st.Calls) != 1 || st.Calls[0].Name != format.reader || len(st.Relations) != 0 || st.Subquery {
-				t.Fatalf("%q became %s", path, sql)
-			}
-		}
-	})
 }

@@ -12,12 +12,12 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
 
-// shop makes a DuckDB file with a table, a view of it and a second table.
+// shop creates a DuckDB file with a table, a view of it and a second table.
 func shop(w *world) string {
 	w.t.Helper()
 	path := filepath.Join(w.dir, "shop.db")
 	for _, sql := range []string{
-		"ATTACH " + literal(path) + " AS shop",
+		"ATTACH " + engine.Literal(path) + " AS shop",
 		"CREATE TABLE shop.main.orders AS SELECT 1 AS id, 'one' AS name",
 		"CREATE VIEW shop.main.v AS SELECT 1 AS id",
 		"CREATE SCHEMA shop.sales",
@@ -29,7 +29,7 @@ func shop(w *world) string {
 	return path
 }
 
-// change runs a statement of a writer's.
+// change runs a statement that may write.
 func (w *world) change(sql string) error {
 	rows, err := w.db.Query(context.Background(), engine.Request{SQL: sql, Write: true})
 	if err != nil {
@@ -63,7 +63,7 @@ func TestReadWriteDataset(t *testing.T) {
 	w := newWorld(t)
 	shop(w)
 	w.ok(list(ordersWrite, sameRead, "{name: wares, from: 'duckdb:shop.db/sales.items', access: read_write}"))
-	if n := len(w.m.sources); n != 1 {
+	if n := w.attached(); n != 1 {
 		t.Errorf("the file is attached %d times", n)
 	}
 	w.mustChange("INSERT INTO orders VALUES (2, 'two')")
@@ -79,14 +79,14 @@ func TestReadWriteDataset(t *testing.T) {
 	before := w.served[0]
 	w.ok(list(ordersWrite, sameRead))
 	if w.served[0] != before {
-		t.Error("a reload made the dataset anew")
+		t.Error("a reload made the dataset again")
 	}
 	w.mustChange("INSERT INTO orders VALUES (3, 'three')")
 	w.want("SELECT count(*) FROM same", "3")
 }
 
-// What was written is in the file, not in its log, when the runtime has ended
-// or the dataset has gone.
+// Writes are in the file, not in its write-ahead log, when the runtime has ended or
+// the dataset is removed.
 func TestWrittenRowsAreInTheFile(t *testing.T) {
 	for _, end := range []string{"close", "reload"} {
 		t.Run(end, func(t *testing.T) {
@@ -98,8 +98,8 @@ func TestWrittenRowsAreInTheFile(t *testing.T) {
 				w.stop()
 			} else {
 				w.ok("")
-				w.settle()
-				if n := len(w.m.sources); n != 0 {
+				w.drain()
+				if n := w.attached(); n != 0 {
 					t.Errorf("%d databases are still attached", n)
 				}
 			}
@@ -118,8 +118,8 @@ func TestWrittenRowsAreInTheFile(t *testing.T) {
 	}
 }
 
-// Access may be taken away by a reload, but given only by a restart: DuckDB
-// opens no file both ways at once.
+// A reload can remove write access, but only a restart can add it: DuckDB cannot
+// attach a file both read-only and for writing.
 func TestChangeOfAccess(t *testing.T) {
 	w := newWorld(t)
 	shop(w)
@@ -132,8 +132,8 @@ func TestChangeOfAccess(t *testing.T) {
 	if err := w.change("DELETE FROM orders"); err == nil {
 		t.Error("it was written all the same")
 	}
-	w.ok("") // as good as a restart
-	w.settle()
+	w.ok("") // detaches the file as a restart does
+	w.drain()
 	w.ok(list(ordersWrite, sameRead))
 	w.mustChange("INSERT INTO orders VALUES (2, 'two')")
 	w.ok(list(ordersRead, sameRead))
@@ -145,7 +145,7 @@ func TestChangeOfAccess(t *testing.T) {
 	w.mustChange("INSERT INTO orders VALUES (3, 'three')")
 }
 
-// A statement that runs goes on when the dataset that it reads is taken away.
+// A running statement completes when the dataset that it reads is removed.
 func TestWrittenDatasetLeavesWhileRead(t *testing.T) {
 	w := newWorld(t)
 	shop(w)
@@ -166,7 +166,7 @@ func TestWrittenDatasetLeavesWhileRead(t *testing.T) {
 		t.Errorf("%d rows", n)
 	}
 	rows.Close()
-	w.settle()
+	w.drain()
 	w.ok(list(ordersWrite))
 	w.mustChange("DELETE FROM orders")
 }
@@ -180,7 +180,7 @@ func TestReadWriteThroughALink(t *testing.T) {
 	w.ok(list(ordersWrite, "{name: linked, from: 'duckdb:link.db/orders'}"))
 	w.mustChange("INSERT INTO orders VALUES (2, 'two')")
 	w.want("SELECT count(*) FROM linked", "2")
-	if n := len(w.m.sources); n != 1 {
+	if n := w.attached(); n != 1 {
 		t.Errorf("the file is attached %d times", n)
 	}
 }
@@ -190,11 +190,11 @@ func TestReadWriteFaults(t *testing.T) {
 	shop(w)
 	w.file("a.csv", "a\n1\n")
 	for name, c := range map[string]struct{ decl, path, want string }{
-		"file":         {"{name: t, from: 'file:a.csv', access: read_write}", "access", "a file source cannot be written"},
-		"http":         {"{name: t, from: 'http://127.0.0.1:1/a.csv', access: read_write}", "access", "a http source cannot be written"},
+		"file":         {"{name: t, from: 'file:a.csv', access: read_write}", "access", "connector file cannot write"},
+		"http":         {"{name: t, from: 'http://127.0.0.1:1/a.csv', access: read_write}", "access", "connector http cannot write"},
 		"acceleration": {"{name: t, from: 'duckdb:shop.db/orders', access: read_write, acceleration: {}}", "access", "accelerated copy"},
 		"view":         {"{name: t, from: 'duckdb:shop.db/v', access: read_write}", "access", `"v" is a view`},
-		"type":         {"{name: t, from: 'duckdb:shop.db/orders', access: read_write, columns: [{name: name}, {name: id, type: int64}]}", "columns[1].type", "keeps the types"},
+		"type":         {"{name: t, from: 'duckdb:shop.db/orders', access: read_write, columns: [{name: name}, {name: id, type: int64}]}", "columns[1].type", "keep their types"},
 		"missing":      {"{name: t, from: 'duckdb:shop.db/order', access: read_write}", "from", `did you mean "orders"?`},
 		"no file":      {"{name: t, from: 'duckdb:new.db', access: read_write}", "from", "does not exist"},
 	} {
@@ -206,10 +206,10 @@ func TestReadWriteFaults(t *testing.T) {
 			if len(w.served) != 0 {
 				t.Error("it is served")
 			}
-			w.settle()
+			w.drain()
 		})
 	}
-	if n := len(w.m.sources); n != 0 {
+	if n := w.attached(); n != 0 {
 		t.Errorf("%d databases are still attached", n)
 	}
 }

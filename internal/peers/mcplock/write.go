@@ -2,16 +2,15 @@ package mcplock
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode"
 
+	"github.com/spiced-sql/spiced/internal/kit/disk"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 )
 
@@ -28,7 +27,7 @@ const top = `# The MCP tools whose texts have been read and approved; written by
 func Write(dir string, servers map[string][]Entry) error {
 	text, err := render(servers)
 	if err == nil {
-		err = replace(filepath.Join(dir, Name), text)
+		err = disk.Write(filepath.Join(dir, Name), text, 0o644)
 	}
 	if err != nil {
 		return fmt.Errorf("write the approved MCP tools: %w", err)
@@ -126,21 +125,4 @@ func firstLine(description string) string {
 		return text + "…"
 	}
 	return text
-}
-
-// replace replaces a file atomically.
-func replace(path string, text []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+Name+".*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(text)
-	err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/spiced-sql/spiced/internal/kit/disk"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 )
 
@@ -52,20 +53,7 @@ func openHistory(path string) *history {
 // rewrite replaces the file with the entries in memory. If that fails, the
 // history stays in memory.
 func (h *history) rewrite() {
-	file, err := os.CreateTemp(filepath.Dir(h.path), filepath.Base(h.path)+".*") // mode 0600
-	if err != nil {
-		return
-	}
-	_, err = file.WriteString(strings.Join(h.entries, "\n") + "\n")
-	if closed := file.Close(); err == nil {
-		err = closed
-	}
-	if err == nil {
-		err = os.Rename(file.Name(), h.path)
-	}
-	if err != nil {
-		_ = os.Remove(file.Name())
-	}
+	_ = disk.Write(h.path, []byte(strings.Join(h.entries, "\n")+"\n"), 0o600)
 }
 
 // add appends an entry and returns it as one line; "" if it is not recorded: it

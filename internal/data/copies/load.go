@@ -1,0 +1,221 @@
+package copies
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spiced-sql/spiced/internal/data/fault"
+	"github.com/spiced-sql/spiced/internal/data/resource"
+	"github.com/spiced-sql/spiced/internal/data/tables"
+	"github.com/spiced-sql/spiced/internal/kit/disk"
+	"github.com/spiced-sql/spiced/internal/kit/nearest"
+	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/spicepod"
+)
+
+// Load describes a load.
+type Load struct {
+	Table  *tables.Table
+	Source string          // query of a temporary view with the name of the table, for Rows; "": none
+	Rows   string          // query
+	Time   string          // column with the time of a row; "" replaces all rows
+	Base   *tables.Version // with Time: newer rows are appended to these; nil: none
+}
+
+// run is a running load.
+type run struct {
+	Load
+	stage *engine.Stage
+}
+
+// Load loads rows into a new database, or into that of Base if it is in memory.
+func (s *Store) Load(ctx context.Context, declared Load) (*tables.Version, error) {
+	stage, err := s.DB.Stage(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer stage.Close()
+	l := run{declared, stage}
+	if l.Source != "" {
+		if err := l.exec(ctx, "CREATE TEMP VIEW "+engine.Identifier(l.Table.Relation.Name)+" AS "+l.Source); err != nil {
+			return nil, err
+		}
+	}
+	if l.Time != "" {
+		if err := l.checkAppend(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if l.Base != nil && l.Base.Copy.Path == "" {
+		return s.insert(ctx, l)
+	}
+	path := ""
+	if s.Files || l.Table.Acceleration.Mode == spicepod.ModeFile {
+		path = filepath.Join(s.Dir, fmt.Sprintf("%s-%016x.duckdb", fileStem(l.Table), rand.Uint64()))
+	}
+	db, err := s.Attacher.Attach(ctx, "load", path, false, s.deleteCopy)
+	if err != nil {
+		return nil, err
+	}
+	if err = l.create(ctx, db); err == nil && path != "" {
+		db, err = s.reopen(ctx, db)
+	}
+	var v *tables.Version
+	if err == nil {
+		v, err = s.describe(ctx, l.Table, db)
+	}
+	if err != nil && db != nil {
+		resource.Release(db.Resource)
+	}
+	return v, err
+}
+
+// checkAppend checks the columns of rows that are appended.
+func (l run) checkAppend(ctx context.Context) error {
+	var columns []engine.Column
+	err := l.stage.Run(ctx, func() (err error) {
+		columns, err = l.stage.Describe(l.Rows)
+		return err
+	})
+	if err != nil {
+		return fault.FromDuckDB(err)
+	}
+	has := func(name string) bool {
+		return slices.ContainsFunc(columns, func(c engine.Column) bool { return strings.EqualFold(c.Name, name) })
+	}
+	if !has(l.Time) {
+		names, _ := tables.Match(columns, nil)
+		return fault.New("time_column", nearest.Hint(l.Time, tables.Names(names), ""), "the rows have no column %q", l.Time)
+	}
+	if l.Base != nil && (len(columns) != len(l.Base.Columns) ||
+		slices.ContainsFunc(l.Base.Columns, func(c tables.Column) bool { return !has(c.Name) })) {
+		return fault.New("from", "refresh once with refresh_mode full", "the columns of the source differ from those of the loaded rows")
+	}
+	return nil
+}
+
+// create creates the table with its key and indexes.
+func (l run) create(ctx context.Context, db *resource.Database) error {
+	rows := l.Rows
+	if l.Base != nil {
+		rows = fmt.Sprintf("SELECT * FROM %s UNION ALL BY NAME %s", data(l.Base.Copy), l.newer())
+	}
+	if err := l.exec(ctx, "CREATE TABLE "+data(db)+" AS "+rows); err != nil {
+		return fault.FromDuckDB(err)
+	}
+	for _, x := range indexes(l.Table.Acceleration, data(db)) {
+		if err := l.exec(ctx, x.sql); err != nil {
+			f := fault.FromDuckDB(err)
+			f.Path = x.path
+			return f
+		}
+	}
+	return nil
+}
+
+func data(db *resource.Database) string { return db.Table("main", dataTable) }
+
+// newer returns a query of the rows that are newer than those of Base.
+func (l run) newer() string {
+	column := engine.Identifier(l.Time)
+	newest := fmt.Sprintf("(SELECT max(%s) FROM %s)", column, data(l.Base.Copy))
+	return fmt.Sprintf("SELECT * FROM (%s) WHERE %s > %s OR %s IS NULL", l.Rows, column, newest, newest)
+}
+
+func (l run) exec(ctx context.Context, sql string) error {
+	return l.stage.Run(ctx, func() error { return l.stage.Exec(sql) })
+}
+
+// insert appends to the database of Base, which is in memory, atomically.
+func (s *Store) insert(ctx context.Context, l run) (*tables.Version, error) {
+	db := l.Base.Copy
+	if err := l.exec(ctx, "INSERT INTO "+data(db)+" BY NAME "+l.newer()); err != nil {
+		return nil, fault.FromDuckDB(err)
+	}
+	v, err := s.describe(ctx, l.Table, db)
+	if err == nil {
+		db.Retain()
+	}
+	return v, err
+}
+
+// reopen attaches a loaded file read-only, so that other processes can attach it
+// too. The caller then holds the new database instead of db.
+func (s *Store) reopen(ctx context.Context, db *resource.Database) (*resource.Database, error) {
+	for _, sql := range []string{"CHECKPOINT " + engine.Identifier(db.Alias), "DETACH " + engine.Identifier(db.Alias)} {
+		if err := s.DB.Exec(context.WithoutCancel(ctx), sql); err != nil {
+			return db, err
+		}
+	}
+	again, err := s.Attacher.Attach(ctx, "data", db.Path, true, s.deleteCopy)
+	if err != nil {
+		s.delete(db.Path)
+	}
+	return again, err
+}
+
+// describe returns a version of the database, whose holder is the caller.
+func (s *Store) describe(ctx context.Context, t *tables.Table, db *resource.Database) (*tables.Version, error) {
+	v := &tables.Version{Query: "SELECT * FROM " + data(db), Copy: db, Resources: []*resource.Resource{db.Resource}}
+	columns, err := tables.Describe(ctx, s.DB, v.Query)
+	if err != nil {
+		return nil, err
+	}
+	if v.Columns, err = tables.Match(columns, t.Described); err != nil {
+		return nil, err
+	}
+	v.Stats = tables.Stats{Refreshed: s.Clock.Now(), Bytes: disk.Size(db.Path)}
+	return v, tables.Query(ctx, s.DB, "SELECT count(*) FROM "+data(db), func(c *engine.Chunk) {
+		v.Stats.Rows = engine.Value[int64](c.Column(0), 0)
+	})
+}
+
+// index is the primary key or an index of a copy.
+type index struct{ sql, path string }
+
+func indexes(a *spicepod.Acceleration, table string) []index {
+	var out []index
+	if a.PrimaryKey != "" {
+		out = append(out, index{fmt.Sprintf("ALTER TABLE %s ADD PRIMARY KEY (%s)", table, columnList(a.PrimaryKey)), "acceleration.primary_key"})
+	}
+	for i, key := range slices.Sorted(maps.Keys(a.Indexes)) {
+		kind := ""
+		if a.Indexes[key] == "unique" {
+			kind = "UNIQUE "
+		}
+		out = append(out, index{fmt.Sprintf("CREATE %sINDEX index_%d ON %s (%s)", kind, i, table, columnList(key)), "acceleration.indexes"})
+	}
+	return out
+}
+
+// CheckIndexes returns an error if the kind of an index is unknown.
+func CheckIndexes(a *spicepod.Acceleration) error {
+	for column, kind := range a.Indexes {
+		if kind != "enabled" && kind != "unique" {
+			return fault.New("acceleration.indexes", "write enabled or unique", "index on %q is %q", column, kind)
+		}
+	}
+	return nil
+}
+
+// columnList returns "a" or "(a, b)" as quoted names.
+func columnList(text string) string {
+	text = strings.TrimSpace(text)
+	if strings.HasPrefix(text, "(") && strings.HasSuffix(text, ")") {
+		text = text[1 : len(text)-1]
+	}
+	parts := strings.Split(text, ",")
+	for i, p := range parts {
+		p = strings.TrimSpace(p)
+		if len(p) > 1 && p[0] == '"' && p[len(p)-1] == '"' {
+			p = strings.ReplaceAll(p[1:len(p)-1], `""`, `"`)
+		}
+		parts[i] = engine.Identifier(p)
+	}
+	return strings.Join(parts, ", ")
+}

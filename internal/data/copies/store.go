@@ -1,0 +1,152 @@
+// Package copies stores the rows of accelerated datasets and views. Each load is
+// a DuckDB database, in memory or in a file that survives a restart.
+//
+//	store, err := copies.Open(copies.Options{DB: db, Attacher: attacher, Dir: dir, …})
+//	version := store.Restore(ctx, table, hash, complete) // of the last run, or nil
+//	version, err = store.Load(ctx, copies.Load{Table: table, Rows: "SELECT * FROM source"})
+//	store.Save(table, hash, version, true)               // when it is served
+//
+// The folder contains
+//
+//	<name>-<hash>.json               the manifest of a table, which names the file of its rows
+//	<name>-<hash>-<random>.duckdb    rows
+//
+// [Open] removes files that no manifest names, which a crash left.
+package copies
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spiced-sql/spiced/internal/data/load"
+	"github.com/spiced-sql/spiced/internal/data/resource"
+	"github.com/spiced-sql/spiced/internal/data/tables"
+	"github.com/spiced-sql/spiced/internal/kit/disk"
+	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/spicepod"
+)
+
+// dataTable is the table of a copy.
+const dataTable = "data"
+
+// Options configures [Open]. All fields but Files are required.
+type Options struct {
+	DB       *engine.DB
+	Attacher *resource.Attacher
+	Dir      string // must exist; no other process may use it
+	Files    bool   // copies of mode memory are in files too, for other processes to attach
+	Clock    load.Clock
+	Log      *slog.Logger
+}
+
+// Store stores the copies of a process. It is safe for concurrent use.
+type Store struct{ Options }
+
+// Open returns the store of a folder.
+func Open(o Options) (*Store, error) { return &Store{o}, disk.Clean(o.Dir, o.Log) }
+
+// manifest describes the file of a copy.
+type manifest struct {
+	Relation  engine.Relation `json:"relation"`
+	Hash      string          `json:"hash"`   // of the declaration
+	File      string          `json:"file"`   // name in the folder
+	Format    string          `json:"format"` // of the source
+	Refreshed time.Time       `json:"refreshed"`
+}
+
+// fileStem returns the beginning of the names of a table's files: its name, and
+// a hash that makes it unique.
+func fileStem(t *tables.Table) string {
+	readable := strings.Map(func(c rune) rune {
+		if c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '_' {
+			return c
+		}
+		return '-'
+	}, strings.ToLower(t.Relation.Name))
+	sum := sha256.Sum256([]byte(tables.Key(t.Relation)))
+	stem := readable[:min(len(readable), 40)] + "-" + hex.EncodeToString(sum[:4])
+	if t.Kind == "view" {
+		return "view-" + stem
+	}
+	return stem
+}
+
+func (s *Store) manifestPath(t *tables.Table) string {
+	return filepath.Join(s.Dir, fileStem(t)+".json")
+}
+
+// Save records the version that is served, for [Store.Restore] after a restart.
+// The first version of a declaration removes the file of an earlier declaration.
+func (s *Store) Save(t *tables.Table, hash string, v *tables.Version, first bool) {
+	path := s.manifestPath(t)
+	var old manifest
+	if first && disk.ReadJSON(path, &old) == nil && old.File == filepath.Base(old.File) &&
+		(v.Copy == nil || old.File != filepath.Base(v.Copy.Path)) {
+		s.delete(filepath.Join(s.Dir, old.File))
+	}
+	if v.Copy == nil || v.Copy.Path == "" {
+		os.Remove(path)
+		return
+	}
+	err := disk.WriteJSON(path, manifest{
+		Relation: t.Relation, Hash: hash, File: filepath.Base(v.Copy.Path), Format: v.Format, Refreshed: v.Stats.Refreshed.UTC(),
+	})
+	if err != nil {
+		s.Log.Error("cannot record accelerated data; a restart will load it again", t.Kind, t.Name, "error", err)
+	}
+}
+
+// Forget removes the manifest of a dataset that is no longer served.
+func (s *Store) Forget(t *tables.Table) { os.Remove(s.manifestPath(t)) }
+
+// Restore returns the version that the last run saved, or nil if there is none or
+// it cannot be read. complete may change or reject it.
+func (s *Store) Restore(ctx context.Context, t *tables.Table, hash string, complete func(*tables.Version) error) *tables.Version {
+	a := t.Acceleration
+	if a == nil || a.Mode != spicepod.ModeFile || a.RefreshOnStartup == "always" {
+		return nil
+	}
+	var k manifest
+	if disk.ReadJSON(s.manifestPath(t), &k) != nil || k.Hash != hash || k.File != filepath.Base(k.File) {
+		return nil
+	}
+	path := filepath.Join(s.Dir, k.File)
+	db, err := s.Attacher.Attach(ctx, "data", path, true, s.deleteCopy)
+	var v *tables.Version
+	if err == nil {
+		if v, err = s.describe(ctx, t, db); err == nil {
+			err = complete(v)
+		}
+		if err != nil {
+			resource.Release(db.Resource)
+		}
+	}
+	if err != nil {
+		s.Log.Warn("cannot read accelerated data; it is loaded again", t.Kind, t.Name, "error", err)
+		return nil
+	}
+	v.Format, v.Stats.Refreshed = k.Format, k.Refreshed
+	return v
+}
+
+func (s *Store) deleteCopy(db *resource.Database) {
+	db.Detach()
+	if db.Path != "" {
+		s.delete(db.Path)
+	}
+}
+
+// delete removes the file of a copy and its write-ahead log.
+func (s *Store) delete(path string) {
+	for _, p := range []string{path, path + ".wal"} {
+		if err := os.Remove(p); err != nil && !os.IsNotExist(err) {
+			s.Log.Warn("cannot remove accelerated data", "file", p, "error", err)
+		}
+	}
+}

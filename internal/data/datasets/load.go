@@ -1,0 +1,179 @@
+package datasets
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spiced-sql/spiced/internal/data/copies"
+	"github.com/spiced-sql/spiced/internal/data/fault"
+	"github.com/spiced-sql/spiced/internal/data/refresh"
+	"github.com/spiced-sql/spiced/internal/data/resource"
+	"github.com/spiced-sql/spiced/internal/data/source"
+	"github.com/spiced-sql/spiced/internal/data/tables"
+	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/sql/sqltree"
+	"github.com/spiced-sql/spiced/spicepod"
+)
+
+// open opens the source of a dataset and applies the declared types. The caller
+// releases the resources.
+func (m *Manager) open(ctx context.Context, d *Dataset) (*source.Opened, error) {
+	out, err := d.source.Open(ctx)
+	if err != nil {
+		return nil, d.redacted(err)
+	}
+	if out.Stale != nil {
+		out.Stale = d.redacted(out.Stale)
+	}
+	if err := m.castColumns(ctx, d, out); err != nil {
+		resource.Release(out.Resources...)
+		return nil, d.redacted(err)
+	}
+	return out, nil
+}
+
+// castColumns checks that the declared columns exist and casts them to their types.
+func (m *Manager) castColumns(ctx context.Context, d *Dataset, out *source.Opened) error {
+	if _, err := tables.Match(out.Columns, d.Described); err != nil {
+		return err
+	}
+	var replace []string
+	at := 0
+	for i, c := range d.Described {
+		if c.Type == "" {
+			continue
+		}
+		j := slices.IndexFunc(out.Columns, func(h engine.Column) bool { return strings.EqualFold(h.Name, c.Name) })
+		name := engine.Identifier(out.Columns[j].Name)
+		replace = append(replace, fmt.Sprintf("CAST(%s AS %s) AS %s", name, c.Type, name))
+		at = i
+	}
+	if len(replace) == 0 {
+		return nil
+	}
+	query := strings.Replace(out.Query, "SELECT *", "SELECT * REPLACE ("+strings.Join(replace, ", ")+")", 1)
+	columns, err := tables.Describe(ctx, m.opts.DB, query)
+	if err != nil {
+		f := fault.FromDuckDB(err)
+		f.Path = fmt.Sprintf("columns[%d].type", at)
+		return f
+	}
+	out.Query, out.Columns = query, columns
+	return nil
+}
+
+// load loads a new version of a dataset.
+func (m *Manager) load(ctx context.Context, d *Dataset, o refresh.Override) (*tables.Version, error) {
+	src, err := m.open(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	var v *tables.Version
+	if d.Acceleration == nil {
+		v = &tables.Version{Query: src.Query, Base: src.Base, Written: src.Written, Files: d.from.Connector != "duckdb", Resources: src.Resources}
+		v.Stats = tables.Stats{Rows: -1, Bytes: src.Bytes, Refreshed: m.opts.Clock.Now()}
+		v.Columns, err = tables.Match(src.Columns, d.Described)
+	} else {
+		defer resource.Release(src.Resources...)
+		if src.Stale != nil && d.Current() != nil {
+			return nil, src.Stale // the rows that are served are as new
+		}
+		l, err := m.plan(ctx, d, o, src.Query)
+		if err != nil {
+			return nil, err
+		}
+		if v, err = m.copy(ctx, l, src.Bytes); err != nil {
+			return nil, d.redacted(err)
+		}
+	}
+	v.Format, v.Stale = src.Format, src.Stale
+	if err == nil {
+		err = m.protect(ctx, d, v)
+	}
+	if err != nil {
+		resource.Release(v.Resources...)
+		return nil, err
+	}
+	return v, nil
+}
+
+// protect applies the policy of the dataset to a version.
+func (m *Manager) protect(ctx context.Context, d *Dataset, v *tables.Version) (err error) {
+	v.Query, v.Columns, err = d.policy.Bind(ctx, m.opts.DB, v.Query, v.Columns)
+	return err
+}
+
+// copy loads a copy and reports the progress; bytes is the size of the source.
+func (m *Manager) copy(ctx context.Context, l copies.Load, bytes int64) (v *tables.Version, err error) {
+	err = m.progress.Start(l.Table.Name, "load", bytes).Watch(func() error { v, err = m.copies.Load(ctx, l); return err })
+	return v, err
+}
+
+// plan returns which rows are loaded, and whether they are appended.
+func (m *Manager) plan(ctx context.Context, d *Dataset, o refresh.Override, source string) (copies.Load, error) {
+	l := copies.Load{Table: &d.Table, Source: source, Rows: "SELECT * FROM " + engine.Identifier(d.Relation.Name)}
+	if cmp.Or(o.RefreshMode, d.Acceleration.RefreshMode) == spicepod.RefreshAppend {
+		l.Time, l.Base = d.Declared.TimeColumn, d.Current()
+	}
+	var err error
+	if sql := cmp.Or(o.RefreshSQL, d.Acceleration.RefreshSQL); sql != "" {
+		l.Rows, err = m.refreshQuery(ctx, d, sql)
+	}
+	return l, err
+}
+
+// onlyTable declares one relation, whose schema may be left out.
+type onlyTable struct {
+	*engine.Catalog
+	schema string
+}
+
+// Relation returns the relation that a reference names.
+func (o onlyTable) Relation(catalog, schema, name string) (engine.Relation, bool) {
+	if schema == "" {
+		schema = o.schema
+	}
+	return o.Catalog.Relation(catalog, schema, name)
+}
+
+// refreshQuery checks a refresh_sql and returns it as a query of the temporary
+// view [copies.Load].Source.
+func (m *Manager) refreshQuery(ctx context.Context, d *Dataset, text string) (string, error) {
+	const path = "acceleration.refresh_sql"
+	fail := func(err error) (string, error) {
+		e := engine.AsError(err)
+		return "", fault.At(path, e.Offset, e.Hint, "%s", fault.SelectMessage(e.Message))
+	}
+	st, err := m.opts.DB.Parse(ctx, text)
+	if err != nil {
+		return fail(err)
+	}
+	switch {
+	case len(st.Shows) > 0 || len(st.Params) > 0:
+		return "", fault.New(path, "write SELECT … FROM "+d.Name+" WHERE …", "refresh_sql is one SELECT without parameters")
+	case len(st.Relations) == 0:
+		return "", fault.New(path, "write SELECT … FROM "+d.Name+" WHERE …", "refresh_sql does not read %q", d.Name)
+	}
+	only := onlyTable{engine.NewCatalog(engine.Contents{Relations: []engine.Relation{d.Relation}}), d.Relation.Schema}
+	for _, r := range st.Relations {
+		if _, ok := only.Relation(r.Catalog, r.Schema, r.Name); !ok {
+			return "", fault.At(path, r.Offset, "read only "+d.Name, "refresh_sql reads %q", r.Name)
+		}
+	}
+	if _, err := m.opts.DB.Check(text, st, only); err != nil {
+		return fail(err)
+	}
+	tokens := sqltree.Scan(text)
+	var edits []sqltree.Edit
+	for _, r := range st.Relations {
+		if span, ok := sqltree.LocateRelation(text, tokens, r); ok {
+			edits = append(edits, sqltree.Edit{Span: span, New: engine.Identifier(d.Relation.Name)})
+		}
+	}
+	edited, _ := sqltree.Apply(text, edits)
+	query, _ := tables.TrimStatement(edited)
+	return query, nil
+}

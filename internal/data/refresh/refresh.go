@@ -1,0 +1,302 @@
+// Package refresh refreshes accelerated datasets and views: on request, at their
+// interval, and after a failure. The old rows are served until a refresh
+// completes.
+//
+//	s := refresh.New(refresh.Options{DB: db, Clock: load.Real{}, Log: log, Publish: publish, Retry: reload})
+//	defer s.Close()
+//	s.Replace(targets) // when a generation is published
+//	go s.Run(ctx)      // the schedule
+//	err := s.Refresh(ctx, "flights", refresh.Override{})
+//
+// One refresh of a table runs at a time. Equal requests share the next one.
+package refresh
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/spiced-sql/spiced/internal/data/load"
+	"github.com/spiced-sql/spiced/internal/data/resource"
+	"github.com/spiced-sql/spiced/internal/data/tables"
+	"github.com/spiced-sql/spiced/internal/kit/nearest"
+	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/spicepod"
+)
+
+// Errors of [Scheduler.Refresh], for errors.Is.
+var (
+	ErrUnknown        = errors.New("not found")
+	ErrNotAccelerated = errors.New("does not have acceleration enabled")
+	ErrOverride       = errors.New("invalid override")
+)
+
+// Override replaces settings of an acceleration for one refresh. Zero fields
+// keep the settings.
+type Override struct {
+	RefreshSQL  string
+	RefreshMode spicepod.RefreshMode
+	JitterMax   time.Duration // refresh_jitter_max: the maximum of a random delay
+}
+
+// Target is a served dataset or view.
+type Target interface {
+	Base() *tables.Table
+	Check(context.Context, Override) error // is called if it is accelerated
+	Load(context.Context, Override) (*tables.Version, error)
+	Save(*tables.Version) // records the version that is served
+}
+
+// Options configures [New]. All fields are required.
+type Options struct {
+	DB    *engine.DB
+	Clock load.Clock
+	Log   *slog.Logger
+	// Publish runs build, which publishes a new version of the table, in a
+	// transaction of the current generation. Publications do not overlap.
+	Publish func(ctx context.Context, t *tables.Table, build func(*engine.Tx) error) error
+	// Retry requests a reload, which loads the failed datasets again. It must
+	// return at once.
+	Retry func()
+}
+
+// Scheduler runs refreshes. It is safe for concurrent use.
+type Scheduler struct {
+	opts       Options
+	wake       chan struct{} // the schedule changed
+	background *background
+
+	mu       sync.Mutex
+	targets  map[string]*target // by tables.Key
+	failures map[string]Failure
+}
+
+// target is a target with its queue, which the mutex of the scheduler guards.
+type target struct {
+	Target
+	running bool
+	waiting []Override
+}
+
+// New returns a scheduler without targets.
+func New(o Options) *Scheduler {
+	return &Scheduler{
+		opts: o, wake: make(chan struct{}, 1), background: newBackground(),
+		targets: map[string]*target{}, failures: map[string]Failure{},
+	}
+}
+
+// Replace sets the targets. Those whose table is already a target keep their
+// queue.
+func (s *Scheduler) Replace(targets []Target) {
+	s.mu.Lock()
+	next := make(map[string]*target, len(targets))
+	for _, t := range targets {
+		key := tables.Key(t.Base().Relation)
+		next[key] = &target{Target: t}
+		if last := s.targets[key]; last != nil && last.Base() == t.Base() {
+			next[key] = last
+		}
+	}
+	s.targets = next
+	s.mu.Unlock()
+	s.poke()
+}
+
+// Refresh queues a refresh of an accelerated dataset or view. Errors are
+// [ErrUnknown], [ErrNotAccelerated] and [ErrOverride]; those of the refresh are
+// logged and in [tables.State].
+func (s *Scheduler) Refresh(ctx context.Context, name string, o Override) error {
+	t, err := s.find(ctx, name, o)
+	if err != nil {
+		return err
+	}
+	return s.enqueue(t, o)
+}
+
+// Start queues refreshes of tables that are served.
+func (s *Scheduler) Start(relations []engine.Relation) {
+	for _, r := range relations {
+		s.mu.Lock()
+		t := s.targets[tables.Key(r)]
+		s.mu.Unlock()
+		if t != nil {
+			_ = s.enqueue(t, Override{})
+		}
+	}
+}
+
+// find returns the accelerated target of a name and checks the override.
+func (s *Scheduler) find(ctx context.Context, name string, o Override) (*target, error) {
+	relation, err := tables.Relation(spicepod.Dataset{Name: name}.Qualified())
+	s.mu.Lock()
+	t := s.targets[tables.Key(relation)]
+	names := make([]string, 0, len(s.targets))
+	for _, l := range s.targets {
+		names = append(names, l.Base().Name)
+	}
+	s.mu.Unlock()
+	switch {
+	case t == nil || err != nil:
+		slices.Sort(names)
+		err := fmt.Errorf("dataset %q %w", name, ErrUnknown)
+		if hint := nearest.Hint(name, names, ""); hint != "" {
+			err = fmt.Errorf("%w; %s", err, hint)
+		}
+		return nil, err
+	case t.Base().Acceleration == nil:
+		return nil, fmt.Errorf("dataset %q %w; add acceleration: to it", name, ErrNotAccelerated)
+	case o != Override{}:
+		if o.RefreshMode != "" && o.RefreshMode != spicepod.RefreshFull && o.RefreshMode != spicepod.RefreshAppend {
+			return nil, fmt.Errorf("%w: refresh_mode must be full or append, got %q", ErrOverride, o.RefreshMode)
+		}
+		if err := t.Check(ctx, o); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrOverride, err)
+		}
+	}
+	return t, nil
+}
+
+// enqueue adds a refresh unless an equal one waits.
+func (s *Scheduler) enqueue(t *target, o Override) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !slices.Contains(t.waiting, o) {
+		t.waiting = append(t.waiting, o)
+	}
+	t.running = t.running || s.background.start(func(ctx context.Context) { s.drain(ctx, t) })
+	if !t.running {
+		return errors.New("the runtime is shutting down")
+	}
+	return nil
+}
+
+// drain runs the waiting refreshes in order.
+func (s *Scheduler) drain(ctx context.Context, t *target) {
+	for {
+		s.mu.Lock()
+		if len(t.waiting) == 0 {
+			t.running = false
+			s.mu.Unlock()
+			s.poke()
+			return
+		}
+		o := t.waiting[0]
+		s.mu.Unlock()
+		if o.JitterMax > 0 {
+			_ = load.Pause(ctx, s.opts.Clock, rand.N(o.JitterMax))
+		}
+		s.mu.Lock()
+		t.waiting = t.waiting[1:] // later requests may expect newer data
+		s.mu.Unlock()
+		s.refresh(ctx, t, o)
+	}
+}
+
+// refresh loads and publishes once, and records the result.
+func (s *Scheduler) refresh(ctx context.Context, t *target, o Override) {
+	b := t.Base()
+	started := s.opts.Clock.Now()
+	b.State.Begin()
+	v, err := t.Load(ctx, o)
+	if err == nil {
+		v.Stats.Took = s.opts.Clock.Now().Sub(started)
+		err = s.publish(ctx, t, v)
+	}
+	if err != nil {
+		now := s.opts.Clock.Now()
+		b.State.RetryAt(retryTime(b.Acceleration, b.State.Failed(err, now), now))
+		s.opts.Log.Error("refresh failed; the old rows are served", b.Kind, b.Name, "error", err)
+		return
+	}
+	s.opts.Log.Info("refreshed", b.Kind, b.Name, "rows", v.Stats.Rows, "took", v.Stats.Took)
+}
+
+// publish switches to a new version and frees the one before.
+func (s *Scheduler) publish(ctx context.Context, t *target, v *tables.Version) error {
+	b := t.Base()
+	last := b.Current()
+	err := s.opts.Publish(ctx, b, func(tx *engine.Tx) error {
+		if !s.serves(t) {
+			return errors.New("it was replaced by a reload during the refresh")
+		}
+		if last.Query != v.Query { // otherwise rows were inserted into the database
+			for _, sql := range b.DDLOf(v) {
+				if err := tx.Exec(sql); err != nil {
+					return err
+				}
+			}
+		}
+		tx.Committed(func() {
+			b.Serve(v)
+			b.State.Loaded(v)
+			t.Save(v)
+			s.Free(last.Resources)
+		})
+		return nil
+	})
+	if err != nil {
+		resource.Release(v.Resources...)
+	}
+	return err
+}
+
+func (s *Scheduler) serves(t *target) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.targets[tables.Key(t.Base().Relation)] == t
+}
+
+// background runs goroutines until it is closed.
+type background struct {
+	spawn   func(func(context.Context)) // with a context that cancel ends
+	ending  <-chan struct{}             // closed by cancel
+	cancel  context.CancelFunc
+	running sync.WaitGroup
+
+	mu sync.Mutex // held by start and cancel
+}
+
+func newBackground() *background {
+	ctx, cancel := context.WithCancel(context.Background())
+	b := &background{ending: ctx.Done(), cancel: cancel}
+	b.spawn = func(f func(context.Context)) { b.running.Go(func() { f(ctx) }) }
+	return b
+}
+
+// start runs f in a goroutine. It reports false if b is closed.
+func (b *background) start(f func(context.Context)) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	select {
+	case <-b.ending:
+		return false
+	default:
+		b.spawn(f)
+		return true
+	}
+}
+
+// Wait waits until no refresh runs and freed resources are released.
+func (s *Scheduler) Wait() { s.background.running.Wait() }
+
+// Close cancels what runs and waits for it.
+func (s *Scheduler) Close() {
+	s.background.mu.Lock()
+	s.background.cancel()
+	s.background.mu.Unlock()
+	s.Wait()
+}
+
+// Free releases resources when no statement reads the catalogs before the current
+// one.
+func (s *Scheduler) Free(list []*resource.Resource) {
+	if len(list) > 0 {
+		s.opts.DB.Drained(func() { s.background.start(func(context.Context) { resource.Release(list...) }) })
+	}
+}

@@ -1,0 +1,94 @@
+// Package resource counts the holders of the attached databases and cached
+// files that datasets read, and frees each when its last holder releases it.
+//
+//	db, err := attacher.Attach(ctx, "data", path, true, (*resource.Database).Detach)
+//	…
+//	resource.Release(db.Resource) // detaches it unless another holder retained it
+package resource
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+
+	"github.com/spiced-sql/spiced/internal/sql/engine"
+)
+
+// Resource is an attached database or a cached file.
+type Resource struct {
+	holders atomic.Int64
+	free    func()
+}
+
+// New returns a resource with one holder. When the last holder releases it,
+// free is called; by then, it may have been retained again.
+func New(free func()) *Resource {
+	r := &Resource{free: free}
+	r.Retain()
+	return r
+}
+
+// Retain adds a holder.
+func (r *Resource) Retain() { r.holders.Add(1) }
+
+// Held reports whether it has a holder.
+func (r *Resource) Held() bool { return r.holders.Load() > 0 }
+
+// Release removes one holder of each resource.
+func Release(list ...*Resource) {
+	for _, r := range list {
+		if r.holders.Add(-1) == 0 {
+			r.free()
+		}
+	}
+}
+
+// Database is an attached DuckDB database.
+type Database struct {
+	*Resource
+	Alias    string
+	Path     string // "" means in memory
+	ReadOnly bool
+
+	attacher *Attacher
+}
+
+// Table returns the qualified name of a table in the database.
+func (db *Database) Table(schema, table string) string {
+	return engine.Identifier(db.Alias) + "." + engine.Identifier(schema) + "." + engine.Identifier(table)
+}
+
+// Attacher attaches databases, each under a unique name.
+type Attacher struct {
+	db     *engine.DB
+	log    *slog.Logger
+	serial atomic.Uint64
+}
+
+// NewAttacher returns an attacher for db.
+func NewAttacher(db *engine.DB, log *slog.Logger) *Attacher { return &Attacher{db: db, log: log} }
+
+// Attach attaches a database; path "" creates one in memory. The caller holds
+// it. When the last holder releases it, free is called and must detach it.
+func (a *Attacher) Attach(ctx context.Context, prefix, path string, readOnly bool, free func(*Database)) (*Database, error) {
+	db := &Database{Alias: fmt.Sprintf("%s%s_%d", engine.Hidden, prefix, a.serial.Add(1)), Path: path, ReadOnly: readOnly, attacher: a}
+	target, options := path, ""
+	if path == "" {
+		target = ":memory:"
+	} else if readOnly {
+		options = " (READ_ONLY)"
+	}
+	if err := a.db.Exec(ctx, "ATTACH "+engine.Literal(target)+" AS "+engine.Identifier(db.Alias)+options); err != nil {
+		return nil, err
+	}
+	db.Resource = New(func() { free(db) })
+	return db, nil
+}
+
+// Detach detaches the database.
+func (db *Database) Detach() {
+	if err := db.attacher.db.Exec(context.Background(), "DETACH "+engine.Identifier(db.Alias)); err != nil {
+		db.attacher.log.Error("cannot detach a database", "database", db.Alias, "error", err)
+	}
+}

@@ -1,0 +1,255 @@
+package fileformat
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spiced-sql/spiced/internal/data/fault"
+	"github.com/spiced-sql/spiced/internal/kit/nearest"
+	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/spicepod"
+)
+
+// format is a file format.
+type format struct {
+	name       string
+	reader     string   // table function of DuckDB
+	prefixes   []string // of params, such as csv_
+	extensions []string
+	mediaTypes []string
+	fixed      []setting                     // defaults
+	options    map[string]spicepod.ParamType // by DuckDB's name
+	aliases    map[string]string             // other names of options
+}
+
+// formats that are served. The first with an extension wins.
+var formats = []*format{csvFormat, tsvFormat, jsonFormat, ndjsonFormat, parquetFormat}
+
+// formatNames are the values of params.file_format.
+var formatNames = map[string]*format{
+	"csv": csvFormat, "tsv": tsvFormat, "json": jsonFormat,
+	"ndjson": ndjsonFormat, "jsonl": ndjsonFormat, "ldjson": ndjsonFormat, "parquet": parquetFormat,
+}
+
+const servedFormats = "csv, tsv, json, ndjson, jsonl, parquet"
+
+// compressions are the extensions of compressed files that DuckDB reads.
+var compressions = []string{".gz", ".zst"}
+
+// formatByName returns the format of a value of params.file_format.
+func formatByName(name string) (*format, error) {
+	if f := formatNames[strings.ToLower(name)]; f != nil {
+		return f, nil
+	}
+	hint := strings.TrimSpace(nearest.Hint(name, strings.Split(servedFormats, ", "), "") + " served: " + servedFormats)
+	return nil, fault.New("params.file_format", hint, "file format %q is not served", name)
+}
+
+// splitExtension returns the extension of a name without that of its
+// compression, and that of its compression.
+func splitExtension(name string) (extension, compression string) {
+	name = strings.ToLower(name)
+	for _, c := range compressions {
+		if strings.HasSuffix(name, c) {
+			name, compression = strings.TrimSuffix(name, c), c
+			break
+		}
+	}
+	return path.Ext(name), compression
+}
+
+// formatOf returns the format of a file name, or nil.
+func formatOf(name string) *format {
+	extension, compression := splitExtension(name)
+	for _, f := range formats {
+		if slices.Contains(f.extensions, extension) && (compression == "" || f != parquetFormat) {
+			return f
+		}
+	}
+	return nil
+}
+
+// formatOfMediaType returns the format of a Content-Type, or nil.
+func formatOfMediaType(contentType string) *format {
+	mediaType, _, _ := strings.Cut(contentType, ";")
+	mediaType = strings.ToLower(strings.TrimSpace(mediaType))
+	for _, f := range formats {
+		if slices.Contains(f.mediaTypes, mediaType) {
+			return f
+		}
+	}
+	return nil
+}
+
+// scan is a call of a table function that reads files.
+type scan struct {
+	format   *format
+	files    []string // paths or globs, as DuckDB reads them
+	settings []setting
+}
+
+// setting is an option with its value as SQL.
+type setting struct{ name, value string }
+
+func (s scan) has(name string) bool {
+	return slices.ContainsFunc(s.settings, func(x setting) bool { return x.name == name })
+}
+
+// with returns the scan with another setting.
+func (s scan) with(name, value string) scan {
+	s.settings = append(slices.Clip(s.settings), setting{name, value})
+	return s
+}
+
+// SQL returns the call.
+func (s scan) SQL() string {
+	files := literalList(s.files)
+	if len(s.files) == 1 {
+		files = engine.Literal(s.files[0])
+	}
+	var b strings.Builder
+	b.WriteString(s.format.reader + "(" + files)
+	for _, x := range s.settings {
+		b.WriteString(", " + x.name + " = " + x.value)
+	}
+	b.WriteString(")")
+	return b.String()
+}
+
+func literalList(list []string) string {
+	quoted := make([]string, len(list))
+	for i, s := range list {
+		quoted[i] = engine.Literal(s)
+	}
+	return "[" + strings.Join(quoted, ", ") + "]"
+}
+
+// commonOptions are the options of every format.
+var commonOptions = map[string]spicepod.ParamType{
+	"filename": spicepod.ParamFlag, "union_by_name": spicepod.ParamBool,
+	"hive_partitioning": spicepod.ParamBool, "hive_types": spicepod.ParamTextMap, "hive_types_autocast": spicepod.ParamBool,
+}
+
+var commonAliases = map[string]string{
+	"hive_partitioning_enabled": "hive_partitioning",
+	"file_compression_type":     "compression",
+	"schema_infer_max_records":  "sample_size",
+}
+
+// withCommon adds the common options.
+func withCommon(options map[string]spicepod.ParamType) map[string]spicepod.ParamType {
+	all := maps.Clone(commonOptions)
+	maps.Copy(all, options)
+	return all
+}
+
+// settings returns params as settings of the format, sorted by name, without the
+// params of the connector.
+func (f *format) settings(params spicepod.Params, connector []spicepod.Param) ([]setting, error) {
+	own := spicepod.ParamNames(connector)
+	var out []setting
+	from := map[string]string{}
+	for _, key := range slices.Sorted(maps.Keys(params)) {
+		if slices.Contains(own, key) {
+			continue
+		}
+		name, err := f.optionName(key, own)
+		if err != nil {
+			return nil, err
+		}
+		if other := from[name]; other != "" {
+			return nil, fault.OfKey("params."+key, "keep one of them", "params.%s and params.%s both set %s", other, key, name)
+		}
+		from[name] = key
+		value, err := params.Value(key, f.options[name])
+		if err != nil {
+			return nil, err
+		}
+		if m, ok := value.(map[string]string); ok && len(m) == 0 {
+			return nil, fault.New("params."+key, "", "params.%s has no columns", key)
+		}
+		out = append(out, setting{name, literal(duckdbValue(name, value))})
+	}
+	for _, x := range f.fixed {
+		if from[x.name] == "" && !(x.name == "delim" && from["sep"] != "") {
+			out = append(out, x)
+		}
+	}
+	slices.SortFunc(out, func(a, b setting) int { return strings.Compare(a.name, b.name) })
+	return out, nil
+}
+
+// optionName returns DuckDB's name of the option that a param sets.
+func (f *format) optionName(key string, own []string) (string, error) {
+	names := []string{key}
+	for _, p := range f.prefixes {
+		if rest, ok := strings.CutPrefix(key, p); ok {
+			names = append(names, rest)
+		}
+	}
+	for _, n := range names {
+		n = cmp.Or(f.aliases[n], commonAliases[n], n)
+		if _, ok := f.options[n]; ok {
+			return n, nil
+		}
+	}
+	for _, other := range formats {
+		for _, p := range other.prefixes {
+			if strings.HasPrefix(key, p) && !slices.Contains(f.prefixes, p) {
+				return "", fault.OfKey("params."+key, "remove it, or set params.file_format", "params.%s is an option of %s files, but the file is read as %s", key, other.name, f.name)
+			}
+		}
+	}
+	return "", fault.OfKey("params."+key, nearest.Hint(key, f.known(own), ""), "params.%s is not an option of %s files", key, f.name)
+}
+
+// known returns the names of params for suggestions, those of Spice first.
+func (f *format) known(own []string) []string {
+	names := slices.Clone(own)
+	for _, m := range []map[string]string{f.aliases, commonAliases} {
+		for _, n := range slices.Sorted(maps.Keys(m)) {
+			names = append(names, n, f.prefixes[0]+n)
+		}
+	}
+	return append(names, slices.Sorted(maps.Keys(f.options))...)
+}
+
+// literal returns a value of params as SQL.
+func literal(value any) string {
+	switch v := value.(type) {
+	case string:
+		return engine.Literal(v)
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64)
+	case []string:
+		return literalList(v)
+	case map[string]string:
+		parts := make([]string, 0, len(v))
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			parts = append(parts, engine.Literal(name)+": "+engine.Literal(v[name]))
+		}
+		return "{" + strings.Join(parts, ", ") + "}"
+	}
+	return fmt.Sprint(value)
+}
+
+// spiceWords are Spice's values of options with DuckDB's.
+var spiceWords = map[string]map[string]string{
+	"compression": {"uncompressed": "none", "": "none"},
+	"format":      {"jsonl": "newline_delimited", "ndjson": "newline_delimited", "json": "auto"},
+}
+
+// duckdbValue returns DuckDB's value of an option for Spice's.
+func duckdbValue(option string, value any) any {
+	text, ok := value.(string)
+	if words := spiceWords[option]; ok && words != nil {
+		text = strings.ToLower(text)
+		return cmp.Or(words[text], text)
+	}
+	return value
+}

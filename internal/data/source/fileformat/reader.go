@@ -1,0 +1,224 @@
+// Package fileformat reads CSV, TSV, JSON, NDJSON and Parquet files: it detects
+// the format, turns params into options of DuckDB's readers, and finds the line
+// of a file that DuckDB cannot read.
+//
+//	r, err := fileformat.Compile(declaration, "flights.csv.gz", nil)
+//	opened, err := r.Open(ctx, db, fileformat.One(path, size))
+package fileformat
+
+import (
+	"cmp"
+	"compress/gzip"
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spiced-sql/spiced/internal/data/fault"
+	"github.com/spiced-sql/spiced/internal/data/source"
+	"github.com/spiced-sql/spiced/internal/data/tables"
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
+	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/spicepod"
+)
+
+// Files are the files of a dataset.
+type Files struct {
+	Patterns []string // for DuckDB
+	Found    []string // for the format
+	Bytes    int64
+}
+
+// One returns a single file.
+func One(path string, size int64) Files {
+	return Files{[]string{EscapeGlob(path)}, []string{path}, size}
+}
+
+// EscapeGlob returns a glob that matches only the path.
+func EscapeGlob(path string) string {
+	if !strings.ContainsAny(path, "*?[") {
+		return path
+	}
+	return strings.NewReplacer("[", "[[]", "*", "[*]", "?", "[?]").Replace(path)
+}
+
+var paramFileFormat = spicepod.Param{Name: "file_format", Doc: "Format of the files, if their names do not show it."}
+
+// Reader reads the files of a dataset.
+type Reader struct {
+	params   spicepod.Params
+	own      []spicepod.Param // of the connector
+	columns  []spicepod.DatasetColumn
+	format   *format   // nil: that of the files
+	settings []setting // of the format
+}
+
+// Compile checks the params if the format is known from params.file_format or
+// the name of a file. The connector reads the params in own.
+func Compile(d source.Declaration, name string, own []spicepod.Param) (*Reader, error) {
+	r := &Reader{params: d.Params, own: append(own, paramFileFormat), columns: d.Columns, format: formatOf(name)}
+	var err error
+	if d.Params.Has("file_format") {
+		name, err := d.Params.String("file_format")
+		if err != nil {
+			return nil, err
+		}
+		if r.format, err = formatByName(name); err != nil {
+			return nil, err
+		}
+	}
+	if r.format == nil {
+		return r, nil
+	}
+	r.settings, err = r.format.settings(d.Params, r.own)
+	return r, err
+}
+
+// Open returns a query over the files.
+func (r *Reader) Open(ctx context.Context, db *engine.DB, found Files) (*source.Opened, error) {
+	f, settings := r.format, r.settings
+	if f == nil {
+		if f = formatOf(found.Found[0]); f == nil {
+			return nil, fault.New("from", "set params.file_format: one of "+servedFormats, "the name of file %q does not show its format", found.Found[0])
+		}
+		var err error
+		if settings, err = f.settings(r.params, r.own); err != nil {
+			return nil, err
+		}
+	}
+	s, columns, err := detectDelimiter(scan{f, found.Patterns, settings}, func(s scan) ([]engine.Column, error) {
+		return tables.Describe(ctx, db, "SELECT * FROM "+s.SQL())
+	})
+	if err != nil {
+		return nil, sourceError(err, s)
+	}
+	return &source.Opened{Query: "SELECT * FROM " + r.typed(s, columns).SQL(), Columns: columns, Format: f.name, Bytes: found.Bytes}, nil
+}
+
+// Patterns returns globs for the files of one format in a folder, where names
+// are all its files. If wanted, such as ".csv", is not empty, only files with
+// that extension match.
+func (r *Reader) Patterns(dir string, names []string, wanted string) ([]string, error) {
+	var extensions []string
+	var kinds []*format
+	for _, name := range names {
+		if strings.HasPrefix(filepath.Base(name), ".") || strings.HasPrefix(filepath.Base(name), "_") {
+			continue
+		}
+		f := formatOf(name)
+		ext, compression := splitExtension(name)
+		switch {
+		case wanted != "" && ext+compression != wanted && ext != wanted:
+			continue
+		case wanted == "" && (f == nil || r.format != nil && f.reader != r.format.reader):
+			continue
+		}
+		if f != nil && !slices.Contains(kinds, f) {
+			kinds = append(kinds, f)
+		}
+		if !slices.Contains(extensions, ext+compression) {
+			extensions = append(extensions, ext+compression)
+		}
+	}
+	switch {
+	case len(extensions) == 0:
+		return nil, fault.New("from", "served: "+servedFormats, "folder %q has no file of a served format", dir).Retryable()
+	case len(kinds) > 1 && r.format == nil:
+		return nil, fault.New("from", "set params.file_format, or name the files with a glob",
+			"folder %q has files of several formats: %s and %s", dir, kinds[0].name, kinds[1].name)
+	}
+	slices.Sort(extensions)
+	patterns := make([]string, len(extensions))
+	for i, e := range extensions {
+		patterns[i] = filepath.Join(EscapeGlob(dir), "**", "*"+e)
+	}
+	return patterns, nil
+}
+
+// Extension returns an extension for a cached file that shows its format and
+// compression.
+func (r *Reader) Extension(path, contentType string) string {
+	ext, compression := splitExtension(path)
+	if formatOf(path) != nil {
+		return ext + compression
+	}
+	if f := cmp.Or(r.format, formatOfMediaType(contentType)); f != nil {
+		return f.extensions[0] + compression
+	}
+	return ".data"
+}
+
+// typed sets the declared types in a CSV reader. A cast of what the reader
+// detects could lose leading zeros.
+func (r *Reader) typed(s scan, columns []engine.Column) scan {
+	if !s.readsCSV() || s.has("types") || s.has("columns") || s.has("names") {
+		return s
+	}
+	types := map[string]string{}
+	for _, c := range r.columns {
+		for _, have := range columns {
+			if c.Type != "" && strings.EqualFold(have.Name, c.Name) {
+				types[have.Name] = c.Type
+			}
+		}
+	}
+	if len(types) == 0 {
+		return s
+	}
+	return s.with("types", literal(types))
+}
+
+// sourceError describes why DuckDB cannot read files.
+func sourceError(err error, s scan) error {
+	if file := fault.UnreadableCSV(err); file != "" && s.readsCSV() {
+		if ragged := findRagged(file, s); ragged != nil {
+			return ragged
+		}
+	}
+	return fault.FromDuckDB(err)
+}
+
+// diagnoseBytes bounds the search of [findRagged].
+const diagnoseBytes = 64 << 20
+
+// findRagged reports the first row of a CSV file whose number of columns differs
+// from the header's, or nil.
+func findRagged(path string, s scan) *fault.Fault {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil
+	}
+	defer file.Close()
+	var in io.Reader = file
+	if strings.HasSuffix(path, ".gz") {
+		if in, err = gzip.NewReader(file); err != nil {
+			return fault.New("from", "compress the file with gzip, or remove .gz from its name", "file %q is not a gzip file: %s", path, err)
+		}
+	}
+	r := csv.NewReader(io.LimitReader(in, diagnoseBytes))
+	r.LazyQuotes, r.ReuseRecord = true, true
+	for _, x := range s.settings {
+		if v := strings.Trim(x.value, "'"); (x.name == "delim" || x.name == "sep") && len([]rune(v)) == 1 {
+			r.Comma = []rune(v)[0]
+		}
+	}
+	expected := 0
+	for {
+		row, err := r.Read()
+		switch {
+		case errors.Is(err, csv.ErrFieldCount):
+			line, _ := r.FieldPos(0)
+			return fault.New("from", fault.RaggedHint, "file %q, line %d: expected %d columns, found %d: %q",
+				path, line, expected, len(row), truncate.Ellipsis(strings.Join(row, string(r.Comma)), 80)).
+				WithPublic(fmt.Sprintf("file %q, line %d: expected %d columns, found %d", path, line, expected, len(row)))
+		case err != nil:
+			return nil
+		}
+		expected = len(row)
+	}
+}

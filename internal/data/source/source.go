@@ -1,0 +1,173 @@
+// Package source has what connectors share: the declaration of a dataset, which
+// a connector compiles to a [Source], and the data roots.
+//
+// A connector is a package below this one, listed in package datasets under the
+// prefixes of `from` that it serves:
+//
+//	func New(db *engine.DB, roots source.Roots) *Connector
+//	func (c *Connector) Compile(d source.Declaration) (source.Source, error)
+//
+// Compile checks what can be checked without accessing the source. Its errors
+// may contain secrets, which package datasets redacts.
+package source
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spiced-sql/spiced/internal/data/fault"
+	"github.com/spiced-sql/spiced/internal/data/resource"
+	"github.com/spiced-sql/spiced/internal/kit/nearest"
+	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/spicepod"
+)
+
+// Declaration is the part of a dataset's declaration that connectors use.
+type Declaration struct {
+	Name    string // as declared
+	Table   string // without the schema
+	From    From
+	Params  spicepod.Params
+	Columns []spicepod.DatasetColumn // with types of DuckDB
+	Write   bool                     // access: read_write
+}
+
+// Source is a compiled `from`.
+type Source interface {
+	// Open makes the current state of the source readable.
+	Open(ctx context.Context) (*Opened, error)
+}
+
+// Opened is a source that can be read.
+type Opened struct {
+	Query     string          // SELECT * FROM the source
+	Base      string          // the table that writes go to; "" if it cannot be written
+	Written   bool            // it is attached for writing; other processes cannot attach it
+	Columns   []engine.Column // of Query
+	Format    string
+	Bytes     int64
+	Stale     error                // why an older copy is read instead of the source
+	Resources []*resource.Resource // for the caller to release
+}
+
+// From is the `from` of a dataset.
+type From struct {
+	Connector string
+	Target    string // path, URL or table; may contain secrets
+	Shown     string // as written, for messages
+	Dir       string // base of relative paths
+}
+
+// Parse parses `from`: connector:path, connector://path or connector/path, where
+// connectors are those that are served.
+func Parse(from spicepod.Text, dir string, connectors []string) (From, error) {
+	text := strings.TrimSpace(from.Reveal())
+	end := strings.IndexAny(text, ":/")
+	name := ""
+	if end > 0 {
+		name = strings.ToLower(text[:end])
+	}
+	served := slices.Contains(connectors, name)
+	if end <= 0 || text[end] == '/' && !served {
+		return From{}, fault.New("from", "write connector:path, for example file:"+from.Raw, "%q does not name a connector", from.Raw)
+	}
+	if !served {
+		shown := name
+		if from.Secret() {
+			shown = from.Raw
+		}
+		hint := strings.TrimSpace(nearest.Hint(name, connectors, "") + " served: " + strings.Join(connectors, ", "))
+		return From{}, fault.New("from", hint, "connector %q is not served by this build", shown)
+	}
+	f := From{Connector: name, Shown: from.Raw, Dir: dir}
+	if f.Remote() {
+		f.Target = text
+	} else {
+		f.Target = strings.TrimPrefix(text[end+1:], "//")
+	}
+	if f.Target == "" || f.Remote() && !strings.HasPrefix(strings.ToLower(text), name+"://") {
+		return From{}, fault.New("from", "write "+name+":path", "%q has no path", from.Raw)
+	}
+	return f, nil
+}
+
+// Remote reports whether Target is a URL.
+func (f From) Remote() bool { return f.Connector == "http" || f.Connector == "https" }
+
+// Absolute returns a path of the declaration as an absolute path.
+func (f From) Absolute(path string) string {
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(f.Dir, path)
+}
+
+// Roots are the folders that sources may be read from.
+type Roots struct{ declared, real []string } // real has no symbolic links
+
+// NewRoots returns the roots of absolute paths.
+func NewRoots(folders []string) Roots {
+	r := Roots{declared: folders}
+	for _, root := range folders {
+		if real, err := filepath.EvalSymlinks(root); err == nil {
+			r.real = append(r.real, real)
+		}
+	}
+	return r
+}
+
+// Check returns an error if a path, or the part of a glob before its first
+// metacharacter, is outside of the roots, also through symbolic links.
+func (r Roots) Check(path string) error {
+	fixed := path
+	if strings.ContainsAny(path, "*?[") {
+		if _, err := os.Lstat(path); err != nil {
+			fixed = filepath.Dir(path[:strings.IndexAny(path, "*?[")] + "x")
+		}
+	}
+	if !within(fixed, r.declared) && !within(fixed, r.real) {
+		return fault.New("from", fmt.Sprintf("add %q to runtime.data_roots and restart spiced", rootFor(fixed)),
+			"%q is outside of the data roots", path)
+	}
+	real, err := filepath.EvalSymlinks(fixed)
+	if err != nil {
+		return nil // it does not exist, which the caller reports
+	}
+	if !within(real, r.real) {
+		return fault.New("from", fmt.Sprintf("add %q to runtime.data_roots and restart spiced", rootFor(real)),
+			"%q leads through a symbolic link to %q, outside of the data roots", path, real)
+	}
+	return nil
+}
+
+// rootFor returns the folder to add to the roots for a path.
+func rootFor(path string) string {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return path
+	}
+	return filepath.Dir(path)
+}
+
+func within(path string, roots []string) bool {
+	return slices.ContainsFunc(roots, func(root string) bool {
+		rel, err := filepath.Rel(root, path)
+		return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+	})
+}
+
+// MissingFile reports a file that does not exist, with the nearest name in its
+// folder.
+func MissingFile(path string) *fault.Fault {
+	var names []string
+	if entries, err := os.ReadDir(filepath.Dir(path)); err == nil {
+		for _, e := range entries {
+			names = append(names, e.Name())
+		}
+	}
+	hint := nearest.Hint(filepath.Base(path), names, "paths are relative to the folder of the file that declares the dataset")
+	return fault.New("from", hint, "file %q does not exist", path).Retryable()
+}

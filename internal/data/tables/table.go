@@ -1,0 +1,133 @@
+package tables
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/spiced-sql/spiced/internal/data/fault"
+	"github.com/spiced-sql/spiced/internal/data/resource"
+	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/sql/sqltree"
+	"github.com/spiced-sql/spiced/spicepod"
+)
+
+// Table is a dataset or view that is served or will be. It is safe for
+// concurrent use: only its version and state change.
+type Table struct {
+	Kind         string // dataset or view
+	Name         string // as declared
+	Relation     engine.Relation
+	Description  string
+	Described    []spicepod.DatasetColumn // declared columns
+	Acceleration *spicepod.Acceleration   // nil if absent or disabled
+	Protected    bool                     // has a row filter or column masks
+	State        State
+
+	current atomic.Pointer[Version] // that the public view reads
+}
+
+// Version is one state of a table's data. It is immutable.
+type Version struct {
+	Query     string               // of the public view
+	Base      string               // qualified name of the table that writes go to; "" if it cannot be written
+	Written   bool                 // it reads a file that is attached for writing; other processes cannot attach it
+	Files     bool                 // it reads the user's files, which may change at any time
+	Columns   []Column             // of Query
+	Format    string               // of the source
+	Resources []*resource.Resource // released when no statement reads the version
+	Copy      *resource.Database   // of an accelerated version
+	Stats     Stats
+	Stale     error // why an older copy is read instead of the source
+}
+
+// Stats describes the data of a version; -1 means unknown.
+type Stats struct {
+	Rows, Bytes int64
+	Refreshed   time.Time
+	Took        time.Duration
+}
+
+// reservedSchemas cannot have datasets and views.
+var reservedSchemas = []string{engine.System, engine.Core, engine.Prelude, "main", "information_schema", "pg_catalog"}
+
+// Relation returns the relation of a declared name.
+func Relation(schema, table string) (engine.Relation, error) {
+	folded := sqltree.Fold(schema)
+	if folded == engine.CatalogName {
+		folded = engine.Public
+	}
+	folded = strings.TrimPrefix(folded, engine.CatalogName+".")
+	switch {
+	case folded == "":
+		folded = engine.Public
+	case slices.Contains(reservedSchemas, folded):
+		return engine.Relation{}, fault.New("name", "use another schema", "schema %q is reserved", schema)
+	case strings.Contains(folded, "."):
+		return engine.Relation{}, fault.New("name", "write table, schema.table or spice.schema.table", "the name has too many parts")
+	}
+	return engine.Relation{Schema: folded, Name: table}, nil
+}
+
+// Key returns a key that all spellings of a relation share.
+func Key(r engine.Relation) string { return sqltree.Fold(r.Schema) + "." + sqltree.Fold(r.Name) }
+
+// Component returns the name of the table in problems.
+func (t *Table) Component() string { return t.Kind + " " + t.Name }
+
+// Current returns the version that is served. It is nil before the first.
+func (t *Table) Current() *Version { return t.current.Load() }
+
+// Serve sets the version that is served.
+func (t *Table) Serve(v *Version) { t.current.Store(v) }
+
+// Amend replaces the version v if it is still served.
+func (t *Table) Amend(v, by *Version) { t.current.CompareAndSwap(v, by) }
+
+// Columns returns the columns of the version that is served.
+func (t *Table) Columns() []Column { return t.Current().Columns }
+
+// Stats returns the statistics of the version that is served. The size of a
+// protected table is unknown, because it includes hidden rows.
+func (t *Table) Stats() Stats {
+	stats := t.Current().Stats
+	if t.Protected {
+		stats.Rows, stats.Bytes = -1, -1
+	}
+	return stats
+}
+
+// Version returns a name for the data that is served. It changes whenever the
+// rows may change.
+func (t *Table) Version() string {
+	return strconv.FormatInt(t.Current().Stats.Refreshed.UnixNano(), 36)
+}
+
+// DDL returns the statements that create the public view.
+func (t *Table) DDL() []string { return t.DDLOf(t.Current()) }
+
+// DDLOf returns the statements that create the public view over a version.
+func (t *Table) DDLOf(v *Version) []string {
+	name := engine.Qualified(t.Relation.Schema, t.Relation.Name)
+	var out []string
+	if t.Relation.Schema != engine.Public {
+		out = append(out, "CREATE SCHEMA IF NOT EXISTS "+engine.CatalogName+"."+engine.Identifier(t.Relation.Schema))
+	}
+	out = append(out, "CREATE OR REPLACE VIEW "+name+" AS "+v.Query)
+	if t.Description != "" {
+		out = append(out, "COMMENT ON VIEW "+name+" IS "+engine.Literal(t.Description))
+	}
+	for _, column := range v.Columns {
+		if column.Description != "" {
+			out = append(out, "COMMENT ON COLUMN "+name+"."+engine.Identifier(column.Name)+" IS "+engine.Literal(column.Description))
+		}
+	}
+	return out
+}
+
+// Drop returns the statements that drop the public view.
+func (t *Table) Drop() []string {
+	return []string{"DROP VIEW IF EXISTS " + engine.Qualified(t.Relation.Schema, t.Relation.Name)}
+}
