@@ -39,8 +39,7 @@ func SystemRelations() []engine.Relation {
 const tableModels = "models"
 
 const modelsDDL = ` (name VARCHAR, "from" VARCHAR, description VARCHAR, status VARCHAR, error VARCHAR, tools VARCHAR, mode VARCHAR,
-
-			reason VARCHAR, tool_count BIGINT, advertised VARCHAR[], pinned VARCHAR[], embedding_model VARCHAR, datasets VARCHAR[])`
+	reason VARCHAR, tool_count BIGINT, advertised VARCHAR[], pinned VARCHAR[], embedding_model VARCHAR, datasets VARCHAR[])`
 
 // fillModels fills spiced.models with the models of g.
 func fillModels(tx *engine.Tx, g *Generation) error {
