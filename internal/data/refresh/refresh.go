@@ -254,18 +254,20 @@ func (s *Scheduler) serves(t *target) bool {
 
 // background runs goroutines until it is closed.
 type background struct {
-	spawn   func(func(context.Context)) // with a context that cancel ends
-	ending  <-chan struct{}             // closed by cancel
-	cancel  context.CancelFunc
-	running sync.WaitGroup
+	run    func(f func(context.Context)) // with a context that cancel ends
+	ending <-chan struct{}               // closed by cancel
+	cancel context.CancelFunc
 
-	mu sync.Mutex // held by start and cancel
+	mu      sync.Mutex
+	running int
+	idle    sync.Cond // running is 0
 }
 
 func newBackground() *background {
 	ctx, cancel := context.WithCancel(context.Background())
 	b := &background{ending: ctx.Done(), cancel: cancel}
-	b.spawn = func(f func(context.Context)) { b.running.Go(func() { f(ctx) }) }
+	b.run = func(f func(context.Context)) { f(ctx) }
+	b.idle.L = &b.mu
 	return b
 }
 
@@ -277,13 +279,35 @@ func (b *background) start(f func(context.Context)) bool {
 	case <-b.ending:
 		return false
 	default:
-		b.spawn(f)
-		return true
+	}
+	b.running++
+	go func() {
+		defer b.ended()
+		b.run(f)
+	}()
+	return true
+}
+
+func (b *background) ended() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.running--; b.running == 0 {
+		b.idle.Broadcast()
+	}
+}
+
+// wait waits until nothing runs, at one moment; unlike a WaitGroup, while others
+// start.
+func (b *background) wait() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for b.running > 0 {
+		b.idle.Wait()
 	}
 }
 
 // Wait waits until no refresh runs and freed resources are released.
-func (s *Scheduler) Wait() { s.background.running.Wait() }
+func (s *Scheduler) Wait() { s.background.wait() }
 
 // Close cancels what runs and waits for it.
 func (s *Scheduler) Close() {
