@@ -132,7 +132,12 @@ func TestHostileWritersAreRefused(t *testing.T) {
 // sendAll sends every statement, and after each looks whether all is well.
 func sendAll(t *testing.T, db *DB, attacks []attack, write bool) {
 	for _, a := range attacks {
-		if err := checkAttackBy(db, a, write); err != nil {
+		err := checkAttackBy(db, a, write)
+		if err != nil && db.Stats() != (Stats{}) { // an earlier one that cannot be interrupted holds the memory
+			idle(t, db)
+			err = checkAttackBy(db, a, write)
+		}
+		if err != nil {
 			t.Errorf("%.200q\n\t%v", a.sql, err)
 		}
 		if checkAlive(db) == nil {
