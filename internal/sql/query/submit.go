@@ -137,7 +137,6 @@ type submitted struct {
 	owner string
 	req   Request         // until it is over
 	entry *activity.Entry // while it runs
-	over  chan struct{}   // closed at its end
 }
 
 // NewJobs makes an empty list of submitted queries.
@@ -167,7 +166,7 @@ func (j *Jobs) Submit(req Request) (*Job, error) {
 	req.Protocol = Queries
 	s := &submitted{
 		Job:   Job{ID: activity.NewID(), State: Pending, Preview: preview(req.SQL), Created: j.opts.Now()},
-		owner: req.Caller.Owner(), req: req, over: make(chan struct{}),
+		owner: req.Caller.Owner(), req: req,
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -304,7 +303,6 @@ func (j *Jobs) end(s *submitted, err error) {
 		}
 	}
 	j.ended = append(j.ended, s)
-	close(s.over)
 }
 
 // forget removes the queries whose time is over, and those that are too many,
@@ -391,7 +389,7 @@ func (j *Jobs) List(owner string) []*Job {
 }
 
 // Cancel ends the owner's query of that id and returns it as it stands: one
-// that runs ends soon, see Wait; to cancel one that is over does nothing. The
+// that runs ends soon; to cancel one that is over does nothing. The
 // error is that of Get.
 func (j *Jobs) Cancel(owner, id string) (*Job, error) {
 	j.mu.Lock()
@@ -416,24 +414,6 @@ func (j *Jobs) stop(s *submitted, why *engine.Error) {
 	case Running:
 		s.entry.Cancel(why)
 	}
-}
-
-// Wait returns the owner's query of that id when it is over, or as it stands
-// when ctx ends. The error is that of Get.
-func (j *Jobs) Wait(ctx context.Context, owner, id string) (*Job, error) {
-	j.mu.Lock()
-	s, err := j.find(owner, id)
-	j.mu.Unlock()
-	if err != nil {
-		return nil, err
-	}
-	select {
-	case <-s.over:
-	case <-ctx.Done():
-	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return s.view(), nil
 }
 
 // Close cancels every query and waits until none runs. Their results stay for
