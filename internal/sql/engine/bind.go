@@ -40,15 +40,15 @@ func (s *stmt) bind(p Params) error {
 		}
 		v, err := toValue(given, d.typ, 0)
 		if err != nil {
-			return newError(errcode.Argument, "", "parameter $%s: %s", d.name, err)
+			return NewError(errcode.Argument, "", "parameter $%s: %s", d.name, err)
 		}
 		if v.Ptr == nil { // DuckDB would crash
-			return newError(errcode.Argument, "", "parameter $%s: DuckDB cannot represent its value", d.name)
+			return NewError(errcode.Argument, "", "parameter $%s: DuckDB cannot represent its value", d.name)
 		}
 		state := mapping.BindValue(s.raw, mapping.IdxT(i+1), v)
 		mapping.DestroyValue(&v)
 		if state != mapping.StateSuccess {
-			return newError(errcode.Argument, "", "parameter $%s cannot be bound", d.name)
+			return NewError(errcode.Argument, "", "parameter $%s cannot be bound", d.name)
 		}
 	}
 	return nil
@@ -56,22 +56,22 @@ func (s *stmt) bind(p Params) error {
 
 func (s *stmt) checkParams(p Params) error {
 	if len(p.Named) > 0 && len(p.Positional) > 0 {
-		return newError(errcode.Argument, "", "give parameters by position or by name, not both")
+		return NewError(errcode.Argument, "", "give parameters by position or by name, not both")
 	}
 	if p.Named == nil {
 		if len(p.Positional) != len(s.params) {
-			return newError(errcode.Argument, "", "the statement has %d parameters, got %d", len(s.params), len(p.Positional))
+			return NewError(errcode.Argument, "", "the statement has %d parameters, got %d", len(s.params), len(p.Positional))
 		}
 		return s.checkPositions()
 	}
 	for _, d := range s.params {
 		if _, ok := p.Named[d.name]; !ok {
-			return newError(errcode.Argument, fmt.Sprintf("add %q to parameters", d.name), "parameter $%s has no value", d.name)
+			return NewError(errcode.Argument, fmt.Sprintf("add %q to parameters", d.name), "parameter $%s has no value", d.name)
 		}
 	}
 	for name := range p.Named {
 		if !slices.ContainsFunc(s.params, func(d param) bool { return d.name == name }) {
-			return newError(errcode.Argument, "", "the statement has no parameter $%s", name)
+			return NewError(errcode.Argument, "", "the statement has no parameter $%s", name)
 		}
 	}
 	return nil
@@ -82,7 +82,7 @@ func (s *stmt) checkParams(p Params) error {
 func (s *stmt) checkPositions() error {
 	for _, d := range s.params {
 		if _, err := strconv.Atoi(d.name); err != nil {
-			return newError(errcode.Argument, "give parameters as an object", "parameter $%s is named", d.name)
+			return NewError(errcode.Argument, "give parameters as an object", "parameter $%s is named", d.name)
 		}
 	}
 	return nil

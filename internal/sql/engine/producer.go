@@ -63,7 +63,7 @@ func (p *producer) run() {
 func (p *producer) guarded(f func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			err = newError(errcode.Internal, hintReport, "the runtime failed on this statement: %v", v)
+			err = NewError(errcode.Internal, hintReport, "the runtime failed on this statement: %v", v)
 		}
 	}()
 	return f()
@@ -253,14 +253,14 @@ func (s *stmt) checkResult(write bool) error {
 	switch mapping.PreparedStatementType(s.raw) {
 	case mapping.StatementTypeSelect, mapping.StatementTypeExplain:
 		if write {
-			return newError(errcode.Internal, "", "a statement that writes became one that reads")
+			return NewError(errcode.Internal, "", "a statement that writes became one that reads")
 		}
 	case mapping.StatementTypeInsert, mapping.StatementTypeUpdate, mapping.StatementTypeDelete:
 		if !write {
-			return newError(errcode.Refused, "", "only SELECT-like statements may run")
+			return NewError(errcode.Refused, "", "only SELECT-like statements may run")
 		}
 	default:
-		return newError(errcode.Refused, "", "only SELECT-like statements may run")
+		return NewError(errcode.Refused, "", "only SELECT-like statements may run")
 	}
 	return checkTypes(s.columns)
 }
@@ -270,7 +270,7 @@ func (s *stmt) checkResult(write bool) error {
 func checkTypes(columns []Column) error {
 	for _, c := range columns {
 		if !c.Type.Supported() && c.Type.ID != mapping.TypeInvalid {
-			return newError(errcode.Argument, fmt.Sprintf("write CAST(%s AS VARCHAR)", Identifier(c.Name)),
+			return NewError(errcode.Argument, fmt.Sprintf("write CAST(%s AS VARCHAR)", Identifier(c.Name)),
 				"column %q has a type that cannot be returned", c.Name)
 		}
 	}
@@ -346,7 +346,7 @@ func (p *producer) feed() error {
 func (p *producer) send(raw mapping.DataChunk, size int64) error {
 	if limit := p.rows.limits.MaxBytes; limit > 0 && size > limit {
 		mapping.DestroyDataChunk(&raw)
-		return newError(errcode.Limit, "select less, or raise runtime.query.max_bytes", "the result has more than %d bytes", limit)
+		return NewError(errcode.Limit, "select less, or raise runtime.query.max_bytes", "the result has more than %d bytes", limit)
 	}
 	select {
 	case p.rows.chunks <- raw:
@@ -364,11 +364,7 @@ func (p *producer) size(raw mapping.DataChunk) int64 {
 	}
 	var chunk Chunk
 	chunk.load(raw, p.rows.columns)
-	var n int64
-	for i := range chunk.cols {
-		n += chunk.cols[i].size(0, chunk.rows)
-	}
-	return n
+	return chunk.Size(0)
 }
 
 // explain converts any error of the statement to an [*Error] about its own text.

@@ -75,7 +75,7 @@ func (s *server) run(ctx context.Context, q query) error {
 }
 
 func notSent(what string, err error, hint string) *engine.Error {
-	return newError(errcode.Limit, what+" cannot be sent by the worker: "+err.Error(), hint)
+	return engine.NewError(errcode.Limit, hint, "%s cannot be sent by the worker: %s", what, err)
 }
 
 // attach attaches stored results; detach undoes it.
