@@ -3,6 +3,7 @@ package engine
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/big"
 	"slices"
 	"strconv"
@@ -357,11 +358,7 @@ func mergeStructs(a, b *Type) *Type {
 }
 
 func structValue(fields map[string]any, t *Type, depth int) (mapping.Value, error) {
-	names := make([]string, 0, len(fields))
-	for name := range fields {
-		names = append(names, name)
-	}
-	slices.Sort(names)
+	names := slices.Sorted(maps.Keys(fields))
 	if err := checkFields(names); err != nil {
 		return mapping.Value{}, err
 	}
@@ -400,12 +397,11 @@ func checkFields(names []string) error {
 }
 
 func fieldType(t *Type, name string) *Type {
-	if t == nil {
-		return nil
-	}
-	for _, f := range t.Fields {
-		if f.Name == name {
-			return f.Type
+	if t != nil {
+		for _, f := range t.Fields {
+			if f.Name == name {
+				return f.Type
+			}
 		}
 	}
 	return nil

@@ -222,10 +222,10 @@ func (db *DB) handler(name string) (Handler, bool) {
 	if h, ok := db.handlers.Load(name); ok {
 		return h.(Handler), true
 	}
-	if db.others == nil {
+	if db.opts.Others == nil {
 		return nil, false
 	}
-	return func(ctx context.Context, input string) (string, error) { return db.others(ctx, name, input) }, true
+	return func(ctx context.Context, input string) (string, error) { return db.opts.Others(ctx, name, input) }, true
 }
 
 // MaxNesting is how deep statements run inside statements, through a tool that a

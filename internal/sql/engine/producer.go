@@ -6,6 +6,11 @@ import (
 	"fmt"
 	"time"
 
+	// The mapping package lacks the two calls of the C API that stream a result instead
+	// of collecting it, so they are taken from the bindings below it. DuckDB marks them as
+	// deprecated but has no other way to read a large result in bounded memory. See
+	// docs/decisions.
+	duckdb "github.com/duckdb/duckdb-go-bindings"
 	"github.com/duckdb/duckdb-go/v2/mapping"
 
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
@@ -178,7 +183,7 @@ func (p *producer) plan() (pending mapping.PendingResult, s *stmt, err error) {
 			err = p.explain(err)
 		}
 	}()
-	if p.req.trusted {
+	if p.req.Trusted {
 		p.verdict = &verdict{text: p.req.SQL, origin: func(offset int) int { return offset }}
 	} else if p.verdict, err = p.db.judge(p.rows.ctx, p.c, p.catalog, p.req, &p.held); err != nil {
 		return pending, nil, err
@@ -203,7 +208,7 @@ func (p *producer) plan() (pending mapping.PendingResult, s *stmt, err error) {
 			return pending, nil, err
 		}
 	}
-	if pendingStreaming(s.raw, &pending) != mapping.StateSuccess {
+	if duckdb.PendingPreparedStreaming(s.raw, &pending) != mapping.StateSuccess {
 		err = newDuckError(mapping.PendingError(pending))
 		mapping.DestroyPending(&pending)
 		return pending, s, err
@@ -217,7 +222,7 @@ func (p *producer) plan() (pending mapping.PendingResult, s *stmt, err error) {
 // the plan's statistics do not include them: see current.
 func (p *producer) prepare() (s *stmt, err error) {
 	text, serial, revision := p.verdict.text, p.catalog.serial, uint64(noRevision)
-	if p.req.describe && (p.verdict.traits.Files || p.req.trusted) {
+	if p.req.describe && (p.verdict.traits.Files || p.req.Trusted) {
 		p.c.prepared.Delete(stmtKey{serial, text}) // its columns may be outdated
 	}
 	if p.verdict.traits.Written {
@@ -319,7 +324,7 @@ func (p *producer) feed() error {
 	var size int64
 	for {
 		var raw mapping.DataChunk
-		if fetchStreaming(p.result, &raw) != mapping.StateSuccess {
+		if duckdb.StreamFetchChunk(p.result, &raw) != mapping.StateSuccess {
 			p.active = false
 			if text := mapping.ResultError(&p.result); text != "" {
 				return p.explain(newDuckError(text))

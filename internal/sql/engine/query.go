@@ -30,7 +30,8 @@ type Request struct {
 	// a limit or a cancellation, has changed nothing.
 	Write bool
 
-	trusted  bool // judged already: see QueryTrusted
+	// Trusted skips the guard: another process of the runtime has judged the statement.
+	Trusted  bool
 	describe bool // and do not run it: see Describe
 }
 

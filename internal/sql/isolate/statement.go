@@ -38,11 +38,11 @@ func (s *server) run(ctx context.Context, q query) error {
 		return err
 	}
 	req := engine.Request{
-		SQL: q.SQL, Params: params,
+		SQL: q.SQL, Params: params, Trusted: true,
 		Limits: engine.Limits{Timeout: q.Timeout, MaxRows: q.MaxRows, MaxBytes: q.MaxBytes},
 	}
 	if q.Describe {
-		about, err := s.db.DescribeTrusted(ctx, req)
+		about, err := s.db.Describe(ctx, req)
 		if err != nil {
 			return err
 		}
@@ -51,7 +51,7 @@ func (s *server) run(ctx context.Context, q query) error {
 		}
 		return nil
 	}
-	rows, err := s.db.QueryTrusted(ctx, req)
+	rows, err := s.db.Query(ctx, req)
 	if err != nil {
 		return err
 	}

@@ -200,7 +200,7 @@ func (w *worker) explain() *engine.Error {
 	switch {
 	case w.killed():
 		return engine.NewError(errcode.Execution, "", "the worker was killed")
-	case w.stderr.noMemory(), status.Signaled() && status.Signal() == syscall.SIGKILL: // by the system
+	case w.stderr.short, status.Signaled() && status.Signal() == syscall.SIGKILL: // by the system
 		return w.noMemory()
 	}
 	return engine.NewError(errcode.Execution, "", "the worker ended: %s", w.cmd.ProcessState)
