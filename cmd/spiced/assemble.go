@@ -6,7 +6,6 @@ import (
 	"log/slog"
 
 	"github.com/spiced-sql/spiced/internal/find/embeddings"
-	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/protocols/mcpserver"
 	"github.com/spiced-sql/spiced/internal/runtime"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
@@ -125,7 +124,7 @@ func (a *app) close() {
 // refuse returns why no statement is accepted, or nil.
 func (a *app) refuse() error {
 	if a.Draining() {
-		return &engine.Error{Code: errcode.Cancelled, Message: "the runtime is shutting down", Offset: -1}
+		return engine.ErrClosing
 	}
 	return nil
 }

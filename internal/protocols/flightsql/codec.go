@@ -6,6 +6,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
+	"github.com/spiced-sql/spiced/internal/sql/format"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/encoding"
 	"google.golang.org/grpc/mem"
@@ -173,7 +174,7 @@ type sender struct {
 
 func newSender(stream grpc.ServerStream, schema *arrow.Schema) *sender {
 	w := &wire{stream: stream, owner: clientOf(stream.Context()).principal.Name}
-	return &sender{ipc.NewWriterWithPayloadWriter(w, ipc.WithSchema(schema)), w}
+	return &sender{ipc.NewWriterWithPayloadWriter(format.PayloadFunc(w.write), ipc.WithSchema(schema)), w}
 }
 
 // write sends a batch, in pieces if it is too large for a message that clients
@@ -228,11 +229,8 @@ type wire struct {
 	sent   int64
 }
 
-// Start implements [ipc.PayloadWriter].
-func (w *wire) Start() error { return nil }
-
-// WritePayload implements [ipc.PayloadWriter]. When it returns, gRPC has a copy.
-func (w *wire) WritePayload(p ipc.Payload) error {
+// write sends a message. When it returns, gRPC has a copy.
+func (w *wire) write(p ipc.Payload) error {
 	meta := p.Meta()
 	defer meta.Release()
 	var body countWriter
@@ -246,6 +244,3 @@ func (w *wire) WritePayload(p ipc.Payload) error {
 	w.sent += int64(m.size())
 	return nil
 }
-
-// Close implements [ipc.PayloadWriter].
-func (w *wire) Close() error { return nil }

@@ -1,6 +1,7 @@
 package flightsql
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"slices"
@@ -49,12 +50,8 @@ func newService(o Options) *service {
 	if s.opts.Tables == nil {
 		s.opts.Tables = func() []Table { return nil }
 	}
-	if s.opts.MaxConnections == 0 {
-		s.opts.MaxConnections = defaultConnections
-	}
-	if s.opts.MaxMessage == 0 {
-		s.opts.MaxMessage = defaultMessage
-	}
+	s.opts.MaxConnections = cmp.Or(o.MaxConnections, defaultConnections)
+	s.opts.MaxMessage = cmp.Or(o.MaxMessage, defaultMessage)
 	return s
 }
 

@@ -34,10 +34,8 @@ type ticket struct {
 
 // errColumnsChanged is the error when the columns of a result differ from those
 // that were announced to the client.
-var errColumnsChanged = &engine.Error{
-	Code: errcode.Execution, Message: "the columns of the result have changed since they were described",
-	Hint: "call GetFlightInfo again, or prepare the statement again", Offset: -1,
-}
+var errColumnsChanged = engine.NewError(errcode.Execution, "call GetFlightInfo again, or prepare the statement again",
+	"the columns of the result have changed since they were described")
 
 // digest tells columns apart, by their names and types. It is nil where these
 // are not known.
@@ -208,8 +206,8 @@ func (s *service) unhindered(ctx context.Context, f func() error) error {
 
 // Errors of results.
 var (
-	errStalled     = &engine.Error{Code: errcode.Cancelled, Message: "the client does not read", Offset: -1}
-	errManyResults = &engine.Error{Code: errcode.Busy, Message: "too many results are being sent", Hint: "try again in a moment", Offset: -1}
+	errStalled     = engine.NewError(errcode.Cancelled, "", "the client does not read")
+	errManyResults = engine.NewError(errcode.Busy, "try again in a moment", "too many results are being sent")
 )
 
 // send runs a statement and sends its rows, unless their columns differ from those

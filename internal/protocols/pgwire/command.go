@@ -2,6 +2,7 @@ package pgwire
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgproto3"
@@ -98,35 +99,27 @@ type modes [][2]string
 func (w *words) modes() (modes, error) {
 	var m modes
 	for !w.Done() {
+		i := slices.IndexFunc(transactionModes, func(mode [3]string) bool { return w.Accept(strings.Fields(mode[0])...) })
 		switch {
-		case w.Accept("isolation", "level"):
-			level := w.level()
-			if level == "" {
-				return nil, w.wrong()
-			}
-			m = append(m, [2]string{"isolation", level})
-		case w.Accept("read", "only"):
-			m = append(m, [2]string{"read_only", "on"})
-		case w.Accept("read", "write"):
-			m = append(m, [2]string{"read_only", "off"})
-		case w.Accept("deferrable"):
-			m = append(m, [2]string{"deferrable", "on"})
-		case w.Accept("not", "deferrable"):
-			m = append(m, [2]string{"deferrable", "off"})
-		case !w.Accept(","):
+		case i >= 0:
+			m = append(m, [2]string(transactionModes[i][1:]))
+		case w.Accept("isolation", "level"), !w.Accept(","):
 			return nil, w.wrong()
 		}
 	}
 	return m, nil
 }
 
-func (w *words) level() string {
-	for _, level := range []string{"serializable", "repeatable read", "read committed", "read uncommitted"} {
-		if w.Accept(strings.Fields(level)...) {
-			return level
-		}
-	}
-	return ""
+// transactionModes are the words of each mode, its setting and the value.
+var transactionModes = [][3]string{
+	{"isolation level serializable", "isolation", "serializable"},
+	{"isolation level repeatable read", "isolation", "repeatable read"},
+	{"isolation level read committed", "isolation", "read committed"},
+	{"isolation level read uncommitted", "isolation", "read uncommitted"},
+	{"read only", "read_only", "on"},
+	{"read write", "read_only", "off"},
+	{"deferrable", "deferrable", "on"},
+	{"not deferrable", "deferrable", "off"},
 }
 
 func (m modes) set(c *conn, prefix string, local bool) error {

@@ -229,13 +229,6 @@ func (s *Server) cancel(pid uint32, secret []byte) {
 	}
 }
 
-// Connections is the number of clients that are connected.
-func (s *Server) Connections() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.conns)
-}
-
 // Shutdown takes no more clients, ends those that wait for their next
 // statement, and the others after the one that runs. When ctx ends before
 // that, it ends them all and returns ctx's error.

@@ -50,7 +50,7 @@ type Work struct {
 }
 
 // ErrCancelled is the cause of a context whose work was cancelled by its owner.
-var ErrCancelled = &engine.Error{Code: errcode.Cancelled, Message: "the statement was cancelled by its owner", Offset: -1}
+var ErrCancelled = engine.NewError(errcode.Cancelled, "", "the statement was cancelled by its owner")
 
 // Table is the list of work. The zero value is ready to use. It is safe for
 // concurrent use.

@@ -23,14 +23,14 @@ func checkHidden(text string, st *sqltree.Statement) error {
 	for _, c := range st.Calls {
 		switch {
 		case hidden(c.Catalog, c.Schema):
-			return newError(errcode.Refused, "declare the function in the Spicepod", "function %q is in an attached database file, of which only tables can be read", c.Name).at(text, c.Offset)
+			return NewError(errcode.Refused, "declare the function in the Spicepod", "function %q is in an attached database file, of which only tables can be read", c.Name).at(text, c.Offset)
 		case typedByText[sqltree.Fold(c.Name)] && !plainType(c):
-			return newError(errcode.Refused, "write the types as a text literal", "the types of %s must be one text literal without %s", c.Name, Hidden).at(text, c.Offset)
+			return NewError(errcode.Refused, "write the types as a text literal", "the types of %s must be one text literal without %s", c.Name, Hidden).at(text, c.Offset)
 		}
 	}
 	for _, t := range st.Types {
 		if hidden(t.Catalog, t.Schema) {
-			return newError(errcode.Refused, "", "type %q is in an attached database file, of which only tables can be read", t.Name)
+			return NewError(errcode.Refused, "", "type %q is in an attached database file, of which only tables can be read", t.Name)
 		}
 	}
 	return nil

@@ -3,6 +3,7 @@ package engine
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/big"
 	"slices"
 	"strconv"
@@ -40,15 +41,15 @@ func (s *stmt) bind(p Params) error {
 		}
 		v, err := toValue(given, d.typ, 0)
 		if err != nil {
-			return newError(errcode.Argument, "", "parameter $%s: %s", d.name, err)
+			return NewError(errcode.Argument, "", "parameter $%s: %s", d.name, err)
 		}
 		if v.Ptr == nil { // DuckDB would crash
-			return newError(errcode.Argument, "", "parameter $%s: DuckDB cannot represent its value", d.name)
+			return NewError(errcode.Argument, "", "parameter $%s: DuckDB cannot represent its value", d.name)
 		}
 		state := mapping.BindValue(s.raw, mapping.IdxT(i+1), v)
 		mapping.DestroyValue(&v)
 		if state != mapping.StateSuccess {
-			return newError(errcode.Argument, "", "parameter $%s cannot be bound", d.name)
+			return NewError(errcode.Argument, "", "parameter $%s cannot be bound", d.name)
 		}
 	}
 	return nil
@@ -56,22 +57,22 @@ func (s *stmt) bind(p Params) error {
 
 func (s *stmt) checkParams(p Params) error {
 	if len(p.Named) > 0 && len(p.Positional) > 0 {
-		return newError(errcode.Argument, "", "give parameters by position or by name, not both")
+		return NewError(errcode.Argument, "", "give parameters by position or by name, not both")
 	}
 	if p.Named == nil {
 		if len(p.Positional) != len(s.params) {
-			return newError(errcode.Argument, "", "the statement has %d parameters, got %d", len(s.params), len(p.Positional))
+			return NewError(errcode.Argument, "", "the statement has %d parameters, got %d", len(s.params), len(p.Positional))
 		}
 		return s.checkPositions()
 	}
 	for _, d := range s.params {
 		if _, ok := p.Named[d.name]; !ok {
-			return newError(errcode.Argument, fmt.Sprintf("add %q to parameters", d.name), "parameter $%s has no value", d.name)
+			return NewError(errcode.Argument, fmt.Sprintf("add %q to parameters", d.name), "parameter $%s has no value", d.name)
 		}
 	}
 	for name := range p.Named {
 		if !slices.ContainsFunc(s.params, func(d param) bool { return d.name == name }) {
-			return newError(errcode.Argument, "", "the statement has no parameter $%s", name)
+			return NewError(errcode.Argument, "", "the statement has no parameter $%s", name)
 		}
 	}
 	return nil
@@ -82,7 +83,7 @@ func (s *stmt) checkParams(p Params) error {
 func (s *stmt) checkPositions() error {
 	for _, d := range s.params {
 		if _, err := strconv.Atoi(d.name); err != nil {
-			return newError(errcode.Argument, "give parameters as an object", "parameter $%s is named", d.name)
+			return NewError(errcode.Argument, "give parameters as an object", "parameter $%s is named", d.name)
 		}
 	}
 	return nil
@@ -357,11 +358,7 @@ func mergeStructs(a, b *Type) *Type {
 }
 
 func structValue(fields map[string]any, t *Type, depth int) (mapping.Value, error) {
-	names := make([]string, 0, len(fields))
-	for name := range fields {
-		names = append(names, name)
-	}
-	slices.Sort(names)
+	names := slices.Sorted(maps.Keys(fields))
 	if err := checkFields(names); err != nil {
 		return mapping.Value{}, err
 	}
@@ -400,12 +397,11 @@ func checkFields(names []string) error {
 }
 
 func fieldType(t *Type, name string) *Type {
-	if t == nil {
-		return nil
-	}
-	for _, f := range t.Fields {
-		if f.Name == name {
-			return f.Type
+	if t != nil {
+		for _, f := range t.Fields {
+			if f.Name == name {
+				return f.Type
+			}
 		}
 	}
 	return nil

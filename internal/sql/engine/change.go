@@ -311,11 +311,11 @@ func (p *changeParser) expect(word string) error {
 // unexpected is the error at the next token.
 func (p *changeParser) unexpected() error {
 	if p.Done() {
-		return newError(errcode.Parse, hintChange, "syntax error at end of input").at(p.SQL, p.Tokens[len(p.Tokens)-1].End)
+		return NewError(errcode.Parse, hintChange, "syntax error at end of input").at(p.SQL, p.Tokens[len(p.Tokens)-1].End)
 	}
 	return p.fail(errcode.Parse, p.Next, hintChange, "syntax error at or near %q", p.Text(p.Next))
 }
 
 func (p *changeParser) fail(code errcode.Code, token int, hint, format string, args ...any) error {
-	return newError(code, hint, format, args...).at(p.SQL, p.Tokens[token].Start)
+	return NewError(code, hint, format, args...).at(p.SQL, p.Tokens[token].Start)
 }

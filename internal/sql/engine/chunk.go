@@ -150,9 +150,18 @@ func (v *Vector) members(fields []Field, raw mapping.Vector) {
 	}
 }
 
-// size is the number of bytes that rows from to take.
-func (v *Vector) size(from, to int) int64 {
+// Size is the approximate number of bytes that the rows take. Each text, list, array
+// and struct adds slot bytes for itself.
+func (c *Chunk) Size(slot int64) int64 {
 	var n int64
+	for i := range c.cols {
+		n += c.cols[i].size(0, c.rows, slot)
+	}
+	return n
+}
+
+func (v *Vector) size(from, to int, slot int64) int64 {
+	n := int64(to-from) * slot
 	switch v.Type.ID {
 	case Varchar, Blob, Bit:
 		for i := from; i < to; i++ {
@@ -164,14 +173,17 @@ func (v *Vector) size(from, to int) int64 {
 		for i := from; i < to; i++ {
 			if v.Valid(i) {
 				e := Value[ListEntry](v, i)
-				n += v.elem.size(int(e.Offset), int(e.Offset+e.Length))
+				n += v.elem.size(int(e.Offset), int(e.Offset+e.Length), slot)
 			}
 		}
 	case Array:
-		return v.elem.size(from*v.Type.Size, to*v.Type.Size)
-	case Struct, Union:
+		n += v.elem.size(from*v.Type.Size, to*v.Type.Size, slot)
+	case Union:
+		n = 0 // the tag is one of the fields
+		fallthrough
+	case Struct:
 		for i := range v.fields {
-			n += v.fields[i].size(from, to)
+			n += v.fields[i].size(from, to, slot)
 		}
 	default:
 		return int64(to-from) * 8

@@ -28,12 +28,12 @@ func hasColumns(res *mapping.Result, columns []Column) bool {
 // reading them as such would access invalid memory.
 func checkChunk(raw mapping.DataChunk, columns []Column) error {
 	if n := int(mapping.DataChunkGetColumnCount(raw)); n != len(columns) {
-		return newError(errcode.Internal, hintReport, "DuckDB returned %d columns, not %d", n, len(columns))
+		return NewError(errcode.Internal, hintReport, "DuckDB returned %d columns, not %d", n, len(columns))
 	}
 	for i, c := range columns {
 		vector := mapping.DataChunkGetVector(raw, mapping.IdxT(i))
 		if !c.Type.owned(mapping.VectorGetColumnType(vector), false) {
-			return newError(errcode.Internal, hintReport, "DuckDB returned column %q with another type than %s", c.Name, c.Type)
+			return NewError(errcode.Internal, hintReport, "DuckDB returned column %q with another type than %s", c.Name, c.Type)
 		}
 	}
 	return nil

@@ -46,7 +46,7 @@ func (db *DB) connect(setup string) (*conn, error) {
 	c := &conn{}
 	c.prepared = lru.New(statementsCached, 0, func(_ stmtKey, s *stmt) { mapping.DestroyPrepare(&s.raw) })
 	if mapping.Connect(db.raw, &c.raw) != mapping.StateSuccess {
-		return nil, newError(errcode.Internal, "", "DuckDB did not open a connection")
+		return nil, NewError(errcode.Internal, "", "DuckDB did not open a connection")
 	}
 	c.id = connectionID(c.raw)
 	for _, sql := range []string{"SET errors_as_json = true", setup} {
@@ -129,7 +129,7 @@ func (c *conn) serialize(sql string) ([]byte, error) {
 	v := mapping.CreateVarchar(sql)
 	defer mapping.DestroyValue(&v)
 	if mapping.BindValue(c.parse, 1, v) != mapping.StateSuccess {
-		return nil, newError(errcode.Parse, "", "the statement cannot be bound as text")
+		return nil, NewError(errcode.Parse, "", "the statement cannot be bound as text")
 	}
 	var res mapping.Result
 	defer mapping.DestroyResult(&res)
@@ -138,7 +138,7 @@ func (c *conn) serialize(sql string) ([]byte, error) {
 	}
 	raw := mapping.FetchChunk(res)
 	if raw.Ptr == nil {
-		return nil, newError(errcode.Internal, "", "DuckDB returned no parse tree")
+		return nil, NewError(errcode.Internal, "", "DuckDB returned no parse tree")
 	}
 	defer mapping.DestroyDataChunk(&raw)
 	var chunk Chunk

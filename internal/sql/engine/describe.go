@@ -33,13 +33,6 @@ func (db *DB) Describe(ctx context.Context, req Request) (*Description, error) {
 	return rows.described, nil
 }
 
-// DescribeTrusted describes a statement that another process of the runtime has
-// judged. The guard is skipped.
-func (db *DB) DescribeTrusted(ctx context.Context, req Request) (*Description, error) {
-	req.trusted = true
-	return db.Describe(ctx, req)
-}
-
 // description describes a prepared statement.
 func (s *stmt) description(v *verdict) *Description {
 	d := &Description{Write: v.write, Files: v.traits.Files}

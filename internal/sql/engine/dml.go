@@ -40,7 +40,7 @@ func changes(text string, tokens []sqltree.Token) bool {
 func (db *DB) judgeChange(ctx context.Context, c *conn, cat *Catalog, req Request, names Names, text string, h *held) (*verdict, error) {
 	tokens := sqltree.Scan(text)
 	if !req.Write {
-		return nil, newError(errcode.Refused, hintReader, "%s statements are refused", strings.ToUpper(tokens[0].Text(text))).at(text, tokens[0].Start)
+		return nil, NewError(errcode.Refused, hintReader, "%s statements are refused", strings.ToUpper(tokens[0].Text(text))).at(text, tokens[0].Start)
 	}
 	ch, err := db.builtins.parseChange(text, tokens)
 	if err != nil {
@@ -61,7 +61,7 @@ func (db *DB) judgeChange(ctx context.Context, c *conn, cat *Catalog, req Reques
 	}
 	out, ok := ch.compose(text, table, parts, edits)
 	if !ok {
-		return nil, newError(errcode.Argument, "compute it first, in a query that the statement reads", "a subquery cannot be a table argument here").
+		return nil, NewError(errcode.Argument, "compute it first, in a query that the statement reads", "a subquery cannot be a table argument here").
 			at(text, ch.target.Offset)
 	}
 	v := &verdict{
@@ -117,7 +117,7 @@ func (ch *change) base(text string, cat *Catalog, names Names) (string, error) {
 	}
 	ch.relation = r
 	fail := func(hint, format string) (string, error) {
-		return "", newError(errcode.Refused, hint, format, r.Name).at(text, ch.target.Offset)
+		return "", NewError(errcode.Refused, hint, format, r.Name).at(text, ch.target.Offset)
 	}
 	switch {
 	case !cat.Writable(r):
@@ -147,7 +147,7 @@ func (ch *change) checkColumns(c *conn, cat *Catalog, text, table string) error 
 		if slices.ContainsFunc(names, func(n string) bool { return sqltree.Fold(n) == sqltree.Fold(name) }) {
 			continue
 		}
-		e := newError(errcode.NotFound, nearest.Hint(name, names, ""), "table %q has no column %q", ch.relation.Name, name)
+		e := NewError(errcode.NotFound, nearest.Hint(name, names, ""), "table %q has no column %q", ch.relation.Name, name)
 		e.Missing = ObjectColumn
 		return e.at(text, t.Start)
 	}

@@ -25,12 +25,14 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -70,6 +72,9 @@ type Options struct {
 	Limits      Limits        // of a statement that does not bring its own
 	Grace       time.Duration // how long after its time limit a statement may take to react; 0: 250 ms
 	Isolator    Isolator      // runs statements with [Request.Isolate]; nil: they run here
+	// Others handles the calls of names without a [Handler]; nil: they are errors. A
+	// worker forwards them.
+	Others func(ctx context.Context, handler, input string) (string, error)
 }
 
 // Limits limits one statement. A zero field takes the database's value, and a
@@ -106,8 +111,7 @@ type DB struct {
 	running  sync.Map       // connection id → *nativeCalls of the statement
 	native   unsafe.Pointer // see registerNative
 
-	refs   Refs // nil: no results are stored
-	others func(ctx context.Context, handler, input string) (string, error)
+	refs Refs // nil: no results are stored
 }
 
 // Open starts an in-memory DuckDB with the runtime's catalogs. The database is
@@ -124,21 +128,12 @@ func Open(ctx context.Context, opts Options) (*DB, error) {
 
 func withDefaults(o Options) Options {
 	cpus := runtime.GOMAXPROCS(0)
-	set := func(field *int, value int) {
-		if *field == 0 {
-			*field = value
-		}
-	}
-	set(&o.Threads, cpus)
-	set(&o.Connections, 2*cpus)
-	set(&o.Queue, defaultQueue)
-	set(&o.MaxSQL, defaultSQLBytes)
-	if o.Limits.Timeout == 0 {
-		o.Limits.Timeout = defaultTimeout
-	}
-	if o.Grace == 0 {
-		o.Grace = 250 * time.Millisecond
-	}
+	o.Threads = cmp.Or(o.Threads, cpus)
+	o.Connections = cmp.Or(o.Connections, 2*cpus)
+	o.Queue = cmp.Or(o.Queue, defaultQueue)
+	o.MaxSQL = cmp.Or(o.MaxSQL, defaultSQLBytes)
+	o.Limits.Timeout = cmp.Or(o.Limits.Timeout, defaultTimeout)
+	o.Grace = cmp.Or(o.Grace, 250*time.Millisecond)
 	return o
 }
 
@@ -246,17 +241,14 @@ func (db *DB) Close() {
 // access elsewhere, extensions, and changes to settings. Attaching databases and
 // reading files below roots remain possible.
 func (db *DB) Lock(roots []string) error {
-	list := ""
+	folders := make([]string, len(roots))
 	for i, r := range roots {
-		if i > 0 {
-			list += ", "
-		}
-		list += Literal(r)
+		folders[i] = Literal(r)
 	}
 	db.write.Lock()
 	defer db.write.Unlock()
 	for _, sql := range []string{
-		"SET GLOBAL allowed_directories = [" + list + "]",
+		"SET GLOBAL allowed_directories = [" + strings.Join(folders, ", ") + "]",
 		// What connect sets on each connection; the guard refuses SET.
 		"SET GLOBAL allowed_configs = ['errors_as_json', 'search_path']",
 		"SET GLOBAL enable_external_access = false",

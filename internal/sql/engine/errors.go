@@ -54,8 +54,8 @@ func (e *Error) Error() string {
 	return msg
 }
 
-// newError makes an Error without a position.
-func newError(code errcode.Code, hint, format string, args ...any) *Error {
+// NewError makes an Error without a position; format and args are its message.
+func NewError(code errcode.Code, hint, format string, args ...any) *Error {
 	return &Error{
 		Code: code, Message: truncate.Fit(fmt.Sprintf(format, args...), MaxMessage),
 		Hint: truncate.Fit(hint, MaxMessage), Offset: -1,
@@ -75,6 +75,9 @@ func (e *Error) at(sql string, offset int) *Error {
 	return e
 }
 
+// ErrClosing is the error of all that the end of the runtime interrupts or refuses.
+var ErrClosing = NewError(errcode.Cancelled, "", "the runtime is shutting down")
+
 // AsError returns err as an [*Error]; any other error becomes [errcode.Internal].
 func AsError(err error) *Error {
 	var e *Error
@@ -82,13 +85,13 @@ func AsError(err error) *Error {
 		return e
 	}
 	if errors.Is(err, context.Canceled) {
-		return newError(errcode.Cancelled, "", "the caller disconnected")
+		return NewError(errcode.Cancelled, "", "the caller disconnected")
 	}
 	var d *duckError
 	if errors.As(err, &d) {
 		return d.describe("", func(int) int { return -1 })
 	}
-	return newError(errcode.Internal, "", "%s", err.Error())
+	return NewError(errcode.Internal, "", "%s", err.Error())
 }
 
 // duckError is an error as DuckDB reports it under errors_as_json.
@@ -165,7 +168,7 @@ func (e *duckError) describe(sql string, origin func(int) int) *Error {
 	message, _, _ := strings.Cut(e.message, "\n\nLINE ")
 	message, _, _ = strings.Cut(message, "\nDid you mean ")
 	message, _, _ = strings.Cut(message, "\n\nPossible solutions:") // settings that are locked
-	out := newError(code, "", "%s", strings.TrimSpace(message))
+	out := NewError(code, "", "%s", strings.TrimSpace(message))
 	switch {
 	case e.subtype == "COLUMN_NOT_FOUND":
 		out.Missing = ObjectColumn

@@ -97,11 +97,11 @@ func (db *DB) judge(ctx context.Context, c *conn, cat *Catalog, req Request, h *
 		return nil, moveError(err, sql, relocate)
 	}
 	if req.Allow != nil && len(st.Shows) > 0 {
-		return nil, newError(errcode.Refused, "query the tables by name", "SHOW TABLES is refused to callers who may not read every table")
+		return nil, NewError(errcode.Refused, "query the tables by name", "SHOW TABLES is refused to callers who may not read every table")
 	}
 	v := &verdict{traits: db.traits(text, st, cat)}
 	if v.traits.Protected && explain != "" {
-		return nil, newError(errcode.Refused, "run the statement itself", "EXPLAIN is refused for tables with a row filter or a column mask: a plan reveals hidden rows").at(sql, tokens[0].Start)
+		return nil, NewError(errcode.Refused, "run the statement itself", "EXPLAIN is refused for tables with a row filter or a column mask: a plan reveals hidden rows").at(sql, tokens[0].Start)
 	}
 	v.traits.Volatile = v.traits.Volatile || len(h.tables) > 0 || explain != "" // ANALYZE returns times
 	var origin func(int) int
@@ -133,7 +133,7 @@ func (db *DB) examine(ctx context.Context, c *conn, names Names, text string, h 
 	if len(refs) > 0 {
 		apart := true
 		if edits, apart = sqltree.Merge(edits, refs); !apart {
-			return nil, nil, newError(errcode.Argument, "read it in a CTE: WITH r AS (FROM ref('r_…')) …", "ref cannot be used in a subquery for a table argument").at(text, 0)
+			return nil, nil, NewError(errcode.Argument, "read it in a CTE: WITH r AS (FROM ref('r_…')) …", "ref cannot be used in a subquery for a table argument").at(text, 0)
 		}
 	}
 	if len(edits) == 0 {
@@ -146,7 +146,7 @@ func (db *DB) examine(ctx context.Context, c *conn, names Names, text string, h 
 // verify judges the edited text: an edit at a wrong position could turn part of a
 // literal into code. tables are the table arguments that the edits wrote.
 func (db *DB) verify(c *conn, text string, names Names, tables []string, h *held) error {
-	other := newError(errcode.Refused, "simplify its literals and its calls of declared functions", "the statement is ambiguous")
+	other := NewError(errcode.Refused, "simplify its literals and its calls of declared functions", "the statement is ambiguous")
 	st, err := parse(c, text)
 	var judged *Error
 	switch {
@@ -201,7 +201,7 @@ func callSites(st *sqltree.Statement, cat *Catalog, relocate func(int) int) []ca
 // checkText refuses a text that cannot be a statement.
 func (db *DB) checkText(sql string) ([]sqltree.Token, error) {
 	if len(sql) > db.opts.MaxSQL {
-		return nil, newError(errcode.Limit, "send data as parameters or declare it as a dataset",
+		return nil, NewError(errcode.Limit, "send data as parameters or declare it as a dataset",
 			"the statement has %d bytes; the limit is %d", len(sql), db.opts.MaxSQL)
 	}
 	if !utf8.ValidString(sql) {
@@ -213,17 +213,17 @@ func (db *DB) checkText(sql string) ([]sqltree.Token, error) {
 			}
 			at += n
 		}
-		return nil, newError(errcode.Parse, "send the text as UTF-8", "the statement is not UTF-8: byte %d", at).at(sql, at)
+		return nil, NewError(errcode.Parse, "send the text as UTF-8", "the statement is not UTF-8: byte %d", at).at(sql, at)
 	}
 	if i := strings.IndexByte(sql, 0); i >= 0 {
-		return nil, newError(errcode.Parse, "remove it", "the statement has a NUL byte").at(sql, i)
+		return nil, NewError(errcode.Parse, "remove it", "the statement has a NUL byte").at(sql, i)
 	}
 	tokens := sqltree.Scan(sql)
 	if len(tokens) == 0 {
-		return nil, newError(errcode.Parse, "send one SELECT statement", "the statement is empty")
+		return nil, NewError(errcode.Parse, "send one SELECT statement", "the statement is empty")
 	}
 	if i := sqltree.Shifts(sql, tokens); i >= 0 {
-		return nil, newError(errcode.Parse, "send it as a parameter, or write a quote in a text as '', not \\'",
+		return nil, NewError(errcode.Parse, "send it as a parameter, or write a quote in a text as '', not \\'",
 			"a name or a text contains white space beyond ASCII, which DuckDB might read as a space").at(sql, tokens[i].Start)
 	}
 	return tokens, nil
@@ -240,7 +240,7 @@ func explainPrefix(sql string, tokens []sqltree.Token) (prefix string, start int
 		next, prefix = 2, "EXPLAIN ANALYZE "
 	}
 	if next >= len(tokens) || tokens[next].Is(sql, "(") {
-		return "", 0, newError(errcode.Refused, "write EXPLAIN or EXPLAIN ANALYZE and then the SELECT",
+		return "", 0, NewError(errcode.Refused, "write EXPLAIN or EXPLAIN ANALYZE and then the SELECT",
 			"EXPLAIN takes no options here").at(sql, tokens[0].Start)
 	}
 	return prefix, tokens[next].Start, nil
@@ -287,11 +287,11 @@ func parse(c *conn, text string) (*sqltree.Statement, error) {
 	var syntax *sqltree.SyntaxError
 	switch {
 	case !errors.As(err, &syntax):
-		return nil, newError(errcode.Refused, "", "%s", err.Error())
+		return nil, NewError(errcode.Refused, "", "%s", err.Error())
 	case syntax.Offset < 0:
 		return nil, refuseKind(text, syntax)
 	}
-	return nil, newError(errcode.Parse, "", "%s", syntax.Message).at(text, syntax.Offset)
+	return nil, NewError(errcode.Parse, "", "%s", syntax.Message).at(text, syntax.Offset)
 }
 
 // refuseKind explains why a text that is SQL but not one SELECT may not run.
@@ -299,9 +299,9 @@ func refuseKind(text string, syntax *sqltree.SyntaxError) error {
 	tokens := sqltree.Scan(text)
 	switch {
 	case syntax.Type == "parser":
-		return newError(errcode.Parse, "", "%s", syntax.Message)
+		return NewError(errcode.Parse, "", "%s", syntax.Message)
 	case syntax.Type == "count" || len(tokens) == 0 || tokens[0].Kind != sqltree.Ident:
-		return newError(errcode.Refused, "send one SELECT at a time", "%s", syntax.Message)
+		return NewError(errcode.Refused, "send one SELECT at a time", "%s", syntax.Message)
 	}
 	word := strings.ToUpper(tokens[0].Text(text))
 	hint := "only one SELECT-like statement (SELECT, WITH, FROM, VALUES, DESCRIBE, SUMMARIZE, EXPLAIN) may run"
@@ -310,13 +310,13 @@ func refuseKind(text string, syntax *sqltree.SyntaxError) error {
 		hint = "run it as a separate statement"
 	case "WITH":
 		if at, verb := changeInside(text, tokens); verb != "" {
-			return newError(errcode.Refused, "put the WITH into its query", "WITH … %s is refused", verb).at(text, at)
+			return NewError(errcode.Refused, "put the WITH into its query", "WITH … %s is refused", verb).at(text, at)
 		}
 		return refusePivot(text, tokens, syntax)
 	case "SELECT", "FROM", "PIVOT", "PIVOT_WIDER":
 		return refusePivot(text, tokens, syntax)
 	}
-	return newError(errcode.Refused, hint, "%s statements are refused", word).at(text, tokens[0].Start)
+	return NewError(errcode.Refused, hint, "%s statements are refused", word).at(text, tokens[0].Start)
 }
 
 // Check judges the parsed text by names and returns the edits that make its calls
@@ -331,7 +331,7 @@ func (db *DB) Check(text string, st *sqltree.Statement, names Names) ([]sqltree.
 func (db *DB) check(text string, st *sqltree.Statement, names Names) (edits []sqltree.Edit, tables []string, err error) {
 	for _, show := range st.Shows {
 		if show != "tables" {
-			return nil, nil, newError(errcode.Refused, "read spiced.datasets or spiced.functions", "SHOW %s is refused", strings.ToUpper(show))
+			return nil, nil, NewError(errcode.Refused, "read spiced.datasets or spiced.functions", "SHOW %s is refused", strings.ToUpper(show))
 		}
 	}
 	if err := checkHidden(text, st); err != nil {
@@ -352,7 +352,7 @@ func (db *DB) check(text string, st *sqltree.Statement, names Names) (edits []sq
 
 func checkRelation(text string, r sqltree.Relation, names Names) error {
 	if r.Temporal {
-		return newError(errcode.Refused, "", "AT (…) is refused: datasets have no versions").at(text, r.Offset)
+		return NewError(errcode.Refused, "", "AT (…) is refused: datasets have no versions").at(text, r.Offset)
 	}
 	if _, ok := names.Relation(r.Catalog, r.Schema, r.Name); ok {
 		return nil
@@ -368,7 +368,7 @@ func checkRelation(text string, r sqltree.Relation, names Names) error {
 	if sqltree.Fold(r.Schema) == System {
 		hint = "see list_udfs(), spiced.functions and spiced.datasets"
 	}
-	e := newError(errcode.NotFound, nearest.Hint(written, names.RelationNames(), hint), "table %q is not declared in the Spicepod", written)
+	e := NewError(errcode.NotFound, nearest.Hint(written, names.RelationNames(), hint), "table %q is not declared in the Spicepod", written)
 	e.Missing = ObjectTable
 	return e.at(text, r.Offset)
 }
@@ -403,7 +403,7 @@ func asFunction(c sqltree.Call) sqltree.Call {
 
 func (db *DB) checkCall(text string, c sqltree.Call, names Names) error {
 	if sqltree.Fold(c.Schema) == Core {
-		return newError(errcode.Refused, "call it by its own name", "schema %q is internal", c.Schema).at(text, c.Offset)
+		return NewError(errcode.Refused, "call it by its own name", "schema %q is internal", c.Schema).at(text, c.Offset)
 	}
 	f := declared(c, names)
 	if f == nil {
@@ -411,7 +411,7 @@ func (db *DB) checkCall(text string, c sqltree.Call, names Names) error {
 			return checkCtx(text, c)
 		}
 		if db.builtins.refuses(sqltree.Fold(c.Name), c.Table) {
-			return newError(errcode.Refused, "it accesses files or settings, runs SQL, or sleeps",
+			return NewError(errcode.Refused, "it accesses files or settings, runs SQL, or sleeps",
 				"function %q is refused", c.Name).at(text, c.Offset)
 		}
 		return nil
@@ -421,10 +421,10 @@ func (db *DB) checkCall(text string, c sqltree.Call, names Names) error {
 		if c.Table {
 			hint = fmt.Sprintf("write SELECT %s(…)", f.Name)
 		}
-		return newError(errcode.Argument, hint, "%s is a %s function", f.Signature, kindName(f)).at(text, c.Offset)
+		return NewError(errcode.Argument, hint, "%s is a %s function", f.Signature, kindName(f)).at(text, c.Offset)
 	}
 	if c.Window {
-		return newError(errcode.Argument, "remove OVER", "%s is a scalar function, not a window function", f.Signature).at(text, c.Offset)
+		return NewError(errcode.Argument, "remove OVER", "%s is a scalar function, not a window function", f.Signature).at(text, c.Offset)
 	}
 	return checkArgs(text, asFunction(c), f)
 }
@@ -440,7 +440,7 @@ func kindName(f *Function) string {
 // the types.
 func checkArgs(text string, c sqltree.Call, f *Function) error {
 	fail := func(format string, args ...any) error {
-		return newError(errcode.Argument, "", "%s: %s", f.Signature, fmt.Sprintf(format, args...)).at(text, c.Offset)
+		return NewError(errcode.Argument, "", "%s: %s", f.Signature, fmt.Sprintf(format, args...)).at(text, c.Offset)
 	}
 	given := make([]bool, len(f.Args))
 	for i, a := range c.Args {

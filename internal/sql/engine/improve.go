@@ -73,9 +73,9 @@ func firstType(f *Function) string {
 func refusePivot(text string, tokens []sqltree.Token, syntax *sqltree.SyntaxError) error {
 	for i, t := range tokens {
 		if sqltree.Are(text, tokens, i, "pivot") || sqltree.Are(text, tokens, i, "pivot_wider") {
-			return newError(errcode.Refused, "name the values that become columns: PIVOT t ON year IN (2023, 2024) USING sum(v)",
+			return NewError(errcode.Refused, "name the values that become columns: PIVOT t ON year IN (2023, 2024) USING sum(v)",
 				"PIVOT without IN is refused: its columns would depend on the data").at(text, t.Start)
 		}
 	}
-	return newError(errcode.Parse, "", "%s", syntax.Message)
+	return NewError(errcode.Parse, "", "%s", syntax.Message)
 }

@@ -59,19 +59,6 @@ func (db *DB) Native(ctx context.Context, handler, input string) (string, error)
 	return h.(Handler)(WithNesting(ctx, Nesting(ctx)+1), input)
 }
 
-// HandleOthers sets the handler for all names without one; a worker forwards the
-// calls. Call it before statements run.
-func (db *DB) HandleOthers(f func(ctx context.Context, handler, input string) (string, error)) {
-	db.others = f
-}
-
-// QueryTrusted runs a statement that another process of the runtime has judged.
-// The guard is skipped.
-func (db *DB) QueryTrusted(ctx context.Context, req Request) (*Rows, error) {
-	req.trusted = true
-	return db.Query(ctx, req)
-}
-
 // Quiet waits at most patience until DuckDB runs no statement, including closed
 // and failed ones, and reports whether that is the case. No statement may begin
 // meanwhile.

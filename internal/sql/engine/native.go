@@ -222,10 +222,10 @@ func (db *DB) handler(name string) (Handler, bool) {
 	if h, ok := db.handlers.Load(name); ok {
 		return h.(Handler), true
 	}
-	if db.others == nil {
+	if db.opts.Others == nil {
 		return nil, false
 	}
-	return func(ctx context.Context, input string) (string, error) { return db.others(ctx, name, input) }, true
+	return func(ctx context.Context, input string) (string, error) { return db.opts.Others(ctx, name, input) }, true
 }
 
 // MaxNesting is how deep statements run inside statements, through a tool that a
@@ -253,7 +253,7 @@ func Nesting(ctx context.Context) int {
 func (db *DB) poolFor(ctx context.Context) (*pool, error) {
 	depth := Nesting(ctx)
 	if depth > MaxNesting {
-		return nil, newError(errcode.Refused, "call the tool directly", "statements are nested through tools more than %d deep", MaxNesting)
+		return nil, NewError(errcode.Refused, "call the tool directly", "statements are nested through tools more than %d deep", MaxNesting)
 	}
 	return db.pools[depth], nil
 }

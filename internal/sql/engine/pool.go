@@ -48,7 +48,7 @@ func (p *pool) get(ctx context.Context) (*conn, error) {
 func (p *pool) wait(ctx context.Context) error {
 	defer p.waiting.Add(-1)
 	if p.waiting.Add(1) > p.queue {
-		return newError(errcode.Busy, "try again in a moment", "%d statements are waiting already", p.queue)
+		return NewError(errcode.Busy, "try again in a moment", "%d statements are waiting already", p.queue)
 	}
 	select {
 	case p.slots <- struct{}{}:
@@ -62,7 +62,7 @@ func (p *pool) take() (*conn, error) {
 	p.mu.Lock()
 	if p.closed {
 		p.mu.Unlock()
-		return nil, newError(errcode.Cancelled, "", "the runtime is shutting down")
+		return nil, ErrClosing
 	}
 	if n := len(p.idle); n > 0 {
 		c := p.idle[n-1]

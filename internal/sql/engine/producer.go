@@ -6,6 +6,11 @@ import (
 	"fmt"
 	"time"
 
+	// The mapping package lacks the two calls of the C API that stream a result instead
+	// of collecting it, so they are taken from the bindings below it. DuckDB marks them as
+	// deprecated but has no other way to read a large result in bounded memory. See
+	// docs/decisions.
+	duckdb "github.com/duckdb/duckdb-go-bindings"
 	"github.com/duckdb/duckdb-go/v2/mapping"
 
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
@@ -63,7 +68,7 @@ func (p *producer) run() {
 func (p *producer) guarded(f func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			err = newError(errcode.Internal, hintReport, "the runtime failed on this statement: %v", v)
+			err = NewError(errcode.Internal, hintReport, "the runtime failed on this statement: %v", v)
 		}
 	}()
 	return f()
@@ -178,7 +183,7 @@ func (p *producer) plan() (pending mapping.PendingResult, s *stmt, err error) {
 			err = p.explain(err)
 		}
 	}()
-	if p.req.trusted {
+	if p.req.Trusted {
 		p.verdict = &verdict{text: p.req.SQL, origin: func(offset int) int { return offset }}
 	} else if p.verdict, err = p.db.judge(p.rows.ctx, p.c, p.catalog, p.req, &p.held); err != nil {
 		return pending, nil, err
@@ -203,7 +208,7 @@ func (p *producer) plan() (pending mapping.PendingResult, s *stmt, err error) {
 			return pending, nil, err
 		}
 	}
-	if pendingStreaming(s.raw, &pending) != mapping.StateSuccess {
+	if duckdb.PendingPreparedStreaming(s.raw, &pending) != mapping.StateSuccess {
 		err = newDuckError(mapping.PendingError(pending))
 		mapping.DestroyPending(&pending)
 		return pending, s, err
@@ -217,7 +222,7 @@ func (p *producer) plan() (pending mapping.PendingResult, s *stmt, err error) {
 // the plan's statistics do not include them: see current.
 func (p *producer) prepare() (s *stmt, err error) {
 	text, serial, revision := p.verdict.text, p.catalog.serial, uint64(noRevision)
-	if p.req.describe && (p.verdict.traits.Files || p.req.trusted) {
+	if p.req.describe && (p.verdict.traits.Files || p.req.Trusted) {
 		p.c.prepared.Delete(stmtKey{serial, text}) // its columns may be outdated
 	}
 	if p.verdict.traits.Written {
@@ -253,14 +258,14 @@ func (s *stmt) checkResult(write bool) error {
 	switch mapping.PreparedStatementType(s.raw) {
 	case mapping.StatementTypeSelect, mapping.StatementTypeExplain:
 		if write {
-			return newError(errcode.Internal, "", "a statement that writes became one that reads")
+			return NewError(errcode.Internal, "", "a statement that writes became one that reads")
 		}
 	case mapping.StatementTypeInsert, mapping.StatementTypeUpdate, mapping.StatementTypeDelete:
 		if !write {
-			return newError(errcode.Refused, "", "only SELECT-like statements may run")
+			return NewError(errcode.Refused, "", "only SELECT-like statements may run")
 		}
 	default:
-		return newError(errcode.Refused, "", "only SELECT-like statements may run")
+		return NewError(errcode.Refused, "", "only SELECT-like statements may run")
 	}
 	return checkTypes(s.columns)
 }
@@ -270,7 +275,7 @@ func (s *stmt) checkResult(write bool) error {
 func checkTypes(columns []Column) error {
 	for _, c := range columns {
 		if !c.Type.Supported() && c.Type.ID != mapping.TypeInvalid {
-			return newError(errcode.Argument, fmt.Sprintf("write CAST(%s AS VARCHAR)", Identifier(c.Name)),
+			return NewError(errcode.Argument, fmt.Sprintf("write CAST(%s AS VARCHAR)", Identifier(c.Name)),
 				"column %q has a type that cannot be returned", c.Name)
 		}
 	}
@@ -319,7 +324,7 @@ func (p *producer) feed() error {
 	var size int64
 	for {
 		var raw mapping.DataChunk
-		if fetchStreaming(p.result, &raw) != mapping.StateSuccess {
+		if duckdb.StreamFetchChunk(p.result, &raw) != mapping.StateSuccess {
 			p.active = false
 			if text := mapping.ResultError(&p.result); text != "" {
 				return p.explain(newDuckError(text))
@@ -346,7 +351,7 @@ func (p *producer) feed() error {
 func (p *producer) send(raw mapping.DataChunk, size int64) error {
 	if limit := p.rows.limits.MaxBytes; limit > 0 && size > limit {
 		mapping.DestroyDataChunk(&raw)
-		return newError(errcode.Limit, "select less, or raise runtime.query.max_bytes", "the result has more than %d bytes", limit)
+		return NewError(errcode.Limit, "select less, or raise runtime.query.max_bytes", "the result has more than %d bytes", limit)
 	}
 	select {
 	case p.rows.chunks <- raw:
@@ -364,11 +369,7 @@ func (p *producer) size(raw mapping.DataChunk) int64 {
 	}
 	var chunk Chunk
 	chunk.load(raw, p.rows.columns)
-	var n int64
-	for i := range chunk.cols {
-		n += chunk.cols[i].size(0, chunk.rows)
-	}
-	return n
+	return chunk.Size(0)
 }
 
 // explain converts any error of the statement to an [*Error] about its own text.

@@ -36,7 +36,7 @@ func (db *DB) Publish(ctx context.Context, next *Catalog, build func(*Tx) error)
 	db.write.Lock()
 	defer db.write.Unlock()
 	if db.life.Err() != nil { // the writer may be gone
-		return errClosing
+		return ErrClosing
 	}
 	if err := ctx.Err(); err != nil {
 		return err
@@ -75,7 +75,7 @@ func (db *DB) build(ctx context.Context, tx *Tx, f func(*Tx) error) error {
 	err := interruptible(ctx, db.writer, func() error { return f(tx) })
 	returned = true
 	if db.life.Err() != nil {
-		return errClosing
+		return ErrClosing
 	}
 	return err
 }

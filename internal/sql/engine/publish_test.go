@@ -197,10 +197,10 @@ func TestCloseEndsAPublication(t *testing.T) {
 	}()
 	<-begun
 	db.Close()
-	if err := <-done; !errors.Is(err, errClosing) {
+	if err := <-done; !errors.Is(err, ErrClosing) {
 		t.Errorf("during Close: got %v", err)
 	}
-	if err := db.Publish(context.Background(), NewCatalog(Contents{Generation: 2}), execAll()); !errors.Is(err, errClosing) {
+	if err := db.Publish(context.Background(), NewCatalog(Contents{Generation: 2}), execAll()); !errors.Is(err, ErrClosing) {
 		t.Errorf("after Close: got %v", err)
 	}
 }

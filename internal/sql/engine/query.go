@@ -30,7 +30,8 @@ type Request struct {
 	// a limit or a cancellation, has changed nothing.
 	Write bool
 
-	trusted  bool // judged already: see QueryTrusted
+	// Trusted skips the guard: another process of the runtime has judged the statement.
+	Trusted  bool
 	describe bool // and do not run it: see Describe
 }
 
@@ -93,11 +94,8 @@ func (db *DB) Query(ctx context.Context, req Request) (*Rows, error) {
 	return r, nil
 }
 
-// The runtime's own reasons for ending a statement.
-var (
-	errTimeout = errors.New("over the time limit")
-	errClosing = errors.New("the runtime is shutting down")
-)
+// errTimeout is why a statement ends that is over its time limit.
+var errTimeout = errors.New("over the time limit")
 
 // bound limits a statement's context to its time limit and the database's life.
 func (db *DB) bound(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
@@ -109,7 +107,7 @@ func (db *DB) bound(ctx context.Context, limit time.Duration) (context.Context, 
 // living limits a context to the database's life.
 func (db *DB) living(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(db.life, func() { cancel(errClosing) })
+	stop := context.AfterFunc(db.life, func() { cancel(ErrClosing) })
 	return ctx, func() { stop(); cancel(nil) }
 }
 
@@ -144,14 +142,14 @@ func stopped(ctx context.Context, limits Limits) *Error {
 	case errors.As(cause, &own):
 		return own
 	case errors.Is(cause, errTimeout):
-		return newError(errcode.Timeout, "make it cheaper, or raise runtime.query.timeout",
+		return NewError(errcode.Timeout, "make it cheaper, or raise runtime.query.timeout",
 			"the statement took longer than %s", limits.Timeout)
 	case errors.Is(cause, context.DeadlineExceeded):
-		return newError(errcode.Timeout, "", "the statement exceeded its caller's deadline")
-	case errors.Is(cause, errClosing):
-		return newError(errcode.Cancelled, "", "%s", errClosing)
+		return NewError(errcode.Timeout, "", "the statement exceeded its caller's deadline")
+	case errors.Is(cause, ErrClosing):
+		return ErrClosing
 	}
-	return newError(errcode.Cancelled, "", "the statement was cancelled")
+	return NewError(errcode.Cancelled, "", "the statement was cancelled")
 }
 
 // waitStarted waits until the statement runs or has failed, at most for its limit
@@ -249,7 +247,7 @@ func (r *Rows) Chunks() iter.Seq2[*Chunk, error] {
 
 func (r *Rows) overLimit() error {
 	if r.limits.MaxRows > 0 && r.rows > r.limits.MaxRows {
-		return newError(errcode.Limit, "add LIMIT, or raise runtime.query.max_rows",
+		return NewError(errcode.Limit, "add LIMIT, or raise runtime.query.max_rows",
 			"the result has more than %d rows", r.limits.MaxRows)
 	}
 	return nil

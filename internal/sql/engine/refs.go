@@ -69,7 +69,7 @@ func (h *held) resolve(ctx context.Context, refs Refs, text string, st *sqltree.
 		}
 		site, ok := sqltree.Locate(text, tokens, c)
 		if !ok || len(c.Args) != 1 || c.Args[0].Kind != sqltree.StringLiteral || c.Args[0].Name != "" {
-			return nil, newError(errcode.Argument, "write FROM ref('r_…') with the reference of a result", "ref takes one text literal").at(text, c.Offset)
+			return nil, NewError(errcode.Argument, "write FROM ref('r_…') with the reference of a result", "ref takes one text literal").at(text, c.Offset)
 		}
 		table, err := h.hold(ctx, refs, c.Args[0].Text)
 		if err != nil {
@@ -87,7 +87,7 @@ func isRef(c sqltree.Call) bool {
 
 func (h *held) hold(ctx context.Context, refs Refs, name string) (Table, error) {
 	if refs == nil {
-		return Table{}, newError(errcode.NotFound, "", "results are not stored here")
+		return Table{}, NewError(errcode.NotFound, "", "results are not stored here")
 	}
 	table, release, err := refs.Ref(ctx, name)
 	if err != nil {

@@ -57,7 +57,7 @@ func (r *rewriter) call(c sqltree.Call, f *Function) error {
 	}
 	site, ok := sqltree.Locate(r.text, r.tokens, c)
 	if !ok {
-		return newError(errcode.Refused, fmt.Sprintf("write it as %s(…)", f.Name), "this form of a call of %s is not supported", f.Name).
+		return NewError(errcode.Refused, fmt.Sprintf("write it as %s(…)", f.Name), "this form of a call of %s is not supported", f.Name).
 			at(r.text, c.Offset)
 	}
 	before := len(r.edits)
@@ -115,12 +115,12 @@ func (r *rewriter) once(c sqltree.Call, f *Function) (bool, error) {
 		random = random || slices.ContainsFunc(a.Calls, r.random)
 	}
 	if random && f.NotOnce != "" {
-		return false, newError(errcode.Argument,
+		return false, NewError(errcode.Argument,
 			fmt.Sprintf("compute it first: SELECT %s(v) FROM (SELECT … AS v FROM …)", f.Name),
 			"an argument of %s changes with each evaluation, and %s", f.Signature, f.NotOnce).at(r.text, c.Offset)
 	}
 	if f.NotOnce != "" && slices.ContainsFunc(c.Args, r.overRows) {
-		return false, newError(errcode.Argument,
+		return false, NewError(errcode.Argument,
 			fmt.Sprintf("compute it first: SELECT %s(v) FROM (SELECT … AS v FROM …)", f.Name),
 			"an argument of %s reads or returns several rows, and %s", f.Signature, f.NotOnce).at(r.text, c.Offset)
 	}
@@ -174,7 +174,7 @@ func (r *rewriter) arg(a sqltree.Arg, d FunctionArg, span sqltree.Span) error {
 // reads. A subquery becomes a CTE in front of the statement.
 func (r *rewriter) tableArg(a sqltree.Arg, d FunctionArg, span sqltree.Span) error {
 	fail := func(code errcode.Code, hint, format string, args ...any) error {
-		return newError(code, hint, format, args...).at(r.text, span.Start)
+		return NewError(code, hint, format, args...).at(r.text, span.Start)
 	}
 	var parts []string
 	switch a.Kind {

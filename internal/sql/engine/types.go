@@ -156,6 +156,38 @@ func (t *Type) Supported() bool {
 	return ok
 }
 
+// ValueSize is the number of bytes of a value of a fixed-width type, see [Values].
+func (t *Type) ValueSize() int {
+	switch t.ID {
+	case Boolean, TinyInt, UTinyInt:
+		return 1
+	case SmallInt, USmallInt:
+		return 2
+	case Integer, UInteger, Float, Date:
+		return 4
+	case HugeInt, UHugeInt, UUID, Interval:
+		return 16
+	case Decimal:
+		switch {
+		case t.Width <= 4:
+			return 2
+		case t.Width <= 9:
+			return 4
+		case t.Width > 18:
+			return 16
+		}
+	case Enum:
+		switch n := len(t.Values); {
+		case n < 1<<8:
+			return 1
+		case n < 1<<16:
+			return 2
+		}
+		return 4
+	}
+	return 8
+}
+
 // newType reads a logical type and destroys it.
 func newType(lt mapping.LogicalType) *Type {
 	defer mapping.DestroyLogicalType(&lt)
@@ -195,4 +227,57 @@ func readType(lt mapping.LogicalType) *Type {
 		}
 	}
 	return t
+}
+
+// logical makes DuckDB's form of the type. The caller destroys it.
+func (t *Type) logical() mapping.LogicalType {
+	switch t.ID {
+	case List:
+		elem := t.Elem.logical()
+		defer mapping.DestroyLogicalType(&elem)
+		return mapping.CreateListType(elem)
+	case Array:
+		elem := t.Elem.logical()
+		defer mapping.DestroyLogicalType(&elem)
+		return mapping.CreateArrayType(elem, mapping.IdxT(t.Size))
+	case Map:
+		key, value := t.Elem.Fields[0].Type.logical(), t.Elem.Fields[1].Type.logical()
+		defer mapping.DestroyLogicalType(&key)
+		defer mapping.DestroyLogicalType(&value)
+		return mapping.CreateMapType(key, value)
+	case Decimal:
+		return mapping.CreateDecimalType(uint8(t.Width), uint8(t.Scale))
+	case Enum:
+		return mapping.CreateEnumType(t.Values)
+	case Struct:
+		return logicalMembers(t.Fields, mapping.CreateStructType)
+	case Union:
+		return logicalMembers(t.Fields, mapping.CreateUnionType)
+	}
+	lt := mapping.CreateLogicalType(t.ID)
+	if t.JSON {
+		mapping.LogicalTypeSetAlias(lt, "JSON")
+	}
+	return lt
+}
+
+func logicalMembers(fields []Field, create func([]mapping.LogicalType, []string) mapping.LogicalType) mapping.LogicalType {
+	types := make([]mapping.LogicalType, len(fields))
+	names := make([]string, len(fields))
+	for i, f := range fields {
+		types[i], names[i] = f.Type.logical(), f.Name
+		defer mapping.DestroyLogicalType(&types[i])
+	}
+	return create(types, names)
+}
+
+// Literal renders s as a SQL string literal.
+func Literal(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
+
+// Identifier renders s as a quoted SQL identifier.
+func Identifier(s string) string { return `"` + strings.ReplaceAll(s, `"`, `""`) + `"` }
+
+// Qualified renders a name in one of the runtime's schemas.
+func Qualified(schema, name string) string {
+	return CatalogName + "." + Identifier(schema) + "." + Identifier(name)
 }

@@ -109,3 +109,15 @@ func (b *Batcher) Emit(emit func(arrow.RecordBatch) error) error {
 	b.rows = 0
 	return err
 }
+
+// PayloadFunc takes the messages of an Arrow stream. It implements [ipc.PayloadWriter].
+type PayloadFunc func(ipc.Payload) error
+
+// Start implements [ipc.PayloadWriter].
+func (PayloadFunc) Start() error { return nil }
+
+// WritePayload implements [ipc.PayloadWriter].
+func (f PayloadFunc) WritePayload(p ipc.Payload) error { return f(p) }
+
+// Close implements [ipc.PayloadWriter].
+func (PayloadFunc) Close() error { return nil }

@@ -29,14 +29,6 @@ func newColumn(t *engine.Type, dt arrow.DataType) column {
 		return &nullColumn{}
 	case engine.Boolean:
 		return &boolColumn{dt: dt}
-	case engine.TinyInt, engine.UTinyInt:
-		return &rawColumn{dt: dt, width: 1}
-	case engine.SmallInt, engine.USmallInt:
-		return &rawColumn{dt: dt, width: 2}
-	case engine.Integer, engine.UInteger, engine.Float, engine.Date:
-		return &rawColumn{dt: dt, width: 4}
-	case engine.HugeInt:
-		return &rawColumn{dt: dt, width: 16}
 	case engine.UHugeInt:
 		return &converted{rawColumn{dt: dt, width: 32}, widenUHugeInt}
 	case engine.Decimal:
@@ -54,7 +46,7 @@ func newColumn(t *engine.Type, dt arrow.DataType) column {
 	case engine.List, engine.Map, engine.Array, engine.Struct, engine.Union:
 		return newNested(t, dt)
 	}
-	return &rawColumn{dt: dt, width: 8} // 64-bit numbers and times
+	return &rawColumn{dt: dt, width: t.ValueSize()}
 }
 
 // validity collects which values are not NULL, one bit each.
@@ -172,12 +164,12 @@ func grow(buf []byte, n int) []byte {
 }
 
 func newDecimal(t *engine.Type, dt arrow.DataType) column {
-	switch {
-	case t.Width <= 4:
+	switch t.ValueSize() {
+	case 2:
 		return &converted{rawColumn{dt: dt, width: 16}, widen[int16]}
-	case t.Width <= 9:
+	case 4:
 		return &converted{rawColumn{dt: dt, width: 16}, widen[int32]}
-	case t.Width <= 18:
+	case 8:
 		return &converted{rawColumn{dt: dt, width: 16}, widen[int64]}
 	}
 	return &rawColumn{dt: dt, width: 16}

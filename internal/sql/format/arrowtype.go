@@ -89,10 +89,10 @@ func arrowFields(members []engine.Field) []arrow.Field {
 
 // enumIndex is the type of an ENUM's values in DuckDB's vectors.
 func enumIndex(t *engine.Type) arrow.DataType {
-	switch n := len(t.Values); {
-	case n < 1<<8:
+	switch t.ValueSize() {
+	case 1:
 		return arrow.PrimitiveTypes.Uint8
-	case n < 1<<16:
+	case 2:
 		return arrow.PrimitiveTypes.Uint16
 	}
 	return arrow.PrimitiveTypes.Uint32

@@ -69,9 +69,6 @@ var forms = []Form{
 	{"arrow", "application/vnd.apache.arrow.stream", "application/vnd.apache.arrow.stream", nil, newArrow},
 }
 
-// Forms lists every form; the first is the default.
-func Forms() []Form { return append([]Form(nil), forms...) }
-
 // ByName returns the form with a short name.
 func ByName(name string) (Form, bool) {
 	for _, f := range forms {

@@ -28,7 +28,7 @@ func AcceptsJSON(accept string) bool {
 	for part := range strings.SplitSeq(accept, ",") {
 		media, params, _ := strings.Cut(part, ";")
 		media = strings.ToLower(strings.TrimSpace(media))
-		if !excluded(params) && (strings.HasSuffix(media, "/json") || strings.HasSuffix(media, "json")) {
+		if !excluded(params) && strings.HasSuffix(media, "json") {
 			return true
 		}
 	}

@@ -1,6 +1,7 @@
 package format
 
 import (
+	"bytes"
 	"math"
 	"strconv"
 
@@ -52,10 +53,8 @@ func appendFloat(buf []byte, f float64, bitSize int) []byte {
 	case abs >= 1e-5 && abs < 1e16:
 		from := len(buf)
 		buf = strconv.AppendFloat(buf, f, 'f', -1, bitSize)
-		for _, c := range buf[from:] {
-			if c == '.' {
-				return buf
-			}
+		if bytes.IndexByte(buf[from:], '.') >= 0 {
+			return buf
 		}
 		return append(buf, ".0"...)
 	case math.IsInf(f, 1):

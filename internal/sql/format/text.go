@@ -10,74 +10,55 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/value"
 )
 
+// number returns the appender of an integer or a decimal, or nil.
+func number(t *engine.Type) appender { return lookup(numbers[:], t) }
+
+var numbers = [...]appender{
+	engine.TinyInt:   AppendSigned[int8],
+	engine.SmallInt:  AppendSigned[int16],
+	engine.Integer:   AppendSigned[int32],
+	engine.BigInt:    AppendSigned[int64],
+	engine.UTinyInt:  AppendUnsigned[uint8],
+	engine.USmallInt: AppendUnsigned[uint16],
+	engine.UInteger:  AppendUnsigned[uint32],
+	engine.UBigInt:   AppendUnsigned[uint64],
+	engine.HugeInt:   AppendHugeInt,
+	engine.UHugeInt:  AppendUHugeInt,
+	engine.Decimal:   AppendDecimal,
+}
+
 // plain returns the appender of a type whose text never needs quotes or escapes in
 // any form, or nil.
 func plain(t *engine.Type) appender {
 	if f := number(t); f != nil {
 		return f
 	}
-	switch t.ID {
-	case engine.Boolean:
-		return appendBool
-	case engine.Float:
-		return appendFloat32
-	case engine.Double:
-		return appendFloat64
-	case engine.Date:
-		return appendDate
-	case engine.Time:
-		return timeAppender(1e6)
-	case engine.TimeNS:
-		return timeAppender(1e9)
-	case engine.TimeTZ:
-		return appendTimeTZ
-	case engine.TimestampS:
-		return timestampAppender(1, "")
-	case engine.TimestampMS:
-		return timestampAppender(1e3, "")
-	case engine.Timestamp:
-		return timestampAppender(1e6, "")
-	case engine.TimestampNS:
-		return timestampAppender(1e9, "")
-	case engine.TimestampTZ:
-		return timestampAppender(1e6, "Z")
-	case engine.Interval:
-		return appendInterval
-	case engine.UUID:
-		return AppendUUID
-	case engine.Blob:
-		return appendBlob
-	case engine.Bit:
-		return AppendBits
-	}
-	return nil
+	return lookup(plains[:], t)
 }
 
-// number returns the appender of an integer or a decimal, or nil.
-func number(t *engine.Type) appender {
-	switch t.ID {
-	case engine.TinyInt:
-		return AppendSigned[int8]
-	case engine.SmallInt:
-		return AppendSigned[int16]
-	case engine.Integer:
-		return AppendSigned[int32]
-	case engine.BigInt:
-		return AppendSigned[int64]
-	case engine.UTinyInt:
-		return AppendUnsigned[uint8]
-	case engine.USmallInt:
-		return AppendUnsigned[uint16]
-	case engine.UInteger:
-		return AppendUnsigned[uint32]
-	case engine.UBigInt:
-		return AppendUnsigned[uint64]
-	case engine.HugeInt:
-		return AppendHugeInt
-	case engine.UHugeInt:
-		return AppendUHugeInt
-	case engine.Decimal:
-		return AppendDecimal
+var plains = [...]appender{
+	engine.Boolean:     appendBool,
+	engine.Float:       appendFloat32,
+	engine.Double:      appendFloat64,
+	engine.Date:        appendDate,
+	engine.Time:        timeAppender(1e6),
+	engine.TimeNS:      timeAppender(1e9),
+	engine.TimeTZ:      appendTimeTZ,
+	engine.TimestampS:  timestampAppender(1, ""),
+	engine.TimestampMS: timestampAppender(1e3, ""),
+	engine.Timestamp:   timestampAppender(1e6, ""),
+	engine.TimestampNS: timestampAppender(1e9, ""),
+	engine.TimestampTZ: timestampAppender(1e6, "Z"),
+	engine.Interval:    appendInterval,
+	engine.UUID:        AppendUUID,
+	engine.Blob:        appendBlob,
+	engine.Bit:         AppendBits,
+}
+
+// lookup returns the appender of a type from a table by type, or nil.
+func lookup(table []appender, t *engine.Type) appender {
+	if int(t.ID) < len(table) {
+		return table[t.ID]
 	}
 	return nil
 }

@@ -28,30 +28,18 @@ func newDecoder(columns []engine.Column) (*decoder, error) {
 	if err := checkRoom(columns); err != nil {
 		return nil, fmt.Errorf("%w: %w", errFrame, err)
 	}
-	var own schemaMessage
-	w := ipc.NewWriterWithPayloadWriter(&own, ipc.WithSchema(format.ArrowSchema(physicalColumns(columns))))
-	if err := w.Close(); err != nil {
+	d := &decoder{columns: columns}
+	capture := func(p ipc.Payload) error {
+		d.message = ipc.NewMessage(p.Meta(), memory.NewBufferBytes(nil))
+		return nil
+	}
+	w := ipc.NewWriterWithPayloadWriter(format.PayloadFunc(capture), ipc.WithSchema(format.ArrowSchema(physicalColumns(columns))))
+	err := w.Close()
+	if err != nil {
 		return nil, err
 	}
-	d := &decoder{columns: columns, message: own.message}
-	var err error
 	d.ipc, err = ipc.NewReaderFromMessageReader(d, ipc.WithAllocator(noMemory{}))
 	return d, err
-}
-
-// schemaMessage captures the schema message of an Arrow writer.
-type schemaMessage struct{ message *ipc.Message }
-
-// Start implements [ipc.PayloadWriter].
-func (s *schemaMessage) Start() error { return nil }
-
-// Close implements [ipc.PayloadWriter].
-func (s *schemaMessage) Close() error { return nil }
-
-// WritePayload implements [ipc.PayloadWriter].
-func (s *schemaMessage) WritePayload(p ipc.Payload) error {
-	s.message = ipc.NewMessage(p.Meta(), memory.NewBufferBytes(nil))
-	return nil
 }
 
 // decode returns the rows of a payload.

@@ -22,11 +22,9 @@ type encoder struct {
 	body    bytes.Buffer
 }
 
-var _ ipc.PayloadWriter = (*encoder)(nil)
-
 func newEncoder(columns []engine.Column, out *frameWriter) *encoder {
 	e := &encoder{out: out, batcher: format.NewBatcher(physicalColumns(columns))}
-	e.ipc = ipc.NewWriterWithPayloadWriter(e, ipc.WithSchema(e.batcher.Schema()))
+	e.ipc = ipc.NewWriterWithPayloadWriter(format.PayloadFunc(e.send), ipc.WithSchema(e.batcher.Schema()))
 	return e
 }
 
@@ -41,14 +39,8 @@ func (e *encoder) write(chunk *engine.Chunk) error {
 	return e.out.flush()
 }
 
-// Start implements [ipc.PayloadWriter].
-func (e *encoder) Start() error { return nil }
-
-// Close implements [ipc.PayloadWriter].
-func (e *encoder) Close() error { return nil }
-
-// WritePayload implements [ipc.PayloadWriter].
-func (e *encoder) WritePayload(p ipc.Payload) error {
+// send sends a message of the Arrow stream, except the first, the schema.
+func (e *encoder) send(p ipc.Payload) error {
 	if !e.begun {
 		e.begun = true
 		return nil

@@ -100,7 +100,7 @@ func booleans(v *engine.Vector, data arrow.ArrayData, n int) error {
 }
 
 func numbers(v *engine.Vector, t *engine.Type, data arrow.ArrayData, n int) error {
-	size := n * width(t)
+	size := n * t.ValueSize()
 	values, err := buffer(data, 1, size)
 	if err != nil {
 		return err

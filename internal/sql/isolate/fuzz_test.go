@@ -170,7 +170,8 @@ func FuzzRowsOfAWorker(f *testing.F) {
 }
 
 func writeEach(columns []engine.Column, chunk *engine.Chunk) {
-	for _, form := range format.Forms() {
+	for _, name := range []string{"json", "sql", "ndjson", "csv", "table", "arrow"} {
+		form, _ := format.ByName(name)
 		w := form.NewWriter(io.Discard)
 		if w.Begin(columns) == nil && w.Write(chunk) == nil {
 			_ = w.End()

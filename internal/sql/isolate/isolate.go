@@ -20,7 +20,6 @@ package isolate
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -134,7 +133,7 @@ func New(opts Options) (*Pool, error) {
 func (p *Pool) Run(ctx context.Context, job engine.Job) (engine.RemoteRows, error) {
 	params, err := appendParams(nil, job.Params)
 	if err != nil {
-		return nil, newError(errcode.Argument, err.Error(), "")
+		return nil, engine.NewError(errcode.Argument, "", "%s", err)
 	}
 	w, err := p.acquire(ctx, job.Catalog)
 	if err != nil {
@@ -177,14 +176,12 @@ func (p *Pool) Stats() Stats {
 	return s
 }
 
-var errClosed = errors.New("the runtime is shutting down")
-
 // Close ends all workers and their statements, and waits until they are gone.
 func (p *Pool) Close() {
 	p.mu.Lock()
 	p.closed = true
 	for _, c := range p.groups {
-		c.refuse(newError(errcode.Cancelled, errClosed.Error(), ""))
+		c.refuse(engine.ErrClosing)
 		c.killIdle()
 	}
 	p.mu.Unlock()

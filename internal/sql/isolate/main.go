@@ -91,12 +91,11 @@ func (s *server) open(ctx context.Context, begin setup) *failure {
 	var err error
 	s.db, err = engine.Open(ctx, engine.Options{
 		Threads: begin.Threads, MemoryLimit: begin.MemoryLimit, TempDir: begin.TempDir,
-		Connections: 1, MaxSQL: maxFrame, Grace: endWait,
+		Connections: 1, MaxSQL: maxFrame, Grace: endWait, Others: s.call,
 	})
 	if err != nil {
 		return &failure{Message: err.Error()}
 	}
-	s.db.HandleOthers(s.call)
 	if begin.Memory > 0 {
 		sql := fmt.Sprintf("SET GLOBAL max_temp_directory_size = '%dMiB'", spillFactor*begin.Memory>>20)
 		if err := s.db.Exec(ctx, sql); err != nil {

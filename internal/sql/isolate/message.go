@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
-	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
 
@@ -79,7 +78,7 @@ func newProblem(err error) *problem {
 
 // err converts the problem to an error of a statement.
 func (p *problem) err() *engine.Error {
-	e := newError(p.Code, p.Message, p.Hint)
+	e := engine.NewError(p.Code, p.Hint, "%s", p.Message)
 	e.Offset, e.Ran = p.Offset, p.Ran
 	switch p.Missing {
 	case engine.ObjectTable, engine.ObjectColumn, engine.ObjectFunction:
@@ -92,11 +91,4 @@ func (p *problem) err() *engine.Error {
 		e.Code = errcode.Internal
 	}
 	return e
-}
-
-// newError makes an engine.Error without a position.
-func newError(code errcode.Code, message, hint string) *engine.Error {
-	return &engine.Error{
-		Code: code, Message: truncate.Fit(message, engine.MaxMessage), Hint: truncate.Fit(hint, engine.MaxMessage), Offset: -1,
-	}
 }

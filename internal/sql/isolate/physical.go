@@ -30,7 +30,7 @@ func physical(t *engine.Type) *engine.Type {
 		}
 		return s
 	}
-	return &engine.Type{ID: unsignedOf[width(t)]}
+	return &engine.Type{ID: unsignedOf[t.ValueSize()]}
 }
 
 var unsignedOf = map[int]engine.TypeID{
@@ -49,48 +49,6 @@ func members(t *engine.Type) []*engine.Type {
 		list = append(list, f.Type)
 	}
 	return list
-}
-
-// width is the number of bytes of a value of a fixed-width type other than BOOLEAN,
-// see [engine.Values].
-func width(t *engine.Type) int {
-	switch t.ID {
-	case engine.TinyInt, engine.UTinyInt:
-		return 1
-	case engine.SmallInt, engine.USmallInt:
-		return 2
-	case engine.Integer, engine.UInteger, engine.Float, engine.Date:
-		return 4
-	case engine.HugeInt, engine.UHugeInt, engine.UUID, engine.Interval:
-		return 16
-	case engine.Decimal:
-		return decimalWidth(t.Width)
-	case engine.Enum:
-		return enumWidth(len(t.Values))
-	}
-	return 8
-}
-
-func decimalWidth(digits int) int {
-	switch {
-	case digits <= 4:
-		return 2
-	case digits <= 9:
-		return 4
-	case digits <= 18:
-		return 8
-	}
-	return 16
-}
-
-func enumWidth(values int) int {
-	switch {
-	case values < 1<<8:
-		return 1
-	case values < 1<<16:
-		return 2
-	}
-	return 4
 }
 
 // room is the memory, in bytes, that DuckDB uses for a value of t in a vector:
@@ -115,7 +73,7 @@ func room(t *engine.Type, elements bool) int {
 		}
 		return n
 	}
-	return width(t)
+	return t.ValueSize()
 }
 
 // checkRoom refuses columns whose chunks take more than maxChunk.

@@ -3,7 +3,6 @@ package isolate
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -104,7 +103,7 @@ func (p *Pool) acquire(ctx context.Context, cat *engine.Catalog) (*worker, error
 		return h.worker, nil
 	case <-ctx.Done():
 		p.stopWaiting(c, ch)
-		return nil, newError(errcode.Cancelled, "the statement was cancelled while it waited for a worker", "")
+		return nil, engine.NewError(errcode.Cancelled, "", "the statement was cancelled while it waited for a worker")
 	}
 }
 
@@ -112,7 +111,7 @@ func (p *Pool) acquire(ctx context.Context, cat *engine.Catalog) (*worker, error
 func (p *Pool) unavailable(c *group) error {
 	switch {
 	case p.closed:
-		return newError(errcode.Cancelled, errClosed.Error(), "")
+		return engine.ErrClosing
 	case c.broken != nil:
 		return c.broken
 	case c.fault != nil && c.alive == 0 && time.Now().Before(c.retry):
@@ -241,12 +240,12 @@ func (p *Pool) failed(c *group, err error) {
 		if c.broken == nil {
 			p.opts.Log.Error("statements cannot be isolated", "serial", c.key.serial, "error", bad)
 		}
-		c.broken = newError(errcode.Internal, fmt.Sprintf("the worker cannot run the statement: %s", bad), "")
+		c.broken = engine.NewError(errcode.Internal, "", "the worker cannot run the statement: %s", bad)
 		c.refuse(c.broken)
 		return
 	}
 	p.opts.Log.Warn("worker did not start", "error", err)
-	c.postpone(newError(errcode.Internal, fmt.Sprintf("no worker could be started: %s", err), "try again in a moment"))
+	c.postpone(engine.NewError(errcode.Internal, "try again in a moment", "no worker could be started: %s", err))
 	if c.alive == 0 {
 		c.refuse(c.fault)
 	}
@@ -283,7 +282,7 @@ func (p *Pool) lost(w *worker) {
 		c.idle = slices.Delete(c.idle, i, i+1)
 		if w.served == 0 && !p.closed {
 			p.opts.Log.Warn("idle worker ended", "error", w.fate)
-			c.postpone(newError(errcode.Internal, w.fate.Message, "try again in a moment"))
+			c.postpone(engine.NewError(errcode.Internal, "try again in a moment", "%s", w.fate.Message))
 			if c.alive == 0 {
 				c.refuse(c.fault)
 			}

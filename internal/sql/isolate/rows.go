@@ -178,7 +178,7 @@ func (r *rows) receive() (frame, error) {
 }
 
 func errCancelled() error {
-	return newError(errcode.Cancelled, "the statement was cancelled", "")
+	return engine.NewError(errcode.Cancelled, "", "the statement was cancelled")
 }
 
 // over records the end of the statement.
@@ -220,7 +220,7 @@ func (r *rows) crashed() error {
 func (r *rows) violation(err error) error {
 	r.pool.opts.Log.Warn("killing a worker", "error", err)
 	r.worker.kill()
-	r.ended, r.err = true, newError(errcode.Execution, "the worker was killed: it sent an invalid message", "")
+	r.ended, r.err = true, engine.NewError(errcode.Execution, "", "the worker was killed: it sent an invalid message")
 	return r.err
 }
 

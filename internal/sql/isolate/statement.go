@@ -38,11 +38,11 @@ func (s *server) run(ctx context.Context, q query) error {
 		return err
 	}
 	req := engine.Request{
-		SQL: q.SQL, Params: params,
+		SQL: q.SQL, Params: params, Trusted: true,
 		Limits: engine.Limits{Timeout: q.Timeout, MaxRows: q.MaxRows, MaxBytes: q.MaxBytes},
 	}
 	if q.Describe {
-		about, err := s.db.DescribeTrusted(ctx, req)
+		about, err := s.db.Describe(ctx, req)
 		if err != nil {
 			return err
 		}
@@ -51,7 +51,7 @@ func (s *server) run(ctx context.Context, q query) error {
 		}
 		return nil
 	}
-	rows, err := s.db.QueryTrusted(ctx, req)
+	rows, err := s.db.Query(ctx, req)
 	if err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func (s *server) run(ctx context.Context, q query) error {
 }
 
 func notSent(what string, err error, hint string) *engine.Error {
-	return newError(errcode.Limit, what+" cannot be sent by the worker: "+err.Error(), hint)
+	return engine.NewError(errcode.Limit, hint, "%s cannot be sent by the worker: %s", what, err)
 }
 
 // attach attaches stored results; detach undoes it.

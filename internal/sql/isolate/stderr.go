@@ -24,7 +24,7 @@ type stderr struct {
 	pipe  io.ReadCloser
 	task  sync.WaitGroup // its reader
 	lines int
-	short bool
+	short bool // memory was short; read it after wait
 }
 
 // read reads to the end.
@@ -67,6 +67,3 @@ func (s *stderr) add(line string) {
 		s.log.Warn("a worker wrote", "line", strings.ToValidUTF8(line, "\uFFFD"))
 	}
 }
-
-// noMemory reports whether memory was short. Call it after wait.
-func (s *stderr) noMemory() bool { return s.short }

@@ -199,17 +199,16 @@ func (w *worker) explain() *engine.Error {
 	status, _ := w.cmd.ProcessState.Sys().(syscall.WaitStatus)
 	switch {
 	case w.killed():
-		return newError(errcode.Execution, "the worker was killed", "")
-	case w.stderr.noMemory(), status.Signaled() && status.Signal() == syscall.SIGKILL: // by the system
+		return engine.NewError(errcode.Execution, "", "the worker was killed")
+	case w.stderr.short, status.Signaled() && status.Signal() == syscall.SIGKILL: // by the system
 		return w.noMemory()
 	}
-	return newError(errcode.Execution, "the worker ended: "+w.cmd.ProcessState.String(), "")
+	return engine.NewError(errcode.Execution, "", "the worker ended: %s", w.cmd.ProcessState)
 }
 
 func (w *worker) noMemory() *engine.Error {
 	if w.opts.Memory < 0 {
-		return newError(errcode.Limit, "the statement ran out of memory in its worker", "")
+		return engine.NewError(errcode.Limit, "", "the statement ran out of memory in its worker")
 	}
-	return newError(errcode.Limit,
-		fmt.Sprintf("the statement took more than %d MiB of memory in its worker", w.opts.Memory>>20), "")
+	return engine.NewError(errcode.Limit, "", "the statement took more than %d MiB of memory in its worker", w.opts.Memory>>20)
 }

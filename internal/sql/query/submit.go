@@ -137,7 +137,6 @@ type submitted struct {
 	owner string
 	req   Request         // until it is over
 	entry *activity.Entry // while it runs
-	over  chan struct{}   // closed at its end
 }
 
 // NewJobs makes an empty list of submitted queries.
@@ -154,9 +153,6 @@ func NewJobs(opts JobsOptions) *Jobs {
 	return &Jobs{opts: opts, byID: map[string]*submitted{}}
 }
 
-// errClosed is why queries end that the runtime does not wait for.
-var errClosed = &engine.Error{Code: errcode.Cancelled, Message: "the runtime is shutting down", Offset: -1}
-
 // Submit takes a query, which runs when it is its turn, for the owner that its
 // caller is. The error is an [*engine.Error]: [errcode.Busy] when there are too
 // many. What is wrong with the query itself is reported by its job.
@@ -167,7 +163,7 @@ func (j *Jobs) Submit(req Request) (*Job, error) {
 	req.Protocol = Queries
 	s := &submitted{
 		Job:   Job{ID: activity.NewID(), State: Pending, Preview: preview(req.SQL), Created: j.opts.Now()},
-		owner: req.Caller.Owner(), req: req, over: make(chan struct{}),
+		owner: req.Caller.Owner(), req: req,
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -189,7 +185,7 @@ func preview(sql string) string {
 // room says why no query of the owner's is taken, or nil.
 func (j *Jobs) room(owner string) error {
 	if j.closed {
-		return errClosed
+		return engine.ErrClosing
 	}
 	mine := 0
 	for _, s := range j.order {
@@ -198,10 +194,7 @@ func (j *Jobs) room(owner string) error {
 		}
 	}
 	busy := func(n int, what string) error {
-		return &engine.Error{
-			Code: errcode.Busy, Offset: -1, Hint: "wait until one is over, or cancel one",
-			Message: fmt.Sprintf("%d %s already", n, what),
-		}
+		return engine.NewError(errcode.Busy, "wait until one is over, or cancel one", "%d %s already", n, what)
 	}
 	switch {
 	case mine >= j.opts.MaxPerOwner:
@@ -287,10 +280,7 @@ func (j *Jobs) keep(ctx context.Context, owner string, rows *Rows) (result *resu
 // and not the process. Defer it.
 func caught(err *error) {
 	if v := recover(); v != nil {
-		*err = &engine.Error{
-			Code: errcode.Internal, Offset: -1, Hint: "please report it with the statement",
-			Message: fmt.Sprintf("the runtime failed on this statement: %v", v),
-		}
+		*err = engine.NewError(errcode.Internal, "please report it with the statement", "the runtime failed on this statement: %v", v)
 	}
 }
 
@@ -304,7 +294,6 @@ func (j *Jobs) end(s *submitted, err error) {
 		}
 	}
 	j.ended = append(j.ended, s)
-	close(s.over)
 }
 
 // forget removes the queries whose time is over, and those that are too many,
@@ -355,10 +344,8 @@ func (s *submitted) view() *Job {
 func (j *Jobs) find(owner, id string) (*submitted, error) {
 	s := j.byID[id]
 	if s == nil || s.owner != owner || s.State.Over() && j.expired(s) {
-		return nil, &engine.Error{
-			Code: errcode.NotFound, Offset: -1, Message: fmt.Sprintf("there is no query %q", truncate.Ellipsis(id, 40)),
-			Hint: "a query is there for its owner, until its result expires",
-		}
+		return nil, engine.NewError(errcode.NotFound, "a query is there for its owner, until its result expires",
+			"there is no query %q", truncate.Ellipsis(id, 40))
 	}
 	return s, nil
 }
@@ -391,7 +378,7 @@ func (j *Jobs) List(owner string) []*Job {
 }
 
 // Cancel ends the owner's query of that id and returns it as it stands: one
-// that runs ends soon, see Wait; to cancel one that is over does nothing. The
+// that runs ends soon; to cancel one that is over does nothing. The
 // error is that of Get.
 func (j *Jobs) Cancel(owner, id string) (*Job, error) {
 	j.mu.Lock()
@@ -418,31 +405,13 @@ func (j *Jobs) stop(s *submitted, why *engine.Error) {
 	}
 }
 
-// Wait returns the owner's query of that id when it is over, or as it stands
-// when ctx ends. The error is that of Get.
-func (j *Jobs) Wait(ctx context.Context, owner, id string) (*Job, error) {
-	j.mu.Lock()
-	s, err := j.find(owner, id)
-	j.mu.Unlock()
-	if err != nil {
-		return nil, err
-	}
-	select {
-	case <-s.over:
-	case <-ctx.Done():
-	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return s.view(), nil
-}
-
 // Close cancels every query and waits until none runs. Their results stay for
 // as long as they are kept.
 func (j *Jobs) Close() {
 	j.mu.Lock()
 	j.closed = true
 	for _, s := range slices.Clone(j.order) {
-		j.stop(s, errClosed)
+		j.stop(s, engine.ErrClosing)
 	}
 	j.mu.Unlock()
 	j.work.Wait()

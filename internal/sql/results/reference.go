@@ -98,7 +98,7 @@ func patience(ctx context.Context) time.Duration {
 }
 
 // errPatience is the error of a result that takes too long.
-var errPatience = &engine.Error{Code: errcode.Timeout, Offset: -1, Message: "it takes too long to read"}
+var errPatience = engine.NewError(errcode.Timeout, "", "it takes too long to read")
 
 // save stores the rest of a result in a table.
 func (s *Store) save(ctx context.Context, first []*engine.Chunk, rest *engine.Rows) (*Result, error) {

@@ -181,10 +181,8 @@ func (s *Store) Close() {
 
 // notFound is the only error for a name without a result for the caller.
 func notFound(name string) *engine.Error {
-	return &engine.Error{
-		Code: errcode.NotFound, Offset: -1, Message: fmt.Sprintf("there is no result %q", truncate.Ellipsis(name, 40)),
-		Hint: "a result is available to its owner until it expires; run the statement again",
-	}
+	return engine.NewError(errcode.NotFound, "a result is available to its owner until it expires; run the statement again",
+		"there is no result %q", truncate.Ellipsis(name, 40))
 }
 
 // Ref finds the result that a statement reads. See [engine.Refs].

@@ -96,10 +96,7 @@ func writeError(err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return engine.AsError(context.Canceled)
 	}
-	return &engine.Error{
-		Code: errcode.Execution, Offset: -1, Message: err.Error(),
-		Hint: "cast columns of unusual types to VARCHAR",
-	}
+	return engine.NewError(errcode.Execution, "cast columns of unusual types to VARCHAR", "%s", err)
 }
 
 // begin reserves a slot for one more result of the owner.
@@ -107,7 +104,7 @@ func (s *Store) begin(owner string) error {
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
-		return &engine.Error{Code: errcode.Cancelled, Offset: -1, Message: "the runtime is shutting down"}
+		return engine.ErrClosing
 	}
 	own := func(k *stored) bool { return k.Owner == owner }
 	first, ok := s.makeRoom(own, func() bool { return s.count(owner) >= s.opts.Limits.MaxPerUser })
@@ -119,10 +116,7 @@ func (s *Store) begin(owner string) error {
 	s.mu.Unlock()
 	s.drop(append(first, more...))
 	if !ok {
-		return &engine.Error{
-			Code: errcode.Busy, Offset: -1, Hint: "try again in a moment",
-			Message: "no further result can be stored: all slots are being written or read",
-		}
+		return engine.NewError(errcode.Busy, "try again in a moment", "no further result can be stored: all slots are being written or read")
 	}
 	return nil
 }
@@ -177,15 +171,17 @@ func (s *Store) leave(owner string) {
 	}
 }
 
+// valueSize is about what DuckDB takes for a text, list, array or struct itself: its
+// slot in a vector, or the reference there to a longer one.
+const valueSize = 8
+
 // Append adds the rows of a chunk. The error is an [*engine.Error]: [errcode.Limit] if the
 // result, or all results together, exceed their limit. Abort the writer then.
 func (w *Writer) Append(chunk *engine.Chunk) error {
-	size, limit := chunkSize(chunk, len(w.k.Columns)), int64(w.store.opts.Limits.MaxResult)
+	size, limit := chunk.Size(valueSize), int64(w.store.opts.Limits.MaxResult)
 	if w.k.Bytes+size > limit {
-		return &engine.Error{
-			Code: errcode.Limit, Offset: -1, Hint: "select less, or raise runtime.results.max_result_bytes",
-			Message: fmt.Sprintf("the result has more than %d bytes, the limit of a stored result", limit),
-		}
+		return engine.NewError(errcode.Limit, "select less, or raise runtime.results.max_result_bytes",
+			"the result has more than %d bytes, the limit of a stored result", limit)
 	}
 	if err := w.store.take(w.k, size); err != nil {
 		return err
@@ -203,7 +199,7 @@ func (s *Store) take(k *stored, more int64) error {
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
-		return &engine.Error{Code: errcode.Cancelled, Offset: -1, Message: "the runtime is shutting down"}
+		return engine.ErrClosing
 	}
 	s.space += more
 	k.space += more
@@ -214,10 +210,8 @@ func (s *Store) take(k *stored, more int64) error {
 	if ok {
 		return nil
 	}
-	return &engine.Error{
-		Code: errcode.Limit, Offset: -1, Hint: "try again later, or raise runtime.results.max_bytes",
-		Message: fmt.Sprintf("stored results are limited to %d bytes, and all of them are in use", limit),
-	}
+	return engine.NewError(errcode.Limit, "try again later, or raise runtime.results.max_bytes",
+		"stored results are limited to %d bytes, and all of them are in use", limit)
 }
 
 // Close completes the result, which its owner can read from then on. After an error,
@@ -248,7 +242,7 @@ func (s *Store) publish(k *stored) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		return &engine.Error{Code: errcode.Cancelled, Offset: -1, Message: "the runtime is shutting down"}
+		return engine.ErrClosing
 	}
 	k.Created = s.opts.Now()
 	k.Expires = k.Created.Add(s.opts.Limits.TTL)

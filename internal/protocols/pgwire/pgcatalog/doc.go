@@ -32,6 +32,7 @@ package pgcatalog
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spiced-sql/spiced/internal/sql/engine"
@@ -79,33 +80,30 @@ func (m macro) sql() string {
 // They run once, in the publication that makes the tables of schema spiced and
 // after it has.
 func Setup() []string {
-	statements := []string{fmt.Sprintf("CREATE SCHEMA %s.%s", engine.CatalogName, Schema), ownColumns}
-	for _, m := range typeMacros() {
-		statements = append(statements, m.sql())
-	}
-	for _, list := range [][]view{declaredViews, {typeView()}, {settingsView()}} {
-		for _, v := range list {
-			statements = append(statements, v.sql())
-		}
-	}
-	for _, m := range macros {
-		statements = append(statements, m.sql())
-	}
-	for _, list := range [][]view{systemViews, emptyViews(), standardViews} {
-		for _, v := range list {
-			statements = append(statements, v.sql())
-		}
-	}
-	return statements
+	schema := fmt.Sprintf("CREATE SCHEMA %s.%s", engine.CatalogName, Schema)
+	return slices.Concat([]string{schema, ownColumns}, statements(typeMacros()), statements(declaredViews),
+		statements(baseViews()), statements(macros), statements(catalogViews()))
 }
+
+// statements returns the statements that make the objects.
+func statements[T interface{ sql() string }](objects []T) []string {
+	list := make([]string, len(objects))
+	for i, o := range objects {
+		list[i] = o.sql()
+	}
+	return list
+}
+
+// baseViews are the views that macros read; catalogViews are the others that
+// statements may read.
+func baseViews() []view    { return []view{typeView(), settingsView()} }
+func catalogViews() []view { return slices.Concat(systemViews, emptyViews(), standardViews) }
 
 // Relations are the views that statements may read.
 func Relations() []engine.Relation {
 	var relations []engine.Relation
-	for _, list := range [][]view{{typeView()}, {settingsView()}, systemViews, emptyViews(), standardViews} {
-		for _, v := range list {
-			relations = append(relations, engine.Relation{Schema: Schema, Name: v.name})
-		}
+	for _, v := range slices.Concat(baseViews(), catalogViews()) {
+		relations = append(relations, engine.Relation{Schema: Schema, Name: v.name})
 	}
 	return relations
 }

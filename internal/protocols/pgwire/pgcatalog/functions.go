@@ -1,6 +1,9 @@
 package pgcatalog
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // catalogOIDs are the system catalogs' own OIDs, which clients name by a cast
 // such as 'pg_class'::regclass.
@@ -53,16 +56,7 @@ func bare(name string) string {
 }
 
 // macros are the functions, in the order in which they use each other.
-var macros = concat(casts, texts, visible, definitions, privileges, session, sizes, arrays)
-
-// concat joins lists of macros.
-func concat(lists ...[]macro) []macro {
-	var all []macro
-	for _, l := range lists {
-		all = append(all, l...)
-	}
-	return all
-}
+var macros = slices.Concat(casts, texts, visible, definitions, privileges, session, sizes, arrays)
 
 // numeral is the OID that o is, or NULL if it is a name already.
 const numeral = "TRY_CAST(o::VARCHAR AS BIGINT)"

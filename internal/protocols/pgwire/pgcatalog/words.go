@@ -1,6 +1,10 @@
 package pgcatalog
 
-import "strings"
+import (
+	"maps"
+	"slices"
+	"strings"
+)
 
 // The words that tell what a statement needs. All are folded.
 var (
@@ -70,7 +74,7 @@ var helpers = set("age array_length encode format substring type_oid type_modifi
 
 func functionNames() map[string]bool {
 	names := map[string]bool{}
-	for _, m := range concat(typeMacros(), macros) {
+	for _, m := range slices.Concat(typeMacros(), macros) {
 		if !helpers[m.name] {
 			names[m.name] = true
 		}
@@ -88,13 +92,9 @@ func relationNames() map[string]bool {
 
 func triggerWords() map[string]bool {
 	words := set("information_schema collate operator jsonb xid inet citext name")
-	for name := range ours {
-		words[name] = true
-	}
+	maps.Copy(words, ours)
+	maps.Copy(words, keywords)
 	for name := range renamed {
-		words[name] = true
-	}
-	for name := range keywords {
 		words[name] = true
 	}
 	for name := range aliases {

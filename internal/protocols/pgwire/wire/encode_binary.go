@@ -23,16 +23,6 @@ func binaryInt8[T int64 | uint32](buf []byte, v *engine.Vector, i int) []byte {
 	return binary.BigEndian.AppendUint64(buf, uint64(int64(engine.Value[T](v, i))))
 }
 
-// binaryFixed32 and binaryFixed64 append values whose bits are the same in
-// PostgreSQL.
-func binaryFixed32(buf []byte, v *engine.Vector, i int) []byte {
-	return binary.BigEndian.AppendUint32(buf, engine.Value[uint32](v, i))
-}
-
-func binaryFixed64(buf []byte, v *engine.Vector, i int) []byte {
-	return binary.BigEndian.AppendUint64(buf, engine.Value[uint64](v, i))
-}
-
 func binaryBlob(buf []byte, v *engine.Vector, i int) []byte { return append(buf, v.Bytes(i)...) }
 
 func binaryUUID(buf []byte, v *engine.Vector, i int) []byte {

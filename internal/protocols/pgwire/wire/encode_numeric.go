@@ -25,10 +25,6 @@ const (
 // powers are those of ten up to the base.
 var powers = [...]uint64{1, 10, 100, 1000, numericBase}
 
-func binaryUBigInt(buf []byte, v *engine.Vector, i int) []byte {
-	return binaryNumeric(buf, 0, engine.Value[uint64](v, i), false, 0)
-}
-
 func binaryHugeInt(buf []byte, v *engine.Vector, i int) []byte {
 	high, low, negative := engine.Value[value.Int128](v, i).Abs()
 	return binaryNumeric(buf, high, low, negative, 0)
@@ -127,7 +123,7 @@ func numericSigned[T int8 | int16 | int32 | int64](buf []byte, v *engine.Vector,
 	return binaryNumeric(buf, 0, low, negative, 0)
 }
 
-func numericUnsigned[T uint8 | uint16 | uint32](buf []byte, v *engine.Vector, i int) []byte {
+func numericUnsigned[T uint8 | uint16 | uint32 | uint64](buf []byte, v *engine.Vector, i int) []byte {
 	return binaryNumeric(buf, 0, uint64(engine.Value[T](v, i)), false, 0)
 }
 

@@ -112,10 +112,6 @@ func binaryTimestamp(buf []byte, v *engine.Vector, i int) []byte {
 	return binary.BigEndian.AppendUint64(buf, uint64(at))
 }
 
-func binaryTime(buf []byte, v *engine.Vector, i int) []byte {
-	return binary.BigEndian.AppendUint64(buf, engine.Value[uint64](v, i))
-}
-
 func binaryTimeNS(buf []byte, v *engine.Vector, i int) []byte {
 	return binary.BigEndian.AppendUint64(buf, uint64(engine.Value[int64](v, i)/1000))
 }
