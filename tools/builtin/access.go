@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
-	"github.com/spiced-sql/spiced/internal/kit/nearest"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 	"github.com/spiced-sql/spiced/tools"
@@ -109,13 +108,7 @@ func find(datasets []Dataset, name string) (Dataset, error) {
 		err.Hint = "the tables are " + listed(known)
 	}
 	last := name[strings.LastIndexByte(name, '.')+1:]
-	for _, candidate := range []string{name, last} {
-		if near := nearest.Name(candidate, known); near != "" {
-			err.DidYouMean = []string{near}
-			break
-		}
-	}
-	return Dataset{}, err
+	return Dataset{}, err.Suggest(last, known).Suggest(name, known) // the whole name takes precedence
 }
 
 // listed joins names, and counts those beyond the limit.
