@@ -44,10 +44,14 @@ func (a access) key() string {
 }
 
 func within(patterns []string, r engine.Relation) bool {
-	return slices.ContainsFunc(patterns, func(p string) bool {
-		want := relationOf(p)
-		return matches(want.Schema, r.Schema) && matches(want.Name, r.Name)
-	})
+	return slices.ContainsFunc(patterns, func(p string) bool { return Matches(p, r) })
+}
+
+// Matches reports whether a pattern of datasets, such as sales* or spice.public.orders,
+// matches a relation. Schemas and names are compared separately, ignoring case.
+func Matches(pattern string, r engine.Relation) bool {
+	want := RelationOf(pattern)
+	return matches(want.Schema, r.Schema) && matches(want.Name, r.Name)
 }
 
 // matches compares without case. An invalid pattern matches nothing.
@@ -93,7 +97,7 @@ func visible(all []Dataset, a access) []Dataset {
 
 // find finds the dataset for a name given by a model.
 func find(datasets []Dataset, name string) (Dataset, error) {
-	want := relationOf(name)
+	want := RelationOf(name)
 	for _, d := range datasets {
 		if sqltree.Fold(d.Relation.Schema) == want.Schema && sqltree.Fold(d.Relation.Name) == want.Name {
 			return d, nil

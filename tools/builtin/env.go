@@ -188,8 +188,8 @@ func unquoted(name string) string {
 	return name
 }
 
-// relationOf parses a name with an optional schema and catalog.
-func relationOf(name string) engine.Relation {
+// RelationOf parses a name with an optional schema and catalog, and folds its case.
+func RelationOf(name string) engine.Relation {
 	schema, table := spicepod.Dataset{Name: strings.TrimSpace(name)}.Qualified()
 	schema = strings.TrimPrefix(schema, engine.CatalogName+".")
 	if schema == "" {
