@@ -65,7 +65,6 @@ type Hidden struct {
 // Conflict is a tool that was left out because its name is taken.
 type Conflict struct {
 	Name          string
-	Source        string // of the omitted tool
 	First, Second string // positions of both declarations
 }
 
@@ -87,7 +86,7 @@ type Catalog struct {
 	entries []*entry
 	byName  map[string]*entry
 	folded  map[string]*entry // by name in lower case and with __ for /
-	hash    string
+	hash    string            // of the searched texts: catalogs with equal hashes have equal results
 }
 
 // entry is a tool with its derived state.
@@ -132,7 +131,7 @@ func (c *Catalog) add(prev *Catalog, t tools.Tool) {
 	def := t.Definition()
 	key := fold(def.Name)
 	if first, taken := c.folded[key]; taken {
-		c.Conflicts = append(c.Conflicts, Conflict{def.Name, def.Source, first.def.Declared, def.Declared})
+		c.Conflicts = append(c.Conflicts, Conflict{def.Name, first.def.Declared, def.Declared})
 		c.Hidden = append(c.Hidden, Hidden{def.Name, "duplicate", fmt.Sprintf("a tool of that name is declared at %s", first.def.Declared)})
 		return
 	}
@@ -186,23 +185,13 @@ func compile(def *tools.Definition) (*compiled, error) {
 
 // effective are a tool's limits, completed with defaults.
 func effective(own *tools.Limits, defaults tools.Limits) tools.Limits {
-	l := defaults
 	if own == nil {
-		return l
+		return defaults
 	}
-	if own.Timeout > 0 {
-		l.Timeout = own.Timeout
+	return tools.Limits{
+		Timeout: cmp.Or(max(own.Timeout, 0), defaults.Timeout), MaxRows: cmp.Or(max(own.MaxRows, 0), defaults.MaxRows),
+		MaxBytes: cmp.Or(max(own.MaxBytes, 0), defaults.MaxBytes), Concurrency: cmp.Or(max(own.Concurrency, 0), defaults.Concurrency),
 	}
-	if own.MaxRows > 0 {
-		l.MaxRows = own.MaxRows
-	}
-	if own.MaxBytes > 0 {
-		l.MaxBytes = own.MaxBytes
-	}
-	if own.Concurrency > 0 {
-		l.Concurrency = own.Concurrency
-	}
-	return l
 }
 
 // documentSum is a checksum of the texts by which search finds a tool.
@@ -251,10 +240,6 @@ func (c *Catalog) Len() int {
 	}
 	return len(c.entries)
 }
-
-// Hash identifies the searched texts of the catalog: catalogs with equal hashes
-// have equal results.
-func (c *Catalog) Hash() string { return c.hash }
 
 // All returns the definitions of all tools, sorted by name.
 func (c *Catalog) All() []*tools.Definition { return c.definitions(nil) }

@@ -2,8 +2,7 @@ package registry
 
 import (
 	"context"
-	"fmt"
-	"strings"
+	"slices"
 
 	"github.com/spiced-sql/spiced/internal/find/search"
 	"github.com/spiced-sql/spiced/tools"
@@ -59,9 +58,9 @@ func (r *Registry) Status(name string, scope tools.Scope) (*Status, error) {
 			s.HiddenBy = StageAvailable
 		}
 	default:
-		h, err := c.hidden(name)
-		if err != nil {
-			return nil, err
+		h := c.hidden(name)
+		if h == nil {
+			return nil, c.notFound(name)
 		}
 		s.Name, s.HiddenBy, s.Reason = h.Name, h.Stage, h.Reason
 	}
@@ -74,13 +73,12 @@ func (r *Registry) Status(name string, scope tools.Scope) (*Status, error) {
 	return s, nil
 }
 
-func (c *Catalog) hidden(name string) (Hidden, error) {
-	for _, h := range c.Hidden {
-		if fold(h.Name) == fold(name) {
-			return h, nil
-		}
+// hidden returns the declaration of that name that is not offered, or nil.
+func (c *Catalog) hidden(name string) *Hidden {
+	if i := slices.IndexFunc(c.Hidden, func(h Hidden) bool { return fold(h.Name) == fold(name) }); i >= 0 {
+		return &c.Hidden[i]
 	}
-	return Hidden{}, c.notFound(name)
+	return nil
 }
 
 // passed lists the stages up to the one that failed.
@@ -119,24 +117,5 @@ func (r *Registry) Why(ctx context.Context, q SearchRequest, name string) (*Why,
 }
 
 func (c *Catalog) position(name string) int {
-	e := c.get(name)
-	for i := range c.entries {
-		if c.entries[i] == e {
-			return i
-		}
-	}
-	return -1
-}
-
-// Warnings returns the warnings of the catalog: omitted tools, and foreign
-// schemas that do not compile.
-func (c *Catalog) Warnings() []string {
-	var list []string
-	for _, conflict := range c.Conflicts {
-		list = append(list, conflict.Error())
-	}
-	for name, err := range c.ForeignFaults() {
-		list = append(list, fmt.Sprintf("tool %q is listed, and its arguments are not checked: %s", name, strings.TrimSpace(err.Error())))
-	}
-	return list
+	return slices.Index(c.entries, c.get(name))
 }

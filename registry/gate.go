@@ -8,18 +8,10 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// Default limits of calls.
-const (
-	defaultTimeout     = 30 * time.Second
-	defaultMaxRows     = 1000
-	defaultMaxBytes    = 4 << 20
-	defaultConcurrency = 256
-)
-
 // DefaultLimits are the limits where neither the tool nor the runtime's
 // settings have any.
 func DefaultLimits() tools.Limits {
-	return tools.Limits{Timeout: defaultTimeout, MaxRows: defaultMaxRows, MaxBytes: defaultMaxBytes, Concurrency: defaultConcurrency}
+	return tools.Limits{Timeout: 30 * time.Second, MaxRows: 1000, MaxBytes: 4 << 20, Concurrency: 256}
 }
 
 // gate holds the limits of one tool and counts its running calls.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime"
-	"strings"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -34,13 +33,11 @@ type index struct {
 // the analysis and the vectors of each tool, by the checksum of the texts, so
 // that only changed tools are analysed again.
 type indexes struct {
-	log     *slog.Logger
 	vectors *vectors
 
 	mu       sync.Mutex
 	slots    *lru.Cache[string, *slot]   // by the catalog's checksum
 	analyses map[string]*search.Analysis // by document checksum
-	analysed int                         // number of analyses made, for tests
 }
 
 // slot is an index, or one being built.
@@ -51,7 +48,7 @@ type slot struct {
 
 func newIndexes(dir string, log *slog.Logger) *indexes {
 	return &indexes{
-		log: log, vectors: newVectors(dir, log), slots: lru.New[string, *slot](maxIndexes, maxIndexedTools, nil),
+		vectors: newVectors(dir, log), slots: lru.New[string, *slot](maxIndexes, maxIndexedTools, nil),
 		analyses: map[string]*search.Analysis{},
 	}
 }
@@ -88,28 +85,25 @@ func (x *indexes) build(c *Catalog) *index {
 	x.mu.Unlock()
 	var group errgroup.Group
 	group.SetLimit(runtime.GOMAXPROCS(0))
-	made := 0
 	for i, d := range docs {
 		if d != nil {
 			continue
 		}
-		made++
 		group.Go(func() error {
 			docs[i] = search.Analyse(document(c.entries[i].def))
 			return nil
 		})
 	}
 	_ = group.Wait() // no function returns an error
-	x.keep(c, docs, made)
+	x.keep(c, docs)
 	return &index{words: search.New(docs, c.Search), dense: map[string]*search.Dense{}}
 }
 
 // keep stores the analyses of only the newest catalog: a reverted edit finds
 // its whole index in the list.
-func (x *indexes) keep(c *Catalog, docs []*search.Analysis, made int) {
+func (x *indexes) keep(c *Catalog, docs []*search.Analysis) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.analysed += made
 	if len(x.analyses) > 2*len(docs)+1024 {
 		clear(x.analyses)
 	}
@@ -158,7 +152,5 @@ func (x *indexes) dense(ctx context.Context, c *Catalog, ix *index, model embedd
 
 // embeddedText is the text of a tool that is embedded, in Spice's form.
 func embeddedText(e *entry) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "tool_id: %s\ndescription: %s\nparameters: %s", e.def.Name, e.def.Description, e.def.Parameters)
-	return b.String()
+	return fmt.Sprintf("tool_id: %s\ndescription: %s\nparameters: %s", e.def.Name, e.def.Description, e.def.Parameters)
 }

@@ -174,20 +174,16 @@ const shownName = 100
 
 func (c *Catalog) notFound(name string) *tools.Error {
 	err := tools.NewError(errcode.ToolNotFound, fmt.Sprintf("there is no tool %q", truncate.Ellipsis(name, shownName)), "search for one with "+ToolSearch)
-	for _, h := range c.Hidden {
-		if fold(h.Name) == fold(name) {
-			err.Hint = fmt.Sprintf("it is declared, but not a tool: %s", h.Reason)
-			return err
-		}
+	if h := c.hidden(name); h != nil {
+		err.Hint = "it is declared, but not a tool: " + h.Reason
+		return err
 	}
 	names := make([]string, len(c.entries))
 	for i, e := range c.entries {
 		names[i] = e.def.Name
 	}
-	if near := nearest.Name(fold(name), names); near != "" {
-		err.Hint, err.DidYouMean = fmt.Sprintf("did you mean %q?", near), []string{near}
-	}
-	return err
+	err.Hint = nearest.Hint(fold(name), names, err.Hint)
+	return err.Suggest(fold(name), names)
 }
 
 // arguments parses, repairs and checks the arguments.

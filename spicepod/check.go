@@ -11,6 +11,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/spiced-sql/spiced/internal/kit/nearest"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 )
 
@@ -241,7 +242,7 @@ func (d *decoder) checkStore(s *SecretStore) {
 	case slices.Contains(secretStores, kind):
 		d.index.notServed = append(d.index.notServed, pathString(d.path)+".from="+s.From)
 	default:
-		d.failPath("from", fmt.Sprintf("unknown secret store %q", truncate.Runes(s.From, maxShown))+didYouMean(kind, secretStores), "one of "+oneOf(secretStores))
+		d.failPath("from", fmt.Sprintf("unknown secret store %q", truncate.Runes(s.From, maxShown))+nearest.Clause(kind, secretStores), "one of "+oneOf(secretStores))
 	}
 }
 
@@ -324,7 +325,7 @@ func (d *decoder) checkDependencies(p *Pod, all []named) {
 				continue
 			}
 			d.failPath(fmt.Sprintf("%s[%d].dependsOn[%d]", list, i, j),
-				fmt.Sprintf("dependsOn names %q, which is not declared", truncate.Runes(name, maxShown))+didYouMean(name, names), "")
+				fmt.Sprintf("dependsOn names %q, which is not declared", truncate.Runes(name, maxShown))+nearest.Clause(name, names), "")
 		}
 	}
 	for i := range p.Datasets {

@@ -34,11 +34,14 @@ func (d *decoder) fail(node *yaml.Node, message, hint string) {
 }
 
 func (d *decoder) failAt(at located, path, message, hint string) {
-	if len(d.problems) >= MaxProblems {
-		d.full = true
-		return
+	d.add(at.problem(path, message, hint))
+}
+
+// add adds a problem, unless there are too many.
+func (d *decoder) add(p Problem) {
+	if d.full = len(d.problems) >= MaxProblems; !d.full {
+		d.problems = append(d.problems, p)
 	}
-	d.problems = append(d.problems, at.problem(path, message, hint))
 }
 
 func (d *decoder) push(key string) { d.path = append(d.path, segment{key: key}) }

@@ -22,7 +22,7 @@ func (d *decoder) unknownKey(e entry, name string, info *typeInfo) string {
 	default:
 		hint = "keys here: " + strings.Join(info.names, ", ")
 	}
-	message := fmt.Sprintf("unknown key %q%s", truncate.Runes(name, maxShown), d.where()) + didYouMean(name, info.names)
+	message := fmt.Sprintf("unknown key %q%s", truncate.Runes(name, maxShown), d.where()) + nearest.Clause(name, info.names)
 	d.push(name)
 	d.fail(e.key, message, hint)
 	d.pop()

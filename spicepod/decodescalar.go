@@ -11,6 +11,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/spiced-sql/spiced/internal/kit/nearest"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 )
 
@@ -125,7 +126,7 @@ func (d *decoder) text(node *yaml.Node, tag string, v reflect.Value, f *field) {
 	isText := tag == "!!str" || tag == "!!timestamp"
 	if f != nil && len(f.enum) > 0 && (!isText || !slices.Contains(f.enum, node.Value)) {
 		message := fmt.Sprintf("%s takes %s, not %q", d.subject(), oneOf(f.enum), truncate.Runes(node.Value, maxShown))
-		d.fail(node, message+didYouMean(node.Value, f.enum), "")
+		d.fail(node, message+nearest.Clause(node.Value, f.enum), "")
 		return
 	}
 	if !isText {

@@ -191,11 +191,7 @@ func (e *Entry) Word(key string, words ...string) string {
 	if slices.Contains(words, text) {
 		return text
 	}
-	hint := ""
-	if near := nearest.Name(text, words); near != "" {
-		hint = fmt.Sprintf("did you mean %q?", near)
-	}
-	e.FailParam(key, hint, "params.%s takes %s, not %q", key, strings.Join(words, " or "), fmt.Sprint(e.Params[key]))
+	e.FailParam(key, nearest.Hint(text, words, ""), "params.%s takes %s, not %q", key, strings.Join(words, " or "), fmt.Sprint(e.Params[key]))
 	return words[0]
 }
 

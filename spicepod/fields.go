@@ -96,7 +96,6 @@ type field struct {
 
 // typeInfo describes one struct type.
 type typeInfo struct {
-	typ    reflect.Type
 	fields []field
 	names  []string // keys in declaration order
 	byName map[string]int
@@ -109,7 +108,7 @@ func (d describer) describe(t reflect.Type) *typeInfo {
 	if info := d[t]; info != nil {
 		return info
 	}
-	info := &typeInfo{typ: t, byName: map[string]int{}}
+	info := &typeInfo{byName: map[string]int{}}
 	d[t] = info
 	for i := range t.NumField() {
 		f := t.Field(i)

@@ -8,6 +8,7 @@ import (
 	"math"
 	"reflect"
 	"slices"
+	"strings"
 )
 
 // Fingerprint returns the hex SHA-256 of a component: equal for equal declarations
@@ -79,15 +80,7 @@ func (f *fingerprinter) add(v reflect.Value) {
 
 func (f *fingerprinter) mapping(v reflect.Value) {
 	keys := v.MapKeys()
-	slices.SortFunc(keys, func(a, b reflect.Value) int {
-		switch {
-		case a.String() < b.String():
-			return -1
-		case a.String() > b.String():
-			return 1
-		}
-		return 0
-	})
+	slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
 	f.number('m', uint64(len(keys)))
 	for _, key := range keys {
 		f.text('k', key.String())

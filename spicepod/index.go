@@ -1,7 +1,6 @@
 package spicepod
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 
@@ -30,15 +29,6 @@ func newIndex() *index {
 		texts: map[*yaml.Node]*source{},
 		files: map[string]bool{},
 	}
-}
-
-func (x *index) filePaths() []string {
-	paths := make([]string, 0, len(x.files))
-	for path := range x.files {
-		paths = append(paths, path)
-	}
-	slices.Sort(paths)
-	return paths
 }
 
 // segment is one step of a path: a key, or an index when key is empty and

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -21,8 +22,10 @@ func Load(path string) (*Pod, error) {
 	return pod, err
 }
 
-// LoadFiles is Load that also returns the files it read or looked for, as Pod.Files does,
-// when the load fails: a watcher can wait until the broken one is fixed.
+// LoadFiles is Load that also returns every file it read or looked for: the Spicepod, the
+// files of ref, body_ref and sql_ref, .env and .env.local, even if they do not exist. It
+// returns them when the load fails, too: a watcher can wait until the broken one is fixed.
+// They are absolute and sorted.
 func LoadFiles(path string) (*Pod, []string, error) {
 	file, err := findFile(path)
 	if err != nil {
@@ -41,7 +44,7 @@ func LoadFiles(path string) (*Pod, []string, error) {
 		d.index.files[filepath.Join(d.dir, name)] = true
 	}
 	pod := d.load(file)
-	files := d.index.filePaths()
+	files := slices.Sorted(maps.Keys(d.index.files))
 	if len(d.problems) > 0 {
 		d.problems.Sort()
 		if d.full {

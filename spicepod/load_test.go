@@ -232,8 +232,8 @@ func TestPositionsAlwaysAnswer(t *testing.T) {
 		if got := place(pod.At(test.path)); got != test.at {
 			t.Errorf("At(%q) = %s, want %s", test.path, got, test.at)
 		}
-		if got := place(pod.KeyAt(test.path)); got != test.key {
-			t.Errorf("KeyAt(%q) = %s, want %s", test.path, got, test.key)
+		if got := place(pod.KeyProblem(test.path, "", "").Position); got != test.key {
+			t.Errorf("KeyProblem(%q) = %s, want %s", test.path, got, test.key)
 		}
 	}
 	if got := (&Pod{}).TextAt("x", 3); got != (Position{}) {

@@ -11,6 +11,3 @@ type Model struct {
 	DependsOn   []string       `yaml:"dependsOn" doc:"Components that must be loaded first."`
 	Files       []any          `yaml:"files" served:"no" doc:"Files of a local model."`
 }
-
-// Scheme returns the part of From before the first colon, in lower case.
-func (m Model) Scheme() string { return schemeOf(m.From) }

@@ -106,6 +106,7 @@ func (p Params) Duration(key string, fallback time.Duration) (time.Duration, err
 	return valueOr(p, key, ParamDuration, fallback)
 }
 
+// valueOr is Value of a type, or fallback when the key is absent.
 func valueOr[T any](p Params, key string, t ParamType, fallback T) (T, error) {
 	if !p.Has(key) {
 		return fallback, nil

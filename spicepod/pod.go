@@ -120,16 +120,6 @@ type SecretStore struct {
 // Kind returns the part of From before the first colon.
 func (s SecretStore) Kind() string { return schemeOf(s.From) }
 
-// Files returns every file that the load read or looked for: the Spicepod, the files of
-// ref, body_ref and sql_ref, .env and .env.local (even if they do not exist). It is the
-// watch list: absolute, sorted, a new slice.
-func (p *Pod) Files() []string {
-	if p.index == nil {
-		return nil
-	}
-	return p.index.filePaths()
-}
-
 // DataRoots returns the folders that datasets may read from, absolute, as a new slice:
 // runtime.data_roots, or the Spicepod's own folder.
 func (p *Pod) DataRoots() []string { return append([]string(nil), p.roots...) }

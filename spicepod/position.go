@@ -17,18 +17,6 @@ func (p *Pod) At(path string) Position {
 	return p.shown(p.index.find(parsePath(path))).position()
 }
 
-// KeyAt is At for the key of the value.
-func (p *Pod) KeyAt(path string) Position {
-	if p.index == nil {
-		return Position{}
-	}
-	found := p.index.find(parsePath(path))
-	if !found.complete {
-		return p.shown(found).position()
-	}
-	return found.key.position()
-}
-
 // shown is the node whose position is reported for a place: for a `ref:` entry, the
 // referenced component.
 func (p *Pod) shown(found place) located {
@@ -57,7 +45,7 @@ func (p *Pod) Problem(path, message, hint string) Problem {
 	return p.shown(p.index.find(parsePath(path))).problem(path, message, hint)
 }
 
-// KeyProblem is a Problem at KeyAt(path).
+// KeyProblem is Problem for the key of the value.
 func (p *Pod) KeyProblem(path, message, hint string) Problem {
 	if p.index == nil {
 		return Problem{Path: path, Message: message, Hint: hint}

@@ -1,6 +1,7 @@
 package spicepod
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -102,16 +103,7 @@ func (p Problems) Error() string {
 // name; within a file by position. The sort is stable.
 func (p Problems) Sort() {
 	slices.SortStableFunc(p, func(a, b Problem) int {
-		if a.File != b.File {
-			if d := fileRank(a.File) - fileRank(b.File); d != 0 {
-				return d
-			}
-			return strings.Compare(a.File, b.File)
-		}
-		if a.Line != b.Line {
-			return a.Line - b.Line
-		}
-		return a.Column - b.Column
+		return cmp.Or(fileRank(a.File)-fileRank(b.File), strings.Compare(a.File, b.File), a.Line-b.Line, a.Column-b.Column)
 	})
 }
 
@@ -130,11 +122,12 @@ func (p Problems) HasErrors() bool {
 // WriteJSON writes the problems as a JSON array of objects with the keys file,
 // line, column, severity, component, path, message, hint and source.
 func (p Problems) WriteJSON(w io.Writer) error {
+	return writeIndented(w, append([]Problem{}, p...))
+}
+
+func writeIndented(w io.Writer, value any) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", "  ")
-	if p == nil {
-		p = Problems{}
-	}
-	return encoder.Encode([]Problem(p))
+	return encoder.Encode(value)
 }

@@ -1,7 +1,6 @@
 package spicepod
 
 import (
-	"encoding/json"
 	"io"
 	"net/url"
 	"path/filepath"
@@ -78,10 +77,7 @@ func (p Problems) WriteSARIF(w io.Writer) error {
 	for _, problem := range p {
 		run.Results = append(run.Results, problem.sarif())
 	}
-	encoder := json.NewEncoder(w)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(sarifLog{
+	return writeIndented(w, sarifLog{
 		Schema:  "https://json.schemastore.org/sarif-2.1.0.json",
 		Version: "2.1.0",
 		Runs:    []sarifRun{run},

@@ -2,7 +2,6 @@ package spicepod
 
 import (
 	"bytes"
-	"encoding/json"
 	"reflect"
 	"time"
 
@@ -25,10 +24,7 @@ func JSONSchema() []byte {
 	root["description"] = "Datasets, views, functions and the rest of what spiced serves."
 	root["$defs"] = defs
 	var out bytes.Buffer
-	encoder := json.NewEncoder(&out)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	if err := encoder.Encode(root); err != nil {
+	if err := writeIndented(&out, root); err != nil {
 		return nil // maps, slices, strings, numbers and booleans always encode
 	}
 	return out.Bytes()

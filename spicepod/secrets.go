@@ -2,6 +2,7 @@ package spicepod
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -71,12 +72,7 @@ func (d *decoder) resolveTexts(stores []SecretStore) {
 
 // referenceProblem reports a problem at the reference itself.
 func (d *decoder) referenceProblem(p pendingText, offset int, message, hint string) {
-	if len(d.problems) >= MaxProblems {
-		d.full = true
-		return
-	}
-	at := scalarOffset(p.at.src, p.at.node, offset)
-	d.problems = append(d.problems, p.at.src.problem(at, p.path, message, hint))
+	d.add(p.at.src.problem(scalarOffset(p.at.src, p.at.node, offset), p.path, message, hint))
 }
 
 func (d *decoder) openVault(stores []SecretStore) *vault {
@@ -86,13 +82,9 @@ func (d *decoder) openVault(stores []SecretStore) *vault {
 		v.names = append(v.names, store.Name)
 	}
 	for _, name := range []string{".env", ".env.local"} {
-		for key, value := range d.readEnv(filepath.Join(d.dir, name)) {
-			v.env[key] = value
-		}
+		maps.Copy(v.env, d.readEnv(filepath.Join(d.dir, name)))
 	}
-	for key := range v.env {
-		v.existing = append(v.existing, key)
-	}
+	v.existing = slices.Collect(maps.Keys(v.env))
 	for _, pair := range os.Environ() {
 		key, _, _ := strings.Cut(pair, "=")
 		v.existing = append(v.existing, key)
@@ -112,7 +104,7 @@ func (v *vault) lookUp(store, key string) (value, message, hint string) {
 		return "", fmt.Sprintf("the secret store %q (from: %s) is not served by this build", store, kind),
 			fmt.Sprintf("use ${env:%s}", strings.ToUpper(key))
 	case store != "env":
-		return "", fmt.Sprintf("unknown secret store %q", store) + didYouMean(store, v.names),
+		return "", fmt.Sprintf("unknown secret store %q", store) + nearest.Clause(store, v.names),
 			"known here: " + strings.Join(v.names, ", ")
 	}
 	for _, k := range keys {

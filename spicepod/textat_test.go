@@ -2,9 +2,11 @@ package spicepod
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -252,7 +254,7 @@ func TestTextAtInReferredFile(t *testing.T) {
 		t.Errorf("problem is %+v", problem)
 	}
 	for _, name := range []string{"spicepod.yaml", "lib/function.yaml", "lib/f.sql", ".env", ".env.local"} {
-		if !contains(pod.Files(), filepath.Join(dir, filepath.FromSlash(name))) {
+		if !contains(slices.Collect(maps.Keys(pod.index.files)), filepath.Join(dir, filepath.FromSlash(name))) {
 			t.Errorf("%s is not watched", name)
 		}
 	}

@@ -17,9 +17,6 @@ type Embedding struct {
 	Datasets    []string       `yaml:"datasets" served:"no" doc:"Datasets it embeds."`
 }
 
-// Scheme returns the part of From before the first colon, in lower case.
-func (e Embedding) Scheme() string { return schemeOf(e.From) }
-
 // Tool is one entry of `tools:`.
 type Tool struct {
 	From        string          `yaml:"from" required:"true" doc:"Source of the tool: builtin:<name>, mcp:<command or URL>."`

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"mime"
 	"net/http"
@@ -187,10 +186,7 @@ func findField(key string, fields []reflect.StructField, seen map[string]bool) (
 		}
 		keys = append(keys, name)
 	}
-	hint := "known keys are " + strings.Join(keys, ", ")
-	if near := nearest.Name(key, keys); near != "" {
-		hint = fmt.Sprintf("did you mean %q?", near)
-	}
+	hint := nearest.Hint(key, keys, "known keys are "+strings.Join(keys, ", "))
 	return reflect.StructField{}, newError(errcode.InvalidRequest, hint, "Invalid JSON: unknown key %q", key)
 }
 

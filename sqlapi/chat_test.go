@@ -16,6 +16,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
+	"github.com/spiced-sql/spiced/internal/llm/nsql"
 	"github.com/spiced-sql/spiced/internal/llm/toolloop"
 	"github.com/spiced-sql/spiced/internal/sql/activity"
 	"github.com/spiced-sql/spiced/internal/test/wait"
@@ -27,7 +28,7 @@ import (
 type fakeChats struct {
 	models []Model
 	chat   func(ctx context.Context, r *chat.Request, scope caller.Caller) (chatEvents, error)
-	nsql   func(ctx context.Context, q NSQL, scope caller.Caller) (*NSQLAnswer, error)
+	nsql   func(ctx context.Context, q NSQL, scope caller.Caller) (nsql.Answer, error)
 }
 
 func (f *fakeChats) Models() []Model { return f.models }
@@ -36,7 +37,7 @@ func (f *fakeChats) Chat(ctx context.Context, r *chat.Request, scope caller.Call
 	return f.chat(ctx, r, scope)
 }
 
-func (f *fakeChats) NSQL(ctx context.Context, q NSQL, scope caller.Caller) (*NSQLAnswer, error) {
+func (f *fakeChats) NSQL(ctx context.Context, q NSQL, scope caller.Caller) (nsql.Answer, error) {
 	return f.nsql(ctx, q, scope)
 }
 
@@ -113,8 +114,8 @@ func echoes() *fakeChats {
 			}
 			return yields(nil, echoed(r)...), nil
 		},
-		nsql: func(_ context.Context, q NSQL, _ caller.Caller) (*NSQLAnswer, error) {
-			return &NSQLAnswer{SQL: q.Query, Attempts: 1}, fails(q.Model)
+		nsql: func(_ context.Context, q NSQL, _ caller.Caller) (nsql.Answer, error) {
+			return nsql.Answer{SQL: q.Query, Attempts: 1}, fails(q.Model)
 		},
 	}
 }

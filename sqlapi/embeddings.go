@@ -1,6 +1,7 @@
 package sqlapi
 
 import (
+	"cmp"
 	"net/http"
 
 	"github.com/spiced-sql/spiced/internal/find/embeddings"
@@ -50,10 +51,8 @@ func embeddingError(err error) error {
 		return newError(codeShuttingDown, "", "the embedding was cancelled") // a client that left gets no answer
 	case wire.Status == http.StatusInternalServerError:
 		return err
-	case wire.Code == "":
-		return &requestError{Code: errcode.InvalidRequest, Message: wire.Message, status: wire.Status, body: wire}
 	}
-	return &requestError{Code: errcode.Code(wire.Code), Message: wire.Message, status: wire.Status, body: wire}
+	return &requestError{Code: cmp.Or(errcode.Code(wire.Code), errcode.InvalidRequest), Message: wire.Message, status: wire.Status, body: wire}
 }
 
 // openAIError is an error of the API's own in OpenAI's form.

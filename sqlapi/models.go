@@ -113,8 +113,8 @@ func (c *chatHandler) listModels(w http.ResponseWriter, r *http.Request) error {
 	header := []string{"id", "object", "owned_by", "datasets", "status", "error"}
 	return writeList(w, r, lines, header, func(m modelLine) []string {
 		status := ""
-		if m.Status != nil {
-			status = *m.Status
+		if view.status {
+			status = m.Model.Status
 		}
 		return []string{m.Name, m.Object, m.From, strings.Join(m.Datasets, " "), status, m.Error}
 	})
@@ -158,9 +158,6 @@ func findModel(all []Model, name string) (Model, error) {
 	if i := slices.Index(names, name); i >= 0 {
 		return all[i], nil
 	}
-	text := fmt.Sprintf("there is no model %q", truncate.Ellipsis(name, maxShown))
-	if near := nearest.Name(name, names); near != "" {
-		text += fmt.Sprintf("; did you mean %q?", near)
-	}
+	text := fmt.Sprintf("there is no model %q", truncate.Ellipsis(name, maxShown)) + nearest.Clause(name, names)
 	return Model{}, &chat.Error{Code: errcode.ModelNotFound, Param: "model", Message: text}
 }

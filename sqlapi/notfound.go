@@ -16,9 +16,13 @@ func (a *API) unmatched(_ http.ResponseWriter, r *http.Request) error {
 		e.allow = strings.Join(allow, ", ")
 		return e
 	}
+	paths := make([]string, len(a.routes))
+	for i, rt := range a.routes {
+		paths[i] = rt.path
+	}
 	hint := "GET /v1/openapi.json lists the routes"
-	if near := a.nearestRoute(r.URL.Path); near != "" {
-		hint = "did you mean " + near + "?"
+	if i := slices.Index(paths, nearest.Name(r.URL.Path, paths)); i >= 0 {
+		hint = "did you mean " + a.routes[i].method + " " + paths[i] + "?"
 	}
 	return newError(codeNoRoute, hint, "there is no route %s", r.URL.Path)
 }
@@ -37,18 +41,4 @@ func (a *API) methods(r *http.Request) []string {
 	}
 	slices.Sort(allow)
 	return allow
-}
-
-func (a *API) nearestRoute(path string) string {
-	paths := make([]string, len(a.routes))
-	for i, rt := range a.routes {
-		paths[i] = rt.path
-	}
-	near := nearest.Name(path, paths)
-	for _, rt := range a.routes {
-		if rt.path == near {
-			return rt.method + " " + near
-		}
-	}
-	return ""
 }

@@ -12,14 +12,15 @@ import (
 	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
+	"github.com/spiced-sql/spiced/internal/llm/nsql"
 )
 
 // writesSQL answers every question with a statement.
 func writesSQL(sql string) *fakeChats {
 	return &fakeChats{
 		models: []Model{{Name: "helper", Status: StatusReady}, {Name: "broken", Status: StatusError}},
-		nsql: func(context.Context, NSQL, caller.Caller) (*NSQLAnswer, error) {
-			return &NSQLAnswer{SQL: sql, Attempts: 2}, nil
+		nsql: func(context.Context, NSQL, caller.Caller) (nsql.Answer, error) {
+			return nsql.Answer{SQL: sql, Attempts: 2}, nil
 		},
 	}
 }
@@ -66,9 +67,9 @@ func TestQuestionsAreRead(t *testing.T) {
 	chats := writesSQL("SELECT 1")
 	var got NSQL
 	var scope caller.Caller
-	chats.nsql = func(_ context.Context, q NSQL, s caller.Caller) (*NSQLAnswer, error) {
+	chats.nsql = func(_ context.Context, q NSQL, s caller.Caller) (nsql.Answer, error) {
 		got, scope = q, s
-		return &NSQLAnswer{SQL: "SELECT 1", Attempts: 1}, nil
+		return nsql.Answer{SQL: "SELECT 1", Attempts: 1}, nil
 	}
 	f := serveChats(t, chats, nil)
 	f.want(f.send("POST", "/v1/nsql", `{"query":"q","stream":true,"sample_data_enabled":true,"datasets":["a","b"],"prompt_cache_key":"k"}`, headerUser, "ada"), 200, "")
@@ -115,7 +116,7 @@ func TestQuestionsThatFail(t *testing.T) {
 	chats := writesSQL("")
 	f = serveChats(t, chats, nil)
 	for _, c := range chatFailures {
-		chats.nsql = func(context.Context, NSQL, caller.Caller) (*NSQLAnswer, error) { return nil, c.err }
+		chats.nsql = func(context.Context, NSQL, caller.Caller) (nsql.Answer, error) { return nsql.Answer{}, c.err }
 		r := f.send("POST", "/v1/nsql", question)
 		f.want(r, c.status, c.want)
 		if got := r.header.Get("Retry-After") + "/" + r.header.Get("X-Should-Retry"); got != c.headers && c.status != 500 || strings.Contains(r.body, "secret") {
@@ -127,10 +128,10 @@ func TestQuestionsThatFail(t *testing.T) {
 func TestQuestionsAreCancelled(t *testing.T) {
 	began := make(chan struct{})
 	chats := writesSQL("")
-	chats.nsql = func(ctx context.Context, _ NSQL, _ caller.Caller) (*NSQLAnswer, error) {
+	chats.nsql = func(ctx context.Context, _ NSQL, _ caller.Caller) (nsql.Answer, error) {
 		close(began)
 		<-ctx.Done()
-		return nil, &chat.Error{Code: errcode.Cancelled, Message: "the client left"}
+		return nsql.Answer{}, &chat.Error{Code: errcode.Cancelled, Message: "the client left"}
 	}
 	f := serveChats(t, chats, nil)
 	done := make(chan reply)

@@ -75,18 +75,14 @@ func contents(list []content) map[string]any {
 		if c.schema != nil {
 			entry["schema"] = c.schema
 		}
-		if c.example != "" {
-			entry["example"] = example(c)
+		switch {
+		case c.example == "":
+		case strings.HasSuffix(c.media, "/json") && json.Valid([]byte(c.example)):
+			entry["example"] = json.RawMessage(c.example)
+		default:
+			entry["example"] = c.example
 		}
 		out[c.media] = entry
 	}
 	return out
-}
-
-// example is an example as a value, where it is JSON.
-func example(c content) any {
-	if strings.HasSuffix(c.media, "/json") && json.Valid([]byte(c.example)) {
-		return json.RawMessage(c.example)
-	}
-	return c.example
 }

@@ -8,8 +8,8 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
+	"github.com/spiced-sql/spiced/internal/llm/nsql"
 	"github.com/spiced-sql/spiced/internal/llm/toolloop"
-	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
@@ -50,7 +50,7 @@ type Chats interface {
 	// fails later is the last pair. To stop early, or end ctx, ends the chat.
 	Chat(ctx context.Context, r *chat.Request, who caller.Caller) (iter.Seq2[toolloop.Event, error], error)
 	// NSQL has a model write a statement, which has been checked.
-	NSQL(ctx context.Context, r NSQL, who caller.Caller) (*NSQLAnswer, error)
+	NSQL(ctx context.Context, r NSQL, who caller.Caller) (nsql.Answer, error)
 }
 
 // Errors of a [Refresher].
@@ -168,14 +168,6 @@ type NSQL struct {
 	SampleData     bool     `json:"sample_data_enabled,omitempty" doc:"Show the model some values of the tables."`
 	Datasets       []string `json:"datasets,omitempty" nullable:"true" doc:"That the statement may name; none: all."`
 	PromptCacheKey string   `json:"prompt_cache_key,omitempty" doc:"Passed on to the provider."`
-}
-
-// NSQLAnswer is the statement.
-type NSQLAnswer struct {
-	SQL      string
-	Attempts int // how many statements the model wrote, from 1
-	// Allow is what the statement may read; nil is what every statement may.
-	Allow func(engine.Relation) bool
 }
 
 // RefreshOptions replace settings of a dataset's acceleration for one refresh;

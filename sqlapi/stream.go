@@ -38,17 +38,13 @@ func (s *stream) Write(chunk *engine.Chunk) error {
 	}
 	if !s.armed {
 		s.armed = true
-		s.arm()
+		if s.timer == nil {
+			s.timer = time.AfterFunc(flushEvery, s.late)
+		} else {
+			s.timer.Reset(flushEvery)
+		}
 	}
 	return nil
-}
-
-func (s *stream) arm() {
-	if s.timer == nil {
-		s.timer = time.AfterFunc(flushEvery, s.late)
-		return
-	}
-	s.timer.Reset(flushEvery)
 }
 
 // late sends what waits for the next rows.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
+	"github.com/spiced-sql/spiced/internal/kit/nearest"
 )
 
 // Result is the outcome of a call, the same for every protocol.
@@ -78,6 +79,14 @@ func (e *Error) Error() string {
 		return e.Message
 	}
 	return e.Message + "; " + e.Hint
+}
+
+// Suggest sets DidYouMean to the known name that an unknown one probably means.
+func (e *Error) Suggest(name string, known []string) *Error {
+	if near := nearest.Name(name, known); near != "" {
+		e.DidYouMean = []string{near}
+	}
+	return e
 }
 
 // Explain returns the error with everything that helps to fix the call.

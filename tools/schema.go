@@ -35,7 +35,6 @@ type Schema struct {
 	fast       *fastPath                     // nil if root has keywords that it does not cover
 	flat       bool                          // the cost of a check is bounded without counting
 	normalizes bool                          // it has defaults or whole numbers
-	doc        any
 	unchecked  []string
 	example    func() json.RawMessage
 }
@@ -53,7 +52,7 @@ func Open() *Schema {
 // References are followed only within the document; nothing is read from files
 // or the network. format is an annotation in every draft. Patterns are matched
 // by Go's regexp. A pattern that it does not support, such as one with
-// lookahead, is not asserted and is listed by [Schema.Unchecked]; where that
+// lookahead, is not asserted and is ignored; where that
 // could reject a valid value (below not, if, oneOf, contains or
 // patternProperties), the schema does not compile. A schema over a limit and an
 // infinitely recursive one do not compile either.
@@ -75,7 +74,7 @@ func Compile(raw json.RawMessage) (*Schema, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Schema{root: root, doc: doc, nodes: map[string]*jsonschema.Schema{}}
+	s := &Schema{root: root, nodes: map[string]*jsonschema.Schema{}}
 	if err := s.survey(); err != nil {
 		return nil, err
 	}
@@ -178,39 +177,29 @@ func explain(err error) error {
 	return fmt.Errorf("the schema: %w", err)
 }
 
-// Unchecked returns the patterns that are not asserted, sorted.
-func (s *Schema) Unchecked() []string { return slices.Clone(s.unchecked) }
-
-// Property is a named property of an object schema.
-type Property struct {
+// property is a named property of an object schema.
+type property struct {
 	Name        string
 	Type        string // for people: "integer", "array of string", `"km" | "mi"`
 	Required    bool
 	Description string
-	Schema      json.RawMessage // canonical
 }
 
-// Properties returns the named properties of the schema, sorted by name,
+// propertiesOf returns the named properties of a schema, sorted by name,
 // without those of combinations such as allOf.
-func (s *Schema) Properties() []Property { return propertiesOf(s.doc) }
-
-func propertiesOf(doc any) []Property {
+func propertiesOf(doc any) []property {
 	object := resolve(doc, doc)
 	members, _ := object["properties"].(map[string]any)
 	required, _ := object["required"].([]any)
-	properties := make([]Property, 0, len(members))
+	properties := make([]property, 0, len(members))
 	for name, member := range members {
-		raw, err := Encode(member)
-		if err != nil {
-			continue // decoded values always encode
-		}
 		description, _ := resolve(doc, member)["description"].(string)
-		properties = append(properties, Property{
-			Name: name, Type: typeText(doc, member, 0), Description: description, Schema: raw,
+		properties = append(properties, property{
+			Name: name, Type: typeText(doc, member, 0), Description: description,
 			Required: slices.Contains(required, any(name)),
 		})
 	}
-	slices.SortFunc(properties, func(a, b Property) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(properties, func(a, b property) int { return strings.Compare(a.Name, b.Name) })
 	return properties
 }
 

@@ -25,8 +25,8 @@ type Results interface {
 	Schema() json.RawMessage
 }
 
-// keptSchema is the schema of rows, or of a reference to a stored result.
-func keptSchema(rows json.RawMessage, r Results) json.RawMessage {
+// KeptSchema is the schema of rows, or of a reference to a stored result.
+func KeptSchema(rows json.RawMessage, r Results) json.RawMessage {
 	return fmt.Appendf(nil, `{"anyOf":[%s,%s]}`, rows, r.Schema())
 }
 

@@ -43,16 +43,6 @@ func Functions() []*engine.Function {
 	return []*engine.Function{{Name: functions.ListUDFs, Signature: "list_udfs() → table(name, source, kind, volatility, from, description)", Table: true}}
 }
 
-// PreludeNames are the functions for bodies written for DataFusion that DuckDB lacks or
-// defines differently; they count as built in. Sorted.
-var PreludeNames = func() []string {
-	names := make([]string, len(prelude.Macros))
-	for i, m := range prelude.Macros {
-		names[i] = m.Name
-	}
-	return names
-}()
-
 // Prelude creates the macros of the prelude. Call it once at start; see [Setup].
 func Prelude(tx *engine.Tx) error {
 	for _, m := range prelude.Macros {

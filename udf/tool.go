@@ -97,7 +97,7 @@ func newCallee(db Querier, f *functions.Function, o ToolOptions) (*callee, error
 		return nil, err
 	}
 	if f.IsTable() && o.Results != nil {
-		returns = keptSchema(returns, o.Results)
+		returns = KeptSchema(returns, o.Results)
 	}
 	def, err := tools.Define(tools.Definition{
 		Name: f.Name, Description: f.Declared.Description, Version: f.Declared.Version, Tags: f.Declared.Tags,
@@ -107,7 +107,7 @@ func newCallee(db Querier, f *functions.Function, o ToolOptions) (*callee, error
 		Cacheable:   cacheable(f, o),
 		Limits:      limits(f),
 		Dispatch:    tools.Dispatch(f.Declared.Dispatch), Parallel: f.Declared.Parallel,
-		Implementation: f.Checksum, Declared: place(f.Position),
+		Implementation: f.Checksum, Declared: fmt.Sprintf("%s:%d", f.Position.File, f.Position.Line),
 	})
 	if err != nil {
 		return nil, err
@@ -117,8 +117,6 @@ func newCallee(db Querier, f *functions.Function, o ToolOptions) (*callee, error
 
 // Definition describes the tool.
 func (c *callee) Definition() *tools.Definition { return c.def }
-
-func place(p spicepod.Position) string { return fmt.Sprintf("%s:%d", p.File, p.Line) }
 
 // limits are those of the declaration; a table function has a limit of rows.
 func limits(f *functions.Function) *tools.Limits {

@@ -472,9 +472,9 @@ func TestToolSet(t *testing.T) {
 	}
 	var out []string
 	for _, n := range first.NoTools {
-		out = append(out, n.Name+" "+string(n.Stage)+" "+n.Declared)
+		out = append(out, n.Name+": "+n.Reason)
 	}
-	if got := strings.Join(out, ", "); got != "lines kind spicepod.yaml:17, twice as_tool spicepod.yaml:16" {
+	if got := strings.Join(out, ", "); got != "lines: a table function is a tool only with as_tool: true, twice: it has as_tool: false" {
 		t.Error(got)
 	}
 	r.must(pod + strings.Replace(series, "range(5000)", "range(5001)", 1))
@@ -488,7 +488,7 @@ func TestToolSet(t *testing.T) {
 		t.Error("a tool of another owner was reused")
 	}
 	r.must(`- { name: lines, from: sql, kind: table, as_tool: true, signature: { tables: [{ name: t, columns: [{ name: v, type: utf8 }] }], returns: [{ name: v, type: utf8 }] }, body: SELECT v FROM t }`)
-	if n := NewToolSet(r.db, r.set, ToolOptions{}, second).NoTools; len(n) != 1 || n[0].Stage != StageTables {
+	if n := NewToolSet(r.db, r.set, ToolOptions{}, second).NoTools; len(n) != 1 || !strings.HasPrefix(n[0].Reason, "it takes the table ") {
 		t.Errorf("%+v", n)
 	}
 	if _, err := Tool(r.db, r.set.Get("lines"), ToolOptions{}); err == nil || !strings.Contains(err.Error(), `it takes the table "t"`) {

@@ -29,23 +29,9 @@ type madeTool struct {
 
 // NoTool is a function that is not offered as a tool.
 type NoTool struct {
-	Name     string
-	Stage    Stage  // at which it was excluded
-	Reason   string // with what would make it a tool
-	Declared string // file:line
+	Name   string
+	Reason string // with what would make it a tool
 }
-
-// Stage is a step from a function to its tool.
-type Stage string
-
-// The stages, in their order.
-const (
-	StageAsTool     Stage = "as_tool"    // as_tool: false is written
-	StageKind       Stage = "kind"       // a table function without as_tool: true
-	StageTables     Stage = "tables"     // it takes tables, which no model can pass
-	StageName       Stage = "name"       // models cannot call that name
-	StageDefinition Stage = "definition" // its definition is over a limit
-)
 
 // NewToolSet makes the tools of all functions of set. It reuses a tool of prev, with its
 // queue, if the function is the same, at the same position.
@@ -64,7 +50,7 @@ func NewToolSet(db Querier, set *functions.Set, o ToolOptions, prev *ToolSet) *T
 		}
 		tool, err := Tool(db, f, o)
 		if err != nil {
-			s.NoTools = append(s.NoTools, NoTool{f.Name, StageDefinition, err.Error(), place(f.Position)})
+			s.NoTools = append(s.NoTools, NoTool{f.Name, err.Error()})
 			continue
 		}
 		s.add(f, tool, traits)
@@ -90,18 +76,16 @@ func (s *ToolSet) reuse(next *ToolSet, f *functions.Function, traits engine.Trai
 
 // obstacle says why f cannot be a tool; nil if it can.
 func obstacle(f *functions.Function) *NoTool {
-	no := func(stage Stage, format string, args ...any) *NoTool {
-		return &NoTool{f.Name, stage, fmt.Sprintf(format, args...), place(f.Position)}
-	}
+	no := func(format string, args ...any) *NoTool { return &NoTool{f.Name, fmt.Sprintf(format, args...)} }
 	switch {
 	case f.Declared.AsTool != nil && !*f.Declared.AsTool:
-		return no(StageAsTool, "it has as_tool: false")
+		return no("it has as_tool: false")
 	case !f.Declared.AsToolEffective():
-		return no(StageKind, "a table function is a tool only with as_tool: true")
+		return no("a table function is a tool only with as_tool: true")
 	case len(f.Tables) > 0:
-		return no(StageTables, "it takes the table %q, which a model cannot pass; read a dataset in its body instead", f.Tables[0].Name)
+		return no("it takes the table %q, which a model cannot pass; read a dataset in its body instead", f.Tables[0].Name)
 	case !tools.ValidName(f.Name):
-		return no(StageName, "models cannot call %q; a tool's name has letters, digits, _ and -, at most %d", f.Name, tools.MaxName)
+		return no("models cannot call %q; a tool's name has letters, digits, _ and -, at most %d", f.Name, tools.MaxName)
 	}
 	return nil
 }

@@ -92,10 +92,11 @@ func assembleLoaded(ctx context.Context, std streams, o options) (*app, error) {
 
 // newAPI returns the HTTP API. addresses are those of the listeners, by name.
 func (a *app) newAPI(guard sqlapi.Guard, encrypted bool, addresses func() map[string]string) *sqlapi.API {
+	shown := inventory{a.Runtime, addresses}
 	o := sqlapi.Options{
 		Queries: a.queries, Jobs: a.jobs, Results: a.Results(), Guard: guard, TLS: encrypted,
 		Cache:   func() spicepod.ResultCache { return a.Settings().Caching.SQLResults },
-		Runtime: sqlapi.Runtime{Inventory: inventory{a.Runtime, addresses}, Refresher: refresher{a.Runtime}, Reloader: reloader{a.Runtime}},
+		Runtime: sqlapi.Runtime{Inventory: shown, Refresher: shown, Reloader: shown},
 		Tools:   a.Tools(), Embeddings: a.embeddings, Chats: chats{a.Runtime},
 		Metrics: a.opts.Metrics, Log: a.log, Version: version,
 	}

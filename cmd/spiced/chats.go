@@ -50,12 +50,8 @@ func (c chats) Chat(ctx context.Context, r *chat.Request, who caller.Caller) (it
 	return m.Chat(ctx, r, tools.Scope{Caller: who}), nil
 }
 
-func (c chats) NSQL(ctx context.Context, r sqlapi.NSQL, who caller.Caller) (*sqlapi.NSQLAnswer, error) {
-	answer, err := c.runtime.WriteSQL(ctx, r.Model, nsql.Request{
+func (c chats) NSQL(ctx context.Context, r sqlapi.NSQL, who caller.Caller) (nsql.Answer, error) {
+	return c.runtime.WriteSQL(ctx, r.Model, nsql.Request{
 		Query: r.Query, Datasets: r.Datasets, SampleData: r.SampleData, PromptCacheKey: r.PromptCacheKey,
 	}, tools.Scope{Caller: who})
-	if err != nil {
-		return nil, err
-	}
-	return &sqlapi.NSQLAnswer{SQL: answer.SQL, Attempts: answer.Attempts, Allow: answer.Allow}, nil
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -63,10 +64,8 @@ func podPath(args []string) string {
 
 // oneOf checks the value of a flag.
 func oneOf(flag, value string, allowed ...string) error {
-	for _, a := range allowed {
-		if value == a {
-			return nil
-		}
+	if slices.Contains(allowed, value) {
+		return nil
 	}
 	return usageError{fmt.Errorf("--%s must be one of %s, got %q", flag, strings.Join(allowed, ", "), value)}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/spiced-sql/spiced/sqlapi"
 )
 
-// inventory describes the runtime to the HTTP API.
+// inventory describes the runtime to the HTTP API, refreshes and reloads it.
 type inventory struct {
 	runtime   *runtime.Runtime
 	addresses func() map[string]string // of the endpoints, by name
@@ -138,10 +138,8 @@ func (i inventory) Spicepods() []sqlapi.Spicepod {
 	}}
 }
 
-// refresher refreshes datasets for the HTTP API.
-type refresher struct{ runtime *runtime.Runtime }
-
-func (r refresher) Refresh(ctx context.Context, dataset string, o sqlapi.RefreshOptions) error {
+// Refresh refreshes a dataset.
+func (i inventory) Refresh(ctx context.Context, dataset string, o sqlapi.RefreshOptions) error {
 	override := refresh.Override{RefreshSQL: o.SQL, RefreshMode: spicepod.RefreshMode(o.Mode)}
 	if o.JitterMax != "" {
 		jitter, err := spicepod.ParseDuration(o.JitterMax)
@@ -150,7 +148,7 @@ func (r refresher) Refresh(ctx context.Context, dataset string, o sqlapi.Refresh
 		}
 		override.JitterMax = jitter
 	}
-	err := r.runtime.Data().Refreshes().Refresh(ctx, dataset, override)
+	err := i.runtime.Data().Refreshes().Refresh(ctx, dataset, override)
 	for ours, theirs := range map[error]error{
 		refresh.ErrUnknown: sqlapi.ErrUnknownDataset, refresh.ErrNotAccelerated: sqlapi.ErrNotAccelerated,
 		refresh.ErrOverride: sqlapi.ErrInvalidRefresh,
@@ -162,11 +160,9 @@ func (r refresher) Refresh(ctx context.Context, dataset string, o sqlapi.Refresh
 	return err
 }
 
-// reloader reloads the Spicepod for the HTTP API.
-type reloader struct{ runtime *runtime.Runtime }
-
-func (r reloader) Reload(ctx context.Context) (sqlapi.Reload, error) {
-	report, err := r.runtime.Reload(ctx, "request")
+// Reload reloads the Spicepod.
+func (i inventory) Reload(ctx context.Context) (sqlapi.Reload, error) {
+	report, err := i.runtime.Reload(ctx, "request")
 	if err != nil {
 		return sqlapi.Reload{}, err
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -63,12 +62,4 @@ func (s *server) openHTTP(name, flag, address string, handler http.Handler) erro
 	}
 	s.endpoints = append(s.endpoints, e)
 	return nil
-}
-
-// tlsConfig returns the TLS configuration of endpoints, or nil.
-func (s *server) tlsConfig() *tls.Config {
-	if s.tls == nil {
-		return nil
-	}
-	return s.tls.config()
 }

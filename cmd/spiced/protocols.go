@@ -29,7 +29,7 @@ func (s *server) openPostgres() error {
 		return err
 	}
 	p := pgwire.New(pgwire.Options{
-		Query: s.queries, Keys: s.Keys, TLS: s.tlsConfig(), RequireTLS: s.tls != nil,
+		Query: s.queries, Keys: s.Keys, TLS: s.tls.config(), RequireTLS: s.tls != nil,
 		Rewrite: pgcatalog.Rewrite, Catalog: pgcatalog.OfCatalog, Version: pgcatalog.ServerVersion + " (spiced " + version + ")",
 		Generation: func() uint64 { return s.DB().Current().Serial() },
 		Log:        s.log, Audit: s.Audit(),
@@ -60,7 +60,7 @@ func (s *server) openFlight() error {
 		return err
 	}
 	f := flightsql.New(flightsql.Options{
-		Query: s.queries, Keys: s.Keys, TLS: s.tlsConfig(), Tables: s.tables, Version: version,
+		Query: s.queries, Keys: s.Keys, TLS: s.tls.config(), Tables: s.tables, Version: version,
 		Log: s.log, Audit: s.Audit(), MaxConnections: settings.Connections,
 	})
 	scheme := "grpc"

@@ -78,8 +78,12 @@ func pemOf(what, text, file string) ([]byte, error) {
 	return raw, nil
 }
 
-// config returns the TLS configuration of an endpoint: TLS 1.2 or newer.
+// config returns the TLS configuration of an endpoint: TLS 1.2 or newer, or nil without
+// certificates.
 func (c *certificates) config() *tls.Config {
+	if c == nil {
+		return nil
+	}
 	return &tls.Config{
 		MinVersion:     tls.VersionTLS12,
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return c.current.Load(), nil },

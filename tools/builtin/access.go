@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
-	"github.com/spiced-sql/spiced/internal/kit/nearest"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 	"github.com/spiced-sql/spiced/tools"
@@ -45,10 +44,14 @@ func (a access) key() string {
 }
 
 func within(patterns []string, r engine.Relation) bool {
-	return slices.ContainsFunc(patterns, func(p string) bool {
-		want := relationOf(p)
-		return matches(want.Schema, r.Schema) && matches(want.Name, r.Name)
-	})
+	return slices.ContainsFunc(patterns, func(p string) bool { return Matches(p, r) })
+}
+
+// Matches reports whether a pattern of datasets, such as sales* or spice.public.orders,
+// matches a relation. Schemas and names are compared separately, ignoring case.
+func Matches(pattern string, r engine.Relation) bool {
+	want := RelationOf(pattern)
+	return matches(want.Schema, r.Schema) && matches(want.Name, r.Name)
 }
 
 // matches compares without case. An invalid pattern matches nothing.
@@ -94,7 +97,7 @@ func visible(all []Dataset, a access) []Dataset {
 
 // find finds the dataset for a name given by a model.
 func find(datasets []Dataset, name string) (Dataset, error) {
-	want := relationOf(name)
+	want := RelationOf(name)
 	for _, d := range datasets {
 		if sqltree.Fold(d.Relation.Schema) == want.Schema && sqltree.Fold(d.Relation.Name) == want.Name {
 			return d, nil
@@ -109,13 +112,7 @@ func find(datasets []Dataset, name string) (Dataset, error) {
 		err.Hint = "the tables are " + listed(known)
 	}
 	last := name[strings.LastIndexByte(name, '.')+1:]
-	for _, candidate := range []string{name, last} {
-		if near := nearest.Name(candidate, known); near != "" {
-			err.DidYouMean = []string{near}
-			break
-		}
-	}
-	return Dataset{}, err
+	return Dataset{}, err.Suggest(last, known).Suggest(name, known) // the whole name takes precedence
 }
 
 // listed joins names, and counts those beyond the limit.

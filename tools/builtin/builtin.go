@@ -2,6 +2,7 @@ package builtin
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -101,12 +102,7 @@ func checkDomain(name string) error {
 	if domains[name] != nil {
 		return nil
 	}
-	known := make([]string, 0, len(domains))
-	for d := range domains {
-		known = append(known, d)
-	}
-	slices.Sort(known)
-	return unknown("domain of built-in tools", name, known)
+	return unknown("domain of built-in tools", name, slices.Sorted(maps.Keys(domains)))
 }
 
 // unknown is the error for an unknown name.

@@ -8,7 +8,6 @@ import (
 
 	"github.com/spiced-sql/spiced/functions"
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
-	"github.com/spiced-sql/spiced/internal/kit/nearest"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 	"github.com/spiced-sql/spiced/spicepod"
@@ -108,10 +107,7 @@ func unknownFunction(set *functions.Set, name string) error {
 	if len(names) > 0 {
 		err.Hint = "the functions are " + listed(names)
 	}
-	if near := nearest.Name(name, names); near != "" {
-		err.DidYouMean = []string{near}
-	}
-	return err
+	return err.Suggest(name, names)
 }
 
 func describe(set *functions.Set, f *functions.Function) description {

@@ -1,27 +1,22 @@
 package builtin
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"strings"
 	"time"
 
 	"github.com/spiced-sql/spiced/functions"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
-	"github.com/spiced-sql/spiced/internal/sql/results"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 	"github.com/spiced-sql/spiced/spicepod"
+	"github.com/spiced-sql/spiced/udf"
 )
 
-// Querier runs statements that the guard checks. *[engine.DB] is one.
-type Querier interface {
-	Query(ctx context.Context, req engine.Request) (*engine.Rows, error)
-}
-
-// SearchEngine is a [Querier] that can also parse a condition, and check and
+// SearchEngine is a [udf.Querier] that can also parse a condition, and check and
 // bind a statement, before it runs. *[engine.DB] is one.
 type SearchEngine interface {
-	Querier
+	udf.Querier
 	Parse(ctx context.Context, text string) (*sqltree.Statement, error)
 	Describe(ctx context.Context, req engine.Request) (*engine.Description, error)
 }
@@ -41,17 +36,7 @@ type Env struct {
 	Indexes *Indexes
 	// Results stores results of models' statements that are too large; nil:
 	// they are truncated.
-	Results Results
-}
-
-// Results stores results that are larger than a call may return.
-// [*results.Store] is one.
-type Results interface {
-	// Keep stores the chunks read from a result, which it destroys, and the
-	// rest, for the caller of ctx. The error is the statement's.
-	Keep(ctx context.Context, first []*engine.Chunk, rest *engine.Rows, shown []json.RawMessage) (results.Summary, error)
-	// Schema is the JSON Schema of what Keep returns.
-	Schema() json.RawMessage
+	Results udf.Results
 }
 
 func (e Env) now() func() time.Time {
@@ -99,49 +84,34 @@ type Column struct {
 
 // FromDataset returns a declared dataset with its columns.
 func FromDataset(r engine.Relation, d spicepod.Dataset, columns []Column) Dataset {
-	out := Dataset{
-		Relation: r, Description: d.Description, Metadata: d.Metadata,
-		Columns: noted(columns, d.Columns), Key: rowIDs(d.Columns),
-	}
-	if d.Acceleration != nil && d.Acceleration.PrimaryKey != "" {
-		out.setKey(d.Acceleration.PrimaryKey)
-	}
+	out := Dataset{Relation: r, Description: d.Description, Metadata: d.Metadata}
+	out.describe(columns, d.Columns, d.Acceleration)
 	return out
 }
 
 // FromView returns a declared view with its columns.
 func FromView(r engine.Relation, v spicepod.View, columns []Column) Dataset {
-	out := Dataset{
-		Relation: r, View: true, Description: v.Description, Metadata: v.Metadata,
-		Columns: noted(columns, v.Columns), Key: rowIDs(v.Columns),
-	}
-	if v.Acceleration != nil && v.Acceleration.PrimaryKey != "" {
-		out.setKey(v.Acceleration.PrimaryKey)
-	}
+	out := Dataset{Relation: r, View: true, Description: v.Description, Metadata: v.Metadata}
+	out.describe(columns, v.Columns, v.Acceleration)
 	return out
 }
 
-// noted returns a copy of columns with the texts of their declarations.
-func noted(columns []Column, notes []spicepod.DatasetColumn) []Column {
-	out := append([]Column(nil), columns...)
+// describe sets a copy of the columns, with the texts of their declarations, and the
+// key.
+func (d *Dataset) describe(columns []Column, notes []spicepod.DatasetColumn, a *spicepod.Acceleration) {
+	d.Columns = append([]Column(nil), columns...)
 	for _, note := range notes {
-		if c := column(out, note.Name); c != nil {
+		if c := column(d.Columns, note.Name); c != nil {
 			c.Searchable = note.Searchable()
-			if c.Description == "" {
-				c.Description = note.Description
-			}
+			c.Description = cmp.Or(c.Description, note.Description)
+		}
+		if ids := note.RowIDs(); d.Key == nil && note.Searchable() && len(ids) > 0 {
+			d.Key = ids
 		}
 	}
-	return out
-}
-
-func rowIDs(notes []spicepod.DatasetColumn) []string {
-	for _, note := range notes {
-		if ids := note.RowIDs(); note.Searchable() && len(ids) > 0 {
-			return ids
-		}
+	if a != nil && a.PrimaryKey != "" {
+		d.setKey(a.PrimaryKey)
 	}
-	return nil
 }
 
 // setKey parses a primary key: a column, or (column, column). Key columns are
@@ -218,8 +188,8 @@ func unquoted(name string) string {
 	return name
 }
 
-// relationOf parses a name with an optional schema and catalog.
-func relationOf(name string) engine.Relation {
+// RelationOf parses a name with an optional schema and catalog, and folds its case.
+func RelationOf(name string) engine.Relation {
 	schema, table := spicepod.Dataset{Name: strings.TrimSpace(name)}.Qualified()
 	schema = strings.TrimPrefix(schema, engine.CatalogName+".")
 	if schema == "" {

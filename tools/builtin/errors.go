@@ -28,6 +28,11 @@ func SQLError(err error) *tools.Error {
 	return out
 }
 
+// unknownColumn is the error for an unknown column.
+func unknownColumn(message, name string, known []string) *tools.Error {
+	return tools.NewError(errcode.InvalidArguments, message, "the columns are "+listed(known)).Suggest(name, known)
+}
+
 // engineError is the engine's error in err, or nil.
 func engineError(err error) *engine.Error {
 	var e *engine.Error

@@ -7,6 +7,9 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/spicepod"
 )
 
 func TestIndexesForgetThoseUsedLongestAgo(t *testing.T) {
@@ -125,8 +128,7 @@ func TestIndexesWhoseMakerPanics(t *testing.T) {
 
 func TestPrimaryKey(t *testing.T) {
 	columns := []Column{{Name: "a"}, {Name: "B c"}}
-	d := Dataset{Columns: noted(columns, nil)}
-	d.setKey(`(a, "b C", missing)`)
+	d := FromDataset(engine.Relation{}, spicepod.Dataset{Acceleration: &spicepod.Acceleration{PrimaryKey: `(a, "b C", missing)`}}, columns)
 	if len(d.Key) != 2 || d.Key[1] != "B c" || !d.Columns[1].NotNull || columns[1].NotNull {
 		t.Errorf("got %+v from %+v", d, columns)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/format"
 	"github.com/spiced-sql/spiced/tools"
+	"github.com/spiced-sql/spiced/udf"
 )
 
 // rows is a result that is a list of rows, each a JSON object.
@@ -51,12 +52,12 @@ func extentOf(l tools.Limits, n int) extent {
 
 // query runs a statement and collects its rows up to an extent. It reads one
 // more row to detect truncation. Errors are [*tools.Error]s.
-func query(ctx context.Context, db Querier, req engine.Request, e extent) (rows, error) {
+func query(ctx context.Context, db udf.Querier, req engine.Request, e extent) (rows, error) {
 	return read(ctx, db, req, e, func(*engine.Chunk) {})
 }
 
 // read is query that also passes every chunk to each.
-func read(ctx context.Context, db Querier, req engine.Request, e extent, each func(*engine.Chunk)) (rows, error) {
+func read(ctx context.Context, db udf.Querier, req engine.Request, e extent, each func(*engine.Chunk)) (rows, error) {
 	result, err := begin(ctx, db, req)
 	if err != nil {
 		return rows{}, err
@@ -71,7 +72,7 @@ func read(ctx context.Context, db Querier, req engine.Request, e extent, each fu
 
 // begin runs a statement. Rows beyond an extent are not an error: they are cut
 // off or stored.
-func begin(ctx context.Context, db Querier, req engine.Request) (*engine.Rows, error) {
+func begin(ctx context.Context, db udf.Querier, req engine.Request) (*engine.Rows, error) {
 	req.Limits.MaxRows = math.MaxInt64
 	result, err := db.Query(ctx, req)
 	if err != nil {
@@ -209,7 +210,7 @@ func fit(lines [][]byte, e extent) (rows, error) {
 
 // sampled runs a statement for a sample of a dataset: at most n rows, with long
 // strings truncated.
-func sampled(ctx context.Context, db Querier, sql string, n int, in tools.Input) (rows, error) {
+func sampled(ctx context.Context, db udf.Querier, sql string, n int, in tools.Input) (rows, error) {
 	e := extentOf(in.Limits, n)
 	wide := e
 	wide.bytes = max(e.bytes, maxRawSample) // before strings are truncated

@@ -4,10 +4,9 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/spiced-sql/spiced/internal/kit/errcode"
-	"github.com/spiced-sql/spiced/internal/kit/nearest"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/tools"
+	"github.com/spiced-sql/spiced/udf"
 )
 
 type sampleDistinctColumnsArgs struct {
@@ -52,12 +51,7 @@ func pick(d Dataset, names []string) ([]Column, error) {
 	for i, name := range names {
 		c := column(d.Columns, unquoted(name))
 		if c == nil {
-			err := tools.NewError(errcode.InvalidArguments,
-				fmt.Sprintf("table %s has no column %q", d.short(), name), "the columns are "+listed(columnNames(d.Columns)))
-			if near := nearest.Name(name, columnNames(d.Columns)); near != "" {
-				err.DidYouMean = []string{near}
-			}
-			return nil, err
+			return nil, unknownColumn(fmt.Sprintf("table %s has no column %q", d.short(), name), name, columnNames(d.Columns))
 		}
 		columns[i] = *c
 	}
@@ -66,7 +60,7 @@ func pick(d Dataset, names []string) ([]Column, error) {
 
 // distinctValues queries one column at a time: the columns have different
 // types, so one statement cannot return them.
-func distinctValues(ctx context.Context, db Querier, d Dataset, columns []Column, n int, in tools.Input) (rows, error) {
+func distinctValues(ctx context.Context, db udf.Querier, d Dataset, columns []Column, n int, in tools.Input) (rows, error) {
 	var found [][]byte
 	for _, c := range columns[:min(len(columns), MaxSampledColumns)] {
 		sql := fmt.Sprintf(`SELECT %s AS "column", coalesce(list(v ORDER BY n DESC, v)[1:%d], []) AS "values", count(*) > %d AS "more" `+

@@ -12,7 +12,6 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/find/search"
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
-	"github.com/spiced-sql/spiced/internal/kit/nearest"
 	"github.com/spiced-sql/spiced/internal/sql/format"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 	"github.com/spiced-sql/spiced/tools"
@@ -159,11 +158,7 @@ func additional(datasets []Dataset, names []string) ([][]Column, error) {
 		if found {
 			continue
 		}
-		err := tools.NewError(errcode.InvalidArguments, fmt.Sprintf("no searched table has a column %q", name), "the columns are "+listed(known))
-		if near := nearest.Name(name, known); near != "" {
-			err.DidYouMean = []string{near}
-		}
-		return nil, err
+		return nil, unknownColumn(fmt.Sprintf("no searched table has a column %q", name), name, known)
 	}
 	return out, nil
 }

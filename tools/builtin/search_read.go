@@ -14,6 +14,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/format"
 	"github.com/spiced-sql/spiced/tools"
+	"github.com/spiced-sql/spiced/udf"
 )
 
 // reader reads the rows of datasets that match a condition.
@@ -84,7 +85,7 @@ func (r *reader) read(ctx context.Context) (*rowIndex, error) {
 
 // noting records what the statements that it runs depend on.
 type noting struct {
-	Querier
+	udf.Querier
 	traits engine.Traits
 }
 
@@ -98,7 +99,7 @@ func (n *noting) Query(ctx context.Context, req engine.Request) (*engine.Rows, e
 
 // dataset reads one dataset: the rows as returned, and the searched text of
 // each.
-func (r *reader) dataset(ctx context.Context, db Querier, d Dataset, additional []Column, e extent) (rows, []string, error) {
+func (r *reader) dataset(ctx context.Context, db udf.Querier, d Dataset, additional []Column, e extent) (rows, []string, error) {
 	fields := []string{object(d.searchable()) + ` AS "matches"`}
 	if key := d.key(); len(key) > 0 {
 		fields = append(fields, object(key)+` AS "primary_key"`)

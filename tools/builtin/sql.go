@@ -3,21 +3,21 @@ package builtin
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/tools"
+	"github.com/spiced-sql/spiced/udf"
 )
 
 // rowsSchema is the schema of results that are rows.
 var rowsSchema = json.RawMessage(`{"type":"array","items":{"type":"object"}}`)
 
 // keptSchema is rowsSchema, or accepts also the summary of a stored result.
-func keptSchema(r Results) json.RawMessage {
+func keptSchema(r udf.Results) json.RawMessage {
 	if r == nil {
 		return rowsSchema
 	}
-	return fmt.Appendf(nil, `{"anyOf":[%s,%s]}`, rowsSchema, r.Schema())
+	return udf.KeptSchema(rowsSchema, r)
 }
 
 type sqlArgs struct {

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/spiced-sql/spiced/internal/kit/errcode"
-	"github.com/spiced-sql/spiced/internal/kit/nearest"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/tools"
 )
@@ -57,11 +55,6 @@ func orderBy(text string, columns []Column) (string, error) {
 	if c := column(columns, unquoted(name)); c != nil {
 		return engine.Identifier(c.Name) + direction, nil
 	}
-	err := tools.NewError(errcode.InvalidArguments,
-		"Invalid order_by '"+text+"' for top_n_sample. Provide a single column reference optionally followed by ASC or DESC.",
-		"the columns are "+listed(columnNames(columns)))
-	if near := nearest.Name(unquoted(name), columnNames(columns)); near != "" {
-		err.DidYouMean = []string{near}
-	}
-	return "", err
+	message := "Invalid order_by '" + text + "' for top_n_sample. Provide a single column reference optionally followed by ASC or DESC."
+	return "", unknownColumn(message, unquoted(name), columnNames(columns))
 }

@@ -126,7 +126,6 @@ func (c *Counts) check() error {
 // Found counts searches that found one tool.
 type Found struct {
 	Returned int64 `json:"returned,omitempty"` // searches that returned it
-	Top      int64 `json:"top,omitempty"`      // searches that returned it first
 	// Chosen is how many of those searches led to a call of the tool: the last search
 	// of the same session, or of the same caller if neither has a session, with the
 	// call within ChosenWithin. One search counts once.
@@ -135,14 +134,7 @@ type Found struct {
 
 func (f *Found) merge(other Found) {
 	f.Returned += other.Returned
-	f.Top += other.Top
 	f.Chosen += other.Chosen
-}
-
-// Searched counts searches.
-type Searched struct {
-	Searches    int64 `json:"searches"`
-	NoGoodMatch int64 `json:"no_good_match,omitempty"`
 }
 
 // Usage is the usage of one tool by one caller on one day.
@@ -150,19 +142,6 @@ type Usage struct {
 	Tool, Owner, Caller string
 	Day                 time.Time // 0:00 UTC
 	Counts
-}
-
-// Hits counts one day's searches that found one tool.
-type Hits struct {
-	Tool string
-	Day  time.Time // 0:00 UTC
-	Found
-}
-
-// SearchDay counts the searches of one day.
-type SearchDay struct {
-	Day time.Time // 0:00 UTC
-	Searched
 }
 
 // Totals are the calls of one tool and the searches that found it.

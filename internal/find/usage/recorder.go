@@ -138,8 +138,7 @@ func (r *Recorder) everything() []batch {
 	r.mu.Unlock()
 	rows := batch{
 		Usage: copyRows(&r.mu, &r.state.usage), Tools: copyRows(&r.mu, &r.state.tools),
-		Hits: copyRows(&r.mu, &r.state.hits), Searched: copyRows(&r.mu, &r.state.searched),
-		Models: copyRows(&r.mu, &r.state.models),
+		Hits: copyRows(&r.mu, &r.state.hits), Models: copyRows(&r.mu, &r.state.models),
 	}
 	r.mu.Lock()
 	last := r.state.changes()

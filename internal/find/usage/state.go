@@ -39,8 +39,6 @@ func (k usageKey) own() usageKey {
 
 func (k hitKey) own() hitKey { return hitKey{strings.Clone(k.Tool), k.Day} }
 
-func (d day) own() day { return d }
-
 // lastSearch is a client's last search; called has a bit for each result, set when a
 // call followed.
 type lastSearch struct {
@@ -58,11 +56,10 @@ type state struct {
 	searches ring[Search]
 	clients  map[client]*lastSearch // of searches in the ring
 
-	usage    table[usageKey, Counts]
-	tools    table[string, Totals]
-	hits     table[hitKey, Found]
-	searched table[day, Searched]
-	models   table[modelKey, Chats]
+	usage  table[usageKey, Counts]
+	tools  table[string, Totals]
+	hits   table[hitKey, Found]
+	models table[modelKey, Chats]
 
 	pruned day // when old days were last dropped
 	packed day // when nothing before today was left to drop
@@ -74,8 +71,7 @@ func newState(o Options, now time.Time) *state {
 		since: now, calls: newRing[Call](o.Calls), searches: newRing[Search](o.Searches),
 		clients: map[client]*lastSearch{},
 		usage:   newTable[usageKey, Counts](), tools: newTable[string, Totals](),
-		hits: newTable[hitKey, Found](), searched: newTable[day, Searched](),
-		models: newTable[modelKey, Chats](),
+		hits: newTable[hitKey, Found](), models: newTable[modelKey, Chats](),
 	}
 }
 
@@ -104,21 +100,12 @@ func (s *state) addCall(c *Call) {
 // addSearch counts and stores a tidied search.
 func (s *state) addSearch(x *Search) {
 	today := dayOf(x.At)
-	n := s.searched.at(today, day.own)
-	n.Searches++
-	if x.NoGoodMatch {
-		n.NoGoodMatch++
-	}
 	for i, tool := range x.Tools {
 		if slices.Contains(x.Tools[:i], tool) {
 			continue
 		}
-		found := Found{Returned: 1}
-		if i == 0 {
-			found.Top = 1
-		}
-		s.toolOf(tool).Found.merge(found)
-		s.hitsOf(hitKey{tool, today}).merge(found)
+		s.toolOf(tool).Returned++
+		s.hitsOf(hitKey{tool, today}).Returned++
 	}
 	if c := clientOf(x.SessionID, x.Caller); c != (client{}) {
 		s.clients[c] = &lastSearch{search: x}
@@ -186,25 +173,24 @@ type batch struct {
 	Usage    []row[usageKey, Counts] `json:"usage,omitempty"`
 	Tools    []row[string, Totals]   `json:"tools,omitempty"`
 	Hits     []row[hitKey, Found]    `json:"hits,omitempty"`
-	Searched []row[day, Searched]    `json:"searched,omitempty"`
 	Models   []row[modelKey, Chats]  `json:"models,omitempty"`
 	Calls    []*Call                 `json:"calls,omitempty"`
 	Searches []*Search               `json:"searches,omitempty"`
 }
 
 func (b *batch) empty() bool {
-	return len(b.Usage)+len(b.Tools)+len(b.Hits)+len(b.Searched)+len(b.Models)+len(b.Calls)+len(b.Searches) == 0
+	return len(b.Usage)+len(b.Tools)+len(b.Hits)+len(b.Models)+len(b.Calls)+len(b.Searches) == 0
 }
 
 // changedRows returns how many rows of counts changes would return.
 func (s *state) changedRows() int {
-	return len(s.usage.dirty) + len(s.tools.dirty) + len(s.hits.dirty) + len(s.searched.dirty) + len(s.models.dirty)
+	return len(s.usage.dirty) + len(s.tools.dirty) + len(s.hits.dirty) + len(s.models.dirty)
 }
 
 // changes returns the changes since the last changes or clean.
 func (s *state) changes() batch {
 	b := batch{
-		Usage: s.usage.changed(), Tools: s.tools.changed(), Hits: s.hits.changed(), Searched: s.searched.changed(), Models: s.models.changed(),
+		Usage: s.usage.changed(), Tools: s.tools.changed(), Hits: s.hits.changed(), Models: s.models.changed(),
 		Calls: s.calls.since(s.calls.written), Searches: s.searches.since(s.searches.written),
 	}
 	s.calls.written, s.searches.written = s.calls.next, s.searches.next
@@ -216,7 +202,6 @@ func (s *state) clean() {
 	s.usage.clean()
 	s.tools.clean()
 	s.hits.clean()
-	s.searched.clean()
 	s.models.clean()
 	s.calls.written, s.searches.written = 0, 0
 }
@@ -239,9 +224,6 @@ func (s *state) restore(b batch, now time.Time) error {
 	for _, r := range b.Hits {
 		*s.hits.at(hitKey{tidyText(r.Key.Tool, MaxName), r.Key.Day}, hitKey.own) = r.Value
 	}
-	for _, r := range b.Searched {
-		*s.searched.at(r.Key, day.own) = r.Value
-	}
 	for _, r := range b.Models {
 		*s.models.at(modelKey{tidyText(r.Key.Model, MaxName), r.Key.Day}, modelKey.own) = r.Value
 	}
@@ -260,7 +242,7 @@ func (s *state) restore(b batch, now time.Time) error {
 
 // check rejects a record that this package cannot have written.
 func (s *state) check(b *batch) error {
-	if n := len(s.usage.rows) + len(s.tools.rows) + len(s.hits.rows) + len(s.searched.rows) + len(s.models.rows); n > maxRestored {
+	if n := len(s.usage.rows) + len(s.tools.rows) + len(s.hits.rows) + len(s.models.rows); n > maxRestored {
 		return fmt.Errorf("%d rows of counts: want at most %d", n, maxRestored)
 	}
 	for i := range b.Usage {

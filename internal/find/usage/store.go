@@ -208,7 +208,7 @@ func (b batch) split(n int) []batch {
 	var out []batch
 	for !b.empty() {
 		out = append(out, batch{
-			cut(&b.Usage, n), cut(&b.Tools, n), cut(&b.Hits, n), cut(&b.Searched, n), cut(&b.Models, n), cut(&b.Calls, n), cut(&b.Searches, n),
+			cut(&b.Usage, n), cut(&b.Tools, n), cut(&b.Hits, n), cut(&b.Models, n), cut(&b.Calls, n), cut(&b.Searches, n),
 		})
 	}
 	return out

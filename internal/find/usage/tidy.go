@@ -43,7 +43,6 @@ func (s *state) expire(now time.Time) {
 func (s *state) dropBefore(first day) {
 	maps.DeleteFunc(s.usage.rows, func(k usageKey, _ *row[usageKey, Counts]) bool { return k.Day < first })
 	maps.DeleteFunc(s.hits.rows, func(k hitKey, _ *row[hitKey, Found]) bool { return k.Day < first })
-	maps.DeleteFunc(s.searched.rows, func(d day, _ *row[day, Searched]) bool { return d < first })
 	maps.DeleteFunc(s.models.rows, func(k modelKey, _ *row[modelKey, Chats]) bool { return k.Day < first })
 }
 

@@ -51,13 +51,12 @@ type all struct {
 	Searches []usage.Search
 	Usage    []usage.Usage
 	Hits     []usage.Hits
-	Days     []usage.SearchDay
 	Window   map[string]*usage.Totals
 	Models   []usage.ModelUsage
 }
 
 func everything(r *usage.Recorder) all {
-	return all{r.Since(), r.Calls(), r.Searches(), r.Usage(), r.Hits(), r.SearchDays(), r.Window(time.Time{}), r.Models()}
+	return all{r.Since(), r.Calls(), r.Searches(), r.Usage(), r.Hits(), r.Window(time.Time{}), r.Models()}
 }
 
 // sum checks that totals and daily counts agree, and returns the calls.
@@ -471,7 +470,7 @@ func TestOldRecordsGo(t *testing.T) {
 	for days, want := range []int{1, 1, 1, 0} {
 		closeIt(t, r)
 		r = open(t, o)
-		if got := everything(r); len(got.Usage) != want || len(got.Hits) != want || len(got.Days) != want {
+		if got := everything(r); len(got.Usage) != want || len(got.Hits) != want {
 			t.Errorf("after %d days: %+v", days, got)
 		}
 		c.advance(24 * time.Hour)
@@ -509,7 +508,7 @@ func TestChosen(t *testing.T) {
 			if got := r.Totals("a").Found; got != (usage.Found{Returned: 1, Chosen: c.want}) {
 				t.Errorf("got %+v", got)
 			}
-			if got := r.Totals("b").Found; got != (usage.Found{Returned: 1, Top: 1}) {
+			if got := r.Totals("b").Found; got != (usage.Found{Returned: 1}) {
 				t.Errorf("the first hit: got %+v", got)
 			}
 		})

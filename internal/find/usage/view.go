@@ -53,31 +53,6 @@ func (r *Recorder) Usage() []Usage {
 	return out
 }
 
-// Hits returns how often searches found each tool on the retained days, sorted by tool
-// and day.
-func (r *Recorder) Hits() []Hits {
-	rows := copyRows(&r.mu, &r.state.hits)
-	slices.SortFunc(rows, func(a, b row[hitKey, Found]) int {
-		return cmp.Or(strings.Compare(a.Key.Tool, b.Key.Tool), cmp.Compare(a.Key.Day, b.Key.Day))
-	})
-	out := make([]Hits, len(rows))
-	for i, x := range rows {
-		out[i] = Hits{x.Key.Tool, x.Key.Day.time(), x.Value}
-	}
-	return out
-}
-
-// SearchDays returns the number of searches of each retained day, oldest first.
-func (r *Recorder) SearchDays() []SearchDay {
-	rows := copyRows(&r.mu, &r.state.searched)
-	slices.SortFunc(rows, func(a, b row[day, Searched]) int { return cmp.Compare(a.Key, b.Key) })
-	out := make([]SearchDay, len(rows))
-	for i, x := range rows {
-		out[i] = SearchDay{x.Key.time(), x.Value}
-	}
-	return out
-}
-
 // Totals returns the counts of a tool since counting began, which may be before the
 // retained days. For an unknown tool they are zero.
 func (r *Recorder) Totals(tool string) Totals {

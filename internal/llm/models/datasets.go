@@ -6,12 +6,7 @@ import (
 	"strings"
 
 	"github.com/spiced-sql/spiced/spicepod"
-)
-
-// The catalog and schema that a dataset's name may omit.
-const (
-	catalogName = "spice"
-	publicName  = "public"
+	"github.com/spiced-sql/spiced/tools/builtin"
 )
 
 // relations returns the datasets and views of a Spicepod by their declared names,
@@ -43,28 +38,8 @@ func allowed(names, patterns []string) []string {
 }
 
 // matches reports whether a dataset's name matches a pattern such as sales* or
-// spice.public.orders. Schemas and names are compared separately, ignoring case. An
-// invalid pattern matches nothing.
-func matches(pattern, name string) bool {
-	schema, table := split(pattern)
-	otherSchema, otherTable := split(name)
-	return match(schema, otherSchema) && match(table, otherTable)
-}
-
-func split(name string) (schema, table string) {
-	schema, table = spicepod.Dataset{Name: strings.TrimSpace(name)}.Qualified()
-	schema = strings.TrimPrefix(schema, catalogName+".")
-	if schema == "" {
-		schema = publicName
-	}
-	return strings.ToLower(schema), strings.ToLower(table)
-}
-
-func match(pattern, name string) bool {
-	plain := strings.NewReplacer("/", "\x00") // * of path.Match stops at a slash
-	ok, err := path.Match(plain.Replace(pattern), plain.Replace(name))
-	return ok && err == nil
-}
+// spice.public.orders.
+func matches(pattern, name string) bool { return builtin.Matches(pattern, builtin.RelationOf(name)) }
 
 func validPattern(pattern string) bool {
 	_, err := path.Match(pattern, "")

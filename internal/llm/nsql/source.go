@@ -12,7 +12,6 @@ import (
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
-	"github.com/spiced-sql/spiced/spicepod"
 	"github.com/spiced-sql/spiced/tools"
 	"github.com/spiced-sql/spiced/tools/builtin"
 )
@@ -126,7 +125,7 @@ func (s *source) call(ctx context.Context, tool string, args map[string]any, res
 func chosen(all []builtin.Dataset, names []string) ([]builtin.Dataset, error) {
 	wanted := map[engine.Relation]bool{}
 	for _, name := range names {
-		wanted[relationOf(name)] = true
+		wanted[builtin.RelationOf(name)] = true
 	}
 	var out []builtin.Dataset
 	for _, d := range all {
@@ -136,7 +135,7 @@ func chosen(all []builtin.Dataset, names []string) ([]builtin.Dataset, error) {
 		}
 	}
 	for _, name := range names {
-		if wanted[relationOf(name)] {
+		if wanted[builtin.RelationOf(name)] {
 			return nil, unknown(name, all)
 		}
 	}
@@ -150,15 +149,6 @@ func unknown(name string, all []builtin.Dataset) error {
 		known = append(known, d.Relation.Name, strings.TrimPrefix(d.Table(), engine.CatalogName+"."), d.Table())
 	}
 	return chat.Invalid("datasets", "there is no dataset %q; %s", name, nearest.Hint(name, known, "GET /v1/datasets lists them"))
-}
-
-// relationOf parses a name with an optional schema and catalog.
-func relationOf(name string) engine.Relation {
-	schema, table := spicepod.Dataset{Name: strings.TrimSpace(name)}.Qualified()
-	if schema = strings.TrimPrefix(schema, engine.CatalogName+"."); schema == "" {
-		schema = engine.Public
-	}
-	return folded(engine.Relation{Schema: schema, Name: table})
 }
 
 func folded(r engine.Relation) engine.Relation {
