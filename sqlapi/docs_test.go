@@ -41,7 +41,7 @@ belong to the key and the user who made them; for everybody else they are not th
 ` + "`POST /v1/sql`" + ` answers an equal statement for ` + "`runtime.caching.sql_results.item_ttl`" + ` from the last answer, as long as no
 generation or refresh comes between. ` + "`Results-Cache-Status`" + ` says how an answer came about: ` + "`HIT`, `MISS`, `STALE`" + ` (it is
 refreshed in the background) or ` + "`BYPASS`" + `. A statement that may answer otherwise (random(), now(), a volatile function, the
-runtime's own tables), whose rows depend on who asks, or that has parameters by name or an object for one, is never cached;
+runtime's own tables), whose rows depend on who asks or are in a DuckDB file that statements write, or that has parameters by name or an object for one, is never cached;
 ` + "`Cache-Control: no-cache`" + ` asks for a new answer.
 
 ## On whose behalf

@@ -102,7 +102,7 @@ func (d *Dataset) checkAccess() error {
 	case d.Declared.Access != spicepod.AccessReadWrite:
 		return nil
 	case d.from.Connector != "duckdb":
-		return fault.New("access", readOnly+"keep the data in a DuckDB file (from: duckdb:file.db)", "connector %s cannot write", d.from.Connector)
+		return fault.New("access", readOnly+"keep the data in a DuckDB file (from: duckdb:file.db)", "connector %s does not support writes", d.from.Connector)
 	case d.Acceleration != nil:
 		return fault.New("access", readOnly+"leave acceleration out", "writes would change the source, not the accelerated copy")
 	}

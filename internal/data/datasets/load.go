@@ -160,7 +160,7 @@ func (m *Manager) refreshQuery(ctx context.Context, d *Dataset, text string) (st
 	only := onlyTable{engine.NewCatalog(engine.Contents{Relations: []engine.Relation{d.Relation}}), d.Relation.Schema}
 	for _, r := range st.Relations {
 		if _, ok := only.Relation(r.Catalog, r.Schema, r.Name); !ok {
-			return "", fault.At(path, r.Offset, "read only "+d.Name, "refresh_sql reads %q", r.Name)
+			return "", fault.At(path, r.Offset, "it may read "+d.Name+" only", "refresh_sql reads %q", r.Name)
 		}
 	}
 	if _, err := m.opts.DB.Check(text, st, only); err != nil {

@@ -190,8 +190,8 @@ func TestReadWriteFaults(t *testing.T) {
 	shop(w)
 	w.file("a.csv", "a\n1\n")
 	for name, c := range map[string]struct{ decl, path, want string }{
-		"file":         {"{name: t, from: 'file:a.csv', access: read_write}", "access", "connector file cannot write"},
-		"http":         {"{name: t, from: 'http://127.0.0.1:1/a.csv', access: read_write}", "access", "connector http cannot write"},
+		"file":         {"{name: t, from: 'file:a.csv', access: read_write}", "access", "connector file does not support writes"},
+		"http":         {"{name: t, from: 'http://127.0.0.1:1/a.csv', access: read_write}", "access", "connector http does not support writes"},
 		"acceleration": {"{name: t, from: 'duckdb:shop.db/orders', access: read_write, acceleration: {}}", "access", "accelerated copy"},
 		"view":         {"{name: t, from: 'duckdb:shop.db/v', access: read_write}", "access", `"v" is a view`},
 		"type":         {"{name: t, from: 'duckdb:shop.db/orders', access: read_write, columns: [{name: name}, {name: id, type: int64}]}", "columns[1].type", "keep their types"},

@@ -29,7 +29,7 @@ func ParseRequest(body []byte) (*chat.Request, error) {
 		}
 	}
 	list := o.Objects("messages", "messages", chat.MaxMessages)
-	if o.Need("messages") && len(list) == 0 {
+	if o.Need("messages", "a list") && len(list) == 0 {
 		o.Fail("messages", "is empty: at least one message is required")
 	}
 	for _, m := range list {
@@ -72,14 +72,14 @@ func contentParser(role string) func(*wire.Object) chat.Part {
 		switch o.Required("type") {
 		case "text":
 			p.Kind, p.Text = chat.PartText, o.Text("text")
-			o.Need("text")
+			o.Need("text", wire.String)
 		case "image":
 			if image := parseImage(o); image != nil {
 				p.Kind, p.Image = chat.PartImage, image
 			}
 		case "thinking":
 			p.Kind, p.Text = chat.PartThinking, o.Text("thinking")
-			o.Need("thinking")
+			o.Need("thinking", wire.String)
 		case "redacted_thinking":
 			p.Kind = chat.PartThinking
 		case "tool_use":
@@ -99,7 +99,7 @@ func contentParser(role string) func(*wire.Object) chat.Part {
 
 // parseImage returns nil for an image in a file, which only Anthropic supports.
 func parseImage(o *wire.Object) *chat.Image {
-	o.Need("source")
+	o.Need("source", "an object")
 	source := o.Object("source")
 	switch source.Required("type") {
 	case "base64":

@@ -66,7 +66,7 @@ func parseChoice(r *chat.Request, o *wire.Object) {
 // Extra.
 func parseSettings(r *chat.Request, o *wire.Object) {
 	s := &r.Settings
-	o.Need("max_tokens")
+	o.Need("max_tokens", wire.Integer)
 	if o.Read("max_tokens", wire.Integer, &s.MaxTokens); s.MaxTokens < 0 {
 		o.Fail("max_tokens", "must not be negative")
 	}

@@ -43,10 +43,10 @@ func parser(may allowed) func(*wire.Object) chat.Part {
 	return func(o *wire.Object) chat.Part {
 		switch kind := o.Required("type"); {
 		case kind == "text":
-			o.Need("text")
+			o.Need("text", wire.String)
 			return chat.Part{Kind: chat.PartText, Text: o.Text("text")}
 		case kind == "refusal" && may == orRefusal:
-			o.Need("refusal")
+			o.Need("refusal", wire.String)
 			return chat.Part{Kind: chat.PartRefusal, Text: o.Text("refusal")}
 		case kind == "image_url" && may >= orImage:
 			return chat.Part{Kind: chat.PartImage, Image: parseImage(o.Object("image_url"))}

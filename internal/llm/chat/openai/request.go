@@ -22,7 +22,7 @@ func ParseRequest(body []byte) (*chat.Request, error) {
 	}
 	r := &chat.Request{Form: chat.FormOpenAI, Model: o.Required("model")}
 	list := o.Objects("messages", "messages", chat.MaxMessages)
-	if o.Need("messages") && len(list) == 0 {
+	if o.Need("messages", "a list") && len(list) == 0 {
 		o.Fail("messages", "is empty: at least one message is required")
 	}
 	for _, m := range list {

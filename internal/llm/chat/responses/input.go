@@ -21,7 +21,7 @@ type input struct {
 func parseInput(o *wire.Object, lookup func(string) (json.RawMessage, bool)) *input {
 	in := &input{lookup: lookup}
 	switch {
-	case !o.Need("input"):
+	case !o.Need("input", "a string or a list"):
 	case o.Is("input"):
 		in.messages = []chat.Message{chat.Text(chat.RoleUser, o.Text("input"))}
 	default:
@@ -49,7 +49,7 @@ func (in *input) item(o *wire.Object) {
 	case kind == "item_reference" || kind == "" && o.Has("id"):
 		in.reference(o)
 	case kind == "":
-		o.Need("type")
+		o.Need("type", wire.String)
 	default:
 		in.other(kind, o.Raw)
 	}
@@ -166,7 +166,7 @@ func parseThinking(o *wire.Object) string {
 func parsePart(o *wire.Object) chat.Part {
 	switch kind := o.Required("type"); {
 	case kind == "input_text" || kind == "output_text" || kind == "text":
-		o.Need("text")
+		o.Need("text", wire.String)
 		return chat.Part{Kind: chat.PartText, Text: o.Text("text")}
 	case kind == "refusal":
 		return chat.Part{Kind: chat.PartRefusal, Text: o.Text("refusal")}

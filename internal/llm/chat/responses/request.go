@@ -116,7 +116,7 @@ func nestFormat(o *wire.Object) json.RawMessage {
 		return o.Fields["format"]
 	}
 	inner.Required("name")
-	inner.Need("schema")
+	inner.Need("schema", "an object")
 	schema := maps.Clone(inner.Fields)
 	delete(schema, "type")
 	nested, _ := tools.Encode(nestedFormat{kind, schema}) // its values are JSON already

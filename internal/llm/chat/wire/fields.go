@@ -101,7 +101,7 @@ func (o *Object) Objects(name, what string, limit int) []*Object {
 // parse returns for the objects in a list.
 func (o *Object) Content(name string, parse func(*Object) chat.Part) []chat.Part {
 	switch raw := bytes.TrimSpace(o.Fields[name]); {
-	case !o.Need(name):
+	case !o.Need(name, "a string or a list of parts"):
 		return nil
 	case raw[0] == '"':
 		return []chat.Part{{Kind: chat.PartText, Text: o.Text(name)}}
@@ -130,10 +130,10 @@ func (o *Object) Has(name string) bool {
 	return ok && !IsNull(raw)
 }
 
-// Need is [Object.Has]; it is an error if the field is missing.
-func (o *Object) Need(name string) bool {
+// Need is [Object.Has]; it is an error if the field, which must be want, is missing.
+func (o *Object) Need(name, want string) bool {
 	if !o.Has(name) {
-		o.Fail(name, "is missing")
+		o.Fail(name, "is missing; it must be %s", want)
 		return false
 	}
 	return true
@@ -161,7 +161,7 @@ func (o *Object) Text(name string) (text string) {
 // Required decodes a string that must not be empty.
 func (o *Object) Required(name string) string {
 	text := o.Text(name)
-	if o.Need(name) && text == "" {
+	if o.Need(name, String) && text == "" {
 		o.Fail(name, "must not be empty")
 	}
 	return text
