@@ -152,7 +152,7 @@ func TestProblems(t *testing.T) {
 		{"append without time", "{from: 'file:a.csv', acceleration: {refresh_mode: append}}", "refresh_mode append needs a time_column"},
 		{"append with a wrong time", "{from: 'file:a.csv', time_column: c, acceleration: {refresh_mode: append}}", `the rows have no column "c"`},
 		{"refresh_sql syntax", "{from: 'file:a.csv', acceleration: {refresh_sql: 'SELECT * FROM t WHER a'}}", `syntax error`},
-		{"refresh_sql other", "{from: 'file:a.csv', acceleration: {refresh_sql: 'SELECT * FROM u'}}", `refresh_sql reads "u" (read only t)`},
+		{"refresh_sql other", "{from: 'file:a.csv', acceleration: {refresh_sql: 'SELECT * FROM u'}}", `refresh_sql reads "u" (it may read t only)`},
 		{"refresh_sql file", "{from: 'file:a.csv', acceleration: {refresh_sql: \"SELECT * FROM t, read_csv('/etc/passwd')\"}}", `function "read_csv" is refused`},
 		{"refresh_sql two", "{from: 'file:a.csv', acceleration: {refresh_sql: 'SELECT * FROM t; DROP TABLE t'}}", `the text is not one SELECT statement`},
 		{"index", "{from: 'file:a.csv', acceleration: {indexes: {a: yes please}}}", `index on "a" is "yes please"`},
