@@ -24,7 +24,7 @@ type sqlTable struct {
 // Setup creates the registry's tables and the functions tool_search and
 // tool_invoke. Call it once, in the first publication.
 func Setup(tx *engine.Tx) error {
-	statements := []string{searchMacro(), invokeMacro()}
+	statements := Macros()
 	for _, t := range sqlTables {
 		statements = append(statements, "CREATE VIEW "+engine.Qualified(engine.System, t.name)+" AS "+t.query())
 	}
@@ -35,6 +35,9 @@ func Setup(tx *engine.Tx) error {
 	}
 	return nil
 }
+
+// Macros are the statements that create tool_search and tool_invoke.
+func Macros() []string { return []string{searchMacro(), invokeMacro()} }
 
 // Relations are the tables of this package that statements may read.
 func Relations() []engine.Relation {

@@ -7,10 +7,8 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 
-	"github.com/spiced-sql/spiced/functions"
 	"github.com/spiced-sql/spiced/internal/data/datasets"
 	"github.com/spiced-sql/spiced/internal/protocols/pgwire/pgcatalog"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
@@ -24,12 +22,10 @@ import (
 // run isolated statements on copies of the catalog.
 type database struct {
 	*engine.DB
-	log         *slog.Logger
-	roots       []string      // folders of data files; fixed when the engine is locked
-	pgcatalog   bool          // it has PostgreSQL's catalog
-	setupScript []string      // the statements that made the runtime's own objects
-	tables      []string      // of the runtime, in schema spiced
-	workers     *isolate.Pool // nil: no statement is isolated
+	log       *slog.Logger
+	roots     []string      // folders of data files; fixed when the engine is locked
+	pgcatalog bool          // it has PostgreSQL's catalog
+	workers   *isolate.Pool // nil: no statement is isolated
 
 	publishing sync.Mutex // held while a generation, or a refresh within one, is published
 }
@@ -61,9 +57,6 @@ func openDatabase(ctx context.Context, pod *spicepod.Pod, state string, opts Opt
 	if err := db.Publish(ctx, engine.NewCatalog(engine.Contents{}), db.setup); err != nil {
 		return nil, fmt.Errorf("prepare the catalog: %w", err)
 	}
-	if err := db.findTables(ctx); err != nil {
-		return nil, err
-	}
 	return db, nil
 }
 
@@ -76,6 +69,7 @@ func newWorkers(pod *spicepod.Pod, roots []string, state string, command []strin
 	q := pod.Runtime.Query
 	workers, err := isolate.New(isolate.Options{
 		Command: command, Workers: q.Workers, Memory: int64(q.WorkerMemory), Roots: roots, TempDir: spill, Log: log,
+		Setup: workerSetup(),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("runtime.query.isolation: %w", err)
@@ -109,7 +103,6 @@ func (db *database) close() {
 
 // setup creates the introspection tables and the prelude.
 func (db *database) setup(tx *engine.Tx) error {
-	tx.Record(func(sql string) { db.setupScript = append(db.setupScript, sql) })
 	ddl := append(datasets.Tables(),
 		"CREATE TABLE "+engine.Qualified(engine.System, tableLoadErrors)+` (generation BIGINT, component VARCHAR, severity VARCHAR,
 			"path" VARCHAR, "file" VARCHAR, line INTEGER, "column" INTEGER, message VARCHAR, hint VARCHAR)`,
@@ -135,24 +128,6 @@ func (db *database) setup(tx *engine.Tx) error {
 	return nil
 }
 
-// findTables lists the runtime's own tables.
-func (db *database) findTables(ctx context.Context) error {
-	s, err := db.Stage(ctx)
-	if err != nil {
-		return err
-	}
-	defer s.Close()
-	return s.Run(ctx, func() error {
-		return s.Query("SELECT table_name FROM duckdb_tables() WHERE database_name = "+engine.Literal(engine.CatalogName)+
-			" AND schema_name = "+engine.Literal(engine.System)+" ORDER BY 1", func(c *engine.Chunk) error {
-			for i := range c.Len() {
-				db.tables = append(db.tables, string(c.Column(0).Bytes(i)))
-			}
-			return nil
-		})
-	})
-}
-
 // errNotLoaded refuses to publish within a generation before there is one.
 var errNotLoaded = errors.New("nothing is published yet")
 
@@ -163,52 +138,12 @@ func (db *database) republish(ctx context.Context, build func(*engine.Tx) error)
 	if db.Current().Generation == 0 {
 		return errNotLoaded
 	}
-	if err := db.Publish(ctx, db.Current().Renew(), build); err != nil {
-		return err
-	}
-	db.warmWorkers()
-	return nil
+	return db.Publish(ctx, db.Current().Renew(), build)
 }
 
-// warmWorkers starts workers for what is published now.
-func (db *database) warmWorkers() {
+// retainFiles makes workers close the files that g does not need.
+func (db *database) retainFiles(g *Generation) {
 	if db.workers != nil {
-		db.workers.Prewarm(db.Current())
+		db.workers.Retain(g.files())
 	}
-}
-
-// script returns the statements that create, in a worker, what statements of g
-// can read: the runtime's own objects, the current data files attached
-// read-only, and every dataset, function and view. Tables of the runtime are
-// copied.
-func (db *database) script(g *Generation) []string {
-	ctx := context.Background()
-	list := slices.Clone(db.setupScript)
-	attached, err := db.Attached(ctx, engine.Hidden+"data_", engine.Hidden+"source_")
-	if err != nil {
-		db.log.Error("workers lack the data", "error", err)
-	}
-	list = append(list, attached...)
-	for _, s := range g.Datasets {
-		list = append(list, s.Script()...)
-	}
-	for _, c := range g.order {
-		if c.view != nil {
-			list = append(list, c.view.DDL()...)
-			continue
-		}
-		list = append(list, c.function.DDL(functions.Published())...)
-	}
-	for _, f := range g.toolFunctions {
-		list = append(list, f.DDL())
-	}
-	for _, table := range db.tables {
-		rows, err := db.Dump(ctx, engine.System, table)
-		if err != nil {
-			db.log.Error("workers lack a table", "table", table, "error", err)
-			continue
-		}
-		list = append(list, rows...)
-	}
-	return list
 }

@@ -110,7 +110,7 @@ func (l *loader) publish(ctx context.Context, report *Report) (err error) {
 		}
 		return fmt.Errorf("publish: %w", err)
 	}
-	l.db.warmWorkers()
+	l.db.retainFiles(l.Current())
 	if l.published != nil {
 		l.published()
 	}

@@ -61,8 +61,8 @@ func (a *attempt) publish(ctx context.Context) error {
 	next := engine.NewCatalog(engine.Contents{
 		Generation: g.Number, Relations: a.available(), Functions: a.guarded(g),
 		Traits: a.traits.relations, Writable: a.writable(),
-		Published: func() { a.s.serve(a.old, g) },
-		Script:    func() []string { return a.s.db.script(g) },
+		Published:    func() { a.s.serve(a.old, g) },
+		Dependencies: g.dependencies,
 	})
 	return a.s.db.Publish(ctx, next, func(tx *engine.Tx) error {
 		a.tx = tx

@@ -95,6 +95,9 @@ func orNull(s string) any {
 // publishRefresh publishes a refresh in the current generation.
 func (s *services) publishRefresh(ctx context.Context, t *tables.Table, build func(*engine.Tx) error) error {
 	err := s.db.republish(ctx, build)
+	if err == nil {
+		s.db.retainFiles(s.Current())
+	}
 	if s.metrics != nil {
 		outcome := "ok"
 		if err != nil {

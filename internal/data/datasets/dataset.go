@@ -114,24 +114,6 @@ func (d *Dataset) checkAccess() error {
 	return nil
 }
 
-// Script returns the statements that create the dataset in a worker, where the
-// runtime's data files are attached read-only. A dataset that the worker cannot
-// read is a view that fails with an error.
-func (d *Dataset) Script() []string {
-	v := d.Current()
-	if !v.Written {
-		return d.DDLOf(v)
-	}
-	columns := make([]string, len(v.Columns))
-	for i, c := range v.Columns {
-		columns[i] = fmt.Sprintf("CAST(NULL AS %s) AS %s", c.Type, engine.Identifier(c.Name))
-	}
-	why := fmt.Sprintf("dataset %q can be written, so isolated statements cannot read it", d.Name)
-	stub := *v
-	stub.Query = fmt.Sprintf("SELECT %s FROM (SELECT error(%s) AS why) WHERE why IS NULL", strings.Join(columns, ", "), engine.Literal(why))
-	return d.DDLOf(&stub)
-}
-
 // Install creates the public view in a transaction. The error is a
 // [*spicepod.Problem]. After an error of the source, such as a missing file,
 // DuckDB has aborted the transaction.

@@ -17,8 +17,9 @@ import (
 
 // Resource is an attached database or a cached file.
 type Resource struct {
-	holders atomic.Int64
-	free    func()
+	holders  atomic.Int64
+	free     func()
+	database *Database
 }
 
 // New returns a resource with one holder. When the last holder releases it,
@@ -34,6 +35,9 @@ func (r *Resource) Retain() { r.holders.Add(1) }
 
 // Held reports whether it has a holder.
 func (r *Resource) Held() bool { return r.holders.Load() > 0 }
+
+// Database returns the database that the resource is, or nil.
+func (r *Resource) Database() *Database { return r.database }
 
 // Release removes one holder of each resource.
 func Release(list ...*Resource) {
@@ -83,6 +87,7 @@ func (a *Attacher) Attach(ctx context.Context, prefix, path string, readOnly boo
 		return nil, err
 	}
 	db.Resource = New(func() { free(db) })
+	db.database = db
 	return db, nil
 }
 

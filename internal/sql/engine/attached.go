@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"context"
-	"slices"
 	"strings"
 
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
@@ -46,27 +44,4 @@ func plainType(c sqltree.Call) bool {
 	}
 	last := c.Args[len(c.Args)-1]
 	return last.Kind == sqltree.StringLiteral && !strings.Contains(last.Text, Hidden)
-}
-
-// Attached returns the statements that attach, read-only, the database files
-// whose names begin with one of the prefixes.
-func (db *DB) Attached(ctx context.Context, prefixes ...string) ([]string, error) {
-	s, err := db.Stage(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer s.Close()
-	var statements []string
-	err = s.Run(ctx, func() error {
-		return s.Query("SELECT database_name, path FROM duckdb_databases() WHERE NOT internal AND path IS NOT NULL ORDER BY 1", func(c *Chunk) error {
-			for i := range c.Len() {
-				name, path := string(c.Column(0).Bytes(i)), string(c.Column(1).Bytes(i))
-				if slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(name, p) }) {
-					statements = append(statements, "ATTACH "+Literal(path)+" AS "+Identifier(name)+" (READ_ONLY)")
-				}
-			}
-			return nil
-		})
-	})
-	return statements, err
 }

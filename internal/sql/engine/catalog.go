@@ -67,9 +67,11 @@ type Contents struct {
 	// the qualified SQL name of the table behind each.
 	Writable map[Relation]string
 
-	// Script returns the SQL statements, in execution order, that set up a database
-	// for the catalog's judged statements. It is called at most once for each worker.
-	Script func() []string
+	// Dependencies returns what another process needs for a statement that names the
+	// relations and functions, each after those that it uses. It reports false if
+	// only this process can run the statement. It is called while the catalog is in
+	// use. Nil: no other process can run a statement that names any.
+	Dependencies func(relations []Relation, functions []string) ([]*Dependency, bool)
 
 	// Published runs at the moment when new statements begin to see the catalog,
 	// before any of them does. It must be quick and must not use the database.

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"sync"
 	"time"
 
@@ -201,6 +202,55 @@ func (c *conn) forgetBefore(serial uint64) {
 	}
 	c.serial = serial
 	c.prepared.DeleteFunc(func(key stmtKey, _ *stmt) bool { return key.serial < serial })
+}
+
+// lent is a connection while a statement has it. The end of the statement's
+// context interrupts what it runs, and abandons it if it does not react.
+type lent struct {
+	*conn
+	pool        *pool
+	interrupter *interrupter
+	stop        func() bool              // stops interrupting with the context
+	returned    func() (put func(*conn)) // ends the watch over the grace
+}
+
+func (p *pool) lend(ctx context.Context, c *conn, grace time.Duration) *lent {
+	l := &lent{conn: c, pool: p, interrupter: &interrupter{raw: c.raw}}
+	l.stop = context.AfterFunc(ctx, l.interrupter.run)
+	l.returned = l.watch(ctx, grace)
+	return l
+}
+
+// watch watches for a statement that continues after the context and the grace
+// end. The returned function ends the watch and returns how to give the
+// connection back.
+func (l *lent) watch(ctx context.Context, grace time.Duration) func() func(*conn) {
+	done := make(chan struct{})
+	giveBack := make(chan func(*conn), 1)
+	stop := context.AfterFunc(ctx, func() {
+		t := time.NewTimer(grace)
+		defer t.Stop()
+		select {
+		case <-done:
+			giveBack <- l.pool.put
+		case <-t.C:
+			giveBack <- l.pool.abandon()
+		}
+	})
+	return func() func(*conn) {
+		close(done)
+		if stop() {
+			return l.pool.put
+		}
+		return <-giveBack
+	}
+}
+
+// giveBack returns the connection to its pool.
+func (l *lent) giveBack() {
+	l.stop()
+	l.interrupter.stop()
+	l.returned()(l.conn)
 }
 
 // interrupter interrupts a connection from another goroutine until it is

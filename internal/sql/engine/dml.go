@@ -309,8 +309,8 @@ func (p *producer) commit() error {
 
 // conclude ends the transaction of a write, without interrupts.
 func (p *producer) conclude(sql string) error {
-	p.interrupter.mu.Lock()
-	defer p.interrupter.mu.Unlock()
+	p.c.interrupter.mu.Lock()
+	defer p.c.interrupter.mu.Unlock()
 	return p.c.exec(sql)
 }
 

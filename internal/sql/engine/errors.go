@@ -40,6 +40,7 @@ type Error struct {
 	Line    int    // 1-based, with Offset
 	Column  int    // 1-based, in characters, with Offset
 	Ran     bool   // the statement had begun to run: the message may contain values of rows
+	Crashed bool   // the statement ended the process that an [Isolator] ran it in
 }
 
 // Error returns the message with its position and hint.

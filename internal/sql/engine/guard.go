@@ -27,6 +27,9 @@ type verdict struct {
 	calls  []callSite    // of declared functions
 	traits Traits
 	write  bool // it is an INSERT, UPDATE or DELETE
+	// dependencies returns what another process needs for it; false if only this process
+	// can run it. Nil: only this one can.
+	dependencies func() ([]*Dependency, bool)
 }
 
 // callSite is a call of a declared function, by its offset in the statement.
@@ -109,6 +112,9 @@ func (db *DB) judge(ctx context.Context, c *conn, cat *Catalog, req Request, h *
 	v.text = explain + text // only judged text
 	v.origin = func(offset int) int { return relocate(origin(max(offset-len(explain), 0))) }
 	v.calls = callSites(st, cat, relocate)
+	if len(st.Shows) == 0 {
+		v.dependencies = cat.dependencies(st)
+	}
 	if req.Allow == nil && len(h.tables) == 0 {
 		cat.cache(sql, v)
 	}

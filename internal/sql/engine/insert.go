@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -68,38 +67,4 @@ func insertJSON(schema, table string, columns []Column, rows string) string {
 	}
 	return "INSERT INTO " + Qualified(schema, table) + " SELECT " + strings.Join(fields, ", ") +
 		" FROM (SELECT unnest(from_json(" + Literal(rows) + ", " + Literal("[{"+strings.Join(types, ",")+"}]") + ")) AS r)"
-}
-
-// Dump returns the statements that give a table of the runtime its current rows in
-// a database with the same table.
-func (db *DB) Dump(ctx context.Context, schema, table string) ([]string, error) {
-	s, err := db.Stage(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer s.Close()
-	name := Qualified(schema, table)
-	statements := []string{"DELETE FROM " + name}
-	err = s.Run(ctx, func() error {
-		columns, err := s.Describe("SELECT * FROM " + name)
-		if err != nil {
-			return err
-		}
-		fields := make([]string, len(columns))
-		for i, c := range columns {
-			fields[i] = columnKey(i) + " := " + Identifier(c.Name)
-		}
-		batches := fmt.Sprintf("SELECT to_json(list(struct_pack(%s)))::VARCHAR FROM %s GROUP BY rowid // %d ORDER BY rowid // %[3]d",
-			strings.Join(fields, ", "), name, insertBatch)
-		return s.Query(batches, func(c *Chunk) error {
-			for i := range c.Len() {
-				statements = append(statements, insertJSON(schema, table, columns, string(c.Column(0).Bytes(i))))
-			}
-			return nil
-		})
-	})
-	if err != nil {
-		return nil, fmt.Errorf("read %s.%s: %w", schema, table, err)
-	}
-	return statements, nil
 }

@@ -2,8 +2,13 @@ package engine
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
+	"io"
+	"sync"
 	"time"
+
+	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 )
 
 // Isolator runs judged statements outside this process.
@@ -13,13 +18,14 @@ type Isolator interface {
 	Run(ctx context.Context, job Job) (RemoteRows, error)
 }
 
-// Job is a judged statement for an [Isolator].
+// Job is a judged statement for an [Isolator]. The files that it reads stay until
+// its rows are closed.
 type Job struct {
-	Catalog *Catalog // that it was judged under; in use until the job's rows are closed
-	SQL     string   // as DuckDB gets it
-	Params  Params
-	Tables  []Table // stored results that it reads
-	Limits  Limits
+	SQL          string // as DuckDB gets it
+	Params       Params
+	Dependencies []*Dependency // that it needs, each after those that it uses
+	Tables       []Table       // stored results that it reads
+	Limits       Limits
 	// Describe asks for [RemoteRows.Description] and no rows.
 	Describe bool
 	// Native answers the statement's calls of [Native].
@@ -38,12 +44,42 @@ type RemoteRows interface {
 	Close()
 }
 
-// Script calls [Contents.Script].
-func (c *Catalog) Script() []string {
-	if c.contents.Script == nil {
+// Dependency is a part of a catalog that statements need: a function, a view, or an
+// attached database. An [Isolator] creates it where a statement runs.
+type Dependency struct {
+	Name    string   // unique in a catalog, such as "function f"
+	Version string   // of the object and of all that it uses; equal versions are interchangeable
+	Create  []string // SQL statements
+	Drop    []string // SQL statements that undo Create
+	File    bool     // it holds a file open
+}
+
+// NewDependency makes an object that uses others.
+func NewDependency(name string, create, drop []string, uses ...*Dependency) *Dependency {
+	h := sha256.New()
+	for _, sql := range create {
+		fmt.Fprintf(h, "%d %s", len(sql), sql)
+	}
+	for _, u := range uses {
+		io.WriteString(h, u.Version)
+	}
+	return &Dependency{Name: name, Version: string(h.Sum(nil)), Create: create, Drop: drop}
+}
+
+// dependencies returns [verdict.dependencies] of a statement.
+func (c *Catalog) dependencies(st *sqltree.Statement) func() ([]*Dependency, bool) {
+	relations, functions := c.named(st)
+	if len(relations)+len(functions) == 0 {
+		return func() ([]*Dependency, bool) { return nil, true }
+	}
+	if c.contents.Dependencies == nil {
 		return nil
 	}
-	return c.contents.Script()
+	names := make([]string, len(functions))
+	for i, f := range functions {
+		names[i] = f.Name
+	}
+	return sync.OnceValues(func() ([]*Dependency, bool) { return c.contents.Dependencies(relations, names) })
 }
 
 // Serial numbers the published catalogs of a database, from 1. Each publication
@@ -71,10 +107,22 @@ func (db *DB) Quiet(patience time.Duration) bool {
 	return true
 }
 
-// isolate begins the statement in another process.
+// isolable decides whether the statement runs in another process.
+func (p *producer) isolable() bool {
+	if !p.req.Isolate || p.db.opts.Isolator == nil || p.verdict.write || p.verdict.dependencies == nil {
+		return false
+	}
+	var ok bool
+	p.dependencies, ok = p.verdict.dependencies()
+	return ok
+}
+
+// isolate begins the statement in another process, which makes the connection
+// available to other statements.
 func (p *producer) isolate() error {
+	p.disconnect()
 	remote, err := p.db.opts.Isolator.Run(p.rows.ctx, Job{
-		Catalog: p.catalog, SQL: p.verdict.text, Params: p.req.Params, Tables: p.held.tables,
+		SQL: p.verdict.text, Params: p.req.Params, Dependencies: p.dependencies, Tables: p.held.tables,
 		Limits: p.rows.limits, Describe: p.req.describe, Native: p.db.Native,
 	})
 	if err != nil {

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -18,30 +17,27 @@ import (
 
 // producer runs one statement on its connection and fills its Rows.
 type producer struct {
-	db          *DB
-	pool        *pool
-	c           *conn
-	rows        *Rows
-	req         Request
-	catalog     *Catalog
-	verdict     *verdict
-	held        held
-	remote      RemoteRows // nil: it runs in this process
-	s           *stmt      // nil until it is prepared
-	began       time.Time
-	result      mapping.Result
-	active      bool // DuckDB may still work on the statement
-	ran         bool // it has begun to run
-	open        bool // its own transaction may be open: of a write, or see current
-	changed     bool // the columns of the result differ from those it was prepared with
-	replan      bool // a commit outdated its plan: it is planned in the transaction that it runs in
-	interrupter *interrupter
+	db           *DB
+	c            *lent // nil once another process has the statement
+	rows         *Rows
+	req          Request
+	catalog      *Catalog
+	verdict      *verdict
+	held         held
+	isolated     bool          // it runs in another process
+	dependencies []*Dependency // that the other process needs
+	remote       RemoteRows    // nil: it runs in this process
+	s            *stmt         // nil until it is prepared
+	began        time.Time
+	result       mapping.Result
+	active       bool // DuckDB may still work on the statement
+	ran          bool // it has begun to run
+	open         bool // its own transaction may be open: of a write, or see current
+	changed      bool // the columns of the result differ from those it was prepared with
+	replan       bool // a commit outdated its plan: it is planned in the transaction that it runs in
 }
 
 func (p *producer) run() {
-	p.interrupter = &interrupter{raw: p.c.raw}
-	stopInterrupt := context.AfterFunc(p.rows.ctx, p.interrupter.run)
-	abandon := p.abandonLater()
 	p.began = time.Now()
 	err := p.guarded(p.start)
 	if err != nil && p.open {
@@ -56,11 +52,18 @@ func (p *producer) run() {
 	whole := err == nil && !p.active
 	p.end()
 	p.forgetPlan(whole)
-	stopInterrupt()
-	p.interrupter.stop()
-	p.db.running.Delete(p.c.id)
+	p.disconnect()
 	p.held.release()
-	p.finish(abandon())
+	p.finish()
+}
+
+// disconnect gives the connection back.
+func (p *producer) disconnect() {
+	if p.c != nil {
+		p.db.running.Delete(p.c.id)
+		p.c.giveBack()
+		p.c = nil
+	}
 }
 
 // guarded calls f. A panic, which is a bug of the runtime, fails the statement and
@@ -72,31 +75,6 @@ func (p *producer) guarded(f func() error) (err error) {
 		}
 	}()
 	return f()
-}
-
-// abandonLater watches for a statement that continues after the context and the
-// grace end. The returned function ends the watch and returns how to give the
-// connection back.
-func (p *producer) abandonLater() func() func(*conn) {
-	done := make(chan struct{})
-	giveBack := make(chan func(*conn), 1)
-	stop := context.AfterFunc(p.rows.ctx, func() {
-		t := time.NewTimer(p.rows.grace)
-		defer t.Stop()
-		select {
-		case <-done:
-			giveBack <- p.pool.put
-		case <-t.C:
-			giveBack <- p.pool.abandon()
-		}
-	})
-	return func() func(*conn) {
-		close(done)
-		if stop() {
-			return p.pool.put
-		}
-		return <-giveBack
-	}
 }
 
 // end stops a statement whose rows were not all read. Destroying its result is not
@@ -129,15 +107,14 @@ func (p *producer) forgetPlan(whole bool) {
 	}
 }
 
-// finish frees the statement's resources and gives the connection back.
-func (p *producer) finish(giveBack func(*conn)) {
+// finish frees the statement's resources.
+func (p *producer) finish() {
 	if p.rows.closed.Load() { // else Close, which comes after the last chunk, frees them
 		p.rows.discard()
 	}
 	if p.catalog != nil {
 		p.catalog.release()
 	}
-	giveBack(p.c)
 }
 
 // start judges, prepares, binds and begins the statement under one catalog. After
@@ -155,7 +132,7 @@ func (p *producer) start() error {
 			}
 			close(natives.begun)
 			switch {
-			case s == nil:
+			case p.isolated:
 				return p.isolate()
 			case p.req.describe:
 				p.rows.described = s.description(p.verdict)
@@ -185,10 +162,10 @@ func (p *producer) plan() (pending mapping.PendingResult, s *stmt, err error) {
 	}()
 	if p.req.Trusted {
 		p.verdict = &verdict{text: p.req.SQL, origin: func(offset int) int { return offset }}
-	} else if p.verdict, err = p.db.judge(p.rows.ctx, p.c, p.catalog, p.req, &p.held); err != nil {
+	} else if p.verdict, err = p.db.judge(p.rows.ctx, p.c.conn, p.catalog, p.req, &p.held); err != nil {
 		return pending, nil, err
 	}
-	if p.req.Isolate && p.db.opts.Isolator != nil && !p.verdict.write {
+	if p.isolated = p.isolable(); p.isolated {
 		return pending, nil, nil
 	}
 	if s, err = p.prepare(); err != nil {

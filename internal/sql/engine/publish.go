@@ -14,19 +14,12 @@ import (
 type Tx struct {
 	session
 	committed []func()
-	record    func(sql string)
 }
 
 // Exec runs one internal statement, which is not guarded.
 func (tx *Tx) Exec(sql string) error {
-	if tx.record != nil {
-		tx.record(sql)
-	}
 	return tx.session.Exec(sql)
 }
-
-// Record calls f with every statement passed to Exec from now on.
-func (tx *Tx) Record(f func(sql string)) { tx.record = f }
 
 // Publish runs build in a transaction and makes its changes and next visible to
 // new statements in one step; running statements keep what they see. If build

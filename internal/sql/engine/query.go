@@ -84,7 +84,7 @@ func (db *DB) Query(ctx context.Context, req Request) (*Rows, error) {
 		limits: limits, ctx: ctx, cancel: cancel, grace: db.opts.Grace,
 		started: make(chan error, 1), chunks: make(chan mapping.DataChunk, chunksAhead),
 	}
-	p := &producer{db: db, pool: pool, c: c, rows: r, req: req}
+	p := &producer{db: db, c: pool.lend(ctx, c, r.grace), rows: r, req: req}
 	go p.run()
 	err = r.waitStarted()
 	if err != nil {

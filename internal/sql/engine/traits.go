@@ -50,25 +50,45 @@ func (f *Function) traits() Traits {
 // traits returns the traits of a statement: of all that it names.
 func (db *DB) traits(text string, st *sqltree.Statement, cat *Catalog) Traits {
 	t := Traits{Volatile: len(st.Shows) > 0 || mentionsVolatile(text)}
-	for _, r := range st.Relations {
-		if relation, ok := cat.Relation(r.Catalog, r.Schema, r.Name); ok {
-			t = t.With(cat.Traits(relation))
-		}
+	relations, functions := cat.named(st)
+	for _, r := range relations {
+		t = t.With(cat.Traits(r))
+	}
+	for _, f := range functions {
+		t = t.With(f.traits())
 	}
 	for _, c := range st.Calls {
-		f := declared(c, cat)
-		if f == nil {
+		if declared(c, cat) == nil {
 			t = t.With(db.builtins.traits(c.Name, len(c.Args)))
-			continue
-		}
-		t = t.With(f.traits())
-		for i, a := range c.Args {
-			if i < len(f.Args) && f.Args[position(a, i, f)].Table {
-				t = t.With(cat.argTraits(a))
-			}
 		}
 	}
 	return t
+}
+
+// named returns the declared relations and functions that a statement names, also
+// as arguments.
+func (c *Catalog) named(st *sqltree.Statement) (relations []Relation, functions []*Function) {
+	for _, r := range st.Relations {
+		if relation, ok := c.Relation(r.Catalog, r.Schema, r.Name); ok {
+			relations = append(relations, relation)
+		}
+	}
+	for _, call := range st.Calls {
+		f := declared(call, c)
+		if f == nil {
+			continue
+		}
+		functions = append(functions, f)
+		for i, a := range call.Args {
+			if i >= len(f.Args) || !f.Args[position(a, i, f)].Table {
+				continue
+			}
+			if relation, ok := c.argRelation(a); ok {
+				relations = append(relations, relation)
+			}
+		}
+	}
+	return relations, functions
 }
 
 // TextTraits returns the traits of the functions that a SQL text calls, based on
@@ -98,21 +118,16 @@ func (b *Builtins) traits(name string, args int) Traits {
 	return Traits{Volatile: b.kinds[name].unstable || clock, Caller: name == Ctx}
 }
 
-// argTraits returns the traits of the relation that an argument names.
-func (c *Catalog) argTraits(a sqltree.Arg) Traits {
+// argRelation returns the relation that an argument names.
+func (c *Catalog) argRelation(a sqltree.Arg) (Relation, bool) {
 	parts := a.Parts
 	if a.Kind == sqltree.StringLiteral {
 		parts = strings.SplitN(a.Text, ".", 3)
 	}
 	if len(parts) == 0 || a.CTE {
-		return Traits{}
+		return Relation{}, false
 	}
-	catalog, schema, table := pathOf(parts)
-	relation, ok := c.Relation(catalog, schema, table)
-	if !ok {
-		return Traits{}
-	}
-	return c.Traits(relation)
+	return c.Relation(pathOf(parts))
 }
 
 // redact hides values in an error of the statement. DuckDB's message about a value,

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/spiced-sql/spiced/internal/sql/isolate"
-	"github.com/spiced-sql/spiced/internal/test/wait"
 )
 
 func TestAWorkerIsConfined(t *testing.T) {
@@ -19,7 +18,7 @@ func TestAWorkerIsConfined(t *testing.T) {
 			o.Memory = 512 << 20
 		}
 	})
-	wait.Until(t, "a worker", func() bool { return w.pool.Stats().Idle == 1 })
+	w.warm(t)
 	proc := func(name string) string {
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", w.pool.Pids()[0], name))
 		if err != nil {

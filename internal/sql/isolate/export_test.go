@@ -36,7 +36,7 @@ func (p *Pool) Pids() []int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var pids []int
-	for _, c := range p.groups {
+	for _, c := range p.levels {
 		for _, w := range c.idle {
 			pids = append(pids, w.cmd.Process.Pid)
 		}
@@ -49,7 +49,7 @@ func (p *Pool) Pids() []int {
 func (p *Pool) Retire() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, c := range p.groups {
+	for _, c := range p.levels {
 		for _, w := range c.idle {
 			w.served = maxStatements
 		}

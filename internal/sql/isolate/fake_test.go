@@ -160,7 +160,7 @@ func TestAWorkerThatDoesWhatNoneShouldFailsItsStatement(t *testing.T) {
 	for kind, want := range map[string]string{
 		"has no memory":        "limit_exceeded: the statement ",
 		"is killed":            "limit_exceeded: the statement ",
-		"has a fault":          "execution_error: the worker ended: exit status 4",
+		"has a fault":          "execution_error: the statement ended its worker: exit status 4",
 		"begins twice":         "execution_error: the worker was killed: it sent an invalid message",
 		"has no columns":       "execution_error: the worker was killed: it sent an invalid message",
 		"ends without columns": "execution_error: the worker was killed: it sent an invalid message",
@@ -206,7 +206,7 @@ func TestAChildThatKeepsTheStandardErrorIsNotWaitedFor(t *testing.T) {
 	option, end := lingering(t, "leaves a child")
 	defer end()
 	w := newWorld(t, option)
-	if got := w.isolated("SELECT 1 AS v", wait.Limit); got.Err == nil || got.Err.Message != "the worker ended: exit status 4" {
+	if got := w.isolated("SELECT 1 AS v", wait.Limit); got.Err == nil || got.Err.Message != "the statement ended its worker: exit status 4" {
 		t.Fatalf("got %+v", got)
 	}
 	w.pool.Close()

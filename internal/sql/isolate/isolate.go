@@ -2,17 +2,18 @@
 // some of DuckDB's kernels can neither be interrupted nor limited in memory, such as
 // levenshtein(repeat('a', 200000), repeat('b', 200000)).
 //
-// A [Pool] is the runtime's side. It keeps workers ready with the newest catalog,
-// gives each one statement at a time and reads the rows as Arrow batches from a
-// pipe; the pipe is the flow control. A worker that exceeds the time or memory of a
-// statement is killed and replaced. The parent does not trust the data that a
-// worker sends.
+// A [Pool] is the runtime's side. It starts a worker when a statement needs one,
+// creates in it what the statement names and the worker does not have yet, and
+// reads the rows as Arrow batches from a pipe. Rows that the reader is slow to take
+// move to a file, so that the worker is available to the next statement. A worker
+// that exceeds the time or memory of a statement is killed and replaced. The parent
+// does not trust the data that a worker sends.
 //
-//	pool, err := isolate.New(isolate.Options{Roots: roots})
+//	pool, err := isolate.New(isolate.Options{Roots: roots, Setup: statements})
 //	defer pool.Close()
 //	db, err := engine.Open(ctx, engine.Options{Isolator: pool})
 //	…
-//	pool.Prewarm(db.Current()) // after each publication
+//	pool.Retain(files) // after each publication
 //
 // [Main] is the worker's side, the body of a hidden command.
 package isolate
@@ -33,21 +34,19 @@ import (
 
 // Defaults of [Options].
 const (
-	defaultMemory  = 1 << 30
-	defaultGrace   = 250 * time.Millisecond
-	defaultThreads = 2
-	minWorkers     = 2
-	minMemory      = 256 << 20 // an empty worker needs about 150 MiB
+	defaultMemory = 1 << 30
+	defaultGrace  = 250 * time.Millisecond
+	defaultSpool  = 1 << 30
+	minWorkers    = 2
+	minMemory     = 256 << 20 // an empty worker needs about 150 MiB
 )
 
 // Limits of a worker's life.
 const (
 	maxStatements = 10_000           // that a worker runs
-	startLimit    = 60 * time.Second // for running the script
-	maxScripts    = 3                // failures of newly made scripts before a catalog has no workers
-	minBackoff    = 100 * time.Millisecond
-	maxBackoff    = 30 * time.Second
-	maxCalls      = 256 // concurrent calls of the runtime's functions by one statement
+	startLimit    = 60 * time.Second // for running the setup
+	idleLimit     = 5 * time.Minute  // without a statement
+	maxCalls      = 256              // concurrent calls of the runtime's functions by one statement
 )
 
 // Options configures [New]. The zero value is ready to use.
@@ -57,9 +56,11 @@ type Options struct {
 	Workers     int           // statements that run concurrently, at each depth of nesting; 0: one for each CPU, at least 2
 	Memory      int64         // bytes of memory of a worker, at least 256 MiB; 0: 1 GiB; below 0: no limit
 	Roots       []string      // folders that a worker's DuckDB may read
-	TempDir     string        // where workers spill; "": the system's folder
+	Setup       []string      // SQL statements that every worker runs at its start
+	TempDir     string        // where workers spill, and rows that were not read yet; "": the system's folder
+	Spool       int64         // bytes of rows in files that were not read yet; 0: 1 GiB
 	Grace       time.Duration // between a statement's time limit and the end of the worker; 0: 250 ms
-	Threads     int           // of each worker's DuckDB; 0: 2
+	Threads     int           // of each worker's DuckDB; 0: one for each CPU
 	MemoryLimit string        // of each worker's DuckDB, such as "600MiB"; "": 60 % of Memory
 	Log         *slog.Logger  // nil: no log
 }
@@ -82,7 +83,8 @@ func withDefaults(o Options) (Options, error) {
 		o.MemoryLimit = fmt.Sprintf("%dMiB", o.Memory*6/10>>20)
 	}
 	o.Workers = cmp.Or(o.Workers, max(minWorkers, runtime.GOMAXPROCS(0)))
-	o.Threads = cmp.Or(o.Threads, defaultThreads)
+	o.Threads = cmp.Or(o.Threads, runtime.GOMAXPROCS(0))
+	o.Spool = cmp.Or(o.Spool, defaultSpool)
 	o.Grace = cmp.Or(o.Grace, defaultGrace)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -103,66 +105,61 @@ func inherited() []string {
 
 // Pool is a set of workers. It is safe for concurrent use.
 type Pool struct {
-	opts Options
-	life context.Context // ends with Close
-	stop context.CancelFunc
-	work sync.WaitGroup // all goroutines of the pool
+	opts  Options
+	life  context.Context // ends with Close
+	stop  context.CancelFunc
+	work  sync.WaitGroup // all goroutines of the pool
+	spool budget
 
 	mu     sync.Mutex
 	closed bool
-	groups map[groupKey]*group
-	newest uint64 // serial of the newest catalog
-	stats  Stats  // without the numbers that Stats counts
+	levels [engine.MaxNesting + 1]*level
+	files  map[string]bool // see Retain; nil: all
+	stats  Stats           // without the numbers that Stats counts
 }
 
 var _ engine.Isolator = (*Pool)(nil)
 
-// New makes a pool without workers: see [Pool.Prewarm].
+// New makes a pool without workers: they start when statements need them.
 func New(opts Options) (*Pool, error) {
 	opts, err := withDefaults(opts)
 	if err != nil {
 		return nil, err
 	}
-	p := &Pool{opts: opts, groups: map[groupKey]*group{}}
+	p := &Pool{opts: opts, spool: budget{limit: opts.Spool}}
+	for i := range p.levels {
+		p.levels[i] = newLevel(opts.Workers)
+	}
 	p.life, p.stop = context.WithCancel(context.Background())
 	return p, nil
 }
 
-// Run implements [engine.Isolator]: it waits for a worker with the job's catalog and
-// starts the statement in it.
+// Run implements [engine.Isolator]: it waits for a worker and starts the statement
+// in it.
 func (p *Pool) Run(ctx context.Context, job engine.Job) (engine.RemoteRows, error) {
 	params, err := appendParams(nil, job.Params)
 	if err != nil {
 		return nil, engine.NewError(errcode.Argument, "", "%s", err)
 	}
-	w, err := p.acquire(ctx, job.Catalog)
+	w, err := p.acquire(ctx)
 	if err != nil {
 		return nil, err
 	}
-	r := newRows(ctx, p, w, job)
-	if err := r.begin(params); err != nil {
-		r.Close()
+	r, err := newRows(ctx, p, w, job, params)
+	if err != nil {
 		return nil, err
 	}
 	return r, nil
-}
-
-// Prewarm starts the workers of a published catalog, without waiting for them. The
-// workers of older catalogs end once one of the new ones is ready and their
-// statements are finished.
-func (p *Pool) Prewarm(cat *engine.Catalog) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.fillUp(p.groupOf(cat, 0))
 }
 
 // Stats are statistics of a pool: current numbers of workers and statements, and
 // totals since it was made.
 type Stats struct {
 	Workers, Idle, Waiting int
-	Started                int // became ready
-	Killed                 int // exceeded the time of their statement
-	Crashed                int // ended by themselves, for example out of memory
+	Started                int   // became ready
+	Killed                 int   // exceeded the time of their statement
+	Crashed                int   // ended by themselves, for example out of memory
+	Spooled                int64 // bytes of rows that are in files
 }
 
 // Stats returns the current statistics.
@@ -170,8 +167,14 @@ func (p *Pool) Stats() Stats {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := p.stats
-	for _, c := range p.groups {
-		s.Workers, s.Idle, s.Waiting = s.Workers+c.alive, s.Idle+len(c.idle), s.Waiting+len(c.waiting)
+	s.Spooled = p.spool.used.Load()
+	for _, l := range p.levels {
+		s.Workers, s.Waiting = s.Workers+l.alive, s.Waiting+int(l.waiting.Load())
+		for _, w := range l.idle {
+			if closed(w.ready) && !w.over() {
+				s.Idle++
+			}
+		}
 	}
 	return s
 }
@@ -180,9 +183,11 @@ func (p *Pool) Stats() Stats {
 func (p *Pool) Close() {
 	p.mu.Lock()
 	p.closed = true
-	for _, c := range p.groups {
-		c.refuse(engine.ErrClosing)
-		c.killIdle()
+	for _, l := range p.levels {
+		for _, w := range l.idle {
+			w.kill()
+		}
+		l.idle = nil
 	}
 	p.mu.Unlock()
 	p.stop()

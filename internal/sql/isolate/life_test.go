@@ -169,8 +169,7 @@ func TestACallerThatLeavesFreesTheWorker(t *testing.T) {
 // reads what it sends from then on.
 func TestACallerMayLeaveAtAnyMoment(t *testing.T) {
 	w := newWorld(t, func(o *isolate.Options) { o.Grace = wait.Limit })
-	cat := w.publish(t)
-	job := engine.Job{Catalog: cat, SQL: "SELECT i, repeat('x', 100) AS x FROM range(10000000) t(i)"}
+	job := engine.Job{SQL: "SELECT i, repeat('x', 100) AS x FROM range(10000000) t(i)"}
 	for i := range 100 {
 		ctx, cancel := context.WithCancel(t.Context())
 		if i%2 == 0 {
@@ -275,35 +274,26 @@ func (w *world) declareCalls(t *testing.T, names ...string) {
 			Name: name, Signature: name, Args: []engine.FunctionArg{{Name: "x", Type: "VARCHAR"}}, Once: true,
 		})
 	}
-	w.serial++
-	cat := engine.NewCatalog(engine.Contents{Generation: w.serial, Functions: functions, Script: func() []string { return script }})
-	err := w.Publish(context.Background(), cat, func(tx *engine.Tx) (err error) {
-		for _, sql := range script {
-			err = errors.Join(err, tx.Exec(sql))
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w.publish(t, engine.Contents{Functions: functions, Dependencies: always(script...)}, script...)
 }
 
 func TestAWorkerReadsItsFoldersOnly(t *testing.T) {
 	root, other := t.TempDir(), t.TempDir()
 	w := newWorld(t, func(o *isolate.Options) { o.Roots = []string{root} })
-	var script []string
+	definitions := map[string]string{}
 	for name, dir := range map[string]string{"inside": root, "outside": other} {
 		path := filepath.Join(dir, "t.csv")
 		if err := os.WriteFile(path, []byte("a\n1\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		script = append(script, "CREATE VIEW spice.public."+name+" AS SELECT * FROM read_csv("+engine.Literal(path)+")")
+		definitions[name] = "CREATE VIEW spice.public." + name + " AS SELECT * FROM read_csv(" + engine.Literal(path) + ")"
 	}
-	w.serial++
-	cat := engine.NewCatalog(engine.Contents{Generation: w.serial, Relations: []engine.Relation{{Schema: "public", Name: "inside"}, {Schema: "public", Name: "outside"}}, Script: func() []string { return script }})
-	if err := w.Publish(context.Background(), cat, func(*engine.Tx) error { return nil }); err != nil {
-		t.Fatal(err)
-	}
+	w.publish(t, engine.Contents{
+		Relations: []engine.Relation{{Schema: "public", Name: "inside"}, {Schema: "public", Name: "outside"}},
+		Dependencies: func(relations []engine.Relation, _ []string) ([]*engine.Dependency, bool) {
+			return always(definitions[relations[0].Name])(nil, nil)
+		},
+	})
 	if got := w.isolated("SELECT * FROM inside", 0); got.JSON != `[{"a":1}]` {
 		t.Errorf("got %+v", got)
 	}

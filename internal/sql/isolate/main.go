@@ -104,7 +104,7 @@ func (s *server) open(ctx context.Context, begin setup) *failure {
 	}
 	for i, sql := range begin.Script {
 		if err := s.db.Exec(ctx, sql); err != nil {
-			return &failure{Message: fmt.Sprintf("statement %d of the script: %s", i+1, err), Script: true}
+			return &failure{Message: fmt.Sprintf("statement %d of the setup: %s", i+1, err)}
 		}
 	}
 	if err := s.db.Lock(begin.Roots); err != nil {

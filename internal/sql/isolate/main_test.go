@@ -75,23 +75,26 @@ func newWorld(t testing.TB, change ...func(*isolate.Options)) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(w.DB.Close)
-	w.publish(t)
 	return w
 }
 
-// publish makes a generation of these statements, here and in workers.
-func (w *world) publish(t testing.TB, script ...string) *engine.Catalog {
-	t.Helper()
-	cat := w.offer(t, script, script)
-	w.pool.Prewarm(cat)
-	return cat
+// always are dependencies that each run one of the statements, whatever a
+// statement names.
+func always(statements ...string) func([]engine.Relation, []string) ([]*engine.Dependency, bool) {
+	return func([]engine.Relation, []string) (list []*engine.Dependency, ok bool) {
+		for i, sql := range statements {
+			list = append(list, engine.NewDependency(fmt.Sprintf("statement %d", i+1), []string{sql}, nil))
+		}
+		return list, true
+	}
 }
 
-// offer publishes a catalog with statements for here and for workers.
-func (w *world) offer(t testing.TB, here, there []string) *engine.Catalog {
+// publish publishes a catalog, for which the statements run here.
+func (w *world) publish(t testing.TB, contents engine.Contents, here ...string) *engine.Catalog {
 	t.Helper()
 	w.serial++
-	cat := engine.NewCatalog(engine.Contents{Generation: w.serial, Script: func() []string { return there }})
+	contents.Generation = w.serial
+	cat := engine.NewCatalog(contents)
 	err := w.Publish(context.Background(), cat, func(tx *engine.Tx) error {
 		for _, sql := range here {
 			if err := tx.Exec(sql); err != nil {

@@ -20,19 +20,20 @@ type setup struct {
 // failure is why a worker cannot start.
 type failure struct {
 	Message string
-	Script  bool // the script failed, and would fail in any worker
 }
 
-// query is a judged statement.
+// query is a judged statement, after what it needs.
 type query struct {
-	Number   int // counts the worker's statements
-	SQL      string
-	Describe bool   // instead of running it
-	Params   []byte // see appendParams
-	Tables   []engine.Table
-	Timeout  time.Duration
-	MaxRows  int64
-	MaxBytes int64
+	Number      int      // counts the worker's statements
+	Files       []string // statements that attach and detach files
+	Definitions []string // statements that create views and functions
+	SQL         string   // "" runs nothing else
+	Describe    bool     // instead of running it
+	Params      []byte   // see appendParams
+	Tables      []engine.Table
+	Timeout     time.Duration
+	MaxRows     int64
+	MaxBytes    int64
 }
 
 // call is a call of one of the runtime's own functions by a statement. The call is
@@ -54,8 +55,11 @@ type answer struct {
 // end reports how a statement ended.
 type end struct {
 	Error *problem `json:",omitempty"`
-	Busy  bool     // DuckDB still works on it: the worker cannot be used again
-	Data  int64    // bytes of memory that the worker uses now; 0: unknown
+	// Unprepared says that Files or Definitions of the query failed. None of the
+	// Definitions has taken effect then.
+	Unprepared bool  `json:",omitempty"`
+	Busy       bool  // DuckDB still works on it: the worker cannot be used again
+	Data       int64 // bytes of memory that the worker uses now; 0: unknown
 }
 
 // problem is an engine.Error without the fields that follow from its offset.
@@ -74,6 +78,14 @@ func newProblem(err error) *problem {
 	}
 	e := engine.AsError(err)
 	return &problem{e.Code, e.Message, e.Hint, e.Missing, e.Offset, e.Ran}
+}
+
+// failure returns the problem as an error, or nil.
+func (p *problem) failure() error {
+	if p == nil {
+		return nil
+	}
+	return p.err()
 }
 
 // err converts the problem to an error of a statement.

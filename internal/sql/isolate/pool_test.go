@@ -3,11 +3,13 @@ package isolate_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -20,40 +22,27 @@ import (
 
 func one(n string) string { return "CREATE OR REPLACE FUNCTION spice.public.one() AS " + n }
 
-// declare publishes a catalog with a function one() that returns n.
-func (w *world) declare(t *testing.T, n string, script ...string) *engine.Catalog {
+// declare publishes a catalog with a function one() that returns n, which the
+// statements create in workers.
+func (w *world) declare(t *testing.T, n string, there ...string) {
 	t.Helper()
-	if script == nil {
-		script = []string{one(n)}
+	if there == nil {
+		there = []string{one(n)}
 	}
-	return w.declareBy(t, n, func() []string { return script })
-}
-
-// declareBy is declare with a function that returns the script.
-func (w *world) declareBy(t *testing.T, n string, script func() []string) *engine.Catalog {
-	t.Helper()
-	w.serial++
-	cat := engine.NewCatalog(engine.Contents{
-		Generation: w.serial, Functions: []*engine.Function{{Name: "one", Signature: "one()", Once: true}}, Script: script,
-	})
-	err := w.Publish(context.Background(), cat, func(tx *engine.Tx) error { return tx.Exec(one(n)) })
-	if err != nil {
-		t.Fatal(err)
-	}
-	return cat
+	w.publish(t, engine.Contents{
+		Functions: []*engine.Function{{Name: "one", Signature: "one()", Once: true}}, Dependencies: always(there...),
+	}, one(n))
 }
 
 func TestAStatementRunsUnderTheCatalogThatItWasJudgedBy(t *testing.T) {
 	w := newWorld(t, func(o *isolate.Options) { o.Workers = 2 })
-	first := w.declare(t, "1")
-	w.pool.Prewarm(first)
-	req := engine.Request{SQL: "SELECT one() AS v, i FROM range(1000000) t(i)", Isolate: true}
-	rows, err := w.Query(context.Background(), req)
+	w.declare(t, "1")
+	rows, err := w.Query(t.Context(), engine.Request{SQL: "SELECT one() AS v, i FROM range(1000000) t(i)", Isolate: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer rows.Close()
-	w.pool.Prewarm(w.declare(t, "2"))
+	w.declare(t, "2")
 	if got := w.isolated("SELECT one() AS v", 0); got.JSON != `[{"v":2}]` {
 		t.Errorf("after the publication: got %+v", got)
 	}
@@ -65,24 +54,112 @@ func TestAStatementRunsUnderTheCatalogThatItWasJudgedBy(t *testing.T) {
 			t.Fatalf("a statement of the old catalog: got %d", v)
 		}
 	}
-	rows.Close()
-	wait.Until(t, "two workers, of the new catalog", func() bool {
-		s := w.pool.Stats()
-		return s.Workers == 2 && s.Idle == 2
-	})
 }
 
-func TestAPublicationDoesNotWaitAndTheOldWorkersGoOn(t *testing.T) {
+func TestWorkersStartWhenStatementsNeedThem(t *testing.T) {
+	w := newWorld(t, func(o *isolate.Options) { o.Workers = 8 })
+	if s := w.pool.Stats(); s.Workers != 0 {
+		t.Errorf("before a statement there are %+v", s)
+	}
+	for range 3 {
+		if got := w.isolated("SELECT 1 AS v", 0); got.JSON != `[{"v":1}]` {
+			t.Fatalf("got %+v", got)
+		}
+		wait.Until(t, "the worker idle", func() bool { return w.pool.Stats().Idle == 1 })
+	}
+	if s := w.pool.Stats(); s.Started != 1 {
+		t.Errorf("after three statements there are %+v", s)
+	}
+}
+
+func TestAWorkerOutlivesGenerations(t *testing.T) {
 	w := newWorld(t)
-	w.pool.Prewarm(w.declare(t, "1"))
-	wait.Until(t, "a worker", func() bool { return w.pool.Stats().Idle == 1 })
-	old := w.pool.Pids()
-	w.pool.Prewarm(w.declare(t, "2")) // it returns although the worker is not there yet
-	wait.Until(t, "another worker", func() bool {
-		pids := w.pool.Pids()
-		return w.pool.Stats().Workers == 1 && len(pids) == 1 && pids[0] != old[0]
-	})
-	wait.Until(t, "the old process gone", func() bool { return gone(old[0]) })
+	for n := range 20 {
+		value := strconv.Itoa(n)
+		w.declare(t, value)
+		for range 2 {
+			if got := w.isolated("SELECT one() AS v", 0); got.JSON != `[{"v":`+value+`}]` {
+				t.Fatalf("got %+v", got)
+			}
+		}
+	}
+	if s := w.pool.Stats(); s.Started != 1 {
+		t.Errorf("20 generations took %+v", s)
+	}
+}
+
+// TestADependencyThatFails: its error is the statement's, and the worker is as it was.
+func TestADependencyThatFails(t *testing.T) {
+	w := newWorld(t)
+	w.declare(t, "1", one("1"))
+	for range 3 {
+		w.declare(t, "2", one("2"), "CREATE VIEW spice.public.v AS SELECT * FROM nowhere")
+		got := w.isolated("SELECT one() AS v", 0)
+		if got.code() != errcode.NotFound || !strings.Contains(got.Err.Message, "nowhere") {
+			t.Fatalf("got %+v", got)
+		}
+		w.declare(t, "1")
+		if got := w.isolated("SELECT one() AS v", 0); got.JSON != `[{"v":1}]` {
+			t.Errorf("after the next publication: got %+v", got)
+		}
+	}
+	if s := w.pool.Stats(); s.Started != 1 {
+		t.Errorf("got %+v, want one worker", s)
+	}
+}
+
+// TestOutdatedFilesAreClosed: an idle worker closes the files that no catalog needs.
+func TestOutdatedFilesAreClosed(t *testing.T) {
+	dir := t.TempDir()
+	w := newWorld(t, func(o *isolate.Options) { o.Roots = []string{dir} })
+	file := func(name string) *engine.Dependency {
+		path := filepath.Join(dir, name)
+		for _, sql := range []string{"ATTACH " + engine.Literal(path) + " AS " + name, "CREATE TABLE " + name + ".t AS SELECT 7 AS a", "DETACH " + name} {
+			if err := w.Exec(t.Context(), sql); err != nil {
+				t.Fatal(err)
+			}
+		}
+		d := engine.NewDependency(name, []string{"ATTACH " + engine.Literal(path) + " AS " + name + " (READ_ONLY)"}, []string{"DETACH " + name})
+		d.File = true
+		return d
+	}
+	for _, name := range []string{"first", "second", "third"} {
+		data := file(name)
+		view := engine.NewDependency("view", []string{"CREATE OR REPLACE VIEW spice.public.v AS FROM " + name + ".t"}, nil, data)
+		w.publish(t, engine.Contents{
+			Relations: []engine.Relation{{Schema: "public", Name: "v"}},
+			Dependencies: func([]engine.Relation, []string) ([]*engine.Dependency, bool) {
+				return []*engine.Dependency{data, view}, true
+			},
+		})
+		w.pool.Retain(map[string]bool{name: true})
+		if got := w.isolated("FROM v", 0); got.JSON != `[{"a":7}]` {
+			t.Fatalf("got %+v", got)
+		}
+		wait.Until(t, "only "+name+" open", func() bool {
+			pids := w.pool.Pids()
+			return len(pids) == 1 && slices.Equal(openFiles(t, pids[0], dir), []string{name})
+		})
+	}
+	if s := w.pool.Stats(); s.Started != 1 {
+		t.Errorf("got %+v, want one worker", s)
+	}
+}
+
+// openFiles returns the names of the files below dir that a process has open.
+func openFiles(t *testing.T, pid int, dir string) []string {
+	t.Helper()
+	links, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
+	if err != nil || len(links) == 0 {
+		t.Skip("this system does not list the open files of a process")
+	}
+	var names []string
+	for _, link := range links {
+		if path, err := os.Readlink(link); err == nil && filepath.Dir(path) == dir {
+			names = append(names, filepath.Base(path))
+		}
+	}
+	return names
 }
 
 func gone(pid int) bool { return signal(pid, syscall.Signal(0)) != nil }
@@ -94,43 +171,6 @@ func signal(pid int, s os.Signal) error {
 	}
 	defer p.Release()
 	return p.Signal(s)
-}
-
-func TestAScriptThatFailsIsToldOnceAndTheNextOneHeals(t *testing.T) {
-	w := newWorld(t)
-	w.pool.Prewarm(w.declare(t, "1", "SELECT 1", "CREATE VIEW spice.public.v AS SELECT * FROM nowhere"))
-	for range 3 {
-		got := w.isolated("SELECT one() AS v", 0)
-		if got.code() != errcode.Internal || !strings.Contains(got.Err.Message, "statement 2 of the script") {
-			t.Fatalf("got %+v", got)
-		}
-	}
-	if n := strings.Count(w.log.String(), "statement 2 of the script"); n != 1 {
-		t.Errorf("the log has it %d times:\n%s", n, w.log)
-	}
-	w.pool.Prewarm(w.declare(t, "2"))
-	if got := w.isolated("SELECT one() AS v", 0); got.JSON != `[{"v":2}]` {
-		t.Errorf("after the next publication: got %+v", got)
-	}
-}
-
-// TestAScriptIsMadeAnew: what the first one names is gone when the worker reads
-// it, as the file of a dataset that is refreshed at that moment.
-func TestAScriptIsMadeAnew(t *testing.T) {
-	w := newWorld(t)
-	var made atomic.Int64
-	w.declareBy(t, "1", func() []string {
-		if made.Add(1) == 1 {
-			return []string{"ATTACH 'gone.duckdb' AS data_1 (READ_ONLY)"}
-		}
-		return []string{one("1")}
-	})
-	if got := w.isolated("SELECT one() AS v", 0); got.JSON != `[{"v":1}]` {
-		t.Errorf("got %+v", got)
-	}
-	if log := w.log.String(); strings.Contains(log, "cannot be isolated") || made.Load() < 2 {
-		t.Errorf("%d scripts:\n%s", made.Load(), log)
-	}
 }
 
 func TestACommandThatCannotBeStartedIsTold(t *testing.T) {
@@ -145,7 +185,7 @@ func TestACommandThatCannotBeStartedIsTold(t *testing.T) {
 
 func TestAKilledWorkerIsReplaced(t *testing.T) {
 	w := newWorld(t)
-	wait.Until(t, "a worker", func() bool { return w.pool.Stats().Idle == 1 })
+	w.warm(t)
 	old := w.pool.Pids()[0]
 	for w.pool.Stats().Killed == 0 { // its time may be over before it comes to the kernel
 		if got := w.isolated(endless, 200*time.Millisecond); got.code() != errcode.Timeout {
@@ -161,28 +201,31 @@ func TestAKilledWorkerIsReplaced(t *testing.T) {
 	}
 }
 
-func TestAnIdleWorkerThatEndsIsReplaced(t *testing.T) {
-	w := newWorld(t)
+// warm makes a worker idle.
+func (w *world) warm(t *testing.T) {
+	t.Helper()
 	if got := w.isolated("SELECT 1 AS v", 0); got.JSON != `[{"v":1}]` {
 		t.Fatalf("got %+v", got)
 	}
 	wait.Until(t, "a worker", func() bool { return w.pool.Stats().Idle == 1 })
-	old := w.pool.Pids()[0]
-	if err := signal(old, syscall.SIGSEGV); err != nil {
+}
+
+func TestAnIdleWorkerThatEndsIsForgotten(t *testing.T) {
+	w := newWorld(t)
+	w.warm(t)
+	if err := signal(w.pool.Pids()[0], syscall.SIGSEGV); err != nil {
 		t.Fatal(err)
 	}
-	wait.Until(t, "another worker", func() bool {
-		pids := w.pool.Pids()
-		return len(pids) == 1 && pids[0] != old
-	})
+	wait.Until(t, "no worker", func() bool { return w.pool.Stats().Workers == 0 })
 	if s := w.pool.Stats(); s.Crashed != 1 {
 		t.Errorf("got %+v, want one crashed", s)
 	}
+	w.warm(t)
 }
 
 func TestAWorkerIsReplacedAfterManyStatements(t *testing.T) {
 	w := newWorld(t)
-	wait.Until(t, "a worker", func() bool { return w.pool.Stats().Idle == 1 })
+	w.warm(t)
 	old := w.pool.Pids()[0]
 	w.pool.Retire()
 	for range 2 {
@@ -234,11 +277,11 @@ func TestWhoWaitsForAWorkerCanLeave(t *testing.T) {
 func TestCloseEndsWhatRunsAndLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
 	w := newWorld(t, func(o *isolate.Options) { o.Workers, o.TempDir = 2, dir })
-	wait.Until(t, "two workers", func() bool { return w.pool.Stats().Idle == 2 })
+	w.warm(t)
 	pids := w.pool.Pids()
 	ended := make(chan result)
 	go func() { ended <- w.isolated(endless, wait.Limit) }()
-	wait.Until(t, "one of them busy", func() bool { return w.pool.Stats().Idle == 1 })
+	wait.Until(t, "it busy", func() bool { return w.pool.Stats().Idle == 0 })
 	w.pool.Close()
 	if got := <-ended; got.Err == nil {
 		t.Errorf("got %+v, want an error", got)

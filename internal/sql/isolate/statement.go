@@ -15,10 +15,15 @@ type numberKey struct{}
 // serve runs statements one after another.
 func (s *server) serve() {
 	for st := range s.statements {
-		err := s.run(context.WithValue(st.ctx, numberKey{}, st.Number), st.query)
+		ctx := context.WithValue(st.ctx, numberKey{}, st.Number)
+		err := s.prepare(ctx, st.query)
+		unprepared := err != nil
+		if err == nil && st.SQL != "" {
+			err = s.run(ctx, st.query)
+		}
 		st.cancel()
 		busy := !s.db.Quiet(endWait) // a parent that has cancelled it does not wait as long
-		err = s.out.send(kindEnd, end{Error: newProblem(err), Busy: busy, Data: dataBytes()})
+		err = s.out.send(kindEnd, end{Error: newProblem(err), Unprepared: unprepared, Busy: busy, Data: dataBytes()})
 		if err != nil {
 			return // the parent is gone
 		}
@@ -72,6 +77,27 @@ func (s *server) run(ctx context.Context, q query) error {
 		}
 	}
 	return nil
+}
+
+// prepare creates what the statement needs. The plans of earlier statements are
+// outdated then.
+func (s *server) prepare(ctx context.Context, q query) error {
+	if len(q.Files)+len(q.Definitions) == 0 {
+		return nil
+	}
+	for _, sql := range q.Files {
+		if err := s.db.Exec(ctx, sql); err != nil {
+			return err
+		}
+	}
+	return s.db.Publish(ctx, engine.NewCatalog(engine.Contents{}), func(tx *engine.Tx) error {
+		for _, sql := range q.Definitions {
+			if err := tx.Exec(sql); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 func notSent(what string, err error, hint string) *engine.Error {

@@ -149,13 +149,9 @@ func (w *world) shapes(t *testing.T) {
 
 // TestAnEnumWithoutValues: CREATE TYPE takes a query without rows.
 func TestAnEnumWithoutValues(t *testing.T) {
-	w := newWorld(t)
-	const script = "CREATE TYPE spice.public.nothing AS ENUM (SELECT 'a' WHERE false)"
-	w.serial++
-	cat := engine.NewCatalog(engine.Contents{Generation: w.serial, Script: func() []string { return []string{script} }})
-	if err := w.Publish(t.Context(), cat, func(tx *engine.Tx) error { return tx.Exec(script) }); err != nil {
-		t.Fatal(err)
-	}
+	const create = "CREATE TYPE spice.public.nothing AS ENUM (SELECT 'a' WHERE false)"
+	w := newWorld(t, func(o *isolate.Options) { o.Setup = []string{create} })
+	w.publish(t, engine.Contents{}, create)
 	for _, sql := range []string{
 		"SELECT NULL::nothing AS v, typeof(NULL::nothing) AS t", "SELECT [NULL::nothing] AS v", "SELECT {'a': NULL::nothing} AS v", "SELECT enum_range(NULL::nothing) AS v",
 	} {

@@ -2,6 +2,7 @@ package isolate
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"os/exec"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
@@ -17,7 +19,7 @@ import (
 
 // worker is the pool's side of a process.
 type worker struct {
-	group  *group
+	level  *level
 	opts   *Options
 	cmd    *exec.Cmd
 	dir    string // where it spills; removed when it has ended
@@ -25,42 +27,23 @@ type worker struct {
 	stdout io.ReadCloser
 	out    *frameWriter
 	stderr *stderr
-	frames chan frame // closed when it ends
+	frames chan frame  // closed when it ends
+	retire *time.Timer // kills it when it is idle for long
 
+	ready  <-chan struct{} // closed when it has run the setup, or failed to, and closed outdated files
+	failed error           // why it did not start; set before ready is closed
 	dying  sync.Once
 	killer chan struct{}  // closed by kill
 	exited chan struct{}  // closed when it is gone
 	fate   *engine.Error  // why it ended; set before exited is closed
+	fault  bool           // it ended for no known reason, as after a segmentation fault; set with fate
 	reader sync.WaitGroup // read
 
-	served int  // statements; owned by the caller of acquire
-	spent  bool // it must not be used again; owned by the caller of acquire
-}
-
-// scriptError is why no worker of a catalog can start.
-type scriptError struct{ message string }
-
-func (e *scriptError) Error() string { return e.message }
-
-// newWorker starts a process and waits until it is ready.
-func (p *Pool) newWorker(c *group) (*worker, error) {
-	w := &worker{
-		group: c, opts: &p.opts,
-		frames: make(chan frame), killer: make(chan struct{}), exited: make(chan struct{}),
-	}
-	if err := w.start(); err != nil {
-		return nil, err
-	}
-	if err := w.begin(p.life, c.catalog.Script()); err != nil {
-		w.kill()
-		w.wait()
-		return nil, err
-	}
-	p.work.Go(func() {
-		w.wait()
-		p.lost(w)
-	})
-	return w, nil
+	// The owner of the worker has the rest; the pool's mutex guards it while the
+	// worker is idle.
+	has    map[string]*engine.Dependency // what was created in it, by name
+	served int                           // statements
+	spent  bool                          // it must not be used again
 }
 
 func (w *worker) start() (err error) {
@@ -95,14 +78,14 @@ func (w *worker) start() (err error) {
 	return nil
 }
 
-// begin makes the process run the script.
-func (w *worker) begin(ctx context.Context, script []string) error {
+// begin makes the process run the setup.
+func (w *worker) begin(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, startLimit, fmt.Errorf("it was not ready within %s", startLimit))
 	defer cancel()
 	defer context.AfterFunc(ctx, w.kill)()
 	// If the process is gone, frames is closed and fate has the reason.
 	_ = w.out.send(kindSetup, setup{
-		Script: script, Roots: w.opts.Roots, TempDir: w.dir,
+		Script: w.opts.Setup, Roots: w.opts.Roots, TempDir: w.dir,
 		Threads: w.opts.Threads, MemoryLimit: w.opts.MemoryLimit, Memory: max(w.opts.Memory, 0),
 	})
 	f, ok := <-w.frames
@@ -121,11 +104,51 @@ func (w *worker) begin(ctx context.Context, script []string) error {
 	if err != nil {
 		return err
 	}
-	if why.Script {
-		return &scriptError{why.Message}
-	}
 	return errors.New(why.Message)
 }
+
+// missing returns the dependencies that the worker does not have, with the
+// statements that create them: those that attach files, and the others.
+func (w *worker) missing(dependencies []*engine.Dependency) (list []*engine.Dependency, files, definitions []string) {
+	for _, d := range dependencies {
+		old := w.has[d.Name]
+		if old != nil && old.Version == d.Version {
+			continue
+		}
+		into := &definitions
+		if d.File {
+			into = &files
+		}
+		if old != nil {
+			*into = append(*into, old.Drop...)
+		}
+		*into = append(*into, d.Create...)
+		list = append(list, d)
+	}
+	return list, files, definitions
+}
+
+// change runs statements about files between two statements of callers, and kills
+// the worker if that fails.
+func (w *worker) change(ctx context.Context, files []string) {
+	ctx, cancel := context.WithTimeout(ctx, changeLimit)
+	defer cancel()
+	defer context.AfterFunc(ctx, w.kill)()
+	w.served++
+	_ = w.out.send(kindQuery, query{Number: w.served, Files: files})
+	f, ok := <-w.frames
+	if !ok {
+		return
+	}
+	e, err := decodeJSON[end](f)
+	if f.kind != kindEnd || err != nil || e.Error != nil {
+		w.opts.Log.Warn("killing a worker", "error", cmp.Or(err, e.Error.failure()))
+		w.kill()
+	}
+}
+
+// changeLimit limits the time of change.
+const changeLimit = 10 * time.Second
 
 // read forwards the frames of the process to its end, and kills a process that
 // violates the protocol.
@@ -203,6 +226,7 @@ func (w *worker) explain() *engine.Error {
 	case w.stderr.short, status.Signaled() && status.Signal() == syscall.SIGKILL: // by the system
 		return w.noMemory()
 	}
+	w.fault = true
 	return engine.NewError(errcode.Execution, "", "the worker ended: %s", w.cmd.ProcessState)
 }
 

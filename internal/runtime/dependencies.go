@@ -1,0 +1,151 @@
+package runtime
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spiced-sql/spiced/functions"
+	"github.com/spiced-sql/spiced/functions/prelude"
+	"github.com/spiced-sql/spiced/internal/data/datasets"
+	"github.com/spiced-sql/spiced/internal/data/tables"
+	"github.com/spiced-sql/spiced/internal/data/views"
+	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/sql/sqltree"
+	"github.com/spiced-sql/spiced/registry"
+	"github.com/spiced-sql/spiced/udf"
+)
+
+// workerSetup returns the statements that every worker runs at its start. What
+// statements name is created when one first names it: see dependencies.
+func workerSetup() []string {
+	var list []string
+	for _, m := range prelude.Macros {
+		list = append(list, m.SQL())
+	}
+	return append(list, registry.Macros()...)
+}
+
+// dependencies returns what a worker needs for a statement that names the relations
+// and functions, and false if only this process has some of it: the runtime's own
+// tables, a database in memory, and one that is attached for writing.
+func (g *Generation) dependencies(relations []engine.Relation, names []string) ([]*engine.Dependency, bool) {
+	s := &resolver{g: g, found: map[string]*engine.Dependency{}}
+	ok := !slices.ContainsFunc(relations, func(r engine.Relation) bool { return s.relation(r) == nil }) &&
+		!slices.ContainsFunc(names, func(name string) bool { return s.function(name) == nil })
+	return s.list, ok
+}
+
+// resolver finds the dependencies of one statement.
+type resolver struct {
+	g     *Generation
+	found map[string]*engine.Dependency // by name
+	list  []*engine.Dependency          // each after those that it uses
+}
+
+// add adds a dependency after those that it uses. It returns nil if one of these is
+// nil.
+func (s *resolver) add(name string, create, drop []string, uses ...*engine.Dependency) *engine.Dependency {
+	if slices.Contains(uses, nil) {
+		return nil
+	}
+	d := engine.NewDependency(name, create, drop, uses...)
+	s.found[name] = d
+	s.list = append(s.list, d)
+	return d
+}
+
+// relation adds a dataset or view. It returns nil if it is in this process only.
+func (s *resolver) relation(r engine.Relation) *engine.Dependency {
+	name := "table " + tables.Key(r)
+	if d := s.found[name]; d != nil {
+		return d
+	}
+	if i := slices.IndexFunc(s.g.Datasets, func(d *datasets.Dataset) bool { return d.Relation == r }); i >= 0 {
+		return s.table(name, &s.g.Datasets[i].Table, s.g.Datasets[i].Current())
+	}
+	i := slices.IndexFunc(s.g.Views, func(v *views.View) bool { return v.Relation == r })
+	if i < 0 {
+		return nil
+	}
+	v := s.g.Views[i]
+	current := v.Current()
+	if current.Copy != nil {
+		return s.table(name, &v.Table, current)
+	}
+	return s.add(name, v.DDLOf(current), v.Drop(), s.all(v.Uses.Relations, v.Uses.Functions)...)
+}
+
+// all adds relations and functions.
+func (s *resolver) all(relations []engine.Relation, names []string) []*engine.Dependency {
+	var uses []*engine.Dependency
+	for _, r := range relations {
+		uses = append(uses, s.relation(r))
+	}
+	for _, n := range names {
+		uses = append(uses, s.function(n))
+	}
+	return uses
+}
+
+// table adds a public view over attached databases.
+func (s *resolver) table(name string, t *tables.Table, v *tables.Version) *engine.Dependency {
+	if v.Written {
+		return nil
+	}
+	var uses []*engine.Dependency
+	for _, r := range v.Resources {
+		db := r.Database()
+		switch {
+		case db == nil:
+			continue // a file, which the query names
+		case db.Path == "":
+			return nil
+		}
+		d := s.found["database "+db.Alias]
+		if d == nil {
+			d = s.add("database "+db.Alias,
+				[]string{"ATTACH " + engine.Literal(db.Path) + " AS " + engine.Identifier(db.Alias) + " (READ_ONLY)"},
+				[]string{"DETACH DATABASE IF EXISTS " + engine.Identifier(db.Alias)})
+			d.File = true
+		}
+		uses = append(uses, d)
+	}
+	return s.add(name, t.DDLOf(v), t.Drop(), uses...)
+}
+
+// function adds a function. It returns nil if it is in this process only.
+func (s *resolver) function(called string) *engine.Dependency {
+	name := "function " + sqltree.Fold(called)
+	if d := s.found[name]; d != nil {
+		return d
+	}
+	if f := s.g.Functions.Get(called); f != nil {
+		return s.add(name, f.DDL(functions.Published()), f.Drop(), s.all(f.Uses.Relations, f.Uses.Functions)...)
+	}
+	if f := udf.Named(s.g.toolFunctions, called); f != nil {
+		return s.add(name, []string{f.DDL()}, []string{f.Drop()})
+	}
+	if slices.ContainsFunc(registry.Functions(), func(f *engine.Function) bool { return strings.EqualFold(f.Name, called) }) {
+		return s.add(name, nil, nil) // workerSetup has it
+	}
+	return nil
+}
+
+// files returns the names of the dependencies that hold files open for g.
+func (g *Generation) files() map[string]bool {
+	names := map[string]bool{}
+	add := func(v *tables.Version) {
+		for _, r := range v.Resources {
+			if db := r.Database(); db != nil {
+				names["database "+db.Alias] = true
+			}
+		}
+	}
+	for _, d := range g.Datasets {
+		add(d.Current())
+	}
+	for _, v := range g.Views {
+		add(v.Current())
+	}
+	return names
+}
