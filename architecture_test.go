@@ -25,7 +25,7 @@ var purpose = map[string]string{
 	"internal/protocols":       "PostgreSQL, Flight SQL, MCP, terminal",
 	"internal/llm":             "chat, providers, tool loop, models",
 	"registry":                 "the catalog of tools, its search and calls",
-	"functions":                "a declaration, proven",
+	"functions":                "a declaration, checked",
 	"tools":                    "what a tool is; built-in tools",
 	"udf":                      "functions in DuckDB and as tools",
 	"internal/data":            "sources, copies, views, policies",
@@ -245,8 +245,8 @@ func (b *groupBox) draw(out *strings.Builder) {
 	}
 }
 
-// arrows draws what a group imports: from its lower edge, or beside it to a
-// group of its own layer.
+// arrows draws the imports of a group: from its lower edge, or from its side if the
+// imported group is in the same layer.
 func arrows(out *strings.Builder, boxes map[string]*groupBox, from string, to groupSet) {
 	a := boxes[from]
 	targets := slices.SortedFunc(maps.Keys(to), func(x, y string) int {

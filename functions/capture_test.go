@@ -6,9 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/spiced-sql/spiced/internal/sql/engine"
-	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 )
 
 // lambdaBodies are bodies over l, a list, and n. Each stands beside itself as
@@ -200,25 +197,6 @@ func splitCall(sql string, start int) (at int, l, n string, end int) {
 				comma = i
 			}
 		}
-	}
-}
-
-// TestLambdaFunctionsAreDuckDBs: x -> y is read as a lambda where DuckDB does.
-func TestLambdaFunctionsAreDuckDBs(t *testing.T) {
-	stage, err := open(t).Stage(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer stage.Close()
-	var names []string
-	err = stage.Query("SELECT DISTINCT function_name FROM duckdb_functions() WHERE list_contains(parameter_types, 'LAMBDA') ORDER BY 1", func(chunk *engine.Chunk) error {
-		for i := range chunk.Len() {
-			names = append(names, string(chunk.Column(0).Bytes(i)))
-		}
-		return nil
-	})
-	if got := sqltree.LambdaFunctions(); err != nil || !slices.Equal(got, names) {
-		t.Errorf("got %q, error %v\nwant %q", got, err, names)
 	}
 }
 

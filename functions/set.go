@@ -97,18 +97,6 @@ func (s *Set) Removed(prev *Set) []*Function {
 	return removed
 }
 
-// Readers returns the functions whose bodies read one of the relations, for when the
-// columns of a dataset have changed. Callees come first.
-func (s *Set) Readers(relations ...engine.Relation) []*Function {
-	var readers []*Function
-	for _, f := range s.All() {
-		if slices.ContainsFunc(f.Uses.Relations, func(r engine.Relation) bool { return slices.Contains(relations, r) }) {
-			readers = append(readers, f)
-		}
-	}
-	return readers
-}
-
 // Without returns the set without the functions of the given names and all their
 // callers, and a problem for each such caller.
 func (s *Set) Without(pod *spicepod.Pod, names ...string) (*Set, spicepod.Problems) {

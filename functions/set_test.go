@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-
-	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
 
 // one declares a function of int64 in one line.
@@ -117,13 +115,9 @@ func TestReuse(t *testing.T) {
 	}
 }
 
-func TestReaders(t *testing.T) {
+func TestUsedColumns(t *testing.T) {
 	db := open(t)
 	set, _ := publish(t, db, load(t, one("a", "x", "(SELECT max(amount) FROM public.orders o WHERE o.customer = x)")+one("b", "x", "x")), nil)
-	orders := engine.Relation{Schema: "public", Name: "orders"}
-	if got := names(set.Readers(orders)); got != "a" {
-		t.Error(got)
-	}
 	if got := fmt.Sprint(set.Get("a").Uses.Columns); got != "[{{public orders} amount 12}]" {
 		t.Error(got)
 	}

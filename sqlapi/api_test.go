@@ -16,6 +16,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/spiced-sql/spiced/internal/data/refresh"
 	"github.com/spiced-sql/spiced/internal/kit/telemetry"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/query"
@@ -80,11 +81,11 @@ func (f *fakeRuntime) Refresh(_ context.Context, name string, o RefreshOptions) 
 	f.refreshed = o
 	switch {
 	case name == "plain":
-		return ErrNotAccelerated
+		return refresh.ErrNotAccelerated
 	case name != "trips":
-		return ErrUnknownDataset
+		return refresh.ErrUnknown
 	case o.Mode == "sideways":
-		return errors.Join(ErrInvalidRefresh, errors.New("mode sideways"))
+		return errors.Join(refresh.ErrOverride, errors.New("mode sideways"))
 	}
 	return nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
+	"github.com/spiced-sql/spiced/internal/llm/models"
 	"github.com/spiced-sql/spiced/internal/llm/nsql"
 	"github.com/spiced-sql/spiced/internal/llm/toolloop"
 	"github.com/spiced-sql/spiced/internal/sql/activity"
@@ -26,19 +27,19 @@ import (
 
 // fakeChats answers as set up.
 type fakeChats struct {
-	models []Model
+	models []models.Info
 	chat   func(ctx context.Context, r *chat.Request, scope caller.Caller) (chatEvents, error)
-	nsql   func(ctx context.Context, q NSQL, scope caller.Caller) (nsql.Answer, error)
+	nsql   func(ctx context.Context, model string, q nsql.Request, scope caller.Caller) (nsql.Answer, error)
 }
 
-func (f *fakeChats) Models() []Model { return f.models }
+func (f *fakeChats) Models() []models.Info { return f.models }
 
 func (f *fakeChats) Chat(ctx context.Context, r *chat.Request, scope caller.Caller) (chatEvents, error) {
 	return f.chat(ctx, r, scope)
 }
 
-func (f *fakeChats) NSQL(ctx context.Context, q NSQL, scope caller.Caller) (nsql.Answer, error) {
-	return f.nsql(ctx, q, scope)
+func (f *fakeChats) NSQL(ctx context.Context, model string, q nsql.Request, scope caller.Caller) (nsql.Answer, error) {
+	return f.nsql(ctx, model, q, scope)
 }
 
 // The pieces of scripted answers.
@@ -114,8 +115,8 @@ func echoes() *fakeChats {
 			}
 			return yields(nil, echoed(r)...), nil
 		},
-		nsql: func(_ context.Context, q NSQL, _ caller.Caller) (nsql.Answer, error) {
-			return nsql.Answer{SQL: q.Query, Attempts: 1}, fails(q.Model)
+		nsql: func(_ context.Context, model string, q nsql.Request, _ caller.Caller) (nsql.Answer, error) {
+			return nsql.Answer{SQL: q.Query, Attempts: 1}, fails(model)
 		},
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spiced-sql/spiced/internal/data/refresh"
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/spicepod"
 )
@@ -192,11 +193,11 @@ func (h *runtimeHandler) refresh(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	switch err := h.Refresher.Refresh(r.Context(), name, o); {
-	case errors.Is(err, ErrUnknownDataset):
+	case errors.Is(err, refresh.ErrUnknown):
 		return newError(codeUnknownDataset, "", "Dataset %s not found", name)
-	case errors.Is(err, ErrNotAccelerated):
+	case errors.Is(err, refresh.ErrNotAccelerated):
 		return newError(codeNotAccelerated, "", "Dataset %s does not have acceleration enabled", name)
-	case errors.Is(err, ErrInvalidRefresh):
+	case errors.Is(err, refresh.ErrOverride):
 		return newError(errcode.InvalidRequest, "", "%s", err)
 	case err != nil:
 		return err

@@ -11,13 +11,16 @@ import (
 	"github.com/spiced-sql/spiced/internal/kit/nearest"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
+	"github.com/spiced-sql/spiced/internal/llm/models"
 )
 
 // modelLine is a model as OpenAI's clients list it, with Spice's keys and
 // ours.
 type modelLine struct {
-	Model
+	models.Info
 	Object   string            `json:"object" enum:"model"`
+	Created  int64             `json:"created" doc:"0 when unknown."` // seconds since 1970
+	Tools    *models.ToolPlan  `json:"tools,omitempty"`               // nil: it was not loaded
 	Status   *string           `json:"status" required:"true" nullable:"true" doc:"With ?status=true."`
 	Metadata map[string]string `json:"metadata,omitempty" doc:"With ?metadata_fields."`
 }
@@ -78,8 +81,11 @@ func (c *chatHandler) modelView(w http.ResponseWriter, r *http.Request) (modelVi
 }
 
 // line is a model in OpenAI's form.
-func (v modelView) line(m Model) modelLine {
-	line := modelLine{Model: m, Object: "model"}
+func (v modelView) line(m models.Info) modelLine {
+	line := modelLine{Info: m, Object: "model"}
+	if m.Status == models.StatusReady {
+		line.Tools = &m.ToolPlan
+	}
 	if v.status {
 		line.Status = &m.Status
 	}
@@ -89,8 +95,8 @@ func (v modelView) line(m Model) modelLine {
 	return line
 }
 
-func anthropicLine(m Model) anthropicModel {
-	return anthropicModel{Type: "model", ID: m.Name, DisplayName: m.Name, CreatedAt: time.Unix(m.Created, 0).UTC()}
+func anthropicLine(m models.Info) anthropicModel {
+	return anthropicModel{Type: "model", ID: m.Name, DisplayName: m.Name, CreatedAt: time.Unix(0, 0).UTC()}
 }
 
 // listModels lists the models.
@@ -114,14 +120,14 @@ func (c *chatHandler) listModels(w http.ResponseWriter, r *http.Request) error {
 	return writeList(w, r, lines, header, func(m modelLine) []string {
 		status := ""
 		if view.status {
-			status = m.Model.Status
+			status = m.Info.Status
 		}
 		return []string{m.Name, m.Object, m.From, strings.Join(m.Datasets, " "), status, m.Error}
 	})
 }
 
 // anthropicList is the whole list, on one page.
-func anthropicList(all []Model) anthropicModelList {
+func anthropicList(all []models.Info) anthropicModelList {
 	list := anthropicModelList{Data: make([]anthropicModel, len(all))}
 	for i, m := range all {
 		list.Data[i] = anthropicLine(m)
@@ -150,7 +156,7 @@ func (c *chatHandler) getModel(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, http.StatusOK, view.line(m))
 }
 
-func findModel(all []Model, name string) (Model, error) {
+func findModel(all []models.Info, name string) (models.Info, error) {
 	names := make([]string, len(all))
 	for i, m := range all {
 		names[i] = m.Name
@@ -159,5 +165,5 @@ func findModel(all []Model, name string) (Model, error) {
 		return all[i], nil
 	}
 	text := fmt.Sprintf("there is no model %q", truncate.Ellipsis(name, maxShown)) + nearest.Clause(name, names)
-	return Model{}, &chat.Error{Code: errcode.ModelNotFound, Param: "model", Message: text}
+	return models.Info{}, &chat.Error{Code: errcode.ModelNotFound, Param: "model", Message: text}
 }

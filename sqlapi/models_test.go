@@ -3,28 +3,30 @@ package sqlapi
 import (
 	"strings"
 	"testing"
+
+	"github.com/spiced-sql/spiced/internal/llm/models"
 )
 
-func twoModels() []Model {
-	return []Model{
+func twoModels() []models.Info {
+	return []models.Info{
 		{
-			Name: "team/helper", From: "openai:gpt-5", Created: 7, Status: StatusReady, Description: "Helps.", Datasets: []string{"trips"},
-			Tools: &ModelTools{
+			Name: "team/helper", From: "openai:gpt-5", Status: models.StatusReady, Description: "Helps.", Datasets: []string{"trips"},
+			ToolPlan: models.ToolPlan{
 				Declared: "auto", Mode: "registry", Reason: "24 tools, more than 20", Count: 24,
 				Advertised: []string{"tool_search", "tool_invoke"}, Pinned: []string{"sql"}, EmbeddingModel: "local",
 			},
 		},
-		{Name: "broken", From: "anthropic:claude", Status: StatusError, Error: "no key"},
+		{Name: "broken", From: "anthropic:claude", Status: models.StatusError, Error: "no key"},
 	}
 }
 
 func TestModelsAreListed(t *testing.T) {
 	f := serveChats(t, &fakeChats{models: twoModels()}, nil)
 	r := f.send("GET", "/v1/models", "")
-	f.want(r, 200, `{"object":"list","data":[{"id":"team/helper","created":7,"owned_by":"openai:gpt-5","datasets":["trips"],"description":"Helps.",`+
+	f.want(r, 200, `{"object":"list","data":[{"id":"team/helper","owned_by":"openai:gpt-5","datasets":["trips"],"description":"Helps.","object":"model","created":0,`+
 		`"tools":{"declared":"auto","mode":"registry","reason":"24 tools, more than 20","count":24,"advertised":["tool_search","tool_invoke"],`+
-		`"pinned":["sql"],"embedding_model":"local"},"object":"model","status":null},{"id":"broken",`)
-	f.want(r, 200, `"datasets":null,"error":"no key","object":"model","status":null}]}`)
+		`"pinned":["sql"],"embedding_model":"local"},"status":null},{"id":"broken",`)
+	f.want(r, 200, `"datasets":null,"error":"no key","object":"model","created":0,"status":null}]}`)
 	if r.header.Get(headerGeneration) != "7" {
 		t.Errorf("headers %v", r.header)
 	}
@@ -60,7 +62,7 @@ func TestModelsInAnthropicsForm(t *testing.T) {
 	f := serveChats(t, &fakeChats{models: twoModels()}, nil)
 	version := []string{"anthropic-version", "2023-06-01"}
 	f.want(f.send("GET", "/v1/models", "", version...), 200, `{"data":[{"type":"model","id":"team/helper","display_name":"team/helper",`+
-		`"created_at":"1970-01-01T00:00:07Z"},{"type":"model","id":"broken"`)
+		`"created_at":"1970-01-01T00:00:00Z"},{"type":"model","id":"broken"`)
 	f.want(f.send("GET", "/v1/models", "", version...), 200, `"has_more":false,"first_id":"team/helper","last_id":"broken"}`)
 	f.want(f.send("GET", "/v1/models/broken", "", version...), 200, `{"type":"model","id":"broken","display_name":"broken","created_at":"1970-01-01T00:00:00Z"}`)
 	f.want(f.send("GET", "/v1/models/broke", "", version...), 404, `"type":"not_found_error"`)

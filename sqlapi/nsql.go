@@ -13,6 +13,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
+	"github.com/spiced-sql/spiced/internal/llm/models"
 	"github.com/spiced-sql/spiced/internal/llm/nsql"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/format"
@@ -60,8 +61,8 @@ func (n *nsqlHandler) run(w http.ResponseWriter, r *http.Request) error {
 }
 
 // question has the statement written and run.
-func (n *nsqlHandler) question(w http.ResponseWriter, r *http.Request, q NSQL, who caller.Caller) error {
-	answer, err := n.chats.chats.NSQL(r.Context(), q, who)
+func (n *nsqlHandler) question(w http.ResponseWriter, r *http.Request, q questionBody, who caller.Caller) error {
+	answer, err := n.chats.chats.NSQL(r.Context(), q.Model, q.Request, who)
 	if err != nil {
 		return unwritten(err)
 	}
@@ -100,34 +101,34 @@ func unwritten(err error) error {
 
 // questionBody is the body of /v1/nsql.
 type questionBody struct {
-	NSQL
-	Stream bool `json:"stream,omitempty" doc:"Without effect: rows are always sent as they come."`
+	nsql.Request
+	Model  string `json:"model,omitempty" doc:"May be left out when one model is served."`
+	Stream bool   `json:"stream,omitempty" doc:"Without effect: rows are always sent as they come."`
 }
 
 // readNSQL reads a question.
-func (n *nsqlHandler) readNSQL(w http.ResponseWriter, r *http.Request) (NSQL, error) {
-	var q questionBody
+func (n *nsqlHandler) readNSQL(w http.ResponseWriter, r *http.Request) (q questionBody, err error) {
 	body, err := n.sql.bodies.read(w, r, maxSmallBody)
 	if err != nil {
-		return NSQL{}, err
+		return q, err
 	}
 	if err := decodeObject(body, &q); err != nil {
-		return NSQL{}, err
+		return q, err
 	}
 	if strings.TrimSpace(q.Query) == "" {
-		return NSQL{}, newError(errcode.InvalidRequest, `send {"query": "How many trips were there?"}`, `there is no "query"`)
+		return q, newError(errcode.InvalidRequest, `send {"query": "How many trips were there?"}`, `there is no "query"`)
 	}
 	if q.Model == "" {
 		q.Model, err = onlyModel(n.chats.chats.Models())
 	}
-	return q.NSQL, err
+	return q, err
 }
 
 // onlyModel is the one model that is served.
-func onlyModel(all []Model) (string, error) {
+func onlyModel(all []models.Info) (string, error) {
 	var names []string
 	for _, m := range all {
-		if m.Status != StatusError {
+		if m.Status == models.StatusReady {
 			names = append(names, m.Name)
 		}
 	}

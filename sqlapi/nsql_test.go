@@ -12,14 +12,15 @@ import (
 	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
+	"github.com/spiced-sql/spiced/internal/llm/models"
 	"github.com/spiced-sql/spiced/internal/llm/nsql"
 )
 
 // writesSQL answers every question with a statement.
 func writesSQL(sql string) *fakeChats {
 	return &fakeChats{
-		models: []Model{{Name: "helper", Status: StatusReady}, {Name: "broken", Status: StatusError}},
-		nsql: func(context.Context, NSQL, caller.Caller) (nsql.Answer, error) {
+		models: []models.Info{{Name: "helper", Status: models.StatusReady}, {Name: "broken", Status: models.StatusError}},
+		nsql: func(context.Context, string, nsql.Request, caller.Caller) (nsql.Answer, error) {
 			return nsql.Answer{SQL: sql, Attempts: 2}, nil
 		},
 	}
@@ -65,22 +66,23 @@ func TestQuestionsAreAnswered(t *testing.T) {
 
 func TestQuestionsAreRead(t *testing.T) {
 	chats := writesSQL("SELECT 1")
-	var got NSQL
+	var got nsql.Request
+	var model string
 	var scope caller.Caller
-	chats.nsql = func(_ context.Context, q NSQL, s caller.Caller) (nsql.Answer, error) {
-		got, scope = q, s
+	chats.nsql = func(_ context.Context, m string, q nsql.Request, s caller.Caller) (nsql.Answer, error) {
+		got, model, scope = q, m, s
 		return nsql.Answer{SQL: "SELECT 1", Attempts: 1}, nil
 	}
 	f := serveChats(t, chats, nil)
 	f.want(f.send("POST", "/v1/nsql", `{"query":"q","stream":true,"sample_data_enabled":true,"datasets":["a","b"],"prompt_cache_key":"k"}`, headerUser, "ada"), 200, "")
-	if diff := cmp.Diff(NSQL{"q", "helper", true, []string{"a", "b"}, "k"}, got); diff != "" {
-		t.Error(diff)
+	if diff := cmp.Diff(nsql.Request{Query: "q", SampleData: true, Datasets: []string{"a", "b"}, PromptCacheKey: "k"}, got); diff != "" || model != "helper" {
+		t.Error(model, diff)
 	}
 	if scope.UserID != "ada" || scope.Model != "helper" || scope.Protocol != caller.Chat {
 		t.Errorf("scope %+v", scope)
 	}
 	f.want(f.send("POST", "/v1/nsql", `{"query":"q","model":"other"}`), 200, "")
-	if got.Model != "other" || got.Datasets != nil {
+	if model != "other" || got.Datasets != nil {
 		t.Errorf("got %+v", got)
 	}
 	for _, c := range []struct{ body, want string }{
@@ -93,7 +95,7 @@ func TestQuestionsAreRead(t *testing.T) {
 		f.want(f.send("POST", "/v1/nsql", c.body), 400, c.want)
 	}
 	f.want(f.send("POST", "/v1/nsql", strings.Repeat(" ", maxSmallBody+1)), 413, "request_too_large")
-	chats.models = append(chats.models, Model{Name: "second", Status: StatusReady})
+	chats.models = append(chats.models, models.Info{Name: "second", Status: models.StatusReady})
 	f.want(f.send("POST", "/v1/nsql", question), 400, "set model to one of helper, second")
 	chats.models = nil
 	f.want(f.send("POST", "/v1/nsql", question), 400, "no model is served")
@@ -116,7 +118,9 @@ func TestQuestionsThatFail(t *testing.T) {
 	chats := writesSQL("")
 	f = serveChats(t, chats, nil)
 	for _, c := range chatFailures {
-		chats.nsql = func(context.Context, NSQL, caller.Caller) (nsql.Answer, error) { return nsql.Answer{}, c.err }
+		chats.nsql = func(context.Context, string, nsql.Request, caller.Caller) (nsql.Answer, error) {
+			return nsql.Answer{}, c.err
+		}
 		r := f.send("POST", "/v1/nsql", question)
 		f.want(r, c.status, c.want)
 		if got := r.header.Get("Retry-After") + "/" + r.header.Get("X-Should-Retry"); got != c.headers && c.status != 500 || strings.Contains(r.body, "secret") {
@@ -128,7 +132,7 @@ func TestQuestionsThatFail(t *testing.T) {
 func TestQuestionsAreCancelled(t *testing.T) {
 	began := make(chan struct{})
 	chats := writesSQL("")
-	chats.nsql = func(ctx context.Context, _ NSQL, _ caller.Caller) (nsql.Answer, error) {
+	chats.nsql = func(ctx context.Context, _ string, _ nsql.Request, _ caller.Caller) (nsql.Answer, error) {
 		close(began)
 		<-ctx.Done()
 		return nsql.Answer{}, &chat.Error{Code: errcode.Cancelled, Message: "the client left"}

@@ -2,12 +2,12 @@ package sqlapi
 
 import (
 	"context"
-	"errors"
 	"iter"
 	"time"
 
 	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
+	"github.com/spiced-sql/spiced/internal/llm/models"
 	"github.com/spiced-sql/spiced/internal/llm/nsql"
 	"github.com/spiced-sql/spiced/internal/llm/toolloop"
 	"github.com/spiced-sql/spiced/spicepod"
@@ -28,8 +28,8 @@ type Inventory interface {
 }
 
 // Refresher refreshes a dataset. It returns when the refresh has begun; its
-// errors are [ErrUnknownDataset], [ErrNotAccelerated], [ErrInvalidRefresh] or
-// wrap one of them.
+// errors wrap [refresh.ErrUnknown], [refresh.ErrNotAccelerated] or
+// [refresh.ErrOverride].
 type Refresher interface {
 	Refresh(ctx context.Context, dataset string, o RefreshOptions) error
 }
@@ -45,20 +45,13 @@ type Reloader interface {
 type Chats interface {
 	// Models are the declared models in the order of their declarations, those
 	// that could not be loaded too.
-	Models() []Model
+	Models() []models.Info
 	// Chat asks the model that r names. An error is one of the request; what
 	// fails later is the last pair. To stop early, or end ctx, ends the chat.
 	Chat(ctx context.Context, r *chat.Request, who caller.Caller) (iter.Seq2[toolloop.Event, error], error)
-	// NSQL has a model write a statement, which has been checked.
-	NSQL(ctx context.Context, r NSQL, who caller.Caller) (nsql.Answer, error)
+	// NSQL has the named model write a statement, which has been checked.
+	NSQL(ctx context.Context, model string, r nsql.Request, who caller.Caller) (nsql.Answer, error)
 }
-
-// Errors of a [Refresher].
-var (
-	ErrUnknownDataset = errors.New("dataset not found")
-	ErrNotAccelerated = errors.New("dataset does not have acceleration enabled")
-	ErrInvalidRefresh = errors.New("invalid refresh")
-)
 
 // The states of a [Component] and a [Dataset], as Spice names them.
 const (
@@ -136,38 +129,6 @@ type Spicepod struct {
 	DependenciesCount int    `json:"dependencies_count"`
 	FunctionsCount    int    `json:"functions_count"`
 	ViewsCount        int    `json:"views_count"`
-}
-
-// Model is a declared language model.
-type Model struct {
-	Name        string      `json:"id"`
-	Created     int64       `json:"created" doc:"0 when unknown."` // seconds since 1970
-	From        string      `json:"owned_by" doc:"Its from: provider:model."`
-	Datasets    []string    `json:"datasets" nullable:"true" doc:"That its built-in tools may read; null is all."`
-	Status      string      `json:"-"` // StatusReady or StatusError; shown with ?status=true
-	Description string      `json:"description,omitempty"`
-	Tools       *ModelTools `json:"tools,omitempty"` // nil: it was not loaded
-	Error       string      `json:"error,omitempty" doc:"Why it was not loaded."`
-}
-
-// ModelTools is what a model gets of the runtime's tools, and why.
-type ModelTools struct {
-	Declared       string   `json:"declared" doc:"As the Spicepod has it."`
-	Mode           string   `json:"mode" doc:"none, direct: each tool is sent; registry: tool_search and tool_invoke in their place; native: the provider searches."`
-	Reason         string   `json:"reason" doc:"For the mode."`
-	Count          int      `json:"count" doc:"Of the tools in its set."`
-	Advertised     []string `json:"advertised" nullable:"true" doc:"The tools that every request carries."`
-	Pinned         []string `json:"pinned,omitempty"`
-	EmbeddingModel string   `json:"embedding_model,omitempty" doc:"That tool_search compares by."`
-}
-
-// NSQL is a question that a model turns into a statement.
-type NSQL struct {
-	Query          string   `json:"query"`
-	Model          string   `json:"model,omitempty" doc:"May be left out when one model is served."`
-	SampleData     bool     `json:"sample_data_enabled,omitempty" doc:"Show the model some values of the tables."`
-	Datasets       []string `json:"datasets,omitempty" nullable:"true" doc:"That the statement may name; none: all."`
-	PromptCacheKey string   `json:"prompt_cache_key,omitempty" doc:"Passed on to the provider."`
 }
 
 // RefreshOptions replace settings of a dataset's acceleration for one refresh;

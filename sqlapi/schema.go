@@ -8,6 +8,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/find/embeddings"
 	"github.com/spiced-sql/spiced/internal/find/search"
 	"github.com/spiced-sql/spiced/internal/kit/schema"
+	"github.com/spiced-sql/spiced/internal/llm/models"
 	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/spicepod"
 	"github.com/spiced-sql/spiced/tools"
@@ -69,7 +70,7 @@ var components = map[string]any{
 
 	"ModelList":          modelList{},
 	"Model":              modelLine{},
-	"ModelTools":         ModelTools{},
+	"ModelTools":         models.ToolPlan{},
 	"AnthropicModelList": anthropicModelList{},
 	"AnthropicModel":     anthropicModel{},
 	"ChatRequest":        completionsBody{},

@@ -27,20 +27,7 @@ func (c chats) set() *models.Set {
 	return &models.Set{}
 }
 
-func (c chats) Models() []sqlapi.Model {
-	list := []sqlapi.Model{}
-	for _, i := range c.set().Infos() {
-		m := sqlapi.Model{Name: i.Name, From: i.From, Description: i.Description, Datasets: i.Datasets, Status: i.Status, Error: i.Error}
-		if i.Status == models.StatusReady {
-			m.Tools = &sqlapi.ModelTools{
-				Declared: i.Tools, Mode: string(i.Mode), Reason: i.Reason, Count: i.Count,
-				Advertised: i.Advertised, Pinned: i.Pinned, EmbeddingModel: i.EmbeddingModel,
-			}
-		}
-		list = append(list, m)
-	}
-	return list
-}
+func (c chats) Models() []models.Info { return c.set().Infos() }
 
 func (c chats) Chat(ctx context.Context, r *chat.Request, who caller.Caller) (iter.Seq2[toolloop.Event, error], error) {
 	m, err := c.set().Model(r.Model)
@@ -50,8 +37,6 @@ func (c chats) Chat(ctx context.Context, r *chat.Request, who caller.Caller) (it
 	return m.Chat(ctx, r, tools.Scope{Caller: who}), nil
 }
 
-func (c chats) NSQL(ctx context.Context, r sqlapi.NSQL, who caller.Caller) (nsql.Answer, error) {
-	return c.runtime.WriteSQL(ctx, r.Model, nsql.Request{
-		Query: r.Query, Datasets: r.Datasets, SampleData: r.SampleData, PromptCacheKey: r.PromptCacheKey,
-	}, tools.Scope{Caller: who})
+func (c chats) NSQL(ctx context.Context, model string, r nsql.Request, who caller.Caller) (nsql.Answer, error) {
+	return c.runtime.WriteSQL(ctx, model, r, tools.Scope{Caller: who})
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/spiced-sql/spiced/functions"
@@ -144,20 +143,11 @@ func (i inventory) Refresh(ctx context.Context, dataset string, o sqlapi.Refresh
 	if o.JitterMax != "" {
 		jitter, err := spicepod.ParseDuration(o.JitterMax)
 		if err != nil {
-			return fmt.Errorf("%w: refresh_jitter_max: %w", sqlapi.ErrInvalidRefresh, err)
+			return fmt.Errorf("%w: refresh_jitter_max: %w", refresh.ErrOverride, err)
 		}
 		override.JitterMax = jitter
 	}
-	err := i.runtime.Data().Refreshes().Refresh(ctx, dataset, override)
-	for ours, theirs := range map[error]error{
-		refresh.ErrUnknown: sqlapi.ErrUnknownDataset, refresh.ErrNotAccelerated: sqlapi.ErrNotAccelerated,
-		refresh.ErrOverride: sqlapi.ErrInvalidRefresh,
-	} {
-		if errors.Is(err, ours) {
-			return fmt.Errorf("%w: %w", theirs, err)
-		}
-	}
-	return err
+	return i.runtime.Data().Refreshes().Refresh(ctx, dataset, override)
 }
 
 // Reload reloads the Spicepod.

@@ -77,7 +77,7 @@ func runLint(ctx context.Context, std streams, path, format, failOn string) erro
 	if len(definitions) > lint.MaxCompared {
 		fmt.Fprintf(std.err, "note: only the first %d of %d tools were compared with each other\n", lint.MaxCompared, len(definitions))
 	}
-	linted := linted{lint.Check(definitions, lint.Options{}), lint.Summarise(definitions, alternatives(app.Tools()))}
+	linted := linted{lint.Check(definitions), lint.Summarise(definitions, alternatives(app.Tools()))}
 	pod := app.Current().Pod
 	switch format {
 	case "json":

@@ -22,21 +22,14 @@ const resourceRows = 5
 // the built-in tools.
 type resources struct {
 	runtime *runtime.Runtime
-	tools   map[string]tools.Tool
+	tools   builtin.Caller
 }
 
 var _ mcpserver.Resources = resources{}
 
 func newResources(d *runtime.Runtime) (resources, error) {
-	all, err := builtin.Load(d.ToolEnv(), []string{"core"})
-	if err != nil {
-		return resources{}, err
-	}
-	r := resources{d, map[string]tools.Tool{}}
-	for _, t := range all {
-		r.tools[t.Definition().Name] = t
-	}
-	return r, nil
+	all, err := builtin.NewCaller(d.ToolEnv())
+	return resources{d, all}, err
 }
 
 func (r resources) List(scope tools.Scope) []mcpserver.Resource {
@@ -108,20 +101,6 @@ func (r resources) function(ctx context.Context, scope tools.Scope, name string)
 	return b.String(), nil
 }
 
-// call calls a built-in tool and decodes its result. Clients did not call it, so
-// it is not counted.
 func (r resources) call(ctx context.Context, scope tools.Scope, name string, args map[string]any, result any) error {
-	raw, err := tools.Encode(args)
-	if err != nil {
-		return err
-	}
-	decoded, _, failed := tools.Parse(raw)
-	if failed != nil {
-		return failed
-	}
-	out, err := r.tools[name].Call(registry.WithScope(ctx, scope), tools.Input{Raw: raw, Arguments: decoded, Scope: scope})
-	if err != nil {
-		return err
-	}
-	return json.Unmarshal(out.Value, result)
+	return r.tools.Call(registry.WithScope(ctx, scope), scope, name, args, result)
 }

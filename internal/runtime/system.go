@@ -49,7 +49,7 @@ func fillModels(tx *engine.Tx, g *Generation) error {
 	var rows [][]any
 	for _, i := range g.Models.Infos() {
 		rows = append(rows, []any{
-			i.Name, i.From, orNull(i.Description), i.Status, orNull(i.Error), orNull(i.Tools), string(i.Mode),
+			i.Name, i.From, orNull(i.Description), i.Status, orNull(i.Error), orNull(i.Declared), string(i.Mode),
 			orNull(i.Reason), i.Count, i.Advertised, i.Pinned, orNull(i.EmbeddingModel), i.Datasets,
 		})
 	}

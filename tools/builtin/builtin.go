@@ -1,6 +1,8 @@
 package builtin
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -134,6 +136,33 @@ func Load(env Env, enabled []string) ([]tools.Tool, error) {
 	}
 	slices.SortFunc(loaded, func(a, b tools.Tool) int { return strings.Compare(a.Definition().Name, b.Definition().Name) })
 	return loaded, nil
+}
+
+// Caller calls built-in tools for the runtime itself, not for a client: the calls are
+// not counted.
+type Caller map[string]tools.Tool
+
+// NewCaller returns a caller of all built-in tools.
+func NewCaller(env Env) (Caller, error) {
+	all, err := Load(env, []string{DefaultDomain})
+	c := Caller{}
+	for _, t := range all {
+		c[t.Definition().Name] = t
+	}
+	return c, err
+}
+
+// Call calls the named tool and decodes its result.
+func (c Caller) Call(ctx context.Context, scope tools.Scope, name string, args map[string]any, result any) error {
+	raw, err := tools.Encode(args)
+	if err != nil {
+		return err
+	}
+	out, err := c[name].Call(ctx, tools.Input{Raw: raw, Arguments: args, Scope: scope})
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(out.Value, result)
 }
 
 // custom are the changes of an entry of `tools:` to a built-in tool; the zero

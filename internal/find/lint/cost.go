@@ -54,12 +54,12 @@ func Cost(definitions []*tools.Definition, form Form) int {
 }
 
 // checkCost reports an expensive definition.
-func checkCost(d *tools.Definition, o Options) []Finding {
+func checkCost(d *tools.Definition) []Finding {
 	n := Cost([]*tools.Definition{d}, OpenAI)
-	if n <= o.MaxTokens {
+	if n <= maxTokens {
 		return nil
 	}
-	return []Finding{finding(CostlyTool, d, fmt.Sprintf("its definition costs about %d tokens each time a model gets it; the limit is %d", n, o.MaxTokens),
+	return []Finding{finding(CostlyTool, d, fmt.Sprintf("its definition costs about %d tokens each time a model gets it; the limit is %d", n, maxTokens),
 		"shorten its descriptions, or split the tool")}
 }
 

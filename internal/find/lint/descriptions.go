@@ -13,19 +13,19 @@ import (
 )
 
 // checkDescription reports descriptions that are missing, too short or too long.
-func checkDescription(d *tools.Definition, o Options) []Finding {
+func checkDescription(d *tools.Definition) []Finding {
 	switch n := Tokens(d.Description); {
 	case strings.TrimSpace(d.Description) == "":
 		return []Finding{finding(NoDescription, d, "it has no description: models choose tools by it",
 			"say in a sentence what it does and what it returns")}
-	case n < o.MinDescription:
+	case n < minDescription:
 		return []Finding{finding(ShortDescription, d, fmt.Sprintf("its description %q is too short to be found by", truncate.Runes(d.Description, maxExcerpt)),
 			"say in a sentence what it does and what it returns")}
 	case saysItsName(d):
 		return []Finding{finding(ShortDescription, d, fmt.Sprintf("its description %q says no more than its name", truncate.Runes(d.Description, maxExcerpt)),
 			"say in a sentence what it does and what it returns")}
-	case n > o.MaxDescription:
-		return []Finding{finding(LongDescription, d, fmt.Sprintf("its description has about %d tokens; models often miss details beyond %d", n, o.MaxDescription),
+	case n > maxDescription:
+		return []Finding{finding(LongDescription, d, fmt.Sprintf("its description has about %d tokens; models often miss details beyond %d", n, maxDescription),
 			"keep what helps to choose the tool and to pass arguments")}
 	}
 	return nil
@@ -43,11 +43,11 @@ func saysItsName(d *tools.Definition) bool {
 }
 
 // similarDescriptions compares the descriptions of all tools.
-func similarDescriptions(definitions []*tools.Definition, least float64) []Finding {
+func similarDescriptions(definitions []*tools.Definition) []Finding {
 	definitions = slices.DeleteFunc(slices.Clone(definitions), func(d *tools.Definition) bool { return d.Description == "" })
 	var found []Finding
 	seen := map[[2]int]bool{}
-	for i, alike := range nearest(definitions, float32(least)) {
+	for i, alike := range nearest(definitions) {
 		for _, j := range alike {
 			both := [2]int{min(i, j), max(i, j)}
 			if seen[both] || builtIn(definitions[i]) && builtIn(definitions[j]) {
@@ -64,10 +64,10 @@ func similarDescriptions(definitions []*tools.Definition, least float64) []Findi
 	return found
 }
 
-// nearest returns, for each description, the others with at least that similarity, at
+// nearest returns, for each description, the others of at least [similarity], at
 // most [MaxAlike] of them. It compares words and parts of words: synonyms and
 // conversational words, which a search considers, do not count.
-func nearest(definitions []*tools.Definition, least float32) [][]int {
+func nearest(definitions []*tools.Definition) [][]int {
 	settings := search.Default()
 	settings.Rules.Synonyms, settings.Rules.Chatter = 0, 1
 	docs := make([]*search.Analysis, len(definitions))
@@ -87,7 +87,7 @@ func nearest(definitions []*tools.Definition, least float32) [][]int {
 					best = j
 				}
 			}
-			if cosines[best] < least {
+			if cosines[best] < similarity {
 				return
 			}
 			near[i] = append(near[i], best)

@@ -3,7 +3,7 @@
 // undescribed parameters, instructions to the model in a description. It also estimates
 // the tokens of definitions.
 //
-//	for _, f := range lint.Check(catalog.All(), lint.Options{}) {
+//	for _, f := range lint.Check(catalog.All()) {
 //		fmt.Println(f.Declared, f.Severity, f.Tool, f.Message)
 //	}
 //	fmt.Println(lint.Cost(catalog.All(), lint.OpenAI), "tokens")
@@ -34,35 +34,25 @@ const (
 
 var errorRules = []string{NoDescription, Instructions, HiddenText, AsksForSecrets, Shadowing, DisguisedName}
 
-// Limits on the work and on what is reported.
+// Thresholds, and limits on the work and on what is reported.
 const (
 	// MaxCompared is how many tools are compared with each other: the first by name.
 	MaxCompared = 10_000
 	// MaxAlike is how many other tools one rule reports as similar to one tool, most
 	// similar first.
 	MaxAlike = 3
+	// similarity is the cosine from which descriptions are similar.
+	similarity = .9
+	// minDescription and maxDescription bound the tokens of a description.
+	minDescription = 3
+	maxDescription = 400
+	// maxTokens limits the tokens of a whole definition.
+	maxTokens = 1000
 	// maxListed is how many names a message lists.
 	maxListed = 8
 	// maxExcerpt is how many characters of a text a message shows.
 	maxExcerpt = 60
 )
-
-// Options are the thresholds. A zero field means its default.
-type Options struct {
-	Similarity     float64 // cosine from which descriptions are similar; default 0.9
-	MinDescription int     // tokens of a description; default 3
-	MaxDescription int     // tokens of a description; default 400
-	MaxTokens      int     // tokens of a whole definition; default 1,000
-}
-
-func (o Options) withDefaults() Options {
-	return Options{
-		Similarity:     cmp.Or(o.Similarity, .9),
-		MinDescription: cmp.Or(o.MinDescription, 3),
-		MaxDescription: cmp.Or(o.MaxDescription, 400),
-		MaxTokens:      cmp.Or(o.MaxTokens, 1000),
-	}
-}
 
 // Finding is what a rule reports about a tool.
 type Finding struct {
@@ -79,20 +69,19 @@ type Finding struct {
 // Check returns the findings of all rules, sorted by tool, rule and the other tool,
 // never nil. Built-in tools are compared with others but not checked themselves: users
 // cannot change them.
-func Check(definitions []*tools.Definition, o Options) []Finding {
-	o = o.withDefaults()
+func Check(definitions []*tools.Definition) []Finding {
 	definitions = slices.Clone(definitions)
 	slices.SortFunc(definitions, func(a, b *tools.Definition) int { return cmp.Compare(a.Name, b.Name) })
 	compared := definitions[:min(len(definitions), MaxCompared)]
 	found := append([]Finding{}, similarNames(compared)...)
-	found = append(found, similarDescriptions(compared, o.Similarity)...)
+	found = append(found, similarDescriptions(compared)...)
 	found = append(found, checkTrust(definitions)...)
 	for _, d := range definitions {
 		if !builtIn(d) {
-			found = append(found, checkDescription(d, o)...)
+			found = append(found, checkDescription(d)...)
 			found = append(found, checkParameters(d)...)
 			found = append(found, checkTexts(d)...)
-			found = append(found, checkCost(d, o)...)
+			found = append(found, checkCost(d)...)
 		}
 	}
 	slices.SortFunc(found, func(a, b Finding) int {

@@ -95,7 +95,7 @@ func TestRealCatalogs(t *testing.T) {
 	for _, set := range []string{"bfcl_live", "livemcp"} {
 		list := catalog(t, set)
 		rules := map[string]int{}
-		for _, f := range lint.Check(list, lint.Options{}) {
+		for _, f := range lint.Check(list) {
 			rules[f.Rule]++
 		}
 		if rules[lint.Instructions]+rules[lint.HiddenText] > 0 || 20*rules[lint.SimilarName] > len(list) || 20*rules[lint.SimilarDescription] > len(list) {

@@ -24,21 +24,27 @@ const (
 	StatusError = "Error"
 )
 
-// Info describes a declared model. Its slices must not be modified.
+// Info describes a declared model, as GET /v1/models does. Its slices must not be
+// modified.
 type Info struct {
-	Name, From, Description string
+	Name        string   `json:"id"`
+	From        string   `json:"owned_by" doc:"Its from: provider:model."`
+	Datasets    []string `json:"datasets" nullable:"true" doc:"That its built-in tools may read; null is all."`
+	Status      string   `json:"-"` // [StatusReady] or [StatusError]
+	Description string   `json:"description,omitempty"`
+	ToolPlan    `json:"-"`
+	Error       string `json:"error,omitempty" doc:"Why it was not loaded."`
+}
 
-	Status string // [StatusReady] or [StatusError]
-	Error  string // why it was not loaded
-
-	Tools          string // params.tools as declared
-	Mode           Mode
-	Reason         string   // why this mode, in one sentence
-	Count          int      // tools in the model's set
-	Advertised     []string // names of the tools that the model is sent, sorted
-	Pinned         []string // names of tools that are always sent, sorted
-	EmbeddingModel string   // used by tool_search; "" if there is no semantic search
-	Datasets       []string // that its built-in tools may read, as declared; nil: all
+// ToolPlan describes the tools that a model gets, and why. Its names are sorted.
+type ToolPlan struct {
+	Declared       string   `json:"declared" doc:"As the Spicepod has it."` // params.tools
+	Mode           Mode     `json:"mode" doc:"none, direct: each tool is sent; registry: tool_search and tool_invoke in their place; native: the provider searches."`
+	Reason         string   `json:"reason" doc:"For the mode."`
+	Count          int      `json:"count" doc:"Of the tools in its set."`
+	Advertised     []string `json:"advertised" nullable:"true" doc:"The tools that every request carries."`
+	Pinned         []string `json:"pinned,omitempty"`
+	EmbeddingModel string   `json:"embedding_model,omitempty" doc:"That tool_search compares by."`
 }
 
 // Call is the record of one chat.

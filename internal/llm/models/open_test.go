@@ -105,10 +105,10 @@ func TestOneProblemLeavesTheOthersServing(t *testing.T) {
 		t.Fatalf("%v", problems)
 	}
 	want := []models.Info{
-		{Name: "broken", From: "azure:x", Status: models.StatusError, Error: problems[0].Message, Mode: models.ModeNone},
+		{Name: "broken", From: "azure:x", Status: models.StatusError, Error: problems[0].Message, ToolPlan: models.ToolPlan{Mode: models.ModeNone}},
 		{
-			Name: "alpha", From: "openai:x", Description: "The one.", Status: models.StatusReady, Mode: models.ModeNone,
-			Reason: "params.tools is not set", Advertised: []string{},
+			Name: "alpha", From: "openai:x", Description: "The one.", Status: models.StatusReady,
+			ToolPlan: models.ToolPlan{Mode: models.ModeNone, Reason: "params.tools is not set", Advertised: []string{}},
 		},
 	}
 	if diff := cmp.Diff(want, set.Infos()); diff != "" {

@@ -75,7 +75,7 @@ func (b *builder) model(i int) *Model {
 	}}
 	m := &Model{opts: b.opts, info: Info{
 		Name: declared.Name, From: declared.From, Description: declared.Description, Status: StatusReady,
-		Tools: fmt.Sprint(orEmpty(declared.Params[e.toolsKey()])), Mode: ModeNone,
+		ToolPlan: ToolPlan{Declared: fmt.Sprint(orEmpty(declared.Params[e.toolsKey()])), Mode: ModeNone},
 	}}
 	if problem := b.load(m, e); problem != nil {
 		b.problems = append(b.problems, *problem)

@@ -20,14 +20,11 @@ import (
 // those of table_schema and sample_distinct_columns. scope limits the datasets, as it
 // does for the tools. ask sends a request without tools to the model.
 func New(env builtin.Env, scope tools.Scope, ask func(context.Context, *chat.Request) (*chat.Response, error)) (*Writer, error) {
-	s := &source{env: env, scope: scope, tools: map[string]tools.Tool{}}
-	loaded, err := builtin.Load(env, []string{"data"})
+	all, err := builtin.NewCaller(env)
 	if err != nil {
 		return nil, fmt.Errorf("text to SQL: %w", err)
 	}
-	for _, t := range loaded {
-		s.tools[t.Definition().Name] = t
-	}
+	s := &source{env, scope, all}
 	return &Writer{Chat: ask, Check: Check(env.SQL), Run: env.SQL.Query, Schema: s.schema}, nil
 }
 
@@ -47,7 +44,7 @@ func Check(db builtin.SearchEngine) func(context.Context, engine.Request) error 
 type source struct {
 	env   builtin.Env
 	scope tools.Scope
-	tools map[string]tools.Tool
+	tools builtin.Caller
 }
 
 func (s *source) schema(ctx context.Context, names []string, samples bool) (Schema, error) {
@@ -110,15 +107,10 @@ func (s *source) datasets(ctx context.Context) ([]builtin.Dataset, error) {
 
 // call calls a built-in tool and decodes its result.
 func (s *source) call(ctx context.Context, tool string, args map[string]any, result any) error {
-	raw, err := tools.Encode(args)
-	if err != nil {
-		return fmt.Errorf("encode the arguments of %s: %w", tool, err)
-	}
-	out, err := s.tools[tool].Call(ctx, tools.Input{Arguments: args, Raw: raw, Scope: s.scope})
-	if err != nil {
+	if err := s.tools.Call(ctx, s.scope, tool, args, result); err != nil {
 		return fmt.Errorf("read the schema for the model: %w", err)
 	}
-	return json.Unmarshal(out.Value, result)
+	return nil
 }
 
 // chosen returns the named datasets, in the order of all.

@@ -12,12 +12,12 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
 
-// Request is a question.
+// Request is a question, as POST /v1/nsql takes it.
 type Request struct {
-	Query          string
-	Datasets       []string // that may be read; nil: all datasets of the writer
-	SampleData     bool     // show sample values to the model
-	PromptCacheKey string   // for providers that support one
+	Query          string   `json:"query"`
+	SampleData     bool     `json:"sample_data_enabled,omitempty" doc:"Show the model some values of the tables."`
+	Datasets       []string `json:"datasets,omitempty" nullable:"true" doc:"That the statement may name; none: all."` // of the writer
+	PromptCacheKey string   `json:"prompt_cache_key,omitempty" doc:"Passed on to the provider."`
 }
 
 // Answer is a statement that the guard has accepted.

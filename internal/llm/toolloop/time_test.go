@@ -243,10 +243,10 @@ func TestTheContextEnds(t *testing.T) {
 	}
 	for name, s := range scripts {
 		for _, list := range [][]toolloop.Tool{offered("one"), nil} {
+			if list == nil && !strings.Contains(name, "without") {
+				continue // the calls would be the client's
+			}
 			t.Run(fmt.Sprint(name, len(list)), func(t *testing.T) {
-				if list == nil && !strings.Contains(name, "without") {
-					t.Skip("calls are the client's")
-				}
 				synctest.Test(t, func(t *testing.T) {
 					for _, code := range []errcode.Code{errcode.Cancelled, errcode.ProviderTimeout} {
 						ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -6,14 +6,10 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
-	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/tools"
 )
 
@@ -44,10 +40,7 @@ type link struct {
 	mu      sync.Mutex
 	state   State
 	err     error
-	since   time.Time
-	next    time.Time // the time of the next attempt
-	session *session  // nil while disconnected
-	info    *mcp.InitializeResult
+	session *session // nil while disconnected
 	listing *listing // the last one, nil before the first session
 	looked  bool     // set once a load called look
 	seen    string   // the checksum that it saw, "" if the server was unavailable
@@ -62,7 +55,7 @@ func newLink(ctx context.Context, t *target, o Options, l limits, changed func()
 	return &link{
 		target: t, log: o.Log.With("server", t.name), limits: l, version: o.Version, transport: transport,
 		changed: changed, life: life, cancel: cancel,
-		tried: make(chan struct{}), retired: make(chan struct{}), state: Initializing, since: time.Now(),
+		tried: make(chan struct{}), retired: make(chan struct{}), state: Initializing,
 	}
 }
 
@@ -195,12 +188,8 @@ func (l *link) list(s *session) {
 
 // ready starts using a session.
 func (l *link) ready(s *session) {
-	info := s.cs.InitializeResult()
-	l.log.Info("an MCP server is connected", "tools", s.listing.total, "protocol", info.ProtocolVersion)
-	l.take(func() {
-		l.session, l.listing, l.info = s, s.listing, info
-		l.set(Ready, nil, time.Time{})
-	})
+	l.log.Info("an MCP server is connected", "tools", s.listing.total, "protocol", s.cs.InitializeResult().ProtocolVersion)
+	l.take(func() { l.session, l.listing, l.state, l.err = s, s.listing, Ready, nil })
 }
 
 // take applies a change, and reports it if the last load saw other tools.
@@ -214,18 +203,11 @@ func (l *link) take(change func()) {
 	}
 }
 
-func (l *link) set(state State, err error, next time.Time) {
-	if l.state != state {
-		l.since = time.Now()
-	}
-	l.state, l.err, l.next = state, err, next
-}
-
 // down records that the server is unavailable. It warns once per cause.
 func (l *link) down(err error, wait time.Duration) {
 	l.mu.Lock()
 	known := l.state == Error && l.err != nil && l.err.Error() == err.Error()
-	l.set(Error, err, time.Now().Add(wait))
+	l.state, l.err = Error, err
 	l.mu.Unlock()
 	level := slog.LevelWarn
 	if known {
@@ -295,18 +277,9 @@ func (l *link) look() (*listing, string) {
 func (l *link) status() Status {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s := Status{Name: l.target.name, From: l.target.from, State: l.state, Since: l.since, NextTry: l.next}
+	s := Status{Name: l.target.name, From: l.target.from, State: l.state}
 	if l.err != nil {
 		s.Error = l.err.Error()
-	}
-	if l.listing != nil {
-		s.Tools = len(l.listing.tools)
-	}
-	if l.info != nil {
-		s.Protocol = l.info.ProtocolVersion
-		if i := l.info.ServerInfo; i != nil {
-			s.ServerInfo = truncate.Line(strings.TrimSpace(i.Name+" "+i.Version), maxLine)
-		}
 	}
 	return s
 }

@@ -193,15 +193,10 @@ func (m *Manager) Publish(servers []*Server) {
 
 // Status is the state of a server.
 type Status struct {
-	Name       string    `json:"name"`
-	From       string    `json:"from"` // without the query of a URL, which may contain a key
-	State      State     `json:"state"`
-	Error      string    `json:"error,omitempty"`
-	Tools      int       `json:"tools"` // in the last listing
-	Since      time.Time `json:"since"` // when the state began
-	NextTry    time.Time `json:"next_try,omitzero"`
-	Protocol   string    `json:"protocol,omitempty"` // the negotiated revision
-	ServerInfo string    `json:"server_info,omitempty"`
+	Name  string
+	From  string // without the query of a URL, which may contain a key
+	State State
+	Error string
 }
 
 // Status lists the servers, sorted by name.

@@ -48,15 +48,6 @@ func (s *Server) Tools() []tools.Tool {
 	return list
 }
 
-// Definitions returns the definitions of the tools.
-func (s *Server) Definitions() []*tools.Definition {
-	list := make([]*tools.Definition, len(s.tools))
-	for i, t := range s.tools {
-		list[i] = t.def
-	}
-	return list
-}
-
 // Listed returns the tools that the server lists under a valid name, offered or
 // not, sorted by name.
 func (s *Server) Listed() []Listed { return slices.Clone(s.listed) }

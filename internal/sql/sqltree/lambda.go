@@ -2,7 +2,6 @@ package sqltree
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 )
 
@@ -47,11 +46,6 @@ var lambdaFunctions = map[string]bool{
 // namedByArgs are DuckDB's functions whose result has the names of columns passed
 // as arguments.
 var namedByArgs = map[string]bool{"struct_pack": true, "struct_insert": true, "struct_update": true, "union_value": true, "alias": true}
-
-// LambdaFunctions are the names of DuckDB's functions that take a lambda.
-func LambdaFunctions() []string {
-	return slices.Sorted(maps.Keys(lambdaFunctions))
-}
 
 // takesLambda reports whether argument i of c may be a lambda. DuckDB's parser
 // reads l.list_filter(…) as a call in a schema l, without l among the arguments.

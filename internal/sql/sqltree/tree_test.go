@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -385,5 +386,46 @@ func TestLocateChains(t *testing.T) {
 	sql := "SELECT * FROM a . \"b\" . c"
 	if span, ok := sqltree.LocateRelation(sql, sqltree.Scan(sql), st.Relations[0]); !ok || sql[span.Start:span.End] != `a . "b" . c` {
 		t.Error(span, ok)
+	}
+}
+
+// TestLambdasAreDuckDBs: x -> y is a lambda where DuckDB takes one, and JSON's
+// operator elsewhere, which leaves the column x.
+func TestLambdasAreDuckDBs(t *testing.T) {
+	db := openDB(t)
+	stage, err := db.Stage(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stage.Close()
+	var calls, want []string
+	err = stage.Query(`SELECT function_name, bool_or(list_contains(parameter_types, 'LAMBDA'))::VARCHAR
+		FROM duckdb_functions() WHERE regexp_matches(function_name, '^[a-z]') GROUP BY 1`, func(chunk *engine.Chunk) error {
+		for i := range chunk.Len() {
+			name := string(chunk.Column(0).Bytes(i))
+			calls = append(calls, fmt.Sprintf(`"%s"(l, "%[1]s" -> 1)`, name))
+			if string(chunk.Column(1).Bytes(i)) != "true" {
+				want = append(want, name)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	st, err := db.Parse(t.Context(), "SELECT "+strings.Join(calls, ", "))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, c := range st.Columns {
+		if name := c.Parts[0]; name != "l" {
+			got = append(got, name)
+		}
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if diff := cmp.Diff(want, got); diff != "" || len(want) == len(calls) {
+		t.Errorf("%d of %d functions take no lambda: %s", len(want), len(calls), diff)
 	}
 }
