@@ -7,6 +7,7 @@ import (
 	"github.com/duckdb/duckdb-go/v2/mapping"
 
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
+	"github.com/spiced-sql/spiced/internal/kit/fair"
 	"github.com/spiced-sql/spiced/internal/kit/lru"
 )
 
@@ -19,6 +20,9 @@ type conn struct {
 
 	prepared *lru.Cache[stmtKey, *stmt]
 	serial   uint64 // no statement of an older catalog is in prepared
+
+	slot  *fair.Slot // that it is lent with
+	share string     // [caller.Caller.Share] of whom it is lent to
 }
 
 type stmtKey struct {

@@ -87,7 +87,7 @@ func (p *producer) abandonLater() func() func(*conn) {
 		case <-done:
 			giveBack <- p.pool.put
 		case <-t.C:
-			giveBack <- p.pool.abandon()
+			giveBack <- p.pool.abandon(p.c)
 		}
 	})
 	return func() func(*conn) {
