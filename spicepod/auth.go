@@ -30,6 +30,7 @@ type PrincipalLimits struct {
 	RequestsPerSecond float64 `yaml:"requests_per_second" min:"0" doc:"Requests per second, on average; 0 for no limit."`
 	Burst             int     `yaml:"burst" min:"0" doc:"Requests at once; 0: as many as in a second, at least one."`
 	MaxConcurrent     int     `yaml:"max_concurrent" min:"0" doc:"Concurrent requests; 0 for no limit."`
+	Weight            int     `yaml:"weight" min:"0" doc:"Share of the statements that run at once while other keys compete for them: with 2 twice that of a key with 1; 0: 1."`
 }
 
 // AuditMode says when calls are recorded.

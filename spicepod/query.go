@@ -30,6 +30,7 @@ type Query struct {
 	MaxConcurrentQueries int            `yaml:"max_concurrent_queries" min:"0" doc:"Concurrent statements; 0 leaves it to the runtime."`
 	MaxQueuedQueries     int            `yaml:"max_queued_queries" min:"0" default:"1024" doc:"Statements that may wait; any further one is refused with 429. A change requires a restart."`
 	TempDirectory        string         `yaml:"temp_directory" doc:"Where the engine spills to disk; relative to the Spicepod's folder."`
+	MaxSpill             Size           `yaml:"max_spill" doc:"Maximum size of what the engine spills to temp_directory; 0: a tenth of what is free there at the start, at least 1GiB, and never more than what is free. A change requires a restart."`
 	Isolation            Isolation      `yaml:"isolation" enum:"none,process" default:"none" doc:"Where the statements selected by isolate run: in the runtime, or in worker processes, which are killed when they exceed their limits and cannot access datasets with access: read_write. A change requires a restart."`
 	Isolate              IsolationScope `yaml:"isolate" enum:"models,read_only,all" default:"models" doc:"With isolation process, the statements that run in workers: those written by models, also those of read-only callers, or all."`
 	Workers              int            `yaml:"workers" min:"0" doc:"With isolation process, the number of workers; 0 leaves it to the runtime."`

@@ -83,6 +83,7 @@ func engineOptions(pod *spicepod.Pod) engine.Options {
 		Connections: q.MaxConcurrentQueries,
 		Queue:       q.MaxQueuedQueries,
 		TempDir:     q.TempDirectory,
+		MaxSpill:    int64(q.MaxSpill),
 		Limits:      engine.Limits{Timeout: q.Timeout, MaxRows: int64(q.MaxRows), MaxBytes: int64(q.MaxBytes)},
 	}
 	if q.MemoryLimit > 0 {

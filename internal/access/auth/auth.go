@@ -35,17 +35,18 @@ type Principal struct {
 	UserID     string // the user for whom it acts; "": itself, by name
 	SpaceID    string
 	OnBehalfOf bool // it may act for another user and space
+	Weight     int  // of its share of the slots; 0: 1
 
 	digest  digest   // digest of the key
 	limiter *limiter // nil: no limits
 }
 
 // Caller returns the caller of a request: what the request asks for if the
-// principal may act for others, else the principal's user and space. Principal
-// and Write are always those of the principal. The error is a [*DeniedError].
+// principal may act for others, else the principal's user and space. Principal,
+// Write and Weight are always those of the principal. The error is a [*DeniedError].
 func (p *Principal) Caller(asked caller.Caller) (caller.Caller, error) {
 	who, user := asked, cmp.Or(p.UserID, p.Name)
-	who.Principal, who.Write = p.Name, p.Write
+	who.Principal, who.Write, who.Weight = p.Name, p.Write, p.Weight
 	if p.OnBehalfOf {
 		who.UserID = cmp.Or(asked.UserID, user)
 		who.SpaceID = cmp.Or(asked.SpaceID, p.SpaceID)

@@ -239,6 +239,7 @@ func (e *entry) credential(salt []byte) (*credential, error) {
 			UserID:     e.UserID,
 			SpaceID:    e.SpaceID,
 			OnBehalfOf: e.OnBehalfOf,
+			Weight:     e.limits.Weight,
 			digest:     digestOf(e.key),
 			limiter:    newLimiter(e.limits),
 		},

@@ -7,8 +7,10 @@
 package caller
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"net/netip"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -24,6 +26,8 @@ type Caller struct {
 	Model     string `json:"model,omitempty"` // the model that calls, if any
 	// Principal is the name of the key's holder; "" without keys.
 	Principal string   `json:"-"`
+	Address   string   `json:"-"` // see [Address]; "" where it is not known
+	Weight    int      `json:"-"` // of its share; 0: 1
 	Write     bool     `json:"-"` // may change data
 	Protocol  Protocol `json:"-"`
 	Trace     Trace    `json:"-"`
@@ -31,6 +35,25 @@ type Caller struct {
 
 // Owner identifies whose statements, results and requests the caller's are.
 func (c Caller) Owner() string { return c.Principal + "\x00" + c.UserID + "\x00" + c.SpaceID }
+
+// Share identifies with whom the caller shares the slots of the runtime: callers
+// with one key or, without keys, of one address.
+func (c Caller) Share() string { return cmp.Or(c.Principal, c.Address) }
+
+// Address returns the network address in a client's address and port, for
+// [Caller.Address]. For IPv6 it is that of the network, which one client owns.
+func Address(remote string) string {
+	addrPort, err := netip.ParseAddrPort(remote)
+	if err != nil {
+		return remote
+	}
+	addr := addrPort.Addr().Unmap().WithZone("")
+	if addr.Is6() {
+		network, _ := addr.Prefix(64) // at most 128: it cannot fail
+		return network.String()
+	}
+	return addr.String()
+}
 
 // Protocol is how a call arrived.
 type Protocol string

@@ -39,6 +39,23 @@ func TestOwner(t *testing.T) {
 	}
 }
 
+// Callers with a key share its slots, others those of their address.
+func TestShare(t *testing.T) {
+	for remote, want := range map[string]string{
+		"10.0.0.1:80": "10.0.0.1", "[::1]:80": "::/64", "[::ffff:10.0.0.1]:80": "10.0.0.1",
+		"[2001:db8:1:2:3:4:5:6]:80": "2001:db8:1:2::/64", "[fe80::1%eth0]:80": "fe80::/64", "@": "@", "": "",
+	} {
+		who := caller.Caller{UserID: "ann", Address: caller.Address(remote)}
+		if got := who.Share(); got != want {
+			t.Errorf("%s: %q, want %q", remote, got, want)
+		}
+		who.Principal = "bi"
+		if got := who.Share(); got != "bi" {
+			t.Errorf("with a key: %q", got)
+		}
+	}
+}
+
 func TestCheckWord(t *testing.T) {
 	for word, ok := range map[string]bool{
 		"": true, "Ada Löve-Lace_1": true, strings.Repeat("x", caller.MaxWord): true,

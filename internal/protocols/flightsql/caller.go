@@ -68,6 +68,7 @@ func (s *service) enter(ctx context.Context) (context.Context, error) {
 	if err != nil {
 		return ctx, err
 	}
+	asked.Address = caller.Address(remoteOf(ctx))
 	who, err := principal.Caller(asked)
 	if err != nil {
 		s.audit(ctx, audit.Request, principal.Name, audit.Denied)

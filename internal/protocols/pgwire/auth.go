@@ -19,6 +19,7 @@ import (
 // client is who a connection acts for.
 type client struct {
 	user      string // of the startup message
+	remote    string // its address and port
 	principal *auth.Principal
 	caller    caller.Caller
 }
@@ -37,7 +38,7 @@ func (l *login) authenticate() error {
 		principal, err = l.askSCRAM(keys.SCRAM(l.user, l.tlsData))
 	}
 	if err == nil {
-		l.client, err = newClient(l.user, principal)
+		l.client, err = newClient(l.user, l.remote, principal)
 	}
 	return l.refuse(err)
 }
@@ -45,8 +46,8 @@ func (l *login) authenticate() error {
 // newClient decides on whose behalf statements run. The user's name decides where
 // the principal may name one; else, and where it is the principal's own name, it
 // is a label.
-func newClient(user string, p *auth.Principal) (client, error) {
-	asked := caller.Caller{Protocol: caller.SQL}
+func newClient(user, remote string, p *auth.Principal) (client, error) {
+	asked := caller.Caller{Protocol: caller.SQL, Address: caller.Address(remote)}
 	if p.OnBehalfOf && user != p.Name {
 		if err := caller.CheckWord(user); err != nil {
 			return client{}, sqlstate.Errorf(sqlstate.Authorization, "", "the user %s", err)
@@ -61,7 +62,7 @@ func newClient(user string, p *auth.Principal) (client, error) {
 	if err != nil {
 		return client{}, sqlstate.Errorf(sqlstate.Authorization, "", "%s", err)
 	}
-	return client{user, p, who}, nil
+	return client{user, remote, p, who}, nil
 }
 
 // renew checks that the key of the session still exists: a reload may have
@@ -74,7 +75,7 @@ func (k *client) renew(keys *auth.Keyring) error {
 	case p == k.principal:
 		return nil
 	}
-	renewed, err := newClient(k.user, p)
+	renewed, err := newClient(k.user, k.remote, p)
 	if err != nil {
 		return fatal(err)
 	}

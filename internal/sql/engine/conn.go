@@ -8,6 +8,7 @@ import (
 	"github.com/duckdb/duckdb-go/v2/mapping"
 
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
+	"github.com/spiced-sql/spiced/internal/kit/fair"
 	"github.com/spiced-sql/spiced/internal/kit/lru"
 )
 
@@ -20,6 +21,9 @@ type conn struct {
 
 	prepared *lru.Cache[stmtKey, *stmt]
 	serial   uint64 // no statement of an older catalog is in prepared
+
+	slot  *fair.Slot // that it is lent with
+	share string     // [caller.Caller.Share] of whom it is lent to
 }
 
 type stmtKey struct {
@@ -234,7 +238,7 @@ func (l *lent) watch(ctx context.Context, grace time.Duration) func() func(*conn
 		case <-done:
 			giveBack <- l.pool.put
 		case <-t.C:
-			giveBack <- l.pool.abandon()
+			giveBack <- l.pool.abandon(l.conn)
 		}
 	})
 	return func() func(*conn) {

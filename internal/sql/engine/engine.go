@@ -57,7 +57,8 @@ const (
 	defaultTimeout   = 30 * time.Second
 	defaultQueue     = 1024
 	defaultSQLBytes  = 1 << 20
-	maxAbandoned     = 8   // statements that ignore interrupts and keep their connection
+	maxAbandoned     = 8   // statements that ignore interrupts, of all callers, and give up their slot
+	leastAbandoned   = 2   // of these, of one caller, beside which it may run others; or half of the slots
 	statementsCached = 256 // prepared statements a connection keeps
 )
 
@@ -65,8 +66,9 @@ const (
 type Options struct {
 	Threads     int           // DuckDB worker threads; 0: one for each CPU
 	MemoryLimit string        // such as "4GB"; "": DuckDB's default, 80 % of RAM
+	MaxSpill    int64         // bytes that DuckDB may spill; 0: see defaultSpill
 	TempDir     string        // where DuckDB spills; "": a folder made for this run, removed by Close
-	Connections int           // statements running at once; 0: twice the CPUs
+	Connections int           // statements running at once, shared as package fair does; 0: twice the CPUs
 	Queue       int           // statements waiting for a connection; 0: 1024
 	MaxSQL      int           // bytes of one statement; 0: 1 MiB
 	Limits      Limits        // of a statement that does not bring its own
@@ -163,8 +165,15 @@ func (db *DB) open(ctx context.Context) error {
 	if err := db.makeCtx(); err != nil {
 		return err
 	}
+	if err := db.limitSpill(); err != nil {
+		return err
+	}
+	memory, err := db.memoryLimit()
+	if err != nil {
+		return err
+	}
 	for i := range db.pools {
-		db.pools[i] = newPool(db.opts.Connections, db.opts.Queue, func() (*conn, error) { return db.connect(searchPath) })
+		db.pools[i] = newPool(db.opts, memory, func() (*conn, error) { return db.connect(searchPath) })
 	}
 	db.current = NewCatalog(Contents{})
 	return ctx.Err()

@@ -177,6 +177,9 @@ func (e *duckError) describe(sql string, origin func(int) int) *Error {
 		out.Missing = ObjectTable
 	case strings.HasSuffix(e.object, "Function"):
 		out.Missing = ObjectFunction
+	case e.kind == "Out of Memory" && strings.Contains(message, "max_temp_directory_size"):
+		out = NewError(code, "make the statement cheaper, or raise runtime.query.max_spill",
+			"the statement needs more memory and more disk space than it may use")
 	case e.kind == "Out of Memory":
 		out.Hint = "make the statement cheaper, or raise runtime.query.memory_limit (worker_memory if it runs isolated)"
 	case e.kind == "TransactionContext":

@@ -2,67 +2,67 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"sync"
-	"sync/atomic"
 	"time"
 
+	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
+	"github.com/spiced-sql/spiced/internal/kit/fair"
 )
 
-// pool lends connections, at most limit at once, to callers in order of arrival,
-// of which at most queue wait.
+// pool lends connections to callers, who share them fairly.
 type pool struct {
 	open    func() (*conn, error)
-	slots   chan struct{}
-	queue   int64
-	waiting atomic.Int64
-	stuck   atomic.Int64 // connections whose statement ignores interrupts
+	slots   *fair.Queue
+	limit   int   // slots, without the extra ones
+	waiting int   // who may wait
+	memory  int64 // resident bytes of the process above which abandoned statements stop others
 
-	mu     sync.Mutex
-	idle   []*conn
-	serial uint64 // of the newest catalog
-	closed bool
+	mu        sync.Mutex
+	idle      []*conn
+	serial    uint64 // of the newest catalog
+	closed    bool
+	stuck     int            // statements that ignore interrupts
+	stuckWith map[string]int // of these, each caller's
 }
 
-func newPool(limit, queue int, open func() (*conn, error)) *pool {
-	return &pool{open: open, slots: make(chan struct{}, limit), queue: int64(queue)}
+func newPool(opts Options, memory int64, open func() (*conn, error)) *pool {
+	return &pool{
+		open: open, slots: fair.New(fair.Options{Slots: opts.Connections, Waiting: opts.Queue}),
+		limit: opts.Connections, waiting: opts.Queue, memory: memory, stuckWith: map[string]int{},
+	}
 }
 
-// get waits for a connection. The error is an [*Error] with [errcode.Busy] when the
-// queue is full, or ctx's.
+// get waits for a connection. The error is an [*Error] with [errcode.Busy] when too
+// many wait already or abandoned statements hold too much, or ctx's.
 func (p *pool) get(ctx context.Context) (*conn, error) {
-	select {
-	case p.slots <- struct{}{}:
-	default:
-		if err := p.wait(ctx); err != nil {
-			return nil, err
-		}
+	who := caller.From(ctx)
+	slot, err := p.slots.Acquire(ctx, who.Share(), who.Weight)
+	switch {
+	case errors.Is(err, fair.ErrFull):
+		return nil, NewError(errcode.Busy, "try again in a moment", "%d statements are waiting already", p.waiting)
+	case err != nil:
+		return nil, err
 	}
-	c, err := p.take()
+	c, err := p.take(who.Share())
 	if err != nil {
-		<-p.slots
+		slot.Release()
+		return nil, err
 	}
-	return c, err
+	c.slot, c.share = slot, who.Share()
+	return c, nil
 }
 
-func (p *pool) wait(ctx context.Context) error {
-	defer p.waiting.Add(-1)
-	if p.waiting.Add(1) > p.queue {
-		return NewError(errcode.Busy, "try again in a moment", "%d statements are waiting already", p.queue)
-	}
-	select {
-	case p.slots <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-func (p *pool) take() (*conn, error) {
+func (p *pool) take(share string) (*conn, error) {
 	p.mu.Lock()
 	if p.closed {
 		p.mu.Unlock()
 		return nil, ErrClosing
+	}
+	if err := p.overloaded(share); err != nil {
+		p.mu.Unlock()
+		return nil, err
 	}
 	if n := len(p.idle); n > 0 {
 		c := p.idle[n-1]
@@ -74,19 +74,32 @@ func (p *pool) take() (*conn, error) {
 	return p.open()
 }
 
+// overloaded returns why a caller gets no connection although one is free, or nil:
+// abandoned statements continue to use processors and memory that no limit bounds.
+func (p *pool) overloaded(share string) error {
+	n := p.stuckWith[share]
+	if n <= max(p.limit/2, leastAbandoned) {
+		if n = p.stuck; n == 0 || residentBytes() <= p.memory {
+			return nil
+		}
+	}
+	return NewError(errcode.Busy, "try again when they have ended", "%d statements ignore their cancellation and hold memory", n)
+}
+
 // put takes a connection back.
 func (p *pool) put(c *conn) {
+	slot := c.slot
 	p.mu.Lock()
-	closed := p.closed
-	if !closed {
+	keep := !p.closed && len(p.idle) < p.limit
+	if keep {
 		c.forgetBefore(p.serial)
 		p.idle = append(p.idle, c)
 	}
 	p.mu.Unlock()
-	if closed {
+	if !keep {
 		c.close()
 	}
-	<-p.slots
+	slot.Release()
 }
 
 // forgetBefore drops the prepared statements of catalogs older than serial, on
@@ -104,18 +117,40 @@ func (p *pool) forgetBefore(serial uint64) {
 // abandon gives up the slot of a connection that does not react, so that others
 // may run, unless too many are in that state. The caller calls the returned
 // function instead of put when the connection is free again.
-func (p *pool) abandon() (recovered func(*conn)) {
-	if p.stuck.Add(1) > maxAbandoned {
-		return func(c *conn) { p.stuck.Add(-1); p.put(c) }
+func (p *pool) abandon(c *conn) (recovered func(*conn)) {
+	p.mu.Lock()
+	p.stuck++
+	p.stuckWith[c.share]++
+	many := p.stuck > maxAbandoned
+	p.mu.Unlock()
+	if !many {
+		c.slot.Release()
 	}
-	<-p.slots
-	return func(c *conn) { c.close(); p.stuck.Add(-1) }
+	return func(c *conn) {
+		if !many {
+			c.close()
+		}
+		p.mu.Lock()
+		p.stuck--
+		if p.stuckWith[c.share]--; p.stuckWith[c.share] == 0 {
+			delete(p.stuckWith, c.share)
+		}
+		p.mu.Unlock()
+		if many {
+			p.put(c)
+		}
+	}
 }
 
-func (p *pool) abandoned() int { return int(p.stuck.Load()) }
+func (p *pool) abandoned() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.stuck
+}
 
 func (p *pool) stats() Stats {
-	return Stats{Running: len(p.slots), Waiting: int(p.waiting.Load()), Abandoned: p.abandoned()}
+	s := p.slots.Stats()
+	return Stats{Running: s.Running, Waiting: s.Waiting, Abandoned: p.abandoned()}
 }
 
 // close closes idle connections now and the others when they are returned. It
@@ -137,18 +172,10 @@ func (p *pool) close(patience time.Duration) bool {
 func (p *pool) quiet(patience time.Duration) bool {
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
-	for i := range cap(p.slots) { // every slot free: every connection back
-		select {
-		case p.slots <- struct{}{}:
-		case <-timer.C:
-			for range i {
-				<-p.slots
-			}
-			return false
-		}
+	select {
+	case <-p.slots.Idle():
+		return p.abandoned() == 0
+	case <-timer.C:
+		return false
 	}
-	for range cap(p.slots) { // callers from now on fail at once
-		<-p.slots
-	}
-	return p.abandoned() == 0
 }

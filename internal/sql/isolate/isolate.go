@@ -46,6 +46,7 @@ const (
 	maxStatements = 10_000           // that a worker runs
 	startLimit    = 60 * time.Second // for running the setup
 	idleLimit     = 5 * time.Minute  // without a statement
+	maxWaiting    = 1024             // statements, at each depth of nesting
 	maxCalls      = 256              // concurrent calls of the runtime's functions by one statement
 )
 
@@ -169,7 +170,7 @@ func (p *Pool) Stats() Stats {
 	s := p.stats
 	s.Spooled = p.spool.used.Load()
 	for _, l := range p.levels {
-		s.Workers, s.Waiting = s.Workers+l.alive, s.Waiting+int(l.waiting.Load())
+		s.Workers, s.Waiting = s.Workers+l.alive, s.Waiting+l.slots.Stats().Waiting
 		for _, w := range l.idle {
 			if closed(w.ready) && !w.over() {
 				s.Idle++

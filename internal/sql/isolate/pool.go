@@ -2,11 +2,13 @@ package isolate
 
 import (
 	"context"
+	"errors"
 	"slices"
-	"sync/atomic"
 	"time"
 
+	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
+	"github.com/spiced-sql/spiced/internal/kit/fair"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
 
@@ -14,44 +16,40 @@ import (
 // for an inner one, through a function of the runtime, must not hold the worker that
 // the inner one needs. The pool's mutex guards idle and alive.
 type level struct {
-	slots   chan struct{} // one for each statement that has a worker
-	waiting atomic.Int32
-	idle    []*worker // available to the next statement; the last one was used last
-	alive   int
+	slots *fair.Queue // one slot for each statement that has a worker
+	idle  []*worker   // available to the next statement; the last one was used last
+	alive int
 }
 
-func newLevel(workers int) *level { return &level{slots: make(chan struct{}, workers)} }
+func newLevel(workers int) *level {
+	return &level{slots: fair.New(fair.Options{Slots: workers, Waiting: maxWaiting})}
+}
 
 // enter waits until the statement may have a worker.
-func (l *level) enter(ctx context.Context) error {
-	select {
-	case l.slots <- struct{}{}:
-		return nil
-	default:
+func (l *level) enter(ctx context.Context) (*fair.Slot, error) {
+	who := caller.From(ctx)
+	slot, err := l.slots.Acquire(ctx, who.Share(), who.Weight)
+	switch {
+	case errors.Is(err, fair.ErrFull):
+		return nil, engine.NewError(errcode.Busy, "try again in a moment", "%d statements are waiting for a worker already", maxWaiting)
+	case err != nil:
+		return nil, engine.NewError(errcode.Cancelled, "", "the statement was cancelled while it waited for a worker")
 	}
-	defer l.waiting.Add(-1)
-	l.waiting.Add(1)
-	select {
-	case l.slots <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return engine.NewError(errcode.Cancelled, "", "the statement was cancelled while it waited for a worker")
-	}
+	return slot, nil
 }
-
-func (l *level) leave() { <-l.slots }
 
 // acquire returns a worker, which the caller owns until it calls release. The error
 // is an [*engine.Error].
 func (p *Pool) acquire(ctx context.Context) (*worker, error) {
 	l := p.levels[engine.Nesting(ctx)]
-	if err := l.enter(ctx); err != nil {
+	slot, err := l.enter(ctx)
+	if err != nil {
 		return nil, err
 	}
 	for {
 		w, err := p.take(l)
 		if err != nil {
-			l.leave()
+			slot.Release()
 			return nil, err
 		}
 		select {
@@ -63,11 +61,12 @@ func (p *Pool) acquire(ctx context.Context) (*worker, error) {
 			err = notStarted(w.failed)
 		}
 		if err == nil && !w.over() {
+			w.slot = slot
 			return w, nil
 		}
 		p.putBack(w)
 		if err != nil {
-			l.leave()
+			slot.Release()
 			return nil, err
 		}
 	}
@@ -134,8 +133,9 @@ func (p *Pool) launch(l *level) (*worker, error) {
 
 // release takes back a worker that is between statements or gone.
 func (p *Pool) release(w *worker) {
+	slot := w.slot
 	p.putBack(w)
-	w.level.leave()
+	slot.Release()
 }
 
 func (p *Pool) putBack(w *worker) {

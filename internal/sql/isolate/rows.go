@@ -34,7 +34,7 @@ func newRows(ctx context.Context, p *Pool, w *worker, job engine.Job, params []b
 	x.stop = func() { unwatch(); stop() }
 	r := &rows{
 		execution: x, ctx: ctx, cancel: func() { stopWithPool(); cancel() },
-		spool: newSpool(p.opts.TempDir, &p.spool, func() bool { return w.level.waiting.Load() > 0 }),
+		spool: newSpool(p.opts.TempDir, &p.spool, func() bool { return w.level.slots.Stats().Waiting > 0 }),
 	}
 	f, err := x.begin(working, params)
 	if err == nil {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
+	"github.com/spiced-sql/spiced/internal/kit/fair"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
 
@@ -41,6 +42,7 @@ type worker struct {
 
 	// The owner of the worker has the rest; the pool's mutex guards it while the
 	// worker is idle.
+	slot   *fair.Slot                    // of the statement that has it
 	has    map[string]*engine.Dependency // what was created in it, by name
 	served int                           // statements
 	spent  bool                          // it must not be used again
