@@ -10,7 +10,7 @@ import (
 
 // The classes of unsafe functions.
 const (
-	UnsafeCrash        = "crash"         // ends the process
+	UnsafeCrash        = "crash"         // ends the process, or DuckDB declares its database invalid
 	UnsafeCrashVariant = "crash-variant" // ends the process if a value is, or holds, a VARIANT
 	UnsafeHang         = "hang"          // cannot be interrupted
 	UnsafeMemory       = "memory"        // takes memory that memory_limit does not count

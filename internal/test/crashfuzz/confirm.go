@@ -17,6 +17,9 @@ func (t *tester) confirm(s *subject, n try, class string) (sql, why string, err 
 	if err != nil || got != class {
 		return "", "alone it is " + quoted(got), err
 	}
+	if len(s.f.whole) > 0 {
+		return n.sql, "", nil
+	}
 	for _, a := range n.args {
 		if strings.HasPrefix(a, "lambda ") {
 			continue

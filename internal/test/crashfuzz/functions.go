@@ -12,6 +12,12 @@ import (
 type function struct {
 	name       string
 	signatures []signature
+	whole      []string // or these statements, which the guard judges
+}
+
+// is reports whether name, of the flag -only, means the function.
+func (f *function) is(name string) bool {
+	return f.name == name || f.name == "("+name+")" || len(f.whole) > 0 && name == "statements"
 }
 
 // signature is one form of a function, as duckdb_functions() lists it.

@@ -43,6 +43,7 @@ func newGenerator(f *function, seed uint64) *generator {
 	h := fnv.New64a()
 	h.Write([]byte(f.name))
 	g := &generator{f: f, rnd: rand.New(rand.NewPCG(seed, h.Sum64()))}
+	g.sweeps = make([]sweep, len(f.whole))
 	for i, s := range f.signatures {
 		for p, typ := range s.params {
 			own := values[poolOf(typ)]
@@ -85,6 +86,11 @@ func poolOf(typ string) string {
 // next returns the next statement: half of them sweep over every hostile value, the
 // others are random.
 func (g *generator) next() try {
+	if n := len(g.f.whole); n > 0 {
+		i := n - len(g.sweeps)
+		g.sweeps = g.sweeps[1:]
+		return try{sql: g.f.whole[i]}
+	}
 	if n := len(g.sweeps); n > 0 && g.chance(2) {
 		w := g.sweeps[n-1]
 		g.sweeps = g.sweeps[:n-1]
@@ -146,8 +152,7 @@ func (g *generator) statement(s signature, args []string) try {
 	case strings.HasPrefix(s.kind, "table"):
 		t.sql, t.control = g.table(args)
 	case s.kind == "aggregate" && !g.chance(8):
-		t.sql = g.aggregate(args)
-		t.control = strings.Replace(t.sql, g.f.call(nil)[:len(g.f.call(nil))-1], "count(", 1)
+		t.sql, t.control = g.aggregate(args)
 	case windowOnly[g.f.name]:
 		t.sql = g.window(g.f.call(args))
 	default:
@@ -187,7 +192,7 @@ func (f *function) call(args []string) string {
 
 // template returns the text of a construct, "" for a function.
 func (f *function) template() string {
-	if strings.HasPrefix(f.name, "(") {
+	if strings.HasPrefix(f.name, "(") && len(f.signatures) > 0 {
 		return f.signatures[0].kind
 	}
 	return ""
@@ -243,29 +248,34 @@ func (g *generator) scalar(args []string) (sql, control string) {
 	return "SELECT " + g.f.call(names) + " AS v FROM " + from, "SELECT COLUMNS(*) IS NULL FROM " + from
 }
 
-func (g *generator) aggregate(args []string) string {
+func (g *generator) aggregate(args []string) (sql, control string) {
 	from, names := g.columns(args)
-	inner := strings.Join(names, ", ")
+	distinct, order, filter := "", "", ""
 	if g.chance(4) {
-		inner = "DISTINCT " + inner
+		distinct = "DISTINCT "
 	}
 	if g.chance(3) {
-		inner += " ORDER BY " + pick(g.rnd, append(names, "n", "n DESC NULLS FIRST", "1"))
+		order = " ORDER BY " + pick(g.rnd, append(names, "n", "n DESC NULLS FIRST", "1"))
 	}
-	expr := `"` + g.f.name + `"(` + inner + ")"
 	if g.chance(4) {
-		expr += pick(g.rnd, []string{" FILTER (WHERE n > 0)", " FILTER (WHERE false)", " FILTER (WHERE n % 2 = 1)"})
+		filter = pick(g.rnd, []string{" FILTER (WHERE n > 0)", " FILTER (WHERE false)", " FILTER (WHERE n % 2 = 1)"})
 	}
+	after := filter
 	switch g.rnd.IntN(6) {
 	case 0, 1:
-		return "SELECT " + expr + " OVER " + g.frame() + " AS v FROM " + from
+		after += " OVER " + g.frame()
 	case 2:
-		return "SELECT " + expr + " AS v FROM " + from + " GROUP BY n % 7"
+		from += " GROUP BY n % 7"
 	case 3:
 		of := append(slices.Clone(args), "1")
-		return fmt.Sprintf("SELECT list_aggregate([%s], '%s'%s)", of[0], g.f.name, tail(args))
+		return fmt.Sprintf("SELECT list_aggregate([%s], '%s'%s)", of[0], g.f.name, tail(args)), ""
 	}
-	return "SELECT " + expr + " AS v FROM " + from
+	all := strings.Join(names, ", ")
+	sql = `SELECT "` + g.f.name + `"(` + distinct + all + order + ")" + after + " AS v FROM " + from
+	if len(names) > 0 {
+		control = "SELECT list(" + distinct + names[0] + order + ")" + after + " AS v FROM " + from
+	}
+	return sql, control
 }
 
 // tail is the arguments after the first.

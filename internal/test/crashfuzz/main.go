@@ -6,7 +6,7 @@
 //
 //	go run ./internal/test/crashfuzz                       every value in every argument
 //	go run ./internal/test/crashfuzz -time 60s -seed 7
-//	go run ./internal/test/crashfuzz -only list_sort,cast
+//	go run ./internal/test/crashfuzz -only list_sort,statements
 package main
 
 import (
@@ -33,7 +33,7 @@ func main() {
 	var only string
 	flag.Uint64Var(&o.seed, "seed", 1, "the statements depend on `N` and nothing else")
 	flag.DurationVar(&o.time, "time", 0, "stop after `DURATION`; 0: when every value was in every argument")
-	flag.StringVar(&only, "only", "", "`names` of functions, separated by commas")
+	flag.StringVar(&only, "only", "", "`names` of functions, separated by commas; statements: long and deep statements instead")
 	flag.IntVar(&o.children, "children", 2, "processes at once")
 	flag.BoolVar(&o.verbose, "v", false, "print what is not confirmed, too")
 	flag.Parse()

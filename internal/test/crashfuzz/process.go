@@ -79,10 +79,10 @@ func (c *child) run(r request) (a answer, class string, ok bool) {
 		switch {
 		case a.Wrong != "":
 			class = crash
-		case a.Hangs:
-			class = hang
 		case a.Peak > mostMemory:
 			class = memoryClass
+		case a.Hangs:
+			class = hang
 		}
 		return a, class, true
 	case <-timer.C:
