@@ -10,8 +10,9 @@ import (
 
 // The classes of unsafe functions.
 const (
-	UnsafeCrash        = "crash"         // ends the process, or DuckDB declares its database invalid
+	UnsafeCrash        = "crash"         // ends the process
 	UnsafeCrashVariant = "crash-variant" // ends the process if a value is, or holds, a VARIANT
+	UnsafeInvalidates  = "invalidates"   // an internal error, after which DuckDB refuses every statement
 	UnsafeHang         = "hang"          // cannot be interrupted
 	UnsafeMemory       = "memory"        // takes memory that memory_limit does not count
 )

@@ -10,7 +10,7 @@ import (
 // statements may call each function: run internal/test/crashfuzz when it fails.
 func TestUnsafeListIsOfThisDuckDB(t *testing.T) {
 	db := open(t)
-	classes := []string{UnsafeCrash, UnsafeCrashVariant, UnsafeHang, UnsafeMemory}
+	classes := []string{UnsafeCrash, UnsafeCrashVariant, UnsafeInvalidates, UnsafeHang, UnsafeMemory}
 	lines := slices.Collect(strings.Lines(unsafeList))
 	if !slices.IsSorted(lines) || len(lines) == 0 {
 		t.Error("unsafe.txt is not sorted")

@@ -36,7 +36,7 @@ type answer struct {
 	Code  string `json:",omitempty"`
 	Hangs bool   `json:",omitempty"`
 	Slow  bool   `json:",omitempty"` // it did not end at its time limit
-	Wrong string `json:",omitempty"` // why the process is as bad as ended
+	Wrong string `json:",omitempty"` // class of an error after which the process is of no use
 	Peak  int64  // memory in bytes, above that before the statement; 0 if unknown
 }
 
@@ -87,9 +87,11 @@ func answerTo(ctx context.Context, db *engine.DB, r request) answer {
 	if err != nil {
 		e := engine.AsError(err)
 		a.Error, a.Code = e.Error(), string(e.Code)
-		a.Wrong = corrupted.FindString(a.Error)
-		if alive := read(ctx, db, engine.Request{SQL: "SELECT 1", Trusted: true}); !a.Hangs && alive != nil {
-			a.Wrong = alive.Error()
+		switch alive := read(ctx, db, engine.Request{SQL: "SELECT 1", Trusted: true}); {
+		case corrupted.MatchString(a.Error):
+			a.Wrong = crash
+		case alive != nil && strings.Contains(alive.Error(), "invalidated"):
+			a.Wrong = invalidates
 		}
 	}
 	a.Peak = max(0, memory("VmHWM")-before)

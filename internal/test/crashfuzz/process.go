@@ -78,7 +78,7 @@ func (c *child) run(r request) (a answer, class string, ok bool) {
 		}
 		switch {
 		case a.Wrong != "":
-			class = crash
+			class = a.Wrong
 		case a.Peak > mostMemory:
 			class = memoryClass
 		case a.Hangs:
