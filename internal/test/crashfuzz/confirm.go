@@ -1,16 +1,17 @@
 package main
 
 import (
+	"context"
 	"slices"
 	"strings"
 )
 
 // confirm runs the statement again, as a caller's and in a child of its own, and
 // returns the smallest statement that still is of the class, or why there is none.
-func (t *tester) confirm(s *subject, n try, class string) (sql, why string, err error) {
+func (t *tester) confirm(ctx context.Context, s *subject, n try, class string) (sql, why string, err error) {
 	got := ""
 	for range 3 { // stray memory may be harmless at times
-		if got, err = t.fresh(n.sql); err != nil || got == class {
+		if got, err = t.fresh(ctx, n.sql); err != nil || got == class {
 			break
 		}
 	}
@@ -24,18 +25,18 @@ func (t *tester) confirm(s *subject, n try, class string) (sql, why string, err 
 		if strings.HasPrefix(a, "lambda ") {
 			continue
 		}
-		if got, err = t.fresh("SELECT (" + a + ") IS NULL"); err != nil || got == class {
+		if got, err = t.fresh(ctx, "SELECT ("+a+") IS NULL"); err != nil || got == class {
 			return "", "the argument is: " + a, err
 		}
 	}
 	if n.control != "" {
-		if got, err = t.fresh(n.control); err != nil || got == class {
+		if got, err = t.fresh(ctx, n.control); err != nil || got == class {
 			return "", "the statement around it is: " + n.control, err
 		}
 	}
 	sql = n.sql
 	simple := simplest(s, n.args)
-	if got, err = t.fresh(simple); err != nil || got != class {
+	if got, err = t.fresh(ctx, simple); err != nil || got != class {
 		return sql, "", err
 	}
 	sql, args := simple, slices.Clone(n.args)
@@ -46,7 +47,7 @@ func (t *tester) confirm(s *subject, n try, class string) (sql, why string, err 
 			}
 			smaller := slices.Clone(args)
 			smaller[i] = v
-			if got, err = t.fresh(simplest(s, smaller)); err != nil {
+			if got, err = t.fresh(ctx, simplest(s, smaller)); err != nil {
 				return "", "", err
 			}
 			if got == class {

@@ -154,7 +154,7 @@ func (w *work) giveBack(s *subject) {
 
 // drain runs statements until no subject is left or the time is over.
 func (w *work) drain(ctx context.Context) error {
-	t := &tester{ctx: ctx, log: io.Discard}
+	t := &tester{log: io.Discard}
 	if w.o.verbose {
 		t.log = w.o.log
 	}
@@ -162,7 +162,7 @@ func (w *work) drain(ctx context.Context) error {
 	for s := w.take(); s != nil && ctx.Err() == nil; s = w.take() {
 		n := 0
 		for ; n < turn && ctx.Err() == nil && !s.done(true); n++ {
-			f, err := t.test(s)
+			f, err := t.test(ctx, s)
 			if err != nil {
 				return err
 			}
@@ -187,7 +187,6 @@ func (w *work) report(f finding) {
 
 // tester runs statements in a child, which it starts again when it has ended.
 type tester struct {
-	ctx   context.Context // a run of the tester
 	log   io.Writer
 	child *child
 }
@@ -200,9 +199,9 @@ func (t *tester) stop() {
 }
 
 // run runs a statement and returns its class, "" for a harmless one.
-func (t *tester) run(r request) (a answer, class string, err error) {
+func (t *tester) run(ctx context.Context, r request) (a answer, class string, err error) {
 	if t.child == nil {
-		if t.child, err = startChild(t.ctx); err != nil {
+		if t.child, err = startChild(ctx); err != nil {
 			return a, "", err
 		}
 	}
@@ -217,9 +216,9 @@ func (t *tester) run(r request) (a answer, class string, err error) {
 }
 
 // fresh runs a statement of a caller in a child that has run nothing else.
-func (t *tester) fresh(sql string) (string, error) {
+func (t *tester) fresh(ctx context.Context, sql string) (string, error) {
 	t.stop()
-	a, class, err := t.run(request{SQL: sql, Guard: true})
+	a, class, err := t.run(ctx, request{SQL: sql, Guard: true})
 	if a.Error != "" {
 		fmt.Fprintf(t.log, "%.200s: %.300s\n", sql, a.Error)
 	}
@@ -227,7 +226,7 @@ func (t *tester) fresh(sql string) (string, error) {
 }
 
 // test runs the next statement of s and returns what it shows, if that is new.
-func (t *tester) test(s *subject) (*finding, error) {
+func (t *tester) test(ctx context.Context, s *subject) (*finding, error) {
 	next := s.next()
 	variant := usesVariant(next)
 	if variant && s.found[crashVariant] {
@@ -236,7 +235,7 @@ func (t *tester) test(s *subject) (*finding, error) {
 	if s.found[hang] && slices.ContainsFunc(next.args, large) && !s.chance(4) {
 		return nil, nil // it takes seconds
 	}
-	a, class, err := t.run(request{SQL: next.sql, Guard: len(s.f.whole) > 0})
+	a, class, err := t.run(ctx, request{SQL: next.sql, Guard: len(s.f.whole) > 0})
 	if a.Slow {
 		s.repeats++
 	}
@@ -252,7 +251,7 @@ func (t *tester) test(s *subject) (*finding, error) {
 		s.repeats++
 		return nil, nil
 	}
-	sql, why, err := t.confirm(s, next, class)
+	sql, why, err := t.confirm(ctx, s, next, class)
 	if err != nil {
 		return nil, err
 	}
