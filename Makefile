@@ -1,5 +1,5 @@
 # The README's two commands need no make; these are for people who work on spiced.
-.PHONY: build test race lint fuzz bench docs
+.PHONY: build test race lint fuzz crash-fuzz bench docs
 
 build:
 	go build -o spiced ./cmd/spiced
@@ -19,6 +19,11 @@ lint:
 FUZZTIME ?= 240
 fuzz:
 	.ci/fuzz $(FUZZTIME)
+
+# Calls every function of DuckDB that statements may call with hostile values. It
+# takes hours: CRASHFUZZ='-time 10m -seed 7' shortens it.
+crash-fuzz:
+	go run ./internal/test/crashfuzz $(CRASHFUZZ)
 
 # The tables of docs/performance.md.
 bench:

@@ -19,7 +19,7 @@ var update = flag.Bool("update", false, "rewrite docs/architecture.svg")
 var purpose = map[string]string{
 	"cmd/spiced":               "commands, flags, signals",
 	"examples":                 "the Spicepod of spiced init",
-	"internal/test":            "test kit, benchmarks",
+	"internal/test":            "test kit, benchmarks, fuzz",
 	"internal/runtime":         "a Spicepod becomes a generation",
 	"sqlapi":                   "HTTP",
 	"internal/protocols":       "PostgreSQL, Flight SQL, MCP, terminal",
