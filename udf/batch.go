@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/tools"
@@ -15,7 +16,7 @@ import (
 
 // queue runs the calls of one function. While fewer statements than runners run, a call
 // starts at once, in its caller's goroutine if no other call is ready. Otherwise it waits,
-// and the next statement runs all waiting calls.
+// and the next statement runs the waiting calls, as far as they share their slots.
 //
 // A statement takes as long as its slowest call, but each caller only waits as long as
 // its own context allows. A goroutine of the queue serves calls: it ends when none is
@@ -114,7 +115,7 @@ func (q *queue) next() (context.Context, *batch) {
 	defer q.mu.Unlock()
 	n, bytes := 0, 0
 	for n < min(len(q.waiting), MaxBatch) {
-		if bytes += q.waiting[n].bytes; n > 0 && bytes > MaxBatchBytes {
+		if bytes += q.waiting[n].bytes; n > 0 && (bytes > MaxBatchBytes || q.waiting[n].who != q.waiting[0].who) {
 			break
 		}
 		n++
@@ -128,7 +129,7 @@ func (q *queue) next() (context.Context, *batch) {
 	for _, c := range b.calls {
 		c.batch = b
 	}
-	ctx, cancel := context.WithCancel(engine.WithNesting(context.Background(), q.depth))
+	ctx, cancel := context.WithCancel(engine.WithNesting(caller.With(context.Background(), b.calls[0].who), q.depth))
 	b.cancel = cancel
 	return ctx, b
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/tools"
@@ -276,6 +277,24 @@ func TestQueueIsBounded(t *testing.T) {
 		_, b := q.next()
 		if len(b.calls) != want {
 			t.Errorf("%d calls, want %d", len(b.calls), want)
+		}
+		b.cancel()
+	}
+}
+
+// TestABatchIsOfOneShare: a statement counts towards the slots of its callers.
+func TestABatchIsOfOneShare(t *testing.T) {
+	q := newQueue(0, func(context.Context, []*call) error { return nil })
+	q.running = q.runners
+	for _, name := range []string{"ann", "ann", "ben", "ann"} {
+		if _, err := q.enter(&call{who: caller.Caller{Principal: name}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, want := range []int{2, 1, 1} {
+		ctx, b := q.next()
+		if share := caller.From(ctx).Share(); len(b.calls) != want || share != b.calls[0].who.Principal {
+			t.Errorf("batch %d: %d calls of %q, want %d", i, len(b.calls), share, want)
 		}
 		b.cancel()
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/tools"
@@ -68,7 +69,11 @@ func (t *scalarTool) Call(ctx context.Context, in tools.Input) (tools.Output, er
 		ctx, cancel = context.WithTimeout(ctx, in.Limits.Timeout)
 		defer cancel()
 	}
-	c := &call{args: args, bytes: len(in.Raw), timeout: in.Limits.Timeout}
+	who := caller.From(ctx)
+	c := &call{
+		args: args, bytes: len(in.Raw), timeout: in.Limits.Timeout,
+		who: caller.Caller{Principal: who.Principal, Address: who.Address, Weight: who.Weight},
+	}
 	if depth := engine.Nesting(ctx); depth < len(t.queues) {
 		err = t.queues[depth].do(ctx, c)
 	} else {
@@ -187,6 +192,7 @@ type call struct {
 	args    []any // for [engine.Params]
 	bytes   int   // of the arguments as JSON
 	timeout time.Duration
+	who     caller.Caller // as far as it is about the share of the slots; a batch has one
 
 	value json.RawMessage
 	err   error

@@ -45,7 +45,7 @@ func TestRudeClientsOfALimitedKey(t *testing.T) {
 	p.eventually("to run the 2 statements that the key may have, and no other", func() bool { return p.metric("engine_statements_running") == "2" })
 }
 
-// Without a limit they can, but not for longer than a statement may take.
+// Without a limit, their statements end with their time limit.
 func TestRudeClientsEndWithTheirStatements(t *testing.T) {
 	t.Parallel()
 	p := start(t, folder(t, "spicepod.yaml", fmt.Sprintf(rudePod, "3s", 0)), sqlProtocols()...)
@@ -53,6 +53,41 @@ func TestRudeClientsEndWithTheirStatements(t *testing.T) {
 	p.eventually("to end their statements", func() bool { return p.metric("engine_statements_running") == "0" })
 	p.honest(20)
 }
+
+// A key without a limit cannot keep others from their statements either: 40 endless
+// ones of one key, over HTTP and PostgreSQL, take all slots, and the others run beside
+// them.
+func TestFloodOfOneKey(t *testing.T) {
+	t.Parallel()
+	p := start(t, folder(t, "spicepod.yaml", fmt.Sprintf(rudePod, "10m", 0)), sqlProtocols()...)
+	ctx, cancel := context.WithCancel(t.Context())
+	var flood sync.WaitGroup
+	defer flood.Wait()
+	defer cancel()
+	for i := range 40 {
+		flood.Go(func() {
+			if i%2 == 0 {
+				p.httpStatement(ctx, rudeKey, endlessCount)
+				return
+			}
+			conn, err := p.dialPostgres(ctx, "rude", rudeKey)
+			if err == nil {
+				_, _ = conn.Exec(ctx, endlessCount)
+				conn.Close(context.Background())
+			}
+		})
+	}
+	p.eventually("to run 4 endless statements, of which 36 wait", func() bool {
+		return p.metric("engine_statements_running") == "4" && p.metric("engine_statements_waiting") == "36"
+	})
+	p.honest(20)
+	if got := p.metric("engine_statements_waiting"); got != "36" {
+		t.Errorf("%s wait: an answer came after statements of the flood", got)
+	}
+}
+
+// endlessCount computes until it is cancelled.
+const endlessCount = "SELECT count(*) FROM range(1000000000000) a, range(1000) b"
 
 // honest runs statements, of which none may fail.
 func (p *program) honest(n int) {

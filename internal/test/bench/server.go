@@ -75,7 +75,9 @@ func (s *server) watch(out io.Reader, found chan<- string) {
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
 		s.log.Write(append(lines.Bytes(), '\n'))
-		once.Do(func() { found <- address.FindString(lines.Text()) })
+		if url := address.FindString(lines.Text()); url != "" {
+			once.Do(func() { found <- url })
+		}
 	}
 	s.done <- s.cmd.Wait()
 }
