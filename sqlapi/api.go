@@ -64,7 +64,7 @@ const (
 
 	maxConnections          = 10_000 // of callers who are known
 	maxConnectionsPerCaller = 5_000
-	maxPendingConnections   = 1_000 // without a request of a caller who is known
+	maxPendingConnections   = 2_000 // without a request of a caller who is known
 )
 
 // Options configures [New]. Queries and Inventory are required; without the

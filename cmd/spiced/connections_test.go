@@ -34,7 +34,7 @@ runtime:
 const silentClients = 3000
 
 // prompt is how long an honest client takes at most, on a busy machine.
-const prompt = 3 * time.Second
+const prompt = 5 * time.Second
 
 // While clients connect that do not say who they are, others can connect and run
 // statements at any moment.
@@ -89,10 +89,12 @@ func TestSilentConnections(t *testing.T) {
 				}
 				began := time.Now()
 				if err := p.visit(flood.protocol); err != nil {
-					t.Fatalf("visit %d, after %d connections: %v", visits, opened.Load(), err)
+					t.Errorf("visit %d, after %d connections: %v", visits, opened.Load(), err)
+					break
 				}
 				longest = max(longest, time.Since(began))
 			}
+			clients.Wait()
 			t.Logf("%d connections, %d visits, the longest %s", opened.Load(), visits, longest.Round(time.Millisecond))
 		})
 	}

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -18,6 +19,7 @@ type Conn struct {
 	remote *remote
 	closed chan struct{}
 	once   sync.Once
+	shown  atomic.Bool // it was admitted
 
 	// With the table's lock:
 	in       *pool // nil: it is closed, or must be
@@ -59,6 +61,25 @@ func FromContext(ctx context.Context) *Conn {
 
 // RemoteAddr returns the address of the client.
 func (c *Conn) RemoteAddr() net.Addr { return c.remote }
+
+// Read reads what the client sends. Of the pending connections it becomes the last
+// to be closed for another one.
+func (c *Conn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if n > 0 && !c.shown.Load() {
+		c.heard()
+	}
+	return n, err
+}
+
+func (c *Conn) heard() {
+	c.table.mu.Lock()
+	defer c.table.mu.Unlock()
+	if c.in == &c.table.pending {
+		c.unqueue()
+		c.queue()
+	}
+}
 
 // Close closes the connection, once.
 func (c *Conn) Close() (err error) {
@@ -119,6 +140,7 @@ func (c *Conn) admit(caller string) (victim *Conn, err error) {
 	}
 	c.leave()
 	t.admitted.join(c, caller)
+	c.shown.Store(true)
 	c.uses++
 	return victim, nil
 }

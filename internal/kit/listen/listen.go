@@ -3,7 +3,7 @@
 //
 // A connection is pending until its server calls [Conn.Admit], when it knows
 // whose it is. A new connection beyond the bounds of pending ones, in total or of
-// its address, closes the oldest of them. Admitted connections have bounds of their
+// its address, closes the one from which nothing has come for longest. Admitted connections have bounds of their
 // own, in total and of each caller: one more closes the connection that has been
 // idle for longest, and is refused where none is idle.
 //
@@ -30,7 +30,7 @@ import (
 type Limits struct {
 	Connections int // admitted; 0: 1000
 	PerCaller   int // admitted, of one caller; 0: a quarter of Connections
-	Pending     int // not admitted; 0: 1000. One address may have half of them.
+	Pending     int // not admitted; 0: 2000. One address may have half of them.
 	// Wait is how long a connection may be pending; 0: for ever.
 	Wait time.Duration
 	// Settings is the mapping of max_connections and max_connections_per_caller,
@@ -40,7 +40,7 @@ type Limits struct {
 
 const (
 	defaultConnections = 1000
-	defaultPending     = 1000
+	defaultPending     = 2000
 )
 
 // Table has the connections of a server's listeners. It is safe for concurrent

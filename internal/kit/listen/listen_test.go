@@ -34,10 +34,11 @@ type fakeConn struct {
 	closed bool
 }
 
-func (c *fakeConn) Network() string      { return "tcp" }
-func (c *fakeConn) String() string       { return c.addr }
-func (c *fakeConn) RemoteAddr() net.Addr { return c }
-func (c *fakeConn) Close() error         { c.closed = true; return nil }
+func (c *fakeConn) Network() string            { return "tcp" }
+func (c *fakeConn) String() string             { return c.addr }
+func (c *fakeConn) RemoteAddr() net.Addr       { return c }
+func (c *fakeConn) Read(p []byte) (int, error) { return len(p), nil }
+func (c *fakeConn) Close() error               { c.closed = true; return nil }
 
 // harness accepts connections of a table.
 type harness struct {
@@ -100,6 +101,20 @@ func TestPendingConnectionsMakeRoom(t *testing.T) {
 	_, c1 := h.accept("10.0.0.3")
 	_, d1 := h.accept("10.0.0.4")
 	h.want("a full table", []*fakeConn{a1}, []*fakeConn{b2, b3, c1, d1})
+}
+
+// What a client sends makes its connection the last to be closed.
+func TestHeardConnectionsAreClosedLater(t *testing.T) {
+	h := newHarness(t, listen.Limits{Pending: 4})
+	a, a1 := h.accept("10.0.0.1")
+	_, a2 := h.accept("10.0.0.1")
+	if _, err := a.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	_, a3 := h.accept("10.0.0.1")
+	h.want("a silent one", []*fakeConn{a2}, []*fakeConn{a1, a3})
+	_, a4 := h.accept("10.0.0.1")
+	h.want("the oldest", []*fakeConn{a1}, []*fakeConn{a3, a4})
 }
 
 func TestAdmittedConnectionsAreNotPending(t *testing.T) {
@@ -176,6 +191,7 @@ func TestPendingConnectionsHaveADeadline(t *testing.T) {
 		a, admitted := h.accept("10.0.0.1")
 		h.admit(a, "ann")()
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		h.want("a minute", []*fakeConn{silent}, []*fakeConn{admitted})
 	})
 }
