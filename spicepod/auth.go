@@ -88,7 +88,9 @@ const (
 type Postgres struct {
 	Enabled        bool          `yaml:"enabled" default:"true" doc:"Serve the protocol."`
 	Address        string        `yaml:"address" default:"127.0.0.1:5432" doc:"Address of the listener, as host:port. The flag --postgres overrides it."`
-	Connections    int           `yaml:"max_connections" min:"1" default:"1000" doc:"Concurrent connections."`
+	Connections    int           `yaml:"max_connections" min:"1" default:"1000" doc:"Concurrent connections of clients that have logged in."`
+	PerCaller      int           `yaml:"max_connections_per_caller" min:"0" doc:"Concurrent connections of one key, or of one address where no keys are required; 0: a quarter of max_connections."`
+	Pending        int           `yaml:"max_pending_connections" min:"1" default:"2000" doc:"Concurrent connections of clients that have not logged in, half of them from one address; a new one closes the one that has been silent for longest."`
 	IdleTimeout    time.Duration `yaml:"idle_timeout" default:"1h" doc:"How long a client may be idle between statements; 0: 1h."`
 	Authentication PostgresAuth  `yaml:"authentication" enum:"scram-sha-256,password" default:"scram-sha-256" doc:"How clients authenticate: with SCRAM, which does not send the key, or with the key as the password, over TLS or on loopback."`
 }
@@ -97,5 +99,7 @@ type Postgres struct {
 type Flight struct {
 	Enabled     bool   `yaml:"enabled" default:"true" doc:"Serve the protocol."`
 	Address     string `yaml:"address" default:"127.0.0.1:50051" doc:"Address of the listener, as host:port. The flag --flight overrides it."`
-	Connections int    `yaml:"max_connections" min:"1" default:"1000" doc:"Concurrent connections."`
+	Connections int    `yaml:"max_connections" min:"1" default:"1000" doc:"Concurrent connections that have sent a call with a valid key; a new one closes the oldest without calls."`
+	PerCaller   int    `yaml:"max_connections_per_caller" min:"0" doc:"Concurrent connections of one key, or of one address where no keys are required; 0: a quarter of max_connections."`
+	Pending     int    `yaml:"max_pending_connections" min:"1" default:"2000" doc:"Concurrent connections without such a call, half of them from one address; a new one closes the one that has been silent for longest."`
 }

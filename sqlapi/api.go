@@ -14,7 +14,7 @@
 //		Log:     log,
 //	})
 //	server := sqlapi.NewServer(api, log) // with its timeouts
-//	err := server.Serve(listener)
+//	err := server.Serve(sqlapi.Listener(listener))
 //
 // Results stream: the memory a request takes does not grow with its rows. An
 // error before the first byte has a proper status; later the connection is
@@ -25,11 +25,13 @@ package sqlapi
 import (
 	"cmp"
 	"log/slog"
+	"net"
 	"net/http"
 	"strings"
 	"time"
 
 	"github.com/spiced-sql/spiced/internal/find/embeddings"
+	"github.com/spiced-sql/spiced/internal/kit/listen"
 	"github.com/spiced-sql/spiced/internal/kit/telemetry"
 	"github.com/spiced-sql/spiced/internal/llm/chat/responses"
 	"github.com/spiced-sql/spiced/internal/sql/query"
@@ -59,6 +61,10 @@ const (
 	unreadTimeout  = 20 * time.Second // for the header and a body that no handler reads; less than for a write
 	idleTimeout    = 2 * time.Minute
 	maxHeaderBytes = 64 << 10
+
+	maxConnections          = 10_000 // of callers who are known
+	maxConnectionsPerCaller = 5_000
+	maxPendingConnections   = 2_000 // without a request of a caller who is known
 )
 
 // Options configures [New]. Queries and Inventory are required; without the
@@ -201,7 +207,7 @@ func withDefaults(o Options) Options {
 
 // ServeHTTP answers a request.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if a.guard.preflight(w, r) {
+	if a.guard.preflight(newResponseWriter(w, a.writeTimeout), r) {
 		return
 	}
 	a.mux.ServeHTTP(w, r)
@@ -210,11 +216,20 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // Close ends what the API does beside its requests.
 func (a *API) Close() { a.cache.close() }
 
+// Listener returns a listener with the bounds of connections of an HTTP server. A
+// connection is pending until a request on it is let through, and idle between
+// requests; see package listen.
+func Listener(l net.Listener) net.Listener {
+	return listen.New(listen.Limits{
+		Connections: maxConnections, PerCaller: maxConnectionsPerCaller, Pending: maxPendingConnections,
+	}).Listener(l)
+}
+
 // NewServer makes a server for the API with limits on headers and idle
 // connections. It sets no limit on a whole request: the API bounds each body
 // that it reads, each statement and each write on its own. Of other bodies
 // net/http awaits the end before it sends the answer: these have a limit here,
-// which net/http lifts once they have arrived.
+// which net/http lifts once they have arrived. [Listener] bounds the connections.
 func NewServer(h http.Handler, log *slog.Logger) *http.Server {
 	return &http.Server{
 		Handler:           h,
@@ -222,6 +237,8 @@ func NewServer(h http.Handler, log *slog.Logger) *http.Server {
 		ReadTimeout:       unreadTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
+		HTTP2:             &http.HTTP2Config{WriteByteTimeout: defaultWriteTimeout},
+		ConnContext:       listen.Context,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}
 }

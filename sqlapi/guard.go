@@ -14,6 +14,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/access/audit"
 	"github.com/spiced-sql/spiced/internal/access/auth"
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
+	"github.com/spiced-sql/spiced/internal/kit/listen"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/sql/query"
 )
@@ -36,9 +37,10 @@ type Guard struct {
 // Protect guards a handler that is not part of the API.
 func (g *Guard) Protect(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		err := g.admit(r)
+		w = newResponseWriter(w, defaultWriteTimeout)
+		leave, err := func() {}, g.admit(r)
 		if err == nil {
-			_, err = g.principal(w, r)
+			_, leave, err = g.principal(w, r)
 		}
 		if err != nil {
 			g.record(w, r, "", err)
@@ -46,6 +48,7 @@ func (g *Guard) Protect(h http.Handler) http.Handler {
 			http.Error(w, e.Error(), e.sentStatus())
 			return
 		}
+		defer leave()
 		h.ServeHTTP(w, r)
 	})
 }
@@ -114,8 +117,21 @@ func sameOrigin(r *http.Request) bool {
 	return crossOrigin.Check(r) == nil
 }
 
-// principal is who sends the request.
-func (g *Guard) principal(w http.ResponseWriter, r *http.Request) (*auth.Principal, error) {
+// principal returns who sends the request. Until leave is called, the connection is
+// theirs.
+func (g *Guard) principal(w http.ResponseWriter, r *http.Request) (p *auth.Principal, leave func(), err error) {
+	if p, err = g.authenticate(w, r); err != nil {
+		return nil, nil, err
+	}
+	if leave, err = listen.FromContext(r.Context()).Admit(p.Name); err != nil {
+		return nil, nil, overLimit(err)
+	}
+	return p, leave, nil
+}
+
+// authenticate returns who sends the request. The error for a wrong key waits if
+// its address has sent wrong keys before.
+func (g *Guard) authenticate(w http.ResponseWriter, r *http.Request) (*auth.Principal, error) {
 	keys := &auth.Keyring{}
 	if g.Keys != nil {
 		keys = g.Keys()
@@ -129,6 +145,7 @@ func (g *Guard) principal(w http.ResponseWriter, r *http.Request) (*auth.Princip
 			return p, nil
 		}
 		why = "the key is not known"
+		listen.FromContext(r.Context()).Pause(r.Context(), keys.Failed(r.RemoteAddr))
 	}
 	w.Header().Set("WWW-Authenticate", `Bearer realm="spiced"`)
 	return nil, newError(codeUnauthorized, "send it as X-API-Key or as Authorization: Bearer", "%s", why)
@@ -172,10 +189,11 @@ func (g *Guard) authorised(rt route, h handler) handler {
 		if rt.is.has(public) {
 			return h(w, r)
 		}
-		p, err := g.principal(w, r)
+		p, leave, err := g.principal(w, r)
 		if err != nil {
 			return err
 		}
+		defer leave()
 		who = p.Name
 		if rt.is.has(writes) && !p.Write {
 			return newError(codeDenied, "use a key that ends in :rw", "the key may only read")
@@ -206,7 +224,9 @@ func principalOf(w http.ResponseWriter) *auth.Principal {
 // overLimit is the refusal of one request too many.
 func overLimit(err error) error {
 	var limit *auth.LimitError
-	if !errors.As(err, &limit) {
+	if full, ok := errors.AsType[*listen.FullError](err); ok {
+		limit = &auth.LimitError{Message: full.Message, RetryAfter: 1}
+	} else if !errors.As(err, &limit) {
 		return err
 	}
 	e := newError(errcode.RateLimited, "", "%s", limit.Message)

@@ -75,6 +75,27 @@ func TestBodiesThatNobodyReadsAreGivenUp(t *testing.T) {
 	}
 }
 
+// Clients that do not read are disconnected, whoever answers them.
+func TestClientsThatDoNotReadAreDisconnected(t *testing.T) {
+	guard := Guard{AllowedOrigins: []string{"*"}}
+	f := serve(t, func(o *Options) { o.Guard = guard })
+	for request, h := range map[string]http.Handler{
+		"GET /health":  f.Config.Handler,
+		"GET /nosuch":  f.Config.Handler,
+		"OPTIONS /":    f.Config.Handler,
+		"GET /metrics": guard.Protect(f.metrics.Handler()),
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			conn := dialBubble(t, h, nil)
+			fmt.Fprintf(conn, "%s HTTP/1.1\r\nHost: localhost\r\nOrigin: https://a.example\r\nAccess-Control-Request-Method: POST\r\n\r\n", request)
+			time.Sleep(2 * defaultWriteTimeout)
+			if n, err := conn.Read(make([]byte, 1)); err != io.EOF {
+				t.Errorf("%s: read %d bytes after %s, %v", request, n, 2*defaultWriteTimeout, err)
+			}
+		})
+	}
+}
+
 // The limit on bodies does not hold for answers, whoever reads the body.
 func TestAnswersTakeLongerThanBodies(t *testing.T) {
 	var http1, http2 http.Protocols

@@ -54,6 +54,7 @@ func (s *server) openHTTP(name, flag, address string, handler http.Handler) erro
 	if err != nil {
 		return err
 	}
+	listener = sqlapi.Listener(listener)
 	h := sqlapi.NewServer(handler, s.log)
 	e := endpoint{name: name, scheme: "http", listener: listener, serve: h.Serve, shutdown: h.Shutdown, close: func() { h.Close() }}
 	if s.tls != nil {

@@ -30,8 +30,8 @@ runtime:
   functions: { enabled: true }
   query: { timeout: 60s, max_concurrent_queries: 8, max_queued_queries: 4096 }
   caching: { sql_results: { enabled: false } }
-  postgres: { max_connections: 600 }
-  flight: { max_connections: 200 }
+  postgres: { max_connections: 600, max_connections_per_caller: 600 }
+  flight: { max_connections: 200, max_connections_per_caller: 200 }
 datasets:
   - { name: k, from: "file:k.csv", acceleration: { enabled: true } }
 functions:

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/spiced-sql/spiced/internal/kit/listen"
 	"github.com/spiced-sql/spiced/internal/protocols/flightsql"
 	"github.com/spiced-sql/spiced/internal/protocols/pgwire"
 	"github.com/spiced-sql/spiced/internal/protocols/pgwire/pgcatalog"
@@ -33,7 +34,10 @@ func (s *server) openPostgres() error {
 		Rewrite: pgcatalog.Rewrite, Catalog: pgcatalog.OfCatalog, Version: pgcatalog.ServerVersion + " (spiced " + version + ")",
 		Generation: func() uint64 { return s.DB().Current().Serial() },
 		Log:        s.log, Audit: s.Audit(),
-		MaxConnections: settings.Connections, IdleTimeout: settings.IdleTimeout,
+		IdleTimeout: settings.IdleTimeout,
+		Connections: listen.Limits{
+			Connections: settings.Connections, PerCaller: settings.PerCaller, Pending: settings.Pending, Settings: "runtime.postgres",
+		},
 		Cleartext: settings.Authentication == spicepod.PostgresPassword,
 	})
 	s.endpoints = append(s.endpoints, endpoint{
@@ -61,7 +65,10 @@ func (s *server) openFlight() error {
 	}
 	f := flightsql.New(flightsql.Options{
 		Query: s.queries, Keys: s.Keys, TLS: s.tls.config(), Tables: s.tables, Version: version,
-		Log: s.log, Audit: s.Audit(), MaxConnections: settings.Connections,
+		Log: s.log, Audit: s.Audit(),
+		Connections: listen.Limits{
+			Connections: settings.Connections, PerCaller: settings.PerCaller, Pending: settings.Pending, Settings: "runtime.flight",
+		},
 	})
 	scheme := "grpc"
 	if s.tls != nil {

@@ -134,7 +134,7 @@ func TestRefusalsAreAudited(t *testing.T) {
 	log := auditLog(t, dir)
 	for want, n := range map[string]int{
 		`"kind":"request","door":"http","outcome":"rate_limited","principal":"slow"`:       3, // a statement, a submitted one, a tool
-		`"kind":"statement","door":"postgres","outcome":"rate_limited","principal":"slow"`: 3,
+		`"kind":"statement","door":"postgres","outcome":"rate_limited","principal":"slow"`: 6, // each with a ROLLBACK after it
 		`"kind":"statement","door":"flight","outcome":"rate_limited","principal":"slow"`:   2,
 		`"sql":"select ? as refused"`: 5,
 		`"kind":"request","door":"http","outcome":"permission_denied","principal":"key-1"`: 1,

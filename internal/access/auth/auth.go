@@ -7,6 +7,9 @@
 //	end, err := p.Begin()                 // within its rate and concurrency
 //	defer end()
 //	leave, err := p.Enter()               // within its concurrency alone
+//	err = p.Spend()                       // within its rate alone
+//
+//	delay := keys.Failed(remoteAddress)   // before the answer to a wrong key
 //
 // With SASL, a client proves that it has a key without sending it:
 //

@@ -19,6 +19,7 @@ type Keyring struct {
 	byName      map[string]*credential
 	salt        []byte // of all verifiers
 	numbered    int    // the highest number given to an unnamed key
+	failures    *failures
 }
 
 // credential is the stored form of a key: enough to recognise it, without the
@@ -63,7 +64,7 @@ func sum(key []byte, message string) digest {
 // keyring has the valid keys. If keys are required, it is enabled despite any
 // problems, so that a mistake never grants access.
 //
-// The keyring takes over the state of old's principals; old may be nil or in use.
+// The keyring takes over the state of old's principals and the failed logins; old may be nil or in use.
 // Unnamed keys keep their numbers, which no other key gets: data of key-1 never
 // becomes another key's. Limiters are kept if name, key and limits are unchanged:
 // a reload resets neither used tokens nor running requests.
@@ -72,7 +73,7 @@ func NewKeyring(pod *spicepod.Pod, old *Keyring) (*Keyring, spicepod.Problems) {
 	if pod.Runtime.Auth == nil || pod.Runtime.Auth.APIKey == nil || !pod.Runtime.Auth.APIKey.Enabled {
 		return k, nil
 	}
-	k.required = true
+	k.required, k.failures = true, newFailures()
 	r := reader{pod: pod, names: map[string]string{}, keys: map[digest]string{}}
 	k.credentials = r.credentials(r.entries(pod.Runtime.Auth.APIKey), k.salt)
 	k.numbered = len(pod.Runtime.Auth.APIKey.Keys)
@@ -150,6 +151,9 @@ func (k *Keyring) Current(p *Principal) (*Principal, bool) {
 
 // adopt takes over the state of old's principals: see [NewKeyring].
 func (k *Keyring) adopt(old *Keyring) {
+	if old.failures != nil {
+		k.failures = old.failures
+	}
 	k.number(old)
 	for _, c := range k.credentials {
 		before, ok := old.byName[c.principal.Name]

@@ -30,6 +30,15 @@ func (p *Principal) Enter() (leave func(), err error) {
 	return p.limiter.enter(p.Name)
 }
 
+// Spend takes a token of only the principal's rate, for a request of one who has a
+// slot. The error is a [*LimitError].
+func (p *Principal) Spend() error {
+	if p.limiter == nil {
+		return nil
+	}
+	return p.limiter.spend(p.Name)
+}
+
 // LimitError means that a request exceeds a limit.
 type LimitError struct {
 	Message    string
@@ -72,11 +81,22 @@ func (l *limiter) same(other *limiter) bool {
 // begin takes the slot first: a request without a slot costs no token.
 func (l *limiter) begin(name string) (end func(), err error) {
 	end, err = l.enter(name)
-	if err == nil && l.bucket != nil && !l.bucket.Allow() {
-		end()
-		return nil, l.tooFast(name)
+	if err != nil {
+		return nil, err
 	}
-	return end, err
+	if err := l.spend(name); err != nil {
+		end()
+		return nil, err
+	}
+	return end, nil
+}
+
+// spend takes a token.
+func (l *limiter) spend(name string) error {
+	if l.bucket != nil && !l.bucket.Allow() {
+		return l.tooFast(name)
+	}
+	return nil
 }
 
 // enter takes a slot.

@@ -13,6 +13,15 @@ const (
 	MinKeyBytes = 16
 )
 
+// Limits of failed logins.
+const (
+	freeFailures = 5 // of an address, which are answered at once
+	firstDelay   = 250 * time.Millisecond
+	longestDelay = 5 * time.Second
+	forgetAfter  = time.Minute // without a failure
+	maxAddresses = 10_000      // whose failures are counted
+)
+
 const (
 	maxMessage    = 4 << 10   // bytes per SCRAM message
 	maxShown      = 100       // bytes of a caller's text in a message

@@ -17,6 +17,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/access/audit"
 	"github.com/spiced-sql/spiced/internal/access/auth"
 	"github.com/spiced-sql/spiced/internal/access/caller"
+	"github.com/spiced-sql/spiced/internal/kit/listen"
 	"github.com/spiced-sql/spiced/internal/sql/query"
 )
 
@@ -77,6 +78,14 @@ func (s *service) enter(ctx context.Context) (context.Context, error) {
 	return context.WithValue(ctx, clientKey{}, &client{who, principal, remoteOf(ctx)}), nil
 }
 
+// connOf returns the connection of a call, or nil.
+func connOf(ctx context.Context) *listen.Conn {
+	if p, ok := peer.FromContext(ctx); ok {
+		return listen.Of(p.Addr)
+	}
+	return nil
+}
+
 func remoteOf(ctx context.Context) string {
 	if p, ok := peer.FromContext(ctx); ok && p.Addr != nil {
 		return p.Addr.String()
@@ -135,6 +144,7 @@ func (s *service) principal(ctx context.Context, c login) (*auth.Principal, erro
 	}
 	p, ok := keys.LookupFor(c.User, c.Key)
 	if !ok {
+		connOf(ctx).Pause(ctx, keys.Failed(remoteOf(ctx)))
 		return nil, s.unauthenticated(ctx, "the key is not known")
 	}
 	return p, nil

@@ -6,7 +6,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/base64"
-	"io"
 	"log/slog"
 	"net"
 	"strings"
@@ -29,6 +28,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/access/audit"
 	"github.com/spiced-sql/spiced/internal/access/auth"
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
+	"github.com/spiced-sql/spiced/internal/kit/listen"
 	flight "github.com/spiced-sql/spiced/internal/protocols/flightsql"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/query"
@@ -415,21 +415,43 @@ func TestTLS(t *testing.T) {
 }
 
 func TestConnectionsAreBounded(t *testing.T) {
-	h := serve(t, func(o *flight.Options) { o.MaxConnections = 1 })
+	h := serve(t, withKeys(t), func(o *flight.Options) {
+		o.Connections = listen.Limits{Connections: 2, PerCaller: 1, Pending: 4, Settings: "runtime.flight"}
+	})
+	read, write := with(t, "x-api-key", readKey), with(t, "x-api-key", writeKey)
 	first := h.client(t)
-	sql(t, first, "SELECT 1")
-	conn, err := net.Dial("tcp", h.address)
+	prepared, err := first.Prepare(read, "SELECT 1 AS v")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close()
-	conn.SetReadDeadline(time.Now().Add(wait.Limit)) //nolint:errcheck // a test that hangs fails
-	if n, err := conn.Read(make([]byte, 1)); n > 0 || err == nil {
-		t.Errorf("the second connection was answered: %v", err)
-	} else if err != io.EOF && !strings.Contains(err.Error(), "reset") {
-		t.Errorf("the second connection: %v", err)
+	for range 50 { // silent, closed for those that come later
+		conn, err := net.Dial("tcp", h.address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
 	}
-	sql(t, first, "SELECT 1")
+	if _, err := h.client(t).Execute(write, "SELECT 1"); err != nil {
+		t.Errorf("another key: %v", err)
+	}
+	if _, err := prepared.Execute(read); err != nil {
+		t.Errorf("the first connection: %v", err)
+	}
+	stream, err := first.Client.DoPut(read) // is in use until it ends
+	if err != nil {
+		t.Fatal(err)
+	}
+	wait.Until(t, "the connection of the key is in use", func() bool {
+		_, err := h.client(t).Execute(read, "SELECT 1")
+		return err != nil && strings.Contains(err.Error(), "has 1 connections already, the limit of runtime.flight.max_connections_per_caller")
+	})
+	if err := stream.CloseSend(); err != nil {
+		t.Error(err)
+	}
+	wait.Until(t, "an idle connection makes room", func() bool {
+		_, err := h.client(t).Execute(read, "SELECT 1")
+		return err == nil
+	})
 }
 
 // TestPanicsAreRecovered has a fault in what the daemon gives.

@@ -18,6 +18,7 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/access/auth"
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
+	"github.com/spiced-sql/spiced/internal/kit/listen"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
@@ -68,6 +69,7 @@ var errPanicked = status.Error(codes.Internal, "the runtime failed on this call;
 func statusOf(err error) *status.Status {
 	var (
 		limit  *auth.LimitError
+		full   *listen.FullError
 		denied *auth.DeniedError
 		e      *engine.Error
 	)
@@ -75,6 +77,8 @@ func statusOf(err error) *status.Status {
 	case errors.As(err, &limit):
 		wait := time.Duration(limit.RetryAfter * float64(time.Second))
 		return newStatus(codes.ResourceExhausted, limit.Message, retryIn(wait))
+	case errors.As(err, &full):
+		return newStatus(codes.ResourceExhausted, full.Message, retryIn(busyRetry))
 	case errors.As(err, &denied):
 		return newStatus(codes.PermissionDenied, denied.Message)
 	case errors.As(err, &e):

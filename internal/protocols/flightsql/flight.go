@@ -31,13 +31,13 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/access/audit"
 	"github.com/spiced-sql/spiced/internal/access/auth"
+	"github.com/spiced-sql/spiced/internal/kit/listen"
 	"github.com/spiced-sql/spiced/internal/sql/query"
 )
 
 // Limits of what clients may do. The engine bounds the statements themselves.
 const (
-	defaultConnections = 1024
-	defaultMessage     = 16 << 20 // bytes of a message from a client
+	defaultMessage = 16 << 20 // bytes of a message from a client
 
 	maxStreams    = 128      // calls at once on a connection
 	maxResults    = 512      // results at once, each of which holds a batch or two
@@ -66,6 +66,7 @@ const (
 	cancelGrace = time.Second      // for a cancelled result to end by itself
 
 	handshakeLimit = 10 * time.Second // for TLS and HTTP/2 to begin
+	pendingLimit   = time.Minute      // for a call of a caller who is known
 	idleLimit      = 30 * time.Minute // of a connection without calls
 	pingEvery      = time.Minute      // a silent connection is asked
 	pingLimit      = 20 * time.Second // and has to answer
@@ -87,17 +88,20 @@ type Options struct {
 	// Tables are the tables and views of this moment, in any order. nil: none.
 	Tables func() []Table
 	// Version is that of the runtime, for clients.
-	Version        string
-	Log            *slog.Logger // nil: discarded
-	Audit          *audit.Log   // nil: refused calls are not audited
-	MaxConnections int          // 0: 1024
-	MaxMessage     int          // bytes of a message from a client; 0: 16 MiB
+	Version string
+	Log     *slog.Logger // nil: discarded
+	Audit   *audit.Log   // nil: refused calls are not audited
+	// Connections are the limits of connections. Those that have not sent a call
+	// that needs a key are pending; Wait is 60 s unless set.
+	Connections listen.Limits
+	MaxMessage  int // bytes of a message from a client; 0: 16 MiB
 }
 
 // Server serves any number of connections. It is safe for concurrent use.
 type Server struct {
 	grpc    *grpc.Server
 	service *service
+	table   *listen.Table
 }
 
 // New makes a server.
@@ -106,14 +110,13 @@ func New(o Options) *Server {
 	server := grpc.NewServer(s.transport()...)
 	server.RegisterService(early(pb.FlightService_ServiceDesc), s)
 	server.RegisterService(early(healthpb.Health_ServiceDesc), health{})
-	return &Server{server, s}
+	return &Server{server, s, listen.New(s.opts.Connections)}
 }
 
 // Serve accepts connections until the server is shut down or closed, then returns
-// nil. It closes the listener. A connection beyond Options.MaxConnections is
-// closed at once.
+// nil. It closes the listener.
 func (s *Server) Serve(l net.Listener) error {
-	err := s.grpc.Serve(&boundedListener{Listener: l, most: int64(s.service.opts.MaxConnections)})
+	err := s.grpc.Serve(s.table.Listener(l))
 	if errors.Is(err, grpc.ErrServerStopped) {
 		return nil // it was before Serve was called
 	}

@@ -50,7 +50,7 @@ func newService(o Options) *service {
 	if s.opts.Tables == nil {
 		s.opts.Tables = func() []Table { return nil }
 	}
-	s.opts.MaxConnections = cmp.Or(o.MaxConnections, defaultConnections)
+	s.opts.Connections.Wait = cmp.Or(o.Connections.Wait, pendingLimit)
 	s.opts.MaxMessage = cmp.Or(o.MaxMessage, defaultMessage)
 	return s
 }
@@ -111,6 +111,11 @@ func (s *service) stream(srv any, stream grpc.ServerStream, info *grpc.StreamSer
 	if err != nil {
 		return err
 	}
+	leave, err := connOf(ctx).Admit(clientOf(ctx).principal.Name)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	return next(srv, &callStream{stream, ctx, s})
 }
 

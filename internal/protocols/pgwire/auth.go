@@ -25,7 +25,7 @@ type client struct {
 }
 
 // authenticate identifies the client.
-func (l *login) authenticate() error {
+func (l *login) authenticate(ctx context.Context) error {
 	keys := l.server.opts.Keys()
 	var principal *auth.Principal
 	var err error
@@ -40,7 +40,7 @@ func (l *login) authenticate() error {
 	if err == nil {
 		l.client, err = newClient(l.user, l.remote, principal)
 	}
-	return l.refuse(err)
+	return l.refuse(ctx, keys, err)
 }
 
 // newClient decides on whose behalf statements run. The user's name decides where
@@ -149,14 +149,16 @@ func answer[M pgproto3.FrontendMessage](l *login, kind uint32, what string) (m M
 	return m, err
 }
 
-// refuse records a login that failed. Its error does not say why.
-func (l *login) refuse(err error) error {
+// refuse records a login that failed, and waits if its address has failed before.
+// Its error does not say why.
+func (l *login) refuse(ctx context.Context, keys *auth.Keyring, err error) error {
 	if err != auth.ErrDenied { //nolint:errorlint // ours, never wrapped
 		return err
 	}
-	l.server.opts.Audit.Record(context.Background(), audit.Entry{
+	l.server.opts.Audit.Record(ctx, audit.Entry{
 		Kind: audit.Login, Protocol: string(query.Postgres), User: l.user, Remote: l.remote, Outcome: audit.Unauthorized,
 	})
+	l.bounded.Pause(ctx, keys.Failed(l.remote))
 	return sqlstate.Errorf(sqlstate.Password, "the password is a key of runtime.auth", "password authentication failed for user %q", l.user)
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgproto3"
 
+	"github.com/spiced-sql/spiced/internal/access/audit"
 	"github.com/spiced-sql/spiced/internal/protocols/pgwire/sqlstate"
 	"github.com/spiced-sql/spiced/internal/protocols/pgwire/wire"
 )
@@ -20,6 +21,7 @@ type command struct {
 	fetch   *fetch                       // of a cursor
 	declare *declare                     // a cursor
 	aborted bool                         // it can run in a failed transaction
+	ends    bool                         // it ends a transaction block
 }
 
 // row is one of texts.
@@ -135,7 +137,7 @@ func parseCommit(w *words) (*command, error) {
 	if err := w.endOfBlock(); err != nil {
 		return nil, err
 	}
-	return &command{tag: "COMMIT", aborted: true, run: func(c *conn) ([]row, error) {
+	return &command{tag: "COMMIT", aborted: true, ends: true, run: func(c *conn) ([]row, error) {
 		c.endBlock(true)
 		return nil, nil
 	}}, nil
@@ -174,7 +176,7 @@ func parseRollback(w *words) (*command, error) {
 		if err := w.endOfBlock(); err != nil {
 			return nil, err
 		}
-		return &command{tag: "ROLLBACK", aborted: true, run: func(c *conn) ([]row, error) {
+		return &command{tag: "ROLLBACK", aborted: true, ends: true, run: func(c *conn) ([]row, error) {
 			c.endBlock(false)
 			return nil, nil
 		}}, nil
@@ -293,6 +295,28 @@ func (c *conn) describeCommand(ctx context.Context, p *plan) error {
 		p.columns = append(p.columns, wire.Column{Name: name, Type: wire.Unknown})
 	}
 	return nil
+}
+
+// count takes what a statement that is answered without the engine takes of the
+// limits of its principal; leave gives back its slot. The end of a transaction
+// block takes nothing: the block could not end.
+func (c *conn) count(ctx context.Context, p *plan) (leave func(), err error) {
+	if p.command != nil && p.command.ends && c.session.tx != txIdle {
+		return func() {}, nil
+	}
+	if err := c.client.renew(c.server.opts.Keys()); err != nil {
+		return nil, err
+	}
+	declares := p.command != nil && p.command.declare != nil // takes a slot when it describes its statement
+	if declares || c.store.reading() {                       // or it has the slot of the running statement
+		leave, err = func() {}, c.client.principal.Spend()
+	} else {
+		leave, err = c.client.principal.Begin()
+	}
+	if err != nil {
+		c.server.opts.Query.Denied(ctx, c.request(p, nil), audit.RateLimited)
+	}
+	return leave, err
 }
 
 // runCommand answers a command. Its rows are sent in the formats asked for,

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgproto3"
 
+	"github.com/spiced-sql/spiced/internal/kit/listen"
 	"github.com/spiced-sql/spiced/internal/protocols/pgwire/sqlstate"
 )
 
@@ -26,9 +27,9 @@ type conn struct {
 	out     output
 	backend *pgproto3.Backend // reads messages
 	remote  string
+	bounded *listen.Conn // the connection below
 	pid     uint32
 	stop    context.CancelFunc // ends the connection's statements
-	surplus bool               // beyond the limit of connections
 	skip    bool               // messages until the next Sync, after an error
 
 	running running
@@ -38,7 +39,7 @@ type conn struct {
 }
 
 func newConn(s *Server, nc net.Conn) *conn {
-	c := &conn{server: s, remote: nc.RemoteAddr().String(), out: output{nc: nc, timeout: s.opts.WriteTimeout}, store: newStore()}
+	c := &conn{server: s, remote: nc.RemoteAddr().String(), bounded: listen.Of(nc.RemoteAddr()), out: output{nc: nc, timeout: s.opts.WriteTimeout}, store: newStore()}
 	c.in = newInput(nc, s.opts.IdleTimeout, func() { c.running.cancel(errClosed) })
 	c.running.in = c.in
 	return c

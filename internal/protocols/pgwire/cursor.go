@@ -180,6 +180,13 @@ func (c *conn) runFetch(ctx context.Context, own *portal, f *fetch) error {
 	if err != nil {
 		return err
 	}
+	if p.done { // else the statement of the cursor counts
+		leave, err := c.count(ctx, own.plan)
+		if err != nil {
+			return err
+		}
+		defer leave()
+	}
 	limit := f.count
 	if limit == fetchAll {
 		limit = 0

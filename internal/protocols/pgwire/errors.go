@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/spiced-sql/spiced/internal/access/auth"
+	"github.com/spiced-sql/spiced/internal/kit/listen"
 	"github.com/spiced-sql/spiced/internal/protocols/pgwire/sqlstate"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
@@ -21,6 +22,9 @@ func fatal(err error) error {
 func asError(err error) *sqlstate.Error {
 	if known, ok := errors.AsType[*sqlstate.Error](err); ok {
 		return known
+	}
+	if full, ok := errors.AsType[*listen.FullError](err); ok {
+		return sqlstate.Errorf(sqlstate.TooMany, "close others, or use a pool", "%s", full.Message)
 	}
 	if limit, ok := errors.AsType[*auth.LimitError](err); ok {
 		return sqlstate.Errorf(sqlstate.Limit, fmt.Sprintf("try again after %g s", limit.RetryAfter), "%s", limit.Message)

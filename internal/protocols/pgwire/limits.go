@@ -7,14 +7,10 @@ import (
 
 // Limits of a server.
 const (
-	defaultConnections = 500
-	// spareConnections may be open beyond the limit: to receive that error, and to
-	// cancel statements.
-	spareConnections = 32
-	defaultAuthTime  = 30 * time.Second
-	defaultIdleTime  = time.Hour
-	writeTime        = 30 * time.Second // for a client to take what is sent
-	watchAfter       = 20 * time.Millisecond
+	defaultAuthTime = 30 * time.Second
+	defaultIdleTime = time.Hour
+	writeTime       = 30 * time.Second // for a client to take what is sent
+	watchAfter      = 20 * time.Millisecond
 )
 
 // Limits of what a client may send. A longer message ends the connection.

@@ -127,6 +127,11 @@ func (c *conn) simple(ctx context.Context, sql string) error {
 	}
 	statements := newWords(sql).split()
 	if len(statements) == 0 {
+		leave, err := c.count(ctx, &plan{sql: sql})
+		if err != nil {
+			return err
+		}
+		defer leave()
 		c.out.empty('I') // EmptyQueryResponse
 	}
 	if err := checkScript(sql, statements); err != nil {

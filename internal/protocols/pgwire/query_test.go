@@ -606,6 +606,41 @@ func TestDescriptionsTakeAPlace(t *testing.T) {
 	}
 }
 
+// TestCommandsCountToLimits has statements that are answered without the engine
+// count to the rate and the concurrency of their key, but for the end of a
+// transaction block.
+func TestCommandsCountToLimits(t *testing.T) {
+	keys := limitedKeys(t, "{requests_per_second: 0.001, burst: 9, max_concurrent: 1}")
+	f := serve(t, func(o *pgwire.Options) { o.Keys = func() *auth.Keyring { return keys } })
+	c, other := f.frontendWith("&password="+goodKey), f.frontendWith("&password="+goodKey)
+	query := func(sql string) *pgproto3.Query { return &pgproto3.Query{String: sql} }
+	for _, tt := range []struct{ sql, want string }{
+		{"SHOW lc_ctype", "RowDescription C.UTF-8 SHOW I"},
+		{"SET TimeZone = 'UTC'; ;", "SET I"},
+		{"", "EmptyQueryResponse I"},
+		{"BEGIN", "BEGIN T"},
+		{"DECLARE c CURSOR FOR SELECT id FROM numbers WHERE id < 3", "DECLARE CURSOR T"},
+		{"FETCH c", "RowDescription 1 FETCH 1 T"},
+		{"SHOW lc_ctype", "RowDescription C.UTF-8 SHOW T"}, // beside its own statement
+		{"FETCH 9 c", "RowDescription 2 FETCH 1 T"},
+		{"FETCH c", "RowDescription FETCH 0 T"},
+		{"CLOSE c", "CLOSE CURSOR T"},
+		{"CLOSE c", "53400 E"},
+		{"ROLLBACK", "ROLLBACK I"},
+		{"ROLLBACK", "53400 I"},
+		{";", "53400 I"},
+	} {
+		if tt.sql == "FETCH 9 c" {
+			if got := other.exchange(query("SHOW lc_ctype")); got != "RowDescription 53400 I" {
+				t.Errorf("beside a statement of the key: %s", got)
+			}
+		}
+		if got := c.exchange(query(tt.sql)); got != tt.want {
+			t.Errorf("%s: %s, want %s", tt.sql, got, tt.want)
+		}
+	}
+}
+
 // TestSuspendedPortalsGiveTheirPlaceBack when their time is over, whether
 // anybody asks for more rows or not.
 func TestSuspendedPortalsGiveTheirPlaceBack(t *testing.T) {

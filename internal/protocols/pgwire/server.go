@@ -50,6 +50,7 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/access/audit"
 	"github.com/spiced-sql/spiced/internal/access/auth"
+	"github.com/spiced-sql/spiced/internal/kit/listen"
 	"github.com/spiced-sql/spiced/internal/sql/query"
 )
 
@@ -77,8 +78,9 @@ type Options struct {
 	Generation func() uint64
 	Log        *slog.Logger // nil: discarded
 	Audit      *audit.Log   // takes refused logins
-	// MaxConnections is how many clients may be connected; 0: 500.
-	MaxConnections int
+	// Connections are the limits of connections. Those of clients that have not
+	// logged in are pending.
+	Connections listen.Limits
 	// AuthTimeout is how long the login may take; 0: 30 s.
 	AuthTimeout time.Duration
 	// IdleTimeout is how long a client may be silent; 0: an hour.
@@ -90,14 +92,14 @@ type Options struct {
 
 // Server serves any number of clients. It is safe for concurrent use.
 type Server struct {
-	opts Options
-	work sync.WaitGroup // the connections and listeners
+	opts  Options
+	table *listen.Table
+	work  sync.WaitGroup // the connections and listeners
 
 	mu        sync.Mutex
 	closing   bool
 	listeners map[net.Listener]bool
 	conns     map[uint32]*conn // by process id
-	seated    int              // the connections within the limit
 	last      uint32           // the last process id
 }
 
@@ -120,11 +122,10 @@ func New(o Options) *Server {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	o.Version = cmp.Or(o.Version, "16.0 (spiced)")
-	o.MaxConnections = cmp.Or(o.MaxConnections, defaultConnections)
 	o.AuthTimeout = cmp.Or(o.AuthTimeout, defaultAuthTime)
 	o.IdleTimeout = cmp.Or(o.IdleTimeout, defaultIdleTime)
 	o.WriteTimeout = cmp.Or(o.WriteTimeout, writeTime)
-	return &Server{opts: o, listeners: map[net.Listener]bool{}, conns: map[uint32]*conn{}}
+	return &Server{opts: o, table: listen.New(o.Connections), listeners: map[net.Listener]bool{}, conns: map[uint32]*conn{}}
 }
 
 // ErrServerClosed is what [Server.Serve] returns after Shutdown or Close.
@@ -137,6 +138,7 @@ const acceptPause = 50 * time.Millisecond
 // Serve serves the clients of a listener until Shutdown or Close, which close
 // it.
 func (s *Server) Serve(l net.Listener) error {
+	l = s.table.Listener(l)
 	if !s.listen(l) {
 		l.Close()
 		return ErrServerClosed
@@ -183,12 +185,12 @@ func (s *Server) isClosing() bool {
 	return s.closing
 }
 
-// accept serves a client in a new goroutine, within the limit of connections.
+// accept serves a client in a new goroutine.
 func (s *Server) accept(nc net.Conn) {
 	c := newConn(s, nc)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closing || len(s.conns) >= s.opts.MaxConnections+spareConnections {
+	if s.closing {
 		nc.Close()
 		return
 	}
@@ -197,9 +199,6 @@ func (s *Server) accept(nc net.Conn) {
 	}
 	c.pid = s.last
 	s.conns[c.pid] = c
-	if c.surplus = s.seated >= s.opts.MaxConnections; !c.surplus {
-		s.seated++
-	}
 	var ctx context.Context
 	ctx, c.stop = context.WithCancel(context.Background())
 	s.work.Go(func() {
@@ -213,9 +212,6 @@ func (s *Server) forget(c *conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.conns, c.pid)
-	if !c.surplus {
-		s.seated--
-	}
 }
 
 // cancel ends the statement that runs on a connection, for a client that knows

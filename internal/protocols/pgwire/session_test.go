@@ -2,6 +2,7 @@ package pgwire_test
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"net"
 	"net/url"
@@ -13,9 +14,12 @@ import (
 
 	"github.com/jackc/pgx/v5/pgproto3"
 
+	"github.com/spiced-sql/spiced/internal/access/auth"
 	"github.com/spiced-sql/spiced/internal/access/caller"
+	"github.com/spiced-sql/spiced/internal/kit/listen"
 	"github.com/spiced-sql/spiced/internal/protocols/pgwire"
 	"github.com/spiced-sql/spiced/internal/sql/query"
+	"github.com/spiced-sql/spiced/internal/test/selfsigned"
 	"github.com/spiced-sql/spiced/internal/test/wait"
 )
 
@@ -248,16 +252,58 @@ func TestShutdownHasAnEnd(t *testing.T) {
 }
 
 func TestTooManyConnections(t *testing.T) {
-	f := serve(t, func(o *pgwire.Options) { o.MaxConnections, o.AuthTimeout = 2, time.Hour })
+	f := serve(t, func(o *pgwire.Options) {
+		o.Connections, o.AuthTimeout = listen.Limits{Connections: 2, PerCaller: 2, Pending: 4, Settings: "runtime.postgres"}, time.Hour
+	})
 	a := f.connect("")
 	f.connect("")
-	wantState(t, f.refused(""), "53300", "2 connections already")
-	f.silent(2)                                                   // is one too many, and stays
+	wantState(t, f.refused(""), "53300", "2 connections already, the limit of runtime.postgres.max_connections")
+	f.silent(2)
 	if err := a.PgConn().CancelRequest(f.context()); err != nil { // goes through
 		t.Error(err)
 	}
 	a.Close(context.Background())
 	wait.Until(t, "there is room", func() bool { return f.refused("") == nil })
+}
+
+// TestPendingConnections has clients stop before they have logged in: the newest
+// clients log in nevertheless.
+func TestPendingConnections(t *testing.T) {
+	keys := limitedKeys(t, "{max_concurrent: 1}")
+	f := serve(t, func(o *pgwire.Options) {
+		o.TLS, o.Keys = &tls.Config{Certificates: []tls.Certificate{selfsigned.Certificate(t)}}, func() *auth.Keyring { return keys }
+		o.Connections, o.AuthTimeout = listen.Limits{Connections: 8, PerCaller: 3, Pending: 16}, time.Hour
+	})
+	startup := packet(3<<16, "user", "ann")
+	for _, sent := range [][]byte{nil, startup[:5], startup, packet(80877103), {0x16, 3, 1, 2, 0, 1}} {
+		for range 50 {
+			nc, err := net.Dial("tcp", f.addr)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer nc.Close()
+			if _, err := nc.Write(sent); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := f.one(f.tlsDSN("sslmode=require&password=" + goodKey)); err != nil {
+			t.Errorf("after %q: %v", sent, err)
+		}
+	}
+	if n := f.server.Connections(); n > 16 {
+		t.Errorf("%d connections", n)
+	}
+	for range 3 {
+		c, err := connectTo(f.context(), f.tlsDSN("sslmode=require&password="+goodKey))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close(context.Background())
+	}
+	wantState(t, f.one(f.tlsDSN("sslmode=require&password="+goodKey)), "53300", `principal "key-1" has 3 connections already`)
+	if err := f.one(f.tlsDSN("sslmode=require&password=" + writing)); err != nil {
+		t.Errorf("another key: %v", err)
+	}
 }
 
 // silent connects, beside those who are, and sends nothing.

@@ -59,9 +59,6 @@ func (c *conn) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if c.surplus {
-		return sqlstate.Errorf(sqlstate.TooMany, "close others, or use a pool", "there are %d connections already", opts.MaxConnections)
-	}
 	c.session = newSession(opts.Version)
 	if err := l.negotiate(h); err != nil {
 		return err
@@ -69,8 +66,11 @@ func (c *conn) start(ctx context.Context) error {
 	c.backend = pgproto3.NewBackend(c.in, io.Discard)
 	c.backend.SetMaxBodyLen(maxLogin)
 	l.user = h.params["user"]
-	if err := l.authenticate(); err != nil {
+	if err := l.authenticate(ctx); err != nil {
 		return err
+	}
+	if _, err := c.bounded.Admit(c.client.principal.Name); err != nil { // for its life
+		return asError(err)
 	}
 	c.backend.SetMaxBodyLen(maxMessage)
 	c.in.loginBy(time.Time{})

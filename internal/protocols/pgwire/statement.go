@@ -146,6 +146,13 @@ func (c *conn) bind(ctx context.Context, s *prepared, m *pgproto3.Bind) error {
 
 // execute runs a portal, or continues it, and sends at most limit rows; 0 is all.
 func (c *conn) execute(ctx context.Context, p *portal, limit int64) error {
+	if p.plan.text == "" || p.plan.command != nil && p.plan.command.fetch == nil {
+		leave, err := c.count(ctx, p.plan)
+		if err != nil {
+			return err
+		}
+		defer leave()
+	}
 	switch {
 	case p.plan.text == "":
 		p.done = true
