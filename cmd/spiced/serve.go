@@ -54,7 +54,7 @@ func newServe(std streams) *cobra.Command {
 	flags.BoolVar(&f.tls.enabled, "tls-enabled", false, "encrypt every endpoint with the certificate of runtime.tls or of the next flags")
 	flags.StringVar(&f.tls.certificateFile, "tls-certificate-file", "", "PEM file of the certificate; encrypts every endpoint")
 	flags.StringVar(&f.tls.keyFile, "tls-key-file", "", "PEM file of the certificate's key")
-	flags.StringVar(&f.stateDir, "state-dir", "", "folder that keeps fetched files and accelerated data between runs (default: nothing is kept)")
+	flags.StringVar(&f.stateDir, "state-dir", "", "folder that keeps fetched files, accelerated data and usage counts between runs; one that cannot be used is replaced by a temporary folder, with a warning (default: nothing is kept)")
 	flags.BoolVar(&f.strict, "strict", false, "refuse a Spicepod if any component has a fault")
 	flags.BoolVar(&f.watch, "watch", true, "reload when a file of the Spicepod changes")
 	flags.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
@@ -143,7 +143,13 @@ func (s *server) listen() error {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", s.metrics.Handler())
 	mux.Handle("GET /", s.metrics.Handler())
-	return s.openHTTP("metrics", "--metrics", s.flags.metrics, guard.Protect(mux))
+	err := s.openHTTP("metrics", "--metrics", s.flags.metrics, guard.Protect(mux))
+	if errors.As(err, new(takenError)) {
+		s.log.Warn("metrics are not served until a restart", "error", err)
+		s.SetFault("metrics", err)
+		return nil
+	}
+	return err
 }
 
 // guard returns the checks before HTTP endpoints.
