@@ -172,11 +172,11 @@ func (g *guard) probe(ctx context.Context) {
 	limited, cancel := context.WithTimeout(ctx, g.timeout)
 	defer cancel()
 	_, err := g.model.Embed(limited, []string{"probe"})
-	if limited.Err() != nil {
-		err = slow(g.timeout)
-	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if limited.Err() != nil {
+		err = g.fault // with retries, the cause is not known
+	}
 	switch {
 	case ctx.Err() != nil: // closed
 	case err != nil:
