@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/spiced-sql/spiced/internal/find/embeddings"
 	"github.com/spiced-sql/spiced/internal/find/search"
@@ -41,7 +42,10 @@ type Contents struct {
 	Embeddings Embeddings
 	// EmbeddingModel is the default model; "" means the only one.
 	EmbeddingModel string
-	Search         search.Settings
+	// EmbeddingTimeout is how long a search waits for the model; 0:
+	// [DefaultEmbeddingTimeout].
+	EmbeddingTimeout time.Duration
+	Search           search.Settings
 	// Limits are the defaults for tools without limits.
 	Limits tools.Limits
 	// Functions are the names and owners of the declared functions that are

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -88,6 +89,8 @@ type fakeModel struct {
 	name  string
 	words []string
 	fail  atomic.Bool
+	takes atomic.Int64 // a call, a time.Duration
+	calls atomic.Int64
 
 	mu    sync.Mutex
 	texts []string
@@ -97,7 +100,15 @@ func (m *fakeModel) Name() string        { return m.name }
 func (m *fakeModel) Dimensions() int     { return len(m.words) }
 func (m *fakeModel) Fingerprint() string { return m.name }
 
-func (m *fakeModel) Embed(_ context.Context, texts []string) ([][]float32, error) {
+func (m *fakeModel) Embed(ctx context.Context, texts []string) ([][]float32, error) {
+	m.calls.Add(1)
+	if takes := time.Duration(m.takes.Load()); takes > 0 {
+		select {
+		case <-time.After(takes):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
 	if m.fail.Load() {
 		return nil, errors.New("the provider is away")
 	}

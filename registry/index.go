@@ -2,16 +2,19 @@ package registry
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"runtime"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/spiced-sql/spiced/internal/find/embeddings"
 	"github.com/spiced-sql/spiced/internal/find/search"
 	"github.com/spiced-sql/spiced/internal/kit/lru"
+	"github.com/spiced-sql/spiced/internal/kit/telemetry"
 )
 
 // Limits on cached indexes.
@@ -25,8 +28,8 @@ const (
 type index struct {
 	words *search.Index
 
-	mu    sync.Mutex               // held while vectors are computed: one caller computes them, the others wait
-	dense map[string]*search.Dense // by model, except builtin:hash
+	mu    sync.Mutex
+	dense map[string]*computation // by model, except builtin:hash
 }
 
 // indexes holds the indexes of the most recent catalogs and their shared state:
@@ -34,6 +37,7 @@ type index struct {
 // that only changed tools are analysed again.
 type indexes struct {
 	vectors *vectors
+	guards  *guards
 
 	mu       sync.Mutex
 	slots    *lru.Cache[string, *slot]   // by the catalog's checksum
@@ -46,9 +50,9 @@ type slot struct {
 	index *index
 }
 
-func newIndexes(dir string, log *slog.Logger) *indexes {
+func newIndexes(dir string, log *slog.Logger, metrics *telemetry.Metrics) *indexes {
 	return &indexes{
-		vectors: newVectors(dir, log), slots: lru.New[string, *slot](maxIndexes, maxIndexedTools, nil),
+		vectors: newVectors(dir, log), guards: newGuards(log, metrics), slots: lru.New[string, *slot](maxIndexes, maxIndexedTools, nil),
 		analyses: map[string]*search.Analysis{},
 	}
 }
@@ -96,7 +100,7 @@ func (x *indexes) build(c *Catalog) *index {
 	}
 	_ = group.Wait() // no function returns an error
 	x.keep(c, docs)
-	return &index{words: search.New(docs, c.Search), dense: map[string]*search.Dense{}}
+	return &index{words: search.New(docs, c.Search), dense: map[string]*computation{}}
 }
 
 // keep stores the analyses of only the newest catalog: a reverted edit finds
@@ -112,30 +116,98 @@ func (x *indexes) keep(c *Catalog, docs []*search.Analysis) {
 	}
 }
 
-// vector is the query vector with the catalog's vectors.
-func (x *indexes) vector(ctx context.Context, c *Catalog, ix *index, model embeddings.Model, text string) (search.Vector, error) {
+// errComputing means that the tools have no vectors yet.
+var errComputing = errors.New("the vectors of the tools are being computed")
+
+// computation computes the vectors of a catalog in the background.
+type computation struct {
+	done  chan struct{} // closed when dense or err is set
+	dense *search.Dense
+	err   error
+	until time.Time // when searches stop waiting
+}
+
+func (f *computation) failed() bool {
+	select {
+	case <-f.done:
+		return f.err != nil
+	default:
+		return false
+	}
+}
+
+// vector is the query vector with the catalog's vectors. It takes at most about wait.
+func (x *indexes) vector(ctx context.Context, c *Catalog, ix *index, model embeddings.Model, text string, wait time.Duration) (search.Vector, error) {
 	if _, ok := model.(embeddings.Hashing); ok {
 		return ix.words.NGrams(text), nil
 	}
-	dense, err := x.dense(ctx, c, ix, model)
+	g := x.guards.of(model, wait)
+	if err := g.refusal(); err != nil {
+		return nil, err
+	}
+	limited, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	dense, err := x.dense(limited, c, ix, g, wait)
 	if err != nil {
 		return nil, err
 	}
-	query, err := model.Embed(ctx, []string{text})
+	began := time.Now()
+	query, err := model.Embed(limited, []string{text})
+	if ctx.Err() == nil && limited.Err() != nil {
+		if err = slow(wait); time.Since(began) < wait*9/10 { // the tools' vectors took the rest
+			return nil, errComputing
+		}
+	}
 	if err != nil {
+		if ctx.Err() == nil {
+			g.failed(err)
+		}
 		return nil, err
 	}
+	g.worked()
 	return dense.Query(query[0])
 }
 
-// dense returns the tools' vectors, computed at the first search that needs
-// them.
-func (x *indexes) dense(ctx context.Context, c *Catalog, ix *index, model embeddings.Model) (*search.Dense, error) {
+// dense returns the tools' vectors, which the first search that needs them begins to
+// compute. Searches wait for the first attempt only.
+func (x *indexes) dense(ctx context.Context, c *Catalog, ix *index, g *guard, wait time.Duration) (*search.Dense, error) {
 	ix.mu.Lock()
-	defer ix.mu.Unlock()
-	if dense := ix.dense[model.Fingerprint()]; dense != nil {
-		return dense, nil
+	f := ix.dense[g.model.Fingerprint()]
+	if f == nil || f.failed() {
+		next := &computation{done: make(chan struct{}), until: time.Now()}
+		if f == nil {
+			next.until = next.until.Add(wait)
+		}
+		f = next
+		ix.dense[g.model.Fingerprint()] = f
+		x.guards.run(func(ctx context.Context) {
+			defer close(f.done)
+			defer g.late.Store(false)
+			if f.dense, f.err = x.compute(ctx, c, g.model); f.err != nil && ctx.Err() == nil {
+				g.failed(f.err)
+			}
+		})
 	}
+	ix.mu.Unlock()
+	rest := time.NewTimer(time.Until(f.until))
+	defer rest.Stop()
+	select {
+	case <-f.done:
+		return f.dense, f.err
+	default:
+	}
+	select {
+	case <-f.done:
+		return f.dense, f.err
+	case <-rest.C:
+		g.late.Store(true)
+	case <-ctx.Done():
+	}
+	return nil, errComputing
+}
+
+// compute computes the tools' vectors.
+func (x *indexes) compute(ctx context.Context, c *Catalog, model embeddings.Model) (*search.Dense, error) {
 	rows, err := x.vectors.of(ctx, c, model)
 	if err != nil {
 		return nil, err
@@ -146,7 +218,6 @@ func (x *indexes) dense(ctx context.Context, c *Catalog, ix *index, model embedd
 			return nil, fmt.Errorf("the vector of %q: %w", c.entries[i].def.Name, err)
 		}
 	}
-	ix.dense[model.Fingerprint()] = dense
 	return dense, nil
 }
 

@@ -49,7 +49,7 @@ func New(o Options) *Registry {
 	if r.opts.Now == nil {
 		r.opts.Now = time.Now
 	}
-	r.indexes = newIndexes(o.VectorDir, r.log)
+	r.indexes = newIndexes(o.VectorDir, r.log, o.Metrics)
 	r.meta = r.metaTools()
 	empty, _ := NewCatalog(nil, Contents{})
 	r.current.Store(empty)
@@ -60,7 +60,23 @@ func New(o Options) *Registry {
 func (r *Registry) Current() *Catalog { return r.current.Load() }
 
 // Publish makes c the current catalog. Running calls and searches keep theirs.
-func (r *Registry) Publish(c *Catalog) { r.current.Store(c) }
+func (r *Registry) Publish(c *Catalog) {
+	r.current.Store(c)
+	r.indexes.guards.keep(func(g *guard) bool {
+		if c.Embeddings == nil {
+			return false
+		}
+		m, err := c.Embeddings.Resolve(g.model.Name())
+		return err == nil && m == g.model
+	})
+}
+
+// EmbeddingFaults returns why searches do without an embedding model, by its name.
+func (r *Registry) EmbeddingFaults() map[string]error { return r.indexes.guards.faults() }
+
+// Close ends the work in the background: probes of embedding models, and vectors that
+// are being computed. Later searches compute no vectors.
+func (r *Registry) Close() { r.indexes.guards.close() }
 
 // CacheLimit limits the cached results of cacheable tools, in bytes; 0 disables
 // the cache.

@@ -1,8 +1,10 @@
 package registry
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -41,8 +43,11 @@ type SearchRequest struct {
 	// EmbeddingModel names the model of the vector channel; "" means the
 	// catalog's default.
 	EmbeddingModel string
-	Scope          tools.Scope
-	Explain        bool
+	// Wait is how long to wait for the embedding model; 0: the catalog's
+	// EmbeddingTimeout.
+	Wait    time.Duration
+	Scope   tools.Scope
+	Explain bool
 	// Catalog is the catalog to search; nil means the current one.
 	Catalog *Catalog
 }
@@ -60,6 +65,9 @@ type Found struct {
 	Notices     []string `json:"notices,omitempty"`
 
 	Confidence float64 `json:"confidence,omitempty" doc:"With explain."`
+
+	// Degraded means that vectors were not used although there is a model.
+	Degraded bool `json:"-"`
 }
 
 // FoundTool is a tool in a search result.
@@ -133,10 +141,13 @@ func (q *SearchRequest) check() (notices []string, err error) {
 // search ranks the tools of c.
 func (r *Registry) search(ctx context.Context, c *Catalog, q SearchRequest) (*Found, error) {
 	query, ix, mode, notice, err := r.prepare(ctx, c, q)
+	model, _, _ := r.model(c, q.EmbeddingModel)
 	if err != nil {
 		return nil, err
 	}
-	return c.found(q, mode, notice, ix.words.Search(query)), nil
+	found := c.found(q, mode, notice, ix.words.Search(query))
+	found.Degraded = mode == ModeLexical && model != nil
+	return found, nil
 }
 
 // prepare returns the index and the query, with its vector if available.
@@ -152,12 +163,14 @@ func (r *Registry) prepare(ctx context.Context, c *Catalog, q SearchRequest) (qu
 	if mode == ModeLexical || query.Text == ListAll {
 		return query, ix, mode, notice, nil
 	}
-	query.Vector, err = r.indexes.vector(ctx, c, ix, model, query.Text)
+	query.Vector, err = r.indexes.vector(ctx, c, ix, model, query.Text, cmp.Or(q.Wait, c.EmbeddingTimeout, DefaultEmbeddingTimeout))
 	if ctx.Err() != nil {
 		return query, nil, "", "", left(ctx)
 	}
-	if err != nil {
-		r.log.Warn("tool search goes on without vectors", "model", model.Name(), "error", err)
+	switch {
+	case errors.Is(err, errComputing):
+		mode, notice = ModeLexical, "the vectors of the tools are still being computed; the search went by words alone"
+	case err != nil:
 		mode, notice = ModeLexical, "the embedding model could not be asked; the search went by words alone"
 	}
 	return query, ix, mode, notice, nil

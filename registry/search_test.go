@@ -309,21 +309,6 @@ func TestDamagedVectorsAreMadeAnew(t *testing.T) {
 	}
 }
 
-func TestAModelThatFailsLeavesTheWords(t *testing.T) {
-	model := &fakeModel{name: "m", words: []string{"rain"}}
-	model.fail.Store(true)
-	r := registry.New(registry.Options{})
-	publish(t, r, registry.Contents{Tools: catalogue(t), Embeddings: models{model}})
-	f := find(t, r, registry.SearchRequest{Query: "forecast rain"})
-	if f.SearchMode != registry.ModeLexical || ids(f)[0] != "weather" || len(f.Notices) == 0 {
-		t.Errorf("%s %v %v", f.SearchMode, ids(f), f.Notices)
-	}
-	model.fail.Store(false)
-	if f := find(t, r, registry.SearchRequest{Query: "forecast rain"}); f.SearchMode != registry.ModeHybrid {
-		t.Errorf("%s once the model is back", f.SearchMode)
-	}
-}
-
 func TestExplainAddsUp(t *testing.T) {
 	r := registry.New(registry.Options{})
 	publish(t, r, registry.Contents{Tools: catalogue(t), Embeddings: models{&fakeModel{name: "m", words: []string{"distance", "rain", "tables"}}}})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spiced-sql/spiced/spicepod"
 )
@@ -14,7 +15,13 @@ type SearchTestResult struct {
 	Passed  bool
 	Rank    int    // of the expected tool; 0 if it was not found
 	Message string // why it failed
+	// Degraded means that the search did without the embedding model, so that a
+	// failure says little about the tools.
+	Degraded bool
 }
+
+// searchTestWait is how long the search tests of a load wait for the vectors of the tools.
+const searchTestWait = 10 * time.Second
 
 // RunSearchTests runs the search tests on c and returns one result for each.
 func (r *Registry) RunSearchTests(ctx context.Context, c *Catalog, tests []spicepod.SearchTest) []SearchTestResult {
@@ -36,12 +43,13 @@ func (r *Registry) runSearchTest(ctx context.Context, c *Catalog, t spicepod.Sea
 		}
 		return result
 	}
-	q := SearchRequest{Query: t.Query, Keywords: t.Keywords, Limit: MaxLimit, Catalog: c, Explain: true}
+	q := SearchRequest{Query: t.Query, Keywords: t.Keywords, Limit: MaxLimit, Catalog: c, Explain: true, Wait: searchTestWait}
 	found, err := r.Search(ctx, q)
 	if err != nil {
 		result.Message = err.Error()
 		return result
 	}
+	result.Degraded = found.Degraded
 	var before []string
 	for i, tool := range found.Tools {
 		if tool.ToolID == expected.def.Name {

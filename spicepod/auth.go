@@ -46,7 +46,7 @@ const (
 // Audit is `runtime.audit`.
 type Audit struct {
 	Mode AuditMode `yaml:"mode" enum:"auto,on,off" default:"auto" doc:"Record each statement, each tool call and each rejected request: always, never, or (auto) if keys are required."`
-	File string    `yaml:"file" doc:"File to which the records are appended, a JSON object per line; relative to the Spicepod's folder. Default: the log."`
+	File string    `yaml:"file" doc:"File to which the records are appended, a JSON object per line; relative to the Spicepod's folder. Records that it cannot take go to the log. Default: the log."`
 }
 
 // TLS is `runtime.tls`.

@@ -3,6 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
 
 	"github.com/spiced-sql/spiced/functions"
 	"github.com/spiced-sql/spiced/internal/data/datasets"
@@ -30,7 +33,7 @@ func (i inventory) Problems() spicepod.Problems {
 }
 
 // Components returns the endpoints, including closed ones as Spice's clients
-// expect, and the MCP servers.
+// expect, what fails while the runtime serves, and the MCP servers.
 func (i inventory) Components() []sqlapi.Component {
 	open := i.addresses()
 	var list []sqlapi.Component
@@ -47,10 +50,28 @@ func (i inventory) Components() []sqlapi.Component {
 		}
 		list = append(list, c)
 	}
+	for _, f := range i.runtime.Faults() {
+		list = slices.DeleteFunc(list, func(c sqlapi.Component) bool { return c.Name == f.Component })
+		list = append(list, faulty(f.Component, f.Err))
+	}
 	for _, s := range i.runtime.Servers().Status() {
 		list = append(list, sqlapi.Component{Name: "tool " + s.Name, Endpoint: s.From, Status: string(s.State)})
 	}
 	return list
+}
+
+// faulty returns the line of something optional that fails while the runtime serves. It
+// shows no path of the server.
+func faulty(name string, err error) sqlapi.Component {
+	message := err.Error()
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		message = strings.ReplaceAll(message, " "+p.Path, "")
+	}
+	return sqlapi.Component{
+		Name: name, Endpoint: "N/A", Status: sqlapi.StatusError,
+		Problems: spicepod.Problems{{Severity: spicepod.Warning, Component: name, Message: message}},
+	}
 }
 
 var datasetStatus = map[datasets.State]string{

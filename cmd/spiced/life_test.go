@@ -118,7 +118,6 @@ func TestAddresses(t *testing.T) {
 		want                string
 	}{
 		{"in use", taken.Addr().String(), "", 1, "is in use: choose another address, or port 0 for any"},
-		{"metrics in use", "127.0.0.1:0", taken.Addr().String(), 1, "--metrics: "},
 		{"no port", "127.0.0.1", "", 2, `--http must be host:port, got "127.0.0.1"`},
 		{"bad port", "127.0.0.1:99999", "", 1, "invalid port"},
 		{"all interfaces", "0.0.0.0:0", "", 1, "add --allow-unauthenticated"},
@@ -133,6 +132,8 @@ func TestAddresses(t *testing.T) {
 	}
 	p := start(t, dir, "--http", "0.0.0.0:0", "--allow-unauthenticated")
 	p.want(p.do("GET", "/health", ""), 200)
+	p = start(t, dir, "--metrics", taken.Addr().String())
+	p.want(p.do("GET", "/v1/status", ""), 200, `{"name":"metrics","endpoint":"N/A","status":"Error"`, "is in use: choose another address")
 }
 
 func TestServeRefuses(t *testing.T) {

@@ -32,12 +32,19 @@ func (s *server) listener(flag, address string) (net.Listener, error) {
 	}
 	listener, err := net.Listen("tcp", address)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, fmt.Errorf("%s: %s is in use: choose another address, or port 0 for any", flag, address)
+		return nil, fmt.Errorf("%s: %w", flag, takenError(address))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", flag, err)
 	}
 	return listener, nil
+}
+
+// takenError is an address that is in use.
+type takenError string
+
+func (e takenError) Error() string {
+	return string(e) + " is in use: choose another address, or port 0 for any"
 }
 
 func isLoopback(host string) bool {

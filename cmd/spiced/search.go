@@ -8,6 +8,7 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -22,6 +23,9 @@ import (
 
 // maxShownDescription is how many characters of a description a table shows.
 const maxShownDescription = 60
+
+// searchWait is how long `spiced search` waits for the embedding model.
+const searchWait = time.Minute
 
 // searchFlags are the flags of `spiced search`.
 type searchFlags struct {
@@ -90,7 +94,7 @@ func runSearch(ctx context.Context, std streams, query, path string, f searchFla
 	}
 	defer app.close()
 	request := registry.SearchRequest{
-		Query: query, Keywords: f.keywords, Limit: f.limit, MinScore: f.minScore, Explain: f.explain,
+		Query: query, Keywords: f.keywords, Limit: f.limit, MinScore: f.minScore, Explain: f.explain, Wait: searchWait,
 		Scope: tools.Scope{Caller: caller.Caller{Protocol: caller.CLI}},
 	}
 	var answer searched

@@ -54,7 +54,7 @@ func newServe(std streams) *cobra.Command {
 	flags.BoolVar(&f.tls.enabled, "tls-enabled", false, "encrypt every endpoint with the certificate of runtime.tls or of the next flags")
 	flags.StringVar(&f.tls.certificateFile, "tls-certificate-file", "", "PEM file of the certificate; encrypts every endpoint")
 	flags.StringVar(&f.tls.keyFile, "tls-key-file", "", "PEM file of the certificate's key")
-	flags.StringVar(&f.stateDir, "state-dir", "", "folder that keeps fetched files and accelerated data between runs (default: nothing is kept)")
+	flags.StringVar(&f.stateDir, "state-dir", "", "folder that keeps fetched files, accelerated data and usage counts between runs; one that cannot be used is replaced by a temporary folder, with a warning (default: nothing is kept)")
 	flags.BoolVar(&f.strict, "strict", false, "refuse a Spicepod if any component has a fault")
 	flags.BoolVar(&f.watch, "watch", true, "reload when a file of the Spicepod changes")
 	flags.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
@@ -67,8 +67,8 @@ func newServe(std streams) *cobra.Command {
 type server struct {
 	*app
 	flags     serveFlags
-	err       io.Writer // for the log
-	auditFile io.Closer // nil if the audit log goes to the log
+	err       io.Writer  // for the log
+	auditFile *auditFile // nil if the audit log goes to the log
 	metrics   *telemetry.Metrics
 	running   running
 	tls       *certificates // nil: endpoints are not encrypted
@@ -96,6 +96,9 @@ func serve(ctx context.Context, std streams, path string, f serveFlags) error {
 	}}); err != nil {
 		return err
 	}
+	if s.auditFile != nil {
+		_, _ = s.auditFile.Write(nil) // creates the file
+	}
 	if err := s.listen(); err != nil {
 		return err
 	}
@@ -110,12 +113,20 @@ func (s *server) openAudit(a spicepod.Audit, keys bool) (*audit.Log, error) {
 	if a.File == "" {
 		return audit.New(telemetry.NewLogger(s.err, telemetry.LogOptions{Level: slog.LevelInfo, Format: s.flags.logFormat})), nil
 	}
-	file, err := os.OpenFile(a.File, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("runtime.audit.file: %w", err)
-	}
+	file := &auditFile{path: a.File, log: s.err, report: s.auditFailed}
 	s.auditFile = file
 	return audit.New(telemetry.NewLogger(file, telemetry.LogOptions{Level: slog.LevelInfo, Format: telemetry.FormatJSON})), nil
+}
+
+// auditFailed reports that records go to the log, or with nil that they go to their file
+// again.
+func (s *server) auditFailed(err error) {
+	s.SetFault("audit", err)
+	if err == nil {
+		s.log.Info("audit records are written to their file again")
+		return
+	}
+	s.log.Warn("audit records go to the log: runtime.audit.file cannot be written", "error", err)
 }
 
 // listen opens the endpoints.
@@ -143,7 +154,13 @@ func (s *server) listen() error {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", s.metrics.Handler())
 	mux.Handle("GET /", s.metrics.Handler())
-	return s.openHTTP("metrics", "--metrics", s.flags.metrics, guard.Protect(mux))
+	err := s.openHTTP("metrics", "--metrics", s.flags.metrics, guard.Protect(mux))
+	if errors.As(err, new(takenError)) {
+		s.log.Warn("metrics are not served until a restart", "error", err)
+		s.SetFault("metrics", err)
+		return nil
+	}
+	return err
 }
 
 // guard returns the checks before HTTP endpoints.

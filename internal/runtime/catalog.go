@@ -36,7 +36,7 @@ func (a *attempt) catalog(g *Generation) (*registry.Catalog, error) {
 	t := a.pod.Runtime.Tools
 	g.tools = udf.NewToolSet(query.ToolDB{DB: a.s.DB()}, a.set, udf.ToolOptions{Traits: a.traits.of, Results: a.s.results}, a.old.tools)
 	contents := registry.Contents{
-		Generation: g.Number, Embeddings: a.build.embeddings, EmbeddingModel: t.EmbeddingModel,
+		Generation: g.Number, Embeddings: a.build.embeddings, EmbeddingModel: t.EmbeddingModel, EmbeddingTimeout: t.Search.EmbeddingTimeout,
 		Search: searchSettings(t.Search), Functions: owners(a.set), Hidden: a.hidden(g),
 	}
 	if l := tools.DeclaredLimits(t.Limits); l != nil {
@@ -191,6 +191,12 @@ func (a *attempt) searchTests(ctx context.Context, g *Generation) error {
 	a.report.SearchTests = results
 	for i, r := range results {
 		if r.Passed || a.unasked(r.Test.Expect) {
+			continue
+		}
+		if r.Degraded {
+			p := a.pod.Problem(fmt.Sprintf("search_tests[%d].expect", i), "not judged, because the embedding model could not be asked: "+r.Message, "")
+			p.Severity, p.Component = spicepod.Warning, "search test "+r.Test.Query
+			a.problem(p)
 			continue
 		}
 		key := spicepod.Fingerprint(r.Test)

@@ -97,8 +97,8 @@ func New(ctx context.Context, opts Options) (*Runtime, error) {
 	}
 	if opts.Watch {
 		if rt.watcher, err = newWatcher(rt.log); err != nil {
-			rt.Close()
-			return nil, err
+			rt.SetFault("watch", err)
+			rt.log.Warn("files are not watched: edits take effect at SIGHUP or POST /v1/reload", "error", err)
 		}
 	}
 	rt.loader = &loader{

@@ -31,6 +31,7 @@ import (
 // of the Spicepod at start.
 type services struct {
 	serving
+	faults
 	log      *slog.Logger
 	activity activity.Table     // what runs for clients
 	metrics  *telemetry.Metrics // nil: none
@@ -74,9 +75,10 @@ func openServices(ctx context.Context, opts Options, pod *spicepod.Pod, reload f
 	for _, dir := range scratch.Sweep() {
 		s.log.Info("removed the folder of a killed run", "folder", dir)
 	}
-	if s.state, err = openState(opts.StateDir); err != nil {
+	if s.state, err = openState(opts.StateDir, s.log); err != nil {
 		return nil, err
 	}
+	s.SetFault("state", s.state.fault)
 	if opts.Audit != nil {
 		if s.audit, err = opts.Audit(pod.Runtime.Audit, keys.Enabled()); err != nil {
 			return nil, err
@@ -146,6 +148,9 @@ func (s *services) close() {
 	if s.tools.servers != nil {
 		s.tools.servers.Close()
 	}
+	if s.tools.registry != nil {
+		s.tools.registry.Close()
+	}
 	if g := s.Current(); g != nil && g.Embeddings != nil {
 		g.Embeddings.Close()
 	}
@@ -161,31 +166,7 @@ func (s *services) close() {
 	if s.db != nil {
 		s.db.close()
 	}
-	s.state.temp.Remove()
-}
-
-// state is the folder of cached and accelerated data.
-type state struct {
-	dir  string
-	temp *scratch.Dir // nil: the folder outlives the run
-}
-
-func openState(path string) (state, error) {
-	if path == "" {
-		temp, err := scratch.New("state")
-		if err != nil {
-			return state{}, err
-		}
-		return state{temp.Path, temp}, nil
-	}
-	dir, err := filepath.Abs(path)
-	if err != nil {
-		return state{}, err
-	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return state{}, fmt.Errorf("make the state directory: %w", err)
-	}
-	return state{dir: dir}, nil
+	s.state.close()
 }
 
 // readKeys reads the keys of a Spicepod. A fault in them refuses the load, so

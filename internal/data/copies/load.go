@@ -33,7 +33,8 @@ type run struct {
 	stage *engine.Stage
 }
 
-// Load loads rows into a new database, or into that of Base if it is in memory.
+// Load loads rows into a new database, or into that of Base if it is in memory. If the
+// file of the first rows of a table cannot be written, they are in memory.
 func (s *Store) Load(ctx context.Context, declared Load) (*tables.Version, error) {
 	stage, err := s.DB.Stage(ctx)
 	if err != nil {
@@ -54,10 +55,20 @@ func (s *Store) Load(ctx context.Context, declared Load) (*tables.Version, error
 	if l.Base != nil && l.Base.Copy.Path == "" {
 		return s.insert(ctx, l)
 	}
-	path := ""
-	if s.Files || l.Table.Acceleration.Mode == spicepod.ModeFile {
-		path = filepath.Join(s.Dir, fmt.Sprintf("%s-%016x.duckdb", fileStem(l.Table), rand.Uint64()))
+	if !s.Files && l.Table.Acceleration.Mode != spicepod.ModeFile {
+		return s.make(ctx, l, "")
 	}
+	name := fmt.Sprintf("%s-%016x.duckdb", fileStem(l.Table), rand.Uint64())
+	v, err := s.make(ctx, l, filepath.Join(s.Dir, name))
+	if err != nil && ctx.Err() == nil && l.Table.Current() == nil && strings.Contains(err.Error(), name) {
+		s.Log.Warn("cannot write accelerated data; it is in memory until the next refresh or restart", l.Table.Kind, l.Table.Name, "error", err)
+		return s.make(ctx, l, "")
+	}
+	return v, err
+}
+
+// make loads rows into a new database, in the file of that path or in memory.
+func (s *Store) make(ctx context.Context, l run, path string) (*tables.Version, error) {
 	db, err := s.Attacher.Attach(ctx, "load", path, false, s.deleteCopy)
 	if err != nil {
 		return nil, err

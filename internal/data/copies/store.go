@@ -94,10 +94,11 @@ func (s *Store) Save(t *tables.Table, hash string, v *tables.Version, first bool
 		os.Remove(path)
 		return
 	}
-	err := disk.WriteJSON(path, manifest{
-		Relation: t.Relation, Hash: hash, File: filepath.Base(v.Copy.Path), Format: v.Format, Refreshed: v.Stats.Refreshed.UTC(),
-	})
-	if err != nil {
+	next := manifest{Relation: t.Relation, Hash: hash, File: filepath.Base(v.Copy.Path), Format: v.Format, Refreshed: v.Stats.Refreshed.UTC()}
+	if next == old {
+		return // it was restored
+	}
+	if err := disk.WriteJSON(path, next); err != nil {
 		s.Log.Error("cannot record accelerated data; a restart will load it again", t.Kind, t.Name, "error", err)
 	}
 }

@@ -40,7 +40,6 @@ import (
 	"github.com/spiced-sql/spiced/internal/data/source/file"
 	"github.com/spiced-sql/spiced/internal/data/source/https"
 	"github.com/spiced-sql/spiced/internal/data/tables"
-	"github.com/spiced-sql/spiced/internal/kit/scratch"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
 
@@ -50,7 +49,7 @@ type Options struct {
 	DB    *engine.DB
 	Roots []string // absolute paths of folders that sources may be read from
 	// StateDir has accelerated data and cached files. DuckDB must be allowed to
-	// access it.
+	// access it, and no other process may use it.
 	StateDir string
 	Log      *slog.Logger
 	Clock    load.Clock // nil: the system clock
@@ -81,7 +80,6 @@ func (l Limits) withDefaults() Limits {
 // Prepare; the other methods are safe for concurrent use.
 type Manager struct {
 	opts       Options
-	lock       *os.File // of the state directory
 	databases  *duckdb.Connector
 	connectors map[string]connector // by prefix of `from`
 	copies     *copies.Store
@@ -111,10 +109,6 @@ func NewManager(opts Options) (*Manager, error) {
 			return nil, fmt.Errorf("create the state directory: %w", err)
 		}
 	}
-	lock, err := scratch.LockFile(filepath.Join(opts.StateDir, "lock"))
-	if err != nil {
-		return nil, fmt.Errorf("lock state directory %q: %w", opts.StateDir, err)
-	}
 	attacher, roots := resource.NewAttacher(opts.DB, opts.Log), source.NewRoots(opts.Roots)
 	store, err1 := copies.Open(copies.Options{
 		DB: opts.DB, Attacher: attacher, Dir: filepath.Join(opts.StateDir, "accelerated"), Files: opts.Files, Clock: opts.Clock, Log: opts.Log,
@@ -125,12 +119,11 @@ func NewManager(opts Options) (*Manager, error) {
 		Clock: opts.Clock, Progress: progress, Log: opts.Log,
 	})
 	if err := cmp.Or(err1, err2); err != nil {
-		lock.Close()
 		return nil, err
 	}
 	databases := duckdb.New(opts.DB, attacher, roots)
 	return &Manager{
-		opts: opts, lock: lock, databases: databases, copies: store, progress: progress,
+		opts: opts, databases: databases, copies: store, progress: progress,
 		connectors: map[string]connector{"file": file.New(opts.DB, roots, opts.Limits.Files), "duckdb": databases, "http": web, "https": web},
 		refreshes:  refresh.New(refresh.Options{DB: opts.DB, Clock: opts.Clock, Log: opts.Log, Publish: opts.Publish, Retry: opts.Retry}),
 		live:       map[string]*served{}, prepared: map[string]*Dataset{}, failed: map[string]Status{},
@@ -142,7 +135,4 @@ func (m *Manager) Refreshes() *refresh.Scheduler { return m.refreshes }
 
 // Close cancels refreshes and waits for them. Data in files is kept for the next
 // start.
-func (m *Manager) Close() {
-	m.refreshes.Close()
-	m.lock.Close()
-}
+func (m *Manager) Close() { m.refreshes.Close() }

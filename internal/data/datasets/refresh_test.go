@@ -272,14 +272,6 @@ func TestRestartWithBrokenData(t *testing.T) {
 	w.want("SELECT * FROM t", "1")
 }
 
-func TestOneProcessHoldsTheStateDirectory(t *testing.T) {
-	w := newWorld(t)
-	_, err := NewManager(Options{DB: w.db, StateDir: w.state})
-	if err == nil || !strings.Contains(err.Error(), "another spiced process uses it") {
-		t.Fatal(err)
-	}
-}
-
 // A reload loads only what changed, even if positions change.
 func TestReloadReusesData(t *testing.T) {
 	w := newWorld(t)

@@ -4,7 +4,10 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"github.com/spiced-sql/spiced/internal/kit/scratch"
 )
 
 // Recorder counts calls and searches. It is safe for concurrent use.
@@ -19,6 +22,7 @@ type Recorder struct {
 	store *store        // nil: nothing is persisted
 	pause time.Duration // between failed attempts
 	retry time.Time     // earliest time of the next attempt
+	fault atomic.Pointer[error]
 
 	stop  chan struct{}
 	ended chan struct{}
@@ -27,7 +31,8 @@ type Recorder struct {
 
 // Open loads the files in the folder and starts the goroutine that writes to them,
 // which Close ends. It fails if another process uses the folder. A damaged file is
-// copied to its name with ".damaged" and read as far as possible.
+// copied to its name with ".damaged" and read as far as possible. If the folder cannot be
+// used, counts are in memory only; see [Recorder.Fault].
 func Open(o Options) (*Recorder, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -39,29 +44,35 @@ func Open(o Options) (*Recorder, error) {
 	}
 	r.close = sync.OnceValue(r.end)
 	if o.Dir != "" {
-		if err := r.load(o); err != nil {
+		switch err := r.load(o); {
+		case errors.Is(err, scratch.ErrLocked):
 			return nil, err
+		case err != nil:
+			r.fault.Store(&err)
+			r.log.Warn("usage counts are in memory only until a restart", "error", err)
 		}
 	}
 	go r.run()
 	return r, nil
 }
 
-// load opens the folder, reads the files and rewrites them.
+// load opens the folder, reads the files and rewrites them, now or at a later tick.
 func (r *Recorder) load(o Options) error {
 	var err error
 	if r.store, err = openStore(o.Dir, o.Log); err != nil {
 		return err
 	}
-	since, err := r.store.load(func(b batch) error { return r.state.restore(b, o.Now()) })
-	if !since.IsZero() {
+	if since := r.store.load(func(b batch) error { return r.state.restore(b, o.Now()) }); !since.IsZero() {
 		r.state.since = since
 	}
-	if err == nil {
-		err = r.flush(o.Now())
-	}
-	if err != nil {
-		return errors.Join(err, r.store.close())
+	r.tick(o.Now())
+	return nil
+}
+
+// Fault returns why counts are in memory only, or nil.
+func (r *Recorder) Fault() error {
+	if err := r.fault.Load(); err != nil {
+		return *err
 	}
 	return nil
 }
@@ -88,9 +99,14 @@ func (r *Recorder) tick(now time.Time) {
 	}
 	err := r.flush(now)
 	if err == nil {
+		if r.pause > 0 {
+			r.log.Info("usage counts are written again")
+			r.fault.Store(nil)
+		}
 		r.pause = 0
 		return
 	}
+	r.fault.Store(&err)
 	if r.pause == 0 {
 		r.log.Warn("cannot write usage counts; they are in memory only until a later write succeeds", "error", err)
 	}

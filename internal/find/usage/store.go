@@ -53,28 +53,27 @@ func openStore(dir string, log *slog.Logger) (*store, error) {
 func (s *store) path(name string) string { return filepath.Join(s.dir, name) }
 
 // load passes each batch of the files to take. After damage, the rest of a file is
-// skipped with a warning. It returns when counting began; zero if there are no files.
-func (s *store) load(take func(batch) error) (time.Time, error) {
-	snapshot, err := s.read(snapshotName, 1, take)
-	if err != nil {
-		return time.Time{}, err
-	}
-	journal, err := s.read(journalName, snapshot.Generation, take)
+// skipped with a warning, and so is a file that cannot be read. It returns when counting
+// began; zero if there are no files.
+func (s *store) load(take func(batch) error) time.Time {
+	snapshot := s.read(snapshotName, 1, take)
+	journal := s.read(journalName, snapshot.Generation, take)
 	s.generation = max(snapshot.Generation, journal.Generation)
 	if snapshot.Since.IsZero() {
-		snapshot.Since = journal.Since
+		return journal.Since
 	}
-	return snapshot.Since, err
+	return snapshot.Since
 }
 
 // read reads one file, unless it is older than a generation.
-func (s *store) read(name string, oldest uint64, take func(batch) error) (head, error) {
+func (s *store) read(name string, oldest uint64, take func(batch) error) head {
 	f, err := os.Open(s.path(name))
 	if errors.Is(err, fs.ErrNotExist) {
-		return head{}, nil
+		return head{}
 	}
 	if err != nil {
-		return head{}, fmt.Errorf("read usage: %w", err)
+		s.log.Warn("cannot read the usage file; its counts are lost", "file", s.path(name), "error", err)
+		return head{}
 	}
 	defer f.Close()
 	h, err := readFile(f, oldest, take)
@@ -85,10 +84,10 @@ func (s *store) read(name string, oldest uint64, take func(batch) error) (head, 
 	default:
 		s.log.Warn("the usage file is damaged; counts up to the damage are used", "file", f.Name(), "copy", f.Name()+setAside, "error", err)
 		if err := s.copyAside(f); err != nil {
-			return h, fmt.Errorf("copy the damaged usage file: %w", err)
+			s.log.Warn("cannot copy the damaged usage file; the next snapshot replaces it", "file", f.Name(), "error", err)
 		}
 	}
-	return h, nil
+	return h
 }
 
 // copyAside copies a damaged file, which the next snapshot replaces.

@@ -61,9 +61,7 @@ func loaded(t *testing.T, dir string) reported {
 	}
 	r := &Recorder{now: o.Now, state: newState(o, noon)}
 	s := &store{dir: dir, log: slog.New(slog.DiscardHandler)}
-	if _, err := s.load(func(b batch) error { return r.state.restore(b, noon) }); err != nil {
-		t.Fatal(err)
-	}
+	s.load(func(b batch) error { return r.state.restore(b, noon) })
 	return report(r)
 }
 
@@ -259,14 +257,14 @@ func TestFailedWritesAreMadeUpFor(t *testing.T) {
 	recordSome(r, 2)
 	r.tick(noon.Add(48 * time.Hour)) // so does the snapshot
 	r.tick(noon.Add(48 * time.Hour)) // too early for another attempt
-	if n := strings.Count(log.String(), "level=WARN"); n != 1 {
-		t.Errorf("%d warnings:\n%s", n, log.String())
+	if n := strings.Count(log.String(), "level=WARN"); n != 1 || r.Fault() == nil {
+		t.Errorf("%d warnings, fault %v:\n%s", n, r.Fault(), log.String())
 	}
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	r.tick(noon.Add(72 * time.Hour))
-	if r.pause != 0 || r.store.stale {
+	if r.pause != 0 || r.store.stale || r.Fault() != nil {
 		t.Fatalf("it did not recover: %s", log.String())
 	}
 	same(t, report(r).Totals, loaded(t, dir).Totals, "after the recovery")

@@ -8,10 +8,13 @@ import (
 	"syscall"
 )
 
-// LockFile creates a file and locks it until it is closed or the process ends. The error
-// is [ErrLocked] if another process has the lock.
+// LockFile creates a file, unless it exists, and locks it until it is closed or the
+// process ends. The error is [ErrLocked] if another process has the lock.
 func LockFile(path string) (*os.File, error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if errors.Is(err, syscall.EROFS) {
+		file, err = os.Open(path)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ type toolMetrics struct {
 	callDuration   *prometheus.HistogramVec
 	searches       *prometheus.CounterVec
 	searchDuration *prometheus.HistogramVec
+	embeddingUp    *prometheus.GaugeVec
 }
 
 func (m *Metrics) makeTools() {
@@ -25,6 +26,7 @@ func (m *Metrics) makeTools() {
 		searches: m.counterVec("tool_searches_total", "Searches for tools, by mode and whether a good match was found.", "mode", "match"),
 		searchDuration: m.histogramVec("tool_search_duration_seconds", "Time of a search for tools.",
 			prometheus.ExponentialBuckets(0.0001, 2.5, 14), "mode"),
+		embeddingUp: m.gaugeVec("embedding_model_up", "Whether tool searches use an embedding model: 0 after a failure, until a probe succeeds.", "model"),
 	}
 }
 
@@ -50,6 +52,15 @@ func (m *Metrics) ToolSearch(mode string, noGoodMatch bool, took time.Duration) 
 	}
 	m.tools.searches.WithLabelValues(mode, match).Inc()
 	m.tools.searchDuration.WithLabelValues(mode).Observe(took.Seconds())
+}
+
+// EmbeddingModel records whether tool searches use an embedding model.
+func (m *Metrics) EmbeddingModel(model string, up bool) {
+	value := 0.0
+	if up {
+		value = 1
+	}
+	m.tools.embeddingUp.WithLabelValues(model).Set(value)
 }
 
 // WatchToolCache exports the cached results of tools, which stats returns. Call it once.

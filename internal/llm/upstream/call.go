@@ -48,7 +48,7 @@ func (c *call) attempt(req *http.Request, next option.MiddlewareNext) (*http.Res
 	c.attempts++
 	c.failed = nil
 	ctx, cancel := context.WithCancel(req.Context())
-	a := &answer{cancel: cancel, idle: c.endpoint.idle}
+	a := &answer{cancel: cancel, idle: c.endpoint.idle, most: IdleFactor * c.endpoint.idle}
 	a.timer = time.AfterFunc(c.endpoint.timeout, a.expire)
 	res, err := next(req.WithContext(ctx))
 	if err != nil {
@@ -103,6 +103,8 @@ type answer struct {
 	cancel context.CancelFunc // of the attempt
 	timer  *time.Timer        // calls expire
 	idle   time.Duration
+	most   time.Duration // of waited
+	waited time.Duration // for data since the last content
 	late   atomic.Bool
 	read   int64
 }
@@ -117,18 +119,24 @@ func (a *answer) expire() {
 	a.cancel()
 }
 
-// Read waits for data at most for the idle timeout. The time between two reads, which
-// is the reader's, does not count.
+// Read waits for data at most for the idle timeout, and for content at most for
+// [IdleFactor] times as long. The time between two reads, which is the reader's, does
+// not count.
 func (a *answer) Read(p []byte) (int, error) {
-	a.timer.Reset(a.idle)
+	began := time.Now()
+	a.timer.Reset(min(a.idle, a.most-a.waited))
 	n, err := a.body.Read(p)
 	a.timer.Stop()
+	a.waited += time.Since(began)
 	a.read += int64(n)
 	if a.read > MaxStreamBytes {
 		return n, errTooLong
 	}
 	return n, err
 }
+
+// progressed begins the wait for more content.
+func (a *answer) progressed() { a.waited = 0 }
 
 // drain waits a moment for the end of a stream after its last event.
 func (a *answer) drain() {

@@ -5,6 +5,7 @@ import (
 	"iter"
 	"net/http"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 )
 
@@ -19,9 +20,16 @@ type Decoder interface {
 }
 
 // Chat posts body to path and yields the deltas of the answer; see [Endpoint.Stream].
+// An answer that exceeds [MaxArgumentBytes], [MaxCalls] or [MaxContentBytes] ends with
+// an error.
 func (e *Endpoint) Chat(ctx context.Context, path string, body []byte, header http.Header, d Decoder) iter.Seq2[chat.Delta, error] {
 	return func(yield func(chat.Delta, error) bool) {
+		var m meter
 		pass := func(deltas []chat.Delta, err error) bool {
+			if exceeded := m.add(deltas); exceeded != "" {
+				yield(chat.Delta{}, e.Fail(errcode.StreamBroken, exceeded))
+				return false
+			}
 			for _, delta := range deltas {
 				if !yield(delta, nil) {
 					return false
@@ -38,6 +46,9 @@ func (e *Endpoint) Chat(ctx context.Context, path string, body []byte, header ht
 				return
 			}
 			deltas, done, err := d.Event(event)
+			if progress(deltas) {
+				event.progressed()
+			}
 			if !pass(deltas, err) || done {
 				return
 			}

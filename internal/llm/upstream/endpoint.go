@@ -29,7 +29,7 @@ type Options struct {
 	Header      http.Header   // sent with every request; includes the key
 	Secrets     []string      // removed from messages
 	Timeout     time.Duration // until the headers of an answer arrive; 0: DefaultTimeout
-	IdleTimeout time.Duration // between two reads of a stream; 0: DefaultIdleTimeout
+	IdleTimeout time.Duration // between two reads of a stream; 0: DefaultIdleTimeout; see [IdleFactor]
 	Retries     int           // how often a request is sent again at most; negative: DefaultRetries
 	HTTP        *http.Client  // nil: the shared one; its redirects and cookies are not used
 }
@@ -139,6 +139,7 @@ func (e *Endpoint) events(ctx context.Context, answer *answer, yield func(Event,
 		case err != nil:
 			return e.broken(ctx, answer, err)
 		}
+		event.progressed = answer.progressed
 		end := event.last()
 		more := yield(event, nil)
 		if end {

@@ -14,6 +14,8 @@ type Event struct {
 	Type string
 	// Data is valid until the next event.
 	Data []byte
+
+	progressed func() // the event had content of the answer; see [IdleFactor]
 }
 
 // EventJSON is the type of the only event of an answer that is one JSON document: some

@@ -50,6 +50,8 @@ func (e *Endpoint) broken(ctx context.Context, a *answer, err error) *chat.Error
 	switch {
 	case ctx.Err() != nil:
 		return e.cancelled(ctx)
+	case a.late.Load() && a.waited >= a.most:
+		return e.fail(errcode.ProviderTimeout, context.DeadlineExceeded, "the provider sent only comments, pings and empty events for %s, %d times params.idle_timeout", a.most, IdleFactor)
 	case a.late.Load():
 		return e.fail(errcode.ProviderTimeout, context.DeadlineExceeded, "the provider sent nothing for %s in the middle of the answer (params.idle_timeout)", e.idle)
 	case errors.Is(err, errTooLong):

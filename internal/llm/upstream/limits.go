@@ -8,6 +8,12 @@ const (
 	MaxStreamBytes = 256 << 20
 	// MaxEventBytes limits one event, and an answer that is one JSON document.
 	MaxEventBytes = 32 << 20
+	// MaxArgumentBytes limits the arguments of one tool call.
+	MaxArgumentBytes = 1 << 20
+	// MaxCalls limits the tool calls of an answer.
+	MaxCalls = 1024
+	// MaxContentBytes limits the text of an answer, with thinking and other parts.
+	MaxContentBytes = 16 << 20
 	// MaxErrorBytes is how much of an error response is read.
 	MaxErrorBytes = 64 << 10
 	// MaxMessage is how much of a provider's message is shown.
@@ -28,6 +34,10 @@ const (
 	DefaultTimeout = 2 * time.Minute
 	// DefaultIdleTimeout is how long a stream may be silent, as while a model thinks.
 	DefaultIdleTimeout = 5 * time.Minute
+	// IdleFactor is how many times the idle timeout a stream may be without content while
+	// it has comments, pings and other events: Anthropic sends pings while a model thinks,
+	// others comments while a request waits in a queue.
+	IdleFactor = 3
 	// DefaultRetries is that of the clients of OpenAI and Anthropic.
 	DefaultRetries = 2
 )

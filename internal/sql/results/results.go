@@ -118,7 +118,7 @@ func New(opts Options) (*Store, error) {
 	}
 	opts.Dir = dir
 	if err := clearDir(dir); err != nil {
-		return nil, fmt.Errorf("prepare the results folder: %w", err)
+		opts.Log.Warn("cannot remove results of earlier runs", "error", err)
 	}
 	s := &Store{
 		opts: opts, quit: make(chan struct{}), done: make(chan struct{}),
@@ -143,7 +143,8 @@ const (
 	fileSuffix = ".duckdb"
 )
 
-// clearDir makes the folder, if it does not exist, and removes files of results.
+// clearDir makes the folder, if it does not exist, and removes files of results. The
+// error is the last one.
 func clearDir(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -156,11 +157,11 @@ func clearDir(dir string) error {
 		if !strings.HasPrefix(e.Name(), namePrefix) || !strings.Contains(e.Name(), fileSuffix) || e.IsDir() {
 			continue
 		}
-		if err := os.Remove(filepath.Join(dir, e.Name())); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return err
+		if failed := os.Remove(filepath.Join(dir, e.Name())); failed != nil && !errors.Is(failed, os.ErrNotExist) {
+			err = failed
 		}
 	}
-	return nil
+	return err
 }
 
 // Close drops every result. Results that statements read are dropped when these end,

@@ -164,13 +164,17 @@ func (s *httpSource) fetch(ctx context.Context) (*fetched, error) {
 	have := s.cache.get(key)
 	got, err := s.retrieve(ctx, down, key, have)
 	var h *httpError
+	var p *os.PathError // the cache cannot be written
 	switch {
 	case err == nil:
 		return s.cache.use(got), nil
-	case errors.As(err, &h) && have != nil && !h.gone && ctx.Err() == nil:
+	case (errors.As(err, &h) && !h.gone || errors.As(err, &p)) && have != nil && ctx.Err() == nil:
 		f := s.cache.use(have)
+		if p != nil {
+			err = fmt.Errorf("write the cache: %w", p.Err)
+		}
 		f.stale = fault.New("from", "the copy of "+have.Fetched.Format(time.RFC3339)+" is served",
-			"cannot fetch %q: %s", s.d.From.Shown, h.message)
+			"cannot fetch %q: %s", s.d.From.Shown, err)
 		return f, nil
 	}
 	return nil, fault.New("from", "", "cannot fetch %q: %s", s.d.From.Shown, err).Retryable()

@@ -66,6 +66,7 @@ type decoder struct {
 	out    []chat.Delta   // of the current event
 	open   map[int]*piled // blocks that have begun and not ended, by index
 	blocks int            // number of blocks begun
+	stored int            // bytes of signatures and citations
 	calls  int
 	text   bool // the last block is text
 	began  bool

@@ -3,8 +3,10 @@ package anthropic
 import (
 	"encoding/json"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/chat/wire"
+	"github.com/spiced-sql/spiced/internal/llm/upstream"
 	"github.com/spiced-sql/spiced/tools"
 )
 
@@ -92,13 +94,26 @@ func (d *decoder) piece(index int, raw json.RawMessage) *failure {
 		d.think(b, p.Thinking)
 	case "signature_delta":
 		b.signature.WriteString(p.Signature)
+		return d.store(len(p.Signature))
 	case "citations_delta":
 		b.citations = append(b.citations, p.Citation)
+		return d.store(len(p.Citation))
 	case "input_json_delta":
 		b.input.WriteString(p.JSON)
 		if b.Type == "tool_use" && p.JSON != "" {
 			d.emit(chat.Delta{Kind: chat.DeltaArguments, Index: b.call, Text: p.JSON})
 		}
+		if b.input.Len() > upstream.MaxArgumentBytes {
+			return &failure{errcode.StreamBroken, upstream.ArgumentsExceeded}
+		}
+	}
+	return nil
+}
+
+// store counts bytes of signatures and citations.
+func (d *decoder) store(n int) *failure {
+	if d.stored += n; d.stored > upstream.MaxContentBytes {
+		return &failure{errcode.StreamBroken, upstream.ContentExceeded}
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/spiced-sql/spiced/internal/llm/chat"
+	"github.com/spiced-sql/spiced/internal/llm/upstream"
 )
 
 // calls tracks the calls of one answer. Each begins with a DeltaCall as soon as its
@@ -26,18 +27,18 @@ type call struct {
 	object chat.ObjectScanner
 	// held are arguments not passed on yet: before the name is known, and while the
 	// object is empty, as some servers send {} first.
-	held string
+	held strings.Builder
 }
 
-// add handles a piece of a call; false means that there are too many.
-func (s *calls) add(w *wireCall, emit func(chat.Delta)) bool {
+// add handles a piece of a call. It returns a message if the answer exceeds a limit, or "".
+func (s *calls) add(w *wireCall, emit func(chat.Delta)) (exceeded string) {
 	if *w == (wireCall{}) {
-		return true
+		return ""
 	}
 	c := s.find(w)
 	if c == nil {
-		if len(s.all) == MaxCalls {
-			return false
+		if len(s.all) == upstream.MaxCalls {
+			return upstream.CallsExceeded
 		}
 		s.nextBegins(emit)
 		c = s.open(w)
@@ -47,7 +48,10 @@ func (s *calls) add(w *wireCall, emit func(chat.Delta)) bool {
 	}
 	s.begin(c, emit)
 	c.take(string(w.Function.Arguments), emit)
-	return true
+	if c.held.Len() > upstream.MaxArgumentBytes {
+		return upstream.ArgumentsExceeded
+	}
+	return ""
 }
 
 // find returns the call that a piece continues; nil if it begins one.
@@ -129,7 +133,8 @@ func (c *call) take(piece string, emit func(chat.Delta)) {
 		if !c.object.Empty() || !strings.HasPrefix(strings.TrimSpace(piece), "{") {
 			return
 		}
-		c.object, c.held = chat.ObjectScanner{}, ""
+		c.object = chat.ObjectScanner{}
+		c.held.Reset()
 	}
 	if end := c.object.Write(piece); end >= 0 {
 		piece = piece[:end]
@@ -137,7 +142,7 @@ func (c *call) take(piece string, emit func(chat.Delta)) {
 	if c.object.Empty() {
 		piece = strings.TrimSpace(piece) // models can append white space for a long time
 	}
-	c.held += piece
+	c.held.WriteString(piece)
 	if !c.begun || c.object.Empty() {
 		return
 	}
@@ -148,9 +153,9 @@ func (c *call) take(piece string, emit func(chat.Delta)) {
 }
 
 func (c *call) pass(emit func(chat.Delta)) {
-	if c.held != "" {
-		emit(chat.Delta{Kind: chat.DeltaArguments, Index: c.index, Text: c.held})
-		c.held = ""
+	if c.held.Len() > 0 {
+		emit(chat.Delta{Kind: chat.DeltaArguments, Index: c.index, Text: c.held.String()})
+		c.held.Reset()
 	}
 }
 
@@ -160,8 +165,9 @@ func (c *call) end(emit func(chat.Delta)) {
 		return
 	}
 	c.ended = true
-	if c.object.Empty() && blank(c.held) {
-		c.held = "{}"
+	if c.object.Empty() && blank(c.held.String()) {
+		c.held.Reset()
+		c.held.WriteString("{}")
 	}
 	c.pass(emit)
 	emit(chat.Delta{Kind: chat.DeltaCallEnd, Index: c.index})

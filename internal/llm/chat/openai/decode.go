@@ -143,8 +143,8 @@ func (d *decoder) delta(w *wireDelta, raw json.RawMessage) *chat.Error {
 		w.ToolCalls = append(w.ToolCalls, wireCall{Index: &index, Function: *w.Function})
 	}
 	for i := range w.ToolCalls {
-		if !d.calls.add(&w.ToolCalls[i], d.emit) {
-			return d.fail(errcode.StreamBroken, "the provider's answer has too many tool calls")
+		if exceeded := d.calls.add(&w.ToolCalls[i], d.emit); exceeded != "" {
+			return d.fail(errcode.StreamBroken, exceeded)
 		}
 	}
 	return nil

@@ -2,8 +2,6 @@ package openai
 
 // Limits of the API, in addition to those of package chat.
 const (
-	// MaxCalls limits the calls of one answer.
-	MaxCalls = 1024
 	// MaxStop limits the stop sequences.
 	MaxStop = 64
 	// MaxName limits the bytes of a tool name.

@@ -255,7 +255,7 @@ func TestBadStreams(t *testing.T) {
 			stream(`calls:{"index":0,"id":"c","function":{"arguments":"{}"}}`, "finish:tool_calls", done), errcode.StreamBroken, "tool call without a name",
 		},
 		"too many calls": {
-			stream(`calls:` + strings.TrimSuffix(strings.Repeat(`{"function":{"name":"f","arguments":"{\"a\":1}"}},`, openai.MaxCalls+1), ",")), errcode.StreamBroken, "too many tool calls",
+			stream(`calls:` + strings.TrimSuffix(strings.Repeat(`{"function":{"name":"f","arguments":"{\"a\":1}"}},`, upstream.MaxCalls+1), ",")), errcode.StreamBroken, "more than 1024 tool calls",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -33,6 +34,7 @@ type incoming struct {
 	ended bool   // the call has ended
 	done  bool
 	text  strings.Builder // arguments of a call
+	valid int             // length of text at the last check
 	seen  bool            // some of the text was streamed
 }
 
@@ -124,9 +126,14 @@ func (d *decoder) event(data []byte) error {
 		return d.failed(e.fault())
 	case read == nil:
 		return nil
+	case len(d.items) > maxItems:
+		return d.fail(errcode.StreamBroken, fmt.Sprintf("the provider's answer is too large: it has more than %d items", maxItems))
 	}
 	return read(d, &e)
 }
+
+// maxItems limits the items of a response.
+const maxItems = 10_000
 
 func (d *decoder) unreadable(what string, err error) *chat.Error {
 	return d.fail(errcode.StreamBroken, "the provider sent an invalid "+what+": "+err.Error())
@@ -290,9 +297,10 @@ func (d *decoder) argumentsDone(in *incoming, all string) error {
 		return nil
 	}
 	err := d.catchUp(in, all)
-	if json.Valid([]byte(in.text.String())) {
+	if in.valid < in.text.Len() && json.Valid([]byte(in.text.String())) {
 		d.end(in)
 	}
+	in.valid = in.text.Len()
 	return err
 }
 
