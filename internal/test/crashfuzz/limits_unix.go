@@ -2,7 +2,10 @@
 
 package main
 
-import "syscall"
+import (
+	"syscall"
+	"time"
+)
 
 // limitMemory bounds the memory of this process and turns core dumps off.
 func limitMemory(size uint64) error {
@@ -12,4 +15,13 @@ func limitMemory(size uint64) error {
 		}
 	}
 	return nil
+}
+
+// cpuTime is the processor time that this process has taken.
+func cpuTime() time.Duration {
+	var u syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

@@ -60,7 +60,8 @@ type result struct {
 func (r *result) unlisted() []string {
 	var lines []string
 	for _, f := range r.findings {
-		if (f.class == crash || f.class == invalidates) && !slices.Contains(r.builtins.Unsafe(f.name), f.class) {
+		listed := r.builtins.Unsafe(f.name)
+		if (f.class == crash || f.class == invalidates) && !slices.Contains(listed, f.class) && !slices.Contains(listed, crash) {
 			lines = append(lines, f.String())
 		}
 	}
