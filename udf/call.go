@@ -129,7 +129,7 @@ func (t *scalarTool) run(ctx context.Context, calls []*call) error {
 // request is the statement of the calls. Its time limit is the longest of the calls'; each
 // call has its own besides.
 func (t *scalarTool) request(calls []*call) engine.Request {
-	req := engine.Request{SQL: t.one, Limits: engine.Limits{MaxRows: int64(len(calls))}}
+	req := engine.Request{SQL: t.one, Limits: engine.Limits{MaxRows: int64(len(calls))}, Isolate: t.unsafe}
 	for _, c := range calls {
 		if c.timeout == 0 {
 			req.Limits.Timeout = 0

@@ -85,6 +85,8 @@ type callee struct {
 	f    *functions.Function
 	def  *tools.Definition
 	args []argument
+	// unsafe says that the body calls what can end the process: calls run isolated.
+	unsafe bool
 }
 
 func newCallee(db Querier, f *functions.Function, o ToolOptions) (*callee, error) {
@@ -112,7 +114,7 @@ func newCallee(db Querier, f *functions.Function, o ToolOptions) (*callee, error
 	if err != nil {
 		return nil, err
 	}
-	return &callee{db: db, f: f, def: def, args: newArguments(f)}, nil
+	return &callee{db: db, f: f, def: def, args: newArguments(f), unsafe: o.traits(f).Unsafe != ""}, nil
 }
 
 // Definition describes the tool.
@@ -133,8 +135,10 @@ func limits(f *functions.Function) *tools.Limits {
 // cacheable reports whether equal arguments always give equal results, for every caller: the
 // function is declared immutable, and nothing that it calls reads a dataset or is volatile.
 func cacheable(f *functions.Function, o ToolOptions) bool {
+	traits := o.traits(f)
+	traits.Unsafe = ""
 	return (o.Results == nil || !f.IsTable()) &&
-		f.Volatility == spicepod.Immutable && f.Deterministic() && o.traits(f) == engine.Traits{} &&
+		f.Volatility == spicepod.Immutable && f.Deterministic() && traits == engine.Traits{} &&
 		!anyCallee(f, o.Functions, func(g *functions.Function) bool { return len(g.Uses.Relations) > 0 })
 }
 

@@ -74,12 +74,10 @@ func TestNewThatFailsLeavesNothing(t *testing.T) {
 	broken := &rig{t: t, dir: t.TempDir()}
 	broken.write(files{"spicepod.yaml": "raw:version: ["})
 	good := &rig{t: t, dir: t.TempDir()}
-	good.write(files{"spicepod.yaml": "functions: []\n", "file": ""})
+	good.write(files{"spicepod.yaml": "functions: []\n"})
 	for name, opts := range map[string]Options{
-		"no such path":    {Path: filepath.Join(temp, "nowhere"), Watch: true},
-		"bad YAML":        {Path: broken.dir, Watch: true},
-		"state is a file": {Path: good.dir, StateDir: filepath.Join(good.dir, "file"), Watch: true},
-		"state in a file": {Path: good.dir, StateDir: filepath.Join(good.dir, "file", "state"), Watch: true},
+		"no such path": {Path: filepath.Join(temp, "nowhere"), Watch: true},
+		"bad YAML":     {Path: broken.dir, Watch: true},
 	} {
 		if d, err := New(t.Context(), opts); err == nil {
 			d.Close()

@@ -89,7 +89,7 @@ func openServices(ctx context.Context, opts Options, pod *spicepod.Pod, reload f
 	}
 	if s.data, err = datasets.NewManager(datasets.Options{
 		DB: s.db.DB, Roots: s.db.roots, StateDir: s.state.dir, Log: s.log,
-		Files:    pod.Runtime.Query.Isolation == spicepod.IsolationProcess,
+		Files:    s.db.workers != nil,
 		Progress: opts.Progress,
 		Publish:  s.publishRefresh,
 		Retry:    func() { reload("retry") },
@@ -220,15 +220,15 @@ func (s *services) Audit() *audit.Log { return s.audit }
 // Activity returns the table of what runs for clients.
 func (s *services) Activity() *activity.Table { return &s.activity }
 
-// Isolates reports whether a client's statement runs in a worker, as
-// runtime.query.isolate says. With workers, statements that models write always
-// do.
+// Isolates reports whether a client's statement, if it only reads, runs in a worker,
+// as runtime.query.isolate says; see [engine.Request.Isolate]. Without keys, a caller
+// is not known to be trusted.
 func (s *services) Isolates(r query.Request) bool {
 	switch s.settings.Query.Isolate {
 	case spicepod.IsolateAll:
 		return true
 	case spicepod.IsolateReadOnly:
-		return r.ByModel || !r.Caller.Write
+		return r.ByModel || !r.Caller.Write || s.db.workers != nil && !s.Keys().Enabled()
 	}
 	return r.ByModel
 }

@@ -110,6 +110,7 @@ type DB struct {
 	drain   drain
 
 	handlers sync.Map       // name → Handler
+	remote   sync.WaitGroup // statements in other processes
 	running  sync.Map       // connection id → *nativeCalls of the statement
 	native   unsafe.Pointer // see registerNative
 
@@ -234,6 +235,7 @@ func (db *DB) Close() {
 	for _, p := range slices.Backward(db.pools[:]) { // innermost statements first
 		quiet = (p == nil || p.close(db.opts.Grace+closePatience)) && quiet
 	}
+	db.remote.Wait()
 	db.write.Lock() // until a publication has ended
 	defer db.write.Unlock()
 	if db.writer != nil {

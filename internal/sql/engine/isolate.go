@@ -120,6 +120,7 @@ func (p *producer) isolable() bool {
 // isolate begins the statement in another process, which makes the connection
 // available to other statements.
 func (p *producer) isolate() error {
+	p.db.remote.Add(1)
 	p.disconnect()
 	remote, err := p.db.opts.Isolator.Run(p.rows.ctx, Job{
 		SQL: p.verdict.text, Params: p.req.Params, Dependencies: p.dependencies, Tables: p.held.tables,

@@ -52,18 +52,20 @@ func (p *producer) run() {
 	whole := err == nil && !p.active
 	p.end()
 	p.forgetPlan(whole)
-	p.disconnect()
 	p.held.release()
 	p.finish()
+	if p.c != nil {
+		p.disconnect() // last: Close waits for connections
+	} else {
+		p.db.remote.Done()
+	}
 }
 
 // disconnect gives the connection back.
 func (p *producer) disconnect() {
-	if p.c != nil {
-		p.db.running.Delete(p.c.id)
-		p.c.giveBack()
-		p.c = nil
-	}
+	p.db.running.Delete(p.c.id)
+	p.c.giveBack()
+	p.c = nil
 }
 
 // guarded calls f. A panic, which is a bug of the runtime, fails the statement and
@@ -167,6 +169,11 @@ func (p *producer) plan() (pending mapping.PendingResult, s *stmt, err error) {
 	}
 	if p.isolated = p.isolable(); p.isolated {
 		return pending, nil, nil
+	}
+	if p.req.Isolate {
+		if err = p.verdict.checkUnsafe(); err != nil {
+			return pending, nil, err
+		}
 	}
 	if s, err = p.prepare(); err != nil {
 		return pending, nil, err

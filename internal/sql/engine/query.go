@@ -23,7 +23,8 @@ type Request struct {
 	// not limited.
 	Allow func(Relation) bool
 	// Isolate runs the statement outside this process, if the database has an
-	// [Isolator].
+	// [Isolator] that can run it. If not, functions and types that can end the
+	// process are refused.
 	Isolate bool
 	// Write permits INSERT, UPDATE and DELETE on writable relations. The result is
 	// one BIGINT, the number of rows. A statement that ends with an error, including

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
@@ -9,18 +11,19 @@ import (
 
 // Traits are properties that a statement inherits from what it reads and calls.
 type Traits struct {
-	Volatile  bool // an equal statement may give another result, which must not be cached
-	Protected bool // a row filter or column mask decides what the caller sees
-	Caller    bool // its result depends on the caller: it reads protected or personal data, or calls ctx or a tool
-	Written   bool // statements may change what it reads
-	Files     bool // it reads files, which may be replaced at any time, even by files with other columns
+	Volatile  bool   // an equal statement may give another result, which must not be cached
+	Protected bool   // a row filter or column mask decides what the caller sees
+	Caller    bool   // its result depends on the caller: it reads protected or personal data, or calls ctx or a tool
+	Written   bool   // statements may change what it reads
+	Files     bool   // it reads files, which may be replaced at any time, even by files with other columns
+	Unsafe    string // a built-in function or type that can end the process; "": none
 }
 
 // With returns the union of both.
 func (t Traits) With(o Traits) Traits {
 	return Traits{
 		Volatile: t.Volatile || o.Volatile, Protected: t.Protected || o.Protected, Caller: t.Caller || o.Caller,
-		Written: t.Written || o.Written, Files: t.Files || o.Files,
+		Written: t.Written || o.Written, Files: t.Files || o.Files, Unsafe: cmp.Or(t.Unsafe, o.Unsafe),
 	}
 }
 
@@ -49,7 +52,7 @@ func (f *Function) traits() Traits {
 
 // traits returns the traits of a statement: of all that it names.
 func (db *DB) traits(text string, st *sqltree.Statement, cat *Catalog) Traits {
-	t := Traits{Volatile: len(st.Shows) > 0 || mentionsVolatile(text)}
+	t := Traits{Volatile: len(st.Shows) > 0 || mentionsVolatile(text), Unsafe: unsafeType(text)}
 	relations, functions := cat.named(st)
 	for _, r := range relations {
 		t = t.With(cat.Traits(r))
@@ -95,7 +98,7 @@ func (c *Catalog) named(st *sqltree.Statement) (relations []Relation, functions 
 // its words alone: a column with the name of a function counts as well. declared
 // returns the declared function of a name, or nil.
 func (db *DB) TextTraits(text string, declared func(name string) *Function) Traits {
-	t := Traits{Volatile: mentionsVolatile(text)}
+	t := Traits{Volatile: mentionsVolatile(text), Unsafe: unsafeType(text)}
 	tokens := sqltree.Scan(text)
 	for i := 1; i < len(tokens); i++ {
 		if !tokens[i].Is(text, "(") || tokens[i-1].Kind != sqltree.Ident && tokens[i-1].Kind != sqltree.QuotedIdent {
@@ -115,7 +118,11 @@ func (db *DB) TextTraits(text string, declared func(name string) *Function) Trai
 func (b *Builtins) traits(name string, args int) Traits {
 	name = sqltree.Fold(name)
 	clock := name == "ago" || name == "age" && args != 2 // DuckDB does not mark them as volatile
-	return Traits{Volatile: b.kinds[name].unstable || clock, Caller: name == Ctx}
+	t := Traits{Volatile: b.kinds[name].unstable || clock, Caller: name == Ctx}
+	if classes := unsafeFunctions[name]; slices.Contains(classes, UnsafeCrash) || slices.Contains(classes, UnsafeInvalidates) {
+		t.Unsafe = name
+	}
+	return t
 }
 
 // argRelation returns the relation that an argument names.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 )
 
@@ -52,4 +53,30 @@ func UnsafeCast(typeName string) []string {
 // an expression.
 func (b *Builtins) Allows(name string, inFrom bool) bool {
 	return !b.refuses(sqltree.Fold(name), inFrom)
+}
+
+// variant is the type whose values make many operators and functions unsafe. Without
+// a cast to it, a statement has none, unless it reads a column of that type.
+const variant = "variant"
+
+// unsafeType returns VARIANT if a text may name the type, by its words alone.
+func unsafeType(text string) string {
+	tokens := sqltree.Scan(text)
+	for i, t := range tokens {
+		if i > 0 && t.IsName() && sqltree.Fold(t.Name(text)) == variant &&
+			(tokens[i-1].Is(text, "::") || tokens[i-1].Is(text, "as") || tokens[i-1].IsName()) {
+			return strings.ToUpper(variant)
+		}
+	}
+	return ""
+}
+
+// checkUnsafe refuses a statement that must be isolated, cannot be, and names what
+// can end the process.
+func (v *verdict) checkUnsafe() error {
+	if v.traits.Unsafe == "" || v.write {
+		return nil
+	}
+	return NewError(errcode.Refused, "read a dataset that is not writable, or accelerate it in a file",
+		"%s can end the process, so it runs in isolated workers only, and none can run this statement", v.traits.Unsafe)
 }
