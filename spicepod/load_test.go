@@ -78,7 +78,7 @@ func TestFunctionAsDeclared(t *testing.T) {
 func TestDefaults(t *testing.T) {
 	pod := mustLoad(t, head+"datasets:\n  - name: d\n    from: file:x.csv\n    acceleration: {}\n")
 	r := pod.Runtime
-	if r.Functions.Enabled || r.Query.Timeout != 30*time.Second || r.ShutdownTimeout != 30*time.Second || r.Query.Isolation != IsolationNone {
+	if r.Functions.Enabled || r.Query.Timeout != 30*time.Second || r.ShutdownTimeout != 30*time.Second || r.Query.Isolation != IsolationProcess {
 		t.Errorf("runtime is %+v", r)
 	}
 	if diff := cmp.Diff([]string{pod.Dir}, pod.DataRoots()); diff != "" {
@@ -101,7 +101,7 @@ func TestRuntimeAsDeclared(t *testing.T) {
 `)
 	want := Query{
 		Timeout: 150 * time.Second, MaxRows: 1000, MaxBytes: 128 << 20, MemoryLimit: 4 << 30,
-		MaxConcurrentQueries: 8, TempDirectory: filepath.Join(pod.Dir, "tmp"), Isolation: IsolationNone, Isolate: IsolateModels, MaxQueuedQueries: 1024, WorkerMemory: 1 << 30,
+		MaxConcurrentQueries: 8, TempDirectory: filepath.Join(pod.Dir, "tmp"), Isolation: IsolationProcess, Isolate: IsolateReadOnly, MaxQueuedQueries: 1024,
 	}
 	if diff := cmp.Diff(want, pod.Runtime.Query); diff != "" {
 		t.Error(diff)

@@ -30,11 +30,11 @@ type Query struct {
 	MaxConcurrentQueries int            `yaml:"max_concurrent_queries" min:"0" doc:"Concurrent statements; 0 leaves it to the runtime."`
 	MaxQueuedQueries     int            `yaml:"max_queued_queries" min:"0" default:"1024" doc:"Statements that may wait; any further one is refused with 429. A change requires a restart."`
 	TempDirectory        string         `yaml:"temp_directory" doc:"Where the engine spills to disk; relative to the Spicepod's folder."`
-	MaxSpill             Size           `yaml:"max_spill" doc:"Maximum size of what the engine spills to temp_directory; 0: a tenth of what is free there at the start, at least 1GiB, and never more than what is free. A change requires a restart."`
+	MaxSpill             Size           `yaml:"max_spill" doc:"Maximum size of what the engine, and each worker, spills to disk; 0: a tenth of what is free at its start, at least 1GiB, and never more than what is free. A change requires a restart."`
 	Isolation            Isolation      `yaml:"isolation" enum:"none,process" default:"process" doc:"Where the statements selected by isolate run: in the runtime, or in worker processes, which are killed when they exceed their limits. A statement that reads what no worker can, such as a dataset with access: read_write, runs in the runtime, where functions that can crash are refused. A change requires a restart."`
 	Isolate              IsolationScope `yaml:"isolate" enum:"models,read_only,all" default:"read_only" doc:"With isolation process, the statements that run in workers: those written by models, also those of callers who may not write (without runtime.auth, every statement that only reads), or all that only read. A change requires a restart."`
 	Workers              int            `yaml:"workers" min:"0" doc:"With isolation process, the number of workers; 0 leaves it to the runtime."`
-	WorkerMemory         Size           `yaml:"worker_memory" default:"1GiB" doc:"With isolation process, the memory limit of a worker, which is killed when it exceeds it."`
+	WorkerMemory         Size           `yaml:"worker_memory" doc:"With isolation process, the memory limit of a worker, which is killed when it exceeds it; 0: half of the machine's memory divided by the workers, at least 1GiB."`
 	SpillCompression     string         `yaml:"spill_compression" served:"no" doc:"Compression of spilled data."`
 }
 

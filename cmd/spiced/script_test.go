@@ -15,6 +15,10 @@ import (
 
 // TestMain lets scripts run this program as spiced.
 func TestMain(m *testing.M) {
+	if len(os.Args) == 2 && os.Args[1] == workerCommand { // of a runtime in this process
+		main()
+		return
+	}
 	testscript.Main(m, map[string]func(){"spiced": main})
 }
 

@@ -18,7 +18,7 @@ func confine(memory int64) error {
 	limits := map[int]uint64{syscall.RLIMIT_CORE: 0, syscall.RLIMIT_NOFILE: maxFiles}
 	if memory > 0 {
 		limits[syscall.RLIMIT_DATA] = uint64(memory)
-		limits[syscall.RLIMIT_FSIZE] = uint64(spillFactor * memory)
+		limits[syscall.RLIMIT_FSIZE] = uint64(fileFactor * memory)
 	}
 	for resource, value := range limits {
 		if err := limit(resource, value); err != nil {

@@ -55,9 +55,10 @@ type Options struct {
 	Command     []string      // starts a worker; nil: this executable with the argument worker
 	Env         []string      // the worker's environment, as name=value, besides TZ; nothing else is inherited
 	Workers     int           // statements that run concurrently, at each depth of nesting; 0: one for each CPU, at least 2
-	Memory      int64         // bytes of memory of a worker, at least 256 MiB; 0: 1 GiB; below 0: no limit
+	Memory      int64         // bytes of memory of a worker, at least 256 MiB; 0: see defaultMemory; below 0: no limit
 	Roots       []string      // folders that a worker's DuckDB may read
 	Setup       []string      // SQL statements that every worker runs at its start
+	MaxSpill    int64         // bytes that each worker may spill; 0: as [engine.Options.MaxSpill]
 	TempDir     string        // where workers spill, and rows that were not read yet; "": the system's folder
 	Spool       int64         // bytes of rows in files that were not read yet; 0: 1 GiB
 	Grace       time.Duration // between a statement's time limit and the end of the worker; 0: 250 ms
@@ -74,16 +75,14 @@ func withDefaults(o Options) (Options, error) {
 		}
 		o.Command = []string{self, "worker"}
 	}
-	if o.Memory == 0 {
-		o.Memory = defaultMemory
-	}
+	o.Workers = cmp.Or(o.Workers, max(minWorkers, runtime.GOMAXPROCS(0)))
+	o.Memory = cmp.Or(o.Memory, defaultMemory(o.Workers))
 	if o.Memory > 0 && o.Memory < minMemory {
 		return o, fmt.Errorf("a worker needs at least %d MiB of memory, got %d", minMemory>>20, o.Memory>>20)
 	}
 	if o.MemoryLimit == "" && o.Memory > 0 {
 		o.MemoryLimit = fmt.Sprintf("%dMiB", o.Memory*6/10>>20)
 	}
-	o.Workers = cmp.Or(o.Workers, max(minWorkers, runtime.GOMAXPROCS(0)))
 	o.Threads = cmp.Or(o.Threads, runtime.GOMAXPROCS(0))
 	o.Spool = cmp.Or(o.Spool, defaultSpool)
 	o.Grace = cmp.Or(o.Grace, defaultGrace)
@@ -93,6 +92,10 @@ func withDefaults(o Options) (Options, error) {
 	o.Env = append(inherited(), o.Env...)
 	return o, nil
 }
+
+// defaultMemory is the memory of each of n workers: half of the machine's, divided by
+// them, and at least 1 GiB.
+func defaultMemory(n int) int64 { return max(machineMemory()/2/int64(n), leastMemory) }
 
 // inherited is the environment of every worker: one line instead of stacks when the
 // Go runtime crashes, and the time zone of this process.

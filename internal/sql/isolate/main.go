@@ -17,8 +17,8 @@ import (
 
 // Shares of a worker's memory limit.
 const (
-	heapShare   = 8 // the Go heap takes this part of it
-	spillFactor = 4 // the spill files take this many times it
+	heapShare  = 8 // the Go heap takes this part of it
+	fileFactor = 4 // a file that it writes takes this many times it
 )
 
 // endWait is how long a worker waits for DuckDB to end a statement before it reports
@@ -90,17 +90,11 @@ func (s *server) open(ctx context.Context, begin setup) *failure {
 	}
 	var err error
 	s.db, err = engine.Open(ctx, engine.Options{
-		Threads: begin.Threads, MemoryLimit: begin.MemoryLimit, TempDir: begin.TempDir,
+		Threads: begin.Threads, MemoryLimit: begin.MemoryLimit, TempDir: begin.TempDir, MaxSpill: begin.MaxSpill,
 		Connections: 1, MaxSQL: maxFrame, Grace: endWait, Others: s.call,
 	})
 	if err != nil {
 		return &failure{Message: err.Error()}
-	}
-	if begin.Memory > 0 {
-		sql := fmt.Sprintf("SET GLOBAL max_temp_directory_size = '%dMiB'", spillFactor*begin.Memory>>20)
-		if err := s.db.Exec(ctx, sql); err != nil {
-			return &failure{Message: err.Error()}
-		}
 	}
 	for i, sql := range begin.Script {
 		if err := s.db.Exec(ctx, sql); err != nil {

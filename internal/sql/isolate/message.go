@@ -13,6 +13,7 @@ type setup struct {
 	Roots       []string // folders that statements may read
 	TempDir     string   // where DuckDB spills
 	Threads     int
+	MaxSpill    int64
 	MemoryLimit string // DuckDB's own
 	Memory      int64  // of the process; 0: no limit
 }

@@ -47,3 +47,12 @@ func dataBytes() int64 {
 	}
 	return pages * int64(os.Getpagesize())
 }
+
+// machineMemory is the memory of the machine in bytes, 0 if unknown.
+func machineMemory() int64 {
+	var info syscall.Sysinfo_t
+	if syscall.Sysinfo(&info) != nil {
+		return 0
+	}
+	return int64(info.Totalram) * int64(info.Unit)
+}

@@ -8,3 +8,6 @@ func startProcess(cmd *exec.Cmd) error { return cmd.Start() }
 
 // dataBytes is unknown on this system.
 func dataBytes() int64 { return 0 }
+
+// machineMemory is unknown on this system.
+func machineMemory() int64 { return 0 }
