@@ -34,11 +34,11 @@ import (
 
 // Defaults of [Options].
 const (
-	defaultMemory = 1 << 30
-	defaultGrace  = 250 * time.Millisecond
-	defaultSpool  = 1 << 30
-	minWorkers    = 2
-	minMemory     = 256 << 20 // an empty worker needs about 150 MiB
+	leastMemory  = 1 << 30 // of the default
+	defaultGrace = 250 * time.Millisecond
+	defaultSpool = 1 << 30
+	minWorkers   = 2
+	minMemory    = 256 << 20 // an empty worker needs about 150 MiB
 )
 
 // Limits of a worker's life.
