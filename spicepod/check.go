@@ -61,7 +61,7 @@ func (d *decoder) check(v any, o *object) {
 		}
 	case *Query:
 		if o.value("isolate") != nil && v.Isolation != IsolationProcess {
-			d.failPath("isolate", "isolate has no effect without isolation: process", "add isolation: process")
+			d.failPath("isolate", "isolate has no effect with isolation: none", "leave isolation out, or set it to process")
 		}
 	case *Postgres:
 		d.checkAddress(v.Address)
