@@ -95,7 +95,7 @@ func attacks(t *testing.T) []string {
 
 func TestHostileStatementsOverHTTP(t *testing.T) {
 	t.Parallel()
-	pod := strings.Replace(numbers, "runtime: {", "runtime: { query: { timeout: 200ms },", 1) + `  - name: twice
+	pod := strings.Replace(numbers, "runtime: {", "runtime: { query: { timeout: 200ms, isolation: none },", 1) + `  - name: twice
     from: sql
     signature: { args: [{ name: x, type: int64 }], returns: int64 }
     body: 2 * x

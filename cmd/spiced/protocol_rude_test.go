@@ -18,7 +18,7 @@ const rudePod = `version: v2
 kind: Spicepod
 name: rude
 runtime:
-  query: { timeout: %s, max_concurrent_queries: 4 }
+  query: { timeout: %s, max_concurrent_queries: 4, workers: 4 }
   auth:
     api-key:
       principals:

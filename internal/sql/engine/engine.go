@@ -111,6 +111,8 @@ type DB struct {
 
 	handlers sync.Map       // name → Handler
 	remote   sync.WaitGroup // statements in other processes
+	remotes  atomic.Int64   // their number
+	crashes  crashes
 	running  sync.Map       // connection id → *nativeCalls of the statement
 	native   unsafe.Pointer // see registerNative
 
@@ -293,6 +295,10 @@ func (db *DB) Stats() Stats {
 	for _, p := range db.pools {
 		s := p.stats()
 		sum.Running, sum.Waiting, sum.Abandoned = sum.Running+s.Running, sum.Waiting+s.Waiting, sum.Abandoned+s.Abandoned
+	}
+	if db.opts.Isolator != nil {
+		waiting := min(db.opts.Isolator.Waiting(), int(db.remotes.Load()))
+		sum.Running, sum.Waiting = sum.Running+int(db.remotes.Load())-waiting, sum.Waiting+waiting
 	}
 	return sum
 }

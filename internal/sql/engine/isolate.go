@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"time"
 
@@ -16,6 +17,8 @@ type Isolator interface {
 	// Run begins the job. The error is an [*Error]. Rows can be read until ctx
 	// ends, which also ends the job.
 	Run(ctx context.Context, job Job) (RemoteRows, error)
+	// Waiting is the number of jobs that have not begun.
+	Waiting() int
 }
 
 // Job is a judged statement for an [Isolator]. The files that it reads stay until
@@ -68,6 +71,9 @@ func NewDependency(name string, create, drop []string, uses ...*Dependency) *Dep
 
 // dependencies returns [verdict.dependencies] of a statement.
 func (c *Catalog) dependencies(st *sqltree.Statement) func() ([]*Dependency, bool) {
+	if slices.ContainsFunc(st.Calls, c.internal) {
+		return nil
+	}
 	relations, functions := c.named(st)
 	if len(relations)+len(functions) == 0 {
 		return func() ([]*Dependency, bool) { return nil, true }
@@ -80,6 +86,12 @@ func (c *Catalog) dependencies(st *sqltree.Statement) func() ([]*Dependency, boo
 		names[i] = f.Name
 	}
 	return sync.OnceValues(func() ([]*Dependency, bool) { return c.contents.Dependencies(relations, names) })
+}
+
+// internal reports whether a call names a function of the runtime itself, such as
+// those of PostgreSQL's catalog, by its whole name.
+func (c *Catalog) internal(call sqltree.Call) bool {
+	return sqltree.Fold(call.Catalog) == CatalogName && declared(call, c) == nil
 }
 
 // Serial numbers the published catalogs of a database, from 1. Each publication
@@ -120,7 +132,11 @@ func (p *producer) isolable() bool {
 // isolate begins the statement in another process, which makes the connection
 // available to other statements.
 func (p *producer) isolate() error {
+	if err := p.db.crashes.check(p.rows.ctx, p.catalog.Generation, p.req.SQL); err != nil {
+		return err
+	}
 	p.db.remote.Add(1)
+	p.db.remotes.Add(1)
 	p.disconnect()
 	remote, err := p.db.opts.Isolator.Run(p.rows.ctx, Job{
 		SQL: p.verdict.text, Params: p.req.Params, Dependencies: p.dependencies, Tables: p.held.tables,
@@ -163,6 +179,9 @@ func (p *producer) explainRemote(err error) error {
 		return stopped(p.rows.ctx, p.rows.limits)
 	}
 	e := *AsError(err)
+	if e.Crashed {
+		p.db.crashes.add(p.rows.ctx, p.catalog.Generation, p.req.SQL)
+	}
 	if e.Offset >= 0 {
 		e.at(p.req.SQL, p.verdict.origin(e.Offset))
 	}

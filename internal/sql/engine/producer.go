@@ -57,6 +57,7 @@ func (p *producer) run() {
 	if p.c != nil {
 		p.disconnect() // last: Close waits for connections
 	} else {
+		p.db.remotes.Add(-1)
 		p.db.remote.Done()
 	}
 }

@@ -156,6 +156,15 @@ func (p *Pool) Run(ctx context.Context, job engine.Job) (engine.RemoteRows, erro
 	return r, nil
 }
 
+// Waiting implements [engine.Isolator].
+func (p *Pool) Waiting() int {
+	n := 0
+	for _, l := range p.levels {
+		n += l.slots.Stats().Waiting
+	}
+	return n
+}
+
 // Stats are statistics of a pool: current numbers of workers and statements, and
 // totals since it was made.
 type Stats struct {
@@ -171,9 +180,9 @@ func (p *Pool) Stats() Stats {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := p.stats
-	s.Spooled = p.spool.used.Load()
+	s.Spooled, s.Waiting = p.spool.used.Load(), p.Waiting()
 	for _, l := range p.levels {
-		s.Workers, s.Waiting = s.Workers+l.alive, s.Waiting+l.slots.Stats().Waiting
+		s.Workers += l.alive
 		for _, w := range l.idle {
 			if closed(w.ready) && !w.over() {
 				s.Idle++

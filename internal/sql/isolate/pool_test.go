@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/isolate"
@@ -221,6 +222,43 @@ func TestAnIdleWorkerThatEndsIsForgotten(t *testing.T) {
 		t.Errorf("got %+v, want one crashed", s)
 	}
 	w.warm(t)
+}
+
+// deep is JSON on which the recursion of some functions ends the process.
+const deep = "(repeat('[', 100000) || repeat(']', 100000))::JSON"
+
+// TestAStatementThatCrashes: it costs its caller one error, and is refused after the
+// second time, until the next generation and for that caller only.
+func TestAStatementThatCrashes(t *testing.T) {
+	if raceDetector {
+		t.Skip("the race detector reports the crash at length")
+	}
+	w := newWorld(t)
+	ann := caller.With(t.Context(), caller.Caller{Principal: "ann"})
+	bob := caller.With(t.Context(), caller.Caller{Principal: "bob"})
+	ask := func(ctx context.Context, want string) {
+		t.Helper()
+		rows, err := w.Query(ctx, engine.Request{SQL: "SELECT json_structure(" + deep + ")", Isolate: true})
+		if err == nil {
+			rows.Close()
+			t.Fatal("no error")
+		}
+		if !strings.HasPrefix(engine.AsError(err).Message, want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+	w.declare(t, "1")
+	const crash, refusal = "the statement ended its worker: ", "the statement has ended its worker 2 times"
+	for _, want := range []string{crash, crash, refusal, refusal} {
+		ask(ann, want)
+		w.warm(t)
+	}
+	ask(bob, crash)
+	w.declare(t, "2")
+	ask(ann, crash)
+	if s := w.pool.Stats(); s.Crashed != 4 {
+		t.Errorf("got %+v, want four crashed", s)
+	}
 }
 
 func TestAWorkerIsReplacedAfterManyStatements(t *testing.T) {
