@@ -45,6 +45,7 @@ type Catalog struct {
 	Generation uint64
 	relations  map[Relation]Relation // folded → as declared
 	functions  map[string]*Function  // by folded name
+	schemas    map[string]bool       // of relations, folded, without public
 	contents   Contents
 
 	serial  uint64 // set by Publish
@@ -88,11 +89,13 @@ func NewCatalog(contents Contents) *Catalog {
 		Generation: contents.Generation,
 		relations:  make(map[Relation]Relation, len(contents.Relations)),
 		functions:  make(map[string]*Function, len(contents.Functions)),
+		schemas:    map[string]bool{},
 		contents:   contents,
 		verdicts:   map[string]*verdict{},
 	}
 	for _, r := range contents.Relations {
 		c.relations[Relation{sqltree.Fold(r.Schema), sqltree.Fold(r.Name)}] = r
+		c.schemas[sqltree.Fold(r.Schema)] = r.Schema != Public
 	}
 	for _, f := range contents.Functions {
 		c.functions[sqltree.Fold(f.Name)] = f
@@ -197,7 +200,7 @@ func (c *Catalog) Renew() *Catalog {
 	contents := c.contents
 	contents.Published, contents.Retired = nil, nil
 	return &Catalog{
-		Generation: c.Generation, relations: c.relations, functions: c.functions,
+		Generation: c.Generation, relations: c.relations, functions: c.functions, schemas: c.schemas,
 		contents: contents, verdicts: map[string]*verdict{},
 	}
 }

@@ -88,10 +88,10 @@ func (c *Catalog) dependencies(st *sqltree.Statement) func() ([]*Dependency, boo
 	return sync.OnceValues(func() ([]*Dependency, bool) { return c.contents.Dependencies(relations, names) })
 }
 
-// internal reports whether a call names a function of the runtime itself, such as
-// those of PostgreSQL's catalog, by its whole name.
+// internal reports whether a call may name a function of the runtime itself, such as
+// those of PostgreSQL's catalog, by the schema of relations.
 func (c *Catalog) internal(call sqltree.Call) bool {
-	return sqltree.Fold(call.Catalog) == CatalogName && declared(call, c) == nil
+	return c.schemas[sqltree.Fold(call.Schema)] && declared(call, c) == nil
 }
 
 // Serial numbers the published catalogs of a database, from 1. Each publication
