@@ -51,7 +51,7 @@ func (c *crashes) add(ctx context.Context, generation uint64, sql string) {
 	switch {
 	case generation < c.generation:
 		return
-	case generation > c.generation || len(c.counts) >= crashesCounted:
+	case c.counts == nil, generation > c.generation, len(c.counts) >= crashesCounted:
 		c.generation, c.counts = generation, map[string]int{}
 	}
 	c.counts[crashKey(ctx, sql)]++
