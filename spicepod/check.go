@@ -40,6 +40,9 @@ func (d *decoder) failPath(below, message, hint string) {
 	d.failAt(d.index.find(parsePath(path)).value, path, message, hint)
 }
 
+// minWorkerMemory is what an empty worker, of about 150 MiB, can run statements in.
+const minWorkerMemory = 256 << 20
+
 // check applies the rules of a struct that has just been decoded.
 func (d *decoder) check(v any, o *object) {
 	switch v := v.(type) {
@@ -62,6 +65,9 @@ func (d *decoder) check(v any, o *object) {
 	case *Query:
 		if o.value("isolate") != nil && v.Isolation != IsolationProcess {
 			d.failPath("isolate", "isolate has no effect with isolation: none", "leave isolation out, or set it to process")
+		}
+		if v.WorkerMemory > 0 && v.WorkerMemory < minWorkerMemory {
+			d.failPath("worker_memory", "a worker needs at least 256MiB of memory", "leave worker_memory out, or raise it")
 		}
 	case *Postgres:
 		d.checkAddress(v.Address)

@@ -60,6 +60,7 @@ func (s *Store) Load(ctx context.Context, declared Load) (*tables.Version, error
 	}
 	name := fmt.Sprintf("%s-%016x.duckdb", fileStem(l.Table), rand.Uint64())
 	v, err := s.make(ctx, l, filepath.Join(s.Dir, name))
+	// Of DuckDB's errors only the text says which file could not be written.
 	if err != nil && ctx.Err() == nil && l.Table.Current() == nil && strings.Contains(err.Error(), name) {
 		s.Log.Warn("cannot write accelerated data; it is in memory until the next refresh or restart", l.Table.Kind, l.Table.Name, "error", err)
 		return s.make(ctx, l, "")

@@ -3,9 +3,9 @@
 //
 // A connection is pending until its server calls [Conn.Admit], when it knows
 // whose it is. A new connection beyond the bounds of pending ones, in total or of
-// its address, closes the one from which nothing has come for longest. Admitted connections have bounds of their
-// own, in total and of each caller: one more closes the connection that has been
-// idle for longest, and is refused where none is idle.
+// its address, closes the one from which nothing has come for longest. Admitted
+// connections have bounds of their own, in total and of each caller: one more closes
+// the connection that has been idle for longest, and is refused where none is idle.
 //
 //	table := listen.New(listen.Limits{Connections: 1000, Settings: "runtime.postgres"})
 //	l = table.Listener(l)

@@ -52,7 +52,7 @@ func (f *Function) traits() Traits {
 
 // traits returns the traits of a statement: of all that it names.
 func (db *DB) traits(text string, st *sqltree.Statement, cat *Catalog) Traits {
-	t := Traits{Volatile: len(st.Shows) > 0 || mentionsVolatile(text), Unsafe: unsafeType(text)}
+	t := Traits{Volatile: len(st.Shows) > 0 || mentionsVolatile(text), Unsafe: unsafeType(st)}
 	relations, functions := cat.named(st)
 	for _, r := range relations {
 		t = t.With(cat.Traits(r))
@@ -98,7 +98,7 @@ func (c *Catalog) named(st *sqltree.Statement) (relations []Relation, functions 
 // its words alone: a column with the name of a function counts as well. declared
 // returns the declared function of a name, or nil.
 func (db *DB) TextTraits(text string, declared func(name string) *Function) Traits {
-	t := Traits{Volatile: mentionsVolatile(text), Unsafe: unsafeType(text)}
+	t := Traits{Volatile: mentionsVolatile(text), Unsafe: unsafeCast(text)}
 	tokens := sqltree.Scan(text)
 	for i := 1; i < len(tokens); i++ {
 		if !tokens[i].Is(text, "(") || tokens[i-1].Kind != sqltree.Ident && tokens[i-1].Kind != sqltree.QuotedIdent {

@@ -59,12 +59,22 @@ func (b *Builtins) Allows(name string, inFrom bool) bool {
 // a cast to it, a statement has none, unless it reads a column of that type.
 const variant = "variant"
 
-// unsafeType returns VARIANT if a text may name the type, by its words alone.
-func unsafeType(text string) string {
+// unsafeType returns VARIANT if a statement names the type.
+func unsafeType(st *sqltree.Statement) string {
+	if slices.ContainsFunc(st.Types, func(t sqltree.Type) bool { return sqltree.Fold(t.Name) == variant }) {
+		return strings.ToUpper(variant)
+	}
+	return ""
+}
+
+// unsafeCast is unsafeType for a text, by its words: x::VARIANT, CAST(x AS VARIANT) and
+// lists of it.
+func unsafeCast(text string) string {
 	tokens := sqltree.Scan(text)
-	for i, t := range tokens {
-		if i > 0 && t.IsName() && sqltree.Fold(t.Name(text)) == variant &&
-			(tokens[i-1].Is(text, "::") || tokens[i-1].Is(text, "as") || tokens[i-1].IsName()) {
+	after := func(i int, symbol string) bool { return i+1 < len(tokens) && tokens[i+1].Is(text, symbol) }
+	for i := 1; i < len(tokens); i++ {
+		cast := tokens[i-1].Is(text, "::") || sqltree.Are(text, tokens, i-1, "as") && (after(i, ")") || after(i, "["))
+		if cast && sqltree.Fold(tokens[i].Name(text)) == variant {
 			return strings.ToUpper(variant)
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 )
 
 // TestUnsafeListIsOfThisDuckDB checks the form of the list, its order, and that
@@ -35,5 +37,49 @@ func TestUnsafeListIsOfThisDuckDB(t *testing.T) {
 	}
 	if got := UnsafeCast("Variant"); !slices.Contains(got, UnsafeCrash) {
 		t.Errorf("a cast to VARIANT is %q", got)
+	}
+}
+
+// TestUnsafeIsRefusedInThisProcess: a statement that must be isolated and cannot be
+// may not call what can end the process; others may.
+func TestUnsafeIsRefusedInThisProcess(t *testing.T) {
+	db, err := Open(t.Context(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for sql, refused := range map[string]bool{
+		"SELECT json_structure('[1]')":                  true,
+		"SELECT JSON_CONTAINS('[1]', '1')":              true,
+		"SELECT 1::VARIANT":                             true,
+		"SELECT CAST([1] AS VARIANT[])":                 true,
+		"SELECT NULL::STRUCT(v VARIANT)":                true,
+		"SELECT TRY_CAST('1' AS MAP(INTEGER, VARIANT))": true,
+		"SELECT 1 AS variant":                           false,
+		"SELECT list_sort([2, 1])":                      false,
+		"SELECT variant FROM (SELECT 1) t(variant)":     false,
+		"SELECT 1": false,
+	} {
+		for _, isolate := range []bool{true, false} {
+			rows, err := db.Query(t.Context(), Request{SQL: sql, Isolate: isolate})
+			if err == nil {
+				rows.Close()
+			}
+			got := err != nil && AsError(err).Code == errcode.Refused && strings.Contains(err.Error(), "can end the process")
+			if got != (refused && isolate) {
+				t.Errorf("%s, isolate %v: got %v", sql, isolate, err)
+			}
+		}
+	}
+}
+
+func TestUnsafeCastInATextOfABody(t *testing.T) {
+	for text, want := range map[string]bool{
+		"x::variant": true, "(x :: VARIANT)": true, "CAST(x AS VARIANT)": true, "cast(x as variant[])": true,
+		"variant": false, "t.variant || x": false, "(SELECT a AS variant FROM t)": false, "x AS variant": false,
+	} {
+		if got := unsafeCast(text) != ""; got != want {
+			t.Errorf("%s: got %v", text, got)
+		}
 	}
 }

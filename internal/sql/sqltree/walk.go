@@ -370,6 +370,8 @@ func (st *Statement) count(v any) int {
 		}
 		if n.str("type") == "UNBOUND_TYPE_INFO" {
 			st.Types = append(st.Types, Type{n.str("catalog"), n.str("schema"), n.str("name")})
+		} else if n.str("id") == "VARIANT" {
+			st.Types = append(st.Types, Type{Name: n.str("id")})
 		}
 		for _, e := range v {
 			total += st.count(e)
