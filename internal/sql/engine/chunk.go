@@ -40,6 +40,9 @@ func (v *Vector) Valid(i int) bool {
 	return word>>(i%64)&1 == 1
 }
 
+// AllValid reports whether no row can be NULL.
+func (v *Vector) AllValid() bool { return v.validity == nil }
+
 // Validity returns the words of the validity mask of n rows, lowest bit first,
 // or nil when every row is valid.
 func (v *Vector) Validity(n int) []uint64 {

@@ -11,7 +11,7 @@ import (
 const ChunkRows = 2048
 
 // NewChunk makes an empty chunk. Fill it through [Values], [Vector.SetNull],
-// [Vector.SetBytes] and [Vector.Grow], then set its length. Its owner destroys it
+// [Vector.SetTexts] and [Vector.Grow], then set its length. Its owner destroys it
 // or passes it on.
 func NewChunk(columns []Column) *Chunk {
 	types := make([]mapping.LogicalType, len(columns))
@@ -61,10 +61,36 @@ func (v *Vector) SetBytes(i int, b []byte) {
 		mapping.VectorAssignStringElementLen(v.raw, mapping.IdxT(i), b)
 		return
 	}
+	v.setText(i, b, nil)
+}
+
+// SetTexts makes the first values of VARCHAR, BLOB or BIT copies of the parts of all
+// between two successive bounds. The parts of a VARCHAR are UTF-8. It calls DuckDB
+// once, which SetBytes does for each value.
+func (v *Vector) SetTexts(all []byte, bounds []int32) {
+	var stored unsafe.Pointer
+	if len(all) > inlineBytes {
+		v.SetBytes(0, all)
+		stored = *(*unsafe.Pointer)(unsafe.Add(v.data, 8))
+	}
+	for i, start := range bounds[:len(bounds)-1] {
+		v.setText(i, all[start:bounds[i+1]], unsafe.Add(stored, start))
+	}
+}
+
+// setText writes the 16 bytes of a text in a vector (string_t in DuckDB): the
+// length, and the text or its first four bytes and where it is stored.
+func (v *Vector) setText(i int, b []byte, stored unsafe.Pointer) {
 	at := unsafe.Add(v.data, i*16)
 	*(*[16]byte)(at) = [16]byte{}
 	*(*uint32)(at) = uint32(len(b))
-	copy(unsafe.Slice((*byte)(unsafe.Add(at, 4)), inlineBytes), b)
+	text := unsafe.Slice((*byte)(unsafe.Add(at, 4)), inlineBytes)
+	if len(b) <= inlineBytes {
+		copy(text, b)
+		return
+	}
+	copy(text[:4], b)
+	*(*unsafe.Pointer)(unsafe.Add(at, 8)) = stored
 }
 
 // inlineBytes is the length of the longest text that DuckDB stores in the vector

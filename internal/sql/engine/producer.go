@@ -48,6 +48,7 @@ func (p *producer) run() {
 		err = p.guarded(p.feed)
 		p.rows.err = err
 	}
+	p.rows.ended.Store(true)
 	close(p.rows.chunks)
 	whole := err == nil && !p.active
 	p.end()

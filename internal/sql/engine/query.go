@@ -54,6 +54,7 @@ type Rows struct {
 	described *Description // instead of rows; set before started
 	err       error        // of the producer; read after chunks is closed
 	rows      int64
+	ended     atomic.Bool // no chunk comes after those in chunks
 	closed    atomic.Bool
 	onClose   func()
 }
@@ -253,6 +254,9 @@ func (r *Rows) overLimit() error {
 	}
 	return nil
 }
+
+// Ready reports whether the next chunk, or the end, is there already.
+func (r *Rows) Ready() bool { return len(r.chunks) > 0 || r.ended.Load() }
 
 // next returns the next chunk, or a nil one at the end.
 func (r *Rows) next() (mapping.DataChunk, error) {

@@ -26,7 +26,7 @@ func TestAWorkerIsConfined(t *testing.T) {
 		}
 		return string(text)
 	}
-	if env := strings.Split(strings.TrimRight(proc("environ"), "\x00"), "\x00"); len(env) != 3 {
+	if env := strings.Split(strings.TrimRight(proc("environ"), "\x00"), "\x00"); len(env) != 4 {
 		t.Errorf("the environment is %q", env)
 	}
 	for name, want := range map[string]string{

@@ -4,6 +4,7 @@ package isolate
 
 import (
 	"fmt"
+	"os"
 	"os/signal"
 	"syscall"
 )
@@ -37,4 +38,13 @@ func limit(resource int, value uint64) error {
 	}
 	value = min(value, now.Max)
 	return syscall.Setrlimit(resource, &syscall.Rlimit{Cur: value, Max: value})
+}
+
+// polled returns the pipe f as one on which goroutines wait without a thread. A read
+// of a standard stream would keep the processor from other goroutines for some time.
+func polled(f *os.File) *os.File {
+	if err := syscall.SetNonblock(int(f.Fd()), true); err != nil {
+		return f
+	}
+	return os.NewFile(f.Fd(), f.Name())
 }

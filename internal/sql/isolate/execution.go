@@ -49,7 +49,7 @@ func (x *execution) begin(ctx context.Context, params []byte) (frame, error) {
 		return f, err
 	}
 	if f.kind == kindEnd {
-		if x.over(f); x.err == nil {
+		if x.end(f); x.err == nil {
 			x.violation(fmt.Errorf("%w: a statement without columns", errFrame))
 		}
 		return f, x.err
@@ -68,22 +68,50 @@ func (x *execution) record() {
 
 // transfer receives the rows to their end, and gives the worker back.
 func (x *execution) transfer(ctx context.Context, to *spool) {
-	for !x.ended && x.err == nil {
-		f, err := x.receive(ctx)
-		switch {
-		case err != nil:
-		case f.kind == kindEnd:
-			x.over(f)
-		case f.kind != kindRows || x.job.Describe:
-			x.violation(fmt.Errorf("%w: frame %q instead of rows", errFrame, byte(f.kind)))
-		default:
-			if err := to.put(ctx, f.payload); err != nil {
-				x.err = spoolError(ctx, err)
-			}
+	for !x.over() {
+		x.forward(ctx, to)
+	}
+	x.conclude(to)
+}
+
+// arrived receives the rows and gives the worker back if they have arrived with the
+// first frame. It reports whether it did: the goroutine of transfer costs more than a
+// short statement's rows.
+func (x *execution) arrived(ctx context.Context, to *spool) bool {
+	for range framesAhead {
+		if !x.over() && len(x.worker.frames) > 0 {
+			x.forward(ctx, to)
 		}
 	}
+	if x.over() {
+		x.conclude(to)
+	}
+	return x.over()
+}
+
+// over reports whether there is no frame to receive.
+func (x *execution) over() bool { return x.ended || x.err != nil }
+
+// conclude ends the rows.
+func (x *execution) conclude(to *spool) {
 	to.finish(x.err)
 	x.part()
+}
+
+// forward receives one frame.
+func (x *execution) forward(ctx context.Context, to *spool) {
+	f, err := x.receive(ctx)
+	switch {
+	case err != nil:
+	case f.kind == kindEnd:
+		x.end(f)
+	case f.kind != kindRows || x.job.Describe:
+		x.violation(fmt.Errorf("%w: frame %q instead of rows", errFrame, byte(f.kind)))
+	default:
+		if err := to.put(ctx, f.payload); err != nil {
+			x.err = spoolError(ctx, err)
+		}
+	}
 }
 
 // spoolError is the statement's error for an error of its spool.
@@ -122,8 +150,8 @@ func errCancelled() error {
 	return engine.NewError(errcode.Cancelled, "", "the statement was cancelled")
 }
 
-// over records the end of the statement.
-func (x *execution) over(f frame) {
+// end records the end of the statement.
+func (x *execution) end(f frame) {
 	e, err := decodeJSON[end](f)
 	if err != nil {
 		x.violation(err)

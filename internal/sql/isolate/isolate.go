@@ -98,9 +98,11 @@ func withDefaults(o Options) (Options, error) {
 func defaultMemory(n int) int64 { return max(machineMemory()/2/int64(n), leastMemory) }
 
 // inherited is the environment of every worker: one line instead of stacks when the
-// Go runtime crashes, and the time zone of this process.
+// Go runtime crashes, one processor for Go code, since DuckDB's threads do the work and
+// the switches between Go's cost more than a short statement, and the time zone of this
+// process.
 func inherited() []string {
-	env := []string{"GOTRACEBACK=none"}
+	env := []string{"GOTRACEBACK=none", "GOMAXPROCS=1"}
 	if tz, ok := os.LookupEnv("TZ"); ok {
 		env = append(env, "TZ="+tz)
 	}

@@ -26,10 +26,10 @@ const (
 const endWait = time.Second
 
 // Main is the body of a worker process: it reads frames from in and writes frames to
-// out, which nothing else may use. It returns when in ends because the parent is
+// out, pipes which nothing else may use. It returns when in ends because the parent is
 // gone; the process must exit then.
-func Main(in io.Reader, out io.Writer) error {
-	s := &server{in: bufio.NewReaderSize(in, 64<<10), out: newFrameWriter(out), statements: make(chan statement, 1)}
+func Main(in, out *os.File) error {
+	s := &server{in: bufio.NewReaderSize(polled(in), 64<<10), out: newFrameWriter(polled(out)), statements: make(chan statement, 1)}
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	f, err := readFrame(s.in, fromParent)

@@ -104,7 +104,7 @@ func (p *Pool) launch(l *level) (*worker, error) {
 	ready := make(chan struct{})
 	w := &worker{
 		level: l, opts: &p.opts, has: map[string]*engine.Dependency{},
-		frames: make(chan frame), ready: ready, killer: make(chan struct{}), exited: make(chan struct{}),
+		frames: make(chan frame, framesAhead), ready: ready, killer: make(chan struct{}), exited: make(chan struct{}),
 	}
 	if err := w.start(); err != nil {
 		return nil, err

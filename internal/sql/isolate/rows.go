@@ -3,7 +3,6 @@ package isolate
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/spiced-sql/spiced/internal/sql/engine"
@@ -17,9 +16,6 @@ type rows struct {
 	columns   []engine.Column
 	about     *engine.Description // instead of columns, if the job describes
 	spool     *spool
-
-	mu      sync.Mutex
-	decoder *decoder // nil once closed
 }
 
 var _ engine.RemoteRows = (*rows)(nil)
@@ -51,7 +47,9 @@ func newRows(ctx context.Context, p *Pool, w *worker, job engine.Job, params []b
 		}
 		return nil, err
 	}
-	p.work.Go(func() { x.transfer(working, r.spool) })
+	if !x.arrived(working, r.spool) {
+		p.work.Go(func() { x.transfer(working, r.spool) })
+	}
 	return r, nil
 }
 
@@ -61,9 +59,7 @@ func (r *rows) read(f frame) (err error) {
 		r.about, err = readDescription(f)
 		return err
 	}
-	if r.columns, err = readColumns(f); err == nil {
-		r.decoder, err = newDecoder(r.columns)
-	}
+	r.columns, err = readColumns(f)
 	return err
 }
 
@@ -75,7 +71,13 @@ func readColumns(f frame) ([]engine.Column, error) {
 	if err != nil {
 		return nil, err
 	}
-	return columns, checkColumns(columns)
+	if err := checkColumns(columns); err != nil {
+		return nil, err
+	}
+	if err := checkRoom(columns); err != nil {
+		return nil, fmt.Errorf("%w: %w", errFrame, err)
+	}
+	return columns, nil
 }
 
 func readDescription(f frame) (*engine.Description, error) {
@@ -118,12 +120,7 @@ func (r *rows) Next() (*engine.Chunk, error) {
 	case payload == nil || err != nil:
 		return nil, err
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.decoder == nil {
-		return nil, errCancelled()
-	}
-	chunk, err := r.decoder.decode(payload)
+	chunk, err := decode(payload, r.columns)
 	if err != nil {
 		r.execution.reject(err)
 		return nil, errInvalid()
@@ -135,10 +132,4 @@ func (r *rows) Next() (*engine.Chunk, error) {
 func (r *rows) Close() {
 	r.cancel()
 	r.spool.close()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.decoder != nil {
-		r.decoder.close()
-		r.decoder = nil
-	}
 }

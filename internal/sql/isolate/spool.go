@@ -14,7 +14,7 @@ import (
 
 // Limits of the rows that a worker has sent and the reader has not taken.
 const (
-	maxQueued   = 8 << 20                // bytes in memory; one frame may be larger
+	maxQueued   = 8 << 20                // bytes in memory, of more than framesAhead frames
 	readerPause = time.Second            // of the reader, after which rows move to a file
 	checkEvery  = 100 * time.Millisecond // while the worker waits for the reader
 )
@@ -102,7 +102,7 @@ func (s *spool) add(payload []byte) (bool, error) {
 		return true, nil
 	case s.file != nil:
 		return s.write(payload)
-	case len(s.queue) > 0 && s.queued+len(payload) > maxQueued:
+	case len(s.queue) >= framesAhead && s.queued+len(payload) > maxQueued:
 		return false, nil
 	}
 	s.queue, s.queued = append(s.queue, payload), s.queued+len(payload)

@@ -51,7 +51,7 @@ func (s *server) run(ctx context.Context, q query) error {
 		if err != nil {
 			return err
 		}
-		if err := s.out.send(kindAbout, about); err != nil {
+		if err := s.out.writeJSON(kindAbout, about); err != nil {
 			return notSent("the description", err, "select fewer columns at once")
 		}
 		return nil
@@ -64,7 +64,7 @@ func (s *server) run(ctx context.Context, q query) error {
 	if err := checkRoom(rows.Columns()); err != nil {
 		return notSent("the rows", err, "select fewer columns at once, or a slice of an ARRAY as a LIST: a[1:100]")
 	}
-	if err := s.out.send(kindColumns, rows.Columns()); err != nil {
+	if err := s.out.writeJSON(kindColumns, rows.Columns()); err != nil {
 		return notSent("the columns", err, "select fewer at once")
 	}
 	e := newEncoder(rows.Columns(), s.out)
@@ -74,6 +74,11 @@ func (s *server) run(ctx context.Context, q query) error {
 		}
 		if err := e.write(chunk); err != nil {
 			return notSent("the rows", err, "select less at once")
+		}
+		if !rows.Ready() {
+			if err := s.out.flush(); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -141,14 +141,8 @@ func (w *frameWriter) write(k kind, payload []byte) error {
 	return writeFrame(w.buf, k, payload)
 }
 
-func (w *frameWriter) flush() error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.buf.Flush()
-}
-
-// send writes and flushes a frame with v as JSON, or without a payload for nil.
-func (w *frameWriter) send(k kind, v any) error {
+// writeJSON is write for a frame with v as JSON, or without a payload for nil.
+func (w *frameWriter) writeJSON(k kind, v any) error {
 	var payload []byte
 	if v != nil {
 		var err error
@@ -156,10 +150,19 @@ func (w *frameWriter) send(k kind, v any) error {
 			return err
 		}
 	}
+	return w.write(k, payload)
+}
+
+func (w *frameWriter) flush() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if err := writeFrame(w.buf, k, payload); err != nil {
+	return w.buf.Flush()
+}
+
+// send is writeJSON and flush.
+func (w *frameWriter) send(k kind, v any) error {
+	if err := w.writeJSON(k, v); err != nil {
 		return err
 	}
-	return w.buf.Flush()
+	return w.flush()
 }

@@ -18,6 +18,10 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
 
+// framesAhead is how many frames of a worker may wait to be received, however large
+// they are: those of the rows and the end of a short result.
+const framesAhead = 2
+
 // worker is the pool's side of a process.
 type worker struct {
 	level  *level
@@ -67,6 +71,7 @@ func (w *worker) start() (err error) {
 	if w.stdout, err = w.cmd.StdoutPipe(); err != nil {
 		return err
 	}
+	enlargePipe(w.stdout)
 	pipe, err := w.cmd.StderrPipe()
 	if err != nil {
 		return err

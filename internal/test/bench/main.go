@@ -55,6 +55,7 @@ var benchmarks = []benchmark{
 	{"flight", benchFlight},
 	{"pgpoint", benchPostgresPoint},
 	{"isolate", benchIsolate},
+	{"isolated", benchIsolated},
 	{"fair", benchFair},
 	{"policy", benchPolicy},
 	{"cache", benchCache},

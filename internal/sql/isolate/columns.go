@@ -9,34 +9,6 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
 
-// physical is the type of the bits that DuckDB stores for a value of t. Rows are
-// sent as columns of these types, whose Arrow form is an exact copy: values that
-// Arrow lacks, such as an INTERVAL of microseconds or the bits of a TIME WITH TIME
-// ZONE, stay unchanged. Fields have no names.
-func physical(t *engine.Type) *engine.Type {
-	switch t.ID {
-	case engine.Boolean, engine.Null:
-		return &engine.Type{ID: t.ID}
-	case engine.Varchar, engine.Blob, engine.Bit:
-		return &engine.Type{ID: engine.Blob}
-	case engine.List, engine.Map:
-		return &engine.Type{ID: engine.List, Elem: physical(t.Elem)}
-	case engine.Array:
-		return &engine.Type{ID: engine.Array, Elem: physical(t.Elem), Size: t.Size}
-	case engine.Struct, engine.Union:
-		s := &engine.Type{ID: engine.Struct}
-		for _, m := range members(t) {
-			s.Fields = append(s.Fields, engine.Field{Type: physical(m)})
-		}
-		return s
-	}
-	return &engine.Type{ID: unsignedOf[t.ValueSize()]}
-}
-
-var unsignedOf = map[int]engine.TypeID{
-	1: engine.UTinyInt, 2: engine.USmallInt, 4: engine.UInteger, 8: engine.UBigInt, 16: engine.HugeInt,
-}
-
 var tagType = &engine.Type{ID: engine.UTinyInt}
 
 // members returns the types of the vectors of [engine.Vector.Field].
@@ -88,18 +60,10 @@ func checkRoom(columns []engine.Column) error {
 	return nil
 }
 
-func physicalColumns(columns []engine.Column) []engine.Column {
-	out := make([]engine.Column, len(columns))
-	for i, c := range columns {
-		out[i].Type = physical(c.Type)
-	}
-	return out
-}
-
 // Limits of the types in a result, as sent by a worker.
 const (
 	maxColumns  = 1 << 16
-	maxNesting  = 60      // Arrow's readers accept 64
+	maxNesting  = 60
 	maxArray    = 100_000 // elements of an ARRAY including nested ones: DuckDB's limit for one
 	maxMembers  = 1 << 14 // of a STRUCT
 	maxTags     = 255     // members of a UNION
