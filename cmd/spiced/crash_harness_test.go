@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"net/http"
 	"os"
@@ -144,9 +145,22 @@ func (p *program) chatStatement(ctx context.Context, key, sql string) outcome {
 
 // visits are the statements of honest callers and how long they took, by protocol.
 type visits struct {
+	stop func() // returns when no statement runs
+
 	mu     sync.Mutex
 	took   map[string][]time.Duration
 	failed []error
+}
+
+// fewest returns the number of statements at the protocol that has answered fewest.
+func (v *visits) fewest() int {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	n := math.MaxInt
+	for _, took := range v.took {
+		n = min(n, len(took))
+	}
+	return n
 }
 
 func (v *visits) add(protocol string, took time.Duration, err error) {
@@ -158,13 +172,24 @@ func (v *visits) add(protocol string, took time.Duration, err error) {
 	}
 }
 
-// report logs the times, and fails the test if a statement failed or took longer than
-// most.
+// await waits for n statements at each protocol.
+func (v *visits) await(p *program, n int) {
+	p.t.Helper()
+	p.eventually(fmt.Sprintf("to answer another caller %d times at each protocol", n), func() bool { return v.fewest() >= n })
+}
+
+// report stops the statements and logs their times. It fails the test if one failed or
+// took longer than most.
 func (v *visits) report(t *testing.T, most time.Duration) {
 	t.Helper()
+	v.stop()
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for protocol, took := range v.took {
+		if len(took) == 0 {
+			t.Errorf("%s: no statement of another caller was answered", protocol)
+			continue
+		}
 		slices.Sort(took)
 		at := func(q float64) time.Duration { return took[int(q*float64(len(took)-1))].Round(10 * time.Microsecond) }
 		longest := took[len(took)-1]
@@ -197,13 +222,15 @@ func otherAddress() net.Addr {
 const visitEvery = 20 * time.Millisecond
 
 // beside runs statements of another caller at each protocol, one after another, until
-// stop is called, which returns them.
-func (p *program) beside(key string) (stop func() *visits) {
+// the test ends or they are reported.
+func (p *program) beside(key string) *visits {
 	p.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	v := &visits{took: map[string][]time.Duration{}}
 	var callers sync.WaitGroup
+	v := &visits{took: map[string][]time.Duration{}, stop: sync.OnceFunc(func() { cancel(); callers.Wait() })}
+	p.t.Cleanup(v.stop)
 	for protocol, one := range p.others(ctx, key) {
+		v.took[protocol] = nil
 		callers.Go(func() {
 			next := time.NewTicker(visitEvery)
 			defer next.Stop()
@@ -219,13 +246,7 @@ func (p *program) beside(key string) (stop func() *visits) {
 			}
 		})
 	}
-	var once sync.Once
-	stop = func() *visits {
-		once.Do(func() { cancel(); callers.Wait() })
-		return v
-	}
-	p.t.Cleanup(func() { stop() })
-	return stop
+	return v
 }
 
 // others are connections of another caller, each with a function that runs SELECT 1.

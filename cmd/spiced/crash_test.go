@@ -102,7 +102,7 @@ func TestStatementsThatCrash(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			p, ways := startCrashes(t, c.auth)
 			due := func(i, way int) bool { return large() || i%2 == mode && i/2%len(ways) == way }
-			stop := p.beside(honestKey)
+			others := p.beside(honestKey)
 			for i, sql := range crashing(t) {
 				for j, way := range ways {
 					if due(i, j) {
@@ -118,7 +118,7 @@ func TestStatementsThatCrash(t *testing.T) {
 					}
 				}
 			}
-			stop().report(t, longestVisit)
+			others.report(t, longestVisit)
 			for _, way := range ways {
 				wantServed(t, way, "SELECT count(*) AS n FROM kept")
 			}
