@@ -21,7 +21,8 @@ fuzz:
 	.ci/fuzz $(FUZZTIME)
 
 # Calls every function of DuckDB that statements may call with hostile values. It
-# takes hours: CRASHFUZZ='-time 10m -seed 7' shortens it.
+# takes hours: CRASHFUZZ='-time 10m -seed 7' shortens it. CRASHFUZZ='-beside ./spiced'
+# sends the calls to that binary beside honest requests instead.
 crash-fuzz:
 	go run ./internal/test/crashfuzz $(CRASHFUZZ)
 

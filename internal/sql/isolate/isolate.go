@@ -160,9 +160,18 @@ func (p *Pool) Run(ctx context.Context, job engine.Job) (engine.RemoteRows, erro
 
 // Waiting implements [engine.Isolator].
 func (p *Pool) Waiting() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.waiting()
+}
+
+func (p *Pool) waiting() int {
 	n := 0
 	for _, l := range p.levels {
 		n += l.slots.Stats().Waiting
+		for _, s := range l.suspects {
+			n += s.turns.Stats().Waiting
+		}
 	}
 	return n
 }
@@ -182,7 +191,7 @@ func (p *Pool) Stats() Stats {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := p.stats
-	s.Spooled, s.Waiting = p.spool.used.Load(), p.Waiting()
+	s.Spooled, s.Waiting = p.spool.used.Load(), p.waiting()
 	for _, l := range p.levels {
 		s.Workers += l.alive
 		for _, w := range l.idle {
@@ -203,6 +212,9 @@ func (p *Pool) Close() {
 			w.kill()
 		}
 		l.idle = nil
+		for len(l.waiting) > 0 {
+			l.grant(grant{err: engine.ErrClosing})
+		}
 	}
 	p.mu.Unlock()
 	p.stop()

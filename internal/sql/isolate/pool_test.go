@@ -388,3 +388,44 @@ func (w *world) keep(t *testing.T, table engine.Table, sql string) {
 		t.Fatal(err)
 	}
 }
+
+// TestACallerWhoseStatementCrashedHasOneWorker: the other workers are for other callers,
+// however many statements it sends.
+func TestACallerWhoseStatementCrashedHasOneWorker(t *testing.T) {
+	if raceDetector {
+		t.Skip("the race detector reports the crash at length")
+	}
+	w := newWorld(t, func(o *isolate.Options) { o.Workers = 4 })
+	ctx, cancel := context.WithCancel(t.Context())
+	ann := caller.With(ctx, caller.Caller{Principal: "ann"})
+	bob := caller.With(ctx, caller.Caller{Principal: "bob"})
+	run := func(ctx context.Context, sql string) error {
+		rows, err := w.Query(ctx, engine.Request{SQL: sql, Isolate: true})
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for _, err := range rows.Chunks() {
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if err := run(ann, "SELECT json_structure("+deep+")"); err == nil || !engine.AsError(err).Crashed {
+		t.Fatalf("got %v, want a crash", err)
+	}
+	var endless sync.WaitGroup
+	for range 3 {
+		endless.Go(func() { _ = run(ann, "SELECT count(*) FROM range(1000000000000) a, range(1000) b") })
+	}
+	wait.Until(t, "two of ann's statements wait for the third", func() bool { return w.pool.Stats().Waiting == 2 })
+	if err := run(bob, "SELECT 1"); err != nil {
+		t.Error(err)
+	}
+	if got := w.pool.Stats().Waiting; got != 2 {
+		t.Errorf("%d of ann's statements wait, want 2", got)
+	}
+	cancel()
+	endless.Wait()
+}

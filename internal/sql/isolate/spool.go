@@ -15,7 +15,7 @@ import (
 // Limits of the rows that a worker has sent and the reader has not taken.
 const (
 	maxQueued   = 8 << 20                // bytes in memory, of more than framesAhead frames
-	readerPause = time.Second            // of the reader, after which rows move to a file
+	readerPause = time.Second            // of the reader, or of the worker while others wait for it, after which rows move to a file
 	checkEvery  = 100 * time.Millisecond // while the worker waits for the reader
 )
 
@@ -46,17 +46,22 @@ type spool struct {
 	budget    *budget
 	contended func() bool // whether other statements wait for a worker
 
+	waited time.Duration // for room, in earlier calls of put
+
 	mu         sync.Mutex
 	queue      [][]byte
 	queued     int
 	file       *os.File // nil until the reader was slow; removed already
-	start, end int64    // of the payloads in file
+	extent              // of the payloads in file
 	taken      time.Time
 	done       bool
 	closed     bool
 	err        error // after the last payload
 	more, room chan struct{}
 }
+
+// extent is the bytes of a file from start to end.
+type extent struct{ start, end int64 }
 
 func newSpool(dir string, b *budget, contended func() bool) *spool {
 	return &spool{dir: dir, budget: b, contended: contended, taken: time.Now(), more: make(chan struct{}, 1), room: make(chan struct{}, 1)}
@@ -88,6 +93,7 @@ func (s *spool) put(ctx context.Context, payload []byte) error {
 			}
 		}
 		if added, err := s.add(payload); added || err != nil {
+			s.waited += time.Since(waited)
 			return err
 		}
 	}
@@ -134,11 +140,10 @@ func (s *spool) write(payload []byte) (bool, error) {
 func (s *spool) relieve(waited time.Duration) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	contended := waited >= readerPause && s.contended()
 	switch {
-	case s.file != nil && contended:
+	case s.file != nil && waited >= readerPause && s.contended():
 		return errSlowReader
-	case s.file != nil || !contended && time.Since(s.taken) < readerPause:
+	case s.file != nil, time.Since(s.taken) < readerPause && (s.waited+waited < readerPause || !s.contended()):
 		return nil
 	}
 	file, err := os.CreateTemp(s.dir, "rows-")

@@ -74,6 +74,34 @@ func TestAReaderThatPausesFreesTheWorker(t *testing.T) {
 	})
 }
 
+// TestASteadySlowReaderFreesTheWorker: if others wait for it, the rows of a reader that
+// never pauses for long move to a file, too.
+func TestASteadySlowReaderFreesTheWorker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSpool(t.TempDir(), &budget{limit: 1 << 30}, func() bool { return true })
+		const payloads = 40
+		began := time.Now()
+		go func() {
+			for range payloads {
+				if _, err := s.take(t.Context()); err != nil {
+					t.Error(err)
+				}
+				time.Sleep(readerPause / 2) // on the clock of the test
+			}
+		}()
+		for n := range payloads {
+			if err := s.put(t.Context(), payload(n, 1<<20)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if took := time.Since(began); took > 2*readerPause {
+			t.Errorf("it took %s", took)
+		}
+		time.Sleep(payloads * readerPause)
+		s.close()
+	})
+}
+
 // TestAFullSpool: the worker waits for the reader while no statement waits for the
 // worker, else the statement fails.
 func TestAFullSpool(t *testing.T) {

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
-	"github.com/spiced-sql/spiced/internal/kit/fair"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
 
@@ -44,9 +43,11 @@ type worker struct {
 	fault  bool           // it ended for no known reason, as after a segmentation fault; set with fate
 	reader sync.WaitGroup // read
 
+	replaced chan struct{} // closed when it is gone and another worker has started, if one had to
+
 	// The owner of the worker has the rest; the pool's mutex guards it while the
 	// worker is idle.
-	slot   *fair.Slot                    // of the statement that has it
+	owner  permit                        // of the statement that has it, or had it last
 	has    map[string]*engine.Dependency // what was created in it, by name
 	served int                           // statements
 	spent  bool                          // it must not be used again

@@ -73,3 +73,23 @@ func TestOnlyNamesFunctions(t *testing.T) {
 		t.Error("a function that is refused was accepted")
 	}
 }
+
+// TestHonestRequestsThatFail: the load fails with the first of them, or with the process.
+func TestHonestRequestsThatFail(t *testing.T) {
+	running, ended := make(chan struct{}), make(chan struct{})
+	close(ended)
+	took := map[string][]time.Duration{"http": {time.Millisecond}}
+	for name, c := range map[string]struct {
+		load   *load
+		server *server
+		wrong  bool
+	}{
+		"all answered":        {&load{took: took}, &server{ended: running}, false},
+		"one failed":          {&load{took: took, failed: []error{io.EOF}}, &server{ended: running}, true},
+		"the process is gone": {&load{took: took}, &server{ended: ended, err: io.EOF}, true},
+	} {
+		if err := c.load.report(io.Discard, c.server); (err != nil) != c.wrong {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}

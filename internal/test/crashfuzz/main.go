@@ -7,6 +7,11 @@
 //	go run ./internal/test/crashfuzz                       every value in every argument
 //	go run ./internal/test/crashfuzz -time 60s -seed 7
 //	go run ./internal/test/crashfuzz -only list_sort,statements
+//
+// With -beside BINARY it sends the same calls to that spiced at default settings over
+// HTTP, while another caller uses it, and fails if a request of that caller fails:
+//
+//	go run ./internal/test/crashfuzz -beside ./spiced -time 10m
 package main
 
 import (
@@ -30,17 +35,25 @@ func main() {
 		return
 	}
 	var o options
-	var only string
+	var only, binary string
 	flag.Uint64Var(&o.seed, "seed", 1, "the statements depend on `N` and nothing else")
 	flag.DurationVar(&o.time, "time", 0, "stop after `DURATION`; 0: when every value was in every argument")
 	flag.StringVar(&only, "only", "", "`names` of functions, separated by commas; statements: long and deep statements instead")
 	flag.IntVar(&o.children, "children", 2, "processes at once")
+	flag.StringVar(&binary, "beside", "", "send the calls to the spiced of this `binary` beside honest requests")
 	flag.BoolVar(&o.verbose, "v", false, "print what is not confirmed, too")
 	flag.Parse()
 	if only != "" {
 		o.only = strings.Split(only, ",")
 	}
 	o.out, o.log = os.Stdout, os.Stderr
+	if binary != "" {
+		if err := beside(ctx, o, binary); err != nil {
+			fmt.Fprintln(os.Stderr, "crashfuzz:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	began := time.Now()
 	result, err := run(ctx, o)
 	if err != nil {
