@@ -2,7 +2,9 @@ package copies
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"math/rand/v2"
 	"path/filepath"
@@ -30,7 +32,8 @@ type Load struct {
 // run is a running load.
 type run struct {
 	Load
-	stage *engine.Stage
+	stage   *engine.Stage
+	inserts bool // the newer rows fit into the table of Base
 }
 
 // Load loads rows into a new database, or into that of Base if it is in memory. If the
@@ -41,18 +44,18 @@ func (s *Store) Load(ctx context.Context, declared Load) (*tables.Version, error
 		return nil, err
 	}
 	defer stage.Close()
-	l := run{declared, stage}
+	l := run{Load: declared, stage: stage}
 	if l.Source != "" {
 		if err := l.exec(ctx, "CREATE TEMP VIEW "+engine.Identifier(l.Table.Relation.Name)+" AS "+l.Source); err != nil {
 			return nil, err
 		}
 	}
 	if l.Time != "" {
-		if err := l.checkAppend(ctx); err != nil {
+		if l.inserts, err = l.checkAppend(ctx); err != nil {
 			return nil, err
 		}
 	}
-	if l.Base != nil && l.Base.Copy.Path == "" {
+	if l.inserts && l.Base.Copy.Path == "" {
 		return s.insert(ctx, l)
 	}
 	if !s.Files && l.Table.Acceleration.Mode != spicepod.ModeFile {
@@ -68,13 +71,26 @@ func (s *Store) Load(ctx context.Context, declared Load) (*tables.Version, error
 	return v, err
 }
 
-// make loads rows into a new database, in the file of that path or in memory.
+// make loads rows into a new database, in the file of that path or in memory. Rows
+// that fit into the table of Base are inserted into a copy of its file.
 func (s *Store) make(ctx context.Context, l run, path string) (*tables.Version, error) {
+	fill := l.create
+	if l.inserts && path != "" {
+		if err := disk.Copy(path, l.Base.Copy.Path); err != nil {
+			var e *fs.PathError
+			if errors.As(err, &e) {
+				err = e.Err // callers must not see paths
+			}
+			return nil, fmt.Errorf("copy the accelerated data: %w", err)
+		}
+		fill = l.insert
+	}
 	db, err := s.Attacher.Attach(ctx, "load", path, false, s.deleteCopy)
 	if err != nil {
+		s.delete(path)
 		return nil, err
 	}
-	if err = l.create(ctx, db); err == nil && path != "" {
+	if err = fill(ctx, db); err == nil && path != "" {
 		db, err = s.reopen(ctx, db)
 	}
 	var v *tables.Version
@@ -87,28 +103,45 @@ func (s *Store) make(ctx context.Context, l run, path string) (*tables.Version, 
 	return v, err
 }
 
-// checkAppend checks the columns of rows that are appended.
-func (l run) checkAppend(ctx context.Context) error {
-	var columns []engine.Column
-	err := l.stage.Run(ctx, func() (err error) {
-		columns, err = l.stage.Describe(l.Rows)
+// checkAppend checks the columns of rows that are appended, and reports whether they
+// have the types of Base.
+func (l run) checkAppend(ctx context.Context) (inserts bool, err error) {
+	columns, err := l.columns(ctx, l.Rows)
+	if err != nil {
+		return false, fault.FromDuckDB(err)
+	}
+	find := func(name string) int {
+		return slices.IndexFunc(columns, func(c engine.Column) bool { return strings.EqualFold(c.Name, name) })
+	}
+	if find(l.Time) < 0 {
+		names, _ := tables.Match(columns, nil)
+		return false, fault.New("time_column", nearest.Hint(l.Time, tables.Names(names), ""), "the rows have no column %q", l.Time)
+	}
+	if l.Base == nil {
+		return false, nil
+	}
+	loaded, err := l.columns(ctx, "FROM "+data(l.Base.Copy))
+	if err != nil {
+		return false, err
+	}
+	inserts = true
+	for _, c := range loaded {
+		at := find(c.Name)
+		if at < 0 || len(columns) != len(loaded) {
+			return false, fault.New("from", "refresh once with refresh_mode full", "the columns of the source differ from those of the loaded rows")
+		}
+		inserts = inserts && columns[at].Type.String() == c.Type.String()
+	}
+	return inserts, nil
+}
+
+// columns returns the columns of a query.
+func (l run) columns(ctx context.Context, query string) (columns []engine.Column, err error) {
+	err = l.stage.Run(ctx, func() (err error) {
+		columns, err = l.stage.Describe(query)
 		return err
 	})
-	if err != nil {
-		return fault.FromDuckDB(err)
-	}
-	has := func(name string) bool {
-		return slices.ContainsFunc(columns, func(c engine.Column) bool { return strings.EqualFold(c.Name, name) })
-	}
-	if !has(l.Time) {
-		names, _ := tables.Match(columns, nil)
-		return fault.New("time_column", nearest.Hint(l.Time, tables.Names(names), ""), "the rows have no column %q", l.Time)
-	}
-	if l.Base != nil && (len(columns) != len(l.Base.Columns) ||
-		slices.ContainsFunc(l.Base.Columns, func(c tables.Column) bool { return !has(c.Name) })) {
-		return fault.New("from", "refresh once with refresh_mode full", "the columns of the source differ from those of the loaded rows")
-	}
-	return nil
+	return columns, err
 }
 
 // create creates the table with its key and indexes.
@@ -143,11 +176,19 @@ func (l run) exec(ctx context.Context, sql string) error {
 	return l.stage.Run(ctx, func() error { return l.stage.Exec(sql) })
 }
 
+// insert appends the newer rows to a database that has those of Base.
+func (l run) insert(ctx context.Context, db *resource.Database) error {
+	if err := l.exec(ctx, "INSERT INTO "+data(db)+" BY NAME "+l.newer()); err != nil {
+		return fault.FromDuckDB(err)
+	}
+	return nil
+}
+
 // insert appends to the database of Base, which is in memory, atomically.
 func (s *Store) insert(ctx context.Context, l run) (*tables.Version, error) {
 	db := l.Base.Copy
-	if err := l.exec(ctx, "INSERT INTO "+data(db)+" BY NAME "+l.newer()); err != nil {
-		return nil, fault.FromDuckDB(err)
+	if err := l.insert(ctx, db); err != nil {
+		return nil, err
 	}
 	v, err := s.describe(ctx, l.Table, db)
 	if err == nil {

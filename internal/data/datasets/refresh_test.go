@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -210,6 +211,51 @@ func TestAppend(t *testing.T) {
 				t.Fatal(err)
 			}
 			w.want("SELECT w FROM t", "3")
+		})
+	}
+}
+
+// Rows of the same types are inserted into a copy of the file, and others are loaded
+// with the old ones.
+func TestAppendTypes(t *testing.T) {
+	for _, mode := range []string{"memory", "file"} {
+		t.Run(mode, func(t *testing.T) {
+			w := newWorld(t)
+			pod := "datasets: [{name: t, from: 'file:a.csv', time_column: at, acceleration: {mode: " + mode + ", refresh_mode: append, primary_key: v}}]\n"
+			w.file("a.csv", "at,v\n1,1\n2,2\n")
+			w.ok(pod)
+			for _, step := range []struct{ file, rows string }{
+				{"at,v\n3,3\n", "1, 2, 3"},
+				{"at,v\n4,4\n", "1, 2, 3, 4"},
+				{"at,v\n5,2.5\n", "1.0, 2.0, 2.5, 3.0, 4.0"}, // not rounded
+				{"at,v\n6,3.5\n", "1.0, 2.0, 2.5, 3.0, 3.5, 4.0"},
+			} {
+				w.file("a.csv", step.file)
+				if err := w.refresh("t", refresh.Override{}); err != nil {
+					t.Fatal(err)
+				}
+				w.drain()
+				w.want("SELECT v FROM t ORDER BY v", step.rows)
+				keys, err := tables.Texts(t.Context(), w.db, "SELECT count(*)::VARCHAR FROM duckdb_constraints() WHERE constraint_type = 'PRIMARY KEY'")
+				if err != nil || !slices.Equal(keys, []string{"1"}) {
+					t.Errorf("%s: primary keys: %v, %v", step.file, keys, err)
+				}
+			}
+			w.file("a.csv", "at,v\n7,5.5\n8,1.0\n")
+			if err := w.refresh("t", refresh.Override{}); err == nil || !strings.Contains(err.Error(), "uplicate key") {
+				t.Errorf("a duplicate key: %v", err)
+			}
+			w.want("SELECT count(*) FROM t", "6")
+			if mode == "memory" {
+				return
+			}
+			w.stop()
+			w.start()
+			w.ok(pod)
+			w.want("SELECT max(v) FROM t", "4.0")
+			if n := dataFiles(t, w); n != 1 {
+				t.Errorf("%d files of data", n)
+			}
 		})
 	}
 }

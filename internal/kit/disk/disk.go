@@ -8,6 +8,7 @@ package disk
 import (
 	"encoding/json"
 	"errors"
+	"io"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -60,6 +61,23 @@ func Write(path string, data []byte, mode fs.FileMode) error {
 	}
 	if err != nil {
 		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return nil
+}
+
+// Copy copies a file to a new one, which shares its blocks where the file system can.
+func Copy(to, from string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	if _, err = io.Copy(out, in); errors.Join(err, out.Close()) != nil {
+		return errors.Join(err, os.Remove(to))
 	}
 	return nil
 }

@@ -5,6 +5,8 @@
 //	slot, err := q.Acquire(ctx, "ann", 1) // ErrFull: too many wait already
 //	defer slot.Release()
 //
+// [Queue.Request] asks for a slot without waiting for it.
+//
 // A slot is long once it has been held for 100 ms, and short until then. Slots are
 // never taken back. With S slots, of which H is half (rounded up):
 //
@@ -83,7 +85,28 @@ func New(opts Options) *Queue {
 // Acquire takes a slot for a principal, whose weight counts from now on; 0 is 1. It
 // waits for one until ctx ends. The error is [ErrFull] or that of ctx.
 func (q *Queue) Acquire(ctx context.Context, name string, weight int) (*Slot, error) {
+	s, r, err := q.ask(name, weight)
+	if r == nil {
+		return s, err
+	}
+	return r.Wait(ctx)
+}
+
+// Request is [Queue.Acquire] without the wait: the caller must call [Request.Wait]. The
+// error is [ErrFull].
+func (q *Queue) Request(name string, weight int) (*Request, error) {
+	s, r, err := q.ask(name, weight)
+	if r == nil && err == nil {
+		r = &Request{queue: q, slot: s, ready: make(chan struct{})}
+		close(r.ready)
+	}
+	return r, err
+}
+
+// ask takes a slot, or joins those who wait.
+func (q *Queue) ask(name string, weight int) (*Slot, *Request, error) {
 	q.mu.Lock()
+	defer q.mu.Unlock()
 	p := q.principal(name, max(weight, 1))
 	now := q.now()
 	if q.waiters > 0 && q.age(now) {
@@ -93,22 +116,11 @@ func (q *Queue) Acquire(ctx context.Context, name string, weight int) (*Slot, er
 	if p.waiting.Len() == 0 && q.admits(p, now) {
 		s := q.lend(p, now)
 		q.arm(now)
-		q.mu.Unlock()
-		return s, nil
+		return s, nil, nil
 	}
-	w, err := q.enqueue(p)
+	r, err := q.enqueue(p)
 	q.arm(now)
-	q.mu.Unlock()
-	if err != nil {
-		return nil, err
-	}
-	select {
-	case <-w.ready:
-		return w.slot, w.err
-	case <-ctx.Done():
-		q.leave(w)
-		return nil, ctx.Err()
-	}
+	return nil, r, err
 }
 
 // Stats returns the current numbers.

@@ -270,7 +270,7 @@ func check(t *testing.T, q *Queue) {
 		}
 		last := uint64(0)
 		for e := p.waiting.Front(); e != nil; e = e.Next() {
-			w := e.Value.(*waiter)
+			w := e.Value.(*Request)
 			if w.number <= last {
 				t.Errorf("%s waits out of order", name)
 			}

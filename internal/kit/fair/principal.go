@@ -2,6 +2,7 @@ package fair
 
 import (
 	"container/list"
+	"context"
 	"maps"
 )
 
@@ -14,17 +15,34 @@ type principal struct {
 	running int       // slots that it holds
 	long    int       // of these, long ones
 	turn    float64   // grows with each slot by 1/weight: the smallest was served least recently
-	waiting list.List // of *waiter, in order of arrival
+	waiting list.List // of *Request, in order of arrival
 }
 
-// waiter is a call of Acquire that waits.
-type waiter struct {
+// Request is a request for a slot.
+type Request struct {
+	queue     *Queue
 	principal *principal
 	number    uint64 // in order of arrival
 	element   *list.Element
 	ready     chan struct{} // closed when slot or err is set
 	slot      *Slot
 	err       error
+}
+
+// Ready is closed when [Request.Wait] need not wait.
+func (r *Request) Ready() <-chan struct{} { return r.ready }
+
+// Wait returns the slot when there is one for the request. When ctx ends before, the
+// request is withdrawn. The error is [ErrFull], if others took its place among those
+// who wait, or that of ctx.
+func (r *Request) Wait(ctx context.Context) (*Slot, error) {
+	select {
+	case <-r.ready:
+		return r.slot, r.err
+	case <-ctx.Done():
+		r.queue.leave(r)
+		return nil, ctx.Err()
+	}
 }
 
 // principal returns the principal of that name.
@@ -42,7 +60,7 @@ func (q *Queue) principal(name string, weight int) *principal {
 	return p
 }
 
-func (p *principal) first() *waiter { return p.waiting.Front().Value.(*waiter) }
+func (p *principal) first() *Request { return p.waiting.Front().Value.(*Request) }
 
 // before reports whether a slot that both wait for goes to p. Both wait.
 func (p *principal) before(other *principal) bool {
@@ -57,7 +75,7 @@ func (p *principal) before(other *principal) bool {
 }
 
 // enqueue lets a call of p wait, in place of another one if necessary and fair.
-func (q *Queue) enqueue(p *principal) (*waiter, error) {
+func (q *Queue) enqueue(p *principal) (*Request, error) {
 	if q.waiters >= q.opts.Waiting {
 		most := p
 		for _, other := range q.principals {
@@ -68,20 +86,20 @@ func (q *Queue) enqueue(p *principal) (*waiter, error) {
 		if most.waiting.Len() <= p.waiting.Len()+1 {
 			return nil, ErrFull
 		}
-		last := q.dequeue(most.waiting.Back().Value.(*waiter))
+		last := q.dequeue(most.waiting.Back().Value.(*Request))
 		last.err = ErrFull
 		close(last.ready)
 	}
 	q.waiters++
 	q.arrivals++
-	w := &waiter{principal: p, number: q.arrivals, ready: make(chan struct{})}
+	w := &Request{queue: q, principal: p, number: q.arrivals, ready: make(chan struct{})}
 	w.element = p.waiting.PushBack(w)
 	p.turn = max(p.turn, q.virtual) // it gains nothing by having been away
 	return w, nil
 }
 
 // dequeue ends the wait of w.
-func (q *Queue) dequeue(w *waiter) *waiter {
+func (q *Queue) dequeue(w *Request) *Request {
 	w.principal.waiting.Remove(w.element)
 	w.element = nil
 	q.waiters--
@@ -90,7 +108,7 @@ func (q *Queue) dequeue(w *waiter) *waiter {
 
 // leave ends a wait whose caller does not wait any longer. A slot that it has got
 // meanwhile goes to others.
-func (q *Queue) leave(w *waiter) {
+func (q *Queue) leave(w *Request) {
 	q.mu.Lock()
 	if w.element != nil {
 		q.dequeue(w)

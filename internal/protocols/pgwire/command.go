@@ -301,7 +301,8 @@ func (c *conn) describeCommand(ctx context.Context, p *plan) error {
 // limits of its principal; leave gives back its slot. The end of a transaction
 // block takes nothing: the block could not end.
 func (c *conn) count(ctx context.Context, p *plan) (leave func(), err error) {
-	if p.command != nil && p.command.ends && c.session.tx != txIdle {
+	c.round.counted = true
+	if c.endsBlock(p) {
 		return func() {}, nil
 	}
 	if err := c.client.renew(c.server.opts.Keys()); err != nil {

@@ -33,6 +33,7 @@ type conn struct {
 	skip    bool               // messages until the next Sync, after an error
 
 	running running
+	round   round
 	client  client  // who it is
 	session session // settings and transaction
 	store   store   // prepared statements and portals
@@ -40,6 +41,7 @@ type conn struct {
 
 func newConn(s *Server, nc net.Conn) *conn {
 	c := &conn{server: s, remote: nc.RemoteAddr().String(), bounded: listen.Of(nc.RemoteAddr()), out: output{nc: nc, timeout: s.opts.WriteTimeout}, store: newStore()}
+	c.round.counted = true // the login
 	c.in = newInput(nc, s.opts.IdleTimeout, func() { c.running.cancel(errClosed) })
 	c.running.in = c.in
 	return c
@@ -166,6 +168,7 @@ func (c *conn) fail(err error) error {
 // ready ends a request: outside of a transaction block its portals end, too. As
 // in PostgreSQL 14 and later it reports settings that have changed.
 func (c *conn) ready() {
+	c.endRound()
 	if c.session.tx == txIdle {
 		c.store.closePortals(func(p *portal) bool { return !p.hold })
 	}

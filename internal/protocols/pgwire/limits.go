@@ -15,11 +15,12 @@ const (
 
 // Limits of what a client may send. A longer message ends the connection.
 const (
-	maxStartup = 10_000   // bytes of the first packet, as PostgreSQL has it
-	maxPackets = 4        // before and with the startup message
-	maxLogin   = 16 << 10 // bytes of a message before the client is known
-	maxMessage = 32 << 20 // bytes of a message, and so of the parameters of a statement
-	maxScript  = 4 << 20  // bytes of a simple query, which may hold several statements
+	maxStartup  = 10_000   // bytes of the first packet, as PostgreSQL has it
+	maxPackets  = 4        // before and with the startup message
+	maxLogin    = 16 << 10 // bytes of a message before the client is known
+	maxMessage  = 32 << 20 // bytes of a message, and so of the parameters of a statement
+	maxMessages = 100      // of the extended protocol that may cost one token
+	maxScript   = 4 << 20  // bytes of a simple query, which may hold several statements
 )
 
 // Limits of what a connection may hold.

@@ -11,6 +11,9 @@ import (
 
 // extended answers a message of the extended query protocol.
 func (c *conn) extended(ctx context.Context, m pgproto3.FrontendMessage) error {
+	if c.round.messages++; c.round.messages >= maxMessages {
+		c.endRound()
+	}
 	switch m := m.(type) {
 	case *pgproto3.Parse:
 		return c.parseMessage(ctx, m)
@@ -53,6 +56,9 @@ func (c *conn) parseMessage(ctx context.Context, m *pgproto3.Parse) error {
 		return sqlstate.Errorf(sqlstate.Syntax, "send them one by one", "cannot insert multiple commands into a prepared statement")
 	}
 	plan, err := c.parse(w, m.ParameterOIDs)
+	if owed := c.settle(ctx, plan); owed != nil {
+		return owed
+	}
 	if err == nil {
 		err = c.session.allows(plan)
 	}
@@ -77,7 +83,7 @@ func (c *conn) parseMessage(ctx context.Context, m *pgproto3.Parse) error {
 }
 
 func (c *conn) bindMessage(ctx context.Context, m *pgproto3.Bind) error {
-	s, err := c.store.statement(m.PreparedStatement)
+	s, err := c.statement(ctx, m.PreparedStatement)
 	if err != nil {
 		return err
 	}
@@ -101,7 +107,7 @@ func (c *conn) describeMessage(ctx context.Context, m *pgproto3.Describe) error 
 		}
 		return err
 	}
-	s, err := c.store.statement(m.Name)
+	s, err := c.statement(ctx, m.Name)
 	if err == nil {
 		err = c.session.allows(s.plan)
 	}
@@ -170,6 +176,9 @@ func checkScript(sql string, statements []*words) error {
 // describes its columns when it runs.
 func (c *conn) simpleStatement(ctx context.Context, w *words) error {
 	p, err := c.parse(w, nil)
+	if owed := c.settle(ctx, p); owed != nil {
+		return owed
+	}
 	if err == nil {
 		err = c.session.allows(p)
 	}

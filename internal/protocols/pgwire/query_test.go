@@ -641,6 +641,57 @@ func TestCommandsCountToLimits(t *testing.T) {
 	}
 }
 
+// TestRoundsWithoutStatementsCount: what a client sends up to a Sync costs a token of
+// its rate, whether or not a statement runs.
+func TestRoundsWithoutStatementsCount(t *testing.T) {
+	parse, bind, run, sync := &pgproto3.Parse{Query: "SELECT 1"}, &pgproto3.Bind{}, &pgproto3.Execute{}, &pgproto3.Sync{}
+	list := func(m ...pgproto3.FrontendMessage) []pgproto3.FrontendMessage { return m }
+	var endless []pgproto3.FrontendMessage
+	for range 200 {
+		endless = append(endless, &pgproto3.Parse{Name: "s", Query: "SELECT 1"}, &pgproto3.Close{ObjectType: 'S', Name: "s"})
+	}
+	for name, messages := range map[string][]pgproto3.FrontendMessage{
+		"statement":    list(parse, bind, run, sync),
+		"statements":   list(parse, bind, run, bind, run, sync),
+		"bind":         list(parse, bind, sync),
+		"describe":     list(parse, &pgproto3.Describe{ObjectType: 'S'}, sync),
+		"syntax error": list(&pgproto3.Parse{Query: "SELEC 1"}, sync),
+		"no statement": list(&pgproto3.Bind{PreparedStatement: "no"}, sync),
+		"simple error": list(&pgproto3.Query{String: "SET no_such_setting = 1"}),
+		"no sync":      append(endless, sync),
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := limitedClient(t)
+			for rounds := 0; !strings.Contains(c.exchange(messages...), "53400"); rounds++ {
+				if rounds > 4 {
+					t.Fatal("the rounds cost nothing")
+				}
+			}
+		})
+	}
+	c := limitedClient(t)
+	for range 5 {
+		c.exchange(sync)
+	}
+	if got := c.exchange(parse, sync); got != "53400 I" {
+		t.Errorf("after nothing but Sync: %s", got)
+	}
+	c = limitedClient(t)
+	c.exchange(&pgproto3.Query{String: "BEGIN"})
+	for range 5 {
+		c.exchange(&pgproto3.Parse{Query: "SELEC 1"}, sync)
+	}
+	if got := c.exchange(parse, sync) + " " + c.exchange(&pgproto3.Parse{Query: "ROLLBACK"}, bind, run, sync); got != "53400 E ParseComplete BindComplete ROLLBACK I" {
+		t.Errorf("in a transaction block: %s", got)
+	}
+}
+
+// limitedClient is a client whose key may send four requests.
+func limitedClient(t *testing.T) *frontend {
+	keys := limitedKeys(t, "{requests_per_second: 0.001, burst: 4}")
+	return serve(t, func(o *pgwire.Options) { o.Keys = func() *auth.Keyring { return keys } }).frontendWith("&password=" + goodKey)
+}
+
 // TestSuspendedPortalsGiveTheirPlaceBack when their time is over, whether
 // anybody asks for more rows or not.
 func TestSuspendedPortalsGiveTheirPlaceBack(t *testing.T) {

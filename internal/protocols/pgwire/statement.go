@@ -189,6 +189,7 @@ func (c *conn) advance(ctx context.Context, p *portal, formats []int16, limit in
 	case p.plan.counted, p.plan.copy != nil:
 		limit = 0 // it has no rows, or ignores limits
 	}
+	c.round.counted = true
 	if err := c.client.renew(c.server.opts.Keys()); err != nil {
 		return 0, false, err
 	}

@@ -41,6 +41,8 @@ type Error struct {
 	Column  int    // 1-based, in characters, with Offset
 	Ran     bool   // the statement had begun to run: the message may contain values of rows
 	Crashed bool   // the statement ended the process that an [Isolator] ran it in
+
+	nesting bool // the statement is nested too deeply
 }
 
 // Error returns the message with its position and hint.

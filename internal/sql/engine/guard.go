@@ -124,7 +124,7 @@ func (db *DB) judge(ctx context.Context, c *conn, cat *Catalog, req Request, h *
 // examine returns the parse tree of text, if all of it may run, and the edits to
 // apply before it runs. h then holds the stored results that it reads.
 func (db *DB) examine(ctx context.Context, c *conn, names Names, text string, h *held) (*sqltree.Statement, []sqltree.Edit, error) {
-	st, err := parse(c, text)
+	st, err := parse(c, text, names)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -153,9 +153,11 @@ func (db *DB) examine(ctx context.Context, c *conn, names Names, text string, h 
 // literal into code. tables are the table arguments that the edits wrote.
 func (db *DB) verify(c *conn, text string, names Names, tables []string, h *held) error {
 	other := NewError(errcode.Refused, "simplify its literals and its calls of declared functions", "the statement is ambiguous")
-	st, err := parse(c, text)
+	st, err := parse(c, text, names)
 	var judged *Error
 	switch {
+	case errors.As(err, &judged) && judged.nesting: // with the subqueries of the edits
+		return NewError(judged.Code, judged.Hint, "%s", judged.Message)
 	case errors.As(err, &judged):
 		return other
 	case err != nil:
@@ -232,6 +234,9 @@ func (db *DB) checkText(sql string) ([]sqltree.Token, error) {
 		return nil, NewError(errcode.Parse, "send it as a parameter, or write a quote in a text as '', not \\'",
 			"a name or a text contains white space beyond ASCII, which DuckDB might read as a space").at(sql, tokens[i].Start)
 	}
+	if e := sqltree.CheckCases(sql, tokens); e != nil {
+		return nil, refuseLimit(sql, e)
+	}
 	return tokens, nil
 }
 
@@ -281,17 +286,23 @@ func (b *Builtins) quoteNames(sql string, tokens []sqltree.Token, start int) []s
 }
 
 // parse returns the parse tree of text, or why it may not run.
-func parse(c *conn, text string) (*sqltree.Statement, error) {
+func parse(c *conn, text string, names Names) (*sqltree.Statement, error) {
 	tree, err := c.serialize(text)
 	if err != nil {
 		return nil, err
 	}
-	st, err := sqltree.Parse(tree)
+	st, err := sqltree.Parse(tree, sqltree.Options{Inlines: sqltree.Inlines(text), Copies: func(c sqltree.Call) bool {
+		f := declared(c, names)
+		return f != nil && (f.Once || f.NotOnce != "")
+	}})
 	if err == nil {
 		return st, nil
 	}
 	var syntax *sqltree.SyntaxError
+	var limit *sqltree.LimitError
 	switch {
+	case errors.As(err, &limit):
+		return nil, refuseLimit(text, limit)
 	case !errors.As(err, &syntax):
 		return nil, NewError(errcode.Refused, "", "%s", err.Error())
 	case syntax.Offset < 0:
@@ -420,7 +431,7 @@ func (db *DB) checkCall(text string, c sqltree.Call, names Names) error {
 			return NewError(errcode.Refused, "it accesses files or settings, runs SQL, or sleeps",
 				"function %q is refused", c.Name).at(text, c.Offset)
 		}
-		return nil
+		return checkStructure(text, c)
 	}
 	if f.Table != c.Table {
 		hint := fmt.Sprintf("write SELECT … FROM %s(…)", f.Name)

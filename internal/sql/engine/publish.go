@@ -119,7 +119,7 @@ func (db *DB) Parse(ctx context.Context, text string) (*sqltree.Statement, error
 		return nil, err
 	}
 	defer pool.put(c)
-	return parse(c, plainText(text, tokens))
+	return parse(c, plainText(text, tokens), NewCatalog(Contents{}))
 }
 
 // publicError converts DuckDB's error about sql to an [*Error].

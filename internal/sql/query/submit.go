@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
+	"github.com/spiced-sql/spiced/internal/kit/fair"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/sql/activity"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
@@ -62,7 +63,7 @@ var _ Results = (*results.Store)(nil)
 type JobsOptions struct {
 	Service         *Service
 	Results         Results
-	MaxRunning      int              // queries that run at once
+	MaxRunning      int              // queries that run at once; package fair lends extra slots
 	MaxQueued       int              // queries that wait for their turn
 	MaxPerOwner     int              // queries of one owner that run or wait
 	MaxKept         int              // queries that are over and stored
@@ -116,27 +117,30 @@ func (j *Job) Chunks() []JobChunk {
 // Jobs are submitted queries: each runs on its own, without a connection, and
 // its rows are stored for its owner. It is safe for concurrent use. Close it.
 //
+// Callers share the slots fairly, as package fair says. If as many wait as may, the
+// caller with the most waiting gives up its newest one, which fails.
+//
 // A query that has succeeded is listed as long as its result is stored. Queries
 // of other owners are reported as unknown.
 type Jobs struct {
-	opts JobsOptions
-	work sync.WaitGroup // one for each query that runs
+	opts  JobsOptions
+	slots *fair.Queue
+	work  sync.WaitGroup // one for each query that waits or runs
 
-	mu      sync.Mutex
-	closed  bool
-	byID    map[string]*submitted
-	order   []*submitted // the same, the oldest first
-	queue   []*submitted // that wait
-	ended   []*submitted // that are over, the first to end first
-	running int
+	mu     sync.Mutex
+	closed bool
+	byID   map[string]*submitted
+	order  []*submitted // the same, the oldest first
+	ended  []*submitted // that are over, the first to end first
 }
 
 // submitted is a query with what runs it. Its Job is guarded by Jobs.mu.
 type submitted struct {
 	Job
 	owner string
-	req   Request         // until it is over
-	entry *activity.Entry // while it runs
+	req   Request            // until it is over
+	leave context.CancelFunc // ends its wait
+	entry *activity.Entry    // while it runs
 }
 
 // NewJobs makes an empty list of submitted queries.
@@ -150,7 +154,8 @@ func NewJobs(opts JobsOptions) *Jobs {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
-	return &Jobs{opts: opts, byID: map[string]*submitted{}}
+	slots := fair.New(fair.Options{Slots: opts.MaxRunning, Waiting: opts.MaxQueued})
+	return &Jobs{opts: opts, slots: slots, byID: map[string]*submitted{}}
 }
 
 // Submit takes a query, which runs when it is its turn, for the owner that its
@@ -170,11 +175,44 @@ func (j *Jobs) Submit(req Request) (*Job, error) {
 	if err := j.room(s.owner); err != nil {
 		return nil, err
 	}
+	turn, err := j.slots.Request(req.Caller.Share(), req.Caller.Weight)
+	if err != nil {
+		return nil, busy(j.opts.MaxQueued, "submitted queries wait")
+	}
 	j.byID[s.ID] = s
 	j.order = append(j.order, s)
-	j.queue = append(j.queue, s)
-	j.next()
+	ctx, leave := context.WithCancel(context.Background())
+	s.leave = leave
+	select {
+	case <-turn.Ready():
+		slot, _ := turn.Wait(ctx)
+		j.begin(s, slot)
+	default:
+		j.work.Go(func() { j.wait(ctx, s, turn) })
+	}
 	return s.view(), nil
+}
+
+func busy(n int, what string) error {
+	return engine.NewError(errcode.Busy, "wait until one is over, or cancel one", "%d %s already", n, what)
+}
+
+// wait begins a query when it is its turn.
+func (j *Jobs) wait(ctx context.Context, s *submitted, turn *fair.Request) {
+	slot, err := turn.Wait(ctx)
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	switch {
+	case s.State != Pending: // it was cancelled
+		if err == nil {
+			slot.Release()
+		}
+	case err != nil:
+		j.end(s, engine.NewError(errcode.Busy, "submit it again when others of yours are over",
+			"%d submitted queries wait, and this one gave way to those of callers who have fewer", j.opts.MaxQueued))
+	default:
+		j.begin(s, slot)
+	}
 }
 
 // preview is the beginning of a text on one line.
@@ -193,28 +231,21 @@ func (j *Jobs) room(owner string) error {
 			mine++
 		}
 	}
-	busy := func(n int, what string) error {
-		return engine.NewError(errcode.Busy, "wait until one is over, or cancel one", "%d %s already", n, what)
-	}
-	switch {
-	case mine >= j.opts.MaxPerOwner:
+	if mine >= j.opts.MaxPerOwner {
 		return busy(mine, "queries of yours run or wait")
-	case j.running >= j.opts.MaxRunning && len(j.queue) >= j.opts.MaxQueued:
-		return busy(len(j.queue), "submitted queries wait")
 	}
 	return nil
 }
 
-// next begins what waits, as long as there is room.
-func (j *Jobs) next() {
-	for len(j.queue) > 0 && j.running < j.opts.MaxRunning && !j.closed {
-		s := j.queue[0]
-		j.queue = slices.Delete(j.queue, 0, 1)
-		ctx, entry := j.opts.Service.Activity().Begin(context.Background(), s.req.work(s.ID))
-		s.State, s.Began, s.entry, s.req.Entry = Running, j.opts.Now(), entry, entry
-		j.running++
-		j.work.Go(func() { j.run(ctx, s) })
-	}
+// begin runs a query, which has a slot.
+func (j *Jobs) begin(s *submitted, slot *fair.Slot) {
+	s.leave()
+	ctx, entry := j.opts.Service.Activity().Begin(context.Background(), s.req.work(s.ID))
+	s.State, s.Began, s.entry, s.req.Entry = Running, j.opts.Now(), entry, entry
+	j.work.Go(func() {
+		defer slot.Release()
+		j.run(ctx, s)
+	})
 }
 
 // run runs a query to its end.
@@ -222,10 +253,8 @@ func (j *Jobs) run(ctx context.Context, s *submitted) {
 	result, err := j.execute(ctx, s)
 	s.entry.End()
 	j.mu.Lock()
-	j.running--
 	s.Result = result
 	j.end(s, err)
-	j.next()
 	old := j.forget()
 	j.mu.Unlock()
 	j.drop(old)
@@ -398,7 +427,7 @@ func (j *Jobs) Cancel(owner, id string) (*Job, error) {
 func (j *Jobs) stop(s *submitted, why *engine.Error) {
 	switch s.State {
 	case Pending:
-		j.queue = slices.DeleteFunc(j.queue, func(other *submitted) bool { return other == s })
+		s.leave()
 		j.end(s, why)
 	case Running:
 		s.entry.Cancel(why)

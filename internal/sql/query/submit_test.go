@@ -442,3 +442,23 @@ func TestManySubmitAtOnce(t *testing.T) {
 	}
 	wg.Wait()
 }
+
+// One caller submits many long queries; the query of another does not wait for them.
+func TestCallersTakeTurns(t *testing.T) {
+	s := newJobs(t, spicepod.Results{}, query.JobsOptions{MaxRunning: 2, MaxQueued: 4, MaxPerOwner: 3})
+	var flood []*query.Job
+	for i := range 6 { // of two owners, whose share is one
+		flood = append(flood, s.submit(caller.Caller{Principal: "flood", UserID: fmt.Sprint(i % 2)}, endless))
+	}
+	ann := caller.Caller{Principal: "ann"}
+	if job := s.wait(ann, s.submit(ann, "SELECT 1 AS x").ID); job.State != query.Succeeded {
+		t.Errorf("%+v", job)
+	}
+	last := s.wait(caller.Caller{Principal: "flood", UserID: "1"}, flood[5].ID)
+	if last.State != query.Failed || last.Err.Code != errcode.Busy {
+		t.Errorf("the query that gave way: %+v, %v", last, last.Err)
+	}
+	if job, err := s.Get(caller.Caller{Principal: "flood", UserID: "0"}.Owner(), flood[4].ID); err != nil || job.State != query.Pending {
+		t.Errorf("%+v, %v", job, err)
+	}
+}

@@ -6,11 +6,11 @@
 // may run, based on these facts. [Scan] splits SQL text into tokens, so that a
 // call in the tree can be located, and edited, in the text the user wrote.
 //
-//	st, err := sqltree.Parse(tree)            // tree: json_serialize_sql(text)
+//	st, err := sqltree.Parse(tree, sqltree.Options{}) // tree: json_serialize_sql(text)
 //	for _, c := range st.Calls {
 //		fmt.Println(c.Name, c.Offset, len(c.Args))
 //	}
-//	for _, r := range st.Relations {          // CTEs are resolved, not listed
+//	for _, r := range st.Relations {                 // CTEs are resolved, not listed
 //		fmt.Println(r.Schema, r.Name)
 //	}
 //

@@ -80,9 +80,10 @@ func object(c Call, sc scope) bool {
 // of a function that takes lambdas. The parameters of all but x -> … have no offset.
 func (w *walker) lambda(n node, sc scope, arg argument) {
 	if sc.arrows++; sc.arrows > maxArrows {
-		w.fail("-> and lambda are nested deeper than %d; use json_extract(j, '$.a.b') for several levels", maxArrows)
+		w.limit(n, "use json_extract(j, '$.a.b') for several levels", "-> and lambda are nested deeper than %d", maxArrows)
 		return
 	}
+	sc = w.nest(sc, n, "a lambda or ->", lambdaCost)
 	lhs := n.child("lhs")
 	params := lambdaParams(lhs)
 	if len(params) == 0 || params[0].Offset >= 0 && !arg.lambda {

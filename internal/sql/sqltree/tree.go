@@ -110,10 +110,17 @@ type Column struct {
 // Type is a named type that is not built into DuckDB's grammar.
 type Type struct{ Catalog, Schema, Name string }
 
+// Options is what [Parse] must know beyond the tree. Both fields may be left out.
+type Options struct {
+	Copies  func(Call) bool // the call, not of DuckDB's functions, evaluates an argument more than once or in a subquery
+	Inlines bool            // see [Inlines]
+}
+
 // Parse decodes the result of json_serialize_sql. A text that DuckDB's parser
 // rejected is a [*SyntaxError]. A tree with an unknown node, or a node at an unknown
-// position, is an error too, so that nothing is overlooked.
-func Parse(tree []byte) (*Statement, error) {
+// position, is an error too, so that nothing is overlooked. One that DuckDB could not
+// plan in reasonable time is a [*LimitError].
+func Parse(tree []byte, o Options) (*Statement, error) {
 	var doc struct {
 		Error      bool   `json:"error"`
 		Type       string `json:"error_type"`
@@ -137,7 +144,7 @@ func Parse(tree []byte) (*Statement, error) {
 		return nil, &SyntaxError{fmt.Sprintf("expected one statement, got %d", n), -1, "count"}
 	}
 	root := doc.Statements[0].Node
-	w := walker{st: &Statement{Shape: shapeOf(root)}}
+	w := walker{st: &Statement{Shape: shapeOf(root)}, Options: o}
 	w.query(root, scope{single: true})
 	if all := w.st.count(map[string]any(root)); w.err == nil && w.seen != all {
 		w.fail("the statement has an expression at a position that is not supported")

@@ -181,7 +181,7 @@ func TestParseRefuses(t *testing.T) {
 		`{"statements":[{"node":{"type":"SELECT_NODE","from_table":{"type":"EMPTY","order":[{"class":"FUNCTION"}]}}}]}`:       "a position that is not supported",
 		`[`: "decode the parse tree",
 	} {
-		_, err := sqltree.Parse([]byte(tree))
+		_, err := sqltree.Parse([]byte(tree), sqltree.Options{})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v; want %s", tree, err, want)
 		}
@@ -235,7 +235,7 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(`{"statements":[{"node":{"type":"SELECT_NODE","cte_map":{"map":[1,{"key":"a","value":{"query":{"node":{"type":"RECURSIVE_CTE_NODE"}}}}]},"select_list":[{"class":"FUNCTION","function_name":"f","children":[{"class":"COLUMN_REF","column_names":["a"]}]}],"from_table":{"type":"SHOW_REF"}}}]}`))
 	f.Add([]byte(`{"statements":[{"node":{"type":"SELECT_NODE","modifiers":[{"x":{"class":"LAMBDA","lhs":{"class":"FUNCTION","function_name":"row"},"expr":{"class":"STAR","replace_list":[{"value":{"class":"WINDOW"}}]}}}],"from_table":{"type":"PIVOT"}}}]}`))
 	f.Fuzz(func(_ *testing.T, tree []byte) {
-		st, err := sqltree.Parse(tree)
+		st, err := sqltree.Parse(tree, sqltree.Options{})
 		if err != nil {
 			return
 		}

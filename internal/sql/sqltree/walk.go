@@ -26,6 +26,7 @@ type scope struct {
 	depth  int
 	inBody bool // inside a lambda's body
 	arrows int  // number of enclosing lambdas
+	nesting
 }
 
 func (s scope) deeper() scope { s.depth++; return s }
@@ -36,6 +37,7 @@ func (s scope) withCTE(name string) scope {
 }
 
 type walker struct {
+	Options
 	st    *Statement
 	seen  int // expressions and query nodes walked so far
 	apart int // number of st.Columns in subqueries of the current expression
@@ -96,9 +98,8 @@ func (w *walker) ctes(n node, sc scope) scope {
 		m, _ := e.(map[string]any)
 		entry := node(m)
 		value := entry.child("value")
-		w.query(value.child("query").child("node"), sc)
-		w.anything(value["key_targets"], sc.withCTE(entry.str("key")))
-		sc = sc.withCTE(entry.str("key"))
+		sc = w.cteScope(entry.str("key"), value, sc)
+		w.anything(value["key_targets"], sc)
 	}
 	return sc
 }
@@ -114,7 +115,8 @@ func (w *walker) selectNode(n node, sc scope) {
 	if len(n.list("group_expressions")) > 0 || n["having"] != nil || n["qualify"] != nil {
 		w.st.Aggregate = true
 	}
-	for _, key := range []string{"select_list", "where_clause", "group_expressions", "having", "qualify", "sample"} {
+	sc = w.selectList(n, sc)
+	for _, key := range []string{"where_clause", "group_expressions", "having", "qualify", "sample"} {
 		w.anything(n[key], sc)
 	}
 }
@@ -150,6 +152,9 @@ func (w *walker) from(n node, sc scope) {
 		}
 	case "SHOW_REF":
 		if q := n.child("query"); q != nil {
+			if n.str("show_type") == "SUMMARY" {
+				sc = w.nest(sc, n, "SUMMARIZE", summarizeCost)
+			}
 			w.query(q, sc)
 			break
 		}
@@ -165,6 +170,7 @@ func (w *walker) baseTable(n node, sc scope) {
 		if sc.read != nil && slices.Contains(sc.ctes[:sc.outer], Fold(r.Name)) {
 			*sc.read = append(*sc.read, Fold(r.Name))
 		}
+		sc.refer(sc.inlined, r.Name)
 		return
 	}
 	w.anything(n["at_clause"], sc)
@@ -197,6 +203,7 @@ func (w *walker) call(n node, sc scope) Call {
 		SingleRow: sc.single, Lambda: sc.inBody, Inner: sc.inner,
 	}
 	c.Object = object(c, sc)
+	sc = w.enterCall(c, n, sc)
 	for i, e := range n.list("children") {
 		m, _ := e.(map[string]any)
 		sc.arg = argument{lambda: takesLambda(c, i), named: namedByArgs[Fold(c.Name)]}
@@ -279,7 +286,7 @@ func (w *walker) expression(n node, sc scope) {
 		}
 	case "SUBQUERY":
 		w.st.Subquery = true
-		inner := sc
+		inner := w.enterSubquery(n, sc)
 		inner.inner, inner.rows = true, nil
 		apart := len(w.st.Columns) - w.apart
 		w.query(n.child("subquery").child("node"), inner)
@@ -288,7 +295,10 @@ func (w *walker) expression(n node, sc scope) {
 	case "LAMBDA":
 		w.lambda(n, sc, arg)
 	case "CONSTANT": // its value is data
-	case "CAST", "COMPARISON", "CONJUNCTION", "OPERATOR", "CASE", "STAR", "BETWEEN", "COLLATE",
+	case "BETWEEN":
+		w.expression(n.child("input"), w.nest(sc, n, "BETWEEN", twiceCost))
+		w.rest(n, sc, "input")
+	case "CAST", "COMPARISON", "CONJUNCTION", "OPERATOR", "CASE", "STAR", "COLLATE",
 		"POSITIONAL_REFERENCE", "DEFAULT", "TYPE":
 		w.rest(n, sc, "")
 	default:
@@ -317,6 +327,9 @@ func (w *walker) function(n node, sc scope) {
 func (w *walker) column(n node, sc scope, arg argument) {
 	parts := strs(n.list("column_names"))
 	if len(parts) == 0 || !sc.use(parts[0], n.offset(), arg.named && len(parts) == 1 && n.str("alias") == "") {
+		if len(parts) == 1 {
+			sc.refer(sc.aliases, parts[0])
+		}
 		w.st.Columns = append(w.st.Columns, Column{parts, n.offset(), sc.inner, sc.inBody, arg.json})
 	}
 }

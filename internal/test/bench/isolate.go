@@ -7,6 +7,7 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/runtime"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/test/measure"
 )
 
 const (
@@ -47,6 +48,6 @@ func benchIsolate(ctx context.Context, e *env) ([]row, error) {
 // isolated returns how long the statement takes in a worker, or in this process.
 func isolated(ctx context.Context, db *engine.DB, isolate bool) (time.Duration, error) {
 	began := time.Now()
-	err := readAll(ctx, db, engine.Request{SQL: millisecond, Params: engine.Params{Positional: []any{int64(10)}}, Isolate: isolate})
+	err := measure.Read(ctx, db, engine.Request{SQL: millisecond, Params: engine.Params{Positional: []any{int64(10)}}, Isolate: isolate})
 	return time.Since(began), err
 }

@@ -8,15 +8,14 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/spiced-sql/spiced/internal/test/measure"
 )
 
 // server is a running spiced.
@@ -139,16 +138,4 @@ func answer(req *http.Request) (string, error) {
 }
 
 // rss returns the resident memory of the server in bytes.
-func (s *server) rss() (int64, error) {
-	status, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(s.cmd.Process.Pid), "status"))
-	if err != nil {
-		return 0, err
-	}
-	for line := range strings.Lines(string(status)) {
-		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
-			kb, err := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
-			return kb * 1024, err
-		}
-	}
-	return 0, errors.New("no VmRSS")
-}
+func (s *server) rss() (int64, error) { return measure.Memory(s.cmd.Process.Pid, "VmRSS") }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/test/measure"
 )
 
 // benchStream reads ten million rows in each format and samples the server's memory;
@@ -129,21 +130,6 @@ func wideTable(ctx context.Context, dir string) (*engine.DB, error) {
 
 func readChunks(ctx context.Context, db *engine.DB) (time.Duration, error) {
 	began := time.Now()
-	err := readAll(ctx, db, engine.Request{SQL: "SELECT * FROM wide", Limits: engine.Limits{Timeout: deadline}})
+	err := measure.Read(ctx, db, engine.Request{SQL: "SELECT * FROM wide", Limits: engine.Limits{Timeout: deadline}})
 	return time.Since(began), err
-}
-
-// readAll runs a statement and reads its chunks.
-func readAll(ctx context.Context, db *engine.DB, r engine.Request) error {
-	rows, err := db.Query(ctx, r)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for _, err := range rows.Chunks() {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -2,17 +2,16 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"io"
 	"os"
 	"regexp"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/test/measure"
 )
 
 // Limits of a child.
@@ -78,16 +77,16 @@ func openDB(ctx context.Context, threads int) (*engine.DB, error) {
 
 func answerTo(ctx context.Context, db *engine.DB, r request) answer {
 	before, began := resetPeak(), time.Now()
-	err := read(ctx, db, engine.Request{SQL: r.SQL, Trusted: !r.Guard})
+	err := measure.Read(ctx, db, engine.Request{SQL: r.SQL, Trusted: !r.Guard})
 	if err != nil && strings.Contains(err.Error(), "cannot be returned") {
-		err = read(ctx, db, engine.Request{SQL: "SELECT COLUMNS(*) IS NULL FROM (" + r.SQL + " OFFSET 0)", Trusted: !r.Guard})
+		err = measure.Read(ctx, db, engine.Request{SQL: "SELECT COLUMNS(*) IS NULL FROM (" + r.SQL + " OFFSET 0)", Trusted: !r.Guard})
 	}
 	a := answer{Hangs: hangs(db, began)}
 	a.Slow = time.Since(began) > callTime+patience
 	if err != nil {
 		e := engine.AsError(err)
 		a.Error, a.Code = e.Error(), string(e.Code)
-		switch alive := read(ctx, db, engine.Request{SQL: "SELECT 1", Trusted: true}); {
+		switch alive := measure.Read(ctx, db, engine.Request{SQL: "SELECT 1", Trusted: true}); {
 		case corrupted.MatchString(a.Error):
 			a.Wrong = crash
 		case alive != nil && strings.Contains(alive.Error(), "invalidated"):
@@ -111,21 +110,6 @@ func hangs(db *engine.DB, began time.Time) bool {
 	return false
 }
 
-// read reads all rows of a statement.
-func read(ctx context.Context, db *engine.DB, r engine.Request) error {
-	rows, err := db.Query(ctx, r)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for _, err := range rows.Chunks() {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // resetPeak resets the peak of the process's memory, where the system can, and
 // returns its memory now.
 func resetPeak() int64 {
@@ -135,12 +119,6 @@ func resetPeak() int64 {
 
 // memory returns a field of /proc/self/status in bytes, 0 if unknown.
 func memory(field string) int64 {
-	text, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		return 0
-	}
-	_, after, _ := bytes.Cut(text, []byte(field+":"))
-	line, _, _ := bytes.Cut(after, []byte(" kB"))
-	n, _ := strconv.ParseInt(strings.TrimSpace(string(line)), 10, 64)
-	return n << 10
+	n, _ := measure.Memory(os.Getpid(), field)
+	return n
 }

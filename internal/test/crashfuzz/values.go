@@ -112,7 +112,7 @@ func texts() []string {
 		nested("(", "", ")"), nested("[", "", "]"), nested(`{"a":`, "1", "}"), nested("{a:", "1", "}"), "('$' || repeat('[0]', 100000))", "('$' || repeat('.a', 100000))", "repeat('/0', 100000)", "(repeat('a?', 900) || repeat('a', 900))", "(repeat('[', 100000) || '\"INTEGER\"' || repeat(']', 100000))", "('INTEGER' || repeat('[]', 100000))",
 		"('SELECT ' || repeat('(', 10000) || '1' || repeat(')', 10000))", "('SELECT ' || repeat('-', 100000) || '1')", "('SELECT 1' || repeat('+1', 50000))", "(repeat('GEOMETRYCOLLECTION (', 200000) || 'POINT EMPTY' || repeat(')', 200000))", "repeat('../', 300000)", "repeat('%41', 300000)", "repeat('9', 100000)", "('0.' || repeat('0', 100000) || '1')", "repeat('1 day ', 100000)", "repeat('(?:', 900) || repeat(')', 900)",
 	}
-	// Types of from_json, which the guard allows as literals only.
+	// Types of from_json, which the guard refuses as literals.
 	literals = append(literals, strings.Repeat("[", 20_000)+`"INTEGER"`+strings.Repeat("]", 20_000))
 	for _, text := range literals {
 		all = append(all, "'"+strings.ReplaceAll(text, "'", "''")+"'")
