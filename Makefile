@@ -1,5 +1,5 @@
 # The README's two commands need no make; these are for people who work on spiced.
-.PHONY: build test race lint fuzz crash-fuzz bench docs
+.PHONY: build test race lint fuzz crash-fuzz diff-test bench docs
 
 build:
 	go build -o spiced ./cmd/spiced
@@ -24,6 +24,10 @@ fuzz:
 # takes hours: CRASHFUZZ='-time 10m -seed 7' shortens it.
 crash-fuzz:
 	go run ./internal/test/crashfuzz $(CRASHFUZZ)
+
+# Compares generated statements with plain DuckDB, once or as DIFFTEST='-time 1h -seed 7' says.
+diff-test:
+	go run ./internal/test/difftest $(DIFFTEST)
 
 # The tables of docs/performance.md.
 bench:
