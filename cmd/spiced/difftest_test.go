@@ -24,3 +24,16 @@ func TestStatementsAgreeWithDuckDB(t *testing.T) {
 		})
 	}
 }
+
+// TestSQLLogicFiles runs our own files in the format of DuckDB's tests.
+func TestSQLLogicFiles(t *testing.T) {
+	t.Parallel()
+	var differences strings.Builder
+	counts, err := diff.RunFiles(t.Context(), diff.Options{Program: []string{"spiced"}, Out: &differences}, "../../internal/test/diff/testdata/sqllogic")
+	if err != nil || counts.Different+counts.WronglyRefused > 0 {
+		t.Errorf("%s: %v\n%s", counts, err, &differences)
+	}
+	if counts.Files != 2 || counts.Equal < 30 || counts.Documented != 3 || counts.Errors < 2 || counts.Skipped != 1 {
+		t.Errorf("got %s", counts)
+	}
+}

@@ -29,7 +29,10 @@ type client struct {
 }
 
 // Paths are the names of the protocols and forms over which statements run.
-var Paths = []string{"json", "arrow", "text", "binary", "flight"}
+var Paths = []string{"json", "arrow", "text", "binary", "flight", "tool"}
+
+// toolPath is the path of tool calls, for statements that are one.
+const toolPath = "tool"
 
 // connect opens the clients of a server.
 func (s *server) connect(ctx context.Context, paths []string) (clients []client, closeAll func(), err error) {
@@ -52,6 +55,7 @@ func (s *server) connect(ctx context.Context, paths []string) (clients []client,
 		{"text", formText, askPostgres(pg, 0)},
 		{"binary", formBinary, askPostgres(pg, 1)},
 		{"flight", formArrow, askFlight(fl)},
+		{toolPath, formJSON, s.askTool},
 	}
 	clients = slices.DeleteFunc(clients, func(c client) bool { return len(paths) > 0 && !slices.Contains(paths, c.name) })
 	return clients, func() { fl.Close(); pg.Close(context.WithoutCancel(ctx)) }, nil

@@ -184,6 +184,9 @@ func (c *cycle) round(ctx context.Context, after string, statements []statement)
 			return ctx.Err()
 		}
 		for i, cl := range c.clients {
+			if cl.name == toolPath && st.tool == nil {
+				continue
+			}
 			for n := range 1 + (int(st.seed)+i)%2 { // every other one again
 				if err := ctx.Err(); err != nil {
 					return err

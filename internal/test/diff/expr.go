@@ -3,6 +3,7 @@ package diff
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 )
 
@@ -32,7 +33,7 @@ type param struct {
 type field struct {
 	expr
 	kind kind
-	typ  string
+	bare bool // its name has no table, so that a subquery might have it, too
 }
 
 // scope is what is around an expression.
@@ -40,11 +41,23 @@ type scope struct {
 	fields []field
 	lambda bool // in a lambda DuckDB has no subqueries
 	plain  bool // in the argument of a subquery it has no lambdas
+	flat   bool // in LATERAL it has no subqueries in arguments of typed macros
 }
 
 // with is the scope with further fields.
 func (s scope) with(fields ...field) scope {
 	s.fields = append(fields, s.fields...)
+	return s
+}
+
+// qualified is the scope for a subquery.
+func (s scope) qualified() scope {
+	s.fields = slices.Clone(s.fields)
+	for i, f := range s.fields {
+		if f.bare {
+			s.fields[i].expr = same(f.inline)
+		}
+	}
 	return s
 }
 
@@ -54,6 +67,7 @@ type generator struct {
 	params []param
 	names  int  // of lambdas, aliases and columns that were made
 	prefer bool // parameters are allowed
+	tool   *toolCall
 }
 
 // name is a name that no other part of the statement has.
@@ -157,7 +171,7 @@ func (g *generator) listOf(depth int, s scope) expr {
 	q := g.name("q")
 	outer := s
 	outer.lambda = true
-	inner := outer.with(field{same(q), integer, "BIGINT"})
+	inner := outer.with(field{expr: same(q), kind: integer})
 	form := g.r.IntN(4)
 	if s.plain {
 		form = 3
@@ -200,6 +214,7 @@ func (g *generator) condition(depth int, s scope) expr {
 
 // exists makes a correlated subquery.
 func (g *generator) exists(depth int, s scope) expr {
+	s = s.qualified()
 	t := pick(g.r, tables)
 	alias := g.name("x")
 	inner := s.with(fieldsOf(t, alias, false)...)
@@ -222,6 +237,7 @@ func (g *generator) call(k kind, depth int, s scope) (expr, bool) {
 	if !f.plain {
 		s.lambda, s.plain = true, true
 	}
+	s.lambda = s.lambda || s.flat
 	calls, inline := make([]string, len(f.args)), make([]string, len(f.args))
 	named := g.chance(6)
 	for i, a := range f.args {
@@ -303,7 +319,7 @@ func fieldsOf(t table, alias string, bare bool) []field {
 		if bare {
 			e.calls = c.name
 		}
-		out = append(out, field{e, c.kind, c.typ})
+		out = append(out, field{e, c.kind, bare})
 	}
 	return out
 }

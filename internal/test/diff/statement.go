@@ -14,6 +14,7 @@ type statement struct {
 	inline  string // for plain DuckDB
 	params  []param
 	ordered bool // its rows have one order
+	tool    *toolCall
 }
 
 // newStatement makes a statement that depends on its seed and size only.
@@ -22,7 +23,7 @@ func newStatement(seed uint64, size int) statement {
 	g.prefer = g.chance(2)
 	form := g.pickForm()
 	e, ordered := form(g, size)
-	return statement{seed: seed, size: size, sql: e.calls, inline: e.inline, params: g.params, ordered: ordered}
+	return statement{seed: seed, size: size, sql: e.calls, inline: e.inline, params: g.params, ordered: ordered, tool: g.tool}
 }
 
 // form makes a statement and reports whether its rows have one order.
@@ -43,6 +44,7 @@ var forms = []struct {
 	{2, setSelect},
 	{2, cteSelect},
 	{2, constantSelect},
+	{3, toolSelect},
 	{1, pivotSelect},
 }
 
@@ -153,7 +155,7 @@ func groupSelect(g *generator, size int) (expr, bool) {
 	from, s := g.from(g.chance(2))
 	key := g.expr(pick(g.r, simple), size, s)
 	agg := g.aggregate(size, s)
-	outer := scope{fields: []field{{format("max(%s)", g.expr(integer, size-1, s)), integer, "BIGINT"}}, plain: true, lambda: true}
+	outer := scope{fields: []field{{expr: format("max(%s)", g.expr(integer, size-1, s)), kind: integer}}, plain: true, lambda: true}
 	e := format("SELECT %s AS g, %s AS v, %s AS w FROM %s%s GROUP BY %s", key, agg, g.expr(integer, 1, outer), from, g.where(size, s), pick(g.r, []expr{key, same("g"), same("ALL")}))
 	if g.chance(2) {
 		e = format("%s HAVING %s", e, g.expr(boolean, 1, outer))
@@ -215,10 +217,10 @@ func subquerySelect(g *generator, size int) (expr, bool) {
 // lateralSelect has expressions over a row in FROM.
 func lateralSelect(g *generator, size int) (expr, bool) {
 	from, s := g.from(false)
-	s.plain = true
+	s.plain, s.flat = true, true
 	l := g.name("l")
 	k := pick(g.r, simple)
-	inner := s.with(field{same(l + ".z"), k, ""})
+	inner := s.with(field{expr: same(l + ".z"), kind: k})
 	return format("SELECT %s AS v, "+l+".z AS w FROM %s, LATERAL (SELECT %s AS z) "+l+"%s", g.expr(pick(g.r, simple), size-1, inner), from, g.expr(k, size, s), g.where(1, inner)), false
 }
 
@@ -240,7 +242,7 @@ func tableFunctionSelect(g *generator, size int) (expr, bool) {
 	case 0:
 		from, s := g.from(false)
 		call, f := g.tableCall(1, s)
-		inner := s.with(field{same(a + "." + f.columns[0].name), f.columns[0].kind, ""})
+		inner := s.with(field{expr: same(a + "." + f.columns[0].name), kind: f.columns[0].kind})
 		return format("SELECT %s AS v FROM %s, LATERAL %s "+a+"%s", g.output(size-1, inner), from, call, g.where(1, inner)), false
 	case 1:
 		f := pick(g.r, overTables)
@@ -255,7 +257,7 @@ func tableFunctionSelect(g *generator, size int) (expr, bool) {
 	call, f := g.tableCall(0, scope{})
 	var s scope
 	for _, c := range f.columns {
-		s.fields = append(s.fields, field{same(a + "." + c.name), c.kind, ""})
+		s.fields = append(s.fields, field{expr: same(a + "." + c.name), kind: c.kind})
 	}
 	return format("SELECT %s FROM %s "+a+"%s", columnList(2, func() expr { return g.expr(pick(g.r, simple), size-1, s) }), call, g.where(size-1, s)), false
 }
@@ -272,8 +274,8 @@ func setSelect(g *generator, size int) (expr, bool) {
 func cteSelect(g *generator, size int) (expr, bool) {
 	from, s := g.from(false)
 	k := pick(g.r, simple)
-	c := field{same("c.key"), k, ""}
-	inner := scope{fields: []field{c, {same("c.id"), integer, ""}}}
+	c := field{expr: same("c.key"), kind: k}
+	inner := scope{fields: []field{c, {expr: same("c.id"), kind: integer}}}
 	e := format("WITH c AS (SELECT %s AS key, %s AS id FROM %s%s) SELECT DISTINCT %s AS v, %s AS w FROM c", g.expr(k, size-1, s), g.expr(integer, size-1, s), from, g.where(1, s),
 		g.expr(k, size-1, inner), g.expr(integer, size-1, inner))
 	return e, false
