@@ -102,7 +102,7 @@ func askPostgres(conn *pgconn.PgConn, format int16) func(context.Context, statem
 			case float64:
 				values = append(values, strconv.AppendFloat(nil, v, 'g', -1, 64))
 			default:
-				values = append(values, fmt.Append(nil, v))
+				values = append(values, fmt.Append([]byte{}, v)) // nil would be NULL
 			}
 		}
 		answer := conn.ExecParams(ctx, st.sql, values, types, nil, []int16{format}).Read()

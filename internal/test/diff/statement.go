@@ -3,6 +3,7 @@ package diff
 import (
 	"fmt"
 	"math/rand/v2"
+	"regexp"
 	"strings"
 )
 
@@ -19,11 +20,29 @@ type statement struct {
 
 // newStatement makes a statement that depends on its seed and size only.
 func newStatement(seed uint64, size int) statement {
-	g := &generator{r: rand.New(rand.NewPCG(seed, 0))}
-	g.prefer = g.chance(2)
-	form := g.pickForm()
-	e, ordered := form(g, size)
+	var g *generator
+	var e expr
+	var ordered bool
+	for _, parameters := range []bool{true, false} {
+		g = &generator{r: rand.New(rand.NewPCG(seed, 0))}
+		g.prefer = g.chance(2) && parameters
+		e, ordered = g.pickForm()(g, size)
+		if g.allUsed(e.calls) {
+			break
+		}
+	}
 	return statement{seed: seed, size: size, sql: e.calls, inline: e.inline, params: g.params, ordered: ordered, tool: g.tool}
+}
+
+// allUsed reports whether each parameter is in the text: a part with one may have been
+// made and not taken.
+func (g *generator) allUsed(text string) bool {
+	for i := range g.params {
+		if !regexp.MustCompile(fmt.Sprintf(`\$%d\b`, i+1)).MatchString(text) {
+			return false
+		}
+	}
+	return true
 }
 
 // form makes a statement and reports whether its rows have one order.

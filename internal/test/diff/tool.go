@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"regexp"
 	"strings"
 )
 
@@ -91,5 +92,9 @@ func (s *server) askTool(ctx context.Context, st statement) (result, error) {
 	if !answer.OK {
 		return result{}, errors.New(string(text))
 	}
-	return result{rows: []string{`{"v":` + string(answer.Result) + `}`}}, nil
+	return result{rows: []string{`{"v":` + longInteger.ReplaceAllString(string(answer.Result), "$1") + `}`}}, nil
 }
+
+// longInteger matches a number that tools return as text: more digits than a JSON
+// number has in most clients.
+var longInteger = regexp.MustCompile(`"(-?\d{16,19})"`)
