@@ -1,5 +1,5 @@
 # The README's two commands need no make; these are for people who work on spiced.
-.PHONY: build test race lint fuzz crash-fuzz bench docs
+.PHONY: build test race lint fuzz crash-fuzz diff-test bench docs
 
 build:
 	go build -o spiced ./cmd/spiced
@@ -25,6 +25,10 @@ fuzz:
 # sends the calls to that binary beside honest requests instead.
 crash-fuzz:
 	go run ./internal/test/crashfuzz $(CRASHFUZZ)
+
+# Compares generated statements with plain DuckDB, once or as DIFFTEST='-time 1h -seed 7' says.
+diff-test:
+	go run ./internal/test/difftest $(DIFFTEST)
 
 # The tables of docs/performance.md.
 bench:

@@ -142,7 +142,7 @@ INSERT INTO orders SELECT 9, content, 1 FROM read_text('/etc/passwd')
 INSERT INTO orders FROM read_parquet('x')
 -- want: refused: is refused
 INSERT INTO orders FROM query('SELECT 9')
--- want: refused: is refused
+-- want: not_found: not declared
 INSERT INTO orders FROM query_table('hidden')
 -- want: refused: is refused
 INSERT INTO orders FROM tab((FROM read_text('/etc/passwd')), 1)

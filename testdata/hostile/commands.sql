@@ -347,8 +347,6 @@ EXPLAIN ANALYZE PRAGMA database_size
 -- want: (refused|parse_error): 
 EXPLAIN ANALYZE COPY (SELECT 1) TO '{ROOT}/out.csv'
 -- want: (refused|parse_error): 
-EXPLAIN (FORMAT graphviz) SELECT 1
--- want: (refused|parse_error): 
 EXPLAIN ANALYZE (FORMAT json) SELECT 1
 -- want: (refused|parse_error): 
 EXPLAIN ANALYZE WITH x AS (SELECT 1) DELETE FROM k

@@ -34,13 +34,11 @@ FROM query('FROM ' || 'hidden')
 FROM query((SELECT 'SELECT 1'))
 -- want: refused: is refused
 FROM query($1)
--- want: refused: is refused
+-- want: invalid_argument: takes a table
 FROM query_table('hid' || 'den')
--- want: refused: is refused
+-- want: invalid_argument: takes a table
 FROM query_table(['k', 'hidden'], true)
--- want: refused: is refused
-FROM query_table('k')
--- want: refused: is refused
+-- want: not_found: not declared
 FROM query_table($$hidden$$)
 -- want: refused: is refused
 FROM query_table(getvariable('t'))

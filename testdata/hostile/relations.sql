@@ -21,8 +21,6 @@ FROM system.main.duckdb_tables
 -- want: not_found: is not declared
 FROM system.pg_catalog.pg_class
 -- want: not_found: is not declared
-FROM spice.main.k
--- want: not_found: is not declared
 FROM spice.information_schema.tables
 -- want: not_found: is not declared
 FROM spice.pg_catalog.pg_class

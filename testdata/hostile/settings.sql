@@ -141,8 +141,6 @@ SELECT * FROM show_databases()
 -- want: refused: is refused
 SELECT * FROM sql_auto_complete('SELECT')
 -- want: refused: is refused
-SELECT * FROM test_all_types()
--- want: refused: is refused
 SELECT * FROM enable_logging(storage := 'file', storage_path := '/tmp/x')
 -- want: refused: is refused
 SELECT * FROM disable_logging()
@@ -164,9 +162,9 @@ SELECT * FROM import_database('x')
 SELECT * FROM query('SELECT 1')
 -- want: refused: is refused
 SELECT * FROM query('FROM hidden')
--- want: refused: is refused
+-- want: not_found: not declared
 SELECT * FROM query_table('hidden')
--- want: refused: is refused
+-- want: invalid_argument: takes a table
 SELECT * FROM query_table(['hidden'])
 -- want: refused: is refused
 SELECT * FROM json_execute_serialized_sql('{}')
@@ -174,9 +172,7 @@ SELECT * FROM json_execute_serialized_sql('{}')
 SELECT * FROM duckdb_profiling_settings()
 -- want: refused: is refused
 SELECT * FROM duckdb_logs_parsed('x')
--- want: refused: is refused
-SELECT * FROM summary((SELECT 1))
--- want: refused: is refused
+-- want: not_found: not declared
 SELECT * FROM histogram_values('hidden','secret')
 -- want: refused: is refused
 SELECT * FROM system.main.query('SELECT 1')

@@ -131,10 +131,6 @@ EXPLAIN ANALYZE CREATE TABLE zz AS SELECT 1
 -- want: (refused|parse_error): 
 EXPLAIN EXPLAIN SELECT 1
 -- want: (refused|parse_error): 
-EXPLAIN (ANALYZE) SELECT 1
--- want: (refused|parse_error): 
-EXPLAIN (FORMAT json) SELECT 1
--- want: (refused|parse_error): 
 EXPLAIN ANALYZE --\rINSERT INTO k --
 SELECT 1
 -- want: (refused|parse_error): 

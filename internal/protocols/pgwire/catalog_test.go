@@ -161,6 +161,7 @@ func TestParametersThatAreCast(t *testing.T) {
 		"SELECT abs($1), round($2, 2)":                                                 "[701 701] [701 701]",
 		"SELECT -$1, CASE WHEN true THEN 1 END - $2":                                   "[701 701] [701 701]",
 		"SELECT range = $1 AND abs($2) > 1 AND abs($3) > 1 FROM range(3)":              "[20 701 701] [16]",
+		"SELECT json_object('a', range = $1), $2 FROM range(3) WHERE range < $3":       "[20 25 20] [114 25]",
 		"SELECT repeat(json_object('a', $1), 2)":                                       "[25] [25]",
 		"SELECT 1 FROM range(3) WHERE range + $1 = ANY ($2)":                           "[20 1016] [23]",
 	} {

@@ -107,8 +107,11 @@ func (p *plan) outdate() { p.described = p.described && !p.files }
 // renamed reports whether a column of a file has another name than was
 // announced. The names of expressions with parameters depend on the parameters.
 func (p *plan) renamed(announced, name string) bool {
-	return p.files && announced != name && (len(p.params) == 0 || plainName.MatchString(announced) && plainName.MatchString(name))
+	return p.files && announced != unnamed && announced != name && (len(p.params) == 0 || plainName.MatchString(announced) && plainName.MatchString(name))
 }
+
+// unnamed is the name that DuckDB gives to a column that depends on parameters.
+const unnamed = "unknown"
 
 var plainName = regexp.MustCompile(`^[\pL_][\pL\pN_]*$`)
 

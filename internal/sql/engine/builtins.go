@@ -79,41 +79,10 @@ func (b *Builtins) allowed() []string {
 	return slices.DeleteFunc(slices.Clone(b.names), func(name string) bool { return b.refuses(name, false) })
 }
 
-// refusedFunctions are scalar functions that have side effects, show settings,
-// other definitions or plans, or sleep.
-var refusedFunctions = set(`
-	currval nextval setseed write_log sleep_ms pg_sleep
-	current_setting getvariable current_query pg_get_viewdef pg_get_constraintdef pg_get_expr
-	json_serialize_plan json_execute_serialized_sql
-	duckdb_profiling_settings duckdb_logs_parsed parse_duckdb_log_message
-	combine finalize stats vector_type get_block_size getenv make_type
-	pg_conf_load_time pg_postmaster_start_time inet_client_addr inet_client_port inet_server_addr inet_server_port`)
-
-// allowedTableFunctions are the built-in functions a statement may have in
-// FROM. All others access files, the network, settings or the catalog, or run
-// SQL that is built at run time.
-var allowedTableFunctions = set(`
-	range generate_series unnest repeat repeat_row json_each json_tree
-	regexp_split_to_table generate_subscripts pg_timezone_names icu_calendar_names`)
-
 func set(words string) map[string]bool {
 	m := map[string]bool{}
 	for _, w := range strings.Fields(words) {
 		m[w] = true
 	}
 	return m
-}
-
-// refuses reports whether statements may not call the built-in function.
-func (b *Builtins) refuses(name string, inFrom bool) bool {
-	k, known := b.kinds[name]
-	switch {
-	case refusedFunctions[name] || strings.HasPrefix(name, "__"):
-		return true
-	case !known:
-		return false // DuckDB reports it
-	case inFrom:
-		return !allowedTableFunctions[name]
-	}
-	return !k.scalar && !allowedTableFunctions[name]
 }

@@ -118,8 +118,14 @@ func (c *Catalog) Relation(catalog, schema, name string) (Relation, bool) {
 		schema = Public
 	}
 	r, ok := c.relations[Relation{sqltree.Fold(schema), sqltree.Fold(name)}]
+	if !ok && sqltree.Fold(schema) == mainSchema {
+		r, ok = c.relations[Relation{Public, sqltree.Fold(name)}]
+	}
 	return r, ok
 }
+
+// mainSchema is DuckDB's name of the default schema.
+const mainSchema = "main"
 
 // FunctionNames returns the declared functions' names, sorted.
 func (c *Catalog) FunctionNames() []string {

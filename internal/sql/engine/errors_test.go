@@ -7,8 +7,8 @@ import (
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
 )
 
-// TestTypesThatCannotBeReturned: beside a parameter without a type, no type is
-// known before the statement runs.
+// TestTypesThatCannotBeReturned returns them as text, except beside a parameter without
+// a type, where no type is known before the statement runs.
 func TestTypesThatCannotBeReturned(t *testing.T) {
 	db := fixture(t, Options{})
 	for _, value := range []string{"1::VARIANT", "1::BIGNUM", "[1::VARIANT]", "{'a': [1::BIGNUM]}", "MAP {1: 1::VARIANT}"} {
@@ -20,7 +20,7 @@ func TestTypesThatCannotBeReturned(t *testing.T) {
 			"SELECT $1 AS a, " + value + "::TEXT": {"b"},
 		} {
 			_, err := run(t.Context(), db, Request{SQL: sql, Params: Params{Positional: params}})
-			if strings.HasSuffix(sql, "TEXT") {
+			if strings.HasSuffix(sql, "TEXT") || params == nil || params[0] == true {
 				if err != nil {
 					t.Errorf("%s: %v", sql, err)
 				}
@@ -39,7 +39,7 @@ func TestMessagesAreBounded(t *testing.T) {
 	for _, sql := range []string{
 		"SELECT error(repeat('ö', 1000000) || '1')", "SELECT error(repeat('ö', 1000000) || i) FROM range(3) t(i)",
 		`SELECT "` + long + `"`, `SELECT * FROM "` + long + `"`, `SELECT "` + long + `"()`, "SELECT '" + long + "'::INTEGER",
-		`SELECT 1::VARIANT AS "` + long + `"`, "SELECT ctx('" + long + "')",
+		"SELECT ctx('" + long + "')",
 	} {
 		_, err := texts(t.Context(), db, sql)
 		if e := asError(t, err); len(e.Message) > MaxMessage || len(e.Hint) > MaxMessage || !strings.Contains(e.Message, "…") {

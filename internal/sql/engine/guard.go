@@ -128,7 +128,7 @@ func (db *DB) examine(ctx context.Context, c *conn, names Names, text string, h 
 	if err != nil {
 		return nil, nil, err
 	}
-	edits, tables, err := db.check(text, st, names)
+	edits, tables, err := db.check(text, st, names, true)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -178,6 +178,9 @@ func (db *DB) verify(c *conn, text string, names Names, tables []string, h *held
 		}
 		f := declared(call, names)
 		if f == nil {
+			if readsTable(call) {
+				found = append(found, call.Args[0].Text)
+			}
 			continue
 		}
 		for i, a := range asFunction(call).Args {
@@ -238,23 +241,6 @@ func (db *DB) checkText(sql string) ([]sqltree.Token, error) {
 		return nil, refuseLimit(sql, e)
 	}
 	return tokens, nil
-}
-
-// explainPrefix returns "EXPLAIN " or "EXPLAIN ANALYZE " if sql begins with it,
-// else "", and where the SELECT-like text after it starts.
-func explainPrefix(sql string, tokens []sqltree.Token) (prefix string, start int, err error) {
-	if !sqltree.Are(sql, tokens, 0, "explain") {
-		return "", 0, nil
-	}
-	next, prefix := 1, "EXPLAIN "
-	if sqltree.Are(sql, tokens, 1, "analyze") || sqltree.Are(sql, tokens, 1, "analyse") {
-		next, prefix = 2, "EXPLAIN ANALYZE "
-	}
-	if next >= len(tokens) || tokens[next].Is(sql, "(") {
-		return "", 0, NewError(errcode.Refused, "write EXPLAIN or EXPLAIN ANALYZE and then the SELECT",
-			"EXPLAIN takes no options here").at(sql, tokens[0].Start)
-	}
-	return prefix, tokens[next].Start, nil
 }
 
 // plainText is sql as DuckDB's parser gets it, of the same length: without
@@ -340,15 +326,25 @@ func refuseKind(text string, syntax *sqltree.SyntaxError) error {
 // of declared functions behave like calls of built-in ones. Errors are [*Error]s
 // with offsets in text.
 func (db *DB) Check(text string, st *sqltree.Statement, names Names) ([]sqltree.Edit, error) {
-	edits, _, err := db.check(text, st, names)
+	for _, c := range st.Calls {
+		if readsTable(c) && declared(c, names) == nil {
+			return nil, NewError(errcode.Refused, "write FROM and the name of the table", "function %q is refused here", c.Name).at(text, c.Offset)
+		}
+	}
+	edits, _, err := db.check(text, st, names, false)
 	return edits, err
 }
 
-// check is Check, and also returns the table arguments that the edits write.
-func (db *DB) check(text string, st *sqltree.Statement, names Names) (edits []sqltree.Edit, tables []string, err error) {
+// check is Check, also for a whole statement, and also returns the table arguments that
+// the edits write.
+func (db *DB) check(text string, st *sqltree.Statement, names Names, whole bool) (edits []sqltree.Edit, tables []string, err error) {
 	for _, show := range st.Shows {
 		if show != "tables" {
-			return nil, nil, NewError(errcode.Refused, "read spiced.datasets or spiced.functions", "SHOW %s is refused", strings.ToUpper(show))
+			if sqltree.Fold(show) == "__show_tables_expanded" {
+				show = "all tables"
+			}
+			return nil, nil, NewError(errcode.Refused, "write SHOW TABLES, DESCRIBE and the name of a table, or read spiced.datasets or spiced.functions",
+				"SHOW %s is refused", strings.ToUpper(show))
 		}
 	}
 	if err := checkHidden(text, st); err != nil {
@@ -364,7 +360,7 @@ func (db *DB) check(text string, st *sqltree.Statement, names Names) (edits []sq
 			return nil, nil, err
 		}
 	}
-	return db.rewrite(text, st, names)
+	return db.rewrite(text, st, names, whole)
 }
 
 func checkRelation(text string, r sqltree.Relation, names Names) error {
@@ -427,9 +423,8 @@ func (db *DB) checkCall(text string, c sqltree.Call, names Names) error {
 		if isCtx(c) {
 			return checkCtx(text, c)
 		}
-		if db.builtins.refuses(sqltree.Fold(c.Name), c.Table) {
-			return NewError(errcode.Refused, "it accesses files or settings, runs SQL, or sleeps",
-				"function %q is refused", c.Name).at(text, c.Offset)
+		if db.builtins.refuses(sqltree.Fold(c.Name), c.Table) && !readsTable(c) && !showsTimeZone(c) {
+			return refusal(c).at(text, c.Offset)
 		}
 		return checkStructure(text, c)
 	}

@@ -180,6 +180,9 @@ func (p *producer) plan() (pending mapping.PendingResult, s *stmt, err error) {
 	if s, err = p.prepare(); err != nil {
 		return pending, nil, err
 	}
+	if s, err = p.readable(s); err != nil {
+		return pending, nil, err
+	}
 	if err = s.checkResult(p.verdict.write); err != nil {
 		return pending, nil, err
 	}
@@ -256,11 +259,11 @@ func (s *stmt) checkResult(write bool) error {
 	return checkTypes(s.columns)
 }
 
-// checkTypes refuses types whose values cannot be read. Types that depend on the
-// parameters are skipped.
+// checkTypes refuses types whose values cannot be read: where they depend on the
+// parameters, they were not cast.
 func checkTypes(columns []Column) error {
 	for _, c := range columns {
-		if !c.Type.Supported() && c.Type.ID != mapping.TypeInvalid {
+		if unreadable(c) {
 			return NewError(errcode.Argument, fmt.Sprintf("write CAST(%s AS VARCHAR)", Identifier(c.Name)),
 				"column %q has a type that cannot be returned", c.Name)
 		}

@@ -21,13 +21,25 @@ type rewriter struct {
 	tables []string       // the names that replace table arguments
 }
 
-// rewrite returns the edits for the calls of declared functions in text, and
-// the table arguments that they write.
-func (db *DB) rewrite(text string, st *sqltree.Statement, names Names) ([]sqltree.Edit, []string, error) {
+// rewrite returns the edits for the calls of declared functions in text and, in a
+// whole statement, for the names main.t, and the table arguments that they write.
+func (db *DB) rewrite(text string, st *sqltree.Statement, names Names, whole bool) ([]sqltree.Edit, []string, error) {
 	r := rewriter{db: db, names: names, text: text}
+	for _, relation := range st.Relations {
+		if whole && sqltree.Fold(relation.Schema) == mainSchema {
+			if err := r.inMain(relation); err != nil {
+				return nil, nil, err
+			}
+		}
+	}
 	for _, c := range st.Calls {
 		f := declared(c, names)
 		if f == nil {
+			if readsTable(c) {
+				if err := r.reader(c); err != nil {
+					return nil, nil, err
+				}
+			}
 			continue
 		}
 		if err := r.call(asFunction(c), f); err != nil {
@@ -76,6 +88,32 @@ func (r *rewriter) call(c sqltree.Call, f *Function) error {
 		})
 	}
 	return nil
+}
+
+// inMain writes the schema of a relation that the statement takes from main.
+func (r *rewriter) inMain(ref sqltree.Relation) error {
+	if r.tokens == nil {
+		r.tokens = sqltree.Scan(r.text)
+	}
+	relation, _ := r.names.Relation(ref.Catalog, ref.Schema, ref.Name)
+	span, ok := sqltree.LocateRelation(r.text, r.tokens, ref)
+	if !ok {
+		return NewError(errcode.Refused, "write FROM "+ref.Name, "this form of the name of table %q is not supported", ref.Name).at(r.text, ref.Offset)
+	}
+	r.edits = append(r.edits, sqltree.Edit{Span: span, New: Qualified(relation.Schema, relation.Name)})
+	return nil
+}
+
+// reader writes the name of the table that one of tableReaders reads.
+func (r *rewriter) reader(c sqltree.Call) error {
+	if r.tokens == nil {
+		r.tokens = sqltree.Scan(r.text)
+	}
+	site, ok := sqltree.Locate(r.text, r.tokens, c)
+	if !ok || len(c.Args) == 0 || c.Args[0].Name != "" || c.Args[0].CTE { // a macro of DuckDB might not see the CTE
+		return NewError(errcode.Argument, fmt.Sprintf("write %s(t, …)", c.Name), "the first argument of %s must be a declared table or a subquery", c.Name).at(r.text, c.Offset)
+	}
+	return r.tableArg(c.Args[0], readTable, site.Args[0])
 }
 
 // bindOnce makes a call evaluate each argument once per row: f(a, b) becomes

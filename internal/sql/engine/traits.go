@@ -79,6 +79,11 @@ func (c *Catalog) named(st *sqltree.Statement) (relations []Relation, functions 
 	for _, call := range st.Calls {
 		f := declared(call, c)
 		if f == nil {
+			if readsTable(call) && len(call.Args) > 0 {
+				if relation, ok := c.argRelation(call.Args[0]); ok {
+					relations = append(relations, relation)
+				}
+			}
 			continue
 		}
 		functions = append(functions, f)

@@ -190,6 +190,8 @@ func (s *scanner) symbol(c byte) {
 	case c == ':' && isIdentStart(s.peek(1)) && wideSpace(s.sql[s.pos+1:]) == 0 && s.namedParamHere():
 		s.emit(NamedParam, identifier(s.sql, s.pos+1))
 		return
+	case c == '[' && s.subscripts():
+		s.brackets = append(s.brackets, subscript)
 	case c == '(' || c == '[' || c == '{':
 		s.brackets = append(s.brackets, c)
 	case (c == ')' || c == ']' || c == '}') && len(s.brackets) > 0:
@@ -197,6 +199,35 @@ func (s *scanner) symbol(c byte) {
 	}
 	s.emit(Symbol, s.pos+1)
 }
+
+// subscript is the bracket of a[1] among open brackets; that of [1, 2] is '['.
+const subscript = 's'
+
+// subscripts reports whether a bracket here belongs to the value before it.
+func (s *scanner) subscripts() bool {
+	if len(s.tokens) == 0 {
+		return false
+	}
+	last := s.tokens[len(s.tokens)-1]
+	switch last.Kind {
+	case Symbol:
+		t := last.Text(s.sql)
+		return t == ")" || t == "]" || t == "}"
+	case Ident:
+		return !beforeValue[Fold(last.Text(s.sql))]
+	}
+	return true
+}
+
+// beforeValue are reserved words that a value may follow.
+var beforeValue = func() map[string]bool {
+	m := map[string]bool{}
+	for _, word := range strings.Fields(`all and any array as by case distinct else from having ilike in is like limit not
+		offset on or qualify returning select similar some then to using values when where between lambda set by`) {
+		m[word] = true
+	}
+	return m
+}()
 
 // namedParamHere distinguishes :name from the colon of a slice, a[1:n], of a struct
 // or map, {k:v}, and of a prefix alias, a:expr: inside those brackets a colon after
@@ -214,6 +245,9 @@ func (s *scanner) namedParamHere() bool {
 		return false
 	}
 	t := last.Text(s.sql)
+	if t == "[" && s.brackets[len(s.brackets)-1] == subscript {
+		return false // a[:n]
+	}
 	return t != ")" && t != "]" && t != "}"
 }
 

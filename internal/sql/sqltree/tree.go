@@ -1,6 +1,7 @@
 package sqltree
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -130,7 +131,7 @@ func Parse(tree []byte, o Options) (*Statement, error) {
 			Node node `json:"node"`
 		} `json:"statements"`
 	}
-	if err := json.Unmarshal(tree, &doc); err != nil {
+	if err := json.Unmarshal(finite(tree), &doc); err != nil {
 		return nil, fmt.Errorf("decode the parse tree: %w", err)
 	}
 	if doc.Error {
@@ -155,6 +156,37 @@ func Parse(tree []byte, o Options) (*Statement, error) {
 	w.st.markEntries(root)
 	w.st.sort()
 	return w.st, nil
+}
+
+// finite replaces the numbers that JSON has not, such as the Infinity that DuckDB writes
+// for the constant 1e1000: the value of a constant decides nothing.
+func finite(tree []byte) []byte {
+	if !bytes.Contains(tree, []byte("Infinity")) && !bytes.Contains(tree, []byte("NaN")) {
+		return tree
+	}
+	out := make([]byte, 0, len(tree))
+	inString := false
+	for i := 0; i < len(tree); i++ {
+		rest := tree[i:]
+		switch {
+		case inString && tree[i] == '\\' && len(rest) > 1:
+			out = append(out, tree[i])
+			i++
+		case tree[i] == '"':
+			inString = !inString
+		case inString:
+		case bytes.HasPrefix(rest, []byte("Infinity")):
+			i += len("Infinity") - 1
+			out = append(out, '0')
+			continue
+		case bytes.HasPrefix(rest, []byte("NaN")):
+			i += len("NaN") - 1
+			out = append(out, '0')
+			continue
+		}
+		out = append(out, tree[i])
+	}
+	return out
 }
 
 // markEntries marks the calls that are entries of the outermost select list: their

@@ -15,6 +15,7 @@ const maxArrows = 16
 // scope is what the enclosing parts of the statement bring into scope.
 type scope struct {
 	ctes   []string  // folded CTE names
+	keyed  []string  // of these, recursive ones USING KEY, whose recursive part reads recurring.name, too
 	lambda []bound   // parameters of the enclosing lambdas, innermost last
 	arg    argument  // set if the expression is an argument itself, not a part of one
 	inner  bool      // inside a subquery
@@ -76,6 +77,9 @@ func (w *walker) query(n node, sc scope) {
 		}
 	case "RECURSIVE_CTE_NODE":
 		own := sc.withCTE(n.str("cte_name")) // the left side is the anchor and does not see the CTE
+		if len(n.list("key_targets")) > 0 {
+			own.keyed = append(slices.Clip(own.keyed), Fold(n.str("cte_name")))
+		}
 		w.query(n.child("left"), sc)
 		w.query(n.child("right"), own)
 		w.anything(n["key_targets"], own)
@@ -174,6 +178,9 @@ func (w *walker) baseTable(n node, sc scope) {
 		return
 	}
 	w.anything(n["at_clause"], sc)
+	if r.Catalog == "" && Fold(r.Schema) == "recurring" && slices.Contains(sc.keyed, Fold(r.Name)) && !r.Temporal {
+		return
+	}
 	w.st.Relations = append(w.st.Relations, r)
 }
 

@@ -101,7 +101,7 @@ func (q *Query) complete(ctx context.Context, d *engine.Description) (text strin
 	if isOpen(described) {
 		// DuckDB does not describe json_object($1::VARCHAR, x) before $1 has a value.
 		// NULLs come last: it takes NULL::VARCHAR || 'y' for a NULL without a type.
-		nulls, err := q.probe(ctx, q.replaced(lists, cast, scanner.null))
+		nulls, err := q.probe(ctx, q.replaced(lists, typed(described, cast), scanner.null))
 		if err == nil && !isOpen(nulls) {
 			described.Columns = nulls.Columns
 		} else if cast, described = q.guess(ctx, d, lists, cast); described == nil {
@@ -123,6 +123,17 @@ func (q *Query) complete(ctx context.Context, d *engine.Description) (text strin
 		return strings.HasPrefix(wire.SQLType(oid), "DECIMAL") // without a scale it would cut the digits of a number
 	})
 	return replaceParams(q.Text, func(r scanner, i int) string { return r.castTo(i, cast) }), out
+}
+
+// typed adds the types of described parameters to those of casts.
+func typed(d *engine.Description, cast map[string]uint32) map[string]uint32 {
+	types := maps.Clone(cast)
+	for _, param := range d.Params {
+		if param.Type != nil && types[param.Name] == 0 {
+			types[param.Name] = wire.TypeOf(param.Type).OID
+		}
+	}
+	return types
 }
 
 // maxCasts is how many parameters are cast one by one, each with a few
