@@ -142,6 +142,17 @@ func (f *Function) engineFunction() *engine.Function {
 	case repeated:
 		e.Once = true
 	}
+	if f.bound() {
+		e.Constant = engine.Qualified(schemas[core], f.nameOf(core))
+	}
+	if f.body.inPlace != nil {
+		name := engine.Qualified(schemas[direct], f.nameOf(direct))
+		if f.IsTable() {
+			e.Constant = name
+		} else {
+			e.Alone = name
+		}
+	}
 	return e
 }
 

@@ -38,20 +38,25 @@ func newScalarTool(c *callee, o ToolOptions) *scalarTool {
 	return t
 }
 
-// statements returns the statements of one and of many calls. Both return the number of the
-// call and its value. The arguments are bound in a subselect: DuckDB plans a statement again
-// at each execution if a parameter occurs twice, as in a body that uses an argument twice.
+// statements returns the statements of one and of many calls. That of many returns the
+// number of the call before its value. The arguments are bound in a subselect: DuckDB plans
+// a statement again at each execution if a parameter occurs twice, as in a body that uses an
+// argument twice. It does so anyway if the body reads data: then the call takes the
+// parameters themselves, see [engine.Function.Constant].
 func (t *scalarTool) statements() (one, many string) {
-	var named, single, lists []string
+	var named, constant, single, lists []string
 	for i := range t.args {
 		a, column := &t.args[i], fmt.Sprintf("a%d", i)
 		named = append(named, engine.Identifier(a.name)+" := "+column)
+		constant = append(constant, engine.Identifier(a.name)+" := "+a.sql(i+1, ""))
 		single = append(single, a.sql(i+1, "")+" AS "+column)
 		lists = append(lists, "unnest("+a.sql(i+1, "[]")+") AS "+column)
 	}
 	call := engine.Identifier(t.f.Name) + "(" + strings.Join(named, ", ") + ")"
-	one = "SELECT 0::BIGINT AS i, " + call + " AS result"
-	if len(single) > 0 {
+	switch one = "SELECT " + call + " AS result"; {
+	case t.f.Engine.Constant != "":
+		one = "SELECT " + engine.Identifier(t.f.Name) + "(" + strings.Join(constant, ", ") + ") AS result"
+	case len(single) > 0:
 		one += " FROM (SELECT " + strings.Join(single, ", ") + ")"
 	}
 	lists = append(lists, fmt.Sprintf("unnest(range($%d::BIGINT)) AS i", len(lists)+1))
@@ -106,7 +111,8 @@ func (t *scalarTool) run(ctx context.Context, calls []*call) error {
 		return err
 	}
 	defer rows.Close()
-	if columns := rows.Columns(); columns[1].Type.String() != t.f.Returns.SQL() {
+	value := len(rows.Columns()) - 1 // after the number of the call, if any
+	if rows.Columns()[value].Type.String() != t.f.Returns.SQL() {
 		return fmt.Errorf("%w: it returned %s", tools.ErrChanged, t.f.Returns)
 	}
 	read := 0
@@ -115,8 +121,11 @@ func (t *scalarTool) run(ctx context.Context, calls []*call) error {
 			return err
 		}
 		for i := range chunk.Len() {
-			c := calls[engine.Value[int64](chunk.Column(0), i)]
-			c.value, c.err = appendValue(nil, chunk.Column(1), i)
+			c := calls[0]
+			if value > 0 {
+				c = calls[engine.Value[int64](chunk.Column(0), i)]
+			}
+			c.value, c.err = appendValue(nil, chunk.Column(value), i)
 		}
 		read += chunk.Len()
 	}
@@ -137,7 +146,7 @@ func (t *scalarTool) request(calls []*call) engine.Request {
 		}
 		req.Limits.Timeout = max(req.Limits.Timeout, c.timeout)
 	}
-	if len(calls) == 1 && !slices.Contains(calls[0].args, nil) { // a bare NULL has no type: DuckDB would plan again
+	if len(calls) == 1 && (t.f.Engine.Constant != "" || !slices.Contains(calls[0].args, nil)) { // a bare NULL has no type: DuckDB would plan again
 		req.Params.Positional = calls[0].args
 		return req
 	}

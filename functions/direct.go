@@ -1,0 +1,224 @@
+package functions
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/sql/sqltree"
+)
+
+// The direct form is a table macro for calls whose arguments are constants, which capture
+// nothing and need no binding. DuckDB then pushes conditions such as key = argument into
+// the scan, which uses an index or skips data.
+//
+// Of a scalar function whose body is one query, it returns the rows of that query in one
+// column: a statement that is only such a call runs it and checks the number of rows.
+// Of a table function, it is the body with arguments in place of args.a where that is
+// compared, and of (SELECT a FROM args).
+
+// putInPlace decides whether the function gets the direct form.
+func (b *builder) putInPlace() error {
+	switch {
+	case len(b.f.Args) == 0 || len(b.p.st.Lambdas) > 0: // a macro might replace a lambda's parameter
+	case b.f.IsTable():
+		b.tableInPlace()
+	case b.oneQuery() && b.onlyColumns():
+		b.f.body.inPlace = []edit{}
+	}
+	b.f.body.compact()
+	return nil
+}
+
+// compact drops the direct form if its edits overlap the others, which none should.
+func (b *body) compact() {
+	all := b.directEdits()
+	for i := 1; i < len(all); i++ {
+		if all[i].Start < all[i-1].End {
+			b.inPlace = nil
+		}
+	}
+}
+
+func (b *body) directEdits() []edit {
+	all := slices.Concat(b.edits, b.inPlace)
+	slices.SortStableFunc(all, func(x, y edit) int { return cmp.Or(cmp.Compare(x.Start, y.Start), cmp.Compare(x.End, y.End)) })
+	return all
+}
+
+// oneQuery reports whether the body is one query in brackets.
+func (b *builder) oneQuery() bool {
+	tokens := b.bodyTokens()
+	if len(tokens) < 3 || !tokens[0].Is(b.p.text, "(") || tokens[1].Kind != sqltree.Ident || !queryWords[fold(tokens[1].Text(b.p.text))] {
+		return false
+	}
+	return b.closing(tokens, 0) == len(tokens)-1
+}
+
+// bodyTokens are the tokens of the body.
+func (b *builder) bodyTokens() []sqltree.Token {
+	within := func(t sqltree.Token) bool { return t.Start >= b.p.start && t.End <= b.p.start+b.p.length }
+	return slices.DeleteFunc(slices.Clone(b.p.tokens), func(t sqltree.Token) bool { return !within(t) })
+}
+
+// closing returns the index of the bracket that closes the one at i, or -1.
+func (b *builder) closing(tokens []sqltree.Token, i int) int {
+	for depth := 0; i < len(tokens); i++ {
+		if depth += tokens[i].Nesting(b.p.text); depth == 0 {
+			return i
+		}
+	}
+	return -1
+}
+
+// onlyColumns reports whether the names of arguments occur only as columns without a
+// qualifier: a table macro replaces these, and no others.
+func (b *builder) onlyColumns() bool {
+	at := map[int]bool{}
+	for _, c := range b.p.st.Columns {
+		if len(c.Parts) == 1 {
+			at[c.Offset] = true
+		}
+	}
+	return !slices.ContainsFunc(b.bodyTokens(), func(t sqltree.Token) bool {
+		return t.IsName() && !at[t.Start] && b.argIndex(t.Name(b.p.text)) >= 0
+	})
+}
+
+// paddingJoins are joins that may return NULL for a column of args.
+var paddingJoins = map[string]bool{"left": true, "right": true, "full": true, "positional": true}
+
+// tableInPlace collects the edits that replace columns of args by the arguments.
+func (b *builder) tableInPlace() {
+	if len(b.f.Tables) > 0 {
+		return
+	}
+	tokens := b.bodyTokens()
+	var edits []edit
+	for i := 0; i < len(tokens); i++ {
+		switch t := tokens[i]; {
+		case t.Kind == sqltree.Ident && paddingJoins[fold(t.Text(b.p.text))] && !b.is(tokens, i+1, "("):
+			return
+		case b.is(tokens, i, "("):
+			if inner, end := b.selectFromArgs(tokens, i); end > 0 {
+				edits, i = append(edits, inner...), end
+			}
+		case b.isArgs(tokens, i):
+			e, ok := b.argsColumn(tokens, i)
+			if !ok && !b.argsTable(tokens, i) {
+				return
+			}
+			if e != nil {
+				edits = append(edits, *e)
+			}
+		}
+	}
+	for i := range edits {
+		edits[i].Start -= b.p.start
+		edits[i].End -= b.p.start
+	}
+	b.f.body.inPlace = edits
+}
+
+// is reports whether token i is one of the words or symbols.
+func (b *builder) is(tokens []sqltree.Token, i int, words ...string) bool {
+	return i >= 0 && i < len(tokens) && (tokens[i].Kind == sqltree.Ident || tokens[i].Kind == sqltree.Symbol) &&
+		slices.Contains(words, fold(tokens[i].Text(b.p.text)))
+}
+
+func (b *builder) isArgs(tokens []sqltree.Token, i int) bool {
+	return tokens[i].IsName() && fold(tokens[i].Name(b.p.text)) == reservedTable
+}
+
+// argsTable reports whether token i names the table args in a FROM clause.
+func (b *builder) argsTable(tokens []sqltree.Token, i int) bool {
+	return b.is(tokens, i-1, "from", "join", ",") && !b.is(tokens, i+1, "(", ".") &&
+		(!b.is(tokens, i+1, "as") || !b.is(tokens, i+2, "(", "materialized", "not"))
+}
+
+var comparisons = []string{"=", "==", "<", ">", "<=", ">=", "<>", "!="}
+
+// argsColumn reports whether args at token i begins a column's name. The edit, if any,
+// replaces that by the argument.
+func (b *builder) argsColumn(tokens []sqltree.Token, i int) (*edit, bool) {
+	if !b.is(tokens, i+1, ".") || b.is(tokens, i-1, ".") || i+2 >= len(tokens) || !tokens[i+2].IsName() {
+		return nil, false
+	}
+	at := b.argIndex(tokens[i+2].Name(b.p.text))
+	if at < 0 || b.is(tokens, i+3, ".", "[", "(") || !b.is(tokens, i-1, comparisons...) && !b.is(tokens, i+3, comparisons...) {
+		return nil, true
+	}
+	return &edit{Span: sqltree.Span{Start: tokens[i].Start, End: tokens[i+2].End}, text: directParam(at)}, true
+}
+
+// directParam is the name of parameter i in the forms of a table function.
+func directParam(i int) string { return fmt.Sprintf("__spiced_arg_%d", i+1) }
+
+// beforeValue are the words and symbols after which a subquery is a value, or a list of
+// values.
+var beforeValue = append([]string{
+	"in", "between", "and", "or", "not", "where", "on", "when", "then", "else", "like", "ilike", "limit", "offset",
+	"+", "-", "*", "/", "||",
+}, comparisons...)
+
+// selectFromArgs returns the edits for (SELECT … FROM args) at token i and the index of
+// its last token, or 0 if it is something else.
+func (b *builder) selectFromArgs(tokens []sqltree.Token, i int) (edits []edit, end int) {
+	end = b.closing(tokens, i)
+	if !b.is(tokens, i+1, "select") || end < i+5 || !b.is(tokens, end-2, "from") || !b.isArgs(tokens, end-1) || !b.is(tokens, i-1, beforeValue...) {
+		return nil, 0
+	}
+	inner := tokens[i+2 : end-2]
+	depth := 0
+	for j, t := range inner {
+		depth += t.Nesting(b.p.text)
+		if depth == 0 && b.is(inner, j, ",") || b.is(inner, j, "select", "from", "distinct", "as", "over", "filter") || j == 0 && b.is(inner, j, "*") {
+			return nil, 0
+		}
+	}
+	span := sqltree.Span{Start: inner[0].Start, End: inner[len(inner)-1].End}
+	in := func(offset int) bool { return offset >= span.Start && offset < span.End }
+	for _, c := range b.p.st.Calls {
+		if in(c.Offset) && (b.c.done[fold(c.Name)] != nil || b.c.db.Builtins().Aggregate(c.Name) || b.c.db.Builtins().Random(c.Name) || fold(c.Name) == "unnest") {
+			return nil, 0
+		}
+	}
+	for _, c := range b.p.st.Columns {
+		if !in(c.Offset) {
+			continue
+		}
+		name, ok := sqltree.LocateColumn(b.p.text, tokens, c)
+		at := b.argIndex(c.Parts[0])
+		if !ok || len(c.Parts) > 1 || at < 0 {
+			return nil, 0
+		}
+		edits = append(edits, edit{Span: name, text: directParam(at)})
+	}
+	drop := func(from, to int) edit {
+		return edit{Span: sqltree.Span{Start: tokens[from].Start, End: tokens[to].End}}
+	}
+	return append(edits, drop(i+1, i+1), drop(end-2, end-1)), end
+}
+
+// directForm writes the direct form.
+func (f *Function) directForm(b *strings.Builder, t Target, s *statement) {
+	write := func() {
+		text, origin := f.body.renderEdits(t, f.body.directEdits())
+		s.start, s.origin = b.Len(), origin
+		b.WriteString(text)
+	}
+	if !f.IsTable() {
+		value := "__spiced_value"
+		b.WriteString(f.params() + " AS TABLE SELECT CAST(" + value + " AS " + f.Returns.SQL() + ") AS " + engine.AloneColumn + " FROM (\n")
+		write()
+		b.WriteString("\n) AS __spiced_body(" + value + ")")
+		return
+	}
+	params := f.list(func(i int, a Arg) string { return directParam(i) + " " + a.Type.SQL() })
+	names := f.list(func(_ int, a Arg) string { return engine.Identifier(a.Name) })
+	values := f.list(func(i int, _ Arg) string { return directParam(i) })
+	fmt.Fprintf(b, "%s AS TABLE WITH %s%s AS (SELECT %s) ", params, reservedTable, names, values[1:len(values)-1])
+	f.outputs(b, write)
+}
