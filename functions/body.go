@@ -31,6 +31,7 @@ type body struct {
 	// inPlace are the edits that put the arguments into the direct form, besides edits; nil
 	// if there is no such form.
 	inPlace []edit
+	lookup  *lookup // nil if calls share a statement only by reading everything
 }
 
 // edit replaces a part of the body with text, in which the published name of a

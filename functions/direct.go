@@ -50,23 +50,29 @@ func (b *body) directEdits() []edit {
 
 // oneQuery reports whether the body is one query in brackets.
 func (b *builder) oneQuery() bool {
-	tokens := b.bodyTokens()
+	w := b.words()
+	tokens := w.tokens
 	if len(tokens) < 3 || !tokens[0].Is(b.p.text, "(") || tokens[1].Kind != sqltree.Ident || !queryWords[fold(tokens[1].Text(b.p.text))] {
 		return false
 	}
-	return b.closing(tokens, 0) == len(tokens)-1
+	return w.closing(0) == len(tokens)-1
 }
 
-// bodyTokens are the tokens of the body.
-func (b *builder) bodyTokens() []sqltree.Token {
-	within := func(t sqltree.Token) bool { return t.Start >= b.p.start && t.End <= b.p.start+b.p.length }
-	return slices.DeleteFunc(slices.Clone(b.p.tokens), func(t sqltree.Token) bool { return !within(t) })
+// words are the tokens of a body.
+type words struct {
+	b      *builder
+	tokens []sqltree.Token
+}
+
+func (b *builder) words() words {
+	outside := func(t sqltree.Token) bool { return t.Start < b.p.start || t.End > b.p.start+b.p.length }
+	return words{b, slices.DeleteFunc(slices.Clone(b.p.tokens), outside)}
 }
 
 // closing returns the index of the bracket that closes the one at i, or -1.
-func (b *builder) closing(tokens []sqltree.Token, i int) int {
-	for depth := 0; i < len(tokens); i++ {
-		if depth += tokens[i].Nesting(b.p.text); depth == 0 {
+func (w words) closing(i int) int {
+	for depth := 0; i < len(w.tokens); i++ {
+		if depth += w.tokens[i].Nesting(w.b.p.text); depth == 0 {
 			return i
 		}
 	}
@@ -82,7 +88,7 @@ func (b *builder) onlyColumns() bool {
 			at[c.Offset] = true
 		}
 	}
-	return !slices.ContainsFunc(b.bodyTokens(), func(t sqltree.Token) bool {
+	return !slices.ContainsFunc(b.words().tokens, func(t sqltree.Token) bool {
 		return t.IsName() && !at[t.Start] && b.argIndex(t.Name(b.p.text)) >= 0
 	})
 }
@@ -95,19 +101,20 @@ func (b *builder) tableInPlace() {
 	if len(b.f.Tables) > 0 {
 		return
 	}
-	tokens := b.bodyTokens()
+	w := b.words()
+	tokens := w.tokens
 	var edits []edit
 	for i := 0; i < len(tokens); i++ {
 		switch t := tokens[i]; {
-		case t.Kind == sqltree.Ident && paddingJoins[fold(t.Text(b.p.text))] && !b.is(tokens, i+1, "("):
+		case t.Kind == sqltree.Ident && paddingJoins[fold(t.Text(b.p.text))] && !w.is(i+1, "("):
 			return
-		case b.is(tokens, i, "("):
-			if inner, end := b.selectFromArgs(tokens, i); end > 0 {
+		case w.is(i, "("):
+			if inner, end := w.selectFromArgs(i); end > 0 {
 				edits, i = append(edits, inner...), end
 			}
-		case b.isArgs(tokens, i):
-			e, ok := b.argsColumn(tokens, i)
-			if !ok && !b.argsTable(tokens, i) {
+		case w.isArgs(i):
+			e, ok := w.argsColumn(i)
+			if !ok && !w.argsTable(i) {
 				return
 			}
 			if e != nil {
@@ -123,34 +130,34 @@ func (b *builder) tableInPlace() {
 }
 
 // is reports whether token i is one of the words or symbols.
-func (b *builder) is(tokens []sqltree.Token, i int, words ...string) bool {
-	return i >= 0 && i < len(tokens) && (tokens[i].Kind == sqltree.Ident || tokens[i].Kind == sqltree.Symbol) &&
-		slices.Contains(words, fold(tokens[i].Text(b.p.text)))
+func (w words) is(i int, words ...string) bool {
+	return i >= 0 && i < len(w.tokens) && (w.tokens[i].Kind == sqltree.Ident || w.tokens[i].Kind == sqltree.Symbol) &&
+		slices.Contains(words, fold(w.tokens[i].Text(w.b.p.text)))
 }
 
-func (b *builder) isArgs(tokens []sqltree.Token, i int) bool {
-	return tokens[i].IsName() && fold(tokens[i].Name(b.p.text)) == reservedTable
+func (w words) isArgs(i int) bool {
+	return w.tokens[i].IsName() && fold(w.tokens[i].Name(w.b.p.text)) == reservedTable
 }
 
 // argsTable reports whether token i names the table args in a FROM clause.
-func (b *builder) argsTable(tokens []sqltree.Token, i int) bool {
-	return b.is(tokens, i-1, "from", "join", ",") && !b.is(tokens, i+1, "(", ".") &&
-		(!b.is(tokens, i+1, "as") || !b.is(tokens, i+2, "(", "materialized", "not"))
+func (w words) argsTable(i int) bool {
+	return w.is(i-1, "from", "join", ",") && !w.is(i+1, "(", ".") &&
+		(!w.is(i+1, "as") || !w.is(i+2, "(", "materialized", "not"))
 }
 
 var comparisons = []string{"=", "==", "<", ">", "<=", ">=", "<>", "!="}
 
 // argsColumn reports whether args at token i begins a column's name. The edit, if any,
 // replaces that by the argument.
-func (b *builder) argsColumn(tokens []sqltree.Token, i int) (*edit, bool) {
-	if !b.is(tokens, i+1, ".") || b.is(tokens, i-1, ".") || i+2 >= len(tokens) || !tokens[i+2].IsName() {
+func (w words) argsColumn(i int) (*edit, bool) {
+	if !w.is(i+1, ".") || w.is(i-1, ".") || i+2 >= len(w.tokens) || !w.tokens[i+2].IsName() {
 		return nil, false
 	}
-	at := b.argIndex(tokens[i+2].Name(b.p.text))
-	if at < 0 || b.is(tokens, i+3, ".", "[", "(") || !b.is(tokens, i-1, comparisons...) && !b.is(tokens, i+3, comparisons...) {
+	at := w.b.argIndex(w.tokens[i+2].Name(w.b.p.text))
+	if at < 0 || w.is(i+3, ".", "[", "(") || !w.is(i-1, comparisons...) && !w.is(i+3, comparisons...) {
 		return nil, true
 	}
-	return &edit{Span: sqltree.Span{Start: tokens[i].Start, End: tokens[i+2].End}, text: directParam(at)}, true
+	return &edit{Span: sqltree.Span{Start: w.tokens[i].Start, End: w.tokens[i+2].End}, text: directParam(at)}, true
 }
 
 // directParam is the name of parameter i in the forms of a table function.
@@ -165,39 +172,39 @@ var beforeValue = append([]string{
 
 // selectFromArgs returns the edits for (SELECT … FROM args) at token i and the index of
 // its last token, or 0 if it is something else.
-func (b *builder) selectFromArgs(tokens []sqltree.Token, i int) (edits []edit, end int) {
-	end = b.closing(tokens, i)
-	if !b.is(tokens, i+1, "select") || end < i+5 || !b.is(tokens, end-2, "from") || !b.isArgs(tokens, end-1) || !b.is(tokens, i-1, beforeValue...) {
+func (w words) selectFromArgs(i int) (edits []edit, end int) {
+	end = w.closing(i)
+	if !w.is(i+1, "select") || end < i+5 || !w.is(end-2, "from") || !w.isArgs(end-1) || !w.is(i-1, beforeValue...) {
 		return nil, 0
 	}
-	inner := tokens[i+2 : end-2]
-	depth := 0
+	inner := w.tokens[i+2 : end-2]
+	sub, depth := words{w.b, inner}, 0
 	for j, t := range inner {
-		depth += t.Nesting(b.p.text)
-		if depth == 0 && b.is(inner, j, ",") || b.is(inner, j, "select", "from", "distinct", "as", "over", "filter") || j == 0 && b.is(inner, j, "*") {
+		depth += t.Nesting(w.b.p.text)
+		if depth == 0 && sub.is(j, ",") || sub.is(j, "select", "from", "distinct", "as", "over", "filter") || j == 0 && sub.is(j, "*") {
 			return nil, 0
 		}
 	}
 	span := sqltree.Span{Start: inner[0].Start, End: inner[len(inner)-1].End}
 	in := func(offset int) bool { return offset >= span.Start && offset < span.End }
-	for _, c := range b.p.st.Calls {
-		if in(c.Offset) && (b.c.done[fold(c.Name)] != nil || b.c.db.Builtins().Aggregate(c.Name) || b.c.db.Builtins().Random(c.Name) || fold(c.Name) == "unnest") {
+	for _, c := range w.b.p.st.Calls {
+		if in(c.Offset) && (w.b.c.done[fold(c.Name)] != nil || w.b.c.db.Builtins().Aggregate(c.Name) || w.b.c.db.Builtins().Random(c.Name) || fold(c.Name) == "unnest") {
 			return nil, 0
 		}
 	}
-	for _, c := range b.p.st.Columns {
+	for _, c := range w.b.p.st.Columns {
 		if !in(c.Offset) {
 			continue
 		}
-		name, ok := sqltree.LocateColumn(b.p.text, tokens, c)
-		at := b.argIndex(c.Parts[0])
+		name, ok := sqltree.LocateColumn(w.b.p.text, w.tokens, c)
+		at := w.b.argIndex(c.Parts[0])
 		if !ok || len(c.Parts) > 1 || at < 0 {
 			return nil, 0
 		}
 		edits = append(edits, edit{Span: name, text: directParam(at)})
 	}
 	drop := func(from, to int) edit {
-		return edit{Span: sqltree.Span{Start: tokens[from].Start, End: tokens[to].End}}
+		return edit{Span: sqltree.Span{Start: w.tokens[from].Start, End: w.tokens[to].End}}
 	}
 	return append(edits, drop(i+1, i+1), drop(end-2, end-1)), end
 }

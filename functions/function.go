@@ -69,6 +69,7 @@ type facts struct {
 	counts   []int // how often a call evaluates each argument; 2 is "more than once"
 	random   bool  // the value may change with each evaluation
 	subquery bool  // the expanded body has a subquery
+	inner    bool  // a subquery of the body uses an argument
 	size     int   // calls of declared functions in the expanded body, itself included
 }
 
@@ -118,6 +119,10 @@ func (f *Function) IsTable() bool { return f.Kind == spicepod.KindTable }
 // Deterministic reports whether equal arguments over equal data return equal results,
 // judged by what the body calls.
 func (f *Function) Deterministic() bool { return !f.facts.random }
+
+// PerCall reports whether the body reads data once for each call, and not once for a
+// statement.
+func (f *Function) PerCall() bool { return f.facts.inner }
 
 // Component names the function in problems.
 func (f *Function) Component() string { return "function " + f.Name }

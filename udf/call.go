@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/spiced-sql/spiced/internal/access/caller"
@@ -23,6 +24,8 @@ type scalarTool struct {
 	// queues has one queue for each nesting depth of statements; nil if each call has a
 	// separate statement.
 	queues []*queue
+	// indexed says that the key of the function's look-up has an index, see hasIndex.
+	indexed atomic.Bool
 }
 
 var _ tools.Planner = (*scalarTool)(nil)
@@ -31,8 +34,12 @@ func newScalarTool(c *callee, o ToolOptions) *scalarTool {
 	t := &scalarTool{callee: c}
 	t.one, t.many = t.statements()
 	if shareable(c.f, o) {
+		most := MaxBatch
+		if _, _, _, ok := c.f.Key(); ok {
+			most = maxKeys
+		}
 		for depth := range engine.MaxNesting + 1 {
-			t.queues = append(t.queues, newQueue(depth, t.run))
+			t.queues = append(t.queues, newQueue(depth, most, t.run))
 		}
 	}
 	return t
@@ -60,8 +67,23 @@ func (t *scalarTool) statements() (one, many string) {
 		one += " FROM (SELECT " + strings.Join(single, ", ") + ")"
 	}
 	lists = append(lists, fmt.Sprintf("unnest(range($%d::BIGINT)) AS i", len(lists)+1))
-	return one, "SELECT i, " + call + " AS result FROM (SELECT " + strings.Join(lists, ", ") + ")"
+	calls := "(SELECT " + strings.Join(lists, ", ") + ")"
+	if _, _, _, ok := t.f.Key(); ok {
+		columns := make([]string, len(t.args))
+		for i := range columns {
+			columns[i] = fmt.Sprintf("a%d", i)
+		}
+		value, found := t.f.OverCalls(callsTable, columns, foundTable)
+		return one, "WITH " + callsTable + " AS MATERIALIZED " + calls + ", " + foundTable + " AS MATERIALIZED (" + found + ") SELECT i, " + value + " AS result FROM " + callsTable
+	}
+	return one, "SELECT i, " + call + " AS result FROM " + calls
 }
+
+// Tables of a statement that calls share.
+const (
+	callsTable = "__spiced_calls" // their arguments
+	foundTable = "__spiced_found" // the rows with their keys
+)
 
 // Call evaluates the function once.
 func (t *scalarTool) Call(ctx context.Context, in tools.Input) (tools.Output, error) {
@@ -105,6 +127,9 @@ func (t *scalarTool) Plan(ctx context.Context, in tools.Input) (json.RawMessage,
 // run gives every call its value or its own error. An error that concerns all of them is
 // returned, and no call has a result then.
 func (t *scalarTool) run(ctx context.Context, calls []*call) error {
+	if len(calls) > 1 && !t.mayShare(ctx, calls[0]) {
+		return errAlone
+	}
 	req := t.request(calls)
 	rows, err := t.db.Query(ctx, req)
 	if err != nil {
@@ -133,6 +158,28 @@ func (t *scalarTool) run(ctx context.Context, calls []*call) error {
 		return tools.NewError(errcode.Internal, fmt.Sprintf("%d calls returned %d values", len(calls), read), "please report it with the function")
 	}
 	return nil
+}
+
+// errAlone says that calls are faster with a statement for each.
+var errAlone = errors.New("the calls share no statement")
+
+// mayShare reports whether calls that look up rows may share a statement: DuckDB must find
+// the rows by an index. Without one, it would collect all rows with the keys of all calls,
+// which may be most of the table.
+func (t *scalarTool) mayShare(ctx context.Context, c *call) bool {
+	relation, key, arg, ok := t.f.Key()
+	if !ok || t.indexed.Load() {
+		return true
+	}
+	sql := fmt.Sprintf("EXPLAIN ANALYZE SELECT %s FROM %s WHERE %s = %s", key, engine.Qualified(relation.Schema, relation.Name), key, t.args[arg].sql(1, ""))
+	plan, err := c.explain(ctx, t.db, sql, arg)
+	t.indexed.Store(err == nil && strings.Contains(plan, "Index Scan"))
+	return t.indexed.Load()
+}
+
+// explain returns the plan of a statement with an argument of the call.
+func (c *call) explain(ctx context.Context, db Querier, sql string, arg int) (string, error) {
+	return explain(ctx, db, engine.Request{SQL: sql, Params: engine.Params{Positional: c.args[arg : arg+1]}})
 }
 
 // request is the statement of the calls. Its time limit is the longest of the calls'; each
@@ -179,21 +226,30 @@ func (c *callee) callText(given map[string]any) (string, error) {
 
 // plan returns the statement and DuckDB's plan for it.
 func (c *callee) plan(ctx context.Context, sql string) (json.RawMessage, error) {
-	rows, err := c.db.Query(ctx, engine.Request{SQL: "EXPLAIN " + sql})
+	plan, err := explain(ctx, c.db, engine.Request{SQL: "EXPLAIN " + sql})
 	if err != nil {
 		return nil, failure(ctx, err)
+	}
+	return tools.Encode(map[string]string{"sql": sql, "plan": plan, "execution": execution(c.f)})
+}
+
+// explain returns the text of a plan.
+func explain(ctx context.Context, db Querier, req engine.Request) (string, error) {
+	rows, err := db.Query(ctx, req)
+	if err != nil {
+		return "", err
 	}
 	defer rows.Close()
 	var plan strings.Builder
 	for chunk, err := range rows.Chunks() {
 		if err != nil {
-			return nil, failure(ctx, err)
+			return "", err
 		}
 		for i := range chunk.Len() {
 			plan.Write(chunk.Column(len(rows.Columns()) - 1).Bytes(i))
 		}
 	}
-	return tools.Encode(map[string]string{"sql": sql, "plan": plan.String()})
+	return plan.String(), nil
 }
 
 // call is one call of a scalar function.
