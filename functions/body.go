@@ -28,6 +28,10 @@ type body struct {
 	edits    []edit
 	parsed   *parsed
 	subquery bool // it has one itself
+	// inPlace are the edits that put the arguments into the direct form, besides edits; nil
+	// if there is no such form.
+	inPlace []edit
+	lookup  *lookup // nil if calls share a statement only by reading everything
 }
 
 // edit replaces a part of the body with text, in which the published name of a
@@ -43,8 +47,12 @@ type edit struct {
 // render returns the body for a target, and a function that maps its offsets to
 // those of the declared body.
 func (b *body) render(t Target) (string, func(int) int) {
-	edits := make([]sqltree.Edit, len(b.edits))
-	for i, e := range b.edits {
+	return b.renderEdits(t, b.edits)
+}
+
+func (b *body) renderEdits(t Target, all []edit) (string, func(int) int) {
+	edits := make([]sqltree.Edit, len(all))
+	for i, e := range all {
 		edits[i] = sqltree.Edit{Span: e.Span, New: e.text}
 		switch {
 		case e.function != "":

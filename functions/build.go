@@ -34,7 +34,7 @@ func (c *compiler) build(u *unit) (*Function, spicepod.Problems) {
 	f := *u.read
 	b := &builder{c: c, f: &f, p: f.body.parsed, sites: map[int]site{}}
 	var problems spicepod.Problems
-	for _, check := range []func() error{b.callees, b.params, b.columns, b.aggregates, b.locate, b.edits, b.size} {
+	for _, check := range []func() error{b.callees, b.params, b.columns, b.aggregates, b.locate, b.edits, b.size, b.putInPlace, b.findLookup} {
 		if err := check(); err != nil {
 			return nil, append(problems, bodyProblem(c.pod, u.path, u.declared.Name, err))
 		}
@@ -206,6 +206,7 @@ func (b *builder) size() error {
 	facts.counts, facts.size, facts.subquery = make([]int, len(b.f.Args)), 1, st.Subquery
 	for _, c := range st.Columns {
 		if i := b.argIndex(c.Parts[0]); i >= 0 {
+			facts.inner = facts.inner || c.Inner
 			facts.counts[i] = min(facts.counts[i]+b.multiplicity(c.Offset, c.Lambda), MaxExpansion+1)
 		}
 	}
@@ -217,6 +218,7 @@ func (b *builder) size() error {
 		}
 		facts.random = facts.random || g.facts.random
 		facts.subquery = facts.subquery || g.facts.subquery
+		facts.inner = facts.inner || g.facts.inner
 		facts.size += g.facts.size * max(1, b.multiplicity(call.Offset, false))
 		if facts.size > MaxExpansion {
 			return at(b.p.offset(call.Offset), fmt.Sprintf("a call of %s expands to more than %d calls of declared functions", b.f.Name, MaxExpansion),

@@ -13,10 +13,20 @@ type form uint8
 
 const (
 	public form = iota // what callers name
-	core               // the bare body, without bound arguments
+	core               // the body without bound arguments
+	direct             // a table macro for constant arguments, see direct.go
 )
 
-var schemas = [...]string{public: engine.Public, core: engine.Core}
+var schemas = [...]string{public: engine.Public, core: engine.Core, direct: engine.Core}
+
+// nameOf is the name of a form of f in its schema. A declared function has no colon in
+// its name.
+func (f *Function) nameOf(of form) string {
+	if of == direct {
+		return f.Name + ":direct"
+	}
+	return f.Name
+}
 
 // Target is where functions are created: published, or as temporary functions of one
 // connection. The zero Target is [Published].
@@ -102,12 +112,12 @@ func (f *Function) DropStale(old *Function) []string {
 }
 
 func (f *Function) drop(of form) string {
-	return "DROP MACRO " + f.tableWord() + "IF EXISTS " + engine.Qualified(schemas[of], f.Name)
+	return "DROP MACRO " + f.tableWord(of) + "IF EXISTS " + engine.Qualified(schemas[of], f.nameOf(of))
 }
 
 // tableWord is the keyword for table macros, which have a separate namespace.
-func (f *Function) tableWord() string {
-	if f.IsTable() {
+func (f *Function) tableWord(of form) string {
+	if f.IsTable() || of == direct {
 		return "TABLE "
 	}
 	return ""
@@ -115,10 +125,14 @@ func (f *Function) tableWord() string {
 
 // forms are the forms that f has.
 func (f *Function) forms() []form {
+	list := []form{public}
 	if f.IsTable() || f.bound() {
-		return []form{core, public}
+		list = []form{core, public}
 	}
-	return []form{public}
+	if f.body.inPlace != nil {
+		list = append(list, direct)
+	}
+	return list
 }
 
 // bound reports whether a derived table binds the body's arguments: otherwise a
@@ -129,8 +143,9 @@ func (f *Function) statements(t Target) []statement {
 	var list []statement
 	if f.IsTable() {
 		list = []statement{f.stub(t), f.create(t, public), f.create(t, core)}
-	} else {
-		for _, of := range f.forms() {
+	}
+	for _, of := range f.forms() {
+		if !f.IsTable() && of != direct || of == direct && len(t.staged) == 0 {
 			list = append(list, f.create(t, of))
 		}
 	}
@@ -143,15 +158,13 @@ func (f *Function) create(t Target, of form) statement {
 	b.WriteString(f.createName(t, of))
 	s := statement{start: -1}
 	switch {
+	case of == direct:
+		f.directForm(&b, t, &s)
 	case f.IsTable() && of == core:
 		f.tableCore(&b, t, &s)
 	case f.IsTable():
 		f.tablePublic(&b, t)
-	case of == core:
-		b.WriteString(f.params() + " AS (\n")
-		f.writeBody(&b, t, &s)
-		b.WriteString("\n)")
-	case f.bound():
+	case of == public && f.bound():
 		f.binding(&b, t)
 	default:
 		b.WriteString(f.params() + " AS CAST((\n")
@@ -166,7 +179,7 @@ func (f *Function) createName(t Target, of form) string {
 	if t.staged[fold(f.Name)] {
 		return "CREATE OR REPLACE TEMP MACRO " + engine.Identifier(tempName(of, f.Name))
 	}
-	return "CREATE OR REPLACE MACRO " + engine.Qualified(schemas[of], f.Name)
+	return "CREATE OR REPLACE MACRO " + engine.Qualified(schemas[of], f.nameOf(of))
 }
 
 func (f *Function) writeBody(b *strings.Builder, t Target, s *statement) {
@@ -206,8 +219,8 @@ func (f *Function) binding(b *strings.Builder, t Target) {
 	row := engine.Identifier(f.unused("__spiced_row"))
 	args := f.list(func(_ int, a Arg) string { return row + "." + engine.Identifier(a.Name) })
 	names := f.list(func(_ int, a Arg) string { return engine.Identifier(a.Name) })
-	fmt.Fprintf(b, "%s AS CAST((SELECT %s%s FROM (SELECT %s) %s%s) AS %s)",
-		f.params(), t.function(core, f.Name, fold(f.Name)), args, names[1:len(names)-1], row, names, f.Returns.SQL())
+	fmt.Fprintf(b, "%s AS (SELECT %s%s FROM (SELECT %s) %s%s)",
+		f.params(), t.function(core, f.Name, fold(f.Name)), args, names[1:len(names)-1], row, names)
 }
 
 // tablePublic passes the arguments on: the body must not see their names.
@@ -230,7 +243,7 @@ func (f *Function) tablePublic(b *strings.Builder, t Target) {
 func (f *Function) stub(t Target) statement {
 	params := make([]string, 0, len(f.Tables)+len(f.Args))
 	for i := range cap(params) {
-		params = append(params, fmt.Sprintf("__spiced_arg_%d", i+1))
+		params = append(params, directParam(i))
 	}
 	return statement{sql: f.createName(t, core) + "(" + strings.Join(params, ", ") + ") AS TABLE SELECT 1", start: -1}
 }
@@ -248,7 +261,7 @@ func (f *Function) tableCore(b *strings.Builder, t Target, s *statement) {
 	}
 	var args, argNames []string
 	for i, a := range f.Args {
-		param := fmt.Sprintf("__spiced_arg_%d", i+1)
+		param := directParam(i)
 		params = append(params, param+" "+a.Type.SQL())
 		args = append(args, param)
 		argNames = append(argNames, engine.Identifier(a.Name))
@@ -260,6 +273,11 @@ func (f *Function) tableCore(b *strings.Builder, t Target, s *statement) {
 	if ctes := append(reads, names...); len(ctes) > 0 {
 		b.WriteString("WITH " + strings.Join(ctes, ", ") + " ")
 	}
+	f.outputs(b, func() { f.writeBody(b, t, s) })
+}
+
+// outputs writes a SELECT of the declared columns from the body that write writes.
+func (f *Function) outputs(b *strings.Builder, write func()) {
 	aliases := make([]string, len(f.Columns))
 	outputs := make([]string, len(f.Columns))
 	for i, c := range f.Columns {
@@ -267,7 +285,7 @@ func (f *Function) tableCore(b *strings.Builder, t Target, s *statement) {
 		outputs[i] = fmt.Sprintf("CAST(%s AS %s) AS %s", aliases[i], c.Type.SQL(), engine.Identifier(c.Name))
 	}
 	b.WriteString("SELECT " + strings.Join(outputs, ", ") + " FROM (\n")
-	f.writeBody(b, t, s)
+	write()
 	b.WriteString("\n) AS __spiced_body(" + strings.Join(aliases, ", ") + ")")
 }
 

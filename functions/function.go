@@ -69,6 +69,7 @@ type facts struct {
 	counts   []int // how often a call evaluates each argument; 2 is "more than once"
 	random   bool  // the value may change with each evaluation
 	subquery bool  // the expanded body has a subquery
+	inner    bool  // a subquery of the body uses an argument
 	size     int   // calls of declared functions in the expanded body, itself included
 }
 
@@ -119,6 +120,10 @@ func (f *Function) IsTable() bool { return f.Kind == spicepod.KindTable }
 // judged by what the body calls.
 func (f *Function) Deterministic() bool { return !f.facts.random }
 
+// PerCall reports whether the body reads data once for each call, and not once for a
+// statement.
+func (f *Function) PerCall() bool { return f.facts.inner }
+
 // Component names the function in problems.
 func (f *Function) Component() string { return "function " + f.Name }
 
@@ -141,6 +146,17 @@ func (f *Function) engineFunction() *engine.Function {
 		e.NotOnce = "its body has a subquery"
 	case repeated:
 		e.Once = true
+	}
+	if f.bound() {
+		e.Constant = engine.Qualified(schemas[core], f.nameOf(core))
+	}
+	if f.body.inPlace != nil {
+		name := engine.Qualified(schemas[direct], f.nameOf(direct))
+		if f.IsTable() {
+			e.Constant = name
+		} else {
+			e.Alone = name
+		}
 	}
 	return e
 }

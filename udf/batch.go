@@ -7,36 +7,82 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
+	"github.com/spiced-sql/spiced/internal/kit/fair"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/tools"
 )
 
 // queue runs the calls of one function. While fewer statements than runners run, a call
 // starts at once, in its caller's goroutine if no other call is ready. Otherwise it waits,
-// and the next statement runs the waiting calls, as far as they share their slots.
+// and the next statement runs the waiting calls of one caller, as far as that pays.
 //
-// A statement takes as long as its slowest call, but each caller only waits as long as
-// its own context allows. A goroutine of the queue serves calls: it ends when none is
-// left. When all callers of a statement have gone, the statement is interrupted.
+// The callers share the runners fairly. A statement takes as long as its slowest call, but
+// each caller only waits as long as its own context allows. When all callers of a statement
+// have gone, the statement is interrupted.
 type queue struct {
-	run     func(ctx context.Context, calls []*call) error
+	run   func(ctx context.Context, calls []*call) error
+	slots *fair.Queue // the runners
+	most  int         // calls in a statement
+	depth int         // nesting depth of the statements: callers at one depth share a queue
+
 	runners int
-	depth   int // nesting depth of the statements: callers at one depth share a queue
 
 	mu      sync.Mutex
-	running int
-	waiting []*call // empty unless a runner will take them
+	lines   map[caller.Caller]*line // of callers with waiting calls or runners
+	waiting int                     // calls in all lines
+	pace
+}
+
+// line is the waiting calls of one caller. It is guarded by the queue.
+type line struct {
+	who     caller.Caller
+	waiting []*call
+	serving int // runners that the line has or waits for; one takes what is in waiting
+}
+
+// pace compares how long statements take: sharing one does not pay for a few calls if it
+// has to be planned each time.
+type pace struct{ alone, shared time.Duration } // recent averages; 0: not known
+
+// pays reports whether n calls are faster in one statement than one after another.
+func (p *pace) pays(n int) bool {
+	if p.alone == 0 || p.shared == 0 || time.Duration(n)*p.alone > p.shared {
+		return true
+	}
+	p.shared -= p.shared / 1024 // try again some time
+	return false
+}
+
+// triedAgain is assumed for a statement of calls that must not share one: after some
+// thousand calls, they may try again.
+const triedAgain = 10 * time.Second
+
+// add adds the time of a statement of n calls.
+func (p *pace) add(n int, took time.Duration) {
+	average := &p.alone
+	if n > 1 {
+		average = &p.shared
+	}
+	if *average == 0 {
+		*average = took
+	}
+	*average += (took - *average) / 8
 }
 
 // leastRunners is the least number of concurrent statements of a function, even on one
 // processor: while one runs, the next is prepared.
 const leastRunners = 2
 
-func newQueue(depth int, run func(ctx context.Context, calls []*call) error) *queue {
-	return &queue{run: run, depth: depth, runners: max(leastRunners, runtime.GOMAXPROCS(0))}
+func newQueue(depth, most int, run func(ctx context.Context, calls []*call) error) *queue {
+	runners := max(leastRunners, runtime.GOMAXPROCS(0))
+	return &queue{
+		run: run, depth: depth, most: most, runners: runners, lines: map[caller.Caller]*line{},
+		slots: fair.New(fair.Options{Slots: runners, Waiting: MaxWaiting}),
+	}
 }
 
 // batch is the calls that share a statement.
@@ -51,18 +97,20 @@ func (b *batch) only(c *call) bool { return b != nil && len(b.calls) == 1 && b.c
 // do returns when c has its result, when its context ends, which is an error, or when the
 // queue is full, which is one too.
 func (q *queue) do(ctx context.Context, c *call) error {
-	first, err := q.enter(c)
+	l, first, err := q.enter(c)
 	if err != nil {
 		return err
 	}
 	if first {
-		shared, b := q.next()
-		if b.only(c) {
+		if slot := q.slots.Try(l.who.Share(), l.who.Weight); slot == nil {
+			go q.serve(l)
+		} else if shared, b := q.next(l); b.only(c) {
 			b.cancel()
-			defer q.handOver()
-			return q.run(ctx, b.calls)
+			defer q.handOver(l, slot)
+			return q.timed(ctx, b.calls)
+		} else {
+			go q.work(shared, l, b, slot)
 		}
-		q.start(shared, b)
 	}
 	select {
 	case <-c.done:
@@ -73,63 +121,118 @@ func (q *queue) do(ctx context.Context, c *call) error {
 	}
 }
 
-// enter queues c. The first waiting call gets a runner, if one is free.
-func (q *queue) enter(c *call) (first bool, err error) {
+// enter puts c in the line of its caller. It reports whether the line gets another runner.
+func (q *queue) enter(c *call) (l *line, first bool, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.waiting) >= MaxWaiting {
-		return false, tools.NewError(errcode.Busy, fmt.Sprintf("%d calls of the function are waiting already", MaxWaiting), "try again in a moment")
+	if q.waiting >= MaxWaiting {
+		return nil, false, errFull()
+	}
+	if l = q.lines[c.who]; l == nil {
+		l = &line{who: c.who}
+		q.lines[c.who] = l
 	}
 	c.done = make(chan struct{})
-	q.waiting = append(q.waiting, c)
-	if q.running < q.runners {
-		q.running++
-		return true, nil
+	l.waiting = append(l.waiting, c)
+	q.waiting++
+	if l.serving < q.runners {
+		l.serving++
+		return l, true, nil
 	}
-	return false, nil
+	return l, false, nil
 }
 
-// handOver passes the runner of a call that ran alone to the waiting calls.
-func (q *queue) handOver() { q.start(q.next()) }
+func errFull() error {
+	return tools.NewError(errcode.Busy, fmt.Sprintf("%d calls of the function are waiting already", MaxWaiting), "try again in a moment")
+}
 
-// start runs b, if there is one, and the batches after it.
-func (q *queue) start(ctx context.Context, b *batch) {
-	if b != nil {
-		go q.work(ctx, b)
+// handOver gives up the slot of a call that ran alone, and serves the calls that wait.
+func (q *queue) handOver(l *line, slot *fair.Slot) {
+	slot.Release()
+	q.mu.Lock()
+	more := len(l.waiting) > 0
+	if !more {
+		q.leave(l)
+	}
+	q.mu.Unlock()
+	if more {
+		go q.serve(l)
 	}
 }
 
-// work runs batches until no calls wait.
-func (q *queue) work(ctx context.Context, b *batch) {
-	for b != nil {
-		q.resolve(ctx, b.calls)
-		b.cancel()
-		ctx, b = q.next()
+// leave ends a runner of a line. The queue is locked.
+func (q *queue) leave(l *line) {
+	if l.serving--; l.serving == 0 {
+		delete(q.lines, l.who)
 	}
 }
 
-// next takes the calls of the next statement; nil gives the runner up.
-func (q *queue) next() (context.Context, *batch) {
+// serve runs the calls of a line until none waits. It gives its slot up after each
+// statement, to whomever it is due.
+func (q *queue) serve(l *line) {
+	slot, err := q.slots.Acquire(context.Background(), l.who.Share(), l.who.Weight)
+	if err != nil {
+		q.refuse(l)
+		return
+	}
+	ctx, b := q.next(l)
+	q.work(ctx, l, b, slot)
+}
+
+// work runs a batch, nil for none, and then the others of the line.
+func (q *queue) work(ctx context.Context, l *line, b *batch, slot *fair.Slot) {
+	if b == nil {
+		slot.Release()
+		return
+	}
+	q.resolve(ctx, b.calls)
+	b.cancel()
+	slot.Release()
+	q.serve(l)
+}
+
+// refuse fails the calls of a line that gets no runner, unless it has another.
+func (q *queue) refuse(l *line) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.leave(l)
+	if l.serving > 0 {
+		return
+	}
+	q.waiting -= len(l.waiting)
+	for _, c := range l.waiting {
+		c.err = errFull()
+		close(c.done)
+	}
+	l.waiting = nil
+}
+
+// next takes the calls of the next statement of a line; nil ends its runner.
+func (q *queue) next(l *line) (context.Context, *batch) {
 	runtime.Gosched() // let ready callers queue first and share the statement
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	n, bytes := 0, 0
-	for n < min(len(q.waiting), MaxBatch) {
-		if bytes += q.waiting[n].bytes; n > 0 && (bytes > MaxBatchBytes || q.waiting[n].who != q.waiting[0].who) {
+	for n < min(len(l.waiting), q.most) {
+		if bytes += l.waiting[n].bytes; n > 0 && bytes > MaxBatchBytes {
 			break
 		}
 		n++
 	}
-	if n == 0 {
-		q.running--
+	switch {
+	case n == 0:
+		q.leave(l)
 		return nil, nil
+	case n > 1 && !q.pays(n):
+		n = 1
 	}
-	b := &batch{calls: slices.Clone(q.waiting[:n]), live: n}
-	q.waiting = slices.Delete(q.waiting, 0, n)
+	b := &batch{calls: slices.Clone(l.waiting[:n]), live: n}
+	l.waiting = slices.Delete(l.waiting, 0, n)
+	q.waiting -= n
 	for _, c := range b.calls {
 		c.batch = b
 	}
-	ctx, cancel := context.WithCancel(engine.WithNesting(caller.With(context.Background(), b.calls[0].who), q.depth))
+	ctx, cancel := context.WithCancel(engine.WithNesting(caller.With(context.Background(), l.who), q.depth))
 	b.cancel = cancel
 	return ctx, b
 }
@@ -140,8 +243,11 @@ func (q *queue) abandon(c *call) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if c.batch == nil {
-		if i := slices.Index(q.waiting, c); i >= 0 {
-			q.waiting = slices.Delete(q.waiting, i, i+1)
+		if l := q.lines[c.who]; l != nil {
+			if i := slices.Index(l.waiting, c); i >= 0 {
+				l.waiting = slices.Delete(l.waiting, i, i+1)
+				q.waiting--
+			}
 		}
 		return
 	}
@@ -169,6 +275,15 @@ func (q *queue) resolve(ctx context.Context, calls []*call) {
 		return
 	}
 	err := q.guarded(ctx, calls)
+	if errors.Is(err, errAlone) {
+		q.mu.Lock()
+		q.shared = triedAgain
+		q.mu.Unlock()
+		for i := range calls {
+			q.resolve(ctx, calls[i:i+1])
+		}
+		return
+	}
 	if err != nil && len(calls) > 1 && ofOneCall(err) {
 		half := len(calls) / 2
 		q.resolve(ctx, calls[:half])
@@ -186,7 +301,19 @@ func (q *queue) guarded(ctx context.Context, calls []*call) (err error) {
 			err = tools.NewError(errcode.Internal, fmt.Sprintf("the runtime failed on this call: %v", v), "please report it with the function")
 		}
 	}()
-	return q.run(ctx, calls)
+	return q.timed(ctx, calls)
+}
+
+// timed runs calls and records how long they took.
+func (q *queue) timed(ctx context.Context, calls []*call) error {
+	began := time.Now()
+	err := q.run(ctx, calls)
+	if err == nil {
+		q.mu.Lock()
+		q.add(len(calls), time.Since(began))
+		q.mu.Unlock()
+	}
+	return err
 }
 
 // wanted returns the calls whose callers still wait.

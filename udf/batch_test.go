@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
+	"github.com/spiced-sql/spiced/internal/kit/fair"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/tools"
 )
@@ -51,7 +53,8 @@ func held(t *testing.T, r *fixture, name, args string) (*gate, *scalarTool, *syn
 		t.Fatal(err)
 	}
 	scalar := tool.(*scalarTool)
-	scalar.queues[0].runners = 2
+	q := scalar.queues[0]
+	q.runners, q.slots = 2, fair.New(fair.Options{Slots: 2, Waiting: MaxWaiting})
 	var wg sync.WaitGroup
 	for range 2 {
 		wg.Go(func() { call1(t, tool, args) })
@@ -64,7 +67,7 @@ func held(t *testing.T, r *fixture, name, args string) (*gate, *scalarTool, *syn
 func await(q *queue, n int) {
 	for {
 		q.mu.Lock()
-		ready := len(q.waiting) == n
+		ready := q.waiting == n
 		q.mu.Unlock()
 		if ready {
 			return
@@ -255,26 +258,27 @@ func TestABatchThatNobodyWaitsForIsInterrupted(t *testing.T) {
 }
 
 func TestQueueIsBounded(t *testing.T) {
-	q := newQueue(0, func(context.Context, []*call) error { return nil })
-	q.running = q.runners
+	q := newQueue(0, MaxBatch, func(context.Context, []*call) error { return nil })
+	l := &line{serving: q.runners}
+	q.lines[l.who] = l
 	for range MaxWaiting {
-		if _, err := q.enter(&call{}); err != nil {
-			t.Fatal(err)
+		if _, first, err := q.enter(&call{}); err != nil || first {
+			t.Fatal(first, err)
 		}
 	}
 	var e *tools.Error
-	if _, err := q.enter(&call{}); !errors.As(err, &e) || e.Code != errcode.Busy {
+	if _, _, err := q.enter(&call{}); !errors.As(err, &e) || e.Code != errcode.Busy {
 		t.Error(err)
 	}
-	_, b := q.next()
+	_, b := q.next(l)
 	if len(b.calls) != MaxBatch {
 		t.Error(len(b.calls))
 	}
 	b.cancel()
-	q.waiting[0].bytes, q.waiting[1].bytes, q.waiting[2].bytes = 2*MaxBatchBytes, MaxBatchBytes-1, 1
-	q.waiting[3].bytes = 1
+	l.waiting[0].bytes, l.waiting[1].bytes, l.waiting[2].bytes = 2*MaxBatchBytes, MaxBatchBytes-1, 1
+	l.waiting[3].bytes = 1
 	for _, want := range []int{1, 2} {
-		_, b := q.next()
+		_, b := q.next(l)
 		if len(b.calls) != want {
 			t.Errorf("%d calls, want %d", len(b.calls), want)
 		}
@@ -284,33 +288,74 @@ func TestQueueIsBounded(t *testing.T) {
 
 // TestABatchIsOfOneShare: a statement counts towards the slots of its callers.
 func TestABatchIsOfOneShare(t *testing.T) {
-	q := newQueue(0, func(context.Context, []*call) error { return nil })
-	q.running = q.runners
+	q := newQueue(0, MaxBatch, func(context.Context, []*call) error { return nil })
 	for _, name := range []string{"ann", "ann", "ben", "ann"} {
-		if _, err := q.enter(&call{who: caller.Caller{Principal: name}}); err != nil {
+		if _, _, err := q.enter(&call{who: caller.Caller{Principal: name}}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for i, want := range []int{2, 1, 1} {
-		ctx, b := q.next()
-		if share := caller.From(ctx).Share(); len(b.calls) != want || share != b.calls[0].who.Principal {
-			t.Errorf("batch %d: %d calls of %q, want %d", i, len(b.calls), share, want)
+	for name, want := range map[string]int{"ann": 3, "ben": 1} {
+		ctx, b := q.next(q.lines[caller.Caller{Principal: name}])
+		if share := caller.From(ctx).Share(); len(b.calls) != want || share != name {
+			t.Errorf("%d calls of %q, want %d of %q", len(b.calls), share, want, name)
 		}
 		b.cancel()
 	}
 }
 
+// TestRunnersAreSharedFairly: a caller with one call does not wait for all the calls of
+// another one.
+func TestRunnersAreSharedFairly(t *testing.T) {
+	var mu sync.Mutex
+	var order []string
+	open := make(chan struct{})
+	q := newQueue(0, 1, func(_ context.Context, calls []*call) error {
+		mu.Lock()
+		order = append(order, calls[0].who.Principal)
+		mu.Unlock()
+		<-open
+		return nil
+	})
+	q.runners, q.slots = 1, fair.New(fair.Options{Slots: 1, Waiting: MaxWaiting, Long: time.Hour})
+	var wg sync.WaitGroup
+	enter := func(name string, waiting int) {
+		wg.Go(func() {
+			if err := q.do(t.Context(), &call{who: caller.Caller{Principal: name}}); err != nil {
+				t.Error(err)
+			}
+		})
+		await(q, waiting)
+	}
+	for n := range 10 {
+		enter("ann", n)
+		for running := 0; running == 0; { // the first one, before the others come
+			mu.Lock()
+			running = len(order)
+			mu.Unlock()
+		}
+	}
+	enter("ben", 10)
+	for q.slots.Stats().Waiting == 0 { // ben's runner waits
+	}
+	close(open)
+	wg.Wait()
+	if at := slices.Index(order, "ben"); at > 2 {
+		t.Errorf("ben was number %d: %v", at, order)
+	}
+}
+
 func TestAPanicFailsTheCalls(t *testing.T) {
-	q := newQueue(0, func(context.Context, []*call) error { panic("oh") })
-	q.running = q.runners
+	q := newQueue(0, MaxBatch, func(context.Context, []*call) error { panic("oh") })
 	c := &call{}
-	if _, err := q.enter(c); err != nil {
+	l, _, err := q.enter(c)
+	if err != nil {
 		t.Fatal(err)
 	}
-	q.work(q.next())
+	ctx, b := q.next(l)
+	q.work(ctx, l, b, q.slots.Try("", 0))
 	var e *tools.Error
-	if !errors.As(c.err, &e) || e.Code != errcode.Internal || q.running != q.runners-1 {
-		t.Errorf("%v, %d running", c.err, q.running)
+	if !errors.As(c.err, &e) || e.Code != errcode.Internal || len(q.lines) != 0 {
+		t.Errorf("%v, %d lines", c.err, len(q.lines))
 	}
 }
 
@@ -348,7 +393,7 @@ func TestNamesDoNotMix(t *testing.T) {
 	r := start(t)
 	r.must(`
 - { name: swap, from: sql, signature: { args: [{ name: a1, type: int64 }, { name: a0, type: int64 }], returns: int64 }, body: a1 * 10 + a0 }
-- { name: inner, from: sql, signature: { args: [{ name: i, type: int64 }, { name: id, type: int64 }], returns: int64 }, body: "(SELECT max(v.a0 * 100 + i) FROM (SELECT o.id AS a0, 7 AS i2 FROM orders AS o) AS v) + id" }
+- { name: inner, from: sql, signature: { args: [{ name: i, type: int64 }, { name: id, type: int64 }], returns: int64 }, body: "(SELECT max(v.a0 * 100) FROM (SELECT o.id AS a0, 7 AS i2 FROM orders AS o) AS v) + i + id" }
 - { name: my-fn, from: sql, signature: { args: [{ name: result, type: list<int64> }], returns: list<int64> }, body: "list_transform(result, lambda a0: a0 + 1)" }
 - { name: Rows, from: sql, kind: table, as_tool: true, signature: { args: [{ name: a1, type: int64 }, { name: a0, type: int64 }], returns: [{ name: result, type: int64 }] }, body: SELECT a1 * 10 + a0 AS result FROM args }
 `)

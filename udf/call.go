@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/spiced-sql/spiced/internal/access/caller"
@@ -23,6 +24,8 @@ type scalarTool struct {
 	// queues has one queue for each nesting depth of statements; nil if each call has a
 	// separate statement.
 	queues []*queue
+	// indexed says that the key of the function's look-up has an index, see hasIndex.
+	indexed atomic.Bool
 }
 
 var _ tools.Planner = (*scalarTool)(nil)
@@ -31,32 +34,56 @@ func newScalarTool(c *callee, o ToolOptions) *scalarTool {
 	t := &scalarTool{callee: c}
 	t.one, t.many = t.statements()
 	if shareable(c.f, o) {
+		most := MaxBatch
+		if _, _, _, ok := c.f.Key(); ok {
+			most = maxKeys
+		}
 		for depth := range engine.MaxNesting + 1 {
-			t.queues = append(t.queues, newQueue(depth, t.run))
+			t.queues = append(t.queues, newQueue(depth, most, t.run))
 		}
 	}
 	return t
 }
 
-// statements returns the statements of one and of many calls. Both return the number of the
-// call and its value. The arguments are bound in a subselect: DuckDB plans a statement again
-// at each execution if a parameter occurs twice, as in a body that uses an argument twice.
+// statements returns the statements of one and of many calls. That of many returns the
+// number of the call before its value. The arguments are bound in a subselect: DuckDB plans
+// a statement again at each execution if a parameter occurs twice, as in a body that uses an
+// argument twice. It does so anyway if the body reads data: then the call takes the
+// parameters themselves, see [engine.Function.Constant].
 func (t *scalarTool) statements() (one, many string) {
-	var named, single, lists []string
+	var named, constant, single, lists []string
 	for i := range t.args {
 		a, column := &t.args[i], fmt.Sprintf("a%d", i)
 		named = append(named, engine.Identifier(a.name)+" := "+column)
+		constant = append(constant, engine.Identifier(a.name)+" := "+a.sql(i+1, ""))
 		single = append(single, a.sql(i+1, "")+" AS "+column)
 		lists = append(lists, "unnest("+a.sql(i+1, "[]")+") AS "+column)
 	}
 	call := engine.Identifier(t.f.Name) + "(" + strings.Join(named, ", ") + ")"
-	one = "SELECT 0::BIGINT AS i, " + call + " AS result"
-	if len(single) > 0 {
+	switch one = "SELECT " + call + " AS result"; {
+	case t.f.Engine.Constant != "":
+		one = "SELECT " + engine.Identifier(t.f.Name) + "(" + strings.Join(constant, ", ") + ") AS result"
+	case len(single) > 0:
 		one += " FROM (SELECT " + strings.Join(single, ", ") + ")"
 	}
 	lists = append(lists, fmt.Sprintf("unnest(range($%d::BIGINT)) AS i", len(lists)+1))
-	return one, "SELECT i, " + call + " AS result FROM (SELECT " + strings.Join(lists, ", ") + ")"
+	calls := "(SELECT " + strings.Join(lists, ", ") + ")"
+	if _, _, _, ok := t.f.Key(); ok {
+		columns := make([]string, len(t.args))
+		for i := range columns {
+			columns[i] = fmt.Sprintf("a%d", i)
+		}
+		value, found := t.f.OverCalls(callsTable, columns, foundTable)
+		return one, "WITH " + callsTable + " AS MATERIALIZED " + calls + ", " + foundTable + " AS MATERIALIZED (" + found + ") SELECT i, " + value + " AS result FROM " + callsTable
+	}
+	return one, "SELECT i, " + call + " AS result FROM " + calls
 }
+
+// Tables of a statement that calls share.
+const (
+	callsTable = "__spiced_calls" // their arguments
+	foundTable = "__spiced_found" // the rows with their keys
+)
 
 // Call evaluates the function once.
 func (t *scalarTool) Call(ctx context.Context, in tools.Input) (tools.Output, error) {
@@ -100,13 +127,17 @@ func (t *scalarTool) Plan(ctx context.Context, in tools.Input) (json.RawMessage,
 // run gives every call its value or its own error. An error that concerns all of them is
 // returned, and no call has a result then.
 func (t *scalarTool) run(ctx context.Context, calls []*call) error {
+	if len(calls) > 1 && !t.mayShare(ctx, calls[0]) {
+		return errAlone
+	}
 	req := t.request(calls)
 	rows, err := t.db.Query(ctx, req)
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
-	if columns := rows.Columns(); columns[1].Type.String() != t.f.Returns.SQL() {
+	value := len(rows.Columns()) - 1 // after the number of the call, if any
+	if rows.Columns()[value].Type.String() != t.f.Returns.SQL() {
 		return fmt.Errorf("%w: it returned %s", tools.ErrChanged, t.f.Returns)
 	}
 	read := 0
@@ -115,8 +146,11 @@ func (t *scalarTool) run(ctx context.Context, calls []*call) error {
 			return err
 		}
 		for i := range chunk.Len() {
-			c := calls[engine.Value[int64](chunk.Column(0), i)]
-			c.value, c.err = appendValue(nil, chunk.Column(1), i)
+			c := calls[0]
+			if value > 0 {
+				c = calls[engine.Value[int64](chunk.Column(0), i)]
+			}
+			c.value, c.err = appendValue(nil, chunk.Column(value), i)
 		}
 		read += chunk.Len()
 	}
@@ -124,6 +158,28 @@ func (t *scalarTool) run(ctx context.Context, calls []*call) error {
 		return tools.NewError(errcode.Internal, fmt.Sprintf("%d calls returned %d values", len(calls), read), "please report it with the function")
 	}
 	return nil
+}
+
+// errAlone says that calls are faster with a statement for each.
+var errAlone = errors.New("the calls share no statement")
+
+// mayShare reports whether calls that look up rows may share a statement: DuckDB must find
+// the rows by an index. Without one, it would collect all rows with the keys of all calls,
+// which may be most of the table.
+func (t *scalarTool) mayShare(ctx context.Context, c *call) bool {
+	relation, key, arg, ok := t.f.Key()
+	if !ok || t.indexed.Load() {
+		return true
+	}
+	sql := fmt.Sprintf("EXPLAIN ANALYZE SELECT %s FROM %s WHERE %s = %s", key, engine.Qualified(relation.Schema, relation.Name), key, t.args[arg].sql(1, ""))
+	plan, err := c.explain(ctx, t.db, sql, arg)
+	t.indexed.Store(err == nil && strings.Contains(plan, "Index Scan"))
+	return t.indexed.Load()
+}
+
+// explain returns the plan of a statement with an argument of the call.
+func (c *call) explain(ctx context.Context, db Querier, sql string, arg int) (string, error) {
+	return explain(ctx, db, engine.Request{SQL: sql, Params: engine.Params{Positional: c.args[arg : arg+1]}})
 }
 
 // request is the statement of the calls. Its time limit is the longest of the calls'; each
@@ -137,7 +193,7 @@ func (t *scalarTool) request(calls []*call) engine.Request {
 		}
 		req.Limits.Timeout = max(req.Limits.Timeout, c.timeout)
 	}
-	if len(calls) == 1 && !slices.Contains(calls[0].args, nil) { // a bare NULL has no type: DuckDB would plan again
+	if len(calls) == 1 && (t.f.Engine.Constant != "" || !slices.Contains(calls[0].args, nil)) { // a bare NULL has no type: DuckDB would plan again
 		req.Params.Positional = calls[0].args
 		return req
 	}
@@ -170,21 +226,30 @@ func (c *callee) callText(given map[string]any) (string, error) {
 
 // plan returns the statement and DuckDB's plan for it.
 func (c *callee) plan(ctx context.Context, sql string) (json.RawMessage, error) {
-	rows, err := c.db.Query(ctx, engine.Request{SQL: "EXPLAIN " + sql})
+	plan, err := explain(ctx, c.db, engine.Request{SQL: "EXPLAIN " + sql})
 	if err != nil {
 		return nil, failure(ctx, err)
+	}
+	return tools.Encode(map[string]string{"sql": sql, "plan": plan, "execution": execution(c.f)})
+}
+
+// explain returns the text of a plan.
+func explain(ctx context.Context, db Querier, req engine.Request) (string, error) {
+	rows, err := db.Query(ctx, req)
+	if err != nil {
+		return "", err
 	}
 	defer rows.Close()
 	var plan strings.Builder
 	for chunk, err := range rows.Chunks() {
 		if err != nil {
-			return nil, failure(ctx, err)
+			return "", err
 		}
 		for i := range chunk.Len() {
 			plan.Write(chunk.Column(len(rows.Columns()) - 1).Bytes(i))
 		}
 	}
-	return tools.Encode(map[string]string{"sql": sql, "plan": plan.String()})
+	return plan.String(), nil
 }
 
 // call is one call of a scalar function.

@@ -94,8 +94,29 @@ func functionRow(f *functions.Function) []any {
 	return []any{
 		f.Name, string(f.Kind), string(f.Volatility), f.Declared.From, textOrNull(f.Declared.Description),
 		len(names), names, types, duck, returns, returnsDuck, f.Signature(), f.Declared.AsToolEffective(), f.Deterministic(),
-		f.Checksum, f.Position.File, f.Position.Line,
+		f.Checksum, f.Position.File, f.Position.Line, execution(f),
 	}
+}
+
+// execution says how calls with constant arguments, as those of a tool are, run.
+func execution(f *functions.Function) string {
+	relation, key, _, keyed := f.Key()
+	switch {
+	case keyed:
+		return fmt.Sprintf("%s; tool calls may share a look-up of %s in %s", direct(f), key, relationName(relation))
+	case f.Engine.Constant != "":
+		return direct(f)
+	case f.IsTable():
+		return "arguments bound as a table"
+	}
+	return "expression"
+}
+
+func direct(f *functions.Function) string {
+	if f.IsTable() || f.Engine.Alone != "" {
+		return "arguments in place; alone, its query is the statement"
+	}
+	return "arguments in place"
 }
 
 func argRows(f *functions.Function) [][]any {

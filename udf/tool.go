@@ -29,6 +29,9 @@ const (
 	MaxToolBytes = 16 << 20
 	// MaxBatch is the number of calls that may share one statement.
 	MaxBatch = 256
+	// maxKeys is MaxBatch if the calls look up rows by a key: DuckDB looks up no more in an
+	// index (dynamic_or_filter_threshold).
+	maxKeys = 50
 	// MaxBatchBytes is the size of the arguments of these calls as JSON. A larger call runs
 	// alone.
 	MaxBatchBytes = 1 << 20
@@ -145,8 +148,12 @@ func cacheable(f *functions.Function, o ToolOptions) bool {
 // shareable reports whether calls of a scalar function may share a statement. A function
 // that depends on its caller, through ctx or a row filter, needs a statement per caller. An
 // uncorrelated subquery is computed once for a statement, so that random() in it would have
-// the same value for all calls.
+// the same value for all calls. Calls whose bodies each read data share a statement only if
+// it reads no more than they do, see [functions.Function.Key].
 func shareable(f *functions.Function, o ToolOptions) bool {
+	if _, _, _, ok := f.Key(); f.PerCall() && !ok {
+		return false
+	}
 	return !o.traits(f).Caller && (f.Deterministic() || !anyCallee(f, o.Functions, mayQuery))
 }
 

@@ -107,20 +107,38 @@ func (q *Queue) Request(name string, weight int) (*Request, error) {
 func (q *Queue) ask(name string, weight int) (*Slot, *Request, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	p := q.principal(name, max(weight, 1))
 	now := q.now()
-	if q.waiters > 0 && q.age(now) {
-		q.dispatch(now)
-	}
-	// No one who waits can use the slot that p takes here: dispatch has served them.
-	if p.waiting.Len() == 0 && q.admits(p, now) {
-		s := q.lend(p, now)
-		q.arm(now)
+	p, s := q.take(name, weight, now)
+	if s != nil {
 		return s, nil, nil
 	}
 	r, err := q.enqueue(p)
 	q.arm(now)
 	return nil, r, err
+}
+
+// Try takes a slot for a principal, as Acquire does, or returns nil if it would have to
+// wait.
+func (q *Queue) Try(name string, weight int) *Slot {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	_, s := q.take(name, weight, q.now())
+	return s
+}
+
+// take lends the principal a slot that is free for it, or returns nil.
+func (q *Queue) take(name string, weight int, now time.Duration) (*principal, *Slot) {
+	p := q.principal(name, max(weight, 1))
+	if q.waiters > 0 && q.age(now) {
+		q.dispatch(now)
+	}
+	// No one who waits can use the slot that p takes here: dispatch has served them.
+	if p.waiting.Len() > 0 || !q.admits(p, now) {
+		return p, nil
+	}
+	s := q.lend(p, now)
+	q.arm(now)
+	return p, s
 }
 
 // Stats returns the current numbers.

@@ -18,7 +18,18 @@ type Function struct {
 	Once      bool   // its body evaluates an argument more than once
 	Traits    Traits // of the relations and functions that its body uses
 	NotOnce   string // why arguments that change with each evaluation are refused; "" if they are allowed
+	// Constant is the qualified name of the form for calls whose arguments are constants,
+	// with the same parameters, of a table function by position; "" if there is none.
+	Constant string
+	// Alone is the qualified name of a table function with the same parameters for a
+	// statement that is only a call of a scalar function, with constant arguments. It
+	// returns the rows, in [AloneColumn], of which there must not be more than one; no row
+	// is NULL. "" if there is none.
+	Alone string
 }
+
+// AloneColumn is the column of [Function.Alone].
+const AloneColumn = "__spiced_result"
 
 // FunctionArg is an argument of a [Function].
 type FunctionArg struct {

@@ -27,6 +27,7 @@ type verdict struct {
 	calls  []callSite    // of declared functions
 	traits Traits
 	write  bool // it is an INSERT, UPDATE or DELETE
+	alone  bool // it is a call of [Function.Alone]
 	// dependencies returns what another process needs for it; false if only this process
 	// can run it. Nil: only this one can.
 	dependencies func() ([]*Dependency, bool)
@@ -95,14 +96,14 @@ func (db *DB) judge(ctx context.Context, c *conn, cat *Catalog, req Request, h *
 		}
 		return v, nil
 	}
-	st, edits, err := db.examine(ctx, c, names, text, h)
+	st, edits, alone, err := db.examine(ctx, c, names, text, inStatement, h)
 	if err != nil {
 		return nil, moveError(err, sql, relocate)
 	}
 	if req.Allow != nil && len(st.Shows) > 0 {
 		return nil, NewError(errcode.Refused, "query the tables by name", "SHOW TABLES is refused to callers who may not read every table")
 	}
-	v := &verdict{traits: db.traits(text, st, cat)}
+	v := &verdict{traits: db.traits(text, st, cat), alone: alone && explain == ""}
 	if v.traits.Protected && explain != "" {
 		return nil, NewError(errcode.Refused, "run the statement itself", "EXPLAIN is refused for tables with a row filter or a column mask: a plan reveals hidden rows").at(sql, tokens[0].Start)
 	}
@@ -121,37 +122,38 @@ func (db *DB) judge(ctx context.Context, c *conn, cat *Catalog, req Request, h *
 	return v, nil
 }
 
-// examine returns the parse tree of text, if all of it may run, and the edits to
-// apply before it runs. h then holds the stored results that it reads.
-func (db *DB) examine(ctx context.Context, c *conn, names Names, text string, h *held) (*sqltree.Statement, []sqltree.Edit, error) {
+// examine returns the parse tree of text, if all of it may run, the edits to apply
+// before it runs, and whether it becomes [Function.Alone]. h then holds the stored
+// results that it reads.
+func (db *DB) examine(ctx context.Context, c *conn, names Names, text string, in usage, h *held) (*sqltree.Statement, []sqltree.Edit, bool, error) {
 	st, err := parse(c, text, names)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, false, err
 	}
-	edits, tables, err := db.check(text, st, names, true)
+	edits, wrote, err := db.check(text, st, names, in)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, false, err
 	}
 	refs, err := h.resolve(ctx, db.refs, text, st)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, false, err
 	}
 	if len(refs) > 0 {
 		apart := true
 		if edits, apart = sqltree.Merge(edits, refs); !apart {
-			return nil, nil, NewError(errcode.Argument, "read it in a CTE: WITH r AS (FROM ref('r_…')) …", "ref cannot be used in a subquery for a table argument").at(text, 0)
+			return nil, nil, false, NewError(errcode.Argument, "read it in a CTE: WITH r AS (FROM ref('r_…')) …", "ref cannot be used in a subquery for a table argument").at(text, 0)
 		}
 	}
 	if len(edits) == 0 {
-		return st, nil, nil
+		return st, nil, false, nil
 	}
 	edited, _ := sqltree.Apply(text, edits)
-	return st, edits, db.verify(c, edited, names, tables, h)
+	return st, edits, wrote.alone, db.verify(c, edited, names, wrote, h)
 }
 
 // verify judges the edited text: an edit at a wrong position could turn part of a
-// literal into code. tables are the table arguments that the edits wrote.
-func (db *DB) verify(c *conn, text string, names Names, tables []string, h *held) error {
+// literal into code. wrote is what the edits wrote.
+func (db *DB) verify(c *conn, text string, names Names, wrote written, h *held) error {
 	other := NewError(errcode.Refused, "simplify its literals and its calls of declared functions", "the statement is ambiguous")
 	st, err := parse(c, text, names)
 	var judged *Error
@@ -171,8 +173,12 @@ func (db *DB) verify(c *conn, text string, names Names, tables []string, h *held
 			return other
 		}
 	}
-	var found []string
+	var found, direct []string
 	for _, call := range st.Calls {
+		if f := directForm(call, names); f != nil {
+			direct = append(direct, f.Name)
+			continue
+		}
 		if db.checkCall(text, call, names) != nil {
 			return other
 		}
@@ -189,9 +195,7 @@ func (db *DB) verify(c *conn, text string, names Names, tables []string, h *held
 			}
 		}
 	}
-	slices.Sort(found)
-	slices.Sort(tables)
-	if !slices.Equal(found, tables) {
+	if !sameNames(found, wrote.tables) || !sameNames(direct, wrote.direct) {
 		return other
 	}
 	return nil
@@ -331,36 +335,36 @@ func (db *DB) Check(text string, st *sqltree.Statement, names Names) ([]sqltree.
 			return nil, NewError(errcode.Refused, "write FROM and the name of the table", "function %q is refused here", c.Name).at(text, c.Offset)
 		}
 	}
-	edits, _, err := db.check(text, st, names, false)
+	edits, _, err := db.check(text, st, names, inBody)
 	return edits, err
 }
 
-// check is Check, also for a whole statement, and also returns the table arguments that
-// the edits write.
-func (db *DB) check(text string, st *sqltree.Statement, names Names, whole bool) (edits []sqltree.Edit, tables []string, err error) {
+// check is Check for a text that is used in any way, and also returns the names that the
+// edits write.
+func (db *DB) check(text string, st *sqltree.Statement, names Names, in usage) (edits []sqltree.Edit, wrote written, err error) {
 	for _, show := range st.Shows {
 		if show != "tables" {
 			if sqltree.Fold(show) == "__show_tables_expanded" {
 				show = "all tables"
 			}
-			return nil, nil, NewError(errcode.Refused, "write SHOW TABLES, DESCRIBE and the name of a table, or read spiced.datasets or spiced.functions",
+			return nil, wrote, NewError(errcode.Refused, "write SHOW TABLES, DESCRIBE and the name of a table, or read spiced.datasets or spiced.functions",
 				"SHOW %s is refused", strings.ToUpper(show))
 		}
 	}
 	if err := checkHidden(text, st); err != nil {
-		return nil, nil, err
+		return nil, wrote, err
 	}
 	for _, r := range st.Relations {
 		if err := checkRelation(text, r, names); err != nil {
-			return nil, nil, err
+			return nil, wrote, err
 		}
 	}
 	for _, c := range st.Calls {
 		if err := db.checkCall(text, c, names); err != nil {
-			return nil, nil, err
+			return nil, wrote, err
 		}
 	}
-	return db.rewrite(text, st, names, whole)
+	return db.rewrite(text, st, names, in)
 }
 
 func checkRelation(text string, r sqltree.Relation, names Names) error {

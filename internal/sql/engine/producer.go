@@ -34,6 +34,7 @@ type producer struct {
 	ran          bool // it has begun to run
 	open         bool // its own transaction may be open: of a write, or see current
 	changed      bool // the columns of the result differ from those it was prepared with
+	only         onlyRow
 	replan       bool // a commit outdated its plan: it is planned in the transaction that it runs in
 }
 
@@ -45,7 +46,10 @@ func (p *producer) run() {
 	}
 	p.rows.started <- err
 	if err == nil {
-		err = p.guarded(p.feed)
+		if err = p.guarded(p.feed); err == nil {
+			err = p.sendOnly()
+		}
+		p.only.destroy()
 		p.rows.err = err
 	}
 	p.rows.ended.Store(true)
@@ -336,12 +340,31 @@ func (p *producer) feed() error {
 	}
 }
 
+// sendOnly gives the reader the row of a statement that has exactly one.
+func (p *producer) sendOnly() error {
+	if p.verdict == nil || !p.verdict.alone || p.rows.described != nil {
+		return nil
+	}
+	return p.pass(p.only.take(p.rows.columns))
+}
+
 // send gives the reader a chunk, with which the result has size bytes.
 func (p *producer) send(raw mapping.DataChunk, size int64) error {
 	if limit := p.rows.limits.MaxBytes; limit > 0 && size > limit {
 		mapping.DestroyDataChunk(&raw)
 		return NewError(errcode.Limit, "select less, or raise runtime.query.max_bytes", "the result has more than %d bytes", limit)
 	}
+	if p.verdict.alone {
+		if err := p.only.hold(raw); err != nil {
+			return p.redact(err)
+		}
+		return nil
+	}
+	return p.pass(raw)
+}
+
+// pass gives the reader a chunk.
+func (p *producer) pass(raw mapping.DataChunk) error {
 	select {
 	case p.rows.chunks <- raw:
 		return nil

@@ -17,18 +17,27 @@ type rewriter struct {
 	text   string
 	tokens []sqltree.Token
 	edits  []sqltree.Edit
+	in     usage
+	shape  sqltree.Shape
 	hoists []sqltree.Span // subqueries passed as table arguments
-	tables []string       // the names that replace table arguments
+	written
 }
 
-// rewrite returns the edits for the calls of declared functions in text and, in a
-// whole statement, for the names main.t, and the table arguments that they write.
-func (db *DB) rewrite(text string, st *sqltree.Statement, names Names, whole bool) ([]sqltree.Edit, []string, error) {
-	r := rewriter{db: db, names: names, text: text}
+// written is what the edits of a [rewriter] add to the names in a text.
+type written struct {
+	tables []string // that replace table arguments
+	direct []string // functions named by their form for constant arguments
+	alone  bool     // the statement is [Function.Alone] of one of them
+}
+
+// rewrite returns the edits for the calls of declared functions in text and, outside
+// bodies, for the names main.t, and the names that the edits write.
+func (db *DB) rewrite(text string, st *sqltree.Statement, names Names, in usage) ([]sqltree.Edit, written, error) {
+	r := rewriter{db: db, names: names, text: text, in: in, shape: st.Shape}
 	for _, relation := range st.Relations {
-		if whole && sqltree.Fold(relation.Schema) == mainSchema {
+		if in != inBody && sqltree.Fold(relation.Schema) == mainSchema {
 			if err := r.inMain(relation); err != nil {
-				return nil, nil, err
+				return nil, written{}, err
 			}
 		}
 	}
@@ -37,13 +46,13 @@ func (db *DB) rewrite(text string, st *sqltree.Statement, names Names, whole boo
 		if f == nil {
 			if readsTable(c) {
 				if err := r.reader(c); err != nil {
-					return nil, nil, err
+					return nil, written{}, err
 				}
 			}
 			continue
 		}
 		if err := r.call(asFunction(c), f); err != nil {
-			return nil, nil, err
+			return nil, written{}, err
 		}
 	}
 	if len(r.hoists) > 0 {
@@ -51,7 +60,7 @@ func (db *DB) rewrite(text string, st *sqltree.Statement, names Names, whole boo
 	}
 	r.sort()
 	r.hoist()
-	return r.edits, r.tables, nil
+	return r.edits, r.written, nil
 }
 
 // call adds the edits of one call and its arguments. A call that is a column by
@@ -61,7 +70,8 @@ func (r *rewriter) call(c sqltree.Call, f *Function) error {
 	if err != nil {
 		return err
 	}
-	if !once && !slices.ContainsFunc(c.Args, needsEdit) && !slices.ContainsFunc(f.Args, isTable) {
+	direct := r.in != inBody && f.Constant != "" && r.constant(c, f)
+	if !once && !direct && !slices.ContainsFunc(c.Args, needsEdit) && !slices.ContainsFunc(f.Args, isTable) {
 		return nil
 	}
 	if r.tokens == nil {
@@ -78,8 +88,11 @@ func (r *rewriter) call(c sqltree.Call, f *Function) error {
 			return err
 		}
 	}
-	if once {
+	switch {
+	case once:
 		r.bindOnce(c, f, site)
+	case direct && r.callDirect(c, f, site):
+		return nil
 	}
 	if c.Entry && len(r.edits) > before {
 		whole := site.Whole()

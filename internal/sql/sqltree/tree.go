@@ -96,6 +96,9 @@ type Arg struct {
 type overRows struct {
 	Many bool     // it has a window function, or a function that returns several rows
 	Bare []string // lower-case names of functions in it that read no column
+	// Varies says that it has more than literals, parameters, operators and calls: it may
+	// depend on a row, a lambda's parameter or a table.
+	Varies bool
 }
 
 // Column is a column reference. Names bound by an enclosing lambda are not

@@ -232,6 +232,7 @@ func (w *walker) arg(n node, sc scope) Arg {
 	if sc.rows != nil {
 		sc.rows.Many = sc.rows.Many || a.Many
 		sc.rows.Bare = append(sc.rows.Bare, a.Bare...)
+		sc.rows.Varies = sc.rows.Varies || a.Varies
 	}
 	switch n.str("class") {
 	case "CONSTANT":
@@ -274,6 +275,9 @@ func (w *walker) expression(n node, sc scope) {
 	w.seen++
 	arg := sc.arg
 	sc.arg = argument{}
+	if sc.rows != nil && !constantClasses[n.str("class")] {
+		sc.rows.Varies = true
+	}
 	switch n.str("class") {
 	case "FUNCTION":
 		w.function(n, sc)
@@ -311,6 +315,12 @@ func (w *walker) expression(n node, sc scope) {
 	default:
 		w.fail("the statement has an expression of an unknown class %q", n.str("class"))
 	}
+}
+
+// constantClasses are the expressions whose value depends on their operands alone.
+var constantClasses = map[string]bool{
+	"CONSTANT": true, "PARAMETER": true, "FUNCTION": true, "CAST": true, "COMPARISON": true, "CONJUNCTION": true,
+	"OPERATOR": true, "CASE": true, "BETWEEN": true, "COLLATE": true,
 }
 
 // manyRows are DuckDB's functions that return several rows for one.

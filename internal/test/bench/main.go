@@ -45,6 +45,7 @@ var benchmarks = []benchmark{
 	{"retrieval", benchRetrieval},
 	{"search", benchSearch},
 	{"invoke", benchInvoke},
+	{"lookup", benchLookup},
 	{"firsttoken", benchFirstToken},
 	{"overlap", benchOverlap},
 	{"streams", benchStreams},

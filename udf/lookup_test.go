@@ -1,0 +1,169 @@
+package udf
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/tools"
+)
+
+// startItems is a fixture with the table items, with a primary key.
+func startItems(t testing.TB, rows int, functions string) *fixture {
+	t.Helper()
+	r := start(t)
+	r.relations = append(r.relations, engine.Relation{Schema: "public", Name: "items"})
+	for _, sql := range []string{
+		"CREATE TABLE spice.core.items (id BIGINT PRIMARY KEY, kind BIGINT, amount BIGINT, note VARCHAR)",
+		fmt.Sprintf("INSERT INTO spice.core.items SELECT i, i %% 100, i * 10, 'n' || i FROM range(%d) t(i)", rows),
+		"CREATE VIEW spice.public.items AS SELECT * FROM spice.core.items",
+	} {
+		if err := r.db.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.must(functions)
+	return r
+}
+
+// results runs calls with these arguments as one statement, or one after another.
+func (t *scalarTool) results(ctx context.Context, shared bool, each []map[string]any) (out []string, err error) {
+	calls := make([]*call, len(each))
+	for i, given := range each {
+		args, err := convertAll(t.args, given)
+		if err != nil {
+			return nil, err
+		}
+		calls[i] = &call{args: args}
+	}
+	if shared {
+		t.indexed.Store(true)
+		err = t.run(ctx, calls)
+	} else {
+		for _, c := range calls {
+			if err == nil {
+				err = t.run(ctx, []*call{c})
+			}
+		}
+	}
+	for _, c := range calls {
+		out = append(out, string(c.value))
+	}
+	return out, err
+}
+
+const lookups = `
+- { name: by_key, from: sql, signature: { args: [{ name: k, type: int64 }], returns: utf8 }, body: "(SELECT note FROM items WHERE id = k)" }
+- { name: reversed, from: sql, signature: { args: [{ name: k, type: int32 }], returns: utf8 }, body: "(select i.note from items as i where k = i.id)" }
+- { name: with_filter, from: sql, signature: { args: [{ name: k, type: int64 }, { name: least, type: int64 }], returns: utf8 }, body: "(SELECT note FROM items WHERE amount >= least AND id = k AND kind < 50)" }
+- { name: how_many, from: sql, signature: { args: [{ name: g, type: int64 }], returns: int64 }, body: "(SELECT count(*) FROM items WHERE kind = g)" }
+- { name: first_of, from: sql, signature: { args: [{ name: g, type: int64 }], returns: utf8 }, body: "(SELECT note FROM items WHERE kind = g ORDER BY id LIMIT 1)" }
+- { name: joined, from: sql, signature: { args: [{ name: k, type: int64 }], returns: int64 }, body: "(SELECT o.amount + i.amount FROM items i JOIN orders o ON o.id = i.kind WHERE i.id = k)" }
+- { name: padded, from: sql, signature: { args: [{ name: k, type: int64 }], returns: int64 }, body: "(SELECT coalesce(o.amount, -1) FROM items i LEFT JOIN orders o ON o.id = i.kind WHERE i.id = k)" }
+- { name: or_none, from: sql, signature: { args: [{ name: k, type: int64 }], returns: utf8 }, body: "coalesce((SELECT note FROM items WHERE id = k), 'none of ' || k)" }
+- { name: whole, from: sql, signature: { args: [{ name: k, type: int64 }], returns: 'struct<id:int64, note:utf8>' }, body: "(SELECT named_struct('id', id, 'note', note) FROM items WHERE id = k)" }
+- { name: by_note, from: sql, signature: { args: [{ name: n, type: utf8 }], returns: int64 }, body: "(SELECT sum(items.amount) FROM items WHERE items.note = n)" }
+- { name: by_struct, from: sql, signature: { args: [{ name: s, type: 'struct<k:int64>' }, { name: k2, type: int64 }], returns: utf8 }, body: "(SELECT note || k2 FROM items WHERE id = k2)" }
+`
+
+const scans = `
+- { name: either, from: sql, signature: { args: [{ name: k, type: int64 }], returns: int64 }, body: "(SELECT count(*) FROM items WHERE id = k OR kind = 3)" }
+- { name: between, from: sql, signature: { args: [{ name: k, type: int64 }], returns: int64 }, body: "(SELECT count(*) FROM items WHERE amount BETWEEN 1 AND 20 AND id = k)" }
+- { name: computed, from: sql, signature: { args: [{ name: k, type: int64 }], returns: int64 }, body: "(SELECT count(*) FROM items WHERE id = k + 1)" }
+- { name: casted, from: sql, signature: { args: [{ name: k, type: int64 }], returns: int64 }, body: "(SELECT count(*) FROM items WHERE id = k::DOUBLE)" }
+- { name: beyond, from: sql, signature: { args: [{ name: k, type: int64 }], returns: int64 }, body: "(SELECT count(*) FROM items WHERE id > k)" }
+- { name: sampled, from: sql, signature: { args: [{ name: k, type: int64 }], returns: int64 }, body: "(SELECT count(*) FROM items TABLESAMPLE 100% WHERE id = k)" }
+- { name: united, from: sql, signature: { args: [{ name: k, type: int64 }], returns: int64 }, body: "(SELECT sum(n) FROM (SELECT count(*) AS n FROM items WHERE id > k UNION ALL SELECT 1 AS n))" }
+- { name: outer_or, from: sql, signature: { args: [{ name: k, type: int64 }], returns: int64 }, body: "(SELECT count(*) FROM items WHERE id = k AND kind = 1 OR kind = 3)" }
+`
+
+// What calls return does not depend on whether they share a statement.
+func TestSharedLookups(t *testing.T) {
+	r := startItems(t, 5000, lookups+scans)
+	each := make([]map[string]any, 0, maxKeys)
+	for i := range maxKeys {
+		number := func(n int) any { return json.Number(fmt.Sprint(n)) }
+		v := number(i * 137 % 6000)
+		if i == 7 {
+			v = nil
+		}
+		each = append(each, map[string]any{"k": v, "g": v, "least": number(i * 100), "n": fmt.Sprint("n", i), "s": map[string]any{"k": number(1)}, "k2": number(i)})
+	}
+	for _, f := range r.set.All() {
+		if f.Name == "sampled" { // only shows that it is not a look-up
+			continue
+		}
+		tool := r.tool(f.Name).(*scalarTool)
+		alone, err := tool.results(t.Context(), false, each)
+		if err != nil {
+			t.Fatal(f.Name, err)
+		}
+		shared, err := tool.results(t.Context(), true, each)
+		if err != nil {
+			t.Fatal(f.Name, err)
+		}
+		for i := range each {
+			if alone[i] != shared[i] {
+				t.Errorf("%s(%v): %s alone, %s shared\n%s", f.Name, each[i], alone[i], shared[i], tool.many)
+				break
+			}
+		}
+	}
+	for _, f := range r.set.All() {
+		_, key, _, ok := f.Key()
+		if ok == isScan(f.Name) {
+			t.Errorf("%s: key %q %v", f.Name, key, ok)
+		}
+	}
+}
+
+func isScan(name string) bool {
+	switch name {
+	case "either", "between", "computed", "casted", "beyond", "sampled", "united", "outer_or":
+		return true
+	}
+	return false
+}
+
+func BenchmarkLookup(b *testing.B) {
+	r := startItems(b, 100_000, lookups)
+	tool := r.tool("by_key").(*scalarTool)
+	one := func(i int) {
+		if _, err := tool.Call(context.Background(), tools.Input{Arguments: map[string]any{"k": json.Number(fmt.Sprint(i * 7919 % 100_000))}}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.Run("one", func(b *testing.B) {
+		for i := range b.N {
+			one(i)
+		}
+	})
+	b.Run("32", func(b *testing.B) {
+		var wg sync.WaitGroup
+		for w := range 32 {
+			wg.Go(func() {
+				for i := w; i < b.N; i += 32 {
+					one(i)
+				}
+			})
+		}
+		wg.Wait()
+		b.Logf("%+v", tool.queues[0].pace)
+	})
+	for _, n := range []int{2, 8, 32, 50} {
+		each := make([]map[string]any, n)
+		b.Run(fmt.Sprint("shared ", n), func(b *testing.B) {
+			for i := range b.N {
+				for j := range each {
+					each[j] = map[string]any{"k": json.Number(fmt.Sprint((i*7919 + j*1801) % 100_000))}
+				}
+				if _, err := tool.results(b.Context(), true, each); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
