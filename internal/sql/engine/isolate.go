@@ -31,6 +31,9 @@ type Job struct {
 	Limits       Limits
 	// Describe asks for [RemoteRows.Description] and no rows.
 	Describe bool
+	// Corrupts says that the statement may damage the memory of its process: no other
+	// may run in it afterwards.
+	Corrupts bool
 	// Native answers the statement's calls of [Native].
 	Native func(ctx context.Context, handler, input string) (string, error)
 }
@@ -140,7 +143,7 @@ func (p *producer) isolate() error {
 	p.disconnect()
 	remote, err := p.db.opts.Isolator.Run(p.rows.ctx, Job{
 		SQL: p.verdict.text, Params: p.req.Params, Dependencies: p.dependencies, Tables: p.held.tables,
-		Limits: p.rows.limits, Describe: p.req.describe, Native: p.db.Native,
+		Limits: p.rows.limits, Describe: p.req.describe, Corrupts: p.verdict.traits.corrupts(), Native: p.db.Native,
 	})
 	if err != nil {
 		return p.explainRemote(err)

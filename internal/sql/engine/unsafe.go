@@ -81,6 +81,10 @@ func unsafeCast(text string) string {
 	return ""
 }
 
+// corrupts reports whether a statement may damage the memory of its process: by values
+// of the type VARIANT, which many functions take for others.
+func (t Traits) corrupts() bool { return strings.EqualFold(t.Unsafe, variant) }
+
 // checkUnsafe refuses a statement that must be isolated, cannot be, and names what
 // can end the process.
 func (v *verdict) checkUnsafe() error {

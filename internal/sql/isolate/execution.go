@@ -166,7 +166,7 @@ func (x *execution) end(f frame) {
 
 // finish decides whether the worker is reused. It is not after many statements, if
 // it uses three quarters of the memory limit, if it has some of the statement's files
-// only, or if its database may be damaged. A worker that still works on the
+// only, or if its database or memory may be damaged. A worker that still works on the
 // statement is killed.
 func (x *execution) finish(e end) {
 	w := x.worker
@@ -174,7 +174,7 @@ func (x *execution) finish(e end) {
 	if !e.Unprepared {
 		x.record()
 	}
-	if w.served >= maxStatements || e.Unprepared && files || w.opts.Memory > 0 && e.Data > w.opts.Memory/4*3 ||
+	if w.served >= maxStatements || x.job.Corrupts || e.Unprepared && files || w.opts.Memory > 0 && e.Data > w.opts.Memory/4*3 ||
 		e.Error != nil && e.Error.err().Code == errcode.Internal {
 		w.spent = true
 	}

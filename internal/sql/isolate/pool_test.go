@@ -429,3 +429,17 @@ func TestACallerWhoseStatementCrashedHasOneWorker(t *testing.T) {
 	cancel()
 	endless.Wait()
 }
+
+// TestAWorkerRunsNothingAfterAVariant: values of that type may damage its memory.
+func TestAWorkerRunsNothingAfterAVariant(t *testing.T) {
+	w := newWorld(t)
+	w.warm(t)
+	old := w.pool.Pids()[0]
+	if got := w.isolated("SELECT 1::VARIANT::VARCHAR AS v", 0); got.JSON != `[{"v":"1"}]` {
+		t.Fatalf("got %+v", got)
+	}
+	wait.Until(t, "another worker", func() bool {
+		pids := w.pool.Pids()
+		return len(pids) == 1 && pids[0] != old
+	})
+}

@@ -53,7 +53,11 @@ type load struct {
 	took    map[string][]time.Duration // of honest requests, by kind
 	failed  []error                    // honest requests
 	answers map[string]int             // to hostile statements, by kind
+	left    []string                   // hostile statements whose client left, before the first failure
 }
+
+// clientLeft is the kind of a statement without an answer.
+const clientLeft = "ran until their client left"
 
 // beside runs hostile statements against a spiced, whose binary is given, and honest
 // requests of another caller beside them. It returns an error if the process ends or an
@@ -75,6 +79,9 @@ func beside(ctx context.Context, o options, binary string) error {
 	}
 	w := &work{o: o, result: &result{}}
 	for _, f := range append(functions, append(constructs(), statements()...)...) {
+		if len(o.only) > 0 && !slices.ContainsFunc(o.only, f.is) {
+			continue
+		}
 		turns := 1
 		if len(db.Builtins().Unsafe(f.name)) > 0 {
 			turns = unsafeTurns
@@ -111,6 +118,9 @@ func (l *load) attack(ctx context.Context, s *server, w *work) {
 			}
 			l.mu.Lock()
 			l.answers[kind]++
+			if kind == clientLeft && len(l.failed) == 0 {
+				l.left = append(l.left, sql)
+			}
 			l.mu.Unlock()
 			if f.done(true) {
 				break
@@ -156,11 +166,13 @@ func (l *load) report(out io.Writer, s *server) error {
 	for _, kind := range slices.Sorted(maps.Keys(l.answers)) {
 		fmt.Fprintf(out, "hostile statements: %d %s\n", l.answers[kind], kind)
 	}
-	for i, err := range l.failed {
-		if i == 10 {
-			break
-		}
+	for _, err := range l.failed[:min(10, len(l.failed))] {
 		fmt.Fprintln(out, "failed:", err)
+	}
+	if len(l.failed) > 0 {
+		for _, sql := range l.left[max(0, len(l.left)-10):] {
+			fmt.Fprintf(out, "%s before: %.500s\n", clientLeft, sql)
+		}
 	}
 	select {
 	case <-s.ended:
@@ -274,7 +286,7 @@ func (s *server) attack(ctx context.Context, sql string) string {
 	text, status, err := s.send(ctx, "POST", "/v1/sql", hostileKey, sql)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		return "ran until their client left"
+		return clientLeft
 	case err != nil:
 		return "lost their connection"
 	case strings.Contains(text, "ended its worker"):
