@@ -20,7 +20,7 @@ type Status struct {
 	Stages     []Stage `json:"stages"`
 	Calls      int64   `json:"calls"`
 	Errors     int64   `json:"errors"`
-	Searches   int64   `json:"searches" doc:"That returned it."`
+	Searches   int64   `json:"searches" doc:"Searches that returned the tool."`
 	Generation uint64  `json:"generation"`
 }
 

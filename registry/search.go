@@ -59,9 +59,9 @@ type Found struct {
 	SearchMode string      `json:"search_mode" enum:"hybrid_rrf,lexical_rrf"`
 	Tools      []FoundTool `json:"tools"`
 
-	Total       int      `json:"total,omitempty" doc:"Of a listing: how many tools there are."`
-	NoGoodMatch bool     `json:"no_good_match,omitempty" doc:"What was found is probably not what was sought."`
-	Fallback    bool     `json:"fallback,omitempty" doc:"min_score would have left nothing."`
+	Total       int      `json:"total,omitempty" doc:"In a listing, the number of tools."`
+	NoGoodMatch bool     `json:"no_good_match,omitempty" doc:"The tools found probably do not match the query."`
+	Fallback    bool     `json:"fallback,omitempty" doc:"No tool reached min_score."`
 	Notices     []string `json:"notices,omitempty"`
 
 	Confidence float64 `json:"confidence,omitempty" doc:"With explain."`
@@ -86,7 +86,7 @@ type FoundTool struct {
 type MatchSource struct {
 	Source string  `json:"source" doc:"The channel: full_text, keyword, schema or vector."`
 	Rank   int     `json:"rank"`
-	Score  float64 `json:"score" doc:"In the channel's own measure."`
+	Score  float64 `json:"score" doc:"In the channel's own unit."`
 	Weight float64 `json:"weight,omitempty" doc:"With explain."`
 	Share  float64 `json:"share,omitempty" doc:"With explain: of the tool's score."`
 }

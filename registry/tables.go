@@ -104,7 +104,7 @@ type Stat struct {
 	TotalInvocations int64      `json:"total_invocations"`
 	Errors           int64      `json:"errors"`
 	LastCalledAt     *time.Time `json:"last_called_at" required:"true" nullable:"true"`
-	Searches         int64      `json:"searches" doc:"That returned it."`
+	Searches         int64      `json:"searches" doc:"Searches that returned the tool."`
 	Owner            string     `json:"owner"`
 	Source           string     `json:"source"`
 }

@@ -28,9 +28,9 @@ type Principal struct {
 // PrincipalLimits are the limits of a caller.
 type PrincipalLimits struct {
 	RequestsPerSecond float64 `yaml:"requests_per_second" min:"0" doc:"Requests per second, on average; 0 for no limit."`
-	Burst             int     `yaml:"burst" min:"0" doc:"Requests at once; 0: as many as in a second, at least one."`
+	Burst             int     `yaml:"burst" min:"0" doc:"Maximum burst of requests; 0 means as many as in a second, and at least one."`
 	MaxConcurrent     int     `yaml:"max_concurrent" min:"0" doc:"Concurrent requests; 0 for no limit."`
-	Weight            int     `yaml:"weight" min:"0" doc:"Share of the statements that run at once while other keys compete for them: with 2 twice that of a key with 1; 0: 1."`
+	Weight            int     `yaml:"weight" min:"0" doc:"Share of the concurrent statements when other keys compete for them: a key with 2 gets twice the share of a key with 1; 0 means 1."`
 }
 
 // AuditMode says when calls are recorded.
@@ -46,7 +46,7 @@ const (
 // Audit is `runtime.audit`.
 type Audit struct {
 	Mode AuditMode `yaml:"mode" enum:"auto,on,off" default:"auto" doc:"Record each statement, each tool call and each rejected request: always, never, or (auto) if keys are required."`
-	File string    `yaml:"file" doc:"File to which the records are appended, a JSON object per line; relative to the Spicepod's folder. Records that it cannot take go to the log. Default: the log."`
+	File string    `yaml:"file" doc:"File to which the records are appended, one JSON object per line; relative to the Spicepod's folder. Records that cannot be written to it go to the log. Default: the log."`
 }
 
 // TLS is `runtime.tls`.
@@ -90,7 +90,7 @@ type Postgres struct {
 	Address        string        `yaml:"address" default:"127.0.0.1:5432" doc:"Address of the listener, as host:port. The flag --postgres overrides it."`
 	Connections    int           `yaml:"max_connections" min:"1" default:"1000" doc:"Concurrent connections of clients that have logged in."`
 	PerCaller      int           `yaml:"max_connections_per_caller" min:"0" doc:"Concurrent connections of one key, or of one address where no keys are required; 0: a quarter of max_connections."`
-	Pending        int           `yaml:"max_pending_connections" min:"1" default:"2000" doc:"Concurrent connections of clients that have not logged in, half of them from one address; a new one closes the one that has been silent for longest."`
+	Pending        int           `yaml:"max_pending_connections" min:"1" default:"2000" doc:"Concurrent connections of clients that have not logged in, at most half of them from one address; a new one closes the one that has been silent for longest."`
 	IdleTimeout    time.Duration `yaml:"idle_timeout" default:"1h" doc:"How long a client may be idle between statements; 0: 1h."`
 	Authentication PostgresAuth  `yaml:"authentication" enum:"scram-sha-256,password" default:"scram-sha-256" doc:"How clients authenticate: with SCRAM, which does not send the key, or with the key as the password, over TLS or on loopback."`
 }
@@ -101,5 +101,5 @@ type Flight struct {
 	Address     string `yaml:"address" default:"127.0.0.1:50051" doc:"Address of the listener, as host:port. The flag --flight overrides it."`
 	Connections int    `yaml:"max_connections" min:"1" default:"1000" doc:"Concurrent connections that have sent a call with a valid key; a new one closes the oldest without calls."`
 	PerCaller   int    `yaml:"max_connections_per_caller" min:"0" doc:"Concurrent connections of one key, or of one address where no keys are required; 0: a quarter of max_connections."`
-	Pending     int    `yaml:"max_pending_connections" min:"1" default:"2000" doc:"Concurrent connections without such a call, half of them from one address; a new one closes the one that has been silent for longest."`
+	Pending     int    `yaml:"max_pending_connections" min:"1" default:"2000" doc:"Concurrent connections that have made no such call, at most half of them from one address; a new one closes the one that has been silent for longest."`
 }

@@ -19,14 +19,14 @@ const (
 type Dataset struct {
 	From                  Text              `yaml:"from" required:"true" doc:"Source as connector:path, for example file:flights.parquet. May contain secret references."`
 	Name                  string            `yaml:"name" required:"true" doc:"Table name, or schema.table. Lower case unless quoted."`
-	Description           string            `yaml:"description" doc:"What the data is; shown to people and to models."`
+	Description           string            `yaml:"description" doc:"What the data contains; shown to people and to models."`
 	Access                Access            `yaml:"access" enum:"read,read_write" default:"read" doc:"Whether statements may write."`
 	TimeColumn            string            `yaml:"time_column" doc:"Column that orders the rows in time; needed for refresh_mode append."`
 	TimeFormat            string            `yaml:"time_format" doc:"Format of time_column."`
 	Params                Params            `yaml:"params" doc:"Settings of the connector. Strings may contain secret references."`
 	Columns               []DatasetColumn   `yaml:"columns" doc:"Notes on columns."`
 	RowFilter             string            `yaml:"row_filter" doc:"SQL condition that a row must meet to be visible, for example owner = ctx('user_id'). ctx returns an attribute of the caller: user_id, space_id, session_id, agent, model, principal or request_id. A key authenticates principal, and user_id and space_id unless the principal has on_behalf_of; the caller sets the others, and all of them if no keys are configured. If the condition is NULL, the row is hidden."`
-	ColumnMask            map[string]string `yaml:"column_mask" doc:"SQL expression that callers see instead of a column, by column, for example CASE WHEN ctx('space_id') = 'hr' THEN salary END. A masked ENUM is text."`
+	ColumnMask            map[string]string `yaml:"column_mask" doc:"SQL expression that callers see instead of a column, by column, for example CASE WHEN ctx('space_id') = 'hr' THEN salary END. A masked column of an ENUM type becomes text."`
 	Metadata              map[string]any    `yaml:"metadata" doc:"Free-form notes; stored, never interpreted."`
 	Acceleration          *Acceleration     `yaml:"acceleration" doc:"Store a copy of the data in the engine."`
 	DependsOn             []string          `yaml:"dependsOn" doc:"Components that must be loaded first."`
@@ -87,7 +87,7 @@ type FullTextSearch struct {
 
 // ColumnEmbedding is one entry of `columns[].embeddings`.
 type ColumnEmbedding struct {
-	From     string   `yaml:"from" required:"true" doc:"Embedding model. The search tool uses its own offline one."`
+	From     string   `yaml:"from" required:"true" doc:"Embedding model. The search tool uses a built-in one instead."`
 	RowID    []string `yaml:"row_id" doc:"Columns that identify a row; shown in search results."`
 	Chunking any      `yaml:"chunking" served:"no" doc:"How long texts are split."`
 }
@@ -133,14 +133,14 @@ type Acceleration struct {
 	Enabled                 bool              `yaml:"enabled" default:"true" doc:"Store the copy."`
 	Engine                  Engine            `yaml:"engine" enum:"arrow,duckdb,sqlite,postgres,cayenne,turso" unserved:"sqlite,postgres,cayenne,turso" default:"duckdb" doc:"Where the copy is stored; arrow and duckdb both mean the DuckDB in the process."`
 	Mode                    Mode              `yaml:"mode" enum:"memory,file,file_create,file_update" unserved:"file_create,file_update" default:"memory" doc:"In memory or in a file."`
-	RefreshMode             RefreshMode       `yaml:"refresh_mode" enum:"full,append,changes,caching" unserved:"changes,caching" default:"full" doc:"Read everything again, or only rows newer than the newest one."`
+	RefreshMode             RefreshMode       `yaml:"refresh_mode" enum:"full,append,changes,caching" unserved:"changes,caching" default:"full" doc:"Whether a refresh reads all rows again (full) or only those newer than the newest one (append)."`
 	RefreshCheckInterval    time.Duration     `yaml:"refresh_check_interval" doc:"How often to refresh. Without it: only at start and on request."`
 	RefreshCron             string            `yaml:"refresh_cron" served:"no" doc:"When to refresh, as a cron expression. Instead of refresh_check_interval."`
 	RefreshSQL              string            `yaml:"refresh_sql" doc:"Query that selects the rows to store."`
 	RefreshDataWindow       time.Duration     `yaml:"refresh_data_window" served:"no" doc:"How far back a refresh reads."`
 	RefreshAppendOverlap    time.Duration     `yaml:"refresh_append_overlap" served:"no" doc:"How far an append reads back."`
 	RefreshRetryEnabled     bool              `yaml:"refresh_retry_enabled" default:"true" doc:"Try a failed refresh again."`
-	RefreshRetryMaxAttempts int               `yaml:"refresh_retry_max_attempts" min:"0" doc:"How often to try; 0 for no limit."`
+	RefreshRetryMaxAttempts int               `yaml:"refresh_retry_max_attempts" min:"0" doc:"Maximum number of retries; 0 for no limit."`
 	RefreshOnStartup        RefreshOnStartup  `yaml:"refresh_on_startup" enum:"auto,always" default:"auto" doc:"Whether data stored by the last run is refreshed at start."`
 	RefreshJitterEnabled    bool              `yaml:"refresh_jitter_enabled" served:"no" doc:"Spread refreshes in time."`
 	RefreshJitterMax        time.Duration     `yaml:"refresh_jitter_max" served:"no" doc:"How far refreshes are spread."`

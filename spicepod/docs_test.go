@@ -15,11 +15,11 @@ const docsHead = `# spicepod.yaml
 <!-- Written by spicepod/docs_test.go. Do not edit: change the struct tags in
      spicepod/ and run: go test ./spicepod -run TestDocs -update -->
 
-Every key of the file, with its type, its default and what it means. A key that
-is not in these tables is refused, with the nearest known key.
+Every key of the file, with its type, its default and its meaning. A key that
+is not in these tables is refused; the error suggests the nearest known key.
 
-- **Served** says whether this build acts on the key. What is not served yet is
-  read, checked and listed in one warning, never silently ignored.
+- **Served** says whether this build acts on the key. Keys that are not served yet are
+  read, checked and listed in one warning; they are never ignored silently.
 - Entries of component lists are written inline or as ` + "`{ref: path}`" + `: a file with
   one component, or a folder that contains it as ` + "`dataset.yaml`, `view.yaml`,\n  `function.yaml`" + ` and so on. Paths start at the folder of the file that names
   them; only ` + "`dependsOn`" + ` is allowed next to ` + "`ref`" + `.

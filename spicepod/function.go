@@ -27,8 +27,8 @@ const (
 // BodyRef is left as declared.
 type Function struct {
 	Name        string         `yaml:"name" required:"true" doc:"Name in SQL and as a tool: letters, digits, _ and -, at most 64."`
-	From        string         `yaml:"from" required:"true" doc:"Where the body comes from: sql, or another source the runtime knows."`
-	Enabled     bool           `yaml:"enabled" default:"true" doc:"Serve the function. false only keeps the declaration."`
+	From        string         `yaml:"from" required:"true" doc:"Where the body comes from: sql, or another source that the runtime knows."`
+	Enabled     bool           `yaml:"enabled" default:"true" doc:"Serve the function. If false, the declaration is only checked."`
 	Description string         `yaml:"description" doc:"What the function does; shown to people and to models."`
 	Kind        FunctionKind   `yaml:"kind" enum:"scalar,table" default:"scalar" doc:"One value per call, or a table."`
 	Volatility  Volatility     `yaml:"volatility" enum:"immutable,stable,volatile" default:"volatile" doc:"Whether equal arguments give equal results."`
@@ -119,10 +119,10 @@ type FunctionTest struct {
 	Name      string                      `yaml:"name" doc:"Name of the test in reports."`
 	Args      map[string]any              `yaml:"args" doc:"Arguments of the call by name."`
 	Tables    map[string][]map[string]any `yaml:"tables" doc:"Rows of each table input."`
-	Returns   any                         `yaml:"returns" doc:"The value the call must return; null for NULL."`
+	Returns   any                         `yaml:"returns" doc:"The value that the call must return; null for NULL."`
 	Tolerance float64                     `yaml:"tolerance" min:"0" doc:"Allowed error of a floating-point result."`
-	Rows      []any                       `yaml:"rows" doc:"The rows the call must return, each a mapping by column or a list in column order."`
-	Error     string                      `yaml:"error" doc:"Code of the error the call must end with, for example execution_error, or text that its message must contain."`
+	Rows      []any                       `yaml:"rows" doc:"The rows that the call must return, each a mapping by column or a list in column order."`
+	Error     string                      `yaml:"error" doc:"The error that the call must end with: its code, for example execution_error, or text that its message contains."`
 }
 
 // Expectation is the kind of result that a FunctionTest expects.

@@ -30,7 +30,7 @@ type Worker struct {
 	Name        string   `yaml:"name" required:"true" doc:"Name of the worker."`
 	Type        string   `yaml:"type" doc:"Kind of worker."`
 	Description string   `yaml:"description" doc:"What the worker does."`
-	Models      []any    `yaml:"models" doc:"Models it routes between."`
+	Models      []any    `yaml:"models" doc:"Models that it routes between."`
 	SQL         string   `yaml:"sql" doc:"Statement it runs."`
 	Cron        string   `yaml:"cron" doc:"When it runs."`
 	Params      Params   `yaml:"params" doc:"Settings of the worker."`

@@ -5,7 +5,7 @@ type Model struct {
 	Name        string         `yaml:"name" required:"true" doc:"Name of the model in requests."`
 	From        string         `yaml:"from" required:"true" doc:"Provider and model: openai:<model>, anthropic:<model>."`
 	Description string         `yaml:"description" doc:"What the model is for."`
-	Datasets    []string       `yaml:"datasets" doc:"Datasets that the built-in tools may read for it; patterns with * and ?. Without it: all."`
+	Datasets    []string       `yaml:"datasets" doc:"Datasets that the built-in tools may read for the model; patterns with * and ?. Without it: all."`
 	Params      Params         `yaml:"params" doc:"Settings of the provider, and the tools of the model; see docs/models.md."`
 	Metadata    map[string]any `yaml:"metadata" doc:"Free-form notes; stored, never interpreted."`
 	DependsOn   []string       `yaml:"dependsOn" doc:"Components that must be loaded first."`

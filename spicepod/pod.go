@@ -30,7 +30,7 @@ type Pod struct {
 	Memory       any            `yaml:"memory" served:"no" doc:"Memory of models."`
 	Snapshots    any            `yaml:"snapshots" served:"no" doc:"Snapshots of accelerated data."`
 	Extensions   map[string]any `yaml:"extensions" served:"no" doc:"Extensions of the runtime."`
-	Dependencies []string       `yaml:"dependencies" served:"no" doc:"Other Spicepods this one needs."`
+	Dependencies []string       `yaml:"dependencies" served:"no" doc:"Other Spicepods that this one needs."`
 
 	// Dir is the absolute folder of the file.
 	Dir string `yaml:"-"`
@@ -45,7 +45,7 @@ type Pod struct {
 type Runtime struct {
 	Functions              RuntimeFunctions `yaml:"functions" doc:"Enables the functions section."`
 	Tools                  RuntimeTools     `yaml:"tools" doc:"The tool registry."`
-	DataRoots              []Text           `yaml:"data_roots" doc:"Folders that datasets may read from; relative ones start at the Spicepod's folder. May contain references. Default: the Spicepod's folder. A change requires a restart."`
+	DataRoots              []Text           `yaml:"data_roots" doc:"Folders that datasets may read from; relative ones start at the Spicepod's folder. Default: the Spicepod's folder. May contain references. A change requires a restart."`
 	Query                  Query            `yaml:"query" doc:"Limits of every statement."`
 	DatasetLoadParallelism int              `yaml:"dataset_load_parallelism" min:"0" doc:"How many datasets load at once; 0 leaves it to the runtime."`
 	ShutdownTimeout        time.Duration    `yaml:"shutdown_timeout" default:"30s" doc:"How long running requests may take to finish at shutdown."`

@@ -30,9 +30,9 @@ type Query struct {
 	MaxConcurrentQueries int            `yaml:"max_concurrent_queries" min:"0" doc:"Concurrent statements; 0 leaves it to the runtime."`
 	MaxQueuedQueries     int            `yaml:"max_queued_queries" min:"0" default:"1024" doc:"Statements that may wait; any further one is refused with 429. A change requires a restart."`
 	TempDirectory        string         `yaml:"temp_directory" doc:"Where the engine spills to disk; relative to the Spicepod's folder."`
-	MaxSpill             Size           `yaml:"max_spill" doc:"Maximum size of what the engine, and each worker, spills to disk; 0: a tenth of what is free at its start, at least 1GiB, and never more than what is free. A change requires a restart."`
+	MaxSpill             Size           `yaml:"max_spill" doc:"Maximum size of what the engine, and each worker, spills to disk; 0 means a tenth of the disk space that is free at its start, but at least 1GiB and never more than what is free. A change requires a restart."`
 	Isolation            Isolation      `yaml:"isolation" enum:"none,process" default:"process" doc:"Where the statements selected by isolate run: in the runtime, or in worker processes, which are killed when they exceed their limits. A statement that reads what no worker can, such as a dataset with access: read_write, runs in the runtime, where functions that can crash are refused. A change requires a restart."`
-	Isolate              IsolationScope `yaml:"isolate" enum:"models,read_only,all" default:"read_only" doc:"With isolation process, the statements that run in workers: those written by models, also those of callers who may not write (without runtime.auth, every statement that only reads), or all that only read. A change requires a restart."`
+	Isolate              IsolationScope `yaml:"isolate" enum:"models,read_only,all" default:"read_only" doc:"With isolation process, the statements that run in workers: only those written by models (models); also those of callers who may not write or, without runtime.auth, all that only read (read_only); or all that only read, whoever the caller is (all). A change requires a restart."`
 	Workers              int            `yaml:"workers" min:"0" doc:"With isolation process, the number of workers; 0 leaves it to the runtime."`
 	WorkerMemory         Size           `yaml:"worker_memory" doc:"With isolation process, the memory limit of a worker, which is killed when it exceeds it; 0: half of the machine's memory divided by the workers, at least 1GiB."`
 	SpillCompression     string         `yaml:"spill_compression" served:"no" doc:"Compression of spilled data."`
@@ -51,7 +51,7 @@ type ResultCache struct {
 	MaxSize              Size          `yaml:"max_size" default:"128MiB" doc:"Size of the cache."`
 	ItemTTL              time.Duration `yaml:"item_ttl" default:"1s" doc:"How long a cached result is valid."`
 	EvictionPolicy       string        `yaml:"eviction_policy" enum:"lru,tiny_lfu" unserved:"tiny_lfu" default:"lru" doc:"Which results are evicted first when the cache is full."`
-	CacheKeyType         string        `yaml:"cache_key_type" enum:"plan,sql" default:"plan" doc:"When statements are equal: if their texts are identical (sql), or identical except for comments, spaces, line breaks and a semicolon at the end (plan). Statements with named parameters are never cached."`
+	CacheKeyType         string        `yaml:"cache_key_type" enum:"plan,sql" default:"plan" doc:"Which statements are equal: those with identical texts (sql), or those whose texts differ only in comments, white space and a final semicolon (plan). Statements with named parameters are never cached."`
 	StaleWhileRevalidate time.Duration `yaml:"stale_while_revalidate_ttl" default:"0s" doc:"How long an expired result is still returned while it is computed again."`
 	HashingAlgorithm     string        `yaml:"hashing_algorithm" served:"no" doc:"How keys are hashed."`
 	Encoding             string        `yaml:"encoding" served:"no" doc:"How results are compressed."`
@@ -60,7 +60,7 @@ type ResultCache struct {
 // Results is `runtime.results`.
 type Results struct {
 	TTL        time.Duration `yaml:"ttl" default:"15m" doc:"How long a stored result can be read after it was made."`
-	MaxBytes   Size          `yaml:"max_bytes" default:"1GiB" doc:"Disk space of all stored results; the oldest are dropped first."`
+	MaxBytes   Size          `yaml:"max_bytes" default:"1GiB" doc:"Maximum disk space of all stored results; the oldest are dropped first."`
 	MaxResult  Size          `yaml:"max_result_bytes" default:"256MiB" doc:"Maximum size of a stored result."`
 	MaxResults int           `yaml:"max_results" min:"1" default:"1000" doc:"Maximum number of stored results."`
 	MaxPerUser int           `yaml:"max_per_owner" min:"1" default:"100" doc:"Maximum number of stored results of one owner."`

@@ -76,13 +76,13 @@ type RuntimeTools struct {
 // ToolSearch is `runtime.tools.search`: weighted reciprocal rank fusion.
 type ToolSearch struct {
 	K                float64       `yaml:"k" default:"20" min:"1" doc:"Rank constant: the larger, the less the rank matters."`
-	Depth            int           `yaml:"depth" default:"50" min:"1" doc:"Number of ranks of each channel that count."`
+	Depth            int           `yaml:"depth" default:"50" min:"1" doc:"Number of ranks of each channel that are considered."`
 	FullText         float64       `yaml:"full_text" default:"2" min:"0" doc:"Weight of the full-text channel."`
 	Vector           float64       `yaml:"vector" default:"1" min:"0" doc:"Weight of the vector channel."`
 	Keyword          float64       `yaml:"keyword" default:"0.5" min:"0" doc:"Weight of the keyword channel."`
 	Schema           float64       `yaml:"schema" default:"0.1" min:"0" doc:"Weight of the channel of parameter names."`
-	NoGoodMatch      float64       `yaml:"no_good_match" min:"0" doc:"Confidence below which a search is marked no_good_match; 0 for the calibrated value."`
-	EmbeddingTimeout time.Duration `yaml:"embedding_timeout" default:"1s" doc:"How long a search waits for the embedding model; then it goes by words alone."`
+	NoGoodMatch      float64       `yaml:"no_good_match" min:"0" doc:"Confidence below which a search is marked no_good_match; 0 means the calibrated value."`
+	EmbeddingTimeout time.Duration `yaml:"embedding_timeout" default:"1s" doc:"How long a search waits for the embedding model before it uses words alone."`
 }
 
 // ToolCache is `runtime.tools.cache`.
@@ -96,5 +96,5 @@ type ToolHistory struct {
 	MaxCalls    int           `yaml:"max_calls" default:"10000" min:"1" doc:"Maximum number of rows in spiced.tool_calls."`
 	MaxSearches int           `yaml:"max_searches" default:"10000" min:"1" doc:"Maximum number of rows in spiced.searches."`
 	Retention   time.Duration `yaml:"retention" default:"8h" doc:"How long calls and searches are stored."`
-	UsageDays   int           `yaml:"usage_days" default:"400" min:"1" doc:"Number of days in spiced.tool_usage."`
+	UsageDays   int           `yaml:"usage_days" default:"400" min:"1" doc:"Number of days that spiced.tool_usage covers."`
 }

@@ -70,7 +70,7 @@ func activityRoutes(h *activityHandler) []route {
 			answers: []answer{{http.StatusOK, "Cancellation requested.", asJSON(ref("QueryStatus"), `{"query_id":"8c6f…","status":"cancelled"}`)}},
 			failures: failures{
 				http.StatusBadRequest: "A header is wrong.",
-				http.StatusNotFound:   "No work of yours runs under that id.",
+				http.StatusNotFound:   "You have no running work with that id.",
 			},
 			handle: withCaller(caller.HTTP, h.cancel),
 		},

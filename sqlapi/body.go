@@ -75,7 +75,7 @@ func readError(err error) error {
 // sqlBody is a statement as JSON.
 type sqlBody struct {
 	SQL        sqlText    `json:"sql" type:"string" doc:"One statement."`
-	Parameters parameters `json:"parameters,omitzero" type:"array|object|null" doc:"By position for ? and $1, by name for $name and :name."`
+	Parameters parameters `json:"parameters,omitzero" type:"array|object|null" doc:"An array for ? and $1, an object for $name and :name."`
 }
 
 // sqlText is a text that was given, and not null.

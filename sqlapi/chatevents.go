@@ -30,7 +30,7 @@ type callEvent struct {
 	Tool      string          `json:"tool"`
 	Arguments json.RawMessage `json:"arguments,omitempty" doc:"Of a tool_call."`
 	*callOutcome
-	Truncated bool `json:"truncated,omitempty" doc:"Arguments or result are the beginning of theirs, as text."`
+	Truncated bool `json:"truncated,omitempty" doc:"The arguments or the result are truncated, as text."`
 }
 
 // callOutcome is what tool_result has besides.

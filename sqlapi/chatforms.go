@@ -5,7 +5,7 @@ package sqlapi
 
 type chatBody struct {
 	_      struct{} `open:"true"`
-	Model  string   `json:"model" doc:"A name of the models section."`
+	Model  string   `json:"model" doc:"A name in the models section."`
 	Stream *bool    `json:"stream,omitempty" nullable:"true"`
 	Tools  any      `json:"tools,omitempty" type:"[]object"`
 }

@@ -11,13 +11,10 @@ const (
 )
 
 // aboutChats describes every chat protocol.
-const aboutChats = "The model may call the runtime's tools, as its Spicepod says, before it answers; the client's own tools are " +
-	"left to the client. Disconnecting cancels the chat and everything that runs for it; so does POST /v1/requests/{id}:cancel. " +
-	"A stream has a comment after every 30 s of silence. An error has a status until the first event was sent; after it, it is an " +
-	"event of the stream. X-Should-Retry: false is on errors that come again.\n\n" +
+const aboutChats = "Before it answers, the model may call those tools of the runtime that the Spicepod gives it; the client calls its own tools itself. Disconnecting cancels the chat and everything that runs for it; so does POST /v1/requests/{id}:cancel. " +
+	"A stream has a comment after every 30 s of silence. An error before the first event has a status of its own; a later one is an event of the stream. X-Should-Retry: false is on errors that come again.\n\n" +
 	"With X-Spiced-Events: include, the answer also reports each call of the runtime's tools: tool_call with its arguments, " +
-	"tool_result with ok, result or error, and latency_ms; at most 4 KiB of each. Clients that do not know them pass over them; " +
-	"in an answer that is no stream they stand under spiced_events."
+	"tool_result with ok, result or error, and latency_ms; at most 4 KiB of each. Clients that do not know these events ignore them; an answer that is not a stream has them under spiced_events."
 
 // chatRoute is what the chat protocols have in common: an answer, whole or as
 // events, and errors. answer and failed are their schemas.
@@ -28,10 +25,10 @@ func chatRoute(h *chatHandler, p *protocol, id, path, whole, failed, example, ev
 		answers: []answer{{http.StatusOK, "The answer, whole or as a stream.", append(asJSON(ref(whole), example), content{"text/event-stream", nil, events})}},
 		failed:  ref(failed),
 		failures: bodyFailures(failures{
-			http.StatusBadRequest:         "The body is wrong, or the provider refuses what it asks.",
-			http.StatusNotFound:           "There is no such model, the message has the nearest name; or chats are not served here.",
-			http.StatusTooManyRequests:    "The provider has too many requests, or too many chats run already; see Retry-After.",
-			statusClientLeft:              "Another request has cancelled this one.",
+			http.StatusBadRequest:         "The body is wrong, or the provider refuses the request.",
+			http.StatusNotFound:           "There is no such model (the message suggests the nearest name), or this process does not serve chats.",
+			http.StatusTooManyRequests:    "The provider has too many requests, or too many chats are running; see Retry-After.",
+			statusClientLeft:              "Another request cancelled this one.",
 			http.StatusBadGateway:         "The provider failed, refused the key, or its answer broke off.",
 			http.StatusServiceUnavailable: "The model was not loaded, or the runtime is shutting down.",
 			http.StatusGatewayTimeout:     "The provider took too long.",
@@ -56,7 +53,7 @@ func messagesRoute(h *chatHandler) route {
 		`{"id":"msg_A","type":"message","role":"assistant","model":"helper","content":[{"type":"text","text":"871 km"}],"stop_reason":"end_turn","stop_sequence":null,"usage":{"input_tokens":9,"output_tokens":3}}`,
 		"event: content_block_delta\n"+`data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"871 km"}}`)
 	rt.summary = "Chat, in the form of Anthropic's Messages."
-	rt.about = "As POST /v1/chat/completions, errors in Anthropic's form, too."
+	rt.about = "Works like POST /v1/chat/completions; errors have Anthropic's form too."
 	rt.body = asJSON(ref("MessagesRequest"), `{"model":"helper","max_tokens":1000,"messages":[{"role":"user","content":"How far is Berlin from Paris?"}]}`)
 	return rt
 }
@@ -66,8 +63,7 @@ func responsesRoute(h *chatHandler) route {
 		"",
 		"event: response.output_text.delta\n"+`data: {"type":"response.output_text.delta","sequence_number":4,"item_id":"msg_A","output_index":0,"content_index":0,"delta":"871 km"}`)
 	rt.summary = "Chat, in the form of OpenAI's Responses."
-	rt.about = "As POST /v1/chat/completions. Answers are stored in memory for a while, unless store is false, so that " +
-		"previous_response_id can name them; only requests of the same X-Spiced-User can."
+	rt.about = "Works like POST /v1/chat/completions. Unless store is false, answers are stored in memory for a while so that previous_response_id can refer to them; only requests of the same X-Spiced-User can do so."
 	rt.body = asJSON(ref("ResponsesRequest"), `{"model":"helper","input":"How far is Berlin from Paris?"}`)
 	return rt
 }
@@ -76,8 +72,7 @@ func modelsRoute(h handler) route {
 	return route{
 		method: "GET", path: pathModels, id: "list_models", tag: "Chat",
 		summary: "List the models.",
-		about: "In the order of their declarations, with those that could not be loaded, and with what each gets of the runtime's " +
-			"tools and why. To a request with an Anthropic-Version header the list is in Anthropic's form.",
+		about:   "Lists the models in the order of their declarations, including those that could not be loaded, with the tools of the runtime that each gets and the reason. If the request has an Anthropic-Version header, the list has Anthropic's form.",
 		params: []param{
 			{"status", "query", "true adds each model's status", boolean},
 			{"metadata_fields", "query", supportsResponses + " adds it under metadata", text},
@@ -90,7 +85,7 @@ func modelsRoute(h handler) route {
 		},
 		failures: failures{
 			http.StatusBadRequest: "A parameter is wrong.",
-			http.StatusNotFound:   "Models are not served here.",
+			http.StatusNotFound:   "This process does not serve models.",
 		},
 		handle: h,
 	}
@@ -108,7 +103,7 @@ func modelRoute(h handler) route {
 		},
 		answers: []answer{
 			{http.StatusOK, "The model.", asJSON(anyOf(ref("Model"), ref("AnthropicModel")), "")},
-			{http.StatusNotFound, "There is no such model, the message has the nearest name; or models are not served here.", asJSON(missing, "")},
+			{http.StatusNotFound, "There is no such model (the message suggests the nearest name), or this process does not serve models.", asJSON(missing, "")},
 		},
 		failures: failures{http.StatusBadRequest: "A parameter is wrong."},
 		handle:   h,
@@ -119,13 +114,13 @@ func cancelRoute(h handler) route {
 	return route{
 		method: "POST", path: pathRequests + "/{id}" + verbCancel, match: pathRequests + "/{name...}", verb: verbCancel,
 		id: "cancel_request", tag: "Chat", is: scoped | free,
-		summary: "Cancel a chat that runs.",
-		about:   "With the tools and statements that run for it. Only the X-Spiced-User of the chat can.",
+		summary: "Cancel a running chat.",
+		about:   "Also cancels the tools and statements that run for it. Only the X-Spiced-User of the chat can cancel it.",
 		params:  []param{{"id", "path", "the chat's X-Request-Id", text}},
 		answers: []answer{{http.StatusOK, "It was cancelled.", asJSON(ref("Cancelled"), `{"cancelled":true}`)}},
 		failures: failures{
 			http.StatusBadRequest: "A header is wrong.",
-			http.StatusNotFound:   "No chat runs under that id for the user.",
+			http.StatusNotFound:   "The user has no running chat with that id.",
 		},
 		handle: h,
 	}
@@ -134,10 +129,9 @@ func cancelRoute(h handler) route {
 func nsqlRoute(h handler) route {
 	return route{
 		method: "POST", path: "/v1/nsql", id: "nsql", tag: "SQL", is: scoped,
-		summary: "Answer a question by a statement that a model writes.",
-		about: "The Accept header chooses the form, as for /v1/sql; application/sql is the statement, which is not run then. The " +
-			"statement is checked like any other. When it fails on the data, sql of the error has it.",
-		body: asJSON(ref("Question"), `{"query":"How many trips were longer than 10 km?","model":"helper"}`),
+		summary: "Answer a question with a statement that a model writes.",
+		about:   "The Accept header chooses the form, as for /v1/sql; application/sql returns the statement without running it. The statement is checked like any other. If it fails on the data, the error has it as sql.",
+		body:    asJSON(ref("Question"), `{"query":"How many trips were longer than 10 km?","model":"helper"}`),
 		answers: []answer{
 			{http.StatusOK, "The rows, or the statement.", []content{
 				{"application/json", listOf(ref("Row")), `[{"trips":1247}]`},
@@ -151,11 +145,11 @@ func nsqlRoute(h handler) route {
 			}},
 		},
 		failures: bodyFailures(failures{
-			http.StatusBadRequest:            "The body is wrong, or no statement was found or it fails on the data.",
-			http.StatusNotFound:              "There is no such model, or models are not served here.",
+			http.StatusBadRequest:            "The body is wrong, the model wrote no usable statement, or the statement fails on the data.",
+			http.StatusNotFound:              "There is no such model, or this process does not serve models.",
 			http.StatusRequestEntityTooLarge: "The body or the result is over a limit.",
-			http.StatusTooManyRequests:       "Too many statements wait already, or the provider has too many requests; see Retry-After.",
-			statusClientLeft:                 "Another request has cancelled this one.",
+			http.StatusTooManyRequests:       "Too many statements are waiting, or the provider has too many requests; see Retry-After.",
+			statusClientLeft:                 "Another request cancelled this one.",
 			http.StatusBadGateway:            "The provider failed.",
 			http.StatusServiceUnavailable:    "The model was not loaded, or the runtime is shutting down.",
 			http.StatusGatewayTimeout:        "The statement or the provider took too long.",

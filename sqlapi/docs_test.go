@@ -17,7 +17,7 @@ const docsHead = `# HTTP API
 
 <!-- Made from the table of routes in sqlapi/routes.go by ` + "`go test ./sqlapi -run TestDocs -update`" + `. Do not edit. -->
 
-The default address is 127.0.0.1:8090. The same, for programs, is at ` + "`GET /v1/openapi.json`" + `.
+The default address is 127.0.0.1:8090. A machine-readable description is at ` + "`GET /v1/openapi.json`" + `.
 
 ## Protection
 
@@ -25,31 +25,31 @@ Over loopback, the Host header must be localhost, an address, or a name of ` + "
 request from a page of another site is refused: a web page cannot reach the runtime on a developer's machine, nor its
 metrics. ` + "`runtime.cors`" + ` lets the pages of the sites that it names through; without it there are no CORS headers.
 
-Every answer has an ` + "`X-Request-Id`" + `, the client's own if it sent one; the log has it too. The log has a
+Every response has an ` + "`X-Request-Id`" + `, the client's own if it sent one; the log has it too. The log has a
 fingerprint of each statement, never a literal.
 
 ## Keys
 
 Where ` + "`runtime.auth.api-key`" + ` has keys, every route but ` + "`/health` and `/v1/ready`" + ` needs one: ` + "`X-API-Key: KEY`" + ` or
 ` + "`Authorization: Bearer KEY`" + `. Without one the answer is 401. A key that ends in ` + "`:rw`" + ` may also write: INSERT, UPDATE and DELETE
-on datasets with ` + "`access: read_write`" + `, refreshes, reloads. With another key a statement that writes is refused as any that the caller may not run (400), and
-other routes answer 403. A principal's limits (requests per second, requests at once) are answered by 429 with Retry-After. Requests, queries and results
-belong to the key and the user who made them; for everybody else they are not there.
+on datasets with ` + "`access: read_write`" + `, refreshes, reloads. With any other key, a statement that writes is refused like every statement that the caller may not run (400), and
+other routes answer 403. A request over a principal's limits (requests per second, concurrent requests) is answered with 429 and Retry-After. Requests, queries and results
+belong to the key and the user who made them; no one else can see them.
 
 ## Cached results
 
-` + "`POST /v1/sql`" + ` answers an equal statement for ` + "`runtime.caching.sql_results.item_ttl`" + ` from the last answer, as long as no
-generation or refresh comes between. ` + "`Results-Cache-Status`" + ` says how an answer came about: ` + "`HIT`, `MISS`, `STALE`" + ` (it is
-refreshed in the background) or ` + "`BYPASS`" + `. A statement that may answer otherwise (random(), now(), a volatile function, the
-runtime's own tables), whose rows depend on who asks or are in a DuckDB file that statements write, or that has parameters by name or an object for one, is never cached;
-` + "`Cache-Control: no-cache`" + ` asks for a new answer.
+` + "`POST /v1/sql`" + ` returns the last result of an equal statement for ` + "`runtime.caching.sql_results.item_ttl`" + `, as long as no
+new generation or refresh comes between. ` + "`Results-Cache-Status`" + ` says where the result comes from: ` + "`HIT`, `MISS`, `STALE`" + ` (it is
+refreshed in the background) or ` + "`BYPASS`" + `. A result is never cached if the statement may return another one next time (random(), now(), a volatile function, the
+runtime's own tables), if its rows depend on the caller or are in a DuckDB file that statements write, or if it has named parameters or an object as a parameter;
+` + "`Cache-Control: no-cache`" + ` requests a new result.
 
 ## On whose behalf
 
-The routes of SQL, tools and chats take headers that say for whom a request is made: ` + "`X-Spiced-User`, `X-Spiced-Space`,\n`X-Spiced-Session` and `X-Spiced-Agent`" + `. Each is text of at most 128 bytes. They decide which tools are there, and the
-record of calls has them; so do row filters and column masks. With keys, only a principal with ` + "`on_behalf_of`" + ` may
-name another user than its own. The context of a body goes before the headers. Answers of these routes have an
-` + "`X-Spiced-Generation`" + `: the generation of the Spicepod that served.
+The routes of SQL, tools and chats accept headers that name the user for whom a request is made: ` + "`X-Spiced-User`, `X-Spiced-Space`,\n`X-Spiced-Session` and `X-Spiced-Agent`" + `. Each is a text of at most 128 bytes. They decide which tools are available, row filters and column masks can
+use them, and they are recorded with each call. With keys, only a principal with ` + "`on_behalf_of`" + ` may
+name a user other than its own. The context in a body overrides the headers. Responses of these routes have an
+` + "`X-Spiced-Generation`" + `: the generation of the Spicepod that served the request.
 
 `
 

@@ -16,7 +16,7 @@ import (
 type invocation struct {
 	SchemaVersion schemaVersion   `json:"schema_version,omitempty" type:"string" doc:"Of this shape: 0.1.0. Another major number is refused."`
 	Args          json.RawMessage `json:"args,omitempty" type:"object" doc:"The arguments; {} if left out."`
-	Context       callerContext   `json:"context,omitzero" doc:"On whose behalf the call is; keys that are not listed are for others and left alone."`
+	Context       callerContext   `json:"context,omitzero" doc:"On whose behalf the call is made; keys that are not listed are ignored."`
 	Trace         caller.Trace    `json:"trace,omitzero"`
 	DryRun        bool            `json:"dry_run,omitempty" doc:"Check everything and report what would be done, without doing it."`
 }

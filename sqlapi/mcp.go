@@ -15,8 +15,7 @@ const PathMCP = "/v1/mcp"
 // headerMCPSession is the session's id.
 const headerMCPSession = "Mcp-Session-Id"
 
-const aboutMCP = "The Model Context Protocol over streamable HTTP: requests are JSON-RPC 2.0. Since revision 2026-07-28 each stands alone, with " +
-	"the headers Mcp-Protocol-Version, Mcp-Method and Mcp-Name; before, they belong to a session. Tools are those of GET /v1/tools; " +
+const aboutMCP = "The Model Context Protocol over streamable HTTP: requests are JSON-RPC 2.0. Since revision 2026-07-28 each is independent and has the headers Mcp-Protocol-Version, Mcp-Method and Mcp-Name; before, they belong to a session. Tools are those of GET /v1/tools; " +
 	"?mode=registry lists tool_search, tool_invoke, list_datasets and the pinned ones instead, ?mode=direct all. Datasets and " +
 	"functions are resources. See docs/mcp.md."
 
@@ -78,12 +77,12 @@ func mcpRoute(h handler, method, id, summary, about string, answers ...answer) r
 	return route{
 		method: method, path: PathMCP, id: id, tag: "MCP", is: scoped, summary: summary, about: about,
 		params:  []param{{"mode", "query", "what tools/list shows; without it as runtime.mcp.mode says", oneOf("direct", "registry")}},
-		answers: append(answers, answer{http.StatusInternalServerError, "A fault of the runtime's own.", asJSON(ref("Error"), "")}),
+		answers: append(answers, answer{http.StatusInternalServerError, "An internal error of the runtime.", asJSON(ref("Error"), "")}),
 		failed:  object, // of JSON-RPC, or ours
 		failures: failures{
-			http.StatusBadRequest: "The request is no MCP, or a header is wrong.",
+			http.StatusBadRequest: "The request is not MCP, or a header is wrong.",
 			http.StatusForbidden:  "The Host or Origin header is not allowed.",
-			http.StatusNotFound:   "The session has ended, there is no such method, or MCP is not served here.",
+			http.StatusNotFound:   "The session has ended, there is no such method, or this process does not serve MCP.",
 		},
 		handle: h,
 	}
@@ -93,11 +92,11 @@ func mcpRoutes(h handler) []route {
 	message := []content{{"application/json", object, ""}, {"text/event-stream", nil, ""}}
 	post := mcpRoute(h, "POST", "mcp_send", "Send a message to the MCP server.", aboutMCP,
 		answer{http.StatusOK, "The answer, at once or as a stream.", message},
-		answer{http.StatusAccepted, "A notification or an answer was taken.", nil},
+		answer{http.StatusAccepted, "The notification or answer was accepted.", nil},
 		answer{http.StatusRequestEntityTooLarge, "The body is over 32 MiB.", nil})
 	post.waits = mcpListens
 	post.body = asJSON(object, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"sql","arguments":{"query":"SELECT 1"}}}`)
-	listen := mcpRoute(h, "GET", "mcp_listen", "Listen to the MCP server: changed lists, progress.", "Of a session. Since revision 2026-07-28, clients send subscriptions/listen instead.",
+	listen := mcpRoute(h, "GET", "mcp_listen", "Listen to the MCP server for changed lists and progress.", "This belongs to a session. Since revision 2026-07-28, clients send subscriptions/listen instead.",
 		answer{http.StatusOK, "The stream of a session.", []content{{"text/event-stream", nil, ""}}})
 	listen.is |= free
 	sessionless := answer{http.StatusMethodNotAllowed, "The header names a revision without sessions.", []content{{"text/plain", nil, ""}}}
@@ -105,7 +104,7 @@ func mcpRoutes(h handler) []route {
 	return []route{
 		post,
 		listen,
-		mcpRoute(h, "DELETE", "mcp_end", "End an MCP session.", "Since revision 2026-07-28 there are none.",
+		mcpRoute(h, "DELETE", "mcp_end", "End an MCP session.", "Since revision 2026-07-28 there are no sessions.",
 			answer{http.StatusNoContent, "It has ended.", nil}, sessionless),
 	}
 }

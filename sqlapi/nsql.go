@@ -102,8 +102,8 @@ func unwritten(err error) error {
 // questionBody is the body of /v1/nsql.
 type questionBody struct {
 	nsql.Request
-	Model  string `json:"model,omitempty" doc:"May be left out when one model is served."`
-	Stream bool   `json:"stream,omitempty" doc:"Without effect: rows are always sent as they come."`
+	Model  string `json:"model,omitempty" doc:"May be left out if only one model is served."`
+	Stream bool   `json:"stream,omitempty" doc:"Ignored: rows are always streamed."`
 }
 
 // readNSQL reads a question.

@@ -18,10 +18,10 @@ func queryRoutes(h *queriesHandler) []route {
 		}
 		return rt
 	}
-	submit := query("POST", "", "submit_query", "Submit a statement that runs by itself.",
-		"The answer comes at once. The rows are stored for runtime.results.ttl and read in chunks, as a whole by GET /v1/results/{ref}, "+
-			"or in SQL by FROM ref('…'). Only its owner sees a query.", nil,
-		answer{http.StatusAccepted, "It waits for its turn.", asJSON(ref("Query"), "")})
+	submit := query("POST", "", "submit_query", "Submit a statement to run in the background.",
+		"The response does not wait for the statement. The rows are stored for runtime.results.ttl and can be read in chunks, as a whole "+
+			"with GET /v1/results/{ref}, or in SQL with FROM ref('…'). Only its owner can see a query.", nil,
+		answer{http.StatusAccepted, "The query was accepted.", asJSON(ref("Query"), "")})
 	submit.failures = bodyFailures(submit.failures)
 	submit.body, submit.handle = asJSON(ref("SQL"), `{"sql":"SELECT * FROM trips WHERE id > $1","parameters":[1000]}`), h.owned(h.submit)
 	list := query("GET", "", "list_queries", "List your submitted queries.", "", []param{
@@ -29,7 +29,7 @@ func queryRoutes(h *queriesHandler) []route {
 		{"limit", "query", "how many", integer},
 	}, answer{http.StatusOK, "The queries, the newest first.", asJSON(ref("Queries"), "")})
 	list.handle = h.owned(h.list)
-	one := query("GET", "/{id}", "get_query", "Describe a submitted query and its result.", "With the first chunk of the rows, when there are any.",
+	one := query("GET", "/{id}", "get_query", "Describe a submitted query and its result.", "The answer includes the first chunk of the rows, if there are any.",
 		[]param{id}, answer{http.StatusOK, "The query.", asJSON(ref("Query"), "")})
 	one.handle = h.owned(h.get)
 	status := query("GET", "/{id}/status", "get_query_status", "Show the status of a submitted query.", "",
@@ -39,7 +39,7 @@ func queryRoutes(h *queriesHandler) []route {
 		[]param{id, {"index", "path", "from 0", integer}},
 		answer{http.StatusOK, "The rows, each an object.", asJSON(ref("QueryChunk"), "")})
 	chunk.handle = h.owned(h.getChunk)
-	cancel := query("POST", "/{id}/cancel", "cancel_submitted_query", "Cancel a submitted query.", "One that is over stays as it is.",
+	cancel := query("POST", "/{id}/cancel", "cancel_submitted_query", "Cancel a submitted query.", "A query that is over does not change.",
 		[]param{id}, answer{http.StatusOK, "The query.", asJSON(ref("Query"), "")})
 	cancel.handle, cancel.is = h.owned(h.cancel), cancel.is|free
 	return append([]route{submit, list, one, status, chunk, cancel}, resultRoutes(h)...)
@@ -54,7 +54,7 @@ func resultRoutes(h *queriesHandler) []route {
 		{
 			method: "GET", path: pathResults, id: "list_results", tag: "Queries", is: scoped,
 			summary:  "List your stored results.",
-			about:    "A tool's result that is over its budget, and that of a submitted query, is stored for a while.",
+			about:    "Results of tools that exceed their budget, and results of submitted queries, are stored for a while.",
 			answers:  []answer{{http.StatusOK, "The results, the oldest first.", asJSON(ref("KeptResults"), "")}},
 			failures: wrong,
 			handle:   h.owned(h.listResults),
@@ -62,7 +62,7 @@ func resultRoutes(h *queriesHandler) []route {
 		{
 			method: "GET", path: pathResults + "/{ref}", id: "get_result", tag: "Queries", is: scoped,
 			summary:  "Read a stored result.",
-			about:    "In the forms of /v1/sql, by the Accept header.",
+			about:    "The Accept header chooses the form, as for /v1/sql.",
 			params:   []param{name},
 			answers:  []answer{{http.StatusOK, "The rows.", rows.body}},
 			failures: gone,

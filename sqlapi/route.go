@@ -116,7 +116,7 @@ func (rt route) ownAnswers() []answer {
 func (rt route) allAnswers() []answer {
 	common := failures{
 		http.StatusForbidden:           "The request comes from another site's page, or its key does not permit it.",
-		http.StatusInternalServerError: "A fault of the runtime's own.",
+		http.StatusInternalServerError: "An internal error of the runtime.",
 	}
 	if !rt.is.has(public) {
 		common[http.StatusUnauthorized] = "A key is needed, or is not known."

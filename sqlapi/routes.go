@@ -81,7 +81,7 @@ func componentRoutes(h *runtimeHandler) []route {
 		{
 			method: "GET", path: "/v1/functions", id: "list_functions", tag: "Functions",
 			summary: "List the functions that are served.",
-			about:   "In the order of their declarations. Functions that are disabled or have a fault are not in the list.",
+			about:   "Lists the functions in the order of their declarations, without those that are disabled or faulty.",
 			params: []param{
 				{"as_tool", "query", "only functions that are offered to models, or only the others", boolean},
 				formatParam,
@@ -131,10 +131,8 @@ func runtimeRoutes(h *runtimeHandler, openAPI handler) []route {
 	return []route{
 		{
 			method: "GET", path: "/v1/status", id: "get_status", tag: "General",
-			summary: "Show the state of the runtime and the problems of the last load.",
-			about: "A line for each protocol, and one for each component that has problems, with the status Error unless they are " +
-				"only warnings. Faults of the file's structure belong to the component spicepod. In CSV, message has the " +
-				"problems as text.",
+			summary:  "Show the state of the runtime and the problems of the last load.",
+			about:    "There is an entry for each protocol, and one for each component with problems, whose status is Error unless they are only warnings. Faults in the structure of the file belong to the component spicepod. In CSV, the column message has the problems as text.",
 			params:   []param{formatParam},
 			answers:  []answer{{http.StatusOK, "The components.", asList(ref("Component"), `[{"name":"http","endpoint":"127.0.0.1:8090","status":"Ready"}]`)}},
 			failures: failures{http.StatusBadRequest: "A parameter is wrong."},
@@ -160,7 +158,7 @@ func runtimeRoutes(h *runtimeHandler, openAPI handler) []route {
 			summary:  "Read the Spicepod again and wait for the outcome.",
 			about:    "Components with faults of their own are left out, or stay as they were, and are listed under problems.",
 			answers:  []answer{{http.StatusOK, "The Spicepod was taken over, with the problems it has.", asJSON(ref("Reload"), "")}},
-			failures: failures{http.StatusUnprocessableEntity: "The Spicepod was refused; the previous generation stays in service."},
+			failures: failures{http.StatusUnprocessableEntity: "The Spicepod was refused; the previous generation is still served."},
 			handle:   h.reload,
 		},
 		{

@@ -80,7 +80,7 @@ type Dataset struct {
 	AccelerationEnabled bool       `json:"acceleration_enabled"`
 	Status              string     `json:"status,omitempty" doc:"With ?status=true."`
 	Description         string     `json:"description,omitempty"`
-	Rows                *int64     `json:"rows,omitempty" doc:"Of an accelerated dataset."`
+	Rows                *int64     `json:"rows,omitempty" doc:"Number of rows of an accelerated dataset."`
 	LastRefresh         *time.Time `json:"last_refresh,omitempty"`
 	Error               string     `json:"error,omitempty" doc:"Why it is not served, or why its last refresh failed."`
 }
@@ -94,12 +94,12 @@ type Function struct {
 	Description  string   `json:"description,omitempty"`
 	AsTool       bool     `json:"as_tool" doc:"Offered to models."`
 	RegisteredAs []string `json:"registered_as" enum:"sql,tool"`
-	Signature    string   `json:"signature" doc:"To be read."` // f(x int64) → int64
+	Signature    string   `json:"signature" doc:"The signature, for people."` // f(x int64) → int64
 	Arguments    []Field  `json:"arguments"`
 	Tables       []Table  `json:"tables,omitempty"`  // inputs that are tables
 	Returns      *Type    `json:"returns,omitempty"` // of a scalar function
 	Columns      []Field  `json:"columns,omitempty"` // of a table function
-	Checksum     string   `json:"checksum" doc:"Changes with everything that changes what a call gives."`
+	Checksum     string   `json:"checksum" doc:"Changes with everything that affects the result of a call."`
 }
 
 // Type is a type as declared and as DuckDB names it.
@@ -142,7 +142,7 @@ type RefreshOptions struct {
 // Reload is the outcome of reading the Spicepod again.
 type Reload struct {
 	Accepted   bool              `json:"accepted" doc:"Whether a new generation was made."`
-	Generation uint64            `json:"generation" doc:"The one that serves now."`
+	Generation uint64            `json:"generation" doc:"The generation that is served now."`
 	Changed    []string          `json:"changed" doc:"Components that were rebuilt or removed."`
 	Problems   spicepod.Problems `json:"problems"`
 }

@@ -15,7 +15,7 @@ const (
 
 var (
 	nameParam  = param{"name", "path", "the tool; that of an MCP server is server__tool, or server/tool", text}
-	modelParam = param{"embedding_model", "query", "the embedding model that tool_search compares by; none: the runtime's", text}
+	modelParam = param{"embedding_model", "query", "the embedding model of tool_search; without it, the runtime's", text}
 )
 
 func listToolsRoute(h *toolsHandler) route {
@@ -23,10 +23,9 @@ func listToolsRoute(h *toolsHandler) route {
 	return route{
 		method: "GET", path: pathTools, id: "list_tools", tag: "Tools", is: scoped,
 		summary: "List the tools.",
-		about: "Those that are available to the caller, sorted by name. Equal lists have equal bytes and an equal " +
-			"ETag, except in the view stats. tool_search and tool_invoke are not in the list.",
+		about:   "Lists the tools that are available to the caller, sorted by name. Equal lists have equal bytes and an equal ETag, except in the view stats. tool_search and tool_invoke are not listed.",
 		params: []param{
-			{"view", "query", "planner, the default: names and descriptions; full: the definitions; stats: what became of each", oneOf("planner", "full", "stats")},
+			{"view", "query", "planner, the default: names and descriptions; full: the definitions; stats: the state of each", oneOf("planner", "full", "stats")},
 			{"format", "query", "json, which is the default; xml, for prompts, of planner and full; csv, of stats", oneOf("json", "xml", "csv")},
 			{"source", "query", "only tools from builtin, function, mcp or mcp:server", text},
 			{"owner", "query", "only those of this owner", text},
@@ -42,7 +41,7 @@ func listToolsRoute(h *toolsHandler) route {
 		},
 		failures: failures{
 			http.StatusBadRequest: "A parameter or a header is wrong.",
-			http.StatusNotFound:   "Tools are not served here.",
+			http.StatusNotFound:   "This process does not serve tools.",
 		},
 		handle: h.scoped(h.list),
 	}
@@ -51,17 +50,16 @@ func listToolsRoute(h *toolsHandler) route {
 func searchDefinitionsRoute(h *toolsHandler) route {
 	return route{
 		method: "GET", path: pathTools + "/search", id: "tool_search_definitions", tag: "Tools", is: scoped,
-		summary: "Show the definitions that a model gets in place of all tools.",
-		about: "tool_search, tool_invoke, and list_datasets if it is there, in this order: for models of other systems, which " +
-			"call them at POST /v1/tools/{name}. A tool with the name search is defined in GET /v1/tools?view=full.",
-		params: []param{modelParam, {"format", "query", "json, which is the default, or openai: each as a function", oneOf("json", "openai")}},
+		summary: "Show the definitions that a model gets instead of all tools.",
+		about:   "Shows tool_search, tool_invoke and, if available, list_datasets, in this order, for models of other systems, which call them at POST /v1/tools/{name}. The definition of a tool named search is in GET /v1/tools?view=full.",
+		params:  []param{modelParam, {"format", "query", "json, which is the default, or openai: each as a function", oneOf("json", "openai")}},
 		answers: []answer{
 			{http.StatusOK, "The definitions.", asJSON(anyOf(listOf(ref("ToolDefinition")), listOf(ref("ToolFunction"))), "")},
 			{http.StatusNotModified, "The client has these definitions: see If-None-Match.", nil},
 		},
 		failures: failures{
 			http.StatusBadRequest: "No embedding model can be chosen, a tool has a reserved name, or a parameter is wrong.",
-			http.StatusNotFound:   "Tools are not served here.",
+			http.StatusNotFound:   "This process does not serve tools.",
 		},
 		handle: h.scoped(h.definitions),
 	}
@@ -71,7 +69,7 @@ func getToolRoute(h *toolsHandler) route {
 	return route{
 		method: "GET", path: pathTools + "/{name}", match: matchTool, id: "get_tool", tag: "Tools", is: scoped,
 		summary: "Show a tool's definition.",
-		params:  []param{nameParam, {"explain", "query", "show instead whether the tool can be called, and what keeps it from being called", boolean}},
+		params:  []param{nameParam, {"explain", "query", "show instead whether the tool can be called and, if not, why", boolean}},
 		answers: []answer{
 			{http.StatusOK, "The definition, or the explanation.", asJSON(anyOf(ref("Tool"), ref("ToolStatus")), "")},
 			{http.StatusNotModified, "The client has this definition: see If-None-Match.", nil},
@@ -79,7 +77,7 @@ func getToolRoute(h *toolsHandler) route {
 		failures: failures{
 			http.StatusBadRequest: "A parameter or a header is wrong.",
 			http.StatusForbidden:  "The tool is not available to the caller.",
-			http.StatusNotFound:   "There is no such tool; the hint has the nearest name.",
+			http.StatusNotFound:   "There is no such tool; the hint suggests the nearest name.",
 		},
 		handle: h.scoped(h.get),
 	}
@@ -89,15 +87,14 @@ func invokeToolRoute(h *toolsHandler) route {
 	return route{
 		method: "POST", path: pathTools + "/{name}" + verbInvoke, match: matchTool, verb: verbInvoke, id: "invoke_tool", tag: "Tools", is: scoped | bodyOptional,
 		summary: "Call a tool.",
-		about: "The answer is a ToolResult, whatever happens. A call that got to the tool is 200, also when the tool failed: see " +
-			"ok. No body is {}.",
+		about:   "The answer is always a ToolResult. Once the call has reached the tool the status is 200, even if the tool fails: see ok. An empty body means {}.",
 		params:  []param{nameParam},
 		body:    asJSON(ref("Invocation"), `{"schema_version":"0.1.0","args":{"lat1":52.5,"lon1":13.4,"lat2":48.9,"lon2":2.4},"trace":{"flow_id":"f1","step_id":"s1"}}`),
 		answers: []answer{{http.StatusOK, "The call ran.", asJSON(ref("ToolResult"), `{"schema_version":"0.1.0","ok":true,"result":870.8,"metrics":{"latency_ms":0.4},"trace":{"flow_id":"f1","step_id":"s1"}}`)}},
 		failed:  ref("ToolResult"),
 		failures: callFailures(failures{
 			http.StatusBadRequest: "The body is wrong, or the arguments do not fit the tool's parameters.",
-			http.StatusNotFound:   "There is no such tool; did_you_mean has the nearest name.",
+			http.StatusNotFound:   "There is no such tool; did_you_mean suggests the nearest name.",
 		}),
 		errorBody: resultError,
 		handle:    h.scoped(h.invoke),
@@ -109,9 +106,9 @@ func callFailures(own failures) failures {
 	all := bodyFailures(failures{
 		http.StatusForbidden:             "The tool is not available to the caller, or the request comes from another site's page.",
 		http.StatusRequestEntityTooLarge: "The arguments or the result are over a limit.",
-		http.StatusTooManyRequests:       "Too many calls of the tool run already; see Retry-After.",
+		http.StatusTooManyRequests:       "Too many calls of the tool are running; see Retry-After.",
 		http.StatusServiceUnavailable:    "The runtime is shutting down.",
-		http.StatusGatewayTimeout:        "The tool was over its time limit.",
+		http.StatusGatewayTimeout:        "The tool exceeded its time limit.",
 	})
 	maps.Copy(all, own)
 	return all
@@ -121,15 +118,14 @@ func callToolRoute(h *toolsHandler) route {
 	return route{
 		method: "POST", path: pathTools + "/{name}", match: matchTool, id: "call_tool", tag: "Tools", is: scoped | bodyOptional,
 		summary: "Call a tool with bare arguments.",
-		about: "The body is the arguments, the answer is what the tool gave, as Spice does it; tool_search and tool_invoke are " +
-			"called here, too. There being no envelope, a tool's own failure is an error of the table below: 400, where Spice has 500.",
+		about:   "As in Spice, the body is the arguments and the answer is the tool's result; tool_search and tool_invoke can be called here too. Without an envelope, a failure of the tool is an error of the table below, with status 400 where Spice has 500.",
 		params:  []param{nameParam, modelParam, {"dry_run", "query", "check everything and report what would be done, without doing it", boolean}},
 		body:    asJSON(schema.Schema{"type": "object", "description": "The arguments."}, `{"lat1":52.5,"lon1":13.4,"lat2":48.9,"lon2":2.4}`),
 		answers: []answer{{http.StatusOK, "What the tool gave. X-Spiced-Truncated: true says that rows are missing.", asJSON(schema.Schema{}, "870.8")}},
 		failures: callFailures(failures{
 			http.StatusBadRequest: "The arguments or a parameter are wrong, or the tool failed.",
-			http.StatusNotFound:   "There is no such tool; the hint has the nearest name.",
-			http.StatusBadGateway: "The tool gave what it does not declare.",
+			http.StatusNotFound:   "There is no such tool; the hint suggests the nearest name.",
+			http.StatusBadGateway: "The tool's result does not match its declaration.",
 		}),
 		handle: h.scoped(h.callBare),
 	}
@@ -144,7 +140,7 @@ func callToolAliasRoute(h *toolsHandler) route {
 
 var searchFailures = failures{
 	http.StatusBadRequest:         "The body or a parameter is wrong.",
-	http.StatusNotFound:           "There is no tool of the name in tool, or tools are not served here.",
+	http.StatusNotFound:           "There is no tool with the name in tool, or this process does not serve tools.",
 	http.StatusServiceUnavailable: "The runtime is shutting down.",
 }
 
@@ -180,12 +176,12 @@ func embeddingsRoute(h handler) route {
 	return route{
 		method: "POST", path: "/v1/embeddings", id: "create_embeddings", tag: "Embeddings",
 		summary: "Turn texts into vectors.",
-		about:   "In OpenAI's form, errors too.",
+		about:   "Answers and errors have OpenAI's form.",
 		body:    asJSON(ref("EmbeddingRequest"), `{"model":"local","input":["tide tables"]}`),
 		answers: []answer{{http.StatusOK, "A vector for each text.", asJSON(ref("EmbeddingResponse"), "")}},
 		failures: bodyFailures(failures{
 			http.StatusBadRequest:         "The body is wrong, or the provider refuses the texts.",
-			http.StatusNotFound:           "There is no such model, or embeddings are not served here.",
+			http.StatusNotFound:           "There is no such model, or this process does not serve embeddings.",
 			http.StatusTooManyRequests:    "The provider has too many requests; see Retry-After.",
 			http.StatusBadGateway:         "The provider failed.",
 			http.StatusServiceUnavailable: "The model was not loaded, or the runtime is shutting down.",

@@ -17,7 +17,7 @@ type toolSearch struct {
 	Keywords       []string      `json:"keywords,omitempty" doc:"Phrases to favour."`
 	Limit          *int          `json:"limit,omitempty" min:"1" doc:"5 if left out, at most 20."`
 	MinScore       float64       `json:"min_score,omitempty" doc:"From 0 to 1."`
-	EmbeddingModel string        `json:"embedding_model,omitempty" doc:"A name of the embeddings section."`
+	EmbeddingModel string        `json:"embedding_model,omitempty" doc:"A name in the embeddings section."`
 	Context        callerContext `json:"context,omitzero"`
 	Explain        bool          `json:"explain,omitempty" doc:"Add weights and shares. A search that is explained is not recorded."`
 	Tool           string        `json:"tool,omitempty" doc:"With explain: the tool whose rank, or absence, is explained."`

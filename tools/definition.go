@@ -54,7 +54,7 @@ type Definition struct {
 	UID           string      `json:"uid" doc:"A UUID of version 5 of the name."`
 	Checksum      string      `json:"checksum" doc:"Changes with the definition and the implementation."` // 16 hex digits
 	Annotations   Annotations `json:"annotations"`
-	Cacheable     bool        `json:"cacheable,omitempty" doc:"Equal arguments give equal results as long as the checksum stays."`
+	Cacheable     bool        `json:"cacheable,omitempty" doc:"Equal arguments give equal results until the checksum changes."`
 	Limits        *Limits     `json:"limits,omitempty"`
 	// Dispatch and Parallel control when a chat starts a call of the tool.
 	Dispatch Dispatch `json:"dispatch,omitempty" enum:"early,after_response" doc:"When a chat starts a call: with its arguments, the default, or at the end of the model's response."`
@@ -95,15 +95,15 @@ type Annotations struct {
 	ReadOnly    bool `json:"read_only"`
 	Idempotent  bool `json:"idempotent"`
 	Destructive bool `json:"destructive"`
-	OpenWorld   bool `json:"open_world" doc:"It reaches beyond the runtime."`
+	OpenWorld   bool `json:"open_world" doc:"It accesses systems outside the runtime."`
 }
 
 // Limits bound one call; zero fields are unlimited.
 type Limits struct {
 	Timeout     time.Duration `json:"-"`
 	MaxRows     int           `json:"max_rows,omitempty"`
-	MaxBytes    int64         `json:"max_bytes,omitempty" doc:"Of the result as JSON."`
-	Concurrency int           `json:"concurrency,omitempty" doc:"Calls of the tool at once."`
+	MaxBytes    int64         `json:"max_bytes,omitempty" doc:"Maximum size of the result as JSON."`
+	Concurrency int           `json:"concurrency,omitempty" doc:"Concurrent calls of the tool."`
 }
 
 // MarshalJSON encodes the time limit as text, such as "30s".

@@ -14,10 +14,10 @@ import (
 // Result is the outcome of a call, the same for every protocol.
 type Result struct {
 	OK      bool            `json:"ok"`
-	Result  json.RawMessage `json:"result,omitempty" doc:"What the tool gave, of a call that is ok."` // null is a value
+	Result  json.RawMessage `json:"result,omitempty" doc:"The result of the tool, if the call succeeded."` // null is a value
 	Error   *Error          `json:"error,omitempty"`
 	Rows    *Rows           `json:"-"` // extent of a result of rows, shown next to it
-	Notices []string        `json:"notices,omitempty" doc:"What was repaired, or left out."`
+	Notices []string        `json:"notices,omitempty" doc:"What was repaired or left out."`
 	Metrics Metrics         `json:"metrics"`
 	Trace   *caller.Trace   `json:"trace,omitempty"`
 
@@ -54,7 +54,7 @@ type Error struct {
 	Hint       string          `json:"hint,omitempty" doc:"What would be right."`
 	Faults     []Fault         `json:"faults,omitempty"` // of the arguments or the result
 	DidYouMean []string        `json:"did_you_mean,omitempty" doc:"Names that exist, nearest first."`
-	Example    json.RawMessage `json:"example,omitempty" doc:"The least arguments that are valid."`
+	Example    json.RawMessage `json:"example,omitempty" doc:"The fewest valid arguments."`
 
 	// Cause is for the log.
 	Cause error `json:"-"`

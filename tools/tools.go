@@ -72,9 +72,9 @@ type Output struct {
 // Rows is the extent of a result that is a list of rows. A result with exactly
 // the maximum number of rows is not truncated.
 type Rows struct {
-	Returned  int    `json:"returned" doc:"How many rows there are, of a result of rows."`
-	Truncated bool   `json:"truncated" doc:"Whether there are more rows than are allowed, of a result of rows."`
-	More      *int64 `json:"more,omitempty" doc:"How many more, where that is known."` // without reading them
+	Returned  int    `json:"returned" doc:"Number of rows, if the result has rows."`
+	Truncated bool   `json:"truncated" doc:"Whether the result has more rows than allowed."`
+	More      *int64 `json:"more,omitempty" doc:"How many more there are, if known."` // without reading them
 }
 
 // Cut is the output for a truncated list of rows; more is the number of

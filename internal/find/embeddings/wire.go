@@ -18,14 +18,14 @@ import (
 // Request is the body of POST /v1/embeddings in OpenAI's form. The tags
 // describe it; [ParseRequest] reads it.
 type Request struct {
-	Model string `json:"model" doc:"A name of the embeddings section."`
+	Model string `json:"model" doc:"A name in the embeddings section."`
 	// Texts are 1 to MaxInputs texts, none empty.
 	Texts []string `json:"input" type:"string|[]string" doc:"A text, or a list of texts."`
 	// Base64 asks for vectors as base64 of little-endian float32 instead of
 	// arrays of numbers.
 	Base64 bool `json:"encoding_format,omitempty" type:"string" enum:"float,base64"`
 	// Dimensions is the length of the vectors; 0 for the model's own.
-	Dimensions int    `json:"dimensions,omitempty" doc:"Must be those that the model gives."`
+	Dimensions int    `json:"dimensions,omitempty" doc:"Must be the number that the model returns."`
 	User       string `json:"user,omitempty"` // the caller's word for its user
 }
 

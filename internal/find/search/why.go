@@ -4,16 +4,16 @@ import "cmp"
 
 // Why explains the rank of one document, whether or not it is a hit.
 type Why struct {
-	Rank     int          `json:"rank" doc:"Among all that matched, from 1; 0: no channel ranks the tool."`
+	Rank     int          `json:"rank" doc:"Rank among all matches, from 1; 0 if no channel ranks the tool."`
 	Score    float64      `json:"score"`
-	Cut      Cut          `json:"cut,omitempty" doc:"What keeps the tool from the answer: refused, no_match, min_score or limit."`
+	Cut      Cut          `json:"cut,omitempty" doc:"Why the tool is not in the answer: refused, no_match, min_score or limit."`
 	Channels []WhyChannel `json:"channels" nullable:"true"`
 }
 
 // WhyChannel is the rank of the document in one channel.
 type WhyChannel struct {
 	Source string  `json:"source"`
-	Rank   int     `json:"rank" doc:"From 1; 0: it does not match."`
+	Rank   int     `json:"rank" doc:"From 1; 0 if it does not match."`
 	Score  float64 `json:"score"`
 	Counts bool    `json:"counts" doc:"The rank is within the depth that counts."` // Settings.Depth
 	Weight float64 `json:"weight"`

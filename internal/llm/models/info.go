@@ -29,7 +29,7 @@ const (
 type Info struct {
 	Name        string   `json:"id"`
 	From        string   `json:"owned_by" doc:"Its from: provider:model."`
-	Datasets    []string `json:"datasets" nullable:"true" doc:"That its built-in tools may read; null is all."`
+	Datasets    []string `json:"datasets" nullable:"true" doc:"Datasets that its built-in tools may read; null means all."`
 	Status      string   `json:"-"` // [StatusReady] or [StatusError]
 	Description string   `json:"description,omitempty"`
 	ToolPlan    `json:"-"`
@@ -39,12 +39,12 @@ type Info struct {
 // ToolPlan describes the tools that a model gets, and why. Its names are sorted.
 type ToolPlan struct {
 	Declared       string   `json:"declared" doc:"As the Spicepod has it."` // params.tools
-	Mode           Mode     `json:"mode" doc:"none, direct: each tool is sent; registry: tool_search and tool_invoke in their place; native: the provider searches."`
-	Reason         string   `json:"reason" doc:"For the mode."`
-	Count          int      `json:"count" doc:"Of the tools in its set."`
+	Mode           Mode     `json:"mode" doc:"none; direct: each tool is sent; registry: tool_search and tool_invoke are sent instead; native: the provider searches."`
+	Reason         string   `json:"reason" doc:"Why the mode was chosen."`
+	Count          int      `json:"count" doc:"Number of tools in the set."`
 	Advertised     []string `json:"advertised" nullable:"true" doc:"The tools that every request carries."`
 	Pinned         []string `json:"pinned,omitempty"`
-	EmbeddingModel string   `json:"embedding_model,omitempty" doc:"That tool_search compares by."`
+	EmbeddingModel string   `json:"embedding_model,omitempty" doc:"The embedding model of tool_search."`
 }
 
 // Call is the record of one chat.

@@ -16,8 +16,8 @@ import (
 type Request struct {
 	Query          string   `json:"query"`
 	SampleData     bool     `json:"sample_data_enabled,omitempty" doc:"Show the model some values of the tables."`
-	Datasets       []string `json:"datasets,omitempty" nullable:"true" doc:"That the statement may name; none: all."` // of the writer
-	PromptCacheKey string   `json:"prompt_cache_key,omitempty" doc:"Passed on to the provider."`
+	Datasets       []string `json:"datasets,omitempty" nullable:"true" doc:"Datasets that the statement may name; all if left out."` // of the writer
+	PromptCacheKey string   `json:"prompt_cache_key,omitempty" doc:"Passed to the provider."`
 }
 
 // Answer is a statement that the guard has accepted.
