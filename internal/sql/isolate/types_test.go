@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
@@ -70,7 +71,7 @@ func (w *world) same(t *testing.T, sql string, params engine.Params) {
 	t.Helper()
 	want := w.result(engine.Request{SQL: sql, Params: params})
 	got := w.result(engine.Request{SQL: sql, Params: params, Isolate: true})
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(engine.Error{})); diff != "" {
 		t.Errorf("%s: in a worker (+) it is another:\n%s", sql, diff)
 	}
 }
@@ -186,7 +187,7 @@ func (w *world) descriptions(t *testing.T) {
 		if d := cmp.Diff(here, there); d != "" {
 			t.Errorf("%s: in a worker (+) it is another:\n%s", sql, d)
 		}
-		if d := cmp.Diff(hereErr, thereErr); d != "" {
+		if d := cmp.Diff(hereErr, thereErr, cmpopts.IgnoreUnexported(engine.Error{})); d != "" {
 			t.Errorf("%s: in a worker (+) it fails otherwise:\n%s", sql, d)
 		}
 	}
