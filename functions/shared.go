@@ -93,7 +93,7 @@ func (b *builder) plainNames() bool {
 func (w words) lookupIn(i, end int) *lookup {
 	clauses := w.clauses(i, end)
 	from, where := clauses["from"], clauses["where"]
-	if from == 0 || where < from {
+	if from == 0 || where < from || slices.ContainsFunc(w.tokens[from:where], w.matchesRows) {
 		return nil
 	}
 	for at := where; at < end; at++ {
@@ -129,6 +129,12 @@ func (w words) clauses(i, end int) map[string]int {
 		}
 	}
 	return found
+}
+
+// matchesRows reports whether a join matches rows by their order, in which rows with other
+// keys matter.
+func (w words) matchesRows(t sqltree.Token) bool {
+	return t.Kind == sqltree.Ident && slices.Contains([]string{"asof", "positional"}, fold(t.Text(w.b.p.text)))
 }
 
 // depth is the number of brackets that are open at token at, of those after from.

@@ -77,6 +77,8 @@ const scans = `
 - { name: beyond, from: sql, signature: { args: [{ name: k, type: int64 }], returns: int64 }, body: "(SELECT count(*) FROM items WHERE id > k)" }
 - { name: sampled, from: sql, signature: { args: [{ name: k, type: int64 }], returns: int64 }, body: "(SELECT count(*) FROM items TABLESAMPLE 100% WHERE id = k)" }
 - { name: united, from: sql, signature: { args: [{ name: k, type: int64 }], returns: int64 }, body: "(SELECT sum(n) FROM (SELECT count(*) AS n FROM items WHERE id > k UNION ALL SELECT 1 AS n))" }
+- { name: latest, from: sql, signature: { args: [{ name: k, type: int64 }], returns: int64 }, body: "(SELECT sum(o.amount) FROM orders o ASOF JOIN items i ON o.id >= i.id WHERE i.kind = k)" }
+- { name: beside, from: sql, signature: { args: [{ name: k, type: int64 }], returns: int64 }, body: "(SELECT sum(o.amount) FROM orders o POSITIONAL JOIN items i WHERE i.kind = k)" }
 - { name: outer_or, from: sql, signature: { args: [{ name: k, type: int64 }], returns: int64 }, body: "(SELECT count(*) FROM items WHERE id = k AND kind = 1 OR kind = 3)" }
 `
 
@@ -122,7 +124,7 @@ func TestSharedLookups(t *testing.T) {
 
 func isScan(name string) bool {
 	switch name {
-	case "either", "between", "computed", "casted", "beyond", "sampled", "united", "outer_or":
+	case "either", "between", "computed", "casted", "beyond", "sampled", "united", "outer_or", "latest", "beside":
 		return true
 	}
 	return false
