@@ -39,7 +39,7 @@ const deep = "(repeat('[', 100000) || repeat(']', 100000))"
 // crashing are statements that end the process that runs them.
 func crashing(t *testing.T) []string {
 	t.Helper()
-	types := strings.Repeat("[", 20000) + `"INTEGER"` + strings.Repeat("]", 20000)
+	const types = `repeat('[', 20000) || '"INTEGER"' || repeat(']', 20000)`
 	all := []string{
 		"SELECT json_structure(" + deep + ")",
 		"SELECT json_structure(" + deep + "::JSON)",
@@ -50,10 +50,10 @@ func crashing(t *testing.T) []string {
 		"SELECT TRY_CAST(" + deep + "::JSON AS VARIANT)::VARCHAR",
 		"SELECT (" + deep + "::JSON::VARIANT)::VARCHAR",
 		"SELECT ([" + deep + "::JSON]::VARIANT[])::VARCHAR",
-		"SELECT from_json('[]', '" + types + "')",
-		"SELECT from_json_strict('[]', '" + types + "')",
-		"SELECT json_transform('[]', '" + types + "')",
-		"SELECT json_transform_strict('[]', '" + types + "')",
+		"SELECT from_json('[]', " + types + ")",
+		"SELECT from_json_strict('[]', " + types + ")",
+		"SELECT json_transform('[]', " + types + ")",
+		"SELECT json_transform_strict('[]', " + types + ")",
 		"SELECT json_contains(doc::JSON, '1') FROM docs",
 		"SELECT json_contains(doc::JSON, '1') FROM kept",
 		"SELECT * FROM shapes",

@@ -91,9 +91,7 @@ func serveArgs(dir string, args []string) []string {
 }
 
 func (p *program) signal(s os.Signal) {
-	if p.cmd.ProcessState == nil {
-		p.cmd.Process.Signal(s) //nolint:errcheck // it may have ended
-	}
+	p.cmd.Process.Signal(s) //nolint:errcheck // it may have ended
 }
 
 // await waits until the program serves.

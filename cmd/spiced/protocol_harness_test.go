@@ -77,11 +77,14 @@ func (p *program) protocolsFor(user, key string) []sqlProtocol {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	pg, err := p.dialPostgres(ctx, user, key)
-	if err != nil {
-		p.t.Fatal(err)
+	session := func(send func(context.Context, *pgconn.PgConn, string) error) func(context.Context, string) outcome {
+		pg, err := p.dialPostgres(ctx, user, key)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		p.t.Cleanup(func() { pg.Close(context.Background()) })
+		return func(ctx context.Context, sql string) outcome { return inSession(ctx, pg.PgConn(), sql, send) }
 	}
-	p.t.Cleanup(func() { pg.Close(context.Background()) })
 	fl, err := flightTo(p.address("flight"))
 	if err != nil {
 		p.t.Fatal(err)
@@ -89,11 +92,9 @@ func (p *program) protocolsFor(user, key string) []sqlProtocol {
 	p.t.Cleanup(func() { fl.Close() })
 	return []sqlProtocol{
 		{name: "http", run: func(ctx context.Context, sql string) outcome { return p.httpStatement(ctx, key, sql) }},
-		{name: "postgres simple", postgres: true, run: func(ctx context.Context, sql string) outcome { return inSession(ctx, pg.PgConn(), sql, simpleQuery) }},
-		{name: "postgres extended", postgres: true, run: func(ctx context.Context, sql string) outcome { return inSession(ctx, pg.PgConn(), sql, extendedQuery) }},
-		{name: "postgres copy", postgres: true, run: func(ctx context.Context, sql string) outcome {
-			return inSession(ctx, pg.PgConn(), copied(sql), simpleQuery)
-		}},
+		{name: "postgres simple", postgres: true, run: session(simpleQuery)},
+		{name: "postgres extended", postgres: true, run: session(extendedQuery)},
+		{name: "postgres copy", postgres: true, run: session(copyQuery)},
 		{name: "flight", run: func(ctx context.Context, sql string) outcome { return flightStatement(withBearer(ctx, key), fl, sql) }},
 		{name: "flight prepared", run: func(ctx context.Context, sql string) outcome { return flightPrepared(withBearer(ctx, key), fl, sql) }},
 		{name: "queries", run: func(ctx context.Context, sql string) outcome { return p.submitted(ctx, key, sql) }},
@@ -256,6 +257,10 @@ func inSession(ctx context.Context, c *pgconn.PgConn, sql string, send func(cont
 
 func simpleQuery(ctx context.Context, c *pgconn.PgConn, sql string) error {
 	return c.Exec(ctx, sql).Close()
+}
+
+func copyQuery(ctx context.Context, c *pgconn.PgConn, sql string) error {
+	return simpleQuery(ctx, c, copied(sql))
 }
 
 // copied asks for a statement's rows by COPY, if it is one that could have any.

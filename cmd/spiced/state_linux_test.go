@@ -84,45 +84,30 @@ func removeAll(t *testing.T, pattern string) {
 // A full disk of the state directory stops neither a runtime that serves, nor its start
 // after it was killed. The status names what cannot be written.
 func TestFullStateDisk(t *testing.T) {
-	for _, c := range []struct{ name, temporary string }{
-		{"of the state directory", ""},
-		{"of the state directory and of temporary files", "tmp"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			state := smallDisk(t, "size=24m,nr_inodes=256")
-			if c.temporary != "" {
-				t.Setenv("TMPDIR", filepath.Join(state, c.temporary))
-				if err := os.Mkdir(os.Getenv("TMPDIR"), 0o700); err != nil {
-					t.Fatal(err)
-				}
-			}
-			dir := folder(t, "spicepod.yaml", fullPod, "k.csv", "i\n1\n2\n")
-			p := startProcess(t, dir, "--state-dir", state, "--watch=false", "--log-level", "info")
-			wantAll(p)
-			fill(t, state)
-			wantAll(p)
-			p.want(p.do("POST", "/v1/datasets/k/acceleration/refresh", ""), 201)
-			wantAll(p)
-			p.signal(os.Kill)
-			p.wait()
-			<-p.status
-			p.status <- 0                                         // it was asked for
-			for _, left := range []string{"workers/*", "tmp/*"} { // which a start would remove
-				removeAll(t, filepath.Join(state, left))
-			}
-			fill(t, state)
+	state := smallDisk(t, "size=24m,nr_inodes=256")
+	dir := folder(t, "spicepod.yaml", fullPod, "k.csv", "i\n1\n2\n")
+	p := startProcess(t, dir, "--state-dir", state, "--watch=false", "--log-level", "info")
+	wantAll(p)
+	fill(t, state)
+	wantAll(p)
+	p.want(p.do("POST", "/v1/datasets/k/acceleration/refresh", ""), 201)
+	wantAll(p)
+	p.signal(os.Kill)
+	p.wait()
+	<-p.status
+	p.status <- 0                                   // it was asked for
+	removeAll(t, filepath.Join(state, "workers/*")) // which a start would remove
+	fill(t, state)
 
-			p = startProcess(t, dir, "--state-dir", state, "--watch=false", "--log-level", "info")
-			wantAll(p)
-			if !strings.Contains(p.log.String(), "no space left on device") {
-				t.Errorf("it does not say what it cannot write:\n%s", p.log)
-			}
-			p.want(p.do("POST", "/v1/sql", "SELECT json_structure("+deep+")"), 400, "the statement ended its worker")
-			wantAll(p) // in workers that start now
-			removeAll(t, filepath.Join(state, "filler*"))
-			wantAll(p)
-		})
+	p = startProcess(t, dir, "--state-dir", state, "--watch=false", "--log-level", "info")
+	wantAll(p)
+	if !strings.Contains(p.log.String(), "no space left on device") {
+		t.Errorf("it does not say what it cannot write:\n%s", p.log)
 	}
+	p.want(p.do("POST", "/v1/sql", "SELECT json_structure("+deep+")"), 400, "the statement ended its worker")
+	wantAll(p) // in workers that start now
+	removeAll(t, filepath.Join(state, "filler*"))
+	wantAll(p)
 }
 
 // wantAll asks all that fullPod serves.

@@ -74,7 +74,11 @@ func (v *Vector) SetTexts(all []byte, bounds []int32) {
 		stored = *(*unsafe.Pointer)(unsafe.Add(v.data, 8))
 	}
 	for i, start := range bounds[:len(bounds)-1] {
-		v.setText(i, all[start:bounds[i+1]], unsafe.Add(stored, start))
+		at := stored
+		if at != nil {
+			at = unsafe.Add(stored, start)
+		}
+		v.setText(i, all[start:bounds[i+1]], at)
 	}
 }
 
