@@ -437,17 +437,20 @@ func TestConnectionsAreBounded(t *testing.T) {
 	if _, err := prepared.Execute(read); err != nil {
 		t.Errorf("the first connection: %v", err)
 	}
-	stream, err := first.Client.DoPut(read) // is in use until it ends
-	if err != nil {
-		t.Fatal(err)
-	}
+	var end context.CancelFunc // of a stream, during which the first connection is in use
 	wait.Until(t, "the connection of the key is in use", func() bool {
+		if end != nil { // the call arrived before the stream, and took its connection
+			end()
+		}
+		var ctx context.Context
+		ctx, end = context.WithCancel(read)
+		if _, err := first.Client.DoPut(ctx); err != nil {
+			return false
+		}
 		_, err := h.client(t).Execute(read, "SELECT 1")
 		return err != nil && strings.Contains(err.Error(), "has 1 connections already, the limit of runtime.flight.max_connections_per_caller")
 	})
-	if err := stream.CloseSend(); err != nil {
-		t.Error(err)
-	}
+	end()
 	wait.Until(t, "an idle connection makes room", func() bool {
 		_, err := h.client(t).Execute(read, "SELECT 1")
 		return err == nil
