@@ -102,21 +102,7 @@ func saidOutcome(text string) outcome {
 }
 
 func (p *program) toolInvoke(ctx context.Context, key, sql string) outcome {
-	var result struct {
-		OK    bool
-		Error *httpError
-	}
-	body := map[string]any{"args": map[string]any{"tool_id": "sql", "arguments": map[string]string{"query": sql}}}
-	status, err := p.exchange(ctx, "POST", "/v1/tools/tool_invoke:invoke", key, body, &result)
-	switch {
-	case err != nil:
-		return fault(err)
-	case result.OK && status == http.StatusOK:
-		return outcome{}
-	case result.Error == nil:
-		return fault(fmt.Errorf("status %d without an error", status))
-	}
-	return result.Error.outcome(status)
+	return p.invoke(ctx, key, "tool_invoke", map[string]any{"tool_id": "sql", "arguments": map[string]string{"query": sql}})
 }
 
 // chatStatement asks the model helper, which must be [obedient].
@@ -207,8 +193,8 @@ func (v *visits) report(t *testing.T, most time.Duration) {
 	}
 }
 
-// otherAddress is a second address of this machine, from which another caller comes
-// where there are no keys; nil where there is none.
+// otherAddress is a second address of this machine. Without keys, another caller connects
+// from it. It is nil if the machine has none.
 func otherAddress() net.Addr {
 	l, err := net.Listen("tcp", "127.0.0.2:0")
 	if err != nil {

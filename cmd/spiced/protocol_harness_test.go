@@ -189,12 +189,16 @@ func (p *program) submitted(ctx context.Context, key, sql string) outcome {
 }
 
 func (p *program) sqlTool(ctx context.Context, key, sql string) outcome {
+	return p.invoke(ctx, key, "sql", map[string]string{"query": sql})
+}
+
+// invoke calls a tool and returns how that ended.
+func (p *program) invoke(ctx context.Context, key, tool string, args any) outcome {
 	var result struct {
 		OK    bool
 		Error *httpError
 	}
-	body := map[string]any{"args": map[string]string{"query": sql}}
-	status, err := p.exchange(ctx, "POST", "/v1/tools/sql:invoke", key, body, &result)
+	status, err := p.exchange(ctx, "POST", "/v1/tools/"+tool+":invoke", key, map[string]any{"args": args}, &result)
 	switch {
 	case err != nil:
 		return fault(err)
@@ -203,12 +207,11 @@ func (p *program) sqlTool(ctx context.Context, key, sql string) outcome {
 	case result.Error == nil:
 		return fault(fmt.Errorf("status %d without an error", status))
 	}
-	if result.Error.Code == "invalid_arguments" { // so tools call what is wrong with a statement
-		got := result.Error.outcome(status)
+	got := result.Error.outcome(status)
+	if result.Error.Code == "invalid_arguments" { // the code of tools for an invalid statement
 		got.codes = []errcode.Code{errcode.Argument, errcode.Parse, errcode.NotFound}
-		return got
 	}
-	return result.Error.outcome(status)
+	return got
 }
 
 // sqlStates are the engine's codes by PostgreSQL's.

@@ -87,7 +87,7 @@ func TestSlowReaders(t *testing.T) {
 				others.await(p, 30)
 				cancel()
 				readers.Wait()
-				t.Logf("two slow readers over %s, who read %d times; a third statement of theirs took %s", protocol, reading.Load(), took)
+				t.Logf("two slow readers over %s read %d times; a third statement of the same caller took %s", protocol, reading.Load(), took)
 				others.report(t, longestVisit)
 			}
 		})

@@ -27,7 +27,7 @@ functions:
     body: x + 1
 `
 
-// smallDisk mounts a file system of its own in a folder, until the test ends.
+// smallDisk mounts a separate file system on a folder until the test ends.
 func smallDisk(t *testing.T, options string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -82,7 +82,7 @@ func removeAll(t *testing.T, pattern string) {
 }
 
 // A full disk of the state directory stops neither a runtime that serves, nor its start
-// after it was killed. The status names what cannot be written.
+// after it was killed. The log names what cannot be written.
 func TestFullStateDisk(t *testing.T) {
 	state := smallDisk(t, "size=24m,nr_inodes=256")
 	dir := folder(t, "spicepod.yaml", fullPod, "k.csv", "i\n1\n2\n")
