@@ -6,11 +6,12 @@ import (
 	"github.com/duckdb/duckdb-go/v2/mapping"
 )
 
-// Chunk is up to 2,048 rows of a result, column by column, in DuckDB's own
-// memory. It and everything read from it is valid until the next iteration over
-// [Rows.Chunks].
+// Chunk is up to [ChunkRows] rows of a result, column by column, in DuckDB's own
+// memory or, with the same layout, in Go's. It and everything read from it is valid
+// until the next iteration over [Rows.Chunks].
 type Chunk struct {
-	raw  mapping.DataChunk
+	raw  mapping.DataChunk // nil for a chunk in Go's memory
+	free func()            // of a chunk in Go's memory
 	rows int
 	cols []Vector
 }
@@ -27,6 +28,7 @@ type Vector struct {
 	raw      mapping.Vector
 	data     unsafe.Pointer
 	validity unsafe.Pointer // one bit a row, 1 is valid; nil: all valid
+	texts    *textValues    // instead of data: VARCHAR, BLOB and BIT in Go's memory
 	elem     *Vector        // LIST, ARRAY, MAP
 	fields   []Vector       // STRUCT; UNION: the tag first
 }
@@ -77,10 +79,12 @@ type ListEntry struct{ Offset, Length uint64 }
 
 // Bytes returns value i of VARCHAR, BLOB or BIT without a copy.
 func (v *Vector) Bytes(i int) []byte {
-	const inline = 12
+	if v.texts != nil {
+		return v.texts.at(i)
+	}
 	at := unsafe.Add(v.data, i*16)
 	n := *(*uint32)(at)
-	if n <= inline {
+	if n <= inlineBytes {
 		return unsafe.Slice((*byte)(unsafe.Add(at, 4)), n)
 	}
 	return unsafe.Slice(*(**byte)(unsafe.Add(at, 8)), n)
@@ -102,6 +106,13 @@ func (v *Vector) EnumIndex(i int) int {
 		return int(Value[uint16](v, i))
 	}
 	return int(Value[uint32](v, i))
+}
+
+// loadChunk returns the rows of a DuckDB chunk, which it owns.
+func loadChunk(raw mapping.DataChunk, columns []Column) *Chunk {
+	c := &Chunk{}
+	c.load(raw, columns)
+	return c
 }
 
 // load points c at a DuckDB chunk.
@@ -130,9 +141,12 @@ func (v *Vector) load(raw mapping.Vector) {
 	case Struct:
 		v.members(v.Type.Fields, raw)
 	case Union:
-		v.members(append([]Field{{"", &Type{ID: UTinyInt}}}, v.Type.Fields...), raw)
+		v.members(append([]Field{{"", tagType}}, v.Type.Fields...), raw)
 	}
 }
+
+// tagType is the type of the tags of a UNION.
+var tagType = &Type{ID: UTinyInt}
 
 func (v *Vector) child(t *Type) *Vector {
 	if v.elem == nil {

@@ -4,8 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/duckdb/duckdb-go/v2/mapping"
-
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 )
@@ -121,39 +119,37 @@ func sameNames(a, b []string) bool {
 }
 
 // onlyRow is the one row of a statement that is [Function.Alone].
-type onlyRow struct{ raw mapping.DataChunk }
+type onlyRow struct{ row *Chunk }
 
 // hold takes a chunk of the statement.
-func (o *onlyRow) hold(raw mapping.DataChunk) *Error {
-	rows := mapping.DataChunkGetSize(raw)
-	if rows > 1 || rows == 1 && o.raw.Ptr != nil {
-		mapping.DestroyDataChunk(&raw)
+func (o *onlyRow) hold(chunk *Chunk) *Error {
+	switch rows := chunk.Len(); {
+	case rows > 1 || rows == 1 && o.row != nil:
+		chunk.Destroy()
 		return NewError(errcode.Execution, hintRows, "%s", tooManyRows)
+	case rows == 0:
+		chunk.Destroy()
+	default:
+		o.row = chunk
 	}
-	if rows == 0 {
-		mapping.DestroyDataChunk(&raw)
-		return nil
-	}
-	o.raw = raw
 	return nil
 }
 
 // take returns the row, NULL if there was none.
-func (o *onlyRow) take(columns []Column) mapping.DataChunk {
-	raw := o.raw
-	o.raw.Ptr = nil
-	if raw.Ptr == nil {
-		c := NewChunk(columns)
-		c.Column(0).SetNull(0)
-		c.SetLen(1)
-		raw = c.raw
+func (o *onlyRow) take(columns []Column) *Chunk {
+	row := o.row
+	o.row = nil
+	if row == nil {
+		row = newDuckChunk(columns)
+		row.Column(0).setNull(0)
+		row.setLen(1)
 	}
-	return raw
+	return row
 }
 
 func (o *onlyRow) destroy() {
-	if o.raw.Ptr != nil {
-		mapping.DestroyDataChunk(&o.raw)
+	if o.row != nil {
+		o.row.Destroy()
 	}
 }
 

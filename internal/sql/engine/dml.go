@@ -298,7 +298,7 @@ func (p *producer) commit() error {
 			mapping.DestroyDataChunk(&raw)
 			return err
 		}
-		p.rows.chunks <- raw // does not block: the channel has room
+		p.rows.chunks <- loadChunk(raw, p.rows.columns) // does not block: the channel has room
 	}
 	if err := p.db.commits.run(func() error { return p.conclude("COMMIT") }); err != nil {
 		return p.explain(err)

@@ -169,8 +169,8 @@ func (p *producer) feedRemote() error {
 		if chunk == nil {
 			return nil
 		}
-		size += p.size(chunk.raw)
-		if err := p.send(chunk.raw, size); err != nil {
+		size += p.size(chunk)
+		if err := p.send(chunk, size); err != nil {
 			return err
 		}
 	}

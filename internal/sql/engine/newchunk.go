@@ -1,7 +1,9 @@
 package engine
 
 import (
-	"slices"
+	"bytes"
+	"encoding/binary"
+	"unicode/utf8"
 	"unsafe"
 
 	"github.com/duckdb/duckdb-go/v2/mapping"
@@ -10,44 +12,146 @@ import (
 // ChunkRows is how many rows a chunk has room for.
 const ChunkRows = 2048
 
-// NewChunk makes an empty chunk. Fill it through [Values], [Vector.SetNull],
-// [Vector.SetTexts] and [Vector.Grow], then set its length. Its owner destroys it
-// or passes it on.
-func NewChunk(columns []Column) *Chunk {
+// NewChunk returns a chunk in Go's memory, of at most ChunkRows rows. free, which may
+// be nil, is called when no one reads it any more.
+func NewChunk(rows int, columns []Vector, free func()) *Chunk {
+	return &Chunk{rows: rows, cols: columns, free: free}
+}
+
+// SetValidity sets the mask of a vector in Go's memory: whole words, see
+// [Vector.Validity], at a multiple of 8.
+func (v *Vector) SetValidity(mask []byte) { v.validity = unsafe.Pointer(unsafe.SliceData(mask)) }
+
+// SetValues sets the values of a fixed-width vector in Go's memory, see [Values]. Their
+// address is a multiple of 8.
+func (v *Vector) SetValues(values []byte) { v.data = unsafe.Pointer(unsafe.SliceData(values)) }
+
+// SetEntries sets the values of LIST or MAP in Go's memory, and their elements.
+func (v *Vector) SetEntries(entries []ListEntry, elements *Vector) {
+	v.data, v.elem = unsafe.Pointer(unsafe.SliceData(entries)), elements
+}
+
+// SetElem sets the elements of ARRAY in Go's memory.
+func (v *Vector) SetElem(elements *Vector) { v.elem = elements }
+
+// SetFields sets the members of STRUCT or UNION in Go's memory, see [Vector.Field].
+func (v *Vector) SetFields(fields []Vector) { v.fields = fields }
+
+// textValues are values of VARCHAR, BLOB or BIT, one after another.
+type textValues struct {
+	all  []byte
+	ends []byte // 4 bytes each, little-endian
+}
+
+func (t *textValues) end(i int) uint32 { return binary.LittleEndian.Uint32(t.ends[4*i:]) }
+
+func (t *textValues) at(i int) []byte {
+	if i == 0 {
+		return t.all[:t.end(0)]
+	}
+	return t.all[t.end(i-1):t.end(i)]
+}
+
+// SetTexts sets the values of VARCHAR, BLOB or BIT in Go's memory to the parts of all
+// that end there, in this order. The ends have 4 bytes each, little-endian.
+func (v *Vector) SetTexts(all, ends []byte) { v.texts = &textValues{all, ends} }
+
+// AppendTexts appends n values of VARCHAR, BLOB or BIT in Go's memory to a buffer, and
+// their ends in it to a list. It reports whether the vector is one.
+func (v *Vector) AppendTexts(buf []byte, ends []int32, from, n int) ([]byte, []int32, bool) {
+	if v.texts == nil || n == 0 {
+		return buf, ends, false
+	}
+	start := uint32(0)
+	if from > 0 {
+		start = v.texts.end(from - 1)
+	}
+	shift := int32(len(buf)) - int32(start)
+	for i := from; i < from+n; i++ {
+		ends = append(ends, int32(v.texts.end(i))+shift)
+	}
+	return append(buf, v.texts.all[start:v.texts.end(from+n-1)]...), ends, true
+}
+
+// newDuckChunk makes an empty chunk in DuckDB's memory.
+func newDuckChunk(columns []Column) *Chunk {
 	types := make([]mapping.LogicalType, len(columns))
 	for i, c := range columns {
 		types[i] = c.Type.logical()
 		defer mapping.DestroyLogicalType(&types[i])
 	}
-	c := &Chunk{}
-	c.load(mapping.CreateDataChunk(types), columns)
-	return c
+	return loadChunk(mapping.CreateDataChunk(types), columns)
 }
 
-// SetLen sets the number of filled rows, at most ChunkRows.
-func (c *Chunk) SetLen(n int) {
+// setLen sets the number of filled rows of a chunk in DuckDB's memory.
+func (c *Chunk) setLen(n int) {
 	mapping.DataChunkSetSize(c.raw, mapping.IdxT(n))
 	c.rows = n
 }
 
-// Detach takes the rows out of the iteration over [Rows.Chunks]; the caller
-// destroys them. The chunk itself can be read only until the next iteration.
-func (c *Chunk) Detach() *Chunk {
-	own := *c
-	own.cols = slices.Clone(c.cols)
-	for i := range own.cols {
-		own.cols[i].elem, own.cols[i].fields = nil, nil
-		own.cols[i].load(own.cols[i].raw)
+// inDuckDB returns a copy of a chunk in DuckDB's memory.
+func (c *Chunk) inDuckDB() *Chunk {
+	columns := make([]Column, len(c.cols))
+	for i := range c.cols {
+		columns[i].Type = c.cols[i].Type
 	}
-	c.raw.Ptr = nil
-	return &own
+	own := newDuckChunk(columns)
+	for i := range c.cols {
+		own.cols[i].fill(&c.cols[i], c.rows)
+	}
+	own.setLen(c.rows)
+	return own
 }
 
-// Destroy frees a chunk made by NewChunk or Detach.
-func (c *Chunk) Destroy() { mapping.DestroyDataChunk(&c.raw) }
+// fill copies the first n values of a vector in Go's memory to one in DuckDB's.
+func (v *Vector) fill(from *Vector, n int) {
+	for i := range n {
+		if !from.Valid(i) {
+			v.setNull(i)
+		}
+	}
+	switch v.Type.ID {
+	case Null:
+	case Varchar, Blob, Bit:
+		v.fillTexts(from, n)
+	case List, Map:
+		entries := Values[ListEntry](from, n)
+		count := uint64(0)
+		for _, e := range entries {
+			count = max(count, e.Offset+e.Length)
+		}
+		copy(Values[ListEntry](v, n), entries)
+		v.grow(int(count))
+		v.elem.fill(from.elem, int(count))
+	case Array:
+		v.elem.fill(from.elem, n*v.Type.Size)
+	case Struct, Union:
+		for i := range v.fields {
+			v.fields[i].fill(&from.fields[i], n)
+		}
+	default:
+		copy(Values[byte](v, n*v.Type.ValueSize()), Values[byte](from, n*v.Type.ValueSize()))
+	}
+}
 
-// SetNull makes value i NULL.
-func (v *Vector) SetNull(i int) {
+// fillTexts is fill for texts. Those that another process calls VARCHAR may not be
+// UTF-8, which DuckDB relies on.
+func (v *Vector) fillTexts(from *Vector, n int) {
+	for i := range n {
+		text := from.Bytes(i)
+		if v.Type.ID == Varchar && !utf8.Valid(text) {
+			text = bytes.ToValidUTF8(text, []byte("\uFFFD"))
+		}
+		mapping.VectorAssignStringElementLen(v.raw, mapping.IdxT(i), text)
+	}
+}
+
+// inlineBytes is the length of the longest text that DuckDB stores in the vector
+// itself.
+const inlineBytes = 12
+
+// setNull makes value i of a vector in DuckDB's memory NULL.
+func (v *Vector) setNull(i int) {
 	if v.validity == nil {
 		mapping.VectorEnsureValidityWritable(v.raw)
 		v.validity = mapping.VectorGetValidity(v.raw)
@@ -55,56 +159,29 @@ func (v *Vector) SetNull(i int) {
 	*(*uint64)(unsafe.Add(v.validity, i/64*8)) &^= 1 << (i % 64)
 }
 
-// SetBytes makes value i of VARCHAR, BLOB or BIT a copy of b.
-func (v *Vector) SetBytes(i int, b []byte) {
-	if len(b) > inlineBytes {
-		mapping.VectorAssignStringElementLen(v.raw, mapping.IdxT(i), b)
-		return
-	}
-	v.setText(i, b, nil)
-}
-
-// SetTexts makes the first values of VARCHAR, BLOB or BIT copies of the parts of all
-// between two successive bounds. The parts of a VARCHAR are UTF-8. It calls DuckDB
-// once, which SetBytes does for each value.
-func (v *Vector) SetTexts(all []byte, bounds []int32) {
-	var stored unsafe.Pointer
-	if len(all) > inlineBytes {
-		v.SetBytes(0, all)
-		stored = *(*unsafe.Pointer)(unsafe.Add(v.data, 8))
-	}
-	for i, start := range bounds[:len(bounds)-1] {
-		at := stored
-		if at != nil {
-			at = unsafe.Add(stored, start)
-		}
-		v.setText(i, all[start:bounds[i+1]], at)
-	}
-}
-
-// setText writes the 16 bytes of a text in a vector (string_t in DuckDB): the
-// length, and the text or its first four bytes and where it is stored.
-func (v *Vector) setText(i int, b []byte, stored unsafe.Pointer) {
-	at := unsafe.Add(v.data, i*16)
-	*(*[16]byte)(at) = [16]byte{}
-	*(*uint32)(at) = uint32(len(b))
-	text := unsafe.Slice((*byte)(unsafe.Add(at, 4)), inlineBytes)
-	if len(b) <= inlineBytes {
-		copy(text, b)
-		return
-	}
-	copy(text[:4], b)
-	*(*unsafe.Pointer)(unsafe.Add(at, 8)) = stored
-}
-
-// inlineBytes is the length of the longest text that DuckDB stores in the vector
-// itself.
-const inlineBytes = 12
-
-// Grow makes room for n elements of all values of a LIST or MAP together. What was
+// grow makes room for n elements of all values of a LIST or MAP together. What was
 // read from [Vector.Elem] before is no longer valid.
-func (v *Vector) Grow(n int) {
+func (v *Vector) grow(n int) {
 	mapping.ListVectorReserve(v.raw, mapping.IdxT(n))
 	mapping.ListVectorSetSize(v.raw, mapping.IdxT(n))
 	v.elem.load(mapping.ListVectorGetChild(v.raw))
+}
+
+// Detach takes the rows out of the iteration over [Rows.Chunks]; the caller
+// destroys them.
+func (c *Chunk) Detach() *Chunk {
+	own := *c
+	c.raw.Ptr, c.free = nil, nil
+	return &own
+}
+
+// Destroy frees the memory of the rows. Further calls do nothing.
+func (c *Chunk) Destroy() {
+	if c.raw.Ptr != nil {
+		mapping.DestroyDataChunk(&c.raw)
+	}
+	if c.free != nil {
+		c.free()
+		c.free = nil
+	}
 }

@@ -333,8 +333,9 @@ func (p *producer) feed() error {
 			mapping.DestroyDataChunk(&raw)
 			return err
 		}
-		size += p.size(raw)
-		if err := p.send(raw, size); err != nil {
+		chunk := loadChunk(raw, p.rows.columns)
+		size += p.size(chunk)
+		if err := p.send(chunk, size); err != nil {
 			return err
 		}
 	}
@@ -349,38 +350,36 @@ func (p *producer) sendOnly() error {
 }
 
 // send gives the reader a chunk, with which the result has size bytes.
-func (p *producer) send(raw mapping.DataChunk, size int64) error {
+func (p *producer) send(chunk *Chunk, size int64) error {
 	if limit := p.rows.limits.MaxBytes; limit > 0 && size > limit {
-		mapping.DestroyDataChunk(&raw)
+		chunk.Destroy()
 		return NewError(errcode.Limit, "select less, or raise runtime.query.max_bytes", "the result has more than %d bytes", limit)
 	}
 	if p.verdict.alone {
-		if err := p.only.hold(raw); err != nil {
+		if err := p.only.hold(chunk); err != nil {
 			return p.redact(err)
 		}
 		return nil
 	}
-	return p.pass(raw)
+	return p.pass(chunk)
 }
 
 // pass gives the reader a chunk.
-func (p *producer) pass(raw mapping.DataChunk) error {
+func (p *producer) pass(chunk *Chunk) error {
 	select {
-	case p.rows.chunks <- raw:
+	case p.rows.chunks <- chunk:
 		return nil
 	case <-p.rows.ctx.Done():
-		mapping.DestroyDataChunk(&raw)
+		chunk.Destroy()
 		return stopped(p.rows.ctx, p.rows.limits)
 	}
 }
 
 // size is the number of bytes a chunk's values take, when bytes are limited.
-func (p *producer) size(raw mapping.DataChunk) int64 {
+func (p *producer) size(chunk *Chunk) int64 {
 	if p.rows.limits.MaxBytes == 0 {
 		return 0
 	}
-	var chunk Chunk
-	chunk.load(raw, p.rows.columns)
 	return chunk.Size(0)
 }
 

@@ -8,8 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/duckdb/duckdb-go/v2/mapping"
-
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
 )
 
@@ -48,7 +46,7 @@ type Rows struct {
 	cancel    context.CancelFunc
 	grace     time.Duration
 	started   chan error
-	chunks    chan mapping.DataChunk
+	chunks    chan *Chunk
 	claimed   atomic.Bool  // see claim
 	written   bool         // it has changed rows; set before started
 	described *Description // instead of rows; set before started
@@ -84,7 +82,7 @@ func (db *DB) Query(ctx context.Context, req Request) (*Rows, error) {
 	}
 	r := &Rows{
 		limits: limits, ctx: ctx, cancel: cancel, grace: db.opts.Grace,
-		started: make(chan error, 1), chunks: make(chan mapping.DataChunk, chunksAhead),
+		started: make(chan error, 1), chunks: make(chan *Chunk, chunksAhead),
 	}
 	p := &producer{db: db, c: pool.lend(ctx, c, r.grace), rows: r, req: req}
 	go p.run()
@@ -222,21 +220,19 @@ func (r *Rows) Read() int64 { return r.rows }
 // rows before it are valid but incomplete.
 func (r *Rows) Chunks() iter.Seq2[*Chunk, error] {
 	return func(yield func(*Chunk, error) bool) {
-		chunk := &Chunk{}
 		for {
-			raw, err := r.next()
+			chunk, err := r.next()
 			if err != nil {
 				yield(nil, err)
 				return
 			}
-			if raw.Ptr == nil {
+			if chunk == nil {
 				return
 			}
-			chunk.load(raw, r.columns)
 			r.rows += int64(chunk.rows)
 			err = r.overLimit()
 			more := err == nil && yield(chunk, nil)
-			mapping.DestroyDataChunk(&chunk.raw)
+			chunk.Destroy()
 			if err != nil {
 				yield(nil, err)
 			}
@@ -258,26 +254,25 @@ func (r *Rows) overLimit() error {
 // Ready reports whether the next chunk, or the end, is there already.
 func (r *Rows) Ready() bool { return len(r.chunks) > 0 || r.ended.Load() }
 
-// next returns the next chunk, or a nil one at the end.
-func (r *Rows) next() (mapping.DataChunk, error) {
+// next returns the next chunk, or nil at the end.
+func (r *Rows) next() (*Chunk, error) {
 	if r.written {
 		return <-r.chunks, nil // and then nil: the channel is closed
 	}
-	var raw mapping.DataChunk
-	var ok bool
+	var chunk *Chunk
 	select {
-	case raw, ok = <-r.chunks:
+	case chunk = <-r.chunks:
 	default:
 		select {
-		case raw, ok = <-r.chunks:
+		case chunk = <-r.chunks:
 		case <-r.ctx.Done():
-			return raw, stopped(r.ctx, r.limits)
+			return nil, stopped(r.ctx, r.limits)
 		}
 	}
-	if !ok {
-		return raw, r.err
+	if chunk == nil {
+		return nil, r.err
 	}
-	return raw, nil
+	return chunk, nil
 }
 
 // Close ends the statement if it still runs. It does not wait for a statement that
@@ -301,11 +296,11 @@ func (r *Rows) OnClose(f func()) { r.onClose = f }
 func (r *Rows) discard() {
 	for {
 		select {
-		case raw, ok := <-r.chunks:
-			if !ok {
+		case chunk := <-r.chunks:
+			if chunk == nil { // closed
 				return
 			}
-			mapping.DestroyDataChunk(&raw)
+			chunk.Destroy()
 		default:
 			return
 		}

@@ -179,7 +179,7 @@ func TestChunksOfOtherTypesAreRefused(t *testing.T) {
 		{ID: Union, Fields: []Field{{"a", typ(Varchar)}}},
 	}
 	for i, have := range types {
-		chunk := NewChunk([]Column{{"c", have}})
+		chunk := newDuckChunk([]Column{{"c", have}})
 		for j, want := range types {
 			if err := checkChunk(chunk.raw, []Column{{"c", want}}); (err == nil) != (i == j) {
 				t.Errorf("%s read as %s: %v", have, want, err)

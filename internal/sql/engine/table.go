@@ -66,6 +66,10 @@ func columnList(columns []Column) string {
 
 // Append adds the rows of a chunk.
 func (w *TableWriter) Append(chunk *Chunk) error {
+	if chunk.raw.Ptr == nil {
+		chunk = chunk.inDuckDB()
+		defer chunk.Destroy()
+	}
 	if mapping.AppendDataChunk(w.appender, chunk.raw) != mapping.StateSuccess {
 		return w.appenderError()
 	}

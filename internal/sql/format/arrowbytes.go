@@ -69,8 +69,8 @@ type textColumn struct{ bytesColumn }
 // of the time of validating each. If that fails, invalid texts are copied again.
 func (c *textColumn) append(v *engine.Vector, from, n int) error {
 	nulls := c.validity.append(v, from, n)
-	buf, offsets := c.buf, c.offsets
-	for i := from; i < from+n; i++ {
+	buf, offsets, done := v.AppendTexts(c.buf, c.offsets, from, n)
+	for i := from; i < from+n && !done; i++ {
 		if !nulls || v.Valid(i) {
 			buf = append(buf, v.Bytes(i)...)
 		}
@@ -78,6 +78,9 @@ func (c *textColumn) append(v *engine.Vector, from, n int) error {
 			return errTooLong
 		}
 		offsets = append(offsets, int32(len(buf)))
+	}
+	if len(buf) > math.MaxInt32 {
+		return errTooLong
 	}
 	if !allValid(buf, offsets[len(c.offsets)-1:]) {
 		return c.values(v, from, n, nulls)

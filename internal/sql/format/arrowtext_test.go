@@ -1,6 +1,7 @@
 package format_test
 
 import (
+	"encoding/binary"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -15,16 +16,19 @@ import (
 func batchOf(t testing.TB, texts ...any) []any {
 	t.Helper()
 	columns := []engine.Column{{Name: "s", Type: &engine.Type{ID: engine.Varchar}}}
-	chunk := engine.NewChunk(columns)
-	defer chunk.Destroy()
+	valid := make([]byte, 8*(len(texts)/64+1))
+	var all, ends []byte
 	for i, s := range texts {
-		if s == nil {
-			chunk.Column(0).SetNull(i)
-			continue
+		if s != nil {
+			valid[i/8] |= 1 << (i % 8)
+			all = append(all, s.(string)...)
 		}
-		chunk.Column(0).SetBytes(i, []byte(s.(string)))
+		ends = binary.LittleEndian.AppendUint32(ends, uint32(len(all)))
 	}
-	chunk.SetLen(len(texts))
+	column := engine.Vector{Type: columns[0].Type}
+	column.SetValidity(valid)
+	column.SetTexts(all, ends)
+	chunk := engine.NewChunk(len(texts), []engine.Vector{column}, nil)
 	var got []any
 	take := func(batch arrow.RecordBatch) error {
 		column := batch.Column(0).(*array.String)

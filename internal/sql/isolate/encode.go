@@ -2,23 +2,25 @@ package isolate
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
 
-// encoder writes the rows of a result as frames. The payload of a frame is the number
-// of rows and a vector for each column. Numbers are little-endian and have 4 bytes. A
-// vector is
+// encoder writes the rows of a result as frames. The payload of a frame is a sequence
+// of chunks. A chunk is the number of rows and a vector for each column. Numbers are
+// little-endian and have 4 bytes. Each part of a payload is padded to a multiple of 8
+// bytes. A vector has these parts:
 //
-//   - a byte, 1 if there is a mask, and the mask: one bit for each value, the lowest
-//     first, 0 for NULL;
-//   - of VARCHAR, BLOB and BIT: the length of each text, and the texts;
-//   - of LIST and MAP: the number of elements of each value, and the vector of all
+//   - 1 if there is a mask, otherwise 0;
+//   - the mask, if there is one: one bit for each value, the lowest first, 0 for NULL;
+//   - of VARCHAR, BLOB and BIT: the end of each text in all texts; the texts;
+//   - of LIST and MAP: the number of elements of each value; the vector of all
 //     elements;
 //   - of ARRAY: the vector of all elements;
 //   - of STRUCT and UNION: the vector of each member, of a UNION after that of the
 //     tags;
-//   - of NULL: nothing, not even a mask;
+//   - of NULL: nothing, not even whether there is a mask;
 //   - of any other type: the values as they are in DuckDB's vector.
 type encoder struct {
 	out     *frameWriter
@@ -29,15 +31,18 @@ type encoder struct {
 // span is a range of the values of a vector.
 type span struct{ from, n int }
 
-// frameBytes is about how large a frame of rows is at most, if one row is not larger.
-const frameBytes = 1 << 20
+// Sizes of frames with rows.
+const (
+	frameBytes = 1 << 20   // about the most, if one row is not larger
+	sendBytes  = 256 << 10 // of chunks, after which they are sent
+)
 
 func newEncoder(columns []engine.Column, out *frameWriter) *encoder {
 	return &encoder{out: out, columns: len(columns)}
 }
 
-// write writes the rows of a chunk.
-func (e *encoder) write(chunk *engine.Chunk) error {
+// add adds the rows of a chunk to a frame and sends it when it is large enough.
+func (e *encoder) add(chunk *engine.Chunk) error {
 	rows := chunk.Len()
 	step := rows
 	if size := chunk.Size(4); size > frameBytes {
@@ -45,21 +50,40 @@ func (e *encoder) write(chunk *engine.Chunk) error {
 	}
 	for from := 0; from < rows; from += step {
 		n := min(step, rows-from)
-		e.buf = appendNumber(e.buf[:0], n)
+		e.number(n)
+		e.pad()
 		for i := range e.columns {
 			e.vector(chunk.Column(i), []span{{from, n}})
 		}
-		if err := e.out.write(kindRows, e.buf); err != nil {
+		if len(e.buf) < sendBytes {
+			continue
+		}
+		if err := e.write(); err != nil {
 			return err
 		}
-	}
-	if cap(e.buf) > 4*frameBytes {
-		e.buf = nil
 	}
 	return nil
 }
 
-func appendNumber(buf []byte, n int) []byte { return binary.LittleEndian.AppendUint32(buf, uint32(n)) }
+// write ends the frame, which is sent with the next flush or earlier.
+func (e *encoder) write() error {
+	if len(e.buf) == 0 {
+		return nil
+	}
+	err := e.out.write(kindRows, e.buf)
+	if e.buf = e.buf[:0]; cap(e.buf) > 4*frameBytes {
+		e.buf = nil
+	}
+	return err
+}
+
+func (e *encoder) number(n int) { e.buf = binary.LittleEndian.AppendUint32(e.buf, uint32(n)) }
+
+// pad ends a part.
+func (e *encoder) pad() {
+	var zeros [8]byte
+	e.buf = append(e.buf, zeros[:-len(e.buf)&7]...)
+}
 
 // vector adds the values of v in these spans.
 func (e *encoder) vector(v *engine.Vector, spans []span) {
@@ -87,16 +111,19 @@ func (e *encoder) vector(v *engine.Vector, spans []span) {
 		for _, s := range spans {
 			e.buf = append(e.buf, engine.Values[byte](v, (s.from+s.n)*size)[s.from*size:]...)
 		}
+		e.pad()
 	}
 }
 
 // mask adds the mask of the values.
 func (e *encoder) mask(v *engine.Vector, spans []span) {
 	if v.AllValid() {
-		e.buf = append(e.buf, 0)
+		e.number(0)
+		e.pad()
 		return
 	}
-	e.buf = append(e.buf, 1)
+	e.number(1)
+	e.pad()
 	bits, n := byte(0), 0
 	for _, s := range spans {
 		for i := s.from; i < s.from+s.n; i++ {
@@ -111,25 +138,28 @@ func (e *encoder) mask(v *engine.Vector, spans []span) {
 	if n%8 != 0 {
 		e.buf = append(e.buf, bits)
 	}
+	e.pad()
 }
 
 func (e *encoder) texts(v *engine.Vector, spans []span) {
+	n := 0
 	for _, s := range spans {
-		for i := s.from; i < s.from+s.n; i++ {
-			n := 0
-			if v.Valid(i) {
-				n = len(v.Bytes(i))
-			}
-			e.buf = appendNumber(e.buf, n)
-		}
+		n += s.n
 	}
+	end := len(e.buf) // of the ends so far
+	e.buf = slices.Grow(e.buf, 4*n)[:end+4*n]
+	e.pad()
+	start := len(e.buf)
 	for _, s := range spans {
 		for i := s.from; i < s.from+s.n; i++ {
 			if v.Valid(i) {
 				e.buf = append(e.buf, v.Bytes(i)...)
 			}
+			binary.LittleEndian.PutUint32(e.buf[end:], uint32(len(e.buf)-start))
+			end += 4
 		}
 	}
+	e.pad()
 }
 
 // lengths adds the lengths of lists and returns the spans of their elements.
@@ -141,7 +171,7 @@ func (e *encoder) lengths(v *engine.Vector, spans []span) (elements []span) {
 				list = engine.Value[engine.ListEntry](v, i)
 			}
 			from, n := int(list.Offset), int(list.Length)
-			e.buf = appendNumber(e.buf, n)
+			e.number(n)
 			last := len(elements) - 1
 			switch {
 			case n == 0:
@@ -152,5 +182,6 @@ func (e *encoder) lengths(v *engine.Vector, spans []span) (elements []span) {
 			}
 		}
 	}
+	e.pad()
 	return elements
 }

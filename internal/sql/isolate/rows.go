@@ -16,6 +16,7 @@ type rows struct {
 	columns   []engine.Column
 	about     *engine.Description // instead of columns, if the job describes
 	spool     *spool
+	payload   decoder // the one that was taken last
 }
 
 var _ engine.RemoteRows = (*rows)(nil)
@@ -113,19 +114,25 @@ func (r *rows) Columns() []engine.Column { return r.columns }
 
 // Next implements [engine.RemoteRows].
 func (r *rows) Next() (*engine.Chunk, error) {
-	payload, err := r.spool.take(r.ctx)
-	switch {
-	case r.ctx.Err() != nil:
-		return nil, errCancelled()
-	case payload == nil || err != nil:
-		return nil, err
+	for r.ctx.Err() == nil {
+		chunk, err := r.payload.next()
+		if err != nil {
+			r.execution.reject(err)
+			return nil, errInvalid()
+		}
+		if chunk != nil {
+			return chunk, nil
+		}
+		payload, err := r.spool.take(r.ctx)
+		switch {
+		case r.ctx.Err() != nil:
+		case payload == nil || err != nil:
+			return nil, err
+		default:
+			r.payload = newDecoder(r.columns, payload)
+		}
 	}
-	chunk, err := decode(payload, r.columns)
-	if err != nil {
-		r.execution.reject(err)
-		return nil, errInvalid()
-	}
-	return chunk, nil
+	return nil, errCancelled()
 }
 
 // Close implements [engine.RemoteRows]. It does not wait for the worker.

@@ -72,16 +72,17 @@ func (s *server) run(ctx context.Context, q query) error {
 		if err != nil {
 			return err
 		}
-		if err := e.write(chunk); err != nil {
+		if err := e.add(chunk); err != nil {
 			return notSent("the rows", err, "select less at once")
 		}
-		if !rows.Ready() {
-			if err := s.out.flush(); err != nil {
-				return err
-			}
+		if rows.Ready() {
+			continue
+		}
+		if err := errors.Join(e.write(), s.out.flush()); err != nil {
+			return err
 		}
 	}
-	return nil
+	return e.write()
 }
 
 // prepare creates what the statement needs. The plans of earlier statements are

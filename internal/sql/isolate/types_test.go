@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -237,4 +239,50 @@ func (w *world) parameters(t *testing.T) {
 	w.same(t, "SELECT $1", engine.Params{Named: map[string]any{}})
 	w.same(t, "SELECT 1", engine.Params{Positional: []any{}})
 	w.same(t, "SELECT $d::DATE - $e::DATE AS n", engine.Params{Named: map[string]any{"d": "2026-01-02", "e": "2026-01-01"}})
+}
+
+// TestRowsOfAWorkerAreStored: a stored result of a worker has the values that it sent.
+func TestRowsOfAWorkerAreStored(t *testing.T) {
+	w := newWorld(t)
+	dir := t.TempDir()
+	for i, value := range typeCases {
+		sql := "SELECT i, v, [v, NULL] AS l, {'v': v} AS s FROM range(5000) r(i) LEFT JOIN (SELECT " + value + " AS v) ON i % 3 = 1 WHERE i < 10 OR i > 4990 ORDER BY i"
+		if strings.HasPrefix(value, "row(") || !utf8.ValidString(value) {
+			continue // members without names cannot be stored
+		}
+		table := engine.Table{Database: fmt.Sprint("stored", i), Path: filepath.Join(dir, fmt.Sprint(i))}
+		if err := w.store(t, sql, table); err != nil {
+			t.Errorf("%s: %v", value, err)
+			continue
+		}
+		want := w.result(engine.Request{SQL: sql})
+		got := w.result(engine.Request{SQL: "FROM " + table.SQL(), Trusted: true})
+		want.Types, got.Types = nil, nil // a table has no JSON in a STRUCT
+		if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(engine.Error{})); diff != "" {
+			t.Errorf("%s: stored (+) it is another:\n%s", value, diff)
+		}
+	}
+}
+
+// store stores the rows of a statement that runs in a worker.
+func (w *world) store(t *testing.T, sql string, table engine.Table) error {
+	rows, err := w.Query(t.Context(), engine.Request{SQL: sql, Isolate: true})
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	writer, err := w.CreateTable(t.Context(), table, rows.Columns())
+	if err != nil {
+		return err
+	}
+	for chunk, err := range rows.Chunks() {
+		if err == nil {
+			err = writer.Append(chunk)
+		}
+		if err != nil {
+			writer.Abort()
+			return err
+		}
+	}
+	return writer.Close()
 }

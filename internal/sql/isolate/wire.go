@@ -28,7 +28,7 @@ const (
 	kindFailed  kind = 'F' // failure; instead of kindReady
 	kindColumns kind = 'C' // []engine.Column: the statement has begun
 	kindAbout   kind = 'B' // engine.Description, instead of columns and rows
-	kindRows    kind = 'D' // a message of Arrow IPC, see encoder
+	kindRows    kind = 'D' // rows, see encoder
 	kindCall    kind = 'N' // call; may come at any time until kindEnd
 	kindEnd     kind = 'E' // end: the statement is over
 )
@@ -73,7 +73,7 @@ func readFrame(r io.Reader, limit func(kind) int) (frame, error) {
 // is announced.
 func readPayload(r io.Reader, n int64) ([]byte, error) {
 	if n <= atOnce {
-		payload := make([]byte, n)
+		payload := newPayload(n)
 		_, err := io.ReadFull(r, payload)
 		return payload, err
 	}
