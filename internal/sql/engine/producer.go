@@ -280,6 +280,7 @@ func (p *producer) execute(pending mapping.PendingResult, s *stmt) error {
 	if p.rows.ctx.Err() != nil {
 		return stopped(p.rows.ctx, p.rows.limits)
 	}
+	p.work(pending)
 	if mapping.ExecutePending(pending, &p.result) != mapping.StateSuccess {
 		p.active = false
 		return p.explain(newDuckError(mapping.ResultError(&p.result)))
@@ -297,6 +298,30 @@ func (p *producer) execute(pending mapping.PendingResult, s *stmt) error {
 		return p.commit()
 	}
 	return nil
+}
+
+// Pauses of a statement's own thread while DuckDB's other threads have all its tasks.
+const (
+	firstPause = 20 * time.Microsecond
+	lastPause  = 320 * time.Microsecond
+)
+
+// work runs the statement until it has rows. ExecutePending would do so, too, but it
+// asks for tasks without a pause while other threads have them all, which takes about
+// a fifth of the processor's time of a short statement.
+func (p *producer) work(pending mapping.PendingResult) {
+	pause := firstPause
+	for p.rows.ctx.Err() == nil {
+		switch duckdb.PendingExecuteTask(pending) {
+		case mapping.PendingStateResultNotReady:
+			pause = firstPause
+		case mapping.PendingStateNoTasksAvailable:
+			time.Sleep(pause)
+			pause = min(2*pause, lastPause)
+		default:
+			return
+		}
+	}
 }
 
 // describeRows copies what the statement saw to its rows.
