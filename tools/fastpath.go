@@ -16,6 +16,7 @@ import (
 type fastPath struct {
 	types      []string // empty: any
 	enum       []string // allowed texts; nil: any
+	pattern    jsonschema.Regexp
 	min, max   *float64
 	properties map[string]*fastPath
 	required   []string
@@ -26,7 +27,7 @@ type fastPath struct {
 // covered are the fields of a compiled schema that the fast path checks or that assert
 // nothing.
 var covered = []string{
-	"DraftVersion", "Location", "Bool", "ID", "Anchor", "Types", "Enum", "Minimum", "Maximum", "Properties", "Required",
+	"DraftVersion", "Location", "Bool", "ID", "Anchor", "Types", "Enum", "Pattern", "Minimum", "Maximum", "Properties", "Required",
 	"AdditionalProperties", "Items", "Items2020", "Format", "Title", "Description", "Default", "Comment",
 	"ReadOnly", "WriteOnly", "Examples", "Deprecated",
 }
@@ -42,7 +43,7 @@ func newFastPath(s *jsonschema.Schema) *fastPath {
 	if s.Bool != nil && !*s.Bool {
 		return nil
 	}
-	q := &fastPath{required: s.Required}
+	q := &fastPath{required: s.Required, pattern: s.Pattern}
 	if s.Types != nil {
 		q.types = s.Types.ToStrings()
 	}
@@ -114,7 +115,7 @@ func (q *fastPath) accept(value any, depth int) bool {
 		}
 		return true
 	case string:
-		return q.allows("string") && (q.enum == nil || slices.Contains(q.enum, v))
+		return q.allows("string") && (q.enum == nil || slices.Contains(q.enum, v)) && (q.pattern == nil || q.pattern.MatchString(v))
 	case json.Number:
 		return q.enum == nil && q.acceptNumber(v)
 	case bool:
