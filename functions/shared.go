@@ -23,7 +23,9 @@ type lookup struct {
 	key      string       // its column
 	arg      int
 	alias    string // to add; "" if the body has one
-	args     []edit // the columns that name arguments; text is their index
+	args     []edit // the columns that name arguments; text is their name
+	where    int    // offset of its WHERE in the body
+	joins    bool   // the query can have another relation, see joined.go
 }
 
 // Key returns the relation of which the body only reads rows with an equal column and
@@ -111,7 +113,7 @@ func (w words) lookupIn(i, end int) *lookup {
 			continue
 		}
 		if l := w.relationOf(from, where, table); l != nil {
-			l.key, l.arg = key, arg
+			l.key, l.arg, l.where, l.joins = key, arg, w.tokens[where].Start-w.b.p.start, w.joins()
 			return l
 		}
 	}

@@ -20,7 +20,10 @@ import (
 type scalarTool struct {
 	*callee
 	one  string // the statement of one call
-	many string // the statement of any number of calls; each parameter is a list
+	many string // the statement of any number of calls
+	// input says that many reads the arguments from a table; else each parameter is a list.
+	input  bool
+	lookup *lookup // of one call
 	// queues has one queue for each nesting depth of statements; nil if each call has a
 	// separate statement.
 	queues []*queue
@@ -31,9 +34,10 @@ type scalarTool struct {
 var _ tools.Planner = (*scalarTool)(nil)
 
 func newScalarTool(c *callee, o ToolOptions) *scalarTool {
-	t := &scalarTool{callee: c}
+	t := &scalarTool{callee: c, lookup: &lookup{}}
 	t.one, t.many = t.statements()
 	if shareable(c.f, o) {
+		t.lookup = newLookup(t)
 		most := MaxBatch
 		if _, _, _, ok := c.f.Key(); ok {
 			most = maxKeys
@@ -69,9 +73,9 @@ func (t *scalarTool) statements() (one, many string) {
 	lists = append(lists, fmt.Sprintf("unnest(range($%d::BIGINT)) AS i", len(lists)+1))
 	calls := "(SELECT " + strings.Join(lists, ", ") + ")"
 	if _, _, _, ok := t.f.Key(); ok {
-		columns := make([]string, len(t.args))
-		for i := range columns {
-			columns[i] = fmt.Sprintf("a%d", i)
+		columns := t.columns()
+		if t.input = t.inputs(); t.input {
+			calls = "(SELECT i, " + t.casts(columns) + " FROM " + engine.InputFrom(append(t.inputColumns(columns), engine.Column{Name: "i", Type: &engine.Type{ID: engine.BigInt}}), maxKeys) + ")"
 		}
 		value, found := t.f.OverCalls(callsTable, columns, foundTable)
 		return one, "WITH " + callsTable + " AS MATERIALIZED " + calls + ", " + foundTable + " AS MATERIALIZED (" + found + ") SELECT i, " + value + " AS result FROM " + callsTable
@@ -130,7 +134,7 @@ func (t *scalarTool) run(ctx context.Context, calls []*call) error {
 	if len(calls) > 1 && !t.mayShare(ctx, calls[0]) {
 		return errAlone
 	}
-	req := t.request(calls)
+	req := t.request(ctx, calls)
 	rows, err := t.db.Query(ctx, req)
 	if err != nil {
 		return err
@@ -173,7 +177,7 @@ func (t *scalarTool) mayShare(ctx context.Context, c *call) bool {
 	}
 	sql := fmt.Sprintf("EXPLAIN ANALYZE SELECT %s FROM %s WHERE %s = %s", key, engine.Qualified(relation.Schema, relation.Name), key, t.args[arg].sql(1, ""))
 	plan, err := c.explain(ctx, t.db, sql, arg)
-	t.indexed.Store(err == nil && strings.Contains(plan, "Index Scan"))
+	t.indexed.Store(err == nil && strings.Contains(plan, indexScan))
 	return t.indexed.Load()
 }
 
@@ -184,7 +188,7 @@ func (c *call) explain(ctx context.Context, db Querier, sql string, arg int) (st
 
 // request is the statement of the calls. Its time limit is the longest of the calls'; each
 // call has its own besides.
-func (t *scalarTool) request(calls []*call) engine.Request {
+func (t *scalarTool) request(ctx context.Context, calls []*call) engine.Request {
 	req := engine.Request{SQL: t.one, Limits: engine.Limits{MaxRows: int64(len(calls))}, Isolate: t.unsafe}
 	for _, c := range calls {
 		if c.timeout == 0 {
@@ -193,8 +197,19 @@ func (t *scalarTool) request(calls []*call) engine.Request {
 		}
 		req.Limits.Timeout = max(req.Limits.Timeout, c.timeout)
 	}
+	if len(calls) == 1 && t.lookup.use(ctx, t.db, calls[0]) {
+		req.SQL, req.Input = t.lookup.sql, &engine.Input{Rows: [][]any{calls[0].args}, Alone: true}
+		return req
+	}
 	if len(calls) == 1 && (t.f.Engine.Constant != "" || !slices.Contains(calls[0].args, nil)) { // a bare NULL has no type: DuckDB would plan again
 		req.Params.Positional = calls[0].args
+		return req
+	}
+	if t.input {
+		req.SQL, req.Input = t.many, &engine.Input{Rows: make([][]any, len(calls))}
+		for n, c := range calls {
+			req.Input.Rows[n] = append(slices.Clip(c.args), int64(n))
+		}
 		return req
 	}
 	lists := make([]any, len(t.args), len(t.args)+1)

@@ -103,7 +103,11 @@ func execution(f *functions.Function) string {
 	relation, key, _, keyed := f.Key()
 	switch {
 	case keyed:
-		return fmt.Sprintf("%s; tool calls may share a look-up of %s in %s", direct(f), key, relationName(relation))
+		plan := ""
+		if f.Joins() {
+			plan = "; a tool call keeps its plan if an index finds the row"
+		}
+		return fmt.Sprintf("%s%s; tool calls may share a look-up of %s in %s", direct(f), plan, key, relationName(relation))
 	case f.Engine.Constant != "":
 		return direct(f)
 	case f.IsTable():

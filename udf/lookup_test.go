@@ -130,6 +130,55 @@ func isScan(name string) bool {
 	return false
 }
 
+// A call that reads its arguments from a table, so that its plan is kept, returns what one
+// with parameters returns.
+func TestKeptPlans(t *testing.T) {
+	r := startItems(t, 5000, lookups+joins)
+	kept := map[string]bool{}
+	for _, f := range r.set.All() {
+		tool := r.tool(f.Name).(*scalarTool)
+		given := func(v any) map[string]any {
+			return map[string]any{"k": v, "g": v, "least": json.Number("0"), "n": "n5", "s": map[string]any{"k": v}, "k2": v}
+		}
+		for i, v := range []any{json.Number("5"), json.Number("4999"), nil, json.Number("-1"), json.Number("5"), json.Number("100000")} {
+			if f.Name == "by_text" && v != nil {
+				v = "n" + v.(json.Number).String()
+			}
+			got, gotErr := tool.Call(t.Context(), tools.Input{Arguments: given(v)})
+			if i == 0 {
+				kept[f.Name] = tool.lookup.indexed
+			}
+			use := tool.lookup
+			tool.lookup = &lookup{}
+			want, wantErr := tool.Call(t.Context(), tools.Input{Arguments: given(v)})
+			tool.lookup = use
+			if string(got.Value) != string(want.Value) || fmt.Sprint(gotErr) != fmt.Sprint(wantErr) {
+				t.Errorf("%s(%v): %s %v, with parameters %s %v\n%s", f.Name, v, got.Value, gotErr, want.Value, wantErr, tool.lookup.sql)
+			}
+		}
+	}
+	for name, want := range map[string]bool{
+		"by_key": true, "reversed": true, "whole": true, "padded": true, "twice_used": true, "counted": true, "doubled": true, "summed": true,
+		"how_many": false, "or_none": false, "by_struct": false, "all_columns": false, "grouped": false, "nested": false,
+	} {
+		if kept[name] != want {
+			t.Errorf("%s: kept %v, want %v", name, kept[name], want)
+		}
+	}
+}
+
+const joins = `
+- { name: twice_used, from: sql, signature: { args: [{ name: k, type: int64 }], returns: int64 }, body: "(SELECT amount + k FROM items WHERE id = k)" }
+- { name: counted, from: sql, signature: { args: [{ name: k, type: int32 }], returns: int64 }, body: "(SELECT count(*) FROM items WHERE id = k)" }
+- { name: doubled, from: sql, signature: { args: [{ name: k, type: int64 }], returns: int64 }, body: "(SELECT amount*2 FROM items WHERE id = k)" }
+- { name: all_columns, from: sql, signature: { args: [{ name: k, type: int64 }], returns: utf8 }, body: "(SELECT to_json(struct_pack(*COLUMNS(*)))::VARCHAR FROM items WHERE id = k)" }
+- { name: grouped, from: sql, signature: { args: [{ name: k, type: int64 }], returns: int64 }, body: "(SELECT count(*) FROM items WHERE id = k GROUP BY ALL)" }
+- { name: nested, from: sql, signature: { args: [{ name: k, type: int64 }], returns: int64 }, body: "(SELECT (SELECT count(*) FROM orders WHERE orders.id = k) FROM items WHERE items.id = k)" }
+- { name: summed, from: sql, signature: { args: [{ name: k, type: int64 }], returns: int64 }, body: "(SELECT sum(amount + k) FROM items WHERE id = k)" }
+- { name: many, from: sql, signature: { args: [{ name: g, type: int64 }], returns: int64 }, body: "(SELECT id FROM items WHERE kind = g)" }
+- { name: named, from: sql, signature: { args: [{ name: a0, type: int64 }, { name: k, type: int64 }], returns: int64 }, body: "(SELECT amount + coalesce(a0, 0) FROM items WHERE id = k)" }
+`
+
 func BenchmarkLookup(b *testing.B) {
 	r := startItems(b, 100_000, lookups)
 	tool := r.tool("by_key").(*scalarTool)

@@ -165,6 +165,9 @@ func (db *DB) open(ctx context.Context) error {
 	if err := db.registerNative(); err != nil {
 		return err
 	}
+	if err := db.registerInput(); err != nil {
+		return err
+	}
 	if err := db.makeCtx(); err != nil {
 		return err
 	}

@@ -27,7 +27,8 @@ type verdict struct {
 	calls  []callSite    // of declared functions
 	traits Traits
 	write  bool // it is an INSERT, UPDATE or DELETE
-	alone  bool // it is a call of [Function.Alone]
+	alone  bool // it is a call of [Function.Alone], or has an [Input.Alone]
+	input  bool // it has a [Request.Input]
 	// dependencies returns what another process needs for it; false if only this process
 	// can run it. Nil: only this one can.
 	dependencies func() ([]*Dependency, bool)
@@ -69,10 +70,8 @@ func (r restricted) RelationNames() []string { return r.names(r.allow) }
 // callers who may name every relation, unless it reads stored results, which h
 // then holds.
 func (db *DB) judge(ctx context.Context, c *conn, cat *Catalog, req Request, h *held) (*verdict, error) {
-	sql, names := req.SQL, Names(cat)
-	if req.Allow != nil {
-		names = restricted{cat, req.Allow}
-	} else if v := cat.verdict(sql); v != nil && (req.Write || !v.write) {
+	sql, names, input := req.SQL, cat.namesFor(req), req.Input != nil
+	if v := cat.verdict(sql); req.Allow == nil && v != nil && (req.Write || !v.write) && v.input == input {
 		return v, nil
 	}
 	tokens, err := db.checkText(sql)
@@ -103,7 +102,7 @@ func (db *DB) judge(ctx context.Context, c *conn, cat *Catalog, req Request, h *
 	if req.Allow != nil && len(st.Shows) > 0 {
 		return nil, NewError(errcode.Refused, "query the tables by name", "SHOW TABLES is refused to callers who may not read every table")
 	}
-	v := &verdict{traits: db.traits(text, st, cat), alone: alone && explain == ""}
+	v := &verdict{traits: db.traits(text, st, cat), alone: (alone || input && req.Input.Alone) && explain == "", input: input}
 	if v.traits.Protected && explain != "" {
 		return nil, NewError(errcode.Refused, "run the statement itself", "EXPLAIN is refused for tables with a row filter or a column mask: a plan reveals hidden rows").at(sql, tokens[0].Start)
 	}
@@ -113,7 +112,7 @@ func (db *DB) judge(ctx context.Context, c *conn, cat *Catalog, req Request, h *
 	v.text = explain + text // only judged text
 	v.origin = func(offset int) int { return relocate(origin(max(offset-len(explain), 0))) }
 	v.calls = callSites(st, cat, relocate)
-	if len(st.Shows) == 0 {
+	if len(st.Shows) == 0 && !input {
 		v.dependencies = cat.dependencies(st)
 	}
 	if req.Allow == nil && len(h.tables) == 0 {

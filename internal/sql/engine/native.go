@@ -127,11 +127,12 @@ func spiced_native_call(info, input, output unsafe.Pointer) {
 // concurrent publication: a call must not be made twice.
 type nativeCalls struct {
 	ctx            context.Context // of the statement
+	input          *Input          // of the statement
 	begun, dropped chan struct{}   // one of them is closed
 }
 
-func newNativeCalls(ctx context.Context) *nativeCalls {
-	return &nativeCalls{ctx: ctx, begun: make(chan struct{}), dropped: make(chan struct{})}
+func newNativeCalls(ctx context.Context, input *Input) *nativeCalls {
+	return &nativeCalls{ctx: ctx, input: input, begun: make(chan struct{}), dropped: make(chan struct{})}
 }
 
 // wait returns the statement's context once this attempt is the one that runs.

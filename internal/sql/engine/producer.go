@@ -131,7 +131,7 @@ func (p *producer) start() error {
 	for {
 		var epoch uint64
 		p.catalog, epoch = p.db.acquire()
-		natives := newNativeCalls(p.rows.ctx)
+		natives := newNativeCalls(p.rows.ctx, p.req.Input)
 		p.db.running.Store(p.c.id, natives)
 		pending, s, err := p.plan()
 		if p.db.epoch.Load() == epoch && (err != nil || p.current()) {

@@ -29,6 +29,10 @@ type Request struct {
 	// a limit or a cancellation, has changed nothing.
 	Write bool
 
+	// Input is the rows of the table [InputFrom]; nil if the statement has none. Such a
+	// statement runs in this process.
+	Input *Input
+
 	// Trusted skips the guard: another process of the runtime has judged the statement.
 	Trusted  bool
 	describe bool // and do not run it: see Describe
