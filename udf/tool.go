@@ -49,7 +49,8 @@ type ToolOptions struct {
 	// Reads returns the relations that the function reads, also through views and other
 	// functions; nil: none.
 	Reads func(*functions.Function) []engine.Relation
-	// Version is [engine.DB.Version]; nil: results over data are not cached.
+	// Version is [engine.DB.Version], or 0 for relations that may change without a
+	// publication; nil: results over data are not cached.
 	Version func(relations []engine.Relation) uint64
 	// Results stores the results of table functions that are larger than a call may return;
 	// nil: their rows are truncated.

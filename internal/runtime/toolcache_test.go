@@ -69,6 +69,7 @@ functions:
 	const sum = "(SELECT sum(x) FROM t)"
 	r := start(t, files{"t.csv": "x\n1\n2\n", "u.csv": "x\n7\n", "spicepod.yaml": pod(sum)})
 	r.problems(r.LastReport())
+	r.Data().Refreshes().Wait() // kept is loaded
 	of := []string{"direct", "viewed", "called", "fixed"}
 	check := func(want, rows, cache string) {
 		t.Helper()
@@ -125,6 +126,7 @@ views:
   - {name: live_v, sql: SELECT * FROM live}
   - {name: timed, sql: "SELECT *, now() AS made FROM t"}
   - {name: own_v, sql: SELECT * FROM own}
+  - {name: not_loaded, sql: SELECT x FROM live UNION ALL SELECT 1, acceleration: {primary_key: x}}
 functions:
 `
 	database := databaseFile(t, "CREATE TABLE made.w AS SELECT 1::BIGINT AS x")
@@ -135,7 +137,7 @@ functions:
 		"since": "(SELECT age('2000-01-01'::TIMESTAMP)::VARCHAR)", "clock_inside": "clock()", "zones": "(SELECT count(*)::VARCHAR FROM pg_timezone_names())",
 		"usage": "(SELECT count(*) FROM spiced.tool_calls)::VARCHAR", "generations": "(SELECT count(*) FROM spiced.generations)::VARCHAR",
 		"file": "(SELECT sum(x) FROM live)::VARCHAR", "file_view": "(SELECT sum(x) FROM live_v)::VARCHAR", "file_inside": "file_view()", "joined": "(SELECT count(*) FROM t, live)::VARCHAR",
-		"written": "(SELECT sum(x) FROM w)::VARCHAR", "written_inside": "written()",
+		"unloaded": "(SELECT max(x) FROM not_loaded)::VARCHAR", "written": "(SELECT sum(x) FROM w)::VARCHAR", "written_inside": "written()",
 		"called": "CAST(tool_invoke('who') AS VARCHAR)",
 	}
 	var text strings.Builder
@@ -177,7 +179,7 @@ functions:
 		wait.Until(t, name+" to change", func() bool { got, _ := r.ofCall(name, "", ""); return got != first })
 	}
 	r.write(files{"live.csv": "x\n1\n2\n"})
-	for name, want := range map[string]string{"file": `"3"`, "file_view": `"3"`, "file_inside": `"3"`, "joined": `"2"`} {
+	for name, want := range map[string]string{"file": `"3"`, "file_view": `"3"`, "file_inside": `"3"`, "unloaded": `"2"`, "joined": `"2"`} {
 		r.wantCached(name, want, "")
 	}
 	rows, err := r.DB().Query(t.Context(), engine.Request{SQL: "INSERT INTO w VALUES (2)", Write: true})

@@ -36,7 +36,7 @@ func (b *build) readTraits() *traits {
 		v := d.Current()
 		t.relations[d.Relation] = engine.Traits{
 			Protected: d.Protected, Caller: d.Protected, Volatile: v.Written, Written: v.Written, Files: v.Files,
-			Live: d.Acceleration == nil || v.Base != "",
+			Live: v.Copy == nil,
 		}
 	}
 	if b.keys.Enabled() {
@@ -53,7 +53,7 @@ func (b *build) readTraits() *traits {
 			t.add(f.Engine, own)
 		} else {
 			own := b.textTraits(t, c, c.view.Declared.SQL)
-			own.Live = own.Live && c.view.Acceleration == nil
+			own.Live = own.Live && c.view.Acceleration == nil // see dataVersion
 			t.relations[c.view.Relation] = own
 		}
 	}
@@ -112,6 +112,22 @@ func (t *traits) of(f *functions.Function) engine.Traits {
 // and functions.
 func (t *traits) readsOf(f *functions.Function) []engine.Relation {
 	return t.reads[component{function: f}]
+}
+
+// dataVersion is [engine.DB.Version]; 0 while one of the relations is an accelerated view
+// that is not loaded, which reads its sources.
+func (s *services) dataVersion(relations []engine.Relation) uint64 {
+	g := s.Current()
+	for _, v := range g.Views {
+		if v.Acceleration != nil && v.Current().Copy == nil && slices.Contains(relations, v.Relation) {
+			return 0
+		}
+	}
+	version := s.db.Version(relations)
+	if s.Current() != g {
+		return 0
+	}
+	return version
 }
 
 // guarded returns the functions that statements of g may call.
