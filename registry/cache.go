@@ -8,8 +8,9 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// cache holds results of tools that return equal results for equal arguments.
-// Keys begin with the tool's checksum, so a changed tool has no cached results.
+// cache holds results of tools that return equal results for equal arguments, or for equal
+// arguments over the same data. Keys begin with the tool's checksum, so a changed tool has
+// no cached results.
 type cache struct {
 	mu      sync.Mutex
 	limit   int64
@@ -51,6 +52,9 @@ func (c *cache) get(key string) (out tools.Output, ok bool) {
 }
 
 func (c *cache) put(key string, out tools.Output) {
+	if key == "" {
+		return
+	}
 	size := int64(len(key)+len(out.Value)) + overhead
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/spiced-sql/spiced/internal/access/caller"
@@ -137,7 +138,7 @@ func (a *attempt) try(ctx context.Context) (tools.Output, error) {
 	if a.call.DryRun {
 		return a.plan(ctx, in)
 	}
-	key := a.cacheKey(in)
+	key := a.cacheKey(in, a.dataVersion())
 	if out, ok := a.registry.cache.get(key); ok {
 		a.cache = "hit"
 		return out, nil
@@ -152,7 +153,7 @@ func (a *attempt) try(ctx context.Context) (tools.Output, error) {
 	}
 	if key != "" {
 		a.cache = "miss"
-		a.registry.cache.put(key, out)
+		a.registry.cache.put(a.cacheKey(in, out.Version), out)
 	}
 	return out, nil
 }
@@ -311,10 +312,22 @@ func (a *attempt) checkResult(out tools.Output, in tools.Input) error {
 	return nil
 }
 
-// cacheKey is the cache key of a result, "" if it is not cached.
-func (a *attempt) cacheKey(in tools.Input) string {
-	if !a.entry.def.Cacheable {
-		return ""
+// dataVersion is the version of the data that a call reads, 0 if its result is not cached
+// until that changes.
+func (a *attempt) dataVersion() uint64 {
+	if t, ok := a.entry.tool.(tools.Versioned); ok {
+		return t.DataVersion()
 	}
-	return a.entry.def.Checksum + string(in.Raw)
+	return 0
+}
+
+// cacheKey is the cache key of a result over data of this version, "" if it is not cached.
+func (a *attempt) cacheKey(in tools.Input, version uint64) string {
+	switch {
+	case a.entry.def.Cacheable:
+		return a.entry.def.Checksum + string(in.Raw)
+	case version != 0:
+		return a.entry.def.Checksum + strconv.FormatUint(version, 36) + string(in.Raw)
+	}
+	return ""
 }

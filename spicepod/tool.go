@@ -69,7 +69,7 @@ type RuntimeTools struct {
 	EmbeddingModel string      `yaml:"embedding_model" doc:"Embedding model of tool_search outside chats, when there are several."`
 	Search         ToolSearch  `yaml:"search" doc:"How tools are ranked."`
 	Limits         Limits      `yaml:"limits" doc:"Limits of tools without their own."`
-	Cache          ToolCache   `yaml:"cache" doc:"Cached results of immutable functions."`
+	Cache          ToolCache   `yaml:"cache" doc:"Cached results of functions."`
 	History        ToolHistory `yaml:"history" doc:"The history of calls and searches."`
 }
 
@@ -87,7 +87,7 @@ type ToolSearch struct {
 
 // ToolCache is `runtime.tools.cache`.
 type ToolCache struct {
-	Enabled  bool `yaml:"enabled" default:"true" doc:"Cache the results of functions that are immutable and read no dataset."`
+	Enabled  bool `yaml:"enabled" default:"true" doc:"Cache the results of functions that are immutable and read no dataset, and of stable and immutable ones over accelerated data until its next refresh."`
 	MaxBytes Size `yaml:"max_bytes" default:"64MiB" doc:"Size of the cache."`
 }
 

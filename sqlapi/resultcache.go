@@ -147,7 +147,7 @@ func (t *recording) key(serial uint64) string {
 // begin returns what takes a copy of the rows; nil: they are not cached.
 func (t *recording) begin(w http.ResponseWriter, rows *query.Rows) io.Writer {
 	status := cacheMiss
-	if traits := rows.Traits(); traits.Volatile || traits.Protected {
+	if traits := rows.Traits(); traits.Volatile || traits.Stable || traits.Protected {
 		status = cacheBypass
 	}
 	if w != nil {

@@ -46,6 +46,15 @@ type Planner interface {
 	Plan(ctx context.Context, in Input) (json.RawMessage, error)
 }
 
+// Versioned is a [Tool] whose equal calls give equal results as long as the data that it
+// reads has the same version.
+type Versioned interface {
+	Tool
+	// DataVersion returns the version of the data that a call reads; 0 if results must
+	// not be cached.
+	DataVersion() uint64
+}
+
 // Stating is a [Tool] with a SQL statement in its arguments.
 type Stating interface {
 	Tool
@@ -67,6 +76,9 @@ type Output struct {
 	Value json.RawMessage // JSON, never empty
 	// Rows is the number of rows in Value, if it is a list of rows.
 	Rows *Rows
+	// Version is the [Versioned.DataVersion] of which Value is the result; 0 if it is not
+	// known.
+	Version uint64
 }
 
 // Rows is the extent of a result that is a list of rows. A result with exactly

@@ -116,7 +116,7 @@ func (t *scalarTool) Call(ctx context.Context, in tools.Input) (tools.Output, er
 	if err != nil {
 		return tools.Output{}, failure(ctx, err)
 	}
-	return tools.Output{Value: c.value}, nil
+	return tools.Output{Value: c.value, Version: c.version}, nil
 }
 
 // Plan returns the statement of a call, with its arguments, and DuckDB's plan.
@@ -160,6 +160,10 @@ func (t *scalarTool) run(ctx context.Context, calls []*call) error {
 	}
 	if read != len(calls) {
 		return tools.NewError(errcode.Internal, fmt.Sprintf("%d calls returned %d values", len(calls), read), "please report it with the function")
+	}
+	version := t.readVersion(rows)
+	for _, c := range calls {
+		c.version = version
 	}
 	return nil
 }
@@ -274,9 +278,10 @@ type call struct {
 	timeout time.Duration
 	who     caller.Caller // as far as it is about the share of the slots; a batch has one
 
-	value json.RawMessage
-	err   error
-	done  chan struct{} // closed when value or err is set; made by the queue
+	value   json.RawMessage
+	version uint64 // see [callee.readVersion]
+	err     error
+	done    chan struct{} // closed when value or err is set; made by the queue
 
 	batch *batch // the batch it runs in; guarded by the queue
 	over  bool   // it has a result, or its caller has gone; guarded by the queue

@@ -76,6 +76,9 @@ func (t *tableTool) Call(ctx context.Context, in tools.Input) (tools.Output, err
 	if err != nil {
 		return tools.Output{}, failure(ctx, err)
 	}
+	if !out.Rows.Truncated {
+		out.Version = t.readVersion(rows)
+	}
 	return out, nil
 }
 

@@ -46,6 +46,12 @@ type ToolOptions struct {
 	// Traits are those of what the function reads and calls; nil: its results depend only on
 	// the arguments.
 	Traits func(*functions.Function) engine.Traits
+	// Reads returns the relations that the function reads, also through views and other
+	// functions; nil: none.
+	Reads func(*functions.Function) []engine.Relation
+	// Version is [engine.DB.Version], or 0 for relations that may change without a
+	// publication; nil: results over data are not cached.
+	Version func(relations []engine.Relation) uint64
 	// Results stores the results of table functions that are larger than a call may return;
 	// nil: their rows are truncated.
 	Results Results
@@ -56,6 +62,13 @@ func (o ToolOptions) traits(f *functions.Function) engine.Traits {
 		return engine.Traits{}
 	}
 	return o.Traits(f)
+}
+
+func (o ToolOptions) reads(f *functions.Function) []engine.Relation {
+	if o.Reads == nil {
+		return nil
+	}
+	return o.Reads(f)
 }
 
 // Tool makes the tool of a declared function. A call of a scalar function returns one JSON
@@ -90,6 +103,9 @@ type callee struct {
 	args []argument
 	// unsafe says that the body calls what can end the process: calls run isolated.
 	unsafe bool
+	// version returns the version of the data that the function reads; nil if results
+	// must not be cached until it changes.
+	version func() uint64
 }
 
 func newCallee(db Querier, f *functions.Function, o ToolOptions) (*callee, error) {
@@ -117,7 +133,29 @@ func newCallee(db Querier, f *functions.Function, o ToolOptions) (*callee, error
 	if err != nil {
 		return nil, err
 	}
-	return &callee{db: db, f: f, def: def, args: newArguments(f), unsafe: o.traits(f).Unsafe != ""}, nil
+	c := &callee{db: db, f: f, def: def, args: newArguments(f), unsafe: o.traits(f).Unsafe != ""}
+	if !def.Cacheable && versioned(f, o) {
+		reads := o.reads(f)
+		c.version = func() uint64 { return o.Version(reads) }
+	}
+	return c, nil
+}
+
+// DataVersion returns the version of the data that a call reads, see [tools.Versioned].
+func (c *callee) DataVersion() uint64 {
+	if c.version == nil {
+		return 0
+	}
+	return c.version()
+}
+
+// readVersion returns the version of the data that a statement has read to its end, or 0
+// if the data has changed since it began.
+func (c *callee) readVersion(rows *engine.Rows) uint64 {
+	if v := c.DataVersion(); v <= rows.Serial() {
+		return v
+	}
+	return 0
 }
 
 // Definition describes the tool.
@@ -143,6 +181,15 @@ func cacheable(f *functions.Function, o ToolOptions) bool {
 	return (o.Results == nil || !f.IsTable()) &&
 		f.Volatility == spicepod.Immutable && f.Deterministic() && traits == engine.Traits{} &&
 		!anyCallee(f, o.Functions, func(g *functions.Function) bool { return len(g.Uses.Relations) > 0 })
+}
+
+// versioned reports whether equal arguments give equal results, for every caller, until the
+// next publication that changes what the function reads: nothing that it calls or reads is
+// volatile, depends on the caller, or changes without a publication.
+func versioned(f *functions.Function, o ToolOptions) bool {
+	t := o.traits(f)
+	return o.Version != nil && f.Volatility != spicepod.Volatile && f.Deterministic() &&
+		!t.Volatile && !t.Written && !t.Caller && !t.Protected && !t.Live
 }
 
 // shareable reports whether calls of a scalar function may share a statement. A function

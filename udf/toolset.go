@@ -21,10 +21,11 @@ type ToolSet struct {
 	made  map[*functions.Function]madeTool
 }
 
-// madeTool is a tool with the traits it was made with.
+// madeTool is a tool with what it was made with.
 type madeTool struct {
 	tool   tools.Tool
 	traits engine.Traits
+	reads  []engine.Relation
 }
 
 // NoTool is a function that is not offered as a tool.
@@ -39,9 +40,9 @@ func NewToolSet(db Querier, set *functions.Set, o ToolOptions, prev *ToolSet) *T
 	s := &ToolSet{db: db, owner: o.Owner, made: map[*functions.Function]madeTool{}}
 	o.Functions = set
 	for _, f := range set.All() {
-		traits := o.traits(f)
-		if tool := prev.reuse(s, f, traits); tool != nil {
-			s.add(f, tool, traits)
+		with := madeTool{traits: o.traits(f), reads: o.reads(f)}
+		if tool := prev.reuse(s, f, with); tool != nil {
+			s.add(f, tool, with)
 			continue
 		}
 		if n := obstacle(f); n != nil {
@@ -53,22 +54,23 @@ func NewToolSet(db Querier, set *functions.Set, o ToolOptions, prev *ToolSet) *T
 			s.NoTools = append(s.NoTools, NoTool{f.Name, err.Error()})
 			continue
 		}
-		s.add(f, tool, traits)
+		s.add(f, tool, with)
 	}
 	slices.SortFunc(s.Tools, func(a, b tools.Tool) int { return strings.Compare(a.Definition().Name, b.Definition().Name) })
 	slices.SortFunc(s.NoTools, func(a, b NoTool) int { return strings.Compare(a.Name, b.Name) })
 	return s
 }
 
-func (s *ToolSet) add(f *functions.Function, tool tools.Tool, traits engine.Traits) {
+func (s *ToolSet) add(f *functions.Function, tool tools.Tool, with madeTool) {
 	s.Tools = append(s.Tools, tool)
-	s.made[f] = madeTool{tool, traits}
+	with.tool = tool
+	s.made[f] = with
 }
 
 // reuse returns the tool of f in s, if it is still valid in next. A function whose
 // declaration, position or callees changed is another *Function.
-func (s *ToolSet) reuse(next *ToolSet, f *functions.Function, traits engine.Traits) tools.Tool {
-	if s == nil || s.db != next.db || s.owner != next.owner || s.made[f].traits != traits {
+func (s *ToolSet) reuse(next *ToolSet, f *functions.Function, with madeTool) tools.Tool {
+	if s == nil || s.db != next.db || s.owner != next.owner || s.made[f].traits != with.traits || !slices.Equal(s.made[f].reads, with.reads) {
 		return nil
 	}
 	return s.made[f].tool

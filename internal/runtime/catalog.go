@@ -34,7 +34,9 @@ func (a *attempt) makeTools(g *Generation) (err error) {
 // catalog returns the tools of g.
 func (a *attempt) catalog(g *Generation) (*registry.Catalog, error) {
 	t := a.pod.Runtime.Tools
-	g.tools = udf.NewToolSet(query.ToolDB{DB: a.s.DB()}, a.set, udf.ToolOptions{Traits: a.traits.of, Results: a.s.results}, a.old.tools)
+	g.tools = udf.NewToolSet(query.ToolDB{DB: a.s.DB()}, a.set, udf.ToolOptions{
+		Traits: a.traits.of, Reads: a.traits.readsOf, Version: a.s.dataVersion, Results: a.s.results,
+	}, a.old.tools)
 	contents := registry.Contents{
 		Generation: g.Number, Embeddings: a.build.embeddings, EmbeddingModel: t.EmbeddingModel, EmbeddingTimeout: t.Search.EmbeddingTimeout,
 		Search: searchSettings(t.Search), Functions: owners(a.set), Hidden: a.hidden(g),

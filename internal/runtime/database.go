@@ -132,14 +132,15 @@ func (db *database) setup(tx *engine.Tx) error {
 // errNotLoaded refuses to publish within a generation before there is one.
 var errNotLoaded = errors.New("nothing is published yet")
 
-// republish runs build in a publication within the current generation.
-func (db *database) republish(ctx context.Context, build func(*engine.Tx) error) error {
+// republish runs build in a publication within the current generation that changes the
+// rows of these relations.
+func (db *database) republish(ctx context.Context, build func(*engine.Tx) error, changed ...engine.Relation) error {
 	db.publishing.Lock()
 	defer db.publishing.Unlock()
 	if db.Current().Generation == 0 {
 		return errNotLoaded
 	}
-	return db.Publish(ctx, db.Current().Renew(), build)
+	return db.Publish(ctx, db.Current().Renew(changed...), build)
 }
 
 // retainFiles makes workers close the files that g does not need.

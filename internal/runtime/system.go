@@ -94,7 +94,7 @@ func orNull(s string) any {
 
 // publishRefresh publishes a refresh in the current generation.
 func (s *services) publishRefresh(ctx context.Context, t *tables.Table, build func(*engine.Tx) error) error {
-	err := s.db.republish(ctx, build)
+	err := s.db.republish(ctx, build, t.Relation)
 	if err == nil {
 		s.db.retainFiles(s.Current())
 	}

@@ -1,6 +1,10 @@
 package runtime
 
 import (
+	"cmp"
+	"maps"
+	"slices"
+
 	"github.com/spiced-sql/spiced/functions"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
@@ -13,12 +17,13 @@ import (
 type traits struct {
 	relations map[engine.Relation]engine.Traits
 	functions map[string]*engine.Function // by folded name
+	reads     map[component][]engine.Relation
 }
 
 // readTraits derives traits from callees for their callers and from relations
 // for what reads them.
 func (b *build) readTraits() *traits {
-	t := &traits{map[engine.Relation]engine.Traits{}, map[string]*engine.Function{}}
+	t := &traits{map[engine.Relation]engine.Traits{}, map[string]*engine.Function{}, map[component][]engine.Relation{}}
 	for _, f := range baseFunctions() {
 		t.add(f, engine.Traits{Volatile: true, Caller: f.Random})
 	}
@@ -31,6 +36,7 @@ func (b *build) readTraits() *traits {
 		v := d.Current()
 		t.relations[d.Relation] = engine.Traits{
 			Protected: d.Protected, Caller: d.Protected, Volatile: v.Written, Written: v.Written, Files: v.Files,
+			Live: v.Copy == nil,
 		}
 	}
 	if b.keys.Enabled() {
@@ -39,15 +45,36 @@ func (b *build) readTraits() *traits {
 		}
 	}
 	for _, c := range b.order {
+		t.reads[c] = b.reads(t, c)
 		if f := c.function; f != nil {
 			own := b.textTraits(t, c, f.Source)
-			own.Volatile = own.Volatile || f.Volatility != spicepod.Immutable
+			own.Volatile = own.Volatile || f.Volatility == spicepod.Volatile
+			own.Stable = own.Stable || f.Volatility == spicepod.Stable
 			t.add(f.Engine, own)
 		} else {
-			t.relations[c.view.Relation] = b.textTraits(t, c, c.view.Declared.SQL)
+			own := b.textTraits(t, c, c.view.Declared.SQL)
+			own.Live = own.Live && c.view.Acceleration == nil // see dataVersion
+			t.relations[c.view.Relation] = own
 		}
 	}
 	return t
+}
+
+// reads returns the relations that c reads, also through views and functions.
+func (b *build) reads(t *traits, c component) []engine.Relation {
+	_, relations := c.uses()
+	seen := map[engine.Relation]bool{}
+	for _, r := range relations {
+		seen[r] = true
+	}
+	for _, used := range b.needs(c) {
+		for _, r := range t.reads[used] {
+			seen[r] = true
+		}
+	}
+	return slices.SortedFunc(maps.Keys(seen), func(x, y engine.Relation) int {
+		return cmp.Or(cmp.Compare(x.Schema, y.Schema), cmp.Compare(x.Name, y.Name))
+	})
 }
 
 // textTraits returns the traits of a component's text and of what it reads.
@@ -55,8 +82,10 @@ func (b *build) textTraits(t *traits, c component, text string) engine.Traits {
 	_, relations := c.uses()
 	own := b.s.db.TextTraits(text, t.function)
 	for _, r := range relations {
-		own = own.With(t.relations[r])
+		read, declared := t.relations[r]
+		own = own.With(read)
 		own.Volatile = own.Volatile || r.Schema == engine.System
+		own.Live = own.Live || !declared // the runtime's own
 	}
 	return own
 }
@@ -77,6 +106,28 @@ func (t *traits) of(f *functions.Function) engine.Traits {
 		return known.Traits
 	}
 	return engine.Traits{}
+}
+
+// readsOf returns the relations that a declared function reads, also through views
+// and functions.
+func (t *traits) readsOf(f *functions.Function) []engine.Relation {
+	return t.reads[component{function: f}]
+}
+
+// dataVersion is [engine.DB.Version]; 0 while one of the relations is an accelerated view
+// that is not loaded, which reads its sources.
+func (s *services) dataVersion(relations []engine.Relation) uint64 {
+	g := s.Current()
+	for _, v := range g.Views {
+		if v.Acceleration != nil && v.Current().Copy == nil && slices.Contains(relations, v.Relation) {
+			return 0
+		}
+	}
+	version := s.db.Version(relations)
+	if s.Current() != g {
+		return 0
+	}
+	return version
 }
 
 // guarded returns the functions that statements of g may call.

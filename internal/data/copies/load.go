@@ -187,7 +187,7 @@ func (l run) insert(ctx context.Context, db *resource.Database) error {
 // insert appends to the database of Base, which is in memory, atomically.
 func (s *Store) insert(ctx context.Context, l run) (*tables.Version, error) {
 	db := l.Base.Copy
-	if err := l.insert(ctx, db); err != nil {
+	if err := s.DB.Change(l.Table.Relation, func() error { return l.insert(ctx, db) }); err != nil {
 		return nil, err
 	}
 	v, err := s.describe(ctx, l.Table, db)

@@ -59,7 +59,9 @@ type Catalog struct {
 	schemas    map[string]bool       // of relations, folded, without public
 	contents   Contents
 
-	serial  uint64 // set by Publish
+	serial  uint64     // set by Publish
+	renewed bool       // see Renew
+	changed []Relation // see Renew
 	users   atomic.Int64
 	retired func()
 	gone    func() // set by Publish: notifies the drain
@@ -212,12 +214,12 @@ func (db *DB) acquire() (*Catalog, uint64) {
 }
 
 // Renew returns a catalog with the same content and generation, for a publication
-// that changes only data.
-func (c *Catalog) Renew() *Catalog {
+// that changes only the rows of these relations.
+func (c *Catalog) Renew(changed ...Relation) *Catalog {
 	contents := c.contents
 	contents.Published, contents.Retired = nil, nil
 	return &Catalog{
 		Generation: c.Generation, relations: c.relations, functions: c.functions, schemas: c.schemas,
-		contents: contents, verdicts: map[string]*verdict{},
+		contents: contents, verdicts: map[string]*verdict{}, renewed: true, changed: changed,
 	}
 }

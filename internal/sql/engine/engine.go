@@ -101,13 +101,14 @@ type DB struct {
 	write  sync.Mutex // held by the one writer
 	writer *conn
 
-	commit  sync.RWMutex  // held while a publication commits and swaps
-	epoch   atomic.Uint64 // counts publications; odd while one commits
-	current *Catalog      // guarded by commit
-	serial  atomic.Uint64 // numbers catalogs
-	commits commits       // of statements that change rows
-	maxRun  time.Duration // of a statement whose plan is cached; maxPlanRun except in tests
-	drain   drain
+	commit   sync.RWMutex  // held while a publication commits and swaps
+	epoch    atomic.Uint64 // counts publications; odd while one commits
+	current  *Catalog      // guarded by commit
+	serial   atomic.Uint64 // numbers catalogs
+	commits  commits       // of statements that change rows
+	versions versions      // of the rows of relations; guarded by commit
+	maxRun   time.Duration // of a statement whose plan is cached; maxPlanRun except in tests
+	drain    drain
 
 	handlers sync.Map       // name → Handler
 	remote   sync.WaitGroup // statements in other processes

@@ -89,6 +89,7 @@ func (db *DB) commitCatalog(next *Catalog) error {
 	next.gone = func() { db.drain.remove(next.serial) }
 	db.drain.add(next.serial)
 	db.current = next
+	db.versions.publish(next)
 	if next.contents.Published != nil {
 		next.contents.Published()
 	}

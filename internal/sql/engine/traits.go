@@ -15,6 +15,8 @@ type Traits struct {
 	Protected bool   // a row filter or column mask decides what the caller sees
 	Caller    bool   // its result depends on the caller: it reads protected or personal data, or calls ctx or a tool
 	Written   bool   // statements may change what it reads
+	Live      bool   // it reads what may change without a publication, see [DB.Version]
+	Stable    bool   // it calls a function that is declared stable
 	Files     bool   // it reads files, which may be replaced at any time, even by files with other columns
 	Unsafe    string // a built-in function or type that can end the process; "": none
 }
@@ -23,7 +25,7 @@ type Traits struct {
 func (t Traits) With(o Traits) Traits {
 	return Traits{
 		Volatile: t.Volatile || o.Volatile, Protected: t.Protected || o.Protected, Caller: t.Caller || o.Caller,
-		Written: t.Written || o.Written, Files: t.Files || o.Files, Unsafe: cmp.Or(t.Unsafe, o.Unsafe),
+		Written: t.Written || o.Written, Live: t.Live || o.Live, Stable: t.Stable || o.Stable, Files: t.Files || o.Files, Unsafe: cmp.Or(t.Unsafe, o.Unsafe),
 	}
 }
 
@@ -122,7 +124,7 @@ func (db *DB) TextTraits(text string, declared func(name string) *Function) Trai
 // or 0 if the number is unknown.
 func (b *Builtins) traits(name string, args int) Traits {
 	name = sqltree.Fold(name)
-	clock := name == "ago" || name == "age" && args != 2 // DuckDB does not mark them as volatile
+	clock := name == "ago" || name == "pg_timezone_names" || name == "age" && args != 2 // DuckDB does not mark them as volatile
 	t := Traits{Volatile: b.kinds[name].unstable || clock, Caller: name == Ctx}
 	if classes := unsafeFunctions[name]; slices.Contains(classes, UnsafeCrash) || slices.Contains(classes, UnsafeInvalidates) {
 		t.Unsafe = name

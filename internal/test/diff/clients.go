@@ -29,10 +29,13 @@ type client struct {
 }
 
 // Paths are the names of the protocols and forms over which statements run.
-var Paths = []string{"json", "arrow", "text", "binary", "flight", "tool"}
+var Paths = []string{"json", "arrow", "text", "binary", "flight", "tool", "mcp"}
 
-// toolPath is the path of tool calls, for statements that are one.
-const toolPath = "tool"
+// The paths of tool calls, for statements that are one.
+const (
+	toolPath = "tool"
+	mcpPath  = "mcp"
+)
 
 // connect opens the clients of a server.
 func (s *server) connect(ctx context.Context, paths []string) (clients []client, closeAll func(), err error) {
@@ -56,6 +59,7 @@ func (s *server) connect(ctx context.Context, paths []string) (clients []client,
 		{"binary", formBinary, askPostgres(pg, 1)},
 		{"flight", formArrow, askFlight(fl)},
 		{toolPath, formJSON, s.askTool},
+		{mcpPath, formJSON, s.askMCP},
 	}
 	clients = slices.DeleteFunc(clients, func(c client) bool { return len(paths) > 0 && !slices.Contains(paths, c.name) })
 	return clients, func() { fl.Close(); pg.Close(context.WithoutCancel(ctx)) }, nil

@@ -109,6 +109,40 @@ var tables = []table{
 	{"p", columns, 30, "p.parquet", ""},
 }
 
+// view is a view that statements read as if it were a table.
+type view struct {
+	name string
+	sql  expr
+	keys string // of its declaration
+}
+
+// The views: over tables that are written and refreshed, and one that is accelerated.
+var views = []view{
+	{"vw", same("SELECT " + columnNames() + " FROM w WHERE k IS NULL OR k % 3 <> 1"), ""},
+	{"vm", expr{
+		"SELECT id, k, half(x) AS x, echo(s) AS s, b, d, t, n, l, o FROM m WHERE NOT unknown(s)",
+		"SELECT id, k, CAST(x * 0.5 AS DOUBLE) AS x, s || '/' || s AS s, b, d, t, n, l, o FROM m WHERE NOT (s IS NULL OR s = '')",
+	}, ""},
+	{"va", same("SELECT " + columnNames() + " FROM r WHERE id IS NOT NULL"), "acceleration: { enabled: true }"},
+}
+
+func columnNames() string {
+	names := make([]string, len(columns))
+	for i, c := range columns {
+		names[i] = c.name
+	}
+	return strings.Join(names, ", ")
+}
+
+// sources are what statements read: tables and views.
+func sources() []table {
+	all := tables[:len(tables):len(tables)]
+	for _, v := range views {
+		all = append(all, table{name: v.name, columns: columns})
+	}
+	return all
+}
+
 // parquet reports whether the table is a Parquet file.
 func (t table) parquet() bool { return strings.HasSuffix(t.file, ".parquet") }
 

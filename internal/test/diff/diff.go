@@ -184,7 +184,7 @@ func (c *cycle) round(ctx context.Context, after string, statements []statement)
 			return ctx.Err()
 		}
 		for i, cl := range c.clients {
-			if cl.name == toolPath && st.tool == nil {
+			if (cl.name == toolPath || cl.name == mcpPath) && st.tool == nil {
 				continue
 			}
 			for n := range 1 + (int(st.seed)+i)%2 { // every other one again

@@ -52,6 +52,8 @@ var scalars = []function{
 	{name: "sums", args: []arg{{"key", integer}}, returns: integer, body: "(SELECT sum(id % 1000) FROM p WHERE k <= key)::BIGINT", inline: "(SELECT sum(z.id % 1000) FROM p z WHERE z.k <= $1)::BIGINT"},
 	{name: "ids", args: []arg{{"key", integer}}, returns: list, body: "(SELECT list_transform(list(id ORDER BY id), lambda q: q + 1) FROM m WHERE k = key)", inline: "(SELECT list_transform(list(z.id ORDER BY z.id), lambda z1: z1 + 1) FROM m z WHERE z.k = $1)"},
 	{name: "through", args: []arg{{"key", integer}}, returns: text, body: "coalesce(name_of(key), name_in(key), echo('none'))", inline: "coalesce((SELECT max(z5.s) FROM w z5 WHERE z5.id = $1), (SELECT max(z6.s) FROM r z6 WHERE z6.id = $1), 'none/none')"},
+	{name: "in_view", args: []arg{{"key", integer}}, returns: text, body: "(SELECT max(s) FROM vm WHERE id >= key)", inline: "(SELECT max(z.s) FROM vm z WHERE z.id >= $1)"},
+	{name: "stored", args: []arg{{"least", integer}}, returns: integer, body: "(SELECT sum(id % 1000)::BIGINT FROM va WHERE k >= least) + none_of(least)", inline: "(SELECT sum(z.id % 1000)::BIGINT FROM va z WHERE z.k >= $1) + (SELECT count(z1.id) FROM e z1 WHERE z1.id >= $1)"},
 	{name: "joined", args: []arg{{"key", integer}}, returns: integer, body: "(SELECT count(*) FROM w JOIN r ON w.id = r.id WHERE r.k > key)", inline: "(SELECT count(*) FROM w z1 JOIN r z2 ON z1.id = z2.id WHERE z2.k > $1)"},
 }
 
@@ -67,6 +69,11 @@ var tableFunctions = []function{
 		name: "rows_of", args: []arg{{"key", integer}}, columns: []arg{{"id", integer}, {"s", text}},
 		body:   "SELECT w.id::BIGINT AS id, s FROM w WHERE id >= (SELECT key FROM args)",
 		inline: "SELECT z.id::BIGINT AS id, z.s AS s FROM w z WHERE z.id >= (SELECT z1.key FROM {args} z1)",
+	},
+	{
+		name: "stocked", args: []arg{{"key", integer}}, columns: []arg{{"k", integer}, {"who", text}},
+		body:   "SELECT k, s AS who FROM m WHERE id >= (SELECT key FROM args) UNION ALL SELECT k, s FROM vm WHERE k >= (SELECT key FROM args)",
+		inline: "SELECT z.k AS k, z.s AS who FROM m z WHERE z.id >= (SELECT z1.key FROM {args} z1) UNION ALL SELECT z2.k, z2.s FROM vm z2 WHERE z2.k >= (SELECT z3.key FROM {args} z3)",
 	},
 	{
 		name: "named", args: []arg{{"least", integer}, {"s", text}}, columns: []arg{{"k", integer}, {"who", text}},
@@ -111,15 +118,20 @@ func (f function) derived(args []string, tables ...string) string {
 	return "(" + strings.NewReplacer(parts...).Replace(f.inline) + ")"
 }
 
+// volatility is what the function is declared to be: results of some tools are cached.
+func (f function) volatility() string {
+	return []string{"stable", "volatile", "stable", "immutable"}[len(f.name)%4]
+}
+
 // yaml declares the function; the comment changes its declaration, not what it does.
 func (f function) yaml(comment string) string {
 	var args []string
 	for _, a := range f.args {
 		args = append(args, fmt.Sprintf("{ name: %s, type: '%s' }", a.name, sqlTypes[a.kind].declared))
 	}
-	kind, returns := "", "'"+sqlTypes[f.returns].declared+"'"
+	kind, returns := "\n  volatility: "+f.volatility(), "'"+sqlTypes[f.returns].declared+"'"
 	if f.columns != nil {
-		kind = "\n  kind: table"
+		kind += "\n  kind: table\n  as_tool: " + fmt.Sprint(len(f.tables) == 0)
 		var fields []string
 		for _, c := range f.columns {
 			fields = append(fields, fmt.Sprintf("{ name: %s, type: '%s' }", c.name, sqlTypes[c.kind].declared))

@@ -38,6 +38,10 @@ func (p *pod) yaml() string {
 			}
 		}
 	}
+	b.WriteString("views:\n")
+	for _, v := range views {
+		fmt.Fprintf(&b, "- name: %s\n  sql: %q\n  %s\n", v.name, v.sql.calls, v.keys)
+	}
 	b.WriteString("functions:\n")
 	for i, f := range all() {
 		comment := "a function"
@@ -73,6 +77,11 @@ func (p *pod) fill(ctx context.Context, o *oracle, r *rand.Rand) error {
 			}
 		}
 		if err := p.export(ctx, o, t); err != nil {
+			return err
+		}
+	}
+	for _, v := range views {
+		if err := o.exec(ctx, "CREATE VIEW "+v.name+" AS "+v.sql.inline); err != nil {
 			return err
 		}
 	}

@@ -115,13 +115,22 @@ func (s *server) stop() error {
 
 // do sends a request to the HTTP API and returns the body of a successful answer.
 func (s *server) do(ctx context.Context, method, path, accept, body string) ([]byte, error) {
+	headers := map[string]string{}
+	if accept != "" {
+		headers["Accept"] = accept
+	}
+	return s.send(ctx, method, path, body, headers)
+}
+
+// send is do with these headers.
+func (s *server) send(ctx context.Context, method, path, body string, headers map[string]string) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, method, s.url("http")+path, strings.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
 	req.Header.Set("Content-Type", "application/json")
-	if accept != "" {
-		req.Header.Set("Accept", accept)
+	for name, value := range headers {
+		req.Header.Set(name, value)
 	}
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {

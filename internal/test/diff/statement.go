@@ -83,7 +83,7 @@ func (g *generator) pickForm() form {
 
 // from is a table in FROM, with what its columns are called.
 func (g *generator) from(bare bool) (sql expr, s scope) {
-	t, alias := pick(g.r, tables), g.name("t")
+	t, alias := pick(g.r, sources()), g.name("t")
 	return same(t.name + " " + alias), scope{fields: fieldsOf(t, alias, bare)}
 }
 

@@ -12,30 +12,31 @@ import (
 
 // toolCall is a call of a function as a tool.
 type toolCall struct {
-	name string
+	function
 	args map[string]any
 }
 
 // toolSelect calls a function with literals, in SQL and as a tool.
 func toolSelect(g *generator, _ int) (expr, bool) {
 	var of []function
-	for _, f := range scalars {
+	for _, f := range append(scalars[:len(scalars):len(scalars)], tableFunctions...) {
 		if f.callable() {
 			of = append(of, f)
 		}
 	}
 	f := pick(g.r, of)
-	g.tool = &toolCall{f.name, map[string]any{}}
+	g.tool = &toolCall{f, map[string]any{}}
 	var calls, inline []string
 	for _, a := range f.args {
 		value, sql := g.argumentValue(a.kind)
 		g.tool.args[a.name] = value
 		calls, inline = append(calls, sql), append(inline, sql)
 	}
-	return expr{
-		fmt.Sprintf("SELECT %s(%s) AS v", f.name, strings.Join(calls, ", ")),
-		fmt.Sprintf("SELECT %s AS v", f.written(inline)),
-	}, true
+	call := f.name + "(" + strings.Join(calls, ", ") + ")"
+	if f.columns != nil {
+		return expr{"SELECT * FROM " + call, "SELECT * FROM " + f.derived(inline)}, false
+	}
+	return expr{"SELECT " + call + " AS v", "SELECT " + f.written(inline) + " AS v"}, true
 }
 
 // callable reports whether every argument has a JSON form here.
@@ -92,7 +93,56 @@ func (s *server) askTool(ctx context.Context, st statement) (result, error) {
 	if !answer.OK {
 		return result{}, errors.New(string(text))
 	}
-	return result{rows: []string{`{"v":` + longInteger.ReplaceAllString(string(answer.Result), "$1") + `}`}}, nil
+	return st.tool.result(answer.Result)
+}
+
+// result is what a tool returned: the rows of a table function, or one value.
+func (t toolCall) result(value json.RawMessage) (result, error) {
+	value = longInteger.ReplaceAll(value, []byte("$1"))
+	if t.columns != nil {
+		return jsonRows(value)
+	}
+	return result{rows: []string{`{"v":` + string(value) + `}`}}, nil
+}
+
+// askMCP calls the statement's tool over MCP, without a session.
+func (s *server) askMCP(ctx context.Context, st statement) (result, error) {
+	const revision = "2026-07-28"
+	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": map[string]any{
+		"name": st.tool.name, "arguments": st.tool.args, "_meta": map[string]any{
+			"io.modelcontextprotocol/protocolVersion": revision, "io.modelcontextprotocol/clientCapabilities": map[string]any{},
+			"io.modelcontextprotocol/clientInfo": map[string]any{"name": "diff", "version": "1"},
+		},
+	}})
+	if err != nil {
+		return result{}, err
+	}
+	text, err := s.send(ctx, http.MethodPost, "/v1/mcp", string(body), map[string]string{
+		"Accept": "application/json, text/event-stream", "Mcp-Protocol-Version": revision, "Mcp-Method": "tools/call", "Mcp-Name": st.tool.name,
+	})
+	if err != nil {
+		return result{}, err
+	}
+	var answer struct {
+		Result struct {
+			IsError           bool
+			StructuredContent json.RawMessage
+			Content           []struct{ Text string }
+		}
+	}
+	if err := json.Unmarshal(text, &answer); err != nil || answer.Result.IsError || len(answer.Result.Content) == 0 {
+		return result{}, errors.New(string(text))
+	}
+	value := answer.Result.StructuredContent
+	switch {
+	case st.tool.columns != nil || value == nil:
+		value = json.RawMessage(answer.Result.Content[0].Text)
+	default:
+		if inner, wrapped := strings.CutPrefix(string(value), `{"result":`); wrapped {
+			value = json.RawMessage(strings.TrimSuffix(inner, "}"))
+		}
+	}
+	return st.tool.result(value)
 }
 
 // longInteger matches a number that tools return as text: more digits than a JSON
