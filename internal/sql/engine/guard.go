@@ -28,6 +28,9 @@ type verdict struct {
 	traits Traits
 	write  bool // it is an INSERT, UPDATE or DELETE
 	alone  bool // it is a call of [Function.Alone]
+	// params are the parameters whose values must be of these kinds for the text.
+	params []string
+	kinds  string
 	// dependencies returns what another process needs for it; false if only this process
 	// can run it. Nil: only this one can.
 	dependencies func() ([]*Dependency, bool)
@@ -48,6 +51,8 @@ type Names interface {
 	// RelationNames and FunctionNames list all names, for suggestions.
 	RelationNames() []string
 	FunctionNames() []string
+	// Keys returns the columns of a relation for which there are macros of [ByKey].
+	Keys(Relation) []KeyColumn
 }
 
 var _ Names = (*Catalog)(nil)
@@ -72,7 +77,7 @@ func (db *DB) judge(ctx context.Context, c *conn, cat *Catalog, req Request, h *
 	sql, names := req.SQL, Names(cat)
 	if req.Allow != nil {
 		names = restricted{cat, req.Allow}
-	} else if v := cat.verdict(sql); v != nil && (req.Write || !v.write) {
+	} else if v := cat.verdictFor(sql, &req); v != nil && (req.Write || !v.write) {
 		return v, nil
 	}
 	tokens, err := db.checkText(sql)
@@ -96,14 +101,14 @@ func (db *DB) judge(ctx context.Context, c *conn, cat *Catalog, req Request, h *
 		}
 		return v, nil
 	}
-	st, edits, alone, err := db.examine(ctx, c, names, text, inStatement, h)
+	st, edits, wrote, err := db.examine(ctx, c, names, text, inStatement, req.given(), h)
 	if err != nil {
 		return nil, moveError(err, sql, relocate)
 	}
 	if req.Allow != nil && len(st.Shows) > 0 {
 		return nil, NewError(errcode.Refused, "query the tables by name", "SHOW TABLES is refused to callers who may not read every table")
 	}
-	v := &verdict{traits: db.traits(text, st, cat), alone: alone && explain == ""}
+	v := &verdict{traits: db.traits(text, st, cat), alone: wrote.alone && explain == "", params: wrote.params, kinds: req.given().kinds(wrote.params)}
 	if v.traits.Protected && explain != "" {
 		return nil, NewError(errcode.Refused, "run the statement itself", "EXPLAIN is refused for tables with a row filter or a column mask: a plan reveals hidden rows").at(sql, tokens[0].Start)
 	}
@@ -123,32 +128,37 @@ func (db *DB) judge(ctx context.Context, c *conn, cat *Catalog, req Request, h *
 }
 
 // examine returns the parse tree of text, if all of it may run, the edits to apply
-// before it runs, and whether it becomes [Function.Alone]. h then holds the stored
-// results that it reads.
-func (db *DB) examine(ctx context.Context, c *conn, names Names, text string, in usage, h *held) (*sqltree.Statement, []sqltree.Edit, bool, error) {
+// before it runs, and what these write. given is nil if the values of parameters are not
+// known. h then holds the stored results that it reads.
+func (db *DB) examine(ctx context.Context, c *conn, names Names, text string, in usage, given *Params, h *held) (*sqltree.Statement, []sqltree.Edit, written, error) {
 	st, err := parse(c, text, names)
 	if err != nil {
-		return nil, nil, false, err
+		return nil, nil, written{}, err
 	}
 	edits, wrote, err := db.check(text, st, names, in)
 	if err != nil {
-		return nil, nil, false, err
+		return nil, nil, written{}, err
 	}
 	refs, err := h.resolve(ctx, db.refs, text, st)
 	if err != nil {
-		return nil, nil, false, err
+		return nil, nil, written{}, err
 	}
 	if len(refs) > 0 {
 		apart := true
 		if edits, apart = sqltree.Merge(edits, refs); !apart {
-			return nil, nil, false, NewError(errcode.Argument, "read it in a CTE: WITH r AS (FROM ref('r_…')) …", "ref cannot be used in a subquery for a table argument").at(text, 0)
+			return nil, nil, written{}, NewError(errcode.Argument, "read it in a CTE: WITH r AS (FROM ref('r_…')) …", "ref cannot be used in a subquery for a table argument").at(text, 0)
 		}
 	}
+	keyed, macros, params := db.byKey(text, st, names, given)
+	wrote.params = params
+	if all, apart := sqltree.Merge(edits, keyed); apart && len(keyed) > 0 {
+		edits, wrote.keys = all, macros
+	}
 	if len(edits) == 0 {
-		return st, nil, false, nil
+		return st, nil, wrote, nil
 	}
 	edited, _ := sqltree.Apply(text, edits)
-	return st, edits, wrote.alone, db.verify(c, edited, names, wrote, h)
+	return st, edits, wrote, db.verify(c, edited, names, wrote, h)
 }
 
 // verify judges the edited text: an edit at a wrong position could turn part of a
@@ -173,8 +183,12 @@ func (db *DB) verify(c *conn, text string, names Names, wrote written, h *held) 
 			return other
 		}
 	}
-	var found, direct []string
+	var found, direct, keys []string
 	for _, call := range st.Calls {
+		if macro, ok := keyMacro(call); ok {
+			keys = append(keys, macro)
+			continue
+		}
 		if f := directForm(call, names); f != nil {
 			direct = append(direct, f.Name)
 			continue
@@ -195,7 +209,7 @@ func (db *DB) verify(c *conn, text string, names Names, wrote written, h *held) 
 			}
 		}
 	}
-	if !sameNames(found, wrote.tables) || !sameNames(direct, wrote.direct) {
+	if !sameNames(found, wrote.tables) || !sameNames(direct, wrote.direct) || !sameNames(keys, wrote.keys) {
 		return other
 	}
 	return nil
