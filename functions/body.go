@@ -42,6 +42,9 @@ type edit struct {
 	function string // as declared, "" for none
 	relation *engine.Relation
 	literal  bool // the relation's name is a string, for query_table
+	// reference is how the body refers to the relation, nil if only the relation itself can
+	// be there.
+	reference *sqltree.Relation
 }
 
 // render returns the body for a target, and a function that maps its offsets to

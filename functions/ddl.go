@@ -33,10 +33,17 @@ func (f *Function) nameOf(of form) string {
 type Target struct {
 	staged    map[string]bool // folded names of the functions that are temporary
 	relations map[engine.Relation]string
+	keys      map[engine.Relation][]engine.KeyColumn // by folded name
 }
 
 // Published is the target of [engine.DB.Publish].
 func Published() Target { return Target{} }
+
+// WithKeys returns the target for relations with the key columns of [engine.Contents].
+func (t Target) WithKeys(keys map[engine.Relation][]engine.KeyColumn) Target {
+	t.keys = keys
+	return t
+}
 
 // Staged is the target of an [engine.Stage]: the given functions are created there as
 // temporary functions, and call each other as such. relations maps datasets that

@@ -209,10 +209,50 @@ func (w words) selectFromArgs(i int) (edits []edit, end int) {
 	return append(edits, drop(i+1, i+1), drop(end-2, end-1)), end
 }
 
+// byKey replaces relations of which the body only reads rows with some keys by the macros
+// that select them: see [engine.CallByKey]. A policy hides the rows from the condition.
+func (f *Function) byKey(t Target, edits []edit) []edit {
+	out := slices.Clone(edits)
+	for i, e := range out {
+		if e.reference == nil || len(e.reference.Equal) == 0 {
+			continue
+		}
+		ref := *e.reference
+		if !f.IsTable() { // id is an argument if there is one of that name
+			ref.Equal = slices.DeleteFunc(slices.Clone(ref.Equal), func(e sqltree.Equality) bool { return !e.Table && f.argIndex(e.Column) >= 0 })
+		}
+		r := engine.Relation{Schema: fold(e.relation.Schema), Name: fold(e.relation.Name)}
+		if macro, call := engine.CallByKey(*e.relation, ref, t.keys[r], f.keyArgument); macro != "" {
+			out[i] = edit{Span: e.Span, text: call}
+		}
+	}
+	return out
+}
+
+// keyArgument returns the parameter of the direct form that a constant names.
+func (f *Function) keyArgument(v sqltree.Constant, _ string) (string, engine.KeyKind) {
+	at := -1
+	switch {
+	case v.Kind != sqltree.ColumnRef:
+	case f.IsTable() && len(v.Parts) == 2 && fold(v.Parts[0]) == reservedTable:
+		at = f.argIndex(v.Parts[1])
+	case !f.IsTable() && len(v.Parts) == 1:
+		at = f.argIndex(v.Parts[0])
+	}
+	if at < 0 {
+		return "", ""
+	}
+	name := engine.Identifier(f.Args[at].Name)
+	if f.IsTable() {
+		name = directParam(at)
+	}
+	return name, engine.KindOf(f.Args[at].Type.SQL())
+}
+
 // directForm writes the direct form.
 func (f *Function) directForm(b *strings.Builder, t Target, s *statement) {
 	write := func() {
-		text, origin := f.body.renderEdits(t, f.body.directEdits())
+		text, origin := f.body.renderEdits(t, f.byKey(t, f.body.directEdits()))
 		s.start, s.origin = b.Len(), origin
 		b.WriteString(text)
 	}

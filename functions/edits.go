@@ -210,7 +210,11 @@ func (b *builder) editRelations() error {
 			return at(b.p.offset(ref.Offset), "this form of the name of table \""+ref.Name+"\" is not supported", "write FROM "+ref.Name)
 		}
 		b.useRelation(r)
-		b.edit(edit{Span: span, relation: &r})
+		e := edit{Span: span, relation: &r}
+		if b.plainNames() {
+			e.reference = &ref
+		}
+		b.edit(e)
 	}
 	return nil
 }

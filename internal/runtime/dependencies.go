@@ -120,7 +120,7 @@ func (s *resolver) function(called string) *engine.Dependency {
 		return d
 	}
 	if f := s.g.Functions.Get(called); f != nil {
-		return s.add(name, f.DDL(functions.Published()), f.Drop(), s.all(f.Uses.Relations, f.Uses.Functions)...)
+		return s.add(name, f.DDL(functions.Published().WithKeys(keyColumns(s.g.Datasets))), f.Drop(), s.all(f.Uses.Relations, f.Uses.Functions)...)
 	}
 	if f := udf.Named(s.g.toolFunctions, called); f != nil {
 		return s.add(name, []string{f.DDL()}, []string{f.Drop()})

@@ -11,6 +11,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/data/datasets"
 	"github.com/spiced-sql/spiced/internal/protocols/pgwire/pgcatalog"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 	"github.com/spiced-sql/spiced/spicepod"
 	"github.com/spiced-sql/spiced/udf"
 )
@@ -46,6 +47,7 @@ type attempt struct {
 	*build
 	tx     *engine.Tx
 	traits *traits
+	keys   map[engine.Relation][]engine.KeyColumn // see keyColumns
 	made   []string
 	failed []component
 }
@@ -54,13 +56,13 @@ type attempt struct {
 // with those that do not use it, to find all faults, and rolls back.
 func (a *attempt) publish(ctx context.Context) error {
 	g := a.generation()
-	a.traits = a.readTraits()
+	a.traits, a.keys = a.readTraits(), keyColumns(a.build.datasets)
 	if err := a.makeTools(g); err != nil {
 		return err
 	}
 	next := engine.NewCatalog(engine.Contents{
 		Generation: g.Number, Relations: a.available(), Functions: a.guarded(g),
-		Traits: a.traits.relations, Writable: a.writable(),
+		Traits: a.traits.relations, Writable: a.writable(), Keys: a.keys,
 		Published:    func() { a.s.serve(a.old, g) },
 		Dependencies: g.dependencies,
 	})
@@ -101,6 +103,17 @@ func (b *build) writable() map[engine.Relation]string {
 		}
 	}
 	return tables
+}
+
+// keyColumns returns the columns by which rows are selected below a policy.
+func keyColumns(list []*datasets.Dataset) map[engine.Relation][]engine.KeyColumn {
+	keys := map[engine.Relation][]engine.KeyColumn{}
+	for _, d := range list {
+		if len(d.Keys) > 0 {
+			keys[engine.Relation{Schema: sqltree.Fold(d.Relation.Schema), Name: sqltree.Fold(d.Relation.Name)}] = d.KeyColumns()
+		}
+	}
+	return keys
 }
 
 // serve puts g in service. The engine calls it as it switches catalogs.
@@ -208,7 +221,7 @@ func (a *attempt) create(c component) *spicepod.Problem {
 			}
 		}
 	}
-	return c.function.Create(a.tx, a.pod, functions.Published())
+	return c.function.Create(a.tx, a.pod, functions.Published().WithKeys(a.keys))
 }
 
 // fill writes the introspection tables.

@@ -48,7 +48,11 @@ func statements(t *testing.T) []string {
 
 // answer is what a caller gets for a statement: its rows, sorted, or its error.
 func answer(ctx context.Context, d *Runtime, scope tools.Scope, sql string) string {
-	rows, err := d.DB().Query(caller.With(ctx, scope.Caller), engine.Request{SQL: sql})
+	return answerTo(caller.With(ctx, scope.Caller), d, engine.Request{SQL: sql})
+}
+
+func answerTo(ctx context.Context, d *Runtime, req engine.Request) string {
+	rows, err := d.DB().Query(ctx, req)
 	if err != nil {
 		return "error: " + err.Error()
 	}
@@ -183,6 +187,11 @@ func dataset(more string) string {
 
 func (r *rig) as(user, sql string) string {
 	return answer(r.t.Context(), r.Runtime, tools.Scope{Caller: caller.Caller{UserID: user}}, sql)
+}
+
+// request is as for a request.
+func (r *rig) request(c caller.Caller, req engine.Request) string {
+	return answerTo(caller.With(r.t.Context(), c), r.Runtime, req)
 }
 
 func (r *rig) wantAs(user, sql, want string) {

@@ -17,6 +17,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/kit/disk"
 	"github.com/spiced-sql/spiced/internal/kit/nearest"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
@@ -256,18 +257,40 @@ func CheckIndexes(a *spicepod.Acceleration) error {
 	return nil
 }
 
-// columnList returns "a" or "(a, b)" as quoted names.
-func columnList(text string) string {
-	text = strings.TrimSpace(text)
-	if strings.HasPrefix(text, "(") && strings.HasSuffix(text, ")") {
-		text = text[1 : len(text)-1]
+// KeyColumns returns the columns of the primary key and the indexes.
+func KeyColumns(a *spicepod.Acceleration) []string {
+	var columns []string
+	for _, key := range append([]string{a.PrimaryKey}, slices.Sorted(maps.Keys(a.Indexes))...) {
+		for _, c := range columnsOf(key) {
+			if c != "" && !slices.ContainsFunc(columns, func(other string) bool { return sqltree.Fold(other) == sqltree.Fold(c) }) {
+				columns = append(columns, c)
+			}
+		}
 	}
-	parts := strings.Split(text, ",")
+	return columns
+}
+
+// columnsOf returns the columns of a key, a or (a, b).
+func columnsOf(key string) []string {
+	key = strings.TrimSpace(key)
+	if strings.HasPrefix(key, "(") && strings.HasSuffix(key, ")") {
+		key = key[1 : len(key)-1]
+	}
+	parts := strings.Split(key, ",")
 	for i, p := range parts {
 		p = strings.TrimSpace(p)
 		if len(p) > 1 && p[0] == '"' && p[len(p)-1] == '"' {
 			p = strings.ReplaceAll(p[1:len(p)-1], `""`, `"`)
 		}
+		parts[i] = p
+	}
+	return parts
+}
+
+// columnList returns a key as quoted names.
+func columnList(key string) string {
+	parts := columnsOf(key)
+	for i, p := range parts {
 		parts[i] = engine.Identifier(p)
 	}
 	return strings.Join(parts, ", ")

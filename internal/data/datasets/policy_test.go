@@ -292,3 +292,53 @@ func TestPolicyBarrier(t *testing.T) {
 		}
 	}
 }
+
+// TestKeysUseTheIndex reads rows below a policy by key. The plan is the same for a key
+// that is hidden and one beyond all.
+func TestKeysUseTheIndex(t *testing.T) {
+	w := newWorld(t)
+	var text strings.Builder
+	text.WriteString("id,owner,code,pay\n")
+	for i := range 20_000 {
+		fmt.Fprintf(&text, "%d,%s,c%d,%d\n", i, []string{"ann", "bob"}[i%2], i, i)
+	}
+	w.file("t.csv", text.String())
+	w.ok("datasets: [{name: t, from: 'file:t.csv', row_filter: owner = 'ann', column_mask: {pay: pay + 1}, acceleration: {primary_key: id, indexes: {code: unique, pay: enabled}}}]")
+	stage, err := w.db.Stage(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stage.Close()
+	explain := func(sql string) (plan string) {
+		t.Helper()
+		err := stage.Query(sql, func(c *engine.Chunk) error { plan += string(c.Column(1).Bytes(0)); return nil })
+		if err != nil {
+			t.Fatalf("%s: %v", sql, err)
+		}
+		return plan
+	}
+	read := func(macro, keys, condition string) string {
+		return "SELECT * FROM " + engine.Qualified(engine.Core, macro) + "(" + keys + ") t WHERE " + condition
+	}
+	for _, sql := range []string{
+		read("public.t:id:integer", "[4]", "id = 4"), read("public.t:id:integer", "[5]", "id = 5"), read("public.t:id:text", "['4']", "id = '4'"),
+		read("public.t:id:integer", "[4, 6, 8]", "id IN (4, 6, 8)"), read("public.t:code:text", "['c4']", "code = 'c4'"),
+	} {
+		if plan := explain("EXPLAIN ANALYZE " + sql); !strings.Contains(plan, "Index Scan") || strings.Contains(plan, "Sequential Scan") {
+			t.Errorf("%s:\n%s", sql, plan)
+		}
+	}
+	for _, sql := range []string{read("public.t:code:integer", "[4]", "id = 4"), read("public.t:id:uuid", "[4]", "id = 4")} {
+		if plan := explain("EXPLAIN ANALYZE " + sql); strings.Contains(plan, "Index Scan") {
+			t.Errorf("%s:\n%s", sql, plan)
+		}
+	}
+	hidden := explain("EXPLAIN " + read("public.t:id:integer", "[10005]", "id = 10005"))
+	if beyond := explain("EXPLAIN " + read("public.t:id:integer", "[70005]", "id = 70005")); strings.ReplaceAll(beyond, "70005", "10005") != hidden {
+		t.Errorf("the plans differ:\n%s\n%s", hidden, beyond)
+	}
+	err = stage.Query(read("public.t:pay:integer", "[4]", "id = 4"), func(*engine.Chunk) error { return nil })
+	if err == nil {
+		t.Error("a masked column is a key")
+	}
+}

@@ -190,6 +190,56 @@ type rows struct {
 	columns []tables.Column
 }
 
+// keyed returns the rows with one of the keys of a macro's parameter in a column. DuckDB
+// uses an index for a scan with one condition only, and a TRY keeps those of the filter
+// from the scan. The keys are rows of unnest, of which DuckDB has no statistics: a plan
+// does not depend on whether there may be rows with them. A text that is no value of the
+// type fails, as in the condition itself.
+func (v rows) keyed(c tables.Column, kind engine.KeyKind) rows {
+	values := make([]string, len(v.columns))
+	for i, other := range v.columns {
+		name := engine.Identifier(other.Name)
+		values[i] = "TRY(" + name + ") AS " + name
+	}
+	cast := "TRY_CAST"
+	if kind == engine.KeyText {
+		cast = "CAST"
+	}
+	source := "(" + v.query + ")"
+	if table, ok := strings.CutPrefix(v.query, "SELECT * FROM "); ok { // through a subquery, DuckDB uses no index of text
+		source = table
+	}
+	return rows{fmt.Sprintf("SELECT %s FROM %s WHERE %s IN (SELECT %s(unnest(%s) AS %s))%s",
+		strings.Join(values, ", "), source, engine.Identifier(c.Name), cast, tables.KeysParam, c.Type, barrier), v.columns}
+}
+
+// Keys returns those of the columns by which callers may select rows before the policy
+// applies: a mask hides the value, which a selection would confirm.
+func (p *Policy) Keys(columns []string) []string {
+	if p == nil {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(columns), func(c string) bool { _, masked := p.masks[sqltree.Fold(c)]; return masked })
+}
+
+// ByKey returns the queries of the macros of [engine.ByKey] for keys of a relation.
+func (p *Policy) ByKey(r engine.Relation, keys []string, query string, columns []tables.Column) map[string]string {
+	macros, v := map[string]string{}, rows{query, columns}
+	for _, key := range keys {
+		at := slices.IndexFunc(columns, func(c tables.Column) bool { return sqltree.Fold(c.Name) == sqltree.Fold(key) })
+		if at < 0 || slices.ContainsFunc(columns, func(c tables.Column) bool { return sqltree.Fold(c.Name) == tables.KeysParam }) {
+			continue
+		}
+		own := engine.KindOf(columns[at].Type)
+		for _, kind := range []engine.KeyKind{own, engine.KeyText} {
+			if own != "" {
+				macros[engine.ByKey(r, key, kind)] = p.over(v.keyed(columns[at], kind))
+			}
+		}
+	}
+	return macros
+}
+
 // Bind applies the policy to a query, and returns the query of the public view
 // with its columns. A policy that does not match the columns is a fault.
 func (p *Policy) Bind(ctx context.Context, db *engine.DB, query string, columns []tables.Column) (string, []tables.Column, error) {

@@ -1,6 +1,7 @@
 package tables
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,6 +25,7 @@ type Table struct {
 	Described    []spicepod.DatasetColumn // declared columns
 	Acceleration *spicepod.Acceleration   // nil if absent or disabled
 	Protected    bool                     // has a row filter or column masks
+	Keys         []string                 // columns by which rows are selected below a policy; see [engine.ByKey]
 	State        State
 
 	current atomic.Pointer[Version] // that the public view reads
@@ -32,6 +34,7 @@ type Table struct {
 // Version is one state of a table's data. It is immutable.
 type Version struct {
 	Query     string               // of the public view
+	ByKey     map[string]string    // queries of the macros for Keys, by name; of those that are not here, Query
 	Base      string               // qualified name of the table that writes go to; "" if it cannot be written
 	Written   bool                 // it reads a file that is attached for writing; other processes cannot attach it
 	Files     bool                 // it reads the user's files, which may change at any time
@@ -116,6 +119,13 @@ func (t *Table) DDLOf(v *Version) []string {
 		out = append(out, "CREATE SCHEMA IF NOT EXISTS "+engine.CatalogName+"."+engine.Identifier(t.Relation.Schema))
 	}
 	out = append(out, "CREATE OR REPLACE VIEW "+name+" AS "+v.Query)
+	for _, macro := range t.macros() {
+		query, ok := v.ByKey[macro]
+		if !ok {
+			query = v.Query
+		}
+		out = append(out, fmt.Sprintf("CREATE OR REPLACE MACRO %s(%s) AS TABLE %s", engine.Qualified(engine.Core, macro), KeysParam, query))
+	}
 	if t.Description != "" {
 		out = append(out, "COMMENT ON VIEW "+name+" IS "+engine.Literal(t.Description))
 	}
@@ -127,7 +137,39 @@ func (t *Table) DDLOf(v *Version) []string {
 	return out
 }
 
+// KeysParam is the parameter of the macros for keys. No column may have this name.
+const KeysParam = "__spiced_keys"
+
+// macros returns the names of the macros for keys. There is one for each kind of key,
+// because a refresh may change the type of a column.
+func (t *Table) macros() []string {
+	var names []string
+	for _, column := range t.Keys {
+		for _, kind := range engine.KeyKinds {
+			names = append(names, engine.ByKey(t.Relation, column, kind))
+		}
+	}
+	return names
+}
+
+// KeyColumns returns the columns for which there are macros.
+func (t *Table) KeyColumns() []engine.KeyColumn {
+	var columns []engine.KeyColumn
+	for _, key := range t.Keys {
+		for _, c := range t.Columns() {
+			if sqltree.Fold(c.Name) == sqltree.Fold(key) {
+				columns = append(columns, engine.KeyColumn{Name: c.Name, Type: c.Type})
+			}
+		}
+	}
+	return columns
+}
+
 // Drop returns the statements that drop the public view.
 func (t *Table) Drop() []string {
-	return []string{"DROP VIEW IF EXISTS " + engine.Qualified(t.Relation.Schema, t.Relation.Name)}
+	out := []string{"DROP VIEW IF EXISTS " + engine.Qualified(t.Relation.Schema, t.Relation.Name)}
+	for _, macro := range t.macros() {
+		out = append(out, "DROP MACRO TABLE IF EXISTS "+engine.Qualified(engine.Core, macro))
+	}
+	return out
 }

@@ -81,6 +81,10 @@ type Contents struct {
 	// the qualified SQL name of the table behind each.
 	Writable map[Relation]string
 
+	// Keys are the columns for which there are macros of [ByKey], by folded name of a
+	// relation.
+	Keys map[Relation][]KeyColumn
+
 	// Dependencies returns what another process needs for a statement that names the
 	// relations and functions, each after those that it uses. It reports false if
 	// only this process can run the statement. It is called while the catalog is in
@@ -178,6 +182,19 @@ func (c *Catalog) verdict(sql string) *verdict {
 	return c.verdicts[sql]
 }
 
+// verdictFor returns the cached verdict for the values of a request, or nil.
+func (c *Catalog) verdictFor(sql string, req *Request) *verdict {
+	v := c.verdict(sql)
+	if v == nil || len(v.params) == 0 {
+		return v
+	}
+	kinds := req.given().kinds(v.params)
+	if kinds == v.kinds {
+		return v
+	}
+	return c.verdict(sql + "\x00" + kinds)
+}
+
 func (c *Catalog) cache(sql string, v *verdict) {
 	if len(sql) > textCached {
 		return
@@ -188,6 +205,9 @@ func (c *Catalog) cache(sql string, v *verdict) {
 		clear(c.verdicts)
 	}
 	c.verdicts[sql] = v
+	if len(v.params) > 0 {
+		c.verdicts[sql+"\x00"+v.kinds] = v
+	}
 }
 
 // release ends one use, taken under the commit lock by acquire.

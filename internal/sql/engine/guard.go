@@ -29,6 +29,9 @@ type verdict struct {
 	write  bool // it is an INSERT, UPDATE or DELETE
 	alone  bool // it is a call of [Function.Alone], or has an [Input.Alone]
 	input  bool // it has a [Request.Input]
+	// params are the parameters whose values must be of these kinds for the text.
+	params []string
+	kinds  string
 	// dependencies returns what another process needs for it; false if only this process
 	// can run it. Nil: only this one can.
 	dependencies func() ([]*Dependency, bool)
@@ -49,6 +52,8 @@ type Names interface {
 	// RelationNames and FunctionNames list all names, for suggestions.
 	RelationNames() []string
 	FunctionNames() []string
+	// Keys returns the columns of a relation for which there are macros of [ByKey].
+	Keys(Relation) []KeyColumn
 }
 
 var _ Names = (*Catalog)(nil)
@@ -71,7 +76,7 @@ func (r restricted) RelationNames() []string { return r.names(r.allow) }
 // then holds.
 func (db *DB) judge(ctx context.Context, c *conn, cat *Catalog, req Request, h *held) (*verdict, error) {
 	sql, names, input := req.SQL, cat.namesFor(req), req.Input != nil
-	if v := cat.verdict(sql); req.Allow == nil && v != nil && (req.Write || !v.write) && v.input == input {
+	if v := cat.verdictFor(sql, &req); req.Allow == nil && v != nil && (req.Write || !v.write) && v.input == input {
 		return v, nil
 	}
 	tokens, err := db.checkText(sql)
@@ -95,14 +100,17 @@ func (db *DB) judge(ctx context.Context, c *conn, cat *Catalog, req Request, h *
 		}
 		return v, nil
 	}
-	st, edits, alone, err := db.examine(ctx, c, names, text, inStatement, h)
+	st, edits, wrote, err := db.examine(ctx, c, names, text, inStatement, req.given(), h)
 	if err != nil {
 		return nil, moveError(err, sql, relocate)
 	}
 	if req.Allow != nil && len(st.Shows) > 0 {
 		return nil, NewError(errcode.Refused, "query the tables by name", "SHOW TABLES is refused to callers who may not read every table")
 	}
-	v := &verdict{traits: db.traits(text, st, cat), alone: (alone || input && req.Input.Alone) && explain == "", input: input}
+	v := &verdict{
+		traits: db.traits(text, st, cat), alone: (wrote.alone || input && req.Input.Alone) && explain == "", input: input,
+		params: wrote.params, kinds: req.given().kinds(wrote.params),
+	}
 	if v.traits.Protected && explain != "" {
 		return nil, NewError(errcode.Refused, "run the statement itself", "EXPLAIN is refused for tables with a row filter or a column mask: a plan reveals hidden rows").at(sql, tokens[0].Start)
 	}
@@ -122,32 +130,37 @@ func (db *DB) judge(ctx context.Context, c *conn, cat *Catalog, req Request, h *
 }
 
 // examine returns the parse tree of text, if all of it may run, the edits to apply
-// before it runs, and whether it becomes [Function.Alone]. h then holds the stored
-// results that it reads.
-func (db *DB) examine(ctx context.Context, c *conn, names Names, text string, in usage, h *held) (*sqltree.Statement, []sqltree.Edit, bool, error) {
+// before it runs, and what these write. given is nil if the values of parameters are not
+// known. h then holds the stored results that it reads.
+func (db *DB) examine(ctx context.Context, c *conn, names Names, text string, in usage, given *Params, h *held) (*sqltree.Statement, []sqltree.Edit, written, error) {
 	st, err := parse(c, text, names)
 	if err != nil {
-		return nil, nil, false, err
+		return nil, nil, written{}, err
 	}
 	edits, wrote, err := db.check(text, st, names, in)
 	if err != nil {
-		return nil, nil, false, err
+		return nil, nil, written{}, err
 	}
 	refs, err := h.resolve(ctx, db.refs, text, st)
 	if err != nil {
-		return nil, nil, false, err
+		return nil, nil, written{}, err
 	}
 	if len(refs) > 0 {
 		apart := true
 		if edits, apart = sqltree.Merge(edits, refs); !apart {
-			return nil, nil, false, NewError(errcode.Argument, "read it in a CTE: WITH r AS (FROM ref('r_…')) …", "ref cannot be used in a subquery for a table argument").at(text, 0)
+			return nil, nil, written{}, NewError(errcode.Argument, "read it in a CTE: WITH r AS (FROM ref('r_…')) …", "ref cannot be used in a subquery for a table argument").at(text, 0)
 		}
 	}
+	keyed, macros, params := db.byKey(text, st, names, given)
+	wrote.params = params
+	if all, apart := sqltree.Merge(edits, keyed); apart && len(keyed) > 0 {
+		edits, wrote.keys = all, macros
+	}
 	if len(edits) == 0 {
-		return st, nil, false, nil
+		return st, nil, wrote, nil
 	}
 	edited, _ := sqltree.Apply(text, edits)
-	return st, edits, wrote.alone, db.verify(c, edited, names, wrote, h)
+	return st, edits, wrote, db.verify(c, edited, names, wrote, h)
 }
 
 // verify judges the edited text: an edit at a wrong position could turn part of a
@@ -172,8 +185,12 @@ func (db *DB) verify(c *conn, text string, names Names, wrote written, h *held) 
 			return other
 		}
 	}
-	var found, direct []string
+	var found, direct, keys []string
 	for _, call := range st.Calls {
+		if macro, ok := keyMacro(call); ok {
+			keys = append(keys, macro)
+			continue
+		}
 		if f := directForm(call, names); f != nil {
 			direct = append(direct, f.Name)
 			continue
@@ -194,7 +211,7 @@ func (db *DB) verify(c *conn, text string, names Names, wrote written, h *held) 
 			}
 		}
 	}
-	if !sameNames(found, wrote.tables) || !sameNames(direct, wrote.direct) {
+	if !sameNames(found, wrote.tables) || !sameNames(direct, wrote.direct) || !sameNames(keys, wrote.keys) {
 		return other
 	}
 	return nil

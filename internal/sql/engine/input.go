@@ -205,7 +205,7 @@ func (v *Vector) set(i int, given any) error {
 	id := v.Type.ID
 	switch x := given.(type) {
 	case nil:
-		v.SetNull(i)
+		v.setNull(i)
 		return nil
 	case bool:
 		return store(v, i, x, id == Boolean)
@@ -246,7 +246,7 @@ func (v *Vector) setInput(i int, x []byte, ok bool) error {
 	if !ok {
 		return fmt.Errorf("a text is not a %s", v.Type)
 	}
-	v.SetBytes(i, x)
+	mapping.VectorAssignStringElementLen(v.raw, mapping.IdxT(i), x)
 	return nil
 }
 

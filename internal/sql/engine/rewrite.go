@@ -28,6 +28,8 @@ type written struct {
 	tables []string // that replace table arguments
 	direct []string // functions named by their form for constant arguments
 	alone  bool     // the statement is [Function.Alone] of one of them
+	keys   []string // macros of [ByKey]
+	params []string // whose kinds of values the macros depend on
 }
 
 // rewrite returns the edits for the calls of declared functions in text and, outside
@@ -314,16 +316,22 @@ func (r *rewriter) hoist() {
 // numberParams rewrites ? as $1, $2, …: a subquery that moves to the front takes
 // its parameters along.
 func (r *rewriter) numberParams() {
+	r.edits = append(r.edits, numberedParams(r.text, r.tokens)...)
+}
+
+// numberedParams returns the edits that rewrite ? as $1, $2, ….
+func numberedParams(text string, tokens []sqltree.Token) (edits []sqltree.Edit) {
 	n := 0
-	for _, t := range r.tokens {
-		if t.Kind != sqltree.Param || r.text[t.Start] != '?' {
+	for _, t := range tokens {
+		if t.Kind != sqltree.Param || text[t.Start] != '?' {
 			continue
 		}
 		n++
 		if t.End == t.Start+1 {
-			r.edits = append(r.edits, sqltree.Edit{Span: sqltree.Span{Start: t.Start, End: t.End}, New: fmt.Sprintf("$%d", n)})
+			edits = append(edits, sqltree.Edit{Span: sqltree.Span{Start: t.Start, End: t.End}, New: fmt.Sprintf("$%d", n)})
 		}
 	}
+	return edits
 }
 
 // inside returns the edits inside span, moved to its start.

@@ -49,6 +49,8 @@ type Relation struct {
 	Catalog, Schema, Name string
 	Offset                int
 	Temporal              bool // AT (VERSION …)
+	Alias                 string
+	Equal                 []Equality // conditions on it; Alias is set if there are any
 }
 
 // Call is a function call; operators are excluded.

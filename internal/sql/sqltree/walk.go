@@ -113,7 +113,9 @@ func (w *walker) selectNode(n node, sc scope) {
 	if t := from.str("type"); t != "EMPTY" {
 		outer := sc
 		outer.single = sc.single && t == "EXPRESSION_LIST"
+		first := len(w.st.Relations)
 		w.from(from, outer)
+		w.equalities(n, sc, first)
 		sc.single = false
 	}
 	if len(n.list("group_expressions")) > 0 || n["having"] != nil || n["qualify"] != nil {
@@ -169,7 +171,7 @@ func (w *walker) from(n node, sc scope) {
 }
 
 func (w *walker) baseTable(n node, sc scope) {
-	r := Relation{n.str("catalog_name"), n.str("schema_name"), n.str("table_name"), n.offset(), n["at_clause"] != nil}
+	r := Relation{Catalog: n.str("catalog_name"), Schema: n.str("schema_name"), Name: n.str("table_name"), Offset: n.offset(), Temporal: n["at_clause"] != nil}
 	if r.Catalog == "" && r.Schema == "" && slices.Contains(sc.ctes, Fold(r.Name)) {
 		if sc.read != nil && slices.Contains(sc.ctes[:sc.outer], Fold(r.Name)) {
 			*sc.read = append(*sc.read, Fold(r.Name))

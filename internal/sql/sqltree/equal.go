@@ -1,0 +1,195 @@
+package sqltree
+
+import "strconv"
+
+// Equality is a condition that each row of a relation must meet to matter to its query:
+// column = constant, or column IN (constants).
+type Equality struct {
+	Column string
+	Table  bool       // the column is written with the name of its table
+	Values []Constant // of one kind
+}
+
+// Constant is a literal, a parameter, or a name that is an argument where the text is the
+// body of a function.
+type Constant struct {
+	Kind  ArgKind  // IntegerLiteral, StringLiteral, Parameter or ColumnRef
+	Text  string   // the value of a literal, the name or number of a Parameter
+	Parts []string // of a ColumnRef
+	Cast  string   // DuckDB's name of the type to which it is cast; "" if it is not
+}
+
+// maxEqual is the number of constants of one [Equality]; DuckDB uses an index for 50.
+const maxEqual = 50
+
+// exactInteger is the limit of integers that a tree, whose numbers are floats, has exactly.
+const exactInteger = 1 << 53
+
+// fromTable is a table in the FROM clause of one query.
+type fromTable struct {
+	node
+	name string // folded alias or name
+}
+
+// equalities finds the conditions on relations of the FROM clause of a SELECT node, which
+// are those of w.st from index first on. Rows that do not meet such a condition change
+// nothing: it is a conjunct of WHERE, and no join or sample before it counts rows.
+func (w *walker) equalities(n node, sc scope, first int) {
+	if n["where_clause"] == nil || len(sc.lambda) > 0 || n["sample"] != nil || first == len(w.st.Relations) {
+		return
+	}
+	refs, ok := fromTables(n.child("from_table"), nil)
+	if !ok {
+		return
+	}
+	names := map[string]int{}
+	for _, r := range refs {
+		names[r.name]++
+	}
+	conditions := conjuncts(n.child("where_clause"), nil)
+	for _, r := range refs {
+		if r.str("type") != "BASE_TABLE" || r.node["sample"] != nil || len(r.list("column_name_alias")) > 0 || names[r.name] > 1 {
+			continue
+		}
+		for i := first; i < len(w.st.Relations); i++ {
+			if relation := &w.st.Relations[i]; relation.Offset >= 0 && relation.Offset == r.offset() {
+				relation.Alias = r.str("alias")
+				relation.Equal = equalTo(conditions, r.name, len(refs) == 1)
+			}
+		}
+	}
+}
+
+// fromTables returns the tables of a FROM clause; false if its joins may match rows by
+// their order or number.
+func fromTables(n node, all []fromTable) ([]fromTable, bool) {
+	switch n.str("type") {
+	case "JOIN":
+		switch n.str("ref_type") {
+		case "REGULAR", "CROSS":
+		default:
+			return nil, false
+		}
+		switch n.str("join_type") {
+		case "INNER", "LEFT", "RIGHT", "FULL", "OUTER":
+		default:
+			return nil, false
+		}
+		if len(n.list("using_columns")) > 0 {
+			return nil, false
+		}
+		all, ok := fromTables(n.child("left"), all)
+		if !ok {
+			return nil, false
+		}
+		return fromTables(n.child("right"), all)
+	case "BASE_TABLE", "SUBQUERY":
+		name := n.str("alias")
+		if name == "" {
+			name = n.str("table_name")
+		}
+		return append(all, fromTable{n, Fold(name)}), true
+	}
+	return nil, false
+}
+
+// conjuncts returns the conditions that AND connects.
+func conjuncts(n node, all []node) []node {
+	if n.str("class") != "CONJUNCTION" || n.str("type") != "CONJUNCTION_AND" {
+		return append(all, n)
+	}
+	for _, e := range n.list("children") {
+		m, _ := e.(map[string]any)
+		all = conjuncts(m, all)
+	}
+	return all
+}
+
+// equalTo returns the conditions on columns of the table of that name; only says that the
+// query has no other table.
+func equalTo(conditions []node, table string, only bool) []Equality {
+	var out []Equality
+	for _, c := range conditions {
+		var operands []any
+		switch {
+		case c.str("class") == "COMPARISON" && c.str("type") == "COMPARE_EQUAL":
+			operands = []any{c["left"], c["right"]}
+		case c.str("class") == "OPERATOR" && c.str("type") == "COMPARE_IN":
+			operands = c.list("children")
+		}
+		if len(operands) < 2 || len(operands) > maxEqual+1 {
+			continue
+		}
+		if e, ok := equality(operands, table, only); ok {
+			out = append(out, e)
+		}
+		if c.str("class") == "COMPARISON" {
+			if e, ok := equality([]any{operands[1], operands[0]}, table, only); ok {
+				out = append(out, e)
+			}
+		}
+	}
+	return out
+}
+
+// equality reads a column and constants.
+func equality(operands []any, table string, only bool) (Equality, bool) {
+	m, _ := operands[0].(map[string]any)
+	column := node(m)
+	parts := strs(column.list("column_names"))
+	if column.str("class") != "COLUMN_REF" || len(parts) != 2 && !(only && len(parts) == 1) || len(parts) == 2 && Fold(parts[0]) != table {
+		return Equality{}, false
+	}
+	e := Equality{Column: parts[len(parts)-1], Table: len(parts) == 2}
+	for _, o := range operands[1:] {
+		m, _ := o.(map[string]any)
+		value, ok := constant(m)
+		if !ok || len(e.Values) > 0 && (value.Kind != e.Values[0].Kind || value.Cast != e.Values[0].Cast) {
+			return Equality{}, false
+		}
+		e.Values = append(e.Values, value)
+	}
+	return e, true
+}
+
+// constant reads a constant.
+func constant(n node) (Constant, bool) {
+	switch n.str("class") {
+	case "PARAMETER":
+		return Constant{Kind: Parameter, Text: n.str("identifier")}, n.str("identifier") != ""
+	case "COLUMN_REF":
+		parts := strs(n.list("column_names"))
+		return Constant{Kind: ColumnRef, Parts: parts}, len(parts) > 0
+	case "CAST":
+		inner, ok := constant(n.child("child"))
+		try, _ := n["try_cast"].(bool)
+		inner.Cast = n.child("cast_type").str("id")
+		return inner, ok && !try && n.child("child").str("class") != "CAST" && inner.Kind != ColumnRef
+	case "CONSTANT":
+		switch value := n.child("value"); value["value"].(type) {
+		case string:
+			return Constant{Kind: StringLiteral, Text: value.str("value")}, literalKind(value) == StringLiteral
+		case float64:
+			f := value["value"].(float64)
+			return Constant{Kind: IntegerLiteral, Text: strconv.FormatFloat(f, 'f', -1, 64)},
+				literalKind(value) == IntegerLiteral && f < exactInteger && f > -exactInteger
+		}
+	case "SUBQUERY":
+		return scalar(n)
+	}
+	return Constant{}, false
+}
+
+// scalar reads (SELECT column FROM table), as which a table function names an argument.
+func scalar(n node) (Constant, bool) {
+	query := n.child("subquery").child("node")
+	shape, from := shapeOf(query), query.child("from_table")
+	if n.str("subquery_type") != "SCALAR" || !shape.Plain || shape.Columns != 1 || from.str("type") != "BASE_TABLE" ||
+		from["sample"] != nil || from.str("schema_name") != "" || from.str("alias") != "" || len(from.list("column_name_alias")) > 0 {
+		return Constant{}, false
+	}
+	m, _ := query.list("select_list")[0].(map[string]any)
+	column := node(m)
+	parts := strs(column.list("column_names"))
+	return Constant{Kind: ColumnRef, Parts: append([]string{from.str("table_name")}, parts...)}, column.str("class") == "COLUMN_REF" && len(parts) == 1
+}
