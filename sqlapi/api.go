@@ -163,7 +163,7 @@ func newHandlers(o *Options, cache *resultCache) handlers {
 		embeddings: &embeddingsHandler{o.Embeddings, bodies},
 		runtime:    &runtimeHandler{o.Runtime, bodies},
 		mcp:        &mcpHandler{o.MCP, &o.Guard, o.Tools, bodies},
-		openAPI:    serveOpenAPI(mustOpenAPI(routes(handlers{}), o.Version)),
+		openAPI:    serveOpenAPI(o.Version),
 	}
 }
 

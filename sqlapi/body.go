@@ -10,6 +10,7 @@ import (
 	"os"
 	"reflect"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -132,7 +133,7 @@ func decodeObject(body []byte, to any) error {
 	if open, err := d.Token(); err != nil || open != json.Delim('{') {
 		return invalidJSON(err, "not an object")
 	}
-	fields := reflect.VisibleFields(reflect.TypeOf(to).Elem())
+	fields := fieldsOf(reflect.TypeOf(to).Elem())
 	seen := map[string]bool{}
 	for d.More() {
 		token, err := d.Token()
@@ -155,6 +156,18 @@ func decodeObject(body []byte, to any) error {
 		return invalidJSON(nil, "there is something after the object")
 	}
 	return nil
+}
+
+// visibleFields are the fields of the structs that were decoded, by type: to list them
+// takes longer than to decode most bodies.
+var visibleFields sync.Map
+
+func fieldsOf(t reflect.Type) []reflect.StructField {
+	fields, ok := visibleFields.Load(t)
+	if !ok {
+		fields, _ = visibleFields.LoadOrStore(t, reflect.VisibleFields(t))
+	}
+	return fields.([]reflect.StructField)
 }
 
 // decodeField decodes the next value into the variable that to points to.

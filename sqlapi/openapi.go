@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // mustOpenAPI makes the document of the routes. It fails only on a table that
@@ -36,8 +37,13 @@ func mustOpenAPI(routes []route, version string) []byte {
 	return document
 }
 
-func serveOpenAPI(document []byte) handler {
-	return func(w http.ResponseWriter, _ *http.Request) error { return writeBytes(w, "application/json", document) }
+// serveOpenAPI makes the document for the first request: to make it takes longer than all
+// else that the API does at the start.
+func serveOpenAPI(version string) handler {
+	document := sync.OnceValue(func() []byte { return mustOpenAPI(routes(handlers{}), version) })
+	return func(w http.ResponseWriter, _ *http.Request) error {
+		return writeBytes(w, "application/json", document())
+	}
 }
 
 func operation(rt route) map[string]any {

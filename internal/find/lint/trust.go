@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -157,18 +158,18 @@ type pattern struct {
 // that mostly suffices.
 type phrase struct {
 	words []string
-	find  *regexp.Regexp
+	find  func() *regexp.Regexp // compiles it once it is needed
 }
 
 func phraseOf(expression string, words ...string) phrase {
-	return phrase{words, regexp.MustCompile(expression)}
+	return phrase{words, sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })}
 }
 
 func (x phrase) in(text string) string {
 	if !slices.ContainsFunc(x.words, func(w string) bool { return strings.Contains(text, w) }) {
 		return ""
 	}
-	return x.find.FindString(text)
+	return x.find().FindString(text)
 }
 
 const distrust = "read all texts of the tool before you offer it; pin: checksum prevents later changes"
