@@ -83,7 +83,7 @@ func (f *files) declare(names []string, file string) error {
 		b.WriteString("datasets:\n")
 	}
 	for _, name := range names {
-		fmt.Fprintf(&b, "- { name: '%s', from: 'duckdb:%s', params: { duckdb_open: '%s' } }\n", name, name, file)
+		fmt.Fprintf(&b, "- { name: %q, from: %q, params: { duckdb_open: '%s' } }\n", engine.Identifier(name), "duckdb:main."+name, file)
 	}
 	return os.WriteFile(f.pod, []byte(b.String()), 0o600)
 }
@@ -128,7 +128,6 @@ var (
 	harmless = regexp.MustCompile(`(?i)^\s*(pragma\s+(enable_verification|disable_verification|verify_\w+|threads\b)|set\s+(threads|default_null_order)\b)`)
 	// unserved statements change what a session or a catalog is.
 	unserved = regexp.MustCompile(`(?i)^\s*(begin|start|set|reset|pragma|use|attach|detach|load|install|prepare|execute|call|copy|export|import|create\s+(or\s+replace\s+)?(temp|temporary|macro|function|sequence|schema|secret))\b`)
-	plain    = regexp.MustCompile(`^[a-z_][a-z0-9_]*$`)
 )
 
 func firstWord(sql string) string {
@@ -193,7 +192,7 @@ func (f *files) export(ctx context.Context, o *oracle) error {
 	var names []string
 	for _, name := range all {
 		as := strings.ToLower(name)
-		if plain.MatchString(as) && o.exec(ctx, fmt.Sprintf("CREATE TABLE diff_target.main.%s AS FROM %s", engine.Identifier(as), engine.Identifier(name))) == nil {
+		if o.exec(ctx, fmt.Sprintf("CREATE TABLE diff_target.main.%s AS FROM %s", engine.Identifier(as), engine.Identifier(name))) == nil {
 			names = append(names, as)
 		}
 	}

@@ -201,6 +201,16 @@ func (g *generator) aggregate(size int, s scope) expr {
 	return same("count(*)")
 }
 
+// aggregateOf makes an aggregate over the inner rows of a correlated subquery. In SQL, one
+// without their columns belongs to the outer query.
+func (g *generator) aggregateOf(size int, inner, both scope) expr {
+	if g.chance(2) {
+		return format("sum((%s %% 1000 + %s %% 1000) %% 7)", inner.fields[0].expr, g.expr(integer, size, both))
+	}
+	inner.plain = true
+	return g.aggregate(size, inner)
+}
+
 // windowSelect has expressions in OVER and QUALIFY. Rows that are equal in the window's
 // order get equal values.
 func windowSelect(g *generator, size int) (expr, bool) {
@@ -226,7 +236,7 @@ func subquerySelect(g *generator, size int) (expr, bool) {
 		return format("SELECT %s AS v FROM %s WHERE %s IN (SELECT %s FROM %s WHERE %s)", g.output(size-1, s), from,
 			g.expr(integer, size-1, s), g.expr(integer, size-1, si), inner, g.expr(boolean, size-1, si)), false
 	}
-	sub := format("(SELECT %s FROM %s WHERE %s = %s AND %s)", g.aggregate(size-1, both), inner, g.expr(integer, 1, si), g.leaf(integer, s), g.expr(boolean, size-1, both))
+	sub := format("(SELECT %s FROM %s WHERE %s = %s AND %s)", g.aggregateOf(size-1, si, both), inner, g.expr(integer, 1, si), g.leaf(integer, s), g.expr(boolean, size-1, both))
 	if g.chance(2) {
 		return format("SELECT %s AS v FROM %s WHERE %s IS NOT NULL", g.output(size-1, s), from, sub), false
 	}
