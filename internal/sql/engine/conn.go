@@ -15,9 +15,10 @@ import (
 // conn is one DuckDB connection. One goroutine uses it at a time; interrupt
 // may be called by another.
 type conn struct {
-	raw   mapping.Connection
-	id    uint64                    // DuckDB's connection id
-	parse mapping.PreparedStatement // SELECT json_serialize_sql($1)
+	raw     mapping.Connection
+	id      uint64 // DuckDB's connection id
+	helpers *helpers
+	parse   mapping.PreparedStatement // SELECT json_serialize_sql($1)
 
 	prepared *lru.Cache[stmtKey, *stmt]
 	serial   uint64 // no statement of an older catalog is in prepared
@@ -48,7 +49,7 @@ type param struct {
 
 // connect opens a connection and runs setup, if any, on it.
 func (db *DB) connect(setup string) (*conn, error) {
-	c := &conn{}
+	c := &conn{helpers: db.helpers}
 	c.prepared = lru.New(statementsCached, 0, func(_ stmtKey, s *stmt) { mapping.DestroyPrepare(&s.raw) })
 	if mapping.Connect(db.raw, &c.raw) != mapping.StateSuccess {
 		return nil, NewError(errcode.Internal, "", "DuckDB did not open a connection")
@@ -83,6 +84,7 @@ func (c *conn) close() {
 
 // exec runs internal SQL and discards its rows.
 func (c *conn) exec(sql string) error {
+	defer c.helpers.begin()()
 	var res mapping.Result
 	defer mapping.DestroyResult(&res)
 	if mapping.Query(c.raw, sql, &res) != mapping.StateSuccess {
@@ -93,6 +95,7 @@ func (c *conn) exec(sql string) error {
 
 // each runs internal SQL and calls f with every chunk.
 func (c *conn) each(sql string, f func(*Chunk) error) error {
+	defer c.helpers.begin()()
 	var res mapping.Result
 	defer mapping.DestroyResult(&res)
 	if mapping.Query(c.raw, sql, &res) != mapping.StateSuccess {
@@ -216,10 +219,11 @@ type lent struct {
 	interrupter *interrupter
 	stop        func() bool              // stops interrupting with the context
 	returned    func() (put func(*conn)) // ends the watch over the grace
+	ended       func()                   // of helpers.begin
 }
 
 func (p *pool) lend(ctx context.Context, c *conn, grace time.Duration) *lent {
-	l := &lent{conn: c, pool: p, interrupter: &interrupter{raw: c.raw}}
+	l := &lent{conn: c, pool: p, interrupter: &interrupter{raw: c.raw}, ended: c.helpers.begin()}
 	l.stop = context.AfterFunc(ctx, l.interrupter.run)
 	l.returned = l.watch(ctx, grace)
 	return l
@@ -253,6 +257,7 @@ func (l *lent) watch(ctx context.Context, grace time.Duration) func() func(*conn
 // giveBack returns the connection to its pool.
 func (l *lent) giveBack() {
 	l.stop()
+	l.ended()
 	l.interrupter.stop()
 	l.returned()(l.conn)
 }

@@ -94,6 +94,7 @@ type DB struct {
 	raw      mapping.Database
 	tempDir  *scratch.Dir          // made by Open, removed by Close
 	pools    [MaxNesting + 1]*pool // by depth of nesting
+	helpers  *helpers
 	builtins *Builtins
 	life     context.Context // ends with Close
 	stop     context.CancelFunc
@@ -200,6 +201,7 @@ func (db *DB) openRaw() error {
 	}
 	settings := map[string]string{
 		"threads":                      strconv.Itoa(db.opts.Threads),
+		"external_threads":             strconv.Itoa(db.opts.Threads), // see helpers
 		"temp_directory":               db.opts.TempDir,
 		"autoinstall_known_extensions": "false",
 		"autoload_known_extensions":    "false",
@@ -225,6 +227,7 @@ func (db *DB) openRaw() error {
 	if mapping.OpenExt(":memory:", &db.raw, config, &message) != mapping.StateSuccess {
 		return errors.New(message)
 	}
+	db.helpers = newHelpers(db.raw.Ptr, db.opts.Threads-1)
 	return nil
 }
 
@@ -248,6 +251,7 @@ func (db *DB) Close() {
 		db.writer.close()
 	}
 	if db.raw.Ptr != nil && quiet {
+		db.helpers.wait()
 		mapping.Close(&db.raw)
 		db.freeNative()
 	}
