@@ -154,11 +154,44 @@ func (l run) create(ctx context.Context, db *resource.Database) error {
 	if err := l.exec(ctx, "CREATE TABLE "+data(db)+" AS "+rows); err != nil {
 		return fault.FromDuckDB(err)
 	}
+	if err := l.checkKeys(ctx, db); err != nil {
+		return err
+	}
 	for _, x := range indexes(l.Table.Acceleration, data(db)) {
 		if err := l.exec(ctx, x.sql); err != nil {
 			f := fault.FromDuckDB(err)
 			f.Path = x.path
 			return f
+		}
+	}
+	return nil
+}
+
+// checkKeys returns an error about a key or index that DuckDB cannot create.
+func (l run) checkKeys(ctx context.Context, db *resource.Database) error {
+	all := keys(l.Table.Acceleration)
+	if len(all) == 0 {
+		return nil
+	}
+	columns, err := l.columns(ctx, "FROM "+data(db))
+	if err != nil {
+		return err
+	}
+	for i, key := range all {
+		path := "acceleration.indexes"
+		if i == 0 && l.Table.Acceleration.PrimaryKey != "" {
+			path = "acceleration.primary_key"
+		}
+		for _, name := range key {
+			at := slices.IndexFunc(columns, func(c engine.Column) bool { return sqltree.Fold(c.Name) == sqltree.Fold(name) })
+			if at < 0 {
+				have, _ := tables.Match(columns, nil)
+				return fault.NoColumn(path, name, tables.Names(have))
+			}
+			switch t := columns[at].Type; t.ID {
+			case engine.Interval, engine.List, engine.Array, engine.Struct, engine.Map, engine.Union:
+				return fault.New(path, "leave it out, or load a column of a simple type made of it with refresh_sql", "column %q is %s, of which DuckDB has no index", name, t)
+			}
 		}
 	}
 	return nil
@@ -215,11 +248,12 @@ func (s *Store) reopen(ctx context.Context, db *resource.Database) (*resource.Da
 
 // describe returns a version of the database, whose holder is the caller.
 func (s *Store) describe(ctx context.Context, t *tables.Table, db *resource.Database) (*tables.Version, error) {
-	v := &tables.Version{Query: "SELECT * FROM " + data(db), Copy: db, Resources: []*resource.Resource{db.Resource}}
-	columns, err := tables.Describe(ctx, s.DB, v.Query)
+	v := &tables.Version{Copy: db, Rows: data(db), Resources: []*resource.Resource{db.Resource}}
+	columns, err := tables.Describe(ctx, s.DB, "FROM "+v.Rows)
 	if err != nil {
 		return nil, err
 	}
+	v.Query = query(t.Acceleration, columns, v.Rows)
 	if v.Columns, err = tables.Match(columns, t.Described); err != nil {
 		return nil, err
 	}
@@ -257,12 +291,48 @@ func CheckIndexes(a *spicepod.Acceleration) error {
 	return nil
 }
 
+// query returns the query of the public view. Through a view, DuckDB 1.5 uses the index of
+// a column only if the table or the scan begins with that column, so the scan begins with
+// the first key that the table does not begin with.
+func query(a *spicepod.Acceleration, columns []engine.Column, table string) string {
+	names, key := make([]string, len(columns)), -1
+	for i, c := range columns {
+		names[i] = engine.Identifier(c.Name)
+	}
+	for _, k := range keys(a) {
+		at := slices.IndexFunc(columns, func(c engine.Column) bool { return sqltree.Fold(c.Name) == sqltree.Fold(k[0]) })
+		if len(k) == 1 && at > 0 {
+			key = at
+			break
+		}
+	}
+	if key < 0 {
+		return "SELECT * FROM " + table
+	}
+	all := strings.Join(names, ", ")
+	scan := append([]string{names[key]}, slices.Delete(slices.Clone(names), key, key+1)...)
+	return fmt.Sprintf("SELECT %s FROM (SELECT %s FROM %s)", all, strings.Join(scan, ", "), table)
+}
+
+// keys returns the columns of the primary key and of each index.
+func keys(a *spicepod.Acceleration) (keys [][]string) {
+	if a == nil {
+		return nil
+	}
+	for _, key := range append([]string{a.PrimaryKey}, slices.Sorted(maps.Keys(a.Indexes))...) {
+		if key != "" {
+			keys = append(keys, columnsOf(key))
+		}
+	}
+	return keys
+}
+
 // KeyColumns returns the columns of the primary key and the indexes.
 func KeyColumns(a *spicepod.Acceleration) []string {
 	var columns []string
-	for _, key := range append([]string{a.PrimaryKey}, slices.Sorted(maps.Keys(a.Indexes))...) {
-		for _, c := range columnsOf(key) {
-			if c != "" && !slices.ContainsFunc(columns, func(other string) bool { return sqltree.Fold(other) == sqltree.Fold(c) }) {
+	for _, key := range keys(a) {
+		for _, c := range key {
+			if !slices.ContainsFunc(columns, func(other string) bool { return sqltree.Fold(other) == sqltree.Fold(c) }) {
 				columns = append(columns, c)
 			}
 		}

@@ -102,7 +102,7 @@ func (m *Manager) load(ctx context.Context, d *Dataset, o refresh.Override) (*ta
 
 // protect applies the policy of the dataset to a version.
 func (m *Manager) protect(ctx context.Context, d *Dataset, v *tables.Version) (err error) {
-	v.ByKey = d.policy.ByKey(d.Relation, d.Keys, v.Query, v.Columns)
+	v.ByKey = d.policy.ByKey(d.Relation, d.Keys, v.Rows, v.Columns)
 	v.Query, v.Columns, err = d.policy.Bind(ctx, m.opts.DB, v.Query, v.Columns)
 	return err
 }

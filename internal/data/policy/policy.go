@@ -205,12 +205,8 @@ func (v rows) keyed(c tables.Column, kind engine.KeyKind) rows {
 	if kind == engine.KeyText {
 		cast = "CAST"
 	}
-	source := "(" + v.query + ")"
-	if table, ok := strings.CutPrefix(v.query, "SELECT * FROM "); ok { // through a subquery, DuckDB uses no index of text
-		source = table
-	}
 	return rows{fmt.Sprintf("SELECT %s FROM %s WHERE %s IN (SELECT %s(unnest(%s) AS %s))%s",
-		strings.Join(values, ", "), source, engine.Identifier(c.Name), cast, tables.KeysParam, c.Type, barrier), v.columns}
+		strings.Join(values, ", "), v.query, engine.Identifier(c.Name), cast, tables.KeysParam, c.Type, barrier), v.columns}
 }
 
 // Keys returns those of the columns by which callers may select rows before the policy
@@ -222,9 +218,10 @@ func (p *Policy) Keys(columns []string) []string {
 	return slices.DeleteFunc(slices.Clone(columns), func(c string) bool { _, masked := p.masks[sqltree.Fold(c)]; return masked })
 }
 
-// ByKey returns the queries of the macros of [engine.ByKey] for keys of a relation.
-func (p *Policy) ByKey(r engine.Relation, keys []string, query string, columns []tables.Column) map[string]string {
-	macros, v := map[string]string{}, rows{query, columns}
+// ByKey returns the queries of the macros of [engine.ByKey] for keys of a relation, whose
+// rows are in a table.
+func (p *Policy) ByKey(r engine.Relation, keys []string, table string, columns []tables.Column) map[string]string {
+	macros, v := map[string]string{}, rows{table, columns}
 	for _, key := range keys {
 		at := slices.IndexFunc(columns, func(c tables.Column) bool { return sqltree.Fold(c.Name) == sqltree.Fold(key) })
 		if at < 0 || slices.ContainsFunc(columns, func(c tables.Column) bool { return sqltree.Fold(c.Name) == tables.KeysParam }) {

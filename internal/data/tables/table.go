@@ -35,6 +35,7 @@ type Table struct {
 type Version struct {
 	Query     string               // of the public view
 	ByKey     map[string]string    // queries of the macros for Keys, by name; of those that are not here, Query
+	Rows      string               // qualified name of the table of an accelerated version
 	Base      string               // qualified name of the table that writes go to; "" if it cannot be written
 	Written   bool                 // it reads a file that is attached for writing; other processes cannot attach it
 	Files     bool                 // it reads the user's files, which may change at any time

@@ -182,6 +182,19 @@ func (c *Catalog) verdict(sql string) *verdict {
 	return c.verdicts[sql]
 }
 
+// restricted is a catalog of which a caller may name some relations only.
+type restricted struct {
+	*Catalog
+	allow func(Relation) bool
+}
+
+func (r restricted) Relation(catalog, schema, name string) (Relation, bool) {
+	relation, ok := r.Catalog.Relation(catalog, schema, name)
+	return relation, ok && r.allow(relation)
+}
+
+func (r restricted) RelationNames() []string { return r.names(r.allow) }
+
 // verdictFor returns the cached verdict for the values of a request, or nil.
 func (c *Catalog) verdictFor(sql string, req *Request) *verdict {
 	v := c.verdict(sql)

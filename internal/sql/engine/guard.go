@@ -58,19 +58,6 @@ type Names interface {
 
 var _ Names = (*Catalog)(nil)
 
-// restricted is a catalog of which a caller may name some relations only.
-type restricted struct {
-	*Catalog
-	allow func(Relation) bool
-}
-
-func (r restricted) Relation(catalog, schema, name string) (Relation, bool) {
-	relation, ok := r.Catalog.Relation(catalog, schema, name)
-	return relation, ok && r.allow(relation)
-}
-
-func (r restricted) RelationNames() []string { return r.names(r.allow) }
-
 // judge returns the verdict on the request's statement under cat. It is cached for
 // callers who may name every relation, unless it reads stored results, which h
 // then holds.
