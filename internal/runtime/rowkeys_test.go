@@ -24,9 +24,9 @@ func keyRows() files {
 			}
 			return text
 		}
-		fmt.Fprintf(&rows, "%d,%s,%s,%s,%s,%s,%s,%d,%d,%s\n", i, []string{"ann", "bob", ""}[i%3], cell(7, fmt.Sprintf("c%02d", i%50)),
-			cell(5, fmt.Sprintf("2026-01-%02d", i%28+1)), cell(6, fmt.Sprintf("2026-01-%02d 10:00:00", i%28+1)),
-			cell(9, fmt.Sprintf("00000000-0000-0000-0000-%012d", i%40)), cell(4, fmt.Sprintf("%d.5", i%30)), int64(9007199254740992)+int64(i%4), 98700000+i, cell(11, "MARK"+[]string{"ANN", "BOB", "NONE"}[i%3]))
+		fmt.Fprintf(&rows, "%d,%s,%s,%s,%s,%s,%s,%d,%d,%s\n", i, []string{"ann", "bob", ""}[i%3], cell(7, fmt.Sprintf("c%02d", i)),
+			cell(5, fmt.Sprintf("2026-01-%02d", i%28+1)), cell(6, fmt.Sprintf("2026-01-%02d 10:%02d:00", i%28+1, i/28)),
+			cell(9, fmt.Sprintf("00000000-0000-0000-0000-%012d", i)), cell(4, fmt.Sprintf("%d.5", i)), int64(9007199254740992)+int64(i%4), 98700000+i, cell(11, "MARK"+[]string{"ANN", "BOB", "NONE"}[i%3]))
 	}
 	const columns = "columns: [{name: id, type: int32}, {name: code, type: utf8}, {name: day, type: date32}, {name: at, type: timestamp}, {name: uid, type: UUID}, {name: num, type: 'DECIMAL(9,2)'}, {name: big, type: int64}]"
 	dataset := func(name, more string) string {
@@ -40,7 +40,7 @@ func keyRows() files {
 `, "X", name)
 	}
 	return files{"k.csv": rows.String(), "spicepod.yaml": "datasets:\n" +
-		dataset("k", "primary_key: id, indexes: {code: enabled, day: enabled, at: enabled, uid: enabled, num: enabled, secret: enabled, '(code, big)': enabled, note: enabled}") + dataset("w", "enabled: true") +
+		dataset("k", "primary_key: id, indexes: {code: unique, day: enabled, at: unique, uid: unique, num: unique, secret: unique, '(code, big)': enabled, note: enabled}") + dataset("w", "enabled: true") +
 		"- {name: open, from: 'file:k.csv'}\nviews:\n- {name: vk, sql: 'SELECT * FROM k'}\n- {name: vw, sql: 'SELECT * FROM w'}\n" +
 		"functions:\n" + functions("k") + functions("w")}
 }

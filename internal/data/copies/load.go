@@ -327,14 +327,18 @@ func keys(a *spicepod.Acceleration) (keys [][]string) {
 	return keys
 }
 
-// KeyColumns returns the columns of the primary key and the indexes.
-func KeyColumns(a *spicepod.Acceleration) []string {
+// UniqueColumns returns the columns that are a primary key or have a unique index.
+func UniqueColumns(a *spicepod.Acceleration) []string {
+	if a == nil {
+		return nil
+	}
 	var columns []string
-	for _, key := range keys(a) {
-		for _, c := range key {
-			if !slices.ContainsFunc(columns, func(other string) bool { return sqltree.Fold(other) == sqltree.Fold(c) }) {
-				columns = append(columns, c)
-			}
+	for _, key := range append([]string{a.PrimaryKey}, slices.Sorted(maps.Keys(a.Indexes))...) {
+		if key == "" || key != a.PrimaryKey && a.Indexes[key] != "unique" {
+			continue
+		}
+		if parts := columnsOf(key); len(parts) == 1 && !slices.Contains(columns, parts[0]) {
+			columns = append(columns, parts[0])
 		}
 	}
 	return columns

@@ -57,7 +57,7 @@ func (m *Manager) compile(ctx context.Context, pod *spicepod.Pod, index int) (*D
 		}
 	}
 	if d.policy, err = policy.Compile(ctx, m.opts.DB, d.Relation.Name, decl); d.Acceleration != nil {
-		d.Keys = d.policy.Keys(copies.KeyColumns(d.Acceleration))
+		d.Keys = d.policy.Keys(copies.UniqueColumns(d.Acceleration))
 	}
 	d.Hash = spicepod.Fingerprint([]any{decl, d.from.Dir})
 	return d, err

@@ -45,8 +45,8 @@ type pod struct {
 	flags   []string
 }
 
-// usual allows long statements and disables the result cache.
-const usual = "  query: { timeout: 10m }\n  caching: { sql_results: { enabled: false } }\n"
+// usual allows long statements and disables the caches of results.
+const usual = "  query: { timeout: 10m }\n  caching: { sql_results: { enabled: false } }\n  tools: { cache: { enabled: false } }\n"
 
 // yaml returns the file.
 func (p pod) yaml() string {
