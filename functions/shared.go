@@ -24,8 +24,10 @@ type lookup struct {
 	arg      int
 	alias    string // to add; "" if the body has one
 	args     []edit // the columns that name arguments; text is their name
-	where    int    // offset of its WHERE in the body
+	columns  int    // offset of the columns of its query in the body
+	where    int    // offset of its WHERE
 	joins    bool   // the query can have another relation, see joined.go
+	each     bool   // and rows of that for several calls
 }
 
 // Key returns the relation of which the body only reads rows with an equal column and
@@ -113,7 +115,9 @@ func (w words) lookupIn(i, end int) *lookup {
 			continue
 		}
 		if l := w.relationOf(from, where, table); l != nil {
-			l.key, l.arg, l.where, l.joins = key, arg, w.tokens[where].Start-w.b.p.start, w.joins()
+			l.key, l.arg, l.columns, l.where = key, arg, w.tokens[i].End-w.b.p.start, w.tokens[where].Start-w.b.p.start
+			l.joins = w.joins()
+			l.each = l.joins && !w.ordered(i, end)
 			return l
 		}
 	}

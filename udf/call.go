@@ -24,6 +24,7 @@ type scalarTool struct {
 	// input says that many reads the arguments from a table; else each parameter is a list.
 	input  bool
 	lookup *lookup // of one call
+	joined *lookup // of several
 	// queues has one queue for each nesting depth of statements; nil if each call has a
 	// separate statement.
 	queues []*queue
@@ -34,10 +35,10 @@ type scalarTool struct {
 var _ tools.Planner = (*scalarTool)(nil)
 
 func newScalarTool(c *callee, o ToolOptions) *scalarTool {
-	t := &scalarTool{callee: c, lookup: &lookup{}}
+	t := &scalarTool{callee: c, lookup: &lookup{}, joined: &lookup{}}
 	t.one, t.many = t.statements()
 	if shareable(c.f, o) {
-		t.lookup = newLookup(t)
+		t.lookup, t.joined = newLookups(t)
 		most := MaxBatch
 		if _, _, _, ok := c.f.Key(); ok {
 			most = maxKeys
@@ -75,7 +76,7 @@ func (t *scalarTool) statements() (one, many string) {
 	if _, _, _, ok := t.f.Key(); ok {
 		columns := t.columns()
 		if t.input = t.inputs(); t.input {
-			calls = "(SELECT i, " + t.casts(columns) + " FROM " + engine.InputFrom(append(t.inputColumns(columns), engine.Column{Name: "i", Type: &engine.Type{ID: engine.BigInt}}), maxKeys) + ")"
+			calls = t.numbered(columns)
 		}
 		value, found := t.f.OverCalls(callsTable, columns, foundTable)
 		return one, "WITH " + callsTable + " AS MATERIALIZED " + calls + ", " + foundTable + " AS MATERIALIZED (" + found + ") SELECT i, " + value + " AS result FROM " + callsTable
@@ -144,6 +145,9 @@ func (t *scalarTool) run(ctx context.Context, calls []*call) error {
 	if rows.Columns()[value].Type.String() != t.f.Returns.SQL() {
 		return fmt.Errorf("%w: it returned %s", tools.ErrChanged, t.f.Returns)
 	}
+	for _, c := range calls {
+		c.value, c.err = nil, nil // of an earlier statement
+	}
 	read := 0
 	for chunk, err := range rows.Chunks() {
 		if err != nil {
@@ -154,9 +158,19 @@ func (t *scalarTool) run(ctx context.Context, calls []*call) error {
 			if value > 0 {
 				c = calls[engine.Value[int64](chunk.Column(0), i)]
 			}
+			if c.value != nil {
+				return errSeveral
+			}
 			c.value, c.err = appendValue(nil, chunk.Column(value), i)
 		}
 		read += chunk.Len()
+	}
+	if req.SQL == t.joined.sql {
+		for _, c := range calls {
+			if c.value == nil && c.err == nil {
+				c.value, read = json.RawMessage("null"), read+1
+			}
+		}
 	}
 	if read != len(calls) {
 		return tools.NewError(errcode.Internal, fmt.Sprintf("%d calls returned %d values", len(calls), read), "please report it with the function")
@@ -167,6 +181,9 @@ func (t *scalarTool) run(ctx context.Context, calls []*call) error {
 	}
 	return nil
 }
+
+// errSeveral is an error of one of the calls, which then has a statement for itself.
+var errSeveral = engine.NewError(errcode.Execution, "", "more than one row")
 
 // errAlone says that calls are faster with a statement for each.
 var errAlone = errors.New("the calls share no statement")
@@ -201,7 +218,7 @@ func (t *scalarTool) request(ctx context.Context, calls []*call) engine.Request 
 		}
 		req.Limits.Timeout = max(req.Limits.Timeout, c.timeout)
 	}
-	if len(calls) == 1 && t.lookup.use(ctx, t.db, calls[0]) {
+	if len(calls) == 1 && t.lookup.use(ctx, t.db, [][]any{calls[0].args}) {
 		req.SQL, req.Input = t.lookup.sql, &engine.Input{Rows: [][]any{calls[0].args}, Alone: true}
 		return req
 	}
@@ -213,6 +230,9 @@ func (t *scalarTool) request(ctx context.Context, calls []*call) engine.Request 
 		req.SQL, req.Input = t.many, &engine.Input{Rows: make([][]any, len(calls))}
 		for n, c := range calls {
 			req.Input.Rows[n] = append(slices.Clip(c.args), int64(n))
+		}
+		if t.joined.use(ctx, t.db, req.Input.Rows) {
+			req.SQL = t.joined.sql
 		}
 		return req
 	}

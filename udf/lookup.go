@@ -9,7 +9,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
 
-// lookup is the statement of a call that looks a row up by a key, for which DuckDB keeps the
+// lookup is the statement of calls that look rows up by a key, for which DuckDB keeps the
 // plan: it reads the arguments from a table, see [engine.InputFrom]. It is used once DuckDB
 // has used an index in it.
 type lookup struct {
@@ -20,13 +20,21 @@ type lookup struct {
 	calls   int
 }
 
-func newLookup(t *scalarTool) *lookup {
-	l := &lookup{}
+// newLookups returns the statements of one call and of several.
+func newLookups(t *scalarTool) (one, many *lookup) {
+	one, many = &lookup{}, &lookup{}
 	if t.inputs() {
 		columns := t.columns()
-		l.sql, _ = t.f.OverArgs("(SELECT "+t.casts(columns)+" FROM "+engine.InputFrom(t.inputColumns(columns), 1)+")", columns)
+		one.sql, _ = t.f.OverArgs("(SELECT "+t.casts(columns)+" FROM "+engine.InputFrom(t.inputColumns(columns), 1)+")", columns)
+		many.sql, _ = t.f.OverEach(t.numbered(columns), columns, "i")
 	}
-	return l
+	return one, many
+}
+
+// numbered is the table of the arguments of several calls and their numbers.
+func (t *scalarTool) numbered(columns []string) string {
+	input := append(t.inputColumns(columns), engine.Column{Name: "i", Type: &engine.Type{ID: engine.BigInt}})
+	return "(SELECT i, " + t.casts(columns) + " FROM " + engine.InputFrom(input, maxKeys) + ")"
 }
 
 // inputs reports whether all arguments can be an [engine.Input], which a statement that runs
@@ -74,8 +82,8 @@ func (t *scalarTool) casts(names []string) string {
 // tested again: data may have come since.
 const testEvery = 16
 
-// use reports whether the statement is used for a call.
-func (l *lookup) use(ctx context.Context, db Querier, c *call) bool {
+// use reports whether the statement is used for calls with these arguments.
+func (l *lookup) use(ctx context.Context, db Querier, rows [][]any) bool {
 	if l.sql == "" {
 		return false
 	}
@@ -86,7 +94,7 @@ func (l *lookup) use(ctx context.Context, db Querier, c *call) bool {
 	if indexed || !test {
 		return indexed
 	}
-	plan, err := explain(ctx, db, engine.Request{SQL: "EXPLAIN ANALYZE " + l.sql, Input: &engine.Input{Rows: [][]any{c.args}}})
+	plan, err := explain(ctx, db, engine.Request{SQL: "EXPLAIN ANALYZE " + l.sql, Input: &engine.Input{Rows: rows}})
 	indexed = err == nil && strings.Contains(plan, indexScan)
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 
@@ -12,15 +13,15 @@ import (
 )
 
 // startItems is a fixture with the table items, with a primary key.
-func startItems(t testing.TB, rows int, functions string) *fixture {
+func startItems(t testing.TB, rows int, functions string, more ...string) *fixture {
 	t.Helper()
 	r := start(t)
-	r.relations = append(r.relations, engine.Relation{Schema: "public", Name: "items"})
-	for _, sql := range []string{
+	r.relations = append(r.relations, engine.Relation{Schema: "public", Name: "items"}, engine.Relation{Schema: "public", Name: "codes"})
+	for _, sql := range append([]string{
 		"CREATE TABLE spice.core.items (id BIGINT PRIMARY KEY, kind BIGINT, amount BIGINT, note VARCHAR)",
 		fmt.Sprintf("INSERT INTO spice.core.items SELECT i, i %% 100, i * 10, 'n' || i FROM range(%d) t(i)", rows),
 		"CREATE VIEW spice.public.items AS SELECT * FROM spice.core.items",
-	} {
+	}, more...) {
 		if err := r.db.Exec(t.Context(), sql); err != nil {
 			t.Fatal(err)
 		}
@@ -65,6 +66,8 @@ const lookups = `
 - { name: padded, from: sql, signature: { args: [{ name: k, type: int64 }], returns: int64 }, body: "(SELECT coalesce(o.amount, -1) FROM items i LEFT JOIN orders o ON o.id = i.kind WHERE i.id = k)" }
 - { name: or_none, from: sql, signature: { args: [{ name: k, type: int64 }], returns: utf8 }, body: "coalesce((SELECT note FROM items WHERE id = k), 'none of ' || k)" }
 - { name: whole, from: sql, signature: { args: [{ name: k, type: int64 }], returns: 'struct<id:int64, note:utf8>' }, body: "(SELECT named_struct('id', id, 'note', note) FROM items WHERE id = k)" }
+- { name: doubles, from: sql, signature: { args: [{ name: k, type: int64 }], returns: utf8 }, body: "(SELECT DISTINCT note FROM items WHERE id = k)" }
+- { name: ranked, from: sql, signature: { args: [{ name: k, type: int64 }], returns: int64 }, body: "(SELECT row_number() OVER () FROM items WHERE id = k)" }
 - { name: by_note, from: sql, signature: { args: [{ name: n, type: utf8 }], returns: int64 }, body: "(SELECT sum(items.amount) FROM items WHERE items.note = n)" }
 - { name: by_struct, from: sql, signature: { args: [{ name: s, type: 'struct<k:int64>' }, { name: k2, type: int64 }], returns: utf8 }, body: "(SELECT note || k2 FROM items WHERE id = k2)" }
 `
@@ -94,6 +97,7 @@ func TestSharedLookups(t *testing.T) {
 		}
 		each = append(each, map[string]any{"k": v, "g": v, "least": number(i * 100), "n": fmt.Sprint("n", i), "s": map[string]any{"k": number(1)}, "k2": number(i)})
 	}
+	joined := map[string]*lookup{}
 	for _, f := range r.set.All() {
 		if f.Name == "sampled" { // only shows that it is not a look-up
 			continue
@@ -103,6 +107,7 @@ func TestSharedLookups(t *testing.T) {
 		if err != nil {
 			t.Fatal(f.Name, err)
 		}
+		joined[f.Name] = tool.joined
 		shared, err := tool.results(t.Context(), true, each)
 		if err != nil {
 			t.Fatal(f.Name, err)
@@ -119,6 +124,38 @@ func TestSharedLookups(t *testing.T) {
 		if ok == isScan(f.Name) {
 			t.Errorf("%s: key %q %v", f.Name, key, ok)
 		}
+	}
+	for name, want := range map[string]bool{"by_key": true, "reversed": true, "whole": true, "how_many": false, "first_of": false, "doubles": false, "ranked": false} {
+		if joined[name].indexed != want {
+			t.Errorf("%s: joined %v, want %v\n%s", name, joined[name].indexed, want, joined[name].sql)
+		}
+	}
+}
+
+// TestSharedLookupOfSeveralRows: the error is of the call whose key has two rows.
+func TestSharedLookupOfSeveralRows(t *testing.T) {
+	r := startItems(t, 5000, `
+- { name: by_code, from: sql, signature: { args: [{ name: k, type: int64 }], returns: utf8 }, body: "(SELECT note FROM codes WHERE code = k)" }
+`, "CREATE TABLE spice.core.codes AS SELECT i // (CASE WHEN i IN (20, 21) THEN 20 ELSE 1 END) AS code, 'n' || i AS note FROM range(5000) t(i)",
+		"CREATE INDEX codes_code ON spice.core.codes (code)", "CREATE VIEW spice.public.codes AS SELECT * FROM spice.core.codes")
+	tool := r.tool("by_code").(*scalarTool)
+	tool.indexed.Store(true)
+	calls := make([]*call, 4)
+	b := &batch{calls: calls, live: len(calls), cancel: func() {}}
+	for i, k := range []int64{4, 1, 9000, 7} {
+		calls[i] = &call{args: []any{k}, done: make(chan struct{}), batch: b}
+	}
+	tool.queues[0].resolve(t.Context(), calls)
+	if !tool.joined.indexed {
+		t.Errorf("the calls share no join: %s", tool.joined.sql)
+	}
+	for i, want := range []string{`"n4"`, "", "null", `"n7"`} {
+		if c := calls[i]; string(c.value) != want && want != "" || (c.err != nil) != (want == "") {
+			t.Errorf("%v gives %s, %v; want %s", c.args, c.value, c.err, want)
+		}
+	}
+	if err := calls[1].err; err == nil || !strings.Contains(err.Error(), "More than one row returned") {
+		t.Errorf("got %v", err)
 	}
 }
 
