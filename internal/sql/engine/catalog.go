@@ -182,6 +182,21 @@ func (c *Catalog) verdict(sql string) *verdict {
 	return c.verdicts[sql]
 }
 
+// Names resolves the names in a text; a [Catalog] does.
+type Names interface {
+	// Relation returns the declared relation that a reference names.
+	Relation(catalog, schema, name string) (Relation, bool)
+	// Function returns the declared function of that name, or nil.
+	Function(name string) *Function
+	// RelationNames and FunctionNames list all names, for suggestions.
+	RelationNames() []string
+	FunctionNames() []string
+	// Keys returns the columns of a relation for which there are macros of [ByKey].
+	Keys(Relation) []KeyColumn
+}
+
+var _ Names = (*Catalog)(nil)
+
 // restricted is a catalog of which a caller may name some relations only.
 type restricted struct {
 	*Catalog

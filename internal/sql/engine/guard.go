@@ -43,21 +43,6 @@ type callSite struct {
 	function *Function
 }
 
-// Names resolves the names in a text; a [Catalog] does.
-type Names interface {
-	// Relation returns the declared relation that a reference names.
-	Relation(catalog, schema, name string) (Relation, bool)
-	// Function returns the declared function of that name, or nil.
-	Function(name string) *Function
-	// RelationNames and FunctionNames list all names, for suggestions.
-	RelationNames() []string
-	FunctionNames() []string
-	// Keys returns the columns of a relation for which there are macros of [ByKey].
-	Keys(Relation) []KeyColumn
-}
-
-var _ Names = (*Catalog)(nil)
-
 // judge returns the verdict on the request's statement under cat. It is cached for
 // callers who may name every relation, unless it reads stored results, which h
 // then holds.
