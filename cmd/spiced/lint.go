@@ -12,8 +12,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/spiced-sql/spiced/internal/data/copies"
+	"github.com/spiced-sql/spiced/internal/data/datasets"
 	"github.com/spiced-sql/spiced/internal/find/lint"
 	"github.com/spiced-sql/spiced/internal/runtime"
+	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/spicepod"
 	"github.com/spiced-sql/spiced/tools"
@@ -43,6 +46,7 @@ Warnings
   long-description        a description is too long
   undescribed-parameters  parameters without a description
   costly-tool             a definition costs many tokens
+  missing-index           a function looks rows up in a large dataset by a column without an index
   shared-name             tools of two MCP servers have the same name
   open-link               a text of an MCP tool has a URL with a placeholder
   long-text               a text of an MCP tool is far longer than a description
@@ -77,7 +81,8 @@ func runLint(ctx context.Context, std streams, path, format, failOn string) erro
 	if len(definitions) > lint.MaxCompared {
 		fmt.Fprintf(std.err, "note: only the first %d of %d tools were compared with each other\n", lint.MaxCompared, len(definitions))
 	}
-	linted := linted{lint.Check(definitions), lint.Summarise(definitions, alternatives(app.Tools()))}
+	found := append(lint.Check(definitions), lint.CheckLookups(lookups(app.Current()))...)
+	linted := linted{found, lint.Summarise(definitions, alternatives(app.Tools()))}
 	pod := app.Current().Pod
 	switch format {
 	case "json":
@@ -92,6 +97,23 @@ func runLint(ctx context.Context, std streams, path, format, failOn string) erro
 		return shownError{errors.New("the tools have faults")}
 	}
 	return err
+}
+
+// lookups returns the tools that look rows up in accelerated datasets.
+func lookups(g *runtime.Generation) (list []lint.Lookup) {
+	for _, f := range g.Functions.All() {
+		relation, column, _, ok := f.Key()
+		definition := g.Tools.Get(f.Name)
+		at := slices.IndexFunc(g.Datasets, func(d *datasets.Dataset) bool { return d.Relation == relation })
+		if !ok || definition == nil || at < 0 || g.Datasets[at].Acceleration == nil {
+			continue
+		}
+		d := g.Datasets[at]
+		column = strings.Trim(column, `"`)
+		indexed := slices.ContainsFunc(copies.IndexedColumns(d.Acceleration), func(c string) bool { return sqltree.Fold(c) == sqltree.Fold(column) })
+		list = append(list, lint.Lookup{Tool: definition, Dataset: d.Name, Column: column, Rows: d.Stats().Rows, Indexed: indexed})
+	}
+	return list
 }
 
 // alternatives returns the definitions that a model gets instead of all.

@@ -329,15 +329,22 @@ func keys(a *spicepod.Acceleration) (keys [][]string) {
 
 // UniqueColumns returns the columns that are a primary key or have a unique index.
 func UniqueColumns(a *spicepod.Acceleration) []string {
+	return single(a, func(key string) bool { return key == a.PrimaryKey || a.Indexes[key] == "unique" })
+}
+
+// IndexedColumns returns the columns that have an index for themselves.
+func IndexedColumns(a *spicepod.Acceleration) []string {
+	return single(a, func(string) bool { return true })
+}
+
+// single returns the columns of the keys of one column that are wanted.
+func single(a *spicepod.Acceleration, wanted func(key string) bool) []string {
 	if a == nil {
 		return nil
 	}
 	var columns []string
 	for _, key := range append([]string{a.PrimaryKey}, slices.Sorted(maps.Keys(a.Indexes))...) {
-		if key == "" || key != a.PrimaryKey && a.Indexes[key] != "unique" {
-			continue
-		}
-		if parts := columnsOf(key); len(parts) == 1 && !slices.Contains(columns, parts[0]) {
+		if parts := columnsOf(key); key != "" && len(parts) == 1 && wanted(key) && !slices.Contains(columns, parts[0]) {
 			columns = append(columns, parts[0])
 		}
 	}
