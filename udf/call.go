@@ -57,8 +57,9 @@ func newScalarTool(c *callee, o ToolOptions) *scalarTool {
 // parameters themselves, see [engine.Function.Constant].
 func (t *scalarTool) statements() (one, many string) {
 	var named, constant, single, lists []string
-	for i := range t.args {
-		a, column := &t.args[i], fmt.Sprintf("a%d", i)
+	columns := t.columns()
+	for i, column := range columns {
+		a := &t.args[i]
 		named = append(named, engine.Identifier(a.name)+" := "+column)
 		constant = append(constant, engine.Identifier(a.name)+" := "+a.sql(i+1, ""))
 		single = append(single, a.sql(i+1, "")+" AS "+column)
@@ -71,17 +72,16 @@ func (t *scalarTool) statements() (one, many string) {
 	case len(single) > 0:
 		one += " FROM (SELECT " + strings.Join(single, ", ") + ")"
 	}
-	lists = append(lists, fmt.Sprintf("unnest(range($%d::BIGINT)) AS i", len(lists)+1))
+	lists = append(lists, fmt.Sprintf("unnest(range($%d::BIGINT)) AS %s", len(lists)+1, callNumber))
 	calls := "(SELECT " + strings.Join(lists, ", ") + ")"
 	if _, _, _, ok := t.f.Key(); ok {
-		columns := t.columns()
 		if t.input = t.inputs(); t.input {
 			calls = t.numbered(columns)
 		}
 		value, found := t.f.OverCalls(callsTable, columns, foundTable)
-		return one, "WITH " + callsTable + " AS MATERIALIZED " + calls + ", " + foundTable + " AS MATERIALIZED (" + found + ") SELECT i, " + value + " AS result FROM " + callsTable
+		return one, "WITH " + callsTable + " AS MATERIALIZED " + calls + ", " + foundTable + " AS MATERIALIZED (" + found + ") SELECT " + callNumber + ", " + value + " AS result FROM " + callsTable
 	}
-	return one, "SELECT i, " + call + " AS result FROM " + calls
+	return one, "SELECT " + callNumber + ", " + call + " AS result FROM " + calls
 }
 
 // Tables of a statement that calls share.

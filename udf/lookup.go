@@ -26,15 +26,15 @@ func newLookups(t *scalarTool) (one, many *lookup) {
 	if t.inputs() {
 		columns := t.columns()
 		one.sql, _ = t.f.OverArgs("(SELECT "+t.casts(columns)+" FROM "+engine.InputFrom(t.inputColumns(columns), 1)+")", columns)
-		many.sql, _ = t.f.OverEach(t.numbered(columns), columns, "i")
+		many.sql, _ = t.f.OverEach(t.numbered(columns), columns, callNumber)
 	}
 	return one, many
 }
 
 // numbered is the table of the arguments of several calls and their numbers.
 func (t *scalarTool) numbered(columns []string) string {
-	input := append(t.inputColumns(columns), engine.Column{Name: "i", Type: &engine.Type{ID: engine.BigInt}})
-	return "(SELECT i, " + t.casts(columns) + " FROM " + engine.InputFrom(input, maxKeys) + ")"
+	input := append(t.inputColumns(columns), engine.Column{Name: callNumber, Type: &engine.Type{ID: engine.BigInt}})
+	return "(SELECT " + callNumber + ", " + t.casts(columns) + " FROM " + engine.InputFrom(input, maxKeys) + ")"
 }
 
 // inputs reports whether all arguments can be an [engine.Input], which a statement that runs
@@ -51,11 +51,15 @@ func (t *scalarTool) inputs() bool {
 	return true
 }
 
-// columns are the names of the arguments in statements.
+// callNumber is the column with the numbers of calls.
+const callNumber = "__spiced_call"
+
+// columns are the names of the arguments where they stand beside a body's relations, whose
+// columns and aliases have other names.
 func (t *scalarTool) columns() []string {
 	names := make([]string, len(t.args))
 	for i := range names {
-		names[i] = fmt.Sprintf("a%d", i)
+		names[i] = fmt.Sprintf("__spiced_arg%d", i)
 	}
 	return names
 }

@@ -68,6 +68,8 @@ const lookups = `
 - { name: whole, from: sql, signature: { args: [{ name: k, type: int64 }], returns: 'struct<id:int64, note:utf8>' }, body: "(SELECT named_struct('id', id, 'note', note) FROM items WHERE id = k)" }
 - { name: doubles, from: sql, signature: { args: [{ name: k, type: int64 }], returns: utf8 }, body: "(SELECT DISTINCT note FROM items WHERE id = k)" }
 - { name: ranked, from: sql, signature: { args: [{ name: k, type: int64 }], returns: int64 }, body: "(SELECT row_number() OVER () FROM items WHERE id = k)" }
+- { name: row_text, from: sql, signature: { args: [{ name: k, type: int64 }], returns: utf8 }, body: "(SELECT i::VARCHAR FROM items AS i WHERE i.id = k)" }
+- { name: row_of, from: sql, signature: { args: [{ name: k, type: int64 }], returns: utf8 }, body: "(SELECT a0::VARCHAR FROM items AS a0 WHERE a0.id = k)" }
 - { name: by_note, from: sql, signature: { args: [{ name: n, type: utf8 }], returns: int64 }, body: "(SELECT sum(items.amount) FROM items WHERE items.note = n)" }
 - { name: by_struct, from: sql, signature: { args: [{ name: s, type: 'struct<k:int64>' }, { name: k2, type: int64 }], returns: utf8 }, body: "(SELECT note || k2 FROM items WHERE id = k2)" }
 `
