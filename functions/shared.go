@@ -31,7 +31,7 @@ type lookup struct {
 }
 
 // Key returns the relation of which the body only reads rows with an equal column and
-// argument, the column as SQL, and the argument's index; false if there is none.
+// argument, the column as SQL, and the index of the argument; false if the body is no look-up.
 func (f *Function) Key() (r engine.Relation, column string, arg int, ok bool) {
 	l := f.body.lookup
 	if l == nil {
@@ -182,7 +182,7 @@ func (w words) equality(i int) (table, key string, arg, next int) {
 	return "", "", -1, 0
 }
 
-// name reads column or table.column at token i; next is 0 if there is none.
+// name reads column or table.column at token i; next is 0 if something else is there.
 func (w words) name(i int) (table, column string, next int) {
 	if i >= len(w.tokens) || !w.tokens[i].IsName() {
 		return "", "", 0
