@@ -210,7 +210,7 @@ func (c *call) explain(ctx context.Context, db Querier, sql string, arg int) (st
 // request is the statement of the calls. Its time limit is the longest of the calls'; each
 // call has its own besides.
 func (t *scalarTool) request(ctx context.Context, calls []*call) engine.Request {
-	req := engine.Request{SQL: t.one, Limits: engine.Limits{MaxRows: int64(len(calls))}, Isolate: t.unsafe}
+	req := engine.Request{SQL: t.one, Limits: engine.Limits{MaxRows: int64(len(calls))}, Whole: true, Isolate: t.unsafe}
 	for _, c := range calls {
 		if c.timeout == 0 {
 			req.Limits.Timeout = 0

@@ -66,7 +66,7 @@ func (t *tableTool) Call(ctx context.Context, in tools.Input) (tools.Output, err
 	}
 	rows, err := t.db.Query(ctx, engine.Request{
 		SQL: t.sql, Params: engine.Params{Positional: append(args, most)},
-		Limits: engine.Limits{Timeout: in.Limits.Timeout, MaxRows: most}, Isolate: t.unsafe,
+		Limits: engine.Limits{Timeout: in.Limits.Timeout, MaxRows: most}, Whole: true, Isolate: t.unsafe,
 	})
 	if err != nil {
 		return tools.Output{}, failure(ctx, err)

@@ -84,7 +84,9 @@ func (c *conn) close() {
 
 // exec runs internal SQL and discards its rows.
 func (c *conn) exec(sql string) error {
-	defer c.helpers.begin()()
+	w := c.helpers.begin()
+	defer w.end()
+	w.watch()
 	var res mapping.Result
 	defer mapping.DestroyResult(&res)
 	if mapping.Query(c.raw, sql, &res) != mapping.StateSuccess {
@@ -95,7 +97,9 @@ func (c *conn) exec(sql string) error {
 
 // each runs internal SQL and calls f with every chunk.
 func (c *conn) each(sql string, f func(*Chunk) error) error {
-	defer c.helpers.begin()()
+	w := c.helpers.begin()
+	defer w.end()
+	w.watch()
 	var res mapping.Result
 	defer mapping.DestroyResult(&res)
 	if mapping.Query(c.raw, sql, &res) != mapping.StateSuccess {
@@ -215,61 +219,37 @@ func (c *conn) forgetBefore(serial uint64) {
 // context interrupts what it runs, and abandons it if it does not react.
 type lent struct {
 	*conn
-	pool        *pool
-	interrupter *interrupter
-	stop        func() bool              // stops interrupting with the context
-	returned    func() (put func(*conn)) // ends the watch over the grace
-	ended       func()                   // of helpers.begin
+	interrupter interrupter
+	stop        func() bool // stops interrupting with the context
+	put         func(*conn) // gives the connection back
 }
 
 func (p *pool) lend(ctx context.Context, c *conn, grace time.Duration) *lent {
-	l := &lent{conn: c, pool: p, interrupter: &interrupter{raw: c.raw}, ended: c.helpers.begin()}
+	l := &lent{conn: c, put: p.put}
+	l.interrupter.raw, l.interrupter.grace = c.raw, grace
+	l.interrupter.late = func() { l.put = p.abandon(c) }
 	l.stop = context.AfterFunc(ctx, l.interrupter.run)
-	l.returned = l.watch(ctx, grace)
 	return l
-}
-
-// watch watches for a statement that continues after the context and the grace
-// end. The returned function ends the watch and returns how to give the
-// connection back.
-func (l *lent) watch(ctx context.Context, grace time.Duration) func() func(*conn) {
-	done := make(chan struct{})
-	giveBack := make(chan func(*conn), 1)
-	stop := context.AfterFunc(ctx, func() {
-		t := time.NewTimer(grace)
-		defer t.Stop()
-		select {
-		case <-done:
-			giveBack <- l.pool.put
-		case <-t.C:
-			giveBack <- l.pool.abandon(l.conn)
-		}
-	})
-	return func() func(*conn) {
-		close(done)
-		if stop() {
-			return l.pool.put
-		}
-		return <-giveBack
-	}
 }
 
 // giveBack returns the connection to its pool.
 func (l *lent) giveBack() {
 	l.stop()
-	l.ended()
-	l.interrupter.stop()
-	l.returned()(l.conn)
+	l.interrupter.end()
+	l.put(l.conn)
 }
 
-// interrupter interrupts a connection from another goroutine until it is
-// stopped. An interrupt that arrives before DuckDB begins the statement is lost,
-// so it is repeated.
+// interrupter interrupts a connection from another goroutine until it ends. An
+// interrupt that arrives before DuckDB begins the statement is lost, so it is
+// repeated.
 type interrupter struct {
-	mu   sync.Mutex
+	raw   mapping.Connection
+	grace time.Duration // after which late is called, unless it has ended
+	late  func()        // nil: never
+
+	mu   sync.Mutex // held while it interrupts
 	done bool
 	quit chan struct{} // made by run
-	raw  mapping.Connection
 }
 
 const interruptEvery = 5 * time.Millisecond
@@ -279,32 +259,36 @@ func (i *interrupter) run() {
 	i.mu.Lock()
 	i.quit = quit
 	i.mu.Unlock()
-	timer := time.NewTimer(interruptEvery)
-	defer timer.Stop()
-	for wait := interruptEvery; i.interrupt(); {
+	again, grace := time.NewTimer(interruptEvery), time.NewTimer(i.grace)
+	defer again.Stop()
+	defer grace.Stop()
+	for wait := interruptEvery; i.unlessDone(func() { mapping.Interrupt(i.raw) }); {
 		select {
-		case <-timer.C:
 		case <-quit:
 			return
+		case <-grace.C:
+			if i.late != nil {
+				i.unlessDone(i.late)
+			}
+		case <-again.C:
+			wait = min(2*wait, 50*interruptEvery)
+			again.Reset(wait)
 		}
-		wait = min(2*wait, 50*interruptEvery)
-		timer.Reset(wait)
 	}
 }
 
-// interrupt interrupts the connection, and reports false once stopped.
-func (i *interrupter) interrupt() bool {
+// unlessDone calls f, or reports false after the end.
+func (i *interrupter) unlessDone(f func()) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.done {
-		return false
+	if !i.done {
+		f()
 	}
-	mapping.Interrupt(i.raw)
-	return true
+	return !i.done
 }
 
-// stop returns when no further interrupt can come.
-func (i *interrupter) stop() {
+// end returns when no further interrupt can come.
+func (i *interrupter) end() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.done = true

@@ -29,9 +29,11 @@ type producer struct {
 	remote       RemoteRows    // nil: it runs in this process
 	s            *stmt         // nil until it is prepared
 	began        time.Time
+	work         *work // nil unless DuckDB executes it
 	result       mapping.Result
 	active       bool // DuckDB may still work on the statement
 	ran          bool // it has begun to run
+	announced    bool // Query has returned, or will
 	open         bool // its own transaction may be open: of a write, or see current
 	changed      bool // the columns of the result differ from those it was prepared with
 	only         onlyRow
@@ -44,7 +46,9 @@ func (p *producer) run() {
 	if err != nil && p.open {
 		p.end() // before its caller gets the error: it locks the rows it changed
 	}
-	p.rows.started <- err
+	if err != nil || !p.req.Whole {
+		p.announce(err)
+	}
 	if err == nil {
 		if err = p.guarded(p.feed); err == nil {
 			err = p.sendOnly()
@@ -59,11 +63,20 @@ func (p *producer) run() {
 	p.forgetPlan(whole)
 	p.held.release()
 	p.finish()
-	if p.c != nil {
-		p.disconnect() // last: Close waits for connections
+	if p.c != nil { // last: Close waits for it
+		p.disconnect()
 	} else {
 		p.db.remotes.Add(-1)
 		p.db.remote.Done()
+	}
+	p.announce(nil)
+}
+
+// announce returns from Query with err; further calls do nothing.
+func (p *producer) announce(err error) {
+	if !p.announced {
+		p.announced = true
+		p.rows.started <- err
 	}
 }
 
@@ -89,6 +102,8 @@ func (p *producer) guarded(f func() error) (err error) {
 // enough: DuckDB's threads would continue, its transaction would stay open, and
 // the connection's next statement would wait for it.
 func (p *producer) end() {
+	p.work.end()
+	p.work = nil
 	if p.active {
 		mapping.Interrupt(p.c.raw)
 	}
@@ -280,7 +295,8 @@ func (p *producer) execute(pending mapping.PendingResult, s *stmt) error {
 	if p.rows.ctx.Err() != nil {
 		return stopped(p.rows.ctx, p.rows.limits)
 	}
-	p.work(pending)
+	p.work = p.c.helpers.begin()
+	p.runTasks(pending)
 	if mapping.ExecutePending(pending, &p.result) != mapping.StateSuccess {
 		p.active = false
 		return p.explain(newDuckError(mapping.ResultError(&p.result)))
@@ -306,15 +322,16 @@ const (
 	lastPause  = 320 * time.Microsecond
 )
 
-// work runs the statement until it has rows. ExecutePending would do so, too, but it
+// runTasks runs the statement until it has rows. ExecutePending would do so, too, but it
 // asks for tasks without a pause while other threads have them all, which takes about
 // a fifth of the processor's time of a short statement.
-func (p *producer) work(pending mapping.PendingResult) {
+func (p *producer) runTasks(pending mapping.PendingResult) {
 	pause := firstPause
 	for p.rows.ctx.Err() == nil {
 		switch duckdb.PendingExecuteTask(pending) {
 		case mapping.PendingStateResultNotReady:
 			pause = firstPause
+			p.work.check()
 		case mapping.PendingStateNoTasksAvailable:
 			time.Sleep(pause)
 			pause = min(2*pause, lastPause)
@@ -340,7 +357,10 @@ func (p *producer) feed() error {
 		return nil
 	}
 	var size int64
-	for {
+	for n := 0; ; n++ {
+		if n > 0 {
+			p.work.watch()
+		}
 		var raw mapping.DataChunk
 		if duckdb.StreamFetchChunk(p.result, &raw) != mapping.StateSuccess {
 			p.active = false
@@ -391,6 +411,16 @@ func (p *producer) send(chunk *Chunk, size int64) error {
 
 // pass gives the reader a chunk.
 func (p *producer) pass(chunk *Chunk) error {
+	select {
+	case p.rows.chunks <- chunk:
+		return nil
+	default:
+	}
+	p.announce(nil)
+	if p.work != nil {
+		p.work.pause()
+		defer p.work.resume()
+	}
 	select {
 	case p.rows.chunks <- chunk:
 		return nil

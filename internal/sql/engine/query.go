@@ -29,6 +29,10 @@ type Request struct {
 	// a limit or a cancellation, has changed nothing.
 	Write bool
 
+	// Whole says that the caller needs the rows all at once: Query returns when the
+	// statement has ended, or when the caller must read some before it can continue.
+	Whole bool
+
 	// Input is the rows of the table [InputFrom]; nil if the statement has none. Such a
 	// statement runs in this process.
 	Input *Input

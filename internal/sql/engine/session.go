@@ -78,7 +78,7 @@ func interruptible(ctx context.Context, c *conn, f func() error) error {
 	}
 	i := &interrupter{raw: c.raw}
 	stop := context.AfterFunc(ctx, i.run)
-	defer i.stop()
+	defer i.end()
 	defer stop()
 	err := f()
 	if ctx.Err() != nil {

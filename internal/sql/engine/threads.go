@@ -21,13 +21,14 @@ import (
 // helpers are the threads that execute the tasks of DuckDB's statements beside the thread
 // that waits for the result. DuckDB has none itself: it would wake one for each task of a
 // short statement, which costs more than the task. Helpers run while a statement runs
-// that has not ended after helpAfter.
+// that has not ended after helpAfter and that leaves processors unused.
 type helpers struct {
 	database unsafe.Pointer
 	most     int
 
 	mu      sync.Mutex
 	left    sync.Cond      // no helper runs
+	busy    int            // statements that run on their own thread
 	wanted  int            // statements that want helpers
 	state   unsafe.Pointer // DuckDB's, of the running helpers
 	running int
@@ -35,7 +36,7 @@ type helpers struct {
 }
 
 // helpAfter is the time after which a statement gets helpers.
-const helpAfter = time.Millisecond
+const helpAfter = 2 * time.Millisecond
 
 func newHelpers(database unsafe.Pointer, most int) *helpers {
 	h := &helpers{database: database, most: most}
@@ -43,21 +44,98 @@ func newHelpers(database unsafe.Pointer, most int) *helpers {
 	return h
 }
 
-// begin begins a statement. The caller ends it.
-func (h *helpers) begin() (end func()) {
-	timer := time.AfterFunc(helpAfter, func() { h.want(1) })
-	return func() {
-		if !timer.Stop() {
-			h.want(-1) // perhaps before the other one
-		}
+// work is the execution of a statement, for which helpers may run. Its fields are guarded
+// by the helpers.
+type work struct {
+	helpers *helpers
+	began   time.Time
+	timer   *time.Timer // nil unless it is watched
+	paused  bool
+	wants   bool // helpers
+	ended   bool
+}
+
+// begin begins the execution of a statement. Its thread calls check between the tasks that
+// it executes, or watch before it does something else.
+func (h *helpers) begin() *work {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.busy++
+	return &work{helpers: h, began: time.Now()}
+}
+
+// check asks for helpers if it is time to.
+func (w *work) check() {
+	if time.Since(w.began) < helpAfter {
+		return
+	}
+	w.helpers.mu.Lock()
+	defer w.helpers.mu.Unlock()
+	w.ask()
+}
+
+// ask asks for helpers unless statements use all processors.
+func (w *work) ask() {
+	if h := w.helpers; !w.wants && h.busy <= h.most {
+		w.wants = true
+		h.wanted++
+		h.adjust()
 	}
 }
 
-func (h *helpers) want(n int) {
+// watch asks for helpers when it is time to.
+func (w *work) watch() {
+	w.helpers.mu.Lock()
+	defer w.helpers.mu.Unlock()
+	if w.timer == nil && !w.wants {
+		w.timer = time.AfterFunc(helpAfter-time.Since(w.began), w.late)
+	}
+}
+
+func (w *work) late() {
+	w.helpers.mu.Lock()
+	defer w.helpers.mu.Unlock()
+	if w.ended || w.paused {
+		w.timer = nil
+		return
+	}
+	if w.ask(); !w.wants {
+		w.timer.Reset(helpAfter)
+	}
+}
+
+// pause says that the statement waits for its reader.
+func (w *work) pause() {
+	w.helpers.mu.Lock()
+	defer w.helpers.mu.Unlock()
+	w.paused = true
+	w.helpers.busy--
+}
+
+// resume says that the statement runs again.
+func (w *work) resume() {
+	w.helpers.mu.Lock()
+	defer w.helpers.mu.Unlock()
+	w.paused = false
+	w.helpers.busy++
+}
+
+// end ends the execution, if there is one.
+func (w *work) end() {
+	if w == nil {
+		return
+	}
+	h := w.helpers
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.wanted += n
-	h.adjust()
+	w.ended = true
+	if h.busy--; w.timer != nil {
+		w.timer.Stop()
+	}
+	if w.wants {
+		h.wanted--
+		h.adjust()
+	}
 }
 
 // adjust starts or ends helpers. Those that are ending run to their end before others

@@ -44,14 +44,15 @@ func TestHelpersRunForLongStatements(t *testing.T) {
 
 // TestHelpersBeginAndEnd begins and ends statements that are about as long as the delay.
 func TestHelpersBeginAndEnd(t *testing.T) {
-	db := fixture(t, Options{Threads: 4})
+	db := fixture(t, Options{Threads: 16})
 	done := make(chan struct{})
 	for range 8 {
 		go func() {
 			for range 50 {
-				end := db.helpers.begin()
+				w := db.helpers.begin()
+				w.watch()
 				_, _ = run(context.Background(), db, Request{SQL: "SELECT count(*) FROM range(300000) t(i) WHERE i % 7 = 3"})
-				end()
+				w.end()
 			}
 			done <- struct{}{}
 		}()
@@ -61,4 +62,38 @@ func TestHelpersBeginAndEnd(t *testing.T) {
 	}
 	idle(t, db)
 	db.helpers.wait()
+	if h := db.helpers; h.busy != 0 || h.wanted != 0 {
+		t.Errorf("%d busy, %d wanted", h.busy, h.wanted)
+	}
+}
+
+// TestHelpersNeedProcessors requires that a statement gets no helpers while statements use
+// all processors, and gets them when one of these ends or waits for its reader.
+func TestHelpersNeedProcessors(t *testing.T) {
+	db := fixture(t, Options{Threads: 2})
+	h := db.helpers
+	wants := func(w *work) bool {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		w.ask()
+		return w.wants
+	}
+	one, other := h.begin(), h.begin()
+	if wants(one) || wants(other) {
+		t.Error("a helper beside two statements on two processors")
+	}
+	other.pause()
+	if !wants(one) {
+		t.Error("no helper beside a statement that waits for its reader")
+	}
+	other.resume()
+	if wants(other) {
+		t.Error("a helper for the other one")
+	}
+	one.end()
+	if !wants(other) {
+		t.Error("no helper for the last statement")
+	}
+	other.end()
+	h.wait()
 }
