@@ -4,7 +4,6 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/spiced-sql/spiced/internal/protocols/pgwire/sqlstate"
 	"github.com/spiced-sql/spiced/internal/protocols/pgwire/wire"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 )
@@ -115,11 +114,10 @@ const unnamed = "unknown"
 
 var plainName = regexp.MustCompile(`^[\pL_][\pL\pN_]*$`)
 
-// changed is the error when the columns of a result differ from those that were
-// announced. It is PostgreSQL's own: drivers prepare the statement again.
+// changed drops the description and returns the error of a result with other columns.
 func (p *plan) changed() error {
 	p.described = false
-	return sqlstate.Errorf(sqlstate.Unsupported, "prepare it again", "cached plan must not change result type")
+	return wire.ErrChanged
 }
 
 // positioned is err with its position in the client's text, if that is what ran.

@@ -797,6 +797,24 @@ func TestCursorWithParameters(t *testing.T) {
 	}
 }
 
+// TestColumnOfNulls requires that a column may become an INTEGER between its description
+// and the execution if all its values are NULL: DuckDB gives it that type then.
+func TestColumnOfNulls(t *testing.T) {
+	f := serve(t, nil)
+	c := f.raw()
+	sql := "SELECT (list_transform(list_transform(CAST(NULL AS BIGINT[]), lambda e: e + CAST($1 AS BIGINT)), lambda q: len('é')))[1] FROM range(3)"
+	d, err := c.Prepare(f.context(), "s", sql, nil)
+	if err != nil || d.Fields[0].DataTypeOID != pgtype.Int8OID {
+		t.Fatal(d, err)
+	}
+	for format := range int16(2) {
+		r := c.ExecPrepared(f.context(), "s", [][]byte{[]byte("5")}, nil, []int16{format}).Read()
+		if r.Err != nil || len(r.Rows) != 3 || r.Rows[0][0] != nil {
+			t.Errorf("format %d: %q, %v", format, r.Rows, r.Err)
+		}
+	}
+}
+
 // TestResultTypeChanges has a generation come between two uses of a prepared
 // statement.
 func TestResultTypeChanges(t *testing.T) {

@@ -73,7 +73,7 @@ func (r *rewriter) call(c sqltree.Call, f *Function) error {
 		return err
 	}
 	direct := r.in != inBody && f.Constant != "" && r.constant(c, f)
-	if !once && !direct && !slices.ContainsFunc(c.Args, needsEdit) && !slices.ContainsFunc(f.Args, isTable) {
+	if !once && !direct && !c.Field && !slices.ContainsFunc(c.Args, needsEdit) && !slices.ContainsFunc(f.Args, isTable) {
 		return nil
 	}
 	if r.tokens == nil {
@@ -96,8 +96,13 @@ func (r *rewriter) call(c sqltree.Call, f *Function) error {
 	case direct && r.callDirect(c, f, site):
 		return nil
 	}
+	whole := site.Whole()
+	if c.Field { // DuckDB expands a macro in a correlated subquery without the name of its field
+		r.edits = append(r.edits,
+			sqltree.Edit{Span: sqltree.Span{Start: whole.Start, End: whole.Start}, New: "coalesce("},
+			sqltree.Edit{Span: sqltree.Span{Start: whole.End, End: whole.End}, New: ")"})
+	}
 	if c.Entry && len(r.edits) > before {
-		whole := site.Whole()
 		r.edits = append(r.edits, sqltree.Edit{
 			Span: sqltree.Span{Start: whole.End, End: whole.End}, New: " AS " + Identifier(r.text[whole.Start:whole.End]),
 		})

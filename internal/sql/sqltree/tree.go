@@ -64,6 +64,7 @@ type Call struct {
 	Lambda                bool // inside the body of a lambda
 	Entry                 bool // an entry of the outermost select list, without an alias
 	Inner                 bool // inside a subquery
+	Field                 bool // the value of a field of a struct, inside a subquery or a derived table
 	Object                bool // its schema is a lambda's parameter: x.f()
 }
 

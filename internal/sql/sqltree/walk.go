@@ -19,6 +19,7 @@ type scope struct {
 	lambda []bound   // parameters of the enclosing lambdas, innermost last
 	arg    argument  // set if the expression is an argument itself, not a part of one
 	inner  bool      // inside a subquery
+	below  bool      // inside a subquery or a derived table
 	single bool      // no enclosing SELECT has a FROM clause
 	calls  *[]string // collects function names, when not nil
 	read   *[]string // collects the names of outer CTEs that are read, when not nil
@@ -142,6 +143,7 @@ func (w *walker) from(n node, sc scope) {
 	case "BASE_TABLE":
 		w.baseTable(n, sc)
 	case "SUBQUERY":
+		sc.below = true
 		w.query(n.child("subquery").child("node"), sc)
 	case "JOIN":
 		w.from(n.child("left"), sc)
@@ -282,7 +284,7 @@ func (w *walker) expression(n node, sc scope) {
 	}
 	switch n.str("class") {
 	case "FUNCTION":
-		w.function(n, sc)
+		w.function(n, sc, arg.named && sc.below)
 	case "WINDOW":
 		c := w.call(n, sc)
 		c.Window = true
@@ -300,7 +302,7 @@ func (w *walker) expression(n node, sc scope) {
 	case "SUBQUERY":
 		w.st.Subquery = true
 		inner := w.enterSubquery(n, sc)
-		inner.inner, inner.rows = true, nil
+		inner.inner, inner.below, inner.rows = true, true, nil
 		apart := len(w.st.Columns) - w.apart
 		w.query(n.child("subquery").child("node"), inner)
 		w.apart = len(w.st.Columns) - apart
@@ -328,9 +330,10 @@ var constantClasses = map[string]bool{
 // manyRows are DuckDB's functions that return several rows for one.
 var manyRows = map[string]bool{"unnest": true, "unlist": true, "generate_subscripts": true}
 
-func (w *walker) function(n node, sc scope) {
+func (w *walker) function(n node, sc scope, field bool) {
 	before := len(w.st.Columns) - w.apart
 	c := w.call(n, sc)
+	c.Field = field
 	w.rest(n, sc, "children")
 	if name := Fold(c.Name); sc.rows != nil {
 		sc.rows.Many = sc.rows.Many || manyRows[name]

@@ -91,16 +91,23 @@ func RowDescription(columns []Column, formats []int16) *pgproto3.RowDescription 
 	return &pgproto3.RowDescription{Fields: fields}
 }
 
+// ErrChanged is the error when the columns of a result differ from those that were
+// announced. It is PostgreSQL's own: drivers prepare the statement again.
+var ErrChanged = sqlstate.Errorf(sqlstate.Unsupported, "prepare it again", "cached plan must not change result type")
+
 // Rows encodes the rows of a result, each as a message: DataRow, or CopyData for
 // COPY.
 type Rows struct {
 	encoders []encoder
+	nulls    []int            // columns that must be NULL
 	vectors  []*engine.Vector // of the chunk that is encoded
 	copy     *copying         // nil for DataRow
 }
 
 // NewRows encodes rows for a client that knows the columns by a description. It
-// is nil if the result has other types: a new generation may have come between.
+// is nil if the result has other types: a new generation may have come between. A
+// column that DuckDB has only found to be NULL when it planned the statement with its
+// parameters is an INTEGER, whatever its type was.
 func NewRows(known []Column, columns []engine.Column, formats []int16, s Style) *Rows {
 	if len(columns) != len(known) {
 		return nil
@@ -112,9 +119,13 @@ func NewRows(known []Column, columns []engine.Column, formats []int16, s Style) 
 		if t.text == nil { // Unknown
 			t, format = s.typeOf(c.Type), FormatText
 		}
-		if r.encoders[i] = s.encoder(t.OID, c.Type, format); r.encoders[i] == nil {
+		if r.encoders[i] = s.encoder(t.OID, c.Type, format); r.encoders[i] != nil {
+			continue
+		}
+		if c.Type.ID != engine.Integer {
 			return nil
 		}
+		r.nulls = append(r.nulls, i)
 	}
 	return r
 }
@@ -131,6 +142,9 @@ func (r *Rows) Append(buf []byte, chunk *engine.Chunk, from, to int) ([]byte, in
 		r.vectors = append(r.vectors, chunk.Column(n))
 	}
 	for ; from < to && len(buf) < Chunk; from++ {
+		if slices.ContainsFunc(r.nulls, func(n int) bool { return r.vectors[n].Valid(from) }) {
+			return buf, from, ErrChanged
+		}
 		var start int
 		buf, start = begin(buf, kind)
 		if r.copy != nil {
