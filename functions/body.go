@@ -31,6 +31,8 @@ type body struct {
 	// inPlace are the edits that put the arguments into the direct form, besides edits; nil
 	// if there is no such form.
 	inPlace []edit
+	args    []edit  // the columns that name arguments; text is their name. nil: not all are known
+	outer   *outer  // nil if the body is not one query with a WHERE, see kept.go
 	lookup  *lookup // nil if calls share a statement only by reading everything
 }
 
@@ -45,6 +47,7 @@ type edit struct {
 	// reference is how the body refers to the relation, nil if only the relation itself can
 	// be there.
 	reference *sqltree.Relation
+	inner     bool // an argument in a subquery
 }
 
 // render returns the body for a target, and a function that maps its offsets to

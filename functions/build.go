@@ -34,7 +34,7 @@ func (c *compiler) build(u *unit) (*Function, spicepod.Problems) {
 	f := *u.read
 	b := &builder{c: c, f: &f, p: f.body.parsed, sites: map[int]site{}}
 	var problems spicepod.Problems
-	for _, check := range []func() error{b.callees, b.params, b.columns, b.aggregates, b.locate, b.edits, b.size, b.putInPlace, b.findLookup} {
+	for _, check := range []func() error{b.callees, b.params, b.columns, b.aggregates, b.locate, b.edits, b.size, b.putInPlace, b.findArguments, b.findLookup} {
 		if err := check(); err != nil {
 			return nil, append(problems, bodyProblem(c.pod, u.path, u.declared.Name, err))
 		}

@@ -1,7 +1,6 @@
 package functions
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
@@ -19,15 +18,12 @@ import (
 // lookup is a relation of a body, in the outermost query of a subquery, of which only rows
 // with key = argument matter.
 type lookup struct {
-	relation sqltree.Span // in the body
-	key      string       // its column
-	arg      int
-	alias    string // to add; "" if the body has one
-	args     []edit // the columns that name arguments; text is their name
-	columns  int    // offset of the columns of its query in the body
-	where    int    // offset of its WHERE
-	joins    bool   // the query can have another relation, see joined.go
-	each     bool   // and rows of that for several calls
+	relation  sqltree.Span // in the body
+	condition sqltree.Span // key = argument, in the body
+	key       string       // its column
+	arg       int
+	name      string // of the relation in the query
+	alias     string // to add; "" if the body has one
 }
 
 // Key returns the relation of which the body only reads rows with an equal column and
@@ -53,12 +49,10 @@ func (f *Function) OverCalls(calls string, columns []string, found string) (valu
 			edits[i] = edit{Span: e.Span, text: found + l.alias}
 		}
 	}
-	for _, e := range l.args {
+	for _, e := range f.body.args {
 		edits = append(edits, edit{Span: e.Span, text: calls + "." + columns[f.argIndex(e.text)]})
 	}
-	slices.SortStableFunc(edits, func(x, y edit) int { return cmp.Compare(x.Start, y.Start) })
-	text, _ := f.body.renderEdits(Published(), edits)
-	return "CAST((\n" + text + "\n) AS " + f.Returns.SQL() + ")", query
+	return "CAST((\n" + f.rendered(edits) + "\n) AS " + f.Returns.SQL() + ")", query
 }
 
 func (f *Function) argIndex(name string) int {
@@ -67,7 +61,7 @@ func (f *Function) argIndex(name string) int {
 
 // findLookup looks for FROM t … WHERE key = argument.
 func (b *builder) findLookup() error {
-	if b.f.IsTable() || !b.p.st.Subquery || len(b.p.st.Lambdas) > 0 || !b.onlyColumns() || !b.plainNames() {
+	if b.f.body.args == nil || !b.plainNames() {
 		return nil
 	}
 	w := b.words()
@@ -89,7 +83,7 @@ func (b *builder) findLookup() error {
 // a subquery in place of the table has neither.
 func (b *builder) plainNames() bool {
 	return !slices.ContainsFunc(b.p.st.Columns, func(c sqltree.Column) bool {
-		return len(c.Parts) > 2 || fold(c.Parts[0]) == engine.Public || fold(c.Parts[len(c.Parts)-1]) == "rowid" || c.JSON && b.argIndex(c.Parts[0]) >= 0
+		return len(c.Parts) > 2 || fold(c.Parts[0]) == engine.Public || fold(c.Parts[len(c.Parts)-1]) == "rowid"
 	})
 }
 
@@ -111,13 +105,12 @@ func (w words) lookupIn(i, end int) *lookup {
 			continue
 		}
 		table, key, arg, next := w.equality(at + 1)
-		if arg < 0 || next < end && !w.is(next, "and", "order", "group", "limit", "having", "qualify", "offset") || w.laterOr(next, end) {
+		if arg < 0 || next < end && !w.is(next, "and", "order", "group", "limit", "having", "qualify", "offset") || w.later(next, end, "or", "union", "except", "intersect", "sample") {
 			continue
 		}
 		if l := w.relationOf(from, where, table); l != nil {
-			l.key, l.arg, l.columns, l.where = key, arg, w.tokens[i].End-w.b.p.start, w.tokens[where].Start-w.b.p.start
-			l.joins = w.joins()
-			l.each = l.joins && !w.ordered(i, end)
+			l.key, l.arg = key, arg
+			l.condition = sqltree.Span{Start: w.tokens[at+1].Start - w.b.p.start, End: w.tokens[next-1].End - w.b.p.start}
 			return l
 		}
 	}
@@ -152,10 +145,10 @@ func (w words) depth(from, at int) int {
 	return n
 }
 
-// laterOr reports whether an OR follows a condition, which then may not hold.
-func (w words) laterOr(from, end int) bool {
+// later reports whether one of the words follows in a query.
+func (w words) later(from, end int, of ...string) bool {
 	for at := from; at < end; at++ {
-		if w.is(at, "or", "union", "except", "intersect", "sample") && w.depth(from, at) == 0 {
+		if w.is(at, of...) && w.depth(from, at) == 0 {
 			return true
 		}
 	}
@@ -221,21 +214,8 @@ func (w words) relationOf(from, where int, table string) *lookup {
 		if table == "" && !alone || table != "" && fold(table) != fold(alias) || !alone && !w.is(next, "join", "inner", "left", "cross", ",", "on", "where") {
 			continue
 		}
-		l.args = w.b.argEdits()
+		l.name = engine.Identifier(alias)
 		return l
 	}
 	return nil
-}
-
-// argEdits are the columns of the body that name arguments.
-func (b *builder) argEdits() []edit {
-	var edits []edit
-	for _, c := range b.p.st.Columns {
-		if span, ok := sqltree.LocateColumn(b.p.text, b.p.tokens, c); ok && b.argIndex(c.Parts[0]) >= 0 {
-			span.Start -= b.p.start
-			span.End -= b.p.start
-			edits = append(edits, edit{Span: span, text: c.Parts[0]})
-		}
-	}
-	return edits
 }

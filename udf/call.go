@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/spiced-sql/spiced/functions"
 	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
@@ -23,8 +24,8 @@ type scalarTool struct {
 	many string // the statement of any number of calls
 	// input says that many reads the arguments from a table; else each parameter is a list.
 	input  bool
-	lookup *lookup // of one call
-	joined *lookup // of several
+	kept   *choice // of one call
+	joined *choice // of several
 	// queues has one queue for each nesting depth of statements; nil if each call has a
 	// separate statement.
 	queues []*queue
@@ -35,10 +36,9 @@ type scalarTool struct {
 var _ tools.Planner = (*scalarTool)(nil)
 
 func newScalarTool(c *callee, o ToolOptions) *scalarTool {
-	t := &scalarTool{callee: c, lookup: &lookup{}, joined: &lookup{}}
+	t := &scalarTool{callee: c, kept: newChoice(func() []functions.Kept { return c.keptStatements(o) }), joined: newChoice(c.joinStatements)}
 	t.one, t.many = t.statements()
 	if shareable(c.f, o) {
-		t.lookup, t.joined = newLookups(t)
 		most := MaxBatch
 		if _, _, _, ok := c.f.Key(); ok {
 			most = maxKeys
@@ -126,7 +126,7 @@ func (t *scalarTool) Plan(ctx context.Context, in tools.Input) (json.RawMessage,
 	if err != nil {
 		return nil, err
 	}
-	return t.plan(ctx, "SELECT "+call+" AS result")
+	return t.plan(ctx, "SELECT "+call+" AS result", t.kept, in)
 }
 
 // run gives every call its value or its own error. An error that concerns all of them is
@@ -135,7 +135,23 @@ func (t *scalarTool) run(ctx context.Context, calls []*call) error {
 	if len(calls) > 1 && !t.mayShare(ctx, calls[0]) {
 		return errAlone
 	}
-	req := t.request(ctx, calls)
+	base, c, rows := t.request(calls)
+	req := base
+	if k := c.statement(); k != nil {
+		req = keptRequest(base, *k, rows)
+	}
+	err := t.execute(ctx, req, calls)
+	if len(calls) == 1 && req.SQL != base.SQL && failedOnData(err) {
+		err = t.execute(ctx, base, calls)
+	}
+	if err == nil {
+		c.called(ctx, t.db, base, rows)
+	}
+	return err
+}
+
+// execute runs a statement of the calls.
+func (t *scalarTool) execute(ctx context.Context, req engine.Request, calls []*call) error {
 	rows, err := t.db.Query(ctx, req)
 	if err != nil {
 		return err
@@ -165,7 +181,7 @@ func (t *scalarTool) run(ctx context.Context, calls []*call) error {
 		}
 		read += chunk.Len()
 	}
-	if req.SQL == t.joined.sql {
+	if value > 0 && req.SQL != t.many { // the join of several calls, which has no row for NULL
 		for _, c := range calls {
 			if c.value == nil && c.err == nil {
 				c.value, read = json.RawMessage("null"), read+1
@@ -202,14 +218,18 @@ func (t *scalarTool) mayShare(ctx context.Context, c *call) bool {
 	return t.indexed.Load()
 }
 
+// indexScan is DuckDB's name, in a plan, of a scan that uses an index.
+const indexScan = "Index Scan"
+
 // explain returns the plan of a statement with an argument of the call.
 func (c *call) explain(ctx context.Context, db Querier, sql string, arg int) (string, error) {
 	return explain(ctx, db, engine.Request{SQL: sql, Params: engine.Params{Positional: c.args[arg : arg+1]}})
 }
 
-// request is the statement of the calls. Its time limit is the longest of the calls'; each
-// call has its own besides.
-func (t *scalarTool) request(ctx context.Context, calls []*call) engine.Request {
+// request is the statement of the calls with parameters, the choice of another one, and the
+// rows of its input. Its time limit is the longest of the calls'; each call has its own
+// besides.
+func (t *scalarTool) request(calls []*call) (engine.Request, *choice, [][]any) {
 	req := engine.Request{SQL: t.one, Limits: engine.Limits{MaxRows: int64(len(calls))}, Whole: true, Isolate: t.unsafe}
 	for _, c := range calls {
 		if c.timeout == 0 {
@@ -218,23 +238,17 @@ func (t *scalarTool) request(ctx context.Context, calls []*call) engine.Request 
 		}
 		req.Limits.Timeout = max(req.Limits.Timeout, c.timeout)
 	}
-	if len(calls) == 1 && t.lookup.use(ctx, t.db, [][]any{calls[0].args}) {
-		req.SQL, req.Input = t.lookup.sql, &engine.Input{Rows: [][]any{calls[0].args}, Alone: true}
-		return req
-	}
 	if len(calls) == 1 && (t.f.Engine.Constant != "" || !slices.Contains(calls[0].args, nil)) { // a bare NULL has no type: DuckDB would plan again
 		req.Params.Positional = calls[0].args
-		return req
+		return req, t.kept, [][]any{calls[0].args}
 	}
+	req.SQL = t.many
 	if t.input {
-		req.SQL, req.Input = t.many, &engine.Input{Rows: make([][]any, len(calls))}
+		req.Input = &engine.Input{Rows: make([][]any, len(calls))}
 		for n, c := range calls {
 			req.Input.Rows[n] = append(slices.Clip(c.args), int64(n))
 		}
-		if t.joined.use(ctx, t.db, req.Input.Rows) {
-			req.SQL = t.joined.sql
-		}
-		return req
+		return req, t.joined, req.Input.Rows
 	}
 	lists := make([]any, len(t.args), len(t.args)+1)
 	for i := range lists {
@@ -244,8 +258,8 @@ func (t *scalarTool) request(ctx context.Context, calls []*call) engine.Request 
 		}
 		lists[i] = list
 	}
-	req.SQL, req.Params.Positional = t.many, append(lists, int64(len(calls)))
-	return req
+	req.Params.Positional = append(lists, int64(len(calls)))
+	return req, noChoice, nil
 }
 
 // callText is a call with its arguments as literals.
@@ -263,13 +277,23 @@ func (c *callee) callText(given map[string]any) (string, error) {
 	return engine.Identifier(c.f.Name) + "(" + strings.Join(literals, ", ") + ")", nil
 }
 
-// plan returns the statement and DuckDB's plan for it.
-func (c *callee) plan(ctx context.Context, sql string) (json.RawMessage, error) {
-	plan, err := explain(ctx, c.db, engine.Request{SQL: "EXPLAIN " + sql})
+// plan returns the statement of a call, and DuckDB's plan for what calls run now.
+func (c *callee) plan(ctx context.Context, sql string, of *choice, in tools.Input) (json.RawMessage, error) {
+	args, err := convertAll(c.args, in.Arguments)
+	if err != nil {
+		return nil, err
+	}
+	req, now := engine.Request{SQL: sql}, ""
+	if k := of.statement(); k != nil {
+		req, now = keptRequest(req, *k, [][]any{args}), "; now it is kept"
+		req.Input.Alone = false
+	}
+	req.SQL = "EXPLAIN " + req.SQL
+	plan, err := explain(ctx, c.db, req)
 	if err != nil {
 		return nil, failure(ctx, err)
 	}
-	return tools.Encode(map[string]string{"sql": sql, "plan": plan, "execution": execution(c.f)})
+	return tools.Encode(map[string]string{"sql": sql, "plan": plan, "execution": execution(c.f) + now})
 }
 
 // explain returns the text of a plan.

@@ -100,14 +100,18 @@ func functionRow(f *functions.Function) []any {
 
 // execution says how calls with constant arguments, as those of a tool are, run.
 func execution(f *functions.Function) string {
+	if f.Keeps() {
+		return placed(f) + "; a tool call keeps its plan if that is measured to be faster"
+	}
+	return placed(f)
+}
+
+// placed says where the arguments are.
+func placed(f *functions.Function) string {
 	relation, key, _, keyed := f.Key()
 	switch {
 	case keyed:
-		plan := ""
-		if f.Joins() {
-			plan = "; a tool call keeps its plan if an index finds the row"
-		}
-		return fmt.Sprintf("%s%s; tool calls may share a look-up of %s in %s", direct(f), plan, key, relationName(relation))
+		return fmt.Sprintf("%s; tool calls may share a look-up of %s in %s", direct(f), key, relationName(relation))
 	case f.Engine.Constant != "":
 		return direct(f)
 	case f.IsTable():

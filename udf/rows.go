@@ -5,8 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/spiced-sql/spiced/functions"
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/format"
@@ -37,13 +39,21 @@ const noLimit = 1<<62 - 1
 type tableTool struct {
 	*callee
 	sql     string
+	kept    *choice
 	results Results // nil: rows beyond the limit are cut off
 }
 
 var _ tools.Planner = (*tableTool)(nil)
 
-func newTableTool(c *callee, r Results) *tableTool {
-	t := &tableTool{callee: c, results: r}
+func newTableTool(c *callee, o ToolOptions) *tableTool {
+	t := &tableTool{callee: c, results: o.Results}
+	t.kept = newChoice(func() []functions.Kept {
+		list := c.keptStatements(o)
+		for i := range list {
+			list[i].SQL += fmt.Sprint(" LIMIT ", t.most(t.maxRows(tools.Limits{})))
+		}
+		return list
+	})
 	args := make([]string, len(c.args))
 	for i, a := range c.args {
 		args[i] = engine.Identifier(a.name) + " := " + a.sql(i+1, "")
@@ -60,21 +70,49 @@ func (t *tableTool) Call(ctx context.Context, in tools.Input) (tools.Output, err
 		return tools.Output{}, err
 	}
 	limit := t.maxRows(in.Limits)
-	most := int64(limit) + 1
-	if t.results != nil {
-		most = noLimit
-	}
-	rows, err := t.db.Query(ctx, engine.Request{
-		SQL: t.sql, Params: engine.Params{Positional: append(args, most)},
+	most := t.most(limit)
+	base, input := engine.Request{
+		SQL: t.sql, Params: engine.Params{Positional: append(slices.Clip(args), most)},
 		Limits: engine.Limits{Timeout: in.Limits.Timeout, MaxRows: most}, Whole: true, Isolate: t.unsafe,
-	})
+	}, [][]any{args}
+	choice := noChoice
+	if limit == t.maxRows(tools.Limits{}) { // as the other statements have it
+		choice = t.kept
+	}
+	req := base
+	if k := choice.statement(); k != nil {
+		req = keptRequest(base, *k, input)
+	}
+	out, err := t.execute(ctx, req, limit, in.Limits)
+	if req.SQL != base.SQL && failedOnData(err) {
+		out, err = t.execute(ctx, base, limit, in.Limits)
+	}
 	if err != nil {
 		return tools.Output{}, failure(ctx, err)
+	}
+	choice.called(ctx, t.db, base, input)
+	return out, nil
+}
+
+// most is the number of rows that a statement may return: one more than a call, unless the
+// others are stored.
+func (t *tableTool) most(limit int) int64 {
+	if t.results != nil {
+		return noLimit
+	}
+	return int64(limit) + 1
+}
+
+// execute runs a statement of a call.
+func (t *tableTool) execute(ctx context.Context, req engine.Request, limit int, limits tools.Limits) (tools.Output, error) {
+	rows, err := t.db.Query(ctx, req)
+	if err != nil {
+		return tools.Output{}, err
 	}
 	defer rows.Close()
-	out, err := t.output(ctx, rows, limit, t.maxBytes(in.Limits))
+	out, err := t.output(ctx, rows, limit, t.maxBytes(limits))
 	if err != nil {
-		return tools.Output{}, failure(ctx, err)
+		return tools.Output{}, err
 	}
 	if !out.Rows.Truncated {
 		out.Version = t.readVersion(rows)
@@ -88,7 +126,7 @@ func (t *tableTool) Plan(ctx context.Context, in tools.Input) (json.RawMessage, 
 	if err != nil {
 		return nil, err
 	}
-	return t.plan(ctx, fmt.Sprintf("SELECT * FROM %s LIMIT %d", call, t.maxRows(in.Limits)+1))
+	return t.plan(ctx, fmt.Sprintf("SELECT * FROM %s LIMIT %d", call, t.maxRows(in.Limits)+1), t.kept, in)
 }
 
 func (t *tableTool) maxRows(l tools.Limits) int { return stricter(l.MaxRows, t.def.Limits.MaxRows) }

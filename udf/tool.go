@@ -90,7 +90,7 @@ func Tool(db Querier, f *functions.Function, o ToolOptions) (tools.Tool, error) 
 		return nil, err
 	}
 	if f.IsTable() {
-		return newTableTool(c, o.Results), nil
+		return newTableTool(c, o), nil
 	}
 	return newScalarTool(c, o), nil
 }

@@ -55,6 +55,13 @@ var scalars = []function{
 	{name: "in_view", args: []arg{{"key", integer}}, returns: text, body: "(SELECT max(s) FROM vm WHERE id >= key)", inline: "(SELECT max(z.s) FROM vm z WHERE z.id >= $1)"},
 	{name: "stored", args: []arg{{"least", integer}}, returns: integer, body: "(SELECT sum(id % 1000)::BIGINT FROM va WHERE k >= least) + none_of(least)", inline: "(SELECT sum(z.id % 1000)::BIGINT FROM va z WHERE z.k >= $1) + (SELECT count(z1.id) FROM e z1 WHERE z1.id >= $1)"},
 	{name: "joined", args: []arg{{"key", integer}}, returns: integer, body: "(SELECT count(*) FROM w JOIN r ON w.id = r.id WHERE r.k > key)", inline: "(SELECT count(*) FROM w z1 JOIN r z2 ON z1.id = z2.id WHERE z2.k > $1)"},
+	// tool calls have several statements for these, of which trials choose one
+	{name: "named_or", args: []arg{{"key", integer}, {"least", integer}}, returns: text, body: "coalesce((SELECT max(s) FROM w WHERE id = key AND k >= least), 'none of ' || key)", inline: "coalesce((SELECT max(z.s) FROM w z WHERE z.id = $1 AND z.k >= $2), 'none of ' || $1)"},
+	{name: "known_in", args: []arg{{"key", integer}}, returns: boolean, body: "(SELECT max(k) FROM m WHERE id = key AND s <> 'a') IS NOT NULL", inline: "(SELECT max(z.k) FROM m z WHERE z.id = $1 AND z.s <> 'a') IS NOT NULL"},
+	{name: "single", args: []arg{{"key", integer}, {"least", integer}}, returns: text, body: "(SELECT s FROM p WHERE id = key AND k > least)", inline: "(SELECT z.s FROM p z WHERE z.id = $1 AND z.k > $2)"},
+	{name: "of_two", args: []arg{{"key", integer}}, returns: integer, body: "(SELECT count(b.k) FROM m a LEFT JOIN w b ON b.id = a.k WHERE a.id = key)", inline: "(SELECT count(z2.k) FROM m z1 LEFT JOIN w z2 ON z2.id = z1.k WHERE z1.id = $1)"},
+	{name: "within", args: []arg{{"lo", integer}, {"hi", integer}}, returns: integer, body: "(SELECT count(*) FROM r WHERE id BETWEEN lo AND hi)", inline: "(SELECT count(*) FROM r z WHERE z.id BETWEEN $1 AND $2)"},
+	{name: "largest", args: []arg{{"key", integer}}, returns: integer, body: "(SELECT max(TRY_CAST(s AS BIGINT)) FROM m WHERE id = key AND TRY_CAST(s AS BIGINT) > 0)", inline: "(SELECT max(TRY_CAST(z.s AS BIGINT)) FROM m z WHERE z.id = $1 AND TRY_CAST(z.s AS BIGINT) > 0)"},
 }
 
 // tableFunctions return tables. In inline they are derived tables, where args is one
@@ -69,6 +76,11 @@ var tableFunctions = []function{
 		name: "rows_of", args: []arg{{"key", integer}}, columns: []arg{{"id", integer}, {"s", text}},
 		body:   "SELECT w.id::BIGINT AS id, s FROM w WHERE id >= (SELECT key FROM args)",
 		inline: "SELECT z.id::BIGINT AS id, z.s AS s FROM w z WHERE z.id >= (SELECT z1.key FROM {args} z1)",
+	},
+	{
+		name: "rows_at", args: []arg{{"key", integer}}, columns: []arg{{"id", integer}, {"s", text}},
+		body:   "SELECT r.id::BIGINT AS id, r.s FROM r JOIN args ON r.id = args.key AND r.k IS NOT NULL",
+		inline: "SELECT z.id::BIGINT AS id, z.s AS s FROM r z JOIN {args} z1 ON z.id = z1.key AND z.k IS NOT NULL",
 	},
 	{
 		name: "stocked", args: []arg{{"key", integer}}, columns: []arg{{"k", integer}, {"who", text}},

@@ -1,0 +1,243 @@
+package functions
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/sql/sqltree"
+)
+
+// DuckDB plans a statement again at each execution if a parameter is used beside a table.
+// It keeps the plan of a statement that reads the arguments from a table of one row. A body
+// has up to three such forms. Which of them DuckDB accepts, and which is the fastest,
+// depends on the body, the data and the indexes:
+//
+//	SELECT note FROM t WHERE id = k AND open    -- the body
+//
+//	SELECT note FROM t, args WHERE id = args.k AND open
+//
+//	SELECT note FROM t WHERE id = (SELECT k FROM args) AND open
+//
+//	WITH found AS MATERIALIZED (SELECT * FROM t WHERE id = (SELECT k FROM args) LIMIT …)
+//	SELECT note FROM found WHERE id IS NOT NULL AND open
+//
+// The last one is for look-ups: DuckDB uses an index only for a scan with one condition, so
+// no other condition of the body may reach it.
+
+// Kept is a statement of one call that has no parameters.
+type Kept struct {
+	SQL string
+	// Alone says that the statement of a scalar function returns the rows of the body's query:
+	// see [engine.Input].
+	Alone bool
+}
+
+// outer is the outermost query of a body that is one query, which has a FROM and a WHERE.
+type outer struct {
+	columns int  // offset of its columns in the body
+	where   int  // offset of its WHERE
+	joins   bool // it can have a further relation
+	each    bool // and rows of that for several calls
+}
+
+// Names in a query of a body over its arguments.
+const (
+	argsTable = "__spiced_args"
+	bodyValue = "__spiced_value"
+	keyedRows = "__spiced_keyed"
+)
+
+// everyRow is a LIMIT that keeps conditions from the query below it.
+const everyRow = " LIMIT 9223372036854775807"
+
+// Keeps reports whether there are statements of [Function.Kept].
+func (f *Function) Keeps() bool {
+	reads := len(f.Uses.Relations)+len(f.Uses.Functions) > 0
+	return reads && len(f.Args) > 0 && (f.IsTable() && len(f.Tables) == 0 || f.body.args != nil)
+}
+
+// Kept returns the statements of a call that reads its arguments from a table of one row
+// with these columns. DuckDB may refuse some of them.
+func (f *Function) Kept(args string, columns []string) []Kept {
+	switch {
+	case !f.Keeps():
+		return nil
+	case f.IsTable():
+		return []Kept{{SQL: f.keptTable(args, columns)}}
+	}
+	var list []Kept
+	if o := f.body.outer; o != nil && o.joins {
+		list = append(list, Kept{f.alone(f.overArgs(args, columns)), true})
+	}
+	list = append(list, f.inSubqueries(args, columns, "", f.body.edits))
+	if l := f.body.lookup; l != nil {
+		list = append(list, f.keyed(args, columns, l))
+	}
+	return list
+}
+
+// keptTable is the body of a table function beside its table args.
+func (f *Function) keptTable(args string, columns []string) string {
+	var b strings.Builder
+	names := f.list(func(_ int, a Arg) string { return engine.Identifier(a.Name) })
+	b.WriteString("WITH " + reservedTable + names + " AS (SELECT " + strings.Join(columns, ", ") + " FROM " + args + ") ")
+	f.outputs(&b, func() {
+		text, _ := f.body.render(Published())
+		b.WriteString(text)
+	})
+	return b.String()
+}
+
+// alone is the statement of a query with one column.
+func (f *Function) alone(query string) string {
+	return "SELECT CAST(" + bodyValue + " AS " + f.Returns.SQL() + ") AS result FROM (\n" + query + "\n) AS __spiced_body(" + bodyValue + ")"
+}
+
+// inSubqueries returns the statement with a subquery for each argument that is itself in a
+// subquery of the body.
+func (f *Function) inSubqueries(args string, columns []string, with string, edits []edit) Kept {
+	edits = slices.Clone(edits)
+	from := ""
+	for _, e := range f.body.args {
+		column := columns[f.argIndex(e.text)]
+		text := "(SELECT " + column + " FROM " + args + ")"
+		if !e.inner {
+			text, from = argsTable+"."+column, " FROM "+args+" AS "+argsTable
+		}
+		if !slices.ContainsFunc(edits, func(o edit) bool { return o.Start <= e.Start && e.End <= o.End }) {
+			edits = append(edits, edit{Span: e.Span, text: text})
+		}
+	}
+	query := f.rendered(edits)
+	if f.body.inPlace != nil {
+		return Kept{with + f.alone(query), true}
+	}
+	return Kept{with + "SELECT CAST((\n" + query + "\n) AS " + f.Returns.SQL() + ") AS result" + from, false}
+}
+
+// keyed returns the statement that first looks up the rows with the key. In the body, that
+// they have it is replaced by what follows from it, as there may be rows that an outer join
+// has made.
+func (f *Function) keyed(args string, columns []string, l *lookup) Kept {
+	with := ""
+	edits := slices.Clone(f.body.edits)
+	for i, e := range edits {
+		if e.Span == l.relation {
+			with = "WITH " + keyedRows + " AS MATERIALIZED (SELECT * FROM " + engine.Qualified(e.relation.Schema, e.relation.Name) +
+				" WHERE " + l.key + " = (SELECT " + columns[l.arg] + " FROM " + args + ")" + everyRow + ") "
+			edits[i] = edit{Span: e.Span, text: keyedRows + l.alias}
+		}
+	}
+	edits = append(edits, edit{Span: l.condition, text: l.name + "." + l.key + " IS NOT NULL"})
+	return f.inSubqueries(args, columns, with, edits)
+}
+
+// OverEach returns a query over a table of the arguments of calls, with these columns and the
+// number of the call. It returns that number and the value, or no row for NULL, and more
+// than one row where the call is an error; false if the body has no such form. DuckDB
+// refuses it if the body aggregates.
+func (f *Function) OverEach(args string, columns []string, number string) (query string, ok bool) {
+	o := f.body.outer
+	if f.body.lookup == nil || o == nil || !o.each {
+		return "", false
+	}
+	text := f.overArgs(args, columns, edit{Span: sqltree.Span{Start: o.columns, End: o.columns}, text: " " + argsTable + "." + number + ", "})
+	return "SELECT " + number + ", CAST(" + bodyValue + " AS " + f.Returns.SQL() + ") AS result FROM (\n" + text + "\n) AS __spiced_body(" + number + ", " + bodyValue + ")", true
+}
+
+// overArgs returns the body with a relation for the arguments and further edits.
+func (f *Function) overArgs(args string, columns []string, more ...edit) string {
+	o := f.body.outer
+	edits := append(slices.Clone(f.body.edits), edit{Span: sqltree.Span{Start: o.where, End: o.where}, text: ", " + args + " AS " + argsTable + " "})
+	for _, e := range f.body.args {
+		edits = append(edits, edit{Span: e.Span, text: argsTable + "." + columns[f.argIndex(e.text)]})
+	}
+	return f.rendered(append(edits, more...))
+}
+
+// rendered returns the body with edits in any order.
+func (f *Function) rendered(edits []edit) string {
+	slices.SortStableFunc(edits, func(x, y edit) int { return cmp.Compare(x.Start, y.Start) })
+	text, _ := f.body.renderEdits(Published(), edits)
+	return text
+}
+
+// findArguments finds where a body uses its arguments, and its outermost query.
+func (b *builder) findArguments() error {
+	if b.f.IsTable() || !b.f.body.subquery || len(b.f.Args) == 0 || len(b.p.st.Lambdas) > 0 || !b.onlyColumns() {
+		return nil
+	}
+	edits := []edit{}
+	for _, c := range b.p.st.Columns {
+		if b.argIndex(c.Parts[0]) < 0 {
+			continue
+		}
+		span, ok := sqltree.LocateColumn(b.p.text, b.p.tokens, c)
+		if !ok || c.JSON {
+			return nil
+		}
+		span.Start -= b.p.start
+		span.End -= b.p.start
+		edits = append(edits, edit{Span: span, text: c.Parts[0], inner: c.Inner})
+	}
+	b.f.body.args = edits
+	if w := b.words(); b.oneQuery() && w.is(1, "select") {
+		b.f.body.outer = w.outer(1, len(w.tokens)-1)
+	}
+	return nil
+}
+
+// outer reads the query from token i to the bracket at end; nil if it has no WHERE, or if
+// an argument is used in its FROM.
+func (w words) outer(i, end int) *outer {
+	clauses := w.clauses(i, end)
+	from, where := clauses["from"], clauses["where"]
+	if from == 0 || where < from || w.later(where, end, "union", "except", "intersect") || slices.ContainsFunc(w.tokens[from:where], w.matchesRows) ||
+		slices.ContainsFunc(w.tokens[from:where], w.isArgument) {
+		return nil
+	}
+	o := &outer{columns: w.tokens[i].End - w.b.p.start, where: w.tokens[where].Start - w.b.p.start, joins: w.joins()}
+	o.each = o.joins && !w.ordered(i, end)
+	return o
+}
+
+func (w words) isArgument(t sqltree.Token) bool {
+	return t.IsName() && w.b.argIndex(t.Name(w.b.p.text)) >= 0
+}
+
+// ordered reports whether which rows the query from token i to end returns depends on
+// other rows.
+func (w words) ordered(i, end int) bool {
+	for at := i; at < end; at++ {
+		if w.is(at, "over", "qualify") || w.depth(i, at) == 0 && w.is(at, "distinct", "all", "group", "order", "having", "limit", "offset", "window", "fetch", "using") {
+			return true
+		}
+	}
+	return false
+}
+
+// joins reports whether the outermost query of a body can have another relation: it does not
+// refer to all columns, and neither groups by what it selects nor uses an argument in a
+// subquery, which would depend on rows.
+func (w words) joins() bool {
+	for i, t := range w.tokens {
+		switch {
+		case t.Is(w.b.p.text, "*"):
+			if w.is(i-1, "(") && w.is(i-2, "count") && w.is(i+1, ")") {
+				continue
+			}
+			if before := w.tokens[i-1]; w.is(i-1, "(", ",", "select", "distinct", "all", ".", "struct_pack", "unpack") || !before.IsName() && before.Kind != sqltree.Number && !w.is(i-1, ")", "]") {
+				return false
+			}
+		case w.is(i, "columns", "exclude", "natural") || w.is(i, "all") && w.is(i-1, "by"):
+			return false
+		case i > 0 && w.is(i, "(") && i+1 < len(w.tokens) && queryWords[fold(w.tokens[i+1].Text(w.b.p.text))]:
+			if slices.ContainsFunc(w.tokens[i:w.closing(i)], w.isArgument) {
+				return false
+			}
+		}
+	}
+	return true
+}
