@@ -23,6 +23,9 @@ func (s *Server) Serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser
 	}
 	if err := s.admitSession(sess, sdk); err != nil {
 		_ = sdk.Close() // it has not begun
+		if errors.Is(err, errClosed) {
+			return nil
+		}
 		return err
 	}
 	defer s.sessions.remove(sess)
