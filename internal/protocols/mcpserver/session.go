@@ -200,6 +200,13 @@ func (l *sessions) enter(id string) *session {
 	return s
 }
 
+// open reports whether sessions may begin.
+func (l *sessions) open() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return !l.closed
+}
+
 // begin counts the HTTP request that creates a session, until leave.
 func (l *sessions) begin(s *session) error {
 	l.mu.Lock()

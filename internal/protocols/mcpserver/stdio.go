@@ -15,6 +15,7 @@ import (
 // client closes in, ctx ends or the server is closed. It closes both streams.
 // Closing in must interrupt a pending read.
 func (s *Server) Serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
+	open := s.sessions.open()
 	sess := s.sessions.session(tools.Scope{}, "")
 	defer sess.end()
 	sdk, err := s.sdk.Connect(sess.in(ctx), &mcp.IOTransport{Reader: in, Writer: out, MaxLineLength: maxBody}, nil)
@@ -23,7 +24,7 @@ func (s *Server) Serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser
 	}
 	if err := s.admitSession(sess, sdk); err != nil {
 		_ = sdk.Close() // it has not begun
-		if errors.Is(err, errClosed) {
+		if open && errors.Is(err, errClosed) { // the client's first messages may be served already
 			return nil
 		}
 		return err
