@@ -23,9 +23,9 @@ func (s *Server) Serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser
 		return fmt.Errorf("begin an MCP session: %w", err)
 	}
 	if err := s.admitSession(sess, sdk); err != nil {
-		_ = sdk.Close()                        // it has not begun
-		if open && errors.Is(err, errClosed) { // the client's first messages may be served already
-			return nil
+		_ = sdk.Close() // it has not begun
+		if open && errors.Is(err, errClosed) {
+			return nil // as from Wait
 		}
 		return err
 	}
