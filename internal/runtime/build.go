@@ -63,7 +63,7 @@ func (b *build) problems(list spicepod.Problems) {
 }
 
 // prepare compiles, loads and tests. It changes nothing that is in service.
-func (b *build) prepare(ctx context.Context) error {
+func (b *build) prepare(ctx context.Context) {
 	b.remarks()
 	if b.embeddings = b.lastEmbeddings(); b.embeddings == nil {
 		set, problems := embeddings.NewSet(b.pod, embeddings.Options{})
@@ -72,14 +72,10 @@ func (b *build) prepare(ctx context.Context) error {
 	}
 	b.prepareServers(ctx)
 	b.prepareDatasets(ctx)
-	if err := b.s.db.wait(); err != nil {
-		return err
-	}
 	b.compileFunctions(ctx)
 	b.compileViews(ctx)
 	b.arrange()
 	b.test(ctx)
-	return ctx.Err()
 }
 
 // remarks warns about declarations without effect.

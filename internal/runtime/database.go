@@ -26,14 +26,12 @@ type database struct {
 	roots     []string      // folders of data files; fixed when the engine is locked
 	pgcatalog bool          // it has PostgreSQL's catalog
 	workers   *isolate.Pool // nil: no statement is isolated
-	made      chan struct{} // closed when setup has ended
-	setupErr  error         // of setup; read after made is closed
 
 	publishing sync.Mutex // held while a generation, or a refresh within one, is published
 }
 
 // openDatabase opens the engine, locks it to the Spicepod's folders and state,
-// and begins to create the introspection tables: see [database.wait].
+// and creates the introspection tables.
 func openDatabase(ctx context.Context, pod *spicepod.Pod, state string, opts Options, log *slog.Logger) (_ *database, err error) {
 	db := &database{log: log, roots: pod.DataRoots()}
 	db.pgcatalog = opts.Postgres || pod.Runtime.Postgres != nil && pod.Runtime.Postgres.Enabled
@@ -56,11 +54,9 @@ func openDatabase(ctx context.Context, pod *spicepod.Pod, state string, opts Opt
 	if err := db.Lock(roots); err != nil {
 		return nil, err
 	}
-	db.made = make(chan struct{})
-	go func() {
-		defer close(db.made)
-		db.setupErr = db.Publish(ctx, engine.NewCatalog(engine.Contents{}), db.setup)
-	}()
+	if err := db.Publish(ctx, engine.NewCatalog(engine.Contents{}), db.setup); err != nil {
+		return nil, fmt.Errorf("prepare the catalog: %w", err)
+	}
 	return db, nil
 }
 
@@ -101,22 +97,9 @@ func (db *database) close() {
 	if db.DB != nil {
 		db.DB.Close()
 	}
-	if db.made != nil {
-		<-db.made
-	}
 	if db.workers != nil {
 		db.workers.Close()
 	}
-}
-
-// wait waits for the introspection tables and the prelude, which are made while sources
-// are opened.
-func (db *database) wait() error {
-	<-db.made
-	if db.setupErr != nil {
-		return fmt.Errorf("prepare the catalog: %w", db.setupErr)
-	}
-	return nil
 }
 
 // setup creates the introspection tables and the prelude.

@@ -97,8 +97,9 @@ func (l *loader) publish(ctx context.Context, report *Report) (err error) {
 	if b.keys, err = l.readKeys(r.pod, report); err != nil {
 		return err
 	}
-	if err := b.prepare(ctx); err != nil {
-		return err
+	b.prepare(ctx)
+	if ctx.Err() != nil {
+		return ctx.Err()
 	}
 	if l.strict && report.Problems.HasErrors() {
 		return report.Problems
