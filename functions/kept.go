@@ -36,10 +36,10 @@ type Kept struct {
 
 // outer is the outermost query of a body that is one query, which has a FROM and a WHERE.
 type outer struct {
-	columns int  // offset of its columns in the body
-	where   int  // offset of its WHERE
-	joins   bool // it can have a further relation
-	each    bool // and rows of that for several calls
+	columns int  // byte offset of its select list in the body
+	where   int  // byte offset of its WHERE clause in the body
+	joins   bool // another relation can be added to its FROM clause
+	each    bool // that relation can have a row for each of several calls
 }
 
 // Names in a query of a body over its arguments.
@@ -95,8 +95,8 @@ func (f *Function) alone(query string) string {
 	return "SELECT CAST(" + bodyValue + " AS " + f.Returns.SQL() + ") AS result FROM (\n" + query + "\n) AS __spiced_body(" + bodyValue + ")"
 }
 
-// inSubqueries returns the statement with a subquery for each argument that is itself in a
-// subquery of the body.
+// inSubqueries returns the statement in which a subquery replaces each argument that the body
+// uses in a subquery. An argument outside of them is a column of the statement's own FROM.
 func (f *Function) inSubqueries(args string, columns []string, with string, edits []edit) Kept {
 	edits = slices.Clone(edits)
 	from := ""
@@ -117,9 +117,8 @@ func (f *Function) inSubqueries(args string, columns []string, with string, edit
 	return Kept{with + "SELECT CAST((\n" + query + "\n) AS " + f.Returns.SQL() + ") AS result" + from, false}
 }
 
-// keyed returns the statement that first looks up the rows with the key. In the body, that
-// they have it is replaced by what follows from it, as there may be rows that an outer join
-// has made.
+// keyed returns the statement that first looks up the rows with the key. The body's condition
+// on the key becomes IS NOT NULL, which still removes the rows that an outer join adds.
 func (f *Function) keyed(args string, columns []string, l *lookup) Kept {
 	with := ""
 	edits := slices.Clone(f.body.edits)

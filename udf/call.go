@@ -227,8 +227,8 @@ func (c *call) explain(ctx context.Context, db Querier, sql string, arg int) (st
 }
 
 // request is the statement of the calls with parameters, the choice of another one, and the
-// rows of its input. Its time limit is the longest of the calls'; each call has its own
-// besides.
+// rows of its input. The statement has the longest time limit of the calls; each call also
+// ends at its own.
 func (t *scalarTool) request(calls []*call) (engine.Request, *choice, [][]any) {
 	req := engine.Request{SQL: t.one, Limits: engine.Limits{MaxRows: int64(len(calls))}, Whole: true, Isolate: t.unsafe}
 	for _, c := range calls {

@@ -14,10 +14,10 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
 
-// choice is which of several statements calls run: one with parameters, or one that reads
+// choice chooses the statement that calls run: the one with parameters, or one that reads
 // the arguments from a table, for which DuckDB keeps the plan (see [engine.InputFrom]). All
-// return the same. The first call, and from then on at most one each triedEvery, has all of
-// them run in the background, and the fastest is used.
+// return the same result. After the first call, and then at most once in triedEvery, all of
+// them run in the background, and calls use the fastest.
 type choice struct {
 	kept func() []functions.Kept
 
@@ -31,7 +31,7 @@ const (
 	triedEvery = time.Minute // data and indexes may have changed
 	trials     = 3           // executions of a statement, of which the fastest counts
 	trialTime  = 100 * time.Millisecond
-	// slowTrial is a time that planning does not matter for: one execution shows enough.
+	// slowTrial is a time compared to which planning is short: one execution is enough.
 	slowTrial = 20 * time.Millisecond
 )
 
@@ -45,8 +45,8 @@ func (c *choice) statement() *functions.Kept {
 	return c.used
 }
 
-// called tells that calls have run with these arguments, which may be the time for a trial.
-// base is the statement with parameters.
+// called starts a trial with the arguments of calls that have run, if one is due. base is
+// the statement with parameters.
 func (c *choice) called(ctx context.Context, db Querier, base engine.Request, rows [][]any) {
 	c.mu.Lock()
 	due := !c.trying && (c.tried.IsZero() || time.Since(c.tried) > triedEvery)

@@ -97,7 +97,7 @@ func (r *rewriter) call(c sqltree.Call, f *Function) error {
 		return nil
 	}
 	whole := site.Whole()
-	if c.Field { // DuckDB expands a macro in a correlated subquery without the name of its field
+	if c.Field { // DuckDB loses the name of the field when it expands a macro in a correlated subquery
 		r.edits = append(r.edits,
 			sqltree.Edit{Span: sqltree.Span{Start: whole.Start, End: whole.Start}, New: "coalesce("},
 			sqltree.Edit{Span: sqltree.Span{Start: whole.End, End: whole.End}, New: ")"})
