@@ -215,8 +215,11 @@ func (p *program) beside(key string) *visits {
 	var callers sync.WaitGroup
 	v := &visits{took: map[string][]time.Duration{}, stop: sync.OnceFunc(func() { cancel(); callers.Wait() })}
 	p.t.Cleanup(v.stop)
-	for protocol, one := range p.others(ctx, key) {
+	others := p.others(ctx, key)
+	for protocol := range others {
 		v.took[protocol] = nil
+	}
+	for protocol, one := range others {
 		callers.Go(func() {
 			next := time.NewTicker(visitEvery)
 			defer next.Stop()

@@ -125,7 +125,7 @@ func replacedClients(t *testing.T, p *program) map[string]replacedClient {
 	t.Helper()
 	post := func(accept string) replacedClient {
 		return replacedClient{ask: func(sql string) (string, error) {
-			r := p.do("POST", "/v1/sql", sql, "X-API-Key", readerKey, "Accept", accept)
+			r := p.do("POST", "/v1/sql", sql, "X-API-Key", readerKey, "Accept", accept, "Cache-Control", "no-cache")
 			if r.status != 200 {
 				return "", errors.New(r.body)
 			}

@@ -141,7 +141,8 @@ func (w *world) load(sections string) *spicepod.Pod {
 func (w *world) reload(sections string) spicepod.Problems {
 	w.t.Helper()
 	pod := w.load(sections)
-	ready, problems := w.m.Prepare(w.t.Context(), pod)
+	p := w.m.Prepare(w.t.Context(), Request{Pod: pod})
+	ready, problems := p.Ready, p.Problems
 	last := w.served
 	var old []*views.View
 	w.served, old, w.views = ready, w.views, nil
@@ -346,8 +347,11 @@ func (f *fakeClock) After(d time.Duration) <-chan time.Time {
 		c <- f.now
 		return c
 	}
-	at := f.now.Add(min(d, 1000*time.Hour))
-	f.timers = append(f.timers, fakeTimer{at, c})
+	if d <= 0 {
+		c <- f.now
+		return c
+	}
+	f.timers = append(f.timers, fakeTimer{f.now.Add(min(d, 1000*time.Hour)), c})
 	select {
 	case f.added <- d:
 	default:
