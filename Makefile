@@ -1,8 +1,13 @@
 # The README's two commands need no make; these are for people who work on spiced.
-.PHONY: build test race lint fuzz crash-fuzz diff-test bench docs
+.PHONY: build release test race lint fuzz crash-fuzz diff-test bench docs
 
 build:
 	go build -o spiced ./cmd/spiced
+
+# Archives for other machines in dist/, with checksums. VERSION=v1.2.3 sets a version
+# that the commit's tags do not have.
+release:
+	.ci/release
 
 test:
 	go test ./...
@@ -36,5 +41,5 @@ bench:
 
 # Files that are generated from code; tests fail when they are stale.
 docs:
-	go test ./spicepod ./sqlapi -run Docs -update
+	go test ./spicepod ./sqlapi ./functions -run Docs -update
 	go test . -run Picture -update

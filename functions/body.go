@@ -3,6 +3,7 @@ package functions
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -183,6 +184,20 @@ func notExpression(err error) error {
 		return err
 	}
 	return at(p.offset, "failed to parse function body as a SQL expression: "+p.message+". "+exprAdvice, p.hint)
+}
+
+// quoteReserved adds a hint to the error of a body that uses an argument with a reserved
+// name.
+func quoteReserved(f *Function, err error) error {
+	names := make([]string, len(f.Args))
+	for i, a := range f.Args {
+		names[i] = a.Name
+	}
+	var p *problemAt
+	if word := sqltree.Reserved(f.body.text, names); word != "" && errors.As(err, &p) {
+		return at(p.offset, p.message, fmt.Sprintf("the argument %s has the name of a reserved word: write it in quotes, %q", word, word))
+	}
+	return err
 }
 
 // parseTable parses the body of a table function, with its inputs as CTEs.

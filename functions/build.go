@@ -33,7 +33,7 @@ type site struct {
 func (c *compiler) build(u *unit) (*Function, spicepod.Problems) {
 	f := *u.read
 	b := &builder{c: c, f: &f, p: f.body.parsed, sites: map[int]site{}}
-	var problems spicepod.Problems
+	problems := slices.Clone(f.warnings)
 	for _, check := range []func() error{b.callees, b.params, b.columns, b.aggregates, b.locate, b.edits, b.size, b.putInPlace, b.findArguments, b.findLookup} {
 		if err := check(); err != nil {
 			return nil, append(problems, bodyProblem(c.pod, u.path, u.declared.Name, err))
@@ -265,6 +265,11 @@ func (f *Function) checksum() string {
 		}
 	}
 	add(f.Signature(), string(f.Kind), string(f.Volatility), f.Declared.Body)
+	for _, a := range f.Args {
+		if a.Default != "" {
+			add(a.Default)
+		}
+	}
 	for _, name := range f.Uses.Functions {
 		add(fold(name), f.uses[fold(name)])
 	}

@@ -1,6 +1,7 @@
 package functions
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/spiced-sql/spiced/internal/sql/engine"
@@ -17,8 +18,10 @@ import (
 //	DECIMAL                  → wider DECIMAL, DOUBLE (1.5 is a DECIMAL here, a float64 in DataFusion)
 //	DATE                     → timestamps of s, ms, us
 //	timestamps               → timestamps of a finer unit
+//	TIME                     → TIME_NS
 //	JSON, UUID, ENUM         → utf8
-//	lists, structs           → element by element; structs by field name
+//	ENUM                     → an ENUM with all its values
+//	lists, structs, maps     → element by element; structs by field name
 //
 // Everything else needs a CAST in the body.
 
@@ -31,6 +34,18 @@ func coercible(from, to *engine.Type) bool {
 		return coercible(from.Elem, to.Elem)
 	case from.ID == engine.Struct && to.ID == engine.Struct:
 		return coercibleStruct(from, to)
+	case from.ID == engine.Array && to.ID == engine.Array:
+		return from.Size == to.Size && coercible(from.Elem, to.Elem)
+	case from.ID == engine.Map && to.ID == engine.Map:
+		return coercibleStruct(from.Elem, to.Elem)
+	case from.ID == engine.Union && to.ID == engine.Union:
+		return from.String() == to.String()
+	case from.ID == engine.Enum && to.ID == engine.Enum:
+		return !slices.ContainsFunc(from.Values, func(v string) bool { return !slices.Contains(to.Values, v) })
+	case to.JSON:
+		return from.JSON
+	case to.ID == engine.TimeNS && from.ID == engine.Time:
+		return true
 	case to.ID == engine.Decimal:
 		return coercibleDecimal(from, to)
 	case from.ID == engine.Decimal:

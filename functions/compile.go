@@ -190,7 +190,7 @@ func (c *compiler) readUnit(ctx context.Context, u *unit) {
 		f.body.parsed, err = parseScalar(ctx, c.db, f.body.text)
 	}
 	if err != nil {
-		u.problems = append(u.problems, bodyProblem(c.pod, u.path, d.Name, err))
+		u.problems = append(u.problems, bodyProblem(c.pod, u.path, d.Name, quoteReserved(f, err)))
 		return
 	}
 	for _, call := range f.body.parsed.st.Calls {

@@ -9,6 +9,7 @@ import (
 	"github.com/spiced-sql/spiced/functions/prelude"
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/sql/types"
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
@@ -97,7 +98,7 @@ func (f *Function) probe(t Target) (sql string, start int, origin func(int) int)
 func (f *Function) argColumns() []OutputColumn {
 	columns := make([]OutputColumn, len(f.Args))
 	for i, a := range f.Args {
-		columns[i] = OutputColumn(a)
+		columns[i] = OutputColumn{a.Name, a.Type}
 	}
 	return columns
 }
@@ -155,11 +156,11 @@ func (f *Function) bodyStart() int {
 
 // aliasOf is the Spicepod name of a simple type, or "".
 func aliasOf(t *engine.Type) string {
-	alias := fold(arrowNames[t.ID])
-	if _, ok := scalars[alias]; ok && !t.JSON {
-		return alias
+	info := types.Of(t)
+	if info == nil || info.Form != "" || t.ID == engine.Decimal || len(info.Names) == 0 {
+		return ""
 	}
-	return ""
+	return info.Names[0]
 }
 
 func (f *Function) checkColumns(got []engine.Column) error {

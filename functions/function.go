@@ -3,6 +3,7 @@ package functions
 import (
 	"strings"
 
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 	"github.com/spiced-sql/spiced/spicepod"
@@ -25,17 +26,19 @@ type Function struct {
 	Engine     *engine.Function // for the guard
 	Position   spicepod.Position
 
-	body   body
-	facts  facts
-	proven bool              // its types are checked: it uses only DuckDB's own functions
-	calls  []string          // folded names of everything the body calls
-	uses   map[string]string // checksums of the functions it calls, by folded name
+	body     body
+	warnings spicepod.Problems // about the signature
+	facts    facts
+	proven   bool              // its types are checked: it uses only DuckDB's own functions
+	calls    []string          // folded names of everything the body calls
+	uses     map[string]string // checksums of the functions it calls, by folded name
 }
 
 // Arg is a scalar argument.
 type Arg struct {
-	Name string
-	Type *Type
+	Name    string
+	Type    *Type
+	Default string // the SQL of the value that an omitted one has; "" if callers must pass it
 }
 
 // OutputColumn is a column of a table function's result.
@@ -87,6 +90,9 @@ func (f *Function) Signature() string {
 	for i, a := range f.Args {
 		comma(&b, i+len(f.Tables))
 		b.WriteString(a.Name + " " + a.Type.String())
+		if a.Default != "" {
+			b.WriteString(" := " + shownDefault(f.Declared.Signature.Args[i].Default))
+		}
 	}
 	b.WriteString(") → ")
 	if f.Returns != nil {
@@ -96,6 +102,20 @@ func (f *Function) Signature() string {
 	}
 	return b.String()
 }
+
+// shownDefault is a default in a signature.
+func shownDefault(given any) string {
+	switch v := given.(type) {
+	case nil:
+		return "NULL"
+	case string:
+		return engine.Literal(truncate.Ellipsis(v, shownText))
+	}
+	return describe(given)
+}
+
+// shownText is how much of a text a signature shows.
+const shownText = 40
 
 func tableSignature(columns []OutputColumn) string {
 	var b strings.Builder
@@ -135,7 +155,9 @@ func (f *Function) engineFunction() *engine.Function {
 	}
 	used, repeated := false, false
 	for i, a := range f.Args {
-		e.Args = append(e.Args, engine.FunctionArg{Name: a.Name, Type: a.Type.SQL(), Numeric: a.Type.Numeric()})
+		e.Args = append(e.Args, engine.FunctionArg{
+			Name: a.Name, Type: a.Type.SQL(), Numeric: a.Type.Numeric(), Optional: a.Default != "", Default: a.Default,
+		})
 		if !f.IsTable() {
 			used = used || f.facts.counts[i] > 0
 			repeated = repeated || f.facts.counts[i] > 1

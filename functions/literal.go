@@ -25,7 +25,7 @@ func (t *Type) Literal(given any) (string, error) {
 
 func (t *Type) literal(given any) (string, error) {
 	switch t.kind {
-	case kindText, kindDate, kindTimestamp, kindInstant:
+	case kindDate, kindTimestamp, kindInstant, kindInterval:
 		if s, ok := given.(string); ok && !strings.ContainsRune(s, 0) {
 			return engine.Literal(s), nil
 		}
@@ -38,18 +38,30 @@ func (t *Type) literal(given any) (string, error) {
 		if members, ok := given.(map[string]any); ok {
 			return t.structLiteral(members)
 		}
+	case kindMap, kindUnion:
+		text, err := t.Value(given)
+		if err != nil {
+			return "", err
+		}
+		return "CAST(" + engine.Literal(text.(string)) + " AS JSON)::" + t.readable().String(), nil
 	}
 	switch v, err := t.Value(given); v := v.(type) {
 	case bool:
 		return strconv.FormatBool(v), err
 	case float64:
-		return engine.Literal(strconv.FormatFloat(v, 'g', -1, 64)), err
+		return engine.Literal(floatText(v)), err
 	case []byte:
 		return "from_base64(" + engine.Literal(base64.StdEncoding.EncodeToString(v)) + ")", err
 	default:
-		return engine.Literal(fmt.Sprint(v)), err
+		text := fmt.Sprint(v)
+		if strings.ContainsRune(text, 0) {
+			return "", t.wrong(given)
+		}
+		return engine.Literal(text), err
 	}
 }
+
+func floatText(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
 
 func (t *Type) listLiteral(items []any) (string, error) {
 	parts := make([]string, len(items))

@@ -1,12 +1,10 @@
 package functions
 
 import (
+	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strconv"
 
-	"github.com/spiced-sql/spiced/internal/kit/nearest"
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
@@ -22,6 +20,7 @@ type reader struct {
 	path     string
 	name     string
 	problems spicepod.Problems
+	warnings spicepod.Problems
 }
 
 func (r *reader) fail(path, hint, format string, args ...any) {
@@ -51,9 +50,30 @@ func (r *reader) signature(f *Function, d *spicepod.Function) {
 			r.fail(path+".name", "rename one of them", "duplicate argument '%s' in SQL function signature", a.Name)
 		}
 		seen[fold(a.Name)] = true
-		f.Args = append(f.Args, Arg{a.Name, r.typ(path+".type", a.Type)})
+		typ := r.typ(path+".type", a.Type)
+		f.Args = append(f.Args, Arg{a.Name, typ, r.fallback(path, a, typ)})
 	}
+	f.warnings = r.warnings
 	r.returns(f, d)
+}
+
+// fallback is the value of an omitted argument in SQL. A default that the type does not
+// take is reported; callers must pass the argument then.
+func (r *reader) fallback(path string, a spicepod.Arg, t *Type) string {
+	if t == nil || a.IsRequired() {
+		return ""
+	}
+	text, err := t.Literal(a.Default)
+	if err == nil {
+		_, err = t.Value(a.Default)
+	}
+	if err == nil {
+		return text
+	}
+	p := r.pod.Problem(r.path+path+".default", fmt.Sprintf("the default of argument '%s' is of no use: %s", a.Name, err), "")
+	p.Component, p.Severity = "function "+r.name, spicepod.Warning
+	r.warnings = append(r.warnings, p)
+	return ""
 }
 
 func (r *reader) table(f *Function, i int, t spicepod.TableInput, seen map[string]bool) {
@@ -92,7 +112,9 @@ func (r *reader) columns(path string, declared []spicepod.Column, of string) []O
 func (r *reader) typ(path, text string) *Type {
 	t, err := ParseType(text)
 	if err != nil {
-		r.fail(path, nearest.Hint(text, slices.Sorted(maps.Keys(scalars)), ""), "%s", err)
+		var wrong *TypeError
+		errors.As(err, &wrong)
+		r.fail(path, wrong.Hint, "%s", wrong.Message)
 	}
 	return t
 }
@@ -122,7 +144,7 @@ func (r *reader) returns(f *Function, d *spicepod.Function) {
 func (r *reader) source(d *spicepod.Function) {
 	switch scheme := d.Scheme(); {
 	case scheme != "sql":
-		r.fail(".from", "set from: sql and give a body", "the `from` scheme '%s' is unsupported. Supported schemes in this build: {`sql`}. See: https://spiceai.org/docs/reference/spicepod/functions", scheme)
+		r.fail(".from", "set from: sql and give a body", "the `from` scheme '%s' is unsupported. Supported schemes in this build: {`sql`}.", scheme)
 	case d.Body == "" && d.BodyRef == "":
 		r.fail("", "add body: with one SQL expression", "one of `body:` or `body_ref:` is required when `from: sql` but neither was provided.")
 	case len(d.Body) > MaxBody:

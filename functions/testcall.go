@@ -2,9 +2,11 @@ package functions
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -236,12 +238,21 @@ func sameCell(a, b cellText, t *Type, tolerance float64) bool {
 	if a == b {
 		return true
 	}
+	if t.kind == kindJSON && !a.null && !b.null {
+		return sameJSON(a.text, b.text)
+	}
 	if a.null || b.null || !t.Numeric() || t.kind != kindFloat && tolerance == 0 {
 		return false
 	}
 	x, err1 := strconv.ParseFloat(a.text, 64)
 	y, err2 := strconv.ParseFloat(b.text, 64)
 	return err1 == nil && err2 == nil && (x == y || math.Abs(x-y) <= tolerance)
+}
+
+// sameJSON compares without white space and the order of members.
+func sameJSON(a, b string) bool {
+	var x, y any
+	return json.Unmarshal([]byte(a), &x) == nil && json.Unmarshal([]byte(b), &y) == nil && reflect.DeepEqual(x, y)
 }
 
 // shownRows is how many rows a message shows.

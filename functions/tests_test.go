@@ -81,7 +81,7 @@ func TestDeclaredTests(t *testing.T) {
 		}
 	}
 	want := `haversine_km wrong: want 5.0, got 111.19492664454764
-haversine_km no such argument: args: haversine_km(lat1 float64, lon1 float64, lat2 float64, lon2 float64) → float64 has no argument "x"
+haversine_km no such argument: args: haversine_km(lat1 float64, lon1 float64, lat2 float64, lon2 float64 := 0) → float64 has no argument "x"
 haversine_km missing: args: "lon1" is missing
 hash_it no error: want error "overflow", got 7963307283
 hash_it other error: want an error with code timeout, got execution_error: Overflow in multiplication of INT64 (9007199254740993 * 2654435761)!

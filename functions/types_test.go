@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/sql/types"
 )
 
 func TestParseType(t *testing.T) {
@@ -31,6 +32,19 @@ func TestParseType(t *testing.T) {
 		{"Timestamp(Nanosecond, None)", "TIMESTAMP_NS", "Timestamp(Nanosecond, None)"},
 		{`Timestamp(Microsecond, Some("UTC"))`, "TIMESTAMP WITH TIME ZONE", `Timestamp(Microsecond, Some("UTC"))`},
 		{"timestamp(ms, utc)", "TIMESTAMP WITH TIME ZONE", `Timestamp(Millisecond, Some("utc"))`},
+		{"double  precision", "DOUBLE", "Float64"},
+		{"timestamp", "TIMESTAMP", "Timestamp(Microsecond, None)"},
+		{"timestamp(3)", "TIMESTAMP_MS", "Timestamp(Millisecond, None)"},
+		{"TIMESTAMP WITH TIME ZONE", "TIMESTAMP WITH TIME ZONE", `Timestamp(Microsecond, Some("UTC"))`},
+		{"time64(ns)", "TIME_NS", "Time64(Nanosecond)"},
+		{"numeric", "DECIMAL(18,3)", "Decimal128(18, 3)"},
+		{"decimal(10)", "DECIMAL(10,0)", "Decimal128(10, 0)"},
+		{"character varying(20)", "VARCHAR", "Utf8"},
+		{"uuid", "UUID", "UUID"},
+		{"int[3][]", "INTEGER[3][]", "List(FixedSizeList(3 x Int32))"},
+		{`STRUCT(a INTEGER, "b ""c" VARCHAR[])`, `STRUCT(a INTEGER, "b ""c" VARCHAR[])`, `Struct("a": Int32, "b \"c": List(Utf8))`},
+		{"map<utf8, int64>", "MAP(VARCHAR, BIGINT)", "Map(Utf8, Int64)"},
+		{"ENUM('a', 'it''s')", "ENUM('a', 'it''s')", "ENUM('a', 'it''s')"},
 		{"list<int64>", "BIGINT[]", "List(Int64)"},
 		{"List(List(Utf8))", "VARCHAR[][]", "List(List(Utf8))"},
 		{"largelist(bool)", "BOOLEAN[]", "LargeList(Boolean)"},
@@ -51,8 +65,8 @@ func TestParseType(t *testing.T) {
 
 func TestParseTypeRefuses(t *testing.T) {
 	for text, why := range map[string]string{
-		"": "", "int65": "", "timestamp": "", "time64(us)": "", "decimal": "", "interval": "", "map<a,b>": "", "list": "", "list<>": "",
-		"list<int64": "", "list(int64>": "", "int64>": "", "list<int64>>": "", "decimal<10,2>": "", "decimal(10)": "", "decimal(0,0)": "",
+		"": "", "int65": "", "map<a,b>": `no type "a"`, "list": "write list<int64>", "list<>": "",
+		"list<int64": "", "list(int64>": "", "int64>": "", "list<int64>>": "", "decimal<10,2>": "", "decimal(0,0)": "", "geometry": "write varchar", "map<json,int>": "keys of a map", "enum(a)": "in quotes", "int[0]": "size of an array",
 		"decimal(2,3)": "scale is larger", "decimal256(39,0)": "at most 38 digits", "struct<>": "no struct without fields",
 		"struct<a>": "", "struct<a:int64,A:int64>": `"A" occurs twice`, "struct<:int64>": "no name", "timestamp(fs)": "", "timestamp(us, )": "",
 		`struct<"a:int64>`: "", strings.Repeat("list<", 40) + "int64" + strings.Repeat(">", 40): "nested deeper", "int64; DROP TABLE x": "",
@@ -72,7 +86,10 @@ func TestParseTypeRefuses(t *testing.T) {
 }
 
 func TestArrowNamesParse(t *testing.T) {
-	for text := range scalars {
+	for _, text := range types.Words() {
+		if types.Named(text) == nil {
+			continue
+		}
 		a, err := ParseType(text)
 		if err != nil {
 			t.Fatal(err)
@@ -87,7 +104,7 @@ func TestArrowNamesParse(t *testing.T) {
 func TestJSONSchema(t *testing.T) {
 	for text, want := range map[string]string{
 		"int8":           `{"maximum":127,"minimum":-128,"type":"integer"}`,
-		"int64":          `{"format":"int64","maximum":9223372036854775807,"minimum":-9223372036854775808,"pattern":"^-?[0-9]+$","type":["integer","string"]}`,
+		"int64":          `{"type":"integer"}`,
 		"float64":        `{"type":"number"}`,
 		"binary":         `{"contentEncoding":"base64","type":"string"}`,
 		"date32":         `{"format":"date","type":"string"}`,

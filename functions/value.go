@@ -1,15 +1,22 @@
 package functions
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/google/uuid"
+
+	"github.com/spiced-sql/spiced/internal/kit/nearest"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/value"
@@ -17,7 +24,8 @@ import (
 
 // Value converts a value of a Spicepod or of JSON to one that [engine.Params] takes for
 // the type, with all its digits: nil, bool, json.Number, float64, string, []any or
-// map[string]any. The error for a value of another type says which values are valid.
+// map[string]any. What the engine cannot take as it is becomes text: see [Type.Carriers].
+// The error for a value of another type says which values are valid.
 func (t *Type) Value(given any) (any, error) {
 	if given == nil {
 		return nil, nil
@@ -25,6 +33,10 @@ func (t *Type) Value(given any) (any, error) {
 	switch t.kind {
 	case kindInteger:
 		return t.integer(given)
+	case kindHuge:
+		return t.huge(given)
+	case kindJSON:
+		return jsonText(given)
 	case kindFloat:
 		return t.float(given)
 	case kindDecimal:
@@ -40,6 +52,10 @@ func (t *Type) Value(given any) (any, error) {
 	case kindStruct:
 		if members, ok := given.(map[string]any); ok {
 			return t.members(members)
+		}
+	case kindMap, kindUnion:
+		if _, ok := given.(map[string]any); ok {
+			return t.encoded(given)
 		}
 	default:
 		if s, ok := given.(string); ok {
@@ -63,6 +79,9 @@ func describe(given any) string {
 }
 
 func (t *Type) list(items []any) (any, error) {
+	if t.duck.ID == engine.Array && len(items) != t.duck.Size {
+		return nil, fmt.Errorf("%d elements are not a valid %s: it has %d", len(items), t, t.duck.Size)
+	}
 	out := make([]any, len(items))
 	for i, item := range items {
 		var err error
@@ -83,7 +102,7 @@ func (t *Type) members(given map[string]any) (any, error) {
 	}
 	for name := range given {
 		if _, ok := out[name]; !ok {
-			return nil, fmt.Errorf("there is no field %q", name)
+			return nil, fmt.Errorf("there is no field %q%s", name, nearest.Clause(name, slices.Collect(maps.Keys(out))))
 		}
 	}
 	return out, nil
@@ -95,7 +114,7 @@ func numberText(given any) (string, bool) {
 	case json.Number:
 		return v.String(), true
 	case string:
-		return v, true
+		return strings.TrimPrefix(strings.TrimSpace(v), "+"), true
 	case float64:
 		return strconv.FormatFloat(v, 'g', -1, 64), true
 	}
@@ -134,6 +153,22 @@ func (t *Type) integer(given any) (n any, err error) {
 	return nil, fmt.Errorf("%s is out of the range of %s, %s to %s", describe(given), t, limits[0], limits[1])
 }
 
+// huge returns a number of up to 128 bits as text.
+func (t *Type) huge(given any) (any, error) {
+	text, ok := numberText(given)
+	r, isNumber := value.Rational(text)
+	if !ok || !isNumber || !r.IsInt() {
+		return nil, t.wrong(given)
+	}
+	limits := bounds[t.duck.ID]
+	low, _ := value.Rational(limits[0])
+	high, _ := value.Rational(limits[1])
+	if r.Cmp(low) < 0 || r.Cmp(high) > 0 {
+		return nil, fmt.Errorf("%s is out of the range of %s, %s to %s", describe(given), t, limits[0], limits[1])
+	}
+	return r.Num().String(), nil
+}
+
 func (t *Type) decimal(given any) (any, error) {
 	text, ok := numberText(given)
 	if !ok {
@@ -147,16 +182,15 @@ func (t *Type) decimal(given any) (any, error) {
 }
 
 func (t *Type) float(given any) (any, error) {
-	var f float64
-	switch v := given.(type) {
-	case float64: // a default may be .inf
-		f = v
-	case json.Number:
+	f, ok := given.(float64) // a default may be .inf
+	if text, isText := numberText(given); !ok && isText {
 		var err error
-		if f, err = strconv.ParseFloat(v.String(), 64); err != nil {
-			return nil, fmt.Errorf("%.60s is out of the range of %s", v, t)
+		if f, err = strconv.ParseFloat(text, 64); errors.Is(err, strconv.ErrRange) {
+			return nil, fmt.Errorf("%.60s is out of the range of %s", text, t)
 		}
-	default:
+		ok = err == nil
+	}
+	if !ok {
 		return nil, t.wrong(given)
 	}
 	if t.duck.ID == engine.Float && !math.IsInf(f, 0) && math.IsInf(float64(float32(f)), 0) {
@@ -167,35 +201,82 @@ func (t *Type) float(given any) (any, error) {
 
 // parse returns the value of a text. Times are in UTC; a time without an offset is UTC.
 func (t *Type) parse(s string) (any, error) {
+	if !utf8.ValidString(s) {
+		return nil, errors.New("text must be UTF-8")
+	}
+	if t.values != nil && !slices.Contains(t.values, s) {
+		return nil, fmt.Errorf("%s is not one of %s%s", describe(s), describe(t.values), nearest.Clause(s, t.values))
+	}
 	switch t.duck.ID {
+	case engine.Varchar, engine.Enum:
+		return s, nil
 	case engine.Blob:
 		raw, err := base64.StdEncoding.DecodeString(s)
 		if err != nil {
 			return nil, fmt.Errorf("%s is not base64 text", describe(s))
 		}
 		return raw, nil
-	case engine.Varchar:
-		if !utf8.ValidString(s) {
-			return nil, errors.New("text must be UTF-8")
-		}
-		return s, nil
 	case engine.Date:
 		if d, ok := value.ParseDate(s); ok {
 			return d, nil
 		}
 		return nil, fmt.Errorf("%w; write YYYY-MM-DD", t.wrong(s))
-	case engine.TimestampNS:
+	case engine.Interval:
+		if v, ok := value.ParseInterval(s); ok {
+			return v, nil
+		}
+		return nil, fmt.Errorf("%w; write 1 day 02:30:00 or P1DT2H30M", t.wrong(s))
+	case engine.Timestamp, engine.TimestampS, engine.TimestampMS, engine.TimestampNS, engine.TimestampTZ:
+		return t.timestamp(s)
+	}
+	return t.checked(s)
+}
+
+func (t *Type) timestamp(s string) (any, error) {
+	if t.duck.ID == engine.TimestampNS {
 		if at, ok := value.ParseTimestampNS(s); ok {
 			return value.TimestampNS(at), nil
 		}
-	case engine.TimestampTZ:
-		if at, ok := value.ParseTimestamp(s); ok {
+	} else if at, ok := value.ParseTimestamp(s); ok {
+		if t.duck.ID == engine.TimestampTZ {
 			return value.TimestampTZ(at), nil
 		}
-	default:
-		if at, ok := value.ParseTimestamp(s); ok {
-			return value.Timestamp(at), nil
-		}
+		return value.Timestamp(at), nil
 	}
 	return nil, fmt.Errorf("%w; write YYYY-MM-DDThh:mm:ssZ", t.wrong(s))
+}
+
+// Forms of the texts that DuckDB parses.
+var (
+	clockText  = regexp.MustCompile(`^([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d{1,9})?)?$|^24:00(:00(\.0{1,9})?)?$`)
+	offsetText = regexp.MustCompile(`(Z|[+-]\d{2}(:?[0-5]\d){0,2})$`)
+	bitText    = regexp.MustCompile(`^[01]+$`)
+)
+
+// checked returns a text in the form that DuckDB parses.
+func (t *Type) checked(s string) (any, error) {
+	switch t.duck.ID {
+	case engine.Time, engine.TimeNS:
+		if clockText.MatchString(s) {
+			return s, nil
+		}
+		return nil, fmt.Errorf("%w; write hh:mm:ss", t.wrong(s))
+	case engine.TimeTZ:
+		offset := offsetText.FindString(s)
+		if clock := strings.TrimSuffix(s, offset); clockText.MatchString(clock) {
+			return clock + cmp.Or(strings.TrimPrefix(offset, "Z"), "+00"), nil
+		}
+		return nil, fmt.Errorf("%w; write hh:mm:ss+00:00", t.wrong(s))
+	case engine.UUID:
+		if id, err := uuid.Parse(s); err == nil {
+			return id.String(), nil
+		}
+		return nil, fmt.Errorf("%w; write 32 hexadecimal digits, such as 01234567-89ab-4def-8123-456789abcdef", t.wrong(s))
+	case engine.Bit:
+		if bitText.MatchString(s) {
+			return s, nil
+		}
+		return nil, fmt.Errorf("%w; write digits 0 and 1", t.wrong(s))
+	}
+	return nil, t.wrong(s)
 }

@@ -48,6 +48,9 @@ type Contents struct {
 	Search           search.Settings
 	// Limits are the defaults for tools without limits.
 	Limits tools.Limits
+	// Pending returns the error of a name of which it is not known yet whether it is a
+	// tool, or nil; nil: all are known.
+	Pending func(name string) *tools.Error
 	// Functions are the names and owners of the declared functions that are
 	// served, tools or not: statements that use them are counted.
 	Functions map[string]string
@@ -105,6 +108,7 @@ type entry struct {
 // compiled are the compiled schemas of a tool.
 type compiled struct {
 	parameters, returns *tools.Schema
+	shown               func() *tools.Schema // of what parameters show, for errors
 }
 
 // NewCatalog returns the catalog of a generation. Of several tools with one
@@ -149,7 +153,7 @@ func (c *Catalog) add(prev *Catalog, t tools.Tool) {
 
 func newEntry(t tools.Tool, def *tools.Definition, defaults tools.Limits) *entry {
 	e := &entry{tool: t, def: def, docSum: documentSum(def), gate: newGate(effective(def.Limits, defaults))}
-	e.schema = sync.OnceValues(func() (*compiled, error) { return compile(def) })
+	e.schema = sync.OnceValues(func() (*compiled, error) { return compile(t, def) })
 	return e
 }
 
@@ -169,12 +173,27 @@ func sameSchemas(a, b *tools.Definition) bool {
 
 // compile compiles a tool's schemas. On error, it also returns schemas that
 // accept any object and any result.
-func compile(def *tools.Definition) (*compiled, error) {
+func compile(t tools.Tool, def *tools.Definition) (*compiled, error) {
 	c := &compiled{parameters: tools.Open()}
-	parameters, err := tools.Compile(def.Parameters)
+	c.shown = func() *tools.Schema { return c.parameters }
+	raw, err := def.Parameters, error(nil)
+	if wide, ok := t.(tools.Accepting); ok {
+		raw, err = wide.Accepts()
+		c.shown = sync.OnceValue(func() *tools.Schema {
+			shown, err := tools.Compile(def.Parameters)
+			if err != nil {
+				return c.parameters
+			}
+			return shown
+		})
+	}
 	if err == nil {
-		c.parameters = parameters
-	} else {
+		var parameters *tools.Schema
+		if parameters, err = tools.Compile(raw); err == nil {
+			c.parameters = parameters
+		}
+	}
+	if err != nil {
 		err = fmt.Errorf("parameters of %q: %w", def.Name, err)
 	}
 	if len(def.Returns) > 0 {

@@ -29,6 +29,9 @@ type Call struct {
 	// order.
 	Events func(Event)
 
+	// Automatic: no caller asked for it, and it does not count as usage.
+	Automatic bool
+
 	inner bool // called by tool_invoke: tools of the catalog only
 }
 
@@ -65,7 +68,7 @@ func (r *Registry) Invoke(ctx context.Context, c Call) tools.Result {
 	if c.Scope.Trace != (caller.Trace{}) {
 		result.Trace = &c.Scope.Trace
 	}
-	if !a.isMeta() {
+	if !a.isMeta() && !c.Automatic {
 		r.record(c, id, began, &result, a)
 	}
 	if c.Events != nil {
@@ -174,6 +177,11 @@ func (a *attempt) resolve() error {
 const shownName = 100
 
 func (c *Catalog) notFound(name string) *tools.Error {
+	if c.Pending != nil {
+		if err := c.Pending(name); err != nil {
+			return err
+		}
+	}
 	err := tools.NewError(errcode.ToolNotFound, fmt.Sprintf("there is no tool %q", truncate.Ellipsis(name, shownName)), "search for one with "+ToolSearch)
 	if h := c.hidden(name); h != nil {
 		err.Hint = "it is declared, but not a tool: " + h.Reason
@@ -199,13 +207,26 @@ func (a *attempt) arguments() (tools.Input, error) {
 	repaired, more := schema.Repair(args)
 	a.notices = append(notices, more...)
 	if faults := schema.Check(any(repaired)); len(faults) > 0 {
+		shown := schemas.shown()
+		faults = inTermsOf(shown, faults, repaired)
 		bad := tools.NewError(errcode.InvalidArguments, tools.FaultsText(faults), "")
-		bad.Faults, bad.Example = faults, schema.Example()
+		bad.Faults, bad.Example = faults, shown.Example()
 		return in, bad
 	}
 	in.Arguments = repaired
 	in.Raw, _ = tools.Encode(repaired) // it was decoded from JSON
 	return in, nil
+}
+
+// inTermsOf are the faults at the same places by the schema that callers are shown.
+func inTermsOf(shown *tools.Schema, faults []tools.Fault, args map[string]any) []tools.Fault {
+	same := slices.DeleteFunc(shown.Check(any(args)), func(f tools.Fault) bool {
+		return !slices.ContainsFunc(faults, func(g tools.Fault) bool { return g.Path == f.Path })
+	})
+	if len(same) == 0 {
+		return faults
+	}
+	return same
 }
 
 // plan is the result of a dry run.

@@ -393,3 +393,17 @@ func TestListsLeaveSorted(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestAutomaticCallsAreNoUsage: what no caller asked for says nothing about the tool.
+func TestAutomaticCallsAreNoUsage(t *testing.T) {
+	r, recorder := start(t, greet(t))
+	for _, automatic := range []bool{true, false} {
+		got := r.Invoke(t.Context(), registry.Call{Name: "greet", Arguments: json.RawMessage(`{"name":"ann"}`), Automatic: automatic})
+		if !got.OK {
+			t.Fatal(got.Error)
+		}
+	}
+	if calls := recorder.Totals("greet").Calls; calls != 1 {
+		t.Errorf("%d calls are recorded, want 1", calls)
+	}
+}

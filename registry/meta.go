@@ -16,6 +16,7 @@ type searchArguments struct {
 	Query    string   `json:"query" doc:"What the tool should do. \"*\" lists all tools."`
 	Keywords []string `json:"keywords,omitempty" doc:"Exact phrases to favour, such as column names."`
 	Limit    *int     `json:"limit,omitempty" min:"1" doc:"Tools to return: by default 5, at most 20."`
+	Offset   int      `json:"offset,omitempty" min:"0" doc:"Tools to skip, to see those that follow."`
 	MinScore float64  `json:"min_score,omitempty" min:"0" max:"1" doc:"Least score of a tool."`
 }
 
@@ -67,7 +68,7 @@ func (r *Registry) MetaTools() []*tools.Definition {
 }
 
 func (r *Registry) toolSearch(ctx context.Context, args searchArguments, in tools.Input) (*Found, error) {
-	q := SearchRequest{Query: args.Query, Keywords: args.Keywords, MinScore: args.MinScore, Scope: in.Scope, EmbeddingModel: in.Scope.EmbeddingModel}
+	q := SearchRequest{Query: args.Query, Keywords: args.Keywords, Offset: args.Offset, MinScore: args.MinScore, Scope: in.Scope, EmbeddingModel: in.Scope.EmbeddingModel}
 	if args.Limit != nil {
 		q.Limit = *args.Limit
 	}

@@ -21,6 +21,7 @@ import (
 const (
 	DefaultLimit = 5
 	MaxLimit     = 20
+	MaxOffset    = 1 << 20
 	MaxQuery     = 16 << 10 // bytes
 	MaxKeywords  = 64
 )
@@ -39,6 +40,7 @@ type SearchRequest struct {
 	Query    string
 	Keywords []string // phrases to search for in addition to the query
 	Limit    int      // 0: [DefaultLimit]; at most [MaxLimit]
+	Offset   int      // tools to skip
 	MinScore float64  // 0 to 1
 	// EmbeddingModel names the model of the vector channel; "" means the
 	// catalog's default.
@@ -127,6 +129,8 @@ func (q *SearchRequest) check() (notices []string, err error) {
 		return nil, bad("there are %d keywords; the limit is %d", len(q.Keywords), MaxKeywords)
 	case q.Limit < 0:
 		return nil, bad("limit is %d; it is at least 1", q.Limit)
+	case q.Offset < 0 || q.Offset > MaxOffset:
+		return nil, bad("offset is %d; it is from 0 to %d", q.Offset, MaxOffset)
 	case q.MinScore < 0 || q.MinScore > 1:
 		return nil, bad("min_score is %v; it is from 0 to 1", q.MinScore)
 	case q.Limit == 0:
@@ -157,7 +161,7 @@ func (r *Registry) prepare(ctx context.Context, c *Catalog, q SearchRequest) (qu
 		return query, nil, "", "", err
 	}
 	query = search.Query{
-		Text: strings.TrimSpace(q.Query), Keywords: q.Keywords, Limit: q.Limit, MinScore: q.MinScore, Explain: q.Explain,
+		Text: strings.TrimSpace(q.Query), Keywords: q.Keywords, Limit: q.Limit, Offset: q.Offset, MinScore: q.MinScore, Explain: q.Explain,
 		Only: c.only(q.Scope),
 	}
 	if mode == ModeLexical || query.Text == ListAll {

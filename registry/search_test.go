@@ -206,6 +206,13 @@ func TestSearchRequests(t *testing.T) {
 	if f := find(t, r, registry.SearchRequest{Query: "*", Limit: 3}); f.Total != 6 || !slices.Equal(ids(f), []string{"get_readiness", "haversine_km", "list_datasets"}) {
 		t.Errorf("a listing: %d, %v", f.Total, ids(f))
 	}
+	if f := find(t, r, registry.SearchRequest{Query: "*", Limit: 3, Offset: 2}); f.Total != 6 || len(f.Tools) != 3 || ids(f)[0] != "list_datasets" {
+		t.Errorf("the rest of a listing: %d, %v", f.Total, ids(f))
+	}
+	all := ids(find(t, r, registry.SearchRequest{Query: "runtime", Limit: 20}))
+	if rest := ids(find(t, r, registry.SearchRequest{Query: "runtime", Limit: 20, Offset: 1})); len(all) < 2 || !slices.Equal(rest, all[1:]) {
+		t.Errorf("found %v, and without the first %v", all, rest)
+	}
 	if f := find(t, r, registry.SearchRequest{Query: "runtime", Limit: 50}); len(f.Notices) == 0 || !strings.Contains(f.Notices[0], "limit 50 was lowered to 20") {
 		t.Errorf("%v", f.Notices)
 	}

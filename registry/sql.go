@@ -60,12 +60,13 @@ func Functions() []*engine.Function {
 	return []*engine.Function{
 		{
 			Name: ToolSearch, Table: true, Random: true,
-			Signature: "tool_search(query utf8, keywords list<utf8> := [], limit int64 := 5, min_score float64 := 0) → table(rank, tool_id, …)",
+			Signature: "tool_search(query utf8, keywords list<utf8> := [], limit int64 := 5, min_score float64 := 0, offset int64 := 0) → table(rank, tool_id, …)",
 			Args: []engine.FunctionArg{
 				{Name: "query", Type: "VARCHAR"},
 				{Name: "keywords", Type: "VARCHAR[]", Optional: true},
 				{Name: "limit", Type: "BIGINT", Numeric: true, Optional: true},
 				{Name: "min_score", Type: "DOUBLE", Numeric: true, Optional: true},
+				{Name: "offset", Type: "BIGINT", Numeric: true, Optional: true},
 			},
 		},
 		{
@@ -125,9 +126,9 @@ func (t sqlTable) query() string { return rowsOf(native("spiced."+t.name, "''"),
 func searchMacro() string {
 	const columns = `rank BIGINT, tool_id VARCHAR, description VARCHAR, parameters JSON, score DOUBLE, matched_terms VARCHAR[],
 		match_sources [{"source":"VARCHAR","rank":"BIGINT","score":"DOUBLE"}], owner VARCHAR, source VARCHAR, no_good_match BOOLEAN`
-	input := `json_object('query', "query", 'keywords', "keywords", 'limit', "limit", 'min_score', "min_score")::VARCHAR`
+	input := `json_object('query', "query", 'keywords', "keywords", 'limit', "limit", 'min_score', "min_score", 'offset', "offset")::VARCHAR`
 	return "CREATE MACRO " + engine.Qualified(engine.Prelude, ToolSearch) +
-		`("query", "keywords" := [], "limit" := 5, "min_score" := 0.0) AS TABLE ` + rowsOf(native(ToolSearch, input), columns)
+		`("query", "keywords" := [], "limit" := 5, "min_score" := 0.0, "offset" := 0) AS TABLE ` + rowsOf(native(ToolSearch, input), columns)
 }
 
 // invokeMacro is tool_invoke as a scalar function.
@@ -171,14 +172,15 @@ func (r *Registry) searchSQL(ctx context.Context, input string) (string, error) 
 		Keywords []string `json:"keywords"`
 		Limit    *int     `json:"limit"`
 		MinScore float64  `json:"min_score"`
+		Offset   int      `json:"offset"`
 	}
 	if err := json.Unmarshal([]byte(input), &args); err != nil {
-		return "", fmt.Errorf("tool_search: the arguments are query text, keywords list of text, limit number, min_score number: %w", err)
+		return "", fmt.Errorf("tool_search: the arguments are query text, keywords list of text, limit number, min_score number, offset number: %w", err)
 	}
 	if args.Query == nil {
 		return "[]", nil
 	}
-	q := SearchRequest{Query: *args.Query, Keywords: args.Keywords, MinScore: args.MinScore, Scope: statementScope(ctx)}
+	q := SearchRequest{Query: *args.Query, Keywords: args.Keywords, MinScore: args.MinScore, Offset: args.Offset, Scope: statementScope(ctx)}
 	if args.Limit != nil {
 		if q.Limit = *args.Limit; q.Limit < 1 {
 			return "", fmt.Errorf("tool_search: limit is %d; it is at least 1", q.Limit)
@@ -190,7 +192,7 @@ func (r *Registry) searchSQL(ctx context.Context, input string) (string, error) 
 	}
 	rows := make([]foundRow, len(found.Tools))
 	for i, t := range found.Tools {
-		rows[i] = foundRow{i + 1, t, t.Definition.Owner, t.Definition.Source, found.NoGoodMatch}
+		rows[i] = foundRow{args.Offset + i + 1, t, t.Definition.Owner, t.Definition.Source, found.NoGoodMatch}
 	}
 	text, err := json.Marshal(rows)
 	return string(text), err

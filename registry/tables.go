@@ -211,7 +211,7 @@ func searchRows(r reader) []row {
 }
 
 // deadRows are the tools without a successful call in the last month, with the
-// reason: broken, badly_described, refused or unneeded.
+// reason: broken, badly_described, refused, unneeded or too_early.
 func deadRows(r reader) []row {
 	var rows []row
 	now := r.opts.Now()
@@ -220,20 +220,20 @@ func deadRows(r reader) []row {
 	for _, t := range month {
 		calls += t.Calls
 	}
-	observed := min(now.Sub(r.opts.Usage.Since()), window).Hours() / 24
+	observed := min(now.Sub(r.opts.Usage.Since()), window)
 	for _, def := range r.Current().All() {
 		t := month[def.Name]
 		if t == nil {
 			t = &usage.Totals{}
 		}
-		verdict := t.Verdict()
+		verdict := t.Verdict(observed)
 		if verdict == usage.Alive {
 			continue
 		}
 		rows = append(rows, row{
 			"name": def.Name, "owner": def.Owner, "source": def.Source, "description": def.Description, "verdict": verdict,
 			"calls": t.Calls, "errors": t.Errors(), "invalid": t.Invalid, "searches": t.Returned, "chosen": t.Chosen,
-			"last_called_at": sqlTime(r.opts.Usage.Totals(def.Name).LastAt), "observed_days": observed, "total_calls": calls,
+			"last_called_at": sqlTime(r.opts.Usage.Totals(def.Name).LastAt), "observed_days": observed.Hours() / 24, "total_calls": calls,
 		})
 	}
 	return rows

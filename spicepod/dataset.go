@@ -15,6 +15,15 @@ const (
 	AccessReadWrite Access = "read_write"
 )
 
+// ReadyState says when a dataset counts as ready.
+type ReadyState string
+
+// When a dataset counts as ready.
+const (
+	ReadyOnRegistration ReadyState = "on_registration"
+	ReadyOnLoad         ReadyState = "on_load"
+)
+
 // Dataset is one entry of `datasets:`.
 type Dataset struct {
 	From                  Text              `yaml:"from" required:"true" doc:"Source as connector:path, for example file:flights.parquet. May contain secret references."`
@@ -30,13 +39,13 @@ type Dataset struct {
 	Metadata              map[string]any    `yaml:"metadata" doc:"Free-form notes; stored, never interpreted."`
 	Acceleration          *Acceleration     `yaml:"acceleration" doc:"Store a copy of the data in the engine."`
 	DependsOn             []string          `yaml:"dependsOn" doc:"Components that must be loaded first."`
-	ReadyState            string            `yaml:"ready_state" served:"no" enum:"on_registration,on_load" doc:"When the dataset counts as ready."`
-	UnsupportedTypeAction string            `yaml:"unsupported_type_action" served:"no" enum:"error,warn,ignore,string" doc:"What happens to columns of a type that is not supported."`
-	CheckAvailability     string            `yaml:"check_availability" served:"no" enum:"auto,disabled" doc:"Whether the source is checked while it is idle."`
-	Replication           any               `yaml:"replication" served:"no" doc:"Write-through to the source."`
-	Embeddings            []any             `yaml:"embeddings" served:"no" doc:"Older form of columns[].embeddings."`
-	Metrics               any               `yaml:"metrics" served:"no" doc:"Metrics of the dataset."`
-	Vectors               any               `yaml:"vectors" served:"no" doc:"Vector index."`
+	ReadyState            ReadyState        `yaml:"ready_state" enum:"on_registration,on_load" default:"on_load" doc:"When the dataset counts as ready for /v1/ready: when its first load has ended, also with an error (on_load), or when it is declared (on_registration)."`
+	UnsupportedTypeAction string            `yaml:"unsupported_type_action" served:"no" enum:"error,warn,ignore,string" instead:"a 'columns[].type', or a view that casts or leaves out the column" doc:"What happens to columns of a type that is not supported."`
+	CheckAvailability     string            `yaml:"check_availability" served:"no" enum:"auto,disabled" instead:"'spiced.datasets.state' and 'GET /v1/status'" doc:"Whether the source is checked while it is idle."`
+	Replication           any               `yaml:"replication" served:"no" instead:"'access: read_write' on a 'duckdb:' dataset" doc:"Write-through to the source."`
+	Embeddings            []any             `yaml:"embeddings" served:"no" instead:"nothing yet; the 'search' tool ranks by words" doc:"Older form of columns[].embeddings."`
+	Metrics               any               `yaml:"metrics" served:"no" instead:"the metrics of datasets at '/metrics'" doc:"Metrics of the dataset."`
+	Vectors               any               `yaml:"vectors" served:"no" instead:"nothing yet; the 'search' tool ranks by words" doc:"Vector index."`
 }
 
 // Qualified splits the name at its dot and returns each part as the engine knows it: in
@@ -89,7 +98,7 @@ type FullTextSearch struct {
 type ColumnEmbedding struct {
 	From     string   `yaml:"from" required:"true" doc:"Embedding model. The search tool uses a built-in one instead."`
 	RowID    []string `yaml:"row_id" doc:"Columns that identify a row; shown in search results."`
-	Chunking any      `yaml:"chunking" served:"no" doc:"How long texts are split."`
+	Chunking any      `yaml:"chunking" served:"no" instead:"a view with a row for each part of a text" doc:"How long texts are split."`
 }
 
 // Engine is where accelerated data is stored.
@@ -131,26 +140,26 @@ const (
 // Acceleration is `datasets[].acceleration` and `views[].acceleration`.
 type Acceleration struct {
 	Enabled                 bool              `yaml:"enabled" default:"true" doc:"Store the copy."`
-	Engine                  Engine            `yaml:"engine" enum:"arrow,duckdb,sqlite,postgres,cayenne,turso" unserved:"sqlite,postgres,cayenne,turso" default:"duckdb" doc:"Where the copy is stored; arrow and duckdb both mean the DuckDB in the process."`
-	Mode                    Mode              `yaml:"mode" enum:"memory,file,file_create,file_update" unserved:"file_create,file_update" default:"memory" doc:"In memory or in a file."`
-	RefreshMode             RefreshMode       `yaml:"refresh_mode" enum:"full,append,changes,caching" unserved:"changes,caching" default:"full" doc:"Whether a refresh reads all rows again (full) or only those newer than the newest one (append)."`
+	Engine                  Engine            `yaml:"engine" enum:"arrow,duckdb,sqlite,postgres,cayenne,turso" unserved:"sqlite,postgres,cayenne,turso" default:"duckdb" instead:"'duckdb', with 'mode: file' for data that outlives a run" doc:"Where the copy is stored; arrow and duckdb both mean the DuckDB in the process."`
+	Mode                    Mode              `yaml:"mode" enum:"memory,file,file_create,file_update" unserved:"file_create,file_update" default:"memory" instead:"'file'" doc:"In memory or in a file."`
+	RefreshMode             RefreshMode       `yaml:"refresh_mode" enum:"full,append,changes,caching" unserved:"changes,caching" default:"full" instead:"'full' or 'append'" doc:"Whether a refresh reads all rows again (full) or only those newer than the newest one (append)."`
 	RefreshCheckInterval    time.Duration     `yaml:"refresh_check_interval" doc:"How often to refresh. Without it: only at start and on request."`
-	RefreshCron             string            `yaml:"refresh_cron" served:"no" doc:"When to refresh, as a cron expression. Instead of refresh_check_interval."`
+	RefreshCron             string            `yaml:"refresh_cron" served:"no" instead:"'refresh_check_interval', or 'POST /v1/datasets/{name}/acceleration/refresh' from cron" doc:"When to refresh, as a cron expression. Instead of refresh_check_interval."`
 	RefreshSQL              string            `yaml:"refresh_sql" doc:"Query that selects the rows to store."`
-	RefreshDataWindow       time.Duration     `yaml:"refresh_data_window" served:"no" doc:"How far back a refresh reads."`
-	RefreshAppendOverlap    time.Duration     `yaml:"refresh_append_overlap" served:"no" doc:"How far an append reads back."`
+	RefreshDataWindow       time.Duration     `yaml:"refresh_data_window" served:"no" instead:"'refresh_sql' with a condition on the time column" doc:"How far back a refresh reads."`
+	RefreshAppendOverlap    time.Duration     `yaml:"refresh_append_overlap" served:"no" instead:"'refresh_mode: full'" doc:"How far an append reads back."`
 	RefreshRetryEnabled     bool              `yaml:"refresh_retry_enabled" default:"true" doc:"Try a failed refresh again."`
 	RefreshRetryMaxAttempts int               `yaml:"refresh_retry_max_attempts" min:"0" doc:"Maximum number of retries; 0 for no limit."`
 	RefreshOnStartup        RefreshOnStartup  `yaml:"refresh_on_startup" enum:"auto,always" default:"auto" doc:"Whether data stored by the last run is refreshed at start."`
-	RefreshJitterEnabled    bool              `yaml:"refresh_jitter_enabled" served:"no" doc:"Spread refreshes in time."`
-	RefreshJitterMax        time.Duration     `yaml:"refresh_jitter_max" served:"no" doc:"How far refreshes are spread."`
-	RetentionPeriod         time.Duration     `yaml:"retention_period" served:"no" doc:"How long rows are kept."`
-	RetentionSQL            string            `yaml:"retention_sql" served:"no" doc:"Statement that removes old rows."`
-	RetentionCheckEnabled   bool              `yaml:"retention_check_enabled" served:"no" doc:"Remove old rows."`
-	RetentionCheckInterval  time.Duration     `yaml:"retention_check_interval" served:"no" doc:"How often old rows are removed."`
+	RefreshJitterEnabled    bool              `yaml:"refresh_jitter_enabled" served:"no" instead:"different values of 'refresh_check_interval'" doc:"Spread refreshes in time."`
+	RefreshJitterMax        time.Duration     `yaml:"refresh_jitter_max" served:"no" instead:"different values of 'refresh_check_interval'" doc:"How far refreshes are spread."`
+	RetentionPeriod         time.Duration     `yaml:"retention_period" served:"no" instead:"'refresh_sql' with a condition on the time column" doc:"How long rows are kept."`
+	RetentionSQL            string            `yaml:"retention_sql" served:"no" instead:"'refresh_sql' that leaves out old rows" doc:"Statement that removes old rows."`
+	RetentionCheckEnabled   bool              `yaml:"retention_check_enabled" served:"no" instead:"'refresh_sql' that leaves out old rows" doc:"Remove old rows."`
+	RetentionCheckInterval  time.Duration     `yaml:"retention_check_interval" served:"no" instead:"'refresh_check_interval'" doc:"How often old rows are removed."`
 	Indexes                 map[string]string `yaml:"indexes" doc:"Indexes by column or (column, column): enabled or unique."`
 	PrimaryKey              string            `yaml:"primary_key" doc:"Primary key: a column or (column, column)."`
-	OnConflict              map[string]string `yaml:"on_conflict" served:"no" doc:"What happens to rows whose key exists: drop or upsert."`
+	OnConflict              map[string]string `yaml:"on_conflict" served:"no" instead:"'refresh_sql' that selects one row for each key" doc:"What happens to rows whose key exists: drop or upsert."`
 	Params                  Params            `yaml:"params" doc:"Settings of the engine."`
 }
 

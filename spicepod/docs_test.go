@@ -37,6 +37,7 @@ func TestDocsAreFresh(t *testing.T) {
 	d := docsWriter{types: describer{}, seen: map[reflect.Type]string{}}
 	d.out.WriteString(docsHead)
 	d.section("", reflect.TypeFor[Pod](), true)
+	d.alternatives(t)
 	golden.Equal(t, "../docs/spicepod.md", d.out.String())
 }
 
@@ -45,6 +46,19 @@ type docsWriter struct {
 	out   bytes.Buffer
 	types describer
 	seen  map[reflect.Type]string // title of the section of a type
+
+	unserved [][2]string // keys that are not served, and what to use instead
+}
+
+// alternatives writes the table of keys that are not served.
+func (d *docsWriter) alternatives(t *testing.T) {
+	d.out.WriteString("\n## Keys of Spice that are not served\n\nThey are read and checked, and have no effect.\n\n| key | use instead |\n|---|---|\n")
+	for _, u := range d.unserved {
+		if u[1] == "" {
+			t.Errorf("%s is not served, and has no tag `instead`", u[0])
+		}
+		fmt.Fprintf(&d.out, "| `%s` | %s |\n", u[0], strings.ReplaceAll(u[1], "'", "`"))
+	}
 }
 
 // section writes the table of a type and of the types inside it.
@@ -70,6 +84,11 @@ func (d *docsWriter) section(title string, t reflect.Type, served bool) {
 		f := &info.fields[i]
 		below, suffix := structInside(f.typ)
 		d.row(f, served)
+		if path := strings.TrimPrefix(title+"."+f.name, "."); served && !f.served {
+			d.unserved = append(d.unserved, [2]string{path, f.instead})
+		} else if len(f.unserved) > 0 {
+			d.unserved = append(d.unserved, [2]string{path + ": " + strings.Join(f.unserved, ", "), f.instead})
+		}
 		if below != nil {
 			path := strings.TrimPrefix(title+"."+f.name+suffix, ".")
 			inside = append(inside, inner{path, below, served && f.served})

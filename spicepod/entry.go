@@ -38,6 +38,15 @@ func (e *Entry) Problem(path, hint, format string, args ...any) *Problem {
 	return &p
 }
 
+// CheckReferences adds a problem for each reference to a variable that is not set.
+func (e *Entry) CheckReferences() {
+	for _, u := range e.Pod.Unset(e.Path) {
+		p := e.Pod.TextProblem(u.Path, u.Offset, u.Message, u.Hint)
+		p.Component = e.Component
+		e.Problems = append(e.Problems, p)
+	}
+}
+
 // Remark is Problem as a Warning: the entry is served all the same.
 func (e *Entry) Remark(path, hint, message string) Problem {
 	p := e.Problem(path, hint, "%s", message)

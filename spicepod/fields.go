@@ -73,6 +73,7 @@ func shapeOf(t reflect.Type) shape {
 //	enum       the values a string may have
 //	unserved   values of enum that are read but not served yet
 //	served     "no" when the key is read but not served yet
+//	instead    what to use instead of a key or value that is not served; names in '…'
 //	min        the minimum
 //	component  the entries are components of this kind and may be `ref:` entries
 //	file       the value names a file; its text goes to this field
@@ -86,6 +87,7 @@ type field struct {
 	served    bool
 	enum      []string
 	unserved  []string
+	instead   string
 	min       *float64
 	component string
 	file      string
@@ -133,6 +135,7 @@ func describeField(index int, name string, f reflect.StructField) field {
 		served:    f.Tag.Get("served") != "no",
 		enum:      splitTag(f.Tag.Get("enum")),
 		unserved:  splitTag(f.Tag.Get("unserved")),
+		instead:   f.Tag.Get("instead"),
 		component: f.Tag.Get("component"),
 		file:      f.Tag.Get("file"),
 		presence:  f.Tag.Get("presence"),

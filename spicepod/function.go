@@ -46,7 +46,7 @@ type Function struct {
 	Limits      Limits         `yaml:"limits" doc:"Limits on each call as a tool."`
 	Dispatch    string         `yaml:"dispatch" enum:"early,after_response" doc:"When a chat starts a call: as soon as its arguments are complete, which is the default, or after the model's answer."`
 	Parallel    *bool          `yaml:"parallel" default:"true" doc:"Whether a chat may run several calls of the function at once."`
-	Metrics     any            `yaml:"metrics" served:"no" doc:"Metrics of the function."`
+	Metrics     any            `yaml:"metrics" served:"no" instead:"the metrics of tools at '/metrics', and 'spiced.tool_usage'" doc:"Metrics of the function."`
 }
 
 // Scheme returns the part of From before the first colon, in lower case.
@@ -77,9 +77,9 @@ type TableInput struct {
 // Arg is one entry of `signature.args`.
 type Arg struct {
 	Name        string `yaml:"name" required:"true" doc:"Name of the argument inside the body."`
-	Type        string `yaml:"type" required:"true" doc:"Type of the argument, for example int64, utf8, list<float64>."`
+	Type        string `yaml:"type" required:"true" doc:"Type of the argument, for example int64, date, list<float64>; see docs/types.md."`
 	Description string `yaml:"description" doc:"What the argument means; shown to models."`
-	Default     any    `yaml:"default" presence:"HasDefault" doc:"Value of an argument that the caller omits."`
+	Default     any    `yaml:"default" presence:"HasDefault" doc:"Value of an argument that the caller omits, in SQL and as a tool."`
 	Required    *bool  `yaml:"required" doc:"Whether the caller must pass it. Without it: true unless there is a default."`
 
 	// HasDefault reports whether default is present; it distinguishes `default: null`
@@ -98,7 +98,7 @@ func (a Arg) IsRequired() bool {
 // Column is one column of a table input or of a table result.
 type Column struct {
 	Name        string `yaml:"name" required:"true" doc:"Name of the column."`
-	Type        string `yaml:"type" required:"true" doc:"Type of the column."`
+	Type        string `yaml:"type" required:"true" doc:"Type of the column; see docs/types.md."`
 	Description string `yaml:"description" doc:"What the column means."`
 }
 

@@ -21,6 +21,7 @@ type index struct {
 	texts     map[*yaml.Node]*source // body_ref or sql_ref value to its file
 	files     map[string]bool        // every path read or looked for
 	notServed []string
+	unset     map[string][]Unset // by component
 }
 
 func newIndex() *index {
@@ -28,6 +29,7 @@ func newIndex() *index {
 		refs:  map[*yaml.Node]located{},
 		texts: map[*yaml.Node]*source{},
 		files: map[string]bool{},
+		unset: map[string][]Unset{},
 	}
 }
 

@@ -22,15 +22,15 @@ type Pod struct {
 	Models      []Model      `yaml:"models" component:"model" doc:"Language models."`
 	SearchTests []SearchTest `yaml:"search_tests" doc:"Searches for tools with their expected results; run at load."`
 
-	Catalogs  []Catalog  `yaml:"catalogs" component:"catalog" served:"no" doc:"Catalogs of tables from another system."`
-	Rerankers []Reranker `yaml:"rerankers" component:"reranker" served:"no" doc:"Reranking models."`
-	Workers   []Worker   `yaml:"workers" component:"worker" served:"no" doc:"Workers that route between models."`
-	Evals     []Eval     `yaml:"evals" component:"eval" served:"no" doc:"Evaluations of models."`
+	Catalogs  []Catalog  `yaml:"catalogs" component:"catalog" served:"no" instead:"one entry of 'datasets' for each table" doc:"Catalogs of tables from another system."`
+	Rerankers []Reranker `yaml:"rerankers" component:"reranker" served:"no" instead:"nothing yet" doc:"Reranking models."`
+	Workers   []Worker   `yaml:"workers" component:"worker" served:"no" instead:"'models'; a router in front of them" doc:"Workers that route between models."`
+	Evals     []Eval     `yaml:"evals" component:"eval" served:"no" instead:"'search_tests' and the 'tests' of functions" doc:"Evaluations of models."`
 
-	Memory       any            `yaml:"memory" served:"no" doc:"Memory of models."`
-	Snapshots    any            `yaml:"snapshots" served:"no" doc:"Snapshots of accelerated data."`
-	Extensions   map[string]any `yaml:"extensions" served:"no" doc:"Extensions of the runtime."`
-	Dependencies []string       `yaml:"dependencies" served:"no" doc:"Other Spicepods that this one needs."`
+	Memory       any            `yaml:"memory" served:"no" instead:"a 'duckdb:' dataset with 'access: read_write'" doc:"Memory of models."`
+	Snapshots    any            `yaml:"snapshots" served:"no" instead:"'mode: file' and a state directory ('--state-dir')" doc:"Snapshots of accelerated data."`
+	Extensions   map[string]any `yaml:"extensions" served:"no" instead:"nothing: the runtime has no extensions" doc:"Extensions of the runtime."`
+	Dependencies []string       `yaml:"dependencies" served:"no" instead:"'ref:' entries" doc:"Other Spicepods that this one needs."`
 
 	// Dir is the absolute folder of the file.
 	Dir string `yaml:"-"`
@@ -62,11 +62,11 @@ type Runtime struct {
 	Caching  Caching   `yaml:"caching" doc:"Caches of results."`
 	Results  Results   `yaml:"results" doc:"Stored results: those of references and of /v1/queries."`
 
-	CPU         any          `yaml:"cpu" served:"no" doc:"Use of processors."`
-	Metrics     any          `yaml:"metrics" served:"no" doc:"Metrics."`
-	ReadyState  string       `yaml:"ready_state" served:"no" enum:"on_registration,on_load" doc:"When datasets count as ready."`
-	TaskHistory *TaskHistory `yaml:"task_history" served:"no" doc:"The table of past tasks."`
-	Telemetry   any          `yaml:"telemetry" served:"no" doc:"Traces."`
+	CPU         any          `yaml:"cpu" served:"no" instead:"a limit of the container or of systemd ('CPUQuota')" doc:"Use of processors."`
+	Metrics     any          `yaml:"metrics" served:"no" instead:"'/metrics'; '--metrics ADDRESS' for a second address" doc:"Metrics."`
+	ReadyState  string       `yaml:"ready_state" served:"no" enum:"on_registration,on_load" instead:"'ready_state' of each dataset" doc:"When datasets count as ready."`
+	TaskHistory *TaskHistory `yaml:"task_history" served:"no" instead:"'spiced.tool_calls', 'spiced.searches' and 'runtime.audit'" doc:"The table of past tasks."`
+	Telemetry   any          `yaml:"telemetry" served:"no" instead:"'/metrics' and the log" doc:"Traces."`
 }
 
 // paths are the files and folders that are relative to the Spicepod's folder.

@@ -35,14 +35,14 @@ type Query struct {
 	Isolate              IsolationScope `yaml:"isolate" enum:"models,read_only,all" default:"read_only" doc:"With isolation process, the statements that run in workers: only those written by models (models); also those of callers who may not write or, without runtime.auth, all that only read (read_only); or all that only read, whoever the caller is (all). A change requires a restart."`
 	Workers              int            `yaml:"workers" min:"0" doc:"With isolation process, the number of workers; 0 leaves it to the runtime."`
 	WorkerMemory         Size           `yaml:"worker_memory" doc:"With isolation process, the memory limit of a worker, which is killed when it exceeds it; 0: half of the machine's memory divided by the workers, at least 1GiB."`
-	SpillCompression     string         `yaml:"spill_compression" served:"no" doc:"Compression of spilled data."`
+	SpillCompression     string         `yaml:"spill_compression" served:"no" instead:"the choice of DuckDB; 'max_spill' bounds the size" doc:"Compression of spilled data."`
 }
 
 // Caching is `runtime.caching`.
 type Caching struct {
 	SQLResults    ResultCache `yaml:"sql_results" doc:"Results of /v1/sql."`
-	SearchResults any         `yaml:"search_results" served:"no" doc:"Results of searches."`
-	Embeddings    any         `yaml:"embeddings" served:"no" doc:"Embeddings."`
+	SearchResults any         `yaml:"search_results" served:"no" instead:"nothing: a search takes about a millisecond" doc:"Results of searches."`
+	Embeddings    any         `yaml:"embeddings" served:"no" instead:"nothing: vectors of tools are stored in the state directory" doc:"Embeddings."`
 }
 
 // ResultCache is `runtime.caching.sql_results`.
@@ -50,11 +50,11 @@ type ResultCache struct {
 	Enabled              bool          `yaml:"enabled" default:"true" doc:"Return the cached result of an equal statement. Statements with volatile functions, such as random() or now(), are never cached."`
 	MaxSize              Size          `yaml:"max_size" default:"128MiB" doc:"Size of the cache."`
 	ItemTTL              time.Duration `yaml:"item_ttl" default:"1s" doc:"How long a cached result is valid."`
-	EvictionPolicy       string        `yaml:"eviction_policy" enum:"lru,tiny_lfu" unserved:"tiny_lfu" default:"lru" doc:"Which results are evicted first when the cache is full."`
+	EvictionPolicy       string        `yaml:"eviction_policy" enum:"lru,tiny_lfu" unserved:"tiny_lfu" default:"lru" instead:"'lru'" doc:"Which results are evicted first when the cache is full."`
 	CacheKeyType         string        `yaml:"cache_key_type" enum:"plan,sql" default:"plan" doc:"Which statements are equal: those with identical texts (sql), or those whose texts differ only in comments, white space and a final semicolon (plan). Statements with named parameters are never cached."`
 	StaleWhileRevalidate time.Duration `yaml:"stale_while_revalidate_ttl" default:"0s" doc:"How long an expired result is still returned while it is computed again."`
-	HashingAlgorithm     string        `yaml:"hashing_algorithm" served:"no" doc:"How keys are hashed."`
-	Encoding             string        `yaml:"encoding" served:"no" doc:"How results are compressed."`
+	HashingAlgorithm     string        `yaml:"hashing_algorithm" served:"no" instead:"nothing: keys are compared whole" doc:"How keys are hashed."`
+	Encoding             string        `yaml:"encoding" served:"no" instead:"a smaller 'max_size'" doc:"How results are compressed."`
 }
 
 // Results is `runtime.results`.

@@ -49,6 +49,25 @@ type vault struct {
 	existing []string          // names of variables, for a suggestion
 }
 
+// Unset is a reference to a variable that is not set, in a component.
+type Unset struct {
+	Path          string // of the text with the reference
+	Offset        int    // of the reference in the text
+	Message, Hint string
+}
+
+// Unset returns the references to variables that are not set in the component at path,
+// such as datasets[3]. A component that has any cannot be loaded; others can.
+func (p *Pod) Unset(path string) []Unset {
+	if p.index == nil {
+		return nil
+	}
+	return p.index.unset[path]
+}
+
+// ownReferences matches the path of a component that can fail without the others.
+var ownReferences = regexp.MustCompile(`^(datasets|models|embeddings|tools)\[\d+\]`)
+
 // resolveTexts replaces every reference with its value.
 func (d *decoder) resolveTexts(stores []SecretStore) {
 	v := d.openVault(stores)
@@ -58,7 +77,12 @@ func (d *decoder) resolveTexts(stores []SecretStore) {
 		for _, m := range reference.FindAllStringSubmatchIndex(pending.raw, -1) {
 			store, key := pending.raw[m[2]:m[3]], pending.raw[m[4]:m[5]]
 			value, message, hint := v.lookUp(store, key)
-			if message != "" {
+			component := ownReferences.FindString(pending.path)
+			switch {
+			case message == "":
+			case v.holds(store) && component != "":
+				d.index.unset[component] = append(d.index.unset[component], Unset{pending.path, m[0], message, hint})
+			default:
 				d.referenceProblem(pending, m[0], message, hint)
 			}
 			out.WriteString(pending.raw[last:m[0]])
@@ -91,6 +115,11 @@ func (d *decoder) openVault(stores []SecretStore) *vault {
 	}
 	slices.Sort(v.existing)
 	return v
+}
+
+// holds reports whether a store has variables of the environment.
+func (v *vault) holds(store string) bool {
+	return store == "env" || store == "secrets" || v.stores[store] == "env"
 }
 
 // lookUp returns the value of a reference, or a message and a hint.

@@ -13,8 +13,8 @@ type Embedding struct {
 	Params      Params         `yaml:"params" doc:"Settings of the provider."`
 	Metadata    map[string]any `yaml:"metadata" doc:"Free-form notes; stored, never interpreted."`
 	DependsOn   []string       `yaml:"dependsOn" doc:"Components that must be loaded first."`
-	Files       []any          `yaml:"files" served:"no" doc:"Files of a local model."`
-	Datasets    []string       `yaml:"datasets" served:"no" doc:"Datasets it embeds."`
+	Files       []any          `yaml:"files" served:"no" instead:"'from: file:PATH' of a GGUF file, in a build with the tag gguf" doc:"Files of a local model."`
+	Datasets    []string       `yaml:"datasets" served:"no" instead:"nothing yet; the 'search' tool ranks by words" doc:"Datasets it embeds."`
 }
 
 // Tool is one entry of `tools:`.
@@ -32,7 +32,7 @@ type Tool struct {
 	DependsOn   []string        `yaml:"dependsOn" doc:"Components that must be loaded first."`
 	Env         map[string]Text `yaml:"env" doc:"Environment of an MCP command, in addition to PATH, HOME and similar variables."`
 	Pin         string          `yaml:"pin" enum:"none,checksum" default:"none" doc:"For an MCP server, checksum refuses tools whose texts have changed since spiced mcp pin."`
-	Metrics     any             `yaml:"metrics" served:"no" doc:"Metrics of the tool."`
+	Metrics     any             `yaml:"metrics" served:"no" instead:"the metrics of tools at '/metrics', and 'spiced.tool_usage'" doc:"Metrics of the tool."`
 }
 
 // Scheme returns the part of From before the first colon, in lower case.

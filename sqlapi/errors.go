@@ -29,6 +29,7 @@ type requestError struct {
 	Hint     string            `json:"hint,omitempty" doc:"What would be right."`
 	Problems spicepod.Problems `json:"problems,omitempty"`
 	SQL      string            `json:"sql,omitempty" doc:"The statement, when a model has written it."`
+	Loading  *engine.Loading   `json:"loading,omitempty" doc:"The load that the statement waits for."`
 	allow    string            // of a method that is not allowed
 	status   int               // other than the code's; 0: the code's
 	header   http.Header       // sent with it; nil: Retry-After, if it is retryable
@@ -89,7 +90,7 @@ func asRequestError(err error) *requestError {
 	case errors.As(err, &sql) && sql.Code == errcode.Cancelled:
 		return newError(codeShuttingDown, "", "%s", sql.Message) // the client has left
 	case errors.As(err, &sql):
-		return &requestError{Message: sql.Message, Code: sql.Code, Line: sql.Line, Column: sql.Column, Hint: sql.Hint}
+		return &requestError{Message: sql.Message, Code: sql.Code, Line: sql.Line, Column: sql.Column, Hint: sql.Hint, Loading: sql.Loading}
 	case errors.As(err, &size):
 		return newError(errcode.RequestTooLarge, "", "the body is larger than %d bytes", size.Limit)
 	}

@@ -75,6 +75,7 @@ var errorCodes = []errorCode{
 	{errcode.ProviderError, http.StatusBadGateway, "The model's provider failed."},
 	{errcode.ProviderRefused, http.StatusBadGateway, "The model's provider refused the key, or does not have the model."},
 	{errcode.StreamBroken, http.StatusBadGateway, "The provider's answer was cut off or invalid."},
+	{errcode.Loading, http.StatusServiceUnavailable, "The statement or the tool reads data that is being loaded: see loading, and Retry-After."},
 	{errcode.ModelNotLoaded, http.StatusServiceUnavailable, "The model is declared but was not loaded."},
 	{codeShuttingDown, http.StatusServiceUnavailable, "The runtime is shutting down."},
 	{errcode.Timeout, http.StatusGatewayTimeout, "The statement or the tool exceeded its time limit."},

@@ -12,9 +12,6 @@ import (
 // mustOpenAPI makes the document of the routes. It fails only on a table that
 // cannot be encoded, which the tests would see.
 func mustOpenAPI(routes []route, version string) []byte {
-	if version == "" {
-		version = "dev"
-	}
 	paths := map[string]map[string]any{}
 	for _, rt := range routes {
 		if paths[rt.path] == nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"mime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -191,6 +192,7 @@ var probes = map[string][]probe{
 	"get_status":    {{"/v1/status", "", nil, 200}, {"/v1/status?format=csv", "", nil, 200}, {"/v1/status?format=x", "", nil, 400}},
 	"ready":         {{"/v1/ready", "", nil, 200}},
 	"health":        {{"/health", "", nil, 200}},
+	"metrics":       {{"/metrics", "", nil, 200}},
 	"reload":        {{"/v1/reload", "", nil, 200}},
 	"openapi":       {{"/v1/openapi.json", "", nil, 200}},
 }
@@ -245,8 +247,11 @@ func TestTheAnswersAreAsDeclared(t *testing.T) {
 			check(rt, r)
 		}
 	}
-	state := runtimeRoutes(nil, nil)
-	ready, reload := state[1], state[3]
+	byID := func(id string) route {
+		all := routes(handlers{})
+		return all[slices.IndexFunc(all, func(rt route) bool { return rt.id == id })]
+	}
+	ready, reload := byID("ready"), byID("reload")
 	f.runtime.ready = false
 	check(ready, f.send("GET", "/v1/ready", ""))
 	f.runtime.reload = Reload{Problems: f.runtime.Problems()}

@@ -19,6 +19,7 @@ type handlers struct {
 	runtime    *runtimeHandler
 	mcp        *mcpHandler
 	openAPI    handler
+	metrics    handler
 }
 
 // routes is the table of the API. OpenAPI and docs/http.md are made of it with
@@ -33,7 +34,7 @@ func routes(h handlers) []route {
 			invokeToolRoute(h.tools), callToolRoute(h.tools), callToolAliasRoute(h.tools),
 			searchToolsRoute(h.tools), searchToolsByQueryRoute(h.tools), embeddingsRoute(h.embeddings.embed),
 		},
-		componentRoutes(h.runtime), runtimeRoutes(h.runtime, h.openAPI), queryRoutes(h.queries), mcpRoutes(h.mcp.serve))
+		componentRoutes(h.runtime), runtimeRoutes(h.runtime, h.openAPI, h.metrics), queryRoutes(h.queries), mcpRoutes(h.mcp.serve))
 }
 
 func sqlRoute(h handler) route {
@@ -127,7 +128,7 @@ func componentRoutes(h *runtimeHandler) []route {
 }
 
 // runtimeRoutes are the routes of the state of the runtime.
-func runtimeRoutes(h *runtimeHandler, openAPI handler) []route {
+func runtimeRoutes(h *runtimeHandler, openAPI, metrics handler) []route {
 	return []route{
 		{
 			method: "GET", path: "/v1/status", id: "get_status", tag: "General",
@@ -152,6 +153,13 @@ func runtimeRoutes(h *runtimeHandler, openAPI handler) []route {
 			summary: "Liveness probe.",
 			answers: []answer{{http.StatusOK, "The process answers.", asText("ok")}},
 			handle:  h.health,
+		},
+		{
+			method: "GET", path: "/metrics", id: "metrics", tag: "General", is: quiet,
+			summary: "Show the metrics, in the formats of Prometheus.",
+			about:   "`spiced serve --metrics ADDRESS` serves them on a second address too, which needs no key on this machine.",
+			answers: []answer{{http.StatusOK, "The metrics.", asText("spiced_generation 1\n")}},
+			handle:  metrics,
 		},
 		{
 			method: "POST", path: "/v1/reload", id: "reload", tag: "Spicepods", is: writes,

@@ -69,6 +69,7 @@ type Component struct {
 	Name     string            `json:"name" doc:"A protocol (http, metrics, …) or a component with problems, such as: function f."`
 	Endpoint string            `json:"endpoint" doc:"host:port, or N/A."`
 	Status   string            `json:"status" enum:"Initializing,Ready,Disabled,Error,Refreshing,ShuttingDown"`
+	Version  string            `json:"version,omitempty" doc:"Of spiced, with the protocol http."`
 	Problems spicepod.Problems `json:"problems,omitempty"`
 }
 
@@ -82,10 +83,12 @@ type Dataset struct {
 	Description         string     `json:"description,omitempty"`
 	Rows                *int64     `json:"rows,omitempty" doc:"Number of rows of an accelerated dataset."`
 	LastRefresh         *time.Time `json:"last_refresh,omitempty"`
+	Loaded              *int64     `json:"loaded_bytes,omitempty" doc:"Bytes loaded so far, during the first load."`
+	Size                *int64     `json:"total_bytes,omitempty" doc:"Bytes to load, during the first load."`
 	Error               string     `json:"error,omitempty" doc:"Why it is not served, or why its last refresh failed."`
 }
 
-// Function is a declared function that is served.
+// Function is a declared function that is served, or waits for data.
 type Function struct {
 	Name         string   `json:"name"`
 	Kind         string   `json:"kind" enum:"scalar,table"`
@@ -99,6 +102,7 @@ type Function struct {
 	Tables       []Table  `json:"tables,omitempty"`  // inputs that are tables
 	Returns      *Type    `json:"returns,omitempty"` // of a scalar function
 	Columns      []Field  `json:"columns,omitempty"` // of a table function
+	Status       string   `json:"status,omitempty" enum:"Ready,Initializing" doc:"Initializing while data that it reads is loaded."`
 	Checksum     string   `json:"checksum" doc:"Changes with everything that affects the result of a call."`
 }
 

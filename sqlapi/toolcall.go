@@ -70,7 +70,11 @@ func (t *toolsHandler) invoke(w http.ResponseWriter, r *http.Request, who caller
 // ran reports whether a failed call got to the tool, so that the failure is
 // the tool's answer.
 func ran(c errcode.Code) bool {
-	return c == errcode.Execution || c == errcode.Refused || c == errcode.InvalidResult
+	switch c {
+	case errcode.Parse, errcode.NotFound, errcode.Argument, errcode.Execution, errcode.Refused, errcode.InvalidResult:
+		return true
+	}
+	return false
 }
 
 // resultError is an error of :invoke's own in the form of a Result.

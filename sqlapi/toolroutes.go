@@ -164,6 +164,7 @@ func searchToolsByQueryRoute(h *toolsHandler) route {
 		{"q", "query", "what the tool should do; * lists all by name", text},
 		{"keyword", "query", "a phrase to favour; may be given several times", text},
 		{"limit", "query", "5 if left out, at most 20", integer},
+		{"offset", "query", "tools to skip, to see those that follow", integer},
 		{"min_score", "query", "from 0 to 1", number},
 		modelParam,
 		{"explain", "query", "add weights and shares", boolean},

@@ -16,6 +16,7 @@ type toolSearch struct {
 	Query          string        `json:"query" doc:"What the tool should do; * lists all by name."`
 	Keywords       []string      `json:"keywords,omitempty" doc:"Phrases to favour."`
 	Limit          *int          `json:"limit,omitempty" min:"1" doc:"5 if left out, at most 20."`
+	Offset         int           `json:"offset,omitempty" min:"0" doc:"Tools to skip, to see those that follow."`
 	MinScore       float64       `json:"min_score,omitempty" doc:"From 0 to 1."`
 	EmbeddingModel string        `json:"embedding_model,omitempty" doc:"A name in the embeddings section."`
 	Context        callerContext `json:"context,omitzero"`
@@ -63,6 +64,11 @@ func (t *toolsHandler) searchQuery(w http.ResponseWriter, r *http.Request, who c
 		}
 		s.Limit = &limit
 	}
+	if text := q.Get("offset"); text != "" {
+		if s.Offset, err = strconv.Atoi(text); err != nil {
+			return newError(errcode.InvalidRequest, "use a whole number from 0", "offset=%q is no number", text)
+		}
+	}
 	if text := q.Get("min_score"); text != "" {
 		if s.MinScore, err = strconv.ParseFloat(text, 64); err != nil || math.IsNaN(s.MinScore) {
 			return newError(errcode.InvalidRequest, "use a number from 0 to 1", "min_score=%q is no number", text)
@@ -80,7 +86,7 @@ func (t *toolsHandler) search(w http.ResponseWriter, r *http.Request, s toolSear
 		return err
 	}
 	request := registry.SearchRequest{
-		Query: s.Query, Keywords: s.Keywords, MinScore: s.MinScore, EmbeddingModel: model, Explain: s.Explain,
+		Query: s.Query, Keywords: s.Keywords, Offset: s.Offset, MinScore: s.MinScore, EmbeddingModel: model, Explain: s.Explain,
 		Scope: tools.Scope{Caller: s.Context.Caller}, Catalog: t.registry.Current(),
 	}
 	if s.Limit != nil { // in the request, 0 means the default

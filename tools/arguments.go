@@ -23,7 +23,7 @@ func Parse(raw json.RawMessage) (map[string]any, []string, *Error) {
 	var notices []string
 	text := string(raw)
 	for range 3 { // an object, a string with one, and a string with that string
-		bare, fenced := unfence(text)
+		bare, fenced := Unfence(text)
 		if bare == "" {
 			return map[string]any{}, notices, nil
 		}
@@ -58,14 +58,20 @@ func notObject(message string) *Error {
 	return NewError(errcode.InvalidArguments, message, `arguments are one JSON object, such as {"name": "value"}`)
 }
 
-// unfence removes a Markdown code fence around the whole text.
-func unfence(text string) (bare string, fenced bool) {
+// Unfence removes a Markdown code fence around the whole text, with the name of its language.
+func Unfence(text string) (bare string, fenced bool) {
 	text = strings.TrimSpace(text)
 	inner, opened := strings.CutPrefix(text, "```")
 	inner, closed := strings.CutSuffix(inner, "```")
 	if !opened || !closed {
 		return text, false
 	}
-	inner = strings.TrimPrefix(strings.TrimLeft(inner, " "), "json")
+	inner = strings.TrimLeft(inner, " ")
+	for _, language := range []string{"json", "sql", "SQL"} {
+		if rest, named := strings.CutPrefix(inner, language); named {
+			inner = rest
+			break
+		}
+	}
 	return strings.TrimSpace(inner), true
 }

@@ -31,7 +31,9 @@ var (
 //   - text that holds JSON where a list or an object is needed
 //   - one value where a list of such values is needed
 //   - one of an enumeration in another case or between spaces
+//   - a list of one value where such a value is needed
 //   - a name that differs only in case, - and _ from that of one property
+//   - any name, if there is one argument and the schema has one property
 //   - null and empty text for an optional property, which is removed
 //   - all arguments within another object
 //
@@ -225,6 +227,13 @@ func (r *repair) names(s *jsonschema.Schema, object map[string]any, at []string)
 		given[plainName(name)]++
 	}
 	closed := s.AdditionalProperties == false
+	if closed && len(at) == 0 && len(object) == 1 && len(s.Properties) == 1 {
+		for right := range s.Properties {
+			for name := range object {
+				meant[plainName(name)], given[plainName(name)] = []string{right}, 1
+			}
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(object)) {
 		plain := plainName(name)
 		if s.Properties[name] != nil || len(meant[plain]) != 1 || given[plain] != 1 {
@@ -278,6 +287,11 @@ func (r *repair) conversions(s *jsonschema.Schema, types []string, v any, at []s
 	case bool:
 		out = append(out, fmt.Sprint(v))
 	}
+	if list, ok := v.([]any); ok && len(list) == 1 && !slices.Contains(types, "array") {
+		quiet := &repair{schema: r.schema, left: r.left}
+		out = append(out, quiet.value(s, list[0], at))
+		r.left = quiet.left
+	}
 	if slices.Contains(types, "array") && v != nil && !isList(v) && !slices.ContainsFunc(out, isList) {
 		item := v
 		if items := itemsOf(s); items != nil {
@@ -313,7 +327,7 @@ func literal(text string) any {
 
 // embedded decodes text that holds a list or an object; nil otherwise.
 func embedded(text string) any {
-	bare, _ := unfence(text)
+	bare, _ := Unfence(text)
 	if !strings.HasPrefix(bare, "{") && !strings.HasPrefix(bare, "[") {
 		return nil
 	}

@@ -55,6 +55,15 @@ type Versioned interface {
 	DataVersion() uint64
 }
 
+// Accepting is a [Tool] whose calls take more than the parameters of its definition show,
+// such as numbers as text.
+type Accepting interface {
+	Tool
+	// Accepts returns the JSON Schema of the arguments that are passed to Call, which checks
+	// what that schema does not.
+	Accepts() (json.RawMessage, error)
+}
+
 // Stating is a [Tool] with a SQL statement in its arguments.
 type Stating interface {
 	Tool

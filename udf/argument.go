@@ -3,7 +3,6 @@ package udf
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -19,49 +18,43 @@ type argument struct {
 	name     string
 	declared spicepod.Arg
 	typ      *functions.Type
-	carrier  *engine.Type
+	carrier  *engine.Type   // of the parameter
+	casts    []*engine.Type // of the parameter, one after the other; the last one is the type
 }
 
 func newArguments(f *functions.Function) []argument {
 	args := make([]argument, len(f.Args))
 	for i, a := range f.Args {
-		args[i] = argument{a.Name, f.Declared.Signature.Args[i], a.Type, carrier(a.Type.Duck())}
+		casts := a.Type.Carriers()
+		args[i] = argument{a.Name, f.Declared.Signature.Args[i], a.Type, casts[0], casts}
 	}
 	return args
 }
 
-// carrier is the type of the parameter that takes a value of type t. It is the type that
-// [engine.Params] gives to the output of [functions.Type.Value]: if the two differ, DuckDB
-// plans the statement again at each execution.
-func carrier(t *engine.Type) *engine.Type {
-	switch t.ID {
-	case engine.TinyInt, engine.SmallInt, engine.Integer, engine.UTinyInt, engine.USmallInt, engine.UInteger:
-		return &engine.Type{ID: engine.BigInt}
-	case engine.Float:
-		return &engine.Type{ID: engine.Double}
-	case engine.TimestampS, engine.TimestampMS:
-		return &engine.Type{ID: engine.Timestamp}
-	case engine.List:
-		return &engine.Type{ID: engine.List, Elem: carrier(t.Elem)}
-	case engine.Struct:
-		fields := make([]engine.Field, len(t.Fields))
-		for i, f := range t.Fields {
-			fields[i] = engine.Field{Name: f.Name, Type: carrier(f.Type)}
-		}
-		slices.SortFunc(fields, func(a, b engine.Field) int { return strings.Compare(a.Name, b.Name) })
-		return &engine.Type{ID: engine.Struct, Fields: fields}
+// sql is the expression of the argument, passed as parameter $n.
+func (a *argument) sql(n int) string { return cast("$"+strconv.Itoa(n), a.casts, "") }
+
+// each is the expression of the arguments of a batch, passed as a list in parameter $n.
+// DuckDB serializes no statement that names a list of an ENUM.
+func (a *argument) each(n int) string {
+	lists := len(a.casts)
+	if a.typ.Duck().ID == engine.Enum {
+		lists--
 	}
-	return t
+	list := cast("$"+strconv.Itoa(n), a.casts[:lists], "[]")
+	return cast("unnest("+list+")", a.casts[lists:], "")
 }
 
-// sql is the expression of the argument, passed as parameter $n; list is [] in a batch,
-// for lists of values.
-func (a *argument) sql(n int, list string) string {
-	param, from, to := "$"+strconv.Itoa(n), a.carrier.String()+list, a.typ.SQL()+list
-	if from == to {
-		return "CAST(" + param + " AS " + to + ")"
+// column is the expression of the argument in a column of the carrier's type.
+func (a *argument) column(name string) string {
+	return cast(name, a.casts[min(1, len(a.casts)-1):], "")
+}
+
+func cast(text string, types []*engine.Type, list string) string {
+	for _, t := range types {
+		text = "CAST(" + text + " AS " + t.String() + list + ")"
 	}
-	return "CAST(CAST(" + param + " AS " + from + ") AS " + to + ")"
+	return text
 }
 
 // value is the argument's value in a call: nil, a bool, json.Number, float64, string,

@@ -1,6 +1,7 @@
 package udf
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -45,16 +46,22 @@ func NewToolFunction(pod *spicepod.Pod, i int, def *tools.Definition) (*ToolFunc
 	}
 	returns, err := wideType(entry.Signature.Returns.Type)
 	if err != nil {
-		return fail(".signature.returns", "", "returns: %s", err)
+		return fail(".signature.returns", hintOf(err), "returns: %s", err)
 	}
 	f := &ToolFunction{Name: entry.Name, entry: entry, Engine: &engine.Function{Name: entry.Name, Random: true}}
 	var declared, params, object []string
 	for j, a := range entry.Signature.Args {
 		t, err := wideType(a.Type)
 		if err != nil {
-			return fail(fmt.Sprintf(".signature.args[%d].type", j), "", "arg '%s': %s", a.Name, err)
+			return fail(fmt.Sprintf(".signature.args[%d].type", j), hintOf(err), "arg '%s': %s", a.Name, err)
 		}
-		f.Engine.Args = append(f.Engine.Args, engine.FunctionArg{Name: a.Name, Type: t.SQL(), Numeric: t.Numeric()})
+		arg := engine.FunctionArg{Name: a.Name, Type: t.SQL(), Numeric: t.Numeric(), Optional: !a.IsRequired()}
+		if arg.Optional {
+			if arg.Default, err = t.Literal(a.Default); err != nil {
+				return fail(fmt.Sprintf(".signature.args[%d].default", j), "", "the default of arg '%s': %s", a.Name, err)
+			}
+		}
+		f.Engine.Args = append(f.Engine.Args, arg)
 		declared = append(declared, a.Name+" "+t.String())
 		params = append(params, engine.Identifier(a.Name)+" "+t.SQL())
 		object = append(object, engine.Literal(a.Name)+", "+engine.Identifier(a.Name))
@@ -79,9 +86,19 @@ func wideType(declared string) (*functions.Type, error) {
 	case engine.Float, engine.Double:
 		return functions.ParseType("float64")
 	case engine.Varchar, engine.Boolean:
-		return t, nil
+		if !t.Duck().JSON {
+			return t, nil
+		}
 	}
 	return nil, fmt.Errorf("type %s is not supported; use integers up to int64, floats, utf8 or boolean", t)
+}
+
+func hintOf(err error) string {
+	var wrong *functions.TypeError
+	if errors.As(err, &wrong) {
+		return wrong.Hint
+	}
+	return ""
 }
 
 // DDL is the statement that creates the function.

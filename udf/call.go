@@ -61,9 +61,9 @@ func (t *scalarTool) statements() (one, many string) {
 	for i, column := range columns {
 		a := &t.args[i]
 		named = append(named, engine.Identifier(a.name)+" := "+column)
-		constant = append(constant, engine.Identifier(a.name)+" := "+a.sql(i+1, ""))
-		single = append(single, a.sql(i+1, "")+" AS "+column)
-		lists = append(lists, "unnest("+a.sql(i+1, "[]")+") AS "+column)
+		constant = append(constant, engine.Identifier(a.name)+" := "+a.sql(i+1))
+		single = append(single, a.sql(i+1)+" AS "+column)
+		lists = append(lists, a.each(i+1)+" AS "+column)
 	}
 	call := engine.Identifier(t.f.Name) + "(" + strings.Join(named, ", ") + ")"
 	switch one = "SELECT " + call + " AS result"; {
@@ -212,7 +212,7 @@ func (t *scalarTool) mayShare(ctx context.Context, c *call) bool {
 	if !ok || t.indexed.Load() {
 		return true
 	}
-	sql := fmt.Sprintf("EXPLAIN ANALYZE SELECT %s FROM %s WHERE %s = %s", key, engine.Qualified(relation.Schema, relation.Name), key, t.args[arg].sql(1, ""))
+	sql := fmt.Sprintf("EXPLAIN ANALYZE SELECT %s FROM %s WHERE %s = %s", key, engine.Qualified(relation.Schema, relation.Name), key, t.args[arg].sql(1))
 	plan, err := c.explain(ctx, t.db, sql, arg)
 	t.indexed.Store(err == nil && strings.Contains(plan, indexScan))
 	return t.indexed.Load()

@@ -9,7 +9,7 @@
 //	catalog := engine.NewCatalog(engine.Contents{Generation: n, Relations: append(relations, udf.Relations()...), Functions: append(set.Engine(), udf.Functions()...)})
 //	err = db.Publish(ctx, catalog, func(tx *engine.Tx) error {
 //		… // f.Create for every function that changed
-//		return udf.Fill(tx, pod, set, running)
+//		return udf.Fill(tx, pod, set, running, udf.Loading{})
 //	})
 //
 // It also makes the tools of functions, which models call: see [NewToolSet]. Concurrent

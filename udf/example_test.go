@@ -49,7 +49,7 @@ func publish(ctx context.Context) (*engine.DB, *functions.Set) {
 				return p
 			}
 		}
-		return udf.Fill(tx, pod, set, nil)
+		return udf.Fill(tx, pod, set, nil, udf.Loading{})
 	}))
 	return db, set
 }

@@ -12,9 +12,13 @@ import (
 
 // Fill updates the introspection tables from the functions of prev to those of next: it
 // rewrites the rows of functions that are new, removed or changed, even if only their
-// position in the file changed. prev is nil at start.
-func Fill(tx *engine.Tx, pod *spicepod.Pod, next, prev *functions.Set) error {
+// position in the file changed. prev is nil at start. It also rewrites the rows of those
+// that wait for data.
+func Fill(tx *engine.Tx, pod *spicepod.Pod, next, prev *functions.Set, loading Loading) error {
 	var stale []string
+	for _, old := range loading.Before {
+		stale = append(stale, old.Name)
+	}
 	var fresh []*functions.Function
 	for _, old := range prev.All() {
 		if now := next.Get(old.Name); now != old {
@@ -30,9 +34,13 @@ func Fill(tx *engine.Tx, pod *spicepod.Pod, next, prev *functions.Set) error {
 		return err
 	}
 	var rows [4][][]any
-	for _, f := range fresh {
+	for i, f := range append(fresh, loading.Now...) {
+		state := "ready"
+		if i >= len(fresh) {
+			state = "loading"
+		}
 		rows[0] = append(rows[0], []any{f.Name, "user", string(f.Kind), string(f.Volatility), f.Declared.From, textOrNull(f.Declared.Description)})
-		rows[1] = append(rows[1], functionRow(f))
+		rows[1] = append(rows[1], append(functionRow(f), state))
 		rows[2] = append(rows[2], argRows(f)...)
 		rows[3] = append(rows[3], lineageRows(pod, f)...)
 	}
@@ -46,6 +54,9 @@ func Fill(tx *engine.Tx, pod *spicepod.Pod, next, prev *functions.Set) error {
 	}
 	return nil
 }
+
+// Loading are the functions that wait for data, now and in the generation before.
+type Loading struct{ Now, Before []*functions.Function }
 
 // forget deletes the rows of functions.
 func forget(tx *engine.Tx, names []string) error {

@@ -198,7 +198,7 @@ func (c *callee) inputColumns(names []string) []engine.Column {
 func (c *callee) casts(names []string) string {
 	casts := make([]string, len(names))
 	for i, name := range names {
-		casts[i] = "CAST(" + name + " AS " + c.args[i].typ.SQL() + ") AS " + name
+		casts[i] = c.args[i].column(name) + " AS " + name
 	}
 	return strings.Join(casts, ", ")
 }

@@ -56,7 +56,7 @@ func newTableTool(c *callee, o ToolOptions) *tableTool {
 	})
 	args := make([]string, len(c.args))
 	for i, a := range c.args {
-		args[i] = engine.Identifier(a.name) + " := " + a.sql(i+1, "")
+		args[i] = engine.Identifier(a.name) + " := " + a.sql(i+1)
 	}
 	t.sql = fmt.Sprintf("SELECT * FROM %s(%s) LIMIT $%d::BIGINT", engine.Identifier(c.f.Name), strings.Join(args, ", "), len(args)+1)
 	return t

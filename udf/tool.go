@@ -3,6 +3,7 @@ package udf
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -75,10 +76,10 @@ func (o ToolOptions) reads(f *functions.Function) []engine.Relation {
 // value, a call of a table function an array of objects, one for each row. The error says
 // why the function cannot be a tool.
 //
-// The values of a call, in both directions, follow the schemas of
-// [functions.Type.JSONSchema]. In a result, an integer beyond ±(2^53-1) and every decimal
-// is text, so that readers that only know doubles lose no digits; binary is base64; dates
-// and times are ISO 8601. An omitted argument takes its default, or is NULL.
+// The arguments of a call follow [functions.Type.AcceptedSchema]; models and people are
+// shown [functions.Type.JSONSchema]. The result follows [functions.Type.ResultSchema];
+// binary is base64; dates and times are ISO 8601. An omitted argument takes its default, or
+// is NULL.
 //
 // The tool is a [tools.Planner].
 func Tool(db Querier, f *functions.Function, o ToolOptions) (tools.Tool, error) {
@@ -160,6 +161,9 @@ func (c *callee) readVersion(rows *engine.Rows) uint64 {
 
 // Definition describes the tool.
 func (c *callee) Definition() *tools.Definition { return c.def }
+
+// Accepts is the JSON Schema of the arguments that calls take, see [tools.Accepting].
+func (c *callee) Accepts() (json.RawMessage, error) { return acceptedSchema(c.f) }
 
 // limits are those of the declaration; a table function has a limit of rows.
 func limits(f *functions.Function) *tools.Limits {

@@ -6,27 +6,47 @@ import (
 	"math"
 
 	"github.com/spiced-sql/spiced/functions"
+	"github.com/spiced-sql/spiced/spicepod"
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// parameterSchema is the JSON Schema of the arguments of a call.
+// parameterSchema is the JSON Schema of the arguments of a call that models and people are
+// shown. Types are plain: a call also takes null for every argument, as SQL does, and
+// numbers as text. Null is shown where the declaration means it: for an argument that may be
+// omitted and is NULL then.
 func parameterSchema(f *functions.Function) (json.RawMessage, error) {
-	properties, required := map[string]any{}, []string{}
-	for i, a := range f.Args {
-		d := f.Declared.Signature.Args[i]
+	return argumentSchema(f, func(a functions.Arg, d spicepod.Arg) map[string]any {
 		schema := a.Type.JSONSchema()
-		if d.IsRequired() {
-			required = append(required, a.Name)
-		} else {
-			schema = nullable(schema)
+		if !d.IsRequired() && d.Default == nil {
+			schema = functions.Nullable(schema)
 		}
 		if d.Description != "" {
 			schema["description"] = d.Description
 		}
-		if d.HasDefault && inJSON(d.Default) {
+		return schema
+	})
+}
+
+// acceptedSchema is the JSON Schema of the arguments that a call takes.
+func acceptedSchema(f *functions.Function) (json.RawMessage, error) {
+	return argumentSchema(f, func(a functions.Arg, _ spicepod.Arg) map[string]any { return a.Type.AcceptedSchema() })
+}
+
+func argumentSchema(f *functions.Function, of func(functions.Arg, spicepod.Arg) map[string]any) (json.RawMessage, error) {
+	properties, required := map[string]any{}, []string{}
+	for i, a := range f.Args {
+		d := f.Declared.Signature.Args[i]
+		schema := of(a, d)
+		if d.Default != nil && inJSON(d.Default) {
 			schema["default"] = d.Default
+			if text, ok := d.Default.(string); ok && a.Type.Numeric() && a.Default != "" && json.Valid([]byte(text)) {
+				schema["default"] = json.Number(text)
+			}
 		}
 		properties[a.Name] = schema
+		if d.IsRequired() {
+			required = append(required, a.Name)
+		}
 	}
 	raw, err := tools.Encode(object(properties, required))
 	if err != nil {
@@ -47,7 +67,7 @@ func returnSchema(f *functions.Function) (json.RawMessage, error) {
 	if f.IsTable() {
 		properties, required := map[string]any{}, []string{}
 		for i, c := range f.Columns {
-			column := nullableDeep(c.Type.JSONSchema())
+			column := c.Type.ResultSchema()
 			if d := f.Declared.Signature.Returns.Columns[i]; d.Description != "" {
 				column["description"] = d.Description
 			}
@@ -56,7 +76,7 @@ func returnSchema(f *functions.Function) (json.RawMessage, error) {
 		}
 		schema = map[string]any{"type": "array", "items": object(properties, required)}
 	} else {
-		schema = nullableDeep(f.Returns.JSONSchema())
+		schema = f.Returns.ResultSchema()
 	}
 	raw, err := tools.Encode(schema)
 	if err != nil {
@@ -67,31 +87,4 @@ func returnSchema(f *functions.Function) (json.RawMessage, error) {
 
 func object(properties map[string]any, required []string) map[string]any {
 	return map[string]any{"type": "object", "properties": properties, "required": required, "additionalProperties": false}
-}
-
-// nullable makes a schema of [functions.Type.JSONSchema] accept null too.
-func nullable(schema map[string]any) map[string]any {
-	switch t := schema["type"].(type) {
-	case string:
-		schema["type"] = []string{t, "null"}
-	case []string:
-		schema["type"] = append(t, "null")
-	}
-	return schema
-}
-
-// nullableDeep is nullable for elements and fields as well: any value in a result may be
-// NULL.
-func nullableDeep(schema map[string]any) map[string]any {
-	if items, ok := schema["items"].(map[string]any); ok {
-		nullableDeep(items)
-	}
-	if properties, ok := schema["properties"].(map[string]any); ok {
-		for _, p := range properties {
-			if p, ok := p.(map[string]any); ok {
-				nullableDeep(p)
-			}
-		}
-	}
-	return nullable(schema)
 }

@@ -67,7 +67,7 @@ func (r *fixture) publish(pod *spicepod.Pod) spicepod.Problems {
 				}
 			}
 		}
-		return Fill(tx, pod, set, r.set)
+		return Fill(tx, pod, set, r.set, Loading{})
 	})
 	if err != nil {
 		r.t.Fatal(err)

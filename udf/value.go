@@ -2,6 +2,7 @@ package udf
 
 import (
 	"math"
+	"strconv"
 
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
@@ -26,6 +27,9 @@ func appendValue(buf []byte, v *engine.Vector, i int) ([]byte, error) {
 		asText = n > maxExact || n < -maxExact
 	case engine.UBigInt:
 		asText = engine.Value[uint64](v, i) > maxExact
+	case engine.HugeInt, engine.UHugeInt:
+		n, err := strconv.ParseInt(string(format.JSON(nil, v, i)), 10, 64)
+		asText = err != nil || n > maxExact || n < -maxExact
 	case engine.Decimal:
 		asText = true
 	case engine.Float:
@@ -37,9 +41,16 @@ func appendValue(buf []byte, v *engine.Vector, i int) ([]byte, error) {
 			return nil, errNotFinite()
 		}
 	case engine.List:
-		return appendList(buf, v, i)
+		e := engine.Value[engine.ListEntry](v, i)
+		return appendList(buf, v.Elem(), int(e.Offset), int(e.Offset+e.Length))
+	case engine.Array:
+		return appendList(buf, v.Elem(), i*v.Type.Size, (i+1)*v.Type.Size)
 	case engine.Struct:
 		return appendStruct(buf, v, i)
+	case engine.Map:
+		return appendMap(buf, v, i)
+	case engine.Union:
+		return appendUnion(buf, v, i)
 	}
 	if asText {
 		return append(format.JSON(append(buf, '"'), v, i), '"'), nil
@@ -47,19 +58,45 @@ func appendValue(buf []byte, v *engine.Vector, i int) ([]byte, error) {
 	return format.JSON(buf, v, i), nil
 }
 
-func appendList(buf []byte, v *engine.Vector, i int) ([]byte, error) {
-	e := engine.Value[engine.ListEntry](v, i)
+func appendList(buf []byte, elem *engine.Vector, from, to int) (_ []byte, err error) {
 	buf = append(buf, '[')
-	for at := e.Offset; at < e.Offset+e.Length; at++ {
-		if at > e.Offset {
+	for at := from; at < to; at++ {
+		if at > from {
 			buf = append(buf, ',')
 		}
-		var err error
-		if buf, err = appendValue(buf, v.Elem(), int(at)); err != nil {
+		if buf, err = appendValue(buf, elem, at); err != nil {
 			return nil, err
 		}
 	}
 	return append(buf, ']'), nil
+}
+
+// appendMap appends an object whose names are the keys as text.
+func appendMap(buf []byte, v *engine.Vector, i int) (_ []byte, err error) {
+	e := engine.Value[engine.ListEntry](v, i)
+	keys, values := v.Elem().Field(0), v.Elem().Field(1)
+	buf = append(buf, '{')
+	for at := int(e.Offset); at < int(e.Offset+e.Length); at++ {
+		if at > int(e.Offset) {
+			buf = append(buf, ',')
+		}
+		if name := format.JSON(nil, keys, at); name[0] == '"' {
+			buf = append(buf, name...)
+		} else {
+			buf = format.AppendString(buf, name)
+		}
+		if buf, err = appendValue(append(buf, ':'), values, at); err != nil {
+			return nil, err
+		}
+	}
+	return append(buf, '}'), nil
+}
+
+// appendUnion appends an object with the member that the value has.
+func appendUnion(buf []byte, v *engine.Vector, i int) ([]byte, error) {
+	tag := int(engine.Value[uint8](v.Field(0), i))
+	buf, err := appendValue(append(format.AppendString(append(buf, '{'), v.Type.Fields[tag].Name), ':'), v.Field(tag+1), i)
+	return append(buf, '}'), err
 }
 
 func appendStruct(buf []byte, v *engine.Vector, i int) ([]byte, error) {

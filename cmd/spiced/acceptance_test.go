@@ -119,7 +119,7 @@ func TestHostileStatementsOverHTTP(t *testing.T) {
 	if got := p.sql("SELECT f(41) AS x"); got != `[{"x":42}]` {
 		t.Errorf("afterwards: %s", got)
 	}
-	if got := p.metric("http_panics_total"); got != "0" {
+	if got := p.metric("spiced_http_panics_total"); got != "0" {
 		t.Errorf("%s panics", got)
 	}
 }

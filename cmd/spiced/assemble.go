@@ -76,12 +76,16 @@ func assemble(ctx context.Context, o options) (_ *app, err error) {
 // assembleLoaded is assemble for commands that load the Spicepod once. It prints
 // faults of components; the other components are served.
 func assembleLoaded(ctx context.Context, std streams, o options) (*app, error) {
-	o.Progress = progress(std.err)
+	o.Progress = progress(std.err, nil)
 	a, err := assemble(ctx, o)
 	if err != nil {
 		return nil, err
 	}
 	report := a.Load(ctx, "start")
+	if ctx.Err() != nil {
+		a.close()
+		return nil, ctx.Err()
+	}
 	report.Problems.WriteText(std.err)
 	if !report.Accepted {
 		a.close()

@@ -71,7 +71,7 @@ func TestChatErrors(t *testing.T) {
 			}
 		})
 	}
-	if got := c.metric("http_panics_total"); got != "0" {
+	if got := c.metric("spiced_http_panics_total"); got != "0" {
 		t.Errorf("%s panics", got)
 	}
 }

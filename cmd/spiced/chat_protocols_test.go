@@ -31,7 +31,7 @@ func TestChatThroughSearch(t *testing.T) {
 			}
 		})
 		m := c.listed()[model]
-		if m.Status != "Ready" || m.Tools.Mode != "registry" || m.Tools.Count != 31 || m.Tools.EmbeddingModel != "local" || m.Tools.Reason == "" {
+		if m.Status != "Ready" || m.Tools.Mode != "registry" || m.Tools.Count != 37 || m.Tools.EmbeddingModel != "local" || m.Tools.Reason == "" {
 			t.Errorf("listed as %+v", m)
 		}
 	}
@@ -61,7 +61,7 @@ func TestChatThreshold(t *testing.T) {
 	c.model.Script(searching)
 	got, err := askOpenAI(c.program, question{model: "helper", text: distance, stream: true})
 	wantAnswer(t, got, err, 3)
-	if m := c.listed()["helper"]; m.Tools.Mode != "registry" || m.Tools.Count != 21 || !slices.Equal(m.Tools.Advertised, metaTools) {
+	if m := c.listed()["helper"]; m.Tools.Mode != "registry" || m.Tools.Count != 27 || !slices.Equal(m.Tools.Advertised, metaTools) {
 		t.Errorf("listed as %+v", m)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -24,7 +26,7 @@ func newValidate(std streams) *cobra.Command {
 			if err := oneOf("format", format, "text", "json", "sarif"); err != nil {
 				return err
 			}
-			problems, _, err := check(cmd.Context(), podPath(args), true)
+			problems, _, err := check(cmd.Context(), std, podPath(args), true)
 			if err != nil {
 				return err
 			}
@@ -45,7 +47,7 @@ func newTest(std streams) *cobra.Command {
 			if err := oneOf("format", format, "text", "junit"); err != nil {
 				return err
 			}
-			problems, results, err := check(cmd.Context(), podPath(args), false)
+			problems, results, err := check(cmd.Context(), std, podPath(args), false)
 			if err != nil {
 				return err
 			}
@@ -58,8 +60,8 @@ func newTest(std streams) *cobra.Command {
 
 // check loads the Spicepod and serves nothing. With offline it starts no MCP
 // server.
-func check(ctx context.Context, path string, offline bool) (spicepod.Problems, []functions.TestResult, error) {
-	a, err := assemble(ctx, options{Options: runtime.Options{Path: path, Offline: offline}})
+func check(ctx context.Context, std streams, path string, offline bool) (spicepod.Problems, []functions.TestResult, error) {
+	a, err := assemble(ctx, options{Options: runtime.Options{Path: path, Offline: offline, Progress: progress(std.err, nil)}})
 	var problems spicepod.Problems
 	if errors.As(err, &problems) {
 		return problems, nil, nil
@@ -109,9 +111,24 @@ func showTests(std streams, format string, problems spicepod.Problems, results [
 	if err := write(std.out, results); err != nil {
 		return err
 	}
-	if problems.HasErrors() {
-		problems.WriteText(std.err)
-		return shownError{problems}
+	if !problems.HasErrors() {
+		return nil
 	}
-	return nil
+	shown := shownError{problems}
+	if format == "text" {
+		problems = withoutTests(problems, results)
+	}
+	problems.WriteText(std.err)
+	return shown
+}
+
+// withoutTests returns the problems except those of failed tests, which the results have.
+func withoutTests(problems spicepod.Problems, results []functions.TestResult) spicepod.Problems {
+	failed := map[spicepod.Position]bool{}
+	for _, r := range results {
+		if !r.Passed && r.Position.Line > 0 {
+			failed[r.Position] = true
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(problems), func(p spicepod.Problem) bool { return failed[p.Position] && strings.Contains(p.Message, "test ") })
 }

@@ -2,19 +2,26 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/spiced-sql/spiced/internal/kit/buildinfo"
 	"github.com/spiced-sql/spiced/internal/kit/nearest"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
-// version is set by the release build: -ldflags "-X main.version=v1.2.3".
-var version = "dev"
+// version is the version of this build, which every protocol serves.
+var version = buildinfo.Read().Version
+
+// versionLine describes this build.
+func versionLine() string {
+	return "spiced " + version + " " + buildinfo.Read().Details("DuckDB "+engine.Version())
+}
 
 func newRoot(std streams) *cobra.Command {
 	serve := newServe(std)
@@ -22,14 +29,16 @@ func newRoot(std streams) *cobra.Command {
 		Use:           "spiced [DIR|FILE]",
 		Short:         "Serve the functions and datasets of a Spicepod",
 		Long:          "spiced turns the datasets and SQL-bodied functions of a Spicepod into one SQL endpoint.\nWithout a command it serves the Spicepod in DIR, by default this folder.",
-		Args:          serve.Args,
+		Args:          podOrCommand,
 		RunE:          serve.RunE,
+		Version:       versionLine(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
 	root.Flags().AddFlagSet(serve.Flags())
+	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(serve, newValidate(std), newTest(std), newSQL(std), newChat(std), newMCP(std), newSearch(std), newSearchEval(std), newLint(std), newInit(std), newSchema(), newVersion(), newWorker())
+	root.AddCommand(serve, newValidate(std), newTest(std), newSQL(std), newChat(std), newMCP(std), newSearch(std), newSearchEval(std), newLint(std), newInit(std), newSchema(), newReady(std), newVersion(), newWorker())
 	return root
 }
 
@@ -44,6 +53,24 @@ func flagError(cmd *cobra.Command, err error) error {
 		}
 	}
 	return usageError{err}
+}
+
+// podOrCommand is atMostOne for spiced without a command: a word that is no file may be
+// a mistyped command.
+func podOrCommand(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 && !strings.ContainsAny(args[0], `./\`) {
+		var names []string
+		for _, c := range cmd.Commands() {
+			if !c.Hidden {
+				names = append(names, c.Name())
+			}
+		}
+		near := nearest.Name(args[0], names)
+		if _, err := os.Stat(args[0]); err != nil && near != "" {
+			return usageError{fmt.Errorf("unknown command %q; did you mean %q?", args[0], near)}
+		}
+	}
+	return atMostOne(cmd, args)
 }
 
 // atMostOne takes one Spicepod, or none for this folder.
@@ -85,10 +112,10 @@ func newSchema() *cobra.Command {
 func newVersion() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
-		Short: "Print the versions of spiced and DuckDB",
+		Short: "Print the versions of spiced, DuckDB and Go",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "spiced %s (DuckDB %s)\n", version, engine.Version())
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), versionLine())
 			return err
 		},
 	}

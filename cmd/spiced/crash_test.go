@@ -116,7 +116,7 @@ func TestStatementsThatCrash(t *testing.T) {
 			for _, way := range ways {
 				wantServed(t, way, "SELECT count(*) AS n FROM kept")
 			}
-			if got := p.metric("http_panics_total"); got != "0" {
+			if got := p.metric("spiced_http_panics_total"); got != "0" {
 				t.Errorf("%s panics", got)
 			}
 		})

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -19,19 +20,21 @@ const schemaFile = "spicepod.schema.json"
 
 func newInit(std streams) *cobra.Command {
 	return &cobra.Command{
-		Use:   "init DIR",
+		Use:   "init [DIR]",
 		Short: "Write a first Spicepod, with data to try it on",
+		Long:  "Write a Spicepod, its data and a JSON Schema for editors to DIR, by default this folder. No file is replaced.",
 		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usageError{fmt.Errorf("init needs one folder, got %d arguments", len(args))}
+			if len(args) > 1 {
+				return usageError{fmt.Errorf("init takes one folder, got %d arguments", len(args))}
 			}
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			if err := initPod(args[0]); err != nil {
+			if err := initPod(podPath(args)); err != nil {
 				return err
 			}
-			_, err := fmt.Fprintf(std.out, "wrote %s\nnow run: spiced %s\n", filepath.Join(args[0], "spicepod.yaml"), args[0])
+			run := strings.Join(append([]string{"spiced"}, args...), " ")
+			_, err := fmt.Fprintf(std.out, "wrote %s\nnow run: %s\n", filepath.Join(podPath(args), "spicepod.yaml"), run)
 			return err
 		},
 	}

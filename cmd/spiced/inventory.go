@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,13 +35,20 @@ func (i inventory) Problems() spicepod.Problems {
 }
 
 // Components returns the endpoints, including closed ones as Spice's clients
-// expect, what fails while the runtime serves, and the MCP servers.
+// expect, what fails while the runtime serves, the MCP servers, and what is loading.
 func (i inventory) Components() []sqlapi.Component {
 	open := i.addresses()
 	var list []sqlapi.Component
 	for _, name := range []string{"http", "flight", "postgres", "metrics", "opentelemetry"} {
 		c := sqlapi.Component{Name: name, Endpoint: "N/A", Status: sqlapi.StatusDisabled}
-		if address := open[name]; address != "" {
+		if name == "http" {
+			c.Version = version
+		}
+		address := open[name]
+		if name == "metrics" {
+			address = cmp.Or(address, open["http"]) // at /metrics
+		}
+		if address != "" {
 			c.Endpoint, c.Status = address, sqlapi.StatusReady
 			switch {
 			case i.runtime.Draining():
@@ -57,6 +65,11 @@ func (i inventory) Components() []sqlapi.Component {
 	}
 	for _, s := range i.runtime.Servers().Status() {
 		list = append(list, sqlapi.Component{Name: "tool " + s.Name, Endpoint: s.From, Status: string(s.State)})
+	}
+	for _, s := range i.runtime.Data().Status() {
+		if s.State == datasets.Loading {
+			list = append(list, sqlapi.Component{Name: s.Kind + " " + s.Declared, Endpoint: "N/A", Status: sqlapi.StatusInitializing})
+		}
 	}
 	return list
 }
@@ -93,6 +106,9 @@ func (i inventory) Datasets() []sqlapi.Dataset {
 		if s.Rows >= 0 {
 			d.Rows = &s.Rows
 		}
+		if s.Loading != nil && s.Loading.Total > 0 {
+			d.Loaded, d.Size = &s.Loading.Bytes, &s.Loading.Total
+		}
 		if !s.Refreshed.IsZero() {
 			d.LastRefresh = &s.Refreshed
 		}
@@ -108,16 +124,19 @@ func (i inventory) Functions() []sqlapi.Function {
 		return list
 	}
 	for _, f := range g.Functions.Declared() {
-		list = append(list, describeFunction(f))
+		list = append(list, describeFunction(f, sqlapi.StatusReady))
+	}
+	for _, f := range g.Waiting() {
+		list = append(list, describeFunction(f, sqlapi.StatusInitializing))
 	}
 	return list
 }
 
-func describeFunction(f *functions.Function) sqlapi.Function {
+func describeFunction(f *functions.Function, status string) sqlapi.Function {
 	d := sqlapi.Function{
 		Name: f.Name, Kind: string(f.Kind), Volatility: string(f.Volatility), From: f.Declared.From,
 		Description: f.Declared.Description, AsTool: f.Declared.AsToolEffective(), RegisteredAs: []string{"sql"},
-		Signature: f.Signature(), Arguments: []sqlapi.Field{}, Columns: fields(f.Columns), Checksum: f.Checksum,
+		Signature: f.Signature(), Arguments: []sqlapi.Field{}, Columns: fields(f.Columns), Checksum: f.Checksum, Status: status,
 	}
 	if d.AsTool {
 		d.RegisteredAs = append(d.RegisteredAs, "tool")

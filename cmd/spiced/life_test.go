@@ -97,11 +97,11 @@ func TestLeavingCancels(t *testing.T) {
 			resp.Body.Close()
 		}
 	}()
-	p.eventually("to run the statement", func() bool { return p.metric("engine_statements_running") == "1" })
+	p.eventually("to run the statement", func() bool { return p.metric("spiced_engine_statements_running") == "1" })
 	leave()
 	<-gone
-	p.eventually("to end the statement", func() bool { return p.metric("engine_statements_running") == "0" })
-	p.eventually("to count it", func() bool { return p.metric(`queries_total{outcome="cancelled"}`) == "1" })
+	p.eventually("to end the statement", func() bool { return p.metric("spiced_engine_statements_running") == "0" })
+	p.eventually("to count it", func() bool { return p.metric(`spiced_queries_total{outcome="cancelled"}`) == "1" })
 }
 
 func TestAddresses(t *testing.T) {

@@ -21,7 +21,7 @@ import (
 type connection struct{ url, apiKey string }
 
 func (c *connection) register(flags *pflag.FlagSet) {
-	flags.StringVar(&c.url, "url", "", "address of a running spiced, such as "+repl.DefaultURL)
+	flags.StringVar(&c.url, "url", "", "address of a running spiced, such as "+repl.DefaultURL+" or localhost:8090")
 	flags.StringVar(&c.apiKey, "api-key", os.Getenv("SPICED_API_KEY"), "key for --url (default: $SPICED_API_KEY)")
 	flags.Lookup("api-key").DefValue = ""
 }

@@ -7,7 +7,9 @@
 //	spiced search-eval DIR...   measure tool search on sets of queries
 //	spiced lint [DIR|FILE]      check its tools
 //	spiced sql [DIR|FILE]       query it from a terminal or a script
-//	spiced init DIR             write a first Spicepod
+//	spiced init [DIR]           write a first Spicepod
+//	spiced ready                check whether a running spiced is ready
+//	spiced version              print the version
 package main
 
 import (
@@ -25,8 +27,9 @@ import (
 // Exit statuses.
 const (
 	exitGood   = 0
-	exitFaults = 1 // a fault of the Spicepod, a statement or the machine
-	exitUsage  = 2 // a fault of the command line
+	exitFaults = 1   // a fault of the Spicepod, a statement or the machine
+	exitUsage  = 2   // a fault of the command line
+	exitCancel = 130 // Ctrl-C, as shells report it
 )
 
 func main() {
@@ -53,6 +56,10 @@ func run(ctx context.Context, args []string, std streams) int {
 	err := root.ExecuteContext(ctx)
 	if err == nil {
 		return exitGood
+	}
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		fmt.Fprintln(std.err, "spiced: cancelled")
+		return exitCancel
 	}
 	var shown shownError
 	if errors.As(err, &shown) {

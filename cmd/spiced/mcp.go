@@ -25,7 +25,7 @@ func newMCPServer(d *runtime.Runtime, log *slog.Logger) (*mcpserver.Server, erro
 		return nil, err
 	}
 	s := mcpserver.New(mcpserver.Options{
-		Registry: d.Tools(), Resources: r, Version: version, Log: log,
+		Registry: d.Tools(), Loaded: d.Loaded(), Resources: r, Version: version, Log: log,
 		Scope: func(r *http.Request) tools.Scope { return tools.Scope{Caller: caller.From(r.Context())} },
 		Settings: func() mcpserver.Settings {
 			m := d.Settings().MCP
@@ -77,11 +77,6 @@ func serveStdio(ctx context.Context, std streams, path string, level slog.Level)
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return a.Run(ctx) })
 	group.Go(func() error {
-		select {
-		case <-a.Loaded(): // a client that asked earlier would find no tools
-		case <-ctx.Done():
-			return nil
-		}
 		if err := a.mcp.Serve(ctx, io.NopCloser(std.in), nopCloser{std.out}); err != nil {
 			return err
 		}

@@ -46,6 +46,9 @@ func startReference(t *testing.T) *referencing {
 	pod := chatPod{functions: 1, tools: "auto", embeddings: hashEmbeddings}.text(t, model.URL)
 	p := start(t, folder(t, "spicepod.yaml", pod+servers))
 	p.connected(referenceServers...)
+	for _, s := range referenceServers {
+		p.eventually("to have the tools of "+s, func() bool { return len(p.toolNames("?source=mcp:"+s)) > 0 })
+	}
 	return &referencing{&chatting{p, model}, files}
 }
 

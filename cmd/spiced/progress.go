@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"sync"
 	"time"
@@ -12,32 +13,54 @@ import (
 	"github.com/spiced-sql/spiced/internal/data/load"
 )
 
-// progress shows long loads on one line of a terminal. Without a terminal it is
-// nil, because the log has them.
-func progress(w io.Writer) func(load.Progress) {
-	f, ok := w.(*os.File)
-	if !ok || !term.IsTerminal(int(f.Fd())) {
-		return nil
-	}
+// reportEvery is the time between the lines about a long load where there is no terminal.
+const reportEvery = 10 * time.Second
+
+// progress shows long loads on one line of a terminal. Without a terminal it writes a
+// line every 10 s, to log or, if that is nil, to w.
+func progress(w io.Writer, log *slog.Logger) func(load.Progress) {
 	var mu sync.Mutex
+	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		return func(p load.Progress) {
+			mu.Lock()
+			defer mu.Unlock()
+			line := "\r\x1b[K"
+			if !p.Done {
+				line += progressLine(p)
+			}
+			fmt.Fprint(w, line)
+		}
+	}
+	reported := map[[2]string]time.Duration{} // by dataset and step
 	return func(p load.Progress) {
 		mu.Lock()
 		defer mu.Unlock()
-		line := "\r\x1b[K"
-		if !p.Done {
-			line += progressLine(p)
+		key := [2]string{p.Dataset, p.Step}
+		switch {
+		case p.Done:
+			delete(reported, key)
+		case p.Elapsed-reported[key] >= reportEvery:
+			reported[key] = p.Elapsed
+			if log == nil {
+				fmt.Fprintln(w, progressLine(p))
+				return
+			}
+			log.Info("dataset is loading", "dataset", p.Dataset, "step", p.Step, "took", p.Elapsed, "bytes", p.Bytes, "total", p.Total)
 		}
-		fmt.Fprint(w, line)
 	}
 }
 
+// progressLine describes a running load. DuckDB does not say how much of a load is done,
+// so that only a fetch has a percentage.
 func progressLine(p load.Progress) string {
 	line := fmt.Sprintf("dataset %s: %s, %s", p.Dataset, p.Step, p.Elapsed.Round(100*time.Millisecond))
 	switch {
-	case p.Total > 0:
-		line += fmt.Sprintf(", %d %% of %d MB", 100*p.Bytes/p.Total, p.Total>>20)
-	case p.Bytes > 0:
-		line += fmt.Sprintf(", %d MB", p.Bytes>>20)
+	case p.Total > 0 && p.Bytes > 0:
+		line += fmt.Sprintf(", %d %% of %s", 100*p.Bytes/p.Total, megabytes(p.Total))
+	case p.Total > 0 || p.Bytes > 0:
+		line += ", " + megabytes(max(p.Total, p.Bytes))
 	}
 	return line
 }
+
+func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }

@@ -207,11 +207,7 @@ func (p *program) invoke(ctx context.Context, key, tool string, args any) outcom
 	case result.Error == nil:
 		return fault(fmt.Errorf("status %d without an error", status))
 	}
-	got := result.Error.outcome(status)
-	if result.Error.Code == "invalid_arguments" { // the code of tools for an invalid statement
-		got.codes = []errcode.Code{errcode.Argument, errcode.Parse, errcode.NotFound}
-	}
-	return got
+	return result.Error.outcome(status)
 }
 
 // sqlStates are the engine's codes by PostgreSQL's.
@@ -219,11 +215,16 @@ var sqlStates = map[string][]errcode.Code{
 	"42601": {errcode.Parse},
 	"42501": {errcode.Refused},
 	"0A000": {errcode.Refused, errcode.Argument}, // PostgreSQL has the statement, the protocol has not; or types that parameters alone would settle
-	"42P01": {errcode.NotFound},
+	"42P01": {errcode.NotFound, errcode.Argument},
 	"42703": {errcode.NotFound},
-	"42883": {errcode.NotFound},
+	"42883": {errcode.NotFound, errcode.Argument},
 	"42804": {errcode.Argument},
+	"42P02": {errcode.Argument},
 	"22000": {errcode.Execution},
+	"22003": {errcode.Execution},
+	"22007": {errcode.Execution},
+	"22P02": {errcode.Execution},
+	"3F000": {errcode.Refused}, // a schema that no dataset has
 	"57014": {errcode.Timeout, errcode.Cancelled},
 	"54000": {errcode.Limit},
 	"53300": {errcode.Busy},

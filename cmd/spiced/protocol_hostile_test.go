@@ -151,7 +151,7 @@ func TestHostileStatementsOnEveryProtocol(t *testing.T) {
 	if got := p.do("POST", "/v1/sql", "SELECT count(*) AS n, sum(id) AS id FROM orders", "X-API-Key", writerKey).body; got != `[{"n":3,"id":6}]` {
 		t.Errorf("orders has changed: %s", got)
 	}
-	if got := p.metric("http_panics_total"); got != "0" {
+	if got := p.metric("spiced_http_panics_total"); got != "0" {
 		t.Errorf("%s panics", got)
 	}
 	if strings.Contains(p.log.String(), `"level":"ERROR"`) {
@@ -270,7 +270,7 @@ func (p *program) recovers(protocol sqlProtocol) {
 	ctx, cancel := context.WithTimeout(p.t.Context(), patience)
 	defer cancel()
 	p.eventually("to answer by "+protocol.name, func() bool {
-		return protocol.run(ctx, "SELECT max(i) FROM k").err == nil && p.metric("engine_statements_abandoned") == "0"
+		return protocol.run(ctx, "SELECT max(i) FROM k").err == nil && p.metric("spiced_engine_statements_abandoned") == "0"
 	})
 }
 

@@ -242,7 +242,7 @@ func (c *crowd) settled() usage {
 	c.t.Helper()
 	c.client.CloseIdleConnections()
 	http.DefaultClient.CloseIdleConnections()
-	for _, name := range []string{"engine_statements_running", "engine_statements_waiting", "engine_statements_abandoned", "http_requests_in_flight"} {
+	for _, name := range []string{"spiced_engine_statements_running", "spiced_engine_statements_waiting", "spiced_engine_statements_abandoned", "spiced_http_requests_in_flight"} {
 		c.eventually("to have 0 "+name, func() bool { return c.metrics.value(name) == "0" })
 	}
 	http.DefaultClient.CloseIdleConnections()

@@ -42,15 +42,16 @@ func TestRudeClientsOfALimitedKey(t *testing.T) {
 	p.rude()
 	p.honest(20)
 	// An answer may arrive before its connection is back.
-	p.eventually("to run the 2 statements that the key may have, and no other", func() bool { return p.metric("engine_statements_running") == "2" })
+	p.eventually("to run the 2 statements that the key may have, and no other", func() bool { return p.metric("spiced_engine_statements_running") == "2" })
 }
 
-// Without a limit, their statements end with their time limit.
+// Without a limit, their statements end with their time limit, and those that wait for
+// their reader with ten of them.
 func TestRudeClientsEndWithTheirStatements(t *testing.T) {
 	t.Parallel()
-	p := start(t, folder(t, "spicepod.yaml", fmt.Sprintf(rudePod, "3s", 0)), sqlProtocols()...)
+	p := start(t, folder(t, "spicepod.yaml", fmt.Sprintf(rudePod, "1s", 0)), sqlProtocols()...)
 	p.rude()
-	p.eventually("to end their statements", func() bool { return p.metric("engine_statements_running") == "0" })
+	p.eventually("to end their statements", func() bool { return p.metric("spiced_engine_statements_running") == "0" })
 	p.honest(20)
 }
 
@@ -78,10 +79,10 @@ func TestFloodOfOneKey(t *testing.T) {
 		})
 	}
 	p.eventually("to run 4 endless statements, of which 36 wait", func() bool {
-		return p.metric("engine_statements_running") == "4" && p.metric("engine_statements_waiting") == "36"
+		return p.metric("spiced_engine_statements_running") == "4" && p.metric("spiced_engine_statements_waiting") == "36"
 	})
 	p.honest(20)
-	if got := p.metric("engine_statements_waiting"); got != "36" {
+	if got := p.metric("spiced_engine_statements_waiting"); got != "36" {
 		t.Errorf("%s wait: an answer came after statements of the flood", got)
 	}
 }
@@ -121,7 +122,7 @@ func (p *program) rude() {
 		})
 	}
 	clients.Wait()
-	p.eventually("to run a statement", func() bool { return p.metric("engine_statements_running") != "0" })
+	p.eventually("to run a statement", func() bool { return p.metric("spiced_engine_statements_running") != "0" })
 }
 
 func rudeClient(ctx context.Context, address string, kind int) (net.Conn, error) {

@@ -31,7 +31,8 @@ func (s *server) openPostgres() error {
 	}
 	p := pgwire.New(pgwire.Options{
 		Query: s.queries, Keys: s.Keys, TLS: s.tls.config(), RequireTLS: s.tls != nil,
-		Rewrite: pgcatalog.Rewrite, Catalog: pgcatalog.OfCatalog, Version: pgcatalog.ServerVersion + " (spiced " + version + ")",
+		HasRelation: func(schema, name string) bool { return s.DB().Current().Declares(schema, name) },
+		Rewrite:     pgcatalog.RewriteFor, Catalog: pgcatalog.OfCatalog, Version: pgcatalog.ServerVersion + " (spiced " + version + ")",
 		Generation: func() uint64 { return s.DB().Current().Serial() },
 		Log:        s.log, Audit: s.Audit(),
 		IdleTimeout: settings.IdleTimeout,

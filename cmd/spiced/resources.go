@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/spiced-sql/spiced/functions"
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/protocols/mcpserver"
 	"github.com/spiced-sql/spiced/internal/runtime"
@@ -42,6 +43,9 @@ func (r resources) List(scope tools.Scope) []mcpserver.Resource {
 	}
 	if g := r.runtime.Current(); g != nil {
 		for _, f := range g.Functions.Declared() {
+			if hidden(f) {
+				continue
+			}
 			list = append(list, mcpserver.Resource{Kind: mcpserver.Functions, Name: f.Name, Description: f.Declared.Description})
 		}
 	}
@@ -74,8 +78,16 @@ func (r resources) dataset(ctx context.Context, scope tools.Scope, name string) 
 	return fmt.Sprintf("%s\nSome rows:\n\n```json\n%s\n```\n", schema, rows), nil
 }
 
+// hidden reports whether a function is not for models, by as_tool: false.
+func hidden(f *functions.Function) bool { return f.Declared.AsTool != nil && !*f.Declared.AsTool }
+
 // function returns the documentation of a function.
 func (r resources) function(ctx context.Context, scope tools.Scope, name string) (string, error) {
+	if g := r.runtime.Current(); g != nil {
+		if f := g.Functions.Get(name); f != nil && hidden(f) {
+			return "", mcpserver.ErrNoResource
+		}
+	}
 	var f struct {
 		Signature, Description, Volatility, Body string
 		Arguments                                []struct{ Name, Type, Description string }

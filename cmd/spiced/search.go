@@ -49,9 +49,9 @@ The query * lists all tools by name.
 its share of the tool's score. --tool NAME shows the same for one tool, found or not, and why it is not found.
 
 Exit status: 0 success, 1 the Spicepod has a fault or the tool does not exist, 2 usage error.`,
-		Example: `  spiced search "distance between two airports"
+		Example: `  spiced search "distance between two airports" examples/quickstart
   spiced search "flight delay" examples/quickstart --keyword minutes --explain
-  spiced search "distance" --tool delay_band`,
+  spiced search "distance" examples/quickstart --tool delay_band`,
 		Args: searchArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := oneOf("format", f.format, "text", "json"); err != nil {

@@ -48,8 +48,8 @@ spiced's defaults.
 --run out.jsonl writes out-<folder>.jsonl.
 --abstain shows how many queries of the other folders, which a catalog cannot answer, are flagged as having
 no good match, and how many of their own are.`,
-		Example: `  spiced search-eval testdata/apibank
-  spiced search-eval testdata/* --embedding small --pod . --run rankings.jsonl`,
+		Example: `  spiced search-eval FOLDER
+  spiced search-eval FOLDER1 FOLDER2 --embedding small --pod DIR --run rankings.jsonl`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usageError{errors.New("search-eval needs folders with tools.jsonl and queries.jsonl, got none")}

@@ -12,6 +12,7 @@ import (
 	"os/signal"
 	"slices"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
@@ -48,7 +49,7 @@ func newServe(std streams) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.http, "http", "127.0.0.1:8090", "address of the HTTP API; port 0 picks a free one")
-	flags.StringVar(&f.metrics, "metrics", "127.0.0.1:9090", "address of the Prometheus metrics; empty turns them off")
+	flags.StringVar(&f.metrics, "metrics", "", "second address of the Prometheus metrics, such as 127.0.0.1:9091 (default: only /metrics of the HTTP API)")
 	flags.StringVar(&f.postgres, "postgres", "", "address of the PostgreSQL protocol, such as 127.0.0.1:5432 (default: not served)")
 	flags.StringVar(&f.flight, "flight", "", "address of Arrow Flight SQL, such as 127.0.0.1:50051 (default: not served)")
 	flags.BoolVar(&f.tls.enabled, "tls-enabled", false, "encrypt every endpoint with the certificate of runtime.tls or of the next flags")
@@ -87,12 +88,13 @@ func serve(ctx context.Context, std streams, path string, f serveFlags) error {
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
 	defer signal.Stop(hangups)
+	log := telemetry.NewLogger(std.err, telemetry.LogOptions{Level: level, Format: f.logFormat})
 	s := &server{flags: f, err: std.err, metrics: telemetry.New(version)}
 	defer s.close()
 	if s.app, err = assemble(ctx, options{queries: true, mcp: true, Options: runtime.Options{
 		Path: path, StateDir: f.stateDir, Strict: f.strict, Watch: f.watch, Postgres: f.postgres != "",
-		Log:     telemetry.NewLogger(std.err, telemetry.LogOptions{Level: level, Format: f.logFormat}),
-		Metrics: s.metrics, Audit: s.openAudit, Progress: progress(std.err),
+		Log:     log,
+		Metrics: s.metrics, Audit: s.openAudit, Progress: progress(std.err, log),
 	}}); err != nil {
 		return err
 	}
@@ -156,7 +158,7 @@ func (s *server) listen() error {
 	mux.Handle("GET /", s.metrics.Handler())
 	err := s.openHTTP("metrics", "--metrics", s.flags.metrics, guard.Protect(mux))
 	if errors.As(err, new(takenError)) {
-		s.log.Warn("metrics are not served until a restart", "error", err)
+		s.log.Warn("metrics are served by the HTTP API only until a restart", "error", err)
 		s.SetFault("metrics", err)
 		return nil
 	}
@@ -195,11 +197,30 @@ func (s *server) run(ctx context.Context, hangups <-chan os.Signal) error {
 	}
 	group.Go(func() error { return s.Run(ctx) })
 	group.Go(func() error { s.reloads(ctx, hangups); return nil })
+	group.Go(func() error { s.release(ctx); return nil })
 	group.Go(func() error {
 		<-ctx.Done()
 		return s.drain()
 	})
 	return group.Wait()
+}
+
+// idleAfter is how long after the first generation, or the start of a worker, memory is
+// returned: clients that waited are served first.
+const idleAfter = time.Second
+
+// release returns the memory that only the start needed.
+func (s *server) release(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+		return
+	case <-s.Loaded():
+	}
+	select {
+	case <-ctx.Done():
+	case <-time.After(idleAfter):
+		releaseStartup()
+	}
 }
 
 // reloads reloads the Spicepod and the certificate at each SIGHUP.

@@ -109,8 +109,8 @@ func TestServeLists(t *testing.T) {
 	if err := json.Unmarshal([]byte(p.do("GET", "/v1/openapi.json", "").body), &openAPI); err != nil || openAPI.OpenAPI == "" {
 		t.Errorf("openapi: %v", err)
 	}
-	if got := p.metric("functions_count"); got != "1" {
-		t.Errorf("functions_count %q", got)
+	if got := p.metric("spiced_functions"); got != "1" {
+		t.Errorf("spiced_functions %q", got)
 	}
 }
 

@@ -36,12 +36,12 @@ func TestStatementsThatDoNotEnd(t *testing.T) {
 					flood.Go(func() { p.httpStatement(ctx, rudeKey, "SELECT lpad('x', 2000000000, 'y') AS v") })
 				}
 			}
-			p.eventually("to run statements of the flood", func() bool { return p.metric("engine_statements_waiting") != "0" })
+			p.eventually("to run statements of the flood", func() bool { return p.metric("spiced_engine_statements_waiting") != "0" })
 			others.await(p, 100)
 			cancel()
 			flood.Wait()
 			p.eventually("to end the statements", func() bool {
-				return p.metric("engine_statements_running") == "0" || p.httpStatement(t.Context(), rudeKey, "SELECT 1").err == nil
+				return p.metric("spiced_engine_statements_running") == "0" || p.httpStatement(t.Context(), rudeKey, "SELECT 1").err == nil
 			})
 			others.report(t, longestVisit)
 		})

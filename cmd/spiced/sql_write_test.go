@@ -21,6 +21,10 @@ const shopPod = "version: v1\nkind: Spicepod\nname: shop\n" + `runtime:
   auth: { api-key: { keys: ["` + readerKey + `", "` + writerKey + `:rw"] } }
 functions:
   - { name: twice, from: sql, signature: { args: [{ name: x, type: int64 }], returns: int64 }, body: x * 2 }
+  - name: greeting
+    from: sql
+    signature: { args: [{ name: greeted, type: utf8, default: all }, { name: mark, type: utf8, default: "!" }], returns: utf8 }
+    body: "'hello ' || greeted || mark"
 datasets:
   - { name: orders, from: "duckdb:shop.db", access: read_write }
   - { name: wares, from: "duckdb:shop.db" }
@@ -129,6 +133,21 @@ func TestSQLWritesOverFlight(t *testing.T) {
 		nullable("1", arrow.PrimitiveTypes.Int32), nullable("2", arrow.BinaryTypes.String), nullable("3", arrow.FixedWidthTypes.Date32)))
 	if n, err := insert.ExecuteUpdate(c.ctx); err != nil || n != 1 {
 		t.Errorf("a prepared INSERT: got %d, %v", n, err)
+	}
+	insert.SetParameters(row(t, `[{"1": 5, "2": "five", "3": "2024-03-01"}, {"1": 6, "2": null, "3": null}]`,
+		nullable("1", arrow.PrimitiveTypes.Int32), nullable("2", arrow.BinaryTypes.String), nullable("3", arrow.FixedWidthTypes.Date32)))
+	if n, err := insert.ExecuteUpdate(c.ctx); err != nil || n != 2 {
+		t.Errorf("an INSERT of two rows of parameters: got %d, %v", n, err)
+	}
+	named, err := c.query("SELECT greeting(greeted := 'ann') AS a, greeting() AS b, greeting('bob', mark => '?') AS c")
+	if want := "a utf8 | hello ann!\nb utf8 | hello all!\nc utf8 | hello bob?\n"; err != nil || named != want {
+		t.Errorf("named and omitted arguments: %s, %v", named, err)
+	}
+	insert.SetParameters(row(t, `[{"1": "7"}, {"1": "x"}, {"1": "8"}]`, nullable("1", arrow.BinaryTypes.String)))
+	_, err = insert.ExecuteUpdate(c.ctx)
+	wantStatus(t, err, codes.InvalidArgument, "row 1 of 3 of the parameters: the statement has 3 parameters, got 1")
+	if n, err := c.ExecuteUpdate(c.ctx, "DELETE FROM orders WHERE id >= 5"); err != nil || n != 2 {
+		t.Errorf("a DELETE: got %d, %v", n, err)
 	}
 	text, err := c.query("SELECT * FROM orders ORDER BY id")
 	if want := "id int32 | 1 | 2 | 4\nname utf8 | one | TWO | four\nday date32 | (null) | 2024-02-29 | 2024-03-01\n"; err != nil || text != want {

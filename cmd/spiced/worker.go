@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -18,6 +19,7 @@ func newWorker() *cobra.Command {
 		Hidden: true,
 		Args:   cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
+			defer time.AfterFunc(idleAfter, releaseStartup).Stop()
 			return isolate.Main(os.Stdin, os.Stdout)
 		},
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spiced-sql/spiced/functions"
@@ -33,6 +34,7 @@ type build struct {
 	set      *functions.Set
 	declared []engine.Relation          // datasets and views, loaded or not, and the system tables
 	missing  map[engine.Relation]string // declared but not served: how problems name them
+	waiting  *waiting                   // declared but not served yet; relations are missing too
 	order    []component
 
 	embeddings *embeddings.Set
@@ -45,7 +47,7 @@ func newBuild(s *services, pod *spicepod.Pod, report *Report, strict bool) *buil
 	if old == nil {
 		old = &Generation{Pod: &spicepod.Pod{}}
 	}
-	return &build{s: s, strict: strict, pod: pod, old: old, report: report, missing: map[engine.Relation]string{}}
+	return &build{s: s, strict: strict, pod: pod, old: old, report: report, missing: map[engine.Relation]string{}, waiting: newWaiting()}
 }
 
 // problem reports a problem. One that was reported before, for example by a test
@@ -62,26 +64,31 @@ func (b *build) problems(list spicepod.Problems) {
 	}
 }
 
-// prepare compiles, loads and tests. It changes nothing that is in service.
-func (b *build) prepare(ctx context.Context) {
+// prepare compiles, loads and tests. It waits for loads until wait ends, or until they
+// end if wait is ctx. It changes nothing that is in service.
+func (b *build) prepare(ctx, wait context.Context) error {
 	b.remarks()
 	if b.embeddings = b.lastEmbeddings(); b.embeddings == nil {
 		set, problems := embeddings.NewSet(b.pod, embeddings.Options{})
 		b.embeddings = set
 		b.problems(problems)
 	}
-	b.prepareServers(ctx)
-	b.prepareDatasets(ctx)
+	b.prepareSources(ctx, wait)
+	if err := b.s.db.wait(); err != nil {
+		return err
+	}
 	b.compileFunctions(ctx)
 	b.compileViews(ctx)
 	b.arrange()
+	b.wait()
 	b.test(ctx)
+	return ctx.Err()
 }
 
 // remarks warns about declarations without effect.
 func (b *build) remarks() {
 	if keys := b.pod.NotServed(); len(keys) > 0 {
-		p := b.pod.Problem(keys[0], "not served yet: "+strings.Join(keys, ", "), "this version reads these keys and ignores them")
+		p := b.pod.Problem(keys[0], "not served yet: "+strings.Join(keys, ", "), "this version reads these keys and ignores them; what to use instead is at the end of docs/spicepod.md")
 		p.Severity = spicepod.Warning
 		b.problem(p)
 	}
@@ -98,16 +105,31 @@ func (b *build) remarks() {
 	}
 }
 
-// prepareDatasets loads what is new. A dataset that cannot be loaded is replaced
-// by its last good version.
-func (b *build) prepareDatasets(ctx context.Context) {
-	ready, problems := b.s.data.Prepare(ctx, b.pod)
-	b.problems(problems)
+// prepareSources connects to new MCP servers and begins to load new datasets. A
+// dataset that cannot be loaded, or is not loaded yet, is replaced by its last good
+// version.
+func (b *build) prepareSources(ctx, wait context.Context) {
+	r := datasets.Request{Pod: b.pod, Loaded: b.report.Trigger == triggerLoaded}
+	if wait != ctx {
+		r.Enough = wait.Done()
+	}
+	var faults spicepod.Problems
+	var connecting sync.WaitGroup
+	connecting.Go(func() { b.servers, faults = b.s.tools.servers.Prepare(wait, b.pod) })
+	p := b.s.data.Prepare(ctx, r)
+	connecting.Wait()
+	b.problems(faults)
+	b.problems(p.Problems)
 	b.declared = append(b.declared, SystemRelations()...)
 	have := map[engine.Relation]bool{}
-	for _, d := range ready {
+	for _, d := range p.Ready {
 		have[d.Relation] = true
 		b.datasets = append(b.datasets, d)
+	}
+	b.report.Loading = len(p.Loading)
+	loading := map[engine.Relation]*datasets.Load{}
+	for _, l := range p.Loading {
+		loading[l.Dataset.Relation] = l
 	}
 	for i := range b.pod.Datasets {
 		r := relationOf(b.pod.Datasets[i].Qualified())
@@ -115,19 +137,16 @@ func (b *build) prepareDatasets(ctx context.Context) {
 		if have[r] {
 			continue
 		}
-		if last := b.lastGood(i); last != nil {
+		load := loading[r]
+		if last := b.lastGood(i, load != nil); last != nil {
 			b.datasets = append(b.datasets, last)
 			continue
 		}
 		b.missing[r] = fmt.Sprintf("dataset %q, which could not be loaded", b.pod.Datasets[i].Name)
+		if load != nil {
+			b.waiting.addRelation(r, &waiter{what: fmt.Sprintf("dataset %q", b.pod.Datasets[i].Name), load: load})
+		}
 	}
-}
-
-// prepareServers connects to new MCP servers.
-func (b *build) prepareServers(ctx context.Context) {
-	servers, problems := b.s.tools.servers.Prepare(ctx, b.pod)
-	b.servers = servers
-	b.problems(problems)
 }
 
 func (b *build) compileFunctions(ctx context.Context) {
@@ -176,6 +195,6 @@ func (b *build) generation() *Generation {
 		Number: b.old.Number + 1, Pod: b.pod, Functions: b.set,
 		Datasets: b.datasets, Views: b.views, Published: time.Now(),
 		Embeddings: b.embeddings, servers: b.servers,
-		order: slices.Clone(b.order), keys: b.keys,
+		order: slices.Clone(b.order), keys: b.keys, waiting: b.waiting,
 	}
 }

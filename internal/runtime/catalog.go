@@ -10,7 +10,10 @@ import (
 
 	"github.com/spiced-sql/spiced/functions"
 	"github.com/spiced-sql/spiced/internal/find/search"
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
+	"github.com/spiced-sql/spiced/internal/peers/mcpclient"
 	"github.com/spiced-sql/spiced/internal/sql/query"
+	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/spicepod"
 	"github.com/spiced-sql/spiced/tools"
@@ -48,7 +51,8 @@ func (a *attempt) catalog(g *Generation) (*registry.Catalog, error) {
 	if err != nil {
 		return nil, err
 	}
-	contents.Tools = slices.Concat(builtins, g.tools.Tools, a.serverTools())
+	contents.Tools = slices.Concat(builtins, g.tools.Tools, a.waitingTools(), a.serverTools())
+	contents.Pending = pendingTools(a.servers)
 	catalog, err := registry.NewCatalog(a.old.Tools, contents)
 	if err != nil {
 		return nil, err
@@ -93,6 +97,11 @@ func (a *attempt) builtins() ([]tools.Tool, error) {
 		if entry.Scheme() == schemeMCP {
 			continue
 		}
+		e := spicepod.Entry{Pod: a.pod, Path: fmt.Sprintf("tools[%d]", i), Component: "tool " + entry.Name}
+		if e.CheckReferences(); e.Fault() != nil {
+			a.problems(e.Problems)
+			continue
+		}
 		at := a.pod.At(fmt.Sprintf("tools[%d]", i))
 		tool, err := customised(env, entry, fmt.Sprintf("%s:%d", at.File, at.Line))
 		if err != nil {
@@ -133,15 +142,14 @@ func (a *attempt) hidden(g *Generation) []registry.Hidden {
 	}
 	for i := range a.pod.Functions {
 		f := &a.pod.Functions[i]
-		switch {
-		case a.set.Get(f.Name) != nil:
-		case !a.pod.Runtime.Functions.Enabled:
-			list = append(list, registry.Hidden{Name: f.Name, Stage: registry.StageEnabled, Reason: "runtime.functions.enabled is false"})
-		case !f.Enabled:
-			list = append(list, registry.Hidden{Name: f.Name, Stage: registry.StageEnabled, Reason: "it has enabled: false"})
-		default:
-			list = append(list, registry.Hidden{Name: f.Name, Stage: registry.StageLoaded, Reason: a.report.faultOf("function " + f.Name)})
+		if a.set.Get(f.Name) != nil || a.waiting.functions[sqltree.Fold(f.Name)] != nil {
+			continue
 		}
+		if reason := disabled(a.pod, f); reason != "" {
+			list = append(list, registry.Hidden{Name: f.Name, Stage: registry.StageEnabled, Reason: reason})
+			continue
+		}
+		list = append(list, registry.Hidden{Name: f.Name, Stage: registry.StageLoaded, Reason: a.report.faultOf("function " + f.Name)})
 	}
 	for _, name := range builtin.Names() {
 		list = append(list, registry.Hidden{
@@ -203,7 +211,7 @@ func (a *attempt) searchTests(ctx context.Context, g *Generation) error {
 		}
 		key := spicepod.Fingerprint(r.Test)
 		g.failedSearches[key] = true
-		refused = refused || a.old.Number > 0 && !a.old.failedSearches[key]
+		refused = refused || a.report.Trigger != triggerLoaded && a.old.Number > 0 && !a.old.failedSearches[key]
 		p := a.pod.Problem(fmt.Sprintf("search_tests[%d].expect", i), r.Message, "fix the descriptions of the tools, or the test")
 		p.Component = "search test " + r.Test.Query
 		a.problem(p)
@@ -214,13 +222,29 @@ func (a *attempt) searchTests(ctx context.Context, g *Generation) error {
 	return ctx.Err()
 }
 
-// unasked reports whether a tool belongs to an MCP server that is not asked,
-// because the runtime is offline.
+// unasked reports whether a tool belongs to an MCP server whose tools are not known:
+// the runtime is offline, or does not have the first answer of the server.
 func (b *build) unasked(tool string) bool {
 	server, _, _ := strings.Cut(strings.ReplaceAll(tool, "/", "__"), "__")
-	return b.s.tools.offline && slices.ContainsFunc(b.pod.Tools, func(t spicepod.Tool) bool {
-		return t.Scheme() == schemeMCP && strings.EqualFold(t.Name, server)
+	return slices.ContainsFunc(b.pod.Tools, func(t spicepod.Tool) bool {
+		return t.Scheme() == schemeMCP && strings.EqualFold(t.Name, server) && (b.s.tools.offline || connecting(b.servers, server))
 	})
+}
+
+// connecting reports whether the first attempt to reach an MCP server runs.
+func connecting(servers []*mcpclient.Server, server string) bool {
+	return slices.ContainsFunc(servers, func(s *mcpclient.Server) bool { return strings.EqualFold(s.Name(), server) && s.Connecting() })
+}
+
+// pendingTools is [registry.Contents.Pending] of these servers.
+func pendingTools(servers []*mcpclient.Server) func(name string) *tools.Error {
+	return func(name string) *tools.Error {
+		server, _, found := strings.Cut(strings.ReplaceAll(name, "/", "__"), "__")
+		if !found || !connecting(servers, server) {
+			return nil
+		}
+		return tools.NewError(errcode.Loading, fmt.Sprintf("MCP server %q is being connected, and its tools are not known yet", server), "try again in a moment")
+	}
 }
 
 // toolFunctions returns the entries of `tools:` with as_sql as functions. One

@@ -62,7 +62,7 @@ func TestRefreshWhileStatementsRun(t *testing.T) {
 			if n := r.Current().Number; n != 1 {
 				t.Errorf("generation %d after refreshes, want 1", n)
 			}
-			hasMetrics(t, metrics, `dataset_refreshes_total{dataset="t",outcome="ok"} 8`, `dataset_rows{dataset="t"} 3000`)
+			hasMetrics(t, metrics, `spiced_dataset_refreshes_total{dataset="t",outcome="ok"} 8`, `spiced_dataset_rows{dataset="t"} 3000`)
 			r.problems(r.pod("functions: []\n"))
 			lacksMetrics(t, metrics, `dataset="t"`)
 		})
@@ -97,7 +97,7 @@ func TestMetricsOfLoads(t *testing.T) {
 	r := start(t, files{"spicepod.yaml": "functions:\n" + fn("f", "x", "x")}, func(o *Options) { o.Metrics = metrics })
 	r.pod("functions:\n" + fn("f", "x", "x") + fn("g", "x", "nix"))
 	r.pod("nonsense: 1\n")
-	hasMetrics(t, metrics, `reloads_total{outcome="ok"} 2`, `reloads_total{outcome="refused"} 1`, "generation 2", "functions_count 1", "load_problems 1")
+	hasMetrics(t, metrics, `spiced_reloads_total{outcome="ok"} 2`, `spiced_reloads_total{outcome="refused"} 1`, "spiced_generation 2", "spiced_functions 1", "spiced_load_problems 1")
 }
 
 func TestStateOutlivesARuntime(t *testing.T) {

@@ -26,12 +26,14 @@ type database struct {
 	roots     []string      // folders of data files; fixed when the engine is locked
 	pgcatalog bool          // it has PostgreSQL's catalog
 	workers   *isolate.Pool // nil: no statement is isolated
+	made      chan struct{} // closed when setup has ended
+	setupErr  error         // of setup; read after made is closed
 
 	publishing sync.Mutex // held while a generation, or a refresh within one, is published
 }
 
 // openDatabase opens the engine, locks it to the Spicepod's folders and state,
-// and creates the introspection tables.
+// and begins to create the introspection tables: see [database.wait].
 func openDatabase(ctx context.Context, pod *spicepod.Pod, state string, opts Options, log *slog.Logger) (_ *database, err error) {
 	db := &database{log: log, roots: pod.DataRoots()}
 	db.pgcatalog = opts.Postgres || pod.Runtime.Postgres != nil && pod.Runtime.Postgres.Enabled
@@ -54,9 +56,11 @@ func openDatabase(ctx context.Context, pod *spicepod.Pod, state string, opts Opt
 	if err := db.Lock(roots); err != nil {
 		return nil, err
 	}
-	if err := db.Publish(ctx, engine.NewCatalog(engine.Contents{}), db.setup); err != nil {
-		return nil, fmt.Errorf("prepare the catalog: %w", err)
-	}
+	db.made = make(chan struct{})
+	go func() {
+		defer close(db.made)
+		db.setupErr = db.Publish(ctx, engine.NewCatalog(engine.Contents{Unserved: notLoaded}), db.setup)
+	}()
 	return db, nil
 }
 
@@ -80,6 +84,7 @@ func newWorkers(pod *spicepod.Pod, roots []string, state string, command []strin
 func engineOptions(pod *spicepod.Pod) engine.Options {
 	q := pod.Runtime.Query
 	opts := engine.Options{
+		Unserved:    notLoaded,
 		Connections: q.MaxConcurrentQueries,
 		Queue:       q.MaxQueuedQueries,
 		TempDir:     q.TempDirectory,
@@ -97,9 +102,22 @@ func (db *database) close() {
 	if db.DB != nil {
 		db.DB.Close()
 	}
+	if db.made != nil {
+		<-db.made
+	}
 	if db.workers != nil {
 		db.workers.Close()
 	}
+}
+
+// wait waits for the introspection tables and the prelude, which are made while sources
+// are opened.
+func (db *database) wait() error {
+	<-db.made
+	if db.setupErr != nil {
+		return fmt.Errorf("prepare the catalog: %w", db.setupErr)
+	}
+	return nil
 }
 
 // setup creates the introspection tables and the prelude.

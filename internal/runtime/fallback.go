@@ -158,13 +158,16 @@ func (b *build) declares(name string) bool {
 }
 
 // lastGood returns the last good version of dataset i, which could not be
-// loaded, or nil. A version with another policy is not used: it might show what
+// loaded, or is being loaded, or nil. A version with another policy is not used: it might show what
 // the Spicepod now hides.
-func (b *build) lastGood(i int) *datasets.Dataset {
+func (b *build) lastGood(i int, loading bool) *datasets.Dataset {
 	declared := b.pod.Datasets[i]
 	last := b.lastDataset(relationOf(declared.Qualified()))
 	if last == nil || last.Declared.SamePolicy(declared) {
 		return last
+	}
+	if loading {
+		return nil
 	}
 	p := b.pod.KeyProblem(fmt.Sprintf("datasets[%d].name", i), "it is not served: its row_filter or column_mask has changed, so the last good version cannot replace it",
 		"fix the dataset, or undo the change")

@@ -19,11 +19,12 @@ import (
 type Report struct {
 	Generation  uint64    // in service after the load
 	Accepted    bool      // the load made that generation
-	Trigger     string    // start, file, signal, request or retry
+	Trigger     string    // start, file, signal, request, retry, mcp or loaded
 	Time        time.Time // of the start
 	Duration    time.Duration
 	Changed     []string               // components created again or removed, such as "function f"
 	Problems    spicepod.Problems      // every fault, in file order
+	Loading     int                    // datasets whose data is still loaded
 	Tests       []functions.TestResult // of the functions that changed
 	SearchTests []registry.SearchTestResult
 }
@@ -32,10 +33,11 @@ type Report struct {
 type loader struct {
 	*services
 	path      string
-	strict    bool     // any fault refuses the load
-	first     *reading // of New, for the first load
-	watcher   *watcher // nil unless files are watched
-	published func()   // may be nil
+	strict    bool          // any fault refuses the load
+	patience  time.Duration // how long data may take before the rest is published; 0: any time
+	first     *reading      // of New, for the first load
+	watcher   *watcher      // nil unless files are watched
+	published func()        // may be nil
 }
 
 // load is [Runtime.Load].
@@ -90,6 +92,10 @@ func (l *loader) publish(ctx context.Context, report *Report) (err error) {
 	if l.watcher != nil {
 		l.watcher.watch(r.watched(), r.began)
 	}
+	if problems := (spicepod.Problems{}); report.Trigger == triggerLoaded && l.Current() != nil && errors.As(err, &problems) {
+		report.Problems = problems // the last good Spicepod takes its data
+		r, err = &reading{pod: l.Current().Pod}, nil
+	}
 	if err != nil {
 		return err
 	}
@@ -97,9 +103,13 @@ func (l *loader) publish(ctx context.Context, report *Report) (err error) {
 	if b.keys, err = l.readKeys(r.pod, report); err != nil {
 		return err
 	}
-	b.prepare(ctx)
-	if ctx.Err() != nil {
-		return ctx.Err()
+	wait, cancel := ctx, context.CancelFunc(func() {})
+	if l.patience > 0 {
+		wait, cancel = context.WithTimeout(ctx, l.patience)
+	}
+	defer cancel()
+	if err := b.prepare(ctx, wait); err != nil {
+		return err
 	}
 	if l.strict && report.Problems.HasErrors() {
 		return report.Problems
@@ -147,7 +157,7 @@ func (l *loader) logReport(r *Report) {
 	case r.Accepted:
 		g := l.Current()
 		l.log.Info("generation published", "generation", g.Number, "trigger", r.Trigger, "took", r.Duration.Round(time.Microsecond),
-			"functions", g.Functions.Len(), "datasets", len(g.Datasets), "views", len(g.Views), "changed", len(r.Changed), "problems", len(r.Problems))
+			"functions", g.Functions.Len(), "datasets", len(g.Datasets), "views", len(g.Views), "loading", r.Loading, "changed", len(r.Changed), "problems", len(r.Problems))
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -53,7 +54,7 @@ func prepare(t *testing.T, f files, edit ...func(*Options)) *rig {
 	t.Helper()
 	r := &rig{t: t, dir: t.TempDir()}
 	r.write(f)
-	opts := Options{Path: r.dir}
+	opts := Options{Path: r.dir, Patience: time.Minute}
 	for _, e := range edit {
 		e(&opts)
 	}

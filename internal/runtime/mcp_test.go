@@ -149,7 +149,7 @@ func TestMCPToolsCountForModels(t *testing.T) {
 	f["spicepod.yaml"] += modelsAt(p, "{name: m, from: 'openai:x', params: {endpoint: URL, tools: auto}}", "{name: one, from: 'openai:x', params: {endpoint: URL, tools: 'maps:tide_a'}}")
 	r := start(t, f)
 	r.problems(r.LastReport())
-	r.want("SELECT name, mode, tool_count FROM spiced.models ORDER BY name", "m,registry,27;one,direct,1")
+	r.want("SELECT name, mode, tool_count FROM spiced.models ORDER BY name", "m,registry,33;one,direct,1")
 	found, err := r.Tools().Search(t.Context(), registry.SearchRequest{Query: "tide", Scope: tools.Scope{}})
 	if err != nil || len(found.Tools) == 0 || !strings.HasPrefix(found.Tools[0].ToolID, "maps__tide_") {
 		t.Errorf("%+v, %v", found, err)

@@ -7,8 +7,9 @@ import (
 
 // requests queues loads for the goroutine that loads.
 type requests struct {
-	queue chan request
-	ended chan struct{} // closed when no more are served
+	queue  chan request
+	loaded chan request  // that only take loaded data
+	ended  chan struct{} // closed when no more are served
 }
 
 type request struct {
@@ -17,17 +18,21 @@ type request struct {
 }
 
 func newRequests() *requests {
-	return &requests{queue: make(chan request, 1), ended: make(chan struct{})}
+	return &requests{queue: make(chan request, 1), loaded: make(chan request, 1), ended: make(chan struct{})}
 }
 
 // errEnded answers requests after Run has returned.
 var errEnded = errors.New("the runtime has ended")
 
 // add queues a load without waiting for it. A load that is already queued will
-// read the same files.
+// read the same files, and take the data that is loaded.
 func (r *requests) add(trigger string) {
+	queue := r.queue
+	if trigger == triggerLoaded {
+		queue = r.loaded
+	}
 	select {
-	case r.queue <- request{trigger: trigger}:
+	case queue <- request{trigger: trigger}:
 	default:
 	}
 }
@@ -58,7 +63,13 @@ func (r *requests) serve(ctx context.Context, load func(context.Context, string)
 		select {
 		case <-ctx.Done():
 			return
+		case next := <-r.loaded:
+			load(ctx, next.trigger)
 		case next := <-r.queue:
+			select {
+			case <-r.loaded: // this load takes the data too
+			default:
+			}
 			report := load(ctx, next.trigger)
 			if next.reply != nil {
 				next.reply <- report

@@ -13,6 +13,7 @@
 package runtime
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -47,6 +48,9 @@ type Options struct {
 	Version  string             // of the runtime, for MCP servers
 	Log      *slog.Logger       // nil: discarded
 	Metrics  *telemetry.Metrics // nil: none
+	// Patience is how long Run waits for data and MCP servers before it serves the rest;
+	// 0: 200 milliseconds. With Strict it waits for all.
+	Patience time.Duration
 	// Audit opens the audit log that the Spicepod asks for; nil: nothing is
 	// audited.
 	Audit     func(spicepod.Audit, bool) (*audit.Log, error)
@@ -60,6 +64,7 @@ type Runtime struct {
 	loader   *loader
 	requests *requests
 	watcher  *watcher // nil unless files are watched
+	patience time.Duration
 }
 
 // Generation is one state of the runtime: what a Spicepod declares and what of
@@ -75,11 +80,17 @@ type Generation struct {
 	Models     *models.Set
 	Published  time.Time
 
+	toolState
+	servers []*mcpclient.Server
+	order   []component // functions and views, each after what it uses
+	keys    *auth.Keyring
+	waiting *waiting // what does not serve yet
+}
+
+// toolState is what the next generation needs of the tools.
+type toolState struct {
 	tools          *udf.ToolSet
-	servers        []*mcpclient.Server
 	toolFunctions  []*udf.ToolFunction
-	order          []component // functions and views, each after what it uses
-	keys           *auth.Keyring
 	failedSearches map[string]bool // search tests, by fingerprint
 }
 
@@ -91,7 +102,7 @@ func New(ctx context.Context, opts Options) (*Runtime, error) {
 	if err != nil {
 		return nil, err
 	}
-	rt := &Runtime{requests: newRequests()}
+	rt := &Runtime{requests: newRequests(), patience: opts.Patience}
 	if rt.services, err = openServices(ctx, opts, first.pod, rt.requests.add); err != nil {
 		return nil, err
 	}
@@ -115,10 +126,14 @@ func (rt *Runtime) Close() {
 	rt.services.close()
 }
 
-// Run loads the Spicepod, keeps it loaded, and returns when ctx ends. If the
+// Run loads the Spicepod, keeps it loaded, and returns when ctx ends. Unless
+// [Options.Strict] is set, what is ready is served while data is loaded. If the
 // first load is refused it returns [spicepod.Problems]. It is called once.
 func (rt *Runtime) Run(ctx context.Context) error {
 	defer close(rt.requests.ended)
+	if !rt.loader.strict {
+		rt.loader.patience = cmp.Or(rt.patience, defaultPatience)
+	}
 	if report := rt.Load(ctx, "start"); !report.Accepted {
 		if ctx.Err() != nil {
 			return nil
@@ -139,7 +154,8 @@ func (rt *Runtime) Run(ctx context.Context) error {
 
 // Load reads the Spicepod and publishes the generation it makes. A structural
 // fault, any fault under [Options.Strict], or the end of ctx leaves the current
-// generation in service. Only one goroutine loads; others use [Runtime.Reload].
+// generation in service. It waits for the data, unless Run runs. Only one goroutine
+// loads; others use [Runtime.Reload].
 func (rt *Runtime) Load(ctx context.Context, trigger string) *Report {
 	return rt.loader.load(ctx, trigger)
 }

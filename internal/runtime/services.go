@@ -13,6 +13,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/access/auth"
 	"github.com/spiced-sql/spiced/internal/data/datasets"
 	"github.com/spiced-sql/spiced/internal/find/usage"
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/kit/scratch"
 	"github.com/spiced-sql/spiced/internal/kit/telemetry"
 	"github.com/spiced-sql/spiced/internal/llm/toolloop"
@@ -24,6 +25,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/results"
 	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/spicepod"
+	"github.com/spiced-sql/spiced/tools"
 	"github.com/spiced-sql/spiced/tools/builtin"
 )
 
@@ -93,6 +95,7 @@ func openServices(ctx context.Context, opts Options, pod *spicepod.Pod, reload f
 		Progress: opts.Progress,
 		Publish:  s.publishRefresh,
 		Retry:    func() { reload("retry") },
+		Loaded:   func() { reload(triggerLoaded) },
 	}); err != nil {
 		return nil, err
 	}
@@ -135,6 +138,13 @@ func (s *services) openTools(opts Options, reload func(trigger string)) (err err
 			return c.Entries, c.Bytes, c.Hits, c.Misses
 		})
 	}
+	empty, err := registry.NewCatalog(nil, registry.Contents{Pending: func(string) *tools.Error {
+		return tools.NewError(errcode.Loading, "the Spicepod is loading", "try again in a moment")
+	}})
+	if err != nil {
+		return err
+	}
+	t.registry.Publish(empty)
 	t.registry.Serve(s.db.DB)
 	s.db.Handle(engine.Ctx, callerValue)
 	return nil
@@ -239,6 +249,7 @@ type serving struct {
 	report   atomic.Pointer[Report] // of the last load
 	keys     atomic.Pointer[auth.Keyring]
 	loaded   chan struct{} // closed by the first load that is accepted
+	ready    atomic.Bool   // a generation was published in which all that holds back readiness had been loaded
 	draining atomic.Bool
 }
 
@@ -255,16 +266,10 @@ func (s *serving) Keys() *auth.Keyring { return s.keys.Load() }
 // Loaded returns a channel that is closed once a generation is in service.
 func (s *serving) Loaded() <-chan struct{} { return s.loaded }
 
-// Ready is the readiness probe: a generation is in service and the runtime is
-// not draining.
-func (s *serving) Ready() bool {
-	select {
-	case <-s.loaded:
-		return !s.draining.Load()
-	default:
-		return false
-	}
-}
+// Ready is the readiness probe: a generation is in service, every dataset that holds
+// back readiness was loaded or had an error once, and the runtime is not draining. Later
+// edits do not end readiness.
+func (s *serving) Ready() bool { return s.ready.Load() && !s.draining.Load() }
 
 // Drain ends readiness before a shutdown.
 func (s *serving) Drain() { s.draining.Store(true) }
@@ -275,6 +280,9 @@ func (s *serving) Draining() bool { return s.draining.Load() }
 // finished records the outcome of a load.
 func (s *serving) finished(report *Report) {
 	s.report.Store(report)
+	if g := s.current.Load(); report.Accepted && !g.waiting.holdsReady() {
+		s.ready.Store(true)
+	}
 	select {
 	case <-s.loaded:
 	default:

@@ -62,7 +62,7 @@ func TestFunctionsAndBuiltinToolsAreOneCatalog(t *testing.T) {
 	r.wantCall("days_between", `{"first":"2026-01-01","last":"2026-12-31"}`, "364")
 	r.wantCall("late_trips", `{"minutes":10}`, `{"ref":"r_`) // six rows, and its limit is three
 	r.wantCall("sql", `{"query":"SELECT count(*) AS n FROM trips"}`, `[{"n":6}]`)
-	r.wantCall("sql", `{"query":"SELECT nope FROM trips"}`, `invalid_arguments `)
+	r.wantCall("sql", `{"query":"SELECT nope FROM trips"}`, `not_found `)
 	r.wantCall("search", `{"text":"flat tyre"}`, `[{"dataset":"spice.public.trips","score":1,"matches":{"note":"Rain and a flat tyre"},"primary_key":{"id":3}`)
 	r.wantCall("internal_hash", `{"x":1}`, `tool_not_found there is no tool "internal_hash"; it is declared, but not a tool: it has as_tool: false`)
 	r.want("SELECT internal_hash(2)", "5308871522")
@@ -74,8 +74,8 @@ func TestFunctionsAndBuiltinToolsAreOneCatalog(t *testing.T) {
 	r.refused("SELECT tool_invoke('fuel_cost', {'km': 100, 'price': 'dear'})", `fuel_cost: "price"`)
 	r.want("SELECT name, total_invocations, owner FROM spiced.tools WHERE total_invocations > 0 AND source = 'function' ORDER BY 2 DESC, 1 LIMIT 2", "celsius_to_fahrenheit,2,runtime;days_between,1,runtime")
 	r.want("SELECT caller IS NULL, sum(calls), sum(errors) FROM spiced.tool_usage WHERE tool = 'sql' GROUP BY ALL", "true,2,1")
-	r.want("SELECT tool, code FROM spiced.tool_calls WHERE NOT ok ORDER BY called_at LIMIT 1", "sql,invalid_arguments")
-	r.want("SELECT verdict FROM spiced.dead_tools WHERE name = 'bmi'", "unneeded")
+	r.want("SELECT tool, code FROM spiced.tool_calls WHERE NOT ok ORDER BY called_at LIMIT 1", "sql,not_found")
+	r.want("SELECT verdict FROM spiced.dead_tools WHERE name = 'bmi'", "too_early")
 	r.want("SELECT query, tools[1] FROM spiced.searches", "distance between two airports,haversine_km")
 }
 
@@ -245,7 +245,7 @@ func TestCustomisedBuiltinTool(t *testing.T) {
 			"tools:\n  - {name: sql, from: 'builtin:sql', description: Reads a., params: {table_allowlist: 'a'}}\n  - {name: sql_b, from: 'builtin:sql', params: {table_allowlist: 'b'}, limits: {max_rows: 1}}\n",
 	})
 	r.wantCall("sql", `{"query":"FROM a"}`, `[{"x":1}]`)
-	r.wantCall("sql", `{"query":"FROM b"}`, `invalid_arguments `)
+	r.wantCall("sql", `{"query":"FROM b"}`, `not_found `)
 	r.wantCall("sql_b", `{"query":"FROM b UNION ALL FROM b"}`, `{"ref":"r_`)
 	if d := r.Tools().Current().Get("sql").Description; d != "Reads a." {
 		t.Error(d)

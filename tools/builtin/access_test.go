@@ -57,8 +57,8 @@ func TestForbiddenTablesAreNotThere(t *testing.T) {
 		}
 	}
 	// The error is that of a table that does not exist.
-	forbidden := w.refuses("sql", `{"query": "SELECT * FROM secret"}`, errcode.InvalidArguments, "", may...)
-	missing := w.refuses("sql", `{"query": "SELECT * FROM sacred"}`, errcode.InvalidArguments, "", may...)
+	forbidden := w.refuses("sql", `{"query": "SELECT * FROM secret"}`, errcode.NotFound, "", may...)
+	missing := w.refuses("sql", `{"query": "SELECT * FROM sacred"}`, errcode.NotFound, "", may...)
 	if strings.ReplaceAll(forbidden.Error(), "secret", "sacred") != missing.Error() {
 		t.Errorf("%v\n%v", forbidden, missing)
 	}
@@ -120,7 +120,7 @@ func TestPatterns(t *testing.T) {
 	if err != nil || string(none.Value) != "[]" {
 		t.Errorf("an empty list: %s, %v", none.Value, err)
 	}
-	w.refuses("sql", `{"query": "SELECT * FROM spiced.functions"}`, errcode.InvalidArguments, "not declared", "spiced.functions", "*.*")
+	w.refuses("sql", `{"query": "SELECT * FROM spiced.functions"}`, errcode.NotFound, "not declared", "spiced.functions", "*.*")
 }
 
 // entries reads the `tools:` of a Spicepod.

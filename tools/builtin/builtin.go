@@ -40,7 +40,7 @@ var builtins = []builtin{
 var (
 	// Auto is the set of `tools: auto`.
 	Auto = []string{"search", "table_schema", "sql", "list_datasets", "get_readiness", "get_current_datetime"}
-	// All is the set of `tools: all` and `tools: search_registry`.
+	// All is the set of `tools: all`.
 	All = append(slices.Clone(Auto), "random_sample", "sample_distinct_columns", "top_n_sample")
 	// NSQL is the set of `tools: nsql`, for writing SQL.
 	NSQL = []string{

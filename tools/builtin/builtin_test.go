@@ -151,14 +151,13 @@ func TestDefinitionsStay(t *testing.T) {
 }
 
 func TestSQLError(t *testing.T) {
-	for code, want := range map[errcode.Code]errcode.Code{
-		errcode.Parse: errcode.InvalidArguments, errcode.NotFound: errcode.InvalidArguments, errcode.Argument: errcode.InvalidArguments,
-		errcode.Refused: errcode.Refused, errcode.Execution: errcode.Execution, errcode.Timeout: errcode.Timeout,
-		errcode.Cancelled: errcode.Cancelled, errcode.Limit: errcode.Limit, errcode.Busy: errcode.Busy, errcode.Internal: errcode.Internal,
+	for _, code := range []errcode.Code{
+		errcode.Parse, errcode.NotFound, errcode.Argument, errcode.Refused, errcode.Execution,
+		errcode.Timeout, errcode.Cancelled, errcode.Limit, errcode.Busy, errcode.Internal,
 	} {
 		cause := &engine.Error{Code: code, Message: "m", Hint: "h", Line: 2, Column: 3}
 		got := builtin.SQLError(cause)
-		if got.Code != want || got.Message != "m (line 2, column 3)" || got.Hint != "h" || got.Retryable != want.Retryable() || !errors.Is(got, cause) {
+		if got.Code != code || got.Message != "m (line 2, column 3)" || got.Hint != "h" || got.Retryable != code.Retryable() || !errors.Is(got, cause) {
 			t.Errorf("%s: got %+v", code, got)
 		}
 	}

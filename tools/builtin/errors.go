@@ -10,20 +10,14 @@ import (
 )
 
 // SQLError converts the error of a statement to that of a call: the engine's
-// message with its position, the hint, and a code that tells a model whether
-// another statement may succeed. Any other error is [errcode.Internal].
+// code, message with its position, and hint. Any other error is [errcode.Internal].
 func SQLError(err error) *tools.Error {
 	e := engine.AsError(err)
-	code := e.Code
-	switch code {
-	case errcode.Parse, errcode.NotFound, errcode.Argument: // a model can correct the statement
-		code = errcode.InvalidArguments
-	}
 	message := e.Message
 	if e.Line > 0 {
 		message += fmt.Sprintf(" (line %d, column %d)", e.Line, e.Column)
 	}
-	out := tools.NewError(code, message, e.Hint)
+	out := tools.NewError(e.Code, message, e.Hint)
 	out.Cause = err
 	return out
 }

@@ -15,7 +15,7 @@ func newGetCurrentDatetime(env Env, c custom) (tools.Tool, error) {
 	def := c.define(tools.Definition{
 		Name: "get_current_datetime",
 		Description: "Returns the present date and time in UTC, such as 2026-05-06T13:45:00.000Z. " +
-			"Use it for questions with words such as today, now or last week.",
+			"Use it for questions with words such as today, now, which day it is, or last week.",
 		Returns: json.RawMessage(`{"type":"string","format":"date-time"}`),
 		Tags:    []string{"time"},
 	})

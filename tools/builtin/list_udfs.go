@@ -18,7 +18,7 @@ type listUDFsArgs struct {
 func newListUDFs(env Env, c custom) (tools.Tool, error) {
 	def := c.define(tools.Definition{
 		Name: "list_udfs",
-		Description: "Lists the functions that SQL may call, each with its kind, volatility and description; by default the user-defined ones. " +
+		Description: "Lists the functions (UDFs) that SQL may call, each with its kind, volatility and description; by default the user-defined ones. " +
 			"Use it to see which calculations are already there, and describe_function for the details of one.",
 		Returns: rowsSchema,
 		Tags:    []string{"functions", "catalog"},

@@ -143,7 +143,7 @@ func (w *world) publish(tx *engine.Tx, pod *spicepod.Pod) error {
 			return p
 		}
 	}
-	return udf.Fill(tx, pod, w.set, nil)
+	return udf.Fill(tx, pod, w.set, nil, udf.Loading{})
 }
 
 // describe fills datasets as the daemon does.

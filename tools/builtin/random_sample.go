@@ -17,7 +17,7 @@ type randomSampleArgs struct {
 func newRandomSample(env Env, c custom) (tools.Tool, error) {
 	def := c.define(tools.Definition{
 		Name: "random_sample",
-		Description: "Returns some rows of a table, chosen at random. " +
+		Description: "Returns a few rows of a table, chosen at random: a preview, example records. " +
 			"Use it to see what typical data looks like before writing SQL. Long strings are cut.",
 		Returns: rowsSchema,
 		Tags:    []string{"data", "sample"},

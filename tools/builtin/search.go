@@ -31,7 +31,7 @@ func newSearch(env Env, c custom) (tools.Tool, error) {
 	def := c.define(tools.Definition{
 		Name: "search",
 		Description: "Finds the rows whose text fits a question best, in the tables that list_datasets marks can_search_documents. " +
-			"Use it to look up documents, notes or descriptions by meaning and words; use sql for exact filters, counts and sums. " +
+			"Use it to find which documents, notes, reviews or descriptions mention something, by meaning and words; use sql for exact filters, counts and sums. " +
 			"A row with searched_rows is from a table too large to be searched whole: narrow it with where.",
 		Returns: json.RawMessage(`{"type":"array","description":"The rows, best first.","items":{"type":"object","properties":{
 			"dataset":{"type":"string"},

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/spiced-sql/spiced/internal/find/search"
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/format"
@@ -197,5 +198,9 @@ func whereError(what string, err error) *tools.Error {
 	}
 	moved := *e
 	moved.Line, moved.Message = max(moved.Line-1, 0), what+": "+moved.Message
+	switch moved.Code {
+	case errcode.Parse, errcode.NotFound, errcode.Argument:
+		moved.Code = errcode.InvalidArguments
+	}
 	return SQLError(&moved)
 }

@@ -19,7 +19,7 @@ type tableSchemaArgs struct {
 func newTableSchema(env Env, c custom) (tools.Tool, error) {
 	def := c.define(tools.Definition{
 		Name: "table_schema",
-		Description: "Shows the columns of one or several tables as Markdown: names, types, whether they may be NULL and what they mean. " +
+		Description: "Shows the columns (fields) of one or several tables (datasets) as Markdown: names, types, whether they may be NULL and what they mean. " +
 			"Use it before writing SQL over a table whose columns are not known.",
 		Returns: json.RawMessage(`{"type":"string","description":"A Markdown table for each of the tables."}`),
 		Tags:    []string{"data", "catalog", "schema"},

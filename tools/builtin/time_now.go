@@ -40,7 +40,7 @@ type presentTime struct {
 func newTimeNow(env Env, c custom) (tools.Tool, error) {
 	def := c.define(tools.Definition{
 		Name: "time_now",
-		Description: "Returns the present time in UTC, in a time zone and in seconds since 1970. " +
+		Description: "Returns the current time in UTC, in a time zone and as a Unix timestamp. " +
 			"Use it when the local time of a place matters.",
 		Returns: json.RawMessage(`{"type":"object","properties":{
 			"utc":{"type":"string","format":"date-time"},

@@ -21,19 +21,20 @@ func TestSQL(t *testing.T) {
 
 func TestSQLSaysWhatIsWrong(t *testing.T) {
 	w := newWorld(t)
-	w.refuses("sql", `{"query": "SELECT\n * FRM orders"}`, errcode.InvalidArguments, "line 2")
-	w.refuses("sql", `{"query": "SELECT * FROM ordrs"}`, errcode.InvalidArguments, `did you mean "orders"?`)
-	w.refuses("sql", `{"query": "SELECT amout FROM orders"}`, errcode.InvalidArguments, "amount")
-	w.refuses("sql", `{"query": "SELECT twice(1, 2)"}`, errcode.InvalidArguments, "expected 1 arguments")
-	w.refuses("sql", `{"query": ""}`, errcode.InvalidArguments, "empty")
-	w.refuses("sql", `{"query": "SELECT 'a\u0000b'"}`, errcode.InvalidArguments, "NUL")
+	w.refuses("sql", `{"query": "SELECT\n * FRM orders"}`, errcode.Parse, "line 2")
+	w.refuses("sql", `{"query": "SELECT * FROM ordrs"}`, errcode.NotFound, `did you mean "orders"?`)
+	w.refuses("sql", `{"query": "SELECT amout FROM orders"}`, errcode.NotFound, "amount")
+	w.refuses("sql", `{"query": "SELECT twice(1, 2)"}`, errcode.Argument, "expected at most 1 arguments")
+	w.refuses("sql", `{"query": ""}`, errcode.Parse, "empty")
+	w.refuses("sql", `{"query": "SELECT 'a\u0000b'"}`, errcode.Parse, "NUL")
 	w.refuses("sql", `{"query": "DROP TABLE orders"}`, errcode.Refused, "DROP")
 	w.refuses("sql", `{"query": "INSERT INTO orders VALUES (1)"}`, errcode.Refused, "INSERT")
 	w.refuses("sql", `{"query": "SELECT 1; SELECT 2"}`, errcode.Refused, "one SELECT at a time")
-	w.refuses("sql", `{"query": "SELECT 1; DELETE FROM orders"}`, errcode.InvalidArguments, "SELECT")
+	w.refuses("sql", `{"query": "SELECT 1; DELETE FROM orders"}`, errcode.Parse, "SELECT")
 	w.refuses("sql", `{"query": "SELECT * FROM read_csv('/etc/passwd')"}`, errcode.Refused, "read_csv")
 	w.refuses("sql", `{"query": "SELECT CAST('x' AS INT)"}`, errcode.Execution, "x")
-	if e := w.refuses("sql", `{"query": "SELECT ?"}`, errcode.InvalidArguments, ""); e.Retryable {
+	w.expect("sql", "{\"query\": \"```sql\\nSELECT 1 AS x\\n```\"}", `[{"x":1}]`)
+	if e := w.refuses("sql", `{"query": "SELECT ?"}`, errcode.Argument, ""); e.Retryable {
 		t.Error("a wrong statement is said to succeed later")
 	}
 }
@@ -243,7 +244,7 @@ func TestDescribeFunction(t *testing.T) {
 		`"body":"(SELECT sum(amount) FROM orders WHERE amount \u003e over)","description":"Sum of all amounts.",` +
 		`"examples":[{"args":{"over":1000},"name":"none","returns":null}],"kind":"scalar",` +
 		`"lineage":{"columns":["orders.amount"],"tables":["orders"],"used_by":["twice"]},"name":"total",` +
-		`"returns":{"sql_type":"BIGINT","type":"int64"},"signature":"total(over int64) → int64","volatility":"stable"}`
+		`"returns":{"sql_type":"BIGINT","type":"int64"},"signature":"total(over int64 := 5) → int64","volatility":"stable"}`
 	if string(rest) != want {
 		t.Errorf("got  %s\nwant %s", rest, want)
 	}

@@ -92,13 +92,16 @@ func (s *Store) make(ctx context.Context, l run, path string) (*tables.Version, 
 		return nil, err
 	}
 	if err = fill(ctx, db); err == nil && path != "" {
-		db, err = s.reopen(ctx, db)
+		var loaded *resource.Database
+		if loaded, err = s.Attacher.AttachReadOnly(ctx, "data", db, s.deleteCopy); err == nil {
+			db = loaded
+		}
 	}
 	var v *tables.Version
 	if err == nil {
 		v, err = s.describe(ctx, l.Table, db)
 	}
-	if err != nil && db != nil {
+	if err != nil {
 		resource.Release(db.Resource)
 	}
 	return v, err
@@ -229,21 +232,6 @@ func (s *Store) insert(ctx context.Context, l run) (*tables.Version, error) {
 		db.Retain()
 	}
 	return v, err
-}
-
-// reopen attaches a loaded file read-only, so that other processes can attach it
-// too. The caller then holds the new database instead of db.
-func (s *Store) reopen(ctx context.Context, db *resource.Database) (*resource.Database, error) {
-	for _, sql := range []string{"CHECKPOINT " + engine.Identifier(db.Alias), "DETACH " + engine.Identifier(db.Alias)} {
-		if err := s.DB.Exec(context.WithoutCancel(ctx), sql); err != nil {
-			return db, err
-		}
-	}
-	again, err := s.Attacher.Attach(ctx, "data", db.Path, true, s.deleteCopy)
-	if err != nil {
-		s.delete(db.Path)
-	}
-	return again, err
 }
 
 // describe returns a version of the database, whose holder is the caller.

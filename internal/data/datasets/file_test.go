@@ -176,7 +176,8 @@ func TestProblems(t *testing.T) {
 				decl = "{name: t, " + decl[1:]
 			}
 			pod := w.load("datasets: [" + decl + "]\n")
-			ready, problems := w.m.Prepare(t.Context(), pod)
+			p := w.m.Prepare(t.Context(), Request{Pod: pod})
+			ready, problems := p.Ready, p.Problems
 			if len(ready) != 0 || len(problems) != 1 {
 				t.Fatalf("got %d datasets and problems %v", len(ready), problems)
 			}
@@ -214,13 +215,13 @@ func TestOneBadDatasetLeavesTheOthers(t *testing.T) {
 func TestLateRaggedRow(t *testing.T) {
 	w := newWorld(t)
 	path := w.file("late.csv", "a,b\n"+strings.Repeat("1,2\n", 30_000)+"1,2,3\n")
-	_, problems := w.m.Prepare(t.Context(), w.load("datasets: [{name: t, from: 'file:late.csv', acceleration: {}}]\n"))
+	problems := w.m.Prepare(t.Context(), Request{Pod: w.load("datasets: [{name: t, from: 'file:late.csv', acceleration: {}}]\n")}).Problems
 	want := `file "` + path + `", line 30002: expected 2 columns, found 3: "1,2,3"`
 	if len(problems) != 1 || problems[0].Message != want {
 		t.Fatalf("got %v, want %s", problems, want)
 	}
 	w.file("late.csv", "a\n"+strings.Repeat("1\n", 30_000)+"x\n")
-	_, problems = w.m.Prepare(t.Context(), w.load("datasets: [{name: t, from: 'file:late.csv', acceleration: {}}]\n"))
+	problems = w.m.Prepare(t.Context(), Request{Pod: w.load("datasets: [{name: t, from: 'file:late.csv', acceleration: {}}]\n")}).Problems
 	if len(problems) != 1 || !strings.Contains(problems[0].Message, `line 30002: column "a" is read as BIGINT, but the value is "x"`) {
 		t.Fatal(problems)
 	}
@@ -249,12 +250,12 @@ func TestColumnsKeepDescriptionAndType(t *testing.T) {
 func TestSecretsStaySecret(t *testing.T) {
 	t.Setenv("FOLDER", "hush-hush")
 	w := newWorld(t)
-	_, problems := w.m.Prepare(t.Context(), w.load("datasets: [{name: t, from: 'file:${env:FOLDER}/a.csv'}]\n"))
+	problems := w.m.Prepare(t.Context(), Request{Pod: w.load("datasets: [{name: t, from: 'file:${env:FOLDER}/a.csv'}]\n")}).Problems
 	if len(problems) != 1 || strings.Contains(problems.Error(), "hush") || !strings.Contains(problems.Error(), "***") {
 		t.Error(problems)
 	}
 	w.file("hush-hush/a.csv", "a,b\n1\n")
-	_, problems = w.m.Prepare(t.Context(), w.load("datasets: [{name: t, from: 'file:${env:FOLDER}/a.csv'}]\n"))
+	problems = w.m.Prepare(t.Context(), Request{Pod: w.load("datasets: [{name: t, from: 'file:${env:FOLDER}/a.csv'}]\n")}).Problems
 	if len(problems) != 1 || strings.Contains(problems.Error(), "hush") {
 		t.Error(problems)
 	}

@@ -3,12 +3,12 @@
 //
 //	m, err := datasets.NewManager(datasets.Options{DB: db, Roots: roots, StateDir: dir, Log: log, Publish: publish, Retry: reload})
 //	defer m.Close()
-//	ready, problems := m.Prepare(ctx, pod)      // opens sources and loads copies
+//	p := m.Prepare(ctx, datasets.Request{Pod: pod}) // opens sources and loads copies
 //	err = db.Publish(ctx, catalog, func(tx *engine.Tx) error {
-//		for _, d := range ready {
+//		for _, d := range p.Ready {
 //			if err := d.Install(tx); err != nil { … }
 //		}
-//		m.Publish(tx, ready, views)         // on commit, these are served
+//		m.Publish(tx, p.Ready, views)        // on commit, these are served
 //		return nil
 //	})
 //	go m.Refreshes().Run(ctx)                   // refreshes and retries
@@ -59,6 +59,9 @@ type Options struct {
 	// Publish and Retry are those of [refresh.Options].
 	Publish func(ctx context.Context, t *tables.Table, build func(*engine.Tx) error) error
 	Retry   func()
+	// Loaded is called when a load that a Prepare did not wait for has ended; nil:
+	// Prepare always waits. It must return at once.
+	Loaded func()
 }
 
 // Limits replaces default limits; 0 keeps the default.
@@ -86,10 +89,11 @@ type Manager struct {
 	refreshes  *refresh.Scheduler
 	progress   *load.Reporter
 
-	mu       sync.Mutex
-	live     map[string]*served  // published, by tables.Key
-	prepared map[string]*Dataset // not yet published, by tables.Key
-	failed   map[string]Status   // not loaded by the last Prepare, by name
+	mu      sync.Mutex
+	live    map[string]*served // published, by tables.Key
+	failed  map[string]Status  // not loaded by the last Prepare, by name
+	loading []*Load            // of the last Prepare
+	loads   *loads
 }
 
 // connector compiles declarations to sources.
@@ -126,13 +130,16 @@ func NewManager(opts Options) (*Manager, error) {
 		opts: opts, databases: databases, copies: store, progress: progress,
 		connectors: map[string]connector{"file": file.New(opts.DB, roots, opts.Limits.Files), "duckdb": databases, "http": web, "https": web},
 		refreshes:  refresh.New(refresh.Options{DB: opts.DB, Clock: opts.Clock, Log: opts.Log, Publish: opts.Publish, Retry: opts.Retry}),
-		live:       map[string]*served{}, prepared: map[string]*Dataset{}, failed: map[string]Status{},
+		live:       map[string]*served{}, failed: map[string]Status{}, loads: &loads{entries: map[string]*entry{}, running: map[*Load]context.CancelFunc{}},
 	}, nil
 }
 
 // Refreshes returns the scheduler of refreshes.
 func (m *Manager) Refreshes() *refresh.Scheduler { return m.refreshes }
 
-// Close cancels refreshes and waits for them. Data in files is kept for the next
+// Close cancels loads and refreshes and waits for them. Data in files is kept for the next
 // start.
-func (m *Manager) Close() { m.refreshes.Close() }
+func (m *Manager) Close() {
+	m.closeLoads()
+	m.refreshes.Close()
+}

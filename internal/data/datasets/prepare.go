@@ -4,58 +4,95 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"runtime"
 	"slices"
-
-	"golang.org/x/sync/errgroup"
+	"strings"
 
 	"github.com/spiced-sql/spiced/internal/data/fault"
 	"github.com/spiced-sql/spiced/internal/data/refresh"
 	"github.com/spiced-sql/spiced/internal/data/resource"
 	"github.com/spiced-sql/spiced/internal/data/source"
 	"github.com/spiced-sql/spiced/internal/data/tables"
-	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
-// Prepare compiles the datasets of a Spicepod, opens their sources and loads those
-// that are accelerated, several at a time. It reuses the data of datasets whose
-// declarations are equal. Datasets with an error are not returned; the runtime may
-// publish an earlier version.
-func (m *Manager) Prepare(ctx context.Context, pod *spicepod.Pod) ([]*Dataset, spicepod.Problems) {
-	ready := make([]*Dataset, len(pod.Datasets)) // compiled at first
-	faults := make([][]error, len(pod.Datasets))
+// Request is what [Manager.Prepare] prepares.
+type Request struct {
+	Pod *spicepod.Pod
+	// Enough ends the wait for loads when it is closed. Nil: Prepare waits for all.
+	Enough <-chan struct{}
+	// Loaded says that only loads have ended since the last Prepare: no source is
+	// read again.
+	Loaded bool
+}
+
+// Prepared is what [Manager.Prepare] returns.
+type Prepared struct {
+	Ready []*Dataset
+	// Loading are the datasets whose first load, as they are declared now, runs. An
+	// earlier version may serve meanwhile.
+	Loading  []*Load
+	Problems spicepod.Problems
+}
+
+// Prepare compiles the datasets of a Spicepod and begins the loads of those that
+// are new, failed, or may have changed at their sources. It reuses the data of
+// datasets whose declarations are equal, and loads that run. It waits for the loads
+// that it began, at most until Enough is closed; when a load ends later,
+// Options.Loaded is called, and the next Prepare takes its outcome. Loads of what is
+// no longer declared are cancelled. Datasets with an error are not returned; the
+// runtime may publish an earlier version.
+func (m *Manager) Prepare(ctx context.Context, r Request) Prepared {
+	compiled := make([]*Dataset, len(r.Pod.Datasets))
+	faults := make([][]error, len(r.Pod.Datasets))
 	seen := map[string]int{}
 	var sources []source.Source
-	for i := range pod.Datasets {
-		d, err := m.compile(ctx, pod, i)
+	for i := range r.Pod.Datasets {
+		for _, u := range r.Pod.Unset(fmt.Sprintf("datasets[%d]", i)) {
+			_, below, _ := strings.Cut(u.Path, ".")
+			faults[i] = append(faults[i], fault.At(below, u.Offset, u.Hint, "%s", u.Message))
+		}
+		if len(faults[i]) > 0 {
+			continue
+		}
+		d, err := m.compile(ctx, r.Pod, i)
 		if err == nil {
-			err = cmp.Or(m.checkUnique(pod, d, i, seen), d.checkAccess())
+			err = cmp.Or(m.checkUnique(r.Pod, d, i, seen), d.checkAccess())
 		}
 		if err != nil {
 			faults[i] = []error{err}
 			continue
 		}
-		ready[i], sources = d, append(sources, d.source)
+		compiled[i], sources = d, append(sources, d.source)
 	}
 	m.databases.Share(sources)
-	var group errgroup.Group
-	group.SetLimit(cmp.Or(pod.Runtime.DatasetLoadParallelism, runtime.GOMAXPROCS(0)))
-	for i, d := range ready {
-		if d == nil {
-			continue
+	for _, l := range m.declare(r, compiled) {
+		select {
+		case <-l.done:
+		case <-r.Enough:
+		case <-ctx.Done():
 		}
-		group.Go(func() error {
-			var stale, err error
-			ready[i], stale, err = m.make(ctx, d)
-			faults[i] = slices.DeleteFunc([]error{stale, err}, func(err error) bool { return err == nil })
-			return nil
-		})
 	}
-	_ = group.Wait()
-	ready = slices.DeleteFunc(ready, func(d *Dataset) bool { return d == nil })
-	m.hold(ready)
-	return ready, m.problems(pod, faults)
+	var p Prepared
+	known := make([]bool, len(compiled))
+	for i, o := range m.take(compiled) {
+		switch {
+		case o.load != nil:
+			p.Loading = append(p.Loading, o.load)
+		case o.made != nil:
+			p.Ready = append(p.Ready, o.made)
+		}
+		known[i] = o.reported
+		for _, err := range []error{o.stale, o.err} {
+			if err != nil {
+				faults[i] = append(faults[i], err)
+			}
+		}
+	}
+	p.Problems = m.problems(r.Pod, faults, known)
+	m.mu.Lock()
+	m.loading = p.Loading
+	m.mu.Unlock()
+	return p
 }
 
 // checkUnique returns an error for the second dataset of a name and for too many
@@ -72,18 +109,10 @@ func (m *Manager) checkUnique(pod *spicepod.Pod, d *Dataset, index int, seen map
 	return nil
 }
 
-// make returns a dataset that can be published: the earlier one if nothing has
-// changed, or d with a version. stale is a warning that an older copy is read
-// instead of the source.
-func (m *Manager) make(ctx context.Context, d *Dataset) (made *Dataset, stale, err error) {
-	before := m.known(d)
-	if before != nil {
-		before.Path = d.Path
-		before.State.Move(d.State.Position())
-		if d.Acceleration != nil {
-			return before, nil, nil
-		}
-	}
+// make returns a dataset that can be published: before, the earlier one with an
+// equal declaration, if nothing has changed, or d with a version. stale is a warning
+// that an older copy is read instead of the source.
+func (m *Manager) make(ctx context.Context, d, before *Dataset) (made *Dataset, stale, err error) {
 	started := m.opts.Clock.Now()
 	v := m.copies.Restore(ctx, &d.Table, d.Hash, func(v *tables.Version) error { return m.protect(ctx, d, v) })
 	if v == nil {
@@ -115,19 +144,6 @@ func (m *Manager) make(ctx context.Context, d *Dataset) (made *Dataset, stale, e
 	return d, stale, nil
 }
 
-// known returns the earlier dataset with an equal declaration, or nil.
-func (m *Manager) known(d *Dataset) *Dataset {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	key := tables.Key(d.Relation)
-	for _, k := range []*Dataset{m.prepared[key], m.liveDataset(key)} {
-		if k != nil && k.Hash == d.Hash {
-			return k
-		}
-	}
-	return nil
-}
-
 // liveDataset returns the dataset that is served, or nil. The caller holds m.mu.
 func (m *Manager) liveDataset(key string) *Dataset {
 	if s := m.live[key]; s != nil {
@@ -136,28 +152,10 @@ func (m *Manager) liveDataset(key string) *Dataset {
 	return nil
 }
 
-// hold keeps the datasets until they are published, and frees those of an earlier
-// Prepare that were not published.
-func (m *Manager) hold(ready []*Dataset) {
-	next := map[string]*Dataset{}
-	for _, d := range ready {
-		next[tables.Key(d.Relation)] = d
-	}
-	var unused []*resource.Resource
-	m.mu.Lock()
-	for key, d := range m.prepared {
-		if next[key] != d && m.liveDataset(key) != d {
-			unused = append(unused, d.Current().Resources...)
-		}
-	}
-	m.prepared = next
-	m.mu.Unlock()
-	resource.Release(unused...)
-}
-
 // problems returns the faults with their positions. Datasets that could not be
-// loaded are in [Manager.Status], and are retried if that may succeed.
-func (m *Manager) problems(pod *spicepod.Pod, faults [][]error) (problems spicepod.Problems) {
+// loaded are in [Manager.Status], and are retried if that may succeed; known says of
+// which the retry has been scheduled.
+func (m *Manager) problems(pod *spicepod.Pod, faults [][]error, known []bool) (problems spicepod.Problems) {
 	failed := map[string]Status{}
 	var retries []refresh.Failure
 	for i, list := range faults {
@@ -166,14 +164,12 @@ func (m *Manager) problems(pod *spicepod.Pod, faults [][]error) (problems spicep
 			f := fault.Of(err)
 			problems = append(problems, f.Problem(pod, path, "dataset "+decl.Name))
 			if f.Retry {
-				retries = append(retries, refresh.Failure{Name: decl.Name, Hash: spicepod.Fingerprint(decl)})
+				retries = append(retries, refresh.Failure{Name: decl.Name, Hash: spicepod.Fingerprint(decl), Known: known[i]})
 			}
 			if f.Retry || !f.Warning {
-				schema, table := decl.Qualified()
-				failed[decl.Name] = Status{
-					Schema: cmp.Or(schema, engine.Public), Name: table, Kind: "dataset", Declared: decl.Name, From: decl.From.Raw,
-					Description: decl.Description, State: Failed, Stats: tables.Stats{Rows: -1, Bytes: -1}, Error: f.Error(), Position: pod.At(path),
-				}
+				st := declared(decl, pod.At(path))
+				st.State, st.Error = Failed, f.Error()
+				failed[decl.Name] = st
 			}
 		}
 	}

@@ -89,6 +89,39 @@ func TestReadersNeverSeeMixedRows(t *testing.T) {
 	w.want("SELECT max(a) FROM t", "8")
 }
 
+// TestLoadBesideScansOfCatalog: a scan of DuckDB's catalog locks every database for a
+// moment, that of a load, too.
+func TestLoadBesideScansOfCatalog(t *testing.T) {
+	w := newWorld(t)
+	w.file("a.csv", "a\n1\n")
+	w.ok(fmt.Sprintf(accelerated, "mode: file"))
+	done := make(chan struct{})
+	var readers sync.WaitGroup
+	for range 2 {
+		readers.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				if err := tables.Query(t.Context(), w.db, "SELECT count(*) FROM duckdb_columns()", func(*engine.Chunk) {}); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	for range 20 {
+		if err := w.refresh("t", refresh.Override{}); err != nil {
+			t.Error(err)
+			break
+		}
+	}
+	close(done)
+	readers.Wait()
+}
+
 // A statement that began before a refresh reads the old rows to the end.
 func TestStatementOutlivesItsRows(t *testing.T) {
 	w := newWorld(t)

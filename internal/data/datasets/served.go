@@ -84,9 +84,6 @@ func (m *Manager) switchTo(next map[string]*served) {
 	for key, s := range next {
 		targets = append(targets, s)
 		fresh[s.Relation] = last[key] == nil || last[key].Table != s.Table
-		if m.prepared[key] == s.dataset {
-			delete(m.prepared, key)
-		}
 	}
 	m.mu.Unlock()
 	for key, s := range last {

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/spiced-sql/spiced/internal/data/load"
 	"github.com/spiced-sql/spiced/internal/data/tables"
 	"github.com/spiced-sql/spiced/internal/data/views"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
@@ -17,7 +18,7 @@ type State string
 // States.
 const (
 	Ready      State = "ready"
-	Loading    State = "loading" // served, but the first copy is not loaded yet
+	Loading    State = "loading" // the first load runs; only a view is served meanwhile
 	Refreshing State = "refreshing"
 	Failed     State = "error" // not served
 )
@@ -37,6 +38,7 @@ type Status struct {
 	Acceleration *spicepod.Acceleration // nil: none
 	Error        string
 	Position     spicepod.Position
+	Loading      *load.Progress // of the first load, while it runs
 }
 
 // Status returns the published datasets and views and the datasets that could not
@@ -56,6 +58,10 @@ func (m *Manager) StatusOf(datasets []*Dataset, views []*views.View) []Status {
 func (m *Manager) statusOf(live []*served) []Status {
 	m.mu.Lock()
 	failed := maps.Clone(m.failed)
+	loading := map[string]*Load{}
+	for _, l := range m.loading {
+		loading[l.Dataset.Name] = l
+	}
 	m.mu.Unlock()
 	out := make([]Status, 0, len(live)+len(failed))
 	for _, s := range live {
@@ -64,13 +70,41 @@ func (m *Manager) statusOf(live []*served) []Status {
 			st.Error = f.Error // an older version is served
 			delete(failed, s.Name)
 		}
+		if loading[s.Name] != nil && s.dataset != nil {
+			st.State = Refreshing // an older version is served
+			delete(loading, s.Name)
+		}
 		out = append(out, st)
 	}
 	out = slices.AppendSeq(out, maps.Values(failed))
+	for _, l := range loading {
+		out = append(out, l.status())
+	}
 	slices.SortFunc(out, func(a, b Status) int {
 		return cmp.Or(cmp.Compare(a.Schema, b.Schema), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Kind, b.Kind))
 	})
 	return out
+}
+
+// declared is the status of a dataset that is not served.
+func declared(d spicepod.Dataset, at spicepod.Position) Status {
+	schema, table := d.Qualified()
+	return Status{
+		Schema: cmp.Or(schema, engine.Public), Name: table, Kind: "dataset", Declared: d.Name, From: d.From.Raw,
+		Description: d.Description, Stats: tables.Stats{Rows: -1, Bytes: -1}, Position: at,
+	}
+}
+
+func (l *Load) status() Status {
+	d := l.Dataset
+	st := declared(d.Declared, d.State.Position())
+	st.State, st.Acceleration, st.From = Loading, d.Acceleration, d.from.Shown
+	p := l.Progress()
+	st.Loading = &p
+	for _, c := range d.Described {
+		st.Columns = append(st.Columns, tables.Column{Name: c.Name, Type: cmp.Or(c.Type, "VARCHAR"), Description: c.Description})
+	}
+	return st
 }
 
 func (s *served) status() Status {

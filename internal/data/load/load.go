@@ -9,6 +9,8 @@ package load
 
 import (
 	"context"
+	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -57,24 +59,45 @@ const (
 type Reporter struct {
 	Clock  Clock
 	Report func(Progress) // nil: nothing is reported
+
+	steps sync.Map // of what runs: dataset → *Step
+}
+
+// Progress returns the step of a dataset that runs.
+func (r *Reporter) Progress(dataset string) (p Progress, ok bool) {
+	s, ok := r.steps.Load(dataset)
+	if !ok {
+		return p, false
+	}
+	return s.(*Step).progress(), true
 }
 
 // Step is a step of a load. It counts the bytes that are written to it.
 type Step struct {
 	r     *Reporter
-	now   Progress
+	is    Progress // at the start
+	bytes atomic.Int64
 	start time.Time
 	last  time.Duration // when it was last reported, since start; 0: never
 }
 
+// progress describes the step at this moment.
+func (s *Step) progress() Progress {
+	p := s.is
+	p.Bytes, p.Elapsed = s.bytes.Load(), s.r.Clock.Now().Sub(s.start)
+	return p
+}
+
 // Start begins a step.
 func (r *Reporter) Start(dataset, step string, total int64) *Step {
-	return &Step{r: r, now: Progress{Dataset: dataset, Step: step, Total: total}, start: r.Clock.Now()}
+	s := &Step{r: r, is: Progress{Dataset: dataset, Step: step, Total: total}, start: r.Clock.Now()}
+	r.steps.Store(dataset, s)
+	return s
 }
 
 // Write counts p. It never fails.
 func (s *Step) Write(p []byte) (int, error) {
-	s.now.Bytes += int64(len(p))
+	s.bytes.Add(int64(len(p)))
 	s.tick()
 	return len(p), nil
 }
@@ -83,30 +106,32 @@ func (s *Step) tick() {
 	if s.r.Report == nil {
 		return
 	}
-	s.now.Elapsed = s.r.Clock.Now().Sub(s.start)
-	if s.now.Elapsed >= delay && (s.last == 0 || s.now.Elapsed-s.last >= every) {
-		s.last = s.now.Elapsed
-		s.r.Report(s.now)
+	p := s.progress()
+	if p.Elapsed >= delay && (s.last == 0 || p.Elapsed-s.last >= every) {
+		s.last = p.Elapsed
+		s.r.Report(p)
 	}
 }
 
-// End reports the end of the step if it was reported before.
+// End ends the step. It is reported if the step was reported before.
 func (s *Step) End() {
+	s.r.steps.CompareAndDelete(s.is.Dataset, s)
 	if s.last == 0 {
 		return
 	}
-	s.now.Elapsed, s.now.Done = s.r.Clock.Now().Sub(s.start), true
-	s.r.Report(s.now)
+	p := s.progress()
+	p.Done = true
+	s.r.Report(p)
 }
 
 // Watch calls f and reports the step until f returns.
 func (s *Step) Watch(f func() error) error {
+	defer s.End()
 	if s.r.Report == nil {
 		return f()
 	}
 	done := make(chan error, 1)
 	go func() { done <- f() }()
-	defer s.End()
 	for {
 		select {
 		case err := <-done:

@@ -232,8 +232,8 @@ func (s *Scheduler) publish(ctx context.Context, t *target, v *tables.Version) e
 				}
 			}
 		}
+		tx.Switched(func() { b.Serve(v) })
 		tx.Committed(func() {
-			b.Serve(v)
 			b.State.Loaded(v)
 			t.Save(v)
 			s.Free(last.Resources)

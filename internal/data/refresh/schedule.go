@@ -33,6 +33,7 @@ func retryTime(a *spicepod.Acceleration, failures int, now time.Time) time.Time 
 // Failure is a dataset that could not be loaded. A later attempt may succeed.
 type Failure struct {
 	Name, Hash string // Hash is of the declaration
+	Known      bool   // Fail has been called with it: its retry stays scheduled
 
 	tries int
 	next  time.Time
@@ -45,6 +46,10 @@ func (s *Scheduler) Fail(failures []Failure) {
 	for _, f := range failures {
 		f.tries = 1
 		if last, ok := s.failures[f.Name]; ok && last.Hash == f.Hash {
+			if f.Known {
+				next[f.Name] = last
+				continue
+			}
 			f.tries = last.tries + 1
 		}
 		f.next = s.opts.Clock.Now().Add(Backoff(f.tries))

@@ -8,8 +8,10 @@ package resource
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync/atomic"
 
 	"github.com/spiced-sql/spiced/internal/sql/engine"
@@ -76,7 +78,7 @@ func NewAttacher(db *engine.DB, log *slog.Logger) *Attacher { return &Attacher{d
 // Attach attaches a database; path "" creates one in memory. The caller holds
 // it. When the last holder releases it, free is called and must detach it.
 func (a *Attacher) Attach(ctx context.Context, prefix, path string, readOnly bool, free func(*Database)) (*Database, error) {
-	db := &Database{Alias: fmt.Sprintf("%s%s_%d", engine.Hidden, prefix, a.serial.Add(1)), Path: path, ReadOnly: readOnly, attacher: a}
+	db := a.database(prefix, path, readOnly)
 	target, options := path, ""
 	if path == "" {
 		target = ":memory:"
@@ -84,16 +86,48 @@ func (a *Attacher) Attach(ctx context.Context, prefix, path string, readOnly boo
 		options = " (READ_ONLY)"
 	}
 	if err := a.db.Exec(ctx, "ATTACH "+engine.Literal(target)+" AS "+engine.Identifier(db.Alias)+options); err != nil {
-		return nil, err
+		return nil, newerFile(err)
 	}
-	db.Resource = New(func() { free(db) })
-	db.database = db
-	return db, nil
+	return db.held(free), nil
 }
 
-// Detach detaches the database.
+// AttachReadOnly completes the file of a database that was written, and attaches it
+// read-only instead: see [engine.DB.AttachReadOnly]. The caller holds the new database
+// and no longer the old one.
+func (a *Attacher) AttachReadOnly(ctx context.Context, prefix string, old *Database, free func(*Database)) (*Database, error) {
+	db := a.database(prefix, old.Path, true)
+	if err := a.db.AttachReadOnly(ctx, old.Alias, old.Path, db.Alias); err != nil {
+		return nil, err
+	}
+	return db.held(free), nil
+}
+
+func (a *Attacher) database(prefix, path string, readOnly bool) *Database {
+	return &Database{Alias: fmt.Sprintf("%s%s_%d", engine.Hidden, prefix, a.serial.Add(1)), Path: path, ReadOnly: readOnly, attacher: a}
+}
+
+// held gives the database, which is attached, a holder.
+func (db *Database) held(free func(*Database)) *Database {
+	db.Resource = New(func() { free(db) })
+	db.database = db
+	return db
+}
+
+// newerFile says what to do about a file of a newer DuckDB.
+func newerFile(err error) error {
+	var e *engine.Error
+	if !errors.As(err, &e) || !strings.Contains(e.Message, "newer version of DuckDB") {
+		return err
+	}
+	newer := *e
+	newer.Message = "the file was written by a newer DuckDB than " + engine.Version() +
+		"; write it with ATTACH 'file.db' (STORAGE_VERSION 'v1.2.0'), which every DuckDB since 1.2 reads"
+	return &newer
+}
+
+// Detach detaches the database, if it is attached.
 func (db *Database) Detach() {
-	if err := db.attacher.db.Exec(context.Background(), "DETACH "+engine.Identifier(db.Alias)); err != nil {
+	if err := db.attacher.db.Exec(context.Background(), "DETACH DATABASE IF EXISTS "+engine.Identifier(db.Alias)); err != nil {
 		db.attacher.log.Error("cannot detach a database", "database", db.Alias, "error", err)
 	}
 }

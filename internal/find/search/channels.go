@@ -129,7 +129,8 @@ func (ix *Index) keyword(s *scratch, p plan) []float32 {
 	clear(dst)
 	for _, w := range p.whole {
 		for _, way := range w.ways {
-			gain := w.weight * way.factor * ix.idf[way.term]
+			// A synonym that few documents have is not worth more than the word itself.
+			gain := w.weight * way.factor * min(ix.idf[way.term], ix.idf[w.ways[0].term])
 			for _, post := range ix.postings(way.term) {
 				dst[post.doc] += gain * wordGain[post.where]
 			}

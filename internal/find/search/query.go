@@ -21,6 +21,7 @@ type Query struct {
 	Text     string   // "*": list all by name
 	Keywords []string // phrases to search for in addition to the text
 	Limit    int      // maximum number of hits, above 0
+	Offset   int      // hits to skip
 	MinScore float64  // 0 to 1: excludes hits with a lower score
 	// Only reports which documents may match; others take no rank and are not
 	// counted. It must be deterministic; nil: all.

@@ -216,10 +216,11 @@ func (ix *Index) fill(a *Answer, q Query, p plan, fused []Fused) {
 	slices.SortFunc(fused, func(a, b Fused) int {
 		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(ix.rankByName[a.Doc], ix.rankByName[b.Doc]))
 	})
-	for i, f := range fused[:min(len(fused), max(q.Limit, 0))] {
+	from := min(len(fused), max(q.Offset, 0))
+	for i, f := range fused[from:min(len(fused), from+max(q.Limit, 0))] {
 		hit := Hit{Doc: f.Doc, Name: ix.docs[f.Doc].name, Score: round(f.Score / fused[0].Score), Sources: f.Sources}
 		if hit.Score < q.MinScore {
-			if i > 0 {
+			if from+i > 0 {
 				break
 			}
 			a.Fallback = true
@@ -295,7 +296,7 @@ func (ix *Index) list(q Query) Answer {
 		if q.Only != nil && !q.Only(int(doc)) {
 			continue
 		}
-		if a.Total++; a.Total <= q.Limit {
+		if a.Total++; a.Total > q.Offset && a.Total-q.Offset <= q.Limit {
 			a.Hits = append(a.Hits, Hit{Doc: int(doc), Name: ix.docs[doc].name, Score: 1, MatchedTerms: []string{}})
 		}
 	}

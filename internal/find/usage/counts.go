@@ -160,16 +160,22 @@ const (
 	BadlyDescribed Verdict = "badly_described" // callers pass wrong arguments, or do not call it after a search returned it
 	AlwaysRefused  Verdict = "refused"         // called, and every call was refused or cancelled
 	Unneeded       Verdict = "unneeded"        // not called, and not returned by a search
+	TooEarly       Verdict = "too_early"       // not called, and observed for less than Observed
 )
 
-// Verdict judges a tool by its calls and searches. If there are few searches, or models
+// Observed is how long a tool is observed before it is judged by calls that it did not get.
+const Observed = 24 * time.Hour
+
+// Verdict judges a tool by its calls and searches, observed for some time. If there are few searches, or models
 // see all tools without one, Unneeded only means "not called".
-func (t *Totals) Verdict() Verdict {
+func (t *Totals) Verdict(observed time.Duration) Verdict {
 	switch {
 	case t.Calls > t.Errors():
 		return Alive
 	case t.Failed+t.TimedOut > 0:
 		return Broken
+	case t.Calls == 0 && observed < Observed:
+		return TooEarly
 	case t.Invalid > 0 || t.Calls == 0 && t.Returned > 0:
 		return BadlyDescribed
 	case t.Calls > 0:

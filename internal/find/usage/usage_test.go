@@ -534,8 +534,15 @@ func TestVerdict(t *testing.T) {
 				r.Search(usage.Search{Tools: []string{"a"}})
 			}
 			totals := r.Totals("a")
-			if got := totals.Verdict(); got != c.want {
+			if got := totals.Verdict(usage.Observed); got != c.want {
 				t.Errorf("got %q, want %q", got, c.want)
+			}
+			early := c.want
+			if len(c.calls) == 0 {
+				early = usage.TooEarly
+			}
+			if got := totals.Verdict(usage.Observed - 1); got != early {
+				t.Errorf("earlier: got %q, want %q", got, early)
 			}
 		})
 	}

@@ -20,6 +20,7 @@ const (
 	Cancelled Code = "cancelled"         // cancelled, or the caller left
 	Limit     Code = "limit_exceeded"    // over a limit of rows, bytes, memory or text
 	Busy      Code = "too_many_requests" // too many run or wait already
+	Loading   Code = "loading"           // it names what is declared and is being loaded
 	Internal  Code = "internal"          // a bug in the runtime
 )
 
@@ -47,7 +48,7 @@ const (
 // Retryable reports whether the same call may succeed later.
 func (c Code) Retryable() bool {
 	switch c {
-	case Timeout, Busy, ToolUnavailable, RateLimited, ProviderError, ProviderTimeout, StreamBroken:
+	case Timeout, Busy, Loading, ToolUnavailable, RateLimited, ProviderError, ProviderTimeout, StreamBroken:
 		return true
 	}
 	return false

@@ -13,7 +13,7 @@ import (
 // The forms of log lines.
 const (
 	FormatAuto = ""     // text on a terminal, JSON elsewhere
-	FormatText = "text" // key=value
+	FormatText = "text" // for people: time, level, message, key=value
 	FormatJSON = "json" // an object on each line
 )
 
@@ -29,7 +29,7 @@ func NewLogger(w io.Writer, o LogOptions) *slog.Logger {
 	if o.Format == FormatJSON || o.Format == FormatAuto && !isTerminal(w) {
 		return slog.New(slog.NewJSONHandler(w, options))
 	}
-	return slog.New(slog.NewTextHandler(w, options))
+	return slog.New(newConsole(w, options))
 }
 
 // readable writes a duration as "12.3ms", in JSON too.

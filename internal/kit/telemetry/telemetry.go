@@ -98,8 +98,8 @@ func (m *Metrics) makeQueries() {
 
 func (m *Metrics) makeRuntime() {
 	m.generation = m.gauge("generation", "The generation that new statements see.")
-	m.functions = m.gauge("functions_count", "Functions that are registered.")
-	m.datasets = m.gauge("datasets_count", "Datasets and views that are loaded.")
+	m.functions = m.gauge("functions", "Functions that are registered.")
+	m.datasets = m.gauge("datasets", "Datasets and views that are loaded.")
 	m.loadProblems = m.gauge("load_problems", "Problems of the last load.")
 	m.reloads = m.counterVec("reloads_total", "Loads of the Spicepod, by outcome.", "outcome")
 	m.lastReload = m.gauge("last_reload_success_timestamp_seconds", "When the Spicepod was last loaded.")
@@ -195,7 +195,7 @@ func (m *Metrics) KeepDatasets(names []string) {
 // WatchEngine exports the load of the engine, which load returns. Call it once.
 func (m *Metrics) WatchEngine(load func() (running, waiting, abandoned int)) {
 	show := func(name, help string, pick func(running, waiting, abandoned int) int) {
-		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help},
+		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: namespace, Name: name, Help: help},
 			func() float64 { return float64(pick(load())) }))
 	}
 	show("engine_statements_running", "Statements that run.", func(running, _, _ int) int { return running })

@@ -18,7 +18,7 @@ type toolMetrics struct {
 
 func (m *Metrics) makeTools() {
 	m.tools = toolMetrics{
-		count: m.gauge("tools_count", "Tools in the catalog."),
+		count: m.gauge("tools", "Tools in the catalog."),
 		calls: m.counterVec("tool_calls_total", "Calls of a tool, by protocol and outcome: ok or an error's code.",
 			"tool", "surface", "outcome"),
 		callDuration: m.histogramVec("tool_call_duration_seconds", "Time of a tool call.",
@@ -66,12 +66,12 @@ func (m *Metrics) EmbeddingModel(model string, up bool) {
 // WatchToolCache exports the cached results of tools, which stats returns. Call it once.
 func (m *Metrics) WatchToolCache(stats func() (entries, bytes int64, hits, misses uint64)) {
 	show := func(name, help string, pick func(entries, bytes int64, hits, misses uint64) float64) {
-		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return pick(stats()) }))
+		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: namespace, Name: name, Help: help}, func() float64 { return pick(stats()) }))
 	}
 	show("tool_cache_entries", "Cached results of tools.", func(n, _ int64, _, _ uint64) float64 { return float64(n) })
 	show("tool_cache_bytes", "Memory used by cached results.", func(_, n int64, _, _ uint64) float64 { return float64(n) })
 	counts := func(name, help string, pick func(hits, misses uint64) float64) {
-		m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help}, func() float64 {
+		m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help}, func() float64 {
 			_, _, hits, misses := stats()
 			return pick(hits, misses)
 		}))

@@ -19,6 +19,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/test/chattest"
 	"github.com/spiced-sql/spiced/internal/test/podtest"
 	"github.com/spiced-sql/spiced/tools"
+	"github.com/spiced-sql/spiced/tools/builtin"
 )
 
 // at returns a model of the server.
@@ -66,17 +67,20 @@ func TestAConversationThroughTheRegistry(t *testing.T) {
 	}
 }
 
-func TestToolSearchFindsTheModelsSetOnly(t *testing.T) {
+// TestToolSearchFindsEveryTool: what a model can call with tool_invoke, tool_search finds.
+func TestToolSearchFindsEveryTool(t *testing.T) {
 	server := serve(t)
 	server.Script(chattest.InTurn(
 		chattest.Say(chattest.Call("c", "tool_search", `{"query":"*","limit":20}`)),
 		chattest.Say(chattest.Text("ok")),
 	))
-	set, _, _ := open(t, worlds[1].sections+at(server, "openai:gpt", "tools: 'f01, f02, nsql, auto', auto_threshold: 0"), append(builtins(t), functions(t, 3)...))
+	set, _, _ := open(t, worlds[1].sections+at(server, "openai:gpt", "tools: auto, auto_threshold: 0"), append(builtins(t), functions(t, 3)...))
 	must(t, set, "m", hello())
 	found := server.Requests()[1].Results["c"]
-	if !strings.Contains(found, `"f00"`) || strings.Contains(found, `"list_udfs"`) {
-		t.Errorf("found %s", found)
+	for _, name := range append(builtin.Names(), "f00", "f01", "f02") {
+		if !strings.Contains(found, `"tool_id":"`+name+`"`) {
+			t.Errorf("%s is not found in %s", name, found)
+		}
 	}
 }
 
@@ -330,5 +334,22 @@ func TestChatsAtOnce(t *testing.T) {
 	}
 	if len(bodies) != 1 {
 		t.Errorf("%d different prompts", len(bodies))
+	}
+}
+
+// TestClientToolsMayNotReplaceTheSearch: without the search the model could not find its
+// tools. A model that has its tools directly does not need the names.
+func TestClientToolsMayNotReplaceTheSearch(t *testing.T) {
+	server := serve(t)
+	server.Script(chattest.Always(chattest.Say(chattest.Text("ok"))))
+	sections := worlds[1].sections + at(server, "openai:gpt", "tools: search_registry")
+	for _, name := range []string{"tool_search", "tool_invoke"} {
+		r := hello()
+		r.Tools = []chat.Tool{{Name: "fine"}, {Name: name}}
+		set, _, _ := open(t, sections, builtins(t))
+		_, err := ask(t, set, "m", r, tools.Scope{})
+		wantError(t, err, errcode.InvalidRequest, "tool name '"+name+"' is reserved for the searchable tool registry")
+		set, _, _ = open(t, at(server, "openai:gpt", "tools: sql"), builtins(t))
+		must(t, set, "m", r)
 	}
 }

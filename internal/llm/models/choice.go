@@ -81,8 +81,10 @@ func (o offer) choose(names []string) (set []*tools.Definition, unknown []string
 		switch name {
 		case wordAuto:
 			c.add(o.broad(builtin.Auto)...)
-		case wordAll, wordSearch:
+		case wordAll:
 			c.add(o.broad(builtin.All)...)
+		case wordSearch:
+			c.add(o.catalog.All()...)
 		case wordNSQL:
 			c.add(o.get(builtin.NSQL)...)
 		case wordDisabled, wordNone:

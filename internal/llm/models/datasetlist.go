@@ -45,7 +45,7 @@ func (m *Model) shownDatasets(ctx context.Context, r *chat.Request, offered []to
 // listNow makes the call. If it fails, the chat continues without: the model can call
 // the tool.
 func (m *Model) listNow(ctx context.Context, scope tools.Scope) []chat.Message {
-	result := m.opts.Registry.Invoke(ctx, registry.Call{Name: listDatasets, Arguments: json.RawMessage("{}"), Scope: scope})
+	result := m.opts.Registry.Invoke(ctx, registry.Call{Name: listDatasets, Arguments: json.RawMessage("{}"), Scope: scope, Automatic: true})
 	if !result.OK {
 		m.opts.Log.Warn("cannot list the datasets for a model", "model", m.info.Name, "error", result.Error)
 		return nil

@@ -1,6 +1,7 @@
 package models
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -13,6 +14,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/kit/nearest"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/toolloop"
+	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/tools"
 )
 
@@ -57,7 +59,7 @@ func (m *Model) Chat(ctx context.Context, r *chat.Request, scope tools.Scope) it
 		scope := m.Scope(scope)
 		done := func(report toolloop.Report, err error) { m.done(report, err, began, scope) }
 		offered := m.offered(scope)
-		if err := checkChoice(r, offered); err != nil {
+		if err := cmp.Or(checkNames(r, offered), checkChoice(r, offered)); err != nil {
 			done(toolloop.Report{}, err)
 			yield(toolloop.Event{}, err)
 			return
@@ -127,6 +129,20 @@ func (m *Model) offered(scope tools.Scope) []toolloop.Tool {
 	return slices.DeleteFunc(slices.Clone(m.tools), func(t toolloop.Tool) bool {
 		return m.visible(t.Name) && !there[t.Name]
 	})
+}
+
+// checkNames rejects a tool of the client with the name of one by which the model finds
+// or calls the runtime's.
+func checkNames(r *chat.Request, offered []toolloop.Tool) error {
+	for i, t := range r.Tools {
+		if t.Name != registry.ToolSearch && t.Name != registry.ToolInvoke {
+			continue
+		}
+		if slices.ContainsFunc(offered, func(o toolloop.Tool) bool { return o.Name == t.Name }) {
+			return chat.Invalid(fmt.Sprintf("tools[%d]", i), "%s: rename it, or use a model whose tools are not searched", reservedError(t.Name).clause())
+		}
+	}
+	return nil
 }
 
 // checkChoice rejects a tool choice that names an unknown tool.

@@ -60,6 +60,9 @@ func (p provider) known() []spicepod.Param {
 
 // open parses an entry. A model with a problem is not served.
 func (e *entry) open() (*settings, *spicepod.Problem) {
+	if e.CheckReferences(); e.Fault() != nil {
+		return nil, e.Fault()
+	}
 	all := providers()
 	served := spicepod.Providers{
 		Kind: "model", Others: compatible(), Hint: "; for other OpenAI-compatible servers, use openai: with params.endpoint",

@@ -45,15 +45,15 @@ func (w wish) plan(o offer, set *embeddings.Set) (*plan, error) {
 	if len(unknown) > 0 {
 		p.warn("tools", unknownTools(unknown, namesOf(o.catalog.All())), "")
 	}
-	if err := p.decide(w, names, func() (string, error) { return w.searchable(o, set) }); err != nil {
+	if err := p.decide(w, o, names, set); err != nil {
 		return nil, err
 	}
 	p.pin(w.pinned, o)
 	return p, nil
 }
 
-// decide chooses the mode. searchable returns the embedding model to search with.
-func (p *plan) decide(w wish, names []string, searchable func() (string, error)) error {
+// decide chooses the mode. A search finds every tool of the catalog.
+func (p *plan) decide(w wish, o offer, names []string, set *embeddings.Set) error {
 	always, many := slices.Contains(names, wordSearch), len(p.set) > w.threshold
 	sometimes := slices.Contains(names, wordAuto)
 	switch {
@@ -62,18 +62,19 @@ func (p *plan) decide(w wish, names []string, searchable func() (string, error))
 	case always && w.native && !many:
 		p.is(ModeDirect, fmt.Sprintf("%s, no more than %d", tally(len(p.set)), w.threshold))
 	case always:
-		embedding, err := searchable()
+		embedding, err := w.searchable(o, set)
 		if err != nil {
 			return err
 		}
 		p.search(w, "tools: "+wordSearch, embedding)
 	case sometimes && many:
 		why := fmt.Sprintf("%s, more than %d", tally(len(p.set)), w.threshold)
-		embedding, err := searchable()
+		embedding, err := w.searchable(o, set)
 		if err != nil {
 			p.fallBack(why, err)
 			break
 		}
+		p.set = o.catalog.All() // a search costs the model nothing for the tools it does not find
 		p.search(w, why, embedding)
 	case sometimes:
 		p.is(ModeDirect, fmt.Sprintf("%s, no more than %d", tally(len(p.set)), w.threshold))
@@ -182,7 +183,7 @@ func (e reservedError) clause() string {
 // unknownTools returns Spice's warning about names of unknown tools.
 func unknownTools(unknown, available []string) string {
 	return fmt.Sprintf("The following tools were not found in the registry: %s. Available tools are: %s. "+
-		"For details, visit https://spiceai.org/docs/features/large-language-models/tools", strings.Join(unknown, ", "), listed(available))
+		"See docs/models.md", strings.Join(unknown, ", "), listed(available))
 }
 
 // listed joins names, and counts those beyond MaxListed.

@@ -96,7 +96,7 @@ func create(tx *engine.Tx, db *engine.DB, pod *spicepod.Pod, set *functions.Set)
 			return p
 		}
 	}
-	return udf.Fill(tx, pod, set, nil)
+	return udf.Fill(tx, pod, set, nil, udf.Loading{})
 }
 
 // describe returns the datasets as the daemon has them.

@@ -65,6 +65,9 @@ func newEntry(pod *spicepod.Pod, i int) *entry {
 
 // target parses the entry; nil if a problem prevents it from serving.
 func (e *entry) target() *target {
+	if e.CheckReferences(); e.Problems.HasErrors() {
+		return nil
+	}
 	if e.declared.AsSQL {
 		e.warn(".as_sql", "the tools of a server cannot be SQL functions")
 	}

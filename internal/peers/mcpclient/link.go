@@ -207,8 +207,12 @@ func (l *link) take(change func()) {
 func (l *link) down(err error, wait time.Duration) {
 	l.mu.Lock()
 	known := l.state == Error && l.err != nil && l.err.Error() == err.Error()
+	news := l.looked && l.state == Initializing // the last load did not know
 	l.state, l.err = Error, err
 	l.mu.Unlock()
+	if news {
+		l.changed()
+	}
 	level := slog.LevelWarn
 	if known {
 		level = slog.LevelDebug
@@ -258,6 +262,9 @@ func (l *link) reason() string {
 	return fmt.Sprintf("MCP server %q is not available: %s", l.target.name, why)
 }
 
+// connecting is why a server is not available while the first attempt runs.
+const connecting = "it does not answer yet"
+
 // look returns what a load uses: the last listing, and "" or the reason why
 // there is no session.
 func (l *link) look() (*listing, string) {
@@ -271,7 +278,7 @@ func (l *link) look() (*listing, string) {
 	case l.err != nil:
 		return l.listing, l.err.Error()
 	}
-	return l.listing, "it does not answer yet"
+	return l.listing, connecting
 }
 
 func (l *link) status() Status {

@@ -101,6 +101,7 @@ func (m *Manager) changed() {
 // warning at its position in the file, and the manager keeps retrying. An
 // invalid entry is an error there, and is left out.
 func (m *Manager) Prepare(ctx context.Context, pod *spicepod.Pod) ([]*Server, spicepod.Problems) {
+	caller := ctx
 	ctx, cancel := context.WithTimeout(ctx, m.opts.Deadline)
 	defer cancel()
 	var problems spicepod.Problems
@@ -124,7 +125,7 @@ func (m *Manager) Prepare(ctx context.Context, pod *spicepod.Pod) ([]*Server, sp
 		case <-ctx.Done():
 		}
 		listing, missing := k.link.look()
-		if missing != "" {
+		if missing != "" && (missing != connecting || caller.Err() == nil) {
 			k.warn("", "the server is not available: "+missing+"; the connection is retried")
 		}
 		servers[i] = k.server(listing, m.opts.Approved)

@@ -38,6 +38,9 @@ type Listed struct {
 // Name is the server's name in the Spicepod.
 func (s *Server) Name() string { return s.link.target.name }
 
+// Connecting reports whether the first attempt to connect runs.
+func (s *Server) Connecting() bool { return s.link.status().State == Initializing }
+
 // Tools returns the offered tools, sorted by name. An unavailable server has
 // the tools of the last session, which are unavailable.
 func (s *Server) Tools() []tools.Tool {

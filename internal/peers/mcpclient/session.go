@@ -1,7 +1,6 @@
 package mcpclient
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -51,7 +50,7 @@ var (
 
 // client returns an SDK client that grants a server nothing.
 func (s *session) client(version string) *mcp.Client {
-	c := mcp.NewClient(&mcp.Implementation{Name: "spiced", Version: cmp.Or(version, "dev")}, &mcp.ClientOptions{
+	c := mcp.NewClient(&mcp.Implementation{Name: "spiced", Version: version}, &mcp.ClientOptions{
 		Logger:       slog.New(slog.DiscardHandler), // it would also log the errors that it returns
 		Capabilities: &mcp.ClientCapabilities{},
 		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) {

@@ -34,10 +34,11 @@ var statusCodes = map[errcode.Code]codes.Code{
 	errcode.Cancelled: codes.Canceled,
 	errcode.Limit:     codes.ResourceExhausted,
 	errcode.Busy:      codes.Unavailable,
+	errcode.Loading:   codes.Unavailable,
 	errcode.Internal:  codes.Internal,
 }
 
-// busyRetry is when to try again after the queue was full.
+// busyRetry is when to try again after the queue was full or data was loading.
 const busyRetry = time.Second
 
 // errorDomain is the domain of the reasons in details of type ErrorInfo.
@@ -101,7 +102,7 @@ func engineStatus(e *engine.Error) *status.Status {
 		info.Metadata["line"], info.Metadata["column"] = strconv.Itoa(e.Line), strconv.Itoa(e.Column)
 	}
 	details := []protoadapt.MessageV1{info}
-	if e.Code == errcode.Busy {
+	if e.Code == errcode.Busy || e.Code == errcode.Loading {
 		details = append(details, retryIn(busyRetry))
 	}
 	code, ok := statusCodes[e.Code]

@@ -16,9 +16,9 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/value"
 )
 
-// params makes parameters of a batch of one row: by the names of the columns,
+// params makes parameters of row i of a batch: by the names of the columns,
 // with $ before them or without, or by their order.
-func (r *valueReader) params(batch arrow.RecordBatch, named bool) (params engine.Params, err error) {
+func (r *valueReader) params(batch arrow.RecordBatch, row int, named bool) (params engine.Params, err error) {
 	defer func() {
 		if recover() != nil { // wrong offsets are found when a value is read
 			err = invalid("the parameters are not valid Arrow data")
@@ -29,7 +29,7 @@ func (r *valueReader) params(batch arrow.RecordBatch, named bool) (params engine
 	}
 	for i, column := range batch.Columns() {
 		name := batch.ColumnName(i)
-		param, err := r.item(name, column, 0, 0)
+		param, err := r.item(name, column, row, 0)
 		if err != nil {
 			return engine.Params{}, invalid("parameter %q: %s", name, err)
 		}

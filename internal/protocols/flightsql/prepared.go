@@ -176,13 +176,20 @@ func datasetSchema(d *engine.Description) *arrow.Schema {
 }
 
 // parameterSchema has a field for each parameter, named $1 or $name. One of
-// any type is text, which every driver can bind.
+// any type is text, which every driver can bind. Timestamps have milliseconds: JDBC's
+// driver binds those, whatever the unit is.
 func parameterSchema(d *engine.Description) *arrow.Schema {
 	columns := make([]engine.Column, len(d.Params))
 	for i, p := range d.Params {
 		columns[i] = engine.Column{Name: "$" + p.Name, Type: p.Type}
 	}
-	return format.ArrowSchema(settled(columns))
+	fields := format.ArrowSchema(settled(columns)).Fields()
+	for i, f := range fields {
+		if t, ok := f.Type.(*arrow.TimestampType); ok {
+			fields[i].Type = &arrow.TimestampType{Unit: arrow.Millisecond, TimeZone: t.TimeZone}
+		}
+	}
+	return arrow.NewSchema(fields, nil)
 }
 
 // preparedInfo gives a ticket for a statement as it is bound. The schema is

@@ -166,6 +166,7 @@ func TestSchemasOfPreparedStatements(t *testing.T) {
 	for _, test := range []struct{ sql, dataset, params string }{
 		{"SELECT id FROM orders WHERE price < $1", "id: type=int64, nullable", "$1: type=decimal(9, 2), nullable"},
 		{"SELECT $a AS a, id::INTEGER AS b FROM orders WHERE id = $b", "unknown: type=utf8, nullable", "$a: type=utf8, nullable\n    - $b: type=int64, nullable"},
+		{"SELECT 1 AS n WHERE now() > $1::TIMESTAMPTZ AND TIMESTAMP '2024-01-01' > $2", "n: type=int32", "$1: type=timestamp[ms, tz=UTC], nullable\n    - $2: type=timestamp[ms], nullable"},
 		{"DELETE FROM orders WHERE id = ?", "", "$1: type=int64, nullable"},
 	} {
 		p := prepare(t, c, test.sql)

@@ -3,7 +3,9 @@ package flightsql
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow/flight"
 	pb "github.com/apache/arrow-go/v18/arrow/flight/gen/flight"
@@ -45,7 +47,7 @@ func (s *service) DoPut(stream flight.FlightService_DoPutServer) error {
 	case *pb.CommandPreparedStatementQuery:
 		answer, err = s.bindPrepared(ctx, command, upload)
 	default:
-		return unsupported("nothing can be put with %s; use INSERT", nameOf(command))
+		return unsupported("nothing can be put with %s: rows are written with INSERT, whose parameters may have several rows", nameOf(command))
 	}
 	if err != nil {
 		return err
@@ -64,9 +66,16 @@ func (s *service) bindPrepared(ctx context.Context, command *pb.CommandPreparedS
 	if err != nil {
 		return nil, err
 	}
-	params, err := u.params(&p)
+	rows, err := u.params(&p)
 	if err != nil {
 		return nil, err
+	}
+	var params engine.Params
+	switch {
+	case len(rows) > 1:
+		return nil, invalid("there is more than one row of parameters; bind one and run the query for each")
+	case len(rows) == 1:
+		params = rows[0]
 	}
 	if err := s.prepared.bind(owner, handle, params, u.values.bytes); err != nil {
 		return nil, err
@@ -74,15 +83,52 @@ func (s *service) bindPrepared(ctx context.Context, command *pb.CommandPreparedS
 	return &pb.DoPutPreparedStatementResult{PreparedStatementHandle: handle}, nil
 }
 
+// updatePrepared runs the statement for each row of parameters in turn, or once
+// without any. One that fails does not take back those before it.
 func (s *service) updatePrepared(ctx context.Context, command *pb.CommandPreparedStatementUpdate, u *upload) (proto.Message, error) {
 	p, err := s.prepared.get(clientOf(ctx).Owner(), command.GetPreparedStatementHandle())
 	if err != nil {
 		return nil, err
 	}
-	params, err := u.params(&p)
+	rows, err := u.params(&p)
 	if err != nil {
 		return nil, err
 	}
+	if len(rows) == 0 && u.bound {
+		return &pb.DoPutUpdateResult{}, nil
+	}
+	if len(rows) < 2 {
+		return s.updateRow(ctx, p, append(rows, engine.Params{})[0])
+	}
+	var total pb.DoPutUpdateResult
+	for i, params := range rows {
+		one, err := s.updateRow(ctx, p, params)
+		if err != nil {
+			return nil, inRow(err, i+1, len(rows))
+		}
+		if total.RecordCount += one.RecordCount; one.RecordCount < 0 {
+			total.RecordCount = -1 // with RETURNING
+		}
+	}
+	return &total, nil
+}
+
+// inRow is the error of the statement for a row of parameters. Those of limits and
+// of the call stay as they are.
+func inRow(err error, row, rows int) error {
+	known, ok := errors.AsType[*engine.Error](err)
+	if !ok {
+		return err
+	}
+	e := *known
+	e.Message = fmt.Sprintf("row %d of %d of the parameters: %s", row, rows, e.Message)
+	if row > 1 {
+		e.Hint = strings.TrimPrefix(e.Hint+"; the rows before it are written", "; ")
+	}
+	return &e
+}
+
+func (s *service) updateRow(ctx context.Context, p prepared, params engine.Params) (*pb.DoPutUpdateResult, error) {
 	return s.update(ctx, p.description, clientOf(ctx).request(p.sql, params))
 }
 
@@ -95,7 +141,7 @@ func (s *service) updateStatement(ctx context.Context, command *pb.CommandStatem
 }
 
 // update runs a statement that writes and answers with the rows it changed.
-func (s *service) update(ctx context.Context, d *engine.Description, req query.Request) (proto.Message, error) {
+func (s *service) update(ctx context.Context, d *engine.Description, req query.Request) (*pb.DoPutUpdateResult, error) {
 	if !d.Write {
 		return nil, invalid("the statement changes nothing; run it as a query")
 	}
@@ -136,6 +182,7 @@ type upload struct {
 	next   *flight.FlightData // received and not read yet
 	left   int                // bytes that may still come
 	values valueReader        // of the parameters in them
+	bound  bool               // there are parameters, maybe of no row
 }
 
 // Recv implements [flight.DataStreamReader].
@@ -160,11 +207,9 @@ func (u *upload) Recv() (*flight.FlightData, error) {
 	return data, nil
 }
 
-// params reads the one row of parameters of a statement, or none. It is the
-// last to read.
-func (u *upload) params(p *prepared) (engine.Params, error) {
+// params reads the rows of parameters of a statement. It is the last to read.
+func (u *upload) params(p *prepared) (params []engine.Params, err error) {
 	defer u.leave()
-	var params engine.Params
 	reader, err := flight.NewRecordReader(u)
 	if errors.Is(err, io.EOF) {
 		return params, nil
@@ -173,16 +218,16 @@ func (u *upload) params(p *prepared) (engine.Params, error) {
 		return params, u.damaged(err)
 	}
 	defer reader.Release()
-	rows := int64(0)
+	u.bound = len(reader.Schema().Fields()) > 0
 	for reader.Next() {
 		batch := reader.RecordBatch()
-		if rows += batch.NumRows(); rows > 1 {
-			return params, invalid("there is more than one row of parameters; bind one and run the statement for each")
-		}
-		if batch.NumRows() == 1 {
-			if params, err = u.values.params(batch, p.named()); err != nil {
-				return params, err
+		for i := range int(batch.NumRows()) {
+			u.values.count = 0
+			row, err := u.values.params(batch, i, p.named())
+			if err != nil {
+				return nil, err
 			}
+			params = append(params, row)
 		}
 	}
 	if err := reader.Err(); err != nil && !errors.Is(err, io.EOF) {

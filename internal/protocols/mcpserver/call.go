@@ -25,6 +25,9 @@ const TraceKey = "spiced/trace"
 // read; only an unknown name is a protocol error.
 func (s *Server) call(ctx context.Context, sess *session, req *mcp.CallToolRequest) (mcp.Result, error) {
 	p := req.Params
+	if err := s.loaded(ctx); err != nil {
+		return nil, err
+	}
 	if !s.sees(sess, p.Name) {
 		return nil, invalid("there is no tool %q", truncate.Ellipsis(p.Name, maxShown))
 	}

@@ -147,6 +147,9 @@ func (p params) text(key string) string {
 }
 
 func (s *Server) dispatch(ctx context.Context, sess *session, m *message) (mcp.Result, error) {
+	if err := s.loaded(ctx); err != nil {
+		return nil, err
+	}
 	if m.method == "tools/list" {
 		return s.fastList(sess, m)
 	}

@@ -66,6 +66,9 @@ func (s *Server) answer(ctx context.Context, next mcp.MethodHandler, method stri
 			sess.cancelled(id)
 		}
 	case *mcp.ListToolsRequest:
+		if err := s.loaded(ctx); err != nil {
+			return nil, err
+		}
 		return s.listTools(sess, req)
 	case *mcp.CallToolRequest:
 		ctx, cancel := s.bound(ctx, sess, req.Extra)
@@ -75,6 +78,11 @@ func (s *Server) answer(ctx context.Context, next mcp.MethodHandler, method stri
 	}
 	if s.resources.Resources == nil {
 		return next(ctx, method, req)
+	}
+	if strings.HasPrefix(method, "resources/") {
+		if err := s.loaded(ctx); err != nil {
+			return nil, err
+		}
 	}
 	switch req := req.(type) {
 	case *mcp.ListResourcesRequest:
@@ -88,6 +96,19 @@ func (s *Server) answer(ctx context.Context, next mcp.MethodHandler, method stri
 		return finish(req.ProtocolVersion(), result), err
 	}
 	return next(ctx, method, req)
+}
+
+// loaded waits until there are tools.
+func (s *Server) loaded(ctx context.Context) error {
+	if s.opts.Loaded == nil {
+		return nil
+	}
+	select {
+	case <-s.opts.Loaded:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // bound ends ctx also with the session and with the HTTP request: without an

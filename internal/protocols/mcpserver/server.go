@@ -23,6 +23,9 @@ type Options struct {
 	Scope func(*http.Request) tools.Scope
 	// Settings returns the current settings. nil: mode direct.
 	Settings func() Settings
+	// Loaded is closed when there are tools: until then requests for tools and resources
+	// wait. nil: there are.
+	Loaded <-chan struct{}
 	// Resources are what clients may read. nil: nothing.
 	Resources Resources
 	Version   string       // of the runtime, for clients

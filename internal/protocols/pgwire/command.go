@@ -308,8 +308,7 @@ func (c *conn) count(ctx context.Context, p *plan) (leave func(), err error) {
 	if err := c.client.renew(c.server.opts.Keys()); err != nil {
 		return nil, err
 	}
-	declares := p.command != nil && p.command.declare != nil // takes a slot when it describes its statement
-	if declares || c.store.reading() {                       // or it has the slot of the running statement
+	if p.command != nil && p.command.declare != nil { // takes a slot when it describes its statement
 		leave, err = func() {}, c.client.principal.Spend()
 	} else {
 		leave, err = c.client.principal.Begin()

@@ -30,14 +30,7 @@ func asError(err error) *sqlstate.Error {
 		return sqlstate.Errorf(sqlstate.Limit, fmt.Sprintf("try again after %g s", limit.RetryAfter), "%s", limit.Message)
 	}
 	e := engine.AsError(err)
-	code := sqlstate.Of(e.Code)
-	switch e.Missing {
-	case engine.ObjectColumn:
-		code = sqlstate.NoColumn
-	case engine.ObjectFunction:
-		code = sqlstate.NoFunction
-	}
-	return &sqlstate.Error{Code: code, Message: e.Message, Hint: e.Hint}
+	return &sqlstate.Error{Code: sqlstate.OfError(e), Message: e.Message, Hint: e.Hint}
 }
 
 // positioned is err with its position in text, in which the statement begins at

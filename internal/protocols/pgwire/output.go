@@ -45,7 +45,7 @@ func (o *output) complete(tag string) {
 
 // describe adds the description of a result's columns.
 func (o *output) describe(columns []wire.Column, formats []int16) {
-	if len(columns) == 0 {
+	if columns == nil {
 		o.empty('n') // NoData
 		return
 	}

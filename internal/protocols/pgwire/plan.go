@@ -18,7 +18,7 @@ type plan struct {
 	copy    *wire.Copy // how COPY writes the rows; nil: as rows
 	counted bool       // its one row is the number of rows it wrote
 	command *command   // nil: the engine runs it
-	catalog bool       // it reads PostgreSQL's catalog
+	dialect dialect    // what PostgreSQL does otherwise
 
 	params     []uint32          // the types of the parameters
 	columns    []wire.Column     // of the result
@@ -46,12 +46,16 @@ func newPlan(w *words, given []uint32, rewrite func(string) (string, bool), isCa
 		p.text, p.start, p.copy, err = parseCopy(w)
 	} else if p.command, err = parseCommand(w); p.command == nil {
 		p.verb, p.counted = verbOf(p.text, tokens)
+		p.dialect.titles = titlesOf(p.text, tokens)
 	}
 	if err != nil || p.command != nil {
 		return p, err
 	}
+	if p.copy == nil {
+		p.text, p.dialect.empty = fill(p.text, tokens)
+	}
 	if text, rewritten := rewrite(p.text); rewritten {
-		p.text, p.catalog = text, isCatalog(text)
+		p.text, p.dialect.catalog = text, isCatalog(text)
 	}
 	return p, nil
 }

@@ -31,9 +31,8 @@ type portal struct {
 type result struct {
 	rows    *query.Rows
 	stop    context.CancelCauseFunc
-	release func()      // of the principal's slot
-	unhook  func() bool // release at the end of the statement's time
-	encoder *wire.Rows  // nil: rows are not sent
+	release func()     // of the principal's slot, which it has while it is read
+	encoder *wire.Rows // nil: rows are not sent
 
 	// For a portal that is read in parts:
 	next    func() (*engine.Chunk, error, bool)
@@ -47,7 +46,6 @@ func (r *result) close() {
 		r.endNext()
 	}
 	if r.rows != nil {
-		r.unhook()
 		r.rows.Close()
 	}
 	if r.release != nil {

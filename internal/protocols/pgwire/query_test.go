@@ -13,6 +13,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -25,6 +26,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/access/auth"
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/protocols/pgwire"
+	"github.com/spiced-sql/spiced/internal/protocols/pgwire/pgcatalog"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/query"
 	"github.com/spiced-sql/spiced/internal/test/wait"
@@ -559,11 +561,29 @@ func TestTooManyOpenPortals(t *testing.T) {
 	f.idle()
 }
 
+// lockedBuffer is a buffer for goroutines.
+type lockedBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
+}
+
 // oneAtATime is a server whose clients have one place between them, with its
 // audit log.
-func oneAtATime(t *testing.T) (f *fixture, log *bytes.Buffer) {
+func oneAtATime(t *testing.T) (f *fixture, log *lockedBuffer) {
 	t.Helper()
-	keys, log := limitedKeys(t, "{max_concurrent: 1}"), &bytes.Buffer{}
+	keys, log := limitedKeys(t, "{max_concurrent: 1}"), &lockedBuffer{}
 	return serve(t, func(o *pgwire.Options) {
 		db, err := shared()
 		if err != nil {
@@ -575,14 +595,14 @@ func oneAtATime(t *testing.T) (f *fixture, log *bytes.Buffer) {
 }
 
 // TestDescriptionsTakeAPlace of their principal's, as DuckDB computes what is
-// constant for them, unless a portal of their connection has one.
+// constant for them.
 func TestDescriptionsTakeAPlace(t *testing.T) {
 	f, log := oneAtATime(t)
 	a, b := f.frontendWith("&password="+goodKey), f.frontendWith("&password="+goodKey)
 	parse := func(name string) pgproto3.FrontendMessage {
 		return &pgproto3.Parse{Name: name, Query: "FROM numbers WHERE id < 3 -- " + name}
 	}
-	run, sync := &pgproto3.Execute{MaxRows: 1}, &pgproto3.Sync{}
+	sync := &pgproto3.Sync{}
 	for _, tt := range []struct {
 		by       *frontend
 		messages []pgproto3.FrontendMessage
@@ -590,17 +610,22 @@ func TestDescriptionsTakeAPlace(t *testing.T) {
 	}{
 		{a, []pgproto3.FrontendMessage{parse("s"), &pgproto3.Describe{ObjectType: 'S', Name: "s"}, sync}, "ParseComplete [] RowDescription I"},
 		{b, []pgproto3.FrontendMessage{parse("s"), sync}, "ParseComplete I"},
-		{a, []pgproto3.FrontendMessage{&pgproto3.Query{String: "BEGIN"}}, "BEGIN T"},
-		{a, []pgproto3.FrontendMessage{&pgproto3.Bind{PreparedStatement: "s"}, run, sync}, "BindComplete 1|row 1|1.5 PortalSuspended T"},
-		{b, []pgproto3.FrontendMessage{parse("u"), sync}, "53400 I"},
-		{a, []pgproto3.FrontendMessage{parse("u"), sync}, "ParseComplete T"},
-		{a, []pgproto3.FrontendMessage{&pgproto3.Query{String: "ROLLBACK"}}, "ROLLBACK I"},
-		{b, []pgproto3.FrontendMessage{parse("u"), sync}, "ParseComplete I"},
 	} {
 		if got := tt.by.exchange(tt.messages...); got != tt.want {
 			t.Errorf("%T: %s, want %s", tt.messages[0], got, tt.want)
 		}
 	}
+	f.idle() // the descriptions are over
+	a.Send(&pgproto3.Query{String: forever})
+	if err := a.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	wait.Until(t, "the statement runs", func() bool { return f.db.Stats().Running == 1 })
+	if got := b.exchange(parse("u"), sync); got != "53400 I" {
+		t.Errorf("beside a statement: %s", got)
+	}
+	a.conn.Conn.Close()
+	f.idle()
 	if strings.Count(log.String(), "outcome=rate_limited") != 1 {
 		t.Errorf("the audit log has %s", log)
 	}
@@ -612,7 +637,7 @@ func TestDescriptionsTakeAPlace(t *testing.T) {
 func TestCommandsCountToLimits(t *testing.T) {
 	keys := limitedKeys(t, "{requests_per_second: 0.001, burst: 9, max_concurrent: 1}")
 	f := serve(t, func(o *pgwire.Options) { o.Keys = func() *auth.Keyring { return keys } })
-	c, other := f.frontendWith("&password="+goodKey), f.frontendWith("&password="+goodKey)
+	c := f.frontendWith("&password=" + goodKey)
 	query := func(sql string) *pgproto3.Query { return &pgproto3.Query{String: sql} }
 	for _, tt := range []struct{ sql, want string }{
 		{"SHOW lc_ctype", "RowDescription C.UTF-8 SHOW I"},
@@ -630,11 +655,6 @@ func TestCommandsCountToLimits(t *testing.T) {
 		{"ROLLBACK", "53400 I"},
 		{";", "53400 I"},
 	} {
-		if tt.sql == "FETCH 9 c" {
-			if got := other.exchange(query("SHOW lc_ctype")); got != "RowDescription 53400 I" {
-				t.Errorf("beside a statement of the key: %s", got)
-			}
-		}
 		if got := c.exchange(query(tt.sql)); got != tt.want {
 			t.Errorf("%s: %s, want %s", tt.sql, got, tt.want)
 		}
@@ -692,19 +712,21 @@ func limitedClient(t *testing.T) *frontend {
 	return serve(t, func(o *pgwire.Options) { o.Keys = func() *auth.Keyring { return keys } }).frontendWith("&password=" + goodKey)
 }
 
-// TestSuspendedPortalsGiveTheirPlaceBack when their time is over, whether
-// anybody asks for more rows or not.
-func TestSuspendedPortalsGiveTheirPlaceBack(t *testing.T) {
+// TestSuspendedPortalsHoldNoSlot of their principal's.
+func TestSuspendedPortalsHoldNoSlot(t *testing.T) {
 	f, _ := oneAtATime(t)
 	a, b := f.frontendWith("&password="+goodKey), f.frontendWith("&password="+goodKey)
-	a.exchange(&pgproto3.Query{String: "SET statement_timeout = 500; BEGIN"})
+	a.exchange(&pgproto3.Query{String: "BEGIN"})
 	run, sync := &pgproto3.Execute{MaxRows: 1}, &pgproto3.Sync{}
 	if got := a.exchange(&pgproto3.Parse{Query: "SELECT id FROM numbers"}, &pgproto3.Bind{}, run, sync); got != "ParseComplete BindComplete 1 PortalSuspended T" {
 		t.Fatal(got)
 	}
-	wait.Until(t, "the place is free", func() bool {
-		return b.exchange(&pgproto3.Query{String: "SELECT 1"}) == "RowDescription 1 SELECT 1 I"
-	})
+	if got := b.exchange(&pgproto3.Query{String: "SELECT 1"}); got != "RowDescription 1 SELECT 1 I" {
+		t.Error(got)
+	}
+	if got := a.exchange(run, sync); got != "2 PortalSuspended T" {
+		t.Error(got)
+	}
 	a.exchange(&pgproto3.Query{String: "ROLLBACK"})
 	f.idle()
 }
@@ -878,7 +900,7 @@ func TestParameterTypeChanges(t *testing.T) {
 
 func TestRewrite(t *testing.T) {
 	f := serve(t, func(o *pgwire.Options) {
-		o.Rewrite = func(sql string) (string, bool) {
+		o.Rewrite = func(sql string, _ pgcatalog.Session) (string, bool) {
 			if strings.Contains(sql, "pg_catalog") {
 				return "SELECT 'rewritten' AS x, $1::INTEGER AS y", true
 			}
@@ -919,7 +941,7 @@ func TestCancel(t *testing.T) {
 func TestCancelBetweenStatements(t *testing.T) {
 	var c *pgconn.PgConn
 	f := serve(t, func(o *pgwire.Options) {
-		o.Rewrite = func(sql string) (string, bool) {
+		o.Rewrite = func(sql string, _ pgcatalog.Session) (string, bool) {
 			if strings.Contains(sql, "gap") {
 				if err := c.CancelRequest(context.Background()); err != nil {
 					t.Error(err)
@@ -962,11 +984,42 @@ func TestStatementTimeout(t *testing.T) {
 	f := serve(t, nil)
 	c := f.raw()
 	_, _, err := f.simple(c, "SET statement_timeout = '50ms'; "+forever)
-	wantState(t, err, "57014", "deadline")
+	wantState(t, err, "57014", "longer than 50ms")
 	lines, _, err := f.simple(c, "SHOW statement_timeout; RESET statement_timeout; SHOW statement_timeout")
 	if want := []string{"50ms", "0"}; err != nil || !slices.Equal(lines, want) {
 		t.Errorf("got %q, %v", lines, err)
 	}
+}
+
+// TestTimeOfFetches: the time limit is one of each FETCH, without what the
+// client does between two of them.
+func TestTimeOfFetches(t *testing.T) {
+	f := serve(t, nil)
+	cursor, portal, other := f.raw(), f.frontend(), f.raw()
+	if _, _, err := f.simple(cursor, "SET statement_timeout = 300; BEGIN; DECLARE c CURSOR FOR SELECT * FROM range(500000)"); err != nil {
+		t.Fatal(err)
+	}
+	portal.exchange(&pgproto3.Query{String: "SET statement_timeout = 300; BEGIN"})
+	begin := []pgproto3.FrontendMessage{&pgproto3.Parse{Query: "SELECT * FROM range(500000)"}, &pgproto3.Bind{}, &pgproto3.Execute{MaxRows: 1}, &pgproto3.Sync{}}
+	if got := portal.exchange(begin...); got != "ParseComplete BindComplete 0 PortalSuspended T" {
+		t.Fatal(got)
+	}
+	for i := range 2 {
+		if lines, _, err := f.simple(cursor, "FETCH 1 FROM c"); err != nil || lines[0] != fmt.Sprint(i) {
+			t.Fatalf("FETCH %d: %q, %v", i, lines, err)
+		}
+		_, _, err := f.simple(other, "SET statement_timeout = 400; "+forever) // the client takes longer than the limit
+		wantState(t, err, "57014", "longer than 400ms")
+	}
+	if lines, _, err := f.simple(cursor, "FETCH ALL FROM c"); err != nil || len(lines) != 500000-2 {
+		t.Errorf("FETCH ALL: %d rows, %v", len(lines), err)
+	}
+	if got := portal.exchange(&pgproto3.Execute{MaxRows: 1}, &pgproto3.Sync{}); got != "1 PortalSuspended T" {
+		t.Error(got)
+	}
+	// What a FETCH waits for counts.
+	_, _, err := f.simple(cursor, "DECLARE d CURSOR FOR "+forever+"; FETCH 1 FROM d")
+	wantState(t, err, "57014", "longer than 300ms")
 }
 
 // wide is an engine that describes so many columns.
@@ -1235,5 +1288,55 @@ func TestFailedStatementsOfClientsAreAudited(t *testing.T) {
 	}
 	if _, err := c.Prepare(f.context(), "", "SELECT nosuch"); err == nil || !strings.Contains(log.String(), "kind=statement door=postgres outcome=not_found") {
 		t.Errorf("%v, the audit log has %s", err, &log)
+	}
+}
+
+// TestEmptySelectLists as PostgreSQL allows them.
+func TestEmptySelectLists(t *testing.T) {
+	f := serve(t, nil)
+	c := f.frontend()
+	for sql, want := range map[string]string{
+		"SELECT FROM one":                                  "RowDescription  SELECT 1 I",
+		"SELECT EXISTS (SELECT FROM one)":                  "RowDescription t SELECT 1 I",
+		"select exists(select where false) AS e":           "RowDescription f SELECT 1 I",
+		"SELECT 1 FROM one WHERE EXISTS (SELECT FROM one)": "RowDescription 1 SELECT 1 I",
+	} {
+		if got := c.exchange(&pgproto3.Query{String: sql}); got != want {
+			t.Errorf("%s: %q, want %q", sql, got, want)
+		}
+	}
+	got := c.exchange(&pgproto3.Parse{Query: "SELECT FROM numbers WHERE id < 3"}, &pgproto3.Describe{ObjectType: 'S'}, &pgproto3.Bind{}, &pgproto3.Execute{}, &pgproto3.Sync{})
+	if want := "ParseComplete [] RowDescription BindComplete   SELECT 2 I"; got != want {
+		t.Errorf("prepared: %q, want %q", got, want)
+	}
+}
+
+// TestTitles: the names of columns that are a call are PostgreSQL's.
+func TestTitles(t *testing.T) {
+	f := serve(t, nil)
+	c := f.connect("")
+	for sql, want := range map[string]string{
+		"SELECT count(*) FROM numbers": "count",
+		"SELECT COUNT(*), sum(id) AS s, max(id) FILTER (id > 3), id + 1 FROM numbers GROUP BY ALL": "count s max (id + 1)",
+		"SELECT row_number() OVER (ORDER BY id), twice(id) FROM numbers LIMIT 1":                   "row_number twice",
+		"SELECT CASE WHEN true THEN 1 END, EXISTS (FROM one), coalesce(NULL, 1)":                   "case exists coalesce",
+		"SELECT *, count(*) OVER () FROM one":                                                      "a b count() OVER ()",
+		"SELECT count(*) + 1, CAST(1 AS INTEGER) FROM one":                                         "(count_star() + 1) CAST(1 AS INTEGER)",
+		"SELECT extract(year FROM DATE '2024-02-29')":                                              "extract",
+	} {
+		for _, mode := range []pgx.QueryExecMode{pgx.QueryExecModeSimpleProtocol, pgx.QueryExecModeDescribeExec} {
+			rows, err := c.Query(f.context(), sql, mode)
+			if err != nil {
+				t.Fatalf("%s: %v", sql, err)
+			}
+			rows.Close()
+			var names []string
+			for _, d := range rows.FieldDescriptions() {
+				names = append(names, d.Name)
+			}
+			if got := strings.Join(names, " "); got != want {
+				t.Errorf("%s: %s, want %s", sql, got, want)
+			}
+		}
 	}
 }

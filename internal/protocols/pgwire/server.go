@@ -51,6 +51,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/access/audit"
 	"github.com/spiced-sql/spiced/internal/access/auth"
 	"github.com/spiced-sql/spiced/internal/kit/listen"
+	"github.com/spiced-sql/spiced/internal/protocols/pgwire/pgcatalog"
 	"github.com/spiced-sql/spiced/internal/sql/query"
 )
 
@@ -65,9 +66,12 @@ type Options struct {
 	// Cleartext asks for the key as a password, over TLS and on loopback,
 	// instead of SCRAM.
 	Cleartext bool
+	// HasRelation reports whether a relation is declared, or with the name "" whether
+	// its schema has any. Nil: search_path can only be public.
+	HasRelation func(schema, name string) bool
 	// Rewrite returns the statement to run instead of one, and whether they
 	// differ; nil: none is rewritten.
-	Rewrite func(sql string) (string, bool)
+	Rewrite func(sql string, s pgcatalog.Session) (string, bool)
 	// Catalog reports whether a rewritten statement reads PostgreSQL's
 	// catalog, where lists of BIGINT are OIDs; nil: none does.
 	Catalog func(sql string) bool
@@ -113,7 +117,7 @@ func New(o Options) *Server {
 		o.Catalog = func(string) bool { return false }
 	}
 	if o.Rewrite == nil {
-		o.Rewrite = func(sql string) (string, bool) { return sql, false }
+		o.Rewrite = func(sql string, _ pgcatalog.Session) (string, bool) { return sql, false }
 	}
 	if o.Generation == nil {
 		o.Generation = func() uint64 { return 0 }

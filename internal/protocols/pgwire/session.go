@@ -23,6 +23,8 @@ type session struct {
 	timeout    time.Duration     // statement_timeout; 0: none
 	reported   map[string]string // the values of settings that the client knows
 	changed    bool              // since then
+
+	hasRelation func(schema, name string) bool // see Options
 }
 
 func newSession(version string) session {
@@ -79,6 +81,11 @@ func (s *session) set(name, value string, local bool) error {
 		return sqlstate.Errorf(sqlstate.SettingFixed, "", "parameter %q cannot be changed", known.name)
 	case len(value) > maxSetting:
 		return sqlstate.Errorf(sqlstate.Program, "", "the value of %q has %d bytes; the limit is %d", known.name, len(value), maxSetting)
+	}
+	if known.name == searchPath {
+		if err = s.checkPath(value); err != nil {
+			return err
+		}
 	}
 	if known.check != nil {
 		if value, err = known.check(value); err != nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/kit/listen"
 	"github.com/spiced-sql/spiced/internal/protocols/pgwire"
+	"github.com/spiced-sql/spiced/internal/protocols/pgwire/pgcatalog"
 	"github.com/spiced-sql/spiced/internal/sql/query"
 	"github.com/spiced-sql/spiced/internal/test/selfsigned"
 	"github.com/spiced-sql/spiced/internal/test/wait"
@@ -62,7 +63,8 @@ func TestSettings(t *testing.T) {
 	for _, tt := range [][2]string{
 		{"SET extra_float_digits TO 3; SHOW extra_float_digits", "SET RowDescription 3 SHOW I"},
 		{"SET application_name = 'Metabase''s'; SHOW application_name", "SET ParameterStatus RowDescription Metabase's SHOW I"},
-		{"SET SESSION search_path TO a, \"B\"; SHOW search_path", `SET ParameterStatus RowDescription a, "B" SHOW I`},
+		{"SET SESSION search_path TO public, \"$user\"; SHOW search_path", `SET ParameterStatus RowDescription public, "$user" SHOW I`},
+		{"SET search_path = nosuch", "3F000 I"},
 		{"SET TIME ZONE INTERVAL '+00:00' HOUR TO MINUTE", "SET ParameterStatus I"},
 		{"SET TIME ZONE 'Europe/Berlin'", "notice:01000 ParameterStatus SET I"},
 		{"SET TimeZone = UTC", "ParameterStatus SET I"},
@@ -294,11 +296,13 @@ func TestPendingConnections(t *testing.T) {
 		t.Errorf("%d connections", n)
 	}
 	for range 3 {
-		c, err := connectTo(f.context(), f.tlsDSN("sslmode=require&password="+goodKey))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close(context.Background())
+		wait.Until(t, "the server has seen the ends of the connections above", func() bool {
+			c, err := connectTo(f.context(), f.tlsDSN("sslmode=require&password="+goodKey))
+			if err == nil {
+				t.Cleanup(func() { c.Close(context.Background()) })
+			}
+			return err == nil
+		})
 	}
 	wantState(t, f.one(f.tlsDSN("sslmode=require&password="+goodKey)), "53300", `principal "key-1" has 3 connections already`)
 	if err := f.one(f.tlsDSN("sslmode=require&password=" + writing)); err != nil {
@@ -328,7 +332,7 @@ func TestIdleTimeout(t *testing.T) {
 // TestPanic has a fault of ours end one connection and no other.
 func TestPanic(t *testing.T) {
 	f := serve(t, func(o *pgwire.Options) {
-		o.Rewrite = func(sql string) (string, bool) {
+		o.Rewrite = func(sql string, _ pgcatalog.Session) (string, bool) {
 			if strings.Contains(sql, "fault") {
 				var none *pgwire.Server
 				none.Connections()

@@ -60,6 +60,7 @@ func (c *conn) start(ctx context.Context) error {
 		return err
 	}
 	c.session = newSession(opts.Version)
+	c.session.hasRelation = opts.HasRelation
 	if err := l.negotiate(h); err != nil {
 		return err
 	}

@@ -36,12 +36,12 @@ import (
 
 // parse returns the plan of a statement.
 func (c *conn) parse(w *words, given []uint32) (*plan, error) {
-	key := planKey{w.SQL, fmt.Sprint(given)}
+	key := planKey{w.SQL, fmt.Sprint(given) + c.session.values[searchPath]}
 	if p := c.store.plans[key]; p != nil {
 		return p, nil
 	}
 	key.sql = strings.Clone(w.SQL) // it may be a part of a long script
-	p, err := newPlan(&words{Cursor: sqltree.Cursor{SQL: key.sql, Tokens: w.Tokens}}, slices.Clone(given), c.server.opts.Rewrite, c.server.opts.Catalog)
+	p, err := newPlan(&words{Cursor: sqltree.Cursor{SQL: key.sql, Tokens: w.Tokens}}, slices.Clone(given), c.rewrite, c.server.opts.Catalog)
 	if err == nil && len(w.SQL)+oidSize*len(given) <= maxPlanText {
 		if len(c.store.plans) >= maxPlans {
 			clear(c.store.plans)
@@ -64,20 +64,17 @@ func (c *conn) describe(ctx context.Context, p *plan) error {
 	if err := c.client.renew(c.server.opts.Keys()); err != nil {
 		return err
 	}
-	if !c.store.reading() { // else it describes within the running statement's share of the principal's limit
-		leave, err := c.client.principal.Enter()
-		if err != nil {
-			c.server.opts.Query.Denied(ctx, c.request(p, nil), audit.RateLimited)
-			return err
-		}
-		defer leave()
+	leave, err := c.enter(ctx, p, nil)
+	if err != nil {
+		return err
 	}
+	defer leave()
 	types, err := c.infer(ctx, p)
 	if err != nil {
 		return p.positioned(err)
 	}
 	p.text, p.params, p.found = types.Text, types.Params, types.Found
-	p.columns = wire.Columns(types.Columns, c.style(p), types.AnyScale)
+	p.columns = p.dialect.show(wire.Columns(types.Columns, c.style(p), types.AnyScale))
 	if p.counted || p.copy != nil {
 		p.columns = nil
 	}
@@ -103,7 +100,7 @@ func (c *conn) infer(ctx context.Context, p *plan) (types infer.Result, err erro
 	ctx, cancel := context.WithDeadline(ctx, end)
 	defer cancel()
 	types, err = infer.Infer(ctx, infer.Query{
-		SQL: p.sql, Text: p.text, Given: p.given, Found: p.found, Rewrite: c.server.opts.Rewrite,
+		SQL: p.sql, Text: p.text, Given: p.given, Found: p.found, Rewrite: c.rewrite,
 		Describe: func(ctx context.Context, sql string) (*engine.Description, error) {
 			req := c.request(p, nil)
 			req.SQL, req.Probe = sql, true
@@ -199,7 +196,9 @@ func (c *conn) advance(ctx context.Context, p *portal, formats []int16, limit in
 			return 0, false, p.plan.positioned(err)
 		}
 	} else {
-		c.running.resume(p.result.stop)
+		if err := c.resumePortal(ctx, p); err != nil {
+			return 0, false, err
+		}
 	}
 	defer c.running.finish()
 	if err = c.encodeRows(p, formats); err == nil {
@@ -215,6 +214,8 @@ func (c *conn) advance(ctx context.Context, p *portal, formats []int16, limit in
 	}
 	if err != nil || !more {
 		c.store.endPortal(p)
+	} else {
+		p.result.release() // others of the principal run while the client does not read
 	}
 	return sent, more, err
 }
@@ -225,9 +226,10 @@ func (c *conn) startPortal(ctx context.Context, p *portal, limit int64) (err err
 	if limit > 0 && c.store.open >= maxOpen {
 		return sqlstate.Errorf(sqlstate.Limit, "read or close them", "a connection can have %d portals with rows left", maxOpen)
 	}
-	ctx, stop := c.running.begin(ctx, c.session.timeout)
+	ctx, stop := c.running.begin(ctx, 0)
 	r := &result{stop: stop}
 	req := c.request(p.plan, p.params)
+	req.Limits.Timeout, req.Parts = c.session.timeout, limit > 0 || p.cursor
 	if r.release, err = c.client.principal.Begin(); err == nil {
 		r.rows, err = c.server.opts.Query.Query(ctx, req)
 	} else {
@@ -238,15 +240,38 @@ func (c *conn) startPortal(ctx context.Context, p *portal, limit int64) (err err
 		r.close()
 		return err
 	}
-	r.unhook = context.AfterFunc(r.rows.Context(), r.release)
 	p.result = r
 	c.store.open++
 	return nil
 }
 
+// resumePortal continues a portal's statement, for which its time limit begins
+// again.
+func (c *conn) resumePortal(ctx context.Context, p *portal) (err error) {
+	if p.result.release, err = c.enter(ctx, p.plan, p.params); err != nil {
+		p.result.release = func() {}
+		return err
+	}
+	p.result.rows.NextPart()
+	c.running.resume(p.result.stop)
+	return nil
+}
+
+// enter takes a slot of the principal's for a part of a statement.
+func (c *conn) enter(ctx context.Context, p *plan, params []any) (leave func(), err error) {
+	leave, err = c.client.principal.Enter()
+	if err != nil {
+		c.server.opts.Query.Denied(ctx, c.request(p, params), audit.RateLimited)
+	}
+	return leave, err
+}
+
 // encodeRows chooses how the rows of a portal are encoded.
 func (c *conn) encodeRows(p *portal, formats []int16) (err error) {
 	columns, r, style := p.result.rows.Columns(), p.result, c.style(p.plan)
+	if p.plan.dialect.empty {
+		columns = nil
+	}
 	if err := checkColumns(len(columns)); err != nil {
 		return err
 	}
@@ -261,7 +286,7 @@ func (c *conn) encodeRows(p *portal, formats []int16) (err error) {
 		}
 		return err
 	case p.simple:
-		p.columns = wire.Columns(columns, style, false)
+		p.columns = p.plan.dialect.show(wire.Columns(columns, style, false))
 		c.out.send(wire.RowDescription(p.columns, nil))
 	}
 	same := func(a wire.Column, b engine.Column) bool { return !p.plan.renamed(a.Name, b.Name) }
@@ -274,7 +299,7 @@ func (c *conn) encodeRows(p *portal, formats []int16) (err error) {
 
 // style is the form of the values of a plan's result.
 func (c *conn) style(p *plan) wire.Style {
-	return wire.Style{Catalog: p.catalog, ISOIntervals: c.session.value("IntervalStyle") == isoIntervals}
+	return wire.Style{Catalog: p.dialect.catalog, ISOIntervals: c.session.value("IntervalStyle") == isoIntervals}
 }
 
 // request is what runs for a plan.

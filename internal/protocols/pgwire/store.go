@@ -133,13 +133,3 @@ func (s *store) closePortals(which func(*portal) bool) {
 		}
 	}
 }
-
-// reading reports whether a portal's statement is running.
-func (s *store) reading() bool {
-	for _, p := range s.portals {
-		if p.result != nil && p.result.rows.Context().Err() == nil {
-			return true
-		}
-	}
-	return false
-}

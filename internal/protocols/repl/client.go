@@ -3,13 +3,16 @@ package repl
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"mime"
+	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/spiced-sql/spiced/internal/kit/httpx"
@@ -21,19 +24,25 @@ type format string
 
 // Result formats.
 const (
-	table  format = "table"
-	csv    format = "csv"
-	asJSON format = "json"
-	ndjson format = "ndjson"
+	table    format = "table"
+	box      format = "box"
+	markdown format = "markdown"
+	csv      format = "csv"
+	asJSON   format = "json"
+	ndjson   format = "ndjson"
 )
 
-var formats = []string{string(table), string(csv), string(asJSON), string(ndjson)}
+// formats are the names of all formats.
+var formats = []string{string(table), string(box), string(markdown), string(csv), string(asJSON), string(ndjson)}
+
+// Formats returns the names of the formats of results, for a flag.
+func Formats() []string { return slices.Clone(formats) }
 
 func parseFormat(name string) (format, error) {
 	switch f := format(strings.ToLower(name)); f {
 	case "":
 		return table, nil
-	case table, csv, asJSON, ndjson:
+	case table, box, markdown, csv, asJSON, ndjson:
 		return f, nil
 	}
 	return "", fmt.Errorf("unknown format %q: %s", name, nearest.Hint(name, formats, "the formats are "+strings.Join(formats, ", ")))
@@ -49,7 +58,7 @@ func (f format) accept() string {
 	case ndjson:
 		return "application/x-ndjson, application/json;q=0.1"
 	}
-	return "text/plain, application/json;q=0.1"
+	return cellsType + ", text/plain;q=0.5, application/json;q=0.1" // an older server answers with text
 }
 
 // generationHeader is the response header with the generation; another one may
@@ -65,16 +74,9 @@ type client struct {
 }
 
 func newClient(o Options) (*client, error) {
-	base := o.URL
-	if base == "" {
-		base = DefaultURL
-	}
-	u, err := url.Parse(base)
+	u, err := ServerURL(o.URL)
 	if err != nil {
-		return nil, fmt.Errorf("server address: %w", err)
-	}
-	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return nil, fmt.Errorf("server address %q: want http://host:port", base)
+		return nil, err
 	}
 	plain := http.Client{}
 	if o.Client != nil {
@@ -85,14 +87,42 @@ func newClient(o Options) (*client, error) {
 	return &client{http: &plain, url: u.JoinPath("v1", "sql").String(), header: o.Header}, nil
 }
 
-// copy runs one statement and writes its result to w as it arrives.
-func (c *client) copy(ctx context.Context, w io.Writer, f format, sql string) error {
-	resp, err := c.send(ctx, f, sql)
+// ServerURL parses the address of a server: a URL or host:port, which is [DefaultURL] if
+// it is "".
+func ServerURL(address string) (*url.URL, error) {
+	full := cmp.Or(address, DefaultURL)
+	if !strings.Contains(full, "://") {
+		if _, _, err := net.SplitHostPort(full); err == nil {
+			full = "http://" + full
+		}
+	}
+	u, err := url.Parse(full)
+	if err != nil {
+		return nil, fmt.Errorf("server address: %w", err)
+	}
+	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return nil, fmt.Errorf("server address %q: want http://host:port or host:port", address)
+	}
+	return u, nil
+}
+
+// copy runs one statement and writes its result as it arrives. A table is laid out by
+// r.
+func (c *client) copy(ctx context.Context, r *renderer, sql string) error {
+	resp, err := c.send(ctx, r.format, sql)
 	if err != nil {
 		return err
 	}
 	defer resp.Body.Close()
-	out := &endOfLine{w: w}
+	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind == cellsType {
+		if err := r.run(resp.Body); err != nil && ctx.Err() != nil {
+			return ctx.Err()
+		} else if err != nil {
+			return err
+		}
+		return nil
+	}
+	out := &endOfLine{w: r.out}
 	if _, err := io.Copy(out, resp.Body); err != nil {
 		if ctx.Err() != nil {
 			return ctx.Err()

@@ -1,11 +1,14 @@
 package repl
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -28,8 +31,16 @@ func commands() []command {
 	return []command{
 		{`\d`, []string{".schema"}, "[NAME]", "list tables and views, or describe one", (*session).describe},
 		{`\dt`, []string{".tables"}, "[PATTERN]", "list tables and views", (*session).listTables},
+		{`\dv`, nil, "[PATTERN]", "list views", (*session).listViews},
 		{`\df`, []string{".functions"}, "[PATTERN]", "list functions", (*session).listFunctions},
+		{`\df+`, nil, "[PATTERN]", "list functions with volatility, file and line", (*session).listFunctionsMore},
+		{`\sf`, nil, "NAME", "show the definition of a function", (*session).showFunction},
+		{`\e`, []string{".edit"}, "", "edit the last statement with $VISUAL or $EDITOR, and run it", (*session).edit},
 		{`\o`, []string{".mode"}, "[FORMAT]", "show or set the output: " + strings.Join(formats, ", "), (*session).setFormat},
+		{`\x`, nil, "[on|off]", "print one line for each value", func(s *session, _ context.Context, arg string) error {
+			return s.toggle("expanded output", &s.expanded, arg)
+		}},
+		{`\pager`, nil, "[on|off]", "show long results with $PAGER", (*session).setPager},
 		{`\timing`, []string{".timer"}, "[on|off]", "print how long statements take", (*session).setTiming},
 		{`\i`, []string{".read"}, "FILE", "run a script", (*session).include},
 		{`\?`, []string{`\h`, ".help"}, "", "this list", (*session).help},
@@ -92,22 +103,65 @@ func (s *session) setFormat(_ context.Context, arg string) error {
 }
 
 func (s *session) setTiming(_ context.Context, arg string) error {
+	return s.toggle("timing", &s.timing, arg)
+}
+
+func (s *session) setPager(_ context.Context, arg string) error {
+	on := s.pager != ""
+	if err := s.toggle("pager", &on, arg); err != nil {
+		return err
+	}
+	if s.pager = ""; on {
+		s.pager = Pager()
+	}
+	return nil
+}
+
+// Pager returns the user's command for long results.
+func Pager() string { return cmp.Or(os.Getenv("PAGER"), "less -S -R -F -X") }
+
+// toggle changes a setting to arg, or to its opposite if arg is "".
+func (s *session) toggle(name string, setting *bool, arg string) error {
 	switch strings.ToLower(arg) {
 	case "":
-		s.timing = !s.timing
+		*setting = !*setting
 	case "on":
-		s.timing = true
+		*setting = true
 	case "off":
-		s.timing = false
+		*setting = false
 	default:
-		return fmt.Errorf(`\timing takes on or off, not %q`, arg)
+		return fmt.Errorf("%s must be on or off, got %q", name, arg)
 	}
 	state := "off"
-	if s.timing {
+	if *setting {
 		state = "on"
 	}
-	fmt.Fprintf(s.err, "timing is %s\n", state)
+	fmt.Fprintf(s.err, "%s is %s\n", name, state)
 	return nil
+}
+
+// edit opens the last statement in the user's editor and runs what was saved.
+func (s *session) edit(ctx context.Context, _ string) error {
+	file, err := os.CreateTemp("", "spiced-*.sql")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(file.Name())
+	_, err = file.WriteString(s.last + ";\n")
+	if err := errors.Join(err, file.Close()); err != nil {
+		return err
+	}
+	editor := cmp.Or(os.Getenv("VISUAL"), os.Getenv("EDITOR"), "vi")
+	run := exec.CommandContext(ctx, "sh", "-c", editor+` "$1"`, "sh", file.Name())
+	run.Stdin, run.Stdout, run.Stderr = os.Stdin, os.Stdout, os.Stderr
+	if err := run.Run(); err != nil {
+		return fmt.Errorf("the editor %q failed: %w", editor, err)
+	}
+	text, err := os.ReadFile(file.Name())
+	if err != nil {
+		return err
+	}
+	return s.script(ctx, "", bytes.NewReader(text))
 }
 
 func (s *session) include(ctx context.Context, arg string) error {

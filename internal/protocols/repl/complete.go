@@ -80,13 +80,13 @@ func (c completer) commandWords(name string) []string {
 	switch name {
 	case "":
 		return commandNames()
-	case `\d`, ".schema", `\dt`, ".tables":
+	case `\d`, ".schema", `\dt`, `\dv`, ".tables":
 		return c.names().tables
-	case `\df`, ".functions":
+	case `\df`, `\df+`, `\sf`, ".functions":
 		return c.names().functions
 	case `\o`, ".mode":
 		return formats
-	case `\timing`, ".timer":
+	case `\timing`, ".timer", `\x`, `\pager`:
 		return []string{"on", "off"}
 	}
 	return nil

@@ -3,6 +3,7 @@ package repl
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,8 +17,40 @@ func (s *session) listTables(ctx context.Context, pattern string) error {
 	return s.query(ctx, tablesSQL(pattern))
 }
 
+func (s *session) listViews(ctx context.Context, pattern string) error {
+	return s.query(ctx, viewsSQL(pattern))
+}
+
+func (s *session) listFunctionsMore(ctx context.Context, pattern string) error {
+	return s.query(ctx, functionsMoreSQL(pattern))
+}
+
 func (s *session) listFunctions(ctx context.Context, pattern string) error {
 	return s.query(ctx, functionsSQL(pattern))
+}
+
+// showFunction shows what is known of one function.
+func (s *session) showFunction(ctx context.Context, name string) error {
+	if name == "" {
+		return errors.New(`\sf takes the name of a function`)
+	}
+	var known []string
+	err := s.client.rows(ctx, functionNamesSQL, maxNames, func(row []byte) error {
+		var f struct{ Name string }
+		err := json.Unmarshal(row, &f)
+		known = append(known, f.Name)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	at := slices.IndexFunc(known, func(k string) bool { return strings.EqualFold(k, name) })
+	if at < 0 {
+		return fmt.Errorf("no function %q (%s)", name, nearest.Hint(name, known, `\df lists them`))
+	}
+	defer func(was bool) { s.expanded = was }(s.expanded)
+	s.expanded = true
+	return s.query(ctx, functionSQL(known[at]))
 }
 
 // describe lists the columns of a table or view.
@@ -87,6 +120,28 @@ func functionsSQL(pattern string) string {
        return_type AS returns, kind, description
 FROM spiced.functions` + where("name", pattern) + `
 ORDER BY name`
+}
+
+func functionsMoreSQL(pattern string) string {
+	return `SELECT name, signature, kind, volatility, as_tool AS tool, file || ':' || line AS declared, execution, description
+FROM spiced.functions` + where("name", pattern) + `
+ORDER BY name`
+}
+
+func functionSQL(name string) string {
+	return `SELECT signature, description, kind, volatility, file || ':' || line AS declared, return_duckdb_type AS returns, as_tool AS tool, execution, checksum
+FROM spiced.functions
+WHERE name = ` + literal(name)
+}
+
+func viewsSQL(pattern string) string {
+	condition := "\nWHERE kind = 'view'"
+	if pattern != "" {
+		condition += strings.Replace(where("name", pattern), "\nWHERE", "\n  AND", 1)
+	}
+	return `SELECT schema, name, state, description
+FROM spiced.datasets` + condition + `
+ORDER BY schema, name`
 }
 
 // where is the condition for a psql pattern: * matches any text, ? any

@@ -26,19 +26,22 @@ const (
 
 // Options configures [Run] and [Exec].
 type Options struct {
-	Client  *http.Client // nil: a plain one
-	URL     string       // base address of the server; "": [DefaultURL]
-	Header  http.Header  // sent with every request, for example X-API-Key
-	In      io.Reader    // the script; not read when Interactive
-	Out     io.Writer    // results
-	Err     io.Writer    // errors, timing and notes
-	Format  string       // table, csv, json or ndjson; "": table
-	History string       // file of the history, or ""
+	Client  *http.Client               // nil: a plain one
+	URL     string                     // base address of the server; "": [DefaultURL]
+	Header  http.Header                // sent with every request, for example X-API-Key
+	In      io.Reader                  // the script; not read when Interactive
+	Out     io.Writer                  // results
+	Err     io.Writer                  // errors, timing and notes
+	Format  string                     // one of [Formats]; "": table
+	Size    func() (width, height int) // of the terminal; nil: none
+	Pager   string                     // command for results that are longer than the terminal, or ""
+	History string                     // file of the history, or ""
 
 	// Interactive reads from the terminal with line editing, history and
 	// completion, and continues after an error. Ctrl-C cancels the running
 	// statement, so the caller's context must not end on os.Interrupt.
 	Interactive bool
+	Expanded    bool // print one line for each value
 	Timing      bool // print how long each statement took
 }
 
@@ -62,13 +65,36 @@ func Run(ctx context.Context, o Options) error {
 	return s.interact(ctx, t)
 }
 
-// Exec runs the statements and commands of sql as a script: `spiced sql -c`.
-func Exec(ctx context.Context, o Options, sql string) error {
+// Source is a script of [Exec]: a text, or a file.
+type Source struct {
+	File string // "-" is the input; "" if there is Text
+	Text string
+}
+
+// Exec runs scripts in order, in one session, up to the first error: `spiced sql -c`
+// and `-f`.
+func Exec(ctx context.Context, o Options, sources ...Source) error {
 	s, err := newSession(o)
 	if err != nil {
 		return err
 	}
-	return s.script(ctx, "", strings.NewReader(sql))
+	for _, source := range sources {
+		switch source.File {
+		case "":
+			err = s.lines(ctx, "", strings.NewReader(source.Text))
+		case "-":
+			err = s.lines(ctx, "", o.In)
+		default:
+			err = s.include(ctx, source.File)
+		}
+		if errors.Is(err, errQuit) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // errQuit ends a session from a command.
@@ -80,6 +106,10 @@ type session struct {
 	out, err io.Writer
 	format   format
 	timing   bool
+	expanded bool   // one line for each value
+	last     string // the last statement
+	size     func() (width, height int)
+	pager    string
 	depth    int // depth of nested scripts
 }
 
@@ -92,7 +122,7 @@ func newSession(o Options) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &session{client: c, out: o.Out, err: o.Err, format: f, timing: o.Timing}
+	s := &session{client: c, out: o.Out, err: o.Err, format: f, timing: o.Timing, expanded: o.Expanded, size: o.Size, pager: o.Pager}
 	if s.out == nil {
 		s.out = io.Discard
 	}
@@ -157,9 +187,33 @@ func (s *session) run(ctx context.Context, name string, statements []statement) 
 // query runs one statement and writes its result.
 func (s *session) query(ctx context.Context, sql string) error {
 	start := time.Now()
-	err := s.client.copy(ctx, s.out, s.format, sql)
+	s.last = sql
+	err := s.copy(ctx, sql)
 	if s.timing {
 		fmt.Fprintf(s.err, "Time: %s\n", elapsed(time.Since(start)))
+	}
+	return err
+}
+
+// copy runs one statement and writes its result to the terminal, the pager or the output.
+func (s *session) copy(ctx context.Context, sql string) error {
+	r := &renderer{out: s.out, format: s.format, expanded: s.expanded}
+	if s.size == nil {
+		return s.client.copy(ctx, r, sql)
+	}
+	width, height := s.size()
+	r.width = width
+	if s.pager == "" {
+		return s.client.copy(ctx, r, sql)
+	}
+	p := &pager{command: s.pager, height: height - 2, out: s.out}
+	r.out = p
+	err := s.client.copy(ctx, r, sql)
+	if closed := p.Close(); err == nil {
+		err = closed
+	}
+	if errors.Is(err, errPagerLeft) {
+		return nil
 	}
 	return err
 }

@@ -92,10 +92,10 @@ func TestExecTakesStatementsAndCommands(t *testing.T) {
 	s := newServer(t)
 	var out, notes bytes.Buffer
 	o := Options{URL: s.URL, Out: &out, Err: &notes, Timing: true, Client: s.Client()}
-	if err := Exec(context.Background(), o, `select 1; select ';'`); err != nil {
+	if err := Exec(context.Background(), o, Source{Text: `select 1;`}, Source{Text: `select ';'`}); err != nil {
 		t.Fatal(err)
 	}
-	if err := Exec(context.Background(), o, `\dt air*_x`); err != nil {
+	if err := Exec(context.Background(), o, Source{Text: `\dt air*_x`}); err != nil {
 		t.Fatal(err)
 	}
 	if n := strings.Count(notes.String(), "Time: "); n != 3 {
@@ -164,11 +164,11 @@ func TestErrorsOfTheWay(t *testing.T) {
 			}
 		}
 	}
-	if err := Exec(context.Background(), Options{URL: "http://127.0.0.1:1"}, "x"); err == nil || !strings.HasPrefix(err.Error(), "line 1: no answer from http://127.0.0.1:1/v1/sql: ") {
+	if err := Exec(context.Background(), Options{URL: "http://127.0.0.1:1"}, Source{Text: "x"}); err == nil || !strings.HasPrefix(err.Error(), "line 1: no answer from http://127.0.0.1:1/v1/sql: ") {
 		t.Errorf("got %v", err)
 	}
-	for _, o := range []Options{{URL: "localhost:8090"}, {URL: "http://%"}, {Format: "xml"}} {
-		if err := Exec(context.Background(), o, "x"); err == nil {
+	for _, o := range []Options{{URL: "localhost"}, {URL: "ftp://localhost:1"}, {URL: "http://%"}, {Format: "xml"}} {
+		if err := Exec(context.Background(), o, Source{Text: "x"}); err == nil {
 			t.Errorf("%+v is accepted", o)
 		}
 	}

@@ -1,6 +1,9 @@
 package engine
 
 import (
+	_ "embed" // the list
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -19,7 +22,62 @@ type builtin struct {
 	unstable                         bool // its value may differ between statements
 }
 
+// builtinsList has what [queryBuiltins] returned for one version of DuckDB. Asking
+// DuckDB at each start takes longer than making the database.
+//
+//go:embed builtins.txt
+var builtinsList string
+
+// loadBuiltins returns the built-in functions of the linked DuckDB.
 func loadBuiltins(c *conn) (*Builtins, error) {
+	if b, version := parseBuiltins(builtinsList); version == Version() {
+		return b, nil
+	}
+	return queryBuiltins(c)
+}
+
+// The kinds of functions in builtinsList, a letter each.
+const builtinLetters = "strau"
+
+func (k *builtin) flags() []*bool {
+	return []*bool{&k.scalar, &k.table, &k.random, &k.aggregate, &k.unstable}
+}
+
+// format is the text that parseBuiltins reads: the version, the reserved words, and a
+// line for each function with its name and letters.
+func (b *Builtins) format(version string) string {
+	var out strings.Builder
+	fmt.Fprintf(&out, "%s\n%s\n", version, strings.Join(slices.Sorted(maps.Keys(b.reserved)), " "))
+	for _, name := range b.names {
+		k, letters := b.kinds[name], ""
+		for i, is := range k.flags() {
+			if *is {
+				letters += builtinLetters[i : i+1]
+			}
+		}
+		fmt.Fprintf(&out, "%s %s\n", name, letters)
+	}
+	return out.String()
+}
+
+func parseBuiltins(text string) (b *Builtins, version string) {
+	version, text, _ = strings.Cut(text, "\n")
+	reserved, text, _ := strings.Cut(text, "\n")
+	b = &Builtins{kinds: make(map[string]builtin, strings.Count(text, "\n")), reserved: set(reserved)}
+	for line := range strings.Lines(text) {
+		name, letters, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		var k builtin
+		for i, is := range k.flags() {
+			*is = strings.IndexByte(letters, builtinLetters[i]) >= 0
+		}
+		b.names = append(b.names, name)
+		b.kinds[name] = k
+	}
+	return b, version
+}
+
+// queryBuiltins asks DuckDB for its functions, before any other is created.
+func queryBuiltins(c *conn) (*Builtins, error) {
 	b := &Builtins{kinds: map[string]builtin{}, reserved: map[string]bool{}}
 	const reserved = "SELECT keyword_name FROM duckdb_keywords() WHERE keyword_category = 'reserved'"
 	err := c.each(reserved, func(chunk *Chunk) error {

@@ -37,8 +37,11 @@ type FunctionArg struct {
 	Type    string // DuckDB's
 	Numeric bool
 	Table   bool // takes a table, not a value
-	// Optional says that a call may omit it and every argument after it.
+	// Optional says that a call may omit it.
 	Optional bool
+	// Default is the constant expression that is written for an omitted argument; "" if the
+	// function has a default of its own.
+	Default string
 }
 
 // Relation is a table or view that statements may read.
@@ -91,6 +94,11 @@ type Contents struct {
 	// use. Nil: no other process can run a statement that names any.
 	Dependencies func(relations []Relation, functions []string) ([]*Dependency, bool)
 
+	// Unserved returns the error of a statement that names a relation, or in schema public
+	// a function, that is declared and does not serve, because it is loading or has a
+	// fault; nil if there is no such one. Names are folded. Nil: all that is declared serves.
+	Unserved func(Object, Relation) *Error
+
 	// Published runs at the moment when new statements begin to see the catalog,
 	// before any of them does. It must be quick and must not use the database.
 	Published func()
@@ -141,6 +149,16 @@ func (c *Catalog) Relation(catalog, schema, name string) (Relation, bool) {
 	return r, ok
 }
 
+// Declares reports whether a relation of a schema is declared, or with the name ""
+// whether the schema has any.
+func (c *Catalog) Declares(schema, name string) bool {
+	if name == "" {
+		return c.schemas[sqltree.Fold(schema)]
+	}
+	_, ok := c.Relation("", schema, name)
+	return ok
+}
+
 // mainSchema is DuckDB's name of the default schema.
 const mainSchema = "main"
 
@@ -182,6 +200,18 @@ func (c *Catalog) verdict(sql string) *verdict {
 	return c.verdicts[sql]
 }
 
+// unserved returns the error of a name that is declared and does not serve, or nil.
+func (c *Catalog) unserved(o Object, schema, name string) *Error {
+	if c.contents.Unserved == nil {
+		return nil
+	}
+	r := Relation{sqltree.Fold(schema), sqltree.Fold(name)}
+	if r.Schema == "" || r.Schema == mainSchema {
+		r.Schema = Public
+	}
+	return c.contents.Unserved(o, r)
+}
+
 // Names resolves the names in a text; a [Catalog] does.
 type Names interface {
 	// Relation returns the declared relation that a reference names.
@@ -206,6 +236,16 @@ type restricted struct {
 func (r restricted) Relation(catalog, schema, name string) (Relation, bool) {
 	relation, ok := r.Catalog.Relation(catalog, schema, name)
 	return relation, ok && r.allow(relation)
+}
+
+func (r restricted) unserved(o Object, schema, name string) *Error {
+	if schema == "" {
+		schema = Public
+	}
+	if o == ObjectTable && !r.allow(Relation{sqltree.Fold(schema), sqltree.Fold(name)}) {
+		return nil
+	}
+	return r.Catalog.unserved(o, schema, name)
 }
 
 func (r restricted) RelationNames() []string { return r.names(r.allow) }

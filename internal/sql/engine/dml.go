@@ -25,7 +25,7 @@ func (c *Catalog) Writable(r Relation) bool { return c.contents.Writable[r] != "
 
 const (
 	hintReader   = "use a key that ends in :rw and a dataset with access: read_write"
-	hintNotBase  = "declare it with access: read_write"
+	hintNotBase  = "only a dataset from duckdb: with access: read_write can be written"
 	hintPolicied = "write to the table outside the runtime: row filters and column masks do not apply to writes"
 	hintChange   = "write INSERT INTO t (a, b) SELECT … or VALUES …, UPDATE t SET a = … WHERE …, or DELETE FROM t WHERE …"
 )

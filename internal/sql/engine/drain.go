@@ -56,6 +56,11 @@ func (d *drain) wait(f func()) {
 // f must be quick, and must neither publish nor call Drained.
 func (db *DB) Drained(f func()) { db.drain.wait(f) }
 
+// Switched calls f as the catalogs are switched: a statement that has the next catalog
+// runs after f. f must be quick and must not use the database. It is not called when the
+// transaction fails.
+func (tx *Tx) Switched(f func()) { tx.switched = append(tx.switched, f) }
+
 // Committed calls f after the transaction has committed and its catalog is
 // current, before any other publication begins. f must be quick and must not
 // publish. It is not called when the transaction fails.

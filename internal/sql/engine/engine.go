@@ -64,16 +64,17 @@ const (
 
 // Options configures [Open]. The zero value is ready to use.
 type Options struct {
-	Threads     int           // DuckDB worker threads; 0: one for each CPU
-	MemoryLimit string        // such as "4GB"; "": DuckDB's default, 80 % of RAM
-	MaxSpill    int64         // bytes that DuckDB may spill; 0: see defaultSpill
-	TempDir     string        // where DuckDB spills; "": a folder made for this run, removed by Close
-	Connections int           // statements running at once, shared as package fair does; 0: twice the CPUs
-	Queue       int           // statements waiting for a connection; 0: 1024
-	MaxSQL      int           // bytes of one statement; 0: 1 MiB
-	Limits      Limits        // of a statement that does not bring its own
-	Grace       time.Duration // how long after its time limit a statement may take to react; 0: 250 ms
-	Isolator    Isolator      // runs statements with [Request.Isolate]; nil: they run here
+	Unserved    func(Object, Relation) *Error // [Contents.Unserved] before the first publication
+	Threads     int                           // DuckDB worker threads; 0: one for each CPU
+	MemoryLimit string                        // such as "4GB"; "": DuckDB's default, 80 % of RAM
+	MaxSpill    int64                         // bytes that DuckDB may spill; 0: see defaultSpill
+	TempDir     string                        // where DuckDB spills; "": a folder made for this run, removed by Close
+	Connections int                           // statements running at once, shared as package fair does; 0: twice the CPUs
+	Queue       int                           // statements waiting for a connection; 0: 1024
+	MaxSQL      int                           // bytes of one statement; 0: 1 MiB
+	Limits      Limits                        // of a statement that does not bring its own
+	Grace       time.Duration                 // how long after its time limit a statement may take to react; 0: 250 ms
+	Isolator    Isolator                      // runs statements with [Request.Isolate]; nil: they run here
 	// Others handles the calls of names without a [Handler]; nil: they are errors. A
 	// worker forwards them.
 	Others func(ctx context.Context, handler, input string) (string, error)
@@ -183,7 +184,7 @@ func (db *DB) open(ctx context.Context) error {
 	for i := range db.pools {
 		db.pools[i] = newPool(db.opts, memory, func() (*conn, error) { return db.connect(searchPath) })
 	}
-	db.current = NewCatalog(Contents{})
+	db.current = NewCatalog(Contents{Unserved: db.opts.Unserved})
 	return ctx.Err()
 }
 

@@ -35,6 +35,7 @@ type Error struct {
 	Code    errcode.Code
 	Message string
 	Hint    string // what would be right; may be ""
+	Class   string // of DuckDB's exception, such as "Conversion"; "": an error of the engine's own
 	Missing Object // of [errcode.NotFound]; "" if unknown
 	Offset  int    // byte offset in the statement, -1 when unknown
 	Line    int    // 1-based, with Offset
@@ -42,7 +43,16 @@ type Error struct {
 	Ran     bool   // the statement had begun to run: the message may contain values of rows
 	Crashed bool   // the statement ended the process that an [Isolator] ran it in
 
+	Loading *Loading // of [errcode.Loading]; nil: the runtime itself loads
+
 	nesting bool // the statement is nested too deeply
+}
+
+// Loading is the load that an error waits for.
+type Loading struct {
+	Dataset string  `json:"dataset" doc:"The dataset that is loading."`
+	Seconds float64 `json:"seconds" doc:"Since the load began."`
+	Percent *int    `json:"percent,omitempty" doc:"Of the bytes; left out if the size is unknown."`
 }
 
 // Error returns the message with its position and hint.
@@ -172,6 +182,7 @@ func (e *duckError) describe(sql string, origin func(int) int) *Error {
 	message, _, _ = strings.Cut(message, "\nDid you mean ")
 	message, _, _ = strings.Cut(message, "\n\nPossible solutions:") // settings that are locked
 	out := NewError(code, "", "%s", strings.TrimSpace(message))
+	out.Class = e.kind
 	switch {
 	case e.subtype == "COLUMN_NOT_FOUND":
 		out.Missing = ObjectColumn
@@ -180,8 +191,8 @@ func (e *duckError) describe(sql string, origin func(int) int) *Error {
 	case strings.HasSuffix(e.object, "Function"):
 		out.Missing = ObjectFunction
 	case e.kind == "Out of Memory" && strings.Contains(message, "max_temp_directory_size"):
-		out = NewError(code, "make the statement cheaper, or raise runtime.query.max_spill",
-			"the statement needs more memory and more disk space than it may use")
+		out.Message = "the statement needs more memory and more disk space than it may use"
+		out.Hint = "make the statement cheaper, or raise runtime.query.max_spill"
 	case e.kind == "Out of Memory":
 		out.Hint = "make the statement cheaper, or raise runtime.query.memory_limit (worker_memory if it runs isolated)"
 	case e.kind == "TransactionContext":

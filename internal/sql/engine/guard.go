@@ -355,29 +355,6 @@ func (db *DB) check(text string, st *sqltree.Statement, names Names, in usage) (
 	return db.rewrite(text, st, names, in)
 }
 
-func checkRelation(text string, r sqltree.Relation, names Names) error {
-	if r.Temporal {
-		return NewError(errcode.Refused, "", "AT (…) is refused: datasets have no versions").at(text, r.Offset)
-	}
-	if _, ok := names.Relation(r.Catalog, r.Schema, r.Name); ok {
-		return nil
-	}
-	written := r.Name
-	if r.Schema != "" {
-		written = r.Schema + "." + written
-	}
-	if r.Catalog != "" {
-		written = r.Catalog + "." + written
-	}
-	hint := "declare it under datasets: or views:"
-	if sqltree.Fold(r.Schema) == System {
-		hint = "see list_udfs(), spiced.functions and spiced.datasets"
-	}
-	e := NewError(errcode.NotFound, nearest.Hint(written, names.RelationNames(), hint), "table %q is not declared in the Spicepod", written)
-	e.Missing = ObjectTable
-	return e.at(text, r.Offset)
-}
-
 // declared returns the declared function that a call names, or nil. Any other
 // schema is the object of a chained call, x.f().
 func declared(c sqltree.Call, names Names) *Function {
@@ -418,6 +395,9 @@ func (db *DB) checkCall(text string, c sqltree.Call, names Names) error {
 		if db.builtins.refuses(sqltree.Fold(c.Name), c.Table) && !readsTable(c) && !showsTimeZone(c) {
 			return refusal(c).at(text, c.Offset)
 		}
+		if e := unserved(names, ObjectFunction, "", c.Name); e != nil && !foreignSchemas[sqltree.Fold(c.Schema)] && !db.builtins.Has(c.Name) {
+			return e.at(text, c.Offset)
+		}
 		return checkStructure(text, c)
 	}
 	if f.Table != c.Table {
@@ -443,23 +423,28 @@ func kindName(f *Function) string {
 // checkArgs refuses a wrong number of arguments and wrong names; DuckDB checks
 // the types.
 func checkArgs(text string, c sqltree.Call, f *Function) error {
-	fail := func(format string, args ...any) error {
-		return NewError(errcode.Argument, "", "%s: %s", f.Signature, fmt.Sprintf(format, args...)).at(text, c.Offset)
+	fail := func(hint, format string, args ...any) error {
+		return NewError(errcode.Argument, hint, "%s: %s", f.Signature, fmt.Sprintf(format, args...)).at(text, c.Offset)
 	}
-	given := make([]bool, len(f.Args))
+	optional := slices.ContainsFunc(f.Args, func(a FunctionArg) bool { return a.Optional })
+	given, named := make([]bool, len(f.Args)), ""
 	for i, a := range c.Args {
 		at := i
-		if a.Name != "" {
-			at = slices.IndexFunc(f.Args, func(d FunctionArg) bool { return sqltree.Fold(d.Name) == sqltree.Fold(a.Name) })
-			if at < 0 {
-				return fail("there is no argument named %q", a.Name)
+		switch {
+		case a.Name != "":
+			named = a.Name
+			if at = position(a, i, f); at < 0 {
+				return fail(nearest.Hint(a.Name, f.argNames(), "the arguments are "+strings.Join(f.argNames(), ", ")), "there is no argument named %q", a.Name)
 			}
-		}
-		if at >= len(f.Args) {
-			return fail("expected %d arguments, got %d", len(f.Args), len(c.Args))
+		case named != "":
+			return fail("put it before them, or name it", "argument %d has no name and follows %q, which has one", i+1, named)
+		case at >= len(f.Args) && optional:
+			return fail("", "expected at most %d arguments, got %d", len(f.Args), len(c.Args))
+		case at >= len(f.Args):
+			return fail("", "expected %d arguments, got %d", len(f.Args), len(c.Args))
 		}
 		if given[at] {
-			return fail("argument %q was given more than once", f.Args[at].Name)
+			return fail("", "argument %q was given more than once", f.Args[at].Name)
 		}
 		given[at] = true
 	}
@@ -467,12 +452,20 @@ func checkArgs(text string, c sqltree.Call, f *Function) error {
 		if ok || f.Args[i].Optional {
 			continue
 		}
-		if (len(c.Args) == 0 || c.Args[0].Name == "") && !slices.ContainsFunc(f.Args, func(a FunctionArg) bool { return a.Optional }) {
-			return fail("expected %d arguments, got %d", len(f.Args), len(c.Args))
+		if named == "" && !optional {
+			return fail("", "expected %d arguments, got %d", len(f.Args), len(c.Args))
 		}
-		return fail("argument %q is missing", f.Args[i].Name)
+		return fail("", "argument %q is missing", f.Args[i].Name)
 	}
 	return nil
+}
+
+func (f *Function) argNames() []string {
+	names := make([]string, len(f.Args))
+	for i, a := range f.Args {
+		names[i] = a.Name
+	}
+	return names
 }
 
 // moveError moves the offset of an error about a part or copy of sql to sql.

@@ -29,6 +29,7 @@ type Job struct {
 	Dependencies []*Dependency // that it needs, each after those that it uses
 	Tables       []Table       // stored results that it reads
 	Limits       Limits
+	Parts        bool // see [Request.Parts]
 	// Describe asks for [RemoteRows.Description] and no rows.
 	Describe bool
 	// Corrupts says that the statement may damage the memory of its process: no other
@@ -143,7 +144,7 @@ func (p *producer) isolate() error {
 	p.disconnect()
 	remote, err := p.db.opts.Isolator.Run(p.rows.ctx, Job{
 		SQL: p.verdict.text, Params: p.req.Params, Dependencies: p.dependencies, Tables: p.held.tables,
-		Limits: p.rows.limits, Describe: p.req.describe, Corrupts: p.verdict.traits.corrupts(), Native: p.db.Native,
+		Limits: p.rows.limits, Parts: p.req.Parts, Describe: p.req.describe, Corrupts: p.verdict.traits.corrupts(), Native: p.db.Native,
 	})
 	if err != nil {
 		return p.explainRemote(err)

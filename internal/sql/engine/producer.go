@@ -56,6 +56,7 @@ func (p *producer) run() {
 		p.only.destroy()
 		p.rows.err = err
 	}
+	p.rows.clock.end()
 	p.rows.ended.Store(true)
 	close(p.rows.chunks)
 	whole := err == nil && !p.active
@@ -417,6 +418,8 @@ func (p *producer) pass(chunk *Chunk) error {
 	default:
 	}
 	p.announce(nil)
+	p.rows.clock.pause()
+	defer p.rows.clock.resume()
 	if p.work != nil {
 		p.work.pause()
 		defer p.work.resume()

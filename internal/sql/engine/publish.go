@@ -14,6 +14,7 @@ import (
 type Tx struct {
 	session
 	committed []func()
+	switched  []func()
 }
 
 // Exec runs one internal statement, which is not guarded.
@@ -45,7 +46,7 @@ func (db *DB) Publish(ctx context.Context, next *Catalog, build func(*Tx) error)
 	if err := tx.Exec("SELECT 1"); err != nil {
 		return errors.Join(err, db.writer.exec("ROLLBACK"))
 	}
-	if err := db.commitCatalog(next); err != nil {
+	if err := db.commitCatalog(next, tx.switched); err != nil {
 		return err
 	}
 	for _, f := range tx.committed {
@@ -75,7 +76,7 @@ func (db *DB) build(ctx context.Context, tx *Tx, f func(*Tx) error) error {
 
 // commitCatalog ends the transaction and swaps the catalog. A statement that is
 // being bound meanwhile sees the new epoch and binds again.
-func (db *DB) commitCatalog(next *Catalog) error {
+func (db *DB) commitCatalog(next *Catalog, switched []func()) error {
 	db.commit.Lock()
 	db.epoch.Add(1)
 	if err := db.writer.exec("COMMIT"); err != nil {
@@ -92,6 +93,9 @@ func (db *DB) commitCatalog(next *Catalog) error {
 	db.versions.publish(next)
 	if next.contents.Published != nil {
 		next.contents.Published()
+	}
+	for _, f := range switched {
+		f()
 	}
 	db.epoch.Add(1)
 	db.commit.Unlock()

@@ -274,3 +274,26 @@ func TestFailedBuildChangesNothing(t *testing.T) {
 	}
 	mustInteger(t, db, "SELECT hi() + n FROM gen", 4)
 }
+
+// TestSwitchedRunsBeforeStatementsOfTheNextCatalog: workers read what it changes, and keep
+// it for as long as the catalog is in use.
+func TestSwitchedRunsBeforeStatementsOfTheNextCatalog(t *testing.T) {
+	db := open(t)
+	cat, build := generation(1, nil)
+	called := false
+	err := db.Publish(t.Context(), cat, func(tx *Tx) error {
+		tx.Switched(func() {
+			if called = true; db.commit.TryRLock() {
+				db.commit.RUnlock()
+				t.Error("a statement could have had the next catalog before")
+			}
+		})
+		if called {
+			t.Error("it ran before the commit")
+		}
+		return build(tx)
+	})
+	if err != nil || !called {
+		t.Errorf("called: %t, %v", called, err)
+	}
+}

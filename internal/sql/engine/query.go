@@ -33,6 +33,10 @@ type Request struct {
 	// statement has ended, or when the caller must read some before it can continue.
 	Whole bool
 
+	// Parts says that the caller reads the rows in parts, at the pace of a client: the
+	// time limit is one of the statement's work for each part (see [Rows.NextPart]).
+	Parts bool
+
 	// Input is the rows of the table [InputFrom]; nil if the statement has none. Such a
 	// statement runs in this process.
 	Input *Input
@@ -53,6 +57,7 @@ type Rows struct {
 	ctx       context.Context
 	cancel    context.CancelFunc
 	grace     time.Duration
+	clock     *clock // nil unless the rows are read in parts
 	started   chan error
 	chunks    chan *Chunk
 	claimed   atomic.Bool  // see claim
@@ -82,14 +87,20 @@ func (db *DB) Query(ctx context.Context, req Request) (*Rows, error) {
 		return nil, err
 	}
 	limits := db.limits(req.Limits)
-	ctx, cancel := db.bound(ctx, limits.Timeout)
+	var clock *clock
+	var cancel context.CancelFunc
+	if req.Parts {
+		ctx, cancel, clock = db.boundParts(ctx, limits.Timeout)
+	} else {
+		ctx, cancel = db.bound(ctx, limits.Timeout)
+	}
 	c, err := pool.get(ctx)
 	if err != nil {
 		defer cancel()
 		return nil, waitError(ctx, err, limits)
 	}
 	r := &Rows{
-		limits: limits, ctx: ctx, cancel: cancel, grace: db.opts.Grace,
+		limits: limits, ctx: ctx, cancel: cancel, grace: db.opts.Grace, clock: clock,
 		started: make(chan error, 1), chunks: make(chan *Chunk, chunksAhead),
 	}
 	p := &producer{db: db, c: pool.lend(ctx, c, r.grace), rows: r, req: req}

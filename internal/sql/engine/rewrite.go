@@ -73,7 +73,8 @@ func (r *rewriter) call(c sqltree.Call, f *Function) error {
 		return err
 	}
 	direct := r.in != inBody && f.Constant != "" && r.constant(c, f)
-	if !once && !direct && !c.Field && !slices.ContainsFunc(c.Args, needsEdit) && !slices.ContainsFunc(f.Args, isTable) {
+	omitted := omittedArgs(c, f)
+	if !once && !direct && !c.Field && len(omitted) == 0 && !slices.ContainsFunc(c.Args, needsEdit) && !slices.ContainsFunc(f.Args, isTable) {
 		return nil
 	}
 	if r.tokens == nil {
@@ -85,6 +86,9 @@ func (r *rewriter) call(c sqltree.Call, f *Function) error {
 			at(r.text, c.Offset)
 	}
 	before := len(r.edits)
+	if !once && len(omitted) > 0 {
+		r.addDefaults(c, omitted, site, f.Table && direct)
+	}
 	for i, a := range c.Args {
 		if err := r.arg(a, f.Args[position(a, i, f)], site.Args[i]); err != nil {
 			return err
@@ -92,7 +96,7 @@ func (r *rewriter) call(c sqltree.Call, f *Function) error {
 	}
 	switch {
 	case once:
-		r.bindOnce(c, f, site)
+		r.bindOnce(c, f, site, omitted)
 	case direct && r.callDirect(c, f, site):
 		return nil
 	}
@@ -108,6 +112,43 @@ func (r *rewriter) call(c sqltree.Call, f *Function) error {
 		})
 	}
 	return nil
+}
+
+// omittedArgs are the arguments that have a default and are not in the call.
+func omittedArgs(c sqltree.Call, f *Function) []FunctionArg {
+	if len(c.Args) >= len(f.Args) {
+		return nil
+	}
+	given := make([]bool, len(f.Args))
+	for i, a := range c.Args {
+		given[position(a, i, f)] = true
+	}
+	var omitted []FunctionArg
+	for i, d := range f.Args {
+		if !given[i] && d.Default != "" {
+			omitted = append(omitted, d)
+		}
+	}
+	return omitted
+}
+
+// addDefaults writes the defaults of omitted arguments at the end of a call.
+func (r *rewriter) addDefaults(c sqltree.Call, omitted []FunctionArg, site sqltree.Site, byPosition bool) {
+	parts := make([]string, len(omitted))
+	for i, d := range omitted {
+		parts[i] = d.Default
+		if !byPosition {
+			parts[i] = Identifier(d.Name) + " := " + d.Default
+		}
+	}
+	text, inside := strings.Join(parts, ", "), len(c.Args)
+	if site.Dot != (sqltree.Span{}) { // the first argument is before the brackets
+		inside--
+	}
+	if inside > 0 {
+		text = ", " + text
+	}
+	r.edits = append(r.edits, sqltree.Edit{Span: site.End, New: text + ")"}) // no insertion: that could belong to the last argument
 }
 
 // inMain writes the schema of a relation that the statement takes from main.
@@ -139,7 +180,7 @@ func (r *rewriter) reader(c sqltree.Call) error {
 // bindOnce makes a call evaluate each argument once per row: f(a, b) becomes
 // (list_transform([{'x': a, 'y': b}], lambda p: f(p.x, p.y))[1]). A lambda's
 // parameter is a value, while a macro's argument is text.
-func (r *rewriter) bindOnce(c sqltree.Call, f *Function, site sqltree.Site) {
+func (r *rewriter) bindOnce(c sqltree.Call, f *Function, site sqltree.Site, omitted []FunctionArg) {
 	key := func(i int) string { return Literal(f.Args[position(c.Args[i], i, f)].Name) + ": " }
 	whole := site.Whole()
 	opening := sqltree.Edit{Span: sqltree.Span{Start: whole.Start, End: site.Args[0].Start}, New: "(list_transform([{" + key(0)}
@@ -151,6 +192,9 @@ func (r *rewriter) bindOnce(c sqltree.Call, f *Function, site sqltree.Site) {
 	fields := make([]string, len(f.Args))
 	for i, a := range f.Args {
 		fields[i] = onceParam + "." + Identifier(a.Name)
+		if slices.ContainsFunc(omitted, func(d FunctionArg) bool { return d.Name == a.Name }) {
+			fields[i] = a.Default
+		}
 	}
 	call := Qualified(Public, f.Name) + "(" + strings.Join(fields, ", ") + ")"
 	closing := sqltree.Span{Start: site.Args[len(site.Args)-1].End, End: whole.End}

@@ -87,14 +87,8 @@ func (w *TableWriter) Close() error {
 		err = w.appenderError()
 	}
 	mapping.AppenderDestroy(&w.appender)
-	for _, sql := range []string{
-		"CHECKPOINT " + Identifier(w.table.Database),
-		"DETACH " + Identifier(w.table.Database),
-		"ATTACH " + Literal(w.table.Path) + " AS " + Identifier(w.table.Database) + " (READ_ONLY)",
-	} {
-		if err == nil {
-			err = w.c.exec(sql)
-		}
+	if err == nil {
+		err = w.db.AttachReadOnly(context.Background(), w.table.Database, w.table.Path, w.table.Database)
 	}
 	if err != nil {
 		w.Abort()

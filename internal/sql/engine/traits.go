@@ -162,7 +162,7 @@ func (p *producer) redact(e *Error) *Error {
 		return e
 	}
 	out := *e
-	out.Code = errcode.Execution
+	out.Code, out.Class = errcode.Execution, ""
 	out.Message = "the statement failed on a value in a row"
 	out.Hint = "the value is hidden because a table has a row filter or a column mask; TRY_CAST returns NULL instead"
 	return &out

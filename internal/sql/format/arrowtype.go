@@ -6,6 +6,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/sql/types"
 )
 
 // ArrowSchema describes a result's columns in Arrow's types; see [ArrowType].
@@ -15,37 +16,6 @@ func ArrowSchema(columns []engine.Column) *arrow.Schema {
 		fields[i] = arrow.Field{Name: c.Name, Type: ArrowType(c.Type), Nullable: true}
 	}
 	return arrow.NewSchema(fields, nil)
-}
-
-var simpleArrow = map[engine.TypeID]arrow.DataType{
-	engine.Boolean:     arrow.FixedWidthTypes.Boolean,
-	engine.TinyInt:     arrow.PrimitiveTypes.Int8,
-	engine.SmallInt:    arrow.PrimitiveTypes.Int16,
-	engine.Integer:     arrow.PrimitiveTypes.Int32,
-	engine.BigInt:      arrow.PrimitiveTypes.Int64,
-	engine.UTinyInt:    arrow.PrimitiveTypes.Uint8,
-	engine.USmallInt:   arrow.PrimitiveTypes.Uint16,
-	engine.UInteger:    arrow.PrimitiveTypes.Uint32,
-	engine.UBigInt:     arrow.PrimitiveTypes.Uint64,
-	engine.HugeInt:     &arrow.Decimal128Type{Precision: 38},
-	engine.UHugeInt:    &arrow.Decimal256Type{Precision: 39},
-	engine.Float:       arrow.PrimitiveTypes.Float32,
-	engine.Double:      arrow.PrimitiveTypes.Float64,
-	engine.Varchar:     arrow.BinaryTypes.String,
-	engine.Blob:        arrow.BinaryTypes.Binary,
-	engine.Bit:         arrow.BinaryTypes.String,
-	engine.UUID:        arrow.BinaryTypes.String,
-	engine.Date:        arrow.FixedWidthTypes.Date32,
-	engine.Time:        arrow.FixedWidthTypes.Time64us,
-	engine.TimeNS:      arrow.FixedWidthTypes.Time64ns,
-	engine.TimeTZ:      arrow.BinaryTypes.String,
-	engine.Timestamp:   &arrow.TimestampType{Unit: arrow.Microsecond},
-	engine.TimestampS:  &arrow.TimestampType{Unit: arrow.Second},
-	engine.TimestampMS: &arrow.TimestampType{Unit: arrow.Millisecond},
-	engine.TimestampNS: &arrow.TimestampType{Unit: arrow.Nanosecond},
-	engine.TimestampTZ: &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"},
-	engine.Interval:    arrow.FixedWidthTypes.MonthDayNanoInterval,
-	engine.Null:        arrow.Null,
 }
 
 // ArrowType returns the Arrow type of a DuckDB type. HUGEINT, the type of sum(), is
@@ -73,8 +43,8 @@ func ArrowType(t *engine.Type) arrow.DataType {
 		}
 		return arrow.SparseUnionOf(arrowFields(t.Fields), codes)
 	}
-	if dt, ok := simpleArrow[t.ID]; ok {
-		return dt
+	if info := types.Of(t); info != nil && info.Arrow != nil {
+		return info.Arrow
 	}
 	return arrow.Null
 }
@@ -117,29 +87,20 @@ func appendField(buf []byte, name string, nullable bool, dt arrow.DataType) []by
 	return append(buf, `,"dict_id":0,"dict_is_ordered":false,"metadata":{}}`...)
 }
 
-var arrowNames = map[arrow.Type]string{
-	arrow.NULL: `"Null"`, arrow.BOOL: `"Boolean"`,
-	arrow.INT8: `"Int8"`, arrow.INT16: `"Int16"`, arrow.INT32: `"Int32"`, arrow.INT64: `"Int64"`,
-	arrow.UINT8: `"UInt8"`, arrow.UINT16: `"UInt16"`, arrow.UINT32: `"UInt32"`, arrow.UINT64: `"UInt64"`,
-	arrow.FLOAT32: `"Float32"`, arrow.FLOAT64: `"Float64"`, arrow.STRING: `"Utf8"`, arrow.BINARY: `"Binary"`,
-	arrow.DATE32: `"Date32"`, arrow.INTERVAL_MONTH_DAY_NANO: `{"Interval":"MonthDayNano"}`,
-}
-
 // AppendDataType appends an Arrow type in the JSON form of Arrow's Rust library and
 // Spice: "Int64", {"Timestamp":["Microsecond",null]}.
 func AppendDataType(buf []byte, dt arrow.DataType) []byte {
-	if name, ok := arrowNames[dt.ID()]; ok {
-		return append(buf, name...)
-	}
 	switch dt := dt.(type) {
+	case *arrow.MonthDayNanoIntervalType:
+		return append(buf, `{"Interval":"MonthDayNano"}`...)
 	case *arrow.Decimal128Type:
 		return appendPrecision(append(buf, `{"Decimal128":[`...), dt.Precision, dt.Scale)
 	case *arrow.Decimal256Type:
 		return appendPrecision(append(buf, `{"Decimal256":[`...), dt.Precision, dt.Scale)
 	case *arrow.Time64Type:
-		return append(append(append(buf, `{"Time64":"`...), unitName(dt.Unit)...), `"}`...)
+		return append(append(append(buf, `{"Time64":"`...), types.UnitName(dt.Unit)...), `"}`...)
 	case *arrow.TimestampType:
-		buf = append(append(append(buf, `{"Timestamp":["`...), unitName(dt.Unit)...), `",`...)
+		buf = append(append(append(buf, `{"Timestamp":["`...), types.UnitName(dt.Unit)...), `",`...)
 		if dt.TimeZone == "" {
 			return append(buf, "null]}"...)
 		}
@@ -159,16 +120,12 @@ func AppendDataType(buf []byte, dt arrow.DataType) []byte {
 	case *arrow.SparseUnionType:
 		return append(appendArrowFields(append(buf, `{"Union":[[`...), dt.Fields()), `],"Sparse"]}`...)
 	}
-	return AppendString(buf, dt.Name())
+	return AppendString(buf, types.ArrowName(dt))
 }
 
 func appendPrecision(buf []byte, precision, scale int32) []byte {
 	buf = append(strconv.AppendInt(buf, int64(precision), 10), ',')
 	return append(strconv.AppendInt(buf, int64(scale), 10), "]}"...)
-}
-
-func unitName(u arrow.TimeUnit) string {
-	return [...]string{"Second", "Millisecond", "Microsecond", "Nanosecond"}[u]
 }
 
 func appendArrowField(buf []byte, f arrow.Field) []byte {

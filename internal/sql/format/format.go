@@ -66,6 +66,7 @@ var forms = []Form{
 	{"ndjson", "application/x-ndjson", "application/x-ndjson", []string{"application/ndjson", "application/jsonl"}, newNDJSON},
 	{"csv", "text/csv", "text/csv; charset=utf-8; header=present", nil, newCSV},
 	{"table", "text/plain", "text/plain; charset=utf-8", nil, newTable},
+	{"cells", CellsType, CellsType, nil, newCells},
 	{"arrow", "application/vnd.apache.arrow.stream", "application/vnd.apache.arrow.stream", nil, newArrow},
 }
 

@@ -40,7 +40,7 @@ func (x *execution) begin(ctx context.Context, params []byte) (frame, error) {
 	q := query{
 		Number: w.served,
 		SQL:    x.job.SQL, Describe: x.job.Describe, Params: params, Tables: x.job.Tables,
-		Timeout: x.job.Limits.Timeout, MaxRows: x.job.Limits.MaxRows, MaxBytes: x.job.Limits.MaxBytes,
+		Timeout: x.job.Limits.Timeout, Parts: x.job.Parts, MaxRows: x.job.Limits.MaxRows, MaxBytes: x.job.Limits.MaxBytes,
 	}
 	x.created, q.Files, q.Definitions = w.missing(x.job.Dependencies)
 	_ = w.out.send(kindQuery, q) // if the worker is gone, receive returns the reason

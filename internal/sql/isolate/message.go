@@ -33,6 +33,7 @@ type query struct {
 	Params      []byte   // see appendParams
 	Tables      []engine.Table
 	Timeout     time.Duration
+	Parts       bool // see [engine.Request.Parts]
 	MaxRows     int64
 	MaxBytes    int64
 }
@@ -68,6 +69,7 @@ type problem struct {
 	Code    errcode.Code
 	Message string
 	Hint    string        `json:",omitempty"`
+	Class   string        `json:",omitempty"`
 	Missing engine.Object `json:",omitempty"`
 	Offset  int
 	Ran     bool `json:",omitempty"`
@@ -78,7 +80,7 @@ func newProblem(err error) *problem {
 		return nil
 	}
 	e := engine.AsError(err)
-	return &problem{e.Code, e.Message, e.Hint, e.Missing, e.Offset, e.Ran}
+	return &problem{e.Code, e.Message, e.Hint, e.Class, e.Missing, e.Offset, e.Ran}
 }
 
 // failure returns the problem as an error, or nil.
@@ -92,7 +94,7 @@ func (p *problem) failure() error {
 // err converts the problem to an error of a statement.
 func (p *problem) err() *engine.Error {
 	e := engine.NewError(p.Code, p.Hint, "%s", p.Message)
-	e.Offset, e.Ran = p.Offset, p.Ran
+	e.Offset, e.Ran, e.Class = p.Offset, p.Ran, p.Class
 	switch p.Missing {
 	case engine.ObjectTable, engine.ObjectColumn, engine.ObjectFunction:
 		e.Missing = p.Missing

@@ -43,7 +43,7 @@ func (s *server) run(ctx context.Context, q query) error {
 		return err
 	}
 	req := engine.Request{
-		SQL: q.SQL, Params: params, Trusted: true,
+		SQL: q.SQL, Params: params, Trusted: true, Parts: q.Parts,
 		Limits: engine.Limits{Timeout: q.Timeout, MaxRows: q.MaxRows, MaxBytes: q.MaxBytes},
 	}
 	if q.Describe {

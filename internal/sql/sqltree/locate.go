@@ -167,6 +167,17 @@ var reserved = func() map[string]bool {
 	return m
 }()
 
+// Reserved returns the first unquoted word of sql that is reserved and one of names, or
+// "".
+func Reserved(sql string, names []string) string {
+	for _, t := range Scan(sql) {
+		if word := t.Text(sql); isReserved(sql, t) && slices.ContainsFunc(names, func(n string) bool { return Fold(n) == Fold(word) }) {
+			return word
+		}
+	}
+	return ""
+}
+
 func isReserved(sql string, t Token) bool { return t.Kind == Ident && reserved[Fold(t.Text(sql))] }
 
 // closing returns the token of the bracket that the one at i opens, or -1.

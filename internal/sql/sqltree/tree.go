@@ -3,7 +3,7 @@ package sqltree
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -128,29 +128,24 @@ type Options struct {
 // position, is an error too, so that nothing is overlooked. One that DuckDB could not
 // plan in reasonable time is a [*LimitError].
 func Parse(tree []byte, o Options) (*Statement, error) {
-	var doc struct {
-		Error      bool   `json:"error"`
-		Type       string `json:"error_type"`
-		Message    string `json:"error_message"`
-		Position   string `json:"position"`
-		Statements []struct {
-			Node node `json:"node"`
-		} `json:"statements"`
-	}
-	if err := json.Unmarshal(finite(tree), &doc); err != nil {
+	decoded, err := decodeJSON(finite(tree))
+	if err != nil {
 		return nil, fmt.Errorf("decode the parse tree: %w", err)
 	}
-	if doc.Error {
-		offset, err := strconv.Atoi(doc.Position)
-		if err != nil {
-			offset = -1
-		}
-		return nil, &SyntaxError{doc.Message, offset, doc.Type}
+	doc, _ := decoded.(map[string]any)
+	if failed, _ := doc["error"].(bool); failed {
+		return nil, syntaxError(doc)
 	}
-	if n := len(doc.Statements); n != 1 {
+	statements, _ := doc["statements"].([]any)
+	if n := len(statements); n != 1 {
 		return nil, &SyntaxError{fmt.Sprintf("expected one statement, got %d", n), -1, "count"}
 	}
-	root := doc.Statements[0].Node
+	statement, _ := statements[0].(map[string]any)
+	object, ok := statement["node"].(map[string]any)
+	if !ok {
+		return nil, errors.New("decode the parse tree: the statement has no node")
+	}
+	root := node(object)
 	w := walker{st: &Statement{Shape: shapeOf(root)}, Options: o}
 	w.query(root, scope{single: true})
 	if all := w.st.count(map[string]any(root)); w.err == nil && w.seen != all {
@@ -162,6 +157,16 @@ func Parse(tree []byte, o Options) (*Statement, error) {
 	w.st.markEntries(root)
 	w.st.sort()
 	return w.st, nil
+}
+
+// syntaxError returns the error that DuckDB's parser reported.
+func syntaxError(doc map[string]any) *SyntaxError {
+	text := func(key string) string { s, _ := doc[key].(string); return s }
+	offset, err := strconv.Atoi(text("position"))
+	if err != nil {
+		offset = -1
+	}
+	return &SyntaxError{text("error_message"), offset, text("error_type")}
 }
 
 // finite replaces the numbers that JSON has not, such as the Infinity that DuckDB writes

@@ -37,6 +37,7 @@ type env struct {
 var benchmarks = []benchmark{
 	{"inline", benchInline},
 	{"once", benchOnce},
+	{"first", benchFirst},
 	{"start", benchStart},
 	{"reload", benchReload},
 	{"stream", benchStream},

@@ -42,8 +42,18 @@ func (e *env) serve(ctx context.Context, p pod) (*server, error) {
 	return e.serveFolder(ctx, dir, p.flags...)
 }
 
-// serveFolder starts spiced, with flags, on the Spicepod in a folder.
+// serveFolder starts spiced, with flags, on the Spicepod in a folder and waits until it
+// is ready.
 func (e *env) serveFolder(ctx context.Context, dir string, flags ...string) (*server, error) {
+	s, err := e.launch(ctx, dir, flags...)
+	if err != nil {
+		return nil, err
+	}
+	return s, s.ready(ctx)
+}
+
+// launch starts spiced and waits until it listens.
+func (e *env) launch(ctx context.Context, dir string, flags ...string) (*server, error) {
 	s := &server{dir: dir, log: &bytes.Buffer{}, done: make(chan error, 1), began: time.Now()}
 	args := append([]string{"serve", dir, "--http", "127.0.0.1:0", "--metrics", "127.0.0.1:0"}, flags...)
 	s.cmd = exec.CommandContext(ctx, e.binary, args...)
@@ -64,7 +74,7 @@ func (e *env) serveFolder(ctx context.Context, dir string, flags ...string) (*se
 	case <-time.After(deadline):
 		return nil, errors.New("spiced printed no address")
 	}
-	return s, s.ready(ctx)
+	return s, nil
 }
 
 // watch reads the server's log, finds its address and waits for the process to end.

@@ -39,7 +39,7 @@ func benchStart(ctx context.Context, e *env) ([]row, error) {
 	for _, c := range []struct {
 		n      int
 		target string
-	}{{1000, "≤ 1 s"}, {10_000, "≤ 8 s"}} {
+	}{{1000, "≤ 0.6 s"}, {10_000, "≤ 6 s"}} {
 		dir, err := e.write(ctx, pod{name: fmt.Sprintf("start%d", c.n), text: manyFunctions(c.n, 1)})
 		if err != nil {
 			return nil, err

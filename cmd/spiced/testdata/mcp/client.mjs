@@ -10,9 +10,6 @@ import { ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/typ
 
 const given = JSON.parse(process.argv[2]);
 const client = new Client({ name: 'typescript', version: '1' });
-const changed = new Promise((resolve) => {
-  client.setNotificationHandler(ToolListChangedNotificationSchema, resolve);
-});
 await client.connect(given.url
   ? new StreamableHTTPClientTransport(new URL(given.url))
   : new StdioClientTransport({ command: given.command, args: given.args, stderr: 'inherit' }));
@@ -60,6 +57,9 @@ saw.cancelled = await client.callTool({ name: 'slow', arguments: {} }, undefined
   },
 }).catch(failure);
 
+const changed = new Promise((resolve) => {
+  client.setNotificationHandler(ToolListChangedNotificationSchema, resolve);
+});
 writeFileSync(given.file, given.text);
 await changed;
 saw.after = (await listTools()).flat().map((tool) => tool.name);

@@ -101,9 +101,14 @@ func (q *Query) complete(ctx context.Context, d *engine.Description) (text strin
 	if isOpen(described) {
 		// DuckDB does not describe json_object($1::VARCHAR, x) before $1 has a value.
 		// NULLs come last: it takes NULL::VARCHAR || 'y' for a NULL without a type.
-		nulls, err := q.probe(ctx, q.replaced(lists, typed(described, cast), scanner.null))
-		if err == nil && !isOpen(nulls) {
-			described.Columns = nulls.Columns
+		// It cannot plan some joins whose condition is NULL, but those with a value.
+		known := typed(described, cast)
+		probed, err := q.probe(ctx, q.replaced(lists, known, scanner.null))
+		if err != nil {
+			probed, err = q.probe(ctx, q.replaced(lists, known, scanner.value))
+		}
+		if err == nil && !isOpen(probed) {
+			described.Columns = probed.Columns
 		} else if cast, described = q.guess(ctx, d, lists, cast); described == nil {
 			return q.Text, out
 		}

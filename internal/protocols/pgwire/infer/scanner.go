@@ -118,6 +118,14 @@ func (r scanner) null(i int, types map[string]uint32) string {
 	return ""
 }
 
+// value is as null, with a value where null has NULL.
+func (r scanner) value(i int, types map[string]uint32) string {
+	if null := r.null(i, types); null != "" {
+		return strings.Replace(null, "NULL", "'0'", 1)
+	}
+	return ""
+}
+
 // listOf is a list of the value to which the elements of parameter i are
 // compared, as [x] for $1 in x = ANY ($1); "" for other parameters.
 func (r scanner) listOf(i int) string {

@@ -165,7 +165,7 @@ func fill(db *engine.DB, parsed *spicepod.Pod) error {
 			}
 		}
 		return errors.Join(
-			udf.Fill(tx, parsed, set, nil),
+			udf.Fill(tx, parsed, set, nil, udf.Loading{}),
 			// As the daemon does with each generation.
 			execAll(tx, datasets.Tables()),
 			tx.Insert(engine.System, datasets.DatasetsTable, declared),

@@ -26,20 +26,33 @@ import (
 // It works on tokens: strings, comments and line breaks stay as they are, and
 // a statement with none of these is returned unchanged. A rewritten statement
 // stays as it is when it is rewritten again.
-func Rewrite(sql string) (string, bool) {
-	if !mentions(sql) {
+func Rewrite(sql string) (string, bool) { return RewriteFor(sql, Session{}) }
+
+// Session is what the names of a statement mean to its client.
+type Session struct {
+	User string // current_user and the like; "": spice
+	// Path has the schemas of search_path, in order, if they are others than public
+	// alone. Schema returns the first of them that has the relation, or "".
+	Path   []string
+	Schema func(relation string) string
+}
+
+// RewriteFor is Rewrite for the client of a session.
+func RewriteFor(sql string, s Session) (string, bool) {
+	if !mentions(sql) && s.Path == nil {
 		return sql, false
 	}
 	tokens, ok := scan(sql)
 	if !ok {
 		return sql, false
 	}
-	r := &rewriter{sql: sql, tokens: tokens}
+	r := &rewriter{sql: sql, tokens: tokens, session: s}
 	if !r.balanced() {
 		return sql, false
 	}
 	r.catalog = slices.ContainsFunc(r.tokens, r.ofCatalog)
 	r.items, r.done = r.listItems(), make([]bool, len(r.tokens))
+	r.findCTEs()
 	for i := 0; i < len(r.tokens); {
 		i = r.token(i)
 	}
@@ -70,6 +83,8 @@ type rewriter struct {
 	items   []clause // what item of a list begins with a token
 	done    []bool   // tokens that have been rewritten before their turn
 	catalog bool     // the statement is about the catalog
+	session Session
+	ctes    map[string]bool // the names of CTEs, if the session has a path
 	edits   []edit
 }
 
@@ -215,7 +230,7 @@ func (r *rewriter) identifier(i int) int {
 		return r.called(i, name)
 	case r.kind(i, sqltree.QuotedIdent):
 	case keywords[name] && !r.is(i+1, ".") && r.word(i-1) != "as":
-		r.replace(i, i, call(name)+")")
+		r.replace(i, i, r.keyword(name))
 		r.title(i, i, name)
 		return i + 1
 	case name == "collate":
@@ -225,6 +240,8 @@ func (r *rewriter) identifier(i int) int {
 	}
 	if strings.HasPrefix(name, "pg_") && relations[name] && r.items[i] == fromItem && !r.is(i+1, ".") {
 		r.insert(r.tokens[i].Start, Schema+".")
+	} else {
+		r.search(i, name)
 	}
 	return i + 1
 }
@@ -244,7 +261,7 @@ func (r *rewriter) called(i int, name string) int {
 		return r.castCall(i)
 	case name == "substring" && r.catalog:
 		r.substring(i)
-	case r.ours(i, name) || renamed[name] != "" || r.catalog && series[name] && r.items[i] != noItem:
+	case r.ours(i, name) || name == "to_char" || renamed[name] != "" || r.catalog && series[name] && r.items[i] != noItem:
 		return r.function(i, i)
 	}
 	return i + 1
@@ -260,6 +277,10 @@ func (r *rewriter) ours(i int, name string) bool {
 func (r *rewriter) function(from, i int) int {
 	name, end := r.name(i), r.other[i+1]
 	switch {
+	case name == "to_char":
+		return r.toChar(from, i)
+	case r.schemaCall(from, i, name):
+		return end + 1
 	case r.ours(i, name):
 		r.replace(from, i, Schema+"."+macroPrefix+name)
 		r.title(from, end, name)

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"encoding/binary"
 	"slices"
 
@@ -60,8 +61,9 @@ func (t Type) inISO() Type {
 
 // Column is a column of a result as clients get it.
 type Column struct {
-	Name string
-	Type Type
+	Name  string
+	Type  Type
+	Title string // what clients see instead of the name; "": the name
 }
 
 // Columns describes a result. A column without a type is [Unknown]; anyScale
@@ -69,7 +71,7 @@ type Column struct {
 func Columns(columns []engine.Column, s Style, anyScale bool) []Column {
 	out := make([]Column, len(columns))
 	for i, c := range columns {
-		out[i] = Column{c.Name, Unknown}
+		out[i] = Column{Name: c.Name, Type: Unknown}
 		if c.Type != nil {
 			out[i].Type = s.typeOf(c.Type)
 		}
@@ -85,7 +87,7 @@ func RowDescription(columns []Column, formats []int16) *pgproto3.RowDescription 
 	fields := make([]pgproto3.FieldDescription, len(columns))
 	for i, c := range columns {
 		fields[i] = pgproto3.FieldDescription{
-			Name: []byte(c.Name), DataTypeOID: c.Type.OID, DataTypeSize: c.Type.Size, TypeModifier: c.Type.Modifier, Format: formatOf(formats, i),
+			Name: []byte(cmp.Or(c.Title, c.Name)), DataTypeOID: c.Type.OID, DataTypeSize: c.Type.Size, TypeModifier: c.Type.Modifier, Format: formatOf(formats, i),
 		}
 	}
 	return &pgproto3.RowDescription{Fields: fields}

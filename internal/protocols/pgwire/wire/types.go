@@ -15,6 +15,7 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/format"
+	"github.com/spiced-sql/spiced/internal/sql/types"
 )
 
 // Type is how PostgreSQL knows the values of a column.
@@ -64,35 +65,40 @@ func TypeOf(t *engine.Type) Type {
 
 // scalars are the types that need no more than their number.
 var scalars = [...]Type{
-	engine.Null:        {pgtype.TextOID, -1, -1, format.AppendText, format.AppendText},
-	engine.Boolean:     {pgtype.BoolOID, 1, -1, textBool, binaryBool},
-	engine.TinyInt:     {pgtype.Int2OID, 2, -1, format.AppendSigned[int8], binaryInt2[int8]},
-	engine.SmallInt:    {pgtype.Int2OID, 2, -1, format.AppendSigned[int16], binaryInt2[int16]},
-	engine.UTinyInt:    {pgtype.Int2OID, 2, -1, format.AppendUnsigned[uint8], binaryInt2[uint8]},
-	engine.Integer:     {pgtype.Int4OID, 4, -1, format.AppendSigned[int32], binaryInt4[int32]},
-	engine.USmallInt:   {pgtype.Int4OID, 4, -1, format.AppendUnsigned[uint16], binaryInt4[uint16]},
-	engine.BigInt:      {pgtype.Int8OID, 8, -1, format.AppendSigned[int64], binaryInt8[int64]},
-	engine.UInteger:    {pgtype.Int8OID, 8, -1, format.AppendUnsigned[uint32], binaryInt8[uint32]},
-	engine.UBigInt:     {pgtype.NumericOID, -1, -1, format.AppendUnsigned[uint64], numericUnsigned[uint64]},
-	engine.HugeInt:     {pgtype.NumericOID, -1, -1, format.AppendHugeInt, binaryHugeInt},
-	engine.UHugeInt:    {pgtype.NumericOID, -1, -1, format.AppendUHugeInt, binaryUHugeInt},
-	engine.Float:       {pgtype.Float4OID, 4, -1, textFloat4, binaryInt4[int32]}, // its bits
-	engine.Double:      {pgtype.Float8OID, 8, -1, textFloat8, binaryInt8[int64]}, // its bits
-	engine.Varchar:     {pgtype.TextOID, -1, -1, format.AppendText, format.AppendText},
-	engine.Enum:        {pgtype.TextOID, -1, -1, format.AppendEnum, format.AppendEnum},
-	engine.Blob:        {pgtype.ByteaOID, -1, -1, textBlob, binaryBlob},
-	engine.Bit:         {pgtype.VarbitOID, -1, -1, format.AppendBits, binaryBit},
-	engine.UUID:        {pgtype.UUIDOID, 16, -1, format.AppendUUID, binaryUUID},
-	engine.Date:        {pgtype.DateOID, 4, -1, textDate, binaryDate},
-	engine.Time:        {pgtype.TimeOID, 8, -1, textTime, binaryInt8[int64]},
-	engine.TimeNS:      {pgtype.TimeOID, 8, -1, textTimeNS, binaryTimeNS},
-	engine.TimeTZ:      {pgtype.TimetzOID, 12, -1, textTimeTZ, binaryTimeTZ},
-	engine.Timestamp:   {pgtype.TimestampOID, 8, -1, textTimestamp, binaryTimestamp},
-	engine.TimestampS:  {pgtype.TimestampOID, 8, -1, textTimestamp, binaryTimestamp},
-	engine.TimestampMS: {pgtype.TimestampOID, 8, -1, textTimestamp, binaryTimestamp},
-	engine.TimestampNS: {pgtype.TimestampOID, 8, -1, textTimestamp, binaryTimestamp},
-	engine.TimestampTZ: {pgtype.TimestamptzOID, 8, -1, textTimestampTZ, binaryTimestamp},
-	engine.Interval:    {pgtype.IntervalOID, 16, -1, textInterval, binaryInterval},
+	engine.Null:        scalar(engine.Null, -1, format.AppendText, format.AppendText),
+	engine.Boolean:     scalar(engine.Boolean, 1, textBool, binaryBool),
+	engine.TinyInt:     scalar(engine.TinyInt, 2, format.AppendSigned[int8], binaryInt2[int8]),
+	engine.SmallInt:    scalar(engine.SmallInt, 2, format.AppendSigned[int16], binaryInt2[int16]),
+	engine.UTinyInt:    scalar(engine.UTinyInt, 2, format.AppendUnsigned[uint8], binaryInt2[uint8]),
+	engine.Integer:     scalar(engine.Integer, 4, format.AppendSigned[int32], binaryInt4[int32]),
+	engine.USmallInt:   scalar(engine.USmallInt, 4, format.AppendUnsigned[uint16], binaryInt4[uint16]),
+	engine.BigInt:      scalar(engine.BigInt, 8, format.AppendSigned[int64], binaryInt8[int64]),
+	engine.UInteger:    scalar(engine.UInteger, 8, format.AppendUnsigned[uint32], binaryInt8[uint32]),
+	engine.UBigInt:     scalar(engine.UBigInt, -1, format.AppendUnsigned[uint64], numericUnsigned[uint64]),
+	engine.HugeInt:     scalar(engine.HugeInt, -1, format.AppendHugeInt, binaryHugeInt),
+	engine.UHugeInt:    scalar(engine.UHugeInt, -1, format.AppendUHugeInt, binaryUHugeInt),
+	engine.Float:       scalar(engine.Float, 4, textFloat4, binaryInt4[int32]),  // its bits
+	engine.Double:      scalar(engine.Double, 8, textFloat8, binaryInt8[int64]), // its bits
+	engine.Varchar:     scalar(engine.Varchar, -1, format.AppendText, format.AppendText),
+	engine.Enum:        scalar(engine.Enum, -1, format.AppendEnum, format.AppendEnum),
+	engine.Blob:        scalar(engine.Blob, -1, textBlob, binaryBlob),
+	engine.Bit:         scalar(engine.Bit, -1, format.AppendBits, binaryBit),
+	engine.UUID:        scalar(engine.UUID, 16, format.AppendUUID, binaryUUID),
+	engine.Date:        scalar(engine.Date, 4, textDate, binaryDate),
+	engine.Time:        scalar(engine.Time, 8, textTime, binaryInt8[int64]),
+	engine.TimeNS:      scalar(engine.TimeNS, 8, textTimeNS, binaryTimeNS),
+	engine.TimeTZ:      scalar(engine.TimeTZ, 12, textTimeTZ, binaryTimeTZ),
+	engine.Timestamp:   scalar(engine.Timestamp, 8, textTimestamp, binaryTimestamp),
+	engine.TimestampS:  scalar(engine.TimestampS, 8, textTimestamp, binaryTimestamp),
+	engine.TimestampMS: scalar(engine.TimestampMS, 8, textTimestamp, binaryTimestamp),
+	engine.TimestampNS: scalar(engine.TimestampNS, 8, textTimestamp, binaryTimestamp),
+	engine.TimestampTZ: scalar(engine.TimestampTZ, 8, textTimestampTZ, binaryTimestamp),
+	engine.Interval:    scalar(engine.Interval, 16, textInterval, binaryInterval),
+}
+
+// scalar is a type without parameters, with its OID of package types.
+func scalar(id engine.TypeID, size int16, text, binary encoder) Type {
+	return Type{types.Of(&engine.Type{ID: id}).OID, size, -1, text, binary}
 }
 
 // arrays are the arrays of the types that values of lists may have, by the OID

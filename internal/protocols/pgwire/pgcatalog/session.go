@@ -1,0 +1,73 @@
+package pgcatalog
+
+import (
+	"strings"
+
+	"github.com/spiced-sql/spiced/internal/sql/engine"
+)
+
+// keyword is what a function that SQL writes without brackets becomes.
+func (r *rewriter) keyword(name string) string {
+	if r.session.User != "" && name != "current_catalog" {
+		return engine.Literal(r.session.User)
+	}
+	return call(name) + ")"
+}
+
+// schemaCall rewrites current_schema() and current_schemas(x), whose name with its
+// schema are tokens from to i, for the path of the session, and reports whether
+// it did.
+func (r *rewriter) schemaCall(from, i int, name string) bool {
+	if r.session.Path == nil || name != "current_schema" && name != "current_schemas" || r.items[from] == fromItem {
+		return false
+	}
+	end := r.other[i+1]
+	text := engine.Literal(r.session.Path[0])
+	if name == "current_schemas" {
+		list := make([]string, len(r.session.Path))
+		for n, schema := range r.session.Path {
+			list[n] = engine.Literal(schema)
+		}
+		text = "[" + strings.Join(list, ", ") + "]"
+		if r.word(i+2) == "true" {
+			text = "['pg_catalog', " + text[1:]
+		}
+	}
+	r.replace(from, end, text)
+	r.title(from, end, name)
+	return true
+}
+
+// findCTEs notes the names of the statement's CTEs, which come before relations.
+func (r *rewriter) findCTEs() {
+	if r.session.Path == nil {
+		return
+	}
+	r.ctes = map[string]bool{}
+	for i := range r.tokens {
+		if word := r.word(i - 1); r.name(i) == "" || word != "with" && word != "recursive" && !r.is(i-1, ",") {
+			continue
+		}
+		next := i + 1
+		if r.is(next, "(") {
+			next = r.other[next] + 1
+		}
+		if r.word(next) == "as" {
+			r.ctes[r.name(i)] = true
+		}
+	}
+}
+
+// search writes the schema of a relation that token i names without one, if the
+// path of the session finds it outside public.
+func (r *rewriter) search(i int, name string) {
+	if r.session.Path == nil || name == "" || r.ctes[name] || r.is(i+1, ".") || r.is(i+1, "(") && r.word(i-1) != "into" {
+		return
+	}
+	if word := r.word(i - 1); r.items[i] != fromItem && word != "into" && word != "update" {
+		return
+	}
+	if schema := r.session.Schema(name); schema != "" && schema != engine.Public {
+		r.insert(r.tokens[i].Start, engine.Identifier(schema)+".")
+	}
+}
