@@ -42,12 +42,16 @@ const lookups = `functions:
     volatility: stable
     signature: { args: [{ name: k, type: int64 }], returns: [{ name: id, type: int64 }, { name: total, type: float64 }] }
     body: SELECT id, total FROM orders WHERE id = (SELECT k FROM args)
+  - name: plus_one
+    from: sql
+    signature: { args: [{ name: k, type: int64 }], returns: int64 }
+    body: k + 1
 `
 
 // benchLookup measures functions that look a row up by its key.
 func benchLookup(ctx context.Context, e *env) ([]row, error) {
 	var rows []row
-	for _, n := range []int{100_000, 1_000_000} {
+	for _, n := range []int{100_000, 1_000_000, 10_000_000} {
 		more, err := lookupIn(ctx, e, n)
 		if err != nil {
 			return nil, err
@@ -80,21 +84,31 @@ func lookupIn(ctx context.Context, e *env, n int) (rows []row, err error) {
 	if peer != nil {
 		defer peer.stop()
 	}
-	key := func(i int) int { return int(argumentsSeen.Add(1)) * 7919 % n }
-	for _, callers := range []int{1, loadCallers} {
-		r, err := lookupTool(ctx, s, peer, callers, key)
+	key := func(int) string { return fmt.Sprintf(`{"k":%d}`, int(argumentsSeen.Add(1))*7919%n) }
+	for _, c := range []struct {
+		what, tool, protocol string
+		callers              int
+		target               string
+	}{
+		{"look-up by key as a tool", "find", "HTTP", 1, "≥ 0.9, p50 ≤ 0.4 ms"},
+		{"look-up by key as a tool", "find", "HTTP", loadCallers, "≥ 1.3, p99 ≤ 15 ms"},
+		{"look-up by key as a tool", "find", "MCP", loadCallers, "≥ 1.3"},
+		{"an expression as a tool, beside a table", "plus_one", "HTTP", 1, "≥ 0.9"},
+		{"an expression as a tool, beside a table", "plus_one", "HTTP", loadCallers, "≥ 1.5"},
+	} {
+		r, err := beside(ctx, s, peer, c.tool, c.protocol, c.callers, key)
 		if err != nil {
 			return nil, err
 		}
-		r.what = fmt.Sprintf("look-up by key as a tool over HTTP, %d rows, %d connections%s", n, callers, why)
+		r.what, r.target = fmt.Sprintf("%s over %s, %d rows, %d connections%s", c.what, c.protocol, n, c.callers, why), c.target
 		rows = append(rows, r)
 	}
 	for _, c := range []struct{ what, function, hand string }{
-		{"scalar function of a constant : the SELECT by hand", "SELECT total_of(?) AS total", "SELECT total FROM orders WHERE id = ?"},
-		{"table function by key : the SELECT by hand", "SELECT id, total FROM rows_of(?)", "SELECT id, total FROM orders WHERE id = ?"},
+		{"scalar function of a constant : the SELECT by hand", "SELECT total_of($k) AS total", "SELECT total FROM orders WHERE id = $k"},
+		{"table function by key : the SELECT by hand", "SELECT id, total FROM rows_of($k)", "SELECT id, total FROM orders WHERE id = $k"},
 	} {
 		statement := func(sql string) func(context.Context) (caller, error) {
-			return s.poster("/v1/sql", jsonHeader, func(i int) string { return fmt.Sprintf(`{"sql":%q,"parameters":[%d]}`, sql, key(i)) })
+			return s.poster("/v1/sql", jsonHeader, func(i int) string { return fmt.Sprintf(`{"sql":%q,"parameters":%s}`, sql, key(i)) })
 		}
 		_, _, ratio, err := compare(ctx, 1, statement(c.hand), statement(c.function))
 		if err != nil {
@@ -105,15 +119,21 @@ func lookupIn(ctx context.Context, e *env, n int) (rows []row, err error) {
 	return rows, nil
 }
 
-// lookupTool compares calls of find with the peer's, if there is one.
-func lookupTool(ctx context.Context, s, peer *server, callers int, key func(int) int) (row, error) {
-	target := "≥ 0.9, p50 ≤ 0.4 ms"
-	if callers > 1 {
-		target = "≥ 1.3, p99 ≤ 15 ms"
+// beside compares calls of a tool with the peer's, if there is one.
+func beside(ctx context.Context, s, peer *server, tool, protocol string, callers int, arguments func(int) string) (row, error) {
+	open, openPeer := s.poster("/v1/tools/"+tool+":invoke", jsonHeader, func(i int) string { return `{"args":` + arguments(i) + `}` }), func(context.Context) (caller, error) { return caller{}, nil }
+	if peer != nil {
+		openPeer = peer.poster("/api/tool/"+tool+"/invoke", jsonHeader, arguments)
+	}
+	if protocol == "MCP" {
+		open = s.mcpCaller("/v1/mcp", tool, arguments)
+		if peer != nil {
+			openPeer = peer.mcpCaller("/mcp", tool, arguments)
+		}
 	}
 	var p50, p99 float64
 	ours := func() (float64, error) {
-		l, err := apply(ctx, callers, s.poster("/v1/tools/find:invoke", jsonHeader, func(i int) string { return fmt.Sprintf(`{"args":{"k":%d}}`, key(i)) }))
+		l, err := apply(ctx, callers, open)
 		if err != nil {
 			return 0, err
 		}
@@ -122,13 +142,13 @@ func lookupTool(ctx context.Context, s, peer *server, callers int, key func(int)
 	}
 	if peer == nil {
 		rate, err := ours()
-		return row{"", fmt.Sprintf("%.0f/s, p50 %.2f ms, p99 %.1f ms", rate, p50, p99), target}, err
+		return row{measured: fmt.Sprintf("%.0f/s, p50 %.2f ms, p99 %.1f ms", rate, p50, p99)}, err
 	}
 	us, them, ratio, err := alternate(lookRounds, ours, func() (float64, error) {
-		l, err := apply(ctx, callers, peer.poster("/api/tool/find/invoke", jsonHeader, func(i int) string { return fmt.Sprintf(`{"k":%d}`, key(i)) }))
+		l, err := apply(ctx, callers, openPeer)
 		return l.rate, err
 	})
-	return row{"", fmt.Sprintf("%.0f/s, p50 %.2f ms, p99 %.1f ms; the peer %.0f/s: %.2f", us, p50, p99, them, ratio), target}, err
+	return row{measured: fmt.Sprintf("%.0f/s, p50 %.2f ms, p99 %.1f ms; the peer %.0f/s: %.2f", us, p50, p99, them, ratio)}, err
 }
 
 // startPeer starts MCP Toolbox over SQLite with the same rows. If it is not installed, it
@@ -146,7 +166,9 @@ func startPeer(ctx context.Context, dir string, rows int) (*server, string, erro
 	}
 	config := filepath.Join(dir, "tools.yaml")
 	text := fmt.Sprintf("sources:\n  db: { kind: sqlite, database: %s }\ntools:\n  find:\n    kind: sqlite-sql\n    source: db\n    description: Finds an order.\n"+
-		"    statement: SELECT id, total, note FROM orders WHERE id = ?\n    parameters: [{ name: k, type: integer, description: The key. }]\n", file)
+		"    statement: SELECT id, total, note FROM orders WHERE id = ?\n    parameters: [{ name: k, type: integer, description: The key. }]\n"+
+		"  plus_one:\n    kind: sqlite-sql\n    source: db\n    description: Adds one.\n"+
+		"    statement: SELECT ? + 1 AS result\n    parameters: [{ name: k, type: integer, description: A number. }]\n", file)
 	if err := os.WriteFile(config, []byte(text), 0o644); err != nil {
 		return nil, "", err
 	}

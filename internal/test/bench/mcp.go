@@ -35,7 +35,7 @@ func benchMCPCall(ctx context.Context, e *env) ([]row, error) {
 	p99 := 0.0
 	var rates []float64
 	for range loadRounds {
-		l, err := apply(ctx, loadCallers, func(ctx context.Context) (caller, error) { return mcpCaller(ctx, s) })
+		l, err := apply(ctx, loadCallers, s.mcpCaller("/v1/mcp", "haversine_km", func(int) string { return haversineArguments() }))
 		if err != nil {
 			return nil, err
 		}
@@ -53,29 +53,31 @@ const (
 	mcpInitialized = `{"jsonrpc":"2.0","method":"notifications/initialized"}`
 )
 
-// mcpCaller calls the tool in a session of its own.
-func mcpCaller(ctx context.Context, s *server) (caller, error) {
-	c, err := s.connect(ctx)
-	if err != nil {
-		return caller{}, err
-	}
-	header := jsonHeader + "Accept: application/json, text/event-stream\r\n"
-	post := func(body, want string) error {
-		head, answer, err := c.post("/v1/mcp", header, body)
-		if id := head.Get("Mcp-Session-Id"); id != "" && err == nil && body == mcpInitialize {
-			header += "Mcp-Session-Id: " + id + "\r\nMcp-Protocol-Version: 2025-11-25\r\n"
+// mcpCaller returns a function that opens a session of its own, which calls a tool.
+func (s *server) mcpCaller(path, tool string, arguments func(i int) string) func(context.Context) (caller, error) {
+	return func(ctx context.Context) (caller, error) {
+		c, err := s.connect(ctx)
+		if err != nil {
+			return caller{}, err
 		}
-		if err == nil && !bytes.Contains(answer, []byte(want)) {
-			err = fmt.Errorf("%s answers %s", body, answer)
+		header := jsonHeader + "Accept: application/json, text/event-stream\r\n"
+		post := func(body, want string) error {
+			head, answer, err := c.post(path, header, body)
+			if id := head.Get("Mcp-Session-Id"); id != "" && err == nil && body == mcpInitialize {
+				header += "Mcp-Session-Id: " + id + "\r\nMcp-Protocol-Version: 2025-11-25\r\n"
+			}
+			if err == nil && !bytes.Contains(answer, []byte(want)) {
+				err = fmt.Errorf("%s answers %s", body, answer)
+			}
+			return err
 		}
-		return err
+		if err = post(mcpInitialize, "serverInfo"); err == nil {
+			err = post(mcpInitialized, "")
+		}
+		return caller{func(i int) error {
+			return post(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%q,"arguments":%s}}`, i+1, tool, arguments(i)), `"content"`)
+		}, func() { c.Close() }}, err
 	}
-	if err = post(mcpInitialize, "serverInfo"); err == nil {
-		err = post(mcpInitialized, "")
-	}
-	return caller{func(i int) error {
-		return post(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"haversine_km","arguments":%s}}`, i+1, haversineArguments()), `"content"`)
-	}, func() { c.Close() }}, err
 }
 
 // stdioVariable makes the program an MCP server with a tool, echo.
