@@ -33,13 +33,20 @@ type helpers struct {
 	state   unsafe.Pointer // DuckDB's, of the running helpers
 	running int
 	ending  bool // the running helpers will return
+
+	// One timer is for all watched statements. It runs on for a period after the last of
+	// them: to start a timer for each, most of which end soon, wakes a thread.
+	watched map[*work]struct{}
+	timer   *time.Timer // nil: it does not run
+	used    bool        // a statement was watched in this period
 }
 
-// helpAfter is the time after which a statement gets helpers.
+// helpAfter is the time after which a statement gets helpers. It is also the period in
+// which watched statements are looked at, so that they get them after up to twice the time.
 const helpAfter = 2 * time.Millisecond
 
 func newHelpers(database unsafe.Pointer, most int) *helpers {
-	h := &helpers{database: database, most: most}
+	h := &helpers{database: database, most: most, watched: map[*work]struct{}{}}
 	h.left.L = &h.mu
 	return h
 }
@@ -49,10 +56,8 @@ func newHelpers(database unsafe.Pointer, most int) *helpers {
 type work struct {
 	helpers *helpers
 	began   time.Time
-	timer   *time.Timer // nil unless it is watched
 	paused  bool
 	wants   bool // helpers
-	ended   bool
 }
 
 // begin begins the execution of a statement. Its thread calls check between the tasks that
@@ -85,23 +90,36 @@ func (w *work) ask() {
 
 // watch asks for helpers when it is time to.
 func (w *work) watch() {
-	w.helpers.mu.Lock()
-	defer w.helpers.mu.Unlock()
-	if w.timer == nil && !w.wants {
-		w.timer = time.AfterFunc(helpAfter-time.Since(w.began), w.late)
+	h := w.helpers
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if w.wants {
+		return
+	}
+	h.watched[w], h.used = struct{}{}, true
+	if h.timer == nil {
+		h.timer = time.AfterFunc(helpAfter, h.look)
 	}
 }
 
-func (w *work) late() {
-	w.helpers.mu.Lock()
-	defer w.helpers.mu.Unlock()
-	if w.ended || w.paused {
-		w.timer = nil
+// look asks for helpers for the watched statements.
+func (h *helpers) look() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for w := range h.watched {
+		if !w.paused && time.Since(w.began) >= helpAfter {
+			w.ask()
+		}
+		if w.wants {
+			delete(h.watched, w)
+		}
+	}
+	if !h.used && len(h.watched) == 0 {
+		h.timer = nil
 		return
 	}
-	if w.ask(); !w.wants {
-		w.timer.Reset(helpAfter)
-	}
+	h.used = false
+	h.timer.Reset(helpAfter)
 }
 
 // pause says that the statement waits for its reader.
@@ -128,10 +146,8 @@ func (w *work) end() {
 	h := w.helpers
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	w.ended = true
-	if h.busy--; w.timer != nil {
-		w.timer.Stop()
-	}
+	h.busy--
+	delete(h.watched, w)
 	if w.wants {
 		h.wanted--
 		h.adjust()
