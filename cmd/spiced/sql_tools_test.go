@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,8 +12,8 @@ import (
 )
 
 // toolsEnv is the folder of the programs that .ci/run installs for these tests:
-// python, a virtual environment with testdata/sqlclients/requirements.txt, and
-// dbt, one with requirements-dbt.txt.
+// python and dbt, virtual environments with requirements-python.txt and
+// requirements-dbt.txt of testdata/sqlclients.
 const toolsEnv = "SPICED_TEST_CLIENTS"
 
 // tool skips the test, loudly, where a program of toolsEnv is missing.
@@ -75,5 +77,46 @@ func TestPythonTools(t *testing.T) {
 			env := append(libpq(t, p, writerKey), "FLIGHT="+p.address("flight"))
 			wantSession(t, which+".txt", env, python, "tools.py", which)
 		})
+	}
+}
+
+const dbtProfile = `shop:
+  target: test
+  outputs:
+    test: { type: postgres, host: "%s", port: %s, user: ann, password: ` + readerKey + `, dbname: spice, schema: public }
+`
+
+// TestDBT has dbt try its connection, and show what a model reads. It cannot run
+// models: it would create tables.
+func TestDBT(t *testing.T) {
+	t.Parallel()
+	dbt := tool(t, "dbt/bin/dbt")
+	p := start(t, keyed(t), sqlProtocols()...)
+	host, port, err := net.SplitHostPort(p.address("postgres"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := folder(t, "profiles.yml", fmt.Sprintf(dbtProfile, host, port),
+		"dbt_project.yml", "{ name: shop, version: '1.0', profile: shop, model-paths: ['.'] }",
+		"buyers.sql", "SELECT c.email, twice(o.id) AS twofold FROM customers AS c JOIN orders AS o ON o.customer_id = c.id")
+	env := []string{"DBT_SEND_ANONYMOUS_USAGE_STATS=false"}
+	for _, call := range []struct {
+		args   []string
+		status int
+		want   []string
+	}{
+		{[]string{"debug"}, 0, []string{"Connection test: [OK connection ok]", "All checks passed!"}},
+		{[]string{"show", "--select", "buyers"}, 0, []string{"| email | twofold |", "| ann@x |       2 |"}},
+		{[]string{"run"}, 1, []string{"CREATE statements are refused"}},
+	} {
+		status, out := session(t, env, dbt, append(call.args, "--no-use-colors", "--project-dir", dir, "--profiles-dir", dir, "--log-path", dir, "--target-path", dir)...)
+		if status != call.status {
+			t.Errorf("dbt %s: status %d, want %d:\n%s", call.args, status, call.status, out)
+		}
+		for _, want := range call.want {
+			if !strings.Contains(out, want) {
+				t.Errorf("dbt %s: want %q in\n%s", call.args, want, out)
+			}
+		}
 	}
 }

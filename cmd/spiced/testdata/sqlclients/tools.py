@@ -58,10 +58,10 @@ def sqlalchemy():
             say("foreign keys", inspector.get_foreign_keys(table))
             if driver == "psycopg":  # pg8000 knows int2vector by its OID, and gets text
                 say("indexes", sorted(c["name"] for c in inspector.get_indexes(table)))
-        metadata = sa.MetaData()
         if driver == "psycopg":
+            metadata = sa.MetaData()
             metadata.reflect(engine)
-        say("reflected", sorted((t.name, [c.name for c in t.primary_key]) for t in metadata.tables.values()))
+            say("reflected", sorted((t.name, [c.name for c in t.primary_key]) for t in metadata.tables.values()))
         with Session(engine) as s:
             found = s.scalars(sa.select(Customer).where(Customer.email.like("%x")).order_by(Customer.id))
             say("objects", [(c.id, c.email, c.born) for c in found])
