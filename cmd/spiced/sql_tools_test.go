@@ -99,7 +99,7 @@ func TestDBT(t *testing.T) {
 	dir := folder(t, "profiles.yml", fmt.Sprintf(dbtProfile, host, port),
 		"dbt_project.yml", "{ name: shop, version: '1.0', profile: shop, model-paths: ['.'] }",
 		"buyers.sql", "SELECT c.email, twice(o.id) AS twofold FROM customers AS c JOIN orders AS o ON o.customer_id = c.id")
-	env := []string{"DBT_SEND_ANONYMOUS_USAGE_STATS=false"}
+	env := []string{"DBT_SEND_ANONYMOUS_USAGE_STATS=false", "DBT_TARGET_PATH=" + t.TempDir()}
 	for _, call := range []struct {
 		args   []string
 		status int
@@ -109,7 +109,7 @@ func TestDBT(t *testing.T) {
 		{[]string{"show", "--select", "buyers"}, 0, []string{"| email | twofold |", "| ann@x |       2 |"}},
 		{[]string{"run"}, 1, []string{"CREATE statements are refused"}},
 	} {
-		status, out := session(t, env, dbt, append(call.args, "--no-use-colors", "--project-dir", dir, "--profiles-dir", dir, "--log-path", dir, "--target-path", dir)...)
+		status, out := session(t, env, dbt, append(call.args, "--no-use-colors", "--project-dir", dir, "--profiles-dir", dir, "--log-path", dir)...)
 		if status != call.status {
 			t.Errorf("dbt %s: status %d, want %d:\n%s", call.args, status, call.status, out)
 		}
