@@ -25,6 +25,7 @@ const (
 var systemRelations = []engine.Relation{
 	{Schema: engine.System, Name: datasets.DatasetsTable},
 	{Schema: engine.System, Name: datasets.ColumnsTable},
+	{Schema: engine.System, Name: datasets.ConstraintsTable},
 	{Schema: engine.System, Name: tableLoadErrors},
 	{Schema: engine.System, Name: tableGenerations},
 	{Schema: engine.System, Name: tableModels},

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/spiced-sql/spiced/internal/data/load"
 	"github.com/spiced-sql/spiced/internal/data/tables"
@@ -35,6 +36,7 @@ type Status struct {
 	State        State
 	tables.Stats
 	Columns      []tables.Column
+	Base         string                 // qualified name of the table that writes go to; "" if it cannot be written
 	Acceleration *spicepod.Acceleration // nil: none
 	Error        string
 	Position     spicepod.Position
@@ -111,7 +113,7 @@ func (s *served) status() Status {
 	v := s.Current()
 	st := Status{
 		Schema: s.Relation.Schema, Name: s.Relation.Name, Kind: s.Kind, Declared: s.Name, Description: s.Description,
-		Format: v.Format, State: Ready, Stats: s.Stats(), Columns: v.Columns, Acceleration: s.Acceleration, Position: s.State.Position(),
+		Format: v.Format, State: Ready, Stats: s.Stats(), Columns: v.Columns, Base: v.Base, Acceleration: s.Acceleration, Position: s.State.Position(),
 	}
 	if s.dataset != nil {
 		st.From = s.dataset.from.Shown
@@ -129,8 +131,9 @@ func (s *served) status() Status {
 
 // The introspection tables in schema spiced.
 const (
-	DatasetsTable = "datasets"
-	ColumnsTable  = "dataset_columns"
+	DatasetsTable    = "datasets"
+	ColumnsTable     = "dataset_columns"
+	ConstraintsTable = "dataset_constraints" // of datasets that can be written
 )
 
 // Tables returns the statements that create the introspection tables.
@@ -141,6 +144,8 @@ func Tables() []string {
 			`state VARCHAR, "rows" BIGINT, "columns" INTEGER, last_refresh TIMESTAMP, error VARCHAR, "file" VARCHAR, line INTEGER)`,
 		"CREATE OR REPLACE TABLE " + engine.Qualified(engine.System, ColumnsTable) + ` ("schema" VARCHAR, dataset VARCHAR, ` +
 			`position INTEGER, "name" VARCHAR, type VARCHAR, description VARCHAR)`,
+		"CREATE OR REPLACE TABLE " + engine.Qualified(engine.System, ConstraintsTable) + ` ("schema" VARCHAR, dataset VARCHAR, ` +
+			`"name" VARCHAR, kind VARCHAR, "columns" VARCHAR[])`,
 	}
 }
 
@@ -152,6 +157,7 @@ func Fill(tx *engine.Tx, statuses []Status) error {
 		}
 	}
 	var datasets, columns [][]any
+	var bases []string
 	for _, s := range statuses {
 		var mode, refreshed any
 		if s.Acceleration != nil {
@@ -165,6 +171,9 @@ func Fill(tx *engine.Tx, statuses []Status) error {
 			s.Acceleration != nil, mode, string(s.State), known(s.Rows), len(s.Columns), refreshed,
 			orNull(s.Error), s.Position.File, s.Position.Line,
 		})
+		if s.Base != "" {
+			bases = append(bases, "("+engine.Literal(s.Schema)+", "+engine.Literal(s.Name)+", "+engine.Literal(s.Base)+")")
+		}
 		for i, c := range s.Columns {
 			columns = append(columns, []any{s.Schema, s.Name, i + 1, c.Name, c.Type, orNull(c.Description)})
 		}
@@ -172,7 +181,23 @@ func Fill(tx *engine.Tx, statuses []Status) error {
 	if err := tx.Insert(engine.System, DatasetsTable, datasets); err != nil {
 		return err
 	}
-	return tx.Insert(engine.System, ColumnsTable, columns)
+	if err := tx.Insert(engine.System, ColumnsTable, columns); err != nil {
+		return err
+	}
+	if len(bases) == 0 {
+		return nil
+	}
+	return tx.Exec(constraintsOf(bases))
+}
+
+// constraintsOf returns the statement that fills the table of constraints; a base
+// is ('schema', 'name', 'qualified name of the table').
+func constraintsOf(bases []string) string {
+	quoted := func(column string) string { return `'"' || replace(` + column + `, '"', '""') || '"'` }
+	return "INSERT INTO " + engine.Qualified(engine.System, ConstraintsTable) +
+		" SELECT b.s, b.n, c.constraint_name, c.constraint_type, c.constraint_column_names FROM (VALUES " + strings.Join(bases, ", ") + ") AS b(s, n, base)" +
+		" JOIN duckdb_constraints() AS c ON b.base = " + quoted("c.database_name") + " || '.' || " + quoted("c.schema_name") + " || '.' || " + quoted("c.table_name") +
+		" WHERE c.constraint_type IN ('PRIMARY KEY', 'UNIQUE', 'NOT NULL')"
 }
 
 func orNull(s string) any {

@@ -40,8 +40,25 @@ var declaredViews = []view{
 			SELECT 'spiced', relation, "name", "position", type, NULL FROM spice.pgcatalog.own_columns
 		)
 		SELECT c.*, r.oid AS relation_oid, spice.pgcatalog.compat_type_oid(c.type) AS type_oid,
-			spice.pgcatalog.compat_type_modifier(c.type) AS modifier
+			spice.pgcatalog.compat_type_modifier(c.type) AS modifier,
+			EXISTS (FROM spice.spiced.dataset_constraints AS d WHERE d."schema" = c.schema_name AND d.dataset = c.relation
+				AND d.kind = 'NOT NULL' AND list_contains(d."columns", c."name")) AS not_null
 		FROM shown AS c JOIN spice.pgcatalog.declared_relations AS r ON r.schema_name = c.schema_name AND r."name" = c.relation`},
+	{"declared_constraints", `
+		WITH members AS (
+			SELECT c.*, unnest(c."columns") AS member, generate_subscripts(c."columns", 1) AS ordinal FROM spice.spiced.dataset_constraints AS c
+		), shown AS (
+			SELECT m."schema" AS schema_name, m.dataset AS relation, m."name", m.kind, c.relation_oid, list(c."position"::SMALLINT ORDER BY m.ordinal) AS keys,
+				list(m.member ORDER BY m.ordinal) AS members
+			FROM members AS m JOIN spice.pgcatalog.declared_columns AS c ON c.schema_name = m."schema" AND c.relation = m.dataset AND c."name" = m.member
+			GROUP BY ALL
+		)
+		SELECT *, md5_number_lower('constraint ' || schema_name || '.' || relation || '.' || "name") % 134000000 AS slot,
+			CAST(16384 + 16 * slot + 16 - row_number() OVER (PARTITION BY slot ORDER BY schema_name, relation, "name") AS BIGINT) AS oid
+		FROM shown`},
+	{"declared_keys", `
+		SELECT *, kind = 'PRIMARY KEY' AS is_primary, kind || ' (' || array_to_string(list_transform(members, lambda m: CASE WHEN regexp_full_match(m, '[a-z_][a-z0-9_$]*') THEN m ELSE '"' || replace(m, '"', '""') || '"' END), ', ') || ')' AS definition
+		FROM spice.pgcatalog.declared_constraints WHERE kind <> 'NOT NULL'`},
 	{"declared_arguments", `
 		SELECT "function", "position", "name", spice.pgcatalog.compat_type_oid(duckdb_type) AS type_oid,
 			CASE duckdb_type WHEN 'table' THEN 'table'

@@ -96,8 +96,9 @@ func statements[T interface{ sql() string }](objects []T) []string {
 
 // baseViews are the views that macros read; catalogViews are the others that
 // statements may read.
-func baseViews() []view    { return []view{typeView(), settingsView()} }
-func catalogViews() []view { return slices.Concat(systemViews, emptyViews(), standardViews) }
+func baseViews() []view { return []view{typeView(), settingsView()} }
+
+func catalogViews() []view { return slices.Concat(systemViews, keyViews, emptyViews(), standardViews) }
 
 // Relations are the views that statements may read.
 func Relations() []engine.Relation {

@@ -5,35 +5,29 @@ import (
 	"strings"
 )
 
-// empty are the catalogs that have no rows here: there are no constraints,
-// indexes, triggers, partitions, sequences, domains, publications or foreign
+// empty are the catalogs that have no rows here: there are no
+// triggers, partitions, sequences, domains, publications or foreign
 // servers, and there are no views of other sessions or statistics. The
 // columns are PostgreSQL's; a type is written before the columns that have it.
 var empty = map[string]string{
-	"pg_aggregate":    "VARCHAR aggfnoid, aggkind; SMALLINT aggnumdirectargs; VARCHAR aggtransfn, aggfinalfn, aggcombinefn; BIGINT aggsortop, aggtranstype; VARCHAR agginitval; BIGINT xmin",
-	"pg_amop":         "BIGINT oid, amopfamily, amoplefttype, amoprighttype; SMALLINT amopstrategy; VARCHAR amoppurpose; BIGINT amopopr, amopmethod, amopsortfamily, xmin",
-	"pg_amproc":       "BIGINT oid, amprocfamily, amproclefttype, amprocrighttype; SMALLINT amprocnum; VARCHAR amproc; BIGINT xmin",
-	"pg_attrdef":      "BIGINT oid, adrelid; SMALLINT adnum; VARCHAR adbin; BIGINT xmin",
-	"pg_auth_members": "BIGINT oid, roleid, member, grantor; BOOLEAN admin_option; BIGINT xmin",
-	"pg_cast":         "BIGINT oid, castsource, casttarget, castfunc; VARCHAR castcontext, castmethod; BIGINT tableoid, xmin",
-	"pg_constraint": "BIGINT oid; VARCHAR conname; BIGINT connamespace; VARCHAR contype; BOOLEAN condeferrable, condeferred, convalidated; " +
-		"BIGINT conrelid, contypid, conindid, conparentid, confrelid; VARCHAR confupdtype, confdeltype, confmatchtype; BOOLEAN conislocal; INTEGER coninhcount; " +
-		"BOOLEAN connoinherit; SMALLINT[] conkey, confkey; BIGINT[] conpfeqop, conppeqop, conffeqop; SMALLINT[] confdelsetcols; BIGINT[] conexclop; VARCHAR conbin, consrc; BIGINT tableoid, xmin",
-	"pg_conversion":           "BIGINT oid; VARCHAR conname; BIGINT connamespace, conowner; INTEGER conforencoding, contoencoding; VARCHAR conproc; BOOLEAN condefault; BIGINT tableoid, xmin",
-	"pg_cursors":              "VARCHAR name, statement; BOOLEAN is_holdable, is_binary, is_scrollable; TIMESTAMPTZ creation_time",
-	"pg_db_role_setting":      "BIGINT setdatabase, setrole; VARCHAR[] setconfig; BIGINT xmin",
-	"pg_default_acl":          "BIGINT oid, defaclrole, defaclnamespace; VARCHAR defaclobjtype; VARCHAR[] defaclacl; BIGINT xmin",
-	"pg_depend":               "BIGINT classid, objid; INTEGER objsubid; BIGINT refclassid, refobjid; INTEGER refobjsubid; VARCHAR deptype; BIGINT xmin",
-	"pg_enum":                 "BIGINT oid, enumtypid; FLOAT enumsortorder; VARCHAR enumlabel; BIGINT xmin",
-	"pg_event_trigger":        "BIGINT oid; VARCHAR evtname, evtevent; BIGINT evtowner, evtfoid; VARCHAR evtenabled; VARCHAR[] evttags; BIGINT xmin",
-	"pg_extension":            "BIGINT oid; VARCHAR extname; BIGINT extowner, extnamespace; BOOLEAN extrelocatable; VARCHAR extversion; BIGINT[] extconfig; VARCHAR[] extcondition; BIGINT tableoid, xmin",
-	"pg_available_extensions": "VARCHAR name, default_version, installed_version, comment",
-	"pg_foreign_data_wrapper": "BIGINT oid; VARCHAR fdwname; BIGINT fdwowner, fdwhandler, fdwvalidator; VARCHAR[] fdwacl, fdwoptions; BIGINT tableoid, xmin",
-	"pg_foreign_server":       "BIGINT oid; VARCHAR srvname; BIGINT srvowner, srvfdw; VARCHAR srvtype, srvversion; VARCHAR[] srvacl, srvoptions; BIGINT tableoid, xmin",
-	"pg_foreign_table":        "BIGINT ftrelid, ftserver; VARCHAR[] ftoptions; BIGINT xmin",
-	"pg_index": "BIGINT indexrelid, indrelid; SMALLINT indnatts, indnkeyatts; BOOLEAN indisunique, indnullsnotdistinct, indisprimary, indisexclusion, indimmediate, " +
-		"indisclustered, indisvalid, indcheckxmin, indisready, indislive, indisreplident; SMALLINT[] indkey; BIGINT[] indcollation, indclass; SMALLINT[] indoption; VARCHAR indexprs, indpred; BIGINT xmin",
-	"pg_indexes":               "VARCHAR schemaname, tablename, indexname, tablespace, indexdef",
+	"pg_aggregate":             "VARCHAR aggfnoid, aggkind; SMALLINT aggnumdirectargs; VARCHAR aggtransfn, aggfinalfn, aggcombinefn; BIGINT aggsortop, aggtranstype; VARCHAR agginitval; BIGINT xmin",
+	"pg_amop":                  "BIGINT oid, amopfamily, amoplefttype, amoprighttype; SMALLINT amopstrategy; VARCHAR amoppurpose; BIGINT amopopr, amopmethod, amopsortfamily, xmin",
+	"pg_amproc":                "BIGINT oid, amprocfamily, amproclefttype, amprocrighttype; SMALLINT amprocnum; VARCHAR amproc; BIGINT xmin",
+	"pg_attrdef":               "BIGINT oid, adrelid; SMALLINT adnum; VARCHAR adbin; BIGINT xmin",
+	"pg_auth_members":          "BIGINT oid, roleid, member, grantor; BOOLEAN admin_option; BIGINT xmin",
+	"pg_cast":                  "BIGINT oid, castsource, casttarget, castfunc; VARCHAR castcontext, castmethod; BIGINT tableoid, xmin",
+	"pg_conversion":            "BIGINT oid; VARCHAR conname; BIGINT connamespace, conowner; INTEGER conforencoding, contoencoding; VARCHAR conproc; BOOLEAN condefault; BIGINT tableoid, xmin",
+	"pg_cursors":               "VARCHAR name, statement; BOOLEAN is_holdable, is_binary, is_scrollable; TIMESTAMPTZ creation_time",
+	"pg_db_role_setting":       "BIGINT setdatabase, setrole; VARCHAR[] setconfig; BIGINT xmin",
+	"pg_default_acl":           "BIGINT oid, defaclrole, defaclnamespace; VARCHAR defaclobjtype; VARCHAR[] defaclacl; BIGINT xmin",
+	"pg_depend":                "BIGINT classid, objid; INTEGER objsubid; BIGINT refclassid, refobjid; INTEGER refobjsubid; VARCHAR deptype; BIGINT xmin",
+	"pg_enum":                  "BIGINT oid, enumtypid; FLOAT enumsortorder; VARCHAR enumlabel; BIGINT xmin",
+	"pg_event_trigger":         "BIGINT oid; VARCHAR evtname, evtevent; BIGINT evtowner, evtfoid; VARCHAR evtenabled; VARCHAR[] evttags; BIGINT xmin",
+	"pg_extension":             "BIGINT oid; VARCHAR extname; BIGINT extowner, extnamespace; BOOLEAN extrelocatable; VARCHAR extversion; BIGINT[] extconfig; VARCHAR[] extcondition; BIGINT tableoid, xmin",
+	"pg_available_extensions":  "VARCHAR name, default_version, installed_version, comment",
+	"pg_foreign_data_wrapper":  "BIGINT oid; VARCHAR fdwname; BIGINT fdwowner, fdwhandler, fdwvalidator; VARCHAR[] fdwacl, fdwoptions; BIGINT tableoid, xmin",
+	"pg_foreign_server":        "BIGINT oid; VARCHAR srvname; BIGINT srvowner, srvfdw; VARCHAR srvtype, srvversion; VARCHAR[] srvacl, srvoptions; BIGINT tableoid, xmin",
+	"pg_foreign_table":         "BIGINT ftrelid, ftserver; VARCHAR[] ftoptions; BIGINT xmin",
 	"pg_inherits":              "BIGINT inhrelid, inhparent; INTEGER inhseqno; BOOLEAN inhdetachpending; BIGINT xmin",
 	"pg_largeobject_metadata":  "BIGINT oid, lomowner; VARCHAR[] lomacl; BIGINT xmin",
 	"pg_locks":                 "VARCHAR locktype; BIGINT database, relation; INTEGER page; SMALLINT tuple; VARCHAR virtualxid; BIGINT transactionid, classid, objid; SMALLINT objsubid; VARCHAR virtualtransaction; INTEGER pid; VARCHAR mode; BOOLEAN granted, fastpath; TIMESTAMPTZ waitstart",
@@ -93,14 +87,11 @@ var empty = map[string]string{
 	"check_constraints":       "VARCHAR constraint_catalog, constraint_schema, constraint_name, check_clause",
 	"column_domain_usage":     "VARCHAR domain_catalog, domain_schema, domain_name, table_catalog, table_schema, table_name, column_name",
 	"column_udt_usage":        "VARCHAR udt_catalog, udt_schema, udt_name, table_catalog, table_schema, table_name, column_name",
-	"constraint_column_usage": "VARCHAR table_catalog, table_schema, table_name, column_name, constraint_catalog, constraint_schema, constraint_name",
 	"constraint_table_usage":  "VARCHAR table_catalog, table_schema, table_name, constraint_catalog, constraint_schema, constraint_name",
 	"domains":                 "VARCHAR domain_catalog, domain_schema, domain_name, data_type; INTEGER character_maximum_length, numeric_precision, numeric_scale; VARCHAR domain_default, udt_catalog, udt_schema, udt_name",
 	"element_types":           "VARCHAR object_catalog, object_schema, object_name, object_type, collection_type_identifier, data_type, udt_catalog, udt_schema, udt_name",
-	"key_column_usage":        "VARCHAR constraint_catalog, constraint_schema, constraint_name, table_catalog, table_schema, table_name, column_name; INTEGER ordinal_position, position_in_unique_constraint",
 	"referential_constraints": "VARCHAR constraint_catalog, constraint_schema, constraint_name, unique_constraint_catalog, unique_constraint_schema, unique_constraint_name, match_option, update_rule, delete_rule",
 	"sequences":               "VARCHAR sequence_catalog, sequence_schema, sequence_name, data_type; INTEGER numeric_precision, numeric_precision_radix, numeric_scale; VARCHAR start_value, minimum_value, maximum_value, increment, cycle_option",
-	"table_constraints":       "VARCHAR constraint_catalog, constraint_schema, constraint_name, table_catalog, table_schema, table_name, constraint_type, is_deferrable, initially_deferred, enforced, nulls_distinct",
 	"triggers":                "VARCHAR trigger_catalog, trigger_schema, trigger_name, event_manipulation, event_object_catalog, event_object_schema, event_object_table; INTEGER action_order; VARCHAR action_condition, action_statement, action_orientation, action_timing; TIMESTAMPTZ created",
 	"usage_privileges":        "VARCHAR grantor, grantee, object_catalog, object_schema, object_name, object_type, privilege_type, is_grantable",
 	"user_defined_types":      "VARCHAR user_defined_type_catalog, user_defined_type_schema, user_defined_type_name, user_defined_type_category, data_type",

@@ -133,10 +133,13 @@ var definitions = []macro{
 	one("col_description", "o, n", lookup("relation_oid || ' ' || position", "description", "declared_columns", "o::VARCHAR || ' ' || n::VARCHAR")),
 	constant("shobj_description", "NULL::VARCHAR", 2),
 	{"pg_get_expr", []overload{{"e, o", "e::VARCHAR"}, {"e, o, pretty", "e::VARCHAR"}}},
-	constant("pg_get_constraintdef", "NULL::VARCHAR", 1, 2),
+	{"pg_get_constraintdef", []overload{{"o", keyText}, {"o, pretty", keyText}}},
 	constant("pg_indexam_has_property", "NULL::BOOLEAN", 2),
 	one("pg_indexam_has_property", "a, p", "TABLE SELECT NULL::BOOLEAN AS pg_indexam_has_property"), // in FROM too
-	constant("pg_get_indexdef", "NULL::VARCHAR", 1, 3),
+	{"pg_get_indexdef", []overload{
+		{"o", indexText},
+		{"o, n, pretty", "CASE n WHEN 0 THEN " + indexText + " ELSE " + lookup("oid", "members", "declared_keys", "o::BIGINT") + "[n] END"},
+	}},
 	{"pg_get_viewdef", []overload{{"o", viewText}, {"o, pretty", viewText}}},
 	constant("pg_get_triggerdef", "NULL::VARCHAR", 1, 2),
 	constant("pg_get_ruledef", "NULL::VARCHAR", 1, 2),
@@ -166,6 +169,13 @@ var definitions = []macro{
 	one("pg_get_keywords", "", `TABLE SELECT keyword_name AS word, CASE keyword_category WHEN 'reserved' THEN 'R' WHEN 'type_function' THEN 'T'
 		WHEN 'column_name' THEN 'C' ELSE 'U' END AS catcode, true AS barelabel, keyword_category AS catdesc, '' AS baredesc FROM duckdb_keywords()`),
 }
+
+// keyText and indexText are of a key, by the OID of its constraint and index.
+var (
+	keyText   = lookup("oid", "definition", "declared_keys", "o::BIGINT")
+	indexText = lookup("oid", `'CREATE UNIQUE INDEX ' || `+quoted("name")+` || ' ON ' || schema_name || '.' || `+quoted("relation")+
+		` || ' USING btree' || regexp_extract(definition, ' \(.*$')`, "declared_keys", "o::BIGINT")
+)
 
 var viewText = lookup("oid", "CASE kind WHEN 'v' THEN '"+hidden+"' END", "declared_relations", "spice.pgcatalog.compat_to_regclass(o)")
 

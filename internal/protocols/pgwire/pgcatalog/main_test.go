@@ -93,6 +93,13 @@ var declared = [][]any{
 	{"public", "broken", "dataset", "file:none.csv", "Has no file.", "csv", false, nil, "error", nil, 0, nil, "no such file", "spicepod.yaml", 22},
 }
 
+// constraints are of a dataset that can be written.
+var constraints = [][]any{
+	{"public", "customers", "customers_id_pkey", "PRIMARY KEY", []string{"id"}},
+	{"public", "customers", "customers_key_Full Name_key", "UNIQUE", []string{"key", "Full Name"}},
+	{"public", "customers", "customers_id_not_null", "NOT NULL", []string{"id"}},
+}
+
 // describe fills spiced.dataset_columns.
 const describe = `INSERT INTO spice.spiced.dataset_columns
 	SELECT schema_name, table_name, column_index, column_name, data_type,
@@ -169,6 +176,7 @@ func fill(db *engine.DB, parsed *spicepod.Pod) error {
 			// As the daemon does with each generation.
 			execAll(tx, datasets.Tables()),
 			tx.Insert(engine.System, datasets.DatasetsTable, declared),
+			tx.Insert(engine.System, datasets.ConstraintsTable, constraints),
 			execAll(tx, []string{describe}),
 		)
 	})

@@ -209,6 +209,8 @@ func (r *rewriter) identifier(i int) int {
 	switch {
 	case name == "proargtypes":
 		r.vector(i)
+	case r.catalog && indexVectors[name]:
+		r.indexVector(i, name)
 	case r.catalog && procedures[name]:
 		r.noProcedure(i)
 	}

@@ -9,22 +9,36 @@ var systemViews = []view{
 	{"pg_class", `
 		SELECT r.oid, r.name AS relname, n.oid AS relnamespace, 0::BIGINT AS reltype, 0::BIGINT AS reloftype, 10::BIGINT AS relowner,
 			CASE r.kind WHEN 'r' THEN 2 ELSE 0 END::BIGINT AS relam, 0::BIGINT AS relfilenode, 0::BIGINT AS reltablespace, 0 AS relpages,
-			coalesce(r."rows", -1)::FLOAT AS reltuples, 0 AS relallvisible, 0::BIGINT AS reltoastrelid, false AS relhasindex,
+			coalesce(r."rows", -1)::FLOAT AS reltuples, 0 AS relallvisible, 0::BIGINT AS reltoastrelid,
+			r.oid IN (SELECT relation_oid FROM spice.pgcatalog.declared_keys) AS relhasindex,
 			false AS relisshared, 'p' AS relpersistence, r.kind AS relkind,
 			coalesce(c.columns, 0)::SMALLINT AS relnatts, 0::SMALLINT AS relchecks, r.kind = 'v' AS relhasrules, false AS relhastriggers,
 			false AS relhassubclass, false AS relrowsecurity, false AS relforcerowsecurity, true AS relispopulated, 'n' AS relreplident,
 			false AS relispartition, 0::BIGINT AS relrewrite, 0::BIGINT AS relfrozenxid, 0::BIGINT AS relminmxid, NULL::VARCHAR[] AS relacl,
 			NULL::VARCHAR[] AS reloptions, NULL::VARCHAR AS relpartbound, 1259::BIGINT AS tableoid, 0::BIGINT AS xmin
 		FROM spice.pgcatalog.declared_relations AS r JOIN spice.pgcatalog.declared_schemas AS n ON n.name = r.schema_name
-		LEFT JOIN (SELECT relation_oid, count(*) AS columns FROM spice.pgcatalog.declared_columns GROUP BY relation_oid) AS c ON c.relation_oid = r.oid`},
+		LEFT JOIN (SELECT relation_oid, count(*) AS columns FROM spice.pgcatalog.declared_columns GROUP BY relation_oid) AS c ON c.relation_oid = r.oid
+		UNION ALL BY NAME
+		SELECT k.oid, k.name AS relname, n.oid AS relnamespace, 0 AS reltype, 0 AS reloftype, 10 AS relowner, 403 AS relam, 0 AS relfilenode, 0 AS reltablespace,
+			0 AS relpages, -1 AS reltuples, 0 AS relallvisible, 0 AS reltoastrelid, false AS relhasindex, false AS relisshared, 'p' AS relpersistence, 'i' AS relkind,
+			len(k.keys)::SMALLINT AS relnatts, 0::SMALLINT AS relchecks, false AS relhasrules, false AS relhastriggers, false AS relhassubclass,
+			false AS relrowsecurity, false AS relforcerowsecurity, true AS relispopulated, 'n' AS relreplident, false AS relispartition, 0 AS relrewrite,
+			0 AS relfrozenxid, 0 AS relminmxid, 1259 AS tableoid, 0 AS xmin
+		FROM spice.pgcatalog.declared_keys AS k JOIN spice.pgcatalog.declared_schemas AS n ON n.name = k.schema_name`},
 	{"pg_attribute", `
 		SELECT c.relation_oid AS attrelid, c.name AS attname, c.type_oid AS atttypid, -1 AS attstattarget, t.typlen AS attlen,
 			c.position::SMALLINT AS attnum, CASE WHEN t.typelem > 0 THEN 1 ELSE 0 END AS attndims, -1 AS attcacheoff, c.modifier AS atttypmod,
-			t.typbyval AS attbyval, t.typalign AS attalign, t.typstorage AS attstorage, '' AS attcompression, false AS attnotnull,
+			t.typbyval AS attbyval, t.typalign AS attalign, t.typstorage AS attstorage, '' AS attcompression, c.not_null AS attnotnull,
 			false AS atthasdef, false AS atthasmissing, '' AS attidentity, '' AS attgenerated, false AS attisdropped, true AS attislocal,
 			0 AS attinhcount, t.typcollation AS attcollation, NULL::VARCHAR[] AS attacl, NULL::VARCHAR[] AS attoptions,
 			NULL::VARCHAR[] AS attfdwoptions, NULL::VARCHAR AS attmissingval, 1249::BIGINT AS tableoid, 0::BIGINT AS xmin
-		FROM spice.pgcatalog.declared_columns AS c JOIN spice.pgcatalog.pg_type AS t ON t.oid = c.type_oid`},
+		FROM (
+			SELECT relation_oid, name, type_oid, "position", modifier, not_null FROM spice.pgcatalog.declared_columns
+			UNION ALL
+			SELECT k.oid, c.name, c.type_oid, k.ordinal, c.modifier, false
+			FROM (SELECT *, unnest(keys) AS key, generate_subscripts(keys, 1) AS ordinal FROM spice.pgcatalog.declared_keys) AS k
+			JOIN spice.pgcatalog.declared_columns AS c ON c.relation_oid = k.relation_oid AND c."position" = k.key
+		) AS c JOIN spice.pgcatalog.pg_type AS t ON t.oid = c.type_oid`},
 	{"pg_proc", `
 		SELECT oid, "name" AS proname, 2200::BIGINT AS pronamespace, 10::BIGINT AS proowner, 14::BIGINT AS prolang, 1::FLOAT AS procost,
 			CASE WHEN is_table THEN 1000 ELSE 0 END::FLOAT AS prorows, 0::BIGINT AS provariadic, '-' AS prosupport, 'f' AS prokind,
@@ -103,7 +117,7 @@ var standardViews = []view{
 		FROM spice.pgcatalog.declared_relations WHERE kind = 'v'`},
 	{"columns", `
 		SELECT 'spice' AS table_catalog, c.schema_name AS table_schema, c.relation AS table_name, c.name AS column_name, c.position AS ordinal_position,
-			NULL::VARCHAR AS column_default, 'YES' AS is_nullable,
+			NULL::VARCHAR AS column_default, CASE WHEN c.not_null THEN 'NO' ELSE 'YES' END AS is_nullable,
 			CASE WHEN t.typelem > 0 THEN 'ARRAY' ELSE spice.pgcatalog.compat_format_type(c.type_oid, NULL) END AS data_type,
 			NULL::INTEGER AS character_maximum_length, CASE WHEN c.type_oid = 25 THEN 1073741824 END AS character_octet_length,
 			CASE c.type_oid WHEN 21 THEN 16 WHEN 23 THEN 32 WHEN 20 THEN 64 WHEN 700 THEN 24 WHEN 701 THEN 53
