@@ -38,6 +38,9 @@ type TestOptions struct {
 	Relations map[engine.Relation]string
 	// Timeout is how long one test may run; 0 is [TestTimeout].
 	Timeout time.Duration
+	// Severity is that of the problem of a failed test. That of a function that could not be
+	// created is an error.
+	Severity spicepod.Severity
 }
 
 // RunTests runs the tests of the set's functions on a stage: temporary forms of what
@@ -45,7 +48,7 @@ type TestOptions struct {
 // of the set, and a problem for each test that failed and for each function that could
 // not be created. It changes nothing that is published.
 func RunTests(ctx context.Context, stage *engine.Stage, pod *spicepod.Pod, set *Set, o TestOptions) ([]TestResult, spicepod.Problems) {
-	r := &testRun{stage: stage, pod: pod, failed: map[string]bool{}, timeout: cmp.Or(o.Timeout, TestTimeout)}
+	r := &testRun{stage: stage, pod: pod, failed: map[string]bool{}, timeout: cmp.Or(o.Timeout, TestTimeout), severity: o.Severity}
 	if o.Again == nil {
 		o.Again = func(*Function) bool { return false }
 	}
@@ -106,6 +109,7 @@ type testRun struct {
 	pod      *spicepod.Pod
 	target   Target
 	timeout  time.Duration
+	severity spicepod.Severity
 	failed   map[string]bool // functions that could not be created, by folded name
 	results  []TestResult
 	problems spicepod.Problems
@@ -159,7 +163,7 @@ func (r *testRun) test(ctx context.Context, f *Function, i int) {
 	if err != nil {
 		result.Message = err.Error()
 		p := r.pod.Problem(path, "test "+quoteName(result.Name)+" failed: "+result.Message, "")
-		p.Component = f.Component()
+		p.Component, p.Severity = f.Component(), r.severity
 		r.problems = append(r.problems, p)
 	}
 	r.results = append(r.results, result)

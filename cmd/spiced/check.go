@@ -111,7 +111,8 @@ func showTests(std streams, format string, problems spicepod.Problems, results [
 	if err := write(std.out, results); err != nil {
 		return err
 	}
-	if !problems.HasErrors() {
+	failed := slices.ContainsFunc(results, func(r functions.TestResult) bool { return !r.Passed })
+	if !problems.HasErrors() && !failed {
 		return nil
 	}
 	shown := shownError{problems}

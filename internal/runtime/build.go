@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -81,8 +82,7 @@ func (b *build) prepare(ctx, wait context.Context) error {
 	b.compileViews(ctx)
 	b.arrange()
 	b.wait()
-	b.test(ctx)
-	return ctx.Err()
+	return cmp.Or(b.test(ctx), ctx.Err())
 }
 
 // remarks warns about declarations without effect.

@@ -108,7 +108,9 @@ func (l *loader) publish(ctx context.Context, report *Report) (err error) {
 		wait, cancel = context.WithTimeout(ctx, l.patience)
 	}
 	defer cancel()
-	if err := b.prepare(ctx, wait); err != nil {
+	if err := b.prepare(ctx, wait); errors.Is(err, errTests) {
+		return report.Problems
+	} else if err != nil {
 		return err
 	}
 	if l.strict && report.Problems.HasErrors() {

@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -10,25 +11,40 @@ import (
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
-// test runs the tests of functions that changed, on a stage. A function that
-// fails one is replaced by its last good version or left out.
-func (b *build) test(ctx context.Context) {
+// errTests refuses a load because of the tests of functions.
+var errTests = errors.New("a test of a function fails")
+
+// test runs the tests of functions that changed, on a stage. If one fails, the error is
+// [errTests], or the function is replaced by its last good version or left out, or serves,
+// as runtime.functions.on_test_failure says.
+func (b *build) test(ctx context.Context) error {
+	on, severity := b.pod.Runtime.Functions.OnTestFailure, spicepod.Error
+	if on == spicepod.WarnOnly {
+		severity = spicepod.Warning
+	}
 	stage, err := b.s.db.Stage(ctx)
 	if err != nil {
 		b.problem(spicepod.Problem{
 			Position: spicepod.Position{File: b.pod.File},
 			Message:  "no connection to test functions on: " + err.Error(),
 		})
-		return
+		return nil
 	}
 	defer stage.Close()
 	changed := b.changed()
 	results, problems := functions.RunTests(ctx, stage, b.pod, b.set, functions.TestOptions{
 		Prev: b.old.Functions, Relations: b.stageRelations(ctx, stage, changed),
-		Again: func(f *functions.Function) bool { return changed[component{function: f}] },
+		Again:    func(f *functions.Function) bool { return changed[component{function: f}] },
+		Severity: severity,
 	})
 	b.report.Tests = results
 	b.problems(problems)
+	if on == spicepod.WarnOnly || !slices.ContainsFunc(results, func(r functions.TestResult) bool { return !r.Passed }) {
+		return nil
+	}
+	if on == spicepod.RefuseSpicepod && b.report.Trigger != triggerLoaded { // then there is no edit to refuse
+		return errTests
+	}
 	var failed []component
 	for _, r := range results {
 		c := component{function: b.set.Get(r.Function)}
@@ -38,6 +54,7 @@ func (b *build) test(ctx context.Context) {
 		}
 	}
 	b.exclude(failed)
+	return nil
 }
 
 // stageRelations creates the changed relations that tested functions read as

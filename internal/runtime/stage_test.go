@@ -5,6 +5,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/spiced-sql/spiced/spicepod"
 )
 
 func TestTestsReadWhatIsNew(t *testing.T) {
@@ -32,6 +34,33 @@ func TestTestsReadWhatIsNew(t *testing.T) {
 	report := r.pod(strings.Replace(strings.Replace(changed, "x * 4", "x * 5", 1), "[{b: 8}]", "[{b: 5}, {b: 10}]", 1))
 	r.problems(report, "want 13, got 16")
 	r.want("SELECT total(1)", "16")
+}
+
+func TestOnTestFailure(t *testing.T) {
+	pod := func(on, body string) string {
+		return strings.Replace(head, "enabled: true", "enabled: true, on_test_failure: "+on, 1) + "functions:\n" +
+			tested(fn("f", "x", body), 1, "2") + fn("other", "x", body)
+	}
+	for _, c := range []struct {
+		on, want string
+		accepted bool
+		severity spicepod.Severity
+	}{
+		{"skip", "2,4", true, spicepod.Error},
+		{"refuse", "2,2", false, spicepod.Error},
+		{"warn", "4,4", true, spicepod.Warning},
+	} {
+		r := start(t, files{"spicepod.yaml": pod(c.on, "x + 1")})
+		r.problems(r.LastReport())
+		report := r.pod(pod(c.on, "x + 3"))
+		r.problems(report, "want 2, got 4")
+		if report.Accepted != c.accepted || report.Problems[0].Severity != c.severity {
+			t.Errorf("%s: accepted %t, severity %s", c.on, report.Accepted, report.Problems[0].Severity)
+		}
+		r.want("SELECT f(1), other(1)", c.want)
+		r.problems(r.pod(pod(c.on, "1 + x")))
+		r.want("SELECT f(1), other(1)", "2,2")
+	}
 }
 
 func TestLastGoodVersionCallsWhatComesLater(t *testing.T) {
