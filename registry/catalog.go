@@ -214,6 +214,7 @@ func effective(own *tools.Limits, defaults tools.Limits) tools.Limits {
 	return tools.Limits{
 		Timeout: cmp.Or(max(own.Timeout, 0), defaults.Timeout), MaxRows: cmp.Or(max(own.MaxRows, 0), defaults.MaxRows),
 		MaxBytes: cmp.Or(max(own.MaxBytes, 0), defaults.MaxBytes), Concurrency: cmp.Or(max(own.Concurrency, 0), defaults.Concurrency),
+		MaxCallsPerSession: cmp.Or(max(own.MaxCallsPerSession, 0), defaults.MaxCallsPerSession),
 	}
 }
 

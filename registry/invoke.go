@@ -94,6 +94,7 @@ type attempt struct {
 	input    tools.Input // empty until checked
 	notices  []string
 	cache    string
+	counted  bool // for the limit of its session
 }
 
 func (a *attempt) isMeta() bool {
@@ -140,6 +141,12 @@ func (a *attempt) try(ctx context.Context) (tools.Output, error) {
 	a.input = in
 	if a.call.DryRun {
 		return a.plan(ctx, in)
+	}
+	if !a.counted {
+		if err := a.registry.calls.count(a.entry, a.call.Scope); err != nil {
+			return tools.Output{}, err
+		}
+		a.counted = true
 	}
 	key := a.cacheKey(in, a.dataVersion())
 	if out, ok := a.registry.cache.get(key); ok {

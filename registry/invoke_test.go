@@ -146,6 +146,54 @@ func TestConcurrencyLimit(t *testing.T) {
 	}
 }
 
+func TestMaxCallsPerSession(t *testing.T) {
+	two := tool(t, tools.Definition{
+		Name: "two", Limits: &tools.Limits{MaxCallsPerSession: 2}, Cacheable: true,
+		Parameters: json.RawMessage(`{"type":"object","properties":{"x":{"type":"integer"}}}`),
+	}, func(context.Context, tools.Input) (tools.Output, error) { return tools.JSON(1) })
+	r, _ := start(t, two)
+	call := func(tool, args string, who caller.Caller) *tools.Error {
+		return r.Invoke(t.Context(), registry.Call{Name: tool, Arguments: json.RawMessage(args), Scope: tools.Scope{Caller: who}}).Error
+	}
+	one := caller.Caller{SessionID: "s1"}
+	steps := []struct {
+		tool, args string
+		who        caller.Caller
+		want       errcode.Code
+	}{
+		{"two", `{"x":"no"}`, one, errcode.InvalidArguments}, // does not count
+		{"two", `{"x":1}`, one, ""},
+		{"two", `{"x":1}`, one, ""}, // a cached result counts
+		{"two", `{"x":1}`, one, errcode.Limit},
+		{"tool_invoke", `{"tool_id":"two","arguments":{"x":1}}`, one, errcode.Limit},
+		{"two", `{"x":1}`, caller.Caller{SessionID: "s2"}, ""},
+		{"two", `{"x":1}`, caller.Caller{SessionID: "s1", Principal: "ann"}, ""},
+		{"tool_invoke", `{"tool_id":"two","arguments":{"x":1}}`, caller.Caller{RequestID: "r1"}, ""},
+		{"two", `{"x":1}`, caller.Caller{RequestID: "r1"}, ""},
+		{"two", `{"x":1}`, caller.Caller{RequestID: "r1"}, errcode.Limit},
+		{"two", `{"x":1}`, caller.Caller{}, ""},
+		{"two", `{"x":1}`, caller.Caller{}, ""},
+		{"two", `{"x":1}`, caller.Caller{}, ""}, // neither session nor request
+	}
+	for i, s := range steps {
+		err := call(s.tool, s.args, s.who)
+		var got errcode.Code
+		if err != nil {
+			got = err.Code
+		}
+		if got != s.want {
+			t.Errorf("step %d: %v, want %q", i, err, s.want)
+		}
+		if got == errcode.Limit && (err.Retryable || !strings.Contains(err.Message, "this session has called two 2 times, which is the tool's limit")) {
+			t.Errorf("step %d: %+v", i, err)
+		}
+	}
+	publish(t, r, registry.Contents{Tools: []tools.Tool{greet(t), two}})
+	if err := call("two", `{"x":1}`, one); err == nil {
+		t.Error("a reload forgot the calls of the session")
+	}
+}
+
 func TestResultsAreRemembered(t *testing.T) {
 	calls := 0
 	count := func(implementation string) tools.Tool {

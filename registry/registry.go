@@ -31,6 +31,7 @@ type Registry struct {
 	log     *slog.Logger
 	current atomic.Pointer[Catalog]
 	cache   *cache
+	calls   *sessions
 	indexes *indexes
 	meta    map[string]*entry
 	nextID  atomic.Uint64
@@ -39,7 +40,7 @@ type Registry struct {
 
 // New returns a registry with an empty catalog.
 func New(o Options) *Registry {
-	r := &Registry{opts: o, log: o.Log, cache: newCache(), run: rand.Text()}
+	r := &Registry{opts: o, log: o.Log, cache: newCache(), calls: newSessions(), run: rand.Text()}
 	if r.log == nil {
 		r.log = slog.New(slog.DiscardHandler)
 	}

@@ -53,6 +53,8 @@ type Limits struct {
 	MaxRows     int           `yaml:"max_rows" min:"0" doc:"Maximum rows of a result; it is truncated, and marked as such, if there are more."`
 	MaxBytes    Size          `yaml:"max_bytes" doc:"Maximum size of a result, as JSON."`
 	Concurrency int           `yaml:"concurrency" min:"0" doc:"Concurrent calls; any further one fails with too_many_requests."`
+
+	MaxCallsPerSession int `yaml:"max_calls_per_session" min:"0" doc:"Calls in a session: of an MCP client, of a chat request, or of all requests with one session ID (X-Spiced-Session). Any further one fails with limit_exceeded. It keeps a model from repeating itself; callers choose their session IDs."`
 }
 
 // SearchTest is one entry of `search_tests:`: a search for tools and its expected result.

@@ -104,6 +104,8 @@ type Limits struct {
 	MaxRows     int           `json:"max_rows,omitempty"`
 	MaxBytes    int64         `json:"max_bytes,omitempty" doc:"Maximum size of the result as JSON."`
 	Concurrency int           `json:"concurrency,omitempty" doc:"Concurrent calls of the tool."`
+	// MaxCallsPerSession limits how often a session may call the tool.
+	MaxCallsPerSession int `json:"max_calls_per_session,omitempty" doc:"Calls of the tool in a session."`
 }
 
 // MarshalJSON encodes the time limit as text, such as "30s".
