@@ -25,6 +25,7 @@ func (s *services) ToolEnv() builtin.Env {
 			return nil
 		},
 		Generation: func() uint64 { return s.db.Current().Generation },
+		Used:       s.tools.registry.Statement,
 	}
 }
 

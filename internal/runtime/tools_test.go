@@ -88,6 +88,13 @@ func TestToolsOfOthersAreCounted(t *testing.T) {
 	}
 	r.want("SELECT tool, owner, caller, calls FROM spiced.cross_agent_calls", "haversine_km,navigator,cook,2")
 	r.want("SELECT name, calls FROM spiced.hot_tools", "haversine_km,3")
+
+	// The functions of a model's statement count, too.
+	r.Tools().Invoke(t.Context(), registry.Call{
+		Name: "sql", Arguments: json.RawMessage(`{"query":"SELECT haversine_km(0, 0, 0, 1)"}`), Scope: tools.Scope{Caller: caller.Caller{Agent: "cook"}},
+	})
+	r.want("SELECT tool, owner, caller, calls FROM spiced.cross_agent_calls", "haversine_km,navigator,cook,3")
+	r.want("SELECT tool, surface, \"rows\" FROM spiced.tool_calls WHERE surface = 'sql'", "haversine_km,sql,1")
 }
 
 func TestUsageOutlivesARun(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spiced-sql/spiced/functions"
+	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 	"github.com/spiced-sql/spiced/spicepod"
@@ -37,6 +38,9 @@ type Env struct {
 	// Results stores results of models' statements that are too large; nil:
 	// they are truncated.
 	Results udf.Results
+	// Used is called with the declared functions that a model's statement used, with the
+	// code of its error or ""; nil: they are not counted.
+	Used func(functions []string, who caller.Caller, began time.Time, code string, rows int64)
 }
 
 func (e Env) now() func() time.Time {

@@ -10,6 +10,7 @@ import (
 	"math"
 	"unicode/utf8"
 
+	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/format"
@@ -82,13 +83,24 @@ func begin(ctx context.Context, db udf.Querier, req engine.Request) (*engine.Row
 }
 
 // queryOrKeep is query that stores a result beyond its extent, if possible, and
-// returns the summary.
-func queryOrKeep(ctx context.Context, env Env, req engine.Request, e extent) (output, error) {
+// returns the summary. The functions of the statement count as used.
+func queryOrKeep(ctx context.Context, env Env, req engine.Request, e extent) (out output, err error) {
+	began := env.now()()
 	result, err := begin(ctx, env.SQL, req)
 	if err != nil {
 		return output{}, err
 	}
-	defer result.Close()
+	defer func() {
+		result.Close()
+		if env.Used == nil {
+			return
+		}
+		code := ""
+		if err != nil {
+			code = string(tools.AsError(err).Code)
+		}
+		env.Used(result.Functions(), caller.From(ctx), began, code, result.Read())
+	}()
 	var first []*engine.Chunk
 	lines, err := collect(result, e, func(chunk *engine.Chunk) {
 		if env.Results != nil {
