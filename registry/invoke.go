@@ -32,6 +32,10 @@ type Call struct {
 	// Automatic: no caller asked for it, and it does not count as usage.
 	Automatic bool
 
+	// Meta: tool_search and tool_invoke are the registry's own, also if tools have these
+	// names.
+	Meta bool
+
 	inner bool // called by tool_invoke: tools of the catalog only
 }
 
@@ -170,7 +174,9 @@ func (a *attempt) try(ctx context.Context) (tools.Output, error) {
 
 // resolve finds the tool of the name.
 func (a *attempt) resolve() error {
-	a.entry = a.catalog.get(a.call.Name)
+	if a.entry = a.catalog.get(a.call.Name); a.call.Meta && a.registry.meta[a.call.Name] != nil {
+		a.entry = nil
+	}
 	if a.entry == nil && !a.call.inner {
 		a.entry = a.registry.meta[a.call.Name]
 	}

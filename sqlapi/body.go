@@ -2,6 +2,7 @@ package sqlapi
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
@@ -146,7 +147,7 @@ func decodeObject(body []byte, to any) error {
 			return err
 		}
 		if err := decodeField(d, reflect.ValueOf(to).Elem().FieldByIndex(f.Index).Addr().Interface()); err != nil {
-			return invalidJSON(err, "")
+			return invalidJSON(within(key, err), "")
 		}
 	}
 	if _, err := d.Token(); err != nil {
@@ -203,6 +204,32 @@ func findField(key string, fields []reflect.StructField, seen map[string]bool) (
 	return reflect.StructField{}, newError(errcode.InvalidRequest, hint, "Invalid JSON: unknown key %q", key)
 }
 
+// within adds a key to where a value has a wrong type.
+func within(key string, err error) error {
+	var wrongType *json.UnmarshalTypeError
+	if !errors.As(err, &wrongType) {
+		return err
+	}
+	at := *wrongType
+	at.Field = strings.TrimSuffix(key+"."+at.Field, ".")
+	return &at
+}
+
+// jsonType is the JSON type of a Go type.
+func jsonType(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Bool:
+		return "a boolean"
+	case reflect.String:
+		return "a string"
+	case reflect.Slice, reflect.Array:
+		return "an array"
+	case reflect.Struct, reflect.Map:
+		return "an object"
+	}
+	return "a number"
+}
+
 func invalidJSON(err error, otherwise string) error {
 	var own *requestError
 	var wrongType *json.UnmarshalTypeError
@@ -212,7 +239,8 @@ func invalidJSON(err error, otherwise string) error {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		otherwise = "the body ends too early"
 	case errors.As(err, &wrongType):
-		otherwise = "a value is a JSON " + wrongType.Value + ", not a " + wrongType.Type.String()
+		value, _, _ := strings.Cut(wrongType.Value, " ") // a number may follow
+		otherwise = cmp.Or(wrongType.Field, "the body") + " is a JSON " + value + ", not " + jsonType(wrongType.Type)
 	case err != nil:
 		otherwise = err.Error()
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/registry"
+	"github.com/spiced-sql/spiced/spicepod"
 	"github.com/spiced-sql/spiced/tools"
 )
 
@@ -32,7 +33,9 @@ func (s *Server) call(ctx context.Context, sess *session, req *mcp.CallToolReque
 		return nil, invalid("there is no tool %q", truncate.Ellipsis(p.Name, maxShown))
 	}
 	stop := s.progress(ctx, req)
-	r := s.opts.Registry.Invoke(ctx, registry.Call{Name: p.Name, Arguments: p.Arguments, Scope: callScope(sess, req)})
+	r := s.opts.Registry.Invoke(ctx, registry.Call{
+		Name: p.Name, Arguments: p.Arguments, Scope: callScope(sess, req), Meta: s.mode(sess) == spicepod.MCPRegistry,
+	})
 	stop()
 	if r.Tool == nil { // the only failure without one
 		return nil, invalid("%s", r.Error.Error())

@@ -47,7 +47,7 @@ func (s *Server) few(f *rendered, sess *session) []*tools.Definition {
 		wanted[f.catalog.Get(name)] = true
 	}
 	for _, def := range f.catalog.Visible(sess.scope) {
-		if wanted[def] && s.sees(sess, def.Name) {
+		if wanted[def] && !registry.Reserved(def.Name) && s.sees(sess, def.Name) {
 			list = append(list, def)
 		}
 	}

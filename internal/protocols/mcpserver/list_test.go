@@ -2,6 +2,7 @@ package mcpserver_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -91,6 +92,32 @@ func TestWhatIsListed(t *testing.T) {
 				t.Errorf("instructions: %v, want %v", told, wants)
 			}
 		})
+	}
+}
+
+// TestToolsWithReservedNames: in mode registry, tool_search and tool_invoke are the
+// registry's own. A tool with such a name is called through tool_invoke.
+func TestToolsWithReservedNames(t *testing.T) {
+	theirs := tool(t, tools.Definition{Name: "tool_search"}, func(context.Context, tools.Input) (tools.Output, error) { return tools.JSON("theirs") })
+	f := start(t, mcpserver.Options{Settings: func() mcpserver.Settings {
+		return mcpserver.Settings{Mode: spicepod.MCPDirect, Pinned: []string{"tool_search"}}
+	}}, theirs)
+	for _, c := range []struct{ mode, tool, arguments, want string }{
+		{"direct", "tool_search", `{}`, "theirs"},
+		{"registry", "tool_search", `{"query":"x"}`, `"search_mode"`},
+		{"registry", "tool_invoke", `{"tool_id":"tool_search"}`, "theirs"},
+	} {
+		session := f.connect(t, "?mode="+c.mode, nil)
+		if got := names(t, session); len(slices.Compact(slices.Clone(got))) != len(got) {
+			t.Errorf("%s lists %s", c.mode, got)
+		}
+		result, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: c.tool, Arguments: json.RawMessage(c.arguments)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text := result.Content[0].(*mcp.TextContent).Text; result.IsError || !strings.Contains(text, c.want) {
+			t.Errorf("%s, %s: %s", c.mode, c.tool, text)
+		}
 	}
 }
 
