@@ -193,6 +193,11 @@ func (d *Definition) sum() error {
 	return nil
 }
 
+// WrappedResult marks an output schema of MCP whose property "result" is the schema of the
+// result itself, which is no object: before MCP 2026-07-28, structured content was only an
+// object. The mark is FastMCP's (https://gofastmcp.com/servers/tools, "Output Schemas").
+const WrappedResult = "x-fastmcp-wrap-result"
+
 // Canonical encodes JSON canonically: without white space, keys sorted
 // bytewise, numbers as written. Equal documents have equal bytes.
 func Canonical(raw []byte) (json.RawMessage, error) {

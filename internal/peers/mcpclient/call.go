@@ -25,6 +25,8 @@ type tool struct {
 	def  *tools.Definition
 	name string // the name at the server
 	link *link
+
+	wrapped bool // see [WrappedResult]
 }
 
 var _ tools.Conditional = (*tool)(nil)
@@ -41,17 +43,17 @@ func (t *tool) Call(ctx context.Context, in tools.Input) (tools.Output, error) {
 		return tools.Output{}, err
 	}
 	defer s.calls.Done()
-	return s.call(ctx, t.name, in)
+	return s.call(ctx, t, in)
 }
 
 // call sends one tools/call. When ctx ends, it notifies the server with
 // notifications/cancelled.
-func (s *session) call(outer context.Context, name string, in tools.Input) (tools.Output, error) {
+func (s *session) call(outer context.Context, t *tool, in tools.Input) (tools.Output, error) {
 	over := &atomic.Bool{}
 	ctx, cancel := context.WithCancelCause(context.WithValue(outer, overKey{}, over))
 	defer cancel(nil)
 	defer context.AfterFunc(s.life, func() { cancel(context.Cause(s.life)) })()
-	r, err := s.cs.CallTool(ctx, s.params(outer, name, in))
+	r, err := s.cs.CallTool(ctx, s.params(outer, t.name, in))
 	switch {
 	case over.Load():
 		return tools.Output{}, tooLong()
@@ -63,7 +65,7 @@ func (s *session) call(outer context.Context, name string, in tools.Input) (tool
 		text := truncate.Ellipsis(s.target.redact(complaint(r)), maxErrorText)
 		return tools.Output{}, tools.NewError(errcode.Execution, text, "")
 	}
-	return output(r)
+	return output(r, t.wrapped)
 }
 
 func (s *session) params(ctx context.Context, name string, in tools.Input) *mcp.CallToolParams {

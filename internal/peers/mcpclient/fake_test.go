@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/spiced-sql/spiced/tools"
 )
 
 // hangsFor is the longest run of the tool "hang".
@@ -197,8 +199,19 @@ func rawAnswer(name, method, cursor string) any {
 func rawResult(name string) any {
 	type object = map[string]any
 	content := []object{{"type": "text", "text": `{"n": 9007199254740993}`}}
-	if name == "structured" {
+	switch name {
+	case "structured":
 		return object{"content": content, "structuredContent": object{"n": json.Number("9007199254740993")}}
+	case "wrapped number":
+		return object{"content": []object{{"type": "text", "text": "9007199254740993"}}, "structuredContent": object{"result": json.Number("9007199254740993")}}
+	case "wrapped text":
+		return object{"content": []object{{"type": "text", "text": "12"}}, "structuredContent": object{"result": "12"}}
+	case "wrapped null":
+		return object{"content": []object{{"type": "text", "text": "null"}}, "structuredContent": object{"result": nil}}
+	case "wrapped object":
+		return object{"content": []object{}, "structuredContent": object{"result": object{"result": 1}}}
+	case "wrapped and more", "not marked":
+		return object{"content": []object{}, "structuredContent": object{"result": 1, "more": 2}}
 	}
 	return object{"content": content[:0], "structuredContent": object{"other": 1}}
 }
@@ -232,6 +245,10 @@ func rawTools(name, cursor string) (list []any, next string) {
 		for n, hints := range []any{nil, object{}, object{"readOnlyHint": true}, object{"destructiveHint": false, "idempotentHint": true, "openWorldHint": false}} {
 			list = append(list, object{"name": "hints" + strconv.Itoa(n), "title": "A title", "inputSchema": anyObject, "annotations": hints})
 		}
+	case "wrapped number", "wrapped text", "wrapped null", "wrapped object", "wrapped and more", "not marked":
+		list = append(list, object{"name": name, "inputSchema": anyObject, "outputSchema": object{
+			"type": "object", "properties": object{"result": object{"title": "R"}}, "required": []string{"result"}, tools.WrappedResult: name != "not marked",
+		}})
 	default:
 		tool("one", anyObject)
 	}

@@ -12,11 +12,23 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// output is the result of a call as JSON: the structured content; else a single
-// text, as JSON if it is an object or array; else the list of contents in wire
-// form.
-func output(r *mcp.CallToolResult) (tools.Output, error) {
-	value, err := valueOf(r)
+// unwrapped is an output schema without its wrapper, if it has one (see
+// [tools.WrappedResult]).
+func unwrapped(schema any) (inner any, wrapped bool) {
+	object, _ := schema.(map[string]any)
+	properties, _ := object["properties"].(map[string]any)
+	result, ok := properties["result"].(map[string]any)
+	if object[tools.WrappedResult] != true || !ok || len(properties) != 1 || object["$defs"] != nil {
+		return schema, false
+	}
+	return result, true
+}
+
+// output is the result of a call as JSON: the structured content, without its wrapper;
+// else a single text, as JSON if it is an object or array; else the list of contents in
+// wire form.
+func output(r *mcp.CallToolResult, wrapped bool) (tools.Output, error) {
+	value, err := valueOf(r, wrapped)
 	if err == nil && len(value) > MaxResult {
 		err = tooLong()
 	}
@@ -27,9 +39,14 @@ func tooLong() *tools.Error {
 	return tools.NewError(errcode.Limit, fmt.Sprintf("the result has more than %d MiB", MaxResult>>20), "ask for less")
 }
 
-func valueOf(r *mcp.CallToolResult) (json.RawMessage, error) {
+func valueOf(r *mcp.CallToolResult, wrapped bool) (json.RawMessage, error) {
+	if wrapper, ok := r.StructuredContent.(map[string]any); ok && wrapped && len(wrapper) == 1 {
+		if result, ok := wrapper["result"]; ok {
+			return structured(r.Content, result)
+		}
+	}
 	if r.StructuredContent != nil {
-		return structured(r)
+		return structured(r.Content, r.StructuredContent)
 	}
 	if len(r.Content) == 0 {
 		return json.RawMessage("null"), nil
@@ -56,20 +73,20 @@ func object(text string) json.RawMessage {
 	return value
 }
 
-// structured is the structured content. The SDK decodes numbers as float64;
-// servers should repeat the content as text, which has all digits.
-func structured(r *mcp.CallToolResult) (json.RawMessage, error) {
-	for _, content := range r.Content {
+// structured is structured content. The SDK decodes numbers as float64; servers should
+// repeat the content as text, which has all digits.
+func structured(contents []mcp.Content, value any) (json.RawMessage, error) {
+	for _, content := range contents {
 		text, ok := content.(*mcp.TextContent)
 		if !ok {
 			continue
 		}
 		var same any
-		if exact := object(text.Text); exact != nil && json.Unmarshal(exact, &same) == nil && reflect.DeepEqual(same, r.StructuredContent) {
+		if exact, err := tools.Canonical([]byte(text.Text)); err == nil && json.Unmarshal(exact, &same) == nil && reflect.DeepEqual(same, value) {
 			return exact, nil
 		}
 	}
-	return tools.Encode(r.StructuredContent)
+	return tools.Encode(value)
 }
 
 // complaint is the text of an error result.
@@ -83,7 +100,7 @@ func complaint(r *mcp.CallToolResult) string {
 	if len(texts) > 0 {
 		return strings.Join(texts, "\n")
 	}
-	if value, err := valueOf(r); err == nil && string(value) != "null" {
+	if value, err := valueOf(r, false); err == nil && string(value) != "null" {
 		return string(value)
 	}
 	return "the tool failed and does not say why"

@@ -151,8 +151,9 @@ func (m *maker) tool(t *mcp.Tool, declared string) *tool {
 	if m.by[strings.ToLower(name)] != "" {
 		return m.leave(wrongTwice, t.Name)
 	}
+	returns, wrapped := unwrapped(t.OutputSchema)
 	def, err := tools.Define(tools.Definition{
-		Name: name, Description: m.description(t), Parameters: m.schema(t, t.InputSchema, anyObject), Returns: m.schema(t, t.OutputSchema, ""),
+		Name: name, Description: m.description(t), Parameters: m.schema(t, t.InputSchema, anyObject), Returns: m.schema(t, returns, ""),
 		Source: "mcp:" + m.declared.Name, Owner: m.declared.Owner, Declared: declared,
 		Annotations: annotations(t.Annotations), Limits: tools.DeclaredLimits(m.declared.Limits),
 		Dispatch: tools.Dispatch(m.declared.Dispatch), Parallel: m.declared.Parallel,
@@ -162,7 +163,7 @@ func (m *maker) tool(t *mcp.Tool, declared string) *tool {
 		return m.leave(wrongMade, t.Name)
 	}
 	m.by[strings.ToLower(name)] = t.Name
-	return &tool{def: def, name: t.Name, link: m.link}
+	return &tool{def: def, name: t.Name, link: m.link, wrapped: wrapped}
 }
 
 func (m *maker) leave(why, name string) *tool {

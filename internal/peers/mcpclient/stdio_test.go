@@ -386,3 +386,21 @@ func TestStructuredContentKeepsItsDigits(t *testing.T) {
 		}
 	}
 }
+
+func TestWrappedResults(t *testing.T) {
+	w := newWorld(t)
+	for name, want := range map[string][2]string{
+		"wrapped number":   {`9007199254740993`, `{"title":"R"}`},
+		"wrapped text":     {`"12"`, `{"title":"R"}`},
+		"wrapped null":     {`null`, `{"title":"R"}`},
+		"wrapped object":   {`{"result":1}`, `{"title":"R"}`},
+		"wrapped and more": {`{"more":2,"result":1}`, `{"title":"R"}`},
+		"not marked":       {`{"more":2,"result":1}`, `{"properties":{"result":{"title":"R"}},"required":["result"],"type":"object","x-fastmcp-wrap-result":false}`},
+	} {
+		tool := w.open(command("a", name)).Tools()[0]
+		got, err := call(t.Context(), tool, ``)
+		if returns := string(tool.Definition().Returns); err != nil || got != want[0] || returns != want[1] {
+			t.Errorf("%s: %s %v, returns %s", name, got, err, returns)
+		}
+	}
+}
