@@ -54,6 +54,7 @@ func newBuild(s *services, pod *spicepod.Pod, report *Report, strict bool) *buil
 // problem reports a problem. One that was reported before, for example by a test
 // of the component, is reported once.
 func (b *build) problem(p spicepod.Problem) {
+	p.Message = b.s.db.sourceMessage(b.datasets, p.Component, p.Message)
 	if !slices.Contains(b.report.Problems, p) {
 		b.report.Problems = append(b.report.Problems, p)
 	}

@@ -191,7 +191,7 @@ func (l *loader) count(r *Report) {
 
 // storeRefusal stores the faults of a refused load in spiced.load_errors.
 func (l *loader) storeRefusal(ctx context.Context, report *Report) {
-	err := l.db.republish(ctx, func(tx *engine.Tx) error { return fillLoadErrors(tx, report) })
+	err := l.db.republish(ctx, func(tx *engine.Tx) error { return l.db.fillLoadErrors(tx, report) })
 	if err != nil {
 		l.log.Warn("spiced.load_errors is out of date", "error", err)
 	}

@@ -64,7 +64,7 @@ func (a *attempt) publish(ctx context.Context) error {
 		Generation: g.Number, Relations: a.available(), Functions: a.guarded(g),
 		Traits: a.traits.relations, Writable: a.writable(), Keys: a.keys,
 		Published:    func() { a.s.serve(a.old, g) },
-		Dependencies: g.dependencies, Unserved: unserved(a.build),
+		Dependencies: g.dependencies, Unserved: unserved(a.build), Failed: a.s.failed(g),
 	})
 	return a.s.db.Publish(ctx, next, func(tx *engine.Tx) error {
 		a.tx = tx
@@ -229,7 +229,7 @@ func (a *attempt) fill(g *Generation) error {
 	return errors.Join(
 		udf.Fill(a.tx, a.pod, a.set, a.old.Functions, udf.Loading{Now: a.waiting.list(), Before: a.old.waiting.list()}),
 		datasets.Fill(a.tx, a.s.data.StatusOf(a.build.datasets, a.views)),
-		fillLoadErrors(a.tx, a.report),
+		a.s.db.fillLoadErrors(a.tx, a.report),
 		fillGeneration(a.tx, g, a.report),
 		fillModels(a.tx, g),
 	)

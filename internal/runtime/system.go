@@ -58,7 +58,7 @@ func fillModels(tx *engine.Tx, g *Generation) error {
 }
 
 // fillLoadErrors fills spiced.load_errors with the problems of one load.
-func fillLoadErrors(tx *engine.Tx, report *Report) error {
+func (db *database) fillLoadErrors(tx *engine.Tx, report *Report) error {
 	if err := tx.Exec("DELETE FROM " + engine.Qualified(engine.System, tableLoadErrors)); err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func fillLoadErrors(tx *engine.Tx, report *Report) error {
 	for _, p := range report.Problems {
 		rows = append(rows, []any{
 			int64(report.Generation), orNull(p.Component), p.Severity.String(), orNull(p.Path),
-			p.File, p.Line, p.Column, p.Message, orNull(p.Hint),
+			p.File, p.Line, p.Column, db.withoutRoots(p.Message), orNull(p.Hint),
 		})
 	}
 	return tx.Insert(engine.System, tableLoadErrors, rows)

@@ -6,8 +6,6 @@ package runtime
 import (
 	"cmp"
 	"fmt"
-	"path/filepath"
-	"strings"
 
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
@@ -46,7 +44,7 @@ func faultyOf(b *build) faulty {
 	first := map[string]spicepod.Problem{}
 	for _, p := range b.report.Problems {
 		if _, found := first[p.Component]; !found && p.Severity != spicepod.Warning {
-			p.Message = withoutRoots(b.pod, p.Message)
+			p.Message = b.s.db.withoutRoots(p.Message)
 			first[p.Component] = p
 		}
 	}
@@ -80,15 +78,6 @@ func faultyOf(b *build) faulty {
 		f.functions[sqltree.Fold(fn.Name)] = notServed(engine.ObjectFunction, "function "+fn.Name, p)
 	}
 	return f
-}
-
-// withoutRoots makes paths in a message relative to the Spicepod or its data: callers must
-// not see where they are on the server.
-func withoutRoots(pod *spicepod.Pod, message string) string {
-	for _, root := range append(pod.DataRoots(), pod.Dir) {
-		message = strings.ReplaceAll(message, root+string(filepath.Separator), "")
-	}
-	return message
 }
 
 // disabled returns why a function that has no fault is not served.

@@ -236,6 +236,9 @@ func (m *Manager) take(compiled []*Dataset) []outcome {
 func (m *Manager) closeLoads() {
 	m.mu.Lock()
 	m.loads.closed = true
+	for _, cancel := range m.watched {
+		cancel()
+	}
 	for _, cancel := range m.loads.running {
 		cancel()
 	}

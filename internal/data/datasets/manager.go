@@ -30,6 +30,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"github.com/spiced-sql/spiced/internal/data/copies"
 	"github.com/spiced-sql/spiced/internal/data/load"
@@ -94,6 +95,8 @@ type Manager struct {
 	failed  map[string]Status  // not loaded by the last Prepare, by name
 	loading []*Load            // of the last Prepare
 	loads   *loads
+	checked map[string]time.Time            // when Check last began, by the dataset's name
+	watched map[*Dataset]context.CancelFunc // by Check
 }
 
 // connector compiles declarations to sources.
@@ -131,6 +134,7 @@ func NewManager(opts Options) (*Manager, error) {
 		connectors: map[string]connector{"file": file.New(opts.DB, roots, opts.Limits.Files), "duckdb": databases, "http": web, "https": web},
 		refreshes:  refresh.New(refresh.Options{DB: opts.DB, Clock: opts.Clock, Log: opts.Log, Publish: opts.Publish, Retry: opts.Retry}),
 		live:       map[string]*served{}, failed: map[string]Status{}, loads: &loads{entries: map[string]*entry{}, running: map[*Load]context.CancelFunc{}},
+		checked: map[string]time.Time{}, watched: map[*Dataset]context.CancelFunc{},
 	}, nil
 }
 

@@ -3,6 +3,7 @@ package datasets
 import (
 	"cmp"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -21,7 +22,7 @@ const (
 	Ready      State = "ready"
 	Loading    State = "loading" // the first load runs; only a view is served meanwhile
 	Refreshing State = "refreshing"
-	Failed     State = "error" // not served
+	Failed     State = "error" // not served, or its source cannot be read
 )
 
 // Status describes a declared dataset or view. Error may be set in any state,
@@ -70,6 +71,9 @@ func (m *Manager) statusOf(live []*served) []Status {
 		st := s.status()
 		if f, ok := failed[s.Name]; ok && s.dataset != nil {
 			st.Error = f.Error // an older version is served
+			if s.Acceleration == nil {
+				st.State = Failed // its source is read by each statement
+			}
 			delete(failed, s.Name)
 		}
 		if loading[s.Name] != nil && s.dataset != nil {
@@ -81,6 +85,11 @@ func (m *Manager) statusOf(live []*served) []Status {
 	out = slices.AppendSeq(out, maps.Values(failed))
 	for _, l := range loading {
 		out = append(out, l.status())
+	}
+	for i := range out {
+		for _, root := range m.opts.Roots { // callers must not see where files are on the server
+			out[i].Error = strings.ReplaceAll(out[i].Error, root+string(filepath.Separator), "")
+		}
 	}
 	slices.SortFunc(out, func(a, b Status) int {
 		return cmp.Or(cmp.Compare(a.Schema, b.Schema), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Kind, b.Kind))

@@ -99,6 +99,11 @@ type Contents struct {
 	// fault; nil if there is no such one. Names are folded. Nil: all that is declared serves.
 	Unserved func(Object, Relation) *Error
 
+	// Failed returns what callers get instead of the error of a statement that reads files,
+	// which may have changed, and names the relations and functions. It must be quick and
+	// must not use the database. Nil: they get the error.
+	Failed func([]Relation, []*Function, *Error) *Error
+
 	// Published runs at the moment when new statements begin to see the catalog,
 	// before any of them does. It must be quick and must not use the database.
 	Published func()

@@ -35,6 +35,8 @@ type verdict struct {
 	// dependencies returns what another process needs for it; false if only this process
 	// can run it. Nil: only this one can.
 	dependencies func() ([]*Dependency, bool)
+	// failed is [Contents.Failed] of a statement that reads files; else nil.
+	failed func(*Error) *Error
 }
 
 // callSite is a call of a declared function, by its offset in the statement.
@@ -94,6 +96,10 @@ func (db *DB) judge(ctx context.Context, c *conn, cat *Catalog, req Request, h *
 	v.calls = callSites(st, cat, relocate)
 	if len(st.Shows) == 0 && !input {
 		v.dependencies = cat.dependencies(st)
+	}
+	if f := cat.contents.Failed; f != nil && v.traits.Files {
+		relations, functions := cat.named(st)
+		v.failed = func(e *Error) *Error { return f(relations, functions, e) }
 	}
 	if req.Allow == nil && len(h.tables) == 0 {
 		cat.cache(sql, v)

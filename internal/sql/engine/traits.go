@@ -149,6 +149,9 @@ func (c *Catalog) argRelation(a sqltree.Arg) (Relation, bool) {
 // of tables, columns and functions are not secret, and errors about them come
 // before the statement runs.
 func (p *producer) redact(e *Error) *Error {
+	if p.verdict != nil && p.verdict.failed != nil {
+		e = p.verdict.failed(e)
+	}
 	if p.verdict == nil || !p.verdict.traits.Protected {
 		return e
 	}
