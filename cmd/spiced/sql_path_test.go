@@ -35,6 +35,9 @@ func TestSQLSearchPath(t *testing.T) {
 		{"SELECT u.a || '' || t.a FROM u, t", "21"},
 		{"WITH u AS (SELECT 7 AS a) SELECT a::text FROM u", "7"},
 		{"SELECT current_schema()", "sales"},
+		{"SELECT current_setting('search_path')", "sales"},
+		{"SELECT pg_catalog.current_setting('SEARCH_PATH', true)", "sales"},
+		{"SELECT current_setting('DateStyle')", "ISO, MDY"},
 		{"SHOW search_path", "sales"},
 		{"SELECT current_user", "ada"},
 	} {

@@ -67,5 +67,9 @@ func (c *conn) rewrite(sql string) (string, bool) {
 		}
 		return ""
 	}
+	s.Setting = func(name string) (string, bool) {
+		value, ok := c.session.values[strings.ToLower(name)]
+		return value, ok
+	}
 	return c.server.opts.Rewrite(sql, s)
 }

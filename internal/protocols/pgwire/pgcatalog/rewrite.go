@@ -35,6 +35,8 @@ type Session struct {
 	// alone. Schema returns the first of them that has the relation, or "".
 	Path   []string
 	Schema func(relation string) string
+	// Setting returns the value that the client has given a setting. Nil: none.
+	Setting func(name string) (value string, ok bool)
 }
 
 // RewriteFor is Rewrite for the client of a session.
@@ -281,7 +283,7 @@ func (r *rewriter) function(from, i int) int {
 	switch {
 	case name == "to_char":
 		return r.toChar(from, i)
-	case r.schemaCall(from, i, name):
+	case r.schemaCall(from, i, name), r.settingCall(from, i, name):
 		return end + 1
 	case r.ours(i, name):
 		r.replace(from, i, Schema+"."+macroPrefix+name)

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 )
 
 // keyword is what a function that SQL writes without brackets becomes.
@@ -34,6 +35,22 @@ func (r *rewriter) schemaCall(from, i int, name string) bool {
 		}
 	}
 	r.replace(from, end, text)
+	r.title(from, end, name)
+	return true
+}
+
+// settingCall rewrites current_setting('name') for the values of the session, as
+// schemaCall does.
+func (r *rewriter) settingCall(from, i int, name string) bool {
+	if r.session.Setting == nil || name != "current_setting" || r.items[from] == fromItem || !r.kind(i+2, sqltree.String) {
+		return false
+	}
+	end := r.other[i+1]
+	value, ok := r.session.Setting(strings.ReplaceAll(strings.Trim(r.tokens[i+2].Text(r.sql), "'"), "''", "'"))
+	if !ok || !r.is(i+3, ",") && i+3 != end {
+		return false
+	}
+	r.replace(from, end, engine.Literal(value))
 	r.title(from, end, name)
 	return true
 }
