@@ -1,6 +1,7 @@
 package functions
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -159,7 +160,7 @@ func parseScalar(ctx context.Context, db *engine.DB, text string) (*parsed, erro
 
 func moreThanOne(offset int) error {
 	return at(offset, "failed to parse function body as a SQL expression: it is more than one expression. "+exprAdvice,
-		"put a query in brackets: (SELECT max(v) FROM t)")
+		"put a query in parentheses: (SELECT max(v) FROM t)")
 }
 
 // outside returns the offset of the first comma or closing bracket outside all
@@ -183,7 +184,7 @@ func notExpression(err error) error {
 	if !errors.As(err, &p) {
 		return err
 	}
-	return at(p.offset, "failed to parse function body as a SQL expression: "+p.message+". "+exprAdvice, p.hint)
+	return at(p.offset, "failed to parse function body as a SQL expression: "+p.message+". "+exprAdvice, cmp.Or(p.hint, "write one expression, such as x + 1, or a query in parentheses: (SELECT max(v) FROM t)"))
 }
 
 // quoteReserved adds a hint to the error of a body that uses an argument with a reserved
@@ -255,13 +256,13 @@ func bodyProblem(pod *spicepod.Pod, path, name string, err error) spicepod.Probl
 	return problem
 }
 
-// callable returns the names that may be meant by missing: declared functions and
-// those of the prelude.
+// callable returns the names that may be meant by missing: declared functions, those of
+// the prelude and DuckDB's.
 func callable(pod *spicepod.Pod, missing string) []string {
 	if missing == "" {
 		return nil
 	}
-	names := slices.Clone(preludeNames)
+	names := slices.Concat(preludeNames, engine.BuiltinNames())
 	for i := range pod.Functions {
 		names = append(names, pod.Functions[i].Name)
 	}

@@ -200,7 +200,7 @@ func (f *Function) params() string {
 	return f.list(func(_ int, a Arg) string { return engine.Identifier(a.Name) + " " + a.Type.SQL() })
 }
 
-// list renders the arguments in brackets.
+// list renders the arguments in parentheses.
 func (f *Function) list(render func(i int, a Arg) string) string {
 	parts := make([]string, len(f.Args))
 	for i, a := range f.Args {

@@ -48,7 +48,7 @@ func (b *body) directEdits() []edit {
 	return all
 }
 
-// oneQuery reports whether the body is one query in brackets.
+// oneQuery reports whether the body is one query in parentheses.
 func (b *builder) oneQuery() bool {
 	w := b.words()
 	tokens := w.tokens

@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/spiced-sql/spiced/internal/kit/nearest"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/spicepod"
@@ -47,14 +49,21 @@ func (r *testRun) prepare(f *Function, test spicepod.FunctionTest) (*testCall, e
 
 // testArgs are the arguments as typed literals, in the order of the signature.
 func testArgs(f *Function, given map[string]any) ([]string, error) {
+	names := make([]string, len(f.Args))
+	for i, a := range f.Args {
+		names[i] = a.Name
+	}
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if !slices.Contains(names, name) {
+			return nil, fmt.Errorf("args: %s has no argument %q%s", f.Signature(), name, nearest.Clause(name, names))
+		}
+	}
 	args := make([]string, len(f.Args))
-	used := 0
 	for i, a := range f.Args {
 		value, ok := given[a.Name]
 		d := f.Declared.Signature.Args[i]
 		switch {
 		case ok:
-			used++
 		case d.HasDefault:
 			value = d.Default
 		case d.IsRequired():
@@ -65,11 +74,6 @@ func testArgs(f *Function, given map[string]any) ([]string, error) {
 			return nil, fmt.Errorf("args: %s: %w", a.Name, err)
 		}
 		args[i] = text
-	}
-	for name := range given {
-		if used < len(given) && !slices.ContainsFunc(f.Args, func(a Arg) bool { return a.Name == name }) {
-			return nil, fmt.Errorf("args: %s has no argument %q", f.Signature(), name)
-		}
 	}
 	return args, nil
 }

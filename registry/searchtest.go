@@ -15,6 +15,7 @@ type SearchTestResult struct {
 	Passed  bool
 	Rank    int    // of the expected tool; 0 if it was not found
 	Message string // why it failed
+	Hint    string // what to do about it
 	// Degraded means that the search did without the embedding model, so that a
 	// failure says little about the tools.
 	Degraded bool
@@ -33,9 +34,13 @@ func (r *Registry) RunSearchTests(ctx context.Context, c *Catalog, tests []spice
 }
 
 func (r *Registry) runSearchTest(ctx context.Context, c *Catalog, t spicepod.SearchTest) SearchTestResult {
-	result := SearchTestResult{Test: t}
+	result := SearchTestResult{Test: t, Hint: "fix the descriptions of the tools, or the test"}
 	expected := c.get(t.Expect)
 	if expected == nil {
+		if h := c.hidden(t.Expect); h != nil && h.Stage == StageLoaded { // the load says why
+			result.Message, result.Hint = fmt.Sprintf("it expects %q, which has a fault", t.Expect), "fix that first"
+			return result
+		}
 		err := c.notFound(t.Expect)
 		result.Message = "it expects " + strings.TrimPrefix(err.Error(), "there is no ") + ", which is no tool"
 		if err.Hint != "" {

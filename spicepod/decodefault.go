@@ -19,6 +19,8 @@ func (d *decoder) unknownKey(e entry, name string, info *typeInfo) string {
 	case near != "":
 	case value != nil && isNull(value) && strings.ContainsAny(name, ")>]"):
 		hint = `inside { } a comma ends the value: put a type such as "decimal(10,2)" in quotes`
+	case value != nil && isNull(value) && strings.Contains(name, " "):
+		hint = "inside { } a comma ends the value: put a text that has one in quotes"
 	default:
 		hint = "keys here: " + strings.Join(info.names, ", ")
 	}

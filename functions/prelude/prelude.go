@@ -31,7 +31,7 @@ type Macro struct {
 
 // Overload is one signature of a macro.
 type Overload struct {
-	Params string // in brackets: "s, n BIGINT"
+	Params string // in parentheses: "s, n BIGINT"
 	Body   string
 }
 

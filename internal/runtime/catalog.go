@@ -212,7 +212,7 @@ func (a *attempt) searchTests(ctx context.Context, g *Generation) error {
 		key := spicepod.Fingerprint(r.Test)
 		g.failedSearches[key] = true
 		refused = refused || a.report.Trigger != triggerLoaded && a.old.Number > 0 && !a.old.failedSearches[key]
-		p := a.pod.Problem(fmt.Sprintf("search_tests[%d].expect", i), r.Message, "fix the descriptions of the tools, or the test")
+		p := a.pod.Problem(fmt.Sprintf("search_tests[%d].expect", i), r.Message, r.Hint)
 		p.Component = "search test " + r.Test.Query
 		a.problem(p)
 	}

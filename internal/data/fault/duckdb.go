@@ -52,7 +52,8 @@ func FromDuckDB(err error) *Fault {
 	case strings.Contains(text, "Could not set lock on file"):
 		return New("from", "end the other process, or read a copy of the file", "%s", FirstLines(text)).Retryable()
 	}
-	f = New("from", "", "%s", FirstLines(text))
+	text, hint := engine.WithoutCandidates(text)
+	f = New("from", hint, "%s", FirstLines(text))
 	if e == nil || e.Code == errcode.Execution {
 		f.WithPublic("the source cannot be read; DuckDB's error may contain rows that callers must not see")
 	}

@@ -104,7 +104,7 @@ func compileExpression(ctx context.Context, db *engine.DB, x *expression, text s
 	}
 	shape := st.Shape
 	if !shape.Plain || shape.From || shape.Columns != 1 || shape.Alias || shape.Star {
-		return x.faultAt(0, "put a list of values in brackets", "it is not one SQL expression")
+		return x.faultAt(0, "put a list of values in parentheses", "it is not one SQL expression")
 	}
 	if err := ownColumnsOnly(db, x, st); err != nil {
 		return err

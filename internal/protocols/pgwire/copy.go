@@ -35,7 +35,7 @@ func parseCopy(w *words) (query string, start int, out *wire.Copy, err error) {
 	return query, start, out, err
 }
 
-// copiedQuery takes a query in brackets, which only reads.
+// copiedQuery takes a query in parentheses, which only reads.
 func (w *words) copiedQuery() (query string, start int, err error) {
 	first, depth := w.Next+1, 0
 	for ; !w.Done(); w.Next++ {
@@ -101,7 +101,7 @@ type copyOptions struct {
 	force  []string // the columns of force_quote; * is "*"
 }
 
-// copyOptions takes the options in brackets, or as they were written before
+// copyOptions takes the options in parentheses, or as they were written before
 // PostgreSQL 9.0, which psql's users still do: CSV HEADER.
 func (w *words) copyOptions() (given *copyOptions, err error) {
 	given = &copyOptions{values: map[string]string{}}
@@ -157,7 +157,7 @@ func (w *words) copyOption(given *copyOptions) error {
 	return given.add(name, value)
 }
 
-// bracket takes identifiers in brackets.
+// bracket takes identifiers in parentheses.
 func (w *words) bracket(names *[]string) (err error) {
 	if !w.Accept("(") {
 		return w.wrong()

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 )
@@ -35,6 +36,12 @@ func loadBuiltins(c *conn) (*Builtins, error) {
 	}
 	return queryBuiltins(c)
 }
+
+// BuiltinNames returns the names of DuckDB's functions that statements may call.
+var BuiltinNames = sync.OnceValue(func() []string {
+	b, _ := parseBuiltins(builtinsList)
+	return b.allowed()
+})
 
 // The kinds of functions in builtinsList, a letter each.
 const builtinLetters = "strau"

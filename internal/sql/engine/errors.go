@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
+	"github.com/spiced-sql/spiced/internal/kit/nearest"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 )
 
@@ -166,6 +167,19 @@ var codes = map[string]errcode.Code{
 	"Out of Memory":          errcode.Limit,
 	"FATAL":                  errcode.Internal,
 	"INTERNAL":               errcode.Internal,
+}
+
+// WithoutCandidates returns DuckDB's message about a column that is not there, without the
+// names that it proposes, and a hint that has them.
+func WithoutCandidates(message string) (text, hint string) {
+	text, candidates, found := strings.Cut(message, "\nCandidate bindings: ")
+	if !found {
+		return message, ""
+	}
+	candidates = strings.ReplaceAll(candidates, `"`, "")
+	_, wrong, _ := strings.Cut(text, `"`)
+	wrong, _, _ = strings.Cut(wrong, `"`)
+	return text, nearest.Hint(wrong, strings.Split(candidates, ", "), "columns here: "+candidates)
 }
 
 // describe converts DuckDB's error about the text it saw to an error about the

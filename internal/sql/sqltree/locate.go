@@ -83,7 +83,7 @@ func objectStart(sql string, tokens []Token, first, name int) int {
 
 // TermStart returns the first token of the term that ends with token last, or -1
 // when that is ambiguous. A term is a name, a literal such as 1 or
-// DATE '2024-02-29', a call, an expression in brackets, or a cast of one, as in
+// DATE '2024-02-29', a call, an expression in parentheses, or a cast of one, as in
 // f(t.x)::DECIMAL(9, 2).
 func TermStart(sql string, tokens []Token, last int) int {
 	for i := last; i >= 0; i -= 2 {

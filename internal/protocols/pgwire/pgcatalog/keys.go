@@ -64,7 +64,7 @@ func (r *rewriter) indexVector(i int, name string) {
 	}
 }
 
-// enclosed reports whether token i is in brackets.
+// enclosed reports whether token i is in parentheses.
 func (r *rewriter) enclosed(i int) bool {
 	for j := range i {
 		if r.opens(j) && r.other[j] > i {
