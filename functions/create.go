@@ -1,7 +1,6 @@
 package functions
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -206,8 +205,6 @@ func (f *Function) bodyError(err error, start int, origin func(int) int) error {
 
 // explain rewords DuckDB's error in terms of the declaration.
 func (f *Function) explain(p *problemAt, e *engine.Error) {
-	text, hint := engine.WithoutCandidates(p.message)
-	p.message, p.hint = text, cmp.Or(p.hint, hint)
 	if name, ok := strings.CutPrefix(p.message, "Conflicting column names for column "); ok {
 		name, _, _ = strings.Cut(name, "!")
 		p.message = fmt.Sprintf("argument %q has the name of a column of a table in the body's subquery", name)

@@ -41,7 +41,7 @@ func shop(t *testing.T) string {
 	defer db.Close()
 	for _, sql := range []string{
 		"ATTACH '" + filepath.Join(dir, "shop.db") + "' AS shop",
-		"CREATE TABLE shop.main.orders (id INTEGER, name VARCHAR, day DATE)",
+		"CREATE TABLE shop.main.orders (id INTEGER UNIQUE, name VARCHAR, day DATE)",
 		"INSERT INTO shop.main.orders VALUES (1, 'one', NULL)",
 		"CREATE TABLE shop.main.wares AS SELECT 7 AS id",
 		"DETACH shop",

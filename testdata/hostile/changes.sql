@@ -212,31 +212,31 @@ DELETE FROM orders WHERE id IN (FROM query('SELECT 1'))
 DELETE FROM orders WHERE EXISTS (FROM glob('/*'))
 -- want: refused: is refused
 DELETE FROM orders WHERE id = (SELECT max(range) FROM range(length(current_setting('threads'))))
--- want: refused: is refused
-INSERT INTO orders VALUES (9, 'x', 1) RETURNING *
--- want: refused: is refused
+-- want: refused: read_text
+INSERT INTO orders VALUES (9, 'x', 1) RETURNING (SELECT content FROM read_text('/etc/passwd'))
+-- want: not_found: hidden
 INSERT INTO orders VALUES (9, 'x', 1) RETURNING (SELECT secret FROM hidden)
--- want: refused: is refused
-INSERT INTO orders SELECT 9, 'x', 1 RETURNING id
--- want: refused: is refused
-INSERT INTO orders DEFAULT VALUES RETURNING *
--- want: refused: is refused
-UPDATE orders SET name = 'x' RETURNING name
--- want: refused: is refused
-UPDATE orders SET name = 'x' WHERE id = 1 RETURNING *
--- want: refused: is refused
-DELETE FROM orders RETURNING *
+-- want: refused: getvariable
+INSERT INTO orders SELECT 9, 'x', 1 RETURNING id, getvariable('v')
+-- want: refused: current_setting
+INSERT INTO orders DEFAULT VALUES RETURNING current_setting('threads')
+-- want: refused: read_text
+UPDATE orders SET name = 'x' RETURNING name, read_text('{ROOT}/in.csv')
+-- want: (refused|parse_error): 
+UPDATE orders SET name = 'x' WHERE id = 1 RETURNING * FROM hidden
+-- want: (refused|parse_error): 
+DELETE FROM orders RETURNING * INTO OUTFILE 'x'
 -- want: refused: is refused
 DELETE FROM orders WHERE id = 1 RETURNING read_text('x')
--- want: refused: is refused
-INSERT INTO orders VALUES (1, 'x', 1) ON CONFLICT DO NOTHING
--- want: refused: is refused
-INSERT INTO orders VALUES (1, 'x', 1) ON CONFLICT (id) DO NOTHING
--- want: refused: is refused
-INSERT INTO orders VALUES (1, 'x', 1) ON CONFLICT (id) DO UPDATE SET name = excluded.name
+-- want: refused: read-only
+INSERT INTO stock VALUES (1, 'x') ON CONFLICT DO NOTHING
+-- want: parse_error: WHERE
+INSERT INTO orders VALUES (1, 'x', 1) ON CONFLICT (id) WHERE id > 0 DO NOTHING
+-- want: refused: read_text
+INSERT INTO orders VALUES (1, 'x', 1) ON CONFLICT (id) DO UPDATE SET name = read_text('{ROOT}/in.csv')
 -- want: refused: is refused
 INSERT INTO orders VALUES (1, 'x', 1) ON CONFLICT DO UPDATE SET name = current_setting('threads')
--- want: refused: is refused
+-- want: not_found: hidden
 INSERT INTO orders SELECT 1, 'x', 1 ON CONFLICT (id) DO UPDATE SET name = (SELECT secret FROM hidden) WHERE true
 -- want: refused: is refused
 INSERT INTO orders VALUES (1, 'x', 1) ON CONFLICT ON CONSTRAINT c DO NOTHING
@@ -346,7 +346,7 @@ DELETE FROM orders WHERE 1) ; DROP TABLE k; SELECT (1
 -- want: (refused|parse_error): 
 INSERT INTO orders VALUES (9, 'x', 1)) ON CONFLICT DO NOTHING --
 -- want: (refused|parse_error): 
-INSERT INTO orders (SELECT 9, 'x', 1) RETURNING id
+INSERT INTO orders (SELECT 9, 'x', 1) RETURNING id UNION SELECT 1
 -- want: (refused|parse_error): 
 INSERT INTO orders SELECT 9, 'x', 1) RETURNING (id
 -- want: (refused|parse_error): 
@@ -513,7 +513,7 @@ INSERT INTO orders VALUES
 -- want: (refused|parse_error): 
 INSERT INTO orders VALUES ()
 -- want: (refused|parse_error): 
-INSERT INTO orders AS o VALUES (9, 'x', 1)
+INSERT INTO orders AS select VALUES (9, 'x', 1)
 -- want: (refused|parse_error): 
 INSERT INTO orders BY VALUES (9, 'x', 1)
 -- want: (refused|parse_error): 

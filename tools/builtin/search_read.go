@@ -122,8 +122,8 @@ func (r *reader) dataset(ctx context.Context, db udf.Querier, d Dataset, additio
 	})
 	if err != nil && r.where != "" {
 		failed := whereError("where, over "+d.short(), err)
-		if failed.Hint == "" && len(r.datasets) > 1 {
-			failed.Hint = "name the tables that it fits in datasets"
+		if len(r.datasets) > 1 {
+			failed.Hint = strings.TrimPrefix(failed.Hint+"; name the tables that it fits in datasets", "; ")
 		}
 		return rows{}, nil, failed
 	}

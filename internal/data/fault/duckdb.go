@@ -36,10 +36,10 @@ func FromDuckDB(err error) *Fault {
 	if f != nil {
 		return f
 	}
-	text := err.Error()
+	text, hint := err.Error(), ""
 	var e *engine.Error
 	if errors.As(err, &e) {
-		text = e.Message
+		text, hint = e.Message, e.Hint
 	}
 	switch {
 	case csvLine.MatchString(text):
@@ -52,7 +52,6 @@ func FromDuckDB(err error) *Fault {
 	case strings.Contains(text, "Could not set lock on file"):
 		return New("from", "end the other process, or read a copy of the file", "%s", FirstLines(text)).Retryable()
 	}
-	text, hint := engine.WithoutCandidates(text)
 	f = New("from", hint, "%s", FirstLines(text))
 	if e == nil || e.Code == errcode.Execution {
 		f.WithPublic("the source cannot be read; DuckDB's error may contain rows that callers must not see")

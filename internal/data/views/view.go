@@ -6,7 +6,6 @@
 package views
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -207,8 +206,7 @@ func (v *View) Install(tx *engine.Tx) error {
 // problem returns DuckDB's error about a statement of the DDL.
 func (v *View) problem(sql string, err error) error {
 	e := engine.AsError(err)
-	text, hint := engine.WithoutCandidates(e.Message)
-	f := fault.New("sql", cmp.Or(e.Hint, hint), "%s", fault.FirstLines(text))
+	f := fault.New("sql", e.Hint, "%s", fault.FirstLines(e.Message))
 	if at := strings.Index(sql, v.Query); at >= 0 && e.Offset >= at {
 		f.Offset = v.origin(e.Offset - at)
 	}

@@ -149,7 +149,7 @@ func (s *service) prepare(ctx context.Context, sql string) (*pb.ActionCreatePrep
 		PreparedStatementHandle: s.prepared.add(prepared{owner: clientOf(ctx).Owner(), sql: sql, description: d}),
 		DatasetSchema:           serialized(datasetSchema(d)),
 		ParameterSchema:         serialized(parameterSchema(d)),
-		IsUpdate:                &d.Write,
+		IsUpdate:                new(changes(d)),
 	}, nil
 }
 
@@ -166,10 +166,13 @@ func settled(columns []engine.Column) []engine.Column {
 	return out
 }
 
-// datasetSchema describes the rows of a statement; one that writes has none,
+// changes reports whether a statement has no rows but the number of those it changed.
+func changes(d *engine.Description) bool { return d.Write && !d.Returning }
+
+// datasetSchema describes the rows of a statement; one that changes rows has none,
 // by which clients of old tell it from a query.
 func datasetSchema(d *engine.Description) *arrow.Schema {
-	if d.Write {
+	if changes(d) {
 		return arrow.NewSchema(nil, nil)
 	}
 	return format.ArrowSchema(settled(d.Columns))

@@ -106,9 +106,7 @@ func (s *service) updatePrepared(ctx context.Context, command *pb.CommandPrepare
 		if err != nil {
 			return nil, inRow(err, i+1, len(rows))
 		}
-		if total.RecordCount += one.RecordCount; one.RecordCount < 0 {
-			total.RecordCount = -1 // with RETURNING
-		}
+		total.RecordCount += one.RecordCount
 	}
 	return &total, nil
 }
@@ -155,21 +153,21 @@ func (s *service) update(ctx context.Context, d *engine.Description, req query.R
 		return nil, err
 	}
 	defer rows.Close()
-	n, err := changed(rows)
+	n, err := changed(rows, d)
 	return &pb.DoPutUpdateResult{RecordCount: n}, err
 }
 
-// changed reads how many rows a statement changed: DuckDB gives one row with
-// their number.
-func changed(rows *query.Rows) (int64, error) {
-	n := int64(-1) // not known, with RETURNING
-	counts := len(rows.Columns()) == 1 && rows.Columns()[0].Name == "Count"
+// changed reads how many rows a statement changed: DuckDB gives one row with their
+// number, or with RETURNING the rows.
+func changed(rows *query.Rows, d *engine.Description) (n int64, err error) {
 	for chunk, err := range rows.Chunks() {
-		if err != nil {
+		switch {
+		case err != nil:
 			return 0, err
-		}
-		if counts && chunk.Len() == 1 && chunk.Column(0).Type.ID == engine.BigInt {
-			n = engine.Value[int64](chunk.Column(0), 0)
+		case d.Returning:
+			n += int64(chunk.Len())
+		default:
+			n += engine.Value[int64](chunk.Column(0), 0)
 		}
 	}
 	return n, nil

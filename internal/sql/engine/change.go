@@ -15,11 +15,25 @@ type change struct {
 	relation Relation         // as declared; set by base
 	alias    string
 	byName   bool            // INSERT … BY NAME
-	columns  []sqltree.Token // of INSERT's list or of SET
-	values   []sqltree.Span  // of SET, one for each column; zero: DEFAULT
+	columns  []sqltree.Token // of INSERT's list
 	rows     sqltree.Span    // the query of an INSERT; zero: DEFAULT VALUES
+	conflict conflict        // what an INSERT does with rows that are there
+	keys     []sqltree.Token // of ON CONFLICT
+	set      []sqltree.Token // the columns of SET
+	values   []sqltree.Span  // of SET, one for each column; zero: DEFAULT
 	where    sqltree.Span
+
+	returning sqltree.Span
 }
+
+// conflict is the action of ON CONFLICT.
+type conflict string
+
+const (
+	conflictFails   conflict = "" // no ON CONFLICT
+	conflictNothing conflict = "DO NOTHING"
+	conflictUpdate  conflict = "DO UPDATE"
+)
 
 // verb is what a change does.
 type verb string
@@ -40,9 +54,10 @@ type changeParser struct {
 // parseChange parses a statement by this grammar, in which a query and an expr
 // are any tokens with balanced brackets:
 //
-//	INSERT INTO name [BY NAME] [(column, …)] {query | DEFAULT VALUES}
-//	UPDATE name [[AS] alias] SET column = {expr | DEFAULT}, … [WHERE expr]
-//	DELETE FROM name [[AS] alias] [WHERE expr]
+//	INSERT INTO name [AS alias] [BY NAME] [(column, …)] {query | DEFAULT VALUES}
+//		[ON CONFLICT [(column, …)] DO {NOTHING | UPDATE SET column = {expr | DEFAULT}, … [WHERE expr]}] [RETURNING list]
+//	UPDATE name [[AS] alias] SET column = {expr | DEFAULT}, … [WHERE expr] [RETURNING list]
+//	DELETE FROM name [[AS] alias] [WHERE expr] [RETURNING list]
 func (b *Builtins) parseChange(text string, tokens []sqltree.Token) (*change, error) {
 	for len(tokens) > 0 && tokens[len(tokens)-1].Is(text, ";") {
 		tokens = tokens[:len(tokens)-1]
@@ -105,16 +120,14 @@ func (p *changeParser) checkClause(i int) error {
 	at := func(word string) bool { return p.Is(i, word) }
 	after := func(word string) bool { return i > 0 && p.Is(i-1, word) }
 	switch changed := p.Is(0, string(verbUpdate)); {
-	case at("returning") && !after("as") && !p.Is(i-1, "."):
-		return refuse("read the rows with a separate SELECT", "RETURNING")
-	case at("conflict") && after("on") && (p.Is(i+1, "do") || p.Is(i+1, "on") || p.Is(i+1, "(")):
-		return refuse("read the existing rows first", "ON CONFLICT")
+	case at("on") && p.conflictAt(i) && p.Is(i+2, "on"):
+		return refuse("write ON CONFLICT (column, …)", "ON CONFLICT ON CONSTRAINT")
 	case at("using") && p.Is(0, string(verbDelete)):
 		return refuse("write WHERE … IN (SELECT …)", "DELETE … USING")
 	case at("from") && changed && !after("distinct"):
 		return refuse("write SET a = (SELECT … FROM …)", "UPDATE … FROM")
 	case at("or") && i == 1:
-		return refuse("read the existing rows first", "INSERT OR …")
+		return refuse("write ON CONFLICT DO NOTHING or DO UPDATE", "INSERT OR …")
 	}
 	return nil
 }
@@ -126,43 +139,105 @@ func (p *changeParser) insert() error {
 	if err := p.name(); err != nil {
 		return err
 	}
+	if p.Is(p.Next, "as") {
+		if err := p.alias(""); err != nil {
+			return err
+		}
+	}
 	if p.Accept("by") {
 		if err := p.expect("name"); err != nil {
 			return err
 		}
 		p.change.byName = true
 	}
-	p.columnList()
+	p.change.columns = p.columnList()
 	if p.Accept("default") {
 		if err := p.expect("values"); err != nil {
 			return err
 		}
-		return p.end()
+		return p.onConflict()
 	}
-	if p.Done() {
+	start := p.Next
+	p.skip(func() bool { return p.conflictAt(p.Next) })
+	if p.Next == start {
 		return p.unexpected()
 	}
-	p.change.rows = p.Span(p.Next, len(p.Tokens))
-	return nil
+	p.change.rows = p.Span(start, p.Next)
+	return p.onConflict()
 }
 
 // columnList reads (a, b). A bracket with anything else in it begins the
 // query.
-func (p *changeParser) columnList() {
+func (p *changeParser) columnList() (columns []sqltree.Token) {
 	if !p.Is(p.Next, "(") {
-		return
+		return nil
 	}
 	for i := p.Next + 1; i+1 < len(p.Tokens) && p.Tokens[i].IsName(); i += 2 {
-		p.change.columns = append(p.change.columns, p.Tokens[i])
+		columns = append(columns, p.Tokens[i])
 		if p.Is(i+1, ")") {
 			p.Next = i + 2
-			return
+			return columns
 		}
 		if !p.Is(i+1, ",") {
 			break
 		}
 	}
-	p.change.columns = nil
+	return nil
+}
+
+// conflictAt reports whether ON CONFLICT begins at token i. ON conflict (…) of a
+// join is taken for one, too.
+func (p *changeParser) conflictAt(i int) bool {
+	return p.Is(i, "on") && p.Is(i+1, "conflict") && (p.Is(i+2, "do") || p.Is(i+2, "on") || p.Is(i+2, "("))
+}
+
+// onConflict reads an optional ON CONFLICT and RETURNING.
+func (p *changeParser) onConflict() error {
+	if !p.conflictAt(p.Next) {
+		return p.returning()
+	}
+	p.Next += 2
+	if p.Is(p.Next, "(") {
+		if p.change.keys = p.columnList(); p.change.keys == nil {
+			return p.unexpected()
+		}
+	}
+	if err := p.expect("do"); err != nil {
+		return err
+	}
+	if p.Accept("nothing") {
+		p.change.conflict = conflictNothing
+		return p.returning()
+	}
+	if err := p.expect("update"); err != nil {
+		return err
+	}
+	p.change.conflict = conflictUpdate
+	return p.assignments()
+}
+
+// returning reads an optional RETURNING list up to the end of the statement.
+func (p *changeParser) returning() error {
+	if !p.returningAt() {
+		return p.end()
+	}
+	p.Next++
+	if p.Done() {
+		return p.unexpected()
+	}
+	for i := p.Next; i < len(p.Tokens); i++ {
+		if p.Tokens[i].Kind == sqltree.Param && p.Text(i) == "?" {
+			return p.fail(errcode.Refused, i, "write $1, $2, … in the whole statement", "a parameter ? in RETURNING is refused")
+		}
+	}
+	p.change.returning = p.Span(p.Next, len(p.Tokens))
+	p.Next = len(p.Tokens)
+	return nil
+}
+
+// returningAt reports whether the next token is RETURNING, which is a reserved word.
+func (p *changeParser) returningAt() bool {
+	return p.Is(p.Next, "returning") && p.Tokens[p.Next].Kind == sqltree.Ident && !p.Is(p.Next-1, "as") && !p.Is(p.Next-1, ".")
 }
 
 func (p *changeParser) update() error {
@@ -172,6 +247,11 @@ func (p *changeParser) update() error {
 	if err := p.alias("set"); err != nil {
 		return err
 	}
+	return p.assignments()
+}
+
+// assignments reads SET column = {expr | DEFAULT}, … and what may follow.
+func (p *changeParser) assignments() error {
 	if err := p.expect("set"); err != nil {
 		return err
 	}
@@ -205,7 +285,7 @@ func (p *changeParser) assignment() error {
 	if p.Next == start+1 && p.Is(start, "default") {
 		value = sqltree.Span{}
 	}
-	p.change.columns, p.change.values = append(p.change.columns, column), append(p.change.values, value)
+	p.change.set, p.change.values = append(p.change.set, column), append(p.change.values, value)
 	return nil
 }
 
@@ -222,38 +302,41 @@ func (p *changeParser) remove() error {
 	return p.condition()
 }
 
-// condition reads an optional WHERE expr up to the end of the statement.
+// condition reads an optional WHERE expr and RETURNING.
 func (p *changeParser) condition() error {
 	if !p.Accept("where") {
-		return p.end()
+		return p.returning()
 	}
 	var err error
 	if p.change.where, err = p.expression(); err != nil {
 		return err
 	}
-	return p.end()
+	return p.returning()
 }
 
 // expression reads up to a comma or WHERE outside of brackets.
 func (p *changeParser) expression() (sqltree.Span, error) {
-	start, depth := p.Next, 0
-	for ; !p.Done(); p.Next++ {
-		switch word := p.Text(p.Next); {
-		case p.Tokens[p.Next].Kind == sqltree.Symbol && strings.Contains("([{", word):
-			depth++
-		case p.Tokens[p.Next].Kind == sqltree.Symbol && strings.Contains(")]}", word):
-			depth--
-		case depth == 0 && (p.Is(p.Next, ",") || p.Is(p.Next, "where")):
-			if p.Next == start {
-				return sqltree.Span{}, p.unexpected()
-			}
-			return p.Span(start, p.Next), nil
-		}
-	}
+	start := p.Next
+	p.skip(func() bool { return p.Is(p.Next, ",") || p.Is(p.Next, "where") })
 	if p.Next == start {
 		return sqltree.Span{}, p.unexpected()
 	}
 	return p.Span(start, p.Next), nil
+}
+
+// skip goes to RETURNING, or to where stop reports true, outside of brackets.
+func (p *changeParser) skip(stop func() bool) {
+	for depth := 0; !p.Done(); p.Next++ {
+		symbol := p.Tokens[p.Next].Kind == sqltree.Symbol
+		switch word := p.Text(p.Next); {
+		case symbol && strings.Contains("([{", word):
+			depth++
+		case symbol && strings.Contains(")]}", word):
+			depth--
+		case depth == 0 && (stop() || p.returningAt()):
+			return
+		}
+	}
 }
 
 // name reads the target: name, schema.name or catalog.schema.name.
@@ -279,7 +362,7 @@ func (p *changeParser) name() error {
 // alias reads [AS] alias, if the keyword that may follow does not come first.
 func (p *changeParser) alias(before string) error {
 	explicit := p.Accept("as")
-	if !explicit && (p.Done() || p.Is(p.Next, before)) {
+	if !explicit && (p.Done() || p.Is(p.Next, before) || p.returningAt()) {
 		return nil
 	}
 	if p.Done() || !p.Tokens[p.Next].IsName() {

@@ -12,6 +12,9 @@ type Description struct {
 	Params  []Param  // in the order of their numbers, or of their first mention
 	Write   bool     // it is an INSERT, UPDATE or DELETE
 	Files   bool     // it reads files, so that its columns may change at any time
+
+	// Returning says that Columns are those of RETURNING; otherwise a write has one, Count.
+	Returning bool
 }
 
 // Param is a parameter of a statement.
@@ -35,7 +38,7 @@ func (db *DB) Describe(ctx context.Context, req Request) (*Description, error) {
 
 // description describes a prepared statement.
 func (s *stmt) description(v *verdict) *Description {
-	d := &Description{Write: v.write, Files: v.traits.Files}
+	d := &Description{Write: v.write, Returning: v.returning, Files: v.traits.Files}
 	for _, column := range s.columns {
 		if column.Type.ID == mapping.TypeInvalid {
 			column.Type = nil

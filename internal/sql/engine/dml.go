@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/duckdb/duckdb-go/v2/mapping"
@@ -27,7 +26,7 @@ const (
 	hintReader   = "use a key that ends in :rw and a dataset with access: read_write"
 	hintNotBase  = "only a dataset from duckdb: with access: read_write can be written"
 	hintPolicied = "write to the table outside the runtime: row filters and column masks do not apply to writes"
-	hintChange   = "write INSERT INTO t (a, b) SELECT … or VALUES …, UPDATE t SET a = … WHERE …, or DELETE FROM t WHERE …"
+	hintChange   = "write INSERT INTO t (a, b) SELECT … or VALUES …, UPDATE t SET a = … WHERE …, or DELETE FROM t WHERE …, each with RETURNING … if wanted"
 )
 
 // changes reports whether the statement begins with INSERT, UPDATE or DELETE.
@@ -59,6 +58,10 @@ func (db *DB) judgeChange(ctx context.Context, c *conn, cat *Catalog, req Reques
 	if err != nil {
 		return nil, moveError(err, text, relocate)
 	}
+	edits, ok := sqltree.Merge(edits, ch.unqualify(query, st, names, parts))
+	if !ok {
+		return nil, NewError(errcode.Refused, "name the columns without their table", "the statement is ambiguous").at(text, ch.target.Offset)
+	}
 	out, ok := ch.compose(text, table, parts, edits)
 	if !ok {
 		return nil, NewError(errcode.Argument, "compute it first, in a query that the statement reads", "a subquery cannot be a table argument here").
@@ -66,7 +69,7 @@ func (db *DB) judgeChange(ctx context.Context, c *conn, cat *Catalog, req Reques
 	}
 	v := &verdict{
 		text: out.b.String(), origin: out.origin, traits: db.traits(query, st, cat),
-		calls: callSites(st, cat, relocate), write: true,
+		calls: callSites(st, cat, relocate), write: true, returning: ch.returning != (sqltree.Span{}),
 	}
 	v.traits.Volatile = true
 	return v, nil
@@ -131,7 +134,8 @@ func (ch *change) base(text string, cat *Catalog, names Names) (string, error) {
 // checkColumns refuses columns that the table does not have. DuckDB's error
 // would name a table that the caller does not know.
 func (ch *change) checkColumns(c *conn, cat *Catalog, text, table string) error {
-	if len(ch.columns) == 0 {
+	named := slices.Concat(ch.columns, ch.keys, ch.set)
+	if len(named) == 0 {
 		return nil
 	}
 	s, err := c.prepare("SELECT * FROM "+table, cat.serial, noRevision)
@@ -142,7 +146,7 @@ func (ch *change) checkColumns(c *conn, cat *Catalog, text, table string) error 
 	for i, column := range s.columns {
 		names[i] = column.Name
 	}
-	for _, t := range ch.columns {
+	for _, t := range named {
 		name := t.Name(text)
 		if slices.ContainsFunc(names, func(n string) bool { return sqltree.Fold(n) == sqltree.Fold(name) }) {
 			continue
@@ -174,34 +178,41 @@ func offsetIn(parts []part, offset, other int) int {
 	return other
 }
 
-// query returns a SELECT with the parts of the change: the query of an INSERT,
-// or the values and the condition over the relation.
+// query returns a SELECT with the parts of the change: the query of an INSERT, or
+// the values, the condition and what RETURNING lists, over the relation. The parts
+// that may have parameters are in the order of the text.
 func (ch *change) query(text string) (string, []part) {
-	if ch.rows != (sqltree.Span{}) {
+	if ch.rows != (sqltree.Span{}) && ch.conflict != conflictUpdate && ch.returning == (sqltree.Span{}) {
 		return text[ch.rows.Start:ch.rows.End], []part{{ch.rows, 0}}
 	}
 	var b strings.Builder
 	var parts []part
 	add := func(before string, s sqltree.Span, after string) {
-		b.WriteString(before)
-		parts = append(parts, part{s, b.Len()})
-		b.WriteString(text[s.Start:s.End] + after)
-	}
-	b.WriteString("SELECT ")
-	for i, s := range ch.values {
 		if s != (sqltree.Span{}) {
-			add("(", s, "\n) AS c"+strconv.Itoa(i)+", ") // the alias keeps edits from adding one
+			b.WriteString(before)
+			parts = append(parts, part{s, b.Len()})
+			b.WriteString(text[s.Start:s.End] + after)
 		}
 	}
-	b.WriteString("1")
-	if ch.verb != verbInsert {
-		b.WriteString(" FROM " + Qualified(ch.relation.Schema, ch.relation.Name) + " AS " + Identifier(ch.alias))
+	b.WriteString("SELECT 1")
+	add(", ", ch.returning, "\n")
+	relation := Qualified(ch.relation.Schema, ch.relation.Name) + " AS "
+	b.WriteString(" FROM ")
+	add("(", ch.rows, "\n) AS \"rows\", ")
+	b.WriteString(relation + Identifier(ch.alias))
+	if ch.conflict == conflictUpdate {
+		b.WriteString(", " + relation + excluded)
 	}
-	if ch.where != (sqltree.Span{}) {
-		add(" WHERE (", ch.where, "\n)")
+	b.WriteString(" WHERE true")
+	for _, s := range ch.values {
+		add(" AND (", s, "\n) IS NULL")
 	}
+	add(" AND (", ch.where, "\n)")
 	return b.String(), parts
 }
+
+// excluded is the name of the row that an INSERT could not add.
+const excluded = "excluded"
 
 // compose returns the statement that DuckDB gets. It reports false when an edit
 // of the judged SELECT is in none of the parts.
@@ -235,32 +246,40 @@ func (ch *change) compose(text, table string, parts []part, edits []sqltree.Edit
 		add(ch.where)
 		out.own(")")
 	}
+	if ch.returning != (sqltree.Span{}) {
+		out.own(" RETURNING ")
+		add(ch.returning)
+	}
 	return out, used == len(edits)
 }
 
 func (ch *change) composeInsert(out *composer, text, table string, add func(sqltree.Span)) {
-	out.own("INSERT INTO " + table)
+	out.own("INSERT INTO " + table + " AS " + Identifier(ch.alias))
 	if ch.byName {
 		out.own(" BY NAME")
 	}
-	for i, c := range ch.columns {
-		out.own([]string{" (", ", "}[min(i, 1)])
-		out.name(text, c)
-	}
-	if len(ch.columns) > 0 {
-		out.own(")")
-	}
+	out.names(text, ch.columns)
 	if ch.rows == (sqltree.Span{}) {
 		out.own(" DEFAULT VALUES")
+	} else {
+		out.own(" (")
+		add(ch.rows)
+		out.own(")")
+	}
+	if ch.conflict == conflictFails {
 		return
 	}
-	out.own(" (")
-	add(ch.rows)
-	out.own(")")
+	out.own(" ON CONFLICT")
+	out.names(text, ch.keys)
+	out.own(" " + string(ch.conflict))
+	if ch.conflict == conflictUpdate {
+		out.own(" SET ")
+		ch.composeSet(out, text, add)
+	}
 }
 
 func (ch *change) composeSet(out *composer, text string, add func(sqltree.Span)) {
-	for i, c := range ch.columns {
+	for i, c := range ch.set {
 		if i > 0 {
 			out.own(", ")
 		}
@@ -285,26 +304,61 @@ func (p *producer) begin() error {
 }
 
 // commit commits a write after everything else, unless its caller has given up,
-// and sends the number of rows. DuckDB does not stream such a result: the
-// statement has run to the end. From here on the outcome that the caller learns
-// does not depend on its context.
+// and sends what it returns. DuckDB does not stream such a result: the statement has
+// run to the end. From here on the outcome that the caller learns does not depend on
+// its context.
 func (p *producer) commit() error {
 	p.active = false
 	if !p.rows.claim() {
 		return stopped(p.rows.ctx, p.rows.limits)
 	}
-	if raw := mapping.FetchChunk(p.result); raw.Ptr != nil {
-		if err := checkChunk(raw, p.rows.columns); err != nil {
-			mapping.DestroyDataChunk(&raw)
-			return err
-		}
-		p.rows.chunks <- loadChunk(raw, p.rows.columns) // does not block: the channel has room
+	chunks, err := p.returned()
+	if err == nil {
+		err = p.db.commits.run(func() error { return p.conclude("COMMIT") })
 	}
-	if err := p.db.commits.run(func() error { return p.conclude("COMMIT") }); err != nil {
+	if err != nil {
+		destroyAll(chunks)
 		return p.explain(err)
 	}
 	p.open, p.rows.written = false, true
+	for _, c := range chunks {
+		p.rows.chunks <- c // does not block: the channel has room
+	}
 	return nil
+}
+
+// returned fetches what a write returns, the number of rows or those of RETURNING. What
+// is over a limit is an error, so that nothing is written.
+func (p *producer) returned() (chunks []*Chunk, err error) {
+	limits := p.rows.limits
+	most := int64(cap(p.rows.chunks) * ChunkRows)
+	if limits.MaxRows > 0 {
+		most = min(most, limits.MaxRows)
+	}
+	var rows, size int64
+	for raw := mapping.FetchChunk(p.result); raw.Ptr != nil; raw = mapping.FetchChunk(p.result) {
+		if err := checkChunk(raw, p.rows.columns); err != nil {
+			mapping.DestroyDataChunk(&raw)
+			return chunks, err
+		}
+		c := loadChunk(raw, p.rows.columns)
+		chunks = append(chunks, c)
+		rows, size = rows+int64(c.Len()), size+p.size(c)
+		switch {
+		case rows > most || len(chunks) > cap(p.rows.chunks):
+			return chunks, NewError(errcode.Limit, "change fewer rows at once, or leave RETURNING out", "RETURNING gives more than %d rows; nothing was written", most)
+		case limits.MaxBytes > 0 && size > limits.MaxBytes:
+			return chunks, NewError(errcode.Limit, "return fewer columns, change fewer rows at once, or raise runtime.query.max_bytes",
+				"RETURNING gives more than %d bytes; nothing was written", limits.MaxBytes)
+		}
+	}
+	return chunks, nil
+}
+
+func destroyAll(chunks []*Chunk) {
+	for _, c := range chunks {
+		c.Destroy()
+	}
 }
 
 // conclude ends the transaction of a write, without interrupts.
@@ -331,6 +385,17 @@ func (c *composer) own(text string) { c.add(text, func(int) int { return -1 }) }
 // name adds a name from the caller's text, quoted.
 func (c *composer) name(text string, t sqltree.Token) {
 	c.add(Identifier(t.Name(text)), func(int) int { return t.Start })
+}
+
+// names adds a list of names in brackets, if there are any.
+func (c *composer) names(text string, list []sqltree.Token) {
+	for i, t := range list {
+		c.own([]string{" (", ", "}[min(i, 1)])
+		c.name(text, t)
+	}
+	if len(list) > 0 {
+		c.own(")")
+	}
 }
 
 func (c *composer) add(text string, back func(int) int) {

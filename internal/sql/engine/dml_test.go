@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -126,6 +127,12 @@ func TestWritersChangeRows(t *testing.T) {
 		{"DELETE FROM orders WHERE id IN (SELECT id - 4 FROM stock) OR EXISTS (FROM k WHERE k.i = 10 AND orders.id = 1)", nil, 2, "2|two|2.5"},
 		{"DELETE FROM orders o WHERE o.price > $1", []any{2.0}, 1, "1|one|1.5, 3|three|-"},
 		{"DELETE FROM orders", nil, 3, ""},
+		{"INSERT INTO orders VALUES (1, 'x', 1), (4, 'y', 1) ON CONFLICT DO NOTHING", nil, 1, start + ", 4|y|1.0"},
+		{"INSERT INTO orders VALUES (?, ?, 1), (4, 'y', 1) ON CONFLICT (id) DO UPDATE SET name = excluded.name || orders.name || ?, price = twice(excluded.price) WHERE orders.price < ?", []any{int64(1), "x", "!", 2.0}, 2, "1|xone!|2.0, 2|two|2.5, 3|three|-, 4|y|1.0"},
+		{"INSERT INTO orders AS o (id, name) SELECT id - 6, name FROM stock ON CONFLICT (id) DO UPDATE SET name = upper(o.name)", nil, 1, "1|ONE|1.5, 2|two|2.5, 3|three|-"},
+		{"INSERT INTO orders (id) VALUES (2) ON CONFLICT (id) DO UPDATE SET name = DEFAULT, price = public.orders.price + $1", []any{1.0}, 1, "1|one|1.5, 2|new|3.5, 3|three|-"},
+		{`UPDATE "public"."orders" SET "price" = "public"."orders"."price" * 2 WHERE "public"."orders"."id" = $1 AND 1=1`, []any{int64(2)}, 1, "1|one|1.5, 2|two|5.0, 3|three|-"},
+		{`DELETE FROM spice.public.orders WHERE (spice.public.orders.id = 1 OR orders.id = (SELECT max(public.orders.id) FROM public.orders))`, nil, 2, "2|two|2.5"},
 	} {
 		t.Run(c.sql, func(t *testing.T) {
 			for range 2 { // the second time from the cache of verdicts
@@ -139,6 +146,112 @@ func TestWritersChangeRows(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestWritersReadRowsBack has RETURNING, whose rows are those of the commit.
+func TestWritersReadRowsBack(t *testing.T) {
+	db, _ := writing(t, Options{})
+	for _, c := range []struct {
+		sql    string
+		params []any
+		rows   string
+	}{
+		{"INSERT INTO orders (id) VALUES (4), (5) RETURNING *", nil, "id name price | 4 new NULL | 5 new NULL"},
+		{"INSERT INTO orders VALUES (?, ?, ?) RETURNING id + 1 AS next, orders.name", []any{int64(4), "x", 1.0}, "next name | 5 x"},
+		{"INSERT INTO orders AS o VALUES (1, 'x', 1) ON CONFLICT (id) DO UPDATE SET price = excluded.price RETURNING o.id, twice(price) AS p", nil, "id p | 1 2.0"},
+		{"INSERT INTO orders VALUES (1, 'x', 1) ON CONFLICT DO NOTHING RETURNING id", nil, "id"},
+		{`INSERT INTO "public"."orders" ("id") VALUES ($1) RETURNING "public"."orders"."id", "orders"."name" AS "n", "orders".*`, []any{int64(7)}, "id n id name price | 7 new 7 new NULL"},
+		{"INSERT INTO orders AS p (id) VALUES (7) RETURNING p.id, p.*, list_transform([1], lambda p: p + 1)[1]::BIGINT AS two", nil, "id id name price two | 7 7 new NULL 2"},
+		{"UPDATE orders SET name = 'x' WHERE id = 1 RETURNING public.orders.name, orders.* EXCLUDE (price)", nil, "name id name | x 1 x"},
+		{"UPDATE orders SET name = upper(name) WHERE id < $1 RETURNING id, name", []any{int64(3)}, "id name | 1 ONE | 2 TWO"},
+		{"UPDATE orders SET name = repeat('long', 5) WHERE id < 3 RETURNING name || '!' AS n", nil, "n | longlonglonglonglong! | longlonglonglonglong!"},
+		{"DELETE FROM orders AS o WHERE price IS NULL RETURNING o.*", nil, "id name price | 3 three NULL"},
+		{"DELETE FROM orders RETURNING count_star() FILTER (true)", nil, ""},
+		{"UPDATE orders SET price = 1 WHERE id = 1 RETURNING (SELECT max(id) FROM stock) AS s", nil, ""},
+	} {
+		reset(t, db)
+		before := contents(t, db)
+		rows, err := db.Query(t.Context(), Request{SQL: c.sql, Params: Params{Positional: c.params}, Write: true})
+		got := ""
+		if err == nil {
+			got, err = joined(rows)
+		}
+		if c.rows == "" { // DuckDB takes neither aggregates nor subqueries
+			if err == nil || contents(t, db) != before {
+				t.Errorf("%s: got %q, %v, and %s", c.sql, got, err, contents(t, db))
+			}
+			continue
+		}
+		if err != nil || got != c.rows {
+			t.Errorf("%s: got %q, %v, want %q", c.sql, got, err, c.rows)
+		}
+	}
+}
+
+// joined are the names of the columns and the rows, as "id name | 1 one".
+func joined(rows *Rows) (string, error) {
+	defer rows.Close()
+	var out []string
+	line := func(n int, cell func(i int) string) {
+		cells := make([]string, n)
+		for i := range n {
+			cells[i] = cell(i)
+		}
+		out = append(out, strings.Join(cells, " "))
+	}
+	columns := rows.Columns()
+	line(len(columns), func(i int) string { return columns[i].Name })
+	for c, err := range rows.Chunks() {
+		if err != nil {
+			return "", err
+		}
+		for row := range c.Len() {
+			line(len(columns), func(i int) string { return shown(c.Column(i), row) })
+		}
+	}
+	return strings.Join(out, " | "), nil
+}
+
+// shown is a value of one of the types of orders.
+func shown(v *Vector, row int) string {
+	switch {
+	case !v.Valid(row):
+		return "NULL"
+	case v.Type.ID == BigInt:
+		return strconv.FormatInt(Value[int64](v, row), 10)
+	case v.Type.ID == Double:
+		return strconv.FormatFloat(Value[float64](v, row), 'f', 1, 64)
+	}
+	return string(v.Bytes(row))
+}
+
+// TestReturningIsBounded: what is over the limit is not written.
+func TestReturningIsBounded(t *testing.T) {
+	db, _ := writing(t, Options{})
+	before := contents(t, db)
+	rows, err := db.Query(t.Context(), Request{SQL: "INSERT INTO orders (id) SELECT 10 + range FROM range(20000) RETURNING id", Write: true})
+	if err == nil {
+		_, err = joined(rows)
+	}
+	if err == nil || !strings.Contains(err.Error(), "RETURNING gives more than 16384 rows; nothing was written") {
+		t.Errorf("got %v", err)
+	}
+	if got := contents(t, db); got != before {
+		t.Errorf("got %d bytes of rows, want %s", len(got), before)
+	}
+	for _, limits := range []Limits{{MaxRows: 2}, {MaxBytes: 10}} {
+		rows, err := db.Query(t.Context(), Request{SQL: "DELETE FROM orders RETURNING *", Write: true, Limits: limits})
+		if err == nil {
+			_, err = joined(rows)
+		}
+		if err == nil || !strings.HasSuffix(AsError(err).Message, "; nothing was written") || contents(t, db) != before {
+			t.Errorf("%+v: got %v, and %s", limits, err, contents(t, db))
+		}
+	}
+	n, err := changeRows(t.Context(), db, "INSERT INTO orders (id) SELECT 10 + range FROM range(20000)")
+	if err != nil || n != 20000 {
+		t.Errorf("without RETURNING: got %d, %v", n, err)
 	}
 }
 
@@ -165,11 +278,23 @@ func TestWritesAreRefused(t *testing.T) {
 		{"DELETE FROM att.main.o", "not_found at 12: is not declared"},
 		{"DELETE FROM att.main.secret", "not_found at 12: is not declared"},
 		{"DELETE FROM spiced.functions", "not_found at 12: is not declared"},
-		{"INSERT INTO orders VALUES (4, 'x', 1) RETURNING id", "refused at 38: RETURNING"},
-		{"UPDATE orders SET name = 'x' RETURNING *", "refused at 29: RETURNING"},
-		{"DELETE FROM orders RETURNING id", "refused at 19: RETURNING"},
-		{"INSERT INTO orders VALUES (1, 'x', 1) ON CONFLICT DO NOTHING", "refused at 41: ON CONFLICT"},
-		{"INSERT INTO orders VALUES (1, 'x', 1) ON CONFLICT (id) DO UPDATE SET name = 'y'", "refused at 41: ON CONFLICT"},
+		{"INSERT INTO orders VALUES (4, 'x', 1) RETURNING secret FROM hidden", `parse_error at 12: syntax error at or near "FROM"`},
+		{"INSERT INTO orders VALUES (4, 'x', 1) RETURNING (SELECT max(secret) FROM hidden)", "not_found at 73: hidden"},
+		{"UPDATE orders SET name = 'x' RETURNING (SELECT content FROM read_text('/etc/passwd'))", "refused at 60: read_text"},
+		{"DELETE FROM orders RETURNING current_setting('threads')", "refused at 29: current_setting"},
+		{"DELETE FROM orders RETURNING", "parse_error at 28: end of input"},
+		{"DELETE FROM orders RETURNING id) , (name", "parse_error at 31: near \")\""},
+		{"DELETE FROM orders WHERE id = ? RETURNING ?", "refused at 42: a parameter ? in RETURNING"},
+		{"DELETE FROM \"private orders\" RETURNING *", "refused at 12: row filter"},
+		{"INSERT INTO \"private orders\" VALUES (1, 'x', 1) ON CONFLICT DO NOTHING", "refused at 12: row filter"},
+		{"INSERT INTO stock VALUES (1, 'x') ON CONFLICT DO NOTHING", `refused at 12: table "stock" is read-only`},
+		{"INSERT INTO orders VALUES (1, 'x', 1) ON CONFLICT (id) DO UPDATE SET name = (SELECT max(secret) FROM hidden)", "not_found at 101: hidden"},
+		{"INSERT INTO orders VALUES (1, 'x', 1) ON CONFLICT (id) DO UPDATE SET name = 'x' WHERE getvariable('x') = 1", "refused at 86: getvariable"},
+		{"INSERT INTO orders VALUES (1, 'x', 1) ON CONFLICT (nam) DO NOTHING", `not_found at 51: table "orders" has no column "nam"`},
+		{"INSERT INTO orders VALUES (1, 'x', 1) ON CONFLICT (id) DO UPDATE SET nam = 1", `not_found at 69: table "orders" has no column "nam"`},
+		{"INSERT INTO orders VALUES (1, 'x', 1) ON CONFLICT ON CONSTRAINT o_pkey DO NOTHING", "refused at 38: ON CONFLICT ON CONSTRAINT"},
+		{"INSERT INTO orders VALUES (1, 'x', 1) ON CONFLICT (id) WHERE id > 1 DO NOTHING", "parse_error at 55: near \"WHERE\""},
+		{"INSERT INTO orders VALUES (1, 'x', 1) ON CONFLICT DO DELETE", "parse_error at 53: near \"DELETE\""},
 		{"INSERT OR REPLACE INTO orders VALUES (1, 'x', 1)", "refused at 7: INSERT OR"},
 		{"INSERT OR IGNORE INTO orders VALUES (1, 'x', 1)", "refused at 7: INSERT OR"},
 		{"UPDATE orders SET name = s.name FROM stock s", "refused at 32: UPDATE … FROM"},
@@ -206,7 +331,7 @@ func TestWritesAreRefused(t *testing.T) {
 		{"INSERT", "parse_error at 6: end of input"},
 		{"INSERT INTO orders", "parse_error at 18: end of input"},
 		{"INSERT INTO orders (id)", "parse_error at 23: end of input"},
-		{"INSERT INTO orders AS o VALUES (1)", "parse_error at 19: near \"AS\""},
+		{"INSERT INTO orders AS o VALUES (1)", "invalid_argument at -1: has 3 columns but 1 values"},
 		{"INSERT INTO orders DEFAULT VALUES", "execution_error at -1: NOT NULL"},
 		{"INSERT INTO orders BY POSITION SELECT 1", "parse_error at 22: POSITION"},
 		{"UPDATE orders select SET id = 1", "parse_error at 14: near \"select\""},

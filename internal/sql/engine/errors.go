@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -169,17 +170,24 @@ var codes = map[string]errcode.Code{
 	"INTERNAL":               errcode.Internal,
 }
 
-// WithoutCandidates returns DuckDB's message about a column that is not there, without the
-// names that it proposes, and a hint that has them.
-func WithoutCandidates(message string) (text, hint string) {
-	text, candidates, found := strings.Cut(message, "\nCandidate bindings: ")
-	if !found {
+// candidates is how DuckDB ends the message about a column or table that is not there.
+var candidates = regexp.MustCompile(`\s*Candidate (bindings|tables):[ :]*(.*)$`)
+
+// withoutCandidates returns DuckDB's message about a column or table that is not there,
+// without the names that it proposes, and a hint that has them.
+func withoutCandidates(message string) (text, hint string) {
+	m := candidates.FindStringSubmatchIndex(message)
+	if m == nil {
 		return message, ""
 	}
-	candidates = strings.ReplaceAll(candidates, `"`, "")
-	_, wrong, _ := strings.Cut(text, `"`)
-	wrong, _, _ = strings.Cut(wrong, `"`)
-	return text, nearest.Hint(wrong, strings.Split(candidates, ", "), "columns here: "+candidates)
+	text = message[:m[0]]
+	names := strings.ReplaceAll(message[m[4]:m[5]], `"`, "")
+	what := map[string]string{"bindings": "columns", "tables": "tables"}[message[m[2]:m[3]]]
+	quoted := strings.Split(text, `"`) // the last name is the one that is not there
+	if len(quoted) < 3 {
+		return text, ""
+	}
+	return text, nearest.Hint(quoted[len(quoted)-2], strings.Split(names, ", "), "there are "+what+" such as "+names)
 }
 
 // describe converts DuckDB's error about the text it saw to an error about the
@@ -195,7 +203,8 @@ func (e *duckError) describe(sql string, origin func(int) int) *Error {
 	message, _, _ := strings.Cut(e.message, "\n\nLINE ")
 	message, _, _ = strings.Cut(message, "\nDid you mean ")
 	message, _, _ = strings.Cut(message, "\n\nPossible solutions:") // settings that are locked
-	out := NewError(code, "", "%s", strings.TrimSpace(message))
+	message, hint := withoutCandidates(strings.TrimSpace(message))
+	out := NewError(code, hint, "%s", message)
 	out.Class = e.kind
 	switch {
 	case e.subtype == "COLUMN_NOT_FOUND":

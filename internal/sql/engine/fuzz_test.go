@@ -106,7 +106,7 @@ func FuzzParseChange(f *testing.F) {
 			return
 		}
 		end := 0
-		for _, s := range append(append([]sqltree.Span{ch.rows}, ch.values...), ch.where) {
+		for _, s := range append(append([]sqltree.Span{ch.rows}, ch.values...), ch.where, ch.returning) {
 			if s == (sqltree.Span{}) {
 				continue
 			}
@@ -119,8 +119,8 @@ func FuzzParseChange(f *testing.F) {
 				t.Errorf("%q is open at its end", text[s.Start:s.End])
 			}
 		}
-		if ch.verb == verbUpdate && (len(ch.columns) == 0 || len(ch.columns) != len(ch.values)) {
-			t.Errorf("%d columns, %d values", len(ch.columns), len(ch.values))
+		if ch.verb == verbUpdate && (len(ch.set) == 0 || len(ch.set) != len(ch.values)) {
+			t.Errorf("%d columns, %d values", len(ch.set), len(ch.values))
 		}
 	})
 }

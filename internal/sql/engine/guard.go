@@ -27,8 +27,11 @@ type verdict struct {
 	calls  []callSite    // of declared functions
 	traits Traits
 	write  bool // it is an INSERT, UPDATE or DELETE
-	alone  bool // it is a call of [Function.Alone], or has an [Input.Alone]
-	input  bool // it has a [Request.Input]
+	// returning says that its rows are those of RETURNING.
+	returning bool
+
+	alone bool // it is a call of [Function.Alone], or has an [Input.Alone]
+	input bool // it has a [Request.Input]
 	// params are the parameters whose values must be of these kinds for the text.
 	params []string
 	kinds  string

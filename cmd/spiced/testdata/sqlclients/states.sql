@@ -23,6 +23,18 @@ INSERT INTO t(id,name,d) VALUES (2,'x','2024-02-30');
 INSERT INTO t(id,name,d) VALUES (2,'x','abc');
 -- 42703
 UPDATE t SET nosuch = 1;
+-- 42703
+INSERT INTO t(id,name) VALUES (9,'nine') RETURNING nosuch;
+-- 42703
+INSERT INTO t(id,name) VALUES (9,'nine') ON CONFLICT (nosuch) DO NOTHING;
+-- 42P10
+INSERT INTO t(id,name) VALUES (9,'nine') ON CONFLICT (d) DO NOTHING;
+-- 42601
+INSERT INTO t(id,name) VALUES (1,'nine') ON CONFLICT DO UPDATE SET d = NULL;
+-- 23502
+INSERT INTO t(id,name) VALUES (1,'nine') ON CONFLICT (id) DO UPDATE SET id = NULL;
+-- 0A000, PostgreSQL 42P01
+UPDATE t SET d = NULL RETURNING excluded.d;
 -- 23502
 UPDATE t SET id = NULL;
 -- 22P02

@@ -33,11 +33,15 @@ def pg8000():
     cur.execute("DELETE FROM customers WHERE id >= %s", (3,))
     say("deleted", cur.rowcount)
     fails("duplicate", lambda: cur.execute("INSERT INTO customers VALUES (1, 'other', NULL)"), "23505")
+    cur.execute("INSERT INTO customers VALUES (%s, %s, NULL) ON CONFLICT (id) DO UPDATE SET email = excluded.email RETURNING id, customers.email", (5, "e@x"))
+    say("returned", (cur.fetchall(), cur.rowcount))
+    cur.execute("DELETE FROM customers WHERE id = 5")
     conn.close()
 
 
 def sqlalchemy():
     import sqlalchemy as sa
+    from sqlalchemy.dialects.postgresql import insert
     from sqlalchemy.orm import Session, declarative_base
 
     class Customer(declarative_base()):
@@ -74,6 +78,14 @@ def sqlalchemy():
             s.delete(ten)
             s.delete(s.get(Customer, 11))
             s.commit()
+            rows = [{"id": i, "email": "m%d" % i} for i in (12, 13, 14)]
+            say("returned", s.execute(sa.insert(Customer).returning(Customer.id, Customer.email), rows).all())
+            upsert = insert(Customer).values(id=12, email="again")
+            upsert = upsert.on_conflict_do_update(index_elements=[Customer.id], set_={"email": upsert.excluded.email + "!"})
+            say("upserted", s.execute(upsert.returning(Customer.email)).all())
+            say("ignored", s.execute(insert(Customer).values(id=12, email="no").on_conflict_do_nothing()).rowcount)
+            say("updated", s.scalars(sa.update(Customer).where(Customer.id == 13).values(email="u").returning(Customer)).one().email)
+            say("deleted", sorted(s.scalars(sa.delete(Customer).where(Customer.id >= 12).returning(Customer.id))))
 
         def write():
             with sa.create_engine(url).begin() as c:
@@ -134,6 +146,8 @@ def adbc():
             say("objects", sorted(tables.items()))
             marks = "?, ?, NULL" if mark == "?" else "$1, $2, NULL"
             cur.executemany("INSERT INTO customers VALUES (%s)" % marks, [(50, "f"), (51, "g")])
+            cur.execute("INSERT INTO customers VALUES (%s) RETURNING id, email" % marks, (52, "h"))
+            say("returned", cur.fetch_arrow_table().to_pylist())
             cur.execute("DELETE FROM customers WHERE id >= 50")
             say("deleted", cur.rowcount)
             table = pyarrow.table({"id": pyarrow.array([60], pyarrow.int32())})
