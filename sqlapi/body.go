@@ -6,10 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"math"
 	"mime"
 	"net/http"
 	"os"
 	"reflect"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -17,6 +19,7 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/kit/nearest"
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
 
@@ -174,6 +177,12 @@ func fieldsOf(t reflect.Type) []reflect.StructField {
 // decodeField decodes the next value into the variable that to points to.
 func decodeField(d *json.Decoder, to any) error {
 	_, decodes := to.(json.Unmarshaler)
+	if texts, ok := to.(*[]string); ok {
+		return decodeTexts(d, texts)
+	}
+	if isInteger(reflect.TypeOf(to).Elem()) {
+		return decodeInteger(d, to)
+	}
 	if decodes || reflect.TypeOf(to).Elem().Kind() != reflect.Struct {
 		return d.Decode(to)
 	}
@@ -182,6 +191,40 @@ func decodeField(d *json.Decoder, to any) error {
 		return err
 	}
 	return decodeObject(raw, to)
+}
+
+func isInteger(t reflect.Type) bool {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return t.Kind() >= reflect.Int && t.Kind() <= reflect.Uint64
+}
+
+// decodeInteger takes 3.0 and 3e0 for 3, as JSON Schema does (draft 2020-12, 4.2.3).
+func decodeInteger(d *json.Decoder, to any) error {
+	var raw json.RawMessage
+	if err := d.Decode(&raw); err != nil {
+		return err
+	}
+	if n, err := strconv.ParseFloat(string(raw), 64); err == nil && bytes.ContainsAny(raw, ".eE") && n == math.Trunc(n) && math.Abs(n) < 1<<53 {
+		raw = strconv.AppendInt(nil, int64(n), 10)
+	}
+	return json.Unmarshal(raw, to)
+}
+
+// decodeTexts reads a list of texts, of which none is null, or null.
+func decodeTexts(d *json.Decoder, to *[]string) error {
+	var texts []*string
+	if err := d.Decode(&texts); err != nil {
+		return err
+	}
+	for i, text := range texts {
+		if text == nil {
+			return &json.UnmarshalTypeError{Value: "null", Type: reflect.TypeFor[string](), Field: strconv.Itoa(i)}
+		}
+		*to = append(*to, *text)
+	}
+	return nil
 }
 
 func findField(key string, fields []reflect.StructField, seen map[string]bool) (reflect.StructField, error) {
@@ -226,8 +269,10 @@ func jsonType(t reflect.Type) string {
 		return "an array"
 	case reflect.Struct, reflect.Map:
 		return "an object"
+	case reflect.Float32, reflect.Float64:
+		return "a number"
 	}
-	return "a number"
+	return "an integer"
 }
 
 func invalidJSON(err error, otherwise string) error {
@@ -239,8 +284,11 @@ func invalidJSON(err error, otherwise string) error {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		otherwise = "the body ends too early"
 	case errors.As(err, &wrongType):
-		value, _, _ := strings.Cut(wrongType.Value, " ") // a number may follow
-		otherwise = cmp.Or(wrongType.Field, "the body") + " is a JSON " + value + ", not " + jsonType(wrongType.Type)
+		value := "a JSON " + wrongType.Value
+		if number, ok := strings.CutPrefix(wrongType.Value, "number "); ok {
+			value = truncate.Ellipsis(number, maxShown)
+		}
+		otherwise = cmp.Or(wrongType.Field, "the body") + " is " + value + ", not " + jsonType(wrongType.Type)
 	case err != nil:
 		otherwise = err.Error()
 	}

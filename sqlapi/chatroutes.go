@@ -75,7 +75,7 @@ func modelsRoute(h handler) route {
 		about:   "Lists the models in the order of their declarations, including those that could not be loaded, with the tools of the runtime that each gets and the reason. If the request has an Anthropic-Version header, the list has Anthropic's form.",
 		params: []param{
 			{"status", "query", "true adds each model's status", boolean},
-			{"metadata_fields", "query", supportsResponses + " adds it under metadata", text},
+			{"metadata_fields", "query", supportsResponses + " adds it under metadata", oneOf(supportsResponses)},
 			formatParam,
 		},
 		answers: []answer{
@@ -99,7 +99,7 @@ func modelRoute(h handler) route {
 		params: []param{
 			{"name", "path", "the model; it may have slashes", text},
 			{"status", "query", "true adds its status", boolean},
-			{"metadata_fields", "query", supportsResponses + " adds it under metadata", text},
+			{"metadata_fields", "query", supportsResponses + " adds it under metadata", oneOf(supportsResponses)},
 		},
 		answers: []answer{
 			{http.StatusOK, "The model.", asJSON(anyOf(ref("Model"), ref("AnthropicModel")), "")},

@@ -216,10 +216,33 @@ func (b *docsWriter) properties(s schema.Schema) {
 		p := properties[name].(schema.Schema)
 		about, _ := p["description"].(string)
 		if !slices.Contains(required, name) {
+			p = withoutNull(p)
+			about, _ = p["description"].(string)
 			about = strings.TrimSpace("Optional. " + about)
 		}
 		fmt.Fprintf(b, "| `%s` | %s | %s |\n", name, typeText(p), about)
 	}
+}
+
+// withoutNull is the schema of an optional value, which null leaves out.
+func withoutNull(s schema.Schema) schema.Schema {
+	if forms, ok := s["anyOf"].([]any); ok && len(forms) == 2 {
+		return forms[0].(schema.Schema)
+	}
+	s = maps.Clone(s)
+	if types, ok := s["type"].([]string); ok && len(types) == 2 && types[1] == "null" {
+		s["type"] = types[0]
+	}
+	if choices, ok := s["enum"].([]any); ok {
+		var texts []string
+		for _, c := range choices {
+			if text, ok := c.(string); ok {
+				texts = append(texts, text)
+			}
+		}
+		s["enum"] = texts
+	}
+	return s
 }
 
 func typeText(s schema.Schema) string {
@@ -244,7 +267,7 @@ func typeText(s schema.Schema) string {
 
 func (b *docsWriter) codes() {
 	b.WriteString("\n## Errors\n\n")
-	b.WriteString("An error is an object with these keys, or its text alone on /v1/sql for clients that do not accept JSON. " +
+	b.WriteString("In bodies, a key may be null instead of left out. An error is an object with these keys, or its text alone on /v1/sql for clients that do not accept JSON. " +
 		"Calls with an envelope have a ToolResult in its place; /v1/embeddings and the routes of chats have errors in the form of " +
 		"OpenAI or Anthropic; the statuses are the same:\n\n")
 	b.properties(b.schemas["Error"].(schema.Schema))

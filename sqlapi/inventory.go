@@ -69,17 +69,14 @@ func withProblems(components []Component, problems spicepod.Problems) []Componen
 }
 
 func (h *runtimeHandler) datasets(w http.ResponseWriter, r *http.Request) error {
-	withStatus, err := boolParam(r, "status")
-	if err != nil {
-		return err
-	}
+	withStatus := flag(r, "status")
 	source := r.URL.Query().Get("source")
 	list := []Dataset{}
 	for _, d := range h.Inventory.Datasets() {
 		if source != "" && !fromSource(d.From, source) {
 			continue
 		}
-		if withStatus == nil || !*withStatus {
+		if !withStatus {
 			d.Status = ""
 		}
 		list = append(list, d)
@@ -97,13 +94,10 @@ func fromSource(from, source string) bool {
 }
 
 func (h *runtimeHandler) functions(w http.ResponseWriter, r *http.Request) error {
-	asTool, err := boolParam(r, "as_tool")
-	if err != nil {
-		return err
-	}
+	either, asTool := !r.URL.Query().Has("as_tool"), flag(r, "as_tool")
 	list := []Function{}
 	for _, f := range h.Inventory.Functions() {
-		if asTool == nil || f.AsTool == *asTool {
+		if either || f.AsTool == asTool {
 			list = append(list, f)
 		}
 	}
@@ -126,20 +120,16 @@ func (h *runtimeHandler) spicepods(w http.ResponseWriter, r *http.Request) error
 
 // writeList sends a list as ?format= asks: json, which is the default, or csv.
 func writeList[T any](w http.ResponseWriter, r *http.Request, list []T, header []string, row func(T) []string) error {
-	switch f := r.URL.Query().Get("format"); f {
-	case "", "json":
+	if r.URL.Query().Get("format") != "csv" {
 		return writeJSON(w, http.StatusOK, list)
-	case "csv":
-		w.Header().Set("Content-Type", "text/csv; charset=utf-8; header=present")
-		out := csv.NewWriter(w)
-		rows := [][]string{header}
-		for _, item := range list {
-			rows = append(rows, row(item))
-		}
-		return out.WriteAll(rows)
-	default:
-		return newError(errcode.InvalidRequest, "use json or csv", "the format %q is unknown", f)
 	}
+	w.Header().Set("Content-Type", "text/csv; charset=utf-8; header=present")
+	out := csv.NewWriter(w)
+	rows := [][]string{header}
+	for _, item := range list {
+		rows = append(rows, row(item))
+	}
+	return out.WriteAll(rows)
 }
 
 func writeJSON(w http.ResponseWriter, status int, value any) error {
@@ -163,19 +153,6 @@ func writeBody(w http.ResponseWriter, status int, media string, body []byte) err
 	w.WriteHeader(status)
 	_, err := w.Write(body)
 	return err
-}
-
-// boolParam is a query parameter that is true or false, or nil.
-func boolParam(r *http.Request, name string) (*bool, error) {
-	s := r.URL.Query().Get(name)
-	if s == "" {
-		return nil, nil
-	}
-	b, err := strconv.ParseBool(s)
-	if err != nil {
-		return nil, newError(errcode.InvalidRequest, "use true or false", "%s=%q is no truth value", name, s)
-	}
-	return &b, nil
 }
 
 type message struct {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/spiced-sql/spiced/internal/access/caller"
+	"github.com/spiced-sql/spiced/internal/kit/schema"
 	"github.com/spiced-sql/spiced/registry"
 )
 
@@ -75,10 +76,11 @@ func mcpListens(r *http.Request) bool {
 // mcpRoute is one method of the server.
 func mcpRoute(h handler, method, id, summary, about string, answers ...answer) route {
 	return route{
-		method: method, path: PathMCP, id: id, tag: "MCP", is: scoped, summary: summary, about: about,
+		method: method, path: PathMCP, id: id, tag: "MCP", summary: summary, about: about,
 		params:  []param{{"mode", "query", "what tools/list shows; without it as runtime.mcp.mode says", oneOf("direct", "registry")}},
 		answers: append(answers, answer{http.StatusInternalServerError, "An internal error of the runtime.", asJSON(ref("Error"), "")}),
 		failed:  object, // of JSON-RPC, or ours
+		is:      scoped | textErrors,
 		failures: failures{
 			http.StatusBadRequest: "The request is not MCP, or a header is wrong.",
 			http.StatusForbidden:  "The Host or Origin header is not allowed.",
@@ -88,23 +90,39 @@ func mcpRoute(h handler, method, id, summary, about string, answers ...answer) r
 	}
 }
 
+// jsonRPC is a message of JSON-RPC 2.0.
+var jsonRPC = schema.Schema{
+	"type": "object", "required": []string{"jsonrpc"},
+	"properties": schema.Schema{
+		"jsonrpc": schema.Schema{"const": "2.0"}, "method": text,
+	},
+	"anyOf": []any{
+		schema.Schema{"required": []string{"method"}},
+		schema.Schema{"required": []string{"id", "result"}},
+		schema.Schema{"required": []string{"id", "error"}},
+	},
+}
+
+// sessionParam names a session; it is required.
+var sessionParam = param{headerMCPSession, "header", "the session, from the answer to initialize", schema.Schema{"type": "string", "minLength": 1}}
+
 func mcpRoutes(h handler) []route {
 	message := []content{{"application/json", object, ""}, {"text/event-stream", nil, ""}}
 	post := mcpRoute(h, "POST", "mcp_send", "Send a message to the MCP server.", aboutMCP,
 		answer{http.StatusOK, "The answer, at once or as a stream.", message},
 		answer{http.StatusAccepted, "The notification or answer was accepted.", nil},
 		answer{http.StatusRequestEntityTooLarge, "The body is over 32 MiB.", nil})
+	post.failures[http.StatusUnsupportedMediaType] = "The body is not JSON."
 	post.waits = mcpListens
-	post.body = asJSON(object, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"sql","arguments":{"query":"SELECT 1"}}}`)
+	post.body = asJSON(jsonRPC, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"sql","arguments":{"query":"SELECT 1"}}}`)
 	listen := mcpRoute(h, "GET", "mcp_listen", "Listen to the MCP server for changed lists and progress.", "This belongs to a session. Since revision 2026-07-28, clients send subscriptions/listen instead.",
 		answer{http.StatusOK, "The stream of a session.", []content{{"text/event-stream", nil, ""}}})
 	listen.is |= free
 	sessionless := answer{http.StatusMethodNotAllowed, "The header names a revision without sessions.", []content{{"text/plain", nil, ""}}}
+	listen.params = append(listen.params, sessionParam)
 	listen.answers = append(listen.answers, sessionless)
-	return []route{
-		post,
-		listen,
-		mcpRoute(h, "DELETE", "mcp_end", "End an MCP session.", "Since revision 2026-07-28 there are no sessions.",
-			answer{http.StatusNoContent, "It has ended.", nil}, sessionless),
-	}
+	end := mcpRoute(h, "DELETE", "mcp_end", "End an MCP session.", "Since revision 2026-07-28 there are no sessions.",
+		answer{http.StatusNoContent, "It has ended.", nil}, sessionless)
+	end.params = append(end.params, sessionParam)
+	return []route{post, listen, end}
 }

@@ -23,7 +23,13 @@ type handler func(http.ResponseWriter, *http.Request) error
 // wrap is what every route has around its handler: protection, the request's
 // id, errors, panics, metrics and the log.
 func (a *API) wrap(rt route) http.Handler {
-	h := a.guard.authorised(rt, rt.handle)
+	check := checkParams(rt)
+	h := a.guard.authorised(rt, func(w http.ResponseWriter, r *http.Request) error {
+		if err := check(r); err != nil {
+			return err
+		}
+		return rt.handle(w, r)
+	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		x := newResponseWriter(w, a.writeTimeout)
 		start := time.Now()

@@ -64,19 +64,8 @@ func (c *chatHandler) modelView(w http.ResponseWriter, r *http.Request) (modelVi
 		return v, newError(codeNotServed, "", "models are not served here")
 	}
 	nameGeneration(w, c.tools)
-	var err error
-	if v.status, err = flagParam(r, "status"); err != nil {
-		return v, err
-	}
-	for field := range strings.SplitSeq(r.URL.Query().Get("metadata_fields"), ",") {
-		switch strings.TrimSpace(field) {
-		case "":
-		case supportsResponses:
-			v.metadata = true
-		default:
-			return v, newError(errcode.InvalidRequest, "use "+supportsResponses, "the metadata field %q is unknown", field)
-		}
-	}
+	v.status = flag(r, "status")
+	v.metadata = r.URL.Query().Get("metadata_fields") == supportsResponses
 	return v, nil
 }
 

@@ -29,10 +29,17 @@ func (a *API) unmatched(_ http.ResponseWriter, r *http.Request) error {
 
 // methods are those that the request's path would have been served with.
 func (a *API) methods(r *http.Request) []string {
-	var allow []string
+	var served []route
 	for _, rt := range a.routes {
 		probe := &http.Request{Method: rt.method, URL: r.URL, Host: r.Host}
-		if _, pattern := a.mux.Handler(probe); pattern == rt.pattern() && strings.HasSuffix(r.URL.Path, rt.verb) && !slices.Contains(allow, rt.method) {
+		if _, pattern := a.mux.Handler(probe); pattern == rt.pattern() && strings.HasSuffix(r.URL.Path, rt.verb) {
+			served = append(served, rt)
+		}
+	}
+	var allow []string
+	withVerb := slices.ContainsFunc(served, func(rt route) bool { return rt.verb != "" }) // others take it for a name
+	for _, rt := range served {
+		if (rt.verb != "") == withVerb && !slices.Contains(allow, rt.method) {
 			allow = append(allow, rt.method)
 		}
 	}

@@ -54,7 +54,7 @@ func operation(rt route) map[string]any {
 	params := []any{}
 	for _, p := range rt.allParams() {
 		params = append(params, map[string]any{
-			"name": p.name, "in": p.in, "required": p.in == "path", "description": p.about, "schema": p.schema,
+			"name": p.name, "in": p.in, "required": p.in == "path" || p.name == headerMCPSession, "description": p.about, "schema": p.schema,
 		})
 	}
 	if len(params) > 0 {

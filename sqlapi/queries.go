@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -245,17 +247,19 @@ var stateNames = map[string]query.State{
 	"completed": query.Succeeded, "failed": query.Failed, "cancelled": query.Cancelled,
 }
 
+// stateChoices are the names of states, in lower case and in upper case.
+func stateChoices() []string {
+	names := slices.Sorted(maps.Keys(stateNames))
+	for _, name := range names {
+		names = append(names, strings.ToUpper(name))
+	}
+	return names
+}
+
 func (q *queriesHandler) list(w http.ResponseWriter, r *http.Request, who caller.Caller) error {
 	filter, limit := r.URL.Query().Get("status"), math.MaxInt
-	state, known := stateNames[strings.ToLower(filter)]
-	if filter != "" && !known {
-		return newError(errcode.InvalidRequest, "use pending, running, succeeded, failed or cancelled", "status is %q", truncate.Ellipsis(filter, maxShown))
-	}
-	if text := r.URL.Query().Get("limit"); text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 {
-			return newError(errcode.InvalidRequest, "", "limit is %q, not a number from 1", truncate.Ellipsis(text, maxShown))
-		}
+	state := stateNames[strings.ToLower(filter)]
+	if n, err := strconv.Atoi(r.URL.Query().Get("limit")); err == nil {
 		limit = n
 	}
 	list := submittedQueries{Queries: []submittedQuery{}}

@@ -25,8 +25,8 @@ func queryRoutes(h *queriesHandler) []route {
 	submit.failures = bodyFailures(submit.failures)
 	submit.body, submit.handle = asJSON(ref("SQL"), `{"sql":"SELECT * FROM trips WHERE id > $1","parameters":[1000]}`), h.owned(h.submit)
 	list := query("GET", "", "list_queries", "List your submitted queries.", "", []param{
-		{"status", "query", "only those that are pending, running, succeeded, failed or cancelled", text},
-		{"limit", "query", "how many", integer},
+		{"status", "query", "only those that are pending, running, succeeded, failed or cancelled", oneOf(stateChoices()...)},
+		{"limit", "query", "how many", atLeast(1)},
 	}, answer{http.StatusOK, "The queries, the newest first.", asJSON(ref("Queries"), "")})
 	list.handle = h.owned(h.list)
 	one := query("GET", "/{id}", "get_query", "Describe a submitted query and its result.", "The answer includes the first chunk of the rows, if there are any.",
@@ -36,7 +36,7 @@ func queryRoutes(h *queriesHandler) []route {
 		[]param{id}, answer{http.StatusOK, "The query without its result.", asJSON(ref("Query"), "")})
 	status.handle = h.owned(h.status)
 	chunk := query("GET", "/{id}/results/chunks/{index}", "get_query_chunk", "Read a chunk of a submitted query's rows.", "",
-		[]param{id, {"index", "path", "from 0", integer}},
+		[]param{id, {"index", "path", "from 0", atLeast(0)}},
 		answer{http.StatusOK, "The rows, each an object.", asJSON(ref("QueryChunk"), "")})
 	chunk.handle = h.owned(h.getChunk)
 	cancel := query("POST", "/{id}/cancel", "cancel_submitted_query", "Cancel a submitted query.", "A query that is over does not change.",

@@ -42,6 +42,7 @@ const (
 	public              // no key is needed
 	writes              // a key that may write is needed
 	free                // the limits of a principal do not count it: it waits, or cancels what runs
+	textErrors          // some errors are text
 	quiet               // probed all the time: a 503 is not a warning
 )
 
@@ -61,12 +62,6 @@ func (rt route) pattern() string {
 		return rt.method + " " + rt.match
 	}
 	return rt.method + " " + rt.path
-}
-
-// param is a parameter in the path or the query.
-type param struct {
-	name, in, about string
-	schema          schema.Schema
 }
 
 // content is a body in one media type.
@@ -137,7 +132,7 @@ func (rt route) withFailures(list []answer, add failures) []answer {
 			failed = ref("Error")
 		}
 		body := asJSON(failed, "")
-		if rt.is.has(plainErrors) {
+		if rt.is.has(plainErrors) || rt.is.has(textErrors) {
 			body = append(asText(""), body...)
 		}
 		list = append(list, answer{status, about, body})
@@ -145,5 +140,3 @@ func (rt route) withFailures(list []answer, add failures) []answer {
 	slices.SortStableFunc(list, func(x, y answer) int { return x.status - y.status })
 	return list
 }
-
-var formatParam = param{"format", "query", "json, which is the default, or csv", oneOf("json", "csv")}

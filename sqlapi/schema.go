@@ -2,7 +2,9 @@ package sqlapi
 
 import (
 	"encoding/json"
+	"math"
 	"reflect"
+	"slices"
 
 	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/find/embeddings"
@@ -86,6 +88,12 @@ var components = map[string]any{
 	"AnthropicError":     anthropicError{},
 }
 
+// requests are the components that clients send: null is an absent value in them.
+var requests = []string{
+	"SQL", "Question", "Refresh", "Invocation", "Context", "Trace", "ToolSearch", "EmbeddingRequest",
+	"ChatRequest", "MessagesRequest", "ResponsesRequest",
+}
+
 // schemas returns the schemas of the components.
 func schemas() schema.Schema {
 	names := map[reflect.Type]string{}
@@ -105,6 +113,7 @@ func schemas() schema.Schema {
 		"type": "object", "description": "A column's name to its value. Columns of the same name are kept apart: x, x:1.",
 	}}
 	for name, value := range components {
+		d.Nullable = slices.Contains(requests, name)
 		all[name] = schema.Must(d.Object(reflect.TypeOf(value)))
 	}
 	return all
@@ -113,11 +122,13 @@ func schemas() schema.Schema {
 // The schemas of parameters.
 var (
 	text    = schema.Schema{"type": "string"}
-	boolean = schema.Schema{"type": "boolean"}
-	integer = schema.Schema{"type": "integer"}
-	number  = schema.Schema{"type": "number"}
+	boolean = schema.Schema{"enum": []any{true, false, ""}} // ?explain is ?explain=true
 	object  = schema.Schema{"type": "object"}
 )
+
+func atLeast(n int) schema.Schema {
+	return schema.Schema{"type": "integer", "minimum": n, "maximum": math.MaxInt32}
+}
 
 func oneOf(values ...string) schema.Schema { return schema.Schema{"type": "string", "enum": values} }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/access/auth"
 	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
+	"github.com/spiced-sql/spiced/internal/kit/schema"
 )
 
 // The headers that say on whose behalf a request is made.
@@ -18,12 +19,15 @@ const (
 	headerAgent     = "X-Spiced-Agent"
 )
 
+// word is a text of a caller in a header, which carries ASCII.
+var word = schema.Schema{"type": "string", "maxLength": caller.MaxWord, "pattern": "^[ -~]*$"}
+
 // scopeParams describes them.
 var scopeParams = []param{
-	{headerUser, "header", "for whom the request is made", text},
-	{headerSpace, "header", "the space that it belongs to; none: across spaces", text},
-	{headerSession, "header", "the session that it belongs to", text},
-	{headerAgent, "header", "the agent that makes it", text},
+	{headerUser, "header", "for whom the request is made", word},
+	{headerSpace, "header", "the space that it belongs to; none: across spaces", word},
+	{headerSession, "header", "the session that it belongs to", word},
+	{headerAgent, "header", "the agent that makes it", word},
 }
 
 // named is a text of a caller with what a message calls it.

@@ -85,11 +85,8 @@ func resultError(e *requestError) any {
 // callBare calls a tool with the body as its arguments and answers with what
 // it gave, as Spice does.
 func (t *toolsHandler) callBare(w http.ResponseWriter, r *http.Request, who caller.Caller) error {
-	dryRun, err := flagParam(r, "dry_run")
-	if err != nil {
-		return err
-	}
 	scope := tools.Scope{Caller: who}
+	var err error
 	if scope.EmbeddingModel, err = t.embeddingModel(r.URL.Query().Get("embedding_model")); err != nil {
 		return err
 	}
@@ -98,7 +95,7 @@ func (t *toolsHandler) callBare(w http.ResponseWriter, r *http.Request, who call
 		return err
 	}
 	name := r.PathValue("name")
-	result := t.call(w, r, registry.Call{Name: name, Arguments: body, Scope: scope, DryRun: dryRun})
+	result := t.call(w, r, registry.Call{Name: name, Arguments: body, Scope: scope, DryRun: flag(r, "dry_run")})
 	if !result.OK {
 		return rawError(name, result)
 	}

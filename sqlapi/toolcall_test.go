@@ -196,7 +196,7 @@ func TestRawCalls(t *testing.T) {
 		{"tool_invoke", `{"tool_id":"fails"}`, 400, "Error calling tool tool_invoke: fails: division by zero"},
 		{"tool_invoke", `{"tool_id":"tool_invoke"}`, 404, `there is no tool \"tool_invoke\"`},
 		{"tool_search?embedding_model=nope", `{"query":"x"}`, 400, "Embedding model 'nope' specified"},
-		{"fails?dry_run=perhaps", "", 400, "no truth value"},
+		{"fails?dry_run=perhaps", "", 400, `the parameter dry_run is \"perhaps\"","code":"invalid_request","hint":"use true or false"`},
 	} {
 		f.want(f.send("POST", "/v1/tools/"+c.path, c.body), c.status, c.want)
 	}
@@ -211,8 +211,9 @@ func TestSearchRoutes(t *testing.T) {
 		t.Errorf("GET gives %s, POST %s", got.body, posted.body)
 	}
 	f.want(f.send("GET", "/v1/tools:search?q=*&limit=1", ""), 200, `"total":15`)
+	f.want(f.send("POST", "/v1/tools:search", `{"query":"*","limit":1.0,"offset":null}`), 200, `"total":15`)
 	f.want(f.send("GET", "/v1/tools:search?q=*&limit=21", ""), 200, "was lowered to 20")
-	f.want(f.send("GET", "/v1/tools:search?q=distance&explain=1&tool=haversine_km", ""), 200, `"why":{"tool":"haversine_km","rank":1`)
+	f.want(f.send("GET", "/v1/tools:search?q=distance&explain&tool=haversine_km", ""), 200, `"why":{"tool":"haversine_km","rank":1`)
 	f.want(f.send("POST", "/v1/tools:search", `{"query":"distance","explain":true,"tool":"jump"}`), 200, `"cut":"refused"`)
 	if strings.Contains(f.send("GET", "/v1/tools:search?q=jump", "").body, `"tool_id":"jump"`) {
 		t.Error("a tool of another space is found")
@@ -220,26 +221,31 @@ func TestSearchRoutes(t *testing.T) {
 	f.want(f.send("GET", "/v1/tools:search?q=jump", "", "X-Spiced-Space", "hawken"), 200, `"tool_id":"jump"`)
 	f.want(f.send("POST", "/v1/tools:search", `{"query":"jump","context":{"space_id":"hawken"}}`), 200, `"tool_id":"jump"`)
 	for body, want := range map[string]string{
-		`{}`:                                     "query is empty",
-		``:                                       "Invalid JSON",
-		`{"query":"x","limit":0}`:                "limit is 0; it is at least 1",
-		`{"query":"x","limit":1.5}`:              "Invalid JSON",
-		`{"query":"x","min_score":2}`:            "min_score is 2",
-		`{"query":"x","keyword":["a"]}`:          `did you mean \"keywords\"?`,
-		`{"query":"x","tool":"sql"}`:             "add explain",
-		`{"query":"x","embedding_model":"nope"}`: "Embedding model 'nope'",
+		`{}`:                                         "query is empty",
+		``:                                           "Invalid JSON",
+		`{"query":"x","limit":0}`:                    "limit is 0; it is at least 1",
+		`{"query":"x","limit":1.5}`:                  "Invalid JSON: limit is 1.5, not an integer",
+		`{"query":"x","offset":1e99}`:                "offset is 1e99, not an integer",
+		`{"query":"x","keywords":["a",null]}`:        "keywords.1 is a JSON null, not a string",
+		`{"query":"x","limit":"2"}`:                  "limit is a JSON string, not an integer",
+		`{"query":"x","min_score":2}`:                "min_score is 2",
+		`{"query":"x","keyword":["a"]}`:              `did you mean \"keywords\"?`,
+		`{"query":"x","embedding_model":"nope"}`:     "Embedding model 'nope'",
 		`{"query":"x","context":{"agent":"\u0000"}}`: "context.agent",
 	} {
 		f.want(f.send("POST", "/v1/tools:search", body), 400, want)
 	}
 	for query, want := range map[string]string{
-		"":                  "query is empty",
-		"q=x&limit=0":       "at least 1",
-		"q=x&limit=many":    "no number",
-		"q=x&min_score=NaN": "no number",
-		"q=x&min_score=a":   "no number",
-		"q=x&explain=maybe": "no truth value",
-		"q=x&tool=sql":      "add explain",
+		"":                    "query is empty",
+		"q=x&limit=0":         "use a whole number from 1",
+		"q=x&limit=":          "use a whole number from 1",
+		"q=x&limit=1&limit=2": "the parameter limit is there 2 times",
+		"q=x&offset=-1":       "use a whole number from 0",
+		"q=%zz":               "the query cannot be read",
+		"q=x&limit=many":      "use a whole number from 1",
+		"q=x&min_score=NaN":   "use a number from 0 to 1",
+		"q=x&min_score=2":     "use a number from 0 to 1",
+		"q=x&explain=maybe":   "use true or false",
 	} {
 		f.want(f.send("GET", "/v1/tools:search?"+query, ""), 400, want)
 	}

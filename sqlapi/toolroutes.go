@@ -26,7 +26,7 @@ func listToolsRoute(h *toolsHandler) route {
 		about:   "Lists the tools that are available to the caller, sorted by name. Equal lists have equal bytes and an equal ETag, except in the view stats. tool_search and tool_invoke are not listed.",
 		params: []param{
 			{"view", "query", "planner, the default: names and descriptions; full: the definitions; stats: the state of each", oneOf("planner", "full", "stats")},
-			{"format", "query", "json, which is the default; xml, for prompts, of planner and full; csv, of stats", oneOf("json", "xml", "csv")},
+			{"format", "query", "json, which is the default; xml, for prompts: names, descriptions and parameters; csv, of stats or else of planner", oneOf("json", "xml", "csv")},
 			{"source", "query", "only tools from builtin, function, mcp or mcp:server", text},
 			{"owner", "query", "only those of this owner", text},
 			{"tag", "query", "only those with this tag", text},
@@ -120,7 +120,7 @@ func callToolRoute(h *toolsHandler) route {
 		summary: "Call a tool with bare arguments.",
 		about:   "As in Spice, the body is the arguments and the answer is the tool's result; tool_search and tool_invoke can be called here too. Without an envelope, a failure of the tool is an error of the table below, with status 400 where Spice has 500.",
 		params:  []param{nameParam, modelParam, {"dry_run", "query", "check everything and report what would be done, without doing it", boolean}},
-		body:    asJSON(schema.Schema{"type": "object", "description": "The arguments."}, `{"lat1":52.5,"lon1":13.4,"lat2":48.9,"lon2":2.4}`),
+		body:    asJSON(schema.Schema{"type": []string{"object", "null"}, "description": "The arguments."}, `{"lat1":52.5,"lon1":13.4,"lat2":48.9,"lon2":2.4}`),
 		answers: []answer{{http.StatusOK, "What the tool gave. X-Spiced-Truncated: true says that rows are missing.", asJSON(schema.Schema{}, "870.8")}},
 		failures: callFailures(failures{
 			http.StatusBadRequest: "The arguments or a parameter are wrong, or the tool failed.",
@@ -162,13 +162,13 @@ func searchToolsByQueryRoute(h *toolsHandler) route {
 	rt.summary, rt.about = "Find tools by what they do, in a browser.", ""
 	rt.params = []param{
 		{"q", "query", "what the tool should do; * lists all by name", text},
-		{"keyword", "query", "a phrase to favour; may be given several times", text},
-		{"limit", "query", "5 if left out, at most 20", integer},
-		{"offset", "query", "tools to skip, to see those that follow", integer},
-		{"min_score", "query", "from 0 to 1", number},
+		{"keyword", "query", "a phrase to favour; may be given several times", listOf(text)},
+		{"limit", "query", "5 if left out, at most 20", atLeast(1)},
+		{"offset", "query", "tools to skip, to see those that follow", atLeast(0)},
+		{"min_score", "query", "from 0 to 1", schema.Schema{"type": "number", "minimum": 0, "maximum": 1}},
 		modelParam,
 		{"explain", "query", "add weights and shares", boolean},
-		{"tool", "query", "with explain: the tool whose rank, or absence, is explained", text},
+		{"tool", "query", "the tool whose rank, or absence, is explained; implies explain", text},
 	}
 	return rt
 }

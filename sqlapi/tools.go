@@ -33,32 +33,26 @@ type toolsHandler struct {
 func (t *toolsHandler) list(w http.ResponseWriter, r *http.Request, who caller.Caller) error {
 	q := r.URL.Query()
 	catalog := t.registry.Current()
-	view := q.Get("view")
-	switch view {
-	case "stats":
-		return t.listStats(w, r, catalog, who)
-	case "", "planner", "full":
-	default:
-		return newError(errcode.InvalidRequest, "use planner, full or stats", "the view %q is unknown", view)
-	}
 	list := slices.DeleteFunc(catalog.Visible(tools.Scope{Caller: who}), func(d *tools.Definition) bool { return !wanted(d, q) })
-	switch f := q.Get("format"); f {
-	case "", "json":
-	case "xml":
+	view, format := q.Get("view"), q.Get("format")
+	switch {
+	case format == "xml":
 		var b bytes.Buffer
 		if err := tools.WriteXML(&b, list); err != nil {
 			return err
 		}
 		return writeTagged(w, r, "application/xml", b.Bytes())
-	default:
-		return newError(errcode.InvalidRequest, "use json or xml, or csv with view=stats", "the format %q is not served of this view", f)
-	}
-	if view == "full" {
+	case view == "stats":
+		return t.listStats(w, r, catalog, who)
+	case view == "full" && format != "csv":
 		return writeCanonical(w, r, list)
 	}
 	short := make([]tools.PlannerView, len(list))
 	for i, d := range list {
 		short[i] = d.Planner()
+	}
+	if format == "csv" {
+		return writeList(w, r, short, []string{"name", "description"}, func(v tools.PlannerView) []string { return []string{v.Name, v.Description} })
 	}
 	return writeCanonical(w, r, short)
 }
@@ -88,10 +82,7 @@ func (t *toolsHandler) listStats(w http.ResponseWriter, r *http.Request, c *regi
 // get shows a tool's definition, or why it can be called or not.
 func (t *toolsHandler) get(w http.ResponseWriter, r *http.Request, who caller.Caller) error {
 	name := r.PathValue("name")
-	explain, err := flagParam(r, "explain")
-	if err != nil {
-		return err
-	}
+	explain := flag(r, "explain")
 	def := t.definition(name)
 	if def != nil && !explain && registry.Reserved(def.Name) {
 		return writeCanonical(w, r, def)
@@ -230,13 +221,4 @@ func writeTagged(w http.ResponseWriter, r *http.Request, media string, body []by
 // setGeneration names the generation that answers.
 func setGeneration(w http.ResponseWriter, generation uint64) {
 	w.Header().Set(headerGeneration, strconv.FormatUint(generation, 10))
-}
-
-// flagParam is a query parameter that is true also without a value.
-func flagParam(r *http.Request, name string) (bool, error) {
-	if q := r.URL.Query(); q.Has(name) && q.Get(name) == "" {
-		return true, nil
-	}
-	b, err := boolParam(r, name)
-	return b != nil && *b, err
 }

@@ -218,8 +218,10 @@ func TestToolsAreFiltered(t *testing.T) {
 		f.want(f.send("GET", "/v1/tools"+query, ""), 200, want)
 	}
 	f.want(f.send("GET", "/v1/tools?view=fulll", ""), 400, `"hint":"use planner, full or stats"`)
-	f.want(f.send("GET", "/v1/tools?format=csv", ""), 400, "csv with view=stats")
-	f.want(f.send("GET", "/v1/tools?view=stats&format=xml", ""), 400, "use json or csv")
+	f.want(f.send("GET", "/v1/tools?format=yaml", ""), 400, `"hint":"use json, xml or csv"`)
+	f.want(f.send("GET", "/v1/tools?format=", ""), 400, `the parameter format is \"\"`)
+	f.want(f.send("GET", "/v1/tools?format=csv&tag=geo", ""), 200, "name,description\nhaversine_km,Haversine")
+	f.want(f.send("GET", "/v1/tools?view=stats&format=xml&tag=geo", ""), 200, "<tools>\n  <tool>\n    <name>haversine_km</name>")
 }
 
 func TestToolsAsXML(t *testing.T) {
@@ -280,7 +282,7 @@ func TestExplain(t *testing.T) {
 	f.want(f.send("GET", "/v1/tools/haversine_km?explain=true", ""), 200, `{"name":"haversine_km","callable":true`)
 	f.want(f.send("GET", "/v1/tools/jump?explain", ""), 200, `"callable":false,"hidden_by":"available","reason":"only in the space hawken"`)
 	f.want(f.send("GET", "/v1/tools/internal_hash?explain", ""), 200, `"hidden_by":"as_tool","reason":"as_tool is false"`)
-	f.want(f.send("GET", "/v1/tools/haversine_km?explain=perhaps", ""), 400, "no truth value")
+	f.want(f.send("GET", "/v1/tools/haversine_km?explain=perhaps", ""), 400, "use true or false")
 	f.want(f.send("GET", "/v1/tools/nosuchthing?explain", ""), 404, "tool_not_found")
 }
 
@@ -350,7 +352,7 @@ func TestToolMethods(t *testing.T) {
 	f := serveTools(t, nil)
 	for path, allow := range map[string]string{
 		"/v1/tools":          "GET, HEAD",
-		"/v1/tools/x:invoke": "GET, HEAD, POST",
+		"/v1/tools/x:invoke": "POST",
 		"/v1/tools/search":   "GET, HEAD, POST",
 		"/v1/tools:search":   "GET, HEAD, POST",
 		"/v1/tool/x":         "POST",

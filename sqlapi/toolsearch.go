@@ -1,7 +1,6 @@
 package sqlapi
 
 import (
-	"math"
 	"net/http"
 	"strconv"
 
@@ -13,15 +12,15 @@ import (
 
 // toolSearch is the body of a search for tools.
 type toolSearch struct {
-	Query          string        `json:"query" doc:"What the tool should do; * lists all by name."`
+	Query          string        `json:"query" min:"1" doc:"What the tool should do; * lists all by name."`
 	Keywords       []string      `json:"keywords,omitempty" doc:"Phrases to favour."`
 	Limit          *int          `json:"limit,omitempty" min:"1" doc:"5 if left out, at most 20."`
 	Offset         int           `json:"offset,omitempty" min:"0" doc:"Tools to skip, to see those that follow."`
-	MinScore       float64       `json:"min_score,omitempty" doc:"From 0 to 1."`
+	MinScore       float64       `json:"min_score,omitempty" min:"0" max:"1" doc:"From 0 to 1."`
 	EmbeddingModel string        `json:"embedding_model,omitempty" doc:"A name in the embeddings section."`
 	Context        callerContext `json:"context,omitzero"`
 	Explain        bool          `json:"explain,omitempty" doc:"Add weights and shares. A search that is explained is not recorded."`
-	Tool           string        `json:"tool,omitempty" doc:"With explain: the tool whose rank, or absence, is explained."`
+	Tool           string        `json:"tool,omitempty" doc:"The tool whose rank, or absence, is explained; implies explain."`
 }
 
 // toolsFound is the answer to a search, with the judgement of one tool.
@@ -53,40 +52,22 @@ func (t *toolsHandler) searchQuery(w http.ResponseWriter, r *http.Request, who c
 		Query: q.Get("q"), Keywords: q["keyword"], EmbeddingModel: q.Get("embedding_model"),
 		Tool: q.Get("tool"), Context: callerContext{Caller: who},
 	}
-	var err error
-	if s.Explain, err = flagParam(r, "explain"); err != nil {
-		return err
-	}
-	if text := q.Get("limit"); text != "" {
-		limit, err := strconv.Atoi(text)
-		if err != nil {
-			return newError(errcode.InvalidRequest, "use a whole number from 1", "limit=%q is no number", text)
-		}
+	s.Explain = flag(r, "explain")
+	s.Offset, _ = strconv.Atoi(q.Get("offset"))
+	s.MinScore, _ = strconv.ParseFloat(q.Get("min_score"), 64)
+	if limit, err := strconv.Atoi(q.Get("limit")); err == nil {
 		s.Limit = &limit
-	}
-	if text := q.Get("offset"); text != "" {
-		if s.Offset, err = strconv.Atoi(text); err != nil {
-			return newError(errcode.InvalidRequest, "use a whole number from 0", "offset=%q is no number", text)
-		}
-	}
-	if text := q.Get("min_score"); text != "" {
-		if s.MinScore, err = strconv.ParseFloat(text, 64); err != nil || math.IsNaN(s.MinScore) {
-			return newError(errcode.InvalidRequest, "use a number from 0 to 1", "min_score=%q is no number", text)
-		}
 	}
 	return t.search(w, r, s)
 }
 
 func (t *toolsHandler) search(w http.ResponseWriter, r *http.Request, s toolSearch) error {
-	if s.Tool != "" && !s.Explain {
-		return newError(errcode.InvalidRequest, "add explain", "tool names the tool to be explained")
-	}
 	model, err := t.embeddingModel(s.EmbeddingModel)
 	if err != nil {
 		return err
 	}
 	request := registry.SearchRequest{
-		Query: s.Query, Keywords: s.Keywords, Offset: s.Offset, MinScore: s.MinScore, EmbeddingModel: model, Explain: s.Explain,
+		Query: s.Query, Keywords: s.Keywords, Offset: s.Offset, MinScore: s.MinScore, EmbeddingModel: model, Explain: s.Explain || s.Tool != "",
 		Scope: tools.Scope{Caller: s.Context.Caller}, Catalog: t.registry.Current(),
 	}
 	if s.Limit != nil { // in the request, 0 means the default

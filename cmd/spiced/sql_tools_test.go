@@ -12,8 +12,8 @@ import (
 )
 
 // toolsEnv is the folder of the programs that .ci/run installs for these tests:
-// python and dbt, virtual environments with requirements-python.txt and
-// requirements-dbt.txt of testdata/sqlclients.
+// python, dbt and schemathesis, virtual environments with requirements-python.txt and so
+// on of testdata/sqlclients.
 const toolsEnv = "SPICED_TEST_CLIENTS"
 
 // tool skips the test, loudly, where a program of toolsEnv is missing.

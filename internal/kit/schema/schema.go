@@ -50,6 +50,8 @@ type Deriver struct {
 	Key string
 	// Optional makes all fields optional that are not required by a tag.
 	Optional bool
+	// Nullable lets optional fields be null, which encoding/json reads as absent.
+	Nullable bool
 	// Custom returns the schema of a type that is not derived, such as a
 	// reference to it, or nil. It may be nil itself.
 	Custom func(reflect.Type) Schema
@@ -80,6 +82,9 @@ func (d *Deriver) Object(t reflect.Type) (Schema, error) {
 		s, err := d.field(f.StructField)
 		if err != nil {
 			return nil, fmt.Errorf("%s.%s: %w", t.Name(), f.Name, err)
+		}
+		if d.Nullable && !f.required {
+			s = orNull(s)
 		}
 		properties[f.key] = s
 		if f.required {
@@ -208,12 +213,38 @@ func (d *Deriver) field(f reflect.StructField) (Schema, error) {
 		return nil, err
 	}
 	if f.Tag.Get("nullable") == "true" {
-		s["type"] = []string{fmt.Sprint(s["type"]), "null"}
+		s = orNull(s)
 	}
 	if d.Field != nil {
 		d.Field(f, s)
 	}
 	return s, nil
+}
+
+// orNull is s or null.
+func orNull(s Schema) Schema {
+	switch types := s["type"].(type) {
+	case string:
+		s["type"] = []string{types, "null"}
+	case []string:
+		if !slices.Contains(types, "null") {
+			s["type"] = append(slices.Clone(types), "null")
+		}
+	case nil:
+		if forms, ok := s["anyOf"].([]any); ok {
+			s["anyOf"] = append(slices.Clone(forms), Schema{"type": "null"})
+		} else if len(s) > 0 {
+			return Schema{"anyOf": []any{s, Schema{"type": "null"}}}
+		}
+	}
+	if choices, ok := s["enum"].([]string); ok {
+		values := make([]any, len(choices), len(choices)+1)
+		for i, c := range choices {
+			values[i] = c
+		}
+		s["enum"] = append(values, nil)
+	}
+	return s
 }
 
 // typesOf reads the tag type.
