@@ -5,6 +5,7 @@ import "time"
 // Auth is `runtime.auth`.
 type Auth struct {
 	APIKey *APIKey `yaml:"api-key" doc:"Authentication by API key."`
+	OIDC   any     `yaml:"oidc" served:"refused" instead:"'runtime.auth.api-key' with a key for each caller" doc:"Authentication by tokens of an issuer."`
 }
 
 // APIKey is `runtime.auth.api-key`.
@@ -56,6 +57,9 @@ type TLS struct {
 	CertificateFile string `yaml:"certificate_file" doc:"File of the certificate, relative to the Spicepod's folder."`
 	Key             Text   `yaml:"key" doc:"The key as PEM. May contain references."`
 	KeyFile         string `yaml:"key_file" doc:"File of the key, relative to the Spicepod's folder."`
+
+	ClientAuthMode   string `yaml:"client_auth_mode" served:"refused" instead:"'runtime.auth.api-key', or a proxy that checks certificates of clients" doc:"Whether clients need a certificate."`
+	ClientAuthCAFile string `yaml:"client_auth_ca_file" served:"no" instead:"'runtime.auth.api-key'" doc:"File of the authority of clients' certificates."`
 }
 
 // CORS is `runtime.cors`.
@@ -98,6 +102,7 @@ type Postgres struct {
 // Flight is `runtime.flight`.
 type Flight struct {
 	Enabled     bool   `yaml:"enabled" default:"true" doc:"Serve the protocol."`
+	MaxMessage  any    `yaml:"max_message_size" served:"no" instead:"nothing: results are sent in batches of bounded size" doc:"The largest message."`
 	Address     string `yaml:"address" default:"127.0.0.1:50051" doc:"Address of the listener, as host:port. The flag --flight overrides it."`
 	Connections int    `yaml:"max_connections" min:"1" default:"1000" doc:"Concurrent connections that have sent a call with a valid key; a new one closes the oldest without calls."`
 	PerCaller   int    `yaml:"max_connections_per_caller" min:"0" doc:"Concurrent connections of one key, or of one address where no keys are required; 0: a quarter of max_connections."`

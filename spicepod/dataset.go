@@ -40,6 +40,7 @@ type Dataset struct {
 	Acceleration          *Acceleration     `yaml:"acceleration" doc:"Store a copy of the data in the engine."`
 	DependsOn             []string          `yaml:"dependsOn" doc:"Components that must be loaded first."`
 	ReadyState            ReadyState        `yaml:"ready_state" enum:"on_registration,on_load" default:"on_load" doc:"When the dataset counts as ready for /v1/ready: when its first load has ended, also with an error (on_load), or when it is declared (on_registration)."`
+	Mode                  string            `yaml:"mode" served:"no" enum:"read,read_write" instead:"'access'" doc:"Older form of access."`
 	UnsupportedTypeAction string            `yaml:"unsupported_type_action" served:"no" enum:"error,warn,ignore,string" instead:"a 'columns[].type', or a view that casts or leaves out the column" doc:"What happens to columns of a type that is not supported."`
 	CheckAvailability     string            `yaml:"check_availability" served:"no" enum:"auto,disabled" instead:"'spiced.datasets.state' and 'GET /v1/status'" doc:"Whether the source is checked while it is idle."`
 	Replication           any               `yaml:"replication" served:"no" instead:"'access: read_write' on a 'duckdb:' dataset" doc:"Write-through to the source."`
@@ -159,6 +160,7 @@ type Acceleration struct {
 	RetentionCheckInterval  time.Duration     `yaml:"retention_check_interval" served:"no" instead:"'refresh_check_interval'" doc:"How often old rows are removed."`
 	Indexes                 map[string]string `yaml:"indexes" doc:"Indexes by column or (column, column): enabled or unique."`
 	PrimaryKey              string            `yaml:"primary_key" doc:"Primary key: a column or (column, column)."`
+	PartitionBy             []any             `yaml:"partition_by" served:"no" instead:"'refresh_sql' with ORDER BY: DuckDB skips blocks of rows by their values" doc:"How the copy is split."`
 	OnConflict              map[string]string `yaml:"on_conflict" served:"no" instead:"'refresh_sql' that selects one row for each key" doc:"What happens to rows whose key exists: drop or upsert."`
 	Params                  Params            `yaml:"params" doc:"Settings of the engine."`
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -220,7 +221,11 @@ func (d *decoder) structure(node *yaml.Node, v reflect.Value) {
 func (d *decoder) field(f *field, e entry, v reflect.Value) {
 	d.push(f.name)
 	defer d.pop()
-	if !f.served && !d.dead {
+	if f.service == refused && !isEmpty(target(e.value)) {
+		d.fail(e.key, pathString(d.path)+" is not served, and a runtime without it would permit what the Spicepod does not", "use "+strings.ReplaceAll(f.instead, "'", ""))
+		return
+	}
+	if f.service == notServed && !d.dead {
 		if n := target(e.value); n != nil && !isEmpty(n) {
 			d.index.notServed = append(d.index.notServed, pathString(d.path))
 		}

@@ -13,6 +13,9 @@ import (
 
 // unknownKey reports an unknown key, and returns the key that it seems to mean.
 func (d *decoder) unknownKey(e entry, name string, info *typeInfo) string {
+	if len(d.path) == 0 && e.value.Anchor != "" {
+		return "" // what is shared by aliases
+	}
 	near := nearest.Name(name, info.names)
 	hint := ""
 	switch value := target(e.value); {

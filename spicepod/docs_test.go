@@ -20,6 +20,9 @@ is not in these tables is refused; the error suggests the nearest known key.
 
 - **Served** says whether this build acts on the key. Keys that are not served yet are
   read, checked and listed in one warning; they are never ignored silently.
+- A key at the top whose value has an anchor, ` + "`&name`, is only text for aliases, `*name`" + `.
+- A Spicepod of Spice starts here: what this build serves is served, and each component
+  that it does not serve is named with the reason and what to use instead.
 - Entries of component lists are written inline or as ` + "`{ref: path}`" + `: a file with
   one component, or a folder that contains it as ` + "`dataset.yaml`, `view.yaml`,\n  `function.yaml`" + ` and so on. Paths start at the folder of the file that names
   them; only ` + "`dependsOn`" + ` is allowed next to ` + "`ref`" + `.
@@ -52,7 +55,7 @@ type docsWriter struct {
 
 // alternatives writes the table of keys that are not served.
 func (d *docsWriter) alternatives(t *testing.T) {
-	d.out.WriteString("\n## Keys of Spice that are not served\n\nThey are read and checked, and have no effect.\n\n| key | use instead |\n|---|---|\n")
+	d.out.WriteString("\n## Keys of Spice that are not served\n\nThey are read and checked, and have no effect. Those that protect something are refused: a runtime without them would permit what the Spicepod does not.\n\n| key | use instead |\n|---|---|\n")
 	for _, u := range d.unserved {
 		if u[1] == "" {
 			t.Errorf("%s is not served, and has no tag `instead`", u[0])
@@ -84,14 +87,16 @@ func (d *docsWriter) section(title string, t reflect.Type, served bool) {
 		f := &info.fields[i]
 		below, suffix := structInside(f.typ)
 		d.row(f, served)
-		if path := strings.TrimPrefix(title+"."+f.name, "."); served && !f.served {
+		if path := strings.TrimPrefix(title+"."+f.name, "."); f.service == refused {
+			d.unserved = append(d.unserved, [2]string{path + ": refused", f.instead})
+		} else if served && f.service == notServed {
 			d.unserved = append(d.unserved, [2]string{path, f.instead})
 		} else if len(f.unserved) > 0 {
 			d.unserved = append(d.unserved, [2]string{path + ": " + strings.Join(f.unserved, ", "), f.instead})
 		}
 		if below != nil {
 			path := strings.TrimPrefix(title+"."+f.name+suffix, ".")
-			inside = append(inside, inner{path, below, served && f.served})
+			inside = append(inside, inner{path, below, served && f.service != notServed})
 		}
 	}
 	for _, in := range inside {
@@ -132,7 +137,9 @@ func (d *docsWriter) row(f *field, served bool) {
 	}
 	mark := "yes"
 	switch {
-	case !served || !f.served:
+	case f.service == refused:
+		mark = "refused"
+	case !served || f.service == notServed:
 		mark = "not yet"
 	case len(f.unserved) > 0:
 		mark = "not yet: `" + strings.Join(f.unserved, "`, `") + "`"

@@ -72,7 +72,8 @@ func shapeOf(t reflect.Type) shape {
 //	required   "true" if the key must be present
 //	enum       the values a string may have
 //	unserved   values of enum that are read but not served yet
-//	served     "no" when the key is read but not served yet
+//	served     "no" when the key is read but not served yet; "refused" when a Spicepod
+//	           with it is refused, since what it protects would not be
 //	instead    what to use instead of a key or value that is not served; names in '…'
 //	min        the minimum
 //	component  the entries are components of this kind and may be `ref:` entries
@@ -84,7 +85,7 @@ type field struct {
 	doc       string
 	fallback  string
 	required  bool
-	served    bool
+	service   service
 	enum      []string
 	unserved  []string
 	instead   string
@@ -95,6 +96,15 @@ type field struct {
 	shape     shape
 	typ       reflect.Type
 }
+
+// service is the tag served.
+type service string
+
+const (
+	served    service = ""
+	notServed service = "no"
+	refused   service = "refused"
+)
 
 // typeInfo describes one struct type.
 type typeInfo struct {
@@ -132,7 +142,7 @@ func describeField(index int, name string, f reflect.StructField) field {
 		doc:       f.Tag.Get("doc"),
 		fallback:  f.Tag.Get("default"),
 		required:  f.Tag.Get("required") == "true",
-		served:    f.Tag.Get("served") != "no",
+		service:   service(f.Tag.Get("served")),
 		enum:      splitTag(f.Tag.Get("enum")),
 		unserved:  splitTag(f.Tag.Get("unserved")),
 		instead:   f.Tag.Get("instead"),

@@ -62,6 +62,9 @@ type Runtime struct {
 	Caching  Caching   `yaml:"caching" doc:"Caches of results."`
 	Results  Results   `yaml:"results" doc:"Stored results: those of references and of /v1/queries."`
 
+	Authorization any `yaml:"authorization" served:"refused" instead:"'row_filter' and 'column_mask' of datasets, and 'runtime.auth.api-key'" doc:"Policies of who may do what."`
+
+	Scheduler   any          `yaml:"scheduler" served:"no" instead:"'POST /v1/queries' and 'runtime.results', which need no location" doc:"The scheduler of distributed queries."`
 	CPU         any          `yaml:"cpu" served:"no" instead:"a limit of the container or of systemd ('CPUQuota')" doc:"Use of processors."`
 	Metrics     any          `yaml:"metrics" served:"no" instead:"'/metrics'; '--metrics ADDRESS' for a second address" doc:"Metrics."`
 	ReadyState  string       `yaml:"ready_state" served:"no" enum:"on_registration,on_load" instead:"'ready_state' of each dataset" doc:"When datasets count as ready."`

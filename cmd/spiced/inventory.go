@@ -29,7 +29,7 @@ func (i inventory) Ready() bool { return i.runtime.Ready() }
 
 func (i inventory) Problems() spicepod.Problems {
 	if r := i.runtime.LastReport(); r != nil {
-		return r.Problems
+		return i.runtime.ForCallers(r.Problems)
 	}
 	return nil
 }
@@ -198,6 +198,6 @@ func (i inventory) Reload(ctx context.Context) (sqlapi.Reload, error) {
 		return sqlapi.Reload{}, err
 	}
 	return sqlapi.Reload{
-		Accepted: report.Accepted, Generation: report.Generation, Changed: report.Changed, Problems: report.Problems,
+		Accepted: report.Accepted, Generation: report.Generation, Changed: report.Changed, Problems: i.runtime.ForCallers(report.Problems),
 	}, nil
 }

@@ -98,12 +98,17 @@ func (a *attempt) builtins() ([]tools.Tool, error) {
 			continue
 		}
 		e := spicepod.Entry{Pod: a.pod, Path: fmt.Sprintf("tools[%d]", i), Component: "tool " + entry.Name}
-		if e.CheckReferences(); e.Fault() != nil {
+		if entry.Builtin() == "" {
+			e.Fail(".from", "write builtin: and a built-in tool, or mcp: and a command or URL", "tools from %q are not served", entry.Scheme())
+		} else {
+			e.CheckReferences()
+		}
+		if e.Fault() != nil {
 			a.problems(e.Problems)
 			continue
 		}
 		at := a.pod.At(fmt.Sprintf("tools[%d]", i))
-		tool, err := customised(env, entry, fmt.Sprintf("%s:%d", at.File, at.Line))
+		tool, err := builtin.Customise(env, entry, fmt.Sprintf("%s:%d", at.File, at.Line))
 		if err != nil {
 			p := a.pod.Problem(fmt.Sprintf("tools[%d].from", i), err.Error(), "")
 			p.Component = "tool " + entry.Name
@@ -114,13 +119,6 @@ func (a *attempt) builtins() ([]tools.Tool, error) {
 		list = append(list, tool)
 	}
 	return list, nil
-}
-
-func customised(env builtin.Env, entry spicepod.Tool, declared string) (tools.Tool, error) {
-	if entry.Builtin() == "" {
-		return nil, fmt.Errorf("tools from %q are not supported: use builtin:<name> or mcp:<command or URL>", entry.Scheme()+":")
-	}
-	return builtin.Customise(env, entry, declared)
 }
 
 const schemeMCP = "mcp"

@@ -10,6 +10,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/data/fault"
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/spicepod"
 )
 
 // failed returns [engine.Contents.Failed] of the generation: an error about a file names
@@ -120,4 +121,13 @@ func (db *database) withoutRoots(message string) string {
 		message = strings.ReplaceAll(message, root+string(filepath.Separator), "")
 	}
 	return message
+}
+
+// forCallers returns problems with paths that are relative to the data roots.
+func (db *database) forCallers(problems spicepod.Problems) spicepod.Problems {
+	out := slices.Clone(problems)
+	for i := range out {
+		out[i].Message = db.withoutRoots(out[i].Message)
+	}
+	return out
 }

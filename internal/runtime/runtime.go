@@ -160,6 +160,12 @@ func (rt *Runtime) Load(ctx context.Context, trigger string) *Report {
 	return rt.loader.load(ctx, trigger)
 }
 
+// ForCallers returns problems of a report as callers may see them: paths are relative to
+// the data roots.
+func (rt *Runtime) ForCallers(problems spicepod.Problems) spicepod.Problems {
+	return rt.db.forCallers(problems)
+}
+
 // Reload requests a load and waits for its outcome. Run must be running.
 func (rt *Runtime) Reload(ctx context.Context, trigger string) (*Report, error) {
 	return rt.requests.wait(ctx, trigger)

@@ -63,10 +63,10 @@ func (db *database) fillLoadErrors(tx *engine.Tx, report *Report) error {
 		return err
 	}
 	rows := make([][]any, 0, len(report.Problems))
-	for _, p := range report.Problems {
+	for _, p := range db.forCallers(report.Problems) {
 		rows = append(rows, []any{
 			int64(report.Generation), orNull(p.Component), p.Severity.String(), orNull(p.Path),
-			p.File, p.Line, p.Column, db.withoutRoots(p.Message), orNull(p.Hint),
+			p.File, p.Line, p.Column, p.Message, orNull(p.Hint),
 		})
 	}
 	return tx.Insert(engine.System, tableLoadErrors, rows)

@@ -3,7 +3,6 @@ package datasets
 import (
 	"context"
 	"fmt"
-	"maps"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -69,7 +68,7 @@ func (m *Manager) compileSource(pod *spicepod.Pod, d *Dataset) error {
 		file = filepath.Join(pod.Dir, file)
 	}
 	var err error
-	if d.from, err = source.Parse(d.Declared.From, filepath.Dir(file), slices.Sorted(maps.Keys(m.connectors))); err != nil {
+	if d.from, err = source.Parse(d.Declared.From, filepath.Dir(file), m.served()); err != nil {
 		return err
 	}
 	if err = duckdbTypes(d.Described); err != nil {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -34,6 +35,22 @@ type Prepared struct {
 	Problems spicepod.Problems
 }
 
+// unset are the faults of references to variables that are not set, or that the
+// connector is not served, which no variable changes.
+func (m *Manager) unset(pod *spicepod.Pod, i int) (faults []error) {
+	for _, u := range pod.Unset(fmt.Sprintf("datasets[%d]", i)) {
+		_, below, _ := strings.Cut(u.Path, ".")
+		if _, err := source.Parse(pod.Datasets[i].From, "", m.served()); err != nil && below != "from" {
+			return []error{err}
+		}
+		faults = append(faults, fault.At(below, u.Offset, u.Hint, "%s", u.Message))
+	}
+	return faults
+}
+
+// served are the names of the connectors.
+func (m *Manager) served() []string { return slices.Sorted(maps.Keys(m.connectors)) }
+
 // Prepare compiles the datasets of a Spicepod and begins the loads of those that
 // are new, failed, or may have changed at their sources. It reuses the data of
 // datasets whose declarations are equal, and loads that run. It waits for the loads
@@ -47,11 +64,7 @@ func (m *Manager) Prepare(ctx context.Context, r Request) Prepared {
 	seen := map[string]int{}
 	var sources []source.Source
 	for i := range r.Pod.Datasets {
-		for _, u := range r.Pod.Unset(fmt.Sprintf("datasets[%d]", i)) {
-			_, below, _ := strings.Cut(u.Path, ".")
-			faults[i] = append(faults[i], fault.At(below, u.Offset, u.Hint, "%s", u.Message))
-		}
-		if len(faults[i]) > 0 {
+		if faults[i] = m.unset(r.Pod, i); len(faults[i]) > 0 {
 			continue
 		}
 		d, err := m.compile(ctx, r.Pod, i)

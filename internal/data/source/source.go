@@ -62,6 +62,9 @@ type From struct {
 	Dir       string // base of relative paths
 }
 
+// spiceAI is Spice's connector that is written spice.ai/path.
+const spiceAI = "spice.ai"
+
 // Parse parses `from`: connector:path, connector://path or connector/path, where
 // connectors are those that are served.
 func Parse(from spicepod.Text, dir string, connectors []string) (From, error) {
@@ -72,7 +75,7 @@ func Parse(from spicepod.Text, dir string, connectors []string) (From, error) {
 		name = strings.ToLower(text[:end])
 	}
 	served := slices.Contains(connectors, name)
-	if end <= 0 || text[end] == '/' && !served {
+	if end <= 0 || text[end] == '/' && !served && name != spiceAI {
 		return From{}, fault.New("from", "write connector:path, for example file:"+from.Raw, "%q does not name a connector", from.Raw)
 	}
 	if !served {

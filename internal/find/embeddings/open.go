@@ -66,9 +66,6 @@ func Open(pod *spicepod.Pod, i int, o Options) (Model, *spicepod.Problem) {
 	e := &entry{declared: declared, opts: o, Entry: spicepod.Entry{
 		Pod: pod, Path: fmt.Sprintf("embeddings[%d]", i), Component: "embedding " + declared.Name, Params: declared.Params,
 	}}
-	if e.CheckReferences(); e.Fault() != nil {
-		return nil, e.Fault()
-	}
 	all := providers()
 	served := spicepod.Providers{Kind: "embedding", Others: map[string]string{
 		"azure": `use openai: with params.endpoint set to the deployment's OpenAI-compatible base URL`,
@@ -79,6 +76,9 @@ func Open(pod *spicepod.Pod, i int, o Options) (Model, *spicepod.Problem) {
 	name, id, problem := e.Provider(declared.From, served)
 	if problem != nil {
 		return nil, problem
+	}
+	if e.CheckReferences(); e.Fault() != nil {
+		return nil, e.Fault()
 	}
 	p := all[slices.IndexFunc(all, func(p kind) bool { return p.name == name })]
 	e.id = id

@@ -60,9 +60,6 @@ func (p provider) known() []spicepod.Param {
 
 // open parses an entry. A model with a problem is not served.
 func (e *entry) open() (*settings, *spicepod.Problem) {
-	if e.CheckReferences(); e.Fault() != nil {
-		return nil, e.Fault()
-	}
 	all := providers()
 	served := spicepod.Providers{
 		Kind: "model", Others: compatible(), Hint: "; for other OpenAI-compatible servers, use openai: with params.endpoint",
@@ -73,6 +70,9 @@ func (e *entry) open() (*settings, *spicepod.Problem) {
 	name, id, problem := e.Provider(e.declared.From, served)
 	if problem != nil {
 		return nil, problem
+	}
+	if e.CheckReferences(); e.Fault() != nil {
+		return nil, e.Fault()
 	}
 	e.id, e.kind = id, all[slices.IndexFunc(all, func(p provider) bool { return p.name == name })]
 	if e.Known("a model from "+name, e.kind.known()); e.Fault() != nil {

@@ -205,7 +205,7 @@ func (f *format) optionName(key string, own []string) (string, error) {
 			}
 		}
 	}
-	return "", fault.OfKey("params."+key, nearest.Hint(key, f.known(own), ""), "params.%s is not an option of %s files", key, f.name)
+	return "", fault.OfKey("params."+key, nearest.Hint(key, f.known(own), "remove it; "+f.name+" files have "+strings.Join(slices.Sorted(maps.Keys(f.options)), ", ")), "params.%s is not an option of %s files", key, f.name)
 }
 
 // known returns the names of params for suggestions, those of Spice first.

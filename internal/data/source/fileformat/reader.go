@@ -32,11 +32,12 @@ type Files struct {
 	Patterns []string // for DuckDB
 	Found    []string // for the format
 	Bytes    int64
+	Shown    string // for messages, instead of the first of Found
 }
 
 // One returns a single file.
 func One(path string, size int64) Files {
-	return Files{[]string{EscapeGlob(path)}, []string{path}, size}
+	return Files{Patterns: []string{EscapeGlob(path)}, Found: []string{path}, Bytes: size}
 }
 
 // EscapeGlob returns a glob that matches only the path.
@@ -84,7 +85,7 @@ func (r *Reader) Open(ctx context.Context, db *engine.DB, found Files) (*source.
 	f, settings := r.format, r.settings
 	if f == nil {
 		if f = formatOf(found.Found[0]); f == nil {
-			return nil, fault.New("from", "set params.file_format: one of "+servedFormats, "the name of file %q does not show its format", found.Found[0])
+			return nil, fault.New("from", "set params.file_format: one of "+servedFormats, "the name %q does not show the format of the file", cmp.Or(found.Shown, found.Found[0]))
 		}
 		var err error
 		if settings, err = f.settings(r.params, r.own); err != nil {

@@ -88,7 +88,9 @@ func (s *httpSource) Open(ctx context.Context) (*source.Opened, error) {
 	if err != nil {
 		return nil, err
 	}
-	opened, err := s.reader.Open(ctx, s.opts.DB, fileformat.One(got.path, got.Size))
+	fetched := fileformat.One(got.path, got.Size)
+	fetched.Shown = s.d.From.Shown
+	opened, err := s.reader.Open(ctx, s.opts.DB, fetched)
 	if err != nil {
 		resource.Release(got.resource)
 		return nil, err
