@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -16,6 +17,10 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/spiced-sql/spiced/internal/test/chattest"
 )
 
 // source is an HTTP server that answers when the test says so.
@@ -237,4 +242,59 @@ func TestMCPWhileLoading(t *testing.T) {
 	}
 	session.Close() //nolint:errcheck // the server ends
 	<-ended
+}
+
+// TestModelsWhileLoading: a model that calls a tool whose data is loaded learns that it
+// may try again, and the chat goes on.
+func TestModelsWhileLoading(t *testing.T) {
+	s, model := newSource(t), startModel(t)
+	models := strings.NewReplacer("MODEL_URL", model.URL, "TOOLS", "auto", "PATIENCE", "20s").Replace(read(t, "testdata/chat/models.yaml"))
+	p := launched(t, folder(t, "spicepod.yaml", s.pod("2")+models), "--flight", "127.0.0.1:0")
+	p.eventually("to call what is ready", func() bool { return p.do("POST", "/v1/sql", "SELECT times(21) AS n").status == 200 })
+
+	for tool, arguments := range map[string]string{"revenue": `{}`, "tool_invoke": `{"tool_id": "revenue", "arguments": {}}`} {
+		model.Script(chattest.InTurn(chattest.Say(chattest.Call("call_1", tool, arguments)), chattest.Say(chattest.Text("Later."))))
+		r := p.never(p.do("POST", "/v1/chat/completions", `{"model":"helper","messages":[{"role":"user","content":"How much?"}]}`))
+		p.want(r, 200, "Later.")
+		all := model.Requests()
+		if got := all[len(all)-1].Results["call_1"]; !strings.Contains(got, "loading") || !strings.Contains(got, "orders") {
+			t.Errorf("%s: the model was told %q", tool, got)
+		}
+	}
+	flight := flightConnect(t, p, "", insecure.NewCredentials())
+	_, err := flight.query("SELECT * FROM orders")
+	wantStatus(t, err, codes.Unavailable, `dataset "orders" is loading`)
+	_, err = flight.Prepare(flight.ctx, "SELECT revenue()")
+	wantStatus(t, err, codes.Unavailable, "is loading")
+	if text, err := flight.query("SELECT times(2) AS n"); err != nil || text != "n int64 | 4\n" {
+		t.Errorf("Flight SQL: got %q, %v", text, err)
+	}
+	s.answer <- http.StatusOK
+	p.eventually("to be ready", func() bool { return p.do("GET", "/v1/ready", "").status == 200 })
+	if text, err := flight.query("SELECT revenue() AS n"); err != nil || text != "n int64 | 42\n" {
+		t.Errorf("Flight SQL: got %q, %v", text, err)
+	}
+}
+
+// TestSlowMCPServer: a server that accepts connections and says nothing holds back
+// neither the start nor other tools.
+func TestSlowMCPServer(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	pod := `version: v1
+kind: Spicepod
+name: slow
+runtime: {functions: {enabled: true}}
+tools:
+  - {name: far, from: 'mcp:http://` + silent.Addr().String() + `/mcp'}
+functions:
+  - {name: times, from: sql, description: Doubles, signature: {args: [{name: x, type: int64}], returns: int64}, body: x * 2}
+`
+	p := start(t, folder(t, "spicepod.yaml", pod))
+	p.want(p.do("POST", "/v1/tools/times:invoke", `{"args":{"x":21}}`), 200, `"result":42`)
+	p.want(p.do("GET", "/v1/status", ""), 200, `"name":"tool far"`)
+	p.want(p.do("POST", "/v1/tools/far__echo:invoke", `{}`), 503, `"code":"loading"`, "being connected, and its tools are not known yet", `"retryable":true`)
 }
