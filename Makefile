@@ -41,5 +41,5 @@ bench:
 
 # Files that are generated from code; tests fail when they are stale.
 docs:
-	go test ./spicepod ./sqlapi ./functions -run Docs -update
+	go test ./spicepod ./sqlapi ./functions ./internal/kit/telemetry ./internal/data/datasets -run Docs -update
 	go test . -run Picture -update

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
+	"github.com/spiced-sql/spiced/internal/test/doctable"
 )
 
 // TestEveryCodeHasAStatus reads the codes from the source of package errcode.
@@ -39,5 +40,28 @@ func TestEveryCodeHasAStatus(t *testing.T) {
 	})
 	if codes < 20 {
 		t.Errorf("found %d codes", codes)
+	}
+}
+
+// TestDocsOfErrors compares docs/errors.md with the statuses of codes, and with which
+// may be tried again.
+func TestDocsOfErrors(t *testing.T) {
+	rows := doctable.Read(t, "../docs/errors.md", "Code")
+	for _, row := range errorCodes {
+		documented := rows[string(row.code)]
+		if documented == nil {
+			t.Errorf("%s is not in docs/errors.md", row.code)
+			continue
+		}
+		delete(rows, string(row.code))
+		if want := strconv.Itoa(row.status); documented["HTTP"] != want {
+			t.Errorf("%s: status %s is documented; it is %s", row.code, documented["HTTP"], want)
+		}
+		if got := documented["Retry"] == "retry"; got != row.code.Retryable() {
+			t.Errorf("%s: whether it may be tried again is documented wrongly: %t", row.code, got)
+		}
+	}
+	for name := range rows {
+		t.Errorf("docs/errors.md has %s, which is no code", name)
 	}
 }

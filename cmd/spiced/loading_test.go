@@ -258,7 +258,7 @@ func TestModelsWhileLoading(t *testing.T) {
 		p.want(r, 200, "Later.")
 		all := model.Requests()
 		if got := all[len(all)-1].Results["call_1"]; !strings.Contains(got, "loading") || !strings.Contains(got, "orders") {
-			t.Errorf("%s: the model was told %q", tool, got)
+			t.Errorf("%s: the model got %q", tool, got)
 		}
 	}
 	flight := flightConnect(t, p, "", insecure.NewCredentials())

@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -36,9 +37,27 @@ func (db *DB) improve(out *Error, e *duckError, v *verdict, cat *Catalog) {
 		case strings.HasSuffix(e.object, "Function"):
 			out.Message = fmt.Sprintf("there is no function %q", e.name)
 			candidates = append(cat.FunctionNames(), db.builtins.allowed()...)
+			if slices.ContainsFunc(candidates, func(c string) bool { return sqltree.Fold(c) == sqltree.Fold(e.name) }) {
+				out.Message, out.Hint = fmt.Sprintf("function %q cannot be called here", e.name), elsewhere(e.name, e.object)
+				return
+			}
 		}
 		out.Hint = nearest.Hint(e.name, candidates, out.Hint)
 	}
+}
+
+// windowFunctions are DuckDB's functions that need OVER.
+var windowFunctions = strings.Fields("row_number rank rank_dense dense_rank percent_rank cume_dist ntile lag lead first first_value last last_value nth_value fill")
+
+// elsewhere is a hint where a function of another kind can be called.
+func elsewhere(name, kind string) string {
+	switch {
+	case slices.Contains(windowFunctions, sqltree.Fold(name)):
+		return "it is a window function: write " + name + "(…) OVER (…)"
+	case strings.HasPrefix(kind, "Table"):
+		return "it returns a value: call it in SELECT"
+	}
+	return "it returns rows: call it in FROM"
 }
 
 // Source is the name under which the body of a table function reads its n-th

@@ -37,7 +37,8 @@ import (
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
-var params = []spicepod.Param{
+// Params are those of the connector.
+var Params = []spicepod.Param{
 	{Name: "open", Doc: "Path of the database; from names the table."},
 	{Name: "duckdb_open", Doc: "Another name of open."},
 	{Name: "table", Doc: "The table, if from is the path of the database."},
@@ -78,7 +79,7 @@ type duckSource struct {
 
 // Compile checks the names of the params.
 func (c *Connector) Compile(d source.Declaration) (source.Source, error) {
-	if unknown := d.Params.Unknown("a dataset from duckdb", spicepod.ParamNames(params)); len(unknown) > 0 {
+	if unknown := d.Params.Unknown("a dataset from duckdb", spicepod.ParamNames(Params)); len(unknown) > 0 {
 		return nil, unknown[0]
 	}
 	return &duckSource{c, d}, nil

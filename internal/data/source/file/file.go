@@ -23,7 +23,8 @@ import (
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
-var params = []spicepod.Param{{Name: "file_extension", Doc: "Extension of the files of a folder."}}
+// Params are those of the connector, beside the options of the file format.
+var Params = []spicepod.Param{{Name: "file_extension", Doc: "Extension of the files of a folder."}}
 
 // Connector opens local files.
 type Connector struct {
@@ -45,7 +46,7 @@ type fileSource struct {
 
 // Compile checks the params.
 func (c *Connector) Compile(d source.Declaration) (source.Source, error) {
-	r, err := fileformat.Compile(d, d.From.Target, params)
+	r, err := fileformat.Compile(d, d.From.Target, Params)
 	return &fileSource{c, d, r}, err
 }
 

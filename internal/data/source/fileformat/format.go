@@ -30,6 +30,30 @@ type format struct {
 // formats that are served. The first with an extension wins.
 var formats = []*format{csvFormat, tsvFormat, jsonFormat, ndjsonFormat, parquetFormat}
 
+// Format describes a file format.
+type Format struct {
+	Name       string
+	Extensions []string
+	Options    map[string]spicepod.ParamType // params, by DuckDB's name
+	Aliases    map[string][]string           // other names of options
+	Prefixes   []string                      // that every name may have
+}
+
+// Formats are the formats that are served.
+func Formats() []Format {
+	var all []Format
+	for _, f := range formats {
+		one := Format{Name: f.name, Extensions: f.extensions, Options: f.options, Aliases: map[string][]string{}, Prefixes: f.prefixes}
+		for _, aliases := range []map[string]string{f.aliases, commonAliases} {
+			for _, alias := range slices.Sorted(maps.Keys(aliases)) {
+				one.Aliases[aliases[alias]] = append(one.Aliases[aliases[alias]], alias)
+			}
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
 // formatNames are the values of params.file_format.
 var formatNames = map[string]*format{
 	"csv": csvFormat, "tsv": tsvFormat, "json": jsonFormat,

@@ -39,8 +39,8 @@ const (
 	firstBackoff = 500 * time.Millisecond // before the second attempt; doubles
 )
 
-// params beside the options of the file format.
-var params = []spicepod.Param{
+// Params are those of the connector, beside the options of the file format.
+var Params = []spicepod.Param{
 	{Name: "http_username", Doc: "User of basic authentication."},
 	{Name: "http_password", Secret: true, Doc: "Password of basic authentication."},
 	{Name: "http_headers", Type: spicepod.ParamTextMap, Secret: true, Doc: "More headers, by name."},
@@ -78,7 +78,7 @@ type httpSource struct {
 
 // Compile checks the options of the file format.
 func (c *Connector) Compile(d source.Declaration) (source.Source, error) {
-	r, err := fileformat.Compile(d, urlPath(d.From.Target), params)
+	r, err := fileformat.Compile(d, urlPath(d.From.Target), Params)
 	return &httpSource{c, d, r}, err
 }
 

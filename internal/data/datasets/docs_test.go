@@ -1,0 +1,70 @@
+package datasets
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spiced-sql/spiced/internal/data/source/duckdb"
+	"github.com/spiced-sql/spiced/internal/data/source/file"
+	"github.com/spiced-sql/spiced/internal/data/source/fileformat"
+	"github.com/spiced-sql/spiced/internal/data/source/https"
+	"github.com/spiced-sql/spiced/internal/test/golden"
+	"github.com/spiced-sql/spiced/spicepod"
+)
+
+const connectorsHead = `# Connectors
+
+<!-- Written by internal/data/datasets/docs_test.go. Do not edit: change the params
+     of the connectors and run: make docs -->
+
+` + "`from: connector:path`" + ` of a dataset names where its rows are; ` + "`params`" + ` has what the connector
+needs. Values may contain ` + "`${env:NAME}` and `${secrets:name}`" + `. With ` + "`acceleration: {}`" + ` the rows are
+copied and indexed, otherwise each statement reads them where they are:
+[spicepod.md](spicepod.md) lists the keys of a dataset.
+
+| connector | ` + "`from`" + ` | |
+|---|---|---|
+| ` + "`file`" + ` | ` + "`file:trips.csv`, `file:trips/*.parquet`, `file:folder/`" + ` | a file, files by pattern, or a folder of files of one format, below ` + "`runtime.data_roots`" + `; relative paths start at the folder of the Spicepod. ` + "`.gz` and `.zst`" + ` are read, too |
+| ` + "`http`, `https`" + ` | ` + "`https://example.com/trips.parquet`" + ` | a file that is fetched, and again when it has changed |
+| ` + "`duckdb`" + ` | ` + "`duckdb:orders`" + ` with ` + "`params.duckdb_open: shop.duckdb`, or `duckdb:shop.duckdb` with `params.table`" + ` | a table of a DuckDB file; with ` + "`access: read_write`" + ` it can be written |
+
+The other connectors of Spice (PostgreSQL, S3 and so on) are not served yet; a dataset with one is
+named in ` + "`spiced.load_errors`" + ` and the rest is served.
+`
+
+// TestDocsOfConnectors compares docs/connectors.md with the params that are taken.
+func TestDocsOfConnectors(t *testing.T) {
+	var page strings.Builder
+	page.WriteString(connectorsHead)
+	connector := func(title, more string, params []spicepod.Param) {
+		fmt.Fprintf(&page, "\n## %s\n\n| param | type | |\n|---|---|---|\n", title)
+		for _, p := range params {
+			about := p.Doc
+			if p.Secret {
+				about += " Use a reference."
+			}
+			fmt.Fprintf(&page, "| `%s` | %s | %s |\n", p.Name, p.Type, about)
+		}
+		fmt.Fprintf(&page, "\n%s\n", more)
+	}
+	options := "And `file_format`, if the name does not show it, with the options of the format."
+	connector("file", options, file.Params)
+	connector("http, https", options, https.Params)
+	connector("duckdb", "`from` names the table and `open` the file, or `from` the file and `table` the table.", duckdb.Params)
+	page.WriteString("\n## Formats of files\n\nOptions are those of DuckDB's `read_csv`, `read_json` and `read_parquet`, by DuckDB's name or by Spice's, " +
+		"each also with the prefix of the format. A CSV file has a header unless `header: false` says otherwise, and its delimiter is a comma, or what splits the header.\n")
+	for _, f := range fileformat.Formats() {
+		fmt.Fprintf(&page, "\n### %s\n\nExtensions: `%s`. Prefixes: `%s`.\n\n| param | other names | type |\n|---|---|---|\n", f.Name, strings.Join(f.Extensions, "`, `"), strings.Join(f.Prefixes, "`, `"))
+		for _, name := range slices.Sorted(maps.Keys(f.Options)) {
+			others := ""
+			if aliases := f.Aliases[name]; len(aliases) > 0 {
+				others = "`" + strings.Join(aliases, "`, `") + "`"
+			}
+			fmt.Fprintf(&page, "| `%s` | %s | %s |\n", name, others, f.Options[name])
+		}
+	}
+	golden.Equal(t, "../../../docs/connectors.md", page.String())
+}
