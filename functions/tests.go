@@ -48,7 +48,7 @@ type TestOptions struct {
 // of the set, and a problem for each test that failed and for each function that could
 // not be created. It changes nothing that is published.
 func RunTests(ctx context.Context, stage *engine.Stage, pod *spicepod.Pod, set *Set, o TestOptions) ([]TestResult, spicepod.Problems) {
-	r := &testRun{stage: stage, pod: pod, failed: map[string]bool{}, timeout: cmp.Or(o.Timeout, TestTimeout), severity: o.Severity}
+	r := &testRun{stage: stage, pod: pod, failed: map[string]string{}, timeout: cmp.Or(o.Timeout, TestTimeout), severity: o.Severity}
 	if o.Again == nil {
 		o.Again = func(*Function) bool { return false }
 	}
@@ -110,15 +110,18 @@ type testRun struct {
 	target   Target
 	timeout  time.Duration
 	severity spicepod.Severity
-	failed   map[string]bool // functions that could not be created, by folded name
+	failed   map[string]string // why functions could not be created, by folded name
 	results  []TestResult
 	problems spicepod.Problems
 }
 
+// hasFault is the reason of a function that has a fault of its own.
+const hasFault = "the function has a fault"
+
 func (r *testRun) create(ctx context.Context, f *Function) {
 	for name := range f.uses {
-		if r.failed[name] {
-			r.failed[fold(f.Name)] = true
+		if r.failed[name] != "" {
+			r.failed[fold(f.Name)] = fmt.Sprintf("it calls function %q, which has a fault", name)
 			return
 		}
 	}
@@ -128,7 +131,7 @@ func (r *testRun) create(ctx context.Context, f *Function) {
 		p = &q
 	}
 	if p != nil {
-		r.failed[fold(f.Name)] = true
+		r.failed[fold(f.Name)] = hasFault
 		r.problems = append(r.problems, *p)
 	}
 }
@@ -153,8 +156,9 @@ func (r *testRun) test(ctx context.Context, f *Function, i int) {
 	}
 	start := time.Now()
 	var err error
-	if r.failed[fold(f.Name)] {
-		err = errors.New("the function could not be created")
+	reason := r.failed[fold(f.Name)]
+	if reason != "" {
+		err = errors.New(reason)
 	} else {
 		err = r.limited(ctx, func() error { return r.call(f, test) })
 	}
@@ -162,6 +166,8 @@ func (r *testRun) test(ctx context.Context, f *Function, i int) {
 	result.Passed = err == nil
 	if err != nil {
 		result.Message = err.Error()
+	}
+	if err != nil && reason != hasFault { // the fault is a problem already
 		p := r.pod.Problem(path, "test "+quoteName(result.Name)+" failed: "+result.Message, "")
 		p.Component, p.Severity = f.Component(), r.severity
 		r.problems = append(r.problems, p)

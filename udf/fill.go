@@ -105,7 +105,7 @@ func functionRow(f *functions.Function) []any {
 	return []any{
 		f.Name, string(f.Kind), string(f.Volatility), f.Declared.From, textOrNull(f.Declared.Description),
 		len(names), names, types, duck, returns, returnsDuck, f.Signature(), f.Declared.AsToolEffective(), f.Deterministic(),
-		f.Checksum, f.Position.File, f.Position.Line, execution(f),
+		f.Checksum, f.Position.File, f.Position.Line, execution(f), f.Source,
 	}
 }
 

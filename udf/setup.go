@@ -23,7 +23,7 @@ var columns = []struct{ table, columns string }{
 	{tableFunctions, `"name" VARCHAR NOT NULL, "kind" VARCHAR, "volatility" VARCHAR, "from" VARCHAR, "description" VARCHAR,
 		"arity" BIGINT, "arg_names" VARCHAR[], "arg_types" VARCHAR[], "arg_duckdb_types" VARCHAR[],
 		"return_type" VARCHAR, "return_duckdb_type" VARCHAR, "signature" VARCHAR, "as_tool" BOOLEAN, "deterministic" BOOLEAN,
-		"checksum" VARCHAR, "file" VARCHAR, "line" BIGINT, "execution" VARCHAR, "state" VARCHAR`},
+		"checksum" VARCHAR, "file" VARCHAR, "line" BIGINT, "execution" VARCHAR, "body" VARCHAR, "state" VARCHAR`},
 	{tableArgs, `"function" VARCHAR NOT NULL, "position" BIGINT, "name" VARCHAR, "type" VARCHAR, "duckdb_type" VARCHAR,
 		"description" VARCHAR, "required" BOOLEAN, "default" VARCHAR`},
 	{tableLineage, `"function" VARCHAR NOT NULL, "depends_on_kind" VARCHAR, "depends_on" VARCHAR, "column" VARCHAR, "file" VARCHAR, "line" BIGINT`},

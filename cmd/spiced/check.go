@@ -58,10 +58,10 @@ func newTest(std streams) *cobra.Command {
 	return cmd
 }
 
-// check loads the Spicepod and serves nothing. With offline it starts no MCP
-// server.
+// check loads the Spicepod and serves nothing. With offline it starts no MCP server and
+// copies no data.
 func check(ctx context.Context, std streams, path string, offline bool) (spicepod.Problems, []functions.TestResult, error) {
-	a, err := assemble(ctx, options{Options: runtime.Options{Path: path, Offline: offline, Progress: progress(std.err, nil)}})
+	a, err := assemble(ctx, options{Options: runtime.Options{Path: path, Offline: offline, InPlace: offline, Progress: progress(std.err, nil)}})
 	var problems spicepod.Problems
 	if errors.As(err, &problems) {
 		return problems, nil, nil

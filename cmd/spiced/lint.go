@@ -14,8 +14,10 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/data/copies"
 	"github.com/spiced-sql/spiced/internal/data/datasets"
+	"github.com/spiced-sql/spiced/internal/data/tables"
 	"github.com/spiced-sql/spiced/internal/find/lint"
 	"github.com/spiced-sql/spiced/internal/runtime"
+	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/spicepod"
@@ -72,7 +74,7 @@ Exit status: 0 no finding reaches --fail-on, 1 one does or the Spicepod has a fa
 }
 
 func runLint(ctx context.Context, std streams, path, format, failOn string) error {
-	app, err := assembleLoaded(ctx, std, options{Options: runtime.Options{Path: path}})
+	app, err := assembleLoaded(ctx, std, options{Options: runtime.Options{Path: path, InPlace: true}})
 	if err != nil {
 		return err
 	}
@@ -81,7 +83,7 @@ func runLint(ctx context.Context, std streams, path, format, failOn string) erro
 	if len(definitions) > lint.MaxCompared {
 		fmt.Fprintf(std.err, "note: only the first %d of %d tools were compared with each other\n", lint.MaxCompared, len(definitions))
 	}
-	found := append(lint.Check(definitions), lint.CheckLookups(lookups(app.Current()))...)
+	found := append(lint.Check(definitions), lint.CheckLookups(lookups(ctx, app))...)
 	linted := linted{found, lint.Summarise(definitions, alternatives(app.Tools()))}
 	pod := app.Current().Pod
 	switch format {
@@ -100,7 +102,8 @@ func runLint(ctx context.Context, std streams, path, format, failOn string) erro
 }
 
 // lookups returns the tools that look rows up in accelerated datasets.
-func lookups(g *runtime.Generation) (list []lint.Lookup) {
+func lookups(ctx context.Context, app *app) (list []lint.Lookup) {
+	g := app.Current()
 	for _, f := range g.Functions.All() {
 		relation, column, _, ok := f.Key()
 		definition := g.Tools.Get(f.Name)
@@ -111,9 +114,22 @@ func lookups(g *runtime.Generation) (list []lint.Lookup) {
 		d := g.Datasets[at]
 		column = strings.Trim(column, `"`)
 		indexed := slices.ContainsFunc(copies.IndexedColumns(d.Acceleration), func(c string) bool { return sqltree.Fold(c) == sqltree.Fold(column) })
-		list = append(list, lint.Lookup{Tool: definition, Dataset: d.Name, Column: column, Rows: d.Stats().Rows, Indexed: indexed})
+		list = append(list, lint.Lookup{Tool: definition, Dataset: d.Name, Column: column, Rows: countRows(ctx, app.DB(), d, indexed), Indexed: indexed})
 	}
 	return list
+}
+
+// countRows counts the rows of a dataset that is read in place; what has an index need not
+// be counted.
+func countRows(ctx context.Context, db *engine.DB, d *datasets.Dataset, indexed bool) int64 {
+	if indexed {
+		return 0
+	}
+	rows := int64(0)
+	if err := tables.Query(ctx, db, "SELECT count(*) FROM ("+d.Current().Query+"\n)", func(c *engine.Chunk) { rows = engine.Value[int64](c.Column(0), 0) }); err != nil {
+		return 0 // statements say what is wrong with it
+	}
+	return rows
 }
 
 // alternatives returns the definitions that a model gets instead of all.

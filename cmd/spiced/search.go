@@ -88,7 +88,7 @@ func runSearch(ctx context.Context, std streams, query, path string, f searchFla
 	if f.limit < 1 {
 		return usageError{fmt.Errorf("--limit must be from 1 to %d, got %d", registry.MaxLimit, f.limit)}
 	}
-	app, err := assembleLoaded(ctx, std, options{Options: runtime.Options{Path: path}})
+	app, err := assembleLoaded(ctx, std, options{Options: runtime.Options{Path: path, InPlace: true}})
 	if err != nil {
 		return err
 	}

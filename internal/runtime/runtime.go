@@ -43,6 +43,7 @@ type Options struct {
 	Strict   bool               // any fault refuses the load
 	Watch    bool               // reload when a file changes
 	Offline  bool               // check MCP servers without connecting to them or starting them
+	InPlace  bool               // read accelerated datasets at their sources, without copies
 	Postgres bool               // create PostgreSQL's catalog even if the Spicepod does not serve PostgreSQL
 	Worker   []string           // command of a process that runs isolated statements; nil: none are isolated
 	Version  string             // of the runtime, for MCP servers

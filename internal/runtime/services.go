@@ -92,6 +92,7 @@ func openServices(ctx context.Context, opts Options, pod *spicepod.Pod, reload f
 	if s.data, err = datasets.NewManager(datasets.Options{
 		DB: s.db.DB, Roots: s.db.roots, StateDir: s.state.dir, Log: s.log,
 		Files:    s.db.workers != nil,
+		InPlace:  opts.InPlace,
 		Progress: opts.Progress,
 		Publish:  s.publishRefresh,
 		Retry:    func() { reload("retry") },

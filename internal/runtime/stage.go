@@ -31,6 +31,7 @@ func (b *build) test(ctx context.Context) error {
 		return nil
 	}
 	defer stage.Close()
+	b.prune() // what reads something that is missing has that fault, and no test can run
 	changed := b.changed()
 	results, problems := functions.RunTests(ctx, stage, b.pod, b.set, functions.TestOptions{
 		Prev: b.old.Functions, Relations: b.stageRelations(ctx, stage, changed),

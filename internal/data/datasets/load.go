@@ -72,11 +72,16 @@ func (m *Manager) load(ctx context.Context, d *Dataset, o refresh.Override) (*ta
 		return nil, err
 	}
 	var v *tables.Version
-	if d.Acceleration == nil {
+	switch {
+	case d.Acceleration == nil:
 		v = &tables.Version{Query: src.Query, Base: src.Base, Written: src.Written, Files: d.from.Connector != "duckdb", Resources: src.Resources}
 		v.Stats = tables.Stats{Rows: -1, Bytes: src.Bytes, Refreshed: m.opts.Clock.Now()}
 		v.Columns, err = tables.Match(src.Columns, d.Described)
-	} else {
+	case m.opts.InPlace:
+		if v, err = m.inPlace(ctx, d, src); err != nil {
+			return nil, err
+		}
+	default:
 		defer resource.Release(src.Resources...)
 		if src.Stale != nil && d.Current() != nil {
 			return nil, src.Stale // the rows that are served are as new
@@ -98,6 +103,28 @@ func (m *Manager) load(ctx context.Context, d *Dataset, o refresh.Override) (*ta
 		return nil, err
 	}
 	return v, nil
+}
+
+// inPlace returns a version of an accelerated dataset that reads its source, with the
+// columns of a copy without rows: to make that finds the faults of the acceleration.
+func (m *Manager) inPlace(ctx context.Context, d *Dataset, src *source.Opened) (*tables.Version, error) {
+	l, err := m.plan(ctx, d, refresh.Override{RefreshMode: spicepod.RefreshFull}, src.Query)
+	if err != nil {
+		resource.Release(src.Resources...)
+		return nil, err
+	}
+	rows := l.Rows
+	l.Rows = "SELECT * FROM (" + rows + "\n) LIMIT 0"
+	empty, err := m.copies.Load(ctx, l)
+	if err != nil {
+		resource.Release(src.Resources...)
+		return nil, d.redacted(err)
+	}
+	resource.Release(empty.Resources...)
+	return &tables.Version{
+		Query: "WITH " + engine.Identifier(d.Relation.Name) + " AS (" + src.Query + ") " + rows, Files: d.from.Connector != "duckdb", Resources: src.Resources,
+		Columns: empty.Columns, Stats: tables.Stats{Rows: -1, Bytes: src.Bytes, Refreshed: m.opts.Clock.Now()},
+	}, nil
 }
 
 // protect applies the policy of the dataset to a version.

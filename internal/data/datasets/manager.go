@@ -57,6 +57,7 @@ type Options struct {
 	Limits   Limits
 	Progress func(load.Progress) // called for slow loads, concurrently
 	Files    bool                // copies of mode memory are in files too, for other processes to attach
+	InPlace  bool                // accelerated datasets are read at their sources instead of copied, to check a Spicepod
 	// Publish and Retry are those of [refresh.Options].
 	Publish func(ctx context.Context, t *tables.Table, build func(*engine.Tx) error) error
 	Retry   func()

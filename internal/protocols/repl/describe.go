@@ -129,7 +129,7 @@ ORDER BY name`
 }
 
 func functionSQL(name string) string {
-	return `SELECT signature, description, kind, volatility, file || ':' || line AS declared, return_duckdb_type AS returns, as_tool AS tool, execution, checksum
+	return `SELECT signature, description, kind, volatility, file || ':' || line AS declared, return_duckdb_type AS returns, as_tool AS tool, execution, checksum, body
 FROM spiced.functions
 WHERE name = ` + literal(name)
 }

@@ -1,0 +1,32 @@
+package datasets
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestInPlace reads accelerated datasets at their sources, and finds the faults of
+// copies.
+func TestInPlace(t *testing.T) {
+	w := newWorld(t)
+	w.stop()
+	w.start(func(o *Options) { o.InPlace = true })
+	w.file("t.csv", "id,name\n1,a\n2,b\n3,c\n")
+	problems := w.reload(`datasets:
+  - { name: whole, from: "file:t.csv", acceleration: { primary_key: id } }
+  - { name: part, from: "file:t.csv", acceleration: { refresh_sql: "SELECT id, upper(name) AS name FROM part WHERE id > 1;" } }
+  - { name: newer, from: "file:t.csv", time_column: id, acceleration: { refresh_mode: append } }
+  - { name: wrong, from: "file:t.csv", acceleration: { indexes: { nope: enabled } } }
+`)
+	if len(problems) != 1 || !strings.Contains(problems[0].Error(), `dataset wrong: the source has no column "nope"`) {
+		t.Errorf("got %v", problems)
+	}
+	w.file("t.csv", "id,name\n1,a\n2,b\n3,c\n4,d\n") // there is no copy
+	for sql, want := range map[string]string{
+		"SELECT count(*)::VARCHAR FROM whole":               "4",
+		"SELECT string_agg(name, '' ORDER BY id) FROM part": "BCD",
+		"SELECT count(*)::VARCHAR FROM newer WHERE id > 2":  "2",
+	} {
+		w.want(sql, want)
+	}
+}
