@@ -3,7 +3,9 @@ package main
 import (
 	"encoding/json"
 	"net"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -76,4 +78,39 @@ func withoutKeys(pod string) string {
 	before, rest, _ := strings.Cut(pod, "  auth:\n")
 	_, after, _ := strings.Cut(rest, "\ndatasets:\n")
 	return before + "\ndatasets:\n" + after
+}
+
+// TestSQLJavaScriptKnex has a session of Knex, which writes.
+func TestSQLJavaScriptKnex(t *testing.T) {
+	t.Parallel()
+	p := start(t, keyed(t), sqlProtocols()...)
+	host, port, err := net.SplitHostPort(p.address("postgres"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sqlScript(t, "knex.mjs", "knex.txt", map[string]any{"host": host, "port": json.Number(port), "database": "spice", "password": writerKey})
+}
+
+// TestSQLJavaScriptDrizzle has drizzle-kit write the schema of the tables that it sees.
+func TestSQLJavaScriptDrizzle(t *testing.T) {
+	t.Parallel()
+	packages := jsPackages(t, sqlSessions)
+	node, err := findNode(packages)
+	if err != nil {
+		t.Skipf("DRIZZLE-KIT IS NOT TESTED: %v: install nodejs", err)
+	}
+	p := start(t, keyed(t), sqlProtocols()...)
+	dir := folder(t, "drizzle.config.json", `{"dialect": "postgresql", "out": "./pulled", "dbCredentials": {"url": "postgresql://ann:`+readerKey+"@"+p.address("postgres")+`/spice"}}`)
+	cmd := exec.CommandContext(t.Context(), node, filepath.Join(packages, "node_modules/drizzle-kit/bin.cjs"), "pull", "--config", "drizzle.config.json")
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	tables := strings.Split(strings.TrimSpace(read(t, filepath.Join(dir, "pulled/schema.ts"))), "\n\nexport ")
+	for i := range tables {
+		tables[i] = strings.TrimSpace(tables[i])
+	}
+	tables = tables[1:] // without the imports
+	slices.Sort(tables) // they come in the order in which they were fetched
+	golden.Equal(t, filepath.Join(sqlSessions, "drizzle.txt"), strings.Join(tables, "\n\n")+"\n")
 }

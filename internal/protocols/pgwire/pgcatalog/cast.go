@@ -32,7 +32,11 @@ func (r *rewriter) cast(i int) int {
 		return last + 1
 	}
 	if name == "regtype" && from >= 0 && r.is(last+1, "[") && r.is(last+2, "]") {
-		r.enclose(from, last+2, "regtype_names")
+		macro := "regtype_names"
+		if from == i-1 && r.kind(from, sqltree.String) { // '{int,text}' is OIDs
+			macro = "to_regtypes"
+		}
+		r.enclose(from, last+2, macro)
 		r.replace(i, last+2, ")")
 		return last + 3
 	}

@@ -72,9 +72,10 @@ var casts = []macro{
 		"declared_relations", numeral)+`, map_from_entries(list_transform(map_entries(`+catalogOIDs+`),
 		lambda e: struct_pack(k := e.value::BIGINT, v := e.key)))[`+numeral+`], CASE `+numeral+` WHEN 0 THEN '-' ELSE o::VARCHAR END)`),
 	one("to_regtype", "n", `CASE WHEN regexp_full_match(n::VARCHAR, '\d+') THEN TRY_CAST(n::VARCHAR AS BIGINT)
-		ELSE coalesce(`+lookup("typname", "oid", "pg_type", bare("n::VARCHAR"))+`, `+
+		ELSE coalesce(`+lookup("typname", "oid", "pg_type", `CASE `+bare("n::VARCHAR")+` WHEN 'int' THEN 'int4' WHEN 'decimal' THEN 'numeric' WHEN 'float' THEN 'float8' ELSE `+bare("n::VARCHAR")+` END`)+`, `+
 		lookup("spice.pgcatalog.compat_format_type(oid, NULL)", "oid", "pg_type", bare("n::VARCHAR"))+`) END`),
 	one("regtype_names", "l", `list_transform(regexp_extract_all(l::VARCHAR, '\d+'), lambda o: spice.pgcatalog.compat_format_type(o::BIGINT, NULL))`), // of a list or a vector
+	one("to_regtypes", "l", `(SELECT list(spice.pgcatalog.compat_to_regtype(u.n)) FROM (SELECT unnest(l) AS n) AS u)`),
 	one("to_regproc", "n", `CASE WHEN regexp_full_match(n::VARCHAR, '\d+') THEN TRY_CAST(n::VARCHAR AS BIGINT)
 		ELSE `+lookup(`"name"`, "oid", "declared_functions", `regexp_replace(regexp_replace(`+bare("n::VARCHAR")+`, '^(spice\.)?public\.', ''), '\(.*$', '')`)+` END`),
 	one("regproc_name", "o", `coalesce(`+lookup("oid", `"name"`, "declared_functions", numeral)+`, `+bare("o::VARCHAR")+`)`),

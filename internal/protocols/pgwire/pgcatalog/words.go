@@ -69,7 +69,7 @@ func set(words string) map[string]bool {
 }
 
 // helpers are macros that only Rewrite writes.
-var helpers = set("age array_length encode format substring type_oid type_modifier pattern ipattern array vector regclass_name regtype_name regtype_names regproc_name regnamespace_name regrole_name " +
+var helpers = set("age array_length encode format substring type_oid type_modifier pattern ipattern array vector regclass_name regtype_name regtype_names to_regtypes regproc_name regnamespace_name regrole_name " +
 	"current_user session_user current_role current_catalog")
 
 func functionNames() map[string]bool {
