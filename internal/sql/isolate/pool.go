@@ -318,9 +318,10 @@ func (p *Pool) closeFiles(w *worker) {
 	})
 }
 
-// lost records that a worker is gone. If it was in use, another one starts, so that
-// the next statement does not wait for it, and lost returns a channel that is closed
-// when that one is ready.
+// lost records that a worker is gone before its statement fails, so that its caller is
+// a suspect with the next one. If the worker was in use, another one starts, for which
+// no statement waits then, and lost returns a channel that is closed when that one is
+// ready.
 func (p *Pool) lost(w *worker) (spare <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -331,6 +332,7 @@ func (p *Pool) lost(w *worker) (spare <-chan struct{}) {
 		p.stats.Crashed++
 		l.suspect(w.owner.share)
 	}
+	close(w.exited)
 	w.retire.Stop()
 	if i := slices.Index(l.idle, w); i >= 0 {
 		l.idle = slices.Delete(l.idle, i, i+1)

@@ -38,7 +38,7 @@ type worker struct {
 	failed error           // why it did not start; set before ready is closed
 	dying  sync.Once
 	killer chan struct{}  // closed by kill
-	exited chan struct{}  // closed when it is gone
+	exited chan struct{}  // closed when it is gone and the pool has recorded that
 	fate   *engine.Error  // why it ended; set before exited is closed
 	fault  bool           // it ended for no known reason, as after a segmentation fault; set with fate
 	reader sync.WaitGroup // read
@@ -211,10 +211,10 @@ func closed(ch <-chan struct{}) bool {
 	}
 }
 
-// wait waits for the end of the process. It may be called more than once, by one
-// goroutine.
+// wait waits for the end of the process and sets fate. It may be called more than once,
+// by one goroutine.
 func (w *worker) wait() {
-	if closed(w.exited) {
+	if w.fate != nil {
 		return
 	}
 	w.reader.Wait()
@@ -222,7 +222,6 @@ func (w *worker) wait() {
 	_ = w.cmd.Wait()
 	os.RemoveAll(w.dir)
 	w.fate = w.explain()
-	close(w.exited)
 }
 
 // explain returns why a process ended.
