@@ -69,7 +69,7 @@ func keyed(t *testing.T) string {
 // with tables that may be written.
 func TestPythonTools(t *testing.T) {
 	t.Parallel()
-	for _, which := range []string{"pg8000", "sqlalchemy", "pandas", "polars", "adbc", "pyarrow"} {
+	for _, which := range []string{"pg8000", "sqlalchemy", "pandas", "polars", "adbc", "pyarrow", "pgcli"} {
 		t.Run(which, func(t *testing.T) {
 			t.Parallel()
 			python := tool(t, "python/bin/python")

@@ -45,39 +45,46 @@ func isWord(sql string, t sqltree.Token, word string) bool {
 // afterList are the words that may follow a SELECT list.
 var afterList = []string{"from", "where", "limit", "order", "group", ")"}
 
-// titlesOf returns the names that PostgreSQL gives to the columns of a statement,
-// for items of its SELECT list that are one call, CASE or EXISTS without an
-// alias. It returns nil unless the list has an item for each column.
+// titlesOf returns the names that PostgreSQL gives to the columns of a statement, for
+// items of its SELECT list that are one expression without an alias: see [figure]. It
+// returns nil unless the list has an item for each column.
 func titlesOf(sql string, tokens []sqltree.Token) []string {
-	if len(tokens) == 0 || !isWord(sql, tokens[0], "select") {
-		return nil
-	}
-	var titles []string
-	first, depth, some := 1, 0, false
-	for i := 1; i <= len(tokens); i++ {
-		switch end := i == len(tokens); {
-		case end, depth == 0 && (isWord(sql, tokens[i], ",") || isWord(sql, tokens[i], "from")):
-			title, one := titleOf(sql, tokens[first:i])
-			if !one {
-				return nil
-			}
-			titles, some, first = append(titles, title), some || title != "", i+1
-			if end || isWord(sql, tokens[i], "from") {
-				if !some {
-					return nil
-				}
-				return titles
-			}
-		case isWord(sql, tokens[i], "(") || isWord(sql, tokens[i], "[") || isWord(sql, tokens[i], "{"):
-			depth++
-		case isWord(sql, tokens[i], ")") || isWord(sql, tokens[i], "]") || isWord(sql, tokens[i], "}"):
-			depth--
+	first, depth := 0, 0
+	if len(tokens) > 0 && isWord(sql, tokens[0], "with") {
+		for first < len(tokens) && (depth > 0 || !isWord(sql, tokens[first], "select")) {
+			depth += tokens[first].Nesting(sql)
+			first++
 		}
 	}
-	return nil
+	if first == len(tokens) || !isWord(sql, tokens[first], "select") {
+		return nil
+	}
+	first++
+	var titles []string
+	some := false
+	for i := first; i <= len(tokens); i++ {
+		end := i == len(tokens) || depth == 0 && isWord(sql, tokens[i], "from")
+		if !end && (depth > 0 || !isWord(sql, tokens[i], ",")) {
+			depth += tokens[i].Nesting(sql)
+			continue
+		}
+		title, one := titleOf(sql, tokens[first:i])
+		if !one {
+			return nil
+		}
+		titles, some, first = append(titles, title), some || title != "", i+1
+		if end {
+			break
+		}
+	}
+	if !some {
+		return nil
+	}
+	return titles
 }
 
-// titleOf returns the name of an item, and whether the item is one column.
+// titleOf returns the name of an item, "" for DuckDB's, and whether the item is one
+// column.
 func titleOf(sql string, item []sqltree.Token) (title string, one bool) {
 	n := len(item)
 	is := func(i int, text string) bool { return i >= 0 && i < n && isWord(sql, item[i], text) }
@@ -86,44 +93,11 @@ func titleOf(sql string, item []sqltree.Token) (title string, one bool) {
 		return "", false
 	case slices.ContainsFunc(item, func(t sqltree.Token) bool { return isWord(sql, t, "columns") || isWord(sql, t, "exclude") }):
 		return "", false
-	case is(0, "case") && is(n-1, "end"):
-		return "case", true
+	case !slices.ContainsFunc(item, func(t sqltree.Token) bool { return !t.IsName() && !t.Is(sql, ".") }):
+		return "", true // a column: its own name, or an alias
 	}
-	name := 0 // of a call, behind its schema
-	for is(name+1, ".") {
-		name += 2
-	}
-	if !is(name+1, "(") || !item[name].IsName() {
-		return "", true
-	}
-	depth := 0
-	for i := name + 1; i < n; i++ {
-		switch {
-		case is(i, "("):
-			depth++
-		case is(i, ")"):
-			depth--
-		}
-		if depth > 0 {
-			continue
-		}
-		rest := item[i+1:]
-		over := len(rest) > 1 && (isWord(sql, rest[0], "over") || isWord(sql, rest[0], "filter")) && isWord(sql, rest[len(rest)-1], ")")
-		if len(rest) > 0 && !over {
-			return "", true
-		}
-		return call(sqltree.Fold(item[name].Name(sql))), true
-	}
-	return "", true
-}
-
-// call is the name of the column of a call.
-func call(function string) string {
-	switch function {
-	case "cast", "try_cast", "grouping", "row":
-		return ""
-	}
-	return strings.TrimPrefix(function, "compat_")
+	title, _ = figure(sql, item)
+	return title, true
 }
 
 // show gives the columns of a result the names that clients see.

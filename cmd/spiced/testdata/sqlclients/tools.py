@@ -164,5 +164,24 @@ def pyarrow():
     client.close()
 
 
+def pgcli():
+    """pgcli's own completion, definitions and backslash commands."""
+    import logging
+
+    from pgcli.pgexecute import PGExecute
+    from pgspecial.main import PGSpecial
+
+    logging.disable()
+    ex, special = PGExecute("spice", "ann", KEY, HOST, PORT), PGSpecial()
+    for what in ("search_path", "schemata", "tables", "table_columns", "views", "view_columns", "foreignkeys", "databases", "datatypes"):
+        say(what, [row for row in getattr(ex, what)() if "spiced" not in row])
+    say("functions", [(f.func_name, f.arg_names, f.arg_types, f.return_type) for f in ex.functions() if f.schema_name == "public"])
+    say("function_definition", ex.function_definition("twice"))
+    for command in (r"\l", r"\d", r"\d orders", r"\dt", r"\dv", r"\di", r"\dn", r"\df twice", r"\du", r"\sf twice", "SELECT twice(21)"):
+        for _, rows, headers, status, *_ in ex.run(command, special):
+            say(command, (headers, list(rows), status))
+    fails("unknown table", lambda: list(ex.run("SELECT * FROM nosuch", special)), "nosuch")
+
+
 warnings.simplefilter("ignore")
 globals()[sys.argv[1]]()

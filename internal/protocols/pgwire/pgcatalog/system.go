@@ -7,7 +7,7 @@ var systemViews = []view{
 		SELECT oid, name AS nspname, 10::BIGINT AS nspowner, NULL::VARCHAR[] AS nspacl, 2615::BIGINT AS tableoid, 0::BIGINT AS xmin
 		FROM spice.pgcatalog.declared_schemas`},
 	{"pg_class", `
-		SELECT r.oid, r.name AS relname, n.oid AS relnamespace, 0::BIGINT AS reltype, 0::BIGINT AS reloftype, 10::BIGINT AS relowner,
+		SELECT r.oid, r.name AS relname, n.oid AS relnamespace, r.oid AS reltype, 0::BIGINT AS reloftype, 10::BIGINT AS relowner,
 			CASE r.kind WHEN 'r' THEN 2 ELSE 0 END::BIGINT AS relam, 0::BIGINT AS relfilenode, 0::BIGINT AS reltablespace, 0 AS relpages,
 			coalesce(r."rows", -1)::FLOAT AS reltuples, 0 AS relallvisible, 0::BIGINT AS reltoastrelid,
 			r.oid IN (SELECT relation_oid FROM spice.pgcatalog.declared_keys) AS relhasindex,
