@@ -115,7 +115,7 @@ type testRun struct {
 	problems spicepod.Problems
 }
 
-// hasFault is the reason of a function that has a fault of its own.
+// hasFault is the reason for a function that has a fault itself.
 const hasFault = "the function has a fault"
 
 func (r *testRun) create(ctx context.Context, f *Function) {

@@ -48,7 +48,7 @@ func embeddingError(err error) error {
 	wire := embeddings.AsWireError(err)
 	switch {
 	case wire.Status == embeddings.StatusClientClosed:
-		return newError(codeShuttingDown, "", "the embedding was cancelled") // a client that left gets no answer
+		return newError(errcode.ShuttingDown, "", "the embedding was cancelled") // a client that left gets no answer
 	case wire.Status == http.StatusInternalServerError:
 		return err
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	statusClientLeft     = 499 // in logs and metrics only: the client has left
+	statusClientLeft     = 499 // nginx's: the client has left, or somebody cancelled the statement
 	retryAfterSeconds    = "1"
 	headerRetryAfter     = "Retry-After"
 	internalErrorMessage = "internal error; the log has more under this X-Request-Id"
@@ -88,7 +88,7 @@ func asRequestError(err error) *requestError {
 	case errors.Is(err, activity.ErrCancelled):
 		return newError(errcode.Cancelled, "", "%s", activity.ErrCancelled.Message)
 	case errors.As(err, &sql) && sql.Code == errcode.Cancelled:
-		return newError(codeShuttingDown, "", "%s", sql.Message) // the client has left
+		return newError(errcode.ShuttingDown, "", "%s", sql.Message) // the client has left
 	case errors.As(err, &sql):
 		return &requestError{Message: sql.Message, Code: sql.Code, Line: sql.Line, Column: sql.Column, Hint: sql.Hint, Loading: sql.Loading}
 	case errors.As(err, &size):

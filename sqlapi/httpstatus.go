@@ -23,7 +23,6 @@ const (
 	codeNotAccelerated errcode.Code = "not_accelerated"
 	codeReloadRefused  errcode.Code = "reload_refused"
 	codeNotServed      errcode.Code = "not_served"
-	codeShuttingDown   errcode.Code = "shutting_down"
 	codeSchemaVersion  errcode.Code = "unsupported_schema_version"
 	codeNoRequest      errcode.Code = "request_not_found"
 	codeNotSent        errcode.Code = "not_sent" // in logs and metrics only
@@ -77,7 +76,7 @@ var errorCodes = []errorCode{
 	{errcode.StreamBroken, http.StatusBadGateway, "The provider's answer was cut off or invalid."},
 	{errcode.Loading, http.StatusServiceUnavailable, "The statement or the tool reads data that is being loaded: see loading, and Retry-After."},
 	{errcode.ModelNotLoaded, http.StatusServiceUnavailable, "The model is declared but was not loaded."},
-	{codeShuttingDown, http.StatusServiceUnavailable, "The runtime is shutting down."},
+	{errcode.ShuttingDown, http.StatusServiceUnavailable, "The runtime is shutting down."},
 	{errcode.Timeout, http.StatusGatewayTimeout, "The statement or the tool exceeded its time limit."},
 	{errcode.ProviderTimeout, http.StatusGatewayTimeout, "The model's provider took too long."},
 }

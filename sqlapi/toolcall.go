@@ -132,7 +132,7 @@ func callError(failed *tools.Error) *requestError {
 	switch failed.Code {
 	case errcode.Cancelled:
 		if !errors.Is(failed, activity.ErrCancelled) {
-			e.Code = codeShuttingDown // a client that left gets no answer
+			e.Code = errcode.ShuttingDown // a client that left gets no answer
 		}
 	case errcode.Internal:
 		e.Message, e.Hint, e.cause = internalErrorMessage, "", failed

@@ -100,7 +100,7 @@ func datasetOf(list []*datasets.Dataset, file string) string {
 	return fmt.Sprintf("dataset %q", list[i].Declared.Name)
 }
 
-// file returns the first path below the data roots in a message; "" if there is none.
+// file returns the first path in a message that is below a data root, or "".
 func (db *database) file(message string) string {
 	for _, root := range db.roots {
 		if _, after, ok := strings.Cut(message, root+string(filepath.Separator)); ok {

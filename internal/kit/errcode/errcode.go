@@ -37,6 +37,7 @@ const (
 	InvalidRequest  Code = "invalid_request" // the request itself is wrong
 	RequestTooLarge Code = "request_too_large"
 	RateLimited     Code = "rate_limited" // by the model's provider, or by the key's limits
+	ShuttingDown    Code = "shutting_down"
 	ModelNotFound   Code = "model_not_found"
 	ModelNotLoaded  Code = "model_not_loaded" // declared, but loading failed
 	ProviderError   Code = "provider_error"   // the provider failed
@@ -48,7 +49,7 @@ const (
 // Retryable reports whether the same call may succeed later.
 func (c Code) Retryable() bool {
 	switch c {
-	case Timeout, Busy, Loading, ToolUnavailable, RateLimited, ProviderError, ProviderTimeout, StreamBroken:
+	case Timeout, Busy, Loading, ToolUnavailable, RateLimited, ShuttingDown, ProviderError, ProviderTimeout, StreamBroken:
 		return true
 	}
 	return false
