@@ -80,6 +80,13 @@ func TestDrift(t *testing.T) {
 			_, problem := status("q")
 			return strings.Contains(problem, strings.ReplaceAll(c.error, "p.csv", "q.csv")) && !strings.Contains(problem, dir) && (problem == "") == (c.error == "")
 		})
+		p.eventually("to say the same in spiced.datasets: "+c.name, func() bool {
+			_, ofP := status("p")
+			_, ofQ := status("q")
+			var list []struct{ Error string }
+			r := p.do("POST", "/v1/sql", "SELECT coalesce(error, '') AS error FROM spiced.datasets WHERE name IN ('p', 'q') ORDER BY name", "X-API-Key", readerKey, "Cache-Control", "no-cache")
+			return json.Unmarshal([]byte(r.body), &list) == nil && len(list) == 2 && list[0].Error == ofP && list[1].Error == ofQ
+		})
 		p.eventually("to list the fault: "+c.name, func() bool {
 			faults := p.do("POST", "/v1/sql", "SELECT component, message FROM spiced.load_errors", "X-API-Key", readerKey, "Cache-Control", "no-cache").body
 			if strings.Contains(faults, dir) {
@@ -88,6 +95,10 @@ func TestDrift(t *testing.T) {
 			return strings.Contains(faults, "dataset p") == (c.error != "")
 		})
 	}
+	write(t, filepath.Join(dir, "q.csv"), good+"5,6\n")
+	p.eventually("to count the new row in spiced.datasets", func() bool {
+		return p.do("POST", "/v1/sql", "SELECT rows FROM spiced.datasets WHERE name = 'q' AND last_refresh > now()::TIMESTAMP - INTERVAL 1 minute", "X-API-Key", readerKey, "Cache-Control", "no-cache").body == `[{"rows":3}]`
+	})
 }
 
 // driftClients ask for rows of the file over every protocol. They return the answer, or

@@ -34,7 +34,7 @@ func (s *services) failed(g *Generation) func([]engine.Relation, []*engine.Funct
 		out := *e
 		f := fault.FromDuckDB(e)
 		out.Code, out.Class, out.Hint, out.Offset, out.Line, out.Column = errcode.Execution, "", f.Hint, -1, 0, 0
-		out.Message = fmt.Sprintf("%s cannot be read: %s", datasetOf(read, file), s.db.withoutRoots(f.Message))
+		out.Message = fmt.Sprintf("%s cannot be read: %s", datasetOf(read, file), fault.WithoutRoots(f.Message, s.db.roots))
 		return &out
 	}
 }
@@ -47,7 +47,7 @@ func (db *database) sourceMessage(list []*datasets.Dataset, component, message s
 		return message
 	}
 	f := fault.FromDuckDB(engine.NewError(errcode.Execution, "", "%s", message))
-	return fmt.Sprintf("it reads %s, which cannot be read: %s", datasetOf(list, file), db.withoutRoots(f.Message))
+	return fmt.Sprintf("it reads %s, which cannot be read: %s", datasetOf(list, file), fault.WithoutRoots(f.Message, db.roots))
 }
 
 // readBy returns the datasets without acceleration that statements with these names read.
@@ -114,20 +114,11 @@ func (db *database) file(message string) string {
 	return ""
 }
 
-// withoutRoots makes paths in a message relative to the data roots: callers must not see
-// where they are on the server.
-func (db *database) withoutRoots(message string) string {
-	for _, root := range db.roots {
-		message = strings.ReplaceAll(message, root+string(filepath.Separator), "")
-	}
-	return message
-}
-
 // forCallers returns problems with paths that are relative to the data roots.
 func (db *database) forCallers(problems spicepod.Problems) spicepod.Problems {
 	out := slices.Clone(problems)
 	for i := range out {
-		out[i].Message = db.withoutRoots(out[i].Message)
+		out[i].Message = fault.WithoutRoots(out[i].Message, db.roots)
 	}
 	return out
 }

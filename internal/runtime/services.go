@@ -95,6 +95,7 @@ func openServices(ctx context.Context, opts Options, pod *spicepod.Pod, reload f
 		InPlace:  opts.InPlace,
 		Progress: opts.Progress,
 		Publish:  s.publishRefresh,
+		Ended:    s.refreshEnded,
 		Retry:    func() { reload("retry") },
 		Loaded:   func() { reload(triggerLoaded) },
 	}); err != nil {

@@ -23,7 +23,7 @@ const (
 
 // systemRelations are the introspection tables beside those of package udf.
 var systemRelations = []engine.Relation{
-	{Schema: engine.System, Name: datasets.DatasetsTable},
+	datasetsRelation,
 	{Schema: engine.System, Name: datasets.ColumnsTable},
 	{Schema: engine.System, Name: datasets.ConstraintsTable},
 	{Schema: engine.System, Name: tableLoadErrors},
@@ -93,18 +93,36 @@ func orNull(s string) any {
 	return s
 }
 
+// datasetsRelation is the table of datasets, which refreshes keep up to date.
+var datasetsRelation = engine.Relation{Schema: engine.System, Name: datasets.DatasetsTable}
+
 // publishRefresh publishes a refresh in the current generation.
-func (s *services) publishRefresh(ctx context.Context, t *tables.Table, build func(*engine.Tx) error) error {
-	err := s.db.republish(ctx, build, t.Relation)
+func (s *services) publishRefresh(ctx context.Context, t *tables.Table, v *tables.Version, build func(*engine.Tx) error) error {
+	err := s.db.republish(ctx, func(tx *engine.Tx) error {
+		if err := build(tx); err != nil {
+			return err
+		}
+		return s.data.Refreshed(tx, t, v, nil)
+	}, t.Relation, datasetsRelation)
 	if err == nil {
 		s.db.retainFiles(s.Current())
 	}
-	if s.metrics != nil {
-		outcome := "ok"
-		if err != nil {
-			outcome = "failed"
+	return err
+}
+
+// refreshEnded counts a refresh, and records why it failed.
+func (s *services) refreshEnded(ctx context.Context, t *tables.Table, failed error) {
+	outcome := "ok"
+	if failed != nil {
+		outcome = "failed"
+		err := s.db.republish(ctx, func(tx *engine.Tx) error {
+			return s.data.Refreshed(tx, t, nil, failed)
+		}, datasetsRelation)
+		if err != nil && ctx.Err() == nil {
+			s.log.Warn("spiced.datasets does not have the failure of a refresh", t.Kind, t.Name, "error", err)
 		}
+	}
+	if s.metrics != nil {
 		s.metrics.Refreshed(t.Name, outcome, t.Stats().Rows, t.Stats().Refreshed)
 	}
-	return err
 }

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"fmt"
 
+	"github.com/spiced-sql/spiced/internal/data/fault"
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
@@ -44,7 +45,7 @@ func faultyOf(b *build) faulty {
 	first := map[string]spicepod.Problem{}
 	for _, p := range b.report.Problems {
 		if _, found := first[p.Component]; !found && p.Severity != spicepod.Warning {
-			p.Message = b.s.db.withoutRoots(p.Message)
+			p.Message = fault.WithoutRoots(p.Message, b.s.db.roots)
 			first[p.Component] = p
 		}
 	}

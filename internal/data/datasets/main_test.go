@@ -65,9 +65,10 @@ func (w *world) start(options ...func(*Options)) {
 	opts := Options{
 		DB: w.db, Roots: []string{w.dir}, StateDir: w.state, Log: slog.New(slog.NewTextHandler(lockedWriter{w.log, &sync.Mutex{}}, nil)),
 		Clock: w.clock,
-		Publish: func(ctx context.Context, _ *tables.Table, build func(*engine.Tx) error) error {
+		Publish: func(ctx context.Context, _ *tables.Table, _ *tables.Version, build func(*engine.Tx) error) error {
 			return w.onPublish(ctx, build)
 		},
+		Ended: func(context.Context, *tables.Table, error) {},
 		Retry: func() {
 			select {
 			case w.retried <- struct{}{}:

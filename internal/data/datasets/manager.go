@@ -58,8 +58,9 @@ type Options struct {
 	Progress func(load.Progress) // called for slow loads, concurrently
 	Files    bool                // copies of mode memory are in files too, for other processes to attach
 	InPlace  bool                // accelerated datasets are read at their sources instead of copied, to check a Spicepod
-	// Publish and Retry are those of [refresh.Options].
-	Publish func(ctx context.Context, t *tables.Table, build func(*engine.Tx) error) error
+	// Publish, Ended and Retry are those of [refresh.Options].
+	Publish func(ctx context.Context, t *tables.Table, v *tables.Version, build func(*engine.Tx) error) error
+	Ended   func(ctx context.Context, t *tables.Table, err error)
 	Retry   func()
 	// Loaded is called when a load that a Prepare did not wait for has ended; nil:
 	// Prepare always waits. It must return at once.
@@ -133,7 +134,7 @@ func NewManager(opts Options) (*Manager, error) {
 	return &Manager{
 		opts: opts, databases: databases, copies: store, progress: progress,
 		connectors: map[string]connector{"file": file.New(opts.DB, roots, opts.Limits.Files), "duckdb": databases, "http": web, "https": web},
-		refreshes:  refresh.New(refresh.Options{DB: opts.DB, Clock: opts.Clock, Log: opts.Log, Publish: opts.Publish, Retry: opts.Retry}),
+		refreshes:  refresh.New(refresh.Options{DB: opts.DB, Clock: opts.Clock, Log: opts.Log, Publish: opts.Publish, Ended: opts.Ended, Retry: opts.Retry}),
 		live:       map[string]*served{}, failed: map[string]Status{}, loads: &loads{entries: map[string]*entry{}, running: map[*Load]context.CancelFunc{}},
 		checked: map[string]time.Time{}, watched: map[*Dataset]context.CancelFunc{},
 	}, nil

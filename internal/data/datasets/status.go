@@ -3,10 +3,11 @@ package datasets
 import (
 	"cmp"
 	"maps"
-	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/spiced-sql/spiced/internal/data/fault"
 	"github.com/spiced-sql/spiced/internal/data/load"
 	"github.com/spiced-sql/spiced/internal/data/tables"
 	"github.com/spiced-sql/spiced/internal/data/views"
@@ -87,9 +88,7 @@ func (m *Manager) statusOf(live []*served) []Status {
 		out = append(out, l.status())
 	}
 	for i := range out {
-		for _, root := range m.opts.Roots { // callers must not see where files are on the server
-			out[i].Error = strings.ReplaceAll(out[i].Error, root+string(filepath.Separator), "")
-		}
+		out[i].Error = fault.WithoutRoots(out[i].Error, m.opts.Roots)
 	}
 	slices.SortFunc(out, func(a, b Status) int {
 		return cmp.Or(cmp.Compare(a.Schema, b.Schema), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Kind, b.Kind))
@@ -197,6 +196,30 @@ func Fill(tx *engine.Tx, statuses []Status) error {
 		return nil
 	}
 	return tx.Exec(constraintsOf(bases))
+}
+
+// Refreshed records a refresh in the table of datasets: the version that it made, or why
+// it failed.
+func (m *Manager) Refreshed(tx *engine.Tx, t *tables.Table, v *tables.Version, failed error) error {
+	set := "error = NULL"
+	if failed == nil {
+		failed = v.Stale
+	}
+	if failed != nil {
+		set = "error = " + engine.Literal(fault.WithoutRoots(failed.Error(), m.opts.Roots))
+	}
+	if v != nil {
+		rows := "NULL"
+		if v.Stats.Rows >= 0 && !t.Protected {
+			rows = strconv.FormatInt(v.Stats.Rows, 10)
+		}
+		set += `, "rows" = ` + rows
+		if !v.Stats.Refreshed.IsZero() {
+			set += ", last_refresh = TIMESTAMP " + engine.Literal(v.Stats.Refreshed.UTC().Format("2006-01-02 15:04:05.999999"))
+		}
+	}
+	return tx.Exec("UPDATE " + engine.Qualified(engine.System, DatasetsTable) + " SET " + set +
+		` WHERE "schema" = ` + engine.Literal(t.Relation.Schema) + ` AND "name" = ` + engine.Literal(t.Relation.Name))
 }
 
 // constraintsOf returns the statement that fills the table of constraints; a base

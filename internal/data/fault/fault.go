@@ -13,6 +13,7 @@ package fault
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/spiced-sql/spiced/internal/kit/nearest"
@@ -116,4 +117,13 @@ func (f *Fault) Problem(pod *spicepod.Pod, prefix, component string) spicepod.Pr
 		p.Severity = spicepod.Warning
 	}
 	return p
+}
+
+// WithoutRoots makes paths in a message relative to the data roots: callers must not see
+// where they are on the server.
+func WithoutRoots(message string, roots []string) string {
+	for _, root := range roots {
+		message = strings.ReplaceAll(message, root+string(filepath.Separator), "")
+	}
+	return message
 }

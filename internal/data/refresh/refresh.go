@@ -59,7 +59,9 @@ type Options struct {
 	Log   *slog.Logger
 	// Publish runs build, which publishes a new version of the table, in a
 	// transaction of the current generation. Publications do not overlap.
-	Publish func(ctx context.Context, t *tables.Table, build func(*engine.Tx) error) error
+	Publish func(ctx context.Context, t *tables.Table, v *tables.Version, build func(*engine.Tx) error) error
+	// Ended is called after each refresh, with the reason if it failed.
+	Ended func(ctx context.Context, t *tables.Table, err error)
 	// Retry requests a reload, which loads the failed datasets again. It must
 	// return at once.
 	Retry func()
@@ -212,8 +214,10 @@ func (s *Scheduler) refresh(ctx context.Context, t *target, o Override) {
 		now := s.opts.Clock.Now()
 		b.State.RetryAt(retryTime(b.Acceleration, b.State.Failed(err, now), now))
 		s.opts.Log.Error("refresh failed; the old rows are served", b.Kind, b.Name, "error", err)
+		s.opts.Ended(ctx, b, err)
 		return
 	}
+	s.opts.Ended(ctx, b, nil)
 	s.opts.Log.Info("refreshed", b.Kind, b.Name, "rows", v.Stats.Rows, "took", v.Stats.Took)
 }
 
@@ -221,7 +225,7 @@ func (s *Scheduler) refresh(ctx context.Context, t *target, o Override) {
 func (s *Scheduler) publish(ctx context.Context, t *target, v *tables.Version) error {
 	b := t.Base()
 	last := b.Current()
-	err := s.opts.Publish(ctx, b, func(tx *engine.Tx) error {
+	err := s.opts.Publish(ctx, b, v, func(tx *engine.Tx) error {
 		if !s.serves(t) {
 			return errors.New("it was replaced by a reload during the refresh")
 		}
