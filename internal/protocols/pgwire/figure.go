@@ -7,27 +7,47 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 )
 
-// weight is how much the name of an expression says of it: a column or a function
-// passes its name on through a cast, CASE and brackets; what is weaker does not.
-type weight int
+// strength says whether a name outlives a cast, CASE and brackets, as in PostgreSQL's
+// FigureColname.
+type strength int
 
 const (
-	nameless weight = iota // a literal, an operator
-	weak                   // the type of a cast, CASE
-	strong                 // a column, a function
+	nameless strength = iota // a literal, an operator
+	weak                     // the type of a cast, CASE
+	strong                   // a column, a function
 )
 
+// maxFigured limits how deep figure looks into an expression, since each level reads the
+// tokens of those below it again.
+const maxFigured = 16
+
 // expression reads an expression of a SELECT list.
-type expression struct{ words }
+type expression struct {
+	words
+	depth int // how many expressions it is in
+}
 
 // figure returns the name that PostgreSQL gives to the column of an expression, as its
-// FigureColname does; "" if that is "?column?", which DuckDB has better names for.
-func figure(sql string, tokens []sqltree.Token) (string, weight) {
-	e := &expression{words{Cursor: sqltree.Cursor{SQL: sql, Tokens: tokens}}}
-	name, w := e.primary()
+// FigureColname does; "" if that is "?column?", for which DuckDB has a better name, or if
+// the expression is nested too deeply.
+func figure(sql string, tokens []sqltree.Token) (string, strength) {
+	return (&expression{words: words{Cursor: sqltree.Cursor{SQL: sql, Tokens: tokens}}}).read()
+}
+
+// inner returns a part of the expression.
+func (e *expression) inner(tokens []sqltree.Token) *expression {
+	return &expression{words: words{Cursor: sqltree.Cursor{SQL: e.SQL, Tokens: tokens}}, depth: e.depth + 1}
+}
+
+// read reads the whole expression.
+func (e *expression) read() (string, strength) {
+	if e.depth > maxFigured {
+		return "", nameless
+	}
+	name, s := e.primary()
 	for {
 		if e.Accept("::") {
-			name, w = e.cast(name, w)
+			name, s = e.cast(name, s)
 		} else if e.Is(e.Next, "[") { // an element of a list
 			e.inBrackets()
 		} else {
@@ -37,20 +57,20 @@ func figure(sql string, tokens []sqltree.Token) (string, weight) {
 	if !e.Done() {
 		return "", nameless
 	}
-	return name, w
+	return name, s
 }
 
 // cast reads the type of a cast.
-func (e *expression) cast(name string, w weight) (string, weight) {
+func (e *expression) cast(name string, s strength) (string, strength) {
 	typ := e.typeName()
-	if w == strong || typ == "" {
-		return name, w
+	if s == strong || typ == "" {
+		return name, s
 	}
 	return typ, weak
 }
 
 // primary reads what a cast may follow. What it cannot read remains.
-func (e *expression) primary() (string, weight) {
+func (e *expression) primary() (string, strength) {
 	switch {
 	case e.Done():
 		return "", nameless
@@ -83,16 +103,16 @@ func (e *expression) primary() (string, weight) {
 }
 
 // bracketed reads (expression).
-func (e *expression) bracketed() (string, weight) {
+func (e *expression) bracketed() (string, strength) {
 	inner := e.inBrackets()
 	if len(inner) > 0 && isWord(e.SQL, inner[0], "select") {
 		return "", nameless
 	}
-	return figure(e.SQL, inner)
+	return e.inner(inner).read()
 }
 
 // choice reads CASE, which has the name of what follows its ELSE, if that is strong.
-func (e *expression) choice() (string, weight) {
+func (e *expression) choice() (string, strength) {
 	depth, otherwise := 0, -1
 	for first := e.Next; !e.Done(); e.Next++ {
 		switch {
@@ -109,8 +129,8 @@ func (e *expression) choice() (string, weight) {
 		end := e.Next
 		e.Next++
 		if otherwise > first {
-			if name, w := figure(e.SQL, e.Tokens[otherwise:end]); w == strong {
-				return name, w
+			if name, s := e.inner(e.Tokens[otherwise:end]).read(); s == strong {
+				return name, s
 			}
 		}
 		return "case", weak
@@ -119,23 +139,22 @@ func (e *expression) choice() (string, weight) {
 }
 
 // castCall reads CAST(expression AS type).
-func (e *expression) castCall() (string, weight) {
+func (e *expression) castCall() (string, strength) {
 	e.Next++
 	inner, depth := e.inBrackets(), 0
 	for i, t := range inner {
 		depth += t.Nesting(e.SQL)
 		if depth == 0 && isWord(e.SQL, t, "as") {
-			name, w := figure(e.SQL, inner[:i])
-			typ := &expression{words{Cursor: sqltree.Cursor{SQL: e.SQL, Tokens: inner[i+1:]}}}
-			return typ.cast(name, w)
+			name, s := e.inner(inner[:i]).read()
+			return e.inner(inner[i+1:]).cast(name, s)
 		}
 	}
 	return "", nameless
 }
 
 // named reads a column or a call.
-func (e *expression) named() (name string, w weight) {
-	w = strong
+func (e *expression) named() (name string, s strength) {
+	s = strong
 	for {
 		var err error
 		if name, err = e.name(); err != nil {
@@ -159,7 +178,7 @@ func (e *expression) named() (name string, w weight) {
 		}
 		name = strings.TrimPrefix(name, "compat_")
 	}
-	return name, w
+	return name, s
 }
 
 // inBrackets reads what brackets enclose.
@@ -175,8 +194,8 @@ func (e *expression) inBrackets() []sqltree.Token {
 	return nil
 }
 
-// typeName reads a type and returns PostgreSQL's name of it in pg_type, "" if there is
-// none. A list has the name of its elements.
+// typeName reads a type and returns its name in pg_type, or "" if there is no type. For a
+// list it returns the name of the type of the elements.
 func (e *expression) typeName() string {
 	t, ok := e.AcceptName()
 	for ok && e.Accept(".") {

@@ -45,9 +45,10 @@ func isWord(sql string, t sqltree.Token, word string) bool {
 // afterList are the words that may follow a SELECT list.
 var afterList = []string{"from", "where", "limit", "order", "group", ")"}
 
-// titlesOf returns the names that PostgreSQL gives to the columns of a statement, for
-// items of its SELECT list that are one expression without an alias: see [figure]. It
-// returns nil unless the list has an item for each column.
+// titlesOf returns the names that PostgreSQL would give to the columns of a statement, ""
+// for those that DuckDB names. It names an item of the SELECT list that is a single
+// expression without an alias: see [figure]. It returns nil if an item may be more than
+// one column.
 func titlesOf(sql string, tokens []sqltree.Token) []string {
 	first, depth := 0, 0
 	if len(tokens) > 0 && isWord(sql, tokens[0], "with") {
