@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -94,6 +95,9 @@ func TestDrift(t *testing.T) {
 			}
 			return strings.Contains(faults, "dataset p") == (c.error != "")
 		})
+	}
+	if metrics := p.do("GET", "/metrics", "", "X-API-Key", readerKey).body; !regexp.MustCompile(`spiced_dataset_refreshes_total\{dataset="q",outcome="failed"\} [1-9]`).MatchString(metrics) {
+		t.Errorf("refreshes that failed are not counted: %s", metrics)
 	}
 	write(t, filepath.Join(dir, "q.csv"), good+"5,6\n")
 	p.eventually("to count the new row in spiced.datasets", func() bool {

@@ -119,7 +119,7 @@ func (s *services) refreshEnded(ctx context.Context, t *tables.Table, failed err
 			return s.data.Refreshed(tx, t, nil, failed)
 		}, datasetsRelation)
 		if err != nil && ctx.Err() == nil {
-			s.log.Warn("spiced.datasets does not have the failure of a refresh", t.Kind, t.Name, "error", err)
+			s.log.Warn("cannot record a failed refresh in spiced.datasets", t.Kind, t.Name, "error", err)
 		}
 	}
 	if s.metrics != nil {

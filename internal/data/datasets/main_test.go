@@ -65,10 +65,17 @@ func (w *world) start(options ...func(*Options)) {
 	opts := Options{
 		DB: w.db, Roots: []string{w.dir}, StateDir: w.state, Log: slog.New(slog.NewTextHandler(lockedWriter{w.log, &sync.Mutex{}}, nil)),
 		Clock: w.clock,
-		Publish: func(ctx context.Context, _ *tables.Table, _ *tables.Version, build func(*engine.Tx) error) error {
-			return w.onPublish(ctx, build)
+		Publish: func(ctx context.Context, t *tables.Table, v *tables.Version, build func(*engine.Tx) error) error {
+			return w.onPublish(ctx, func(tx *engine.Tx) error { return errors.Join(build(tx), w.m.Refreshed(tx, t, v, nil)) })
 		},
-		Ended: func(context.Context, *tables.Table, error) {},
+		Ended: func(_ context.Context, t *tables.Table, failed error) {
+			if failed == nil {
+				return
+			}
+			if err := w.commit(func(tx *engine.Tx) error { return w.m.Refreshed(tx, t, nil, failed) }); err != nil {
+				w.t.Error(err)
+			}
+		},
 		Retry: func() {
 			select {
 			case w.retried <- struct{}{}:
@@ -188,7 +195,7 @@ func (w *world) reload(sections string) spicepod.Problems {
 		}
 		w.views = installed
 		w.m.Publish(tx, w.served, w.views)
-		return nil
+		return Fill(tx, w.m.StatusOf(w.served, w.views))
 	})
 	if err != nil {
 		w.t.Fatal(err)

@@ -171,6 +171,7 @@ func TestFailedRefreshKeepsOldRows(t *testing.T) {
 			t.Errorf("%s: error is %v", name, err)
 		}
 		w.want("SELECT * FROM t", "1|2")
+		w.want("SELECT rows, error LIKE '%a.csv%', error LIKE '%"+w.dir+"%' FROM spiced.datasets", "1|true|false")
 		if s := w.status("t"); s.Error == "" || s.State != Ready || s.Rows != 1 {
 			t.Errorf("%s: status %+v", name, s)
 		}
@@ -182,6 +183,7 @@ func TestFailedRefreshKeepsOldRows(t *testing.T) {
 	if s := w.status("t"); s.Error != "" {
 		t.Errorf("the error stays: %q", s.Error)
 	}
+	w.want("SELECT rows, error, last_refresh FROM spiced.datasets", "1|NULL|2026-01-02 03:04:05")
 }
 
 func TestRefreshErrors(t *testing.T) {
@@ -432,6 +434,7 @@ func TestReplacedMeanwhile(t *testing.T) {
 		t.Error(w.log)
 	}
 	w.want("SELECT * FROM t", "1")
+	w.want("SELECT error FROM spiced.datasets", "NULL") // the new one has not failed
 }
 
 func TestSchedule(t *testing.T) {

@@ -199,8 +199,14 @@ func Fill(tx *engine.Tx, statuses []Status) error {
 }
 
 // Refreshed records a refresh in the table of datasets: the version that it made, or why
-// it failed.
+// it failed. It does nothing if a reload has replaced the table meanwhile.
 func (m *Manager) Refreshed(tx *engine.Tx, t *tables.Table, v *tables.Version, failed error) error {
+	m.mu.Lock()
+	s := m.live[tables.Key(t.Relation)]
+	m.mu.Unlock()
+	if s == nil || s.Table != t {
+		return nil
+	}
 	set := "error = NULL"
 	if failed == nil {
 		failed = v.Stale

@@ -57,8 +57,8 @@ type Options struct {
 	DB    *engine.DB
 	Clock load.Clock
 	Log   *slog.Logger
-	// Publish runs build, which publishes a new version of the table, in a
-	// transaction of the current generation. Publications do not overlap.
+	// Publish runs build, which publishes version v of the table, in a transaction of
+	// the current generation. Publications do not overlap.
 	Publish func(ctx context.Context, t *tables.Table, v *tables.Version, build func(*engine.Tx) error) error
 	// Ended is called after each refresh, with the reason if it failed.
 	Ended func(ctx context.Context, t *tables.Table, err error)
