@@ -110,7 +110,8 @@ var texts = []macro{
 
 // visible are about what a name without schema finds.
 var visible = append([]macro{
-	one("pg_table_is_visible", "o", lookup("oid", "schema_name = 'public'", "declared_relations", "o::BIGINT")),
+	one("pg_table_is_visible", "o", "coalesce("+lookup("oid", "schema_name = 'public'", "declared_relations", "o::BIGINT")+", "+
+		lookup("oid", "schema_name = 'public'", "declared_keys", "o::BIGINT")+")"), // or an index
 }, func() []macro {
 	var list []macro
 	for _, kind := range strings.Fields("function type operator opclass opfamily collation conversion statistics_obj ts_config ts_dict ts_parser ts_template") {
