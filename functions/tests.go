@@ -115,7 +115,7 @@ type testRun struct {
 	problems spicepod.Problems
 }
 
-// hasFault is the reason for a function that has a fault itself.
+// hasFault says that the fault is in the function itself, not in what it calls.
 const hasFault = "the function has a fault"
 
 func (r *testRun) create(ctx context.Context, f *Function) {

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	statusClientLeft     = 499 // nginx's: the client has left, or somebody cancelled the statement
+	statusClientLeft     = 499 // nginx's code: the client has left, or cancelled the statement
 	retryAfterSeconds    = "1"
 	headerRetryAfter     = "Retry-After"
 	internalErrorMessage = "internal error; the log has more under this X-Request-Id"

@@ -318,10 +318,10 @@ func (p *Pool) closeFiles(w *worker) {
 	})
 }
 
-// lost records that a worker is gone before its statement fails, so that its caller is
-// a suspect with the next one. If the worker was in use, another one starts, for which
-// no statement waits then, and lost returns a channel that is closed when that one is
-// ready.
+// lost records that a worker is gone. It does so before the worker's statement fails, so
+// that a caller who crashed it is a suspect when its next statement arrives. If the worker
+// was in use, lost starts another one ahead of the next statement, and returns a channel
+// that is closed when that one is ready.
 func (p *Pool) lost(w *worker) (spare <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
