@@ -52,8 +52,11 @@ func (r Report) String() string {
 // mostDifferences end a run.
 const mostDifferences = 20
 
-// errEnough ends a run.
-var errEnough = errors.New("enough differences")
+// errEnough and errOver end a run.
+var (
+	errEnough = errors.New("enough differences")
+	errOver   = errors.New("the time is over")
+)
 
 // Run tests until the time is over, or enough differences were found.
 func Run(ctx context.Context, o Options) (Report, error) {
@@ -63,18 +66,17 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	if len(o.Isolations) == 0 {
 		o.Isolations = []string{"none", "process"}
 	}
-	if o.Time > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, o.Time)
-		defer cancel()
-	}
+	end := time.Now().Add(o.Time)
 	var report Report
 	for n := uint64(0); n == 0 || o.Time > 0; n++ {
 		for _, isolation := range o.Isolations {
 			c := &cycle{Options: o, report: &report, r: rand.New(rand.NewPCG(o.Seed, n))}
 			c.pod = pod{isolation: isolation, cache: c.r.IntN(2) == 0}
+			if o.Time > 0 {
+				c.end = end
+			}
 			err := c.run(ctx)
-			if err != nil && (ctx.Err() != nil || errors.Is(err, errEnough)) {
+			if err != nil && (ctx.Err() != nil || errors.Is(err, errEnough) || errors.Is(err, errOver)) {
 				return report, nil
 			}
 			if err != nil {
@@ -96,6 +98,16 @@ type cycle struct {
 	clients []client
 	close   func()
 	failed  map[uint64]bool // seeds of statements with a difference
+	end     time.Time       // of the run; zero: when this cycle ends
+}
+
+// over returns an error when the run ends. It is no deadline of requests: gRPC tells a
+// server the deadline, whose error would count as a difference.
+func (c *cycle) over(ctx context.Context) error {
+	if !c.end.IsZero() && time.Now().After(c.end) {
+		return errOver
+	}
+	return ctx.Err()
 }
 
 // events are what happens between the rounds of a cycle.
@@ -188,7 +200,7 @@ func (c *cycle) round(ctx context.Context, after string, statements []statement)
 				continue
 			}
 			for n := range 1 + (int(st.seed)+i)%2 { // every other one again
-				if err := ctx.Err(); err != nil {
+				if err := c.over(ctx); err != nil {
 					return err
 				}
 				got, err := cl.ask(ctx, st)
