@@ -120,7 +120,7 @@ func callToolRoute(h *toolsHandler) route {
 		summary: "Call a tool with bare arguments.",
 		about:   "As in Spice, the body is the arguments and the answer is the tool's result; tool_search and tool_invoke can be called here too. Without an envelope, a failure of the tool is an error of the table below, with status 400 where Spice has 500.",
 		params:  []param{nameParam, modelParam, {"dry_run", "query", "check everything and report what would be done, without doing it", boolean}},
-		body:    asJSON(schema.Schema{"type": []string{"object", "null"}, "description": "The arguments."}, `{"lat1":52.5,"lon1":13.4,"lat2":48.9,"lon2":2.4}`),
+		body:    asJSON(schema.Schema{"type": []string{"object", "null", "string"}, "description": "The arguments, or their JSON as a text, as models write it."}, `{"lat1":52.5,"lon1":13.4,"lat2":48.9,"lon2":2.4}`),
 		answers: []answer{{http.StatusOK, "What the tool gave. X-Spiced-Truncated: true says that rows are missing.", asJSON(schema.Schema{}, "870.8")}},
 		failures: callFailures(failures{
 			http.StatusBadRequest: "The arguments or a parameter are wrong, or the tool failed.",
