@@ -11,6 +11,7 @@ require (
 	github.com/google/go-cmp v0.7.0
 	github.com/google/uuid v1.6.0
 	github.com/jackc/pgx/v5 v5.12.0
+	github.com/jackc/puddle/v2 v2.2.3
 	github.com/joho/godotenv v1.5.1
 	github.com/kelindar/search v0.4.1
 	github.com/kljensen/snowball v0.10.0

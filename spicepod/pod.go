@@ -62,6 +62,8 @@ type Runtime struct {
 	Caching  Caching   `yaml:"caching" doc:"Caches of results."`
 	Results  Results   `yaml:"results" doc:"Stored results: those of references and of /v1/queries."`
 
+	Extensions RuntimeExtensions `yaml:"extensions" doc:"The extensions of DuckDB that connectors need."`
+
 	Authorization any `yaml:"authorization" served:"refused" instead:"'row_filter' and 'column_mask' of datasets, and 'runtime.auth.api-key'" doc:"Policies of who may do what."`
 
 	Scheduler   any          `yaml:"scheduler" served:"no" instead:"'POST /v1/queries' and 'runtime.results', which need no location" doc:"The scheduler of distributed queries."`
@@ -74,11 +76,16 @@ type Runtime struct {
 
 // paths are the files and folders that are relative to the Spicepod's folder.
 func (r *Runtime) paths() []*string {
-	list := []*string{&r.Query.TempDirectory, &r.Audit.File}
+	list := []*string{&r.Query.TempDirectory, &r.Audit.File, &r.Extensions.Directory}
 	if r.TLS != nil {
 		list = append(list, &r.TLS.CertificateFile, &r.TLS.KeyFile)
 	}
 	return list
+}
+
+// RuntimeExtensions is `runtime.extensions`.
+type RuntimeExtensions struct {
+	Directory string `yaml:"directory" doc:"Folder with files such as postgres_scanner.duckdb_extension, of exactly the version of DuckDB that this build has; relative to the Spicepod's folder. Extensions that it does not have are taken from where DuckDB and 'spiced extensions install' put them. A change requires a restart."`
 }
 
 // RuntimeFunctions is `runtime.functions`.

@@ -12,6 +12,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/data/datasets"
 	"github.com/spiced-sql/spiced/internal/protocols/pgwire/pgcatalog"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/sql/extension"
 	"github.com/spiced-sql/spiced/internal/sql/isolate"
 	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/spicepod"
@@ -44,8 +45,11 @@ func openDatabase(ctx context.Context, pod *spicepod.Pod, state string, opts Opt
 	}()
 	roots := append([]string{state}, db.roots...)
 	o := engineOptions(pod)
+	for _, name := range datasets.Extensions(pod) {
+		o.Extensions = append(o.Extensions, engine.Extension{Name: name, Path: extension.Find(name, pod.Runtime.Extensions.Directory)})
+	}
 	if pod.Runtime.Query.Isolation == spicepod.IsolationProcess && len(opts.Worker) > 0 {
-		if db.workers, err = newWorkers(pod, roots, state, opts.Worker, log); err != nil {
+		if db.workers, err = newWorkers(pod, roots, state, opts.Worker, o.Extensions, log); err != nil {
 			return nil, err
 		}
 		o.Isolator = db.workers
@@ -65,7 +69,7 @@ func openDatabase(ctx context.Context, pod *spicepod.Pod, state string, opts Opt
 }
 
 // newWorkers makes the pool of workers, which read only the roots.
-func newWorkers(pod *spicepod.Pod, roots []string, state string, command []string, log *slog.Logger) (*isolate.Pool, error) {
+func newWorkers(pod *spicepod.Pod, roots []string, state string, command []string, extensions []engine.Extension, log *slog.Logger) (*isolate.Pool, error) {
 	spill := filepath.Join(state, "workers")
 	if err := os.MkdirAll(spill, 0o700); err != nil {
 		return nil, fmt.Errorf("make the workers' folder: %w", err)
@@ -73,7 +77,7 @@ func newWorkers(pod *spicepod.Pod, roots []string, state string, command []strin
 	q := pod.Runtime.Query
 	workers, err := isolate.New(isolate.Options{
 		Command: command, Workers: q.Workers, Memory: int64(q.WorkerMemory), MaxSpill: int64(q.MaxSpill), Roots: roots, TempDir: spill, Log: log,
-		Setup: workerSetup(),
+		Setup: workerSetup(), Extensions: extensions,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("runtime.query.isolation: %w", err)

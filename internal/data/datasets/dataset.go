@@ -13,6 +13,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/data/fault"
 	"github.com/spiced-sql/spiced/internal/data/policy"
 	"github.com/spiced-sql/spiced/internal/data/source"
+	"github.com/spiced-sql/spiced/internal/data/source/postgres"
 	"github.com/spiced-sql/spiced/internal/data/tables"
 	"github.com/spiced-sql/spiced/internal/kit/httpx"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
@@ -33,6 +34,22 @@ type Dataset struct {
 	source source.Source
 	redact func(string) string // replaces secrets
 	policy *policy.Policy      // nil: none
+}
+
+// extensions are the extensions of DuckDB that connectors need.
+var extensions = map[string]string{"postgres": postgres.Extension}
+
+// Extensions returns the extensions of DuckDB that the datasets of a Spicepod need,
+// sorted. They must be loaded before DuckDB is locked.
+func Extensions(pod *spicepod.Pod) (names []string) {
+	for _, d := range pod.Datasets {
+		connector, _, _ := strings.Cut(strings.TrimSpace(d.From.Reveal()), ":")
+		if name := extensions[strings.ToLower(connector)]; name != "" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // compile checks what can be checked without accessing the source.

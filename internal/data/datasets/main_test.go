@@ -42,11 +42,13 @@ type world struct {
 	views     []*views.View
 	onPublish func(ctx context.Context, build func(*engine.Tx) error) error // of refreshes
 	retried   chan struct{}
+
+	extensions []engine.Extension
 }
 
-func newWorld(t *testing.T) *world {
+func newWorld(t *testing.T, extensions ...engine.Extension) *world {
 	t.Helper()
-	w := &world{t: t, dir: t.TempDir(), state: t.TempDir(), retried: make(chan struct{}, 16)}
+	w := &world{t: t, dir: t.TempDir(), state: t.TempDir(), retried: make(chan struct{}, 16), extensions: extensions}
 	w.start()
 	t.Cleanup(w.stop)
 	return w
@@ -56,7 +58,7 @@ func newWorld(t *testing.T) *world {
 func (w *world) start(options ...func(*Options)) {
 	w.t.Helper()
 	var err error
-	if w.db, err = engine.Open(w.t.Context(), engine.Options{}); err != nil {
+	if w.db, err = engine.Open(w.t.Context(), engine.Options{Extensions: w.extensions}); err != nil {
 		w.t.Fatal(err)
 	}
 	w.log = &bytes.Buffer{}

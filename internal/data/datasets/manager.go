@@ -40,6 +40,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/data/source/duckdb"
 	"github.com/spiced-sql/spiced/internal/data/source/file"
 	"github.com/spiced-sql/spiced/internal/data/source/https"
+	"github.com/spiced-sql/spiced/internal/data/source/postgres"
 	"github.com/spiced-sql/spiced/internal/data/tables"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
@@ -87,6 +88,7 @@ func (l Limits) withDefaults() Limits {
 type Manager struct {
 	opts       Options
 	databases  *duckdb.Connector
+	servers    *postgres.Connector
 	connectors map[string]connector // by prefix of `from`
 	copies     *copies.Store
 	refreshes  *refresh.Scheduler
@@ -130,10 +132,10 @@ func NewManager(opts Options) (*Manager, error) {
 	if err := cmp.Or(err1, err2); err != nil {
 		return nil, err
 	}
-	databases := duckdb.New(opts.DB, attacher, roots)
+	databases, servers := duckdb.New(opts.DB, attacher, roots), postgres.New(opts.DB, opts.Log)
 	return &Manager{
-		opts: opts, databases: databases, copies: store, progress: progress,
-		connectors: map[string]connector{"file": file.New(opts.DB, roots, opts.Limits.Files), "duckdb": databases, "http": web, "https": web},
+		opts: opts, databases: databases, servers: servers, copies: store, progress: progress,
+		connectors: map[string]connector{"file": file.New(opts.DB, roots, opts.Limits.Files), "duckdb": databases, "http": web, "https": web, "postgres": servers},
 		refreshes:  refresh.New(refresh.Options{DB: opts.DB, Clock: opts.Clock, Log: opts.Log, Publish: opts.Publish, Ended: opts.Ended, Retry: opts.Retry}),
 		live:       map[string]*served{}, failed: map[string]Status{}, loads: &loads{entries: map[string]*entry{}, running: map[*Load]context.CancelFunc{}},
 		checked: map[string]time.Time{}, watched: map[*Dataset]context.CancelFunc{},
@@ -148,4 +150,5 @@ func (m *Manager) Refreshes() *refresh.Scheduler { return m.refreshes }
 func (m *Manager) Close() {
 	m.closeLoads()
 	m.refreshes.Close()
+	m.servers.Close()
 }

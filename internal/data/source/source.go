@@ -13,6 +13,7 @@ package source
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -52,6 +53,20 @@ type Opened struct {
 	Bytes     int64
 	Stale     error                // why an older copy is read instead of the source
 	Resources []*resource.Resource // for the caller to release
+}
+
+// NeedsExtension returns a fault unless an extension of DuckDB is loaded.
+func NeedsExtension(db *engine.DB, name string) error {
+	err := db.Extension(name)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, engine.ErrNotInstalled):
+		return fault.New("from", "run: spiced extensions install "+name+", and restart spiced", "the connector needs DuckDB's extension %s, which is not installed", name)
+	case errors.Is(err, engine.ErrNotLoaded):
+		return fault.New("from", "restart spiced", "the connector needs DuckDB's extension %s, which is only loaded at a start", name)
+	}
+	return fault.New("from", "run: spiced extensions install "+name+", and restart spiced", "the connector needs DuckDB's extension %s, which cannot be loaded: %s", name, fault.FirstLines(err.Error()))
 }
 
 // From is the `from` of a dataset.

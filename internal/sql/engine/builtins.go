@@ -16,6 +16,7 @@ type Builtins struct {
 	kinds    map[string]builtin
 	names    []string        // as DuckDB lists them, sorted
 	reserved map[string]bool // words that must be quoted as names
+	foreign  map[string]bool // functions of extensions, which no statement may call
 }
 
 type builtin struct {
@@ -123,10 +124,11 @@ func (b *Builtins) add(name string, table, random, aggregate bool) {
 	b.kinds[name] = k
 }
 
-// Has reports whether DuckDB has a function of that name, of any kind.
+// Has reports whether DuckDB or an extension has a function of that name, of any kind.
 func (b *Builtins) Has(name string) bool {
-	_, ok := b.kinds[sqltree.Fold(name)]
-	return ok
+	name = sqltree.Fold(name)
+	_, ok := b.kinds[name]
+	return ok || b.foreign[name]
 }
 
 // Random reports whether the value may change with each evaluation, as for

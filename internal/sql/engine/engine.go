@@ -75,6 +75,7 @@ type Options struct {
 	Limits      Limits                        // of a statement that does not bring its own
 	Grace       time.Duration                 // how long after its time limit a statement may take to react; 0: 250 ms
 	Isolator    Isolator                      // runs statements with [Request.Isolate]; nil: they run here
+	Extensions  []Extension                   // to load; see [DB.Extension]
 	// Others handles the calls of names without a [Handler]; nil: they are errors. A
 	// worker forwards them.
 	Others func(ctx context.Context, handler, input string) (string, error)
@@ -91,14 +92,15 @@ type Limits struct {
 
 // DB is the runtime's DuckDB. It is safe for concurrent use.
 type DB struct {
-	opts     Options
-	raw      mapping.Database
-	tempDir  *scratch.Dir          // made by Open, removed by Close
-	pools    [MaxNesting + 1]*pool // by depth of nesting
-	helpers  *helpers
-	builtins *Builtins
-	life     context.Context // ends with Close
-	stop     context.CancelFunc
+	opts       Options
+	raw        mapping.Database
+	tempDir    *scratch.Dir          // made by Open, removed by Close
+	pools      [MaxNesting + 1]*pool // by depth of nesting
+	helpers    *helpers
+	builtins   *Builtins
+	extensions map[string]error // by name; see Extension
+	life       context.Context  // ends with Close
+	stop       context.CancelFunc
 
 	write  sync.Mutex // held by the one writer
 	writer *conn
@@ -163,6 +165,9 @@ func (db *DB) open(ctx context.Context) error {
 		}
 	}
 	if db.builtins, err = loadBuiltins(db.writer); err != nil {
+		return err
+	}
+	if err := db.loadExtensions(); err != nil {
 		return err
 	}
 	if err := db.registerNative(); err != nil {

@@ -86,7 +86,7 @@ func refusal(c sqltree.Call) *Error {
 func (b *Builtins) refuses(name string, inFrom bool) bool {
 	k, known := b.kinds[name]
 	switch {
-	case refusedFunctions[name] != "" || strings.HasPrefix(name, "__"):
+	case refusedFunctions[name] != "" || strings.HasPrefix(name, "__") || b.foreign[name]:
 		return true
 	case !known:
 		return false // DuckDB reports it

@@ -52,19 +52,20 @@ const (
 
 // Options configures [New]. The zero value is ready to use.
 type Options struct {
-	Command     []string      // starts a worker; nil: this executable with the argument worker
-	Env         []string      // the worker's environment, as name=value, besides TZ; nothing else is inherited
-	Workers     int           // statements that run concurrently, at each depth of nesting; 0: one for each CPU, at least 2
-	Memory      int64         // bytes of memory of a worker, at least 256 MiB; 0: see defaultMemory; below 0: no limit
-	Roots       []string      // folders that a worker's DuckDB may read
-	Setup       []string      // SQL statements that every worker runs at its start
-	MaxSpill    int64         // bytes that each worker may spill; 0: as [engine.Options.MaxSpill]
-	TempDir     string        // where workers spill, and rows that were not read yet; "": the system's folder
-	Spool       int64         // bytes of rows in files that were not read yet; 0: 1 GiB
-	Grace       time.Duration // between a statement's time limit and the end of the worker; 0: 250 ms
-	Threads     int           // of each worker's DuckDB; 0: one for each CPU
-	MemoryLimit string        // of each worker's DuckDB, such as "600MiB"; "": 60 % of Memory
-	Log         *slog.Logger  // nil: no log
+	Command     []string           // starts a worker; nil: this executable with the argument worker
+	Env         []string           // the worker's environment, as name=value, besides TZ; nothing else is inherited
+	Workers     int                // statements that run concurrently, at each depth of nesting; 0: one for each CPU, at least 2
+	Memory      int64              // bytes of memory of a worker, at least 256 MiB; 0: see defaultMemory; below 0: no limit
+	Roots       []string           // folders that a worker's DuckDB may read
+	Setup       []string           // SQL statements that every worker runs at its start
+	Extensions  []engine.Extension // of DuckDB that every worker loads, if it can
+	MaxSpill    int64              // bytes that each worker may spill; 0: as [engine.Options.MaxSpill]
+	TempDir     string             // where workers spill, and rows that were not read yet; "": the system's folder
+	Spool       int64              // bytes of rows in files that were not read yet; 0: 1 GiB
+	Grace       time.Duration      // between a statement's time limit and the end of the worker; 0: 250 ms
+	Threads     int                // of each worker's DuckDB; 0: one for each CPU
+	MemoryLimit string             // of each worker's DuckDB, such as "600MiB"; "": 60 % of Memory
+	Log         *slog.Logger       // nil: no log
 }
 
 func withDefaults(o Options) (Options, error) {

@@ -91,7 +91,7 @@ func (s *server) open(ctx context.Context, begin setup) *failure {
 	var err error
 	s.db, err = engine.Open(ctx, engine.Options{
 		Threads: begin.Threads, MemoryLimit: begin.MemoryLimit, TempDir: begin.TempDir, MaxSpill: begin.MaxSpill,
-		Connections: 1, MaxSQL: maxFrame, Grace: endWait, Others: s.call,
+		Connections: 1, MaxSQL: maxFrame, Grace: endWait, Others: s.call, Extensions: begin.Extensions,
 	})
 	if err != nil {
 		return &failure{Message: err.Error()}

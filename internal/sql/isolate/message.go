@@ -10,6 +10,7 @@ import (
 // setup is the first message to a worker.
 type setup struct {
 	Script      []string
+	Extensions  []engine.Extension
 	Roots       []string // folders that statements may read
 	TempDir     string   // where DuckDB spills
 	Threads     int

@@ -93,7 +93,7 @@ func (w *worker) begin(ctx context.Context) error {
 	defer context.AfterFunc(ctx, w.kill)()
 	// If the process is gone, frames is closed and fate has the reason.
 	_ = w.out.send(kindSetup, setup{
-		Script: w.opts.Setup, Roots: w.opts.Roots, TempDir: w.dir, MaxSpill: w.opts.MaxSpill,
+		Script: w.opts.Setup, Extensions: w.opts.Extensions, Roots: w.opts.Roots, TempDir: w.dir, MaxSpill: w.opts.MaxSpill,
 		Threads: w.opts.Threads, MemoryLimit: w.opts.MemoryLimit, Memory: max(w.opts.Memory, 0),
 	})
 	f, ok := <-w.frames

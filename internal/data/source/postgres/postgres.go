@@ -1,0 +1,288 @@
+// Package postgres is the connector for tables and views of PostgreSQL servers, which
+// DuckDB's extension postgres_scanner reads: it sends the columns and the conditions of a
+// statement to the server, and reads large tables in parallel.
+//
+//	connector := postgres.New(db, log)
+//	defer connector.Close()
+//	src, err := connector.Compile(declaration)
+//	opened, err := src.Open(ctx)
+//
+// DuckDB connects to a [proxy] of this process, which connects to the servers. After
+// DuckDB is locked it can attach no database, but its function postgres_scan_pushdown
+// still connects; statements cannot call that function.
+package postgres
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/spiced-sql/spiced/internal/data/fault"
+	"github.com/spiced-sql/spiced/internal/data/resource"
+	"github.com/spiced-sql/spiced/internal/data/source"
+	"github.com/spiced-sql/spiced/internal/data/tables"
+	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/spicepod"
+)
+
+// Extension is the extension of DuckDB that the connector needs.
+const Extension = "postgres_scanner"
+
+// Params are those of the connector.
+var Params = []spicepod.Param{
+	{Name: "pg_host", Doc: "Host of the server, or the folder of its socket. Default: localhost."},
+	{Name: "pg_port", Type: spicepod.ParamInt, Doc: "Port of the server. Default: 5432."},
+	{Name: "pg_db", Doc: "The database. Default: the one that from names, else the user's name."},
+	{Name: "pg_user", Doc: "The user."},
+	{Name: "pg_pass", Secret: true, Doc: "Password of the user."},
+	{Name: "pg_sslmode", Doc: "disable, prefer, require, verify-ca or verify-full. Default: verify-full, or prefer for a server on this machine."},
+	{Name: "pg_sslrootcert", Doc: "File of the certificate of the authority that the server's certificate must be from. Default: those of the system."},
+	{Name: "pg_connection_string", Secret: true, Doc: "All of these in one: postgres://user:password@host:port/database?sslmode=require, or host=… user=…."},
+	{Name: "connection_pool_size", Type: spicepod.ParamInt, Doc: "Most connections to the database. Default: 16."},
+}
+
+// sslModes are the values of pg_sslmode.
+var sslModes = []string{"disable", "prefer", "require", "verify-ca", "verify-full"}
+
+// Connector reads tables of PostgreSQL servers.
+type Connector struct {
+	db  *engine.DB
+	log *slog.Logger
+
+	mu    sync.Mutex
+	proxy *proxy // nil until a source is opened
+}
+
+// New returns a connector.
+func New(db *engine.DB, log *slog.Logger) *Connector { return &Connector{db: db, log: log} }
+
+// Close ends all connections.
+func (c *Connector) Close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.proxy != nil {
+		c.proxy.close()
+	}
+}
+
+type pgSource struct {
+	*Connector
+	config       *pgconn.Config
+	connections  int
+	id           string // of the server: equal for equal configs
+	schema, name string // schema "": the search path of the user
+}
+
+// Compile checks the params.
+func (c *Connector) Compile(d source.Declaration) (source.Source, error) {
+	if unknown := d.Params.Unknown("a dataset from postgres", spicepod.ParamNames(Params)); len(unknown) > 0 {
+		return nil, unknown[0]
+	}
+	s := &pgSource{Connector: c}
+	database, err := s.split(d.From.Target)
+	if err != nil {
+		return nil, err
+	}
+	text, err := connectionString(d, database)
+	if err != nil {
+		return nil, err
+	}
+	if s.config, err = pgconn.ParseConfig(text); err != nil {
+		return nil, fault.New(paramOf(d.Params), "write postgres://user:password@host:port/database?sslmode=require, or the params pg_host, pg_user and so on", "%s", reason(err))
+	}
+	s.config.ConnectTimeout = connectLimit
+	s.config.RuntimeParams = map[string]string{"application_name": "spiced"}
+	if database != "" && s.config.Database != database {
+		return nil, fault.New("from", "leave the database out of from", "from names the database %q, the params name %q", database, s.config.Database)
+	}
+	if s.connections, err = d.Params.Int("connection_pool_size", defaultConnections); err != nil {
+		return nil, err
+	}
+	if s.connections < 4 || s.connections > 1000 {
+		return nil, fault.New("params.connection_pool_size", "a statement needs several for each table", "%d is not between 4 and 1000", s.connections)
+	}
+	s.id = fmt.Sprintf("%x", sha256.Sum256(fmt.Appendf(nil, "%q %d", text, s.connections)))[:32]
+	return s, nil
+}
+
+// split splits [[database.]schema.]table, of which each part may be quoted.
+func (s *pgSource) split(target string) (database string, err error) {
+	parts, err := splitName(target)
+	switch {
+	case err != nil:
+		return "", err
+	case len(parts) > 3:
+		return "", fault.New("from", "write table, schema.table or database.schema.table", "%q has too many parts", target)
+	}
+	slices.Reverse(parts)
+	s.name = parts[0]
+	if len(parts) > 1 {
+		s.schema = parts[1]
+	}
+	if len(parts) > 2 {
+		database = parts[2]
+	}
+	return database, nil
+}
+
+func splitName(text string) (parts []string, err error) {
+	for rest := text; ; {
+		part := ""
+		if strings.HasPrefix(rest, `"`) {
+			end := 1
+			for ; end < len(rest); end++ {
+				if rest[end] == '"' && !strings.HasPrefix(rest[end:], `""`) {
+					break
+				} else if rest[end] == '"' {
+					end++
+				}
+			}
+			if end >= len(rest) {
+				return nil, fault.New("from", "close the quote", "the name %s has one quote only", text)
+			}
+			part, rest = strings.ReplaceAll(rest[1:end], `""`, `"`), rest[end+1:]
+		} else {
+			end := strings.IndexByte(rest+".", '.')
+			part, rest = rest[:end], rest[end:]
+		}
+		if part == "" || rest != "" && rest[0] != '.' {
+			return nil, fault.New("from", "write table, schema.table or database.schema.table", "%q is not the name of a table", text)
+		}
+		parts = append(parts, part)
+		if rest == "" {
+			return parts, nil
+		}
+		rest = rest[1:]
+	}
+}
+
+// paramOf is the param that a connection string is from.
+func paramOf(params spicepod.Params) string {
+	if params.Has("pg_connection_string") {
+		return "params.pg_connection_string"
+	}
+	return "params"
+}
+
+// reason is the error of a connection string without the string.
+func reason(err error) string {
+	text := err.Error()
+	if parse := (*pgconn.ParseConfigError)(nil); errors.As(err, &parse) {
+		if inner := parse.Unwrap(); inner != nil {
+			text = inner.Error()
+		} else if _, after, ok := strings.Cut(text, "`: "); ok {
+			text = after
+		}
+	}
+	return "the connection cannot be configured: " + text
+}
+
+// connectionString returns the params as libpq writes them:
+// https://www.postgresql.org/docs/current/libpq-connect.html.
+func connectionString(d source.Declaration, database string) (string, error) {
+	text, err := d.Params.String("pg_connection_string")
+	if err != nil {
+		return "", err
+	}
+	if d.Params.Has("pg_connection_string") {
+		for _, p := range Params {
+			if strings.HasPrefix(p.Name, "pg_") && p.Name != "pg_connection_string" && d.Params.Has(p.Name) {
+				return "", fault.OfKey("params."+p.Name, "write it into pg_connection_string", "pg_connection_string has all of the connection")
+			}
+		}
+		return text, nil
+	}
+	values := map[string]string{}
+	for key, param := range map[string]string{"host": "pg_host", "dbname": "pg_db", "user": "pg_user", "password": "pg_pass", "sslmode": "pg_sslmode", "sslrootcert": "pg_sslrootcert"} {
+		if values[key], err = d.Params.String(param); err != nil {
+			return "", err
+		}
+	}
+	port, err := d.Params.Int("pg_port", 5432)
+	if err != nil {
+		return "", err
+	}
+	if port < 1 || port > 65535 {
+		return "", fault.New("params.pg_port", "", "%d is not a port", port)
+	}
+	values["port"] = strconv.Itoa(port)
+	values["host"] = cmp.Or(values["host"], "localhost")
+	values["dbname"] = cmp.Or(values["dbname"], database)
+	values["sslmode"] = cmp.Or(values["sslmode"], defaultMode(values["host"]))
+	if !slices.Contains(sslModes, values["sslmode"]) {
+		return "", fault.New("params.pg_sslmode", "write "+strings.Join(sslModes, ", "), "%q is not a mode", values["sslmode"])
+	}
+	if values["user"] == "" {
+		return "", fault.New("params", "set params.pg_user", "the user is missing")
+	}
+	if file := values["sslrootcert"]; file != "" {
+		values["sslrootcert"] = d.From.Absolute(file)
+	}
+	var out strings.Builder
+	for key, value := range values {
+		if value != "" {
+			fmt.Fprintf(&out, "%s='%s' ", key, strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(value))
+		}
+	}
+	return out.String(), nil
+}
+
+// defaultMode is the pg_sslmode for a host: a server on this machine often has no TLS,
+// and needs none.
+func defaultMode(host string) string {
+	if host == "localhost" || host == "127.0.0.1" || host == "::1" || strings.HasPrefix(host, "/") {
+		return "prefer"
+	}
+	return "verify-full"
+}
+
+// Open looks the table up.
+func (s *pgSource) Open(ctx context.Context) (*source.Opened, error) {
+	if err := source.NeedsExtension(s.db, Extension); err != nil {
+		return nil, err
+	}
+	server, held, err := s.serve()
+	if err != nil {
+		return nil, err
+	}
+	out, err := s.open(ctx, server)
+	if err != nil {
+		resource.Release(held)
+		return nil, err
+	}
+	out.Resources = []*resource.Resource{held}
+	return out, nil
+}
+
+func (s *pgSource) open(ctx context.Context, server *server) (*source.Opened, error) {
+	schema, name, err := server.find(ctx, s.schema, s.name)
+	if err != nil {
+		return nil, err
+	}
+	out := &source.Opened{Format: "postgres", Bytes: -1}
+	out.Query = fmt.Sprintf("SELECT * FROM postgres_scan_pushdown(%s, %s, %s)", engine.Literal(s.proxy.dsn(s.id)), engine.Literal(schema), engine.Literal(name))
+	out.Columns, err = tables.Describe(ctx, s.db, out.Query)
+	return out, err
+}
+
+// serve makes the proxy serve the server, until what it returns is released.
+func (s *pgSource) serve() (*server, *resource.Resource, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.proxy == nil {
+		var err error
+		if s.proxy, err = newProxy(s.log); err != nil {
+			return nil, nil, fmt.Errorf("make a socket for DuckDB: %w", err)
+		}
+	}
+	return s.proxy.serveServer(s.id, s.config, s.connections)
+}

@@ -1,0 +1,118 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/spiced-sql/spiced/internal/sql/sqltree"
+)
+
+// Extension is an extension of DuckDB. [Open] loads it from its file, which DuckDB's
+// developers must have signed and whose name must be NAME.duckdb_extension.
+type Extension struct {
+	Name string
+	Path string // "": there is no file
+}
+
+// Errors of [DB.Extension].
+var (
+	ErrNotInstalled = errors.New("it is not installed")
+	ErrNotLoaded    = errors.New("it was not loaded when DuckDB was opened")
+)
+
+// Extension returns nil if the extension of that name is loaded, and else why not.
+func (db *DB) Extension(name string) error {
+	err, known := db.extensions[name]
+	if !known {
+		return ErrNotLoaded
+	}
+	return err
+}
+
+// loadExtensions loads the extensions, which is possible before [DB.Lock] only.
+// Statements may call none of the functions that they add: some read any server or
+// file that their arguments name, even when DuckDB is locked.
+func (db *DB) loadExtensions() error {
+	db.extensions = make(map[string]error, len(db.opts.Extensions))
+	for _, e := range db.opts.Extensions {
+		db.extensions[e.Name] = ErrNotInstalled
+		if e.Path != "" {
+			db.extensions[e.Name] = db.writer.exec("LOAD " + Literal(e.Path))
+		}
+	}
+	if len(db.extensions) == 0 {
+		return nil
+	}
+	return db.builtins.addForeign(db.writer)
+}
+
+// An error of a PostgreSQL server, or of the connection to it, as DuckDB's extension
+// reports it: with the statement that the extension sent, or the connection string. Most
+// have the server's message, which libpq begins with its severity.
+var (
+	postgresError = regexp.MustCompile(`^(?:Unable to connect to Postgres at|Failed to (?:prepare|execute|fetch|read|send|copy)[a-zA-Z ]*)(?: "|: )`)
+	serverMessage = regexp.MustCompile(`(?:FATAL|PANIC|ERROR):  ([^\n]*)`)
+)
+
+// withoutConnection returns the message of an error of a server, without the statement
+// and the connection string of an extension.
+func withoutConnection(message string) string {
+	if !postgresError.MatchString(message) {
+		return message
+	}
+	if m := serverMessage.FindStringSubmatch(message); m != nil {
+		return m[1]
+	}
+	if strings.Contains(message, "server closed the connection") || strings.HasPrefix(message, "Unable to connect") {
+		return "the connection to the PostgreSQL server failed"
+	}
+	return message
+}
+
+// addForeign adds the functions that are not in the list of the linked DuckDB.
+func (b *Builtins) addForeign(c *conn) error {
+	b.foreign = map[string]bool{}
+	return c.each("SELECT DISTINCT function_name FROM duckdb_functions()", func(chunk *Chunk) error {
+		for i := range chunk.Len() {
+			name := sqltree.Fold(string(chunk.Column(0).Bytes(i)))
+			if _, own := b.kinds[name]; !own {
+				b.foreign[name] = true
+			}
+		}
+		return nil
+	})
+}
+
+// InstallExtension makes DuckDB put an extension for its version and platform into its
+// folder of extensions, .duckdb in the user's home: it downloads it, or, if file is not
+// "", checks and copies that file. It returns the path of the installed file.
+func InstallExtension(ctx context.Context, name, file string) (path string, err error) {
+	db := &DB{opts: withDefaults(Options{})}
+	db.life, db.stop = context.WithCancel(ctx)
+	defer db.Close()
+	if err := db.openRaw(); err != nil {
+		return "", err
+	}
+	if db.writer, err = db.connect(""); err != nil {
+		return "", err
+	}
+	what := Identifier(name)
+	if file != "" {
+		what = Literal(file)
+	}
+	if err := db.writer.exec("INSTALL " + what); err != nil {
+		return "", AsError(err)
+	}
+	query := "SELECT install_path FROM duckdb_extensions() WHERE installed AND extension_name = " + Literal(name)
+	err = db.writer.each(query, func(chunk *Chunk) error {
+		path = string(chunk.Column(0).Bytes(0))
+		return nil
+	})
+	if err == nil && path == "" {
+		err = fmt.Errorf("DuckDB did not install %s from the file", name)
+	}
+	return path, err
+}
