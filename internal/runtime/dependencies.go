@@ -104,7 +104,7 @@ func (s *resolver) table(name string, t *tables.Table, v *tables.Version) *engin
 		d := s.found["database "+db.Alias]
 		if d == nil {
 			d = s.add("database "+db.Alias,
-				[]string{"ATTACH " + engine.Literal(db.Path) + " AS " + engine.Identifier(db.Alias) + " (READ_ONLY)"},
+				[]string{db.AttachSQL()},
 				[]string{"DETACH DATABASE IF EXISTS " + engine.Identifier(db.Alias)})
 			d.File = true
 		}

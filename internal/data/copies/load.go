@@ -86,7 +86,7 @@ func (s *Store) make(ctx context.Context, l run, path string) (*tables.Version, 
 		}
 		fill = l.insert
 	}
-	db, err := s.Attacher.Attach(ctx, "load", path, false, s.deleteCopy)
+	db, err := s.Attacher.Attach(ctx, "load", resource.File{Path: path}, s.deleteCopy)
 	if err != nil {
 		s.delete(path)
 		return nil, err

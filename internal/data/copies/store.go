@@ -118,7 +118,7 @@ func (s *Store) Restore(ctx context.Context, t *tables.Table, hash string, compl
 		return nil
 	}
 	path := filepath.Join(s.Dir, k.File)
-	db, err := s.Attacher.Attach(ctx, "data", path, true, s.deleteCopy)
+	db, err := s.Attacher.Attach(ctx, "data", resource.File{Path: path, ReadOnly: true}, s.deleteCopy)
 	var v *tables.Version
 	if err == nil {
 		if v, err = s.describe(ctx, t, db); err == nil {

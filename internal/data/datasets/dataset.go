@@ -13,6 +13,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/data/fault"
 	"github.com/spiced-sql/spiced/internal/data/policy"
 	"github.com/spiced-sql/spiced/internal/data/source"
+	"github.com/spiced-sql/spiced/internal/data/source/duckdb"
 	"github.com/spiced-sql/spiced/internal/data/source/postgres"
 	"github.com/spiced-sql/spiced/internal/data/tables"
 	"github.com/spiced-sql/spiced/internal/kit/httpx"
@@ -37,7 +38,7 @@ type Dataset struct {
 }
 
 // extensions are the extensions of DuckDB that connectors need.
-var extensions = map[string]string{"postgres": postgres.Extension}
+var extensions = map[string]string{"postgres": postgres.Extension, "sqlite": duckdb.SQLiteExtension}
 
 // Extensions returns the extensions of DuckDB that the datasets of a Spicepod need,
 // sorted. They must be loaded before DuckDB is locked.

@@ -33,9 +33,10 @@ copied and indexed, otherwise each statement reads them where they are:
 | ` + "`duckdb`" + ` | ` + "`duckdb:orders`" + ` with ` + "`params.duckdb_open: shop.duckdb`, or `duckdb:shop.duckdb` with `params.table`" + ` | a table of a DuckDB file; with ` + "`access: read_write`" + ` it can be written |
 
 | ` + "`postgres`" + ` | ` + "`postgres:orders`, `postgres:shop.public.orders`" + ` | a table or view of a PostgreSQL server, by ` + "`table`, `schema.table` or `database.schema.table`" + `, each part quoted if it has a dot; statements send the columns and conditions that they need to the server |
+| ` + "`sqlite`" + ` | ` + "`sqlite:shop.db/orders`, `sqlite:orders`" + ` with ` + "`params.sqlite_file: shop.db`" + ` | a table or view of a SQLite file, which other processes may write meanwhile |
 
-` + "`postgres`" + ` needs an extension of DuckDB, which ` + "`spiced extensions install postgres_scanner`" + ` installs, and
-which is loaded at the start of a Spicepod with such a dataset.
+` + "`postgres` and `sqlite`" + ` need extensions of DuckDB, which ` + "`spiced extensions install postgres_scanner sqlite_scanner`" + `
+installs, and which are loaded at the start of a Spicepod with such a dataset.
 
 The other connectors of Spice (MySQL, S3 and so on) are not served yet; a dataset with one is
 named in ` + "`spiced.load_errors`" + ` and the rest is served.
@@ -60,6 +61,7 @@ func TestDocsOfConnectors(t *testing.T) {
 	connector("file", options, file.Params)
 	connector("http, https", options, https.Params)
 	connector("duckdb", "`from` names the table and `open` the file, or `from` the file and `table` the table.", duckdb.Params)
+	connector("sqlite", "`from` names the table and `open` the file, or `from` the file and `table` the table. A column without a type is a BLOB.", duckdb.SQLiteParams)
 	connector("postgres", "For a server on this machine, `pg_sslmode` is `prefer` unless it is set: such servers often have no TLS.", postgres.Params)
 	page.WriteString("\n## Formats of files\n\nOptions are those of DuckDB's `read_csv`, `read_json` and `read_parquet`, by DuckDB's name or by Spice's, " +
 		"each also with the prefix of the format. A CSV file has a header unless `header: false` says otherwise, and its delimiter is a comma, or what splits the header.\n")

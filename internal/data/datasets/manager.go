@@ -135,7 +135,7 @@ func NewManager(opts Options) (*Manager, error) {
 	databases, servers := duckdb.New(opts.DB, attacher, roots), postgres.New(opts.DB, opts.Log)
 	return &Manager{
 		opts: opts, databases: databases, servers: servers, copies: store, progress: progress,
-		connectors: map[string]connector{"file": file.New(opts.DB, roots, opts.Limits.Files), "duckdb": databases, "http": web, "https": web, "postgres": servers},
+		connectors: map[string]connector{"file": file.New(opts.DB, roots, opts.Limits.Files), "duckdb": databases, "http": web, "https": web, "postgres": servers, "sqlite": duckdb.NewSQLite(opts.DB, attacher, roots)},
 		refreshes:  refresh.New(refresh.Options{DB: opts.DB, Clock: opts.Clock, Log: opts.Log, Publish: opts.Publish, Ended: opts.Ended, Retry: opts.Retry}),
 		live:       map[string]*served{}, failed: map[string]Status{}, loads: &loads{entries: map[string]*entry{}, running: map[*Load]context.CancelFunc{}},
 		checked: map[string]time.Time{}, watched: map[*Dataset]context.CancelFunc{},

@@ -1,7 +1,7 @@
 // Package resource counts the holders of the attached databases and cached
 // files that datasets read, and frees each when its last holder releases it.
 //
-//	db, err := attacher.Attach(ctx, "data", path, true, (*resource.Database).Detach)
+//	db, err := attacher.Attach(ctx, "data", resource.File{Path: path, ReadOnly: true}, (*resource.Database).Detach)
 //	…
 //	resource.Release(db.Resource) // detaches it unless another holder retained it
 package resource
@@ -50,14 +50,39 @@ func Release(list ...*Resource) {
 	}
 }
 
-// Database is an attached DuckDB database.
+// File is a file with a database.
+type File struct {
+	Path     string // "" means in memory
+	Type     string // as ATTACH writes it; "" means DuckDB's
+	ReadOnly bool
+}
+
+// Database is an attached database.
 type Database struct {
 	*Resource
-	Alias    string
-	Path     string // "" means in memory
-	ReadOnly bool
+	File
+	Alias string
 
 	attacher *Attacher
+}
+
+// AttachSQL returns the statement that attaches the database.
+func (db *Database) AttachSQL() string {
+	target, options := db.Path, []string{}
+	if db.Path == "" {
+		target = ":memory:"
+	}
+	if db.Type != "" {
+		options = append(options, "TYPE "+db.Type)
+	}
+	if db.ReadOnly {
+		options = append(options, "READ_ONLY")
+	}
+	sql := "ATTACH " + engine.Literal(target) + " AS " + engine.Identifier(db.Alias)
+	if len(options) > 0 {
+		sql += " (" + strings.Join(options, ", ") + ")"
+	}
+	return sql
 }
 
 // Table returns the qualified name of a table in the database.
@@ -75,17 +100,11 @@ type Attacher struct {
 // NewAttacher returns an attacher for db.
 func NewAttacher(db *engine.DB, log *slog.Logger) *Attacher { return &Attacher{db: db, log: log} }
 
-// Attach attaches a database; path "" creates one in memory. The caller holds
-// it. When the last holder releases it, free is called and must detach it.
-func (a *Attacher) Attach(ctx context.Context, prefix, path string, readOnly bool, free func(*Database)) (*Database, error) {
-	db := a.database(prefix, path, readOnly)
-	target, options := path, ""
-	if path == "" {
-		target = ":memory:"
-	} else if readOnly {
-		options = " (READ_ONLY)"
-	}
-	if err := a.db.Exec(ctx, "ATTACH "+engine.Literal(target)+" AS "+engine.Identifier(db.Alias)+options); err != nil {
+// Attach attaches a database. The caller holds it. When the last holder releases it, free
+// is called and must detach it.
+func (a *Attacher) Attach(ctx context.Context, prefix string, file File, free func(*Database)) (*Database, error) {
+	db := a.database(prefix, file)
+	if err := a.db.Exec(ctx, db.AttachSQL()); err != nil {
 		return nil, newerFile(err)
 	}
 	return db.held(free), nil
@@ -95,15 +114,15 @@ func (a *Attacher) Attach(ctx context.Context, prefix, path string, readOnly boo
 // read-only instead: see [engine.DB.AttachReadOnly]. The caller holds the new database
 // and no longer the old one.
 func (a *Attacher) AttachReadOnly(ctx context.Context, prefix string, old *Database, free func(*Database)) (*Database, error) {
-	db := a.database(prefix, old.Path, true)
+	db := a.database(prefix, File{Path: old.Path, ReadOnly: true})
 	if err := a.db.AttachReadOnly(ctx, old.Alias, old.Path, db.Alias); err != nil {
 		return nil, err
 	}
 	return db.held(free), nil
 }
 
-func (a *Attacher) database(prefix, path string, readOnly bool) *Database {
-	return &Database{Alias: fmt.Sprintf("%s%s_%d", engine.Hidden, prefix, a.serial.Add(1)), Path: path, ReadOnly: readOnly, attacher: a}
+func (a *Attacher) database(prefix string, file File) *Database {
+	return &Database{File: file, Alias: fmt.Sprintf("%s%s_%d", engine.Hidden, prefix, a.serial.Add(1)), attacher: a}
 }
 
 // held gives the database, which is attached, a holder.

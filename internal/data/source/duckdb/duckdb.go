@@ -1,4 +1,5 @@
-// Package duckdb is the connector for tables and views in DuckDB files. A file is
+// Package duckdb is the connector for tables and views in DuckDB files, and in SQLite
+// files, which DuckDB's extension reads. A file is
 // attached read-only unless one of its datasets has access: read_write. The
 // table is named in one of three ways, tried in this order:
 //
@@ -44,16 +45,32 @@ var Params = []spicepod.Param{
 	{Name: "table", Doc: "The table, if from is the path of the database."},
 }
 
-// Connector attaches DuckDB files.
+// Connector attaches files.
 type Connector struct {
+	kind
 	db    *engine.DB
 	roots source.Roots
 	files *files
 }
 
-// New returns a connector without attached files.
+// kind is a kind of files.
+type kind struct {
+	name      string           // of the connector
+	extension string           // of DuckDB; "": none is needed
+	params    []spicepod.Param // of which those before the last name the file
+}
+
+// New returns a connector for DuckDB files.
 func New(db *engine.DB, attacher *resource.Attacher, roots source.Roots) *Connector {
-	return &Connector{db, roots, &files{attacher: attacher, open: map[string]*resource.Database{}}}
+	return newConnector(kind{name: "duckdb", params: Params}, db, attacher, roots)
+}
+
+func newConnector(k kind, db *engine.DB, attacher *resource.Attacher, roots source.Roots) *Connector {
+	f := &files{attacher: attacher, open: map[string]*resource.Database{}}
+	if k.extension != "" {
+		f.fileType = k.name
+	}
+	return &Connector{k, db, roots, f}
 }
 
 // Share sets the sources of the Spicepod. A file that one of them writes is
@@ -79,7 +96,7 @@ type duckSource struct {
 
 // Compile checks the names of the params.
 func (c *Connector) Compile(d source.Declaration) (source.Source, error) {
-	if unknown := d.Params.Unknown("a dataset from duckdb", spicepod.ParamNames(Params)); len(unknown) > 0 {
+	if unknown := d.Params.Unknown("a dataset from "+c.name, spicepod.ParamNames(c.params)); len(unknown) > 0 {
 		return nil, unknown[0]
 	}
 	return &duckSource{c, d}, nil
@@ -87,6 +104,11 @@ func (c *Connector) Compile(d source.Declaration) (source.Source, error) {
 
 // Open attaches the file.
 func (s *duckSource) Open(ctx context.Context) (*source.Opened, error) {
+	if s.extension != "" {
+		if err := source.NeedsExtension(s.db, s.extension); err != nil {
+			return nil, err
+		}
+	}
 	t, err := s.find()
 	if err != nil {
 		return nil, err
@@ -103,7 +125,7 @@ func (s *duckSource) Open(ctx context.Context) (*source.Opened, error) {
 }
 
 func (s *duckSource) openTable(ctx context.Context, db *resource.Database, t table) (*source.Opened, error) {
-	out := &source.Opened{Format: "duckdb", Written: !db.ReadOnly, Bytes: max(0, disk.Size(t.path)), Resources: []*resource.Resource{db.Resource}}
+	out := &source.Opened{Format: s.name, Written: !db.ReadOnly, Bytes: max(0, disk.Size(t.path)), Resources: []*resource.Resource{db.Resource}}
 	base := db.Table(cmp.Or(t.schema, "main"), t.name)
 	out.Query = "SELECT * FROM " + base
 	var err error
@@ -136,7 +158,8 @@ type table struct{ path, schema, name string } // schema "": main
 
 func (s *duckSource) find() (table, error) {
 	params := s.d.Params
-	for _, key := range []string{"open", "duckdb_open"} {
+	for _, p := range s.params[:len(s.params)-1] {
+		key := p.Name
 		path, err := params.String(key)
 		if err != nil {
 			return table{}, err
@@ -197,7 +220,7 @@ func (s *duckSource) missingTable(ctx context.Context, db *resource.Database, t 
 	if t.schema != "" {
 		want = t.schema + "." + want
 	}
-	hint := "set params.table, or write duckdb:file.db/schema.table"
+	hint := "set params.table, or write " + s.name + ":file.db/table"
 	if len(names) > 0 {
 		hint += "; it has " + truncate.Ellipsis(strings.Join(names, ", "), fault.MaxMessage)
 	}
@@ -209,6 +232,7 @@ func (s *duckSource) missingTable(ctx context.Context, db *resource.Database, t 
 // readers, because DuckDB cannot attach a file both read-only and for writing.
 type files struct {
 	attacher *resource.Attacher
+	fileType string     // see [resource.File]
 	changing sync.Mutex // held while a file is attached or detached
 
 	mu      sync.Mutex
@@ -237,7 +261,7 @@ func (f *files) attach(ctx context.Context, path string, write bool) (*resource.
 	if !readOnly {
 		prefix, key = "written", real // other processes cannot attach it
 	}
-	db, err = f.attacher.Attach(ctx, prefix, path, readOnly, func(db *resource.Database) { f.detach(key, db) })
+	db, err = f.attacher.Attach(ctx, prefix, resource.File{Path: path, Type: f.fileType, ReadOnly: readOnly}, func(db *resource.Database) { f.detach(key, db) })
 	if err != nil {
 		return nil, fault.FromDuckDB(err)
 	}
