@@ -22,7 +22,7 @@ import (
 // TestCookbook starts Spicepods of the kinds that people have for Spice. What this
 // runtime serves is served; the golden file has what it says of the rest.
 func TestCookbook(t *testing.T) {
-	t.Parallel()
+	t.Setenv("HOME", t.TempDir()) // no extensions of DuckDB
 	archive, err := txtar.ParseFile("testdata/cookbook.txtar")
 	if err != nil {
 		t.Fatal(err)

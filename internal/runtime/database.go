@@ -45,6 +45,7 @@ func openDatabase(ctx context.Context, pod *spicepod.Pod, state string, opts Opt
 	}()
 	roots := append([]string{state}, db.roots...)
 	o := engineOptions(pod)
+	roots = append(roots, datasets.Roots(pod)...)
 	for _, name := range datasets.Extensions(pod) {
 		o.Extensions = append(o.Extensions, engine.Extension{Name: name, Path: extension.Find(name, pod.Runtime.Extensions.Directory)})
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/spiced-sql/spiced/functions"
 	"github.com/spiced-sql/spiced/functions/prelude"
 	"github.com/spiced-sql/spiced/internal/data/datasets"
+	"github.com/spiced-sql/spiced/internal/data/resource"
 	"github.com/spiced-sql/spiced/internal/data/tables"
 	"github.com/spiced-sql/spiced/internal/data/views"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
@@ -96,6 +97,9 @@ func (s *resolver) table(name string, t *tables.Table, v *tables.Version) *engin
 	for _, r := range v.Resources {
 		db := r.Database()
 		switch {
+		case db == nil && len(r.Setup()) > 0:
+			uses = append(uses, s.setup(r))
+			continue
 		case db == nil:
 			continue // a file, which the query names
 		case db.Path == "":
@@ -111,6 +115,17 @@ func (s *resolver) table(name string, t *tables.Table, v *tables.Version) *engin
 		uses = append(uses, d)
 	}
 	return s.add(name, t.DDLOf(v), t.Drop(), uses...)
+}
+
+// setup adds what makes a source readable that the query names.
+func (s *resolver) setup(r *resource.Resource) *engine.Dependency {
+	name := "source " + r.Setup()[0]
+	d := s.found[name]
+	if d == nil {
+		d = s.add(name, r.Setup(), nil)
+		d.File = true // not within a transaction
+	}
+	return d
 }
 
 // function adds a function. It returns nil if it is in this process only.

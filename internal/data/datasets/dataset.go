@@ -15,6 +15,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/data/source"
 	"github.com/spiced-sql/spiced/internal/data/source/duckdb"
 	"github.com/spiced-sql/spiced/internal/data/source/postgres"
+	"github.com/spiced-sql/spiced/internal/data/source/s3"
 	"github.com/spiced-sql/spiced/internal/data/tables"
 	"github.com/spiced-sql/spiced/internal/kit/httpx"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
@@ -38,7 +39,7 @@ type Dataset struct {
 }
 
 // extensions are the extensions of DuckDB that connectors need.
-var extensions = map[string]string{"postgres": postgres.Extension, "sqlite": duckdb.SQLiteExtension}
+var extensions = map[string]string{"postgres": postgres.Extension, "sqlite": duckdb.SQLiteExtension, "s3": s3.Extension}
 
 // Extensions returns the extensions of DuckDB that the datasets of a Spicepod need,
 // sorted. They must be loaded before DuckDB is locked.
@@ -51,6 +52,15 @@ func Extensions(pod *spicepod.Pod) (names []string) {
 	}
 	slices.Sort(names)
 	return names
+}
+
+// Roots are what DuckDB must be allowed to read for the datasets of a Spicepod, beside
+// folders.
+func Roots(pod *spicepod.Pod) []string {
+	if slices.Contains(Extensions(pod), s3.Extension) {
+		return []string{s3.Root}
+	}
+	return nil
 }
 
 // compile checks what can be checked without accessing the source.

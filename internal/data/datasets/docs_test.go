@@ -12,6 +12,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/data/source/fileformat"
 	"github.com/spiced-sql/spiced/internal/data/source/https"
 	"github.com/spiced-sql/spiced/internal/data/source/postgres"
+	"github.com/spiced-sql/spiced/internal/data/source/s3"
 	"github.com/spiced-sql/spiced/internal/test/golden"
 	"github.com/spiced-sql/spiced/spicepod"
 )
@@ -33,12 +34,13 @@ copied and indexed, otherwise each statement reads them where they are:
 | ` + "`duckdb`" + ` | ` + "`duckdb:orders`" + ` with ` + "`params.duckdb_open: shop.duckdb`, or `duckdb:shop.duckdb` with `params.table`" + ` | a table of a DuckDB file; with ` + "`access: read_write`" + ` it can be written |
 
 | ` + "`postgres`" + ` | ` + "`postgres:orders`, `postgres:shop.public.orders`" + ` | a table or view of a PostgreSQL server, by ` + "`table`, `schema.table` or `database.schema.table`" + `, each part quoted if it has a dot; statements send the columns and conditions that they need to the server |
+| ` + "`s3`" + ` | ` + "`s3://bucket/folder/`, `s3://bucket/folder/*.csv`, `s3://bucket/file.parquet`" + ` | an object, objects by pattern, or those of one format in a folder, of S3 or a store like it; each statement lists them and reads the parts that it needs |
 | ` + "`sqlite`" + ` | ` + "`sqlite:shop.db/orders`, `sqlite:orders`" + ` with ` + "`params.sqlite_file: shop.db`" + ` | a table or view of a SQLite file, which other processes may write meanwhile |
 
-` + "`postgres` and `sqlite`" + ` need extensions of DuckDB, which ` + "`spiced extensions install postgres_scanner sqlite_scanner`" + `
+` + "`postgres`, `s3` and `sqlite`" + ` need extensions of DuckDB, which ` + "`spiced extensions install postgres_scanner httpfs sqlite_scanner`" + `
 installs, and which are loaded at the start of a Spicepod with such a dataset.
 
-The other connectors of Spice (MySQL, S3 and so on) are not served yet; a dataset with one is
+The other connectors of Spice (MySQL, GitHub and so on) are not served yet; a dataset with one is
 named in ` + "`spiced.load_errors`" + ` and the rest is served.
 `
 
@@ -61,6 +63,7 @@ func TestDocsOfConnectors(t *testing.T) {
 	connector("file", options, file.Params)
 	connector("http, https", options, https.Params)
 	connector("duckdb", "`from` names the table and `open` the file, or `from` the file and `table` the table.", duckdb.Params)
+	connector("s3", options+" Two datasets that read from one folder must have equal params.", s3.Params)
 	connector("sqlite", "`from` names the table and `open` the file, or `from` the file and `table` the table. A column without a type is a BLOB.", duckdb.SQLiteParams)
 	connector("postgres", "For a server on this machine, `pg_sslmode` is `prefer` unless it is set: such servers often have no TLS.", postgres.Params)
 	page.WriteString("\n## Formats of files\n\nOptions are those of DuckDB's `read_csv`, `read_json` and `read_parquet`, by DuckDB's name or by Spice's, " +

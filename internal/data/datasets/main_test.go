@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/spiced-sql/spiced/internal/data/refresh"
+	"github.com/spiced-sql/spiced/internal/data/source/s3"
 	"github.com/spiced-sql/spiced/internal/data/tables"
 	"github.com/spiced-sql/spiced/internal/data/views"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
@@ -91,7 +92,7 @@ func (w *world) start(options ...func(*Options)) {
 	if w.m, err = NewManager(opts); err != nil {
 		w.t.Fatal(err)
 	}
-	if err := w.db.Lock([]string{w.dir, w.state}); err != nil {
+	if err := w.db.Lock([]string{w.dir, w.state, s3.Root}); err != nil {
 		w.t.Fatal(err)
 	}
 	w.served, w.views, w.gen = nil, nil, 0

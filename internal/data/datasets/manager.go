@@ -41,6 +41,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/data/source/file"
 	"github.com/spiced-sql/spiced/internal/data/source/https"
 	"github.com/spiced-sql/spiced/internal/data/source/postgres"
+	"github.com/spiced-sql/spiced/internal/data/source/s3"
 	"github.com/spiced-sql/spiced/internal/data/tables"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
@@ -89,6 +90,7 @@ type Manager struct {
 	opts       Options
 	databases  *duckdb.Connector
 	servers    *postgres.Connector
+	objects    *s3.Connector
 	connectors map[string]connector // by prefix of `from`
 	copies     *copies.Store
 	refreshes  *refresh.Scheduler
@@ -132,10 +134,10 @@ func NewManager(opts Options) (*Manager, error) {
 	if err := cmp.Or(err1, err2); err != nil {
 		return nil, err
 	}
-	databases, servers := duckdb.New(opts.DB, attacher, roots), postgres.New(opts.DB, opts.Log)
+	databases, servers, objects := duckdb.New(opts.DB, attacher, roots), postgres.New(opts.DB, opts.Log), s3.New(opts.DB, opts.Limits.Files, opts.Log)
 	return &Manager{
-		opts: opts, databases: databases, servers: servers, copies: store, progress: progress,
-		connectors: map[string]connector{"file": file.New(opts.DB, roots, opts.Limits.Files), "duckdb": databases, "http": web, "https": web, "postgres": servers, "sqlite": duckdb.NewSQLite(opts.DB, attacher, roots)},
+		opts: opts, databases: databases, servers: servers, objects: objects, copies: store, progress: progress,
+		connectors: map[string]connector{"file": file.New(opts.DB, roots, opts.Limits.Files), "duckdb": databases, "http": web, "https": web, "postgres": servers, "s3": objects, "sqlite": duckdb.NewSQLite(opts.DB, attacher, roots)},
 		refreshes:  refresh.New(refresh.Options{DB: opts.DB, Clock: opts.Clock, Log: opts.Log, Publish: opts.Publish, Ended: opts.Ended, Retry: opts.Retry}),
 		live:       map[string]*served{}, failed: map[string]Status{}, loads: &loads{entries: map[string]*entry{}, running: map[*Load]context.CancelFunc{}},
 		checked: map[string]time.Time{}, watched: map[*Dataset]context.CancelFunc{},
@@ -151,4 +153,5 @@ func (m *Manager) Close() {
 	m.closeLoads()
 	m.refreshes.Close()
 	m.servers.Close()
+	m.objects.Close()
 }

@@ -22,6 +22,7 @@ type Resource struct {
 	holders  atomic.Int64
 	free     func()
 	database *Database
+	setup    []string
 }
 
 // New returns a resource with one holder. When the last holder releases it,
@@ -31,6 +32,16 @@ func New(free func()) *Resource {
 	r.Retain()
 	return r
 }
+
+// NewWith is New for a resource that another DuckDB can read after the statements setup.
+func NewWith(setup []string, free func()) *Resource {
+	r := New(free)
+	r.setup = setup
+	return r
+}
+
+// Setup are the statements of [NewWith].
+func (r *Resource) Setup() []string { return r.setup }
 
 // Retain adds a holder.
 func (r *Resource) Retain() { r.holders.Add(1) }

@@ -114,7 +114,9 @@ func Parse(from spicepod.Text, dir string, connectors []string) (From, error) {
 }
 
 // Remote reports whether Target is a URL.
-func (f From) Remote() bool { return f.Connector == "http" || f.Connector == "https" }
+func (f From) Remote() bool {
+	return f.Connector == "http" || f.Connector == "https" || f.Connector == "s3"
+}
 
 // Absolute returns a path of the declaration as an absolute path.
 func (f From) Absolute(path string) string {

@@ -57,9 +57,15 @@ var (
 	serverMessage = regexp.MustCompile(`(?:FATAL|PANIC|ERROR):  ([^\n]*)`)
 )
 
-// withoutConnection returns the message of an error of a server, without the statement
-// and the connection string of an extension.
+// objectError matches an error of an object store, of which DuckDB knows a proxy.
+var objectError = regexp.MustCompile(`(?:Request returned )?HTTP ([0-9]+)[^\n]* 'http://127\.0\.0\.1:[0-9]+/([^'?]*)[^']*'[^\n]*`)
+
+// withoutConnection returns the message of an error of a server, without the statement,
+// the connection string and the address of an extension.
 func withoutConnection(message string) string {
+	if m := objectError.FindStringSubmatch(message); m != nil {
+		return fmt.Sprintf("the object store answered HTTP %s for s3://%s", m[1], m[2])
+	}
 	if !postgresError.MatchString(message) {
 		return message
 	}

@@ -15,6 +15,7 @@ import (
 // Known are the extensions that connectors need, with what they serve.
 var Known = []struct{ Name, Serves string }{
 	{"postgres_scanner", "postgres: tables of PostgreSQL servers"},
+	{"httpfs", "s3: objects of S3 and stores like it"},
 	{"sqlite_scanner", "sqlite: tables of SQLite files"},
 }
 

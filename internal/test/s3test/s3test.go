@@ -1,0 +1,158 @@
+// Package s3test starts S3 servers for tests, which check keys and signatures: moto, from
+// the virtual environment of the tests' clients. A test skips, saying so, without it.
+//
+//	server := s3test.Start(t)
+//	server.Put("lake", "trips/a.csv", "id\n1\n")
+package s3test
+
+import (
+	"bytes"
+	"context"
+	"encoding/xml"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
+)
+
+// Server is an S3 server at URL, with a key that may do everything.
+type Server struct {
+	URL, Key, Secret string
+
+	t       testing.TB
+	address string
+	process *exec.Cmd
+	client  *minio.Client
+}
+
+// Start starts a server that ends with the test.
+func Start(t testing.TB) *Server {
+	t.Helper()
+	program := filepath.Join(os.Getenv("SPICED_TEST_CLIENTS"), "moto/bin/moto_server")
+	if _, err := os.Stat(program); err != nil {
+		t.Skip("S3 IS NOT TESTED: there is no moto/bin/moto_server in the folder that SPICED_TEST_CLIENTS names")
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Close()
+	s := &Server{t: t, address: l.Addr().String(), URL: "http://" + l.Addr().String()}
+	s.run(program)
+	t.Cleanup(s.Stop)
+	s.makeKey()
+	if s.client, err = minio.New(s.address, &minio.Options{Creds: credentials.NewStaticV4(s.Key, s.Secret, ""), Region: "us-east-1", BucketLookup: minio.BucketLookupPath}); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func (s *Server) run(program string) {
+	s.t.Helper()
+	host, port, _ := net.SplitHostPort(s.address)
+	var log bytes.Buffer
+	s.process = exec.Command(program, "-H", host, "-p", port)
+	s.process.Stdout, s.process.Stderr = &log, &log
+	if err := s.process.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	for end := time.Now().Add(time.Minute); ; {
+		if c, err := net.Dial("tcp", s.address); err == nil {
+			c.Close()
+			return
+		} else if time.Now().After(end) {
+			s.Stop()
+			s.t.Fatalf("moto does not start: %v\n%s", err, &log)
+		}
+		<-time.After(20 * time.Millisecond)
+	}
+}
+
+// Stop ends the server.
+func (s *Server) Stop() {
+	if s.process != nil {
+		s.process.Process.Kill()
+		s.process.Wait()
+		s.process = nil
+	}
+}
+
+// makeKey makes a user with a key, and switches the checks of keys on.
+func (s *Server) makeKey() {
+	s.t.Helper()
+	s.iam(url.Values{"Action": {"CreateUser"}, "UserName": {"u"}})
+	s.iam(url.Values{
+		"Action": {"PutUserPolicy"}, "UserName": {"u"}, "PolicyName": {"p"},
+		"PolicyDocument": {`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"s3:*","Resource":"*"}]}`},
+	})
+	var made struct {
+		Result struct {
+			AccessKey struct{ AccessKeyId, SecretAccessKey string }
+		} `xml:"CreateAccessKeyResult"`
+	}
+	if err := xml.Unmarshal(s.iam(url.Values{"Action": {"CreateAccessKey"}, "UserName": {"u"}}), &made); err != nil {
+		s.t.Fatal(err)
+	}
+	s.Key, s.Secret = made.Result.AccessKey.AccessKeyId, made.Result.AccessKey.SecretAccessKey
+	s.post("/moto-api/reset-auth", "text/plain", "", "0")
+}
+
+// iam calls the API of users.
+func (s *Server) iam(values url.Values) []byte {
+	s.t.Helper()
+	values.Set("Version", "2010-05-08")
+	return s.post("/", "application/x-www-form-urlencoded", "AWS4-HMAC-SHA256 Credential=x/20260101/us-east-1/iam/aws4_request, SignedHeaders=host, Signature=0", values.Encode())
+}
+
+func (s *Server) post(path, contentType, authorization, body string) []byte {
+	s.t.Helper()
+	r, err := http.NewRequest(http.MethodPost, s.URL+path, strings.NewReader(body))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", contentType)
+	r.Header.Set("Authorization", authorization)
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil || answer.StatusCode != http.StatusOK {
+		s.t.Fatalf("%s: %v, status %d\n%s", path, err, answer.StatusCode, text)
+	}
+	return text
+}
+
+// Bucket makes a bucket.
+func (s *Server) Bucket(name string) {
+	s.t.Helper()
+	if err := s.client.MakeBucket(context.Background(), name, minio.MakeBucketOptions{}); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// Put writes an object.
+func (s *Server) Put(bucket, key, text string) {
+	s.t.Helper()
+	if _, err := s.client.PutObject(context.Background(), bucket, key, strings.NewReader(text), int64(len(text)), minio.PutObjectOptions{}); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// Remove removes an object.
+func (s *Server) Remove(bucket, key string) {
+	s.t.Helper()
+	if err := s.client.RemoveObject(context.Background(), bucket, key, minio.RemoveObjectOptions{}); err != nil {
+		s.t.Fatal(err)
+	}
+}
