@@ -1,0 +1,123 @@
+package main
+
+import (
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spiced-sql/spiced/internal/test/exttest"
+	"github.com/spiced-sql/spiced/internal/test/pgtest"
+	"github.com/spiced-sql/spiced/internal/test/s3test"
+)
+
+// sourcesPod has a dataset of a PostgreSQL server and, once MORE is filled, one of an
+// object store, which a reload adds.
+const sourcesPod = "version: v1\nkind: Spicepod\nname: sources\n" + `runtime:
+  functions: { enabled: true }
+  extensions: { directory: EXTENSIONS }
+functions:
+  - { name: total, from: sql, signature: { args: [{ name: c, type: utf8 }], returns: float64 }, body: (SELECT sum(amount)::DOUBLE FROM orders WHERE customer = c) }
+datasets:
+  - { name: orders, from: "postgres:orders", params: { pg_host: 127.0.0.1, pg_port: PORT, pg_db: test, pg_user: reader, pg_pass: "${secrets:sources_pass}" } }
+  - { name: trips, from: "s3://lake/trips/", params: { s3_endpoint: "URL", s3_key: KEY, s3_secret: "${secrets:sources_s3}" } }
+  MORE
+`
+
+// TestSources reads a PostgreSQL server and an object store over every entrance, in
+// workers too, changes and ends the server, and adds datasets in a reload.
+func TestSources(t *testing.T) {
+	directory := filepath.Dir(exttest.Find(t, "postgres_scanner").Path)
+	exttest.Find(t, "httpfs")
+	database, objects := pgtest.Start(t), s3test.Start(t)
+	t.Setenv("SOURCES_PASS", pgtest.Password)
+	t.Setenv("SOURCES_S3", objects.Secret)
+	database.Exec("CREATE TABLE orders (id bigint PRIMARY KEY, customer text, amount numeric(10,2))",
+		"INSERT INTO orders SELECT i, 'c' || i % 10, i FROM generate_series(1, 100) i", "GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader")
+	objects.Bucket("lake")
+	objects.Put("lake", "trips/a.csv", "id,customer\n1,c1\n2,c2\n")
+	objects.Put("lake", "more/b.csv", "id\n7\n")
+	pod := func(more string) string {
+		return strings.NewReplacer("EXTENSIONS", directory, "PORT", fmt.Sprint(database.Port), "URL", objects.URL, "KEY", objects.Key, "MORE", more).Replace(sourcesPod)
+	}
+	dir := folder(t, "spicepod.yaml", pod(""))
+	p := startProcess(t, dir, sqlProtocols()...)
+	p.eventually("to be ready", func() bool { return p.do("GET", "/v1/ready", "").status == 200 })
+
+	const joined = "SELECT o.id, o.amount::VARCHAR AS amount FROM orders o JOIN trips USING (id, customer) ORDER BY id"
+	p.want(p.do("POST", "/v1/sql", joined), 200, `[{"id":1,"amount":"1.00"},{"id":2,"amount":"2.00"}]`)
+	p.want(p.do("POST", "/v1/sql", "SELECT total('c3') AS t"), 200, `[{"t":480.0}]`)
+	p.want(p.do("POST", "/v1/tools/total", `{"c":"c3"}`), 200, "480")
+	if got := p.sql("SELECT count(*) AS n FROM orders WHERE id > 50"); !strings.Contains(got, "50") {
+		t.Errorf("spiced sql: got %s", got)
+	}
+	// The function is refused where no worker can run the statement.
+	p.want(p.do("POST", "/v1/sql", "SELECT max(damerau_levenshtein(o.customer, 'c1')) AS d FROM orders o JOIN trips USING (id)"), 200, `[{"d":1}]`)
+
+	secrets := []string{pgtest.Password, url.PathEscape(pgtest.Password), objects.Secret, "spiced-run-postgres", ".s.PGSQL", "gssencmode"}
+	hostile := []string{
+		"EXPLAIN FROM orders", "EXPLAIN ANALYZE FROM orders", "EXPLAIN (FORMAT json) FROM trips", "DESCRIBE orders", "SHOW ALL TABLES", "SUMMARIZE orders",
+		"FROM duckdb_views()", "FROM duckdb_secrets()", "SELECT which_secret('s3://lake/x', 's3')", "FROM duckdb_databases()", "FROM postgres_query('x', 'SELECT 1')",
+		"FROM postgres_scan('host=127.0.0.1', 'public', 'orders')", "FROM read_csv('s3://lake/trips/a.csv')", "FROM 's3://lake/trips/a.csv'", "SELECT current_setting('s3_secret_access_key')",
+		"CREATE SECRET x (TYPE s3)", "ATTACH '' AS x (TYPE postgres)", "COPY orders TO 's3://lake/x.csv'", "CALL postgres_attach('')", "LOAD httpfs", "INSERT INTO orders VALUES (1)",
+		"SELECT error(customer) FROM orders", "SELECT customer::INT FROM orders", "FROM spiced.datasets", "FROM spiced.functions", "FROM spiced.load_errors",
+	}
+	for _, sql := range hostile {
+		r := p.do("POST", "/v1/sql", sql)
+		for _, s := range append(secrets, strings.TrimPrefix(objects.URL, "http://")) {
+			if strings.Contains(r.body, s) {
+				t.Errorf("%s shows %s: %s", sql, s, r.body)
+			}
+		}
+	}
+
+	// A reload adds datasets of another database and another folder.
+	database.Exec("CREATE SCHEMA other", "CREATE TABLE other.t AS SELECT 42 AS x", "GRANT USAGE ON SCHEMA other TO reader", "GRANT SELECT ON other.t TO reader")
+	write(t, filepath.Join(dir, "spicepod.yaml"), pod(`- { name: other, from: "postgres:other.t", params: { pg_host: 127.0.0.1, pg_port: `+fmt.Sprint(database.Port)+`, pg_db: test, pg_user: reader, pg_pass: "${secrets:sources_pass}", connection_pool_size: 5 } }
+  - { name: more, from: "s3://lake/more/", params: { s3_endpoint: "`+objects.URL+`", s3_key: `+objects.Key+`, s3_secret: "${secrets:sources_s3}" } }`))
+	p.eventually("to serve what the reload added", func() bool {
+		return p.do("POST", "/v1/sql", "SELECT x, id FROM other, more").body == `[{"x":42,"id":7}]`
+	})
+
+	// The server's table changes, and the server ends and comes back.
+	database.Exec("ALTER TABLE orders RENAME COLUMN customer TO client")
+	p.eventually("to notice the column", func() bool {
+		return strings.Contains(p.do("POST", "/v1/sql", "SELECT client FROM orders WHERE id = 1").body, "c1")
+	})
+	p.eventually("to say why the function is not served", func() bool {
+		return strings.Contains(p.do("POST", "/v1/sql", "SELECT total('c3')").body, `function total is not served: Referenced column "customer"`)
+	})
+	database.Exec("ALTER TABLE orders RENAME COLUMN client TO customer")
+	p.eventually("to notice the column again", func() bool {
+		p.sql("SELECT client FROM orders") // a failure makes the runtime look
+		return p.do("POST", "/v1/sql", "SELECT total('c3')").status == 200
+	})
+	database.Stop()
+	p.eventually("to say that the server is away", func() bool {
+		body := p.do("POST", "/v1/sql", "SELECT count(*) AS n FROM orders").body
+		for _, s := range secrets {
+			if strings.Contains(body, s) {
+				t.Fatalf("an error shows %s: %s", s, body)
+			}
+		}
+		return strings.Contains(body, "connection refused")
+	})
+	p.want(p.do("POST", "/v1/sql", "SELECT count(*) AS n FROM trips"), 200, `[{"n":2}]`)
+	database.Start()
+	p.eventually("to read the server again", func() bool {
+		return p.do("POST", "/v1/sql", "SELECT count(*) AS n FROM orders").body == `[{"n":100}]`
+	})
+	for _, s := range secrets {
+		if strings.Contains(p.log.String(), s) {
+			t.Errorf("the log has %s", s)
+		}
+	}
+	left, _ := filepath.Glob(filepath.Join(os.TempDir(), "spiced-run-postgres-*"))
+	p.end()
+	after, _ := filepath.Glob(filepath.Join(os.TempDir(), "spiced-run-postgres-*"))
+	if len(after) >= len(left) {
+		t.Errorf("the socket's folder is left: %q", after)
+	}
+}
