@@ -38,6 +38,7 @@ func (s *services) toolDatasets() []builtin.Dataset {
 	var list []builtin.Dataset
 	for _, s := range g.Datasets {
 		t := builtin.FromDataset(s.Relation, s.Declared, toolColumns(s.Columns()))
+		t.Description = s.About()
 		if s.Declared.Acceleration != nil && s.Declared.Acceleration.Enabled {
 			t.Version = s.Version()
 		}

@@ -95,6 +95,7 @@ func (m *Manager) load(ctx context.Context, d *Dataset, o refresh.Override) (*ta
 		}
 	}
 	v.Format, v.Stale = src.Format, src.Stale
+	v.Annotate(src.Comments)
 	if err == nil {
 		err = m.protect(ctx, d, v)
 	}

@@ -43,7 +43,7 @@ func TestPostgres(t *testing.T) {
 	t.Setenv("PASS_IN_URL", url.PathEscape(pgtest.Password))
 	w, s := newPostgres(t)
 	w.callers()
-	w.ok(`datasets:
+	sections := `datasets:
 - {name: orders, from: 'postgres:orders', ` + pgParams(s) + `}
 - {name: exact, from: 'postgres:test.public.Orders', ` + pgParams(s, "pg_db", "") + `, columns: [{name: amount, type: float64}]}
 - {name: odd, from: 'postgres:"Big Shop"."Odd.Name""s"', ` + pgParams(s, "pg_sslmode", "verify-full", "pg_sslrootcert", s.Certificate) + `}
@@ -51,7 +51,8 @@ func TestPostgres(t *testing.T) {
 - {name: newest, from: 'postgres:orders', time_column: at, ` + pgParams(s) + `, acceleration: {refresh_mode: append}}
 - {name: own, from: 'postgres:orders', ` + pgParams(s) + `, row_filter: "owner = ctx('user_id')", column_mask: {amount: 'NULL'}}
 - {name: url, from: 'postgres:orders', params: {pg_connection_string: 'postgres://reader:${secrets:pass_in_url}@127.0.0.1:` + fmt.Sprint(s.Port) + `/test'}}
-`)
+`
+	w.ok(sections)
 	w.want("SELECT count(*), sum(amount), min(\"at\") FROM orders", "100|7575.00|2026-01-02 00:00:00+00")
 	w.want("SELECT typeof(amount), amount FROM exact WHERE id = 3", "DOUBLE|4.5")
 	w.want("FROM odd", "7")
@@ -60,6 +61,14 @@ func TestPostgres(t *testing.T) {
 	w.want("SELECT max(id) FROM url", "100")
 	w.wantAs("ann", "SELECT count(*), count(amount) FROM own", "50|0")
 	w.wantAs("carl", "SELECT count(*) FROM own", "0")
+
+	s.Exec("COMMENT ON TABLE orders IS 'what was bought'", "COMMENT ON COLUMN orders.amount IS 'in euros'", "COMMENT ON COLUMN orders.owner IS 'not shown'")
+	for _, more := range []string{"", ", acceleration: {}"} {
+		w.ok("datasets: [{name: commented, from: 'postgres:orders', " + pgParams(s) + more + ", columns: [{name: owner, description: the seller}]}]")
+		w.want("SELECT description FROM spiced.datasets WHERE name = 'commented'", "what was bought")
+		w.want("SELECT name, description FROM spiced.dataset_columns WHERE dataset = 'commented' AND description IS NOT NULL ORDER BY 1", "amount|in euros, owner|the seller")
+	}
+	w.ok(sections)
 
 	s.Exec("INSERT INTO orders VALUES (101, 'new', 1, '2027-01-01Z', 'ann')", "UPDATE orders SET customer = 'changed' WHERE id = 1")
 	w.want("SELECT customer FROM orders WHERE id IN (1, 101) ORDER BY id", "changed, new")

@@ -120,7 +120,7 @@ func (l *Load) status() Status {
 func (s *served) status() Status {
 	v := s.Current()
 	st := Status{
-		Schema: s.Relation.Schema, Name: s.Relation.Name, Kind: s.Kind, Declared: s.Name, Description: s.Description,
+		Schema: s.Relation.Schema, Name: s.Relation.Name, Kind: s.Kind, Declared: s.Name, Description: s.About(),
 		Format: v.Format, State: Ready, Stats: s.Stats(), Columns: v.Columns, Base: v.Base, Acceleration: s.Acceleration, Position: s.State.Position(),
 	}
 	if s.dataset != nil {

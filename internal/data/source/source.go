@@ -22,6 +22,7 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/data/fault"
 	"github.com/spiced-sql/spiced/internal/data/resource"
+	"github.com/spiced-sql/spiced/internal/data/tables"
 	"github.com/spiced-sql/spiced/internal/kit/nearest"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/spicepod"
@@ -49,6 +50,7 @@ type Opened struct {
 	Base      string          // the table that writes go to; "" if it cannot be written
 	Written   bool            // it is attached for writing; other processes cannot attach it
 	Columns   []engine.Column // of Query
+	Comments  tables.Comments
 	Format    string
 	Bytes     int64
 	Stale     error                // why an older copy is read instead of the source

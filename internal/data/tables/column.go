@@ -14,6 +14,7 @@ import (
 	"fmt"
 
 	"github.com/spiced-sql/spiced/internal/data/fault"
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 	"github.com/spiced-sql/spiced/spicepod"
@@ -52,6 +53,25 @@ func Match(have []engine.Column, declared []spicepod.DatasetColumn) ([]Column, e
 		columns[j].Description = d.Description
 	}
 	return columns, nil
+}
+
+// Comments are the comments of a source on a table and, by name, on its columns.
+type Comments struct {
+	Table   string
+	Columns map[string]string
+}
+
+// MaxComment is how many bytes of a comment are shown.
+const MaxComment = 1 << 10
+
+// Annotate sets the comments of the source where the Spicepod has no description.
+func (v *Version) Annotate(c Comments) {
+	v.Comment = truncate.Ellipsis(c.Table, MaxComment)
+	for i := range v.Columns {
+		if column := &v.Columns[i]; column.Description == "" {
+			column.Description = truncate.Ellipsis(c.Columns[column.Name], MaxComment)
+		}
+	}
 }
 
 // Describe returns the columns of an internal query.

@@ -1,6 +1,7 @@
 package tables
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -40,6 +41,7 @@ type Version struct {
 	Written   bool                 // it reads a file that is attached for writing; other processes cannot attach it
 	Files     bool                 // it reads the user's files, which may change at any time
 	Columns   []Column             // of Query
+	Comment   string               // of the source, for tables without a description
 	Format    string               // of the source
 	Resources []*resource.Resource // released when no statement reads the version
 	Copy      *resource.Database   // of an accelerated version
@@ -84,6 +86,14 @@ func (t *Table) Component() string { return t.Kind + " " + t.Name }
 // Current returns the version that is served. It is nil before the first.
 func (t *Table) Current() *Version { return t.current.Load() }
 
+// About returns the declared description, or the comment of the source.
+func (t *Table) About() string {
+	if v := t.Current(); t.Description == "" && v != nil {
+		return v.Comment
+	}
+	return t.Description
+}
+
 // Serve sets the version that is served.
 func (t *Table) Serve(v *Version) { t.current.Store(v) }
 
@@ -127,8 +137,8 @@ func (t *Table) DDLOf(v *Version) []string {
 		}
 		out = append(out, fmt.Sprintf("CREATE OR REPLACE MACRO %s(%s) AS TABLE %s", engine.Qualified(engine.Core, macro), KeysParam, query))
 	}
-	if t.Description != "" {
-		out = append(out, "COMMENT ON VIEW "+name+" IS "+engine.Literal(t.Description))
+	if about := cmp.Or(t.Description, v.Comment); about != "" {
+		out = append(out, "COMMENT ON VIEW "+name+" IS "+engine.Literal(about))
 	}
 	for _, column := range v.Columns {
 		if column.Description != "" {

@@ -6,13 +6,14 @@ import (
 	"strings"
 
 	"github.com/spiced-sql/spiced/internal/data/fault"
+	"github.com/spiced-sql/spiced/internal/data/tables"
 	"github.com/spiced-sql/spiced/internal/kit/nearest"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 )
 
 // findTable returns the tables and views of a name, those of the right case first, and
 // of a schema, or of the search path in its order.
-const findTable = `SELECT n.nspname, c.relname, has_table_privilege(c.oid, 'SELECT') OR has_any_column_privilege(c.oid, 'SELECT')
+const findTable = `SELECT n.nspname, c.relname, c.oid, obj_description(c.oid, 'pg_class'), has_table_privilege(c.oid, 'SELECT') OR has_any_column_privilege(c.oid, 'SELECT')
 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind IN ('r', 'v', 'm', 'p', 'f') AND lower(c.relname) = lower($2)
 	AND CASE $1 WHEN '' THEN n.nspname = ANY(current_schemas(false)) ELSE lower(n.nspname) = lower($1) END
@@ -25,11 +26,21 @@ WHERE c.relkind IN ('r', 'v', 'm', 'p', 'f') AND n.nspname NOT IN ('pg_catalog',
 	AND has_table_privilege(c.oid, 'SELECT')
 ORDER BY 1 LIMIT 100`
 
-// find returns the schema and the name of a table as the server writes them.
-func (s *server) find(ctx context.Context, schema, name string) (inSchema, named string, err error) {
+// listComments returns the comments on the columns of a table.
+const listComments = `SELECT attname, col_description(attrelid, attnum) FROM pg_catalog.pg_attribute
+WHERE attrelid = $1::oid AND attnum > 0 AND NOT attisdropped AND col_description(attrelid, attnum) IS NOT NULL`
+
+// table is a table or view as the server writes it.
+type table struct {
+	schema, name string
+	comments     tables.Comments
+}
+
+// find looks a table up.
+func (s *server) find(ctx context.Context, schema, name string) (*table, error) {
 	r, err := s.acquire(ctx)
 	if err != nil {
-		return "", "", err
+		return nil, err
 	}
 	defer func() {
 		if r.Value().IsClosed() {
@@ -41,15 +52,23 @@ func (s *server) find(ctx context.Context, schema, name string) (inSchema, named
 	rows, err := query(ctx, r.Value(), findTable, schema, name)
 	switch {
 	case err != nil:
-		return "", "", s.fault(err)
+		return nil, s.fault(err)
 	case len(rows) == 0:
 		names, _ := query(ctx, r.Value(), listTables)
-		return "", "", s.missing(schema, name, slices.Concat(names...))
-	case rows[0][2] != "t":
-		return "", "", fault.New("from", "grant it: GRANT SELECT ON "+rows[0][0]+"."+rows[0][1]+" TO "+s.config.User,
+		return nil, s.missing(schema, name, slices.Concat(names...))
+	case rows[0][4] != "t":
+		return nil, fault.New("from", "grant it: GRANT SELECT ON "+rows[0][0]+"."+rows[0][1]+" TO "+s.config.User,
 			"the user %q may not read the table %q of the PostgreSQL server %s", s.config.User, rows[0][1], s.address()).Retryable()
 	}
-	return rows[0][0], rows[0][1], nil
+	t := &table{schema: rows[0][0], name: rows[0][1], comments: tables.Comments{Table: rows[0][3], Columns: map[string]string{}}}
+	comments, err := query(ctx, r.Value(), listComments, rows[0][2])
+	if err != nil {
+		return nil, s.fault(err)
+	}
+	for _, c := range comments {
+		t.comments.Columns[c[0]] = c[1]
+	}
+	return t, nil
 }
 
 // missing reports a missing table, with those that there are.

@@ -264,12 +264,12 @@ func (s *pgSource) Open(ctx context.Context) (*source.Opened, error) {
 }
 
 func (s *pgSource) open(ctx context.Context, server *server) (*source.Opened, error) {
-	schema, name, err := server.find(ctx, s.schema, s.name)
+	t, err := server.find(ctx, s.schema, s.name)
 	if err != nil {
 		return nil, err
 	}
-	out := &source.Opened{Format: "postgres", Bytes: -1}
-	out.Query = fmt.Sprintf("SELECT * FROM postgres_scan_pushdown(%s, %s, %s)", engine.Literal(s.proxy.dsn(s.id)), engine.Literal(schema), engine.Literal(name))
+	out := &source.Opened{Format: "postgres", Bytes: -1, Comments: t.comments}
+	out.Query = fmt.Sprintf("SELECT * FROM postgres_scan_pushdown(%s, %s, %s)", engine.Literal(s.proxy.dsn(s.id)), engine.Literal(t.schema), engine.Literal(t.name))
 	out.Columns, err = tables.Describe(ctx, s.db, out.Query)
 	return out, err
 }
