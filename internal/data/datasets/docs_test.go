@@ -65,7 +65,7 @@ func TestDocsOfConnectors(t *testing.T) {
 	connector("duckdb", "`from` names the table and `open` the file, or `from` the file and `table` the table.", duckdb.Params)
 	connector("s3", options+" Two datasets that read from one folder must have equal params.", s3.Params)
 	connector("sqlite", "`from` names the table and `open` the file, or `from` the file and `table` the table. A column without a type is a BLOB.", duckdb.SQLiteParams)
-	connector("postgres", "For a server on this machine, `pg_sslmode` is `prefer` unless it is set: such servers often have no TLS.", postgres.Params)
+	connector("postgres", "For a server on this machine, `pg_sslmode` is `prefer` unless it is set: such servers often have no TLS. Types that DuckDB does not have, such as enums, `jsonb`, `inet` and domains, are texts, on which conditions are not sent to the server. DuckDB's extension reads NaN of `numeric` as 0, and `numeric` without a precision as DOUBLE.", postgres.Params)
 	page.WriteString("\n## Formats of files\n\nOptions are those of DuckDB's `read_csv`, `read_json` and `read_parquet`, by DuckDB's name or by Spice's, " +
 		"each also with the prefix of the format. A CSV file has a header unless `header: false` says otherwise, and its delimiter is a comma, or what splits the header.\n")
 	for _, f := range fileformat.Formats() {

@@ -26,14 +26,20 @@ WHERE c.relkind IN ('r', 'v', 'm', 'p', 'f') AND n.nspname NOT IN ('pg_catalog',
 	AND has_table_privilege(c.oid, 'SELECT')
 ORDER BY 1 LIMIT 100`
 
-// listComments returns the comments on the columns of a table.
-const listComments = `SELECT attname, col_description(attrelid, attnum) FROM pg_catalog.pg_attribute
-WHERE attrelid = $1::oid AND attnum > 0 AND NOT attisdropped AND col_description(attrelid, attnum) IS NOT NULL`
+// listColumns returns the columns of a table, with their comments and their types.
+const listColumns = `SELECT a.attname, coalesce(col_description(a.attrelid, a.attnum), ''), t.typname
+FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
+WHERE a.attrelid = $1::oid AND a.attnum > 0 AND NOT a.attisdropped`
+
+// texts are the types whose values PostgreSQL compares as DuckDB compares texts, if it
+// is asked for the collation C.
+var texts = []string{"text", "varchar", "name"}
 
 // table is a table or view as the server writes it.
 type table struct {
 	schema, name string
 	comments     tables.Comments
+	types        map[string]string // of columns, by name
 }
 
 // find looks a table up.
@@ -60,13 +66,13 @@ func (s *server) find(ctx context.Context, schema, name string) (*table, error) 
 		return nil, fault.New("from", "grant it: GRANT SELECT ON "+rows[0][0]+"."+rows[0][1]+" TO "+s.config.User,
 			"the user %q may not read the table %q of the PostgreSQL server %s", s.config.User, rows[0][1], s.address()).Retryable()
 	}
-	t := &table{schema: rows[0][0], name: rows[0][1], comments: tables.Comments{Table: rows[0][3], Columns: map[string]string{}}}
-	comments, err := query(ctx, r.Value(), listComments, rows[0][2])
+	t := &table{schema: rows[0][0], name: rows[0][1], comments: tables.Comments{Table: rows[0][3], Columns: map[string]string{}}, types: map[string]string{}}
+	columns, err := query(ctx, r.Value(), listColumns, rows[0][2])
 	if err != nil {
 		return nil, s.fault(err)
 	}
-	for _, c := range comments {
-		t.comments.Columns[c[0]] = c[1]
+	for _, c := range columns {
+		t.comments.Columns[c[0]], t.types[c[0]] = c[1], c[2]
 	}
 	return t, nil
 }

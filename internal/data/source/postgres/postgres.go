@@ -269,9 +269,36 @@ func (s *pgSource) open(ctx context.Context, server *server) (*source.Opened, er
 		return nil, err
 	}
 	out := &source.Opened{Format: "postgres", Bytes: -1, Comments: t.comments}
-	out.Query = fmt.Sprintf("SELECT * FROM postgres_scan_pushdown(%s, %s, %s)", engine.Literal(s.proxy.dsn(s.id)), engine.Literal(t.schema), engine.Literal(t.name))
-	out.Columns, err = tables.Describe(ctx, s.db, out.Query)
-	return out, err
+	scan := fmt.Sprintf("postgres_scan_pushdown(%s, %s, %s)", engine.Literal(s.proxy.dsn(s.id)), engine.Literal(t.schema), engine.Literal(t.name))
+	out.Query = "SELECT * FROM " + scan
+	if out.Columns, err = tables.Describe(ctx, s.db, out.Query); err != nil {
+		return nil, err
+	}
+	if kept := t.kept(out.Columns); len(kept) > 0 {
+		out.Query = "SELECT * FROM (SELECT * REPLACE (" + strings.Join(kept, ", ") + ") FROM " + scan + ")"
+	}
+	return out, nil
+}
+
+// kept are the columns whose conditions stay in DuckDB, as expressions that it does not
+// send. Values of an enum, jsonb, inet, char(n) or a domain are texts in DuckDB, which the
+// server compares otherwise: 'sad' < 'ok' if the enum has them in this order. Of lists and
+// composite values, the extension sends DuckDB's texts, which are no values there.
+func (t *table) kept(columns []engine.Column) (expressions []string) {
+	for _, c := range columns {
+		switch c.Type.ID {
+		case engine.Varchar:
+			if slices.Contains(texts, t.types[c.Name]) {
+				continue
+			}
+		case engine.List, engine.Array, engine.Struct, engine.Map:
+		default:
+			continue
+		}
+		name := engine.Identifier(c.Name)
+		expressions = append(expressions, "coalesce("+name+", NULL) AS "+name)
+	}
+	return expressions
 }
 
 // serve makes the proxy serve the server, until what it returns is released.

@@ -1,0 +1,100 @@
+package datasets
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/spiced-sql/spiced/internal/test/exttest"
+	"github.com/spiced-sql/spiced/internal/test/pgtest"
+)
+
+// TestPostgresTypes compares values of every type with PostgreSQL's own text of them, and
+// conditions on them with those on a copy.
+func TestPostgresTypes(t *testing.T) {
+	t.Setenv("PASS", pgtest.Password)
+	w := newWorld(t, exttest.Find(t, "postgres_scanner"))
+	s := pgtest.Start(t)
+	s.Exec("CREATE TYPE mood AS ENUM ('sad', 'ok', 'happy')", "CREATE DOMAIN positive AS int CHECK (VALUE > 0)", "CREATE TYPE pair AS (a int, b text)")
+	for i, c := range []struct {
+		declared, duckdb string
+		values           []string
+		differ           map[string]string // DuckDB's text, where it is not PostgreSQL's
+	}{
+		{"boolean", "BOOLEAN", []string{"true", "false"}, nil},
+		{"smallint", "SMALLINT", []string{"-32768", "32767"}, nil},
+		{"integer", "INTEGER", []string{"-2147483648", "2147483647"}, nil},
+		{"bigint", "BIGINT", []string{"-9223372036854775808", "9223372036854775807"}, nil},
+		{"numeric(10,2)", "DECIMAL(10,2)", []string{"-99999999.99", "0.01", "0"}, nil},
+		{"numeric(38,0)", "DECIMAL(38,0)", []string{"99999999999999999999999999999999999999"}, nil},
+		{"real", "FLOAT", []string{"1.5", "-3.4028235e+38"}, nil},
+		{"double precision", "DOUBLE", []string{"1.5", "1e300", "-2.2250738585072014e-308"}, nil},
+		{"text", "VARCHAR", []string{"", "Grüße ☃ 你好", "a\nb\t\"'\\", strings.Repeat("x", 100000)}, nil},
+		{"varchar(10)", "VARCHAR", []string{"abc"}, nil},
+		{"char(5)", "VARCHAR", []string{"abc"}, nil},
+		{"bytea", "BLOB", []string{`\x00ff10`, `\x`}, map[string]string{`\x00ff10`: `\x00\xFF\x10`, `\x`: ""}},
+		{"date", "DATE", []string{"2026-02-28", "0001-01-01", "4713-01-01 BC", "5874897-12-31", "infinity"}, map[string]string{"4713-01-01 BC": "4713-01-01 (BC)"}},
+		{"time", "TIME", []string{"00:00:00", "23:59:59.999999"}, nil},
+		{"timestamp", "TIMESTAMP", []string{"2026-02-28 12:34:56.789012", "0001-01-01 00:00:00", "infinity", "-infinity"}, nil},
+		{"timestamptz", "TIMESTAMP WITH TIME ZONE", []string{"2026-02-28 12:34:56.789012+00", "1970-01-01 00:00:00+00"}, nil},
+		{"interval", "INTERVAL", []string{"1 year 2 mons 3 days 04:05:06.7"}, map[string]string{"1 year 2 mons 3 days 04:05:06.7": "1 year 2 months 3 days 04:05:06.7"}},
+		{"uuid", "UUID", []string{"a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"}, nil},
+		{"json", "VARCHAR", []string{`{"a": [1, null]}`}, nil},
+		{"jsonb", "VARCHAR", []string{`{"a":[1,null]}`, "null", "1"}, nil},
+		{"mood", "VARCHAR", []string{"happy", "sad", "ok"}, nil},
+		{"positive", "VARCHAR", []string{"7", "10"}, nil},
+		{"integer[]", "INTEGER[]", []string{"{1,2,NULL}", "{}"}, map[string]string{"{1,2,NULL}": "[1, 2, NULL]", "{}": "[]"}},
+		{"text[]", "VARCHAR[]", []string{`{a,"b c",NULL}`}, map[string]string{`{a,"b c",NULL}`: "[a, b c, NULL]"}},
+		{"inet", "VARCHAR", []string{"192.168.0.1/24", "9.0.0.1"}, nil},
+		{`text COLLATE "en-x-icu"`, "VARCHAR", []string{"a", "B", "c", "É"}, nil},
+		{"name", "VARCHAR", []string{"a", "B"}, nil},
+		{"pair", "VARCHAR", []string{"(1,x)"}, nil},
+		{"numeric", "DOUBLE", []string{"1.5"}, nil},
+		{"xml", "VARCHAR", []string{"<a/>"}, nil},
+		{"money", "VARCHAR", []string{"$1.50", "$12.00"}, nil},
+		{"int4range", "VARCHAR", []string{"[1,5)"}, nil},
+		{"bit(3)", "VARCHAR", []string{"101"}, nil},
+		{"oid", "UINTEGER", []string{"4294967295"}, nil},
+		{"timetz", "TIME WITH TIME ZONE", []string{"12:00:00+02"}, nil},
+		{"tsvector", "VARCHAR", []string{"'a' 'b'"}, nil},
+		{"point", "STRUCT(x DOUBLE, y DOUBLE)", []string{"(1,2)"}, map[string]string{"(1,2)": "{'x': 1.0, 'y': 2.0}"}},
+	} {
+		t.Run(c.declared, func(t *testing.T) {
+			w.t = t
+			table := fmt.Sprintf("t%d", i)
+			s.Exec(fmt.Sprintf("CREATE TABLE %s (id int, v %s)", table, c.declared), "INSERT INTO "+table+" VALUES (-1, NULL)")
+			for id, v := range c.values {
+				s.Exec(fmt.Sprintf("INSERT INTO %s VALUES (%d, '%s')", table, id, strings.ReplaceAll(v, "'", "''")))
+			}
+			s.Exec("GRANT SELECT ON " + table + " TO reader")
+			if problems := w.reload("datasets:\n- {name: t, from: 'postgres:" + table + "', " + pgParams(s) + "}\n- {name: copied, from: 'postgres:" + table + "', " + pgParams(s) + ", acceleration: {}}\n"); len(problems) > 0 {
+				t.Fatal(problems)
+			}
+			got, err := w.read("SELECT DISTINCT typeof(v) FROM t")
+			if got != c.duckdb {
+				t.Errorf("the type is %s, %v; want %s", got, err, c.duckdb)
+			}
+			if got, err := w.read("SELECT v FROM t WHERE id = -1"); got != "NULL" {
+				t.Errorf("NULL is %s, %v", got, err)
+			}
+			for id, v := range c.values {
+				want := s.Value(fmt.Sprintf("SELECT v FROM %s WHERE id = %d", table, id))
+				if other, ok := c.differ[v]; ok {
+					want = other
+				}
+				if got, err := w.read(fmt.Sprintf("SELECT v FROM t WHERE id = %d", id)); got != want {
+					t.Errorf("%.80s is %.80s, %v; want %.80s", v, got, err, want)
+				}
+				// Conditions that may be sent to the server select what DuckDB selects.
+				for _, condition := range []string{"= $", "<> $", "< $", ">= $", "IN ($, $)", "BETWEEN $ AND $", "= 'none'", "IS NOT NULL", "= $ OR v IS NULL"} {
+					condition = strings.ReplaceAll(condition, "$", "'"+strings.ReplaceAll(want, "'", "''")+"'")
+					live, liveErr := w.read("SELECT list(id ORDER BY id) FROM t WHERE v " + condition)
+					copied, copiedErr := w.read("SELECT list(id ORDER BY id) FROM copied WHERE v " + condition)
+					if live != copied || (liveErr == nil) != (copiedErr == nil) {
+						t.Errorf("WHERE v %.80s: got %s, %v; a copy has %s, %v", condition, live, liveErr, copied, copiedErr)
+					}
+				}
+			}
+		})
+	}
+}
