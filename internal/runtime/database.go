@@ -47,7 +47,7 @@ func openDatabase(ctx context.Context, pod *spicepod.Pod, state string, opts Opt
 	o := engineOptions(pod)
 	roots = append(roots, datasets.Roots(pod)...)
 	for _, name := range datasets.Extensions(pod) {
-		o.Extensions = append(o.Extensions, engine.Extension{Name: name, Path: extension.Find(name, pod.Runtime.Extensions.Directory)})
+		o.Extensions = append(o.Extensions, extension.Get(name, pod.Runtime.Extensions.Directory))
 	}
 	if pod.Runtime.Query.Isolation == spicepod.IsolationProcess && len(opts.Worker) > 0 {
 		if db.workers, err = newWorkers(pod, roots, state, opts.Worker, o.Extensions, log); err != nil {

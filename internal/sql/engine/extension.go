@@ -15,6 +15,7 @@ import (
 type Extension struct {
 	Name string
 	Path string // "": there is no file
+	Set  string // a statement that changes its settings; "": none
 }
 
 // Errors of [DB.Extension].
@@ -40,7 +41,7 @@ func (db *DB) loadExtensions() error {
 	for _, e := range db.opts.Extensions {
 		db.extensions[e.Name] = ErrNotInstalled
 		if e.Path != "" {
-			db.extensions[e.Name] = db.writer.exec("LOAD " + Literal(e.Path))
+			db.extensions[e.Name] = db.load(e)
 		}
 	}
 	if len(db.extensions) == 0 {
@@ -90,6 +91,13 @@ func (b *Builtins) addForeign(c *conn) error {
 		}
 		return nil
 	})
+}
+
+func (db *DB) load(e Extension) error {
+	if err := db.writer.exec("LOAD " + Literal(e.Path)); err != nil || e.Set == "" {
+		return err
+	}
+	return db.writer.exec(e.Set)
 }
 
 // InstallExtension makes DuckDB put an extension for its version and platform into its

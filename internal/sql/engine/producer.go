@@ -297,6 +297,9 @@ func (p *producer) execute(pending mapping.PendingResult, s *stmt) error {
 		return stopped(p.rows.ctx, p.rows.limits)
 	}
 	p.work = p.c.helpers.begin()
+	if len(p.db.extensions) > 0 {
+		p.work.watch() // one task may wait for a server for long
+	}
 	p.runTasks(pending)
 	if mapping.ExecutePending(pending, &p.result) != mapping.StateSuccess {
 		p.active = false

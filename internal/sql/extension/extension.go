@@ -13,10 +13,23 @@ import (
 )
 
 // Known are the extensions that connectors need, with what they serve.
-var Known = []struct{ Name, Serves string }{
-	{"postgres_scanner", "postgres: tables of PostgreSQL servers"},
-	{"httpfs", "s3: objects of S3 and stores like it"},
-	{"sqlite_scanner", "sqlite: tables of SQLite files"},
+var Known = []struct{ Name, Serves, set string }{
+	// A scan of a large table is one statement to the server for each so many pages, also
+	// if a condition selects one row. The default is 1000, which is 8 MB.
+	{"postgres_scanner", "postgres: tables of PostgreSQL servers", "SET GLOBAL pg_pages_per_task = 20000"},
+	{"httpfs", "s3: objects of S3 and stores like it", ""},
+	{"sqlite_scanner", "sqlite: tables of SQLite files", ""},
+}
+
+// Get returns the extension of that name, with its file if [Find] finds it.
+func Get(name, directory string) engine.Extension {
+	e := engine.Extension{Name: name, Path: Find(name, directory)}
+	for _, k := range Known {
+		if k.Name == name {
+			e.Set = k.set
+		}
+	}
+	return e
 }
 
 // Find returns the path of an extension's file: in the directory, unless it is "", or

@@ -61,6 +61,7 @@ var benchmarks = []benchmark{
 	{"fair", benchFair},
 	{"policy", benchPolicy},
 	{"cache", benchCache},
+	{"sources", benchSources},
 }
 
 func main() {

@@ -16,9 +16,9 @@ const Variable = "SPICED_TEST_EXTENSIONS"
 // Find returns an extension.
 func Find(t testing.TB, name string) engine.Extension {
 	t.Helper()
-	path := extension.Find(name, os.Getenv(Variable))
-	if path == "" {
+	e := extension.Get(name, os.Getenv(Variable))
+	if e.Path == "" {
 		t.Skipf("%s IS NOT TESTED: there is no %[1]s.duckdb_extension in the folder that %s names", name, Variable)
 	}
-	return engine.Extension{Name: name, Path: path}
+	return e
 }
