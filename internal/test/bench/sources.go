@@ -59,14 +59,8 @@ func benchSources(ctx context.Context, e *env) ([]row, error) {
 		return nil, err
 	}
 	defer objects.Close()
-	for _, sql := range []string{
-		"LOAD '" + filepath.Join(extensions, "postgres_scanner.duckdb_extension") + "'", "LOAD '" + filepath.Join(extensions, "httpfs.duckdb_extension") + "'",
-		"ATTACH '" + connection + "' AS pg (TYPE postgres, READ_ONLY)",
-		"CREATE SECRET (TYPE s3, KEY_ID 'k', SECRET 's', REGION 'us-east-1', ENDPOINT '" + strings.TrimPrefix(objects.URL, "http://") + "', URL_STYLE 'path', USE_SSL false)",
-	} {
-		if _, err := peer.ExecContext(ctx, sql); err != nil {
-			return nil, err
-		}
+	if err := preparePeer(ctx, peer, connection, extensions, objects.URL); err != nil {
+		return nil, err
 	}
 	dir := filepath.Join(e.dir, "sources")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -109,6 +103,20 @@ datasets:
 	}
 	copied, err := benchCopy(ctx, e, peer, dir, text)
 	return append(rows, copied), err
+}
+
+// preparePeer makes the sources readable for DuckDB in this process.
+func preparePeer(ctx context.Context, peer *sql.DB, connection, extensions, objects string) error {
+	for _, sql := range []string{
+		"LOAD '" + filepath.Join(extensions, "postgres_scanner.duckdb_extension") + "'", "LOAD '" + filepath.Join(extensions, "httpfs.duckdb_extension") + "'",
+		"ATTACH '" + connection + "' AS pg (TYPE postgres, READ_ONLY)",
+		"CREATE SECRET (TYPE s3, KEY_ID 'k', SECRET 's', REGION 'us-east-1', ENDPOINT '" + strings.TrimPrefix(objects, "http://") + "', URL_STYLE 'path', USE_SSL false)",
+	} {
+		if _, err := peer.ExecContext(ctx, sql); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // benchCopy loads an accelerated dataset of the rows.
