@@ -13,9 +13,6 @@ import (
 	"github.com/spiced-sql/spiced/internal/data/fault"
 	"github.com/spiced-sql/spiced/internal/data/policy"
 	"github.com/spiced-sql/spiced/internal/data/source"
-	"github.com/spiced-sql/spiced/internal/data/source/duckdb"
-	"github.com/spiced-sql/spiced/internal/data/source/postgres"
-	"github.com/spiced-sql/spiced/internal/data/source/s3"
 	"github.com/spiced-sql/spiced/internal/data/tables"
 	"github.com/spiced-sql/spiced/internal/kit/httpx"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
@@ -36,31 +33,6 @@ type Dataset struct {
 	source source.Source
 	redact func(string) string // replaces secrets
 	policy *policy.Policy      // nil: none
-}
-
-// extensions are the extensions of DuckDB that connectors need.
-var extensions = map[string]string{"postgres": postgres.Extension, "sqlite": duckdb.SQLiteExtension, "s3": s3.Extension}
-
-// Extensions returns the extensions of DuckDB that the datasets of a Spicepod need,
-// sorted. They must be loaded before DuckDB is locked.
-func Extensions(pod *spicepod.Pod) (names []string) {
-	for _, d := range pod.Datasets {
-		connector, _, _ := strings.Cut(strings.TrimSpace(d.From.Reveal()), ":")
-		if name := extensions[strings.ToLower(connector)]; name != "" && !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return names
-}
-
-// Roots are what DuckDB must be allowed to read for the datasets of a Spicepod, beside
-// folders.
-func Roots(pod *spicepod.Pod) []string {
-	if slices.Contains(Extensions(pod), s3.Extension) {
-		return []string{s3.Root}
-	}
-	return nil
 }
 
 // compile checks what can be checked without accessing the source.

@@ -37,11 +37,6 @@ import (
 	"github.com/spiced-sql/spiced/internal/data/refresh"
 	"github.com/spiced-sql/spiced/internal/data/resource"
 	"github.com/spiced-sql/spiced/internal/data/source"
-	"github.com/spiced-sql/spiced/internal/data/source/duckdb"
-	"github.com/spiced-sql/spiced/internal/data/source/file"
-	"github.com/spiced-sql/spiced/internal/data/source/https"
-	"github.com/spiced-sql/spiced/internal/data/source/postgres"
-	"github.com/spiced-sql/spiced/internal/data/source/s3"
 	"github.com/spiced-sql/spiced/internal/data/tables"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
@@ -88,9 +83,6 @@ func (l Limits) withDefaults() Limits {
 // Prepare; the other methods are safe for concurrent use.
 type Manager struct {
 	opts       Options
-	databases  *duckdb.Connector
-	servers    *postgres.Connector
-	objects    *s3.Connector
 	connectors map[string]connector // by prefix of `from`
 	copies     *copies.Store
 	refreshes  *refresh.Scheduler
@@ -103,11 +95,6 @@ type Manager struct {
 	loads   *loads
 	checked map[string]time.Time            // when Check last began, by the dataset's name
 	watched map[*Dataset]context.CancelFunc // by Check
-}
-
-// connector compiles declarations to sources.
-type connector interface {
-	Compile(source.Declaration) (source.Source, error)
 }
 
 // NewManager opens the state directory.
@@ -127,19 +114,14 @@ func NewManager(opts Options) (*Manager, error) {
 		DB: opts.DB, Attacher: attacher, Dir: filepath.Join(opts.StateDir, "accelerated"), Files: opts.Files, Clock: opts.Clock, Log: opts.Log,
 	})
 	progress := &load.Reporter{Clock: opts.Clock, Report: opts.Progress}
-	web, err2 := https.New(https.Options{
-		DB: opts.DB, Dir: filepath.Join(opts.StateDir, "http"), MaxDownload: opts.Limits.Download, MaxCache: opts.Limits.Cache,
-		Clock: opts.Clock, Progress: progress, Log: opts.Log,
-	})
+	connectors, err2 := openConnectors(parts{Options: opts, attacher: attacher, roots: roots, progress: progress, cache: filepath.Join(opts.StateDir, "http")})
 	if err := cmp.Or(err1, err2); err != nil {
 		return nil, err
 	}
-	databases, servers, objects := duckdb.New(opts.DB, attacher, roots), postgres.New(opts.DB, opts.Log), s3.New(opts.DB, opts.Limits.Files, opts.Log)
 	return &Manager{
-		opts: opts, databases: databases, servers: servers, objects: objects, copies: store, progress: progress,
-		connectors: map[string]connector{"file": file.New(opts.DB, roots, opts.Limits.Files), "duckdb": databases, "http": web, "https": web, "postgres": servers, "s3": objects, "sqlite": duckdb.NewSQLite(opts.DB, attacher, roots)},
-		refreshes:  refresh.New(refresh.Options{DB: opts.DB, Clock: opts.Clock, Log: opts.Log, Publish: opts.Publish, Ended: opts.Ended, Retry: opts.Retry}),
-		live:       map[string]*served{}, failed: map[string]Status{}, loads: &loads{entries: map[string]*entry{}, running: map[*Load]context.CancelFunc{}},
+		opts: opts, connectors: connectors, copies: store, progress: progress,
+		refreshes: refresh.New(refresh.Options{DB: opts.DB, Clock: opts.Clock, Log: opts.Log, Publish: opts.Publish, Ended: opts.Ended, Retry: opts.Retry}),
+		live:      map[string]*served{}, failed: map[string]Status{}, loads: &loads{entries: map[string]*entry{}, running: map[*Load]context.CancelFunc{}},
 		checked: map[string]time.Time{}, watched: map[*Dataset]context.CancelFunc{},
 	}, nil
 }
@@ -152,6 +134,9 @@ func (m *Manager) Refreshes() *refresh.Scheduler { return m.refreshes }
 func (m *Manager) Close() {
 	m.closeLoads()
 	m.refreshes.Close()
-	m.servers.Close()
-	m.objects.Close()
+	for _, c := range m.connectors {
+		if c, ok := c.(interface{ Close() }); ok {
+			c.Close()
+		}
+	}
 }

@@ -77,7 +77,11 @@ func (m *Manager) Prepare(ctx context.Context, r Request) Prepared {
 		}
 		compiled[i], sources = d, append(sources, d.source)
 	}
-	m.databases.Share(sources)
+	for _, c := range m.connectors {
+		if c, ok := c.(interface{ Share([]source.Source) }); ok {
+			c.Share(sources)
+		}
+	}
 	for _, l := range m.declare(r, compiled) {
 		select {
 		case <-l.done:

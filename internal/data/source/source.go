@@ -1,7 +1,7 @@
 // Package source has what connectors share: the declaration of a dataset, which
 // a connector compiles to a [Source], and the data roots.
 //
-// A connector is a package below this one, listed in package datasets under the
+// A connector is a package below this one, listed in datasets/connectors.go under the
 // prefixes of `from` that it serves:
 //
 //	func New(db *engine.DB, roots source.Roots) *Connector

@@ -1,0 +1,144 @@
+package datasets
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spiced-sql/spiced/internal/data/load"
+	"github.com/spiced-sql/spiced/internal/data/resource"
+	"github.com/spiced-sql/spiced/internal/data/source"
+	"github.com/spiced-sql/spiced/internal/data/source/duckdb"
+	"github.com/spiced-sql/spiced/internal/data/source/file"
+	"github.com/spiced-sql/spiced/internal/data/source/https"
+	"github.com/spiced-sql/spiced/internal/data/source/postgres"
+	"github.com/spiced-sql/spiced/internal/data/source/s3"
+	"github.com/spiced-sql/spiced/spicepod"
+)
+
+// connector compiles declarations to sources. If it has a method Close, that is called
+// when the manager is closed.
+type connector interface {
+	Compile(source.Declaration) (source.Source, error)
+}
+
+// kind describes a connector. docs/connectors.md is made of the kinds.
+type kind struct {
+	names     []string // of the connector: prefixes of `from`
+	from      string   // examples of `from`, in Markdown
+	about     string   // what it reads, in Markdown
+	params    []spicepod.Param
+	note      string // on the params, in Markdown
+	extension string // of DuckDB, which must be loaded before DuckDB is locked; "": none
+	root      string // what DuckDB must be allowed to read, beside folders; "": nothing
+	open      func(parts) (connector, error)
+}
+
+// parts are what connectors are made of.
+type parts struct {
+	Options
+	attacher *resource.Attacher
+	roots    source.Roots
+	progress *load.Reporter
+	cache    string // folder for downloads
+}
+
+const formatNote = "And `file_format`, if the name does not show it, with the options of the format."
+
+// kinds are the connectors, in the order of the docs.
+var kinds = []kind{
+	{
+		names: []string{"file"}, params: file.Params, note: formatNote,
+		from:  "`file:trips.csv`, `file:trips/*.parquet`, `file:folder/`",
+		about: "a file, files by pattern, or a folder of files of one format, below `runtime.data_roots`; relative paths start at the folder of the Spicepod. `.gz` and `.zst` are read, too",
+		open:  func(p parts) (connector, error) { return file.New(p.DB, p.roots, p.Limits.Files), nil },
+	},
+	{
+		names: []string{"http", "https"}, params: https.Params, note: formatNote,
+		from:  "`https://example.com/trips.parquet`",
+		about: "a file that is fetched, and again when it has changed",
+		open: func(p parts) (connector, error) {
+			return https.New(https.Options{
+				DB: p.DB, Dir: p.cache, MaxDownload: p.Limits.Download, MaxCache: p.Limits.Cache, Clock: p.Clock, Progress: p.progress, Log: p.Log,
+			})
+		},
+	},
+	{
+		names: []string{"duckdb"}, params: duckdb.Params,
+		note:  "`from` names the table and `open` the file, or `from` the file and `table` the table.",
+		from:  "`duckdb:orders` with `params.duckdb_open: shop.duckdb`, or `duckdb:shop.duckdb` with `params.table`",
+		about: "a table of a DuckDB file; with `access: read_write` it can be written",
+		open:  func(p parts) (connector, error) { return duckdb.New(p.DB, p.attacher, p.roots), nil },
+	},
+	{
+		names: []string{"postgres"}, params: postgres.Params, extension: postgres.Extension,
+		note: "For a server on this machine, `pg_sslmode` is `prefer` unless it is set: such servers often have no TLS. Types that DuckDB does not have, such as enums, " +
+			"`jsonb`, `inet` and domains, are texts, on which conditions are not sent to the server. DuckDB's extension reads NaN of `numeric` as 0, and `numeric` without a precision as DOUBLE.",
+		from:  "`postgres:orders`, `postgres:shop.public.orders`",
+		about: "a table or view of a PostgreSQL server, by `table`, `schema.table` or `database.schema.table`, each part quoted if it has a dot; statements send the columns and conditions that they need to the server",
+		open:  func(p parts) (connector, error) { return postgres.New(p.DB, p.Log), nil },
+	},
+	{
+		names: []string{"s3"}, params: s3.Params, extension: s3.Extension, root: s3.Root,
+		note:  formatNote + " Two datasets that read from one folder must have equal params.",
+		from:  "`s3://bucket/folder/`, `s3://bucket/folder/*.csv`, `s3://bucket/file.parquet`",
+		about: "an object, objects by pattern, or those of one format in a folder, of S3 or a store like it; each statement lists them and reads the parts that it needs",
+		open:  func(p parts) (connector, error) { return s3.New(p.DB, p.Limits.Files, p.Log), nil },
+	},
+	{
+		names: []string{"sqlite"}, params: duckdb.SQLiteParams, extension: duckdb.SQLiteExtension,
+		note:  "`from` names the table and `open` the file, or `from` the file and `table` the table. A column without a type is a BLOB.",
+		from:  "`sqlite:shop.db/orders`, `sqlite:orders` with `params.sqlite_file: shop.db`",
+		about: "a table or view of a SQLite file, which other processes may write meanwhile",
+		open:  func(p parts) (connector, error) { return duckdb.NewSQLite(p.DB, p.attacher, p.roots), nil },
+	},
+}
+
+// openConnectors returns the connectors by the prefixes of `from`.
+func openConnectors(p parts) (map[string]connector, error) {
+	all := map[string]connector{}
+	for _, k := range kinds {
+		c, err := k.open(p)
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range k.names {
+			all[name] = c
+		}
+	}
+	return all, nil
+}
+
+// used are the kinds of the datasets of a Spicepod.
+func used(pod *spicepod.Pod) (some []kind) {
+	for _, k := range kinds {
+		if slices.ContainsFunc(pod.Datasets, func(d spicepod.Dataset) bool {
+			name, _, _ := strings.Cut(strings.TrimSpace(d.From.Reveal()), ":")
+			return slices.Contains(k.names, strings.ToLower(name))
+		}) {
+			some = append(some, k)
+		}
+	}
+	return some
+}
+
+// Extensions returns the extensions of DuckDB that the datasets of a Spicepod need. They
+// must be loaded before DuckDB is locked.
+func Extensions(pod *spicepod.Pod) (names []string) {
+	for _, k := range used(pod) {
+		if k.extension != "" {
+			names = append(names, k.extension)
+		}
+	}
+	return names
+}
+
+// Roots are what DuckDB must be allowed to read for the datasets of a Spicepod, beside
+// folders.
+func Roots(pod *spicepod.Pod) (roots []string) {
+	for _, k := range used(pod) {
+		if k.root != "" {
+			roots = append(roots, k.root)
+		}
+	}
+	return roots
+}
