@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -30,7 +31,8 @@ type server struct {
 	id      string
 	config  *pgconn.Config
 	pool    *puddle.Pool[*connection]
-	sweeper *time.Timer
+	sweeper *time.Timer        // nil when it is closed
+	mu      sync.Mutex         // guards sweeper
 	held    *resource.Resource // by the datasets that read it
 }
 
@@ -68,12 +70,19 @@ func (s *server) sweep() {
 			r.ReleaseUnused()
 		}
 	}
-	s.sweeper.Reset(idleLimit)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.sweeper != nil {
+		s.sweeper.Reset(idleLimit)
+	}
 }
 
 // close closes the connections. It waits for their clients.
 func (s *server) close() {
+	s.mu.Lock()
 	s.sweeper.Stop()
+	s.sweeper = nil
+	s.mu.Unlock()
 	s.pool.Close()
 }
 
