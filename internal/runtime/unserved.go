@@ -6,7 +6,9 @@ package runtime
 import (
 	"cmp"
 	"fmt"
+	"sync"
 
+	"github.com/spiced-sql/spiced/internal/data/datasets"
 	"github.com/spiced-sql/spiced/internal/data/fault"
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
@@ -23,6 +25,7 @@ type faulty struct {
 // unserved returns [engine.Contents.Unserved] of the build.
 func unserved(b *build) func(engine.Object, engine.Relation) *engine.Error {
 	faulty, waiting := faultyOf(b), b.waiting
+	names := sync.OnceValue(func() *texts { return textsOf(b) })
 	return func(o engine.Object, r engine.Relation) *engine.Error {
 		if e := waiting.find(o, r); e != nil {
 			return e
@@ -33,6 +36,9 @@ func unserved(b *build) func(engine.Object, engine.Relation) *engine.Error {
 		}
 		if e == nil {
 			return nil
+		}
+		for _, d := range names().read(r.Name) {
+			b.s.data.Check(d) // its source may be as it was before the fault
 		}
 		own := *e // each statement adds its position
 		return &own
@@ -79,6 +85,52 @@ func faultyOf(b *build) faulty {
 		f.functions[sqltree.Fold(fn.Name)] = notServed(engine.ObjectFunction, "function "+fn.Name, p)
 	}
 	return f
+}
+
+// texts are the SQL texts of views and functions, served or not, and the datasets without
+// acceleration that serve, by folded name without a schema.
+type texts struct {
+	sql      map[string][]string
+	datasets map[string][]*datasets.Dataset
+}
+
+func textsOf(b *build) *texts {
+	t := &texts{map[string][]string{}, map[string][]*datasets.Dataset{}}
+	add := func(name, sql string) { t.sql[sqltree.Fold(name)] = append(t.sql[sqltree.Fold(name)], sql) }
+	for _, v := range b.pod.Views {
+		_, name := v.Qualified()
+		add(name, v.SQL)
+	}
+	for _, fn := range b.pod.Functions {
+		add(fn.Name, fn.Body)
+	}
+	for _, d := range b.datasets {
+		if name := sqltree.Fold(d.Relation.Name); d.Current().Copy == nil {
+			t.datasets[name] = append(t.datasets[name], d)
+		}
+	}
+	return t
+}
+
+// read returns the datasets that the view or function of a name reads, as far as its text
+// shows, which need not parse: the name of a column counts as well.
+func (t *texts) read(name string) (list []*datasets.Dataset) {
+	seen := map[string]bool{}
+	var visit func(name string)
+	visit = func(name string) {
+		if name = sqltree.Fold(name); name == "" || seen[name] {
+			return
+		}
+		seen[name] = true
+		list = append(list, t.datasets[name]...)
+		for _, sql := range t.sql[name] {
+			for _, token := range sqltree.Scan(sql) {
+				visit(token.Name(sql))
+			}
+		}
+	}
+	visit(name)
+	return list
 }
 
 // disabled returns why a function that has no fault is not served.

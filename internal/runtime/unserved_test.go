@@ -1,6 +1,13 @@
 package runtime
 
-import "testing"
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spiced-sql/spiced/internal/test/wait"
+)
 
 // TestStatementsSayWhyNamesDoNotServe: what is declared is never said to be unknown.
 func TestStatementsSayWhyNamesDoNotServe(t *testing.T) {
@@ -29,4 +36,34 @@ functions:
 	r.refused("SELECT off()", `function off is not served: it has enabled: false (spicepod.yaml:`)
 	r.refused("SELECT * FROM losst", `table "losst" is not declared`)
 	r.want("SELECT today() > DATE '2026-01-02', a FROM fine", "true,1") // DuckDB's
+}
+
+// TestWhatReadsASourceThatIsGoodAgainServes renames a column and renames it back: the
+// function and the view over it serve again, although no statement fails at the source.
+func TestWhatReadsASourceThatIsGoodAgainServes(t *testing.T) {
+	r := start(t, files{
+		"t.csv": "a,b\n1,2\n",
+		"spicepod.yaml": `datasets: [{ name: t, from: 'file:t.csv' }]
+views: [{ name: v, sql: SELECT a FROM t }]
+functions: [{ name: total, from: sql, signature: { args: [], returns: int64 }, body: (SELECT sum(a)::BIGINT FROM v) }]
+`,
+	})
+	r.want("SELECT total()", "1")
+	path := filepath.Join(r.dir, "t.csv")
+	replace := func(text string) {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	replace("x,b\n5,2\n")
+	wait.Until(t, "the function is not served", func() bool {
+		_, err := r.ask("SELECT total()")
+		return err != nil && strings.Contains(err.Error(), "function total is not served")
+	})
+	replace("a,b\n7,2\n")
+	wait.Until(t, "the function is served", func() bool {
+		_, err := r.ask("SELECT total()")
+		return err == nil
+	})
+	r.want("SELECT total()", "7")
 }
