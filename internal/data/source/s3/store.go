@@ -1,6 +1,7 @@
 package s3
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -96,20 +97,8 @@ func (s *store) fault(err error) *fault.Fault {
 	switch {
 	case errors.As(err, &f):
 		return f
-	case errors.As(err, &e) && e.Code == "NoSuchBucket":
-		return fault.New("from", "correct the bucket, or params.s3_endpoint", "the object store %s has no bucket %q", at, e.BucketName).Retryable()
-	case errors.As(err, &e) && slices.Contains(wrongKeys, e.Code):
-		return fault.New("params", "correct params.s3_key and params.s3_secret", "the object store %s: %s", at, cmpMessage(e)).Retryable()
-	case errors.As(err, &e) && slices.Contains(elsewhere, e.Code):
-		return fault.New("params.s3_region", "set params.s3_region to the region of the bucket", "the object store %s: %s", at, cmpMessage(e))
-	case errors.As(err, &e) && e.Code == "RequestTimeTooSkewed":
-		return fault.New("params", "set the clock of this machine", "the object store %s: %s", at, cmpMessage(e)).Retryable()
-	case errors.As(err, &e) && e.Code == "AccessDenied" && !s.signed():
-		return fault.New("params", "set params.s3_key and params.s3_secret, or params.s3_auth: iam_role", "the object store %s does not permit to read this without a key", at).Retryable()
-	case errors.As(err, &e) && e.Code == "AccessDenied":
-		return fault.New("params", "permit s3:ListBucket and s3:GetObject to the key", "the object store %s does not permit the key to read this", at).Retryable()
 	case errors.As(err, &e) && e.Code != "":
-		return fault.New("from", "", "the object store %s: %s", at, cmpMessage(e)).Retryable()
+		return s.refused(e)
 	case errors.As(err, &name):
 		return fault.New("params", "correct params.s3_endpoint or params.s3_region", "cannot find the object store %s: there is no host of that name", at).Retryable()
 	case errors.As(err, &number):
@@ -122,10 +111,22 @@ func (s *store) fault(err error) *fault.Fault {
 	return fault.New("params", "", "cannot read from the object store %s", at).Retryable()
 }
 
-// cmpMessage is the message of an error, or its code.
-func cmpMessage(e minio.ErrorResponse) string {
-	if e.Message != "" {
-		return e.Message
+// refused explains why a store refuses a request.
+func (s *store) refused(e minio.ErrorResponse) *fault.Fault {
+	at, message := s.endpoint.Host, cmp.Or(e.Message, e.Code)
+	switch {
+	case e.Code == "NoSuchBucket":
+		return fault.New("from", "correct the bucket, or params.s3_endpoint", "the object store %s has no bucket %q", at, e.BucketName).Retryable()
+	case slices.Contains(wrongKeys, e.Code):
+		return fault.New("params", "correct params.s3_key and params.s3_secret", "the object store %s: %s", at, message).Retryable()
+	case slices.Contains(elsewhere, e.Code):
+		return fault.New("params.s3_region", "set params.s3_region to the region of the bucket", "the object store %s: %s", at, message)
+	case e.Code == "RequestTimeTooSkewed":
+		return fault.New("params", "set the clock of this machine", "the object store %s: %s", at, message).Retryable()
+	case e.Code == "AccessDenied" && !s.signed():
+		return fault.New("params", "set params.s3_key and params.s3_secret, or params.s3_auth: iam_role", "the object store %s does not permit to read this without a key", at).Retryable()
+	case e.Code == "AccessDenied":
+		return fault.New("params", "permit s3:ListBucket and s3:GetObject to the key", "the object store %s does not permit the key to read this", at).Retryable()
 	}
-	return e.Code
+	return fault.New("from", "", "the object store %s: %s", at, message).Retryable()
 }
