@@ -311,5 +311,5 @@ func (s *pgSource) serve() (*server, *resource.Resource, error) {
 			return nil, nil, fmt.Errorf("make a socket for DuckDB: %w", err)
 		}
 	}
-	return s.proxy.serveServer(s.id, s.config, s.connections)
+	return s.proxy.register(s.id, s.config, s.connections)
 }

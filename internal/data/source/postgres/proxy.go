@@ -124,7 +124,7 @@ func (p *proxy) serve(client net.Conn) error {
 	if err != nil {
 		return refuse(backend, "08006", fault.Of(err).Message)
 	}
-	return s.relay(client, r, func(server *pgconn.HijackedConn) error {
+	return s.serve(client, r, func(server *pgconn.HijackedConn) error {
 		backend.Send(&pgproto3.AuthenticationOk{})
 		for name, value := range server.ParameterStatuses {
 			backend.Send(&pgproto3.ParameterStatus{Name: name, Value: value})
@@ -188,8 +188,8 @@ func (p *proxy) check(backend *pgproto3.Backend, id string) (*server, error) {
 	return s, nil
 }
 
-// serveServer serves a server until the resource is released by all that got it.
-func (p *proxy) serveServer(id string, config *pgconn.Config, connections int) (*server, *resource.Resource, error) {
+// register makes the proxy serve a server until the resource is released by all that got it.
+func (p *proxy) register(id string, config *pgconn.Config, connections int) (*server, *resource.Resource, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := p.servers[id]

@@ -9,6 +9,7 @@ import (
 	"net"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -34,7 +35,7 @@ func proxied(t *testing.T, connections int) (*proxy, *server, *pgtest.Server) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, held, err := p.serveServer("test", config, connections)
+	s, held, err := p.register("test", config, connections)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,4 +212,47 @@ func FuzzSplitName(f *testing.F) {
 			t.Errorf("%s: got %q, %v", quoted, got, err)
 		}
 	})
+}
+
+// TestServersThatDoNotSpeak connects to what refuses TLS, or says nothing.
+func TestServersThatDoNotSpeak(t *testing.T) {
+	for _, c := range []struct{ name, says, message, hint string }{
+		{"no TLS", "N", "has no TLS", "pg_sslmode: disable"},
+		{"silence", "", "does not answer", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				for {
+					conn, err := l.Accept()
+					if err != nil {
+						return
+					}
+					io.ReadFull(conn, make([]byte, 8))
+					io.WriteString(conn, c.says)
+					io.Copy(io.Discard, conn)
+					conn.Close()
+				}
+			}()
+			config, err := pgconn.ParseConfig(fmt.Sprintf("host=127.0.0.1 port=%d user=u sslmode=require", l.Addr().(*net.TCPAddr).Port))
+			if err != nil {
+				t.Fatal(err)
+			}
+			config.ConnectTimeout = 200 * time.Millisecond
+			s, err := newServer("id", config, 4)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { s.close(); l.Close(); <-done }()
+			_, err = s.acquire(t.Context())
+			if f := s.fault(err); err == nil || !strings.Contains(f.Message, c.message) || !strings.Contains(f.Hint, c.hint) {
+				t.Errorf("got %v; want %s; %s", err, c.message, c.hint)
+			}
+		})
+	}
 }

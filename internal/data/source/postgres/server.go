@@ -104,9 +104,9 @@ func (s *server) acquire(ctx context.Context) (*puddle.Resource[*connection], er
 	}
 }
 
-// relay connects the client to a connection of the server until one of them disconnects,
+// serve connects the client to a connection of the server until one of them disconnects,
 // and keeps the connection for others if it has answered everything.
-func (s *server) relay(client net.Conn, r *puddle.Resource[*connection], start func(*pgconn.HijackedConn) error) error {
+func (s *server) serve(client net.Conn, r *puddle.Resource[*connection], start func(*pgconn.HijackedConn) error) error {
 	raw, err := r.Value().Hijack()
 	if err != nil {
 		r.Destroy()
@@ -183,7 +183,7 @@ func (s *server) fault(err error) *fault.Fault {
 		return fault.New("params", "correct the host", "cannot find the PostgreSQL server %s: there is no host of that name", at).Retryable()
 	case errors.As(err, &dial) && errors.As(err, &number):
 		return fault.New("params", "", "cannot connect to the PostgreSQL server %s: %s", at, number.Error()).Retryable()
-	case strings.Contains(err.Error(), "tls error: server refused TLS connection"), strings.Contains(err.Error(), "server refused TLS"):
+	case strings.Contains(err.Error(), "server refused TLS"):
 		return fault.New("params.pg_sslmode", "set params.pg_sslmode: disable, if no one else can read the network between both", "the PostgreSQL server %s has no TLS", at)
 	case strings.Contains(err.Error(), "tls: "), strings.Contains(err.Error(), "x509: "):
 		text := err.Error()
