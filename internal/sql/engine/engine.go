@@ -120,6 +120,7 @@ type DB struct {
 	crashes  crashes
 	running  sync.Map       // connection id → *nativeCalls of the statement
 	native   unsafe.Pointer // see registerNative
+	streams  streams
 
 	refs Refs // nil: no results are stored
 }
@@ -174,6 +175,9 @@ func (db *DB) open(ctx context.Context) error {
 		return err
 	}
 	if err := db.registerInput(); err != nil {
+		return err
+	}
+	if err := db.registerStream(); err != nil {
 		return err
 	}
 	if err := db.makeCtx(); err != nil {

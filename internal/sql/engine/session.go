@@ -35,7 +35,10 @@ func (s session) Query(sql string, f func(*Chunk) error) error {
 // Stage is a connection to test objects on before they are published: temporary
 // functions and views made on it hide the public ones of the same name, on this
 // connection only. It is used by one goroutine. Close it.
-type Stage struct{ session }
+type Stage struct {
+	session
+	db *DB
+}
 
 // Stage opens a stage. The context interrupts what runs on it.
 func (db *DB) Stage(ctx context.Context) (*Stage, error) {
@@ -47,7 +50,7 @@ func (db *DB) Stage(ctx context.Context) (*Stage, error) {
 		c.close()
 		return nil, err
 	}
-	return &Stage{session{c}}, nil
+	return &Stage{session{c}, db}, nil
 }
 
 // Close ends the stage and drops everything made on it.
@@ -56,6 +59,8 @@ func (s *Stage) Close() { s.c.close() }
 // Run calls f and interrupts what it runs on the stage when ctx ends; the error is
 // then that of ctx.
 func (s *Stage) Run(ctx context.Context, f func() error) error {
+	s.db.streams.contexts.Store(s.c.id, ctx)
+	defer s.db.streams.contexts.Delete(s.c.id)
 	return interruptible(ctx, s.c, f)
 }
 
