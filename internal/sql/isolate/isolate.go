@@ -82,7 +82,7 @@ func withDefaults(o Options) (Options, error) {
 		return o, fmt.Errorf("a worker needs at least %d MiB of memory, got %d", minMemory>>20, o.Memory>>20)
 	}
 	if o.MemoryLimit == "" && o.Memory > 0 {
-		o.MemoryLimit = fmt.Sprintf("%dMiB", o.Memory*6/10>>20)
+		o.MemoryLimit = fmt.Sprintf("%dMiB", duckdbShare(o.Memory)>>20)
 	}
 	o.Threads = cmp.Or(o.Threads, runtime.GOMAXPROCS(0))
 	o.Spool = cmp.Or(o.Spool, defaultSpool)
@@ -93,6 +93,9 @@ func withDefaults(o Options) (Options, error) {
 	o.Env = append(inherited(), o.Env...)
 	return o, nil
 }
+
+// duckdbShare is the default of what DuckDB may take of a worker's memory.
+func duckdbShare(memory int64) int64 { return memory * 6 / 10 }
 
 // defaultMemory is the memory of each of n workers: half of the machine's, divided by
 // them, and at least 1 GiB.

@@ -76,6 +76,15 @@ func dataBytes() int64 {
 	return pages * int64(os.Getpagesize())
 }
 
+// peakMemory is the most memory, in bytes, that a process that has ended used at once.
+func peakMemory(state *os.ProcessState) int64 {
+	usage, ok := state.SysUsage().(*syscall.Rusage)
+	if !ok {
+		return 0
+	}
+	return usage.Maxrss << 10
+}
+
 // machineMemory is the memory of the machine in bytes, 0 if unknown.
 func machineMemory() int64 {
 	var info syscall.Sysinfo_t

@@ -4,6 +4,7 @@ package isolate
 
 import (
 	"io"
+	"os"
 	"os/exec"
 )
 
@@ -11,6 +12,9 @@ func startProcess(cmd *exec.Cmd) error { return cmd.Start() }
 
 // dataBytes is unknown on this system.
 func dataBytes() int64 { return 0 }
+
+// peakMemory is unknown on this system.
+func peakMemory(*os.ProcessState) int64 { return 0 }
 
 // machineMemory is unknown on this system.
 func machineMemory() int64 { return 0 }

@@ -232,6 +232,9 @@ func (w *worker) explain() *engine.Error {
 		return engine.NewError(errcode.Execution, "", "the worker was killed")
 	case w.stderr.short, status.Signaled() && status.Signal() == syscall.SIGKILL: // by the system
 		return w.noMemory()
+	case w.opts.Memory > 0 && peakMemory(w.cmd.ProcessState) >= duckdbShare(w.opts.Memory):
+		// Where memory is short, DuckDB may fault in another of its threads before it says so.
+		return w.noMemory()
 	}
 	w.fault = true
 	return engine.NewError(errcode.Execution, "", "the worker ended: %s", w.cmd.ProcessState)
