@@ -9,6 +9,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/data/source"
 	"github.com/spiced-sql/spiced/internal/data/source/duckdb"
 	"github.com/spiced-sql/spiced/internal/data/source/file"
+	"github.com/spiced-sql/spiced/internal/data/source/flightsql"
 	"github.com/spiced-sql/spiced/internal/data/source/https"
 	"github.com/spiced-sql/spiced/internal/data/source/postgres"
 	"github.com/spiced-sql/spiced/internal/data/source/s3"
@@ -30,6 +31,7 @@ type kind struct {
 	note      string // on the params, in Markdown
 	extension string // of DuckDB, which must be loaded before DuckDB is locked; "": none
 	root      string // what DuckDB must be allowed to read, beside folders; "": nothing
+	copied    bool   // only a copy can be read
 	open      func(parts) (connector, error)
 }
 
@@ -70,6 +72,13 @@ var kinds = []kind{
 		open:  func(p parts) (connector, error) { return duckdb.New(p.DB, p.attacher, p.roots), nil },
 	},
 	{
+		names: []string{"flightsql"}, params: flightsql.Params, copied: true,
+		note:  "The user and password are sent as the handshake of Flight and, to servers without one, with each call.",
+		from:  "`flightsql:orders`, `flightsql:catalog.schema.orders`",
+		about: "a table of a Flight SQL server, such as another spiced, InfluxDB 3 or Dremio, by its name, of which each part is quoted if it has a dot",
+		open:  func(p parts) (connector, error) { return flightsql.New(p.DB), nil },
+	},
+	{
 		names: []string{"postgres"}, params: postgres.Params, extension: postgres.Extension,
 		note: "For a server on this machine, `pg_sslmode` is `prefer` unless it is set: such servers often have no TLS. Types that DuckDB does not have, such as enums, " +
 			"`jsonb`, `inet` and domains, are texts, on which conditions are not sent to the server. DuckDB's extension reads NaN of `numeric` as 0, and `numeric` without a precision as DOUBLE.",
@@ -83,6 +92,12 @@ var kinds = []kind{
 		from:  "`s3://bucket/folder/`, `s3://bucket/folder/*.csv`, `s3://bucket/file.parquet`",
 		about: "an object, objects by pattern, or those of one format in a folder, of S3 or a store like it; each statement lists them and reads the parts that it needs",
 		open:  func(p parts) (connector, error) { return s3.New(p.DB, p.Limits.Files, p.Log), nil },
+	},
+	{
+		names: []string{"spice.ai", "spiceai"}, params: flightsql.SpiceParams, copied: true,
+		from:  "`spice.ai:https://host:50051`, `spice.ai/orders`, `spice.ai/org/app/datasets/orders`",
+		about: "a dataset of another spiced or Spice, or of Spice.ai; where `from` has the endpoint, the one of the dataset's own name",
+		open:  func(p parts) (connector, error) { return flightsql.NewSpice(p.DB), nil },
 	},
 	{
 		names: []string{"sqlite"}, params: duckdb.SQLiteParams, extension: duckdb.SQLiteExtension,
@@ -106,6 +121,11 @@ func openConnectors(p parts) (map[string]connector, error) {
 		}
 	}
 	return all, nil
+}
+
+// kindOf returns the kind of a connector that is served.
+func kindOf(name string) kind {
+	return kinds[slices.IndexFunc(kinds, func(k kind) bool { return slices.Contains(k.names, name) })]
 }
 
 // used are the kinds of the datasets of a Spicepod.

@@ -54,6 +54,8 @@ func (m *Manager) compile(ctx context.Context, pod *spicepod.Pod, index int) (*D
 		if err = m.checkAcceleration(ctx, d); err != nil {
 			return d, err
 		}
+	} else if kindOf(d.from.Connector).copied {
+		return d, fault.New("", "set acceleration.enabled: true", "connector %s reads into an accelerated copy only", d.from.Connector)
 	}
 	if d.policy, err = policy.Compile(ctx, m.opts.DB, d.Relation.Name, decl); d.Acceleration != nil {
 		d.Keys = d.policy.Keys(copies.UniqueColumns(d.Acceleration))

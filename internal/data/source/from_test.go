@@ -1,8 +1,12 @@
 package source
 
 import (
+	"fmt"
 	"reflect"
+	"strings"
 	"testing"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/spiced-sql/spiced/internal/test/podtest"
 	"github.com/spiced-sql/spiced/spicepod"
@@ -41,4 +45,29 @@ func TestParse(t *testing.T) {
 			t.Errorf("%s: %+v, %v", raw, got, err)
 		}
 	}
+}
+
+// FuzzSplitName reads names of tables back that it writes.
+func FuzzSplitName(f *testing.F) {
+	for _, s := range []string{"orders", "public.orders", `"a.b"."c""d"`, `"`, ".", `a."b"c`} {
+		f.Add(s, "x")
+	}
+	f.Fuzz(func(t *testing.T, text, other string) {
+		parts, err := SplitName(text)
+		if err == nil && len(parts) == 0 {
+			t.Errorf("%q has no parts", text)
+		}
+		if text == "" || other == "" {
+			return
+		}
+		want := []string{text, other}
+		quoted := pgx.Identifier(want).Sanitize()
+		if strings.ContainsRune(quoted, 0) || strings.ContainsRune(text+other, 0) {
+			return
+		}
+		got, err := SplitName(quoted)
+		if err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("%s: got %q, %v", quoted, got, err)
+		}
+	})
 }

@@ -120,6 +120,39 @@ func (f From) Remote() bool {
 	return f.Connector == "http" || f.Connector == "https" || f.Connector == "s3"
 }
 
+// SplitName returns the parts of a name of a table, which are separated by dots; each may
+// be quoted.
+func SplitName(text string) (parts []string, err error) {
+	for rest := text; ; {
+		part := ""
+		if strings.HasPrefix(rest, `"`) {
+			end := 1
+			for ; end < len(rest); end++ {
+				if rest[end] == '"' && !strings.HasPrefix(rest[end:], `""`) {
+					break
+				} else if rest[end] == '"' {
+					end++
+				}
+			}
+			if end >= len(rest) {
+				return nil, fault.New("from", "close the quote", "the name %s has one quote only", text)
+			}
+			part, rest = strings.ReplaceAll(rest[1:end], `""`, `"`), rest[end+1:]
+		} else {
+			end := strings.IndexByte(rest+".", '.')
+			part, rest = rest[:end], rest[end:]
+		}
+		if part == "" || rest != "" && rest[0] != '.' {
+			return nil, fault.New("from", "write table, schema.table or database.schema.table", "%q is not the name of a table", text)
+		}
+		parts = append(parts, part)
+		if rest == "" {
+			return parts, nil
+		}
+		rest = rest[1:]
+	}
+}
+
 // Absolute returns a path of the declaration as an absolute path.
 func (f From) Absolute(path string) string {
 	if filepath.IsAbs(path) {

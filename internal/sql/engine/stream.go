@@ -84,7 +84,8 @@ func (db *DB) registerStream() error {
 // streamPlan is the function in a plan.
 type streamPlan struct {
 	*Stream
-	ctx context.Context // of the statement
+	db   *DB
+	conn uint64 // the connection's number
 }
 
 // streamScan is a scan that runs.
@@ -126,7 +127,7 @@ func spiced_stream_bind(info unsafe.Pointer) {
 		mapping.BindSetError(bind, "the source of the table is closed")
 		return
 	}
-	plan := &streamPlan{Stream: s.(*Stream), ctx: db.contextOf(conn)}
+	plan := &streamPlan{Stream: s.(*Stream), db: db, conn: conn}
 	for _, c := range plan.Columns {
 		lt := c.Type.logical()
 		mapping.BindAddResultColumn(bind, c.Name, lt)
@@ -158,13 +159,13 @@ func spiced_stream_init(info unsafe.Pointer) {
 	scan := &streamScan{}
 	var columns []int
 	for i := range int(mapping.InitGetColumnCount(init)) {
-		// DuckDB may ask for a column that is none, where it only counts rows.
+		// Where DuckDB only counts rows, it may ask for a column that does not exist.
 		if n := uint64(mapping.InitGetColumnIndex(init, mapping.IdxT(i))); n < uint64(len(plan.Columns)) {
 			columns, scan.at = append(columns, int(n)), append(scan.at, i)
 		}
 	}
 	var err error
-	if scan.StreamReader, err = plan.Open(plan.ctx, columns); err != nil {
+	if scan.StreamReader, err = plan.Open(plan.db.contextOf(plan.conn), columns); err != nil {
 		mapping.InitSetError(init, err.Error())
 		return
 	}

@@ -116,7 +116,7 @@ func (c *Connector) Compile(d source.Declaration) (source.Source, error) {
 
 // split splits [[database.]schema.]table, of which each part may be quoted.
 func (s *pgSource) split(target string) (database string, err error) {
-	parts, err := splitName(target)
+	parts, err := source.SplitName(target)
 	switch {
 	case err != nil:
 		return "", err
@@ -132,37 +132,6 @@ func (s *pgSource) split(target string) (database string, err error) {
 		database = parts[2]
 	}
 	return database, nil
-}
-
-func splitName(text string) (parts []string, err error) {
-	for rest := text; ; {
-		part := ""
-		if strings.HasPrefix(rest, `"`) {
-			end := 1
-			for ; end < len(rest); end++ {
-				if rest[end] == '"' && !strings.HasPrefix(rest[end:], `""`) {
-					break
-				} else if rest[end] == '"' {
-					end++
-				}
-			}
-			if end >= len(rest) {
-				return nil, fault.New("from", "close the quote", "the name %s has one quote only", text)
-			}
-			part, rest = strings.ReplaceAll(rest[1:end], `""`, `"`), rest[end+1:]
-		} else {
-			end := strings.IndexByte(rest+".", '.')
-			part, rest = rest[:end], rest[end:]
-		}
-		if part == "" || rest != "" && rest[0] != '.' {
-			return nil, fault.New("from", "write table, schema.table or database.schema.table", "%q is not the name of a table", text)
-		}
-		parts = append(parts, part)
-		if rest == "" {
-			return parts, nil
-		}
-		rest = rest[1:]
-	}
 }
 
 // paramOf is the param that a connection string is from.

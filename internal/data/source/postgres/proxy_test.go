@@ -189,31 +189,6 @@ func FuzzFrames(f *testing.F) {
 	})
 }
 
-// FuzzSplitName reads names of tables back that it writes.
-func FuzzSplitName(f *testing.F) {
-	for _, s := range []string{"orders", "public.orders", `"a.b"."c""d"`, `"`, ".", `a."b"c`} {
-		f.Add(s, "x")
-	}
-	f.Fuzz(func(t *testing.T, text, other string) {
-		parts, err := splitName(text)
-		if err == nil && len(parts) == 0 {
-			t.Errorf("%q has no parts", text)
-		}
-		if text == "" || other == "" {
-			return
-		}
-		want := []string{text, other}
-		quoted := pgx.Identifier(want).Sanitize()
-		if strings.ContainsRune(quoted, 0) || strings.ContainsRune(text+other, 0) {
-			return
-		}
-		got, err := splitName(quoted)
-		if err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
-			t.Errorf("%s: got %q, %v", quoted, got, err)
-		}
-	})
-}
-
 // TestServersThatDoNotSpeak connects to what refuses TLS, or says nothing.
 func TestServersThatDoNotSpeak(t *testing.T) {
 	for _, c := range []struct{ name, says, message, hint string }{
