@@ -45,18 +45,19 @@ func progress(w io.Writer, log *slog.Logger) func(load.Progress) {
 				fmt.Fprintln(w, progressLine(p))
 				return
 			}
-			log.Info("dataset is loading", "dataset", p.Dataset, "step", p.Step, "took", p.Elapsed, "bytes", p.Bytes, "total", p.Total)
+			log.Info("dataset is loading", "dataset", p.Dataset, "step", p.Step, "took", p.Elapsed, "percent", p.Percent, "bytes", p.Bytes, "total", p.Total)
 		}
 	}
 }
 
-// progressLine describes a running load. DuckDB does not say how much of a load is done,
-// so that only a fetch has a percentage.
+// progressLine describes a running load.
 func progressLine(p load.Progress) string {
 	line := fmt.Sprintf("dataset %s: %s, %s", p.Dataset, p.Step, p.Elapsed.Round(100*time.Millisecond))
 	switch {
-	case p.Total > 0 && p.Bytes > 0:
-		line += fmt.Sprintf(", %d %% of %s", 100*p.Bytes/p.Total, megabytes(p.Total))
+	case p.Percent >= 0 && p.Total > 0:
+		line += fmt.Sprintf(", %d %% of %s", p.Percent, megabytes(p.Total))
+	case p.Percent >= 0:
+		line += fmt.Sprintf(", %d %%", p.Percent)
 	case p.Total > 0 || p.Bytes > 0:
 		line += ", " + megabytes(max(p.Total, p.Bytes))
 	}

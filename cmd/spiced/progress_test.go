@@ -15,8 +15,8 @@ func TestProgressWithoutATerminal(t *testing.T) {
 	var out bytes.Buffer
 	report := progress(&out, nil)
 	for s := range 25 {
-		report(load.Progress{Dataset: "a", Step: "fetch", Bytes: int64(s) * 1e6, Total: 50e6, Elapsed: time.Duration(s) * time.Second})
-		report(load.Progress{Dataset: "b", Step: "load", Total: 2e6, Elapsed: time.Duration(s) * 600 * time.Millisecond})
+		report(load.Progress{Dataset: "a", Step: "fetch", Bytes: int64(s) * 1e6, Total: 50e6, Percent: 2 * s, Elapsed: time.Duration(s) * time.Second})
+		report(load.Progress{Dataset: "b", Step: "load", Total: 2e6, Percent: -1, Elapsed: time.Duration(s) * 600 * time.Millisecond})
 	}
 	report(load.Progress{Dataset: "a", Step: "fetch", Elapsed: time.Minute, Done: true})
 	want := "dataset a: fetch, 10s, 20 % of 50.0 MB\ndataset b: load, 10.2s, 2.0 MB\ndataset a: fetch, 20s, 40 % of 50.0 MB\n"
@@ -29,7 +29,7 @@ func TestProgressInTheLog(t *testing.T) {
 	var out, log bytes.Buffer
 	report := progress(&out, slog.New(slog.NewTextHandler(&log, nil)))
 	for s := range 15 {
-		report(load.Progress{Dataset: "a", Step: "fetch", Total: -1, Elapsed: time.Duration(s) * time.Second})
+		report(load.Progress{Dataset: "a", Step: "fetch", Total: -1, Percent: -1, Elapsed: time.Duration(s) * time.Second})
 	}
 	if bytes.Count(log.Bytes(), []byte(`msg="dataset is loading" dataset=a`)) != 1 || out.Len() > 0 {
 		t.Errorf("log %q, output %q", log.String(), out.String())

@@ -98,10 +98,9 @@ func (w *waiter) err() *engine.Error {
 	p := w.load.Progress()
 	loading := &engine.Loading{Dataset: p.Dataset, Seconds: p.Elapsed.Seconds()}
 	done := p.Elapsed.Round(time.Second).String()
-	if p.Total > 0 {
-		percent := int(min(100*p.Bytes/p.Total, 100))
-		loading.Percent = &percent
-		done = fmt.Sprintf("%d %%, %s", percent, done)
+	if p.Percent >= 0 {
+		loading.Percent = &p.Percent
+		done = fmt.Sprintf("%d %%, %s", p.Percent, done)
 	}
 	text := fmt.Sprintf("dataset %q is loading (%s)", p.Dataset, done)
 	if w.function != nil || w.view != nil {

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/spiced-sql/spiced/internal/data/fault"
+	"github.com/spiced-sql/spiced/internal/data/load"
 	"github.com/spiced-sql/spiced/internal/data/resource"
 	"github.com/spiced-sql/spiced/internal/data/tables"
 	"github.com/spiced-sql/spiced/internal/kit/disk"
@@ -28,6 +29,7 @@ type Load struct {
 	Rows   string          // query
 	Time   string          // column with the time of a row; "" replaces all rows
 	Base   *tables.Version // with Time: newer rows are appended to these; nil: none
+	Step   *load.Step      // reports the progress; nil: nothing is reported
 }
 
 // run is a running load.
@@ -46,6 +48,12 @@ func (s *Store) Load(ctx context.Context, declared Load) (*tables.Version, error
 	}
 	defer stage.Close()
 	l := run{Load: declared, stage: stage}
+	if l.Step != nil {
+		if err := stage.TrackProgress(); err != nil {
+			return nil, err
+		}
+		defer l.Step.Measure(stage.Progress)()
+	}
 	if l.Source != "" {
 		if err := l.exec(ctx, "CREATE TEMP VIEW "+engine.Identifier(l.Table.Relation.Name)+" AS "+l.Source); err != nil {
 			return nil, err

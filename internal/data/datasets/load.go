@@ -137,7 +137,8 @@ func (m *Manager) protect(ctx context.Context, d *Dataset, v *tables.Version) (e
 
 // copy loads a copy and reports the progress; bytes is the size of the source.
 func (m *Manager) copy(ctx context.Context, l copies.Load, bytes int64) (v *tables.Version, err error) {
-	err = m.progress.Start(l.Table.Name, "load", bytes).Watch(func() error { v, err = m.copies.Load(ctx, l); return err })
+	l.Step = m.progress.Start(l.Table.Name, "load", bytes)
+	err = l.Step.Watch(func() error { v, err = m.copies.Load(ctx, l); return err })
 	return v, err
 }
 

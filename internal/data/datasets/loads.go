@@ -59,11 +59,11 @@ type Load struct {
 	outcome outcome
 }
 
-// Progress describes the load. Total is -1 if it is unknown.
+// Progress describes the load. Total and Percent are -1 if they are unknown.
 func (l *Load) Progress() load.Progress {
 	p, ok := l.m.progress.Progress(l.Dataset.Name)
 	if !ok {
-		p = load.Progress{Dataset: l.Dataset.Name, Total: -1}
+		p = load.Progress{Dataset: l.Dataset.Name, Total: -1, Percent: -1}
 	}
 	p.Elapsed = l.m.opts.Clock.Now().Sub(l.started)
 	return p

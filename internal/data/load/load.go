@@ -9,6 +9,7 @@ package load
 
 import (
 	"context"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -45,6 +46,7 @@ type Progress struct {
 	Step    string // fetch or load
 	Bytes   int64  // fetched so far
 	Total   int64  // in bytes; -1 if unknown
+	Percent int    // done; -1 if unknown
 	Elapsed time.Duration
 	Done    bool
 }
@@ -79,13 +81,48 @@ type Step struct {
 	bytes atomic.Int64
 	start time.Time
 	last  time.Duration // when it was last reported, since start; 0: never
+
+	mu      sync.Mutex
+	measure func() float64 // the percentage, or less than 0 if it is unknown; nil: there is none
+	percent float64        // the highest that was measured
 }
 
 // progress describes the step at this moment.
 func (s *Step) progress() Progress {
 	p := s.is
 	p.Bytes, p.Elapsed = s.bytes.Load(), s.r.Clock.Now().Sub(s.start)
+	p.Percent = s.measured()
+	if p.Total > 0 && p.Bytes > 0 {
+		p.Percent = int(min(100*p.Bytes/p.Total, 100))
+	}
 	return p
+}
+
+// measured returns the measured percentage, which never falls: a load has several
+// statements, of which the first takes the longest. It returns -1 if it is unknown.
+func (s *Step) measured() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.measure != nil {
+		s.percent = min(max(s.percent, s.measure()), 99)
+	}
+	if s.percent == 0 {
+		return -1
+	}
+	return int(math.Floor(s.percent))
+}
+
+// Measure makes percent the source of the percentage of the step until stop is called,
+// after which percent is not called again.
+func (s *Step) Measure(percent func() float64) (stop func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.measure = percent
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.measure = nil
+	}
 }
 
 // Start begins a step.

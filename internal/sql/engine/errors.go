@@ -54,7 +54,7 @@ type Error struct {
 type Loading struct {
 	Dataset string  `json:"dataset" doc:"The dataset that is loading."`
 	Seconds float64 `json:"seconds" doc:"Since the load began."`
-	Percent *int    `json:"percent,omitempty" doc:"Of the bytes; left out if the size is unknown."`
+	Percent *int    `json:"percent,omitempty" doc:"How much is loaded; left out if it is unknown."`
 }
 
 // Error returns the message with its position and hint.

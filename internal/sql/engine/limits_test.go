@@ -379,3 +379,34 @@ func rss(t testing.TB) int64 {
 	}
 	return pages * int64(os.Getpagesize())
 }
+
+func TestProgressOfAStatement(t *testing.T) {
+	db := fixture(t, Options{})
+	stage, err := db.Stage(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stage.Close()
+	if err := stage.TrackProgress(); err != nil {
+		t.Fatal(err)
+	}
+	if err := stage.Exec("CREATE TEMP TABLE numbers AS SELECT i FROM range(2000000) r(i)"); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error)
+	go func() { done <- stage.Exec("CREATE TEMP TABLE sums AS SELECT md5(i::VARCHAR) FROM numbers") }()
+	seen := map[int]bool{}
+	for running := true; running; {
+		select {
+		case err = <-done:
+			running = false
+		default:
+			if p := stage.Progress(); p > 0 && p < 100 {
+				seen[int(p)] = true
+			}
+		}
+	}
+	if err != nil || len(seen) < 3 {
+		t.Errorf("%d percentages of the statement were seen, error %v", len(seen), err)
+	}
+}

@@ -56,6 +56,23 @@ func (db *DB) Stage(ctx context.Context) (*Stage, error) {
 // Close ends the stage and drops everything made on it.
 func (s *Stage) Close() { s.c.close() }
 
+// TrackProgress makes DuckDB measure how far the statements of the stage are.
+func (s *Stage) TrackProgress() error {
+	// SET is refused after the lock of the configuration.
+	if err := s.c.exec("PRAGMA disable_print_progress_bar"); err != nil {
+		return err
+	}
+	return s.c.exec("PRAGMA enable_progress_bar")
+}
+
+// Progress returns how much of the running statement is done, in percent, or -1 if
+// DuckDB does not know. Unlike other methods, it may be called while one of them runs.
+func (s *Stage) Progress() float64 {
+	p := mapping.QueryProgress(s.c.raw)
+	percent, _, _ := mapping.QueryProgressTypeMembers(&p)
+	return percent
+}
+
 // Run calls f and interrupts what it runs on the stage when ctx ends; the error is
 // then that of ctx.
 func (s *Stage) Run(ctx context.Context, f func() error) error {
