@@ -168,7 +168,8 @@ func (c *compiler) read(ctx context.Context) {
 	}
 }
 
-// readUnit parses the types and the body of one declaration.
+// readUnit parses the types and the body of one declaration. Faults in the types do not
+// hide those that the body has whatever its types are.
 func (c *compiler) readUnit(ctx context.Context, u *unit) {
 	d := u.declared
 	r := &reader{pod: c.pod, path: u.path, name: d.Name}
@@ -177,20 +178,15 @@ func (c *compiler) readUnit(ctx context.Context, u *unit) {
 		Source: dedent(d.Body), Position: c.pod.At(u.path),
 	}
 	r.source(d)
+	readable := len(r.problems) == 0
 	r.signature(f, d)
 	u.problems = r.problems
+	if readable {
+		if err := c.readBody(ctx, f, len(u.problems) > 0); err != nil {
+			u.problems = append(u.problems, bodyProblem(c.pod, u.path, d.Name, err))
+		}
+	}
 	if len(u.problems) > 0 {
-		return
-	}
-	f.body.text = bodyText(d.Body)
-	var err error
-	if f.IsTable() {
-		f.body.parsed, err = parseTable(ctx, c.db, f.body.text, f.inputs())
-	} else {
-		f.body.parsed, err = parseScalar(ctx, c.db, f.body.text)
-	}
-	if err != nil {
-		u.problems = append(u.problems, bodyProblem(c.pod, u.path, d.Name, quoteReserved(f, err)))
 		return
 	}
 	for _, call := range f.body.parsed.st.Calls {
@@ -199,6 +195,24 @@ func (c *compiler) readUnit(ctx context.Context, u *unit) {
 		}
 	}
 	u.read = f
+}
+
+// readBody parses the body of f. Without types, it also checks what [builder] would
+// otherwise check later.
+func (c *compiler) readBody(ctx context.Context, f *Function, untyped bool) (err error) {
+	f.body.text = bodyText(f.Declared.Body)
+	if f.IsTable() {
+		f.body.parsed, err = parseTable(ctx, c.db, f.body.text, f.inputs())
+	} else {
+		f.body.parsed, err = parseScalar(ctx, c.db, f.body.text)
+	}
+	if err != nil {
+		return quoteReserved(f, err)
+	}
+	if untyped && len(f.Args) == len(f.Declared.Signature.Args) {
+		return (&builder{c: c, f: f, p: f.body.parsed}).columns()
+	}
+	return nil
 }
 
 // leaf builds and proves a unit that needs only DuckDB's own functions, while others

@@ -122,6 +122,8 @@ func TestFaultsOutsideBodies(t *testing.T) {
 	const from = "from: sql, body: x, signature: "
 	for _, tt := range []struct{ name, yaml, want string }{
 		{"type", "- { name: f, " + from + "{ args: [{ name: x, type: int65 }], returns: int64 } }", "5:71 function f: unsupported or invalid Arrow type 'int65' for SQL UDF signature. Use Arrow"},
+		{"type and syntax", "- { name: f, from: sql, body: x +, signature: { args: [{ name: x, type: int65 }], returns: int64 } }", "5:34 function f: failed to parse function body as a SQL expression"},
+		{"type and name", "- { name: f, from: sql, body: x + y, signature: { args: [{ name: x, type: int65 }], returns: int66 } }", `5:35 function f: "y" is not an argument of f(x ?) → ? (declare it under signature.args)` + "\n5:75 function f: unsupported or invalid Arrow type 'int65'"},
 		{"return type", "- { name: f, " + from + "{ args: [], returns: nope } }", "invalid Arrow type 'nope'"},
 		{"built-in name", "- { name: Abs, " + from + "{ args: [{ name: x, type: int64 }], returns: int64 } }", "5:11 function Abs: failed to register user function because a scalar UDF with this name is already registered; rename the function to avoid changing query semantics"},
 		{"aggregate name", "- { name: sum, " + from + "{ args: [{ name: x, type: int64 }], returns: int64 } }", "already registered"},

@@ -95,10 +95,10 @@ func (f *Function) Signature() string {
 		}
 	}
 	b.WriteString(") → ")
-	if f.Returns != nil {
-		b.WriteString(f.Returns.String())
-	} else {
+	if f.IsTable() {
 		b.WriteString(tableSignature(f.Columns))
+	} else {
+		b.WriteString(f.Returns.String())
 	}
 	return b.String()
 }

@@ -69,8 +69,13 @@ func simpleType(duck *engine.Type, arrow string) *Type {
 	return t
 }
 
-// String returns the type as it was declared.
-func (t *Type) String() string { return t.text }
+// String returns the type as it was declared, or ? if it has a fault.
+func (t *Type) String() string {
+	if t == nil {
+		return "?"
+	}
+	return t.text
+}
 
 // SQL is DuckDB's name of the type.
 func (t *Type) SQL() string { return t.duck.String() }
