@@ -180,17 +180,22 @@ func (l run) create(ctx context.Context, db *resource.Database) error {
 
 // checkKeys returns an error about a key or index that DuckDB cannot create.
 func (l run) checkKeys(ctx context.Context, db *resource.Database) error {
-	all := keys(l.Table.Acceleration)
-	if len(all) == 0 {
+	if len(keys(l.Table.Acceleration)) == 0 {
 		return nil
 	}
 	columns, err := l.columns(ctx, "FROM "+data(db))
 	if err != nil {
 		return err
 	}
-	for i, key := range all {
+	return CheckKeys(l.Table.Acceleration, columns)
+}
+
+// CheckKeys returns an error about a key or index that DuckDB cannot create in a copy with
+// these columns.
+func CheckKeys(a *spicepod.Acceleration, columns []engine.Column) error {
+	for i, key := range keys(a) {
 		path := "acceleration.indexes"
-		if i == 0 && l.Table.Acceleration.PrimaryKey != "" {
+		if i == 0 && a.PrimaryKey != "" {
 			path = "acceleration.primary_key"
 		}
 		for _, name := range key {

@@ -70,7 +70,7 @@ func (m *Manager) servedOf(datasets []*Dataset, views []*views.View) map[string]
 
 // Publish makes these the datasets and views that are served when the transaction
 // commits. Data of others is freed when no statement reads it, and accelerated
-// views begin to load.
+// views begin to load, unless they are read in place.
 func (m *Manager) Publish(tx *engine.Tx, datasets []*Dataset, views []*views.View) {
 	tx.Committed(func() { m.switchTo(m.servedOf(datasets, views)) })
 }
@@ -101,7 +101,9 @@ func (m *Manager) switchTo(next map[string]*served) {
 		}
 	}
 	m.refreshes.Replace(targets)
-	m.refreshes.Start(outdated(next, fresh))
+	if !m.opts.InPlace {
+		m.refreshes.Start(outdated(next, fresh))
+	}
 }
 
 // outdated returns the accelerated views that changed or read, also through other

@@ -181,6 +181,9 @@ func (v *View) Install(tx *engine.Tx) error {
 		return v.problem("", err)
 	}
 	matched, err := tables.Match(columns, v.Described)
+	if err == nil {
+		err = copies.CheckKeys(v.Acceleration, columns)
+	}
 	if err != nil {
 		for _, sql := range v.Drop() {
 			if dropErr := tx.Exec(sql); dropErr != nil {
