@@ -1,6 +1,7 @@
 package functions
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/spiced-sql/spiced/functions/prelude"
 	"github.com/spiced-sql/spiced/internal/kit/nearest"
+	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 	"github.com/spiced-sql/spiced/spicepod"
 )
@@ -230,7 +232,7 @@ func (b *builder) size() error {
 }
 
 // usedColumns are the columns of datasets that the body reads, judged by name: all of
-// them if there is one dataset, else those that are qualified.
+// them if there is one dataset, else those that a dataset or its alias qualifies.
 func (b *builder) usedColumns() []UsedColumn {
 	var used []UsedColumn
 	for _, c := range b.p.st.Columns {
@@ -238,7 +240,7 @@ func (b *builder) usedColumns() []UsedColumn {
 			continue
 		}
 		for _, r := range b.f.Uses.Relations {
-			qualified := len(c.Parts) > 1 && fold(c.Parts[len(c.Parts)-2]) == fold(r.Name)
+			qualified := len(c.Parts) > 1 && b.names(c.Parts[len(c.Parts)-2], r)
 			alone := len(b.f.Uses.Relations) == 1 && len(b.f.Tables) == 0 && len(c.Parts) == 1 && fold(c.Parts[0]) != reservedTable
 			u := UsedColumn{r, c.Parts[len(c.Parts)-1], b.p.offset(c.Offset)}
 			if (qualified || alone && !b.isArgsColumn(c)) && !slices.ContainsFunc(used, func(v UsedColumn) bool { return v.Relation == r && fold(v.Column) == fold(u.Column) }) {
@@ -248,6 +250,15 @@ func (b *builder) usedColumns() []UsedColumn {
 		}
 	}
 	return used
+}
+
+// names reports whether a qualifier of a column is the name of r or, somewhere in the body,
+// its alias.
+func (b *builder) names(qualifier string, r engine.Relation) bool {
+	return slices.ContainsFunc(b.p.st.Relations, func(ref sqltree.Relation) bool {
+		found, ok := b.c.Relation(ref.Catalog, ref.Schema, ref.Name)
+		return ok && found == r && fold(cmp.Or(ref.Alias, ref.Name)) == fold(qualifier)
+	})
 }
 
 // isArgsColumn reports whether a bare name in a table function is likely one

@@ -118,7 +118,7 @@ func TestReuse(t *testing.T) {
 func TestUsedColumns(t *testing.T) {
 	db := open(t)
 	set, _ := publish(t, db, load(t, one("a", "x", "(SELECT max(amount) FROM public.orders o WHERE o.customer = x)")+one("b", "x", "x")), nil)
-	if got := fmt.Sprint(set.Get("a").Uses.Columns); got != "[{{public orders} amount 12}]" {
+	if got := fmt.Sprint(set.Get("a").Uses.Columns); got != "[{{public orders} amount 12} {{public orders} customer 47}]" {
 		t.Error(got)
 	}
 }

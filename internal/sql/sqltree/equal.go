@@ -53,7 +53,6 @@ func (w *walker) equalities(n node, sc scope, first int) {
 		}
 		for i := first; i < len(w.st.Relations); i++ {
 			if relation := &w.st.Relations[i]; relation.Offset >= 0 && relation.Offset == r.offset() {
-				relation.Alias = r.str("alias")
 				relation.Equal = equalTo(conditions, r.name, len(refs) == 1)
 			}
 		}

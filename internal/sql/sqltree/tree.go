@@ -50,7 +50,7 @@ type Relation struct {
 	Offset                int
 	Temporal              bool // AT (VERSION …)
 	Alias                 string
-	Equal                 []Equality // conditions on it; Alias is set if there are any
+	Equal                 []Equality // conditions on it
 }
 
 // Call is a function call; operators are excluded.

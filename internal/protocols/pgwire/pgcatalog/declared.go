@@ -68,7 +68,7 @@ var declaredViews = []view{
 		WITH slots AS (
 			SELECT *, md5_number_lower('function ' || "name") % 134000000 AS slot, kind = 'table' AS is_table FROM spice.spiced.functions
 		)
-		SELECT "name", description, is_table, volatility, return_duckdb_type, signature, arg_names,
+		SELECT "name", description, is_table, volatility, return_duckdb_type, signature, arg_names, body,
 			list_transform(arg_duckdb_types, lambda t: spice.pgcatalog.compat_type_oid(t)) AS arg_types,
 			CASE WHEN is_table THEN 2249 ELSE spice.pgcatalog.compat_type_oid(return_duckdb_type) END AS return_oid,
 			CAST(16384 + 16 * slot + row_number() OVER (PARTITION BY slot ORDER BY "name") - 1 AS BIGINT) AS oid
@@ -84,6 +84,6 @@ var declaredViews = []view{
 			CASE WHEN f.is_table THEN 'TABLE' || regexp_extract(f.signature, '→ table(.*)$', 1)
 				ELSE spice.pgcatalog.compat_format_type(f.return_oid, spice.pgcatalog.compat_type_modifier(f.return_duckdb_type)) END AS result,
 			concat_ws(chr(10), 'CREATE OR REPLACE FUNCTION public.' || ` + quoted(`f."name"`) + ` || '(' || arguments || ')', ' RETURNS ' || result, ' LANGUAGE sql',
-				' ' || upper(f.volatility), 'AS $function$', '` + hidden + `', '$function$', '') AS definition
+				' ' || upper(f.volatility), 'AS $function$', f.body, '$function$', '') AS definition
 		FROM spice.pgcatalog.declared_functions AS f LEFT JOIN arguments AS a ON a."function" = f."name"`},
 }

@@ -120,12 +120,11 @@ var visible = append([]macro{
 	return list
 }()...)
 
-// hidden is what clients show instead of a text that is not shown. It is a
-// comment: they take a view or function without any text for one that is gone.
+// hidden is what clients show instead of the text of a view, which is not shown. It is a
+// comment: they take a view without any text for one that is gone.
 const hidden = "-- not shown"
 
-// definitions tell how an object is written: of a function all but its body, of
-// a view that it has a text.
+// definitions show how an object is written: of a view only that it has a text.
 var definitions = []macro{
 	{"obj_description", []overload{
 		{"o", "coalesce(" + descriptionOf("declared_relations") + ", " + descriptionOf("declared_functions") + ", " + descriptionOf("declared_schemas") + ")"},
