@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spiced-sql/spiced/functions"
@@ -38,6 +39,8 @@ type loader struct {
 	first     *reading      // of New, for the first load
 	watcher   *watcher      // nil unless files are watched
 	published func()        // may be nil
+
+	undescribed []string // tools that were logged
 }
 
 // load is [Runtime.Load].
@@ -160,7 +163,26 @@ func (l *loader) logReport(r *Report) {
 		g := l.Current()
 		l.log.Info("generation published", "generation", g.Number, "trigger", r.Trigger, "took", r.Duration.Round(time.Microsecond),
 			"functions", g.Functions.Len(), "datasets", len(g.Datasets), "views", len(g.Views), "loading", r.Loading, "changed", len(r.Changed), "problems", len(r.Problems))
+		l.logUndescribed(g)
 	}
+}
+
+// maxUndescribed is how many tools without a description are named in a line of the log.
+const maxUndescribed = 10
+
+// logUndescribed logs which functions are tools without a description, once until they change.
+func (l *loader) logUndescribed(g *Generation) {
+	var names []string
+	for _, f := range g.Functions.All() {
+		if f.Declared.AsToolEffective() && strings.TrimSpace(f.Declared.Description) == "" {
+			names = append(names, f.Name)
+		}
+	}
+	slices.Sort(names)
+	if len(names) > 0 && !slices.Equal(names, l.undescribed) {
+		l.log.Warn("tools have no description, by which models choose them", "count", len(names), "tools", strings.Join(names[:min(len(names), maxUndescribed)], ", "))
+	}
+	l.undescribed = names
 }
 
 // count updates the metrics of loads.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -411,4 +412,25 @@ func TestCallsDuringReloads(t *testing.T) {
 	if errors := r.Tools().Usage().Totals("revision").Counts; errors.Errors() != 0 {
 		t.Errorf("%+v", errors)
 	}
+}
+
+// TestToolsWithoutADescriptionAreLogged shows that they are logged when they change.
+func TestToolsWithoutADescriptionAreLogged(t *testing.T) {
+	var log safeBuffer
+	r := start(t, files{"spicepod.yaml": "functions:\n" + fn("b", "x", "x") + fn("a", "x", "x")}, func(o *Options) {
+		o.Log = slog.New(slog.NewTextHandler(&log, nil))
+	})
+	logged := func(want int, last string) {
+		t.Helper()
+		const message = `msg="tools have no description, by which models choose them" `
+		parts := strings.Split(log.String(), message)
+		if len(parts)-1 != want || !strings.HasPrefix(parts[len(parts)-1], last) {
+			t.Errorf("logged %d times, want %d with %q at last:\n%s", len(parts)-1, want, last, log.String())
+		}
+	}
+	logged(1, `count=2 tools="a, b"`)
+	r.pod("functions:\n" + fn("b", "x", "x + 1") + fn("a", "x", "x"))
+	logged(1, `count=2 tools="a, b"`)
+	r.pod("functions:\n" + fn("a", "x", "x") + "    description: The number.\n" + fn("b", "x", "x"))
+	logged(2, "count=1 tools=b")
 }
