@@ -297,6 +297,30 @@ func TestDuckDBSource(t *testing.T) {
 	}
 }
 
+// TestCommentsOfDuckDBFiles shows that comments of a file describe tables, views and
+// columns that the Spicepod does not describe.
+func TestCommentsOfDuckDBFiles(t *testing.T) {
+	w := newWorld(t)
+	w.exec("ATTACH '" + filepath.Join(w.dir, "shop.db") + "' AS shop")
+	w.exec("CREATE SCHEMA shop.sales")
+	w.exec("CREATE TABLE shop.sales.orders AS SELECT range AS id, range / 2 AS amount, 'a' AS owner FROM range(3)")
+	w.exec("COMMENT ON TABLE shop.sales.orders IS 'what was bought'")
+	w.exec("COMMENT ON COLUMN shop.sales.orders.amount IS 'in euros'")
+	w.exec("COMMENT ON COLUMN shop.sales.orders.owner IS 'the buyer'")
+	w.exec("CREATE TABLE shop.main.orders AS SELECT 1 AS amount")
+	w.exec("COMMENT ON COLUMN shop.main.orders.amount IS 'of another table'")
+	w.exec("CREATE VIEW shop.main.recent AS SELECT 1 AS id")
+	w.exec("COMMENT ON VIEW shop.main.recent IS 'the last orders'")
+	w.exec("DETACH shop")
+	for _, more := range []string{"", ", access: read_write", ", acceleration: {mode: file}"} {
+		w.ok("datasets: [{name: t, from: 'duckdb:shop.db/sales.orders', columns: [{name: owner, description: the seller}]" + more + "}, {name: recent, from: 'duckdb:shop.db/recent'}]\n")
+		w.want("SELECT name, description FROM spiced.datasets ORDER BY 1", "recent|the last orders, t|what was bought")
+		w.want("SELECT name, description FROM spiced.dataset_columns WHERE dataset = 't' AND description IS NOT NULL ORDER BY 1", "amount|in euros, owner|the seller")
+		w.ok("")
+		w.drain()
+	}
+}
+
 // Statements cannot use macros and types of an attached file, under any name.
 func TestAttachedMacrosAndTypes(t *testing.T) {
 	w := newWorld(t)

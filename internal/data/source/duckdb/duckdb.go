@@ -136,11 +136,33 @@ func (s *duckSource) openTable(ctx context.Context, db *resource.Database, t tab
 		return nil, s.missingTable(ctx, db, t)
 	case err != nil:
 		return nil, err
-	case s.d.Write:
-		out.Base = base
-		return out, s.checkTable(ctx, db, t)
 	}
-	return out, nil
+	if out.Comments, err = s.comments(ctx, db, t); err != nil || !s.d.Write {
+		return out, err
+	}
+	out.Base = base
+	return out, s.checkTable(ctx, db, t)
+}
+
+// comments returns what COMMENT ON has set for a table or view and its columns.
+func (s *duckSource) comments(ctx context.Context, db *resource.Database, t table) (tables.Comments, error) {
+	of := func(kind string) string {
+		return " WHERE comment IS NOT NULL AND database_name = " + engine.Literal(db.Alias) + " AND lower(schema_name) = lower(" + engine.Literal(cmp.Or(t.schema, "main")) +
+			") AND lower(" + kind + "_name) = lower(" + engine.Literal(t.name) + ")"
+	}
+	c := tables.Comments{Columns: map[string]string{}}
+	err := tables.Query(ctx, s.db, "SELECT NULL, comment FROM duckdb_tables()"+of("table")+" UNION ALL SELECT NULL, comment FROM duckdb_views()"+of("view")+
+		" UNION ALL SELECT column_name, comment FROM duckdb_columns()"+of("table"), func(chunk *engine.Chunk) {
+		name, comment := chunk.Column(0), chunk.Column(1)
+		for i := range chunk.Len() {
+			if name.Valid(i) {
+				c.Columns[string(name.Bytes(i))] = string(comment.Bytes(i))
+			} else {
+				c.Table = string(comment.Bytes(i))
+			}
+		}
+	})
+	return c, err
 }
 
 // checkTable returns an error if a table that must be writable is a view.
