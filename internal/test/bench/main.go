@@ -62,6 +62,7 @@ var benchmarks = []benchmark{
 	{"policy", benchPolicy},
 	{"cache", benchCache},
 	{"sources", benchSources},
+	{"arrow", benchArrow},
 }
 
 func main() {

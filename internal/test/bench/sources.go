@@ -9,7 +9,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -133,15 +132,8 @@ func benchCopy(ctx context.Context, e *env, peer *sql.DB, dir, text string) (row
 		return err
 	}, func() error {
 		n++
-		s, err := e.launch(ctx, dir, "--state-dir", filepath.Join(dir, "copy"+strconv.Itoa(n)))
-		if err != nil {
-			return err
-		}
-		defer s.stop()
-		grown, _, err = s.growth(func() error { return s.ready(ctx) })
-		if m := regexp.MustCompile(`dataset is ready.*?"dataset":"pg".*?"took":"([^"]+)"`).FindStringSubmatch(s.log.String()); err == nil && m != nil {
-			ours, err = time.ParseDuration(m[1])
-		}
+		var err error
+		ours, grown, err = e.loadOf(ctx, "pg", dir, "--state-dir", filepath.Join(dir, "copy"+strconv.Itoa(n)))
 		return err
 	})
 	return row{
