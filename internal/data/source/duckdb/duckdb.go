@@ -137,20 +137,25 @@ func (s *duckSource) openTable(ctx context.Context, db *resource.Database, t tab
 	case err != nil:
 		return nil, err
 	}
-	if out.Comments, err = s.comments(ctx, db, t); err != nil || !s.d.Write {
-		return out, err
+	out.Comments = s.comments(ctx, db, t)
+	if !s.d.Write {
+		return out, nil
 	}
 	out.Base = base
 	return out, s.checkTable(ctx, db, t)
 }
 
-// comments returns what COMMENT ON has set for a table or view and its columns.
-func (s *duckSource) comments(ctx context.Context, db *resource.Database, t table) (tables.Comments, error) {
+// comments returns what COMMENT ON has set for a table or view and its columns. DuckDB
+// reads the catalogs of all attached files for it: if one is damaged, there are none.
+func (s *duckSource) comments(ctx context.Context, db *resource.Database, t table) tables.Comments {
 	of := func(kind string) string {
 		return " WHERE comment IS NOT NULL AND database_name = " + engine.Literal(db.Alias) + " AND lower(schema_name) = lower(" + engine.Literal(cmp.Or(t.schema, "main")) +
 			") AND lower(" + kind + "_name) = lower(" + engine.Literal(t.name) + ")"
 	}
 	c := tables.Comments{Columns: map[string]string{}}
+	if s.name == "sqlite" { // whose tables have no comments
+		return c
+	}
 	err := tables.Query(ctx, s.db, "SELECT NULL, comment FROM duckdb_tables()"+of("table")+" UNION ALL SELECT NULL, comment FROM duckdb_views()"+of("view")+
 		" UNION ALL SELECT column_name, comment FROM duckdb_columns()"+of("table"), func(chunk *engine.Chunk) {
 		name, comment := chunk.Column(0), chunk.Column(1)
@@ -162,7 +167,10 @@ func (s *duckSource) comments(ctx context.Context, db *resource.Database, t tabl
 			}
 		}
 	})
-	return c, err
+	if err != nil {
+		return tables.Comments{}
+	}
+	return c
 }
 
 // checkTable returns an error if a table that must be writable is a view.
