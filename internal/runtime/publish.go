@@ -62,7 +62,7 @@ func (a *attempt) publish(ctx context.Context) error {
 	}
 	next := engine.NewCatalog(engine.Contents{
 		Generation: g.Number, Relations: a.available(), Functions: a.guarded(g),
-		Traits: a.traits.relations, Writable: a.writable(), Keys: a.keys,
+		Traits: a.traits.relations, Writable: a.writable(), Writers: a.writers(), Keys: a.keys,
 		Published:    func() { a.s.serve(a.old, g) },
 		Dependencies: g.dependencies, Unserved: unserved(a.build), Failed: a.s.failed(g),
 	})
@@ -103,6 +103,17 @@ func (b *build) writable() map[engine.Relation]string {
 		}
 	}
 	return tables
+}
+
+// writers returns the writers of those whose tables are not DuckDB's.
+func (b *build) writers() map[engine.Relation]engine.Writer {
+	writers := map[engine.Relation]engine.Writer{}
+	for _, d := range b.datasets {
+		if w := d.Current().Writer; w != nil {
+			writers[d.Relation] = w
+		}
+	}
+	return writers
 }
 
 // keyColumns returns the columns by which rows are selected below a policy.

@@ -35,7 +35,7 @@ func (b *build) readTraits() *traits {
 	for _, d := range b.datasets {
 		v := d.Current()
 		t.relations[d.Relation] = engine.Traits{
-			Protected: d.Protected, Caller: d.Protected, Volatile: v.Written, Written: v.Written, Files: v.Files,
+			Protected: d.Protected, Caller: d.Protected, Volatile: v.Changing, Written: v.Changing, Files: v.Files,
 			Live: v.Copy == nil,
 		}
 	}

@@ -32,6 +32,7 @@ type kind struct {
 	extension string // of DuckDB, which must be loaded before DuckDB is locked; "": none
 	root      string // what DuckDB must be allowed to read, beside folders; "": nothing
 	copied    bool   // only a copy can be read
+	written   bool   // tables can be written
 	open      func(parts) (connector, error)
 }
 
@@ -65,7 +66,7 @@ var kinds = []kind{
 		},
 	},
 	{
-		names: []string{"duckdb"}, params: duckdb.Params,
+		names: []string{"duckdb"}, params: duckdb.Params, written: true,
 		note:  "`from` names the table and `open` the file, or `from` the file and `table` the table.",
 		from:  "`duckdb:orders` with `params.duckdb_open: shop.duckdb`, or `duckdb:shop.duckdb` with `params.table`",
 		about: "a table of a DuckDB file; with `access: read_write` it can be written",
@@ -79,11 +80,11 @@ var kinds = []kind{
 		open:  func(p parts) (connector, error) { return flightsql.New(p.DB), nil },
 	},
 	{
-		names: []string{"postgres"}, params: postgres.Params, extension: postgres.Extension,
+		names: []string{"postgres"}, params: postgres.Params, written: true, extension: postgres.Extension,
 		note: "For a server on this machine, `pg_sslmode` is `prefer` unless it is set: such servers often have no TLS. Types that DuckDB does not have, such as enums, " +
 			"`jsonb`, `inet` and domains, are texts, on which conditions are not sent to the server. DuckDB's extension reads NaN of `numeric` as 0, and `numeric` without a precision as DOUBLE.",
 		from:  "`postgres:orders`, `postgres:shop.public.orders`",
-		about: "a table or view of a PostgreSQL server, by `table`, `schema.table` or `database.schema.table`, each part quoted if it has a dot; statements send the columns and conditions that they need to the server",
+		about: "a table or view of a PostgreSQL server, by `table`, `schema.table` or `database.schema.table`, each part quoted if it has a dot; statements send the columns and conditions that they need to the server; with `access: read_write` a table can be written",
 		open:  func(p parts) (connector, error) { return postgres.New(p.DB, p.Log), nil },
 	},
 	{

@@ -74,7 +74,13 @@ func (m *Manager) load(ctx context.Context, d *Dataset, o refresh.Override) (*ta
 	var v *tables.Version
 	switch {
 	case d.Acceleration == nil:
-		v = &tables.Version{Query: src.Query, Base: src.Base, Written: src.Written, Files: d.from.Connector != "duckdb", Resources: src.Resources}
+		v = &tables.Version{
+			Query: src.Query, Base: src.Base, Writer: src.Writer, Written: src.Written, Changing: src.Written || src.Changing,
+			Files: d.from.Connector != "duckdb", Resources: src.Resources,
+		}
+		if v.Writer != nil {
+			v.Base = engine.StandIn(d.Relation)
+		}
 		v.Stats = tables.Stats{Rows: -1, Bytes: src.Bytes, Refreshed: m.opts.Clock.Now()}
 		v.Columns, err = tables.Match(src.Columns, d.Described)
 	case m.opts.InPlace:

@@ -107,13 +107,16 @@ func (w *world) commit(build func(*engine.Tx) error) error {
 	w.publish.Lock()
 	defer w.publish.Unlock()
 	w.gen++
-	writable := map[engine.Relation]string{}
+	writable, writers := map[engine.Relation]string{}, map[engine.Relation]engine.Writer{}
 	for _, d := range w.served {
 		if table := d.Current().Base; table != "" {
 			writable[d.Relation] = table
 		}
+		if writer := d.Current().Writer; writer != nil {
+			writers[d.Relation] = writer
+		}
 	}
-	cat := engine.NewCatalog(engine.Contents{Generation: w.gen, Relations: w.relations(), Writable: writable})
+	cat := engine.NewCatalog(engine.Contents{Generation: w.gen, Relations: w.relations(), Writable: writable, Writers: writers})
 	return w.db.Publish(context.Background(), cat, build)
 }
 

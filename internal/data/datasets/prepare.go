@@ -143,7 +143,7 @@ func (m *Manager) make(ctx context.Context, d, before *Dataset) (made *Dataset, 
 		warning.Warning, warning.Retry = true, true
 		stale = &warning
 	}
-	if before != nil && before.Current().Query == v.Query && slices.Equal(before.Columns(), v.Columns) {
+	if before != nil && before.Current().Query == v.Query && slices.Equal(before.Columns(), v.Columns) && before.SameWriter(v) {
 		resource.Release(v.Resources...)
 		before.State.Loaded(v)
 		return before, stale, nil

@@ -233,7 +233,7 @@ func (m *Manager) Refreshed(tx *engine.Tx, t *tables.Table, v *tables.Version, f
 func constraintsOf(bases []string) string {
 	quoted := func(column string) string { return `'"' || replace(` + column + `, '"', '""') || '"'` }
 	return "INSERT INTO " + engine.Qualified(engine.System, ConstraintsTable) +
-		" SELECT b.s, b.n, c.constraint_name, c.constraint_type, c.constraint_column_names FROM (VALUES " + strings.Join(bases, ", ") + ") AS b(s, n, base)" +
+		" SELECT b.s, b.n, CASE c.database_name WHEN '" + engine.CatalogName + "' THEN b.n || substr(c.constraint_name, length(c.table_name) + 1) ELSE c.constraint_name END, c.constraint_type, c.constraint_column_names FROM (VALUES " + strings.Join(bases, ", ") + ") AS b(s, n, base)" +
 		" JOIN duckdb_constraints() AS c ON b.base = " + quoted("c.database_name") + " || '.' || " + quoted("c.schema_name") + " || '.' || " + quoted("c.table_name") +
 		" WHERE c.constraint_type IN ('PRIMARY KEY', 'UNIQUE', 'NOT NULL')"
 }

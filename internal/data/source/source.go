@@ -47,8 +47,10 @@ type Source interface {
 // Opened is a source that can be read.
 type Opened struct {
 	Query     string          // SELECT * FROM the source
-	Base      string          // the table that writes go to; "" if it cannot be written
+	Base      string          // the table of DuckDB that writes go to; "" if there is none
+	Writer    engine.Writer   // that writes to another table; nil if there is none
 	Written   bool            // it is attached for writing; other processes cannot attach it
+	Changing  bool            // statements may change what it reads
 	Columns   []engine.Column // of Query
 	Comments  tables.Comments
 	Format    string

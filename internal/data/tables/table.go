@@ -37,8 +37,10 @@ type Version struct {
 	Query     string               // of the public view
 	ByKey     map[string]string    // queries of the macros for Keys, by name; of those that are not here, Query
 	Rows      string               // qualified name of the table of an accelerated version
-	Base      string               // qualified name of the table that writes go to; "" if it cannot be written
+	Base      string               // qualified name of the table that writes are bound to; "" if it cannot be written
+	Writer    engine.Writer        // that writes to a table that is not DuckDB's; nil if there is none
 	Written   bool                 // it reads a file that is attached for writing; other processes cannot attach it
+	Changing  bool                 // statements may change what it reads
 	Files     bool                 // it reads the user's files, which may change at any time
 	Columns   []Column             // of Query
 	Comment   string               // of the source, for tables without a description
@@ -137,6 +139,9 @@ func (t *Table) DDLOf(v *Version) []string {
 		}
 		out = append(out, fmt.Sprintf("CREATE OR REPLACE MACRO %s(%s) AS TABLE %s", engine.Qualified(engine.Core, macro), KeysParam, query))
 	}
+	if v.Writer != nil {
+		out = append(out, v.Writer.Table().DDL(t.Relation)...)
+	}
 	if about := cmp.Or(t.Description, v.Comment); about != "" {
 		out = append(out, "COMMENT ON VIEW "+name+" IS "+engine.Literal(about))
 	}
@@ -150,6 +155,15 @@ func (t *Table) DDLOf(v *Version) []string {
 
 // KeysParam is the parameter of the macros for keys. No column may have this name.
 const KeysParam = "__spiced_keys"
+
+// SameWriter reports whether a version is written as the one that is served.
+func (t *Table) SameWriter(v *Version) bool {
+	w := t.Current().Writer
+	if w == nil || v.Writer == nil {
+		return w == nil && v.Writer == nil
+	}
+	return slices.Equal(w.Table().DDL(t.Relation), v.Writer.Table().DDL(t.Relation))
+}
 
 // macros returns the names of the macros for keys. There is one for each kind of key,
 // because a refresh may change the type of a column.
@@ -179,6 +193,9 @@ func (t *Table) KeyColumns() []engine.KeyColumn {
 // Drop returns the statements that drop the public view.
 func (t *Table) Drop() []string {
 	out := []string{"DROP VIEW IF EXISTS " + engine.Qualified(t.Relation.Schema, t.Relation.Name)}
+	if v := t.Current(); v != nil && v.Writer != nil {
+		out = append(out, v.Writer.Table().Drop(t.Relation)...)
+	}
 	for _, macro := range t.macros() {
 		out = append(out, "DROP MACRO TABLE IF EXISTS "+engine.Qualified(engine.Core, macro))
 	}

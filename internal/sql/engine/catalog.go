@@ -83,6 +83,9 @@ type Contents struct {
 	// Writable are the relations that an INSERT, UPDATE or DELETE may change, with
 	// the qualified SQL name of the table behind each.
 	Writable map[Relation]string
+	// Writers are the writers of those that are not tables of DuckDB. The table of each in
+	// Writable is that of [OutsideTable.DDL].
+	Writers map[Relation]Writer
 
 	// Keys are the columns for which there are macros of [ByKey], by folded name of a
 	// relation.

@@ -10,14 +10,14 @@ import (
 // change is a parsed INSERT, UPDATE or DELETE. The span of a part that the
 // statement does not have is zero.
 type change struct {
-	verb     verb
+	verb     Verb
 	target   sqltree.Relation // as written
 	relation Relation         // as declared; set by base
 	alias    string
 	byName   bool            // INSERT … BY NAME
 	columns  []sqltree.Token // of INSERT's list
 	rows     sqltree.Span    // the query of an INSERT; zero: DEFAULT VALUES
-	conflict conflict        // what an INSERT does with rows that are there
+	conflict Conflict        // what an INSERT does with rows that are there
 	keys     []sqltree.Token // of ON CONFLICT
 	set      []sqltree.Token // the columns of SET
 	values   []sqltree.Span  // of SET, one for each column; zero: DEFAULT
@@ -26,22 +26,24 @@ type change struct {
 	returning sqltree.Span
 }
 
-// conflict is the action of ON CONFLICT.
-type conflict string
+// Conflict is the action of ON CONFLICT.
+type Conflict string
 
+// The actions of ON CONFLICT.
 const (
-	conflictFails   conflict = "" // no ON CONFLICT
-	conflictNothing conflict = "DO NOTHING"
-	conflictUpdate  conflict = "DO UPDATE"
+	ConflictFails   Conflict = "" // no ON CONFLICT
+	ConflictNothing Conflict = "DO NOTHING"
+	ConflictUpdate  Conflict = "DO UPDATE"
 )
 
-// verb is what a change does.
-type verb string
+// Verb is what a statement does with rows.
+type Verb string
 
+// The verbs.
 const (
-	verbInsert verb = "insert"
-	verbUpdate verb = "update"
-	verbDelete verb = "delete"
+	VerbInsert Verb = "insert"
+	VerbUpdate Verb = "update"
+	VerbDelete Verb = "delete"
 )
 
 // changeParser reads the tokens of a change from left to right.
@@ -66,14 +68,14 @@ func (b *Builtins) parseChange(text string, tokens []sqltree.Token) (*change, er
 	if err := p.check(); err != nil {
 		return nil, err
 	}
-	p.change.verb = verb(sqltree.Fold(tokens[0].Text(text)))
+	p.change.verb = Verb(sqltree.Fold(tokens[0].Text(text)))
 	var err error
 	switch p.change.verb {
-	case verbInsert:
+	case VerbInsert:
 		err = p.insert()
-	case verbUpdate:
+	case VerbUpdate:
 		err = p.update()
-	case verbDelete:
+	case VerbDelete:
 		err = p.remove()
 	}
 	return &p.change, err
@@ -119,10 +121,10 @@ func (p *changeParser) checkClause(i int) error {
 	}
 	at := func(word string) bool { return p.Is(i, word) }
 	after := func(word string) bool { return i > 0 && p.Is(i-1, word) }
-	switch changed := p.Is(0, string(verbUpdate)); {
+	switch changed := p.Is(0, string(VerbUpdate)); {
 	case at("on") && p.conflictAt(i) && p.Is(i+2, "on"):
 		return refuse("write ON CONFLICT (column, …)", "ON CONFLICT ON CONSTRAINT")
-	case at("using") && p.Is(0, string(verbDelete)):
+	case at("using") && p.Is(0, string(VerbDelete)):
 		return refuse("write WHERE … IN (SELECT …)", "DELETE … USING")
 	case at("from") && changed && !after("distinct"):
 		return refuse("write SET a = (SELECT … FROM …)", "UPDATE … FROM")
@@ -206,13 +208,13 @@ func (p *changeParser) onConflict() error {
 		return err
 	}
 	if p.Accept("nothing") {
-		p.change.conflict = conflictNothing
+		p.change.conflict = ConflictNothing
 		return p.returning()
 	}
 	if err := p.expect("update"); err != nil {
 		return err
 	}
-	p.change.conflict = conflictUpdate
+	p.change.conflict = ConflictUpdate
 	return p.assignments()
 }
 

@@ -24,7 +24,7 @@ func (c *Catalog) Writable(r Relation) bool { return c.contents.Writable[r] != "
 
 const (
 	hintReader   = "use a key that ends in :rw and a dataset with access: read_write"
-	hintNotBase  = "only a dataset from duckdb: with access: read_write can be written"
+	hintNotBase  = "only a dataset from duckdb: or postgres: with access: read_write can be written"
 	hintPolicied = "write to the table outside the runtime: row filters and column masks do not apply to writes"
 	hintChange   = "write INSERT INTO t (a, b) SELECT … or VALUES …, UPDATE t SET a = … WHERE …, or DELETE FROM t WHERE …, each with RETURNING … if wanted"
 )
@@ -49,6 +49,9 @@ func (db *DB) judgeChange(ctx context.Context, c *conn, cat *Catalog, req Reques
 	if err != nil {
 		return nil, err
 	}
+	if edits := numberedParams(text, tokens); len(edits) > 0 && cat.contents.Writers[ch.relation] != nil {
+		return db.judgeNumbered(ctx, c, cat, req, names, text, edits, h)
+	}
 	if err := ch.checkColumns(c, cat, text, table); err != nil {
 		return nil, err
 	}
@@ -62,8 +65,8 @@ func (db *DB) judgeChange(ctx context.Context, c *conn, cat *Catalog, req Reques
 	if !ok {
 		return nil, NewError(errcode.Refused, "name the columns without their table", "the statement is ambiguous").at(text, ch.target.Offset)
 	}
-	out, ok := ch.compose(text, table, parts, edits)
-	if !ok {
+	out := &assembler{text: text, parts: parts, edits: edits}
+	if !ch.compose(out, table) {
 		return nil, NewError(errcode.Argument, "compute it first, in a query that the statement reads", "a subquery cannot be a table argument here").
 			at(text, ch.target.Offset)
 	}
@@ -72,7 +75,10 @@ func (db *DB) judgeChange(ctx context.Context, c *conn, cat *Catalog, req Reques
 		calls: callSites(st, cat, relocate), write: true, returning: ch.returning != (sqltree.Span{}),
 	}
 	v.traits.Volatile = true
-	return v, nil
+	if w := cat.contents.Writers[ch.relation]; w != nil {
+		v.outside, err = db.judgeOutside(ctx, c, ch, w, &judgedParts{text: text, parts: parts, edits: edits, statement: st, names: names}, h)
+	}
+	return v, err
 }
 
 // moved returns the verdict for a text that contains v's text, or a copy of it;
@@ -88,6 +94,9 @@ func (v *verdict) moved(relocate func(int) int) *verdict {
 			return relocate(at)
 		}
 		return -1
+	}
+	if v.outside != nil {
+		out.outside = v.outside.moved(relocate)
 	}
 	return &out
 }
@@ -182,7 +191,7 @@ func offsetIn(parts []part, offset, other int) int {
 // the values, the condition and what RETURNING lists, over the relation. The parts
 // that may have parameters are in the order of the text.
 func (ch *change) query(text string) (string, []part) {
-	if ch.rows != (sqltree.Span{}) && ch.conflict != conflictUpdate && ch.returning == (sqltree.Span{}) {
+	if ch.rows != (sqltree.Span{}) && ch.conflict != ConflictUpdate && ch.returning == (sqltree.Span{}) {
 		return text[ch.rows.Start:ch.rows.End], []part{{ch.rows, 0}}
 	}
 	var b strings.Builder
@@ -200,7 +209,7 @@ func (ch *change) query(text string) (string, []part) {
 	b.WriteString(" FROM ")
 	add("(", ch.rows, "\n) AS \"rows\", ")
 	b.WriteString(relation + Identifier(ch.alias))
-	if ch.conflict == conflictUpdate {
+	if ch.conflict == ConflictUpdate {
 		b.WriteString(", " + relation + excluded)
 	}
 	b.WriteString(" WHERE true")
@@ -214,83 +223,91 @@ func (ch *change) query(text string) (string, []part) {
 // excluded is the name of the row that an INSERT could not add.
 const excluded = "excluded"
 
-// compose returns the statement that DuckDB gets. It reports false when an edit
-// of the judged SELECT is in none of the parts.
-func (ch *change) compose(text, table string, parts []part, edits []sqltree.Edit) (*composer, bool) {
-	out := &composer{}
-	used := 0
-	add := func(s sqltree.Span) {
-		i := slices.IndexFunc(parts, func(p part) bool { return p.Span == s })
-		p := parts[i]
-		var inside []sqltree.Edit
-		for _, e := range edits {
-			if e.Start >= p.at && e.End <= p.at+p.len() {
-				inside = append(inside, sqltree.Edit{Span: sqltree.Span{Start: e.Start - p.at, End: e.End - p.at}, New: e.New})
-			}
+// assembler composes a statement from judged parts of a change.
+type assembler struct {
+	composer
+	text  string
+	parts []part
+	edits []sqltree.Edit // of the judged SELECT
+	used  int            // how many of them are in the statement
+}
+
+// part adds a judged part with its edits.
+func (a *assembler) part(s sqltree.Span) {
+	p := a.parts[slices.IndexFunc(a.parts, func(p part) bool { return p.Span == s })]
+	var inside []sqltree.Edit
+	for _, e := range a.edits {
+		if e.Start >= p.at && e.End <= p.at+p.len() {
+			inside = append(inside, sqltree.Edit{Span: sqltree.Span{Start: e.Start - p.at, End: e.End - p.at}, New: e.New})
 		}
-		used += len(inside)
-		edited, back := sqltree.Apply(text[s.Start:s.End], inside)
-		out.add(edited+"\n", func(offset int) int { return s.Start + back(min(offset, len(edited))) })
 	}
+	a.used += len(inside)
+	edited, back := sqltree.Apply(a.text[s.Start:s.End], inside)
+	a.add(edited+"\n", func(offset int) int { return s.Start + back(min(offset, len(edited))) })
+}
+
+// within adds a judged part between two texts.
+func (a *assembler) within(before string, s sqltree.Span, after string) {
+	a.own(before)
+	a.part(s)
+	a.own(after)
+}
+
+// compose composes the statement that DuckDB gets. It reports false when an edit
+// of the judged SELECT is in none of the parts.
+func (ch *change) compose(out *assembler, table string) bool {
 	switch ch.verb {
-	case verbInsert:
-		ch.composeInsert(out, text, table, add)
-	case verbUpdate:
+	case VerbInsert:
+		ch.composeInsert(out, table)
+	case VerbUpdate:
 		out.own("UPDATE " + table + " AS " + Identifier(ch.alias) + " SET ")
-		ch.composeSet(out, text, add)
-	case verbDelete:
+		ch.composeSet(out)
+	case VerbDelete:
 		out.own("DELETE FROM " + table + " AS " + Identifier(ch.alias))
 	}
 	if ch.where != (sqltree.Span{}) {
-		out.own(" WHERE (")
-		add(ch.where)
-		out.own(")")
+		out.within(" WHERE (", ch.where, ")")
 	}
 	if ch.returning != (sqltree.Span{}) {
-		out.own(" RETURNING ")
-		add(ch.returning)
+		out.within(" RETURNING ", ch.returning, "")
 	}
-	return out, used == len(edits)
+	return out.used == len(out.edits)
 }
 
-func (ch *change) composeInsert(out *composer, text, table string, add func(sqltree.Span)) {
+func (ch *change) composeInsert(out *assembler, table string) {
 	out.own("INSERT INTO " + table + " AS " + Identifier(ch.alias))
 	if ch.byName {
 		out.own(" BY NAME")
 	}
-	out.names(text, ch.columns)
+	out.names(out.text, ch.columns)
 	if ch.rows == (sqltree.Span{}) {
 		out.own(" DEFAULT VALUES")
 	} else {
-		out.own(" (")
-		add(ch.rows)
-		out.own(")")
+		out.within(" (", ch.rows, ")")
 	}
-	if ch.conflict == conflictFails {
+	if ch.conflict == ConflictFails {
 		return
 	}
 	out.own(" ON CONFLICT")
-	out.names(text, ch.keys)
+	out.names(out.text, ch.keys)
 	out.own(" " + string(ch.conflict))
-	if ch.conflict == conflictUpdate {
+	if ch.conflict == ConflictUpdate {
 		out.own(" SET ")
-		ch.composeSet(out, text, add)
+		ch.composeSet(out)
 	}
 }
 
-func (ch *change) composeSet(out *composer, text string, add func(sqltree.Span)) {
+func (ch *change) composeSet(out *assembler) {
 	for i, c := range ch.set {
 		if i > 0 {
 			out.own(", ")
 		}
-		out.name(text, c)
+		out.name(out.text, c)
 		if ch.values[i] == (sqltree.Span{}) {
 			out.own(" = DEFAULT")
 			continue
 		}
-		out.own(" = (")
-		add(ch.values[i])
-		out.own(")")
+		out.within(" = (", ch.values[i], ")")
 	}
 }
 
@@ -330,11 +347,6 @@ func (p *producer) commit() error {
 // returned fetches what a write returns, the number of rows or those of RETURNING. What
 // is over a limit is an error, so that nothing is written.
 func (p *producer) returned() (chunks []*Chunk, err error) {
-	limits := p.rows.limits
-	most := int64(cap(p.rows.chunks) * ChunkRows)
-	if limits.MaxRows > 0 {
-		most = min(most, limits.MaxRows)
-	}
 	var rows, size int64
 	for raw := mapping.FetchChunk(p.result); raw.Ptr != nil; raw = mapping.FetchChunk(p.result) {
 		if err := checkChunk(raw, p.rows.columns); err != nil {
@@ -344,15 +356,28 @@ func (p *producer) returned() (chunks []*Chunk, err error) {
 		c := loadChunk(raw, p.rows.columns)
 		chunks = append(chunks, c)
 		rows, size = rows+int64(c.Len()), size+p.size(c)
-		switch {
-		case rows > most || len(chunks) > cap(p.rows.chunks):
-			return chunks, NewError(errcode.Limit, "change fewer rows at once, or leave RETURNING out", "RETURNING gives more than %d rows; nothing was written", most)
-		case limits.MaxBytes > 0 && size > limits.MaxBytes:
-			return chunks, NewError(errcode.Limit, "return fewer columns, change fewer rows at once, or raise runtime.query.max_bytes",
-				"RETURNING gives more than %d bytes; nothing was written", limits.MaxBytes)
+		if err := p.checkReturned(rows, len(chunks), size); err != nil {
+			return chunks, err
 		}
 	}
 	return chunks, nil
+}
+
+// checkReturned returns an error if what a write returns is over a limit.
+func (p *producer) checkReturned(rows int64, chunks int, size int64) error {
+	limits := p.rows.limits
+	most := int64(cap(p.rows.chunks) * ChunkRows)
+	if limits.MaxRows > 0 {
+		most = min(most, limits.MaxRows)
+	}
+	switch {
+	case rows > most || chunks > cap(p.rows.chunks):
+		return NewError(errcode.Limit, "change fewer rows at once, or leave RETURNING out", "RETURNING gives more than %d rows; nothing was written", most)
+	case limits.MaxBytes > 0 && size > limits.MaxBytes:
+		return NewError(errcode.Limit, "return fewer columns, change fewer rows at once, or raise runtime.query.max_bytes",
+			"RETURNING gives more than %d bytes; nothing was written", limits.MaxBytes)
+	}
+	return nil
 }
 
 func destroyAll(chunks []*Chunk) {

@@ -272,7 +272,7 @@ func TestWritesAreRefused(t *testing.T) {
 		sql, want string // code at offset: text
 	}{
 		{"INSERT INTO stock VALUES (1, 'x')", `refused at 12: table "stock" is read-only`},
-		{"UPDATE k SET i = 1", `refused at 7: table "k" is read-only (line 1, column 8); only a dataset from duckdb: with access: read_write can be written`},
+		{"UPDATE k SET i = 1", `refused at 7: table "k" is read-only (line 1, column 8); only a dataset from duckdb: or postgres: with access: read_write can be written`},
 		{"DELETE FROM \"private orders\"", "refused at 12: row filter"},
 		{"DELETE FROM hidden", "not_found at 12: is not declared"},
 		{"DELETE FROM att.main.o", "not_found at 12: is not declared"},

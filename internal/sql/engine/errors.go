@@ -38,6 +38,7 @@ type Error struct {
 	Message string
 	Hint    string // what would be right; may be ""
 	Class   string // of DuckDB's exception, such as "Conversion"; "": an error of the engine's own
+	State   string // SQLSTATE of a server that a [Writer] writes to; else ""
 	Missing Object // of [errcode.NotFound]; "" if unknown
 	Offset  int    // byte offset in the statement, -1 when unknown
 	Line    int    // 1-based, with Offset

@@ -119,7 +119,7 @@ func FuzzParseChange(f *testing.F) {
 				t.Errorf("%q is open at its end", text[s.Start:s.End])
 			}
 		}
-		if ch.verb == verbUpdate && (len(ch.set) == 0 || len(ch.set) != len(ch.values)) {
+		if ch.verb == VerbUpdate && (len(ch.set) == 0 || len(ch.set) != len(ch.values)) {
 			t.Errorf("%d columns, %d values", len(ch.set), len(ch.values))
 		}
 	})

@@ -29,6 +29,7 @@ type verdict struct {
 	write  bool // it is an INSERT, UPDATE or DELETE
 	// returning says that its rows are those of RETURNING.
 	returning bool
+	outside   *outside // of a write to a table that is not DuckDB's; else nil
 
 	alone bool // it is a call of [Function.Alone], or has an [Input.Alone]
 	input bool // it has a [Request.Input]

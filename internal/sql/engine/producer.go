@@ -37,6 +37,7 @@ type producer struct {
 	open         bool // its own transaction may be open: of a write, or see current
 	changed      bool // the columns of the result differ from those it was prepared with
 	only         onlyRow
+	gathered     [][]*string // the values of a write to a table that is not DuckDB's
 	replan       bool // a commit outdated its plan: it is planned in the transaction that it runs in
 }
 
@@ -161,6 +162,8 @@ func (p *producer) start() error {
 			case p.req.describe:
 				p.rows.described = s.description(p.verdict)
 				return nil
+			case p.verdict.outside != nil:
+				return p.writeOutside()
 			}
 			return p.execute(pending, s)
 		}
@@ -216,6 +219,9 @@ func (p *producer) plan() (pending mapping.PendingResult, s *stmt, err error) {
 		if err = p.begin(); err != nil {
 			return pending, nil, err
 		}
+	}
+	if p.verdict.outside != nil {
+		return pending, s, p.gather()
 	}
 	if duckdb.PendingPreparedStreaming(s.raw, &pending) != mapping.StateSuccess {
 		err = newDuckError(mapping.PendingError(pending))
@@ -457,6 +463,11 @@ func (p *producer) explain(err error) error {
 	if p.verdict != nil {
 		origin = p.verdict.origin
 	}
+	return p.explainAt(e, origin)
+}
+
+// explainAt explains an error about a text that has its origin in the statement.
+func (p *producer) explainAt(e *duckError, origin func(int) int) error {
 	out := e.describe(p.req.SQL, origin)
 	out.Ran = p.ran
 	p.db.improve(out, e, p.verdict, p.catalog)

@@ -13,7 +13,8 @@ import (
 
 // findTable returns the tables and views of a name, those of the right case first, and
 // of a schema, or of the search path in its order.
-const findTable = `SELECT n.nspname, c.relname, c.oid, obj_description(c.oid, 'pg_class'), has_table_privilege(c.oid, 'SELECT') OR has_any_column_privilege(c.oid, 'SELECT')
+const findTable = `SELECT n.nspname, c.relname, c.oid, obj_description(c.oid, 'pg_class'), has_table_privilege(c.oid, 'SELECT') OR has_any_column_privilege(c.oid, 'SELECT'), c.relkind,
+	has_table_privilege(c.oid, 'UPDATE, DELETE') OR has_any_column_privilege(c.oid, 'INSERT, UPDATE')
 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind IN ('r', 'v', 'm', 'p', 'f') AND lower(c.relname) = lower($2)
 	AND CASE $1 WHEN '' THEN n.nspname = ANY(current_schemas(false)) ELSE lower(n.nspname) = lower($1) END
@@ -26,10 +27,21 @@ WHERE c.relkind IN ('r', 'v', 'm', 'p', 'f') AND n.nspname NOT IN ('pg_catalog',
 	AND has_table_privilege(c.oid, 'SELECT')
 ORDER BY 1 LIMIT 100`
 
-// listColumns returns the columns of a table, with their comments and their types.
-const listColumns = `SELECT a.attname, coalesce(col_description(a.attrelid, a.attnum), ''), t.typname
+// listColumns returns the columns of a table, with their comments, the names of their
+// types, those without modifiers, and whether each is NOT NULL and computed. The type of
+// a domain is the one below it.
+const listColumns = `SELECT a.attname, coalesce(col_description(a.attrelid, a.attnum), ''), t.typname,
+	pg_catalog.format_type(coalesce(nullif(t.typbasetype, 0), t.oid), -1), a.attnotnull, a.attgenerated <> ''
 FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
 WHERE a.attrelid = $1::oid AND a.attnum > 0 AND NOT a.attisdropped`
+
+// listKeys returns a row for each column of the unique constraints and indexes that hold
+// for all rows at any time: the index, whether it is of the primary key, and the column.
+const listKeys = `SELECT i.indexrelid, i.indisprimary, a.attname
+FROM pg_catalog.pg_index i CROSS JOIN LATERAL unnest(i.indkey) WITH ORDINALITY AS k(attnum, at)
+	JOIN pg_catalog.pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum
+WHERE i.indrelid = $1::oid AND i.indisunique AND i.indisvalid AND i.indimmediate AND i.indpred IS NULL AND i.indexprs IS NULL AND k.at <= i.indnkeyatts
+ORDER BY i.indisprimary DESC, i.indexrelid, k.at`
 
 // texts are the types whose values PostgreSQL compares as DuckDB compares texts, if it
 // is asked for the collation C.
@@ -40,10 +52,26 @@ type table struct {
 	schema, name string
 	comments     tables.Comments
 	types        map[string]string // of columns, by name
+	kind         string            // relkind: r, p, v, …
+	mayWrite     bool
+	columns      map[string]serverColumn
+	keys         []key
 }
 
-// find looks a table up.
-func (s *server) find(ctx context.Context, schema, name string) (*table, error) {
+// serverColumn is what a write must know about a column.
+type serverColumn struct {
+	typ                string // without modifiers
+	notNull, generated bool
+}
+
+// key is a primary key or unique constraint.
+type key struct {
+	primary bool
+	columns []string
+}
+
+// find looks a table up, with its keys if it is to be written.
+func (s *server) find(ctx context.Context, schema, name string, write bool) (*table, error) {
 	r, err := s.acquire(ctx)
 	if err != nil {
 		return nil, err
@@ -66,13 +94,32 @@ func (s *server) find(ctx context.Context, schema, name string) (*table, error) 
 		return nil, fault.New("from", "grant it: GRANT SELECT ON "+rows[0][0]+"."+rows[0][1]+" TO "+s.config.User,
 			"the user %q may not read the table %q of the PostgreSQL server %s", s.config.User, rows[0][1], s.address()).Retryable()
 	}
-	t := &table{schema: rows[0][0], name: rows[0][1], comments: tables.Comments{Table: rows[0][3], Columns: map[string]string{}}, types: map[string]string{}}
+	t := &table{
+		schema: rows[0][0], name: rows[0][1], comments: tables.Comments{Table: rows[0][3], Columns: map[string]string{}},
+		types: map[string]string{}, kind: rows[0][5], mayWrite: rows[0][6] == "t", columns: map[string]serverColumn{},
+	}
 	columns, err := query(ctx, r.Value(), listColumns, rows[0][2])
 	if err != nil {
 		return nil, s.fault(err)
 	}
 	for _, c := range columns {
 		t.comments.Columns[c[0]], t.types[c[0]] = c[1], c[2]
+		t.columns[c[0]] = serverColumn{c[3], c[4] == "t", c[5] == "t"}
+	}
+	if !write {
+		return t, nil
+	}
+	if rows, err = query(ctx, r.Value(), listKeys, rows[0][2]); err != nil {
+		return nil, s.fault(err)
+	}
+	last := ""
+	for _, k := range rows {
+		if k[0] != last {
+			t.keys = append(t.keys, key{primary: k[1] == "t"})
+			last = k[0]
+		}
+		own := &t.keys[len(t.keys)-1]
+		own.columns = append(own.columns, k[2])
 	}
 	return t, nil
 }

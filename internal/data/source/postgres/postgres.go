@@ -58,8 +58,9 @@ type Connector struct {
 	db  *engine.DB
 	log *slog.Logger
 
-	mu    sync.Mutex
-	proxy *proxy // nil until a source is opened
+	mu      sync.Mutex
+	proxy   *proxy          // nil until a source is opened
+	written map[string]bool // servers that datasets write to, by id
 }
 
 // New returns a connector.
@@ -80,6 +81,21 @@ type pgSource struct {
 	connections  int
 	id           string // of the server: equal for equal configs
 	schema, name string // schema "": the search path of the user
+	write        bool
+}
+
+// Share sets the sources of the Spicepod: what is read from a server that one of them
+// writes to may change with a statement.
+func (c *Connector) Share(sources []source.Source) {
+	written := map[string]bool{}
+	for _, src := range sources {
+		if s, ok := src.(*pgSource); ok && s.write {
+			written[s.id] = true
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.written = written
 }
 
 // Compile checks the params.
@@ -87,7 +103,7 @@ func (c *Connector) Compile(d source.Declaration) (source.Source, error) {
 	if unknown := d.Params.Unknown("a dataset from postgres", spicepod.ParamNames(Params)); len(unknown) > 0 {
 		return nil, unknown[0]
 	}
-	s := &pgSource{Connector: c}
+	s := &pgSource{Connector: c, write: d.Write}
 	database, err := s.split(d.From.Target)
 	if err != nil {
 		return nil, err
@@ -233,7 +249,7 @@ func (s *pgSource) Open(ctx context.Context) (*source.Opened, error) {
 }
 
 func (s *pgSource) open(ctx context.Context, server *server) (*source.Opened, error) {
-	t, err := server.find(ctx, s.schema, s.name)
+	t, err := server.find(ctx, s.schema, s.name, s.write)
 	if err != nil {
 		return nil, err
 	}
@@ -245,6 +261,15 @@ func (s *pgSource) open(ctx context.Context, server *server) (*source.Opened, er
 	}
 	if kept := t.kept(out.Columns); len(kept) > 0 {
 		out.Query = "SELECT * FROM (SELECT * REPLACE (" + strings.Join(kept, ", ") + ") FROM " + scan + ")"
+	}
+	s.mu.Lock()
+	out.Changing = s.written[s.id]
+	s.mu.Unlock()
+	if s.write {
+		if err := t.checkWrites(server); err != nil {
+			return nil, err
+		}
+		out.Writer = &writer{server, t.target(out.Columns)}
 	}
 	return out, nil
 }

@@ -34,13 +34,15 @@ type server struct {
 	sweeper *time.Timer        // nil when it is closed
 	mu      sync.Mutex         // guards sweeper
 	held    *resource.Resource // by the datasets that read it
+	writers chan struct{}      // has a token for each transaction that writes
 }
 
 // connection is a connection to a server. A client takes it over and gives it back.
 type connection struct{ *pgconn.PgConn }
 
 func newServer(id string, config *pgconn.Config, connections int) (*server, error) {
-	s := &server{id: id, config: config}
+	// A transaction that writes waits for statements that read, which have most connections.
+	s := &server{id: id, config: config, writers: make(chan struct{}, connections/4)}
 	var err error
 	s.pool, err = puddle.NewPool(&puddle.Config[*connection]{
 		MaxSize: int32(connections),

@@ -8,9 +8,12 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
 
-// OfError returns the SQLSTATE of a statement's error: that of the first row of
-// rules that matches, or that of its code.
+// OfError returns the SQLSTATE of a statement's error: that of the server that reported
+// it, or of the first row of rules that matches, or that of its code.
 func OfError(e *engine.Error) string {
+	if e.State != "" {
+		return e.State
+	}
 	for _, r := range compiled() {
 		if (r.class == "*" || r.class == e.Class) && r.text.MatchString(e.Message) {
 			return r.state

@@ -1,0 +1,188 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/puddle/v2"
+
+	"github.com/spiced-sql/spiced/internal/data/fault"
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
+	"github.com/spiced-sql/spiced/internal/sql/engine"
+)
+
+// writer writes to a table.
+type writer struct {
+	server *server
+	target target
+}
+
+// Table returns the columns and keys of the table.
+func (w *writer) Table() *engine.OutsideTable { return &w.target.OutsideTable }
+
+// settings are those of a transaction: values are read and written in the forms that
+// package engine has, whatever the server's settings are.
+const settings = "SET LOCAL datestyle = 'ISO'; SET LOCAL intervalstyle = 'postgres'; SET LOCAL bytea_output = 'hex'; SET LOCAL extra_float_digits = 1"
+
+// Begin begins a transaction.
+func (w *writer) Begin(ctx context.Context) (engine.WriteTx, error) {
+	select {
+	case w.server.writers <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	tx := &transaction{writer: w}
+	r, err := w.server.acquire(ctx)
+	if err != nil {
+		<-w.server.writers
+		f := fault.Of(err)
+		return nil, connectionError("08006", f.Hint, "%s; nothing was written", f.Message)
+	}
+	tx.connection = r
+	begin := "BEGIN ISOLATION LEVEL READ COMMITTED; " + settings
+	if end, ok := ctx.Deadline(); ok { // the server keeps the limit, too
+		begin += fmt.Sprintf("; SET LOCAL statement_timeout = %d", max(0, time.Until(end).Milliseconds())+1000)
+	}
+	if err := r.Value().Exec(ctx, begin).Close(); err != nil {
+		tx.failed = true
+		tx.Rollback()
+		return nil, w.explain(err)
+	}
+	return tx, nil
+}
+
+// transaction is a transaction of the server.
+type transaction struct {
+	*writer
+	connection *puddle.Resource[*connection] // nil when it has ended
+	failed     bool                          // the connection cannot be used any more
+}
+
+// Lock locks rows as the statement that follows would.
+func (t *transaction) Lock(ctx context.Context, r *engine.RowChange) error {
+	_, err := t.run(ctx, t.target.lock(r))
+	return err
+}
+
+// Apply changes rows with one statement.
+func (t *transaction) Apply(ctx context.Context, r *engine.RowChange) (*engine.Changed, error) {
+	result, err := t.run(ctx, t.target.statement(r))
+	if err != nil {
+		return nil, err
+	}
+	changed := &engine.Changed{Count: result.CommandTag.RowsAffected()}
+	for _, values := range result.Rows {
+		row := make([]*string, len(values))
+		for i, v := range values {
+			if v != nil {
+				text := t.target.columns[i].received(string(v))
+				row[i] = &text
+			}
+		}
+		changed.Rows = append(changed.Rows, row)
+	}
+	return changed, nil
+}
+
+// run runs a statement.
+func (t *transaction) run(ctx context.Context, s *statement) (*pgconn.Result, error) {
+	if s.size > maxStatement {
+		return nil, engine.NewError(errcode.Limit, "write fewer rows at once", "the values of the statement take more than %d bytes; nothing was written", maxStatement)
+	}
+	result := t.connection.Value().ExecParams(ctx, s.sql.String(), s.params, nil, nil, nil).Read()
+	if result.Err != nil {
+		t.broken(result.Err)
+		return nil, t.explain(result.Err)
+	}
+	return result, nil
+}
+
+// maxStatement is for the values of a statement, as the server gets them.
+const maxStatement = 256 << 20
+
+// broken notes an error after which the connection cannot be used.
+func (t *transaction) broken(err error) {
+	var e *pgconn.PgError
+	t.failed = t.failed || !errors.As(err, &e) || t.connection.Value().IsClosed()
+}
+
+// commitLimit is how long a COMMIT may take, which no caller can cancel.
+const commitLimit = 30 * time.Second
+
+// Commit commits. Constraints that are deferred are checked now.
+func (t *transaction) Commit(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, commitLimit)
+	defer cancel()
+	result := t.connection.Value().ExecParams(ctx, "COMMIT", nil, nil, nil, nil).Read()
+	if result.Err != nil {
+		t.broken(result.Err)
+		var e *pgconn.PgError
+		if !errors.As(result.Err, &e) {
+			return connectionError("08007", "read the rows to see whether they were written",
+				"the connection to the PostgreSQL server %s ended during COMMIT: it is not known whether the rows were written", t.server.address())
+		}
+		return t.explain(result.Err)
+	}
+	t.release()
+	return nil
+}
+
+// Rollback ends the transaction, unless Commit has.
+func (t *transaction) Rollback() {
+	if t.connection == nil {
+		return
+	}
+	if !t.failed && t.connection.Value().reset() == nil {
+		t.release()
+		return
+	}
+	t.connection.Value().abandon()
+	t.connection.Destroy()
+	t.connection = nil
+	<-t.server.writers
+}
+
+func (t *transaction) release() {
+	t.connection.Release()
+	t.connection = nil
+	<-t.server.writers
+}
+
+func connectionError(state, hint, format string, args ...any) *engine.Error {
+	e := engine.NewError(errcode.Execution, hint, format, args...)
+	e.State = state
+	return e
+}
+
+// explain returns the error of a statement with the code of the server.
+func (w *writer) explain(err error) error {
+	var e *pgconn.PgError
+	if !errors.As(err, &e) {
+		if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+			return err
+		}
+		return connectionError("08006", "", "the connection to the PostgreSQL server %s ended; nothing was written", w.server.address())
+	}
+	code, hint := errcode.Execution, e.Hint
+	switch {
+	case e.Code == "42501": // insufficient_privilege
+		code, hint = errcode.Refused, "grant it to the user "+w.server.config.User+" of the dataset"
+	case e.Code == "57014": // query_canceled: statement_timeout
+		code = errcode.Timeout
+	case e.Code == "40001" || e.Code == "40P01" || e.Code == "55P03": // serialization_failure, deadlock_detected, lock_not_available
+		hint = "another statement changed the same rows; try again"
+	case strings.HasPrefix(e.Code, "42"):
+		hint = "reload the Spicepod if the table has changed"
+	}
+	message := e.Message
+	if e.Detail != "" && strings.HasPrefix(e.Code, "23") {
+		message += ": " + strings.TrimSuffix(e.Detail, ".")
+	}
+	out := engine.NewError(code, hint, "%s", message)
+	out.State = e.Code
+	return out
+}

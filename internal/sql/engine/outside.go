@@ -1,0 +1,443 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
+	"github.com/spiced-sql/spiced/internal/sql/sqltree"
+)
+
+// Writer changes rows of a table that is not in DuckDB.
+//
+// Values are texts, nil for NULL: those that DuckDB casts values of the column's type to
+// and from. A BLOB is its hexadecimal digits, a list a JSON array of the texts of its
+// elements. A STRUCT, MAP or UNION, which only results have, is JSON.
+type Writer interface {
+	Table() *OutsideTable
+	// Begin begins a transaction. Errors of the transaction are [*Error]s, as far as the
+	// server or the connection is their cause.
+	Begin(ctx context.Context) (WriteTx, error)
+}
+
+// WriteTx is a transaction of a [Writer]. It ends with the first Commit or Rollback.
+type WriteTx interface {
+	// Lock locks the rows with these keys, until the transaction ends, as far as they are
+	// still there.
+	Lock(ctx context.Context, r *RowChange) error
+	// Apply changes rows.
+	Apply(ctx context.Context, r *RowChange) (*Changed, error)
+	Commit(ctx context.Context) error
+	Rollback()
+}
+
+// RowChange is what a [WriteTx] does with rows.
+type RowChange struct {
+	Verb      Verb
+	Key       []string // columns that identify the rows of an UPDATE or DELETE
+	Columns   []string // that an INSERT or UPDATE sets
+	Default   []string // that an UPDATE sets to their default
+	Returning bool     // all columns of the rows are wanted
+
+	Conflict Conflict
+	Target   []string // columns of ON CONFLICT; may be empty for [ConflictNothing]
+	Set      []Assignment
+	Where    *Expr // of DO UPDATE; nil: none
+
+	// Values are those of Key and then those of Columns, a list for each column. None of
+	// an INSERT: one row of defaults.
+	Values [][]*string
+}
+
+// Assignment is column = value of DO UPDATE. A nil value is DEFAULT.
+type Assignment struct {
+	Column string
+	Value  *Expr
+}
+
+// Changed is what a change did.
+type Changed struct {
+	Count int64
+	Rows  [][]*string // with [RowChange.Returning], the values of each row
+}
+
+// OutsideTable describes the table of a [Writer]. Its columns are those of the relation.
+type OutsideTable struct {
+	Columns []OutsideColumn
+	Primary []string   // of the primary key
+	Unique  [][]string // of the unique constraints
+}
+
+// OutsideColumn is a column of an [OutsideTable].
+type OutsideColumn struct {
+	Column
+	NotNull   bool
+	Generated bool // the server computes it
+	// Exact says that the column has values that its type in DuckDB has not: what is
+	// written is not cast to that type.
+	Exact bool
+}
+
+// column returns the column of a name; nil if there is none.
+func (t *OutsideTable) column(name string) *OutsideColumn {
+	for i := range t.Columns {
+		if sqltree.Fold(t.Columns[i].Name) == sqltree.Fold(name) {
+			return &t.Columns[i]
+		}
+	}
+	return nil
+}
+
+// key returns columns that identify a row, also by their values in DuckDB; none if there
+// are no such columns.
+func (t *OutsideTable) key() []string {
+	usable := func(columns []string) bool {
+		return len(columns) > 0 && !slices.ContainsFunc(columns, func(name string) bool {
+			c := t.column(name)
+			return c == nil || !c.NotNull || c.Exact
+		})
+	}
+	for _, columns := range append([][]string{t.Primary}, t.Unique...) {
+		if usable(columns) {
+			return columns
+		}
+	}
+	return nil
+}
+
+// Before it writes, a statement is bound to an empty table of DuckDB with the columns and
+// the constraints of the outside one, so that names, types and parameters are those of
+// any other write. The rows of an INSERT are inserted into a second one, without
+// constraints, and rolled back: so they have the types of the columns.
+
+// StandIn returns the qualified name of the table that statements are bound to, as
+// DuckDB's catalog would write it.
+func StandIn(r Relation) string { return standIn(r, "table") }
+
+func standIn(r Relation, role string) string {
+	return Identifier(CatalogName) + "." + Identifier(Core) + "." + Identifier(sqltree.Fold(r.Schema)+"."+sqltree.Fold(r.Name)+":"+role)
+}
+
+func standInRows(r Relation) string { return standIn(r, "rows") }
+
+// DDL returns the statements that create the tables of DuckDB for the relation.
+func (t *OutsideTable) DDL(r Relation) []string {
+	var table, rows []string
+	for _, c := range t.Columns {
+		name := Identifier(c.Name) + " "
+		switch {
+		case c.Generated:
+			table = append(table, name+"GENERATED ALWAYS AS (CAST(NULL AS "+c.Type.String()+"))")
+			continue
+		case c.NotNull:
+			table = append(table, name+c.Type.String()+" NOT NULL")
+		default:
+			table = append(table, name+c.Type.String())
+		}
+		if c.Exact {
+			rows = append(rows, name+"VARCHAR")
+		} else {
+			rows = append(rows, name+c.Type.String())
+		}
+	}
+	constrain := func(kind string, columns []string) {
+		if len(columns) == 0 || slices.ContainsFunc(columns, func(name string) bool { c := t.column(name); return c == nil || c.Generated || !c.indexed() }) {
+			return
+		}
+		quoted := make([]string, len(columns))
+		for i, c := range columns {
+			quoted[i] = Identifier(c)
+		}
+		table = append(table, kind+" ("+strings.Join(quoted, ", ")+")")
+	}
+	constrain("PRIMARY KEY", t.Primary)
+	for _, columns := range t.Unique {
+		constrain("UNIQUE", columns)
+	}
+	return []string{
+		"CREATE OR REPLACE TABLE " + StandIn(r) + " (" + strings.Join(table, ", ") + ")",
+		"CREATE OR REPLACE TABLE " + standInRows(r) + " (" + strings.Join(rows, ", ") + ")",
+	}
+}
+
+// Drop returns the statements that drop what DDL creates.
+func (t *OutsideTable) Drop(r Relation) []string {
+	return []string{"DROP TABLE IF EXISTS " + StandIn(r), "DROP TABLE IF EXISTS " + standInRows(r)}
+}
+
+// indexed reports whether DuckDB has indexes over the type.
+func (c *OutsideColumn) indexed() bool {
+	switch c.Type.ID {
+	case List, Array, Struct, Map, Union, Interval:
+		return false
+	}
+	return true
+}
+
+// toText returns the text of an expression of a type as [Writer] takes it.
+func toText(expression string, t *Type) string {
+	switch {
+	case t.ID == Blob:
+		return "system.main.hex(" + expression + ")"
+	case t.ID != List:
+		return "CAST(" + expression + " AS VARCHAR)"
+	}
+	return "CAST(system.main.to_json(" + elements(expression, t, func(e string) string { return "system.main.hex(" + e + ")" }) + ") AS VARCHAR)"
+}
+
+// fromText is the inverse of toText.
+func fromText(text string, t *Type) string {
+	switch t.ID {
+	case Blob:
+		return "system.main.unhex(" + text + ")"
+	case Struct, Map, Union:
+		return "CAST(CAST(" + text + " AS JSON) AS " + t.String() + ")"
+	case List:
+		list := "CAST(CAST(" + text + " AS JSON) AS VARCHAR" + strings.Repeat("[]", depth(t)) + ")"
+		return "CAST(" + elements(list, t, func(e string) string { return "system.main.unhex(" + e + ")" }) + " AS " + t.String() + ")"
+	}
+	return "CAST(" + text + " AS " + t.String() + ")"
+}
+
+// elements converts the elements of a list that are BLOBs, and casts others to text.
+func elements(list string, t *Type, blob func(string) string) string {
+	leaf, n := t, depth(t)
+	for leaf.ID == List {
+		leaf = leaf.Elem
+	}
+	if leaf.ID != Blob {
+		return "CAST(" + list + " AS VARCHAR" + strings.Repeat("[]", n) + ")"
+	}
+	for i := range n {
+		name := fmt.Sprintf("__spiced_%d", i)
+		inner := blob
+		blob = func(e string) string {
+			return "system.main.list_transform(" + e + ", lambda " + name + ": " + inner(name) + ")"
+		}
+	}
+	return blob(list)
+}
+
+// depth is how many lists a type is nested in.
+func depth(t *Type) (n int) {
+	for ; t.ID == List; t = t.Elem {
+		n++
+	}
+	return n
+}
+
+// textsFrom returns a query of rows of texts as rows with the columns of the table.
+func (t *OutsideTable) textsFrom(rows [][]*string) (string, error) {
+	objects := make([]map[string]*string, len(rows))
+	for i, row := range rows {
+		objects[i] = make(map[string]*string, len(row))
+		for j, v := range row {
+			if v != nil {
+				objects[i][columnKey(j)] = v
+			}
+		}
+	}
+	text, err := json.Marshal(objects)
+	if err != nil {
+		return "", err
+	}
+	fields, columns := make([]string, len(t.Columns)), make([]string, len(t.Columns))
+	for i, c := range t.Columns {
+		fields[i] = fmt.Sprintf("%q:%q", columnKey(i), "VARCHAR")
+		columns[i] = fromText("__spiced_row."+columnKey(i), c.Type) + " AS " + Identifier(c.Name)
+	}
+	return "SELECT " + strings.Join(columns, ", ") + " FROM (SELECT unnest(system.main.from_json(" + Literal(string(text)) + ", " +
+		Literal("[{"+strings.Join(fields, ",")+"}]") + ")) AS __spiced_row)", nil
+}
+
+// outside is a judged change of a table that is not in DuckDB.
+type outside struct {
+	writer    Writer
+	change    RowChange // without values
+	alias     string    // of the table
+	rows      phase     // selects the values; empty: none
+	returning phase     // the beginning of a SELECT of what RETURNING lists
+	constants phase     // selects the constants of DO UPDATE, each with its type; empty: none
+	values    []*Expr   // that the constants are for
+}
+
+// phase is a statement that a write is composed of, or its beginning.
+type phase struct {
+	text   string
+	origin func(int) int
+}
+
+func (p phase) moved(relocate func(int) int) phase {
+	if p.text == "" {
+		return p
+	}
+	return phase{p.text, func(offset int) int {
+		if at := p.origin(offset); at >= 0 {
+			return relocate(at)
+		}
+		return -1
+	}}
+}
+
+func (o *outside) moved(relocate func(int) int) *outside {
+	out := *o
+	out.rows, out.returning, out.constants = o.rows.moved(relocate), o.returning.moved(relocate), o.constants.moved(relocate)
+	return &out
+}
+
+// judgedParts is the SELECT with the parts of a change that was judged.
+type judgedParts struct {
+	text      string // of the change
+	parts     []part
+	edits     []sqltree.Edit
+	statement *sqltree.Statement
+	names     Names
+}
+
+func (j *judgedParts) assembler() *assembler {
+	return &assembler{text: j.text, parts: j.parts, edits: j.edits}
+}
+
+// judgeNumbered judges a change with its parameters ? as $1, $2, …: its parts run apart.
+func (db *DB) judgeNumbered(ctx context.Context, c *conn, cat *Catalog, req Request, names Names, text string, numbers []sqltree.Edit, h *held) (*verdict, error) {
+	numbered, back := sqltree.Apply(text, numbers)
+	v, err := db.judgeChange(ctx, c, cat, req, names, numbered, h)
+	if err != nil {
+		return nil, moveError(err, text, back)
+	}
+	return v.moved(back), nil
+}
+
+const (
+	hintNoKey   = "add a primary key to the table, or a unique constraint on columns that are NOT NULL"
+	hintOutside = "list the columns: INSERT INTO t (a, b) SELECT …"
+)
+
+// judgeOutside returns how a judged change is done to the table of a writer.
+func (db *DB) judgeOutside(ctx context.Context, c *conn, ch *change, w Writer, j *judgedParts, h *held) (*outside, error) {
+	table := w.Table()
+	o := &outside{writer: w, alias: ch.alias, change: RowChange{Verb: ch.verb, Conflict: ch.conflict, Returning: ch.returning != sqltree.Span{}}}
+	fail := func(hint, format string, args ...any) (*outside, error) {
+		return nil, NewError(errcode.Refused, hint, format, args...).at(j.text, ch.target.Offset)
+	}
+	switch {
+	case ch.byName:
+		return fail(hintOutside, "INSERT … BY NAME is refused for table %q, which is not DuckDB's", ch.relation.Name)
+	case ch.verb == VerbInsert:
+		if err := o.insert(ch, table, j); err != nil {
+			return nil, err
+		}
+		if err := db.judgeConflict(ctx, c, o, ch, table, j, h); err != nil {
+			return nil, err
+		}
+	default:
+		if o.change.Key = table.key(); len(o.change.Key) == 0 {
+			return fail(hintNoKey, "table %q has no key by which rows can be changed", ch.relation.Name)
+		}
+		if at := db.randomCondition(ch, j); at >= 0 {
+			return nil, NewError(errcode.Refused, "select the keys first, and write them into WHERE", "a condition that changes with each evaluation is refused for table %q, which is not DuckDB's", ch.relation.Name).at(j.text, at)
+		}
+		o.keyed(ch, table, j)
+	}
+	for _, name := range o.change.Columns {
+		if t := table.column(name).Type; t.ID == Struct || t.ID == Map || t.ID == Union || t.ID == Array {
+			return fail("leave the column out", "column %q of table %q has the type %s, which cannot be written", name, ch.relation.Name, t)
+		}
+	}
+	if o.change.Returning {
+		a := j.assembler()
+		a.within("SELECT ", ch.returning, "")
+		o.returning = phase{a.b.String(), a.origin}
+	}
+	return o, nil
+}
+
+// insert composes the rows of an INSERT.
+func (o *outside) insert(ch *change, table *OutsideTable, j *judgedParts) error {
+	if ch.rows == (sqltree.Span{}) {
+		return nil
+	}
+	for _, c := range ch.columns {
+		o.change.Columns = append(o.change.Columns, table.column(c.Name(j.text)).Name)
+	}
+	if len(ch.columns) == 0 {
+		for _, c := range table.Columns {
+			if !c.Generated {
+				o.change.Columns = append(o.change.Columns, c.Name)
+			}
+		}
+	}
+	a := j.assembler()
+	plain := *ch
+	plain.conflict = ConflictFails
+	plain.composeInsert(a, standInRows(ch.relation))
+	a.own(" RETURNING ")
+	for i, name := range o.change.Columns {
+		if i > 0 {
+			a.own(", ")
+		}
+		a.own(table.column(name).written(Identifier(name)))
+	}
+	o.rows = phase{a.b.String(), a.origin}
+	return nil
+}
+
+// written returns the text of a value for the column.
+func (c *OutsideColumn) written(expression string) string {
+	if c.Exact {
+		return "CAST(" + expression + " AS VARCHAR)"
+	}
+	return toText(expression, c.Type)
+}
+
+// keyed composes the keys and the values of an UPDATE or DELETE.
+func (o *outside) keyed(ch *change, table *OutsideTable, j *judgedParts) {
+	a := j.assembler()
+	for i, name := range o.change.Key {
+		a.own([]string{"SELECT ", ", "}[min(i, 1)] + toText(Identifier(ch.alias)+"."+Identifier(name), table.column(name).Type))
+	}
+	for i, t := range ch.set {
+		c := table.column(t.Name(j.text))
+		if ch.values[i] == (sqltree.Span{}) {
+			o.change.Default = append(o.change.Default, c.Name)
+			continue
+		}
+		o.change.Columns = append(o.change.Columns, c.Name)
+		a.own(", ")
+		c.writtenPart(a, ch.values[i])
+	}
+	a.own(" FROM " + Qualified(ch.relation.Schema, ch.relation.Name) + " AS " + Identifier(ch.alias))
+	if ch.where != (sqltree.Span{}) {
+		a.within(" WHERE (", ch.where, ")")
+	}
+	o.rows = phase{a.b.String(), a.origin}
+}
+
+// writtenPart adds the text of a judged value for the column.
+func (c *OutsideColumn) writtenPart(a *assembler, s sqltree.Span) {
+	const mark = "\x00"
+	expression := "CAST((" + mark + ") AS " + c.Type.String() + ")"
+	if c.Exact {
+		expression = "(" + mark + ")"
+	}
+	before, after, _ := strings.Cut(c.written(expression), mark)
+	a.within(before, s, after)
+}
+
+// randomCondition returns where WHERE calls a function whose value changes with each
+// evaluation, or -1: a condition is evaluated again when the rows are locked.
+func (db *DB) randomCondition(ch *change, j *judgedParts) int {
+	for _, call := range j.statement.Calls {
+		at := offsetIn(j.parts, call.Offset, -1)
+		if at < ch.where.Start || at >= ch.where.End {
+			continue
+		}
+		if f := declared(call, j.names); f != nil && f.Random || f == nil && db.builtins.Random(call.Name) {
+			return at
+		}
+	}
+	return -1
+}

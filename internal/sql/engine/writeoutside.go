@@ -1,0 +1,313 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	duckdb "github.com/duckdb/duckdb-go-bindings"
+	"github.com/duckdb/duckdb-go/v2/mapping"
+
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
+)
+
+// A write to a table that is not DuckDB's. DuckDB evaluates the values before the
+// transaction of the [Writer] begins. Those of an UPDATE or DELETE are evaluated again
+// when their rows are locked: other statements may have changed the rows meanwhile. What
+// RETURNING lists is evaluated before COMMIT, so that an error leaves nothing written.
+// All of it runs in one transaction of DuckDB, which is rolled back, under one catalog.
+
+// Limits of the values that one statement writes to a table that is not DuckDB's.
+const (
+	maxOutsideRows  = 100_000
+	maxOutsideBytes = 64 << 20
+)
+
+// gather evaluates the values of the write.
+func (p *producer) gather() (err error) {
+	p.gathered = nil
+	o := p.verdict.outside
+	if o.rows.text != "" {
+		p.gathered, err = p.values(o.rows, len(o.change.Key)+len(o.change.Columns))
+	}
+	return err
+}
+
+// writeOutside does the write.
+func (p *producer) writeOutside() error {
+	p.describeRows()
+	tx, err := p.verdict.outside.writer.Begin(p.rows.ctx)
+	if err != nil {
+		return p.explain(err)
+	}
+	defer tx.Rollback()
+	change, err := p.rowChange(tx)
+	if err != nil {
+		return p.explain(err)
+	}
+	changed := &Changed{}
+	if change.changes() {
+		if changed, err = tx.Apply(p.rows.ctx, change); err != nil {
+			return p.explain(err)
+		}
+	}
+	chunks, err := p.outcome(changed)
+	if err == nil && !p.rows.claim() {
+		err = stopped(p.rows.ctx, p.rows.limits)
+	}
+	if err == nil {
+		err = p.db.commits.run(func() error { return tx.Commit(context.WithoutCancel(p.rows.ctx)) })
+	}
+	if err != nil {
+		destroyAll(chunks)
+		return p.explain(err)
+	}
+	p.rows.written = true
+	for _, c := range chunks {
+		p.rows.chunks <- c // does not block: the channel has room
+	}
+	return nil
+}
+
+// changes reports whether there is a row to change.
+func (r *RowChange) changes() bool { return len(r.Values) == 0 || len(r.Values[0]) > 0 }
+
+// rowChange returns the change with its values, of which those of an UPDATE or DELETE are
+// evaluated when tx has locked the rows.
+func (p *producer) rowChange(tx WriteTx) (*RowChange, error) {
+	o := p.verdict.outside
+	change := o.change
+	change.Values = p.gathered
+	if err := p.constants(&change); err != nil || change.Verb == VerbInsert || !change.changes() {
+		return &change, err
+	}
+	locked := map[string]bool{}
+	for i := range change.Values[0] {
+		locked[change.rowKey(i)] = true
+	}
+	if err := tx.Lock(p.rows.ctx, &change); err != nil {
+		return nil, err
+	}
+	var err error
+	if change.Values, err = p.values(o.rows, len(change.Values)); err != nil {
+		return nil, err
+	}
+	change.keep(func(row int) bool { return locked[change.rowKey(row)] })
+	return &change, nil
+}
+
+// rowKey returns a text that identifies a row by its key.
+func (r *RowChange) rowKey(row int) string {
+	var b strings.Builder
+	for i := range r.Key {
+		v := r.Values[i][row]
+		fmt.Fprintf(&b, "%d:%s", len(*v), *v) // not NULL
+	}
+	return b.String()
+}
+
+// keep removes the rows for which f reports false.
+func (r *RowChange) keep(f func(row int) bool) {
+	kept := 0
+	for row := range r.Values[0] {
+		if !f(row) {
+			continue
+		}
+		for _, column := range r.Values {
+			column[kept] = column[row]
+		}
+		kept++
+	}
+	for i := range r.Values {
+		r.Values[i] = r.Values[i][:kept]
+	}
+}
+
+// constants evaluates the constants of DO UPDATE. Other statements have the same verdict,
+// so that the expressions are copied.
+func (p *producer) constants(change *RowChange) error {
+	o := p.verdict.outside
+	if o.constants.text == "" {
+		return nil
+	}
+	values, err := p.values(o.constants, 2*len(o.values))
+	if err != nil {
+		return err
+	}
+	known := map[*Expr]*Expr{}
+	for i, v := range o.values {
+		copied := *v
+		copied.Text = values[2*i][0]
+		if t := values[2*i+1][0]; t != nil {
+			copied.Type = *t
+		}
+		known[v] = &copied
+	}
+	set := make([]Assignment, len(change.Set))
+	for i, a := range change.Set {
+		set[i] = Assignment{a.Column, a.Value.with(known)}
+	}
+	change.Set, change.Where = set, change.Where.with(known)
+	return nil
+}
+
+// with returns a copy with other leaves.
+func (e *Expr) with(leaves map[*Expr]*Expr) *Expr {
+	if e == nil {
+		return nil
+	}
+	if leaf := leaves[e]; leaf != nil {
+		return leaf
+	}
+	out := *e
+	out.Args = make([]*Expr, len(e.Args))
+	for i, a := range e.Args {
+		out.Args[i] = a.with(leaves)
+	}
+	return &out
+}
+
+// values returns the texts that a phase selects, a list for each of its columns.
+func (p *producer) values(ph phase, columns int) ([][]*string, error) {
+	out := make([][]*string, columns)
+	size := 0
+	_, err := p.each(ph, func(c *Chunk) error {
+		defer c.Destroy()
+		for i := range out {
+			v := c.Column(i)
+			for row := range c.Len() {
+				var text *string
+				if v.Valid(row) {
+					s := string(v.Bytes(row))
+					text, size = &s, size+len(s)
+				}
+				out[i] = append(out[i], text)
+			}
+		}
+		switch {
+		case len(out[0]) > maxOutsideRows:
+			return NewError(errcode.Limit, "write fewer rows at once", "the statement writes more than %d rows to a table that is not DuckDB's; nothing was written", maxOutsideRows)
+		case size > maxOutsideBytes:
+			return NewError(errcode.Limit, "write fewer rows at once", "the statement writes more than %d bytes to a table that is not DuckDB's; nothing was written", maxOutsideBytes)
+		}
+		return nil
+	})
+	return out, err
+}
+
+// each runs a phase and calls f with its chunks, and returns its columns.
+func (p *producer) each(ph phase, f func(*Chunk) error) (columns []Column, err error) {
+	fail := func(err error) ([]Column, error) {
+		var e *duckError
+		if p.rows.ctx.Err() == nil && errors.As(err, &e) {
+			return nil, p.explainAt(e, ph.origin)
+		}
+		return nil, p.explain(err)
+	}
+	key := stmtKey{p.catalog.serial, ph.text}
+	p.c.prepared.Delete(key) // its plan may be that of other rows
+	s, err := p.c.prepare(ph.text, p.catalog.serial, noRevision)
+	if err != nil {
+		return fail(err)
+	}
+	defer p.c.prepared.Delete(key)
+	if err = s.bind(p.req.Params.of(s)); err != nil {
+		return fail(err)
+	}
+	if err := p.runPhase(s, f); err != nil {
+		return fail(err)
+	}
+	return s.columns, nil
+}
+
+// runPhase runs a prepared statement and calls f with its chunks.
+func (p *producer) runPhase(s *stmt, f func(*Chunk) error) error {
+	var pending mapping.PendingResult
+	if duckdb.PendingPreparedStreaming(s.raw, &pending) != mapping.StateSuccess {
+		defer mapping.DestroyPending(&pending)
+		return newDuckError(mapping.PendingError(pending))
+	}
+	defer mapping.DestroyPending(&pending)
+	p.active, p.ran = true, true
+	p.work = p.c.helpers.begin()
+	p.work.watch()
+	defer func() {
+		p.work.end()
+		p.work = nil
+	}()
+	p.runTasks(pending)
+	var result mapping.Result
+	defer mapping.DestroyResult(&result)
+	if mapping.ExecutePending(pending, &result) != mapping.StateSuccess {
+		p.active = false
+		return newDuckError(mapping.ResultError(&result))
+	}
+	columns := resultColumns(&result)
+	for {
+		raw := mapping.FetchChunk(result)
+		if raw.Ptr == nil {
+			p.active = false
+			if text := mapping.ResultError(&result); text != "" {
+				return newDuckError(text)
+			}
+			return nil
+		}
+		if err := f(loadChunk(raw, columns)); err != nil {
+			return err
+		}
+	}
+}
+
+// outcome returns what the statement returns: the number of rows, or those of RETURNING.
+func (p *producer) outcome(changed *Changed) ([]*Chunk, error) {
+	o := p.verdict.outside
+	ph := phase{fmt.Sprintf("SELECT CAST(%d AS BIGINT) AS \"Count\"", changed.Count), func(int) int { return -1 }}
+	if o.change.Returning {
+		if err := p.checkReturned(int64(len(changed.Rows)), 0, 0); err != nil {
+			return nil, err
+		}
+		rows, err := o.writer.Table().textsFrom(changed.Rows)
+		if err != nil {
+			return nil, err
+		}
+		ph = phase{o.returning.text + " FROM (" + rows + ") AS " + Identifier(o.alias), o.returning.origin}
+	}
+	var chunks []*Chunk
+	var size int64
+	columns, err := p.each(ph, func(c *Chunk) error {
+		chunks = append(chunks, c)
+		size += p.size(c)
+		return p.checkReturned(int64(len(changed.Rows)), len(chunks), size)
+	})
+	if err == nil {
+		err = checkTypes(columns)
+	}
+	if err != nil {
+		destroyAll(chunks)
+		return nil, err
+	}
+	p.rows.columns = columns
+	return chunks, nil
+}
+
+// of returns those of the parameters that a statement has.
+func (p Params) of(s *stmt) Params {
+	if p.Named != nil {
+		out := Params{Named: map[string]any{}}
+		for _, d := range s.params {
+			if v, ok := p.Named[d.name]; ok {
+				out.Named[d.name] = v
+			}
+		}
+		return out
+	}
+	var out Params
+	for _, d := range s.params {
+		if n, err := strconv.Atoi(d.name); err == nil && n >= 1 && n <= len(p.Positional) {
+			out.Positional = append(out.Positional, p.Positional[n-1])
+		}
+	}
+	return out
+}
