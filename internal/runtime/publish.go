@@ -60,9 +60,10 @@ func (a *attempt) publish(ctx context.Context) error {
 	if err := a.makeTools(g); err != nil {
 		return err
 	}
+	writable, writers := a.writable()
 	next := engine.NewCatalog(engine.Contents{
 		Generation: g.Number, Relations: a.available(), Functions: a.guarded(g),
-		Traits: a.traits.relations, Writable: a.writable(), Writers: a.writers(), Keys: a.keys,
+		Traits: a.traits.relations, Writable: writable, Writers: writers, Keys: a.keys,
 		Published:    func() { a.s.serve(a.old, g) },
 		Dependencies: g.dependencies, Unserved: unserved(a.build), Failed: a.s.failed(g),
 	})
@@ -94,26 +95,20 @@ func (b *build) available() []engine.Relation {
 	return list
 }
 
-// writable returns the tables behind the datasets that callers may write.
-func (b *build) writable() map[engine.Relation]string {
-	tables := map[engine.Relation]string{}
+// writable returns the tables behind the datasets that callers may write, and the
+// writers of those that are not DuckDB's.
+func (b *build) writable() (map[engine.Relation]string, map[engine.Relation]engine.Writer) {
+	tables, writers := map[engine.Relation]string{}, map[engine.Relation]engine.Writer{}
 	for _, d := range b.datasets {
-		if table := d.Current().Base; table != "" {
-			tables[d.Relation] = table
+		v := d.Current()
+		if v.Base != "" {
+			tables[d.Relation] = v.Base
+		}
+		if v.Writer != nil {
+			writers[d.Relation] = v.Writer
 		}
 	}
-	return tables
-}
-
-// writers returns the writers of those whose tables are not DuckDB's.
-func (b *build) writers() map[engine.Relation]engine.Writer {
-	writers := map[engine.Relation]engine.Writer{}
-	for _, d := range b.datasets {
-		if w := d.Current().Writer; w != nil {
-			writers[d.Relation] = w
-		}
-	}
-	return writers
+	return tables, writers
 }
 
 // keyColumns returns the columns by which rows are selected below a policy.

@@ -130,7 +130,7 @@ func (db *DB) judgeConstants(ctx context.Context, c *conn, o *outside, p *confli
 		a.within("CAST((", p.spans[i], ") AS VARCHAR), ")
 		a.within("system.main.typeof((", p.spans[i], "))")
 	}
-	o.constants, o.values = phase{a.b.String(), a.origin}, p.values
+	o.constants, o.values = a.phase(), p.values
 	return nil
 }
 

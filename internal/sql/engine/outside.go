@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
@@ -268,18 +269,64 @@ type outside struct {
 type phase struct {
 	text   string
 	origin func(int) int
+	// params has the numbers that its parameters have in the whole statement: DuckDB wants
+	// $1, $2, … of each.
+	params []int
+}
+
+// phase returns what was assembled, with its parameters numbered from 1.
+func (a *assembler) phase() phase {
+	text := a.b.String()
+	var p phase
+	var edits []sqltree.Edit
+	for _, t := range sqltree.Scan(text) {
+		n, err := strconv.Atoi(strings.TrimPrefix(t.Text(text), "$"))
+		if t.Kind != sqltree.Param || err != nil {
+			continue
+		}
+		at := slices.Index(p.params, n)
+		if at < 0 {
+			at, p.params = len(p.params), append(p.params, n)
+		}
+		edits = append(edits, sqltree.Edit{Span: sqltree.Span{Start: t.Start, End: t.End}, New: "$" + strconv.Itoa(at+1)})
+	}
+	edited, back := sqltree.Apply(text, edits)
+	p.text, p.origin = edited, func(offset int) int { return a.origin(back(offset)) }
+	return p
+}
+
+// values returns the parameters of the phase.
+func (p phase) values(given Params, s *stmt) Params {
+	if given.Named != nil {
+		out := Params{Named: map[string]any{}}
+		for _, d := range s.params {
+			if v, ok := given.Named[d.name]; ok {
+				out.Named[d.name] = v
+			}
+		}
+		return out
+	}
+	var out Params
+	for _, n := range p.params {
+		if n >= 1 && n <= len(given.Positional) {
+			out.Positional = append(out.Positional, given.Positional[n-1])
+		}
+	}
+	return out
 }
 
 func (p phase) moved(relocate func(int) int) phase {
 	if p.text == "" {
 		return p
 	}
-	return phase{p.text, func(offset int) int {
-		if at := p.origin(offset); at >= 0 {
+	origin := p.origin
+	p.origin = func(offset int) int {
+		if at := origin(offset); at >= 0 {
 			return relocate(at)
 		}
 		return -1
-	}}
+	}
+	return p
 }
 
 func (o *outside) moved(relocate func(int) int) *outside {
@@ -350,7 +397,7 @@ func (db *DB) judgeOutside(ctx context.Context, c *conn, ch *change, w Writer, j
 	if o.change.Returning {
 		a := j.assembler()
 		a.within("SELECT ", ch.returning, "")
-		o.returning = phase{a.b.String(), a.origin}
+		o.returning = a.phase()
 	}
 	return o, nil
 }
@@ -381,7 +428,7 @@ func (o *outside) insert(ch *change, table *OutsideTable, j *judgedParts) error 
 		}
 		a.own(table.column(name).written(Identifier(name)))
 	}
-	o.rows = phase{a.b.String(), a.origin}
+	o.rows = a.phase()
 	return nil
 }
 
@@ -413,7 +460,7 @@ func (o *outside) keyed(ch *change, table *OutsideTable, j *judgedParts) {
 	if ch.where != (sqltree.Span{}) {
 		a.within(" WHERE (", ch.where, ")")
 	}
-	o.rows = phase{a.b.String(), a.origin}
+	o.rows = a.phase()
 }
 
 // writtenPart adds the text of a judged value for the column.

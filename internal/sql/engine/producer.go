@@ -38,7 +38,7 @@ type producer struct {
 	changed      bool // the columns of the result differ from those it was prepared with
 	only         onlyRow
 	gathered     [][]*string // the values of a write to a table that is not DuckDB's
-	replan       bool // a commit outdated its plan: it is planned in the transaction that it runs in
+	replan       bool        // a commit outdated its plan: it is planned in the transaction that it runs in
 }
 
 func (p *producer) run() {

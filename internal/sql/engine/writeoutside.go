@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 
 	duckdb "github.com/duckdb/duckdb-go-bindings"
@@ -213,7 +212,7 @@ func (p *producer) each(ph phase, f func(*Chunk) error) (columns []Column, err e
 		return fail(err)
 	}
 	defer p.c.prepared.Delete(key)
-	if err = s.bind(p.req.Params.of(s)); err != nil {
+	if err = s.bind(ph.values(p.req.Params, s)); err != nil {
 		return fail(err)
 	}
 	if err := p.runPhase(s, f); err != nil {
@@ -263,7 +262,7 @@ func (p *producer) runPhase(s *stmt, f func(*Chunk) error) error {
 // outcome returns what the statement returns: the number of rows, or those of RETURNING.
 func (p *producer) outcome(changed *Changed) ([]*Chunk, error) {
 	o := p.verdict.outside
-	ph := phase{fmt.Sprintf("SELECT CAST(%d AS BIGINT) AS \"Count\"", changed.Count), func(int) int { return -1 }}
+	ph := phase{text: fmt.Sprintf("SELECT CAST(%d AS BIGINT) AS \"Count\"", changed.Count), origin: func(int) int { return -1 }}
 	if o.change.Returning {
 		if err := p.checkReturned(int64(len(changed.Rows)), 0, 0); err != nil {
 			return nil, err
@@ -272,7 +271,8 @@ func (p *producer) outcome(changed *Changed) ([]*Chunk, error) {
 		if err != nil {
 			return nil, err
 		}
-		ph = phase{o.returning.text + " FROM (" + rows + ") AS " + Identifier(o.alias), o.returning.origin}
+		ph = o.returning
+		ph.text += " FROM (" + rows + ") AS " + Identifier(o.alias)
 	}
 	var chunks []*Chunk
 	var size int64
@@ -290,24 +290,4 @@ func (p *producer) outcome(changed *Changed) ([]*Chunk, error) {
 	}
 	p.rows.columns = columns
 	return chunks, nil
-}
-
-// of returns those of the parameters that a statement has.
-func (p Params) of(s *stmt) Params {
-	if p.Named != nil {
-		out := Params{Named: map[string]any{}}
-		for _, d := range s.params {
-			if v, ok := p.Named[d.name]; ok {
-				out.Named[d.name] = v
-			}
-		}
-		return out
-	}
-	var out Params
-	for _, d := range s.params {
-		if n, err := strconv.Atoi(d.name); err == nil && n >= 1 && n <= len(p.Positional) {
-			out.Positional = append(out.Positional, p.Positional[n-1])
-		}
-	}
-	return out
 }

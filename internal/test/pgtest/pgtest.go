@@ -181,6 +181,42 @@ func (s *Server) Stop() {
 	s.process = nil
 }
 
+// Kill ends the server without a word to its clients, as a crash does.
+func (s *Server) Kill() {
+	s.process.Process.Signal(syscall.SIGQUIT)
+	s.process.Wait()
+	s.process = nil
+}
+
+// Transaction is an open transaction of the superuser.
+type Transaction struct {
+	s *Server
+	c *pgx.Conn
+}
+
+// Begin begins a transaction, which ends with the test.
+func (s *Server) Begin() *Transaction {
+	s.t.Helper()
+	c, err := s.connect("test")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { c.Close(context.Background()) })
+	tx := &Transaction{s, c}
+	tx.Exec("BEGIN")
+	return tx
+}
+
+// Exec runs statements in the transaction, such as COMMIT.
+func (tx *Transaction) Exec(statements ...string) {
+	tx.s.t.Helper()
+	for _, sql := range statements {
+		if _, err := tx.c.Exec(context.Background(), sql, pgx.QueryExecModeSimpleProtocol); err != nil {
+			tx.s.t.Fatalf("%s: %v", sql, err)
+		}
+	}
+}
+
 func (s *Server) connect(database string) (*pgx.Conn, error) {
 	return pgx.Connect(context.Background(), fmt.Sprintf("host='%s' port=%d user=postgres dbname=%s sslmode=disable", s.dir, s.Port, database))
 }

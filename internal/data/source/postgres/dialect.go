@@ -148,6 +148,9 @@ func (c *targetColumn) returned() string {
 	case composite:
 		return "to_json(" + name + ")"
 	}
+	if c.typ == "bpchar" { // DuckDB's extension reads it without the blanks at the end
+		return "CAST(" + name + " AS text)"
+	}
 	return name
 }
 

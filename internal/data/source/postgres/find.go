@@ -70,7 +70,7 @@ type key struct {
 	columns []string
 }
 
-// find looks a table up, with its keys if it is to be written.
+// find looks a table up, and also its keys for writes.
 func (s *server) find(ctx context.Context, schema, name string, write bool) (*table, error) {
 	r, err := s.acquire(ctx)
 	if err != nil {

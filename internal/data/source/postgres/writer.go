@@ -35,24 +35,40 @@ func (w *writer) Begin(ctx context.Context) (engine.WriteTx, error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	tx := &transaction{writer: w}
-	r, err := w.server.acquire(ctx)
+	tx, err := w.begin(ctx)
+	if ended := (*engine.Error)(nil); errors.As(err, &ended) && ended.State == stateEnded && ctx.Err() == nil {
+		w.server.pool.Reset() // the server may have ended all connections that were idle
+		tx, err = w.begin(ctx)
+	}
 	if err != nil {
 		<-w.server.writers
-		f := fault.Of(err)
-		return nil, connectionError("08006", f.Hint, "%s; nothing was written", f.Message)
+		return nil, err
 	}
-	tx.connection = r
+	return tx, nil
+}
+
+// The states of connections that ended, before and during a COMMIT.
+const (
+	stateEnded   = "08006" // connection_failure
+	stateUnknown = "08007" // transaction_resolution_unknown
+)
+
+func (w *writer) begin(ctx context.Context) (*transaction, error) {
+	r, err := w.server.acquire(ctx)
+	if err != nil {
+		f := fault.Of(err)
+		return nil, connectionError(stateEnded, f.Hint, "%s; nothing was written", f.Message)
+	}
 	begin := "BEGIN ISOLATION LEVEL READ COMMITTED; " + settings
 	if end, ok := ctx.Deadline(); ok { // the server keeps the limit, too
 		begin += fmt.Sprintf("; SET LOCAL statement_timeout = %d", max(0, time.Until(end).Milliseconds())+1000)
 	}
 	if err := r.Value().Exec(ctx, begin).Close(); err != nil {
-		tx.failed = true
-		tx.Rollback()
+		r.Value().abandon()
+		r.Destroy()
 		return nil, w.explain(err)
 	}
-	return tx, nil
+	return &transaction{writer: w, connection: r}, nil
 }
 
 // transaction is a transaction of the server.
@@ -122,7 +138,7 @@ func (t *transaction) Commit(ctx context.Context) error {
 		t.broken(result.Err)
 		var e *pgconn.PgError
 		if !errors.As(result.Err, &e) {
-			return connectionError("08007", "read the rows to see whether they were written",
+			return connectionError(stateUnknown, "read the rows to see whether they were written",
 				"the connection to the PostgreSQL server %s ended during COMMIT: it is not known whether the rows were written", t.server.address())
 		}
 		return t.explain(result.Err)
@@ -165,7 +181,7 @@ func (w *writer) explain(err error) error {
 		if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 			return err
 		}
-		return connectionError("08006", "", "the connection to the PostgreSQL server %s ended; nothing was written", w.server.address())
+		return connectionError(stateEnded, "", "the connection to the PostgreSQL server %s ended; nothing was written", w.server.address())
 	}
 	code, hint := errcode.Execution, e.Hint
 	switch {
