@@ -94,6 +94,57 @@ def sqlalchemy():
         fails("in a transaction", write, "DELETE cannot run in a transaction block")
 
 
+def orm():
+    import psycopg
+    import sqlalchemy as sa
+    from sqlalchemy.orm import DeclarativeBase, Session, mapped_column, relationship
+
+    class Base(DeclarativeBase):
+        pass
+
+    class Customer(Base):
+        __tablename__ = "customers"
+        id = mapped_column(sa.Integer, primary_key=True)
+        email = mapped_column(sa.String)
+        orders = relationship("Order", back_populates="customer")
+
+    class Order(Base):
+        __tablename__ = "orders"
+        id = mapped_column(sa.BigInteger, sa.Identity(), primary_key=True)
+        customer_id = mapped_column(sa.ForeignKey("customers.id"))
+        amount = mapped_column(sa.Numeric(10, 2))
+        note = mapped_column(sa.String, server_default="none")
+        customer = relationship("Customer", back_populates="orders")
+
+    engine = sa.create_engine(URL.replace("postgresql", "postgresql+psycopg"), isolation_level="AUTOCOMMIT")
+    with Session(engine) as s:
+        eve = Customer(id=5, email="eve@x")
+        eve.orders = [Order(amount="1.10", note="a"), Order(amount="2.20")]
+        s.add(eve)
+        s.commit()
+        say("inserted", sorted((o.id, str(o.amount), o.note) for o in eve.orders))
+        eve.orders[0].amount *= 3
+        eve.email = "EVE"
+        s.commit()
+        say("updated", (eve.email, sorted(str(o.amount) for o in eve.orders)))
+        s.delete(eve.orders[0])
+        s.commit()
+        say("left", len(eve.orders))
+        eve.orders.append(Order(amount=1))
+        fails("twice", s.commit, "orders_customer_id_note_key")
+        s.rollback()
+        for o in list(eve.orders):
+            s.delete(o)
+        s.flush()
+        s.delete(eve)
+        s.commit()
+        say("customers", s.scalar(sa.select(sa.func.count()).select_from(Customer)))
+    with psycopg.connect(URL, autocommit=True) as c, c.cursor() as cur:
+        cur.executemany("INSERT INTO orders (id, customer_id, amount, note) VALUES (%s, %s, %s, %s)", [(500 + i, 1, i, "n%d" % i) for i in range(3)])
+        cur.execute("DELETE FROM orders WHERE id >= %s RETURNING id, amount", (500,))
+        say("psycopg", cur.fetchall())
+
+
 def pandas():
     import pandas as pd
     import sqlalchemy as sa
