@@ -29,7 +29,7 @@ type Dataset struct {
 	From                  Text              `yaml:"from" required:"true" doc:"Source as connector:path, for example file:flights.parquet. May contain secret references."`
 	Name                  string            `yaml:"name" required:"true" doc:"Table name, or schema.table. Lower case unless quoted."`
 	Description           string            `yaml:"description" doc:"What the data contains; shown to people and to models."`
-	Access                Access            `yaml:"access" enum:"read,read_write" default:"read" doc:"Whether statements may write."`
+	Access                Access            `yaml:"access" enum:"read,read_write" default:"read" doc:"Whether statements may write, to a table of duckdb: or postgres:."`
 	TimeColumn            string            `yaml:"time_column" doc:"Column that orders the rows in time; needed for refresh_mode append."`
 	TimeFormat            string            `yaml:"time_format" doc:"Format of time_column."`
 	Params                Params            `yaml:"params" doc:"Settings of the connector. Strings may contain secret references."`
