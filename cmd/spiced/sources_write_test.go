@@ -174,4 +174,3 @@ func TestPythonToolsWriteToPostgres(t *testing.T) {
 		})
 	}
 }
-

@@ -363,16 +363,26 @@ func (p *producer) returned() (chunks []*Chunk, err error) {
 	return chunks, nil
 }
 
+// mostReturned is how many rows a write may return.
+func (p *producer) mostReturned() int64 {
+	most := int64(cap(p.rows.chunks) * ChunkRows)
+	if limit := p.rows.limits.MaxRows; limit > 0 {
+		most = min(most, limit)
+	}
+	return most
+}
+
+// TooManyReturned is the error of a write that returns more rows than it may.
+func TooManyReturned(most int64) *Error {
+	return NewError(errcode.Limit, "change fewer rows at once, or leave RETURNING out", "RETURNING gives more than %d rows; nothing was written", most)
+}
+
 // checkReturned returns an error if what a write returns is over a limit.
 func (p *producer) checkReturned(rows int64, chunks int, size int64) error {
 	limits := p.rows.limits
-	most := int64(cap(p.rows.chunks) * ChunkRows)
-	if limits.MaxRows > 0 {
-		most = min(most, limits.MaxRows)
-	}
-	switch {
+	switch most := p.mostReturned(); {
 	case rows > most || chunks > cap(p.rows.chunks):
-		return NewError(errcode.Limit, "change fewer rows at once, or leave RETURNING out", "RETURNING gives more than %d rows; nothing was written", most)
+		return TooManyReturned(most)
 	case limits.MaxBytes > 0 && size > limits.MaxBytes:
 		return NewError(errcode.Limit, "return fewer columns, change fewer rows at once, or raise runtime.query.max_bytes",
 			"RETURNING gives more than %d bytes; nothing was written", limits.MaxBytes)

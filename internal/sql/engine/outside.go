@@ -41,7 +41,8 @@ type RowChange struct {
 	Key       []string // columns that identify the rows of an UPDATE or DELETE
 	Columns   []string // that an INSERT or UPDATE sets
 	Default   []string // that an UPDATE sets to their default
-	Returning bool     // all columns of the rows are wanted
+	Returning bool     // all columns of the rows are wanted, of at most MaxRows rows
+	MaxRows   int64
 
 	Conflict Conflict
 	Target   []string // columns of ON CONFLICT; may be empty for [ConflictNothing]
@@ -138,11 +139,7 @@ func (t *OutsideTable) DDL(r Relation) []string {
 		default:
 			table = append(table, name+c.Type.String())
 		}
-		if c.Exact {
-			rows = append(rows, name+"VARCHAR")
-		} else {
-			rows = append(rows, name+c.Type.String())
-		}
+		rows = append(rows, name+c.writtenType().String())
 	}
 	constrain := func(kind string, columns []string) {
 		if len(columns) == 0 || slices.ContainsFunc(columns, func(name string) bool { c := t.column(name); return c == nil || c.Generated || !c.indexed() }) {
@@ -426,18 +423,22 @@ func (o *outside) insert(ch *change, table *OutsideTable, j *judgedParts) error 
 		if i > 0 {
 			a.own(", ")
 		}
-		a.own(table.column(name).written(Identifier(name)))
+		a.own(toText(Identifier(name), table.column(name).writtenType()))
 	}
 	o.rows = a.phase()
 	return nil
 }
 
-// written returns the text of a value for the column.
-func (c *OutsideColumn) written(expression string) string {
-	if c.Exact {
-		return "CAST(" + expression + " AS VARCHAR)"
+// writtenType is the type that values for the column are cast to.
+func (c *OutsideColumn) writtenType() *Type {
+	if !c.Exact {
+		return c.Type
 	}
-	return toText(expression, c.Type)
+	t := &Type{ID: Varchar}
+	for range depth(c.Type) {
+		t = &Type{ID: List, Elem: t}
+	}
+	return t
 }
 
 // keyed composes the keys and the values of an UPDATE or DELETE.
@@ -466,11 +467,8 @@ func (o *outside) keyed(ch *change, table *OutsideTable, j *judgedParts) {
 // writtenPart adds the text of a judged value for the column.
 func (c *OutsideColumn) writtenPart(a *assembler, s sqltree.Span) {
 	const mark = "\x00"
-	expression := "CAST((" + mark + ") AS " + c.Type.String() + ")"
-	if c.Exact {
-		expression = "(" + mark + ")"
-	}
-	before, after, _ := strings.Cut(c.written(expression), mark)
+	t := c.writtenType()
+	before, after, _ := strings.Cut(toText("CAST(("+mark+") AS "+t.String()+")", t), mark)
 	a.within(before, s, after)
 }
 

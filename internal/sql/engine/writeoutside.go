@@ -48,6 +48,7 @@ func (p *producer) writeOutside() error {
 	}
 	changed := &Changed{}
 	if change.changes() {
+		change.MaxRows = p.mostReturned()
 		if changed, err = tx.Apply(p.rows.ctx, change); err != nil {
 			return p.explain(err)
 		}
@@ -264,9 +265,6 @@ func (p *producer) outcome(changed *Changed) ([]*Chunk, error) {
 	o := p.verdict.outside
 	ph := phase{text: fmt.Sprintf("SELECT CAST(%d AS BIGINT) AS \"Count\"", changed.Count), origin: func(int) int { return -1 }}
 	if o.change.Returning {
-		if err := p.checkReturned(int64(len(changed.Rows)), 0, 0); err != nil {
-			return nil, err
-		}
 		rows, err := o.writer.Table().textsFrom(changed.Rows)
 		if err != nil {
 			return nil, err

@@ -49,7 +49,7 @@ func (t *table) target(columns []engine.Column) target {
 		out.columns = append(out.columns, targetColumn{c.Name, own.typ, formOf(c.Type), strings.HasPrefix(own.typ, "bytea")})
 		out.Columns = append(out.Columns, engine.OutsideColumn{
 			Column: c, NotNull: own.notNull, Generated: own.generated,
-			Exact: own.typ == "numeric" && c.Type.ID != engine.Decimal,
+			Exact: strings.HasPrefix(own.typ, "numeric") && isDouble(c.Type),
 		})
 	}
 	for _, k := range t.keys {
@@ -60,6 +60,15 @@ func (t *table) target(columns []engine.Column) target {
 		}
 	}
 	return out
+}
+
+// isDouble reports whether DuckDB has the numbers of a numeric, or of an array of it,
+// as DOUBLE: those without a precision, and those with more than 38 digits.
+func isDouble(t *engine.Type) bool {
+	for t.ID == engine.List {
+		t = t.Elem
+	}
+	return t.ID == engine.Double
 }
 
 // form is how the values of a column are sent and received.

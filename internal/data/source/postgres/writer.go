@@ -80,45 +80,61 @@ type transaction struct {
 
 // Lock locks rows as the statement that follows would.
 func (t *transaction) Lock(ctx context.Context, r *engine.RowChange) error {
-	_, err := t.run(ctx, t.target.lock(r))
+	_, err := t.run(ctx, t.target.lock(r), func([][]byte) error { return nil })
 	return err
 }
 
 // Apply changes rows with one statement.
 func (t *transaction) Apply(ctx context.Context, r *engine.RowChange) (*engine.Changed, error) {
-	result, err := t.run(ctx, t.target.statement(r))
-	if err != nil {
-		return nil, err
-	}
-	changed := &engine.Changed{Count: result.CommandTag.RowsAffected()}
-	for _, values := range result.Rows {
+	changed := &engine.Changed{}
+	size := 0
+	tag, err := t.run(ctx, t.target.statement(r), func(values [][]byte) error {
 		row := make([]*string, len(values))
 		for i, v := range values {
 			if v != nil {
 				text := t.target.columns[i].received(string(v))
 				row[i] = &text
 			}
+			size += len(v)
 		}
 		changed.Rows = append(changed.Rows, row)
-	}
-	return changed, nil
+		switch {
+		case int64(len(changed.Rows)) > r.MaxRows:
+			return engine.TooManyReturned(r.MaxRows)
+		case size > maxReturned:
+			return engine.NewError(errcode.Limit, "change fewer rows at once, or leave RETURNING out", "the rows of RETURNING take more than %d bytes; nothing was written", maxReturned)
+		}
+		return nil
+	})
+	changed.Count = tag.RowsAffected()
+	return changed, err
 }
 
-// run runs a statement.
-func (t *transaction) run(ctx context.Context, s *statement) (*pgconn.Result, error) {
+// run runs a statement and calls row with each of its rows.
+func (t *transaction) run(ctx context.Context, s *statement, row func(values [][]byte) error) (pgconn.CommandTag, error) {
 	if s.size > maxStatement {
-		return nil, engine.NewError(errcode.Limit, "write fewer rows at once", "the values of the statement take more than %d bytes; nothing was written", maxStatement)
+		return pgconn.CommandTag{}, engine.NewError(errcode.Limit, "write fewer rows at once", "the values of the statement take more than %d bytes; nothing was written", maxStatement)
 	}
-	result := t.connection.Value().ExecParams(ctx, s.sql.String(), s.params, nil, nil, nil).Read()
-	if result.Err != nil {
-		t.broken(result.Err)
-		return nil, t.explain(result.Err)
+	result := t.connection.Value().ExecParams(ctx, s.sql.String(), s.params, nil, nil, nil)
+	for result.NextRow() {
+		if err := row(result.Values()); err != nil {
+			t.failed = true // it is cheaper to end the connection than to read the other rows
+			return pgconn.CommandTag{}, err
+		}
 	}
-	return result, nil
+	tag, err := result.Close()
+	if err != nil {
+		t.broken(err)
+		return tag, t.explain(err)
+	}
+	return tag, nil
 }
 
-// maxStatement is for the values of a statement, as the server gets them.
-const maxStatement = 256 << 20
+// Limits of what a statement sends to the server and returns, in bytes.
+const (
+	maxStatement = 256 << 20
+	maxReturned  = 64 << 20
+)
 
 // broken notes an error after which the connection cannot be used.
 func (t *transaction) broken(err error) {
