@@ -36,7 +36,7 @@ func (w *writer) Begin(ctx context.Context) (engine.WriteTx, error) {
 		return nil, ctx.Err()
 	}
 	tx, err := w.begin(ctx)
-	if ended := (*engine.Error)(nil); errors.As(err, &ended) && ended.State == stateEnded && ctx.Err() == nil {
+	if e := (*engine.Error)(nil); errors.As(err, &e) && (e.State == stateEnded || strings.HasPrefix(e.State, classShutdown)) && ctx.Err() == nil {
 		w.server.pool.Reset() // the server may have ended all connections that were idle
 		tx, err = w.begin(ctx)
 	}
@@ -51,6 +51,8 @@ func (w *writer) Begin(ctx context.Context) (engine.WriteTx, error) {
 const (
 	stateEnded   = "08006" // connection_failure
 	stateUnknown = "08007" // transaction_resolution_unknown
+
+	classShutdown = "57P" // operator intervention: the server says why it ends the connection
 )
 
 func (w *writer) begin(ctx context.Context) (*transaction, error) {
