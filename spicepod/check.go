@@ -55,6 +55,8 @@ func (d *decoder) check(v any, o *object) {
 	case *Dataset:
 		d.checkTableName(v.Name)
 		d.checkPolicy(v, o)
+	case *Catalog:
+		d.checkCatalog(v)
 	case *View:
 		d.checkTableName(v.Name)
 		d.checkExactlyOne(o, "sql", "sql_ref", "a view needs one of sql or sql_ref")
@@ -336,6 +338,9 @@ func (d *decoder) checkDependencies(p *Pod, all []named) {
 	}
 	for i := range p.Datasets {
 		check("datasets", i, p.Datasets[i].DependsOn)
+	}
+	for i := range p.Catalogs {
+		check("catalogs", i, p.Catalogs[i].DependsOn)
 	}
 	for i := range p.Views {
 		check("views", i, p.Views[i].DependsOn)

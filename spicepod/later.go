@@ -12,19 +12,6 @@ type Reranker struct {
 	DependsOn   []string `yaml:"dependsOn" doc:"Components that must be loaded first."`
 }
 
-// Catalog is one entry of `catalogs:`.
-type Catalog struct {
-	From          string         `yaml:"from" required:"true" doc:"Source of the catalog."`
-	Name          string         `yaml:"name" required:"true" doc:"Name of the catalog in SQL."`
-	Description   string         `yaml:"description" doc:"What the catalog contains."`
-	Access        Access         `yaml:"access" enum:"read,read_write,read_write_create" default:"read" doc:"Whether statements may write."`
-	Include       []string       `yaml:"include" doc:"Patterns of the tables to offer."`
-	Params        Params         `yaml:"params" doc:"Settings of the source."`
-	DatasetParams Params         `yaml:"dataset_params" doc:"Settings of each table."`
-	Metadata      map[string]any `yaml:"metadata" doc:"Free-form notes; stored, never interpreted."`
-	DependsOn     []string       `yaml:"dependsOn" doc:"Components that must be loaded first."`
-}
-
 // Worker is one entry of `workers:`.
 type Worker struct {
 	Name        string   `yaml:"name" required:"true" doc:"Name of the worker."`

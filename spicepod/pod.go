@@ -13,6 +13,7 @@ type Pod struct {
 	Runtime  Runtime        `yaml:"runtime" doc:"Settings of the process."`
 	Secrets  []SecretStore  `yaml:"secrets" doc:"Where secret references are looked up. Without it: the process environment, then .env.local, then .env."`
 
+	Catalogs  []Catalog  `yaml:"catalogs" component:"catalog" doc:"Databases of other servers, whose tables are served as catalog.schema.table."`
 	Datasets  []Dataset  `yaml:"datasets" component:"dataset" doc:"Tables read from files, databases and URLs."`
 	Views     []View     `yaml:"views" component:"view" doc:"Named queries over datasets."`
 	Functions []Function `yaml:"functions" component:"function" doc:"Functions callable from SQL, and as tools."`
@@ -22,7 +23,6 @@ type Pod struct {
 	Models      []Model      `yaml:"models" component:"model" doc:"Language models."`
 	SearchTests []SearchTest `yaml:"search_tests" doc:"Searches for tools with their expected results; run at load."`
 
-	Catalogs  []Catalog  `yaml:"catalogs" component:"catalog" served:"no" instead:"one entry of 'datasets' for each table" doc:"Catalogs of tables from another system."`
 	Rerankers []Reranker `yaml:"rerankers" component:"reranker" served:"no" instead:"nothing yet" doc:"Reranking models."`
 	Workers   []Worker   `yaml:"workers" component:"worker" served:"no" instead:"'models'; a router in front of them" doc:"Workers that route between models."`
 	Evals     []Eval     `yaml:"evals" component:"eval" served:"no" instead:"'search_tests' and the 'tests' of functions" doc:"Evaluations of models."`
@@ -37,8 +37,9 @@ type Pod struct {
 	// File is the absolute path of the file.
 	File string `yaml:"-"`
 
-	roots []string
-	index *index
+	roots  []string
+	index  *index
+	tables []int // of the last datasets, which are tables of catalogs: indexes in Catalogs
 }
 
 // Runtime is the `runtime:` section.

@@ -14,8 +14,11 @@ func (p *Pod) At(path string) Position {
 	if p.index == nil {
 		return Position{}
 	}
-	return p.shown(p.index.find(parsePath(path))).position()
+	return p.shown(p.find(path)).position()
 }
+
+// find returns where the value at a path, or the nearest parent, is declared.
+func (p *Pod) find(path string) place { return p.index.find(parsePath(p.declaredPath(path))) }
 
 // shown is the node whose position is reported for a place: for a `ref:` entry, the
 // referenced component.
@@ -42,7 +45,7 @@ func (p *Pod) Problem(path, message, hint string) Problem {
 	if p.index == nil {
 		return Problem{Path: path, Message: message, Hint: hint}
 	}
-	return p.shown(p.index.find(parsePath(path))).problem(path, message, hint)
+	return p.shown(p.find(path)).problem(p.declaredPath(path), message, hint)
 }
 
 // KeyProblem is Problem for the key of the value.
@@ -50,11 +53,11 @@ func (p *Pod) KeyProblem(path, message, hint string) Problem {
 	if p.index == nil {
 		return Problem{Path: path, Message: message, Hint: hint}
 	}
-	found := p.index.find(parsePath(path))
+	found := p.find(path)
 	if !found.complete {
-		return p.shown(found).problem(path, message, hint)
+		return p.shown(found).problem(p.declaredPath(path), message, hint)
 	}
-	return found.key.problem(path, message, hint)
+	return found.key.problem(p.declaredPath(path), message, hint)
 }
 
 // ToolPath returns the path of the function or tool of that name, ignoring case, or "".
@@ -78,7 +81,7 @@ func (p *Pod) TextProblem(path string, offset int, message, hint string) Problem
 	if src == nil {
 		return p.Problem(path, message, hint)
 	}
-	return src.problem(at, path, message, hint)
+	return src.problem(at, p.declaredPath(path), message, hint)
 }
 
 // textOffset maps a byte of a text to a byte of the file.
@@ -86,7 +89,7 @@ func (p *Pod) textOffset(path string, offset int) (*source, int) {
 	if p.index == nil {
 		return nil, 0
 	}
-	found := p.index.find(parsePath(path))
+	found := p.find(path)
 	if !found.complete {
 		return nil, 0
 	}

@@ -66,7 +66,7 @@ func (p *Pod) Unset(path string) []Unset {
 }
 
 // ownReferences matches the path of a component that can fail without the others.
-var ownReferences = regexp.MustCompile(`^(datasets|models|embeddings|tools)\[\d+\]`)
+var ownReferences = regexp.MustCompile(`^(catalogs|datasets|models|embeddings|tools)\[\d+\]`)
 
 // resolveTexts replaces every reference with its value.
 func (d *decoder) resolveTexts(stores []SecretStore) {

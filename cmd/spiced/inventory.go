@@ -89,7 +89,7 @@ func faulty(name string, err error) sqlapi.Component {
 }
 
 var datasetStatus = map[datasets.State]string{
-	datasets.Ready: sqlapi.StatusReady, datasets.Loading: sqlapi.StatusInitializing,
+	datasets.Ready: sqlapi.StatusReady, datasets.Loading: sqlapi.StatusInitializing, datasets.Listed: sqlapi.StatusReady,
 	datasets.Refreshing: sqlapi.StatusRefreshing, datasets.Failed: sqlapi.StatusError,
 }
 

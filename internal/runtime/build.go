@@ -16,6 +16,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/find/embeddings"
 	"github.com/spiced-sql/spiced/internal/peers/mcpclient"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
@@ -33,9 +34,10 @@ type build struct {
 	datasets []*datasets.Dataset
 	views    []*views.View
 	set      *functions.Set
-	declared []engine.Relation          // datasets and views, loaded or not, and the system tables
-	missing  map[engine.Relation]string // declared but not served: how problems name them
-	waiting  *waiting                   // declared but not served yet; relations are missing too
+	declared []engine.Relation                // datasets and views, loaded or not, and the system tables
+	missing  map[engine.Relation]string       // declared but not served: how problems name them
+	catalogs map[string]datasets.CatalogState // whose tables are not known, by folded name
+	waiting  *waiting                         // declared but not served yet; relations are missing too
 	order    []component
 
 	embeddings *embeddings.Set
@@ -48,7 +50,7 @@ func newBuild(s *services, pod *spicepod.Pod, report *Report, strict bool) *buil
 	if old == nil {
 		old = &Generation{Pod: &spicepod.Pod{}}
 	}
-	return &build{s: s, strict: strict, pod: pod, old: old, report: report, missing: map[engine.Relation]string{}, waiting: newWaiting()}
+	return &build{s: s, strict: strict, pod: pod, old: old, report: report, missing: map[engine.Relation]string{}, catalogs: map[string]datasets.CatalogState{}, waiting: newWaiting()}
 }
 
 // problem reports a problem. One that was reported before, for example by a test
@@ -119,6 +121,7 @@ func (b *build) prepareSources(ctx, wait context.Context) {
 	connecting.Go(func() { b.servers, faults = b.s.tools.servers.Prepare(wait, b.pod) })
 	p := b.s.data.Prepare(ctx, r)
 	connecting.Wait()
+	b.pod = p.Pod
 	b.problems(faults)
 	b.problems(p.Problems)
 	b.declared = append(b.declared, SystemRelations()...)
@@ -128,6 +131,12 @@ func (b *build) prepareSources(ctx, wait context.Context) {
 		b.datasets = append(b.datasets, d)
 	}
 	b.report.Loading = len(p.Loading)
+	for _, c := range p.Catalogs {
+		b.catalogs[sqltree.Fold(c.Name)] = c
+		if c.Loading {
+			b.report.Loading++
+		}
+	}
 	loading := map[engine.Relation]*datasets.Load{}
 	for _, l := range p.Loading {
 		loading[l.Dataset.Relation] = l
@@ -171,7 +180,7 @@ func (b *build) compileViews(ctx context.Context) {
 			b.restore(component{view: last})
 		}
 	}
-	names := engine.NewCatalog(engine.Contents{Relations: b.declared, Functions: append(baseFunctions(), b.set.Engine()...)})
+	names := engine.NewCatalog(engine.Contents{Relations: b.declared, Functions: append(baseFunctions(), b.set.Engine()...), Unserved: b.inCatalog})
 	for i := range b.pod.Views {
 		r := relationOf(b.pod.Views[i].Qualified())
 		last := b.lastView(r)
@@ -196,6 +205,6 @@ func (b *build) generation() *Generation {
 		Number: b.old.Number + 1, Pod: b.pod, Functions: b.set,
 		Datasets: b.datasets, Views: b.views, Published: time.Now(),
 		Embeddings: b.embeddings, servers: b.servers,
-		order: slices.Clone(b.order), keys: b.keys, waiting: b.waiting,
+		order: slices.Clone(b.order), keys: b.keys, waiting: b.waiting, listing: b.listing(),
 	}
 }

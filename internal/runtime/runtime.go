@@ -86,6 +86,7 @@ type Generation struct {
 	order   []component // functions and views, each after what it uses
 	keys    *auth.Keyring
 	waiting *waiting // what does not serve yet
+	listing bool     // a catalog is being listed for the first time
 }
 
 // toolState is what the next generation needs of the tools.

@@ -282,7 +282,7 @@ func (s *serving) Draining() bool { return s.draining.Load() }
 // finished records the outcome of a load.
 func (s *serving) finished(report *Report) {
 	s.report.Store(report)
-	if g := s.current.Load(); report.Accepted && !g.waiting.holdsReady() {
+	if g := s.current.Load(); report.Accepted && !g.listing && !g.waiting.holdsReady() {
 		s.ready.Store(true)
 	}
 	select {

@@ -35,6 +35,9 @@ func unserved(b *build) func(engine.Object, engine.Relation) *engine.Error {
 			e = faulty.relations[r]
 		}
 		if e == nil {
+			e = b.inCatalog(o, r)
+		}
+		if e == nil {
 			return nil
 		}
 		for _, d := range names().read(r.Name) {
@@ -50,7 +53,7 @@ func faultyOf(b *build) faulty {
 	f := faulty{map[engine.Relation]*engine.Error{}, map[string]*engine.Error{}}
 	first := map[string]spicepod.Problem{}
 	for _, p := range b.report.Problems {
-		if _, found := first[p.Component]; !found && p.Severity != spicepod.Warning {
+		if known, found := first[p.Component]; !found || known.Severity == spicepod.Warning && p.Severity != spicepod.Warning {
 			p.Message = fault.WithoutRoots(p.Message, b.s.db.roots)
 			first[p.Component] = p
 		}

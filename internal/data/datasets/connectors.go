@@ -1,6 +1,7 @@
 package datasets
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -33,6 +34,7 @@ type kind struct {
 	root      string // what DuckDB must be allowed to read, beside folders; "": nothing
 	copied    bool   // only a copy can be read
 	written   bool   // tables can be written
+	catalog   string // examples of `from` of catalogs, in Markdown; "": it has none
 	open      func(parts) (connector, error)
 }
 
@@ -73,14 +75,14 @@ var kinds = []kind{
 		open:  func(p parts) (connector, error) { return duckdb.New(p.DB, p.attacher, p.roots), nil },
 	},
 	{
-		names: []string{"flightsql"}, params: flightsql.Params, copied: true,
+		names: []string{"flightsql"}, params: flightsql.Params, copied: true, catalog: "`flightsql`, `flightsql:catalog`",
 		note:  "The user and password are sent as the handshake of Flight and, to servers without one, with each call.",
 		from:  "`flightsql:orders`, `flightsql:catalog.schema.orders`",
 		about: "a table of a Flight SQL server, such as another spiced, InfluxDB 3 or Dremio, by its name, of which each part is quoted if it has a dot",
 		open:  func(p parts) (connector, error) { return flightsql.New(p.DB), nil },
 	},
 	{
-		names: []string{"postgres"}, params: postgres.Params, written: true, extension: postgres.Extension,
+		names: []string{"postgres"}, params: postgres.Params, written: true, extension: postgres.Extension, catalog: "`pg`, `postgres:shop`",
 		note: "For a server on this machine, `pg_sslmode` is `prefer` unless it is set: such servers often have no TLS. Types that DuckDB does not have, such as enums, " +
 			"`jsonb`, `inet` and domains, are texts, on which conditions are not sent to the server. DuckDB's extension reads NaN of `numeric` as 0, and `numeric` without a precision as DOUBLE.",
 		from:  "`postgres:orders`, `postgres:shop.public.orders`",
@@ -95,7 +97,7 @@ var kinds = []kind{
 		open:  func(p parts) (connector, error) { return s3.New(p.DB, p.Limits.Files, p.Log), nil },
 	},
 	{
-		names: []string{"spice.ai", "spiceai"}, params: flightsql.SpiceParams, copied: true,
+		names: []string{"spice.ai", "spiceai"}, params: flightsql.SpiceParams, copied: true, catalog: "`spice.ai:https://host:50051`",
 		from:  "`spice.ai:https://host:50051`, `spice.ai/orders`, `spice.ai/org/app/datasets/orders`",
 		about: "a dataset of another spiced or Spice, or of Spice.ai; where `from` has the endpoint, the one of the dataset's own name",
 		open:  func(p parts) (connector, error) { return flightsql.NewSpice(p.DB), nil },
@@ -129,13 +131,33 @@ func kindOf(name string) kind {
 	return kinds[slices.IndexFunc(kinds, func(k kind) bool { return slices.Contains(k.names, name) })]
 }
 
-// used are the kinds of the datasets of a Spicepod.
+// catalogNames are other names of connectors in `from` of catalogs.
+var catalogNames = map[string]string{"pg": "postgres", "postgresql": "postgres"}
+
+// catalogConnector returns the connector and the target of `from` of a catalog.
+func catalogConnector(from spicepod.Text) (name, target string) {
+	text := strings.TrimSpace(from.Reveal())
+	end := strings.IndexAny(text+":", ":/")
+	name = strings.ToLower(text[:end])
+	if end < len(text) {
+		target = strings.TrimPrefix(text[end+1:], "//")
+	}
+	return cmp.Or(catalogNames[name], name), target
+}
+
+// used are the kinds of the datasets and catalogs of a Spicepod.
 func used(pod *spicepod.Pod) (some []kind) {
+	names := map[string]bool{}
+	for _, d := range pod.Datasets {
+		name, _, _ := strings.Cut(strings.TrimSpace(d.From.Reveal()), ":")
+		names[strings.ToLower(name)] = true
+	}
+	for _, c := range pod.Catalogs {
+		name, _ := catalogConnector(c.From)
+		names[name] = true
+	}
 	for _, k := range kinds {
-		if slices.ContainsFunc(pod.Datasets, func(d spicepod.Dataset) bool {
-			name, _, _ := strings.Cut(strings.TrimSpace(d.From.Reveal()), ":")
-			return slices.Contains(k.names, strings.ToLower(name))
-		}) {
+		if slices.ContainsFunc(k.names, func(name string) bool { return names[name] }) {
 			some = append(some, k)
 		}
 	}

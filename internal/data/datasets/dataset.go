@@ -3,7 +3,6 @@ package datasets
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -33,15 +32,18 @@ type Dataset struct {
 	source source.Source
 	redact func(string) string // replaces secrets
 	policy *policy.Policy      // nil: none
+	listed *source.ListedTable // nil unless it is a table of a catalog
+	eager  bool                // it is opened at once: it is declared, or a view or function may read it
 }
 
 // compile checks what can be checked without accessing the source.
-func (m *Manager) compile(ctx context.Context, pod *spicepod.Pod, index int) (*Dataset, error) {
-	decl := pod.Datasets[index]
+func (m *Manager) compile(ctx context.Context, in *listed, index int) (*Dataset, error) {
+	pod, decl := in.pod, in.pod.Datasets[index]
 	d := &Dataset{Path: fmt.Sprintf("datasets[%d]", index), Declared: decl}
 	d.Kind, d.Name, d.Description, d.Described, d.Protected = "dataset", decl.Name, decl.Description, slices.Clone(decl.Columns), decl.Protected()
 	d.State.Move(pod.At(d.Path))
 	d.redact = httpx.Redaction(append(source.Secrets(decl.From), source.Secrets(decl.Params)...))
+	d.listed = in.table(index)
 	var err error
 	if d.Relation, err = tables.Relation(decl.Qualified()); err != nil {
 		return d, err
@@ -61,16 +63,16 @@ func (m *Manager) compile(ctx context.Context, pod *spicepod.Pod, index int) (*D
 		d.Keys = d.policy.Keys(copies.UniqueColumns(d.Acceleration))
 	}
 	d.Hash = spicepod.Fingerprint([]any{decl, d.from.Dir})
+	if d.eager = true; d.listed != nil {
+		d.Hash = spicepod.Fingerprint([]any{d.Hash, d.listed})
+		d.eager = in.mentioned[sqltree.Fold(d.Relation.Name)]
+	}
 	return d, err
 }
 
 func (m *Manager) compileSource(pod *spicepod.Pod, d *Dataset) error {
-	file := pod.At(d.Path + ".from").File
-	if !filepath.IsAbs(file) {
-		file = filepath.Join(pod.Dir, file)
-	}
 	var err error
-	if d.from, err = source.Parse(d.Declared.From, filepath.Dir(file), m.served()); err != nil {
+	if d.from, err = source.Parse(d.Declared.From, dirOf(pod, d.Path), m.served()); err != nil {
 		return err
 	}
 	if err = duckdbTypes(d.Described); err != nil {

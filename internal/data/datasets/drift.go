@@ -29,7 +29,7 @@ func (m *Manager) Check(d *Dataset) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := time.Now()
-	if d.Acceleration != nil || m.loads.closed || m.watched[d] != nil || now.Sub(m.checked[d.Name]) < checkEvery {
+	if d.Acceleration != nil || d.Current().Unopened || m.loads.closed || m.watched[d] != nil || now.Sub(m.checked[d.Name]) < checkEvery {
 		return
 	}
 	ctx, cancel := context.WithCancel(context.Background())

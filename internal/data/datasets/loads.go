@@ -117,6 +117,8 @@ func (e *entry) due(r Request, d *Dataset) bool {
 	switch {
 	case !e.last.is():
 		return true
+	case e.last.made != nil && d.eager && e.last.made.Current().Unopened:
+		return true
 	case e.last.made != nil && d.Acceleration != nil:
 		return false
 	}
@@ -241,6 +243,9 @@ func (m *Manager) closeLoads() {
 	}
 	for _, cancel := range m.loads.running {
 		cancel()
+	}
+	for _, c := range m.catalogs {
+		c.cancel()
 	}
 	m.mu.Unlock()
 	m.loads.done.Wait()

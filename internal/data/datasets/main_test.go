@@ -98,6 +98,12 @@ func (w *world) start(options ...func(*Options)) {
 	w.served, w.views, w.gen = nil, nil, 0
 }
 
+// restart starts again with other options.
+func (w *world) restart(options ...func(*Options)) {
+	w.stop()
+	w.start(options...)
+}
+
 func (w *world) stop() {
 	w.m.Close()
 	w.db.Close()
@@ -116,7 +122,7 @@ func (w *world) commit(build func(*engine.Tx) error) error {
 			writers[d.Relation] = writer
 		}
 	}
-	cat := engine.NewCatalog(engine.Contents{Generation: w.gen, Relations: w.relations(), Writable: writable, Writers: writers})
+	cat := engine.NewCatalog(engine.Contents{Generation: w.gen, Relations: w.relations(), Writable: writable, Writers: writers, Open: w.m.Open})
 	return w.db.Publish(context.Background(), cat, build)
 }
 
@@ -156,6 +162,7 @@ func (w *world) reload(sections string) spicepod.Problems {
 	w.t.Helper()
 	pod := w.load(sections)
 	p := w.m.Prepare(w.t.Context(), Request{Pod: pod})
+	pod = p.Pod
 	ready, problems := p.Ready, p.Problems
 	last := w.served
 	var old []*views.View
@@ -183,6 +190,9 @@ func (w *world) reload(sections string) spicepod.Problems {
 	}
 	err := w.commit(func(tx *engine.Tx) error {
 		for _, d := range w.served {
+			if slices.Contains(last, d) {
+				continue
+			}
 			if err := d.Install(tx); err != nil {
 				return err
 			}

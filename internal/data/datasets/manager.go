@@ -67,6 +67,7 @@ type Options struct {
 // Limits replaces default limits; 0 keeps the default.
 type Limits struct {
 	Datasets int   // of a Spicepod
+	Tables   int   // of a catalog
 	Files    int   // of a dataset
 	Download int64 // bytes of a downloaded file
 	Cache    int64 // bytes of all downloaded files
@@ -74,7 +75,7 @@ type Limits struct {
 
 func (l Limits) withDefaults() Limits {
 	return Limits{
-		Datasets: cmp.Or(l.Datasets, 10_000), Files: cmp.Or(l.Files, 100_000),
+		Datasets: cmp.Or(l.Datasets, 10_000), Tables: cmp.Or(l.Tables, 10_000), Files: cmp.Or(l.Files, 100_000),
 		Download: cmp.Or(l.Download, 8<<30), Cache: cmp.Or(l.Cache, 32<<30),
 	}
 }
@@ -95,6 +96,8 @@ type Manager struct {
 	loads   *loads
 	checked map[string]time.Time            // when Check last began, by the dataset's name
 	watched map[*Dataset]context.CancelFunc // by Check
+
+	catalogs map[string]*catalog // by name
 }
 
 // NewManager opens the state directory.

@@ -28,10 +28,12 @@ type Request struct {
 
 // Prepared is what [Manager.Prepare] returns.
 type Prepared struct {
+	Pod   *spicepod.Pod // the Spicepod, with the tables of its catalogs as datasets
 	Ready []*Dataset
 	// Loading are the datasets whose first load, as they are declared now, runs. An
 	// earlier version may serve meanwhile.
 	Loading  []*Load
+	Catalogs []CatalogState // whose tables are not known
 	Problems spicepod.Problems
 }
 
@@ -59,6 +61,8 @@ func (m *Manager) served() []string { return slices.Sorted(maps.Keys(m.connector
 // no longer declared are cancelled. Datasets with an error are not returned; the
 // runtime may publish an earlier version.
 func (m *Manager) Prepare(ctx context.Context, r Request) Prepared {
+	in := m.prepareCatalogs(ctx, r)
+	r.Pod = in.pod
 	compiled := make([]*Dataset, len(r.Pod.Datasets))
 	faults := make([][]error, len(r.Pod.Datasets))
 	seen := map[string]int{}
@@ -67,7 +71,10 @@ func (m *Manager) Prepare(ctx context.Context, r Request) Prepared {
 		if faults[i] = m.unset(r.Pod, i); len(faults[i]) > 0 {
 			continue
 		}
-		d, err := m.compile(ctx, r.Pod, i)
+		d, err := m.compile(ctx, &in, i)
+		if err == nil && d.listed != nil {
+			err = d.listed.Fault()
+		}
 		if err == nil {
 			err = cmp.Or(m.checkUnique(r.Pod, d, i, seen), d.checkAccess())
 		}
@@ -89,7 +96,7 @@ func (m *Manager) Prepare(ctx context.Context, r Request) Prepared {
 		case <-ctx.Done():
 		}
 	}
-	var p Prepared
+	p := Prepared{Pod: r.Pod, Catalogs: in.unserved}
 	known := make([]bool, len(compiled))
 	for i, o := range m.take(compiled) {
 		switch {
@@ -105,7 +112,7 @@ func (m *Manager) Prepare(ctx context.Context, r Request) Prepared {
 			}
 		}
 	}
-	p.Problems = m.problems(r.Pod, faults, known)
+	p.Problems = append(in.problems, m.problems(r.Pod, faults, known)...)
 	m.mu.Lock()
 	m.loading = p.Loading
 	m.mu.Unlock()
@@ -131,7 +138,14 @@ func (m *Manager) checkUnique(pod *spicepod.Pod, d *Dataset, index int, seen map
 // that an older copy is read instead of the source.
 func (m *Manager) make(ctx context.Context, d, before *Dataset) (made *Dataset, stale, err error) {
 	started := m.opts.Clock.Now()
+	if before != nil && before.Current().Unopened && !d.eager {
+		return before, nil, nil
+	}
 	v := m.copies.Restore(ctx, &d.Table, d.Hash, func(v *tables.Version) error { return m.protect(ctx, d, v) })
+	if v == nil && before == nil && !d.eager {
+		d.Serve(d.unopened())
+		return d, nil, nil
+	}
 	if v == nil {
 		if v, err = m.load(ctx, d, refresh.Override{}); err != nil {
 			return nil, nil, err
@@ -179,11 +193,16 @@ func (m *Manager) problems(pod *spicepod.Pod, faults [][]error, known []bool) (p
 		decl, path := pod.Datasets[i], fmt.Sprintf("datasets[%d]", i)
 		for _, err := range list {
 			f := fault.Of(err)
+			if _, isTable := pod.CatalogOf(i); isTable && !f.Retry {
+				own := *f
+				own.Warning, own.Left = true, true // the others of the catalog serve
+				f = &own
+			}
 			problems = append(problems, f.Problem(pod, path, "dataset "+decl.Name))
 			if f.Retry {
 				retries = append(retries, refresh.Failure{Name: decl.Name, Hash: spicepod.Fingerprint(decl), Known: known[i]})
 			}
-			if f.Retry || !f.Warning {
+			if f.Retry || !f.Warning || f.Left {
 				st := declared(decl, pod.At(path))
 				st.State, st.Error = Failed, f.Error()
 				failed[decl.Name] = st

@@ -23,7 +23,8 @@ const (
 	Ready      State = "ready"
 	Loading    State = "loading" // the first load runs; only a view is served meanwhile
 	Refreshing State = "refreshing"
-	Failed     State = "error" // not served, or its source cannot be read
+	Failed     State = "error"  // not served, or its source cannot be read
+	Listed     State = "listed" // a table of a catalog that no statement has read yet
 )
 
 // Status describes a declared dataset or view. Error may be set in any state,
@@ -129,6 +130,10 @@ func (s *served) status() Status {
 	var busy bool
 	busy, st.Error = s.State.Snapshot()
 	switch {
+	case v.Unopened && busy:
+		st.State = Loading
+	case v.Unopened:
+		st.State = Listed
 	case s.Acceleration != nil && v.Copy == nil && st.Error == "":
 		st.State = Loading
 	case busy:
@@ -215,6 +220,7 @@ func (m *Manager) Refreshed(tx *engine.Tx, t *tables.Table, v *tables.Version, f
 		set = "error = " + engine.Literal(fault.WithoutRoots(failed.Error(), m.opts.Roots))
 	}
 	if v != nil {
+		set += ", state = " + engine.Literal(string(Ready)) // it may have been listed only
 		rows := "NULL"
 		if v.Stats.Rows >= 0 && !t.Protected {
 			rows = strconv.FormatInt(v.Stats.Rows, 10)

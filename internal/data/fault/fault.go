@@ -31,6 +31,7 @@ type Fault struct {
 	Hint    string
 	Retry   bool // a later attempt may succeed without a change of the Spicepod
 	Warning bool // the component is served nevertheless
+	Left    bool // a warning that the component is left out
 }
 
 // Error returns the message and the hint.

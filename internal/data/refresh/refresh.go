@@ -83,6 +83,13 @@ type target struct {
 	Target
 	running bool
 	waiting []Override
+	opening *opening // nil: none
+}
+
+// opening is the first load of a table for the statements that wait for it.
+type opening struct {
+	done chan struct{}
+	err  error // read after done is closed
 }
 
 // New returns a scheduler without targets.
@@ -178,6 +185,57 @@ func (s *Scheduler) enqueue(t *target, o Override) error {
 	return nil
 }
 
+// Open loads and publishes a table that is not open. Statements share the load, which goes
+// on when one stops waiting.
+func (s *Scheduler) Open(ctx context.Context, r engine.Relation) error {
+	s.mu.Lock()
+	t := s.targets[tables.Key(r)]
+	if t == nil || !t.Base().Current().Unopened { // a publication came between
+		s.mu.Unlock()
+		return nil
+	}
+	o := t.opening
+	if o == nil {
+		o = &opening{done: make(chan struct{})}
+		if !s.background.start(func(ctx context.Context) { s.open(ctx, t, o) }) {
+			s.mu.Unlock()
+			return errors.New("the runtime is shutting down")
+		}
+		t.opening = o
+	}
+	s.mu.Unlock()
+	select {
+	case <-o.done:
+		if errors.Is(o.err, errReplaced) {
+			return nil
+		}
+		return o.err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// open loads and publishes the first version of a table.
+func (s *Scheduler) open(ctx context.Context, t *target, o *opening) {
+	defer close(o.done)
+	b := t.Base()
+	started := s.opts.Clock.Now()
+	v, err := t.Load(ctx, Override{})
+	if err == nil {
+		v.Stats.Took = s.opts.Clock.Now().Sub(started)
+		err = s.publish(ctx, t, v)
+	}
+	if err != nil {
+		b.State.Failed(err, s.opts.Clock.Now())
+	}
+	s.opts.Ended(ctx, b, err)
+	s.mu.Lock()
+	t.opening = nil
+	s.mu.Unlock()
+	o.err = err
+	s.poke()
+}
+
 // drain runs the waiting refreshes in order.
 func (s *Scheduler) drain(ctx context.Context, t *target) {
 	for {
@@ -227,7 +285,7 @@ func (s *Scheduler) publish(ctx context.Context, t *target, v *tables.Version) e
 	last := b.Current()
 	err := s.opts.Publish(ctx, b, v, func(tx *engine.Tx) error {
 		if !s.serves(t) {
-			return errors.New("it was replaced by a reload during the refresh")
+			return errReplaced
 		}
 		if last.Query != v.Query { // otherwise rows were inserted into the database
 			for _, sql := range b.DDLOf(v) {
@@ -249,6 +307,9 @@ func (s *Scheduler) publish(ctx context.Context, t *target, v *tables.Version) e
 	}
 	return err
 }
+
+// errReplaced ends the publication of a table that a reload has replaced.
+var errReplaced = errors.New("it was replaced by a reload during the refresh")
 
 func (s *Scheduler) serves(t *target) bool {
 	s.mu.Lock()

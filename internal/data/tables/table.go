@@ -49,6 +49,20 @@ type Version struct {
 	Copy      *resource.Database   // of an accelerated version
 	Stats     Stats
 	Stale     error // why an older copy is read instead of the source
+	Unopened  bool  // Query only has the columns, and fails: see [Unopened]
+}
+
+// Unopened returns a version with columns and no rows, which is served until a statement
+// first reads the table.
+func Unopened(columns []Column, comment string) *Version {
+	list := make([]string, len(columns))
+	for i, c := range columns {
+		list[i] = "CAST(NULL AS " + c.Type + ") AS " + engine.Identifier(c.Name)
+	}
+	return &Version{
+		Query:   "SELECT " + strings.Join(list, ", ") + " FROM range(1) AS t(i) WHERE error('the table is not open' || i) IS NOT NULL",
+		Columns: columns, Comment: comment, Stats: Stats{Rows: -1, Bytes: -1}, Unopened: true,
+	}
 }
 
 // Stats describes the data of a version; -1 means unknown.
@@ -61,7 +75,8 @@ type Stats struct {
 // reservedSchemas cannot have datasets and views.
 var reservedSchemas = []string{engine.System, engine.Core, engine.Prelude, "main", "information_schema", "pg_catalog"}
 
-// Relation returns the relation of a declared name.
+// Relation returns the relation of a declared name, or of a table of a catalog, whose schema
+// is catalog.schema.
 func Relation(schema, table string) (engine.Relation, error) {
 	folded := sqltree.Fold(schema)
 	if folded == engine.CatalogName {
@@ -73,8 +88,6 @@ func Relation(schema, table string) (engine.Relation, error) {
 		folded = engine.Public
 	case slices.Contains(reservedSchemas, folded):
 		return engine.Relation{}, fault.New("name", "use another schema", "schema %q is reserved", schema)
-	case strings.Contains(folded, "."):
-		return engine.Relation{}, fault.New("name", "write table, schema.table or spice.schema.table", "the name has too many parts")
 	}
 	return engine.Relation{Schema: folded, Name: table}, nil
 }

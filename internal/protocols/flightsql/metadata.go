@@ -158,7 +158,7 @@ func (s *service) addTables(ctx context.Context, b *array.RecordBuilder, command
 // or a view that fails, has no columns: it shall not hide the others.
 func (s *service) tableSchema(ctx context.Context, t Table) (*arrow.Schema, error) {
 	req := clientOf(ctx).request("SELECT * FROM "+engine.Qualified(t.Schema, t.Name), engine.Params{})
-	req.Probe = true
+	req.Probe, req.Peek = true, true
 	d, err := s.opts.Query.Describe(ctx, req)
 	switch {
 	case ctx.Err() != nil:

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -107,6 +108,11 @@ type Contents struct {
 	// must not use the database. Nil: they get the error.
 	Failed func([]Relation, []*Function, *Error) *Error
 
+	// Open returns what makes relations readable that the statement names, by publishing
+	// them; nil if all are readable. It must be quick; what it returns may take long, and its
+	// error ends the statement. Nil: all are readable.
+	Open func([]Relation) func(context.Context) error
+
 	// Published runs at the moment when new statements begin to see the catalog,
 	// before any of them does. It must be quick and must not use the database.
 	Published func()
@@ -142,12 +148,10 @@ func NewCatalog(contents Contents) *Catalog {
 // Function returns the function of that name, or nil.
 func (c *Catalog) Function(name string) *Function { return c.functions[sqltree.Fold(name)] }
 
-// Relation returns the relation that a reference means, if it is declared.
+// Relation returns the relation that a reference means, if it is declared. Another catalog
+// than the runtime's own is a part of the schema: see [SchemaOf].
 func (c *Catalog) Relation(catalog, schema, name string) (Relation, bool) {
-	if catalog != "" && sqltree.Fold(catalog) != CatalogName {
-		return Relation{}, false
-	}
-	if schema == "" {
+	if schema = SchemaOf(catalog, schema); schema == "" {
 		schema = Public
 	}
 	r, ok := c.relations[Relation{sqltree.Fold(schema), sqltree.Fold(name)}]
@@ -156,6 +160,18 @@ func (c *Catalog) Relation(catalog, schema, name string) (Relation, bool) {
 	}
 	return r, ok
 }
+
+// SchemaOf returns the schema that a reference names with a catalog: catalog.schema, or only
+// the schema if the catalog is the runtime's own or none.
+func SchemaOf(catalog, schema string) string {
+	if foreign(catalog) {
+		return catalog + "." + schema
+	}
+	return schema
+}
+
+// foreign reports whether a reference names another catalog than the runtime's own.
+func foreign(catalog string) bool { return catalog != "" && sqltree.Fold(catalog) != CatalogName }
 
 // Declares reports whether a relation of a schema is declared, or with the name ""
 // whether the schema has any.

@@ -75,6 +75,9 @@ func (db *DB) judgeChange(ctx context.Context, c *conn, cat *Catalog, req Reques
 		calls: callSites(st, cat, relocate), write: true, returning: ch.returning != (sqltree.Span{}),
 	}
 	v.traits.Volatile = true
+	if cat.contents.Open != nil {
+		v.names, _ = cat.named(st)
+	}
 	if w := cat.contents.Writers[ch.relation]; w != nil {
 		v.outside, err = db.judgeOutside(ctx, c, ch, w, &judgedParts{text: text, parts: parts, edits: edits, statement: st, names: names}, h)
 	}

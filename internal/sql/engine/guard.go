@@ -39,6 +39,8 @@ type verdict struct {
 	// dependencies returns what another process needs for it; false if only this process
 	// can run it. Nil: only this one can.
 	dependencies func() ([]*Dependency, bool)
+	// names are the relations that the statement names, if some may have to be opened.
+	names []Relation
 	// failed is [Contents.Failed] of a statement that reads files; else nil.
 	failed func(*Error) *Error
 }
@@ -100,6 +102,9 @@ func (db *DB) judge(ctx context.Context, c *conn, cat *Catalog, req Request, h *
 	v.calls = callSites(st, cat, relocate)
 	if len(st.Shows) == 0 && !input {
 		v.dependencies = cat.dependencies(st)
+	}
+	if cat.contents.Open != nil {
+		v.names, _ = cat.named(st)
 	}
 	if f := cat.contents.Failed; f != nil && v.traits.Files {
 		relations, functions := cat.named(st)

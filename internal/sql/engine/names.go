@@ -15,7 +15,7 @@ func checkRelation(text string, r sqltree.Relation, names Names) error {
 	if _, ok := names.Relation(r.Catalog, r.Schema, r.Name); ok {
 		return nil
 	}
-	if e := unserved(names, ObjectTable, r.Schema, r.Name); e != nil {
+	if e := unserved(names, ObjectTable, SchemaOf(r.Catalog, r.Schema), r.Name); e != nil {
 		return e.at(text, r.Offset)
 	}
 	written := r.Name

@@ -192,6 +192,9 @@ func (p *producer) plan() (pending mapping.PendingResult, s *stmt, err error) {
 	} else if p.verdict, err = p.db.judge(p.rows.ctx, p.c.conn, p.catalog, p.req, &p.held); err != nil {
 		return pending, nil, err
 	}
+	if open := p.catalog.open(p.verdict); open != nil && !(p.req.Peek && p.req.describe) {
+		return pending, nil, &unopenedError{open}
+	}
 	if p.isolated = p.isolable(); p.isolated {
 		return pending, nil, nil
 	}
@@ -452,6 +455,9 @@ func (p *producer) size(chunk *Chunk) int64 {
 
 // explain converts any error of the statement to an [*Error] about its own text.
 func (p *producer) explain(err error) error {
+	if u := (*unopenedError)(nil); errors.As(err, &u) {
+		return u
+	}
 	if p.rows.ctx.Err() != nil {
 		return stopped(p.rows.ctx, p.rows.limits)
 	}

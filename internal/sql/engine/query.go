@@ -41,6 +41,10 @@ type Request struct {
 	// statement runs in this process.
 	Input *Input
 
+	// Peek says that Describe need not open relations ([Contents.Open]): it describes them as
+	// they are known.
+	Peek bool
+
 	// Trusted skips the guard: another process of the runtime has judged the statement.
 	Trusted  bool
 	describe bool // and do not run it: see Describe
@@ -81,7 +85,57 @@ const chunksAhead = 8
 // [Options.Grace], Query and the iteration over [Rows.Chunks] return nevertheless
 // and its connection is abandoned. A write that is already committing is waited
 // for: it is not interrupted, and its outcome is returned.
+//
+// If the statement names a relation that is not open ([Contents.Open]), Query opens it first,
+// without holding a connection, for as long as the statement may take.
 func (db *DB) Query(ctx context.Context, req Request) (*Rows, error) {
+	for range maxOpens {
+		rows, err := db.query(ctx, req)
+		var unopened *unopenedError
+		if !errors.As(err, &unopened) {
+			return rows, err
+		}
+		if err := db.openFor(ctx, req, unopened); err != nil {
+			return nil, err
+		}
+	}
+	return nil, NewError(errcode.Loading, "try again in a moment", "the tables of the statement are being replaced")
+}
+
+// maxOpens is how often a statement opens what it names: a publication in between may have
+// closed that again.
+const maxOpens = 8
+
+// unopenedError ends a statement before it begins, which names what must be opened.
+type unopenedError struct {
+	open func(context.Context) error
+}
+
+// Error is not shown: Query opens it.
+func (*unopenedError) Error() string { return "the statement names a relation that is not open" }
+
+// open returns what opens the relations that the statement names, or nil.
+func (c *Catalog) open(v *verdict) func(context.Context) error {
+	if c.contents.Open == nil || len(v.names) == 0 {
+		return nil
+	}
+	return c.contents.Open(v.names)
+}
+
+// openFor opens what a statement names, within its time limit.
+func (db *DB) openFor(ctx context.Context, req Request, unopened *unopenedError) error {
+	limits := db.limits(req.Limits)
+	ctx, cancel := db.bound(ctx, limits.Timeout)
+	defer cancel()
+	err := unopened.open(ctx)
+	if err != nil && ctx.Err() != nil {
+		return stopped(ctx, limits)
+	}
+	return err
+}
+
+// query is Query for a statement whose relations may not be open.
+func (db *DB) query(ctx context.Context, req Request) (*Rows, error) {
 	pool, err := db.poolFor(ctx)
 	if err != nil {
 		return nil, err

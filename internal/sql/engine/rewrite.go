@@ -33,12 +33,12 @@ type written struct {
 }
 
 // rewrite returns the edits for the calls of declared functions in text and, outside
-// bodies, for the names main.t, and the names that the edits write.
+// bodies, for the names main.t and catalog.schema.t, and the names that the edits write.
 func (db *DB) rewrite(text string, st *sqltree.Statement, names Names, in usage) ([]sqltree.Edit, written, error) {
 	r := rewriter{db: db, names: names, text: text, in: in, shape: st.Shape}
 	for _, relation := range st.Relations {
-		if in != inBody && sqltree.Fold(relation.Schema) == mainSchema {
-			if err := r.inMain(relation); err != nil {
+		if in != inBody && (sqltree.Fold(relation.Schema) == mainSchema || foreign(relation.Catalog)) {
+			if err := r.qualify(relation); err != nil {
 				return nil, written{}, err
 			}
 		}
@@ -151,8 +151,9 @@ func (r *rewriter) addDefaults(c sqltree.Call, omitted []FunctionArg, site sqltr
 	r.edits = append(r.edits, sqltree.Edit{Span: site.End, New: text + ")"}) // no insertion: that could belong to the last argument
 }
 
-// inMain writes the schema of a relation that the statement takes from main.
-func (r *rewriter) inMain(ref sqltree.Relation) error {
+// qualify writes the schema of a relation that the statement takes from main, or from another
+// catalog than the runtime's own.
+func (r *rewriter) qualify(ref sqltree.Relation) error {
 	if r.tokens == nil {
 		r.tokens = sqltree.Scan(r.text)
 	}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/jackc/puddle/v2"
+
 	"github.com/spiced-sql/spiced/internal/data/fault"
 	"github.com/spiced-sql/spiced/internal/data/tables"
 	"github.com/spiced-sql/spiced/internal/kit/nearest"
@@ -76,13 +78,7 @@ func (s *server) find(ctx context.Context, schema, name string, write bool) (*ta
 	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		if r.Value().IsClosed() {
-			r.Destroy()
-		} else {
-			r.Release()
-		}
-	}()
+	defer giveBack(r)
 	rows, err := query(ctx, r.Value(), findTable, schema, name)
 	switch {
 	case err != nil:
@@ -122,6 +118,15 @@ func (s *server) find(ctx context.Context, schema, name string, write bool) (*ta
 		own.columns = append(own.columns, k[2])
 	}
 	return t, nil
+}
+
+// giveBack ends the use of a connection for statements of ours.
+func giveBack(r *puddle.Resource[*connection]) {
+	if r.Value().IsClosed() {
+		r.Destroy()
+	} else {
+		r.Release()
+	}
 }
 
 // missing reports a missing table, with those that there are.

@@ -19,6 +19,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -108,26 +109,31 @@ func (c *Connector) Compile(d source.Declaration) (source.Source, error) {
 	if err != nil {
 		return nil, err
 	}
+	return s, s.configure(d, database)
+}
+
+// configure reads the params of the connection to a database, "" for the one of the params.
+func (s *pgSource) configure(d source.Declaration, database string) error {
 	text, err := connectionString(d, database)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if s.config, err = pgconn.ParseConfig(text); err != nil {
-		return nil, fault.New(paramOf(d.Params), "write postgres://user:password@host:port/database?sslmode=require, or the params pg_host, pg_user and so on", "%s", reason(err))
+		return fault.New(paramOf(d.Params), "write postgres://user:password@host:port/database?sslmode=require, or the params pg_host, pg_user and so on", "%s", reason(err))
 	}
 	s.config.ConnectTimeout = connectLimit
 	s.config.RuntimeParams = map[string]string{"application_name": "spiced"}
 	if database != "" && s.config.Database != database {
-		return nil, fault.New("from", "leave the database out of from", "from names the database %q, the params name %q", database, s.config.Database)
+		return fault.New("from", "leave the database out of from", "from names the database %q, the params name %q", database, s.config.Database)
 	}
 	if s.connections, err = d.Params.Int("connection_pool_size", defaultConnections); err != nil {
-		return nil, err
+		return err
 	}
 	if s.connections < 4 || s.connections > 1000 {
-		return nil, fault.New("params.connection_pool_size", "a statement needs several for each table", "%d is not between 4 and 1000", s.connections)
+		return fault.New("params.connection_pool_size", "a statement needs several for each table", "%d is not between 4 and 1000", s.connections)
 	}
 	s.id = fmt.Sprintf("%x", sha256.Sum256(fmt.Appendf(nil, "%q %d", text, s.connections)))[:32]
-	return s, nil
+	return nil
 }
 
 // split splits [[database.]schema.]table, of which each part may be quoted.
@@ -213,8 +219,8 @@ func connectionString(d source.Declaration, database string) (string, error) {
 		values["sslrootcert"] = d.From.Absolute(file)
 	}
 	var out strings.Builder
-	for key, value := range values {
-		if value != "" {
+	for _, key := range slices.Sorted(maps.Keys(values)) { // equal params have equal texts, and share connections
+		if value := values[key]; value != "" {
 			fmt.Fprintf(&out, "%s='%s' ", key, strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(value))
 		}
 	}
