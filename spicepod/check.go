@@ -296,7 +296,7 @@ func namedComponents(p *Pod) []named {
 
 // checkNames refuses duplicate names. Datasets and views share one namespace; every
 // other kind has its own.
-func (d *decoder) checkNames(all []named) {
+func (d *decoder) checkNames(p *Pod, all []named) {
 	first := make(map[string]named, len(all))
 	for _, n := range all {
 		space := n.kind
@@ -308,12 +308,12 @@ func (d *decoder) checkNames(all []named) {
 			first[space+" "+n.key] = n
 			continue
 		}
-		at := d.index.find(parsePath(earlier.path())).value.position()
+		at := p.At(earlier.path())
 		message := fmt.Sprintf("%s %q is declared twice: first at %s", n.kind, n.name, at)
 		if earlier.kind != n.kind {
 			message = fmt.Sprintf("%s %q has the name of a %s: first at %s", n.kind, n.name, earlier.kind, at)
 		}
-		d.failPath(n.path(), message, "names are case-insensitive; rename one")
+		d.add(p.Problem(n.path(), message, "names are case-insensitive; rename one"))
 	}
 }
 
@@ -332,8 +332,8 @@ func (d *decoder) checkDependencies(p *Pod, all []named) {
 			if known[strings.ToLower(name)] || known[table] {
 				continue
 			}
-			d.failPath(fmt.Sprintf("%s[%d].dependsOn[%d]", list, i, j),
-				fmt.Sprintf("dependsOn names %q, which is not declared", truncate.Runes(name, maxShown))+nearest.Clause(name, names), "")
+			d.add(p.Problem(fmt.Sprintf("%s[%d].dependsOn[%d]", list, i, j),
+				fmt.Sprintf("dependsOn names %q, which is not declared", truncate.Runes(name, maxShown))+nearest.Clause(name, names), ""))
 		}
 	}
 	for i := range p.Datasets {

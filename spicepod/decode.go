@@ -12,6 +12,8 @@ import (
 // decoder walks a YAML tree and a Go value side by side and collects all problems.
 type decoder struct {
 	dir       string // folder of the Spicepod
+	home      string // folder that shown paths are relative to: of the Spicepod that is loaded
+	within    string // of a dependency: the folder that it may read, without symbolic links; else ""
 	index     *index
 	types     describer
 	src       *source // file of the current nodes

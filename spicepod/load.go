@@ -38,18 +38,24 @@ func LoadFiles(path string) (*Pod, []string, error) {
 			Hint: "give the path of a Spicepod, or of a folder with a spicepod.yaml",
 		}}
 	}
-	d := &decoder{dir: filepath.Dir(file), index: newIndex(), types: describer{}, parts: map[string]*part{}}
+	d := &decoder{dir: filepath.Dir(file), home: filepath.Dir(file), index: newIndex(), types: describer{}, parts: map[string]*part{}}
 	d.index.files[file] = true
 	for _, name := range []string{".env", ".env.local"} {
 		d.index.files[filepath.Join(d.dir, name)] = true
 	}
 	pod := d.load(file)
+	if pod != nil {
+		d.addDependencies(pod)
+		all := namedComponents(pod)
+		d.checkNames(pod, all)
+		d.checkDependencies(pod, all)
+	}
 	files := slices.Sorted(maps.Keys(d.index.files))
 	if len(d.problems) > 0 {
 		d.problems.Sort()
 		if d.full {
 			d.problems = append(d.problems, Problem{
-				Position: Position{File: shownPath(d.dir, file)},
+				Position: Position{File: shownPath(d.home, file)},
 				Message:  fmt.Sprintf("more than %d problems; the rest are omitted", MaxProblems),
 			})
 		}
@@ -86,7 +92,7 @@ func findFile(path string) (string, error) {
 
 // load reads and decodes the file; problems are in d.problems.
 func (d *decoder) load(file string) *Pod {
-	shown := shownPath(d.dir, file)
+	shown := shownPath(d.home, file)
 	raw, err := readRegular(file, MaxFileBytes)
 	if err != nil {
 		d.problems = append(d.problems, Problem{Position: Position{File: shown}, Message: "cannot read the file: " + reason(err)})
@@ -116,11 +122,11 @@ func (d *decoder) load(file string) *Pod {
 	return pod
 }
 
-// finish does what requires the whole file to be decoded.
+// finish does what requires the whole file to be decoded, but not its dependencies.
 func (d *decoder) finish(pod *Pod) {
-	all := namedComponents(pod)
-	d.checkNames(all)
-	d.checkDependencies(pod, all)
+	if d.within != "" { // its runtime section has no effect
+		d.texts = slices.DeleteFunc(d.texts, func(t pendingText) bool { return strings.HasPrefix(t.path, "runtime.") })
+	}
 	d.resolveTexts(pod.Secrets)
 	slices.Sort(d.index.notServed)
 	d.index.notServed = slices.Compact(d.index.notServed)

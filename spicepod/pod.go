@@ -30,7 +30,7 @@ type Pod struct {
 	Memory       any            `yaml:"memory" served:"no" instead:"a 'duckdb:' dataset with 'access: read_write'" doc:"Memory of models."`
 	Snapshots    any            `yaml:"snapshots" served:"no" instead:"'mode: file' and a state directory ('--state-dir')" doc:"Snapshots of accelerated data."`
 	Extensions   map[string]any `yaml:"extensions" served:"no" instead:"nothing: the runtime has no extensions" doc:"Extensions of the runtime."`
-	Dependencies []string       `yaml:"dependencies" served:"no" instead:"'ref:' entries" doc:"Other Spicepods that this one needs."`
+	Dependencies []string       `yaml:"dependencies" doc:"Other Spicepods whose components are served too: the path of a folder with a spicepod.yaml, relative to this file, or org/name for the folder spicepods/org/name beside the Spicepod, where spice add puts it. Their runtime sections have no effect; they read files below their own folders, and variables of their own .env files, only."`
 
 	// Dir is the absolute folder of the file.
 	Dir string `yaml:"-"`
@@ -40,6 +40,9 @@ type Pod struct {
 	roots  []string
 	index  *index
 	tables []int // of the last datasets, which are tables of catalogs: indexes in Catalogs
+
+	dependencies []*dependency
+	faults       Problems
 }
 
 // Runtime is the `runtime:` section.
@@ -145,6 +148,10 @@ func (s SecretStore) Kind() string { return schemeOf(s.From) }
 // DataRoots returns the folders that datasets may read from, absolute, as a new slice:
 // runtime.data_roots, or the Spicepod's own folder.
 func (p *Pod) DataRoots() []string { return append([]string(nil), p.roots...) }
+
+// Faults returns the problems that do not refuse the Spicepod: dependencies that are missing,
+// and what has no effect in others.
+func (p *Pod) Faults() Problems { return append(Problems(nil), p.faults...) }
 
 // NotServed returns the paths of keys that this file uses and this build reads but does
 // not serve, sorted; a value of several is written path=value.

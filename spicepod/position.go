@@ -2,6 +2,7 @@ package spicepod
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -18,7 +19,34 @@ func (p *Pod) At(path string) Position {
 }
 
 // find returns where the value at a path, or the nearest parent, is declared.
-func (p *Pod) find(path string) place { return p.index.find(parsePath(p.declaredPath(path))) }
+func (p *Pod) find(path string) place {
+	at, own := p.locate(path)
+	return at.find(parsePath(own))
+}
+
+// declared returns the path of what declares the value at a path, in its own file.
+func (p *Pod) declared(path string) string {
+	_, own := p.locate(path)
+	return own
+}
+
+// locate returns the index with the value at a path, and the path there, which differ for
+// components of dependencies and tables of catalogs.
+func (p *Pod) locate(path string) (*index, string) {
+	path = p.declaredPath(path)
+	list, rest, ok := strings.Cut(path, "[")
+	number, below, _ := strings.Cut(rest, "]")
+	n, err := strconv.Atoi(number)
+	if !ok || err != nil {
+		return p.index, path
+	}
+	for _, d := range p.dependencies {
+		if s := d.lists[list]; n >= s.first && n < s.first+s.count {
+			return d.index, fmt.Sprintf("%s[%d]%s", list, n-s.first, below)
+		}
+	}
+	return p.index, path
+}
 
 // shown is the node whose position is reported for a place: for a `ref:` entry, the
 // referenced component.
@@ -45,7 +73,7 @@ func (p *Pod) Problem(path, message, hint string) Problem {
 	if p.index == nil {
 		return Problem{Path: path, Message: message, Hint: hint}
 	}
-	return p.shown(p.find(path)).problem(p.declaredPath(path), message, hint)
+	return p.shown(p.find(path)).problem(p.declared(path), message, hint)
 }
 
 // KeyProblem is Problem for the key of the value.
@@ -55,9 +83,9 @@ func (p *Pod) KeyProblem(path, message, hint string) Problem {
 	}
 	found := p.find(path)
 	if !found.complete {
-		return p.shown(found).problem(p.declaredPath(path), message, hint)
+		return p.shown(found).problem(p.declared(path), message, hint)
 	}
-	return found.key.problem(p.declaredPath(path), message, hint)
+	return found.key.problem(p.declared(path), message, hint)
 }
 
 // ToolPath returns the path of the function or tool of that name, ignoring case, or "".
@@ -81,7 +109,7 @@ func (p *Pod) TextProblem(path string, offset int, message, hint string) Problem
 	if src == nil {
 		return p.Problem(path, message, hint)
 	}
-	return src.problem(at, p.declaredPath(path), message, hint)
+	return src.problem(at, p.declared(path), message, hint)
 }
 
 // textOffset maps a byte of a text to a byte of the file.

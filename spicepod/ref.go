@@ -196,6 +196,10 @@ func (d *decoder) readPart(at *yaml.Node, path, ref string) *part {
 		}
 		return p
 	}
+	if !d.inside(path) {
+		d.fail(at, fmt.Sprintf("%s %q is outside of the folder of the dependency", d.lastKey(), ref), "a dependency reads files of its own folder only")
+		return nil
+	}
 	d.index.files[path] = true
 	raw, err := readRegular(path, MaxPartBytes)
 	if err != nil {
@@ -208,7 +212,7 @@ func (d *decoder) readPart(at *yaml.Node, path, ref string) *part {
 		return nil
 	}
 	text, fault, message := cleanText(raw)
-	p := &part{src: newSource(path, shownPath(d.dir, path), text)}
+	p := &part{src: newSource(path, shownPath(d.home, path), text)}
 	d.parts[path] = p
 	if fault >= 0 {
 		p.problem = ptr(p.src.problem(fault, pathString(d.path), message, ""))

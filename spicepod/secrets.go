@@ -47,6 +47,7 @@ type vault struct {
 	names    []string
 	env      map[string]string // .env, overridden by .env.local
 	existing []string          // names of variables, for a suggestion
+	own      string            // folder of a dependency, which has no other variables than those of its files; else ""
 }
 
 // Unset is a reference to a variable that is not set, in a component.
@@ -62,7 +63,12 @@ func (p *Pod) Unset(path string) []Unset {
 	if p.index == nil {
 		return nil
 	}
-	return p.index.unset[path]
+	at, own := p.locate(path)
+	list := append([]Unset(nil), at.unset[own]...)
+	for i := range list {
+		list[i].Path = path + strings.TrimPrefix(list[i].Path, own)
+	}
+	return list
 }
 
 // ownReferences matches the path of a component that can fail without the others.
@@ -109,6 +115,10 @@ func (d *decoder) openVault(stores []SecretStore) *vault {
 		maps.Copy(v.env, d.readEnv(filepath.Join(d.dir, name)))
 	}
 	v.existing = slices.Collect(maps.Keys(v.env))
+	if d.within != "" {
+		v.own = d.dir
+		return v
+	}
 	for _, pair := range os.Environ() {
 		key, _, _ := strings.Cut(pair, "=")
 		v.existing = append(v.existing, key)
@@ -137,7 +147,7 @@ func (v *vault) lookUp(store, key string) (value, message, hint string) {
 			"known here: " + strings.Join(v.names, ", ")
 	}
 	for _, k := range keys {
-		if value, ok := os.LookupEnv(k); ok {
+		if value, ok := os.LookupEnv(k); ok && v.own == "" {
 			return value, "", ""
 		}
 		if value, ok := v.env[k]; ok {
@@ -146,6 +156,9 @@ func (v *vault) lookUp(store, key string) (value, message, hint string) {
 	}
 	name := keys[len(keys)-1]
 	hint = fmt.Sprintf("set it in the environment, or write %s=… to .env.local or .env", name)
+	if v.own != "" {
+		hint = fmt.Sprintf("write %s=… to .env in the folder of the dependency: it reads no other variables", name)
+	}
 	if near := nearest.Name(name, v.existing); near != "" {
 		hint += fmt.Sprintf("; there is a variable %s", near)
 	}
@@ -159,7 +172,11 @@ func (d *decoder) readEnv(path string) map[string]string {
 	if _, err := os.Stat(path); os.IsNotExist(err) {
 		return nil
 	}
-	shown := shownPath(d.dir, path)
+	shown := shownPath(d.home, path)
+	if !d.inside(path) {
+		d.add(Problem{Position: Position{File: shown}, Message: "it leads out of the folder of the dependency", Hint: "a dependency reads files of its own folder only"})
+		return nil
+	}
 	raw, err := readRegular(path, MaxEnvBytes)
 	if err != nil {
 		d.problems = append(d.problems, Problem{Position: Position{File: shown}, Message: "cannot read the file: " + reason(err)})

@@ -95,6 +95,7 @@ func (b *build) remarks() {
 		p.Severity = spicepod.Warning
 		b.problem(p)
 	}
+	b.problems(b.pod.Faults())
 	if len(b.pod.Functions) > 0 && !b.pod.Runtime.Functions.Enabled {
 		p := b.pod.KeyProblem("functions", "User-defined functions are declared but disabled. Set `runtime.functions.enabled: true` to register spicepod `functions:` entries.", "")
 		b.problem(p)

@@ -108,7 +108,7 @@ func (m *Manager) ask(pod *spicepod.Pod, i int) (func(context.Context) (*source.
 	}
 	d := source.Declaration{
 		Name: decl.Name, Params: decl.Params.With(decl.DatasetParams),
-		From: source.From{Connector: name, Target: target, Shown: decl.From.Raw, Dir: dirOf(pod, fmt.Sprintf("catalogs[%d]", i))},
+		From: source.From{Connector: name, Target: target, Shown: decl.From.Raw, Dir: dirOf(pod, fmt.Sprintf("catalogs[%d]", i)), Within: pod.DependencyDir(fmt.Sprintf("catalogs[%d]", i))},
 	}
 	redact := httpx.Redaction(append(source.Secrets(decl.From), source.Secrets(d.Params)...))
 	most := m.opts.Limits.Tables

@@ -75,6 +75,7 @@ func (m *Manager) compileSource(pod *spicepod.Pod, d *Dataset) error {
 	if d.from, err = source.Parse(d.Declared.From, dirOf(pod, d.Path), m.served()); err != nil {
 		return err
 	}
+	d.from.Within = pod.DependencyDir(d.Path)
 	if err = duckdbTypes(d.Described); err != nil {
 		return err
 	}

@@ -79,6 +79,7 @@ type From struct {
 	Target    string // path, URL or table; may contain secrets
 	Shown     string // as written, for messages
 	Dir       string // base of relative paths
+	Within    string // of a dependency: the folder whose files it may read; else ""
 }
 
 // spiceAI is Spice's connector that is written spice.ai/path.
@@ -199,6 +200,15 @@ func (r Roots) Check(path string) error {
 			"%q leads through a symbolic link to %q, outside of the data roots", path, real)
 	}
 	return nil
+}
+
+// CheckFrom is Check of a path that a declaration names: one of a dependency may only read
+// files below its folder.
+func (r Roots) CheckFrom(f From, path string) error {
+	if f.Within != "" && NewRoots([]string{f.Within}).Check(path) != nil {
+		return fault.New("from", "declare it in the Spicepod itself", "%q is outside of the folder of the dependency", path)
+	}
+	return r.Check(path)
 }
 
 // rootFor returns the folder to add to the roots for a path.

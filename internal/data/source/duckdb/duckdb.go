@@ -228,7 +228,7 @@ func splitTable(name string) table {
 }
 
 func (s *duckSource) checkDatabase(path, at string) error {
-	err := s.roots.Check(path)
+	err := s.roots.CheckFrom(s.d.From, path)
 	if err == nil {
 		_, statErr := os.Stat(path)
 		if statErr == nil {

@@ -62,7 +62,7 @@ func (s *fileSource) Open(ctx context.Context) (*source.Opened, error) {
 // find returns the files of the path, all in the roots.
 func (s *fileSource) find(ctx context.Context) (fileformat.Files, error) {
 	path := s.d.From.Absolute(s.d.From.Target)
-	if err := s.roots.Check(path); err != nil {
+	if err := s.roots.CheckFrom(s.d.From, path); err != nil {
 		return fileformat.Files{}, err
 	}
 	info, err := os.Stat(path)
@@ -102,7 +102,7 @@ func (s *fileSource) glob(ctx context.Context, patterns []string) (fileformat.Fi
 		return out, fault.New("from", "name fewer files", "%q matches more than %d files", patterns[0], s.limit)
 	}
 	for _, f := range out.Found {
-		if err := s.roots.Check(f); err != nil {
+		if err := s.roots.CheckFrom(s.d.From, f); err != nil {
 			return out, err
 		}
 		if info, err := os.Stat(f); err == nil {
