@@ -23,6 +23,9 @@ var (
 	_ json.Marshaler = Text{}
 )
 
+// NewText returns a text that shows raw and has a value.
+func NewText(raw, value string) Text { return Text{Raw: raw, value: &value} }
+
 // Reveal returns the text with its references replaced by their values. Never print or log
 // it.
 func (t Text) Reveal() string {

@@ -134,15 +134,22 @@ func (d *Dataset) setKey(text string) {
 	}
 }
 
-// Table is the name of the dataset in statements: spice.public.orders.
+// Table is the name of the dataset in statements: spice.public.orders, or pg.public.orders
+// in a catalog.
 func (d Dataset) Table() string {
+	if catalog, schema, ok := strings.Cut(d.Relation.Schema, "."); ok {
+		return namePart(catalog) + "." + namePart(schema) + "." + namePart(d.Relation.Name)
+	}
 	return engine.CatalogName + "." + namePart(d.Relation.Schema) + "." + namePart(d.Relation.Name)
 }
 
 // short is Table without the optional parts.
 func (d Dataset) short() string {
-	if d.Relation.Schema == engine.Public {
+	switch {
+	case d.Relation.Schema == engine.Public:
 		return namePart(d.Relation.Name)
+	case strings.Contains(d.Relation.Schema, "."):
+		return d.Table()
 	}
 	return namePart(d.Relation.Schema) + "." + namePart(d.Relation.Name)
 }

@@ -41,7 +41,7 @@ func (c *Connector) List(ctx context.Context, d source.Declaration, o source.Lis
 		if d.Params.Has("spiceai_endpoint") || d.Params.Has("spiceai_flight_endpoint") {
 			return nil, fault.New("from", "write one of them", "from and params both have the endpoint")
 		}
-		params, catalog = spicepod.Params{"spiceai_endpoint": catalog}, ""
+		params, catalog = spicepod.Params{"spiceai_endpoint": spicepod.NewText(d.From.Shown, catalog)}, ""
 	}
 	d.Params = d.Params.With(params)
 	d.From.Target = "x" // of a table, whose connection it is
