@@ -12,6 +12,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/data/source/file"
 	"github.com/spiced-sql/spiced/internal/data/source/flightsql"
 	"github.com/spiced-sql/spiced/internal/data/source/https"
+	"github.com/spiced-sql/spiced/internal/data/source/objectstore"
 	"github.com/spiced-sql/spiced/internal/data/source/postgres"
 	"github.com/spiced-sql/spiced/internal/data/source/s3"
 	"github.com/spiced-sql/spiced/spicepod"
@@ -44,6 +45,7 @@ type parts struct {
 	attacher *resource.Attacher
 	roots    source.Roots
 	progress *load.Reporter
+	objects  *objectstore.Proxy
 	cache    string // folder for downloads
 }
 
@@ -82,6 +84,13 @@ var kinds = []kind{
 		open:  func(p parts) (connector, error) { return flightsql.New(p.DB), nil },
 	},
 	{
+		names: []string{"gs"}, params: s3.GCSParams, extension: objectstore.Extension, root: "gs://",
+		note:  formatNote + " `gcs_key` and `gcs_secret` are an HMAC key of Cloud Storage; service accounts by their JSON files are not served. Two datasets that read from one folder must have equal params.",
+		from:  "`gs://bucket/folder/`, `gs://bucket/folder/*.csv`, `gs://bucket/file.parquet`",
+		about: "as `s3`, of Google Cloud Storage",
+		open:  func(p parts) (connector, error) { return s3.NewGCS(p.DB, p.objects, p.Limits.Files), nil },
+	},
+	{
 		names: []string{"postgres"}, params: postgres.Params, written: true, extension: postgres.Extension, catalog: "`pg`, `postgres:shop`",
 		note: "For a server on this machine, `pg_sslmode` is `prefer` unless it is set: such servers often have no TLS. Types that DuckDB does not have, such as enums, " +
 			"`jsonb`, `inet` and domains, are texts, on which conditions are not sent to the server. DuckDB's extension reads NaN of `numeric` as 0, and `numeric` without a precision as DOUBLE.",
@@ -90,11 +99,11 @@ var kinds = []kind{
 		open:  func(p parts) (connector, error) { return postgres.New(p.DB, p.Log), nil },
 	},
 	{
-		names: []string{"s3"}, params: s3.Params, extension: s3.Extension, root: s3.Root,
+		names: []string{"s3"}, params: s3.Params, extension: objectstore.Extension, root: "s3://",
 		note:  formatNote + " Two datasets that read from one folder must have equal params.",
 		from:  "`s3://bucket/folder/`, `s3://bucket/folder/*.csv`, `s3://bucket/file.parquet`",
 		about: "an object, objects by pattern, or those of one format in a folder, of S3 or a store like it; each statement lists them and reads the parts that it needs",
-		open:  func(p parts) (connector, error) { return s3.New(p.DB, p.Limits.Files, p.Log), nil },
+		open:  func(p parts) (connector, error) { return s3.New(p.DB, p.objects, p.Limits.Files), nil },
 	},
 	{
 		names: []string{"spice.ai", "spiceai"}, params: flightsql.SpiceParams, copied: true, catalog: "`spice.ai:https://host:50051`",

@@ -17,7 +17,6 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/spiced-sql/spiced/internal/data/refresh"
-	"github.com/spiced-sql/spiced/internal/data/source/s3"
 	"github.com/spiced-sql/spiced/internal/data/tables"
 	"github.com/spiced-sql/spiced/internal/data/views"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
@@ -92,7 +91,7 @@ func (w *world) start(options ...func(*Options)) {
 	if w.m, err = NewManager(opts); err != nil {
 		w.t.Fatal(err)
 	}
-	if err := w.db.Lock([]string{w.dir, w.state, s3.Root}); err != nil {
+	if err := w.db.Lock([]string{w.dir, w.state, "s3://", "gs://"}); err != nil {
 		w.t.Fatal(err)
 	}
 	w.served, w.views, w.gen = nil, nil, 0

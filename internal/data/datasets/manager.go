@@ -37,6 +37,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/data/refresh"
 	"github.com/spiced-sql/spiced/internal/data/resource"
 	"github.com/spiced-sql/spiced/internal/data/source"
+	"github.com/spiced-sql/spiced/internal/data/source/objectstore"
 	"github.com/spiced-sql/spiced/internal/data/tables"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
@@ -88,6 +89,7 @@ type Manager struct {
 	copies     *copies.Store
 	refreshes  *refresh.Scheduler
 	progress   *load.Reporter
+	objects    *objectstore.Proxy
 
 	mu      sync.Mutex
 	live    map[string]*served // published, by tables.Key
@@ -117,12 +119,15 @@ func NewManager(opts Options) (*Manager, error) {
 		DB: opts.DB, Attacher: attacher, Dir: filepath.Join(opts.StateDir, "accelerated"), Files: opts.Files, Clock: opts.Clock, Log: opts.Log,
 	})
 	progress := &load.Reporter{Clock: opts.Clock, Report: opts.Progress}
-	connectors, err2 := openConnectors(parts{Options: opts, attacher: attacher, roots: roots, progress: progress, cache: filepath.Join(opts.StateDir, "http")})
+	objects := objectstore.New(opts.DB.Exec, opts.Log)
+	connectors, err2 := openConnectors(parts{
+		Options: opts, attacher: attacher, roots: roots, progress: progress, objects: objects, cache: filepath.Join(opts.StateDir, "http"),
+	})
 	if err := cmp.Or(err1, err2); err != nil {
 		return nil, err
 	}
 	return &Manager{
-		opts: opts, connectors: connectors, copies: store, progress: progress,
+		opts: opts, connectors: connectors, copies: store, progress: progress, objects: objects,
 		refreshes: refresh.New(refresh.Options{DB: opts.DB, Clock: opts.Clock, Log: opts.Log, Publish: opts.Publish, Ended: opts.Ended, Retry: opts.Retry}),
 		live:      map[string]*served{}, failed: map[string]Status{}, loads: &loads{entries: map[string]*entry{}, running: map[*Load]context.CancelFunc{}},
 		checked: map[string]time.Time{}, watched: map[*Dataset]context.CancelFunc{},
@@ -142,4 +147,5 @@ func (m *Manager) Close() {
 			c.Close()
 		}
 	}
+	m.objects.Close()
 }

@@ -117,12 +117,12 @@ func TestS3Faults(t *testing.T) {
 		{"dots", "s3://lake/x/../r.parquet", s3Params(s), "must not be . or ..", "write the folder itself"},
 		{"empty part", "s3://lake//r.parquet", s3Params(s), "an empty part", ""},
 		{"port", good, s3Params(s, "s3_endpoint", "http://"+closed.Addr().String()), "connection refused", ""},
-		{"host", good, s3Params(s, "s3_endpoint", "https://nowhere.invalid"), "there is no host of that name", "params.s3_endpoint"},
+		{"host", good, s3Params(s, "s3_endpoint", "https://nowhere.invalid"), "there is no host of that name", "params.s3_endpoint or params.s3_region"},
 		{"http", good, s3Params(s, "s3_endpoint", "http://minio.example.com"), "sends keys and data in the clear", "allow_http"},
 		{"endpoint", good, s3Params(s, "s3_endpoint", "minio:9000"), "is not a URL of a store", "https://host"},
 		{"path", good, s3Params(s, "s3_endpoint", "https://minio/bucket"), "the endpoint has a path", "from names the bucket"},
 		{"auth", good, s3Params(s, "s3_auth", "password"), `"password" is not a way`, "iam_role"},
-		{"half a key", good, s3Params(s, "s3_secret", ""), "s3_auth key needs both", "params.s3_secret"},
+		{"half a key", good, s3Params(s, "s3_secret", ""), "a key has two parts", "params.s3_secret"},
 		{"public with a key", good, s3Params(s, "s3_auth", "public"), "read without a key", "s3_auth: key"},
 		{"param", good, s3Params(s, "s3_scret", "x"), "params.s3_scret is not an option", `"s3_secret"`},
 		{"other params", "s3://lake/trips/", s3Params(s, "client_timeout", "7s"), "another dataset reads s3://lake/trips/ with other params", "equal params"},
@@ -138,5 +138,69 @@ func TestS3Faults(t *testing.T) {
 			}
 			w.want("SELECT count(*) FROM good", "3")
 		})
+	}
+}
+
+// gcsParams are s3Params by the names of the connector for Google Cloud Storage.
+func gcsParams(s *s3test.Server, others ...string) string {
+	return strings.ReplaceAll(s3Params(s, others...), "s3_", "gcs_")
+}
+
+// TestGCS reads from moto in place of Google Cloud Storage, as a client of S3 reads from
+// both.
+func TestGCS(t *testing.T) {
+	w, s := newS3(t)
+	t.Setenv("GCS_SECRET", s.Secret)
+	s.Bucket("other")
+	s.Put("other", "trips/x.csv", "id\n7\n")
+	pod := `datasets:
+- {name: trips, from: 'gs://lake/trips/', ` + gcsParams(s) + `}
+- {name: r, from: 'gs://lake/r.parquet', ` + gcsParams(s) + `}
+- {name: hive, from: 'gs://lake/hive/**/*.csv', ` + gcsParams(s, "hive_partitioning", "true", "filename", "true") + `}
+- {name: fast, from: 'gs://lake/trips/', ` + gcsParams(s) + `, acceleration: {primary_key: id}}
+- {name: same, from: 's3://lake/trips/', ` + s3Params(s, "client_timeout", "7s") + `}
+`
+	w.ok(pod)
+	for _, name := range []string{"trips", "fast", "same"} {
+		w.want("SELECT id, km FROM "+name+" ORDER BY id", "1|2.5, 2|3.0, 3|4.0")
+	}
+	w.want("SELECT count(*), max(text) FROM r WHERE id BETWEEN 150000 AND 150010", "11|"+strings.Repeat("x", 100)+"150010")
+	w.want("SELECT filename FROM hive WHERE year = 2030", "gs://lake/hive/year=2030/x.csv")
+	s.Put("lake", "trips/d.csv", "id,km\n4,5\n")
+	w.want("SELECT max(id) FROM trips", "4")
+	if err := w.refresh("fast", refresh.Override{}); err != nil {
+		t.Error(err)
+	}
+	w.want("SELECT max(id) FROM fast", "4")
+
+	for _, c := range []struct{ name, from, params, message, hint string }{
+		{"secret", "gs://lake/trips/", gcsParams(s, "s3_secret", "${secrets:wrong}"), "The request signature we calculated does not match", "correct params.gcs_key and params.gcs_secret"},
+		{"bucket", "gs://laek/trips/", gcsParams(s), `has no bucket "laek"`, "correct the bucket, or params.gcs_endpoint"},
+		{"bucket's name", "gs://a/", gcsParams(s), `"a" is not the name of a bucket`, "write gs://bucket/folder/"},
+		{"object", "gs://lake/q.parquet", gcsParams(s), "there is no object at gs://lake/q.parquet", ""},
+		{"host", "gs://lake/trips/", gcsParams(s, "s3_endpoint", "https://nowhere.invalid"), "there is no host of that name", "correct params.gcs_endpoint"},
+		{"auth", "gs://lake/trips/", gcsParams(s, "s3_auth", "iam_role"), `"iam_role" is not a way`, "write public or key"},
+		{"half a key", "gs://lake/trips/", gcsParams(s, "s3_secret", ""), "a key has two parts", "set params.gcs_key and params.gcs_secret"},
+		{"public", "gs://lake/trips/", gcsParams(s, "s3_secret", "", "s3_key", ""), "", ""},
+		{"param", "gs://lake/trips/", gcsParams(s, "s3_region", "x"), "params.gcs_region is not an option", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w.t = t
+			problems := w.reload("datasets:\n- {name: good, from: 'gs://other/trips/', " + gcsParams(s) + "}\n- {name: bad, from: '" + c.from + "', " + c.params + "}\n")
+			if len(problems) != 1 || !strings.Contains(problems[0].Message, c.message) || !strings.Contains(problems[0].Hint, c.hint) {
+				t.Errorf("got %v\nwant %s; %s", problems, c.message, c.hint)
+			}
+			w.want("FROM good", "7")
+		})
+	}
+	w.t = t
+	w.ok(pod)
+	s.Stop()
+	if _, err := w.read("FROM r"); err == nil || !strings.Contains(err.Error(), "the object store answered HTTP 503 for gs://lake/r.parquet") {
+		t.Errorf("without the server: got %v", err)
+	}
+	w.want("SELECT max(id) FROM fast", "4")
+	if strings.Contains(w.log.String(), s.Secret) {
+		t.Errorf("the log has the secret: %s", w.log)
 	}
 }

@@ -58,14 +58,20 @@ var (
 	serverMessage = regexp.MustCompile(`(?:FATAL|PANIC|ERROR):  ([^\n]*)`)
 )
 
-// objectError matches an error of an object store, of which DuckDB knows a proxy.
-var objectError = regexp.MustCompile(`(?:Request returned )?HTTP ([0-9]+)[^\n]* 'http://127\.0\.0\.1:[0-9]+/([^'?]*)[^']*'[^\n]*`)
+// objectErrors match an error of an object store, of which DuckDB knows a proxy: its URL
+// has the scheme, the bucket and the key of the object.
+var objectErrors = []*regexp.Regexp{
+	regexp.MustCompile(`HTTP (?P<status>[0-9]+)[^\n]* 'http://127\.0\.0\.1:[0-9]+/(?P<scheme>[a-z0-9]+)/(?P<key>[^'?]*)[^']*'[^\n]*`),
+	regexp.MustCompile(`HTTP [A-Z]+ error [a-z ]+'(?:http://127\.0\.0\.1:[0-9]+/)?(?P<scheme>[a-z0-9]+)(?:://|/)(?P<key>[^'?]*)[^']*'[^\n]* \(HTTP (?P<status>[0-9]+)[^\n]*`),
+}
 
 // withoutConnection returns the message of an error of a server, without the statement,
 // the connection string and the address of an extension.
 func withoutConnection(message string) string {
-	if m := objectError.FindStringSubmatch(message); m != nil {
-		return fmt.Sprintf("the object store answered HTTP %s for s3://%s", m[1], m[2])
+	for _, e := range objectErrors {
+		if m := e.FindStringSubmatch(message); m != nil {
+			return fmt.Sprintf("the object store answered HTTP %s for %s://%s", m[e.SubexpIndex("status")], m[e.SubexpIndex("scheme")], m[e.SubexpIndex("key")])
+		}
 	}
 	if !postgresError.MatchString(message) {
 		return message

@@ -17,7 +17,7 @@ var Known = []struct{ Name, Serves, set string }{
 	// A scan of a large table is one statement to the server for each so many pages, also
 	// if a condition selects one row. The default is 1000, which is 8 MB.
 	{"postgres_scanner", "postgres: tables of PostgreSQL servers", "SET GLOBAL pg_pages_per_task = 20000"},
-	{"httpfs", "s3: objects of S3 and stores like it", ""},
+	{"httpfs", "s3: and gs: objects of S3, stores like it and Google Cloud Storage", ""},
 	{"sqlite_scanner", "sqlite: tables of SQLite files", ""},
 }
 

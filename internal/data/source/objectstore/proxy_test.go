@@ -1,6 +1,7 @@
-package s3
+package objectstore
 
 import (
+	"context"
 	"io"
 	"log/slog"
 	"net/http"
@@ -18,6 +19,36 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+var testNames = Names{
+	Endpoint: "s3_endpoint", Region: "s3_region", Auth: "s3_auth", Key: "s3_key", Secret: "s3_secret", IAM: true, Permissions: S3Permissions,
+}
+
+// newStore returns the store of a server.
+func newStore(t *testing.T, server *httptest.Server, keys *credentials.Credentials) *S3 {
+	t.Helper()
+	endpoint, err := url.Parse(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &S3{names: testNames, id: server.URL, endpoint: endpoint, region: "us-east-1", keys: keys}
+	if err := s.open(time.Second); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.transport.CloseIdleConnections)
+	return s
+}
+
+// newProxy returns a proxy that listens.
+func newProxy(t *testing.T) *Proxy {
+	t.Helper()
+	p := New(func(context.Context, string) error { return nil }, slog.New(slog.DiscardHandler))
+	if err := p.listen(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Close)
+	return p
+}
+
 // TestTheProxyPassesOnlyReadsOfDatasets asks for what no dataset reads: the store sees
 // no request.
 func TestTheProxyPassesOnlyReadsOfDatasets(t *testing.T) {
@@ -27,21 +58,9 @@ func TestTheProxyPassesOnlyReadsOfDatasets(t *testing.T) {
 		io.WriteString(w, "object")
 	}))
 	defer real.Close()
-	endpoint, err := url.Parse(real.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := newStore("id", endpoint, "us-east-1", nil, time.Second)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.transport.CloseIdleConnections()
-	p, err := newProxy(slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer p.close()
-	held, err := p.serve("lake", "trips/", s)
+	s := newStore(t, real, nil)
+	p := newProxy(t)
+	held, err := p.Serve("s3", "lake", "trips/", s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,25 +70,26 @@ func TestTheProxyPassesOnlyReadsOfDatasets(t *testing.T) {
 		status                      int
 		passed                      string
 	}{
-		{"GET", "/lake/trips/a%20b.csv?versionId=1", good, 200, "GET /lake/trips/a%20b.csv "},
-		{"HEAD", "/lake/trips/a.csv", good, 200, "HEAD /lake/trips/a.csv "},
-		{"GET", "/lake/?list-type=2&prefix=trips%2Fx&acl=&x=1", good, 200, "GET /lake/?list-type=2&prefix=trips%2Fx "},
-		{"GET", "/lake/trips/a.csv", "", 403, ""},
-		{"GET", "/lake/trips/a.csv", "AWS4-HMAC-SHA256 Credential=/x", 403, ""},
-		{"GET", "/lake/trips/a.csv", strings.Replace(good, p.key, p.key+"x", 1), 403, ""},
-		{"PUT", "/lake/trips/a.csv", good, 405, ""},
-		{"DELETE", "/lake/trips/a.csv", good, 405, ""},
-		{"POST", "/lake/trips/?delete", good, 405, ""},
-		{"GET", "/lake/other/a.csv", good, 403, ""},
-		{"GET", "/lake/trips", good, 403, ""},
-		{"GET", "/other/trips/a.csv", good, 403, ""},
-		{"GET", "/lake/trips/../other/a.csv", good, 403, ""},
-		{"GET", "/lake/trips/%2e%2e/other/a.csv", good, 403, ""},
-		{"GET", "/lake/trips/..%2Fother/a.csv", good, 403, ""},
-		{"GET", "/lake/?list-type=2&prefix=", good, 403, ""},
-		{"GET", "/lake/?list-type=2&prefix=trips%2F..%2Fother", good, 403, ""},
-		{"GET", "/lake/?prefix=trips%2F", good, 403, ""},
-		{"GET", "/lake/?acl", good, 403, ""},
+		{"GET", "/s3/lake/trips/a%20b.csv?versionId=1", good, 200, "GET /lake/trips/a%20b.csv "},
+		{"HEAD", "/s3/lake/trips/a.csv", good, 200, "HEAD /lake/trips/a.csv "},
+		{"GET", "/s3/lake/?list-type=2&prefix=trips%2Fx&acl=&x=1", good, 200, "GET /lake/?list-type=2&prefix=trips%2Fx "},
+		{"GET", "/s3/lake/trips/a.csv", "", 403, ""},
+		{"GET", "/s3/lake/trips/a.csv", "AWS4-HMAC-SHA256 Credential=/x", 403, ""},
+		{"GET", "/s3/lake/trips/a.csv", strings.Replace(good, p.key, p.key+"x", 1), 403, ""},
+		{"PUT", "/s3/lake/trips/a.csv", good, 405, ""},
+		{"DELETE", "/s3/lake/trips/a.csv", good, 405, ""},
+		{"POST", "/s3/lake/trips/?delete", good, 405, ""},
+		{"GET", "/s3/lake/other/a.csv", good, 403, ""},
+		{"GET", "/s3/lake/trips", good, 403, ""},
+		{"GET", "/s3/other/trips/a.csv", good, 403, ""},
+		{"GET", "/s3/lake/trips/../other/a.csv", good, 403, ""},
+		{"GET", "/s3/lake/trips/%2e%2e/other/a.csv", good, 403, ""},
+		{"GET", "/s3/lake/trips/..%2Fother/a.csv", good, 403, ""},
+		{"GET", "/s3/lake/?list-type=2&prefix=", good, 403, ""},
+		{"GET", "/s3/lake/?list-type=2&prefix=trips%2F..%2Fother", good, 403, ""},
+		{"GET", "/s3/lake/?prefix=trips%2F", good, 403, ""},
+		{"GET", "/s3/lake/?acl", good, 403, ""},
+		{"GET", "/gs/lake/trips/a.csv", good, 403, ""},
 		{"GET", "/", good, 403, ""},
 	} {
 		r, err := http.NewRequestWithContext(t.Context(), c.method, "http://"+p.host, nil)
@@ -96,7 +116,7 @@ func TestTheProxyPassesOnlyReadsOfDatasets(t *testing.T) {
 		}
 	}
 	resource.Release(held)
-	if p.find("lake", "trips/a.csv") != nil {
+	if p.find("s3", "lake", "trips/a.csv") != nil {
 		t.Error("a released prefix is served")
 	}
 	http.DefaultClient.CloseIdleConnections()
@@ -112,21 +132,12 @@ func TestAResponseThatBreaksOffIsAnError(t *testing.T) {
 		panic(http.ErrAbortHandler)
 	}))
 	defer real.Close()
-	endpoint, _ := url.Parse(real.URL)
-	s, err := newStore("id", endpoint, "us-east-1", nil, time.Second)
-	if err != nil {
+	s := newStore(t, real, nil)
+	p := newProxy(t)
+	if _, err := p.Serve("s3", "lake", "", s); err != nil {
 		t.Fatal(err)
 	}
-	defer s.transport.CloseIdleConnections()
-	p, err := newProxy(slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer p.close()
-	if _, err := p.serve("lake", "", s); err != nil {
-		t.Fatal(err)
-	}
-	r, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+p.host+"/lake/a", nil)
+	r, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+p.host+"/s3/lake/a", nil)
 	r.Header.Set("Authorization", "Credential="+p.key+"/")
 	answer, err := http.DefaultClient.Do(r)
 	if err == nil {
@@ -159,43 +170,14 @@ func TestFaultsOfStores(t *testing.T) {
 		real := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			refuse(w, c.status, c.code, "a message of the store")
 		}))
-		endpoint, _ := url.Parse(real.URL)
-		s, err := newStore("id", endpoint, "us-east-1", c.keys, time.Second)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = s.list(t.Context(), "lake", "trips/", 10)
+		s := newStore(t, real, c.keys)
+		_, err := s.List(t.Context(), "lake", "trips/", 10)
 		if err == nil {
 			t.Fatalf("%s: there is no error", c.code)
 		}
-		if f := s.fault(err); !strings.Contains(f.Message, c.message) || !strings.Contains(f.Hint, c.hint) || strings.Contains(f.Error(), "hunter2") {
+		if f := s.Fault(err); !strings.Contains(f.Message, c.message) || !strings.Contains(f.Hint, c.hint) || strings.Contains(f.Error(), "hunter2") {
 			t.Errorf("%s: got %s; want %s; %s", c.code, f.Error(), c.message, c.hint)
 		}
-		s.transport.CloseIdleConnections()
 		real.Close()
-	}
-}
-
-func TestMatches(t *testing.T) {
-	for _, c := range []struct {
-		glob, key string
-		want      bool
-	}{
-		{"a/*.csv", "a/b.csv", true},
-		{"a/*.csv", "a/b/c.csv", false},
-		{"a/*.csv", "a/b.json", false},
-		{"**/*.csv", "b.csv", true},
-		{"**/*.csv", "a/b/c.csv", true},
-		{"a/**/*.csv", "a/c.csv", true},
-		{"a/**/x=*/*.csv", "a/b/x=1/c.csv", true},
-		{"a/**/x=*/*.csv", "a/b/y=1/c.csv", false},
-		{"a/**", "a/b/c", true},
-		{"a/?[bc]", "a/xb", true},
-		{"a/?[bc]", "a/xd", false},
-		{"a/[", "a/[", false},
-	} {
-		if got := matches(c.glob, c.key); got != c.want {
-			t.Errorf("%s matches %s: %v", c.glob, c.key, got)
-		}
 	}
 }

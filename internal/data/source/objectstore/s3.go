@@ -1,0 +1,198 @@
+package objectstore
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
+	"github.com/minio/minio-go/v7/pkg/s3utils"
+	"github.com/minio/minio-go/v7/pkg/signer"
+
+	"github.com/spiced-sql/spiced/internal/data/fault"
+)
+
+// S3 is a store with the API of S3, read with the keys of a dataset.
+type S3 struct {
+	names     Names // of the params, for hints
+	id        string
+	endpoint  *url.URL
+	region    string
+	keys      *credentials.Credentials // nil: requests are not signed
+	transport *http.Transport
+	client    *minio.Client
+}
+
+// open makes the clients.
+func (s *S3) open(timeout time.Duration) error {
+	s.transport = &http.Transport{
+		Proxy: http.ProxyFromEnvironment, DialContext: (&net.Dialer{Timeout: timeout}).DialContext, TLSHandshakeTimeout: timeout,
+		ResponseHeaderTimeout: timeout, MaxIdleConnsPerHost: 64, IdleConnTimeout: time.Minute, DisableCompression: true, ForceAttemptHTTP2: true,
+	}
+	var err error
+	s.client, err = minio.New(s.endpoint.Host, &minio.Options{
+		Creds: s.keys, Secure: s.endpoint.Scheme == "https", Region: s.region, Transport: s.transport, BucketLookup: minio.BucketLookupPath, MaxRetries: 3,
+	})
+	return err
+}
+
+// ID implements [Store].
+func (s *S3) ID() string { return s.id }
+
+// signature returns the keys that requests are signed with, or false if they are not.
+func (s *S3) signature() (keys credentials.Value, signed bool, err error) {
+	if s.keys == nil {
+		return keys, false, nil
+	}
+	keys, err = s.keys.GetWithContext(nil)
+	return keys, err != nil || !keys.SignerType.IsAnonymous(), err
+}
+
+// request makes a request without a signature.
+func (s *S3) request(ctx context.Context, method, bucket, key string, query url.Values) (*http.Request, error) {
+	r, err := http.NewRequestWithContext(ctx, method, s.endpoint.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	r.URL = objectURL(s.endpoint, bucket, key, query)
+	r.Header.Set("X-Amz-Content-Sha256", "UNSIGNED-PAYLOAD")
+	r.Header.Set("Accept-Encoding", "identity")
+	return r, nil
+}
+
+// objectURL returns the URL of an object or a list at an endpoint, in path style.
+func objectURL(endpoint *url.URL, bucket, key string, query url.Values) *url.URL {
+	u := *endpoint
+	u.Path = strings.TrimSuffix(u.Path, "/") + "/" + bucket + "/" + key
+	u.RawPath = s3utils.EncodePath(u.Path)
+	u.RawQuery = strings.ReplaceAll(query.Encode(), "+", "%20")
+	return &u
+}
+
+// Headers that are passed on.
+var (
+	requestHeaders  = []string{"Range", "If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since"}
+	responseHeaders = []string{"Content-Length", "Content-Type", "Content-Range", "Accept-Ranges", "Etag", "Last-Modified"}
+)
+
+// serve sends a request and its response on.
+func (s *S3) serve(p *Proxy, w http.ResponseWriter, r *request) {
+	out, err := s.request(r.Context(), r.Method, r.bucket, r.key, r.list)
+	if err != nil {
+		refuse(w, http.StatusServiceUnavailable, "ServiceUnavailable", err.Error())
+		return
+	}
+	for _, name := range requestHeaders {
+		if v := r.Header.Get(name); v != "" {
+			out.Header.Set(name, v)
+		}
+	}
+	keys, signed, err := s.signature()
+	if err != nil {
+		refuse(w, http.StatusForbidden, "AccessDenied", "there are no credentials")
+		return
+	}
+	if signed {
+		out = signer.SignV4(*out, keys.AccessKeyID, keys.SecretAccessKey, keys.SessionToken, s.region)
+	}
+	in, err := s.transport.RoundTrip(out)
+	if err != nil {
+		p.log.Debug("an object store did not answer", "error", err)
+		refuse(w, http.StatusServiceUnavailable, "ServiceUnavailable", s.Fault(err).Message)
+		return
+	}
+	defer in.Body.Close()
+	for _, name := range responseHeaders {
+		if v := in.Header.Get(name); v != "" {
+			w.Header().Set(name, v)
+		}
+	}
+	w.WriteHeader(in.StatusCode)
+	if _, err := io.CopyBuffer(struct{ io.Writer }{w}, in.Body, make([]byte, 256<<10)); err != nil {
+		panic(http.ErrAbortHandler) // DuckDB must not take a part for the whole
+	}
+}
+
+// Object is an object of a bucket.
+type Object struct {
+	Key  string
+	Size int64
+}
+
+// List returns the objects whose keys have a prefix, at most limit+1.
+func (s *S3) List(ctx context.Context, bucket, prefix string, limit int) (found []Object, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	for o := range s.client.ListObjects(ctx, bucket, minio.ListObjectsOptions{Prefix: prefix, Recursive: true}) {
+		if o.Err != nil {
+			return nil, o.Err
+		}
+		if !strings.HasSuffix(o.Key, "/") { // a folder that a console made
+			found = append(found, Object{o.Key, o.Size})
+		}
+		if len(found) > limit {
+			break
+		}
+	}
+	return found, nil
+}
+
+// The codes of errors of S3: https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html.
+var (
+	wrongKeys = []string{"InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "TokenRefreshRequired"}
+	elsewhere = []string{"PermanentRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException"}
+)
+
+// Fault explains an error of a request. Its message has no secret.
+func (s *S3) Fault(err error) *fault.Fault {
+	var f *fault.Fault
+	var e minio.ErrorResponse
+	var name *net.DNSError
+	var number syscall.Errno
+	at, n := s.endpoint.Host, s.names
+	switch {
+	case errors.As(err, &f):
+		return f
+	case errors.As(err, &e) && e.Code != "":
+		return s.refused(e)
+	case errors.As(err, &name):
+		return fault.New("params", "correct params."+n.Endpoint+n.orRegion(), "cannot find the object store %s: there is no host of that name", at).Retryable()
+	case errors.As(err, &number):
+		return fault.New("params", "", "cannot connect to the object store %s: %s", at, number).Retryable()
+	case strings.Contains(err.Error(), "x509: "), strings.Contains(err.Error(), "tls: "):
+		return fault.New("params."+n.Endpoint, "", "the certificate of the object store %s is not valid", at)
+	case errors.Is(err, context.DeadlineExceeded), strings.Contains(err.Error(), "timeout"):
+		return fault.New("params.client_timeout", "", "the object store %s does not answer", at).Retryable()
+	}
+	return fault.New("params", "", "cannot read from the object store %s", at).Retryable()
+}
+
+// refused explains why a store refuses a request.
+func (s *S3) refused(e minio.ErrorResponse) *fault.Fault {
+	at, n, message := s.endpoint.Host, s.names, cmp.Or(e.Message, e.Code)
+	_, signed, _ := s.signature() //nolint:errcheck // then the store was not asked
+	switch {
+	case e.Code == "NoSuchBucket":
+		return fault.New("from", "correct the bucket, or params."+n.Endpoint, "the object store %s has no bucket %q", at, e.BucketName).Retryable()
+	case slices.Contains(wrongKeys, e.Code):
+		return fault.New("params", "correct params."+n.Key+" and params."+n.Secret, "the object store %s: %s", at, message).Retryable()
+	case slices.Contains(elsewhere, e.Code):
+		return fault.New("params", "set params."+cmp.Or(n.Region, n.Endpoint)+" to that of the bucket", "the object store %s: %s", at, message)
+	case e.Code == "RequestTimeTooSkewed":
+		return fault.New("params", "set the clock of this machine", "the object store %s: %s", at, message).Retryable()
+	case e.Code == "AccessDenied" && !signed:
+		return fault.New("params", n.wantKey(), "the object store %s does not permit to read this without a key", at).Retryable()
+	case e.Code == "AccessDenied":
+		return fault.New("params", n.Permissions, "the object store %s does not permit the key to read this", at).Retryable()
+	}
+	return fault.New("from", "", "the object store %s: %s", at, message).Retryable()
+}
