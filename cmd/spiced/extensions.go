@@ -97,7 +97,7 @@ func checkExtensions(names []string) error {
 }
 
 func installExtensions(ctx context.Context, std streams, names []string, from string) error {
-	for _, name := range names {
+	for _, name := range extension.Needed(names...) {
 		file := ""
 		if from != "" {
 			file = filepath.Join(from, name+".duckdb_extension")

@@ -46,7 +46,7 @@ func openDatabase(ctx context.Context, pod *spicepod.Pod, state string, opts Opt
 	roots := append([]string{state}, db.roots...)
 	o := engineOptions(pod)
 	roots = append(roots, datasets.Roots(pod)...)
-	for _, name := range datasets.Extensions(pod) {
+	for _, name := range extension.Needed(datasets.Extensions(pod)...) {
 		o.Extensions = append(o.Extensions, extension.Get(name, pod.Runtime.Extensions.Directory))
 	}
 	if pod.Runtime.Query.Isolation == spicepod.IsolationProcess && len(opts.Worker) > 0 {

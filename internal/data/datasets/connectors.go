@@ -12,6 +12,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/data/source/file"
 	"github.com/spiced-sql/spiced/internal/data/source/flightsql"
 	"github.com/spiced-sql/spiced/internal/data/source/https"
+	"github.com/spiced-sql/spiced/internal/data/source/lake"
 	"github.com/spiced-sql/spiced/internal/data/source/objectstore"
 	"github.com/spiced-sql/spiced/internal/data/source/postgres"
 	"github.com/spiced-sql/spiced/internal/data/source/s3"
@@ -77,6 +78,13 @@ var kinds = []kind{
 		open:  func(p parts) (connector, error) { return duckdb.New(p.DB, p.attacher, p.roots), nil },
 	},
 	{
+		names: []string{"delta_lake"}, params: lake.DeltaParams, extension: lake.DeltaExtension, root: "s3://",
+		note:  "Each statement reads the newest version of the table. Only files in the folder of the table are read: its log must not name others.",
+		from:  "`delta_lake:folder`, `delta_lake:s3://bucket/table/`",
+		about: "a table of Delta Lake, in a folder below `runtime.data_roots` or in a store with the API of S3",
+		open:  func(p parts) (connector, error) { return lake.NewDelta(p.DB, p.objects, p.roots), nil },
+	},
+	{
 		names: []string{"flightsql"}, params: flightsql.Params, copied: true, catalog: "`flightsql`, `flightsql:catalog`",
 		note:  "The user and password are sent as the handshake of Flight and, to servers without one, with each call.",
 		from:  "`flightsql:orders`, `flightsql:catalog.schema.orders`",
@@ -89,6 +97,14 @@ var kinds = []kind{
 		from:  "`gs://bucket/folder/`, `gs://bucket/folder/*.csv`, `gs://bucket/file.parquet`",
 		about: "as `s3`, of Google Cloud Storage",
 		open:  func(p parts) (connector, error) { return s3.NewGCS(p.DB, p.objects, p.Limits.Files), nil },
+	},
+	{
+		names: []string{"iceberg"}, params: lake.IcebergParams, extension: lake.IcebergExtension, root: "s3://",
+		note: "Each statement reads the newest metadata file in the folder `metadata`. Where the table is written through a catalog, such as REST or Glue, that may be one " +
+			"that the catalog does not have, after a commit that failed; catalogs are not served. Only files in the folder of the table are read, whatever it names.",
+		from:  "`iceberg:folder`, `iceberg:file:///folder`, `iceberg:s3://bucket/table/`",
+		about: "a table of Iceberg, in a folder below `runtime.data_roots` or in a store with the API of S3",
+		open:  func(p parts) (connector, error) { return lake.NewIceberg(p.DB, p.objects, p.roots), nil },
 	},
 	{
 		names: []string{"postgres"}, params: postgres.Params, written: true, extension: postgres.Extension, catalog: "`pg`, `postgres:shop`",

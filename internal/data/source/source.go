@@ -211,6 +211,31 @@ func (r Roots) CheckFrom(f From, path string) error {
 	return r.Check(path)
 }
 
+// Open opens a folder in the roots. Links in it that lead out of it are not followed.
+func (r Roots) Open(path string) (*os.Root, error) {
+	if err := r.Check(path); err != nil {
+		return nil, err
+	}
+	for _, roots := range [][]string{r.declared, r.real} {
+		for _, root := range roots {
+			if !within(path, []string{root}) {
+				continue
+			}
+			outer, err := os.OpenRoot(root)
+			if err != nil {
+				return nil, err
+			}
+			defer outer.Close()
+			rel, err := filepath.Rel(root, path)
+			if err != nil {
+				return nil, err
+			}
+			return outer.OpenRoot(rel)
+		}
+	}
+	return nil, fault.New("from", "", "%q is outside of the data roots", path)
+}
+
 // rootFor returns the folder to add to the roots for a path.
 func rootFor(path string) string {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {

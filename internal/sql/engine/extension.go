@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"html"
 	"regexp"
 	"strings"
 
@@ -65,9 +66,28 @@ var objectErrors = []*regexp.Regexp{
 	regexp.MustCompile(`HTTP [A-Z]+ error [a-z ]+'(?:http://127\.0\.0\.1:[0-9]+/)?(?P<scheme>[a-z0-9]+)(?:://|/)(?P<key>[^'?]*)[^']*'[^\n]* \(HTTP (?P<status>[0-9]+)[^\n]*`),
 }
 
+// Errors of the proxy, with its reason, and the names of tables there, which only the
+// runtime knows.
+var (
+	proxyError = regexp.MustCompile(`(?s)http://127\.0\.0\.1:[0-9]+/.*<Message>(.*?)</Message>`)
+	tableURL   = regexp.MustCompile(`s3://` + Hidden + `[a-z0-9_]+/table/?`)
+	tableHost  = regexp.MustCompile(Hidden + `lake_[a-z0-9]+`)
+)
+
 // withoutConnection returns the message of an error of a server, without the statement,
 // the connection string and the address of an extension.
 func withoutConnection(message string) string {
+	message, _, _ = strings.Cut(withoutServer(message), "\n   0: ") // a stack trace of Rust
+	return tableHost.ReplaceAllString(tableURL.ReplaceAllString(message, ""), "table")
+}
+
+func withoutServer(message string) string {
+	if m := proxyError.FindStringSubmatch(message); m != nil {
+		return html.UnescapeString(m[1])
+	}
+	if strings.Contains(message, "no version-hint could be found") {
+		return "the newest metadata file of the Iceberg table cannot be found"
+	}
 	for _, e := range objectErrors {
 		if m := e.FindStringSubmatch(message); m != nil {
 			return fmt.Sprintf("the object store answered HTTP %s for %s://%s", m[e.SubexpIndex("status")], m[e.SubexpIndex("scheme")], m[e.SubexpIndex("key")])

@@ -9,6 +9,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/data/tables"
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/sql/extension"
 	"github.com/spiced-sql/spiced/internal/test/exttest"
 )
 
@@ -18,9 +19,14 @@ func TestFunctionsOfExtensionsAreRefused(t *testing.T) {
 	const functions = "SELECT DISTINCT lower(function_name) || '|' || function_type || '|' || parameter_types::VARCHAR AS f FROM duckdb_functions()"
 	plain := open(t, engine.Options{})
 	own := texts(t, plain, functions)
-	for _, name := range []string{"postgres_scanner", "sqlite_scanner", "httpfs"} {
+	for _, known := range extension.Known {
+		name := known.Name
 		t.Run(name, func(t *testing.T) {
-			db := open(t, engine.Options{Extensions: []engine.Extension{exttest.Find(t, name)}})
+			var needed []engine.Extension
+			for _, e := range extension.Needed(name) {
+				needed = append(needed, exttest.Find(t, e))
+			}
+			db := open(t, engine.Options{Extensions: needed})
 			if err := db.Extension(name); err != nil {
 				t.Fatal(err)
 			}

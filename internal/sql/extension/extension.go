@@ -8,17 +8,43 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
 
 // Known are the extensions that connectors need, with what they serve.
-var Known = []struct{ Name, Serves, set string }{
+var Known = []struct {
+	Name, Serves, set string
+	needs             []string // other extensions, which must be loaded before it
+}{
 	// A scan of a large table is one statement to the server for each so many pages, also
 	// if a condition selects one row. The default is 1000, which is 8 MB.
-	{"postgres_scanner", "postgres: tables of PostgreSQL servers", "SET GLOBAL pg_pages_per_task = 20000"},
-	{"httpfs", "s3: and gs: objects of S3, stores like it and Google Cloud Storage", ""},
-	{"sqlite_scanner", "sqlite: tables of SQLite files", ""},
+	{"postgres_scanner", "postgres: tables of PostgreSQL servers", "SET GLOBAL pg_pages_per_task = 20000", nil},
+	{"httpfs", "s3: and gs: objects of S3, stores like it and Google Cloud Storage", "", nil},
+	{"sqlite_scanner", "sqlite: tables of SQLite files", "", nil},
+	{"delta", "delta_lake: tables of Delta Lake", "", []string{"httpfs"}},
+	{"avro", "iceberg: the manifests of tables", "", nil},
+	{"iceberg", "iceberg: tables of Iceberg", "", []string{"httpfs", "avro"}},
+}
+
+// Needed returns the extensions that must be loaded for some, in an order in which each can
+// be loaded.
+func Needed(names ...string) (all []string) {
+	for _, name := range names {
+		for _, k := range Known {
+			if k.Name == name {
+				all = append(all, Needed(k.needs...)...)
+			}
+		}
+		all = append(all, name)
+	}
+	for i, name := range slices.Backward(all) {
+		if slices.Index(all, name) < i {
+			all = slices.Delete(all, i, i+1)
+		}
+	}
+	return all
 }
 
 // Get returns the extension of that name, with its file if [Find] finds it.

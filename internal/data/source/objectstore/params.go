@@ -21,6 +21,7 @@ const defaultTimeout = 30 * time.Second
 type Names struct {
 	Endpoint, Region, Auth, Key, Secret, Token, AllowHTTP string
 
+	BareHost    bool   // Endpoint may be a host without https://
 	IAM         bool   // Auth may be iam_role
 	Default     string // the endpoint; "": that of S3 in the region
 	Permissions string // a hint: what a key must be permitted
@@ -30,7 +31,7 @@ type Names struct {
 func S3Names(prefix string) Names {
 	return Names{
 		Endpoint: prefix + "_endpoint", Region: prefix + "_region", Key: prefix + "_access_key_id", Secret: prefix + "_secret_access_key",
-		Token: prefix + "_session_token", AllowHTTP: prefix + "_allow_http", Permissions: S3Permissions,
+		Token: prefix + "_session_token", AllowHTTP: prefix + "_allow_http", BareHost: true, Permissions: S3Permissions,
 	}
 }
 
@@ -138,6 +139,8 @@ func (n Names) endpoint(params spicepod.Params, text, region string) (*url.URL, 
 		text = n.Default
 	case text == "":
 		text = "https://s3." + region + ".amazonaws.com"
+	case n.BareHost && !strings.Contains(text, "://"):
+		text = "https://" + text
 	}
 	at := "params." + n.Endpoint
 	u, err := url.Parse(text)
@@ -183,4 +186,11 @@ func (n Names) keys(values map[string]string) (*credentials.Credentials, error) 
 		return nil, fault.New("params."+n.Auth, "write "+n.Auth+": key, and both "+n.Key+" and "+n.Secret+", or leave them out", "a public bucket is read without a key")
 	}
 	return nil, nil
+}
+
+// ValidBucket checks the characters and the length of a bucket's name:
+// https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html.
+func ValidBucket(name string) bool {
+	return len(name) >= 3 && len(name) <= 63 && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-._ABCDEFGHIJKLMNOPQRSTUVWXYZ") == "" &&
+		!strings.Contains(name, "..") && name[0] != '.' && name[0] != '-'
 }

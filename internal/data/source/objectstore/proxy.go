@@ -38,8 +38,20 @@ var schemes = map[string]string{"s3": "s3", "gs": "gcs"}
 type Store interface {
 	// ID is equal for stores that are the same and are read with the same keys.
 	ID() string
-	// serve answers a request for an object or, if its key is "", for the list of a prefix.
+	// List returns the objects whose keys have a prefix and are greater than after, in
+	// their order, at most limit+1.
+	List(ctx context.Context, bucket, prefix, after string, limit int) ([]Object, error)
+	// Fault explains an error of List.
+	Fault(err error) *fault.Fault
+	// serve answers a request for an object or, if its key is "", for a list.
 	serve(p *Proxy, w http.ResponseWriter, r *request)
+}
+
+// Object is an object of a store.
+type Object struct {
+	Key      string
+	Size     int64
+	Modified time.Time
 }
 
 // request is a request of DuckDB that a dataset permits.
@@ -47,6 +59,7 @@ type request struct {
 	*http.Request
 	bucket, key string     // of the store
 	list        url.Values // the parameters of a list
+	final       bool       // a failure of the store must not look as if it could pass
 }
 
 // Proxy is an S3 server on loopback that only DuckDB in this process and in its workers
@@ -69,8 +82,8 @@ type Proxy struct {
 type mount struct {
 	scheme, bucket string // as DuckDB sees it
 	key            string // prefix of keys: "", or it ends with a slash, or it is one object
-	real           string // bucket of the store
 	store          Store
+	table          *table // nil unless the bucket is hidden
 	held           *resource.Resource
 }
 
@@ -125,27 +138,7 @@ func (p *Proxy) Serve(scheme, bucket, key string, s Store) (*resource.Resource, 
 		have.held.Retain()
 		return have.held, nil
 	}
-	return p.add(&mount{scheme: scheme, bucket: bucket, key: key, real: bucket, store: s})
-}
-
-// hiddenBucket begins the names of buckets that [Proxy.Hide] makes.
-const hiddenBucket = engine.Hidden + "lake_"
-
-// Hide is [Proxy.Serve] under the name of a bucket that it makes, in the scheme s3. No
-// one else knows it: what names files to read, such as the log of a table, cannot name
-// those of other datasets.
-func (p *Proxy) Hide(bucket, key string, s Store) (hidden string, _ *resource.Resource, err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, have := range p.mounts {
-		if strings.HasPrefix(have.bucket, hiddenBucket) && have.real == bucket && have.key == key && have.store.ID() == s.ID() {
-			have.held.Retain()
-			return have.bucket, have.held, nil
-		}
-	}
-	hidden = hiddenBucket + strings.ToLower(rand.Text())
-	held, err := p.add(&mount{scheme: "s3", bucket: hidden, key: key, real: bucket, store: s})
-	return hidden, held, err
+	return p.add(&mount{scheme: scheme, bucket: bucket, key: key, store: s})
 }
 
 // add serves a mount, which the caller holds.
@@ -214,7 +207,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case m == nil || !CleanKey(under) || key == "" && list.Get("list-type") != "2":
 		refuse(w, http.StatusForbidden, "AccessDenied", "no dataset reads there")
 	default:
-		m.store.serve(p, w, &request{r, m.real, key, list})
+		m.serve(p, w, &request{r, bucket, key, list, m.table != nil})
 	}
 }
 
@@ -224,6 +217,14 @@ func (p *Proxy) authentic(r *http.Request) bool {
 	_, credential, _ := strings.Cut(r.Header.Get("Authorization"), "Credential=")
 	key, _, _ := strings.Cut(credential, "/")
 	return subtle.ConstantTimeCompare([]byte(key), []byte(p.key)) == 1
+}
+
+func (m *mount) serve(p *Proxy, w http.ResponseWriter, r *request) {
+	if m.table != nil {
+		m.table.serve(p, w, r, m.store)
+		return
+	}
+	m.store.serve(p, w, r)
 }
 
 // refuse answers as S3 does.

@@ -171,7 +171,7 @@ func TestFaultsOfStores(t *testing.T) {
 			refuse(w, c.status, c.code, "a message of the store")
 		}))
 		s := newStore(t, real, c.keys)
-		_, err := s.List(t.Context(), "lake", "trips/", 10)
+		_, err := s.List(t.Context(), "lake", "trips/", "", 10)
 		if err == nil {
 			t.Fatalf("%s: there is no error", c.code)
 		}

@@ -84,6 +84,15 @@ var (
 	responseHeaders = []string{"Content-Length", "Content-Type", "Content-Range", "Accept-Ranges", "Etag", "Last-Modified"}
 )
 
+// failure returns the status for DuckDB of a status of the store. The readers of tables
+// try again for minutes after some.
+func (r *request) failure(status int) int {
+	if r.final && (status >= 500 || status == http.StatusTooManyRequests) {
+		return http.StatusForbidden
+	}
+	return status
+}
+
 // serve sends a request and its response on.
 func (s *S3) serve(p *Proxy, w http.ResponseWriter, r *request) {
 	out, err := s.request(r.Context(), r.Method, r.bucket, r.key, r.list)
@@ -107,7 +116,7 @@ func (s *S3) serve(p *Proxy, w http.ResponseWriter, r *request) {
 	in, err := s.transport.RoundTrip(out)
 	if err != nil {
 		p.log.Debug("an object store did not answer", "error", err)
-		refuse(w, http.StatusServiceUnavailable, "ServiceUnavailable", s.Fault(err).Message)
+		refuse(w, r.failure(http.StatusServiceUnavailable), "ServiceUnavailable", s.Fault(err).Message)
 		return
 	}
 	defer in.Body.Close()
@@ -116,28 +125,22 @@ func (s *S3) serve(p *Proxy, w http.ResponseWriter, r *request) {
 			w.Header().Set(name, v)
 		}
 	}
-	w.WriteHeader(in.StatusCode)
+	w.WriteHeader(r.failure(in.StatusCode))
 	if _, err := io.CopyBuffer(struct{ io.Writer }{w}, in.Body, make([]byte, 256<<10)); err != nil {
 		panic(http.ErrAbortHandler) // DuckDB must not take a part for the whole
 	}
 }
 
-// Object is an object of a bucket.
-type Object struct {
-	Key  string
-	Size int64
-}
-
-// List returns the objects whose keys have a prefix, at most limit+1.
-func (s *S3) List(ctx context.Context, bucket, prefix string, limit int) (found []Object, err error) {
+// List implements [Store].
+func (s *S3) List(ctx context.Context, bucket, prefix, after string, limit int) (found []Object, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	for o := range s.client.ListObjects(ctx, bucket, minio.ListObjectsOptions{Prefix: prefix, Recursive: true}) {
+	for o := range s.client.ListObjects(ctx, bucket, minio.ListObjectsOptions{Prefix: prefix, StartAfter: after, Recursive: true}) {
 		if o.Err != nil {
 			return nil, o.Err
 		}
 		if !strings.HasSuffix(o.Key, "/") { // a folder that a console made
-			found = append(found, Object{o.Key, o.Size})
+			found = append(found, Object{o.Key, o.Size, o.LastModified})
 		}
 		if len(found) > limit {
 			break

@@ -85,7 +85,7 @@ func (c *Connector) Compile(d source.Declaration) (source.Source, error) {
 	_, rest, _ := strings.Cut(d.From.Target, "://")
 	s.bucket, s.key, _ = strings.Cut(rest, "/")
 	switch {
-	case !validBucket(s.bucket):
+	case !objectstore.ValidBucket(s.bucket):
 		return nil, fault.New("from", "write "+c.scheme+"://bucket/folder/ or "+c.scheme+"://bucket/file.parquet", "%q is not the name of a bucket", s.bucket)
 	case !objectstore.CleanKey(s.key):
 		return nil, fault.New("from", "write the folder itself", "a part of a key must not be . or ..")
@@ -104,13 +104,6 @@ func (c *Connector) Compile(d source.Declaration) (source.Source, error) {
 	}
 	s.store, err = c.kind.store.Compile(d.Params)
 	return s, err
-}
-
-// validBucket checks the characters and the length of a bucket's name:
-// https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html.
-func validBucket(name string) bool {
-	return len(name) >= 3 && len(name) <= 63 && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-._ABCDEFGHIJKLMNOPQRSTUVWXYZ") == "" &&
-		!strings.Contains(name, "..") && name[0] != '.' && name[0] != '-'
 }
 
 // Open finds the objects.
@@ -149,7 +142,7 @@ func (s *s3Source) url(key string) string { return s.scheme + "://" + s.bucket +
 // find returns the objects of the key, one, those of a folder, or those that a glob
 // matches, and the prefix that they have.
 func (s *s3Source) find(ctx context.Context) (files fileformat.Files, prefix string, err error) {
-	objects, err := s.store.List(ctx, s.bucket, s.fixed(), s.limit)
+	objects, err := s.store.List(ctx, s.bucket, s.fixed(), "", s.limit)
 	if err != nil {
 		return files, "", s.store.Fault(err)
 	}
