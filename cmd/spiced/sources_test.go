@@ -8,13 +8,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spiced-sql/spiced/internal/sql/extension"
 	"github.com/spiced-sql/spiced/internal/test/exttest"
+	"github.com/spiced-sql/spiced/internal/test/laketest"
 	"github.com/spiced-sql/spiced/internal/test/pgtest"
 	"github.com/spiced-sql/spiced/internal/test/s3test"
 )
 
-// sourcesPod has a dataset of a PostgreSQL server and, once MORE is filled, one of an
-// object store, which a reload adds.
+// sourcesPod has datasets of a PostgreSQL server, of an object store, and of tables of
+// lakes in a folder and in the store. A reload adds those in MORE.
 const sourcesPod = "version: v1\nkind: Spicepod\nname: sources\n" + `runtime:
   functions: { enabled: true }
   extensions: { directory: EXTENSIONS }
@@ -23,6 +25,8 @@ functions:
 datasets:
   - { name: orders, from: "postgres:orders", params: { pg_host: 127.0.0.1, pg_port: PORT, pg_db: test, pg_user: reader, pg_pass: "${secrets:sources_pass}" } }
   - { name: trips, from: "s3://lake/trips/", params: { s3_endpoint: "URL", s3_key: KEY, s3_secret: "${secrets:sources_s3}" } }
+  - { name: delta, from: "delta_lake:lakes/delta" }
+  - { name: ice, from: "iceberg:s3://lake/lakes/ice", params: { iceberg_s3_endpoint: "URL", iceberg_s3_access_key_id: KEY, iceberg_s3_secret_access_key: "${secrets:sources_s3}" } }
   MORE
 `
 
@@ -30,7 +34,9 @@ datasets:
 // workers too, changes and ends the server, and adds datasets in a reload.
 func TestSources(t *testing.T) {
 	directory := filepath.Dir(exttest.Find(t, "postgres_scanner").Path)
-	exttest.Find(t, "httpfs")
+	for _, name := range extension.Needed("httpfs", "delta", "iceberg") {
+		exttest.Find(t, name)
+	}
 	database, objects := pgtest.Start(t), s3test.Start(t)
 	t.Setenv("SOURCES_PASS", pgtest.Password)
 	t.Setenv("SOURCES_S3", objects.Secret)
@@ -43,6 +49,13 @@ func TestSources(t *testing.T) {
 		return strings.NewReplacer("EXTENSIONS", directory, "PORT", fmt.Sprint(database.Port), "URL", objects.URL, "KEY", objects.Key, "MORE", more).Replace(sourcesPod)
 	}
 	dir := folder(t, "spicepod.yaml", pod(""))
+	if err := os.Mkdir(filepath.Join(dir, "lakes"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	laketest.Write(t, "delta_hostile", filepath.Join(dir, "lakes/delta"))
+	keys := []string{"AWS_ENDPOINT_URL=" + objects.URL, "AWS_ACCESS_KEY_ID=" + objects.Key, "AWS_SECRET_ACCESS_KEY=" + objects.Secret, "AWS_REGION=us-east-1", "LAKE_STATE=" + t.TempDir()}
+	laketest.Write(t, "iceberg", "s3://lake/lakes/ice", keys...)
+	laketest.Write(t, "delta", "s3://lake/lakes/delta", keys...)
 	p := startProcess(t, dir, sqlProtocols()...)
 	p.eventually("to be ready", func() bool { return p.do("GET", "/v1/ready", "").status == 200 })
 
@@ -53,8 +66,9 @@ func TestSources(t *testing.T) {
 	if got := p.sql("SELECT count(*) AS n FROM orders WHERE id > 50"); !strings.Contains(got, "50") {
 		t.Errorf("spiced sql: got %s", got)
 	}
+	p.want(p.do("POST", "/v1/sql", "SELECT count(*) AS n, sum(i.id) AS s FROM delta JOIN ice i USING (id)"), 200, `[{"n":2,"s":3}]`)
 	// The function is refused where no worker can run the statement.
-	p.want(p.do("POST", "/v1/sql", "SELECT max(damerau_levenshtein(o.customer, 'c1')) AS d FROM orders o JOIN trips USING (id)"), 200, `[{"d":1}]`)
+	p.want(p.do("POST", "/v1/sql", "SELECT max(damerau_levenshtein(o.customer, 'c1')) AS d FROM orders o JOIN trips USING (id) JOIN delta USING (id) JOIN ice USING (id)"), 200, `[{"d":1}]`)
 
 	secrets := []string{pgtest.Password, url.PathEscape(pgtest.Password), objects.Secret, "spiced-run-postgres", ".s.PGSQL", "gssencmode"}
 	hostile := []string{
@@ -62,6 +76,7 @@ func TestSources(t *testing.T) {
 		"FROM duckdb_views()", "FROM duckdb_secrets()", "SELECT which_secret('s3://lake/x', 's3')", "FROM duckdb_databases()", "FROM postgres_query('x', 'SELECT 1')",
 		"FROM postgres_scan('host=127.0.0.1', 'public', 'orders')", "FROM read_csv('s3://lake/trips/a.csv')", "FROM 's3://lake/trips/a.csv'", "SELECT current_setting('s3_secret_access_key')",
 		"CREATE SECRET x (TYPE s3)", "ATTACH '' AS x (TYPE postgres)", "COPY orders TO 's3://lake/x.csv'", "CALL postgres_attach('')", "LOAD httpfs", "INSERT INTO orders VALUES (1)",
+		"EXPLAIN ANALYZE FROM delta", "EXPLAIN FROM ice", "FROM delta_scan('" + dir + "/lakes/delta')", "FROM iceberg_scan('s3://lake/lakes/ice')", "FROM delta_list_files('/tmp')", "SELECT filename FROM delta", "FROM read_avro('s3://lake/x')",
 		"SELECT error(customer) FROM orders", "SELECT customer::INT FROM orders", "FROM spiced.datasets", "FROM spiced.functions", "FROM spiced.load_errors",
 	}
 	for _, sql := range hostile {
@@ -76,9 +91,10 @@ func TestSources(t *testing.T) {
 	// A reload adds datasets of another database and another folder.
 	database.Exec("CREATE SCHEMA other", "CREATE TABLE other.t AS SELECT 42 AS x", "GRANT USAGE ON SCHEMA other TO reader", "GRANT SELECT ON other.t TO reader")
 	write(t, filepath.Join(dir, "spicepod.yaml"), pod(`- { name: other, from: "postgres:other.t", params: { pg_host: 127.0.0.1, pg_port: `+fmt.Sprint(database.Port)+`, pg_db: test, pg_user: reader, pg_pass: "${secrets:sources_pass}", connection_pool_size: 5 } }
-  - { name: more, from: "s3://lake/more/", params: { s3_endpoint: "`+objects.URL+`", s3_key: `+objects.Key+`, s3_secret: "${secrets:sources_s3}" } }`))
+  - { name: more, from: "s3://lake/more/", params: { s3_endpoint: "`+objects.URL+`", s3_key: `+objects.Key+`, s3_secret: "${secrets:sources_s3}" } }
+  - { name: delta2, from: "delta_lake:s3://lake/lakes/delta", params: { delta_lake_aws_endpoint: "`+objects.URL+`", delta_lake_aws_access_key_id: `+objects.Key+`, delta_lake_aws_secret_access_key: "${secrets:sources_s3}" } }`))
 	p.eventually("to serve what the reload added", func() bool {
-		return p.do("POST", "/v1/sql", "SELECT x, id FROM other, more").body == `[{"x":42,"id":7}]`
+		return p.do("POST", "/v1/sql", "SELECT x, more.id, delta2.i FROM other, more JOIN delta2 ON delta2.id = 1").body == `[{"x":42,"id":7,"i":-1}]`
 	})
 
 	// The server's table changes, and the server ends and comes back.

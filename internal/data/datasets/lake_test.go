@@ -80,12 +80,12 @@ func TestLakes(t *testing.T) {
 				"- {name: direct, from: '" + l.connector + ":a data/data/tä ble'}\n" +
 				"- {name: url, from: '" + l.connector + ":file://" + table + "'}\n" +
 				"- {name: fast, from: '" + l.connector + ":" + table + "/', acceleration: {primary_key: id}}\n" +
-				"- {name: part, from: '" + l.connector + ":" + table + "', acceleration: {refresh_sql: \"SELECT id, part FROM part WHERE part = 'c=1'\"}}\n"
+				"- {name: part, from: '" + l.connector + ":" + table + "', acceleration: {refresh_sql: \"SELECT id, part FROM part WHERE part = 'c=1' AND id < 1000\"}}\n"
 			w.ok(pod)
 			for _, name := range []string{"direct", "url", "moved", "fast"} {
 				w.wantRows(name, written)
 			}
-			same, err := w.read("SELECT list(id ORDER BY id) FROM direct WHERE part = 'c=1'")
+			same, err := w.read("SELECT list(id ORDER BY id) FROM direct WHERE part = 'c=1' AND id < 1000")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -115,6 +115,23 @@ func TestLakes(t *testing.T) {
 				t.Fatal(err)
 			}
 			w.wantRows("direct", more)
+
+			// A condition on the column of partitions reads no file of others.
+			removed := 0
+			err = filepath.WalkDir(table, func(path string, e os.DirEntry, err error) error {
+				if err != nil || e.IsDir() || !strings.Contains(path, "=a"+string(filepath.Separator)) {
+					return err
+				}
+				removed++
+				return os.Remove(path)
+			})
+			if err != nil || removed == 0 {
+				t.Fatal(removed, err)
+			}
+			if _, err := w.read("FROM direct"); err == nil || !strings.Contains(err.Error(), "the object store answered HTTP 404 for ") {
+				t.Errorf("without a file: got %v", err)
+			}
+			w.want("SELECT list(id ORDER BY id) FROM direct WHERE part = 'c=1' AND id < 1000", same)
 		})
 	}
 }
