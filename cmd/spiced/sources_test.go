@@ -26,6 +26,7 @@ datasets:
   - { name: orders, from: "postgres:orders", params: { pg_host: 127.0.0.1, pg_port: PORT, pg_db: test, pg_user: reader, pg_pass: "${secrets:sources_pass}" } }
   - { name: trips, from: "s3://lake/trips/", params: { s3_endpoint: "URL", s3_key: KEY, s3_secret: "${secrets:sources_s3}" } }
   - { name: delta, from: "delta_lake:lakes/delta" }
+  - { name: ducks, from: "ducklake:orders", params: { ducklake_connection_string: "sqlite:lakes/meta.sqlite" } }
   - { name: ice, from: "iceberg:s3://lake/lakes/ice", params: { iceberg_s3_endpoint: "URL", iceberg_s3_access_key_id: KEY, iceberg_s3_secret_access_key: "${secrets:sources_s3}" } }
   MORE
 `
@@ -34,7 +35,7 @@ datasets:
 // workers too, changes and ends the server, and adds datasets in a reload.
 func TestSources(t *testing.T) {
 	directory := filepath.Dir(exttest.Find(t, "postgres_scanner").Path)
-	for _, name := range extension.Needed("httpfs", "delta", "iceberg") {
+	for _, name := range extension.Needed("delta", "iceberg", "ducklake") {
 		exttest.Find(t, name)
 	}
 	database, objects := pgtest.Start(t), s3test.Start(t)
@@ -53,6 +54,7 @@ func TestSources(t *testing.T) {
 		t.Fatal(err)
 	}
 	laketest.Write(t, "delta_hostile", filepath.Join(dir, "lakes/delta"))
+	laketest.Write(t, "ducklake", "sqlite:"+filepath.Join(dir, "lakes/meta.sqlite")+","+filepath.Join(dir, "lakes/data/"))
 	keys := []string{"AWS_ENDPOINT_URL=" + objects.URL, "AWS_ACCESS_KEY_ID=" + objects.Key, "AWS_SECRET_ACCESS_KEY=" + objects.Secret, "AWS_REGION=us-east-1", "LAKE_STATE=" + t.TempDir()}
 	laketest.Write(t, "iceberg", "s3://lake/lakes/ice", keys...)
 	laketest.Write(t, "delta", "s3://lake/lakes/delta", keys...)
@@ -66,9 +68,9 @@ func TestSources(t *testing.T) {
 	if got := p.sql("SELECT count(*) AS n FROM orders WHERE id > 50"); !strings.Contains(got, "50") {
 		t.Errorf("spiced sql: got %s", got)
 	}
-	p.want(p.do("POST", "/v1/sql", "SELECT count(*) AS n, sum(i.id) AS s FROM delta JOIN ice i USING (id)"), 200, `[{"n":2,"s":3}]`)
+	p.want(p.do("POST", "/v1/sql", "SELECT count(*) AS n, sum(i.id) AS s FROM delta JOIN ice i USING (id) JOIN ducks USING (id)"), 200, `[{"n":2,"s":3}]`)
 	// The function is refused where no worker can run the statement.
-	p.want(p.do("POST", "/v1/sql", "SELECT max(damerau_levenshtein(o.customer, 'c1')) AS d FROM orders o JOIN trips USING (id) JOIN delta USING (id) JOIN ice USING (id)"), 200, `[{"d":1}]`)
+	p.want(p.do("POST", "/v1/sql", "SELECT max(damerau_levenshtein(o.customer, 'c1')) AS d FROM orders o JOIN trips USING (id) JOIN delta USING (id) JOIN ice USING (id) JOIN ducks USING (id)"), 200, `[{"d":1}]`)
 
 	secrets := []string{pgtest.Password, url.PathEscape(pgtest.Password), objects.Secret, "spiced-run-postgres", ".s.PGSQL", "gssencmode"}
 	hostile := []string{
@@ -76,7 +78,7 @@ func TestSources(t *testing.T) {
 		"FROM duckdb_views()", "FROM duckdb_secrets()", "SELECT which_secret('s3://lake/x', 's3')", "FROM duckdb_databases()", "FROM postgres_query('x', 'SELECT 1')",
 		"FROM postgres_scan('host=127.0.0.1', 'public', 'orders')", "FROM read_csv('s3://lake/trips/a.csv')", "FROM 's3://lake/trips/a.csv'", "SELECT current_setting('s3_secret_access_key')",
 		"CREATE SECRET x (TYPE s3)", "ATTACH '' AS x (TYPE postgres)", "COPY orders TO 's3://lake/x.csv'", "CALL postgres_attach('')", "LOAD httpfs", "INSERT INTO orders VALUES (1)",
-		"EXPLAIN ANALYZE FROM delta", "EXPLAIN FROM ice", "FROM delta_scan('" + dir + "/lakes/delta')", "FROM iceberg_scan('s3://lake/lakes/ice')", "FROM delta_list_files('/tmp')", "SELECT filename FROM delta", "FROM read_avro('s3://lake/x')",
+		"EXPLAIN ANALYZE FROM delta", "EXPLAIN FROM ice", "FROM delta_scan('" + dir + "/lakes/delta')", "FROM iceberg_scan('s3://lake/lakes/ice')", "FROM delta_list_files('/tmp')", "SELECT filename FROM delta", "FROM ducklake_snapshots('x')", "FROM ducks AT (VERSION => 1)", "CALL ducklake_expire_snapshots('x')", "FROM read_avro('s3://lake/x')",
 		"SELECT error(customer) FROM orders", "SELECT customer::INT FROM orders", "FROM spiced.datasets", "FROM spiced.functions", "FROM spiced.load_errors",
 	}
 	for _, sql := range hostile {

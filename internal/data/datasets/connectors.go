@@ -85,6 +85,14 @@ var kinds = []kind{
 		open:  func(p parts) (connector, error) { return lake.NewDelta(p.DB, p.objects, p.roots), nil },
 	},
 	{
+		names: []string{"ducklake"}, params: duckdb.DuckLakeParams, extension: duckdb.DuckLakeExtension, root: "s3://",
+		note: "The data of the catalog is below `runtime.data_roots`, or at `s3://`. A catalog in a DuckDB file cannot be written by others while a dataset reads it in place; one in a SQLite file " +
+			"can, and statements see each commit. A catalog names the files of its tables: who may write it may read all that is below the data roots, and what datasets read at `s3://`.",
+		from:  "`ducklake:orders`, `ducklake:schema.orders`",
+		about: "a table or view of a DuckLake catalog in a DuckDB or SQLite file",
+		open:  func(p parts) (connector, error) { return duckdb.NewDuckLake(p.DB, p.attacher, p.roots, p.objects), nil },
+	},
+	{
 		names: []string{"flightsql"}, params: flightsql.Params, copied: true, catalog: "`flightsql`, `flightsql:catalog`",
 		note:  "The user and password are sent as the handshake of Flight and, to servers without one, with each call.",
 		from:  "`flightsql:orders`, `flightsql:catalog.schema.orders`",

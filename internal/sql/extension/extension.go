@@ -24,6 +24,7 @@ var Known = []struct {
 	{"httpfs", "s3: and gs: objects of S3, stores like it and Google Cloud Storage", "", nil},
 	{"sqlite_scanner", "sqlite: tables of SQLite files", "", nil},
 	{"delta", "delta_lake: tables of Delta Lake", "", []string{"httpfs"}},
+	{"ducklake", "ducklake: tables of DuckLake", "", []string{"httpfs", "sqlite_scanner"}},
 	{"avro", "iceberg: the manifests of tables", "", nil},
 	{"iceberg", "iceberg: tables of Iceberg", "", []string{"httpfs", "avro"}},
 }

@@ -195,10 +195,36 @@ def iceberg_outside(folder):
     table.add_files(["file://" + other])
 
 
-def iceberg_unsafe(folder):
-    """A commit that the catalog does not have: only for the documentation of what is read then."""
-    c, name = catalog(folder)
-    json.dump(os.path.basename(c.load_table(name).metadata_location), sys.stdout)
+# DuckLake
+
+def ducklake_connect(catalog):
+    """Attaches CATALOG,DATA as lake."""
+    import duckdb
+    catalog, data = catalog.split(",")
+    db = duckdb.connect()
+    for name in ("httpfs", "sqlite_scanner", "ducklake"):
+        db.execute(f"LOAD '{os.environ['SPICED_TEST_EXTENSIONS']}/{name}.duckdb_extension'")
+    if "AWS_ENDPOINT_URL" in os.environ:
+        db.execute(f"CREATE SECRET (TYPE s3, KEY_ID '{os.environ['AWS_ACCESS_KEY_ID']}', SECRET '{os.environ['AWS_SECRET_ACCESS_KEY']}', "
+                   f"ENDPOINT '{os.environ['AWS_ENDPOINT_URL'].removeprefix('http://')}', URL_STYLE 'path', USE_SSL false)")
+    db.execute(f"ATTACH 'ducklake:{catalog}' AS lake (DATA_PATH '{data}', DATA_INLINING_ROW_LIMIT 0)")
+    return db
+
+
+def ducklake(catalog):
+    db = ducklake_connect(catalog)
+    first, second = rows(0, 50), rows(50, 70, z=float)
+    db.execute("CREATE TABLE lake.orders AS FROM first; ALTER TABLE lake.orders SET PARTITIONED BY (part)")
+    db.execute("ALTER TABLE lake.orders ADD COLUMN z DOUBLE; INSERT INTO lake.orders FROM second; DELETE FROM lake.orders WHERE id IN (7, 8)")
+    db.execute("CREATE SCHEMA lake.more; CREATE VIEW lake.more.v AS SELECT 42 AS x")
+    show(db.execute("FROM lake.orders").to_arrow_table())
+
+
+def ducklake_append(catalog):
+    db = ducklake_connect(catalog)
+    more = rows(2000, 2005, z=float)
+    db.execute("INSERT INTO lake.orders FROM more")
+    show(db.execute("FROM lake.orders").to_arrow_table())
 
 
 if __name__ == "__main__":

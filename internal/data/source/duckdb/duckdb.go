@@ -1,5 +1,5 @@
 // Package duckdb is the connector for tables and views in DuckDB files, and in SQLite
-// files, which DuckDB's extension reads. A file is
+// files and catalogs of DuckLake, which DuckDB's extensions read. A file is
 // attached read-only unless one of its datasets has access: read_write. The
 // table is named in one of three ways, tried in this order:
 //
@@ -30,6 +30,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/data/fault"
 	"github.com/spiced-sql/spiced/internal/data/resource"
 	"github.com/spiced-sql/spiced/internal/data/source"
+	"github.com/spiced-sql/spiced/internal/data/source/objectstore"
 	"github.com/spiced-sql/spiced/internal/data/tables"
 	"github.com/spiced-sql/spiced/internal/kit/disk"
 	"github.com/spiced-sql/spiced/internal/kit/nearest"
@@ -51,6 +52,8 @@ type Connector struct {
 	db    *engine.DB
 	roots source.Roots
 	files *files
+
+	objects *objectstore.Proxy // for the data of a DuckLake
 }
 
 // kind is a kind of files.
@@ -70,7 +73,7 @@ func newConnector(k kind, db *engine.DB, attacher *resource.Attacher, roots sour
 	if k.extension != "" {
 		f.fileType = k.name
 	}
-	return &Connector{k, db, roots, f}
+	return &Connector{kind: k, db: db, roots: roots, files: f}
 }
 
 // Share sets the sources of the Spicepod. A file that one of them writes is
@@ -113,19 +116,30 @@ func (s *duckSource) Open(ctx context.Context) (*source.Opened, error) {
 	if err != nil {
 		return nil, err
 	}
-	db, err := s.files.attach(ctx, t.path, s.d.Write)
+	db, err := s.files.attach(ctx, t, s.d.Write)
 	if err != nil {
 		return nil, err
 	}
+	held := []*resource.Resource{db.Resource}
+	if t.fileType != "" {
+		data, err := s.serveData(ctx, db)
+		if err != nil {
+			resource.Release(held...)
+			return nil, err
+		}
+		held = append(held, data...)
+	}
 	out, err := s.openTable(ctx, db, t)
 	if err != nil {
-		resource.Release(db.Resource)
+		resource.Release(held...)
+		return nil, err
 	}
-	return out, err
+	out.Resources = held
+	return out, nil
 }
 
 func (s *duckSource) openTable(ctx context.Context, db *resource.Database, t table) (*source.Opened, error) {
-	out := &source.Opened{Format: s.name, Written: !db.ReadOnly, Bytes: max(0, disk.Size(t.path)), Resources: []*resource.Resource{db.Resource}}
+	out := &source.Opened{Format: s.name, Written: !db.ReadOnly, Bytes: max(0, disk.Size(t.path))}
 	base := db.Table(cmp.Or(t.schema, "main"), t.name)
 	out.Query = "SELECT * FROM " + base
 	var err error
@@ -183,10 +197,16 @@ func (s *duckSource) checkTable(ctx context.Context, db *resource.Database, t ta
 	return err
 }
 
-// table is a table in a DuckDB file.
-type table struct{ path, schema, name string } // schema "": main
+// table is a table in a file.
+type table struct {
+	path, schema, name string // schema "": main
+	prefix, fileType   string // of a catalog of DuckLake, for ATTACH
+}
 
 func (s *duckSource) find() (table, error) {
+	if s.name == "ducklake" {
+		return s.findLake()
+	}
 	params := s.d.Params
 	for _, p := range s.params[:len(s.params)-1] {
 		key := p.Name
@@ -270,7 +290,8 @@ type files struct {
 	written map[string]bool               // real paths of files that the Spicepod's datasets write
 }
 
-func (f *files) attach(ctx context.Context, path string, write bool) (*resource.Database, error) {
+func (f *files) attach(ctx context.Context, t table, write bool) (*resource.Database, error) {
+	path := t.path
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, source.MissingFile(path)
@@ -291,7 +312,7 @@ func (f *files) attach(ctx context.Context, path string, write bool) (*resource.
 	if !readOnly {
 		prefix, key = "written", real // other processes cannot attach it
 	}
-	db, err = f.attacher.Attach(ctx, prefix, resource.File{Path: path, Type: f.fileType, ReadOnly: readOnly}, func(db *resource.Database) { f.detach(key, db) })
+	db, err = f.attacher.Attach(ctx, prefix, resource.File{Path: t.prefix + path, Type: cmp.Or(t.fileType, f.fileType), ReadOnly: readOnly}, func(db *resource.Database) { f.detach(key, db) })
 	if err != nil {
 		return nil, fault.FromDuckDB(err)
 	}

@@ -48,7 +48,7 @@ func (n Names) Params() []spicepod.Param {
 		{Name: n.Secret, Secret: true, Doc: "Secret of the access key."},
 		{Name: n.Token, Secret: true, Doc: "Session token of temporary keys."},
 		{Name: "client_timeout", Type: spicepod.ParamDuration, Doc: "How long the store may take to answer. Default: 30s."},
-		{Name: n.AllowHTTP, Type: spicepod.ParamBool, Doc: "Permit an " + n.Endpoint + " with http://, which is permitted on this machine anyway."},
+		{Name: n.AllowHTTP, Type: spicepod.ParamBool, Doc: "Permit http:// in " + n.Endpoint + ", which is permitted on this machine anyway."},
 	}
 	var params []spicepod.Param
 	for _, p := range all {
