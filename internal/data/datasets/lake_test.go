@@ -202,6 +202,50 @@ func TestLakesInS3(t *testing.T) {
 	}
 }
 
+// TestLakesNeedExtensions declares tables where an extension is not installed, and where it
+// was not loaded.
+func TestLakesNeedExtensions(t *testing.T) {
+	w := newWorld(t, engine.Extension{Name: "delta"})
+	problems := w.reload("datasets: [{name: a, from: 'delta_lake:a'}, {name: b, from: 'iceberg:b'}, {name: c, from: 'ducklake:c'}]")
+	for i, want := range []string{"run: spiced extensions install delta, and restart", "restart spiced", "restart spiced"} {
+		if len(problems) != 3 || !strings.Contains(problems[i].Message, "the connector needs DuckDB's extension") || !strings.Contains(problems[i].Hint, want) {
+			t.Errorf("got %v", problems)
+		}
+	}
+}
+
+// TestLakeFaults declares what is no table.
+func TestLakeFaults(t *testing.T) {
+	for _, l := range lakes {
+		w := newLake(t, l.extension)
+		w.file("empty/"+l.log+"x/1.json", "")
+		w.file("damaged/"+l.log+"/00000000000000000000.json", "damaged")
+		w.file("damaged/"+l.log+"/v1.metadata.json", "damaged")
+		w.file("file.txt", "")
+		w.file("good.csv", "id\n1\n")
+		for _, c := range []struct{ from, message, hint string }{
+			{"emty", `emty" does not exist`, `did you mean "empty"?`},
+			{"empty", "is not a table of", "name the folder that has " + l.log},
+			{"damaged", "cannot be read: ", ""},
+			{"file.txt", "is not a folder", "name the folder of the table"},
+			{"/etc", "outside of the data roots", "runtime.data_roots"},
+			{"file:///etc", "outside of the data roots", "runtime.data_roots"},
+			{"../x", "outside of the data roots", "runtime.data_roots"},
+			{"https://example.com/v1/namespaces/a/tables/b", "tables at https:// are not served", "s3://bucket/table/"},
+		} {
+			problems := w.reload("datasets: [{name: good, from: 'file:good.csv'}, {name: bad, from: '" + l.connector + ":" + c.from + "'}]")
+			if len(problems) != 1 || !strings.Contains(problems[0].Message, c.message) || !strings.Contains(problems[0].Hint, c.hint) || strings.Contains(problems.Error(), "127.0.0.1") {
+				t.Errorf("%s: got %v", c.from, problems)
+			}
+			w.want("FROM good", "1")
+		}
+		problems := w.reload("datasets: [{name: bad, from: '" + l.connector + ":x', access: read_write}]")
+		if len(problems) != 1 || !strings.Contains(problems[0].Message, "connector "+l.connector+" does not support writes") {
+			t.Error(problems)
+		}
+	}
+}
+
 // TestDeltaFeatures reads what the protocol has and the library does not write.
 func TestDeltaFeatures(t *testing.T) {
 	w := newLake(t, "delta")
