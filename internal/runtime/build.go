@@ -36,7 +36,6 @@ type build struct {
 	set      *functions.Set
 	declared []engine.Relation                // datasets and views, loaded or not, and the system tables
 	missing  map[engine.Relation]string       // declared but not served: how problems name them
-	catalogs map[string]datasets.CatalogState // whose tables are not known, by folded name
 	waiting  *waiting                         // declared but not served yet; relations are missing too
 	order    []component
 
@@ -50,7 +49,7 @@ func newBuild(s *services, pod *spicepod.Pod, report *Report, strict bool) *buil
 	if old == nil {
 		old = &Generation{Pod: &spicepod.Pod{}}
 	}
-	return &build{s: s, strict: strict, pod: pod, old: old, report: report, missing: map[engine.Relation]string{}, catalogs: map[string]datasets.CatalogState{}, waiting: newWaiting()}
+	return &build{s: s, strict: strict, pod: pod, old: old, report: report, missing: map[engine.Relation]string{}, waiting: newWaiting()}
 }
 
 // problem reports a problem. One that was reported before, for example by a test
@@ -133,7 +132,7 @@ func (b *build) prepareSources(ctx, wait context.Context) {
 	}
 	b.report.Loading = len(p.Loading)
 	for _, c := range p.Catalogs {
-		b.catalogs[sqltree.Fold(c.Name)] = c
+		b.waiting.catalogs[sqltree.Fold(c.Name)] = c
 		if c.Loading {
 			b.report.Loading++
 		}
@@ -181,7 +180,7 @@ func (b *build) compileViews(ctx context.Context) {
 			b.restore(component{view: last})
 		}
 	}
-	names := engine.NewCatalog(engine.Contents{Relations: b.declared, Functions: append(baseFunctions(), b.set.Engine()...), Unserved: b.inCatalog})
+	names := engine.NewCatalog(engine.Contents{Relations: b.declared, Functions: append(baseFunctions(), b.set.Engine()...), Unserved: func(o engine.Object, r engine.Relation) *engine.Error { return unlisted(b, o, r) }})
 	for i := range b.pod.Views {
 		r := relationOf(b.pod.Views[i].Qualified())
 		last := b.lastView(r)
@@ -206,6 +205,6 @@ func (b *build) generation() *Generation {
 		Number: b.old.Number + 1, Pod: b.pod, Functions: b.set,
 		Datasets: b.datasets, Views: b.views, Published: time.Now(),
 		Embeddings: b.embeddings, servers: b.servers,
-		order: slices.Clone(b.order), keys: b.keys, waiting: b.waiting, listing: b.listing(),
+		order: slices.Clone(b.order), keys: b.keys, waiting: b.waiting, listing: b.waiting.listing(),
 	}
 }

@@ -14,10 +14,10 @@ import (
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
-// inCatalog returns the error of a table of a catalog whose tables are not known, or nil.
-func (b *build) inCatalog(o engine.Object, r engine.Relation) *engine.Error {
+// unlisted returns the error of a table of a catalog whose tables are not known, or nil.
+func unlisted(b *build, o engine.Object, r engine.Relation) *engine.Error {
 	name, _, ok := strings.Cut(r.Schema, ".")
-	state, unknown := b.catalogs[sqltree.Fold(name)]
+	state, unknown := b.waiting.catalogs[sqltree.Fold(name)]
 	if o != engine.ObjectTable || !ok || !unknown {
 		return nil
 	}
@@ -35,8 +35,8 @@ func (b *build) inCatalog(o engine.Object, r engine.Relation) *engine.Error {
 }
 
 // listing reports whether a catalog is being listed for the first time.
-func (b *build) listing() bool {
-	for _, c := range b.catalogs {
+func (w *waiting) listing() bool {
+	for _, c := range w.catalogs {
 		if c.Loading {
 			return true
 		}
@@ -44,8 +44,8 @@ func (b *build) listing() bool {
 	return false
 }
 
-// opener returns [engine.Contents.Open]: nil without catalogs.
-func (b *build) opener() func([]engine.Relation) func(context.Context) error {
+// opens returns [engine.Contents.Open]: nil without catalogs.
+func opens(b *build) func([]engine.Relation) func(context.Context) error {
 	if len(b.pod.Catalogs) == 0 {
 		return nil
 	}

@@ -41,12 +41,13 @@ type waiter struct {
 
 // waiting is what waits for loads.
 type waiting struct {
-	relations map[engine.Relation]*waiter // by folded name
-	functions map[string]*waiter          // by folded name
+	relations map[engine.Relation]*waiter      // by folded name
+	functions map[string]*waiter               // by folded name
+	catalogs  map[string]datasets.CatalogState // whose tables are not known, by folded name
 }
 
 func newWaiting() *waiting {
-	return &waiting{relations: map[engine.Relation]*waiter{}, functions: map[string]*waiter{}}
+	return &waiting{relations: map[engine.Relation]*waiter{}, functions: map[string]*waiter{}, catalogs: map[string]datasets.CatalogState{}}
 }
 
 func folded(r engine.Relation) engine.Relation {

@@ -35,7 +35,7 @@ func unserved(b *build) func(engine.Object, engine.Relation) *engine.Error {
 			e = faulty.relations[r]
 		}
 		if e == nil {
-			e = b.inCatalog(o, r)
+			e = unlisted(b, o, r)
 		}
 		if e == nil {
 			return nil

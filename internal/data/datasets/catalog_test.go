@@ -77,8 +77,8 @@ func TestCatalogFaults(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w.t = t
-			if w.m.opts.Limits.Tables = 10; c.name == "too many" {
-				w.m.opts.Limits.Tables = 1
+			if w.m.catalogs.opts.Limits.Tables = 10; c.name == "too many" {
+				w.m.catalogs.opts.Limits.Tables = 1
 			}
 			problems := w.reload("catalogs: [{name: pg, " + c.catalog + "}]\ndatasets:\n- {name: good, from: 'postgres:orders', " + pgParams(s) + "}\n")
 			wantProblem(t, problems, "catalog pg", c.message, c.hint, c.path)

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spiced-sql/spiced/internal/data/fault"
@@ -30,7 +31,18 @@ const (
 	catalogColumns = 500_000 // of all tables of a catalog
 )
 
-// catalog is a catalog that the last Prepare found declared. The manager's mutex guards it.
+// catalogs lists the catalogs of the Spicepod.
+type catalogs struct {
+	opts       Options
+	connectors map[string]connector
+
+	mu     sync.Mutex
+	byName map[string]*catalog // those that the last Prepare found declared
+	closed bool
+	done   sync.WaitGroup
+}
+
+// catalog is a declared catalog. The mutex of catalogs guards it.
 type catalog struct {
 	hash    string
 	wake    chan struct{}
@@ -46,19 +58,19 @@ type catalog struct {
 }
 
 // list runs the listings of a catalog until ctx ends.
-func (m *Manager) list(ctx context.Context, c *catalog, every time.Duration, ask func(context.Context) (*source.Listing, error)) {
+func (cs *catalogs) list(ctx context.Context, c *catalog, every time.Duration, ask func(context.Context) (*source.Listing, error)) {
 	for {
-		m.mu.Lock()
+		cs.mu.Lock()
 		done := c.queued
 		c.queued = nil
-		m.mu.Unlock()
+		cs.mu.Unlock()
 		limited, cancel := context.WithTimeout(ctx, listTime)
 		l, err := ask(limited)
 		cancel()
 		if ctx.Err() != nil {
 			return
 		}
-		m.mu.Lock()
+		cs.mu.Lock()
 		pause := every
 		if c.tries++; err != nil {
 			pause = min(every, refresh.Backoff(c.tries))
@@ -68,15 +80,15 @@ func (m *Manager) list(ctx context.Context, c *catalog, every time.Duration, ask
 		}
 		c.state = spicepod.Fingerprint([]any{c.listing, fmt.Sprint(c.err)})
 		changed := !c.waiting && c.state != c.taken
-		m.mu.Unlock()
+		cs.mu.Unlock()
 		if done != nil {
 			close(done)
 		}
-		if changed && m.opts.Loaded != nil {
-			m.opts.Loaded()
+		if changed && cs.opts.Loaded != nil {
+			cs.opts.Loaded()
 		}
 		select {
-		case <-m.opts.Clock.After(pause):
+		case <-cs.opts.Clock.After(pause):
 		case <-c.wake:
 		case <-ctx.Done():
 			return
@@ -85,10 +97,10 @@ func (m *Manager) list(ctx context.Context, c *catalog, every time.Duration, ask
 }
 
 // ask returns the function that lists the tables of a catalog.
-func (m *Manager) ask(pod *spicepod.Pod, i int) (func(context.Context) (*source.Listing, error), error) {
+func (cs *catalogs) ask(pod *spicepod.Pod, i int) (func(context.Context) (*source.Listing, error), error) {
 	decl := pod.Catalogs[i]
 	name, target := catalogConnector(decl.From)
-	lister, ok := m.connectors[name].(source.Lister)
+	lister, ok := cs.connectors[name].(source.Lister)
 	if !ok {
 		var have []string
 		for _, k := range kinds {
@@ -111,7 +123,7 @@ func (m *Manager) ask(pod *spicepod.Pod, i int) (func(context.Context) (*source.
 		From: source.From{Connector: name, Target: target, Shown: decl.From.Raw, Dir: dirOf(pod, fmt.Sprintf("catalogs[%d]", i)), Within: pod.DependencyDir(fmt.Sprintf("catalogs[%d]", i))},
 	}
 	redact := httpx.Redaction(append(source.Secrets(decl.From), source.Secrets(d.Params)...))
-	most := m.opts.Limits.Tables
+	most := cs.opts.Limits.Tables
 	return func(ctx context.Context) (*source.Listing, error) {
 		l, err := lister.List(ctx, d, source.ListOptions{Include: include, Tables: most, Columns: catalogColumns})
 		switch {
@@ -160,11 +172,11 @@ type CatalogState struct {
 	Loading bool // it is being listed for the first time; else it has a fault
 }
 
-// prepareCatalogs lists the catalogs of a Spicepod, or uses the last listing of one that does
+// prepare lists the catalogs of a Spicepod, or uses the last listing of one that does
 // not answer soon enough.
-func (m *Manager) prepareCatalogs(ctx context.Context, r Request) (out listed) {
+func (cs *catalogs) prepare(ctx context.Context, r Request) (out listed) {
 	out.pod = r.Pod
-	if len(r.Pod.Catalogs) == 0 && len(m.catalogs) == 0 {
+	if len(r.Pod.Catalogs) == 0 && len(cs.byName) == 0 {
 		return out
 	}
 	now := make([]*catalog, len(r.Pod.Catalogs))
@@ -176,11 +188,11 @@ func (m *Manager) prepareCatalogs(ctx context.Context, r Request) (out listed) {
 			out.unserved = append(out.unserved, CatalogState{Name: name})
 		}
 	}
-	m.declareCatalogs(r, now, fail)
-	m.awaitCatalogs(ctx, r, now)
+	cs.declare(r, now, fail)
+	cs.await(ctx, r, now)
 	var all []spicepod.CatalogTable
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
 	for i, c := range now {
 		if c == nil {
 			continue
@@ -211,11 +223,11 @@ func (m *Manager) prepareCatalogs(ctx context.Context, r Request) (out listed) {
 	return out
 }
 
-// declareCatalogs makes these the catalogs that are listed, and asks for listings unless only
+// declare makes these the catalogs that are listed, and asks for listings unless only
 // loads have ended.
-func (m *Manager) declareCatalogs(r Request, now []*catalog, fail func(int, error)) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+func (cs *catalogs) declare(r Request, now []*catalog, fail func(int, error)) {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
 	next := map[string]*catalog{}
 	for i, decl := range r.Pod.Catalogs {
 		path := fmt.Sprintf("catalogs[%d]", i)
@@ -226,18 +238,18 @@ func (m *Manager) declareCatalogs(r Request, now []*catalog, fail func(int, erro
 			}
 			continue
 		}
-		ask, err := m.ask(r.Pod, i)
+		ask, err := cs.ask(r.Pod, i)
 		if err != nil {
 			fail(i, err)
 			continue
 		}
 		hash := spicepod.Fingerprint([]any{decl, dirOf(r.Pod, path)})
-		c := m.catalogs[decl.Name]
+		c := cs.byName[decl.Name]
 		if c == nil || c.hash != hash {
 			ctx, cancel := context.WithCancel(context.Background())
 			c = &catalog{hash: hash, wake: make(chan struct{}, 1), cancel: cancel, queued: make(chan struct{})}
-			if !m.loads.closed {
-				m.loads.done.Go(func() { m.list(ctx, c, decl.RefreshCheckInterval, ask) })
+			if !cs.closed {
+				cs.done.Go(func() { cs.list(ctx, c, decl.RefreshCheckInterval, ask) })
 			}
 		} else if !r.Loaded && c.queued == nil {
 			c.queued = make(chan struct{})
@@ -248,24 +260,24 @@ func (m *Manager) declareCatalogs(r Request, now []*catalog, fail func(int, erro
 		}
 		next[decl.Name], now[i] = c, c
 	}
-	for name, c := range m.catalogs {
+	for name, c := range cs.byName {
 		if next[name] != c {
 			c.cancel()
 		}
 	}
-	m.catalogs = next
+	cs.byName = next
 }
 
-// awaitCatalogs waits for the listings that were asked for.
-func (m *Manager) awaitCatalogs(ctx context.Context, r Request, now []*catalog) {
+// await waits for the listings that were asked for.
+func (cs *catalogs) await(ctx context.Context, r Request, now []*catalog) {
 	for _, c := range now {
 		if c == nil {
 			continue
 		}
-		m.mu.Lock()
+		cs.mu.Lock()
 		queued := c.queued
 		c.waiting = true
-		m.mu.Unlock()
+		cs.mu.Unlock()
 		if queued == nil || r.Loaded {
 			continue
 		}
@@ -275,6 +287,17 @@ func (m *Manager) awaitCatalogs(ctx context.Context, r Request, now []*catalog) 
 		case <-ctx.Done():
 		}
 	}
+}
+
+// close ends the listings.
+func (cs *catalogs) close() {
+	cs.mu.Lock()
+	cs.closed = true
+	for _, c := range cs.byName {
+		c.cancel()
+	}
+	cs.mu.Unlock()
+	cs.done.Wait()
 }
 
 // datasetOf declares a table of a catalog.

@@ -244,9 +244,6 @@ func (m *Manager) closeLoads() {
 	for _, cancel := range m.loads.running {
 		cancel()
 	}
-	for _, c := range m.catalogs {
-		c.cancel()
-	}
 	m.mu.Unlock()
 	m.loads.done.Wait()
 }

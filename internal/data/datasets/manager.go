@@ -90,6 +90,7 @@ type Manager struct {
 	refreshes  *refresh.Scheduler
 	progress   *load.Reporter
 	objects    *objectstore.Proxy
+	catalogs   *catalogs
 
 	mu      sync.Mutex
 	live    map[string]*served // published, by tables.Key
@@ -98,8 +99,6 @@ type Manager struct {
 	loads   *loads
 	checked map[string]time.Time            // when Check last began, by the dataset's name
 	watched map[*Dataset]context.CancelFunc // by Check
-
-	catalogs map[string]*catalog // by name
 }
 
 // NewManager opens the state directory.
@@ -128,6 +127,7 @@ func NewManager(opts Options) (*Manager, error) {
 	}
 	return &Manager{
 		opts: opts, connectors: connectors, copies: store, progress: progress, objects: objects,
+		catalogs:  &catalogs{opts: opts, connectors: connectors},
 		refreshes: refresh.New(refresh.Options{DB: opts.DB, Clock: opts.Clock, Log: opts.Log, Publish: opts.Publish, Ended: opts.Ended, Retry: opts.Retry}),
 		live:      map[string]*served{}, failed: map[string]Status{}, loads: &loads{entries: map[string]*entry{}, running: map[*Load]context.CancelFunc{}},
 		checked: map[string]time.Time{}, watched: map[*Dataset]context.CancelFunc{},
@@ -140,6 +140,7 @@ func (m *Manager) Refreshes() *refresh.Scheduler { return m.refreshes }
 // Close cancels loads and refreshes and waits for them. Data in files is kept for the next
 // start.
 func (m *Manager) Close() {
+	m.catalogs.close()
 	m.closeLoads()
 	m.refreshes.Close()
 	for _, c := range m.connectors {

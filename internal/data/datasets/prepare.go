@@ -39,10 +39,10 @@ type Prepared struct {
 
 // unset are the faults of references to variables that are not set, or that the
 // connector is not served, which no variable changes.
-func (m *Manager) unset(pod *spicepod.Pod, i int) (faults []error) {
+func unset(pod *spicepod.Pod, i int, served []string) (faults []error) {
 	for _, u := range pod.Unset(fmt.Sprintf("datasets[%d]", i)) {
 		_, below, _ := strings.Cut(u.Path, ".")
-		if _, err := source.Parse(pod.Datasets[i].From, "", m.served()); err != nil && below != "from" {
+		if _, err := source.Parse(pod.Datasets[i].From, "", served); err != nil && below != "from" {
 			return []error{err}
 		}
 		faults = append(faults, fault.At(below, u.Offset, u.Hint, "%s", u.Message))
@@ -61,14 +61,14 @@ func (m *Manager) served() []string { return slices.Sorted(maps.Keys(m.connector
 // no longer declared are cancelled. Datasets with an error are not returned; the
 // runtime may publish an earlier version.
 func (m *Manager) Prepare(ctx context.Context, r Request) Prepared {
-	in := m.prepareCatalogs(ctx, r)
+	in := m.catalogs.prepare(ctx, r)
 	r.Pod = in.pod
 	compiled := make([]*Dataset, len(r.Pod.Datasets))
 	faults := make([][]error, len(r.Pod.Datasets))
 	seen := map[string]int{}
 	var sources []source.Source
 	for i := range r.Pod.Datasets {
-		if faults[i] = m.unset(r.Pod, i); len(faults[i]) > 0 {
+		if faults[i] = unset(r.Pod, i, m.served()); len(faults[i]) > 0 {
 			continue
 		}
 		d, err := m.compile(ctx, &in, i)

@@ -80,7 +80,7 @@ type Patterns struct {
 	regexps []*regexp.Regexp
 }
 
-// ParsePatterns parses the patterns of `include`: * stands for any characters, ? for one,
+// ParsePatterns parses the patterns of `include`: * matches any characters, ? for one,
 // [a-z] and [!a-z] for one of a set, {one,other} for either.
 func ParsePatterns(texts []string) (p Patterns, err error) {
 	for i, text := range texts {
@@ -134,7 +134,7 @@ func translate(pattern string) (string, bool) {
 	return out.String(), !set && !group && pattern != ""
 }
 
-// Match reports whether a table is to be served.
+// Match reports whether a table is served.
 func (p Patterns) Match(schema, table string) bool {
 	for _, r := range p.regexps {
 		if r.MatchString(schema + "." + table) {

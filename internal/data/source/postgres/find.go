@@ -74,7 +74,7 @@ type key struct {
 
 // find looks a table up, and also its keys for writes.
 func (s *server) find(ctx context.Context, schema, name string, write bool) (*table, error) {
-	r, err := s.acquire(ctx)
+	r, err := s.acquireTrusted(ctx, 0)
 	if err != nil {
 		return nil, err
 	}

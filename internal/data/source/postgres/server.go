@@ -90,6 +90,12 @@ func (s *server) close() {
 
 // acquire returns a connection that works. The error is a fault.
 func (s *server) acquire(ctx context.Context) (*puddle.Resource[*connection], error) {
+	return s.acquireTrusted(ctx, trustLimit)
+}
+
+// acquireTrusted is acquire for a use that must not meet a connection that the server has
+// ended: those that are idle for as long as trusted, or longer, are asked.
+func (s *server) acquireTrusted(ctx context.Context, trusted time.Duration) (*puddle.Resource[*connection], error) {
 	ctx, cancel := context.WithTimeout(ctx, connectLimit)
 	defer cancel()
 	for {
@@ -99,7 +105,7 @@ func (s *server) acquire(ctx context.Context) (*puddle.Resource[*connection], er
 			return nil, fault.New("params", "raise params.connection_pool_size", "all %d connections to %s are in use", s.pool.Stat().MaxResources(), s.address()).Retryable()
 		case err != nil:
 			return nil, s.fault(err)
-		case r.IdleDuration() < trustLimit || r.Value().Ping(ctx) == nil:
+		case r.IdleDuration() < trusted || r.Value().Ping(ctx) == nil:
 			return r, nil
 		}
 		r.Destroy()
