@@ -34,9 +34,9 @@ type build struct {
 	datasets []*datasets.Dataset
 	views    []*views.View
 	set      *functions.Set
-	declared []engine.Relation                // datasets and views, loaded or not, and the system tables
-	missing  map[engine.Relation]string       // declared but not served: how problems name them
-	waiting  *waiting                         // declared but not served yet; relations are missing too
+	declared []engine.Relation          // datasets and views, loaded or not, and the system tables
+	missing  map[engine.Relation]string // declared but not served: how problems name them
+	waiting  *waiting                   // declared but not served yet; relations are missing too
 	order    []component
 
 	embeddings *embeddings.Set

@@ -3,6 +3,7 @@ package datasets
 import (
 	"bytes"
 	"compress/gzip"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -349,4 +350,34 @@ func TestAttachedMacrosAndTypes(t *testing.T) {
 		w.ok("")
 		w.drain()
 	}
+}
+
+// TestDependencyReadsItsFolder declares datasets of files in a dependency.
+func TestDependencyReadsItsFolder(t *testing.T) {
+	w := newWorld(t)
+	w.file("secret/x.csv", "a\n1\n")
+	w.file("dep/own.csv", "a\n2\n")
+	w.exec("ATTACH '" + filepath.Join(w.dir, "secret/shop.db") + "' AS shop")
+	w.exec("CREATE TABLE shop.t AS SELECT 1 AS a")
+	w.exec("DETACH shop")
+	if err := os.Symlink(filepath.Join(w.dir, "secret"), filepath.Join(w.dir, "dep/link")); err != nil {
+		t.Fatal(err)
+	}
+	pod := "version: v1\nkind: Spicepod\nname: dep\ndatasets:\n- {name: own, from: 'file:own.csv'}\n"
+	outside := []string{"file:../secret/x.csv", "file:link/x.csv", "file:../secret/*.csv", "duckdb:../secret/shop.db/t"}
+	if w.db.Extension("delta") == nil {
+		outside = append(outside, "delta_lake:../secret")
+	}
+	for i, from := range outside {
+		pod += fmt.Sprintf("- {name: t%d, from: '%s'}\n", i, from)
+	}
+	w.file("dep/spicepod.yaml", pod)
+	problems := w.reload("dependencies: [dep]")
+	if len(problems) != len(outside) {
+		t.Error(problems)
+	}
+	for i := range outside {
+		wantProblem(t, problems, fmt.Sprintf("dataset t%d", i), "is outside of the folder of the dependency", "declare it in the Spicepod itself")
+	}
+	w.want("FROM own", "2")
 }

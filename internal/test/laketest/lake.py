@@ -229,3 +229,5 @@ def ducklake_append(catalog):
 
 if __name__ == "__main__":
     globals()[sys.argv[1]](sys.argv[2])
+    sys.stdout.flush()
+    os._exit(0)  # the threads of pyarrow and deltalake for S3 can abort an interpreter that ends

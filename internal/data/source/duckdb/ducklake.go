@@ -102,7 +102,7 @@ func (s *duckSource) checkData(path string) error {
 	if _, err := os.Stat(path); err != nil {
 		return nil // a catalog without data has none
 	}
-	if err := s.roots.Check(strings.TrimSuffix(path, "/")); err != nil {
+	if err := s.roots.CheckFrom(s.d.From, strings.TrimSuffix(path, "/")); err != nil {
 		f := fault.Of(err)
 		f.Path = "params." + lakeConnection
 		return f

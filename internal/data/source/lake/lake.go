@@ -47,11 +47,12 @@ type Connector struct {
 // lakeSource is a table.
 type lakeSource struct {
 	*Connector
-	from   string // as declared, without file://
-	params spicepod.Params
-	store  objectstore.Store
-	bucket string
-	folder string // in the bucket: "", or it ends with a slash
+	declared source.From
+	from     string // as declared, without file://
+	params   spicepod.Params
+	store    objectstore.Store
+	bucket   string
+	folder   string // in the bucket: "", or it ends with a slash
 }
 
 // Compile checks the params.
@@ -59,7 +60,7 @@ func (c *Connector) Compile(d source.Declaration) (source.Source, error) {
 	if unknown := d.Params.Unknown("a dataset from "+c.connector, spicepod.ParamNames(c.params)); len(unknown) > 0 {
 		return nil, unknown[0]
 	}
-	s := &lakeSource{Connector: c, params: d.Params, from: d.From.Target}
+	s := &lakeSource{Connector: c, declared: d.From, params: d.Params, from: d.From.Target}
 	scheme, rest, isURL := strings.Cut(s.from, "://")
 	switch {
 	case isURL && (scheme == "s3" || scheme == "s3a"):
@@ -138,7 +139,7 @@ func (s *lakeSource) find(ctx context.Context) error {
 }
 
 func (s *lakeSource) findFolder() error {
-	if err := s.roots.Check(s.from); err != nil {
+	if err := s.roots.CheckFrom(s.declared, s.from); err != nil {
 		return err
 	}
 	info, err := os.Stat(s.from)

@@ -135,7 +135,7 @@ func (s *S3) serve(p *Proxy, w http.ResponseWriter, r *request) {
 func (s *S3) List(ctx context.Context, bucket, prefix, after string, limit int) (found []Object, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	for o := range s.client.ListObjects(ctx, bucket, minio.ListObjectsOptions{Prefix: prefix, StartAfter: after, Recursive: true}) {
+	for o := range s.client.ListObjectsIter(ctx, bucket, minio.ListObjectsOptions{Prefix: prefix, StartAfter: after, Recursive: true}) {
 		if o.Err != nil {
 			return nil, o.Err
 		}
