@@ -9,6 +9,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/data/resource"
 	"github.com/spiced-sql/spiced/internal/data/source"
 	"github.com/spiced-sql/spiced/internal/data/source/duckdb"
+	"github.com/spiced-sql/spiced/internal/data/source/fetch"
 	"github.com/spiced-sql/spiced/internal/data/source/file"
 	"github.com/spiced-sql/spiced/internal/data/source/flightsql"
 	"github.com/spiced-sql/spiced/internal/data/source/https"
@@ -47,7 +48,7 @@ type parts struct {
 	roots    source.Roots
 	progress *load.Reporter
 	objects  *objectstore.Proxy
-	cache    string // folder for downloads
+	cache    *fetch.Cache
 }
 
 const formatNote = "And `file_format`, if the name does not show it, with the options of the format."
@@ -62,12 +63,10 @@ var kinds = []kind{
 	},
 	{
 		names: []string{"http", "https"}, params: https.Params, note: formatNote,
-		from:  "`https://example.com/trips.parquet`",
-		about: "a file that is fetched, and again when it has changed",
+		from:  "`https://example.com/trips.parquet`, `https://api.example.com/v1/trips`",
+		about: "a file that is fetched, and again when it has changed; or the rows of a JSON API, page by page, into an accelerated copy",
 		open: func(p parts) (connector, error) {
-			return https.New(https.Options{
-				DB: p.DB, Dir: p.cache, MaxDownload: p.Limits.Download, MaxCache: p.Limits.Cache, Clock: p.Clock, Progress: p.progress, Log: p.Log,
-			})
+			return https.New(https.Options{DB: p.DB, Cache: p.cache, MaxDownload: p.Limits.Download, Clock: p.Clock, Progress: p.progress}), nil
 		},
 	},
 	{

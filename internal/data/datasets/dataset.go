@@ -81,7 +81,8 @@ func (m *Manager) compileSource(pod *spicepod.Pod, d *Dataset) error {
 	}
 	d.source, err = m.connectors[d.from.Connector].Compile(source.Declaration{
 		Name: d.Name, Table: d.Relation.Name, From: d.from, Params: d.Declared.Params, Columns: d.Described,
-		Write: d.Declared.Access == spicepod.AccessReadWrite,
+		Write:  d.Declared.Access == spicepod.AccessReadWrite,
+		Copied: d.Declared.Acceleration != nil && d.Declared.Acceleration.Enabled,
 	})
 	return err
 }

@@ -37,6 +37,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/data/refresh"
 	"github.com/spiced-sql/spiced/internal/data/resource"
 	"github.com/spiced-sql/spiced/internal/data/source"
+	"github.com/spiced-sql/spiced/internal/data/source/fetch"
 	"github.com/spiced-sql/spiced/internal/data/source/objectstore"
 	"github.com/spiced-sql/spiced/internal/data/tables"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
@@ -118,11 +119,13 @@ func NewManager(opts Options) (*Manager, error) {
 		DB: opts.DB, Attacher: attacher, Dir: filepath.Join(opts.StateDir, "accelerated"), Files: opts.Files, Clock: opts.Clock, Log: opts.Log,
 	})
 	progress := &load.Reporter{Clock: opts.Clock, Report: opts.Progress}
-	objects := objectstore.New(opts.DB.Exec, opts.Log)
-	connectors, err2 := openConnectors(parts{
-		Options: opts, attacher: attacher, roots: roots, progress: progress, objects: objects, cache: filepath.Join(opts.StateDir, "http"),
-	})
+	cache, err2 := fetch.Open(filepath.Join(opts.StateDir, "http"), opts.Limits.Cache, opts.Log)
 	if err := cmp.Or(err1, err2); err != nil {
+		return nil, err
+	}
+	objects := objectstore.New(opts.DB.Exec, opts.Log)
+	connectors, err := openConnectors(parts{Options: opts, attacher: attacher, roots: roots, progress: progress, objects: objects, cache: cache})
+	if err != nil {
 		return nil, err
 	}
 	return &Manager{

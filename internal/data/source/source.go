@@ -36,6 +36,7 @@ type Declaration struct {
 	Params  spicepod.Params
 	Columns []spicepod.DatasetColumn // with types of DuckDB
 	Write   bool                     // access: read_write
+	Copied  bool                     // into an accelerated copy
 }
 
 // Source is a compiled `from`.

@@ -162,7 +162,7 @@ var reserved = []string{
 // headers are the headers of every request.
 func (e *entry) headers() http.Header {
 	h := http.Header{"User-Agent": {"spiced"}}
-	pairs, err := splitHeaders(e.Text(paramHeaders))
+	pairs, err := httpx.SplitHeaders(e.Text(paramHeaders))
 	if err != nil {
 		e.FailParam(paramHeaders, `write "Name: value, Name: value"`, "params.%s: %s", paramHeaders, err)
 	}

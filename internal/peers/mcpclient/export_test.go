@@ -22,11 +22,10 @@ func Impatient(o Options) Options {
 }
 
 var (
-	SplitArgs    = splitArgs
-	SplitHeaders = splitHeaders
-	ToolName     = toolName
-	Messages     = messages
-	OutputOf     = output
+	SplitArgs = splitArgs
+	ToolName  = toolName
+	Messages  = messages
+	OutputOf  = output
 )
 
 // Backoffs are the first default waits.

@@ -1,10 +1,3 @@
-// Package https is the connector for files at http and https URLs. Files are
-// cached and updated by conditional requests (ETag, Last-Modified); the cached
-// file is read while the server fails.
-//
-//	connector, err := https.New(https.Options{DB: db, Dir: dir, …})
-//	src, err := connector.Compile(declaration)
-//	opened, err := src.Open(ctx)
 package https
 
 import (
@@ -13,108 +6,31 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spiced-sql/spiced/internal/data/fault"
-	"github.com/spiced-sql/spiced/internal/data/load"
-	"github.com/spiced-sql/spiced/internal/data/resource"
 	"github.com/spiced-sql/spiced/internal/data/source"
-	"github.com/spiced-sql/spiced/internal/data/source/fileformat"
-	"github.com/spiced-sql/spiced/internal/kit/disk"
+	"github.com/spiced-sql/spiced/internal/data/source/fetch"
 	"github.com/spiced-sql/spiced/internal/kit/httpx"
-	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/spicepod"
 )
-
-const (
-	maxRedirects = 5
-	timeout      = 15 * time.Minute // of an attempt, with the body
-	attempts     = 3
-	firstBackoff = 500 * time.Millisecond // before the second attempt; doubles
-)
-
-// Params are those of the connector, beside the options of the file format.
-var Params = []spicepod.Param{
-	{Name: "http_username", Doc: "User of basic authentication."},
-	{Name: "http_password", Secret: true, Doc: "Password of basic authentication."},
-	{Name: "http_headers", Type: spicepod.ParamTextMap, Secret: true, Doc: "More headers, by name."},
-	{Name: "client_timeout", Type: spicepod.ParamDuration, Doc: "Timeout of a download."},
-	{Name: "max_retries", Type: spicepod.ParamInt, Doc: "How often a failed download is retried."},
-}
-
-// Options configures [New]. All fields are required.
-type Options struct {
-	DB                    *engine.DB
-	Dir                   string // of the cache; must exist
-	MaxDownload, MaxCache int64  // bytes of a file and of the cache
-	Clock                 load.Clock
-	Progress              *load.Reporter
-	Log                   *slog.Logger
-}
-
-// Connector downloads files into a cache.
-type Connector struct {
-	opts  Options
-	cache *cache
-}
-
-// New opens the cache and removes files without an entry.
-func New(o Options) (*Connector, error) {
-	c := &Connector{opts: o, cache: newCache(o.Dir, o.MaxCache)}
-	return c, disk.Clean(o.Dir, o.Log)
-}
-
-type httpSource struct {
-	*Connector
-	d      source.Declaration
-	reader *fileformat.Reader
-}
-
-// Compile checks the options of the file format.
-func (c *Connector) Compile(d source.Declaration) (source.Source, error) {
-	r, err := fileformat.Compile(d, urlPath(d.From.Target), Params)
-	return &httpSource{c, d, r}, err
-}
-
-// Open updates the cached file.
-func (s *httpSource) Open(ctx context.Context) (*source.Opened, error) {
-	got, err := s.fetch(ctx)
-	if err != nil {
-		return nil, err
-	}
-	fetched := fileformat.One(got.path, got.Size)
-	fetched.Shown = s.d.From.Shown
-	opened, err := s.reader.Open(ctx, s.opts.DB, fetched)
-	if err != nil {
-		resource.Release(got.resource)
-		return nil, err
-	}
-	opened.Stale, opened.Resources = got.stale, []*resource.Resource{got.resource}
-	return opened, nil
-}
-
-// urlPath returns the path of a URL, which may show the format.
-func urlPath(target string) string {
-	u, err := url.Parse(target)
-	if err != nil {
-		return ""
-	}
-	return u.Path
-}
 
 // download is a request for a file. Its URL and headers may contain secrets,
 // which errors must not.
 type download struct {
-	url      string
-	header   http.Header
-	timeout  time.Duration
-	attempts int
+	url         string
+	header      http.Header
+	timeout     time.Duration
+	pageTimeout time.Duration
+	attempts    int
+	interval    time.Duration // between pages
 }
 
 // newDownload reads the params.
@@ -133,7 +49,14 @@ func (c *Connector) newDownload(d source.Declaration) (*download, error) {
 	if err := cmp.Or(err1, err2, err3, err4); err != nil {
 		return nil, err
 	}
-	out.timeout, out.attempts = limit, 1+max(0, min(retries, 10))
+	second, err5 := interval(p, "requests_per_second_limit", time.Second)
+	minute, err6 := interval(p, "requests_per_minute_limit", time.Minute)
+	pageLimit, err7 := p.Duration("client_timeout", pageTimeout)
+	if err := cmp.Or(err5, err6, err7); err != nil {
+		return nil, err
+	}
+	out.timeout, out.pageTimeout, out.interval = limit, pageLimit, max(second, minute)
+	out.attempts = 1 + max(0, min(retries, 10))
 	if user != "" || password != "" {
 		r := http.Request{Header: out.header}
 		r.SetBasicAuth(user, password)
@@ -141,12 +64,44 @@ func (c *Connector) newDownload(d source.Declaration) (*download, error) {
 	return out, out.addHeaders(p)
 }
 
+// interval returns the time between requests, of which a param limits how many there are
+// in a period.
+func interval(p spicepod.Params, name string, period time.Duration) (time.Duration, error) {
+	if !p.Has(name) {
+		return 0, nil
+	}
+	limit, err := p.Value(name, spicepod.ParamNumber)
+	if err != nil {
+		return 0, err
+	}
+	between := float64(period) / limit.(float64)
+	if between < 0 || between > float64(maxInterval) {
+		return 0, fault.New("params."+name, fmt.Sprintf("write a number above 0, at least one in %s", maxInterval), "%v is not a number of requests", limit)
+	}
+	return time.Duration(between), nil
+}
+
 // addHeaders reads params.http_headers.
 func (d *download) addHeaders(p spicepod.Params) error {
-	if !p.Has("http_headers") {
+	const name = "http_headers"
+	if !p.Has(name) {
 		return nil
 	}
-	headers, err := p.Value("http_headers", spicepod.ParamTextMap)
+	if _, ok := p[name].(map[string]any); !ok {
+		text, err := p.String(name)
+		if err != nil {
+			return err
+		}
+		pairs, err := httpx.SplitHeaders(text)
+		if err != nil {
+			return fault.New("params."+name, "write Name: value, Name: value", "%s", err)
+		}
+		for _, pair := range pairs {
+			d.header.Set(pair[0], pair[1])
+		}
+		return nil
+	}
+	headers, err := p.Value(name, spicepod.ParamTextMap)
 	if err != nil {
 		return err
 	}
@@ -157,6 +112,15 @@ func (d *download) addHeaders(p spicepod.Params) error {
 		d.header.Set(name, text)
 	}
 	return nil
+}
+
+// key returns the key of what is downloaded, in the cache.
+func (d *download) key(g paging) string {
+	parts := []any{d.url, g}
+	for _, name := range slices.Sorted(maps.Keys(d.header)) {
+		parts = append(parts, name, d.header[name])
+	}
+	return fetch.Key(parts...)
 }
 
 // checkRedirect limits redirects and refuses those from https to http. It removes
@@ -180,23 +144,14 @@ func (d *download) checkRedirect(r *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// httpError is why an attempt failed.
-type httpError struct {
-	message string
-	again   bool // a retry may succeed
-	gone    bool // the server reports that there is no such file
-}
-
-func (e *httpError) Error() string { return e.message }
-
 // attempt sends one request, which is conditional if there is a cached file. The
 // response is 200 or 304. The caller closes its body and calls done.
-func (c *Connector) attempt(ctx context.Context, d *download, have *entry) (resp *http.Response, done func(), err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, d.timeout, errSlow)
+func (c *Connector) attempt(ctx context.Context, d *download, have *fetch.Entry) (resp *http.Response, done func(), err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, d.timeout, fetch.ErrSlow)
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, d.url, nil)
 	if err != nil {
 		cancel()
-		return nil, nil, &httpError{message: "the URL cannot be requested"}
+		return nil, nil, fetch.Errorf("", "", "the URL cannot be requested")
 	}
 	req.Header = d.header.Clone()
 	if have != nil && have.ETag != "" {
@@ -208,51 +163,38 @@ func (c *Connector) attempt(ctx context.Context, d *download, have *entry) (resp
 	resp, err = (&http.Client{CheckRedirect: d.checkRedirect}).Do(req)
 	if err != nil {
 		cancel()
-		return nil, nil, transferError(ctx, d, err)
+		return nil, nil, fetch.Transfer(ctx, d.timeout, err)
 	}
 	if resp.StatusCode == http.StatusOK || resp.StatusCode == http.StatusNotModified && have != nil {
 		return resp, cancel, nil
 	}
 	resp.Body.Close()
 	cancel()
-	code := resp.StatusCode
-	return nil, nil, &httpError{
-		message: fmt.Sprintf("the server answered %d %s", code, http.StatusText(code)),
-		again:   code >= 500 || code == http.StatusTooManyRequests || code == http.StatusRequestTimeout,
-		gone:    code == http.StatusNotFound || code == http.StatusGone,
-	}
+	return nil, nil, fetch.Status(resp)
 }
 
-var errSlow = errors.New("too slow")
-
-// transferError returns an error of the client without the URL.
-func transferError(ctx context.Context, d *download, err error) error {
-	if errors.Is(err, errSlow) || errors.Is(context.Cause(ctx), errSlow) {
-		return &httpError{message: fmt.Sprintf("the server took longer than %s (params.client_timeout)", d.timeout), again: true}
-	}
-	return &httpError{message: httpx.Cause(err).Error(), again: ctx.Err() == nil}
-}
-
-// save writes the body to a new file and returns its length.
-func (c *Connector) save(path string, resp *http.Response, step io.Writer) (n int64, err error) {
-	limit := c.opts.MaxDownload
-	tooBig := &httpError{message: fmt.Sprintf("the file is larger than %s", spicepod.Size(limit))}
+// save writes the body to a new file of the cache.
+func (s *httpSource) save(key, extension string, resp *http.Response, step io.Writer) (_ *fetch.Entry, err error) {
+	limit := s.MaxDownload
 	if resp.ContentLength > limit {
-		return 0, tooBig
+		return nil, fetch.TooLarge("file", limit)
 	}
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	file, err := s.Cache.Create(key, extension)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	defer func() {
 		err = errors.Join(err, file.Close())
 		if err != nil {
-			os.Remove(path)
+			os.Remove(file.Name())
 		}
 	}()
-	n, err = io.Copy(io.MultiWriter(file, step), io.LimitReader(resp.Body, limit+1))
+	n, err := io.Copy(io.MultiWriter(file, step), io.LimitReader(resp.Body, limit+1))
 	if err == nil && n > limit {
-		return n, tooBig
+		err = fetch.TooLarge("file", limit)
 	}
-	return n, err
+	return &fetch.Entry{
+		ETag: resp.Header.Get("ETag"), LastModified: resp.Header.Get("Last-Modified"),
+		File: filepath.Base(file.Name()), Size: n, Fetched: s.Clock.Now().UTC(),
+	}, err
 }

@@ -1,0 +1,105 @@
+// Package fetch has what connectors that fetch over HTTP share: a cache of files, attempts
+// of requests, and files of rows of JSON.
+//
+//	cache, err := fetch.Open(dir, 32<<30, log)
+//	file, err := cache.Update(ctx, key, "https://example.com/trips.csv", func(have *fetch.Entry) (*fetch.Entry, error) {
+//		err := fetch.Retry(ctx, clock, 3, func() error { … })
+//		…
+//	})
+package fetch
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/spiced-sql/spiced/internal/data/load"
+	"github.com/spiced-sql/spiced/internal/kit/httpx"
+	"github.com/spiced-sql/spiced/spicepod"
+)
+
+const (
+	firstBackoff = 500 * time.Millisecond // before the second attempt; doubles
+	maxWait      = 5 * time.Minute        // that a server may ask for
+)
+
+// Error is why a request failed, without secrets.
+type Error struct {
+	Message    string
+	Path, Hint string // as those of a fault; "": the `from`, none
+	Status     int    // 0: no response
+	Again      bool   // a retry may succeed
+	Gone       bool   // the server reports that it has no such thing
+	After      time.Duration
+}
+
+// Error returns the message.
+func (e *Error) Error() string { return e.Message }
+
+// Errorf returns an error that a retry does not change.
+func Errorf(path, hint, format string, args ...any) *Error {
+	return &Error{Path: path, Hint: hint, Message: fmt.Sprintf(format, args...)}
+}
+
+// ErrSlow is the cause of contexts that end with the time of an attempt.
+var ErrSlow = errors.New("too slow")
+
+// Transfer returns an error of the client or of a body. The attempt had the time limit,
+// which the param client_timeout sets.
+func Transfer(ctx context.Context, limit time.Duration, err error) *Error {
+	if errors.Is(err, ErrSlow) || errors.Is(context.Cause(ctx), ErrSlow) {
+		return &Error{Message: fmt.Sprintf("the server took longer than %s (params.client_timeout)", limit), Again: true}
+	}
+	return &Error{Message: httpx.Cause(err).Error(), Again: ctx.Err() == nil && !httpx.Permanent(err)}
+}
+
+// Status returns the error of a response that is not the one expected.
+func Status(resp *http.Response) *Error {
+	code := resp.StatusCode
+	return &Error{
+		Message: fmt.Sprintf("the server answered %d %s", code, http.StatusText(code)),
+		Status:  code,
+		Again:   code >= 500 || code == http.StatusTooManyRequests || code == http.StatusRequestTimeout,
+		Gone:    code == http.StatusNotFound || code == http.StatusGone,
+		After:   httpx.RetryAfter(resp.Header),
+	}
+}
+
+// TooLarge returns the error of what is larger than a limit of bytes.
+func TooLarge(what string, limit int64) *Error {
+	return &Error{Message: fmt.Sprintf("the %s is larger than %s", what, spicepod.Size(limit))}
+}
+
+// Retry calls f until it succeeds, fails for good or has failed that often. It waits as
+// long as the server asks.
+func Retry(ctx context.Context, clock load.Clock, attempts int, f func() error) error {
+	wait := firstBackoff
+	for n := 1; ; n++ {
+		err := f()
+		var e *Error
+		switch {
+		case err == nil || !errors.As(err, &e) || !e.Again || n >= attempts:
+			return err
+		case e.After > maxWait:
+			e.Message += fmt.Sprintf(", and asks to wait %s, which is longer than %s", e.After.Round(time.Second), maxWait)
+			return err
+		}
+		if load.Pause(ctx, clock, max(wait, e.After)) != nil {
+			return err
+		}
+		wait *= 2
+	}
+}
+
+// Key returns a key of a cache for all that a file depends on.
+func Key(parts ...any) string {
+	h := sha256.New()
+	for _, p := range parts {
+		fmt.Fprintf(h, "%q", fmt.Sprint(p))
+	}
+	return hex.EncodeToString(h.Sum(nil)[:12])
+}
