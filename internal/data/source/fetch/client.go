@@ -69,7 +69,7 @@ func (c *Client) Read(ctx context.Context, resp *http.Response) (*Response, erro
 	case err != nil:
 		return nil, Transfer(ctx, c.Timeout, err)
 	case int64(len(body)) > c.MaxBody:
-		return nil, TooLarge("answer", c.MaxBody)
+		return nil, TooLarge("the answer", c.MaxBody)
 	}
 	read := &Response{resp, body}
 	if c.Check != nil {

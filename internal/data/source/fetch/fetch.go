@@ -71,7 +71,7 @@ func Status(resp *http.Response) *Error {
 
 // TooLarge returns the error of what is larger than a limit of bytes.
 func TooLarge(what string, limit int64) *Error {
-	return &Error{Message: fmt.Sprintf("the %s is larger than %s", what, spicepod.Size(limit))}
+	return &Error{Message: fmt.Sprintf("%s is larger than %s", what, spicepod.Size(limit))}
 }
 
 // Retry calls f until it succeeds, fails for good or has failed that often. It waits as

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -13,7 +14,11 @@ import (
 // RowsExtension is that of files of [Rows].
 const RowsExtension = ".ndjson"
 
-const maxDepth = 64 // of a row
+// Limits of a row. DuckDB's read_json has the latter.
+const (
+	maxDepth = 64
+	maxRow   = 16 << 20 // bytes
+)
 
 // Rows is a file of rows of JSON, one on each line, that is written.
 type Rows struct {
@@ -46,10 +51,13 @@ func (r *Rows) Add(row json.RawMessage) error {
 	if err := json.Compact(&r.line, row); err != nil {
 		return Errorf("", "", "row %d is not JSON", r.Count+1)
 	}
+	if r.line.Len() > maxRow {
+		return TooLarge(fmt.Sprintf("row %d", r.Count+1), maxRow)
+	}
 	r.line.WriteByte('\n')
 	r.Count++
 	if r.size += int64(r.line.Len()); r.size > r.limit {
-		return TooLarge("data", r.limit)
+		return TooLarge("the data", r.limit)
 	}
 	_, _ = r.step.Write(r.line.Bytes())
 	_, err := r.out.Write(r.line.Bytes())

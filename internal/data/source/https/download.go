@@ -177,7 +177,7 @@ func (c *Connector) attempt(ctx context.Context, d *download, have *fetch.Entry)
 func (s *httpSource) save(key, extension string, resp *http.Response, step io.Writer) (_ *fetch.Entry, err error) {
 	limit := s.MaxDownload
 	if resp.ContentLength > limit {
-		return nil, fetch.TooLarge("file", limit)
+		return nil, fetch.TooLarge("the file", limit)
 	}
 	file, err := s.Cache.Create(key, extension)
 	if err != nil {
@@ -191,7 +191,7 @@ func (s *httpSource) save(key, extension string, resp *http.Response, step io.Wr
 	}()
 	n, err := io.Copy(io.MultiWriter(file, step), io.LimitReader(resp.Body, limit+1))
 	if err == nil && n > limit {
-		err = fetch.TooLarge("file", limit)
+		err = fetch.TooLarge("the file", limit)
 	}
 	return &fetch.Entry{
 		ETag: resp.Header.Get("ETag"), LastModified: resp.Header.Get("Last-Modified"),

@@ -215,7 +215,7 @@ func (s *httpSource) gather(ctx context.Context, down *download, key string, fir
 		resp, err := s.page(ctx, client, at, first)
 		if err == nil {
 			if total += int64(len(resp.Body)); total > s.MaxDownload {
-				return nil, fetch.TooLarge("data", s.MaxDownload)
+				return nil, fetch.TooLarge("the data", s.MaxDownload)
 			}
 			var read page
 			if read, err = s.paging.read(resp.Header, resp.Body, rows.Add); err == nil {
