@@ -125,13 +125,15 @@ func TestAPIs(t *testing.T) {
 		t.Run(f.path+" "+f.params, func(t *testing.T) {
 			w, a := newWorld(t), newAPI(t, rows)
 			w.file("all.json", "["+strings.Join(rows, ",")+"]")
-			w.ok("datasets:\n- {name: t, from: '" + a.URL + f.path + "', params: {" + f.params + "}, acceleration: {}}\n- {name: wanted, from: 'file:all.json'}\n")
-			w.want("SELECT count(*) FROM (FROM t INTERSECT ALL FROM wanted)", "250")
-			w.want("SELECT count(*) FROM t", "250")
-			w.want("SELECT DISTINCT typeof(t) = (SELECT typeof(w) FROM wanted w LIMIT 1) FROM t", "true")
+			for _, more := range []string{"", ", acceleration: {}"} {
+				w.ok("datasets:\n- {name: t, from: '" + a.URL + f.path + "', params: {" + f.params + "}" + more + "}\n- {name: wanted, from: 'file:all.json'}\n")
+				w.want("SELECT count(*) FROM (FROM t INTERSECT ALL FROM wanted)", "250")
+				w.want("SELECT count(*) FROM t", "250")
+				w.want("SELECT DISTINCT typeof(t) = (SELECT typeof(w) FROM wanted w LIMIT 1) FROM t", "true")
+			}
 			asked := a.requested()
-			if len(asked) != f.requests {
-				t.Errorf("%d requests, want %d: %q", len(asked), f.requests, asked)
+			if len(asked) != 2*f.requests {
+				t.Errorf("%d requests, want twice %d: %q", len(asked), f.requests, asked)
 			}
 			if f.path == "/offset?page=7&x=1" && !slices.Contains(asked, "/offset?offset=125&page=7&size=125&x=1") {
 				t.Errorf("other query parameters are lost: %q", asked)
@@ -191,6 +193,28 @@ func TestAPIRetries(t *testing.T) {
 	w.want("SELECT count(*) FROM t", "251")
 }
 
+// Without an acceleration the pages are read by a reload, at most once a minute.
+func TestAPIWithoutAcceleration(t *testing.T) {
+	w, a := newWorld(t), newAPI(t, apiRows(250))
+	for _, params := range []string{"", "params: {pagination: enabled}"} {
+		yaml := strings.ReplaceAll(remote(a.URL+"/link", params), ", }", "}")
+		requests := 0
+		for _, c := range []struct {
+			after    time.Duration
+			requests int
+		}{{0, 3}, {0, 0}, {59 * time.Second, 0}, {time.Second, 3}, {time.Second, 0}} {
+			w.clock.advance(c.after)
+			w.ok(yaml)
+			requests += c.requests
+			if n := int(a.site.requests.Load()); n != requests {
+				t.Errorf("%s: %d requests after %s, want %d", params, n, c.after, requests)
+			}
+			w.want("SELECT count(*) FROM t", "250")
+		}
+		a.site.requests.Store(0)
+	}
+}
+
 func TestAPIMaxPages(t *testing.T) {
 	w, a := newWorld(t), newAPI(t, apiRows(250))
 	w.ok(remote(a.URL+"/link", "params: {pagination_max_pages: 2}", "acceleration: {}"))
@@ -231,11 +255,6 @@ func TestAPIFaults(t *testing.T) {
 		{"rate", "pagination: enabled, requests_per_minute_limit: 0", nil, "0 is not a number of requests; write a number above 0, at least one in 1h0m0s"},
 		{"headers", "pagination: enabled, http_headers: 'no colon'", nil, "the first header has no name and colon; write Name: value, Name: value"},
 
-		{"not copied", "pagination: enabled", nil, "the rows of a JSON API are read into an accelerated copy only; set acceleration.enabled: true"},
-		{"not copied, as the server says", "", func(w http.ResponseWriter, r *http.Request) {
-			w.Header().Set("Link", `<?page=2>; rel="next"`)
-			send("[{}]")(w, r)
-		}, "the server sends the rows in pages, which are read into an accelerated copy only; set acceleration.enabled: true, or params.pagination: disabled"},
 		{"401", "pagination: enabled", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(401) }, "the server answered 401 Unauthorized"},
 		{"html", "pagination: enabled", func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("<html>sign in</html>")) }, `the answer is not JSON, but "text/html; charset=utf-8"`},
 		{"no rows at", "pagination: enabled, pagination_data_pointer: /data/rows", send(`{"data": {}}`), "the answer has nothing at /data/rows; write the pointer to the rows, for example /data"},
@@ -292,7 +311,7 @@ func TestAPIFaults(t *testing.T) {
 			if !strings.Contains(params, "http_headers") {
 				params = strings.TrimPrefix(params+", http_headers: 'X-Key: ${env:API_KEY}, X-Y: z'", ", ")
 			}
-			problems := w.reload("datasets:\n- {name: t, from: '" + s.URL + "/x?key=${env:API_KEY}', params: {" + params + "}, acceleration: {enabled: " + fmt.Sprint(!strings.HasPrefix(c.name, "not copied")) + "}}\n- {name: good, from: 'file:good.csv'}\n")
+			problems := w.reload("datasets:\n- {name: t, from: '" + s.URL + "/x?key=${env:API_KEY}', params: {" + params + "}, acceleration: {}}\n- {name: good, from: 'file:good.csv'}\n")
 			if len(problems) != 1 {
 				t.Fatal(problems)
 			}

@@ -63,9 +63,10 @@ var kinds = []kind{
 		open:  func(p parts) (connector, error) { return file.New(p.DB, p.roots, p.Limits.Files), nil },
 	},
 	{
-		names: []string{"http", "https"}, params: https.Params, note: formatNote,
+		names: []string{"http", "https"}, params: https.Params,
+		note:  formatNote + " Set an acceleration with `refresh_check_interval` for an API whose rows change: without one, the rows are those of the last reload.",
 		from:  "`https://example.com/trips.parquet`, `https://api.example.com/v1/trips`",
-		about: "a file that is fetched, and again when it has changed; or the rows of a JSON API, page by page, into an accelerated copy",
+		about: "a file that is fetched, and again when it has changed; or the rows of a JSON API, page by page",
 		open: func(p parts) (connector, error) {
 			return https.New(https.Options{DB: p.DB, Cache: p.cache, MaxDownload: p.Limits.Download, Clock: p.Clock, Progress: p.progress}), nil
 		},

@@ -35,6 +35,10 @@ const (
 	pageTimeout  = 30 * time.Second // of an attempt for a page
 	attempts     = 3
 	maxInterval  = time.Hour // between requests
+
+	// pagesAge is how long the pages of a dataset without an acceleration are not requested
+	// again: each reload, and each statement on it that fails, opens its source.
+	pagesAge = time.Minute
 )
 
 // Params are those of the connector, beside the options of the file format.
@@ -77,9 +81,6 @@ func (c *Connector) Compile(d source.Declaration) (source.Source, error) {
 	var err error
 	if s.paging, err = compilePaging(d.Params); err != nil {
 		return nil, err
-	}
-	if s.enabled() && !d.Copied {
-		return nil, fault.New("", "set acceleration.enabled: true", "the rows of a JSON API are read into an accelerated copy only")
 	}
 	if s.enabled() {
 		s.reader, err = s.rowsReader()
@@ -154,6 +155,9 @@ func (s *httpSource) fetch(ctx context.Context) (*fetch.File, error) {
 	}
 	key := down.key(s.paging)
 	return s.Cache.Update(ctx, key, s.d.From.Shown, func(have *fetch.Entry) (got *fetch.Entry, err error) {
+		if have != nil && have.Paged && !s.d.Copied && s.Clock.Now().Sub(have.Fetched) < pagesAge {
+			return have, nil
+		}
 		if s.enabled() {
 			return s.gather(ctx, down, key, nil)
 		}
@@ -179,9 +183,6 @@ func (s *httpSource) retrieve(ctx context.Context, down *download, key string, h
 	}
 	extension := s.reader.Extension(urlPath(s.d.From.Target), resp.Header.Get("Content-Type"))
 	if s.paging.Auto && extension == ".json" && httpx.NextLink(resp.Header) != "" {
-		if !s.d.Copied {
-			return nil, fetch.Errorf("from", "set acceleration.enabled: true, or params.pagination: disabled to read the first page", "the server sends the rows in pages, which are read into an accelerated copy only")
-		}
 		return s.gather(ctx, down, key, resp)
 	}
 	step := s.Progress.Start(s.d.Name, "fetch", resp.ContentLength)
