@@ -15,6 +15,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/test/githubtest"
 	"github.com/spiced-sql/spiced/internal/test/golden"
 	"github.com/spiced-sql/spiced/internal/test/wait"
 )
@@ -29,6 +30,9 @@ func TestCookbook(t *testing.T) {
 	}
 	files := httptest.NewServer(http.HandlerFunc(serveRecipeFile))
 	t.Cleanup(files.Close)
+	t.Setenv("GITHUB_TOKEN", "cookbook-token")
+	hub := githubtest.Start(t, "cookbook-token")
+	hub.Repository("example/club", githubtest.Example(3), map[string]string{"README.md": "# Club", "main.go": "package main"})
 	folders := map[string]string{}
 	var names []string
 	for _, f := range archive.Files {
@@ -41,7 +45,7 @@ func TestCookbook(t *testing.T) {
 		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		text := strings.ReplaceAll(string(f.Data), "URL", files.URL)
+		text := strings.NewReplacer("URL", files.URL, "STANDIN", hub.URL).Replace(string(f.Data))
 		if err := os.WriteFile(to, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

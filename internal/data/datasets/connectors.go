@@ -101,7 +101,16 @@ var kinds = []kind{
 		open:  func(p parts) (connector, error) { return flightsql.New(p.DB), nil },
 	},
 	{
-<<<<<<< HEAD
+		names: []string{"github"}, params: github.Params, copied: true,
+		note: "The columns are those of Spice. Each load asks for all rows: about one request for 100 issues, commits or stargazers, 50 pull requests, or one file. " +
+			"Of the labels, assignees, comments and commits of a row the first 100 are there. `content` of a file is NULL if it is not a text or larger than 8 MiB.",
+		from:  "`github:github.com/owner/repository/issues`, `…/pulls`, `…/commits`, `…/stargazers`, `…/files/branch`",
+		about: "issues, pull requests, commits of the default branch, stargazers, or the files of a branch, tag or commit, of a repository at GitHub, into an accelerated copy",
+		open: func(p parts) (connector, error) {
+			return github.New(github.Options{DB: p.DB, Cache: p.cache, MaxBytes: p.Limits.Download, Clock: p.Clock, Progress: p.progress}), nil
+		},
+	},
+	{
 		names: []string{"gs"}, params: s3.GCSParams, extension: objectstore.Extension, root: "gs://",
 		note:  formatNote + " `gcs_key` and `gcs_secret` are an HMAC key of Cloud Storage; service accounts by their JSON files are not served. Two datasets that read from one folder must have equal params.",
 		from:  "`gs://bucket/folder/`, `gs://bucket/folder/*.csv`, `gs://bucket/file.parquet`",
@@ -118,19 +127,6 @@ var kinds = []kind{
 	},
 	{
 		names: []string{"postgres"}, params: postgres.Params, written: true, extension: postgres.Extension, catalog: "`pg`, `postgres:shop`",
-=======
-		names: []string{"github"}, params: github.Params, copied: true,
-		note: "The columns are those of Spice. Each load asks for all rows: about one request for 100 issues, commits or stargazers, 50 pull requests, or one file. " +
-			"Of the labels, assignees, comments and commits of a row the first 100 are there. `content` of a file is NULL if it is not a text or larger than 8 MiB.",
-		from:  "`github:github.com/owner/repository/issues`, `…/pulls`, `…/commits`, `…/stargazers`, `…/files/branch`",
-		about: "issues, pull requests, commits of the default branch, stargazers, or the files of a branch, tag or commit, of a repository at GitHub, into an accelerated copy",
-		open: func(p parts) (connector, error) {
-			return github.New(github.Options{DB: p.DB, Cache: p.cache, MaxBytes: p.Limits.Download, Clock: p.Clock, Progress: p.progress}), nil
-		},
-	},
-	{
-		names: []string{"postgres"}, params: postgres.Params, extension: postgres.Extension,
->>>>>>> 976a6c6 (github: issues, pull requests, commits, stargazers and files of repositories)
 		note: "For a server on this machine, `pg_sslmode` is `prefer` unless it is set: such servers often have no TLS. Types that DuckDB does not have, such as enums, " +
 			"`jsonb`, `inet` and domains, are texts, on which conditions are not sent to the server. DuckDB's extension reads NaN of `numeric` as 0, and `numeric` without a precision as DOUBLE.",
 		from:  "`postgres:orders`, `postgres:shop.public.orders`",

@@ -151,7 +151,10 @@ func (s *Server) graphQL(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(map[string]any{"data": data})
 }
 
-// git answers git/trees/REF and git/blobs/SHA of a repository. The branch is main.
+// branches are those of each repository.
+var branches = []string{"main", "trunk", "release/1"}
+
+// git answers git/trees/REF and git/blobs/SHA of a repository.
 func (s *Server) git(w http.ResponseWriter, r *http.Request) {
 	parts := strings.SplitN(strings.TrimPrefix(r.URL.Path, "/repos/"), "/", 5)
 	notFound := Answer(404, `{"message": "Not Found", "documentation_url": "https://docs.github.com/rest", "status": "404"}`)
@@ -184,7 +187,7 @@ func (s *Server) git(w http.ResponseWriter, r *http.Request) {
 			tree = append(tree, entry{Path: folder, Mode: "040000", Type: "tree", SHA: strings.Repeat("0", 40)})
 		}
 	}
-	if parts[3] != "trees" || parts[4] != "main" && parts[4] != "release/1" || r.URL.Query().Get("recursive") == "" {
+	if parts[3] != "trees" || !slices.Contains(branches, parts[4]) || r.URL.Query().Get("recursive") == "" {
 		notFound(w, r)
 		return
 	}
