@@ -2,14 +2,18 @@ package main
 
 import (
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/spiced-sql/spiced/internal/sql/extension"
 	"github.com/spiced-sql/spiced/internal/test/exttest"
+	"github.com/spiced-sql/spiced/internal/test/githubtest"
 	"github.com/spiced-sql/spiced/internal/test/laketest"
 	"github.com/spiced-sql/spiced/internal/test/pgtest"
 	"github.com/spiced-sql/spiced/internal/test/s3test"
@@ -136,5 +140,94 @@ func TestSources(t *testing.T) {
 	after, _ := filepath.Glob(filepath.Join(os.TempDir(), "spiced-run-postgres-*"))
 	if len(after) >= len(left) {
 		t.Errorf("the socket's folder is left: %q", after)
+	}
+}
+
+// apiPod has tables of a stand-in for GitHub, and a JSON API.
+const apiPod = "version: v1\nkind: Spicepod\nname: apis\n" + `runtime:
+  functions: { enabled: true }
+functions:
+  - { name: of_author, from: sql, signature: { args: [{ name: who, type: utf8 }], returns: int64 }, body: (SELECT count(*) FROM issues WHERE author = who) }
+datasets:
+  - { name: issues, from: "github:github.com/acme/shop/issues", params: { github_endpoint: "HUB", github_token: "${secrets:sources_hub}" }, acceleration: { enabled: true REFRESH } }
+  - { name: files, from: "github:github.com/acme/shop/files/main", params: { github_endpoint: "HUB", github_token: "${secrets:sources_hub}", include: "**/*.md" }, acceleration: { enabled: true } }
+  - name: trips
+    from: "URL/trips"
+    params: { pagination: enabled, pagination_next_pointer: /next, pagination_data_pointer: /data, http_headers: "X-Key: ${secrets:sources_api}" }
+    acceleration: { enabled: true REFRESH }
+`
+
+// TestWebAPIs reads GitHub's stand-in and a JSON API over every entrance. The repository
+// goes away and comes back, and so does the API.
+func TestWebAPIs(t *testing.T) {
+	t.Setenv("SOURCES_HUB", "ghp_e2e-s3cr3t")
+	t.Setenv("SOURCES_API", "api-e2e-s3cr3t")
+	hub := githubtest.Start(t, "ghp_e2e-s3cr3t")
+	hub.Repository("acme/shop", githubtest.Example(120), map[string]string{"README.md": "# Shop", "main.go": "package main"})
+	var down atomic.Bool
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case down.Load() || r.Header.Get("X-Key") != "api-e2e-s3cr3t":
+			http.Error(w, "no", http.StatusUnauthorized)
+		case r.URL.Query().Get("page") == "":
+			fmt.Fprint(w, `{"data": [{"id": 1, "stops": [{"city": "Köln"}]}, {"id": 2, "stops": []}], "next": "?page=2"}`)
+		default:
+			fmt.Fprint(w, `{"data": [{"id": 3, "stops": null}], "next": null}`)
+		}
+	}))
+	t.Cleanup(api.Close)
+	pod := func(refresh string) string {
+		return strings.NewReplacer("HUB", hub.URL, "URL", api.URL, "REFRESH", refresh).Replace(apiPod)
+	}
+	dir := folder(t, "spicepod.yaml", pod(""))
+	p := startProcess(t, dir, sqlProtocols()...)
+	p.want(p.do("POST", "/v1/sql", "SELECT count(*) AS n, max(labels[1]) AS label FROM issues"), 200, `[{"n":120,"label":"kind/bug"}]`)
+	p.want(p.do("POST", "/v1/sql", "SELECT path, content FROM files"), 200, `[{"path":"README.md","content":"# Shop"}]`)
+	p.want(p.do("POST", "/v1/sql", "SELECT id, stops[1].city AS city FROM trips ORDER BY id"), 200, `[{"id":1,"city":"Köln"},{"id":2,"city":null},{"id":3,"city":null}]`)
+	p.want(p.do("POST", "/v1/tools/of_author", `{"who":"ada"}`), 200, "120")
+	for _, protocol := range p.protocolsFor("reader", "") {
+		got := protocol.run(t.Context(), "SELECT CASE WHEN count(*) = 3 THEN 1 ELSE error('other rows') END AS n FROM issues JOIN trips ON number = trips.id")
+		if got.err != nil {
+			t.Errorf("%s: %s", protocol.name, got)
+		}
+	}
+	secrets := []string{"ghp_e2e-s3cr3t", "api-e2e-s3cr3t"}
+	for _, sql := range []string{"EXPLAIN FROM issues", "EXPLAIN ANALYZE FROM trips", "DESCRIBE issues", "FROM duckdb_views()", "FROM spiced.datasets", "FROM read_json('" + api.URL + "/trips')", "SELECT error(title) FROM issues"} {
+		r := p.do("POST", "/v1/sql", sql)
+		for _, s := range secrets {
+			if strings.Contains(r.body, s) {
+				t.Errorf("%s shows %s: %s", sql, s, r.body)
+			}
+		}
+	}
+
+	// Both are away: the rows stay, also after a reload, and refreshes say why.
+	hub.Repository("acme/shop", "", nil)
+	down.Store(true)
+	for name, reason := range map[string]string{"issues": "Could not resolve to a Repository", "trips": "401 Unauthorized"} {
+		p.do("POST", "/v1/datasets/"+name+"/acceleration/refresh", "{}")
+		p.eventually("to say that "+name+" is away", func() bool {
+			return strings.Contains(p.do("GET", "/v1/datasets?status=true", "").body+p.do("GET", "/v1/status", "").body, reason)
+		})
+	}
+	p.want(p.do("POST", "/v1/sql", "SELECT (SELECT count(*) FROM issues) AS i, (SELECT count(*) FROM trips) AS t"), 200, `[{"i":120,"t":3}]`)
+	hub.Repository("acme/shop", githubtest.Example(7), nil)
+	down.Store(false)
+	for _, name := range []string{"issues", "trips"} {
+		p.do("POST", "/v1/datasets/"+name+"/acceleration/refresh", "{}")
+	}
+	p.eventually("to read the repository again", func() bool {
+		return p.do("POST", "/v1/sql", "SELECT count(*) AS n FROM issues").body == `[{"n":7}]`
+	})
+	// A reload declares other refreshes: the datasets are loaded again.
+	write(t, filepath.Join(dir, "spicepod.yaml"), pod(", refresh_check_interval: 1s"))
+	hub.Repository("acme/shop", githubtest.Example(9), nil)
+	p.eventually("to refresh by itself", func() bool {
+		return p.do("POST", "/v1/sql", "SELECT count(*) AS n FROM issues").body == `[{"n":9}]`
+	})
+	for _, s := range secrets {
+		if strings.Contains(p.log.String(), s) {
+			t.Errorf("the log has %s", s)
+		}
 	}
 }
