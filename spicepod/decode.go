@@ -27,7 +27,8 @@ type decoder struct {
 	bomb      bool
 	component int // components so far
 	texts     []pendingText
-	parts     map[string]*part // by absolute path
+	variables map[string]string // of LoadText
+	parts     map[string]*part  // by absolute path
 	partBytes int
 }
 

@@ -38,7 +38,7 @@ func LoadFiles(path string) (*Pod, []string, error) {
 			Hint: "give the path of a Spicepod, or of a folder with a spicepod.yaml",
 		}}
 	}
-	d := &decoder{dir: filepath.Dir(file), home: filepath.Dir(file), index: newIndex(), types: describer{}, parts: map[string]*part{}}
+	d := newDecoder(file)
 	d.index.files[file] = true
 	for _, name := range []string{".env", ".env.local"} {
 		d.index.files[filepath.Join(d.dir, name)] = true
@@ -62,6 +62,23 @@ func LoadFiles(path string) (*Pod, []string, error) {
 		return nil, files, d.problems
 	}
 	return pod, files, nil
+}
+
+// LoadText is [Load] of a text that the file at path, which is absolute, could have. The
+// variables are added to those of .env.local.
+func LoadText(path, text string, variables map[string]string) (*Pod, error) {
+	d := newDecoder(path)
+	d.variables = variables
+	pod := d.decode(path, text)
+	if len(d.problems) > 0 {
+		d.problems.Sort()
+		return nil, d.problems
+	}
+	return pod, nil
+}
+
+func newDecoder(file string) *decoder {
+	return &decoder{dir: filepath.Dir(file), home: filepath.Dir(file), index: newIndex(), types: describer{}, parts: map[string]*part{}}
 }
 
 // findFile returns the absolute path of the Spicepod at path. With an error, the path is
@@ -98,6 +115,12 @@ func (d *decoder) load(file string) *Pod {
 		d.problems = append(d.problems, Problem{Position: Position{File: shown}, Message: "cannot read the file: " + reason(err)})
 		return nil
 	}
+	return d.decode(file, raw)
+}
+
+// decode decodes the text of the file; problems are in d.problems.
+func (d *decoder) decode(file, raw string) *Pod {
+	shown := shownPath(d.dir, file)
 	text, fault, message := cleanText(raw)
 	d.src = newSource(file, shown, text)
 	if fault >= 0 {

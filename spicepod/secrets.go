@@ -114,6 +114,7 @@ func (d *decoder) openVault(stores []SecretStore) *vault {
 	for _, name := range []string{".env", ".env.local"} {
 		maps.Copy(v.env, d.readEnv(filepath.Join(d.dir, name)))
 	}
+	maps.Copy(v.env, d.variables)
 	v.existing = slices.Collect(maps.Keys(v.env))
 	if d.within != "" {
 		v.own = d.dir

@@ -39,6 +39,7 @@ import (
 // Options configures [New].
 type Options struct {
 	Path     string             // the Spicepod: a folder or a file
+	Pod      *spicepod.Pod      // what Path is loaded as the first time; nil: it is read
 	StateDir string             // folder of what outlives a run; "": a folder for this run only
 	Strict   bool               // any fault refuses the load
 	Watch    bool               // reload when a file changes
@@ -100,7 +101,10 @@ type toolState struct {
 // [Runtime.Run] or [Runtime.Load] has loaded it. Structural faults are returned
 // as [spicepod.Problems].
 func New(ctx context.Context, opts Options) (*Runtime, error) {
-	first, err := read(opts.Path)
+	first, err := &reading{began: time.Now(), pod: opts.Pod}, error(nil)
+	if opts.Pod == nil {
+		first, err = read(opts.Path)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -40,6 +40,7 @@ type kind struct {
 	written   bool   // tables can be written
 	catalog   string // examples of `from` of catalogs, in Markdown; "": it has none
 	open      func(parts) (connector, error)
+	draft     func(text, more string) (source.Draft, error) // see NewDraft; nil: the text is the `from`
 }
 
 // parts are what connectors are made of.
@@ -63,7 +64,7 @@ var kinds = []kind{
 		open:  func(p parts) (connector, error) { return file.New(p.DB, p.roots, p.Limits.Files), nil },
 	},
 	{
-		names: []string{"http", "https"}, params: https.Params,
+		names: []string{"http", "https"}, draft: https.Draft, params: https.Params,
 		note:  formatNote + " Set an acceleration with `refresh_check_interval` for an API whose rows change: without one, the rows are those of the last reload.",
 		from:  "`https://example.com/trips.parquet`, `https://api.example.com/v1/trips`",
 		about: "a file that is fetched, and again when it has changed; or the rows of a JSON API, page by page",
@@ -72,7 +73,7 @@ var kinds = []kind{
 		},
 	},
 	{
-		names: []string{"duckdb"}, params: duckdb.Params, written: true,
+		names: []string{"duckdb"}, draft: duckdb.Draft, params: duckdb.Params, written: true,
 		note:  "`from` names the table and `open` the file, or `from` the file and `table` the table.",
 		from:  "`duckdb:orders` with `params.duckdb_open: shop.duckdb`, or `duckdb:shop.duckdb` with `params.table`",
 		about: "a table of a DuckDB file; with `access: read_write` it can be written",
@@ -94,7 +95,7 @@ var kinds = []kind{
 		open:  func(p parts) (connector, error) { return duckdb.NewDuckLake(p.DB, p.attacher, p.roots, p.objects), nil },
 	},
 	{
-		names: []string{"flightsql"}, params: flightsql.Params, copied: true, catalog: "`flightsql`, `flightsql:catalog`",
+		names: []string{"flightsql"}, draft: flightsql.Draft, params: flightsql.Params, copied: true, catalog: "`flightsql`, `flightsql:catalog`",
 		note:  "The user and password are sent as the handshake of Flight and, to servers without one, with each call.",
 		from:  "`flightsql:orders`, `flightsql:catalog.schema.orders`",
 		about: "a table of a Flight SQL server, such as another spiced, InfluxDB 3 or Dremio, by its name, of which each part is quoted if it has a dot",
@@ -126,7 +127,7 @@ var kinds = []kind{
 		open:  func(p parts) (connector, error) { return lake.NewIceberg(p.DB, p.objects, p.roots), nil },
 	},
 	{
-		names: []string{"postgres"}, params: postgres.Params, written: true, extension: postgres.Extension, catalog: "`pg`, `postgres:shop`",
+		names: []string{"postgres"}, draft: postgres.Draft, params: postgres.Params, written: true, extension: postgres.Extension, catalog: "`pg`, `postgres:shop`",
 		note: "For a server on this machine, `pg_sslmode` is `prefer` unless it is set: such servers often have no TLS. Types that DuckDB does not have, such as enums, " +
 			"`jsonb`, `inet` and domains, are texts, on which conditions are not sent to the server. DuckDB's extension reads NaN of `numeric` as 0, and `numeric` without a precision as DOUBLE.",
 		from:  "`postgres:orders`, `postgres:shop.public.orders`",
@@ -141,13 +142,13 @@ var kinds = []kind{
 		open:  func(p parts) (connector, error) { return s3.New(p.DB, p.objects, p.Limits.Files), nil },
 	},
 	{
-		names: []string{"spice.ai", "spiceai"}, params: flightsql.SpiceParams, copied: true, catalog: "`spice.ai:https://host:50051`",
+		names: []string{"spice.ai", "spiceai"}, draft: flightsql.SpiceDraft, params: flightsql.SpiceParams, copied: true, catalog: "`spice.ai:https://host:50051`",
 		from:  "`spice.ai:https://host:50051`, `spice.ai/orders`, `spice.ai/org/app/datasets/orders`",
 		about: "a dataset of another spiced or Spice, or of Spice.ai; where `from` has the endpoint, the one of the dataset's own name",
 		open:  func(p parts) (connector, error) { return flightsql.NewSpice(p.DB), nil },
 	},
 	{
-		names: []string{"sqlite"}, params: duckdb.SQLiteParams, extension: duckdb.SQLiteExtension,
+		names: []string{"sqlite"}, draft: duckdb.Draft, params: duckdb.SQLiteParams, extension: duckdb.SQLiteExtension,
 		note:  "`from` names the table and `open` the file, or `from` the file and `table` the table. A column without a type is a BLOB.",
 		from:  "`sqlite:shop.db/orders`, `sqlite:orders` with `params.sqlite_file: shop.db`",
 		about: "a table or view of a SQLite file, which other processes may write meanwhile",

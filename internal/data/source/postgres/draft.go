@@ -1,0 +1,42 @@
+package postgres
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spiced-sql/spiced/internal/data/fault"
+	"github.com/spiced-sql/spiced/internal/data/source"
+)
+
+// Draft makes a declaration of a table and postgres://user:password@host:port/database.
+func Draft(text, table string) (d source.Draft, err error) {
+	if !strings.Contains(text, "://") {
+		return source.TableDraft("postgres:", text, table)
+	}
+	const form = "postgres://user:password@host:port/database"
+	if table == "" {
+		return d, fault.New("", "write it after the URL: "+form+" orders", "the table is missing")
+	}
+	u, err := source.ParseURL(text, form)
+	if err != nil {
+		return d, err
+	}
+	user, password := source.Credentials(u)
+	d = source.Draft{From: "postgres:" + table, Name: source.NameOfTable(table)}
+	d.Set("pg_host", u.Hostname(), false)
+	d.Set("pg_port", u.Port(), false)
+	d.Set("pg_db", strings.Trim(u.Path, "/"), false)
+	d.Set("pg_user", user, false)
+	d.Set("pg_pass", password, true)
+	query := u.Query()
+	for _, key := range slices.Sorted(maps.Keys(query)) {
+		switch key {
+		case "sslmode", "sslrootcert":
+			d.Set("pg_"+key, query.Get(key), false)
+		default:
+			return d, fault.New("", "leave it out, or write the whole as --param pg_connection_string=…", "the URL has the option %q, which has no param", key)
+		}
+	}
+	return d, nil
+}
