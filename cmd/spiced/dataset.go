@@ -231,7 +231,7 @@ func (a *addition) try(ctx context.Context, std streams, out io.Writer) error {
 	return a.show(ctx, app, out)
 }
 
-// problem returns a fault of the trial, whose positions are none of the file.
+// problem returns a fault of the trial without its position, which is not one in the file.
 func (a *addition) problem(p spicepod.Problem) error {
 	if _, key, ok := strings.Cut(p.Path, "params."); ok && !strings.Contains(p.Message, key) {
 		p.Message = "params." + key + ": " + p.Message

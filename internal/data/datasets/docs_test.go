@@ -19,7 +19,8 @@ const connectorsHead = `# Connectors
 ` + "`from: connector:path`" + ` of a dataset names where its rows are; ` + "`params`" + ` has what the connector
 needs. Values may contain ` + "`${env:NAME}` and `${secrets:name}`" + `. With ` + "`acceleration: {}`" + ` the rows are
 copied and indexed, otherwise each statement reads them where they are:
-[spicepod.md](spicepod.md) lists the keys of a dataset.
+[spicepod.md](spicepod.md) lists the keys of a dataset. ` + "`spiced dataset add`" + ` writes an entry from a URL, a path
+or a connection string, after reading the source ([terminal.md](terminal.md#add-a-dataset)).
 
 | connector | ` + "`from`" + ` | |
 |---|---|---|

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/data/fault"
 	"github.com/spiced-sql/spiced/internal/data/source"
+	"github.com/spiced-sql/spiced/internal/data/source/postgres"
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
@@ -37,6 +38,8 @@ func newDraft(text, more string) (d Draft, err error) {
 	}
 	name, _, ok := strings.Cut(text, ":")
 	switch {
+	case postgres.IsConnectionString(text):
+		name = "postgres"
 	case strings.HasPrefix(text, "spice.ai/"):
 		name = "spice.ai"
 	case !ok || strings.ContainsAny(name, "/."+string(filepath.Separator)) && name != "spice.ai":

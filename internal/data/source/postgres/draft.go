@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -9,14 +10,26 @@ import (
 	"github.com/spiced-sql/spiced/internal/data/source"
 )
 
-// Draft makes a declaration of a table and postgres://user:password@host:port/database.
+// settings matches the beginning of libpq's other form of a connection string.
+var settings = regexp.MustCompile(`^(host|hostaddr|port|dbname|user|password|sslmode|service)\s*=`)
+
+// IsConnectionString reports whether a text is host=… user=… and so on.
+func IsConnectionString(text string) bool { return settings.MatchString(text) }
+
+// Draft makes a declaration of a table and postgres://user:password@host:port/database, or
+// host=… user=….
 func Draft(text, table string) (d source.Draft, err error) {
-	if !strings.Contains(text, "://") {
-		return source.TableDraft("postgres:", text, table)
-	}
 	const form = "postgres://user:password@host:port/database"
-	if table == "" {
+	whole := IsConnectionString(text)
+	switch {
+	case !whole && !strings.Contains(text, "://"):
+		return source.TableDraft("postgres:", text, table)
+	case table == "":
 		return d, fault.New("", "write it after the URL: "+form+" orders", "the table is missing")
+	case whole:
+		d = source.Draft{From: "postgres:" + table, Name: source.NameOfTable(table)}
+		d.Set("pg_connection_string", text, true)
+		return d, nil
 	}
 	u, err := source.ParseURL(text, form)
 	if err != nil {
