@@ -116,6 +116,7 @@ func cook(t *testing.T, name, dir string) string {
 	}
 	t.Cleanup(p.end)
 	p.eventually("to be ready", func() bool { return p.do("GET", "/v1/ready", "").status == 200 })
+	p.eventually("to load everything", p.loaded)
 	var datasets []struct{ Name, Status string }
 	decode(t, p.do("GET", "/v1/datasets?status=true", "").body, &datasets)
 	for _, d := range datasets {
@@ -146,4 +147,18 @@ func cook(t *testing.T, name, dir string) string {
 		t.Errorf("a caller sees the folder %s:\n%s", dir, text)
 	}
 	return out.String()
+}
+
+// loaded reports whether the last generation waits for no data.
+func (p *program) loaded() (all bool) {
+	for line := range strings.Lines(p.log.String()) {
+		var entry struct {
+			Msg     string
+			Loading int
+		}
+		if json.Unmarshal([]byte(line), &entry) == nil && entry.Msg == "generation published" {
+			all = entry.Loading == 0
+		}
+	}
+	return all
 }

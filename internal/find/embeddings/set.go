@@ -60,6 +60,9 @@ func NewSet(pod *spicepod.Pod, o Options) (*Set, spicepod.Problems) {
 // Names returns the names of all declared models, sorted, as a new slice.
 func (s *Set) Names() []string { return slices.Clone(s.names) }
 
+// Complete reports whether all declared models were loaded.
+func (s *Set) Complete() bool { return len(s.models) == len(s.names) }
+
 // Model returns the named model. An error wraps ErrUnknownModel or
 // ErrNotLoaded.
 func (s *Set) Model(name string) (Model, error) {

@@ -67,7 +67,7 @@ func Start(t testing.TB) *Server {
 	s.command("initdb", "--no-sync", "--auth-local=trust", "--auth-host=scram-sha-256", "--username=postgres", "--encoding=UTF8", "--locale=C", "-D", s.path("data"))
 	s.Start()
 	t.Cleanup(s.Stop)
-	s.on("postgres", "CREATE DATABASE test", fmt.Sprintf("CREATE ROLE %s LOGIN PASSWORD '%s'", Reader, strings.ReplaceAll(Password, "'", "''")))
+	s.On("postgres", "CREATE DATABASE test", fmt.Sprintf("CREATE ROLE %s LOGIN PASSWORD '%s'", Reader, strings.ReplaceAll(Password, "'", "''")))
 	return s
 }
 
@@ -224,7 +224,7 @@ func (s *Server) connect(database string) (*pgx.Conn, error) {
 // Exec runs statements as the superuser.
 func (s *Server) Exec(statements ...string) {
 	s.t.Helper()
-	s.on("test", statements...)
+	s.On("test", statements...)
 }
 
 // Value returns the first value of a query of the superuser, as text.
@@ -241,7 +241,8 @@ func (s *Server) Value(query string) (value string) {
 	return value
 }
 
-func (s *Server) on(database string, statements ...string) {
+// On runs statements as the superuser in a database.
+func (s *Server) On(database string, statements ...string) {
 	s.t.Helper()
 	c, err := s.connect(database)
 	if err != nil {

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/test/flighttest"
+	"github.com/spiced-sql/spiced/internal/test/gate"
+	"github.com/spiced-sql/spiced/internal/test/pgtest"
+	"github.com/spiced-sql/spiced/internal/test/s3test"
+)
+
+// standIn is what stands in for the sources of a connector in the Spicepods of the
+// cookbook.
+type standIn struct {
+	connectors []string
+	// start starts a server with what the Spicepods read, at an address, and returns the
+	// params that differ from the Spicepods': where the server is, and its credentials. In
+	// them HOST, PORT and ADDRESS are those that clients connect to. Nil: the sources are
+	// files of the Spicepod.
+	start func(t *testing.T) (address string, params map[string]string)
+}
+
+// standIns has one entry for each kind of source.
+var standIns = []standIn{
+	{connectors: []string{"file", "duckdb", "sqlite"}},
+	{connectors: []string{"http", "https"}, start: webStandIn},
+	{connectors: []string{"postgres"}, start: postgresStandIn},
+	{connectors: []string{"s3"}, start: s3StandIn},
+	{connectors: []string{"flightsql"}, start: flightStandIn},
+	{connectors: []string{"spice.ai", "spiceai"}, start: spiceStandIn},
+}
+
+// stand is a stand-in that is started.
+type stand struct {
+	gate   *gate.Gate // nil for files
+	params map[string]string
+}
+
+// startStandIns starts each stand-in once, and returns them by connector.
+func startStandIns(t *testing.T) map[string]*stand {
+	t.Helper()
+	all := map[string]*stand{}
+	for _, in := range standIns {
+		s := &stand{params: map[string]string{}}
+		if in.start != nil {
+			address, params := in.start(t)
+			s.gate = gate.Open(t, address)
+			host, port, _ := strings.Cut(s.gate.Address, ":")
+			for key, value := range params {
+				s.params[key] = strings.NewReplacer("ADDRESS", s.gate.Address, "HOST", host, "PORT", port).Replace(value)
+			}
+		}
+		for _, name := range in.connectors {
+			all[name] = s
+		}
+	}
+	return all
+}
+
+func webStandIn(t *testing.T) (string, map[string]string) {
+	web := httptest.NewServer(http.HandlerFunc(serveRecipeFile))
+	t.Cleanup(web.Close)
+	return strings.TrimPrefix(web.URL, "http://"), nil
+}
+
+func postgresStandIn(t *testing.T) (string, map[string]string) {
+	server := pgtest.Start(t)
+	for database, tables := range map[string][]string{
+		"club":  {"CREATE TABLE members (email text PRIMARY KEY, changed_at timestamptz)", "INSERT INTO members VALUES ('a@x', '2025-01-01'), ('b@x', '2025-01-02')"},
+		"shop":  {"CREATE TABLE products (id bigint, name text)", "INSERT INTO products VALUES (1, 'tea')"},
+		"rides": {"CREATE TABLE zones (id bigint, zone text)", "INSERT INTO zones VALUES (1, 'north'), (2, 'south')"},
+	} {
+		server.Exec("CREATE DATABASE " + database)
+		server.On(database, append(tables, "GRANT SELECT ON ALL TABLES IN SCHEMA public TO "+pgtest.Reader)...)
+	}
+	return fmt.Sprintf("127.0.0.1:%d", server.Port), map[string]string{"pg_host": "HOST", "pg_port": "PORT", "pg_user": pgtest.Reader, "pg_pass": pgtest.Password}
+}
+
+func s3StandIn(t *testing.T) (string, map[string]string) {
+	server := s3test.Start(t)
+	server.Bucket("rides-public")
+	rides := parquet(t, "SELECT range AS id, range % 3 AS riders FROM range(10)")
+	for _, key := range []string{"2025/rides.parquet", "partitioned/day=1/a.parquet", "partitioned/day=2/a.parquet", "tpch/nation/nation.parquet"} {
+		server.Put("rides-public", key, rides)
+	}
+	server.Put("rides-public", "zones.csv", "id,zone\n1,north\n")
+	return strings.TrimPrefix(server.URL, "http://"), map[string]string{"s3_endpoint": "http://ADDRESS", "s3_auth": "key", "s3_key": server.Key, "s3_secret": server.Secret}
+}
+
+// parquet returns the rows of a query as a Parquet file.
+func parquet(t *testing.T, query string) string {
+	t.Helper()
+	db, err := engine.Open(t.Context(), engine.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	path := filepath.Join(t.TempDir(), "rows.parquet")
+	if err := db.Exec(t.Context(), "COPY ("+query+") TO "+engine.Literal(path)); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// rideColumns are those of tables of Flight SQL servers.
+var rideColumns = arrow.NewSchema([]arrow.Field{{Name: "id", Type: arrow.PrimitiveTypes.Int64}, {Name: "riders", Type: arrow.PrimitiveTypes.Int64}}, nil)
+
+func flightStandIn(t *testing.T) (string, map[string]string) {
+	server := flighttest.Start(t, flighttest.Options{User: "ada", Password: "flight-pass"})
+	server.Table("rides", rideColumns, `[{"id": 1, "riders": 2}]`, `[{"id": 2, "riders": 3}]`)
+	return server.Address, map[string]string{"flightsql_endpoint": "http://ADDRESS", "flightsql_password": "flight-pass"}
+}
+
+// spiceStandIn has the datasets of another runtime.
+func spiceStandIn(t *testing.T) (string, map[string]string) {
+	server := flighttest.Start(t, flighttest.Options{Password: "spice-key"})
+	server.Table("chain.recent_blocks", rideColumns, `[{"id": 1, "riders": 2}]`)
+	server.Table("example.club.rides", rideColumns, `[{"id": 1, "riders": 1}, {"id": 2, "riders": 3}]`)
+	return server.Address, map[string]string{"spiceai_endpoint": "http://ADDRESS", "spiceai_api_key": "spice-key"}
+}

@@ -1,0 +1,106 @@
+// Package gate makes servers of tests go away and come back, whatever they speak: a gate
+// passes the bytes of connections on while it is open.
+//
+//	g := gate.Open(t, server.Address)
+//	… // clients connect to g.Address
+//	g.Close() // connections end, and new ones are refused
+//	g.Reopen()
+package gate
+
+import (
+	"io"
+	"net"
+	"sync"
+	"testing"
+	"time"
+)
+
+// Gate is a port of this machine that leads to another one.
+type Gate struct {
+	Address string
+
+	t      testing.TB
+	target string
+
+	mu       sync.Mutex
+	listener net.Listener // nil while it is closed
+	open     map[net.Conn]bool
+	busy     sync.WaitGroup
+}
+
+// Open opens a gate to an address, until the test ends.
+func Open(t testing.TB, target string) *Gate {
+	t.Helper()
+	g := &Gate{t: t, target: target, Address: "127.0.0.1:0", open: map[net.Conn]bool{}}
+	g.Reopen()
+	t.Cleanup(g.Close)
+	return g
+}
+
+// Reopen opens the gate again, at its address.
+func (g *Gate) Reopen() {
+	g.t.Helper()
+	l, err := net.Listen("tcp", g.Address)
+	for end := time.Now().Add(10 * time.Second); err != nil; l, err = net.Listen("tcp", g.Address) {
+		if time.Now().After(end) { // an outgoing connection has had the port
+			g.t.Fatalf("open the gate again: %v", err)
+		}
+		<-time.After(10 * time.Millisecond)
+	}
+	g.Address = l.Addr().String()
+	g.mu.Lock()
+	g.listener = l
+	g.mu.Unlock()
+	g.busy.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			g.busy.Go(func() { g.pass(c, l) })
+		}
+	})
+}
+
+// Close closes the gate and ends its connections.
+func (g *Gate) Close() {
+	g.mu.Lock()
+	if g.listener != nil {
+		g.listener.Close()
+		g.listener = nil
+	}
+	for c := range g.open {
+		c.Close()
+	}
+	g.mu.Unlock()
+	g.busy.Wait()
+}
+
+// pass copies the bytes of a connection of a listener, both ways.
+func (g *Gate) pass(c net.Conn, l net.Listener) {
+	defer c.Close()
+	s, err := net.Dial("tcp", g.target)
+	if err != nil {
+		return
+	}
+	defer s.Close()
+	g.mu.Lock()
+	closed := g.listener != l
+	if !closed {
+		g.open[c], g.open[s] = true, true
+	}
+	g.mu.Unlock()
+	if closed {
+		return
+	}
+	g.busy.Go(func() {
+		io.Copy(s, c) //nolint:errcheck // either end may close
+		s.Close()
+	})
+	io.Copy(c, s) //nolint:errcheck // either end may close
+	c.Close()
+	g.mu.Lock()
+	delete(g.open, c)
+	delete(g.open, s)
+	g.mu.Unlock()
+}
