@@ -27,20 +27,35 @@ type standIn struct {
 	// them HOST, PORT and ADDRESS are those that clients connect to. Nil: the sources are
 	// files of the Spicepod.
 	start func(t *testing.T) (address string, params map[string]string)
+	// datasets are two of this kind, without names; where PARAMS is, the params are.
+	datasets [2]string
 }
 
 // standIns has one entry for each kind of source.
 var standIns = []standIn{
-	{connectors: []string{"file", "duckdb", "sqlite"}},
-	{connectors: []string{"http", "https"}, start: webStandIn},
-	{connectors: []string{"postgres"}, start: postgresStandIn},
-	{connectors: []string{"s3"}, start: s3StandIn},
-	{connectors: []string{"flightsql"}, start: flightStandIn},
-	{connectors: []string{"spice.ai", "spiceai"}, start: spiceStandIn},
+	{connectors: []string{"file"}, datasets: [2]string{"from: file:a.csv", "from: file:b.csv, acceleration: {}"}},
+	{connectors: []string{"duckdb"}, datasets: [2]string{"from: duckdb:shop.db/customer", "from: duckdb:shop.db/customer, acceleration: {}"}},
+	{connectors: []string{"sqlite"}, datasets: [2]string{"from: sqlite:shop.sqlite/orders", "from: sqlite:shop.sqlite/orders, acceleration: {}"}},
+	{connectors: []string{"http", "https"}, start: webStandIn, datasets: [2]string{`from: "http://ADDRESS/zones.csv"`, `from: "http://ADDRESS/games.jsonl"`}},
+	{connectors: []string{"postgres"}, start: postgresStandIn, datasets: [2]string{
+		"from: postgres:zones, params: { pg_db: rides, PARAMS }", "from: postgres:products, params: { pg_db: shop, PARAMS }",
+	}},
+	{connectors: []string{"s3"}, start: s3StandIn, datasets: [2]string{
+		`from: "s3://rides-public/partitioned/", params: { PARAMS }`, `from: "s3://rides-public/zones.csv", params: { PARAMS }`,
+	}},
+	{connectors: []string{"flightsql"}, start: flightStandIn, datasets: [2]string{
+		"from: flightsql:rides, params: { flightsql_username: ada, PARAMS }, acceleration: {}",
+		"from: flightsql:rides, params: { flightsql_username: ada, PARAMS }, acceleration: { refresh_check_interval: 100ms }",
+	}},
+	{connectors: []string{"spice.ai", "spiceai"}, start: spiceStandIn, datasets: [2]string{
+		"from: spice.ai/chain.recent_blocks, params: { PARAMS }, acceleration: {}",
+		"from: spice.ai/example/club/datasets/rides, params: { PARAMS }, acceleration: {}",
+	}},
 }
 
 // stand is a stand-in that is started.
 type stand struct {
+	standIn
 	gate   *gate.Gate // nil for files
 	params map[string]string
 }
@@ -50,7 +65,7 @@ func startStandIns(t *testing.T) map[string]*stand {
 	t.Helper()
 	all := map[string]*stand{}
 	for _, in := range standIns {
-		s := &stand{params: map[string]string{}}
+		s := &stand{standIn: in, params: map[string]string{}}
 		if in.start != nil {
 			address, params := in.start(t)
 			s.gate = gate.Open(t, address)
@@ -64,6 +79,19 @@ func startStandIns(t *testing.T) map[string]*stand {
 		}
 	}
 	return all
+}
+
+// dataset returns one of the datasets, as YAML on one line.
+func (s *stand) dataset(name string, i int) string {
+	var params []string
+	for key, value := range s.params {
+		params = append(params, fmt.Sprintf("%s: %q", key, value))
+	}
+	text := strings.ReplaceAll(s.datasets[i], "PARAMS", strings.Join(params, ", "))
+	if s.gate != nil {
+		text = strings.ReplaceAll(text, "ADDRESS", s.gate.Address)
+	}
+	return fmt.Sprintf("  - { name: %s, %s }\n", name, text)
 }
 
 func webStandIn(t *testing.T) (string, map[string]string) {
