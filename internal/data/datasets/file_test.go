@@ -161,7 +161,7 @@ func TestProblems(t *testing.T) {
 		{"duckdb missing", "from: duckdb:none.db", "none.db\" does not exist"},
 		{"duckdb param", "{from: 'duckdb:no.db', params: {tabel: x}}", `did you mean "table"?`},
 		{"types", "{from: 'file:a.csv', params: {types: 1}}", `params.types takes a mapping of names to values, or a list of texts, not 1`},
-		{"headers", "{from: 'http://127.0.0.1:1/x.csv', params: {http_headers: x}}", `params.http_headers takes a mapping of names to values, not "x"`},
+		{"headers", "{from: 'http://127.0.0.1:1/x.csv', params: {http_headers: x}}", `the first header has no name and colon (write Name: value, Name: value`},
 		{"url", "from: http:/x", `"http:/x" has no path`},
 		{"schema", "{from: 'file:a.csv', name: spiced.x}", `schema "spiced" is reserved`},
 	}

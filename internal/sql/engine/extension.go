@@ -55,7 +55,7 @@ func (db *DB) loadExtensions() error {
 // reports it: with the statement that the extension sent, or the connection string. Most
 // have the server's message, which libpq begins with its severity.
 var (
-	postgresError = regexp.MustCompile(`^(?:Unable to connect to Postgres at|Failed to (?:prepare|execute|fetch|read|send|copy)[a-zA-Z ]*)(?: "|: )`)
+	postgresError = regexp.MustCompile(`^(?:Unable to connect to Postgres at|Unable to [a-zA-Z ]+ Postgres|Failed to (?:prepare|execute|fetch|read|send|copy)[a-zA-Z ]*)(?: "|: )`)
 	serverMessage = regexp.MustCompile(`(?:FATAL|PANIC|ERROR):  ([^\n]*)`)
 )
 

@@ -5,6 +5,7 @@
 //	… // clients connect to g.Address
 //	g.Close() // connections end, and new ones are refused
 //	g.Reopen()
+//	g.CloseAfter(1000) // more bytes of the server
 package gate
 
 import (
@@ -24,6 +25,7 @@ type Gate struct {
 
 	mu       sync.Mutex
 	listener net.Listener // nil while it is closed
+	left     int64        // bytes of the server that pass before it closes; < 0: any number
 	open     map[net.Conn]bool
 	busy     sync.WaitGroup
 }
@@ -31,7 +33,7 @@ type Gate struct {
 // Open opens a gate to an address, until the test ends.
 func Open(t testing.TB, target string) *Gate {
 	t.Helper()
-	g := &Gate{t: t, target: target, Address: "127.0.0.1:0", open: map[net.Conn]bool{}}
+	g := &Gate{t: t, target: target, Address: "127.0.0.1:0", left: -1, open: map[net.Conn]bool{}}
 	g.Reopen()
 	t.Cleanup(g.Close)
 	return g
@@ -49,7 +51,7 @@ func (g *Gate) Reopen() {
 	}
 	g.Address = l.Addr().String()
 	g.mu.Lock()
-	g.listener = l
+	g.listener, g.left = l, -1
 	g.mu.Unlock()
 	g.busy.Go(func() {
 		for {
@@ -65,6 +67,20 @@ func (g *Gate) Reopen() {
 // Close closes the gate and ends its connections.
 func (g *Gate) Close() {
 	g.mu.Lock()
+	g.shut()
+	g.mu.Unlock()
+	g.busy.Wait()
+}
+
+// CloseAfter closes the gate when the server has sent some more bytes.
+func (g *Gate) CloseAfter(bytes int64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.left = bytes
+}
+
+// shut closes the gate. The caller holds g.mu.
+func (g *Gate) shut() {
 	if g.listener != nil {
 		g.listener.Close()
 		g.listener = nil
@@ -72,8 +88,28 @@ func (g *Gate) Close() {
 	for c := range g.open {
 		c.Close()
 	}
-	g.mu.Unlock()
-	g.busy.Wait()
+}
+
+// counted are the bytes of a server.
+type counted struct {
+	net.Conn
+	g *Gate
+}
+
+// Read returns no bytes that the gate does not let pass.
+func (c counted) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	c.g.mu.Lock()
+	defer c.g.mu.Unlock()
+	if c.g.left < 0 {
+		return n, err
+	}
+	if c.g.left -= int64(n); c.g.left < 0 {
+		c.g.left = 0
+		c.g.shut()
+		return 0, net.ErrClosed
+	}
+	return n, err
 }
 
 // pass copies the bytes of a connection of a listener, both ways.
@@ -97,7 +133,7 @@ func (g *Gate) pass(c net.Conn, l net.Listener) {
 		io.Copy(s, c) //nolint:errcheck // either end may close
 		s.Close()
 	})
-	io.Copy(c, s) //nolint:errcheck // either end may close
+	io.Copy(c, counted{s, g}) //nolint:errcheck // either end may close
 	c.Close()
 	g.mu.Lock()
 	delete(g.open, c)

@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/spiced-sql/spiced/internal/data/load"
@@ -54,7 +55,24 @@ func Transfer(ctx context.Context, limit time.Duration, err error) *Error {
 	if errors.Is(err, ErrSlow) || errors.Is(context.Cause(ctx), ErrSlow) {
 		return &Error{Message: fmt.Sprintf("the server took longer than %s (params.client_timeout)", limit), Again: true}
 	}
-	return &Error{Message: httpx.Cause(err).Error(), Again: ctx.Err() == nil && !httpx.Permanent(err)}
+	e := &Error{Message: httpx.Cause(err).Error(), Again: ctx.Err() == nil && !httpx.Permanent(err)}
+	for _, h := range transferHints {
+		if strings.Contains(e.Message, h.text) {
+			e.Hint = h.hint
+			break
+		}
+	}
+	return e
+}
+
+// transferHints are what to do about errors of requests, by what they contain.
+var transferHints = []struct{ text, hint string }{
+	{"does not look like a TLS handshake", "write http://, if the server has no TLS"},
+	{"HTTP response to HTTPS client", "write http://, if the server has no TLS"},
+	{"x509: ", "correct the host, or add the authority of the certificate to those of this machine"},
+	{"no such host", "correct the host"},
+	{"connection refused", "correct the host and the port, or start the server"},
+	{"malformed HTTP", "write https://, if the server has TLS"},
 }
 
 // Status returns the error of a response that is not the one expected.
@@ -62,11 +80,20 @@ func Status(resp *http.Response) *Error {
 	code := resp.StatusCode
 	return &Error{
 		Message: fmt.Sprintf("the server answered %d %s", code, http.StatusText(code)),
+		Hint:    statusHints[code],
 		Status:  code,
 		Again:   code >= 500 || code == http.StatusTooManyRequests || code == http.StatusRequestTimeout,
 		Gone:    code == http.StatusNotFound || code == http.StatusGone,
 		After:   httpx.RetryAfter(resp.Header),
 	}
+}
+
+// statusHints are what to do about answers.
+var statusHints = map[int]string{
+	http.StatusUnauthorized: "correct params.http_username and params.http_password, or params.http_headers",
+	http.StatusForbidden:    "correct the credentials in params.http_username, params.http_headers or from",
+	http.StatusNotFound:     "correct the URL",
+	http.StatusGone:         "correct the URL",
 }
 
 // TooLarge returns the error of what is larger than a limit of bytes.

@@ -170,11 +170,14 @@ func (s *S3) Fault(err error) *fault.Fault {
 	case errors.As(err, &name):
 		return fault.New("params", "correct params."+n.Endpoint+n.orRegion(), "cannot find the object store %s: there is no host of that name", at).Retryable()
 	case errors.As(err, &number):
-		return fault.New("params", "", "cannot connect to the object store %s: %s", at, number).Retryable()
+		return fault.New("params", "start it, or correct params."+n.Endpoint, "cannot connect to the object store %s: %s", at, number).Retryable()
+	case strings.Contains(err.Error(), "does not look like a TLS handshake"), strings.Contains(err.Error(), "HTTP response to HTTPS client"):
+		return fault.New("params."+n.Endpoint, "write http:// in it, with params."+n.AllowHTTP+": true if the store is on another machine", "the object store %s has no TLS", at)
 	case strings.Contains(err.Error(), "x509: "), strings.Contains(err.Error(), "tls: "):
-		return fault.New("params."+n.Endpoint, "", "the certificate of the object store %s is not valid", at)
+		_, reason, _ := strings.Cut(err.Error(), "tls: ")
+		return fault.New("params."+n.Endpoint, "correct params."+n.Endpoint+", or add the authority of the certificate to those of this machine", "the certificate of the object store %s is not valid: %s", at, reason)
 	case errors.Is(err, context.DeadlineExceeded), strings.Contains(err.Error(), "timeout"):
-		return fault.New("params.client_timeout", "", "the object store %s does not answer", at).Retryable()
+		return fault.New("params.client_timeout", "correct params."+n.Endpoint+", or set a longer params.client_timeout", "the object store %s does not answer", at).Retryable()
 	}
 	return fault.New("params", "", "cannot read from the object store %s", at).Retryable()
 }

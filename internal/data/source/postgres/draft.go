@@ -10,11 +10,11 @@ import (
 	"github.com/spiced-sql/spiced/internal/data/source"
 )
 
-// settings matches the beginning of libpq's other form of a connection string.
-var settings = regexp.MustCompile(`^(host|hostaddr|port|dbname|user|password|sslmode|service)\s*=`)
+// settingPattern matches the beginning of libpq's other form of a connection string.
+var settingPattern = regexp.MustCompile(`^(host|hostaddr|port|dbname|user|password|sslmode|service)\s*=`)
 
 // IsConnectionString reports whether a text is host=… user=… and so on.
-func IsConnectionString(text string) bool { return settings.MatchString(text) }
+func IsConnectionString(text string) bool { return settingPattern.MatchString(text) }
 
 // Draft makes a declaration of a table and postgres://user:password@host:port/database, or
 // host=… user=….
