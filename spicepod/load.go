@@ -44,12 +44,7 @@ func LoadFiles(path string) (*Pod, []string, error) {
 		d.index.files[filepath.Join(d.dir, name)] = true
 	}
 	pod := d.load(file)
-	if pod != nil {
-		d.addDependencies(pod)
-		all := namedComponents(pod)
-		d.checkNames(pod, all)
-		d.checkDependencies(pod, all)
-	}
+	d.complete(pod)
 	files := slices.Sorted(maps.Keys(d.index.files))
 	if len(d.problems) > 0 {
 		d.problems.Sort()
@@ -70,11 +65,23 @@ func LoadText(path, text string, variables map[string]string) (*Pod, error) {
 	d := newDecoder(path)
 	d.variables = variables
 	pod := d.decode(path, text)
+	d.complete(pod)
 	if len(d.problems) > 0 {
 		d.problems.Sort()
 		return nil, d.problems
 	}
 	return pod, nil
+}
+
+// complete adds the dependencies of a Spicepod, and checks what all components need.
+func (d *decoder) complete(pod *Pod) {
+	if pod == nil {
+		return
+	}
+	d.addDependencies(pod)
+	all := namedComponents(pod)
+	d.checkNames(pod, all)
+	d.checkDependencies(pod, all)
 }
 
 func newDecoder(file string) *decoder {
@@ -120,7 +127,7 @@ func (d *decoder) load(file string) *Pod {
 
 // decode decodes the text of the file; problems are in d.problems.
 func (d *decoder) decode(file, raw string) *Pod {
-	shown := shownPath(d.dir, file)
+	shown := shownPath(d.home, file)
 	text, fault, message := cleanText(raw)
 	d.src = newSource(file, shown, text)
 	if fault >= 0 {

@@ -20,7 +20,7 @@ import (
 var unservedRecipes = map[string]string{
 	"authorization": "runtime.auth.oidc refuses the Spicepod", "mtls": "client_auth_mode refuses the Spicepod",
 	"defaults/rides": "the file is not there", "caching/clock": "refresh_mode: caching",
-	"http_api/shows": "allowed_request_paths", "http_api/products": "pagination",
+	"http_api/shows": "allowed_request_paths",
 }
 
 // TestCookbookServed serves each dataset of the cookbook whose connector is served from a
