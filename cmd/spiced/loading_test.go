@@ -116,6 +116,7 @@ func TestLoadingIsAState(t *testing.T) {
 	p.want(p.do("POST", "/v1/tools/revenue:invoke", `{}`), 503, `"loading"`, `"retryable":true`)
 	p.want(p.do("POST", "/v1/tools/sql:invoke", `{"args":{"query":"SELECT * FROM orders"}}`), 503, `"loading"`, `"retryable":true`)
 	p.want(p.do("POST", "/v1/tools/tool_search:invoke", `{"args":{"query":"sum of all orders"}}`), 200, `"revenue"`)
+	builtinToolsWhileLoading(p)
 	p.want(p.do("GET", "/v1/datasets?status=true", ""), 200, `"status":"Initializing"`)
 	p.want(p.do("GET", "/v1/functions", ""), 200, `"name":"revenue"`, `"status":"Initializing"`)
 	p.want(p.do("GET", "/v1/status", ""), 200, `{"name":"dataset orders","endpoint":"N/A","status":"Initializing"}`)
@@ -137,6 +138,24 @@ func TestLoadingIsAState(t *testing.T) {
 	p.want(p.never(p.do("POST", "/v1/sql", "SELECT twice_revenue() AS n, (SELECT count(*) FROM big) AS m, times(21) AS x")), 200, `{"n":84,"m":1,"x":63}`)
 	p.want(p.do("POST", "/v1/tools/revenue:invoke", `{}`), 200, `42`)
 	p.want(p.do("POST", "/v1/sql", "SELECT DISTINCT state FROM spiced.functions"), 200, `[{"state":"ready"}]`)
+}
+
+// builtinToolsWhileLoading: the tools that name datasets and functions say that they are
+// loaded, or describe them.
+func builtinToolsWhileLoading(p *program) {
+	p.t.Helper()
+	for call, want := range map[string]string{
+		`table_schema {"tables": ["orders"]}`:                              `dataset \"orders\" is loading (`,
+		`random_sample {"dataset": "big", "limit": 2}`:                     `view \"big\" waits for dataset \"orders\"`,
+		`top_n_sample {"dataset": "orders", "order_by": "id", "limit": 2}`: `dataset \"orders\" is loading (`,
+		`sample_distinct_columns {"dataset": "orders", "limit": 2}`:        `dataset \"orders\" is loading (`,
+		`search {"text": "espresso"}`:                                      `view \"big\" waits for`,
+	} {
+		tool, args, _ := strings.Cut(call, " ")
+		p.want(p.never(p.do("POST", "/v1/tools/"+tool+":invoke", `{"args":`+args+`}`)), 503, want, `"code":"loading"`, `"retryable":true`)
+	}
+	p.want(p.do("POST", "/v1/tools/describe_function:invoke", `{"args":{"name":"revenue"}}`), 200, `"tables":["orders"]`, `"used_by":["twice_revenue"]`)
+	p.want(p.do("POST", "/v1/tools/get_readiness:invoke", `{}`), 200, `"dataset:orders":"Initializing"`, `"function:revenue":"Initializing"`, `"function:times":"Ready"`)
 }
 
 func loadingOverPostgres(t *testing.T, p *program) {
@@ -167,6 +186,9 @@ func TestFailedLoadIsAnError(t *testing.T) {
 	p.eventually("to be ready", func() bool { return p.do("GET", "/v1/ready", "").status == 200 })
 	p.want(p.do("GET", "/v1/datasets?status=true", ""), 200, `"status":"Error"`, "404 Not Found")
 	p.want(p.do("POST", "/v1/sql", "SELECT component FROM spiced.load_errors ORDER BY 1"), 200, `"dataset orders"`, `"function revenue"`, `"function twice_revenue"`, `"view big"`)
+	p.want(p.do("POST", "/v1/tools/table_schema:invoke", `{"args":{"tables":["orders"]}}`), 200, `"code":"not_found"`, `dataset \"orders\" is not served: `, "404 Not Found", "spicepod.yaml:6")
+	p.want(p.do("POST", "/v1/tools/describe_function:invoke", `{"args":{"name":"revenue"}}`), 200, `function revenue is not served: it reads dataset \"orders\"`)
+	p.want(p.do("POST", "/v1/tools/get_readiness:invoke", `{}`), 200, `"dataset:orders":"Error"`, `"function:revenue":"Error"`)
 	if r := p.do("GET", "/v1/tools", ""); strings.Contains(r.body, "revenue") {
 		t.Errorf("tools with an error are listed: %s", r.body)
 	}

@@ -8,7 +8,9 @@ import (
 
 	"github.com/spiced-sql/spiced/functions"
 	"github.com/spiced-sql/spiced/internal/access/caller"
+	"github.com/spiced-sql/spiced/internal/data/datasets"
 	"github.com/spiced-sql/spiced/internal/data/tables"
+	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/query"
 	"github.com/spiced-sql/spiced/spicepod"
 	"github.com/spiced-sql/spiced/tools/builtin"
@@ -19,8 +21,25 @@ func (s *services) ToolEnv() builtin.Env {
 	return builtin.Env{
 		SQL: query.ToolDB{DB: s.DB()}, Datasets: s.toolDatasets, Readiness: s.readiness, Indexes: s.tools.indexes, Results: s.results,
 		Functions: func() *functions.Set {
+			g := s.Current()
+			if g == nil {
+				return nil
+			}
+			set := g.Functions
+			for _, f := range g.Waiting() {
+				set = set.With(f)
+			}
+			return set
+		},
+		Unserved: func(o engine.Object, r engine.Relation) *engine.Error {
 			if g := s.Current(); g != nil {
-				return g.Functions
+				return g.unserved(o, r)
+			}
+			return nil
+		},
+		Loading: func() *engine.Error {
+			if g := s.Current(); g != nil {
+				return g.waiting.first()
 			}
 			return nil
 		},
@@ -58,25 +77,33 @@ func toolColumns(columns []tables.Column) []builtin.Column {
 	return list
 }
 
+// stateNames are the states of components as tools show them, like the HTTP API.
+var stateNames = map[datasets.State]string{
+	datasets.Ready: "Ready", datasets.Loading: "Initializing", datasets.Refreshing: "Refreshing", datasets.Failed: "Error",
+}
+
 // readiness returns the state of each component.
 func (s *services) readiness() map[string]string {
 	states := map[string]string{}
 	for _, s := range s.data.Status() {
-		states[s.Kind+":"+s.Declared] = string(s.State)
+		states[s.Kind+":"+s.Declared] = stateNames[s.State]
 	}
 	for _, s := range s.tools.servers.Status() {
 		states["tool:"+s.Name] = string(s.State)
 	}
 	if g := s.Current(); g != nil {
 		for _, f := range g.Functions.All() {
-			states["function:"+f.Name] = "Ready"
+			states["function:"+f.Name] = stateNames[datasets.Ready]
+		}
+		for _, f := range g.Waiting() {
+			states["function:"+f.Name] = stateNames[datasets.Loading]
 		}
 	}
 	if r := s.LastReport(); r != nil {
 		for _, p := range r.Problems {
 			kind, name, ok := strings.Cut(p.Component, " ")
 			if ok && p.Severity != spicepod.Warning && states[kind+":"+name] == "" {
-				states[kind+":"+name] = "Error"
+				states[kind+":"+name] = stateNames[datasets.Failed]
 			}
 		}
 	}

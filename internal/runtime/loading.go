@@ -5,6 +5,7 @@ package runtime
 // is declared, has no fault, and does not serve yet.
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -92,6 +93,17 @@ func (w *waiting) find(o engine.Object, r engine.Relation) *engine.Error {
 		return nil
 	}
 	return found.err()
+}
+
+// first returns the error of the first dataset or view that waits, by name, or nil.
+func (w *waiting) first() *engine.Error {
+	if w == nil || len(w.relations) == 0 {
+		return nil
+	}
+	names := slices.SortedFunc(maps.Keys(w.relations), func(a, b engine.Relation) int {
+		return cmp.Or(cmp.Compare(a.Schema, b.Schema), cmp.Compare(a.Name, b.Name))
+	})
+	return w.relations[names[0]].err()
 }
 
 // err is the error of what names the waiter.

@@ -96,11 +96,16 @@ func visible(all []Dataset, a access) []Dataset {
 }
 
 // find finds the dataset for a name given by a model.
-func find(datasets []Dataset, name string) (Dataset, error) {
-	want := RelationOf(name)
+func (e Env) find(a access, name string) (Dataset, error) {
+	datasets, want := visible(e.Datasets(), a), RelationOf(name)
 	for _, d := range datasets {
 		if sqltree.Fold(d.Relation.Schema) == want.Schema && sqltree.Fold(d.Relation.Name) == want.Name {
 			return d, nil
+		}
+	}
+	if a.permits(want) {
+		if err := e.unserved(engine.ObjectTable, want); err != nil {
+			return Dataset{}, err
 		}
 	}
 	known := make([]string, len(datasets))

@@ -89,9 +89,12 @@ func newDescribeFunction(env Env, c custom) (tools.Tool, error) {
 		Tags: []string{"functions"},
 	})
 	return tools.Typed(def, func(_ context.Context, a describeFunctionArgs, _ tools.Input) (description, error) {
-		set := env.Functions()
-		f := set.Get(unquoted(a.Name))
+		set, name := env.Functions(), unquoted(a.Name)
+		f := set.Get(name)
 		if f == nil {
+			if err := env.unserved(engine.ObjectFunction, engine.Relation{Schema: engine.Public, Name: sqltree.Fold(name)}); err != nil {
+				return description{}, err
+			}
 			return description{}, unknownFunction(set, a.Name)
 		}
 		return describe(set, f), nil

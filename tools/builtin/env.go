@@ -11,6 +11,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 	"github.com/spiced-sql/spiced/spicepod"
+	"github.com/spiced-sql/spiced/tools"
 	"github.com/spiced-sql/spiced/udf"
 )
 
@@ -30,7 +31,12 @@ type Env struct {
 	Datasets  func() []Dataset
 	Functions func() *functions.Set
 	Readiness func() map[string]string // component → state, such as Ready
-	Now       func() time.Time         // nil: time.Now
+	// Unserved returns the error of a name that is declared and does not serve, because
+	// its data is loaded or it has a fault, or nil; see [engine.Contents.Unserved].
+	Unserved func(engine.Object, engine.Relation) *engine.Error
+	// Loading returns the error of what needs a dataset that is loaded, or nil.
+	Loading func() *engine.Error
+	Now     func() time.Time // nil: time.Now
 	// Generation is the engine's generation; nil means that it never changes.
 	Generation func() uint64
 	// Indexes stores the indexes of searched rows; nil: each tool has its own.
@@ -48,6 +54,31 @@ func (e Env) now() func() time.Time {
 		return time.Now
 	}
 	return e.Now
+}
+
+// unserved returns the error of a call that names what is declared and does not serve,
+// or nil.
+func (e Env) unserved(o engine.Object, r engine.Relation) error {
+	if e.Unserved == nil {
+		return nil
+	}
+	return callError(e.Unserved(o, r))
+}
+
+// loading returns the error of a call that needs all data while some of it is loaded.
+func (e Env) loading() error {
+	if e.Loading == nil {
+		return nil
+	}
+	return callError(e.Loading())
+}
+
+// callError returns e, which may be nil, as the error of a tool call.
+func callError(e *engine.Error) error {
+	if e == nil {
+		return nil
+	}
+	return tools.NewError(e.Code, e.Message, e.Hint)
 }
 
 func (e Env) generation() uint64 {

@@ -23,7 +23,7 @@ func newRandomSample(env Env, c custom) (tools.Tool, error) {
 		Tags:    []string{"data", "sample"},
 	})
 	return tools.Typed(def, func(ctx context.Context, a randomSampleArgs, in tools.Input) (rows, error) {
-		d, err := find(visible(env.Datasets(), c.access(in.Scope)), a.Dataset)
+		d, err := env.find(c.access(in.Scope), a.Dataset)
 		if err != nil {
 			return rows{}, err
 		}

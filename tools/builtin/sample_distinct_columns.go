@@ -30,7 +30,7 @@ func newSampleDistinctColumns(env Env, c custom) (tools.Tool, error) {
 		Tags: []string{"data", "sample"},
 	})
 	return tools.Typed(def, func(ctx context.Context, a sampleDistinctColumnsArgs, in tools.Input) (rows, error) {
-		d, err := find(visible(env.Datasets(), c.access(in.Scope)), a.Dataset)
+		d, err := env.find(c.access(in.Scope), a.Dataset)
 		if err != nil {
 			return rows{}, err
 		}

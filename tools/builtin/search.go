@@ -60,7 +60,7 @@ func (s *searcher) search(ctx context.Context, a searchArgs, in tools.Input, may
 	if strings.TrimSpace(a.Text) == "" {
 		return rows{}, tools.NewError(errcode.InvalidArguments, "text is empty", "say what to look for")
 	}
-	datasets, err := searched(visible(s.env.Datasets(), may), a.Datasets)
+	datasets, err := s.env.searched(may, a.Datasets)
 	if err != nil {
 		return rows{}, err
 	}
@@ -96,9 +96,9 @@ func asToolError(err error) error {
 }
 
 // searched are the datasets to search: the named ones, or all searchable ones.
-func searched(all []Dataset, names []string) ([]Dataset, error) {
+func (e Env) searched(a access, names []string) ([]Dataset, error) {
 	var can []Dataset
-	for _, d := range all {
+	for _, d := range visible(e.Datasets(), a) {
 		if len(d.searchable()) > 0 {
 			can = append(can, d)
 		}
@@ -108,7 +108,7 @@ func searched(all []Dataset, names []string) ([]Dataset, error) {
 	}
 	var chosen []Dataset
 	for _, name := range names {
-		d, err := find(all, name)
+		d, err := e.find(a, name)
 		if err != nil {
 			return nil, err
 		}
@@ -120,6 +120,9 @@ func searched(all []Dataset, names []string) ([]Dataset, error) {
 		}
 	}
 	if len(chosen) == 0 {
+		if err := e.loading(); err != nil {
+			return nil, err
+		}
 		return nil, notSearchable("no table has a column that can be searched", nil)
 	}
 	return chosen, nil

@@ -28,10 +28,10 @@ func newTableSchema(env Env, c custom) (tools.Tool, error) {
 		if len(a.Tables) == 0 || len(a.Tables) > MaxTables {
 			return "", tools.NewError(errcode.InvalidArguments, fmt.Sprintf("%d tables are asked for", len(a.Tables)), fmt.Sprintf("name 1 to %d", MaxTables))
 		}
-		datasets := visible(env.Datasets(), c.access(in.Scope))
+		access := c.access(in.Scope)
 		var out strings.Builder
 		for i, name := range a.Tables {
-			d, err := find(datasets, name)
+			d, err := env.find(access, name)
 			if err != nil {
 				return "", err
 			}
