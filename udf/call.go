@@ -223,7 +223,7 @@ const indexScan = "Index Scan"
 
 // explain returns the plan of a statement with an argument of the call.
 func (c *call) explain(ctx context.Context, db Querier, sql string, arg int) (string, error) {
-	return explain(ctx, db, engine.Request{SQL: sql, Params: engine.Params{Positional: c.args[arg : arg+1]}})
+	return Explain(ctx, db, engine.Request{SQL: sql, Params: engine.Params{Positional: c.args[arg : arg+1]}})
 }
 
 // request is the statement of the calls with parameters, the choice of another one, and the
@@ -289,15 +289,15 @@ func (c *callee) plan(ctx context.Context, sql string, of *choice, in tools.Inpu
 		req.Input.Alone = false
 	}
 	req.SQL = "EXPLAIN " + req.SQL
-	plan, err := explain(ctx, c.db, req)
+	plan, err := Explain(ctx, c.db, req)
 	if err != nil {
 		return nil, failure(ctx, err)
 	}
 	return tools.Encode(map[string]string{"sql": sql, "plan": plan, "execution": execution(c.f) + now})
 }
 
-// explain returns the text of a plan.
-func explain(ctx context.Context, db Querier, req engine.Request) (string, error) {
+// Explain runs a statement that is an EXPLAIN and returns the text of the plan.
+func Explain(ctx context.Context, db Querier, req engine.Request) (string, error) {
 	rows, err := db.Query(ctx, req)
 	if err != nil {
 		return "", err

@@ -112,7 +112,7 @@ func TestKeptRows(t *testing.T) {
 		}
 	}
 	tool := r.tool("rows_of").(*tableTool)
-	plan, err := explain(t.Context(), r.db, engine.Request{SQL: "EXPLAIN ANALYZE " + tool.kept.kept()[0].SQL, Input: &engine.Input{Rows: [][]any{{int64(5)}}}})
+	plan, err := Explain(t.Context(), r.db, engine.Request{SQL: "EXPLAIN ANALYZE " + tool.kept.kept()[0].SQL, Input: &engine.Input{Rows: [][]any{{int64(5)}}}})
 	if err != nil || !strings.Contains(plan, indexScan) {
 		t.Errorf("%v\n%s", err, plan)
 	}

@@ -245,7 +245,7 @@ func TestKeptPlans(t *testing.T) {
 func (t *scalarTool) scans(tb testing.TB, req engine.Request) string {
 	tb.Helper()
 	req.SQL, req.Input.Alone, req.Limits = "EXPLAIN ANALYZE "+req.SQL, false, engine.Limits{}
-	plan, err := explain(tb.Context(), t.db, req)
+	plan, err := Explain(tb.Context(), t.db, req)
 	if err != nil {
 		tb.Fatal(err)
 	}

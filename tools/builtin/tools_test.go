@@ -56,6 +56,43 @@ func extent(t *testing.T, w *world, tool, args string, limits tools.Limits) tool
 	return *out.Rows
 }
 
+// TestSQLPlans: a dry run gives the verdict of the guard and the plan, and runs nothing.
+func TestSQLPlans(t *testing.T) {
+	w := newWorld(t)
+	plan := func(query string, datasets ...string) (string, error) {
+		args, _ := json.Marshal(map[string]string{"query": query})
+		out, err := w.tool("sql").(tools.Planner).Plan(t.Context(), tools.Input{
+			Arguments: map[string]any{"query": query}, Raw: args, Scope: tools.Scope{Datasets: datasets},
+		})
+		return string(out), err
+	}
+	got, err := plan("```sql\nSELECT id, count(*) AS n FROM orders GROUP BY id\n```")
+	for _, want := range []string{`"sql":"SELECT id, count(*) AS n FROM orders GROUP BY id"`, `{"name":"n","type":"BIGINT"}`, "HASH_GROUP_BY"} {
+		if err != nil || !strings.Contains(got, want) {
+			t.Errorf("got %s, %v; want %s", got, err, want)
+		}
+	}
+	if got, err := plan("DESCRIBE orders"); err != nil || !strings.Contains(got, `"column_name"`) {
+		t.Errorf("got %s, %v", got, err)
+	}
+	for query, code := range map[string]errcode.Code{
+		"DROP TABLE orders":             errcode.Refused,
+		"INSERT INTO orders VALUES (1)": errcode.Refused,
+		"SELECT * FROM ordrs":           errcode.NotFound,
+		"SELECT nosuch FROM orders":     errcode.NotFound,
+		"SELCT 1":                       errcode.Parse,
+		"SELECT 1; SELECT 2":            errcode.Refused,
+		"":                              errcode.Parse,
+	} {
+		if got, err := plan(query); err == nil || tools.AsError(err).Code != code {
+			t.Errorf("%s: got %s, %v; want %s", query, got, err, code)
+		}
+	}
+	if got, err := plan("SELECT * FROM orders", "docs"); err == nil {
+		t.Errorf("a dataset that the caller may not read is planned: %s", got)
+	}
+}
+
 func TestSQLCutsLargeResults(t *testing.T) {
 	w := newWorld(t)
 	for _, c := range []struct {
