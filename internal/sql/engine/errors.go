@@ -212,6 +212,8 @@ func (e *duckError) describe(sql string, origin func(int) int) *Error {
 		out.Missing = ObjectColumn
 	case e.object == "Table":
 		out.Missing = ObjectTable
+	case e.object == "Type":
+		out.Hint = typeHint(e.name, e.message)
 	case strings.HasSuffix(e.object, "Function"):
 		out.Missing = ObjectFunction
 	case e.kind == "Out of Memory" && strings.Contains(message, "max_temp_directory_size"):
@@ -225,5 +227,6 @@ func (e *duckError) describe(sql string, origin func(int) int) *Error {
 	if e.position >= 0 {
 		out.at(sql, origin(e.position))
 	}
+	out.quoted(sql)
 	return out
 }

@@ -71,3 +71,28 @@ func TestPivotWithoutIn(t *testing.T) {
 		}
 	}
 }
+
+// TestHabitsOfOtherSystems: what is valid elsewhere is an error that says what to write.
+func TestHabitsOfOtherSystems(t *testing.T) {
+	db := fixture(t, Options{})
+	for _, c := range []struct {
+		sql, message, hint string
+		code               errcode.Code
+		offset             int
+	}{
+		{`SELECT i FROM k WHERE 'a' = "paid"`, `"paid" not found`, "text is written in single quotes: 'paid'", errcode.NotFound, 28},
+		{"SELECT i FROM k WHERE 'a' = ‘paid’", `"‘paid’" not found`, "text is written in single quotes: 'paid'", errcode.NotFound, 28},
+		{"SELECT i FROM k WHERE 'a' = “paid”", `not found`, "text is written in single quotes: 'paid'", errcode.NotFound, 28},
+		{"SELECT `i` FROM k", "names are not quoted with `", "or without quotes", errcode.Parse, 9},
+		{"SELECT i FROM `k`", "names are not quoted with `", "or without quotes", errcode.Parse, 14},
+		{"SELECT TOP 3 i FROM k", `near "3"`, "write LIMIT 3 at the end, and no TOP", errcode.Parse, 11},
+		{"SELECT i FROM k LIMIT 1, 2", "LIMIT takes one number", "LIMIT count OFFSET start", errcode.Parse, -1},
+		{"SELECT CAST(i AS integr) FROM k", "Type with name integr does not exist", `did you mean "integer"? docs/types.md lists the types`, errcode.NotFound, 17},
+		{"SELECT CAST(i AS nothing) FROM k", "Type with name nothing does not exist", "docs/types.md lists the types", errcode.NotFound, 17},
+	} {
+		_, err := texts(t.Context(), db, c.sql)
+		if e := asError(t, err); e.Code != c.code || e.Offset != c.offset || !strings.Contains(e.Message, c.message) || !strings.HasSuffix(e.Hint, c.hint) {
+			t.Errorf("%s: %s at %d: %s; %s", c.sql, e.Code, e.Offset, e.Message, e.Hint)
+		}
+	}
+}

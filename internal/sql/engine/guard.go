@@ -301,7 +301,7 @@ func parse(c *conn, text string, names Names) (*sqltree.Statement, error) {
 	case syntax.Offset < 0:
 		return nil, refuseKind(text, syntax)
 	}
-	return nil, NewError(errcode.Parse, "", "%s", syntax.Message).at(text, syntax.Offset)
+	return nil, syntaxError(text, syntax)
 }
 
 // refuseKind explains why a text that is SQL but not one SELECT may not run.
@@ -309,7 +309,7 @@ func refuseKind(text string, syntax *sqltree.SyntaxError) error {
 	tokens := sqltree.Scan(text)
 	switch {
 	case syntax.Type == "parser":
-		return NewError(errcode.Parse, "", "%s", syntax.Message)
+		return syntaxError(text, syntax)
 	case syntax.Type == "count" || len(tokens) == 0 || tokens[0].Kind != sqltree.Ident:
 		return NewError(errcode.Refused, "send one SELECT at a time", "%s", syntax.Message)
 	}

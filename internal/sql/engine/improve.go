@@ -9,6 +9,7 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/kit/nearest"
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 )
 
@@ -34,6 +35,9 @@ func (db *DB) improve(out *Error, e *duckError, v *verdict, cat *Catalog) {
 		switch {
 		case e.object == "Table":
 			candidates = cat.RelationNames()
+		case strings.HasPrefix(e.name, "`"): // DuckDB takes it for an operator
+			out.Code, out.Missing, out.Message, out.Hint = errcode.Parse, "", backticks, writeQuotes
+			return
 		case strings.HasSuffix(e.object, "Function"):
 			out.Message = fmt.Sprintf("there is no function %q", e.name)
 			candidates = append(cat.FunctionNames(), db.builtins.allowed()...)
@@ -44,6 +48,69 @@ func (db *DB) improve(out *Error, e *duckError, v *verdict, cat *Catalog) {
 		}
 		out.Hint = nearest.Hint(e.name, candidates, out.Hint)
 	}
+}
+
+// quoted adds to the hint about a column that is not there that it may be a text in the
+// quotes of another system.
+func (e *Error) quoted(sql string) {
+	if e.Missing != ObjectColumn || e.Offset < 0 || strings.HasPrefix(e.Hint, "did you mean") {
+		return
+	}
+	if q := quotation(sql[e.Offset:]); q != "" {
+		e.Hint = strings.TrimPrefix(e.Hint+"; "+q, "; ")
+	}
+}
+
+// quotation returns how a text that starts with other quotes than those of texts is
+// written, or "".
+func quotation(text string) string {
+	for _, quotes := range [][2]string{{`"`, `"`}, {"‘", "’"}, {"’", "’"}, {"“", "”"}, {"„", "“"}} {
+		if rest, ok := strings.CutPrefix(text, quotes[0]); ok {
+			if inside, _, ok := strings.Cut(rest, quotes[1]); ok {
+				return "text is written in single quotes: '" + truncate.Ellipsis(inside, maxQuoted) + "'"
+			}
+		}
+	}
+	return ""
+}
+
+// maxQuoted is how many bytes of a text a hint shows.
+const maxQuoted = 40
+
+// The error about names in the quotes of MySQL.
+const (
+	backticks   = "names are not quoted with `"
+	writeQuotes = "write them in double quotes, or without quotes"
+)
+
+// suggestedType is the end of DuckDB's error about a type that is not there.
+var suggestedType = regexp.MustCompile(`\nDid you mean "(?:main\.)?([^"]+)"`)
+
+// typeHint is the hint of DuckDB's error about a type of a name that is not there. DuckDB
+// suggests a type however far its name is.
+func typeHint(name, message string) string {
+	hint := "docs/types.md lists the types"
+	if m := suggestedType.FindStringSubmatch(message); m != nil && nearest.Name(name, m[1:]) != "" {
+		return fmt.Sprintf("did you mean %q? %s", m[1], hint)
+	}
+	return hint
+}
+
+// syntaxError is the error of DuckDB's parser in text, with a hint if what is wrong is of
+// another system.
+func syntaxError(text string, e *sqltree.SyntaxError) *Error {
+	message, hint := e.Message, ""
+	tokens := sqltree.Scan(text)
+	at := slices.IndexFunc(tokens, func(t sqltree.Token) bool { return t.Start == e.Offset })
+	switch {
+	case message == "errhint NOT IMPLEMENTED":
+		message, hint = "LIMIT takes one number", "write LIMIT count OFFSET start"
+	case e.Offset >= 0 && e.Offset < len(text) && text[e.Offset] == '`':
+		message, hint = backticks, writeQuotes
+	case at > 0 && strings.EqualFold(tokens[at-1].Text(text), "top"):
+		hint = "write LIMIT " + truncate.Ellipsis(tokens[at].Text(text), maxQuoted) + " at the end, and no TOP"
+	}
+	return NewError(errcode.Parse, hint, "%s", message).at(text, e.Offset)
 }
 
 // windowFunctions are DuckDB's functions that need OVER.
