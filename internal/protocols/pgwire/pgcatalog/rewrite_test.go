@@ -54,6 +54,7 @@ func TestRewrite(t *testing.T) {
 		{"an alias that is a word", "SELECT at.attname, now() AT TIME ZONE 'UTC' FROM pg_attribute at", "SELECT \"at\".attname, now() AT TIME ZONE 'UTC' FROM pgcatalog.pg_attribute \"at\""},
 		{"the database", "SELECT * FROM \"spice\".INFORMATION_SCHEMA.columns", "SELECT * FROM pgcatalog.columns"},
 		{"to_char", "SELECT a, to_char(f(x, 1), 'YYYY-MM') FROM t", "SELECT a, list_transform([f(x, 1)], lambda t: (strftime(t, '%Y-%m')))[1] AS \"to_char\" FROM t"},
+		{"to_char of a dollar quote", "SELECT to_char(x, $$YYYY$$) AS y, to_char(x, $a$MM$a$) AS m", "SELECT list_transform([x], lambda t: (strftime(t, '%Y')))[1] AS y, list_transform([x], lambda t: (strftime(t, '%m')))[1] AS m"},
 		{"to_char of capitals", "SELECT to_char(x, 'FMDD MON') AS y", "SELECT list_transform([x], lambda t: (strftime(t, '%-d ') || upper(strftime(t, '%b'))))[1] AS y"},
 		{"to_char of strftime", "SELECT 1 + to_char(x, '%d')", "SELECT 1 + strftime(x, '%d')"},
 		{"to_char of a number", "SELECT 1 + to_char(x, '999')", "SELECT 1 + error('to_char does not serve the pattern 999; write strftime(t, format) for times, or printf and format for numbers')::VARCHAR"},

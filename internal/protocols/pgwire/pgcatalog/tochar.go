@@ -117,7 +117,7 @@ func (r *rewriter) toChar(from, i int) int {
 		r.replaceSpan(from, end, "error('the pattern of to_char must be a literal; write strftime(t, format) for one that is computed')::VARCHAR")
 		return end + 1
 	}
-	text := strings.Trim(strings.TrimLeft(r.tokens[comma+1].Text(r.sql), "eE"), "'")
+	text := unquoted(r.tokens[comma+1].Text(r.sql))
 	expr, ok := timeText(text)
 	switch {
 	case strings.Contains(text, "%"):
@@ -130,6 +130,15 @@ func (r *rewriter) toChar(from, i int) int {
 	r.replace(from, i+1, "list_transform([")
 	r.replace(comma, end, "], lambda t: "+expr+")[1]")
 	return i + 2
+}
+
+// unquoted returns the text of a literal without escapes: 'a', E'a', $$a$$ or $tag$a$tag$.
+func unquoted(literal string) string {
+	if inside, ok := strings.CutPrefix(literal, "$"); ok {
+		tag, inside, _ := strings.Cut(inside, "$")
+		return strings.TrimSuffix(inside, "$"+tag+"$")
+	}
+	return strings.Trim(strings.TrimLeft(literal, "eE"), "'")
 }
 
 // replaceSpan writes text instead of tokens that may span lines, which stay.
