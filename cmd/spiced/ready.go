@@ -52,7 +52,7 @@ func readiness(ctx context.Context, address string) (string, error) {
 	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return "", fmt.Errorf("no answer from %s: %w", req.URL, httpx.Cause(err))
+		return "", fmt.Errorf("no answer from %s: %w (start it with spiced serve, or correct --url)", req.URL, httpx.Cause(err))
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, 1<<10))

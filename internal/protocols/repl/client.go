@@ -185,7 +185,7 @@ func unreachable(ctx context.Context, address string, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	return fmt.Errorf("no answer from %s: %w", address, httpx.Cause(err))
+	return fmt.Errorf("no answer from %s: %w (start it with spiced serve, or correct --url)", address, httpx.Cause(err))
 }
 
 // readError reads the error of a response, JSON or plain text.
