@@ -63,6 +63,14 @@ type Problem struct {
 	Source    string `json:"source,omitempty" doc:"The text of the line."`
 }
 
+// Located returns the message and, if it is known, the position after it.
+func (p Problem) Located() string {
+	if p.Line == 0 {
+		return p.Message
+	}
+	return fmt.Sprintf("%s (%s)", p.Message, p.Position)
+}
+
 // Error returns the problem on one line.
 func (p Problem) Error() string {
 	var b strings.Builder

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/spiced-sql/spiced/functions"
+	"github.com/spiced-sql/spiced/internal/data/fault"
 	"github.com/spiced-sql/spiced/internal/find/search"
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/peers/mcpclient"
@@ -147,7 +148,7 @@ func (a *attempt) hidden(g *Generation) []registry.Hidden {
 			list = append(list, registry.Hidden{Name: f.Name, Stage: registry.StageEnabled, Reason: reason})
 			continue
 		}
-		list = append(list, registry.Hidden{Name: f.Name, Stage: registry.StageLoaded, Reason: a.report.faultOf("function " + f.Name)})
+		list = append(list, registry.Hidden{Name: f.Name, Stage: registry.StageLoaded, Reason: a.faultOf("function " + f.Name)})
 	}
 	for _, name := range builtin.Names() {
 		list = append(list, registry.Hidden{
@@ -159,10 +160,11 @@ func (a *attempt) hidden(g *Generation) []registry.Hidden {
 }
 
 // faultOf returns the first problem of a component.
-func (r *Report) faultOf(component string) string {
-	for _, p := range r.Problems {
+func (a *attempt) faultOf(component string) string {
+	for _, p := range a.report.Problems {
 		if p.Component == component {
-			return p.Message
+			p.Message = fault.WithoutRoots(p.Message, a.s.db.roots)
+			return p.Located()
 		}
 	}
 	return "it has a fault"

@@ -149,10 +149,7 @@ func disabled(pod *spicepod.Pod, f *spicepod.Function) string {
 
 // notServed returns the error of what does not serve because of a problem.
 func notServed(o engine.Object, what string, p spicepod.Problem) *engine.Error {
-	e := engine.NewError(errcode.NotFound, p.Hint, "%s is not served: %s", what, cmp.Or(p.Message, "it has a fault"))
-	if p.Position.Line > 0 {
-		e.Message += fmt.Sprintf(" (%s)", p.Position)
-	}
+	e := engine.NewError(errcode.NotFound, p.Hint, "%s is not served: %s", what, cmp.Or(p.Located(), "it has a fault"))
 	e.Missing = o
 	return e
 }

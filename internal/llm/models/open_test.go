@@ -89,7 +89,7 @@ func TestProblems(t *testing.T) {
 			if p.Line == 0 || strings.Contains(p.Error(), key) {
 				t.Errorf("no place, or a secret: %s", p.Error())
 			}
-			if info := set.Infos()[0]; info.Status != models.StatusError || info.Error != p.Message || info.Mode != models.ModeNone {
+			if info := set.Infos()[0]; info.Status != models.StatusError || info.Error != p.Located() || info.Mode != models.ModeNone {
 				t.Errorf("%+v", info)
 			}
 		})
@@ -105,7 +105,7 @@ func TestOneProblemLeavesTheOthersServing(t *testing.T) {
 		t.Fatalf("%v", problems)
 	}
 	want := []models.Info{
-		{Name: "broken", From: "azure:x", Status: models.StatusError, Error: problems[0].Message, ToolPlan: models.ToolPlan{Mode: models.ModeNone}},
+		{Name: "broken", From: "azure:x", Status: models.StatusError, Error: problems[0].Located(), ToolPlan: models.ToolPlan{Mode: models.ModeNone}},
 		{
 			Name: "alpha", From: "openai:x", Description: "The one.", Status: models.StatusReady,
 			ToolPlan: models.ToolPlan{Mode: models.ModeNone, Reason: "params.tools is not set", Advertised: []string{}},
@@ -118,7 +118,7 @@ func TestOneProblemLeavesTheOthersServing(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	broken, err := set.Model("broken")
-	wantError(t, err, errcode.ModelNotLoaded, `the model "broken" was not loaded: model provider "azure" is not served by this build`)
+	wantError(t, err, errcode.ModelNotLoaded, `the model "broken" was not loaded: model provider "azure" is not served by this build (spicepod.yaml:5:24)`)
 	for _, err := range broken.Chat(t.Context(), hello(), tools.Scope{}) {
 		wantError(t, err, errcode.ModelNotLoaded, `was not loaded`)
 	}

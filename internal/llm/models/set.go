@@ -79,7 +79,7 @@ func (b *builder) model(i int) *Model {
 	}}
 	if problem := b.load(m, e); problem != nil {
 		b.problems = append(b.problems, *problem)
-		m.info.Status, m.info.Error = StatusError, problem.Message
+		m.info.Status, m.info.Error = StatusError, problem.Located()
 	}
 	return m
 }
