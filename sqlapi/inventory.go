@@ -171,9 +171,9 @@ func (h *runtimeHandler) refresh(w http.ResponseWriter, r *http.Request) error {
 	}
 	switch err := h.Refresher.Refresh(r.Context(), name, o); {
 	case errors.Is(err, refresh.ErrUnknown):
-		return newError(codeUnknownDataset, "", "Dataset %s not found", name)
+		return newError(codeUnknownDataset, "GET /v1/datasets lists them", "Dataset %s not found", name)
 	case errors.Is(err, refresh.ErrNotAccelerated):
-		return newError(codeNotAccelerated, "", "Dataset %s does not have acceleration enabled", name)
+		return newError(codeNotAccelerated, "each statement reads its source; to copy it, declare acceleration: {enabled: true}", "Dataset %s does not have acceleration enabled", name)
 	case errors.Is(err, refresh.ErrOverride):
 		return newError(errcode.InvalidRequest, "", "%s", err)
 	case err != nil:

@@ -61,7 +61,7 @@ func (s *stmt) checkParams(p Params) error {
 	}
 	if p.Named == nil {
 		if len(p.Positional) != len(s.params) {
-			return NewError(errcode.Argument, "", "the statement has %d parameters, got %d", len(s.params), len(p.Positional))
+			return NewError(errcode.Argument, "bind one value for each parameter", "the statement has %d parameters, got %d", len(s.params), len(p.Positional))
 		}
 		return s.checkPositions()
 	}
