@@ -32,10 +32,7 @@ func (s *services) ToolEnv() builtin.Env {
 			return set
 		},
 		Unserved: func(o engine.Object, r engine.Relation) *engine.Error {
-			if g := s.Current(); g != nil {
-				return g.unserved(o, r)
-			}
-			return nil
+			return s.db.Current().Unserved(o, r)
 		},
 		Loading: func() *engine.Error {
 			if g := s.Current(); g != nil {

@@ -56,7 +56,6 @@ type attempt struct {
 // with those that do not use it, to find all faults, and rolls back.
 func (a *attempt) publish(ctx context.Context) error {
 	g := a.generation()
-	g.unserved = unserved(a.build)
 	a.traits, a.keys = a.readTraits(), keyColumns(a.build.datasets)
 	if err := a.makeTools(g); err != nil {
 		return err
@@ -66,7 +65,7 @@ func (a *attempt) publish(ctx context.Context) error {
 		Generation: g.Number, Relations: a.available(), Functions: a.guarded(g),
 		Traits: a.traits.relations, Writable: writable, Writers: writers, Keys: a.keys,
 		Published:    func() { a.s.serve(a.old, g) },
-		Dependencies: g.dependencies, Unserved: g.unserved, Failed: a.s.failed(g),
+		Dependencies: g.dependencies, Unserved: unserved(a.build), Failed: a.s.failed(g),
 		Open: opens(a.build),
 	})
 	return a.s.db.Publish(ctx, next, func(tx *engine.Tx) error {

@@ -31,7 +31,6 @@ import (
 	"github.com/spiced-sql/spiced/internal/kit/telemetry"
 	"github.com/spiced-sql/spiced/internal/llm/models"
 	"github.com/spiced-sql/spiced/internal/peers/mcpclient"
-	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/spicepod"
 	"github.com/spiced-sql/spiced/udf"
@@ -89,8 +88,6 @@ type Generation struct {
 	keys    *auth.Keyring
 	waiting *waiting // what does not serve yet
 	listing bool     // a catalog is being listed for the first time
-
-	unserved func(engine.Object, engine.Relation) *engine.Error // why a name does not serve
 }
 
 // toolState is what the next generation needs of the tools.

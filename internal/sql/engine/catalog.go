@@ -224,16 +224,21 @@ func (c *Catalog) verdict(sql string) *verdict {
 	return c.verdicts[sql]
 }
 
-// unserved returns the error of a name that is declared and does not serve, or nil.
-func (c *Catalog) unserved(o Object, schema, name string) *Error {
+// Unserved returns the error of [Contents.Unserved], or nil.
+func (c *Catalog) Unserved(o Object, r Relation) *Error {
 	if c.contents.Unserved == nil {
 		return nil
 	}
+	return c.contents.Unserved(o, r)
+}
+
+// unserved returns the error of a name that is declared and does not serve, or nil.
+func (c *Catalog) unserved(o Object, schema, name string) *Error {
 	r := Relation{sqltree.Fold(schema), sqltree.Fold(name)}
 	if r.Schema == "" || r.Schema == mainSchema {
 		r.Schema = Public
 	}
-	return c.contents.Unserved(o, r)
+	return c.Unserved(o, r)
 }
 
 // Names resolves the names in a text; a [Catalog] does.
