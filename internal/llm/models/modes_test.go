@@ -111,7 +111,7 @@ func checkMode(t *testing.T, info models.Info, problems spicepod.Problems, world
 			t.Errorf("searched with %q: %s", info.EmbeddingModel, info.Reason)
 		}
 	case how == always:
-		if info.Status != models.StatusError || info.Error != refusal || texts(problems) != "error: "+refusal {
+		if info.Status != models.StatusError || texts(problems) != "error: "+refusal || info.Error != problems[0].Located() {
 			t.Errorf("%+v\n%s", info, texts(problems))
 		}
 		if problems[0].Line == 0 || problems[0].Component != "model m" {
@@ -264,7 +264,7 @@ func TestReservedNames(t *testing.T) {
 			}
 			_, err := set.Model("m")
 			var failed *chat.Error
-			if !errors.As(err, &failed) || failed.Code != errcode.ModelNotLoaded || failed.Message != `the model "m" was not loaded: `+want {
+			if !errors.As(err, &failed) || failed.Code != errcode.ModelNotLoaded || failed.Message != `the model "m" was not loaded: `+problems[0].Located() {
 				t.Errorf("%v", err)
 			}
 		})
