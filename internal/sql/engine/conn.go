@@ -18,7 +18,9 @@ type conn struct {
 	raw     mapping.Connection
 	id      uint64 // DuckDB's connection id
 	helpers *helpers
-	parse   mapping.PreparedStatement // SELECT json_serialize_sql($1)
+	// interrupted is called when the connection is interrupted; nil: nothing is.
+	interrupted func()
+	parse       mapping.PreparedStatement // SELECT json_serialize_sql($1)
 
 	prepared *lru.Cache[stmtKey, *stmt]
 	serial   uint64 // no statement of an older catalog is in prepared
@@ -65,6 +67,14 @@ func (db *DB) connect(setup string) (*conn, error) {
 		}
 	}
 	return c, nil
+}
+
+// interrupt interrupts what runs.
+func (c *conn) interrupt() {
+	mapping.Interrupt(c.raw)
+	if c.interrupted != nil {
+		c.interrupted()
+	}
 }
 
 func connectionID(raw mapping.Connection) uint64 {
@@ -226,7 +236,7 @@ type lent struct {
 
 func (p *pool) lend(ctx context.Context, c *conn, grace time.Duration) *lent {
 	l := &lent{conn: c, put: p.put}
-	l.interrupter.raw, l.interrupter.grace = c.raw, grace
+	l.interrupter.conn, l.interrupter.grace = c, grace
 	l.interrupter.late = func() { l.put = p.abandon(c) }
 	l.stop = context.AfterFunc(ctx, l.interrupter.run)
 	return l
@@ -243,7 +253,7 @@ func (l *lent) giveBack() {
 // interrupt that arrives before DuckDB begins the statement is lost, so it is
 // repeated.
 type interrupter struct {
-	raw   mapping.Connection
+	conn  *conn
 	grace time.Duration // after which late is called, unless it has ended
 	late  func()        // nil: never
 
@@ -262,7 +272,7 @@ func (i *interrupter) run() {
 	again, grace := time.NewTimer(interruptEvery), time.NewTimer(i.grace)
 	defer again.Stop()
 	defer grace.Stop()
-	for wait := interruptEvery; i.unlessDone(func() { mapping.Interrupt(i.raw) }); {
+	for wait := interruptEvery; i.unlessDone(i.conn.interrupt); {
 		select {
 		case <-quit:
 			return

@@ -76,6 +76,7 @@ type Options struct {
 	Grace       time.Duration                 // how long after its time limit a statement may take to react; 0: 250 ms
 	Isolator    Isolator                      // runs statements with [Request.Isolate]; nil: they run here
 	Extensions  []Extension                   // to load; see [DB.Extension]
+	Interrupted func(label string)            // interrupts what the statement of a connection waits for: see [Extension.Label]; nil: nothing
 	// Others handles the calls of names without a [Handler]; nil: they are errors. A
 	// worker forwards them.
 	Others func(ctx context.Context, handler, input string) (string, error)
@@ -99,6 +100,7 @@ type DB struct {
 	helpers    *helpers
 	builtins   *Builtins
 	extensions map[string]error // by name; see Extension
+	labels     []string         // of the extensions that are loaded
 	life       context.Context  // ends with Close
 	stop       context.CancelFunc
 
@@ -192,6 +194,9 @@ func (db *DB) open(ctx context.Context) error {
 	}
 	for i := range db.pools {
 		db.pools[i] = newPool(db.opts, memory, func() (*conn, error) { return db.connect(searchPath) })
+	}
+	if err := db.openLabeled(); err != nil {
+		return err
 	}
 	db.current = NewCatalog(Contents{Unserved: db.opts.Unserved})
 	return ctx.Err()

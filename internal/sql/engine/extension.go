@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,8 +16,12 @@ import (
 // developers must have signed and whose name must be NAME.duckdb_extension.
 type Extension struct {
 	Name string
-	Path string // "": there is no file
-	Set  string // a statement that changes its settings; "": none
+	Path string   // "": there is no file
+	Set  []string // statements that change its settings, or attach what it reads
+	// Label is a setting of connections, of which each that runs statements of callers has
+	// another text in it, with which [Options.Interrupted] is called when it is
+	// interrupted: where DuckDB waits for an answer it notices no interrupt. "": none.
+	Label string
 }
 
 // Errors of [DB.Extension].
@@ -74,6 +79,13 @@ var (
 	tableHost  = regexp.MustCompile(Hidden + `lake_[a-z0-9]+`)
 )
 
+// An error of a MySQL server, or of the connection to it, as DuckDB's extension reports
+// it: with the statement that the extension sent, or the host.
+var (
+	mysqlError   = regexp.MustCompile(`(?s)^(.*?)(?:,| for)? MySQL query ".*"(?:: (.*))?$`)
+	mysqlConnect = regexp.MustCompile(`(?s)^Failed to connect to MySQL database with parameters ".*": (.*)\. (?:First attempted|Attempted) host: `)
+)
+
 // withoutConnection returns the message of an error of a server, without the statement,
 // the connection string and the address of an extension.
 func withoutConnection(message string) string {
@@ -93,6 +105,12 @@ func withoutServer(message string) string {
 			return fmt.Sprintf("the object store answered HTTP %s for %s://%s", m[e.SubexpIndex("status")], m[e.SubexpIndex("scheme")], m[e.SubexpIndex("key")])
 		}
 	}
+	if m := mysqlConnect.FindStringSubmatch(message); m != nil {
+		return m[1]
+	}
+	if m := mysqlError.FindStringSubmatch(message); m != nil {
+		return cmp.Or(m[2], m[1])
+	}
 	if !postgresError.MatchString(message) {
 		return message
 	}
@@ -103,6 +121,30 @@ func withoutServer(message string) string {
 		return "the connection to the PostgreSQL server failed"
 	}
 	return message
+}
+
+// openLabeled opens all connections for statements at once, and sets what
+// [Extension.Label] asks for. The extension may forget what it has cached then, so that
+// this is not possible later.
+func (db *DB) openLabeled() error {
+	if len(db.labels) == 0 || db.opts.Interrupted == nil {
+		return nil
+	}
+	for range db.opts.Connections {
+		c, err := db.connect(searchPath)
+		if err != nil {
+			return err
+		}
+		db.pools[0].idle = append(db.pools[0].idle, c)
+		label := fmt.Sprintf("connection %d", c.id)
+		for _, name := range db.labels {
+			if err := c.exec("SET SESSION " + Identifier(name) + " = " + Literal(label)); err != nil {
+				return err
+			}
+		}
+		c.interrupted = func() { db.opts.Interrupted(label) }
+	}
+	return nil
 }
 
 // addForeign adds the functions that are not in the list of the linked DuckDB.
@@ -120,10 +162,15 @@ func (b *Builtins) addForeign(c *conn) error {
 }
 
 func (db *DB) load(e Extension) error {
-	if err := db.writer.exec("LOAD " + Literal(e.Path)); err != nil || e.Set == "" {
-		return err
+	for _, sql := range append([]string{"LOAD " + Literal(e.Path)}, e.Set...) {
+		if err := db.writer.exec(sql); err != nil {
+			return err
+		}
 	}
-	return db.writer.exec(e.Set)
+	if e.Label != "" {
+		db.labels = append(db.labels, e.Label)
+	}
+	return nil
 }
 
 // InstallExtension makes DuckDB put an extension for its version and platform into its

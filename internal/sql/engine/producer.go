@@ -107,7 +107,7 @@ func (p *producer) end() {
 	p.work.end()
 	p.work = nil
 	if p.active {
-		mapping.Interrupt(p.c.raw)
+		p.c.interrupt()
 	}
 	mapping.DestroyResult(&p.result)
 	switch { // either statement cleans up first, even if it fails

@@ -98,7 +98,7 @@ func interruptible(ctx context.Context, c *conn, f func() error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	i := &interrupter{raw: c.raw}
+	i := &interrupter{conn: c}
 	stop := context.AfterFunc(ctx, i.run)
 	defer i.end()
 	defer stop()

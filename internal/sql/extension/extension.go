@@ -15,18 +15,20 @@ import (
 
 // Known are the extensions that connectors need, with what they serve.
 var Known = []struct {
-	Name, Serves, set string
-	needs             []string // other extensions, which must be loaded before it
+	Name, Serves string
+	set          []string // statements
+	needs        []string // other extensions, which must be loaded before it
 }{
 	// A scan of a large table is one statement to the server for each so many pages, also
 	// if a condition selects one row. The default is 1000, which is 8 MB.
-	{"postgres_scanner", "postgres: tables of PostgreSQL servers", "SET GLOBAL pg_pages_per_task = 20000", nil},
-	{"httpfs", "s3: and gs: objects of S3, stores like it and Google Cloud Storage", "", nil},
-	{"sqlite_scanner", "sqlite: tables of SQLite files", "", nil},
-	{"delta", "delta_lake: tables of Delta Lake", "", []string{"httpfs"}},
-	{"ducklake", "ducklake: tables of DuckLake", "", []string{"httpfs", "sqlite_scanner"}},
-	{"avro", "iceberg: the manifests of tables", "", nil},
-	{"iceberg", "iceberg: tables of Iceberg", "", []string{"httpfs", "avro"}},
+	{"postgres_scanner", "postgres: tables of PostgreSQL servers", []string{"SET GLOBAL pg_pages_per_task = 20000"}, nil},
+	{"httpfs", "s3: and gs: objects of S3, stores like it and Google Cloud Storage", nil, nil},
+	{"mysql_scanner", "mysql: tables of MySQL and MariaDB servers", nil, nil},
+	{"sqlite_scanner", "sqlite: tables of SQLite files", nil, nil},
+	{"delta", "delta_lake: tables of Delta Lake", nil, []string{"httpfs"}},
+	{"ducklake", "ducklake: tables of DuckLake", nil, []string{"httpfs", "sqlite_scanner"}},
+	{"avro", "iceberg: the manifests of tables", nil, nil},
+	{"iceberg", "iceberg: tables of Iceberg", nil, []string{"httpfs", "avro"}},
 }
 
 // Needed returns the extensions that must be loaded for some, in an order in which each can
