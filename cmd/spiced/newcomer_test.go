@@ -85,7 +85,7 @@ var mistakes = []struct{ name, right, wrong string }{
 	{"unknown volatility", "volatility: immutable", "volatility: pure"},
 	{"from missing colon", "from: file:orders.csv", "from: orders.csv"},
 	{"unknown connector", "from: file:orders.csv", "from: postgress:orders"},
-	{"unserved connector", "from: file:orders.csv", "from: mysql:orders"},
+	{"unserved connector", "from: file:orders.csv", "from: oracle:orders"},
 	{"missing file", "file:orders.csv", "file:order.csv"},
 	{"file outside the roots", "file:orders.csv", "file:/etc/passwd"},
 	{"unset env", "file:customers.csv", "file:${env:NC_FOLDER}/customers.csv"},

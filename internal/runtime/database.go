@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/spiced-sql/spiced/internal/data/datasets"
+	"github.com/spiced-sql/spiced/internal/data/source/mysql"
 	"github.com/spiced-sql/spiced/internal/protocols/pgwire/pgcatalog"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/extension"
@@ -27,6 +28,7 @@ type database struct {
 	roots     []string      // folders of data files; fixed when the engine is locked
 	pgcatalog bool          // it has PostgreSQL's catalog
 	workers   *isolate.Pool // nil: no statement is isolated
+	mysql     *mysql.Proxy  // nil: no dataset is of a MySQL server
 	made      chan struct{} // closed when setup has ended
 	setupErr  error         // of setup; read after made is closed
 
@@ -46,8 +48,8 @@ func openDatabase(ctx context.Context, pod *spicepod.Pod, state string, opts Opt
 	roots := append([]string{state}, db.roots...)
 	o := engineOptions(pod)
 	roots = append(roots, datasets.Roots(pod)...)
-	for _, name := range extension.Needed(datasets.Extensions(pod)...) {
-		o.Extensions = append(o.Extensions, extension.Get(name, pod.Runtime.Extensions.Directory))
+	if err := db.useExtensions(pod, &o); err != nil {
+		return nil, err
 	}
 	if pod.Runtime.Query.Isolation == spicepod.IsolationProcess && len(opts.Worker) > 0 {
 		if db.workers, err = newWorkers(pod, roots, state, opts.Worker, o.Extensions, log); err != nil {
@@ -67,6 +69,21 @@ func openDatabase(ctx context.Context, pod *spicepod.Pod, state string, opts Opt
 		db.setupErr = db.Publish(ctx, engine.NewCatalog(engine.Contents{Unserved: notLoaded}), db.setup)
 	}()
 	return db, nil
+}
+
+// useExtensions adds the extensions that the datasets need, with what they read.
+func (db *database) useExtensions(pod *spicepod.Pod, o *engine.Options) (err error) {
+	for _, name := range extension.Needed(datasets.Extensions(pod)...) {
+		e := extension.Get(name, pod.Runtime.Extensions.Directory)
+		if name == mysql.Extension && e.Path != "" {
+			if db.mysql, err = mysql.NewProxy(db.log); err != nil {
+				return fmt.Errorf("make a socket for DuckDB: %w", err)
+			}
+			e, o.Interrupted = db.mysql.Extension(e), db.mysql.Interrupt
+		}
+		o.Extensions = append(o.Extensions, e)
+	}
+	return nil
 }
 
 // newWorkers makes the pool of workers, which read only the roots.
@@ -112,6 +129,9 @@ func (db *database) close() {
 	}
 	if db.workers != nil {
 		db.workers.Close()
+	}
+	if db.mysql != nil {
+		db.mysql.Close()
 	}
 }
 

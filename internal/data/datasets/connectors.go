@@ -15,6 +15,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/data/source/github"
 	"github.com/spiced-sql/spiced/internal/data/source/https"
 	"github.com/spiced-sql/spiced/internal/data/source/lake"
+	"github.com/spiced-sql/spiced/internal/data/source/mysql"
 	"github.com/spiced-sql/spiced/internal/data/source/objectstore"
 	"github.com/spiced-sql/spiced/internal/data/source/postgres"
 	"github.com/spiced-sql/spiced/internal/data/source/s3"
@@ -125,6 +126,14 @@ var kinds = []kind{
 		from:  "`iceberg:folder`, `iceberg:file:///folder`, `iceberg:s3://bucket/table/`",
 		about: "a table of Iceberg, in a folder below `runtime.data_roots` or in a store with the API of S3",
 		open:  func(p parts) (connector, error) { return lake.NewIceberg(p.DB, p.objects, p.roots), nil },
+	},
+	{
+		names: []string{"mysql"}, params: mysql.Params, extension: mysql.Extension,
+		note: "For a server on this machine, `mysql_sslmode` is `preferred` unless it is set: such servers often have no TLS. Enums, sets, `json` and `time` are texts, " +
+			"and texts are compared by their bytes, as everywhere in DuckDB, not by the collation of their column. Dates with a zero are NULL.",
+		from:  "`mysql:orders`, `mysql:shop.orders`",
+		about: "a table or view of a MySQL or MariaDB server, by `table` or `database.table`, each part quoted if it has a dot; statements send the columns and conditions that they need to the server",
+		open:  func(p parts) (connector, error) { return mysql.New(p.DB, p.MySQL), nil },
 	},
 	{
 		names: []string{"postgres"}, draft: postgres.Draft, params: postgres.Params, written: true, extension: postgres.Extension, catalog: "`pg`, `postgres:shop`",

@@ -30,7 +30,7 @@ const connectorsTail = `
 A connector that needs an extension of DuckDB says so below; ` + "`spiced extensions install NAME`" + ` installs it. It
 is loaded at the start of a Spicepod with such a dataset.
 
-The other connectors of Spice (MySQL, Databricks and so on) are not served yet; a dataset with one is
+The other connectors of Spice (Databricks, Snowflake and so on) are not served yet; a dataset with one is
 named in ` + "`spiced.load_errors`" + ` and the rest is served.
 `
 

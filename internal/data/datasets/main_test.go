@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/spiced-sql/spiced/internal/data/refresh"
+	"github.com/spiced-sql/spiced/internal/data/source/mysql"
 	"github.com/spiced-sql/spiced/internal/data/tables"
 	"github.com/spiced-sql/spiced/internal/data/views"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
@@ -44,11 +45,17 @@ type world struct {
 	retried   chan struct{}
 
 	extensions []engine.Extension
+	mysql      *mysql.Proxy
 }
 
 func newWorld(t *testing.T, extensions ...engine.Extension) *world {
 	t.Helper()
-	w := &world{t: t, dir: t.TempDir(), state: t.TempDir(), retried: make(chan struct{}, 16), extensions: extensions}
+	return newWorldWith(t, nil, extensions...)
+}
+
+func newWorldWith(t *testing.T, proxy *mysql.Proxy, extensions ...engine.Extension) *world {
+	t.Helper()
+	w := &world{t: t, dir: t.TempDir(), state: t.TempDir(), retried: make(chan struct{}, 16), extensions: extensions, mysql: proxy}
 	w.start()
 	t.Cleanup(w.stop)
 	return w
@@ -58,14 +65,18 @@ func newWorld(t *testing.T, extensions ...engine.Extension) *world {
 func (w *world) start(options ...func(*Options)) {
 	w.t.Helper()
 	var err error
-	if w.db, err = engine.Open(w.t.Context(), engine.Options{Extensions: w.extensions}); err != nil {
+	o := engine.Options{Extensions: w.extensions}
+	if w.mysql != nil {
+		o.Interrupted = w.mysql.Interrupt
+	}
+	if w.db, err = engine.Open(w.t.Context(), o); err != nil {
 		w.t.Fatal(err)
 	}
 	w.log = &bytes.Buffer{}
 	w.onPublish = func(_ context.Context, build func(*engine.Tx) error) error { return w.commit(build) }
 	w.clock = &fakeClock{now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 	opts := Options{
-		DB: w.db, Roots: []string{w.dir}, StateDir: w.state, Log: slog.New(slog.NewTextHandler(lockedWriter{w.log, &sync.Mutex{}}, nil)),
+		DB: w.db, MySQL: w.mysql, Roots: []string{w.dir}, StateDir: w.state, Log: slog.New(slog.NewTextHandler(lockedWriter{w.log, &sync.Mutex{}}, nil)),
 		Clock: w.clock,
 		Publish: func(ctx context.Context, t *tables.Table, v *tables.Version, build func(*engine.Tx) error) error {
 			return w.onPublish(ctx, func(tx *engine.Tx) error { return errors.Join(build(tx), w.m.Refreshed(tx, t, v, nil)) })

@@ -38,6 +38,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/data/resource"
 	"github.com/spiced-sql/spiced/internal/data/source"
 	"github.com/spiced-sql/spiced/internal/data/source/fetch"
+	"github.com/spiced-sql/spiced/internal/data/source/mysql"
 	"github.com/spiced-sql/spiced/internal/data/source/objectstore"
 	"github.com/spiced-sql/spiced/internal/data/tables"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
@@ -47,7 +48,8 @@ import (
 // required.
 type Options struct {
 	DB    *engine.DB
-	Roots []string // absolute paths of folders that sources may be read from
+	MySQL *mysql.Proxy // that DB has attached; nil: none
+	Roots []string     // absolute paths of folders that sources may be read from
 	// StateDir has accelerated data and cached files. DuckDB must be allowed to
 	// access it, and no other process may use it.
 	StateDir string
