@@ -177,7 +177,7 @@ func (s *server) fault(err error) *fault.Fault {
 		return fault.New("params.mysql_user", "use a user of mysql_native_password or caching_sha2_password", "the MySQL server %s: %s, which is not supported", at, method.Error())
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
 		return fault.New("params", "", "the MySQL server %s does not answer", at).Retryable()
-	case errors.As(err, &dial) && errors.As(err, &number):
+	case errors.As(err, &dial) && dial.Op == "dial" && errors.As(err, &number):
 		return fault.New("params", "", "cannot connect to the MySQL server %s: %s", at, number.Error()).Retryable()
 	case errors.Is(err, errPacket):
 		return fault.New("params", "correct the host and the port", "the server %s is no MySQL server", at).Retryable()
