@@ -46,6 +46,7 @@ func (d *decoder) checkCatalog(c *Catalog) {
 	if a := c.Acceleration; a != nil {
 		for key, set := range map[string]bool{
 			"refresh_mode": a.RefreshMode == RefreshAppend, "refresh_sql": a.RefreshSQL != "", "primary_key": a.PrimaryKey != "", "indexes": len(a.Indexes) > 0,
+			"on_conflict": len(a.OnConflict) > 0, "refresh_data_window": a.RefreshDataWindow > 0, "retention_period": a.RetentionPeriod > 0, "retention_sql": a.RetentionSQL != "",
 		} {
 			if set {
 				d.failPath("acceleration."+key, key+" depends on the table", "declare that table as a dataset")

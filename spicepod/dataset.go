@@ -30,8 +30,8 @@ type Dataset struct {
 	Name                  string            `yaml:"name" required:"true" doc:"Table name, or schema.table. Lower case unless quoted."`
 	Description           string            `yaml:"description" doc:"What the data contains; shown to people and to models."`
 	Access                Access            `yaml:"access" enum:"read,read_write" default:"read" doc:"Whether statements may write, to a table of duckdb: or postgres:."`
-	TimeColumn            string            `yaml:"time_column" doc:"Column that orders the rows in time; needed for refresh_mode append."`
-	TimeFormat            string            `yaml:"time_format" doc:"Format of time_column."`
+	TimeColumn            string            `yaml:"time_column" doc:"Column that orders the rows in time; needed for refresh_mode append, refresh_data_window and retention_period."`
+	TimeFormat            string            `yaml:"time_format" enum:"timestamp,timestamptz,unix_seconds,unix_millis,ISO8601,date" doc:"Format of time_column. Without it: that of its type; integers are unix_seconds and texts ISO8601. Times without a time zone are UTC."`
 	Params                Params            `yaml:"params" doc:"Settings of the connector. Strings may contain secret references."`
 	Columns               []DatasetColumn   `yaml:"columns" doc:"Notes on columns."`
 	RowFilter             string            `yaml:"row_filter" doc:"SQL condition that a row must meet to be visible, for example owner = ctx('user_id'). ctx returns an attribute of the caller: user_id, space_id, session_id, agent, model, principal or request_id. A key authenticates principal, and user_id and space_id unless the principal has on_behalf_of; the caller sets the others, and all of them if no keys are configured. If the condition is NULL, the row is hidden."`
@@ -114,11 +114,16 @@ const (
 // Mode says where an engine stores its data.
 type Mode string
 
-// Modes that are served.
+// Modes.
 const (
-	ModeMemory Mode = "memory"
-	ModeFile   Mode = "file"
+	ModeMemory     Mode = "memory"
+	ModeFile       Mode = "file"
+	ModeFileCreate Mode = "file_create"
+	ModeFileUpdate Mode = "file_update"
 )
+
+// File reports whether the data is in a file.
+func (m Mode) File() bool { return m == ModeFile || m == ModeFileCreate || m == ModeFileUpdate }
 
 // RefreshMode says what a refresh reads.
 type RefreshMode string
@@ -142,27 +147,36 @@ const (
 type Acceleration struct {
 	Enabled                 bool              `yaml:"enabled" default:"true" doc:"Store the copy."`
 	Engine                  Engine            `yaml:"engine" enum:"arrow,duckdb,sqlite,postgres,cayenne,turso" unserved:"sqlite,postgres,cayenne,turso" default:"duckdb" instead:"'duckdb', with 'mode: file' for data that outlives a run" doc:"Where the copy is stored; arrow and duckdb both mean the DuckDB in the process."`
-	Mode                    Mode              `yaml:"mode" enum:"memory,file,file_create,file_update" unserved:"file_create,file_update" default:"memory" instead:"'file'" doc:"In memory or in a file."`
+	Mode                    Mode              `yaml:"mode" enum:"memory,file,file_create,file_update" default:"memory" doc:"In memory, or in a file of the state directory: file keeps the rows of the last run for the same declaration; file_create loads them again at each start; file_update keeps them for another declaration too, adds new columns of the source, and loads all rows again if columns are gone or have other types."`
 	RefreshMode             RefreshMode       `yaml:"refresh_mode" enum:"full,append,changes,caching" unserved:"changes,caching" default:"full" instead:"'full' or 'append'" doc:"Whether a refresh reads all rows again (full) or only those newer than the newest one (append)."`
 	RefreshCheckInterval    time.Duration     `yaml:"refresh_check_interval" doc:"How often to refresh. Without it: only at start and on request."`
-	RefreshCron             string            `yaml:"refresh_cron" served:"no" instead:"'refresh_check_interval', or 'POST /v1/datasets/{name}/acceleration/refresh' from cron" doc:"When to refresh, as a cron expression. Instead of refresh_check_interval."`
+	RefreshCron             string            `yaml:"refresh_cron" doc:"When to refresh: five fields of cron, in UTC, with seconds as an optional first one, or @hourly and the like; CRON_TZ=Europe/Berlin before it sets a time zone. Instead of refresh_check_interval."`
 	RefreshSQL              string            `yaml:"refresh_sql" doc:"Query that selects the rows to store."`
-	RefreshDataWindow       time.Duration     `yaml:"refresh_data_window" served:"no" instead:"'refresh_sql' with a condition on the time column" doc:"How far back a refresh reads."`
-	RefreshAppendOverlap    time.Duration     `yaml:"refresh_append_overlap" served:"no" instead:"'refresh_mode: full'" doc:"How far an append reads back."`
+	RefreshDataWindow       time.Duration     `yaml:"refresh_data_window" doc:"How far back from now a load reads, by time_column. Rows without a time are left out."`
+	RefreshAppendOverlap    time.Duration     `yaml:"refresh_append_overlap" doc:"How far back from the newest row an append reads again, by time_column. The rows that it reads replace those of that time, or with on_conflict those of their keys."`
 	RefreshRetryEnabled     bool              `yaml:"refresh_retry_enabled" default:"true" doc:"Try a failed refresh again."`
 	RefreshRetryMaxAttempts int               `yaml:"refresh_retry_max_attempts" min:"0" doc:"Maximum number of retries; 0 for no limit."`
 	RefreshOnStartup        RefreshOnStartup  `yaml:"refresh_on_startup" enum:"auto,always" default:"auto" doc:"Whether data stored by the last run is refreshed at start."`
-	RefreshJitterEnabled    bool              `yaml:"refresh_jitter_enabled" served:"no" instead:"different values of 'refresh_check_interval'" doc:"Spread refreshes in time."`
-	RefreshJitterMax        time.Duration     `yaml:"refresh_jitter_max" served:"no" instead:"different values of 'refresh_check_interval'" doc:"How far refreshes are spread."`
-	RetentionPeriod         time.Duration     `yaml:"retention_period" served:"no" instead:"'refresh_sql' with a condition on the time column" doc:"How long rows are kept."`
-	RetentionSQL            string            `yaml:"retention_sql" served:"no" instead:"'refresh_sql' that leaves out old rows" doc:"Statement that removes old rows."`
-	RetentionCheckEnabled   bool              `yaml:"retention_check_enabled" served:"no" instead:"'refresh_sql' that leaves out old rows" doc:"Remove old rows."`
-	RetentionCheckInterval  time.Duration     `yaml:"retention_check_interval" served:"no" instead:"'refresh_check_interval'" doc:"How often old rows are removed."`
+	RefreshJitterEnabled    bool              `yaml:"refresh_jitter_enabled" doc:"Move each scheduled refresh by a random time, so that not all begin at once: earlier or later with refresh_check_interval, later with refresh_cron."`
+	RefreshJitterMax        time.Duration     `yaml:"refresh_jitter_max" doc:"How far refreshes are moved. Default: a tenth of refresh_check_interval."`
+	RetentionPeriod         time.Duration     `yaml:"retention_period" doc:"How long rows are kept, by time_column. Rows without a time are kept; loads leave older rows out."`
+	RetentionSQL            string            `yaml:"retention_sql" doc:"DELETE FROM the dataset WHERE …: the rows that a check removes. A load brings those back that the source still has, until the next check."`
+	RetentionCheckEnabled   bool              `yaml:"retention_check_enabled" doc:"Remove rows by retention_period and retention_sql."`
+	RetentionCheckInterval  time.Duration     `yaml:"retention_check_interval" doc:"How often rows are removed."`
 	Indexes                 map[string]string `yaml:"indexes" doc:"Indexes by column or (column, column): enabled or unique."`
 	PrimaryKey              string            `yaml:"primary_key" doc:"Primary key: a column or (column, column)."`
 	PartitionBy             []any             `yaml:"partition_by" served:"no" instead:"'refresh_sql' with ORDER BY: DuckDB skips blocks of rows by their values" doc:"How the copy is split."`
-	OnConflict              map[string]string `yaml:"on_conflict" served:"no" instead:"'refresh_sql' that selects one row for each key" doc:"What happens to rows whose key exists: drop or upsert."`
+	OnConflict              map[string]string `yaml:"on_conflict" doc:"What happens to a loaded row whose primary_key or unique index, a column or (column, column), another row has. drop keeps the first row and upsert the last, in the order of the source; upsert_dedup is upsert, but two different rows of one load fail it; upsert_dedup_by_row_id is upsert. Without it, such a load fails."`
 	Params                  Params            `yaml:"params" doc:"Settings of the engine."`
+}
+
+// Window returns how far back from now loads read; 0 for everything.
+func (a *Acceleration) Window() time.Duration {
+	window := a.RefreshDataWindow
+	if a.RetentionCheckEnabled && a.RetentionPeriod > 0 && (window == 0 || a.RetentionPeriod < window) {
+		window = a.RetentionPeriod
+	}
+	return window
 }
 
 // View is one entry of `views:`. SQL has the query wherever it was written; SQLRef is

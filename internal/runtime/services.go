@@ -12,6 +12,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/access/audit"
 	"github.com/spiced-sql/spiced/internal/access/auth"
 	"github.com/spiced-sql/spiced/internal/data/datasets"
+	"github.com/spiced-sql/spiced/internal/data/tables"
 	"github.com/spiced-sql/spiced/internal/find/usage"
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/kit/scratch"
@@ -96,6 +97,7 @@ func openServices(ctx context.Context, opts Options, pod *spicepod.Pod, reload f
 		Progress: opts.Progress,
 		Publish:  s.publishRefresh,
 		Ended:    s.refreshEnded,
+		Noted:    func(ctx context.Context, t *tables.Table) { s.recordError(ctx, t, nil) },
 		Retry:    func() { reload("retry") },
 		Loaded:   func() { reload(triggerLoaded) },
 	}); err != nil {

@@ -115,14 +115,19 @@ func (s *services) refreshEnded(ctx context.Context, t *tables.Table, failed err
 	outcome := "ok"
 	if failed != nil {
 		outcome = "failed"
-		err := s.db.republish(ctx, func(tx *engine.Tx) error {
-			return s.data.Refreshed(tx, t, nil, failed)
-		}, datasetsRelation)
-		if err != nil && ctx.Err() == nil {
-			s.log.Warn("cannot record a failed refresh in spiced.datasets", t.Kind, t.Name, "error", err)
-		}
+		s.recordError(ctx, t, failed)
 	}
 	if s.metrics != nil {
 		s.metrics.Refreshed(t.Name, outcome, t.Stats().Rows, t.Stats().Refreshed)
+	}
+}
+
+// recordError records why a refresh failed; nil: the error of another task.
+func (s *services) recordError(ctx context.Context, t *tables.Table, failed error) {
+	err := s.db.republish(ctx, func(tx *engine.Tx) error {
+		return s.data.Refreshed(tx, t, nil, failed)
+	}, datasetsRelation)
+	if err != nil && ctx.Err() == nil {
+		s.log.Warn("cannot record an error in spiced.datasets", t.Kind, t.Name, "error", err)
 	}
 }

@@ -58,6 +58,7 @@ type manifest struct {
 	File      string          `json:"file"`   // name in the folder
 	Format    string          `json:"format"` // of the source
 	Refreshed time.Time       `json:"refreshed"`
+	Changed   time.Time       `json:"changed"` // by a refresh, or by a check of the retention
 }
 
 // fileStem returns the beginning of the names of a table's files: its name, and
@@ -94,7 +95,7 @@ func (s *Store) Save(t *tables.Table, hash string, v *tables.Version, first bool
 		os.Remove(path)
 		return
 	}
-	next := manifest{Relation: t.Relation, Hash: hash, File: filepath.Base(v.Copy.Path), Format: v.Format, Refreshed: v.Stats.Refreshed.UTC()}
+	next := manifest{Relation: t.Relation, Hash: hash, File: filepath.Base(v.Copy.Path), Format: v.Format, Refreshed: v.Stats.Refreshed.UTC(), Changed: v.Changed.UTC()}
 	if next == old {
 		return // it was restored
 	}
@@ -110,30 +111,63 @@ func (s *Store) Forget(t *tables.Table) { os.Remove(s.manifestPath(t)) }
 // it cannot be read. complete may change or reject it.
 func (s *Store) Restore(ctx context.Context, t *tables.Table, hash string, complete func(*tables.Version) error) *tables.Version {
 	a := t.Acceleration
-	if a == nil || a.Mode != spicepod.ModeFile || a.RefreshOnStartup == "always" {
+	if a == nil || !a.Mode.File() || a.Mode == spicepod.ModeFileCreate || a.RefreshOnStartup == spicepod.RefreshAlways {
 		return nil
 	}
-	var k manifest
-	if disk.ReadJSON(s.manifestPath(t), &k) != nil || k.Hash != hash || k.File != filepath.Base(k.File) {
+	k, ok := s.manifest(t)
+	if !ok || k.Hash != hash {
 		return nil
 	}
-	path := filepath.Join(s.Dir, k.File)
-	db, err := s.Attacher.Attach(ctx, "data", resource.File{Path: path, ReadOnly: true}, s.deleteCopy)
-	var v *tables.Version
+	v, err := s.reopen(ctx, t, k, s.deleteCopy)
 	if err == nil {
-		if v, err = s.describe(ctx, t, db); err == nil {
-			err = complete(v)
-		}
-		if err != nil {
-			resource.Release(db.Resource)
+		if err = complete(v); err != nil {
+			resource.Release(v.Resources...)
 		}
 	}
 	if err != nil {
 		s.Log.Warn("cannot read accelerated data; it is loaded again", t.Kind, t.Name, "error", err)
 		return nil
 	}
-	v.Format, v.Stats.Refreshed = k.Format, k.Refreshed
 	return v
+}
+
+// Last returns the rows of the last run, of whichever declaration, to append to; nil if
+// there are none. Their file stays when they are released.
+func (s *Store) Last(ctx context.Context, t *tables.Table) *tables.Version {
+	k, ok := s.manifest(t)
+	if !ok {
+		return nil
+	}
+	v, err := s.reopen(ctx, t, k, (*resource.Database).Detach)
+	if err != nil {
+		s.Log.Warn("cannot read accelerated data; it is loaded again", t.Kind, t.Name, "error", err)
+		return nil
+	}
+	return v
+}
+
+// manifest returns the manifest of a table.
+func (s *Store) manifest(t *tables.Table) (k manifest, ok bool) {
+	err := disk.ReadJSON(s.manifestPath(t), &k)
+	return k, err == nil && k.File == filepath.Base(k.File)
+}
+
+// reopen returns a version of the file that a manifest names.
+func (s *Store) reopen(ctx context.Context, t *tables.Table, k manifest, free func(*resource.Database)) (*tables.Version, error) {
+	db, err := s.Attacher.Attach(ctx, "data", resource.File{Path: filepath.Join(s.Dir, k.File), ReadOnly: true}, free)
+	if err != nil {
+		return nil, err
+	}
+	v, err := s.describe(ctx, t, db)
+	if err != nil {
+		resource.Release(db.Resource)
+		return nil, err
+	}
+	v.Format, v.Stats.Refreshed, v.Changed = k.Format, k.Refreshed, k.Changed
+	if v.Changed.IsZero() { // written by an earlier release
+		v.Changed = k.Refreshed
+	}
+	return v, nil
 }
 
 func (s *Store) deleteCopy(db *resource.Database) {

@@ -1,6 +1,7 @@
 package datasets
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"regexp"
@@ -11,6 +12,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/data/copies"
 	"github.com/spiced-sql/spiced/internal/data/fault"
 	"github.com/spiced-sql/spiced/internal/data/policy"
+	"github.com/spiced-sql/spiced/internal/data/refresh"
 	"github.com/spiced-sql/spiced/internal/data/source"
 	"github.com/spiced-sql/spiced/internal/data/tables"
 	"github.com/spiced-sql/spiced/internal/kit/httpx"
@@ -87,17 +89,42 @@ func (m *Manager) compileSource(pod *spicepod.Pod, d *Dataset) error {
 	return err
 }
 
+// time returns the time_column.
+func (d *Dataset) time() copies.Time {
+	return copies.Time{Column: d.Declared.TimeColumn, Format: d.Declared.TimeFormat}
+}
+
 // checkAcceleration checks the acceleration.
 func (m *Manager) checkAcceleration(ctx context.Context, d *Dataset) error {
 	a := d.Acceleration
-	if a.RefreshMode == spicepod.RefreshAppend && d.Declared.TimeColumn == "" {
-		return fault.New("acceleration.refresh_mode", "set time_column to the column with the time of a row",
-			"refresh_mode append needs a time_column")
+	if d.Declared.TimeColumn == "" {
+		for _, c := range []struct {
+			is   bool
+			key  string
+			name string
+		}{
+			{a.RefreshMode == spicepod.RefreshAppend, "refresh_mode", "refresh_mode append"},
+			{a.RefreshDataWindow > 0, "refresh_data_window", "refresh_data_window"},
+			{a.RetentionCheckEnabled && a.RetentionPeriod > 0, "retention_period", "retention_period"},
+		} {
+			if c.is {
+				return fault.New("acceleration."+c.key, "set time_column to the column with the time of a row", "%s needs a time_column", c.name)
+			}
+		}
 	}
-	if err := copies.CheckIndexes(a); err != nil || a.RefreshSQL == "" {
+	if a.RefreshAppendOverlap > 0 && a.RefreshMode != spicepod.RefreshAppend {
+		return fault.New("acceleration.refresh_append_overlap", "set refresh_mode: append, or leave it out", "refresh_mode %s reads all rows again", a.RefreshMode)
+	}
+	if err := cmp.Or(copies.Check(a), refresh.Check(a)); err != nil {
 		return err
 	}
-	_, err := m.refreshQuery(ctx, d, a.RefreshSQL)
+	var err error
+	if a.RefreshSQL != "" {
+		_, err = copies.OwnQuery(ctx, m.opts.DB, &d.Table, "refresh_sql", a.RefreshSQL)
+	}
+	if a.RetentionSQL != "" && err == nil {
+		_, err = copies.KeptQuery(ctx, m.opts.DB, &d.Table)
+	}
 	return err
 }
 

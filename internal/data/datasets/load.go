@@ -14,7 +14,6 @@ import (
 	"github.com/spiced-sql/spiced/internal/data/source"
 	"github.com/spiced-sql/spiced/internal/data/tables"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
-	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
@@ -92,13 +91,14 @@ func (m *Manager) load(ctx context.Context, d *Dataset, o refresh.Override) (*ta
 		if src.Stale != nil && d.Current() != nil {
 			return nil, src.Stale // the rows that are served are as new
 		}
-		l, err := m.plan(ctx, d, o, src.Query)
-		if err != nil {
+		var l copies.Load
+		if l, err = m.plan(ctx, d, o, src.Query); err != nil {
 			return nil, err
 		}
 		if v, err = m.copy(ctx, l, src.Bytes); err != nil {
 			return nil, d.redacted(err)
 		}
+		err = copies.CheckKept(ctx, m.opts.DB, &d.Table, v)
 	}
 	v.Format, v.Stale = src.Format, src.Stale
 	v.Annotate(src.Comments)
@@ -150,66 +150,17 @@ func (m *Manager) copy(ctx context.Context, l copies.Load, bytes int64) (v *tabl
 
 // plan returns which rows are loaded, and whether they are appended.
 func (m *Manager) plan(ctx context.Context, d *Dataset, o refresh.Override, source string) (copies.Load, error) {
-	l := copies.Load{Table: &d.Table, Source: source, Rows: "SELECT * FROM " + engine.Identifier(d.Relation.Name)}
-	if cmp.Or(o.RefreshMode, d.Acceleration.RefreshMode) == spicepod.RefreshAppend {
-		l.Time, l.Base = d.Declared.TimeColumn, d.Current()
+	a := d.Acceleration
+	l := copies.Load{
+		Table: &d.Table, Source: source, Rows: "SELECT * FROM " + engine.Identifier(d.Relation.Name),
+		Time: d.time(), Window: a.Window(),
+	}
+	if cmp.Or(o.RefreshMode, a.RefreshMode) == spicepod.RefreshAppend {
+		l.Append, l.Overlap, l.Base = true, a.RefreshAppendOverlap, d.Current()
 	}
 	var err error
-	if sql := cmp.Or(o.RefreshSQL, d.Acceleration.RefreshSQL); sql != "" {
-		l.Rows, err = m.refreshQuery(ctx, d, sql)
+	if sql := cmp.Or(o.RefreshSQL, a.RefreshSQL); sql != "" {
+		l.Rows, err = copies.OwnQuery(ctx, m.opts.DB, &d.Table, "refresh_sql", sql)
 	}
 	return l, err
-}
-
-// onlyTable declares one relation, whose schema may be left out.
-type onlyTable struct {
-	*engine.Catalog
-	schema string
-}
-
-// Relation returns the relation that a reference names.
-func (o onlyTable) Relation(catalog, schema, name string) (engine.Relation, bool) {
-	if schema == "" {
-		schema = o.schema
-	}
-	return o.Catalog.Relation(catalog, schema, name)
-}
-
-// refreshQuery checks a refresh_sql and returns it as a query of the temporary
-// view [copies.Load].Source.
-func (m *Manager) refreshQuery(ctx context.Context, d *Dataset, text string) (string, error) {
-	const path = "acceleration.refresh_sql"
-	fail := func(err error) (string, error) {
-		e := engine.AsError(err)
-		return "", fault.At(path, e.Offset, e.Hint, "%s", fault.SelectMessage(e.Message))
-	}
-	st, err := m.opts.DB.Parse(ctx, text)
-	if err != nil {
-		return fail(err)
-	}
-	switch {
-	case len(st.Shows) > 0 || len(st.Params) > 0:
-		return "", fault.New(path, "write SELECT … FROM "+d.Name+" WHERE …", "refresh_sql is one SELECT without parameters")
-	case len(st.Relations) == 0:
-		return "", fault.New(path, "write SELECT … FROM "+d.Name+" WHERE …", "refresh_sql does not read %q", d.Name)
-	}
-	only := onlyTable{engine.NewCatalog(engine.Contents{Relations: []engine.Relation{d.Relation}}), d.Relation.Schema}
-	for _, r := range st.Relations {
-		if _, ok := only.Relation(r.Catalog, r.Schema, r.Name); !ok {
-			return "", fault.At(path, r.Offset, "it may read "+d.Name+" only", "refresh_sql reads %q", r.Name)
-		}
-	}
-	if _, err := m.opts.DB.Check(text, st, only); err != nil {
-		return fail(err)
-	}
-	tokens := sqltree.Scan(text)
-	var edits []sqltree.Edit
-	for _, r := range st.Relations {
-		if span, ok := sqltree.LocateRelation(text, tokens, r); ok {
-			edits = append(edits, sqltree.Edit{Span: span, New: engine.Identifier(d.Relation.Name)})
-		}
-	}
-	edited, _ := sqltree.Apply(text, edits)
-	query, _ := tables.TrimStatement(edited)
-	return query, nil
 }

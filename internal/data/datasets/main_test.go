@@ -89,6 +89,11 @@ func (w *world) start(options ...func(*Options)) {
 				w.t.Error(err)
 			}
 		},
+		Noted: func(_ context.Context, t *tables.Table) {
+			if err := w.commit(func(tx *engine.Tx) error { return w.m.Refreshed(tx, t, nil, nil) }); err != nil {
+				w.t.Error(err)
+			}
+		},
 		Retry: func() {
 			select {
 			case w.retried <- struct{}{}:

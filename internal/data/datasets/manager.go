@@ -59,9 +59,10 @@ type Options struct {
 	Progress func(load.Progress) // called for slow loads, concurrently
 	Files    bool                // copies of mode memory are in files too, for other processes to attach
 	InPlace  bool                // accelerated datasets are read at their sources instead of copied, to check a Spicepod
-	// Publish, Ended and Retry are those of [refresh.Options].
+	// Publish, Ended, Noted and Retry are those of [refresh.Options].
 	Publish func(ctx context.Context, t *tables.Table, v *tables.Version, build func(*engine.Tx) error) error
 	Ended   func(ctx context.Context, t *tables.Table, err error)
+	Noted   func(ctx context.Context, t *tables.Table)
 	Retry   func()
 	// Loaded is called when a load that a Prepare did not wait for has ended; nil:
 	// Prepare always waits. It must return at once.
@@ -133,7 +134,7 @@ func NewManager(opts Options) (*Manager, error) {
 	return &Manager{
 		opts: opts, connectors: connectors, copies: store, progress: progress, objects: objects,
 		catalogs:  &catalogs{opts: opts, connectors: connectors},
-		refreshes: refresh.New(refresh.Options{DB: opts.DB, Clock: opts.Clock, Log: opts.Log, Publish: opts.Publish, Ended: opts.Ended, Retry: opts.Retry}),
+		refreshes: refresh.New(refresh.Options{DB: opts.DB, Clock: opts.Clock, Log: opts.Log, Publish: opts.Publish, Ended: opts.Ended, Noted: opts.Noted, Retry: opts.Retry}),
 		live:      map[string]*served{}, failed: map[string]Status{}, loads: &loads{entries: map[string]*entry{}, running: map[*Load]context.CancelFunc{}},
 		checked: map[string]time.Time{}, watched: map[*Dataset]context.CancelFunc{},
 	}, nil

@@ -147,7 +147,7 @@ func (m *Manager) make(ctx context.Context, d, before *Dataset) (made *Dataset, 
 		return d, nil, nil
 	}
 	if v == nil {
-		if v, err = m.load(ctx, d, refresh.Override{}); err != nil {
+		if v, err = m.first(ctx, d); err != nil {
 			return nil, nil, err
 		}
 		v.Stats.Took = m.opts.Clock.Now().Sub(started)
@@ -173,6 +173,18 @@ func (m *Manager) make(ctx context.Context, d, before *Dataset) (made *Dataset, 
 	}
 	m.opts.Log.Info("dataset is ready", attrs...)
 	return d, stale, nil
+}
+
+// first loads the first version of a dataset that has no rows of an equal declaration.
+func (m *Manager) first(ctx context.Context, d *Dataset) (*tables.Version, error) {
+	if a := d.Acceleration; a != nil && a.Mode == spicepod.ModeFileUpdate && a.RefreshMode == spicepod.RefreshAppend {
+		if last := m.copies.Last(ctx, &d.Table); last != nil {
+			d.Serve(last)
+			defer resource.Release(last.Resources...)
+			defer d.Serve(nil)
+		}
+	}
+	return m.load(ctx, d, refresh.Override{})
 }
 
 // liveDataset returns the dataset that is served, or nil. The caller holds m.mu.

@@ -204,7 +204,8 @@ func Fill(tx *engine.Tx, statuses []Status) error {
 }
 
 // Refreshed records a refresh in the table of datasets: the version that it made, or why
-// it failed. It does nothing if a reload has replaced the table meanwhile.
+// it failed; with neither, the error of another task. It does nothing if a reload has
+// replaced the table meanwhile.
 func (m *Manager) Refreshed(tx *engine.Tx, t *tables.Table, v *tables.Version, failed error) error {
 	m.mu.Lock()
 	s := m.live[tables.Key(t.Relation)]
@@ -212,12 +213,18 @@ func (m *Manager) Refreshed(tx *engine.Tx, t *tables.Table, v *tables.Version, f
 	if s == nil || s.Table != t {
 		return nil
 	}
-	set := "error = NULL"
-	if failed == nil {
-		failed = v.Stale
+	message := ""
+	switch {
+	case failed != nil:
+		message = failed.Error()
+	case v == nil || v.Pruned():
+		_, message = t.State.Snapshot()
+	case v.Stale != nil:
+		message = v.Stale.Error()
 	}
-	if failed != nil {
-		set = "error = " + engine.Literal(fault.WithoutRoots(failed.Error(), m.opts.Roots))
+	set := "error = NULL"
+	if message != "" {
+		set = "error = " + engine.Literal(fault.WithoutRoots(message, m.opts.Roots))
 	}
 	if v != nil {
 		set += ", state = " + engine.Literal(string(Ready)) // it may have been listed only

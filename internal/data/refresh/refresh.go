@@ -21,6 +21,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/robfig/cron/v3"
+
 	"github.com/spiced-sql/spiced/internal/data/load"
 	"github.com/spiced-sql/spiced/internal/data/resource"
 	"github.com/spiced-sql/spiced/internal/data/tables"
@@ -50,6 +52,9 @@ type Target interface {
 	Check(context.Context, Override) error // is called if it is accelerated
 	Load(context.Context, Override) (*tables.Version, error)
 	Save(*tables.Version) // records the version that is served
+	// Prune returns a version without the rows that the retention removes, or nil if
+	// there are none.
+	Prune(context.Context) (*tables.Version, error)
 }
 
 // Options configures [New]. All fields are required.
@@ -62,6 +67,8 @@ type Options struct {
 	Publish func(ctx context.Context, t *tables.Table, v *tables.Version, build func(*engine.Tx) error) error
 	// Ended is called after each refresh, with the reason if it failed.
 	Ended func(ctx context.Context, t *tables.Table, err error)
+	// Noted is called when the error of a table may have changed other than by a refresh.
+	Noted func(ctx context.Context, t *tables.Table)
 	// Retry requests a reload, which loads the failed datasets again. It must
 	// return at once.
 	Retry func()
@@ -81,8 +88,9 @@ type Scheduler struct {
 // target is a target with its queue, which the mutex of the scheduler guards.
 type target struct {
 	Target
+	cron    cron.Schedule // nil: none
 	running bool
-	waiting []Override
+	waiting []job
 	opening *opening // nil: none
 }
 
@@ -91,6 +99,20 @@ type opening struct {
 	done chan struct{}
 	err  error // read after done is closed
 }
+
+// job is what a target waits for.
+type job struct {
+	task
+	Override // of a refresh
+}
+
+// task is a kind of job.
+type task string
+
+const (
+	refreshing task = "refresh"
+	pruning    task = "retention"
+)
 
 // New returns a scheduler without targets.
 func New(o Options) *Scheduler {
@@ -107,7 +129,7 @@ func (s *Scheduler) Replace(targets []Target) {
 	next := make(map[string]*target, len(targets))
 	for _, t := range targets {
 		key := tables.Key(t.Base().Relation)
-		next[key] = &target{Target: t}
+		next[key] = &target{Target: t, cron: cronOf(t.Base().Acceleration)}
 		if last := s.targets[key]; last != nil && last.Base() == t.Base() {
 			next[key] = last
 		}
@@ -125,17 +147,22 @@ func (s *Scheduler) Refresh(ctx context.Context, name string, o Override) error 
 	if err != nil {
 		return err
 	}
-	return s.enqueue(t, o)
+	return s.enqueue(t, job{refreshing, o})
 }
 
 // Start queues refreshes of tables that are served.
-func (s *Scheduler) Start(relations []engine.Relation) {
+func (s *Scheduler) Start(relations []engine.Relation) { s.start(refreshing, relations) }
+
+// Prune queues checks of the retention.
+func (s *Scheduler) Prune(relations []engine.Relation) { s.start(pruning, relations) }
+
+func (s *Scheduler) start(task task, relations []engine.Relation) {
 	for _, r := range relations {
 		s.mu.Lock()
 		t := s.targets[tables.Key(r)]
 		s.mu.Unlock()
 		if t != nil {
-			_ = s.enqueue(t, Override{})
+			_ = s.enqueue(t, job{task: task})
 		}
 	}
 }
@@ -171,12 +198,12 @@ func (s *Scheduler) find(ctx context.Context, name string, o Override) (*target,
 	return t, nil
 }
 
-// enqueue adds a refresh unless an equal one waits.
-func (s *Scheduler) enqueue(t *target, o Override) error {
+// enqueue adds a job unless an equal one waits.
+func (s *Scheduler) enqueue(t *target, j job) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !slices.Contains(t.waiting, o) {
-		t.waiting = append(t.waiting, o)
+	if !slices.Contains(t.waiting, j) {
+		t.waiting = append(t.waiting, j)
 	}
 	t.running = t.running || s.background.start(func(ctx context.Context) { s.drain(ctx, t) })
 	if !t.running {
@@ -236,7 +263,7 @@ func (s *Scheduler) open(ctx context.Context, t *target, o *opening) {
 	s.poke()
 }
 
-// drain runs the waiting refreshes in order.
+// drain runs the waiting jobs in order.
 func (s *Scheduler) drain(ctx context.Context, t *target) {
 	for {
 		s.mu.Lock()
@@ -246,16 +273,48 @@ func (s *Scheduler) drain(ctx context.Context, t *target) {
 			s.poke()
 			return
 		}
-		o := t.waiting[0]
+		j := t.waiting[0]
 		s.mu.Unlock()
-		if o.JitterMax > 0 {
-			_ = load.Pause(ctx, s.opts.Clock, rand.N(o.JitterMax))
+		if j.JitterMax > 0 {
+			_ = load.Pause(ctx, s.opts.Clock, rand.N(j.JitterMax))
 		}
 		s.mu.Lock()
 		t.waiting = t.waiting[1:] // later requests may expect newer data
 		s.mu.Unlock()
-		s.refresh(ctx, t, o)
+		if j.task == pruning {
+			s.prune(ctx, t)
+		} else {
+			s.refresh(ctx, t, j.Override)
+		}
 	}
+}
+
+// note records the error of a job that is no refresh, or that it has none.
+func (s *Scheduler) note(ctx context.Context, t *target, task task, err error) {
+	b := t.Base()
+	if ctx.Err() != nil {
+		return
+	}
+	if err != nil {
+		s.opts.Log.Error(string(task)+" failed", b.Kind, b.Name, "error", err)
+	}
+	if b.State.Note(string(task), err) {
+		s.opts.Noted(ctx, b)
+	}
+}
+
+// prune removes rows once.
+func (s *Scheduler) prune(ctx context.Context, t *target) {
+	b := t.Base()
+	v, err := t.Prune(ctx)
+	b.State.Checked(s.opts.Clock.Now())
+	if err == nil && v != nil {
+		before := b.Current().Stats.Rows
+		if err = s.publish(ctx, t, v); err == nil {
+			s.opts.Log.Info("removed rows", b.Kind, b.Name, "removed", before-v.Stats.Rows, "rows", v.Stats.Rows)
+		}
+	}
+	s.note(ctx, t, pruning, err)
 }
 
 // refresh loads and publishes once, and records the result.
@@ -296,7 +355,9 @@ func (s *Scheduler) publish(ctx context.Context, t *target, v *tables.Version) e
 		}
 		tx.Switched(func() { b.Serve(v) })
 		tx.Committed(func() {
-			b.State.Loaded(v)
+			if !v.Pruned() {
+				b.State.Loaded(v)
+			}
 			t.Save(v)
 			s.Free(last.Resources)
 		})

@@ -1,9 +1,14 @@
 package refresh
 
 import (
+	"cmp"
 	"context"
+	"strings"
 	"time"
 
+	"github.com/robfig/cron/v3"
+
+	"github.com/spiced-sql/spiced/internal/data/fault"
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
@@ -28,6 +33,79 @@ func retryTime(a *spicepod.Acceleration, failures int, now time.Time) time.Time 
 		return time.Time{}
 	}
 	return now.Add(Backoff(failures))
+}
+
+// parser reads the cron expressions that Spice has, and descriptors such as @hourly.
+var parser = cron.NewParser(cron.SecondOptional | cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor)
+
+// cronOf returns the schedule of refresh_cron, or nil.
+func cronOf(a *spicepod.Acceleration) cron.Schedule {
+	if a == nil || a.RefreshCron == "" {
+		return nil
+	}
+	s, err := parser.Parse(a.RefreshCron)
+	if err != nil {
+		return nil // Check refuses it
+	}
+	return s
+}
+
+// Check returns an error if the schedule of an acceleration is wrong.
+func Check(a *spicepod.Acceleration) error {
+	if a.RefreshCron != "" {
+		const hint = "write minute hour day month weekday, such as 0 3 * * *"
+		s, err := parser.Parse(a.RefreshCron)
+		switch {
+		case err != nil:
+			return fault.New("acceleration.refresh_cron", hint, "%q is not a cron expression: %s", a.RefreshCron, err)
+		case strings.Contains(a.RefreshCron, "@every"):
+			return fault.New("acceleration.refresh_cron", "write refresh_check_interval", "@every is an interval")
+		case s.Next(time.Unix(0, 0).UTC()).IsZero():
+			return fault.New("acceleration.refresh_cron", hint, "%q names no time", a.RefreshCron)
+		}
+	}
+	switch {
+	case !a.RefreshJitterEnabled:
+	case a.RefreshCron == "" && a.RefreshCheckInterval == 0:
+		return fault.New("acceleration.refresh_jitter_enabled", "set refresh_check_interval or refresh_cron", "there is no schedule to spread")
+	case a.RefreshCron != "" && a.RefreshJitterMax == 0:
+		return fault.New("acceleration.refresh_jitter_enabled", "set refresh_jitter_max", "with refresh_cron, refreshes have no default jitter")
+	case a.RefreshCron == "" && a.RefreshJitterMax >= a.RefreshCheckInterval:
+		return fault.New("acceleration.refresh_jitter_max", "set it to less than refresh_check_interval", "the jitter is as long as the interval")
+	}
+	switch {
+	case !a.RetentionCheckEnabled:
+	case a.RetentionPeriod == 0 && a.RetentionSQL == "":
+		return fault.New("acceleration.retention_check_enabled", "set retention_period or retention_sql", "nothing says which rows are removed")
+	case a.RetentionCheckInterval == 0:
+		return fault.New("acceleration.retention_check_enabled", "set retention_check_interval", "nothing says how often rows are removed")
+	}
+	return nil
+}
+
+// scheduled returns the time of the refresh after one that ended, or zero.
+func (t *target) scheduled(ended time.Time, spread float64) time.Time {
+	a := t.Base().Acceleration
+	var jitter time.Duration
+	if a.RefreshJitterEnabled {
+		jitter = cmp.Or(a.RefreshJitterMax, a.RefreshCheckInterval/10)
+	}
+	switch {
+	case t.cron != nil:
+		return t.cron.Next(ended.UTC()).Add(time.Duration(float64(jitter) * (spread + 1) / 2))
+	case a.RefreshCheckInterval > 0:
+		return ended.Add(a.RefreshCheckInterval + time.Duration(float64(jitter)*spread))
+	}
+	return time.Time{}
+}
+
+// nextCheck returns when rows are checked for removal, or zero.
+func (t *target) nextCheck() time.Time {
+	a, last := t.Base().Acceleration, t.Base().State.LastCheck()
+	if !a.RetentionCheckEnabled || last.IsZero() {
+		return time.Time{}
+	}
+	return last.Add(a.RetentionCheckInterval)
 }
 
 // Failure is a dataset that could not be loaded. A later attempt may succeed.
@@ -60,7 +138,7 @@ func (s *Scheduler) Fail(failures []Failure) {
 	s.poke()
 }
 
-// Run refreshes tables with a refresh_check_interval, retries failed refreshes,
+// Run refreshes tables by their schedules, removes rows, retries failed refreshes,
 // and requests reloads for datasets that could not be loaded. It returns when ctx
 // ends or the scheduler is closed.
 func (s *Scheduler) Run(ctx context.Context) error {
@@ -95,12 +173,18 @@ func (s *Scheduler) runDue() time.Time {
 		}
 		return false
 	}
-	var refresh []*target
+	var refresh, prune []*target
 	retry := false
 	s.mu.Lock()
 	for _, t := range s.targets {
-		if a := t.Base().Acceleration; a != nil && !t.running && due(t.Base().State.Due(a.RefreshCheckInterval)) {
+		if t.Base().Acceleration == nil || t.running {
+			continue
+		}
+		if due(t.Base().State.Due(t.scheduled)) {
 			refresh = append(refresh, t)
+		}
+		if due(t.nextCheck()) {
+			prune = append(prune, t)
 		}
 	}
 	for name, f := range s.failures {
@@ -113,7 +197,10 @@ func (s *Scheduler) runDue() time.Time {
 	}
 	s.mu.Unlock()
 	for _, t := range refresh {
-		_ = s.enqueue(t, Override{})
+		_ = s.enqueue(t, job{task: refreshing})
+	}
+	for _, t := range prune {
+		_ = s.enqueue(t, job{task: pruning})
 	}
 	if retry {
 		s.opts.Retry()

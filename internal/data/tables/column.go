@@ -74,6 +74,15 @@ func (v *Version) Annotate(c Comments) {
 	}
 }
 
+// Comments returns the comments that the columns of a version have.
+func (v *Version) Comments() Comments {
+	c := Comments{Table: v.Comment, Columns: make(map[string]string, len(v.Columns))}
+	for _, column := range v.Columns {
+		c.Columns[column.Name] = column.Description
+	}
+	return c
+}
+
 // Describe returns the columns of an internal query.
 func Describe(ctx context.Context, db *engine.DB, query string) (columns []engine.Column, err error) {
 	err = onStage(ctx, db, func(s *engine.Stage) (err error) {

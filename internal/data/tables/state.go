@@ -1,6 +1,9 @@
 package tables
 
 import (
+	"maps"
+	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -16,6 +19,9 @@ type State struct {
 	tries    int // consecutive failures
 	finished time.Time
 	retry    time.Time
+	spread   float64   // of the next refresh: from -1, early, to 1, late
+	checked  time.Time // when rows were last checked for removal; begins with the first load
+	notes    map[string]error
 	position spicepod.Position
 }
 
@@ -44,7 +50,11 @@ func (s *State) Begin() {
 func (s *State) Loaded(v *Version) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.busy, s.err, s.tries, s.finished, s.retry = false, v.Stale, 0, v.Stats.Refreshed, time.Time{}
+	s.ended(v.Stale, v.Stats.Refreshed)
+	s.tries, s.retry = 0, time.Time{}
+	if s.checked.IsZero() {
+		s.checked = v.Stats.Refreshed
+	}
 }
 
 // Failed records a failure, from which the interval starts again, and returns
@@ -52,9 +62,44 @@ func (s *State) Loaded(v *Version) {
 func (s *State) Failed(err error, at time.Time) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.busy, s.err, s.finished = false, err, at
+	s.ended(err, at)
 	s.tries++
 	return s.tries
+}
+
+func (s *State) ended(err error, at time.Time) {
+	s.busy, s.err, s.finished, s.spread = false, err, at, 2*rand.Float64()-1
+}
+
+// Checked records that rows were checked for removal.
+func (s *State) Checked(at time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.checked = at
+}
+
+// LastCheck returns when rows were last checked for removal, or first loaded.
+func (s *State) LastCheck() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.checked
+}
+
+// Note records the error of a task beside refreshes, or nil. It reports whether that is
+// new.
+func (s *State) Note(task string, err error) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.notes[task] == nil && err == nil {
+		return false
+	}
+	if s.notes == nil {
+		s.notes = map[string]error{}
+	}
+	if s.notes[task] = err; err == nil {
+		delete(s.notes, task)
+	}
+	return true
 }
 
 // RetryAt sets the time of the next attempt.
@@ -64,26 +109,32 @@ func (s *State) RetryAt(t time.Time) {
 	s.retry = t
 }
 
-// Due returns the time of the next retry or, if every is not 0, of the next
-// refresh; zero if there is none.
-func (s *State) Due(every time.Duration) time.Time {
+// Due returns the time of the next retry or, if it is earlier, of the next refresh;
+// zero if there is none. next returns the time of the refresh after one that ended; spread
+// is a random number from -1 to 1.
+func (s *State) Due(next func(ended time.Time, spread float64) time.Time) time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	due := s.retry
-	if every > 0 && !s.finished.IsZero() {
-		if at := s.finished.Add(every); due.IsZero() || at.Before(due) {
-			due = at
-		}
+	if s.finished.IsZero() {
+		return due
+	}
+	if at := next(s.finished, s.spread); due.IsZero() || !at.IsZero() && at.Before(due) {
+		due = at
 	}
 	return due
 }
 
-// Snapshot reports whether a refresh runs and returns the last error.
+// Snapshot reports whether a refresh runs and returns its last error, or that of another
+// task.
 func (s *State) Snapshot() (busy bool, message string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.err != nil {
-		message = s.err.Error()
+		return s.busy, s.err.Error()
 	}
-	return s.busy, message
+	for _, task := range slices.Sorted(maps.Keys(s.notes)) {
+		return s.busy, s.notes[task].Error()
+	}
+	return s.busy, ""
 }

@@ -47,6 +47,7 @@ type Version struct {
 	Format    string               // of the source
 	Resources []*resource.Resource // released when no statement reads the version
 	Copy      *resource.Database   // of an accelerated version
+	Changed   time.Time            // when the rows of Copy last changed; zero without a copy
 	Stats     Stats
 	Stale     error // why an older copy is read instead of the source
 	Unopened  bool  // Query only has the columns, and fails: see [Unopened]
@@ -64,6 +65,9 @@ func Unopened(columns []Column, comment string) *Version {
 		Columns: columns, Comment: comment, Stats: Stats{Rows: -1, Bytes: -1}, Unopened: true,
 	}
 }
+
+// Pruned reports whether rows were removed since the version was loaded.
+func (v *Version) Pruned() bool { return v.Changed.After(v.Stats.Refreshed) }
 
 // Stats describes the data of a version; -1 means unknown.
 type Stats struct {
@@ -131,7 +135,12 @@ func (t *Table) Stats() Stats {
 // Version returns a name for the data that is served. It changes whenever the
 // rows may change.
 func (t *Table) Version() string {
-	return strconv.FormatInt(t.Current().Stats.Refreshed.UnixNano(), 36)
+	v := t.Current()
+	changed := v.Changed
+	if v.Copy == nil {
+		changed = v.Stats.Refreshed
+	}
+	return strconv.FormatInt(changed.UnixNano(), 36)
 }
 
 // DDL returns the statements that create the public view.

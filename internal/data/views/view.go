@@ -6,6 +6,7 @@
 package views
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/data/copies"
 	"github.com/spiced-sql/spiced/internal/data/fault"
+	"github.com/spiced-sql/spiced/internal/data/refresh"
 	"github.com/spiced-sql/spiced/internal/data/tables"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
@@ -71,7 +73,7 @@ func (v *View) compile(ctx context.Context, db *engine.DB, names engine.Names) e
 		if a.RefreshMode == spicepod.RefreshAppend || a.RefreshSQL != "" {
 			return fault.New("acceleration", "leave out refresh_mode and refresh_sql", "a view is always refreshed as a whole, by its sql")
 		}
-		if err := copies.CheckIndexes(a); err != nil {
+		if err := v.checkAcceleration(ctx, db); err != nil {
 			return err
 		}
 	}
@@ -91,6 +93,22 @@ func (v *View) compile(ctx context.Context, db *engine.DB, names engine.Names) e
 	}
 	v.collect(st, names)
 	return v.qualify(ctx, db, st, names)
+}
+
+// checkAcceleration checks the keys that a view shares with a dataset.
+func (v *View) checkAcceleration(ctx context.Context, db *engine.DB) error {
+	a := v.Acceleration
+	switch {
+	case a.RefreshDataWindow > 0:
+		return fault.New("acceleration.refresh_data_window", "write the condition in its sql", "a view has no time_column")
+	case a.RetentionPeriod > 0:
+		return fault.New("acceleration.retention_period", "write retention_sql", "a view has no time_column")
+	}
+	err := cmp.Or(copies.Check(a), refresh.Check(a))
+	if err == nil && a.RetentionSQL != "" {
+		_, err = copies.KeptQuery(ctx, db, &v.Table)
+	}
+	return err
 }
 
 // collect sets what the view uses.
