@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/txtar"
 
@@ -32,7 +33,8 @@ func TestCookbook(t *testing.T) {
 	t.Cleanup(files.Close)
 	t.Setenv("GITHUB_TOKEN", "cookbook-token")
 	hub := githubtest.Start(t, "cookbook-token")
-	hub.Repository("example/club", githubtest.Example(3), map[string]string{"README.md": "# Club", "main.go": "package main"})
+	recent := strings.ReplaceAll(githubtest.Example(3), "2026-01-03T03:04:05Z", time.Now().UTC().Format(time.RFC3339)) // Spicepods read the last days
+	hub.Repository("example/club", recent, map[string]string{"README.md": "# Club", "main.go": "package main"})
 	folders := map[string]string{}
 	var names []string
 	for _, f := range archive.Files {
