@@ -65,7 +65,7 @@ func Start(t testing.TB, options ...string) *Server {
 	s.Socket = s.path("socket")
 	t.Cleanup(func() { os.RemoveAll(s.dir) })
 	s.writeCertificate()
-	install := s.prepare("mariadb-install-db", "--no-defaults", "--datadir="+s.path("data"), "--auth-root-authentication-method=normal", "--skip-test-db", "--innodb-log-file-size=8M")
+	install := s.prepare("mariadb-install-db", "--no-defaults", "--datadir="+s.path("data"), "--innodb-use-native-aio=0", "--auth-root-authentication-method=normal", "--skip-test-db", "--innodb-log-file-size=8M")
 	if out, err := install.CombinedOutput(); err != nil {
 		t.Fatalf("mariadb-install-db: %v\n%s", err, out)
 	}
@@ -148,7 +148,7 @@ func (s *Server) Start() {
 	}
 	var log bytes.Buffer
 	s.process = s.prepare("mariadbd", append([]string{
-		"--no-defaults", "--datadir=" + s.path("data"), "--socket=" + s.Socket, fmt.Sprintf("--port=%d", s.Port), "--bind-address=127.0.0.1", "--skip-name-resolve",
+		"--no-defaults", "--datadir=" + s.path("data"), "--innodb-use-native-aio=0", "--socket=" + s.Socket, fmt.Sprintf("--port=%d", s.Port), "--bind-address=127.0.0.1", "--skip-name-resolve",
 		"--innodb-flush-method=nosync", "--innodb-log-file-size=8M", "--general-log=1", "--general-log-file=" + s.path("general.log"),
 		"--ssl-cert=" + s.Certificate, "--ssl-key=" + s.path("server.key"),
 	}, s.options...)...)
