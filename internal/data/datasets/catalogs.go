@@ -47,7 +47,8 @@ type catalog struct {
 	hash    string
 	wake    chan struct{}
 	cancel  context.CancelFunc
-	queued  chan struct{} // closed when the listing has ended that was asked for last; nil: none was
+	asked   chan struct{} // closed when the listing has ended that was asked for last
+	queued  chan struct{} // asked until that listing begins, then nil
 	waiting bool          // a Prepare waits for it
 
 	listing *source.Listing // nil before the first
@@ -247,12 +248,14 @@ func (cs *catalogs) declare(r Request, now []*catalog, fail func(int, error)) {
 		c := cs.byName[decl.Name]
 		if c == nil || c.hash != hash {
 			ctx, cancel := context.WithCancel(context.Background())
-			c = &catalog{hash: hash, wake: make(chan struct{}, 1), cancel: cancel, queued: make(chan struct{})}
+			c = &catalog{hash: hash, wake: make(chan struct{}, 1), cancel: cancel, asked: make(chan struct{})}
+			c.queued = c.asked
 			if !cs.closed {
 				cs.done.Go(func() { cs.list(ctx, c, decl.RefreshCheckInterval, ask) })
 			}
 		} else if !r.Loaded && c.queued == nil {
-			c.queued = make(chan struct{})
+			c.asked = make(chan struct{})
+			c.queued = c.asked
 			select {
 			case c.wake <- struct{}{}:
 			default:
@@ -275,14 +278,14 @@ func (cs *catalogs) await(ctx context.Context, r Request, now []*catalog) {
 			continue
 		}
 		cs.mu.Lock()
-		queued := c.queued
+		asked := c.asked
 		c.waiting = true
 		cs.mu.Unlock()
-		if queued == nil || r.Loaded {
+		if r.Loaded {
 			continue
 		}
 		select {
-		case <-queued:
+		case <-asked:
 		case <-r.Enough:
 		case <-ctx.Done():
 		}
