@@ -96,6 +96,16 @@ func TestDrift(t *testing.T) {
 			return strings.Contains(faults, "dataset p") == (c.error != "")
 		})
 	}
+	sql := func(text string) reply {
+		return p.do("POST", "/v1/sql", text, "X-API-Key", readerKey, "Cache-Control", "no-cache")
+	}
+	for _, c := range []struct{ before, statement string }{{"b", "SELECT b FROM p"}, {"c", "SELECT p.c FROM p"}} {
+		write(t, filepath.Join(dir, "p.csv"), "a,"+string(c.before[0]+1)+"\n1,2\n")
+		if got := sql(c.statement).body; !strings.Contains(got, `dataset "p" had the column "`+c.before+`" when it was loaded`) {
+			t.Errorf("a renamed column: %s", got)
+		}
+		p.eventually("to load the new column", func() bool { return !strings.Contains(sql(c.statement).body, "was loaded") })
+	}
 	if metrics := p.do("GET", "/metrics", "", "X-API-Key", readerKey).body; !regexp.MustCompile(`spiced_dataset_refreshes_total\{dataset="q",outcome="failed"\} [1-9]`).MatchString(metrics) {
 		t.Errorf("refreshes that failed are not counted: %s", metrics)
 	}

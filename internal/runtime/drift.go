@@ -3,11 +3,13 @@ package runtime
 import (
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/spiced-sql/spiced/internal/data/datasets"
 	"github.com/spiced-sql/spiced/internal/data/fault"
+	"github.com/spiced-sql/spiced/internal/data/tables"
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/spicepod"
@@ -29,7 +31,7 @@ func (s *services) failed(g *Generation) func([]engine.Relation, []*engine.Funct
 		}
 		file := s.db.file(e.Message)
 		if file == "" {
-			return e
+			return gone(read, e)
 		}
 		out := *e
 		f := fault.FromDuckDB(e)
@@ -37,6 +39,27 @@ func (s *services) failed(g *Generation) func([]engine.Relation, []*engine.Funct
 		out.Message = fmt.Sprintf("%s cannot be read: %s", datasetOf(read, file), fault.WithoutRoots(f.Message, s.db.roots))
 		return &out
 	}
+}
+
+// missingColumn matches DuckDB's errors about a column that is not there.
+var missingColumn = regexp.MustCompile(`(?:Referenced column|does not have a column named) "([^"]+)"`)
+
+// gone returns an error about a column that one of the datasets had at its load with a
+// hint that says so: its source has other columns now.
+func gone(read []*datasets.Dataset, e *engine.Error) *engine.Error {
+	match := missingColumn.FindStringSubmatch(e.Message)
+	if match == nil {
+		return e
+	}
+	column := match[1]
+	for _, d := range read {
+		if slices.ContainsFunc(d.Current().Columns, func(c tables.Column) bool { return strings.EqualFold(c.Name, column) }) {
+			out := *e
+			out.Hint = fmt.Sprintf("dataset %q had the column %q when it was loaded, and its source has it no longer; it is being loaded again", d.Declared.Name, column)
+			return &out
+		}
+	}
+	return e
 }
 
 // sourceMessage is the message of a problem of a function or view, in the words of a load
