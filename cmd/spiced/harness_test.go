@@ -17,7 +17,7 @@ import (
 )
 
 // patience is how long a test waits for anything.
-const patience = 20 * time.Second
+const patience = 40 * time.Second
 
 // program is a running `spiced serve`.
 type program struct {
@@ -45,6 +45,17 @@ func (l *logged) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.b.String()
+}
+
+// events returns what was written but for the lines of the requests by which tests wait.
+func (l *logged) events() string {
+	var b strings.Builder
+	for line := range strings.Lines(l.String()) {
+		if !strings.Contains(line, `"route":"/v1/ready"`) && !strings.Contains(line, `"route":"/metrics"`) {
+			b.WriteString(line)
+		}
+	}
+	return b.String()
 }
 
 // start serves a folder from this process, on free ports, until the test ends.
@@ -145,10 +156,10 @@ func (p *program) eventually(what string, f func() bool) {
 	for !f() {
 		select {
 		case <-late:
-			p.t.Fatalf("waited %s for it %s:\n%s", patience, what, p.log)
+			p.t.Fatalf("waited %s for it %s:\n%s", patience, what, p.log.events())
 		case status := <-p.status:
 			p.status <- status
-			p.t.Fatalf("it ended with status %d, waiting for it %s:\n%s", status, what, p.log)
+			p.t.Fatalf("it ended with status %d, waiting for it %s:\n%s", status, what, p.log.events())
 		case <-again.C:
 		}
 	}

@@ -101,9 +101,15 @@ func withoutServer(message string) string {
 		return "the newest metadata file of the Iceberg table cannot be found"
 	}
 	for _, e := range objectErrors {
-		if m := e.FindStringSubmatch(message); m != nil {
-			return fmt.Sprintf("the object store answered HTTP %s for %s://%s", m[e.SubexpIndex("status")], m[e.SubexpIndex("scheme")], m[e.SubexpIndex("key")])
+		m := e.FindStringSubmatch(message)
+		if m == nil {
+			continue
 		}
+		key := m[e.SubexpIndex("key")]
+		if strings.Contains(key, "%3A//") { // a URL, of which the proxy serves none
+			return "the table names a file outside of its folder"
+		}
+		return fmt.Sprintf("the object store answered HTTP %s for %s://%s", m[e.SubexpIndex("status")], m[e.SubexpIndex("scheme")], key)
 	}
 	if m := mysqlConnect.FindStringSubmatch(message); m != nil {
 		return m[1]

@@ -191,7 +191,7 @@ def iceberg_outside(folder):
     table = c.create_table(name, schema=data.schema)
     table.append(data)
     other = folder.rsplit("/", 1)[0] + "/other.parquet"
-    pq.write_table(pa.table({"id": pa.array([666], pa.int64())}), other)
+    pq.write_table(pa.table({"id": pa.array([666666666666666666], pa.int64())}), other)
     table.add_files(["file://" + other])
 
 
