@@ -125,7 +125,7 @@ func (c *chatting) javascript(script string, questions []jsQuestion) []jsAnswer 
 	}
 	var answers []jsAnswer
 	if err := json.Unmarshal(out.Bytes(), &answers); err != nil || len(answers) != len(questions) {
-		c.t.Fatalf("%v: %s", err, out.String())
+		c.t.Fatalf("%v: %s\n%s", err, out.String(), complaints.String())
 	}
 	return answers
 }

@@ -1,6 +1,7 @@
 // Asks questions with the official clients for JavaScript: reads a JSON list
 // of them, {url, questions}, and writes the list of what the clients
 // understood. The tests in chat_javascript_test.go say what it should be.
+import { writeFileSync } from 'node:fs';
 import Anthropic from '@anthropic-ai/sdk';
 import OpenAI from 'openai';
 
@@ -127,4 +128,4 @@ for (const q of questions) {
     answers.push({ error: failure(err, APIError) });
   }
 }
-process.stdout.write(JSON.stringify(answers));
+writeFileSync(process.stdout.fd, JSON.stringify(answers));
