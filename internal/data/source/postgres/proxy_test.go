@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/data/resource"
 	"github.com/spiced-sql/spiced/internal/test/pgtest"
+	"github.com/spiced-sql/spiced/internal/test/wait"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -123,6 +125,45 @@ func TestConnectionsAreReused(t *testing.T) {
 		for real.Value(sleeping) != "0" { // it was cancelled
 		}
 	})
+}
+
+// slowConn is a connection whose writes return late while slow is set, so that pgx reads the
+// answer in the background, as it does on a busy machine.
+type slowConn struct {
+	net.Conn
+	slow *atomic.Bool
+}
+
+func (c slowConn) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p)
+	if c.slow.Load() {
+		<-time.After(50 * time.Millisecond)
+	}
+	return n, err
+}
+
+// TestSlowWrites uses a connection again that pgx may still read: the client must get all
+// that the server sends.
+func TestSlowWrites(t *testing.T) {
+	p, s, _ := proxied(t, 1)
+	var slow atomic.Bool
+	s.config.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
+		c, err := (&net.Dialer{}).DialContext(ctx, network, address)
+		return slowConn{c, &slow}, err
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for range 3 {
+		c := connect(t, p, "test")
+		var one int
+		if err := c.QueryRow(ctx, "SELECT 1").Scan(&one); err != nil {
+			t.Fatal(err)
+		}
+		slow.Store(true)
+		c.Close(ctx)
+		wait.Until(t, "the connection is reset", func() bool { return s.pool.Stat().IdleResources() == 1 })
+		slow.Store(false)
+	}
 }
 
 // TestAllConnectionsInUse holds every connection: the next client gets an error.

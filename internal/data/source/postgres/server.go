@@ -22,6 +22,7 @@ const (
 	defaultConnections = 16
 	connectLimit       = 10 * time.Second
 	resetLimit         = 5 * time.Second        // for what ends a client's use of a connection
+	takeTries          = 3                      // connections that a client tries to take over
 	idleLimit          = time.Minute            // a connection without a client
 	trustLimit         = 100 * time.Millisecond // a connection without a client is not checked
 )
@@ -115,10 +116,16 @@ func (s *server) acquireTrusted(ctx context.Context, trusted time.Duration) (*pu
 // serve connects the client to a connection of the server until one of them disconnects,
 // and keeps the connection for others if it has answered everything.
 func (s *server) serve(client net.Conn, r *puddle.Resource[*connection], start func(*pgconn.HijackedConn) error) error {
-	raw, err := r.Value().Hijack()
-	if err != nil {
+	raw, err := r.Value().takeOver()
+	for tries := 1; err != nil; tries++ {
 		r.Destroy()
-		return err
+		if tries == takeTries {
+			return err
+		}
+		if r, err = s.acquire(context.Background()); err != nil {
+			return err
+		}
+		raw, err = r.Value().takeOver()
 	}
 	err = start(raw)
 	reusable, gone := false, false
@@ -142,6 +149,17 @@ func (s *server) serve(client net.Conn, r *puddle.Resource[*connection], start f
 	r.Value().abandon()
 	r.Destroy()
 	return err
+}
+
+// takeOver returns the network connection. After a write that took long, pgx reads it in the
+// background until the server sends something, which the client would not get.
+func (c *connection) takeOver() (*pgconn.HijackedConn, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), resetLimit)
+	defer cancel()
+	if err := c.SyncConn(ctx); err != nil {
+		return nil, err
+	}
+	return c.Hijack()
 }
 
 // reset ends the client's transaction and forgets its settings.
