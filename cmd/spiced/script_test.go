@@ -1,11 +1,13 @@
 package main
 
 import (
+	"flag"
 	"io"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
+	"runtime"
 	"strconv"
 	"testing"
 	"time"
@@ -18,6 +20,10 @@ func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == workerCommand { // of a runtime in this process
 		main()
 		return
+	}
+	// Most tests wait for programs: twice as many of them as there are processors run at once.
+	if err := flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0))); err != nil {
+		panic(err)
 	}
 	testscript.Main(m, map[string]func(){"spiced": main})
 }
