@@ -12,6 +12,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/test/azuretest"
 	"github.com/spiced-sql/spiced/internal/test/flighttest"
 	"github.com/spiced-sql/spiced/internal/test/gate"
 	"github.com/spiced-sql/spiced/internal/test/pgtest"
@@ -42,6 +43,9 @@ var standIns = []standIn{
 	}},
 	{connectors: []string{"s3"}, start: s3StandIn, datasets: [2]string{
 		`from: "s3://rides-public/partitioned/", params: { PARAMS }`, `from: "s3://rides-public/zones.csv", params: { PARAMS }`,
+	}},
+	{connectors: []string{"abfs", "abfss"}, start: azureStandIn, datasets: [2]string{
+		`from: "abfs://rides@lakehouse/2025/", params: { PARAMS }`, `from: "abfss://rides@lakehouse.dfs.core.windows.net/zones.csv", params: { PARAMS }`,
 	}},
 	{connectors: []string{"flightsql"}, start: flightStandIn, datasets: [2]string{
 		"from: flightsql:rides, params: { flightsql_username: ada, PARAMS }, acceleration: {}",
@@ -122,6 +126,14 @@ func s3StandIn(t *testing.T) (string, map[string]string) {
 	}
 	server.Put("rides-public", "zones.csv", "id,zone\n1,north\n")
 	return strings.TrimPrefix(server.URL, "http://"), map[string]string{"s3_endpoint": "http://ADDRESS", "s3_auth": "key", "s3_key": server.Key, "s3_secret": server.Secret}
+}
+
+func azureStandIn(t *testing.T) (string, map[string]string) {
+	server := azuretest.Start(t)
+	server.Container("rides")
+	server.Put("rides", "2025/rides.parquet", parquet(t, "SELECT range AS id, range % 3 AS riders FROM range(10)"))
+	server.Put("rides", "zones.csv", "id,zone\n1,north\n")
+	return server.Address, map[string]string{"abfs_endpoint": "http://ADDRESS/" + azuretest.Account, "abfs_access_key": azuretest.Key}
 }
 
 // parquet returns the rows of a query as a Parquet file.

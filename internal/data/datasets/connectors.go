@@ -16,9 +16,9 @@ import (
 	"github.com/spiced-sql/spiced/internal/data/source/https"
 	"github.com/spiced-sql/spiced/internal/data/source/lake"
 	"github.com/spiced-sql/spiced/internal/data/source/mysql"
+	"github.com/spiced-sql/spiced/internal/data/source/objects"
 	"github.com/spiced-sql/spiced/internal/data/source/objectstore"
 	"github.com/spiced-sql/spiced/internal/data/source/postgres"
-	"github.com/spiced-sql/spiced/internal/data/source/s3"
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
@@ -58,6 +58,14 @@ const formatNote = "And `file_format`, if the name does not show it, with the op
 
 // kinds are the connectors, in the order of the docs.
 var kinds = []kind{
+	{
+		names: []string{"abfs", "abfss"}, params: objects.AzureParams, extension: objectstore.Extension, root: "s3://",
+		note: formatNote + " One of the access key, the SAS, the bearer token, the client secret and `abfs_skip_signature` is needed. Managed identities, the tokens of the Azure CLI and of Kubernetes, " +
+			"and proxies by params are not served; a proxy of the environment is used. The tests have Azurite in place of Azure.",
+		from:  "`abfs://container/folder/` with `params.abfs_account`, `abfs://container@account.dfs.core.windows.net/folder/*.csv`",
+		about: "as `s3`, of Azure Blob Storage and Azure Data Lake Storage (Gen2)",
+		open:  func(p parts) (connector, error) { return objects.NewAzure(p.DB, p.objects, p.Limits.Files), nil },
+	},
 	{
 		names: []string{"file"}, params: file.Params, note: formatNote,
 		from:  "`file:trips.csv`, `file:trips/*.parquet`, `file:folder/`",
@@ -113,11 +121,11 @@ var kinds = []kind{
 		},
 	},
 	{
-		names: []string{"gs"}, params: s3.GCSParams, extension: objectstore.Extension, root: "gs://",
+		names: []string{"gs"}, params: objects.GCSParams, extension: objectstore.Extension, root: "gs://",
 		note:  formatNote + " `gcs_key` and `gcs_secret` are an HMAC key of Cloud Storage; service accounts by their JSON files are not served. Two datasets that read from one folder must have equal params.",
 		from:  "`gs://bucket/folder/`, `gs://bucket/folder/*.csv`, `gs://bucket/file.parquet`",
 		about: "as `s3`, of Google Cloud Storage",
-		open:  func(p parts) (connector, error) { return s3.NewGCS(p.DB, p.objects, p.Limits.Files), nil },
+		open:  func(p parts) (connector, error) { return objects.NewGCS(p.DB, p.objects, p.Limits.Files), nil },
 	},
 	{
 		names: []string{"iceberg"}, params: lake.IcebergParams, extension: lake.IcebergExtension, root: "s3://",
@@ -144,11 +152,11 @@ var kinds = []kind{
 		open:  func(p parts) (connector, error) { return postgres.New(p.DB, p.Log), nil },
 	},
 	{
-		names: []string{"s3"}, params: s3.Params, extension: objectstore.Extension, root: "s3://",
+		names: []string{"s3"}, params: objects.S3Params, extension: objectstore.Extension, root: "s3://",
 		note:  formatNote + " Two datasets that read from one folder must have equal params.",
 		from:  "`s3://bucket/folder/`, `s3://bucket/folder/*.csv`, `s3://bucket/file.parquet`",
 		about: "an object, objects by pattern, or those of one format in a folder, of S3 or a store like it; each statement lists them and reads the parts that it needs",
-		open:  func(p parts) (connector, error) { return s3.New(p.DB, p.objects, p.Limits.Files), nil },
+		open:  func(p parts) (connector, error) { return objects.NewS3(p.DB, p.objects, p.Limits.Files), nil },
 	},
 	{
 		names: []string{"spice.ai", "spiceai"}, draft: flightsql.SpiceDraft, params: flightsql.SpiceParams, copied: true, catalog: "`spice.ai:https://host:50051`",

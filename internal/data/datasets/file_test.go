@@ -136,7 +136,7 @@ func TestProblems(t *testing.T) {
 		{"parquet", "from: file:bad.parquet", "too small to be a Parquet file"},
 		{"mixed folder", "from: file:mixed", "files of several formats: csv and json (set params.file_format"},
 		{"no extension", "from: file:data", `does not show the format of the file (set params.file_format`},
-		{"connector", "from: oracle:t", `connector "oracle" is not served by this build (served: delta_lake, duckdb, ducklake, file, flightsql, github, gs, http, https, iceberg, mysql, postgres, s3, spice.ai, spiceai, sqlite)`},
+		{"connector", "from: oracle:t", `connector "oracle" is not served by this build (served: abfs, abfss, delta_lake, duckdb, ducklake, file, flightsql, github, gs, http, https, iceberg, mysql, postgres, s3, spice.ai, spiceai, sqlite)`},
 		{"connector typo", "from: fil:a.csv", `did you mean "file"?`},
 		{"no connector", "from: a.csv", `"a.csv" does not name a connector (write connector:path, for example file:a.csv)`},
 		{"format", "{from: 'file:a.csv', params: {file_format: parket}}", `file format "parket" is not served (did you mean "parquet"?`},

@@ -121,7 +121,7 @@ func Parse(from spicepod.Text, dir string, connectors []string) (From, error) {
 
 // Remote reports whether Target is a URL.
 func (f From) Remote() bool {
-	return f.Connector == "http" || f.Connector == "https" || f.Connector == "s3" || f.Connector == "gs"
+	return slices.Contains([]string{"abfs", "abfss", "gs", "http", "https", "s3"}, f.Connector)
 }
 
 // SplitName returns the parts of a name of a table, which are separated by dots; each may

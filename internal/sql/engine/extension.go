@@ -79,6 +79,9 @@ var (
 	tableHost  = regexp.MustCompile(Hidden + `lake_[a-z0-9]+`)
 )
 
+// azureURL matches the URL of a container of Azure, which DuckDB knows as a bucket of S3.
+var azureURL = regexp.MustCompile(`\bs3://([a-z0-9$-]+)(?:@|%40)([a-z0-9]+)(?:~|%7E)[0-9a-f]+/`)
+
 // An error of a MySQL server, or of the connection to it, as DuckDB's extension reports
 // it: with the statement that the extension sent, or the host.
 var (
@@ -90,6 +93,7 @@ var (
 // the connection string and the address of an extension.
 func withoutConnection(message string) string {
 	message, _, _ = strings.Cut(withoutServer(message), "\n   0: ") // a stack trace of Rust
+	message = azureURL.ReplaceAllString(message, "abfs://$1@$2/")
 	return tableHost.ReplaceAllString(tableURL.ReplaceAllString(message, ""), "table")
 }
 

@@ -22,7 +22,7 @@ var Known = []struct {
 	// A scan of a large table is one statement to the server for each so many pages, also
 	// if a condition selects one row. The default is 1000, which is 8 MB.
 	{"postgres_scanner", "postgres: tables of PostgreSQL servers", []string{"SET GLOBAL pg_pages_per_task = 20000"}, nil},
-	{"httpfs", "s3: and gs: objects of S3, stores like it and Google Cloud Storage", nil, nil},
+	{"httpfs", "s3:, gs: and abfs: objects of S3, stores like it, Google Cloud Storage and Azure Storage", nil, nil},
 	{"mysql_scanner", "mysql: tables of MySQL and MariaDB servers", nil, nil},
 	{"sqlite_scanner", "sqlite: tables of SQLite files", nil, nil},
 	{"delta", "delta_lake: tables of Delta Lake", nil, []string{"httpfs"}},

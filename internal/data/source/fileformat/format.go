@@ -124,6 +124,16 @@ func (s scan) has(name string) bool {
 	return slices.ContainsFunc(s.settings, func(x setting) bool { return x.name == name })
 }
 
+// value returns the SQL of a setting, or "".
+func (s scan) value(name string) string {
+	for _, x := range s.settings {
+		if x.name == name {
+			return x.value
+		}
+	}
+	return ""
+}
+
 // with returns the scan with another setting.
 func (s scan) with(name, value string) scan {
 	s.settings = append(slices.Clip(s.settings), setting{name, value})

@@ -33,6 +33,10 @@ type Files struct {
 	Found    []string // for the format
 	Bytes    int64
 	Shown    string // for messages, instead of the first of Found
+
+	// Prefix is how their names begin for DuckDB, and ShownPrefix what users see instead.
+	// "": users see their names.
+	Prefix, ShownPrefix string
 }
 
 // One returns a single file.
@@ -46,6 +50,19 @@ func EscapeGlob(path string) string {
 		return path
 	}
 	return strings.NewReplacer("[", "[[]", "*", "[*]", "?", "[?]").Replace(path)
+}
+
+// showNames replaces the prefix of the names in the column that has them, if there is one.
+func (f Files) showNames(s scan) string {
+	column := s.value("filename")
+	if f.Prefix == f.ShownPrefix || column == "" || column == "false" {
+		return ""
+	}
+	name := engine.Identifier("filename")
+	if text, ok := strings.CutPrefix(column, "'"); ok {
+		name = engine.Identifier(strings.ReplaceAll(strings.TrimSuffix(text, "'"), "''", "'"))
+	}
+	return fmt.Sprintf(" REPLACE (%s || substr(%s, %d) AS %s)", engine.Literal(f.ShownPrefix), name, len([]rune(f.Prefix))+1, name)
 }
 
 var paramFileFormat = spicepod.Param{Name: "file_format", Doc: "Format of the files, if their names do not show it."}
@@ -98,7 +115,8 @@ func (r *Reader) Open(ctx context.Context, db *engine.DB, found Files) (*source.
 	if err != nil {
 		return nil, sourceError(err, s)
 	}
-	return &source.Opened{Query: "SELECT * FROM " + r.typed(s, columns).SQL(), Columns: columns, Format: f.name, Bytes: found.Bytes}, nil
+	query := "SELECT *" + found.showNames(s) + " FROM " + r.typed(s, columns).SQL()
+	return &source.Opened{Query: query, Columns: columns, Format: f.name, Bytes: found.Bytes}, nil
 }
 
 // Patterns returns globs for the files of one format in a folder, where names

@@ -63,7 +63,7 @@ func (f *Folder) List(ctx context.Context, _, prefix, after string, limit int) (
 		if err != nil || !info.Mode().IsRegular() { // a link that leads out, or nowhere
 			return nil
 		}
-		found = append(found, Object{name, info.Size(), info.ModTime()})
+		found = append(found, Object{Key: name, Size: info.Size(), Modified: info.ModTime()})
 		if len(found) > limit {
 			return fs.SkipAll
 		}
@@ -96,6 +96,6 @@ func (f *Folder) serve(_ *Proxy, w http.ResponseWriter, r *request) {
 		refuse(w, http.StatusForbidden, "AccessDenied", "it is not a regular file")
 		return
 	}
-	w.Header().Set("ETag", Object{"", info.Size(), info.ModTime()}.tag())
+	w.Header().Set("ETag", Object{Size: info.Size(), Modified: info.ModTime()}.tag())
 	http.ServeContent(w, r.Request, "", info.ModTime(), file)
 }

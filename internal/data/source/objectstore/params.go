@@ -142,20 +142,29 @@ func (n Names) endpoint(params spicepod.Params, text, region string) (*url.URL, 
 	case n.BareHost && !strings.Contains(text, "://"):
 		text = "https://" + text
 	}
-	at := "params." + n.Endpoint
+	u, err := parseEndpoint(params, n.Endpoint, n.AllowHTTP, text)
+	if err != nil {
+		return nil, err
+	}
+	if strings.Trim(u.Path, "/") != "" {
+		return nil, fault.New("params."+n.Endpoint, "leave the path out; from names the bucket", "the endpoint has a path")
+	}
+	return u, nil
+}
+
+// parseEndpoint parses the URL of a store.
+func parseEndpoint(params spicepod.Params, name, allowHTTP, text string) (*url.URL, error) {
+	at := "params." + name
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil || u.RawQuery != "" {
 		return nil, fault.New(at, "write https://host, or https://host:port", "the endpoint is not a URL of a store")
 	}
-	if strings.Trim(u.Path, "/") != "" {
-		return nil, fault.New(at, "leave the path out; from names the bucket", "the endpoint has a path")
-	}
-	permitted, err := params.Value(n.AllowHTTP, spicepod.ParamBool)
-	if params.Has(n.AllowHTTP) && err != nil {
+	permitted, err := params.Value(allowHTTP, spicepod.ParamBool)
+	if params.Has(allowHTTP) && err != nil {
 		return nil, err
 	}
-	if u.Scheme == "http" && !loopback(u.Hostname()) && (!params.Has(n.AllowHTTP) || permitted != true) {
-		return nil, fault.New(at, "write https://, or set params."+n.AllowHTTP+": true", "http://%s sends keys and data in the clear", u.Host)
+	if u.Scheme == "http" && !loopback(u.Hostname()) && (!params.Has(allowHTTP) || permitted != true) {
+		return nil, fault.New(at, "write https://, or set params."+allowHTTP+": true", "http://%s sends keys and data in the clear", u.Host)
 	}
 	return u, nil
 }

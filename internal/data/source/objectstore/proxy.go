@@ -52,6 +52,7 @@ type Object struct {
 	Key      string
 	Size     int64
 	Modified time.Time
+	Tag      string // that reads of the object have; "": computed
 }
 
 // request is a request of DuckDB that a dataset permits.

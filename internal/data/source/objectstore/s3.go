@@ -34,15 +34,19 @@ type S3 struct {
 
 // open makes the clients.
 func (s *S3) open(timeout time.Duration) error {
-	s.transport = &http.Transport{
-		Proxy: http.ProxyFromEnvironment, DialContext: (&net.Dialer{Timeout: timeout}).DialContext, TLSHandshakeTimeout: timeout,
-		ResponseHeaderTimeout: timeout, MaxIdleConnsPerHost: 64, IdleConnTimeout: time.Minute, DisableCompression: true, ForceAttemptHTTP2: true,
-	}
+	s.transport = newTransport(timeout)
 	var err error
 	s.client, err = minio.New(s.endpoint.Host, &minio.Options{
 		Creds: s.keys, Secure: s.endpoint.Scheme == "https", Region: s.region, Transport: s.transport, BucketLookup: minio.BucketLookupPath, MaxRetries: 3,
 	})
 	return err
+}
+
+func newTransport(timeout time.Duration) *http.Transport {
+	return &http.Transport{
+		Proxy: http.ProxyFromEnvironment, DialContext: (&net.Dialer{Timeout: timeout}).DialContext, TLSHandshakeTimeout: timeout,
+		ResponseHeaderTimeout: timeout, MaxIdleConnsPerHost: 64, IdleConnTimeout: time.Minute, DisableCompression: true, ForceAttemptHTTP2: true,
+	}
 }
 
 // ID implements [Store].
@@ -140,7 +144,7 @@ func (s *S3) List(ctx context.Context, bucket, prefix, after string, limit int) 
 			return nil, o.Err
 		}
 		if !strings.HasSuffix(o.Key, "/") { // a folder that a console made
-			found = append(found, Object{o.Key, o.Size, o.LastModified})
+			found = append(found, Object{Key: o.Key, Size: o.Size, Modified: o.LastModified})
 		}
 		if len(found) > limit {
 			break
@@ -157,29 +161,41 @@ var (
 
 // Fault explains an error of a request. Its message has no secret.
 func (s *S3) Fault(err error) *fault.Fault {
-	var f *fault.Fault
 	var e minio.ErrorResponse
+	if errors.As(err, &e) && e.Code != "" {
+		return s.refused(e)
+	}
+	return remote{s.endpoint.Host, s.names.Endpoint, s.names.orRegion(), s.names.AllowHTTP}.fault(err)
+}
+
+// remote is a store on another machine, with the names of its params.
+type remote struct {
+	host              string
+	paramEndpoint, or string // or: what else may be wrong, as the end of a hint
+	paramAllowHTTP    string
+}
+
+// fault explains why there is no answer to a request.
+func (r remote) fault(err error) *fault.Fault {
+	var f *fault.Fault
 	var name *net.DNSError
 	var number syscall.Errno
-	at, n := s.endpoint.Host, s.names
 	switch {
 	case errors.As(err, &f):
 		return f
-	case errors.As(err, &e) && e.Code != "":
-		return s.refused(e)
 	case errors.As(err, &name):
-		return fault.New("params", "correct params."+n.Endpoint+n.orRegion(), "cannot find the object store %s: there is no host of that name", at).Retryable()
+		return fault.New("params", "correct params."+r.paramEndpoint+r.or, "cannot find the object store %s: there is no host of that name", r.host).Retryable()
 	case errors.As(err, &number):
-		return fault.New("params", "start it, or correct params."+n.Endpoint, "cannot connect to the object store %s: %s", at, number).Retryable()
+		return fault.New("params", "start it, or correct params."+r.paramEndpoint, "cannot connect to the object store %s: %s", r.host, number).Retryable()
 	case strings.Contains(err.Error(), "does not look like a TLS handshake"), strings.Contains(err.Error(), "HTTP response to HTTPS client"):
-		return fault.New("params."+n.Endpoint, "write http:// in it, with params."+n.AllowHTTP+": true if the store is on another machine", "the object store %s has no TLS", at)
+		return fault.New("params."+r.paramEndpoint, "write http:// in it, with params."+r.paramAllowHTTP+": true if the store is on another machine", "the object store %s has no TLS", r.host)
 	case strings.Contains(err.Error(), "x509: "), strings.Contains(err.Error(), "tls: "):
 		_, reason, _ := strings.Cut(err.Error(), "tls: ")
-		return fault.New("params."+n.Endpoint, "correct params."+n.Endpoint+", or add the authority of the certificate to those of this machine", "the certificate of the object store %s is not valid: %s", at, reason)
+		return fault.New("params."+r.paramEndpoint, "correct params."+r.paramEndpoint+", or add the authority of the certificate to those of this machine", "the certificate of the object store %s is not valid: %s", r.host, reason)
 	case errors.Is(err, context.DeadlineExceeded), strings.Contains(err.Error(), "timeout"):
-		return fault.New("params.client_timeout", "correct params."+n.Endpoint+", or set a longer params.client_timeout", "the object store %s does not answer", at).Retryable()
+		return fault.New("params.client_timeout", "correct params."+r.paramEndpoint+", or set a longer params.client_timeout", "the object store %s does not answer", r.host).Retryable()
 	}
-	return fault.New("params", "", "cannot read from the object store %s", at).Retryable()
+	return fault.New("params", "", "cannot read from the object store %s", r.host).Retryable()
 }
 
 // refused explains why a store refuses a request.

@@ -1,6 +1,7 @@
 package objectstore
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -90,7 +91,10 @@ type listResult struct {
 	KeyCount    int
 	MaxKeys     int
 	IsTruncated bool
-	Contents    []listed
+	// EncodingType is "url" if the keys are encoded as in URLs.
+	EncodingType          string `xml:",omitempty"`
+	NextContinuationToken string `xml:",omitempty"`
+	Contents              []listed
 }
 
 type listed struct {
@@ -119,13 +123,22 @@ func (t *table) serveList(w http.ResponseWriter, r *request, s Store) {
 	}
 	out := listResult{Name: r.bucket, Prefix: prefix, KeyCount: len(found), MaxKeys: maxFiles}
 	for _, o := range found {
-		out.Contents = append(out.Contents, listed{
-			hiddenFolder + strings.TrimPrefix(o.Key, t.Folder), o.Modified.UTC().Format("2006-01-02T15:04:05.000Z"), o.tag(), o.Size,
-		})
+		out.Contents = append(out.Contents, o.listed(hiddenFolder+strings.TrimPrefix(o.Key, t.Folder)))
 	}
+	out.write(w)
+}
+
+func (l listResult) write(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "application/xml")
-	xml.NewEncoder(w).Encode(out) //nolint:errcheck // the client has gone
+	xml.NewEncoder(w).Encode(l) //nolint:errcheck // the client has gone
+}
+
+// listed is an object in a list, by another key.
+func (o Object) listed(key string) listed {
+	return listed{key, o.Modified.UTC().Format("2006-01-02T15:04:05.000Z"), o.tag(), o.Size}
 }
 
 // tag is an entity tag of an object.
-func (o Object) tag() string { return fmt.Sprintf(`"%x-%x"`, o.Modified.UnixNano(), o.Size) }
+func (o Object) tag() string {
+	return cmp.Or(o.Tag, fmt.Sprintf(`"%x-%x"`, o.Modified.UnixNano(), o.Size))
+}

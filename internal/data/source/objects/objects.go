@@ -1,10 +1,10 @@
-// Package s3 is the connector for objects in S3, in stores with its API and in Google Cloud
-// Storage, which DuckDB's extension httpfs reads through a proxy.
+// Package objects is the connectors for objects in S3, in stores with its API, in Google
+// Cloud Storage and in Azure Storage, which DuckDB's extension httpfs reads through a proxy.
 //
-//	connector := s3.New(db, proxy, 100_000)
+//	connector := objects.NewS3(db, proxy, 100_000)
 //	src, err := connector.Compile(declaration)
 //	opened, err := src.Open(ctx)
-package s3
+package objects
 
 import (
 	"context"
@@ -23,9 +23,16 @@ import (
 
 // kind is a kind of stores.
 type kind struct {
-	scheme string // of URLs
 	params []spicepod.Param
-	store  objectstore.Names
+	// locate returns where the objects of `from` are, and the store that params declare.
+	locate func(target string, params spicepod.Params) (place, objectstore.Store, error)
+}
+
+// place is where the objects of a dataset are.
+type place struct {
+	scheme, bucket string // of URLs for DuckDB
+	shown          string // what comes before keys in messages
+	key            string // may be a glob
 }
 
 var (
@@ -37,18 +44,38 @@ var (
 		Endpoint: "gcs_endpoint", Auth: "gcs_auth", Key: "gcs_key", Secret: "gcs_secret", AllowHTTP: "allow_http",
 		Default: "https://storage.googleapis.com", Permissions: "permit storage.objects.list and storage.objects.get to the account of the key",
 	})
+	azureKind = kind{withExtension(objectstore.AzureParams()), locateAzure}
 )
 
 func newKind(scheme string, names objectstore.Names) kind {
-	params := append(names.Params(), spicepod.Param{Name: "file_extension", Doc: "Extension of the files of a folder."})
-	return kind{scheme, params, names}
+	return kind{withExtension(names.Params()), func(target string, params spicepod.Params) (place, objectstore.Store, error) {
+		_, rest, _ := strings.Cut(target, "://")
+		bucket, key, _ := strings.Cut(rest, "/")
+		if !objectstore.ValidBucket(bucket) {
+			return place{}, nil, fault.New("from", "write "+scheme+"://bucket/folder/ or "+scheme+"://bucket/file.parquet", "%q is not the name of a bucket", bucket)
+		}
+		store, err := names.Compile(params)
+		return place{scheme, bucket, scheme + "://" + bucket + "/", key}, store, err
+	}}
 }
 
-// Params are those of the connector for S3, and of that for Google Cloud Storage, beside
+// locateAzure names a container, which DuckDB knows as a bucket of S3.
+func locateAzure(target string, params spicepod.Params) (place, objectstore.Store, error) {
+	store, bucket, key, err := objectstore.CompileAzure(target, params)
+	shown, _, _ := strings.Cut(bucket, "~")
+	return place{"s3", bucket, "abfs://" + shown + "/", key}, store, err
+}
+
+func withExtension(params []spicepod.Param) []spicepod.Param {
+	return append(params, spicepod.Param{Name: "file_extension", Doc: "Extension of the files of a folder."})
+}
+
+// Params are those of the connectors for S3, Google Cloud Storage and Azure Storage, beside
 // the options of the file format.
 var (
-	Params    = s3Kind.params
-	GCSParams = gcsKind.params
+	S3Params    = s3Kind.params
+	GCSParams   = gcsKind.params
+	AzureParams = azureKind.params
 )
 
 // Connector reads objects.
@@ -59,8 +86,8 @@ type Connector struct {
 	limit int // of objects in a dataset
 }
 
-// New returns a connector for datasets of at most limit objects in S3.
-func New(db *engine.DB, proxy *objectstore.Proxy, limit int) *Connector {
+// NewS3 returns a connector for datasets of at most limit objects in S3.
+func NewS3(db *engine.DB, proxy *objectstore.Proxy, limit int) *Connector {
 	return &Connector{s3Kind, db, proxy, limit}
 }
 
@@ -71,43 +98,44 @@ func NewGCS(db *engine.DB, proxy *objectstore.Proxy, limit int) *Connector {
 	return &Connector{gcsKind, db, proxy, limit}
 }
 
-type s3Source struct {
+// NewAzure returns a connector for datasets of at most limit objects in Azure Storage.
+func NewAzure(db *engine.DB, proxy *objectstore.Proxy, limit int) *Connector {
+	return &Connector{azureKind, db, proxy, limit}
+}
+
+type objectSource struct {
 	*Connector
-	bucket, key string // key may be a glob
-	extension   string // of the files of a folder; "": any that is served
-	reader      *fileformat.Reader
-	store       *objectstore.S3
+	place
+	extension string // of the files of a folder; "": any that is served
+	reader    *fileformat.Reader
+	store     objectstore.Store
 }
 
 // Compile checks the params.
 func (c *Connector) Compile(d source.Declaration) (source.Source, error) {
-	s := &s3Source{Connector: c}
-	_, rest, _ := strings.Cut(d.From.Target, "://")
-	s.bucket, s.key, _ = strings.Cut(rest, "/")
+	s := &objectSource{Connector: c}
+	var err error
+	if s.place, s.store, err = c.locate(d.From.Target, d.Params); err != nil {
+		return nil, err
+	}
 	switch {
-	case !objectstore.ValidBucket(s.bucket):
-		return nil, fault.New("from", "write "+c.scheme+"://bucket/folder/ or "+c.scheme+"://bucket/file.parquet", "%q is not the name of a bucket", s.bucket)
 	case !objectstore.CleanKey(s.key):
 		return nil, fault.New("from", "write the folder itself", "a part of a key must not be . or ..")
 	case strings.ContainsAny(s.key, "#\\") || strings.Contains(s.key, "//") || strings.HasPrefix(s.key, "/"):
 		return nil, fault.New("from", "", "the key must not have #, \\ or an empty part")
 	}
-	var err error
 	if s.extension, err = d.Params.String("file_extension"); err != nil {
 		return nil, err
 	}
 	if s.extension != "" {
 		s.extension = "." + strings.TrimPrefix(strings.ToLower(s.extension), ".")
 	}
-	if s.reader, err = fileformat.Compile(d, s.key, slices.Clone(c.params)); err != nil {
-		return nil, err
-	}
-	s.store, err = c.kind.store.Compile(d.Params)
+	s.reader, err = fileformat.Compile(d, s.key, slices.Clone(c.params))
 	return s, err
 }
 
 // Open finds the objects.
-func (s *s3Source) Open(ctx context.Context) (*source.Opened, error) {
+func (s *objectSource) Open(ctx context.Context) (*source.Opened, error) {
 	if err := source.NeedsExtension(s.db, objectstore.Extension); err != nil {
 		return nil, err
 	}
@@ -119,6 +147,7 @@ func (s *s3Source) Open(ctx context.Context) (*source.Opened, error) {
 	if err != nil {
 		return nil, err
 	}
+	files.Prefix, files.ShownPrefix = s.prefix(), s.shown
 	out, err := s.reader.Open(ctx, s.db, files)
 	if err != nil {
 		resource.Release(held)
@@ -129,19 +158,19 @@ func (s *s3Source) Open(ctx context.Context) (*source.Opened, error) {
 }
 
 // fixed is the folder of a glob, or the key itself.
-func (s *s3Source) fixed() string {
+func (s *objectSource) fixed() string {
 	if at := strings.IndexAny(s.key, "*?["); at >= 0 {
 		return s.key[:strings.LastIndexByte(s.key[:at], '/')+1]
 	}
 	return s.key
 }
 
-// url is the URL of a key for DuckDB.
-func (s *s3Source) url(key string) string { return s.scheme + "://" + s.bucket + "/" + key }
+// prefix is what comes before keys in URLs for DuckDB.
+func (p place) prefix() string { return p.scheme + "://" + p.bucket + "/" }
 
 // find returns the objects of the key, one, those of a folder, or those that a glob
 // matches, and the prefix that they have.
-func (s *s3Source) find(ctx context.Context) (files fileformat.Files, prefix string, err error) {
+func (s *objectSource) find(ctx context.Context) (files fileformat.Files, prefix string, err error) {
 	objects, err := s.store.List(ctx, s.bucket, s.fixed(), "", s.limit)
 	if err != nil {
 		return files, "", s.store.Fault(err)
@@ -149,40 +178,40 @@ func (s *s3Source) find(ctx context.Context) (files fileformat.Files, prefix str
 	has := func(found func(key string) bool) int {
 		return slices.IndexFunc(objects, func(o objectstore.Object) bool { return found(o.Key) })
 	}
-	at := s.url(s.key)
+	at, pattern := s.shown+s.key, s.prefix()+s.key
 	switch one := has(func(key string) bool { return key == s.key }); {
 	case len(objects) > s.limit:
-		return files, "", fault.New("from", "name fewer", "%s has more than %d objects", s.url(s.fixed()), s.limit)
+		return files, "", fault.New("from", "name fewer", "%s has more than %d objects", s.shown+s.fixed(), s.limit)
 	case len(objects) == 0:
 		return files, "", fault.New("from", "", "there is no object at %s", at).Retryable()
 	case strings.ContainsAny(s.key, "*?["):
-		files.Patterns, files.Shown = []string{at}, at
+		files.Patterns, files.Shown = []string{pattern}, at
 		for _, o := range objects {
 			if matches(s.key, o.Key) {
 				files.Found, files.Bytes = append(files.Found, o.Key), files.Bytes+o.Size
 			}
 		}
 		if len(files.Found) == 0 {
-			err = fault.New("from", "an object there is "+s.url(objects[0].Key), "no object matches %s", at).Retryable()
+			err = fault.New("from", "an object there is "+s.shown+objects[0].Key, "no object matches %s", at).Retryable()
 		}
 		return files, s.fixed(), err
 	case one >= 0:
-		return fileformat.Files{Patterns: []string{at}, Found: []string{s.key}, Bytes: objects[one].Size, Shown: at}, s.key, nil
+		return fileformat.Files{Patterns: []string{pattern}, Found: []string{s.key}, Bytes: objects[one].Size, Shown: at}, s.key, nil
 	}
 	folder := s.key
 	if folder != "" && !strings.HasSuffix(folder, "/") {
 		folder += "/"
 	}
 	if has(func(key string) bool { return strings.HasPrefix(key, folder) }) < 0 {
-		return files, "", fault.New("from", "an object there is "+s.url(objects[0].Key), "there is no object at %s", at).Retryable()
+		return files, "", fault.New("from", "an object there is "+s.shown+objects[0].Key, "there is no object at %s", at).Retryable()
 	}
 	files, err = s.folder(folder, objects)
 	return files, folder, err
 }
 
 // folder returns the objects of one format in a folder.
-func (s *s3Source) folder(folder string, objects []objectstore.Object) (files fileformat.Files, err error) {
-	files.Shown = s.url(folder)
+func (s *objectSource) folder(folder string, objects []objectstore.Object) (files fileformat.Files, err error) {
+	files.Shown = s.shown + folder
 	for _, o := range objects {
 		if strings.HasPrefix(o.Key, folder) {
 			files.Found, files.Bytes = append(files.Found, "/"+o.Key), files.Bytes+o.Size
@@ -190,7 +219,7 @@ func (s *s3Source) folder(folder string, objects []objectstore.Object) (files fi
 	}
 	files.Patterns, err = s.reader.Patterns("/"+strings.TrimSuffix(folder, "/"), files.Found, s.extension)
 	for i, p := range files.Patterns {
-		files.Patterns[i] = s.url(strings.TrimPrefix(p, "/"))
+		files.Patterns[i] = s.prefix() + strings.TrimPrefix(p, "/")
 	}
 	return files, err
 }

@@ -1,0 +1,144 @@
+// Package azuretest starts Azurite for tests, Microsoft's stand-in for Azure Storage, which
+// checks keys and signatures. A test skips, saying so, without it.
+//
+//	server := azuretest.Start(t)
+//	server.Container("lake")
+//	server.Put("lake", "trips/a.csv", "id\n1\n")
+package azuretest
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/sas"
+)
+
+// Account is the account of the servers, and Key its access key.
+const (
+	Account = "lakehouse"
+	Key     = "c3BpY2VkIHRlc3RzIG9mIGEgc3RvcmFnZSBhY2NvdW50"
+)
+
+// Server is a Blob service: URL is that of the account, at Address.
+type Server struct {
+	URL, Address string
+
+	t       testing.TB
+	process *exec.Cmd
+	client  *azblob.Client
+}
+
+// Start starts a server that ends with the test.
+func Start(t testing.TB) *Server {
+	t.Helper()
+	program := filepath.Join(os.Getenv("SPICED_TEST_CLIENTS"), "azurite/node_modules/.bin/azurite-blob")
+	if _, err := os.Stat(program); err != nil {
+		t.Skip("AZURE STORAGE IS NOT TESTED: there is no azurite/node_modules/.bin/azurite-blob in the folder that SPICED_TEST_CLIENTS names")
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Close()
+	s := &Server{t: t, Address: l.Addr().String()}
+	s.URL = "http://" + s.Address + "/" + Account
+	s.run(program)
+	t.Cleanup(s.Stop)
+	key, err := azblob.NewSharedKeyCredential(Account, Key)
+	if err == nil {
+		s.client, err = azblob.NewClientWithSharedKeyCredential(s.URL, key, &azblob.ClientOptions{ClientOptions: policy.ClientOptions{Telemetry: policy.TelemetryOptions{Disabled: true}}})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func (s *Server) run(program string) {
+	s.t.Helper()
+	host, port, _ := net.SplitHostPort(s.Address)
+	var log bytes.Buffer
+	s.process = exec.Command(program, "--blobHost", host, "--blobPort", port, "--inMemoryPersistence", "--disableTelemetry", "--skipApiVersionCheck", "--silent")
+	s.process.Env = append(os.Environ(), "AZURITE_ACCOUNTS="+Account+":"+Key)
+	s.process.Stdout, s.process.Stderr = &log, &log
+	if err := s.process.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	for end := time.Now().Add(time.Minute); ; {
+		if c, err := net.Dial("tcp", s.Address); err == nil {
+			c.Close()
+			return
+		} else if time.Now().After(end) {
+			s.Stop()
+			s.t.Fatalf("Azurite does not start: %v\n%s", err, &log)
+		}
+		<-time.After(20 * time.Millisecond)
+	}
+}
+
+// Stop ends the server.
+func (s *Server) Stop() {
+	if s.process != nil {
+		s.process.Process.Kill()
+		s.process.Wait()
+		s.process = nil
+	}
+}
+
+// Container makes a container.
+func (s *Server) Container(name string) {
+	s.t.Helper()
+	s.check(s.client.CreateContainer(context.Background(), name, nil))
+}
+
+// Public makes a container that is read without a key.
+func (s *Server) Public(name string) {
+	s.t.Helper()
+	access := container.PublicAccessTypeContainer
+	s.check(s.client.CreateContainer(context.Background(), name, &container.CreateOptions{Access: &access}))
+}
+
+// Put writes an object.
+func (s *Server) Put(container, key, text string) {
+	s.t.Helper()
+	s.check(s.client.UploadBuffer(context.Background(), container, key, []byte(text), nil))
+}
+
+// PutFolder writes a folder, as accounts with a hierarchical namespace have it.
+func (s *Server) PutFolder(container, key string) {
+	s.t.Helper()
+	yes := "true"
+	s.check(s.client.UploadBuffer(context.Background(), container, key, nil, &blockblob.UploadBufferOptions{Metadata: map[string]*string{"hdi_isfolder": &yes}}))
+}
+
+// Remove removes an object.
+func (s *Server) Remove(container, key string) {
+	s.t.Helper()
+	s.check(s.client.DeleteBlob(context.Background(), container, key, nil))
+}
+
+// SAS returns a shared access signature for a container.
+func (s *Server) SAS(container string, permissions sas.ContainerPermissions, until time.Time) string {
+	s.t.Helper()
+	url, err := s.client.ServiceClient().NewContainerClient(container).GetSASURL(permissions, until, nil)
+	s.check(nil, err)
+	_, text, _ := bytes.Cut([]byte(url), []byte("?"))
+	return string(text)
+}
+
+func (s *Server) check(_ any, err error) {
+	s.t.Helper()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
