@@ -29,7 +29,7 @@ type Dataset struct {
 	From                  Text              `yaml:"from" required:"true" doc:"Source as connector:path, for example file:flights.parquet. May contain secret references."`
 	Name                  string            `yaml:"name" required:"true" doc:"Table name, or schema.table. Lower case unless quoted."`
 	Description           string            `yaml:"description" doc:"What the data contains; shown to people and to models."`
-	Access                Access            `yaml:"access" enum:"read,read_write" default:"read" doc:"Whether statements may write, to a table of duckdb: or postgres:."`
+	Access                Access            `yaml:"access" enum:"read,read_write" default:"read" doc:"Whether statements may write, to a table of duckdb:, mysql: or postgres:."`
 	TimeColumn            string            `yaml:"time_column" doc:"Column that orders the rows in time; needed for refresh_mode append, refresh_data_window and retention_period."`
 	TimeFormat            string            `yaml:"time_format" enum:"timestamp,timestamptz,unix_seconds,unix_millis,ISO8601,date" doc:"Format of time_column. Without it: that of its type; integers are unix_seconds and texts ISO8601. Times without a time zone are UTC."`
 	Params                Params            `yaml:"params" doc:"Settings of the connector. Strings may contain secret references."`

@@ -136,7 +136,7 @@ func (d *Dataset) checkAccess() error {
 	case d.Declared.Access != spicepod.AccessReadWrite:
 		return nil
 	case !kindOf(d.from.Connector).written:
-		return fault.New("access", readOnly+"keep the data in a DuckDB file (from: duckdb:file.db) or in PostgreSQL", "connector %s does not support writes", d.from.Connector)
+		return fault.New("access", readOnly+"keep the data in a DuckDB file (from: duckdb:file.db) or in PostgreSQL or MySQL", "connector %s does not support writes", d.from.Connector)
 	case d.Acceleration != nil:
 		return fault.New("access", readOnly+"leave acceleration out", "writes would change the source, not the accelerated copy")
 	}

@@ -175,7 +175,7 @@ func TestMySQLFaults(t *testing.T) {
 		{"option", good, `params: {mysql_connection_string: "mysql://u:p@h/d?x=1"}`, `the option "x" is not known`, "sslmode"},
 		{"port of a string", good, `params: {mysql_connection_string: "mysql://u:p@h:99999/d"}`, "99999 is not a port", ""},
 		{"string and params", good, mysqlParams(s, "mysql_connection_string", "mysql://h/d"), "mysql_connection_string has all of the connection", "write it into"},
-		{"access", good, mysqlParams(s) + ", access: read_write", "connector mysql does not support writes", "leave access out"},
+		{"access", good, mysqlParams(s) + ", access: read_write", "may not write to the table \"orders\"", "GRANT INSERT, UPDATE, DELETE ON test.orders TO reader"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w.t = t

@@ -18,6 +18,7 @@ type recorder struct {
 }
 
 func (r *recorder) Table() *OutsideTable                            { return &r.table }
+func (r *recorder) Check(*RowChange) error                          { return nil }
 func (r *recorder) Begin(context.Context) (WriteTx, error)          { r.ended = ""; return r, nil }
 func (r *recorder) Lock(_ context.Context, change *RowChange) error { r.locked++; return nil }
 func (r *recorder) Commit(context.Context) error                    { r.ended = "commit"; return nil }

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -19,6 +20,8 @@ import (
 // elements. A STRUCT, MAP or UNION, which only results have, is JSON.
 type Writer interface {
 	Table() *OutsideTable
+	// Check returns an error for a change, without values, that the server cannot do.
+	Check(r *RowChange) error
 	// Begin begins a transaction. Errors of the transaction are [*Error]s, as far as the
 	// server or the connection is their cause.
 	Begin(ctx context.Context) (WriteTx, error)
@@ -81,6 +84,8 @@ type OutsideColumn struct {
 	// Exact says that the column has values that its type in DuckDB has not: what is
 	// written is not cast to that type.
 	Exact bool
+	// Inexact says that the value of the column in DuckDB does not identify its row.
+	Inexact bool
 }
 
 // column returns the column of a name; nil if there is none.
@@ -99,7 +104,7 @@ func (t *OutsideTable) key() []string {
 	usable := func(columns []string) bool {
 		return len(columns) > 0 && !slices.ContainsFunc(columns, func(name string) bool {
 			c := t.column(name)
-			return c == nil || !c.NotNull || c.Exact
+			return c == nil || !c.NotNull || c.Exact || c.Inexact
 		})
 	}
 	for _, columns := range append([][]string{t.Primary}, t.Unique...) {
@@ -390,6 +395,13 @@ func (db *DB) judgeOutside(ctx context.Context, c *conn, ch *change, w Writer, j
 		if t := table.column(name).Type; t.ID == Struct || t.ID == Map || t.ID == Union || t.ID == Array {
 			return fail("leave the column out", "column %q of table %q has the type %s, which cannot be written", name, ch.relation.Name, t)
 		}
+	}
+	if err := w.Check(&o.change); err != nil {
+		var e *Error
+		if errors.As(err, &e) {
+			return nil, e.at(j.text, ch.target.Offset)
+		}
+		return nil, err
 	}
 	if o.change.Returning {
 		a := j.assembler()

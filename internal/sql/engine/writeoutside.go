@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	duckdb "github.com/duckdb/duckdb-go-bindings"
@@ -29,9 +30,25 @@ func (p *producer) gather() (err error) {
 	p.gathered = nil
 	o := p.verdict.outside
 	if o.rows.text != "" {
-		p.gathered, err = p.values(o.rows, len(o.change.Key)+len(o.change.Columns))
+		p.gathered, err = p.keyedValues(len(o.change.Key) + len(o.change.Columns))
 	}
 	return err
+}
+
+// keyedValues returns the values of the write, which begin with those of the key.
+func (p *producer) keyedValues(columns int) ([][]*string, error) {
+	o := p.verdict.outside
+	values, err := p.values(o.rows, columns)
+	if err != nil {
+		return nil, err
+	}
+	for i, name := range o.change.Key {
+		if slices.Contains(values[i], nil) {
+			return nil, NewError(errcode.Refused, "correct the row at the server, or leave it out by WHERE",
+				"a row has a value of the key column %q that DuckDB does not have, such as the date 0000-00-00; nothing was written", name)
+		}
+	}
+	return values, nil
 }
 
 // writeOutside does the write.
@@ -91,7 +108,7 @@ func (p *producer) rowChange(tx WriteTx) (*RowChange, error) {
 		return nil, err
 	}
 	var err error
-	if change.Values, err = p.values(o.rows, len(change.Values)); err != nil {
+	if change.Values, err = p.keyedValues(len(change.Values)); err != nil {
 		return nil, err
 	}
 	change.keep(func(row int) bool { return locked[change.rowKey(row)] })

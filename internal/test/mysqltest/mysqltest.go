@@ -6,10 +6,12 @@
 package mysqltest
 
 import (
+	"bufio"
 	"bytes"
 	"crypto/x509"
 	"encoding/pem"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -224,4 +226,55 @@ func (s *Server) Log() string {
 		s.t.Fatal(err)
 	}
 	return string(text)
+}
+
+// Session is a client of root that keeps its connection.
+type Session struct {
+	t       testing.TB
+	process *exec.Cmd
+	in      io.WriteCloser
+	out     *bufio.Reader
+	serial  int
+}
+
+// Begin begins a transaction of root. It ends with the test.
+func (s *Server) Begin() *Session {
+	s.t.Helper()
+	c := s.prepare("mariadb", "--no-defaults", "--socket="+s.Socket, "--user=root", "--batch", "--skip-column-names", "--unbuffered", "test")
+	in, err := c.StdinPipe()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	out, err := c.StdoutPipe()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() {
+		in.Close()
+		c.Process.Kill()
+		c.Wait()
+	})
+	session := &Session{t: s.t, process: c, in: in, out: bufio.NewReader(out)}
+	session.Exec("START TRANSACTION")
+	return session
+}
+
+// Exec runs statements, which must not fail, and waits for their end.
+func (s *Session) Exec(statements ...string) {
+	s.t.Helper()
+	s.serial++
+	end := fmt.Sprintf("end %d", s.serial)
+	fmt.Fprintf(s.in, "%s;\nSELECT '%s';\n", strings.Join(statements, ";\n"), end)
+	for {
+		line, err := s.out.ReadString('\n')
+		if err != nil {
+			s.t.Fatalf("%s: the client has ended: %v", statements, err)
+		}
+		if line == end+"\n" {
+			return
+		}
+	}
 }

@@ -21,9 +21,11 @@ import (
 
 // Capabilities of the protocol that are used:
 // https://dev.mysql.com/doc/dev/mysql-server/latest/group__group__cs__capabilities__flags.html.
-// They are the same towards DuckDB and towards servers, so that results pass as they are.
+// Those that change results are the same towards DuckDB and towards servers, so that
+// results pass as they are.
 const (
 	clientLongPassword = 1 << 0
+	clientFoundRows    = 1 << 1 // an UPDATE counts rows that it leaves as they are
 	clientLongFlag     = 1 << 2
 	clientDatabase     = 1 << 3
 	clientProtocol41   = 1 << 9
@@ -150,7 +152,7 @@ func (c *connection) start(config *config) error {
 		return err
 	}
 	c.thread = g.thread
-	flags := uint32(shared)
+	flags := uint32(shared | clientFoundRows)
 	if config.database != "" {
 		flags |= clientDatabase
 	}
@@ -372,45 +374,74 @@ func (c *connection) acknowledged() error {
 
 // query returns the rows of a statement, which have that many columns. NULL is "".
 func (c *connection) query(sql string, columns int) (rows [][]string, err error) {
+	_, err = c.execute(sql, columns, func(values []*string) error {
+		if len(rows) == maxRowsRead {
+			return errPacket
+		}
+		row := make([]string, len(values))
+		for i, v := range values {
+			if v != nil {
+				row[i] = *v
+			}
+		}
+		rows = append(rows, row)
+		return nil
+	})
+	return rows, err
+}
+
+// execute runs a statement and calls f with its rows, of that many columns. Without columns,
+// it returns how many rows the statement changed, else how many it returns.
+func (c *connection) execute(sql string, columns int, f func(row []*string) error) (n int64, err error) {
 	if err := c.command(append([]byte{commandQuery}, sql...)); err != nil {
-		return nil, err
+		return 0, err
 	}
 	p, err := c.read()
 	switch {
 	case err != nil:
-		return nil, err
-	case len(p) == 0 || p[0] == kindOK || p[0] == kindLocal:
-		return nil, errPacket
-	case p[0] == kindError:
-		return nil, parseError(p)
+		return 0, err
+	case len(p) > 0 && p[0] == kindError:
+		return 0, parseError(p)
+	case len(p) == 0 || p[0] == kindLocal || (p[0] == kindOK) != (columns == 0):
+		return 0, errPacket
 	}
 	head := cursor{rest: p}
+	if columns == 0 {
+		head.take(1)
+		n = int64(head.length())
+		if head.bad {
+			return 0, errPacket
+		}
+		return n, nil
+	}
 	if head.length() != columns || head.bad {
-		return nil, errPacket
+		return 0, errPacket
 	}
 	for ended := 0; ended < 2; {
 		p, err := c.read()
 		switch {
 		case err != nil:
-			return nil, err
+			return n, err
 		case len(p) > 0 && p[0] == kindError:
-			return nil, parseError(p)
+			return n, parseError(p)
 		case isEOF(p):
 			ended++
-		case ended == 1 && len(rows) == maxRowsRead:
-			return nil, errPacket
 		case ended == 1:
-			row, values := make([]string, columns), cursor{rest: p}
+			row, values := make([]*string, columns), cursor{rest: p}
 			for i := range row {
 				if !values.null() {
-					row[i] = values.text()
+					text := values.text()
+					row[i] = &text
 				}
 			}
 			if values.bad {
-				return nil, errPacket
+				return n, errPacket
 			}
-			rows = append(rows, row)
+			if err := f(row); err != nil {
+				return n, err
+			}
+			n++
 		}
 	}
-	return rows, nil
+	return n, nil
 }

@@ -2,8 +2,11 @@ package mysql
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spiced-sql/spiced/internal/data/fault"
@@ -14,15 +17,18 @@ import (
 
 // findTable returns the tables and views of a name, those of the right case first. A
 // server may list only those that the user can read something of.
-const findTable = `SELECT TABLE_SCHEMA, TABLE_NAME, IF(TABLE_TYPE = 'VIEW', '', TABLE_COMMENT) FROM information_schema.TABLES
+const findTable = `SELECT TABLE_SCHEMA, TABLE_NAME, IF(TABLE_TYPE = 'VIEW', '', TABLE_COMMENT), TABLE_TYPE, ENGINE FROM information_schema.TABLES
 WHERE TABLE_SCHEMA = %s AND LOWER(TABLE_NAME) = LOWER(%s) ORDER BY BINARY TABLE_NAME = %[2]s DESC LIMIT 1`
 
 // listTables returns the tables and views of a database that the user can read.
 const listTables = `SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s ORDER BY 1 LIMIT 100`
 
 // listColumns returns the columns of a table.
-const listColumns = `SELECT COLUMN_NAME, DATA_TYPE, COLUMN_TYPE, COLLATION_NAME, NUMERIC_PRECISION, NUMERIC_SCALE, COLUMN_COMMENT FROM information_schema.COLUMNS
+const listColumns = `SELECT COLUMN_NAME, DATA_TYPE, COLUMN_TYPE, COLLATION_NAME, NUMERIC_PRECISION, NUMERIC_SCALE, COLUMN_COMMENT, IS_NULLABLE, EXTRA FROM information_schema.COLUMNS
 WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s ORDER BY ORDINAL_POSITION`
+
+// generated matches what the server says of a column that it computes.
+var generated = regexp.MustCompile(`(?i)\b(?:VIRTUAL|STORED|PERSISTENT)\b`)
 
 // exactCollations returns the collations that compare texts by their bytes, as DuckDB
 // does, and do not ignore spaces at the end, if the server has one: MySQL 8 and MariaDB.
@@ -31,8 +37,8 @@ const exactCollations = `SELECT COLLATION_NAME FROM information_schema.COLLATION
 // bytewise is the collation of other servers. It ignores spaces at the end.
 const bytewise = "utf8mb4_bin"
 
-// find looks a table up.
-func (s *server) find(ctx context.Context, schema, name string) (*table, error) {
+// find looks a table up, and also what a write must know of it.
+func (s *server) find(ctx context.Context, schema, name string, write bool) (*table, error) {
 	r, err := s.acquire(ctx)
 	if err != nil {
 		return nil, err
@@ -40,6 +46,9 @@ func (s *server) find(ctx context.Context, schema, name string) (*table, error) 
 	c := r.Value()
 	stop := context.AfterFunc(ctx, func() { c.SetDeadline(past) })
 	t, err := c.find(schema, name, s)
+	if err == nil && write && t.base {
+		err = c.findKeys(t)
+	}
 	if !stop() {
 		r.Destroy()
 		return nil, ctx.Err()
@@ -53,7 +62,7 @@ func (s *server) find(ctx context.Context, schema, name string) (*table, error) 
 }
 
 func (c *connection) find(schema, name string, s *server) (*table, error) {
-	found, err := c.query(fmt.Sprintf(findTable, text(schema), text(name)), 3)
+	found, err := c.query(fmt.Sprintf(findTable, text(schema), text(name)), 5)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +70,7 @@ func (c *connection) find(schema, name string, s *server) (*table, error) {
 		names, _ := c.query(fmt.Sprintf(listTables, text(schema)), 1)
 		return nil, s.missing(schema, name, slices.Concat(names...))
 	}
-	t := &table{schema: found[0][0], name: found[0][1], comments: tables.Comments{Table: found[0][2], Columns: map[string]string{}}, collation: bytewise}
+	t := &table{schema: found[0][0], name: found[0][1], comments: tables.Comments{Table: found[0][2], Columns: map[string]string{}}, collation: bytewise, base: strings.HasPrefix(found[0][3], "BASE") || strings.HasPrefix(found[0][3], "SYSTEM VERSIONED"), engine: found[0][4]}
 	exact, err := c.query(exactCollations, 1)
 	if err != nil {
 		return nil, err
@@ -69,7 +78,7 @@ func (c *connection) find(schema, name string, s *server) (*table, error) {
 	if len(exact) > 0 {
 		t.collation = exact[0][0]
 	}
-	rows, err := c.query(fmt.Sprintf(listColumns, text(t.schema), text(t.name)), 7)
+	rows, err := c.query(fmt.Sprintf(listColumns, text(t.schema), text(t.name)), 9)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +86,7 @@ func (c *connection) find(schema, name string, s *server) (*table, error) {
 		if strings.ContainsAny(r[0], "`\x00") {
 			return nil, fault.New("from", "read a view without it", "the name of the column %q has a character that DuckDB's extension cannot write", r[0])
 		}
-		t.columns = append(t.columns, column{name: r[0], kind: strings.ToLower(r[1]), declared: strings.ToLower(r[2]), collation: r[3], precision: r[4], scale: r[5]})
+		t.columns = append(t.columns, column{name: r[0], kind: strings.ToLower(r[1]), declared: strings.ToLower(r[2]), collation: r[3], precision: r[4], scale: r[5], notNull: r[7] == "NO", generated: generated.MatchString(r[8])})
 		t.comments.Columns[r[0]] = r[6]
 	}
 	// What the user may not read has its error here, and so has a view that is broken,
@@ -88,6 +97,68 @@ func (c *connection) find(schema, name string, s *server) (*table, error) {
 	}
 	_, err = c.query("SELECT * FROM "+from+" LIMIT 0", max(len(t.columns), 1))
 	return t, err
+}
+
+// listKeys returns the columns of the keys of a table; NULL for those of which an index has
+// a part or an expression.
+const listKeys = `SELECT INDEX_NAME, IF(SUB_PART IS NULL, COLUMN_NAME, NULL) FROM information_schema.STATISTICS
+WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s AND NON_UNIQUE = 0 ORDER BY INDEX_NAME <> 'PRIMARY', INDEX_NAME, SEQ_IN_INDEX`
+
+// serverTraits returns the version of the server, its longest statement, and whether an
+// engine has transactions.
+const serverTraits = `SELECT VERSION(), @@max_allowed_packet, (SELECT TRANSACTIONS FROM information_schema.ENGINES WHERE ENGINE = %s)`
+
+// findKeys looks up what a write must know of a table.
+func (c *connection) findKeys(t *table) error {
+	traits, err := c.query(fmt.Sprintf(serverTraits, text(t.engine)), 3)
+	if err != nil {
+		return err
+	}
+	t.returns, t.transactions = returnsRows(traits[0][0]), traits[0][2] == "YES"
+	packet, err := strconv.Atoi(traits[0][1])
+	if err != nil {
+		return errPacket
+	}
+	t.packet = min(packet, maxPayload) - 1024 // for the rest of the packet
+	rows, err := c.query(fmt.Sprintf(listKeys, text(t.schema), text(t.name)), 2)
+	if err != nil {
+		return err
+	}
+	for _, r := range rows {
+		if len(t.keys) == 0 || t.keys[len(t.keys)-1].name != r[0] {
+			t.keys = append(t.keys, key{name: r[0]})
+		}
+		own := &t.keys[len(t.keys)-1]
+		own.columns = append(own.columns, r[1])
+	}
+	t.keys = slices.DeleteFunc(t.keys, func(k key) bool { return slices.Contains(k.columns, "") })
+	return c.findPrivileges(t)
+}
+
+// returnsRows reports whether an INSERT of a server of a version can return rows: MariaDB
+// since 10.5.
+func returnsRows(version string) bool {
+	var major, minor int
+	version, isMariaDB := strings.TrimPrefix(version, "5.5.5-"), strings.Contains(version, "MariaDB")
+	n, _ := fmt.Sscanf(version, "%d.%d", &major, &minor)
+	return isMariaDB && n == 2 && (major > 10 || major == 10 && minor >= 5)
+}
+
+// findPrivileges finds whether the user may write the table: a server prepares only what
+// may be run.
+func (c *connection) findPrivileges(t *table) error {
+	name, column := identifier(t.schema)+"."+identifier(t.name), identifier(t.columns[0].name)
+	for _, sql := range []string{
+		"INSERT INTO " + name + " () VALUES ()", "UPDATE " + name + " SET " + column + " = DEFAULT LIMIT 0", "DELETE FROM " + name + " LIMIT 0",
+	} {
+		err := c.do(commandQuery, "PREPARE spiced FROM "+text(sql))
+		var refusal *serverError
+		if err != nil && !errors.As(err, &refusal) {
+			return err
+		}
+		t.mayWrite = t.mayWrite || err == nil
+	}
+	return nil
 }
 
 // missing reports a missing table, with those that there are.

@@ -21,6 +21,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spiced-sql/spiced/internal/data/fault"
@@ -65,6 +66,9 @@ var past = time.Unix(1, 0)
 type Connector struct {
 	db    *engine.DB
 	proxy *Proxy
+
+	mu      sync.Mutex
+	written map[string]bool // servers that datasets write to, by id
 }
 
 // New returns a connector. The proxy is nil if DuckDB has not attached it.
@@ -76,6 +80,21 @@ type mysqlSource struct {
 	connections  int
 	id           string // of the server: equal for equal configs
 	schema, name string
+	write        bool
+}
+
+// Share sets the sources of the Spicepod: what is read from a server that one of them
+// writes to may change with a statement.
+func (c *Connector) Share(sources []source.Source) {
+	written := map[string]bool{}
+	for _, src := range sources {
+		if s, ok := src.(*mysqlSource); ok && s.write {
+			written[s.id] = true
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.written = written
 }
 
 // Compile checks the params.
@@ -87,7 +106,7 @@ func (c *Connector) Compile(d source.Declaration) (source.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &mysqlSource{Connector: c, name: parts[len(parts)-1]}
+	s := &mysqlSource{Connector: c, name: parts[len(parts)-1], write: d.Write}
 	switch len(parts) {
 	case 1:
 	case 2:
@@ -238,7 +257,7 @@ func (s *mysqlSource) make(ctx context.Context, r *relation) error {
 }
 
 func (s *mysqlSource) open(ctx context.Context, server *server, held *resource.Resource) (*source.Opened, error) {
-	t, err := server.find(ctx, s.schema, s.name)
+	t, err := server.find(ctx, s.schema, s.name, s.write)
 	if err != nil {
 		return nil, err
 	}
@@ -263,6 +282,16 @@ func (s *mysqlSource) open(ctx context.Context, server *server, held *resource.R
 	}
 	if len(kept) > 0 {
 		out.Query = "SELECT * FROM (SELECT * REPLACE (" + strings.Join(kept, ", ") + ") FROM " + r.String() + ")"
+	}
+	s.mu.Lock()
+	out.Changing = s.written[s.id]
+	s.mu.Unlock()
+	if s.write {
+		if err := t.checkWrites(server); err != nil {
+			return nil, err
+		}
+		server.written.Store(true)
+		out.Writer = &writer{server, t.target(out.Columns)}
 	}
 	out.Resources = []*resource.Resource{resource.NewWith([]string{r.create()}, func() { resource.Release(held) })}
 	return out, nil

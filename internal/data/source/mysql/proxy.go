@@ -255,7 +255,7 @@ func (r *relation) create() string {
 
 // relate returns the relation of a table.
 func (p *Proxy) relate(s *server, t *table) (*relation, error) {
-	key := fmt.Sprintf("%q %q %q", s.id, t.from(""), t.columns)
+	key := fmt.Sprintf("%q %q %#v", s.id, t.from(""), t.columns)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if r := p.current[key]; r != nil {

@@ -50,7 +50,7 @@ func proxied(t *testing.T, connections int) (*Proxy, *server, *relation, *mysqlt
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { resource.Release(held) })
-	table, err := s.find(t.Context(), "test", "T")
+	table, err := s.find(t.Context(), "test", "T", false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -36,13 +37,15 @@ type server struct {
 	id      string
 	config  *config
 	pool    *puddle.Pool[*connection]
+	writers chan struct{}      // one for each transaction that writes, of a quarter of the connections
+	written atomic.Bool        // a dataset writes to it
 	sweeper *time.Timer        // nil when it is closed
 	mu      sync.Mutex         // guards sweeper
 	held    *resource.Resource // by the datasets that read it
 }
 
 func newServer(id string, config *config, connections int) (*server, error) {
-	s := &server{id: id, config: config}
+	s := &server{id: id, config: config, writers: make(chan struct{}, max(1, connections/4))}
 	var err error
 	s.pool, err = puddle.NewPool(&puddle.Config[*connection]{
 		MaxSize: int32(connections),

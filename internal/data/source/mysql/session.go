@@ -351,7 +351,14 @@ func (s *session) use(server *server) (*use, error) {
 	if s.begin == "" {
 		return u, nil
 	}
-	err = conn.Value().within(connectLimit, func() error { return conn.Value().do(commandQuery, s.begin) })
+	err = conn.Value().within(connectLimit, func() error {
+		if server.written.Load() { // a write reads rows again when it has locked them
+			if err := conn.Value().do(commandQuery, readCommitted); err != nil {
+				return err
+			}
+		}
+		return conn.Value().do(commandQuery, s.begin)
+	})
 	if refusal := (*serverError)(nil); err != nil && !errors.As(err, &refusal) {
 		return nil, s.lost(u)
 	}

@@ -16,6 +16,15 @@ type table struct {
 	collation    string // in which texts are compared
 	columns      []column
 	comments     tables.Comments
+
+	// What a write must know.
+	base         bool   // it is not a view
+	engine       string // that stores it
+	transactions bool   // that engine has them
+	mayWrite     bool   // the user may
+	keys         []key
+	returns      bool // an INSERT can return rows
+	packet       int  // bytes of the longest statement
 }
 
 // column is a column of a table.
@@ -26,6 +35,8 @@ type column struct {
 	collation string // "" unless it is a text
 	precision string
 	scale     string
+
+	notNull, generated bool
 }
 
 // expression is the value of the column as DuckDB gets it, and the type of MySQL that it
@@ -51,11 +62,16 @@ func (c column) expression(collation string) (expression, kind, declared string)
 			return name + " COLLATE " + collation, "longtext", "longtext"
 		}
 		return "CONVERT(" + name + " USING utf8mb4) COLLATE " + collation, "longtext", "longtext"
-	case "geometry", "point", "linestring", "polygon", "multipoint", "multilinestring", "multipolygon", "geometrycollection", "geomcollection":
+	}
+	if isGeometry(c.kind) {
 		return "CONVERT(ST_AsText(" + name + ") USING utf8mb4) COLLATE " + collation, "longtext", "longtext"
 	}
 	// time, enum, set, json, uuid, inet6 and what else there will be.
 	return "CAST(" + name + " AS CHAR CHARACTER SET utf8mb4) COLLATE " + collation, "longtext", "longtext"
+}
+
+func isGeometry(kind string) bool {
+	return slices.Contains([]string{"geometry", "point", "linestring", "polygon", "multipoint", "multilinestring", "multipolygon", "geometrycollection", "geomcollection"}, kind)
 }
 
 // comparisons are the operators of conditions that the column itself fulfils, too, if its

@@ -24,6 +24,9 @@ type writer struct {
 // Table returns the columns and keys of the table.
 func (w *writer) Table() *engine.OutsideTable { return &w.target.OutsideTable }
 
+// Check refuses nothing: the server has all of it.
+func (w *writer) Check(*engine.RowChange) error { return nil }
+
 // settings are those of a transaction: values are read and written in the forms that
 // package engine has, whatever the server's settings are.
 const settings = "SET LOCAL datestyle = 'ISO'; SET LOCAL intervalstyle = 'postgres'; SET LOCAL bytea_output = 'hex'; SET LOCAL extra_float_digits = 1"
