@@ -68,7 +68,7 @@ func TestCatalogFaults(t *testing.T) {
 		{"database", "from: 'postgres:tset', " + pgParams(s, "pg_db", ""), `database "tset" does not exist`, "correct params.pg_db", "catalogs[0].params"},
 		{"two databases", "from: 'postgres:tset', " + pgParams(s), `from names the database "tset", the params name "test"`, "leave the database out", "catalogs[0].from"},
 		{"param", "from: pg, " + pgParams(s, "pg_pas", "x"), `unknown param "pg_pas" of a catalog from postgres`, `did you mean "pg_pass"?`, "catalogs[0].params.pg_pas"},
-		{"connector", "from: 'file:x'", `connector "file" has no catalogs in this build`, "there are catalogs of flightsql, postgres, spice.ai", "catalogs[0].from"},
+		{"connector", "from: 'file:x'", `connector "file" has no catalogs in this build`, "there are catalogs of ducklake, flightsql, mysql, postgres, spice.ai", "catalogs[0].from"},
 		{"pattern", "from: pg, include: [public.*, 'a[b'], " + pgParams(s), `"a[b" is not a pattern`, "for example public.*", "catalogs[0].include[1]"},
 		{"nothing matches", "from: pg, include: ['public.*', orders, 'sales.*', pubic.*, 'public.order'], " + pgParams(s), `no table matches "orders"`, `did you mean "public.orders"?`, "catalogs[0].include[1]"},
 		{"nothing is near", "from: pg, include: ['public.*', 'sales.*'], " + pgParams(s), `no table matches "sales.*"`, `it has Big Shop.Odd.Name"s, public.orders`, "catalogs[0].include[1]"},

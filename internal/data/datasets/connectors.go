@@ -96,7 +96,7 @@ var kinds = []kind{
 		open:  func(p parts) (connector, error) { return lake.NewDelta(p.DB, p.objects, p.roots), nil },
 	},
 	{
-		names: []string{"ducklake"}, params: duckdb.DuckLakeParams, extension: duckdb.DuckLakeExtension, root: "s3://",
+		names: []string{"ducklake"}, params: duckdb.DuckLakeParams, extension: duckdb.DuckLakeExtension, root: "s3://", catalog: "`ducklake:metadata.ducklake`, `ducklake:sqlite:metadata.sqlite`",
 		note: "The data of the catalog is below `runtime.data_roots`, or at `s3://`. A catalog in a DuckDB file cannot be written by others while a dataset reads it in place; one in a SQLite file " +
 			"can, and statements see each commit. A catalog names the files of its tables: who may write it may read all that is below the data roots, and what datasets read at `s3://`.",
 		from:  "`ducklake:orders`, `ducklake:schema.orders`",
@@ -136,7 +136,7 @@ var kinds = []kind{
 		open:  func(p parts) (connector, error) { return lake.NewIceberg(p.DB, p.objects, p.roots), nil },
 	},
 	{
-		names: []string{"mysql"}, params: mysql.Params, written: true, extension: mysql.Extension,
+		names: []string{"mysql"}, params: mysql.Params, written: true, extension: mysql.Extension, catalog: "`mysql`, `mysql:shop`",
 		note: "For a server on this machine, `mysql_sslmode` is `preferred` unless it is set: such servers often have no TLS. Enums, sets, `json` and `time` are texts, " +
 			"and texts are compared by their bytes, as everywhere in DuckDB, not by the collation of their column. Dates with a zero are NULL. " +
 			"Of tables that are written, MySQL has no INSERT … RETURNING, and neither MySQL nor MariaDB ON CONFLICT DO UPDATE.",

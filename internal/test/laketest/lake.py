@@ -227,6 +227,11 @@ def ducklake_append(catalog):
     show(db.execute("FROM lake.orders").to_arrow_table())
 
 
+def ducklake_more(catalog):
+    db = ducklake_connect(catalog)
+    db.execute("CREATE TABLE lake.late AS SELECT 7 AS x; DROP VIEW lake.more.v")
+
+
 if __name__ == "__main__":
     globals()[sys.argv[1]](sys.argv[2])
     sys.stdout.flush()

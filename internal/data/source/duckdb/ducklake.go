@@ -28,10 +28,10 @@ var DuckLakeParams = append([]spicepod.Param{
 }, lakeStore.Params()...)
 
 // NewDuckLake returns a connector for tables of DuckLake, which are read only.
-func NewDuckLake(db *engine.DB, attacher *resource.Attacher, roots source.Roots, objects *objectstore.Proxy) *Connector {
+func NewDuckLake(db *engine.DB, attacher *resource.Attacher, roots source.Roots, objects *objectstore.Proxy) LakeConnector {
 	c := newConnector(kind{name: "ducklake", extension: DuckLakeExtension, params: DuckLakeParams}, db, attacher, roots)
 	c.objects = objects
-	return c
+	return LakeConnector{c}
 }
 
 // findLake returns the table of a catalog.

@@ -157,12 +157,7 @@ func (t *target) table() string { return identifier(t.schema) + "." + identifier
 
 // column returns the column of a name.
 func (t *target) column(name string) *targetColumn {
-	for i := range t.columns {
-		if t.columns[i].name == name {
-			return &t.columns[i]
-		}
-	}
-	panic("unreachable: package engine knows the columns of the table")
+	return &t.columns[slices.IndexFunc(t.columns, func(c targetColumn) bool { return c.name == name })]
 }
 
 // values are those of a row, for columns whose values begin at first.

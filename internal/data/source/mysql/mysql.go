@@ -114,20 +114,28 @@ func (c *Connector) Compile(d source.Declaration) (source.Source, error) {
 	default:
 		return nil, fault.New("from", "write table or database.table", "%q has too many parts", d.From.Target)
 	}
-	if s.config, err = configure(d); err != nil {
+	if err := s.configure(d); err != nil {
 		return nil, err
 	}
 	if s.schema = cmp.Or(s.schema, s.config.database); s.schema == "" {
 		return nil, fault.New("params", "set params.mysql_db", "the database is missing")
 	}
+	return s, nil
+}
+
+// configure reads the params of the connection.
+func (s *mysqlSource) configure(d source.Declaration) (err error) {
+	if s.config, err = configure(d); err != nil {
+		return err
+	}
 	if s.connections, err = d.Params.Int("mysql_pool_max", defaultConnections); err != nil {
-		return nil, err
+		return err
 	}
 	if s.connections < 2 || s.connections > 1000 {
-		return nil, fault.New("params.mysql_pool_max", "", "%d is not between 2 and 1000", s.connections)
+		return fault.New("params.mysql_pool_max", "", "%d is not between 2 and 1000", s.connections)
 	}
 	s.id = fmt.Sprintf("%x", sha256.Sum256(fmt.Appendf(nil, "%#v %d", *s.config, s.connections)))[:32]
-	return s, nil
+	return nil
 }
 
 // values are the params of a connection, which may come from a connection string.
