@@ -55,6 +55,7 @@ refers to them.
 Exit status: 0 success, 1 the source cannot be read or the Spicepod has a fault, 2 usage error.`,
 		Example: `  spiced dataset add trips.csv
   spiced dataset add postgres://ada:secret@db.example.com/shop orders
+  spiced dataset add mysql://ada:secret@db.example.com/shop orders
   spiced dataset add s3://lake/trips/ --param s3_key=AKIA… --param s3_secret=…
   spiced dataset add sqlite:shop.db orders --accelerate
   spiced dataset add flightsql:https://ada:secret@flight.example.com:50051 orders

@@ -136,7 +136,7 @@ var kinds = []kind{
 		open:  func(p parts) (connector, error) { return lake.NewIceberg(p.DB, p.objects, p.roots), nil },
 	},
 	{
-		names: []string{"mysql"}, params: mysql.Params, written: true, extension: mysql.Extension, catalog: "`mysql`, `mysql:shop`",
+		names: []string{"mysql"}, draft: mysql.Draft, params: mysql.Params, written: true, extension: mysql.Extension, catalog: "`mysql`, `mysql:shop`",
 		note: "For a server on this machine, `mysql_sslmode` is `preferred` unless it is set: such servers often have no TLS. Enums, sets, `json` and `time` are texts, " +
 			"and texts are compared by their bytes, as everywhere in DuckDB, not by the collation of their column. Dates with a zero are NULL. " +
 			"Of tables that are written, MySQL has no INSERT … RETURNING, and neither MySQL nor MariaDB ON CONFLICT DO UPDATE.",

@@ -35,6 +35,8 @@ func newDraft(text, more string) (d Draft, err error) {
 	text = strings.TrimSpace(text)
 	if rest, ok := strings.CutPrefix(text, "postgresql:"); ok {
 		text = "postgres:" + rest
+	} else if rest, ok := strings.CutPrefix(text, "mariadb:"); ok {
+		text = "mysql:" + rest
 	}
 	name, _, ok := strings.Cut(text, ":")
 	switch {

@@ -179,6 +179,9 @@ func read(params spicepod.Params) (v values, err error) {
 	return v, err
 }
 
+// urlOptions are the options of connection strings, with their params.
+var urlOptions = map[string]string{"sslmode": "mysql_sslmode", "ssl-mode": "mysql_sslmode", "sslrootcert": "mysql_sslrootcert", "ssl-ca": "mysql_sslrootcert"}
+
 // parse takes a connection string apart.
 func (v values) parse(text string) error {
 	u, err := url.Parse(text)
@@ -188,9 +191,8 @@ func (v values) parse(text string) error {
 	v.of["mysql_host"], v.of["mysql_tcp_port"], v.of["mysql_db"] = u.Hostname(), u.Port(), strings.TrimPrefix(u.Path, "/")
 	v.of["mysql_user"] = u.User.Username()
 	v.of["mysql_pass"], _ = u.User.Password()
-	options := map[string]string{"sslmode": "mysql_sslmode", "ssl-mode": "mysql_sslmode", "sslrootcert": "mysql_sslrootcert", "ssl-ca": "mysql_sslrootcert"}
 	for name, list := range u.Query() {
-		param, ok := options[name]
+		param, ok := urlOptions[name]
 		if !ok {
 			return fault.New("params.mysql_connection_string", "its options are sslmode and sslrootcert", "the option %q is not known", name)
 		}
