@@ -139,7 +139,7 @@ var kinds = []kind{
 		names: []string{"mysql"}, draft: mysql.Draft, params: mysql.Params, written: true, extension: mysql.Extension, catalog: "`mysql`, `mysql:shop`",
 		note: "For a server on this machine, `mysql_sslmode` is `preferred` unless it is set: such servers often have no TLS. Enums, sets, `json` and `time` are texts, " +
 			"and texts are compared by their bytes, as everywhere in DuckDB, not by the collation of their column. Dates with a zero are NULL. " +
-			"Of tables that are written, MySQL has no INSERT … RETURNING, and neither MySQL nor MariaDB ON CONFLICT DO UPDATE.",
+			"INSERT … RETURNING and ON CONFLICT DO UPDATE need MariaDB, since 10.5.",
 		from:  "`mysql:orders`, `mysql:shop.orders`",
 		about: "a table or view of a MySQL or MariaDB server, by `table` or `database.table`, each part quoted if it has a dot; statements send the columns and conditions that they need to the server; with `access: read_write` a table can be written",
 		open:  func(p parts) (connector, error) { return mysql.New(p.DB, p.MySQL), nil },

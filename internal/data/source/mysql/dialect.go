@@ -107,17 +107,19 @@ func formOf(c column, t *engine.Type) form {
 		return truth
 	case isGeometry(c.kind):
 		return geometry
-	case slices.Contains(integers, t.ID):
+	case slices.Contains(numbers, t.ID):
 		return number
 	}
 	return plain
 }
 
-var integers = []engine.TypeID{
+var numbers = []engine.TypeID{
 	engine.TinyInt, engine.SmallInt, engine.Integer, engine.BigInt, engine.UTinyInt, engine.USmallInt, engine.UInteger, engine.UBigInt,
+	engine.Decimal, engine.Float, engine.Double,
 }
 
-var digits = regexp.MustCompile(`^-?[0-9]+$`)
+// numeral matches a number as DuckDB writes it.
+var numeral = regexp.MustCompile(`^-?[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?$`)
 
 // literal writes a value of the column.
 func (c *targetColumn) literal(value *string) string {
@@ -126,7 +128,7 @@ func (c *targetColumn) literal(value *string) string {
 		return "NULL"
 	case c.form == blob:
 		return "x" + text(*value)
-	case c.form == number && digits.MatchString(*value), c.form == truth && (*value == "true" || *value == "false"):
+	case c.form == number && numeral.MatchString(*value), c.form == truth && (*value == "true" || *value == "false"):
 		return *value
 	case c.form == geometry:
 		return "ST_GeomFromText(" + text(*value) + ")"

@@ -29,9 +29,11 @@ func (w *writer) Table() *engine.OutsideTable { return &w.target.OutsideTable }
 func (w *writer) Check(r *engine.RowChange) error {
 	at := w.server.config.address()
 	switch {
-	case r.Conflict == engine.ConflictUpdate:
-		return engine.NewError(errcode.Refused, "UPDATE the rows that are there, and INSERT … ON CONFLICT DO NOTHING the others, or use REPLACE INTO at the server",
+	case r.Conflict == engine.ConflictUpdate && !w.target.returns:
+		return engine.NewError(errcode.Refused, "UPDATE the rows that are there, and INSERT … ON CONFLICT DO NOTHING the others; MariaDB has what it takes since 10.5",
 			"ON CONFLICT DO UPDATE is refused: ON DUPLICATE KEY UPDATE of the MySQL server %s looks at all unique keys, has no WHERE, and assigns one column after the other", at)
+	case r.Conflict == engine.ConflictUpdate:
+		return w.target.checkUpdate(r)
 	case r.Verb == engine.VerbInsert && r.Returning && !w.target.returns:
 		return engine.NewError(errcode.Refused, "leave RETURNING out, and SELECT the rows by their keys; MariaDB has INSERT … RETURNING since 10.5",
 			"INSERT … RETURNING is refused: the MySQL server %s does not have it", at)
@@ -41,8 +43,9 @@ func (w *writer) Check(r *engine.RowChange) error {
 	return nil
 }
 
-// writeSettings are those of a transaction: values that do not fit are errors, and 0 is 0.
-const writeSettings = "SET sql_mode = 'NO_BACKSLASH_ESCAPES,PIPES_AS_CONCAT,STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_AUTO_VALUE_ON_ZERO'"
+// writeSettings are those of a transaction: values that do not fit are errors, 0 is 0, and
+// errors are in English, of which one must be known.
+const writeSettings = "SET lc_messages = 'en_US', sql_mode = 'NO_BACKSLASH_ESCAPES,PIPES_AS_CONCAT,STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_AUTO_VALUE_ON_ZERO'"
 
 const readCommitted = "SET TRANSACTION ISOLATION LEVEL READ COMMITTED"
 
@@ -155,6 +158,9 @@ func (t *transaction) insert(ctx context.Context, r *engine.RowChange, changed *
 	}
 	if len(r.Values) == 0 {
 		return t.skip(r, exec("INSERT INTO "+t.target.table()+" () VALUES ()"+returning))
+	}
+	if r.Conflict == engine.ConflictUpdate {
+		return t.upsert(ctx, r, changed)
 	}
 	before, part := t.target.insert(r)
 	if r.Conflict == engine.ConflictFails {
