@@ -156,3 +156,30 @@ func (s *Server) Remove(bucket, key string) {
 		s.t.Fatal(err)
 	}
 }
+
+// Keys returns the keys of a bucket, in their order.
+func (s *Server) Keys(bucket string) (keys []string) {
+	s.t.Helper()
+	for o := range s.client.ListObjectsIter(context.Background(), bucket, minio.ListObjectsOptions{Recursive: true}) {
+		if o.Err != nil {
+			s.t.Fatal(o.Err)
+		}
+		keys = append(keys, o.Key)
+	}
+	return keys
+}
+
+// Get returns the bytes of an object.
+func (s *Server) Get(bucket, key string) string {
+	s.t.Helper()
+	o, err := s.client.GetObject(context.Background(), bucket, key, minio.GetObjectOptions{})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer o.Close()
+	text, err := io.ReadAll(o)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return string(text)
+}

@@ -35,11 +35,20 @@ func (f *Folder) Fault(err error) *fault.Fault {
 	if errors.As(err, &known) {
 		return known
 	}
-	var reason *fs.PathError
-	if errors.As(err, &reason) {
-		err = reason.Err
+	return fault.New("from", "", "cannot read the folder: %s", cause(err)).Retryable()
+}
+
+// cause returns an error of a file without its path.
+func cause(err error) error {
+	var file *fs.PathError
+	var link *os.LinkError
+	switch {
+	case errors.As(err, &file):
+		return file.Err
+	case errors.As(err, &link):
+		return link.Err
 	}
-	return fault.New("from", "", "cannot read the folder: %s", err).Retryable()
+	return err
 }
 
 // List implements [Store].

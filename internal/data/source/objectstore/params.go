@@ -25,6 +25,7 @@ type Names struct {
 	IAM         bool   // Auth may be iam_role
 	Default     string // the endpoint; "": that of S3 in the region
 	Permissions string // a hint: what a key must be permitted
+	Written     bool   // the store is written, too
 }
 
 // S3Names are the names with a prefix, such as iceberg_s3, as Spice writes them for tables.
@@ -95,6 +96,14 @@ func (n Names) wantKey() string {
 		hint += ", or params." + n.Auth + ": iam_role"
 	}
 	return hint
+}
+
+// use is what is done with the store.
+func (n Names) use() string {
+	if n.Written {
+		return "read and write"
+	}
+	return "read"
 }
 
 // ways are the values of Auth.

@@ -195,7 +195,7 @@ func (r remote) fault(err error) *fault.Fault {
 	case errors.Is(err, context.DeadlineExceeded), strings.Contains(err.Error(), "timeout"):
 		return fault.New("params.client_timeout", "correct params."+r.paramEndpoint+", or set a longer params.client_timeout", "the object store %s does not answer", r.host).Retryable()
 	}
-	return fault.New("params", "", "cannot read from the object store %s", r.host).Retryable()
+	return fault.New("params", "", "a request to the object store %s failed", r.host).Retryable()
 }
 
 // refused explains why a store refuses a request.
@@ -212,9 +212,9 @@ func (s *S3) refused(e minio.ErrorResponse) *fault.Fault {
 	case e.Code == "RequestTimeTooSkewed":
 		return fault.New("params", "set the clock of this machine", "the object store %s: %s", at, message).Retryable()
 	case e.Code == "AccessDenied" && !signed:
-		return fault.New("params", n.wantKey(), "the object store %s does not permit to read this without a key", at).Retryable()
+		return fault.New("params", n.wantKey(), "the object store %s does not permit to %s this without a key", at, n.use()).Retryable()
 	case e.Code == "AccessDenied":
-		return fault.New("params", n.Permissions, "the object store %s does not permit the key to read this", at).Retryable()
+		return fault.New("params", n.Permissions, "the object store %s does not permit the key to %s this", at, n.use()).Retryable()
 	}
 	return fault.New("from", "", "the object store %s: %s", at, message).Retryable()
 }
