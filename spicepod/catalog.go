@@ -52,6 +52,9 @@ func (d *decoder) checkCatalog(c *Catalog) {
 				d.failPath("acceleration."+key, key+" depends on the table", "declare that table as a dataset")
 			}
 		}
+		if a.Snapshots.Loads() || a.Snapshots.Writes() {
+			d.failPath("acceleration.snapshots", "tables of catalogs have no snapshots", "declare that table as a dataset")
+		}
 	}
 }
 

@@ -64,6 +64,7 @@ func (d *decoder) check(v any, o *object) {
 		if o.value("refresh_check_interval") != nil && o.value("refresh_cron") != nil {
 			d.failPath("refresh_cron", "refresh_check_interval and refresh_cron are mutually exclusive", "keep one of them")
 		}
+		d.checkSnapshots(v)
 	case *Query:
 		if o.value("isolate") != nil && v.Isolation != IsolationProcess {
 			d.failPath("isolate", "isolate has no effect with isolation: none", "leave isolation out, or set it to process")

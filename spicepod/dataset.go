@@ -168,6 +168,13 @@ type Acceleration struct {
 	PartitionBy             []any             `yaml:"partition_by" served:"no" instead:"'refresh_sql' with ORDER BY: DuckDB skips blocks of rows by their values" doc:"How the copy is split."`
 	OnConflict              map[string]string `yaml:"on_conflict" doc:"What happens to a loaded row whose primary_key or unique index, a column or (column, column), another row has. drop keeps the first row and upsert the last, in the order of the source; upsert_dedup is upsert, but two different rows of one load fail it; upsert_dedup_by_row_id is upsert. Without it, such a load fails."`
 	Params                  Params            `yaml:"params" doc:"Settings of the engine."`
+
+	Snapshots                 SnapshotUse     `yaml:"snapshots" enum:"disabled,enabled,bootstrap_only,create_only" default:"disabled" doc:"Whether a start without rows of the last run loads the newest snapshot instead of the source (bootstrap_only), a refresh writes one (create_only), or both (enabled), at the location of the top-level snapshots."`
+	SnapshotsTrigger          SnapshotTrigger `yaml:"snapshots_trigger" enum:"refresh_complete,time_interval,stream_batches" unserved:"stream_batches" default:"refresh_complete" instead:"'refresh_complete' or 'time_interval'" doc:"When rows that have changed are written: after a refresh, at most once a minute (refresh_complete), or once in snapshots_trigger_threshold (time_interval)."`
+	SnapshotsTriggerThreshold time.Duration   `yaml:"snapshots_trigger_threshold" doc:"Least time between two snapshots of snapshots_trigger time_interval."`
+	SnapshotsCreationPolicy   SnapshotPolicy  `yaml:"snapshots_creation_policy" enum:"on_change,always" default:"on_change" doc:"Whether rows that are the same as those of the last snapshot are written again."`
+	SnapshotsCompaction       string          `yaml:"snapshots_compaction" enum:"disabled,enabled" served:"no" instead:"nothing: a snapshot has the rows only" doc:"Whether the copy is made smaller before it is written."`
+	SnapshotsResetExpiry      string          `yaml:"snapshots_reset_expiry_on_load" enum:"disabled,enabled" served:"no" instead:"nothing: 'refresh_mode: caching' is not served" doc:"Whether rows of a snapshot expire as if they were new."`
 }
 
 // Window returns how far back from now loads read; 0 for everything.

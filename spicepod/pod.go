@@ -27,8 +27,9 @@ type Pod struct {
 	Workers   []Worker   `yaml:"workers" component:"worker" served:"no" instead:"'models'; a router in front of them" doc:"Workers that route between models."`
 	Evals     []Eval     `yaml:"evals" component:"eval" served:"no" instead:"'search_tests' and the 'tests' of functions" doc:"Evaluations of models."`
 
+	Snapshots *Snapshots `yaml:"snapshots" doc:"Where snapshots of accelerated datasets are, which other runtimes and later starts load instead of the source. Datasets use it with acceleration.snapshots."`
+
 	Memory       any            `yaml:"memory" served:"no" instead:"a 'duckdb:' dataset with 'access: read_write'" doc:"Memory of models."`
-	Snapshots    any            `yaml:"snapshots" served:"no" instead:"'mode: file' and a state directory ('--state-dir')" doc:"Snapshots of accelerated data."`
 	Extensions   map[string]any `yaml:"extensions" served:"no" instead:"nothing: the runtime has no extensions" doc:"Extensions of the runtime."`
 	Dependencies []string       `yaml:"dependencies" doc:"Other Spicepods whose components are served too: the path of a folder with a spicepod.yaml, relative to this file, or org/name for the folder spicepods/org/name beside the Spicepod, where spice add puts it. Their runtime sections have no effect; they read files below their own folders, and variables of their own .env files, only."`
 

@@ -71,8 +71,8 @@ func (p *Pod) Unset(path string) []Unset {
 	return list
 }
 
-// ownReferences matches the path of a component that can fail without the others.
-var ownReferences = regexp.MustCompile(`^(catalogs|datasets|models|embeddings|tools)\[\d+\]`)
+// ownReferences matches the path of what can fail without the others.
+var ownReferences = regexp.MustCompile(`^((catalogs|datasets|models|embeddings|tools)\[\d+\]|snapshots\b)`)
 
 // resolveTexts replaces every reference with its value.
 func (d *decoder) resolveTexts(stores []SecretStore) {

@@ -83,6 +83,7 @@ type Dataset struct {
 	Description         string     `json:"description,omitempty"`
 	Rows                *int64     `json:"rows,omitempty" doc:"Number of rows of an accelerated dataset."`
 	LastRefresh         *time.Time `json:"last_refresh,omitempty"`
+	LastSnapshot        *time.Time `json:"last_snapshot,omitempty" doc:"When the rows were read that the last snapshot of this process has."`
 	Loaded              *int64     `json:"loaded_bytes,omitempty" doc:"Bytes loaded so far, during the first load."`
 	Size                *int64     `json:"total_bytes,omitempty" doc:"Bytes to load, during the first load."`
 	Error               string     `json:"error,omitempty" doc:"Why it is not served, or why its last refresh failed."`

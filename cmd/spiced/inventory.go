@@ -112,6 +112,9 @@ func (i inventory) Datasets() []sqlapi.Dataset {
 		if !s.Refreshed.IsZero() {
 			d.LastRefresh = &s.Refreshed
 		}
+		if !s.Snapshot.IsZero() {
+			d.LastSnapshot = &s.Snapshot
+		}
 		list = append(list, d)
 	}
 	return list

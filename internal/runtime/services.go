@@ -98,6 +98,7 @@ func openServices(ctx context.Context, opts Options, pod *spicepod.Pod, reload f
 		Publish:  s.publishRefresh,
 		Ended:    s.refreshEnded,
 		Noted:    func(ctx context.Context, t *tables.Table) { s.recordError(ctx, t, nil) },
+		Snapshot: s.snapshotEnded,
 		Retry:    func() { reload("retry") },
 		Loaded:   func() { reload(triggerLoaded) },
 	}); err != nil {

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/spiced-sql/spiced/internal/data/datasets"
+	"github.com/spiced-sql/spiced/internal/data/snapshots"
 	"github.com/spiced-sql/spiced/internal/data/tables"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/registry"
@@ -119,6 +120,13 @@ func (s *services) refreshEnded(ctx context.Context, t *tables.Table, failed err
 	}
 	if s.metrics != nil {
 		s.metrics.Refreshed(t.Name, outcome, t.Stats().Rows, t.Stats().Refreshed)
+	}
+}
+
+// snapshotEnded counts a snapshot.
+func (s *services) snapshotEnded(t *tables.Table, how snapshots.Outcome) {
+	if s.metrics != nil {
+		s.metrics.Snapshot(t.Name, string(how), t.State.LastSnapshot())
 	}
 }
 

@@ -55,7 +55,7 @@ func (m *Manager) compile(ctx context.Context, in *listed, index int) (*Dataset,
 	}
 	if a := decl.Acceleration; a != nil && a.Enabled {
 		d.Acceleration = a
-		if err = m.checkAcceleration(ctx, d); err != nil {
+		if err = cmp.Or(m.checkAcceleration(ctx, d), snapshotFault(pod, a)); err != nil {
 			return d, err
 		}
 	} else if kindOf(d.from.Connector).copied {

@@ -36,6 +36,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/data/load"
 	"github.com/spiced-sql/spiced/internal/data/refresh"
 	"github.com/spiced-sql/spiced/internal/data/resource"
+	"github.com/spiced-sql/spiced/internal/data/snapshots"
 	"github.com/spiced-sql/spiced/internal/data/source"
 	"github.com/spiced-sql/spiced/internal/data/source/fetch"
 	"github.com/spiced-sql/spiced/internal/data/source/mysql"
@@ -64,6 +65,8 @@ type Options struct {
 	Ended   func(ctx context.Context, t *tables.Table, err error)
 	Noted   func(ctx context.Context, t *tables.Table)
 	Retry   func()
+	// Snapshot is called when a snapshot was written or loaded, or could not be; nil: nothing is.
+	Snapshot func(*tables.Table, snapshots.Outcome)
 	// Loaded is called when a load that a Prepare did not wait for has ended; nil:
 	// Prepare always waits. It must return at once.
 	Loaded func()
@@ -95,6 +98,7 @@ type Manager struct {
 	progress   *load.Reporter
 	objects    *objectstore.Proxy
 	catalogs   *catalogs
+	snapshots  *snapshots.Snapshots
 
 	mu      sync.Mutex
 	live    map[string]*served // published, by tables.Key
@@ -133,7 +137,10 @@ func NewManager(opts Options) (*Manager, error) {
 	}
 	return &Manager{
 		opts: opts, connectors: connectors, copies: store, progress: progress, objects: objects,
-		catalogs:  &catalogs{opts: opts, connectors: connectors},
+		catalogs: &catalogs{opts: opts, connectors: connectors},
+		snapshots: snapshots.New(snapshots.Options{
+			DB: opts.DB, Copies: store, Dir: store.Dir, MaxBytes: opts.Limits.Download, Clock: opts.Clock, Progress: progress, Log: opts.Log, Ended: snapshotEnded(opts),
+		}),
 		refreshes: refresh.New(refresh.Options{DB: opts.DB, Clock: opts.Clock, Log: opts.Log, Publish: opts.Publish, Ended: opts.Ended, Noted: opts.Noted, Retry: opts.Retry}),
 		live:      map[string]*served{}, failed: map[string]Status{}, loads: &loads{entries: map[string]*entry{}, running: map[*Load]context.CancelFunc{}},
 		checked: map[string]time.Time{}, watched: map[*Dataset]context.CancelFunc{},
@@ -149,6 +156,7 @@ func (m *Manager) Close() {
 	m.catalogs.close()
 	m.closeLoads()
 	m.refreshes.Close()
+	m.snapshots.Close()
 	for _, c := range m.connectors {
 		if c, ok := c.(interface{ Close() }); ok {
 			c.Close()

@@ -62,6 +62,7 @@ func (m *Manager) served() []string { return slices.Sorted(maps.Keys(m.connector
 // runtime may publish an earlier version.
 func (m *Manager) Prepare(ctx context.Context, r Request) Prepared {
 	in := m.catalogs.prepare(ctx, r)
+	in.problems = append(in.problems, m.snapshots.Configure(r.Pod)...)
 	r.Pod = in.pod
 	compiled := make([]*Dataset, len(r.Pod.Datasets))
 	faults := make([][]error, len(r.Pod.Datasets))
@@ -147,7 +148,10 @@ func (m *Manager) make(ctx context.Context, d, before *Dataset) (made *Dataset, 
 		return d, nil, nil
 	}
 	if v == nil {
-		if v, err = m.first(ctx, d); err != nil {
+		if v, err = d.fromSnapshot(ctx, m); v == nil && err == nil {
+			v, err = m.first(ctx, d)
+		}
+		if err != nil {
 			return nil, nil, err
 		}
 		v.Stats.Took = m.opts.Clock.Now().Sub(started)

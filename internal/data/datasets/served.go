@@ -54,6 +54,9 @@ func (s *served) Save(v *tables.Version) { s.save(v, false) }
 func (s *served) save(v *tables.Version, first bool) {
 	if s.dataset != nil && s.Acceleration != nil {
 		s.m.copies.Save(s.Table, s.dataset.Hash, v, first)
+		if s.Acceleration.Snapshots.Writes() {
+			s.m.snapshots.Write(s.dataset.snapshot(), v)
+		}
 	}
 }
 
@@ -80,12 +83,13 @@ func (m *Manager) switchTo(next map[string]*served) {
 	last := m.live
 	m.live = next
 	fresh := map[engine.Relation]bool{}
-	targets := make([]refresh.Target, 0, len(next))
+	targets, all := make([]refresh.Target, 0, len(next)), make(map[string]*tables.Table, len(next))
 	for key, s := range next {
-		targets = append(targets, s)
+		targets, all[key] = append(targets, s), s.Table
 		fresh[s.Relation] = last[key] == nil || last[key].Table != s.Table
 	}
 	m.mu.Unlock()
+	m.snapshots.Keep(all)
 	for key, s := range last {
 		if next[key] != nil && next[key].Table == s.Table {
 			continue

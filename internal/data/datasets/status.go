@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spiced-sql/spiced/internal/data/fault"
 	"github.com/spiced-sql/spiced/internal/data/load"
@@ -41,6 +42,7 @@ type Status struct {
 	Columns      []tables.Column
 	Base         string                 // qualified name of the table that writes go to; "" if it cannot be written
 	Acceleration *spicepod.Acceleration // nil: none
+	Snapshot     time.Time              // when the rows of the last snapshot were read; zero: none was written
 	Error        string
 	Position     spicepod.Position
 	Loading      *load.Progress // of the first load, while it runs
@@ -122,7 +124,7 @@ func (s *served) status() Status {
 	v := s.Current()
 	st := Status{
 		Schema: s.Relation.Schema, Name: s.Relation.Name, Kind: s.Kind, Declared: s.Name, Description: s.About(),
-		Format: v.Format, State: Ready, Stats: s.Stats(), Columns: v.Columns, Base: v.Base, Acceleration: s.Acceleration, Position: s.State.Position(),
+		Format: v.Format, State: Ready, Stats: s.Stats(), Columns: v.Columns, Base: v.Base, Acceleration: s.Acceleration, Position: s.State.Position(), Snapshot: s.State.LastSnapshot(),
 	}
 	if s.dataset != nil {
 		st.From = s.dataset.from.Shown
@@ -154,7 +156,7 @@ func Tables() []string {
 	return []string{
 		"CREATE OR REPLACE TABLE " + engine.Qualified(engine.System, DatasetsTable) + ` ("schema" VARCHAR, "name" VARCHAR, ` +
 			`kind VARCHAR, "from" VARCHAR, description VARCHAR, file_format VARCHAR, accelerated BOOLEAN, mode VARCHAR, ` +
-			`state VARCHAR, "rows" BIGINT, "columns" INTEGER, last_refresh TIMESTAMP, error VARCHAR, "file" VARCHAR, line INTEGER)`,
+			`state VARCHAR, "rows" BIGINT, "columns" INTEGER, last_refresh TIMESTAMP, last_snapshot TIMESTAMP, error VARCHAR, "file" VARCHAR, line INTEGER)`,
 		"CREATE OR REPLACE TABLE " + engine.Qualified(engine.System, ColumnsTable) + ` ("schema" VARCHAR, dataset VARCHAR, ` +
 			`position INTEGER, "name" VARCHAR, type VARCHAR, description VARCHAR)`,
 		"CREATE OR REPLACE TABLE " + engine.Qualified(engine.System, ConstraintsTable) + ` ("schema" VARCHAR, dataset VARCHAR, ` +
@@ -172,16 +174,19 @@ func Fill(tx *engine.Tx, statuses []Status) error {
 	var datasets, columns [][]any
 	var bases []string
 	for _, s := range statuses {
-		var mode, refreshed any
+		var mode, refreshed, snapshot any
 		if s.Acceleration != nil {
 			mode = string(s.Acceleration.Mode)
 		}
 		if !s.Refreshed.IsZero() {
 			refreshed = s.Refreshed
 		}
+		if !s.Snapshot.IsZero() {
+			snapshot = s.Snapshot
+		}
 		datasets = append(datasets, []any{
 			s.Schema, s.Name, s.Kind, orNull(s.From), orNull(s.Description), orNull(s.Format),
-			s.Acceleration != nil, mode, string(s.State), known(s.Rows), len(s.Columns), refreshed,
+			s.Acceleration != nil, mode, string(s.State), known(s.Rows), len(s.Columns), refreshed, snapshot,
 			orNull(s.Error), s.Position.File, s.Position.Line,
 		})
 		if s.Base != "" {
@@ -234,8 +239,11 @@ func (m *Manager) Refreshed(tx *engine.Tx, t *tables.Table, v *tables.Version, f
 		}
 		set += `, "rows" = ` + rows
 		if !v.Stats.Refreshed.IsZero() {
-			set += ", last_refresh = TIMESTAMP " + engine.Literal(v.Stats.Refreshed.UTC().Format("2006-01-02 15:04:05.999999"))
+			set += ", last_refresh = " + timestamp(v.Stats.Refreshed)
 		}
+	}
+	if at := t.State.LastSnapshot(); !at.IsZero() {
+		set += ", last_snapshot = " + timestamp(at)
 	}
 	return tx.Exec("UPDATE " + engine.Qualified(engine.System, DatasetsTable) + " SET " + set +
 		` WHERE "schema" = ` + engine.Literal(t.Relation.Schema) + ` AND "name" = ` + engine.Literal(t.Relation.Name))
@@ -249,6 +257,10 @@ func constraintsOf(bases []string) string {
 		" SELECT b.s, b.n, CASE c.database_name WHEN '" + engine.CatalogName + "' THEN b.n || substr(c.constraint_name, length(c.table_name) + 1) ELSE c.constraint_name END, c.constraint_type, c.constraint_column_names FROM (VALUES " + strings.Join(bases, ", ") + ") AS b(s, n, base)" +
 		" JOIN duckdb_constraints() AS c ON b.base = " + quoted("c.database_name") + " || '.' || " + quoted("c.schema_name") + " || '.' || " + quoted("c.table_name") +
 		" WHERE c.constraint_type IN ('PRIMARY KEY', 'UNIQUE', 'NOT NULL')"
+}
+
+func timestamp(t time.Time) string {
+	return "TIMESTAMP " + engine.Literal(t.UTC().Format("2006-01-02 15:04:05.999999"))
 }
 
 func orNull(s string) any {

@@ -22,6 +22,7 @@ type State struct {
 	spread   float64   // of the next refresh: from -1, early, to 1, late
 	checked  time.Time // when rows were last checked for removal; begins with the first load
 	notes    map[string]error
+	snapshot time.Time // when rows were last stored outside of this machine
 	position spicepod.Position
 }
 
@@ -100,6 +101,21 @@ func (s *State) Note(task string, err error) bool {
 		delete(s.notes, task)
 	}
 	return true
+}
+
+// SetSnapshot records when the rows of the last snapshot were read.
+func (s *State) SetSnapshot(at time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.snapshot = at
+}
+
+// LastSnapshot returns when the rows of the last snapshot were read; zero if this process
+// has written none.
+func (s *State) LastSnapshot() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.snapshot
 }
 
 // RetryAt sets the time of the next attempt.

@@ -50,6 +50,7 @@ type Version struct {
 	Changed   time.Time            // when the rows of Copy last changed; zero without a copy
 	Stats     Stats
 	Stale     error // why an older copy is read instead of the source
+	Kept      bool  // the rows are those of an earlier run, or of a snapshot
 	Unopened  bool  // Query only has the columns, and fails: see [Unopened]
 }
 

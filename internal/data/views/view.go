@@ -103,6 +103,8 @@ func (v *View) checkAcceleration(ctx context.Context, db *engine.DB) error {
 		return fault.New("acceleration.refresh_data_window", "write the condition in its sql", "a view has no time_column")
 	case a.RetentionPeriod > 0:
 		return fault.New("acceleration.retention_period", "write retention_sql", "a view has no time_column")
+	case a.Snapshots.Loads() || a.Snapshots.Writes():
+		return fault.New("acceleration.snapshots", "leave it out: a view is computed of the datasets that it reads, which may have snapshots", "a view has no snapshots")
 	}
 	err := cmp.Or(copies.Check(a), refresh.Check(a))
 	if err == nil && a.RetentionSQL != "" {

@@ -39,6 +39,7 @@ func TestDocsOfMetrics(t *testing.T) {
 	m.ObserveQuery("ok", 0, 0, 0)
 	m.Reloaded("ok")
 	m.Refreshed("orders", "ok", 1, time.Unix(1, 0))
+	m.Snapshot("orders", "written", time.Unix(1, 0))
 	m.ToolCall("f", "http", "", 0)
 	m.ToolSearch("lexical_rrf", false, 0)
 	m.EmbeddingModel("local", true)

@@ -49,6 +49,8 @@ type Metrics struct {
 	datasetRows    *prometheus.GaugeVec
 	datasetRefresh *prometheus.GaugeVec
 	refreshes      *prometheus.CounterVec
+	snapshots      *prometheus.CounterVec
+	lastSnapshot   *prometheus.GaugeVec
 
 	tools  toolMetrics
 	models modelMetrics
@@ -105,6 +107,8 @@ func (m *Metrics) makeRuntime() {
 	m.lastReload = m.gauge("last_reload_success_timestamp_seconds", "When the Spicepod was last loaded.")
 	m.datasetRows = m.gaugeVec("dataset_rows", "Rows of an accelerated dataset.", "dataset")
 	m.datasetRefresh = m.gaugeVec("dataset_last_refresh_timestamp_seconds", "When a dataset was last refreshed.", "dataset")
+	m.snapshots = m.counterVec("dataset_snapshots_total", "Snapshots of a dataset, by outcome: written, unchanged, write_failed, loaded or load_failed.", "dataset", "outcome")
+	m.lastSnapshot = m.gaugeVec("dataset_last_snapshot_timestamp_seconds", "When a snapshot of a dataset was last written.", "dataset")
 	m.refreshes = m.counterVec("dataset_refreshes_total", "Refreshes of a dataset, by outcome.", "dataset", "outcome")
 }
 
@@ -173,6 +177,17 @@ func (m *Metrics) Refreshed(dataset, outcome string, rows int64, at time.Time) {
 	}
 }
 
+// Snapshot counts a snapshot of a dataset, and records when one was written.
+func (m *Metrics) Snapshot(dataset, outcome string, written time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.known[dataset] = true
+	m.snapshots.WithLabelValues(dataset, outcome).Inc()
+	if !written.IsZero() {
+		m.lastSnapshot.WithLabelValues(dataset).Set(float64(written.UnixMilli()) / 1000)
+	}
+}
+
 // KeepDatasets drops the series of datasets that are no longer declared.
 func (m *Metrics) KeepDatasets(names []string) {
 	m.mu.Lock()
@@ -188,7 +203,9 @@ func (m *Metrics) KeepDatasets(names []string) {
 		delete(m.known, name)
 		m.datasetRows.DeleteLabelValues(name)
 		m.datasetRefresh.DeleteLabelValues(name)
+		m.lastSnapshot.DeleteLabelValues(name)
 		m.refreshes.DeletePartialMatch(prometheus.Labels{"dataset": name})
+		m.snapshots.DeletePartialMatch(prometheus.Labels{"dataset": name})
 	}
 }
 
