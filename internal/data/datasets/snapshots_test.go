@@ -334,6 +334,7 @@ func TestSnapshotsThatCannotBeLoaded(t *testing.T) {
 				w.file("x.csv", "id,b\n1,source\n2,source\n")
 				w.move()
 				problems := w.reload(pod)
+				w.written("")
 				if log := w.log.String(); !strings.Contains(log, "cannot load a snapshot") || !strings.Contains(log, c.warning) || strings.Contains(log, w.state) && c.warning != "" {
 					t.Errorf("got %s", log)
 				}
@@ -372,6 +373,7 @@ func TestSnapshotsWithoutManifest(t *testing.T) {
 	w.move()
 	w.ok(pod)
 	w.want("FROM t", "1")
+	w.written("")
 	if log := w.log.String(); strings.Contains(log, "WARN") {
 		t.Error(log)
 	}
@@ -452,6 +454,7 @@ datasets:
 	w.written("")
 	w.move()
 	w.ok(pod)
+	w.written("")
 	if !strings.Contains(w.log.String(), "loaded a snapshot") {
 		t.Fatal(w.log)
 	}

@@ -28,6 +28,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/data/copies"
 	"github.com/spiced-sql/spiced/internal/data/fault"
 	"github.com/spiced-sql/spiced/internal/data/load"
+	"github.com/spiced-sql/spiced/internal/data/resource"
 	"github.com/spiced-sql/spiced/internal/data/source/objectstore"
 	"github.com/spiced-sql/spiced/internal/data/tables"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
@@ -124,6 +125,7 @@ type Snapshots struct {
 	location *location // nil: none
 	pod      string    // name of the Spicepod
 	queue    map[string]*queued
+	unused   []*resource.Resource // to release
 	last     map[string]last
 	writing  bool
 	closed   bool
@@ -211,13 +213,14 @@ func (s *Snapshots) Close() {
 	s.cancel()
 	s.work.Wait()
 	s.Keep(nil)
+	s.free()
 }
 
 // Wait waits until nothing is queued or written.
 func (s *Snapshots) Wait() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for s.writing || len(s.queue) > 0 {
+	for s.writing || len(s.queue) > 0 || len(s.unused) > 0 {
 		s.idle.Wait()
 	}
 }

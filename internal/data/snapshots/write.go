@@ -56,7 +56,7 @@ func (s *Snapshots) Write(t Target, v *tables.Version) {
 	}
 	v.Copy.Retain()
 	if old := s.queue[key]; old != nil {
-		defer resource.Release(old.version.Copy.Resource)
+		s.unused = append(s.unused, old.version.Copy.Resource)
 	}
 	s.queue[key] = &queued{t, v}
 	s.poke()
@@ -65,24 +65,25 @@ func (s *Snapshots) Write(t Target, v *tables.Version) {
 // Keep drops what is queued of tables other than those that are served, by [tables.Key].
 func (s *Snapshots) Keep(served map[string]*tables.Table) {
 	s.mu.Lock()
-	var dropped []*resource.Resource
+	defer s.mu.Unlock()
 	for key, q := range s.queue {
 		if served[key] != q.Table {
-			dropped = append(dropped, q.version.Copy.Resource)
+			s.unused = append(s.unused, q.version.Copy.Resource)
 			delete(s.queue, key)
 		}
 	}
 	maps.DeleteFunc(s.last, func(key string, _ last) bool { return served[key] == nil })
-	s.settle()
-	s.mu.Unlock()
-	resource.Release(dropped...)
+	s.poke()
 }
 
-// settle tells those who wait. The caller holds mu.
-func (s *Snapshots) settle() {
-	if !s.writing && len(s.queue) == 0 {
-		s.idle.Broadcast()
-	}
+// free releases what is no longer queued: who calls Write and Keep publishes, and must not
+// wait for DuckDB.
+func (s *Snapshots) free() {
+	s.mu.Lock()
+	unused := s.unused
+	s.unused = nil
+	s.mu.Unlock()
+	resource.Release(unused...)
 }
 
 func (s *Snapshots) poke() {
@@ -95,6 +96,7 @@ func (s *Snapshots) poke() {
 // run writes what is queued, one after the other.
 func (s *Snapshots) run(ctx context.Context) {
 	for ctx.Err() == nil {
+		s.free()
 		q, wait := s.next()
 		if q != nil {
 			s.writeOne(ctx, q)
@@ -127,12 +129,14 @@ func (s *Snapshots) next() (q *queued, wait time.Duration) {
 			first, wait = key, left
 		}
 	}
-	if first == "" || wait > 0 {
+	if s.writing = first != "" && wait == 0; !s.writing {
+		if len(s.queue) == 0 && len(s.unused) == 0 {
+			s.idle.Broadcast()
+		}
 		return nil, wait
 	}
 	q = s.queue[first]
 	delete(s.queue, first)
-	s.writing = true
 	return q, 0
 }
 
@@ -152,10 +156,6 @@ func (s *Snapshots) writeOne(ctx context.Context, q *queued) {
 		q.State.Note(task, err)
 		s.Ended(ctx, q.Table, outcome)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.writing = false
-	s.settle()
 }
 
 // write writes a snapshot. Its error has no secret, and no path.
