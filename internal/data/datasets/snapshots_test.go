@@ -15,6 +15,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/data/tables"
 	"github.com/spiced-sql/spiced/internal/test/exttest"
 	"github.com/spiced-sql/spiced/internal/test/s3test"
+	"github.com/spiced-sql/spiced/internal/test/wait"
 )
 
 // move starts again on another machine: without state, with the clock an hour later for
@@ -218,9 +219,11 @@ func TestSnapshotsAreBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for d := range w.clock.added {
-		if d == 10*time.Minute {
-			break
+	for d := time.Duration(0); d != 10*time.Minute; {
+		select {
+		case d = <-w.clock.added:
+		case <-time.After(wait.Limit):
+			t.Fatal("the last refresh does not wait to be written")
 		}
 	}
 	entries, err := os.ReadDir(folder)
