@@ -11,6 +11,7 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/data/refresh"
 	"github.com/spiced-sql/spiced/internal/kit/telemetry"
+	"github.com/spiced-sql/spiced/internal/test/wait"
 )
 
 func csvOf(n int) string {
@@ -114,6 +115,30 @@ func TestStateOutlivesARuntime(t *testing.T) {
 		})
 		_ = os.Remove(filepath.Join(w.dir, "t.csv")) // the copy serves then
 	}
+}
+
+// TestSnapshots starts on another machine, whose source is gone.
+func TestSnapshots(t *testing.T) {
+	metrics, location := telemetry.New("test"), t.TempDir()
+	pod := "snapshots: {location: '" + location + "'}\ndatasets: [{name: t, from: 'file:t.csv', acceleration: {mode: file, snapshots: enabled}}]\n"
+	r := start(t, files{"t.csv": "a\n7\n", "spicepod.yaml": pod}, func(o *Options) { o.Metrics = metrics })
+	wait.Until(t, "the snapshot is recorded", func() bool {
+		got, err := r.ask("SELECT count(last_snapshot) FROM spiced.datasets")
+		return err == nil && got == "1"
+	})
+	wait.Until(t, "the snapshot is counted", func() bool {
+		return strings.Contains(exposition(metrics), `spiced_dataset_snapshots_total{dataset="t",outcome="written"} 1`)
+	})
+	if !strings.Contains(exposition(metrics), `spiced_dataset_last_snapshot_timestamp_seconds{dataset="t"} 1.`) {
+		t.Error("the time of the snapshot is not there")
+	}
+
+	metrics = telemetry.New("test")
+	r = start(t, files{"spicepod.yaml": pod + "functions:\n" + fn("top", "", "(SELECT max(a) FROM t)")}, func(o *Options) { o.Metrics = metrics })
+	r.want("SELECT top()", "7")
+	hasMetrics(t, metrics, `spiced_dataset_snapshots_total{dataset="t",outcome="loaded"} 1`)
+	r.pod("")
+	lacksMetrics(t, metrics, `dataset="t"`)
 }
 
 func TestDataRoots(t *testing.T) {

@@ -595,8 +595,8 @@ func TestSnapshotsInS3(t *testing.T) {
 	t.Setenv("S3_SECRET", s.Secret)
 	t.Setenv("TOKEN", "hunter2-token")
 	site := newSite(t, serve("id,name\n1,a\n2,b\n"))
-	pod := func(on string) string {
-		return "snapshots: {location: 's3://lake/snap', bootstrap_on_failure_behavior: " + on + ", " + s3Params(s) + "}\n" +
+	pod := func(on string, others ...string) string {
+		return "snapshots: {location: 's3://lake/snap', bootstrap_on_failure_behavior: " + on + ", " + s3Params(s, others...) + "}\n" +
 			"datasets: [{name: t, from: '" + strings.Replace(site.URL, "http://", "http://user:hunter2@", 1) + "/x.csv', params: {http_headers: 'Authorization: ${secrets:TOKEN}'}, acceleration: {mode: file, snapshots: enabled}}]\n"
 	}
 	w.ok(pod("warn"))
@@ -619,6 +619,17 @@ func TestSnapshotsInS3(t *testing.T) {
 	if got := site.requests.Load(); got != requests {
 		t.Errorf("the source got %d requests", got-requests)
 	}
+
+	// Without a key in the Spicepod, that of the machine is used.
+	t.Setenv("AWS_ACCESS_KEY_ID", s.Key)
+	t.Setenv("AWS_SECRET_ACCESS_KEY", s.Secret)
+	w.move()
+	w.ok(pod("warn", "s3_key", "", "s3_secret", ""))
+	if got := site.requests.Load(); got != requests {
+		t.Errorf("the source got %d requests: %s", got-requests, w.log)
+	}
+	w.move()
+	w.ok(pod("warn"))
 
 	// The store is down while a snapshot is written.
 	s.Stop()
