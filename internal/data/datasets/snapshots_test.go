@@ -665,3 +665,22 @@ func TestSnapshotsInS3(t *testing.T) {
 		t.Errorf("the log has a secret: %s", log)
 	}
 }
+
+// TestSnapshotsInPlace checks a Spicepod, which must not read or write its snapshots.
+func TestSnapshotsInPlace(t *testing.T) {
+	w := newWorld(t)
+	w.file("x.csv", "id\n1\n")
+	pod := snapshotOf("file:x.csv", "", "")
+	w.ok(pod)
+	before := w.written(filepath.Join(w.dir, folderOfT))
+	w.file("x.csv", "id\n2\n")
+	w.move(func(o *Options) { o.InPlace = true })
+	w.ok(pod)
+	w.want("FROM t", "2")
+	if names := w.written(filepath.Join(w.dir, folderOfT)); len(before) != 2 || !slices.Equal(names, before) {
+		t.Errorf("got %q, before %q", names, before)
+	}
+	if log := w.log.String(); strings.Contains(log, "snapshot") {
+		t.Error(log)
+	}
+}
