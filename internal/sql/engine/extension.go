@@ -79,6 +79,9 @@ var (
 	tableHost  = regexp.MustCompile(Hidden + `lake_[a-z0-9]+`)
 )
 
+// storeURL matches the URL of a bucket whose name for DuckDB has that of its store, too.
+var storeURL = regexp.MustCompile(`\b((?:s3|gs)://[a-z0-9.-]+)(?:~|%7E)[0-9a-f]{16}/`)
+
 // azureURL matches the URL of a container of Azure, which DuckDB knows as a bucket of S3.
 var azureURL = regexp.MustCompile(`\bs3://([a-z0-9$-]+)(?:@|%40)([a-z0-9]+)(?:~|%7E)[0-9a-f]+/`)
 
@@ -93,7 +96,7 @@ var (
 // the connection string and the address of an extension.
 func withoutConnection(message string) string {
 	message, _, _ = strings.Cut(withoutServer(message), "\n   0: ") // a stack trace of Rust
-	message = azureURL.ReplaceAllString(message, "abfs://$1@$2/")
+	message = storeURL.ReplaceAllString(azureURL.ReplaceAllString(message, "abfs://$1@$2/"), "$1/")
 	return tableHost.ReplaceAllString(tableURL.ReplaceAllString(message, ""), "table")
 }
 

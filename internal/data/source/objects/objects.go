@@ -55,7 +55,10 @@ func newKind(scheme string, names objectstore.Names) kind {
 			return place{}, nil, fault.New("from", "write "+scheme+"://bucket/folder/ or "+scheme+"://bucket/file.parquet", "%q is not the name of a bucket", bucket)
 		}
 		store, err := names.Compile(params)
-		return place{scheme, bucket, scheme + "://" + bucket + "/", key}, store, err
+		if err != nil {
+			return place{}, nil, err
+		}
+		return place{scheme, store.Bucket(bucket), scheme + "://" + bucket + "/", key}, store, nil
 	}}
 }
 

@@ -52,6 +52,16 @@ func newTransport(timeout time.Duration) *http.Transport {
 // ID implements [Store].
 func (s *S3) ID() string { return s.id }
 
+// Bucket returns a name of a bucket for DuckDB that the buckets of other stores do not have,
+// such as of the same one with other credentials.
+func (s *S3) Bucket(name string) string { return name + "~" + s.id[:16] }
+
+// bucketOf returns the name of a bucket in the store.
+func bucketOf(bucket string) string {
+	name, _, _ := strings.Cut(bucket, "~")
+	return name
+}
+
 // signature returns the keys that requests are signed with, or false if they are not.
 func (s *S3) signature() (keys credentials.Value, signed bool, err error) {
 	if s.keys == nil {
@@ -99,7 +109,7 @@ func (r *request) failure(status int) int {
 
 // serve sends a request and its response on.
 func (s *S3) serve(p *Proxy, w http.ResponseWriter, r *request) {
-	out, err := s.request(r.Context(), r.Method, r.bucket, r.key, r.list)
+	out, err := s.request(r.Context(), r.Method, bucketOf(r.bucket), r.key, r.list)
 	if err != nil {
 		refuse(w, http.StatusServiceUnavailable, "ServiceUnavailable", err.Error())
 		return
@@ -139,7 +149,7 @@ func (s *S3) serve(p *Proxy, w http.ResponseWriter, r *request) {
 func (s *S3) List(ctx context.Context, bucket, prefix, after string, limit int) (found []Object, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	for o := range s.client.ListObjectsIter(ctx, bucket, minio.ListObjectsOptions{Prefix: prefix, StartAfter: after, Recursive: true}) {
+	for o := range s.client.ListObjectsIter(ctx, bucketOf(bucket), minio.ListObjectsOptions{Prefix: prefix, StartAfter: after, Recursive: true}) {
 		if o.Err != nil {
 			return nil, o.Err
 		}
