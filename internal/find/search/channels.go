@@ -161,7 +161,7 @@ func (ix *Index) candidates(phrase string) []posting {
 	var rarest []posting
 	found := false
 	for text := range strings.FieldsSeq(phrase) {
-		id, known := ix.ids[hash64(stem(text))]
+		id, known := ix.term(hash64(stem(text)))
 		if !known {
 			if stopWords[text] {
 				continue

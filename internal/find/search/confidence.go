@@ -36,15 +36,16 @@ func (ix *Index) mass(wants []want) float32 {
 // typicalScore returns the median, over documents, of the best score for their own
 // first sentence divided by the weight of the words. It needs no labelled queries.
 func (ix *Index) typicalScore() float64 {
-	n := min(len(ix.docs), sampled)
+	n := min(ix.Len(), sampled)
 	if n == 0 {
 		return 0
 	}
 	reached := make([]float32, n)
 	parallel(n, func(from, to int) {
-		s := newScratch(len(ix.docs))
+		s := ix.scratch.Get().(*scratch)
+		defer ix.scratch.Put(s)
 		for i := from; i < to; i++ {
-			wants := ix.plan(Query{Text: ix.docs[ix.byName[i*len(ix.docs)/n]].first}).whole
+			wants := ix.plan(Query{Text: ix.docs[ix.byName[i*ix.Len()/n]].first}).whole
 			ix.tfidf(s, s.scores, wants)
 			if mass := ix.mass(wants); mass > 0 {
 				reached[i] = highest(s.scores) / mass

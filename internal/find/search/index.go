@@ -6,29 +6,42 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+
+	"github.com/spiced-sql/spiced/internal/kit/bitmap"
 )
 
 // Index answers searches over a set of documents. It is immutable and safe for
 // concurrent use.
 type Index struct {
-	settings   Settings
+	*corpus
+	statistics
+	settings Settings
+	grams    *gramIndex
+	scratch  *sync.Pool
+}
+
+// corpus is what the documents contain. An index and those [Index.Within] it share it.
+type corpus struct {
 	docs       []*Analysis
-	byName     []int32 // documents
-	rankByName []int32 // position of each document in byName
+	rankByName []int32 // position of each document in the order of names
 	folded     map[string][]int32
 
 	ids    map[uint64]int32 // terms
-	idf    []float32        // of each term
 	starts []int32          // offset of each term's postings, and the end
 	posts  []posting
-	most   float32 // idf of a term in one document
+	firsts []int32 // offset of each document's terms, and the end
+	terms  []int32 // in the order of [Analysis].terms
+}
 
-	norm  []float32 // inverse length of each document's vector
-	named []float32 // idf of the words of each document's name
-
-	grams   *gramIndex
-	typical float64 // see typicalScore
-	scratch sync.Pool
+// statistics are computed over the documents that may be found.
+type statistics struct {
+	visible *bitmap.Bitmap // nil: all documents
+	byName  []int32        // the documents, sorted by name
+	idf     []float32      // of each term; 0: no document has it
+	most    float32        // idf of a term in one document
+	norm    []float32      // inverse length of each document's vector
+	named   []float32      // idf of the words of each document's name
+	typical float64        // see typicalScore
 }
 
 // posting is the occurrence of a term in a document.
@@ -44,22 +57,46 @@ var fieldWeights = counts{3, 2, 1}
 
 // New returns an index of documents, which are numbered from 0 in the order given.
 func New(docs []*Analysis, s Settings) *Index {
-	ix := &Index{settings: s, docs: slices.Clone(docs)}
-	ix.scratch.New = func() any { return newScratch(len(docs)) }
+	ix := &Index{corpus: &corpus{docs: slices.Clone(docs)}, settings: s}
+	ix.scratch = &sync.Pool{New: func() any { return newScratch(len(docs)) }}
 	var wait sync.WaitGroup
 	wait.Go(func() { ix.grams = newGramIndex(ix.docs) })
 	ix.sortNames()
 	ix.invert()
 	ix.measure()
-	if s.NoGoodMatch > 0 {
-		ix.typical = ix.typicalScore()
-	}
 	wait.Wait()
 	return ix
 }
 
+// Within returns an index of the visible documents alone. Its answers are those of an
+// index that has no others, except that documents keep their numbers. It shares the
+// contents with ix.
+func (ix *Index) Within(visible *bitmap.Bitmap) *Index {
+	within := &Index{corpus: ix.corpus, settings: ix.settings, scratch: ix.scratch}
+	within.visible = visible
+	var wait sync.WaitGroup
+	wait.Go(func() { within.grams = ix.grams.within(visible) })
+	for _, doc := range ix.byName {
+		if visible.Has(int(doc)) {
+			within.byName = append(within.byName, doc)
+		}
+	}
+	within.measure()
+	wait.Wait()
+	return within
+}
+
 // Len returns the number of documents.
-func (ix *Index) Len() int { return len(ix.docs) }
+func (ix *Index) Len() int { return len(ix.byName) }
+
+// shows reports whether a document may be found.
+func (s *statistics) shows(doc int) bool { return s.visible == nil || s.visible.Has(doc) }
+
+// term returns the term of a hash, if a document has it.
+func (ix *Index) term(hash uint64) (id int32, known bool) {
+	id, known = ix.ids[hash]
+	return id, known && ix.idf[id] > 0
+}
 
 func (ix *Index) sortNames() {
 	ix.byName = make([]int32, len(ix.docs))
@@ -80,8 +117,10 @@ func (ix *Index) sortNames() {
 // invert builds the postings.
 func (ix *Index) invert() {
 	ix.ids = map[uint64]int32{}
+	sizes := make([]int32, len(ix.docs))
 	var df []int32
-	for _, d := range ix.docs {
+	for i, d := range ix.docs {
+		sizes[i] = int32(len(d.terms))
 		for _, t := range d.terms {
 			id, known := ix.ids[t.id]
 			if !known {
@@ -90,24 +129,24 @@ func (ix *Index) invert() {
 				df = append(df, 0)
 			}
 			df[id]++
+			ix.terms = append(ix.terms, id)
 		}
 	}
-	ix.starts = starts(df)
-	ix.idf = make([]float32, len(df))
-	for id, n := range df {
-		ix.idf[id] = idf(len(ix.docs), n)
-	}
-	ix.most = idf(len(ix.docs), 1)
+	ix.terms = slices.Clip(ix.terms)
+	ix.firsts, ix.starts = starts(sizes), starts(df)
 	ix.posts = make([]posting, ix.starts[len(df)])
 	next := slices.Clone(ix.starts)
 	for i, d := range ix.docs {
-		for _, t := range d.terms {
-			id := ix.ids[t.id]
+		for k, t := range d.terms {
+			id := ix.termsOf(i)[k]
 			ix.posts[next[id]] = ix.posting(int32(i), t)
 			next[id]++
 		}
 	}
 }
+
+// termsOf returns the terms of a document.
+func (c *corpus) termsOf(doc int) []int32 { return c.terms[c.firsts[doc]:c.firsts[doc+1]] }
 
 func (ix *Index) posting(doc int32, t term) posting {
 	p := posting{doc: doc, tf: t.count.weigh(fieldWeights), schema: t.schema}
@@ -130,35 +169,71 @@ func (c counts) weigh(weights counts) float32 {
 	return float32(sum)
 }
 
-// measure computes the lengths of the document vectors.
+// measure computes the statistics.
 func (ix *Index) measure() {
+	ix.idf = make([]float32, len(ix.starts)-1)
+	for id := range ix.idf {
+		ix.idf[id] = idf(ix.Len(), ix.frequency(int32(id)))
+	}
+	ix.most = idf(ix.Len(), 1)
 	ix.norm = make([]float32, len(ix.docs))
 	ix.named = make([]float32, len(ix.docs))
 	parallel(len(ix.docs), func(from, to int) {
 		for i := from; i < to; i++ {
-			var squares float64
-			for _, t := range ix.docs[i].terms {
-				if t.joined {
-					continue
-				}
-				idf := ix.idf[ix.ids[t.id]]
-				w := float64(t.count.weigh(fieldWeights) * idf)
-				squares += w * w
-				if t.count[inName] > 0 {
-					ix.named[i] += idf
-				}
-			}
-			if squares > 0 {
-				ix.norm[i] = float32(1 / math.Sqrt(squares))
+			if ix.shows(i) {
+				ix.measureDocument(i)
 			}
 		}
 	})
+	if ix.settings.NoGoodMatch > 0 {
+		ix.typical = ix.typicalScore()
+	}
+}
+
+// frequency is the number of documents that have a term.
+func (ix *Index) frequency(id int32) int32 {
+	if ix.visible == nil {
+		return ix.starts[id+1] - ix.starts[id]
+	}
+	n := int32(0)
+	for _, p := range ix.postings(id) {
+		if ix.visible.Has(int(p.doc)) {
+			n++
+		}
+	}
+	return n
+}
+
+// measureDocument computes the length of a document's vector.
+func (ix *Index) measureDocument(doc int) {
+	var squares float64
+	ids := ix.termsOf(doc)
+	for k, t := range ix.docs[doc].terms {
+		if t.joined {
+			continue
+		}
+		idf := ix.idf[ids[k]]
+		w := float64(t.count.weigh(fieldWeights) * idf)
+		squares += w * w
+		if t.count[inName] > 0 {
+			ix.named[doc] += idf
+		}
+	}
+	if squares > 0 {
+		ix.norm[doc] = float32(1 / math.Sqrt(squares))
+	}
 }
 
 func (ix *Index) postings(id int32) []posting { return ix.posts[ix.starts[id]:ix.starts[id+1]] }
 
-// idf returns the inverse document frequency of what n of all documents have.
-func idf(all int, n int32) float32 { return float32(math.Log(1 + float64(all)/float64(n))) }
+// idf returns the inverse document frequency of what n of all documents have; 0 if none
+// has it.
+func idf(all int, n int32) float32 {
+	if n == 0 {
+		return 0
+	}
+	return float32(math.Log(1 + float64(all)/float64(n)))
+}
 
 // starts converts sizes of concatenated lists to offsets, with the end last.
 func starts(sizes []int32) []int32 {

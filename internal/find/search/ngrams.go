@@ -3,6 +3,8 @@ package search
 import (
 	"math"
 	"slices"
+
+	"github.com/spiced-sql/spiced/internal/kit/bitmap"
 )
 
 // gramWeights are the weights of a word's fields in its document's n-gram vector.
@@ -12,17 +14,27 @@ var gramWeights = counts{3, 1, 1}
 // the words' vectors, so the index stores the n-grams of each distinct word and the
 // documents of each word.
 type gramIndex struct {
+	*gramCorpus
+	idf  []float32 // of each n-gram; 0: no document has it
+	most float32   // of an n-gram in no document
+	norm []float32 // length of each document's vector; 0: it is hidden
+}
+
+// gramCorpus is what the documents contain.
+type gramCorpus struct {
+	docs  []*Analysis
 	words []string         // sorted
 	ids   map[uint32]int32 // n-grams, by hash
-	idf   []float32        // of each n-gram
-	most  float32          // of an n-gram in no document
 
 	gramStarts []int32 // of each n-gram's words
 	gramPosts  []gramPost
 	wordStarts []int32 // of each word's documents
 	wordPosts  []wordPost
 
-	norm []float32 // length of each document's vector
+	spells []int32 // word of each spelling, grouped by document
+	first  []int32 // start of each document's spells
+	starts []int32 // offsets of each word's n-grams
+	grams  []gramPost
 }
 
 type gramPost struct {
@@ -36,25 +48,20 @@ type wordPost struct {
 }
 
 func newGramIndex(docs []*Analysis) *gramIndex {
-	g := &gramIndex{ids: map[uint32]int32{}, most: idf(len(docs), 1)}
-	b := gramBuilder{gramIndex: g, docs: docs, at: map[string]int32{}}
+	b := gramBuilder{gramCorpus: &gramCorpus{docs: docs, ids: map[uint32]int32{}}, at: map[string]int32{}}
 	b.collectWords()
 	b.collectGrams()
 	b.postWords()
-	b.countGrams()
-	b.measure()
-	return g
+	return b.measured(nil)
 }
 
-// gramBuilder builds a gramIndex.
+// within returns the index of the visible documents alone.
+func (g *gramIndex) within(visible *bitmap.Bitmap) *gramIndex { return g.measured(visible) }
+
+// gramBuilder builds a gramCorpus.
 type gramBuilder struct {
-	*gramIndex
-	docs   []*Analysis
-	at     map[string]int32 // words
-	spells []int32          // word of each spelling, grouped by document
-	first  []int32          // start of each document's spells
-	starts []int32          // offsets of each word's n-grams
-	grams  []gramPost
+	*gramCorpus
+	at map[string]int32 // words
 }
 
 func (b *gramBuilder) collectWords() {
@@ -110,7 +117,7 @@ func (b *gramBuilder) collectGrams() {
 }
 
 // of returns the n-grams of a word.
-func (b *gramBuilder) of(word int32) []gramPost { return b.grams[b.starts[word]:b.starts[word+1]] }
+func (c *gramCorpus) of(word int32) []gramPost { return c.grams[c.starts[word]:c.starts[word+1]] }
 
 // postWords computes the documents of each word.
 func (b *gramBuilder) postWords() {
@@ -130,50 +137,69 @@ func (b *gramBuilder) postWords() {
 	}
 }
 
+// measured computes the statistics of the visible documents; nil: of all.
+func (c *gramCorpus) measured(visible *bitmap.Bitmap) *gramIndex {
+	all := len(c.docs)
+	if visible != nil {
+		all = visible.Count()
+	}
+	g := &gramIndex{gramCorpus: c, most: idf(all, 1)}
+	shows := func(doc int) bool { return visible == nil || visible.Has(doc) }
+	g.countGrams(all, shows)
+	g.measure(shows)
+	return g
+}
+
 // countGrams counts the documents of each n-gram.
-func (b *gramBuilder) countGrams() {
-	df := make([]int32, len(b.ids))
-	last := make([]int32, len(b.ids))
-	for i := range b.docs {
-		for _, word := range b.spells[b.first[i]:b.first[i+1]] {
-			for _, g := range b.of(word) {
-				if last[g.id] != int32(i+1) {
-					last[g.id] = int32(i + 1)
-					df[g.id]++
+func (g *gramIndex) countGrams(all int, shows func(int) bool) {
+	df := make([]int32, len(g.ids))
+	last := make([]int32, len(g.ids))
+	for i := range g.docs {
+		if !shows(i) {
+			continue
+		}
+		for _, word := range g.spells[g.first[i]:g.first[i+1]] {
+			for _, gram := range g.of(word) {
+				if last[gram.id] != int32(i+1) {
+					last[gram.id] = int32(i + 1)
+					df[gram.id]++
 				}
 			}
 		}
 	}
-	b.idf = make([]float32, len(df))
+	g.idf = make([]float32, len(df))
 	for id, n := range df {
-		b.idf[id] = idf(len(b.docs), n)
+		g.idf[id] = idf(all, n)
 	}
 }
 
 // measure computes the length of each document's vector.
-func (b *gramBuilder) measure() {
-	b.norm = make([]float32, len(b.docs))
-	parallel(len(b.docs), func(from, to int) {
-		sum := make([]float32, len(b.idf))
+func (g *gramIndex) measure(shows func(int) bool) {
+	g.norm = make([]float32, len(g.docs))
+	parallel(len(g.docs), func(from, to int) {
+		sum := make([]float32, len(g.idf))
 		var touched []int32
 		for i := from; i < to; i++ {
+			if !shows(i) {
+				continue
+			}
 			touched = touched[:0]
-			for k, s := range b.docs[i].vocab {
+			for k, s := range g.docs[i].vocab {
 				tf := s.count.weigh(gramWeights)
-				for _, g := range b.of(b.spells[int(b.first[i])+k]) {
-					if sum[g.id] == 0 {
-						touched = append(touched, g.id)
+				for _, gram := range g.of(g.spells[int(g.first[i])+k]) {
+					if sum[gram.id] == 0 {
+						touched = append(touched, gram.id)
 					}
-					sum[g.id] += tf * g.weight
+					sum[gram.id] += tf * gram.weight
 				}
 			}
 			var squares float64
 			for _, id := range touched {
-				v := float64(sum[id] * b.idf[id])
+				v := float64(sum[id] * g.idf[id])
 				squares += v * v
 				sum[id] = 0
 			}
-			b.norm[i] = float32(math.Sqrt(squares))
+			g.norm[i] = float32(math.Sqrt(squares))
 		}
 	})
 }
@@ -207,8 +233,7 @@ func (g *gramIndex) query(list []weighed) *gramQuery {
 	var squares float64
 	for _, hash := range order {
 		idf := g.most
-		id, known := g.ids[hash]
-		if known {
+		if id, known := g.ids[hash]; known && g.idf[id] > 0 {
 			idf = g.idf[id]
 			q.ids = append(q.ids, id)
 			q.weights = append(q.weights, sum[hash]*idf*idf)

@@ -127,7 +127,7 @@ func (w *wanter) want(one want, stem string, others ...string) {
 		if i > 0 {
 			factor = float32(w.ix.settings.Rules.Synonyms)
 		}
-		if id, known := w.ix.ids[hash64(s)]; known && factor > 0 {
+		if id, known := w.ix.term(hash64(s)); known && factor > 0 {
 			one.ways = append(one.ways, way{id, factor})
 		}
 	}

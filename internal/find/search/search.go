@@ -113,7 +113,7 @@ func (ix *Index) eachChannel(q Query, p plan, do func(source string, weight floa
 	}
 	ix.tfidf(s, s.scores, p.whole)
 	for doc, v := range s.scores {
-		if v > best && (q.Only == nil || q.Only(doc)) {
+		if v > best && (q.Only == nil || q.Only(doc)) { // hidden documents have 0
 			best = v
 		}
 	}
@@ -144,7 +144,7 @@ func (ix *Index) top(scores []float32, only func(int) bool) []Scored {
 	var out []Scored
 	var least float32 // the least score among the first
 	for doc, score := range scores {
-		if score <= 0 || score < least || only != nil && !only(doc) {
+		if score <= 0 || score < least || !ix.shows(doc) || only != nil && !only(doc) {
 			continue
 		}
 		out = append(out, Scored{doc, float64(score)})
@@ -186,7 +186,7 @@ func (ix *Index) nameFirst(q Query, fused []Fused) []Fused {
 		top = fused[0].Score
 	}
 	for _, doc := range ix.folded[foldName(q.Text)] {
-		if q.Only != nil && !q.Only(int(doc)) {
+		if !ix.shows(int(doc)) || q.Only != nil && !q.Only(int(doc)) {
 			continue
 		}
 		at := slices.IndexFunc(fused, func(f Fused) bool { return f.Doc == int(doc) })

@@ -34,7 +34,7 @@ const (
 // Why explains the rank of a document in the answer to a query. For a document that
 // Only rejects, only Cut is set.
 func (ix *Index) Why(q Query, doc int) Why {
-	if doc < 0 || doc >= len(ix.docs) {
+	if doc < 0 || doc >= len(ix.docs) || !ix.shows(doc) {
 		return Why{Cut: CutNoMatch}
 	}
 	if q.Only != nil && !q.Only(doc) {
@@ -91,7 +91,7 @@ func (ix *Index) rank(scores []float32, only func(int) bool, doc int) int {
 	rank := 1
 	for other, score := range scores {
 		better := cmp.Or(cmp.Compare(score, scores[doc]), cmp.Compare(ix.rankByName[doc], ix.rankByName[other])) > 0
-		if better && (only == nil || only(other)) {
+		if better && ix.shows(other) && (only == nil || only(other)) {
 			rank++
 		}
 	}
